@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
+/*
+ * The native door of neuron.ko: what the compatible interface
+ * (neuron_ioctl.h) lacks.
+ *
+ * Every structure starts with @size, the size the caller knows.  A shorter
+ * structure than the kernel's is accepted down to the first published size; a
+ * longer one is accepted if the unknown tail is zero (-E2BIG otherwise).
+ * Reserved fields must be 0 (-EINVAL).  Results beyond @size are not written.
+ *
+ * errno: ENOTTY unknown command; EFAULT bad pointer; E2BIG unknown tail;
+ * EINVAL bad value or reserved field; ENOENT bad handle; EOVERFLOW arithmetic;
+ * EACCES the caller is not the process that opened the device, or opened it
+ * write-only; EBUSY held by another process; ENOMEM with a reason where the
+ * structure has one; ENODEV device gone.
+ */
+#ifndef _UAPI_NEURON_NATIVE_H
+#define _UAPI_NEURON_NATIVE_H
+
+#include <linux/types.h>
+#include <linux/ioctl.h>
+
+#define NEURON_NATIVE_BASE	'N'
+
+#define NEURON_NATIVE_GET_GEOMETRY	_IO(NEURON_NATIVE_BASE, 192)
+#define NEURON_NATIVE_MEM_ALLOC		_IO(NEURON_NATIVE_BASE, 193)
+#define NEURON_NATIVE_NQ_EVENTFD	_IO(NEURON_NATIVE_BASE, 194)
+#define NEURON_NATIVE_HBM_STATS		_IO(NEURON_NATIVE_BASE, 195)
+#define NEURON_NATIVE_CORE_STATS	_IO(NEURON_NATIVE_BASE, 196)
+
+#define NEURON_NATIVE_MAX_HBMS		8
+#define NEURON_NATIVE_MAX_CORES		16
+#define NEURON_NATIVE_MAX_CATEGORIES	32
+#define NEURON_NATIVE_MAX_ORDERS	32
+
+/**
+ * struct neuron_native_geometry - what the device is made of
+ * @size: in
+ * @arch: as in DEVICE_BASIC_INFO
+ * @nr_cores: physical NeuronCores
+ * @nr_hbms: device memories
+ * @nr_dma_engines: DMA engines of the device
+ * @engines_per_core: DMA engines of core c start at c * engines_per_core
+ * @nr_queues: queues of a DMA engine
+ * @nr_semaphores: per core
+ * @nr_events: per core
+ * @nr_topsp: collective sequencers
+ * @nr_nq_types: notification queue types of a core
+ * @nr_nq_engines: notification queues of a type
+ * @isa_version: instruction set of uapi/neuron_isa.h, 0 = the vendor's
+ * @__reserved: 0
+ * @host_window: bit set in the device address of host memory
+ * @tpb_size: bytes of the window of a core
+ * @sbuf_size: bytes of the state buffer of a core
+ * @hbm: device address and bytes of each device memory
+ * @tpb_base: device address of the window of each core
+ * @core_hbm: the device memory next to each core
+ */
+struct neuron_native_geometry {
+	__u32 size;
+	__u32 arch;
+	__u32 nr_cores;
+	__u32 nr_hbms;
+	__u32 nr_dma_engines;
+	__u32 engines_per_core;
+	__u32 nr_queues;
+	__u32 nr_semaphores;
+	__u32 nr_events;
+	__u32 nr_topsp;
+	__u32 nr_nq_types;
+	__u32 nr_nq_engines;
+	__u32 isa_version;
+	__u32 __reserved;
+	__u64 host_window;
+	__u64 tpb_size;
+	__u64 sbuf_size;
+	struct {
+		__u64 base;
+		__u64 size;
+	} hbm[NEURON_NATIVE_MAX_HBMS];
+	__u64 tpb_base[NEURON_NATIVE_MAX_CORES];
+	__u8 core_hbm[NEURON_NATIVE_MAX_CORES];
+};
+
+/* struct neuron_native_mem_alloc.flags */
+#define NEURON_NATIVE_ALLOC_HOST	0x1u	/* host memory; @hbm must be 0 */
+#define NEURON_NATIVE_ALLOC_LOW		0x2u	/* prefer low addresses */
+#define NEURON_NATIVE_ALLOC_HIGH	0x4u	/* prefer high addresses */
+
+/* Why an allocation failed. */
+enum neuron_native_reason {
+	NEURON_NATIVE_REASON_NONE	= 0,
+	NEURON_NATIVE_REASON_FULL	= 1,	/* less free than asked for */
+	NEURON_NATIVE_REASON_FRAGMENTED	= 2,	/* enough free, no run that long */
+	NEURON_NATIVE_REASON_ALIGNMENT	= 3,	/* a run that long, none aligned */
+	NEURON_NATIVE_REASON_CAPPED	= 4,	/* a limit was reached */
+	NEURON_NATIVE_REASON_HOST	= 5	/* the kernel had no memory for it */
+};
+
+/**
+ * struct neuron_native_mem_alloc - allocate a chunk; says why it failed
+ * @size: in
+ * @flags: in, NEURON_NATIVE_ALLOC_*
+ * @bytes: in, rounded up to 4096
+ * @align: in, 0 or a power of two
+ * @hbm: in, device memory number
+ * @nc_id: in, core to charge
+ * @mem_type: in, mem_alloc_category_t; must fit host or device
+ * @__reserved: 0
+ * @mem_handle: out
+ * @pa: out, device address
+ * @mmap_offset: out
+ * @reason: out, enum neuron_native_reason; valid with -ENOMEM too
+ * @__reserved2: 0
+ * @total: out with -ENOMEM: bytes of the device memory
+ * @free: out with -ENOMEM: free bytes
+ * @largest_free: out with -ENOMEM: longest free run, bytes
+ * @largest_aligned: out with -ENOMEM: longest free run that starts at @align
+ */
+struct neuron_native_mem_alloc {
+	__u32 size;
+	__u32 flags;
+	__u64 bytes;
+	__u64 align;
+	__u32 hbm;
+	__u32 nc_id;
+	__u32 mem_type;
+	__u32 __reserved;
+	__u64 mem_handle;
+	__u64 pa;
+	__u64 mmap_offset;
+	__u32 reason;
+	__u32 __reserved2;
+	__u64 total;
+	__u64 free;
+	__u64 largest_free;
+	__u64 largest_aligned;
+};
+
+/**
+ * struct neuron_native_nq_eventfd - be told of new notification queue entries
+ * @size: in
+ * @flags: 0
+ * @nq_dev_id: in, core
+ * @nq_dev_type: in, enum NQ_DEVICE_TYPE
+ * @nq_type: in, enum NQ_TYPE
+ * @engine_index: in
+ * @eventfd: in, an eventfd; -1 removes it.  It is signalled after an entry was
+ *           written, once for any number of entries
+ * @__reserved: 0
+ */
+struct neuron_native_nq_eventfd {
+	__u32 size;
+	__u32 flags;
+	__u32 nq_dev_id;
+	__u32 nq_dev_type;
+	__u32 nq_type;
+	__u32 engine_index;
+	__s32 eventfd;
+	__u32 __reserved;
+};
+
+/**
+ * struct neuron_native_hbm_stats - one consistent picture of a device memory
+ * @size: in
+ * @hbm: in
+ * @total: bytes, reserved ones included
+ * @used: allocated bytes = sum of @by_category = sum of @by_core
+ * @reserved: bytes never handed out (carve-out, retired)
+ * @free: @total - @used - @reserved
+ * @largest_free: longest free run
+ * @high_water: highest @used
+ * @nr_allocs: live allocations
+ * @own_process: bytes of @used that the calling process holds
+ * @driver: bytes of @used that the driver holds
+ * @metadata: host memory the allocator uses for this device memory
+ * @fail_full: requests refused, by enum neuron_native_reason
+ * @fail_fragmented: same
+ * @fail_alignment: same
+ * @fail_capped: same
+ * @free_by_order: free bytes in runs of 2^i..2^(i+1)-1 pages
+ * @by_category: used bytes by mem_alloc_category_t
+ * @by_core: used bytes by the core charged
+ */
+struct neuron_native_hbm_stats {
+	__u32 size;
+	__u32 hbm;
+	__u64 total;
+	__u64 used;
+	__u64 reserved;
+	__u64 free;
+	__u64 largest_free;
+	__u64 high_water;
+	__u64 nr_allocs;
+	__u64 own_process;
+	__u64 driver;
+	__u64 metadata;
+	__u64 fail_full;
+	__u64 fail_fragmented;
+	__u64 fail_alignment;
+	__u64 fail_capped;
+	__u64 free_by_order[NEURON_NATIVE_MAX_ORDERS];
+	__u64 by_category[NEURON_NATIVE_MAX_CATEGORIES];
+	__u64 by_core[NEURON_NATIVE_MAX_CORES];
+};
+
+/**
+ * struct neuron_native_core_stats - memory charged to one core
+ * @size: in
+ * @nc_id: in
+ * @owner: pid (in the caller's namespace) of the process that holds the core, 0 if none
+ * @__reserved: 0
+ * @device_bytes: device memory by mem_alloc_category_t
+ * @host_bytes: host memory by mem_alloc_category_t
+ */
+struct neuron_native_core_stats {
+	__u32 size;
+	__u32 nc_id;
+	__s32 owner;
+	__u32 __reserved;
+	__u64 device_bytes[NEURON_NATIVE_MAX_CATEGORIES];
+	__u64 host_bytes[NEURON_NATIVE_MAX_CATEGORIES];
+};
+
+#endif /* _UAPI_NEURON_NATIVE_H */
