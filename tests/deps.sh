@@ -1,0 +1,70 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Install the distribution packages that a target needs. Silent, and without
+# touching the network, when they are there.
+#
+# usage: deps.sh GROUP...
+#   build	modules, library, tools
+#   test	host unit tests, property tests, fuzzing
+#   vm		building test kernels and booting them
+#   dkms	the DKMS test
+#   model	training the example model
+#   check	static checks
+#   cover	coverage reports
+#   print	only print the packages of the groups that follow
+
+set -eu
+
+print=0
+packages=()
+for group; do
+	case $group in
+	print)	print=1 ;;
+	build)	packages+=(gcc make libc6-dev pkg-config libarchive-dev
+			   libjansson-dev libudev-dev pahole kmod) ;;
+	test)	packages+=(gcc make libc6-dev pkg-config libcmocka-dev python3) ;;
+	vm)	packages+=(gcc make libc6-dev bc bison flex libelf-dev libssl-dev
+			   pahole kmod cpio gzip xz-utils tar busybox-static
+			   qemu-system-x86 libarchive-dev libjansson-dev libudev-dev
+			   pkg-config) ;;
+	dkms)	packages+=(dkms patch pahole kmod) ;;
+	model)	packages+=(python3 python3-numpy) ;;
+	check)	packages+=(sparse codespell cppcheck shellcheck python3 perl
+			   python3-ply python3-git) ;;
+	cover)	packages+=(lcov) ;;
+	*)	echo "deps.sh: unknown group $group" >&2
+		exit 2 ;;
+	esac
+done
+
+if [ $print = 1 ]; then
+	printf '%s\n' "${packages[@]}" | sort -u
+	exit
+fi
+
+missing=()
+for package in $(printf '%s\n' "${packages[@]}" | sort -u); do
+	state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null) || state=none
+	[ "$state" = installed ] || missing+=("$package")
+done
+[ ${#missing[@]} -gt 0 ] || exit 0
+
+if [ "$(id -u)" != 0 ]; then
+	echo "deps.sh: as root, run: apt-get install ${missing[*]}" >&2
+	exit 1
+fi
+
+echo "# installing ${missing[*]}" >&2
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+export DEBIAN_FRONTEND=noninteractive
+apt=(apt-get -qq -y -o DPkg::Lock::Timeout=600)
+install=("${apt[@]}" install --no-install-recommends "${missing[@]}")
+if ! "${install[@]}" >"$log" 2>&1; then
+	# Package lists are missing or old on a fresh machine.
+	if ! { "${apt[@]}" update && "${install[@]}"; } >"$log" 2>&1; then
+		cat "$log" >&2
+		exit 1
+	fi
+fi

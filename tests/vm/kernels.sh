@@ -1,0 +1,289 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Kernels for the tests, in the cache outside the tree:
+#
+#   6.1, 6.12    the distribution's kernels and headers, unpacked
+#   debug        6.12 source built with configs/debug.config
+#   uml          6.12 source built as User Mode Linux with configs/uml.config
+#   7.3          7.3 source prepared for building modules (compile check)
+#   7.3-debug    7.3 source built with configs/debug.config (minutes; optional)
+#
+# usage: kernels.sh [--update] NAME...
+#
+# Each kernel is one directory, named by version and by a hash of what it is made
+# from. It is made once; "--update" looks for newer packages. The link
+# $CACHE/kernels/NAME-HASH names the one in use. Inside:
+#
+#   kdir         what to pass as KDIR to build modules
+#   image        the kernel to boot (bzImage, or the UML program)
+#   modules      lib/modules/RELEASE, where the distribution brings modules
+#   release      the kernel's release string
+#
+# Nothing is installed on the machine. A directory counts only with its .complete
+# file, written last; one lock per kernel keeps concurrent runs apart.
+
+set -eu -o pipefail
+. "$(dirname "$0")/lib.sh"
+
+DEBIAN_NEXT=trixie	# the release whose backports carry 7.3
+
+configs=$ROOT/tests/vm/configs
+apt_opts=(-qq -o APT::Sandbox::User=root)
+
+recipe_hash() {
+	case $1 in
+	debug|7.3|7.3-debug) sha256sum <"$configs/debug.config" | cut -c1-10 ;;
+	uml) sha256sum <"$configs/uml.config" | cut -c1-10 ;;
+	*) echo stock ;;
+	esac
+}
+
+with_lock() {
+	local name=$1 fd
+
+	shift
+	mkdir -p "$CACHE/lock"
+	exec {fd}>"$CACHE/lock/$name"
+	if ! flock -n "$fd"; then
+		say "waiting for another run that prepares $name"
+		flock "$fd"
+	fi
+	"$@"
+	exec {fd}>&-
+}
+
+# Package lists may be missing on a fresh machine.
+need_lists() {
+	apt-cache "${apt_conf[@]}" show "$1" >/dev/null 2>&1 ||
+		apt-get "${apt_opts[@]}" "${apt_conf[@]}" update >&2
+}
+
+# Where the next release's backports come from: the archive this machine
+# already uses, with another suite, in a configuration of our own.
+apt_conf=()
+use_next_release() {
+	local dir=$CACHE/apt-$DEBIAN_NEXT uri
+
+	uri=$(apt-get indextargets --format '$(REPO_URI) $(ORIGIN) $(LABEL)' |
+	      awk '$2 == "Debian" && $3 == "Debian" { print $1; exit }')
+	[ -n "$uri" ] || die "no Debian archive among this machine's package sources"
+	mkdir -p "$dir/lists/partial" "$dir/cache/archives/partial"
+	cat >"$dir/sources.list" <<-END
+	deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $uri $DEBIAN_NEXT-backports main
+	END
+	: >"$dir/status"
+	apt_conf=(-o "Dir::Etc::sourcelist=$dir/sources.list"
+		  -o Dir::Etc::sourceparts=- -o Dir::Etc::preferencesparts=-
+		  -o "Dir::State::lists=$dir/lists"
+		  -o "Dir::State::status=$dir/status"
+		  -o "Dir::Cache=$dir/cache")
+}
+
+version_of() {
+	apt-cache "${apt_conf[@]}" show --no-all-versions "$1" |
+		sed -n 's/^Version: //p' | head -n 1
+}
+
+# Download packages (once) into the cache; print their file names.
+fetch() {
+	local package version file
+
+	mkdir -p "$CACHE/deb"
+	for package; do
+		version=$(version_of "$package")
+		[ -n "$version" ] || die "package $package not found"
+		file=$(find "$CACHE/deb" -name "${package}_${version//:/%3a}_*.deb" | head -n 1)
+		if [ -z "$file" ]; then
+			(cd "$CACHE/deb" &&
+			 { apt-get "${apt_opts[@]}" "${apt_conf[@]}" download "$package=$version" ||
+			   { apt-get "${apt_opts[@]}" "${apt_conf[@]}" update &&
+			     apt-get "${apt_opts[@]}" "${apt_conf[@]}" download "$package"; }; } >&2)
+			file=$(find "$CACHE/deb" -name "${package}_*.deb" -printf '%T@ %p\n' |
+			       sort -n | tail -n 1 | cut -d' ' -f2-)
+		fi
+		[ -n "$file" ] || die "cannot download $package"
+		echo "$file"
+	done
+}
+
+complete() {
+	local dir=$1 name=$2
+
+	touch "$dir/.complete"
+	ln -sfn "${dir##*/}" "$CACHE/kernels/$name-$(recipe_hash "$name")"
+	say "kernel $name is ready: $(cat "$dir/release")"
+}
+
+# ---- the distribution's kernels ------------------------------------------------
+
+make_stock() {
+	local name=$1 image release version dir deb kbuild
+
+	need_lists "linux-kbuild-6.1"
+	image=$(apt-cache pkgnames "linux-image-$name." |
+		grep -E '^linux-image-[0-9.]+(-[0-9]+|\+deb[0-9]+)-amd64$' |
+		sort -V | tail -n 1)
+	[ -n "$image" ] || die "no linux-image package for $name in this distribution"
+	release=${image#linux-image-}
+	version=$(version_of "$image")
+	dir=$CACHE/kernels/$name-$version-stock
+	if [ ! -e "$dir/.complete" ]; then
+		say "unpacking the distribution's kernel $release"
+		kbuild=linux-kbuild-${release%-amd64}
+		apt-cache show "$kbuild" >/dev/null 2>&1 || kbuild=linux-kbuild-$name
+		rm -rf "$dir"
+		mkdir -p "$dir/root"
+		fetch "$image" "linux-headers-$release" \
+		      "linux-headers-${release%-amd64}-common" "$kbuild" |
+		while read -r deb; do
+			dpkg -x "$deb" "$dir/root"
+		done
+		# The headers find each other by absolute path: point them here.
+		sed -i "s|^include /usr/src/|include $dir/root/usr/src/|" \
+			"$dir/root/usr/src/linux-headers-$release/Makefile"
+		ln -sfn "$dir/root/usr/src/linux-headers-$release" \
+			"$dir/root/lib/modules/$release/build"
+		ln -sfn "$dir/root/usr/src/linux-headers-${release%-amd64}-common" \
+			"$dir/root/lib/modules/$release/source"
+		ln -s "root/usr/src/linux-headers-$release" "$dir/kdir"
+		ln -s "root/boot/vmlinuz-$release" "$dir/image"
+		ln -s "root/lib/modules/$release" "$dir/modules"
+		echo "$release" >"$dir/release"
+		[ -s "$dir/kdir/Module.symvers" ] && [ -s "$dir/image" ] ||
+			die "incomplete packages for $release"
+	fi
+	complete "$dir" "$name"
+}
+
+# ---- our own kernels -------------------------------------------------------------
+
+# Unpack linux-source-$1; the directory's name is left in $source.
+unpack_source() {
+	local package=linux-source-$1 deb
+
+	need_lists "$package"
+	deb=$(fetch "$package")
+	source=$CACHE/src/$(basename "$deb" _all.deb)
+	[ -e "$source/.unpacked" ] && return
+	say "unpacking ${source##*/}"
+	rm -rf "$source"
+	mkdir -p "$source"
+	dpkg-deb --fsys-tarfile "$deb" |
+		tar -xO --wildcards './usr/src/linux-source-*.tar.xz' |
+		xz -dc -T0 | tar -x --strip-components=1 -C "$source"
+	touch "$source/.unpacked"
+}
+
+# Merge a fragment into $2/.config and insist on every line of it.
+merge_config() {
+	local fragment=$1 dir=$2 log=$2/build.log line bad=0
+	shift 2
+
+	grep -E '^(CONFIG_|# CONFIG_)' "$fragment" >>"$dir/.config"
+	logged "$log" make -C "$source" O="$dir" "$@" olddefconfig
+	while read -r line; do
+		case $line in
+		"# CONFIG_"*" is not set")
+			line=${line#\# }
+			if grep -q "^${line%% *}=" "$dir/.config"; then
+				echo "not off in .config: ${line%% *}" >&2
+				bad=1
+			fi ;;
+		CONFIG_*)
+			if ! grep -qxF "$line" "$dir/.config"; then
+				echo "lost from .config: $line" >&2
+				bad=1
+			fi ;;
+		esac
+	done <"$fragment"
+	[ $bad = 0 ] || die "the kernel did not take all of $fragment"
+}
+
+make_built() {
+	local name=$1 series=$2 what=$3 source dir base=tinyconfig arch=x86_64
+	local fragment=$configs/debug.config log version start=$SECONDS
+
+	if [ "$what" = uml ]; then
+		base=defconfig arch=um fragment=$configs/uml.config
+	fi
+	with_lock "source-$series" unpack_source "$series"
+	version=${source##*_}
+	dir=$CACHE/kernels/$name-$version-$(recipe_hash "$name")
+	if [ ! -e "$dir/.complete" ]; then
+		log=$dir/build.log
+		rm -rf "$dir"
+		mkdir -p "$dir"
+		logged "$log" make -C "$source" O="$dir" ARCH=$arch $base
+		merge_config "$fragment" "$dir" ARCH=$arch
+		case $what in
+		prepare)
+			say "preparing $name for module builds (a minute or two)"
+			logged "$log" make -C "$source" O="$dir" -j"$JOBS" modules_prepare
+			: >"$dir/image" ;;
+		uml)
+			say "building User Mode Linux (three minutes on two cores)"
+			logged "$log" make -C "$source" O="$dir" ARCH=um -j"$JOBS"
+			ln -s linux "$dir/image" ;;
+		full)
+			say "building the $name kernel (five minutes on two cores)"
+			logged "$log" make -C "$source" O="$dir" -j"$JOBS" bzImage modules
+			ln -s arch/x86/boot/bzImage "$dir/image" ;;
+		esac
+		[ -e "$dir/image" ] || die "no kernel image in $dir"
+		ln -s . "$dir/kdir"
+		cp "$dir/include/config/kernel.release" "$dir/release"
+		# Let "make -C kdir M=..." work without further arguments.
+		{
+			echo "ARCH := $arch"
+			echo "export ARCH"
+			# Without a built kernel there is no symbol table to
+			# check against.
+			[ "$what" != prepare ] || echo "export KBUILD_MODPOST_WARN := 1"
+			cat "$dir/Makefile"
+		} >"$dir/Makefile.new"
+		mv "$dir/Makefile.new" "$dir/Makefile"
+		say "took $((SECONDS - start)) s"
+	fi
+	complete "$dir" "$name"
+}
+
+prepare() {
+	case $1 in
+	6.1|6.12)	make_stock "$1" ;;
+	debug)		make_built debug 6.12 full ;;
+	uml)		make_built uml 6.12 uml ;;
+	7.3)		use_next_release; make_built 7.3 7.3 prepare ;;
+	7.3-debug)	use_next_release; make_built 7.3-debug 7.3 full ;;
+	esac
+}
+
+if [ "${1:-}" = --hash ]; then
+	recipe_hash "$2"
+	exit
+fi
+update=0
+if [ "${1:-}" = --update ]; then
+	update=1
+	shift
+	apt-get "${apt_opts[@]}" update >&2
+fi
+[ $# -gt 0 ] || die "usage: kernels.sh [--update] 6.1|6.12|debug|uml|7.3|7.3-debug..."
+mkdir -p "$CACHE/kernels"
+for name; do
+	case $name in
+	6.1|6.12|debug|uml|7.3|7.3-debug) ;;
+	*) die "unknown kernel $name" ;;
+	esac
+	link=$CACHE/kernels/$name-$(recipe_hash "$name")
+	if [ $update = 0 ] && [ -e "$link/.complete" ]; then
+		continue
+	fi
+	# A subshell, so that one kernel's package sources stay its own.
+	(
+		check_again() {
+			[ $update = 0 ] && [ -e "$link/.complete" ] || prepare "$name"
+		}
+		with_lock "$name" check_again
+	)
+done
