@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Check the headers of uapi/ against the tables of interface facts.
+
+usage: check.py            everything below; the last line counts
+       check.py --update   make abi_asserts.h anew from the tables
+
+Environment: KDIRS    kernel build directories to compile the assertions for
+                      (default: the ones in the cache of the test rig and the
+                      headers of the running kernel, as far as they exist)
+             NEURON_CACHE   the cache of the test rig
+"""
+import glob
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import abi
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+UAPI = os.path.join(ROOT, "uapi")
+TABLE = os.path.join(HERE, "abi-values.txt")
+ASSERTS = os.path.join(HERE, "abi_asserts.h")
+
+STRICT = ["-pedantic", "-Wall", "-Wextra", "-Wundef", "-Wshadow", "-Werror"]
+C = [("gcc", "c", std) for std in ("c11", "c17")] + \
+    [("clang", "c", std) for std in ("c11", "c17")]
+CXX = [("g++", "c++", std) for std in ("c++11", "c++17", "c++20")] + \
+      [("clang++", "c++", std) for std in ("c++11", "c++17", "c++20")]
+
+passed = failed = 0
+
+
+def report(good, what, detail=""):
+    global passed, failed
+    passed += bool(good)
+    failed += not good
+    print(("ok - " if good else "not ok - ") + what, flush=True)
+    if not good:
+        for line in detail.strip().splitlines()[:20]:
+            print("#   " + line)
+
+
+def run(*args, **kwargs):
+    done = subprocess.run(args, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, check=False, **kwargs)
+    return done.returncode, done.stdout
+
+
+def compilers():
+    """Those of C and CXX there are; gcc and g++ must be, the others may be."""
+    missing = set()
+    for tool, lang, std in C + CXX:
+        if shutil.which(tool) or tool in ("gcc", "g++"):
+            yield tool, lang, std
+        elif tool not in missing:
+            missing.add(tool)
+            print(f"# skipped: {tool} is not installed")
+
+
+def check_table(found, tmp):
+    text = open(ASSERTS, encoding="ascii").read()
+    report(text == abi.generate(TABLE), "abi_asserts.h is what abi.py makes of the table",
+           "run: make -C tests/abi update")
+
+    facts = abi.count(TABLE)
+    exe = os.path.join(tmp, "abi_check")
+    for tool, lang, std in found:
+        rc, out = run(tool, "-x", lang, f"-std={std}", *STRICT, "-I", UAPI, "-I", HERE,
+                      os.path.join(HERE, "abi_check.c"), "-o", exe)
+        if rc == 0:
+            rc, out = run(exe)
+            out = f"{rc} datastore address macros are wrong" if rc else out
+        report(rc == 0, f"{facts} facts hold ({tool} -std={std})", out)
+
+
+def check_negative(tmp):
+    """Change every number of the table: each must be noticed, by itself."""
+    recs = [r for _, r in abi.records(TABLE) if r[0] != "enum"]
+    addresses = sum(r[0] == "addr" for r in recs)
+    table = os.path.join(tmp, "mutated.txt")
+    shutil.copy(TABLE, table)
+    for which, rec in enumerate(recs):
+        text = abi.mutate(table, which)[1]
+        with open(table, "w", encoding="ascii") as out:
+            out.write(text)
+    with open(os.path.join(tmp, "abi_asserts.h"), "w", encoding="ascii") as out:
+        out.write(abi.generate(table))
+    # A copy, so that it includes the assertions next to it.
+    source = shutil.copy(os.path.join(HERE, "abi_check.c"), tmp)
+    for tool, lang, std in (("gcc", "c", "c11"), ("g++", "c++", "c++11")):
+        _, out = run(tool, "-x", lang, f"-std={std}", "-fmax-errors=0", "-fsyntax-only",
+                     "-fno-diagnostics-show-caret", "-I", UAPI, "-I", tmp, source)
+        errors = out.count("error: static assertion failed")
+        want = len(recs) - addresses
+        report(errors == want and out.count("error:") == want,
+               f"{tool} notices each of {want} wrong facts", f"{errors} noticed\n{out}")
+
+    # The address macros are checked when the program runs.
+    with open(os.path.join(tmp, "abi_asserts.h"), encoding="ascii") as text:
+        lines = [l for l in text if not l.startswith(("NEURON_ABI", "\t   \""))]
+    with open(os.path.join(tmp, "abi_asserts.h"), "w", encoding="ascii") as out:
+        out.writelines(lines)
+    exe = os.path.join(tmp, "negative")
+    rc, out = run("gcc", "-I", UAPI, "-I", tmp, source, "-o", exe)
+    if rc == 0:
+        rc, _ = run(exe)
+    report(rc == addresses, f"each of {addresses} wrong addresses is noticed", f"{rc}\n{out}")
+
+
+def check_headers(found, tmp):
+    headers = sorted(os.path.relpath(h, UAPI)
+                     for h in glob.glob(os.path.join(UAPI, "**", "*.h"), recursive=True))
+    source = os.path.join(tmp, "alone")
+    for header in headers:
+        first = open(os.path.join(UAPI, header), encoding="ascii").readline().strip()
+        report(first == "/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */",
+               f"{header}: licence line", first)
+        with open(source, "w", encoding="ascii") as out:
+            out.write(f'#include "{header}"\n' * 2)
+        for tool, lang, std in found:
+            rc, out = run(tool, "-x", lang, f"-std={std}", *STRICT, "-fsyntax-only",
+                          "-I", UAPI, source)
+            report(rc == 0, f"{header}: stands alone ({tool} -std={std})", out)
+        rc, out = run("gcc", "-x", "c", "-std=c90", "-Wall", "-Wextra", "-Werror",
+                      "-fsyntax-only", "-I", UAPI, source)
+        report(rc == 0, f"{header}: stands alone (gcc -std=c90, as the kernel asks)", out)
+        if os.path.basename(header) in ("neuron_native.h", "neuron_isa.h"):
+            rc, out = run("gcc", "-x", "c", "-std=c11", "-Wpadded", "-Werror",
+                          "-fsyntax-only", "-I", UAPI, source)
+            report(rc == 0, f"{header}: no hidden padding", out)
+    with open(source, "w", encoding="ascii") as out:
+        out.writelines(f'#include "{h}"\n' for h in reversed(headers))
+    for tool, lang, std in found:
+        rc, out = run(tool, "-x", lang, f"-std={std}", *STRICT, "-fsyntax-only",
+                      "-I", UAPI, source)
+        report(rc == 0, f"all headers together ({tool} -std={std})", out)
+
+
+def kernels():
+    if "KDIRS" in os.environ:
+        return os.environ["KDIRS"].split()
+    cache = os.environ.get("NEURON_CACHE") or os.path.expanduser("~/.cache/neuron-driver")
+    found = {}
+    for kdir in sorted(glob.glob(os.path.join(cache, "kernels", "*", "kdir"))) + \
+            [f"/lib/modules/{os.uname().release}/build"]:
+        ready = os.path.exists(os.path.join(kdir, "Makefile")) and \
+            os.path.exists(os.path.join(kdir, "include", "generated", "autoconf.h"))
+        # What a kernel is prepared for: User Mode Linux needs another ARCH.
+        if ready and "CONFIG_UML 1" not in open(
+                os.path.join(kdir, "include", "generated", "autoconf.h")).read():
+            found.setdefault(os.path.realpath(kdir), kdir)
+    return sorted(found)
+
+
+def check_kernels(tmp):
+    kdirs = kernels()
+    if not kdirs:
+        print("# skipped: no kernel headers (tests/vm/kernels.sh gets some)")
+    for kdir in kdirs:
+        work = tempfile.mkdtemp(dir=tmp)
+        shutil.copy(os.path.join(HERE, "abi_kernel.c"), work)
+        with open(os.path.join(work, "Kbuild"), "w", encoding="ascii") as out:
+            out.write("obj-m := abi_kernel.o\n"
+                      f"ccflags-y := -Werror -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare "
+                      f"-Wno-missing-field-initializers -I{UAPI} -I{HERE}\n")
+        rc, out = run("make", "-C", kdir, f"M={work}", "abi_kernel.o")
+        report(rc == 0, f"facts hold in the kernel ({os.path.basename(kdir)})", out)
+
+
+def main(argv):
+    if argv[1:] == ["--update"]:
+        with open(ASSERTS, "w", encoding="ascii") as out:
+            out.write(abi.generate(TABLE))
+        return 0
+    if argv[1:]:
+        raise SystemExit(__doc__)
+    with tempfile.TemporaryDirectory() as tmp:
+        found = list(compilers())
+        check_table(found, tmp)
+        check_negative(tmp)
+        check_headers(found, tmp)
+        check_kernels(tmp)
+    print(f"{passed} passed, {failed} failed")
+    return failed != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv))
