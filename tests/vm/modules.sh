@@ -1,0 +1,52 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Build the project's modules for a kernel of the cache and print the directory
+# that holds them. Built in a copy, one for each kernel, so that kernels do not
+# disturb each other and the tree stays clean.
+#
+# usage: modules.sh 6.1|6.12|debug|uml|7.3|7.3-debug [make arguments...]
+
+set -eu -o pipefail
+. "$(dirname "$0")/lib.sh"
+
+[ $# -ge 1 ] || die "usage: modules.sh KERNEL [make arguments...]"
+kernel=$1
+shift
+kdir=$("$ROOT/tests/vm/kdir.sh" "$kernel")
+args=(KDIR="$kdir")
+case $kernel in
+debug|7.3-debug) args+=(NEURON_KUNIT=1) ;;
+uml) args+=(NEURON_KUNIT=1 ARCH=um) ;;
+esac
+
+# One copy for each work tree, kernel and set of options.
+key=$(echo "$ROOT $kernel $kdir $*" | sha256sum | cut -c1-12)
+dir=$CACHE/build/$kernel-$key
+mkdir -p "$dir" "$CACHE/lock"
+exec 9>"$CACHE/lock/build-$key"
+flock 9
+
+# Times are kept and only differences copied, so that make rebuilds what changed.
+for part in kmod uapi tests/kunit VERSION; do
+	[ -e "$ROOT/$part" ] || continue
+	mkdir -p "$dir/$(dirname "$part")"
+	if [ -d "$ROOT/$part" ]; then
+		rsync -a --delete --checksum --exclude='*.o' --exclude='*.ko' --exclude='.*.cmd' \
+			--exclude='*.mod' --exclude='*.mod.c' --exclude='*.cmd' \
+			--exclude=modules.order --exclude=Module.symvers \
+			"$ROOT/$part/" "$dir/$part/"
+	else
+		cp -u "$ROOT/$part" "$dir/$part"
+	fi
+done
+
+log=$dir/build.log
+: >"$log"
+if ! make -C "$dir/kmod" -j"$JOBS" "${args[@]}" "$@" >"$log" 2>&1; then
+	echo "modules do not build for $kernel; see $log:" >&2
+	grep -E -A6 'error|Error|undefined' "$log" | head -n 60 >&2
+	exit 1
+fi
+grep -E 'warning:|WARNING:' "$log" >&2 || true
+echo "$dir/kmod"

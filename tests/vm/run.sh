@@ -1,0 +1,313 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Boot a kernel of the cache in QEMU and run tests in it.
+#
+# usage: run.sh KERNEL [options]
+#   --stack		build and install the project: modules, library, tools
+#   --module FILE	add a module (modprobe finds it)
+#   --modules DIR	add all modules of a directory
+#   --test FILE		add a test: an executable or script, or a C file, which
+#			is compiled; tests run in the order given
+#   --file SRC[:DST]	add a file, with the libraries it needs
+#   --append ARGS	add to the kernel command line
+#   --timeout SECONDS	for the whole run (600)
+#   --test-timeout SECONDS	for each test (300)
+#   --mem MB		memory of the guest (1024)
+#   --no-leaks		leave out the leak scan of the debug kernel
+#   --stream		show the tests' output while they run
+#   --log NAME		where to keep the output below $CACHE/logs
+#
+# Fails unless the guest's init has delivered a complete verdict, every test and
+# every check in it passed, and the kernel log holds no complaint. The last line
+# on standard output is "# KERNEL: N passed, N failed"; when something failed, a
+# line "# reason: WORD" precedes it.
+
+set -eu -o pipefail
+. "$(dirname "$0")/lib.sh"
+
+kernel=
+stack=0 stream=0
+timeout=600 test_timeout=300 mem=1024
+append='' log='' leaks=1
+modules=() tests=() files=()
+
+while [ $# -gt 0 ]; do
+	case $1 in
+	--stack)	stack=1 ;;
+	--module)	modules+=("$2"); shift ;;
+	--modules)	for m in "$2"/*.ko; do modules+=("$m"); done; shift ;;
+	--test)		tests+=("$2"); shift ;;
+	--file)		files+=("$2"); shift ;;
+	--append)	append="$append $2"; shift ;;
+	--timeout)	timeout=$2; shift ;;
+	--test-timeout)	test_timeout=$2; shift ;;
+	--mem)		mem=$2; shift ;;
+	--no-leaks)	leaks=0 ;;
+	--stream)	stream=1 ;;
+	--log)		log=$2; shift ;;
+	-*)		die "unknown option $1" ;;
+	*)		[ -z "$kernel" ] || die "two kernels: $kernel, $1"; kernel=$1 ;;
+	esac
+	shift
+done
+[ -n "$kernel" ] || die "usage: run.sh KERNEL [options]; see the head of this file"
+
+image=$("$ROOT/tests/vm/kdir.sh" "$kernel" image)
+release=$("$ROOT/tests/vm/kdir.sh" "$kernel" release)
+kernel_modules=$("$ROOT/tests/vm/kdir.sh" "$kernel" modules)
+
+logs=$CACHE/logs/${log:-$kernel-$$}
+mkdir -p "$CACHE/tmp" "$logs"
+rm -f "$logs"/*
+find "$CACHE/logs" -maxdepth 1 -name '*-[0-9]*' -mtime +1 -exec rm -rf {} +
+staging=$(mktemp -d "$CACHE/tmp/guest.XXXXXX")
+trap 'rm -rf "$staging"' EXIT
+root=$staging/root
+
+# ---- what goes into the guest ------------------------------------------------------
+
+mkdir -p "$root"/{bin,dev,etc,proc,run,sys,tests,tmp,usr/bin,usr/sbin,var}
+ln -s bin "$root/sbin"
+cp "$(command -v busybox)" "$root/bin/busybox"
+for applet in $(busybox --list); do
+	[ -e "$root/bin/$applet" ] || ln -s busybox "$root/bin/$applet"
+done
+echo 'root:x:0:0:root:/root:/bin/sh' >"$root/etc/passwd"
+echo 'nobody:x:65534:65534:nobody:/:/bin/sh' >>"$root/etc/passwd"
+printf 'root:x:0:\nnogroup:x:65534:\n' >"$root/etc/group"
+
+mkdir -p "$CACHE/bin"
+init=$CACHE/bin/init-$(sha256sum <"$ROOT/tests/vm/init.c" | cut -c1-10)
+if [ ! -e "$init" ]; then
+	gcc -O2 -Wall -Wextra -static -o "$init.$$" "$ROOT/tests/vm/init.c"
+	mv "$init.$$" "$init"
+fi
+cp "$init" "$root/init"
+
+# The shared libraries of a program, at the places where it looks for them.
+add_libraries() {
+	local file
+
+	ldd "$1" 2>/dev/null | grep -o '/[^ ]*' | while read -r file; do
+		[ -e "$root$file" ] || install -D "$file" "$root$file"
+	done || true
+}
+
+add_file() {
+	local source=${1%%:*} target=${1#*:}
+
+	[ "$target" != "$1" ] || target=/${source##*/}
+	mkdir -p "$root/${target%/*}"
+	cp -rL "$source" "$root/$target"
+	[ -d "$source" ] || add_libraries "$source"
+}
+
+# kmod's modprobe, not busybox's: it is what people have.
+rm -f "$root"/bin/{modprobe,insmod,rmmod,lsmod,modinfo,depmod}
+cp "$(command -v kmod)" "$root/bin/kmod"
+add_libraries "$(command -v kmod)"
+for applet in modprobe insmod rmmod lsmod modinfo; do
+	ln -s kmod "$root/bin/$applet"
+done
+
+module_dir=$root/lib/modules/$release
+mkdir -p "$module_dir/updates"
+if [ -n "$kernel_modules" ]; then
+	cp "$kernel_modules"/modules.{builtin,builtin.modinfo,order} "$module_dir"
+fi
+
+# A module of the kernel itself, and what that one needs.
+add_kernel_module() {
+	local name=${1//-/_} file
+
+	[ -n "$kernel_modules" ] || return 0
+	file=$(find "$kernel_modules/kernel" -name "${name//_/[-_]}.ko*" | head -n 1)
+	# Not there: built in.
+	[ -n "$file" ] || return 0
+	[ ! -e "$module_dir/kernel/${file##*/}" ] || return 0
+	install -D "$file" "$module_dir/kernel/${file##*/}"
+	add_needed "$file"
+}
+
+add_needed() {
+	local name
+
+	for name in $(modinfo -F depends "$1" | tr ',' ' '); do
+		add_kernel_module "$name"
+	done
+}
+
+if [ $stack = 1 ]; then
+	built=$("$ROOT/tests/vm/modules.sh" "$kernel")
+	for m in "$built"/*.ko; do
+		modules+=("$m")
+	done
+	make -s -C "$ROOT" lib >"$logs/lib.log" 2>&1 &&
+	make -s -C "$ROOT/libneuron" install DESTDIR="$root" PREFIX=/usr >>"$logs/lib.log" 2>&1 || {
+		tail -n 40 "$logs/lib.log" >&2
+		die "the library does not build"
+	}
+	for file in "$root"/usr/bin/* "$root"/usr/lib/*.so*; do
+		[ ! -f "$file" ] || LD_LIBRARY_PATH=$root/usr/lib add_libraries "$file"
+	done
+	rm -rf "${root:?}/$CACHE"
+fi
+for m in "${modules[@]}"; do
+	cp "$m" "$module_dir/updates"
+	add_needed "$m"
+done
+add_kernel_module configfs
+depmod -b "$root" "$release" 2>"$logs/depmod.log" || die "depmod: $(cat "$logs/depmod.log")"
+
+for file in "${files[@]}"; do
+	add_file "$file"
+done
+
+number=10
+for file in "${tests[@]}"; do
+	name=${file##*/}
+	target=$root/tests/$number-$name
+	case $file in
+	*.c)
+		target=${target%.c}
+		libs=()
+		[ ! -e "$root/usr/lib/libneuron.so.0" ] || libs+=(-lneuron)
+		[ ! -e "$root/usr/lib/libnrt.so.1" ] || libs+=(-lnrt)
+		gcc -O1 -g -std=gnu11 -Wall -Wextra -pthread -I"$ROOT/uapi" -I"$ROOT/uapi/share" \
+			-I"$ROOT/libneuron/include" -o "$target" "$file" \
+			-L"$root/usr/lib" -Wl,-rpath-link,"$root/usr/lib" \
+			-Wl,--as-needed "${libs[@]}"
+		;;
+	*)	cp -L "$file" "$target" ;;
+	esac
+	chmod +x "$target"
+	LD_LIBRARY_PATH=$root/usr/lib add_libraries "$target"
+	rm -rf "${root:?}/$CACHE"
+	number=$((number + 1))
+done
+
+(cd "$root" && find . | cpio --quiet -o -H newc -R 0:0 >"$staging/initrd")
+
+# ---- the run -----------------------------------------------------------------------
+
+# Generous limits for a loaded machine: a lock-up is one at any speed.
+cmdline="console=ttyS0,115200 panic=-1 oops=panic panic_on_warn=1 mitigations=off"
+cmdline+=" watchdog_thresh=30 rcupdate.rcu_cpu_stall_timeout=120"
+cmdline+=" sysctl.kernel.softlockup_panic=1 sysctl.kernel.hung_task_panic=1"
+cmdline+=" sysctl.kernel.panic_on_rcu_stall=1 kmemleak=on"
+cmdline+=" rig.timeout=$test_timeout rig.leaks=$leaks$append"
+
+if [ $stream = 1 ]; then
+	output=(-chardev "stdio,id=out,signal=off,logfile=$logs/output.log")
+else
+	output=(-chardev "file,id=out,path=$logs/output.log")
+fi
+: >"$logs/verdict.log"
+started=$SECONDS
+status=0
+timeout -k 5 "$timeout" qemu-system-x86_64 -nodefaults -no-user-config -display none \
+	-machine pc -accel tcg,thread=multi -cpu max -smp 2 -m "$mem" -no-reboot \
+	-kernel "$image" -initrd "$staging/initrd" -append "$cmdline" \
+	"${output[@]}" \
+	-serial "file:$logs/console.log" -serial chardev:out \
+	-serial "file:$logs/verdict.log" \
+	</dev/null 2>"$logs/qemu.log" || status=$?
+
+# ---- judgement ---------------------------------------------------------------------
+
+passed=0 failed=0 reason=''
+
+# fail REASON TEXT: the first reason is the one reported.
+fail() {
+	failed=$((failed + 1))
+	[ -n "$reason" ] || reason=$1
+	echo "not ok - $kernel: $2"
+}
+
+# What the kernel complained about, by its first line of complaint.
+complaint() {
+	tr -d '\r' <"$logs/console.log" | awk '
+		/BUG: KASAN:/				{ print "kasan: " $0; exit }
+		/UBSAN:/				{ print "ubsan: " $0; exit }
+		/possible circular locking|possible recursive locking|inconsistent lock state|possible irq lock inversion|HARDIRQ-safe -> HARDIRQ-unsafe|SOFTIRQ-safe -> SOFTIRQ-unsafe|bad unlock balance|suspicious RCU usage|lock held when returning|still has locks held|held lock freed|Invalid wait context|nested lock was not taken|DEBUG_LOCKS_WARN_ON|BUG: MAX_LOCK|INFO: trying to register non-static key/ { print "lockdep: " $0; exit }
+		/BUG: sleeping function called|BUG: scheduling while atomic/ { print "atomic-sleep: " $0; exit }
+		/unreferenced object|kmemleak: .*new suspected memory leaks/ { print "kmemleak: " $0; exit }
+		/BUG: soft lockup|soft lockup - CPU/	{ print "soft-lockup: " $0; exit }
+		/hard LOCKUP/				{ print "hard-lockup: " $0; exit }
+		/INFO: task .* blocked for more than/	{ print "hung-task: " $0; exit }
+		/rcu.*(self-)?detected stalls?|rcu.*stall/ && !/rcu_cpu_stall_timeout/ { print "rcu-stall: " $0; exit }
+		/BUG: workqueue lockup/			{ print "workqueue-lockup: " $0; exit }
+		/ODEBUG:/				{ print "odebug: " $0; exit }
+		/refcount_t:/				{ print "refcount: " $0; exit }
+		/(list_add|list_del) corruption/	{ print "list: " $0; exit }
+		/BUG: unable to handle|BUG: kernel NULL pointer|general protection fault|Oops:|kernel BUG at|invalid opcode/ { print "oops: " $0; exit }
+		/WARNING: /				{ print "warn: " $0; exit }
+		/BUG:/					{ print "bug: " $0; exit }
+		/Out of memory:|oom-kill:/		{ print "guest-memory: " $0; exit }
+		/Kernel panic/				{ print "panic: " $0; exit }'
+}
+
+verdict=$(tr -d '\r' <"$logs/verdict.log")
+said=$(complaint)
+if [ -n "$said" ]; then
+	fail "${said%%: *}" "kernel log: ${said#*: }"
+fi
+if ! grep -qx done <<<"$verdict"; then
+	if [ $status = 124 ] || [ $status = 137 ]; then
+		fail timeout "the guest was still running after $timeout s"
+	else
+		fail no-verdict "the guest ended without a verdict (QEMU status $status)"
+	fi
+elif [ -z "$said" ]; then
+	passed=$((passed + 1))
+fi
+
+planned=$(sed -n 's/^plan //p' <<<"$verdict")
+ran=$(grep -c '^test ' <<<"$verdict" || true)
+if [ "${planned:-${#tests[@]}}" != "${#tests[@]}" ]; then
+	fail plan "${#tests[@]} tests given, the guest found $planned"
+fi
+if [ "$ran" != "${#tests[@]}" ]; then
+	fail missing "$((${#tests[@]} - ran)) of ${#tests[@]} tests did not finish"
+fi
+
+while read -r kind name result ok not_ok; do
+	case $kind in
+	test)
+		# A test without points of its own counts as one.
+		if [ "$result" = 0 ] && [ "$not_ok" = 0 ]; then
+			[ "$ok" != 0 ] || ok=1
+			passed=$((passed + ok))
+			echo "ok - $kernel: $name ($ok points)"
+		else
+			passed=$((passed + ok))
+			[ "$not_ok" != 0 ] || not_ok=1
+			failed=$((failed + not_ok - 1))
+			fail "test" "$name: status $result, $not_ok of $((ok + not_ok)) points failed"
+		fi ;;
+	check)
+		if [ "$result" = pass ]; then
+			passed=$((passed + 1))
+		else
+			fail "$name" "check $name: $ok $not_ok"
+		fi ;;
+	esac
+done <<<"$verdict"
+
+if [ $failed != 0 ]; then
+	echo "# --- tests' output, $logs/output.log:"
+	tr -d '\r' <"$logs/output.log" | grep -E '^not ok' | head -n 30 | sed 's/^/# /' || true
+	tail -n 25 "$logs/output.log" | tr -d '\r' | sed 's/^/# /'
+	echo "# --- kernel log, $logs/console.log:"
+	if [ -n "$said" ]; then
+		tr -d '\r' <"$logs/console.log" | grep -F -A45 -e "${said#*: }" | head -n 60 | sed 's/^/# /' || true
+	else
+		tail -n 25 "$logs/console.log" | tr -d '\r' | sed 's/^/# /'
+	fi
+	[ ! -s "$logs/qemu.log" ] || sed 's/^/# qemu: /' "$logs/qemu.log"
+	echo "# reason: $reason"
+fi
+echo "# $kernel: $((SECONDS - started)) s, log in $logs"
+echo "# $kernel: $passed passed, $failed failed"
+[ $failed = 0 ]
