@@ -106,7 +106,10 @@ enum neuron_isa_dtype {
 	NEURON_ISA_DT_FP16	= 0x7,
 	NEURON_ISA_DT_INT32	= 0x8,
 	NEURON_ISA_DT_UINT32	= 0x9,
-	NEURON_ISA_DT_FP32	= 0xa
+	NEURON_ISA_DT_FP32	= 0xa,
+	NEURON_ISA_DT_FP8_E3	= 0xd,	/* 3 exponent, 4 fraction bits */
+	NEURON_ISA_DT_FP8_E4	= 0xe,	/* 4 exponent, 3 fraction bits */
+	NEURON_ISA_DT_FP8_E5	= 0xf	/* 5 exponent, 2 fraction bits */
 };
 
 /**

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the arithmetic and instruction code of the software device needs from
+ * its surroundings.  fp.c and exec.c include nothing else, so the very same
+ * files build into neuron_emu.ko and into the host unit tests.
+ */
+#ifndef EMU_SHIM_H
+#define EMU_SHIM_H
+
+#ifdef __KERNEL__
+
+#include <linux/compiler.h>
+#include <linux/errno.h>
+#include <linux/limits.h>
+#include <linux/math64.h>
+#include <linux/minmax.h>
+#include <linux/string.h>
+#include <linux/types.h>
+
+#include <asm/byteorder.h>
+
+#else /* host */
+
+#include <endian.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <linux/types.h>
+
+typedef uint8_t u8;
+typedef uint16_t u16;
+typedef uint32_t u32;
+typedef uint64_t u64;
+typedef int8_t s8;
+typedef int16_t s16;
+typedef int32_t s32;
+typedef int64_t s64;
+
+#define S32_MIN		INT32_MIN
+#define S32_MAX		INT32_MAX
+#define U32_MAX		UINT32_MAX
+
+#define le16_to_cpu(x)	le16toh((uint16_t)(x))
+#define le32_to_cpu(x)	le32toh((uint32_t)(x))
+#define cpu_to_le16(x)	htole16(x)
+#define cpu_to_le32(x)	htole32(x)
+
+#ifndef likely
+#define likely(x)	__builtin_expect(!!(x), 1)
+#define unlikely(x)	__builtin_expect(!!(x), 0)
+#endif
+#ifndef __always_inline
+#define __always_inline	inline __attribute__((__always_inline__))
+#endif
+#ifndef noinline
+#define noinline	__attribute__((__noinline__))
+#endif
+#define fallthrough	__attribute__((__fallthrough__))
+
+#define min_t(t, a, b)	((t)(a) < (t)(b) ? (t)(a) : (t)(b))
+#define max_t(t, a, b)	((t)(a) > (t)(b) ? (t)(a) : (t)(b))
+
+static inline u64 div64_u64_rem(u64 n, u64 d, u64 *rem)
+{
+	*rem = n % d;
+	return n / d;
+}
+
+#endif /* __KERNEL__ */
+
+/*
+ * State buffer accesses: little endian, any alignment.  memcpy of a constant
+ * size is one load or store on every machine this runs on.
+ */
+static __always_inline u16 emu_get16(const void *p)
+{
+	__le16 v;
+
+	memcpy(&v, p, sizeof(v));
+	return le16_to_cpu(v);
+}
+
+static __always_inline u32 emu_get32(const void *p)
+{
+	__le32 v;
+
+	memcpy(&v, p, sizeof(v));
+	return le32_to_cpu(v);
+}
+
+static __always_inline void emu_put16(void *p, u16 x)
+{
+	__le16 v = cpu_to_le16(x);
+
+	memcpy(p, &v, sizeof(v));
+}
+
+static __always_inline void emu_put32(void *p, u32 x)
+{
+	__le32 v = cpu_to_le32(x);
+
+	memcpy(p, &v, sizeof(v));
+}
+
+#endif /* EMU_SHIM_H */
