@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The boundary between neuron.ko and a device, card or software.
+ *
+ * neuron.ko knows a device as a geometry, a table of operations and nothing
+ * else.  The device knows neuron.ko through the functions declared at the end.
+ *
+ * The device does what hardware does: it decodes register writes, fetches
+ * 16-byte descriptors from rings in memory, moves data, counts semaphores and
+ * appends to notification queues.  Translation and protection of the addresses
+ * it meets there are those of the space bound to the queue, the way an IOMMU
+ * would do it.
+ */
+#ifndef NEURON_HW_H
+#define NEURON_HW_H
+
+#include <linux/types.h>
+
+struct attribute_group;
+struct module;
+struct page;
+struct neuron_chunk;
+struct neuron_device;
+struct neuron_space;
+
+#define NEURON_HW_MAX_CORES		8	/* uapi spec 2.2 */
+#define NEURON_HW_MAX_HBMS		4
+#define NEURON_HW_MAX_NEIGHBOURS	8
+#define NEURON_HW_QUEUES_PER_ENGINE	16
+#define NEURON_HW_NQ_TYPES		6
+#define NEURON_HW_NQ_ENGINES		16
+#define NEURON_HW_NR_NQ			(NEURON_HW_NQ_TYPES * NEURON_HW_NQ_ENGINES)
+
+/* Value of DEVICE_BASIC_INFO.architecture. */
+enum neuron_arch {
+	NEURON_ARCH_V1 = 1,
+	NEURON_ARCH_V2 = 2,
+	NEURON_ARCH_V3 = 3,
+	NEURON_ARCH_V4 = 4,
+};
+
+/* Register blocks; an operation names block, instance and byte offset. */
+enum neuron_block {
+	NEURON_BLOCK_CORE,	/* window of a core: state buffer, events, semaphores, FIFOs */
+	NEURON_BLOCK_CORE_NQ,	/* its notification queue registers, below */
+	NEURON_BLOCK_DMA,	/* a DMA engine, below */
+};
+
+/* Notification queue i = type * 16 + engine (uapi spec 6). */
+#define NEURON_NQ_BASE_LO(i)	(0x100 + 0x28 * (i))
+#define NEURON_NQ_BASE_HI(i)	(0x104 + 0x28 * (i))
+#define NEURON_NQ_SIZE(i)	(0x108 + 0x28 * (i))	/* bytes; 0 = off */
+#define NEURON_NQ_HEAD(i)	(0x10c + 0x28 * (i))	/* read only: bytes */
+
+/* DMA engine registers (uapi spec 5.4). */
+#define NEURON_DMA_TX(q)	(0x1000 + 0x1000 * (q))
+#define NEURON_DMA_RX(q)	(0x21000 + 0x1000 * (q))
+#define NEURON_DMA_COMMON	0x38000			/* state request of the engine */
+#define NEURON_DMA_Q_CONFIG	0x20
+#define NEURON_DMA_Q_CONFIG_PREFETCH	(1u << 16)
+#define NEURON_DMA_Q_CONFIG_SCHEDULE	(1u << 17)
+#define NEURON_DMA_Q_CONFIG_ENABLE	(NEURON_DMA_Q_CONFIG_PREFETCH | NEURON_DMA_Q_CONFIG_SCHEDULE)
+#define NEURON_DMA_Q_STATUS	0x24
+#define NEURON_DMA_Q_BASE_LO	0x28
+#define NEURON_DMA_Q_BASE_HI	0x2c
+#define NEURON_DMA_Q_LENGTH	0x30			/* descriptors */
+#define NEURON_DMA_Q_HEAD	0x34			/* index; phase in bits 31:30 */
+#define NEURON_DMA_Q_TAIL_INC	0x38
+#define NEURON_DMA_Q_TAIL	0x3c
+#define NEURON_DMA_Q_CURRENT	0x40
+#define NEURON_DMA_Q_COMPL_LO	0x44
+#define NEURON_DMA_Q_COMPL_HI	0x48
+#define NEURON_DMA_Q_COMPL_HEAD	0x4c
+#define NEURON_DMA_TX_SWRESET	0xb0
+#define NEURON_DMA_RX_SWRESET	0x64
+#define NEURON_DMA_Q_SWRESET	(1u << 8)
+#define NEURON_DMA_Q_INDEX_MASK	0xffffffu
+#define NEURON_DMA_Q_PHASE_SHIFT	30
+
+/* NEURON_DMA_Q_STATUS; same values as neuron_dma_queue_state.sw_status. */
+enum neuron_queue_status {
+	NEURON_QUEUE_DISABLED = 1,
+	NEURON_QUEUE_ENABLED = 2,
+	NEURON_QUEUE_ABORTED = 3,
+};
+
+/* NEURON_DMA_COMMON; same values as neuron_dma_eng_state. */
+enum neuron_dma_eng_hw_state {
+	NEURON_DMA_ENG_DISABLE = 0,
+	NEURON_DMA_ENG_IDLE = 1,
+	NEURON_DMA_ENG_NORMAL = 2,
+	NEURON_DMA_ENG_ABORT = 3,
+	NEURON_DMA_ENG_RESET = 4,
+};
+
+/* Descriptor words (uapi spec 5.3). */
+#define NEURON_DESC_SIZE	16
+struct neuron_desc {
+	__le32 ctrl;
+	__le32 meta;
+	__le64 addr;
+};
+#define NEURON_DESC_LEN_MASK	0xffffu		/* 0 means 65536 */
+#define NEURON_DESC_MAX_LEN	65536u
+#define NEURON_DESC_RING_ID_SHIFT 24
+#define NEURON_DESC_RING_ID_MASK (3u << 24)
+#define NEURON_DESC_FIRST	(1u << 26)
+#define NEURON_DESC_LAST	(1u << 27)
+#define NEURON_DESC_INT		(1u << 28)
+#define NEURON_DESC_BARRIER	(1u << 30)
+#define NEURON_DESC_META_COPY	0x01080003u
+#define NEURON_DESC_META_WRITE_BARRIER (1u << 26)
+#define NEURON_DESC_META_OP_SHIFT 23
+#define NEURON_DESC_META_OP_MASK (7u << 23)
+#define NEURON_DESC_META_OP_COPY (2u << 23)
+#define NEURON_RING_MIN		32u
+#define NEURON_RING_MAX		16777200u
+#define NEURON_RING_UNUSED	16u		/* slots that stay empty */
+#define NEURON_RING_ALIGN	256u
+
+/**
+ * struct neuron_hbm_geometry - one device memory
+ * @base: device address
+ * @size: bytes
+ * @reserved: bytes at its start that firmware keeps (uapi spec 3.1)
+ */
+struct neuron_hbm_geometry {
+	u64 base;
+	u64 size;
+	u64 reserved;
+};
+
+/**
+ * struct neuron_geometry - what a device is made of; constant while it lives
+ * @arch: value that user space sees
+ * @revision: PCI revision or what stands for it
+ * @nd_arch_type: text of info/architecture/arch_type, e.g. "NDv3"
+ * @nc_arch_type: same of a core, e.g. "NCv3"
+ * @instance_type: e.g. "Trn2"
+ * @device_name: e.g. "Trainium2"
+ * @nr_cores: physical cores
+ * @nr_hbms: entries of @hbm
+ * @hbm: device memories
+ * @nr_dma_engines: engines, those for host copies included
+ * @engines_per_core: engines c*n .. c*n+n-1 belong to core c
+ * @nr_semaphores: per core
+ * @nr_events: per core
+ * @nr_topsp: collective sequencers
+ * @nr_nq_types: notification queue types of a core
+ * @nr_nq_engines: queues of a type
+ * @copy_engine: for each core the engine of its kernel-owned copy ring
+ * @copy_queue: and the queue
+ * @host_window: bit set in device addresses of host memory
+ * @tpb_base: device address of each core's window
+ * @tpb_size: its length
+ * @sbuf_size: bytes of a state buffer
+ * @isa_version: instruction set of uapi/neuron_isa.h, 0 = the vendor's
+ * @hbm_clear_at_start: device memory reads as zero when the device appears
+ * @compat_min: lowest runtime interface version (COMPATIBLE_VERSION)
+ * @compat_max: highest
+ */
+struct neuron_geometry {
+	enum neuron_arch arch;
+	u32 revision;
+	const char *nd_arch_type;
+	const char *nc_arch_type;
+	const char *instance_type;
+	const char *device_name;
+	u32 nr_cores;
+	u32 nr_hbms;
+	struct neuron_hbm_geometry hbm[NEURON_HW_MAX_HBMS];
+	u32 nr_dma_engines;
+	u32 engines_per_core;
+	u32 nr_semaphores;
+	u32 nr_events;
+	u32 nr_topsp;
+	u32 nr_nq_types;
+	u32 nr_nq_engines;
+	u8 copy_engine[NEURON_HW_MAX_CORES];
+	u8 copy_queue[NEURON_HW_MAX_CORES];
+	u64 host_window;
+	u64 tpb_base[NEURON_HW_MAX_CORES];
+	u64 tpb_size;
+	u64 sbuf_size;
+	u32 isa_version;
+	bool hbm_clear_at_start;
+	u32 compat_min;
+	u32 compat_max;
+};
+
+/**
+ * struct neuron_hw_ops - what a device can do
+ *
+ * All operations may sleep and may be called concurrently, except where noted.
+ * A device is never called again once neuron_device_del() has returned.
+ */
+struct neuron_hw_ops {
+	/** @owner: module that must stay while the device is open */
+	struct module *owner;
+
+	/**
+	 * @reg_read: read a 32-bit register.  @off is aligned to 4.
+	 * Return: 0, -EINVAL no such register, -EIO.
+	 */
+	int (*reg_read)(struct neuron_device *nd, enum neuron_block block, u32 index,
+			u32 off, u32 *val);
+
+	/**
+	 * @reg_write: write a 32-bit register; doorbells are register writes
+	 * and must not block for the work they start.
+	 * Return: 0, -EINVAL no such register or value, -EIO.
+	 */
+	int (*reg_write)(struct neuron_device *nd, enum neuron_block block, u32 index,
+			 u32 off, u32 val);
+
+	/**
+	 * @queue_bind: from now on the queue pair (@eng, @q) may only touch
+	 * what @space allows.  Called while the queue is stopped and before
+	 * its registers are programmed.  @space stays valid until queue_stop.
+	 * Return: 0, -ENOMEM.
+	 */
+	int (*queue_bind)(struct neuron_device *nd, u32 eng, u32 q, struct neuron_space *space);
+
+	/**
+	 * @queue_stop: stop and forget the queue pair; when it returns, the
+	 * device makes no further access on its behalf and holds no pin.
+	 */
+	void (*queue_stop)(struct neuron_device *nd, u32 eng, u32 q);
+
+	/**
+	 * @core_bind: the engines of @core act for @space from now on (DMA
+	 * triggers only reach queues bound to the same space).  NULL: nobody.
+	 * Called while the core is reset.
+	 */
+	void (*core_bind)(struct neuron_device *nd, u32 core, struct neuron_space *space);
+
+	/**
+	 * @core_reset: stop the engines of @core, drop their FIFOs, clear state
+	 * buffer, semaphores and events, switch its notification queues off.
+	 * When it returns, the core makes no access.
+	 * Return: 0, -EIO.
+	 */
+	int (*core_reset)(struct neuron_device *nd, u32 core);
+
+	/**
+	 * @hbm_release: memory at @off (from the start of @hbm, 4 KiB units)
+	 * is not used any more.  Optional.
+	 * Return: true if it reads as zero from now on.
+	 */
+	bool (*hbm_release)(struct neuron_device *nd, u32 hbm, u64 off, u64 len);
+
+	/** @hbm_clear: make the range read as zero.  Return: 0, -EIO, -ENOMEM. */
+	int (*hbm_clear)(struct neuron_device *nd, u32 hbm, u64 off, u64 len);
+
+	/**
+	 * @hbm_pfn: page frame through which the CPU sees the 4 KiB at @off.
+	 * Stays valid until the range is released or the device deleted.
+	 * Return: 0, -ENOMEM, -ENXIO not visible to the CPU.
+	 */
+	int (*hbm_pfn)(struct neuron_device *nd, u32 hbm, u64 off, unsigned long *pfn);
+};
+
+/**
+ * struct neuron_device_desc - a device to add
+ * @geometry: must stay valid while the device exists
+ * @ops: same
+ * @groups: additional sysfs attributes of the device, may be NULL
+ * @priv: for the device's own use
+ * @index: wanted device number or -1 for the first free one
+ * @serial: serial number
+ * @nr_neighbours: entries of @neighbours
+ * @neighbours: device numbers that this one is linked to
+ */
+struct neuron_device_desc {
+	const struct neuron_geometry *geometry;
+	const struct neuron_hw_ops *ops;
+	const struct attribute_group **groups;
+	void *priv;
+	int index;
+	u64 serial;
+	u32 nr_neighbours;
+	u32 neighbours[NEURON_HW_MAX_NEIGHBOURS];
+};
+
+/* What an address of a space leads to. */
+enum neuron_target {
+	NEURON_TARGET_HBM,
+	NEURON_TARGET_HOST,
+	NEURON_TARGET_CORE,
+};
+
+/**
+ * struct neuron_pin - a checked range of device addresses, held for access
+ * @kind: where it leads
+ * @index: HBM or core number
+ * @off: offset from the start of the HBM, of the host buffer, of the core window
+ * @pages: host buffer: its pages, from its start
+ * @chunk: reference that keeps the memory; NULL for core windows
+ */
+struct neuron_pin {
+	enum neuron_target kind;
+	u32 index;
+	u64 off;
+	struct page **pages;
+	struct neuron_chunk *chunk;
+};
+
+struct neuron_device *neuron_device_add(const struct neuron_device_desc *desc);
+void neuron_device_del(struct neuron_device *nd);
+void *neuron_device_priv(struct neuron_device *nd);
+u32 neuron_device_index(struct neuron_device *nd);
+
+int neuron_space_pin(struct neuron_space *space, u64 addr, u64 len, bool write,
+		     struct neuron_pin *pin);
+int neuron_device_pin(struct neuron_device *nd, u64 addr, u64 len, bool write,
+		      struct neuron_pin *pin);
+void neuron_pin_put(struct neuron_pin *pin);
+
+void neuron_dma_irq(struct neuron_device *nd, u32 eng, u32 q);
+void neuron_nq_posted(struct neuron_device *nd, u32 core, u32 nq);
+
+#endif
