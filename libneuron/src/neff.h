@@ -63,6 +63,7 @@ struct neuron_neff_error {
  * @max_total: unpacked bytes of all members, default 16 GiB
  * @max_ratio: unpacked bytes per byte of payload, default 512, applied once
  *             more than 16 MiB were unpacked
+ * @max_json: bytes of one JSON member, default 256 MiB
  * @error: filled in when opening fails, may be NULL
  */
 struct neuron_neff_opts {
@@ -72,6 +73,7 @@ struct neuron_neff_opts {
 	uint64_t max_member;
 	uint64_t max_total;
 	uint32_t max_ratio;
+	uint64_t max_json;
 	struct neuron_neff_error *error;
 };
 
@@ -325,6 +327,7 @@ struct neuron_neff_blob {
  * @code_kind: whose instructions they are
  * @dma: DMA triggers in program order
  * @nr_dma: entries
+ * @dma_by_id: the same, sorted by id
  * @act_sets: activation_function_sets
  * @nr_act_sets: entries
  * @tables: DVE tables, three per set (control, datapath, opcode)
@@ -338,6 +341,7 @@ struct neuron_neff_engine {
 	enum neuron_neff_code code_kind;
 	struct neuron_neff_dma *dma;
 	size_t nr_dma;
+	const struct neuron_neff_dma **dma_by_id;
 	const char **act_sets;
 	size_t nr_act_sets;
 	struct neuron_neff_blob *tables;
@@ -351,6 +355,7 @@ struct neuron_neff_engine {
  * @engines: indexed by enum neuron_neff_engine_id
  * @vars: variables in file order
  * @nr_vars: entries
+ * @vars_by_name: the same, sorted by name
  * @queues: queue sets in file order
  * @nr_queues: entries
  */
@@ -360,6 +365,7 @@ struct neuron_neff_subgraph {
 	struct neuron_neff_engine engines[NEURON_NEFF_NR_ENGINES];
 	struct neuron_neff_var *vars;
 	size_t nr_vars;
+	const struct neuron_neff_var **vars_by_name;
 	struct neuron_neff_queue *queues;
 	size_t nr_queues;
 };

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Unpack the payload of a NEFF into memory.
+ *
+ * zlib inflates (it checks length and CRC, which libarchive's own filter does
+ * not), libarchive reads the tar.  Every limit is applied before memory is
+ * taken, so that a small file cannot make a large process.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <zlib.h>
+
+#include "neff_internal.h"
+
+#define CHUNK		(256u * 1024)
+#define RATIO_FREE	(16u * 1024 * 1024)	/* the ratio counts above this */
+#define MAX_NAME	1024u
+
+struct source {
+	struct neff_reader *r;
+	const uint8_t *in;
+	size_t left;
+	size_t payload;
+	uint64_t out;		/* bytes given to libarchive */
+	bool gzip;
+	bool end;
+	int err;		/* set when the reason was already noted */
+	z_stream z;
+	uint8_t buf[CHUNK];
+};
+
+static int check_total(struct source *s, uint64_t total)
+{
+	const struct neuron_neff_opts *o = &s->r->opts;
+
+	if (total > o->max_total)
+		return neff_fail_limit(s->r, "archive",
+				       "unpacks to more than %" PRIu64 " bytes", o->max_total);
+	if (total > RATIO_FREE && total / o->max_ratio > s->payload)
+		return neff_fail_limit(s->r, "archive",
+				       "%zu bytes unpack to more than %u times as much",
+				       s->payload, o->max_ratio);
+	return 0;
+}
+
+/* Next piece of the tar: its length, 0 at the end, -1 with s->err set. */
+static ssize_t next_piece(struct source *s, const void **piece)
+{
+	size_t n;
+
+	if (!s->gzip) {
+		n = s->left < CHUNK ? s->left : CHUNK;
+		*piece = s->in;
+		s->in += n;
+		s->left -= n;
+		return (ssize_t)n;
+	}
+
+	s->z.next_out = s->buf;
+	s->z.avail_out = CHUNK;
+	while (!s->end && s->z.avail_out) {
+		uInt feed = s->left < 1u << 30 ? (uInt)s->left : 1u << 30;
+		int ret;
+
+		s->z.next_in = (uint8_t *)(uintptr_t)s->in;
+		s->z.avail_in = feed;
+		ret = inflate(&s->z, Z_NO_FLUSH);
+		feed -= s->z.avail_in;
+		s->in += feed;
+		s->left -= feed;
+		if (ret == Z_STREAM_END) {
+			s->end = true;
+		} else if (ret == Z_MEM_ERROR) {
+			s->err = neff_fail_memory(s->r, "archive");
+			return -1;
+		} else if (ret != Z_OK) {
+			s->err = neff_fail(s->r, NEURON_NEFF_INVALID, "archive",
+					   ret == Z_BUF_ERROR ? "gzip data ends early" :
+					   "gzip data is corrupt");
+			return -1;
+		}
+	}
+	n = CHUNK - s->z.avail_out;
+	s->out += n;
+	s->err = check_total(s, s->out);
+	if (s->err)
+		return -1;
+	*piece = s->buf;
+	return (ssize_t)n;
+}
+
+static la_ssize_t read_cb(struct archive *a, void *data, const void **buffer)
+{
+	struct source *s = data;
+	ssize_t n = s->err ? -1 : next_piece(s, buffer);
+
+	if (n < 0)
+		archive_set_error(a, EIO, "see reader");
+	return n;
+}
+
+static int fail_archive(struct source *s, struct archive *a, const char *where)
+{
+	const char *why = archive_error_string(a);
+
+	if (s->err)
+		return s->err;
+	if (archive_errno(a) == ENOMEM)
+		return neff_fail_memory(s->r, where);
+	return neff_fail(s->r, NEURON_NEFF_INVALID, where, "%s", why ? why : "unreadable");
+}
+
+static int check_entry(struct source *s, struct archive_entry *e, const char *raw)
+{
+	const char *what = NULL;
+
+	if (archive_entry_hardlink(e))
+		what = "hard link";
+	else if (archive_entry_filetype(e) == AE_IFLNK)
+		what = "symbolic link";
+	else if (archive_entry_filetype(e) != AE_IFREG)
+		what = "special file";
+	else if (archive_entry_sparse_count(e) > 0)
+		what = "sparse file";
+	if (what)
+		return neff_fail(s->r, NEURON_NEFF_INVALID, raw, "%s in the archive", what);
+	if (!archive_entry_size_is_set(e) || archive_entry_size(e) < 0)
+		return neff_fail(s->r, NEURON_NEFF_INVALID, raw, "no size");
+	return 0;
+}
+
+static int read_member(struct source *s, struct archive *a, struct archive_entry *e,
+		       struct neff_member *m)
+{
+	uint64_t size = (uint64_t)archive_entry_size(e);
+	size_t done = 0;
+
+	if (size > s->r->opts.max_member)
+		return neff_fail_limit(s->r, m->name,
+				       "%" PRIu64 " bytes, the limit is %" PRIu64, size,
+				       s->r->opts.max_member);
+	/* Not more than the source can still hold, before memory is taken. */
+	if (!s->gzip && size > s->payload)
+		return neff_fail(s->r, NEURON_NEFF_INVALID, m->name,
+				 "archive ends inside this member");
+	if (!size)
+		return 0;
+	m->data = malloc(size);
+	if (!m->data)
+		return neff_fail_memory(s->r, m->name);
+	while (done < size) {
+		la_ssize_t n = archive_read_data(a, (char *)m->data + done, size - done);
+
+		if (n < 0)
+			return fail_archive(s, a, m->name);
+		if (!n)
+			return neff_fail(s->r, NEURON_NEFF_INVALID, m->name,
+					 "archive ends inside this member");
+		done += (size_t)n;
+	}
+	m->size = size;
+	return 0;
+}
+
+static int add_entry(struct source *s, struct archive *a, struct archive_entry *e,
+		     size_t *room, uint64_t *total)
+{
+	struct neff_object *obj = s->r->obj;
+	const char *raw = archive_entry_pathname(e);
+	const char *why;
+	struct neff_member *m;
+	char *name;
+	int err;
+
+	if (!raw)
+		return neff_fail(s->r, NEURON_NEFF_INVALID, "archive", "member without a name");
+	if (strlen(raw) > MAX_NAME)
+		return neff_fail(s->r, NEURON_NEFF_INVALID, raw,
+				 "name has more than %u bytes", MAX_NAME);
+	name = malloc(strlen(raw) + 1);
+	if (!name)
+		return neff_fail_memory(s->r, "archive");
+	why = neff_normalise(raw, name);
+	if (why) {
+		err = neff_fail(s->r, NEURON_NEFF_INVALID, raw, "%s", why);
+		goto drop;
+	}
+	if (archive_entry_filetype(e) == AE_IFDIR && !archive_entry_hardlink(e)) {
+		err = 0;
+		goto drop;
+	}
+	if (!*name) {
+		err = neff_fail(s->r, NEURON_NEFF_INVALID, raw, "empty name");
+		goto drop;
+	}
+	err = check_entry(s, e, raw);
+	if (err)
+		goto drop;
+	*total += (uint64_t)archive_entry_size(e);
+	err = check_total(s, *total);
+	if (err)
+		goto drop;
+
+	if (obj->nr_members == *room) {
+		size_t more = *room ? *room * 2 : 16;
+		struct neff_member *grown = realloc(obj->members, more * sizeof(*grown));
+
+		if (!grown) {
+			err = neff_fail_memory(s->r, "archive");
+			goto drop;
+		}
+		obj->members = grown;
+		*room = more;
+	}
+	m = &obj->members[obj->nr_members++];
+	*m = (struct neff_member){ .name = name };
+	return read_member(s, a, e, m);
+
+drop:
+	free(name);
+	return err;
+}
+
+static int compare_members(const void *a, const void *b)
+{
+	return strcmp(((const struct neff_member *)a)->name,
+		      ((const struct neff_member *)b)->name);
+}
+
+static int read_archive(struct source *s, struct archive *a)
+{
+	struct neff_object *obj = s->r->obj;
+	struct archive_entry *e;
+	uint64_t total = 0;
+	uint32_t count = 0;
+	size_t room = 0;
+	int ret, err;
+
+	if (archive_read_support_format_tar(a) != ARCHIVE_OK ||
+	    archive_read_open(a, s, NULL, read_cb, NULL) != ARCHIVE_OK)
+		return fail_archive(s, a, "archive");
+
+	for (;;) {
+		ret = archive_read_next_header(a, &e);
+		if (ret == ARCHIVE_EOF)
+			break;
+		/* A warning means libarchive guessed; nobody should have to. */
+		if (ret != ARCHIVE_OK)
+			return fail_archive(s, a, "archive");
+		/* Directories count as well: they cost time. */
+		if (++count > s->r->opts.max_members)
+			return neff_fail_limit(s->r, "archive", "more than %u members",
+					       s->r->opts.max_members);
+		err = add_entry(s, a, e, &room, &total);
+		if (err)
+			return err;
+	}
+	if (s->err)
+		return s->err;
+
+	if (!obj->nr_members)
+		return neff_fail(s->r, NEURON_NEFF_INVALID, "archive", "no members");
+	qsort(obj->members, obj->nr_members, sizeof(*obj->members), compare_members);
+	for (size_t i = 1; i < obj->nr_members; i++)
+		if (!strcmp(obj->members[i - 1].name, obj->members[i].name))
+			return neff_fail(s->r, NEURON_NEFF_INVALID, obj->members[i].name,
+					 "twice in the archive");
+	return 0;
+}
+
+/* libarchive stops at the end mark of the tar; the rest may still be corrupt. */
+static int drain(struct source *s)
+{
+	const void *piece;
+	ssize_t n;
+
+	while (s->gzip && !s->end) {
+		n = next_piece(s, &piece);
+		if (n < 0)
+			return s->err;
+	}
+	for (; s->gzip && s->left; s->left--)
+		if (*s->in++)
+			return neff_fail(s->r, NEURON_NEFF_INVALID, "archive",
+					 "data behind the end of the gzip stream");
+	return 0;
+}
+
+int neff_unpack(struct neff_reader *r, const uint8_t *payload, size_t size)
+{
+	struct archive *a = NULL;
+	struct source *s;
+	int err;
+
+	if (!size)
+		return neff_fail(r, NEURON_NEFF_INVALID, "archive", "empty");
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return neff_fail_memory(r, "archive");
+	s->r = r;
+	s->in = payload;
+	s->left = size;
+	s->payload = size;
+	s->gzip = size >= 2 && payload[0] == 0x1f && payload[1] == 0x8b;
+	/* 15 window bits, + 16: gzip wrapper only. */
+	if (s->gzip && inflateInit2(&s->z, 15 + 16) != Z_OK) {
+		err = neff_fail_memory(r, "archive");
+		goto free_source;
+	}
+	a = archive_read_new();
+	err = a ? read_archive(s, a) : neff_fail_memory(r, "archive");
+	if (!err)
+		err = drain(s);
+	archive_read_free(a);
+	if (s->gzip)
+		inflateEnd(&s->z);
+free_source:
+	free(s);
+	return err;
+}
