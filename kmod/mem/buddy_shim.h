@@ -79,7 +79,7 @@ typedef struct {
 static inline void write_seqcount_begin(seqcount_t *s)
 {
 	__atomic_store_n(&s->sequence, s->sequence + 1, __ATOMIC_RELAXED);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	__atomic_thread_fence(__ATOMIC_RELEASE);
 }
 
 static inline void write_seqcount_end(seqcount_t *s)
@@ -108,9 +108,15 @@ static inline unsigned int __ffs64(u64 x)
 	return (unsigned int)__builtin_ctzll(x);
 }
 
-static inline unsigned int __fls64(u64 x)
+/* One-based, as in the kernel; 0 for 0. */
+static inline int fls64(u64 x)
 {
-	return 63u - (unsigned int)__builtin_clzll(x);
+	return x ? 64 - __builtin_clzll(x) : 0;
+}
+
+static inline unsigned int hweight64(u64 x)
+{
+	return (unsigned int)__builtin_popcountll(x);
 }
 
 static inline bool is_power_of_2(u64 x)
