@@ -15,7 +15,8 @@
  * nothing without "done".
  *
  * On the kernel command line: rig.timeout=SECONDS for each test,
- * rig.leaks=0 to leave out the leak scan.
+ * rig.leaks=0 to leave out the leak scan, rig.off=1 to power off at the end
+ * instead of restarting.
  */
 
 #define _GNU_SOURCE
@@ -53,6 +54,7 @@ static int verdict_fd = -1;
 static int output_fd = -1;
 static int test_timeout = 300;
 static int scan_leaks = 1;
+static int power_off;
 
 static void write_all(int fd, const char *buf, size_t len)
 {
@@ -185,6 +187,9 @@ static void prepare(void)
 		p = strstr(line, "rig.leaks=");
 		if (p)
 			scan_leaks = atoi(p + strlen("rig.leaks="));
+		p = strstr(line, "rig.off=");
+		if (p)
+			power_off = atoi(p + strlen("rig.off="));
 	}
 
 	setenv("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", 1);
@@ -425,7 +430,8 @@ int main(void)
 	tcdrain(verdict_fd);
 off:
 	sync();
-	reboot(RB_AUTOBOOT);
+	/* QEMU ends on a restart; User Mode Linux would start again. */
+	reboot(power_off ? RB_POWER_OFF : RB_AUTOBOOT);
 	for (;;)
 		pause();
 }

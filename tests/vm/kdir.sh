@@ -12,7 +12,7 @@ set -eu
 dir=$(readlink -f "$CACHE/kernels/$1-$("$ROOT/tests/vm/kernels.sh" --hash "$1")")
 case ${2:-kdir} in
 kdir|image)	readlink -f "$dir/${2:-kdir}" ;;
-modules)	readlink -f "$dir/modules" 2>/dev/null || true ;;
+modules)	readlink -e "$dir/modules" || true ;;
 release)	cat "$dir/release" ;;
 *)		die "unknown part $2" ;;
 esac

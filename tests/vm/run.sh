@@ -187,7 +187,8 @@ for file in "${tests[@]}"; do
 	number=$((number + 1))
 done
 
-(cd "$root" && find . | cpio --quiet -o -H newc -R 0:0 >"$staging/initrd")
+[ "$kernel" = uml ] ||
+	(cd "$root" && find . | cpio --quiet -o -H newc -R 0:0 >"$staging/initrd")
 
 # ---- the run -----------------------------------------------------------------------
 
@@ -206,13 +207,24 @@ fi
 : >"$logs/verdict.log"
 started=$SECONDS
 status=0
-timeout -k 5 "$timeout" qemu-system-x86_64 -nodefaults -no-user-config -display none \
-	-machine pc -accel tcg,thread=multi -cpu max -smp 2 -m "$mem" -no-reboot \
-	-kernel "$image" -initrd "$staging/initrd" -append "$cmdline" \
-	"${output[@]}" \
-	-serial "file:$logs/console.log" -serial chardev:out \
-	-serial "file:$logs/verdict.log" \
-	</dev/null 2>"$logs/qemu.log" || status=$?
+if [ "$kernel" = uml ]; then
+	# Its root is the staging directory on the host; nothing else is visible.
+	read -r -a arguments <<<"${cmdline/console=ttyS0,115200/}"
+	timeout -k 5 "$timeout" "$image" mem="${mem}M" \
+		root=none rootfstype=hostfs rootflags="$root" rw init=/init \
+		con0=null,fd:1 con=null ssl1=null,fd:3 ssl2=null,fd:4 \
+		"${arguments[@]}" rig.off=1 \
+		</dev/null >"$logs/console.log" 2>"$logs/qemu.log" \
+		3>"$logs/output.log" 4>"$logs/verdict.log" || status=$?
+else
+	timeout -k 5 "$timeout" qemu-system-x86_64 -nodefaults -no-user-config -display none \
+		-machine pc -accel tcg,thread=multi -cpu max -smp 2 -m "$mem" -no-reboot \
+		-kernel "$image" -initrd "$staging/initrd" -append "$cmdline" \
+		"${output[@]}" \
+		-serial "file:$logs/console.log" -serial chardev:out \
+		-serial "file:$logs/verdict.log" \
+		</dev/null 2>"$logs/qemu.log" || status=$?
+fi
 
 # ---- judgement ---------------------------------------------------------------------
 

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+#   make			modules, library and tools
+#   make modules		modules, for the kernel of KDIR (default: the running one)
+#   make lib			library and tools
+#   make install		library, tools, headers (PREFIX, DESTDIR)
+#   make modules_install	modules, into the kernel of KDIR
+#   make dkms			source for DKMS below /usr/src (DESTDIR)
+#   make demo			the example, in a virtual machine
+#   make test			all tests; TESTS="name..." for some of them
+#   make check			static checks
+#   make model			train and pack the example's model again
+#   make bench-alloc		speed of the allocator
+#   make coverage		line coverage of the host tests
+#   make clean
+#
+# demo, test, check and model install missing distribution packages (as root).
+
+VERSION := $(shell cat VERSION)
+KDIR ?= /lib/modules/$(shell uname -r)/build
+PREFIX ?= /usr/local
+DESTDIR ?=
+
+dkms_dir = $(DESTDIR)/usr/src/neuron-open-$(VERSION)
+
+all: lib modules
+
+modules modules_install: kernel-headers
+	$(MAKE) -C kmod KDIR=$(KDIR) $@
+
+modules_clean:
+	$(MAKE) -C kmod KDIR=$(KDIR) clean
+
+kernel-headers:
+	@if [ ! -e $(KDIR)/Makefile ]; then \
+		echo "No kernel headers in $(KDIR)." >&2; \
+		echo "Install them (Debian: apt-get install linux-headers-$$(uname -r))" >&2; \
+		echo "or name another kernel: make KDIR=DIRECTORY" >&2; \
+		echo "(\"tests/vm/kdir.sh 6.12\" fetches one and prints its directory)." >&2; \
+		exit 1; \
+	fi
+
+lib:
+	$(MAKE) -C libneuron
+
+install:
+	$(MAKE) -C libneuron install PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)
+
+dkms:
+	rm -rf $(dkms_dir)
+	install -d $(dkms_dir)
+	cp -r kmod uapi LICENSES LICENSE VERSION Makefile $(dkms_dir)
+	find $(dkms_dir) \( -name '*.o' -o -name '*.ko' -o -name '*.mod' -o -name '*.mod.c' \
+		-o -name '*.cmd' -o -name 'Module.symvers' -o -name 'modules.order' \) -delete
+	sed 's/#MODULE_VERSION#/$(VERSION)/' dkms.conf >$(dkms_dir)/dkms.conf
+	@echo "Now, as root: dkms install neuron-open/$(VERSION)"
+
+test:
+	@tests/run.sh $(TESTS)
+
+demo:
+	@tests/demo.sh
+
+check:
+	@tests/check.sh
+
+model:
+	@tests/deps.sh model
+	$(MAKE) -C tests/models
+
+bench-alloc:
+	$(MAKE) -C tests/bench
+
+coverage:
+	@tests/deps.sh build test cover
+	$(MAKE) -C tests/lib coverage
+
+clean: modules_clean
+	$(MAKE) -C libneuron clean
+	$(MAKE) -C tests/lib clean
+
+.PHONY: all modules modules_install modules_clean kernel-headers lib install dkms \
+	test demo check model bench-alloc coverage clean

@@ -1,0 +1,101 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Proof that the rig notices what it must: each case boots the debug kernel, does
+# something wrong, and passes only if run.sh failed for the right reason. One case
+# does nothing wrong and must pass.
+#
+# usage: selftest.sh [CASE...]
+
+set -eu -o pipefail
+. "$(dirname "$0")/lib.sh"
+
+kernel=debug
+dir=$CACHE/build/faulty-$kernel
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+mkdir -p "$dir" "$CACHE/logs" "$CACHE/lock"
+kdir=$("$ROOT/tests/vm/kdir.sh" $kernel)
+exec 9>"$CACHE/lock/faulty"
+flock 9
+cp -u "$ROOT"/tests/vm/faulty/* "$dir"
+logged "$CACHE/logs/faulty-build.log" make -C "$kdir" M="$dir" modules
+flock -u 9
+
+passed=0 failed=0
+
+result() {
+	if [ "$1" = 0 ]; then
+		passed=$((passed + 1))
+		echo "ok - rig: $2"
+	else
+		failed=$((failed + 1))
+		echo "not ok - rig: $2"
+		sed 's/^/#   /' "$work/out"
+	fi
+}
+
+# expect CASE REASON TEXT SCRIPT [run.sh options]
+expect() {
+	local name=$1 reason=$2 text=$3 script=$4 bad=0
+	shift 4
+
+	printf '#!/bin/sh\n%s\n' "$script" >"$work/$name.sh"
+	if "$ROOT/tests/vm/run.sh" $kernel --module "$dir/faulty.ko" --test "$work/$name.sh" \
+			--log "selftest-$name" --mem 512 "$@" >"$work/out" 2>&1; then
+		[ "$reason" = none ] || bad=1
+	else
+		grep -qx "# reason: $reason" "$work/out" || bad=1
+	fi
+	result $bad "$text"
+}
+
+fault='modprobe faulty fault='
+run_case() {
+	case $1 in
+	clean)	expect clean none "a run without faults passes" \
+			"modprobe faulty && rmmod faulty && echo ok - loaded" ;;
+	oops)	expect oops oops "an oops is noticed" "${fault}oops" --no-leaks ;;
+	warn)	expect warn warn "a warning is noticed" "${fault}warn" --no-leaks ;;
+	kasan)	expect kasan kasan "an access out of bounds is noticed" "${fault}kasan" --no-leaks ;;
+	ubsan)	expect ubsan ubsan "a shift out of bounds is noticed" "${fault}ubsan" --no-leaks ;;
+	lockdep) expect lockdep lockdep "a lock inversion is noticed" "${fault}lockdep" --no-leaks ;;
+	atomic-sleep) expect atomic-sleep atomic-sleep "sleeping under a spinlock is noticed" \
+			"${fault}atomic-sleep" --no-leaks ;;
+	leak)	expect leak kmemleak "a memory leak is noticed" "${fault}leak" ;;
+	soft-lockup) expect soft-lockup soft-lockup "a processor that loops is noticed" \
+			"${fault}soft-lockup" --no-leaks --append watchdog_thresh=3 ;;
+	hung-task) expect hung-task hung-task "a task that hangs is noticed" \
+			"${fault}hung-task; sleep 60" --no-leaks \
+			--append sysctl.kernel.hung_task_timeout_secs=5 ;;
+	dead)	# Both processors, so that none is left to complain.
+		expect dead timeout "a guest that stops is noticed" \
+			"(${fault}dead) & insmod /lib/modules/*/updates/faulty.ko fault=dead" \
+			--no-leaks --timeout 25 --append "nowatchdog nmi_watchdog=0" ;;
+	no-verdict) expect no-verdict no-verdict "a guest that ends without verdict is noticed" \
+			"busybox reboot -f" --no-leaks ;;
+	timeout) expect timeout "test" "a test that does not end is noticed" \
+			"echo ok - begun; sleep 1000" --no-leaks --test-timeout 3 ;;
+	status)	expect status "test" "a test with a failing status is noticed" \
+			"echo ok - one; exit 3" --no-leaks ;;
+	point)	expect point "test" "a failing point is noticed, whatever the status" \
+			"echo ok - one; echo not ok - two; exit 0" --no-leaks ;;
+	forged)	# What a test prints must not be taken for a verdict.
+		expect forged no-verdict "a forged verdict is not believed" \
+			"printf 'plan 1\ntest 10-forged.sh 0 1 0\ndone\n'; busybox reboot -f" \
+			--no-leaks ;;
+	*)	die "unknown case $1" ;;
+	esac
+}
+
+if [ $# = 0 ]; then
+	set -- clean oops warn kasan ubsan lockdep atomic-sleep leak soft-lockup \
+		hung-task dead no-verdict timeout status point forged
+fi
+for name; do
+	run_case "$name"
+done
+
+echo "# rig self-test: $passed passed, $failed failed"
+[ $failed = 0 ]
