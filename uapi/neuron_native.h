@@ -211,7 +211,7 @@ struct neuron_native_hbm_stats {
  * @owner: pid (in the caller's namespace) of the process that holds the core, 0 if none
  * @__reserved: 0
  * @device_bytes: device memory by mem_alloc_category_t
- * @host_bytes: host memory by mem_alloc_category_t
+ * @host_bytes: host memory
  */
 struct neuron_native_core_stats {
 	__u32 size;
@@ -219,7 +219,7 @@ struct neuron_native_core_stats {
 	__s32 owner;
 	__u32 __reserved;
 	__u64 device_bytes[NEURON_NATIVE_MAX_CATEGORIES];
-	__u64 host_bytes[NEURON_NATIVE_MAX_CATEGORIES];
+	__u64 host_bytes;
 };
 
 #endif /* _UAPI_NEURON_NATIVE_H */
