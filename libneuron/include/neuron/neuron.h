@@ -1,0 +1,580 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/**
+ * @file neuron.h
+ * @brief Neuron devices: memory, rings, notifications, and models that run on them.
+ *
+ * Conventions
+ *  - Functions that can fail return 0 or a negative errno value and leave their
+ *    outputs untouched on error. They never print and never end the program.
+ *  - Handles are opaque. An object made from another one (memory of a device, a
+ *    model on a core) keeps it alive; the order of freeing does not matter.
+ *  - Sizes and addresses are in bytes. "Device address" is an address as the
+ *    device's DMA engines see it.
+ *  - Option and result structures start with @c size, set by the caller to
+ *    sizeof(the structure); members added later at the end read as 0, and
+ *    results beyond @c size are not written. Options may be NULL for defaults.
+ *  - Functions that sleep take a timeout or say so. A negative timeout waits for ever.
+ *  - There is no global state. Objects may be used from several threads, except
+ *    that freeing one must not race with any other use of it.
+ *
+ * Errors common to all functions that talk to the driver: -ENODEV the device is
+ * gone, -EBUSY the core or queue belongs to another process, -EACCES the process
+ * is not the one that opened the device, -ENOMEM, -EINVAL.
+ */
+#ifndef NEURON_NEURON_H
+#define NEURON_NEURON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** @defgroup device Devices
+ * @{ */
+
+struct neuron_device;
+struct neuron_monitor;
+
+#define NEURON_MAX_HBMS 8u
+#define NEURON_MAX_CORES 16u
+#define NEURON_MAX_CATEGORIES 32u
+#define NEURON_MAX_ORDERS 32u
+
+/** @brief A device found on this host. */
+struct neuron_device_entry {
+	unsigned int index;	/**< N of /dev/neuronN */
+	unsigned int nr_cores;	/**< physical cores, 0 unknown */
+	char path[64];		/**< device node */
+	char syspath[192];	/**< directory in sysfs */
+	char arch[16];		/**< sysfs architecture/arch_type, "" unknown */
+	char instance[16];	/**< sysfs architecture/instance_type, "" unknown */
+	char name[32];		/**< sysfs architecture/device_name, "" unknown */
+};
+
+/** @brief What a device is made of; constant while it exists. */
+struct neuron_geometry {
+	uint32_t arch;			/**< 1 inf1, 2 trn1 and inf2, 3 trn2, 4 trn3 */
+	uint32_t nr_cores;		/**< physical NeuronCores */
+	uint32_t nr_hbms;		/**< device memories */
+	uint32_t nr_dma_engines;	/**< DMA engines, kernel-owned ones included */
+	uint32_t engines_per_core;	/**< engines of core c start at c * engines_per_core */
+	uint32_t nr_queues;		/**< queues of a DMA engine */
+	uint32_t nr_semaphores;		/**< per core */
+	uint32_t nr_events;		/**< per core */
+	uint32_t nr_topsp;		/**< collective sequencers */
+	uint32_t nr_nq_types;		/**< notification queue types of a core */
+	uint32_t nr_nq_engines;		/**< notification queues of a type */
+	uint32_t isa_version;		/**< instruction set of neuron_isa.h, 0 the vendor's */
+	uint64_t host_window;		/**< bit set in device addresses of host memory */
+	uint64_t tpb_size;		/**< window of a core */
+	uint64_t sbuf_size;		/**< state buffer of a core */
+	struct {
+		uint64_t base;		/**< device address */
+		uint64_t size;
+	} hbm[NEURON_MAX_HBMS];
+	uint64_t tpb_base[NEURON_MAX_CORES];	/**< device address of each core's window */
+	uint8_t core_hbm[NEURON_MAX_CORES];	/**< device memory next to each core */
+};
+
+/** @brief What the driver says about a device and itself. */
+struct neuron_device_info {
+	size_t size;
+	uint32_t arch;
+	uint32_t revision;
+	uint32_t nr_connected;
+	uint32_t connected[8];		/**< numbers of the devices it is linked to */
+	uint32_t compat_min;		/**< runtime interface versions the driver serves */
+	uint32_t compat_max;
+	uint64_t features;		/**< NEURON_DRIVER_FEATURE_* of the uapi header */
+};
+
+/** @brief What happened to a device. */
+enum neuron_monitor_action {
+	NEURON_DEVICE_ADDED = 1,
+	NEURON_DEVICE_REMOVED = 2,
+	NEURON_DEVICE_CHANGED = 3,
+};
+
+struct neuron_monitor_event {
+	enum neuron_monitor_action action;
+	struct neuron_device_entry entry;
+};
+
+/**
+ * @brief List the devices of this host, by number.
+ * @param list	result, to be freed with neuron_device_list_free(); NULL if there are none
+ * @param count	entries of @p list
+ * @return 0, -ENOMEM, or the error of libudev
+ */
+int neuron_device_list(struct neuron_device_entry **list, size_t *count);
+void neuron_device_list_free(struct neuron_device_entry *list);
+
+/** @brief Watch devices come and go. @return 0, -ENOMEM, -errno of the netlink socket */
+int neuron_monitor_open(struct neuron_monitor **monitor);
+void neuron_monitor_close(struct neuron_monitor *monitor);
+/** @brief File descriptor that becomes readable when there is an event. */
+int neuron_monitor_fd(const struct neuron_monitor *monitor);
+/** @brief Wait for an event. @return 0, -ETIMEDOUT */
+int neuron_monitor_read(struct neuron_monitor *monitor, struct neuron_monitor_event *event,
+			int timeout_ms);
+
+/** @brief Open /dev/neuronN for reading and writing. @return 0, -ENOENT, -EACCES, -EBUSY, ... */
+int neuron_device_open(unsigned int index, struct neuron_device **device);
+/** @brief Same from a descriptor, which belongs to the device afterwards (not on error). */
+int neuron_device_open_fd(int fd, struct neuron_device **device);
+/** @brief Drop the handle; the device is closed when its memory, queues and cores are gone too. */
+void neuron_device_close(struct neuron_device *device);
+int neuron_device_fd(const struct neuron_device *device);
+/** @brief Number of the device on this host. */
+unsigned int neuron_device_index(const struct neuron_device *device);
+/** @brief Geometry; valid as long as the device, read only. */
+const struct neuron_geometry *neuron_device_geometry(const struct neuron_device *device);
+int neuron_device_get_info(struct neuron_device *device, struct neuron_device_info *info);
+/**
+ * @brief Reset cores and wait until they are ready (blocks for as long as that takes).
+ *
+ * Engines stop, FIFOs, state buffer, semaphores and events are cleared, the
+ * notification queues of the cores are gone afterwards.
+ * @param nc_map	bit per core
+ * @return 0, -EBUSY, -EIO the reset failed
+ */
+int neuron_device_reset(struct neuron_device *device, uint32_t nc_map);
+
+/** @} @defgroup memory Memory
+ * @{ */
+
+struct neuron_mem;
+
+/** @brief What memory is for; the numbers are those of mem_alloc_category_t. */
+enum neuron_mem_category {
+	NEURON_MEM_HOST_OTHER = 0,
+	NEURON_MEM_HOST_CODE = 1,
+	NEURON_MEM_HOST_TENSORS = 2,
+	NEURON_MEM_HOST_CONSTANTS = 3,
+	NEURON_MEM_HOST_MISC = 4,
+	NEURON_MEM_HOST_DRIVER = 5,
+	NEURON_MEM_HOST_NOTIFICATION = 6,
+	NEURON_MEM_OTHER = 7,
+	NEURON_MEM_CODE = 8,
+	NEURON_MEM_TENSORS = 9,
+	NEURON_MEM_CONSTANTS = 10,
+	NEURON_MEM_SCRATCHPAD = 11,		/**< shared by the models of a core */
+	NEURON_MEM_MISC = 12,			/**< "runtime" */
+	NEURON_MEM_DRIVER = 13,
+	NEURON_MEM_COLLECTIVES = 14,
+	NEURON_MEM_SCRATCHPAD_PRIVATE = 15,
+	NEURON_MEM_NOTIFICATION = 16,
+	NEURON_MEM_HOST_RINGS = 17,
+	NEURON_MEM_RINGS = 18,
+	NEURON_MEM_SCRATCHPAD_CONTIGUOUS = 19,
+	NEURON_MEM_NR_CATEGORIES = 20,
+};
+
+/** @brief Why an allocation failed. */
+enum neuron_mem_reason {
+	NEURON_MEM_REASON_NONE = 0,
+	NEURON_MEM_REASON_FULL = 1,		/**< less free than asked for */
+	NEURON_MEM_REASON_FRAGMENTED = 2,	/**< enough free, but no run that long */
+	NEURON_MEM_REASON_ALIGNMENT = 3,	/**< a run that long, but none aligned */
+	NEURON_MEM_REASON_CAPPED = 4,		/**< a limit was reached */
+	NEURON_MEM_REASON_HOST = 5,		/**< the kernel ran out of its own memory */
+};
+
+/** @brief The figures at the moment an allocation failed. */
+struct neuron_mem_failure {
+	enum neuron_mem_reason reason;	/**< NONE if nothing failed for want of memory */
+	enum neuron_mem_category category;
+	uint32_t hbm;
+	uint32_t nc;
+	uint64_t bytes;			/**< asked for */
+	uint64_t align;
+	uint64_t total;			/**< of the device memory */
+	uint64_t free;
+	uint64_t largest_free;		/**< longest free run */
+	uint64_t largest_aligned;	/**< longest free run that starts at @c align */
+};
+
+/* struct neuron_mem_opts.flags */
+#define NEURON_MEM_F_HOST	0x1u	/**< host memory that the device can reach */
+#define NEURON_MEM_F_LOW	0x2u	/**< prefer low addresses */
+#define NEURON_MEM_F_HIGH	0x4u	/**< prefer high addresses */
+
+struct neuron_mem_opts {
+	size_t size;
+	uint32_t flags;
+	uint32_t hbm;				/**< device memory, ignored for host memory */
+	uint32_t nc;				/**< core that is charged */
+	enum neuron_mem_category category;	/**< must fit host or device */
+	uint64_t align;				/**< 0 or a power of two */
+	struct neuron_mem_failure *failure;	/**< filled in with -ENOMEM, may be NULL */
+};
+
+struct neuron_mem_info {
+	size_t size;
+	uint64_t address;	/**< device address */
+	uint64_t bytes;		/**< rounded up to whole pages */
+	uint64_t mmap_offset;
+	uint32_t host;		/**< 1 host memory */
+	uint64_t pid;		/**< process that allocated it */
+};
+
+/**
+ * @brief Allocate memory. Device memory reads as zero.
+ * @param opts	NULL: device memory 0, core 0, category "other"
+ * @return 0, -ENOMEM (see @c failure), -EINVAL, -EOVERFLOW
+ */
+int neuron_mem_alloc(struct neuron_device *device, uint64_t bytes,
+		     const struct neuron_mem_opts *opts, struct neuron_mem **mem);
+/**
+ * @brief Give memory back; mappings made with neuron_mem_map() go too. NULL is allowed.
+ *
+ * Rings and transfers that still use it keep it in the driver until they end.
+ */
+void neuron_mem_free(struct neuron_mem *mem);
+uint64_t neuron_mem_address(const struct neuron_mem *mem);
+/** @brief Bytes asked for. */
+uint64_t neuron_mem_bytes(const struct neuron_mem *mem);
+/** @brief Handle for the ioctl interface. */
+uint64_t neuron_mem_handle(const struct neuron_mem *mem);
+int neuron_mem_get_info(struct neuron_mem *mem, struct neuron_mem_info *info);
+/** @brief Copy from memory to a buffer; blocks until done. @return 0, -EINVAL out of range */
+int neuron_mem_read(struct neuron_mem *mem, uint64_t offset, void *buffer, uint64_t bytes);
+int neuron_mem_write(struct neuron_mem *mem, uint64_t offset, const void *buffer,
+		     uint64_t bytes);
+/** @brief Copy between two allocations of a device; blocks until done. */
+int neuron_mem_copy(struct neuron_mem *dst, uint64_t dst_offset, struct neuron_mem *src,
+		    uint64_t src_offset, uint64_t bytes);
+int neuron_mem_set(struct neuron_mem *mem, uint64_t offset, int value, uint64_t bytes);
+/** @brief Map all of it; the same address each time, valid until it is freed. */
+int neuron_mem_map(struct neuron_mem *mem, void **address);
+
+/** @brief One consistent picture of a device memory. */
+struct neuron_hbm_stats {
+	size_t size;
+	uint64_t total;			/**< reserved bytes included */
+	uint64_t used;			/**< = sum of by_category = sum of by_core */
+	uint64_t reserved;		/**< never handed out */
+	uint64_t free;			/**< total - used - reserved */
+	uint64_t largest_free;		/**< longest free run */
+	uint64_t high_water;		/**< highest @c used */
+	uint64_t nr_allocs;
+	uint64_t own_process;		/**< bytes that the calling process holds */
+	uint64_t driver;		/**< bytes that the driver holds */
+	uint64_t metadata;		/**< host memory that the allocator uses */
+	uint64_t fail_full;		/**< requests refused, by reason */
+	uint64_t fail_fragmented;
+	uint64_t fail_alignment;
+	uint64_t fail_capped;
+	uint64_t free_by_order[NEURON_MAX_ORDERS];
+	uint64_t by_category[NEURON_MAX_CATEGORIES];
+	uint64_t by_core[NEURON_MAX_CORES];
+};
+
+/** @brief Memory charged to one core. */
+struct neuron_core_stats {
+	size_t size;
+	int32_t owner;			/**< process that holds the core, 0 if none */
+	uint64_t device_bytes[NEURON_MAX_CATEGORIES];
+	uint64_t host_bytes[NEURON_MAX_CATEGORIES];
+};
+
+int neuron_hbm_get_stats(struct neuron_device *device, uint32_t hbm,
+			 struct neuron_hbm_stats *stats);
+int neuron_core_get_stats(struct neuron_device *device, uint32_t nc,
+			  struct neuron_core_stats *stats);
+/** @brief Name of a category as in sysfs ("model_code"), "unknown" for an unknown one. */
+const char *neuron_mem_category_name(enum neuron_mem_category category);
+/** @brief Reason in one word: "full", "fragmented", "alignment", "capped", "host", "none". */
+const char *neuron_mem_reason_name(enum neuron_mem_reason reason);
+
+/** @} @defgroup queue DMA queues
+ * @{ */
+
+#define NEURON_DESC_MAX_BYTES	65536u
+#define NEURON_RING_MIN_SLOTS	32u
+#define NEURON_RING_MAX_SLOTS	16777200u
+#define NEURON_RING_UNUSED_SLOTS 16u
+
+/** @brief DMA descriptor, little endian as in memory (16 bytes). */
+struct neuron_descriptor {
+	uint32_t control;
+	uint32_t meta;
+	uint64_t address;
+};
+
+enum neuron_ring_side {
+	NEURON_RING_TX = 0,	/**< sources */
+	NEURON_RING_RX = 1,	/**< destinations */
+};
+
+struct neuron_queue_setup {
+	uint32_t engine;
+	uint32_t queue;
+	struct neuron_mem *tx;		/**< at least tx_slots descriptors, or NULL */
+	struct neuron_mem *rx;
+	uint32_t tx_slots;		/**< multiple of 16, see neuron_ring_slots() */
+	uint32_t rx_slots;
+};
+
+/** @brief State of one side of a queue. */
+struct neuron_queue_side {
+	uint32_t hw_status;
+	uint32_t sw_status;	/**< 1 disabled, 2 enabled, 3 aborted */
+	uint64_t base;		/**< device address of the ring */
+	uint32_t slots;
+	uint32_t head;		/**< index fetched next */
+	uint32_t tail;		/**< index added next */
+};
+
+struct neuron_queue_state {
+	size_t size;
+	struct neuron_queue_side tx;
+	struct neuron_queue_side rx;
+};
+
+/**
+ * @brief Slots of a ring that takes @p descriptors at a time: 16 stay unused, the
+ * number is a multiple of 16 and at least 32.
+ * @return slots, 0 if no ring is that long
+ */
+uint32_t neuron_ring_slots(uint64_t descriptors);
+/**
+ * @brief Descriptor pair that copies @p bytes (1..65536) from @p src to @p dst.
+ *
+ * Ring id 1, the one that is valid between neuron_queue_init() and the first wrap.
+ * @param barrier	everything before is written before this is
+ */
+void neuron_descriptor_copy(struct neuron_descriptor *tx, struct neuron_descriptor *rx,
+			    uint64_t dst, uint64_t src, uint32_t bytes, bool barrier);
+/**
+ * @brief Point queues at rings and start from their first slot. The caller owns them until
+ * neuron_queue_release(); the rings stay in the driver as long.
+ * @return 0; on error queues before the bad one may have been set up
+ */
+int neuron_queue_init(struct neuron_device *device, const struct neuron_queue_setup *setup,
+		      size_t count);
+/** @brief Check descriptors and copy them into a ring, from slot @p first. */
+int neuron_queue_write(struct neuron_device *device, struct neuron_mem *ring,
+		       enum neuron_ring_side side, uint32_t first,
+		       const struct neuron_descriptor *descriptors, uint32_t count);
+/** @brief Tell the engine that descriptors were added. */
+int neuron_queue_start(struct neuron_device *device, uint32_t engine, uint32_t queue,
+		       uint32_t tx_count, uint32_t rx_count);
+/** @brief Tell the driver that descriptors were seen to be complete. */
+int neuron_queue_ack(struct neuron_device *device, uint32_t engine, uint32_t queue,
+		     uint32_t count);
+int neuron_queue_get_state(struct neuron_device *device, uint32_t engine, uint32_t queue,
+			   struct neuron_queue_state *state);
+int neuron_queue_release(struct neuron_device *device, uint32_t engine, uint32_t queue);
+
+/** @} @defgroup notify Notification queues, semaphores, events
+ * @{ */
+
+struct neuron_nq;
+
+enum neuron_nq_type {
+	NEURON_NQ_TRACE = 0,
+	NEURON_NQ_NOTIFY = 1,
+	NEURON_NQ_EVENT = 2,
+	NEURON_NQ_ERROR = 3,
+	NEURON_NQ_TRACE_DMA = 4,
+	NEURON_NQ_THROTTLE = 5,
+};
+
+/** @brief An entry, host byte order; see struct neuron_isa_notice of neuron_isa.h. */
+struct neuron_notice {
+	uint32_t id;
+	uint8_t engine;
+	uint8_t kind;	/**< 1 notify, 2 engine stopped, 3 DMA queue stopped */
+	uint8_t code;	/**< enum neuron_isa_error */
+	uint8_t queue;	/**< DMA queue of a DMA error */
+	uint64_t data;
+};
+
+struct neuron_nq_opts {
+	size_t size;
+	uint32_t nc;
+	enum neuron_nq_type type;
+	uint32_t engine;
+	uint32_t bytes;		/**< of the queue, a power of two; 0 = 16384 */
+};
+
+/**
+ * @brief Make a notification queue in host memory, empty; an existing one is replaced.
+ * @return 0, -EINVAL, -ENOMEM, -EBUSY
+ */
+int neuron_nq_open(struct neuron_device *device, const struct neuron_nq_opts *opts,
+		   struct neuron_nq **nq);
+/** @brief Unmap it. The queue itself goes with the device, a reset or the next open. */
+void neuron_nq_close(struct neuron_nq *nq);
+/**
+ * @brief Have an eventfd signalled after an entry was written; -1 stops that.
+ *
+ * Replaces the one that neuron_nq_wait() uses.
+ */
+int neuron_nq_set_eventfd(struct neuron_nq *nq, int fd);
+/** @brief Take the next entry without waiting. @return 0, -EAGAIN there is none */
+int neuron_nq_read(struct neuron_nq *nq, struct neuron_notice *notice);
+/** @brief Take the next entry, sleeping until there is one. @return 0, -ETIMEDOUT */
+int neuron_nq_wait(struct neuron_nq *nq, struct neuron_notice *notice, int timeout_ms);
+
+int neuron_semaphore_read(struct neuron_device *device, uint32_t nc, uint32_t index,
+			  uint32_t *value);
+int neuron_semaphore_set(struct neuron_device *device, uint32_t nc, uint32_t index,
+			 uint32_t value);
+int neuron_semaphore_add(struct neuron_device *device, uint32_t nc, uint32_t index,
+			 uint32_t value);
+int neuron_semaphore_subtract(struct neuron_device *device, uint32_t nc, uint32_t index,
+			      uint32_t value);
+int neuron_event_read(struct neuron_device *device, uint32_t nc, uint32_t index,
+		      uint32_t *value);
+int neuron_event_set(struct neuron_device *device, uint32_t nc, uint32_t index,
+		     uint32_t value);
+
+/** @} @defgroup model Cores and models
+ * @{ */
+
+struct neuron_core;
+struct neuron_model;
+
+/** @brief Coarse reason why loading failed. */
+enum neuron_error_kind {
+	NEURON_ERROR_NONE = 0,
+	NEURON_ERROR_NEFF_INVALID,	/**< the file is broken */
+	NEURON_ERROR_NEFF_UNSUPPORTED,	/**< version or feature nobody here knows */
+	NEURON_ERROR_MEMORY,		/**< device or host memory, see @c memory */
+	NEURON_ERROR_LIMIT,		/**< more queues, semaphores, descriptors than there are */
+	NEURON_ERROR_DEVICE,		/**< the driver refused something */
+};
+
+/** @brief What went wrong and where, in one line without a newline. */
+struct neuron_error {
+	size_t size;
+	enum neuron_error_kind kind;
+	char text[512];
+	struct neuron_mem_failure memory;
+};
+
+struct neuron_core_opts {
+	size_t size;
+	uint64_t scratchpad_page;	/**< bytes, multiple of 512 MiB below 4 GiB; 0 = 512 MiB */
+	bool no_reset;			/**< the core was reset just before */
+};
+
+struct neuron_model_opts {
+	size_t size;
+	bool verify_hash;		/**< compare the archive with the hash of the header */
+	struct neuron_error *error;	/**< filled in on error, may be NULL */
+};
+
+enum neuron_tensor_usage {
+	NEURON_TENSOR_INPUT = 0,
+	NEURON_TENSOR_OUTPUT = 1,
+};
+
+/** @brief An input or output; the strings belong to the model. */
+struct neuron_tensor_info {
+	size_t size;
+	const char *name;
+	enum neuron_tensor_usage usage;
+	uint64_t bytes;
+	uint32_t dtype;		/**< nrt_dtype_t */
+	uint32_t ndim;
+	uint32_t shape[8];
+};
+
+/** @brief Where the memory of a model went, in bytes as the driver accounts them. */
+struct neuron_model_usage {
+	size_t size;
+	uint64_t code;
+	uint64_t constants;
+	uint64_t scratchpad;		/**< private to the model */
+	uint64_t runtime;
+	uint64_t rings_io;		/**< rings that touch inputs or outputs */
+	uint64_t rings_spill;		/**< rings of other variables */
+	uint64_t rings_runtime;		/**< instruction fetch */
+	uint64_t shared_scratchpad;	/**< what it needs of the scratchpad of its core */
+	uint64_t descriptors;		/**< in all rings */
+};
+
+/** @brief Binds memory to an input or output for one run. */
+struct neuron_io {
+	const char *name;
+	struct neuron_mem *mem;		/**< of the same device */
+	uint64_t offset;
+	uint64_t bytes;			/**< at least the size of the tensor */
+};
+
+enum neuron_run_status {
+	NEURON_RUN_DONE = 0,
+	NEURON_RUN_TIMEOUT,		/**< no notification in time */
+	NEURON_RUN_ENGINE_ERROR,	/**< an engine stopped, see @c notice */
+	NEURON_RUN_DMA_ERROR,		/**< a DMA queue stopped, see @c notice */
+};
+
+struct neuron_run_result {
+	size_t size;
+	enum neuron_run_status status;
+	struct neuron_notice notice;	/**< of the error */
+	char text[256];			/**< the error in one line */
+};
+
+/**
+ * @brief Take a core for loading and running models: reset it, make its notification queues.
+ * @return 0, -EBUSY another process has it, -EINVAL no such core, -EOPNOTSUPP no
+ * instruction set that this library knows
+ */
+int neuron_core_open(struct neuron_device *device, uint32_t nc,
+		     const struct neuron_core_opts *opts, struct neuron_core **core);
+/** @brief Drop the handle; the core goes when its last model is unloaded. */
+void neuron_core_close(struct neuron_core *core);
+struct neuron_device *neuron_core_device(const struct neuron_core *core);
+uint32_t neuron_core_index(const struct neuron_core *core);
+/** @brief Bytes of the shared scratchpad of the core now. */
+uint64_t neuron_core_scratchpad(struct neuron_core *core);
+/** @brief Reset the core; loaded models stay loaded and can run again. */
+int neuron_core_reset(struct neuron_core *core);
+
+/**
+ * @brief Load a NEFF: parse it, place it in device memory, build its rings.
+ * @param bytes	the file, not used after the call returns
+ * @return 0, -EINVAL bad NEFF, -EOPNOTSUPP unknown version or feature, -ENOMEM,
+ * -E2BIG a limit of the device; @c opts->error says more. Nothing stays allocated
+ * on error.
+ */
+int neuron_model_load(struct neuron_core *core, const void *bytes, size_t size,
+		      const struct neuron_model_opts *opts, struct neuron_model **model);
+/** @brief Wait for a run in progress, then give everything back. NULL is allowed. */
+void neuron_model_unload(struct neuron_model *model);
+/** @brief Name in the header of the NEFF. */
+const char *neuron_model_name(const struct neuron_model *model);
+size_t neuron_model_tensor_count(const struct neuron_model *model);
+/** @brief Input or output @p index, in the order of the NEFF. @return 0, -EINVAL */
+int neuron_model_tensor_info(const struct neuron_model *model, size_t index,
+			     struct neuron_tensor_info *info);
+int neuron_model_get_usage(const struct neuron_model *model, struct neuron_model_usage *usage);
+/** @brief Why the model cannot be run, NULL if it can. */
+const char *neuron_model_obstacle(const struct neuron_model *model);
+/**
+ * @brief Run the model once; blocks until it is done or @p timeout_ms have passed.
+ *
+ * One model of a core runs at a time; callers queue. After an error or timeout
+ * the core is reset, so that the next run starts clean.
+ * @param io	every input and output of the model, in any order; others are ignored
+ * @return 0, -EINVAL an input or output is missing, too small or elsewhere,
+ * -EOPNOTSUPP see neuron_model_obstacle(), -ETIMEDOUT, -EIO an engine or a DMA
+ * queue stopped (@p result), -ENODEV
+ */
+int neuron_model_run(struct neuron_model *model, const struct neuron_io *io, size_t nr_io,
+		     int timeout_ms, struct neuron_run_result *result);
+
+/** @} */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

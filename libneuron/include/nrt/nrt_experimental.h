@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/** @file nrt_experimental.h Parts of the runtime interface that may still change. */
+#ifndef NRT_NRT_EXPERIMENTAL_H
+#define NRT_NRT_EXPERIMENTAL_H
+
+#include "nrt.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define NRT_TENSOR_NAME_MAX 256
+
+typedef enum {
+	NRT_TENSOR_USAGE_INPUT = 0,
+	NRT_TENSOR_USAGE_OUTPUT = 1,
+} nrt_tensor_usage_t;
+
+typedef enum {
+	NRT_DTYPE_UNKNOWN = 0x0,
+	NRT_DTYPE_INVALID = 0x0,
+	NRT_DTYPE_UINT64 = 0x1,
+	NRT_DTYPE_INT8 = 0x2,
+	NRT_DTYPE_UINT8 = 0x3,
+	NRT_DTYPE_INT16 = 0x4,
+	NRT_DTYPE_UINT16 = 0x5,
+	NRT_DTYPE_BFLOAT16 = 0x6,
+	NRT_DTYPE_FLOAT16 = 0x7,
+	NRT_DTYPE_INT32 = 0x8,
+	NRT_DTYPE_UINT32 = 0x9,
+	NRT_DTYPE_FLOAT32 = 0xa,
+	NRT_DTYPE_FP32R = 0xb,
+	NRT_DTYPE_INT64 = 0xc,
+	NRT_DTYPE_FP8_E3 = 0xd,
+	NRT_DTYPE_FP8_E4 = 0xe,
+	NRT_DTYPE_FP8_E5 = 0xf,
+} nrt_dtype_t;
+
+typedef struct nrt_tensor_info {
+	char name[NRT_TENSOR_NAME_MAX];
+	nrt_tensor_usage_t usage;
+	size_t size;
+	nrt_dtype_t dtype;
+	uint32_t *shape;
+	uint32_t ndim;
+} nrt_tensor_info_t;
+
+typedef struct nrt_tensor_info_array {
+	uint64_t tensor_count;
+#ifdef __cplusplus
+	nrt_tensor_info_t tensor_array[1];
+#else
+	nrt_tensor_info_t tensor_array[];
+#endif
+} nrt_tensor_info_array_t;
+
+/** Grows at the end only. */
+typedef struct nrt_model_info {
+	uint32_t vnc;
+} nrt_model_info_t;
+
+/** @brief Inputs and outputs of a model, to be freed with nrt_free_model_tensor_info(). */
+NRT_STATUS nrt_get_model_tensor_info(nrt_model_t *model,
+				     nrt_tensor_info_array_t **tensor_info);
+NRT_STATUS nrt_free_model_tensor_info(nrt_tensor_info_array_t *tensor_info);
+/** @brief Deprecated: copies of a model, always 1. */
+NRT_STATUS nrt_get_model_instance_count(nrt_model_t *model, uint32_t *instance_count);
+NRT_STATUS nrt_get_model_info(const nrt_model_t *model, nrt_model_info_t *info, size_t size_in,
+			      size_t *size_out);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
