@@ -10,6 +10,7 @@
 #   7.3-debug    7.3 source built with configs/debug.config (minutes; optional)
 #
 # usage: kernels.sh [--update] NAME...
+#        kernels.sh --source SERIES	(prints the directory of the source)
 #
 # Each kernel is one directory, named by version and by a hash of what it is made
 # from. It is made once; "--update" looks for newer packages. The link
@@ -268,6 +269,14 @@ prepare() {
 
 if [ "${1:-}" = --hash ]; then
 	recipe_hash "$2"
+	exit
+fi
+if [ "${1:-}" = --source ]; then
+	# The unpacked source of a series, for its scripts.
+	source=$(find "$CACHE/src" -maxdepth 1 -name "linux-source-$2_*" 2>/dev/null | sort -V | tail -n 1)
+	[ -n "$source" ] && [ -e "$source/.unpacked" ] ||
+		with_lock "source-$2" unpack_source "$2"
+	echo "$source"
 	exit
 fi
 update=0

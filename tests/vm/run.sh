@@ -265,7 +265,7 @@ said=$(complaint)
 if [ -n "$said" ]; then
 	fail "${said%%: *}" "kernel log: ${said#*: }"
 fi
-if ! grep -qx done <<<"$verdict"; then
+if ! grep -qx 'done' <<<"$verdict"; then
 	if [ $status = 124 ] || [ $status = 137 ]; then
 		fail timeout "the guest was still running after $timeout s"
 	else

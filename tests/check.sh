@@ -1,0 +1,126 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# make check: static checks. Each is one point; the last line counts.
+#
+# usage: check.sh [CHECK...]
+
+set -u -o pipefail
+. "$(dirname "$0")/vm/lib.sh"
+cd "$ROOT" || exit 1
+
+checks=(warnings sparse checkpatch kernel-doc codespell shellcheck cppcheck
+	licences versions rules)
+[ $# -gt 0 ] || set -- "${checks[@]}"
+
+"$ROOT/tests/deps.sh" build vm check || exit 1
+source=$("$ROOT/tests/vm/kernels.sh" --source 6.12) || exit 1
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+
+files() {
+	git ls-files --cached --others --exclude-standard -- "$@" | while read -r f; do
+		[ ! -e "$f" ] || echo "$f"
+	done
+}
+
+# Nothing may be printed about our own files.
+check_warnings() {
+	! tests/vm/modules.sh 6.12 W=1 2>&1 | grep -E 'warning:|error:|do not build'
+}
+
+check_sparse() {
+	! tests/vm/modules.sh 6.12 C=2 CHECK="sparse" 2>&1 |
+		grep -E 'kmod/.*(warning|error):|do not build'
+}
+
+# Left out, and why: these are files, not patches (FILE_PATH_CHANGES); version
+# tests stand in compat/ (LINUX_VERSION_CODE, CONSTANT_COMPARISON); headers for user
+# space and files shared with the host have no BIT() (BIT_MACRO) nor
+# __always_inline; names of the existing interface stay (NEW_TYPEDEFS, CAMELCASE);
+# trace headers and tables read better in their own form. The shims that stand in
+# for the kernel on the host, and the module that is faulty on purpose, are no
+# kernel code.
+check_checkpatch() {
+	local bad=0 f ignore
+
+	ignore=FILE_PATH_CHANGES,LINUX_VERSION_CODE,CONSTANT_COMPARISON,BIT_MACRO,NEW_TYPEDEFS
+	ignore+=,CAMELCASE,LINE_SPACING,MACRO_ARG_REUSE,UNCOMMENTED_DEFINITION
+	ignore+=,MULTISTATEMENT_MACRO_USE_DO_WHILE,TRAILING_SEMICOLON,OPEN_ENDED_LINE
+	ignore+=,PARENTHESIS_ALIGNMENT
+	while read -r f; do
+		perl "$source/scripts/checkpatch.pl" --no-tree --strict --terse --no-summary \
+			--max-line-length=100 --ignore "$ignore" -f "$f" || bad=1
+	done < <(files 'kmod/*.[ch]' 'uapi/*.h' 'tests/kunit/*.[ch]' | grep -v '_shim\.h$')
+	return $bad
+}
+
+check_kernel-doc() {
+	local out
+
+	out=$(files 'kmod/*.[ch]' 'uapi/*.h' |
+	      xargs perl "$source/scripts/kernel-doc" -none 2>&1 | grep -E 'warning|error' |
+	      sort -u)
+	[ -z "$out" ] || { echo "$out"; return 1; }
+}
+
+check_codespell() {
+	files . | grep -vE '\.(npy|neff|png|bin|gz|json)$|^LICENSES/' |
+		xargs codespell -q 35 -L inout,fo,ser,nd,ot,te,clen,hda,fpr,ue
+}
+
+check_shellcheck() {
+	{ files '*.sh'; echo .ci/run; } | xargs shellcheck -S warning
+}
+
+check_cppcheck() {
+	cppcheck -q --std=c11 --error-exitcode=1 --inline-suppr --enable=warning,portability \
+		--suppress=missingIncludeSystem --suppress=preprocessorErrorDirective \
+		-Ilibneuron/include -Iuapi -Iuapi/share libneuron
+}
+
+# Every text file of ours says what licence it has, in its first lines.
+check_licences() {
+	local f bad=0
+
+	while read -r f; do
+		if ! head -n 4 "$f" | grep -q 'SPDX-License-Identifier:'; then
+			echo "no licence named: $f"
+			bad=1
+		fi
+	done < <(files . | grep -vE '^(LICENSE|LICENSES/.*|VERSION|\.gitignore|README\.md)$' |
+		 grep -E '\.(c|h|sh|py|mk|map|conf|config|lds)$|Makefile$|Kbuild$|^\.ci/run$')
+	return $bad
+}
+
+# One file holds the version.
+check_versions() {
+	local version
+	version=$(cat VERSION)
+
+	! files . | grep -vE '^VERSION$' | xargs grep -nF -e "\"$version\"" -e "version $version" -- 2>/dev/null
+}
+
+# House rules that no tool knows.
+check_rules() {
+	local bad=0
+
+	! files 'kmod/*.[ch]' | grep -v '^kmod/compat/' | xargs grep -n LINUX_VERSION_CODE || bad=1
+	! files 'kmod/*.[ch]' | xargs grep -nE '\bBUG(_ON)?\(' || bad=1
+	! files 'kmod/*' 'libneuron/*' 'uapi/*' | xargs grep -nE '\b(TODO|FIXME|XXX)\b' || bad=1
+	return $bad
+}
+
+passed=0 failed=0
+for name; do
+	if "check_$name" >"$log" 2>&1; then
+		passed=$((passed + 1))
+		echo "ok - $name"
+	else
+		failed=$((failed + 1))
+		echo "not ok - $name"
+		head -n 100 "$log" | sed 's/^/# /'
+	fi
+done
+echo "# static checks: $passed passed, $failed failed"
+[ $failed = 0 ]

@@ -1,0 +1,170 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# make test: everything, from host unit tests to the whole stack in virtual
+# machines. Missing packages are installed, kernels fetched and built (into the
+# cache, once). Each step's output goes to $CACHE/logs/test; what failed is shown.
+# The last line is "N passed, N failed", and the exit status agrees with it.
+#
+# usage: run.sh [STEP...]	("run.sh list" names the steps)
+
+set -u -o pipefail
+. "$(dirname "$0")/vm/lib.sh"
+cd "$ROOT" || exit 1
+
+steps=(abi lib tap property fuzz model tools dkms
+       build-6.1 build-6.12 build-7.3
+       uml-kunit vm-kunit rig vm-debug vm-6.1 vm-6.12 demo)
+
+if [ "${1:-}" = list ]; then
+	printf '%s\n' "${steps[@]}"
+	exit 0
+fi
+
+logs=$CACHE/logs/test
+mkdir -p "$logs"
+passed=0 failed=0
+failures=()
+began=$SECONDS
+
+# account STEP LOG STATUS SECONDS: a step ends with "N passed, N failed"; one that
+# does not counts as one point.
+account() {
+	local line p=0 f=0
+
+	line=$(grep -oE '[0-9]+ passed, [0-9]+ failed' "$2" | tail -n 1)
+	if [ -n "$line" ]; then
+		p=${line%% *}
+		f=${line#*, }
+		f=${f%% *}
+	elif [ "$3" = 0 ]; then
+		p=1
+	fi
+	# A step that failed without a failed point has one.
+	if [ "$3" != 0 ] && [ "$f" = 0 ]; then
+		f=1
+	fi
+	passed=$((passed + p))
+	failed=$((failed + f))
+	printf '%-12s %5d passed, %d failed  (%d s)\n' "$1" "$p" "$f" "$4"
+	if [ "$f" != 0 ]; then
+		failures+=("$1")
+		grep -E -A3 '^not ok|rror:|Error |^# reason' "$2" | head -n 40 | sed 's/^/  | /'
+		echo "  | ... see $2"
+	fi
+}
+
+step() {
+	local name=$1 start=$SECONDS status=0
+
+	shift
+	"$@" >"$logs/$name.log" 2>&1 </dev/null || status=$?
+	account "$name" "$logs/$name.log" $status $((SECONDS - start))
+}
+
+# Modules for one kernel, without a warning.
+build_modules() {
+	local log=$logs/build-$1.out
+
+	if ! tests/vm/modules.sh "$1" >"$log" 2>&1; then
+		cat "$log"
+		return 1
+	fi
+	if grep -E 'warning:|WARNING:' "$log"; then
+		echo "not ok - modules for $1 build with warnings"
+		return 1
+	fi
+	echo "ok - modules for $1"
+}
+
+# The whole stack in a guest: the tests of tests/vm/guest, in order.
+stack() {
+	local kernel=$1 tests=() file
+	shift
+
+	for file in tests/vm/guest/[0-9]*.sh tests/vm/guest/*.c; do
+		[ ! -e "$file" ] || tests+=(--test "$file")
+	done
+	if [ ${#tests[@]} = 0 ]; then
+		echo "not ok - no tests in tests/vm/guest"
+		return 1
+	fi
+	tests/vm/run.sh "$kernel" --stack --log "stack-$kernel" --mem 2048 --timeout 1200 \
+		--file tests/models:/usr/share/neuron/models "${tests[@]}" "$@"
+}
+
+kunit_vm() {
+	local modules
+
+	modules=$(tests/vm/modules.sh debug) || return 1
+	tests/vm/run.sh debug --modules "$modules" --test tests/vm/kunit.sh --log kunit-debug \
+		--timeout 900 --test-timeout 600
+}
+
+# tap.py decides what counts: it must count right.
+tap_test() {
+	local out bad=0 dir
+	dir=$(mktemp -d)
+
+	printf '%s\n' 'KTAP version 1' '1..2' '    KTAP version 1' '    # Subtest: a' '    1..2' \
+		'    ok 1 x' '    ok 2 y' 'ok 1 a' '    1..1' '    not ok 1 z' 'not ok 2 b' >"$dir/1"
+	out=$(tests/tap.py "$dir/1" | tail -n 1)
+	[ "$out" = "# tests: 2 passed, 2 failed" ] || { echo "not ok - nested: $out"; bad=1; }
+	printf '%s\n' '1..3' 'ok 1 x' 'ok 2 y' >"$dir/2"
+	out=$(tests/tap.py "$dir/2" | tail -n 1)
+	[ "$out" = "# tests: 2 passed, 1 failed" ] || { echo "not ok - plan: $out"; bad=1; }
+	: >"$dir/3"
+	! tests/tap.py "$dir/3" >/dev/null || { echo "not ok - empty"; bad=1; }
+	rm -rf "$dir"
+	return $bad
+}
+
+run_step() {
+	case $1 in
+	abi)		step abi make -s -C tests/abi check sysfs-docs ;;
+	lib)		step lib make -s -C tests/lib ;;
+	tap)		step tap tap_test ;;
+	property)	step property make -s -C tests/cbmc ;;
+	fuzz)		step fuzz make -s -C tests/fuzz ;;
+	model)		step model make -s -C tests/models check ;;
+	tools)		step tools make -s lib ;;
+	dkms)		step dkms tests/dkms.sh ;;
+	build-*)	step "$1" build_modules "${1#build-}" ;;
+	uml-kunit)	step uml-kunit tests/uml/run.sh --log kunit-uml ;;
+	vm-kunit)	step vm-kunit kunit_vm ;;
+	rig)		step rig tests/vm/selftest.sh ;;
+	vm-debug)	step vm-debug stack debug ;;
+	vm-*)		step "$1" stack "${1#vm-}" ;;
+	demo)		step demo tests/demo.sh ;;
+	*)		die "unknown step $1; there are: ${steps[*]}" ;;
+	esac
+}
+
+[ $# -gt 0 ] || set -- "${steps[@]}"
+
+if ! tests/deps.sh build test vm dkms model; then
+	echo "0 passed, 1 failed"
+	exit 1
+fi
+# Kernels first, where their progress can be seen; the steps then find them. A
+# kernel that cannot be made fails the steps that need it.
+needed=$(for name; do
+	case $name in
+	build-*)			echo "${name#build-}" ;;
+	uml-kunit)			echo uml ;;
+	vm-kunit|rig|vm-debug)		echo debug ;;
+	vm-*)				echo "${name#vm-}" ;;
+	abi|dkms|demo)			echo 6.12 ;;
+	esac
+done | sort -u)
+for kernel in $needed; do
+	tests/vm/kernels.sh "$kernel" || say "kernel $kernel is not available"
+done
+for name; do
+	run_step "$name"
+done
+
+[ $failed = 0 ] || echo "failed: ${failures[*]}"
+echo "# $((SECONDS - began)) s, logs in $logs"
+echo "$passed passed, $failed failed"
+[ $failed = 0 ]
