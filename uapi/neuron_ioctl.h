@@ -869,7 +869,7 @@ struct neuron_ioctl_compatible_version {
 
 /**
  * struct neuron_ioctl_device_basic_info - argument of DEVICE_BASIC_INFO
- * @architecture: [out] 1 Inferentia, 2 Trainium1 and Inferentia2, 3 Trainium2
+ * @architecture: [out] 1 Inferentia, 2 Trainium1 and Inferentia2, 3 Trainium2, 4 Trainium3
  * @revision: [out] PCI revision of the device
  */
 struct neuron_ioctl_device_basic_info {
@@ -923,7 +923,7 @@ struct neuron_ioctl_resource_mmap_info {
 
 /**
  * struct neuron_ioctl_device_info - argument of DEVICE_INFO
- * @architecture: [out] 1 Inferentia, 2 Trainium1 and Inferentia2, 3 Trainium2
+ * @architecture: [out] 1 Inferentia, 2 Trainium1 and Inferentia2, 3 Trainium2, 4 Trainium3
  * @revision: [out] PCI revision of the device
  * @connected_device_count: [out] number of linked devices
  * @connected_devices: [out] numbers of the linked devices
@@ -957,7 +957,7 @@ struct neuron_ioctl_dmabuf_fd {
 
 /**
  * struct neuron_ioctl_device_driver_info - argument of DRIVER_INFO_GET and DRIVER_INFO_SET
- * @architecture: [out] 1 Inferentia, 2 Trainium1 and Inferentia2, 3 Trainium2
+ * @architecture: [out] 1 Inferentia, 2 Trainium1 and Inferentia2, 3 Trainium2, 4 Trainium3
  * @revision: [out] PCI revision of the device
  * @version: [out] NEURON_DEVICE_DRIVER_INFO_VERSION0
  * @size: [out] size of this structure
@@ -1080,7 +1080,8 @@ struct neuron_ioctl_hbm_scrub_wait {
 };
 
 /**
- * struct neuron_ioctl_get_logical_to_physical_nc_map - argument of GET_LOGICAL_TO_PHYSICAL_NC_MAP
+ * struct neuron_ioctl_get_logical_to_physical_nc_map -
+ *	argument of GET_LOGICAL_TO_PHYSICAL_NC_MAP
  * @map: [in] where to store the table
  * @max_map_entries: [in] entries map has room for, at most
  *	NEURON_NC_MAP_MAX_ENTRIES
