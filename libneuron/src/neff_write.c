@@ -148,7 +148,9 @@ static int write_archive(struct neuron_neff_writer *w, bool gzip, struct sink *s
 
 	if (!a)
 		return -ENOMEM;
+	/* No padding behind the compressed data. */
 	if (archive_write_set_format_pax_restricted(a) != ARCHIVE_OK ||
+	    archive_write_set_bytes_in_last_block(a, 1) != ARCHIVE_OK ||
 	    (gzip && (archive_write_add_filter_gzip(a) != ARCHIVE_OK ||
 		      archive_write_set_options(a, "gzip:compression-level=9,gzip:!timestamp") !=
 		      ARCHIVE_OK)) ||

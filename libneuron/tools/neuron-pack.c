@@ -1,0 +1,1468 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * neuron-pack: a JSON description plus weight files in, a NEFF out.
+ *
+ * A small compiler for the instruction set of the software device
+ * (uapi/neuron_isa.h): it places tensors in the state buffer, turns layers into
+ * instructions of the five engines, and writes the DMA entries that bring
+ * inputs and constants in and results out.  The format of the description is
+ * documented in neuron-pack(1), the contract with the loader in
+ * docs/loading.md.
+ *
+ * Steps run one after the other: a token passes from engine to engine, one
+ * semaphore per engine says that it is this engine's turn.
+ */
+#include <argp.h>
+#include <errno.h>
+#include <error.h>
+#include <inttypes.h>
+#include <libgen.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "../../uapi/neuron_isa.h"
+#include "../src/neff_internal.h"
+
+#define FORMAT		"neuron-pack-1"
+#define SBUF_ALIGN	64u
+#define DEFAULT_SBUF	(24u << 20)	/* state buffer of trn1 and trn2 */
+
+/* Semaphores; docs/loading.md. */
+#define SEM_TURN(e)	((uint32_t)(e))
+#define SEM_CONSTANTS	8
+#define SEM_INPUTS	9
+#define SEM_OUTPUTS	10
+
+enum kind { KIND_TEMP, KIND_INPUT, KIND_CONSTANT, KIND_OUTPUT };
+
+struct tensor {
+	struct tensor *next;
+	char *name;
+	enum kind kind;
+	enum neuron_neff_dtype dtype;
+	uint32_t ndim;
+	uint32_t shape[NEURON_NEFF_MAX_SHAPE];
+	uint32_t rows, cols;		/* all but the last dimension, the last */
+	struct tensor *storage;		/* itself, or what it is a view of */
+	void *data;			/* constant: elements */
+	bool defined;
+	uint32_t first, last;		/* steps between which the storage is in use */
+	uint32_t sbuf;			/* offset, once placed */
+	bool placed;
+};
+
+/* An instruction whose operands are still tensors. */
+struct step {
+	enum neuron_isa_engine engine;
+	struct neuron_isa_inst inst;	/* operand offsets relative to the tensors */
+	struct tensor *operand[3];	/* src0/a, src1/b, dst/c; NULL: none */
+};
+
+struct code {
+	struct neuron_isa_inst *inst;
+	size_t nr, room;
+};
+
+struct pack {
+	const char *file;		/* of the description, for messages */
+	const char *dir;		/* of the files it names */
+	json_t *root;
+	struct tensor *tensors, **tail;
+	struct step *steps;
+	size_t nr_steps, room_steps;
+	struct code code[NEURON_ISA_NR_ENGINES];
+	enum neuron_isa_engine turn;
+	uint32_t sbuf_used;
+	struct neuron_neff_header header;
+	struct neuron_neff_writer *writer;
+};
+
+static struct {
+	const char *input, *output, *name, *dir;
+	uint64_t major, minor;
+	uint32_t sbuf;
+	bool plain, verbose, no_check;
+} options = { .major = 1, .sbuf = DEFAULT_SBUF };
+
+static struct pack pack;
+
+static void __attribute__((noreturn, format(printf, 1, 2))) die(const char *fmt, ...)
+{
+	va_list ap;
+
+	fprintf(stderr, "%s: %s: ", program_invocation_short_name,
+		pack.file ? pack.file : "error");
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+	exit(EXIT_FAILURE);
+}
+
+static void *xalloc(size_t n, size_t size)
+{
+	void *p = calloc(n ? n : 1, size ? size : 1);
+
+	if (!p)
+		error(EXIT_FAILURE, ENOMEM, "allocation");
+	return p;
+}
+
+static void *xgrow(void *p, size_t nr, size_t *room, size_t size)
+{
+	if (nr < *room)
+		return p;
+	*room = *room ? *room * 2 : 16;
+	p = reallocarray(p, *room, size);
+	if (!p)
+		error(EXIT_FAILURE, ENOMEM, "allocation");
+	return p;
+}
+
+static void *read_file(const char *name, size_t *size)
+{
+	FILE *f;
+	char *path = NULL;
+	size_t room = 0, n = 0, got;
+	char *data = NULL;
+
+	if (*name == '/' || !pack.dir)
+		path = strdup(name);
+	else if (asprintf(&path, "%s/%s", pack.dir, name) < 0)
+		path = NULL;
+	if (!path)
+		error(EXIT_FAILURE, ENOMEM, "allocation");
+	f = fopen(path, "rb");
+	if (!f)
+		die("%s: %s", path, strerror(errno));
+	do {
+		data = xgrow(data, n + 65536 - 1, &room, 1);
+		got = fread(data + n, 1, 65536 < room - n ? 65536 : room - n, f);
+		n += got;
+	} while (got);
+	if (ferror(f))
+		die("%s: cannot read", path);
+	fclose(f);
+	free(path);
+	*size = n;
+	return data;
+}
+
+/* ---- description: typed access ---- */
+
+static json_t *member(const json_t *obj, const char *where, const char *key, json_type type,
+		      bool required)
+{
+	json_t *v = json_object_get(obj, key);
+
+	if (!v && required)
+		die("%s: %s is missing", where, key);
+	if (v && json_typeof(v) != type)
+		die("%s: %s has the wrong type", where, key);
+	return v;
+}
+
+static const char *text(const json_t *obj, const char *where, const char *key, bool required)
+{
+	json_t *v = member(obj, where, key, JSON_STRING, required);
+
+	return v ? json_string_value(v) : NULL;
+}
+
+static bool flag(const json_t *obj, const char *where, const char *key)
+{
+	json_t *v = json_object_get(obj, key);
+
+	if (v && !json_is_boolean(v))
+		die("%s: %s is not true or false", where, key);
+	return json_is_true(v);
+}
+
+static enum neuron_neff_dtype dtype_of(const json_t *obj, const char *where,
+				       enum neuron_neff_dtype def)
+{
+	const char *s = text(obj, where, "dtype", false);
+	enum neuron_neff_dtype d = s ? neuron_neff_dtype_parse(s) : def;
+
+	switch (d) {
+	case NEURON_NEFF_DT_INT8:
+	case NEURON_NEFF_DT_UINT8:
+	case NEURON_NEFF_DT_INT16:
+	case NEURON_NEFF_DT_UINT16:
+	case NEURON_NEFF_DT_BFLOAT16:
+	case NEURON_NEFF_DT_FLOAT16:
+	case NEURON_NEFF_DT_INT32:
+	case NEURON_NEFF_DT_UINT32:
+	case NEURON_NEFF_DT_FLOAT32:
+		return d;
+	case NEURON_NEFF_DT_UNKNOWN:
+		if (!s)
+			return d;
+		/* fall through */
+	default:
+		die("%s: the device cannot work on elements of type %s", where,
+		    s ? s : neuron_neff_dtype_name(d));
+	}
+}
+
+static uint32_t count_of(const json_t *v, const char *where, const char *what)
+{
+	if (!json_is_integer(v) || json_integer_value(v) < 1 ||
+	    json_integer_value(v) > INT32_MAX)
+		die("%s: %s is not a positive number", where, what);
+	return (uint32_t)json_integer_value(v);
+}
+
+/* ---- tensors ---- */
+
+static uint64_t tensor_bytes(const struct tensor *t)
+{
+	return (uint64_t)t->rows * t->cols * neuron_neff_dtype_size(t->dtype);
+}
+
+static uint32_t row_bytes(const struct tensor *t)
+{
+	return t->cols * neuron_neff_dtype_size(t->dtype);
+}
+
+static struct tensor *find_tensor(const char *name)
+{
+	for (struct tensor *t = pack.tensors; t; t = t->next)
+		if (!strcmp(t->name, name))
+			return t;
+	return NULL;
+}
+
+static void set_shape(struct tensor *t, const char *where, uint32_t ndim,
+		      const uint32_t *shape)
+{
+	uint64_t rows = 1;
+
+	t->ndim = ndim;
+	memcpy(t->shape, shape, ndim * sizeof(*shape));
+	for (uint32_t i = 0; i + 1 < ndim; i++) {
+		rows *= shape[i];
+		if (rows > UINT32_MAX)
+			die("%s: too large", where);
+	}
+	t->rows = (uint32_t)rows;
+	t->cols = shape[ndim - 1];
+	/* rows and cols have 32 bits, an element at most 4 bytes: no overflow. */
+	if (rows * t->cols > UINT32_MAX / 4)
+		die("%s: too large", where);
+}
+
+static void read_shape(struct tensor *t, const char *where, const json_t *list)
+{
+	uint32_t shape[NEURON_NEFF_MAX_SHAPE], n = 0;
+	const json_t *v;
+	size_t i;
+
+	if (!json_array_size(list) || json_array_size(list) > NEURON_NEFF_MAX_SHAPE)
+		die("%s: shape has not 1 to %u dimensions", where, NEURON_NEFF_MAX_SHAPE);
+	json_array_foreach(list, i, v)
+		shape[n++] = count_of(v, where, "a dimension");
+	set_shape(t, where, n, shape);
+}
+
+static struct tensor *new_tensor(const char *name)
+{
+	struct tensor *t = xalloc(1, sizeof(*t));
+
+	if (find_tensor(name))
+		die("tensor %s is defined twice", name);
+	t->name = strdup(name);
+	if (!t->name)
+		error(EXIT_FAILURE, ENOMEM, "allocation");
+	t->storage = t;
+	*pack.tail = t;
+	pack.tail = &t->next;
+	return t;
+}
+
+/* An intermediate result that the description does not name. */
+static struct tensor *new_temp(enum neuron_neff_dtype dtype, uint32_t rows, uint32_t cols)
+{
+	static unsigned int serial;
+	uint32_t shape[2] = { rows, cols };
+	struct tensor *t;
+	char name[32];
+
+	snprintf(name, sizeof(name), "%%%u", serial++);
+	t = new_tensor(name);
+	t->dtype = dtype;
+	set_shape(t, name, 2, shape);
+	return t;
+}
+
+static uint16_t to_bf16(float f)
+{
+	uint32_t u;
+
+	memcpy(&u, &f, 4);
+	if ((u & 0x7fffffff) > 0x7f800000)
+		return 0x7fc0;
+	return (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
+}
+
+static void read_constant(struct tensor *t, const char *where, const json_t *v)
+{
+	const char *file = text(v, where, "file", true);
+	struct neuron_neff_error e = { .text = "" };
+	struct neff_reader r = { .error = &e };
+	enum neuron_neff_dtype want;
+	struct neff_npy npy;
+	size_t size, n;
+	uint16_t *out;
+	void *data = read_file(file, &size);
+
+	if (neff_npy_parse(&r, file, data, size, &npy))
+		die("%s", e.text);
+	if (!npy.ndim)
+		die("%s: %s has an unusable shape or type", where, file);
+	set_shape(t, where, npy.ndim, npy.shape);
+	want = dtype_of(v, where, npy.dtype);
+	t->dtype = want;
+	n = npy.size;
+	if (want == npy.dtype) {
+		t->data = xalloc(1, n);
+		memcpy(t->data, npy.data, n);
+	} else if (npy.dtype == NEURON_NEFF_DT_FLOAT32 && want == NEURON_NEFF_DT_BFLOAT16) {
+		n /= 4;
+		t->data = out = xalloc(n, 2);
+		for (size_t i = 0; i < n; i++) {
+			float f;
+
+			memcpy(&f, (const char *)npy.data + i * 4, 4);
+			out[i] = to_bf16(f);
+		}
+	} else {
+		die("%s: cannot convert %s from %s to %s", where, file,
+		    neuron_neff_dtype_name(npy.dtype), neuron_neff_dtype_name(want));
+	}
+	free(data);
+}
+
+static void read_tensors(void)
+{
+	json_t *tensors = member(pack.root, "description", "tensors", JSON_OBJECT, true);
+	const char *name;
+	json_t *v;
+
+	json_object_foreach(tensors, name, v) {
+		struct tensor *t;
+		char where[128];
+		const char *kind;
+
+		snprintf(where, sizeof(where), "tensors.%s", name);
+		if (!json_is_object(v))
+			die("%s: not an object", where);
+		if (!*name || *name == '%' || strchr(name, '/') || strlen(name) > 100 ||
+		    !strcmp(name, "sbuf"))
+			die("%s: not a name for a tensor", where);
+		t = new_tensor(name);
+		kind = text(v, where, "kind", true);
+		if (!strcmp(kind, "constant")) {
+			t->kind = KIND_CONSTANT;
+			t->defined = true;
+			read_constant(t, where, v);
+			continue;
+		}
+		if (!strcmp(kind, "input"))
+			t->kind = KIND_INPUT;
+		else if (!strcmp(kind, "output"))
+			t->kind = KIND_OUTPUT;
+		else
+			die("%s: kind is not input, output or constant", where);
+		t->defined = t->kind == KIND_INPUT;
+		t->dtype = dtype_of(v, where, NEURON_NEFF_DT_FLOAT32);
+		read_shape(t, where, member(v, where, "shape", JSON_ARRAY, true));
+	}
+}
+
+/* ---- layers ---- */
+
+static struct tensor *source(const char *where, const char *name)
+{
+	struct tensor *t = find_tensor(name);
+
+	if (!t || !t->defined)
+		die("%s: tensor %s is not defined before this layer", where, name);
+	return t;
+}
+
+/*
+ * The tensor "out" names: an output that is declared, or a new temporary.  An
+ * output keeps its declared shape, whose elements must be as many.
+ */
+static struct tensor *result(const json_t *layer, const char *where,
+			     enum neuron_neff_dtype def, uint32_t rows, uint32_t cols)
+{
+	const char *name = text(layer, where, "out", true);
+	struct tensor *t = find_tensor(name);
+	enum neuron_neff_dtype dtype = dtype_of(layer, where, NEURON_NEFF_DT_UNKNOWN);
+	uint32_t shape[2] = { rows, cols };
+
+	if (!t) {
+		t = new_tensor(name);
+		t->dtype = dtype ? dtype : def;
+		set_shape(t, where, 2, shape);
+	} else if (t->kind != KIND_OUTPUT || t->defined) {
+		die("%s: tensor %s has a value already", where, name);
+	} else if ((uint64_t)t->rows * t->cols != (uint64_t)rows * cols) {
+		die("%s: the result has %u x %u elements, %s is declared with %u x %u", where,
+		    rows, cols, name, t->rows, t->cols);
+	} else if (dtype && dtype != t->dtype) {
+		die("%s: dtype differs from that of %s", where, name);
+	} else {
+		/* A view of other dimensions changes nothing in memory. */
+		t->rows = rows;
+		t->cols = cols;
+	}
+	t->defined = true;
+	return t;
+}
+
+static struct step *add_step(enum neuron_isa_engine engine, uint8_t opcode, uint8_t op,
+			     enum neuron_neff_dtype src, enum neuron_neff_dtype dst)
+{
+	struct step *s;
+
+	pack.steps = xgrow(pack.steps, pack.nr_steps, &pack.room_steps, sizeof(*pack.steps));
+	s = &pack.steps[pack.nr_steps++];
+	memset(s, 0, sizeof(*s));
+	s->engine = engine;
+	s->inst.opcode = opcode;
+	s->inst.magic = NEURON_ISA_MAGIC;
+	s->inst.op = op;
+	s->inst.src_dtype = (uint8_t)src;
+	s->inst.dst_dtype = (uint8_t)dst;
+	return s;
+}
+
+/* A step on whole tensors: src0 -> dst. */
+static struct step *map_step(enum neuron_isa_engine engine, uint8_t opcode, uint8_t op,
+			     struct tensor *src, struct tensor *dst)
+{
+	struct step *s = add_step(engine, opcode, op, src->dtype, dst->dtype);
+
+	s->operand[0] = src;
+	s->operand[2] = dst;
+	s->inst.u.tensor.src0_stride = htole32(row_bytes(src));
+	s->inst.u.tensor.dst_stride = htole32(row_bytes(dst));
+	s->inst.u.tensor.rows = htole32(src->rows);
+	s->inst.u.tensor.cols = htole32(src->cols);
+	return s;
+}
+
+static void cast_layer(const json_t *l, const char *where)
+{
+	struct tensor *in = source(where, text(l, where, "in", true));
+
+	map_step(NEURON_ISA_ENGINE_DVE, NEURON_ISA_OP_CAST, 0, in,
+		 result(l, where, in->dtype, in->rows, in->cols));
+}
+
+static int find_word(const char *word, const char *const *words)
+{
+	for (int i = 0; words[i]; i++)
+		if (!strcmp(word, words[i]))
+			return i;
+	return -1;
+}
+
+static const char *const activations[] = {
+	[NEURON_ISA_ACT_IDENTITY] = "identity", [NEURON_ISA_ACT_RELU] = "relu",
+	[NEURON_ISA_ACT_SIGMOID] = "sigmoid", [NEURON_ISA_ACT_TANH] = "tanh",
+	[NEURON_ISA_ACT_EXP] = "exp", NULL,
+};
+
+static const char *const alus[] = {
+	[NEURON_ISA_ALU_ADD] = "add", [NEURON_ISA_ALU_SUB] = "sub",
+	[NEURON_ISA_ALU_MUL] = "mul", [NEURON_ISA_ALU_MAX] = "max",
+	[NEURON_ISA_ALU_MIN] = "min", NULL,
+};
+
+static void activation_layer(const json_t *l, const char *where, int f)
+{
+	struct tensor *in = source(where, text(l, where, "in", true));
+
+	map_step(NEURON_ISA_ENGINE_ACT, NEURON_ISA_OP_ACTIVATE, (uint8_t)f, in,
+		 result(l, where, in->dtype, in->rows, in->cols));
+}
+
+/* Second operand of an elementwise step: matrix, one row for all, or one column. */
+static void second_operand(struct step *s, const char *where, const struct tensor *a,
+			   struct tensor *b)
+{
+	if (b->dtype != a->dtype)
+		die("%s: %s is %s, %s is %s", where, a->name,
+		    neuron_neff_dtype_name(a->dtype), b->name,
+		    neuron_neff_dtype_name(b->dtype));
+	s->operand[1] = b;
+	if (b->rows == a->rows && b->cols == a->cols) {
+		s->inst.u.tensor.src1_stride = htole32(row_bytes(b));
+	} else if (b->rows == 1 && b->cols == a->cols) {
+		s->inst.u.tensor.src1_stride = 0;
+	} else if (b->rows == a->rows && b->cols == 1) {
+		s->inst.flags |= NEURON_ISA_F_SRC1_COLUMN;
+		s->inst.u.tensor.src1_stride = htole32(row_bytes(b));
+	} else {
+		die("%s: %s (%u x %u) does not fit %s (%u x %u)", where, b->name, b->rows,
+		    b->cols, a->name, a->rows, a->cols);
+	}
+}
+
+/* Bits of @value as one element, exactly. */
+static uint32_t immediate(const char *where, enum neuron_neff_dtype dtype, double value)
+{
+	float f = (float)value;
+	uint32_t bits;
+
+	switch (dtype) {
+	case NEURON_NEFF_DT_FLOAT32:
+		memcpy(&bits, &f, 4);
+		return bits;
+	case NEURON_NEFF_DT_BFLOAT16:
+		return to_bf16(f);
+	case NEURON_NEFF_DT_FLOAT16:
+		die("%s: no immediate values of type float16", where);
+	case NEURON_NEFF_DT_UINT32:
+		if (value < 0 || value > UINT32_MAX || value != (uint32_t)value)
+			break;
+		return (uint32_t)value;
+	default:
+		if (value < INT32_MIN || value > INT32_MAX || value != (int32_t)value)
+			break;
+		bits = (uint32_t)(int32_t)value;
+		if (neuron_neff_dtype_size(dtype) < 4)
+			bits &= (1u << 8 * neuron_neff_dtype_size(dtype)) - 1;
+		return bits;
+	}
+	die("%s: %g is not a value of type %s", where, value, neuron_neff_dtype_name(dtype));
+}
+
+static struct step *immediate_step(const char *where, int op, struct tensor *in,
+				   struct tensor *out, double value)
+{
+	struct step *s = map_step(NEURON_ISA_ENGINE_DVE, NEURON_ISA_OP_TENSOR, (uint8_t)op, in,
+				  out);
+
+	s->inst.flags |= NEURON_ISA_F_IMMEDIATE;
+	s->inst.u.tensor.imm = htole32(immediate(where, in->dtype, value));
+	return s;
+}
+
+static void elementwise_layer(const json_t *l, const char *where, int op)
+{
+	json_t *in = json_object_get(l, "in"), *value = json_object_get(l, "value");
+	struct tensor *a, *out;
+
+	if (value) {
+		if (!json_is_number(value) || !json_is_string(in))
+			die("%s: value needs a number and one tensor in \"in\"", where);
+		a = source(where, json_string_value(in));
+		out = result(l, where, a->dtype, a->rows, a->cols);
+		immediate_step(where, op, a, out, json_number_value(value));
+		return;
+	}
+	if (!json_is_array(in) || json_array_size(in) != 2 ||
+	    !json_is_string(json_array_get(in, 0)) || !json_is_string(json_array_get(in, 1)))
+		die("%s: \"in\" is not a list of two tensors", where);
+	a = source(where, json_string_value(json_array_get(in, 0)));
+	struct tensor *b = source(where, json_string_value(json_array_get(in, 1)));
+
+	out = result(l, where, a->dtype, a->rows, a->cols);
+	second_operand(map_step(NEURON_ISA_ENGINE_DVE, NEURON_ISA_OP_TENSOR, (uint8_t)op, a,
+				out), where, a, b);
+}
+
+static void dense_layer(const json_t *l, const char *where)
+{
+	struct tensor *a = source(where, text(l, where, "in", true));
+	struct tensor *w = source(where, text(l, where, "weights", true));
+	const char *bias = text(l, where, "bias", false);
+	const char *act = text(l, where, "activation", false);
+	bool transposed = flag(l, where, "transposed");
+	uint32_t k = transposed ? w->cols : w->rows, n = transposed ? w->rows : w->cols;
+	enum neuron_neff_dtype wide = a->dtype == NEURON_NEFF_DT_INT8 ?
+				      NEURON_NEFF_DT_INT32 : NEURON_NEFF_DT_FLOAT32;
+	int f = act ? find_word(act, activations) : -1;
+	struct tensor *out, *c;
+	struct step *s;
+
+	if (w->dtype != a->dtype)
+		die("%s: %s is %s, %s is %s", where, a->name,
+		    neuron_neff_dtype_name(a->dtype), w->name,
+		    neuron_neff_dtype_name(w->dtype));
+	if (a->dtype != NEURON_NEFF_DT_INT8 && a->dtype != NEURON_NEFF_DT_BFLOAT16 &&
+	    a->dtype != NEURON_NEFF_DT_FLOAT16 && a->dtype != NEURON_NEFF_DT_FLOAT32)
+		die("%s: no matrix product of %s", where, neuron_neff_dtype_name(a->dtype));
+	if (k != a->cols)
+		die("%s: %s has %u columns, the weights take %u", where, a->name, a->cols, k);
+	if (act && f < 0)
+		die("%s: unknown activation %s", where, act);
+
+	out = result(l, where, wide, a->rows, n);
+	/* Sums stay wide until the last operation of the layer. */
+	c = bias || act ? new_temp(wide, a->rows, n) : out;
+	if (c == out && out->dtype != wide && out->dtype != a->dtype)
+		die("%s: a matrix product of %s cannot be stored as %s", where,
+		    neuron_neff_dtype_name(a->dtype), neuron_neff_dtype_name(out->dtype));
+	s = add_step(NEURON_ISA_ENGINE_PE, NEURON_ISA_OP_MATMUL, 0, a->dtype, c->dtype);
+	s->inst.flags = transposed ? NEURON_ISA_F_B_TRANSPOSED : 0;
+	s->operand[0] = a;
+	s->operand[1] = w;
+	s->operand[2] = c;
+	s->inst.u.matmul.a_stride = htole32(row_bytes(a));
+	s->inst.u.matmul.b_stride = htole32(row_bytes(w));
+	s->inst.u.matmul.c_stride = htole32(row_bytes(c));
+	s->inst.u.matmul.m = htole32(a->rows);
+	s->inst.u.matmul.n = htole32(n);
+	s->inst.u.matmul.k = htole32(k);
+	if (bias) {
+		/* In place, unless this is the last operation. */
+		struct tensor *sum = act ? c : out;
+
+		s = map_step(NEURON_ISA_ENGINE_DVE, NEURON_ISA_OP_TENSOR, NEURON_ISA_ALU_ADD,
+			     c, sum);
+		second_operand(s, where, c, source(where, bias));
+	}
+	if (act)
+		map_step(NEURON_ISA_ENGINE_ACT, NEURON_ISA_OP_ACTIVATE, (uint8_t)f, c, out);
+}
+
+static int reduce_op(const json_t *l, const char *where)
+{
+	const char *word = text(l, where, "reduce", true);
+	int op = find_word(word, alus);
+
+	if (op < 0)
+		die("%s: unknown reduction %s", where, word);
+	return op;
+}
+
+static void reduce_layer(const json_t *l, const char *where)
+{
+	struct tensor *in = source(where, text(l, where, "in", true));
+	int op = reduce_op(l, where);
+
+	map_step(NEURON_ISA_ENGINE_POOL, NEURON_ISA_OP_REDUCE, (uint8_t)op, in,
+		 result(l, where, in->dtype, in->rows, 1));
+}
+
+static void pair_of(const json_t *l, const char *where, const char *key, uint32_t *h,
+		    uint32_t *w)
+{
+	json_t *v = member(l, where, key, JSON_ARRAY, true);
+
+	if (json_array_size(v) != 2)
+		die("%s: %s is not a pair", where, key);
+	*h = count_of(json_array_get(v, 0), where, key);
+	*w = count_of(json_array_get(v, 1), where, key);
+}
+
+/*
+ * Non-overlapping windows: along the rows first (a REDUCE whose "row" is one
+ * window's line), then the lines of a window are combined.
+ */
+static void pool_layer(const json_t *l, const char *where)
+{
+	struct tensor *in = source(where, text(l, where, "in", true));
+	int op = reduce_op(l, where);
+	uint32_t h, w, wh, ww, rows, cols;
+	struct tensor *out, *acc;
+	struct step *s;
+	bool is_float;
+
+	pair_of(l, where, "image", &h, &w);
+	pair_of(l, where, "window", &wh, &ww);
+	if ((uint64_t)h * w != in->cols || h % wh || w % ww)
+		die("%s: rows of %u elements are no %u x %u images in %u x %u windows", where,
+		    in->cols, h, w, wh, ww);
+	rows = in->rows * h;
+	cols = w / ww;
+	out = result(l, where, in->dtype, in->rows, (h / wh) * cols);
+	is_float = in->dtype == NEURON_NEFF_DT_FLOAT32 ||
+		   in->dtype == NEURON_NEFF_DT_BFLOAT16 || in->dtype == NEURON_NEFF_DT_FLOAT16;
+	acc = wh == 1 ? out : new_temp(is_float ? NEURON_NEFF_DT_FLOAT32 : NEURON_NEFF_DT_INT32,
+				       rows, cols);
+
+	s = add_step(NEURON_ISA_ENGINE_POOL, NEURON_ISA_OP_REDUCE, (uint8_t)op, in->dtype,
+		     acc->dtype);
+	s->operand[0] = in;
+	s->operand[2] = acc;
+	s->inst.u.tensor.src0_stride = htole32(ww * neuron_neff_dtype_size(in->dtype));
+	s->inst.u.tensor.dst_stride = htole32(neuron_neff_dtype_size(acc->dtype));
+	s->inst.u.tensor.rows = htole32(rows * cols);
+	s->inst.u.tensor.cols = htole32(ww);
+
+	for (uint32_t line = 1; line < wh; line++) {
+		/* The running result sits in the first line of each window. */
+		struct tensor *dst = line == wh - 1 ? out : acc;
+		uint32_t window = row_bytes(acc) * wh;
+
+		s = add_step(NEURON_ISA_ENGINE_POOL, NEURON_ISA_OP_TENSOR, (uint8_t)op,
+			     acc->dtype, dst->dtype);
+		s->operand[0] = acc;
+		s->operand[1] = acc;
+		s->operand[2] = dst;
+		s->inst.u.tensor.src1 = htole32(line * row_bytes(acc));
+		s->inst.u.tensor.src0_stride = htole32(window);
+		s->inst.u.tensor.src1_stride = htole32(window);
+		s->inst.u.tensor.dst_stride =
+			htole32(dst == acc ? window :
+				cols * neuron_neff_dtype_size(dst->dtype));
+		s->inst.u.tensor.rows = htole32(rows / wh);
+		s->inst.u.tensor.cols = htole32(cols);
+	}
+}
+
+/* Integers to small integers: to float (through relu if wanted), scale, round. */
+static void requantise_layer(const json_t *l, const char *where)
+{
+	struct tensor *in = source(where, text(l, where, "in", true));
+	json_t *scale = json_object_get(l, "scale");
+	bool relu = flag(l, where, "relu");
+	struct tensor *out, *f = in;
+
+	if (!json_is_number(scale) && !json_is_string(scale))
+		die("%s: scale is neither a number nor a tensor", where);
+	out = result(l, where, NEURON_NEFF_DT_INT8, in->rows, in->cols);
+	if (relu || in->dtype != NEURON_NEFF_DT_FLOAT32) {
+		f = new_temp(NEURON_NEFF_DT_FLOAT32, in->rows, in->cols);
+		map_step(NEURON_ISA_ENGINE_ACT, NEURON_ISA_OP_ACTIVATE,
+			 relu ? NEURON_ISA_ACT_RELU : NEURON_ISA_ACT_IDENTITY, in, f);
+	}
+	if (json_is_number(scale))
+		immediate_step(where, NEURON_ISA_ALU_MUL, f, out, json_number_value(scale));
+	else
+		second_operand(map_step(NEURON_ISA_ENGINE_DVE, NEURON_ISA_OP_TENSOR,
+					NEURON_ISA_ALU_MUL, f, out), where, f,
+			       source(where, json_string_value(scale)));
+}
+
+static void reshape_layer(const json_t *l, const char *where)
+{
+	struct tensor *in = source(where, text(l, where, "in", true));
+	const char *name = text(l, where, "out", true);
+	struct tensor *t;
+
+	if (find_tensor(name))
+		die("%s: tensor %s exists already", where, name);
+	t = new_tensor(name);
+	t->dtype = in->dtype;
+	t->storage = in->storage;
+	t->defined = true;
+	read_shape(t, where, member(l, where, "shape", JSON_ARRAY, true));
+	if (tensor_bytes(t) != tensor_bytes(in))
+		die("%s: the shapes have different numbers of elements", where);
+}
+
+static void read_layers(void)
+{
+	json_t *layers = member(pack.root, "description", "layers", JSON_ARRAY, true);
+	size_t i;
+	json_t *l;
+
+	json_array_foreach(layers, i, l) {
+		char where[64];
+		const char *op;
+		int word;
+
+		snprintf(where, sizeof(where), "layers[%zu]", i);
+		if (!json_is_object(l))
+			die("%s: not an object", where);
+		op = text(l, where, "op", true);
+		if (!strcmp(op, "dense") || !strcmp(op, "matmul"))
+			dense_layer(l, where);
+		else if (!strcmp(op, "cast"))
+			cast_layer(l, where);
+		else if (!strcmp(op, "reduce"))
+			reduce_layer(l, where);
+		else if (!strcmp(op, "pool"))
+			pool_layer(l, where);
+		else if (!strcmp(op, "requantise"))
+			requantise_layer(l, where);
+		else if (!strcmp(op, "reshape"))
+			reshape_layer(l, where);
+		else if ((word = find_word(op, activations)) >= 0)
+			activation_layer(l, where, word);
+		else if ((word = find_word(op, alus)) >= 0)
+			elementwise_layer(l, where, word);
+		else
+			die("%s: unknown op %s", where, op);
+	}
+	for (struct tensor *t = pack.tensors; t; t = t->next)
+		if (t->kind == KIND_OUTPUT && !t->defined)
+			die("no layer makes the output %s", t->name);
+}
+
+/* ---- placement ---- */
+
+/* Steps between which each storage holds something that is needed. */
+static void find_lifetimes(void)
+{
+	uint32_t end = (uint32_t)pack.nr_steps;
+
+	for (struct tensor *t = pack.tensors; t; t = t->next) {
+		t->first = t->kind == KIND_TEMP || t->kind == KIND_OUTPUT ? UINT32_MAX : 0;
+		t->last = t->kind == KIND_OUTPUT ? end : 0;
+	}
+	for (uint32_t i = 0; i < end; i++) {
+		for (int o = 0; o < 3; o++) {
+			struct tensor *t = pack.steps[i].operand[o];
+
+			if (!t)
+				continue;
+			t = t->storage;
+			if (t->first > i)
+				t->first = i;
+			if (t->last < i)
+				t->last = i;
+		}
+	}
+}
+
+static bool share_time(const struct tensor *a, const struct tensor *b)
+{
+	return a->first <= b->last && b->first <= a->last;
+}
+
+/* First fit among those that live at the same time. */
+static void place(struct tensor *t)
+{
+	uint64_t at = 0, size = tensor_bytes(t);
+	bool moved;
+
+	do {
+		moved = false;
+		for (const struct tensor *o = pack.tensors; o; o = o->next) {
+			uint64_t end = o->sbuf + tensor_bytes(o);
+
+			if (!o->placed || !share_time(t, o) || at >= end ||
+			    at + size <= o->sbuf)
+				continue;
+			at = (end + SBUF_ALIGN - 1) & ~(uint64_t)(SBUF_ALIGN - 1);
+			moved = true;
+		}
+	} while (moved);
+	if (at + size > options.sbuf)
+		die("tensor %s (%" PRIu64 " bytes) does not fit into the state buffer of %u bytes",
+		    t->name, size, options.sbuf);
+	t->sbuf = (uint32_t)at;
+	t->placed = true;
+	if (at + size > pack.sbuf_used)
+		pack.sbuf_used = (uint32_t)(at + size);
+}
+
+static void place_tensors(void)
+{
+	find_lifetimes();
+	for (struct tensor *t = pack.tensors; t; t = t->next)
+		if (t->storage == t && t->first != UINT32_MAX)
+			place(t);
+	for (struct tensor *t = pack.tensors; t; t = t->next)
+		t->sbuf = t->storage->sbuf;
+}
+
+/* ---- instructions ---- */
+
+static void emit(enum neuron_isa_engine engine, const struct neuron_isa_inst *inst)
+{
+	struct code *c = &pack.code[engine];
+
+	if (!c->nr && inst->opcode != NEURON_ISA_OP_PROLOGUE) {
+		struct neuron_isa_inst p = {
+			.opcode = NEURON_ISA_OP_PROLOGUE, .magic = NEURON_ISA_MAGIC,
+			.u.prologue = {
+				.signature = htole32(NEURON_ISA_SIGNATURE),
+				.version = htole16(NEURON_ISA_VERSION),
+				.engine = htole16((uint16_t)engine),
+			},
+		};
+
+		emit(engine, &p);
+	}
+	c->inst = xgrow(c->inst, c->nr, &c->room, sizeof(*c->inst));
+	c->inst[c->nr++] = *inst;
+}
+
+static void emit_sem(enum neuron_isa_engine engine, uint8_t opcode, uint8_t op, uint8_t flags,
+		     uint32_t index, uint32_t value)
+{
+	struct neuron_isa_inst inst = {
+		.opcode = opcode, .magic = NEURON_ISA_MAGIC, .op = op, .flags = flags,
+		.u.sem = { .index = htole32(index), .value = htole32(value) },
+	};
+
+	emit(engine, &inst);
+}
+
+static void emit_wait(enum neuron_isa_engine engine, uint32_t index, uint32_t value)
+{
+	emit_sem(engine, NEURON_ISA_OP_SEM_WAIT, NEURON_ISA_WAIT_GE, NEURON_ISA_F_CONSUME,
+		 index, value);
+}
+
+static void emit_trigger(enum neuron_isa_engine engine, uint32_t id)
+{
+	struct neuron_isa_inst inst = {
+		.opcode = NEURON_ISA_OP_DMA_TRIGGER, .magic = NEURON_ISA_MAGIC,
+		.u.dma = { .engine = htole16(0xffff), .queue = htole16(0xffff),
+			   .tx_count = htole32(id) },
+	};
+
+	emit(engine, &inst);
+}
+
+static void pass_turn(enum neuron_isa_engine to)
+{
+	if (to == pack.turn)
+		return;
+	emit_sem(pack.turn, NEURON_ISA_OP_SEM_POST, NEURON_ISA_POST_INC, 0, SEM_TURN(to), 1);
+	emit_wait(to, SEM_TURN(to), 1);
+	pack.turn = to;
+}
+
+static void add_offset(__le32 *field, const struct tensor *t)
+{
+	if (t)
+		*field = htole32(le32toh(*field) + t->sbuf);
+}
+
+static void emit_step(const struct step *s)
+{
+	struct neuron_isa_inst inst = s->inst;
+
+	if (inst.opcode == NEURON_ISA_OP_MATMUL) {
+		add_offset(&inst.u.matmul.a, s->operand[0]);
+		add_offset(&inst.u.matmul.b, s->operand[1]);
+		add_offset(&inst.u.matmul.c, s->operand[2]);
+	} else {
+		add_offset(&inst.u.tensor.src0, s->operand[0]);
+		add_offset(&inst.u.tensor.src1, s->operand[1]);
+		add_offset(&inst.u.tensor.dst, s->operand[2]);
+	}
+	pass_turn(s->engine);
+	emit(s->engine, &inst);
+}
+
+/* ---- members of the archive ---- */
+
+static void add_member(const char *name, const void *data, size_t size)
+{
+	int err = neuron_neff_writer_add(pack.writer, name, data, size);
+
+	if (err)
+		die("member %s: %s", name, strerror(-err));
+}
+
+static void add_json(const char *name, json_t *v)
+{
+	char *s = json_dumps(v, JSON_INDENT(1) | JSON_SORT_KEYS | JSON_REAL_PRECISION(17));
+
+	if (!s)
+		error(EXIT_FAILURE, ENOMEM, "allocation");
+	add_member(name, s, strlen(s));
+	free(s);
+	json_decref(v);
+}
+
+static json_t *checked(json_t *v)
+{
+	if (!v)
+		error(EXIT_FAILURE, ENOMEM, "allocation");
+	return v;
+}
+
+static void append(json_t *list, json_t *v)
+{
+	if (json_array_append_new(list, checked(v)))
+		error(EXIT_FAILURE, ENOMEM, "allocation");
+}
+
+static void put(json_t *obj, const char *key, json_t *v)
+{
+	if (json_object_set_new(obj, key, checked(v)))
+		error(EXIT_FAILURE, ENOMEM, "allocation");
+}
+
+static json_t *shape_json(const struct tensor *t)
+{
+	json_t *list = checked(json_array());
+
+	for (uint32_t i = 0; i < t->ndim; i++)
+		append(list, json_integer(t->shape[i]));
+	return list;
+}
+
+/* A constant as .npy; bfloat16 as the two-byte void that numpy extensions use. */
+static void add_npy(const struct tensor *t)
+{
+	static const char *const descr[] = {
+		[NEURON_NEFF_DT_INT8] = "|i1", [NEURON_NEFF_DT_UINT8] = "|u1",
+		[NEURON_NEFF_DT_INT16] = "<i2", [NEURON_NEFF_DT_UINT16] = "<u2",
+		[NEURON_NEFF_DT_BFLOAT16] = "<V2", [NEURON_NEFF_DT_FLOAT16] = "<f2",
+		[NEURON_NEFF_DT_INT32] = "<i4", [NEURON_NEFF_DT_UINT32] = "<u4",
+		[NEURON_NEFF_DT_FLOAT32] = "<f4",
+	};
+	uint64_t bytes = tensor_bytes(t);
+	char head[512], dims[256] = "", name[160];
+	size_t n = 0, pad;
+	char *data;
+
+	for (uint32_t i = 0; i < t->ndim; i++)
+		n += (size_t)snprintf(dims + n, sizeof(dims) - n, "%u,%s", t->shape[i],
+				      i + 1 < t->ndim ? " " : "");
+	n = (size_t)snprintf(head + 10, sizeof(head) - 10,
+			     "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }",
+			     descr[t->dtype], dims);
+	/* Elements start at a multiple of 64; the header ends with a newline. */
+	pad = (64 - (10 + n + 1) % 64) % 64;
+	memset(head + 10 + n, ' ', pad);
+	n += pad;
+	head[10 + n++] = '\n';
+	memcpy(head, "\x93NUMPY\x01\x00", 8);
+	head[8] = (char)n;
+	head[9] = (char)(n >> 8);
+	n += 10;
+
+	data = xalloc(1, n + bytes);
+	memcpy(data, head, n);
+	memcpy(data + n, t->data, bytes);
+	snprintf(name, sizeof(name), "sg00/%s.npy", t->name);
+	add_member(name, data, n + bytes);
+	free(data);
+}
+
+static json_t *variables(void)
+{
+	static const char *const types[] = {
+		[KIND_INPUT] = "input", [KIND_OUTPUT] = "output", [KIND_CONSTANT] = "file",
+	};
+	json_t *vars = checked(json_object());
+	json_int_t id = 0;
+
+	put(vars, "sbuf", json_pack("{s:s, s:I, s:I}", "type", "state-buffer", "var_id", id++,
+				    "size", (json_int_t)pack.sbuf_used));
+	for (const struct tensor *t = pack.tensors; t; t = t->next) {
+		json_t *v;
+
+		if (t->kind == KIND_TEMP)
+			continue;
+		v = json_pack("{s:s, s:I, s:I, s:i}", "type", types[t->kind], "var_id", id++,
+			      "size", (json_int_t)tensor_bytes(t), "alignment", 64);
+		put(vars, t->name, v);
+		if (t->kind == KIND_CONSTANT) {
+			char name[160];
+
+			snprintf(name, sizeof(name), "%s.npy", t->name);
+			put(v, "file_name", json_string(name));
+			add_npy(t);
+		}
+	}
+	return vars;
+}
+
+static json_t *transfer(const char *from, uint64_t from_off, const char *to, uint64_t to_off,
+			uint64_t bytes)
+{
+	json_int_t n = (json_int_t)bytes;
+
+	return json_pack("{s:s, s:s, s:I, s:[i], s:[I], s:s, s:I, s:[i], s:[I]}",
+			 "op", "copy",
+			 "from", from, "from_off", (json_int_t)from_off, "from_steps", 1,
+			 "from_sizes", n,
+			 "to", to, "to_off", (json_int_t)to_off, "to_steps", 1, "to_sizes", n);
+}
+
+/* Transfers of one kind of tensor: an entry each; returns how many. */
+static uint32_t add_dma(json_t *list, enum kind kind, const char *queue, int semaphore)
+{
+	uint32_t n = 0;
+
+	for (const struct tensor *t = pack.tensors; t; t = t->next) {
+		json_int_t id = (json_int_t)json_array_size(list);
+		json_t *desc;
+
+		if (t->kind != kind || !t->placed)
+			continue;
+		desc = kind == KIND_OUTPUT ?
+		       transfer("sbuf", t->sbuf, t->name, 0, tensor_bytes(t)) :
+		       transfer(t->name, 0, "sbuf", t->sbuf, tensor_bytes(t));
+		append(list, json_pack("{s:I, s:s, s:i, s:[o]}", "id", id, "queue", queue,
+				       "semaphore", semaphore, "desc", checked(desc)));
+		emit_trigger(NEURON_ISA_ENGINE_SP, (uint32_t)id);
+		n++;
+	}
+	return n;
+}
+
+static json_t *queue_json(const char *type, int semaphore)
+{
+	return json_pack("{s:s, s:i, s:s, s:i}", "type", type, "num_queues", 1, "owner", "sp",
+			 "semaphore", semaphore);
+}
+
+static json_t *compile(void)
+{
+	static const struct neuron_isa_inst notify = {
+		.opcode = NEURON_ISA_OP_NOTIFY, .magic = NEURON_ISA_MAGIC,
+		.u.notify.id = 1,
+	};
+	const enum neuron_isa_engine sp = NEURON_ISA_ENGINE_SP;
+	json_t *dma = checked(json_array());
+	struct neuron_isa_inst last = notify;
+	uint32_t constants, inputs, outputs;
+
+	last.u.notify.id = htole32(1);
+	pack.turn = sp;
+	constants = add_dma(dma, KIND_CONSTANT, "qSPConstants0", SEM_CONSTANTS);
+	inputs = add_dma(dma, KIND_INPUT, "qSPIn0", SEM_INPUTS);
+	if (constants)
+		emit_wait(sp, SEM_CONSTANTS, constants);
+	if (inputs)
+		emit_wait(sp, SEM_INPUTS, inputs);
+	for (size_t i = 0; i < pack.nr_steps; i++)
+		emit_step(&pack.steps[i]);
+	pass_turn(sp);
+	outputs = add_dma(dma, KIND_OUTPUT, "qSPOut0", SEM_OUTPUTS);
+	if (outputs)
+		emit_wait(sp, SEM_OUTPUTS, outputs);
+	emit(sp, &last);
+	return dma;
+}
+
+static void add_engines(json_t *def, json_t *sp_dma)
+{
+	static const char *const keys[] = { "pe", "act", "pool", "dve", "sp" };
+	static const char *const files[] = { "PE0", "Activation0", "Pool0", "DVE0", "SP0" };
+
+	for (int e = 0; e < NEURON_ISA_NR_ENGINES; e++) {
+		const struct code *c = &pack.code[e];
+		char key[16], name[32], path[48];
+		json_t *v;
+
+		if (!c->nr)
+			continue;
+		snprintf(name, sizeof(name), "%s.json", files[e]);
+		snprintf(path, sizeof(path), "sg00/%s", name);
+		put(def, keys[e], json_string(name));
+		v = checked(json_pack("{s:o, s:[]}", "dma",
+				      e == NEURON_ISA_ENGINE_SP ? sp_dma : json_array(),
+				      "instr"));
+		add_json(path, v);
+
+		snprintf(key, sizeof(key), "%s_instr", keys[e]);
+		snprintf(name, sizeof(name), "%s.bin", files[e]);
+		snprintf(path, sizeof(path), "sg00/%s", name);
+		put(def, key, json_string(name));
+		add_member(path, c->inst, c->nr * sizeof(*c->inst));
+	}
+}
+
+static void add_io(void)
+{
+	json_t *in = checked(json_array()), *out = checked(json_array());
+
+	for (const struct tensor *t = pack.tensors; t; t = t->next) {
+		if (t->kind != KIND_INPUT && t->kind != KIND_OUTPUT)
+			continue;
+		append(t->kind == KIND_INPUT ? in : out,
+		       json_pack("{s:s, s:s, s:o}", "name", t->name, "dtype",
+				 neuron_neff_dtype_name(t->dtype), "shape", shape_json(t)));
+	}
+	add_json("neff.json", checked(json_pack("{s:s, s:o, s:o}", "format", FORMAT, "inputs", in,
+						"outputs", out)));
+}
+
+static void pack_model(void)
+{
+	json_t *def, *dma;
+
+	read_tensors();
+	read_layers();
+	place_tensors();
+	dma = compile();
+	def = checked(json_pack("{s:s, s:{s:o, s:o, s:o}, s:o}", "name", "definition",
+				"dma_queue",
+				"qSPConstants0", queue_json("data", SEM_CONSTANTS),
+				"qSPIn0", queue_json("in", SEM_INPUTS),
+				"qSPOut0", queue_json("out", SEM_OUTPUTS),
+				"var", variables()));
+	add_engines(def, dma);
+	add_json("sg00/def.json", def);
+	add_io();
+	add_json("kelf-0.json", checked(json_pack("{s:[{s:s, s:s}], s:s}", "graphs",
+						  "definition", "sg00/def.json", "name", "sg00",
+						  "version", "0.5")));
+	pack.header.lnc_size = 1;
+}
+
+/* ---- literal archives ---- */
+
+static int hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+static void add_hex(const char *name, const char *hex)
+{
+	size_t n = strlen(hex);
+	uint8_t *data = xalloc(1, n / 2 + 1);
+
+	for (size_t i = 0; i < n; i += 2) {
+		int hi = hex_digit(hex[i]), lo = hi < 0 ? -1 : hex_digit(hex[i + 1]);
+
+		if (hi < 0 || lo < 0)
+			die("members.%s: not a hexadecimal string", name);
+		data[i / 2] = (uint8_t)(hi << 4 | lo);
+	}
+	add_member(name, data, n / 2);
+	free(data);
+}
+
+static void pack_members(json_t *members)
+{
+	const char *name;
+	json_t *v;
+
+	json_object_foreach(members, name, v) {
+		char where[256];
+		json_t *j;
+		const char *s;
+		void *data;
+		size_t n;
+
+		snprintf(where, sizeof(where), "members.%s", name);
+		if (!json_is_object(v) || json_object_size(v) != 1)
+			die("%s: not an object with one of json, file, text, hex, zeros", where);
+		if ((j = json_object_get(v, "json"))) {
+			add_json(name, json_incref(j));
+		} else if ((s = text(v, where, "file", false))) {
+			data = read_file(s, &n);
+			add_member(name, data, n);
+			free(data);
+		} else if ((s = text(v, where, "text", false))) {
+			add_member(name, s, strlen(s));
+		} else if ((s = text(v, where, "hex", false))) {
+			add_hex(name, s);
+		} else if ((j = json_object_get(v, "zeros"))) {
+			n = count_of(j, where, "zeros");
+			data = xalloc(1, n);
+			add_member(name, data, n);
+			free(data);
+		} else {
+			die("%s: not one of json, file, text, hex, zeros", where);
+		}
+	}
+}
+
+/* ---- main ---- */
+
+static uint64_t header_number(const json_t *h, const char *key, uint64_t def, uint64_t max)
+{
+	json_t *v = json_object_get(h, key);
+
+	if (!v)
+		return def;
+	if (!json_is_integer(v) || json_integer_value(v) < 0 ||
+	    (uint64_t)json_integer_value(v) > max)
+		die("header.%s is not a number in 0..%" PRIu64, key, max);
+	return (uint64_t)json_integer_value(v);
+}
+
+static void fill_header(void)
+{
+	struct neuron_neff_header *h = &pack.header;
+	json_t *obj = member(pack.root, "description", "header", JSON_OBJECT, false);
+	const char *name = text(pack.root, "description", "name", false);
+
+	h->pkg_version = header_number(obj, "pkg_version", 2, 2);
+	h->version_major = header_number(obj, "version_major", options.major, INT64_MAX);
+	h->version_minor = header_number(obj, "version_minor", options.minor, INT64_MAX);
+	h->num_tpb = (uint32_t)header_number(obj, "num_tpb", 1, UINT32_MAX);
+	h->requested_tpb_count =
+		(uint32_t)header_number(obj, "requested_tpb_count", 1, UINT32_MAX);
+	h->tpb_per_node[0] = 1;
+	h->feature_bits = header_number(obj, "feature_bits", 0, INT64_MAX);
+	h->lnc_size = (uint32_t)header_number(obj, "lnc_size", 1, UINT32_MAX);
+	if (options.name)
+		name = options.name;
+	if (!name)
+		die("name is missing");
+	if (strlen(name) > 255)
+		die("name has more than 255 bytes");
+	strcpy(h->name, name);
+	strcpy(h->build_version, "neuron-pack 1");
+}
+
+static void print_summary(size_t size)
+{
+	static const char *const engines[] = { "PE", "Activation", "Pool", "DVE", "SP" };
+
+	printf("%s: %zu bytes, %u bytes of state buffer\n", options.output, size,
+	       pack.sbuf_used);
+	for (const struct tensor *t = pack.tensors; t; t = t->next)
+		printf("  %-12s %-9s %6u x %-6u at 0x%06x\n", t->name,
+		       neuron_neff_dtype_name(t->dtype), t->rows, t->cols, t->sbuf);
+	for (int e = 0; e < NEURON_ISA_NR_ENGINES; e++)
+		if (pack.code[e].nr)
+			printf("  %-12s %zu instructions\n", engines[e], pack.code[e].nr);
+}
+
+static void check_result(const void *bytes, size_t size)
+{
+	struct neuron_neff_error e = { .text = "" };
+	struct neuron_neff_opts o = { .size = sizeof(o), .verify_hash = true, .error = &e };
+	struct neuron_neff *neff;
+
+	if (neuron_neff_open(bytes, size, &o, &neff))
+		die("the result is not a valid NEFF: %s", e.text);
+	neuron_neff_close(neff);
+}
+
+static void write_output(const void *bytes, size_t size)
+{
+	FILE *f = fopen(options.output, "wb");
+
+	if (!f || fwrite(bytes, 1, size, f) != size || fclose(f))
+		error(EXIT_FAILURE, errno, "%s", options.output);
+}
+
+static const struct argp_option option_table[] = {
+	{ "output", 'o', "FILE", 0, "Write the NEFF to FILE (required)", 0 },
+	{ "name", 'n', "NAME", 0, "Name of the model; default: that of the description", 0 },
+	{ "directory", 'C', "DIR", 0,
+	  "Where files that the description names are; default: beside it", 0 },
+	{ "neff-version", 'k', "MAJOR.MINOR", 0, "NEFF version, default 1.0", 0 },
+	{ "sbuf", 's', "BYTES", 0, "State buffer to use at most, default 25165824", 0 },
+	{ "plain", 'u', NULL, 0, "Do not compress the archive", 0 },
+	{ "no-check", 'f', NULL, 0, "Write the file even if a reader would refuse it", 0 },
+	{ "verbose", 'v', NULL, 0, "Print where tensors are and how long programs are", 0 },
+	{ 0 }
+};
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+	char *end;
+
+	switch (key) {
+	case 'o':
+		options.output = arg;
+		break;
+	case 'n':
+		options.name = arg;
+		break;
+	case 'C':
+		options.dir = arg;
+		break;
+	case 'k':
+		options.major = strtoull(arg, &end, 10);
+		if (end == arg || *end != '.')
+			argp_error(state, "%s is not MAJOR.MINOR", arg);
+		arg = end + 1;
+		options.minor = strtoull(arg, &end, 10);
+		if (end == arg || *end)
+			argp_error(state, "%s is not a minor version", arg);
+		break;
+	case 's':
+		options.sbuf = (uint32_t)strtoul(arg, &end, 0);
+		if (end == arg || *end || !options.sbuf ||
+		    options.sbuf > NEURON_NEFF_SBUF_WINDOW)
+			argp_error(state, "%s is not a size", arg);
+		break;
+	case 'u':
+		options.plain = true;
+		break;
+	case 'f':
+		options.no_check = true;
+		break;
+	case 'v':
+		options.verbose = true;
+		break;
+	case ARGP_KEY_ARG:
+		if (options.input)
+			argp_usage(state);
+		options.input = arg;
+		break;
+	case ARGP_KEY_END:
+		if (!options.input || !options.output)
+			argp_usage(state);
+		break;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct argp argp = {
+		option_table, parse_option, "DESCRIPTION.json",
+		"Pack a model for the software Neuron device into a NEFF.", NULL, NULL, NULL
+	};
+	json_t *members;
+	json_error_t e;
+	char *copy;
+	void *bytes;
+	size_t size;
+	int err;
+
+	argp_parse(&argp, argc, argv, 0, NULL, NULL);
+	pack.file = options.input;
+	pack.tail = &pack.tensors;
+	pack.root = json_load_file(options.input, JSON_REJECT_DUPLICATES, &e);
+	if (!pack.root)
+		die("line %d: %s", e.line, e.text);
+	if (!json_is_object(pack.root))
+		die("not a JSON object");
+	if (strcmp(text(pack.root, "description", "format", true), FORMAT))
+		die("format is not " FORMAT);
+	copy = strdup(options.input);
+	pack.dir = options.dir ? options.dir : copy ? dirname(copy) : ".";
+	pack.writer = neuron_neff_writer_new();
+	if (!pack.writer)
+		error(EXIT_FAILURE, ENOMEM, "allocation");
+
+	members = member(pack.root, "description", "members", JSON_OBJECT, false);
+	fill_header();
+	if (members)
+		pack_members(members);
+	else
+		pack_model();
+	err = neuron_neff_writer_finish(pack.writer, &pack.header, !options.plain, &bytes, &size);
+	if (err)
+		die("cannot build the archive: %s", strerror(-err));
+	if (!options.no_check)
+		check_result(bytes, size);
+	write_output(bytes, size);
+	if (options.verbose)
+		print_summary(size);
+
+	free(bytes);
+	neuron_neff_writer_free(pack.writer);
+	json_decref(pack.root);
+	while (pack.tensors) {
+		struct tensor *next = pack.tensors->next;
+
+		free(pack.tensors->name);
+		free(pack.tensors->data);
+		free(pack.tensors);
+		pack.tensors = next;
+	}
+	for (int i = 0; i < NEURON_ISA_NR_ENGINES; i++)
+		free(pack.code[i].inst);
+	free(pack.steps);
+	free(copy);
+	return EXIT_SUCCESS;
+}
