@@ -22,14 +22,18 @@ for group; do
 	case $group in
 	print)	print=1 ;;
 	build)	packages+=(gcc make libc6-dev pkg-config libarchive-dev
-			   libjansson-dev libudev-dev pahole kmod) ;;
-	test)	packages+=(gcc make libc6-dev pkg-config libcmocka-dev python3) ;;
+			   libjansson-dev nettle-dev zlib1g-dev libudev-dev pahole kmod) ;;
+	test)	packages+=(gcc make libc6-dev pkg-config libcmocka-dev python3
+			   libarchive-dev libjansson-dev nettle-dev zlib1g-dev) ;;
 	vm)	packages+=(gcc make libc6-dev bc bison flex libelf-dev libssl-dev
 			   pahole kmod cpio gzip xz-utils tar busybox-static
-			   qemu-system-x86 libarchive-dev libjansson-dev libudev-dev
-			   pkg-config) ;;
+			   qemu-system-x86 libarchive-dev libjansson-dev nettle-dev
+			   zlib1g-dev libudev-dev pkg-config) ;;
 	dkms)	packages+=(dkms patch pahole kmod) ;;
-	model)	packages+=(python3 python3-numpy) ;;
+	model)	packages+=(python3 python3-numpy gcc make libc6-dev libarchive-dev
+			   libjansson-dev nettle-dev zlib1g-dev)
+		# Not needed where another package provides it (they conflict).
+		command -v npm >/dev/null || packages+=(npm) ;;
 	check)	packages+=(sparse codespell cppcheck shellcheck python3 perl
 			   python3-ply python3-git) ;;
 	cover)	packages+=(lcov) ;;
