@@ -12,6 +12,7 @@ Environment: KDIRS    kernel build directories to compile the assertions for
 """
 import glob
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -140,6 +141,20 @@ def check_headers(found, tmp):
         report(rc == 0, f"all headers together ({tool} -std={std})", out)
 
 
+def check_native():
+    """What makes the native door extensible and the same for 32 and 64 bits."""
+    text = open(os.path.join(UAPI, "neuron_native.h"), encoding="ascii").read()
+    text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
+    structs = re.findall(r"^struct (\w+) \{\n(.*?)^\};", text, flags=re.S | re.M)
+    report(len(structs) > 3, "neuron_native.h: structures found", str(structs))
+    for name, body in structs:
+        report(body.split()[:2] == ["__u32", "size;"], f"{name}: starts with its size", body)
+        odd = [line.strip() for line in body.splitlines() if line.strip() and
+               not re.match(r"\s*(__[us](8|16|32|64) \w+(\[\w+\])?;|struct \{|\} \w+(\[\w+\])?;)$",
+                            line)]
+        report(not odd, f"{name}: fixed-width members only", "\n".join(odd))
+
+
 def kernels():
     if "KDIRS" in os.environ:
         return os.environ["KDIRS"].split()
@@ -183,6 +198,7 @@ def main(argv):
         check_table(found, tmp)
         check_negative(tmp)
         check_headers(found, tmp)
+        check_native()
         check_kernels(tmp)
     print(f"{passed} passed, {failed} failed")
     return failed != 0
