@@ -872,38 +872,88 @@ struct fit {
 	u32 rest;	/* longest run of the frame once this is taken */
 };
 
+/* State of frame_fit(): the tightest run so far, and the longest of the others. */
+struct fit_search {
+	u32 n;
+	u32 mask;
+	u32 best;
+	u32 rest;
+};
+
+/* Look at the free run [lo, hi). True once nothing better can come. */
+static bool fit_run(struct fit_search *s, struct fit *fit, u32 lo, u32 hi, u32 longest)
+{
+	u32 off = (lo + s->mask) & ~s->mask;
+
+	if (off < hi && hi - off >= s->n && hi - lo < s->best) {
+		if (s->best != NONE)
+			s->rest = max(s->rest, s->best);
+		s->best = hi - lo;
+		fit->off = off;
+		fit->lo = lo;
+		fit->hi = hi;
+	} else {
+		s->rest = max(s->rest, hi - lo);
+	}
+	/* An exact fit, and the frame's longest run was seen elsewhere or must be. */
+	return s->best == s->n && (s->rest == longest || s->n < longest);
+}
+
 /* Tightest run of @fr for @n granules aligned to 2^k. */
 static bool frame_fit(struct frame *fr, u32 n, u32 k, struct fit *fit)
 {
-	u32 mask, lo, hi, off, best = NONE, rest = 0;
+	struct fit_search s = { .n = n, .best = NONE };
+	u32 i, base, open = 0;
+	u64 x, low;
 
 	if (fr->miss_n && n >= fr->miss_n && k >= fr->miss_k)
 		return false;
 	/* Above the frame size only the frame's first granule can be aligned. */
 	if (k > FRAME_ORDER && frame_base(fr) & ((1u << k) - 1))
 		return false;
-	mask = (1u << min(k, (u32)FRAME_ORDER)) - 1;
-	for (lo = frame_scan(fr, 0, false); lo < FRAME_LEN; lo = frame_scan(fr, hi, false)) {
-		hi = frame_scan(fr, lo, true);
-		off = (lo + mask) & ~mask;
-		if (off < hi && hi - off >= n && hi - lo < best) {
-			if (best != NONE)
-				rest = max(rest, best);
-			best = hi - lo;
-			fit->off = off;
-			fit->lo = lo;
-			fit->hi = hi;
-		} else {
-			rest = max(rest, hi - lo);
+	s.mask = (1u << min(k, (u32)FRAME_ORDER)) - 1;
+
+	/* open: length of the run that reaches the end of the words seen so far */
+	for (i = 0, base = 0; i < FRAME_WORDS; i++, base += 64) {
+		u32 top;
+
+		x = ~frame_used(fr, i);
+		if (!~x) {
+			open += 64;
+			continue;
+		}
+		if (open || x & 1) {
+			u32 first = __ffs64(~x);
+
+			if (fit_run(&s, fit, base - open, base + first, fr->run))
+				goto found;
+			x &= x + 1;
+		}
+		top = 64 - fls64(~x);
+		open = top;
+		if (top)
+			x &= ~0ULL >> top;
+		while (x) {
+			u32 lo = __ffs64(x), len = __ffs64(~(x >> lo));
+
+			if (fit_run(&s, fit, base + lo, base + lo + len, fr->run))
+				goto found;
+			low = x & -x;
+			x &= x + low;
 		}
 	}
-	if (best == NONE) {
+	if (open)
+		fit_run(&s, fit, base - open, base, fr->run);
+	if (s.best == NONE) {
 		fr->miss_n = n;
 		fr->miss_k = k;
 		return false;
 	}
-	rest = max(rest, fit->off - fit->lo);
-	fit->rest = max(rest, fit->hi - fit->off - n);
+found:
+	if (s.best < fr->run)
+		s.rest = fr->run;
+	s.rest = max(s.rest, fit->off - fit->lo);
+	fit->rest = max(s.rest, fit->hi - fit->off - n);
 	return true;
 }
 
@@ -985,7 +1035,10 @@ static void frame_take(struct neuron_buddy *zone, struct frame *fr, const struct
 	order_add(zone, fit->hi - fit->off - n);
 	frame_mark(fr, fit->off, n, gen);
 	frame_set_run(zone, fr, fit->rest);
-	frame_set_edges(fr);
+	if (fit->lo == frame_lo(fr))
+		fr->head = fit->off - fit->lo;
+	if (fit->hi == frame_hi(fr))
+		fr->tail = fit->hi - fit->off - n;
 }
 
 /* Longest free run, the slow way. */
@@ -1057,6 +1110,7 @@ static void frame_free(struct neuron_buddy *zone, struct frame *fr, u32 off, u32
 	above = min(frame_scan(fr, off + n, true), (u32)FRAME_LEN) - (off + n);
 	order_sub(zone, below);
 	order_sub(zone, above);
+	off -= below;
 	n += below + above;
 	order_add(zone, n);
 	if (!fr->live) {
@@ -1065,7 +1119,10 @@ static void frame_free(struct neuron_buddy *zone, struct frame *fr, u32 off, u32
 	}
 	if (n > fr->run)
 		frame_set_run(zone, fr, n);
-	frame_set_edges(fr);
+	if (off == frame_lo(fr))
+		fr->head = n;
+	if (off + n == frame_hi(fr))
+		fr->tail = n;
 }
 
 /*
