@@ -135,12 +135,14 @@ static bool emu_operand_overlap(const struct emu_operand *x,
 	return dist < x->len || (u64)dist + y->len > x->stride;
 }
 
-/* Element by element in place: every element is read before it is written. */
+/*
+ * Element by element in place: every element is read before it is written.
+ * Both have as many columns, so rows of one length have elements of one size.
+ */
 static bool emu_operand_same(const struct emu_operand *x,
 			     const struct emu_operand *y)
 {
-	return x->off == y->off && x->stride == y->stride &&
-	       x->esize == y->esize && x->len == y->len;
+	return x->off == y->off && x->stride == y->stride && x->len == y->len;
 }
 
 /* A destination's own rows must not overlap. */

@@ -889,6 +889,11 @@ static void test_bounds(void **state)
 	in = good_matmul();
 	in.u.matmul.k = 0x40000001;		/* row of 2^32 + 4 bytes */
 	check_refused(&in, PE, BOUNDS);
+	in.u.matmul = (typeof(in.u.matmul)){	/* a ends at 2^64 + 0 */
+		.a = 2, .a_stride = U32_MAX, .m = U32_MAX, .k = 0xbfffffff,
+		.n = 1,
+	};
+	check_refused(&in, PE, BOUNDS);
 	REFUSE(good_matmul(), PE, matmul.m, 0, ILLEGAL);
 	REFUSE(good_matmul(), PE, matmul.n, 0, ILLEGAL);
 	REFUSE(good_matmul(), PE, matmul.k, 0, ILLEGAL);
@@ -1019,12 +1024,16 @@ static void test_overlap(void **state)
 	in.u.tensor.dst_stride = 44;
 	ACCEPT(in, DVE, tensor.dst, 40);	/* behind each row */
 	REFUSE(in, DVE, tensor.dst, 36, ILLEGAL);
+	in.u.tensor.cols = 1;			/* never in place */
+	REFUSE(in, DVE, tensor.dst, 0, ILLEGAL);
 
 	in = good_tensor(NEURON_ISA_OP_TENSOR);
 	ACCEPT(in, DVE, tensor.dst, 1000);
 	REFUSE(in, DVE, tensor.dst, 1001, ILLEGAL);
 	in.flags = NEURON_ISA_F_SRC1_COLUMN;
 	in.u.tensor.rows = 1;
+	REFUSE(in, DVE, tensor.dst, 1000, ILLEGAL);
+	in.u.tensor.cols = 1;
 	REFUSE(in, DVE, tensor.dst, 1000, ILLEGAL);
 }
 

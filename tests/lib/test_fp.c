@@ -165,6 +165,39 @@ static void test_ties(void **state)
 	}
 }
 
+/* The number sig * 2^exp, exact in a double and rounded to none in a float. */
+static u32 scaled(u64 sig, int exp)
+{
+	return ref_bits((float)ldexp((double)sig, exp));
+}
+
+/*
+ * Products next to the middle of two subnormals: the bit that decides is the
+ * last of 48.  Found by looking for m * n close to a round number.
+ */
+static void test_far_sticky(void **state)
+{
+	unsigned int i, found = 0;
+
+	(void)state;
+	for (i = 0; i < 4000000; i++) {
+		u64 round = (1ULL + 2 * (i % 4)) << (44 + (i & 2) / 2);
+		u64 m = 0x800000 | (rnd() & 0x7fffff);
+		u64 n = (round + m / 2) / m;
+		s64 off = (s64)(m * n - round);
+		int bit = __builtin_ctzll(round), e;
+
+		if (n >> 24 || !off || off >= 256 || off <= -256)
+			continue;
+		/* bit of the round number to 2^-150, half of the smallest */
+		e = -150 - bit;
+		check_pair(scaled(m, e / 2), scaled(n, e - e / 2));
+		check_mac(0, scaled(m, e / 2), scaled(n, e - e / 2));
+		found++;
+	}
+	assert_true(found > 20);
+}
+
 static void test_edge_triples(void **state)
 {
 	size_t i, j;
@@ -560,6 +593,7 @@ int main(void)
 		cmocka_unit_test(test_edge_triples),
 		cmocka_unit_test(test_random_pairs),
 		cmocka_unit_test(test_ties),
+		cmocka_unit_test(test_far_sticky),
 		cmocka_unit_test(test_to_int),
 		cmocka_unit_test(test_from_int),
 		cmocka_unit_test(test_narrow),
