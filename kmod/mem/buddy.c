@@ -2409,7 +2409,7 @@ static int check_pools(const struct neuron_buddy *zone)
 		RULE(e->type == EXT_POOL && !e->embedded && n < zone->pool_len);
 	RULE(n == zone->pool_len);
 	n = 0;
-	for (e = &zone->frame_pool->e; e; e = e->bnext, n++)
+	for (e = (const struct ext *)zone->frame_pool; e; e = e->bnext, n++)
 		RULE(e->type == EXT_POOL && e->embedded && n < zone->frame_pool_len);
 	RULE(n == zone->frame_pool_len);
 	return 0;

@@ -1,0 +1,1123 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The HBM allocator on the host: properties against the model, and a case for
+ * every hazard that was found in the allocators it replaces.
+ *
+ * usage: test_buddy [STEPS [SEED]] runs the property test only, that long.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+#include <cmocka.h>
+
+#include "buddy_model.h"
+
+#define G	NEURON_BUDDY_GRANULE
+#define KIB	1024ULL
+#define MIB	(KIB * 1024)
+#define GIB	(MIB * 1024)
+
+/* Steps of the property test; the seed is printed, and can be given. */
+#ifndef PROPERTY_STEPS
+#define PROPERTY_STEPS 10000000ULL
+#endif
+
+static u64 property_seed;
+
+static u64 rnd_state;
+
+static u64 rnd(void)
+{
+	rnd_state ^= rnd_state >> 12;
+	rnd_state ^= rnd_state << 25;
+	rnd_state ^= rnd_state >> 27;
+	return rnd_state * 0x2545f4914f6cdd1dULL >> 16;
+}
+
+static void rnd_seed(u64 seed)
+{
+	rnd_state = (seed + 1) * 0x9e3779b97f4a7c15ULL;
+}
+
+/* --- property test --------------------------------------------------------- */
+
+/*
+ * Zones around the sizes that matter: smaller than a frame, odd ends, many
+ * frames. The mix of sizes changes every few thousand steps, so that frames
+ * fill, empty, and meet large blocks.
+ */
+static void property(u64 steps, u64 seed)
+{
+	static const u32 zones[] = { 1, 2, 31, 512, 513, 1023, 2048, 4096, 5000, 8192, 12345 };
+	const u32 count = sizeof(zones) / sizeof(zones[0]);
+	u64 refused = 0, bad = 0, hidden = 0;
+	u32 z;
+
+	for (z = 0; z < count; z++) {
+		/* Most steps where there is most to go wrong. */
+		u64 n = z < 4 ? steps / 50 : (steps - 4 * (steps / 50)) / (count - 4), i;
+		struct model m;
+
+		rnd_seed(seed * 1000 + z);
+		model_init(&m, zones[z]);
+		model_step_no = 0;
+		for (i = 0; i < n; i++) {
+			static const u32 log_max[] = { 32, 3, 5, 7, 9, 4 };
+			u32 phase = (i >> 12) % 6, op = rnd() % 64, a = rnd();
+
+			if (op < 30 && phase)
+				a %= log_max[phase];
+			model_step(&m, op, a, rnd(), rnd(), rnd());
+			/* The check costs as much as the zone is large. */
+			if (!(rnd() % (zones[z] / 16 + 1)))
+				MODEL_ASSERT(neuron_buddy_check(m.zone) == 0);
+		}
+		refused += m.refused;
+		bad += m.bad_frees;
+		hidden += m.hidden;
+		assert_int_equal(m.refused_wrongly, 0);
+		model_exit(&m);
+	}
+	/* Otherwise the test did not test what it is for. */
+	if (steps > 100000) {
+		assert_true(refused > steps / 100);
+		assert_true(bad > steps / 100);
+	}
+	print_message("# %llu steps, seed %llu, %llu refusals, %llu bad frees refused, %llu stale frees not tried\n",
+		      (unsigned long long)steps, (unsigned long long)seed,
+		      (unsigned long long)refused, (unsigned long long)bad,
+		      (unsigned long long)hidden);
+}
+
+static void test_property(void **state)
+{
+	(void)state;
+	property(PROPERTY_STEPS, property_seed);
+}
+
+/* --- the interface ------------------------------------------------------------ */
+
+static struct neuron_buddy *zone_new(u64 size)
+{
+	struct neuron_buddy *zone;
+
+	assert_int_equal(neuron_buddy_create(&zone, size), 0);
+	assert_int_equal(neuron_buddy_check(zone), 0);
+	return zone;
+}
+
+static int alloc(struct neuron_buddy *zone, u64 size, u64 align, u32 flags,
+		 struct neuron_buddy_block *b)
+{
+	struct neuron_buddy_request req = { .size = size, .align = align, .flags = flags };
+
+	assert_int_equal(neuron_buddy_prepare(zone), 0);
+	return neuron_buddy_alloc(zone, &req, b, NULL);
+}
+
+static int alloc_at(struct neuron_buddy *zone, u64 addr, u64 size, struct neuron_buddy_block *b)
+{
+	struct neuron_buddy_request req = { .size = size, .addr = addr,
+					    .flags = NEURON_BUDDY_EXACT };
+
+	assert_int_equal(neuron_buddy_prepare(zone), 0);
+	return neuron_buddy_alloc(zone, &req, b, NULL);
+}
+
+static void zone_end(struct neuron_buddy *zone)
+{
+	assert_int_equal(neuron_buddy_check(zone), 0);
+	neuron_buddy_destroy(zone);
+}
+
+static void test_create(void **state)
+{
+	struct neuron_buddy *zone = NULL;
+
+	(void)state;
+	assert_int_equal(neuron_buddy_create(&zone, 0), -EINVAL);
+	assert_int_equal(neuron_buddy_create(&zone, G + 1), -EINVAL);
+	assert_int_equal(neuron_buddy_create(&zone, NEURON_BUDDY_MAX_SIZE + G), -EINVAL);
+	assert_int_equal(neuron_buddy_create(&zone, ~0ULL << 12), -EINVAL);
+	assert_null(zone);
+	neuron_buddy_destroy(NULL);
+	zone = zone_new(96 * GIB);
+	assert_int_equal(neuron_buddy_total(zone), 96 * GIB);
+	assert_int_equal(neuron_buddy_free_bytes(zone), 96 * GIB);
+	assert_int_equal(neuron_buddy_used(zone), 0);
+	zone_end(zone);
+}
+
+/* The largest zone there can be: 8 TiB. Address arithmetic at its end. */
+static void test_largest_zone(void **state)
+{
+	struct neuron_buddy *zone = zone_new(NEURON_BUDDY_MAX_SIZE);
+	struct neuron_buddy_block b, c;
+
+	(void)state;
+	assert_int_equal(neuron_buddy_largest(zone, 1), NEURON_BUDDY_MAX_SIZE);
+	assert_int_equal(alloc(zone, NEURON_BUDDY_MAX_SIZE, 1ULL << 63, 0, &b), 0);
+	assert_int_equal(b.addr, 0);
+	assert_int_equal(alloc(zone, G, 0, 0, &c), -ENOSPC);
+	assert_int_equal(neuron_buddy_free(zone, &b, false), 0);
+	assert_int_equal(alloc(zone, 4 * MIB, 0, NEURON_BUDDY_HIGH, &b), 0);
+	assert_int_equal(b.addr, NEURON_BUDDY_MAX_SIZE - 4 * MIB);
+	assert_int_equal(alloc(zone, G, 1ULL << 62, 0, &c), 0);
+	assert_int_equal(c.addr, 0);
+	assert_int_equal(alloc(zone, 64 * KIB, 0, 0, &c), 0);
+	assert_int_equal(neuron_buddy_query(zone, b.addr, &c), 0);
+	assert_int_equal(c.size, 4 * MIB);
+	zone_end(zone);
+}
+
+static void test_bad_requests(void **state)
+{
+	struct neuron_buddy *zone = zone_new(16 * MIB);
+	struct neuron_buddy_request req = { .size = G };
+	struct neuron_buddy_block b = { .addr = 42 };
+	enum neuron_buddy_cause cause = NEURON_BUDDY_CAUSE_FULL;
+	static const struct neuron_buddy_request bad[] = {
+		{ .size = 0 },
+		{ .size = G, .align = 3 },
+		{ .size = G, .align = 3 * G },
+		{ .size = G, .align = ~0ULL },
+		{ .size = G, .flags = 8 },
+		{ .size = G, .flags = ~0u },
+		{ .size = G, .flags = NEURON_BUDDY_LOW | NEURON_BUDDY_HIGH },
+		{ .size = G, .flags = NEURON_BUDDY_LOW | NEURON_BUDDY_EXACT },
+		{ .size = G, .addr = 1, .flags = NEURON_BUDDY_EXACT },
+		{ .size = G, .addr = G, .align = 2 * G, .flags = NEURON_BUDDY_EXACT },
+		{ .size = G, .addr = 16 * MIB, .flags = NEURON_BUDDY_EXACT },
+		{ .size = G, .addr = ~0ULL << 12, .flags = NEURON_BUDDY_EXACT },
+		{ .size = 16 * MIB, .addr = G, .flags = NEURON_BUDDY_EXACT },
+		{ .size = ~0ULL, .addr = G, .flags = NEURON_BUDDY_EXACT },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		assert_int_equal(neuron_buddy_alloc(zone, &bad[i], &b, &cause), -EINVAL);
+		assert_int_equal(cause, NEURON_BUDDY_CAUSE_NONE);
+		assert_int_equal(b.addr, 42);
+	}
+	/* Sizes that wrap when rounded up are simply too large. */
+	req.size = ~0ULL;
+	assert_int_equal(neuron_buddy_alloc(zone, &req, &b, &cause), -ENOSPC);
+	assert_int_equal(cause, NEURON_BUDDY_CAUSE_FULL);
+	req.size = 16 * MIB + 1;
+	assert_int_equal(neuron_buddy_alloc(zone, &req, &b, NULL), -ENOSPC);
+	/* The smallest size and alignments below the granule are fine. */
+	assert_int_equal(alloc(zone, 1, 1, 0, &b), 0);
+	assert_int_equal(b.size, G);
+	assert_int_equal(alloc(zone, G + 1, 2048, 0, &b), 0);
+	assert_int_equal(b.size, 2 * G);
+	assert_int_equal(neuron_buddy_query(zone, 16 * MIB, &b), -EINVAL);
+	assert_int_equal(neuron_buddy_query(zone, ~0ULL, &b), -EINVAL);
+	assert_int_equal(neuron_buddy_reserve(zone, 1, G), -EINVAL);
+	assert_int_equal(neuron_buddy_reserve(zone, 0, 0), -EINVAL);
+	assert_int_equal(neuron_buddy_reserve(zone, 16 * MIB, G), -EINVAL);
+	assert_int_equal(neuron_buddy_reserve(zone, G, 16 * MIB), -EINVAL);
+	assert_int_equal(neuron_buddy_reserve(zone, G, 5), -EINVAL);
+	assert_int_equal(neuron_buddy_largest(zone, 0), 0);
+	assert_int_equal(neuron_buddy_largest(zone, 3 * G), 0);
+	zone_end(zone);
+}
+
+/* Double, stale, foreign and malformed frees: told apart, nothing changes. */
+static void bad_frees(u64 size)
+{
+	struct neuron_buddy *zone = zone_new(64 * MIB), *other = zone_new(64 * MIB);
+	struct neuron_buddy_block b, again, x, keep;
+	struct neuron_buddy_stats st;
+
+	/* something that keeps the frame of small blocks in use */
+	assert_int_equal(alloc(zone, G, 0, 0, &keep), 0);
+	assert_int_equal(alloc(zone, size, 0, 0, &b), 0);
+	assert_int_equal(neuron_buddy_free(other, &b, false), -EINVAL);
+	x = b;
+	x.addr += 1;
+	assert_int_equal(neuron_buddy_free(zone, &x, false), -EINVAL);
+	x = b;
+	x.size = 0;
+	assert_int_equal(neuron_buddy_free(zone, &x, false), -EINVAL);
+	x = b;
+	x.size += G;
+	assert_int_equal(neuron_buddy_free(zone, &x, false), -ESTALE);
+	x = b;
+	x.addr = ~0ULL << 12;
+	assert_int_equal(neuron_buddy_free(zone, &x, false), -EINVAL);
+	x.addr = 64 * MIB - G;
+	x.size = 2 * G;
+	assert_int_equal(neuron_buddy_free(zone, &x, false), -EINVAL);
+	if (size > G) {
+		x = b;
+		x.addr += G;
+		x.size -= G;
+		assert_int_equal(neuron_buddy_free(zone, &x, false), -ENOENT);
+	}
+	assert_int_equal(neuron_buddy_used(zone), size + G);
+	assert_int_equal(neuron_buddy_free(zone, &b, false), 0);
+	assert_int_equal(neuron_buddy_free(zone, &b, false), -ENOENT);
+	/* the same place and size again: the old block must not free the new one */
+	assert_int_equal(alloc_at(zone, b.addr, size, &again), 0);
+	assert_int_equal(again.addr, b.addr);
+	assert_int_equal(neuron_buddy_free(zone, &b, false), -ESTALE);
+	assert_int_equal(neuron_buddy_check(zone), 0);
+	assert_int_equal(neuron_buddy_free(zone, &again, false), 0);
+	neuron_buddy_stats(zone, &st);
+	assert_int_equal(st.bad_frees, size > G ? 8 : 7);
+	assert_int_equal(st.used, G);
+	zone_end(zone);
+	zone_end(other);
+}
+
+static void test_bad_frees(void **state)
+{
+	(void)state;
+	bad_frees(G);
+	bad_frees(7 * G);
+	bad_frees(512 * KIB);
+	bad_frees(MIB);
+	bad_frees(13 * MIB);
+}
+
+static void test_placement(void **state)
+{
+	struct neuron_buddy *zone = zone_new(64 * MIB + 3 * G);
+	struct neuron_buddy_block lo, hi, lo2, hi2, b;
+
+	(void)state;
+	assert_int_equal(alloc(zone, 3 * MIB, 0, NEURON_BUDDY_LOW, &lo), 0);
+	assert_int_equal(lo.addr, 0);
+	assert_int_equal(alloc(zone, 3 * MIB, 0, NEURON_BUDDY_HIGH, &hi), 0);
+	assert_int_equal(hi.addr, 61 * MIB + 3 * G);
+	assert_int_equal(alloc(zone, 3 * MIB, 2 * MIB, NEURON_BUDDY_LOW, &lo2), 0);
+	assert_int_equal(lo2.addr, 4 * MIB);
+	assert_int_equal(alloc(zone, 3 * MIB, 2 * MIB, NEURON_BUDDY_HIGH, &hi2), 0);
+	assert_int_equal(hi2.addr, 58 * MIB);
+	/* frames of small blocks follow the flag, too; the default is the top */
+	assert_int_equal(alloc(zone, G, 0, NEURON_BUDDY_LOW, &b), 0);
+	assert_in_range(b.addr, 8 * MIB, 10 * MIB - 1);
+	zone_end(zone);
+	zone = zone_new(64 * MIB);
+	assert_int_equal(alloc(zone, G, 0, 0, &b), 0);
+	assert_int_equal(b.addr, 62 * MIB);
+	/* a second frame below a full one */
+	while (b.addr >= 62 * MIB)
+		assert_int_equal(alloc(zone, 64 * KIB, 0, NEURON_BUDDY_HIGH, &b), 0);
+	assert_int_equal(b.addr, 60 * MIB);
+	zone_end(zone);
+}
+
+/* Nothing is lost to rounding: 5 MiB uses 5 MiB. */
+static void test_no_waste(void **state)
+{
+	static const u64 sizes[] = { G, 5 * MIB, 3 * G, 777 * G, 512 * KIB + G, 2 * MIB + 1, 1 };
+	struct neuron_buddy *zone = zone_new(64 * MIB);
+	struct neuron_buddy_block b;
+	u64 used = 0;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		assert_int_equal(alloc(zone, sizes[i], 0, 0, &b), 0);
+		used += (sizes[i] + G - 1) / G * G;
+		assert_int_equal(neuron_buddy_used(zone), used);
+	}
+	zone_end(zone);
+}
+
+/* The contiguous scratchpad grows in place, through free extents and frame edges. */
+static void test_grow(void **state)
+{
+	struct neuron_buddy *zone = zone_new(16 * MIB);
+	struct neuron_buddy_block b, c, small, tiny;
+	struct neuron_buddy_stats st;
+
+	(void)state;
+	neuron_buddy_mark_clear(zone);
+	assert_int_equal(alloc(zone, MIB, 0, NEURON_BUDDY_LOW, &b), 0);
+	assert_int_equal(b.cleared, 1);
+	assert_int_equal(neuron_buddy_grow(zone, &b, G), -EINVAL);
+	assert_int_equal(neuron_buddy_grow(zone, &b, MIB), 0);
+	assert_int_equal(neuron_buddy_grow(zone, &b, 5 * MIB), 0);
+	assert_int_equal(b.size, 5 * MIB);
+	assert_int_equal(b.cleared, 1);
+	assert_int_equal(neuron_buddy_grow(zone, &b, ~0ULL), -ENOSPC);
+	assert_int_equal(neuron_buddy_grow(zone, &b, 16 * MIB + 1), -ENOSPC);
+	assert_int_equal(alloc_at(zone, 8 * MIB, MIB, &c), 0);
+	assert_int_equal(neuron_buddy_free(zone, &c, false), 0);
+	/* now some of what follows is dirty */
+	assert_int_equal(neuron_buddy_grow(zone, &b, 9 * MIB), 0);
+	assert_int_equal(b.cleared, 0);
+	/* a frame at 14 MiB: its free head can be taken, its block cannot */
+	assert_int_equal(alloc(zone, G, 0, 0, &small), 0);
+	assert_int_equal(small.addr, 14 * MIB);
+	assert_int_equal(alloc(zone, G, 0, 0, &tiny), 0);
+	assert_int_equal(neuron_buddy_free(zone, &small, false), 0);
+	assert_int_equal(neuron_buddy_grow(zone, &b, 14 * MIB + G), 0);
+	assert_int_equal(neuron_buddy_grow(zone, &b, 14 * MIB + 2 * G), -ENOSPC);
+	assert_int_equal(neuron_buddy_check(zone), 0);
+	/* a small block grows inside its frame, up to the end, not beyond */
+	assert_int_equal(neuron_buddy_grow(zone, &tiny, 9 * G), 0);
+	assert_int_equal(neuron_buddy_grow(zone, &tiny, 2 * MIB - G), 0);
+	assert_int_equal(neuron_buddy_grow(zone, &tiny, 2 * MIB), -ENOSPC);
+	assert_int_equal(neuron_buddy_free(zone, &small, false), -ENOENT);
+	assert_int_equal(neuron_buddy_grow(zone, &small, 4 * G), -ENOENT);
+	neuron_buddy_stats(zone, &st);
+	assert_int_equal(st.used, 16 * MIB);
+	assert_int_equal(st.high_water, 16 * MIB);
+	assert_int_equal(neuron_buddy_free(zone, &tiny, false), 0);
+	assert_int_equal(neuron_buddy_free(zone, &b, false), 0);
+	assert_int_equal(neuron_buddy_largest(zone, 1), 16 * MIB);
+	zone_end(zone);
+}
+
+static void test_reserve(void **state)
+{
+	struct neuron_buddy *zone = zone_new(64 * MIB);
+	struct neuron_buddy_block b, small, x;
+	struct neuron_buddy_stats st;
+
+	(void)state;
+	/* firmware carve-out at the top, retired pages anywhere */
+	assert_int_equal(neuron_buddy_reserve(zone, 60 * MIB, 4 * MIB), 0);
+	assert_int_equal(neuron_buddy_reserve(zone, 62 * MIB, 2 * MIB), 0);
+	assert_int_equal(alloc(zone, G, 0, 0, &small), 0);
+	assert_int_equal(small.addr, 58 * MIB);
+	assert_int_equal(neuron_buddy_reserve(zone, small.addr + 3 * G, 2 * G), 0);
+	assert_int_equal(neuron_buddy_reserve(zone, small.addr + G, 8 * G), 0);
+	neuron_buddy_stats(zone, &st);
+	assert_int_equal(st.reserved, 4 * MIB + 8 * G);
+	/* busy: the live block; nothing changes */
+	assert_int_equal(neuron_buddy_reserve(zone, small.addr, 4 * G), -EBUSY);
+	assert_int_equal(neuron_buddy_reserve(zone, 57 * MIB, 2 * MIB), -EBUSY);
+	assert_int_equal(alloc(zone, 2 * MIB, 0, 0, &b), 0);
+	assert_int_equal(neuron_buddy_reserve(zone, b.addr + MIB, G), -EBUSY);
+	neuron_buddy_stats(zone, &st);
+	assert_int_equal(st.reserved, 4 * MIB + 8 * G);
+	assert_int_equal(st.failures[NEURON_BUDDY_CAUSE_BUSY], 3);
+	/* nobody frees or queries a reservation */
+	x = small;
+	x.addr = small.addr + 3 * G;
+	x.size = 2 * G;
+	x.gen = 0;
+	assert_int_equal(neuron_buddy_free(zone, &x, false), -EPERM);
+	x.addr = 60 * MIB;
+	x.size = 4 * MIB;
+	assert_int_equal(neuron_buddy_free(zone, &x, false), -EPERM);
+	assert_int_equal(neuron_buddy_query(zone, 61 * MIB, &x), -ENOENT);
+	assert_int_equal(neuron_buddy_query(zone, small.addr + 3 * G, &x), -ENOENT);
+	/* the retired pages stay out when everything else is gone */
+	assert_int_equal(neuron_buddy_free(zone, &small, false), 0);
+	assert_int_equal(neuron_buddy_free(zone, &b, false), 0);
+	assert_int_equal(neuron_buddy_check(zone), 0);
+	neuron_buddy_stats(zone, &st);
+	assert_int_equal(st.free + st.reserved, 64 * MIB);
+	/* the frame with the retired pages gives its edges to large requests */
+	assert_int_equal(alloc(zone, 58 * MIB + G, 0, 0, &b), 0);
+	assert_int_equal(b.addr, 0);
+	assert_int_equal(alloc(zone, 2 * MIB - 9 * G, 0, 0, &b), 0);
+	assert_int_equal(neuron_buddy_free_bytes(zone), 0);
+	zone_end(zone);
+}
+
+/* A reservation over many pieces needs more metadata than one page holds. */
+static void test_reserve_many_pieces(void **state)
+{
+	struct neuron_buddy *zone = zone_new(64 * MIB);
+	struct neuron_buddy_block b[400];
+	struct neuron_buddy_stats st;
+	int i, err, again = 0;
+
+	(void)state;
+	for (i = 0; i < 400; i++)
+		assert_int_equal(alloc_at(zone, i * 2 * G, G, &b[i]), 0);
+	for (i = 0; i < 400; i += 2) {
+		assert_int_equal(neuron_buddy_free(zone, &b[i], false), 0);
+		assert_int_equal(neuron_buddy_prepare(zone), 0);
+		assert_int_equal(neuron_buddy_reserve(zone, b[i].addr, G), 0);
+	}
+	for (i = 1; i < 400; i += 2)
+		assert_int_equal(neuron_buddy_free(zone, &b[i], false), 0);
+	/* as it may be after other threads took the reserve */
+	while (zone->pool_len > 4)
+		ext_get(zone)->type = EXT_POOL;
+	do {
+		assert_int_equal(neuron_buddy_prepare(zone), 0);
+		err = neuron_buddy_reserve(zone, 0, 64 * MIB);
+		again += err == -EAGAIN;
+	} while (err == -EAGAIN);
+	assert_int_equal(err, 0);
+	assert_int_equal(again, 1);
+	neuron_buddy_stats(zone, &st);
+	assert_int_equal(st.reserved, 64 * MIB);
+	assert_int_equal(st.free, 0);
+	zone_end(zone);
+}
+
+/* Cleared memory is reported as such only if all of it is, and never hinders merging. */
+static void test_cleared(void **state)
+{
+	struct neuron_buddy *zone = zone_new(16 * MIB);
+	struct neuron_buddy_block b, c, d;
+	u64 unit = 32 * KIB;
+
+	(void)state;
+	assert_int_equal(alloc(zone, 4 * MIB, 0, 0, &b), 0);
+	assert_int_equal(b.cleared, 0);
+	assert_int_equal(neuron_buddy_free(zone, &b, true), 0);
+	assert_int_equal(alloc_at(zone, b.addr, 4 * MIB, &b), 0);
+	assert_int_equal(b.cleared, 1);
+	assert_int_equal(neuron_buddy_free(zone, &b, true), 0);
+	assert_int_equal(alloc_at(zone, b.addr, 4 * MIB + G, &b), 0);
+	assert_int_equal(b.cleared, 0);
+	assert_int_equal(neuron_buddy_free(zone, &b, false), 0);
+
+	/* the smallest unit of knowledge */
+	neuron_buddy_mark_clear(zone);
+	assert_int_equal(alloc_at(zone, 3 * unit, unit, &b), 0);
+	assert_int_equal(alloc_at(zone, 4 * unit, unit, &c), 0);
+	assert_int_equal(alloc_at(zone, 5 * unit, G, &d), 0);
+	assert_true(b.cleared && c.cleared && d.cleared);
+	assert_int_equal(neuron_buddy_free(zone, &c, false), 0);
+	assert_int_equal(neuron_buddy_free(zone, &b, true), 0);
+	assert_int_equal(neuron_buddy_free(zone, &d, true), 0);
+	/* one free extent again, whatever its parts know */
+	assert_int_equal(neuron_buddy_largest(zone, 1), 16 * MIB);
+	assert_int_equal(alloc_at(zone, 0, 4 * unit, &b), 0);
+	assert_int_equal(b.cleared, 1);
+	assert_int_equal(alloc_at(zone, 4 * unit, G, &c), 0);
+	assert_int_equal(c.cleared, 0);
+	assert_int_equal(alloc_at(zone, 5 * unit, 8 * MIB, &d), 0);
+	assert_int_equal(d.cleared, 1);
+	zone_end(zone);
+}
+
+static void test_causes(void **state)
+{
+	struct neuron_buddy *zone = zone_new(16 * MIB);
+	struct neuron_buddy_request req = { .size = 4 * MIB };
+	struct neuron_buddy_block b[16], x;
+	enum neuron_buddy_cause cause;
+	struct neuron_buddy_stats st;
+	int i;
+
+	(void)state;
+	for (i = 0; i < 16; i++)
+		assert_int_equal(alloc_at(zone, i * MIB, MIB, &b[i]), 0);
+	assert_int_equal(neuron_buddy_alloc(zone, &req, &x, &cause), -ENOSPC);
+	assert_int_equal(cause, NEURON_BUDDY_CAUSE_FULL);
+	for (i = 1; i < 16; i += 2)
+		assert_int_equal(neuron_buddy_free(zone, &b[i], false), 0);
+	assert_int_equal(neuron_buddy_alloc(zone, &req, &x, &cause), -ENOSPC);
+	assert_int_equal(cause, NEURON_BUDDY_CAUSE_FRAGMENTED);
+	req.size = MIB;
+	req.align = 2 * MIB;
+	assert_int_equal(neuron_buddy_alloc(zone, &req, &x, &cause), -ENOSPC);
+	assert_int_equal(cause, NEURON_BUDDY_CAUSE_ALIGNMENT);
+	req.size = 2 * MIB;
+	assert_int_equal(neuron_buddy_alloc(zone, &req, &x, &cause), -ENOSPC);
+	assert_int_equal(cause, NEURON_BUDDY_CAUSE_FRAGMENTED);
+	req.flags = NEURON_BUDDY_EXACT;
+	req.addr = 0;
+	assert_int_equal(neuron_buddy_alloc(zone, &req, &x, &cause), -EBUSY);
+	assert_int_equal(cause, NEURON_BUDDY_CAUSE_BUSY);
+	neuron_buddy_stats(zone, &st);
+	assert_int_equal(st.failures[NEURON_BUDDY_CAUSE_FULL], 1);
+	assert_int_equal(st.failures[NEURON_BUDDY_CAUSE_FRAGMENTED], 2);
+	assert_int_equal(st.failures[NEURON_BUDDY_CAUSE_ALIGNMENT], 1);
+	assert_int_equal(st.failures[NEURON_BUDDY_CAUSE_BUSY], 1);
+	assert_int_equal(st.order_free[8], 8 * MIB);
+	assert_int_equal(st.largest, MIB);
+	assert_int_equal(neuron_buddy_largest(zone, MIB), MIB - (MIB - G));
+	assert_int_equal(neuron_buddy_largest(zone, 4 * MIB), 0);
+	zone_end(zone);
+}
+
+/* --- hazards seen in other allocators ----------------------------------------------- */
+
+/* A minimum alignment above the size was silently ignored: every block must have it. */
+static void test_hazard_underaligned(void **state)
+{
+	struct neuron_buddy *zone = zone_new(GIB);
+	struct neuron_buddy_block b;
+	int i;
+
+	(void)state;
+	for (i = 0; i < 1000; i++) {
+		assert_int_equal(alloc(zone, 8 * KIB, 64 * KIB, 0, &b), 0);
+		assert_int_equal(b.addr % (64 * KIB), 0);
+	}
+	zone_end(zone);
+}
+
+/* A fallback that looks at one order only refuses although a run exists. */
+static void test_hazard_one_order(void **state)
+{
+	struct neuron_buddy *zone = zone_new(64 * MIB);
+	struct neuron_buddy_block a, b, c;
+
+	(void)state;
+	/* the only run that fits is 7 MiB at 1 MiB: no aligned power of two holds 6 MiB */
+	assert_int_equal(alloc_at(zone, 0, MIB, &a), 0);
+	assert_int_equal(alloc_at(zone, 8 * MIB, 56 * MIB, &b), 0);
+	assert_int_equal(alloc(zone, 6 * MIB, 0, 0, &c), 0);
+	assert_int_equal(c.addr, MIB);
+	zone_end(zone);
+}
+
+/* A run over the border of two frames, and of frame and extent, is found. */
+static void test_hazard_tier_border(void **state)
+{
+	struct neuron_buddy *zone = zone_new(4 * MIB);
+	struct neuron_buddy_block low, high, b;
+
+	(void)state;
+	/* two frames with one granule each, at the far ends */
+	assert_int_equal(alloc(zone, G, 0, 0, &high), 0);
+	assert_int_equal(high.addr, 2 * MIB);
+	assert_int_equal(alloc(zone, 512 * KIB, 2 * MIB, 0, &b), 0);
+	assert_int_equal(b.addr, 0);
+	assert_int_equal(alloc_at(zone, G * 1023, G, &low), 0);
+	assert_int_equal(neuron_buddy_free(zone, &high, false), 0);
+	/* free: 512 KiB .. 4 MiB - 4 KiB, over the border at 2 MiB */
+	assert_int_equal(alloc(zone, 3 * MIB + 512 * KIB - G, 0, 0, &high), 0);
+	assert_int_equal(high.addr, 512 * KIB);
+	assert_int_equal(neuron_buddy_free_bytes(zone), 0);
+	assert_int_equal(neuron_buddy_free(zone, &b, false), 0);
+	assert_int_equal(neuron_buddy_free(zone, &high, false), 0);
+	assert_int_equal(neuron_buddy_free(zone, &low, false), 0);
+	assert_int_equal(neuron_buddy_largest(zone, 1), 4 * MIB);
+	zone_end(zone);
+}
+
+/* Clear and dirty halves must merge at once: no forced merging on the allocation path. */
+static void test_hazard_clear_barrier(void **state)
+{
+	struct neuron_buddy *zone = zone_new(64 * MIB);
+	struct neuron_buddy_block b[64], all;
+	int i;
+
+	(void)state;
+	for (i = 0; i < 64; i++)
+		assert_int_equal(alloc(zone, MIB, 0, NEURON_BUDDY_LOW, &b[i]), 0);
+	for (i = 0; i < 64; i++)
+		assert_int_equal(neuron_buddy_free(zone, &b[i], i & 1), 0);
+	assert_int_equal(neuron_buddy_largest(zone, 1), 64 * MIB);
+	assert_int_equal(alloc(zone, 64 * MIB, 0, 0, &all), 0);
+	zone_end(zone);
+}
+
+/* Rounding the size class up skips exact holes: powers of two must find them. */
+static void test_hazard_exact_hole(void **state)
+{
+	struct neuron_buddy *zone = zone_new(256 * MIB);
+	struct neuron_buddy_block b[128], x;
+	int i;
+
+	(void)state;
+	for (i = 0; i < 128; i++)
+		assert_int_equal(alloc(zone, 2 * MIB, 0, NEURON_BUDDY_LOW, &b[i]), 0);
+	for (i = 0; i < 128; i += 2)
+		assert_int_equal(neuron_buddy_free(zone, &b[i], false), 0);
+	for (i = 0; i < 128; i += 2)
+		assert_int_equal(alloc(zone, 2 * MIB, 0, 0, &x), 0);
+	assert_int_equal(neuron_buddy_free_bytes(zone), 0);
+	zone_end(zone);
+}
+
+/* Alignment beyond 32 bits of bytes. */
+static void test_hazard_int_alignment(void **state)
+{
+	struct neuron_buddy *zone = zone_new(24 * GIB);
+	struct neuron_buddy_block a, b, c;
+
+	(void)state;
+	assert_int_equal(alloc(zone, MIB, 0, NEURON_BUDDY_LOW, &a), 0);
+	assert_int_equal(alloc(zone, MIB, 8 * GIB, 0, &b), 0);
+	assert_int_equal(b.addr % (8 * GIB), 0);
+	assert_int_equal(alloc(zone, MIB, 8 * GIB, 0, &c), 0);
+	assert_int_equal(c.addr % (8 * GIB), 0);
+	assert_int_equal(alloc(zone, MIB, 8 * GIB, 0, &c), -ENOSPC);
+	assert_int_equal(alloc(zone, MIB, 1ULL << 40, 0, &c), -ENOSPC);
+	zone_end(zone);
+}
+
+/* --- adversaries ------------------------------------------------------------------------ */
+
+/* Free in reverse and in order; every pattern ends with one free run. */
+static void test_adversary_free_orders(void **state)
+{
+	static struct neuron_buddy_block b[5000];
+	int round, i, n;
+
+	(void)state;
+	for (round = 0; round < 4; round++) {
+		struct neuron_buddy *zone = zone_new(256 * MIB);
+
+		rnd_seed(round);
+		for (n = 0; n < 5000; n++) {
+			u64 size = round & 1 ? 12 * G : (1 + rnd() % 300) * G;
+
+			if (alloc(zone, size, 0, 0, &b[n]))
+				break;
+		}
+		assert_true(n > 400);
+		for (i = 0; i < n; i++)
+			assert_int_equal(neuron_buddy_free(zone, &b[round < 2 ? n - 1 - i : i],
+							   false), 0);
+		assert_int_equal(neuron_buddy_largest(zone, 1), 256 * MIB);
+		zone_end(zone);
+	}
+}
+
+/*
+ * Checkerboard in granules: half of the zone free in single granules. Two
+ * granules in a row do not exist, single ones all do.
+ */
+static void test_adversary_checkerboard(void **state)
+{
+	static struct neuron_buddy_block b[16384];
+	struct neuron_buddy *zone = zone_new(64 * MIB);
+	struct neuron_buddy_stats st;
+	struct neuron_buddy_block x;
+	int i;
+
+	(void)state;
+	for (i = 0; i < 16384; i++)
+		assert_int_equal(alloc(zone, G, 0, 0, &b[i]), 0);
+	assert_int_equal(alloc(zone, G, 0, 0, &x), -ENOSPC);
+	for (i = 0; i < 16384; i++) {
+		if (b[i].addr / G % 2)
+			assert_int_equal(neuron_buddy_free(zone, &b[i], false), 0);
+	}
+	assert_int_equal(neuron_buddy_check(zone), 0);
+	assert_int_equal(alloc(zone, 2 * G, 0, 0, &x), -ENOSPC);
+	assert_int_equal(alloc(zone, G, 2 * G, 0, &x), -ENOSPC);
+	for (i = 0; i < 8192; i++)
+		assert_int_equal(alloc(zone, G, 0, 0, &x), 0);
+	assert_int_equal(alloc(zone, G, 0, 0, &x), -ENOSPC);
+	neuron_buddy_stats(zone, &st);
+	assert_int_equal(st.used, 64 * MIB);
+	assert_int_equal(st.order_free[0], 0);
+	zone_end(zone);
+}
+
+/* Fill with aligned objects smaller than their alignment, then use what is between. */
+static void test_adversary_aligned(void **state)
+{
+	struct neuron_buddy *zone = zone_new(256 * MIB);
+	struct neuron_buddy_block b;
+	int i;
+
+	(void)state;
+	for (i = 0; i < 4096; i++)
+		assert_int_equal(alloc(zone, 8 * KIB, 64 * KIB, 0, &b), 0);
+	assert_int_equal(alloc(zone, 8 * KIB, 64 * KIB, 0, &b), -ENOSPC);
+	for (i = 0; i < 4096; i++)
+		assert_int_equal(alloc(zone, 56 * KIB, 8 * KIB, 0, &b), 0);
+	assert_int_equal(neuron_buddy_free_bytes(zone), 0);
+	zone_end(zone);
+}
+
+/*
+ * Robson's growth: fill with 2^i granules, keep only what blocks one offset
+ * modulo 2^(i+1), go on with the next power. Refusals must agree with the model.
+ */
+static void test_adversary_robson(void **state)
+{
+	struct model m;
+	u32 i, j;
+
+	(void)state;
+	model_init(&m, 8192);
+	for (i = 0; i < 12; i++) {
+		u64 size = G << i;
+
+		while (model_alloc(&m, size, 0, 0, i & 1 ? NEURON_BUDDY_LOW : 0) >= 0)
+			;
+		for (j = 0; j < m.nr_live; ) {
+			u64 addr = m.live[j].addr, end = addr + m.live[j].size;
+
+			/* keep a block only if it covers an odd multiple of 2^i */
+			if ((addr / size) % 2 || (end - 1) / (2 * size) != addr / (2 * size))
+				j++;
+			else
+				model_free(&m, j, false);
+		}
+		MODEL_ASSERT(neuron_buddy_check(m.zone) == 0);
+		model_compare(&m, i);
+	}
+	model_exit(&m);
+}
+
+/* Sizes that share no divisor. */
+static void test_adversary_primes(void **state)
+{
+	static const u16 primes[] = { 1, 2, 3, 5, 7, 11, 13, 17, 31, 61, 127, 131, 251, 257, 509,
+				      521, 1021, 2039 };
+	struct model m;
+	u32 i;
+
+	(void)state;
+	rnd_seed(7);
+	model_init(&m, 32768);
+	for (i = 0; i < 20000; i++) {
+		if (model_alloc(&m, primes[rnd() % 18] * G, 0, 0, 0) < 0 || rnd() % 3 == 0)
+			model_free(&m, rnd() % m.nr_live, false);
+	}
+	MODEL_ASSERT(neuron_buddy_check(m.zone) == 0);
+	model_compare(&m, 7);
+	model_exit(&m);
+}
+
+/* Two processes load and unload in turns; each leaves nothing behind. */
+static void test_adversary_two_processes(void **state)
+{
+	static struct neuron_buddy_block b[2][600];
+	struct neuron_buddy *zone = zone_new(512 * MIB);
+	int n[2] = { 0, 0 }, round, i;
+
+	(void)state;
+	rnd_seed(3);
+	for (round = 0; round < 200; round++) {
+		int who = round & 1;
+
+		while (n[who])
+			assert_int_equal(neuron_buddy_free(zone, &b[who][--n[who]], false), 0);
+		/* half the zone each: interleaved with what the other one holds */
+		for (i = 0; i < 600; i++) {
+			u64 size = rnd() % 4 ? (1 + rnd() % 16) * G : (1 + rnd() % 512) * G;
+
+			assert_int_equal(alloc(zone, size, 0, 0, &b[who][i]), 0);
+			n[who]++;
+		}
+	}
+	for (i = 0; i < 2; i++) {
+		while (n[i])
+			assert_int_equal(neuron_buddy_free(zone, &b[i][--n[i]], false), 0);
+	}
+	assert_int_equal(neuron_buddy_largest(zone, 1), 512 * MIB);
+	zone_end(zone);
+}
+
+/* A zone so large that the cap on aligned probes bites: rarely, and reported as such. */
+static void test_probe_cap(void **state)
+{
+	struct neuron_buddy *zone = zone_new(4 * GIB);
+	static struct neuron_buddy_block b[2048][2];
+	struct neuron_buddy_block x;
+	enum neuron_buddy_cause cause;
+	struct neuron_buddy_request req = { .size = 255 * G, .align = G * 256 };
+	int i, tries = 0;
+
+	(void)state;
+	/* every frame: used below 4 KiB and above 1 MiB + 4 KiB: 257 free, one aligned granule */
+	for (i = 0; i < 2048; i++) {
+		assert_int_equal(alloc_at(zone, i * 2 * MIB, 2 * MIB, &b[i][0]), 0);
+		assert_int_equal(neuron_buddy_free(zone, &b[i][0], false), 0);
+		assert_int_equal(alloc(zone, G, 2 * MIB, NEURON_BUDDY_LOW, &b[i][0]), 0);
+		assert_int_equal(alloc_at(zone, b[i][0].addr + MIB + 2 * G, MIB - 2 * G, &b[i][1]),
+				 0);
+	}
+	assert_int_equal(neuron_buddy_alloc(zone, &req, &x, &cause), -ENOSPC);
+	assert_int_equal(cause, NEURON_BUDDY_CAUSE_ALIGNMENT);
+	/* one frame is opened: it is found, if not at once */
+	assert_int_equal(neuron_buddy_free(zone, &b[1000][1], false), 0);
+	while (neuron_buddy_alloc(zone, &req, &x, &cause)) {
+		assert_int_equal(neuron_buddy_prepare(zone), 0);
+		assert_true(++tries < 4);
+	}
+	assert_int_equal(x.addr, b[1000][0].addr + MIB);
+	zone_end(zone);
+}
+
+/* --- failing metadata --------------------------------------------------------------------- */
+
+/* Make each allocation of create fail in turn: nothing leaks, nothing is returned. */
+static void test_fail_create(void **state)
+{
+	struct neuron_buddy *zone;
+	int n, err;
+
+	(void)state;
+	for (n = 1; ; n++) {
+		zone = NULL;
+		model_alloc_fail = n;
+		err = neuron_buddy_create(&zone, 64 * MIB);
+		if (!err)
+			break;
+		assert_int_equal(err, -ENOMEM);
+		assert_null(zone);
+	}
+	assert_true(n > 9);
+	model_alloc_fail = 0;
+	zone_end(zone);
+}
+
+/*
+ * A fixed story of allocations, grows and reservations, with the n-th metadata
+ * allocation failing, for every n until none fails. A failed prepare changes
+ * nothing, and without prepare the operation says -EAGAIN and changes nothing.
+ */
+static int story(struct model *m)
+{
+	int i, failed = 0;
+
+	for (i = 0; i < 3000; i++) {
+		struct neuron_buddy_request req = { .size = (1 + rnd() % 40) * G };
+		struct neuron_buddy_stats before, after;
+		struct neuron_buddy_block b;
+		int err = neuron_buddy_prepare(m->zone);
+
+		if (err) {
+			assert_int_equal(err, -ENOMEM);
+			failed++;
+			neuron_buddy_stats(m->zone, &before);
+			err = neuron_buddy_alloc(m->zone, &req, &b, NULL);
+			neuron_buddy_stats(m->zone, &after);
+			assert_int_equal(err, -EAGAIN);
+			assert_memory_equal(&before, &after, sizeof(after));
+			if (m->nr_live) {
+				b = m->live[0];
+				assert_int_equal(neuron_buddy_grow(m->zone, &b, b.size + G), -EAGAIN);
+				neuron_buddy_stats(m->zone, &after);
+				assert_memory_equal(&before, &after, sizeof(after));
+			}
+			assert_int_equal(neuron_buddy_check(m->zone), 0);
+			model_compare(m, i);
+		}
+		/* direct extents, so that descriptors run out: no room for frames */
+		if (rnd() % 8)
+			model_alloc(m, req.size, 0, 0, 0);
+		else if (m->nr_live)
+			model_free(m, rnd() % m->nr_live, false);
+	}
+	return failed;
+}
+
+static void test_fail_nth(void **state)
+{
+	int n, failed = 1;
+
+	(void)state;
+	for (n = 1; failed; n++) {
+		struct model m;
+		u64 hole;
+
+		rnd_seed(11);
+		model_init(&m, 8192);
+		/* no whole frame is free anywhere */
+		for (hole = 256; hole < 8192; hole += 512)
+			assert_true(model_alloc(&m, G, 0, hole * G, NEURON_BUDDY_EXACT) >= 0);
+		model_alloc_fail = n;
+		failed = story(&m);
+		model_alloc_fail = 0;
+		model_exit(&m);
+	}
+	assert_true(n > 3);
+}
+
+/* Frees go through with an empty reserve, whatever they have to merge or dissolve. */
+static void test_free_needs_nothing(void **state)
+{
+	struct model m;
+	u32 i;
+
+	(void)state;
+	rnd_seed(5);
+	model_init(&m, 16384);
+	for (i = 0; i < 2000; i++)
+		model_alloc(&m, (1 + rnd() % (i & 1 ? 600 : 60)) * G, 0, 0, 0);
+	/* hide the pools */
+	m.zone->pool = NULL;
+	m.zone->pool_len = 0;
+	m.zone->frame_pool = NULL;
+	m.zone->frame_pool_len = 0;
+	model_alloc_fail = 1;
+	while (m.nr_live) {
+		model_free(&m, rnd() % m.nr_live, false);
+		if (!(rnd() % 64)) {
+			/* keep the pools empty: frees put descriptors there */
+			m.zone->pool = NULL;
+			m.zone->pool_len = 0;
+			MODEL_ASSERT(neuron_buddy_check(m.zone) == 0);
+		}
+	}
+	assert_int_equal(model_alloc_fail, 1);
+	model_alloc_fail = 0;
+	assert_int_equal(neuron_buddy_largest(m.zone, 1), 64 * MIB);
+	/* descriptors that live in frames still work as extents */
+	for (i = 0; i < 500; i++)
+		model_alloc(&m, (1 + rnd() % 600) * G, 0, 0, 0);
+	model_exit(&m);
+}
+
+/* Two callers prepare at once: the second one's pages are not lost. */
+static void test_donations(void **state)
+{
+	struct neuron_buddy *zone = zone_new(64 * MIB);
+	struct neuron_buddy_stats st, st2;
+	struct neuron_buddy_block b;
+	u32 i;
+
+	(void)state;
+	zone->pool = NULL;
+	zone->pool_len = 0;
+	zone->frame_pool = NULL;
+	zone->frame_pool_len = 0;
+	assert_int_equal(neuron_buddy_prepare(zone), 0);
+	/* pages wait: a second prepare adds none */
+	i = model_alloc_calls;
+	assert_int_equal(neuron_buddy_prepare(zone), 0);
+	assert_int_equal(model_alloc_calls, i);
+	neuron_buddy_stats(zone, &st);
+	assert_int_equal(alloc(zone, G, 0, 0, &b), 0);
+	neuron_buddy_stats(zone, &st2);
+	assert_int_equal(st2.metadata, st.metadata + 2 * PAGE_SIZE);
+	zone_end(zone);
+}
+
+/* A walk in small steps while the zone changes: no address twice, always forward. */
+static void test_walk_while_changing(void **state)
+{
+	struct model m;
+	u64 pos = 0, at = 0;
+	u32 i;
+
+	(void)state;
+	rnd_seed(9);
+	model_init(&m, 8192);
+	for (i = 0; i < 300; i++)
+		model_alloc(&m, (1 + rnd() % 40) * G, 0, 0, 0);
+	for (;;) {
+		struct neuron_buddy_range r[3];
+		unsigned int n = neuron_buddy_walk(m.zone, &pos, r, 3), j;
+
+		if (!n)
+			break;
+		for (j = 0; j < n; j++) {
+			assert_true(r[j].addr >= at && r[j].size);
+			at = r[j].addr + r[j].size;
+		}
+		if (m.nr_live)
+			model_free(&m, rnd() % m.nr_live, false);
+		model_alloc(&m, (1 + rnd() % 40) * G, 0, 0, 0);
+	}
+	assert_int_equal(pos, 8192 * G);
+	model_exit(&m);
+}
+
+/* The check itself must see damage, or the tests above prove nothing. */
+static void test_check_sees_damage(void **state)
+{
+	struct neuron_buddy *zone = zone_new(64 * MIB);
+	struct neuron_buddy_block small[3], large[3];
+	struct frame *fr;
+	struct ext *e;
+	int i;
+
+	(void)state;
+	for (i = 0; i < 3; i++) {
+		assert_int_equal(alloc(zone, 3 * G, 0, 0, &small[i]), 0);
+		assert_int_equal(alloc(zone, 3 * MIB, 0, 0, &large[i]), 0);
+	}
+	assert_int_equal(neuron_buddy_free(zone, &small[1], false), 0);
+	assert_int_equal(neuron_buddy_free(zone, &large[1], false), 0);
+	assert_int_equal(neuron_buddy_check(zone), 0);
+	fr = to_frame(ext_find(zone, small[0].addr / G));
+	e = ext_find(zone, large[1].addr / G);
+
+#define DAMAGE(lvalue, value)						\
+	do {								\
+		__typeof__(lvalue) was = lvalue;			\
+		(lvalue) = (value);					\
+		assert_true(neuron_buddy_check(zone) > 0);		\
+		(lvalue) = was;						\
+		assert_int_equal(neuron_buddy_check(zone), 0);		\
+	} while (0)
+
+	DAMAGE(zone->st.free, zone->st.free + G);
+	DAMAGE(zone->st.used, zone->st.used + G);
+	DAMAGE(zone->st.high_water, 0);
+	DAMAGE(zone->st.reserved, G);
+	DAMAGE(zone->st.allocs, 3);
+	DAMAGE(zone->st.frames, 0);
+	DAMAGE(zone->st.total, 0);
+	DAMAGE(zone->st.order_free[0], G);
+	DAMAGE(zone->pool_len, zone->pool_len + 1);
+	DAMAGE(zone->pool_len, zone->pool_len - 1);
+	DAMAGE(zone->frame_pool_len, zone->frame_pool_len + 1);
+	DAMAGE(zone->frame_pool_len, zone->frame_pool_len - 1);
+	DAMAGE(zone->bin_rows, zone->bin_rows ^ 1);
+	DAMAGE(zone->bin_cols[0], 1);
+	DAMAGE(zone->run_map[0], zone->run_map[0] ^ 2);
+	DAMAGE(zone->starts[0], zone->starts[0] ^ 1);
+	DAMAGE(zone->longest.level[0][0], 1);
+	DAMAGE(zone->longest.level[1][0], 1);
+	DAMAGE(zone->whole.level[0][0], 1);
+	DAMAGE(e->len, e->len + 1);
+	DAMAGE(e->len, e->len - 1);
+	DAMAGE(e->type, EXT_USED);
+	DAMAGE(e->type, EXT_PIN);
+	DAMAGE(e->prev->type, EXT_FREE);
+	DAMAGE(e->next->prev, NULL);
+	DAMAGE(zone->map[frame_of(e->start)], NULL);
+	DAMAGE(fr->run, fr->run - 1);
+	DAMAGE(fr->live, 9);
+	DAMAGE(fr->live, 0);
+	DAMAGE(fr->head, 1);
+	DAMAGE(fr->tail, 1);
+	DAMAGE(fr->a[0], 1);
+	DAMAGE(fr->b[0], 0);
+	DAMAGE(fr->b[7], 1ULL << 63);
+	DAMAGE(fr->e.embedded, false);
+	zone_end(zone);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_create),
+		cmocka_unit_test(test_largest_zone),
+		cmocka_unit_test(test_bad_requests),
+		cmocka_unit_test(test_bad_frees),
+		cmocka_unit_test(test_placement),
+		cmocka_unit_test(test_no_waste),
+		cmocka_unit_test(test_grow),
+		cmocka_unit_test(test_reserve),
+		cmocka_unit_test(test_reserve_many_pieces),
+		cmocka_unit_test(test_cleared),
+		cmocka_unit_test(test_causes),
+		cmocka_unit_test(test_hazard_underaligned),
+		cmocka_unit_test(test_hazard_one_order),
+		cmocka_unit_test(test_hazard_tier_border),
+		cmocka_unit_test(test_hazard_clear_barrier),
+		cmocka_unit_test(test_hazard_exact_hole),
+		cmocka_unit_test(test_hazard_int_alignment),
+		cmocka_unit_test(test_adversary_free_orders),
+		cmocka_unit_test(test_adversary_checkerboard),
+		cmocka_unit_test(test_adversary_aligned),
+		cmocka_unit_test(test_adversary_robson),
+		cmocka_unit_test(test_adversary_primes),
+		cmocka_unit_test(test_adversary_two_processes),
+		cmocka_unit_test(test_probe_cap),
+		cmocka_unit_test(test_fail_create),
+		cmocka_unit_test(test_fail_nth),
+		cmocka_unit_test(test_free_needs_nothing),
+		cmocka_unit_test(test_donations),
+		cmocka_unit_test(test_walk_while_changing),
+		cmocka_unit_test(test_check_sees_damage),
+		cmocka_unit_test(test_property),
+	};
+
+	property_seed = argc > 2 ? strtoull(argv[2], NULL, 0) : (u64)time(NULL);
+	if (argc > 1) {
+		property(strtoull(argv[1], NULL, 0), property_seed);
+		return 0;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
