@@ -9,6 +9,13 @@
 #error "bit for bit needs ordinary floating point"
 #endif
 
+/* No fused multiply-add, whatever the command line says. */
+#ifdef __clang__
+#pragma STDC FP_CONTRACT OFF
+#else
+#pragma GCC optimize("fp-contract=off")
+#endif
+
 static float from_bf16(uint16_t v)
 {
 	uint32_t u = (uint32_t)v << 16;
