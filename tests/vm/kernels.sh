@@ -69,13 +69,13 @@ use_next_release() {
 	uri=$(apt-get indextargets --format '$(REPO_URI) $(ORIGIN) $(LABEL)' |
 	      awk '$2 == "Debian" && $3 == "Debian" { print $1; exit }')
 	[ -n "$uri" ] || die "no Debian archive among this machine's package sources"
-	mkdir -p "$dir/lists/partial" "$dir/cache/archives/partial"
+	mkdir -p "$dir/parts" "$dir/lists/partial" "$dir/cache/archives/partial"
 	cat >"$dir/sources.list" <<-END
 	deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $uri $DEBIAN_NEXT-backports main
 	END
 	: >"$dir/status"
 	apt_conf=(-o "Dir::Etc::sourcelist=$dir/sources.list"
-		  -o Dir::Etc::sourceparts=- -o Dir::Etc::preferencesparts=-
+		  -o "Dir::Etc::sourceparts=$dir/parts" -o "Dir::Etc::preferencesparts=$dir/parts"
 		  -o "Dir::State::lists=$dir/lists"
 		  -o "Dir::State::status=$dir/status"
 		  -o "Dir::Cache=$dir/cache")
@@ -191,6 +191,13 @@ merge_config() {
 				echo "not off in .config: ${line%% *}" >&2
 				bad=1
 			fi ;;
+		# Gone or of another type after 6.12; the command line asks for
+		# the panic, too.
+		CONFIG_PROC_SYSCTL=y|CONFIG_BOOTPARAM_SOFTLOCKUP_PANIC=y)
+			[ "$series" != 6.12 ] || grep -qxF "$line" "$dir/.config" || {
+				echo "lost from .config: $line" >&2
+				bad=1
+			} ;;
 		CONFIG_*)
 			if ! grep -qxF "$line" "$dir/.config"; then
 				echo "lost from .config: $line" >&2
@@ -267,6 +274,8 @@ prepare() {
 	esac
 }
 
+# All of it read before it runs: a build takes minutes, and this file may change.
+{
 if [ "${1:-}" = --hash ]; then
 	recipe_hash "$2"
 	exit
@@ -304,3 +313,5 @@ for name; do
 		with_lock "$name" check_again
 	)
 done
+exit
+}

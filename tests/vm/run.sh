@@ -215,7 +215,12 @@ if [ "$kernel" = uml ]; then
 		con0=null,fd:1 con=null ssl1=null,fd:3 ssl2=null,fd:4 \
 		"${arguments[@]}" rig.off=1 \
 		</dev/null >"$logs/console.log" 2>"$logs/qemu.log" \
-		3>"$logs/output.log" 4>"$logs/verdict.log" || status=$?
+		3>"$logs/output.log" 4>"$logs/verdict.log" &
+	# Its guest processes are processes here: after a crash, end what is left
+	# of the group that timeout made.
+	group=$!
+	wait $group || status=$?
+	kill -KILL -- -$group 2>/dev/null || true
 else
 	timeout -k 5 "$timeout" qemu-system-x86_64 -nodefaults -no-user-config -display none \
 		-machine pc -accel tcg,thread=multi -cpu max -smp 2 -m "$mem" -no-reboot \
