@@ -17,7 +17,7 @@
 
 #include "../../kmod/emu/exec.h"
 #include "fp_ref.h"
-#include "fp_sweep.h"
+#include "../kunit/fp_sweep.h"
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 #define SIZE		8192u

@@ -15,7 +15,7 @@
 
 #include "../../kmod/emu/fp.h"
 #include "fp_ref.h"
-#include "fp_sweep.h"
+#include "../kunit/fp_sweep.h"
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 
