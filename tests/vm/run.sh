@@ -253,7 +253,7 @@ complaint() {
 		/BUG: soft lockup|soft lockup - CPU/	{ print "soft-lockup: " $0; exit }
 		/hard LOCKUP/				{ print "hard-lockup: " $0; exit }
 		/INFO: task .* blocked for more than/	{ print "hung-task: " $0; exit }
-		/rcu.*(self-)?detected stalls?|rcu.*stall/ && !/rcu_cpu_stall_timeout/ { print "rcu-stall: " $0; exit }
+		/rcu: INFO: .*stall|detected stalls? on CPUs|self-detected stall/ { print "rcu-stall: " $0; exit }
 		/BUG: workqueue lockup/			{ print "workqueue-lockup: " $0; exit }
 		/ODEBUG:/				{ print "odebug: " $0; exit }
 		/refcount_t:/				{ print "refcount: " $0; exit }
