@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Kernel differences, in one place: the code is written for the newest kernel,
+ * older ones are made to look like it.  Each entry says since when it is not
+ * needed.  Floor: 6.1.
+ */
+#ifndef NEURON_COMPAT_H
+#define NEURON_COMPAT_H
+
+#include <linux/version.h>
+#include <linux/module.h>
+#include <linux/export.h>
+#include <linux/mm.h>
+#include <linux/eventfd.h>
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0)
+#error "neuron: Linux 6.1 or newer is needed"
+#endif
+
+/* 6.13: symbol namespaces became strings. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
+#define NEURON_EXPORT_SYMBOL(sym)	EXPORT_SYMBOL_NS_GPL(sym, NEURON)
+#define NEURON_IMPORT_NS()		MODULE_IMPORT_NS(NEURON)
+#else
+#define NEURON_EXPORT_SYMBOL(sym)	EXPORT_SYMBOL_NS_GPL(sym, "NEURON")
+#define NEURON_IMPORT_NS()		MODULE_IMPORT_NS("NEURON")
+#endif
+
+/* 6.3: vm_flags are changed through functions. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
+static inline void vm_flags_set(struct vm_area_struct *vma, vm_flags_t flags)
+{
+	vma->vm_flags |= flags;
+}
+
+static inline void vm_flags_clear(struct vm_area_struct *vma, vm_flags_t flags)
+{
+	vma->vm_flags &= ~flags;
+}
+#endif
+
+/* 6.8: eventfd_signal() lost its count. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 8, 0)
+#define neuron_eventfd_signal(ctx)	eventfd_signal(ctx, 1)
+#else
+#define neuron_eventfd_signal(ctx)	eventfd_signal(ctx)
+#endif
+
+#endif

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Processes that have a device open, and the cores they hold.
+ *
+ * A process attaches with its first descriptor and detaches with its last
+ * one, or when it dies, whichever comes first: a child that inherited the
+ * descriptor keeps the file, but none of the memory.
+ */
+#include <linux/pid.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "neuron.h"
+
+/**
+ * neuron_client_new() - make a client
+ * @nd: device
+ * @pid: thread group, NULL for the driver itself
+ *
+ * Context: may sleep.
+ * Return: the client with one reference, NULL without memory.
+ */
+struct neuron_client *neuron_client_new(struct neuron_device *nd, struct pid *pid)
+{
+	struct neuron_client *client = kzalloc(sizeof(*client), GFP_KERNEL);
+
+	if (!client)
+		return NULL;
+	kref_init(&client->ref);
+	client->nd = nd;
+	client->space.client = client;
+	client->kernel = !pid;
+	client->pid = get_pid(pid);
+	INIT_LIST_HEAD(&client->node);
+	xa_init_flags(&client->handles, XA_FLAGS_ALLOC1 | XA_FLAGS_ACCOUNT);
+	spin_lock_init(&client->lock);
+	client->chunks = RB_ROOT;
+	/* The driver's own client lives inside the device. */
+	if (pid)
+		get_device(&nd->dev);
+	return client;
+}
+
+static void neuron_client_release(struct kref *ref)
+{
+	struct neuron_client *client = container_of(ref, struct neuron_client, ref);
+	struct neuron_device *nd = client->nd;
+	bool kernel = client->kernel;
+
+	WARN_ON_ONCE(!RB_EMPTY_ROOT(&client->chunks));
+	xa_destroy(&client->handles);
+	put_pid(client->pid);
+	kfree(client);
+	if (!kernel)
+		put_device(&nd->dev);
+}
+
+void neuron_client_put(struct neuron_client *client)
+{
+	kref_put(&client->ref, neuron_client_release);
+}
+
+/**
+ * neuron_client_attach() - the current process opens a device
+ * @nd: device
+ * @out: its client, with a reference for the new file
+ *
+ * Context: may sleep.
+ * Return: 0; -ENODEV device gone; -EBUSY 16 processes have it open; -ENOMEM.
+ */
+int neuron_client_attach(struct neuron_device *nd, struct neuron_client **out)
+{
+	struct pid *pid = task_tgid(current);
+	struct neuron_client *client;
+	int err = 0;
+
+	mutex_lock(&nd->clients_lock);
+	if (nd->gone) {
+		err = -ENODEV;
+		goto unlock;
+	}
+	list_for_each_entry(client, &nd->clients, node) {
+		if (client->pid == pid) {
+			kref_get(&client->ref);
+			client->nr_files++;
+			*out = client;
+			goto unlock;
+		}
+	}
+	if (nd->nr_clients >= NEURON_MAX_CLIENTS) {
+		err = -EBUSY;
+		goto unlock;
+	}
+	client = neuron_client_new(nd, pid);
+	if (!client) {
+		err = -ENOMEM;
+		goto unlock;
+	}
+	client->nr_files = 1;
+	list_add_tail(&client->node, &nd->clients);
+	nd->nr_clients++;
+	*out = client;
+unlock:
+	mutex_unlock(&nd->clients_lock);
+	return err;
+}
+
+static void neuron_cores_release(struct neuron_client *client)
+{
+	struct neuron_device *nd = client->nd;
+	u32 i;
+
+	for (i = 0; i < nd->geo->nr_cores; i++) {
+		struct neuron_core *core = &nd->core[i];
+
+		mutex_lock(&core->lock);
+		if (core->owner == client) {
+			if (nd->ops->core_reset(nd, i))
+				dev_err(&nd->dev, "core %u does not reset\n", i);
+			neuron_nqs_release(nd, i);
+			nd->ops->core_bind(nd, i, NULL);
+			WRITE_ONCE(core->owner, NULL);
+		}
+		mutex_unlock(&core->lock);
+	}
+}
+
+/**
+ * neuron_client_exit() - give back everything a process owns
+ * @client: its process starts nothing any more; calling it twice is fine
+ *
+ * First its queues and engines are stopped, so that nothing moves data on its
+ * behalf, then its memory goes.  All of that is done when it returns.
+ *
+ * Context: may sleep.
+ */
+void neuron_client_exit(struct neuron_client *client)
+{
+	struct neuron_device *nd = client->nd;
+	bool last;
+	u32 i;
+
+	mutex_lock(&nd->clients_lock);
+	if (client->dead) {
+		mutex_unlock(&nd->clients_lock);
+		return;
+	}
+	client->dead = true;
+	mutex_unlock(&nd->clients_lock);
+
+	neuron_queues_release(client);
+	neuron_cores_release(client);
+	neuron_chunk_unpublish_all(client);
+
+	mutex_lock(&nd->clients_lock);
+	list_del_init(&client->node);
+	last = !--nd->nr_clients;
+	mutex_unlock(&nd->clients_lock);
+
+	/* An idle device holds no host memory; a process that comes now makes it anew. */
+	for (i = 0; last && i < nd->geo->nr_cores; i++)
+		neuron_copy_exit(nd, i);
+}
+
+/**
+ * neuron_client_detach() - a file of a process was closed for good
+ * @client: its reference is dropped
+ *
+ * Context: may sleep.
+ */
+void neuron_client_detach(struct neuron_client *client)
+{
+	struct neuron_device *nd = client->nd;
+	bool last;
+
+	mutex_lock(&nd->clients_lock);
+	last = !--client->nr_files;
+	mutex_unlock(&nd->clients_lock);
+	if (last)
+		neuron_client_exit(client);
+	neuron_client_put(client);
+}
+
+/**
+ * neuron_core_acquire() - make a process the owner of a core
+ * @nd: device
+ * @core: core number
+ * @client: the process
+ *
+ * The first process that changes anything of a core owns it until it
+ * detaches.  A new owner gets it reset.
+ *
+ * Context: may sleep.
+ * Return: 0; -EINVAL no such core; -EBUSY another process owns it; -EIO reset failed.
+ */
+int neuron_core_acquire(struct neuron_device *nd, u32 core, struct neuron_client *client)
+{
+	struct neuron_core *c;
+	int err = 0;
+
+	if (core >= nd->geo->nr_cores)
+		return -EINVAL;
+	c = &nd->core[core];
+	if (READ_ONCE(c->owner) == client)
+		return 0;
+	mutex_lock(&c->lock);
+	if (c->owner && c->owner != client) {
+		err = -EBUSY;
+	} else if (!c->owner) {
+		err = nd->ops->core_reset(nd, core);
+		if (!err) {
+			nd->ops->core_bind(nd, core, &client->space);
+			WRITE_ONCE(c->owner, client);
+		}
+	}
+	mutex_unlock(&c->lock);
+	return err;
+}
+
+/**
+ * neuron_core_reset() - reset a core for its owner
+ * @nd: device
+ * @core: core number
+ * @client: caller; owns the core, or nobody does
+ *
+ * Its DMA queues and notification queues are gone afterwards.
+ *
+ * Context: may sleep.
+ * Return: 0; -EINVAL; -EBUSY another process owns it; -EIO reset failed.
+ */
+int neuron_core_reset(struct neuron_device *nd, u32 core, struct neuron_client *client)
+{
+	u32 eng, first = core * nd->geo->engines_per_core;
+	struct neuron_core *c;
+	int err;
+
+	if (core >= nd->geo->nr_cores)
+		return -EINVAL;
+	c = &nd->core[core];
+	mutex_lock(&c->lock);
+	if (c->owner && c->owner != client) {
+		err = -EBUSY;
+		goto unlock;
+	}
+	for (eng = first; eng < first + nd->geo->engines_per_core; eng++)
+		neuron_engine_release(client, eng);
+	err = nd->ops->core_reset(nd, core);
+	if (err)
+		goto unlock;
+	neuron_nqs_release(nd, core);
+	nd->ops->core_bind(nd, core, c->owner ? &client->space : NULL);
+unlock:
+	mutex_unlock(&c->lock);
+	return err;
+}

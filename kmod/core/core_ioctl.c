@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* ioctls that describe the device, and those of cores, semaphores and events. */
+#include <linux/pid.h>
+#include <linux/sched.h>
+
+#include "../../uapi/neuron_isa.h"
+#include "neuron.h"
+
+/*
+ * Base of the register addresses that user space forms.  Any value will do as
+ * long as base + offset comes back; it must not be a kernel address.
+ */
+#define NEURON_BAR_COOKIE(i)	((u64)((i) + 1) << 60)
+
+int neuron_ioctl_nop(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	return 0;
+}
+
+int neuron_ioctl_device_info_fn(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	struct neuron_ioctl_device_info *a = arg;
+	const struct neuron_device_desc *desc = &nf->nd->desc;
+	u32 i;
+
+	a->architecture = nf->nd->geo->arch;
+	a->revision = nf->nd->geo->revision;
+	a->connected_device_count = desc->nr_neighbours;
+	for (i = 0; i < desc->nr_neighbours; i++)
+		a->connected_devices[i] = desc->neighbours[i];
+	for (i = 0; i < NEURON_MAX_BARS; i++)
+		a->bar_address[i] = NEURON_BAR_COOKIE(i);
+	return 0;
+}
+
+int neuron_ioctl_device_basic_info_fn(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	struct neuron_ioctl_device_basic_info *a = arg;
+
+	a->architecture = nf->nd->geo->arch;
+	a->revision = nf->nd->geo->revision;
+	return 0;
+}
+
+int neuron_ioctl_driver_info(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	struct neuron_ioctl_device_driver_info *a = arg;
+
+	a->architecture = nf->nd->geo->arch;
+	a->revision = nf->nd->geo->revision;
+	a->version = NEURON_DEVICE_DRIVER_INFO_VERSION0;
+	a->size = sizeof(*a);
+	/* Only what works. */
+	a->feature_flags1 = NEURON_DRIVER_FEATURE_BATCH_DMAQ_INIT |
+			    NEURON_DRIVER_FEATURE_MEM_ALLOC_TYPE |
+			    NEURON_DRIVER_FEATURE_MEM_ALLOC64;
+	return 0;
+}
+
+int neuron_ioctl_compatible_version_fn(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	struct neuron_ioctl_compatible_version *a = arg;
+
+	a->min = nf->nd->geo->compat_min;
+	a->max = nf->nd->geo->compat_max;
+	return 0;
+}
+
+int neuron_ioctl_host_device_id_fn(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	struct neuron_ioctl_host_device_id *a = arg;
+
+	a->host_device_id = neuron_device_index(nf->nd);
+	return 0;
+}
+
+/* The process attached longest, 0 if none is. */
+int neuron_ioctl_app_pid(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	struct neuron_device *nd = nf->nd;
+	struct neuron_client *client;
+
+	mutex_lock(&nd->clients_lock);
+	client = list_first_entry_or_null(&nd->clients, struct neuron_client, node);
+	*(s32 *)arg = client ? pid_vnr(client->pid) : 0;
+	mutex_unlock(&nd->clients_lock);
+	return 0;
+}
+
+/* Done when it returns; the token only exists because callers wait with it. */
+int neuron_ioctl_nc_reset(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	struct neuron_ioctl_device_reset *a = arg;
+	struct neuron_device *nd = nf->nd;
+	u32 all = GENMASK(nd->geo->nr_cores - 1, 0);
+	u32 map = a->nc_map == NEURON_NC_MAP_DEVICE ? all : a->nc_map;
+	u32 i;
+	int err;
+
+	if (!map || map & ~all)
+		return -EINVAL;
+	/* All or nothing: look before the first is touched. */
+	for (i = 0; i < nd->geo->nr_cores; i++) {
+		struct neuron_client *owner = READ_ONCE(nd->core[i].owner);
+
+		if (map & BIT(i) && owner && owner != nf->client)
+			return -EBUSY;
+	}
+	for (i = 0; i < nd->geo->nr_cores; i++) {
+		if (!(map & BIT(i)))
+			continue;
+		err = neuron_core_reset(nd, i, nf->client);
+		if (err)
+			return err;
+	}
+	a->request_id = pid_vnr(nf->client->pid);
+	return 0;
+}
+
+int neuron_ioctl_nc_reset_ready(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	struct neuron_ioctl_device_ready *a = arg;
+
+	a->result = a->request_id == pid_vnr(nf->client->pid) ? 0 : 1;
+	return 0;
+}
+
+static int neuron_semaphore(struct neuron_file *nf, const struct neuron_ioctl_semaphore *a,
+			    u32 off, u32 *read)
+{
+	struct neuron_device *nd = nf->nd;
+	int err;
+
+	if (a->nc_id >= nd->geo->nr_cores)
+		return -E2BIG;
+	if (a->semaphore_index >= nd->geo->nr_semaphores)
+		return -EINVAL;
+	err = neuron_core_acquire(nd, a->nc_id, nf->client);
+	if (err)
+		return err;
+	off += 4 * a->semaphore_index;
+	if (read)
+		return nd->ops->reg_read(nd, NEURON_BLOCK_CORE, a->nc_id, off, read);
+	return nd->ops->reg_write(nd, NEURON_BLOCK_CORE, a->nc_id, off, a->value);
+}
+
+int neuron_ioctl_semaphore_increment(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	return neuron_semaphore(nf, arg, NEURON_ISA_SEM_INC_OFF(0), NULL);
+}
+
+int neuron_ioctl_semaphore_decrement(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	return neuron_semaphore(nf, arg, NEURON_ISA_SEM_DEC_OFF(0), NULL);
+}
+
+int neuron_ioctl_semaphore_read(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	struct neuron_ioctl_semaphore *a = arg;
+
+	return neuron_semaphore(nf, a, NEURON_ISA_SEM_READ_OFF(0), &a->value);
+}
+
+int neuron_ioctl_semaphore_write(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	return neuron_semaphore(nf, arg, NEURON_ISA_SEM_SET_OFF(0), NULL);
+}
+
+static int neuron_event(struct neuron_file *nf, struct neuron_ioctl_event *a, bool set)
+{
+	struct neuron_device *nd = nf->nd;
+	int err;
+
+	if (a->nc_id >= nd->geo->nr_cores)
+		return -E2BIG;
+	if (a->event_index >= nd->geo->nr_events)
+		return -EINVAL;
+	err = neuron_core_acquire(nd, a->nc_id, nf->client);
+	if (err)
+		return err;
+	if (set)
+		return nd->ops->reg_write(nd, NEURON_BLOCK_CORE, a->nc_id,
+					  NEURON_ISA_EVENT_OFF(a->event_index), a->value);
+	return nd->ops->reg_read(nd, NEURON_BLOCK_CORE, a->nc_id,
+				 NEURON_ISA_EVENT_OFF(a->event_index), &a->value);
+}
+
+int neuron_ioctl_event_set(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	return neuron_event(nf, arg, true);
+}
+
+int neuron_ioctl_event_get(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	return neuron_event(nf, arg, false);
+}
+
+int neuron_native_geometry_ioctl(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	struct neuron_native_geometry *a = arg;
+	const struct neuron_geometry *geo = nf->nd->geo;
+	u32 i;
+
+	BUILD_BUG_ON(NEURON_HW_MAX_HBMS > NEURON_NATIVE_MAX_HBMS);
+	if (a->__reserved)
+		return -EINVAL;
+	a->arch = geo->arch;
+	a->nr_cores = geo->nr_cores;
+	a->nr_hbms = geo->nr_hbms;
+	a->nr_dma_engines = geo->nr_dma_engines;
+	a->engines_per_core = geo->engines_per_core;
+	a->nr_queues = NEURON_HW_QUEUES_PER_ENGINE;
+	a->nr_semaphores = geo->nr_semaphores;
+	a->nr_events = geo->nr_events;
+	a->nr_topsp = geo->nr_topsp;
+	a->nr_nq_types = geo->nr_nq_types;
+	a->nr_nq_engines = geo->nr_nq_engines;
+	a->isa_version = geo->isa_version;
+	a->host_window = geo->host_window;
+	a->tpb_size = geo->tpb_size;
+	a->sbuf_size = geo->sbuf_size;
+	for (i = 0; i < geo->nr_hbms; i++) {
+		a->hbm[i].base = geo->hbm[i].base;
+		a->hbm[i].size = geo->hbm[i].size;
+	}
+	for (i = 0; i < geo->nr_cores; i++) {
+		a->tpb_base[i] = geo->tpb_base[i];
+		/* HBM h lies next to cores h*n .. h*n+n-1 (uapi spec 3.1). */
+		a->core_hbm[i] = i * geo->nr_hbms / geo->nr_cores;
+	}
+	return 0;
+}

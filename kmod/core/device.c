@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Devices: what a backend adds and removes. */
+#include <linux/slab.h>
+
+#include "neuron.h"
+
+static void neuron_device_release(struct device *dev)
+{
+	struct neuron_device *nd = container_of(dev, struct neuron_device, dev);
+	u32 i;
+
+	if (nd->kclient)
+		neuron_client_put(nd->kclient);
+	for (i = 0; nd->zone && i < nd->geo->nr_hbms; i++)
+		if (nd->zone[i].buddy)
+			neuron_zone_exit(&nd->zone[i]);
+	mtree_destroy(&nd->host_pages);
+	kvfree(nd->engine);
+	kvfree(nd->core);
+	kvfree(nd->zone);
+	neuron_minor_put(MINOR(dev->devt));
+	kfree(nd);
+}
+
+static bool neuron_geometry_valid(const struct neuron_geometry *geo)
+{
+	u32 i;
+
+	if (!geo->nr_cores || geo->nr_cores > NEURON_HW_MAX_CORES ||
+	    !geo->nr_hbms || geo->nr_hbms > NEURON_HW_MAX_HBMS || !geo->engines_per_core ||
+	    !geo->nr_dma_engines || geo->nr_nq_types > NEURON_HW_NQ_TYPES ||
+	    geo->nr_nq_engines > NEURON_HW_NQ_ENGINES || !is_power_of_2(geo->host_window))
+		return false;
+	for (i = 0; i < geo->nr_cores; i++)
+		if (geo->copy_engine[i] >= geo->nr_dma_engines ||
+		    geo->copy_queue[i] >= NEURON_HW_QUEUES_PER_ENGINE)
+			return false;
+	return true;
+}
+
+/**
+ * neuron_device_add() - make a device known
+ * @desc: the device; copied, but what it points to must stay
+ *
+ * It can be opened before this returns.
+ *
+ * Context: may sleep.
+ * Return: the device, to be given to neuron_device_del(); ERR_PTR(-EINVAL)
+ *	   geometry, -EBUSY number taken, -ENOSPC no number left, -ENOMEM.
+ */
+struct neuron_device *neuron_device_add(const struct neuron_device_desc *desc)
+{
+	const struct neuron_geometry *geo = desc->geometry;
+	struct neuron_device *nd;
+	int minor, err = -ENOMEM;
+	u32 i;
+
+	if (!neuron_geometry_valid(geo) || desc->nr_neighbours > NEURON_HW_MAX_NEIGHBOURS)
+		return ERR_PTR(-EINVAL);
+	minor = neuron_minor_get(desc->index);
+	if (minor < 0)
+		return ERR_PTR(minor);
+	nd = kzalloc(sizeof(*nd), GFP_KERNEL);
+	if (!nd) {
+		neuron_minor_put(minor);
+		return ERR_PTR(-ENOMEM);
+	}
+	nd->desc = *desc;
+	nd->geo = geo;
+	nd->ops = desc->ops;
+	mutex_init(&nd->clients_lock);
+	INIT_LIST_HEAD(&nd->clients);
+	mt_init_flags(&nd->host_pages, MT_FLAGS_ALLOC_RANGE | MT_FLAGS_USE_RCU);
+
+	device_initialize(&nd->dev);
+	nd->dev.class = &neuron_class;
+	nd->dev.devt = neuron_devt(minor);
+	nd->dev.release = neuron_device_release;
+	nd->dev.groups = desc->groups;
+	nd->dev.id = minor;
+	err = dev_set_name(&nd->dev, "neuron%d", minor);
+	if (err)
+		goto put;
+
+	err = -ENOMEM;
+	nd->zone = kvcalloc(geo->nr_hbms, sizeof(*nd->zone), GFP_KERNEL);
+	nd->core = kvcalloc(geo->nr_cores, sizeof(*nd->core), GFP_KERNEL);
+	nd->engine = kvcalloc(geo->nr_dma_engines, sizeof(*nd->engine), GFP_KERNEL);
+	nd->kclient = neuron_client_new(nd, NULL);
+	if (!nd->zone || !nd->core || !nd->engine || !nd->kclient)
+		goto put;
+	for (i = 0; i < geo->nr_cores; i++) {
+		mutex_init(&nd->core[i].lock);
+		spin_lock_init(&nd->core[i].nq_lock);
+		neuron_copy_init(&nd->core[i].copy);
+	}
+	for (i = 0; i < geo->nr_dma_engines; i++)
+		mutex_init(&nd->engine[i].lock);
+	for (i = 0; i < geo->nr_hbms; i++) {
+		err = neuron_zone_init(nd, i);
+		if (err)
+			goto put;
+	}
+
+	/* User space hears of the device when all its files exist. */
+	cdev_init(&nd->cdev, &neuron_fops);
+	nd->cdev.owner = THIS_MODULE;
+	dev_set_uevent_suppress(&nd->dev, true);
+	err = cdev_device_add(&nd->cdev, &nd->dev);
+	if (err)
+		goto put;
+	err = neuron_sysfs_add(nd);
+	if (err) {
+		cdev_device_del(&nd->cdev, &nd->dev);
+		goto put;
+	}
+	dev_set_uevent_suppress(&nd->dev, false);
+	kobject_uevent(&nd->dev.kobj, KOBJ_ADD);
+	return nd;
+
+put:
+	put_device(&nd->dev);
+	return ERR_PTR(err);
+}
+NEURON_EXPORT_SYMBOL(neuron_device_add);
+
+/**
+ * neuron_device_del() - remove a device
+ * @nd: from neuron_device_add(); must not be used any more
+ *
+ * The backend's module cannot go while the device is open, so nobody uses
+ * the device here.  Its operations are not called after this returns.
+ *
+ * Context: may sleep.
+ */
+void neuron_device_del(struct neuron_device *nd)
+{
+	u32 i;
+
+	mutex_lock(&nd->clients_lock);
+	nd->gone = true;
+	WARN_ON_ONCE(nd->nr_clients);
+	mutex_unlock(&nd->clients_lock);
+
+	for (i = 0; i < nd->geo->nr_cores; i++)
+		neuron_copy_exit(nd, i);
+	neuron_sysfs_del(nd);
+	cdev_device_del(&nd->cdev, &nd->dev);
+	put_device(&nd->dev);
+}
+NEURON_EXPORT_SYMBOL(neuron_device_del);
+
+/**
+ * neuron_device_priv() - what the backend put into its description
+ * @nd: device
+ */
+void *neuron_device_priv(struct neuron_device *nd)
+{
+	return nd->desc.priv;
+}
+NEURON_EXPORT_SYMBOL(neuron_device_priv);
+
+/**
+ * neuron_device_index() - number of a device
+ * @nd: device
+ */
+u32 neuron_device_index(struct neuron_device *nd)
+{
+	return MINOR(nd->dev.devt);
+}
+NEURON_EXPORT_SYMBOL(neuron_device_index);

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The ioctl dispatcher: one table for both doors.
+ *
+ * A row of the compatible door (uapi/neuron_ioctl.h) is found by its whole
+ * value, because several layouts share a number.  A row of the native door
+ * (uapi/neuron_native.h) is found by its number; its structure starts with
+ * its size.
+ */
+#include <linux/fs.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "neuron.h"
+
+#define IN		0x01	/* copy the argument in */
+#define OUT		0x02	/* copy it out after success */
+#define OUT_ERR		0x04	/* copy it out after -ENOMEM, too: it says why */
+#define ANY		0x08	/* also on write-only and foreign descriptors */
+#define NATIVE		0x10	/* found by number, sized by its first member */
+
+/* Arguments up to this size live on the stack. */
+#define NEURON_IOCTL_STACK	128
+
+struct neuron_ioctl_row {
+	u32 cmd;
+	u16 size;		/* of the structure, not what the command encodes */
+	u16 min;		/* NATIVE: smallest size accepted */
+	u32 flags;
+	neuron_ioctl_fn fn;
+};
+
+#define ROW(_name, _type, _flags, _fn) \
+	{ .cmd = NEURON_IOCTL_##_name, .size = sizeof(_type), .flags = (_flags), .fn = (_fn) }
+/* No argument, or one that the handler copies itself. */
+#define ROW_RAW(_name, _flags, _fn) \
+	{ .cmd = NEURON_IOCTL_##_name, .flags = (_flags), .fn = (_fn) }
+#define ROW_NATIVE(_name, _type, _last, _flags, _fn) \
+	{ .cmd = NEURON_NATIVE_##_name, .size = sizeof(_type), \
+	  .min = offsetofend(_type, _last), .flags = NATIVE | IN | (_flags), .fn = (_fn) }
+
+/* Sorted by number. */
+static const struct neuron_ioctl_row neuron_ioctls[] = {
+	ROW(DEVICE_INFO, struct neuron_ioctl_device_info, OUT, neuron_ioctl_device_info_fn),
+	ROW_RAW(DEVICE_INIT, 0, neuron_ioctl_nop),
+	ROW_RAW(DEVICE_RELEASE, 0, neuron_ioctl_nop),
+	ROW(DEVICE_APP_PID, __s32, OUT, neuron_ioctl_app_pid),
+	ROW(MEM_ALLOC, struct neuron_ioctl_mem_alloc, IN, neuron_ioctl_mem_alloc),
+	ROW(MEM_FREE, struct neuron_ioctl_mem_free, IN, neuron_ioctl_mem_free),
+	ROW(MEM_COPY, struct neuron_ioctl_mem_copy, IN, neuron_ioctl_mem_copy),
+	ROW(MEM_COPY64, struct neuron_ioctl_mem_copy64, IN, neuron_ioctl_mem_copy64),
+	ROW(MEM_BUF_COPY, struct neuron_ioctl_mem_buf_copy, IN, neuron_ioctl_mem_buf_copy),
+	ROW(MEM_BUF_COPY64, struct neuron_ioctl_mem_buf_copy64, IN, neuron_ioctl_mem_buf_copy64),
+	ROW(MEM_GET_PA, struct neuron_ioctl_mem_get_pa, IN, neuron_ioctl_mem_get_pa),
+	ROW(MEM_GET_INFO, struct neuron_ioctl_mem_get_info, IN, neuron_ioctl_mem_get_info),
+	ROW(MEMSET, struct neuron_ioctl_memset, IN, neuron_ioctl_memset),
+	ROW(MEMSET64, struct neuron_ioctl_memset64, IN, neuron_ioctl_memset64),
+	ROW(MEM_GET_EXTENDED_INFO, struct neuron_ioctl_mem_get_extended_info, IN | OUT,
+	    neuron_ioctl_mem_get_extended_info),
+	ROW(DMA_ENG_INIT, struct neuron_ioctl_dma_eng_init, IN, neuron_ioctl_dma_eng_init),
+	ROW(DMA_ENG_SET_STATE, struct neuron_ioctl_dma_eng_set_state, IN,
+	    neuron_ioctl_dma_eng_set_state),
+	ROW(DMA_ENG_GET_STATE, struct neuron_ioctl_dma_eng_get_state, IN,
+	    neuron_ioctl_dma_eng_get_state),
+	ROW(DMA_QUEUE_INIT, struct neuron_ioctl_dma_queue_init, IN, neuron_ioctl_dma_queue_init),
+	ROW(DMA_QUEUE_RELEASE, struct neuron_ioctl_dma_queue_release, IN,
+	    neuron_ioctl_dma_queue_release),
+	ROW(DMA_QUEUE_COPY_START, struct neuron_ioctl_dma_queue_copy_start, IN,
+	    neuron_ioctl_dma_queue_copy_start),
+	ROW(DMA_ACK_COMPLETED, struct neuron_ioctl_dma_ack_completed, IN,
+	    neuron_ioctl_dma_ack_completed),
+	ROW(DMA_QUEUE_GET_STATE, struct neuron_ioctl_dma_queue_get_state, IN,
+	    neuron_ioctl_dma_queue_get_state),
+	ROW(DMA_COPY_DESCRIPTORS, struct neuron_ioctl_dma_copy_descriptors, IN,
+	    neuron_ioctl_dma_copy_descriptors),
+	ROW(DMA_COPY_DESCRIPTORS64, struct neuron_ioctl_dma_copy_descriptors64, IN,
+	    neuron_ioctl_dma_copy_descriptors64),
+	ROW(DMA_DESCRIPTOR_COPYOUT, struct neuron_ioctl_dma_descriptor_copyout, IN,
+	    neuron_ioctl_dma_descriptor_copyout),
+	ROW(SEMAPHORE_INCREMENT, struct neuron_ioctl_semaphore, IN,
+	    neuron_ioctl_semaphore_increment),
+	ROW(SEMAPHORE_DECREMENT, struct neuron_ioctl_semaphore, IN,
+	    neuron_ioctl_semaphore_decrement),
+	ROW(SEMAPHORE_READ, struct neuron_ioctl_semaphore, IN | OUT, neuron_ioctl_semaphore_read),
+	ROW(SEMAPHORE_WRITE, struct neuron_ioctl_semaphore, IN, neuron_ioctl_semaphore_write),
+	ROW(EVENT_SET, struct neuron_ioctl_event, IN, neuron_ioctl_event_set),
+	ROW(EVENT_GET, struct neuron_ioctl_event, IN | OUT, neuron_ioctl_event_get),
+	ROW(NOTIFICATIONS_INIT_V1, struct neuron_ioctl_notifications_init_v1, IN | OUT,
+	    neuron_ioctl_nq_init_v1),
+	ROW_RAW(NOTIFICATIONS_DESTROY_V1, 0, neuron_ioctl_nop),
+	ROW(NOTIFICATIONS_INIT_V2, struct neuron_ioctl_notifications_init_v2, IN | OUT,
+	    neuron_ioctl_nq_init_v2),
+	ROW(NOTIFICATIONS_INIT_WITH_REALLOC_V2,
+	    struct neuron_ioctl_notifications_init_with_realloc_v2, IN | OUT,
+	    neuron_ioctl_nq_init_realloc_v2),
+	ROW(COMPATIBLE_VERSION, struct neuron_ioctl_compatible_version, OUT | ANY,
+	    neuron_ioctl_compatible_version_fn),
+	ROW(DEVICE_BASIC_INFO, struct neuron_ioctl_device_basic_info, OUT | ANY,
+	    neuron_ioctl_device_basic_info_fn),
+	ROW(MEM_ALLOC_V2, struct neuron_ioctl_mem_alloc_v2, IN, neuron_ioctl_mem_alloc_v2),
+	ROW(MEM_ALLOC_V2MT, struct neuron_ioctl_mem_alloc_v2_mem_type, IN,
+	    neuron_ioctl_mem_alloc_v2mt),
+	ROW(MEM_ALLOC_V2MT64, struct neuron_ioctl_mem_alloc_v2_mem_type64, IN,
+	    neuron_ioctl_mem_alloc_v2mt),
+	ROW(NC_RESET, struct neuron_ioctl_device_reset, IN | OUT, neuron_ioctl_nc_reset),
+	ROW(NC_RESET_READY, struct neuron_ioctl_device_ready, IN | OUT,
+	    neuron_ioctl_nc_reset_ready),
+	ROW(DRIVER_INFO_GET, struct neuron_ioctl_device_driver_info, OUT | ANY,
+	    neuron_ioctl_driver_info),
+	ROW(MEM_MC_GET_INFO, struct neuron_ioctl_mem_get_mc_mmap_info, IN | OUT,
+	    neuron_ioctl_mem_mc_get_info),
+	ROW(MEM_MC_GET_INFO_V2, struct neuron_ioctl_mem_get_mc_mmap_info_v2, IN | OUT,
+	    neuron_ioctl_mem_mc_get_info_v2),
+	ROW(HOST_DEVICE_ID, struct neuron_ioctl_host_device_id, OUT,
+	    neuron_ioctl_host_device_id_fn),
+	ROW_RAW(DMA_QUEUE_INIT_BATCH, 0, neuron_ioctl_dma_queue_init_batch),
+
+	ROW_NATIVE(GET_GEOMETRY, struct neuron_native_geometry, core_hbm, OUT | ANY,
+		   neuron_native_geometry_ioctl),
+	ROW_NATIVE(MEM_ALLOC, struct neuron_native_mem_alloc, largest_aligned, OUT | OUT_ERR,
+		   neuron_native_mem_alloc_ioctl),
+	ROW_NATIVE(NQ_EVENTFD, struct neuron_native_nq_eventfd, __reserved, 0,
+		   neuron_native_nq_eventfd_ioctl),
+	ROW_NATIVE(HBM_STATS, struct neuron_native_hbm_stats, by_core, OUT | ANY,
+		   neuron_native_hbm_stats_ioctl),
+	ROW_NATIVE(CORE_STATS, struct neuron_native_core_stats, host_bytes, OUT | ANY,
+		   neuron_native_core_stats_ioctl),
+};
+
+/* First row of each number; ARRAY_SIZE = none. */
+static u8 neuron_ioctl_first[256] __ro_after_init;
+
+/**
+ * neuron_ioctl_init() - index the table
+ *
+ * Return: 0, -EINVAL the table is not sorted.
+ */
+int __init neuron_ioctl_init(void)
+{
+	int i;
+
+	BUILD_BUG_ON(ARRAY_SIZE(neuron_ioctls) > U8_MAX);
+	memset(neuron_ioctl_first, ARRAY_SIZE(neuron_ioctls), sizeof(neuron_ioctl_first));
+	for (i = ARRAY_SIZE(neuron_ioctls) - 1; i >= 0; i--) {
+		if (i && _IOC_NR(neuron_ioctls[i - 1].cmd) > _IOC_NR(neuron_ioctls[i].cmd))
+			return -EINVAL;
+		neuron_ioctl_first[_IOC_NR(neuron_ioctls[i].cmd)] = i;
+	}
+	return 0;
+}
+
+static const struct neuron_ioctl_row *neuron_ioctl_find(u32 cmd)
+{
+	u32 i, nr = _IOC_NR(cmd);
+
+	for (i = neuron_ioctl_first[nr];
+	     i < ARRAY_SIZE(neuron_ioctls) && _IOC_NR(neuron_ioctls[i].cmd) == nr; i++)
+		if (neuron_ioctls[i].cmd == cmd)
+			return &neuron_ioctls[i];
+	return NULL;
+}
+
+/*
+ * The process that opened the descriptor may use it, nobody who inherited or
+ * received it: what it does would be charged to somebody else.
+ */
+static bool neuron_ioctl_allowed(const struct neuron_file *nf)
+{
+	return nf->client && nf->client->pid == task_tgid(current) &&
+	       !READ_ONCE(nf->client->dead);
+}
+
+long neuron_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	const struct neuron_ioctl_row *row = neuron_ioctl_find(cmd);
+	struct neuron_file *nf = file->private_data;
+	void __user *uarg = (void __user *)arg;
+	u8 stack[NEURON_IOCTL_STACK] __aligned(8);
+	u32 usize, size;
+	void *buf = stack;
+	long err;
+
+	if (!row)
+		return -ENOTTY;
+	if (!(row->flags & ANY) && !neuron_ioctl_allowed(nf))
+		return -EACCES;
+	if (!row->size)
+		return row->fn(nf, NULL, uarg);
+
+	size = row->size;
+	usize = size;
+	if (row->flags & NATIVE) {
+		if (get_user(usize, (u32 __user *)uarg))
+			return -EFAULT;
+		if (usize < row->min)
+			return -EINVAL;
+		if (usize > PAGE_SIZE)
+			return -E2BIG;
+	}
+	if (size > sizeof(stack)) {
+		buf = kmalloc(size, GFP_KERNEL_ACCOUNT);
+		if (!buf)
+			return -ENOMEM;
+	}
+	/* Nothing uninitialised ever goes back. */
+	memset(buf, 0, size);
+	err = 0;
+	if (row->flags & NATIVE)
+		err = copy_struct_from_user(buf, size, uarg, usize);
+	else if (row->flags & IN && copy_from_user(buf, uarg, size))
+		err = -EFAULT;
+	if (!err)
+		err = row->fn(nf, buf, uarg);
+	if ((!err && row->flags & OUT) || (err == -ENOMEM && row->flags & OUT_ERR)) {
+		if (copy_to_user(uarg, buf, min(size, usize)))
+			err = -EFAULT;
+	}
+	if (buf != stack)
+		kfree(buf);
+	return err;
+}

@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the parts of neuron.ko share.
+ *
+ * Objects and who keeps them
+ *   device	one per card; kept by its open files and by whoever added it
+ *   client	one per process and device; kept by its files and its chunks
+ *   chunk	one allocation; kept by its handle, mappings, rings, notification
+ *		queues and running transfers; the last one gives the memory back
+ *
+ * Locks, outermost first
+ *   device.clients_lock (mutex)	attach and detach
+ *   core.lock (mutex)		owner and notification queues of a core
+ *   engine.lock (mutex)		queues of a DMA engine
+ *   copy.lock (mutex)		the kernel's copy ring of a core
+ *   client.lock (spinlock)	address tree of a client
+ *   zone.lock (spinlock)	allocator and accounting of one HBM
+ *   core.nq_lock (spinlock)	eventfds
+ * The spinlocks are leaves: none is held while taking another one.
+ */
+#ifndef NEURON_H
+#define NEURON_H
+
+#include <linux/atomic.h>
+#include <linux/cdev.h>
+#include <linux/device.h>
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/maple_tree.h>
+#include <linux/mutex.h>
+#include <linux/rbtree.h>
+#include <linux/rcupdate.h>
+#include <linux/seqlock.h>
+#include <linux/spinlock.h>
+#include <linux/wait.h>
+#include <linux/xarray.h>
+
+#include "../../uapi/neuron_ioctl.h"
+#include "../../uapi/neuron_native.h"
+#include "../compat/compat.h"
+#include "../mem/buddy.h"
+#include "neuron_hw.h"
+
+#define NEURON_MAX_DEVICES	64	/* uapi spec 2.2 */
+#define NEURON_MAX_CLIENTS	NEURON_MAX_PROCESS_PER_DEVICE
+#define NEURON_NR_CATEGORIES	NEURON_MEMALLOC_TYPE_MAX
+
+/**
+ * struct neuron_counter - one memory counter as sysfs shows it; bytes
+ * @total: now in use
+ * @present: size of the last change
+ * @peak: highest @total
+ */
+struct neuron_counter {
+	atomic64_t total;
+	atomic64_t present;
+	atomic64_t peak;
+};
+
+struct neuron_client;
+
+/**
+ * struct neuron_space - what a process may reach by DMA
+ * @client: whose memory and cores these are
+ */
+struct neuron_space {
+	struct neuron_client *client;
+};
+
+/**
+ * struct neuron_client - a process that has a device open
+ * @ref: files and chunks
+ * @nd: the device
+ * @pid: its thread group; identifies it
+ * @space: what its queues may touch
+ * @node: in device.clients, under clients_lock
+ * @nr_files: open files, under clients_lock
+ * @dead: teardown has begun, under clients_lock
+ * @kernel: the driver itself; reaches everything
+ * @handles: chunk by handle; looked up under RCU
+ * @lock: @chunks
+ * @chunks: by device address
+ * @hbm_bytes: bytes held of each HBM; under that zone's lock
+ * @host_bytes: bytes of host memory held
+ */
+struct neuron_client {
+	struct kref ref;
+	struct neuron_device *nd;
+	struct pid *pid;
+	struct neuron_space space;
+	struct list_head node;
+	unsigned int nr_files;
+	bool dead;
+	bool kernel;
+	struct xarray handles;
+	spinlock_t lock;
+	struct rb_root chunks;
+	u64 hbm_bytes[NEURON_HW_MAX_HBMS];
+	atomic64_t host_bytes;
+};
+
+/**
+ * struct neuron_chunk - one allocation of device or host memory
+ * @ref: see the top of this file
+ * @host: host memory, else device memory
+ * @hbm: HBM number of device memory
+ * @core: core charged
+ * @category: mem_alloc_category_t charged
+ * @handle: number in client.handles, 0 = none
+ * @size: bytes
+ * @addr: device address
+ * @client: process charged
+ * @node: in client.chunks; empty when not there
+ * @rcu: freeing, when @node is no longer used
+ * @block: device memory: what the allocator knows
+ * @pages: host memory: its pages
+ */
+struct neuron_chunk {
+	struct kref ref;
+	u8 host;
+	u8 hbm;
+	u8 core;
+	u8 category;
+	u32 handle;
+	u64 size;
+	u64 addr;
+	struct neuron_client *client;
+	union {
+		struct rb_node node;
+		struct rcu_head rcu;
+	};
+	union {
+		struct neuron_buddy_block block;
+		struct page **pages;
+	};
+};
+
+/**
+ * struct neuron_zone - one HBM
+ * @lock: @buddy, @used, @fail_capped and client.hbm_bytes[index]
+ * @seq: written under @lock around every change, for readers without it
+ * @buddy: the allocator
+ * @base: device address
+ * @index: HBM number
+ * @used: bytes by core and category
+ * @driver: bytes of @used that the driver holds
+ * @fail_capped: requests refused by a limit
+ */
+struct neuron_zone {
+	spinlock_t lock;
+	seqcount_spinlock_t seq;
+	struct neuron_buddy *buddy;
+	u64 base;
+	u32 index;
+	u64 used[NEURON_HW_MAX_CORES][NEURON_NR_CATEGORIES];
+	u64 driver;
+	u64 fail_capped;
+} ____cacheline_aligned_in_smp;
+
+/**
+ * struct neuron_queue - a DMA queue pair in use
+ * @client: owner
+ * @ring: ring memory by direction (enum neuron_dma_queue_type), may be NULL
+ * @length: descriptors by direction
+ * @completed: software completion index by direction
+ */
+struct neuron_queue {
+	struct neuron_client *client;
+	struct neuron_chunk *ring[2];
+	u32 length[2];
+	u32 completed[2];
+};
+
+/**
+ * struct neuron_engine - a DMA engine
+ * @lock: @queue
+ * @queue: queues in use
+ */
+struct neuron_engine {
+	struct mutex lock;
+	struct neuron_queue *queue[NEURON_HW_QUEUES_PER_ENGINE];
+};
+
+/**
+ * struct neuron_nq - a notification queue in use
+ * @chunk: its buffer
+ * @eventfd: who is told of new entries, under core.nq_lock
+ */
+struct neuron_nq {
+	struct neuron_chunk *chunk;
+	struct eventfd_ctx *eventfd;
+};
+
+#define NEURON_COPY_BOUNCE	(256u << 10)
+#define NEURON_COPY_RING	1024u
+
+/**
+ * struct neuron_copy - the kernel's copy ring of a core, made on first use
+ * @lock: everything but @bounce
+ * @ready: the rest is set up
+ * @ring: TX and RX ring
+ * @bounce: spare buffer between user memory and the device; taken with xchg()
+ * @marker: page with the completion marker
+ * @next: index of the next descriptor
+ * @ring_id: phase that goes with it
+ * @seq: value of the last marker
+ * @wait: woken by neuron_dma_irq()
+ */
+struct neuron_copy {
+	struct mutex lock;
+	bool ready;
+	struct neuron_chunk *ring[2];
+	struct neuron_chunk *bounce;
+	struct neuron_chunk *marker;
+	u32 next;
+	u32 ring_id;
+	u32 seq;
+	wait_queue_head_t wait;
+};
+
+/**
+ * struct neuron_core - a NeuronCore
+ * @lock: @owner, @nq
+ * @owner: process that uses it; NULL = free.  Set and cleared under @lock
+ * @nq_lock: eventfds in @nq
+ * @nq: notification queues in use, by type * 16 + engine; made on first use
+ * @copy: copy ring
+ * @host_mem: host memory charged to it
+ * @device_mem: device memory charged to it
+ * @category: device memory by category
+ */
+struct neuron_core {
+	struct mutex lock;
+	struct neuron_client *owner;
+	spinlock_t nq_lock;
+	struct neuron_nq *nq[NEURON_HW_NR_NQ];
+	struct neuron_copy copy;
+	struct neuron_counter host_mem;
+	struct neuron_counter device_mem;
+	struct neuron_counter category[NEURON_NR_CATEGORIES];
+};
+
+struct neuron_sysfs;
+
+/**
+ * struct neuron_device - a device
+ * @dev: class device neuronN
+ * @cdev: /dev/neuronN
+ * @desc: what the backend said
+ * @geo: desc.geometry
+ * @ops: desc.ops
+ * @clients_lock: @clients, @nr_clients, @gone
+ * @clients: attached processes
+ * @nr_clients: their number
+ * @gone: being removed
+ * @kclient: the driver's own memory
+ * @zone: by HBM
+ * @core: by number
+ * @engine: by number
+ * @host_pages: host chunks by page number of their device address; RCU lookup
+ * @host_category: host memory by category
+ * @sysfs: the tree
+ */
+struct neuron_device {
+	struct device dev;
+	struct cdev cdev;
+	struct neuron_device_desc desc;
+	const struct neuron_geometry *geo;
+	const struct neuron_hw_ops *ops;
+	struct mutex clients_lock;
+	struct list_head clients;
+	unsigned int nr_clients;
+	bool gone;
+	struct neuron_client *kclient;
+	struct neuron_zone *zone;
+	struct neuron_core *core;
+	struct neuron_engine *engine;
+	struct maple_tree host_pages;
+	struct neuron_counter host_category[NEURON_NR_CATEGORIES];
+	struct neuron_sysfs *sysfs;
+};
+
+/**
+ * struct neuron_file - an open descriptor
+ * @nd: the device
+ * @client: the process that opened it; NULL if opened write-only
+ */
+struct neuron_file {
+	struct neuron_device *nd;
+	struct neuron_client *client;
+};
+
+/* core/module.c */
+extern struct class neuron_class;
+extern const struct file_operations neuron_fops;
+int neuron_minor_get(int wanted);
+void neuron_minor_put(int minor);
+dev_t neuron_devt(int minor);
+
+/* core/device.c */
+static inline u32 neuron_engine_core(struct neuron_device *nd, u32 eng)
+{
+	return eng / nd->geo->engines_per_core;
+}
+
+bool neuron_queue_is_kernel(struct neuron_device *nd, u32 eng, u32 q, u32 *core);
+
+/* core/client.c */
+struct neuron_client *neuron_client_new(struct neuron_device *nd, struct pid *pid);
+void neuron_client_put(struct neuron_client *client);
+int neuron_client_attach(struct neuron_device *nd, struct neuron_client **client);
+void neuron_client_detach(struct neuron_client *client);
+void neuron_client_exit(struct neuron_client *client);
+int neuron_core_acquire(struct neuron_device *nd, u32 core, struct neuron_client *client);
+int neuron_core_reset(struct neuron_device *nd, u32 core, struct neuron_client *client);
+
+/* core/ioctl.c */
+int neuron_ioctl_init(void);
+long neuron_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
+
+/* mem/zone.c */
+struct neuron_failure {
+	enum neuron_native_reason reason;
+	u64 total, free, largest_free, largest_aligned;
+};
+
+int neuron_zone_init(struct neuron_device *nd, u32 hbm);
+void neuron_zone_exit(struct neuron_zone *zone);
+int neuron_zone_alloc(struct neuron_device *nd, struct neuron_chunk *chunk, u64 align,
+		      u32 flags, struct neuron_failure *why);
+void neuron_zone_free(struct neuron_device *nd, struct neuron_chunk *chunk);
+void neuron_zone_stats(struct neuron_zone *zone, struct neuron_client *client,
+		       struct neuron_native_hbm_stats *stats);
+
+/* mem/chunk.c */
+struct neuron_chunk_request {
+	u64 size;
+	u64 align;
+	bool host;
+	u32 hbm;
+	u32 core;
+	u32 category;
+	u32 placement;		/* NEURON_BUDDY_LOW, _HIGH or 0 */
+};
+
+int neuron_chunk_cache_init(void);
+void neuron_chunk_cache_exit(void);
+int neuron_chunk_alloc(struct neuron_client *client, const struct neuron_chunk_request *req,
+		       struct neuron_chunk **out, struct neuron_failure *why);
+int neuron_chunk_publish(struct neuron_chunk *chunk, u32 *out);
+void neuron_chunk_revoke(struct neuron_chunk *chunk);
+int neuron_chunk_unpublish(struct neuron_client *client, u64 handle);
+void neuron_chunk_unpublish_all(struct neuron_client *client);
+struct neuron_chunk *neuron_chunk_get(struct neuron_client *client, u64 handle);
+struct neuron_chunk *neuron_chunk_find(struct neuron_client *client, u64 addr, u64 len);
+void neuron_chunk_put(struct neuron_chunk *chunk);
+int neuron_chunk_range(const struct neuron_chunk *chunk, u64 off, u64 len);
+int neuron_chunk_rw_host(struct neuron_chunk *chunk, u64 off, void *buf, u64 len, bool write);
+int neuron_chunk_rw_user(struct neuron_chunk *chunk, u64 off, void __user *buf, u64 len,
+			 bool write);
+void neuron_chunk_fill_host(struct neuron_chunk *chunk, u64 off, u8 value, u64 len);
+
+static inline struct neuron_chunk *neuron_chunk_ref(struct neuron_chunk *chunk)
+{
+	kref_get(&chunk->ref);
+	return chunk;
+}
+
+/* mem/account.c */
+u32 neuron_category(u32 type, bool host);
+void neuron_account(struct neuron_chunk *chunk, bool add);
+void neuron_counter_change(struct neuron_counter *c, u64 size, bool add);
+
+/* mem/mmap.c */
+int neuron_mmap(struct file *file, struct vm_area_struct *vma);
+
+/* dma/copy.c */
+void neuron_copy_init(struct neuron_copy *copy);
+void neuron_copy_exit(struct neuron_device *nd, u32 core);
+int neuron_dma_copy(struct neuron_device *nd, u32 core, u64 dst, u64 src, u64 len);
+int neuron_dma_copy_user(struct neuron_device *nd, u32 core, struct neuron_chunk *chunk,
+			 u64 off, void __user *buf, u64 len, bool to_chunk);
+int neuron_dma_write(struct neuron_device *nd, u32 core, u64 dst, const void *buf, u64 len);
+int neuron_dma_fill(struct neuron_device *nd, u32 core, u64 dst, u8 value, u64 len);
+void neuron_copy_wake(struct neuron_device *nd, u32 core);
+
+/* dma/queue.c */
+int neuron_queue_init(struct neuron_client *client, const struct neuron_ioctl_dma_queue_init *arg);
+void neuron_queues_release(struct neuron_client *client);
+void neuron_engine_release(struct neuron_client *client, u32 eng);
+
+/* dma/nq.c */
+void neuron_nqs_release(struct neuron_device *nd, u32 core);
+
+/* sysfs/tree.c */
+void neuron_sysfs_init(void);
+int neuron_sysfs_add(struct neuron_device *nd);
+void neuron_sysfs_del(struct neuron_device *nd);
+void neuron_sysfs_notify_mem(struct neuron_device *nd, bool host, u32 core, u32 category);
+
+/* An ioctl handler: @arg is the kernel copy of the argument. */
+typedef int (*neuron_ioctl_fn)(struct neuron_file *nf, void *arg, void __user *uarg);
+
+/* mem/mem_ioctl.c */
+int neuron_ioctl_mem_alloc(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_mem_alloc_v2(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_mem_alloc_v2mt(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_mem_free(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_mem_copy(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_mem_copy64(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_mem_buf_copy(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_mem_buf_copy64(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_memset(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_memset64(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_mem_get_pa(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_mem_get_info(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_mem_get_extended_info(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_mem_mc_get_info(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_mem_mc_get_info_v2(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_native_mem_alloc_ioctl(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_native_hbm_stats_ioctl(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_native_core_stats_ioctl(struct neuron_file *nf, void *arg, void __user *uarg);
+
+/* dma/dma_ioctl.c */
+int neuron_ioctl_dma_eng_init(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_dma_eng_set_state(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_dma_eng_get_state(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_dma_queue_init(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_dma_queue_init_batch(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_dma_queue_release(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_dma_queue_copy_start(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_dma_ack_completed(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_dma_queue_get_state(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_dma_copy_descriptors(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_dma_copy_descriptors64(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_dma_descriptor_copyout(struct neuron_file *nf, void *arg, void __user *uarg);
+
+/* dma/nq.c */
+int neuron_ioctl_nq_init_v1(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_nq_init_v2(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_nq_init_realloc_v2(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_native_nq_eventfd_ioctl(struct neuron_file *nf, void *arg, void __user *uarg);
+
+/* core/core_ioctl.c */
+int neuron_ioctl_device_info_fn(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_device_basic_info_fn(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_driver_info(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_compatible_version_fn(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_host_device_id_fn(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_app_pid(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_nop(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_nc_reset(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_nc_reset_ready(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_semaphore_increment(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_semaphore_decrement(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_semaphore_read(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_semaphore_write(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_event_set(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_event_get(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_native_geometry_ioctl(struct neuron_file *nf, void *arg, void __user *uarg);
+
+#endif

@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Copies between host and device on a ring that the driver owns, one per core
+ * (uapi spec 5.4).  A batch of descriptors ends with one that copies a marker
+ * and asks for an interrupt; that wakes the waiter.
+ */
+#include <linux/minmax.h>
+#include <linux/sched/signal.h>
+#include <linux/uaccess.h>
+
+#include "../core/neuron.h"
+
+#define NEURON_COPY_TIMEOUT	(30 * HZ)
+
+/* In the marker page: what the device copies, and where to. */
+#define NEURON_MARKER_SRC	0
+#define NEURON_MARKER_DST	64
+
+void neuron_copy_init(struct neuron_copy *copy)
+{
+	mutex_init(&copy->lock);
+	init_waitqueue_head(&copy->wait);
+}
+
+static int neuron_copy_alloc(struct neuron_device *nd, u32 core, u64 size,
+			     struct neuron_chunk **out)
+{
+	struct neuron_chunk_request req = {
+		.size = size,
+		.host = true,
+		.core = core,
+		.category = NEURON_MEMALLOC_TYPE_NCDEV_HOST,
+	};
+	struct neuron_failure why;
+
+	return neuron_chunk_alloc(nd->kclient, &req, out, &why);
+}
+
+static int neuron_copy_program(struct neuron_device *nd, u32 core)
+{
+	struct neuron_copy *copy = &nd->core[core].copy;
+	u32 eng = nd->geo->copy_engine[core], q = nd->geo->copy_queue[core];
+	u32 base[2] = { NEURON_DMA_TX(q), NEURON_DMA_RX(q) };
+	int err, i;
+
+	err = nd->ops->queue_bind(nd, eng, q, &nd->kclient->space);
+	for (i = 0; i < 2 && !err; i++)
+		err = nd->ops->reg_write(nd, NEURON_BLOCK_DMA, eng, base[i] + NEURON_DMA_Q_BASE_LO,
+					 lower_32_bits(copy->ring[i]->addr)) ?:
+		      nd->ops->reg_write(nd, NEURON_BLOCK_DMA, eng, base[i] + NEURON_DMA_Q_BASE_HI,
+					 upper_32_bits(copy->ring[i]->addr)) ?:
+		      nd->ops->reg_write(nd, NEURON_BLOCK_DMA, eng, base[i] + NEURON_DMA_Q_LENGTH,
+					 NEURON_COPY_RING) ?:
+		      nd->ops->reg_write(nd, NEURON_BLOCK_DMA, eng, base[i] + NEURON_DMA_Q_CONFIG,
+					 NEURON_DMA_Q_CONFIG_ENABLE);
+	copy->next = 0;
+	copy->ring_id = 1;
+	return err;
+}
+
+static void neuron_copy_stop(struct neuron_device *nd, u32 core)
+{
+	nd->ops->queue_stop(nd, nd->geo->copy_engine[core], nd->geo->copy_queue[core]);
+}
+
+static void neuron_copy_free(struct neuron_copy *copy)
+{
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		neuron_chunk_put(copy->ring[i]);
+		copy->ring[i] = NULL;
+	}
+	neuron_chunk_put(copy->marker);
+	copy->marker = NULL;
+}
+
+/* Under copy->lock. */
+static int neuron_copy_setup(struct neuron_device *nd, u32 core)
+{
+	struct neuron_copy *copy = &nd->core[core].copy;
+	int i, err = 0;
+
+	if (copy->ready)
+		return 0;
+	for (i = 0; i < 2 && !err; i++)
+		err = neuron_copy_alloc(nd, core, NEURON_COPY_RING * NEURON_DESC_SIZE,
+					&copy->ring[i]);
+	if (!err)
+		err = neuron_copy_alloc(nd, core, PAGE_SIZE, &copy->marker);
+	if (!err) {
+		err = neuron_copy_program(nd, core);
+		if (err)
+			neuron_copy_stop(nd, core);
+	}
+	if (err) {
+		neuron_copy_free(copy);
+		return err;
+	}
+	copy->ready = true;
+	return 0;
+}
+
+/**
+ * neuron_copy_exit() - release the copy ring of a core
+ * @nd: device
+ * @core: core number
+ *
+ * Context: may sleep; no transfer is running and none will start.
+ */
+void neuron_copy_exit(struct neuron_device *nd, u32 core)
+{
+	struct neuron_copy *copy = &nd->core[core].copy;
+
+	mutex_lock(&copy->lock);
+	if (copy->ready) {
+		neuron_copy_stop(nd, core);
+		neuron_copy_free(copy);
+		copy->ready = false;
+	}
+	neuron_chunk_put(xchg(&copy->bounce, NULL));
+	mutex_unlock(&copy->lock);
+}
+
+/*
+ * User memory is copied without the ring's lock: a page fault there can take
+ * as long as the process likes.  One buffer is kept for the next caller.
+ */
+static int neuron_bounce_take(struct neuron_device *nd, u32 core, struct neuron_chunk **out)
+{
+	*out = xchg(&nd->core[core].copy.bounce, NULL);
+	return *out ? 0 : neuron_copy_alloc(nd, core, NEURON_COPY_BOUNCE, out);
+}
+
+static void neuron_bounce_give(struct neuron_device *nd, u32 core, struct neuron_chunk *bounce)
+{
+	if (cmpxchg(&nd->core[core].copy.bounce, NULL, bounce))
+		neuron_chunk_put(bounce);
+}
+
+/* Start a transfer; 0 means the ring is locked and ready. */
+static int neuron_copy_begin(struct neuron_device *nd, u32 core)
+{
+	struct neuron_copy *copy = &nd->core[core].copy;
+	int err;
+
+	if (mutex_lock_killable(&copy->lock))
+		return -EINTR;
+	err = neuron_copy_setup(nd, core);
+	if (err)
+		mutex_unlock(&copy->lock);
+	return err;
+}
+
+static void neuron_copy_end(struct neuron_device *nd, u32 core)
+{
+	mutex_unlock(&nd->core[core].copy.lock);
+}
+
+/**
+ * neuron_copy_wake() - the device finished a batch of a copy ring, or stopped
+ * @nd: device
+ * @core: core number
+ *
+ * Context: process.
+ */
+void neuron_copy_wake(struct neuron_device *nd, u32 core)
+{
+	wake_up(&nd->core[core].copy.wait);
+}
+
+static void neuron_copy_desc(struct neuron_copy *copy, u64 dst, u64 src, u32 len, u32 flags)
+{
+	u32 ctrl = (len & NEURON_DESC_LEN_MASK) | flags |
+		   copy->ring_id << NEURON_DESC_RING_ID_SHIFT;
+	struct neuron_desc tx = {
+		.ctrl = cpu_to_le32(ctrl | NEURON_DESC_FIRST | NEURON_DESC_LAST),
+		.meta = cpu_to_le32(NEURON_DESC_META_COPY |
+				    (flags ? NEURON_DESC_META_WRITE_BARRIER : 0)),
+		.addr = cpu_to_le64(src),
+	};
+	struct neuron_desc rx = {
+		.ctrl = cpu_to_le32(ctrl),
+		.addr = cpu_to_le64(dst),
+	};
+	u64 off = (u64)copy->next * NEURON_DESC_SIZE;
+
+	neuron_chunk_rw_host(copy->ring[0], off, &tx, sizeof(tx), true);
+	neuron_chunk_rw_host(copy->ring[1], off, &rx, sizeof(rx), true);
+	if (++copy->next == NEURON_COPY_RING) {
+		copy->next = 0;
+		copy->ring_id = (copy->ring_id + 1) & 3;
+	}
+}
+
+static bool neuron_copy_done(struct neuron_device *nd, u32 core, int *err)
+{
+	struct neuron_copy *copy = &nd->core[core].copy;
+	u32 eng = nd->geo->copy_engine[core], q = nd->geo->copy_queue[core];
+	__le32 *marker = page_address(copy->marker->pages[0]) + NEURON_MARKER_DST;
+	u32 status;
+
+	/* Pairs with the device's order of data before marker. */
+	if (le32_to_cpu(smp_load_acquire(marker)) == copy->seq) {
+		*err = 0;
+		return true;
+	}
+	if (!nd->ops->reg_read(nd, NEURON_BLOCK_DMA, eng, NEURON_DMA_TX(q) + NEURON_DMA_Q_STATUS,
+			       &status) && status == NEURON_QUEUE_ABORTED) {
+		*err = -EIO;
+		return true;
+	}
+	return false;
+}
+
+/* Under copy->lock: start what was queued and wait until it is done. */
+static int neuron_copy_flush(struct neuron_device *nd, u32 core, u32 count)
+{
+	struct neuron_copy *copy = &nd->core[core].copy;
+	u32 eng = nd->geo->copy_engine[core], q = nd->geo->copy_queue[core];
+	void *marker = page_address(copy->marker->pages[0]);
+	int err, werr = 0;
+	long left;
+
+	copy->seq++;
+	*(__le32 *)(marker + NEURON_MARKER_SRC) = cpu_to_le32(copy->seq);
+	neuron_copy_desc(copy, copy->marker->addr + NEURON_MARKER_DST,
+			 copy->marker->addr + NEURON_MARKER_SRC, sizeof(__le32),
+			 NEURON_DESC_INT | NEURON_DESC_BARRIER);
+	count++;
+
+	/* Descriptors before doorbells. */
+	wmb();
+	err = nd->ops->reg_write(nd, NEURON_BLOCK_DMA, eng,
+				 NEURON_DMA_RX(q) + NEURON_DMA_Q_TAIL_INC, count) ?:
+	      nd->ops->reg_write(nd, NEURON_BLOCK_DMA, eng,
+				 NEURON_DMA_TX(q) + NEURON_DMA_Q_TAIL_INC, count);
+	if (!err) {
+		left = wait_event_killable_timeout(copy->wait, neuron_copy_done(nd, core, &werr),
+						   NEURON_COPY_TIMEOUT);
+		err = left > 0 ? werr : left < 0 ? -EINTR : -ETIMEDOUT;
+	}
+	if (err) {
+		/* Nothing may be under way when the caller lets go of its memory. */
+		neuron_copy_stop(nd, core);
+		if (neuron_copy_program(nd, core)) {
+			neuron_copy_stop(nd, core);
+			neuron_copy_free(copy);
+			copy->ready = false;
+		}
+	}
+	return err;
+}
+
+/* Under copy->lock.  The source is @src_len bytes, repeated if @len is more. */
+static int neuron_copy_run(struct neuron_device *nd, u32 core, u64 dst, u64 src, u64 len,
+			   u64 src_len)
+{
+	struct neuron_copy *copy = &nd->core[core].copy;
+	u32 count = 0, n;
+	u64 pos = 0;
+	int err;
+
+	while (pos < len) {
+		u64 off = pos % src_len;
+
+		n = min3(len - pos, (u64)NEURON_DESC_MAX_LEN, src_len - off);
+		neuron_copy_desc(copy, dst + pos, src + off, n, 0);
+		pos += n;
+		if (++count == NEURON_COPY_RING - NEURON_RING_UNUSED - 1 || pos == len) {
+			err = neuron_copy_flush(nd, core, count);
+			if (err)
+				return err;
+			count = 0;
+		}
+	}
+	return 0;
+}
+
+/**
+ * neuron_dma_copy() - copy between device addresses
+ * @nd: device
+ * @core: whose ring to use
+ * @dst: device address
+ * @src: device address; the caller holds both memories
+ * @len: bytes, not 0
+ *
+ * Context: may sleep until the copy is done.
+ * Return: 0; -EIO, -ETIMEDOUT, -EINTR, -ENOMEM.
+ */
+int neuron_dma_copy(struct neuron_device *nd, u32 core, u64 dst, u64 src, u64 len)
+{
+	int err = neuron_copy_begin(nd, core);
+
+	if (!err) {
+		err = neuron_copy_run(nd, core, dst, src, len, len);
+		neuron_copy_end(nd, core);
+	}
+	return err;
+}
+
+/**
+ * neuron_dma_copy_user() - copy between user memory and a device chunk
+ * @nd: device
+ * @core: whose ring to use
+ * @chunk: device memory; the range was checked
+ * @off: bytes from its start
+ * @buf: user memory
+ * @len: bytes, not 0
+ * @to_chunk: direction
+ *
+ * Context: may sleep.
+ * Return: 0; -EFAULT, -EIO, -ETIMEDOUT, -EINTR, -ENOMEM (a part may be done).
+ */
+int neuron_dma_copy_user(struct neuron_device *nd, u32 core, struct neuron_chunk *chunk,
+			 u64 off, void __user *buf, u64 len, bool to_chunk)
+{
+	struct neuron_chunk *bounce;
+	u64 addr = chunk->addr + off;
+	u32 n;
+	int err;
+
+	err = neuron_bounce_take(nd, core, &bounce);
+	if (err)
+		return err;
+	while (len && !err) {
+		n = min_t(u64, len, NEURON_COPY_BOUNCE);
+		if (to_chunk)
+			err = neuron_chunk_rw_user(bounce, 0, buf, n, true) ?:
+			      neuron_dma_copy(nd, core, addr, bounce->addr, n);
+		else
+			err = neuron_dma_copy(nd, core, bounce->addr, addr, n) ?:
+			      neuron_chunk_rw_user(bounce, 0, buf, n, false);
+		addr += n;
+		buf += n;
+		len -= n;
+	}
+	neuron_bounce_give(nd, core, bounce);
+	return err;
+}
+
+/**
+ * neuron_dma_write() - copy kernel memory to a device address
+ * @nd: device
+ * @core: whose ring to use
+ * @dst: device address; the caller holds the memory
+ * @buf: kernel memory
+ * @len: bytes, up to NEURON_COPY_BOUNCE
+ *
+ * Context: may sleep.
+ * Return: 0; -EINVAL, -EIO, -ETIMEDOUT, -EINTR, -ENOMEM.
+ */
+int neuron_dma_write(struct neuron_device *nd, u32 core, u64 dst, const void *buf, u64 len)
+{
+	struct neuron_chunk *bounce;
+	int err;
+
+	if (!len || len > NEURON_COPY_BOUNCE)
+		return -EINVAL;
+	err = neuron_bounce_take(nd, core, &bounce);
+	if (err)
+		return err;
+	neuron_chunk_rw_host(bounce, 0, (void *)buf, len, true);
+	err = neuron_dma_copy(nd, core, dst, bounce->addr, len);
+	neuron_bounce_give(nd, core, bounce);
+	return err;
+}
+
+/**
+ * neuron_dma_fill() - set bytes at a device address
+ * @nd: device
+ * @core: whose ring to use
+ * @dst: device address; the caller holds the memory
+ * @value: byte
+ * @len: bytes, not 0
+ *
+ * Context: may sleep.
+ * Return: 0; -EIO, -ETIMEDOUT, -EINTR, -ENOMEM.
+ */
+int neuron_dma_fill(struct neuron_device *nd, u32 core, u64 dst, u8 value, u64 len)
+{
+	u64 pattern = min_t(u64, len, NEURON_DESC_MAX_LEN);
+	struct neuron_chunk *bounce;
+	int err;
+
+	err = neuron_bounce_take(nd, core, &bounce);
+	if (err)
+		return err;
+	neuron_chunk_fill_host(bounce, 0, value, pattern);
+	err = neuron_copy_begin(nd, core);
+	if (!err) {
+		err = neuron_copy_run(nd, core, dst, bounce->addr, len, pattern);
+		neuron_copy_end(nd, core);
+	}
+	neuron_bounce_give(nd, core, bounce);
+	return err;
+}

@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* ioctls of DMA engines, queues and descriptors. */
+#include <linux/overflow.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "../core/neuron.h"
+
+/* Descriptors are handled this many bytes at a time. */
+#define NEURON_DESC_BATCH	(64u << 10)
+
+static int neuron_engine_access(struct neuron_client *client, u32 eng)
+{
+	struct neuron_device *nd = client->nd;
+
+	if (eng >= nd->geo->nr_dma_engines)
+		return -EINVAL;
+	/* The engines of the copy rings belong to nobody. */
+	if (neuron_engine_core(nd, eng) >= nd->geo->nr_cores)
+		return -EPERM;
+	return neuron_core_acquire(nd, neuron_engine_core(nd, eng), client);
+}
+
+/* The vendor's does nothing either (uapi spec 1.3). */
+int neuron_ioctl_dma_eng_init(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	struct neuron_ioctl_dma_eng_init *a = arg;
+
+	return a->eng_id < nf->nd->geo->nr_dma_engines ? 0 : -EINVAL;
+}
+
+int neuron_ioctl_dma_eng_set_state(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	struct neuron_ioctl_dma_eng_set_state *a = arg;
+	int err;
+
+	if (a->state != NEURON_DMA_ENG_DISABLE && a->state != NEURON_DMA_ENG_NORMAL &&
+	    a->state != NEURON_DMA_ENG_ABORT)
+		return -EINVAL;
+	err = neuron_engine_access(nf->client, a->eng_id);
+	return err ?: nf->nd->ops->reg_write(nf->nd, NEURON_BLOCK_DMA, a->eng_id,
+					     NEURON_DMA_COMMON, a->state);
+}
+
+int neuron_ioctl_dma_eng_get_state(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	struct neuron_ioctl_dma_eng_get_state *a = arg;
+	struct neuron_dma_eng_state state = {
+		.revision_id = 4,		/* uapi spec 1.5 */
+		.max_queues = NEURON_HW_QUEUES_PER_ENGINE,
+		.num_queues = NEURON_HW_QUEUES_PER_ENGINE,
+	};
+	u32 val;
+	int err;
+
+	if (a->eng_id >= nf->nd->geo->nr_dma_engines)
+		return -EINVAL;
+	err = nf->nd->ops->reg_read(nf->nd, NEURON_BLOCK_DMA, a->eng_id, NEURON_DMA_COMMON, &val);
+	if (err)
+		return err;
+	state.tx_state = val;
+	state.rx_state = val;
+	return copy_to_user((void __user *)a->state, &state, sizeof(state)) ? -EFAULT : 0;
+}
+
+int neuron_ioctl_dma_queue_init(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	return neuron_queue_init(nf->client, arg);
+}
+
+/* Stops at the first error; earlier entries stay applied (uapi spec 1.3). */
+int neuron_ioctl_dma_queue_init_batch(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	struct neuron_ioctl_dma_queue_init_batch __user *batch = uarg;
+	struct neuron_ioctl_dma_queue_init entry;
+	u32 i, count;
+	int err;
+
+	if (get_user(count, &batch->count))
+		return -EFAULT;
+	if (count >= MAX_DMA_QUEUE_INIT_BATCH)
+		return -E2BIG;
+	for (i = 0; i < count; i++) {
+		if (copy_from_user(&entry, &batch->entries[i], sizeof(entry)))
+			return -EFAULT;
+		err = neuron_queue_init(nf->client, &entry);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* The vendor's does nothing either: a queue stays until its process goes. */
+int neuron_ioctl_dma_queue_release(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	struct neuron_ioctl_dma_queue_release *a = arg;
+
+	return a->eng_id < nf->nd->geo->nr_dma_engines && a->qid < NEURON_HW_QUEUES_PER_ENGINE ?
+	       0 : -EINVAL;
+}
+
+/* Finds a queue of the caller; on success engine->lock is held. */
+static int neuron_queue_lock(struct neuron_client *client, u32 eng, u32 q,
+			     struct neuron_queue **out)
+{
+	struct neuron_device *nd = client->nd;
+	struct neuron_queue *queue;
+	int err = 0;
+
+	if (eng >= nd->geo->nr_dma_engines || q >= NEURON_HW_QUEUES_PER_ENGINE)
+		return -EINVAL;
+	mutex_lock(&nd->engine[eng].lock);
+	queue = nd->engine[eng].queue[q];
+	if (!queue)
+		err = neuron_queue_is_kernel(nd, eng, q, NULL) ? -EPERM : -ENOENT;
+	else if (queue->client != client)
+		err = -EBUSY;
+	if (err)
+		mutex_unlock(&nd->engine[eng].lock);
+	*out = queue;
+	return err;
+}
+
+/* Room for @count more descriptors?  Under engine->lock. */
+static int neuron_queue_room(struct neuron_device *nd, u32 eng, u32 base,
+			     const struct neuron_queue *queue, int dir, u32 count)
+{
+	u32 head, tail, len = queue->length[dir], busy;
+	int err;
+
+	if (!count)
+		return 0;
+	if (!queue->ring[dir] || count > len - NEURON_RING_UNUSED)
+		return -EINVAL;
+	err = nd->ops->reg_read(nd, NEURON_BLOCK_DMA, eng, base + NEURON_DMA_Q_HEAD, &head) ?:
+	      nd->ops->reg_read(nd, NEURON_BLOCK_DMA, eng, base + NEURON_DMA_Q_TAIL, &tail);
+	if (err)
+		return err;
+	head &= NEURON_DMA_Q_INDEX_MASK;
+	tail &= NEURON_DMA_Q_INDEX_MASK;
+	busy = tail >= head ? tail - head : tail + len - head;
+	return count + busy > len - NEURON_RING_UNUSED ? -ENOSPC : 0;
+}
+
+int neuron_ioctl_dma_queue_copy_start(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	struct neuron_ioctl_dma_queue_copy_start *a = arg;
+	struct neuron_device *nd = nf->nd;
+	struct neuron_queue *queue;
+	int err;
+
+	if (!a->rx_desc_count)
+		return -EINVAL;
+	err = neuron_queue_lock(nf->client, a->eng_id, a->qid, &queue);
+	if (err)
+		return err;
+	err = neuron_queue_room(nd, a->eng_id, NEURON_DMA_RX(a->qid), queue, 1,
+				a->rx_desc_count) ?:
+	      neuron_queue_room(nd, a->eng_id, NEURON_DMA_TX(a->qid), queue, 0,
+				a->tx_desc_count);
+	if (!err) {
+		/* Descriptors before doorbells; RX first (uapi spec 5.4). */
+		wmb();
+		err = nd->ops->reg_write(nd, NEURON_BLOCK_DMA, a->eng_id,
+					 NEURON_DMA_RX(a->qid) + NEURON_DMA_Q_TAIL_INC,
+					 a->rx_desc_count);
+		if (!err && a->tx_desc_count)
+			err = nd->ops->reg_write(nd, NEURON_BLOCK_DMA, a->eng_id,
+						 NEURON_DMA_TX(a->qid) + NEURON_DMA_Q_TAIL_INC,
+						 a->tx_desc_count);
+	}
+	mutex_unlock(&nd->engine[a->eng_id].lock);
+	return err;
+}
+
+int neuron_ioctl_dma_ack_completed(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	struct neuron_ioctl_dma_ack_completed *a = arg;
+	struct neuron_queue *queue;
+	int err, dir;
+
+	err = neuron_queue_lock(nf->client, a->eng_id, a->qid, &queue);
+	if (err)
+		return err;
+	for (dir = 0; dir < 2; dir++)
+		if (queue->length[dir] && a->count > queue->length[dir])
+			err = -EINVAL;
+	for (dir = 0; dir < 2 && !err; dir++)
+		if (queue->length[dir])
+			queue->completed[dir] = ((u64)queue->completed[dir] + a->count) %
+						queue->length[dir];
+	mutex_unlock(&nf->nd->engine[a->eng_id].lock);
+	return err;
+}
+
+static int neuron_queue_regs(struct neuron_device *nd, u32 eng, u32 base,
+			     struct neuron_dma_queue_state *state)
+{
+	static const u32 offs[] = {
+		NEURON_DMA_Q_STATUS, NEURON_DMA_Q_BASE_LO, NEURON_DMA_Q_BASE_HI,
+		NEURON_DMA_Q_LENGTH, NEURON_DMA_Q_HEAD, NEURON_DMA_Q_TAIL,
+		NEURON_DMA_Q_COMPL_LO, NEURON_DMA_Q_COMPL_HI, NEURON_DMA_Q_COMPL_HEAD,
+	};
+	u32 v[ARRAY_SIZE(offs)];
+	int i, err;
+
+	for (i = 0; i < ARRAY_SIZE(offs); i++) {
+		err = nd->ops->reg_read(nd, NEURON_BLOCK_DMA, eng, base + offs[i], &v[i]);
+		if (err)
+			return err;
+	}
+	memset(state, 0, sizeof(*state));
+	state->hw_status = v[0];
+	state->sw_status = v[0];
+	state->base_addr = (u64)v[2] << 32 | v[1];
+	state->length = v[3] & NEURON_DMA_Q_INDEX_MASK;
+	state->head_pointer = v[4] & NEURON_DMA_Q_INDEX_MASK;
+	state->tail_pointer = v[5] & NEURON_DMA_Q_INDEX_MASK;
+	state->completion_base_addr = (u64)v[7] << 32 | v[6];
+	state->completion_head = v[8] & NEURON_DMA_Q_INDEX_MASK;
+	return 0;
+}
+
+int neuron_ioctl_dma_queue_get_state(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	struct neuron_ioctl_dma_queue_get_state *a = arg;
+	struct neuron_dma_queue_state tx, rx;
+	struct neuron_queue *queue;
+	int err;
+
+	err = neuron_queue_lock(nf->client, a->eng_id, a->qid, &queue);
+	if (err)
+		return err;
+	err = neuron_queue_regs(nf->nd, a->eng_id, NEURON_DMA_TX(a->qid), &tx) ?:
+	      neuron_queue_regs(nf->nd, a->eng_id, NEURON_DMA_RX(a->qid), &rx);
+	mutex_unlock(&nf->nd->engine[a->eng_id].lock);
+	if (err)
+		return err;
+	if (copy_to_user((void __user *)a->tx, &tx, sizeof(tx)) ||
+	    copy_to_user((void __user *)a->rx, &rx, sizeof(rx)))
+		return -EFAULT;
+	return 0;
+}
+
+/*
+ * Descriptors are only moved: what they point to is checked when the device
+ * fetches them, because a ring can change at any time after this.
+ */
+static int neuron_copy_descriptors(struct neuron_file *nf, u64 handle, const void __user *buf,
+				   u32 num, u64 off, u32 type)
+{
+	u64 len = (u64)num * NEURON_DESC_SIZE;
+	struct neuron_chunk *chunk;
+	void *batch = NULL;
+	u32 n;
+	int err;
+
+	if (type != NEURON_DMA_QUEUE_TYPE_TX && type != NEURON_DMA_QUEUE_TYPE_RX)
+		return -EINVAL;
+	if (off % NEURON_DESC_SIZE)
+		return -EINVAL;
+	chunk = neuron_chunk_get(nf->client, handle);
+	if (!chunk)
+		return -ENOENT;
+	err = neuron_chunk_range(chunk, off, len);
+	if (!err && chunk->host) {
+		err = neuron_chunk_rw_user(chunk, off, (void __user *)buf, len, true);
+	} else if (!err) {
+		batch = kvmalloc(min_t(u64, len, NEURON_DESC_BATCH), GFP_KERNEL_ACCOUNT);
+		if (!batch)
+			err = -ENOMEM;
+	}
+	while (batch && len && !err) {
+		n = min_t(u64, len, NEURON_DESC_BATCH);
+		if (copy_from_user(batch, buf, n))
+			err = -EFAULT;
+		else
+			err = neuron_dma_write(nf->nd, chunk->core, chunk->addr + off, batch, n);
+		buf += n;
+		off += n;
+		len -= n;
+	}
+	kvfree(batch);
+	neuron_chunk_put(chunk);
+	return err;
+}
+
+int neuron_ioctl_dma_copy_descriptors(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	struct neuron_ioctl_dma_copy_descriptors *a = arg;
+
+	return neuron_copy_descriptors(nf, a->mem_handle, (void __user *)a->buffer, a->num_descs,
+				       a->offset, a->queue_type);
+}
+
+int neuron_ioctl_dma_copy_descriptors64(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	struct neuron_ioctl_dma_copy_descriptors64 *a = arg;
+
+	return neuron_copy_descriptors(nf, a->mem_handle, (void __user *)a->buffer, a->num_descs,
+				       a->offset, a->queue_type);
+}
+
+int neuron_ioctl_dma_descriptor_copyout(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	struct neuron_ioctl_dma_descriptor_copyout *a = arg;
+	struct neuron_queue *queue;
+	struct neuron_chunk *ring = NULL;
+	u64 off, len;
+	int err;
+
+	if (a->type != NEURON_DMA_QUEUE_TYPE_TX && a->type != NEURON_DMA_QUEUE_TYPE_RX)
+		return -EINVAL;
+	err = neuron_queue_lock(nf->client, a->eng_id, a->qid, &queue);
+	if (err)
+		return err;
+	if (!a->count || a->start_index >= queue->length[a->type] ||
+	    a->count > queue->length[a->type] - a->start_index)
+		err = -EINVAL;
+	else
+		ring = neuron_chunk_ref(queue->ring[a->type]);
+	mutex_unlock(&nf->nd->engine[a->eng_id].lock);
+	if (err)
+		return err;
+
+	off = (u64)a->start_index * NEURON_DESC_SIZE;
+	len = (u64)a->count * NEURON_DESC_SIZE;
+	if (ring->host)
+		err = neuron_chunk_rw_user(ring, off, (void __user *)a->buffer, len, false);
+	else
+		err = neuron_dma_copy_user(nf->nd, ring->core, ring, off,
+					   (void __user *)a->buffer, len, false);
+	neuron_chunk_put(ring);
+	return err;
+}

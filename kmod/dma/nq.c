@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Notification queues: rings in memory that the device appends to and the
+ * application maps.  A queue belongs to the owner of its core and goes with
+ * it.  Instead of spinning on the memory, an application can have an eventfd
+ * signalled.
+ */
+#include <linux/eventfd.h>
+#include <linux/slab.h>
+
+#include "../core/neuron.h"
+
+#define NEURON_NQ_MIN_SIZE	256u
+
+/* Where the result of the three init calls goes. */
+struct neuron_nq_args {
+	u32 core;
+	u32 type;
+	u32 engine;
+	u32 size;
+	bool host;
+	u32 hbm;
+	bool force;
+	u64 mmap_offset;
+	u64 handle;
+};
+
+static int neuron_nq_program(struct neuron_device *nd, u32 core, u32 nq, u64 addr, u32 size)
+{
+	const struct neuron_hw_ops *ops = nd->ops;
+
+	/* Off while the base changes. */
+	return ops->reg_write(nd, NEURON_BLOCK_CORE_NQ, core, NEURON_NQ_SIZE(nq), 0) ?:
+	       ops->reg_write(nd, NEURON_BLOCK_CORE_NQ, core, NEURON_NQ_BASE_LO(nq),
+			      lower_32_bits(addr)) ?:
+	       ops->reg_write(nd, NEURON_BLOCK_CORE_NQ, core, NEURON_NQ_BASE_HI(nq),
+			      upper_32_bits(addr)) ?:
+	       ops->reg_write(nd, NEURON_BLOCK_CORE_NQ, core, NEURON_NQ_SIZE(nq), size);
+}
+
+/* Under core->lock; the device does not write to it any more. */
+static void neuron_nq_drop(struct neuron_core *core, u32 nq)
+{
+	struct neuron_nq *q = core->nq[nq];
+	struct eventfd_ctx *eventfd;
+
+	spin_lock(&core->nq_lock);
+	core->nq[nq] = NULL;
+	eventfd = q->eventfd;
+	spin_unlock(&core->nq_lock);
+	if (eventfd)
+		eventfd_ctx_put(eventfd);
+	neuron_chunk_put(q->chunk);
+	kfree(q);
+}
+
+/**
+ * neuron_nqs_release() - forget all notification queues of a core
+ * @nd: device
+ * @core: core number; reset, so that the device does not write any more
+ *
+ * Context: may sleep, core->lock held.
+ */
+void neuron_nqs_release(struct neuron_device *nd, u32 core)
+{
+	u32 i;
+
+	lockdep_assert_held(&nd->core[core].lock);
+	for (i = 0; i < NEURON_HW_NR_NQ; i++)
+		if (nd->core[core].nq[i])
+			neuron_nq_drop(&nd->core[core], i);
+}
+
+/* Under core->lock, which the client owns. */
+static int neuron_nq_create(struct neuron_client *client, struct neuron_nq_args *args, u32 nq)
+{
+	struct neuron_device *nd = client->nd;
+	struct neuron_core *core = &nd->core[args->core];
+	struct neuron_chunk_request req = {
+		.size = args->size,
+		.host = args->host,
+		.hbm = args->hbm,
+		.core = args->core,
+		.category = args->host ? NEURON_MEMALLOC_TYPE_NOTIFICATION_HOST :
+					 NEURON_MEMALLOC_TYPE_NOTIFICATION_DEVICE,
+	};
+	struct neuron_chunk *chunk, *old;
+	struct neuron_failure why;
+	struct neuron_nq *q = NULL;
+	u32 handle;
+	int err;
+
+	if (!core->nq[nq]) {
+		q = kzalloc(sizeof(*q), GFP_KERNEL_ACCOUNT);
+		if (!q)
+			return -ENOMEM;
+	}
+	err = neuron_chunk_alloc(client, &req, &chunk, &why);
+	if (err)
+		goto free;
+	/* One reference for the handle, one for the queue. */
+	neuron_chunk_ref(chunk);
+	err = neuron_chunk_publish(chunk, &handle);
+	if (err)
+		goto put;
+	err = neuron_nq_program(nd, args->core, nq, chunk->addr, args->size);
+	if (err) {
+		neuron_chunk_revoke(chunk);
+		neuron_chunk_put(chunk);
+		goto free;
+	}
+	if (q) {
+		q->chunk = chunk;
+		spin_lock(&core->nq_lock);
+		core->nq[nq] = q;
+		spin_unlock(&core->nq_lock);
+	} else {
+		/* The eventfd stays; the old buffer is not written to any more. */
+		old = core->nq[nq]->chunk;
+		core->nq[nq]->chunk = chunk;
+		neuron_chunk_revoke(old);
+		neuron_chunk_put(old);
+	}
+	return 0;
+
+put:
+	neuron_chunk_put(chunk);
+	neuron_chunk_put(chunk);
+free:
+	kfree(q);
+	return err;
+}
+
+static int neuron_nq_init(struct neuron_client *client, struct neuron_nq_args *args)
+{
+	struct neuron_device *nd = client->nd;
+	struct neuron_chunk *chunk;
+	struct neuron_core *core;
+	u32 nq;
+	int err;
+
+	if (args->core >= nd->geo->nr_cores || args->type >= nd->geo->nr_nq_types ||
+	    args->engine >= nd->geo->nr_nq_engines || !is_power_of_2(args->size) ||
+	    args->size < NEURON_NQ_MIN_SIZE || (!args->host && args->hbm >= nd->geo->nr_hbms))
+		return -EINVAL;
+	err = neuron_core_acquire(nd, args->core, client);
+	if (err)
+		return err;
+
+	nq = args->type * NEURON_HW_NQ_ENGINES + args->engine;
+	core = &nd->core[args->core];
+	mutex_lock(&core->lock);
+	if (core->owner != client) {
+		err = -EBUSY;
+		goto unlock;
+	}
+	/* An existing queue keeps its buffer and size, unless its handle was freed. */
+	chunk = core->nq[nq] ? core->nq[nq]->chunk : NULL;
+	if (chunk && !args->force) {
+		struct neuron_chunk *live = neuron_chunk_get(client, chunk->handle);
+
+		neuron_chunk_put(live);
+		if (live != chunk)
+			chunk = NULL;
+	}
+	if (!chunk || args->force)
+		err = neuron_nq_create(client, args, nq);
+	if (!err) {
+		chunk = core->nq[nq]->chunk;
+		args->mmap_offset = chunk->host ? chunk->addr : ~0ULL;
+		args->handle = chunk->handle;
+	}
+unlock:
+	mutex_unlock(&core->lock);
+	return err;
+}
+
+int neuron_ioctl_nq_init_v1(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	struct neuron_ioctl_notifications_init_v1 *a = arg;
+	struct neuron_nq_args args = {
+		.core = a->nc_id,
+		.type = a->nq_type,
+		.engine = a->engine_index,
+		.size = a->size,
+		.host = true,
+	};
+	int err = neuron_nq_init(nf->client, &args);
+
+	if (!err)
+		a->mmap_offset = args.mmap_offset;
+	return err;
+}
+
+static int neuron_nq_dev_type(u32 type)
+{
+	if (type == NQ_DEVICE_TYPE_NEURON_CORE)
+		return 0;
+	/* Collective sequencers exist, but have no notification queues here. */
+	return type == NQ_DEVICE_TYPE_TOPSP ? -EOPNOTSUPP : -EINVAL;
+}
+
+int neuron_ioctl_nq_init_v2(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	struct neuron_ioctl_notifications_init_v2 *a = arg;
+	struct neuron_nq_args args = {
+		.core = a->nq_dev_id,
+		.type = a->nq_type,
+		.engine = a->engine_index,
+		.size = a->size,
+		.host = a->on_host_memory,
+		.hbm = a->dram_channel,
+	};
+	int err = neuron_nq_dev_type(a->nq_dev_type) ?: neuron_nq_init(nf->client, &args);
+
+	if (!err) {
+		a->mmap_offset = args.mmap_offset;
+		a->mem_handle = args.handle;
+	}
+	return err;
+}
+
+int neuron_ioctl_nq_init_realloc_v2(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	struct neuron_ioctl_notifications_init_with_realloc_v2 *a = arg;
+	struct neuron_nq_args args = {
+		.core = a->nq_dev_id,
+		.type = a->nq_type,
+		.engine = a->engine_index,
+		.size = a->size,
+		.host = a->on_host_memory,
+		.hbm = a->dram_channel,
+		.force = a->force_alloc_mem,
+	};
+	int err = neuron_nq_dev_type(a->nq_dev_type) ?: neuron_nq_init(nf->client, &args);
+
+	if (!err) {
+		a->mmap_offset = args.mmap_offset;
+		a->mem_handle = args.handle;
+	}
+	return err;
+}
+
+int neuron_native_nq_eventfd_ioctl(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	struct neuron_native_nq_eventfd *a = arg;
+	struct eventfd_ctx *eventfd = NULL;
+	struct neuron_device *nd = nf->nd;
+	struct neuron_core *core;
+	u32 nq;
+	int err;
+
+	err = neuron_nq_dev_type(a->nq_dev_type);
+	if (err)
+		return err;
+	if (a->flags || a->__reserved || a->nq_dev_id >= nd->geo->nr_cores ||
+	    a->nq_type >= nd->geo->nr_nq_types || a->engine_index >= nd->geo->nr_nq_engines)
+		return -EINVAL;
+	if (a->eventfd >= 0) {
+		eventfd = eventfd_ctx_fdget(a->eventfd);
+		if (IS_ERR(eventfd))
+			return PTR_ERR(eventfd);
+	} else if (a->eventfd != -1) {
+		return -EINVAL;
+	}
+
+	nq = a->nq_type * NEURON_HW_NQ_ENGINES + a->engine_index;
+	core = &nd->core[a->nq_dev_id];
+	mutex_lock(&core->lock);
+	if (core->owner != nf->client) {
+		err = core->owner ? -EBUSY : -ENOENT;
+	} else if (!core->nq[nq]) {
+		err = -ENOENT;
+	} else {
+		spin_lock(&core->nq_lock);
+		swap(core->nq[nq]->eventfd, eventfd);
+		spin_unlock(&core->nq_lock);
+	}
+	mutex_unlock(&core->lock);
+	if (eventfd)
+		eventfd_ctx_put(eventfd);
+	return err;
+}
+
+/**
+ * neuron_nq_posted() - the device appended to a notification queue
+ * @nd: device
+ * @core: core number
+ * @nq: type * 16 + engine
+ *
+ * Called by the device after the entry is visible.
+ *
+ * Context: any but hard interrupt; takes core->nq_lock.
+ */
+void neuron_nq_posted(struct neuron_device *nd, u32 core, u32 nq)
+{
+	struct neuron_core *c;
+
+	if (WARN_ON_ONCE(core >= nd->geo->nr_cores || nq >= NEURON_HW_NR_NQ))
+		return;
+	c = &nd->core[core];
+	spin_lock(&c->nq_lock);
+	if (c->nq[nq] && c->nq[nq]->eventfd)
+		neuron_eventfd_signal(c->nq[nq]->eventfd);
+	spin_unlock(&c->nq_lock);
+}
+NEURON_EXPORT_SYMBOL(neuron_nq_posted);

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * DMA queues of applications.
+ *
+ * A queue belongs to the first process that initialises it, until that
+ * process goes.  Its rings are the process's own chunks; what they contain is
+ * checked by the device against the process's space, never trusted here.
+ */
+#include <linux/slab.h>
+
+#include "../core/neuron.h"
+
+/**
+ * neuron_queue_is_kernel() - is this queue one of the driver's copy rings?
+ * @nd: device
+ * @eng: engine number
+ * @q: queue number
+ * @core: set to the core that it serves, may be NULL
+ */
+bool neuron_queue_is_kernel(struct neuron_device *nd, u32 eng, u32 q, u32 *core)
+{
+	u32 i;
+
+	for (i = 0; i < nd->geo->nr_cores; i++) {
+		if (nd->geo->copy_engine[i] == eng && nd->geo->copy_queue[i] == q) {
+			if (core)
+				*core = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+/**
+ * neuron_dma_irq() - a descriptor with the interrupt bit completed, or the queue stopped
+ * @nd: device
+ * @eng: engine number
+ * @q: queue number
+ *
+ * Called by the device.
+ *
+ * Context: process, no spinlocks of the device held.
+ */
+void neuron_dma_irq(struct neuron_device *nd, u32 eng, u32 q)
+{
+	u32 core;
+
+	if (neuron_queue_is_kernel(nd, eng, q, &core))
+		neuron_copy_wake(nd, core);
+}
+NEURON_EXPORT_SYMBOL(neuron_dma_irq);
+
+/* Under engine->lock. */
+static void neuron_queue_drop(struct neuron_device *nd, u32 eng, u32 q)
+{
+	struct neuron_queue *queue = nd->engine[eng].queue[q];
+
+	nd->ops->queue_stop(nd, eng, q);
+	nd->engine[eng].queue[q] = NULL;
+	neuron_chunk_put(queue->ring[0]);
+	neuron_chunk_put(queue->ring[1]);
+	kfree(queue);
+}
+
+static int neuron_queue_ring(struct neuron_client *client, u64 handle, u32 count,
+			     struct neuron_chunk **out)
+{
+	struct neuron_chunk *chunk;
+
+	*out = NULL;
+	/* A ring may be attached later by other means (uapi spec 5.2). */
+	if (!handle)
+		return 0;
+	if (count < NEURON_RING_MIN || count > NEURON_RING_MAX || count % 16)
+		return -EINVAL;
+	chunk = neuron_chunk_get(client, handle);
+	if (!chunk)
+		return -ENOENT;
+	if ((u64)count * NEURON_DESC_SIZE > chunk->size ||
+	    chunk->addr % NEURON_RING_ALIGN) {
+		neuron_chunk_put(chunk);
+		return -EINVAL;
+	}
+	*out = chunk;
+	return 0;
+}
+
+static int neuron_queue_program(struct neuron_device *nd, u32 eng, u32 q,
+				const struct neuron_queue *queue)
+{
+	const u32 base[2] = { NEURON_DMA_TX(q), NEURON_DMA_RX(q) };
+	int dir, err = 0;
+
+	for (dir = 0; dir < 2 && !err; dir++) {
+		u64 addr = queue->ring[dir] ? queue->ring[dir]->addr : 0;
+
+		err = nd->ops->reg_write(nd, NEURON_BLOCK_DMA, eng,
+					 base[dir] + NEURON_DMA_Q_BASE_LO, lower_32_bits(addr)) ?:
+		      nd->ops->reg_write(nd, NEURON_BLOCK_DMA, eng,
+					 base[dir] + NEURON_DMA_Q_BASE_HI, upper_32_bits(addr)) ?:
+		      nd->ops->reg_write(nd, NEURON_BLOCK_DMA, eng,
+					 base[dir] + NEURON_DMA_Q_LENGTH, queue->length[dir]);
+		if (!err && queue->ring[dir])
+			err = nd->ops->reg_write(nd, NEURON_BLOCK_DMA, eng,
+						 base[dir] + NEURON_DMA_Q_CONFIG,
+						 NEURON_DMA_Q_CONFIG_ENABLE);
+	}
+	return err;
+}
+
+/**
+ * neuron_queue_init() - set a queue pair up, or set it up anew
+ * @client: caller
+ * @arg: as user space wrote it
+ *
+ * Context: may sleep.
+ * Return: 0; -EINVAL engine, queue, count, alignment, ring larger than its
+ *	   chunk, completion ring; -ENOENT handle; -EPERM a queue of the
+ *	   driver; -EBUSY queue or core of another process; -ENOMEM.
+ */
+int neuron_queue_init(struct neuron_client *client, const struct neuron_ioctl_dma_queue_init *arg)
+{
+	struct neuron_device *nd = client->nd;
+	struct neuron_queue *queue, *old;
+	struct neuron_engine *engine;
+	u32 eng = arg->eng_id, q = arg->qid;
+	int err;
+
+	if (eng >= nd->geo->nr_dma_engines || q >= NEURON_HW_QUEUES_PER_ENGINE || arg->rxc_handle)
+		return -EINVAL;
+	if (neuron_queue_is_kernel(nd, eng, q, NULL))
+		return -EPERM;
+	if (neuron_engine_core(nd, eng) < nd->geo->nr_cores) {
+		err = neuron_core_acquire(nd, neuron_engine_core(nd, eng), client);
+		if (err)
+			return err;
+	}
+
+	queue = kzalloc(sizeof(*queue), GFP_KERNEL_ACCOUNT);
+	if (!queue)
+		return -ENOMEM;
+	queue->client = client;
+	err = neuron_queue_ring(client, arg->tx_handle, arg->tx_desc_count, &queue->ring[0]) ?:
+	      neuron_queue_ring(client, arg->rx_handle, arg->rx_desc_count, &queue->ring[1]);
+	if (err)
+		goto free;
+	queue->length[0] = queue->ring[0] ? arg->tx_desc_count : 0;
+	queue->length[1] = queue->ring[1] ? arg->rx_desc_count : 0;
+
+	engine = &nd->engine[eng];
+	mutex_lock(&engine->lock);
+	old = engine->queue[q];
+	if (old && old->client != client) {
+		err = -EBUSY;
+		goto unlock;
+	}
+	if (old)
+		neuron_queue_drop(nd, eng, q);
+	err = nd->ops->queue_bind(nd, eng, q, &client->space);
+	if (!err)
+		err = neuron_queue_program(nd, eng, q, queue);
+	if (err)
+		nd->ops->queue_stop(nd, eng, q);
+	else
+		engine->queue[q] = queue;
+unlock:
+	mutex_unlock(&engine->lock);
+free:
+	if (err) {
+		neuron_chunk_put(queue->ring[0]);
+		neuron_chunk_put(queue->ring[1]);
+		kfree(queue);
+	}
+	return err;
+}
+
+/**
+ * neuron_engine_release() - stop a process's queues of one engine
+ * @client: the process
+ * @eng: engine number
+ *
+ * Context: may sleep.
+ */
+void neuron_engine_release(struct neuron_client *client, u32 eng)
+{
+	struct neuron_device *nd = client->nd;
+	struct neuron_engine *engine = &nd->engine[eng];
+	u32 q;
+
+	mutex_lock(&engine->lock);
+	for (q = 0; q < NEURON_HW_QUEUES_PER_ENGINE; q++)
+		if (engine->queue[q] && engine->queue[q]->client == client)
+			neuron_queue_drop(nd, eng, q);
+	mutex_unlock(&engine->lock);
+}
+
+/**
+ * neuron_queues_release() - stop all queues of a process
+ * @client: being torn down, starts nothing any more
+ *
+ * Context: may sleep.  When it returns, no transfer of the process is running.
+ */
+void neuron_queues_release(struct neuron_client *client)
+{
+	u32 eng;
+
+	for (eng = 0; eng < client->nd->geo->nr_dma_engines; eng++)
+		neuron_engine_release(client, eng);
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Memory counters that sysfs shows.  The figures that must add up exactly
+ * change under the zone's lock (zone.c); these are the same bytes seen by
+ * category and core, readable one by one without any lock.
+ */
+#include "../core/neuron.h"
+
+/**
+ * neuron_category() - category to charge
+ * @type: what the caller asked for
+ * @host: host or device memory
+ *
+ * Unknown categories, and those of the other kind of memory, are charged as
+ * uncategorized (uapi spec 2.3), so that nothing ever escapes the sums.
+ *
+ * Return: a mem_alloc_category_t that fits @host.
+ */
+u32 neuron_category(u32 type, bool host)
+{
+	bool is_host = type <= NEURON_MEMALLOC_TYPE_NOTIFICATION_HOST ||
+		       type == NEURON_MEMALLOC_TYPE_DMA_RINGS_HOST;
+
+	if (type >= NEURON_NR_CATEGORIES || is_host != host)
+		return host ? NEURON_MEMALLOC_TYPE_UNKNOWN_HOST :
+			      NEURON_MEMALLOC_TYPE_UNKNOWN_DEVICE;
+	return type;
+}
+
+/**
+ * neuron_counter_change() - add to or take from a counter
+ * @c: counter
+ * @size: bytes
+ * @add: add or take
+ *
+ * Context: any.
+ */
+void neuron_counter_change(struct neuron_counter *c, u64 size, bool add)
+{
+	s64 total, peak;
+
+	total = atomic64_add_return(add ? size : -size, &c->total);
+	atomic64_set(&c->present, size);
+	if (!add)
+		return;
+	peak = atomic64_read(&c->peak);
+	while (total > peak && !atomic64_try_cmpxchg(&c->peak, &peak, total))
+		;
+}
+
+/**
+ * neuron_account() - show a chunk in sysfs
+ * @chunk: the chunk; its size, kind, core, category and client are set
+ * @add: it came or it goes
+ *
+ * Context: process, no locks held.
+ */
+void neuron_account(struct neuron_chunk *chunk, bool add)
+{
+	struct neuron_device *nd = chunk->client->nd;
+	struct neuron_core *core = &nd->core[chunk->core];
+	u32 cat = chunk->category;
+
+	/* The contiguous scratchpad shares the counter (uapi spec 2.3). */
+	if (cat == NEURON_MEMALLOC_TYPE_CONTIGUOUS_SCRATCHPAD_DEVICE)
+		cat = NEURON_MEMALLOC_TYPE_SCRATCHPAD_DEVICE;
+
+	if (chunk->host) {
+		neuron_counter_change(&nd->host_category[cat], chunk->size, add);
+		neuron_counter_change(&core->host_mem, chunk->size, add);
+		atomic64_add(add ? chunk->size : -chunk->size, &chunk->client->host_bytes);
+	} else {
+		neuron_counter_change(&core->category[cat], chunk->size, add);
+		neuron_counter_change(&core->device_mem, chunk->size, add);
+	}
+	neuron_sysfs_notify_mem(nd, chunk->host, chunk->core, cat);
+}

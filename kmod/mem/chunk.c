@@ -1,0 +1,448 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Chunks: allocations, their handles and their addresses.
+ *
+ * A published chunk is in its client's handle table and address tree; that is
+ * one reference.  Mappings, rings, notification queues and transfers hold
+ * their own, so unpublishing (MEM_FREE, process exit) is always safe.
+ */
+#include <linux/highmem.h>
+#include <linux/overflow.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "../core/neuron.h"
+#include "../core/trace.h"
+
+static struct kmem_cache *neuron_chunk_cache;
+
+/* Host memory is seen by the device through 2^40 bytes of its address space. */
+#define NEURON_HOST_PAGES_MAX	((1UL << (40 - PAGE_SHIFT)) - 1)
+
+int neuron_chunk_cache_init(void)
+{
+	neuron_chunk_cache = KMEM_CACHE(neuron_chunk, SLAB_ACCOUNT);
+	return neuron_chunk_cache ? 0 : -ENOMEM;
+}
+
+void neuron_chunk_cache_exit(void)
+{
+	rcu_barrier();
+	kmem_cache_destroy(neuron_chunk_cache);
+}
+
+static void neuron_chunk_free_rcu(struct rcu_head *rcu)
+{
+	kmem_cache_free(neuron_chunk_cache, container_of(rcu, struct neuron_chunk, rcu));
+}
+
+static void neuron_host_free(struct neuron_device *nd, struct neuron_chunk *chunk)
+{
+	unsigned long i, n = chunk->size >> PAGE_SHIFT;
+
+	mtree_erase(&nd->host_pages, (chunk->addr & ~nd->geo->host_window) >> PAGE_SHIFT);
+	for (i = 0; i < n; i++)
+		__free_page(chunk->pages[i]);
+	kvfree(chunk->pages);
+}
+
+static int neuron_host_alloc(struct neuron_device *nd, struct neuron_chunk *chunk)
+{
+	unsigned long i, n = chunk->size >> PAGE_SHIFT, start;
+	gfp_t gfp = GFP_KERNEL | __GFP_ZERO | __GFP_NOWARN | __GFP_RETRY_MAYFAIL;
+	int err = -ENOMEM;
+
+	if (!chunk->client->kernel)
+		gfp |= __GFP_ACCOUNT;
+	chunk->pages = kvcalloc(n, sizeof(*chunk->pages), gfp);
+	if (!chunk->pages)
+		return -ENOMEM;
+	for (i = 0; i < n; i++) {
+		/* A large request must not keep a killed process alive. */
+		if (fatal_signal_pending(current)) {
+			err = -EINTR;
+			goto free;
+		}
+		chunk->pages[i] = alloc_page(gfp);
+		if (!chunk->pages[i])
+			goto free;
+		cond_resched();
+	}
+
+	/*
+	 * The device sees the pages as one range.  Offsets start at 1 so that
+	 * no chunk has the address of the window itself.
+	 */
+	err = mtree_alloc_range(&nd->host_pages, &start, chunk, n, 1,
+				NEURON_HOST_PAGES_MAX, GFP_KERNEL);
+	if (err)
+		goto free;
+	chunk->addr = nd->geo->host_window | ((u64)start << PAGE_SHIFT);
+	return 0;
+
+free:
+	while (i--)
+		__free_page(chunk->pages[i]);
+	kvfree(chunk->pages);
+	return err == -EBUSY ? -ENOMEM : err;
+}
+
+/**
+ * neuron_chunk_alloc() - allocate a chunk
+ * @client: who is charged; a reference is taken
+ * @req: what
+ * @out: the chunk; the caller holds its reference
+ * @why: filled in with -ENOMEM
+ *
+ * The memory reads as zero.  The chunk has no handle yet.
+ *
+ * Context: may sleep.
+ * Return: 0; -EINVAL size 0, alignment, HBM, core; -EOVERFLOW; -ENOMEM; -EINTR; -EIO.
+ */
+int neuron_chunk_alloc(struct neuron_client *client, const struct neuron_chunk_request *req,
+		       struct neuron_chunk **out, struct neuron_failure *why)
+{
+	struct neuron_device *nd = client->nd;
+	struct neuron_chunk *chunk;
+	u64 size;
+	int err;
+
+	memset(why, 0, sizeof(*why));
+	if (!req->size || req->core >= nd->geo->nr_cores ||
+	    (!req->host && req->hbm >= nd->geo->nr_hbms) ||
+	    (req->align && !is_power_of_2(req->align)) ||
+	    (req->host && req->align > PAGE_SIZE))
+		return -EINVAL;
+	if (check_add_overflow(req->size, (u64)PAGE_SIZE - 1, &size))
+		return -EOVERFLOW;
+	size &= PAGE_MASK;
+	if (req->host && size >> PAGE_SHIFT > NEURON_HOST_PAGES_MAX) {
+		why->reason = NEURON_NATIVE_REASON_HOST;
+		return -ENOMEM;
+	}
+
+	chunk = kmem_cache_zalloc(neuron_chunk_cache, GFP_KERNEL);
+	if (!chunk) {
+		why->reason = NEURON_NATIVE_REASON_HOST;
+		return -ENOMEM;
+	}
+	kref_init(&chunk->ref);
+	RB_CLEAR_NODE(&chunk->node);
+	chunk->host = req->host;
+	chunk->hbm = req->host ? 0 : req->hbm;
+	chunk->core = req->core;
+	chunk->category = neuron_category(req->category, req->host);
+	chunk->size = size;
+	chunk->client = client;
+
+	if (req->host) {
+		err = neuron_host_alloc(nd, chunk);
+		if (err == -ENOMEM)
+			why->reason = NEURON_NATIVE_REASON_HOST;
+	} else {
+		err = neuron_zone_alloc(nd, chunk, req->align, req->placement, why);
+	}
+	if (err) {
+		trace_neuron_alloc_fail(nd->dev.id, chunk, req->align, why->reason);
+		kmem_cache_free(neuron_chunk_cache, chunk);
+		return err;
+	}
+	kref_get(&client->ref);
+	neuron_account(chunk, true);
+	trace_neuron_alloc(nd->dev.id, chunk, req->align, 0);
+	*out = chunk;
+	return 0;
+}
+
+static void neuron_chunk_release(struct kref *ref)
+{
+	struct neuron_chunk *chunk = container_of(ref, struct neuron_chunk, ref);
+	struct neuron_client *client = chunk->client;
+	struct neuron_device *nd = client->nd;
+
+	trace_neuron_free(nd->dev.id, chunk, 0, 0);
+	if (chunk->host)
+		neuron_host_free(nd, chunk);
+	else
+		neuron_zone_free(nd, chunk);
+	neuron_account(chunk, false);
+	call_rcu(&chunk->rcu, neuron_chunk_free_rcu);
+	neuron_client_put(client);
+}
+
+/**
+ * neuron_chunk_put() - drop a reference; the last one gives the memory back
+ * @chunk: may be NULL
+ *
+ * Context: may sleep.
+ */
+void neuron_chunk_put(struct neuron_chunk *chunk)
+{
+	if (chunk)
+		kref_put(&chunk->ref, neuron_chunk_release);
+}
+
+/**
+ * neuron_chunk_publish() - give a chunk a handle and make its address known
+ * @chunk: the caller's reference becomes the handle's, on success
+ * @out: the handle
+ *
+ * Context: may sleep.
+ * Return: 0, -ENOMEM (the caller keeps its reference).
+ */
+int neuron_chunk_publish(struct neuron_chunk *chunk, u32 *out)
+{
+	struct neuron_client *client = chunk->client;
+	struct rb_node **link, *parent = NULL;
+	u32 handle;
+	int err;
+
+	/* The entry stays empty for others until the chunk is complete. */
+	err = xa_alloc(&client->handles, &handle, NULL, XA_LIMIT(1, INT_MAX),
+		       GFP_KERNEL_ACCOUNT);
+	if (err)
+		return err == -EBUSY ? -ENOMEM : err;
+	chunk->handle = handle;
+	*out = handle;
+
+	spin_lock(&client->lock);
+	link = &client->chunks.rb_node;
+	while (*link) {
+		parent = *link;
+		link = chunk->addr < rb_entry(parent, struct neuron_chunk, node)->addr ?
+		       &parent->rb_left : &parent->rb_right;
+	}
+	rb_link_node(&chunk->node, parent, link);
+	rb_insert_color(&chunk->node, &client->chunks);
+	spin_unlock(&client->lock);
+
+	/* Replaces a reserved entry: needs no memory. */
+	xa_store(&client->handles, handle, chunk, GFP_KERNEL);
+	return 0;
+}
+
+static void neuron_chunk_hide(struct neuron_chunk *chunk)
+{
+	struct neuron_client *client = chunk->client;
+
+	spin_lock(&client->lock);
+	rb_erase(&chunk->node, &client->chunks);
+	RB_CLEAR_NODE(&chunk->node);
+	spin_unlock(&client->lock);
+	neuron_chunk_put(chunk);
+}
+
+/**
+ * neuron_chunk_revoke() - take the handle of a known chunk away
+ * @chunk: held by the caller; its handle may have been freed before
+ *
+ * Context: may sleep.
+ */
+void neuron_chunk_revoke(struct neuron_chunk *chunk)
+{
+	/* The number may belong to another chunk by now. */
+	if (xa_cmpxchg(&chunk->client->handles, chunk->handle, chunk, NULL, GFP_KERNEL) == chunk)
+		neuron_chunk_hide(chunk);
+}
+
+/**
+ * neuron_chunk_unpublish() - take a chunk's handle away
+ * @client: owner
+ * @handle: its handle; not valid any more afterwards
+ *
+ * Context: may sleep.
+ * Return: 0, -ENOENT.
+ */
+int neuron_chunk_unpublish(struct neuron_client *client, u64 handle)
+{
+	struct neuron_chunk *chunk;
+
+	if (!handle || handle > INT_MAX)
+		return -ENOENT;
+	/* Of two callers only one gets the entry; a reserved one is nobody's. */
+	chunk = xa_load(&client->handles, handle);
+	if (!chunk || xa_cmpxchg(&client->handles, handle, chunk, NULL, GFP_KERNEL) != chunk)
+		return -ENOENT;
+	neuron_chunk_hide(chunk);
+	return 0;
+}
+
+/**
+ * neuron_chunk_unpublish_all() - take all handles of a client away
+ * @client: being torn down, nobody adds any
+ *
+ * Context: may sleep.
+ */
+void neuron_chunk_unpublish_all(struct neuron_client *client)
+{
+	struct neuron_chunk *chunk;
+	unsigned long handle;
+
+	xa_for_each(&client->handles, handle, chunk) {
+		if (xa_erase(&client->handles, handle) == chunk)
+			neuron_chunk_hide(chunk);
+		cond_resched();
+	}
+	xa_destroy(&client->handles);
+}
+
+/**
+ * neuron_chunk_get() - chunk behind a handle
+ * @client: whose handle
+ * @handle: as user space knows it
+ *
+ * Context: any.
+ * Return: the chunk with a reference for the caller, NULL if there is none.
+ */
+struct neuron_chunk *neuron_chunk_get(struct neuron_client *client, u64 handle)
+{
+	struct neuron_chunk *chunk;
+
+	if (!handle || handle > INT_MAX)
+		return NULL;
+	rcu_read_lock();
+	chunk = xa_load(&client->handles, handle);
+	if (chunk && !kref_get_unless_zero(&chunk->ref))
+		chunk = NULL;
+	rcu_read_unlock();
+	return chunk;
+}
+
+/**
+ * neuron_chunk_find() - published chunk that contains a range of addresses
+ * @client: owner
+ * @addr: device address
+ * @len: bytes, not 0
+ *
+ * Context: process.
+ * Return: the chunk with a reference for the caller, NULL if there is none.
+ */
+struct neuron_chunk *neuron_chunk_find(struct neuron_client *client, u64 addr, u64 len)
+{
+	struct neuron_chunk *chunk, *found = NULL;
+	struct rb_node *node;
+
+	spin_lock(&client->lock);
+	node = client->chunks.rb_node;
+	while (node) {
+		chunk = rb_entry(node, struct neuron_chunk, node);
+		if (addr < chunk->addr) {
+			node = node->rb_left;
+		} else if (addr - chunk->addr >= chunk->size) {
+			node = node->rb_right;
+		} else {
+			if (!neuron_chunk_range(chunk, addr - chunk->addr, len))
+				found = neuron_chunk_ref(chunk);
+			break;
+		}
+	}
+	spin_unlock(&client->lock);
+	return found;
+}
+
+/**
+ * neuron_chunk_range() - does a range lie inside a chunk?
+ * @chunk: the chunk
+ * @off: bytes from its start
+ * @len: bytes
+ *
+ * Return: 0; -EINVAL empty or outside; -EOVERFLOW the sum wraps.
+ */
+int neuron_chunk_range(const struct neuron_chunk *chunk, u64 off, u64 len)
+{
+	u64 end;
+
+	if (!len)
+		return -EINVAL;
+	if (check_add_overflow(off, len, &end))
+		return -EOVERFLOW;
+	return end > chunk->size ? -EINVAL : 0;
+}
+
+/**
+ * neuron_chunk_rw_host() - read or write host memory of a chunk from the kernel
+ * @chunk: host chunk
+ * @off: bytes from its start; the range was checked
+ * @buf: kernel memory
+ * @len: bytes
+ * @write: to the chunk
+ *
+ * Return: 0.
+ */
+int neuron_chunk_rw_host(struct neuron_chunk *chunk, u64 off, void *buf, u64 len, bool write)
+{
+	while (len) {
+		u32 in = offset_in_page(off);
+		u32 n = min_t(u64, len, PAGE_SIZE - in);
+		struct page *page = chunk->pages[off >> PAGE_SHIFT];
+
+		if (write)
+			memcpy_to_page(page, in, buf, n);
+		else
+			memcpy_from_page(buf, page, in, n);
+		buf += n;
+		off += n;
+		len -= n;
+	}
+	return 0;
+}
+
+/**
+ * neuron_chunk_rw_user() - same, from user space
+ * @chunk: host chunk
+ * @off: bytes from its start; the range was checked
+ * @buf: user memory
+ * @len: bytes
+ * @write: to the chunk
+ *
+ * Context: may sleep.
+ * Return: 0; -EFAULT, -EINTR (a part may have been copied).
+ */
+int neuron_chunk_rw_user(struct neuron_chunk *chunk, u64 off, void __user *buf, u64 len,
+			 bool write)
+{
+	while (len) {
+		u32 in = offset_in_page(off);
+		u32 n = min_t(u64, len, PAGE_SIZE - in);
+		void *page = kmap_local_page(chunk->pages[off >> PAGE_SHIFT]);
+		unsigned long left;
+
+		left = write ? copy_from_user(page + in, buf, n) :
+			       copy_to_user(buf, page + in, n);
+		kunmap_local(page);
+		if (left)
+			return -EFAULT;
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		cond_resched();
+		buf += n;
+		off += n;
+		len -= n;
+	}
+	return 0;
+}
+
+/**
+ * neuron_chunk_fill_host() - set bytes of a host chunk
+ * @chunk: host chunk
+ * @off: bytes from its start; the range was checked
+ * @value: byte
+ * @len: bytes
+ *
+ * Context: may sleep.
+ */
+void neuron_chunk_fill_host(struct neuron_chunk *chunk, u64 off, u8 value, u64 len)
+{
+	while (len) {
+		u32 in = offset_in_page(off);
+		u32 n = min_t(u64, len, PAGE_SIZE - in);
+		void *page = kmap_local_page(chunk->pages[off >> PAGE_SHIFT]);
+
+		memset(page + in, value, n);
+		kunmap_local(page);
+		cond_resched();
+		off += n;
+		len -= n;
+	}
+}

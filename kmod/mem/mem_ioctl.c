@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* ioctls of memory; see uapi/README.md for what differs from the vendor's. */
+#include <linux/overflow.h>
+#include <linux/ratelimit.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "../core/neuron.h"
+
+static const char * const neuron_reason_text[] = {
+	[NEURON_NATIVE_REASON_NONE] = "invalid",
+	[NEURON_NATIVE_REASON_FULL] = "full",
+	[NEURON_NATIVE_REASON_FRAGMENTED] = "fragmented",
+	[NEURON_NATIVE_REASON_ALIGNMENT] = "alignment",
+	[NEURON_NATIVE_REASON_CAPPED] = "capped",
+	[NEURON_NATIVE_REASON_HOST] = "host memory",
+};
+
+/* One line that operators can act on; its start is what tools look for. */
+static void neuron_report_failure(struct neuron_device *nd, const struct neuron_chunk_request *req,
+				  const struct neuron_failure *why)
+{
+	if (req->host || why->reason == NEURON_NATIVE_REASON_HOST)
+		dev_warn_ratelimited(&nd->dev,
+				     "neuron:mc_alloc: host memory: needed %llu for nc %u pid %d: no memory\n",
+				     req->size, req->core, task_tgid_nr(current));
+	else
+		dev_warn_ratelimited(&nd->dev,
+				     "neuron:mc_alloc: device mempool [%u:0] total %llu occupied %llu needed %llu available %llu align %llu largest %llu largest aligned %llu for nc %u category %u pid %d: %s\n",
+				     req->hbm, why->total, why->total - why->free, req->size,
+				     why->free, req->align, why->largest_free,
+				     why->largest_aligned, req->core, req->category,
+				     task_tgid_nr(current), neuron_reason_text[why->reason]);
+}
+
+/*
+ * Allocate, give it a handle, tell the caller.  @uhandle may be NULL when the
+ * handle goes back another way.
+ */
+static int neuron_mem_alloc(struct neuron_file *nf, const struct neuron_chunk_request *req,
+			    u64 __user *uhandle, struct neuron_failure *why,
+			    struct neuron_native_mem_alloc *native)
+{
+	struct neuron_client *client = nf->client;
+	struct neuron_chunk *chunk;
+	u32 handle;
+	int err;
+
+	err = neuron_chunk_alloc(client, req, &chunk, why);
+	if (err) {
+		if (err == -ENOMEM)
+			neuron_report_failure(nf->nd, req, why);
+		return err;
+	}
+	if (native) {
+		native->pa = chunk->addr;
+		native->mmap_offset = chunk->addr;
+	}
+	/* Afterwards another thread may guess the handle and free it. */
+	err = neuron_chunk_publish(chunk, &handle);
+	if (err) {
+		why->reason = NEURON_NATIVE_REASON_HOST;
+		neuron_chunk_put(chunk);
+		return err;
+	}
+	if (native)
+		native->mem_handle = handle;
+	if (uhandle && put_user((u64)handle, uhandle)) {
+		neuron_chunk_unpublish(client, handle);
+		return -EFAULT;
+	}
+	return 0;
+}
+
+/* Regions do not exist here: the field must name the only one. */
+static int neuron_alloc_compat(struct neuron_file *nf, u64 size, u64 align, u32 host,
+			       u32 channel, u32 region, u32 nc, u32 type, u64 __user *uhandle)
+{
+	struct neuron_chunk_request req = {
+		.size = size,
+		.align = align,
+		.host = host != 0,
+		.hbm = channel,
+		.core = nc,
+		.category = type,
+	};
+	struct neuron_failure why;
+
+	/* Firmware and runtime of v2 and later only know one region, any number is that. */
+	if (channel >= nf->nd->geo->nr_hbms || (region && nf->nd->geo->arch == NEURON_ARCH_V1))
+		return -EINVAL;
+	/* The contiguous scratchpad grows at the far end of the HBM. */
+	if (type == NEURON_MEMALLOC_TYPE_CONTIGUOUS_SCRATCHPAD_DEVICE)
+		req.placement = NEURON_BUDDY_HIGH;
+	return neuron_mem_alloc(nf, &req, uhandle, &why, NULL);
+}
+
+int neuron_ioctl_mem_alloc(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	struct neuron_ioctl_mem_alloc *a = arg;
+
+	return neuron_alloc_compat(nf, a->size, 0, a->host_memory, a->dram_channel,
+				   a->dram_region, a->nc_id,
+				   a->host_memory ? NEURON_MEMALLOC_TYPE_UNKNOWN_HOST :
+						    NEURON_MEMALLOC_TYPE_UNKNOWN_DEVICE,
+				   (u64 __user *)a->mem_handle);
+}
+
+int neuron_ioctl_mem_alloc_v2(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	struct neuron_ioctl_mem_alloc_v2 *a = arg;
+
+	return neuron_alloc_compat(nf, a->size, a->align, a->host_memory, a->dram_channel,
+				   a->dram_region, a->nc_id,
+				   a->host_memory ? NEURON_MEMALLOC_TYPE_UNKNOWN_HOST :
+						    NEURON_MEMALLOC_TYPE_UNKNOWN_DEVICE,
+				   (u64 __user *)a->mem_handle);
+}
+
+/* V2MT and V2MT64 differ in a trailing pad that nobody reads. */
+int neuron_ioctl_mem_alloc_v2mt(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	struct neuron_ioctl_mem_alloc_v2_mem_type *a = arg;
+
+	return neuron_alloc_compat(nf, a->size, a->align, a->host_memory, a->dram_channel,
+				   a->dram_region, a->nc_id, a->mem_type,
+				   (u64 __user *)a->mem_handle);
+}
+
+int neuron_native_mem_alloc_ioctl(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	struct neuron_native_mem_alloc *a = arg;
+	struct neuron_chunk_request req = {
+		.size = a->bytes,
+		.align = a->align,
+		.host = a->flags & NEURON_NATIVE_ALLOC_HOST,
+		.hbm = a->hbm,
+		.core = a->nc_id,
+		.category = a->mem_type,
+	};
+	struct neuron_failure why = { };
+	int err;
+
+	if (a->flags & ~(NEURON_NATIVE_ALLOC_HOST | NEURON_NATIVE_ALLOC_LOW |
+			 NEURON_NATIVE_ALLOC_HIGH) ||
+	    (a->flags & NEURON_NATIVE_ALLOC_LOW && a->flags & NEURON_NATIVE_ALLOC_HIGH) ||
+	    a->__reserved || a->__reserved2 || (req.host && a->hbm) ||
+	    neuron_category(a->mem_type, req.host) != a->mem_type)
+		return -EINVAL;
+	if (a->flags & NEURON_NATIVE_ALLOC_LOW)
+		req.placement = NEURON_BUDDY_LOW;
+	if (a->flags & NEURON_NATIVE_ALLOC_HIGH)
+		req.placement = NEURON_BUDDY_HIGH;
+
+	err = neuron_mem_alloc(nf, &req, NULL, &why, a);
+	a->reason = why.reason;
+	a->total = why.total;
+	a->free = why.free;
+	a->largest_free = why.largest_free;
+	a->largest_aligned = why.largest_aligned;
+	return err;
+}
+
+int neuron_ioctl_mem_free(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	struct neuron_ioctl_mem_free *a = arg;
+
+	return neuron_chunk_unpublish(nf->client, a->mem_handle);
+}
+
+static int neuron_mem_copy(struct neuron_file *nf, u64 src_handle, u64 dst_handle, u64 size,
+			   u64 src_off, u64 dst_off)
+{
+	struct neuron_chunk *src, *dst;
+	int err = -ENOENT;
+
+	src = neuron_chunk_get(nf->client, src_handle);
+	dst = neuron_chunk_get(nf->client, dst_handle);
+	if (!src || !dst)
+		goto out;
+	err = neuron_chunk_range(src, src_off, size);
+	if (!err)
+		err = neuron_chunk_range(dst, dst_off, size);
+	if (!err)
+		err = neuron_dma_copy(nf->nd, dst->host ? src->core : dst->core,
+				      dst->addr + dst_off, src->addr + src_off, size);
+out:
+	neuron_chunk_put(src);
+	neuron_chunk_put(dst);
+	return err;
+}
+
+int neuron_ioctl_mem_copy(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	struct neuron_ioctl_mem_copy *a = arg;
+
+	return neuron_mem_copy(nf, a->src_mem_handle, a->dst_mem_handle, a->size,
+			       a->src_offset, a->dst_offset);
+}
+
+int neuron_ioctl_mem_copy64(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	struct neuron_ioctl_mem_copy64 *a = arg;
+
+	return neuron_mem_copy(nf, a->src_mem_handle, a->dst_mem_handle, a->size,
+			       a->src_offset, a->dst_offset);
+}
+
+static int neuron_mem_buf_copy(struct neuron_file *nf, u64 handle, void __user *buf, u64 size,
+			       u64 off, bool to_chunk)
+{
+	struct neuron_chunk *chunk = neuron_chunk_get(nf->client, handle);
+	int err;
+
+	if (!chunk)
+		return -ENOENT;
+	err = neuron_chunk_range(chunk, off, size);
+	if (!err && !access_ok(buf, size))
+		err = -EFAULT;
+	if (!err)
+		err = chunk->host ? neuron_chunk_rw_user(chunk, off, buf, size, to_chunk) :
+				    neuron_dma_copy_user(nf->nd, chunk->core, chunk, off, buf,
+							 size, to_chunk);
+	neuron_chunk_put(chunk);
+	return err;
+}
+
+int neuron_ioctl_mem_buf_copy(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	struct neuron_ioctl_mem_buf_copy *a = arg;
+
+	return neuron_mem_buf_copy(nf, a->mem_handle, (void __user *)a->buffer, a->size,
+				   a->offset, a->copy_to_mem_handle);
+}
+
+int neuron_ioctl_mem_buf_copy64(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	struct neuron_ioctl_mem_buf_copy64 *a = arg;
+
+	return neuron_mem_buf_copy(nf, a->mem_handle, (void __user *)a->buffer, a->size,
+				   a->offset, a->copy_to_mem_handle);
+}
+
+static int neuron_memset(struct neuron_file *nf, u64 handle, u64 off, u8 value, u64 size)
+{
+	struct neuron_chunk *chunk = neuron_chunk_get(nf->client, handle);
+	int err;
+
+	if (!chunk)
+		return -ENOENT;
+	err = neuron_chunk_range(chunk, off, size);
+	if (!err && chunk->host)
+		neuron_chunk_fill_host(chunk, off, value, size);
+	else if (!err)
+		err = neuron_dma_fill(nf->nd, chunk->core, chunk->addr + off, value, size);
+	neuron_chunk_put(chunk);
+	return err;
+}
+
+int neuron_ioctl_memset(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	struct neuron_ioctl_memset *a = arg;
+
+	return neuron_memset(nf, a->mem_handle, a->offset, a->value, a->size);
+}
+
+int neuron_ioctl_memset64(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	struct neuron_ioctl_memset64 *a = arg;
+
+	return neuron_memset(nf, a->mem_handle, a->offset, a->value, a->size);
+}
+
+static int neuron_chunk_addr(struct neuron_file *nf, u64 handle, u64 *addr)
+{
+	struct neuron_chunk *chunk = neuron_chunk_get(nf->client, handle);
+
+	if (!chunk)
+		return -ENOENT;
+	*addr = chunk->addr;
+	neuron_chunk_put(chunk);
+	return 0;
+}
+
+int neuron_ioctl_mem_get_pa(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	struct neuron_ioctl_mem_get_pa *a = arg;
+	u64 addr;
+	int err;
+
+	err = neuron_chunk_addr(nf, a->mem_handle, &addr);
+	return err ?: put_user(addr, (u64 __user *)a->pa);
+}
+
+int neuron_ioctl_mem_get_info(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	struct neuron_ioctl_mem_get_info *a = arg;
+	u64 addr;
+	int err;
+
+	err = neuron_chunk_addr(nf, a->mem_handle, &addr);
+	if (err)
+		return err;
+	if (put_user(addr, (u64 __user *)a->pa))
+		return -EFAULT;
+	if (a->mmap_offset && put_user(addr, (u64 __user *)a->mmap_offset))
+		return -EFAULT;
+	return 0;
+}
+
+int neuron_ioctl_mem_get_extended_info(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	struct neuron_ioctl_mem_get_extended_info *a = arg;
+	struct neuron_chunk *chunk = neuron_chunk_get(nf->client, a->mem_handle);
+
+	if (!chunk)
+		return -ENOENT;
+	/* The vendor overwrites the handle with a kernel address; it stays here. */
+	a->version = 0;
+	a->host_memory = chunk->host;
+	a->mmap_offset = chunk->addr;
+	a->pa = chunk->addr;
+	a->pid = pid_vnr(nf->client->pid);
+	a->size = chunk->size;
+	neuron_chunk_put(chunk);
+	return 0;
+}
+
+int neuron_ioctl_mem_mc_get_info(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	struct neuron_ioctl_mem_get_mc_mmap_info *a = arg;
+	struct neuron_chunk *chunk = neuron_chunk_find(nf->client, a->pa, 1);
+
+	if (!chunk)
+		return -ENOENT;
+	a->mmap_offset = chunk->addr;
+	a->size = chunk->size;
+	neuron_chunk_put(chunk);
+	return 0;
+}
+
+int neuron_ioctl_mem_mc_get_info_v2(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	struct neuron_ioctl_mem_get_mc_mmap_info_v2 *a = arg;
+	struct neuron_chunk *chunk = neuron_chunk_find(nf->client, a->pa, 1);
+
+	if (!chunk)
+		return -ENOENT;
+	a->mmap_offset = chunk->addr;
+	a->size = chunk->size;
+	a->mem_handle = chunk->handle;
+	neuron_chunk_put(chunk);
+	return 0;
+}
+
+int neuron_native_hbm_stats_ioctl(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	struct neuron_native_hbm_stats *a = arg;
+
+	if (a->hbm >= nf->nd->geo->nr_hbms)
+		return -EINVAL;
+	neuron_zone_stats(&nf->nd->zone[a->hbm], nf->client, a);
+	return 0;
+}
+
+int neuron_native_core_stats_ioctl(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	struct neuron_native_core_stats *a = arg;
+	struct neuron_device *nd = nf->nd;
+	struct neuron_core *core;
+	u32 i;
+
+	if (a->nc_id >= nd->geo->nr_cores || a->__reserved)
+		return -EINVAL;
+	core = &nd->core[a->nc_id];
+	mutex_lock(&core->lock);
+	a->owner = core->owner ? pid_vnr(core->owner->pid) : 0;
+	mutex_unlock(&core->lock);
+	memset(a->device_bytes, 0, sizeof(a->device_bytes));
+	for (i = 0; i < NEURON_NR_CATEGORIES; i++)
+		a->device_bytes[i] = atomic64_read(&core->category[i].total);
+	a->host_bytes = atomic64_read(&core->host_mem.total);
+	return 0;
+}

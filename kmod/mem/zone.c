@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * One zone per HBM: the allocator, its lock and the accounting that changes
+ * together with it.
+ */
+#include <linux/slab.h>
+
+#include "../core/neuron.h"
+
+/**
+ * neuron_zone_init() - set up the zone of an HBM
+ * @nd: device
+ * @hbm: HBM number
+ *
+ * Takes the firmware's share (uapi spec 3.1) out for good.
+ *
+ * Context: may sleep, before the device is visible.
+ * Return: 0, -EINVAL geometry, -ENOMEM.
+ */
+int neuron_zone_init(struct neuron_device *nd, u32 hbm)
+{
+	const struct neuron_hbm_geometry *geo = &nd->geo->hbm[hbm];
+	struct neuron_zone *zone = &nd->zone[hbm];
+	int err;
+
+	spin_lock_init(&zone->lock);
+	seqcount_spinlock_init(&zone->seq, &zone->lock);
+	zone->base = geo->base;
+	zone->index = hbm;
+	err = neuron_buddy_create(&zone->buddy, geo->size);
+	if (err)
+		return err;
+
+	do {
+		err = neuron_buddy_prepare(zone->buddy);
+		if (err)
+			break;
+		spin_lock(&zone->lock);
+		err = geo->reserved ?
+		      neuron_buddy_reserve(zone->buddy, 0, geo->reserved) : 0;
+		if (!err && nd->geo->hbm_clear_at_start)
+			neuron_buddy_mark_clear(zone->buddy);
+		spin_unlock(&zone->lock);
+	} while (err == -EAGAIN);
+	if (err)
+		neuron_zone_exit(zone);
+	return err;
+}
+
+/**
+ * neuron_zone_exit() - release what neuron_zone_init() made
+ * @zone: the zone; no chunk of it exists any more
+ *
+ * Context: may sleep.
+ */
+void neuron_zone_exit(struct neuron_zone *zone)
+{
+	neuron_buddy_destroy(zone->buddy);
+	zone->buddy = NULL;
+}
+
+static void neuron_zone_charge(struct neuron_zone *zone, struct neuron_chunk *chunk, bool add)
+{
+	u64 delta = add ? chunk->size : -chunk->size;
+
+	zone->used[chunk->core][chunk->category] += delta;
+	if (chunk->client->kernel)
+		zone->driver += delta;
+	else
+		chunk->client->hbm_bytes[zone->index] += delta;
+}
+
+static void neuron_zone_explain(struct neuron_zone *zone, u64 align,
+				enum neuron_buddy_cause cause, struct neuron_failure *why)
+{
+	static const enum neuron_native_reason reasons[] = {
+		[NEURON_BUDDY_CAUSE_NONE] = NEURON_NATIVE_REASON_NONE,
+		[NEURON_BUDDY_CAUSE_FULL] = NEURON_NATIVE_REASON_FULL,
+		[NEURON_BUDDY_CAUSE_FRAGMENTED] = NEURON_NATIVE_REASON_FRAGMENTED,
+		[NEURON_BUDDY_CAUSE_ALIGNMENT] = NEURON_NATIVE_REASON_ALIGNMENT,
+		[NEURON_BUDDY_CAUSE_BUSY] = NEURON_NATIVE_REASON_FRAGMENTED,
+	};
+
+	why->reason = reasons[cause];
+	why->total = neuron_buddy_total(zone->buddy);
+	why->free = neuron_buddy_free_bytes(zone->buddy);
+	why->largest_free = neuron_buddy_largest(zone->buddy, NEURON_BUDDY_GRANULE);
+	why->largest_aligned = neuron_buddy_largest(zone->buddy,
+						    max_t(u64, align, NEURON_BUDDY_GRANULE));
+}
+
+/**
+ * neuron_zone_alloc() - allocate device memory for a chunk and charge it
+ * @nd: device
+ * @chunk: size, hbm, core, category and client are set; block and addr are filled in
+ * @align: bytes, 0 or a power of two
+ * @flags: NEURON_BUDDY_LOW, _HIGH or 0
+ * @why: filled in when memory was refused
+ *
+ * The memory reads as zero.
+ *
+ * Context: may sleep.
+ * Return: 0; -EINVAL; -ENOMEM refused, see @why; -EIO clearing failed.
+ */
+int neuron_zone_alloc(struct neuron_device *nd, struct neuron_chunk *chunk, u64 align,
+		      u32 flags, struct neuron_failure *why)
+{
+	struct neuron_zone *zone = &nd->zone[chunk->hbm];
+	struct neuron_buddy_request req = {
+		.size = chunk->size,
+		.align = align,
+		.flags = flags,
+	};
+	enum neuron_buddy_cause cause = NEURON_BUDDY_CAUSE_NONE;
+	int err;
+
+	do {
+		err = neuron_buddy_prepare(zone->buddy);
+		if (err) {
+			why->reason = NEURON_NATIVE_REASON_HOST;
+			return err;
+		}
+		spin_lock(&zone->lock);
+		write_seqcount_begin(&zone->seq);
+		err = neuron_buddy_alloc(zone->buddy, &req, &chunk->block, &cause);
+		if (!err)
+			neuron_zone_charge(zone, chunk, true);
+		write_seqcount_end(&zone->seq);
+		spin_unlock(&zone->lock);
+	} while (err == -EAGAIN);
+
+	if (err == -ENOSPC) {
+		neuron_zone_explain(zone, align, cause, why);
+		return -ENOMEM;
+	}
+	if (err)
+		return err;
+
+	chunk->addr = zone->base + chunk->block.addr;
+	if (!chunk->block.cleared) {
+		err = nd->ops->hbm_clear(nd, zone->index, chunk->block.addr, chunk->size);
+		if (err) {
+			neuron_zone_free(nd, chunk);
+			return err;
+		}
+	}
+	return 0;
+}
+
+/**
+ * neuron_zone_free() - give the device memory of a chunk back
+ * @nd: device
+ * @chunk: as neuron_zone_alloc() left it; nothing uses its memory any more
+ *
+ * Context: may sleep.
+ */
+void neuron_zone_free(struct neuron_device *nd, struct neuron_chunk *chunk)
+{
+	struct neuron_zone *zone = &nd->zone[chunk->hbm];
+	bool clear = false;
+	int err;
+
+	/* Before anyone else can get it. */
+	if (nd->ops->hbm_release)
+		clear = nd->ops->hbm_release(nd, zone->index, chunk->block.addr, chunk->size);
+
+	spin_lock(&zone->lock);
+	write_seqcount_begin(&zone->seq);
+	err = neuron_buddy_free(zone->buddy, &chunk->block, clear);
+	if (!err)
+		neuron_zone_charge(zone, chunk, false);
+	write_seqcount_end(&zone->seq);
+	spin_unlock(&zone->lock);
+	WARN_ONCE(err, "neuron: free of %#llx + %#llx: %d\n", chunk->addr, chunk->size, err);
+}
+
+/**
+ * neuron_zone_stats() - consistent picture of an HBM, without its lock
+ * @zone: the zone
+ * @client: whose own_process to report, may be NULL
+ * @stats: filled in, except size and hbm
+ *
+ * Context: process; retries while the zone changes.
+ */
+void neuron_zone_stats(struct neuron_zone *zone, struct neuron_client *client,
+		       struct neuron_native_hbm_stats *stats)
+{
+	struct neuron_buddy_stats bs;
+	unsigned int seq, core, cat;
+
+	BUILD_BUG_ON(NEURON_BUDDY_ORDERS > NEURON_NATIVE_MAX_ORDERS);
+	BUILD_BUG_ON(NEURON_NR_CATEGORIES > NEURON_NATIVE_MAX_CATEGORIES);
+	BUILD_BUG_ON(NEURON_HW_MAX_CORES > NEURON_NATIVE_MAX_CORES);
+
+	do {
+		seq = read_seqcount_begin(&zone->seq);
+		memset(stats->by_category, 0, sizeof(stats->by_category));
+		memset(stats->by_core, 0, sizeof(stats->by_core));
+		for (core = 0; core < NEURON_HW_MAX_CORES; core++) {
+			for (cat = 0; cat < NEURON_NR_CATEGORIES; cat++) {
+				stats->by_category[cat] += zone->used[core][cat];
+				stats->by_core[core] += zone->used[core][cat];
+			}
+		}
+		stats->driver = zone->driver;
+		stats->own_process = client ? client->hbm_bytes[zone->index] : 0;
+		stats->fail_capped = zone->fail_capped;
+		neuron_buddy_stats(zone->buddy, &bs);
+	} while (read_seqcount_retry(&zone->seq, seq));
+
+	stats->total = bs.total;
+	stats->used = bs.used;
+	stats->reserved = bs.reserved;
+	stats->free = bs.free;
+	stats->largest_free = bs.largest;
+	stats->high_water = bs.high_water;
+	stats->nr_allocs = bs.allocs;
+	stats->metadata = bs.metadata;
+	stats->fail_full = bs.failures[NEURON_BUDDY_CAUSE_FULL];
+	stats->fail_fragmented = bs.failures[NEURON_BUDDY_CAUSE_FRAGMENTED];
+	stats->fail_alignment = bs.failures[NEURON_BUDDY_CAUSE_ALIGNMENT];
+	memset(stats->free_by_order, 0, sizeof(stats->free_by_order));
+	memcpy(stats->free_by_order, bs.order_free, sizeof(bs.order_free));
+}

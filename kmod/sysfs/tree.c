@@ -1,0 +1,515 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The sysfs tree below neuronN/.  One table describes it; sysfs-docs/ has an
+ * entry for each file, which a script checks against this table.
+ *
+ * Directories are kobjects.  They are added before user space is told of the
+ * device and removed before the device goes, so no file ever outlives what it
+ * shows.
+ */
+#include <linux/jump_label.h>
+#include <linux/kobject.h>
+#include <linux/slab.h>
+#include <linux/sysfs.h>
+
+#include "../core/neuron.h"
+
+enum neuron_sysfs_scope {
+	DEV,	/* neuronN/ */
+	CORE,	/* neuronN/neuron_coreM/ */
+};
+
+struct neuron_node;
+typedef ssize_t (*neuron_show_fn)(struct neuron_node *node, char *buf);
+typedef ssize_t (*neuron_store_fn)(struct neuron_node *node, const char *buf, size_t count);
+
+/* A memory counter directory: total, present, peak. */
+#define MEM(_scope, _path, _where, _category) \
+	{ .scope = (_scope), .path = (_path), .where = (_where), .category = (_category) }
+/* One file. */
+#define FILE_RO(_scope, _path, _show) \
+	{ .scope = (_scope), .path = (_path), .mode = 0444, .show = (_show) }
+#define FILE_RW(_scope, _path, _show, _store) \
+	{ .scope = (_scope), .path = (_path), .mode = 0644, .show = (_show), .store = (_store) }
+
+enum neuron_sysfs_where {
+	NONE,
+	DEV_HOST,	/* host memory of the device, one category */
+	CORE_HOST,	/* host memory of a core, all categories */
+	CORE_DEVICE,	/* device memory of a core, all categories */
+	CORE_CATEGORY,	/* device memory of a core, one category */
+};
+
+struct neuron_sysfs_row {
+	enum neuron_sysfs_scope scope;
+	const char *path;
+	enum neuron_sysfs_where where;
+	u32 category;
+	umode_t mode;
+	neuron_show_fn show;
+	neuron_store_fn store;
+};
+
+/**
+ * struct neuron_node - one directory
+ * @kobj: in the tree
+ * @list: in neuron_sysfs.nodes, parents first
+ * @nd: device; outlives the node
+ * @core: core number below neuron_coreM/
+ * @row: its row if it is a counter directory
+ */
+struct neuron_node {
+	struct kobject kobj;
+	struct list_head list;
+	struct neuron_device *nd;
+	u32 core;
+	const struct neuron_sysfs_row *row;
+};
+
+/**
+ * struct neuron_sysfs - the tree of a device
+ * @nodes: all directories, parents first
+ * @host: counter directories by category, for notifications
+ * @core_host: same by core
+ * @core_device: same
+ * @core_category: same by core and category
+ */
+struct neuron_sysfs {
+	struct list_head nodes;
+	struct neuron_node *host[NEURON_NR_CATEGORIES];
+	struct neuron_node *core_host[NEURON_HW_MAX_CORES];
+	struct neuron_node *core_device[NEURON_HW_MAX_CORES];
+	struct neuron_node *core_category[NEURON_HW_MAX_CORES][NEURON_NR_CATEGORIES];
+};
+
+/* info/notify_delay: 0 = tell pollers of changes; one switch for all devices. */
+static DEFINE_STATIC_KEY_FALSE(neuron_notify);
+
+static ssize_t show_core_count(struct neuron_node *node, char *buf)
+{
+	return sysfs_emit(buf, "%u", node->nd->geo->nr_cores);
+}
+
+static ssize_t show_connected(struct neuron_node *node, char *buf)
+{
+	const struct neuron_device_desc *desc = &node->nd->desc;
+	int len = 0;
+	u32 i;
+
+	for (i = 0; i < desc->nr_neighbours; i++)
+		len += sysfs_emit_at(buf, len, "%s%u", i ? ", " : "", desc->neighbours[i]);
+	return len + sysfs_emit_at(buf, len, "\n");
+}
+
+static ssize_t show_serial(struct neuron_node *node, char *buf)
+{
+	return sysfs_emit(buf, "%016llx\n", node->nd->desc.serial);
+}
+
+static ssize_t show_nd_arch(struct neuron_node *node, char *buf)
+{
+	return sysfs_emit(buf, "%s\n", node->nd->geo->nd_arch_type);
+}
+
+static ssize_t show_nc_arch(struct neuron_node *node, char *buf)
+{
+	return sysfs_emit(buf, "%s\n", node->nd->geo->nc_arch_type);
+}
+
+static ssize_t show_device_name(struct neuron_node *node, char *buf)
+{
+	return sysfs_emit(buf, "%s\n", node->nd->geo->device_name);
+}
+
+static ssize_t show_instance_type(struct neuron_node *node, char *buf)
+{
+	return sysfs_emit(buf, "%s\n", node->nd->geo->instance_type);
+}
+
+static ssize_t show_notify_delay(struct neuron_node *node, char *buf)
+{
+	return sysfs_emit(buf, "%d\n", static_key_enabled(&neuron_notify) ? 0 : -1);
+}
+
+static ssize_t store_notify_delay(struct neuron_node *node, const char *buf, size_t count)
+{
+	int val, err;
+
+	err = kstrtoint(buf, 0, &val);
+	if (err)
+		return err;
+	if (val == 0)
+		static_branch_enable(&neuron_notify);
+	else if (val == -1)
+		static_branch_disable(&neuron_notify);
+	else
+		return -EINVAL;
+	return count;
+}
+
+static const struct neuron_sysfs_row neuron_sysfs_table[] = {
+	FILE_RO(DEV, "core_count", show_core_count),
+	FILE_RO(DEV, "connected_devices", show_connected),
+	FILE_RW(DEV, "info/notify_delay", show_notify_delay, store_notify_delay),
+	FILE_RO(DEV, "info/serial_number", show_serial),
+	FILE_RO(DEV, "info/architecture/arch_type", show_nd_arch),
+	FILE_RO(DEV, "info/architecture/device_name", show_device_name),
+	FILE_RO(DEV, "info/architecture/instance_type", show_instance_type),
+	MEM(DEV, "stats/memory_usage/host_mem/application_memory", DEV_HOST,
+	    NEURON_MEMALLOC_TYPE_MISC_HOST),
+	MEM(DEV, "stats/memory_usage/host_mem/constants", DEV_HOST,
+	    NEURON_MEMALLOC_TYPE_CONSTANTS_HOST),
+	MEM(DEV, "stats/memory_usage/host_mem/dma_buffers", DEV_HOST,
+	    NEURON_MEMALLOC_TYPE_CODE_HOST),
+	MEM(DEV, "stats/memory_usage/host_mem/dma_rings", DEV_HOST,
+	    NEURON_MEMALLOC_TYPE_DMA_RINGS_HOST),
+	MEM(DEV, "stats/memory_usage/host_mem/driver_memory", DEV_HOST,
+	    NEURON_MEMALLOC_TYPE_NCDEV_HOST),
+	MEM(DEV, "stats/memory_usage/host_mem/notifications", DEV_HOST,
+	    NEURON_MEMALLOC_TYPE_NOTIFICATION_HOST),
+	MEM(DEV, "stats/memory_usage/host_mem/tensors", DEV_HOST,
+	    NEURON_MEMALLOC_TYPE_TENSORS_HOST),
+	MEM(DEV, "stats/memory_usage/host_mem/uncategorized", DEV_HOST,
+	    NEURON_MEMALLOC_TYPE_UNKNOWN_HOST),
+
+	FILE_RO(CORE, "info/architecture/arch_type", show_nc_arch),
+	MEM(CORE, "stats/memory_usage/host_mem", CORE_HOST, 0),
+	MEM(CORE, "stats/memory_usage/device_mem", CORE_DEVICE, 0),
+	MEM(CORE, "stats/memory_usage/device_mem/collectives", CORE_CATEGORY,
+	    NEURON_MEMALLOC_TYPE_COLLECTIVES_DEVICE),
+	MEM(CORE, "stats/memory_usage/device_mem/constants", CORE_CATEGORY,
+	    NEURON_MEMALLOC_TYPE_CONSTANTS_DEVICE),
+	MEM(CORE, "stats/memory_usage/device_mem/dma_rings", CORE_CATEGORY,
+	    NEURON_MEMALLOC_TYPE_DMA_RINGS_DEVICE),
+	MEM(CORE, "stats/memory_usage/device_mem/driver_memory", CORE_CATEGORY,
+	    NEURON_MEMALLOC_TYPE_NCDEV_DEVICE),
+	MEM(CORE, "stats/memory_usage/device_mem/model_code", CORE_CATEGORY,
+	    NEURON_MEMALLOC_TYPE_CODE_DEVICE),
+	MEM(CORE, "stats/memory_usage/device_mem/model_shared_scratchpad", CORE_CATEGORY,
+	    NEURON_MEMALLOC_TYPE_SCRATCHPAD_DEVICE),
+	MEM(CORE, "stats/memory_usage/device_mem/nonshared_scratchpad", CORE_CATEGORY,
+	    NEURON_MEMALLOC_TYPE_SCRATCHPAD_NONSHARED_DEVICE),
+	MEM(CORE, "stats/memory_usage/device_mem/notifications", CORE_CATEGORY,
+	    NEURON_MEMALLOC_TYPE_NOTIFICATION_DEVICE),
+	MEM(CORE, "stats/memory_usage/device_mem/runtime_memory", CORE_CATEGORY,
+	    NEURON_MEMALLOC_TYPE_MISC_DEVICE),
+	MEM(CORE, "stats/memory_usage/device_mem/tensors", CORE_CATEGORY,
+	    NEURON_MEMALLOC_TYPE_TENSORS_DEVICE),
+	MEM(CORE, "stats/memory_usage/device_mem/uncategorized", CORE_CATEGORY,
+	    NEURON_MEMALLOC_TYPE_UNKNOWN_DEVICE),
+};
+
+/*
+ * The attribute of each row; a row is found by the position of its attribute.
+ * Files right below neuronN belong to the device and need its kind of
+ * attribute; the others only use .attr.
+ */
+static struct device_attribute neuron_file_attrs[ARRAY_SIZE(neuron_sysfs_table)];
+
+static struct attribute neuron_mem_total = { .name = "total", .mode = 0644 };
+static struct attribute neuron_mem_present = { .name = "present", .mode = 0644 };
+static struct attribute neuron_mem_peak = { .name = "peak", .mode = 0644 };
+static const struct attribute * const neuron_mem_attrs[] = {
+	&neuron_mem_total, &neuron_mem_present, &neuron_mem_peak, NULL
+};
+
+static struct neuron_counter *neuron_node_counter(struct neuron_node *node)
+{
+	switch (node->row ? node->row->where : NONE) {
+	case DEV_HOST:
+		return &node->nd->host_category[node->row->category];
+	case CORE_HOST:
+		return &node->nd->core[node->core].host_mem;
+	case CORE_DEVICE:
+		return &node->nd->core[node->core].device_mem;
+	case CORE_CATEGORY:
+		return &node->nd->core[node->core].category[node->row->category];
+	default:
+		return NULL;
+	}
+}
+
+static atomic64_t *neuron_counter_field(struct neuron_node *node, struct attribute *attr)
+{
+	struct neuron_counter *c = neuron_node_counter(node);
+
+	if (attr == &neuron_mem_total)
+		return &c->total;
+	if (attr == &neuron_mem_present)
+		return &c->present;
+	return attr == &neuron_mem_peak ? &c->peak : NULL;
+}
+
+static const struct neuron_sysfs_row *neuron_attr_row(struct attribute *attr)
+{
+	return &neuron_sysfs_table[container_of(attr, struct device_attribute, attr) -
+				   neuron_file_attrs];
+}
+
+static bool neuron_attr_is_mem(struct attribute *attr)
+{
+	return attr == &neuron_mem_total || attr == &neuron_mem_present ||
+	       attr == &neuron_mem_peak;
+}
+
+static ssize_t neuron_node_show(struct kobject *kobj, struct attribute *attr, char *buf)
+{
+	struct neuron_node *node = container_of(kobj, struct neuron_node, kobj);
+
+	if (neuron_attr_is_mem(attr))
+		return sysfs_emit(buf, "%lld\n",
+				  atomic64_read(neuron_counter_field(node, attr)));
+	return neuron_attr_row(attr)->show(node, buf);
+}
+
+/*
+ * Writing anything clears a figure.  What is in use now cannot be cleared, so
+ * a write to total changes nothing and the peak starts again from there.
+ */
+static ssize_t neuron_mem_clear(struct neuron_node *node, struct attribute *attr, size_t count)
+{
+	struct neuron_counter *c = neuron_node_counter(node);
+
+	if (attr == &neuron_mem_present)
+		atomic64_set(&c->present, 0);
+	else if (attr == &neuron_mem_peak)
+		atomic64_set(&c->peak, atomic64_read(&c->total));
+	return count;
+}
+
+static ssize_t neuron_node_store(struct kobject *kobj, struct attribute *attr, const char *buf,
+				 size_t count)
+{
+	struct neuron_node *node = container_of(kobj, struct neuron_node, kobj);
+
+	if (neuron_attr_is_mem(attr))
+		return neuron_mem_clear(node, attr, count);
+	return neuron_attr_row(attr)->store ? neuron_attr_row(attr)->store(node, buf, count) :
+					      -EIO;
+}
+
+static const struct sysfs_ops neuron_node_ops = {
+	.show = neuron_node_show,
+	.store = neuron_node_store,
+};
+
+static void neuron_node_release(struct kobject *kobj)
+{
+	kfree(container_of(kobj, struct neuron_node, kobj));
+}
+
+static struct kobj_type neuron_node_type = {
+	.release = neuron_node_release,
+	.sysfs_ops = &neuron_node_ops,
+};
+
+static struct neuron_node *neuron_node_get(struct neuron_device *nd, struct kobject *parent,
+					   const char *name, u32 core)
+{
+	struct neuron_node *node;
+	int err;
+
+	list_for_each_entry(node, &nd->sysfs->nodes, list)
+		if (node->kobj.parent == parent && !strcmp(kobject_name(&node->kobj), name))
+			return node;
+
+	node = kzalloc(sizeof(*node), GFP_KERNEL);
+	if (!node)
+		return ERR_PTR(-ENOMEM);
+	node->nd = nd;
+	node->core = core;
+	err = kobject_init_and_add(&node->kobj, &neuron_node_type, parent, "%s", name);
+	if (err) {
+		kobject_put(&node->kobj);
+		return ERR_PTR(err);
+	}
+	list_add_tail(&node->list, &nd->sysfs->nodes);
+	return node;
+}
+
+/*
+ * The directory of a file or, with @dir, the directory that the path names;
+ * made with all its parents if it is not there.
+ */
+static struct kobject *neuron_walk(struct neuron_device *nd, struct kobject *parent,
+				   const char *path, u32 core, bool dir)
+{
+	struct neuron_node *node;
+	const char *end;
+	char name[32];
+
+	for (;;) {
+		end = strchrnul(path, '/');
+		if (!*end && !dir)
+			return parent;
+		if (end - path >= sizeof(name))
+			return ERR_PTR(-ENAMETOOLONG);
+		memcpy(name, path, end - path);
+		name[end - path] = '\0';
+		node = neuron_node_get(nd, parent, name, core);
+		if (IS_ERR(node))
+			return ERR_CAST(node);
+		if (!*end)
+			return &node->kobj;
+		parent = &node->kobj;
+		path = end + 1;
+	}
+}
+
+static void neuron_node_index(struct neuron_sysfs *sysfs, struct neuron_node *node)
+{
+	switch (node->row->where) {
+	case DEV_HOST:
+		sysfs->host[node->row->category] = node;
+		break;
+	case CORE_HOST:
+		sysfs->core_host[node->core] = node;
+		break;
+	case CORE_DEVICE:
+		sysfs->core_device[node->core] = node;
+		break;
+	case CORE_CATEGORY:
+		sysfs->core_category[node->core][node->row->category] = node;
+		break;
+	case NONE:
+		break;
+	}
+}
+
+static int neuron_row_add(struct neuron_device *nd, struct kobject *root,
+			  const struct neuron_sysfs_row *row, u32 core)
+{
+	struct kobject *kobj = neuron_walk(nd, root, row->path, core, row->where != NONE);
+	struct neuron_node *node;
+
+	if (IS_ERR(kobj))
+		return PTR_ERR(kobj);
+	if (row->where == NONE)
+		return sysfs_create_file(kobj, &neuron_file_attrs[row - neuron_sysfs_table].attr);
+	node = container_of(kobj, struct neuron_node, kobj);
+	node->row = row;
+	neuron_node_index(nd->sysfs, node);
+	return sysfs_create_files(kobj, neuron_mem_attrs);
+}
+
+static ssize_t neuron_root_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	struct neuron_node node = { .nd = container_of(dev, struct neuron_device, dev) };
+
+	return neuron_attr_row(&attr->attr)->show(&node, buf);
+}
+
+/**
+ * neuron_sysfs_init() - prepare the table
+ *
+ * Context: module initialisation.
+ */
+void __init neuron_sysfs_init(void)
+{
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(neuron_sysfs_table); i++) {
+		const struct neuron_sysfs_row *row = &neuron_sysfs_table[i];
+		const char *slash = strrchr(row->path, '/');
+
+		neuron_file_attrs[i].attr.name = slash ? slash + 1 : row->path;
+		neuron_file_attrs[i].attr.mode = row->mode;
+		neuron_file_attrs[i].show = neuron_root_show;
+	}
+}
+
+/**
+ * neuron_sysfs_del() - remove the tree of a device
+ * @nd: device
+ *
+ * Context: may sleep; waits for readers.
+ */
+void neuron_sysfs_del(struct neuron_device *nd)
+{
+	struct neuron_node *node, *next;
+	u32 i;
+
+	if (!nd->sysfs)
+		return;
+	for (i = 0; i < ARRAY_SIZE(neuron_sysfs_table); i++)
+		if (neuron_sysfs_table[i].scope == DEV &&
+		    !strchr(neuron_sysfs_table[i].path, '/'))
+			sysfs_remove_file(&nd->dev.kobj, &neuron_file_attrs[i].attr);
+	list_for_each_entry_safe_reverse(node, next, &nd->sysfs->nodes, list) {
+		list_del(&node->list);
+		kobject_del(&node->kobj);
+		kobject_put(&node->kobj);
+	}
+	kfree(nd->sysfs);
+	nd->sysfs = NULL;
+}
+
+/**
+ * neuron_sysfs_add() - make the tree of a device
+ * @nd: device, known to sysfs but not yet announced
+ *
+ * Context: may sleep.
+ * Return: 0, -ENOMEM; nothing is left behind on error.
+ */
+int neuron_sysfs_add(struct neuron_device *nd)
+{
+	u32 i, core;
+	int err = 0;
+
+	nd->sysfs = kzalloc(sizeof(*nd->sysfs), GFP_KERNEL);
+	if (!nd->sysfs)
+		return -ENOMEM;
+	INIT_LIST_HEAD(&nd->sysfs->nodes);
+
+	for (i = 0; i < ARRAY_SIZE(neuron_sysfs_table) && !err; i++)
+		if (neuron_sysfs_table[i].scope == DEV)
+			err = neuron_row_add(nd, &nd->dev.kobj, &neuron_sysfs_table[i], 0);
+	for (core = 0; core < nd->geo->nr_cores && !err; core++) {
+		struct neuron_node *root;
+		char name[24];
+
+		snprintf(name, sizeof(name), "neuron_core%u", core);
+		root = neuron_node_get(nd, &nd->dev.kobj, name, core);
+		err = PTR_ERR_OR_ZERO(root);
+		for (i = 0; i < ARRAY_SIZE(neuron_sysfs_table) && !err; i++)
+			if (neuron_sysfs_table[i].scope == CORE)
+				err = neuron_row_add(nd, &root->kobj, &neuron_sysfs_table[i],
+						     core);
+	}
+	if (err)
+		neuron_sysfs_del(nd);
+	return err;
+}
+
+static void neuron_node_notify(struct neuron_node *node)
+{
+	if (!node)
+		return;
+	sysfs_notify(&node->kobj, NULL, "total");
+	sysfs_notify(&node->kobj, NULL, "present");
+	sysfs_notify(&node->kobj, NULL, "peak");
+}
+
+/**
+ * neuron_sysfs_notify_mem() - tell pollers that memory figures changed
+ * @nd: device
+ * @host: host or device memory
+ * @core: core charged
+ * @category: category charged
+ *
+ * Costs nothing unless info/notify_delay is 0.
+ *
+ * Context: may sleep.
+ */
+void neuron_sysfs_notify_mem(struct neuron_device *nd, bool host, u32 core, u32 category)
+{
+	if (!static_branch_unlikely(&neuron_notify) || !nd->sysfs)
+		return;
+	if (host) {
+		neuron_node_notify(nd->sysfs->host[category]);
+		neuron_node_notify(nd->sysfs->core_host[core]);
+	} else {
+		neuron_node_notify(nd->sysfs->core_category[core][category]);
+		neuron_node_notify(nd->sysfs->core_device[core]);
+	}
+}
