@@ -163,7 +163,8 @@ struct neuron_isa_inst {
 			__le32 src0, src1, dst;
 			__le32 src0_stride, src1_stride, dst_stride;
 			__le32 rows, cols;
-			__le32 imm;	/* bits of one element of src_dtype (of dst_dtype: MEMSET) */
+			/* bits of one element of src_dtype (MEMSET: dst_dtype) */
+			__le32 imm;
 		} tensor;		/* TENSOR, ACTIVATE, REDUCE, CAST, MEMSET */
 		__u8 bytes[56];
 	} u;
@@ -171,9 +172,11 @@ struct neuron_isa_inst {
 
 /* Kinds of notification queue entries. */
 enum neuron_isa_notice_kind {
-	NEURON_ISA_NOTICE_NOTIFY	= 1,	/* NOTIFY instruction; queue type NQ_TYPE_NOTIFY */
-	NEURON_ISA_NOTICE_ERROR		= 2,	/* engine stopped; NQ_TYPE_ERROR, engine_index 0 */
-	NEURON_ISA_NOTICE_DMA_ERROR	= 3	/* DMA queue stopped; NQ_TYPE_ERROR, engine_index 0 */
+	/* NOTIFY instruction; goes to queue type NQ_TYPE_NOTIFY */
+	NEURON_ISA_NOTICE_NOTIFY	= 1,
+	/* engine or DMA queue stopped; NQ_TYPE_ERROR, engine_index 0 */
+	NEURON_ISA_NOTICE_ERROR		= 2,
+	NEURON_ISA_NOTICE_DMA_ERROR	= 3
 };
 
 enum neuron_isa_error {
@@ -183,9 +186,12 @@ enum neuron_isa_error {
 	NEURON_ISA_ERR_BOUNDS		= 3,	/* operand outside the state buffer */
 	NEURON_ISA_ERR_INDEX		= 4,	/* semaphore, event, queue number */
 	NEURON_ISA_ERR_SEMAPHORE	= 5,	/* counter would wrap */
-	NEURON_ISA_ERR_QUEUE		= 6,	/* DMA trigger: not this owner's queue, too many descriptors */
-	NEURON_ISA_ERR_DMA_ACCESS	= 7,	/* descriptor points to memory the owner may not touch */
-	NEURON_ISA_ERR_DMA_DESC		= 8,	/* malformed descriptor or tx/rx lengths differ */
+	/* DMA trigger: not this owner's queue, too many descriptors */
+	NEURON_ISA_ERR_QUEUE		= 6,
+	/* descriptor points to memory the owner may not touch */
+	NEURON_ISA_ERR_DMA_ACCESS	= 7,
+	/* malformed descriptor, or lengths of tx and rx differ */
+	NEURON_ISA_ERR_DMA_DESC		= 8,
 	NEURON_ISA_ERR_DMA_RING		= 9,	/* ring memory gone */
 	NEURON_ISA_ERR_ABORT		= 10	/* stopped by software or an injected fault */
 };

@@ -9,8 +9,10 @@
 
 #ifdef __KERNEL__
 
+#include <linux/build_bug.h>
 #include <linux/compiler.h>
 #include <linux/errno.h>
+#include <linux/kernel.h>
 #include <linux/limits.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
@@ -21,6 +23,7 @@
 
 #else /* host */
 
+#include <assert.h>
 #include <endian.h>
 #include <errno.h>
 #include <stdbool.h>
@@ -58,6 +61,8 @@ typedef __s64 s64;
 #define noinline	__attribute__((__noinline__))
 #endif
 #define fallthrough	__attribute__((__fallthrough__))
+
+#define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 
 #define min_t(t, a, b)	((t)(a) < (t)(b) ? (t)(a) : (t)(b))
 #define max_t(t, a, b)	((t)(a) > (t)(b) ? (t)(a) : (t)(b))

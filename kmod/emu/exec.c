@@ -6,8 +6,8 @@
  */
 #include "exec.h"
 
-_Static_assert(sizeof(struct neuron_isa_inst) == NEURON_ISA_INST_SIZE,
-	       "size of an instruction");
+static_assert(sizeof(struct neuron_isa_inst) == NEURON_ISA_INST_SIZE,
+	      "size of an instruction");
 
 #define ENGINE_BIT(e)	(1u << NEURON_ISA_ENGINE_##e)
 #define ALL_ENGINES	((1u << NEURON_ISA_NR_ENGINES) - 1)
@@ -56,7 +56,7 @@ static const struct emu_op_rule *emu_op_find(u8 opcode)
 {
 	size_t i;
 
-	for (i = 0; i < sizeof(emu_op_rules) / sizeof(emu_op_rules[0]); i++)
+	for (i = 0; i < ARRAY_SIZE(emu_op_rules); i++)
 		if (emu_op_rules[i].opcode == opcode)
 			return &emu_op_rules[i];
 	return NULL;

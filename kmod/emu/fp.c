@@ -47,7 +47,7 @@ static u32 f32_pack_any(int e, u64 sig)
 		if (shift > 62)
 			sig = !!sig;
 		else
-			sig = (sig >> shift) | !!(sig << (64 - shift));
+			sig = (sig >> shift) | (sig << (64 - shift) ? 1 : 0);
 		e = 1;
 	}
 	return f32_pack(e, sig);
@@ -433,7 +433,7 @@ u32 emu_f32_exp(u32 x)
 	r = emu_f32_sub(x, emu_f32_mul(fn, ln2_hi));
 	r = emu_f32_sub(r, emu_f32_mul(fn, ln2_lo));
 	p = coef[0];
-	for (i = 1; i < sizeof(coef) / sizeof(coef[0]); i++)
+	for (i = 1; i < ARRAY_SIZE(coef); i++)
 		p = emu_f32_add(emu_f32_mul(p, r), coef[i]);
 	/* In two steps, since 2^n itself may be too large or subnormal. */
 	n = emu_f32_to_s32(fn);
@@ -472,7 +472,7 @@ u32 emu_f32_tanh(u32 x)
 	if (a < 0x3ecccccd) {				/* 0.4 */
 		z = emu_f32_mul(x, x);
 		p = coef[0];
-		for (i = 1; i < sizeof(coef) / sizeof(coef[0]); i++)
+		for (i = 1; i < ARRAY_SIZE(coef); i++)
 			p = emu_f32_add(emu_f32_mul(p, z), coef[i]);
 		p = emu_f32_mul(p, z);
 		return emu_f32_add(emu_f32_mul(p, x), x);

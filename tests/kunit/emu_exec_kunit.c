@@ -93,6 +93,11 @@ static void exec_fill(u8 *mem)
 				   0x3c003c00);
 }
 
+static u32 step(u32 acc, u32 a, u32 b)
+{
+	return emu_f32_add(acc, emu_f32_mul(a, b));
+}
+
 /* The fast loops against one operation after the other. */
 static void exec_matmul(struct kunit *test)
 {
@@ -127,8 +132,7 @@ static void exec_matmul(struct kunit *test)
 					if (t == 3)
 						acc += a * b;
 					else
-						acc = emu_f32_add(acc,
-							emu_f32_mul(a, b));
+						acc = step(acc, a, b);
 				}
 				KUNIT_EXPECT_EQ(test, acc,
 						emu_get32(mem + 15001 +

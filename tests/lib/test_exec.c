@@ -19,7 +19,6 @@
 #include "fp_ref.h"
 #include "../kunit/fp_sweep.h"
 
-#define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 #define SIZE		8192u
 
 #define PE	NEURON_ISA_ENGINE_PE
@@ -561,6 +560,42 @@ static void test_in_place(void **state)
 	check_exec(&in);
 }
 
+/* The stream helper for DMA: any types, lengths, alignment. */
+static void test_cast_stream(void **state)
+{
+	u32 s, d, i, round;
+
+	(void)state;
+	for (s = 0; s < ARRAY_SIZE(dtypes); s++) {
+		for (d = 0; d < ARRAY_SIZE(dtypes); d++) {
+			u32 ss = ref_type(dtypes[s])->size;
+			u32 ds = ref_type(dtypes[d])->size;
+
+			for (round = 0; round < 10; round++) {
+				u32 n = rnd(200), from = rnd(100);
+				u32 to = ss == ds && rnd(2) ? from :
+					 4000 + rnd(100);
+
+				fill(mem, SIZE);
+				memcpy(want, mem, SIZE);
+				for (i = 0; i < n; i++) {
+					u8 *p = want + to + i * ds;
+					const u8 *q = mem + from + i * ss;
+
+					if (s == d)
+						memcpy(p, q, ss);
+					else
+						ref_store(p, dtypes[d],
+							  ref_load(q, dtypes[s]));
+				}
+				emu_elems_cast(mem + to, dtypes[d], mem + from,
+					       dtypes[s], n);
+				assert_memory_equal(mem, want, SIZE);
+			}
+		}
+	}
+}
+
 /* Refused with @error; checks and executor agree; no byte changes. */
 static void check_refused(const struct neuron_isa_inst *in, u32 engine,
 			  int error)
@@ -889,7 +924,7 @@ static void test_bounds(void **state)
 	in = good_matmul();
 	in.u.matmul.k = 0x40000001;		/* row of 2^32 + 4 bytes */
 	check_refused(&in, PE, BOUNDS);
-	in.u.matmul = (typeof(in.u.matmul)){	/* a ends at 2^64 + 0 */
+	in.u.matmul = (typeof(in.u.matmul)){	/* a ends at 2^64 */
 		.a = 2, .a_stride = U32_MAX, .m = U32_MAX, .k = 0xbfffffff,
 		.n = 1,
 	};
@@ -1260,6 +1295,7 @@ int main(void)
 		cmocka_unit_test(test_matmul),
 		cmocka_unit_test(test_tensor_like),
 		cmocka_unit_test(test_in_place),
+		cmocka_unit_test(test_cast_stream),
 		cmocka_unit_test(test_forms),
 		cmocka_unit_test(test_control),
 		cmocka_unit_test(test_types),

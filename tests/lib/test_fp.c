@@ -17,7 +17,6 @@
 #include "fp_ref.h"
 #include "../kunit/fp_sweep.h"
 
-#define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 
 static u64 rng = 88172645463325252ULL;
 
