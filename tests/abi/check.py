@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Check the headers of uapi/ against the tables of interface facts.
+"""Check uapi/ against the table of interface facts and the dispatcher.
 
 usage: check.py            everything below; the last line counts
        check.py --update   make abi_asserts.h anew from the tables
@@ -155,6 +155,45 @@ def check_native():
         report(not odd, f"{name}: fixed-width members only", "\n".join(odd))
 
 
+def check_readme():
+    """The tables of uapi/README.md say what the dispatcher has."""
+    code = open(os.path.join(ROOT, "kmod", "core", "ioctl.c"), encoding="ascii").read()
+    code = code[code.index("neuron_ioctls[] = {"):]
+    code = code[:code.index("\n};")]
+    rows = {}
+    for native, name, rest in re.findall(r"\bROW(?:_RAW|(_NATIVE))?\(\s*(\w+),(.*?)\)\s*,\s*\n",
+                                         code + "\n", flags=re.S):
+        state = "no-op" if "neuron_ioctl_nop" in rest else "yes"
+        rows[(bool(native), name)] = (state, "W" if re.search(r"\bANY\b", rest) else "")
+    report(len(rows) == len(re.findall(r"\bROW(?:_RAW|_NATIVE)?\(", code)),
+           "each row of the dispatcher is understood")
+
+    numbers = {(False, rec[1][len("NEURON_IOCTL_"):]): rec[4]
+               for _, rec in abi.records(TABLE) if rec[0] == "cmd"}
+    native = open(os.path.join(UAPI, "neuron_native.h"), encoding="ascii").read()
+    numbers.update(((True, name), nr) for name, nr in re.findall(
+        r"#define NEURON_NATIVE_(\w+)\s+_IO\(NEURON_NATIVE_BASE, (\d+)\)", native))
+
+    door, seen, wrong = False, set(), []
+    for line in open(os.path.join(UAPI, "README.md"), encoding="utf-8"):
+        if line.startswith("## "):
+            door = line.startswith("## Native door")
+        cells = [c.strip() for c in line.strip().strip("|").split("|")]
+        if len(cells) < 5 or not cells[0].isdigit():
+            continue
+        nr, name, state, who = cells[:4]
+        key = (door, name)
+        seen.add(key)
+        if numbers.get(key) != nr:
+            wrong.append(f"{name}: number {nr}, not {numbers.get(key)}")
+        if (state, who) != rows.get(key, ("no", "")):
+            wrong.append(f"{name}: README says {state} {who}, code {rows.get(key, 'no')}")
+    wrong += [f"{name} is not in the README" for _, name in sorted(set(numbers) - seen)]
+    wrong += [f"{name} is in the dispatcher only" for _, name in sorted(set(rows) - seen)]
+    report(not wrong, f"uapi/README.md agrees with the dispatcher on {len(seen)} commands",
+           "\n".join(wrong))
+
+
 def kernels():
     if "KDIRS" in os.environ:
         return os.environ["KDIRS"].split()
@@ -199,6 +238,7 @@ def main(argv):
         check_negative(tmp)
         check_headers(found, tmp)
         check_native()
+        check_readme()
         check_kernels(tmp)
     print(f"{passed} passed, {failed} failed")
     return failed != 0
