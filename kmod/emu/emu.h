@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The software device: what its parts share.  README.md in this folder tells
+ * how they work together.
+ *
+ * Locks, outermost first.  Nothing of neuron.ko is called with a spinlock held.
+ *
+ *   emu_core.reset	mutex: one reset of a core at a time
+ *   emu_dma.run	mutex: the worker of a DMA engine while it serves a queue,
+ *			and whoever stops or programs one
+ *   emu_device.window	rwsem: read by DMA and register accesses to core windows,
+ *			written when a reset takes their memory away
+ *   emu_core.append	mutex: one writer to the instruction FIFOs at a time
+ *   emu_core.nq_lock	mutex: registers and contents of notification queues
+ *   emu_core.lock	spinlock: semaphores, events, FIFO indices, engine states
+ *   emu_dma.lock	spinlock: ring pointers and which queues have work
+ *
+ * neuron_space_pin(), neuron_device_pin(), neuron_dma_irq() and
+ * neuron_nq_posted() are called with emu_dma.run or emu_core.nq_lock held, or
+ * from the worker of a core.  Therefore neuron.ko must not hold a lock that one
+ * of them takes when it stops a queue, resets a core or writes a register.
+ */
+#ifndef EMU_H
+#define EMU_H
+
+#include <linux/bitmap.h>
+#include <linux/kernel.h>
+#include <linux/mutex.h>
+#include <linux/rwsem.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
+
+#include "../core/neuron_hw.h"
+#include "exec.h"
+
+#define EMU_MAX_ENGINES		132	/* DMA engines of the largest device */
+#define EMU_MAX_SEMAPHORES	256
+#define EMU_MAX_EVENTS		256
+
+/* Notification queue types (uapi spec 2.4). */
+#define EMU_NQ_NOTIFY		1
+#define EMU_NQ_ERROR		3
+
+struct emu_device;
+
+/**
+ * struct emu_hbm - one sparse device memory
+ * @pages: pages that were written to, by offset / PAGE_SIZE
+ * @size: bytes
+ */
+struct emu_hbm {
+	struct xarray pages;
+	u64 size;
+};
+
+/* Descriptors fetched from a ring at a time. */
+#define EMU_FETCH		32
+
+/**
+ * struct emu_ring - one direction of a queue
+ * @base: device address (run; written also under lock)
+ * @len: descriptors, 0 = not programmed (run; written also under lock)
+ * @config: configuration register (run; written also under lock)
+ * @head: index of the descriptor being worked on (run; written under lock)
+ * @head_phase: ring id of @head (same)
+ * @tail: index that the next doorbell starts at (lock)
+ * @tail_phase: ring id of @tail (lock)
+ * @pending: descriptors between head and tail (lock)
+ * @moved: bytes of the head descriptor that are done (run)
+ * @next: first unused entry of the fetched descriptors (run)
+ * @fetched: number of fetched descriptors (run)
+ */
+struct emu_ring {
+	u64 base;
+	u32 len;
+	u32 config;
+	u32 head;
+	u32 head_phase;
+	u32 tail;
+	u32 tail_phase;
+	u32 pending;
+	u32 moved;
+	u32 next;
+	u32 fetched;
+};
+
+/**
+ * struct emu_queue - a queue pair of a DMA engine
+ * @space: what it may touch, NULL = not bound (run; written also under lock)
+ * @tx: source descriptors
+ * @rx: destination descriptors
+ * @in_packet: the next source descriptor continues a packet (run)
+ * @aborted: stopped by an error (run; written also under lock)
+ * @stopping: somebody waits for the queue to be left alone (READ_ONCE)
+ * @done: source descriptors completed since start (run)
+ */
+struct emu_queue {
+	struct neuron_space *space;
+	struct emu_ring tx, rx;
+	bool in_packet;
+	bool aborted;
+	bool stopping;
+	u32 done;
+};
+
+/**
+ * struct emu_dma - a DMA engine; made when its first queue is bound
+ * @ed: device
+ * @index: engine number
+ * @run: held while a queue is being served, stopped or programmed
+ * @lock: ring pointers, @ready, @stalled, @last
+ * @work: serves the queues in @ready
+ * @state: enum neuron_dma_eng_hw_state (run; written also under lock)
+ * @ready: queues whose doorbells rang
+ * @stalled: queues that wait for room in an instruction FIFO
+ * @last: queue served last
+ * @tx_desc: descriptors fetched for the queue being served (run)
+ * @rx_desc: same
+ * @q: queues
+ */
+struct emu_dma {
+	struct emu_device *ed;
+	u32 index;
+	struct mutex run;	/* see the head of this file */
+	spinlock_t lock;	/* see the head of this file */
+	struct work_struct work;
+	u32 state;
+	u16 ready;
+	u16 stalled;
+	u8 last;
+	struct neuron_desc tx_desc[EMU_FETCH];
+	struct neuron_desc rx_desc[EMU_FETCH];
+	struct emu_queue q[NEURON_HW_QUEUES_PER_ENGINE];
+};
+
+/**
+ * struct emu_fifo - instruction FIFO
+ * @buf: NEURON_ISA_FIFO_SIZE bytes, made at the first write
+ * @head: bytes ever taken out, modulo 2^32 (emu_core.lock)
+ * @tail: bytes ever put in, modulo 2^32 (emu_core.lock)
+ * @stalled: somebody waits for room (emu_core.lock)
+ */
+struct emu_fifo {
+	u8 *buf;
+	u32 head;
+	u32 tail;
+	bool stalled;
+};
+
+/**
+ * struct emu_engine - one of the engines of a core
+ * @fifo: its instructions
+ * @inst: the current one (worker)
+ * @loaded: @inst is valid and checked (worker)
+ * @computing: @exec is in the middle of @inst (worker)
+ * @started: it has seen a prologue (worker)
+ * @failed: stopped by an error until reset (worker)
+ * @done: instructions completed since start (worker)
+ * @exec: state of a compute instruction (worker)
+ *
+ * "Worker": only emu_core.work touches it, or a reset that has cancelled it.
+ */
+struct emu_engine {
+	struct emu_fifo fifo;
+	struct neuron_isa_inst inst;
+	bool loaded;
+	bool computing;
+	bool started;
+	bool failed;
+	u32 done;
+	struct emu_exec exec;
+};
+
+/**
+ * struct emu_nq - a notification queue
+ * @new_base: address registers; count from the next write of the size
+ * @base: device address in use
+ * @size: bytes, 0 = off
+ * @head: byte offset of the next entry
+ * @phase: phase bit of the next entry
+ */
+struct emu_nq {
+	u64 new_base;
+	u64 base;
+	u32 size;
+	u32 head;
+	u8 phase;
+};
+
+/**
+ * struct emu_core - a NeuronCore
+ * @ed: device
+ * @index: core number
+ * @reset: one reset at a time
+ * @append: one writer to the FIFOs at a time
+ * @nq_lock: notification queues
+ * @lock: semaphores, events, FIFO indices, @waiting, @resetting, @space
+ * @work: runs the engines
+ * @lim: what instructions may refer to
+ * @space: for whom the core acts, NULL = nobody
+ * @resetting: do not start @work
+ * @waiting: engines blocked on a semaphore or event, bit mask
+ * @sbuf: state buffer, made at the first write; reads as zero before.  Stays
+ *        while emu_device.window is held or @work runs.
+ * @sem: semaphores
+ * @event: events
+ * @engine: engines
+ * @nq: notification queues
+ */
+struct emu_core {
+	struct emu_device *ed;
+	u32 index;
+	struct mutex reset;	/* see the head of this file */
+	struct mutex append;	/* see the head of this file */
+	struct mutex nq_lock;	/* see the head of this file */
+	spinlock_t lock;	/* see the head of this file */
+	struct work_struct work;
+	struct emu_isa_limits lim;
+	struct neuron_space *space;
+	bool resetting;
+	u8 waiting;
+	u8 *sbuf;
+	u32 sem[EMU_MAX_SEMAPHORES];
+	DECLARE_BITMAP(event, EMU_MAX_EVENTS);
+	struct emu_engine engine[NEURON_ISA_NR_ENGINES];
+	struct emu_nq nq[NEURON_HW_NR_NQ];
+};
+
+/**
+ * struct emu_device - a device
+ * @nd: what neuron.ko knows it as
+ * @geo: geometry
+ * @wq: where the work of its engines and cores runs
+ * @hbm: device memories
+ * @nr_pages: pages in all of @hbm
+ * @window: held for reading while a core window is accessed
+ * @dma_alloc: makes @dma entries one at a time
+ * @dma: DMA engines; entries appear, and go only with the device
+ * @stalled: engines with queues that wait for room in a FIFO
+ * @core: cores
+ */
+struct emu_device {
+	struct neuron_device *nd;
+	struct neuron_geometry geo;
+	struct workqueue_struct *wq;
+	struct emu_hbm hbm[NEURON_HW_MAX_HBMS];
+	atomic_long_t nr_pages;
+	struct rw_semaphore window;
+	struct mutex dma_alloc;	/* see above */
+	struct emu_dma *dma[EMU_MAX_ENGINES];
+	DECLARE_BITMAP(stalled, EMU_MAX_ENGINES);
+	struct emu_core *core[NEURON_HW_MAX_CORES];
+};
+
+/* emu_hbm.c: device memory, and copies between whatever can be pinned */
+extern atomic_long_t emu_total_pages;
+
+void emu_hbm_init(struct emu_device *ed);
+void emu_hbm_destroy(struct emu_device *ed);
+int emu_hbm_zero(struct emu_device *ed, u32 hbm, u64 off, u64 len, bool drop);
+int emu_hbm_frame(struct emu_device *ed, u32 hbm, u64 off, unsigned long *pfn);
+int emu_mem_read(struct emu_device *ed, const struct neuron_pin *pin, u64 off,
+		 void *buf, u32 len);
+int emu_mem_write(struct emu_device *ed, const struct neuron_pin *pin, u64 off,
+		  const void *buf, u32 len);
+int emu_mem_copy(struct emu_device *ed, const struct neuron_pin *dst, u64 dst_off,
+		 const struct neuron_pin *src, u64 src_off, u32 len);
+int emu_mem_post(struct emu_device *ed, const struct neuron_pin *pin,
+		 const struct neuron_isa_notice *n);
+
+/* emu_dma.c */
+void emu_dma_init(struct emu_device *ed);
+void emu_dma_destroy(struct emu_device *ed);
+int emu_dma_bind(struct emu_device *ed, u32 eng, u32 q, struct neuron_space *space);
+void emu_dma_stop(struct emu_device *ed, u32 eng, u32 q);
+int emu_dma_reg_read(struct emu_device *ed, u32 eng, u32 off, u32 *val);
+int emu_dma_reg_write(struct emu_device *ed, u32 eng, u32 off, u32 val);
+bool emu_dma_trigger(struct emu_device *ed, u32 eng, u32 q, struct neuron_space *space,
+		     u32 tx, u32 rx);
+void emu_dma_kick(struct emu_device *ed);
+
+/* emu_core.c */
+int emu_core_init(struct emu_device *ed);
+void emu_core_destroy(struct emu_device *ed);
+void emu_core_bind(struct emu_core *core, struct neuron_space *space);
+void emu_core_reset(struct emu_core *core);
+bool emu_core_is_sbuf(struct emu_device *ed, u64 off, u64 len);
+u8 *emu_core_sbuf(struct emu_core *core, bool alloc);
+int emu_core_reg_read(struct emu_core *core, u64 off, u32 *val);
+int emu_core_reg_write(struct emu_core *core, u64 off, u32 val);
+int emu_core_fifo_engine(u64 off, u64 len);
+int emu_core_fifo_write(struct emu_core *core, u32 engine, const struct neuron_pin *src,
+			u64 src_off, u32 len);
+int emu_nq_reg_read(struct emu_core *core, u32 off, u32 *val);
+int emu_nq_reg_write(struct emu_core *core, u32 off, u32 val);
+void emu_nq_post(struct emu_core *core, u32 nq, const struct neuron_isa_notice *n);
+
+#endif /* EMU_H */
