@@ -116,7 +116,7 @@ static bool find_categories(struct memory *m)
 	struct dirent *e;
 	DIR *d;
 
-	snprintf(path, sizeof(path), "%s/stats/memory_usage/device_mem", m->dir);
+	snprintf(path, sizeof(path), "%.127s/stats/memory_usage/device_mem", m->dir);
 	d = opendir(path);
 	if (!d)
 		return false;
@@ -142,7 +142,7 @@ static void take(struct memory *m, enum moment when)
 	for (size_t i = 0; i < m->nr; i++) {
 		char path[256];
 
-		snprintf(path, sizeof(path), "%s/stats/memory_usage/%s/total", m->dir, m->name[i]);
+		snprintf(path, sizeof(path), "%.127s/stats/memory_usage/%s/total", m->dir, m->name[i]);
 		if (!read_number(path, &m->bytes[i][when]))
 			report(false, "%s: cannot read", path);
 	}
