@@ -757,6 +757,7 @@ static void test_truncated(void **state)
 static void test_corrupt(void **state)
 {
 	struct neuron_neff *neff;
+	unsigned int harmless = 0;
 	struct fixture f;
 	uint8_t *bytes;
 	size_t size;
@@ -768,13 +769,14 @@ static void test_corrupt(void **state)
 	for (size_t i = 1024 + 10; i < size; i++) {
 		bytes[i] ^= (uint8_t)(1 << i % 8);
 		if (!neuron_neff_open(bytes, size, NULL, &neff)) {
-			/* The last byte before checksum and length ends in padding. */
-			assert_int_equal(i, size - 9);
+			/* A few bits of a deflate stream mean nothing. */
 			check_fixture(neff);
 			neuron_neff_close(neff);
+			harmless++;
 		}
 		bytes[i] ^= (uint8_t)(1 << i % 8);
 	}
+	assert_true(harmless < 8);
 	free(bytes);
 	fixture_free(&f);
 }
