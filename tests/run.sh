@@ -152,11 +152,12 @@ needed=$(for name; do
 	case $name in
 	build-*)			echo "${name#build-}" ;;
 	uml-kunit)			echo uml ;;
-	vm-kunit|rig|vm-debug)		echo debug ;;
+	rig)				echo debug uml ;;
+	vm-kunit|vm-debug)		echo debug ;;
 	vm-*)				echo "${name#vm-}" ;;
 	abi|dkms|demo)			echo 6.12 ;;
 	esac
-done | sort -u)
+done | tr " " "\n" | sort -u)
 for kernel in $needed; do
 	tests/vm/kernels.sh "$kernel" || say "kernel $kernel is not available"
 done
