@@ -1,0 +1,496 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Benchmark of allocators of contiguous device memory: the tests. Each prints
+ * one line of JSON per peer, trace, occupancy and seed; report.py makes tables
+ * and plots of them.
+ */
+#include "bench.h"
+#include "trace.h"
+
+#define ZONE		(24 * GIB)
+#define CHURN		30000		/* allocations; the second half counts */
+#define MAX_LIVE	1200000
+#define LAT_MAX		400000
+#define LOADS		600		/* model loads */
+/* Identical runs; each call counts as its best. */
+#ifndef REPS
+#define REPS		3
+#endif
+#define MAX_MODELS	256
+
+static struct bench_block *live;
+static u32 nr_live;
+static u64 live_bytes;
+
+/* Latencies of one kind of call, in cycles. */
+struct lat {
+	u32 *v;
+	u32 n;
+};
+
+static struct lat lat_alloc, lat_free;
+static u32 rep;			/* 0 .. REPS - 1 */
+static u64 overhead;		/* cycles of an empty measurement */
+
+static int bench_cmp_u32(const void *a, const void *b)
+{
+	u32 x = *(const u32 *)a, y = *(const u32 *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/*
+ * Runs are deterministic: call number n does the same work in each repetition,
+ * so the smallest of its times is what the allocator needs, and the rest is what
+ * else happened on the machine. The maximum over all calls stays honest.
+ */
+static void lat_add(struct lat *l, u64 cycles)
+{
+	u32 v;
+
+	if (l->n == LAT_MAX)
+		return;
+	cycles = cycles > overhead ? cycles - overhead : 0;
+	v = cycles > 0xffffffff ? 0xffffffff : (u32)cycles;
+	if (rep && l->v[l->n] < v)
+		v = l->v[l->n];
+	l->v[l->n++] = v;
+}
+
+static void lat_print(const char *name, struct lat *l)
+{
+	u64 sum = 0;
+	u32 i, n = l->n;
+
+	if (!n) {
+		bench_print(",\"%s\":null", name);
+		return;
+	}
+	for (i = 0; i < n; i++)
+		sum += l->v[i];
+	bench_sort_u32(l->v, n);
+	bench_print(",\"%s\":{\"mean\":%llu,\"p50\":%llu,\"p99\":%llu,\"p999\":%llu,\"max\":%llu}",
+		    name, (unsigned long long)bench_cycles_to_ns(sum / n),
+		    (unsigned long long)bench_cycles_to_ns(l->v[n / 2]),
+		    (unsigned long long)bench_cycles_to_ns(l->v[n - 1 - n / 100]),
+		    (unsigned long long)bench_cycles_to_ns(l->v[n - 1 - n / 1000]),
+		    (unsigned long long)bench_cycles_to_ns(l->v[n - 1]));
+}
+
+static int take(const struct bench_peer *p, void *zone, u64 size, u64 align, bool measure)
+{
+	struct bench_block *b = &live[nr_live];
+	u64 t;
+	int err;
+
+	if (nr_live == MAX_LIVE)
+		return -1;
+	b->size = size;
+	t = bench_cycles();
+	err = p->alloc(zone, size, align, b);
+	t = bench_cycles() - t;
+	if (measure)
+		lat_add(&lat_alloc, t);
+	if (err)
+		return err;
+	nr_live++;
+	live_bytes += size;
+	return 0;
+}
+
+static void move(const struct bench_peer *p, u32 to, u32 from)
+{
+	live[to] = live[from];
+	if (p->moved)
+		p->moved(&live[to]);
+}
+
+static void give(const struct bench_peer *p, void *zone, u32 i, bool measure)
+{
+	u64 t;
+
+	live_bytes -= live[i].size;
+	t = bench_cycles();
+	p->free(zone, &live[i]);
+	t = bench_cycles() - t;
+	if (measure)
+		lat_add(&lat_free, t);
+	if (i != --nr_live)
+		move(p, i, nr_live);
+}
+
+static void begin(void)
+{
+	nr_live = 0;
+	live_bytes = 0;
+	lat_alloc.n = 0;
+	lat_free.n = 0;
+}
+
+static void end(const struct bench_peer *p, void *zone)
+{
+	while (nr_live)
+		give(p, zone, nr_live - 1, false);
+	p->destroy(zone);
+}
+
+static void head(const struct bench_peer *p, const char *test, const char *trace, u32 occ,
+		 u32 seed)
+{
+	bench_print("{\"peer\":\"%s\",\"test\":\"%s\",\"trace\":\"%s\",\"occupancy\":%u,\"seed\":%u",
+		    p->name, test, trace, occ, seed);
+}
+
+static void tail(const struct bench_peer *p, void *zone)
+{
+	bench_print(",\"metadata_per_gib\":%llu}\n",
+		    (unsigned long long)(p->metadata(zone) / (ZONE / GIB)));
+}
+
+struct trace {
+	const char *name;
+	u64 (*size)(struct rng *r);
+	u64 (*align)(u64 size);
+};
+
+static const struct trace traces[] = {
+	{ "ml-mix", size_ml_mix, align_none },
+	{ "log-uniform", size_log_uniform, align_none },
+	{ "pow2", size_pow2, align_none },
+	{ "ml-mix-2m-aligned", size_ml_mix, align_2m },
+	{ "4k-16m", size_medium, align_none },
+	{ "4k-64k", size_small, align_none },
+};
+
+#define NR_TRACES	(sizeof(traces) / sizeof(traces[0]))
+
+/*
+ * Hold the zone at @occ percent: before every allocation random victims leave
+ * until it would fit by its size. A refusal is then pure fragmentation.
+ */
+static void churn(const struct bench_peer *p, const struct trace *t, u32 occ, u32 seed)
+{
+	void *zone = p->create(ZONE);
+	u64 limit = ZONE / 100 * occ, size;
+	u32 i, refused = 0, counted = 0, peak = 0;
+	bool full = false, measure;
+	struct rng r;
+
+	if (!zone)
+		return;
+	begin();
+	rng_seed(&r, seed);
+	for (i = 0; i < CHURN;) {
+		/* Filling up does not count, but small sizes need it to be done. */
+		size = t->size(&r);
+		if (live_bytes + size > limit)
+			full = true;
+		measure = full && i >= CHURN / 2;
+		while (live_bytes + size > limit && nr_live)
+			give(p, zone, rng_below(&r, nr_live), measure);
+		if (take(p, zone, size, t->align(size), measure) && measure)
+			refused++;
+		counted += measure;
+		if (full || nr_live < 2000)
+			i++;
+		if (nr_live > peak)
+			peak = nr_live;
+		if (!(i & 255))
+			cond_resched();
+	}
+	if (rep < REPS - 1)
+		goto out;
+	head(p, "churn", t->name, occ, seed);
+	lat_print("alloc", &lat_alloc);
+	lat_print("free", &lat_free);
+	bench_print(",\"live\":%u,\"attempts\":%u,\"refused\":%u", peak, counted, refused);
+	tail(p, zone);
+out:
+	end(p, zone);
+}
+
+/* Churn at 85 %, then only allocate: how full is the zone at the first refusal? */
+static void first_failure(const struct bench_peer *p, const char *name, u64 lo, u32 octaves,
+			  u32 seed)
+{
+	void *zone = p->create(ZONE);
+	u64 limit = ZONE / 100 * 85, size;
+	struct rng r;
+	u32 i;
+
+	rep = 0;
+	if (!zone)
+		return;
+	begin();
+	rng_seed(&r, seed);
+	for (i = 0; i < CHURN / 2; i++) {
+		size = log_uniform(&r, lo, octaves);
+		while (live_bytes + size > limit && nr_live)
+			give(p, zone, rng_below(&r, nr_live), false);
+		take(p, zone, size, 4 * KIB, false);
+		if (!(i & 255))
+			cond_resched();
+	}
+	do {
+		size = log_uniform(&r, lo, octaves);
+	} while (!take(p, zone, size, 4 * KIB, false));
+	head(p, "first-failure", name, 85, seed);
+	bench_print(",\"used_permille\":%llu", (unsigned long long)(live_bytes * 1000 / ZONE));
+	tail(p, zone);
+	end(p, zone);
+}
+
+static u32 model_first[MAX_MODELS], model_count[MAX_MODELS], nr_models;
+
+/* Free model @j. The blocks of a model stay together: close the gap. */
+static void unload(const struct bench_peer *p, void *zone, u32 j, bool measure)
+{
+	u32 first = model_first[j], n = model_count[j], i;
+	u64 t;
+
+	for (i = first; i < first + n; i++) {
+		live_bytes -= live[i].size;
+		t = bench_cycles();
+		p->free(zone, &live[i]);
+		t = bench_cycles() - t;
+		if (measure)
+			lat_add(&lat_free, t);
+	}
+	for (i = first + n; i < nr_live; i++)
+		move(p, i - n, i);
+	nr_live -= n;
+	nr_models--;
+	for (i = j; i < nr_models; i++) {
+		model_first[i] = model_first[i + 1] - n;
+		model_count[i] = model_count[i + 1];
+	}
+}
+
+/* Models come and go; a tensor that finds no place forces another model out. */
+static void models(const struct bench_peer *p, u32 occ, u32 seed)
+{
+	static u64 sizes[MODEL_TENSORS];
+	void *zone = p->create(ZONE);
+	u64 limit = ZONE / 100 * occ, total;
+	u32 i, n, load, loads = 0, forced = 0, failed = 0, refused = 0;
+	struct rng r;
+
+	if (!zone)
+		return;
+	begin();
+	nr_models = 0;
+	rng_seed(&r, seed);
+	for (load = 0; load < LOADS; load++) {
+		bool measure = load >= LOADS / 2;
+
+		n = shape_sizes(&shapes[rng_below(&r, NR_SHAPES)], &r, sizes);
+		for (total = 0, i = 0; i < n; i++)
+			total += sizes[i];
+		while (live_bytes + total > limit && nr_models)
+			unload(p, zone, rng_below(&r, nr_models), measure);
+		loads += measure;
+		for (i = 0; i < n; i++) {
+			while (take(p, zone, sizes[i], 4 * KIB, measure)) {
+				refused += measure;
+				if (!nr_models)
+					goto give_up;
+				/* the part that is loaded is the last in live[] */
+				unload(p, zone, rng_below(&r, nr_models), measure);
+				forced += measure;
+			}
+		}
+		goto loaded;
+give_up:
+		failed += measure;
+loaded:
+		model_count[nr_models] = i;
+		model_first[nr_models] = nr_live - i;
+		nr_models++;
+		cond_resched();
+	}
+	if (rep < REPS - 1)
+		goto out;
+	head(p, "models", "models", occ, seed);
+	lat_print("alloc", &lat_alloc);
+	lat_print("free", &lat_free);
+	bench_print(",\"live\":%u,\"loads\":%u,\"forced\":%u,\"refused\":%u,\"failed\":%u",
+		    nr_live, loads, forced, refused, failed);
+	tail(p, zone);
+out:
+	end(p, zone);
+}
+
+static u64 us_since(u64 t)
+{
+	return bench_cycles_to_ns(bench_cycles() - t) / 1000;
+}
+
+/* Fill 4 GiB with 8 KiB objects at 64 KiB alignment: alignment needs an index. */
+/* Seconds of work are not repeated. Returns true when the result is final. */
+static bool aligned_fill(const struct bench_peer *p)
+{
+	bool last;
+	void *zone = p->create(4 * GIB);
+	u32 i, n = 4 * GIB / (64 * KIB);
+	static u64 best;
+	u64 t;
+
+	if (!zone)
+		return true;
+	begin();
+	t = bench_cycles();
+	for (i = 0; i < n; i++) {
+		if (take(p, zone, 8 * KIB, 64 * KIB, false))
+			break;
+	}
+	t = us_since(t);
+	last = rep == REPS - 1 || t > 1000000;
+	best = rep ? min(best, t) : t;
+	if (last) {
+		head(p, "aligned-fill", "8k@64k", 0, 0);
+		bench_print(",\"us\":%llu,\"done\":%u,\"wanted\":%u}\n",
+			    (unsigned long long)best, i, n);
+	}
+	end(p, zone);
+	return last;
+}
+
+/*
+ * After the GPU buddy's own fragmentation test: fill as above, free every other
+ * object, alternately as cleared and dirty where there is a difference; then
+ * time (1) filling up with 64 KiB blocks at 64 KiB alignment until refused and
+ * (2) freeing everything in reverse order of allocation.
+ */
+static bool checkerboard(const struct bench_peer *p)
+{
+	bool last;
+	void *zone = p->create(4 * GIB);
+	u32 i, n = 4 * GIB / (64 * KIB), done = 0;
+	static u64 best_refill, best_reverse;
+	u64 refill, reverse;
+
+	if (!zone)
+		return true;
+	begin();
+	for (i = 0; i < n; i++) {
+		if (take(p, zone, 8 * KIB, 64 * KIB, false))
+			break;
+	}
+	for (i = 1; i < nr_live; i += 2)
+		p->free(zone, &live[i]);
+	for (i = 1; 2 * i < nr_live; i++)
+		move(p, i, 2 * i);
+	nr_live = i;
+	refill = bench_cycles();
+	for (; done < n && !take(p, zone, 64 * KIB, 64 * KIB, false); done++)
+		;
+	refill = us_since(refill);
+	reverse = bench_cycles();
+	while (nr_live)
+		give(p, zone, nr_live - 1, false);
+	reverse = us_since(reverse);
+	last = rep == REPS - 1 || refill + reverse > 1000000;
+	best_refill = rep ? min(best_refill, refill) : refill;
+	best_reverse = rep ? min(best_reverse, reverse) : reverse;
+	if (last) {
+		head(p, "checkerboard", "64k-refill", 0, 0);
+		bench_print(",\"refill_us\":%llu,\"reverse_us\":%llu,\"done\":%u,\"wanted\":%u}\n",
+			    (unsigned long long)best_refill, (unsigned long long)best_reverse,
+			    done, n / 2);
+	}
+	end(p, zone);
+	return last;
+}
+
+/* Time to make a zone, and what it costs while it is empty. */
+static bool creation(const struct bench_peer *p)
+{
+	bool last;
+	static u64 best;
+	u64 t = bench_cycles();
+	void *zone = p->create(ZONE);
+
+	t = us_since(t);
+	if (!zone)
+		return true;
+	last = rep == REPS - 1 || t > 1000000;
+	best = rep ? min(best, t) : t;
+	if (last) {
+		head(p, "create", "none", 0, 0);
+		bench_print(",\"us\":%llu", (unsigned long long)best);
+		tail(p, zone);
+	}
+	p->destroy(zone);
+	return last;
+}
+
+static bool wanted(const char *name, const char *list)
+{
+	return !*list || strstr(list, name);
+}
+
+static void run_peer(const struct bench_peer *p, const char *tests, u32 seeds)
+{
+	static const u32 occupancy[] = { 50, 80, 85, 90, 95 };
+	static const u32 resident[] = { 80, 85, 90, 95, 97 };
+	u32 t, o, s;
+
+	for (t = 0; t < NR_TRACES; t++) {
+		for (o = 0; o < 5; o++) {
+			/* a million live objects once is enough */
+			bool small = traces[t].size == size_small;
+
+			if (!wanted(traces[t].name, tests) || (small && occupancy[o] != 80))
+				continue;
+			for (s = 0; s < (small ? 1 : seeds); s++) {
+				for (rep = 0; rep < REPS; rep++)
+					churn(p, &traces[t], occupancy[o], s);
+			}
+		}
+	}
+	for (s = 0; s < seeds && wanted("first-failure", tests); s++) {
+		first_failure(p, "64k-256m", 64 * KIB, 12, s);
+		first_failure(p, "1m-2g", MIB, 11, s);
+	}
+	for (o = 0; o < 5 && wanted("models", tests); o++) {
+		for (s = 0; s < seeds; s++) {
+			for (rep = 0; rep < REPS; rep++)
+				models(p, resident[o], s);
+		}
+	}
+	for (rep = 0; wanted("aligned-fill", tests) && !aligned_fill(p); rep++)
+		;
+	for (rep = 0; wanted("checkerboard", tests) && !checkerboard(p); rep++)
+		;
+	for (rep = 0; wanted("create", tests) && !creation(p); rep++)
+		;
+}
+
+int bench_run(const char *tests, const char *peers, u32 seeds)
+{
+	const struct bench_peer *const *p;
+	u64 t, best = ~0ULL;
+	u32 i;
+	int err = -1;
+
+	for (i = 0; i < 1000; i++) {
+		t = bench_cycles();
+		t = bench_cycles() - t;
+		best = min(best, t);
+	}
+	overhead = best;
+	live = bench_alloc_mem(MAX_LIVE * sizeof(*live));
+	lat_alloc.v = bench_alloc_mem(LAT_MAX * sizeof(u32));
+	lat_free.v = bench_alloc_mem(LAT_MAX * sizeof(u32));
+	if (live && lat_alloc.v && lat_free.v) {
+		for (p = bench_peers; *p; p++) {
+			if (wanted((*p)->name, peers))
+				run_peer(*p, tests, seeds);
+		}
+		err = 0;
+	}
+	bench_free_mem(lat_free.v);
+	bench_free_mem(lat_alloc.v);
+	bench_free_mem(live);
+	return err;
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The benchmark on the host: the project's allocator only. For quick looks;
+ * the comparison runs in the kernel (module.c).
+ *
+ * usage: bench-host [TESTS [PEERS [SEEDS]]]
+ */
+#include <stdarg.h>
+#include <time.h>
+#include "bench.h"
+
+const struct bench_peer *const bench_peers[] = { &bench_ours, NULL };
+
+u64 bench_cycles(void)
+{
+#ifdef __x86_64__
+	return __builtin_ia32_rdtsc();
+#else
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000ULL + t.tv_nsec;
+#endif
+}
+
+static u64 nanoseconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000ULL + t.tv_nsec;
+}
+
+static u64 cycles_per_ms;
+
+u64 bench_cycles_to_ns(u64 cycles)
+{
+	return (cycles * 1000 + cycles_per_ms / 2000) * 1000 / cycles_per_ms;
+}
+
+void bench_print(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vprintf(fmt, ap);
+	va_end(ap);
+}
+
+int main(int argc, char **argv)
+{
+	u64 c = bench_cycles(), t = nanoseconds();
+
+	while (nanoseconds() - t < 20000000)
+		;
+	cycles_per_ms = (bench_cycles() - c) * 1000000 / (nanoseconds() - t);
+	return bench_run(argc > 1 ? argv[1] : "", argc > 2 ? argv[2] : "",
+			 argc > 3 ? (u32)atoi(argv[3]) : 3) ? 1 : 0;
+}
