@@ -150,12 +150,12 @@ static struct picture draw(int only_totals)
 	return p;
 }
 
-static int same(const struct picture *before, int only_totals)
+static int compare(const struct picture *before, int only_totals, int tell)
 {
 	struct picture after = draw(only_totals);
 	int equal = before->len == after.len && !memcmp(before->text, after.text, after.len);
 
-	if (!equal) {
+	if (!equal && tell) {
 		char *a = before->text, *b = after.text;
 
 		while (*a && *b) {
@@ -171,6 +171,16 @@ static int same(const struct picture *before, int only_totals)
 	}
 	free(after.text);
 	return equal;
+}
+
+static int same(const struct picture *before, int only_totals)
+{
+	return compare(before, only_totals, 1);
+}
+
+static int same_quietly(const struct picture *before)
+{
+	return compare(before, 1, 0);
 }
 
 /* ---- the commands --------------------------------------------------------------- */
@@ -450,8 +460,12 @@ static void refused(int fd, const char *who, const char *set)
 		const struct command *c = &commands[i];
 
 		if (c->flags & ANYBODY) {
-			/* Not refused: it gets as far as the bad pointer. */
+			/* Not refused: it gets as far as the bad pointer, and works. */
 			step(&t, c->name, call(fd, c->cmd, NULL), "EFAULT");
+			memset(zero, 0, 65536);
+			if (!strncmp(c->name, "NATIVE_", 7))
+				memcpy(zero, &(__u32){ c->size }, 4);
+			step(&t, c->name, call(fd, c->cmd, zero), "0");
 			continue;
 		}
 		memset(zero, 0, 65536);
@@ -550,11 +564,18 @@ static void passed(int unused)
 	waitpid(pid, NULL, 0);
 }
 
-static void write_only(void)
+static void open_modes(int unused)
 {
 	int fd = open_node(O_WRONLY);
+	void *p;
 
+	(void)unused;
 	refused(fd, "opened for writing only", "EACCES");
+	p = mmap(NULL, page, PROT_READ, MAP_SHARED, fd, 0);
+	check(p == MAP_FAILED && errno == EACCES, "mmap of it: EACCES");
+	close(fd);
+	fd = open_node(O_WRONLY | O_RDWR);
+	refused(fd, "opened with access mode 3", "EACCES");
 	close(fd);
 }
 
@@ -1172,6 +1193,10 @@ static void mappings(int fd)
 	struct neuron_ioctl_mem_get_extended_info info = { .mem_handle = dev_mem };
 	static const unsigned long lengths[] = { 1, 4096, CHUNK + 1, 1ul << 46 };
 	static const unsigned long offsets[] = { 0, 4096, 1ul << 40, 1ul << 62, ~4095ul };
+	struct neuron_ioctl_mem_get_extended_info own = { 0 };
+	struct neuron_ioctl_mem_free mfree;
+	struct picture held;
+	char *q;
 	void *p;
 	int bad_calls = 0;
 
@@ -1201,9 +1226,63 @@ static void mappings(int fd)
 	      LEN(offsets) * LEN(lengths));
 	check(same(&before, 0), "mappings: counters are as before");
 	free(before.text);
+
+	/* A mapping keeps its memory; nobody else gets it meanwhile. */
+	before = draw(1);
+	own.mem_handle = mfree.mem_handle = allocate(fd, CHUNK, 0, 9);
+	about = "memory that is mapped";
+	if (!GOOD(NEURON_IOCTL_MEM_GET_EXTENDED_INFO, &own))
+		return;
+	q = mmap(NULL, CHUNK, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)own.mmap_offset);
+	if (!check(q != MAP_FAILED, "%s: mmap", about))
+		return;
+	held = draw(1);
+	GOOD(NEURON_IOCTL_MEM_FREE, &mfree);
+	check(same(&held, 1), "%s: still charged after it was freed", about);
+	free(held.text);
+	q[0] = 5;
+	q[CHUNK - 1] = 6;
+	check(q[0] == 5 && q[CHUNK - 1] == 6 && !q[1], "%s: can be used after it was freed", about);
+	munmap(q, CHUNK);
+	check(same(&before, 1), "%s: back when it is not mapped any more", about);
+	free(before.text);
 }
 
 /* ---- what belongs to somebody else ----------------------------------------------------- */
+
+/* Another process can have the core that nobody got hold of. */
+static void can_have_core(int core)
+{
+	int fd = open_node(O_RDWR);
+	struct neuron_ioctl_semaphore sem = { .nc_id = core };
+
+	about = "core after a refused request";
+	GOOD(NEURON_IOCTL_SEMAPHORE_READ, &sem);
+	close(fd);
+}
+
+static void no_core_for_bad_requests(int fd)
+{
+	struct neuron_native_geometry geometry = { .size = sizeof(geometry) };
+	struct neuron_ioctl_dma_queue_init init = {
+		.qid = 1, .tx_desc_count = RING, .rx_desc_count = RING, .tx_handle = 12345,
+	};
+	struct neuron_ioctl_semaphore sem = { .nc_id = 1, .semaphore_index = 256 };
+	struct neuron_ioctl_dma_eng_set_state set = { .state = 1 };
+	struct neuron_ioctl_notifications_init_v2 nq = {
+		.nq_dev_id = 1, .nq_type = NQ_TYPE_NOTIFY, .size = 12288, .on_host_memory = 1,
+	};
+
+	about = "request for core 1";
+	if (!GOOD(NEURON_NATIVE_GET_GEOMETRY, &geometry))
+		return;
+	init.eng_id = set.eng_id = geometry.engines_per_core;
+	bad(fd, NEURON_IOCTL_SEMAPHORE_WRITE, &sem, "no such semaphore", "EINVAL");
+	bad(fd, NEURON_IOCTL_DMA_ENG_SET_STATE, &set, "no such state", "EINVAL");
+	bad(fd, NEURON_IOCTL_NOTIFICATIONS_INIT_V2, &nq, "no such size", "EINVAL");
+	bad(fd, NEURON_IOCTL_DMA_QUEUE_INIT, &init, "no such ring", "ENOENT");
+	in_child(can_have_core, 1);
+}
 
 /* Runs in another process that has the device open itself. */
 static void stranger(int unused)
@@ -1425,7 +1504,102 @@ static void with_strangers(int unused)
 
 	(void)unused;
 	make_objects(fd);
+	no_core_for_bad_requests(fd);
 	owner(fd);
+}
+
+/* ---- processes that come and go ----------------------------------------------------------- */
+
+static void wait_forever(void)
+{
+	for (;;)
+		pause();
+}
+
+/* No more than 16 processes at a time; this one's parent is one of them. */
+static void too_many(int unused)
+{
+	pid_t pids[20];
+	int opened = 0, busy = 0, p[2];
+	char result;
+
+	(void)unused;
+	if (pipe(p))
+		exit(2);
+	for (size_t i = 0; i < LEN(pids); i++) {
+		pids[i] = fork();
+		if (!pids[i]) {
+			int fd = open(NODE, O_RDWR);
+
+			result = fd >= 0 ? 'o' : errno == EBUSY ? 'b' : '?';
+			if (write(p[1], &result, 1) < 0)
+				_exit(1);
+			wait_forever();
+		}
+		if (read(p[0], &result, 1) == 1) {
+			opened += result == 'o';
+			busy += result == 'b';
+		}
+	}
+	check(opened == NEURON_MAX_PROCESS_PER_DEVICE - 1 && opened + busy == (int)LEN(pids),
+	      "%d more processes can open the device, %d get EBUSY", opened, busy);
+	for (size_t i = 0; i < LEN(pids); i++)
+		kill(pids[i], SIGKILL);
+	for (size_t i = 0; i < LEN(pids); i++)
+		waitpid(pids[i], NULL, 0);
+	close(open_node(O_RDWR));
+}
+
+/* What a process owns is back when it is dead, whoever else has its descriptor. */
+static void death(int with_heir)
+{
+	struct picture before = draw(1);
+	struct neuron_ioctl_dma_queue_init init = {
+		.qid = 4, .tx_desc_count = RING, .rx_desc_count = RING,
+	};
+	struct neuron_ioctl_semaphore sem = { .semaphore_index = 1 };
+	const char *who = with_heir ? "killed with a child that has its descriptor" : "killed";
+	int ready[2], status;
+	pid_t pid, heir = 0;
+
+	if (pipe(ready))
+		exit(2);
+	pid = fork();
+	if (!pid) {
+		int fd = open_node(O_RDWR);
+		struct neuron_ioctl_mem_get_extended_info info;
+
+		make_objects(fd);
+		init.tx_handle = tx_ring;
+		init.rx_handle = rx_ring;
+		info.mem_handle = dev_mem;
+		if (call(fd, NEURON_IOCTL_DMA_QUEUE_INIT, &init) ||
+		    call(fd, NEURON_IOCTL_SEMAPHORE_WRITE, &sem) ||
+		    call(fd, NEURON_IOCTL_MEM_GET_EXTENDED_INFO, &info) ||
+		    mmap(NULL, CHUNK, PROT_READ, MAP_SHARED, fd, (off_t)info.mmap_offset) ==
+		    MAP_FAILED)
+			_exit(1);
+		if (with_heir) {
+			heir = fork();
+			if (!heir)
+				wait_forever();
+		}
+		if (write(ready[1], &heir, sizeof(heir)) < 0)
+			_exit(1);
+		wait_forever();
+	}
+	close(ready[1]);
+	if (read(ready[0], &heir, sizeof(heir)) != sizeof(heir))
+		check(0, "%s: got its memory", who);
+	else
+		check(!same_quietly(&before), "%s: has memory while it lives", who);
+	kill(pid, SIGKILL);
+	waitpid(pid, &status, 0);
+	check(same(&before, 1), "%s: everything is back", who);
+	in_child(can_have_core, 0);
+	if (heir)
+		kill(heir, SIGKILL);
+	free(before.text);
 }
 
 static void through_inheritance(int unused)
@@ -1435,12 +1609,6 @@ static void through_inheritance(int unused)
 	(void)unused;
 	in_child(inherited, fd);
 	close(fd);
-}
-
-static void through_write_only(int unused)
-{
-	(void)unused;
-	write_only();
 }
 
 /*
@@ -1499,9 +1667,12 @@ int main(void)
 	for (int i = 0; i < 16; i++)
 		in_child(with_device, i);
 	in_child(with_strangers, 0);
-	in_child(through_write_only, 0);
+	in_child(open_modes, 0);
 	in_child(through_inheritance, 0);
 	in_child(passed, 0);
+	in_child(too_many, 0);
+	in_child(death, 0);
+	in_child(death, 1);
 
 	check(same(&before, 1), "all processes are gone: nothing is in use that was not before");
 	in_child(with_device, 3);	/* the device still works */
