@@ -964,7 +964,7 @@ static void add_member(const char *name, const void *data, size_t size)
 
 static void add_json(const char *name, json_t *v)
 {
-	char *s = json_dumps(v, JSON_INDENT(1) | JSON_SORT_KEYS | JSON_REAL_PRECISION(17));
+	char *s = json_dumps(v, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
 
 	if (!s)
 		error(EXIT_FAILURE, ENOMEM, "allocation");

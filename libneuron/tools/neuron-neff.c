@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* neuron-neff: look into NEFF files, take them apart, put them together. */
+#include <argp.h>
+#include <errno.h>
+#include <error.h>
+#include <ftw.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include "../src/neff_internal.h"
+
+static struct {
+	const char *command, *input, *output, *name;
+	uint64_t major, minor, package;
+	bool plain, verify, json;
+	unsigned int lnc;
+} options = { .major = 1, .package = 2 };
+
+static void *read_whole(const char *path, size_t *size)
+{
+	FILE *f = fopen(path, "rb");
+	size_t room = 0, n = 0, got;
+	char *data = NULL;
+
+	if (!f)
+		error(EXIT_FAILURE, errno, "%s", path);
+	do {
+		if (room - n < 65536) {
+			room = room ? room * 2 : 1 << 20;
+			data = realloc(data, room);
+			if (!data)
+				error(EXIT_FAILURE, ENOMEM, "%s", path);
+		}
+		got = fread(data + n, 1, room - n, f);
+		n += got;
+	} while (got);
+	if (ferror(f))
+		error(EXIT_FAILURE, errno, "%s", path);
+	fclose(f);
+	*size = n;
+	return data;
+}
+
+static void write_whole(const char *path, const void *data, size_t size)
+{
+	FILE *f = fopen(path, "wb");
+
+	if (!f || fwrite(data, 1, size, f) != size || fclose(f))
+		error(EXIT_FAILURE, errno, "%s", path);
+}
+
+/* Parse, or say what is wrong and stop. */
+static struct neuron_neff *open_neff(void *bytes, size_t size)
+{
+	struct neuron_neff_error e = { .text = "" };
+	struct neuron_neff_opts o = {
+		.size = sizeof(o), .verify_hash = options.verify, .error = &e
+	};
+	struct neuron_neff *neff = NULL;
+
+	if (neuron_neff_open(bytes, size, &o, &neff))
+		error(EXIT_FAILURE, 0, "%s: %s", options.input, e.text);
+	return neff;
+}
+
+/* ---- info ---- */
+
+static const char *const engine_names[] = { "PE", "Activation", "Pool", "DVE", "SP" };
+static const char *const code_kinds[] = { "none", "software device", "vendor" };
+
+static void hex(const uint8_t *p, size_t n, char *out)
+{
+	for (size_t i = 0; i < n; i++)
+		sprintf(out + 2 * i, "%02x", p[i]);
+}
+
+static json_t *header_json(const struct neuron_neff_header *h)
+{
+	char hash[65], uuid[33];
+
+	hex(h->hash, h->pkg_version == 1 ? 32 : 16, hash);
+	hex(h->uuid, 16, uuid);
+	return json_pack("{s:s, s:s, s:I, s:I, s:s, s:I, s:I, s:s, s:s, s:I, s:I}",
+			 "name", h->name, "build_version", h->build_version,
+			 "pkg_version", (json_int_t)h->pkg_version,
+			 "data_size", (json_int_t)h->data_size,
+			 "hash", hash,
+			 "version_major", (json_int_t)h->version_major,
+			 "version_minor", (json_int_t)h->version_minor,
+			 "uuid", uuid, "feature_bits", "0x0",
+			 "num_tpb", (json_int_t)h->num_tpb,
+			 "lnc_size", (json_int_t)h->lnc_size);
+}
+
+static json_t *var_json(const struct neuron_neff_var *v)
+{
+	json_t *shape = json_array();
+
+	for (uint32_t i = 0; i < v->ndim; i++)
+		json_array_append_new(shape, json_integer(v->shape[i]));
+	return json_pack("{s:s, s:s, s:I, s:I, s:s, s:o}", "name", v->name, "type",
+			 neuron_neff_var_type_name(v->type), "var_id", (json_int_t)v->var_id,
+			 "size", (json_int_t)v->size, "dtype", neuron_neff_dtype_name(v->dtype),
+			 "shape", shape);
+}
+
+static json_t *engine_json(const struct neuron_neff_engine *e, const char *name)
+{
+	size_t desc = 0;
+
+	for (size_t i = 0; i < e->nr_dma; i++)
+		desc += e->dma[i].nr_desc;
+	return json_pack("{s:s, s:s, s:I, s:I, s:I}", "name", name, "instructions",
+			 code_kinds[e->code_kind], "code_size", (json_int_t)e->code_size,
+			 "dma_entries", (json_int_t)e->nr_dma, "transfers", (json_int_t)desc);
+}
+
+static json_t *neff_json(const struct neuron_neff *neff)
+{
+	json_t *graphs = json_array();
+
+	for (size_t g = 0; g < neff->nr_subgraphs; g++) {
+		const struct neuron_neff_subgraph *sg = &neff->subgraphs[g];
+		json_t *vars = json_array(), *engines = json_array();
+
+		for (size_t i = 0; i < sg->nr_vars; i++)
+			json_array_append_new(vars, var_json(&sg->vars[i]));
+		for (int e = 0; e < NEURON_NEFF_NR_ENGINES; e++)
+			if (sg->engines[e].json_name || sg->engines[e].code_name)
+				json_array_append_new(engines, engine_json(&sg->engines[e],
+									   engine_names[e]));
+		json_array_append_new(graphs, json_pack("{s:s, s:o, s:o}", "name", sg->name,
+							"variables", vars, "engines", engines));
+	}
+	return json_pack("{s:o, s:b, s:o}", "header", header_json(&neff->header), "executable",
+			 neff->executable, "graphs", graphs);
+}
+
+static void print_graph(const struct neuron_neff_subgraph *sg)
+{
+	printf("\nGraph %s\n  %-24s %-12s %6s %12s  %-9s %s\n", sg->name, "Variable", "Type", "Id",
+	       "Size", "DataType", "Shape");
+	for (size_t i = 0; i < sg->nr_vars; i++) {
+		const struct neuron_neff_var *v = &sg->vars[i];
+
+		printf("  %-24s %-12s %6u %12" PRIu64 "  %-9s ", v->name,
+		       neuron_neff_var_type_name(v->type), v->var_id, v->size,
+		       neuron_neff_dtype_name(v->dtype));
+		for (uint32_t d = 0; d < v->ndim; d++)
+			printf("%s%u", d ? "x" : "", v->shape[d]);
+		putchar('\n');
+	}
+	printf("  %-24s %-16s %12s %12s\n", "Engine", "Instructions", "Code bytes", "DMA entries");
+	for (int i = 0; i < NEURON_NEFF_NR_ENGINES; i++) {
+		const struct neuron_neff_engine *e = &sg->engines[i];
+
+		if (e->json_name || e->code_name)
+			printf("  %-24s %-16s %12zu %12zu\n", engine_names[i],
+			       code_kinds[e->code_kind], e->code_size, e->nr_dma);
+	}
+}
+
+static void info(void *bytes, size_t size)
+{
+	struct neuron_neff *neff = open_neff(bytes, size);
+	const struct neuron_neff_header *h = &neff->header;
+	char hash[65];
+
+	if (options.json) {
+		json_t *v = neff_json(neff);
+
+		if (!v || json_dumpf(v, stdout, JSON_INDENT(2)))
+			error(EXIT_FAILURE, ENOMEM, "output");
+		putchar('\n');
+		json_decref(v);
+	} else {
+		hex(h->hash, h->pkg_version == 1 ? 32 : 16, hash);
+		printf("Name:            %s\n", h->name);
+		printf("NEFF version:    %" PRIu64 ".%" PRIu64 "\n", h->version_major,
+		       h->version_minor);
+		printf("Package version: %" PRIu64 "\n", h->pkg_version);
+		printf("Build version:   %s\n", h->build_version);
+		printf("Data size:       %" PRIu64 "\n", h->data_size);
+		printf("Hash:            %s\n", hash);
+		printf("Cores:           %u\n", h->num_tpb);
+		printf("LNC size:        %u\n", h->lnc_size);
+		printf("Executable:      %s\n", neff->executable ? "yes" :
+		       "no, it has instructions of a real accelerator");
+		for (size_t g = 0; g < neff->nr_subgraphs; g++)
+			print_graph(&neff->subgraphs[g]);
+	}
+	neuron_neff_close(neff);
+}
+
+/* ---- unpack ---- */
+
+/* Directories of @path below the current one. */
+static void make_directories(char *path)
+{
+	for (char *p = path; (p = strchr(p, '/')); p++) {
+		*p = '\0';
+		if (mkdir(path, 0777) && errno != EEXIST)
+			error(EXIT_FAILURE, errno, "%s", path);
+		*p = '/';
+	}
+}
+
+static void unpack(void *bytes, size_t size)
+{
+	struct neuron_neff_error e = { .text = "" };
+	struct neff_object *obj = calloc(1, sizeof(*obj));
+	struct neff_reader r = {
+		.obj = obj, .error = &e,
+		.opts = { .max_members = 65536, .max_member = 1ull << 32,
+			  .max_total = 1ull << 34, .max_ratio = 512 },
+	};
+
+	if (!obj)
+		error(EXIT_FAILURE, ENOMEM, "allocation");
+	neuron_neff_close(open_neff(bytes, size));
+	if (neff_unpack(&r, (uint8_t *)bytes + NEURON_NEFF_HEADER_SIZE,
+			size - NEURON_NEFF_HEADER_SIZE))
+		error(EXIT_FAILURE, 0, "%s: %s", options.input, e.text);
+	/* A new directory: nothing in it can lead a member elsewhere. */
+	if (mkdir(options.output, 0777) || chdir(options.output))
+		error(EXIT_FAILURE, errno, "%s", options.output);
+	for (size_t i = 0; i < obj->nr_members; i++) {
+		make_directories(obj->members[i].name);
+		write_whole(obj->members[i].name, obj->members[i].data, obj->members[i].size);
+	}
+	neuron_neff_close(&obj->pub);
+}
+
+/* ---- create ---- */
+
+static struct neuron_neff_writer *writer;
+
+static int add_file(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	const char *name = path + strlen(options.input);
+	size_t size;
+	void *data;
+	int err;
+
+	(void)st;
+	(void)ftw;
+	if (type == FTW_D)
+		return 0;
+	if (type != FTW_F)
+		error(EXIT_FAILURE, 0, "%s: not a regular file", path);
+	data = read_whole(path, &size);
+	err = neuron_neff_writer_add(writer, name + strspn(name, "/"), data, size);
+	if (err)
+		error(EXIT_FAILURE, -err, "%s", path);
+	free(data);
+	return 0;
+}
+
+static void create(void)
+{
+	struct neuron_neff_header h = {
+		.pkg_version = options.package, .version_major = options.major,
+		.version_minor = options.minor, .num_tpb = 1, .requested_tpb_count = 1,
+		.tpb_per_node = { 1 }, .build_version = "neuron-neff 1",
+		.lnc_size = options.lnc,
+	};
+	const char *base = strrchr(options.output, '/');
+	void *bytes;
+	size_t size;
+	int err;
+
+	snprintf(h.name, sizeof(h.name), "%.255s", options.name ? options.name :
+		 base ? base + 1 : options.output);
+	writer = neuron_neff_writer_new();
+	if (!writer)
+		error(EXIT_FAILURE, ENOMEM, "allocation");
+	if (nftw(options.input, add_file, 16, FTW_PHYS))
+		error(EXIT_FAILURE, errno, "%s", options.input);
+	err = neuron_neff_writer_finish(writer, &h, !options.plain, &bytes, &size);
+	if (err)
+		error(EXIT_FAILURE, -err, "%s", options.output);
+	neuron_neff_writer_free(writer);
+	options.verify = true;
+	neuron_neff_close(open_neff(bytes, size));
+	write_whole(options.output, bytes, size);
+	free(bytes);
+}
+
+/* ---- command line ---- */
+
+static const struct argp_option option_table[] = {
+	{ "output", 'o', "PATH", 0, "unpack: new directory; create: file", 0 },
+	{ "json", 'j', NULL, 0, "info: print JSON", 0 },
+	{ "verify", 'V', NULL, 0, "info, unpack: the hash must match", 0 },
+	{ "name", 'n', "NAME", 0, "create: name of the model", 0 },
+	{ "neff-version", 'k', "MAJOR.MINOR", 0, "create: NEFF version, default 1.0", 0 },
+	{ "package-version", 'r', "1|2", 0, "create: 1 = SHA-256, 2 = MD5 (default)", 0 },
+	{ "lnc", 'l', "1|2", 0, "create: logical core size; default: as many as graphs", 0 },
+	{ "plain", 'u', NULL, 0, "create: do not compress", 0 },
+	{ 0 }
+};
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+	char *end;
+
+	switch (key) {
+	case 'o':
+		options.output = arg;
+		break;
+	case 'j':
+		options.json = true;
+		break;
+	case 'V':
+		options.verify = true;
+		break;
+	case 'n':
+		options.name = arg;
+		break;
+	case 'u':
+		options.plain = true;
+		break;
+	case 'l':
+	case 'r':
+		if (strcmp(arg, "1") && strcmp(arg, "2"))
+			argp_error(state, "%s is neither 1 nor 2", arg);
+		if (key == 'l')
+			options.lnc = (unsigned int)(*arg - '0');
+		else
+			options.package = (uint64_t)(*arg - '0');
+		break;
+	case 'k':
+		options.major = strtoull(arg, &end, 10);
+		if (end == arg || *end != '.')
+			argp_error(state, "%s is not MAJOR.MINOR", arg);
+		arg = end + 1;
+		options.minor = strtoull(arg, &end, 10);
+		if (end == arg || *end)
+			argp_error(state, "%s is not a minor version", arg);
+		break;
+	case ARGP_KEY_ARG:
+		if (!options.command)
+			options.command = arg;
+		else if (!options.input)
+			options.input = arg;
+		else
+			argp_usage(state);
+		break;
+	case ARGP_KEY_END:
+		if (!options.command || !options.input)
+			argp_usage(state);
+		if (strcmp(options.command, "info") && !options.output)
+			argp_error(state, "--output is missing");
+		break;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct argp argp = {
+		option_table, parse_option, "info FILE\nunpack -o DIR FILE\ncreate -o FILE DIR",
+		"Look into NEFF files, take them apart, put them together.", NULL, NULL, NULL
+	};
+	void *bytes;
+	size_t size;
+
+	argp_parse(&argp, argc, argv, 0, NULL, NULL);
+	if (!strcmp(options.command, "create")) {
+		create();
+		return EXIT_SUCCESS;
+	}
+	bytes = read_whole(options.input, &size);
+	if (!strcmp(options.command, "info"))
+		info(bytes, size);
+	else if (!strcmp(options.command, "unpack"))
+		unpack(bytes, size);
+	else
+		error(EXIT_FAILURE, 0, "unknown command %s", options.command);
+	free(bytes);
+	return EXIT_SUCCESS;
+}
