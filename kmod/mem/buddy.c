@@ -19,10 +19,11 @@
  *
  * Large requests are extents. Free extents sit in two-level size bins and in
  * two trees of maxima over the zone's 2 MiB frames. While more than a fifth of
- * the zone is free, the lowest fitting address wins; below that, the tightest
- * fit. Head and tail of the chosen extent stay free.
+ * the zone is free, the lowest fitting address wins (the highest for what is
+ * below 4 MiB); after that, the tightest fit. Head and tail of the chosen extent
+ * stay free.
  *
- * Small requests (up to 512 KiB) share frames: aligned 2 MiB pieces taken from
+ * Small requests (up to 1 MiB) share frames: aligned 2 MiB pieces taken from
  * the top of the zone, two bits per granule. The frame whose longest run is
  * tightest takes the request, in its tightest run. An empty frame becomes a
  * free extent again. If no frame can be had, small requests use holes between
@@ -76,9 +77,12 @@
 
 /* Requests of up to this many granules live in frames. */
 #ifndef NEURON_BUDDY_SMALL
-#define NEURON_BUDDY_SMALL (FRAME_LEN / 4)
+#define NEURON_BUDDY_SMALL (FRAME_LEN / 2)
 #endif
 #define SMALL_MAX	NEURON_BUDDY_SMALL
+
+/* Below this, requests beyond a frame come from the top, too, while there is plenty. */
+#define MEDIUM_END	(2 * FRAME_LEN)
 
 /* Above this percentage of free memory the lowest address wins, else the tightest fit. */
 #ifndef NEURON_BUDDY_FIT_PERCENT
@@ -556,13 +560,11 @@ static void ext_link_after(struct neuron_buddy *zone, struct ext *prev, struct e
 	map_add(zone, e);
 }
 
+/* Not for the lowest extent: what goes is always the upper part of a merge. */
 static void ext_unlink(struct neuron_buddy *zone, struct ext *e)
 {
 	map_del(zone, e);
-	if (e->prev)
-		e->prev->next = e->next;
-	else
-		zone->first = e->next;
+	e->prev->next = e->next;
 	if (e->next)
 		e->next->prev = e->prev;
 }
@@ -1142,13 +1144,10 @@ static void frame_trim(struct neuron_buddy *zone, struct frame *fr, bool low, u3
 		map_del(zone, &fr->e);
 		fr->e.start += n;
 		fr->e.len -= n;
-		/* the new extent goes in front */
+		/* It goes in front; a range that ends here begins below. */
 		e->prev = fr->e.prev;
 		e->next = &fr->e;
-		if (e->prev)
-			e->prev->next = e;
-		else
-			zone->first = e;
+		e->prev->next = e;
 		fr->e.prev = e;
 		map_add(zone, &fr->e);
 		map_add(zone, e);
@@ -1382,11 +1381,15 @@ static bool plenty_free(const struct neuron_buddy *zone)
 
 static struct ext *find_extent(struct neuron_buddy *zone, u32 n, u32 k, u32 flags, u32 *pos)
 {
+	if (!flags) {
+		if (!plenty_free(zone))
+			return find_tightest(zone, n, k, pos);
+		if (n < MEDIUM_END)
+			flags = NEURON_BUDDY_HIGH;
+	}
 	if (flags & NEURON_BUDDY_HIGH)
 		return find_highest(zone, n, k, pos);
-	if (flags & NEURON_BUDDY_LOW || plenty_free(zone))
-		return find_lowest(zone, n, k, pos);
-	return find_tightest(zone, n, k, pos);
+	return find_lowest(zone, n, k, pos);
 }
 
 /* A frame with room for @n granules aligned to 2^k; examines at most @probes. */

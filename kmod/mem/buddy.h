@@ -63,7 +63,7 @@ struct neuron_buddy;
  * @addr:  with NEURON_BUDDY_EXACT the wanted address, granule aligned and
  *	   aligned to @align; otherwise ignored
  * @flags: at most one of NEURON_BUDDY_LOW, _HIGH, _EXACT; 0 lets the zone
- *	   choose, which fragments least. Requests of up to 512 KiB live in
+ *	   choose, which fragments least. Requests of up to 1 MiB live in
  *	   shared 2 MiB frames; for these LOW and HIGH choose where a new frame
  *	   is taken, and are a preference only.
  */
@@ -265,7 +265,7 @@ void neuron_buddy_mark_clear(struct neuron_buddy *zone);
  * @zone: the zone
  * @addr: any byte
  * @out:  set on success: @addr, @size and @id; @gen is exact for allocations
- *	  above 512 KiB and 0 otherwise, so @out is for looking, not for freeing
+ *	  above 1 MiB and 0 otherwise, so @out is for looking, not for freeing
  *
  * Context: zone lock.
  * Return: 0, -EINVAL outside the zone, -ENOENT free or reserved.
