@@ -82,7 +82,7 @@ stack() {
 	local kernel=$1 tests=() file
 	shift
 
-	for file in tests/vm/guest/[0-9]*.sh tests/vm/guest/*.c; do
+	for file in tests/vm/guest/[0-9]*.sh tests/vm/guest/*.c tests/vm/guest/z*.sh; do
 		[ ! -e "$file" ] || tests+=(--test "$file")
 	done
 	if [ ${#tests[@]} = 0 ]; then

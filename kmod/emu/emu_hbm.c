@@ -55,7 +55,8 @@ static void emu_hbm_drop(struct emu_device *ed, u32 hbm, unsigned long first,
 		emu_page_free(ed, page);
 		if (++n % EMU_HBM_BATCH)
 			continue;
-		xas_pause(&xas);
+		/* xas_pause() would skip what the emptied node's parent covers. */
+		xas_set(&xas, xas.xa_index + 1);
 		xas_unlock(&xas);
 		cond_resched();
 		xas_lock(&xas);
@@ -75,6 +76,7 @@ void emu_hbm_destroy(struct emu_device *ed)
 		emu_hbm_drop(ed, i, 0, ULONG_MAX);
 		xa_destroy(&ed->hbm[i].pages);
 	}
+	if (atomic_long_read(&ed->nr_pages)) pr_err("DBG left %ld\n", atomic_long_read(&ed->nr_pages));
 	WARN_ON(atomic_long_read(&ed->nr_pages));
 }
 

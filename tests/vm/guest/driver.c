@@ -1,0 +1,699 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The driver through raw ioctls on the software device: memory, accounting,
+ * mappings, rings, protection, notifications, ownership, death of processes.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "neuron_ioctl.h"
+#include "neuron_isa.h"
+#include "neuron_native.h"
+
+#define DEV	"/dev/neuron0"
+#define SYSFS	"/sys/devices/virtual/neuron_device/neuron0/"
+#define MIB	(1ULL << 20)
+
+static int failed;
+static struct neuron_native_geometry geo = { .size = sizeof(geo) };
+
+#define CHECK(cond, ...) do {						\
+	int ok_ = !!(cond);						\
+	printf("%s - ", ok_ ? "ok" : "not ok");				\
+	printf(__VA_ARGS__);						\
+	if (!ok_)							\
+		printf(" (line %d, errno %d %s)", __LINE__, errno, strerror(errno)); \
+	printf("\n");							\
+	fflush(stdout);							\
+	failed += !ok_;							\
+} while (0)
+
+static int xopen(int flags)
+{
+	int fd = open(DEV, flags | O_CLOEXEC);
+
+	if (fd < 0) {
+		perror(DEV);
+		exit(1);
+	}
+	return fd;
+}
+
+static int err_of(int ret)
+{
+	return ret < 0 ? errno : 0;
+}
+
+static uint64_t sysfs_u64(const char *path)
+{
+	char name[256], buf[64] = "";
+	int fd;
+
+	snprintf(name, sizeof(name), SYSFS "%s", path);
+	fd = open(name, O_RDONLY);
+	if (fd < 0 || read(fd, buf, sizeof(buf) - 1) <= 0) {
+		perror(name);
+		exit(1);
+	}
+	close(fd);
+	return strtoull(buf, NULL, 10);
+}
+
+static int alloc_native(int fd, uint64_t bytes, int host, uint32_t type, uint32_t nc,
+			struct neuron_native_mem_alloc *a)
+{
+	memset(a, 0, sizeof(*a));
+	a->size = sizeof(*a);
+	a->bytes = bytes;
+	a->flags = host ? NEURON_NATIVE_ALLOC_HOST : 0;
+	a->mem_type = type;
+	a->nc_id = nc;
+	return ioctl(fd, NEURON_NATIVE_MEM_ALLOC, a);
+}
+
+static int mem_free(int fd, uint64_t handle)
+{
+	struct neuron_ioctl_mem_free f = { .mem_handle = handle };
+
+	return ioctl(fd, NEURON_IOCTL_MEM_FREE, &f);
+}
+
+static int buf_copy(int fd, uint64_t handle, void *buf, uint64_t size, uint64_t off, int to)
+{
+	struct neuron_ioctl_mem_buf_copy64 c = {
+		.mem_handle = handle, .buffer = buf, .size = size, .offset = off,
+		.copy_to_mem_handle = to,
+	};
+
+	return ioctl(fd, NEURON_IOCTL_MEM_BUF_COPY64, &c);
+}
+
+/* The books balance at any moment. */
+static int balanced(int fd, uint32_t hbm)
+{
+	struct neuron_native_hbm_stats s = { .size = sizeof(s), .hbm = hbm };
+	uint64_t cat = 0, core = 0, orders = 0;
+	int i;
+
+	if (ioctl(fd, NEURON_NATIVE_HBM_STATS, &s))
+		return 0;
+	for (i = 0; i < NEURON_NATIVE_MAX_CATEGORIES; i++)
+		cat += s.by_category[i];
+	for (i = 0; i < NEURON_NATIVE_MAX_CORES; i++)
+		core += s.by_core[i];
+	for (i = 0; i < NEURON_NATIVE_MAX_ORDERS; i++)
+		orders += s.free_by_order[i];
+	return s.used == cat && s.used == core && s.used >= s.own_process + s.driver &&
+	       s.free == s.total - s.used - s.reserved && orders == s.free;
+}
+
+static void test_info(int fd)
+{
+	struct neuron_ioctl_device_basic_info basic = { 0 };
+	struct neuron_ioctl_device_info info;
+	struct neuron_ioctl_device_driver_info drv = { 0 };
+	struct neuron_ioctl_compatible_version ver = { 0 };
+	int wr;
+
+	CHECK(!ioctl(fd, NEURON_NATIVE_GET_GEOMETRY, &geo), "geometry");
+	CHECK(geo.nr_cores && geo.nr_hbms && geo.isa_version == NEURON_ISA_VERSION,
+	      "geometry is filled in: %u cores, %u HBMs", geo.nr_cores, geo.nr_hbms);
+	memset(&info, 0xff, sizeof(info));
+	CHECK(!ioctl(fd, NEURON_IOCTL_DEVICE_INFO, &info) && info.architecture == geo.arch &&
+	      !(info.bar_address[0] >> 62), "device info without a kernel address");
+	CHECK(!ioctl(fd, NEURON_IOCTL_DEVICE_BASIC_INFO, &basic) && basic.architecture == geo.arch,
+	      "basic info");
+	CHECK(!ioctl(fd, NEURON_IOCTL_DRIVER_INFO_GET, &drv) && drv.size == 24, "driver info");
+	CHECK(!ioctl(fd, NEURON_IOCTL_COMPATIBLE_VERSION, &ver) && ver.min <= ver.max && ver.max,
+	      "compatible version %u..%u", ver.min, ver.max);
+	wr = xopen(O_WRONLY);
+	CHECK(!ioctl(wr, NEURON_IOCTL_DEVICE_BASIC_INFO, &basic), "basic info, write-only");
+	CHECK(err_of(ioctl(wr, NEURON_IOCTL_DEVICE_INFO, &info)) == EACCES,
+	      "device info, write-only: EACCES");
+	close(wr);
+	CHECK(err_of(ioctl(fd, _IO('N', 191), 0)) == ENOTTY, "unknown command: ENOTTY");
+	CHECK(sysfs_u64("core_count") == geo.nr_cores, "sysfs core_count");
+}
+
+static void test_memory(int fd)
+{
+	struct neuron_native_mem_alloc a, b;
+	struct neuron_ioctl_mem_get_extended_info ext = { 0 };
+	struct neuron_ioctl_memset64 set = { 0 };
+	struct neuron_ioctl_mem_copy64 copy = { 0 };
+	uint64_t base = sysfs_u64("neuron_core1/stats/memory_usage/device_mem/tensors/total");
+	uint64_t i, size = 5 * MIB + 123;
+	uint8_t *in = malloc(size), *out = malloc(size);
+	int bad;
+
+	for (i = 0; i < size; i++)
+		in[i] = i * 7 + (i >> 12);
+	CHECK(!alloc_native(fd, size, 0, NEURON_MEMALLOC_TYPE_TENSORS_DEVICE, 1, &a),
+	      "allocate 5 MiB + 123");
+	CHECK(sysfs_u64("neuron_core1/stats/memory_usage/device_mem/tensors/total") ==
+	      base + ((size + 4095) & ~4095ULL), "sysfs counts what was used, rounded to 4 KiB");
+	CHECK(balanced(fd, 0), "books balance");
+	memset(out, 0xee, size);
+	CHECK(!buf_copy(fd, a.mem_handle, out, size, 0, 0), "read it");
+	for (i = 0, bad = 0; i < size; i++)
+		bad += out[i] != 0;
+	CHECK(!bad, "new memory is zero");
+	CHECK(!buf_copy(fd, a.mem_handle, in, size, 0, 1), "write it");
+	CHECK(!buf_copy(fd, a.mem_handle, out, size, 0, 0) && !memcmp(in, out, size),
+	      "read it back");
+	ext.mem_handle = a.mem_handle;
+	CHECK(!ioctl(fd, NEURON_IOCTL_MEM_GET_EXTENDED_INFO, &ext) &&
+	      ext.mem_handle == a.mem_handle && ext.pa == a.pa && (pid_t)ext.pid == getpid() &&
+	      !ext.host_memory, "extended info, without a kernel address");
+
+	CHECK(!alloc_native(fd, size, 1, NEURON_MEMALLOC_TYPE_TENSORS_HOST, 0, &b),
+	      "allocate host memory");
+	copy.src_mem_handle = a.mem_handle;
+	copy.dst_mem_handle = b.mem_handle;
+	copy.size = size - 4097;
+	copy.src_offset = 4097;
+	copy.dst_offset = 1;
+	CHECK(!ioctl(fd, NEURON_IOCTL_MEM_COPY64, &copy), "device to host copy, odd offsets");
+	CHECK(!buf_copy(fd, b.mem_handle, out, size - 4097, 1, 0) &&
+	      !memcmp(in + 4097, out, size - 4097), "it arrived");
+	set.mem_handle = a.mem_handle;
+	set.offset = 77;
+	set.value = 0xa5;
+	set.size = 3 * MIB;
+	CHECK(!ioctl(fd, NEURON_IOCTL_MEMSET64, &set), "memset");
+	memset(in + 77, 0xa5, 3 * MIB);
+	CHECK(!buf_copy(fd, a.mem_handle, out, size, 0, 0) && !memcmp(in, out, size),
+	      "memset touched just that");
+
+	copy.size = 0;
+	CHECK(err_of(ioctl(fd, NEURON_IOCTL_MEM_COPY64, &copy)) == EINVAL, "size 0: EINVAL");
+	copy.size = 4096;
+	copy.src_offset = -4096ULL;
+	CHECK(err_of(ioctl(fd, NEURON_IOCTL_MEM_COPY64, &copy)) == EOVERFLOW, "wrap: EOVERFLOW");
+	copy.src_offset = size;
+	CHECK(err_of(ioctl(fd, NEURON_IOCTL_MEM_COPY64, &copy)) == EINVAL, "beyond the end: EINVAL");
+	CHECK(err_of(buf_copy(fd, a.mem_handle, (void *)8, 4096, 0, 1)) == EFAULT,
+	      "bad buffer: EFAULT");
+	CHECK(!mem_free(fd, a.mem_handle) && !mem_free(fd, b.mem_handle), "free");
+	CHECK(err_of(mem_free(fd, a.mem_handle)) == ENOENT, "free again: ENOENT");
+	CHECK(sysfs_u64("neuron_core1/stats/memory_usage/device_mem/tensors/total") == base,
+	      "sysfs is back");
+
+	CHECK(!alloc_native(fd, size, 0, NEURON_MEMALLOC_TYPE_TENSORS_DEVICE, 1, &a),
+	      "allocate again");
+	CHECK(!buf_copy(fd, a.mem_handle, out, size, 0, 0), "read it");
+	for (i = 0, bad = 0; i < size; i++)
+		bad += out[i] != 0;
+	CHECK(!bad, "nothing of the previous content is left");
+	mem_free(fd, a.mem_handle);
+
+	CHECK(err_of(alloc_native(fd, geo.hbm[0].size, 0, NEURON_MEMALLOC_TYPE_TENSORS_DEVICE, 0,
+				  &a)) == ENOMEM && a.reason == NEURON_NATIVE_REASON_FULL &&
+	      a.total == geo.hbm[0].size && a.largest_free && a.largest_free < a.total,
+	      "more than there is: ENOMEM, full, with figures");
+	CHECK(err_of(alloc_native(fd, 0, 0, NEURON_MEMALLOC_TYPE_TENSORS_DEVICE, 0, &a)) == EINVAL,
+	      "size 0: EINVAL");
+	CHECK(err_of(alloc_native(fd, -1ULL, 0, NEURON_MEMALLOC_TYPE_TENSORS_DEVICE, 0, &a)) ==
+	      EOVERFLOW, "size 2^64 - 1: EOVERFLOW");
+	CHECK(err_of(alloc_native(fd, 4096, 0, NEURON_MEMALLOC_TYPE_TENSORS_HOST, 0, &a)) == EINVAL,
+	      "category of the other kind: EINVAL");
+	CHECK(err_of(alloc_native(fd, 4096, 0, NEURON_MEMALLOC_TYPE_TENSORS_DEVICE, geo.nr_cores,
+				  &a)) == EINVAL, "no such core: EINVAL");
+	CHECK(balanced(fd, 0), "books balance");
+	free(in);
+	free(out);
+}
+
+static void test_mmap(int fd)
+{
+	struct neuron_native_mem_alloc a, b;
+	struct neuron_native_hbm_stats s = { .size = sizeof(s) };
+	uint64_t before;
+	uint32_t *map, word = 0;
+	int host;
+
+	ioctl(fd, NEURON_NATIVE_HBM_STATS, &s);
+	before = s.used;
+	for (host = 0; host < 2; host++) {
+		const char *what = host ? "host" : "device";
+
+		CHECK(!alloc_native(fd, MIB, host, host ? NEURON_MEMALLOC_TYPE_TENSORS_HOST :
+				    NEURON_MEMALLOC_TYPE_TENSORS_DEVICE, 0, &a), "allocate, %s",
+		      what);
+		map = mmap(NULL, MIB, PROT_READ | PROT_WRITE, MAP_SHARED, fd, a.mmap_offset);
+		CHECK(map != MAP_FAILED, "map, %s", what);
+		if (map == MAP_FAILED)
+			continue;
+		map[1000] = 0x12345678;
+		CHECK(!buf_copy(fd, a.mem_handle, &word, 4, 4000, 0) && word == 0x12345678,
+		      "written through the mapping, read through the device, %s", what);
+		word = 0x87654321;
+		CHECK(!buf_copy(fd, a.mem_handle, &word, 4, MIB - 4, 1) &&
+		      map[MIB / 4 - 1] == word, "and the other way, %s", what);
+		CHECK(mmap(NULL, 2 * MIB, PROT_READ, MAP_SHARED, fd, a.mmap_offset) == MAP_FAILED &&
+		      errno == EINVAL, "longer than the chunk: EINVAL, %s", what);
+		CHECK(mmap(NULL, MIB, PROT_READ, MAP_PRIVATE, fd, a.mmap_offset) == MAP_FAILED &&
+		      errno == EINVAL, "private: EINVAL, %s", what);
+		CHECK(!mem_free(fd, a.mem_handle), "free it while it is mapped, %s", what);
+		CHECK(map[1000] == 0x12345678, "the mapping keeps the memory, %s", what);
+		CHECK(mmap(NULL, MIB, PROT_READ, MAP_SHARED, fd, a.mmap_offset) == MAP_FAILED &&
+		      errno == EPERM, "but its address is nobody's any more, %s", what);
+		if (!host) {
+			ioctl(fd, NEURON_NATIVE_HBM_STATS, &s);
+			CHECK(s.used == before + MIB, "and it is still accounted");
+		}
+		munmap(map, MIB / 2);
+		map[MIB / 4 - 1] = 1;
+		munmap((char *)map + MIB / 2, MIB / 2);
+	}
+	ioctl(fd, NEURON_NATIVE_HBM_STATS, &s);
+	CHECK(s.used == before, "unmapping gives it back");
+	CHECK(!alloc_native(fd, MIB, 0, NEURON_MEMALLOC_TYPE_TENSORS_DEVICE, 0, &b) &&
+	      !buf_copy(fd, b.mem_handle, &word, 4, 4000, 0) && word == 0,
+	      "and its content does not come back");
+	mem_free(fd, b.mem_handle);
+}
+
+struct desc {
+	uint32_t ctrl, meta;
+	uint64_t addr;
+};
+
+static int write_desc(int fd, uint64_t ring, int rx, uint32_t index, uint64_t addr, uint32_t len)
+{
+	struct desc d = {
+		.ctrl = (len & 0xffff) | 1u << 24 | (rx ? 0 : 3u << 26),
+		.meta = rx ? 0 : 0x01080003,
+		.addr = addr,
+	};
+	struct neuron_ioctl_dma_copy_descriptors64 c = {
+		.mem_handle = ring, .buffer = &d, .num_descs = 1, .offset = index * 16,
+		.queue_type = rx ? NEURON_DMA_QUEUE_TYPE_RX : NEURON_DMA_QUEUE_TYPE_TX,
+	};
+
+	return ioctl(fd, NEURON_IOCTL_DMA_COPY_DESCRIPTORS64, &c);
+}
+
+static int start(int fd, uint32_t eng, uint32_t q, uint32_t n)
+{
+	struct neuron_ioctl_dma_queue_copy_start s = {
+		.eng_id = eng, .qid = q, .tx_desc_count = n, .rx_desc_count = n,
+	};
+
+	return ioctl(fd, NEURON_IOCTL_DMA_QUEUE_COPY_START, &s);
+}
+
+static struct neuron_isa_notice *nq_map(int fd, uint32_t core, uint32_t type, uint32_t engine,
+					uint32_t size, int *evfd)
+{
+	struct neuron_ioctl_notifications_init_with_realloc_v2 nq = {
+		.nq_dev_id = core, .nq_type = type, .engine_index = engine, .size = size,
+		.on_host_memory = 1, .force_alloc_mem = 1,
+	};
+	struct neuron_native_nq_eventfd ev = {
+		.size = sizeof(ev), .nq_dev_id = core, .nq_type = type, .engine_index = engine,
+	};
+	void *map;
+
+	if (ioctl(fd, NEURON_IOCTL_NOTIFICATIONS_INIT_WITH_REALLOC_V2, &nq))
+		return NULL;
+	*evfd = ev.eventfd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (ioctl(fd, NEURON_NATIVE_NQ_EVENTFD, &ev))
+		return NULL;
+	map = mmap(NULL, size < 4096 ? 4096 : size, PROT_READ, MAP_SHARED, fd, nq.mmap_offset);
+	return map == MAP_FAILED ? NULL : map;
+}
+
+static int wait_event(int evfd)
+{
+	struct pollfd p = { .fd = evfd, .events = POLLIN };
+	uint64_t n;
+
+	return poll(&p, 1, 5000) == 1 && read(evfd, &n, 8) == 8;
+}
+
+static uint32_t sem_read(int fd, uint32_t core, uint32_t index)
+{
+	struct neuron_ioctl_semaphore s = { .nc_id = core, .semaphore_index = index };
+
+	return ioctl(fd, NEURON_IOCTL_SEMAPHORE_READ, &s) ? ~0u : s.value;
+}
+
+static int sem_wait_value(int fd, uint32_t core, uint32_t index, uint32_t value)
+{
+	int i;
+
+	for (i = 0; i < 500 && sem_read(fd, core, index) != value; i++)
+		usleep(10000);
+	return sem_read(fd, core, index) == value;
+}
+
+static void test_rings(int fd)
+{
+	struct neuron_native_mem_alloc tx, rx, src, dst, one;
+	struct neuron_ioctl_dma_queue_init init = { .eng_id = 3, .qid = 5 };
+	struct neuron_ioctl_dma_queue_get_state get = { .eng_id = 3, .qid = 5 };
+	struct neuron_ioctl_dma_ack_completed ack = { .eng_id = 3, .qid = 5, .count = 2 };
+	struct neuron_ioctl_dma_eng_get_state eget = { .eng_id = 3 };
+	struct neuron_dma_queue_state ts, rs;
+	struct neuron_dma_eng_state es;
+	struct neuron_isa_notice *err;
+	uint32_t i, word = 1, sem = 9;
+	uint8_t *in = malloc(65536), *out = malloc(65536);
+	uint64_t inc = geo.tpb_base[0] + NEURON_ISA_SEM_INC_OFF(sem);
+	int evfd;
+
+	for (i = 0; i < 65536; i++)
+		in[i] = i ^ i >> 8;
+	CHECK(!alloc_native(fd, 4096, 0, NEURON_MEMALLOC_TYPE_DMA_RINGS_DEVICE, 0, &tx) &&
+	      !alloc_native(fd, 4096, 1, NEURON_MEMALLOC_TYPE_DMA_RINGS_HOST, 0, &rx) &&
+	      !alloc_native(fd, 65536, 0, NEURON_MEMALLOC_TYPE_TENSORS_DEVICE, 0, &src) &&
+	      !alloc_native(fd, 65536, 1, NEURON_MEMALLOC_TYPE_TENSORS_HOST, 0, &dst) &&
+	      !alloc_native(fd, 4096, 0, NEURON_MEMALLOC_TYPE_MISC_DEVICE, 0, &one),
+	      "memory for rings");
+	buf_copy(fd, src.mem_handle, in, 65536, 0, 1);
+	buf_copy(fd, one.mem_handle, &word, 4, 0, 1);
+
+	init.tx_handle = tx.mem_handle;
+	init.rx_handle = rx.mem_handle;
+	init.tx_desc_count = init.rx_desc_count = 512;
+	CHECK(err_of(ioctl(fd, NEURON_IOCTL_DMA_QUEUE_INIT, &init)) == EINVAL,
+	      "ring larger than its chunk: EINVAL");
+	init.tx_desc_count = init.rx_desc_count = 16;
+	CHECK(err_of(ioctl(fd, NEURON_IOCTL_DMA_QUEUE_INIT, &init)) == EINVAL,
+	      "16 descriptors: EINVAL");
+	init.tx_desc_count = init.rx_desc_count = 48;
+	init.rxc_handle = rx.mem_handle;
+	CHECK(err_of(ioctl(fd, NEURON_IOCTL_DMA_QUEUE_INIT, &init)) == EINVAL,
+	      "completion ring: EINVAL");
+	init.rxc_handle = 0;
+	CHECK(!ioctl(fd, NEURON_IOCTL_DMA_QUEUE_INIT, &init),
+	      "queue with a ring of 48, one side in device memory");
+	err = nq_map(fd, 0, NQ_TYPE_ERROR, 0, 4096, &evfd);
+	CHECK(err, "error notification queue with an eventfd");
+	if (!err)
+		return;
+
+	CHECK(!write_desc(fd, tx.mem_handle, 0, 0, src.pa, 65536) &&
+	      !write_desc(fd, rx.mem_handle, 1, 0, dst.pa, 65536) &&
+	      !write_desc(fd, tx.mem_handle, 0, 1, one.pa, 4) &&
+	      !write_desc(fd, rx.mem_handle, 1, 1, inc, 4), "descriptors: copy, then semaphore");
+	CHECK(!start(fd, 3, 5, 2), "start");
+	CHECK(sem_wait_value(fd, 0, sem, 1), "the completion semaphore counts");
+	CHECK(!buf_copy(fd, dst.mem_handle, out, 65536, 0, 0) && !memcmp(in, out, 65536),
+	      "64 KiB arrived");
+	get.tx = &ts;
+	get.rx = &rs;
+	CHECK(!ioctl(fd, NEURON_IOCTL_DMA_QUEUE_GET_STATE, &get) && ts.length == 48 &&
+	      ts.head_pointer == 2 && ts.tail_pointer == 2 && ts.base_addr == tx.pa &&
+	      rs.base_addr == rx.pa && ts.sw_status == 2, "queue state");
+	eget.state = &es;
+	CHECK(!ioctl(fd, NEURON_IOCTL_DMA_ENG_GET_STATE, &eget) && es.max_queues == 16,
+	      "engine state");
+	CHECK(!ioctl(fd, NEURON_IOCTL_DMA_ACK_COMPLETED, &ack),
+	      "acknowledge on a ring that is no power of two");
+	CHECK(err_of(start(fd, 3, 5, 33)) == EINVAL, "more than the ring holds: EINVAL");
+	CHECK(err_of(start(fd, 3, 5, 0)) == EINVAL, "nothing: EINVAL");
+	CHECK(err_of(start(fd, 3, 6, 1)) == ENOENT, "queue that was not set up: ENOENT");
+	CHECK(err_of(start(fd, geo.nr_dma_engines, 0, 1)) == EINVAL, "no such engine: EINVAL");
+	CHECK(err_of(start(fd, geo.nr_cores * geo.engines_per_core, 0, 1)) == EPERM,
+	      "a queue of the driver: EPERM");
+
+	/* Wrap around the ring many times. */
+	for (i = 2; i < 300; i++) {
+		uint32_t slot = i % 48;
+
+		if (write_desc(fd, tx.mem_handle, 0, slot, one.pa, 4) ||
+		    write_desc(fd, rx.mem_handle, 1, slot, inc, 4) || start(fd, 3, 5, 1))
+			break;
+		if (!sem_wait_value(fd, 0, sem, i))
+			break;
+	}
+	CHECK(i == 300, "298 rounds on a ring of 48 (%u)", i);
+
+	/* What the owner may not touch. */
+	struct {
+		const char *what;
+		uint64_t src, dst;
+		uint32_t len;
+	} bad[] = {
+		{ "firmware's memory", geo.hbm[0].base + 4096, dst.pa, 64 },
+		{ "memory nobody allocated", geo.hbm[0].base + geo.hbm[0].size - 4096, dst.pa, 64 },
+		{ "host memory that is not his", 0, geo.host_window | 0x7fffffff000, 64 },
+		{ "host RAM by its physical address", 0, geo.host_window | 0x100000, 64 },
+		{ "the end of a chunk and more", src.pa + 65536 - 32, dst.pa, 64 },
+		{ "the window of a core that is not his", 0, geo.tpb_base[1], 64 },
+		{ "the top of the address space", -32ULL, dst.pa, 64 },
+	};
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		memset(out, 0x5a, 64);
+		buf_copy(fd, dst.mem_handle, out, 64, 0, 1);
+		ioctl(fd, NEURON_IOCTL_DMA_QUEUE_INIT, &init);
+		write_desc(fd, tx.mem_handle, 0, 0, bad[i].src ? bad[i].src : src.pa, bad[i].len);
+		write_desc(fd, rx.mem_handle, 1, 0, bad[i].dst, bad[i].len);
+		CHECK(!start(fd, 3, 5, 1) && wait_event(evfd) &&
+		      err[i].kind == NEURON_ISA_NOTICE_DMA_ERROR &&
+		      err[i].code == NEURON_ISA_ERR_DMA_ACCESS,
+		      "%s: DMA error notification (kind %u code %u)", bad[i].what, err[i].kind,
+		      err[i].code);
+		memset(out, 0, 64);
+		buf_copy(fd, dst.mem_handle, out, 64, 0, 0);
+		CHECK(out[0] == 0x5a && out[63] == 0x5a, "%s: nothing was touched", bad[i].what);
+		CHECK(!ioctl(fd, NEURON_IOCTL_DMA_QUEUE_GET_STATE, &get) && ts.sw_status == 3,
+		      "%s: the queue stopped", bad[i].what);
+	}
+	/* A ring whose memory was freed. */
+	ioctl(fd, NEURON_IOCTL_DMA_QUEUE_INIT, &init);
+	write_desc(fd, tx.mem_handle, 0, 0, src.pa, 64);
+	mem_free(fd, rx.mem_handle);
+	CHECK(!start(fd, 3, 5, 1) && wait_event(evfd) && err[i].code == NEURON_ISA_ERR_DMA_RING,
+	      "freed ring: DMA error notification (code %u)", err[i].code);
+	munmap(err, 4096);
+	mem_free(fd, tx.mem_handle);
+	mem_free(fd, src.mem_handle);
+	mem_free(fd, dst.mem_handle);
+	mem_free(fd, one.mem_handle);
+	close(evfd);
+	free(in);
+	free(out);
+}
+
+static void test_core(int fd)
+{
+	struct neuron_ioctl_semaphore s = { .nc_id = 0, .semaphore_index = 3, .value = 40 };
+	struct neuron_ioctl_event e = { .nc_id = 0, .event_index = 255, .value = 1 };
+	struct neuron_ioctl_device_reset r = { .nc_map = 1 };
+	struct neuron_ioctl_device_ready ready = { 0 };
+
+	CHECK(!ioctl(fd, NEURON_IOCTL_SEMAPHORE_WRITE, &s), "semaphore write");
+	s.value = 3;
+	CHECK(!ioctl(fd, NEURON_IOCTL_SEMAPHORE_INCREMENT, &s), "increment");
+	s.value = 1;
+	CHECK(!ioctl(fd, NEURON_IOCTL_SEMAPHORE_DECREMENT, &s) && sem_read(fd, 0, 3) == 42,
+	      "decrement: 42");
+	s.semaphore_index = geo.nr_semaphores;
+	CHECK(err_of(ioctl(fd, NEURON_IOCTL_SEMAPHORE_READ, &s)) == EINVAL, "index: EINVAL");
+	s.nc_id = geo.nr_cores;
+	CHECK(err_of(ioctl(fd, NEURON_IOCTL_SEMAPHORE_READ, &s)) == E2BIG, "core: E2BIG");
+	CHECK(!ioctl(fd, NEURON_IOCTL_EVENT_SET, &e), "event set");
+	e.value = 0;
+	CHECK(!ioctl(fd, NEURON_IOCTL_EVENT_GET, &e) && e.value == 1, "event get");
+	e.event_index = geo.nr_events;
+	CHECK(err_of(ioctl(fd, NEURON_IOCTL_EVENT_GET, &e)) == EINVAL, "event index: EINVAL");
+	CHECK(!ioctl(fd, NEURON_IOCTL_NC_RESET, &r), "reset of core 0");
+	ready.request_id = r.request_id;
+	CHECK(!ioctl(fd, NEURON_IOCTL_NC_RESET_READY, &ready) && !ready.result, "reset is done");
+	CHECK(sem_read(fd, 0, 3) == 0, "semaphores are 0 after a reset");
+	r.nc_map = 1u << geo.nr_cores;
+	CHECK(err_of(ioctl(fd, NEURON_IOCTL_NC_RESET, &r)) == EINVAL, "reset of no core: EINVAL");
+}
+
+/* Another process: exits with the number of failures. */
+static int in_child(int (*fn)(int), int arg)
+{
+	int status;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid)
+		_exit(fn(arg));
+	waitpid(pid, &status, 0);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 99;
+}
+
+static int child_inherited(int fd)
+{
+	struct neuron_native_mem_alloc a;
+	struct neuron_ioctl_device_basic_info basic;
+
+	if (err_of(alloc_native(fd, 4096, 0, NEURON_MEMALLOC_TYPE_TENSORS_DEVICE, 0, &a)) != EACCES)
+		return 1;
+	if (mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, geo.hbm[0].base + 16 * MIB) != MAP_FAILED ||
+	    errno != EACCES)
+		return 2;
+	return ioctl(fd, NEURON_IOCTL_DEVICE_BASIC_INFO, &basic) ? 3 : 0;
+}
+
+static uint64_t foreign_pa;
+
+static int child_other(int handle)
+{
+	struct neuron_ioctl_semaphore s = { .nc_id = 0, .value = 1 };
+	struct neuron_ioctl_mem_get_mc_mmap_info_v2 mc = { .pa = foreign_pa };
+	struct neuron_ioctl_device_reset r = { .nc_map = 1 };
+	struct neuron_ioctl_dma_queue_init init = { .eng_id = 3, .qid = 5 };
+	int fd = xopen(O_RDWR);
+
+	if (err_of(mem_free(fd, handle)) != ENOENT)
+		return 1;
+	if (err_of(ioctl(fd, NEURON_IOCTL_MEM_MC_GET_INFO_V2, &mc)) != ENOENT)
+		return 2;
+	if (mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, foreign_pa) != MAP_FAILED || errno != EPERM)
+		return 3;
+	if (err_of(ioctl(fd, NEURON_IOCTL_SEMAPHORE_WRITE, &s)) != EBUSY)
+		return 4;
+	if (err_of(ioctl(fd, NEURON_IOCTL_NC_RESET, &r)) != EBUSY)
+		return 5;
+	if (err_of(ioctl(fd, NEURON_IOCTL_DMA_QUEUE_INIT, &init)) != EBUSY)
+		return 6;
+	s.nc_id = 1;
+	return ioctl(fd, NEURON_IOCTL_SEMAPHORE_WRITE, &s) ? 7 : 0;
+}
+
+static int child_count(int n)
+{
+	int i, pipefd[2], ok = 0;
+	pid_t pids[20];
+	char c;
+
+	if (pipe(pipefd))
+		return 99;
+	for (i = 0; i < n; i++) {
+		pids[i] = fork();
+		if (!pids[i]) {
+			int fd = open(DEV, O_RDWR);
+
+			c = fd >= 0 ? 'y' : errno == EBUSY ? 'n' : '?';
+			if (write(pipefd[1], &c, 1) != 1)
+				_exit(1);
+			pause();
+			_exit(0);
+		}
+	}
+	for (i = 0; i < n; i++)
+		if (read(pipefd[0], &c, 1) == 1)
+			ok += c == 'y' ? 1 : c == 'n' ? 0 : 100;
+	for (i = 0; i < n; i++)
+		kill(pids[i], SIGKILL);
+	for (i = 0; i < n; i++)
+		waitpid(pids[i], NULL, 0);
+	return ok;
+}
+
+static void test_processes(int fd)
+{
+	struct neuron_native_mem_alloc a;
+	struct neuron_native_hbm_stats s = { .size = sizeof(s) };
+	uint64_t used, i;
+	int pipefd[2], dup1;
+	char c = 0;
+	pid_t pid;
+
+	CHECK(!alloc_native(fd, MIB, 0, NEURON_MEMALLOC_TYPE_TENSORS_DEVICE, 0, &a), "allocate");
+	foreign_pa = a.pa;
+	CHECK(in_child(child_inherited, fd) == 0, "a child cannot use the inherited descriptor");
+	CHECK(in_child(child_other, a.mem_handle) == 0,
+	      "another process reaches neither memory nor core nor queue");
+	dup1 = dup(fd);
+	close(dup1);
+	CHECK(!buf_copy(fd, a.mem_handle, &c, 1, 0, 1), "closing a duplicate changes nothing");
+	CHECK(in_child(child_count, 18) == 15, "16 processes at a time, this one included");
+	CHECK(in_child(child_count, 15) == 15, "and they can all come again");
+
+	ioctl(fd, NEURON_NATIVE_HBM_STATS, &s);
+	used = s.used;
+	for (i = 0; i < 5; i++) {
+		if (pipe(pipefd))
+			exit(1);
+		fflush(stdout);
+		pid = fork();
+		if (!pid) {
+			struct neuron_ioctl_semaphore sem = { .nc_id = 1, .value = 1 };
+			int n, cfd = xopen(O_RDWR);
+
+			for (n = 0; n < 200; n++)
+				if (alloc_native(cfd, MIB + n * 4096, 0,
+						 NEURON_MEMALLOC_TYPE_TENSORS_DEVICE, 1, &a))
+					_exit(1);
+			if (ioctl(cfd, NEURON_IOCTL_SEMAPHORE_WRITE, &sem))
+				_exit(1);
+			/* A grandchild keeps the descriptor: it must not keep the memory. */
+			if (!fork()) {
+				close(pipefd[0]);
+				sleep(1);
+				_exit(0);
+			}
+			if (write(pipefd[1], "x", 1) != 1)
+				_exit(1);
+			pause();
+		}
+		close(pipefd[1]);
+		if (read(pipefd[0], &c, 1) != 1)
+			c = 0;
+		ioctl(fd, NEURON_NATIVE_HBM_STATS, &s);
+		if (s.used < used + 200 * MIB)
+			break;
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+		ioctl(fd, NEURON_NATIVE_HBM_STATS, &s);
+		if (s.used != used)
+			break;
+		close(pipefd[0]);
+	}
+	CHECK(i == 5, "kill -9: everything is back before wait() returns (%llu)",
+	      (unsigned long long)i);
+	struct neuron_ioctl_semaphore sem = { .nc_id = 1 };
+	CHECK(!ioctl(fd, NEURON_IOCTL_SEMAPHORE_READ, &sem) && sem.value == 0,
+	      "its core is free, and reset");
+	CHECK(balanced(fd, 0), "books balance");
+}
+
+int main(void)
+{
+	int fd = xopen(O_RDWR);
+	uint64_t i, sum = 0;
+	char path[128];
+
+	test_info(fd);
+	test_memory(fd);
+	test_mmap(fd);
+	test_rings(fd);
+	test_core(fd);
+	test_processes(fd);
+	close(fd);
+	/* Grandchildren still hold the descriptor for a moment. */
+	sleep(2);
+	for (i = 0; i < geo.nr_cores; i++) {
+		snprintf(path, sizeof(path),
+			 "neuron_core%d/stats/memory_usage/device_mem/total", (int)i);
+		sum += sysfs_u64(path);
+		snprintf(path, sizeof(path), "neuron_core%d/stats/memory_usage/host_mem/total",
+			 (int)i);
+		sum += sysfs_u64(path);
+	}
+	CHECK(sum == 0, "all counters are 0 after close");
+	return failed != 0;
+}
