@@ -14,13 +14,14 @@
  * it, since the doorbells count exactly how many descriptors are valid.
  */
 #include <linux/sched.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
 
 #include "emu.h"
 
 /* What a queue may do before the next one of the engine gets a turn. */
 #define EMU_SLICE_DESCS		256
-#define EMU_SLICE_BYTES		(1u << 20)
+#define EMU_SLICE_BYTES		SZ_1M
 /* Turns before the work item ends and queues itself again. */
 #define EMU_DMA_TURNS		16
 
@@ -627,11 +628,10 @@ int emu_dma_bind(struct emu_device *ed, u32 eng, u32 i, struct neuron_space *spa
 	q = &dma->q[i];
 	mutex_lock(&dma->run);
 	spin_lock(&dma->lock);
-	if (q->space) {
+	if (q->space)
 		err = -EBUSY;
-	} else {
+	else
 		emu_queue_init(q, space);
-	}
 	spin_unlock(&dma->lock);
 	mutex_unlock(&dma->run);
 	return err;

@@ -76,7 +76,6 @@ void emu_hbm_destroy(struct emu_device *ed)
 		emu_hbm_drop(ed, i, 0, ULONG_MAX);
 		xa_destroy(&ed->hbm[i].pages);
 	}
-	if (atomic_long_read(&ed->nr_pages)) pr_err("DBG left %ld\n", atomic_long_read(&ed->nr_pages));
 	WARN_ON(atomic_long_read(&ed->nr_pages));
 }
 
