@@ -105,24 +105,27 @@ unlock:
 	return err;
 }
 
-static void neuron_cores_release(struct neuron_client *client)
+/**
+ * neuron_core_release() - end a process's ownership of a core
+ * @nd: device
+ * @core: core number
+ * @client: the process; nothing happens if it is not the owner
+ *
+ * Context: may sleep.  When it returns, the core makes no access.
+ */
+void neuron_core_release(struct neuron_device *nd, u32 core, struct neuron_client *client)
 {
-	struct neuron_device *nd = client->nd;
-	u32 i;
+	struct neuron_core *c = &nd->core[core];
 
-	for (i = 0; i < nd->geo->nr_cores; i++) {
-		struct neuron_core *core = &nd->core[i];
-
-		mutex_lock(&core->lock);
-		if (core->owner == client) {
-			if (nd->ops->core_reset(nd, i))
-				dev_err(&nd->dev, "core %u does not reset\n", i);
-			neuron_nqs_release(nd, i);
-			nd->ops->core_bind(nd, i, NULL);
-			WRITE_ONCE(core->owner, NULL);
-		}
-		mutex_unlock(&core->lock);
+	mutex_lock(&c->lock);
+	if (c->owner == client) {
+		if (nd->ops->core_reset(nd, core))
+			dev_err(&nd->dev, "core %u does not reset\n", core);
+		neuron_nqs_release(nd, core);
+		nd->ops->core_bind(nd, core, NULL);
+		WRITE_ONCE(c->owner, NULL);
 	}
+	mutex_unlock(&c->lock);
 }
 
 /**
@@ -149,7 +152,8 @@ void neuron_client_exit(struct neuron_client *client)
 	mutex_unlock(&nd->clients_lock);
 
 	neuron_queues_release(client);
-	neuron_cores_release(client);
+	for (i = 0; i < nd->geo->nr_cores; i++)
+		neuron_core_release(nd, i, client);
 	neuron_chunk_unpublish_all(client);
 
 	mutex_lock(&nd->clients_lock);

@@ -312,6 +312,7 @@ int neuron_client_attach(struct neuron_device *nd, struct neuron_client **client
 void neuron_client_detach(struct neuron_client *client);
 void neuron_client_exit(struct neuron_client *client);
 int neuron_core_acquire(struct neuron_device *nd, u32 core, struct neuron_client *client);
+void neuron_core_release(struct neuron_device *nd, u32 core, struct neuron_client *client);
 int neuron_core_reset(struct neuron_device *nd, u32 core, struct neuron_client *client);
 
 /* core/ioctl.c */

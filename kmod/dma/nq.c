@@ -136,6 +136,7 @@ static int neuron_nq_init(struct neuron_client *client, struct neuron_nq_args *a
 	struct neuron_device *nd = client->nd;
 	struct neuron_chunk *chunk;
 	struct neuron_core *core;
+	bool owned;
 	u32 nq;
 	int err;
 
@@ -143,6 +144,7 @@ static int neuron_nq_init(struct neuron_client *client, struct neuron_nq_args *a
 	    args->engine >= nd->geo->nr_nq_engines || !is_power_of_2(args->size) ||
 	    args->size < NEURON_NQ_MIN_SIZE || (!args->host && args->hbm >= nd->geo->nr_hbms))
 		return -EINVAL;
+	owned = READ_ONCE(nd->core[args->core].owner) == client;
 	err = neuron_core_acquire(nd, args->core, client);
 	if (err)
 		return err;
@@ -172,6 +174,9 @@ static int neuron_nq_init(struct neuron_client *client, struct neuron_nq_args *a
 	}
 unlock:
 	mutex_unlock(&core->lock);
+	/* A request that is refused does not take the core. */
+	if (err && !owned)
+		neuron_core_release(nd, args->core, client);
 	return err;
 }
 

@@ -130,11 +130,6 @@ int neuron_queue_init(struct neuron_client *client, const struct neuron_ioctl_dm
 		return -EINVAL;
 	if (neuron_queue_is_kernel(nd, eng, q, NULL))
 		return -EPERM;
-	if (neuron_engine_core(nd, eng) < nd->geo->nr_cores) {
-		err = neuron_core_acquire(nd, neuron_engine_core(nd, eng), client);
-		if (err)
-			return err;
-	}
 
 	queue = kzalloc(sizeof(*queue), GFP_KERNEL_ACCOUNT);
 	if (!queue)
@@ -142,6 +137,9 @@ int neuron_queue_init(struct neuron_client *client, const struct neuron_ioctl_dm
 	queue->client = client;
 	err = neuron_queue_ring(client, arg->tx_handle, arg->tx_desc_count, &queue->ring[0]) ?:
 	      neuron_queue_ring(client, arg->rx_handle, arg->rx_desc_count, &queue->ring[1]);
+	/* Last, so that a request that is refused does not take the core. */
+	if (!err && neuron_engine_core(nd, eng) < nd->geo->nr_cores)
+		err = neuron_core_acquire(nd, neuron_engine_core(nd, eng), client);
 	if (err)
 		goto free;
 	queue->length[0] = queue->ring[0] ? arg->tx_desc_count : 0;

@@ -34,8 +34,8 @@ static void neuron_report_failure(struct neuron_device *nd, const struct neuron_
 }
 
 /*
- * Allocate, give it a handle, tell the caller.  @uhandle may be NULL when the
- * handle goes back another way.
+ * Allocate, give it a handle, tell the caller: through @native if that is given,
+ * else at @uhandle.
  */
 static int neuron_mem_alloc(struct neuron_file *nf, const struct neuron_chunk_request *req,
 			    u64 __user *uhandle, struct neuron_failure *why,
@@ -65,7 +65,7 @@ static int neuron_mem_alloc(struct neuron_file *nf, const struct neuron_chunk_re
 	}
 	if (native)
 		native->mem_handle = handle;
-	if (uhandle && put_user((u64)handle, uhandle)) {
+	if (!native && put_user((u64)handle, uhandle)) {
 		neuron_chunk_unpublish(client, handle);
 		return -EFAULT;
 	}
