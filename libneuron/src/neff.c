@@ -263,6 +263,8 @@ static void fill_opts(struct neff_reader *r, const struct neuron_neff_opts *opts
 		o->max_ratio = 512;
 	if (!o->max_json)
 		o->max_json = GIB / 4;
+	if (!o->max_values)
+		o->max_values = 8u << 20;
 }
 
 /* What was only needed to parse: descriptions, debug information. */

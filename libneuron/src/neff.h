@@ -64,6 +64,8 @@ struct neuron_neff_error {
  * @max_ratio: unpacked bytes per byte of payload, default 512, applied once
  *             more than 16 MiB were unpacked
  * @max_json: bytes of one JSON member, default 256 MiB
+ * @max_values: values in one JSON member, default 8 Mi; a value takes about 100
+ *              bytes of memory while the member is parsed
  * @error: filled in when opening fails, may be NULL
  */
 struct neuron_neff_opts {
@@ -74,6 +76,7 @@ struct neuron_neff_opts {
 	uint64_t max_total;
 	uint32_t max_ratio;
 	uint64_t max_json;
+	uint32_t max_values;
 	struct neuron_neff_error *error;
 };
 

@@ -21,11 +21,20 @@ struct neff_object {
 	size_t nr_members;
 };
 
+/* A name by which DMA entries find a queue set. */
+struct neff_queue_name {
+	const char *name;
+	const struct neuron_neff_queue *queue;
+	int instance;			/* -1: @name is that of the set */
+};
+
 /* While opening. */
 struct neff_reader {
 	struct neff_object *obj;
 	struct neuron_neff_opts opts;	/* defaults filled in */
 	struct neuron_neff_error *error;	/* never NULL */
+	struct neff_queue_name *queue_names;	/* of the current subgraph, sorted */
+	size_t nr_queue_names;
 };
 
 /* Fail: note class and "<where>: <what>", return the negative errno of the class. */

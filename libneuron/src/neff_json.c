@@ -262,6 +262,19 @@ static int get_fabric(struct neff_reader *r, const struct jpath *at, const json_
 	return 0;
 }
 
+/*
+ * At least as many as the parser would create, strings apart: jansson needs
+ * many times the memory of the text, which its size alone does not bound well.
+ */
+static uint32_t count_values(const char *text, size_t size)
+{
+	size_t n = 1;
+
+	for (size_t i = 0; i < size; i++)
+		n += text[i] == ',' || text[i] == ':' || text[i] == '[' || text[i] == '{';
+	return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
+}
+
 /* Parse a member as JSON; the caller drops the reference. */
 static int load_json(struct neff_reader *r, const char *name, const struct jpath *who,
 		     json_t **out)
@@ -276,6 +289,8 @@ static int load_json(struct neff_reader *r, const char *name, const struct jpath
 	if (m->size > r->opts.max_json)
 		return neff_fail_limit(r, name, "%zu bytes of JSON, the limit is %" PRIu64,
 				       m->size, r->opts.max_json);
+	if (count_values(m->data, m->size) > r->opts.max_values)
+		return neff_fail_limit(r, name, "more than %u values", r->opts.max_values);
 	*out = json_loadb(m->data ? m->data : "", m->size, JSON_REJECT_DUPLICATES, &e);
 	if (!*out && json_error_code(&e) == json_error_out_of_memory)
 		return neff_fail_memory(r, name);
@@ -625,6 +640,61 @@ static int parse_queue(struct neff_reader *r, const struct jpath *at, const json
 	return 0;
 }
 
+static int compare_queue_names(const void *a, const void *b)
+{
+	const struct neff_queue_name *x = a, *y = b;
+	int c = (x->instance < 0) - (y->instance < 0);
+
+	if (!c)
+		c = strcmp(x->name, y->name);
+	/* The first set that has an instance gets it. */
+	return c ? c : (x->queue > y->queue) - (x->queue < y->queue);
+}
+
+static int index_queues(struct neff_reader *r, const struct jpath *at,
+			const struct neuron_neff_subgraph *sg)
+{
+	size_t n = sg->nr_queues, k = 0;
+
+	for (size_t i = 0; i < sg->nr_queues; i++)
+		n += sg->queues[i].nr_instances;
+	r->queue_names = neff_alloc(r->obj, n, sizeof(*r->queue_names));
+	if (!r->queue_names)
+		return memory_at(r, at);
+	for (size_t i = 0; i < sg->nr_queues; i++) {
+		const struct neuron_neff_queue *q = &sg->queues[i];
+
+		r->queue_names[k++] = (struct neff_queue_name){ q->name, q, -1 };
+		for (size_t j = 0; j < q->nr_instances; j++)
+			r->queue_names[k++] = (struct neff_queue_name){ q->instances[j], q, (int)j };
+	}
+	if (n)
+		qsort(r->queue_names, n, sizeof(*r->queue_names), compare_queue_names);
+	r->nr_queue_names = n;
+	return 0;
+}
+
+/* First entry of that name, NULL if none. */
+static const struct neff_queue_name *find_queue_name(const struct neff_reader *r,
+						     const char *name, bool instance)
+{
+	struct neff_queue_name key = { name, NULL, instance ? 0 : -1 };
+	size_t low = 0, high = r->nr_queue_names;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (compare_queue_names(&r->queue_names[mid], &key) < 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (low == r->nr_queue_names || strcmp(r->queue_names[low].name, name) ||
+	    (r->queue_names[low].instance >= 0) != instance)
+		return NULL;
+	return &r->queue_names[low];
+}
+
 static int parse_queues(struct neff_reader *r, const struct jpath *at, json_t *queues,
 			struct neuron_neff_subgraph *sg)
 {
@@ -648,7 +718,7 @@ static int parse_queues(struct neff_reader *r, const struct jpath *at, json_t *q
 			return err;
 		sg->nr_queues++;
 	}
-	return 0;
+	return index_queues(r, at, sg);
 }
 
 /* ---- transfers ---- */
@@ -970,38 +1040,26 @@ static int parse_desc(struct neff_reader *r, const struct jpath *at, const json_
 }
 
 static int find_queue(struct neff_reader *r, const struct jpath *at, const json_t *obj,
-		      const struct neuron_neff_subgraph *sg, struct neuron_neff_dma *dma)
+		      struct neuron_neff_dma *dma)
 {
 	const char *instance = NULL, *queue = NULL;
+	const struct neff_queue_name *hit;
 	int err;
 
-	dma->instance = -1;
 	err = get_text(r, at, obj, "instance_name", false, &instance);
 	if (!err)
 		err = get_text(r, at, obj, "queue", !instance, &queue);
 	if (err)
 		return err;
-	for (size_t i = 0; i < sg->nr_queues; i++) {
-		const struct neuron_neff_queue *q = &sg->queues[i];
-
-		if (!instance) {
-			if (strcmp(q->name, queue))
-				continue;
-			dma->queue = q;
-			return 0;
-		}
-		for (size_t j = 0; j < q->nr_instances; j++) {
-			if (strcmp(q->instances[j], instance))
-				continue;
-			dma->queue = q;
-			dma->instance = (int)j;
-			return 0;
-		}
-	}
-	if (instance)
+	hit = find_queue_name(r, instance ? instance : queue, instance);
+	if (!hit && instance)
 		return invalid_at(r, AT_KEY(at, "instance_name"),
 				  "no queue set has an instance '%s'", instance);
-	return invalid_at(r, AT_KEY(at, "queue"), "no queue set is called '%s'", queue);
+	if (!hit)
+		return invalid_at(r, AT_KEY(at, "queue"), "no queue set is called '%s'", queue);
+	dma->queue = hit->queue;
+	dma->instance = hit->instance;
+	return 0;
 }
 
 static int parse_dma(struct neff_reader *r, const struct jpath *at, const json_t *obj,
@@ -1017,7 +1075,7 @@ static int parse_dma(struct neff_reader *r, const struct jpath *at, const json_t
 		return invalid_at(r, at, "is %s, not an object", type_name(obj));
 	err = get_int(r, at, obj, "id", true, 0, UINT32_MAX, &id);
 	if (!err)
-		err = find_queue(r, at, obj, sg, dma);
+		err = find_queue(r, at, obj, dma);
 	if (!err)
 		err = get_text(r, at, obj, "function_start", false, &function);
 	if (!err && function)
@@ -1283,6 +1341,7 @@ static int parse_definition(struct neff_reader *r, const char *member,
 	json_t *root, *vars, *queues;
 	int err;
 
+	r->nr_queue_names = 0;
 	err = load_json(r, member, NULL, &root);
 	if (err)
 		return err;

@@ -70,6 +70,7 @@ static bool get_number(struct text *t, uint64_t *out)
 }
 
 #define MAX_NPY_DIMS 32u
+#define MAX_NPY_HEADER 10000u
 
 struct dict {
 	char descr[16];
@@ -222,6 +223,12 @@ int neff_npy_parse(struct neff_reader *r, const char *where, const void *data, s
 		length |= (size_t)p[10] << 16 | (size_t)p[11] << 24;
 	if (length > size - skip)
 		return neff_fail(r, NEURON_NEFF_INVALID, where, ".npy file ends in its header");
+
+	/* As numpy itself; many variables may name one file. */
+	if (length > MAX_NPY_HEADER)
+		return neff_fail(r, NEURON_NEFF_INVALID, where,
+				 ".npy header of %zu bytes, the limit is %u", length,
+				 MAX_NPY_HEADER);
 
 	t.p = (const char *)p + skip;
 	t.end = t.p + length;

@@ -978,6 +978,20 @@ static void test_bomb(void **state)
 	raw_start(&r, 1 << 20, true);
 	raw_add(&r, "kelf-0.json", AE_IFREG, NULL, false, kelf_json, sizeof(kelf_json) - 1);
 	raw_refused(&r, &o, -E2BIG, "bytes of JSON, the limit is 10");
+	o.max_json = 0;
+	o.max_values = 4;
+	raw_start(&r, 1 << 20, true);
+	raw_add(&r, "kelf-0.json", AE_IFREG, NULL, false, kelf_json, sizeof(kelf_json) - 1);
+	raw_refused(&r, &o, -E2BIG, "kelf-0.json: more than 4 values");
+	/* By default: 30 MiB of empty lists would take more than a GiB. */
+	for (size_t i = 0; i < size / 2; i++)
+		zeros[i] = "[],"[i % 3];
+	zeros[0] = '[';
+	raw_start(&r, 1 << 20, true);
+	raw_add(&r, "kelf-0.json", AE_IFREG, NULL, false, zeros, size / 2);
+	o.max_ratio = 100000;
+	o.max_values = 0;
+	raw_refused(&r, &o, -E2BIG, "kelf-0.json: more than 8388608 values");
 	free(zeros);
 }
 
