@@ -69,6 +69,7 @@ struct emu_hbm {
  * @tail_phase: ring id of @tail (lock)
  * @pending: descriptors between head and tail (lock)
  * @moved: bytes of the head descriptor that are done (run)
+ * @cur: the head descriptor; stays as it was read until it is complete (run)
  * @next: first unused entry of the fetched descriptors (run)
  * @fetched: number of fetched descriptors (run)
  */
@@ -82,6 +83,7 @@ struct emu_ring {
 	u32 tail_phase;
 	u32 pending;
 	u32 moved;
+	struct neuron_desc cur;
 	u32 next;
 	u32 fetched;
 };
@@ -230,7 +232,8 @@ struct emu_core {
 
 /**
  * struct emu_device - a device
- * @nd: what neuron.ko knows it as
+ * @nd: what neuron.ko knows it as; set before anything can run
+ * @added: neuron.ko knows it
  * @geo: geometry
  * @wq: where the work of its engines and cores runs
  * @hbm: device memories
@@ -243,6 +246,7 @@ struct emu_core {
  */
 struct emu_device {
 	struct neuron_device *nd;
+	bool added;
 	struct neuron_geometry geo;
 	struct workqueue_struct *wq;
 	struct emu_hbm hbm[NEURON_HW_MAX_HBMS];

@@ -291,11 +291,11 @@ int emu_core_reg_write(struct emu_core *core, u64 off, u32 val)
  */
 int emu_core_fifo_engine(u64 off, u64 len)
 {
-	u64 e;
+	u32 e;
 
 	if (off < NEURON_ISA_FIFO_OFF(0) || off >= NEURON_ISA_FIFO_OFF(NEURON_ISA_NR_ENGINES))
 		return -EACCES;
-	e = (off - NEURON_ISA_FIFO_OFF(0)) / NEURON_ISA_FIFO_SIZE;
+	e = (u32)(off - NEURON_ISA_FIFO_OFF(0)) / NEURON_ISA_FIFO_SIZE;
 	if (len > NEURON_ISA_FIFO_OFF(e + 1) - off)
 		return -EACCES;
 	return (int)e;

@@ -298,11 +298,8 @@ static u32 emu_desc_len(const struct neuron_desc *d)
 	return len ? len : NEURON_DESC_MAX_LEN;
 }
 
-/*
- * Have descriptors of a ring at hand.  They are copied: what the owner writes
- * later does not matter.  Return: 0, enum neuron_isa_error.
- */
-static int emu_ring_fetch(struct emu_dma *dma, struct emu_queue *q, struct emu_ring *r,
+/* Have descriptors of a ring at hand.  Return: 0, enum neuron_isa_error. */
+static int emu_ring_load(struct emu_dma *dma, struct emu_queue *q, struct emu_ring *r,
 			  struct neuron_desc *desc, u64 *bad)
 {
 	u64 addr = r->base + (u64)r->head * NEURON_DESC_SIZE;
@@ -326,6 +323,20 @@ static int emu_ring_fetch(struct emu_dma *dma, struct emu_queue *q, struct emu_r
 	r->next = 0;
 	r->fetched = n;
 	return 0;
+}
+
+/*
+ * Get the head descriptor into r->cur.  The owner may write to the ring at any
+ * time: a descriptor that is partly done must not change under us.
+ */
+static int emu_ring_fetch(struct emu_dma *dma, struct emu_queue *q, struct emu_ring *r,
+			  struct neuron_desc *desc, u64 *bad)
+{
+	int err = emu_ring_load(dma, q, r, desc, bad);
+
+	if (!err && !r->moved)
+		r->cur = desc[r->next];
+	return err;
 }
 
 /* The head descriptor is complete. */
@@ -400,7 +411,7 @@ static int emu_queue_check_desc(const struct emu_queue *q, const struct neuron_d
 static int emu_queue_step(struct emu_dma *dma, u32 i)
 {
 	struct emu_queue *q = &dma->q[i];
-	struct neuron_desc *tx, *rx;
+	const struct neuron_desc *tx = &q->tx.cur, *rx = &q->rx.cur;
 	bool irq = false;
 	u64 bad = 0;
 	int ret;
@@ -409,8 +420,6 @@ static int emu_queue_step(struct emu_dma *dma, u32 i)
 	      emu_ring_fetch(dma, q, &q->tx, dma->tx_desc, &bad);
 	if (ret)
 		goto abort;
-	tx = &dma->tx_desc[q->tx.next];
-	rx = &dma->rx_desc[q->rx.next];
 	bad = q->tx.base + (u64)q->tx.head * NEURON_DESC_SIZE;
 	ret = emu_queue_check_desc(q, tx, rx);
 	if (ret)
@@ -476,7 +485,7 @@ static bool emu_queue_serve(struct emu_dma *dma, u32 i)
 	bool marked = false;
 	int ret;
 
-	/* the fetched descriptors may be those of another queue */
+	/* what is in the buffers may be of another queue */
 	q->tx.fetched = 0;
 	q->tx.next = 0;
 	q->rx.fetched = 0;

@@ -198,9 +198,17 @@ static u32 emu_neighbours(const struct emu_arch *a, u32 i, u32 n, u32 *list)
 
 /* ---- what neuron.ko calls ---- */
 
+/*
+ * Applications may come before neuron_device_add() returns; all that runs is
+ * started by one of the operations, so it finds @nd set.
+ */
 static struct emu_device *emu_of(struct neuron_device *nd)
 {
-	return neuron_device_priv(nd);
+	struct emu_device *ed = neuron_device_priv(nd);
+
+	if (unlikely(!READ_ONCE(ed->nd)))
+		WRITE_ONCE(ed->nd, nd);
+	return ed;
 }
 
 /* Core windows through registers: as DMA sees them, but for the FIFOs. */
@@ -369,7 +377,7 @@ static struct emu_device *emu_devices[EMU_MAX_DEVICES];
 
 static void emu_device_free(struct emu_device *ed)
 {
-	if (ed->nd)
+	if (ed->added)
 		neuron_device_del(ed->nd);
 	emu_core_destroy(ed);
 	emu_dma_destroy(ed);
@@ -387,6 +395,7 @@ static struct emu_device *emu_device_new(const struct emu_arch *a, u32 i, u32 n,
 		/* "EMU", then the number */
 		.serial = 0x454d550000000000ULL | i,
 	};
+	struct neuron_device *nd;
 	struct emu_device *ed;
 	int err = -ENOMEM;
 	u32 k;
@@ -415,12 +424,13 @@ static struct emu_device *emu_device_new(const struct emu_arch *a, u32 i, u32 n,
 	desc.nr_neighbours = emu_neighbours(a, i, n, desc.neighbours);
 	/* neighbours are known by number */
 	desc.index = desc.nr_neighbours ? (int)i : -1;
-	ed->nd = neuron_device_add(&desc);
-	if (IS_ERR(ed->nd)) {
-		err = PTR_ERR(ed->nd);
-		ed->nd = NULL;
+	nd = neuron_device_add(&desc);
+	if (IS_ERR(nd)) {
+		err = PTR_ERR(nd);
 		goto err;
 	}
+	WRITE_ONCE(ed->nd, nd);
+	ed->added = true;
 	return ed;
 err:
 	emu_device_free(ed);

@@ -1241,6 +1241,36 @@ static void fifo_pauses_the_queue(struct kunit *test)
 	EQ(test, pe->fifo.tail, 0);
 }
 
+/*
+ * The owner rewrites descriptors that are half done.  What was checked counts:
+ * a length of 64 in place of 64 KiB must not become a huge rest.
+ */
+static void dma_ignores_later_writes(struct kunit *test)
+{
+	struct neuron_device *nd = test->priv;
+	struct emu_engine *pe = &nd->ed->core[0]->engine[0];
+	const u64 fifo = CORE_BASE(0) + NEURON_ISA_FIFO_OFF(0);
+	const u64 code = HBM1 + SZ_1M;
+	struct neuron_isa_inst in[3] = { in_prologue(0), WAIT(0, 1), POST(1, 1) };
+	u32 i;
+
+	for (i = 0; i < SZ_128K / sizeof(in[0]); i++)
+		poke(test, code + i * sizeof(in[0]), &in[min(i, 2u)], sizeof(in[0]));
+	queue_open(test, 0, 0);
+	put_copy(test, 0, 0, fifo, code, 0, 0);
+	put_copy(test, 0, 1, fifo, code + SZ_64K, 0, NEURON_DESC_INT);
+	doorbell(test, 0, 0, 2, 2);
+	wait_idle(test);
+	/* the prologue is gone, so 64 bytes of the second copy are in */
+	EQ(test, pe->fifo.tail, SZ_64K + 64);
+	put_copy(test, 0, 1, HBM1, SZ_64K, 32, 0);
+	sem_inc(test, 0, 0, 1);
+	KUNIT_EXPECT_TRUE(test, wait_irqs(test, 1));
+	wait_idle(test);
+	EQ(test, queue_status(test, 0, 0), NEURON_QUEUE_ENABLED);
+	EQ(test, sem(test, 0, 1), SZ_128K / 64 - 2);
+}
+
 /* Resets while engines, DMA and doorbells are busy. */
 static void core_reset_under_load(struct kunit *test)
 {
@@ -1350,6 +1380,7 @@ static struct kunit_case emu_cases[] = {
 	KUNIT_CASE(core_refuses),
 	KUNIT_CASE(core_runs_a_program),
 	KUNIT_CASE(fifo_pauses_the_queue),
+	KUNIT_CASE(dma_ignores_later_writes),
 	KUNIT_CASE(core_reset_under_load),
 	KUNIT_CASE(nq_wraps),
 	KUNIT_CASE(device_is_small),
