@@ -278,7 +278,7 @@ struct neuron_core_stats {
 	size_t size;
 	int32_t owner;			/**< process that holds the core, 0 if none */
 	uint64_t device_bytes[NEURON_MAX_CATEGORIES];
-	uint64_t host_bytes[NEURON_MAX_CATEGORIES];
+	uint64_t host_bytes;
 };
 
 int neuron_hbm_get_stats(struct neuron_device *device, uint32_t hbm,

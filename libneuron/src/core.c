@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Cores: notification queues, reset, and the scratchpad that their models share. */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "model.h"
+
+struct neuron_core *core_get(struct neuron_core *core)
+{
+	atomic_fetch_add_explicit(&core->refs, 1, memory_order_relaxed);
+	return core;
+}
+
+static void close_queues(struct neuron_core *core)
+{
+	/* After a reset the driver has forgotten them; then this does nothing. */
+	if (core->notify)
+		neuron_nq_set_eventfd(core->notify, -1);
+	if (core->error)
+		neuron_nq_set_eventfd(core->error, -1);
+	neuron_nq_close(core->notify);
+	neuron_nq_close(core->error);
+	core->notify = NULL;
+	core->error = NULL;
+}
+
+void core_put(struct neuron_core *core)
+{
+	if (atomic_fetch_sub_explicit(&core->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	close_queues(core);
+	if (core->eventfd >= 0)
+		close(core->eventfd);
+	while (core->nr_pages)
+		neuron_mem_free(core->pages[--core->nr_pages]);
+	pthread_mutex_destroy(&core->lock);
+	free(core->pages);
+	free(core->owner);
+	device_put(core->device);
+	free(core);
+}
+
+static int open_queue(struct neuron_core *core, enum neuron_nq_type type, uint32_t engine,
+		      struct neuron_nq **nq)
+{
+	struct neuron_nq_opts opts = {
+		.size = sizeof(opts),
+		.nc = core->nc,
+		.type = type,
+		.engine = engine,
+	};
+	int ret = neuron_nq_open(core->device, &opts, nq);
+
+	return ret ? ret : neuron_nq_set_eventfd(*nq, core->eventfd);
+}
+
+/* A reset switches notification queues off; the new ones start empty. */
+static int open_queues(struct neuron_core *core)
+{
+	int ret;
+
+	close_queues(core);
+	ret = open_queue(core, NEURON_NQ_NOTIFY, NEURON_ISA_ENGINE_SP, &core->notify);
+	if (!ret)
+		ret = open_queue(core, NEURON_NQ_ERROR, 0, &core->error);
+	if (ret)
+		close_queues(core);
+	return ret;
+}
+
+int core_reset_locked(struct neuron_core *core)
+{
+	int ret;
+
+	core->broken = true;
+	core_release_queues(core, NULL);
+	ret = neuron_device_reset(core->device, 1u << core->nc);
+	if (!ret)
+		ret = open_queues(core);
+	core->broken = ret != 0;
+	return ret;
+}
+
+NEURON_EXPORT int neuron_core_reset(struct neuron_core *core)
+{
+	int ret;
+
+	pthread_mutex_lock(&core->lock);
+	ret = core_reset_locked(core);
+	pthread_mutex_unlock(&core->lock);
+	return ret;
+}
+
+NEURON_EXPORT int neuron_core_open(struct neuron_device *device, uint32_t nc,
+				   const struct neuron_core_opts *opts,
+				   struct neuron_core **core)
+{
+	const struct neuron_geometry *g = &device->geometry;
+	struct neuron_core_opts o;
+	struct neuron_core *c;
+	uint32_t queues = g->nr_queues < QUEUES_PER_ENGINE ? g->nr_queues : QUEUES_PER_ENGINE;
+	int ret;
+
+	ret = opts_copy(&o, sizeof(o), opts);
+	if (ret)
+		return ret;
+	if (!o.scratchpad_page)
+		o.scratchpad_page = SCRATCHPAD_PAGE;
+	if (!core || nc >= g->nr_cores || o.scratchpad_page % SCRATCHPAD_PAGE ||
+	    o.scratchpad_page >= 4ull << 30)
+		return -EINVAL;
+	if (queues * g->engines_per_core <= NR_ENGINES)
+		return -EOPNOTSUPP;
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return -ENOMEM;
+	c->device = device_get(device);
+	c->nc = nc;
+	c->hbm = g->core_hbm[nc];
+	c->nr_slots = queues * g->engines_per_core;
+	c->page = o.scratchpad_page;
+	atomic_init(&c->refs, 1);
+	pthread_mutex_init(&c->lock, NULL);
+	c->owner = calloc(c->nr_slots, sizeof(*c->owner));
+	c->eventfd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (!c->owner)
+		ret = -ENOMEM;
+	else if (c->eventfd < 0)
+		ret = -errno;
+	else if (o.no_reset)
+		ret = open_queues(c);
+	else
+		ret = core_reset_locked(c);
+	if (ret) {
+		core_put(c);
+		return ret;
+	}
+	*core = c;
+	return 0;
+}
+
+NEURON_EXPORT void neuron_core_close(struct neuron_core *core)
+{
+	if (core)
+		core_put(core);
+}
+
+NEURON_EXPORT struct neuron_device *neuron_core_device(const struct neuron_core *core)
+{
+	return core->device;
+}
+
+NEURON_EXPORT uint32_t neuron_core_index(const struct neuron_core *core)
+{
+	return core->nc;
+}
+
+void core_release_queues(struct neuron_core *core, const struct neuron_model *model)
+{
+	const struct neuron_geometry *g = &core->device->geometry;
+
+	for (uint32_t slot = 0; slot < core->nr_slots; slot++) {
+		if (!core->owner[slot] || (model && core->owner[slot] != model))
+			continue;
+		neuron_queue_release(core->device,
+				     core->nc * g->engines_per_core + slot_engine(g, slot),
+				     slot_queue(g, slot));
+		core->owner[slot] = NULL;
+	}
+}
+
+/*
+ * Pages are where the descriptors of loaded models point to: they never move,
+ * and more are added behind them.
+ */
+int core_scratchpad_grow(struct neuron_core *core, uint64_t need,
+			 struct neuron_mem_failure *failure)
+{
+	struct neuron_mem_opts opts = {
+		.size = sizeof(opts),
+		.hbm = core->hbm,
+		.nc = core->nc,
+		.category = NEURON_MEM_SCRATCHPAD,
+		.align = 1u << 20,
+		.failure = failure,
+	};
+	uint64_t pages = scratchpad_pages(need, core->page);
+	uint64_t hbm = core->device->geometry.hbm[core->hbm].size;
+	size_t before = core->nr_pages;
+	struct neuron_mem **grown;
+	int ret = 0;
+
+	if (pages <= before)
+		return 0;
+	if (pages > hbm / core->page) {
+		/* Hopeless: ask for it in one piece, to get the figures and the log line. */
+		struct neuron_mem *mem;
+		uint64_t bytes = need > UINT64_MAX - core->page ? need : pages * core->page;
+
+		ret = neuron_mem_alloc(core->device, bytes, &opts, &mem);
+		if (!ret)
+			neuron_mem_free(mem);
+		if (ret != -ENOMEM)
+			*failure = (struct neuron_mem_failure){
+				.reason = NEURON_MEM_REASON_FULL,
+				.category = NEURON_MEM_SCRATCHPAD,
+				.hbm = core->hbm,
+				.nc = core->nc,
+				.bytes = bytes,
+				.total = hbm,
+			};
+		return -ENOMEM;
+	}
+	grown = realloc(core->pages, pages * sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	core->pages = grown;
+	while (core->nr_pages < pages && !ret) {
+		ret = neuron_mem_alloc(core->device, core->page, &opts,
+				       &core->pages[core->nr_pages]);
+		if (!ret)
+			core->nr_pages++;
+	}
+	if (ret)
+		while (core->nr_pages > before)
+			neuron_mem_free(core->pages[--core->nr_pages]);
+	return ret;
+}
+
+void core_scratchpad_shrink(struct neuron_core *core)
+{
+	uint64_t need = 0;
+
+	for (const struct neuron_model *m = core->models; m; m = m->next)
+		if (m->usage.shared_scratchpad > need)
+			need = m->usage.shared_scratchpad;
+	while (core->nr_pages > scratchpad_pages(need, core->page))
+		neuron_mem_free(core->pages[--core->nr_pages]);
+}
+
+NEURON_EXPORT uint64_t neuron_core_scratchpad(struct neuron_core *core)
+{
+	uint64_t bytes;
+
+	pthread_mutex_lock(&core->lock);
+	bytes = core->nr_pages * core->page;
+	pthread_mutex_unlock(&core->lock);
+	return bytes;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What the files of the device layer share. */
+#ifndef NEURON_LIB_DEVICE_H
+#define NEURON_LIB_DEVICE_H
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include <neuron/neuron.h>
+
+#include "../../uapi/neuron_ioctl.h"
+#include "../../uapi/neuron_native.h"
+
+#define NEURON_EXPORT __attribute__((visibility("default")))
+
+struct neuron_device {
+	int fd;
+	unsigned int index;
+	atomic_uint refs;
+	struct neuron_geometry geometry;
+};
+
+struct neuron_mem {
+	struct neuron_device *device;
+	uint64_t handle;
+	uint64_t address;
+	uint64_t mmap_offset;
+	uint64_t bytes;		/* asked for */
+	_Atomic(void *) va;
+};
+
+#define NEURON_PAGE 4096u
+
+static inline uint64_t round_up(uint64_t value, uint64_t to)
+{
+	return (value + to - 1) / to * to;
+}
+
+static inline struct neuron_device *device_get(struct neuron_device *device)
+{
+	atomic_fetch_add_explicit(&device->refs, 1, memory_order_relaxed);
+	return device;
+}
+
+void device_put(struct neuron_device *device);
+
+/*
+ * The one place that calls ioctl: retries what was interrupted.  0 or -errno; what a
+ * driver says with a positive result is an error too.
+ */
+int do_ioctl(const struct neuron_device *device, unsigned long cmd, void *arg);
+
+/*
+ * Options of the caller's size in a structure of ours; the tail reads as 0.  -E2BIG if
+ * the caller knows members that we do not and uses one.
+ */
+int opts_copy(void *ours, size_t our_size, const void *theirs);
+
+/* A result of our layout to the caller's size. */
+static inline void result_copy(void *theirs, const void *ours, size_t our_size)
+{
+	size_t size = *(size_t *)theirs;
+
+	memcpy((char *)theirs + sizeof(size), (const char *)ours + sizeof(size),
+	       (size < our_size ? size : our_size) - sizeof(size));
+}
+
+static inline bool result_valid(const void *theirs)
+{
+	return theirs && *(const size_t *)theirs >= sizeof(size_t);
+}
+
+#endif

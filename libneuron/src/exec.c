@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Running a model: bind tensors, set up queues, start instruction fetch, wait. */
+#include <endian.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "model.h"
+#include "wait.h"
+
+/* Callers tend to pass them in the order of the model. */
+static const struct neuron_io *find_io(const struct neuron_io *io, size_t nr, size_t hint,
+				       const char *name)
+{
+	if (hint < nr && io[hint].name && !strcmp(io[hint].name, name))
+		return &io[hint];
+	for (size_t i = 0; i < nr; i++)
+		if (io[i].name && !strcmp(io[i].name, name))
+			return &io[i];
+	return NULL;
+}
+
+static void set_address(struct neuron_model *m, const struct fixup *f, uint64_t address)
+{
+	struct ring *ring = &m->rings[f->ring];
+	struct neuron_descriptor *d = f->rx ? &ring->rx_desc[f->index] : &ring->tx_desc[f->index];
+
+	d->address = htole64(address + f->offset);
+	if (ring->dirty_first >= ring->dirty_end) {
+		ring->dirty_first = f->index;
+		ring->dirty_end = f->index + 1;
+	} else if (f->index < ring->dirty_first) {
+		ring->dirty_first = f->index;
+	} else if (f->index >= ring->dirty_end) {
+		ring->dirty_end = f->index + 1;
+	}
+}
+
+static int bind_tensor(struct neuron_model *m, struct io_tensor *t, uint64_t address)
+{
+	uint64_t word = htole64(address);
+	int ret = 0;
+
+	if (t->bound && t->address == address)
+		return 0;
+	/* If something fails half way, the next run does all of it again. */
+	t->bound = false;
+	for (size_t i = 0; i < t->nr_fixups; i++)
+		set_address(m, &t->fixups[i], address);
+	for (size_t i = 0; i < t->nr_pointers && !ret; i++)
+		ret = neuron_mem_write(t->pointers[i].mem, t->pointers[i].offset, &word,
+				       sizeof(word));
+	if (!ret) {
+		t->address = address;
+		t->bound = true;
+	}
+	return ret;
+}
+
+static int check_io(const struct neuron_model *m, const struct io_tensor *t,
+		    const struct neuron_io *io, struct neuron_run_result *result)
+{
+	const char *what = NULL;
+
+	if (!io || !io->mem)
+		what = "is missing";
+	else if (io->mem->device != m->core->device)
+		what = "is on another device";
+	else if (io->bytes < t->bytes)
+		what = "is too small";
+	else if (io->offset > io->mem->bytes || io->bytes > io->mem->bytes - io->offset)
+		what = "ends beyond its memory";
+	if (!what)
+		return 0;
+	snprintf(result->text, sizeof(result->text), "%s %.160s %s",
+		 t->usage == NEURON_TENSOR_INPUT ? "input" : "output", t->name, what);
+	return -EINVAL;
+}
+
+static int bind(struct neuron_model *m, const struct neuron_io *io, size_t nr_io,
+		struct neuron_run_result *result)
+{
+	struct neuron_device *device = m->core->device;
+	int ret = 0;
+
+	for (size_t i = 0; i < m->nr_io && !ret; i++)
+		ret = check_io(m, &m->io[i], find_io(io, nr_io, i, m->io[i].name), result);
+	for (size_t i = 0; i < m->nr_io && !ret; i++) {
+		const struct neuron_io *b = find_io(io, nr_io, i, m->io[i].name);
+
+		ret = bind_tensor(m, &m->io[i], neuron_mem_address(b->mem) + b->offset);
+	}
+	for (size_t i = m->nr_fetch; i < m->nr_rings && !ret; i++) {
+		struct ring *r = &m->rings[i];
+		uint32_t count = r->dirty_end - r->dirty_first;
+
+		if (r->dirty_first >= r->dirty_end)
+			continue;
+		ret = neuron_queue_write(device, r->tx, NEURON_RING_TX, r->dirty_first,
+					 r->tx_desc + r->dirty_first, count);
+		if (!ret)
+			ret = neuron_queue_write(device, r->rx, NEURON_RING_RX, r->dirty_first,
+						 r->rx_desc + r->dirty_first, count);
+		if (!ret) {
+			r->dirty_first = 0;
+			r->dirty_end = 0;
+		}
+	}
+	return ret;
+}
+
+static int start(struct neuron_model *m)
+{
+	struct neuron_core *core = m->core;
+	int ret;
+
+	/* Also takes the rings to their first slot again. */
+	for (size_t i = 0; i < m->nr_rings; i++)
+		core->owner[m->rings[i].slot] = m;
+	ret = neuron_queue_init(core->device, m->setup, m->nr_rings);
+	for (size_t i = 0; i < m->nr_fetch && !ret; i++)
+		ret = neuron_queue_start(core->device, m->setup[i].engine, m->setup[i].queue,
+					 m->rings[i].count, m->rings[i].count);
+	return ret;
+}
+
+static const char *error_name(uint8_t code)
+{
+	static const char *const names[] = {
+		[NEURON_ISA_ERR_NONE] = "no error",
+		[NEURON_ISA_ERR_ILLEGAL] = "illegal instruction",
+		[NEURON_ISA_ERR_ENGINE] = "instruction for another engine",
+		[NEURON_ISA_ERR_BOUNDS] = "operand outside the state buffer",
+		[NEURON_ISA_ERR_INDEX] = "no such semaphore, event or queue",
+		[NEURON_ISA_ERR_SEMAPHORE] = "semaphore would wrap",
+		[NEURON_ISA_ERR_QUEUE] = "DMA trigger refused",
+		[NEURON_ISA_ERR_DMA_ACCESS] = "DMA to memory out of bounds",
+		[NEURON_ISA_ERR_DMA_DESC] = "malformed DMA descriptor",
+		[NEURON_ISA_ERR_DMA_RING] = "DMA ring gone",
+		[NEURON_ISA_ERR_ABORT] = "aborted",
+	};
+
+	return code < sizeof(names) / sizeof(names[0]) ? names[code] : "unknown error";
+}
+
+static int stopped(const struct neuron_notice *n, struct neuron_run_result *result)
+{
+	static const char *const engines[] = { "PE", "Activation", "Pool", "DVE", "SP" };
+
+	result->notice = *n;
+	if (n->kind == NEURON_ISA_NOTICE_DMA_ERROR) {
+		result->status = NEURON_RUN_DMA_ERROR;
+		snprintf(result->text, sizeof(result->text),
+			 "DMA engine %u queue %u stopped after %u descriptors: %s, address 0x%llx",
+			 n->engine, n->queue, n->id, error_name(n->code),
+			 (unsigned long long)n->data);
+	} else {
+		result->status = NEURON_RUN_ENGINE_ERROR;
+		snprintf(result->text, sizeof(result->text),
+			 "engine %s stopped at instruction %u: %s, opcode 0x%llx",
+			 n->engine < NR_ENGINES ? engines[n->engine] : "?", n->id,
+			 error_name(n->code), (unsigned long long)n->data);
+	}
+	return -EIO;
+}
+
+/* -EAGAIN: nothing yet. */
+static int look(struct neuron_core *core, struct neuron_run_result *result)
+{
+	struct neuron_notice n;
+
+	if (!neuron_nq_read(core->error, &n))
+		return stopped(&n, result);
+	while (!neuron_nq_read(core->notify, &n))
+		if (n.kind == NEURON_ISA_NOTICE_NOTIFY && n.id == NOTIFY_DONE) {
+			/* An error on the way makes the results worthless. */
+			return neuron_nq_read(core->error, &n) ? 0 : stopped(&n, result);
+		}
+	return -EAGAIN;
+}
+
+static int wait_done(struct neuron_core *core, int timeout_ms, struct neuron_run_result *result)
+{
+	struct deadline deadline = deadline_in(timeout_ms);
+	uint64_t count;
+
+	for (;;) {
+		struct pollfd pfd = { .fd = core->eventfd, .events = POLLIN };
+		int ret;
+
+		/* Take the signal first: what comes after the look signals again. */
+		if (read(core->eventfd, &count, sizeof(count)) < 0 && errno != EAGAIN &&
+		    errno != EINTR)
+			return -errno;
+		ret = look(core, result);
+		if (ret != -EAGAIN)
+			return ret;
+		ret = poll(&pfd, 1, deadline_left(&deadline));
+		if (ret < 0 && errno != EINTR)
+			return -errno;
+		if (!ret) {
+			ret = look(core, result);
+			if (ret != -EAGAIN)
+				return ret;
+			result->status = NEURON_RUN_TIMEOUT;
+			snprintf(result->text, sizeof(result->text),
+				 "no completion notification in %d ms", timeout_ms);
+			return -ETIMEDOUT;
+		}
+	}
+}
+
+static void drain(struct neuron_nq *nq)
+{
+	struct neuron_notice n;
+
+	while (!neuron_nq_read(nq, &n))
+		;
+}
+
+NEURON_EXPORT int neuron_model_run(struct neuron_model *model, const struct neuron_io *io,
+				   size_t nr_io, int timeout_ms,
+				   struct neuron_run_result *result)
+{
+	struct neuron_core *core = model->core;
+	struct neuron_run_result r = { .status = NEURON_RUN_DONE };
+	int ret = 0;
+
+	if (model->obstacle[0]) {
+		snprintf(r.text, sizeof(r.text), "%.255s", model->obstacle);
+		if (result_valid(result))
+			result_copy(result, &r, sizeof(r));
+		return -EOPNOTSUPP;
+	}
+	pthread_mutex_lock(&core->lock);
+	if (core->broken)
+		ret = core_reset_locked(core);
+	if (!ret)
+		ret = bind(model, io, nr_io, &r);
+	if (!ret) {
+		drain(core->notify);
+		drain(core->error);
+		ret = start(model);
+		if (!ret)
+			ret = wait_done(core, timeout_ms, &r);
+		/* What is still going on must not meet the next run. */
+		if (ret)
+			core_reset_locked(core);
+	}
+	pthread_mutex_unlock(&core->lock);
+	if (result_valid(result))
+		result_copy(result, &r, sizeof(r));
+	return ret;
+}

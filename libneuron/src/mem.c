@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Memory of a device and host memory that a device can reach. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "device.h"
+#include "sys.h"
+
+_Static_assert((int)NEURON_MEM_NR_CATEGORIES == (int)NEURON_MEMALLOC_TYPE_MAX, "categories");
+_Static_assert((int)NEURON_MEM_RINGS == (int)NEURON_MEMALLOC_TYPE_DMA_RINGS_DEVICE, "categories");
+_Static_assert((int)NEURON_MEM_SCRATCHPAD_PRIVATE ==
+	       (int)NEURON_MEMALLOC_TYPE_SCRATCHPAD_NONSHARED_DEVICE, "categories");
+_Static_assert((int)NEURON_MEM_REASON_HOST == (int)NEURON_NATIVE_REASON_HOST, "reasons");
+_Static_assert(NEURON_MEM_F_HOST == NEURON_NATIVE_ALLOC_HOST &&
+	       NEURON_MEM_F_LOW == NEURON_NATIVE_ALLOC_LOW &&
+	       NEURON_MEM_F_HIGH == NEURON_NATIVE_ALLOC_HIGH, "flags");
+
+NEURON_EXPORT int neuron_mem_alloc(struct neuron_device *device, uint64_t bytes,
+				   const struct neuron_mem_opts *opts, struct neuron_mem **mem)
+{
+	struct neuron_native_mem_alloc a = { .size = sizeof(a), .bytes = bytes };
+	struct neuron_mem_opts o;
+	struct neuron_mem *m;
+	int ret;
+
+	ret = opts_copy(&o, sizeof(o), opts);
+	if (ret)
+		return ret;
+	if (!opts)
+		o.category = NEURON_MEM_OTHER;
+	if (!bytes || !mem)
+		return -EINVAL;
+	m = calloc(1, sizeof(*m));
+	if (!m)
+		return -ENOMEM;
+	a.flags = o.flags;
+	a.align = o.align;
+	a.hbm = o.flags & NEURON_MEM_F_HOST ? 0 : o.hbm;
+	a.nc_id = o.nc;
+	a.mem_type = o.category;
+	ret = do_ioctl(device, NEURON_NATIVE_MEM_ALLOC, &a);
+	if (ret) {
+		free(m);
+		if (ret == -ENOMEM && o.failure)
+			*o.failure = (struct neuron_mem_failure){
+				.reason = (enum neuron_mem_reason)a.reason,
+				.category = o.category,
+				.hbm = a.hbm,
+				.nc = o.nc,
+				.bytes = bytes,
+				.align = o.align,
+				.total = a.total,
+				.free = a.free,
+				.largest_free = a.largest_free,
+				.largest_aligned = a.largest_aligned,
+			};
+		return ret;
+	}
+	m->device = device_get(device);
+	m->handle = a.mem_handle;
+	m->address = a.pa;
+	m->mmap_offset = a.mmap_offset;
+	m->bytes = bytes;
+	*mem = m;
+	return 0;
+}
+
+NEURON_EXPORT void neuron_mem_free(struct neuron_mem *mem)
+{
+	struct neuron_ioctl_mem_free f;
+	void *va;
+
+	if (!mem)
+		return;
+	va = atomic_load(&mem->va);
+	if (va)
+		neuron_sys_munmap(va, round_up(mem->bytes, NEURON_PAGE));
+	f.mem_handle = mem->handle;
+	do_ioctl(mem->device, NEURON_IOCTL_MEM_FREE, &f);
+	device_put(mem->device);
+	free(mem);
+}
+
+NEURON_EXPORT uint64_t neuron_mem_address(const struct neuron_mem *mem)
+{
+	return mem->address;
+}
+
+NEURON_EXPORT uint64_t neuron_mem_bytes(const struct neuron_mem *mem)
+{
+	return mem->bytes;
+}
+
+NEURON_EXPORT uint64_t neuron_mem_handle(const struct neuron_mem *mem)
+{
+	return mem->handle;
+}
+
+NEURON_EXPORT int neuron_mem_get_info(struct neuron_mem *mem, struct neuron_mem_info *info)
+{
+	struct neuron_ioctl_mem_get_extended_info e = { .mem_handle = mem->handle };
+	struct neuron_mem_info out = { 0 };
+	int ret;
+
+	if (!result_valid(info))
+		return -EINVAL;
+	ret = do_ioctl(mem->device, NEURON_IOCTL_MEM_GET_EXTENDED_INFO, &e);
+	if (ret)
+		return ret;
+	out.address = e.pa;
+	out.bytes = e.size;
+	out.mmap_offset = e.mmap_offset;
+	out.host = e.host_memory;
+	out.pid = e.pid;
+	result_copy(info, &out, sizeof(out));
+	return 0;
+}
+
+static bool in_range(const struct neuron_mem *mem, uint64_t offset, uint64_t bytes)
+{
+	return offset <= mem->bytes && bytes <= mem->bytes - offset;
+}
+
+static int buf_copy(struct neuron_mem *mem, uint64_t offset, void *buffer, uint64_t bytes,
+		    bool to_mem)
+{
+	struct neuron_ioctl_mem_buf_copy64 c = {
+		.mem_handle = mem->handle,
+		.buffer = buffer,
+		.size = bytes,
+		.offset = offset,
+		.copy_to_mem_handle = to_mem,
+	};
+
+	if (!in_range(mem, offset, bytes))
+		return -EINVAL;
+	if (!bytes)
+		return 0;
+	return do_ioctl(mem->device, NEURON_IOCTL_MEM_BUF_COPY64, &c);
+}
+
+NEURON_EXPORT int neuron_mem_read(struct neuron_mem *mem, uint64_t offset, void *buffer,
+				  uint64_t bytes)
+{
+	return buf_copy(mem, offset, buffer, bytes, false);
+}
+
+NEURON_EXPORT int neuron_mem_write(struct neuron_mem *mem, uint64_t offset, const void *buffer,
+				   uint64_t bytes)
+{
+	/* The interface has one pointer for both directions. */
+	return buf_copy(mem, offset, (void *)(uintptr_t)buffer, bytes, true);
+}
+
+NEURON_EXPORT int neuron_mem_copy(struct neuron_mem *dst, uint64_t dst_offset,
+				  struct neuron_mem *src, uint64_t src_offset, uint64_t bytes)
+{
+	struct neuron_ioctl_mem_copy64 c = {
+		.src_mem_handle = src->handle,
+		.dst_mem_handle = dst->handle,
+		.size = bytes,
+		.src_offset = src_offset,
+		.dst_offset = dst_offset,
+	};
+
+	if (dst->device != src->device || !in_range(dst, dst_offset, bytes) ||
+	    !in_range(src, src_offset, bytes))
+		return -EINVAL;
+	if (!bytes)
+		return 0;
+	return do_ioctl(dst->device, NEURON_IOCTL_MEM_COPY64, &c);
+}
+
+NEURON_EXPORT int neuron_mem_set(struct neuron_mem *mem, uint64_t offset, int value,
+				 uint64_t bytes)
+{
+	struct neuron_ioctl_memset64 s = {
+		.mem_handle = mem->handle,
+		.offset = offset,
+		.value = (unsigned char)value,
+		.size = bytes,
+	};
+
+	if (!in_range(mem, offset, bytes))
+		return -EINVAL;
+	if (!bytes)
+		return 0;
+	return do_ioctl(mem->device, NEURON_IOCTL_MEMSET64, &s);
+}
+
+NEURON_EXPORT int neuron_mem_map(struct neuron_mem *mem, void **address)
+{
+	uint64_t bytes = round_up(mem->bytes, NEURON_PAGE);
+	void *old = NULL, *va = atomic_load(&mem->va);
+
+	if (!va) {
+		va = neuron_sys_mmap(mem->device->fd, mem->mmap_offset, bytes);
+		if (!va)
+			return -errno;
+		/* Two threads may map at the same time; one of them wins. */
+		if (!atomic_compare_exchange_strong(&mem->va, &old, va)) {
+			neuron_sys_munmap(va, bytes);
+			va = old;
+		}
+	}
+	*address = va;
+	return 0;
+}
+
+NEURON_EXPORT const char *neuron_mem_category_name(enum neuron_mem_category category)
+{
+	static const char *const names[NEURON_MEM_NR_CATEGORIES] = {
+		[NEURON_MEM_HOST_OTHER] = "uncategorized",
+		[NEURON_MEM_HOST_CODE] = "dma_buffers",
+		[NEURON_MEM_HOST_TENSORS] = "tensors",
+		[NEURON_MEM_HOST_CONSTANTS] = "constants",
+		[NEURON_MEM_HOST_MISC] = "application_memory",
+		[NEURON_MEM_HOST_DRIVER] = "driver_memory",
+		[NEURON_MEM_HOST_NOTIFICATION] = "notifications",
+		[NEURON_MEM_OTHER] = "uncategorized",
+		[NEURON_MEM_CODE] = "model_code",
+		[NEURON_MEM_TENSORS] = "tensors",
+		[NEURON_MEM_CONSTANTS] = "constants",
+		[NEURON_MEM_SCRATCHPAD] = "model_shared_scratchpad",
+		[NEURON_MEM_MISC] = "runtime_memory",
+		[NEURON_MEM_DRIVER] = "driver_memory",
+		[NEURON_MEM_COLLECTIVES] = "collectives",
+		[NEURON_MEM_SCRATCHPAD_PRIVATE] = "nonshared_scratchpad",
+		[NEURON_MEM_NOTIFICATION] = "notifications",
+		[NEURON_MEM_HOST_RINGS] = "dma_rings",
+		[NEURON_MEM_RINGS] = "dma_rings",
+		[NEURON_MEM_SCRATCHPAD_CONTIGUOUS] = "model_shared_scratchpad",
+	};
+
+	return (unsigned int)category < NEURON_MEM_NR_CATEGORIES ? names[category] : "unknown";
+}
+
+NEURON_EXPORT const char *neuron_mem_reason_name(enum neuron_mem_reason reason)
+{
+	static const char *const names[] = {
+		[NEURON_MEM_REASON_NONE] = "none",
+		[NEURON_MEM_REASON_FULL] = "full",
+		[NEURON_MEM_REASON_FRAGMENTED] = "fragmented",
+		[NEURON_MEM_REASON_ALIGNMENT] = "alignment",
+		[NEURON_MEM_REASON_CAPPED] = "capped",
+		[NEURON_MEM_REASON_HOST] = "host",
+	};
+
+	return (unsigned int)reason < sizeof(names) / sizeof(names[0]) ? names[reason] : "unknown";
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Cores and models: what core.c, load.c and exec.c share. */
+#ifndef NEURON_LIB_MODEL_H
+#define NEURON_LIB_MODEL_H
+
+#include <pthread.h>
+
+#include "../../uapi/neuron_isa.h"
+#include "device.h"
+#include "neff.h"
+#include "ring.h"
+
+#define NR_ENGINES ((uint32_t)NEURON_ISA_NR_ENGINES)
+
+/* Queues 14 and 15 have conventional users (sequencers, collectives; uapi spec 5.1). */
+#define QUEUES_PER_ENGINE 14u
+/* The id that ends a run (docs/loading.md). */
+#define NOTIFY_DONE 1u
+#define SCRATCHPAD_PAGE (512ull << 20)
+
+/*
+ * DMA queues of a core are handed out by slot: consecutive slots are on
+ * different DMA engines.  Slots 0 to 4 fetch the instructions of the engines.
+ */
+static inline uint32_t slot_engine(const struct neuron_geometry *g, uint32_t slot)
+{
+	return slot % g->engines_per_core;
+}
+
+static inline uint32_t slot_queue(const struct neuron_geometry *g, uint32_t slot)
+{
+	return slot / g->engines_per_core;
+}
+
+struct neuron_core {
+	struct neuron_device *device;
+	uint32_t nc;
+	uint32_t hbm;
+	uint32_t nr_slots;
+	uint64_t page;
+	atomic_uint refs;
+
+	pthread_mutex_t lock;		/* everything below, and running a model */
+	struct neuron_mem **pages;	/* shared scratchpad */
+	size_t nr_pages;
+	struct neuron_model *models;	/* those that count for the scratchpad */
+	const struct neuron_model **owner;	/* whose rings a slot's queue has */
+	struct neuron_nq *notify;
+	struct neuron_nq *error;
+	int eventfd;			/* signalled by both */
+	bool broken;			/* to be reset before the next run */
+};
+
+/* A ring pair and its queue. */
+struct ring {
+	uint32_t slot;
+	uint32_t count;			/* descriptors */
+	uint32_t slots;			/* of the rings */
+	struct neuron_mem *tx;
+	struct neuron_mem *rx;
+	/* Kept for rings that touch inputs or outputs, with what is to be uploaded. */
+	struct neuron_descriptor *tx_desc;
+	struct neuron_descriptor *rx_desc;
+	uint32_t dirty_first;
+	uint32_t dirty_end;
+};
+
+/* A descriptor that depends on where a tensor is. */
+struct fixup {
+	uint32_t ring;
+	uint32_t index;
+	uint64_t offset;		/* in the tensor */
+	bool rx;
+};
+
+/* A word of a pointer table that does. */
+struct pointer_fixup {
+	struct neuron_mem *mem;
+	uint64_t offset;
+};
+
+struct io_tensor {
+	char *name;
+	enum neuron_tensor_usage usage;
+	uint64_t bytes;
+	uint32_t dtype;
+	uint32_t ndim;
+	uint32_t shape[8];
+	bool bound;
+	uint64_t address;		/* that the descriptors have */
+	struct fixup *fixups;
+	size_t nr_fixups;
+	size_t max_fixups;
+	struct pointer_fixup *pointers;
+	size_t nr_pointers;
+};
+
+struct neuron_model {
+	struct neuron_core *core;
+	char *name;
+	char obstacle[256];		/* "" none */
+	struct neuron_mem **mems;	/* everything it allocated */
+	size_t nr_mems;
+	struct io_tensor *io;
+	size_t nr_io;
+	struct ring *rings;		/* fetch rings first, by nr_fetch */
+	size_t nr_rings;
+	size_t nr_fetch;
+	struct neuron_queue_setup *setup;	/* one per ring */
+	struct neuron_model_usage usage;
+	struct neuron_model *next;	/* of the core; core->lock */
+};
+
+struct neuron_core *core_get(struct neuron_core *core);
+void core_put(struct neuron_core *core);
+/* Under core->lock. */
+int core_reset_locked(struct neuron_core *core);
+int core_scratchpad_grow(struct neuron_core *core, uint64_t need,
+			 struct neuron_mem_failure *failure);
+void core_scratchpad_shrink(struct neuron_core *core);
+/* Stop the queues that have rings of the model. */
+void core_release_queues(struct neuron_core *core, const struct neuron_model *model);
+
+/* Pages for @need bytes; can be far more than there is memory for. */
+static inline uint64_t scratchpad_pages(uint64_t need, uint64_t page)
+{
+	return need / page + (need % page != 0);
+}
+
+/* Whether a variable lies in one page (device memory document, "Shared scratchpad"). */
+static inline bool scratchpad_fits(uint64_t offset, uint64_t bytes, uint64_t page)
+{
+	return bytes <= page && offset % page <= page - bytes;
+}
+
+#endif

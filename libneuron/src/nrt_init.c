@@ -1,0 +1,465 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* nrt_init, nrt_close: environment, claiming cores. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../uapi/neuron_ioctl.h"
+#include "nrt_internal.h"
+#include "sys.h"
+
+#define DEFAULT_TIMEOUT_S 30
+
+struct nrt_process nrt_process = {
+	.life = PTHREAD_RWLOCK_INITIALIZER,
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.claim_fd = -1,
+};
+
+/* What the environment asks for. */
+struct wish {
+	uint32_t start;		/* of all cores of the host */
+	uint32_t count;
+	bool exact;		/* these; else any @count in a row */
+	uint64_t page;
+};
+
+NRT_STATUS nrt_enter(void)
+{
+	pthread_rwlock_rdlock(&nrt_process.life);
+	if (nrt_process.state == NRT_STATE_READY)
+		return NRT_SUCCESS;
+	NRT_STATUS status = nrt_process.state == NRT_STATE_CLOSED ? NRT_CLOSED : NRT_UNINITIALIZED;
+
+	pthread_rwlock_unlock(&nrt_process.life);
+	return status;
+}
+
+void nrt_leave(void)
+{
+	pthread_rwlock_unlock(&nrt_process.life);
+}
+
+NRT_STATUS nrt_vnc_get(int64_t vnc, struct nrt_vnc **out)
+{
+	if (vnc < 0 || vnc >= nrt_process.nr_vncs)
+		return NRT_INVALID;
+	*out = &nrt_process.vncs[vnc];
+	return NRT_SUCCESS;
+}
+
+static bool env_flag(const char *name)
+{
+	const char *v = getenv(name);
+
+	return v && (!strcmp(v, "1") || !strcmp(v, "true") || !strcmp(v, "TRUE"));
+}
+
+/* A number from 0 to @max at @text; moves @end behind it. */
+static bool parse_number(const char *text, const char **end, unsigned long max,
+			 unsigned long *value)
+{
+	char *e;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	*value = strtoul(text, &e, 10);
+	*end = e;
+	return !errno && *value <= max;
+}
+
+static bool env_number(const char *name, unsigned long max, unsigned long *value)
+{
+	const char *text = getenv(name), *end;
+
+	return text && parse_number(text, &end, max, value) && !*end;
+}
+
+/* "n", "a-b", "a,b,c" and mixes; an ascending run without gaps. */
+static bool parse_cores(const char *text, uint32_t *start, uint32_t *count)
+{
+	unsigned long first, last, next = 0;
+	bool any = false;
+
+	for (;;) {
+		if (!parse_number(text, &text, UINT16_MAX, &first))
+			return false;
+		last = first;
+		if (*text == '-' && !parse_number(text + 1, &text, UINT16_MAX, &last))
+			return false;
+		if (last < first || (any && first != next))
+			return false;
+		if (!any)
+			*start = (uint32_t)first;
+		any = true;
+		next = last + 1;
+		if (!*text)
+			break;
+		if (*text++ != ',')
+			return false;
+	}
+	*count = (uint32_t)next - *start;
+	return true;
+}
+
+static NRT_STATUS read_environment(struct wish *wish, uint32_t total)
+{
+	struct nrt_process *p = &nrt_process;
+	const char *cores = getenv("NEURON_RT_VISIBLE_CORES");
+	unsigned long n;
+
+	*wish = (struct wish){ .count = total };
+	if (cores && *cores) {
+		if (!parse_cores(cores, &wish->start, &wish->count)) {
+			LOG_AS(NRT, ERROR, "nrt_init",
+			       "NEURON_RT_VISIBLE_CORES=%s is not an ascending run of cores", cores);
+			return NRT_INVALID;
+		}
+		wish->exact = true;
+	} else if (getenv("NEURON_RT_NUM_CORES")) {
+		if (!env_number("NEURON_RT_NUM_CORES", UINT16_MAX, &n)) {
+			LOG_AS(NRT, ERROR, "nrt_init", "NEURON_RT_NUM_CORES=%s is not a number of cores",
+			       getenv("NEURON_RT_NUM_CORES"));
+			return NRT_INVALID;
+		}
+		if (n)
+			wish->count = (uint32_t)n;
+	}
+	if (wish->start >= total || wish->count > total - wish->start) {
+		LOG_AS(NRT, ERROR, "nrt_allocate_neuron_cores",
+		       "NeuronCore(s) not available - Requested:nc%u-nc%u Available:%u", wish->start,
+		       wish->start + wish->count - 1, total);
+		return NRT_FAILURE;
+	}
+	p->timeout_ms = DEFAULT_TIMEOUT_S * 1000;
+	if (getenv("NEURON_RT_EXEC_TIMEOUT")) {
+		if (!env_number("NEURON_RT_EXEC_TIMEOUT", INT_MAX, &n)) {
+			LOG_AS(NRT, ERROR, "nrt_init",
+			       "NEURON_RT_EXEC_TIMEOUT=%s is not a number of seconds",
+			       getenv("NEURON_RT_EXEC_TIMEOUT"));
+			return NRT_INVALID;
+		}
+		p->timeout_ms = n > INT_MAX / 1000 ? INT_MAX : (int)n * 1000;
+	}
+	if (getenv("NEURON_SCRATCHPAD_PAGE_SIZE")) {
+		if (!env_number("NEURON_SCRATCHPAD_PAGE_SIZE", 4095, &n) || !n || n % 512) {
+			LOG_AS(NRT, ERROR, "nrt_init",
+			       "NEURON_SCRATCHPAD_PAGE_SIZE=%s is not a multiple of 512 below 4096",
+			       getenv("NEURON_SCRATCHPAD_PAGE_SIZE"));
+			return NRT_INVALID;
+		}
+		wish->page = (uint64_t)n << 20;
+	}
+	p->verify_hash = env_flag("NEURON_RT_VALIDATE_HASH");
+	p->map_hbm = env_flag("NEURON_RT_MAP_HBM");
+	return NRT_SUCCESS;
+}
+
+/* Cores of a device: from sysfs, or by asking the device. */
+static uint32_t cores_of(const struct neuron_device_entry *entry)
+{
+	struct neuron_device *device;
+	uint32_t n = entry->nr_cores;
+
+	if (n)
+		return n;
+	if (neuron_device_open(entry->index, &device))
+		return 0;
+	n = neuron_device_geometry(device)->nr_cores;
+	neuron_device_close(device);
+	return n;
+}
+
+static int count_cores(uint32_t *total, struct neuron_device_entry **list, size_t *nr)
+{
+	int ret = neuron_device_list(list, nr);
+
+	*total = 0;
+	for (size_t i = 0; !ret && i < *nr; i++)
+		*total += cores_of(&(*list)[i]);
+	return ret;
+}
+
+static void release_cores(void)
+{
+	struct nrt_process *p = &nrt_process;
+
+	for (uint32_t i = 0; i < p->nr_vncs; i++)
+		neuron_core_close(p->vncs[i].core);
+	for (size_t i = 0; i < p->nr_devices; i++)
+		neuron_device_close(p->devices[i]);
+	free(p->vncs);
+	free(p->devices);
+	p->vncs = NULL;
+	p->devices = NULL;
+	p->nr_vncs = 0;
+	p->nr_devices = 0;
+	/* Closing the descriptor gives the claim back, too; this does it at once. */
+	if (p->claim_fd >= 0) {
+		struct neuron_ioctl_crwl_nc_map_ext map = { .nc_count = p->claim_count };
+
+		for (uint32_t i = 0; i < p->claim_count; i++)
+			map.bitmap[(p->claim_start + i) / 64] |= 1ul << (p->claim_start + i) % 64;
+		neuron_sys_ioctl(p->claim_fd, NEURON_IOCTL_CRWL_NC_RANGE_UNMARK_EXT0, &map);
+		neuron_sys_close(p->claim_fd);
+		p->claim_fd = -1;
+	}
+}
+
+/*
+ * Claim cores in the table that all processes share.  A driver without it has
+ * the cores owned by whoever programs them first; then this says yes.
+ */
+static int claim_cores(struct wish *wish, uint32_t total, unsigned int first_device,
+		       uint32_t *available)
+{
+	struct neuron_ioctl_crwl_nc_map_ext map = {
+		.nc_count = wish->count,
+		.start_nc_index = wish->start,
+		.end_nc_index = wish->exact ? wish->start + wish->count - 1 : total - 1,
+	};
+	char path[32];
+	int fd, ret;
+
+	snprintf(path, sizeof(path), "/dev/neuron%u", first_device);
+	fd = neuron_sys_open(path, O_WRONLY);
+	if (fd < 0)
+		return -errno;
+	do {
+		ret = neuron_sys_ioctl(fd, NEURON_IOCTL_CRWL_NC_RANGE_MARK_EXT0, &map);
+	} while (ret < 0 && errno == EINTR);
+	if (ret) {
+		ret = ret < 0 ? -errno : -EIO;
+		neuron_sys_close(fd);
+		if (ret == -EBUSY)
+			*available = map.max_nc_available;
+		return ret == -EBUSY ? ret : 0;
+	}
+	for (uint32_t i = 0; i < 512; i++)
+		if (map.bitmap[i / 64] >> i % 64 & 1) {
+			wish->start = i;
+			wish->exact = true;
+			break;
+		}
+	nrt_process.claim_fd = fd;
+	nrt_process.claim_start = wish->start;
+	nrt_process.claim_count = wish->count;
+	return 0;
+}
+
+/* Open and reset the cores from @start; *@failed is the one that could not be had. */
+static int open_cores(const struct neuron_device_entry *list, size_t nr, uint32_t start,
+		      const struct wish *wish, uint32_t *failed)
+{
+	struct nrt_process *p = &nrt_process;
+	struct neuron_core_opts opts = { .size = sizeof(opts), .scratchpad_page = wish->page };
+	uint32_t base = 0;
+	int ret = 0;
+
+	p->vncs = calloc(wish->count, sizeof(*p->vncs));
+	p->devices = calloc(nr, sizeof(*p->devices));
+	*failed = start;
+	if (!p->vncs || !p->devices)
+		ret = -ENOMEM;
+	for (size_t i = 0; i < nr && !ret && p->nr_vncs < wish->count; i++) {
+		uint32_t cores = cores_of(&list[i]);
+		struct neuron_device *device;
+
+		if (base + cores <= start) {
+			base += cores;
+			continue;
+		}
+		ret = neuron_device_open(list[i].index, &device);
+		if (ret) {
+			LOG_AS(NRT, ERROR, "nrt_init", "Could not open the nd%u: %s", list[i].index,
+			       strerror(-ret));
+			break;
+		}
+		p->devices[p->nr_devices++] = device;
+		for (uint32_t nc = start > base ? start - base : 0;
+		     nc < cores && p->nr_vncs < wish->count; nc++) {
+			struct nrt_vnc *vnc = &p->vncs[p->nr_vncs];
+
+			*failed = base + nc;
+			ret = neuron_core_open(device, nc, &opts, &vnc->core);
+			if (ret)
+				break;
+			vnc->device = device;
+			vnc->nc = nc;
+			p->nr_vncs++;
+		}
+		base += cores;
+	}
+	if (!ret && p->nr_vncs < wish->count)
+		ret = -ENODEV;
+	return ret;
+}
+
+static NRT_STATUS take_cores(const struct neuron_device_entry *list, size_t nr,
+			     struct wish *wish, uint32_t total)
+{
+	uint32_t failed = wish->start, available = 0;
+	int ret = claim_cores(wish, total, list[0].index, &available);
+
+	for (uint32_t start = wish->start; !ret; start = failed + 1) {
+		ret = open_cores(list, nr, start, wish, &failed);
+		if (!ret)
+			return NRT_SUCCESS;
+		LOG_AS(NRT, DEBUG, "nrt_init", "core %u: %s", failed, strerror(-ret));
+		if (ret == -EBUSY && !wish->exact && failed + 1 + wish->count <= total) {
+			release_cores();
+			ret = 0;
+		}
+	}
+	release_cores();
+	if (ret == -EBUSY)
+		LOG_AS(NRT, ERROR, "nrt_allocate_neuron_cores",
+		       "NeuronCore(s) not available - Requested:nc%u-nc%u Available:%u", wish->start,
+		       wish->start + wish->count - 1, available);
+	else
+		LOG_AS(NRT, ERROR, "nrt_init", "cannot initialise nc%u: %s", failed, strerror(-ret));
+	return ret == -ENOMEM ? NRT_RESOURCE : NRT_FAILURE;
+}
+
+static void log_instance(void)
+{
+	struct neuron_device_info info = { .size = sizeof(info) };
+	const struct nrt_process *p = &nrt_process;
+
+	if (!nrt_log_enabled(LOG_NRT, LOG_INFO) ||
+	    neuron_device_get_info(p->devices[0], &info))
+		return;
+	LOG_AS(NRT, INFO, "nrt_init", "Found neuron driver: interface %u to %u", info.compat_min,
+	       info.compat_max);
+	LOG_AS(NRT, INFO, "nrt_init",
+	       "Instance info:: device count:%zu cores per device:%u architecture:v%u",
+	       p->nr_devices, neuron_device_geometry(p->devices[0])->nr_cores, info.arch);
+}
+
+NRT_EXPORT NRT_STATUS nrt_init(nrt_framework_type_t framework, const char *fw_version,
+			       const char *fal_version)
+{
+	struct nrt_process *p = &nrt_process;
+	struct neuron_device_entry *list = NULL;
+	struct wish wish;
+	NRT_STATUS status;
+	uint32_t total;
+	size_t nr;
+	int ret;
+
+	(void)fw_version;
+	(void)fal_version;
+	nrt_log_configure();
+	if ((int)framework < NRT_FRAMEWORK_TYPE_NO_FW ||
+	    (int)framework > NRT_FRAMEWORK_TYPE_PRECHECK) {
+		LOG(NRT, ERROR, "framework %d is not known", (int)framework);
+		return NRT_INVALID;
+	}
+	pthread_rwlock_wrlock(&p->life);
+	if (p->state == NRT_STATE_READY) {
+		LOG(NRT, ERROR, "already initialised");
+		status = NRT_FAILURE;
+		goto out;
+	}
+	ret = count_cores(&total, &list, &nr);
+	if (ret || !nr) {
+		LOG(NRT, ERROR, "cannot determine driver version, check dkms package: no Neuron device");
+		status = NRT_FAILURE;
+		goto out;
+	}
+	if (!total) {
+		LOG(NRT, ERROR, "no access to /dev/neuron%u; in a container pass it with --device",
+		    list[0].index);
+		status = NRT_FAILURE;
+		goto out;
+	}
+	status = read_environment(&wish, total);
+	if (status == NRT_SUCCESS)
+		status = take_cores(list, nr, &wish, total);
+	if (status == NRT_SUCCESS) {
+		p->state = NRT_STATE_READY;
+		p->next_id = 1001;
+		log_instance();
+	}
+out:
+	neuron_device_list_free(list);
+	pthread_rwlock_unlock(&p->life);
+	return status;
+}
+
+NRT_EXPORT void nrt_close(void)
+{
+	struct nrt_process *p = &nrt_process;
+
+	pthread_rwlock_wrlock(&p->life);
+	if (p->state == NRT_STATE_READY) {
+		nrt_models_close();
+		nrt_storages_close();
+		release_cores();
+		p->state = NRT_STATE_CLOSED;
+	}
+	pthread_rwlock_unlock(&p->life);
+}
+
+NRT_EXPORT NRT_STATUS nrt_get_total_vnc_count(uint32_t *vnc_count)
+{
+	struct neuron_device_entry *list = NULL;
+	uint32_t total;
+	size_t nr;
+
+	if (!vnc_count)
+		return NRT_INVALID;
+	if (count_cores(&total, &list, &nr))
+		return NRT_FAILURE;
+	neuron_device_list_free(list);
+	*vnc_count = total;
+	return NRT_SUCCESS;
+}
+
+NRT_EXPORT NRT_STATUS nrt_get_total_nc_count(uint32_t *nc_count)
+{
+	return nrt_get_total_vnc_count(nc_count);
+}
+
+/* After nrt_init() what was claimed, before it what would be. */
+NRT_EXPORT NRT_STATUS nrt_get_visible_vnc_count(uint32_t *vnc_count)
+{
+	struct nrt_process *p = &nrt_process;
+	uint32_t total, start, count;
+	NRT_STATUS status;
+	const char *cores;
+	unsigned long n;
+
+	if (!vnc_count)
+		return NRT_INVALID;
+	pthread_rwlock_rdlock(&p->life);
+	count = p->state == NRT_STATE_READY ? p->nr_vncs : 0;
+	pthread_rwlock_unlock(&p->life);
+	if (count) {
+		*vnc_count = count;
+		return NRT_SUCCESS;
+	}
+	status = nrt_get_total_vnc_count(&total);
+	if (status != NRT_SUCCESS)
+		return status;
+	cores = getenv("NEURON_RT_VISIBLE_CORES");
+	if (cores && *cores) {
+		if (!parse_cores(cores, &start, &count) || start >= total || count > total - start)
+			return NRT_INVALID;
+		*vnc_count = count;
+	} else if (env_number("NEURON_RT_NUM_CORES", total, &n) && n) {
+		*vnc_count = (uint32_t)n;
+	} else {
+		*vnc_count = total;
+	}
+	return NRT_SUCCESS;
+}
+
+NRT_EXPORT NRT_STATUS nrt_get_visible_nc_count(uint32_t *nc_count)
+{
+	return nrt_get_visible_vnc_count(nc_count);
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What the files of libnrt share: the state of the process, and its log. */
+#ifndef NRT_INTERNAL_H
+#define NRT_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include <neuron/neuron.h>
+#include <nrt/nrt.h>
+#include <nrt/nrt_experimental.h>
+
+#define NRT_EXPORT __attribute__((visibility("default")))
+
+/* ---- log --------------------------------------------------------------------------- */
+
+enum log_level {
+	LOG_QUIET = 0,
+	LOG_ERROR,
+	LOG_WARN,
+	LOG_INFO,
+	LOG_DEBUG,
+	LOG_TRACE,
+};
+
+enum log_comp {
+	LOG_TDRV,
+	LOG_NMGR,
+	LOG_NRT,
+	LOG_NR_COMPS,
+};
+
+/* Levels from the environment; at nrt_init(). */
+void nrt_log_configure(void);
+bool nrt_log_enabled(enum log_comp comp, enum log_level level);
+void nrt_log(enum log_comp comp, enum log_level level, const char *func, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+
+#define LOG(comp, level, ...) \
+	nrt_log(LOG_##comp, LOG_##level, __func__, __VA_ARGS__)
+/* With the function name that existing log parsers look for. */
+#define LOG_AS(comp, level, func, ...) \
+	nrt_log(LOG_##comp, LOG_##level, func, __VA_ARGS__)
+
+/* "1.500GB": three decimals, binary multiples (nrt-api 7). */
+const char *nrt_log_size(uint64_t bytes, char *text, size_t size);
+/* The lines of an allocation that failed. */
+void nrt_log_memory(const struct neuron_device *device, const struct neuron_mem_failure *f);
+
+/* ---- process state ----------------------------------------------------------------- */
+
+enum nrt_state {
+	NRT_STATE_UNINITIALIZED = 0,
+	NRT_STATE_READY,
+	NRT_STATE_CLOSED,
+};
+
+/* A logical core of this process. */
+struct nrt_vnc {
+	struct neuron_device *device;
+	struct neuron_core *core;
+	uint32_t nc;
+	uint32_t nr_models;	/* process lock */
+};
+
+struct nrt_process {
+	/* Held for reading by every call that needs the runtime, for writing by init and close. */
+	pthread_rwlock_t life;
+	enum nrt_state state;
+	struct neuron_device **devices;
+	size_t nr_devices;
+	struct nrt_vnc *vncs;
+	uint32_t nr_vncs;
+	int claim_fd;		/* holds the claim on the cores, -1 none */
+	uint32_t claim_start;
+	uint32_t claim_count;
+	int timeout_ms;
+	bool verify_hash;
+	bool map_hbm;
+
+	pthread_mutex_t lock;	/* the lists */
+	struct nrt_model *models;
+	struct nrt_storage *storages;
+	uint32_t next_id;
+};
+
+extern struct nrt_process nrt_process;
+
+/* NRT_SUCCESS and the runtime stays until nrt_leave(), or why not. */
+NRT_STATUS nrt_enter(void);
+void nrt_leave(void);
+/* Status for a 0 or -errno of libneuron. */
+NRT_STATUS nrt_status_of(int ret);
+NRT_STATUS nrt_vnc_get(int64_t vnc, struct nrt_vnc **out);
+
+/* ---- tensors ----------------------------------------------------------------------- */
+
+enum nrt_storage_kind {
+	NRT_STORAGE_DEVICE,
+	NRT_STORAGE_HOST,	/* memory of the driver that the device reaches */
+	NRT_STORAGE_USER,	/* plain memory of the process */
+};
+
+struct nrt_storage {
+	atomic_uint refs;
+	enum nrt_storage_kind kind;
+	struct neuron_device *device;	/* not USER */
+	struct neuron_mem *mem;		/* not USER; NULL after nrt_close() */
+	void *user;
+	bool owned;			/* free @user */
+	uint64_t size;
+	uint32_t hbm;
+	struct nrt_storage *next, **pprev;	/* process lock */
+};
+
+#define NRT_TENSOR_MAGIC 0x6e727474u
+
+struct nrt_tensor {
+	uint32_t magic;
+	char *name;
+	struct nrt_storage *storage;	/* NULL: empty */
+	uint64_t offset;
+	uint64_t size;
+};
+
+struct nrt_set_entry {
+	char *name;
+	nrt_tensor_t *tensor;
+};
+
+#define NRT_SET_MAGIC 0x6e727473u
+
+struct nrt_set {
+	uint32_t magic;
+	size_t nr;
+	size_t max;
+	struct nrt_set_entry *entries;
+};
+
+static inline bool nrt_tensor_valid(const nrt_tensor_t *tensor)
+{
+	return tensor && tensor->magic == NRT_TENSOR_MAGIC;
+}
+
+/* By name; @hint is where it probably is. NULL: none. */
+struct nrt_set *nrt_set_of(const nrt_tensor_set_t *set);
+nrt_tensor_t *nrt_set_find(const struct nrt_set *set, const char *name, size_t hint);
+/* Give all memory back; tensors stay, without storage. */
+void nrt_storages_close(void);
+
+/* ---- models ------------------------------------------------------------------------ */
+
+/* Host memory that the device reaches, in place of a buffer of the caller. */
+struct nrt_stage {
+	struct neuron_mem *mem;
+	void *va;
+};
+
+struct nrt_model {
+	struct neuron_model *model;
+	struct nrt_vnc *vnc;
+	uint32_t vnc_index;
+	uint32_t id;
+	pthread_mutex_t lock;		/* running: @stages, @io */
+	size_t nr_io;
+	struct neuron_tensor_info *info;
+	struct nrt_stage *stages;
+	struct neuron_io *io;
+	struct nrt_model *next;		/* process lock */
+};
+
+void nrt_models_close(void);
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Timeouts that survive interrupted waits. */
+#ifndef NEURON_WAIT_H
+#define NEURON_WAIT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+struct deadline {
+	bool forever;
+	int64_t ms;
+};
+
+static inline int64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static inline struct deadline deadline_in(int timeout_ms)
+{
+	return (struct deadline){
+		.forever = timeout_ms < 0,
+		.ms = timeout_ms < 0 ? 0 : now_ms() + timeout_ms,
+	};
+}
+
+/* For poll(): -1 no limit, 0 over. */
+static inline int deadline_left(const struct deadline *d)
+{
+	int64_t left;
+
+	if (d->forever)
+		return -1;
+	left = d->ms - now_ms();
+	return left < 0 ? 0 : left > INT32_MAX ? INT32_MAX : (int)left;
+}
+
+#endif
