@@ -39,7 +39,7 @@ cat $root/neuron*/neuron_core*/stats/memory_usage/device_mem/total | sort -u >/t
 check "all memory counters are 0" '[ "$(cat /tmp/totals)" = 0 ]'
 check "unload 16" 'rmmod neuron_emu'
 i=0
-while [ $i -lt 20 ] && modprobe neuron_emu && rmmod neuron_emu; do i=$((i + 1)); done
-check "20 times" '[ $i = 20 ]'
+while [ $i -lt 10 ] && modprobe neuron_emu && rmmod neuron_emu; do i=$((i + 1)); done
+check "10 times" '[ $i = 10 ]'
 check "load for the tests that follow" 'modprobe neuron_emu'
 exit $bad
