@@ -300,7 +300,7 @@ static u32 emu_desc_len(const struct neuron_desc *d)
 
 /* Have descriptors of a ring at hand.  Return: 0, enum neuron_isa_error. */
 static int emu_ring_load(struct emu_dma *dma, struct emu_queue *q, struct emu_ring *r,
-			  struct neuron_desc *desc, u64 *bad)
+			 struct neuron_desc *desc, u64 *bad)
 {
 	u64 addr = r->base + (u64)r->head * NEURON_DESC_SIZE;
 	struct neuron_pin pin;
