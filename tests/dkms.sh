@@ -61,10 +61,11 @@ for kernel in 6.1 6.12; do
 		--kernelsourcedir "$kdir"
 	point "modules for $release" built_right "$release"
 done
-if with_dkms build -k 5.10.0-1-amd64 -a x86_64 --kernelsourcedir "$kdir" >"$work/log" 2>&1; then
+if with_dkms build -k 5.10.0-1-amd64 -a x86_64 --kernelsourcedir "$kdir" \
+		>"$work/old.log" 2>&1; then
 	point "a kernel older than 6.1 is refused" false
 else
-	point "a kernel older than 6.1 is refused" grep -q BUILD_EXCLUSIVE "$work/log"
+	point "a kernel older than 6.1 is refused" grep -q BUILD_EXCLUSIVE "$work/old.log"
 fi
 point "dkms remove" with_dkms remove --all
 

@@ -48,5 +48,11 @@ if ! make -C "$dir/kmod" -j"$JOBS" "${args[@]}" "$@" >"$log" 2>&1; then
 	grep -E -A6 'error|Error|undefined' "$log" | head -n 60 >&2
 	exit 1
 fi
-grep -E 'warning:|WARNING:' "$log" >&2 || true
+# What modpost says about a kernel that was only prepared: exports.sh looks at that.
+grep -E 'warning:|WARNING:' "$log" |
+	if [ "$kernel" = 7.3 ]; then
+		grep -vE 'WARNING: (modpost: .*(undefined!|suppressed)|.*Module.symvers is missing)'
+	else
+		cat
+	fi >&2 || true
 echo "$dir/kmod"
