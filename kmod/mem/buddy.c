@@ -97,11 +97,17 @@
 #define PROBE_BINS	64
 
 /* Two-level bins: exact below 32 granules, then 32 steps per power of two. */
+#ifndef NEURON_BUDDY_BIN_ROWS
+#define NEURON_BUDDY_BIN_ROWS 28u
+#endif
 #define BIN_COLS	32u
-#define BIN_ROWS	28u
+#define BIN_ROWS	NEURON_BUDDY_BIN_ROWS
 
 /* Fan-out of the trees of maxima; 6 levels above the leaves cover 2^22 frames. */
-#define TREE_SHIFT	4
+#ifndef NEURON_BUDDY_TREE_SHIFT
+#define NEURON_BUDDY_TREE_SHIFT 4
+#endif
+#define TREE_SHIFT	NEURON_BUDDY_TREE_SHIFT
 #define TREE_FAN	(1u << TREE_SHIFT)
 #define TREE_LEVELS	7
 
