@@ -63,13 +63,15 @@ struct emu_hbm {
  * @base: device address (run; written also under lock)
  * @len: descriptors, 0 = not programmed (run; written also under lock)
  * @config: configuration register (run; written also under lock)
- * @head: index of the descriptor being worked on (run; written under lock)
+ * @head: index of the next descriptor to take (run; written under lock)
  * @head_phase: ring id of @head (same)
  * @tail: index that the next doorbell starts at (lock)
  * @tail_phase: ring id of @tail (lock)
  * @pending: descriptors between head and tail (lock)
- * @moved: bytes of the head descriptor that are done (run)
- * @cur: the head descriptor; stays as it was read until it is complete (run)
+ * @busy: @cur was taken and is not complete (run; written under lock)
+ * @moved: bytes of @cur that are done (run)
+ * @cur: descriptor being worked on (run)
+ * @cur_addr: where it was (run)
  * @next: first unused entry of the fetched descriptors (run)
  * @fetched: number of fetched descriptors (run)
  */
@@ -82,8 +84,10 @@ struct emu_ring {
 	u32 tail;
 	u32 tail_phase;
 	u32 pending;
+	bool busy;
 	u32 moved;
 	struct neuron_desc cur;
+	u64 cur_addr;
 	u32 next;
 	u32 fetched;
 };

@@ -110,6 +110,7 @@ static void emu_ring_reset(struct emu_ring *r)
 	r->head_phase = 1;
 	r->tail_phase = 1;
 	r->pending = 0;
+	r->busy = false;
 	r->moved = 0;
 	r->next = 0;
 	r->fetched = 0;
@@ -144,6 +145,12 @@ static void emu_ring_add(struct emu_ring *r, u32 n)
 	r->pending += n;
 }
 
+/* Is there a descriptor to work on? */
+static bool emu_ring_has(const struct emu_ring *r)
+{
+	return r->busy || r->pending;
+}
+
 static bool emu_ring_enabled(const struct emu_ring *r)
 {
 	return r->len &&
@@ -156,7 +163,7 @@ static bool emu_queue_runnable(const struct emu_dma *dma, const struct emu_queue
 	return q->space && !q->aborted && !q->stopping &&
 	       dma->state == NEURON_DMA_ENG_NORMAL &&
 	       emu_ring_enabled(&q->tx) && emu_ring_enabled(&q->rx) &&
-	       q->tx.pending && q->rx.pending;
+	       emu_ring_has(&q->tx) && emu_ring_has(&q->rx);
 }
 
 /* Something changed that may let the queue run.  Caller holds the lock. */
@@ -326,32 +333,42 @@ static int emu_ring_load(struct emu_dma *dma, struct emu_queue *q, struct emu_ri
 }
 
 /*
- * Get the head descriptor into r->cur.  The owner may write to the ring at any
- * time: a descriptor that is partly done must not change under us.
+ * Take the next descriptor from the ring, unless one is under way.  The head
+ * moves now, as the ring does not matter any more: the owner may write to it at
+ * any time, and a descriptor that is partly done must not change.  It also
+ * means that whoever sees what the descriptor wrote sees its place free.
  */
-static int emu_ring_fetch(struct emu_dma *dma, struct emu_queue *q, struct emu_ring *r,
-			  struct neuron_desc *desc, u64 *bad)
+static int emu_ring_take(struct emu_dma *dma, struct emu_queue *q, struct emu_ring *r,
+			 struct neuron_desc *desc, u64 *bad)
 {
-	int err = emu_ring_load(dma, q, r, desc, bad);
+	int err;
 
-	if (!err && !r->moved)
-		r->cur = desc[r->next];
-	return err;
-}
-
-/* The head descriptor is complete. */
-static void emu_ring_retire(struct emu_dma *dma, struct emu_ring *r)
-{
+	if (r->busy)
+		return 0;
+	err = emu_ring_load(dma, q, r, desc, bad);
+	if (err)
+		return err;
+	r->cur = desc[r->next++];
+	r->cur_addr = r->base + (u64)r->head * NEURON_DESC_SIZE;
 	r->moved = 0;
-	r->next++;
 	spin_lock(&dma->lock);
+	r->busy = true;
 	emu_ring_step(r, &r->head, &r->head_phase, 1);
 	r->pending--;
+	spin_unlock(&dma->lock);
+	return 0;
+}
+
+/* The descriptor is complete. */
+static void emu_ring_retire(struct emu_dma *dma, struct emu_ring *r)
+{
+	spin_lock(&dma->lock);
+	r->busy = false;
 	spin_unlock(&dma->lock);
 }
 
 /*
- * Move the bytes that the head descriptors of both rings have in common.  Both
+ * Move the bytes that the descriptors of both rings have in common.  Both
  * are checked with their whole length first.  Return: bytes moved, 0 if the
  * destination has no room now, -enum neuron_isa_error with *@bad set.
  */
@@ -405,7 +422,7 @@ static int emu_queue_check_desc(const struct emu_queue *q, const struct neuron_d
 }
 
 /*
- * Work on the head descriptors of a queue.  Return: bytes moved, 0 no room in
+ * Work on the descriptors of a queue.  Return: bytes moved, 0 no room in
  * a FIFO, negative: the queue was stopped.
  */
 static int emu_queue_step(struct emu_dma *dma, u32 i)
@@ -416,11 +433,11 @@ static int emu_queue_step(struct emu_dma *dma, u32 i)
 	u64 bad = 0;
 	int ret;
 
-	ret = emu_ring_fetch(dma, q, &q->rx, dma->rx_desc, &bad) ?:
-	      emu_ring_fetch(dma, q, &q->tx, dma->tx_desc, &bad);
+	ret = emu_ring_take(dma, q, &q->rx, dma->rx_desc, &bad) ?:
+	      emu_ring_take(dma, q, &q->tx, dma->tx_desc, &bad);
 	if (ret)
 		goto abort;
-	bad = q->tx.base + (u64)q->tx.head * NEURON_DESC_SIZE;
+	bad = q->tx.cur_addr;
 	ret = emu_queue_check_desc(q, tx, rx);
 	if (ret)
 		goto abort;
