@@ -919,7 +919,7 @@ static bool frame_fit(struct frame *fr, u32 n, u32 k, struct fit *fit)
 	/* Above the frame size only the frame's first granule can be aligned. */
 	if (k > FRAME_ORDER && frame_base(fr) & ((1u << k) - 1))
 		return false;
-	s.mask = (1u << min(k, (u32)FRAME_ORDER)) - 1;
+	s.mask = (1u << min_t(u32, k, FRAME_ORDER)) - 1;
 
 	/* open: length of the run that reaches the end of the words seen so far */
 	for (i = 0, base = 0; i < FRAME_WORDS; i++, base += 64) {
@@ -1115,7 +1115,7 @@ static void frame_free(struct neuron_buddy *zone, struct frame *fr, u32 off, u32
 	fr->live--;
 	fr->miss_n = 0;
 	below = frame_free_below(fr, off);
-	above = min(frame_scan(fr, off + n, true), (u32)FRAME_LEN) - (off + n);
+	above = min(frame_scan(fr, off + n, true), FRAME_LEN) - (off + n);
 	order_sub(zone, below);
 	order_sub(zone, above);
 	off -= below;
@@ -1175,7 +1175,7 @@ static void frame_trim(struct neuron_buddy *zone, struct frame *fr, bool low, u3
  * One bit says that what is free of a unit is zero. It never influences how
  * ranges are kept or merged. A frame that is all the same needs no word.
  */
-#define UNIT		(FRAME_BITS == FRAME_LEN ? FRAME_LEN / 64 : 1)
+#define UNIT		(FRAME_ORDER >= 6 ? FRAME_LEN / 64 : 1)
 #define UNITS		(FRAME_LEN / UNIT)
 #define ALL_UNITS	(~0ULL >> (64 - UNITS))
 
@@ -1211,7 +1211,7 @@ static void clean_set(struct neuron_buddy *zone, u32 start, u32 n, bool clean)
 
 	while (start < end) {
 		u32 lo = start & (FRAME_LEN - 1);
-		u32 hi = min(end - (start - lo), (u32)FRAME_LEN);
+		u32 hi = min(end - (start - lo), FRAME_LEN);
 
 		if (lo == 0 && hi == FRAME_LEN) {
 			u32 frames = (end - start) >> FRAME_ORDER;
@@ -1246,7 +1246,7 @@ static bool clean_test(const struct neuron_buddy *zone, u32 start, u32 n)
 
 	while (start < end) {
 		u32 lo = start & (FRAME_LEN - 1);
-		u32 hi = min(end - (start - lo), (u32)FRAME_LEN);
+		u32 hi = min(end - (start - lo), FRAME_LEN);
 
 		if (lo == 0 && hi == FRAME_LEN) {
 			u32 frames = (end - start) >> FRAME_ORDER;
@@ -1402,7 +1402,7 @@ static struct ext *find_extent(struct neuron_buddy *zone, u32 n, u32 k, u32 flag
 static struct frame *find_frame(struct neuron_buddy *zone, u32 n, u32 k, u32 probes,
 				struct fit *fit)
 {
-	u32 sure = n + (1u << min(k, (u32)FRAME_ORDER)) - 1;
+	u32 sure = n + (1u << min_t(u32, k, FRAME_ORDER)) - 1;
 	u32 run;
 
 	for (run = run_next(zone, n); run != NONE; run = run_next(zone, run + 1)) {
@@ -1735,7 +1735,7 @@ int neuron_buddy_alloc(struct neuron_buddy *zone, const struct neuron_buddy_requ
 	} else if (req->align && !is_power_of_2(req->align)) {
 		return -EINVAL;
 	}
-	if (exact && (req->addr & (max(req->align, (u64)NEURON_BUDDY_GRANULE) - 1) ||
+	if (exact && (req->addr & (max_t(u64, req->align, NEURON_BUDDY_GRANULE) - 1) ||
 		      to_granules(req->addr) >= zone->len ||
 		      size > zone->len - to_granules(req->addr)))
 		return -EINVAL;
@@ -1743,7 +1743,7 @@ int neuron_buddy_alloc(struct neuron_buddy *zone, const struct neuron_buddy_requ
 		return -EAGAIN;
 
 	write_seqcount_begin(&zone->seq);
-	n = (u32)min(size, (u64)zone->len);
+	n = min_t(u64, size, zone->len);
 	if (size > zone->len) {
 		why = NEURON_BUDDY_CAUSE_FULL;
 		err = -ENOSPC;
@@ -1966,7 +1966,7 @@ static bool frame_reservable(const struct neuron_buddy *zone, const struct frame
 		if (next > lo)
 			++*need;
 		for (lo = next; lo < hi; lo++) {
-			if (!(bit_test(fr->a, lo) || bit_test(fr->b, lo)))
+			if (!bit_test(fr->a, lo) && !bit_test(fr->b, lo))
 				break;
 			if (!pin_covers(zone, base + lo, 1))
 				return false;
@@ -2126,7 +2126,7 @@ u64 neuron_buddy_largest(struct neuron_buddy *zone, u64 align)
 
 	if (!is_power_of_2(align))
 		return 0;
-	align = max(align >> SHIFT, (u64)1);
+	align = max_t(u64, align >> SHIFT, 1);
 	mask = align - 1;
 	best = max(ext > mask ? ext - mask : 0, run > mask ? run - mask : 0);
 	if (align <= FRAME_LEN)
@@ -2266,9 +2266,7 @@ void neuron_buddy_destroy(struct neuron_buddy *zone)
 
 /* --- self-check ---------------------------------------------------------------------- */
 
-/* Name the violated rule by its line. */
-#define RULE(cond)	do { if (!(cond)) return __LINE__; } while (0)
-
+/* A violated rule is named by its line. */
 struct tally {
 	u64 order_free[NEURON_BUDDY_ORDERS];
 	u64 free;
@@ -2292,24 +2290,26 @@ static int check_frame(const struct neuron_buddy *zone, const struct frame *fr,
 	u32 lo = frame_lo(fr), hi = frame_hi(fr), off, end, live = 0, longest = 0;
 	const struct ext *x;
 
-	RULE(fr->e.embedded);
-	RULE(hi <= FRAME_LEN && fr->live);
+	if (!fr->e.embedded)
+		return __LINE__;
+	if (hi > FRAME_LEN || !fr->live)
+		return __LINE__;
 	for (off = 0; off < FRAME_BITS; off++) {
 		if (off < lo || off >= hi)
-			RULE(!bit_test(fr->a, off) && bit_test(fr->b, off));
+			if (bit_test(fr->a, off) || !bit_test(fr->b, off))
+				return __LINE__;
 	}
 	for (off = lo; off < hi; off = end) {
 		if (!bit_test(fr->a, off) && !bit_test(fr->b, off)) {
 			end = frame_scan(fr, off, true);
-			RULE(end <= hi);
 			tally_free(sum, end - off);
 			longest = max(longest, end - off);
 			continue;
 		}
 		/* A block begins with its first granule. */
-		RULE(!bit_test(fr->a, off));
+		if (bit_test(fr->a, off))
+			return __LINE__;
 		end = off + frame_block_len(fr, off);
-		RULE(end <= hi);
 		live++;
 		if (fr->pins && pin_covers(zone, frame_base(fr) + off, 1)) {
 			sum->reserved += (u64)(end - off) << SHIFT;
@@ -2319,13 +2319,19 @@ static int check_frame(const struct neuron_buddy *zone, const struct frame *fr,
 			sum->blocks++;
 		}
 	}
-	RULE(live == fr->live);
-	RULE(longest == fr->run);
-	RULE(fr->head == min(frame_scan(fr, lo, true), hi) - lo);
-	RULE(fr->tail == min(frame_free_below(fr, hi), fr->e.len));
+	if (live != fr->live)
+		return __LINE__;
+	if (longest != fr->run)
+		return __LINE__;
+	if (fr->head != min(frame_scan(fr, lo, true), hi) - lo)
+		return __LINE__;
+	if (fr->tail != min(frame_free_below(fr, hi), fr->e.len))
+		return __LINE__;
 	for (x = zone->run[fr->run]; x && x != &fr->e; x = x->bnext)
-		RULE(!x->bnext || x->bnext->bprev == x);
-	RULE(x);
+		if (x->bnext && x->bnext->bprev != x)
+			return __LINE__;
+	if (!x)
+		return __LINE__;
 	return 0;
 }
 
@@ -2334,11 +2340,14 @@ static int check_free(const struct neuron_buddy *zone, const struct ext *e, stru
 	const struct ext *x;
 	u32 row, col;
 
-	RULE(!e->next || e->next->type != EXT_FREE);
+	if (e->next && e->next->type == EXT_FREE)
+		return __LINE__;
 	bin_of(e->len, &row, &col);
 	for (x = zone->bin[row][col]; x && x != e; x = x->bnext)
-		RULE(!x->bnext || x->bnext->bprev == x);
-	RULE(x);
+		if (x->bnext && x->bnext->bprev != x)
+			return __LINE__;
+	if (!x)
+		return __LINE__;
 	tally_free(sum, e->len);
 	sum->free_exts++;
 	return 0;
@@ -2351,18 +2360,21 @@ static int check_bins(const struct neuron_buddy *zone, u64 free_exts)
 	const struct ext *e;
 
 	for (row = 0; row < BIN_ROWS; row++) {
-		RULE(!zone->bin_cols[row] == !(zone->bin_rows >> row & 1));
+		if (!zone->bin_cols[row] != !(zone->bin_rows >> row & 1))
+			return __LINE__;
 		for (col = 0; col < BIN_COLS; col++) {
-			RULE(!zone->bin[row][col] == !(zone->bin_cols[row] >> col & 1));
+			if (!zone->bin[row][col] != !(zone->bin_cols[row] >> col & 1))
+				return __LINE__;
 			for (e = zone->bin[row][col]; e; e = e->bnext) {
-				RULE(e->type == EXT_FREE && free_exts);
+				if (e->type != EXT_FREE || !free_exts)
+					return __LINE__;
 				bin_of(e->len, &r, &c);
-				RULE(r == row && c == col);
+				if (r != row || c != col)
+					return __LINE__;
 				free_exts--;
 			}
 		}
 	}
-	RULE(!free_exts);
 	return 0;
 }
 
@@ -2372,13 +2384,14 @@ static int check_runs(const struct neuron_buddy *zone, u64 frames)
 	u32 run;
 
 	for (run = 0; run <= FRAME_LEN; run++) {
-		RULE(!zone->run[run] == !bit_test(zone->run_map, run));
+		if (!zone->run[run] != !bit_test(zone->run_map, run))
+			return __LINE__;
 		for (e = zone->run[run]; e; e = e->bnext) {
-			RULE(frames && e->type == EXT_FRAME && to_frame(e)->run == run);
+			if (!frames || e->type != EXT_FRAME || to_frame(e)->run != run)
+				return __LINE__;
 			frames--;
 		}
 	}
-	RULE(!frames);
 	return 0;
 }
 
@@ -2390,20 +2403,24 @@ static int check_trees(const struct neuron_buddy *zone, const struct tree *t, bo
 		const struct ext *e;
 
 		best = 0;
-		RULE(!zone->map[f] == !bit_test(zone->starts, f));
+		if (!zone->map[f] != !bit_test(zone->starts, f))
+			return __LINE__;
 		for (e = zone->map[f]; e && frame_of(e->start) == f; e = e->next) {
-			RULE(e != zone->map[f] || !e->prev || frame_of(e->prev->start) != f);
+			if (e == zone->map[f] && e->prev && frame_of(e->prev->start) == f)
+				return __LINE__;
 			if (e->type == EXT_FREE)
 				best = max(best, whole ? ext_whole(e) : e->len);
 		}
-		RULE(t->level[0][f] == best);
+		if (t->level[0][f] != best)
+			return __LINE__;
 	}
 	for (l = 1; l < t->levels; l++) {
 		for (i = 0; i < t->count[l]; i++) {
 			best = 0;
 			for (c = 0; c < TREE_FAN; c++)
 				best = max(best, t->level[l - 1][i * TREE_FAN + c]);
-			RULE(t->level[l][i] == best);
+			if (t->level[l][i] != best)
+				return __LINE__;
 		}
 	}
 	return 0;
@@ -2415,12 +2432,16 @@ static int check_pools(const struct neuron_buddy *zone)
 	u32 n = 0;
 
 	for (e = zone->pool; e; e = e->bnext, n++)
-		RULE(e->type == EXT_POOL && !e->embedded && n < zone->pool_len);
-	RULE(n == zone->pool_len);
+		if (e->type != EXT_POOL || e->embedded || n >= zone->pool_len)
+			return __LINE__;
+	if (n != zone->pool_len)
+		return __LINE__;
 	n = 0;
 	for (e = (const struct ext *)zone->frame_pool; e; e = e->bnext, n++)
-		RULE(e->type == EXT_POOL && e->embedded && n < zone->frame_pool_len);
-	RULE(n == zone->frame_pool_len);
+		if (e->type != EXT_POOL || !e->embedded || n >= zone->frame_pool_len)
+			return __LINE__;
+	if (n != zone->frame_pool_len)
+		return __LINE__;
 	return 0;
 }
 
@@ -2432,9 +2453,12 @@ int neuron_buddy_check(struct neuron_buddy *zone)
 	int err = 0;
 
 	for (e = zone->first; e; e = e->next) {
-		RULE(e->start == at && e->len && e->len <= zone->len - at);
-		RULE(!e->next || e->next->prev == e);
-		RULE(zone->map[frame_of(e->start)]);
+		if (e->start != at || !e->len || e->len > zone->len - at)
+			return __LINE__;
+		if (e->next && e->next->prev != e)
+			return __LINE__;
+		if (!zone->map[frame_of(e->start)])
+			return __LINE__;
 		at += e->len;
 		if (e->type == EXT_FREE) {
 			err = check_free(zone, e, &sum);
@@ -2445,24 +2469,35 @@ int neuron_buddy_check(struct neuron_buddy *zone)
 			sum.used += (u64)e->len << SHIFT;
 			sum.blocks++;
 		} else {
-			RULE(e->type == EXT_RESERVED);
+			if (e->type != EXT_RESERVED)
+				return __LINE__;
 			sum.reserved += (u64)e->len << SHIFT;
 		}
 		if (err)
 			return err;
 	}
-	RULE(at == zone->len);
-	RULE(zone->first && !zone->first->prev);
+	if (at != zone->len)
+		return __LINE__;
+	if (zone->first->prev)
+		return __LINE__;
 	for (e = zone->pins; e; e = e->bnext)
-		RULE(e->type == EXT_PIN && sum.pins--);
-	RULE(!sum.pins);
-	RULE(sum.free == zone->st.free);
-	RULE(sum.used == zone->st.used && sum.used <= zone->st.high_water);
-	RULE(sum.reserved == zone->st.reserved);
-	RULE(sum.blocks == zone->st.allocs && sum.frames == zone->st.frames);
-	RULE(zone->st.total == sum.free + sum.used + sum.reserved);
+		if (e->type != EXT_PIN || !sum.pins--)
+			return __LINE__;
+	if (sum.pins)
+		return __LINE__;
+	if (sum.free != zone->st.free)
+		return __LINE__;
+	if (sum.used != zone->st.used || sum.used > zone->st.high_water)
+		return __LINE__;
+	if (sum.reserved != zone->st.reserved)
+		return __LINE__;
+	if (sum.blocks != zone->st.allocs || sum.frames != zone->st.frames)
+		return __LINE__;
+	if (zone->st.total != sum.free + sum.used + sum.reserved)
+		return __LINE__;
 	for (o = 0; o < NEURON_BUDDY_ORDERS; o++)
-		RULE(sum.order_free[o] == zone->st.order_free[o]);
+		if (sum.order_free[o] != zone->st.order_free[o])
+			return __LINE__;
 	err = check_bins(zone, sum.free_exts);
 	if (!err)
 		err = check_runs(zone, sum.frames);

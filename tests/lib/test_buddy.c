@@ -805,6 +805,27 @@ static void test_adversary_two_processes(void **state)
 	zone_end(zone);
 }
 
+/* Every count wraps somewhere: generations skip 0 and what is remembered. */
+static void test_generations(void **state)
+{
+	struct neuron_buddy *zone = zone_new(64 * MIB);
+	struct neuron_buddy_block keep, a, b;
+
+	(void)state;
+	assert_int_equal(alloc(zone, G, 0, 0, &keep), 0);
+	zone->gen = GEN_MASK;
+	assert_int_equal(alloc(zone, G, 0, 0, &a), 0);
+	assert_int_equal(a.gen, 1);
+	assert_int_equal(neuron_buddy_free(zone, &a, false), 0);
+	/* the whole number space later, the same generation comes up: not here */
+	zone->gen = 0;
+	assert_int_equal(alloc_at(zone, a.addr, G, &b), 0);
+	assert_int_equal(b.gen, 2);
+	assert_int_equal(neuron_buddy_free(zone, &a, false), -ESTALE);
+	assert_int_equal(neuron_buddy_free(zone, &b, false), 0);
+	zone_end(zone);
+}
+
 /* A zone so large that the cap on aligned probes bites: rarely, and reported as such. */
 static void test_probe_cap(void **state)
 {
@@ -1016,9 +1037,10 @@ static void test_walk_while_changing(void **state)
 static void test_check_sees_damage(void **state)
 {
 	struct neuron_buddy *zone = zone_new(64 * MIB);
-	struct neuron_buddy_block small[3], large[3];
-	struct frame *fr;
-	struct ext *e;
+	struct neuron_buddy_block small[3], large[3], x;
+	struct frame *fr, *two, stray_frame;
+	struct ext *e, stray;
+	u32 row, col, lo, n;
 	int i;
 
 	(void)state;
@@ -1076,6 +1098,86 @@ static void test_check_sees_damage(void **state)
 	DAMAGE(fr->b[0], 0);
 	DAMAGE(fr->b[7], 1ULL << 63);
 	DAMAGE(fr->e.embedded, false);
+	DAMAGE(fr->e.len, FRAME_LEN + 1);
+	DAMAGE(fr->a[0], fr->a[0] | fr->b[0]);
+	DAMAGE(zone->first->prev, e);
+	DAMAGE(zone->first->len, 0);
+	DAMAGE(zone->len, zone->len - FRAME_LEN);
+	DAMAGE(zone->len, zone->len + 1);
+	DAMAGE(zone->pool->type, EXT_USED);
+	DAMAGE(zone->pool->embedded, true);
+	DAMAGE(zone->frame_pool->e.type, EXT_USED);
+	DAMAGE(zone->frame_pool->e.embedded, false);
+
+	/* what other lists hold, or hold twice */
+	assert_int_equal(neuron_buddy_reserve(zone, small[2].addr + 8 * G, G), 0);
+	DAMAGE(zone->pins->type, EXT_USED);
+	DAMAGE(zone->pins, NULL);
+	DAMAGE(fr->pins, 0);
+	DAMAGE(zone->pins->bnext, zone->pool);
+	assert_int_equal(alloc_at(zone, small[2].addr + 9 * G, G, &x), 0);
+	DAMAGE(zone->pins->len, 2);
+	bin_of(e->len, &row, &col);
+	DAMAGE(zone->bin_cols[row], zone->bin_cols[row] ^ (2u << col));
+	DAMAGE(zone->bin[row][col], NULL);
+	DAMAGE(zone->bin[row][col]->bnext, e->prev);
+	DAMAGE(zone->bin[row][(col + 1) % 32], e);
+	/* an extent that is in a bin but nowhere else, and in the wrong one */
+	stray = *e;
+	stray.bprev = NULL;
+	stray.bnext = e;
+	e->bprev = &stray;
+	DAMAGE(zone->bin[row][col], &stray);
+	e->bprev = NULL;
+	stray.bnext = NULL;
+	stray.len = 1;
+	e->bnext = &stray;
+	stray.bprev = e;
+	assert_true(neuron_buddy_check(zone) > 0);
+	stray.type = EXT_USED;
+	assert_true(neuron_buddy_check(zone) > 0);
+	e->bnext = NULL;
+	DAMAGE(zone->run[fr->run], NULL);
+	DAMAGE(zone->run[1], &fr->e);
+	DAMAGE(fr->e.bnext, zone->pool);
+	stray_frame = *fr;
+	stray_frame.e.bprev = &fr->e;
+	stray_frame.e.bnext = NULL;
+	fr->e.bnext = &stray_frame.e;
+	assert_true(neuron_buddy_check(zone) > 0);
+	stray_frame.run--;
+	assert_true(neuron_buddy_check(zone) > 0);
+	stray_frame.e.type = EXT_USED;
+	assert_true(neuron_buddy_check(zone) > 0);
+	fr->e.bnext = NULL;
+
+	/* a second extent of the same frame as its first */
+	assert_int_equal(alloc_at(zone, 20 * MIB, 8 * G, &x), 0);
+	assert_int_equal(alloc_at(zone, 20 * MIB + 8 * G, 8 * G, &x), 0);
+	DAMAGE(zone->map[frame_of(20 * MIB / G)], zone->map[frame_of(20 * MIB / G)]->next);
+	/* a granule outside a trimmed frame */
+	assert_int_equal(neuron_buddy_free(zone, &small[0], false), 0);
+	lo = fr->e.start;
+	n = fr->head;
+	frame_trim(zone, fr, true, n);
+	assert_int_equal(neuron_buddy_check(zone), 0);
+	assert_true(fr->e.start == lo + n);
+	DAMAGE(fr->b[0], fr->b[0] & ~1ULL);
+	DAMAGE(fr->a[0], fr->a[0] | 1);
+	/* frames with the same longest run are linked both ways */
+	for (i = 0; i < 12; i++)
+		assert_int_equal(alloc(zone, 201 * G, 0, 0, &x), 0);
+	two = to_frame(zone->run[FRAME_LEN - 402]);
+	assert_non_null(two->e.bnext);
+	DAMAGE(two->e.bnext->bprev, NULL);
+	DAMAGE(two->e.bnext, NULL);
+	/* and so are extents of the same size */
+	assert_int_equal(alloc_at(zone, 30 * MIB, MIB, &x), 0);
+	assert_int_equal(alloc_at(zone, 31 * MIB + G, MIB, &x), 0);
+	assert_int_equal(alloc_at(zone, 32 * MIB + 2 * G, MIB, &x), 0);
+	assert_non_null(zone->bin[0][1]->bnext);
+	DAMAGE(zone->bin[0][1]->bnext->bprev, NULL);
+	DAMAGE(zone->bin[0][1]->bnext, NULL);
 	zone_end(zone);
 }
 
@@ -1105,6 +1207,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_adversary_robson),
 		cmocka_unit_test(test_adversary_primes),
 		cmocka_unit_test(test_adversary_two_processes),
+		cmocka_unit_test(test_generations),
 		cmocka_unit_test(test_probe_cap),
 		cmocka_unit_test(test_fail_create),
 		cmocka_unit_test(test_fail_nth),
