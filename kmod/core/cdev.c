@@ -10,31 +10,22 @@ static int neuron_open(struct inode *inode, struct file *file)
 {
 	struct neuron_device *nd = container_of(inode->i_cdev, struct neuron_device, cdev);
 	struct neuron_file *nf;
-	int err = 0;
+	int err;
 
-	/* Whoever drives the device must stay while it is open. */
-	if (!try_module_get(nd->ops->owner))
-		return -ENODEV;
 	nf = kzalloc(sizeof(*nf), GFP_KERNEL_ACCOUNT);
-	if (!nf) {
-		err = -ENOMEM;
-		goto module;
-	}
+	if (!nf)
+		return -ENOMEM;
 	nf->nd = nd;
 	/* Write-only means: look, do not attach (uapi spec 1.2). */
 	if (!(file->f_flags & O_WRONLY)) {
 		err = neuron_client_attach(nd, &nf->client);
-		if (err)
-			goto free;
+		if (err) {
+			kfree(nf);
+			return err;
+		}
 	}
 	file->private_data = nf;
 	return 0;
-
-free:
-	kfree(nf);
-module:
-	module_put(nd->ops->owner);
-	return err;
 }
 
 /*
@@ -54,12 +45,10 @@ static int neuron_flush(struct file *file, fl_owner_t id)
 static int neuron_release(struct inode *inode, struct file *file)
 {
 	struct neuron_file *nf = file->private_data;
-	struct module *owner = nf->nd->ops->owner;
 
 	if (nf->client)
 		neuron_client_detach(nf->client);
 	kfree(nf);
-	module_put(owner);
 	return 0;
 }
 

@@ -22,7 +22,7 @@
  */
 struct neuron_client *neuron_client_new(struct neuron_device *nd, struct pid *pid)
 {
-	struct neuron_client *client = kzalloc(sizeof(*client), GFP_KERNEL);
+	struct neuron_client *client = kzalloc(sizeof(*client), GFP_KERNEL_ACCOUNT);
 
 	if (!client)
 		return NULL;
@@ -32,6 +32,7 @@ struct neuron_client *neuron_client_new(struct neuron_device *nd, struct pid *pi
 	client->kernel = !pid;
 	client->pid = get_pid(pid);
 	INIT_LIST_HEAD(&client->node);
+	init_completion(&client->done);
 	xa_init_flags(&client->handles, XA_FLAGS_ALLOC1 | XA_FLAGS_ACCOUNT);
 	spin_lock_init(&client->lock);
 	client->chunks = RB_ROOT;
@@ -66,7 +67,7 @@ void neuron_client_put(struct neuron_client *client)
  * @out: its client, with a reference for the new file
  *
  * Context: may sleep.
- * Return: 0; -ENODEV device gone; -EBUSY 16 processes have it open; -ENOMEM.
+ * Return: 0; -ENODEV device gone; -EBUSY 16 processes have it open; -ENOMEM; -EINTR.
  */
 int neuron_client_attach(struct neuron_device *nd, struct neuron_client **out)
 {
@@ -74,18 +75,28 @@ int neuron_client_attach(struct neuron_device *nd, struct neuron_client **out)
 	struct neuron_client *client;
 	int err = 0;
 
+again:
 	mutex_lock(&nd->clients_lock);
 	if (nd->gone) {
 		err = -ENODEV;
 		goto unlock;
 	}
 	list_for_each_entry(client, &nd->clients, node) {
-		if (client->pid == pid) {
-			kref_get(&client->ref);
+		if (client->pid != pid)
+			continue;
+		kref_get(&client->ref);
+		if (!client->dead) {
 			client->nr_files++;
 			*out = client;
 			goto unlock;
 		}
+		/* Another thread just closed the last descriptor: start anew after that. */
+		mutex_unlock(&nd->clients_lock);
+		err = wait_for_completion_killable(&client->done);
+		neuron_client_put(client);
+		if (err)
+			return -EINTR;
+		goto again;
 	}
 	if (nd->nr_clients >= NEURON_MAX_CLIENTS) {
 		err = -EBUSY;
@@ -117,9 +128,11 @@ void neuron_core_release(struct neuron_device *nd, u32 core, struct neuron_clien
 {
 	struct neuron_core *c = &nd->core[core];
 
+	if (READ_ONCE(c->owner) != client)
+		return;
 	mutex_lock(&c->lock);
 	if (c->owner == client) {
-		if (nd->ops->core_reset(nd, core))
+		if (neuron_core_clean(nd, core))
 			dev_err(&nd->dev, "core %u does not reset\n", core);
 		neuron_nqs_release(nd, core);
 		nd->ops->core_bind(nd, core, NULL);
@@ -128,28 +141,16 @@ void neuron_core_release(struct neuron_device *nd, u32 core, struct neuron_clien
 	mutex_unlock(&c->lock);
 }
 
-/**
- * neuron_client_exit() - give back everything a process owns
- * @client: its process starts nothing any more; calling it twice is fine
- *
- * First its queues and engines are stopped, so that nothing moves data on its
- * behalf, then its memory goes.  All of that is done when it returns.
- *
- * Context: may sleep.
+/*
+ * Give back everything a process owns.  First its queues and engines are
+ * stopped, so that nothing moves data on its behalf, then its memory goes.
+ * client->dead is set: nobody attaches to it and no ioctl of it is running.
  */
-void neuron_client_exit(struct neuron_client *client)
+static void neuron_client_teardown(struct neuron_client *client)
 {
 	struct neuron_device *nd = client->nd;
 	bool last;
 	u32 i;
-
-	mutex_lock(&nd->clients_lock);
-	if (client->dead) {
-		mutex_unlock(&nd->clients_lock);
-		return;
-	}
-	client->dead = true;
-	mutex_unlock(&nd->clients_lock);
 
 	neuron_queues_release(client);
 	for (i = 0; i < nd->geo->nr_cores; i++)
@@ -164,6 +165,28 @@ void neuron_client_exit(struct neuron_client *client)
 	/* An idle device holds no host memory; a process that comes now makes it anew. */
 	for (i = 0; last && i < nd->geo->nr_cores; i++)
 		neuron_copy_exit(nd, i);
+	complete_all(&client->done);
+}
+
+/**
+ * neuron_client_exit() - give back everything a dying process owns
+ * @client: all threads of its process are past their ioctls; calling it twice is fine
+ *
+ * All of it is back when this returns.
+ *
+ * Context: may sleep.
+ */
+void neuron_client_exit(struct neuron_client *client)
+{
+	struct neuron_device *nd = client->nd;
+	bool first;
+
+	mutex_lock(&nd->clients_lock);
+	first = !client->dead;
+	WRITE_ONCE(client->dead, true);
+	mutex_unlock(&nd->clients_lock);
+	if (first)
+		neuron_client_teardown(client);
 }
 
 /**
@@ -177,12 +200,35 @@ void neuron_client_detach(struct neuron_client *client)
 	struct neuron_device *nd = client->nd;
 	bool last;
 
+	/* Decided under the lock, or an open() could attach to what is going. */
 	mutex_lock(&nd->clients_lock);
-	last = !--client->nr_files;
+	last = !--client->nr_files && !client->dead;
+	if (last)
+		WRITE_ONCE(client->dead, true);
 	mutex_unlock(&nd->clients_lock);
 	if (last)
-		neuron_client_exit(client);
+		neuron_client_teardown(client);
 	neuron_client_put(client);
+}
+
+/*
+ * Reset a core and bring its DMA engines back to normal: a state that the last
+ * owner set must not stop the next one.  Under core->lock.
+ */
+int neuron_core_clean(struct neuron_device *nd, u32 core)
+{
+	u32 eng = core * nd->geo->engines_per_core, end = eng + nd->geo->engines_per_core, state;
+	int err;
+
+	for (; eng < end; eng++) {
+		err = nd->ops->reg_read(nd, NEURON_BLOCK_DMA, eng, NEURON_DMA_COMMON, &state);
+		if (!err && state != NEURON_DMA_ENG_NORMAL && state != NEURON_DMA_ENG_IDLE)
+			err = nd->ops->reg_write(nd, NEURON_BLOCK_DMA, eng, NEURON_DMA_COMMON,
+						 NEURON_DMA_ENG_NORMAL);
+		if (err)
+			return err;
+	}
+	return nd->ops->core_reset(nd, core);
 }
 
 /**
@@ -211,7 +257,7 @@ int neuron_core_acquire(struct neuron_device *nd, u32 core, struct neuron_client
 	if (c->owner && c->owner != client) {
 		err = -EBUSY;
 	} else if (!c->owner) {
-		err = nd->ops->core_reset(nd, core);
+		err = neuron_core_clean(nd, core);
 		if (!err) {
 			nd->ops->core_bind(nd, core, &client->space);
 			WRITE_ONCE(c->owner, client);
@@ -248,7 +294,7 @@ int neuron_core_reset(struct neuron_device *nd, u32 core, struct neuron_client *
 	}
 	for (eng = first; eng < first + nd->geo->engines_per_core; eng++)
 		neuron_engine_release(client, eng);
-	err = nd->ops->core_reset(nd, core);
+	err = neuron_core_clean(nd, core);
 	if (err)
 		goto unlock;
 	neuron_nqs_release(nd, core);

@@ -66,10 +66,12 @@ struct neuron_device *neuron_device_add(const struct neuron_device_desc *desc)
 		return ERR_PTR(-ENOMEM);
 	}
 	nd->desc = *desc;
-	nd->geo = geo;
+	nd->geometry = *geo;
+	nd->geo = &nd->geometry;
 	nd->ops = desc->ops;
 	mutex_init(&nd->clients_lock);
 	INIT_LIST_HEAD(&nd->clients);
+	mutex_init(&nd->host_lock);
 	mt_init_flags(&nd->host_pages, MT_FLAGS_ALLOC_RANGE | MT_FLAGS_USE_RCU);
 
 	device_initialize(&nd->dev);
@@ -103,21 +105,31 @@ struct neuron_device *neuron_device_add(const struct neuron_device_desc *desc)
 	}
 
 	/* User space hears of the device when all its files exist. */
-	cdev_init(&nd->cdev, &neuron_fops);
-	nd->cdev.owner = THIS_MODULE;
 	dev_set_uevent_suppress(&nd->dev, true);
-	err = cdev_device_add(&nd->cdev, &nd->dev);
+	err = device_add(&nd->dev);
 	if (err)
 		goto put;
 	err = neuron_sysfs_add(nd);
-	if (err) {
-		cdev_device_del(&nd->cdev, &nd->dev);
-		goto put;
-	}
+	if (err)
+		goto del;
+	/*
+	 * Whoever drives the device must stay while it is open.  cdev_put()
+	 * drops the device before the module.
+	 */
+	cdev_init(&nd->cdev, &neuron_fops);
+	nd->cdev.owner = desc->ops->owner;
+	cdev_set_parent(&nd->cdev, &nd->dev.kobj);
+	err = cdev_add(&nd->cdev, nd->dev.devt, 1);
+	if (err)
+		goto sysfs;
 	dev_set_uevent_suppress(&nd->dev, false);
 	kobject_uevent(&nd->dev.kobj, KOBJ_ADD);
 	return nd;
 
+sysfs:
+	neuron_sysfs_del(nd);
+del:
+	device_del(&nd->dev);
 put:
 	put_device(&nd->dev);
 	return ERR_PTR(err);
@@ -144,8 +156,9 @@ void neuron_device_del(struct neuron_device *nd)
 
 	for (i = 0; i < nd->geo->nr_cores; i++)
 		neuron_copy_exit(nd, i);
+	cdev_del(&nd->cdev);
 	neuron_sysfs_del(nd);
-	cdev_device_del(&nd->cdev, &nd->dev);
+	device_del(&nd->dev);
 	put_device(&nd->dev);
 }
 NEURON_EXPORT_SYMBOL(neuron_device_del);

@@ -28,6 +28,7 @@ struct neuron_ioctl_row {
 	u16 min;		/* NATIVE: smallest size accepted */
 	u32 flags;
 	neuron_ioctl_fn fn;
+	void (*undo)(struct neuron_file *nf, void *arg);	/* the result got lost */
 };
 
 #define ROW(_name, _type, _flags, _fn) \
@@ -117,8 +118,10 @@ static const struct neuron_ioctl_row neuron_ioctls[] = {
 
 	ROW_NATIVE(GET_GEOMETRY, struct neuron_native_geometry, core_hbm, OUT | ANY,
 		   neuron_native_geometry_ioctl),
-	ROW_NATIVE(MEM_ALLOC, struct neuron_native_mem_alloc, largest_aligned, OUT | OUT_ERR,
-		   neuron_native_mem_alloc_ioctl),
+	{ .cmd = NEURON_NATIVE_MEM_ALLOC, .size = sizeof(struct neuron_native_mem_alloc),
+	  .min = offsetofend(struct neuron_native_mem_alloc, largest_aligned),
+	  .flags = NATIVE | IN | OUT | OUT_ERR, .fn = neuron_native_mem_alloc_ioctl,
+	  .undo = neuron_native_mem_alloc_undo },
 	ROW_NATIVE(NQ_EVENTFD, struct neuron_native_nq_eventfd, __reserved, 0,
 		   neuron_native_nq_eventfd_ioctl),
 	ROW_NATIVE(HBM_STATS, struct neuron_native_hbm_stats, by_core, OUT | ANY,
@@ -212,8 +215,11 @@ long neuron_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	if (!err)
 		err = row->fn(nf, buf, uarg);
 	if ((!err && row->flags & OUT) || (err == -ENOMEM && row->flags & OUT_ERR)) {
-		if (copy_to_user(uarg, buf, min(size, usize)))
+		if (copy_to_user(uarg, buf, min(size, usize))) {
+			if (!err && row->undo)
+				row->undo(nf, buf);
 			err = -EFAULT;
+		}
 	}
 	if (buf != stack)
 		kfree(buf);

@@ -13,16 +13,19 @@
  *   core.lock (mutex)		owner and notification queues of a core
  *   engine.lock (mutex)		queues of a DMA engine
  *   copy.lock (mutex)		the kernel's copy ring of a core
+ *   device.host_lock (mutex)	room in the device's view of host memory
  *   client.lock (spinlock)	address tree of a client
  *   zone.lock (spinlock)	allocator and accounting of one HBM
  *   core.nq_lock (spinlock)	eventfds
- * The spinlocks are leaves: none is held while taking another one.
+ * The spinlocks are leaves: none is held while taking another one, except that
+ * an eventfd is signalled under core.nq_lock.
  */
 #ifndef NEURON_H
 #define NEURON_H
 
 #include <linux/atomic.h>
 #include <linux/cdev.h>
+#include <linux/completion.h>
 #include <linux/device.h>
 #include <linux/kref.h>
 #include <linux/list.h>
@@ -76,6 +79,7 @@ struct neuron_space {
  * @node: in device.clients, under clients_lock
  * @nr_files: open files, under clients_lock
  * @dead: teardown has begun, under clients_lock
+ * @done: teardown has ended
  * @kernel: the driver itself; reaches everything
  * @handles: chunk by handle; looked up under RCU
  * @lock: @chunks
@@ -91,6 +95,7 @@ struct neuron_client {
 	struct list_head node;
 	unsigned int nr_files;
 	bool dead;
+	struct completion done;
 	bool kernel;
 	struct xarray handles;
 	spinlock_t lock;
@@ -247,7 +252,8 @@ struct neuron_sysfs;
  * @dev: class device neuronN
  * @cdev: /dev/neuronN
  * @desc: what the backend said
- * @geo: desc.geometry
+ * @geometry: copy, because the backend's may go before the last reference
+ * @geo: the copy
  * @ops: desc.ops
  * @clients_lock: @clients, @nr_clients, @gone
  * @clients: attached processes
@@ -257,6 +263,7 @@ struct neuron_sysfs;
  * @zone: by HBM
  * @core: by number
  * @engine: by number
+ * @host_lock: one search for room in @host_pages at a time
  * @host_pages: host chunks by page number of their device address; RCU lookup
  * @host_category: host memory by category
  * @sysfs: the tree
@@ -265,6 +272,7 @@ struct neuron_device {
 	struct device dev;
 	struct cdev cdev;
 	struct neuron_device_desc desc;
+	struct neuron_geometry geometry;
 	const struct neuron_geometry *geo;
 	const struct neuron_hw_ops *ops;
 	struct mutex clients_lock;
@@ -275,6 +283,7 @@ struct neuron_device {
 	struct neuron_zone *zone;
 	struct neuron_core *core;
 	struct neuron_engine *engine;
+	struct mutex host_lock;
 	struct maple_tree host_pages;
 	struct neuron_counter host_category[NEURON_NR_CATEGORIES];
 	struct neuron_sysfs *sysfs;
@@ -311,6 +320,7 @@ void neuron_client_put(struct neuron_client *client);
 int neuron_client_attach(struct neuron_device *nd, struct neuron_client **client);
 void neuron_client_detach(struct neuron_client *client);
 void neuron_client_exit(struct neuron_client *client);
+int neuron_core_clean(struct neuron_device *nd, u32 core);
 int neuron_core_acquire(struct neuron_device *nd, u32 core, struct neuron_client *client);
 void neuron_core_release(struct neuron_device *nd, u32 core, struct neuron_client *client);
 int neuron_core_reset(struct neuron_device *nd, u32 core, struct neuron_client *client);
@@ -359,7 +369,7 @@ int neuron_chunk_range(const struct neuron_chunk *chunk, u64 off, u64 len);
 int neuron_chunk_rw_host(struct neuron_chunk *chunk, u64 off, void *buf, u64 len, bool write);
 int neuron_chunk_rw_user(struct neuron_chunk *chunk, u64 off, void __user *buf, u64 len,
 			 bool write);
-void neuron_chunk_fill_host(struct neuron_chunk *chunk, u64 off, u8 value, u64 len);
+int neuron_chunk_fill_host(struct neuron_chunk *chunk, u64 off, u8 value, u64 len);
 
 static inline struct neuron_chunk *neuron_chunk_ref(struct neuron_chunk *chunk)
 {
@@ -419,6 +429,7 @@ int neuron_ioctl_mem_get_extended_info(struct neuron_file *nf, void *arg, void _
 int neuron_ioctl_mem_mc_get_info(struct neuron_file *nf, void *arg, void __user *uarg);
 int neuron_ioctl_mem_mc_get_info_v2(struct neuron_file *nf, void *arg, void __user *uarg);
 int neuron_native_mem_alloc_ioctl(struct neuron_file *nf, void *arg, void __user *uarg);
+void neuron_native_mem_alloc_undo(struct neuron_file *nf, void *arg);
 int neuron_native_hbm_stats_ioctl(struct neuron_file *nf, void *arg, void __user *uarg);
 int neuron_native_core_stats_ioctl(struct neuron_file *nf, void *arg, void __user *uarg);
 

@@ -199,7 +199,8 @@ struct neuron_hw_ops {
 	struct module *owner;
 
 	/**
-	 * @reg_read: read a 32-bit register.  @off is aligned to 4.
+	 * @reg_read: read a 32-bit register.  @off is aligned to 4.  Must not
+	 * sleep for NEURON_DMA_Q_STATUS, which is read while waiting.
 	 * Return: 0, -EINVAL no such register, -EIO.
 	 */
 	int (*reg_read)(struct neuron_device *nd, enum neuron_block block, u32 index,
@@ -262,8 +263,8 @@ struct neuron_hw_ops {
 
 /**
  * struct neuron_device_desc - a device to add
- * @geometry: must stay valid while the device exists
- * @ops: same
+ * @geometry: copied
+ * @ops: must stay valid while the device exists
  * @groups: additional sysfs attributes of the device, may be NULL
  * @priv: for the device's own use
  * @index: wanted device number or -1 for the first free one

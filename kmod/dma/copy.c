@@ -12,6 +12,10 @@
 
 #define NEURON_COPY_TIMEOUT	(30 * HZ)
 
+/* What one batch of descriptors moves; the ring is free for others in between. */
+#define NEURON_COPY_DESCS	(NEURON_COPY_RING - NEURON_RING_UNUSED - 1)
+#define NEURON_COPY_BATCH	((u64)NEURON_COPY_DESCS * NEURON_DESC_MAX_LEN)
+
 /* In the marker page: what the device copies, and where to. */
 #define NEURON_MARKER_SRC	0
 #define NEURON_MARKER_DST	64
@@ -267,7 +271,7 @@ static int neuron_copy_run(struct neuron_device *nd, u32 core, u64 dst, u64 src,
 		n = min3(len - pos, (u64)NEURON_DESC_MAX_LEN, src_len - off);
 		neuron_copy_desc(copy, dst + pos, src + off, n, 0);
 		pos += n;
-		if (++count == NEURON_COPY_RING - NEURON_RING_UNUSED - 1 || pos == len) {
+		if (++count == NEURON_COPY_DESCS || pos == len) {
 			err = neuron_copy_flush(nd, core, count);
 			if (err)
 				return err;
@@ -290,11 +294,19 @@ static int neuron_copy_run(struct neuron_device *nd, u32 core, u64 dst, u64 src,
  */
 int neuron_dma_copy(struct neuron_device *nd, u32 core, u64 dst, u64 src, u64 len)
 {
-	int err = neuron_copy_begin(nd, core);
+	int err = 0;
 
-	if (!err) {
-		err = neuron_copy_run(nd, core, dst, src, len, len);
+	while (len && !err) {
+		u64 n = min_t(u64, len, NEURON_COPY_BATCH);
+
+		err = neuron_copy_begin(nd, core);
+		if (err)
+			break;
+		err = neuron_copy_run(nd, core, dst, src, n, n);
 		neuron_copy_end(nd, core);
+		dst += n;
+		src += n;
+		len -= n;
 	}
 	return err;
 }
@@ -386,11 +398,17 @@ int neuron_dma_fill(struct neuron_device *nd, u32 core, u64 dst, u8 value, u64 l
 	err = neuron_bounce_take(nd, core, &bounce);
 	if (err)
 		return err;
-	neuron_chunk_fill_host(bounce, 0, value, pattern);
-	err = neuron_copy_begin(nd, core);
-	if (!err) {
-		err = neuron_copy_run(nd, core, dst, bounce->addr, len, pattern);
+	err = neuron_chunk_fill_host(bounce, 0, value, pattern);
+	while (len && !err) {
+		u64 n = min_t(u64, len, NEURON_COPY_BATCH);
+
+		err = neuron_copy_begin(nd, core);
+		if (err)
+			break;
+		err = neuron_copy_run(nd, core, dst, bounce->addr, n, pattern);
 		neuron_copy_end(nd, core);
+		dst += n;
+		len -= n;
 	}
 	neuron_bounce_give(nd, core, bounce);
 	return err;

@@ -112,7 +112,8 @@ static int neuron_queue_lock(struct neuron_client *client, u32 eng, u32 q,
 	mutex_lock(&nd->engine[eng].lock);
 	queue = nd->engine[eng].queue[q];
 	if (!queue)
-		err = neuron_queue_is_kernel(nd, eng, q, NULL) ? -EPERM : -ENOENT;
+		err = neuron_engine_core(nd, eng) >= nd->geo->nr_cores ||
+		      neuron_queue_is_kernel(nd, eng, q, NULL) ? -EPERM : -ENOENT;
 	else if (queue->client != client)
 		err = -EBUSY;
 	if (err)

@@ -71,11 +71,73 @@ void neuron_nqs_release(struct neuron_device *nd, u32 core)
 			neuron_nq_drop(&nd->core[core], i);
 }
 
-/* Under core->lock, which the client owns. */
-static int neuron_nq_create(struct neuron_client *client, struct neuron_nq_args *args, u32 nq)
+/*
+ * Is there a queue that the caller can go on using?  One whose handle was
+ * freed is made anew.  Under core->lock.
+ */
+static bool neuron_nq_usable(struct neuron_client *client, struct neuron_core *core, u32 nq)
+{
+	struct neuron_chunk *chunk, *live;
+
+	if (core->owner != client || !core->nq[nq])
+		return false;
+	chunk = core->nq[nq]->chunk;
+	live = neuron_chunk_get(client, chunk->handle);
+	neuron_chunk_put(live);
+	return live == chunk;
+}
+
+/*
+ * Put a queue in place, and make the caller the owner of the core if nobody
+ * is: last, so that a request that is refused does not take it.
+ * Under core->lock.  Return: 0, -EBUSY, -EIO.
+ */
+static int neuron_nq_install(struct neuron_client *client, u32 index, u32 nq,
+			     struct neuron_nq *q, u32 size)
 {
 	struct neuron_device *nd = client->nd;
-	struct neuron_core *core = &nd->core[args->core];
+	struct neuron_core *core = &nd->core[index];
+	bool take = !core->owner;
+	int err = 0;
+
+	if (!take && core->owner != client)
+		return -EBUSY;
+	if (take)
+		err = neuron_core_clean(nd, index);
+	if (!err)
+		err = neuron_nq_program(nd, index, nq, q->chunk->addr, size);
+	if (err) {
+		if (take)
+			nd->ops->core_reset(nd, index);
+		return err;
+	}
+	if (core->nq[nq]) {
+		/* The eventfd goes over; the old buffer is not written to any more. */
+		spin_lock(&core->nq_lock);
+		swap(q->eventfd, core->nq[nq]->eventfd);
+		spin_unlock(&core->nq_lock);
+		neuron_chunk_revoke(core->nq[nq]->chunk);
+		neuron_nq_drop(core, nq);
+	}
+	spin_lock(&core->nq_lock);
+	core->nq[nq] = q;
+	spin_unlock(&core->nq_lock);
+	if (take) {
+		nd->ops->core_bind(nd, index, &client->space);
+		WRITE_ONCE(core->owner, client);
+	}
+	return 0;
+}
+
+static void neuron_nq_result(struct neuron_nq_args *args, const struct neuron_chunk *chunk)
+{
+	args->mmap_offset = chunk->host ? chunk->addr : ~0ULL;
+	args->handle = chunk->handle;
+}
+
+static int neuron_nq_init(struct neuron_client *client, struct neuron_nq_args *args)
+{
+	struct neuron_device *nd = client->nd;
 	struct neuron_chunk_request req = {
 		.size = args->size,
 		.host = args->host,
@@ -84,99 +146,58 @@ static int neuron_nq_create(struct neuron_client *client, struct neuron_nq_args 
 		.category = args->host ? NEURON_MEMALLOC_TYPE_NOTIFICATION_HOST :
 					 NEURON_MEMALLOC_TYPE_NOTIFICATION_DEVICE,
 	};
-	struct neuron_chunk *chunk, *old;
+	u32 handle, nq = args->type * NEURON_HW_NQ_ENGINES + args->engine;
 	struct neuron_failure why;
-	struct neuron_nq *q = NULL;
-	u32 handle;
-	int err;
-
-	if (!core->nq[nq]) {
-		q = kzalloc(sizeof(*q), GFP_KERNEL_ACCOUNT);
-		if (!q)
-			return -ENOMEM;
-	}
-	err = neuron_chunk_alloc(client, &req, &chunk, &why);
-	if (err)
-		goto free;
-	/* One reference for the handle, one for the queue. */
-	neuron_chunk_ref(chunk);
-	err = neuron_chunk_publish(chunk, &handle);
-	if (err)
-		goto put;
-	err = neuron_nq_program(nd, args->core, nq, chunk->addr, args->size);
-	if (err) {
-		neuron_chunk_revoke(chunk);
-		neuron_chunk_put(chunk);
-		goto free;
-	}
-	if (q) {
-		q->chunk = chunk;
-		spin_lock(&core->nq_lock);
-		core->nq[nq] = q;
-		spin_unlock(&core->nq_lock);
-	} else {
-		/* The eventfd stays; the old buffer is not written to any more. */
-		old = core->nq[nq]->chunk;
-		core->nq[nq]->chunk = chunk;
-		neuron_chunk_revoke(old);
-		neuron_chunk_put(old);
-	}
-	return 0;
-
-put:
-	neuron_chunk_put(chunk);
-	neuron_chunk_put(chunk);
-free:
-	kfree(q);
-	return err;
-}
-
-static int neuron_nq_init(struct neuron_client *client, struct neuron_nq_args *args)
-{
-	struct neuron_device *nd = client->nd;
-	struct neuron_chunk *chunk;
 	struct neuron_core *core;
-	bool owned;
-	u32 nq;
+	struct neuron_nq *q;
+	bool busy, done;
 	int err;
 
 	if (args->core >= nd->geo->nr_cores || args->type >= nd->geo->nr_nq_types ||
 	    args->engine >= nd->geo->nr_nq_engines || !is_power_of_2(args->size) ||
 	    args->size < NEURON_NQ_MIN_SIZE || (!args->host && args->hbm >= nd->geo->nr_hbms))
 		return -EINVAL;
-	owned = READ_ONCE(nd->core[args->core].owner) == client;
-	err = neuron_core_acquire(nd, args->core, client);
-	if (err)
-		return err;
 
-	nq = args->type * NEURON_HW_NQ_ENGINES + args->engine;
 	core = &nd->core[args->core];
 	mutex_lock(&core->lock);
-	if (core->owner != client) {
-		err = -EBUSY;
-		goto unlock;
-	}
-	/* An existing queue keeps its buffer and size, unless its handle was freed. */
-	chunk = core->nq[nq] ? core->nq[nq]->chunk : NULL;
-	if (chunk && !args->force) {
-		struct neuron_chunk *live = neuron_chunk_get(client, chunk->handle);
-
-		neuron_chunk_put(live);
-		if (live != chunk)
-			chunk = NULL;
-	}
-	if (!chunk || args->force)
-		err = neuron_nq_create(client, args, nq);
-	if (!err) {
-		chunk = core->nq[nq]->chunk;
-		args->mmap_offset = chunk->host ? chunk->addr : ~0ULL;
-		args->handle = chunk->handle;
-	}
-unlock:
+	busy = core->owner && core->owner != client;
+	done = !args->force && neuron_nq_usable(client, core, nq);
+	if (done)
+		neuron_nq_result(args, core->nq[nq]->chunk);
 	mutex_unlock(&core->lock);
-	/* A request that is refused does not take the core. */
-	if (err && !owned)
-		neuron_core_release(nd, args->core, client);
+	if (busy || done)
+		return busy ? -EBUSY : 0;
+
+	/* Memory is allocated without the lock: it may take long. */
+	q = kzalloc(sizeof(*q), GFP_KERNEL_ACCOUNT);
+	if (!q)
+		return -ENOMEM;
+	err = neuron_chunk_alloc(client, &req, &q->chunk, &why);
+	if (err)
+		goto free;
+	/* One reference for the handle, one for the queue. */
+	neuron_chunk_ref(q->chunk);
+	err = neuron_chunk_publish(q->chunk, &handle);
+	if (err) {
+		neuron_chunk_put(q->chunk);
+		goto put;
+	}
+
+	mutex_lock(&core->lock);
+	done = !args->force && neuron_nq_usable(client, core, nq);
+	if (!done)
+		err = neuron_nq_install(client, args->core, nq, q, args->size);
+	if (!err)
+		neuron_nq_result(args, core->nq[nq]->chunk);
+	mutex_unlock(&core->lock);
+	if (!err && !done)
+		return 0;
+
+	neuron_chunk_revoke(q->chunk);
+put:
+	neuron_chunk_put(q->chunk);
+free:
+	kfree(q);
 	return err;
 }
 

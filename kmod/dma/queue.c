@@ -115,7 +115,7 @@ static int neuron_queue_program(struct neuron_device *nd, u32 eng, u32 q,
  *
  * Context: may sleep.
  * Return: 0; -EINVAL engine, queue, count, alignment, ring larger than its
- *	   chunk, completion ring; -ENOENT handle; -EPERM a queue of the
+ *	   chunk, completion ring; -ENOENT handle; -EPERM an engine of the
  *	   driver; -EBUSY queue or core of another process; -ENOMEM.
  */
 int neuron_queue_init(struct neuron_client *client, const struct neuron_ioctl_dma_queue_init *arg)
@@ -128,7 +128,9 @@ int neuron_queue_init(struct neuron_client *client, const struct neuron_ioctl_dm
 
 	if (eng >= nd->geo->nr_dma_engines || q >= NEURON_HW_QUEUES_PER_ENGINE || arg->rxc_handle)
 		return -EINVAL;
-	if (neuron_queue_is_kernel(nd, eng, q, NULL))
+	/* The engines of the copy rings are the driver's. */
+	if (neuron_engine_core(nd, eng) >= nd->geo->nr_cores ||
+	    neuron_queue_is_kernel(nd, eng, q, NULL))
 		return -EPERM;
 
 	queue = kzalloc(sizeof(*queue), GFP_KERNEL_ACCOUNT);
@@ -138,7 +140,7 @@ int neuron_queue_init(struct neuron_client *client, const struct neuron_ioctl_dm
 	err = neuron_queue_ring(client, arg->tx_handle, arg->tx_desc_count, &queue->ring[0]) ?:
 	      neuron_queue_ring(client, arg->rx_handle, arg->rx_desc_count, &queue->ring[1]);
 	/* Last, so that a request that is refused does not take the core. */
-	if (!err && neuron_engine_core(nd, eng) < nd->geo->nr_cores)
+	if (!err)
 		err = neuron_core_acquire(nd, neuron_engine_core(nd, eng), client);
 	if (err)
 		goto free;

@@ -264,6 +264,7 @@ struct emu_device {
 
 /* emu_hbm.c: device memory, and copies between whatever can be pinned */
 extern atomic_long_t emu_total_pages;
+extern unsigned long emu_max_pages;
 
 void emu_hbm_init(struct emu_device *ed);
 void emu_hbm_destroy(struct emu_device *ed);

@@ -16,6 +16,12 @@
 /* Of all devices; must be 0 when the module goes. */
 atomic_long_t emu_total_pages = ATOMIC_LONG_INIT(0);
 
+/*
+ * An application can write to more device memory than the machine has memory,
+ * and the OOM killer would not see who did it.
+ */
+unsigned long emu_max_pages = ULONG_MAX;
+
 /* Steps between two offers to give up the CPU or a lock. */
 #define EMU_HBM_BATCH	256
 
@@ -93,6 +99,8 @@ static struct page *emu_hbm_page(struct emu_device *ed, u32 hbm, u64 off)
 	 * Zeroed before anybody can see it.  An application can ask for more
 	 * memory than the machine has: fail rather than call the OOM killer.
 	 */
+	if (atomic_long_read(&emu_total_pages) >= emu_max_pages)
+		return ERR_PTR(-ENOMEM);
 	page = alloc_page(GFP_HIGHUSER | __GFP_ZERO | __GFP_RETRY_MAYFAIL | __GFP_NOWARN);
 	if (!page)
 		return ERR_PTR(-ENOMEM);

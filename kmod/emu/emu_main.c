@@ -5,6 +5,7 @@
  *   modprobe neuron_emu [arch=trn1|inf2|trn2|trn3] [nr_devices=N] [hbm_size=MIB]
  */
 #include <linux/device.h>
+#include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/moduleparam.h>
 #include <linux/slab.h>
@@ -29,6 +30,11 @@ static unsigned int hbm_size;
 module_param(hbm_size, uint, 0444);
 MODULE_PARM_DESC(hbm_size,
 		 "MiB of each device memory, 64 up to the real size (default 0: the real size)");
+
+static unsigned int host_memory;
+module_param(host_memory, uint, 0444);
+MODULE_PARM_DESC(host_memory,
+		 "MiB of host memory that all device memories may use (default 0: half of it)");
 
 /* ---- geometries ---- */
 
@@ -479,13 +485,16 @@ static int __init emu_init(void)
 		       EMU_MIN_HBM_MIB, a->geo.hbm[0].size >> 20);
 		return -EINVAL;
 	}
+	emu_max_pages = host_memory ? (unsigned long)host_memory << (20 - PAGE_SHIFT) :
+				      totalram_pages() / 2;
 	for (i = 0; i < nr_devices; i++) {
 		struct emu_device *ed = emu_device_new(a, i, nr_devices, (u64)hbm_size << 20);
 
 		if (IS_ERR(ed)) {
-			pr_err("neuron_emu: cannot add device %u: %ld\n", i, PTR_ERR(ed));
-			emu_remove_all();
-			return PTR_ERR(ed);
+			/* The first ones may be open already: they stay. */
+			pr_err("neuron_emu: device %u of %u: error %ld\n", i, nr_devices,
+			       PTR_ERR(ed));
+			return i ? 0 : PTR_ERR(ed);
 		}
 		emu_devices[i] = ed;
 	}

@@ -39,22 +39,50 @@ static void neuron_chunk_free_rcu(struct rcu_head *rcu)
 
 static void neuron_host_free(struct neuron_device *nd, struct neuron_chunk *chunk)
 {
+	unsigned long index = (chunk->addr & ~nd->geo->host_window) >> PAGE_SHIFT;
 	unsigned long i, n = chunk->size >> PAGE_SHIFT;
 
-	mtree_erase(&nd->host_pages, (chunk->addr & ~nd->geo->host_window) >> PAGE_SHIFT);
-	for (i = 0; i < n; i++)
+	/* Older kernels: it can fail for want of memory. */
+	do
+		mtree_erase(&nd->host_pages, index);
+	while (mtree_load(&nd->host_pages, index) == chunk);
+	for (i = 0; i < n; i++) {
 		__free_page(chunk->pages[i]);
+		cond_resched();
+	}
 	kvfree(chunk->pages);
+}
+
+/*
+ * Find room in the device's view of host memory. mtree_alloc_range() of 6.1
+ * gives wrong ranges; this is what it does since. Storing may let go of the
+ * tree's lock, so those who look for room are kept apart by a mutex.
+ */
+static int neuron_host_map(struct neuron_device *nd, struct neuron_chunk *chunk,
+			   unsigned long n, unsigned long *start)
+{
+	MA_STATE(mas, &nd->host_pages, 0, 0);
+	int err;
+
+	mutex_lock(&nd->host_lock);
+	mas_lock(&mas);
+	err = mas_empty_area(&mas, 1, NEURON_HOST_PAGES_MAX, n);
+	if (!err) {
+		*start = mas.index;
+		mas_set_range(&mas, *start, *start + n - 1);
+		err = mas_store_gfp(&mas, chunk, GFP_KERNEL);
+	}
+	mas_unlock(&mas);
+	mutex_unlock(&nd->host_lock);
+	return err;
 }
 
 static int neuron_host_alloc(struct neuron_device *nd, struct neuron_chunk *chunk)
 {
 	unsigned long i, n = chunk->size >> PAGE_SHIFT, start;
-	gfp_t gfp = GFP_KERNEL | __GFP_ZERO | __GFP_NOWARN | __GFP_RETRY_MAYFAIL;
+	gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN | __GFP_RETRY_MAYFAIL;
 	int err = -ENOMEM;
 
-	if (!chunk->client->kernel)
-		gfp |= __GFP_ACCOUNT;
 	chunk->pages = kvcalloc(n, sizeof(*chunk->pages), gfp);
 	if (!chunk->pages)
 		return -ENOMEM;
@@ -74,8 +102,7 @@ static int neuron_host_alloc(struct neuron_device *nd, struct neuron_chunk *chun
 	 * The device sees the pages as one range.  Offsets start at 1 so that
 	 * no chunk has the address of the window itself.
 	 */
-	err = mtree_alloc_range(&nd->host_pages, &start, chunk, n, 1,
-				NEURON_HOST_PAGES_MAX, GFP_KERNEL);
+	err = neuron_host_map(nd, chunk, n, &start);
 	if (err)
 		goto free;
 	chunk->addr = nd->geo->host_window | ((u64)start << PAGE_SHIFT);
@@ -141,7 +168,9 @@ int neuron_chunk_alloc(struct neuron_client *client, const struct neuron_chunk_r
 		if (err == -ENOMEM)
 			why->reason = NEURON_NATIVE_REASON_HOST;
 	} else {
-		err = neuron_zone_alloc(nd, chunk, req->align, req->placement, why);
+		/* A page that is mapped must hold nothing else. */
+		err = neuron_zone_alloc(nd, chunk, max_t(u64, req->align, PAGE_SIZE),
+					req->placement, why);
 	}
 	if (err) {
 		trace_neuron_alloc_fail(nd->dev.id, chunk, req->align, why->reason);
@@ -431,8 +460,9 @@ int neuron_chunk_rw_user(struct neuron_chunk *chunk, u64 off, void __user *buf, 
  * @len: bytes
  *
  * Context: may sleep.
+ * Return: 0, -EINTR.
  */
-void neuron_chunk_fill_host(struct neuron_chunk *chunk, u64 off, u8 value, u64 len)
+int neuron_chunk_fill_host(struct neuron_chunk *chunk, u64 off, u8 value, u64 len)
 {
 	while (len) {
 		u32 in = offset_in_page(off);
@@ -441,8 +471,11 @@ void neuron_chunk_fill_host(struct neuron_chunk *chunk, u64 off, u8 value, u64 l
 
 		memset(page + in, value, n);
 		kunmap_local(page);
+		if (fatal_signal_pending(current))
+			return -EINTR;
 		cond_resched();
 		off += n;
 		len -= n;
 	}
+	return 0;
 }

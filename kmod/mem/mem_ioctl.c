@@ -44,6 +44,7 @@ static int neuron_mem_alloc(struct neuron_file *nf, const struct neuron_chunk_re
 	struct neuron_client *client = nf->client;
 	struct neuron_chunk *chunk;
 	u32 handle;
+	u64 addr;
 	int err;
 
 	err = neuron_chunk_alloc(client, req, &chunk, why);
@@ -52,10 +53,7 @@ static int neuron_mem_alloc(struct neuron_file *nf, const struct neuron_chunk_re
 			neuron_report_failure(nf->nd, req, why);
 		return err;
 	}
-	if (native) {
-		native->pa = chunk->addr;
-		native->mmap_offset = chunk->addr;
-	}
+	addr = chunk->addr;
 	/* Afterwards another thread may guess the handle and free it. */
 	err = neuron_chunk_publish(chunk, &handle);
 	if (err) {
@@ -63,8 +61,11 @@ static int neuron_mem_alloc(struct neuron_file *nf, const struct neuron_chunk_re
 		neuron_chunk_put(chunk);
 		return err;
 	}
-	if (native)
+	if (native) {
 		native->mem_handle = handle;
+		native->pa = addr;
+		native->mmap_offset = addr;
+	}
 	if (!native && put_user((u64)handle, uhandle)) {
 		neuron_chunk_unpublish(client, handle);
 		return -EFAULT;
@@ -161,6 +162,14 @@ int neuron_native_mem_alloc_ioctl(struct neuron_file *nf, void *arg, void __user
 	return err;
 }
 
+/* The caller could not be told of its chunk. */
+void neuron_native_mem_alloc_undo(struct neuron_file *nf, void *arg)
+{
+	struct neuron_native_mem_alloc *a = arg;
+
+	neuron_chunk_unpublish(nf->client, a->mem_handle);
+}
+
 int neuron_ioctl_mem_free(struct neuron_file *nf, void *arg, void __user *uarg)
 {
 	struct neuron_ioctl_mem_free *a = arg;
@@ -250,7 +259,7 @@ static int neuron_memset(struct neuron_file *nf, u64 handle, u64 off, u8 value, 
 		return -ENOENT;
 	err = neuron_chunk_range(chunk, off, size);
 	if (!err && chunk->host)
-		neuron_chunk_fill_host(chunk, off, value, size);
+		err = neuron_chunk_fill_host(chunk, off, value, size);
 	else if (!err)
 		err = neuron_dma_fill(nf->nd, chunk->core, chunk->addr + off, value, size);
 	neuron_chunk_put(chunk);

@@ -34,11 +34,10 @@ static vm_fault_t neuron_vm_fault_device(struct vm_fault *vmf)
 	struct neuron_device *nd = chunk->client->nd;
 	u64 off = ((u64)vmf->pgoff << PAGE_SHIFT) - chunk->addr;
 	unsigned long pfn;
-	int err;
 
-	err = nd->ops->hbm_pfn(nd, chunk->hbm, chunk->block.addr + off, &pfn);
-	if (err)
-		return err == -ENOMEM ? VM_FAULT_OOM : VM_FAULT_SIGBUS;
+	if (nd->ops->hbm_pfn(nd, chunk->hbm, chunk->block.addr + off, &pfn))
+		/* VM_FAULT_OOM would have the task fault again and again. */
+		return VM_FAULT_SIGBUS;
 	return vmf_insert_pfn(vmf->vma, vmf->address, pfn);
 }
 
