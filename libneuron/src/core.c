@@ -93,6 +93,29 @@ NEURON_EXPORT int neuron_core_reset(struct neuron_core *core)
 	return ret;
 }
 
+/*
+ * The driver makes the copy ring of a core for the first copy.  Do one, so that
+ * what a model costs is what memory counters grow by when it is loaded.
+ */
+static int first_copy(struct neuron_core *core)
+{
+	struct neuron_mem_opts opts = {
+		.size = sizeof(opts),
+		.hbm = core->hbm,
+		.nc = core->nc,
+		.category = NEURON_MEM_MISC,
+	};
+	struct neuron_mem *mem;
+	uint32_t word = 0;
+	int ret = neuron_mem_alloc(core->device, NEURON_PAGE, &opts, &mem);
+
+	if (ret)
+		return ret;
+	ret = neuron_mem_write(mem, 0, &word, sizeof(word));
+	neuron_mem_free(mem);
+	return ret;
+}
+
 NEURON_EXPORT int neuron_core_open(struct neuron_device *device, uint32_t nc,
 				   const struct neuron_core_opts *opts,
 				   struct neuron_core **core)
@@ -133,6 +156,8 @@ NEURON_EXPORT int neuron_core_open(struct neuron_device *device, uint32_t nc,
 		ret = open_queues(c);
 	else
 		ret = core_reset_locked(c);
+	if (!ret)
+		ret = first_copy(c);
 	if (ret) {
 		core_put(c);
 		return ret;

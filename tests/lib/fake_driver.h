@@ -1,0 +1,901 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A driver and its devices in one file, in place of libneuron/src/sys.c and
+ * discover.c: enough of both doors for the library, with a failure wherever a
+ * test wants one.  Memory is counted; DMA and the control instructions happen
+ * at once.  Include after cmocka.h, in one file of a test.
+ */
+#ifndef FAKE_DRIVER_H
+#define FAKE_DRIVER_H
+
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <neuron/neuron.h>
+
+#include "neuron_ioctl.h"
+#include "neuron_isa.h"
+#include "neuron_native.h"
+#include "sys.h"
+
+#define FAKE_DEVICES	2
+#define FAKE_CORES	4
+#define FAKE_HBMS	2
+#define FAKE_ENGINES	16	/* of a core */
+#define FAKE_QUEUES	16
+#define FAKE_HBM_SIZE	(24ull << 30)
+#define FAKE_SBUF	(1u << 20)
+#define FAKE_CHUNKS	4096
+#define FAKE_FD		1000
+#define FAKE_CLAIM_FD	1500
+#define FAKE_WINDOW	(1ull << 46)
+#define FAKE_TPB(c)	(0x2000000000ull + ((uint64_t)(c) << 32))
+
+struct fake_chunk {
+	bool used;		/* has a handle */
+	bool host;
+	unsigned int refs;	/* handle, rings */
+	uint64_t address;
+	uint64_t bytes;
+	uint8_t *data;
+	uint32_t hbm, nc, category;
+};
+
+struct fake_queue {
+	bool on;
+	struct fake_chunk *ring[2];
+	uint32_t slots[2], tail[2], head;
+};
+
+struct fake_nq {
+	bool on;
+	struct fake_chunk *chunk;
+	uint32_t next, count;
+	uint8_t phase;
+	int eventfd;
+};
+
+struct fake_core {
+	bool owned_by_other;
+	uint8_t *sbuf;
+	uint32_t sem[256], event[256];
+	uint8_t *fifo[NEURON_ISA_NR_ENGINES];
+	size_t fifo_bytes[NEURON_ISA_NR_ENGINES], fifo_done[NEURON_ISA_NR_ENGINES];
+	struct fake_nq nq[6][16];
+	unsigned int resets;
+};
+
+struct fake_device {
+	unsigned int opens;
+	struct fake_chunk chunk[FAKE_CHUNKS];
+	uint64_t used[FAKE_HBMS], bump[FAKE_HBMS + 1];
+	uint64_t by_category[32];
+	struct fake_queue queue[FAKE_CORES * FAKE_ENGINES][FAKE_QUEUES];
+	struct fake_core core[FAKE_CORES];
+};
+
+static struct {
+	unsigned int nr_devices;
+	struct fake_device dev[FAKE_DEVICES];
+	/* The fail_at'th ioctl from now fails, or the fail_at'th with this number. */
+	unsigned int fail_at, fail_nr;
+	int fail_errno;
+	unsigned int calls, calls_nr[256];
+	unsigned int mapped;
+	bool map_fails, open_fails;
+	bool stuck;		/* engines do not run */
+	int dma_error;		/* the next queue started stops with this code */
+	enum neuron_native_reason reason;	/* of a full HBM */
+	bool has_claims, claims_busy, claimed;
+	uint32_t arch;
+} fake = { .nr_devices = 1, .arch = 3 };
+
+static struct fake_device *fake_dev(int fd)
+{
+	assert_in_range(fd, FAKE_FD, FAKE_FD + FAKE_DEVICES - 1);
+	return &fake.dev[fd - FAKE_FD];
+}
+
+/* ---- memory ------------------------------------------------------------------------ */
+
+static struct fake_chunk *fake_chunk(struct fake_device *d, uint64_t handle)
+{
+	if (!handle || handle > FAKE_CHUNKS || !d->chunk[handle - 1].used)
+		return NULL;
+	return &d->chunk[handle - 1];
+}
+
+static void fake_put(struct fake_device *d, struct fake_chunk *c)
+{
+	if (!c || --c->refs)
+		return;
+	munmap(c->data, c->bytes);
+	if (!c->host)
+		d->used[c->hbm] -= c->bytes;
+	d->by_category[c->category] -= c->bytes;
+	memset(c, 0, sizeof(*c));
+}
+
+static int fake_alloc(struct fake_device *d, struct neuron_native_mem_alloc *a)
+{
+	uint64_t bytes, align = a->align ? a->align : 4096;
+	uint32_t zone = a->flags & NEURON_NATIVE_ALLOC_HOST ? FAKE_HBMS : a->hbm;
+	struct fake_chunk *c = NULL;
+
+	assert_int_equal(a->size, sizeof(*a));
+	if (!a->bytes || a->bytes > 1ull << 62 || a->hbm >= FAKE_HBMS || a->nc_id >= FAKE_CORES ||
+	    a->mem_type >= NEURON_MEMALLOC_TYPE_MAX || align & (align - 1))
+		return EINVAL;
+	bytes = (a->bytes + 4095) & ~4095ull;
+	if (zone < FAKE_HBMS && (bytes > FAKE_HBM_SIZE - d->used[zone] || fake.reason)) {
+		a->reason = fake.reason ? fake.reason : NEURON_NATIVE_REASON_FULL;
+		a->total = FAKE_HBM_SIZE;
+		a->free = a->largest_free = a->largest_aligned = FAKE_HBM_SIZE - d->used[zone];
+		return ENOMEM;
+	}
+	for (unsigned int i = 0; i < FAKE_CHUNKS && !c; i++)
+		if (!d->chunk[i].refs) {
+			c = &d->chunk[i];
+			a->mem_handle = i + 1;
+		}
+	assert_non_null(c);
+	/* Addresses are never used again: what is stale leads nowhere. */
+	d->bump[zone] = (d->bump[zone] + align - 1) & ~(align - 1);
+	c->address = d->bump[zone] + (zone == FAKE_HBMS ? FAKE_WINDOW : (uint64_t)zone << 42) +
+		     (1ull << 30);
+	d->bump[zone] += bytes;
+	c->data = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	assert_true(c->data != MAP_FAILED);
+	c->used = true;
+	c->refs = 1;
+	c->host = zone == FAKE_HBMS;
+	c->bytes = bytes;
+	c->hbm = a->hbm;
+	c->nc = a->nc_id;
+	c->category = a->mem_type;
+	if (!c->host)
+		d->used[zone] += bytes;
+	d->by_category[c->category] += bytes;
+	a->pa = a->mmap_offset = c->address;
+	return 0;
+}
+
+static int fake_free(struct fake_device *d, uint64_t handle)
+{
+	struct fake_chunk *c = fake_chunk(d, handle);
+
+	if (!c)
+		return ENOENT;
+	c->used = false;
+	fake_put(d, c);
+	return 0;
+}
+
+/* Device address to memory of the test; registers of cores are not memory. */
+static uint8_t *fake_memory(struct fake_device *d, uint64_t address, uint64_t bytes)
+{
+	for (unsigned int i = 0; i < FAKE_CHUNKS; i++) {
+		struct fake_chunk *c = &d->chunk[i];
+
+		if (c->refs && address >= c->address && address - c->address < c->bytes)
+			return bytes <= c->bytes - (address - c->address) ?
+			       c->data + (address - c->address) : NULL;
+	}
+	for (unsigned int i = 0; i < FAKE_CORES; i++)
+		if (address >= FAKE_TPB(i) && address - FAKE_TPB(i) < FAKE_SBUF &&
+		    bytes <= FAKE_SBUF - (address - FAKE_TPB(i)))
+			return d->core[i].sbuf + (address - FAKE_TPB(i));
+	return NULL;
+}
+
+/* Device memory in use, all devices: what must be back at the end. */
+static inline uint64_t fake_used(void)
+{
+	uint64_t sum = 0;
+
+	for (unsigned int i = 0; i < FAKE_DEVICES; i++)
+		for (unsigned int k = 0; k < FAKE_HBMS; k++)
+			sum += fake.dev[i].used[k];
+	return sum;
+}
+
+/* ---- notification queues ----------------------------------------------------------- */
+
+static void fake_nq_drop(struct fake_device *d, struct fake_nq *nq)
+{
+	if (!nq->on)
+		return;
+	nq->chunk->used = false;
+	fake_put(d, nq->chunk);
+	memset(nq, 0, sizeof(*nq));
+}
+
+static void fake_post(struct fake_device *d, unsigned int core, unsigned int type,
+		      unsigned int engine, struct neuron_isa_notice n)
+{
+	struct fake_nq *nq = &d->core[core].nq[type][engine];
+	const uint64_t one = 1;
+
+	if (!nq->on)
+		return;
+	n.phase |= nq->phase;
+	((struct neuron_isa_notice *)nq->chunk->data)[nq->next] = n;
+	if (++nq->next == nq->count) {
+		nq->next = 0;
+		nq->phase ^= 1;
+	}
+	if (nq->eventfd >= 0)
+		assert_int_equal(write(nq->eventfd, &one, sizeof(one)), sizeof(one));
+}
+
+static int fake_nq_init(struct fake_device *d,
+			struct neuron_ioctl_notifications_init_with_realloc_v2 *a)
+{
+	struct neuron_native_mem_alloc alloc = {
+		.size = sizeof(alloc),
+		.flags = NEURON_NATIVE_ALLOC_HOST,
+		.bytes = a->size,
+		.nc_id = a->nq_dev_id,
+		.mem_type = NEURON_MEMALLOC_TYPE_NOTIFICATION_HOST,
+	};
+	struct fake_nq *nq;
+	int eventfd = -1;
+
+	if (a->nq_dev_id >= FAKE_CORES || a->nq_type >= 6 || a->engine_index >= 16 ||
+	    a->nq_dev_type || !a->on_host_memory || a->size & (a->size - 1))
+		return EINVAL;
+	if (d->core[a->nq_dev_id].owned_by_other)
+		return EBUSY;
+	nq = &d->core[a->nq_dev_id].nq[a->nq_type][a->engine_index];
+	if (nq->on)
+		eventfd = nq->eventfd;
+	fake_nq_drop(d, nq);
+	assert_int_equal(fake_alloc(d, &alloc), 0);
+	nq->on = true;
+	nq->chunk = fake_chunk(d, alloc.mem_handle);
+	nq->count = a->size / 16;
+	nq->phase = 1;
+	nq->eventfd = eventfd;
+	a->mmap_offset = alloc.pa;
+	a->mem_handle = alloc.mem_handle;
+	return 0;
+}
+
+/* ---- DMA and engines --------------------------------------------------------------- */
+
+static void fake_run_core(struct fake_device *d, unsigned int core);
+
+static void fake_dma_stop(struct fake_device *d, unsigned int eng, unsigned int q, uint32_t done,
+			  uint8_t code, uint64_t address)
+{
+	struct neuron_isa_notice n = {
+		.id = htole32(done),
+		.engine = (uint8_t)eng,
+		.kind = NEURON_ISA_NOTICE_DMA_ERROR,
+		.code = code,
+		.phase = (uint8_t)(q << 4),
+		.data = htole64(address),
+	};
+
+	d->queue[eng][q].on = false;
+	fake_post(d, eng / FAKE_ENGINES, NQ_TYPE_ERROR, 0, n);
+}
+
+/* A write into the window of a core beyond its state buffer. */
+static bool fake_register(struct fake_device *d, unsigned int core, uint64_t off,
+			  const uint8_t *src, uint32_t bytes)
+{
+	struct fake_core *c = &d->core[core];
+	uint32_t value = 0;
+
+	if (off >= NEURON_ISA_FIFO_OFF(0) && off < NEURON_ISA_FIFO_OFF(5)) {
+		unsigned int e = (unsigned int)((off - NEURON_ISA_FIFO_OFF(0)) / NEURON_ISA_FIFO_SIZE);
+
+		if (bytes % 64)
+			return false;
+		c->fifo[e] = realloc(c->fifo[e], c->fifo_bytes[e] + bytes);
+		memcpy(c->fifo[e] + c->fifo_bytes[e], src, bytes);
+		c->fifo_bytes[e] += bytes;
+		return true;
+	}
+	if (bytes != 4 || off % 4)
+		return false;
+	memcpy(&value, src, 4);
+	value = le32toh(value);
+	if (off >= NEURON_ISA_SEM_INC_OFF(0) && off < NEURON_ISA_SEM_INC_OFF(256))
+		c->sem[(off - NEURON_ISA_SEM_INC_OFF(0)) / 4] += value;
+	else if (off >= NEURON_ISA_EVENT_OFF(0) && off < NEURON_ISA_EVENT_OFF(256))
+		c->event[(off - NEURON_ISA_EVENT_OFF(0)) / 4] = value & 1;
+	else
+		return false;
+	return true;
+}
+
+static void fake_run_queue(struct fake_device *d, unsigned int eng, unsigned int q)
+{
+	struct fake_queue *k = &d->queue[eng][q];
+
+	while (k->on && k->head < k->tail[0] && k->head < k->tail[1]) {
+		const struct neuron_descriptor *tx =
+			(struct neuron_descriptor *)k->ring[0]->data + k->head;
+		const struct neuron_descriptor *rx =
+			(struct neuron_descriptor *)k->ring[1]->data + k->head;
+		uint32_t bytes = le32toh(tx->control) & 0xffff;
+		uint64_t to = le64toh(rx->address);
+		uint8_t *src, *dst;
+
+		/* Ring id 1, first and last of its packet, plain copy. */
+		if (((le32toh(rx->control) ^ le32toh(tx->control)) & 0xffff) ||
+		    (le32toh(tx->control) >> 24 & 0xf) != 0xd ||
+		    (le32toh(rx->control) >> 24 & 3) != 1 ||
+		    (le32toh(tx->meta) & ~(1u << 26)) != 0x01080003) {
+			fake_dma_stop(d, eng, q, k->head, NEURON_ISA_ERR_DMA_DESC, to);
+			return;
+		}
+		bytes = bytes ? bytes : 65536;
+		src = fake_memory(d, le64toh(tx->address), bytes);
+		dst = fake_memory(d, to, bytes);
+		if (src && dst) {
+			memmove(dst, src, bytes);
+		} else if (!src || to < FAKE_TPB(0) ||
+			   !fake_register(d, (unsigned int)((to - FAKE_TPB(0)) >> 32),
+					  (to - FAKE_TPB(0)) & 0xffffffff, src, bytes)) {
+			fake_dma_stop(d, eng, q, k->head, NEURON_ISA_ERR_DMA_ACCESS,
+				      src ? to : le64toh(tx->address));
+			return;
+		}
+		k->head++;
+	}
+}
+
+static int fake_start(struct fake_device *d, unsigned int eng, unsigned int q, uint32_t tx,
+		      uint32_t rx)
+{
+	struct fake_queue *k = &d->queue[eng][q];
+
+	if (!k->on || !k->ring[0] || !k->ring[1])
+		return ENOENT;
+	if (tx > k->slots[0] - 16 - (k->tail[0] - k->head) ||
+	    rx > k->slots[1] - 16 - (k->tail[1] - k->head))
+		return ENOSPC;
+	k->tail[0] += tx;
+	k->tail[1] += rx;
+	if (fake.dma_error) {
+		fake_dma_stop(d, eng, q, k->head, (uint8_t)fake.dma_error, 0x1234);
+		fake.dma_error = 0;
+		return 0;
+	}
+	if (!fake.stuck)
+		fake_run_queue(d, eng, q);
+	return 0;
+}
+
+static void fake_engine_stop(struct fake_device *d, unsigned int core, unsigned int e,
+			     uint8_t code, uint8_t opcode)
+{
+	struct neuron_isa_notice n = {
+		.id = htole32((uint32_t)(d->core[core].fifo_done[e] / 64)),
+		.engine = (uint8_t)e,
+		.kind = NEURON_ISA_NOTICE_ERROR,
+		.code = code,
+		.data = htole64(opcode),
+	};
+
+	/* Not emptied any more. */
+	d->core[core].fifo_bytes[e] = d->core[core].fifo_done[e];
+	fake_post(d, core, NQ_TYPE_ERROR, 0, n);
+}
+
+/* False: the engine waits. */
+static bool fake_execute(struct fake_device *d, unsigned int core, unsigned int e,
+			 const struct neuron_isa_inst *i)
+{
+	struct fake_core *c = &d->core[core];
+	struct neuron_isa_notice n = { 0 };
+	uint32_t index, value;
+
+	switch (i->magic == NEURON_ISA_MAGIC ? i->opcode : 0xff) {
+	case NEURON_ISA_OP_NOP:
+	case NEURON_ISA_OP_PROLOGUE:
+		return true;
+	case NEURON_ISA_OP_SEM_WAIT:
+		index = le32toh(i->u.sem.index) & 255;
+		value = le32toh(i->u.sem.value);
+		if (c->sem[index] < value)
+			return false;
+		if (i->flags & NEURON_ISA_F_CONSUME)
+			c->sem[index] -= value;
+		return true;
+	case NEURON_ISA_OP_EVENT_SET:
+		c->event[le32toh(i->u.sem.index) & 255] = le32toh(i->u.sem.value);
+		return true;
+	case NEURON_ISA_OP_DMA_TRIGGER:
+		if (fake_start(d, core * FAKE_ENGINES + le16toh(i->u.dma.engine),
+			       le16toh(i->u.dma.queue), le32toh(i->u.dma.tx_count),
+			       le32toh(i->u.dma.rx_count)))
+			fake_engine_stop(d, core, e, NEURON_ISA_ERR_QUEUE, i->opcode);
+		return true;
+	case NEURON_ISA_OP_NOTIFY:
+		n.id = i->u.notify.id;
+		n.engine = (uint8_t)e;
+		n.kind = NEURON_ISA_NOTICE_NOTIFY;
+		n.data = i->u.notify.data;
+		fake_post(d, core, NQ_TYPE_NOTIFY, e, n);
+		return true;
+	default:
+		fake_engine_stop(d, core, e, NEURON_ISA_ERR_ILLEGAL, i->opcode);
+		return true;
+	}
+}
+
+static void fake_run_core(struct fake_device *d, unsigned int core)
+{
+	struct fake_core *c = &d->core[core];
+	bool moved = true;
+
+	while (moved && !fake.stuck) {
+		moved = false;
+		for (unsigned int e = 0; e < NEURON_ISA_NR_ENGINES; e++)
+			while (c->fifo_done[e] < c->fifo_bytes[e]) {
+				struct neuron_isa_inst inst;
+
+				memcpy(&inst, c->fifo[e] + c->fifo_done[e], sizeof(inst));
+				if (!fake_execute(d, core, e, &inst))
+					break;
+				c->fifo_done[e] += 64;
+				moved = true;
+			}
+	}
+}
+
+static void fake_queue_drop(struct fake_device *d, struct fake_queue *k)
+{
+	fake_put(d, k->ring[0]);
+	fake_put(d, k->ring[1]);
+	memset(k, 0, sizeof(*k));
+}
+
+static int fake_queue_init(struct fake_device *d, const struct neuron_ioctl_dma_queue_init *a)
+{
+	struct fake_chunk *ring[2] = { fake_chunk(d, a->tx_handle), fake_chunk(d, a->rx_handle) };
+	const uint32_t slots[2] = { a->tx_desc_count, a->rx_desc_count };
+	struct fake_queue *k;
+
+	if (a->eng_id >= FAKE_CORES * FAKE_ENGINES || a->qid >= FAKE_QUEUES)
+		return EINVAL;
+	if ((a->tx_handle && !ring[0]) || (a->rx_handle && !ring[1]))
+		return ENOENT;
+	for (int i = 0; i < 2; i++)
+		if (ring[i] && (slots[i] < 32 || slots[i] % 16 || slots[i] * 16ull > ring[i]->bytes))
+			return EINVAL;
+	k = &d->queue[a->eng_id][a->qid];
+	for (int i = 0; i < 2; i++)
+		if (ring[i])
+			ring[i]->refs++;
+	fake_queue_drop(d, k);
+	k->on = true;
+	for (int i = 0; i < 2; i++) {
+		k->ring[i] = ring[i];
+		k->slots[i] = slots[i];
+	}
+	return 0;
+}
+
+static void fake_reset(struct fake_device *d, unsigned int core)
+{
+	struct fake_core *c = &d->core[core];
+
+	c->resets++;
+	memset(c->sem, 0, sizeof(c->sem));
+	memset(c->event, 0, sizeof(c->event));
+	for (unsigned int e = 0; e < NEURON_ISA_NR_ENGINES; e++) {
+		free(c->fifo[e]);
+		c->fifo[e] = NULL;
+		c->fifo_bytes[e] = c->fifo_done[e] = 0;
+	}
+	for (unsigned int t = 0; t < 6; t++)
+		for (unsigned int e = 0; e < 16; e++)
+			fake_nq_drop(d, &c->nq[t][e]);
+	for (unsigned int e = core * FAKE_ENGINES; e < (core + 1) * FAKE_ENGINES; e++)
+		for (unsigned int q = 0; q < FAKE_QUEUES; q++)
+			fake_queue_drop(d, &d->queue[e][q]);
+}
+
+/* ---- ioctls ------------------------------------------------------------------------ */
+
+static void fake_geometry(struct neuron_native_geometry *g)
+{
+	g->arch = fake.arch;
+	g->nr_cores = FAKE_CORES;
+	g->nr_hbms = FAKE_HBMS;
+	g->nr_dma_engines = FAKE_CORES * FAKE_ENGINES + 4;
+	g->engines_per_core = FAKE_ENGINES;
+	g->nr_queues = FAKE_QUEUES;
+	g->nr_semaphores = fake.arch == 1 ? 32 : 256;
+	g->nr_events = 256;
+	g->nr_nq_types = 6;
+	g->nr_nq_engines = 16;
+	g->isa_version = NEURON_ISA_VERSION;
+	g->host_window = FAKE_WINDOW;
+	g->tpb_size = 1u << 26;
+	g->sbuf_size = FAKE_SBUF;
+	for (unsigned int i = 0; i < FAKE_HBMS; i++) {
+		g->hbm[i].base = (uint64_t)i << 42;
+		g->hbm[i].size = FAKE_HBM_SIZE;
+	}
+	for (unsigned int i = 0; i < FAKE_CORES; i++) {
+		g->tpb_base[i] = FAKE_TPB(i);
+		g->core_hbm[i] = (uint8_t)(i * FAKE_HBMS / FAKE_CORES);
+	}
+}
+
+static int fake_copy(struct fake_chunk *c, uint64_t off, void *buf, uint64_t bytes, bool to_mem)
+{
+	if (!c)
+		return ENOENT;
+	if (!bytes || off > c->bytes || bytes > c->bytes - off)
+		return EINVAL;
+	if (to_mem)
+		memcpy(c->data + off, buf, bytes);
+	else
+		memcpy(buf, c->data + off, bytes);
+	return 0;
+}
+
+static int fake_semaphore(struct fake_device *d, unsigned long cmd,
+			  struct neuron_ioctl_semaphore *s)
+{
+	uint32_t *sem;
+
+	if (s->nc_id >= FAKE_CORES)
+		return E2BIG;
+	if (s->semaphore_index >= 256)
+		return EINVAL;
+	sem = &d->core[s->nc_id].sem[s->semaphore_index];
+	if (cmd == NEURON_IOCTL_SEMAPHORE_READ)
+		s->value = *sem;
+	else if (cmd == NEURON_IOCTL_SEMAPHORE_WRITE)
+		*sem = s->value;
+	else
+		*sem += cmd == NEURON_IOCTL_SEMAPHORE_INCREMENT ? s->value : -s->value;
+	return 0;
+}
+
+static void fake_hbm_stats(struct fake_device *d, struct neuron_native_hbm_stats *s)
+{
+	s->total = FAKE_HBM_SIZE;
+	for (unsigned int i = 0; i < FAKE_CHUNKS; i++) {
+		struct fake_chunk *c = &d->chunk[i];
+
+		if (!c->refs || c->host || c->hbm != s->hbm)
+			continue;
+		s->used += c->bytes;
+		s->by_category[c->category] += c->bytes;
+		s->by_core[c->nc] += c->bytes;
+		s->nr_allocs++;
+	}
+	s->free = s->largest_free = s->total - s->used;
+}
+
+static void fake_core_stats(struct fake_device *d, struct neuron_native_core_stats *s)
+{
+	s->owner = getpid();
+	for (unsigned int i = 0; i < FAKE_CHUNKS; i++) {
+		struct fake_chunk *c = &d->chunk[i];
+
+		if (c->refs && !c->host && c->nc == s->nc_id)
+			s->device_bytes[c->category] += c->bytes;
+		else if (c->refs && c->host && c->nc == s->nc_id)
+			s->host_bytes += c->bytes;
+	}
+}
+
+static int fake_ioctl(struct fake_device *d, unsigned long cmd, void *arg)
+{
+	switch (cmd) {
+	case NEURON_NATIVE_GET_GEOMETRY:
+		fake_geometry(arg);
+		return 0;
+	case NEURON_IOCTL_HOST_DEVICE_ID:
+		((struct neuron_ioctl_host_device_id *)arg)->host_device_id =
+			(uint32_t)(d - fake.dev);
+		return 0;
+	case NEURON_IOCTL_DEVICE_INFO:
+		((struct neuron_ioctl_device_info *)arg)->architecture = fake.arch;
+		return 0;
+	case NEURON_IOCTL_COMPATIBLE_VERSION:
+		*(struct neuron_ioctl_compatible_version *)arg =
+			(struct neuron_ioctl_compatible_version){ .max = 11, .min = 10 };
+		return 0;
+	case NEURON_IOCTL_DRIVER_INFO_GET:
+		((struct neuron_ioctl_device_driver_info *)arg)->feature_flags1 = 0x14;
+		return 0;
+	case NEURON_NATIVE_MEM_ALLOC:
+		return fake_alloc(d, arg);
+	case NEURON_IOCTL_MEM_FREE:
+		return fake_free(d, ((struct neuron_ioctl_mem_free *)arg)->mem_handle);
+	case NEURON_IOCTL_MEM_BUF_COPY64: {
+		struct neuron_ioctl_mem_buf_copy64 *c = arg;
+
+		return fake_copy(fake_chunk(d, c->mem_handle), c->offset, c->buffer, c->size,
+				 c->copy_to_mem_handle);
+	}
+	case NEURON_IOCTL_MEM_COPY64: {
+		struct neuron_ioctl_mem_copy64 *c = arg;
+		struct fake_chunk *s = fake_chunk(d, c->src_mem_handle);
+
+		if (!s || c->src_offset > s->bytes || c->size > s->bytes - c->src_offset)
+			return EINVAL;
+		return fake_copy(fake_chunk(d, c->dst_mem_handle), c->dst_offset,
+				 s->data + c->src_offset, c->size, true);
+	}
+	case NEURON_IOCTL_MEMSET64: {
+		struct neuron_ioctl_memset64 *s = arg;
+		struct fake_chunk *c = fake_chunk(d, s->mem_handle);
+
+		if (!c || s->offset > c->bytes || s->size > c->bytes - s->offset)
+			return EINVAL;
+		memset(c->data + s->offset, (int)s->value, s->size);
+		return 0;
+	}
+	case NEURON_IOCTL_MEM_GET_EXTENDED_INFO: {
+		struct neuron_ioctl_mem_get_extended_info *e = arg;
+		struct fake_chunk *c = fake_chunk(d, e->mem_handle);
+
+		if (!c)
+			return ENOENT;
+		e->pa = e->mmap_offset = c->address;
+		e->size = c->bytes;
+		e->host_memory = c->host;
+		e->pid = (uint64_t)getpid();
+		return 0;
+	}
+	case NEURON_IOCTL_DMA_COPY_DESCRIPTORS64: {
+		struct neuron_ioctl_dma_copy_descriptors64 *c = arg;
+
+		return fake_copy(fake_chunk(d, c->mem_handle), c->offset, c->buffer,
+				 c->num_descs * 16ull, true);
+	}
+	case NEURON_IOCTL_DMA_QUEUE_INIT:
+		return fake_queue_init(d, arg);
+	case NEURON_IOCTL_DMA_QUEUE_INIT_BATCH: {
+		struct neuron_ioctl_dma_queue_init_batch *b = arg;
+		int ret = b->count >= MAX_DMA_QUEUE_INIT_BATCH ? E2BIG : 0;
+
+		for (uint32_t i = 0; i < b->count && !ret; i++)
+			ret = fake_queue_init(d, &b->entries[i]);
+		return ret;
+	}
+	case NEURON_IOCTL_DMA_QUEUE_COPY_START: {
+		struct neuron_ioctl_dma_queue_copy_start *s = arg;
+		int ret = s->eng_id < FAKE_CORES * FAKE_ENGINES && s->qid < FAKE_QUEUES ?
+			  fake_start(d, s->eng_id, s->qid, s->tx_desc_count, s->rx_desc_count) :
+			  EINVAL;
+
+		if (!ret)
+			fake_run_core(d, s->eng_id / FAKE_ENGINES);
+		return ret;
+	}
+	case NEURON_IOCTL_DMA_QUEUE_GET_STATE: {
+		struct neuron_ioctl_dma_queue_get_state *s = arg;
+		struct fake_queue *k = &d->queue[s->eng_id][s->qid];
+
+		if (!k->on)
+			return ENOENT;
+		s->tx->length = k->slots[0];
+		s->tx->tail_pointer = k->tail[0];
+		s->tx->head_pointer = s->rx->head_pointer = k->head;
+		s->rx->length = k->slots[1];
+		s->rx->tail_pointer = k->tail[1];
+		s->tx->sw_status = s->rx->sw_status = 2;
+		return 0;
+	}
+	case NEURON_IOCTL_DMA_QUEUE_RELEASE:
+	case NEURON_IOCTL_DMA_ACK_COMPLETED:
+		return 0;
+	case NEURON_IOCTL_NOTIFICATIONS_INIT_WITH_REALLOC_V2:
+		return fake_nq_init(d, arg);
+	case NEURON_NATIVE_NQ_EVENTFD: {
+		struct neuron_native_nq_eventfd *e = arg;
+		struct fake_nq *nq = &d->core[e->nq_dev_id].nq[e->nq_type][e->engine_index];
+
+		if (!nq->on)
+			return ENOENT;
+		nq->eventfd = e->eventfd;
+		return 0;
+	}
+	case NEURON_IOCTL_NC_RESET: {
+		struct neuron_ioctl_device_reset *r = arg;
+
+		for (unsigned int i = 0; i < FAKE_CORES; i++)
+			if (r->nc_map >> i & 1 && d->core[i].owned_by_other)
+				return EBUSY;
+		for (unsigned int i = 0; i < FAKE_CORES; i++)
+			if (r->nc_map >> i & 1)
+				fake_reset(d, i);
+		r->request_id = 77;
+		return 0;
+	}
+	case NEURON_IOCTL_NC_RESET_READY: {
+		struct neuron_ioctl_device_ready *r = arg;
+
+		r->result = r->request_id != 77;
+		return 0;
+	}
+	case NEURON_IOCTL_SEMAPHORE_READ:
+	case NEURON_IOCTL_SEMAPHORE_WRITE:
+	case NEURON_IOCTL_SEMAPHORE_INCREMENT:
+	case NEURON_IOCTL_SEMAPHORE_DECREMENT:
+		return fake_semaphore(d, cmd, arg);
+	case NEURON_IOCTL_EVENT_SET:
+	case NEURON_IOCTL_EVENT_GET: {
+		struct neuron_ioctl_event *e = arg;
+		uint32_t *event = &d->core[e->nc_id % FAKE_CORES].event[e->event_index & 255];
+
+		if (cmd == NEURON_IOCTL_EVENT_SET)
+			*event = e->value;
+		e->value = *event;
+		return 0;
+	}
+	case NEURON_NATIVE_HBM_STATS: {
+		struct neuron_native_hbm_stats *s = arg;
+
+		if (s->hbm >= FAKE_HBMS)
+			return EINVAL;
+		fake_hbm_stats(d, s);
+		return 0;
+	}
+	case NEURON_NATIVE_CORE_STATS: {
+		struct neuron_native_core_stats *s = arg;
+
+		if (s->nc_id >= FAKE_CORES)
+			return EINVAL;
+		fake_core_stats(d, s);
+		return 0;
+	}
+	default:
+		return ENOTTY;
+	}
+}
+
+static int fake_claim(unsigned long cmd, struct neuron_ioctl_crwl_nc_map_ext *map)
+{
+	if (!fake.has_claims)
+		return ENOTTY;
+	if (cmd == NEURON_IOCTL_CRWL_NC_RANGE_UNMARK_EXT0) {
+		fake.claimed = false;
+		return 0;
+	}
+	if (cmd != NEURON_IOCTL_CRWL_NC_RANGE_MARK_EXT0)
+		return ENOTTY;
+	map->max_nc_available = 1;
+	if (fake.claims_busy)
+		return EBUSY;
+	fake.claimed = true;
+	for (uint32_t i = 0; i < map->nc_count; i++)
+		map->bitmap[0] |= 1ul << (map->start_nc_index + i);
+	return 0;
+}
+
+/* ---- what the library calls -------------------------------------------------------- */
+
+int neuron_sys_open(const char *path, int flags)
+{
+	unsigned int n;
+
+	if (fake.open_fails) {
+		errno = EACCES;
+		return -1;
+	}
+	if (sscanf(path, "/dev/neuron%u", &n) != 1 || n >= fake.nr_devices) {
+		errno = ENOENT;
+		return -1;
+	}
+	if ((flags & O_ACCMODE) == O_WRONLY)
+		return FAKE_CLAIM_FD;
+	if (!fake.dev[n].opens++)
+		for (unsigned int i = 0; i < FAKE_CORES; i++)
+			fake.dev[n].core[i].sbuf = calloc(1, FAKE_SBUF);
+	return FAKE_FD + (int)n;
+}
+
+/* Closing gives everything back, as for a process that dies. */
+int neuron_sys_close(int fd)
+{
+	struct fake_device *d;
+
+	if (fd == FAKE_CLAIM_FD) {
+		fake.claimed = false;
+		return 0;
+	}
+	d = fake_dev(fd);
+	assert_true(d->opens > 0);
+	if (--d->opens)
+		return 0;
+	for (unsigned int i = 0; i < FAKE_CORES; i++) {
+		fake_reset(d, i);
+		free(d->core[i].sbuf);
+		d->core[i].sbuf = NULL;
+	}
+	for (unsigned int i = 0; i < FAKE_CHUNKS; i++)
+		if (d->chunk[i].used)
+			fake_free(d, i + 1);
+	return 0;
+}
+
+int neuron_sys_ioctl(int fd, unsigned long cmd, void *arg)
+{
+	unsigned int nr = _IOC_NR(cmd);
+	int ret;
+
+	fake.calls++;
+	fake.calls_nr[nr]++;
+	/* Nobody can do anything about a free that fails. */
+	if (fake.fail_at && (fake.fail_nr ? fake.fail_nr == nr : cmd != NEURON_IOCTL_MEM_FREE) &&
+	    !--fake.fail_at) {
+		errno = fake.fail_errno;
+		return -1;
+	}
+	ret = fd == FAKE_CLAIM_FD ? fake_claim(cmd, arg) : fake_ioctl(fake_dev(fd), cmd, arg);
+	errno = ret;
+	return ret ? -1 : 0;
+}
+
+void *neuron_sys_mmap(int fd, uint64_t offset, size_t bytes)
+{
+	uint8_t *data = fake_memory(fake_dev(fd), offset, 1);
+
+	if (fake.map_fails || !data) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	(void)bytes;
+	fake.mapped++;
+	return data;
+}
+
+int neuron_sys_munmap(void *address, size_t bytes)
+{
+	(void)address;
+	(void)bytes;
+	assert_true(fake.mapped > 0);
+	fake.mapped--;
+	return 0;
+}
+
+int neuron_device_list(struct neuron_device_entry **list, size_t *count)
+{
+	*list = NULL;
+	*count = fake.nr_devices;
+	if (!fake.nr_devices)
+		return 0;
+	*list = calloc(fake.nr_devices, sizeof(**list));
+	for (unsigned int i = 0; i < fake.nr_devices; i++) {
+		(*list)[i].index = i;
+		(*list)[i].nr_cores = i ? 0 : FAKE_CORES;	/* the second has to be asked */
+		strcpy((*list)[i].instance, "Trn2");
+	}
+	return 0;
+}
+
+void neuron_device_list_free(struct neuron_device_entry *list)
+{
+	free(list);
+}
+
+/* Let the n'th ioctl with this number (0: any) fail. */
+static inline void fake_fail(unsigned int n, unsigned int nr, int error)
+{
+	fake.fail_at = n;
+	fake.fail_nr = nr;
+	fake.fail_errno = error;
+}
+
+#endif

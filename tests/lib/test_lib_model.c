@@ -1,0 +1,886 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Loading and running: rings descriptor by descriptor, the scratchpad, what is
+ * refused, and that nothing stays allocated whichever call of the driver fails.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "fake_driver.h"
+#include "test_neffs.h"
+
+#include "model.h"
+
+#define MIB (1ull << 20)
+#define GIB (1ull << 30)
+
+/* ---- arithmetic -------------------------------------------------------------------- */
+
+static struct neuron_neff_side side(uint64_t off, uint32_t ndim, const uint64_t *size,
+				    const uint64_t *step)
+{
+	struct neuron_neff_side s = { .off = off, .ndim = ndim };
+
+	for (uint32_t i = 0; i < ndim; i++) {
+		s.size[i] = size[i];
+		s.step[i] = step[i];
+	}
+	return s;
+}
+
+#define SIDE(off, n, ...) \
+	side(off, n, (const uint64_t[2][4]){ __VA_ARGS__ }[0], (const uint64_t[2][4]){ __VA_ARGS__ }[1])
+
+static void test_spans(void **state)
+{
+	struct neuron_neff_side s;
+	struct span p;
+
+	(void)state;
+	/* Rows end to end become one; dimensions of one element go. */
+	s = SIDE(5, 4, { 16, 4, 1, 3 }, { 1, 16, 999, 64 });
+	p = span_of(&s, 1000);
+	assert_int_equal(p.ndim, 1);
+	assert_int_equal(p.size[0], 192);
+	assert_int_equal(span_end(&s), 5 + 16 + 3 * 16 + 2 * 64);
+	s = SIDE(0, 3, { 16, 4, 3 }, { 1, 32, 128 });
+	p = span_of(&s, 0);
+	assert_int_equal(p.ndim, 2);
+	assert_int_equal(p.size[1], 12);
+	/* A repeated row is not one long row. */
+	s = SIDE(0, 3, { 16, 4, 3 }, { 1, 0, 16 });
+	p = span_of(&s, 0);
+	assert_int_equal(p.ndim, 3);
+}
+
+/* Against a walk byte by byte. */
+static void test_pieces(void **state)
+{
+	static const struct {
+		uint32_t ndim[2];
+		uint64_t size[2][4], step[2][4];
+		unsigned int pieces;
+	} cases[] = {
+		{ { 1, 1 }, { { 200000 }, { 200000 } }, { { 1 }, { 1 } }, 4 },
+		{ { 1, 1 }, { { 65536 }, { 65536 } }, { { 1 }, { 1 } }, 1 },
+		{ { 1, 1 }, { { 65537 }, { 65537 } }, { { 1 }, { 1 } }, 2 },
+		{ { 2, 1 }, { { 64, 16 }, { 1024 } }, { { 1, 128 }, { 1 } }, 16 },
+		{ { 2, 2 }, { { 64, 16 }, { 256, 4 } }, { { 1, 128 }, { 1, 300 } }, 16 },
+		{ { 2, 2 }, { { 6, 10 }, { 4, 15 } }, { { 1, 9 }, { 1, 5 } }, 20 },
+		{ { 3, 4 }, { { 8, 3, 5 }, { 2, 5, 3, 4 } },
+		  { { 1, 10, 40 }, { 1, 3, 0, 100 } }, 60 },
+		{ { 2, 1 }, { { 70000, 2 }, { 140000 } }, { { 1, 80000 }, { 1 } }, 4 },
+		{ { 1, 2 }, { { 48 }, { 16, 3 } }, { { 1 }, { 1, 0 } }, 3 },
+	};
+
+	(void)state;
+	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+		struct neuron_neff_side d =
+			side(0, cases[c].ndim[0], cases[c].size[0], cases[c].step[0]);
+		struct neuron_neff_side s =
+			side(0, cases[c].ndim[1], cases[c].size[1], cases[c].step[1]);
+		struct span ds = span_of(&d, 1000), ss = span_of(&s, 5000000);
+		struct piece_iter it;
+		struct piece p;
+		unsigned int n = 0;
+		uint64_t at[2][4] = { { 0 } }, seen = 0, bytes = 1;
+
+		for (uint32_t i = 0; i < d.ndim; i++)
+			bytes *= d.size[i];
+		piece_start(&it, &ds, &ss);
+		while (piece_next(&it, &p)) {
+			assert_in_range(p.bytes, 1, 65536);
+			for (uint32_t b = 0; b < p.bytes; b++) {
+				const struct neuron_neff_side *sides[2] = { &d, &s };
+				uint64_t address[2] = { 1000, 5000000 };
+
+				for (int k = 0; k < 2; k++) {
+					bool carry = true;
+
+					for (uint32_t i = 0; i < sides[k]->ndim; i++)
+						address[k] += at[k][i] * sides[k]->step[i];
+					for (uint32_t i = 0; i < sides[k]->ndim && carry; i++) {
+						carry = ++at[k][i] == sides[k]->size[i];
+						if (carry)
+							at[k][i] = 0;
+					}
+				}
+				assert_int_equal(p.dst + b, address[0]);
+				assert_int_equal(p.src + b, address[1]);
+			}
+			seen += p.bytes;
+			n++;
+		}
+		assert_int_equal(seen, bytes);
+		assert_int_equal(n, cases[c].pieces);
+		assert_int_equal(piece_count(&ds, &ss, UINT32_MAX), n);
+		assert_int_equal(piece_count(&ds, &ss, n), n);
+		assert_int_equal(piece_count(&ds, &ss, n - 1), n);
+	}
+}
+
+static void test_page_rules(void **state)
+{
+	(void)state;
+	assert_true(scratchpad_fits(0, 512 * MIB, 512 * MIB));
+	assert_false(scratchpad_fits(1, 512 * MIB, 512 * MIB));
+	assert_true(scratchpad_fits(1024 * MIB, 512 * MIB, 512 * MIB));
+	assert_false(scratchpad_fits(0, 512 * MIB + 1, 512 * MIB));
+	assert_true(scratchpad_fits(100 * MIB, 412 * MIB, 512 * MIB));
+	assert_false(scratchpad_fits(100 * MIB, 412 * MIB + 1, 512 * MIB));
+	assert_int_equal(scratchpad_pages(0, 512 * MIB), 0);
+	assert_int_equal(scratchpad_pages(1, 512 * MIB), 1);
+	assert_int_equal(scratchpad_pages(512 * MIB, 512 * MIB), 1);
+	assert_int_equal(scratchpad_pages(1638 * MIB, 512 * MIB), 4);
+	assert_true(scratchpad_pages(UINT64_MAX, 512 * MIB) == 1ull << 35);
+}
+
+/* ---- a core ------------------------------------------------------------------------ */
+
+struct fixture {
+	struct neuron_device *device;
+	struct neuron_core *core;
+	struct neuron_mem *x, *y;
+	struct neuron_io io[2];
+	uint8_t in[100000];
+};
+
+static int setup_on(void **state, uint32_t nc, uint64_t page)
+{
+	struct neuron_core_opts opts = { .size = sizeof(opts), .scratchpad_page = page };
+	struct neuron_mem_opts mem = { .size = sizeof(mem), .nc = nc, .category = NEURON_MEM_TENSORS };
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	if (neuron_device_open(0, &f->device) ||
+	    neuron_core_open(f->device, nc, &opts, &f->core) ||
+	    neuron_mem_alloc(f->device, sizeof(f->in), &mem, &f->x) ||
+	    neuron_mem_alloc(f->device, sizeof(f->in), &mem, &f->y))
+		return -1;
+	for (size_t i = 0; i < sizeof(f->in); i++)
+		f->in[i] = (uint8_t)(i * 31 + i / 256);
+	neuron_mem_write(f->x, 0, f->in, sizeof(f->in));
+	f->io[0] = (struct neuron_io){ "x", f->x, 0, sizeof(f->in) };
+	f->io[1] = (struct neuron_io){ "y", f->y, 0, sizeof(f->in) };
+	*state = f;
+	return 0;
+}
+
+static int setup(void **state)
+{
+	return setup_on(state, 2, 0);
+}
+
+static int setup_big_page(void **state)
+{
+	return setup_on(state, 0, 2 * GIB);
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	fake.fail_at = 0;
+	fake.stuck = false;
+	fake.reason = NEURON_NATIVE_REASON_NONE;
+	neuron_core_close(f->core);
+	neuron_mem_free(f->x);
+	neuron_mem_free(f->y);
+	neuron_device_close(f->device);
+	free(f);
+	return fake_used() || fake.mapped || fake.dev[0].opens;
+}
+
+static struct neuron_model *load(struct fixture *f, struct neff_bytes neff)
+{
+	struct neuron_error error = { .size = sizeof(error) };
+	struct neuron_model_opts opts = { .size = sizeof(opts), .error = &error };
+	struct neuron_model *m = NULL;
+	int ret = neuron_model_load(f->core, neff.data, neff.size, &opts, &m);
+
+	free(neff.data);
+	if (ret)
+		fail_msg("%d: %s", ret, error.text);
+	return m;
+}
+
+/* Loading fails with @ret, @kind and a line that contains @text; nothing stays. */
+static void refused(struct fixture *f, struct neff_bytes neff, int ret, enum neuron_error_kind kind,
+		    const char *text)
+{
+	struct neuron_error error = { .size = sizeof(error) };
+	struct neuron_model_opts opts = { .size = sizeof(opts), .error = &error };
+	struct neuron_model *m = NULL;
+	uint64_t before = fake_used();
+
+	assert_int_equal(neuron_model_load(f->core, neff.data, neff.size, &opts, &m), ret);
+	assert_null(m);
+	assert_int_equal(fake_used(), before);
+	if (error.kind != kind || !strstr(error.text, text))
+		fail_msg("kind %d, '%s', not '%s'", error.kind, error.text, text);
+	free(neff.data);
+}
+
+static void run_ok(struct fixture *f, struct neuron_model *m)
+{
+	struct neuron_run_result r = { .size = sizeof(r) };
+
+	if (neuron_model_run(m, f->io, 2, 1000, &r))
+		fail_msg("%s", r.text);
+	assert_int_equal(r.status, NEURON_RUN_DONE);
+}
+
+static void test_core_open(void **state)
+{
+	struct fixture *f = *state;
+	struct neuron_core_opts opts = { .size = sizeof(opts) };
+	struct neuron_core *core = NULL;
+
+	assert_int_equal(neuron_core_index(f->core), 2);
+	assert_ptr_equal(neuron_core_device(f->core), f->device);
+	assert_int_equal(neuron_core_open(f->device, FAKE_CORES, NULL, &core), -EINVAL);
+	opts.scratchpad_page = 100 * MIB;
+	assert_int_equal(neuron_core_open(f->device, 1, &opts, &core), -EINVAL);
+	opts.scratchpad_page = 4 * GIB;
+	assert_int_equal(neuron_core_open(f->device, 1, &opts, &core), -EINVAL);
+	fake.dev[0].core[1].owned_by_other = true;
+	assert_int_equal(neuron_core_open(f->device, 1, NULL, &core), -EBUSY);
+	fake.dev[0].core[1].owned_by_other = false;
+	/* Whatever call fails, it is all given back. */
+	for (unsigned int i = 1;; i++) {
+		int ret;
+
+		fake_fail(i, 0, EIO);
+		ret = neuron_core_open(f->device, 1, NULL, &core);
+		if (!fake.fail_at) {
+			assert_int_equal(ret, -EIO);
+			continue;
+		}
+		assert_int_equal(ret, 0);
+		assert_in_range(i, 6, 20);
+		break;
+	}
+	fake.fail_at = 0;
+	neuron_core_close(core);
+	opts.scratchpad_page = 0;
+	opts.no_reset = true;
+	assert_int_equal(neuron_core_open(f->device, 3, &opts, &core), 0);
+	assert_int_equal(fake.dev[0].core[3].resets, 0);
+	assert_int_equal(neuron_core_reset(core), 0);
+	assert_int_equal(fake.dev[0].core[3].resets, 1);
+	neuron_core_close(core);
+	neuron_core_close(NULL);
+}
+
+static void check_pair(const struct ring *ring, uint32_t i, uint64_t dst, uint64_t src,
+		       uint32_t bytes, bool barrier)
+{
+	struct neuron_descriptor tx, rx, want_tx, want_rx;
+
+	neuron_descriptor_copy(&want_tx, &want_rx, dst, src, bytes, barrier);
+	assert_int_equal(neuron_mem_read(ring->tx, i * 16, &tx, 16), 0);
+	assert_int_equal(neuron_mem_read(ring->rx, i * 16, &rx, 16), 0);
+	assert_memory_equal(&tx, &want_tx, 16);
+	assert_memory_equal(&rx, &want_rx, 16);
+}
+
+static uint64_t pair_address(const struct ring *ring, uint32_t i, bool rx)
+{
+	struct neuron_descriptor d;
+
+	assert_int_equal(neuron_mem_read(rx ? ring->rx : ring->tx, i * 16, &d, 16), 0);
+	return le64toh(d.address);
+}
+
+/* make_list_neff(): every descriptor, every byte of memory, and the answer. */
+static void test_list(void **state)
+{
+	struct fixture *f = *state;
+	struct neuron_tensor_info info = { .size = sizeof(info) };
+	struct neuron_model_usage u = { .size = sizeof(u) };
+	struct fake_core *core = &fake.dev[0].core[2];
+	uint64_t before = fake_used(), x, y, t, v, k, one, tpb = FAKE_TPB(2);
+	struct neuron_model *m = load(f, make_list_neff());
+	uint8_t want[1024], got[1024];
+	uint64_t pointer, table[2];
+
+	assert_string_equal(neuron_model_name(m), "list");
+	assert_null(neuron_model_obstacle(m));
+	assert_int_equal(neuron_model_tensor_count(m), 2);
+	assert_int_equal(neuron_model_tensor_info(m, 1, &info), 0);
+	assert_string_equal(info.name, "y");
+	assert_int_equal(info.usage, NEURON_TENSOR_OUTPUT);
+	assert_int_equal(info.bytes, 1024);
+	assert_int_equal(info.ndim, 1);
+	assert_int_equal(info.shape[0], 1024);
+	assert_int_equal(neuron_model_tensor_info(m, 2, &info), -EINVAL);
+
+	/* The report is what the driver counts. */
+	assert_int_equal(neuron_model_get_usage(m, &u), 0);
+	assert_int_equal(u.code, 4096);
+	assert_int_equal(u.constants, 4096);
+	assert_int_equal(u.scratchpad, 8192);
+	assert_int_equal(u.runtime, 4096);
+	assert_int_equal(u.rings_io, 4 * 4096);
+	assert_int_equal(u.rings_spill, 2 * 4096);
+	assert_int_equal(u.rings_runtime, 2 * 4096);
+	assert_int_equal(u.shared_scratchpad, 65536 + 4096);
+	assert_int_equal(fake_used() - before, 512 * MIB + 4096 + 4096 + 8192 + 4096 + 8 * 4096);
+	assert_int_equal(fake.dev[0].by_category[NEURON_MEM_SCRATCHPAD], 512 * MIB);
+	assert_int_equal(fake.dev[0].by_category[NEURON_MEM_SCRATCHPAD_PRIVATE], 8192);
+	assert_int_equal(fake.dev[0].by_category[NEURON_MEM_RINGS], 8 * 4096);
+	assert_int_equal(neuron_core_scratchpad(f->core), 512 * MIB);
+
+	run_ok(f, m);
+	list_expected(f->in, want);
+	assert_int_equal(neuron_mem_read(f->y, 0, got, 1024), 0);
+	assert_memory_equal(got, want, 1024);
+	/* Everything is as it was: the next run can start. */
+	for (int i = 0; i < 256; i++) {
+		assert_int_equal(core->sem[i], 0);
+		assert_int_equal(core->event[i], 0);
+	}
+
+	/* Fetch ring of SP, then qIn (16 rows, event, semaphore), qSpill, qOut. */
+	assert_int_equal(m->nr_rings, 4);
+	assert_int_equal(m->nr_fetch, 1);
+	assert_int_equal(m->rings[0].slot, NEURON_ISA_ENGINE_SP);
+	assert_int_equal(m->rings[0].count, 1);
+	assert_int_equal(pair_address(&m->rings[0], 0, true), tpb + NEURON_ISA_FIFO_OFF(4));
+	assert_int_equal(m->rings[1].count, 18);
+	assert_int_equal(m->rings[1].slots, 48);
+	assert_int_equal(m->rings[2].count, 16 + 1 + 2 + 1);
+	assert_int_equal(m->rings[3].count, 1 + 1);
+	assert_int_equal(m->rings[1].slot, 5);
+	assert_int_equal(m->rings[3].slot, 7);
+	x = neuron_mem_address(f->x);
+	y = neuron_mem_address(f->y);
+	t = pair_address(&m->rings[1], 0, true);
+	one = pair_address(&m->rings[1], 16, false);
+	for (uint32_t i = 0; i < 16; i++)
+		check_pair(&m->rings[1], i, t + 128 * i, x + 64 * i, 64, false);
+	check_pair(&m->rings[1], 16, tpb + NEURON_ISA_EVENT_OFF(9), one, 4, true);
+	check_pair(&m->rings[1], 17, tpb + NEURON_ISA_SEM_INC_OFF(255), one, 4, true);
+	for (uint32_t i = 0; i < 16; i++)
+		check_pair(&m->rings[2], i, tpb + 256 + 64 * i, t + 128 * i, 64, false);
+	/* A set of 3 queues counts by 3, in one queue as in three. */
+	check_pair(&m->rings[2], 16, tpb + NEURON_ISA_SEM_INC_OFF(12), one + 8, 4, true);
+	v = pair_address(&m->rings[2], 17, true);
+	k = pair_address(&m->rings[2], 18, false);
+	check_pair(&m->rings[2], 17, v, tpb + 256, 1024, false);
+	check_pair(&m->rings[2], 18, v, k, 256, false);
+	check_pair(&m->rings[2], 19, tpb + NEURON_ISA_SEM_INC_OFF(255), one, 4, true);
+	check_pair(&m->rings[3], 0, y, v, 1024, false);
+	/* Scratchpad variables lie at their offset in a page. */
+	assert_int_equal((v - 65536) % MIB, 0);
+
+	/* pointer to x, dge-table of t and k: on a line each after the constants. */
+	memcpy(&pointer, fake_memory(&fake.dev[0], one + 64, 8), 8);
+	assert_int_equal(le64toh(pointer), x);
+	memcpy(table, fake_memory(&fake.dev[0], one + 128, 16), 16);
+	assert_int_equal(le64toh(table[0]), t);
+	assert_int_equal(le64toh(table[1]), k);
+
+	neuron_model_unload(m);
+	neuron_model_unload(NULL);
+	assert_int_equal(fake_used(), before);
+	assert_int_equal(neuron_core_scratchpad(f->core), 0);
+}
+
+/* Moving a tensor rewrites its descriptors, and nothing else. */
+static void test_rebind(void **state)
+{
+	struct fixture *f = *state;
+	struct neuron_model *m = load(f, make_list_neff());
+	struct neuron_mem *z;
+	uint8_t want[1024], got[1024];
+	unsigned int writes;
+
+	run_ok(f, m);
+	writes = fake.calls_nr[38];
+	run_ok(f, m);
+	assert_int_equal(fake.calls_nr[38], writes);
+
+	assert_int_equal(neuron_mem_alloc(f->device, 4096, NULL, &z), 0);
+	f->io[1].mem = z;
+	f->io[1].offset = 512;
+	f->io[1].bytes = 1024;
+	run_ok(f, m);
+	assert_int_equal(fake.calls_nr[38] - writes, 2);	/* both sides of qOut */
+	list_expected(f->in, want);
+	assert_int_equal(neuron_mem_read(z, 512, got, 1024), 0);
+	assert_memory_equal(got, want, 1024);
+
+	f->io[0].offset = 3000;
+	f->io[0].bytes = 1024;
+	run_ok(f, m);
+	assert_int_equal(fake.calls_nr[38] - writes, 4);
+	list_expected(f->in + 3000, want);
+	assert_int_equal(neuron_mem_read(z, 512, got, 1024), 0);
+	assert_memory_equal(got, want, 1024);
+
+	/* An upload that fails is made up for. */
+	f->io[0].offset = 0;
+	fake_fail(2, 38, EIO);
+	assert_int_equal(neuron_model_run(m, f->io, 2, 1000, NULL), -EIO);
+	run_ok(f, m);
+	list_expected(f->in, want);
+	assert_int_equal(neuron_mem_read(z, 512, got, 1024), 0);
+	assert_memory_equal(got, want, 1024);
+	neuron_model_unload(m);
+	neuron_mem_free(z);
+}
+
+static void bad_io(struct fixture *f, struct neuron_model *m, const char *text)
+{
+	struct neuron_run_result r = { .size = sizeof(r) };
+
+	assert_int_equal(neuron_model_run(m, f->io, 2, 1000, &r), -EINVAL);
+	if (!strstr(r.text, text))
+		fail_msg("'%s', not '%s'", r.text, text);
+}
+
+static void test_bad_tensors(void **state)
+{
+	struct fixture *f = *state;
+	struct neuron_model *m = load(f, make_list_neff());
+	struct neuron_device *other;
+	struct neuron_mem *mem, *x = f->x;
+
+	f->io[0].name = "z";
+	bad_io(f, m, "input x is missing");
+	f->io[0].name = "x";
+	f->io[1].bytes = 1023;
+	bad_io(f, m, "output y is too small");
+	f->io[1].bytes = 1024;
+	f->io[1].offset = sizeof(f->in) - 1023;
+	bad_io(f, m, "output y ends beyond");
+	f->io[1].offset = 0;
+	fake.nr_devices = 2;
+	assert_int_equal(neuron_device_open(1, &other), 0);
+	assert_int_equal(neuron_mem_alloc(other, 1024, NULL, &mem), 0);
+	f->io[0] = (struct neuron_io){ "x", mem, 0, 1024 };
+	bad_io(f, m, "input x is on another device");
+	neuron_mem_free(mem);
+	neuron_device_close(other);
+	fake.nr_devices = 1;
+	f->io[0] = (struct neuron_io){ "x", x, 0, 1024 };
+	run_ok(f, m);
+	neuron_model_unload(m);
+}
+
+static void test_program(void **state)
+{
+	struct fixture *f = *state;
+	struct neuron_isa_inst p[8], loaded[6];
+	size_t n = good_program(p);
+	struct neuron_model *m = load(f, make_program_neff(p, n * 64));
+	uint8_t got[100000];
+
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(neuron_mem_set(f->y, 0, 0, sizeof(got)), 0);
+		run_ok(f, m);
+		assert_int_equal(neuron_mem_read(f->y, 0, got, sizeof(got)), 0);
+		assert_memory_equal(got, f->in, sizeof(got));
+	}
+	/* The triggers in device memory are real ones: 70000 bytes in two pieces. */
+	memcpy(loaded, fake_memory(&fake.dev[0], pair_address(&m->rings[0], 0, false), 384), 384);
+	assert_int_equal(le16toh(loaded[1].u.dma.engine), 5);
+	assert_int_equal(loaded[1].u.dma.queue, 0);
+	assert_int_equal(le32toh(loaded[1].u.dma.tx_count), 3);
+	assert_int_equal(le32toh(loaded[1].u.dma.rx_count), 3);
+	assert_int_equal(le32toh(loaded[3].u.dma.tx_count), 2);
+	neuron_model_unload(m);
+}
+
+static void refuse_program(struct fixture *f, const struct neuron_isa_inst *p, size_t n,
+			   const char *text)
+{
+	refused(f, make_program_neff(p, n * 64), -EINVAL, NEURON_ERROR_NEFF_INVALID, text);
+}
+
+static void test_bad_programs(void **state)
+{
+	struct fixture *f = *state;
+	struct neuron_isa_inst p[8];
+	size_t n = good_program(p);
+
+	p[1] = inst_trigger(99);
+	refuse_program(f, p, n, "sg00/SP.bin: instruction 1: no dma entry has id 99");
+	p[1] = inst_trigger(8);
+	refuse_program(f, p, n, "instruction 3: DMA entry 8 is triggered twice");
+	p[3] = inst_trigger(7);
+	refuse_program(f, p, n, "instruction 3: DMA entry 7 is triggered twice or out of order");
+	good_program(p);
+	p[3].u.dma.engine = 0;
+	refuse_program(f, p, n, "instruction 3: DMA trigger is not symbolic");
+	good_program(p);
+	p[2] = inst_wait(250, 1);
+	refuse_program(f, p, n, "instruction 2: semaphore 250 is reserved");
+}
+
+/* What it never triggers has no place in the ring. */
+static void test_untriggered(void **state)
+{
+	struct fixture *f = *state;
+	struct neuron_isa_inst p[4] = {
+		inst_prologue(NEURON_ISA_ENGINE_SP), inst_trigger(8), inst_wait(8, 1), inst_notify(1),
+	};
+	struct neuron_model *m = load(f, make_program_neff(p, sizeof(p)));
+	uint8_t got[100000];
+
+	assert_int_equal(m->rings[1].count, 2);
+	run_ok(f, m);
+	assert_int_equal(neuron_mem_read(f->y, 0, got, sizeof(got)), 0);
+	assert_memory_equal(got + 70000, f->in + 70000, 30000);
+	assert_int_equal(got[69999], 0);
+	neuron_model_unload(m);
+}
+
+static void test_timeout(void **state)
+{
+	struct fixture *f = *state;
+	struct neuron_run_result r = { .size = sizeof(r) };
+	struct neuron_isa_inst p[3] = {
+		inst_prologue(NEURON_ISA_ENGINE_SP), inst_wait(3, 1), inst_notify(1),
+	};
+	struct neuron_model *hangs = load(f, make_program_neff(p, sizeof(p)));
+	struct neuron_model *m = load(f, make_list_neff());
+	struct fake_core *core = &fake.dev[0].core[2];
+	unsigned int resets = core->resets;
+
+	assert_int_equal(neuron_model_run(hangs, f->io, 2, 20, &r), -ETIMEDOUT);
+	assert_int_equal(r.status, NEURON_RUN_TIMEOUT);
+	assert_non_null(strstr(r.text, "20 ms"));
+	assert_int_equal(core->resets, resets + 1);
+	run_ok(f, m);
+	assert_int_equal(core->resets, resets + 1);
+
+	/* An engine that is stuck, and a reset that fails at first. */
+	fake.stuck = true;
+	fake_fail(1, _IOC_NR(NEURON_IOCTL_NC_RESET), EIO);
+	assert_int_equal(neuron_model_run(m, f->io, 2, 0, &r), -ETIMEDOUT);
+	fake.stuck = false;
+	run_ok(f, m);
+	assert_int_equal(core->resets, resets + 2);
+	neuron_model_unload(hangs);
+	neuron_model_unload(m);
+}
+
+static void test_errors(void **state)
+{
+	struct fixture *f = *state;
+	struct neuron_run_result r = { .size = sizeof(r) };
+	struct neuron_isa_inst p[8];
+	struct neuron_model *m, *bad;
+
+	good_program(p);
+	p[1].opcode = NEURON_ISA_OP_MATMUL;	/* not on SP, says the fake */
+	p[3].opcode = NEURON_ISA_OP_NOP;
+	bad = load(f, make_program_neff(p, 6 * 64));
+	m = load(f, make_list_neff());
+	assert_int_equal(neuron_model_run(bad, f->io, 2, 1000, &r), -EIO);
+	assert_int_equal(r.status, NEURON_RUN_ENGINE_ERROR);
+	assert_int_equal(r.notice.code, NEURON_ISA_ERR_ILLEGAL);
+	assert_non_null(strstr(r.text, "engine SP stopped at instruction 1: illegal instruction"));
+	run_ok(f, m);
+	fake.dma_error = NEURON_ISA_ERR_DMA_ACCESS;
+	assert_int_equal(neuron_model_run(m, f->io, 2, 1000, &r), -EIO);
+	assert_int_equal(r.status, NEURON_RUN_DMA_ERROR);
+	assert_int_equal(r.notice.data, 0x1234);
+	assert_non_null(strstr(r.text, "out of bounds, address 0x1234"));
+	run_ok(f, m);
+	neuron_model_unload(bad);
+	neuron_model_unload(m);
+}
+
+/* Notifications wrap around their queue. */
+static void test_many_runs(void **state)
+{
+	struct fixture *f = *state;
+	struct neuron_model *a = load(f, make_list_neff()), *b;
+	struct neuron_isa_inst p[8];
+	size_t n = good_program(p);
+
+	b = load(f, make_program_neff(p, n * 64));
+	for (int i = 0; i < 1100; i++)
+		run_ok(f, i & 1 ? a : b);
+	/* The rings of a that the queues still have do not hold it up. */
+	neuron_model_unload(a);
+	run_ok(f, b);
+	neuron_model_unload(b);
+}
+
+static void test_vendor(void **state)
+{
+	struct fixture *f = *state;
+	struct neuron_run_result r = { .size = sizeof(r) };
+	struct neuron_model_usage u = { .size = sizeof(u) };
+	char code[5000];
+	struct neuron_model *m;
+
+	memset(code, 0xab, sizeof(code));
+	m = load(f, make_program_neff(code, sizeof(code)));
+	assert_non_null(strstr(neuron_model_obstacle(m), "instructions of a real device"));
+	assert_int_equal(neuron_model_get_usage(m, &u), 0);
+	assert_int_equal(u.code, 8192);
+	assert_int_equal(u.rings_io, 2 * 4096);
+	assert_int_equal(neuron_model_run(m, f->io, 2, 1000, &r), -EOPNOTSUPP);
+	assert_non_null(strstr(r.text, "sg00/SP.bin: instructions of a real device"));
+	neuron_model_unload(m);
+}
+
+static struct neff_bytes neff_with(const char *def, const char *sp)
+{
+	const struct neff_file files[] = { { "sg00/SP.json", sp, 0 } };
+
+	return make_neff("test", def, files, 1);
+}
+
+#define DEF(vars) \
+	"{\"name\": \"definition\", \"sp\": \"SP.json\"," \
+	" \"dma_queue\": {\"q\": {\"type\": \"data\"}}, \"var\": {" vars "}}"
+#define COPY(extra, from, to, size) \
+	"{\"dma\": [{\"id\": 1, \"queue\": \"q\"" extra ", \"desc\": [{\"from\": \"" from "\"," \
+	" \"to\": \"" to "\", \"from_sizes\": [" size "], \"from_steps\": [1]," \
+	" \"to_sizes\": [" size "], \"to_steps\": [1]}]}]}"
+#define TMP(name, id, size) \
+	"\"" name "\": {\"type\": \"tmp-buf\", \"var_id\": " id ", \"size\": " size "}"
+
+static void test_refused(void **state)
+{
+	struct fixture *f = *state;
+	char junk[3000] = "not a NEFF";
+	struct neff_bytes copy = { malloc(sizeof(junk)), sizeof(junk) };
+	struct neuron_model *m;
+
+	memcpy(copy.data, junk, sizeof(junk));
+	refused(f, copy, -EINVAL, NEURON_ERROR_NEFF_INVALID, "header");
+	assert_int_equal(neuron_model_load(f->core, NULL, 5, NULL, &m), -EINVAL);
+
+	/* Outside the state buffer of this device. */
+	refused(f, neff_with(DEF("\"s\": {\"type\": \"state-buffer\", \"var_id\": 0,"
+				 " \"size\": 2097152}," TMP("t", "1", "2097152")),
+			     COPY("", "t", "s", "1048577")),
+		-EINVAL, NEURON_ERROR_NEFF_INVALID, "DMA entry 1: s lies outside the state buffer");
+	/* A table too small for its addresses. */
+	refused(f, neff_with(DEF(TMP("t", "1", "64") ", \"p\": {\"type\": \"pointer\", \"var_id\": 2,"
+				 " \"size\": 4, \"referenced_var_id\": 1}"),
+			     COPY("", "t", "t", "64")),
+		-EINVAL, NEURON_ERROR_NEFF_INVALID, "var.p");
+	/* One byte at a time, more than a ring can hold. */
+	refused(f, neff_with(DEF(TMP("a", "1", "40000000") ", " TMP("b", "2", "40000000")),
+			     "{\"dma\": [{\"id\": 1, \"queue\": \"q\", \"desc\": [{\"from\": \"a\","
+			     " \"to\": \"b\", \"from_sizes\": [1, 20000000], \"from_steps\": [1, 2],"
+			     " \"to_sizes\": [1, 20000000], \"to_steps\": [1, 2]}]}]}"),
+		-E2BIG, NEURON_ERROR_LIMIT, "more than 16777200 descriptors");
+}
+
+static void test_too_large(void **state)
+{
+	struct fixture *f = *state;
+	struct neuron_error error = { .size = sizeof(error) };
+	struct neuron_model_opts opts = { .size = sizeof(opts), .error = &error };
+	struct neuron_model *m;
+	struct neff_bytes n;
+
+	refused(f, neff_with(DEF(TMP("a", "1", "30000000000") ", " TMP("b", "2", "64")),
+			     COPY("", "a", "b", "64")),
+		-ENOMEM, NEURON_ERROR_MEMORY, "no room for 30000000000 bytes of nonshared_scratchpad in HBM 1: full");
+	/* What came before is given back too, pages of the scratchpad as well. */
+	refused(f, neff_with(DEF(TMP("a", "1", "64") ", \"v\": {\"type\": \"virtual\", \"var_id\": 2,"
+				 " \"size\": 64, \"backing_variable_off\": 25500000000}"),
+			     COPY("", "a", "v", "64")),
+		-ENOMEM, NEURON_ERROR_MEMORY, "no room for a scratchpad of 25500000064 bytes");
+	refused(f, neff_with(DEF(TMP("a", "1", "64") ", \"v\": {\"type\": \"virtual\", \"var_id\": 2,"
+				 " \"size\": 64, \"backing_variable_off\": 8000000000000000000}"),
+			     COPY("", "a", "v", "64")),
+		-ENOMEM, NEURON_ERROR_MEMORY, "no room for a scratchpad");
+	assert_int_equal(neuron_core_scratchpad(f->core), 0);
+
+	fake.reason = NEURON_NATIVE_REASON_ALIGNMENT;
+	n = make_list_neff();
+	assert_int_equal(neuron_model_load(f->core, n.data, n.size, &opts, &m), -ENOMEM);
+	assert_int_equal(error.memory.reason, NEURON_MEM_REASON_ALIGNMENT);
+	assert_int_equal(error.memory.category, NEURON_MEM_CONSTANTS);
+	fake.reason = NEURON_NATIVE_REASON_NONE;
+	assert_int_equal(neuron_model_load(f->core, n.data, n.size, &opts, &m), 0);
+	neuron_model_unload(m);
+	free(n.data);
+}
+
+static void test_not_executable(void **state)
+{
+	struct fixture *f = *state;
+	struct neuron_model *m;
+
+	m = load(f, neff_with(DEF(TMP("a", "1", "64") ", " TMP("b", "2", "64")),
+			      "{\"dma\": [{\"id\": 1, \"queue\": \"q\", \"desc\": [{\"op\": \"add\","
+			      " \"from_arr\": [{\"from\": \"a\", \"from_dtype\": \"float32\"},"
+			      "  {\"from\": \"b\", \"from_dtype\": \"float32\"}],"
+			      " \"to\": \"b\", \"to_dtype\": \"float32\","
+			      " \"to_sizes\": [64], \"to_steps\": [1]}]}]}"));
+	assert_non_null(strstr(neuron_model_obstacle(m), "DMA entry 1: this library only builds copies"));
+	assert_int_equal(neuron_model_run(m, NULL, 0, 100, NULL), -EOPNOTSUPP);
+	neuron_model_unload(m);
+
+	m = load(f, neff_with(DEF(TMP("a", "1", "64")),
+			      COPY(", \"remote_semaphores\": [3]", "a", "a", "64")));
+	assert_non_null(strstr(neuron_model_obstacle(m), "semaphores of another core"));
+	neuron_model_unload(m);
+}
+
+/* Nothing to do is done at once. */
+static void test_empty(void **state)
+{
+	struct fixture *f = *state;
+	struct neuron_model *m = load(f, neff_with(DEF(TMP("a", "1", "64")), "{\"dma\": []}"));
+
+	assert_int_equal(neuron_model_run(m, NULL, 0, 100, NULL), 0);
+	assert_int_equal(neuron_model_run(m, NULL, 0, 100, NULL), 0);
+	neuron_model_unload(m);
+}
+
+#define VIRTUAL(name, id, off, size) \
+	"\"" name "\": {\"type\": \"virtual\", \"var_id\": " id ", \"size\": " size \
+	", \"backing_variable_off\": " off "}"
+
+static struct neff_bytes worked_a(void)
+{
+	return neff_with(DEF(VIRTUAL("a1", "1", "0", "536870912") ", "
+			     VIRTUAL("a2", "2", "536870912", "1073741824")),
+			 COPY("", "a1", "a2", "64"));
+}
+
+static struct neff_bytes worked_b(void)
+{
+	return neff_with(DEF(VIRTUAL("b1", "1", "0", "104857600") ", "
+			     VIRTUAL("b2", "2", "104857600", "1610612736")),
+			 COPY("", "b1", "b2", "64"));
+}
+
+/* The worked example of the device memory document. */
+static void test_worked_example(void **state)
+{
+	struct fixture *f = *state;
+	const uint64_t *by = fake.dev[0].by_category;
+	struct neuron_model *a, *b;
+	uint64_t a1, b1;
+
+	a = load(f, worked_a());
+	assert_int_equal(by[NEURON_MEM_SCRATCHPAD], 3 * 512 * MIB);
+	assert_int_equal(by[NEURON_MEM_SCRATCHPAD_PRIVATE], GIB);
+	b = load(f, worked_b());
+	/* 1.6 GB in pages of 512 MB, and 1 + 1.5 GB that fit no page */
+	assert_int_equal(by[NEURON_MEM_SCRATCHPAD], 2 * GIB);
+	assert_int_equal(by[NEURON_MEM_SCRATCHPAD_PRIVATE], 5 * GIB / 2);
+	/* a1 and b1 share a page. */
+	a1 = pair_address(&a->rings[1], 0, false);
+	b1 = pair_address(&b->rings[1], 0, false);
+	assert_int_equal(a1, b1);
+	run_ok(f, b);
+	/* Shrinks to what is still needed; a1 is where it was. */
+	neuron_model_unload(b);
+	assert_int_equal(by[NEURON_MEM_SCRATCHPAD], 3 * 512 * MIB);
+	assert_int_equal(pair_address(&a->rings[1], 0, false), a1);
+	run_ok(f, a);
+	neuron_model_unload(a);
+	assert_int_equal(by[NEURON_MEM_SCRATCHPAD], 0);
+	assert_int_equal(by[NEURON_MEM_SCRATCHPAD_PRIVATE], 0);
+}
+
+static void test_worked_example_2g(void **state)
+{
+	struct fixture *f = *state;
+	const uint64_t *by = fake.dev[0].by_category;
+	struct neuron_model *a = load(f, worked_a()), *b = load(f, worked_b());
+
+	assert_int_equal(by[NEURON_MEM_SCRATCHPAD], 2 * GIB);
+	assert_int_equal(by[NEURON_MEM_SCRATCHPAD_PRIVATE], 0);
+	run_ok(f, a);
+	run_ok(f, b);
+	neuron_model_unload(a);
+	neuron_model_unload(b);
+}
+
+/* Every call of the driver fails once, while loading and while running. */
+static void test_every_failure(void **state)
+{
+	struct fixture *f = *state;
+	struct neuron_error error = { .size = sizeof(error) };
+	struct neuron_model_opts opts = { .size = sizeof(opts), .error = &error };
+	struct neff_bytes n = make_list_neff();
+	uint64_t before = fake_used();
+	struct neuron_model *m;
+	unsigned int i;
+	int ret;
+
+	for (i = 1;; i++) {
+		m = NULL;
+		memset(&error, 0, sizeof(error));
+		error.size = sizeof(error);
+		fake_fail(i, 0, i % 2 ? EIO : ENOMEM);
+		ret = neuron_model_load(f->core, n.data, n.size, &opts, &m);
+		if (fake.fail_at)
+			break;
+		assert_int_equal(ret, i % 2 ? -EIO : -ENOMEM);
+		assert_null(m);
+		assert_true(error.kind != NEURON_ERROR_NONE && error.text[0]);
+		assert_int_equal(fake_used(), before);
+	}
+	assert_int_equal(ret, 0);
+	assert_in_range(i, 20, 100);
+	fake.fail_at = 0;
+	f->io[0].bytes = 1024;
+	for (i = 1;; i++) {
+		uint8_t want[1024], got[1024];
+
+		f->io[0].offset = i;		/* so that there is something to upload */
+		fake_fail(i, 0, ENODEV);
+		ret = neuron_model_run(m, f->io, 2, 1000, NULL);
+		if (fake.fail_at)
+			break;
+		assert_int_equal(ret, -ENODEV);
+		run_ok(f, m);
+		list_expected(f->in + i, want);
+		assert_int_equal(neuron_mem_read(f->y, 0, got, 1024), 0);
+		assert_memory_equal(got, want, 1024);
+	}
+	assert_int_equal(i, 6);
+	fake.fail_at = 0;
+	neuron_model_unload(m);
+	assert_int_equal(fake_used(), before);
+	free(n.data);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_spans),
+		cmocka_unit_test(test_pieces),
+		cmocka_unit_test(test_page_rules),
+		cmocka_unit_test_setup_teardown(test_core_open, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_list, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_rebind, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_bad_tensors, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_program, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_bad_programs, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_untriggered, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_timeout, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_errors, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_many_runs, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_vendor, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_too_large, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_not_executable, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_empty, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_worked_example, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_worked_example_2g, setup_big_page, teardown),
+		cmocka_unit_test_setup_teardown(test_every_failure, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,881 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The runtime interface: states, arguments, tensors, models, status codes, log lines. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <regex.h>
+
+#include <nrt/nrt.h>
+#include <nrt/nrt_experimental.h>
+
+#include "fake_driver.h"
+#include "test_neffs.h"
+
+/* What went to stderr since the last look. */
+static char log_text[16384];
+static int log_pipe[2], real_stderr;
+
+static const char *take_log(void)
+{
+	ssize_t n;
+
+	fflush(stderr);
+	n = read(log_pipe[0], log_text, sizeof(log_text) - 1);
+	log_text[n > 0 ? n : 0] = '\0';
+	return log_text;
+}
+
+static void logged(const char *text)
+{
+	if (!strstr(take_log(), text))
+		fail_msg("log is '%s', not '%s'", log_text, text);
+}
+
+static int group_setup(void **state)
+{
+	(void)state;
+	real_stderr = dup(2);
+	return pipe2(log_pipe, O_NONBLOCK) || dup2(log_pipe[1], 2) != 2;
+}
+
+static int group_teardown(void **state)
+{
+	(void)state;
+	return dup2(real_stderr, 2) != 2;
+}
+
+static void clear_env(void)
+{
+	static const char *const names[] = {
+		"NEURON_RT_VISIBLE_CORES", "NEURON_RT_NUM_CORES", "NEURON_RT_EXEC_TIMEOUT",
+		"NEURON_SCRATCHPAD_PAGE_SIZE", "NEURON_RT_VALIDATE_HASH", "NEURON_RT_MAP_HBM",
+		"NEURON_RT_LOG_LEVEL", "NEURON_RT_LOG_LEVEL_TDRV", "NEURON_RT_LOG_LEVEL_NMGR",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		unsetenv(names[i]);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	clear_env();
+	fake.nr_devices = 2;
+	take_log();
+	return nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", "") != NRT_SUCCESS;
+}
+
+/* Everything is back, in the driver and in the process (the rest is LeakSanitizer's). */
+static int teardown(void **state)
+{
+	(void)state;
+	fake.fail_at = 0;
+	fake.stuck = false;
+	fake.reason = NEURON_NATIVE_REASON_NONE;
+	nrt_close();
+	clear_env();
+	return fake_used() || fake.mapped || fake.dev[0].opens || fake.dev[1].opens || fake.claimed;
+}
+
+static nrt_tensor_t *tensor(size_t size, int vnc)
+{
+	nrt_tensor_t *t = NULL;
+
+	assert_int_equal(nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, vnc, size, "t", &t),
+			 NRT_SUCCESS);
+	return t;
+}
+
+static nrt_model_t *load(struct neff_bytes n, int32_t vnc)
+{
+	nrt_model_t *m = NULL;
+
+	if (nrt_load(n.data, n.size, vnc, -1, &m) != NRT_SUCCESS)
+		fail_msg("%s", take_log());
+	free(n.data);
+	return m;
+}
+
+struct io {
+	nrt_tensor_t *x, *y;
+	nrt_tensor_set_t *in, *out;
+	uint8_t bytes[1024];
+};
+
+static void io_sets(struct io *io)
+{
+	assert_int_equal(nrt_allocate_tensor_set(&io->in), NRT_SUCCESS);
+	assert_int_equal(nrt_allocate_tensor_set(&io->out), NRT_SUCCESS);
+	assert_int_equal(nrt_add_tensor_to_tensor_set(io->in, "x", io->x), NRT_SUCCESS);
+	assert_int_equal(nrt_add_tensor_to_tensor_set(io->out, "y", io->y), NRT_SUCCESS);
+	for (size_t i = 0; i < sizeof(io->bytes); i++)
+		io->bytes[i] = (uint8_t)(i * 13 + 5);
+	assert_int_equal(nrt_tensor_write(io->x, io->bytes, 0, nrt_tensor_get_size(io->x) < 1024 ?
+					  nrt_tensor_get_size(io->x) : 1024), NRT_SUCCESS);
+}
+
+static void io_init(struct io *io, size_t size, int vnc)
+{
+	io->x = tensor(size, vnc);
+	io->y = tensor(size, vnc);
+	io_sets(io);
+}
+
+static void io_free(struct io *io)
+{
+	nrt_destroy_tensor_set(&io->in);
+	nrt_destroy_tensor_set(&io->out);
+	assert_null(io->in);
+	nrt_tensor_free(&io->x);
+	nrt_tensor_free(&io->y);
+	assert_null(io->x);
+}
+
+static void check_list(const struct io *io)
+{
+	uint8_t want[1024], got[1024];
+
+	list_expected(io->bytes, want);
+	assert_int_equal(nrt_tensor_read(io->y, got, 0, 1024), NRT_SUCCESS);
+	assert_memory_equal(got, want, 1024);
+}
+
+/* ---- states ------------------------------------------------------------------------ */
+
+static void check_states(NRT_STATUS want)
+{
+	nrt_tensor_t *t = NULL;
+	nrt_tensor_set_t *set = NULL;
+	nrt_model_t *m = NULL;
+	nrt_vnc_memory_stats_t stats;
+	uint32_t n;
+	char c;
+
+	assert_int_equal(nrt_load("x", 1, 0, -1, &m), want);
+	assert_int_equal(nrt_unload(m), want);
+	assert_int_equal(nrt_execute(m, NULL, NULL), want);
+	assert_int_equal(nrt_execute_repeat(m, NULL, NULL, 2), want);
+	assert_int_equal(nrt_get_model_vnc_count(m, &n), want);
+	assert_int_equal(nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, 0, 1, "", &t), want);
+	assert_int_equal(nrt_tensor_allocate_empty("", &t), want);
+	assert_int_equal(nrt_tensor_read(t, &c, 0, 1), want);
+	assert_int_equal(nrt_tensor_write(t, &c, 0, 1), want);
+	assert_int_equal(nrt_tensor_read_batch(NULL, 0, false), want);
+	assert_int_equal(nrt_tensor_copy(t, 0, t, 0, 1), want);
+	assert_int_equal(nrt_tensor_memset(t, 0, 0, 1), want);
+	assert_int_equal(nrt_tensor_attach_buffer(t, &c, 1), want);
+	assert_int_equal(nrt_tensor_allocate_slice(t, 0, 1, "", &t), want);
+	assert_int_equal(nrt_allocate_tensor_set(&set), want);
+	assert_int_equal(nrt_add_tensor_to_tensor_set(set, "", t), want);
+	assert_int_equal(nrt_get_tensor_from_tensor_set(set, "", &t), want);
+	assert_int_equal(nrt_get_vnc_memory_stats(0, &stats, sizeof(stats), NULL), want);
+	assert_null(nrt_tensor_get_va(t));
+}
+
+static void check_any_time(void)
+{
+	nrt_instance_info_t info;
+	nrt_version_t version;
+	uint32_t n = 0;
+
+	assert_int_equal(nrt_get_total_vnc_count(&n), NRT_SUCCESS);
+	assert_int_equal(n, 2 * FAKE_CORES);
+	assert_int_equal(nrt_get_total_nc_count(&n), NRT_SUCCESS);
+	assert_int_equal(nrt_get_total_nc_count(NULL), NRT_INVALID);
+	assert_int_equal(nrt_get_visible_nc_count(&n), NRT_SUCCESS);
+	assert_int_equal(nrt_get_instance_info(&info, sizeof(info)), NRT_SUCCESS);
+	assert_int_equal(info.family, NRT_INSTANCE_TRN2);
+	assert_string_equal(info.arch_name, "trn2");
+	assert_int_equal(nrt_get_instance_info(NULL, 0), NRT_INVALID);
+	memset(&version, 0xff, sizeof(version));
+	assert_int_equal(nrt_get_version(&version, 16), NRT_SUCCESS);
+	assert_int_equal(version.rt_major, 2);
+	assert_true(version.rt_patch == UINT64_MAX);
+	assert_int_equal(nrt_get_version(&version, sizeof(version)), NRT_SUCCESS);
+	assert_non_null(strstr(version.rt_detail, "test"));
+	assert_int_equal(nrt_get_version(NULL, 8), NRT_INVALID);
+}
+
+/* Runs first: the process has not called nrt_init() yet. */
+static void test_states(void **state)
+{
+	uint32_t n;
+
+	(void)state;
+	fake.nr_devices = 2;
+	check_states(NRT_UNINITIALIZED);
+	check_any_time();
+	setenv("NEURON_RT_VISIBLE_CORES", "2-4", 1);
+	assert_int_equal(nrt_get_visible_vnc_count(&n), NRT_SUCCESS);
+	assert_int_equal(n, 3);
+	clear_env();
+	nrt_close();
+	check_states(NRT_UNINITIALIZED);
+	assert_int_equal(nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", ""), NRT_SUCCESS);
+	assert_int_equal(nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", ""), NRT_FAILURE);
+	logged("already initialised");
+	check_any_time();
+	nrt_close();
+	check_states(NRT_CLOSED);
+	check_any_time();
+	nrt_close();
+}
+
+static void init_fails(NRT_STATUS want, const char *text)
+{
+	assert_int_equal(nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", ""), want);
+	logged(text);
+	assert_int_equal(fake.dev[0].opens + fake.dev[1].opens, 0);
+	assert_int_equal(fake_used(), 0);
+	assert_false(fake.claimed);
+}
+
+static void init_cores(uint32_t want)
+{
+	uint32_t n;
+
+	if (nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, NULL, NULL) != NRT_SUCCESS)
+		fail_msg("%s", take_log());
+	assert_int_equal(nrt_get_visible_vnc_count(&n), NRT_SUCCESS);
+	assert_int_equal(n, want);
+}
+
+static void test_init(void **state)
+{
+	static const char *const bad[] = { "x", "1,", "3-1", "0,2", "1,0", "-1", "0-", "99999999999" };
+
+	(void)state;
+	fake.nr_devices = 0;
+	init_fails(NRT_FAILURE, "cannot determine driver version, check dkms package");
+	fake.nr_devices = 2;
+	assert_int_equal(nrt_init(NRT_FRAMEWORK_TYPE_INVALID, "", ""), NRT_INVALID);
+	fake.open_fails = true;
+	init_fails(NRT_FAILURE, "cannot initialise");
+	fake.open_fails = false;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		setenv("NEURON_RT_VISIBLE_CORES", bad[i], 1);
+		init_fails(NRT_INVALID, "NEURON_RT_VISIBLE_CORES");
+	}
+	setenv("NEURON_RT_VISIBLE_CORES", "6-8", 1);
+	init_fails(NRT_FAILURE, "NeuronCore(s) not available - Requested:nc6-nc8");
+	setenv("NEURON_RT_VISIBLE_CORES", "3,4-5", 1);
+	init_cores(3);
+	/* Cores 3, 4 and 5 of the host: the last of device 0, two of device 1. */
+	assert_int_equal(fake.dev[0].opens, 1);
+	assert_int_equal(fake.dev[1].opens, 1);
+	assert_int_equal(fake.dev[1].core[1].nq[NQ_TYPE_NOTIFY][4].on, true);
+	assert_int_equal(fake.dev[1].core[2].nq[NQ_TYPE_NOTIFY][4].on, false);
+	nrt_close();
+	unsetenv("NEURON_RT_VISIBLE_CORES");
+
+	setenv("NEURON_RT_NUM_CORES", "many", 1);
+	init_fails(NRT_INVALID, "NEURON_RT_NUM_CORES");
+	setenv("NEURON_RT_NUM_CORES", "9", 1);
+	init_fails(NRT_FAILURE, "not available");
+	/* Two in a row: 1 and 2 are taken, 3 and 4 are not. */
+	fake.dev[0].core[1].owned_by_other = true;
+	fake.dev[0].core[2].owned_by_other = true;
+	setenv("NEURON_RT_NUM_CORES", "2", 1);
+	init_cores(2);
+	assert_true(fake.dev[0].core[3].nq[NQ_TYPE_ERROR][0].on);
+	assert_true(fake.dev[1].core[0].nq[NQ_TYPE_ERROR][0].on);
+	nrt_close();
+	setenv("NEURON_RT_NUM_CORES", "0", 1);
+	init_fails(NRT_FAILURE, "Requested:nc0-nc7");
+	fake.dev[0].core[1].owned_by_other = false;
+	fake.dev[0].core[2].owned_by_other = false;
+	unsetenv("NEURON_RT_NUM_CORES");
+
+	setenv("NEURON_RT_EXEC_TIMEOUT", "-1", 1);
+	init_fails(NRT_INVALID, "NEURON_RT_EXEC_TIMEOUT");
+	unsetenv("NEURON_RT_EXEC_TIMEOUT");
+	setenv("NEURON_SCRATCHPAD_PAGE_SIZE", "1000", 1);
+	init_fails(NRT_INVALID, "multiple of 512");
+	unsetenv("NEURON_SCRATCHPAD_PAGE_SIZE");
+
+	/* A driver with a table of claims. */
+	fake.has_claims = true;
+	setenv("NEURON_RT_VISIBLE_CORES", "2", 1);
+	init_cores(1);
+	assert_true(fake.claimed);
+	nrt_close();
+	assert_false(fake.claimed);
+	fake.claims_busy = true;
+	init_fails(NRT_FAILURE, "Requested:nc2-nc2 Available:1");
+	fake.claims_busy = fake.has_claims = false;
+	clear_env();
+
+	/* Whatever call of the driver fails. */
+	for (unsigned int i = 1;; i++) {
+		NRT_STATUS status;
+
+		fake_fail(i, 0, EIO);
+		status = nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", "");
+		if (status == NRT_SUCCESS) {
+			nrt_close();
+			if (fake.fail_at)
+				break;
+			continue;	/* the claim, which may be missing */
+		}
+		assert_int_equal(fake.dev[0].opens + fake.dev[1].opens, 0);
+		assert_int_equal(fake_used(), 0);
+	}
+	fake.fail_at = 0;
+	take_log();
+}
+
+/* ---- tensors ----------------------------------------------------------------------- */
+
+static void test_tensor(void **state)
+{
+	nrt_tensor_device_allocation_info_t info;
+	nrt_vnc_memory_stats_t stats;
+	nrt_tensor_t *t, *bad = NULL;
+	size_t size = 0;
+	char in[100], out[100];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(in); i++)
+		in[i] = (char)i;
+	t = tensor(5000, 6);
+	assert_int_equal(nrt_tensor_get_size(t), 5000);
+	assert_int_equal(fake.dev[1].by_category[NEURON_MEM_TENSORS], 8192);
+	assert_int_equal(nrt_tensor_write(t, in, 4900, 100), NRT_SUCCESS);
+	assert_int_equal(nrt_tensor_read(t, out, 4900, 100), NRT_SUCCESS);
+	assert_memory_equal(in, out, 100);
+	assert_int_equal(nrt_tensor_write(t, in, 4901, 100), NRT_INVALID);
+	logged("tensor t of 5000 bytes: 100 bytes at 4901 are outside");
+	assert_int_equal(nrt_tensor_read(t, out, SIZE_MAX, 2), NRT_INVALID);
+	assert_int_equal(nrt_tensor_read(t, NULL, 0, 2), NRT_INVALID);
+	assert_int_equal(nrt_tensor_read(NULL, out, 0, 2), NRT_INVALID);
+	assert_int_equal(nrt_tensor_memset(t, 4910, 0x5a, 3), NRT_SUCCESS);
+	assert_int_equal(nrt_tensor_read(t, out, 4910, 4), NRT_SUCCESS);
+	assert_memory_equal(out, "\x5a\x5a\x5a\x0d", 4);
+	assert_int_equal(nrt_tensor_memset(t, 4999, 0, 2), NRT_INVALID);
+	assert_null(nrt_tensor_get_va(t));
+
+	assert_int_equal(nrt_tensor_get_device_allocation_info(t, &info), NRT_SUCCESS);
+	assert_int_equal(info.size, 8192);
+	assert_int_equal(info.hbm_index, 1);
+	assert_int_equal(nrt_get_vnc_memory_stats(6, &stats, sizeof(stats), &size), NRT_SUCCESS);
+	assert_int_equal(size, sizeof(stats));
+	assert_int_equal(stats.bytes_used, 8192);
+	assert_true(stats.bytes_limit == FAKE_HBM_SIZE);
+	assert_int_equal(nrt_get_vnc_memory_stats(8, &stats, sizeof(stats), &size), NRT_INVALID);
+	assert_int_equal(nrt_get_vnc_memory_stats(0, NULL, 16, &size), NRT_INVALID);
+
+	assert_int_equal(nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, 8, 1, "n", &bad),
+			 NRT_INVALID);
+	assert_int_equal(nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, -1, 1, "n", &bad),
+			 NRT_INVALID);
+	assert_int_equal(nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, 0, 0, "n", &bad),
+			 NRT_INVALID);
+	assert_int_equal(nrt_tensor_allocate((nrt_tensor_placement_t)7, 0, 1, "n", &bad), NRT_INVALID);
+	take_log();
+	assert_int_equal(nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, 0, FAKE_HBM_SIZE + 1, NULL,
+					     &bad), NRT_RESOURCE);
+	logged("Failed to allocate 24.000GB (alignment: none, usage: tensors) on ND 0:NC 0");
+	assert_non_null(strstr(log_text, "ND 0 HBM 0 is full: 24.000GB of 24.000GB are free"));
+	assert_null(bad);
+	nrt_tensor_free(&t);
+	assert_null(t);
+	nrt_tensor_free(&t);
+	nrt_tensor_free(NULL);
+	assert_int_equal(fake_used(), 0);
+}
+
+static void test_slices(void **state)
+{
+	nrt_tensor_t *t = tensor(4096, 0), *a = NULL, *b = NULL;
+	char c = 0;
+
+	(void)state;
+	assert_int_equal(nrt_tensor_allocate_slice(t, 1000, 500, "a", &a), NRT_SUCCESS);
+	assert_int_equal(nrt_tensor_allocate_slice(a, 100, 400, NULL, &b), NRT_SUCCESS);
+	assert_int_equal(nrt_tensor_allocate_slice(a, 101, 400, "c", &b), NRT_INVALID);
+	assert_int_equal(nrt_tensor_allocate_slice(a, SIZE_MAX, 2, "c", &b), NRT_INVALID);
+	assert_int_equal(nrt_tensor_memset(t, 1100, 9, 1), NRT_SUCCESS);
+	nrt_tensor_free(&t);
+	nrt_tensor_free(&a);
+	/* The storage lives as long as its last user. */
+	assert_int_equal(fake_used(), 4096);
+	assert_int_equal(nrt_tensor_read(b, &c, 0, 1), NRT_SUCCESS);
+	assert_int_equal(c, 9);
+	assert_int_equal(nrt_tensor_read(b, &c, 400, 1), NRT_INVALID);
+	nrt_tensor_free(&b);
+	assert_int_equal(fake_used(), 0);
+	take_log();
+}
+
+static void test_host_tensors(void **state)
+{
+	nrt_tensor_t *host, *virt, *dev = tensor(64, 1), *far = tensor(64, 5), *empty, *slice;
+	nrt_tensor_device_allocation_info_t info;
+	char buffer[64], out[64];
+
+	(void)state;
+	assert_int_equal(nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_HOST, 1, 64, "h", &host),
+			 NRT_SUCCESS);
+	assert_int_equal(nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_VIRTUAL, 1, 64, "v", &virt),
+			 NRT_SUCCESS);
+	assert_int_equal(fake.dev[0].by_category[NEURON_MEM_HOST_TENSORS], 4096);
+	memset(nrt_tensor_get_va(host), 3, 64);
+	assert_int_equal(nrt_tensor_copy(host, 0, dev, 32, 32), NRT_SUCCESS);
+	assert_int_equal(nrt_tensor_copy(dev, 0, virt, 0, 64), NRT_SUCCESS);
+	assert_int_equal(nrt_tensor_copy(dev, 0, far, 0, 64), NRT_INVALID);
+	logged("on different devices");
+	assert_int_equal(nrt_tensor_copy(virt, 0, far, 0, 64), NRT_SUCCESS);
+	assert_int_equal(nrt_tensor_copy(virt, 1, far, 0, 64), NRT_INVALID);
+	assert_int_equal(nrt_tensor_read(far, out, 0, 64), NRT_SUCCESS);
+	assert_int_equal(out[31], 0);
+	assert_int_equal(out[32], 3);
+	assert_memory_equal(nrt_tensor_get_va(virt), out, 64);
+
+	assert_int_equal(nrt_tensor_allocate_empty("e", &empty), NRT_SUCCESS);
+	assert_int_equal(nrt_tensor_get_size(empty), 0);
+	assert_int_equal(nrt_tensor_read(empty, out, 0, 0), NRT_INVALID);
+	logged("tensor e has no storage");
+	assert_int_equal(nrt_tensor_allocate_slice(empty, 0, 1, "s", &slice), NRT_INVALID);
+	assert_int_equal(nrt_tensor_attach_buffer(empty, NULL, 5), NRT_INVALID);
+	assert_int_equal(nrt_tensor_attach_buffer(empty, buffer, 64), NRT_SUCCESS);
+	assert_ptr_equal(nrt_tensor_get_va(empty), buffer);
+	assert_int_equal(nrt_tensor_memset(empty, 0, 7, 64), NRT_SUCCESS);
+	assert_int_equal(buffer[63], 7);
+	assert_int_equal(nrt_tensor_get_device_allocation_info(empty, &info), NRT_INVALID);
+	/* The previous storage goes. */
+	assert_int_equal(nrt_tensor_attach_buffer(dev, buffer, 10), NRT_SUCCESS);
+	assert_int_equal(nrt_tensor_get_size(dev), 10);
+	assert_int_equal(fake.dev[0].by_category[NEURON_MEM_TENSORS], 0);
+	nrt_tensor_free(&host);
+	nrt_tensor_free(&virt);
+	nrt_tensor_free(&dev);
+	nrt_tensor_free(&far);
+	nrt_tensor_free(&empty);
+	take_log();
+}
+
+static void test_batches(void **state)
+{
+	nrt_tensor_t *a = tensor(64, 0), *b = tensor(64, 0);
+	char one[8] = "1111111", two[8] = "2222222", got[2][8] = { { 0 } };
+	nrt_tensor_batch_op_t wa[] = { { 0, 8, one }, { 8, 8, two } }, wb[] = { { 56, 8, one } };
+	nrt_tensor_batch_op_t ra[] = { { 8, 8, got[0] } }, rb[] = { { 56, 8, got[1] } };
+	nrt_tensor_batch_op_t bad[] = { { 57, 8, one } };
+	nrt_tensor_batch_t w[] = { { a, wa, 2 }, { b, wb, 1 } }, r[] = { { a, ra, 1 }, { b, rb, 1 } };
+	nrt_tensor_batch_t wrong[] = { { a, bad, 1 } }, null[] = { { a, NULL, 1 } };
+
+	(void)state;
+	assert_int_equal(nrt_tensor_write_batch(w, 2, false), NRT_SUCCESS);
+	assert_int_equal(nrt_tensor_read_batch(r, 2, true), NRT_SUCCESS);
+	assert_string_equal(got[0], two);
+	assert_string_equal(got[1], one);
+	assert_int_equal(nrt_tensor_write_batch(wrong, 1, false), NRT_INVALID);
+	assert_int_equal(nrt_tensor_write_batch(null, 1, false), NRT_INVALID);
+	assert_int_equal(nrt_tensor_write_batch(NULL, 1, false), NRT_INVALID);
+	nrt_tensor_free(&a);
+	nrt_tensor_free(&b);
+	take_log();
+}
+
+static void test_sets(void **state)
+{
+	nrt_tensor_t *a = tensor(1, 0), *b = tensor(1, 0), *got = NULL;
+	nrt_tensor_set_t *set;
+	char name[16];
+
+	(void)state;
+	assert_int_equal(nrt_allocate_tensor_set(NULL), NRT_INVALID);
+	assert_int_equal(nrt_allocate_tensor_set(&set), NRT_SUCCESS);
+	for (int i = 0; i < 100; i++) {
+		snprintf(name, sizeof(name), "n%d", i);
+		assert_int_equal(nrt_add_tensor_to_tensor_set(set, name, a), NRT_SUCCESS);
+	}
+	assert_int_equal(nrt_add_tensor_to_tensor_set(set, "n7", b), NRT_SUCCESS);
+	assert_int_equal(nrt_get_tensor_from_tensor_set(set, "n99", &got), NRT_SUCCESS);
+	assert_ptr_equal(got, a);
+	assert_int_equal(nrt_get_tensor_from_tensor_set(set, "n7", &got), NRT_SUCCESS);
+	assert_ptr_equal(got, b);
+	assert_int_equal(nrt_get_tensor_from_tensor_set(set, "n100", &got), NRT_FAILURE);
+	assert_ptr_equal(got, b);
+	assert_int_equal(nrt_add_tensor_to_tensor_set(set, NULL, a), NRT_INVALID);
+	assert_int_equal(nrt_add_tensor_to_tensor_set(set, "x", NULL), NRT_INVALID);
+	assert_int_equal(nrt_add_tensor_to_tensor_set(NULL, "x", a), NRT_INVALID);
+	nrt_destroy_tensor_set(&set);
+	assert_null(set);
+	nrt_destroy_tensor_set(&set);
+	nrt_tensor_free(&a);
+	nrt_tensor_free(&b);
+}
+
+/* ---- models ------------------------------------------------------------------------ */
+
+static void test_canonical(void **state)
+{
+	uint64_t host = fake.dev[0].by_category[NEURON_MEM_HOST_TENSORS];
+	nrt_tensor_info_array_t *info;
+	nrt_model_info_t mi;
+	nrt_model_t *m;
+	struct io io;
+	uint32_t n;
+	size_t out;
+
+	(void)state;
+	m = load(make_list_neff(), 2);
+	assert_int_equal(nrt_get_model_tensor_info(m, &info), NRT_SUCCESS);
+	assert_int_equal(info->tensor_count, 2);
+	assert_string_equal(info->tensor_array[0].name, "x");
+	assert_int_equal(info->tensor_array[0].usage, NRT_TENSOR_USAGE_INPUT);
+	assert_int_equal(info->tensor_array[1].size, 1024);
+	assert_int_equal(info->tensor_array[1].dtype, NRT_DTYPE_UINT8);
+	assert_int_equal(info->tensor_array[1].ndim, 1);
+	assert_int_equal(info->tensor_array[1].shape[0], 1024);
+	assert_int_equal(nrt_free_model_tensor_info(info), NRT_SUCCESS);
+	assert_int_equal(nrt_free_model_tensor_info(NULL), NRT_INVALID);
+	assert_int_equal(nrt_get_model_info(m, &mi, sizeof(mi), &out), NRT_SUCCESS);
+	assert_int_equal(mi.vnc, 2);
+	assert_int_equal(nrt_get_model_nc_count(m, &n), NRT_SUCCESS);
+	assert_int_equal(n, 1);
+	assert_int_equal(nrt_get_model_instance_count(m, &n), NRT_SUCCESS);
+	assert_int_equal(n, 1);
+
+	io_init(&io, 1024, 2);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(nrt_execute(m, io.in, io.out), NRT_SUCCESS);
+		check_list(&io);
+	}
+	/* A slice of a larger tensor, and buffers of the caller. */
+	nrt_tensor_free(&io.y);
+	nrt_tensor_t *big = tensor(8192, 3);
+
+	assert_int_equal(nrt_tensor_allocate_slice(big, 4000, 1024, "s", &io.y), NRT_SUCCESS);
+	assert_int_equal(nrt_add_tensor_to_tensor_set(io.out, "y", io.y), NRT_SUCCESS);
+	assert_int_equal(nrt_execute(m, io.in, io.out), NRT_SUCCESS);
+	check_list(&io);
+	uint8_t x[1024], y[1024];
+
+	memcpy(x, io.bytes, sizeof(x));
+	assert_int_equal(nrt_tensor_attach_buffer(io.x, x, sizeof(x)), NRT_SUCCESS);
+	assert_int_equal(nrt_tensor_attach_buffer(io.y, y, sizeof(y)), NRT_SUCCESS);
+	assert_int_equal(nrt_execute(m, io.in, io.out), NRT_SUCCESS);
+	check_list(&io);
+	x[1000] ^= 0xff;
+	io.bytes[1000] ^= 0xff;
+	assert_int_equal(nrt_execute(m, io.in, io.out), NRT_SUCCESS);
+	check_list(&io);
+	io_free(&io);
+	nrt_tensor_free(&big);
+	assert_int_equal(nrt_unload(m), NRT_SUCCESS);
+	assert_int_equal(nrt_unload(m), NRT_INVALID_HANDLE);
+	assert_int_equal(nrt_execute(m, NULL, NULL), NRT_INVALID_HANDLE);
+	assert_int_equal(nrt_get_model_nc_count(m, &n), NRT_INVALID_HANDLE);
+	assert_int_equal(fake_used(), 0);
+	assert_int_equal(fake.dev[0].by_category[NEURON_MEM_HOST_TENSORS], host);
+}
+
+static void test_load_arguments(void **state)
+{
+	struct neff_bytes n = make_list_neff();
+	nrt_model_t *m = NULL, *more[8];
+	uint8_t *byte = n.data;
+
+	(void)state;
+	assert_int_equal(nrt_load(NULL, 1, 0, -1, &m), NRT_INVALID);
+	assert_int_equal(nrt_load(n.data, 0, 0, -1, &m), NRT_INVALID);
+	assert_int_equal(nrt_load(n.data, n.size, 0, -1, NULL), NRT_INVALID);
+	assert_int_equal(nrt_load(n.data, n.size, -2, -1, &m), NRT_INVALID);
+	assert_int_equal(nrt_load(n.data, n.size, 8, -1, &m), NRT_LOAD_NOT_ENOUGH_NC);
+	assert_int_equal(nrt_load(n.data, n.size, 0, 2, &m), NRT_LOAD_NOT_ENOUGH_NC);
+	take_log();
+	assert_int_equal(nrt_load(n.data, n.size - 1, 0, -1, &m), NRT_INVALID);
+	/* One line, where and what. */
+	logged("NMGR:kmgr_load_nn_post_metrics");
+	assert_ptr_equal(strchr(log_text, '\n'), log_text + strlen(log_text) - 1);
+	assert_non_null(strstr(log_text, "failed to load NN: header: "));
+	assert_non_null(strstr(log_text, "err: 2\n"));
+	/* Unknown feature bits. */
+	byte[544] = 1;
+	assert_int_equal(nrt_load(n.data, n.size, 0, -1, &m), NRT_UNSUPPORTED_NEFF_VERSION);
+	byte[544] = 0;
+	byte[552] = 2;
+	assert_int_equal(nrt_load(n.data, n.size, 0, -1, &m), NRT_INVALID);
+	byte[552] = 1;
+	assert_null(m);
+	assert_int_equal(fake_used(), 0);
+	/* -1 spreads over the cores. */
+	for (int i = 0; i < 8; i++) {
+		nrt_model_info_t info;
+
+		assert_int_equal(nrt_load(n.data, n.size, -1, -1, &more[i]), NRT_SUCCESS);
+		assert_int_equal(nrt_get_model_info(more[i], &info, sizeof(info), NULL), NRT_SUCCESS);
+		assert_int_equal(info.vnc, i);
+	}
+	/* nrt_close() unloads them. */
+	free(n.data);
+	take_log();
+}
+
+/* Two subgraphs, for two physical cores. */
+static void test_two_cores(void **state)
+{
+	static const char *const members[][2] = {
+		{ "kelf-0.json", "{\"graphs\": [{\"definition\": \"sg00/def.json\", \"name\": \"sg00\"},"
+		  " {\"definition\": \"sg01/def.json\", \"name\": \"sg01\"}]}" },
+		{ "sg00/def.json", "{\"name\": \"definition\", \"dma_queue\": {}, \"var\": {}}" },
+		{ "sg01/def.json", "{\"name\": \"definition\", \"dma_queue\": {}, \"var\": {}}" },
+	};
+	struct neuron_neff_header header = { .version_major = 2, .num_tpb = 2, .lnc_size = 2 };
+	struct neuron_neff_writer *w = neuron_neff_writer_new();
+	nrt_model_t *m = NULL;
+	void *bytes;
+	size_t size;
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(neuron_neff_writer_add(w, members[i][0], members[i][1],
+							strlen(members[i][1])), 0);
+	assert_int_equal(neuron_neff_writer_finish(w, &header, true, &bytes, &size), 0);
+	neuron_neff_writer_free(w);
+	assert_int_equal(nrt_load(bytes, size, 0, -1, &m), NRT_UNSUPPORTED_NEFF_VERSION);
+	logged("header: made for logical cores of 2 physical cores");
+	assert_int_equal(fake_used(), 0);
+	free(bytes);
+}
+
+static void test_oom(void **state)
+{
+	struct neff_bytes n = make_list_neff();
+	nrt_model_t *m = NULL;
+
+	(void)state;
+	fake.reason = NEURON_NATIVE_REASON_FRAGMENTED;
+	assert_int_equal(nrt_load(n.data, n.size, 0, -1, &m), NRT_RESOURCE);
+	logged("usage: model constants) on ND 0:NC 0");
+	assert_non_null(strstr(log_text, "ND 0 HBM 0 is fragmented: 24.000GB of 24.000GB are free"));
+	fake.reason = NEURON_NATIVE_REASON_NONE;
+	assert_null(m);
+	assert_int_equal(fake_used(), 0);
+	free(n.data);
+}
+
+static void test_execute_errors(void **state)
+{
+	struct neuron_isa_inst p[3] = {
+		inst_prologue(NEURON_ISA_ENGINE_SP), inst_wait(3, 1), inst_notify(1),
+	};
+	nrt_tensor_t *y;
+	nrt_model_t *m = load(make_list_neff(), 1), *vendor;
+	char code[64];
+	struct io io;
+
+	(void)state;
+	take_log();
+	io_init(&io, 1024, 1);
+	assert_int_equal(nrt_execute(m, io.in, NULL), NRT_INVALID);
+	logged("output y of list is not in the set");
+	assert_int_equal(nrt_execute(m, io.x, io.out), NRT_INVALID);
+	y = tensor(1023, 1);
+	assert_int_equal(nrt_add_tensor_to_tensor_set(io.out, "y", y), NRT_SUCCESS);
+	assert_int_equal(nrt_execute(m, io.in, io.out), NRT_INVALID);
+	logged("output y of list is too small");
+	nrt_tensor_free(&y);
+	y = tensor(1024, 5);
+	assert_int_equal(nrt_add_tensor_to_tensor_set(io.out, "y", y), NRT_SUCCESS);
+	assert_int_equal(nrt_execute(m, io.in, io.out), NRT_INVALID);
+	logged("is on another device");
+	nrt_tensor_free(&y);
+	assert_int_equal(nrt_add_tensor_to_tensor_set(io.out, "y", io.y), NRT_SUCCESS);
+
+	static const struct {
+		int code;
+		NRT_STATUS status;
+	} errors[] = {
+		{ NEURON_ISA_ERR_DMA_ACCESS, NRT_EXEC_OOB },
+		{ NEURON_ISA_ERR_DMA_DESC, NRT_EXEC_HW_ERR_DMA_ABORT },
+		{ NEURON_ISA_ERR_DMA_RING, NRT_EXEC_HW_ERR_DMA_ABORT },
+		{ NEURON_ISA_ERR_ABORT, NRT_EXEC_HW_ERR_DMA_ABORT },
+		{ NEURON_ISA_ERR_SEMAPHORE, NRT_EXEC_COMPLETED_WITH_ERR },
+	};
+
+	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+		char line[80];
+
+		fake.dma_error = errors[i].code;
+		assert_int_equal(nrt_execute(m, io.in, io.out), errors[i].status);
+		snprintf(line, sizeof(line), "Inference completed with err: %d. mode->h_nn=1001, start_nc=1",
+			 errors[i].status);
+		logged(line);
+		assert_non_null(strstr(log_text, "TDRV:generate_custom_notification_msg"));
+		/* The core is well again. */
+		assert_int_equal(nrt_execute(m, io.in, io.out), NRT_SUCCESS);
+		check_list(&io);
+	}
+	fake_fail(1, 133, ENODEV);
+	assert_int_equal(nrt_execute(m, io.in, io.out), NRT_HW_ERROR);
+	fake_fail(1, 133, EBUSY);
+	assert_int_equal(nrt_execute(m, io.in, io.out), NRT_EXEC_NC_BUSY);
+	assert_int_equal(nrt_execute(m, io.in, io.out), NRT_SUCCESS);
+	take_log();
+	memset(code, 0xcc, sizeof(code));
+	setenv("NEURON_RT_LOG_LEVEL", "WARNING", 1);
+	vendor = load(make_program_neff(code, sizeof(code)), 1);
+	assert_int_equal(nrt_execute(vendor, io.in, io.out), NRT_UNSUPPORTED_NEFF_VERSION);
+	logged("program cannot be executed: sg00/SP.bin: instructions of a real device");
+	assert_int_equal(nrt_unload(vendor), NRT_SUCCESS);
+	io_free(&io);
+	assert_int_equal(nrt_unload(m), NRT_SUCCESS);
+
+	/* A timeout takes its time from the environment. */
+	nrt_close();
+	setenv("NEURON_RT_EXEC_TIMEOUT", "0", 1);
+	init_cores(8);
+	m = load(make_program_neff(p, sizeof(p)), 0);
+	io_init(&io, 100000, 0);
+	assert_int_equal(nrt_execute(m, io.in, io.out), NRT_TIMEOUT);
+	logged("(FATAL-RT-UNDEFINED-STATE) execution timeout (0 ms) on Neuron Device 0 NC 0, model program, waiting for execution completion notification");
+	io_free(&io);
+	assert_int_equal(nrt_unload(m), NRT_SUCCESS);
+}
+
+static void test_repeat(void **state)
+{
+	nrt_model_t *m = load(make_list_neff(), 0);
+	uint8_t want[1024], got[1024];
+	struct io io;
+
+	(void)state;
+	io_init(&io, 1024, 0);
+	assert_int_equal(nrt_execute_repeat(m, io.in, io.out, 0), NRT_INVALID);
+	assert_int_equal(nrt_execute_repeat(m, io.in, io.out, 3), NRT_SUCCESS);
+	check_list(&io);	/* applying it again changes nothing */
+	assert_int_equal(nrt_tensor_read(io.x, got, 0, 1024), NRT_SUCCESS);
+	list_expected(io.bytes, want);
+	assert_memory_equal(got, want, 1024);
+	io_free(&io);
+	assert_int_equal(nrt_unload(m), NRT_SUCCESS);
+}
+
+/* What a program forgot to free before nrt_close(). */
+static void test_close(void **state)
+{
+	nrt_tensor_t *t = tensor(100, 0), *slice;
+	nrt_tensor_set_t *set;
+	char c;
+
+	(void)state;
+	load(make_list_neff(), 0);
+	assert_int_equal(nrt_allocate_tensor_set(&set), NRT_SUCCESS);
+	assert_int_equal(nrt_tensor_allocate_slice(t, 0, 10, "s", &slice), NRT_SUCCESS);
+	nrt_close();
+	assert_int_equal(fake_used(), 0);
+	assert_int_equal(fake.dev[0].opens, 0);
+	assert_int_equal(nrt_tensor_read(t, &c, 0, 1), NRT_CLOSED);
+	assert_int_equal(nrt_tensor_get_size(t), 100);
+	nrt_tensor_free(&t);
+	nrt_tensor_free(&slice);
+	nrt_destroy_tensor_set(&set);
+	/* A second life; a tensor of the first one has no storage in it. */
+	init_cores(8);
+}
+
+static void *hammer(void *arg)
+{
+	nrt_model_t *m = arg;
+	struct io io;
+
+	io_init(&io, 1024, 0);
+	for (int i = 0; i < 50; i++) {
+		assert_int_equal(nrt_execute(m, io.in, io.out), NRT_SUCCESS);
+		check_list(&io);
+	}
+	io_free(&io);
+	return NULL;
+}
+
+/* The fake driver is not thread safe by itself; tests/vm does this on the real one. */
+static void test_two_models_one_core(void **state)
+{
+	nrt_model_t *a = load(make_list_neff(), 0), *b = load(make_list_neff(), 0);
+
+	(void)state;
+	hammer(a);
+	hammer(b);
+	assert_int_equal(nrt_unload(a), NRT_SUCCESS);
+	hammer(b);
+	assert_int_equal(nrt_unload(b), NRT_SUCCESS);
+	assert_int_equal(fake_used(), 0);
+}
+
+static void test_log(void **state)
+{
+	nrt_model_t *m;
+	regex_t re;
+
+	(void)state;
+	nrt_close();
+	setenv("NEURON_RT_LOG_LEVEL", "quiet", 1);
+	init_cores(8);
+	take_log();
+	nrt_load(NULL, 0, 0, 0, &m);
+	assert_string_equal(take_log(), "");
+	nrt_close();
+	unsetenv("NEURON_RT_LOG_LEVEL");
+	setenv("NEURON_RT_LOG_LEVEL_TDRV", "info", 1);
+	init_cores(8);
+	take_log();
+	nrt_load(NULL, 0, 0, 0, &m);
+	take_log();
+	/* nrt-api 6 */
+	assert_int_equal(regcomp(&re, "^[0-9]{4}-[A-Z][a-z]{2}-[0-9]{2} "
+				 "[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{6} "
+				 "[0-9]+:[0-9]+ ERROR  NMGR:nrt_load {32}invalid argument",
+				 REG_EXTENDED | REG_NOSUB), 0);
+	if (regexec(&re, log_text, 0, NULL, 0))
+		fail_msg("'%s'", log_text);
+	regfree(&re);
+	m = load(make_list_neff(), 0);
+	logged("TDRV:dml_log_dev_neff_mem");
+	assert_non_null(strstr(log_text, "[ND 0:NC 0] Current Usage Total: 512."));
+	assert_non_null(strstr(log_text, "shared scratchpad: 512.000MB"));
+	assert_non_null(strstr(log_text, "breakdown for [list]:\n\tTotal: 52.000KB\n\t* model code: 4.000KB"));
+	assert_non_null(strstr(log_text, "* dma rings io: 16.000KB"));
+	assert_int_equal(nrt_unload(m), NRT_SUCCESS);
+}
+
+static void test_names(void **state)
+{
+	(void)state;
+	assert_string_equal(nrt_get_status_as_str(NRT_SUCCESS), "NRT_SUCCESS");
+	assert_string_equal(nrt_get_status_as_str(NRT_RESOURCE), "NRT_RESOURCE");
+	assert_string_equal(nrt_get_status_as_str(NRT_EXEC_OOB), "NRT_EXEC_OOB");
+	assert_string_equal(nrt_get_status_as_str((NRT_STATUS)8), "UNKNOWN");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(test_states, teardown),
+		cmocka_unit_test_teardown(test_init, teardown),
+		cmocka_unit_test_setup_teardown(test_tensor, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_slices, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_host_tensors, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_batches, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_sets, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_canonical, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_load_arguments, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_two_cores, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_oom, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_execute_errors, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_repeat, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_close, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_two_models_one_core, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_log, setup, teardown),
+		cmocka_unit_test(test_names),
+	};
+
+	return cmocka_run_group_tests(tests, group_setup, group_teardown);
+}
