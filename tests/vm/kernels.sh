@@ -118,13 +118,21 @@ complete() {
 
 # ---- the distribution's kernels ------------------------------------------------
 
+# The newest image package of a series, if there is one.
+find_image() {
+	apt-cache pkgnames "linux-image-$1." |
+		grep -E '^linux-image-[0-9.]+(-[0-9]+|\+deb[0-9]+)-amd64$' |
+		sort -V | tail -n 1 || true
+}
+
 make_stock() {
 	local name=$1 image release version dir deb kbuild
 
-	need_lists "linux-kbuild-6.1"
-	image=$(apt-cache pkgnames "linux-image-$name." |
-		grep -E '^linux-image-[0-9.]+(-[0-9]+|\+deb[0-9]+)-amd64$' |
-		sort -V | tail -n 1)
+	image=$(find_image "$name")
+	if [ -z "$image" ]; then
+		apt-get "${apt_opts[@]}" update >&2
+		image=$(find_image "$name")
+	fi
 	[ -n "$image" ] || die "no linux-image package for $name in this distribution"
 	release=${image#linux-image-}
 	version=$(version_of "$image")
