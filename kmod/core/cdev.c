@@ -36,9 +36,12 @@ static int neuron_flush(struct file *file, fl_owner_t id)
 {
 	struct neuron_file *nf = file->private_data;
 
-	if (nf->client && current->flags & PF_EXITING &&
-	    !atomic_read(&current->signal->live) && nf->client->pid == task_tgid(current))
+	if (!(current->flags & PF_EXITING) || atomic_read(&current->signal->live))
+		return 0;
+	if (nf->client && nf->client->pid == task_tgid(current))
 		neuron_client_exit(nf->client);
+	if (nf->claims)
+		neuron_claims_drop(nf, task_tgid(current));
 	return 0;
 }
 
@@ -48,6 +51,8 @@ static int neuron_release(struct inode *inode, struct file *file)
 
 	if (nf->client)
 		neuron_client_detach(nf->client);
+	if (nf->claims)
+		neuron_claims_drop(nf, NULL);
 	kfree(nf);
 	return 0;
 }

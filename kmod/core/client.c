@@ -135,6 +135,7 @@ void neuron_core_release(struct neuron_device *nd, u32 core, struct neuron_clien
 		if (neuron_core_clean(nd, core))
 			dev_err(&nd->dev, "core %u does not reset\n", core);
 		neuron_nqs_release(nd, core);
+		neuron_crwl_reset(&c->crwl);
 		nd->ops->core_bind(nd, core, NULL);
 		WRITE_ONCE(c->owner, NULL);
 	}
@@ -155,6 +156,9 @@ static void neuron_client_teardown(struct neuron_client *client)
 	neuron_queues_release(client);
 	for (i = 0; i < nd->geo->nr_cores; i++)
 		neuron_core_release(nd, i, client);
+	neuron_crwl_exit(client);
+	if (client->claims)
+		neuron_claims_drop(client, NULL);
 	neuron_chunk_unpublish_all(client);
 
 	mutex_lock(&nd->clients_lock);
@@ -232,6 +236,22 @@ int neuron_core_clean(struct neuron_device *nd, u32 core)
 }
 
 /**
+ * neuron_core_check() - may a process use a core?
+ * @c: the core, locked
+ * @client: the process
+ *
+ * A core that another process owns, or has claimed, is refused.
+ *
+ * Return: 0, -EBUSY.
+ */
+int neuron_core_check(struct neuron_core *c, const struct neuron_client *client)
+{
+	if (c->owner)
+		return c->owner == client ? 0 : -EBUSY;
+	return c->claim && c->claim != client->pid ? -EBUSY : 0;
+}
+
+/**
  * neuron_core_acquire() - make a process the owner of a core
  * @nd: device
  * @core: core number
@@ -241,12 +261,13 @@ int neuron_core_clean(struct neuron_device *nd, u32 core)
  * detaches.  A new owner gets it reset.
  *
  * Context: may sleep.
- * Return: 0; -EINVAL no such core; -EBUSY another process owns it; -EIO reset failed.
+ * Return: 0; -EINVAL no such core; -EBUSY another process owns or has claimed
+ *	   it; -EIO reset failed.
  */
 int neuron_core_acquire(struct neuron_device *nd, u32 core, struct neuron_client *client)
 {
 	struct neuron_core *c;
-	int err = 0;
+	int err;
 
 	if (core >= nd->geo->nr_cores)
 		return -EINVAL;
@@ -254,11 +275,11 @@ int neuron_core_acquire(struct neuron_device *nd, u32 core, struct neuron_client
 	if (READ_ONCE(c->owner) == client)
 		return 0;
 	mutex_lock(&c->lock);
-	if (c->owner && c->owner != client) {
-		err = -EBUSY;
-	} else if (!c->owner) {
+	err = neuron_core_check(c, client);
+	if (!err && !c->owner) {
 		err = neuron_core_clean(nd, core);
 		if (!err) {
+			neuron_crwl_reset(&c->crwl);
 			nd->ops->core_bind(nd, core, &client->space);
 			WRITE_ONCE(c->owner, client);
 		}
@@ -276,7 +297,7 @@ int neuron_core_acquire(struct neuron_device *nd, u32 core, struct neuron_client
  * Its DMA queues and notification queues are gone afterwards.
  *
  * Context: may sleep.
- * Return: 0; -EINVAL; -EBUSY another process owns it; -EIO reset failed.
+ * Return: 0; -EINVAL; -EBUSY another process owns or has claimed it; -EIO reset failed.
  */
 int neuron_core_reset(struct neuron_device *nd, u32 core, struct neuron_client *client)
 {
@@ -288,16 +309,16 @@ int neuron_core_reset(struct neuron_device *nd, u32 core, struct neuron_client *
 		return -EINVAL;
 	c = &nd->core[core];
 	mutex_lock(&c->lock);
-	if (c->owner && c->owner != client) {
-		err = -EBUSY;
+	err = neuron_core_check(c, client);
+	if (err)
 		goto unlock;
-	}
 	for (eng = first; eng < first + nd->geo->engines_per_core; eng++)
 		neuron_engine_release(client, eng);
 	err = neuron_core_clean(nd, core);
 	if (err)
 		goto unlock;
 	neuron_nqs_release(nd, core);
+	neuron_crwl_reset(&c->crwl);
 	nd->ops->core_bind(nd, core, c->owner ? &client->space : NULL);
 unlock:
 	mutex_unlock(&c->lock);

@@ -52,6 +52,7 @@ int neuron_ioctl_driver_info(struct neuron_file *nf, void *arg, void __user *uar
 	a->size = sizeof(*a);
 	/* Only what works. */
 	a->feature_flags1 = NEURON_DRIVER_FEATURE_BATCH_DMAQ_INIT |
+			    NEURON_DRIVER_FEATURE_BIG_CORE_MAPS |
 			    NEURON_DRIVER_FEATURE_MEM_ALLOC_TYPE |
 			    NEURON_DRIVER_FEATURE_MEM_ALLOC64;
 	return 0;
@@ -101,10 +102,13 @@ int neuron_ioctl_nc_reset(struct neuron_file *nf, void *arg, void __user *uarg)
 		return -EINVAL;
 	/* All or nothing: look before the first is touched. */
 	for (i = 0; i < nd->geo->nr_cores; i++) {
-		struct neuron_client *owner = READ_ONCE(nd->core[i].owner);
-
-		if (map & BIT(i) && owner && owner != nf->client)
-			return -EBUSY;
+		if (!(map & BIT(i)))
+			continue;
+		mutex_lock(&nd->core[i].lock);
+		err = neuron_core_check(&nd->core[i], nf->client);
+		mutex_unlock(&nd->core[i].lock);
+		if (err)
+			return err;
 	}
 	for (i = 0; i < nd->geo->nr_cores; i++) {
 		if (!(map & BIT(i)))

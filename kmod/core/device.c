@@ -4,6 +4,31 @@
 
 #include "neuron.h"
 
+/* Devices that exist, by number; under neuron_devices_lock. */
+static struct neuron_device *neuron_devices[NEURON_MAX_DEVICES];
+DEFINE_MUTEX(neuron_devices_lock);
+
+/**
+ * neuron_device_lookup() - device of a number
+ * @index: any number
+ *
+ * Context: neuron_devices_lock is held, and keeps the device.
+ * Return: the device or NULL.
+ */
+struct neuron_device *neuron_device_lookup(u32 index)
+{
+	lockdep_assert_held(&neuron_devices_lock);
+	return index < NEURON_MAX_DEVICES ? neuron_devices[index] : NULL;
+}
+
+static void neuron_device_forget(struct neuron_device *nd)
+{
+	mutex_lock(&neuron_devices_lock);
+	neuron_devices[neuron_device_index(nd)] = NULL;
+	neuron_claims_drop_device(nd);
+	mutex_unlock(&neuron_devices_lock);
+}
+
 static void neuron_device_release(struct device *dev)
 {
 	struct neuron_device *nd = container_of(dev, struct neuron_device, dev);
@@ -94,6 +119,7 @@ struct neuron_device *neuron_device_add(const struct neuron_device_desc *desc)
 	for (i = 0; i < geo->nr_cores; i++) {
 		mutex_init(&nd->core[i].lock);
 		spin_lock_init(&nd->core[i].nq_lock);
+		neuron_crwl_init(&nd->core[i].crwl);
 		neuron_copy_init(&nd->core[i].copy);
 	}
 	for (i = 0; i < geo->nr_dma_engines; i++)
@@ -104,11 +130,15 @@ struct neuron_device *neuron_device_add(const struct neuron_device_desc *desc)
 			goto put;
 	}
 
+	mutex_lock(&neuron_devices_lock);
+	neuron_devices[minor] = nd;
+	mutex_unlock(&neuron_devices_lock);
+
 	/* User space hears of the device when all its files exist. */
 	dev_set_uevent_suppress(&nd->dev, true);
 	err = device_add(&nd->dev);
 	if (err)
-		goto put;
+		goto forget;
 	err = neuron_sysfs_add(nd);
 	if (err)
 		goto del;
@@ -130,6 +160,8 @@ sysfs:
 	neuron_sysfs_del(nd);
 del:
 	device_del(&nd->dev);
+forget:
+	neuron_device_forget(nd);
 put:
 	put_device(&nd->dev);
 	return ERR_PTR(err);
@@ -154,6 +186,7 @@ void neuron_device_del(struct neuron_device *nd)
 	WARN_ON_ONCE(nd->nr_clients);
 	mutex_unlock(&nd->clients_lock);
 
+	neuron_device_forget(nd);
 	for (i = 0; i < nd->geo->nr_cores; i++)
 		neuron_copy_exit(nd, i);
 	cdev_del(&nd->cdev);

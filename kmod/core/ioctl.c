@@ -15,7 +15,7 @@
 
 #define IN		0x01	/* copy the argument in */
 #define OUT		0x02	/* copy it out after success */
-#define OUT_ERR		0x04	/* copy it out after -ENOMEM, too: it says why */
+#define OUT_ERR		0x04	/* copy it out when there was not enough, too: it says why */
 #define ANY		0x08	/* also on write-only and foreign descriptors */
 #define NATIVE		0x10	/* found by number, sized by its first member */
 
@@ -94,6 +94,22 @@ static const struct neuron_ioctl_row neuron_ioctls[] = {
 	ROW(NOTIFICATIONS_INIT_WITH_REALLOC_V2,
 	    struct neuron_ioctl_notifications_init_with_realloc_v2, IN | OUT,
 	    neuron_ioctl_nq_init_realloc_v2),
+	ROW(CRWL_READER_ENTER, struct neuron_ioctl_crwl, IN, neuron_ioctl_crwl_reader_enter),
+	ROW(CRWL_READER_EXIT, struct neuron_ioctl_crwl, IN, neuron_ioctl_crwl_reader_exit),
+	ROW(CRWL_WRITER_ENTER, struct neuron_ioctl_crwl, IN, neuron_ioctl_crwl_writer_enter),
+	ROW(CRWL_WRITER_DOWNGRADE, struct neuron_ioctl_crwl, IN,
+	    neuron_ioctl_crwl_writer_downgrade),
+	ROW(CRWL_NC_RANGE_MARK, struct neuron_ioctl_crwl_nc_map, IN | OUT | OUT_ERR | ANY,
+	    neuron_ioctl_nc_range_mark),
+	ROW(CRWL_NC_RANGE_MARK_EXT0, struct neuron_ioctl_crwl_nc_map_ext,
+	    IN | OUT | OUT_ERR | ANY, neuron_ioctl_nc_range_mark_ext),
+	ROW(CRWL_NC_RANGE_UNMARK, struct neuron_ioctl_crwl_nc_map, IN | ANY,
+	    neuron_ioctl_nc_range_unmark),
+	ROW(CRWL_NC_RANGE_UNMARK_EXT0, struct neuron_ioctl_crwl_nc_map_ext, IN | ANY,
+	    neuron_ioctl_nc_range_unmark_ext),
+	ROW(CINIT_SET_STATE, struct neuron_ioctl_cinit_set, IN | OUT, neuron_ioctl_cinit),
+	ROW(NC_MODEL_STARTED_COUNT, struct neuron_ioctl_nc_model_started_count, IN | OUT,
+	    neuron_ioctl_model_started_count),
 	ROW(COMPATIBLE_VERSION, struct neuron_ioctl_compatible_version, OUT | ANY,
 	    neuron_ioctl_compatible_version_fn),
 	ROW(DEVICE_BASIC_INFO, struct neuron_ioctl_device_basic_info, OUT | ANY,
@@ -163,14 +179,23 @@ static const struct neuron_ioctl_row *neuron_ioctl_find(u32 cmd)
 	return NULL;
 }
 
-/*
- * The process that opened the descriptor may use it, nobody who inherited or
- * received it: what it does would be charged to somebody else.
+/**
+ * neuron_ioctl_allowed() - may the caller do everything with a descriptor?
+ * @nf: the descriptor
+ *
+ * The process that opened it may, nobody who inherited or received it: what it
+ * does would be charged to somebody else.
  */
-static bool neuron_ioctl_allowed(const struct neuron_file *nf)
+bool neuron_ioctl_allowed(const struct neuron_file *nf)
 {
 	return nf->client && nf->client->pid == task_tgid(current) &&
 	       !READ_ONCE(nf->client->dead);
+}
+
+/* Errors that say that there is not enough of something. */
+static bool neuron_ioctl_shortage(long err)
+{
+	return err == -ENOMEM || err == -EBUSY || err == -EAGAIN;
 }
 
 long neuron_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
@@ -214,7 +239,7 @@ long neuron_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		err = -EFAULT;
 	if (!err)
 		err = row->fn(nf, buf, uarg);
-	if ((!err && row->flags & OUT) || (err == -ENOMEM && row->flags & OUT_ERR)) {
+	if ((!err && row->flags & OUT) || (row->flags & OUT_ERR && neuron_ioctl_shortage(err))) {
 		if (copy_to_user(uarg, buf, min(size, usize))) {
 			if (!err && row->undo)
 				row->undo(nf, buf);

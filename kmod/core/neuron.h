@@ -9,6 +9,7 @@
  *		queues and running transfers; the last one gives the memory back
  *
  * Locks, outermost first
+ *   neuron_devices_lock (mutex)	device by number, claims of cores
  *   device.clients_lock (mutex)	attach and detach
  *   core.lock (mutex)		owner and notification queues of a core
  *   engine.lock (mutex)		queues of a DMA engine
@@ -17,6 +18,7 @@
  *   client.lock (spinlock)	address tree of a client
  *   zone.lock (spinlock)	allocator and accounting of one HBM
  *   core.nq_lock (spinlock)	eventfds
+ *   crwl.lock (spinlock)	cooperative lock of a core
  * The spinlocks are leaves: none is held while taking another one, except that
  * an eventfd is signalled under core.nq_lock.
  */
@@ -81,6 +83,7 @@ struct neuron_space {
  * @dead: teardown has begun, under clients_lock
  * @done: teardown has ended
  * @kernel: the driver itself; reaches everything
+ * @claims: it may have claimed cores
  * @handles: chunk by handle; looked up under RCU
  * @lock: @chunks
  * @chunks: by device address
@@ -97,6 +100,7 @@ struct neuron_client {
 	bool dead;
 	struct completion done;
 	bool kernel;
+	bool claims;
 	struct xarray handles;
 	spinlock_t lock;
 	struct rb_root chunks;
@@ -224,9 +228,32 @@ struct neuron_copy {
 };
 
 /**
+ * struct neuron_crwl - what cooperating processes agree on about a core
+ * @lock: the rest
+ * @wait: woken at every change
+ * @owner: process that loaded the model, NULL = none; not dereferenced
+ * @uuid: the model
+ * @writer: the owner is loading it
+ * @readers: executions that the owner has under way
+ * @cinit: who initialises the core, enum neuron_cinit_state
+ */
+struct neuron_crwl {
+	spinlock_t lock;
+	wait_queue_head_t wait;
+	const struct neuron_client *owner;
+	struct neuron_uuid uuid;
+	bool writer;
+	u32 readers;
+	u32 cinit;
+};
+
+/**
  * struct neuron_core - a NeuronCore
- * @lock: @owner, @nq
+ * @lock: @owner, @nq; with neuron_devices_lock: @claim, @claim_via
  * @owner: process that uses it; NULL = free.  Set and cleared under @lock
+ * @claim: thread group that nobody else may become the owner before, or NULL
+ * @claim_via: client or file whose end is the end of the claim
+ * @crwl: cooperative lock
  * @nq_lock: eventfds in @nq
  * @nq: notification queues in use, by type * 16 + engine; made on first use
  * @copy: copy ring
@@ -237,6 +264,9 @@ struct neuron_copy {
 struct neuron_core {
 	struct mutex lock;
 	struct neuron_client *owner;
+	struct pid *claim;
+	const void *claim_via;
+	struct neuron_crwl crwl;
 	spinlock_t nq_lock;
 	struct neuron_nq *nq[NEURON_HW_NR_NQ];
 	struct neuron_copy copy;
@@ -293,10 +323,12 @@ struct neuron_device {
  * struct neuron_file - an open descriptor
  * @nd: the device
  * @client: the process that opened it; NULL if opened write-only
+ * @claims: cores may have been claimed through it
  */
 struct neuron_file {
 	struct neuron_device *nd;
 	struct neuron_client *client;
+	bool claims;
 };
 
 /* core/module.c */
@@ -312,6 +344,8 @@ static inline u32 neuron_engine_core(struct neuron_device *nd, u32 eng)
 	return eng / nd->geo->engines_per_core;
 }
 
+extern struct mutex neuron_devices_lock;
+struct neuron_device *neuron_device_lookup(u32 index);
 bool neuron_queue_is_kernel(struct neuron_device *nd, u32 eng, u32 q, u32 *core);
 
 /* core/client.c */
@@ -321,12 +355,21 @@ int neuron_client_attach(struct neuron_device *nd, struct neuron_client **client
 void neuron_client_detach(struct neuron_client *client);
 void neuron_client_exit(struct neuron_client *client);
 int neuron_core_clean(struct neuron_device *nd, u32 core);
+int neuron_core_check(struct neuron_core *core, const struct neuron_client *client);
 int neuron_core_acquire(struct neuron_device *nd, u32 core, struct neuron_client *client);
 void neuron_core_release(struct neuron_device *nd, u32 core, struct neuron_client *client);
 int neuron_core_reset(struct neuron_device *nd, u32 core, struct neuron_client *client);
 
+/* core/crwl.c */
+void neuron_crwl_init(struct neuron_crwl *crwl);
+void neuron_crwl_reset(struct neuron_crwl *crwl);
+void neuron_crwl_exit(struct neuron_client *client);
+void neuron_claims_drop(const void *via, const struct pid *pid);
+void neuron_claims_drop_device(struct neuron_device *nd);
+
 /* core/ioctl.c */
 int neuron_ioctl_init(void);
+bool neuron_ioctl_allowed(const struct neuron_file *nf);
 long neuron_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
 
 /* mem/zone.c */
@@ -469,6 +512,20 @@ int neuron_ioctl_semaphore_read(struct neuron_file *nf, void *arg, void __user *
 int neuron_ioctl_semaphore_write(struct neuron_file *nf, void *arg, void __user *uarg);
 int neuron_ioctl_event_set(struct neuron_file *nf, void *arg, void __user *uarg);
 int neuron_ioctl_event_get(struct neuron_file *nf, void *arg, void __user *uarg);
+
+/* core/crwl.c */
+int neuron_ioctl_crwl_reader_enter(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_crwl_reader_exit(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_crwl_writer_enter(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_crwl_writer_downgrade(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_nc_range_mark(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_nc_range_mark_ext(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_nc_range_unmark(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_nc_range_unmark_ext(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_cinit(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_model_started_count(struct neuron_file *nf, void *arg, void __user *uarg);
+
+/* core/core_ioctl.c */
 int neuron_native_geometry_ioctl(struct neuron_file *nf, void *arg, void __user *uarg);
 
 #endif

@@ -65,6 +65,7 @@ static const char *error_name(int error)
 	switch (error) {
 	case 0: return "0";
 	case EACCES: return "EACCES";
+	case EALREADY: return "EALREADY";
 	case EBADF: return "EBADF";
 	case EBUSY: return "EBUSY";
 	case E2BIG: return "E2BIG";
@@ -189,10 +190,12 @@ static int same_quietly(const struct picture *before)
 
 enum {
 	ANYBODY	= 1,	/* also through a descriptor that is write-only */
-	IGNORED	= 2,	/* accepted; the argument is not looked at */
+	IGNORED	= 2,	/* the argument is not looked at */
 	ABSENT	= 4,	/* a number that this driver does not know */
 	RESULT	= 8,	/* the argument is written only */
 	COUNTED	= 16,	/* only as many entries are read as it says */
+	NO_ZERO	= 32,	/* a structure of zeros is no good request either */
+	WAITS	= 64,	/* may wait for somebody */
 };
 
 /*
@@ -279,16 +282,16 @@ static const struct command commands[] = {
 	COMPAT(READ_HW_COUNTERS, S(read_hw_counters), ABSENT, ""),
 	COMPAT(ACQUIRE_NEURON_DS, S(neuron_ds_info), ABSENT, ""),
 	COMPAT(RELEASE_NEURON_DS, S(neuron_ds_info), ABSENT, ""),
-	COMPAT(CRWL_READER_ENTER, S(crwl), ABSENT, ""),
-	COMPAT(CRWL_READER_EXIT, S(crwl), ABSENT, ""),
-	COMPAT(CRWL_WRITER_ENTER, S(crwl), ABSENT, ""),
-	COMPAT(CRWL_WRITER_DOWNGRADE, S(crwl), ABSENT, ""),
-	COMPAT(CRWL_NC_RANGE_MARK, S(crwl_nc_map), ABSENT, ""),
-	COMPAT(CRWL_NC_RANGE_MARK_EXT0, S(crwl_nc_map_ext), ABSENT, ""),
-	COMPAT(CRWL_NC_RANGE_UNMARK, S(crwl_nc_map), ABSENT, ""),
-	COMPAT(CRWL_NC_RANGE_UNMARK_EXT0, S(crwl_nc_map_ext), ABSENT, ""),
-	COMPAT(CINIT_SET_STATE, S(cinit_set), ABSENT, ""),
-	COMPAT(NC_MODEL_STARTED_COUNT, S(nc_model_started_count), ABSENT, ""),
+	COMPAT(CRWL_READER_ENTER, S(crwl), WAITS, "EINVAL"),
+	COMPAT(CRWL_READER_EXIT, S(crwl), WAITS, "EINVAL"),
+	COMPAT(CRWL_WRITER_ENTER, S(crwl), WAITS, "EINVAL"),
+	COMPAT(CRWL_WRITER_DOWNGRADE, S(crwl), WAITS, "EINVAL"),
+	COMPAT(CRWL_NC_RANGE_MARK, S(crwl_nc_map), ANYBODY | NO_ZERO, "EINVAL"),
+	COMPAT(CRWL_NC_RANGE_MARK_EXT0, S(crwl_nc_map_ext), ANYBODY | NO_ZERO, "EINVAL"),
+	COMPAT(CRWL_NC_RANGE_UNMARK, S(crwl_nc_map), ANYBODY, "0"),
+	COMPAT(CRWL_NC_RANGE_UNMARK_EXT0, S(crwl_nc_map_ext), ANYBODY, "0"),
+	COMPAT(CINIT_SET_STATE, S(cinit_set), WAITS, "E2BIG"),
+	COMPAT(NC_MODEL_STARTED_COUNT, S(nc_model_started_count), 0, "E2BIG"),
 	COMPAT(COMPATIBLE_VERSION, S(compatible_version), ANYBODY | RESULT, "0"),
 	COMPAT(DEVICE_BASIC_INFO, S(device_basic_info), ANYBODY | RESULT, "0"),
 	COMPAT(DEVICE_BDF, S(device_bdf), ABSENT, ""),
@@ -452,7 +455,7 @@ static void bad_pointers(int fd, const struct command *c)
 	if (c->flags & ABSENT)
 		fault = ones = "ENOTTY";
 	else if (c->flags & IGNORED)
-		fault = ones = "0";
+		fault = ones = c->ones;
 
 	step(&t, "NULL", call(fd, c->cmd, NULL), fault);
 	step(&t, "unmapped", call(fd, c->cmd, unmapped), fault);
@@ -503,11 +506,13 @@ static void refused(int fd, const char *who, const char *set)
 
 		if (c->flags & ANYBODY) {
 			/* Not refused: it gets as far as the bad pointer, and works. */
-			step(&t, c->name, call(fd, c->cmd, NULL), "EFAULT");
+			step(&t, c->name, call(fd, c->cmd, NULL),
+			     c->flags & IGNORED ? c->ones : "EFAULT");
 			memset(zero, 0, 65536);
 			if (!strncmp(c->name, "NATIVE_", 7))
 				memcpy(zero, &(__u32){ c->size }, 4);
-			step(&t, c->name, call(fd, c->cmd, zero), "0");
+			step(&t, c->name, call(fd, c->cmd, zero),
+			     c->flags & (NO_ZERO | IGNORED) ? c->ones : "0");
 			continue;
 		}
 		memset(zero, 0, 65536);
@@ -1489,7 +1494,7 @@ static void anything(int fd)
 		const struct command *c = &commands[random64() % LEN(commands)];
 		__u64 *words = (__u64 *)arg;
 
-		if (c->flags & ABSENT)
+		if (c->flags & (ABSENT | WAITS))
 			continue;
 		for (size_t w = 0; w < (c->size + 7) / 8 && w < 32; w++) {
 			switch (random64() % 4) {

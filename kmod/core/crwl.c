@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Who uses which core: claims, the cooperative lock, the initialisation
+ * handshake (uapi spec 1.3 and 8).
+ *
+ * A claim reserves cores for a process, across all devices, before it uses
+ * them; until it goes, nobody else becomes their owner.  It goes with the
+ * client of the process or, if it was made through a descriptor that is not
+ * the process's own or is write-only, with that descriptor or the process.
+ *
+ * The lock and the handshake are between threads and processes that want to
+ * cooperate.  They protect nothing here.
+ */
+#include <linux/bitmap.h>
+#include <linux/pid.h>
+#include <linux/sched.h>
+
+#include "neuron.h"
+
+#define NEURON_READER_TIMEOUT	HZ		/* uapi spec 1.3 */
+#define NEURON_WRITER_TIMEOUT	(4 * HZ)
+#define NEURON_CINIT_TIMEOUT	(5 * HZ)
+
+/* ---- claims ---- */
+
+/* Core @i counted from the first one of @nd; a mixed host is no array of cores. */
+static struct neuron_core *neuron_claim_core(struct neuron_device *nd, u32 i)
+{
+	u32 n = nd->geo->nr_cores;
+	struct neuron_device *at = neuron_device_lookup(neuron_device_index(nd) + i / n);
+
+	return at && at->geo->nr_cores == n ? &at->core[i % n] : NULL;
+}
+
+/* Under neuron_devices_lock and core.lock. */
+static void neuron_claim_end(struct neuron_core *core)
+{
+	put_pid(core->claim);
+	core->claim = NULL;
+	core->claim_via = NULL;
+}
+
+/* Nobody has claimed it and no other process uses it; claim it if @via is given. */
+static bool neuron_claim_one(struct neuron_device *nd, u32 i, const void *via)
+{
+	struct neuron_core *core = neuron_claim_core(nd, i);
+	struct pid *pid = task_tgid(current);
+	bool good;
+
+	if (!core)
+		return false;
+	mutex_lock(&core->lock);
+	good = !core->claim && (!core->owner || core->owner->pid == pid);
+	if (good && via) {
+		core->claim = get_pid(pid);
+		core->claim_via = via;
+	}
+	mutex_unlock(&core->lock);
+	return good;
+}
+
+static void neuron_unclaim_one(struct neuron_core *core)
+{
+	mutex_lock(&core->lock);
+	neuron_claim_end(core);
+	mutex_unlock(&core->lock);
+}
+
+/* Claim @count cores from @first; all or none. */
+static bool neuron_claim_run(struct neuron_device *nd, u32 first, u32 count, const void *via)
+{
+	u32 i;
+
+	for (i = 0; i < count; i++)
+		if (!neuron_claim_one(nd, first + i, via))
+			break;
+	if (i == count)
+		return true;
+	while (i--)
+		neuron_unclaim_one(neuron_claim_core(nd, first + i));
+	return false;
+}
+
+static int neuron_range_mark(struct neuron_file *nf, u32 count, u32 start, u32 end, u32 *longest,
+			     unsigned long *map, u32 bits)
+{
+	const void *via = nf;
+	bool *claims = &nf->claims;
+	u32 i, run = 0;
+	int err = -EBUSY;
+
+	if (!count || count > bits || start > end || start >= bits)
+		return -EINVAL;
+	if (neuron_ioctl_allowed(nf)) {
+		via = nf->client;
+		claims = &nf->client->claims;
+	}
+	bitmap_zero(map, bits);
+	*longest = 0;
+
+	mutex_lock(&neuron_devices_lock);
+	/* Before there is one, for those who look without the lock. */
+	WRITE_ONCE(*claims, true);
+	for (i = start; i <= min(end, bits - 1); i++) {
+		run = neuron_claim_one(nf->nd, i, NULL) ? run + 1 : 0;
+		*longest = max(*longest, run);
+		if (run < count)
+			continue;
+		/* A core may have found an owner since it was looked at. */
+		if (neuron_claim_run(nf->nd, i + 1 - count, count, via)) {
+			bitmap_set(map, i + 1 - count, count);
+			err = 0;
+			break;
+		}
+		run = 0;
+	}
+	mutex_unlock(&neuron_devices_lock);
+	return err;
+}
+
+int neuron_ioctl_nc_range_mark(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	struct neuron_ioctl_crwl_nc_map *a = arg;
+
+	return neuron_range_mark(nf, a->nc_count, a->start_nc_index, a->end_nc_index,
+				 &a->max_nc_available, (unsigned long *)&a->bitmap,
+				 BITS_PER_TYPE(a->bitmap));
+}
+
+int neuron_ioctl_nc_range_mark_ext(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	struct neuron_ioctl_crwl_nc_map_ext *a = arg;
+
+	return neuron_range_mark(nf, a->nc_count, a->start_nc_index, a->end_nc_index,
+				 &a->max_nc_available, a->bitmap, BITS_PER_TYPE(a->bitmap));
+}
+
+/* Cores that are not the caller's are left alone. */
+static int neuron_range_unmark(struct neuron_file *nf, const unsigned long *map, u32 bits)
+{
+	struct neuron_core *core;
+	u32 i;
+
+	mutex_lock(&neuron_devices_lock);
+	for_each_set_bit(i, map, bits) {
+		core = neuron_claim_core(nf->nd, i);
+		if (core && core->claim == task_tgid(current))
+			neuron_unclaim_one(core);
+	}
+	mutex_unlock(&neuron_devices_lock);
+	return 0;
+}
+
+int neuron_ioctl_nc_range_unmark(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	struct neuron_ioctl_crwl_nc_map *a = arg;
+
+	return neuron_range_unmark(nf, (unsigned long *)&a->bitmap, BITS_PER_TYPE(a->bitmap));
+}
+
+int neuron_ioctl_nc_range_unmark_ext(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	struct neuron_ioctl_crwl_nc_map_ext *a = arg;
+
+	return neuron_range_unmark(nf, a->bitmap, BITS_PER_TYPE(a->bitmap));
+}
+
+/**
+ * neuron_claims_drop() - end claims
+ * @via: client or file that they were made through
+ * @pid: only those of this thread group; NULL: all
+ *
+ * Context: may sleep.
+ */
+void neuron_claims_drop(const void *via, const struct pid *pid)
+{
+	struct neuron_device *nd;
+	struct neuron_core *core;
+	u32 i, n;
+
+	mutex_lock(&neuron_devices_lock);
+	for (i = 0; i < NEURON_MAX_DEVICES; i++) {
+		nd = neuron_device_lookup(i);
+		for (n = 0; nd && n < nd->geo->nr_cores; n++) {
+			core = &nd->core[n];
+			if (core->claim && core->claim_via == via &&
+			    (!pid || core->claim == pid))
+				neuron_unclaim_one(core);
+		}
+	}
+	mutex_unlock(&neuron_devices_lock);
+}
+
+/**
+ * neuron_claims_drop_device() - end all claims of a device's cores
+ * @nd: device that goes
+ *
+ * Context: neuron_devices_lock is held.
+ */
+void neuron_claims_drop_device(struct neuron_device *nd)
+{
+	u32 i;
+
+	for (i = 0; i < nd->geo->nr_cores; i++)
+		neuron_unclaim_one(&nd->core[i]);
+}
+
+/* ---- the lock ---- */
+
+void neuron_crwl_init(struct neuron_crwl *crwl)
+{
+	spin_lock_init(&crwl->lock);
+	init_waitqueue_head(&crwl->wait);
+	crwl->cinit = NEURON_CINIT_STATE_INVALID;
+}
+
+/**
+ * neuron_crwl_exit() - drop what a process holds of the cores' locks
+ * @client: being torn down
+ *
+ * Context: process.
+ */
+void neuron_crwl_exit(struct neuron_client *client)
+{
+	struct neuron_device *nd = client->nd;
+	u32 i;
+
+	for (i = 0; i < nd->geo->nr_cores; i++) {
+		struct neuron_crwl *crwl = &nd->core[i].crwl;
+
+		spin_lock(&crwl->lock);
+		if (crwl->owner == client) {
+			crwl->owner = NULL;
+			crwl->writer = false;
+			crwl->readers = 0;
+			memset(&crwl->uuid, 0, sizeof(crwl->uuid));
+		}
+		spin_unlock(&crwl->lock);
+		wake_up_all(&crwl->wait);
+	}
+}
+
+/* Under crwl.lock. */
+static bool neuron_crwl_mine(const struct neuron_crwl *crwl, const struct neuron_client *client,
+			     const struct neuron_uuid *uuid)
+{
+	return crwl->owner == client && !memcmp(&crwl->uuid, uuid, sizeof(*uuid));
+}
+
+/* One attempt; -EAGAIN: wait for a change. */
+typedef int (*neuron_crwl_fn)(struct neuron_crwl *crwl, const struct neuron_client *client,
+			      const struct neuron_uuid *uuid);
+
+static int neuron_crwl_read(struct neuron_crwl *crwl, const struct neuron_client *client,
+			    const struct neuron_uuid *uuid)
+{
+	if (crwl->writer || crwl->readers == U32_MAX)
+		return -EAGAIN;
+	if (!neuron_crwl_mine(crwl, client, uuid))
+		return -ENOENT;
+	crwl->readers++;
+	return 0;
+}
+
+static int neuron_crwl_write(struct neuron_crwl *crwl, const struct neuron_client *client,
+			     const struct neuron_uuid *uuid)
+{
+	/* The vendor takes the lock and returns this (uapi spec 10.3, C25). */
+	if (neuron_crwl_mine(crwl, client, uuid))
+		return -EALREADY;
+	if (crwl->writer || crwl->readers)
+		return -EAGAIN;
+	crwl->writer = true;
+	crwl->owner = client;
+	crwl->uuid = *uuid;
+	return 0;
+}
+
+static int neuron_crwl_read_end(struct neuron_crwl *crwl, const struct neuron_client *client,
+				const struct neuron_uuid *uuid)
+{
+	if (!neuron_crwl_mine(crwl, client, uuid) || !crwl->readers)
+		return -ENOENT;
+	crwl->readers--;
+	return 0;
+}
+
+static int neuron_crwl_downgrade(struct neuron_crwl *crwl, const struct neuron_client *client,
+				 const struct neuron_uuid *uuid)
+{
+	if (!neuron_crwl_mine(crwl, client, uuid) || !crwl->writer)
+		return -ENOENT;
+	crwl->writer = false;
+	crwl->readers = 1;
+	return 0;
+}
+
+static bool neuron_crwl_try(struct neuron_crwl *crwl, neuron_crwl_fn fn,
+			    const struct neuron_client *client, const struct neuron_uuid *uuid,
+			    int *err)
+{
+	spin_lock(&crwl->lock);
+	*err = fn(crwl, client, uuid);
+	spin_unlock(&crwl->lock);
+	return *err != -EAGAIN;
+}
+
+static int neuron_crwl(struct neuron_file *nf, const struct neuron_ioctl_crwl *a,
+		       neuron_crwl_fn fn, long timeout)
+{
+	struct neuron_crwl *crwl;
+	long left;
+	int err;
+
+	if (a->nc_id >= nf->nd->geo->nr_cores)
+		return -EINVAL;
+	crwl = &nf->nd->core[a->nc_id].crwl;
+	left = wait_event_interruptible_timeout(crwl->wait,
+						neuron_crwl_try(crwl, fn, nf->client, &a->uuid,
+								&err), timeout);
+	if (left <= 0)
+		return left ? -EINTR : -EBUSY;
+	if (!err)
+		wake_up_all(&crwl->wait);
+	return err;
+}
+
+int neuron_ioctl_crwl_reader_enter(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	return neuron_crwl(nf, arg, neuron_crwl_read, NEURON_READER_TIMEOUT);
+}
+
+int neuron_ioctl_crwl_reader_exit(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	return neuron_crwl(nf, arg, neuron_crwl_read_end, NEURON_READER_TIMEOUT);
+}
+
+int neuron_ioctl_crwl_writer_enter(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	return neuron_crwl(nf, arg, neuron_crwl_write, NEURON_WRITER_TIMEOUT);
+}
+
+int neuron_ioctl_crwl_writer_downgrade(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	return neuron_crwl(nf, arg, neuron_crwl_downgrade, NEURON_WRITER_TIMEOUT);
+}
+
+/* ---- initialisation ---- */
+
+/**
+ * neuron_crwl_reset() - a core was reset: somebody has to initialise it again
+ * @crwl: of the core
+ *
+ * Context: process.
+ */
+void neuron_crwl_reset(struct neuron_crwl *crwl)
+{
+	spin_lock(&crwl->lock);
+	crwl->cinit = NEURON_CINIT_STATE_INVALID;
+	spin_unlock(&crwl->lock);
+	wake_up_all(&crwl->wait);
+}
+
+/* The first who comes gets INVALID and changes it; the others wait for it. */
+static bool neuron_cinit_start(struct neuron_crwl *crwl, u32 *was)
+{
+	spin_lock(&crwl->lock);
+	*was = crwl->cinit;
+	if (*was == NEURON_CINIT_STATE_INVALID)
+		crwl->cinit = NEURON_CINIT_STATE_STARTED;
+	spin_unlock(&crwl->lock);
+	return *was != NEURON_CINIT_STATE_STARTED;
+}
+
+int neuron_ioctl_cinit(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	struct neuron_ioctl_cinit_set *a = arg;
+	struct neuron_crwl *crwl;
+	u32 was;
+	int err;
+
+	if (a->nc_id >= nf->nd->geo->nr_cores)
+		return -E2BIG;
+	if (a->state != NEURON_CINIT_STATE_STARTED && a->state != NEURON_CINIT_STATE_COMPLETED)
+		return -EINVAL;
+	err = neuron_core_acquire(nf->nd, a->nc_id, nf->client);
+	if (err)
+		return err;
+	crwl = &nf->nd->core[a->nc_id].crwl;
+	if (a->state == NEURON_CINIT_STATE_STARTED &&
+	    wait_event_interruptible_timeout(crwl->wait, neuron_cinit_start(crwl, &was),
+					     NEURON_CINIT_TIMEOUT) < 0)
+		return -EINTR;
+
+	spin_lock(&crwl->lock);
+	if (a->state == NEURON_CINIT_STATE_COMPLETED && crwl->cinit == NEURON_CINIT_STATE_STARTED)
+		crwl->cinit = NEURON_CINIT_STATE_COMPLETED;
+	a->new_state = crwl->cinit;
+	spin_unlock(&crwl->lock);
+	wake_up_all(&crwl->wait);
+	return 0;
+}
+
+/* Only the firmware of v1 starts models by itself (uapi spec 1.5). */
+int neuron_ioctl_model_started_count(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	struct neuron_ioctl_nc_model_started_count *a = arg;
+
+	if (a->nc_id >= nf->nd->geo->nr_cores)
+		return -E2BIG;
+	a->started_count = 0;
+	return 0;
+}

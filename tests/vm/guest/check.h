@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What the test programs of a guest share. */
+#ifndef CHECK_H
+#define CHECK_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "neuron_ioctl.h"
+#include "neuron_native.h"
+
+#define NODE	"/dev/neuron0"
+#define SYSFS	"/sys/devices/virtual/neuron_device/neuron0/"
+
+static int failed;
+
+#define CHECK(cond, ...) do {						\
+	int ok_ = !!(cond);						\
+	printf("%s - ", ok_ ? "ok" : "not ok");				\
+	printf(__VA_ARGS__);						\
+	if (!ok_)							\
+		printf(" (line %d, errno %d %s)", __LINE__, errno, strerror(errno)); \
+	printf("\n");							\
+	fflush(stdout);							\
+	failed += !ok_;							\
+} while (0)
+
+static inline int open_node(int flags)
+{
+	int fd = open(NODE, flags | O_CLOEXEC);
+
+	if (fd < 0) {
+		perror(NODE);
+		exit(1);
+	}
+	return fd;
+}
+
+/* 0 or the errno; a positive result is no errno at all. */
+static inline int call(int fd, unsigned long cmd, const void *arg)
+{
+	int rc = ioctl(fd, cmd, arg);
+
+	return rc < 0 ? errno : rc ? 10000 + rc : 0;
+}
+
+static inline struct neuron_native_geometry geometry(int fd)
+{
+	struct neuron_native_geometry geo = { .size = sizeof(geo) };
+
+	CHECK(!call(fd, NEURON_NATIVE_GET_GEOMETRY, &geo), "geometry");
+	return geo;
+}
+
+static inline uint64_t alloc(int fd, uint64_t size, uint32_t hbm, uint32_t nc)
+{
+	struct neuron_native_mem_alloc a = {
+		.size = sizeof(a), .bytes = size, .hbm = hbm, .nc_id = nc,
+		.mem_type = NEURON_MEMALLOC_TYPE_TENSORS_DEVICE,
+	};
+
+	CHECK(!call(fd, NEURON_NATIVE_MEM_ALLOC, &a), "allocate %llu KiB",
+	      (unsigned long long)size >> 10);
+	return a.mem_handle;
+}
+
+static inline int mem_free(int fd, uint64_t handle)
+{
+	struct neuron_ioctl_mem_free f = { .mem_handle = handle };
+
+	return call(fd, NEURON_IOCTL_MEM_FREE, &f);
+}
+
+/* Run @fn in another process: its checks count here. */
+static inline void in_child(void (*fn)(void))
+{
+	int status;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		failed = 0;
+		fn();
+		fflush(stdout);
+		_exit(failed > 100 ? 100 : failed);
+	}
+	waitpid(pid, &status, 0);
+	if (!WIFEXITED(status))
+		CHECK(0, "a child of the test died");
+	else
+		failed += WEXITSTATUS(status);
+}
+
+#endif

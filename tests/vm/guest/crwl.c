@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Claims of cores, the cooperative lock, the initialisation handshake. */
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
+
+#include "check.h"
+
+static struct neuron_native_geometry geo;
+static int parent_fd;
+
+static double now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec + ts.tv_nsec / 1e9;
+}
+
+static int mark(int fd, uint32_t count, uint32_t start, uint32_t end, uint64_t *map,
+		uint32_t *longest)
+{
+	struct neuron_ioctl_crwl_nc_map m = {
+		.nc_count = count, .start_nc_index = start, .end_nc_index = end,
+		.bitmap = ~0ul, .max_nc_available = ~0u,
+	};
+	int err = call(fd, NEURON_IOCTL_CRWL_NC_RANGE_MARK, &m);
+
+	*map = m.bitmap;
+	*longest = m.max_nc_available;
+	return err;
+}
+
+static int unmark(int fd, uint64_t map)
+{
+	struct neuron_ioctl_crwl_nc_map m = { .bitmap = map };
+
+	return call(fd, NEURON_IOCTL_CRWL_NC_RANGE_UNMARK, &m);
+}
+
+static int sem(int fd, uint32_t core)
+{
+	struct neuron_ioctl_semaphore s = { .nc_id = core };
+
+	return call(fd, NEURON_IOCTL_SEMAPHORE_READ, &s);
+}
+
+static void other_is_refused(void)
+{
+	int fd = open_node(O_RDWR);
+	struct neuron_ioctl_device_reset reset = { .nc_map = 1 << 3 };
+	uint32_t longest;
+	uint64_t map;
+
+	CHECK(sem(fd, 2) == EBUSY && sem(fd, 3) == EBUSY,
+	      "another process cannot use claimed cores: EBUSY");
+	CHECK(call(fd, NEURON_IOCTL_NC_RESET, &reset) == EBUSY, "nor reset one: EBUSY");
+	CHECK(!sem(fd, 1), "it can use one beside them");
+	CHECK(mark(fd, 1, 2, 3, &map, &longest) == EBUSY && !map && !longest,
+	      "nor claim them: EBUSY, none free");
+	CHECK(!unmark(fd, 0xc), "giving back what is not its own does nothing");
+	CHECK(sem(fd, 2) == EBUSY, "they are still claimed");
+}
+
+static void owner_blocks_mark(void)
+{
+	int fd = open_node(O_RDWR);
+	uint32_t longest;
+	uint64_t map;
+
+	CHECK(mark(fd, 1, 0, 0, &map, &longest) == EBUSY && !longest,
+	      "a core that another process uses cannot be claimed: EBUSY");
+	CHECK(!mark(fd, 1, 0, 7, &map, &longest) && map == 2, "the next one can");
+}
+
+static void mark_by_inherited(void)
+{
+	uint32_t longest;
+	uint64_t map;
+
+	CHECK(!mark(parent_fd, 1, 0, 7, &map, &longest) && map == 1,
+	      "claim through an inherited write-only descriptor");
+}
+
+static void killed_with_claim(void)
+{
+	uint32_t longest;
+	uint64_t map;
+	int fd = open_node(O_RDWR), status, p[2];
+	char c;
+	pid_t pid;
+
+	if (pipe(p))
+		exit(1);
+	pid = fork();
+	if (!pid) {
+		int own = open_node(O_WRONLY);
+
+		close(fd);
+		c = mark(own, 8, 0, 7, &map, &longest) ? 'n' : 'y';
+		/* A grandchild keeps the descriptor, but not the claim. */
+		if (!fork()) {
+			close(p[0]);
+			close(p[1]);
+			sleep(1);
+			_exit(0);
+		}
+		if (write(p[1], &c, 1) != 1)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	CHECK(read(p[0], &c, 1) == 1 && c == 'y', "a child claims all cores");
+	CHECK(mark(fd, 1, 0, 7, &map, &longest) == EBUSY, "none is left: EBUSY");
+	kill(pid, SIGKILL);
+	waitpid(pid, &status, 0);
+	CHECK(!mark(fd, 8, 0, 7, &map, &longest) && map == 0xff,
+	      "kill -9: they are free before wait() returns");
+	close(fd);
+}
+
+static void claims(void)
+{
+	int fd = open_node(O_RDWR), wr = open_node(O_WRONLY), wr2;
+	struct neuron_ioctl_crwl_nc_map_ext ext = { .nc_count = 2, .end_nc_index = 511 };
+	uint32_t longest, i;
+	uint64_t map;
+
+	parent_fd = wr;
+	CHECK(mark(fd, 0, 0, 7, &map, &longest) == EINVAL, "vendor C13: claim of 0 cores: EINVAL");
+	CHECK(mark(fd, 65, 0, 63, &map, &longest) == EINVAL, "65 cores in 64 bits: EINVAL");
+	CHECK(mark(fd, 1, 3, 2, &map, &longest) == EINVAL, "end before start: EINVAL");
+	CHECK(mark(fd, 1, 64, 70, &map, &longest) == EINVAL, "start beyond the map: EINVAL");
+	CHECK(mark(fd, 9, 0, 63, &map, &longest) == EBUSY && !map && longest == 8,
+	      "9 of 8 cores: EBUSY, longest run 8, no bit set");
+
+	/* Cores 0, 1 and 4 in use leave runs of 2 and 3. */
+	CHECK(!mark(fd, 1, 0, 7, &map, &longest) && map == 1 && longest == 1, "claim one core");
+	CHECK(!mark(fd, 1, 4, 4, &map, &longest) && map == 0x10, "claim core 4");
+	CHECK(!mark(fd, 2, 0, 7, &map, &longest) && map == 6,
+	      "vendor C13: the pair right behind a used core is found");
+	CHECK(!mark(fd, 3, 0, 7, &map, &longest) && map == 0xe0, "and the three behind the next");
+	CHECK(mark(fd, 2, 0, 7, &map, &longest) == EBUSY && longest == 1,
+	      "no pair is left: EBUSY, longest run 1");
+	CHECK(!unmark(fd, 0xff & ~0xcu), "give back all but 2 and 3");
+	CHECK(!mark(fd, 1, 3, 3, &map, &longest) && map == 8, "claim core 3");
+	in_child(other_is_refused);
+	CHECK(!sem(fd, 2), "the process itself can use it");
+	close(fd);
+	fd = open_node(O_RDWR);
+	CHECK(!mark(fd, 8, 0, 7, &map, &longest) && map == 0xff,
+	      "vendor C14: claims end with the last descriptor");
+	CHECK(!unmark(fd, ~0ull), "give everything back, also what does not exist");
+
+	CHECK(!mark(wr, 4, 0, 7, &map, &longest) && map == 0xf,
+	      "claim through a write-only descriptor");
+	wr2 = open_node(O_WRONLY);
+	CHECK(mark(wr2, 5, 0, 7, &map, &longest) == EBUSY && longest == 4, "it holds");
+	CHECK(!sem(fd, 0), "the process can use what it claimed there");
+	close(wr);
+	CHECK(!mark(wr2, 8, 0, 7, &map, &longest), "closing it ends the claim");
+	close(wr2);
+	in_child(owner_blocks_mark);
+	close(fd);
+
+	wr = parent_fd = open_node(O_WRONLY);
+	in_child(mark_by_inherited);
+	CHECK(!mark(wr, 8, 0, 7, &map, &longest), "vendor C14: it ends with its process");
+	close(wr);
+	killed_with_claim();
+	fd = open_node(O_RDWR);
+	CHECK(!call(fd, NEURON_IOCTL_CRWL_NC_RANGE_MARK_EXT0, &ext) && ext.bitmap[0] == 3,
+	      "512-bit map: claim two");
+	ext.nc_count = 513;
+	CHECK(call(fd, NEURON_IOCTL_CRWL_NC_RANGE_MARK_EXT0, &ext) == EINVAL, "513: EINVAL");
+	ext.nc_count = 7;
+	CHECK(call(fd, NEURON_IOCTL_CRWL_NC_RANGE_MARK_EXT0, &ext) == EBUSY &&
+	      ext.max_nc_available == 6 && !ext.bitmap[0], "7 more: EBUSY, 6 available");
+	memset(ext.bitmap, 0xff, sizeof(ext.bitmap));
+	CHECK(!call(fd, NEURON_IOCTL_CRWL_NC_RANGE_UNMARK_EXT0, &ext), "give back");
+	for (i = 0; i < 2000; i++)
+		if (mark(fd, 8, 0, 7, &map, &longest) || unmark(fd, map))
+			break;
+	CHECK(i == 2000, "claim and give back 2000 times");
+	close(fd);
+}
+
+static int crwl(int fd, unsigned long cmd, uint32_t core, uint8_t model)
+{
+	struct neuron_ioctl_crwl c = { .nc_id = core };
+
+	memset(c.uuid.value, model, sizeof(c.uuid.value));
+	return call(fd, cmd, &c);
+}
+
+#define READ_ENTER	NEURON_IOCTL_CRWL_READER_ENTER
+#define READ_EXIT	NEURON_IOCTL_CRWL_READER_EXIT
+#define WRITE_ENTER	NEURON_IOCTL_CRWL_WRITER_ENTER
+#define DOWNGRADE	NEURON_IOCTL_CRWL_WRITER_DOWNGRADE
+
+static void other_waits(void)
+{
+	int fd = open_node(O_RDWR);
+	double start = now();
+
+	CHECK(crwl(fd, READ_ENTER, 5, 1) == ENOENT, "reader of another process's model: ENOENT");
+	CHECK(crwl(fd, READ_EXIT, 5, 1) == ENOENT, "reader leaves what it did not enter: ENOENT");
+	CHECK(crwl(fd, WRITE_ENTER, 5, 1) == EBUSY && now() - start > 2 && now() - start < 30,
+	      "writer while there are readers: EBUSY after some seconds");
+}
+
+static void other_is_next(void)
+{
+	int fd = open_node(O_RDWR);
+
+	CHECK(!crwl(fd, WRITE_ENTER, 5, 2), "another process is next when it left");
+	CHECK(crwl(fd, READ_ENTER, 5, 2) == EBUSY, "reader while there is a writer: EBUSY");
+	/* And goes with the lock in its hand. */
+}
+
+static void *late_exit(void *arg)
+{
+	int fd = *(int *)arg;
+
+	usleep(300000);
+	crwl(fd, READ_EXIT, 6, 1);
+	return NULL;
+}
+
+static void cooperative_lock(void)
+{
+	int fd = open_node(O_RDWR);
+	double start;
+	pthread_t t;
+
+	CHECK(crwl(fd, WRITE_ENTER, geo.nr_cores, 1) == EINVAL, "no such core: EINVAL");
+	CHECK(crwl(fd, READ_ENTER, 5, 1) == ENOENT, "reader without a model: ENOENT");
+	CHECK(crwl(fd, DOWNGRADE, 5, 1) == ENOENT, "downgrade without a lock: ENOENT");
+	CHECK(!crwl(fd, WRITE_ENTER, 5, 1), "writer");
+	CHECK(crwl(fd, DOWNGRADE, 5, 2) == ENOENT, "downgrade with another model: ENOENT");
+	CHECK(!crwl(fd, DOWNGRADE, 5, 1), "downgrade");
+	CHECK(!crwl(fd, READ_ENTER, 5, 1), "a second reader");
+	CHECK(crwl(fd, READ_ENTER, 5, 2) == ENOENT, "of another model: ENOENT");
+	CHECK(crwl(fd, WRITE_ENTER, 5, 1) == EALREADY, "load it again: EALREADY");
+	CHECK(!crwl(fd, READ_ENTER, 5, 1), "vendor C25: EALREADY did not take the lock");
+	in_child(other_waits);
+	CHECK(!crwl(fd, READ_EXIT, 5, 1) && !crwl(fd, READ_EXIT, 5, 1) &&
+	      !crwl(fd, READ_EXIT, 5, 1), "three readers leave");
+	CHECK(crwl(fd, READ_EXIT, 5, 1) == ENOENT, "a fourth one does not: ENOENT");
+	in_child(other_is_next);
+	CHECK(!crwl(fd, WRITE_ENTER, 5, 3), "a process that dies loses its lock");
+
+	CHECK(!crwl(fd, WRITE_ENTER, 6, 1) && !crwl(fd, DOWNGRADE, 6, 1), "a reader");
+	pthread_create(&t, NULL, late_exit, &fd);
+	start = now();
+	CHECK(!crwl(fd, WRITE_ENTER, 6, 2), "a writer waits for it");
+	CHECK(now() - start < 2, "and is woken when it leaves");
+	pthread_join(t, NULL);
+	close(fd);
+}
+
+static int cinit(int fd, uint32_t core, uint32_t state, uint32_t *new_state)
+{
+	struct neuron_ioctl_cinit_set c = { .nc_id = core, .state = state };
+	int err = call(fd, NEURON_IOCTL_CINIT_SET_STATE, &c);
+
+	*new_state = c.new_state;
+	return err;
+}
+
+static void *late_complete(void *arg)
+{
+	uint32_t state;
+
+	usleep(300000);
+	cinit(*(int *)arg, 0, NEURON_CINIT_STATE_COMPLETED, &state);
+	return NULL;
+}
+
+static void cinit_other(void)
+{
+	int fd = open_node(O_RDWR);
+	uint32_t state;
+
+	CHECK(cinit(fd, 0, NEURON_CINIT_STATE_STARTED, &state) == EBUSY,
+	      "core of another process: EBUSY");
+}
+
+static void handshake(void)
+{
+	int fd = open_node(O_RDWR);
+	struct neuron_ioctl_device_reset reset = { .nc_map = 1 };
+	struct neuron_ioctl_nc_model_started_count count = { .started_count = 99 };
+	uint32_t state;
+	double start;
+	pthread_t t;
+
+	CHECK(cinit(fd, geo.nr_cores, NEURON_CINIT_STATE_STARTED, &state) == E2BIG,
+	      "no such core: E2BIG");
+	CHECK(cinit(fd, 0, 0, &state) == EINVAL && cinit(fd, 0, 3, &state) == EINVAL,
+	      "no such state: EINVAL");
+	CHECK(!cinit(fd, 0, NEURON_CINIT_STATE_COMPLETED, &state) &&
+	      state == NEURON_CINIT_STATE_INVALID, "completed before started: still invalid");
+	CHECK(!cinit(fd, 0, NEURON_CINIT_STATE_STARTED, &state) &&
+	      state == NEURON_CINIT_STATE_STARTED, "the first one starts");
+	in_child(cinit_other);
+	pthread_create(&t, NULL, late_complete, &fd);
+	start = now();
+	CHECK(!cinit(fd, 0, NEURON_CINIT_STATE_STARTED, &state) &&
+	      state == NEURON_CINIT_STATE_COMPLETED && now() - start < 3,
+	      "vendor B9: the second one waits until it is completed");
+	pthread_join(t, NULL);
+	CHECK(!call(fd, NEURON_IOCTL_NC_RESET, &reset) &&
+	      !cinit(fd, 0, NEURON_CINIT_STATE_STARTED, &state) &&
+	      state == NEURON_CINIT_STATE_STARTED, "after a reset it begins anew");
+	start = now();
+	CHECK(!cinit(fd, 0, NEURON_CINIT_STATE_STARTED, &state) &&
+	      state == NEURON_CINIT_STATE_STARTED && now() - start > 4,
+	      "if it never completes: 5 seconds");
+	CHECK(!call(fd, NEURON_IOCTL_NC_MODEL_STARTED_COUNT, &count) && !count.started_count,
+	      "models started by firmware: none");
+	count.nc_id = geo.nr_cores;
+	CHECK(call(fd, NEURON_IOCTL_NC_MODEL_STARTED_COUNT, &count) == E2BIG,
+	      "of no such core: E2BIG");
+	close(fd);
+}
+
+int main(void)
+{
+	int fd = open_node(O_WRONLY);
+
+	geo = geometry(fd);
+	close(fd);
+	if (geo.nr_cores != 8) {
+		CHECK(0, "a trn2 with 8 cores");
+		return 1;
+	}
+	claims();
+	cooperative_lock();
+	handshake();
+	return failed != 0;
+}
