@@ -10,7 +10,7 @@
 #   make test			all tests; TESTS="name..." for some of them
 #   make check			static checks
 #   make model			train and pack the example's model again
-#   make bench-alloc		speed of the allocator
+#   make bench-alloc		speed of the allocator, results into RESULTS
 #   make coverage		line coverage of the host tests
 #   make clean
 #
@@ -20,6 +20,7 @@ VERSION := $(shell cat VERSION)
 KDIR ?= /lib/modules/$(shell uname -r)/build
 PREFIX ?= /usr/local
 DESTDIR ?=
+RESULTS ?= $(or $(NEURON_CACHE),$(HOME)/.cache/neuron-driver)/bench
 
 dkms_dir = $(DESTDIR)/usr/src/neuron-open-$(VERSION)
 
@@ -42,6 +43,9 @@ kernel-headers:
 
 lib:
 	$(MAKE) -C libneuron
+
+libneuron-check:
+	$(MAKE) -C libneuron check
 
 install:
 	$(MAKE) -C libneuron install PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)
@@ -69,7 +73,8 @@ model:
 	$(MAKE) -C tests/models
 
 bench-alloc:
-	$(MAKE) -C tests/bench
+	@tests/deps.sh build vm
+	@tests/bench/run.sh $(RESULTS)
 
 coverage:
 	@tests/deps.sh build test cover
@@ -79,5 +84,5 @@ clean: modules_clean
 	$(MAKE) -C libneuron clean
 	$(MAKE) -C tests/lib clean
 
-.PHONY: all modules modules_install modules_clean kernel-headers lib install dkms \
+.PHONY: all modules modules_install modules_clean kernel-headers lib libneuron-check install dkms \
 	test demo check model bench-alloc coverage clean
