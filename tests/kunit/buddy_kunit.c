@@ -65,6 +65,16 @@ static int test_free(struct buddy_test *t, const struct neuron_buddy_block *bloc
 	return err;
 }
 
+/* A call that wants the zone's lock. */
+#define LOCKED(t, call) ({						\
+	int ret_;							\
+									\
+	spin_lock(&(t)->lock);						\
+	ret_ = (call);							\
+	spin_unlock(&(t)->lock);					\
+	ret_;								\
+})
+
 static void buddy_basics(struct kunit *test)
 {
 	struct neuron_buddy_block a, b, c;
@@ -80,11 +90,13 @@ static void buddy_basics(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, test_alloc(&t, 32ULL * SZ_1G, 0, 0, 0, &c), -ENOSPC);
 	KUNIT_EXPECT_EQ(test, test_alloc(&t, 0, 0, 0, 0, &c), -EINVAL);
 	KUNIT_EXPECT_EQ(test, neuron_buddy_used(t.zone), 5ULL * SZ_1M + SZ_4K);
-	KUNIT_EXPECT_EQ(test, neuron_buddy_grow(t.zone, &a, 9 * SZ_1M), 0);
-	KUNIT_EXPECT_EQ(test, neuron_buddy_query(t.zone, 8 * SZ_1M, &c), 0);
+	KUNIT_EXPECT_EQ(test, LOCKED(&t, neuron_buddy_grow(t.zone, &a, 9 * SZ_1M)), 0);
+	KUNIT_EXPECT_EQ(test, LOCKED(&t, neuron_buddy_query(t.zone, 8 * SZ_1M, &c)), 0);
 	KUNIT_EXPECT_EQ(test, c.size, 9ULL * SZ_1M);
-	KUNIT_EXPECT_EQ(test, neuron_buddy_reserve(t.zone, 16ULL * SZ_1G, SZ_2M), 0);
-	KUNIT_EXPECT_EQ(test, neuron_buddy_reserve(t.zone, 8 * SZ_1M, SZ_2M), -EBUSY);
+	KUNIT_EXPECT_EQ(test,
+			LOCKED(&t, neuron_buddy_reserve(t.zone, 16ULL * SZ_1G, SZ_2M)), 0);
+	KUNIT_EXPECT_EQ(test,
+			LOCKED(&t, neuron_buddy_reserve(t.zone, 8 * SZ_1M, SZ_2M)), -EBUSY);
 	KUNIT_EXPECT_EQ(test, test_free(&t, &a), 0);
 	KUNIT_EXPECT_EQ(test, test_free(&t, &a), -ENOENT);
 	KUNIT_EXPECT_EQ(test, test_free(&t, &b), 0);
