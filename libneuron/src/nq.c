@@ -29,6 +29,8 @@ struct neuron_nq {
 	struct neuron_device *device;
 	struct neuron_nq_opts opts;
 	struct neuron_isa_notice *entries;
+	uint64_t handle;
+	uint64_t mmap_offset;
 	uint32_t count;
 	uint32_t next;
 	uint8_t phase;
@@ -81,11 +83,16 @@ NEURON_EXPORT int neuron_nq_open(struct neuron_device *device,
 	n->entries = neuron_sys_mmap(device->fd, init.mmap_offset,
 				     round_up(o.bytes, NEURON_PAGE));
 	if (!n->entries) {
+		struct neuron_ioctl_mem_free f = { .mem_handle = init.mem_handle };
+
 		ret = -errno;
+		do_ioctl(device, NEURON_IOCTL_MEM_FREE, &f);
 		goto fail;
 	}
 	n->device = device_get(device);
 	n->opts = o;
+	n->handle = init.mem_handle;
+	n->mmap_offset = init.mmap_offset;
 	n->count = o.bytes / (uint32_t)sizeof(*n->entries);
 	n->phase = 1;
 	n->fd = -1;
@@ -96,6 +103,21 @@ fail:
 	return ret;
 }
 
+/*
+ * The memory has a handle of its own, which a reset leaves alone.  If the queue
+ * was replaced, the handle is gone and its number may be another's: ours is the
+ * one at the address that is still mapped.
+ */
+static void free_memory(struct neuron_nq *nq)
+{
+	struct neuron_ioctl_mem_get_extended_info e = { .mem_handle = nq->handle };
+	struct neuron_ioctl_mem_free f = { .mem_handle = nq->handle };
+
+	if (!do_ioctl(nq->device, NEURON_IOCTL_MEM_GET_EXTENDED_INFO, &e) &&
+	    e.mmap_offset == nq->mmap_offset)
+		do_ioctl(nq->device, NEURON_IOCTL_MEM_FREE, &f);
+}
+
 NEURON_EXPORT void neuron_nq_close(struct neuron_nq *nq)
 {
 	if (!nq)
@@ -104,6 +126,7 @@ NEURON_EXPORT void neuron_nq_close(struct neuron_nq *nq)
 		set_eventfd(nq, -1);
 		close(nq->fd);
 	}
+	free_memory(nq);
 	neuron_sys_munmap(nq->entries, round_up(nq->opts.bytes, NEURON_PAGE));
 	device_put(nq->device);
 	free(nq);

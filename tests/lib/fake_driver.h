@@ -212,7 +212,6 @@ static void fake_nq_drop(struct fake_device *d, struct fake_nq *nq)
 {
 	if (!nq->on)
 		return;
-	nq->chunk->used = false;
 	fake_put(d, nq->chunk);
 	memset(nq, 0, sizeof(*nq));
 }
@@ -254,12 +253,20 @@ static int fake_nq_init(struct fake_device *d,
 	if (d->core[a->nq_dev_id].owned_by_other)
 		return EBUSY;
 	nq = &d->core[a->nq_dev_id].nq[a->nq_type][a->engine_index];
-	if (nq->on)
+	if (nq->on) {
 		eventfd = nq->eventfd;
+		/* Replaced: the handle of the old memory goes. */
+		if (nq->chunk->used) {
+			nq->chunk->used = false;
+			fake_put(d, nq->chunk);
+		}
+	}
 	fake_nq_drop(d, nq);
 	assert_int_equal(fake_alloc(d, &alloc), 0);
 	nq->on = true;
+	/* One reference for the handle, one for the queue. */
 	nq->chunk = fake_chunk(d, alloc.mem_handle);
+	nq->chunk->refs++;
 	nq->count = a->size / 16;
 	nq->phase = 1;
 	nq->eventfd = eventfd;
@@ -826,7 +833,7 @@ int neuron_sys_close(int fd)
 	}
 	for (unsigned int i = 0; i < FAKE_CHUNKS; i++)
 		if (d->chunk[i].used)
-			fake_free(d, i + 1);
+			assert_int_equal(fake_free(d, i + 1), 0);
 	return 0;
 }
 

@@ -296,7 +296,8 @@ static void test_notifications(void **state)
 	};
 	struct neuron_isa_notice n = { .kind = NEURON_ISA_NOTICE_NOTIFY, .data = htole64(7) };
 	struct neuron_notice got;
-	struct neuron_nq *nq;
+	struct neuron_nq *nq, *other;
+	struct neuron_mem *mem;
 
 	assert_int_equal(neuron_nq_open(device, NULL, &nq), -EINVAL);
 	opts.bytes = 300;
@@ -328,7 +329,16 @@ static void test_notifications(void **state)
 	fake_fail(1, _IOC_NR(NEURON_NATIVE_NQ_EVENTFD), EBADF);
 	assert_int_equal(neuron_nq_set_eventfd(nq, 12345), -EBADF);
 	assert_int_equal(neuron_nq_set_eventfd(nq, -5), 0);
+	/* Replaced, closed, reset: its memory goes once, and nothing else does. */
+	assert_int_equal(neuron_nq_open(device, &opts, &other), 0);
+	assert_int_equal(neuron_mem_alloc(device, 64, NULL, &mem), 0);
 	neuron_nq_close(nq);
+	assert_int_equal(neuron_mem_set(mem, 0, 1, 64), 0);
+	assert_int_equal(neuron_device_reset(device, 2), 0);
+	assert_int_equal(fake.dev[0].by_category[NEURON_MEM_HOST_NOTIFICATION], 4096);
+	neuron_nq_close(other);
+	assert_int_equal(fake.dev[0].by_category[NEURON_MEM_HOST_NOTIFICATION], 0);
+	neuron_mem_free(mem);
 	neuron_nq_close(NULL);
 }
 

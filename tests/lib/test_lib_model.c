@@ -566,6 +566,8 @@ static void test_timeout(void **state)
 	fake.stuck = false;
 	run_ok(f, m);
 	assert_int_equal(core->resets, resets + 2);
+	/* The queues that the resets made useless are gone. */
+	assert_int_equal(fake.dev[0].by_category[NEURON_MEM_HOST_NOTIFICATION], 2 * 16384);
 	neuron_model_unload(hangs);
 	neuron_model_unload(m);
 }

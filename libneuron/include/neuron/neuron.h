@@ -408,7 +408,7 @@ struct neuron_nq_opts {
  */
 int neuron_nq_open(struct neuron_device *device, const struct neuron_nq_opts *opts,
 		   struct neuron_nq **nq);
-/** @brief Unmap it. The queue itself goes with the device, a reset or the next open. */
+/** @brief Give it back; NULL is allowed. What the device still reports is lost. */
 void neuron_nq_close(struct neuron_nq *nq);
 /**
  * @brief Have an eventfd signalled after an entry was written; -1 stops that.
