@@ -88,13 +88,10 @@ int neuron_ioctl_app_pid(struct neuron_file *nf, void *arg, void __user *uarg)
 	return 0;
 }
 
-/* Done when it returns; the token only exists because callers wait with it. */
-int neuron_ioctl_nc_reset(struct neuron_file *nf, void *arg, void __user *uarg)
+static int neuron_reset_cores(struct neuron_file *nf, u32 map)
 {
-	struct neuron_ioctl_device_reset *a = arg;
 	struct neuron_device *nd = nf->nd;
 	u32 all = GENMASK(nd->geo->nr_cores - 1, 0);
-	u32 map = a->nc_map == NEURON_NC_MAP_DEVICE ? all : a->nc_map;
 	u32 i;
 	int err;
 
@@ -117,7 +114,37 @@ int neuron_ioctl_nc_reset(struct neuron_file *nf, void *arg, void __user *uarg)
 		if (err)
 			return err;
 	}
-	a->request_id = pid_vnr(nf->client->pid);
+	return 0;
+}
+
+/* Done when it returns; the token only exists because callers wait with it. */
+int neuron_ioctl_nc_reset(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	struct neuron_ioctl_device_reset *a = arg;
+	int err;
+
+	err = neuron_reset_cores(nf, a->nc_map == NEURON_NC_MAP_DEVICE ?
+				     GENMASK(nf->nd->geo->nr_cores - 1, 0) : a->nc_map);
+	if (!err)
+		a->request_id = pid_vnr(nf->client->pid);
+	return err;
+}
+
+int neuron_ioctl_device_reset_fn(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	return neuron_reset_cores(nf, GENMASK(nf->nd->geo->nr_cores - 1, 0));
+}
+
+/* DEVICE_READY and DEVICE_RESET_STATUS: no core is left in a failed reset. */
+int neuron_ioctl_device_ready_fn(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	u8 *ready = arg;
+	u32 i;
+
+	*ready = 1;
+	for (i = 0; i < nf->nd->geo->nr_cores; i++)
+		if (READ_ONCE(nf->nd->core[i].reset_failed))
+			*ready = 0;
 	return 0;
 }
 

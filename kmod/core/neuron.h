@@ -256,6 +256,9 @@ struct neuron_crwl {
  * @crwl: cooperative lock
  * @nq_lock: eventfds in @nq
  * @nq: notification queues in use, by type * 16 + engine; made on first use
+ * @reset_failed: the last reset did
+ * @reset_req: resets that were asked for
+ * @reset_fail: resets that failed
  * @copy: copy ring
  * @host_mem: host memory charged to it
  * @device_mem: device memory charged to it
@@ -269,6 +272,9 @@ struct neuron_core {
 	struct neuron_crwl crwl;
 	spinlock_t nq_lock;
 	struct neuron_nq *nq[NEURON_HW_NR_NQ];
+	bool reset_failed;
+	atomic64_t reset_req;
+	atomic64_t reset_fail;
 	struct neuron_copy copy;
 	struct neuron_counter host_mem;
 	struct neuron_counter device_mem;
@@ -525,7 +531,24 @@ int neuron_ioctl_nc_range_unmark_ext(struct neuron_file *nf, void *arg, void __u
 int neuron_ioctl_cinit(struct neuron_file *nf, void *arg, void __user *uarg);
 int neuron_ioctl_model_started_count(struct neuron_file *nf, void *arg, void __user *uarg);
 
+/* core/device_ioctl.c */
+int neuron_ioctl_device_bdf_fn(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_device_bdf_ext_fn(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_rid_map(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_logical_map(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_printk_fn(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_apps_info(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_pid_state_dump(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_enotty(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_eperm(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_eopnotsupp(struct neuron_file *nf, void *arg, void __user *uarg);
+
+/* mem/dump.c */
+int neuron_ioctl_dump_mem_chunks_fn(struct neuron_file *nf, void *arg, void __user *uarg);
+
 /* core/core_ioctl.c */
+int neuron_ioctl_device_reset_fn(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_device_ready_fn(struct neuron_file *nf, void *arg, void __user *uarg);
 int neuron_native_geometry_ioctl(struct neuron_file *nf, void *arg, void __user *uarg);
 
 #endif

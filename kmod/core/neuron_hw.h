@@ -262,6 +262,24 @@ struct neuron_hw_ops {
 };
 
 /**
+ * struct neuron_location - where a device is plugged in
+ * @known: the rest is filled in; else the device's number stands for all of it
+ * @domain: PCI domain
+ * @bus: PCI bus
+ * @slot: PCI device
+ * @func: PCI function
+ * @rid: routing id, the position among the devices of the host
+ */
+struct neuron_location {
+	bool known;
+	u32 domain;
+	u32 bus;
+	u8 slot;
+	u8 func;
+	u32 rid;
+};
+
+/**
  * struct neuron_device_desc - a device to add
  * @geometry: copied
  * @ops: must stay valid while the device exists
@@ -269,6 +287,7 @@ struct neuron_hw_ops {
  * @priv: for the device's own use
  * @index: wanted device number or -1 for the first free one
  * @serial: serial number
+ * @location: where it is plugged in
  * @nr_neighbours: entries of @neighbours
  * @neighbours: device numbers that this one is linked to
  */
@@ -279,6 +298,7 @@ struct neuron_device_desc {
 	void *priv;
 	int index;
 	u64 serial;
+	struct neuron_location location;
 	u32 nr_neighbours;
 	u32 neighbours[NEURON_HW_MAX_NEIGHBOURS];
 };
