@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* neuron-mem: where the memory of Neuron devices went. */
+#include <argp.h>
+#include <errno.h>
+#include <error.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include <neuron/neuron.h>
+
+static struct {
+	bool json;
+	bool bytes;
+	long device;
+} options = { .device = -1 };
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	char *end;
+
+	switch (key) {
+	case 'j':
+		options.json = true;
+		return 0;
+	case 'b':
+		options.bytes = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		options.device = strtol(arg, &end, 10);
+		if (state->arg_num || !*arg || *end || options.device < 0)
+			argp_usage(state);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp_option argp_options[] = {
+	{ "json", 'j', NULL, 0, "Print JSON", 0 },
+	{ "bytes", 'b', NULL, 0, "Print plain bytes instead of KB, MB and GB", 0 },
+	{ 0 },
+};
+
+static const struct argp argp = {
+	.options = argp_options,
+	.parser = parse,
+	.args_doc = "[DEVICE]",
+	.doc = "Show the memory of all Neuron devices, or of one: by HBM, core and category, with "
+	       "what is free and the longest free run.",
+};
+
+static const char *size_text(uint64_t bytes)
+{
+	static const char *const units[] = { "B", "KB", "MB", "GB", "TB" };
+	static char text[8][32];
+	static unsigned int next;
+	char *out = text[next++ % 8];
+	double value = (double)bytes;
+	unsigned int unit = 0;
+
+	if (options.bytes) {
+		snprintf(out, sizeof(text[0]), "%llu", (unsigned long long)bytes);
+		return out;
+	}
+	while (value >= 1024 && unit < 4) {
+		value /= 1024;
+		unit++;
+	}
+	snprintf(out, sizeof(text[0]), unit ? "%.3f%s" : "%.0f%s", value, units[unit]);
+	return out;
+}
+
+struct device {
+	unsigned int index;
+	const struct neuron_geometry *g;
+	struct neuron_hbm_stats hbm[NEURON_MAX_HBMS];
+	struct neuron_core_stats core[NEURON_MAX_CORES];
+};
+
+static int read_device(struct neuron_device *handle, struct device *d)
+{
+	int ret = 0;
+
+	d->index = neuron_device_index(handle);
+	d->g = neuron_device_geometry(handle);
+	for (uint32_t i = 0; i < d->g->nr_hbms && !ret; i++) {
+		d->hbm[i].size = sizeof(d->hbm[i]);
+		ret = neuron_hbm_get_stats(handle, i, &d->hbm[i]);
+	}
+	for (uint32_t i = 0; i < d->g->nr_cores && !ret; i++) {
+		d->core[i].size = sizeof(d->core[i]);
+		ret = neuron_core_get_stats(handle, i, &d->core[i]);
+	}
+	return ret;
+}
+
+static void print_text(const struct device *d)
+{
+	for (uint32_t h = 0; h < d->g->nr_hbms; h++) {
+		const struct neuron_hbm_stats *s = &d->hbm[h];
+
+		printf("neuron%u HBM %u: %s, used %s in %llu allocations, reserved %s, free %s, "
+		       "longest free run %s, most used %s\n",
+		       d->index, h, size_text(s->total), size_text(s->used),
+		       (unsigned long long)s->nr_allocs, size_text(s->reserved),
+		       size_text(s->free), size_text(s->largest_free), size_text(s->high_water));
+		for (uint32_t c = 0; c < NEURON_MAX_CATEGORIES; c++)
+			if (s->by_category[c])
+				printf("  %-24s %12s\n", neuron_mem_category_name(c),
+				       size_text(s->by_category[c]));
+		if (s->fail_full + s->fail_fragmented + s->fail_alignment + s->fail_capped)
+			printf("  refused: full %llu, fragmented %llu, alignment %llu, capped %llu\n",
+			       (unsigned long long)s->fail_full,
+			       (unsigned long long)s->fail_fragmented,
+			       (unsigned long long)s->fail_alignment,
+			       (unsigned long long)s->fail_capped);
+	}
+	for (uint32_t i = 0; i < d->g->nr_cores; i++) {
+		const struct neuron_core_stats *s = &d->core[i];
+		uint64_t sum = 0;
+
+		for (uint32_t c = 0; c < NEURON_MAX_CATEGORIES; c++)
+			sum += s->device_bytes[c];
+		if (!sum && !s->host_bytes && !s->owner)
+			continue;
+		printf("neuron%u core %u (HBM %u): device %s, host %s", d->index, i,
+		       d->g->core_hbm[i], size_text(sum), size_text(s->host_bytes));
+		if (s->owner)
+			printf(", process %d", s->owner);
+		putchar('\n');
+		for (uint32_t c = 0; c < NEURON_MAX_CATEGORIES; c++)
+			if (s->device_bytes[c])
+				printf("  %-24s %12s\n", neuron_mem_category_name(c),
+				       size_text(s->device_bytes[c]));
+	}
+}
+
+/* Two categories have the same name: both are what the scratchpad of a core uses. */
+static json_t *categories(const uint64_t *bytes)
+{
+	json_t *o = json_object();
+
+	for (uint32_t c = 0; c < NEURON_MAX_CATEGORIES; c++)
+		if (bytes[c]) {
+			const char *name = neuron_mem_category_name(c);
+
+			json_object_set_new(o, name,
+					    json_integer(json_integer_value(json_object_get(o, name)) +
+							 (json_int_t)bytes[c]));
+		}
+	return o;
+}
+
+static json_t *to_json(const struct device *d)
+{
+	json_t *hbms = json_array(), *cores = json_array();
+
+	for (uint32_t h = 0; h < d->g->nr_hbms; h++) {
+		const struct neuron_hbm_stats *s = &d->hbm[h];
+
+		json_array_append_new(hbms, json_pack(
+			"{s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:{s:I, s:I, s:I, s:I}}",
+			"hbm", h, "total", (json_int_t)s->total, "used", (json_int_t)s->used,
+			"reserved", (json_int_t)s->reserved, "free", (json_int_t)s->free,
+			"largest_free", (json_int_t)s->largest_free,
+			"high_water", (json_int_t)s->high_water,
+			"allocations", (json_int_t)s->nr_allocs,
+			"categories", categories(s->by_category),
+			"refused", "full", (json_int_t)s->fail_full,
+			"fragmented", (json_int_t)s->fail_fragmented,
+			"alignment", (json_int_t)s->fail_alignment,
+			"capped", (json_int_t)s->fail_capped));
+	}
+	for (uint32_t i = 0; i < d->g->nr_cores; i++)
+		json_array_append_new(cores, json_pack(
+			"{s:i, s:i, s:i, s:I, s:o}", "core", i, "hbm", (int)d->g->core_hbm[i],
+			"owner", (int)d->core[i].owner, "host", (json_int_t)d->core[i].host_bytes,
+			"categories", categories(d->core[i].device_bytes)));
+	return json_pack("{s:i, s:o, s:o}", "device", (int)d->index, "hbms", hbms, "cores", cores);
+}
+
+static int show(unsigned int index, json_t *out)
+{
+	struct neuron_device *handle;
+	struct device d = { 0 };
+	int ret = neuron_device_open(index, &handle);
+
+	if (ret) {
+		error(0, -ret, "/dev/neuron%u", index);
+		return 1;
+	}
+	ret = read_device(handle, &d);
+	if (ret)
+		error(0, -ret, "/dev/neuron%u: statistics", index);
+	else if (out)
+		ret = json_array_append_new(out, to_json(&d));
+	else
+		print_text(&d);
+	neuron_device_close(handle);
+	return ret != 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct neuron_device_entry *list = NULL;
+	json_t *out = NULL;
+	size_t n = 0;
+	int ret = 0;
+
+	argp_parse(&argp, argc, argv, 0, NULL, NULL);
+	if (options.json)
+		out = json_array();
+	if (options.device >= 0) {
+		ret = show((unsigned int)options.device, out);
+	} else {
+		ret = neuron_device_list(&list, &n);
+		if (ret)
+			error(1, -ret, "looking for devices");
+		if (!n)
+			error(1, 0, "no Neuron device");
+		for (size_t i = 0; i < n; i++)
+			ret |= show(list[i].index, out);
+		neuron_device_list_free(list);
+	}
+	if (out) {
+		ret |= json_dumpf(out, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER) != 0;
+		putchar('\n');
+		json_decref(out);
+	}
+	return ret;
+}

@@ -1,0 +1,19 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# neuron-mem shows what is there, in both forms.
+
+bad=0
+check() {
+	if eval "$2"; then echo "ok - $1"; else echo "not ok - $1"; bad=1; fi
+}
+
+check "runs" 'neuron-mem >/tmp/mem'
+check "an HBM of 24 GB" 'grep -q "^neuron0 HBM 3: 24.000GB, used " /tmp/mem'
+check "nothing is refused yet" '! grep -q refused: /tmp/mem'
+check "JSON" 'neuron-mem --json 0 >/tmp/mem.json'
+check "of 4 HBMs" '[ "$(grep -c "\"total\": 25769803776" /tmp/mem.json)" = 4 ]'
+check "and 8 cores" '[ "$(grep -c "\"core\": " /tmp/mem.json)" = 8 ]'
+check "a device that is not there" '! neuron-mem 63 2>/tmp/err && grep -q "/dev/neuron63: No such file" /tmp/err'
+check "nonsense" '! neuron-mem x 2>/dev/null'
+exit $bad
