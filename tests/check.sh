@@ -37,7 +37,8 @@ check_sparse() {
 # Left out, and why: these are files, not patches (FILE_PATH_CHANGES); version
 # tests stand in compat/ (LINUX_VERSION_CODE, CONSTANT_COMPARISON); headers for user
 # space and files shared with the host have no BIT() (BIT_MACRO) nor
-# __always_inline; names of the existing interface stay (NEW_TYPEDEFS, CAMELCASE);
+# __always_inline; names and types of the existing interface stay (NEW_TYPEDEFS,
+# CAMELCASE, VOLATILE), as do its sysfs files without a newline (SYSFS_EMIT);
 # trace headers and tables read better in their own form. The shims that stand in
 # for the kernel on the host, and the module that is faulty on purpose, are no
 # kernel code.
@@ -47,7 +48,7 @@ check_checkpatch() {
 	ignore=FILE_PATH_CHANGES,LINUX_VERSION_CODE,CONSTANT_COMPARISON,BIT_MACRO,NEW_TYPEDEFS
 	ignore+=,CAMELCASE,LINE_SPACING,MACRO_ARG_REUSE,UNCOMMENTED_DEFINITION
 	ignore+=,MULTISTATEMENT_MACRO_USE_DO_WHILE,TRAILING_SEMICOLON,OPEN_ENDED_LINE
-	ignore+=,PARENTHESIS_ALIGNMENT
+	ignore+=,PARENTHESIS_ALIGNMENT,VOLATILE,SYSFS_EMIT
 	while read -r f; do
 		perl "$source/scripts/checkpatch.pl" --no-tree --strict --terse --no-summary \
 			--max-line-length=100 --ignore "$ignore" -f "$f" || bad=1

@@ -14,7 +14,8 @@ set -eu -o pipefail
 kernel=$1
 shift
 kdir=$("$ROOT/tests/vm/kdir.sh" "$kernel")
-args=(KDIR="$kdir")
+# Warnings are errors: a warning is seen only when its file is compiled.
+args=(KDIR="$kdir" WERROR=1)
 case $kernel in
 debug|7.3-debug) args+=(NEURON_KUNIT=1) ;;
 uml) args+=(NEURON_KUNIT=1 ARCH=um) ;;

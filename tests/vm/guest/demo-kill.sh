@@ -13,7 +13,7 @@ check() {
 }
 
 nonzero() {
-	find $root -path '*memory_usage*' -name total | xargs grep -Hvx 0
+	find $root -path '*memory_usage*' -name total -exec grep -Hvx 0 {} +
 }
 
 # Waits until the command holds, for so many tenths of a second.
