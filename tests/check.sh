@@ -15,8 +15,9 @@ checks=(warnings sparse checkpatch kernel-doc codespell shellcheck cppcheck
 
 "$ROOT/tests/deps.sh" build vm check || exit 1
 source=$("$ROOT/tests/vm/kernels.sh" --source 6.12) || exit 1
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+work=$(mktemp -d)
+log=$work/log
+trap 'rm -rf "$work"' EXIT
 
 files() {
 	git ls-files --cached --others --exclude-standard -- "$@" | while read -r f; do
@@ -50,8 +51,10 @@ check_checkpatch() {
 	ignore+=,MULTISTATEMENT_MACRO_USE_DO_WHILE,TRAILING_SEMICOLON,OPEN_ENDED_LINE
 	ignore+=,PARENTHESIS_ALIGNMENT,VOLATILE,SYSFS_EMIT
 	while read -r f; do
-		perl "$source/scripts/checkpatch.pl" --no-tree --strict --terse --no-summary \
-			--max-line-length=100 --ignore "$ignore" -f "$f" || bad=1
+		# In a directory of its own: it leaves a file where it runs.
+		(cd "$work" &&
+		 perl "$source/scripts/checkpatch.pl" --no-tree --strict --terse --no-summary \
+			--max-line-length=100 --ignore "$ignore" -f "$ROOT/$f") || bad=1
 	done < <(files 'kmod/*.[ch]' 'uapi/*.h' 'tests/kunit/*.[ch]' | grep -v '_shim\.h$')
 	return $bad
 }
