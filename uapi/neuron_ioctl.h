@@ -172,12 +172,13 @@ struct neuron_ioctl_mem_get_info {
 	__u64 *pa;
 };
 
-/**
+/*
  * struct neuron_ioctl_get_apps_info - argument of DEVICE_GET_ALL_APPS_INFO
  * @apps_info_flags: [in] what to report, APP_INFO_*
  * @capacity: [in] number of entries there is room for
  * @size: [out] number of entries written
- * @app_data: [out] the entries
+ *
+ * The entries follow as app_data.
  */
 struct neuron_ioctl_get_apps_info {
 	__u16 apps_info_flags;

@@ -36,9 +36,10 @@ struct neuron_ioctl_row {
 /* No argument, or one that the handler copies itself. */
 #define ROW_RAW(_name, _flags, _fn) \
 	{ .cmd = NEURON_IOCTL_##_name, .flags = (_flags), .fn = (_fn) }
-#define ROW_NATIVE(_name, _type, _last, _flags, _fn) \
+#define ROW_NATIVE(_name, _type, _last, _flags, _fn, _undo) \
 	{ .cmd = NEURON_NATIVE_##_name, .size = sizeof(_type), \
-	  .min = offsetofend(_type, _last), .flags = NATIVE | IN | (_flags), .fn = (_fn) }
+	  .min = offsetofend(_type, _last), .flags = NATIVE | IN | (_flags), .fn = (_fn), \
+	  .undo = (_undo) }
 
 /* Sorted by number. */
 static const struct neuron_ioctl_row neuron_ioctls[] = {
@@ -160,17 +161,15 @@ static const struct neuron_ioctl_row neuron_ioctls[] = {
 	ROW_RAW(DMA_QUEUE_INIT_BATCH, 0, neuron_ioctl_dma_queue_init_batch),
 
 	ROW_NATIVE(GET_GEOMETRY, struct neuron_native_geometry, core_hbm, OUT | ANY,
-		   neuron_native_geometry_ioctl),
-	{ .cmd = NEURON_NATIVE_MEM_ALLOC, .size = sizeof(struct neuron_native_mem_alloc),
-	  .min = offsetofend(struct neuron_native_mem_alloc, largest_aligned),
-	  .flags = NATIVE | IN | OUT | OUT_ERR, .fn = neuron_native_mem_alloc_ioctl,
-	  .undo = neuron_native_mem_alloc_undo },
+		   neuron_native_geometry_ioctl, NULL),
+	ROW_NATIVE(MEM_ALLOC, struct neuron_native_mem_alloc, largest_aligned, OUT | OUT_ERR,
+		   neuron_native_mem_alloc_ioctl, neuron_native_mem_alloc_undo),
 	ROW_NATIVE(NQ_EVENTFD, struct neuron_native_nq_eventfd, __reserved, 0,
-		   neuron_native_nq_eventfd_ioctl),
+		   neuron_native_nq_eventfd_ioctl, NULL),
 	ROW_NATIVE(HBM_STATS, struct neuron_native_hbm_stats, by_core, OUT | ANY,
-		   neuron_native_hbm_stats_ioctl),
+		   neuron_native_hbm_stats_ioctl, NULL),
 	ROW_NATIVE(CORE_STATS, struct neuron_native_core_stats, host_bytes, OUT | ANY,
-		   neuron_native_core_stats_ioctl),
+		   neuron_native_core_stats_ioctl, NULL),
 };
 
 /* First row of each number; ARRAY_SIZE = none. */

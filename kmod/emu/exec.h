@@ -59,7 +59,7 @@ struct emu_operand {
 	u8 dtype, esize;
 };
 
-/**
+/*
  * struct emu_exec - a compute instruction being executed
  *
  * Filled by emu_exec_start(), private to exec.c.

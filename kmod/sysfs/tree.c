@@ -87,7 +87,10 @@ static DEFINE_STATIC_KEY_FALSE(neuron_notify);
 
 static ssize_t show_core_count(struct neuron_node *node, char *buf)
 {
-	return sysfs_emit(buf, "%u", node->nd->geo->nr_cores);
+	int len = sysfs_emit(buf, "%u", node->nd->geo->nr_cores);
+
+	/* No newline: that is how readers know it (uapi spec 4.1). */
+	return len;
 }
 
 static ssize_t show_connected(struct neuron_node *node, char *buf)
@@ -298,7 +301,7 @@ static void neuron_node_release(struct kobject *kobj)
 	kfree(container_of(kobj, struct neuron_node, kobj));
 }
 
-static struct kobj_type neuron_node_type = {
+static const struct kobj_type neuron_node_type = {
 	.release = neuron_node_release,
 	.sysfs_ops = &neuron_node_ops,
 };

@@ -365,10 +365,11 @@ struct neuron_ioctl_nc_map_entry {
 	__u32 device_nc_idx;
 };
 
-/**
+/*
  * struct neuron_ioctl_nc_map - table of logical cores
  * @num_entries: [out] number of entries
- * @mappings: [out] the entries
+ *
+ * The entries follow as mappings.
  */
 struct neuron_ioctl_nc_map {
 	__u32 num_entries;
