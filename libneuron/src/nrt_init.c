@@ -210,12 +210,21 @@ static void release_cores(void)
 	}
 }
 
+/* Claims count cores through consecutive devices that are all alike. */
+static bool claims_fit(const struct neuron_device_entry *list, size_t nr)
+{
+	for (size_t i = 1; i < nr; i++)
+		if (list[i].index != list[0].index + i || cores_of(&list[i]) != cores_of(&list[0]))
+			return false;
+	return true;
+}
+
 /*
- * Claim cores in the table that all processes share.  A driver without it has
- * the cores owned by whoever programs them first; then this says yes.
+ * Claim cores in the table that all processes share.  Where there is none, the
+ * cores are owned by whoever programs them first; then this says yes.
  */
-static int claim_cores(struct wish *wish, uint32_t total, unsigned int first_device,
-		       uint32_t *available)
+static int claim_cores(struct wish *wish, uint32_t total, const struct neuron_device_entry *list,
+		       size_t nr, uint32_t *available)
 {
 	struct neuron_ioctl_crwl_nc_map_ext map = {
 		.nc_count = wish->count,
@@ -225,7 +234,9 @@ static int claim_cores(struct wish *wish, uint32_t total, unsigned int first_dev
 	char path[32];
 	int fd, ret;
 
-	snprintf(path, sizeof(path), "/dev/neuron%u", first_device);
+	if (!claims_fit(list, nr))
+		return 0;
+	snprintf(path, sizeof(path), "/dev/neuron%u", list[0].index);
 	fd = neuron_sys_open(path, O_WRONLY);
 	if (fd < 0)
 		return -errno;
@@ -303,7 +314,7 @@ static NRT_STATUS take_cores(const struct neuron_device_entry *list, size_t nr,
 			     struct wish *wish, uint32_t total)
 {
 	uint32_t failed = wish->start, available = 0;
-	int ret = claim_cores(wish, total, list[0].index, &available);
+	int ret = claim_cores(wish, total, list, nr, &available);
 
 	for (uint32_t start = wish->start; !ret; start = failed + 1) {
 		ret = open_cores(list, nr, start, wish, &failed);
