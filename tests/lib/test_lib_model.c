@@ -858,6 +858,51 @@ static void test_every_failure(void **state)
 	free(n.data);
 }
 
+/* Numbers of the descriptions, and anything, changed at random: no crash, no leak. */
+static void test_damaged(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t before = fake_used();
+	unsigned int seed = 7, loaded = 0, ran = 0;
+	struct neff_bytes n;
+	uint8_t *copy;
+
+	neff_plain = true;
+	n = make_list_neff();
+	neff_plain = false;
+	copy = malloc(n.size);
+	assert_non_null(copy);
+	for (int i = 0; i < 6000; i++) {
+		struct neuron_model *m = NULL;
+
+		memcpy(copy, n.data, n.size);
+		for (int k = 0; k < 1 + i % 3; k++) {
+			size_t at = 1024 + (size_t)rand_r(&seed) % (n.size - 1024);
+
+			if (i % 4) {
+				while (copy[at] < '0' || copy[at] > '9')
+					at = at + 1 < n.size ? at + 1 : 1024;
+				copy[at] = (uint8_t)('0' + rand_r(&seed) % 10);
+			} else {
+				copy[at] = (uint8_t)rand_r(&seed);
+			}
+		}
+		if (!neuron_model_load(f->core, copy, n.size, NULL, &m)) {
+			loaded++;
+			ran += !neuron_model_run(m, f->io, 2, 0, NULL);
+			neuron_model_unload(m);
+		} else {
+			assert_null(m);
+		}
+		assert_int_equal(fake_used(), before);
+	}
+	/* Enough of them are plausible. */
+	assert_in_range(loaded, 100, 5999);
+	assert_in_range(ran, 50, loaded);
+	free(copy);
+	free(n.data);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -882,6 +927,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_worked_example, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_worked_example_2g, setup_big_page, teardown),
 		cmocka_unit_test_setup_teardown(test_every_failure, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_damaged, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,6 +19,9 @@ struct neff_bytes {
 	size_t size;
 };
 
+/* Not compressed, so that a test can change single bytes. */
+static bool neff_plain;
+
 static inline struct neff_bytes make_neff(const char *name, const char *def,
 					  const struct neff_file *files, size_t nr)
 {
@@ -37,7 +40,8 @@ static inline struct neff_bytes make_neff(const char *name, const char *def,
 		assert_int_equal(neuron_neff_writer_add(w, files[i].name, files[i].data,
 							files[i].size ? files[i].size :
 							strlen(files[i].data)), 0);
-	assert_int_equal(neuron_neff_writer_finish(w, &header, true, &out.data, &out.size), 0);
+	assert_int_equal(neuron_neff_writer_finish(w, &header, !neff_plain, &out.data,
+						   &out.size), 0);
 	neuron_neff_writer_free(w);
 	return out;
 }
