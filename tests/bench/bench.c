@@ -11,12 +11,13 @@
 #define CHURN		30000		/* allocations; the second half counts */
 #define MAX_LIVE	1200000
 #define LAT_MAX		400000
-#define LOADS		600		/* model loads */
+#define LOADS		400		/* model loads; the second half counts */
 /* Identical runs; each call counts as its best. */
 #ifndef REPS
 #define REPS		3
 #endif
 #define MAX_MODELS	256
+#define SLOW_US		1000000		/* runs that take longer are not repeated */
 
 static struct bench_block *live;
 static u32 nr_live;
@@ -75,6 +76,11 @@ static void lat_print(const char *name, struct lat *l)
 		    (unsigned long long)bench_cycles_to_ns(l->v[n - 1 - n / 100]),
 		    (unsigned long long)bench_cycles_to_ns(l->v[n - 1 - n / 1000]),
 		    (unsigned long long)bench_cycles_to_ns(l->v[n - 1]));
+}
+
+static u64 us_since(u64 t)
+{
+	return bench_cycles_to_ns(bench_cycles() - t) / 1000;
 }
 
 static int take(const struct bench_peer *p, void *zone, u64 size, u64 align, bool measure)
@@ -168,16 +174,17 @@ static const struct trace traces[] = {
  * Hold the zone at @occ percent: before every allocation random victims leave
  * until it would fit by its size. A refusal is then pure fragmentation.
  */
-static void churn(const struct bench_peer *p, const struct trace *t, u32 occ, u32 seed)
+static bool churn(const struct bench_peer *p, const struct trace *t, u32 occ, u32 seed)
 {
 	void *zone = p->create(ZONE);
 	u64 limit = ZONE / 100 * occ, size;
 	u32 i, refused = 0, counted = 0, peak = 0;
-	bool full = false, measure;
+	bool full = false, measure, last;
+	u64 began = bench_cycles();
 	struct rng r;
 
 	if (!zone)
-		return;
+		return true;
 	begin();
 	rng_seed(&r, seed);
 	for (i = 0; i < CHURN;) {
@@ -198,7 +205,8 @@ static void churn(const struct bench_peer *p, const struct trace *t, u32 occ, u3
 		if (!(i & 255))
 			cond_resched();
 	}
-	if (rep < REPS - 1)
+	last = rep == REPS - 1 || us_since(began) > SLOW_US;
+	if (!last)
 		goto out;
 	head(p, "churn", t->name, occ, seed);
 	lat_print("alloc", &lat_alloc);
@@ -207,6 +215,7 @@ static void churn(const struct bench_peer *p, const struct trace *t, u32 occ, u3
 	tail(p, zone);
 out:
 	end(p, zone);
+	return last;
 }
 
 /* Churn at 85 %, then only allocate: how full is the zone at the first refusal? */
@@ -267,16 +276,18 @@ static void unload(const struct bench_peer *p, void *zone, u32 j, bool measure)
 }
 
 /* Models come and go; a tensor that finds no place forces another model out. */
-static void models(const struct bench_peer *p, u32 occ, u32 seed)
+static bool models(const struct bench_peer *p, u32 occ, u32 seed)
 {
 	static u64 sizes[MODEL_TENSORS];
 	void *zone = p->create(ZONE);
 	u64 limit = ZONE / 100 * occ, total;
 	u32 i, n, load, loads = 0, forced = 0, failed = 0, refused = 0;
+	u64 began = bench_cycles();
 	struct rng r;
+	bool last;
 
 	if (!zone)
-		return;
+		return true;
 	begin();
 	nr_models = 0;
 	rng_seed(&r, seed);
@@ -308,7 +319,8 @@ loaded:
 		nr_models++;
 		cond_resched();
 	}
-	if (rep < REPS - 1)
+	last = rep == REPS - 1 || us_since(began) > SLOW_US;
+	if (!last)
 		goto out;
 	head(p, "models", "models", occ, seed);
 	lat_print("alloc", &lat_alloc);
@@ -318,11 +330,7 @@ loaded:
 	tail(p, zone);
 out:
 	end(p, zone);
-}
-
-static u64 us_since(u64 t)
-{
-	return bench_cycles_to_ns(bench_cycles() - t) / 1000;
+	return last;
 }
 
 /* Fill 4 GiB with 8 KiB objects at 64 KiB alignment: alignment needs an index. */
@@ -344,7 +352,7 @@ static bool aligned_fill(const struct bench_peer *p)
 			break;
 	}
 	t = us_since(t);
-	last = rep == REPS - 1 || t > 1000000;
+	last = rep == REPS - 1 || t > SLOW_US;
 	best = rep ? min(best, t) : t;
 	if (last) {
 		head(p, "aligned-fill", "8k@64k", 0, 0);
@@ -389,7 +397,7 @@ static bool checkerboard(const struct bench_peer *p)
 	while (nr_live)
 		give(p, zone, nr_live - 1, false);
 	reverse = us_since(reverse);
-	last = rep == REPS - 1 || refill + reverse > 1000000;
+	last = rep == REPS - 1 || refill + reverse > SLOW_US;
 	best_refill = rep ? min(best_refill, refill) : refill;
 	best_reverse = rep ? min(best_reverse, reverse) : reverse;
 	if (last) {
@@ -413,7 +421,7 @@ static bool creation(const struct bench_peer *p)
 	t = us_since(t);
 	if (!zone)
 		return true;
-	last = rep == REPS - 1 || t > 1000000;
+	last = rep == REPS - 1 || t > SLOW_US;
 	best = rep ? min(best, t) : t;
 	if (last) {
 		head(p, "create", "none", 0, 0);
@@ -443,8 +451,8 @@ static void run_peer(const struct bench_peer *p, const char *tests, u32 seeds)
 			if (!wanted(traces[t].name, tests) || (small && occupancy[o] != 80))
 				continue;
 			for (s = 0; s < (small ? 1 : seeds); s++) {
-				for (rep = 0; rep < REPS; rep++)
-					churn(p, &traces[t], occupancy[o], s);
+				for (rep = 0; !churn(p, &traces[t], occupancy[o], s); rep++)
+					;
 			}
 		}
 	}
@@ -455,8 +463,8 @@ static void run_peer(const struct bench_peer *p, const char *tests, u32 seeds)
 	}
 	for (o = 0; o < 5 && wanted("models", tests); o++) {
 		for (s = 0; s < seeds; s++) {
-			for (rep = 0; rep < REPS; rep++)
-				models(p, resident[o], s);
+			for (rep = 0; !models(p, resident[o], s); rep++)
+				;
 		}
 	}
 	for (rep = 0; wanted("aligned-fill", tests) && !aligned_fill(p); rep++)

@@ -47,11 +47,13 @@ echo "# running it" >&2
 timeout "${BENCH_TIMEOUT:-7200}" "$image" mem=1500M root=none rootfstype=hostfs \
 	rootflags="$work/root" rw init=/init con=null con0=null,fd:1 \
 	</dev/null >"$work/console" 2>&1 || true
+mkdir -p "$results"
 grep -q '^insmod: 0' "$work/console" || {
+	# What there is may still be worth a look.
+	cp "$work/root/results.json" "$results/partial.jsonl" || true
 	tail -n 40 "$work/console" >&2
 	exit 1
 }
-mkdir -p "$results"
 cp "$work/root/results.json" "$results/results.jsonl"
 {
 	echo "date:   $(date -u +%Y-%m-%d)"

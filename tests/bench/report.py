@@ -1,0 +1,292 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Tables, plots and verdicts from the results of the benchmark.
+
+usage: report.py DIRECTORY		reads results.jsonl and machine.txt, writes table.md,
+					summary.json, refusals.svg and latency.svg
+       report.py --goals FILE		only judge our own results (host run), for "make check"
+"""
+
+import collections
+import json
+import os
+import sys
+
+OURS = "neuron_buddy"
+GPU = "gpu_buddy-contiguous"
+SCATTERED = "gpu_buddy-scattered"
+FIRST = "genalloc-first-fit"
+BEST = "genalloc-best-fit"
+COLOURS = {OURS: "#c0392b", GPU: "#2471a3", SCATTERED: "#85c1e9", FIRST: "#1e8449",
+           BEST: "#7dcea0", "drm_mm-best": "#8e44ad"}
+TRACES = ["ml-mix", "log-uniform", "pow2", "ml-mix-2m-aligned", "4k-16m", "4k-64k"]
+LATENCY = ["mean", "p50", "p99", "p999", "max"]
+
+
+def load(path):
+    """(peer, test, trace, occupancy) -> averages over the seeds."""
+    groups = collections.OrderedDict()
+    with open(path) as f:
+        for line in f:
+            d = json.loads(line)
+            groups.setdefault((d["peer"], d["test"], d["trace"], d["occupancy"]), []).append(d)
+    out = collections.OrderedDict()
+    for key, runs in groups.items():
+        mean = {"runs": len(runs)}
+        for name, value in runs[0].items():
+            if name in ("alloc", "free"):
+                good = [r[name] for r in runs if r[name]]
+                if good:
+                    mean[name] = {c: (max if c == "max" else lambda v: sum(v) / len(v))
+                                  ([g[c] for g in good]) for c in LATENCY}
+            elif isinstance(value, int) and name not in ("seed", "occupancy"):
+                mean[name] = sum(r[name] for r in runs) / len(runs)
+        if mean.get("attempts"):
+            mean["refused_percent"] = 100 * sum(r["refused"] for r in runs) / \
+                sum(r["attempts"] for r in runs)
+        if mean.get("loads"):
+            mean["forced_per_load"] = sum(r["forced"] for r in runs) / \
+                sum(r["loads"] for r in runs)
+        out[key] = mean
+    return out
+
+
+def peers_of(data):
+    return list(collections.OrderedDict((k[0], 1) for k in data))
+
+
+def row(cells):
+    return "| " + " | ".join(str(c) for c in cells) + " |\n"
+
+
+def ns(value):
+    return f"{value:.0f}"
+
+
+def latency(r, what):
+    return "/".join(ns(r[what][c]) for c in LATENCY) if r.get(what) else "–"
+
+
+def table(data, machine):
+    peers = peers_of(data)
+    out = "# Allocators of contiguous device memory\n\n```\n" + machine + "```\n\n"
+    out += ("24 GiB zone, 4 KiB granule. Latencies in ns: mean/p50/p99/p99.9/max; each call "
+            "is the best of three identical runs, runs of more than a second are not "
+            "repeated. \"Refused\": a request that would fit by its size was refused.\n\n")
+    for trace in TRACES:
+        keys = [k for k in data if k[1] == "churn" and k[2] == trace]
+        if not keys:
+            continue
+        out += f"## {trace}\n\n"
+        out += row(["allocator", "occupancy", "live", "alloc", "free", "refused %",
+                    "metadata KiB/GiB"]) + row(["---"] * 7)
+        for k in sorted(keys, key=lambda k: (k[3], peers.index(k[0]))):
+            r = data[k]
+            out += row([k[0], f"{k[3]} %", ns(r["live"]), latency(r, "alloc"),
+                        latency(r, "free"), f"{r.get('refused_percent', 0):.2f}",
+                        f"{r['metadata_per_gib'] / 1024:.1f}"])
+        out += "\n"
+    out += "## Model loads and unloads\n\n"
+    out += row(["allocator", "occupancy", "alloc", "free", "forced evictions per load",
+                "metadata KiB/GiB"]) + row(["---"] * 6)
+    keys = [k for k in data if k[1] == "models"]
+    for k in sorted(keys, key=lambda k: (k[3], peers.index(k[0]))):
+        r = data[k]
+        out += row([k[0], f"{k[3]} %", latency(r, "alloc"), latency(r, "free"),
+                    f"{r['forced_per_load']:.4f}", f"{r['metadata_per_gib'] / 1024:.1f}"])
+    out += ("\n## Other\n\nFirst refusal: how full the zone is at the first refusal after "
+            "churn at 85 %. Fill: 8 KiB objects at 64 KiB alignment into 4 GiB. Refill and "
+            "reverse: every other one of them freed, filled up with 64 KiB blocks, then all "
+            "freed in reverse order.\n\n")
+    out += row(["allocator", "first refusal 64 KiB..256 MiB", "same 1 MiB..2 GiB", "fill ms",
+                "refill ms", "64 KiB blocks placed", "reverse ms", "create µs",
+                "empty KiB/GiB"]) + row(["---"] * 9)
+    for p in peers:
+        def get(test, trace, name, occ, scale=1.0, form="{:.1f}"):
+            r = data.get((p, test, trace, occ))
+            return form.format(r[name] / scale) if r else "–"
+        out += row([p, get("first-failure", "64k-256m", "used_permille", 85, 10, "{:.1f} %"),
+                    get("first-failure", "1m-2g", "used_permille", 85, 10, "{:.1f} %"),
+                    get("aligned-fill", "8k@64k", "us", 0, 1000),
+                    get("checkerboard", "64k-refill", "refill_us", 0, 1000),
+                    get("checkerboard", "64k-refill", "done", 0, 1, "{:.0f}"),
+                    get("checkerboard", "64k-refill", "reverse_us", 0, 1000),
+                    get("create", "none", "us", 0, 1, "{:.0f}"),
+                    get("create", "none", "metadata_per_gib", 0, 1024)])
+    return out
+
+
+def chart(title, series, xlabel, ylabel, logx=False, logy=False):
+    """An SVG with one line per series: {name: [(x, y), ...]}."""
+    import math
+    w, h, left, bottom, top, right = 720, 420, 70, 50, 40, 190
+    fx = math.log10 if logx else float
+    fy = (lambda v: math.log10(max(v, 1e-3))) if logy else float
+    points = [(fx(x), fy(y)) for s in series.values() for x, y in s]
+    if not points:
+        return None
+    x0, x1 = min(p[0] for p in points), max(p[0] for p in points)
+    y0, y1 = (min(p[1] for p in points) if logy else 0), max(p[1] for p in points)
+    x1, y1 = (x1 if x1 > x0 else x0 + 1), (y1 if y1 > y0 else y0 + 1)
+
+    def px(x):
+        return left + (fx(x) - x0) / (x1 - x0) * (w - left - right)
+
+    def py(y):
+        return h - bottom - (fy(y) - y0) / (y1 - y0) * (h - bottom - top)
+
+    o = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{w}" height="{h}" '
+         'font-family="sans-serif" font-size="12">',
+         f'<rect width="{w}" height="{h}" fill="white"/>',
+         f'<text x="{left}" y="22" font-size="15">{title}</text>',
+         f'<path d="M{left} {top}V{h - bottom}H{w - right}" fill="none" stroke="black"/>',
+         f'<text x="{(left + w - right) / 2}" y="{h - 12}" text-anchor="middle">{xlabel}</text>',
+         f'<text transform="translate(16 {h / 2}) rotate(-90)" text-anchor="middle">{ylabel}</text>']
+    ticks = [10 ** i for i in range(math.floor(y0), math.ceil(y1) + 1)] if logy else \
+        [y1 * i / 5 for i in range(6)]
+    for t in ticks:
+        if y0 - 1e-9 <= fy(t) <= y1 + 1e-9:
+            o.append(f'<path d="M{left} {py(t):.1f}H{w - right}" stroke="#ddd"/>'
+                     f'<text x="{left - 6}" y="{py(t) + 4:.1f}" text-anchor="end">{t:g}</text>')
+    ticks = [10 ** i for i in range(math.floor(x0), math.ceil(x1) + 1)] if logx else \
+        sorted({x for s in series.values() for x, _ in s})
+    for t in ticks:
+        if x0 - 1e-9 <= fx(t) <= x1 + 1e-9:
+            o.append(f'<text x="{px(t):.1f}" y="{h - bottom + 18}" text-anchor="middle">{t:g}</text>')
+    for i, (name, s) in enumerate(series.items()):
+        colour = COLOURS.get(name, "black")
+        path = " ".join(f"{px(x):.1f},{py(y):.1f}" for x, y in s)
+        o.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        o += [f'<circle cx="{px(x):.1f}" cy="{py(y):.1f}" r="3" fill="{colour}"/>' for x, y in s]
+        o.append(f'<text x="{w - right + 12}" y="{top + 18 * i + 10}" fill="{colour}">{name}</text>')
+    return "\n".join(o) + "\n</svg>\n"
+
+
+def goals(data, alone):
+    """Goals of the design: (id, text, measured, held). Ratios need the peers."""
+    def churn(peer, trace, occ):
+        return data.get((peer, "churn", trace, occ))
+    out = []
+
+    def goal(name, text, value, held):
+        out.append((name, text, value, bool(held)))
+
+    us = churn(OURS, "ml-mix", 90)
+    if us and not alone:
+        gpu, first = churn(GPU, "ml-mix", 90), churn(FIRST, "ml-mix", 90)
+        mean = us["alloc"]["mean"]
+        if gpu and first:
+            goal("G1", "mean allocation, ML mix at 90 %: at most 1/4 of GPU buddy, 1/30 of "
+                 "genalloc first fit, 200 ns",
+                 f"1/{gpu['alloc']['mean'] / mean:.1f}, 1/{first['alloc']['mean'] / mean:.0f}, "
+                 f"{mean:.0f} ns", gpu["alloc"]["mean"] >= 4 * mean and
+                 first["alloc"]["mean"] >= 30 * mean and mean <= 200)
+    if us and not alone:
+        goal("G2", "p99 / p99.9 of the same: 500 ns / 2 µs",
+             f"{us['alloc']['p99']:.0f} / {us['alloc']['p999']:.0f} ns",
+             us["alloc"]["p99"] <= 500 and us["alloc"]["p999"] <= 2000)
+        goal("G3", "free, mean / p99: 100 / 250 ns",
+             f"{us['free']['mean']:.0f} / {us['free']['p99']:.0f} ns",
+             us["free"]["mean"] <= 100 and us["free"]["p99"] <= 250)
+    refused = [churn(OURS, "ml-mix", o) for o in (80, 85, 90)]
+    if all(refused):
+        got = [r["refused_percent"] for r in refused]
+        goal("G5", "refused, ML mix at 80 / 85 / 90 %: 1.2 / 2.0 / 3.0 %",
+             " / ".join(f"{g:.2f}" for g in got) + " %",
+             got[0] <= 1.2 and got[1] <= 2.0 and got[2] <= 3.0)
+    forced = [data.get((OURS, "models", "models", o)) for o in (90, 97)]
+    if all(forced):
+        got = [r["forced_per_load"] for r in forced]
+        goal("G6", "forced evictions per model load at 90 / 97 %: 0.005",
+             " / ".join(f"{g:.4f}" for g in got), max(got) <= 0.005)
+    worst = None
+    for (peer, test, trace, occ), r in data.items():
+        mine = churn(OURS, trace, occ)
+        if test == "churn" and mine and "refused_percent" in r and "refused_percent" in mine and \
+           (peer == FIRST or (peer == GPU and trace == "pow2" and occ == 90)):
+            gap = mine["refused_percent"] - r["refused_percent"]
+            if worst is None or gap > worst[0]:
+                worst = (gap, f"{trace} {occ} % against {peer}")
+    if worst:
+        goal("G7", "never 0.3 points worse than genalloc first fit, nor than GPU buddy on pow2 90 %",
+             f"worst {worst[0]:+.2f} points ({worst[1]})", worst[0] <= 0.3)
+    meta = [(r["metadata_per_gib"] / 1024, k) for k, r in data.items()
+            if k[0] == OURS and "metadata_per_gib" in r]
+    create = data.get((OURS, "create", "none", 0))
+    if meta and create:
+        top = max(meta)
+        goal("G10", "metadata: 96 KiB per GiB on every trace; a zone is made in 10 ms",
+             f"{top[0]:.1f} KiB ({top[1][2]}), {create['us'] / 1000:.2f} ms",
+             top[0] <= 96 and create["us"] <= 10000)
+    r = data.get((OURS, "aligned-fill", "8k@64k", 0))
+    if r and not alone:
+        goal("G11", "8 KiB objects at 64 KiB alignment fill 4 GiB in 20 ms",
+             f"{r['us'] / 1000:.1f} ms", r["us"] <= 20000 and r["done"] == r["wanted"])
+    r = data.get((OURS, "checkerboard", "64k-refill", 0))
+    if r and not alone:
+        goal("G12", "checkerboard: refill and reverse free, 10 ms each",
+             f"{r['refill_us'] / 1000:.1f} / {r['reverse_us'] / 1000:.1f} ms",
+             max(r["refill_us"], r["reverse_us"]) <= 10000 and r["done"] == r["wanted"])
+    for trace in ("64k-256m", "1m-2g"):
+        a, b = (data.get((p, "first-failure", trace, 85)) for p in (OURS, BEST))
+        if a and b:
+            goal("later", f"first refusal after churn, {trace}: later than genalloc best fit",
+                 f"{a['used_permille'] / 10:.1f} % against {b['used_permille'] / 10:.1f} %",
+                 a["used_permille"] > b["used_permille"])
+    for trace, occ in (("4k-16m", 50), ("4k-64k", 80)):
+        a, b = churn(OURS, trace, occ), churn(SCATTERED, trace, occ)
+        if a and b:
+            goal("faster", f"contiguous, faster than GPU buddy's scattered blocks: {trace} {occ} %",
+                 f"alloc {a['alloc']['mean']:.0f} against {b['alloc']['mean']:.0f} ns, free "
+                 f"{a['free']['mean']:.0f} against {b['free']['mean']:.0f} ns",
+                 a["alloc"]["mean"] <= b["alloc"]["mean"] and
+                 a["free"]["mean"] <= b["free"]["mean"])
+    return out
+
+
+def main():
+    if sys.argv[1] == "--goals":
+        bad = 0
+        judged = goals(load(sys.argv[2]), True)
+        for name, text, value, held in judged:
+            print(f"{'ok' if held else 'not ok'} - {name} {text}: {value}")
+            bad += not held
+        print(f"{len(judged) - bad} passed, {bad} failed")
+        return bad > 0 or not judged
+    where = sys.argv[1]
+    data = load(os.path.join(where, "results.jsonl"))
+    with open(os.path.join(where, "machine.txt")) as f:
+        machine = f.read()
+    text = table(data, machine) + "\n## Goals\n\n" + row(["goal", "", "measured", "held"]) + \
+        row(["---"] * 4)
+    judged = goals(data, False)
+    for name, what, value, held in judged:
+        text += row([name, what, value, "yes" if held else "**no**"])
+    with open(os.path.join(where, "table.md"), "w") as f:
+        f.write(text)
+    with open(os.path.join(where, "summary.json"), "w") as f:
+        json.dump({"machine": machine,
+                   "goals": [dict(zip(("goal", "text", "measured", "held"), g)) for g in judged],
+                   "results": [dict(zip(("peer", "test", "trace", "occupancy"), k), **r)
+                               for k, r in data.items()]}, f, indent=1)
+    series, times = {}, {}
+    for (peer, test, trace, occ), r in data.items():
+        if test == "churn" and trace == "ml-mix":
+            series.setdefault(peer, []).append((occ, r.get("refused_percent", 0)))
+        if test == "churn" and trace in ("ml-mix", "4k-16m", "4k-64k") and r.get("alloc"):
+            times.setdefault(peer, []).append((r["live"], r["alloc"]["mean"]))
+    for name, svg in (
+            ("refusals.svg", chart("Refused requests, ML mix", series, "occupancy, %",
+                                   "refused, %")),
+            ("latency.svg", chart("Mean time of an allocation",
+                                  {p: sorted(t) for p, t in times.items()},
+                                  "live allocations", "ns", True, True))):
+        if svg:
+            with open(os.path.join(where, name), "w") as f:
+                f.write(svg)
+    print(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
