@@ -33,6 +33,22 @@ static void test_discovery(void)
 	neuron_device_list_free(list);
 }
 
+/* A program that waits for devices hears of them. */
+static void test_monitor(void)
+{
+	struct neuron_monitor_event event;
+	struct neuron_monitor *m;
+	FILE *uevent;
+
+	CHECK(!neuron_monitor_open(&m) && neuron_monitor_fd(m) >= 0, "monitor");
+	CHECK(neuron_monitor_read(m, &event, 20) == -ETIMEDOUT, "nothing happens");
+	uevent = fopen(SYSFS "/neuron0/uevent", "w");
+	CHECK(uevent && fputs("change", uevent) >= 0 && !fclose(uevent), "something does");
+	CHECK(!neuron_monitor_read(m, &event, 10000) && event.action == NEURON_DEVICE_CHANGED &&
+	      event.entry.index == 0 && !strcmp(event.entry.path, "/dev/neuron0"), "and is heard of");
+	neuron_monitor_close(m);
+}
+
 static void test_memory(struct neuron_device *d)
 {
 	struct neuron_mem_failure why;
@@ -156,6 +172,7 @@ int main(void)
 
 	counters_take(&start);
 	test_discovery();
+	test_monitor();
 	CHECK(!neuron_device_open(0, &d) && neuron_device_index(d) == 0, "open");
 	CHECK(neuron_device_open(63, &d) == -ENOENT, "a device that is not there");
 	CHECK(!neuron_device_get_info(d, &info) && info.arch == 3 && info.compat_max, "info");
