@@ -159,6 +159,7 @@ static void neuron_client_teardown(struct neuron_client *client)
 	neuron_crwl_exit(client);
 	if (client->claims)
 		neuron_claims_drop(client, NULL);
+	neuron_datastore_release(client);
 	neuron_chunk_unpublish_all(client);
 
 	mutex_lock(&nd->clients_lock);

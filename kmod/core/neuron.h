@@ -84,6 +84,7 @@ struct neuron_space {
  * @done: teardown has ended
  * @kernel: the driver itself; reaches everything
  * @claims: it may have claimed cores
+ * @datastore: memory that it publishes counters in, under clients_lock
  * @handles: chunk by handle; looked up under RCU
  * @lock: @chunks
  * @chunks: by device address
@@ -101,11 +102,18 @@ struct neuron_client {
 	struct completion done;
 	bool kernel;
 	bool claims;
+	struct neuron_chunk *datastore;
 	struct xarray handles;
 	spinlock_t lock;
 	struct rb_root chunks;
 	u64 hbm_bytes[NEURON_HW_MAX_HBMS];
 	atomic64_t host_bytes;
+};
+
+/* What is special about a chunk. */
+enum neuron_chunk_kind {
+	NEURON_CHUNK_PLAIN,
+	NEURON_CHUNK_DATASTORE,		/* other processes may map it for reading */
 };
 
 /**
@@ -116,6 +124,7 @@ struct neuron_client {
  * @core: core charged
  * @category: mem_alloc_category_t charged
  * @handle: number in client.handles, 0 = none
+ * @kind: enum neuron_chunk_kind
  * @size: bytes
  * @addr: device address
  * @client: process charged
@@ -131,6 +140,7 @@ struct neuron_chunk {
 	u8 core;
 	u8 category;
 	u32 handle;
+	u8 kind;
 	u64 size;
 	u64 addr;
 	struct neuron_client *client;
@@ -228,6 +238,18 @@ struct neuron_copy {
 };
 
 /**
+ * struct neuron_tally - a counter that processes publish in their datastores
+ * @ended: sum of what processes left that are gone
+ * @last: what the last one of them left
+ * @cleared: what of the sum a write to sysfs made disappear
+ */
+struct neuron_tally {
+	u64 ended;
+	u64 last;
+	u64 cleared;
+};
+
+/**
  * struct neuron_crwl - what cooperating processes agree on about a core
  * @lock: the rest
  * @wait: woken at every change
@@ -256,6 +278,7 @@ struct neuron_crwl {
  * @crwl: cooperative lock
  * @nq_lock: eventfds in @nq
  * @nq: notification queues in use, by type * 16 + engine; made on first use
+ * @tally: published counters by NDS_NC_COUNTER_*, under clients_lock
  * @reset_failed: the last reset did
  * @reset_req: resets that were asked for
  * @reset_fail: resets that failed
@@ -272,6 +295,7 @@ struct neuron_core {
 	struct neuron_crwl crwl;
 	spinlock_t nq_lock;
 	struct neuron_nq *nq[NEURON_HW_NR_NQ];
+	struct neuron_tally tally[NDS_EXT_NC_COUNTER_LAST];
 	bool reset_failed;
 	atomic64_t reset_req;
 	atomic64_t reset_fail;
@@ -372,6 +396,14 @@ void neuron_crwl_reset(struct neuron_crwl *crwl);
 void neuron_crwl_exit(struct neuron_client *client);
 void neuron_claims_drop(const void *via, const struct pid *pid);
 void neuron_claims_drop_device(struct neuron_device *nd);
+
+/* core/datastore.c */
+void neuron_datastore_release(struct neuron_client *client);
+struct neuron_chunk *neuron_datastore_find(struct neuron_device *nd, u64 addr);
+void neuron_tally_read(struct neuron_device *nd, u32 core, u32 counter, u64 *total, u64 *present);
+void neuron_tally_clear(struct neuron_device *nd, u32 core, u32 counter, bool total);
+int neuron_ioctl_acquire_ds(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_release_ds(struct neuron_file *nf, void *arg, void __user *uarg);
 
 /* core/ioctl.c */
 int neuron_ioctl_init(void);

@@ -77,9 +77,17 @@ int neuron_mmap(struct file *file, struct vm_area_struct *vma)
 	if (!(vma->vm_flags & VM_SHARED))
 		return -EINVAL;
 
-	chunk = neuron_chunk_find(client, addr, 1);
+	chunk = neuron_chunk_find(client, addr, 1) ?: neuron_datastore_find(client->nd, addr);
 	if (!chunk)
 		return -EPERM;
+	/* Somebody else's datastore is there to be looked at. */
+	if (chunk->client != client) {
+		if (vma->vm_flags & VM_WRITE) {
+			neuron_chunk_put(chunk);
+			return -EPERM;
+		}
+		vm_flags_clear(vma, VM_MAYWRITE);
+	}
 	if (neuron_chunk_range(chunk, addr - chunk->addr, len)) {
 		neuron_chunk_put(chunk);
 		return -EINVAL;

@@ -26,6 +26,9 @@ typedef ssize_t (*neuron_store_fn)(struct neuron_node *node, const char *buf, si
 /* A memory counter directory: total, present, peak. */
 #define MEM(_scope, _path, _where, _category) \
 	{ .scope = (_scope), .path = (_path), .where = (_where), .category = (_category) }
+/* A counter directory of a core: total, present. */
+#define COUNT(_scope, _path, _where, _counter) \
+	{ .scope = (_scope), .path = (_path), .where = (_where), .category = (_counter) }
 /* One file. */
 #define FILE_RO(_scope, _path, _show) \
 	{ .scope = (_scope), .path = (_path), .mode = 0444, .show = (_show) }
@@ -38,6 +41,8 @@ enum neuron_sysfs_where {
 	CORE_HOST,	/* host memory of a core, all categories */
 	CORE_DEVICE,	/* device memory of a core, all categories */
 	CORE_CATEGORY,	/* device memory of a core, one category */
+	CORE_TALLY,	/* counter that processes publish */
+	CORE_RESETS,	/* resets asked for (0), failed (1) */
 };
 
 struct neuron_sysfs_row {
@@ -200,6 +205,69 @@ static const struct neuron_sysfs_row neuron_sysfs_table[] = {
 	    NEURON_MEMALLOC_TYPE_TENSORS_DEVICE),
 	MEM(CORE, "stats/memory_usage/device_mem/uncategorized", CORE_CATEGORY,
 	    NEURON_MEMALLOC_TYPE_UNKNOWN_DEVICE),
+	COUNT(CORE, "stats/status/success", CORE_TALLY,
+	      NDS_NC_COUNTER_INFER_COMPLETED),
+	COUNT(CORE, "stats/status/failure", CORE_TALLY,
+	      NDS_NC_COUNTER_GENERIC_FAIL),
+	COUNT(CORE, "stats/status/timeout", CORE_TALLY,
+	      NDS_NC_COUNTER_INFER_TIMED_OUT),
+	COUNT(CORE, "stats/status/exec_bad_input", CORE_TALLY,
+	      NDS_NC_COUNTER_INFER_INCORRECT_INPUT),
+	COUNT(CORE, "stats/status/hw_error", CORE_TALLY,
+	      NDS_NC_COUNTER_ERR_HW),
+	COUNT(CORE, "stats/status/execute_completed_with_error", CORE_TALLY,
+	      NDS_NC_COUNTER_INFER_COMPLETED_WITH_ERR),
+	COUNT(CORE, "stats/status/execute_completed_with_num_error", CORE_TALLY,
+	      NDS_NC_COUNTER_INFER_COMPLETED_WITH_NUM_ERR),
+	COUNT(CORE, "stats/status/generic_error", CORE_TALLY,
+	      NDS_NC_COUNTER_ERR_GENERIC),
+	COUNT(CORE, "stats/status/resource_error", CORE_TALLY,
+	      NDS_NC_COUNTER_ERR_RESOURCE),
+	COUNT(CORE, "stats/status/resource_nc_error", CORE_TALLY,
+	      NDS_NC_COUNTER_ERR_RESOURCE_NC),
+	COUNT(CORE, "stats/status/execute_failed_to_queue", CORE_TALLY,
+	      NDS_NC_COUNTER_INFER_FAILED_TO_QUEUE),
+	COUNT(CORE, "stats/status/invalid_error", CORE_TALLY,
+	      NDS_NC_COUNTER_ERR_INVALID),
+	COUNT(CORE, "stats/status/unsupported_neff_version", CORE_TALLY,
+	      NDS_NC_COUNTER_ERR_UNSUPPORTED_NEFF_VERSION),
+	COUNT(CORE, "stats/status/oob_error", CORE_TALLY,
+	      NDS_NC_COUNTER_OOB),
+	COUNT(CORE, "stats/status/hw_collectives_error", CORE_TALLY,
+	      NDS_EXT_NC_COUNTER_HW_ERR_COLLECTIVES),
+	COUNT(CORE, "stats/status/hw_hbm_ue_error", CORE_TALLY,
+	      NDS_EXT_NC_COUNTER_HW_ERR_HBM_UE),
+	COUNT(CORE, "stats/status/hw_nc_ue_error", CORE_TALLY,
+	      NDS_EXT_NC_COUNTER_HW_ERR_NC_UE),
+	COUNT(CORE, "stats/status/hw_dma_abort_error", CORE_TALLY,
+	      NDS_EXT_NC_COUNTER_HW_ERR_DMA_ABORT),
+	COUNT(CORE, "stats/status/execute_sw_nq_overflow", CORE_TALLY,
+	      NDS_EXT_NC_COUNTER_ERR_SW_NQ_OVERFLOW),
+	COUNT(CORE, "stats/status/execute_sw_semaphore_error", CORE_TALLY,
+	      NDS_EXT_NC_COUNTER_ERR_SW_SEMAPHORE_ERROR),
+	COUNT(CORE, "stats/status/execute_sw_event_error", CORE_TALLY,
+	      NDS_EXT_NC_COUNTER_ERR_SW_EVENT_ERROR),
+	COUNT(CORE, "stats/status/execute_sw_psum_collision", CORE_TALLY,
+	      NDS_EXT_NC_COUNTER_ERR_SW_PSUM_COLLISION),
+	COUNT(CORE, "stats/status/execute_sw_sequencer_fatal", CORE_TALLY,
+	      NDS_EXT_NC_COUNTER_ERR_SW_SEQUENCER_FATAL),
+	COUNT(CORE, "stats/status/hw_repairable_hbm_ue_error", CORE_TALLY,
+	      NDS_EXT_NC_COUNTER_HW_ERR_REPAIRABLE_HBM_UE),
+	/* The names of the user guide (sysfs spec 4) for three of them. */
+	COUNT(CORE, "stats/status/infer_completed_with_error", CORE_TALLY,
+	      NDS_NC_COUNTER_INFER_COMPLETED_WITH_ERR),
+	COUNT(CORE, "stats/status/infer_completed_with_num_error", CORE_TALLY,
+	      NDS_NC_COUNTER_INFER_COMPLETED_WITH_NUM_ERR),
+	COUNT(CORE, "stats/status/infer_failed_to_queue", CORE_TALLY,
+	      NDS_NC_COUNTER_INFER_FAILED_TO_QUEUE),
+	COUNT(CORE, "stats/other_info/model_load_count", CORE_TALLY,
+	      NDS_NC_COUNTER_MODEL_LOAD_COUNT),
+	COUNT(CORE, "stats/other_info/inference_count", CORE_TALLY,
+	      NDS_NC_COUNTER_INFERENCE_COUNT),
+	COUNT(CORE, "stats/other_info/flop_count", CORE_TALLY, NDS_NC_COUNTER_MAC_COUNT),
+	COUNT(CORE, "stats/other_info/nc_time_in_use", CORE_TALLY, NDS_NC_COUNTER_TIME_IN_USE),
+	COUNT(CORE, "stats/other_info/reset_req_count", CORE_RESETS, 0),
+	COUNT(CORE, "stats/other_info/reset_fail_count", CORE_RESETS, 1),
 };
 
 /*
@@ -214,6 +282,9 @@ static struct attribute neuron_mem_present = { .name = "present", .mode = 0644 }
 static struct attribute neuron_mem_peak = { .name = "peak", .mode = 0644 };
 static const struct attribute * const neuron_mem_attrs[] = {
 	&neuron_mem_total, &neuron_mem_present, &neuron_mem_peak, NULL
+};
+static const struct attribute * const neuron_count_attrs[] = {
+	&neuron_mem_total, &neuron_mem_present, NULL
 };
 
 static struct neuron_counter *neuron_node_counter(struct neuron_node *node)
@@ -255,10 +326,42 @@ static bool neuron_attr_is_mem(struct attribute *attr)
 	       attr == &neuron_mem_peak;
 }
 
+static atomic64_t *neuron_node_resets(struct neuron_node *node)
+{
+	struct neuron_core *core = &node->nd->core[node->core];
+
+	return node->row->category ? &core->reset_fail : &core->reset_req;
+}
+
+static ssize_t neuron_count_show(struct neuron_node *node, struct attribute *attr, char *buf)
+{
+	u64 total, present;
+
+	if (node->row->where == CORE_RESETS) {
+		total = atomic64_read(neuron_node_resets(node));
+		present = !!total;
+	} else {
+		neuron_tally_read(node->nd, node->core, node->row->category, &total, &present);
+		/* Processes count multiply-accumulates: two operations (uapi spec 4.4). */
+		if (node->row->category == NDS_NC_COUNTER_MAC_COUNT) {
+			total *= 2;
+			present *= 2;
+		}
+	}
+	return sysfs_emit(buf, "%llu\n", attr == &neuron_mem_total ? total : present);
+}
+
+static bool neuron_node_is_count(const struct neuron_node *node)
+{
+	return node->row && (node->row->where == CORE_TALLY || node->row->where == CORE_RESETS);
+}
+
 static ssize_t neuron_node_show(struct kobject *kobj, struct attribute *attr, char *buf)
 {
 	struct neuron_node *node = container_of(kobj, struct neuron_node, kobj);
 
+	if (neuron_node_is_count(node))
+		return neuron_count_show(node, attr, buf);
 	if (neuron_attr_is_mem(attr))
 		return sysfs_emit(buf, "%lld\n",
 				  atomic64_read(neuron_counter_field(node, attr)));
@@ -280,11 +383,23 @@ static ssize_t neuron_mem_clear(struct neuron_node *node, struct attribute *attr
 	return count;
 }
 
+static ssize_t neuron_count_clear(struct neuron_node *node, struct attribute *attr, size_t count)
+{
+	if (node->row->where == CORE_RESETS)
+		atomic64_set(neuron_node_resets(node), 0);
+	else
+		neuron_tally_clear(node->nd, node->core, node->row->category,
+				   attr == &neuron_mem_total);
+	return count;
+}
+
 static ssize_t neuron_node_store(struct kobject *kobj, struct attribute *attr, const char *buf,
 				 size_t count)
 {
 	struct neuron_node *node = container_of(kobj, struct neuron_node, kobj);
 
+	if (neuron_node_is_count(node))
+		return neuron_count_clear(node, attr, count);
 	if (neuron_attr_is_mem(attr))
 		return neuron_mem_clear(node, attr, count);
 	return neuron_attr_row(attr)->store ? neuron_attr_row(attr)->store(node, buf, count) :
@@ -339,7 +454,7 @@ static struct kobject *neuron_walk(struct neuron_device *nd, struct kobject *par
 {
 	struct neuron_node *node;
 	const char *end;
-	char name[32];
+	char name[40];
 
 	for (;;) {
 		end = strchrnul(path, '/');
@@ -374,7 +489,7 @@ static void neuron_node_index(struct neuron_sysfs *sysfs, struct neuron_node *no
 	case CORE_CATEGORY:
 		sysfs->core_category[node->core][node->row->category] = node;
 		break;
-	case NONE:
+	default:
 		break;
 	}
 }
@@ -392,7 +507,8 @@ static int neuron_row_add(struct neuron_device *nd, struct kobject *root,
 	node = container_of(kobj, struct neuron_node, kobj);
 	node->row = row;
 	neuron_node_index(nd->sysfs, node);
-	return sysfs_create_files(kobj, neuron_mem_attrs);
+	return sysfs_create_files(kobj, neuron_node_is_count(node) ? neuron_count_attrs :
+								     neuron_mem_attrs);
 }
 
 static ssize_t neuron_root_show(struct device *dev, struct device_attribute *attr, char *buf)

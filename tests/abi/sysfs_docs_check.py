@@ -42,6 +42,8 @@ def table_files(text):
         base = {"DEV": DEVICE, "CORE": CORE}[scope] + "/" + path
         if kind == "MEM":
             yield from (f"{base}/{name}" for name in ("total", "present", "peak"))
+        elif kind == "COUNT":
+            yield from (f"{base}/{name}" for name in ("total", "present"))
         elif kind in ("FILE_RO", "FILE_RW"):
             yield base
         else:
