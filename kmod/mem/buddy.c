@@ -389,8 +389,8 @@ int neuron_buddy_prepare(struct neuron_buddy *zone)
 		pages += (want - have + per_page - 1) / per_page;
 	if (!READ_ONCE(zone->frame_pool_len))
 		pages++;
-	/* Another caller's pages wait to be taken over: they will do. */
-	if (likely(!pages) || (want == NEED_EXTENTS && !llist_empty(&zone->donated)))
+	/* Pages wait to be taken over; if they do not do, there is another round. */
+	if (likely(!pages) || !llist_empty(&zone->donated))
 		return 0;
 	while (pages--) {
 		page = (struct page_head *)get_zeroed_page(GFP_KERNEL);

@@ -29,7 +29,7 @@ typedef uint64_t u64;
 
 /*
  * Every allocation goes through one function that a test can replace, so that
- * the n-th one can be made to fail.
+ * the n-th one can be made to fail, and every free, so that leaks are seen.
  */
 #ifndef NEURON_BUDDY_SHIM_ALLOC
 #define NEURON_BUDDY_SHIM_ALLOC(n, size) calloc(n, size)
@@ -37,9 +37,12 @@ typedef uint64_t u64;
 
 #define kvcalloc(n, size, gfp)	NEURON_BUDDY_SHIM_ALLOC(n, size)
 #define kvzalloc(size, gfp)	NEURON_BUDDY_SHIM_ALLOC(1, size)
-#define kvfree(p)		free(p)
+#ifndef NEURON_BUDDY_SHIM_FREE
+#define NEURON_BUDDY_SHIM_FREE(p) free(p)
+#endif
+#define kvfree(p)		NEURON_BUDDY_SHIM_FREE(p)
 #define get_zeroed_page(gfp)	((unsigned long)NEURON_BUDDY_SHIM_ALLOC(1, PAGE_SIZE))
-#define free_page(p)		free((void *)(p))
+#define free_page(p)		NEURON_BUDDY_SHIM_FREE((void *)(p))
 
 struct llist_node {
 	struct llist_node *next;

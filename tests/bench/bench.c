@@ -432,6 +432,50 @@ static bool creation(const struct bench_peer *p)
 	return last;
 }
 
+/*
+ * The longest that one call holds the zone's lock: states made to hurt, then requests
+ * that hardly anything fits. @objects: how the zone was filled before every other
+ * object left.
+ */
+static bool storm(const struct bench_peer *p, const char *objects, u64 lo, u32 octaves)
+{
+	void *zone = p->create(ZONE);
+	u64 began = bench_cycles();
+	struct rng r;
+	bool last;
+	u32 i, n;
+
+	if (!zone)
+		return true;
+	begin();
+	rng_seed(&r, 1);
+	while (!take(p, zone, log_uniform(&r, lo, octaves), 4 * KIB, false))
+		cond_resched();
+	n = nr_live;
+	for (i = 0; i < n / 2; i++)
+		give(p, zone, i, true);		/* the last one moves to i and stays */
+	for (i = 0; i < 4000; i++) {
+		u64 size = log_uniform(&r, lo, octaves + 3);
+		u64 align = (4 * KIB) << rng_below(&r, 14);
+
+		take(p, zone, size, align, true);
+		/* make the allocator forget what it learned */
+		for (n = 0; n < 2 && nr_live > 1000; n++)
+			give(p, zone, rng_below(&r, nr_live), true);
+		if (!(i & 63))
+			cond_resched();
+	}
+	last = rep == REPS - 1 || us_since(began) > 20 * SLOW_US;
+	if (last) {
+		head(p, "storm", objects, 0, 1);
+		lat_print("alloc", &lat_alloc);
+		lat_print("free", &lat_free);
+		tail(p, zone);
+	}
+	end(p, zone);
+	return last;
+}
+
 static bool wanted(const char *name, const char *list)
 {
 	return !*list || strstr(list, name);
@@ -470,6 +514,10 @@ static void run_peer(const struct bench_peer *p, const char *tests, u32 seeds)
 	for (rep = 0; wanted("aligned-fill", tests) && !aligned_fill(p); rep++)
 		;
 	for (rep = 0; wanted("checkerboard", tests) && !checkerboard(p); rep++)
+		;
+	for (rep = 0; wanted("storm", tests) && !storm(p, "4k-64k", 4 * KIB, 4); rep++)
+		;
+	for (rep = 0; wanted("storm", tests) && !storm(p, "768k-12m", 768 * KIB, 4); rep++)
 		;
 	for (rep = 0; wanted("create", tests) && !creation(p); rep++)
 		;

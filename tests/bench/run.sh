@@ -25,7 +25,7 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/neuron-bench.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/tests/bench" "$work/kmod/mem" "$work/root"/{bin,proc,dev}
 cp "$here"/*.[ch] "$here/Kbuild" "$work/tests/bench/"
-rm -f "$work/tests/bench/host.c"
+rm -f "$work/tests/bench"/{host,threads}.c
 cp "$root"/kmod/mem/buddy.[ch] "$root/kmod/mem/buddy_shim.h" "$work/kmod/mem/"
 peer() {
 	{ echo '#include "peers.h"'; cat "$source/$2"; } >"$work/tests/bench/peer_$1.c"

@@ -19,16 +19,28 @@
 
 static int model_alloc_fail;	/* the n-th metadata allocation from now fails; 0: none */
 static unsigned long model_alloc_calls;
+static long model_alloc_live;	/* allocated and not freed */
 
-static void *model_calloc(size_t n, size_t size)
+static inline void *model_calloc(size_t n, size_t size)
 {
+	void *p;
+
 	model_alloc_calls++;
 	if (model_alloc_fail && !--model_alloc_fail)
 		return NULL;
-	return calloc(n, size);
+	p = calloc(n, size);
+	model_alloc_live += !!p;
+	return p;
+}
+
+static inline void model_cfree(void *p)
+{
+	model_alloc_live -= !!p;
+	free(p);
 }
 
 #define NEURON_BUDDY_SHIM_ALLOC(n, size) model_calloc(n, size)
+#define NEURON_BUDDY_SHIM_FREE(p) model_cfree(p)
 #include "../../kmod/mem/buddy.c"
 
 #define MODEL_ASSERT(cond)						\

@@ -497,6 +497,45 @@ static void test_cleared(void **state)
 	zone_end(zone);
 }
 
+/* The same over so many frames that the bits take several words. */
+static void test_cleared_far(void **state)
+{
+	struct neuron_buddy *zone = zone_new(512 * MIB);
+	struct neuron_buddy_block b;
+	u32 dirty, i;
+
+	(void)state;
+	for (dirty = 1; dirty < 255; dirty += 23) {
+		for (i = 0; i < 3; i++) {
+			u64 from = i * 64 * MIB + 2 * MIB;
+
+			neuron_buddy_mark_clear(zone);
+			assert_int_equal(alloc_at(zone, dirty * 2 * MIB, 2 * MIB, &b), 0);
+			assert_int_equal(neuron_buddy_free(zone, &b, false), 0);
+			assert_int_equal(alloc_at(zone, from, 510 * MIB - from, &b), 0);
+			assert_int_equal(b.cleared, dirty * 2 * MIB < from || dirty == 255);
+			assert_int_equal(neuron_buddy_free(zone, &b, true), 0);
+		}
+		/* what was freed as cleared is known to be, next to what is not */
+		neuron_buddy_mark_clear(zone);
+		assert_int_equal(alloc_at(zone, 0, 512 * MIB, &b), 0);
+		assert_int_equal(b.cleared, 1);
+		assert_int_equal(neuron_buddy_free(zone, &b, false), 0);
+		assert_int_equal(alloc_at(zone, 2 * MIB, dirty * 2 * MIB, &b), 0);
+		assert_int_equal(b.cleared, 0);
+		assert_int_equal(neuron_buddy_free(zone, &b, true), 0);
+		assert_int_equal(alloc_at(zone, 2 * MIB, dirty * 2 * MIB, &b), 0);
+		assert_int_equal(b.cleared, 1);
+		assert_int_equal(neuron_buddy_grow(zone, &b, b.size + G), 0);
+		assert_int_equal(b.cleared, 0);
+		assert_int_equal(neuron_buddy_free(zone, &b, false), 0);
+		assert_int_equal(alloc_at(zone, 0, 2 * MIB, &b), 0);
+		assert_int_equal(b.cleared, 0);
+		assert_int_equal(neuron_buddy_free(zone, &b, false), 0);
+	}
+	zone_end(zone);
+}
+
 static void test_causes(void **state)
 {
 	struct neuron_buddy *zone = zone_new(16 * MIB);
@@ -803,6 +842,322 @@ static void test_adversary_two_processes(void **state)
 	}
 	assert_int_equal(neuron_buddy_largest(zone, 1), 512 * MIB);
 	zone_end(zone);
+}
+
+/* --- the parts ---------------------------------------------------------------------------- */
+
+static void test_bits(void **state)
+{
+	u32 round, i;
+
+	(void)state;
+	rnd_seed(21);
+	for (round = 0; round < 20000; round++) {
+		u64 w[5], before[5];
+		u32 from = rnd() % 320, n = rnd() % (321 - from), at = rnd() % 320, top = NONE;
+		bool value = rnd() & 1, all = true, none = true;
+
+		for (i = 0; i < 5; i++) {
+			w[i] = round & 1 ? rnd() << 32 ^ rnd() : round & 2 ? ~0ULL : 0;
+			if (round & 4)
+				w[i] &= rnd() & rnd() & rnd();
+			before[i] = w[i];
+		}
+		for (i = 0; i < 320; i++) {
+			if (i >= from && i < from + n) {
+				all = all && bit_test(w, i);
+				none = none && !bit_test(w, i);
+			}
+			if (i <= at && bit_test(w, i))
+				top = i;
+		}
+		assert_int_equal(bits_all(w, from, n, true), all);
+		assert_int_equal(bits_all(w, from, n, false), none);
+		assert_int_equal(bits_prev(w, at), top);
+		bits_assign(w, from, n, value);
+		for (i = 0; i < 320; i++)
+			assert_int_equal(bit_test(w, i), i >= from && i < from + n ? value :
+					 bit_test(before, i));
+	}
+}
+
+/* The trees of a zone with five levels, against a plain array. */
+static void test_trees(void **state)
+{
+	static u32 plain[4353];
+	struct neuron_buddy *zone = zone_new(4353 * 2 * MIB);
+	struct tree *t = &zone->longest;
+	u32 n = zone->frames, round, i, want, need, at;
+
+	(void)state;
+	assert_int_equal(n, 4353);
+	assert_int_equal(t->levels, 5);
+	rnd_seed(22);
+	tree_set(t, 0, 0);
+	for (round = 0; round < 4000; round++) {
+		/* few values at first, so that long gaps have to be crossed */
+		at = rnd() % n;
+		plain[at] = rnd() % 4 ? rnd() % 1000 : 0;
+		tree_set(t, at, plain[at]);
+		if (round > 50 && round % 16)
+			continue;
+		if (!(round % 3) && round > 60) {
+			tree_set(t, at, 0);
+			plain[at] = 0;
+		}
+		at = round % 7 ? rnd() % n : round % 2 ? n - 1 : 0;
+		need = 1 + rnd() % 1001;
+		for (i = at; i < n && plain[i] < need; i++)
+			;
+		assert_int_equal(tree_next(t, at, need), i < n ? i : NONE);
+		want = NONE;
+		for (i = 0; i < at; i++)
+			want = plain[i] >= need ? i : want;
+		assert_int_equal(tree_prev(t, at, need), want);
+		want = 0;
+		for (i = 0; i < n; i++)
+			want = max(want, plain[i]);
+		assert_int_equal(tree_top(t), want);
+	}
+	assert_int_equal(tree_next(t, n, 1), NONE);
+	assert_int_equal(tree_prev(t, 0, 1), NONE);
+	for (i = 0; i < n; i++)
+		tree_set(t, i, i ? 0 : zone->len);
+	zone_end(zone);
+}
+
+static void test_bins(void **state)
+{
+	struct neuron_buddy *zone = zone_new(64 * MIB);
+	u32 rows = zone->bin_rows, cols[BIN_ROWS], round, i, len, row = 0, col = 0, r, c;
+
+	(void)state;
+	memcpy(cols, zone->bin_cols, sizeof(cols));
+	rnd_seed(23);
+	for (round = 0; round < 20000; round++) {
+		u32 from = rnd() % (BIN_ROWS * BIN_COLS);
+
+		zone->bin_rows = 0;
+		for (i = 0; i < BIN_ROWS; i++) {
+			zone->bin_cols[i] = rnd() % 8 ? 0 : (u32)(rnd() & rnd());
+			zone->bin_rows |= zone->bin_cols[i] ? 1u << i : 0;
+		}
+		row = from / BIN_COLS;
+		col = from % BIN_COLS;
+		if (round % 3 == 0) {
+			/* as the search leaves it after the last column of a row */
+			col = BIN_COLS;
+			from = (row + 1) * BIN_COLS;
+		}
+		for (i = from; i < BIN_ROWS * BIN_COLS; i++) {
+			if (zone->bin_cols[i / BIN_COLS] >> i % BIN_COLS & 1)
+				break;
+		}
+		assert_int_equal(bin_next(zone, &row, &col), i < BIN_ROWS * BIN_COLS);
+		if (i < BIN_ROWS * BIN_COLS)
+			assert_int_equal(row * BIN_COLS + col, i);
+	}
+	zone->bin_rows = rows;
+	memcpy(zone->bin_cols, cols, sizeof(cols));
+	/* sizes go up from bin to bin, and a bin is narrow */
+	row = 0;
+	col = 1;
+	for (len = 1; len < 1u << 16; len++) {
+		bin_of(len, &r, &c);
+		assert_true(r < BIN_ROWS && c < BIN_COLS);
+		if (len < 64)
+			assert_true(r * BIN_COLS + c == len);
+		assert_true(r * BIN_COLS + c == row * BIN_COLS + col ||
+			    r * BIN_COLS + c == row * BIN_COLS + col + 1);
+		row = r;
+		col = c;
+	}
+	bin_of(1u << 31, &r, &c);
+	assert_int_equal(r, BIN_ROWS - 1);
+	assert_int_equal(c, 0);
+	zone_end(zone);
+}
+
+/* A zone with holes of the given MiB, one MiB used between them; the rest is used. */
+static struct neuron_buddy *zone_with_holes(u64 size, const u32 *holes, u32 n, u64 *at)
+{
+	struct neuron_buddy *zone = zone_new(size);
+	struct neuron_buddy_block b[16], used;
+	u64 pos = 0;
+	u32 i;
+
+	for (i = 0; i < n; i++) {
+		at[i] = pos;
+		assert_int_equal(alloc_at(zone, pos, holes[i] * MIB, &b[i]), 0);
+		pos += holes[i] * MIB;
+		assert_int_equal(alloc_at(zone, pos, MIB, &used), 0);
+		pos += MIB;
+	}
+	if (pos < size)
+		assert_int_equal(alloc_at(zone, pos, size - pos, &used), 0);
+	for (i = 0; i < n; i++)
+		assert_int_equal(neuron_buddy_free(zone, &b[i], false), 0);
+	assert_int_equal(neuron_buddy_check(zone), 0);
+	return zone;
+}
+
+static u64 where(struct neuron_buddy *zone, u64 size, u64 align, u32 flags)
+{
+	struct neuron_buddy_block b;
+	u64 at;
+
+	assert_int_equal(alloc(zone, size, align, flags, &b), 0);
+	at = b.addr;
+	assert_int_equal(neuron_buddy_free(zone, &b, false), 0);
+	return at;
+}
+
+/* Where things go: this is what keeps fragmentation low. */
+static void test_policy(void **state)
+{
+	static const u32 holes[] = { 17, 9, 5, 3, 5, 33, 4, 9 };
+	u64 at[8], size, lowest, highest;
+	struct neuron_buddy *zone;
+	struct neuron_buddy_block b;
+	u32 i, n, tightest;
+
+	(void)state;
+	/* 85 MiB free of 512: tightest */
+	zone = zone_with_holes(512 * MIB, holes, 8, at);
+	for (n = 2; n <= 33; n++) {
+		size = n * MIB;
+		tightest = 5;
+		lowest = highest = 0;
+		for (i = 0; i < 8; i++) {
+			if (holes[i] < n)
+				continue;
+			if (holes[i] < holes[tightest])
+				tightest = i;
+			highest = at[i] + (holes[i] - n) * MIB;
+		}
+		for (i = 8; i--; )
+			lowest = holes[i] >= n ? at[i] : lowest;
+		assert_int_equal(where(zone, size, 0, 0), at[tightest]);
+		assert_int_equal(where(zone, size, 0, NEURON_BUDDY_LOW), lowest);
+		assert_int_equal(where(zone, size, 0, NEURON_BUDDY_HIGH), highest);
+	}
+	/* aligned: the tightest that fits, 5 MiB at 28 MiB does, at 38 it does not */
+	assert_int_equal(at[2], 28 * MIB);
+	assert_int_equal(where(zone, 5 * MIB, 4 * MIB, 0), 28 * MIB);
+	assert_int_equal(where(zone, 3 * MIB, 32 * MIB, NEURON_BUDDY_LOW), 0);
+	assert_int_equal(where(zone, 9 * MIB, 32 * MIB, NEURON_BUDDY_HIGH), 64 * MIB);
+	neuron_buddy_destroy(zone);
+
+	/* 85 MiB free of 128: lowest, but highest below 4 MiB */
+	zone = zone_with_holes(128 * MIB, holes, 8, at);
+	assert_int_equal(where(zone, 4 * MIB, 0, 0), 0);
+	assert_int_equal(where(zone, 10 * MIB, 0, 0), 0);
+	assert_int_equal(where(zone, 18 * MIB, 0, 0), at[5]);
+	assert_int_equal(where(zone, 4 * MIB - G, 0, 0), at[7] + 5 * MIB + G);
+	/* the switch comes at a fifth */
+	assert_int_equal(alloc_at(zone, at[5], 33 * MIB, &b), 0);
+	assert_int_equal(alloc_at(zone, at[0] + 8 * MIB, 9 * MIB, &b), 0);
+	assert_int_equal(alloc_at(zone, at[0], 8 * MIB, &b), 0);
+	assert_int_equal(alloc_at(zone, at[1], 9 * MIB, &b), 0);
+	/* 26 MiB of 128 free: more than a fifth */
+	assert_int_equal(neuron_buddy_free_bytes(zone), 26 * MIB);
+	assert_int_equal(where(zone, 4 * MIB, 0, 0), at[2]);
+	assert_int_equal(alloc_at(zone, at[7] + 8 * MIB, MIB, &b), 0);
+	assert_int_equal(where(zone, 4 * MIB, 0, 0), at[6]);
+	neuron_buddy_destroy(zone);
+}
+
+/* Small requests: the tightest frame, in it the tightest run, the lowest among equals. */
+static void test_policy_frames(void **state)
+{
+	/* first frame: runs of 9, 4, 6, 4; the second has runs of 7 and 30 */
+	static const u16 used1[][2] = { { 0, 10 }, { 19, 5 }, { 28, 3 }, { 37, 2 }, { 43, 255 },
+					{ 298, 214 } };
+	static const u16 used2[][2] = { { 0, 1 }, { 8, 200 }, { 238, 250 }, { 488, 24 } };
+	struct neuron_buddy *zone = zone_new(64 * MIB);
+	struct neuron_buddy_block b, last;
+	u64 f1 = 62 * MIB, f2 = 60 * MIB;
+	u32 i;
+
+	(void)state;
+	assert_int_equal(alloc(zone, G, 0, 0, &b), 0);
+	assert_int_equal(b.addr, f1);
+	assert_int_equal(neuron_buddy_grow(zone, &b, used1[0][1] * G), 0);
+	for (i = 1; i < 6; i++)
+		assert_int_equal(alloc_at(zone, f1 + used1[i][0] * G, used1[i][1] * G, &b), 0);
+	assert_int_equal(alloc(zone, 250 * G, 0, 0, &b), 0);
+	assert_int_equal(b.addr, f2);
+	assert_int_equal(neuron_buddy_free(zone, &b, false), 0);
+	assert_int_equal(alloc(zone, G, 0, 0, &b), 0);
+	assert_int_equal(b.addr, f1 + 24 * G);
+	assert_int_equal(neuron_buddy_free(zone, &b, false), 0);
+	assert_int_equal(alloc(zone, 250 * G, 0, 0, &b), 0);
+	assert_int_equal(b.addr, f2);
+	/* the last one first: it keeps the frame while the middle is cut up */
+	assert_int_equal(alloc_at(zone, f2 + used2[3][0] * G, used2[3][1] * G, &last), 0);
+	assert_int_equal(neuron_buddy_free(zone, &b, false), 0);
+	for (i = 0; i < 3; i++)
+		assert_int_equal(alloc_at(zone, f2 + used2[i][0] * G, used2[i][1] * G, &b), 0);
+	assert_int_equal(neuron_buddy_check(zone), 0);
+	assert_int_equal(where(zone, 4 * G, 0, 0), f1 + 24 * G);
+	assert_int_equal(where(zone, 3 * G, 0, 0), f1 + 24 * G);
+	assert_int_equal(where(zone, 5 * G, 0, 0), f1 + 31 * G);
+	assert_int_equal(where(zone, 7 * G, 0, 0), f1 + 10 * G);
+	assert_int_equal(where(zone, 10 * G, 0, 0), f2 + 208 * G);
+	/* alignment: granule 32 is inside the run of 6 */
+	assert_int_equal(where(zone, 4 * G, 16 * G, 0), f1 + 32 * G);
+	assert_int_equal(where(zone, 31 * G, 0, 0), 58 * MIB);
+	zone_end(zone);
+}
+
+/* Prepare donates as many pages as are missing, and not one more. */
+static void test_prepare_pages(void **state)
+{
+	const u32 per_page = (PAGE_SIZE - sizeof(struct page_head)) / sizeof(struct ext);
+	struct neuron_buddy *zone = zone_new(64 * MIB);
+	struct neuron_buddy_block b;
+	unsigned long calls;
+
+	(void)state;
+	assert_int_equal(zone->pool_len, per_page - 1);
+	assert_int_equal(zone->frame_pool_len,
+			 (PAGE_SIZE - sizeof(struct page_head)) / sizeof(struct frame));
+	while (zone->pool_len > NEED_EXTENTS)
+		ext_get(zone);
+	/* just enough is enough */
+	calls = model_alloc_calls;
+	assert_int_equal(neuron_buddy_prepare(zone), 0);
+	assert_int_equal(model_alloc_calls, calls);
+	assert_true(reserve_ready(zone, NEED_EXTENTS));
+	ext_get(zone);
+	assert_false(reserve_ready(zone, NEED_EXTENTS));
+	assert_int_equal(neuron_buddy_prepare(zone), 0);
+	assert_int_equal(model_alloc_calls, calls + 1);
+	assert_true(reserve_ready(zone, NEED_EXTENTS));
+	assert_int_equal(zone->pool_len, NEED_EXTENTS - 1 + per_page);
+	/* one more than a page holds takes two */
+	assert_false(reserve_ready(zone, zone->pool_len + per_page));
+	assert_int_equal(zone->want, zone->pool_len + per_page);
+	assert_int_equal(neuron_buddy_prepare(zone), 0);
+	assert_int_equal(model_alloc_calls, calls + 2);
+	assert_true(reserve_ready(zone, zone->want));
+	assert_int_equal(zone->want, NEED_EXTENTS);
+	assert_false(reserve_ready(zone, zone->pool_len + per_page + 1));
+	assert_int_equal(neuron_buddy_prepare(zone), 0);
+	assert_int_equal(model_alloc_calls, calls + 4);
+	/* any operation takes them over, and the large wish is history */
+	assert_int_equal(alloc(zone, MIB, 0, 0, &b), 0);
+	assert_int_equal(zone->want, NEED_EXTENTS);
+	assert_int_equal(neuron_buddy_prepare(zone), 0);
+	assert_int_equal(model_alloc_calls, calls + 4);
+	zone_end(zone);
+}
+
+/* After all the others: whatever they did, every page came back. */
+static void test_no_leak(void **state)
+{
+	(void)state;
+	assert_int_equal(model_alloc_live, 0);
 }
 
 /* Every count wraps somewhere: generations skip 0 and what is remembered. */
@@ -1194,6 +1549,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_reserve),
 		cmocka_unit_test(test_reserve_many_pieces),
 		cmocka_unit_test(test_cleared),
+		cmocka_unit_test(test_cleared_far),
 		cmocka_unit_test(test_causes),
 		cmocka_unit_test(test_hazard_underaligned),
 		cmocka_unit_test(test_hazard_one_order),
@@ -1207,6 +1563,12 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_adversary_robson),
 		cmocka_unit_test(test_adversary_primes),
 		cmocka_unit_test(test_adversary_two_processes),
+		cmocka_unit_test(test_bits),
+		cmocka_unit_test(test_trees),
+		cmocka_unit_test(test_bins),
+		cmocka_unit_test(test_policy),
+		cmocka_unit_test(test_policy_frames),
+		cmocka_unit_test(test_prepare_pages),
 		cmocka_unit_test(test_generations),
 		cmocka_unit_test(test_probe_cap),
 		cmocka_unit_test(test_fail_create),
@@ -1216,6 +1578,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_walk_while_changing),
 		cmocka_unit_test(test_check_sees_damage),
 		cmocka_unit_test(test_property),
+		cmocka_unit_test(test_no_leak),
 	};
 
 	property_seed = argc > 2 ? strtoull(argv[2], NULL, 0) : (u64)time(NULL);
