@@ -28,12 +28,13 @@ mkdir -p "$dir" "$CACHE/lock"
 exec 9>"$CACHE/lock/build-$key"
 flock 9
 
-# Times are kept and only differences copied, so that make rebuilds what changed.
+# Only differences are copied, and get the time of now: one that is older than an
+# object which was built meanwhile would not be rebuilt.
 for part in kmod uapi tests/kunit VERSION; do
 	[ -e "$ROOT/$part" ] || continue
 	mkdir -p "$dir/$(dirname "$part")"
 	if [ -d "$ROOT/$part" ]; then
-		rsync -a --delete --checksum --exclude='*.o' --exclude='*.ko' --exclude='.*.cmd' \
+		rsync -rlp --delete --checksum --exclude='*.o' --exclude='*.ko' --exclude='.*.cmd' \
 			--exclude='*.mod' --exclude='*.mod.c' --exclude='*.cmd' \
 			--exclude=modules.order --exclude=Module.symvers \
 			"$ROOT/$part/" "$dir/$part/"
