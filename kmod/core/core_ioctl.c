@@ -6,12 +6,6 @@
 #include "../../uapi/neuron_isa.h"
 #include "neuron.h"
 
-/*
- * Base of the register addresses that user space forms.  Any value will do as
- * long as base + offset comes back; it must not be a kernel address.
- */
-#define NEURON_BAR_COOKIE(i)	((u64)((i) + 1) << 60)
-
 int neuron_ioctl_nop(struct neuron_file *nf, void *arg, void __user *uarg)
 {
 	return 0;
@@ -30,6 +24,7 @@ int neuron_ioctl_device_info_fn(struct neuron_file *nf, void *arg, void __user *
 		a->connected_devices[i] = desc->neighbours[i];
 	for (i = 0; i < NEURON_MAX_BARS; i++)
 		a->bar_address[i] = NEURON_BAR_COOKIE(i);
+	a->bar_size[0] = neuron_bar_size(nf->nd);
 	return 0;
 }
 

@@ -368,6 +368,12 @@ int neuron_minor_get(int wanted);
 void neuron_minor_put(int minor);
 dev_t neuron_devt(int minor);
 
+/*
+ * Base of the register addresses that user space forms.  Any value will do as
+ * long as base + offset comes back; it must not be a kernel address.
+ */
+#define NEURON_BAR_COOKIE(i)	((u64)((i) + 1) << 60)
+
 /* core/device.c */
 static inline u32 neuron_engine_core(struct neuron_device *nd, u32 eng)
 {
@@ -472,6 +478,8 @@ void neuron_copy_exit(struct neuron_device *nd, u32 core);
 int neuron_dma_copy(struct neuron_device *nd, u32 core, u64 dst, u64 src, u64 len);
 int neuron_dma_copy_user(struct neuron_device *nd, u32 core, struct neuron_chunk *chunk,
 			 u64 off, void __user *buf, u64 len, bool to_chunk);
+int neuron_dma_addr_user(struct neuron_device *nd, u32 core, u64 addr, void __user *buf, u64 len,
+			 bool to_device);
 int neuron_dma_write(struct neuron_device *nd, u32 core, u64 dst, const void *buf, u64 len);
 int neuron_dma_fill(struct neuron_device *nd, u32 core, u64 dst, u8 value, u64 len);
 void neuron_copy_wake(struct neuron_device *nd, u32 core);
@@ -574,6 +582,16 @@ int neuron_ioctl_pid_state_dump(struct neuron_file *nf, void *arg, void __user *
 int neuron_ioctl_enotty(struct neuron_file *nf, void *arg, void __user *uarg);
 int neuron_ioctl_eperm(struct neuron_file *nf, void *arg, void __user *uarg);
 int neuron_ioctl_eopnotsupp(struct neuron_file *nf, void *arg, void __user *uarg);
+
+/* core/reg_ioctl.c */
+u64 neuron_bar_size(struct neuron_device *nd);
+int neuron_ioctl_bar_read(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_bar_write(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_read_hw_counters_fn(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_post_metric_fn(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_program_engine_fn(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_program_engine_nc_fn(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_program_engine_nc64_fn(struct neuron_file *nf, void *arg, void __user *uarg);
 
 /* mem/dump.c */
 int neuron_ioctl_dump_mem_chunks_fn(struct neuron_file *nf, void *arg, void __user *uarg);

@@ -312,6 +312,44 @@ int neuron_dma_copy(struct neuron_device *nd, u32 core, u64 dst, u64 src, u64 le
 }
 
 /**
+ * neuron_dma_addr_user() - copy between user memory and a device address
+ * @nd: device
+ * @core: whose ring to use
+ * @addr: device address; the range was checked and is held by the caller
+ * @buf: user memory
+ * @len: bytes, not 0
+ * @to_device: direction
+ *
+ * Context: may sleep.
+ * Return: 0; -EFAULT, -EIO, -ETIMEDOUT, -EINTR, -ENOMEM (a part may be done).
+ */
+int neuron_dma_addr_user(struct neuron_device *nd, u32 core, u64 addr, void __user *buf, u64 len,
+			 bool to_device)
+{
+	struct neuron_chunk *bounce;
+	u32 n;
+	int err;
+
+	err = neuron_bounce_take(nd, core, &bounce);
+	if (err)
+		return err;
+	while (len && !err) {
+		n = min_t(u64, len, NEURON_COPY_BOUNCE);
+		if (to_device)
+			err = neuron_chunk_rw_user(bounce, 0, buf, n, true) ?:
+			      neuron_dma_copy(nd, core, addr, bounce->addr, n);
+		else
+			err = neuron_dma_copy(nd, core, bounce->addr, addr, n) ?:
+			      neuron_chunk_rw_user(bounce, 0, buf, n, false);
+		addr += n;
+		buf += n;
+		len -= n;
+	}
+	neuron_bounce_give(nd, core, bounce);
+	return err;
+}
+
+/**
  * neuron_dma_copy_user() - copy between user memory and a device chunk
  * @nd: device
  * @core: whose ring to use
@@ -327,28 +365,7 @@ int neuron_dma_copy(struct neuron_device *nd, u32 core, u64 dst, u64 src, u64 le
 int neuron_dma_copy_user(struct neuron_device *nd, u32 core, struct neuron_chunk *chunk,
 			 u64 off, void __user *buf, u64 len, bool to_chunk)
 {
-	struct neuron_chunk *bounce;
-	u64 addr = chunk->addr + off;
-	u32 n;
-	int err;
-
-	err = neuron_bounce_take(nd, core, &bounce);
-	if (err)
-		return err;
-	while (len && !err) {
-		n = min_t(u64, len, NEURON_COPY_BOUNCE);
-		if (to_chunk)
-			err = neuron_chunk_rw_user(bounce, 0, buf, n, true) ?:
-			      neuron_dma_copy(nd, core, addr, bounce->addr, n);
-		else
-			err = neuron_dma_copy(nd, core, bounce->addr, addr, n) ?:
-			      neuron_chunk_rw_user(bounce, 0, buf, n, false);
-		addr += n;
-		buf += n;
-		len -= n;
-	}
-	neuron_bounce_give(nd, core, bounce);
-	return err;
+	return neuron_dma_addr_user(nd, core, chunk->addr + off, buf, len, to_chunk);
 }
 
 /**

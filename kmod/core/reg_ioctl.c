@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Access to the windows of cores: single registers, by BAR offset (uapi spec 6)
+ * or device address, and blocks by DMA.  Everything else of a device is out of
+ * reach: what is in rings and who may start them is for the driver to check.
+ */
+#include <linux/overflow.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "neuron.h"
+
+#define NEURON_BAR_MAX_COUNT	100	/* uapi spec 2.2 */
+#define NEURON_COUNTERS_MAX	8190	/* uapi spec 10.1, A6 */
+#define NEURON_METRIC_MAX	128
+
+/* Windows of cores in BAR 0 follow each other from here. */
+static u64 neuron_bar_cores(struct neuron_device *nd)
+{
+	return nd->geo->arch >= NEURON_ARCH_V3 ? 0xd0000000 : 0;
+}
+
+u64 neuron_bar_size(struct neuron_device *nd)
+{
+	return neuron_bar_cores(nd) + nd->geo->nr_cores * nd->geo->tpb_size;
+}
+
+/**
+ * struct neuron_reg - a register of a core
+ * @core: core number
+ * @off: in its window
+ */
+struct neuron_reg {
+	u32 core;
+	u32 off;
+};
+
+static int neuron_reg_of_bar(struct neuron_device *nd, u64 addr, struct neuron_reg *reg)
+{
+	u64 off = addr - NEURON_BAR_COOKIE(0) - neuron_bar_cores(nd);
+
+	/* What lies below wraps to a large number. */
+	if (off >= nd->geo->nr_cores * nd->geo->tpb_size || off % 4)
+		return -EINVAL;
+	reg->core = div64_u64(off, nd->geo->tpb_size);
+	reg->off = off - reg->core * nd->geo->tpb_size;
+	return 0;
+}
+
+static int neuron_reg_of_address(struct neuron_device *nd, u64 addr, struct neuron_reg *reg)
+{
+	u32 i;
+
+	for (i = 0; i < nd->geo->nr_cores; i++) {
+		u64 off = addr - nd->geo->tpb_base[i];
+
+		if (off < nd->geo->tpb_size && !(off % 4)) {
+			reg->core = i;
+			reg->off = off;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+/**
+ * struct neuron_bar_access - registers of one call
+ * @reg: where
+ * @data: what
+ */
+struct neuron_bar_access {
+	struct neuron_reg reg[NEURON_BAR_MAX_COUNT];
+	u32 data[NEURON_BAR_MAX_COUNT];
+};
+
+/* All addresses are good before a core is taken, all cores before anything happens. */
+static int neuron_bar_prepare(struct neuron_file *nf, const struct neuron_ioctl_bar_rw *a,
+			      struct neuron_bar_access *access)
+{
+	const u64 __user *uaddr = (const u64 __user *)a->address;
+	u64 addr;
+	u32 i;
+	int err;
+
+	for (i = 0; i < a->count; i++) {
+		if (get_user(addr, &uaddr[i]))
+			return -EFAULT;
+		err = neuron_reg_of_bar(nf->nd, addr, &access->reg[i]);
+		if (err)
+			return err;
+	}
+	for (i = 0; i < a->count; i++) {
+		err = neuron_core_acquire(nf->nd, access->reg[i].core, nf->client);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int neuron_bar_rw(struct neuron_file *nf, const struct neuron_ioctl_bar_rw *a, bool write)
+{
+	void __user *udata = (void __user *)a->data;
+	struct neuron_bar_access *access;
+	struct neuron_device *nd = nf->nd;
+	u32 i;
+	int err;
+
+	if (a->bar || !a->count || a->count > NEURON_BAR_MAX_COUNT)
+		return -EINVAL;
+	access = kmalloc(sizeof(*access), GFP_KERNEL_ACCOUNT);
+	if (!access)
+		return -ENOMEM;
+	err = 0;
+	if (write && copy_from_user(access->data, udata, a->count * sizeof(u32)))
+		err = -EFAULT;
+	if (!err)
+		err = neuron_bar_prepare(nf, a, access);
+	for (i = 0; i < a->count && !err; i++) {
+		struct neuron_reg *reg = &access->reg[i];
+
+		err = write ? nd->ops->reg_write(nd, NEURON_BLOCK_CORE, reg->core, reg->off,
+						 access->data[i]) :
+			      nd->ops->reg_read(nd, NEURON_BLOCK_CORE, reg->core, reg->off,
+						&access->data[i]);
+	}
+	if (!err && !write && copy_to_user(udata, access->data, a->count * sizeof(u32)))
+		err = -EFAULT;
+	kfree(access);
+	return err;
+}
+
+int neuron_ioctl_bar_read(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	return neuron_bar_rw(nf, arg, false);
+}
+
+int neuron_ioctl_bar_write(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	return neuron_bar_rw(nf, arg, true);
+}
+
+int neuron_ioctl_read_hw_counters_fn(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	struct neuron_ioctl_read_hw_counters *a = arg;
+	const u64 __user *uaddr = (const u64 __user *)a->address;
+	u32 __user *udata = (u32 __user *)a->data;
+	struct neuron_device *nd = nf->nd;
+	struct neuron_reg reg;
+	u32 i, val;
+	u64 addr;
+	int err;
+
+	if (!a->count || a->count > NEURON_COUNTERS_MAX)
+		return -EINVAL;
+	for (i = 0; i < a->count; i++) {
+		if (get_user(addr, &uaddr[i]))
+			return -EFAULT;
+		err = neuron_reg_of_address(nd, addr, &reg) ?:
+		      neuron_core_acquire(nd, reg.core, nf->client) ?:
+		      nd->ops->reg_read(nd, NEURON_BLOCK_CORE, reg.core, reg.off, &val);
+		if (err)
+			return err;
+		if (put_user(val, &udata[i]))
+			return -EFAULT;
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		cond_resched();
+	}
+	return 0;
+}
+
+int neuron_ioctl_post_metric_fn(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	struct neuron_ioctl_post_metric *a = arg;
+	u8 blob[NEURON_METRIC_MAX];
+
+	if (a->data_size > sizeof(blob))
+		return -E2BIG;
+	if (!a->data_size)
+		return -EINVAL;
+	return copy_from_user(blob, (void __user *)a->data, a->data_size) ? -EFAULT : 0;
+}
+
+static int neuron_program_engine(struct neuron_file *nf, u32 nc, u64 dst, void __user *buf,
+				 u64 size, u64 off)
+{
+	struct neuron_device *nd = nf->nd;
+	u64 start, end, from;
+	u32 i;
+	int err;
+
+	if (!size || nc >= nd->geo->nr_cores)
+		return -EINVAL;
+	/* The offset counts for both sides (uapi spec 1.5). */
+	if (check_add_overflow(dst, off, &start) || check_add_overflow(start, size, &end) ||
+	    check_add_overflow((u64)(unsigned long)buf, off, &from))
+		return -EOVERFLOW;
+	for (i = 0; i < nd->geo->nr_cores; i++)
+		if (start >= nd->geo->tpb_base[i] &&
+		    end <= nd->geo->tpb_base[i] + nd->geo->tpb_size)
+			break;
+	if (i == nd->geo->nr_cores)
+		return -EINVAL;
+	if (!access_ok((void __user *)(unsigned long)from, size))
+		return -EFAULT;
+	err = neuron_core_acquire(nd, i, nf->client);
+	return err ?: neuron_dma_addr_user(nd, i, start, (void __user *)(unsigned long)from, size,
+					   true);
+}
+
+int neuron_ioctl_program_engine_fn(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	struct neuron_ioctl_program_engine *a = arg;
+
+	return neuron_program_engine(nf, 0, a->dst, (void __user *)a->buffer, a->size, a->offset);
+}
+
+int neuron_ioctl_program_engine_nc_fn(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	struct neuron_ioctl_program_engine_nc *a = arg;
+
+	return neuron_program_engine(nf, a->nc_id, a->dst, (void __user *)a->buffer, a->size,
+				     a->offset);
+}
+
+int neuron_ioctl_program_engine_nc64_fn(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	struct neuron_ioctl_program_engine_nc64 *a = arg;
+
+	return neuron_program_engine(nf, a->nc_id, a->dst, (void __user *)a->buffer, a->size,
+				     a->offset);
+}
