@@ -90,7 +90,7 @@
 #endif
 
 /* Frames examined for an aligned request before a new frame is taken, and at most. */
-#define PROBE_FRAMES	8
+#define PROBE_FRAMES	4
 #define PROBE_FRAMES_MAX 1024
 /* Extents examined in one bin, and in all bins before the trees decide. */
 #define PROBE_BIN	16
