@@ -132,7 +132,7 @@ run_step() {
 	lib)		step lib make -s -j"$JOBS" -C tests/lib ;;
 	tap)		step tap tap_test ;;
 	property)	step property make -s -C tests/cbmc check ;;
-	fuzz)		step fuzz make -s -C tests/fuzz ;;
+	fuzz)		step fuzz make -s -C tests/fuzz check ;;
 	model)		step model make -s -C tests/models check ;;
 	tools)		step tools make -s lib libneuron-check ;;
 	dkms)		step dkms tests/dkms.sh ;;
