@@ -11,7 +11,6 @@
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
-cache=${NEURON_CACHE:-$HOME/.cache/neuron-driver}
 results=$1 seeds=${4:-3}
 tests=${2:-} peers=${3:-}
 tests=${tests// /,} peers=${peers// /,}

@@ -12,6 +12,7 @@ dir=$CACHE/cbmc
 next=trixie
 
 if [ ! -e "$dir/.complete" ]; then
+	# shellcheck disable=SC2016
 	uri=$(apt-get indextargets --format '$(REPO_URI) $(ORIGIN) $(LABEL)' |
 	      awk '$2 == "Debian" && $3 == "Debian" { print $1; exit }')
 	[ -n "$uri" ] || die "no Debian archive among this machine's package sources"
