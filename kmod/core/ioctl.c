@@ -172,6 +172,8 @@ static const struct neuron_ioctl_row neuron_ioctls[] = {
 	ROW_RAW(POD_STATUS_V2, ANY, neuron_ioctl_eopnotsupp),
 	ROW_RAW(POD_CTRL, ANY, neuron_ioctl_eopnotsupp),
 	ROW_RAW(POD_CTRL_V2, ANY, neuron_ioctl_eopnotsupp),
+	ROW(MEM_BUF_ZEROCOPY64, struct neuron_ioctl_mem_buf_copy64, IN,
+	    neuron_ioctl_mem_buf_copy64),
 	ROW_RAW(DMA_QUEUE_INIT_BATCH, 0, neuron_ioctl_dma_queue_init_batch),
 
 	ROW_NATIVE(GET_GEOMETRY, struct neuron_native_geometry, core_hbm, OUT | ANY,

@@ -114,6 +114,8 @@ struct neuron_client {
 enum neuron_chunk_kind {
 	NEURON_CHUNK_PLAIN,
 	NEURON_CHUNK_DATASTORE,		/* other processes may map it for reading */
+	NEURON_CHUNK_LENT,		/* pinned pages of a process, for one transfer */
+	NEURON_CHUNK_LENT_DIRTY,	/* same, and the device writes to them */
 };
 
 /**
@@ -445,6 +447,8 @@ int neuron_chunk_cache_init(void);
 void neuron_chunk_cache_exit(void);
 int neuron_chunk_alloc(struct neuron_client *client, const struct neuron_chunk_request *req,
 		       struct neuron_chunk **out, struct neuron_failure *why);
+int neuron_chunk_lend(struct neuron_device *nd, u32 core, struct page **pages, unsigned long n,
+		      bool dirty, struct neuron_chunk **out);
 int neuron_chunk_publish(struct neuron_chunk *chunk, u32 *out);
 void neuron_chunk_revoke(struct neuron_chunk *chunk);
 int neuron_chunk_unpublish(struct neuron_client *client, u64 handle);

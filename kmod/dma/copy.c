@@ -5,6 +5,7 @@
  * and asks for an interrupt; that wakes the waiter.
  */
 #include <linux/minmax.h>
+#include <linux/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>
 
@@ -311,6 +312,38 @@ int neuron_dma_copy(struct neuron_device *nd, u32 core, u64 dst, u64 src, u64 le
 	return err;
 }
 
+/* Pages of the caller that the device works on at a time, and from where on that pays. */
+#define NEURON_LEND_BYTES	(2u << 20)
+#define NEURON_LEND_MIN		(128u << 10)
+
+/* One transfer straight to or from pages of the caller. */
+static int neuron_copy_lent(struct neuron_device *nd, u32 core, u64 addr, unsigned long buf,
+			    u32 len, bool to_device)
+{
+	u32 in = offset_in_page(buf);
+	int n = DIV_ROUND_UP(in + len, PAGE_SIZE), got, err = -EFAULT;
+	struct neuron_chunk *chunk;
+	struct page **pages;
+
+	pages = kvmalloc_array(n, sizeof(*pages), GFP_KERNEL_ACCOUNT);
+	if (!pages)
+		return -ENOMEM;
+	got = pin_user_pages_fast(buf - in, n, to_device ? 0 : FOLL_WRITE, pages);
+	if (got == n) {
+		err = neuron_chunk_lend(nd, core, pages, n, !to_device, &chunk);
+		if (!err) {
+			err = to_device ? neuron_dma_copy(nd, core, addr, chunk->addr + in, len) :
+					  neuron_dma_copy(nd, core, chunk->addr + in, addr, len);
+			neuron_chunk_put(chunk);
+			return err;
+		}
+	}
+	if (got > 0)
+		unpin_user_pages(pages, got);
+	kvfree(pages);
+	return err;
+}
+
 /**
  * neuron_dma_addr_user() - copy between user memory and a device address
  * @nd: device
@@ -329,6 +362,21 @@ int neuron_dma_addr_user(struct neuron_device *nd, u32 core, u64 addr, void __us
 	struct neuron_chunk *bounce;
 	u32 n;
 	int err;
+
+	while (len >= NEURON_LEND_MIN) {
+		n = min_t(u64, len, NEURON_LEND_BYTES);
+		err = neuron_copy_lent(nd, core, addr, (unsigned long)buf, n, to_device);
+		/* Memory that has no pages, for one, is left to the other way. */
+		if (err == -EFAULT || err == -ENOMEM)
+			break;
+		if (err)
+			return err;
+		addr += n;
+		buf += n;
+		len -= n;
+	}
+	if (!len)
+		return 0;
 
 	err = neuron_bounce_take(nd, core, &bounce);
 	if (err)

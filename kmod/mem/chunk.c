@@ -41,12 +41,16 @@ static void neuron_host_free(struct neuron_device *nd, struct neuron_chunk *chun
 {
 	unsigned long index = (chunk->addr & ~nd->geo->host_window) >> PAGE_SHIFT;
 	unsigned long i, n = chunk->size >> PAGE_SHIFT;
+	bool lent = chunk->kind == NEURON_CHUNK_LENT || chunk->kind == NEURON_CHUNK_LENT_DIRTY;
 
 	/* Older kernels: it can fail for want of memory. */
 	do
 		mtree_erase(&nd->host_pages, index);
 	while (mtree_load(&nd->host_pages, index) == chunk);
-	for (i = 0; i < n; i++) {
+	if (lent)
+		unpin_user_pages_dirty_lock(chunk->pages, n,
+					    chunk->kind == NEURON_CHUNK_LENT_DIRTY);
+	for (i = 0; !lent && i < n; i++) {
 		__free_page(chunk->pages[i]);
 		cond_resched();
 	}
@@ -184,18 +188,66 @@ int neuron_chunk_alloc(struct neuron_client *client, const struct neuron_chunk_r
 	return 0;
 }
 
+/**
+ * neuron_chunk_lend() - let the driver's copy rings reach pages of a process
+ * @nd: device
+ * @core: core whose ring is used
+ * @pages: pinned pages in an array from kvmalloc(); on success the chunk's,
+ *	   unpinned and freed when its last user is gone
+ * @n: their number
+ * @dirty: the device will write to them
+ * @out: a chunk without handle; the caller holds its reference
+ *
+ * Context: may sleep.
+ * Return: 0, -ENOMEM.
+ */
+int neuron_chunk_lend(struct neuron_device *nd, u32 core, struct page **pages, unsigned long n,
+		      bool dirty, struct neuron_chunk **out)
+{
+	struct neuron_chunk *chunk = kmem_cache_zalloc(neuron_chunk_cache, GFP_KERNEL);
+	unsigned long start;
+	int err;
+
+	if (!chunk)
+		return -ENOMEM;
+	kref_init(&chunk->ref);
+	RB_CLEAR_NODE(&chunk->node);
+	chunk->host = true;
+	chunk->core = core;
+	chunk->category = NEURON_MEMALLOC_TYPE_NCDEV_HOST;
+	chunk->kind = dirty ? NEURON_CHUNK_LENT_DIRTY : NEURON_CHUNK_LENT;
+	chunk->size = (u64)n << PAGE_SHIFT;
+	chunk->client = nd->kclient;
+	chunk->pages = pages;
+	err = neuron_host_map(nd, chunk, n, &start);
+	if (err) {
+		kmem_cache_free(neuron_chunk_cache, chunk);
+		return -ENOMEM;
+	}
+	chunk->addr = nd->geo->host_window | ((u64)start << PAGE_SHIFT);
+	kref_get(&nd->kclient->ref);
+	*out = chunk;
+	return 0;
+}
+
 static void neuron_chunk_release(struct kref *ref)
 {
 	struct neuron_chunk *chunk = container_of(ref, struct neuron_chunk, ref);
 	struct neuron_client *client = chunk->client;
 	struct neuron_device *nd = client->nd;
 
+	/* What is lent was never allocated. */
+	if (chunk->kind == NEURON_CHUNK_LENT || chunk->kind == NEURON_CHUNK_LENT_DIRTY) {
+		neuron_host_free(nd, chunk);
+		goto free;
+	}
 	trace_neuron_free(nd->dev.id, chunk, 0, 0);
 	if (chunk->host)
 		neuron_host_free(nd, chunk);
 	else
 		neuron_zone_free(nd, chunk);
 	neuron_account(chunk, false);
+free:
 	call_rcu(&chunk->rcu, neuron_chunk_free_rcu);
 	neuron_client_put(client);
 }

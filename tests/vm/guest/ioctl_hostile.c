@@ -242,7 +242,7 @@ static const struct command commands[] = {
 	COMPAT(MEM_COPY64, S(mem_copy64), 0, HANDLE),
 	COMPAT(MEM_BUF_COPY, S(mem_buf_copy), 0, HANDLE " EFAULT"),
 	COMPAT(MEM_BUF_COPY64, S(mem_buf_copy64), 0, HANDLE " EFAULT"),
-	COMPAT(MEM_BUF_ZEROCOPY64, S(mem_buf_copy64), ABSENT, ""),
+	COMPAT(MEM_BUF_ZEROCOPY64, S(mem_buf_copy64), 0, HANDLE " EFAULT"),
 	COMPAT(MEM_GET_PA, S(mem_get_pa), 0, "ENOENT EFAULT"),
 	COMPAT(MEM_GET_INFO, S(mem_get_info), 0, "ENOENT EFAULT"),
 	COMPAT(MEM_GET_EXTENDED_INFO, S(mem_get_extended_info), 0, "ENOENT"),
