@@ -104,7 +104,7 @@ enum nrt_storage_kind {
 struct nrt_storage {
 	atomic_uint refs;
 	enum nrt_storage_kind kind;
-	struct neuron_device *device;	/* not USER */
+	struct neuron_device *device;	/* not USER; NULL after nrt_close() */
 	struct neuron_mem *mem;		/* not USER; NULL after nrt_close() */
 	void *user;
 	bool owned;			/* free @user */
@@ -140,6 +140,12 @@ struct nrt_set {
 static inline bool nrt_tensor_valid(const nrt_tensor_t *tensor)
 {
 	return tensor && tensor->magic == NRT_TENSOR_MAGIC;
+}
+
+/* Not empty, and not left over from before nrt_close(). */
+static inline bool nrt_tensor_stored(const nrt_tensor_t *tensor)
+{
+	return tensor->storage && (tensor->storage->mem || tensor->storage->user);
 }
 
 /* By name; @hint is where it probably is. NULL: none. */

@@ -273,7 +273,7 @@ static NRT_STATUS bind(struct nrt_model *m, const struct nrt_set *in, const stru
 			what = "is not in the set";
 		else if (!nrt_tensor_valid(t))
 			what = "was freed";
-		else if (!t->storage)
+		else if (!nrt_tensor_stored(t))
 			what = "has no storage";
 		else if (t->size < info->bytes)
 			what = "is too small";

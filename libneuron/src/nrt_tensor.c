@@ -56,6 +56,7 @@ void nrt_storages_close(void)
 	for (struct nrt_storage *s = nrt_process.storages; s; s = s->next) {
 		neuron_mem_free(s->mem);
 		s->mem = NULL;
+		s->device = NULL;
 	}
 }
 
@@ -263,7 +264,7 @@ static NRT_STATUS check_range(const char *func, const nrt_tensor_t *t, uint64_t 
 {
 	if (!nrt_tensor_valid(t))
 		return NRT_INVALID;
-	if (!t->storage || (!t->storage->mem && !t->storage->user)) {
+	if (!nrt_tensor_stored(t)) {
 		LOG_AS(NRT, ERROR, func, "tensor %s has no storage", tensor_name(t));
 		return NRT_INVALID;
 	}
@@ -436,7 +437,7 @@ NRT_EXPORT void *nrt_tensor_get_va(const nrt_tensor_t *tensor)
 
 	if (nrt_enter() != NRT_SUCCESS)
 		return NULL;
-	if (nrt_tensor_valid(tensor) && tensor->storage) {
+	if (nrt_tensor_valid(tensor) && nrt_tensor_stored(tensor)) {
 		struct nrt_storage *s = tensor->storage;
 
 		if (s->kind == NRT_STORAGE_USER)
@@ -459,7 +460,7 @@ nrt_tensor_get_device_allocation_info(const nrt_tensor_t *tensor,
 
 	if (status != NRT_SUCCESS)
 		return status;
-	if (!nrt_tensor_valid(tensor) || !alloc_info || !tensor->storage ||
+	if (!nrt_tensor_valid(tensor) || !alloc_info || !nrt_tensor_stored(tensor) ||
 	    tensor->storage->kind != NRT_STORAGE_DEVICE) {
 		status = NRT_INVALID;
 		goto out;

@@ -762,12 +762,18 @@ static void test_repeat(void **state)
 /* What a program forgot to free before nrt_close(). */
 static void test_close(void **state)
 {
-	nrt_tensor_t *t = tensor(100, 0), *slice;
+	nrt_tensor_t *t = tensor(100, 0), *slice, *old = NULL, *host = NULL;
+	nrt_tensor_device_allocation_info_t info;
 	nrt_tensor_set_t *set;
+	nrt_model_t *m;
+	struct io io;
 	char c;
 
 	(void)state;
 	load(make_list_neff(), 0);
+	old = tensor(1024, 0);
+	assert_int_equal(nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_HOST, 0, 64, "h", &host),
+			 NRT_SUCCESS);
 	assert_int_equal(nrt_allocate_tensor_set(&set), NRT_SUCCESS);
 	assert_int_equal(nrt_tensor_allocate_slice(t, 0, 10, "s", &slice), NRT_SUCCESS);
 	nrt_close();
@@ -779,7 +785,22 @@ static void test_close(void **state)
 	nrt_tensor_free(&slice);
 	nrt_destroy_tensor_set(&set);
 	/* A second life; a tensor of the first one has no storage in it. */
+	setenv("NEURON_RT_MAP_HBM", "1", 1);
 	init_cores(8);
+	assert_null(nrt_tensor_get_va(old));
+	assert_null(nrt_tensor_get_va(host));
+	assert_int_equal(nrt_tensor_get_device_allocation_info(old, &info), NRT_INVALID);
+	assert_int_equal(nrt_tensor_read(old, &c, 0, 1), NRT_INVALID);
+	m = load(make_list_neff(), 0);
+	io_init(&io, 1024, 0);
+	assert_int_equal(nrt_tensor_copy(old, 0, io.x, 0, 1), NRT_INVALID);
+	assert_int_equal(nrt_add_tensor_to_tensor_set(io.in, "x", old), NRT_SUCCESS);
+	take_log();
+	assert_int_equal(nrt_execute(m, io.in, io.out), NRT_INVALID);
+	logged("input x of list has no storage");
+	io_free(&io);
+	nrt_tensor_free(&old);
+	nrt_tensor_free(&host);
 }
 
 static void *hammer(void *arg)
