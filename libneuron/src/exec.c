@@ -225,6 +225,7 @@ NEURON_EXPORT int neuron_model_run(struct neuron_model *model, const struct neur
 {
 	struct neuron_core *core = model->core;
 	struct neuron_run_result r = { .status = NEURON_RUN_DONE };
+	struct neuron_notice late;
 	int ret = 0;
 
 	if (model->obstacle[0]) {
@@ -234,13 +235,16 @@ NEURON_EXPORT int neuron_model_run(struct neuron_model *model, const struct neur
 		return -EOPNOTSUPP;
 	}
 	pthread_mutex_lock(&core->lock);
-	if (core->broken)
+	/*
+	 * An error that came after the end of the last run: an engine or a queue
+	 * that stands still until the core is reset.
+	 */
+	if (core->broken || !neuron_nq_read(core->error, &late))
 		ret = core_reset_locked(core);
 	if (!ret)
 		ret = bind(model, io, nr_io, &r);
 	if (!ret) {
 		drain(core->notify);
-		drain(core->error);
 		ret = start(model);
 		if (!ret)
 			ret = wait_done(core, timeout_ms, &r);

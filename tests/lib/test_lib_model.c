@@ -599,6 +599,35 @@ static void test_errors(void **state)
 	neuron_model_unload(m);
 }
 
+/* An engine that stops after the end of a run is not there for the next one. */
+static void test_late_error(void **state)
+{
+	struct fixture *f = *state;
+	struct neuron_isa_notice n = {
+		.engine = NEURON_ISA_ENGINE_PE,
+		.kind = NEURON_ISA_NOTICE_ERROR,
+		.code = NEURON_ISA_ERR_ILLEGAL,
+	};
+	struct neuron_model *m = load(f, make_list_neff());
+	struct fake_core *core = &fake.dev[0].core[2];
+	unsigned int resets = core->resets;
+
+	run_ok(f, m);
+	assert_int_equal(core->resets, resets);
+	fake_post(&fake.dev[0], 2, NQ_TYPE_ERROR, 0, n);
+	run_ok(f, m);
+	assert_int_equal(core->resets, resets + 1);
+	run_ok(f, m);
+	assert_int_equal(core->resets, resets + 1);
+	/* Nor is it lost when that reset fails. */
+	fake_post(&fake.dev[0], 2, NQ_TYPE_ERROR, 0, n);
+	fake_fail(1, _IOC_NR(NEURON_IOCTL_NC_RESET), EIO);
+	assert_int_equal(neuron_model_run(m, f->io, 2, 1000, NULL), -EIO);
+	run_ok(f, m);
+	assert_int_equal(core->resets, resets + 2);
+	neuron_model_unload(m);
+}
+
 /* Notifications wrap around their queue. */
 static void test_many_runs(void **state)
 {
@@ -918,6 +947,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_untriggered, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_timeout, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_errors, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_late_error, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_many_runs, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_vendor, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
