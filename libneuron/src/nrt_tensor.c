@@ -470,7 +470,7 @@ nrt_tensor_get_device_allocation_info(const nrt_tensor_t *tensor,
 		goto out;
 	memset(alloc_info, 0, sizeof(*alloc_info));
 	alloc_info->physical_address = info.address + tensor->offset;
-	alloc_info->size = info.bytes;
+	alloc_info->size = info.bytes - tensor->offset;
 	alloc_info->hbm_index = (int)tensor->storage->hbm;
 out:
 	nrt_leave();

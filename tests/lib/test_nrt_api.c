@@ -391,6 +391,7 @@ static void test_tensor(void **state)
 
 static void test_slices(void **state)
 {
+	nrt_tensor_device_allocation_info_t whole, part;
 	nrt_tensor_t *t = tensor(4096, 0), *a = NULL, *b = NULL;
 	char c = 0;
 
@@ -399,6 +400,11 @@ static void test_slices(void **state)
 	assert_int_equal(nrt_tensor_allocate_slice(a, 100, 400, NULL, &b), NRT_SUCCESS);
 	assert_int_equal(nrt_tensor_allocate_slice(a, 101, 400, "c", &b), NRT_INVALID);
 	assert_int_equal(nrt_tensor_allocate_slice(a, SIZE_MAX, 2, "c", &b), NRT_INVALID);
+	/* From the start of the slice to the end of the allocation, no further. */
+	assert_int_equal(nrt_tensor_get_device_allocation_info(t, &whole), NRT_SUCCESS);
+	assert_int_equal(nrt_tensor_get_device_allocation_info(b, &part), NRT_SUCCESS);
+	assert_int_equal(part.physical_address, whole.physical_address + 1100);
+	assert_int_equal(part.size, whole.size - 1100);
 	assert_int_equal(nrt_tensor_memset(t, 1100, 9, 1), NRT_SUCCESS);
 	nrt_tensor_free(&t);
 	nrt_tensor_free(&a);
