@@ -9,6 +9,8 @@
 # RESULTS becomes a directory with results.jsonl and machine.txt.
 
 set -eu
+# All of it is read before it runs: that takes a while, and this file may change.
+{
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 results=$1 seeds=${4:-3}
@@ -59,3 +61,5 @@ cp "$work/root/results.json" "$results/results.jsonl"
 	echo "kernel: User Mode Linux $("$root/tests/vm/kdir.sh" uml release)"
 	echo "cpu:    $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(nproc) processors"
 } >"$results/machine.txt"
+exit
+}
