@@ -1080,8 +1080,7 @@ static struct frame *frame_create(struct neuron_buddy *zone, struct ext *e)
 	fr->pins = 0;
 	fr->miss_n = 0;
 	fr->miss_k = 0;
-	fr->head = FRAME_LEN;
-	fr->tail = FRAME_LEN;
+	/* head and tail follow with the first block, which both edges see */
 	run_add(zone, fr, FRAME_LEN);
 	order_add(zone, FRAME_LEN);
 	zone->st.frames++;

@@ -147,6 +147,12 @@ static void test_create(void **state)
 	assert_int_equal(neuron_buddy_total(zone), 96 * GIB);
 	assert_int_equal(neuron_buddy_free_bytes(zone), 96 * GIB);
 	assert_int_equal(neuron_buddy_used(zone), 0);
+	assert_int_equal(neuron_buddy_largest(zone, G), 96 * GIB);
+	assert_int_equal(neuron_buddy_largest(zone, 64 * KIB), 96 * GIB);
+	assert_int_equal(neuron_buddy_largest(zone, 2 * MIB), 96 * GIB);
+	/* above that a bound: the start may have to move by up to one alignment */
+	assert_int_equal(neuron_buddy_largest(zone, 4 * MIB), 96 * GIB - 2 * MIB);
+	assert_int_equal(neuron_buddy_largest(zone, 128 * GIB), 0);
 	zone_end(zone);
 }
 
@@ -474,6 +480,25 @@ static void test_cleared(void **state)
 	assert_int_equal(b.cleared, 1);
 	assert_int_equal(neuron_buddy_free(zone, &b, true), 0);
 	assert_int_equal(alloc_at(zone, b.addr, 4 * MIB + G, &b), 0);
+	assert_int_equal(b.cleared, 0);
+	assert_int_equal(neuron_buddy_free(zone, &b, false), 0);
+
+	/* a part of a dirty frame: known exactly, unit by unit */
+	assert_int_equal(alloc_at(zone, 9 * MIB - 2 * unit, 3 * unit, &b), 0);
+	assert_int_equal(neuron_buddy_free(zone, &b, true), 0);
+	assert_int_equal(alloc_at(zone, 9 * MIB - 2 * unit, 3 * unit, &b), 0);
+	assert_int_equal(b.cleared, 1);
+	assert_int_equal(neuron_buddy_free(zone, &b, true), 0);
+	assert_int_equal(alloc_at(zone, 9 * MIB - 3 * unit, 2 * unit, &b), 0);
+	assert_int_equal(b.cleared, 0);
+	assert_int_equal(neuron_buddy_free(zone, &b, false), 0);
+	assert_int_equal(alloc_at(zone, 9 * MIB, unit, &b), 0);
+	assert_int_equal(b.cleared, 1);
+	assert_int_equal(neuron_buddy_free(zone, &b, true), 0);
+	/* less than a unit says nothing, and a unit in parts neither */
+	assert_int_equal(alloc_at(zone, 10 * MIB, unit - G, &b), 0);
+	assert_int_equal(neuron_buddy_free(zone, &b, true), 0);
+	assert_int_equal(alloc_at(zone, 10 * MIB, G, &b), 0);
 	assert_int_equal(b.cleared, 0);
 	assert_int_equal(neuron_buddy_free(zone, &b, false), 0);
 
