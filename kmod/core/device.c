@@ -152,6 +152,7 @@ struct neuron_device *neuron_device_add(const struct neuron_device_desc *desc)
 	err = cdev_add(&nd->cdev, nd->dev.devt, 1);
 	if (err)
 		goto sysfs;
+	neuron_debugfs_add(nd);
 	dev_set_uevent_suppress(&nd->dev, false);
 	kobject_uevent(&nd->dev.kobj, KOBJ_ADD);
 	return nd;
@@ -190,6 +191,7 @@ void neuron_device_del(struct neuron_device *nd)
 	for (i = 0; i < nd->geo->nr_cores; i++)
 		neuron_copy_exit(nd, i);
 	cdev_del(&nd->cdev);
+	neuron_debugfs_del(nd);
 	neuron_sysfs_del(nd);
 	device_del(&nd->dev);
 	put_device(&nd->dev);

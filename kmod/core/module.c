@@ -59,6 +59,7 @@ static int __init neuron_init(void)
 	err = alloc_chrdev_region(&neuron_base, 0, NEURON_MAX_DEVICES, "neuron");
 	if (err)
 		goto class;
+	neuron_debugfs_init();
 	pr_info("Neuron Driver Started with Version:%s\n", NEURON_VERSION);
 	return 0;
 
@@ -71,6 +72,7 @@ cache:
 
 static void __exit neuron_exit(void)
 {
+	neuron_debugfs_exit();
 	unregister_chrdev_region(neuron_base, NEURON_MAX_DEVICES);
 	class_unregister(&neuron_class);
 	neuron_chunk_cache_exit();

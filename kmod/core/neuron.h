@@ -329,6 +329,7 @@ struct neuron_sysfs;
  * @host_pages: host chunks by page number of their device address; RCU lookup
  * @host_category: host memory by category
  * @sysfs: the tree
+ * @debugfs: directory of the device
  */
 struct neuron_device {
 	struct device dev;
@@ -349,6 +350,7 @@ struct neuron_device {
 	struct maple_tree host_pages;
 	struct neuron_counter host_category[NEURON_NR_CATEGORIES];
 	struct neuron_sysfs *sysfs;
+	struct dentry *debugfs;
 };
 
 /**
@@ -472,6 +474,12 @@ static inline struct neuron_chunk *neuron_chunk_ref(struct neuron_chunk *chunk)
 u32 neuron_category(u32 type, bool host);
 void neuron_account(struct neuron_chunk *chunk, bool add);
 void neuron_counter_change(struct neuron_counter *c, u64 size, bool add);
+
+/* mem/debugfs.c */
+void neuron_debugfs_init(void);
+void neuron_debugfs_exit(void);
+void neuron_debugfs_add(struct neuron_device *nd);
+void neuron_debugfs_del(struct neuron_device *nd);
 
 /* mem/mmap.c */
 int neuron_mmap(struct file *file, struct vm_area_struct *vma);

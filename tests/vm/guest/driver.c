@@ -14,7 +14,9 @@
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -145,6 +147,45 @@ static void test_info(int fd)
 	close(wr);
 	CHECK(err_of(ioctl(fd, _IO('N', 191), 0)) == ENOTTY, "unknown command: ENOTTY");
 	CHECK(sysfs_u64("core_count") == geo.nr_cores, "sysfs core_count");
+}
+
+/* The list of ranges in debugfs tiles the HBM and agrees with the books. */
+static void test_walk(int fd)
+{
+	struct neuron_native_hbm_stats s = { .size = sizeof(s), .hbm = 1 };
+	struct neuron_native_mem_alloc a[3];
+	unsigned long long addr, size, at = geo.hbm[1].base, sum[3] = { 0, 0, 0 };
+	char state[16], line[128];
+	int i, tiles = 1;
+	FILE *f;
+
+	mkdir("/sys/kernel/debug", 0700);
+	mount("none", "/sys/kernel/debug", "debugfs", 0, NULL);
+	for (i = 0; i < 3; i++) {
+		memset(&a[i], 0, sizeof(a[i]));
+		a[i].size = sizeof(a[i]);
+		a[i].bytes = i == 1 ? 4096 : 40 * MIB + 4096 * i;
+		a[i].hbm = 1;
+		a[i].mem_type = NEURON_MEMALLOC_TYPE_TENSORS_DEVICE;
+		ioctl(fd, NEURON_NATIVE_MEM_ALLOC, &a[i]);
+	}
+	mem_free(fd, a[0].mem_handle);
+	ioctl(fd, NEURON_NATIVE_HBM_STATS, &s);
+	f = fopen("/sys/kernel/debug/neuron/neuron0/hbm1", "r");
+	CHECK(f, "debugfs file of an HBM");
+	while (f && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%llx %llu %15s", &addr, &size, state) != 3 || addr != at)
+			tiles = 0;
+		at = addr + size;
+		sum[*state == 'f' ? 0 : *state == 'u' ? 1 : 2] += size;
+	}
+	if (f)
+		fclose(f);
+	CHECK(tiles && at == geo.hbm[1].base + geo.hbm[1].size, "its ranges tile the HBM");
+	CHECK(sum[0] == s.free && sum[1] == s.used && sum[2] == s.reserved,
+	      "free %llu, used %llu, reserved %llu as in the statistics", sum[0], sum[1], sum[2]);
+	mem_free(fd, a[1].mem_handle);
+	mem_free(fd, a[2].mem_handle);
 }
 
 static void test_memory(int fd)
@@ -679,6 +720,7 @@ int main(void)
 
 	test_info(fd);
 	test_memory(fd);
+	test_walk(fd);
 	test_mmap(fd);
 	test_rings(fd);
 	test_core(fd);
