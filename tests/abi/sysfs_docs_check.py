@@ -66,6 +66,13 @@ def other_files():
             yield f"/sys/module/{module}/version"
 
 
+def debugfs_files():
+    """Files of kmod/mem/debugfs.c; %u in a name is a number."""
+    source = read(os.path.join(ROOT, "kmod", "mem", "debugfs.c"))
+    for name in re.findall(r'snprintf\(name, sizeof\(name\), "(\w+)%u"', source):
+        yield f"/sys/kernel/debug/neuron/neuron<N>/{name}<M>"
+
+
 def parse(directory, problems):
     """Entries may start with several What: lines."""
     paths = set()
@@ -131,7 +138,7 @@ def main():
     problems = []
     documented = parse(os.path.join(ROOT, "sysfs-docs"), problems)
     files = set(table_files(read(os.path.join(ROOT, "kmod", "sysfs", "tree.c"))))
-    files |= set(other_files())
+    files |= set(other_files()) | set(debugfs_files())
 
     report(not problems, f"form of {len(documented)} entries", problems)
     missing, stale = compare(files, documented)
