@@ -32,6 +32,7 @@ struct neuron_client *neuron_client_new(struct neuron_device *nd, struct pid *pi
 	client->kernel = !pid;
 	client->pid = get_pid(pid);
 	INIT_LIST_HEAD(&client->node);
+	mutex_init(&client->async_lock);
 	init_completion(&client->done);
 	xa_init_flags(&client->handles, XA_FLAGS_ALLOC1 | XA_FLAGS_ACCOUNT);
 	spin_lock_init(&client->lock);
@@ -153,6 +154,7 @@ static void neuron_client_teardown(struct neuron_client *client)
 	bool last;
 	u32 i;
 
+	neuron_async_exit(client);
 	neuron_queues_release(client);
 	for (i = 0; i < nd->geo->nr_cores; i++)
 		neuron_core_release(nd, i, client);

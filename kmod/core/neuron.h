@@ -15,6 +15,7 @@
  *   engine.lock (mutex)		queues of a DMA engine
  *   copy.lock (mutex)		the kernel's copy ring of a core
  *   device.host_lock (mutex)	room in the device's view of host memory
+ *   client.async_lock (mutex)	copies under way
  *   client.lock (spinlock)	address tree of a client
  *   zone.lock (spinlock)	allocator and accounting of one HBM
  *   core.nq_lock (spinlock)	eventfds
@@ -62,6 +63,7 @@ struct neuron_counter {
 	atomic64_t peak;
 };
 
+struct neuron_async;
 struct neuron_client;
 
 /**
@@ -84,6 +86,8 @@ struct neuron_space {
  * @done: teardown has ended
  * @kernel: the driver itself; reaches everything
  * @claims: it may have claimed cores
+ * @async_lock: @async
+ * @async: copies under way, by core and token
  * @datastore: memory that it publishes counters in, under clients_lock
  * @handles: chunk by handle; looked up under RCU
  * @lock: @chunks
@@ -102,6 +106,8 @@ struct neuron_client {
 	struct completion done;
 	bool kernel;
 	bool claims;
+	struct mutex async_lock;
+	struct neuron_async *async[NEURON_HW_MAX_CORES][2];
 	struct neuron_chunk *datastore;
 	struct xarray handles;
 	spinlock_t lock;
@@ -495,6 +501,12 @@ int neuron_dma_addr_user(struct neuron_device *nd, u32 core, u64 addr, void __us
 int neuron_dma_write(struct neuron_device *nd, u32 core, u64 dst, const void *buf, u64 len);
 int neuron_dma_fill(struct neuron_device *nd, u32 core, u64 dst, u8 value, u64 len);
 void neuron_copy_wake(struct neuron_device *nd, u32 core);
+
+/* dma/async.c */
+void neuron_async_exit(struct neuron_client *client);
+int neuron_ioctl_mem_copy_async(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_mem_copy_async64(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_mem_copy_async_wait(struct neuron_file *nf, void *arg, void __user *uarg);
 
 /* dma/queue.c */
 int neuron_queue_init(struct neuron_client *client, const struct neuron_ioctl_dma_queue_init *arg);
