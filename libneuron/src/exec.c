@@ -75,6 +75,7 @@ static int check_io(const struct neuron_model *m, const struct io_tensor *t,
 		return 0;
 	snprintf(result->text, sizeof(result->text), "%s %.160s %s",
 		 t->usage == NEURON_TENSOR_INPUT ? "input" : "output", t->name, what);
+	neuron_neff_printable(result->text);
 	return -EINVAL;
 }
 

@@ -96,6 +96,7 @@ fail(struct loader *l, enum neuron_error_kind kind, int ret, const char *fmt, ..
 		va_start(ap, fmt);
 		vsnprintf(l->error->text, sizeof(l->error->text), fmt, ap);
 		va_end(ap);
+		neuron_neff_printable(l->error->text);
 	}
 	return ret;
 }
@@ -122,6 +123,7 @@ obstacle(struct loader *l, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(l->model->obstacle, sizeof(l->model->obstacle), fmt, ap);
 	va_end(ap);
+	neuron_neff_printable(l->model->obstacle);
 }
 
 /* Room for one more element of an array that doubles. */

@@ -47,8 +47,7 @@ char *neff_strdup(struct neff_object *obj, const char *s)
 	return copy ? memcpy(copy, s, n) : NULL;
 }
 
-/* Names come from the file: keep them from breaking or forging a log line. */
-static void make_printable(char *s)
+void neuron_neff_printable(char *s)
 {
 	for (; *s; s++)
 		if (!isascii((unsigned char)*s) || iscntrl((unsigned char)*s))
@@ -66,7 +65,7 @@ static int fail(struct neff_reader *r, enum neuron_neff_class class, int err,
 	n = snprintf(e->text, sizeof(e->text), "%.320s: ", where);
 	if (n > 0 && (size_t)n < sizeof(e->text))
 		vsnprintf(e->text + n, sizeof(e->text) - (size_t)n, fmt, ap);
-	make_printable(e->text);
+	neuron_neff_printable(e->text);
 	return err;
 }
 
@@ -168,7 +167,7 @@ static void get_text(char *out, const uint8_t *p, size_t n)
 {
 	memcpy(out, p, n);
 	out[n] = '\0';
-	make_printable(out);
+	neuron_neff_printable(out);
 }
 
 static int parse_header(struct neff_reader *r, const uint8_t *p, size_t size)

@@ -464,6 +464,14 @@ int neuron_neff_writer_finish(struct neuron_neff_writer *w,
 			      const struct neuron_neff_header *header, bool gzip,
 			      void **bytes, size_t *size);
 
+/**
+ * neuron_neff_printable() - replace what is not printable ASCII by '?'
+ * @text: changed in place
+ *
+ * Names come from the file: keep them from breaking or forging a log line.
+ */
+void neuron_neff_printable(char *text);
+
 #ifdef __cplusplus
 }
 #endif

@@ -7,6 +7,7 @@
  * that are not known (types, operations) are not: they change what the program
  * means.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -304,6 +305,16 @@ static int load_json(struct neff_reader *r, const char *name, const struct jpath
 	return 0;
 }
 
+/* ASCII ones, and those that UTF-8 writes as 0xc2 0x80 to 0xc2 0x9f. */
+static bool has_control(const char *s)
+{
+	for (; *s; s++)
+		if (iscntrl((unsigned char)*s) ||
+		    ((unsigned char)s[0] == 0xc2 && (unsigned char)s[1] < 0xa0))
+			return true;
+	return false;
+}
+
 /* Member @file of the subgraph's directory, as named by the value at @at. */
 static int find_file(struct neff_reader *r, const struct jpath *at,
 		     const struct neuron_neff_subgraph *sg, const char *file,
@@ -439,6 +450,8 @@ static int parse_var(struct neff_reader *r, const struct jpath *at, const json_t
 	case NEURON_NEFF_VAR_OUTPUT:
 		if (strlen(var->name) > MAX_IO_NAME)
 			return invalid_at(r, at, "name has more than %u bytes", MAX_IO_NAME);
+		if (has_control(var->name))
+			return invalid_at(r, at, "name has control characters");
 		break;
 	case NEURON_NEFF_VAR_FILE:
 		err = get_text(r, at, obj, "file_name", true, &text);

@@ -69,6 +69,10 @@ void nrt_log(enum log_comp comp, enum log_level level, const char *func, const c
 	if (n > 0 && (size_t)n < sizeof(line))
 		vsnprintf(line + n, sizeof(line) - (size_t)n, fmt, ap);
 	va_end(ap);
+	/* Names that a caller gave; some lines have breaks of their own. */
+	for (char *c = line; *c; c++)
+		if ((unsigned char)*c < ' ' && *c != '\n' && *c != '\t')
+			*c = '?';
 	/* One write for a line, so that lines of several threads do not mix. */
 	fprintf(stderr, "%s\n", line);
 }

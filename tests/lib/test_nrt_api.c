@@ -375,8 +375,10 @@ static void test_tensor(void **state)
 			 NRT_INVALID);
 	assert_int_equal(nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, 0, 0, "n", &bad),
 			 NRT_INVALID);
-	assert_int_equal(nrt_tensor_allocate((nrt_tensor_placement_t)7, 0, 1, "n", &bad), NRT_INVALID);
 	take_log();
+	assert_int_equal(nrt_tensor_allocate((nrt_tensor_placement_t)7, 0, 1, "n\x1b[2J", &bad),
+			 NRT_INVALID);
+	logged("tensor n?[2J: placement 7");
 	assert_int_equal(nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, 0, FAKE_HBM_SIZE + 1, NULL,
 					     &bad), NRT_RESOURCE);
 	logged("Failed to allocate 24.000GB (alignment: none, usage: tensors) on ND 0:NC 0");
