@@ -50,6 +50,7 @@ static int open_queue(struct neuron_core *core, enum neuron_nq_type type, uint32
 		.nc = core->nc,
 		.type = type,
 		.engine = engine,
+		.bytes = NQ_BYTES,
 	};
 	int ret = neuron_nq_open(core->device, &opts, nq);
 

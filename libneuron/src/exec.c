@@ -252,6 +252,8 @@ NEURON_EXPORT int neuron_model_run(struct neuron_model *model, const struct neur
 		/* What is still going on must not meet the next run. */
 		if (ret)
 			core_reset_locked(core);
+		else
+			core->broken = model->dirty;
 	}
 	pthread_mutex_unlock(&core->lock);
 	if (result_valid(result))

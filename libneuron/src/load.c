@@ -76,6 +76,11 @@ struct loader {
 	struct place ones;		/* the numbers 1 to 16, to add to semaphores */
 	uint32_t *io_of_var;		/* index in model->io + 1 */
 
+	/* What all programs add less what they take away. */
+	int64_t semaphores[NEURON_NEFF_MAX_SEMAPHORES];
+	int64_t events[NEURON_NEFF_MAX_EVENTS];
+	size_t nr_notify;		/* of SP */
+
 	bool generated;			/* the SP program is ours */
 	bool vendor;
 	void *code[NR_ENGINES];
@@ -509,26 +514,95 @@ static int add_trigger(struct loader *l, uint32_t engine, size_t inst,
 	return 0;
 }
 
+/*
+ * Programs have no branches: every instruction is executed once.  What a run puts
+ * into semaphores and events and takes out again can be added up, and a model for
+ * which it does not come out even gets a reset behind each run.
+ */
+static void balance(struct loader *l, uint32_t engine, const struct neuron_isa_inst *inst)
+{
+	uint32_t index = le32toh(inst->u.sem.index), value = le32toh(inst->u.sem.value);
+	bool consume = inst->flags & NEURON_ISA_F_CONSUME;
+
+	switch (inst->opcode) {
+	case NEURON_ISA_OP_SEM_WAIT:
+		if (consume)
+			l->semaphores[index] -= value;
+		/* The run can end while another engine still waits here. */
+		if (engine != NEURON_ISA_ENGINE_SP && (!consume || inst->op != NEURON_ISA_WAIT_GE))
+			l->model->dirty = true;
+		break;
+	case NEURON_ISA_OP_SEM_POST:
+		if (inst->op == NEURON_ISA_POST_INC)
+			l->semaphores[index] += value;
+		else if (inst->op == NEURON_ISA_POST_DEC)
+			l->semaphores[index] -= value;
+		else if (value)
+			l->model->dirty = true;
+		break;
+	case NEURON_ISA_OP_EVENT_WAIT:
+		if (index < NEURON_NEFF_MAX_EVENTS && consume)
+			l->events[index]--;
+		if (engine != NEURON_ISA_ENGINE_SP && !consume)
+			l->model->dirty = true;
+		break;
+	case NEURON_ISA_OP_EVENT_SET:
+		if (index < NEURON_NEFF_MAX_EVENTS && value)
+			l->events[index]++;
+		break;
+	default:
+		break;
+	}
+}
+
+/* SP ends a run, once, when nothing of its program is left. */
+static int check_notify(struct loader *l, size_t i, size_t nr)
+{
+	const struct neuron_neff_engine *e = &l->sg->engines[NEURON_ISA_ENGINE_SP];
+	const struct neuron_isa_inst *insts = l->code[NEURON_ISA_ENGINE_SP];
+	bool notify = insts[i].opcode == NEURON_ISA_OP_NOTIFY;
+	bool done = notify && le32toh(insts[i].u.notify.id) == NOTIFY_DONE;
+	bool last = i + 1 == nr;
+
+	if (done && !last)
+		return fail(l, NEURON_ERROR_NEFF_INVALID, -EINVAL,
+			    "%s/%s: instruction %zu: NOTIFY %u before the last instruction",
+			    WHERE(l->sg, e), i, NOTIFY_DONE);
+	if (last && !done)
+		return fail(l, NEURON_ERROR_NEFF_INVALID, -EINVAL,
+			    "%s/%s: the last instruction is not NOTIFY %u, so that nothing ends a run",
+			    WHERE(l->sg, e), NOTIFY_DONE);
+	l->nr_notify += notify;
+	if (l->nr_notify >= NQ_ENTRIES)
+		return fail(l, NEURON_ERROR_LIMIT, -E2BIG, "%s/%s: more than %u NOTIFY",
+			    WHERE(l->sg, e), NQ_ENTRIES - 1);
+	return 0;
+}
+
 /* Find what a NISA program triggers; docs/loading.md, "Instructions and DMA". */
 static int scan_program(struct loader *l, uint32_t engine)
 {
 	const struct neuron_neff_engine *e = &l->sg->engines[engine];
 	const struct neuron_isa_inst *insts = l->code[engine];
 	const struct neuron_neff_dma *last = NULL;
+	size_t nr = l->code_size[engine] / sizeof(*insts);
 
-	for (size_t i = 0; i < l->code_size[engine] / sizeof(*insts); i++) {
+	for (size_t i = 0; i < nr; i++) {
 		const struct neuron_isa_inst *inst = &insts[i];
 		const struct neuron_neff_dma *dma;
 		uint32_t id;
 		int ret;
 
-		if (inst->opcode == NEURON_ISA_OP_SEM_WAIT || inst->opcode == NEURON_ISA_OP_SEM_POST) {
-			if (le32toh(inst->u.sem.index) >= LOADER_SEMAPHORES)
-				return fail(l, NEURON_ERROR_NEFF_INVALID, -EINVAL,
-					    "%s/%s: instruction %zu: semaphore %u is reserved",
-					    WHERE(l->sg, e), i, le32toh(inst->u.sem.index));
-			continue;
-		}
+		ret = engine == NEURON_ISA_ENGINE_SP ? check_notify(l, i, nr) : 0;
+		if (ret)
+			return ret;
+		if ((inst->opcode == NEURON_ISA_OP_SEM_WAIT ||
+		     inst->opcode == NEURON_ISA_OP_SEM_POST) &&
+		    le32toh(inst->u.sem.index) >= LOADER_SEMAPHORES)
+			return fail(l, NEURON_ERROR_NEFF_INVALID, -EINVAL,
+				    "%s/%s: instruction %zu: semaphore %u is reserved",
+				    WHERE(l->sg, e), i, le32toh(inst->u.sem.index));
+		balance(l, engine, inst);
 		if (inst->opcode != NEURON_ISA_OP_DMA_TRIGGER)
 			continue;
 		id = le32toh(inst->u.dma.tx_count);
@@ -548,6 +622,11 @@ static int scan_program(struct loader *l, uint32_t engine)
 				    WHERE(l->sg, e), i, id,
 				    dma == last ? "twice" : "twice or out of order");
 		last = dma;
+		if (dma->semaphore >= 0)
+			l->semaphores[dma->semaphore % NEURON_NEFF_MAX_SEMAPHORES] +=
+				dma->queue->num_queues;
+		if (dma->event >= 0)
+			l->events[dma->event % NEURON_NEFF_MAX_EVENTS]++;
 		ret = add_trigger(l, engine, i, dma);
 		if (ret)
 			return ret;
@@ -596,6 +675,10 @@ static int scan_programs(struct loader *l)
 		for (size_t k = 0; k < e->nr_dma && !ret; k++)
 			ret = add_trigger(l, i, 0, &e->dma[k]);
 	}
+	for (size_t i = 0; i < NEURON_NEFF_MAX_SEMAPHORES; i++)
+		l->model->dirty |= l->semaphores[i] != 0;
+	for (size_t i = 0; i < NEURON_NEFF_MAX_EVENTS; i++)
+		l->model->dirty |= l->events[i] != 0;
 	return ret;
 }
 

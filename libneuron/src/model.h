@@ -16,6 +16,9 @@
 #define QUEUES_PER_ENGINE 14u
 /* The id that ends a run (docs/loading.md). */
 #define NOTIFY_DONE 1u
+/* Of a notification queue: more than a run can fill (scan_program()). */
+#define NQ_BYTES 16384u
+#define NQ_ENTRIES (NQ_BYTES / (uint32_t)sizeof(struct neuron_isa_notice))
 #define SCRATCHPAD_PAGE (512ull << 20)
 
 /*
@@ -99,6 +102,7 @@ struct neuron_model {
 	struct neuron_core *core;
 	char *name;
 	char obstacle[256];		/* "" none */
+	bool dirty;			/* a run leaves semaphores or events set */
 	struct neuron_mem **mems;	/* everything it allocated */
 	size_t nr_mems;
 	struct io_tensor *io;

@@ -520,6 +520,96 @@ static void test_bad_programs(void **state)
 	good_program(p);
 	p[2] = inst_wait(250, 1);
 	refuse_program(f, p, n, "instruction 2: semaphore 250 is reserved");
+	good_program(p);
+	p[3] = inst_notify(1);
+	refuse_program(f, p, n, "instruction 3: NOTIFY 1 before the last instruction");
+	good_program(p);
+	p[n - 1] = inst_notify(2);
+	refuse_program(f, p, n, "sg00/SP.bin: the last instruction is not NOTIFY 1");
+	good_program(p);
+	p[n] = inst_wait(9, 0);
+	refuse_program(f, p, n + 1, "NOTIFY 1 before the last instruction");
+}
+
+/* As many notifications as the queue has room for, and one more. */
+static void test_notifications(void **state)
+{
+	struct fixture *f = *state;
+	static struct neuron_isa_inst p[1025];
+	struct neuron_model *m;
+
+	p[0] = inst_prologue(NEURON_ISA_ENGINE_SP);
+	for (size_t i = 1; i < 1025; i++)
+		p[i] = inst_notify(2);
+	p[1023] = inst_notify(1);
+	m = load(f, make_program_neff(p, 1024 * 64));
+	for (int i = 0; i < 3; i++)
+		run_ok(f, m);
+	neuron_model_unload(m);
+	p[1023] = inst_notify(2);
+	p[1024] = inst_notify(1);
+	refused(f, make_program_neff(p, 1025 * 64), -E2BIG, NEURON_ERROR_LIMIT,
+		"sg00/SP.bin: more than 1023 NOTIFY");
+}
+
+static struct neuron_isa_inst inst_sem(unsigned int opcode, unsigned int op, uint32_t index,
+				       uint32_t value)
+{
+	struct neuron_isa_inst i = inst_wait(index, value);
+
+	i.opcode = (uint8_t)opcode;
+	i.op = (uint8_t)op;
+	i.flags = 0;
+	return i;
+}
+
+/* What a run leaves in semaphores and events does not reach the next one. */
+static void test_dirty(void **state)
+{
+	struct fixture *f = *state;
+	const struct {
+		struct neuron_isa_inst inst[2];
+		bool dirty;
+	} cases[] = {
+		{ { inst_wait(8, 1), inst_wait(8, 1) }, false },
+		{ { inst_wait(8, 2), inst_wait(8, 0) }, false },
+		{ { inst_wait(8, 2), inst_sem(NEURON_ISA_OP_EVENT_SET, 0, 3, 0) }, false },
+		{ { inst_wait(8, 1), inst_wait(8, 0) }, true },
+		{ { inst_wait(8, 2), inst_sem(NEURON_ISA_OP_EVENT_SET, 0, 3, 1) }, true },
+		{ { inst_sem(NEURON_ISA_OP_SEM_WAIT, NEURON_ISA_WAIT_GE, 8, 2), inst_wait(8, 1) },
+		  true },
+	};
+	struct fake_core *core = &fake.dev[0].core[2];
+	struct neuron_model *other = load(f, make_list_neff());
+	struct neuron_isa_inst p[8];
+
+	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+		unsigned int resets;
+		struct neuron_model *m;
+		size_t n = 0;
+
+		p[n++] = inst_prologue(NEURON_ISA_ENGINE_SP);
+		p[n++] = inst_trigger(7);
+		p[n++] = inst_trigger(8);
+		p[n++] = cases[c].inst[0];
+		p[n++] = cases[c].inst[1];
+		p[n++] = inst_notify(1);
+		m = load(f, make_program_neff(p, n * 64));
+		assert_int_equal(m->dirty, cases[c].dirty);
+		resets = core->resets;
+		run_ok(f, m);
+		assert_int_equal(core->resets, resets);
+		run_ok(f, m);
+		assert_int_equal(core->resets, resets + cases[c].dirty);
+		run_ok(f, other);
+		assert_int_equal(core->resets, resets + 2 * cases[c].dirty);
+		run_ok(f, other);
+		assert_int_equal(core->resets, resets + 2 * cases[c].dirty);
+		for (int i = 0; i < 256; i++)
+			assert_int_equal(core->sem[i] | core->event[i], 0);
+		neuron_model_unload(m);
+	}
+	neuron_model_unload(other);
 }
 
 /* What it never triggers has no place in the ring. */
@@ -957,6 +1047,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_bad_tensors, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_program, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_bad_programs, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_notifications, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_dirty, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_untriggered, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_timeout, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_errors, setup, teardown),

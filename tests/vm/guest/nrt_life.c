@@ -186,7 +186,8 @@ static void test_device_errors(void)
 {
 	struct neuron_isa_inst wait[3] = { inst(NEURON_ISA_OP_PROLOGUE), inst(NEURON_ISA_OP_SEM_WAIT),
 					   inst(NEURON_ISA_OP_NOTIFY) };
-	struct neuron_isa_inst bad[2] = { inst(NEURON_ISA_OP_PROLOGUE), inst(NEURON_ISA_OP_MATMUL) };
+	struct neuron_isa_inst bad[3] = { inst(NEURON_ISA_OP_PROLOGUE), inst(NEURON_ISA_OP_MATMUL),
+					  inst(NEURON_ISA_OP_NOTIFY) };
 	uint8_t vendor[4096];
 	nrt_model_t *m, *hangs, *errs, *foreign;
 	static struct io io;
@@ -197,6 +198,7 @@ static void test_device_errors(void)
 	wait[1].op = NEURON_ISA_WAIT_GE;
 	wait[1].u.sem.value = htole32(1);
 	wait[2].u.notify.id = htole32(1);
+	bad[2].u.notify.id = htole32(1);
 	counters_take(&before);
 	neff_program(&other, wait, sizeof(wait));
 	status = nrt_load(other.data, other.size, 0, -1, &hangs);
