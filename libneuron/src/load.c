@@ -28,6 +28,9 @@
 /* Semaphores from here up belong to the loader (docs/loading.md). */
 #define LOADER_SEMAPHORES 250u
 
+/* Scratch areas of a model; they are looked up one by one. */
+#define MAX_AREAS 64u
+
 #define WHERE(sg, e) (sg)->dir, (e)->code_name ? (e)->code_name : (e)->json_name
 
 struct place {
@@ -282,7 +285,7 @@ struct areas {
 	size_t max;
 };
 
-static int areas_add(struct areas *areas, const struct neuron_neff_var *v)
+static int areas_add(struct loader *l, struct areas *areas, const struct neuron_neff_var *v)
 {
 	uint64_t end = v->backing_off + v->size;
 	size_t i;
@@ -291,8 +294,12 @@ static int areas_add(struct areas *areas, const struct neuron_neff_var *v)
 		if (!strcmp(areas->list[i].name, v->backing_buf))
 			break;
 	if (i == areas->nr) {
+		if (i == MAX_AREAS)
+			return fail(l, NEURON_ERROR_LIMIT, -E2BIG,
+				    "%s/def.json: var.%.200s: more than %u scratch areas",
+				    l->sg->dir, v->name, MAX_AREAS);
 		if (grow((void **)&areas->list, areas->nr, &areas->max, sizeof(*areas->list)))
-			return -ENOMEM;
+			return no_memory(l);
 		areas->list[areas->nr++].name = v->backing_buf;
 		areas->list[i].need = 0;
 	}
@@ -318,12 +325,11 @@ static int place_virtual(struct loader *l)
 	char text[160];
 	int ret = 0;
 
-	for (size_t i = 0; i < l->sg->nr_vars; i++)
-		if (l->sg->vars[i].type == NEURON_NEFF_VAR_VIRTUAL &&
-		    areas_add(&areas, &l->sg->vars[i])) {
-			ret = no_memory(l);
-			goto out;
-		}
+	for (size_t i = 0; i < l->sg->nr_vars && !ret; i++)
+		if (l->sg->vars[i].type == NEURON_NEFF_VAR_VIRTUAL)
+			ret = areas_add(l, &areas, &l->sg->vars[i]);
+	if (ret)
+		goto out;
 	for (size_t i = 0; i < areas.nr; i++) {
 		areas.list[i].base = need;
 		if (__builtin_add_overflow(need, areas.list[i].need, &need) ||

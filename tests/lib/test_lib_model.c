@@ -896,6 +896,35 @@ static struct neff_bytes worked_b(void)
 			 COPY("", "b1", "b2", "64"));
 }
 
+/* @nr variables in a scratch area each. */
+static struct neff_bytes areas_neff(unsigned int nr)
+{
+	char *def = malloc(200 + nr * 160);
+	size_t n = (size_t)sprintf(def, "{\"name\": \"definition\", \"sp\": \"SP.json\","
+				   " \"dma_queue\": {}, \"var\": {");
+	struct neff_bytes neff;
+
+	for (unsigned int i = 0; i < nr; i++)
+		n += (size_t)sprintf(def + n, "%s\"v%u\": {\"type\": \"virtual\", \"var_id\": %u,"
+				     " \"size\": 64, \"backing_variable_off\": 0,"
+				     " \"backing_buf\": \"area%u\"}", i ? ", " : "", i, i, i);
+	strcpy(def + n, "}}");
+	neff = neff_with(def, "{\"dma\": []}");
+	free(def);
+	return neff;
+}
+
+static void test_areas(void **state)
+{
+	struct fixture *f = *state;
+	struct neuron_model *m = load(f, areas_neff(64));
+
+	assert_int_equal(m->usage.shared_scratchpad, 63 * 65536 + 64);
+	neuron_model_unload(m);
+	refused(f, areas_neff(65), -E2BIG, NEURON_ERROR_LIMIT,
+		"sg00/def.json: var.v64: more than 64 scratch areas");
+}
+
 /* The worked example of the device memory document. */
 static void test_worked_example(void **state)
 {
@@ -1059,6 +1088,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_too_large, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_not_executable, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_empty, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_areas, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_worked_example, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_worked_example_2g, setup_big_page, teardown),
 		cmocka_unit_test_setup_teardown(test_every_failure, setup, teardown),
