@@ -167,6 +167,7 @@ struct nrt_model {
 	struct nrt_vnc *vnc;
 	uint32_t vnc_index;
 	uint32_t id;
+	uint32_t refs;			/* process lock; the list has one */
 	pthread_mutex_t lock;		/* running: @stages, @io */
 	size_t nr_io;
 	struct neuron_tensor_info *info;

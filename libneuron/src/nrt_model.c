@@ -119,6 +119,7 @@ static NRT_STATUS load_on(uint32_t index, const void *bytes, size_t size, nrt_mo
 		return NRT_RESOURCE;
 	m->vnc = &p->vncs[index];
 	m->vnc_index = index;
+	m->refs = 1;
 	pthread_mutex_init(&m->lock, NULL);
 	ret = neuron_model_load(m->vnc->core, bytes, size, &opts, &m->model);
 	status = ret ? load_failed(m->vnc, &error, ret) : describe(m);
@@ -176,16 +177,34 @@ NRT_EXPORT NRT_STATUS nrt_load(const void *neff_bytes, size_t size, int32_t vnc,
 	return status;
 }
 
-/* The list tells handles from anything else. */
-static bool model_known(const struct nrt_model *model)
+/*
+ * The list tells handles from anything else.  NULL, or the model, which stays until
+ * model_put() even if another thread unloads it.
+ */
+static struct nrt_model *model_get(const struct nrt_model *handle)
 {
-	bool found = false;
+	struct nrt_model *m;
 
 	pthread_mutex_lock(&nrt_process.lock);
-	for (const struct nrt_model *m = nrt_process.models; m && !found; m = m->next)
-		found = m == model;
+	for (m = nrt_process.models; m && m != handle; m = m->next)
+		;
+	if (m)
+		m->refs++;
 	pthread_mutex_unlock(&nrt_process.lock);
-	return found;
+	return m;
+}
+
+static void model_put(struct nrt_model *m)
+{
+	bool last;
+
+	if (!m)
+		return;
+	pthread_mutex_lock(&nrt_process.lock);
+	last = !--m->refs;
+	pthread_mutex_unlock(&nrt_process.lock);
+	if (last)
+		model_free(m);
 }
 
 NRT_EXPORT NRT_STATUS nrt_unload(nrt_model_t *model)
@@ -206,7 +225,7 @@ NRT_EXPORT NRT_STATUS nrt_unload(nrt_model_t *model)
 		}
 	pthread_mutex_unlock(&p->lock);
 	if (found)
-		model_free(found);
+		model_put(found);
 	else
 		status = NRT_INVALID_HANDLE;
 	nrt_leave();
@@ -420,10 +439,12 @@ static NRT_STATUS execute(nrt_model_t *model, const nrt_tensor_set_t *input_set,
 {
 	const struct nrt_set *in = nrt_set_of(input_set), *out = nrt_set_of(output_set);
 	NRT_STATUS status = nrt_enter();
+	struct nrt_model *m;
 
 	if (status != NRT_SUCCESS)
 		return status;
-	if (!model_known(model)) {
+	m = model_get(model);
+	if (!m) {
 		status = NRT_INVALID_HANDLE;
 		goto out;
 	}
@@ -442,6 +463,7 @@ static NRT_STATUS execute(nrt_model_t *model, const nrt_tensor_set_t *input_set,
 	}
 	pthread_mutex_unlock(&model->lock);
 out:
+	model_put(m);
 	nrt_leave();
 	return status;
 }
@@ -465,10 +487,12 @@ NRT_EXPORT NRT_STATUS nrt_get_model_tensor_info(nrt_model_t *model,
 {
 	nrt_tensor_info_array_t *array;
 	NRT_STATUS status = nrt_enter();
+	struct nrt_model *m;
 
 	if (status != NRT_SUCCESS)
 		return status;
-	if (!model_known(model)) {
+	m = model_get(model);
+	if (!m) {
 		status = NRT_INVALID_HANDLE;
 		goto out;
 	}
@@ -501,6 +525,7 @@ NRT_EXPORT NRT_STATUS nrt_get_model_tensor_info(nrt_model_t *model,
 	}
 	*tensor_info = array;
 out:
+	model_put(m);
 	nrt_leave();
 	return status;
 }
@@ -519,15 +544,18 @@ NRT_EXPORT NRT_STATUS nrt_free_model_tensor_info(nrt_tensor_info_array_t *tensor
 static NRT_STATUS model_number(const nrt_model_t *model, uint32_t *out, uint32_t value)
 {
 	NRT_STATUS status = nrt_enter();
+	struct nrt_model *m;
 
 	if (status != NRT_SUCCESS)
 		return status;
-	if (!model_known(model))
+	m = model_get(model);
+	if (!m)
 		status = NRT_INVALID_HANDLE;
 	else if (!out)
 		status = NRT_INVALID;
 	else
 		*out = value;
+	model_put(m);
 	nrt_leave();
 	return status;
 }
@@ -552,10 +580,12 @@ NRT_EXPORT NRT_STATUS nrt_get_model_info(const nrt_model_t *model, nrt_model_inf
 {
 	nrt_model_info_t ours;
 	NRT_STATUS status = nrt_enter();
+	struct nrt_model *m;
 
 	if (status != NRT_SUCCESS)
 		return status;
-	if (!model_known(model)) {
+	m = model_get(model);
+	if (!m) {
 		status = NRT_INVALID_HANDLE;
 	} else if (!info) {
 		status = NRT_INVALID;
@@ -567,6 +597,7 @@ NRT_EXPORT NRT_STATUS nrt_get_model_info(const nrt_model_t *model, nrt_model_inf
 		if (size_out)
 			*size_out = size;
 	}
+	model_put(m);
 	nrt_leave();
 	return status;
 }

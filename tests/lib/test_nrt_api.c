@@ -839,6 +839,47 @@ static void test_two_models_one_core(void **state)
 	assert_int_equal(fake_used(), 0);
 }
 
+struct running {
+	nrt_model_t *model;
+	struct io io;
+	NRT_STATUS status;
+};
+
+static void *execute(void *arg)
+{
+	struct running *r = arg;
+
+	r->status = nrt_execute(r->model, r->io.in, r->io.out);
+	return NULL;
+}
+
+/* A model that is unloaded while it runs stays until it is done. */
+static void test_unload_running(void **state)
+{
+	struct running r = { 0 };
+	pthread_t thread;
+
+	(void)state;
+	nrt_close();
+	setenv("NEURON_RT_EXEC_TIMEOUT", "1", 1);
+	init_cores(8);
+	r.model = load(make_list_neff(), 0);
+	io_init(&r.io, 1024, 0);
+	fake.stuck = true;
+	assert_int_equal(pthread_create(&thread, NULL, execute, &r), 0);
+	usleep(300000);
+	assert_int_equal(nrt_unload(r.model), NRT_SUCCESS);
+	assert_int_equal(nrt_unload(r.model), NRT_INVALID_HANDLE);
+	assert_int_equal(nrt_execute(r.model, r.io.in, r.io.out), NRT_INVALID_HANDLE);
+	assert_true(fake.dev[0].by_category[NEURON_MEM_RINGS] > 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(r.status, NRT_TIMEOUT);
+	assert_int_equal(fake.dev[0].by_category[NEURON_MEM_RINGS], 0);
+	io_free(&r.io);
+	assert_int_equal(fake_used(), 0);
+	take_log();
+}
+
 static void test_log(void **state)
 {
 	nrt_model_t *m;
@@ -902,6 +943,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_repeat, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_close, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_two_models_one_core, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_unload_running, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_log, setup, teardown),
 		cmocka_unit_test(test_names),
 	};
