@@ -19,7 +19,7 @@ int do_ioctl(const struct neuron_device *device, unsigned long cmd, void *arg)
 
 	do {
 		ret = neuron_sys_ioctl(device->fd, cmd, arg);
-	} while (ret < 0 && (errno == EINTR || errno == EAGAIN));
+	} while (ret < 0 && errno == EINTR);
 	if (ret < 0)
 		return -errno;
 	return ret > 0 ? -EIO : 0;

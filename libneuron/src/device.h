@@ -45,8 +45,9 @@ static inline struct neuron_device *device_get(struct neuron_device *device)
 void device_put(struct neuron_device *device);
 
 /*
- * The one place that calls ioctl: retries what was interrupted.  0 or -errno; what a
- * driver says with a positive result is an error too.
+ * Every ioctl of libneuron (libnrt has its own for claims, which need no device): again
+ * if a signal interrupted it, and only then.  0 or -errno; what a driver says with a
+ * positive result is -EIO.
  */
 int do_ioctl(const struct neuron_device *device, unsigned long cmd, void *arg);
 

@@ -137,9 +137,10 @@ static NRT_STATUS read_environment(struct wish *wish, uint32_t total)
 	}
 	p->timeout_ms = DEFAULT_TIMEOUT_S * 1000;
 	if (getenv("NEURON_RT_EXEC_TIMEOUT")) {
-		if (!env_number("NEURON_RT_EXEC_TIMEOUT", INT_MAX, &n)) {
+		/* With 0 nothing could ever succeed. */
+		if (!env_number("NEURON_RT_EXEC_TIMEOUT", INT_MAX, &n) || !n) {
 			LOG_AS(NRT, ERROR, "nrt_init",
-			       "NEURON_RT_EXEC_TIMEOUT=%s is not a number of seconds",
+			       "NEURON_RT_EXEC_TIMEOUT=%s is not a number of seconds from 1",
 			       getenv("NEURON_RT_EXEC_TIMEOUT"));
 			return NRT_INVALID;
 		}

@@ -293,6 +293,8 @@ static void test_init(void **state)
 
 	setenv("NEURON_RT_EXEC_TIMEOUT", "-1", 1);
 	init_fails(NRT_INVALID, "NEURON_RT_EXEC_TIMEOUT");
+	setenv("NEURON_RT_EXEC_TIMEOUT", "0", 1);
+	init_fails(NRT_INVALID, "NEURON_RT_EXEC_TIMEOUT=0 is not a number of seconds from 1");
 	unsetenv("NEURON_RT_EXEC_TIMEOUT");
 	setenv("NEURON_SCRATCHPAD_PAGE_SIZE", "1000", 1);
 	init_fails(NRT_INVALID, "multiple of 512");
@@ -739,12 +741,12 @@ static void test_execute_errors(void **state)
 
 	/* A timeout takes its time from the environment. */
 	nrt_close();
-	setenv("NEURON_RT_EXEC_TIMEOUT", "0", 1);
+	setenv("NEURON_RT_EXEC_TIMEOUT", "1", 1);
 	init_cores(8);
 	m = load(make_program_neff(p, sizeof(p)), 0);
 	io_init(&io, 100000, 0);
 	assert_int_equal(nrt_execute(m, io.in, io.out), NRT_TIMEOUT);
-	logged("(FATAL-RT-UNDEFINED-STATE) execution timeout (0 ms) on Neuron Device 0 NC 0, model program, waiting for execution completion notification");
+	logged("(FATAL-RT-UNDEFINED-STATE) execution timeout (1000 ms) on Neuron Device 0 NC 0, model program, waiting for execution completion notification");
 	io_free(&io);
 	assert_int_equal(nrt_unload(m), NRT_SUCCESS);
 }
