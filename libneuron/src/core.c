@@ -88,6 +88,8 @@ NEURON_EXPORT int neuron_core_reset(struct neuron_core *core)
 {
 	int ret;
 
+	if (device_inherited(core->device))
+		return -EACCES;
 	pthread_mutex_lock(&core->lock);
 	ret = core_reset_locked(core);
 	pthread_mutex_unlock(&core->lock);

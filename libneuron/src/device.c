@@ -17,6 +17,8 @@ int do_ioctl(const struct neuron_device *device, unsigned long cmd, void *arg)
 {
 	int ret;
 
+	if (device_inherited(device))
+		return -EACCES;
 	do {
 		ret = neuron_sys_ioctl(device->fd, cmd, arg);
 	} while (ret < 0 && errno == EINTR);
@@ -96,6 +98,7 @@ NEURON_EXPORT int neuron_device_open_fd(int fd, struct neuron_device **device)
 	if (!d)
 		return -ENOMEM;
 	d->fd = fd;
+	d->pid = getpid();
 	atomic_init(&d->refs, 1);
 	ret = read_geometry(d);
 	if (!ret)

@@ -5,6 +5,8 @@
 
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/types.h>
+#include <unistd.h>
 
 #include <neuron/neuron.h>
 
@@ -15,6 +17,7 @@
 
 struct neuron_device {
 	int fd;
+	pid_t pid;		/* that opened it */
 	unsigned int index;
 	atomic_uint refs;
 	struct neuron_geometry geometry;
@@ -42,12 +45,21 @@ static inline struct neuron_device *device_get(struct neuron_device *device)
 	return device;
 }
 
+/*
+ * In a child after fork(): its mappings are gone, the driver refuses it, locks may be
+ * held by threads that it does not have.  All that is left to do is to free memory.
+ */
+static inline bool device_inherited(const struct neuron_device *device)
+{
+	return device->pid != getpid();
+}
+
 void device_put(struct neuron_device *device);
 
 /*
  * Every ioctl of libneuron (libnrt has its own for claims, which need no device): again
  * if a signal interrupted it, and only then.  0 or -errno; what a driver says with a
- * positive result is -EIO.
+ * positive result is -EIO.  -EACCES in a child of the process that opened the device.
  */
 int do_ioctl(const struct neuron_device *device, unsigned long cmd, void *arg);
 

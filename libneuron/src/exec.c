@@ -229,6 +229,8 @@ NEURON_EXPORT int neuron_model_run(struct neuron_model *model, const struct neur
 	struct neuron_notice late;
 	int ret = 0;
 
+	if (device_inherited(core->device))
+		return -EACCES;
 	if (model->obstacle[0]) {
 		snprintf(r.text, sizeof(r.text), "%.255s", model->obstacle);
 		if (result_valid(result))

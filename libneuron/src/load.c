@@ -1231,6 +1231,8 @@ NEURON_EXPORT int neuron_model_load(struct neuron_core *core, const void *bytes,
 		return ret;
 	if (!model || !bytes)
 		return -EINVAL;
+	if (device_inherited(core->device))
+		return -EACCES;
 	l.model = calloc(1, sizeof(*l.model));
 	if (!l.model) {
 		ret = no_memory(&l);
@@ -1251,13 +1253,8 @@ NEURON_EXPORT int neuron_model_load(struct neuron_core *core, const void *bytes,
 	return 0;
 }
 
-NEURON_EXPORT void neuron_model_unload(struct neuron_model *model)
+static void leave_core(struct neuron_core *core, const struct neuron_model *model)
 {
-	struct neuron_core *core;
-
-	if (!model)
-		return;
-	core = model->core;
 	pthread_mutex_lock(&core->lock);
 	core_release_queues(core, model);
 	for (struct neuron_model **p = &core->models; *p; p = &(*p)->next)
@@ -1267,6 +1264,17 @@ NEURON_EXPORT void neuron_model_unload(struct neuron_model *model)
 		}
 	core_scratchpad_shrink(core);
 	pthread_mutex_unlock(&core->lock);
+}
+
+NEURON_EXPORT void neuron_model_unload(struct neuron_model *model)
+{
+	struct neuron_core *core;
+
+	if (!model)
+		return;
+	core = model->core;
+	if (!device_inherited(core->device))
+		leave_core(core, model);
 
 	while (model->nr_mems)
 		neuron_mem_free(model->mems[--model->nr_mems]);

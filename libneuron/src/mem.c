@@ -73,7 +73,7 @@ NEURON_EXPORT void neuron_mem_free(struct neuron_mem *mem)
 	if (!mem)
 		return;
 	va = atomic_load(&mem->va);
-	if (va)
+	if (va && !device_inherited(mem->device))
 		neuron_sys_munmap(va, round_up(mem->bytes, NEURON_PAGE));
 	f.mem_handle = mem->handle;
 	do_ioctl(mem->device, NEURON_IOCTL_MEM_FREE, &f);
@@ -193,6 +193,8 @@ NEURON_EXPORT int neuron_mem_map(struct neuron_mem *mem, void **address)
 	uint64_t bytes = round_up(mem->bytes, NEURON_PAGE);
 	void *old = NULL, *va = atomic_load(&mem->va);
 
+	if (device_inherited(mem->device))
+		return -EACCES;
 	if (!va) {
 		va = neuron_sys_mmap(mem->device->fd, mem->mmap_offset, bytes);
 		if (!va)

@@ -127,7 +127,8 @@ NEURON_EXPORT void neuron_nq_close(struct neuron_nq *nq)
 		close(nq->fd);
 	}
 	free_memory(nq);
-	neuron_sys_munmap(nq->entries, round_up(nq->opts.bytes, NEURON_PAGE));
+	if (!device_inherited(nq->device))
+		neuron_sys_munmap(nq->entries, round_up(nq->opts.bytes, NEURON_PAGE));
 	device_put(nq->device);
 	free(nq);
 }
@@ -146,9 +147,12 @@ NEURON_EXPORT int neuron_nq_set_eventfd(struct neuron_nq *nq, int fd)
 NEURON_EXPORT int neuron_nq_read(struct neuron_nq *nq, struct neuron_notice *notice)
 {
 	struct neuron_isa_notice *e = &nq->entries[nq->next];
-	/* The rest of the entry was written before the phase bit. */
-	uint8_t phase = __atomic_load_n(&e->phase, __ATOMIC_ACQUIRE);
+	uint8_t phase;
 
+	if (device_inherited(nq->device))
+		return -EACCES;
+	/* The rest of the entry was written before the phase bit. */
+	phase = __atomic_load_n(&e->phase, __ATOMIC_ACQUIRE);
 	if ((phase & 1) != nq->phase)
 		return -EAGAIN;
 	notice->id = le32toh(e->id);
@@ -171,6 +175,8 @@ NEURON_EXPORT int neuron_nq_wait(struct neuron_nq *nq, struct neuron_notice *not
 	uint64_t count;
 	int ret;
 
+	if (device_inherited(nq->device))
+		return -EACCES;
 	if (nq->fd < 0) {
 		int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 

@@ -403,6 +403,47 @@ out:
 	return status;
 }
 
+/* The lists are whole when a process is copied. */
+static void before_fork(void)
+{
+	pthread_mutex_lock(&nrt_process.lock);
+}
+
+static void after_fork(void)
+{
+	pthread_mutex_unlock(&nrt_process.lock);
+}
+
+/*
+ * A child has none of what its parent has on the device, and starts over.  Its
+ * descriptors go, so that it does not hold the cores when the parent is gone; what
+ * belongs to them is forgotten, not freed.
+ */
+static void in_child(void)
+{
+	struct nrt_process *p = &nrt_process;
+
+	pthread_rwlock_init(&p->life, NULL);
+	pthread_mutex_init(&p->lock, NULL);
+	nrt_storages_forget();
+	for (size_t i = 0; i < p->nr_devices; i++)
+		neuron_sys_close(neuron_device_fd(p->devices[i]));
+	if (p->claim_fd >= 0)
+		neuron_sys_close(p->claim_fd);
+	p->claim_fd = -1;
+	p->models = NULL;
+	p->devices = NULL;
+	p->nr_devices = 0;
+	p->vncs = NULL;
+	p->nr_vncs = 0;
+	p->state = NRT_STATE_UNINITIALIZED;
+}
+
+static void __attribute__((constructor)) watch_forks(void)
+{
+	pthread_atfork(before_fork, after_fork, in_child);
+}
+
 NRT_EXPORT void nrt_close(void)
 {
 	struct nrt_process *p = &nrt_process;

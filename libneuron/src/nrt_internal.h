@@ -153,6 +153,8 @@ struct nrt_set *nrt_set_of(const nrt_tensor_set_t *set);
 nrt_tensor_t *nrt_set_find(const struct nrt_set *set, const char *name, size_t hint);
 /* Give all memory back; tensors stay, without storage. */
 void nrt_storages_close(void);
+/* The same in a child, where the memory is the parent's. */
+void nrt_storages_forget(void);
 
 /* ---- models ------------------------------------------------------------------------ */
 

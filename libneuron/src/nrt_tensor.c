@@ -60,6 +60,19 @@ void nrt_storages_close(void)
 	}
 }
 
+void nrt_storages_forget(void)
+{
+	while (nrt_process.storages) {
+		struct nrt_storage *s = nrt_process.storages;
+
+		nrt_process.storages = s->next;
+		s->next = NULL;
+		s->pprev = NULL;
+		s->mem = NULL;
+		s->device = NULL;
+	}
+}
+
 static NRT_STATUS storage_alloc(struct nrt_vnc *vnc, nrt_tensor_placement_t placement,
 				size_t size, struct nrt_storage **out)
 {

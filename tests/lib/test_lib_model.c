@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include <sys/wait.h>
+
 #include "fake_driver.h"
 #include "test_neffs.h"
 
@@ -718,6 +720,41 @@ static void test_late_error(void **state)
 	neuron_model_unload(m);
 }
 
+/* A child has nothing of its parent's device, and does not crash over it. */
+static void test_fork(void **state)
+{
+	struct fixture *f = *state;
+	struct neuron_model *m = load(f, make_list_neff());
+	struct neuron_notice n;
+	int status;
+	void *va;
+	pid_t pid;
+
+	run_ok(f, m);
+	assert_int_equal(neuron_mem_map(f->x, &va), 0);
+	pthread_mutex_lock(&f->core->lock);	/* by a thread that the child does not have */
+	pid = fork();
+	if (!pid) {
+		unsigned int calls = fake.calls, mapped = fake.mapped;
+		bool ok = neuron_model_run(m, f->io, 2, 1000, NULL) == -EACCES &&
+			  neuron_nq_read(f->core->notify, &n) == -EACCES &&
+			  neuron_nq_wait(f->core->notify, &n, -1) == -EACCES &&
+			  neuron_mem_map(f->x, &va) == -EACCES &&
+			  neuron_mem_write(f->x, 0, f->in, 1) == -EACCES &&
+			  neuron_core_reset(f->core) == -EACCES;
+
+		neuron_model_unload(m);
+		neuron_mem_free(f->x);
+		neuron_mem_free(f->y);
+		_exit(ok && fake.calls == calls && fake.mapped == mapped ? 0 : 1);
+	}
+	pthread_mutex_unlock(&f->core->lock);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	run_ok(f, m);
+	neuron_model_unload(m);
+}
+
 /* Notifications wrap around their queue. */
 static void test_many_runs(void **state)
 {
@@ -1082,6 +1119,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_timeout, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_errors, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_late_error, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_fork, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_many_runs, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_vendor, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),

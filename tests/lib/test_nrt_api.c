@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 #include <regex.h>
+#include <sys/wait.h>
 
 #include <nrt/nrt.h>
 #include <nrt/nrt_experimental.h>
@@ -882,6 +883,43 @@ static void test_unload_running(void **state)
 	take_log();
 }
 
+/* A child starts over; its parent goes on. */
+static void test_fork(void **state)
+{
+	nrt_model_t *m = load(make_list_neff(), 0);
+	nrt_tensor_t *t = tensor(64, 0);
+	struct io io;
+	int status;
+	pid_t pid;
+	char c;
+
+	(void)state;
+	io_init(&io, 1024, 0);
+	pid = fork();
+	if (!pid) {
+		unsigned int calls = fake.calls;
+		bool ok = nrt_execute(m, io.in, io.out) == NRT_UNINITIALIZED &&
+			  nrt_tensor_read(t, &c, 0, 1) == NRT_UNINITIALIZED &&
+			  nrt_unload(m) == NRT_UNINITIALIZED && !fake.dev[0].opens;
+
+		nrt_tensor_free(&t);
+		nrt_close();
+		ok = ok && fake.calls == calls;
+		ok = ok && nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", "") == NRT_SUCCESS &&
+		     nrt_execute(m, io.in, io.out) == NRT_INVALID_HANDLE &&
+		     nrt_tensor_read(io.x, &c, 0, 1) == NRT_INVALID;
+		nrt_close();
+		_exit(ok ? 0 : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(nrt_execute(m, io.in, io.out), NRT_SUCCESS);
+	check_list(&io);
+	io_free(&io);
+	nrt_tensor_free(&t);
+	take_log();
+}
+
 static void test_log(void **state)
 {
 	nrt_model_t *m;
@@ -946,6 +984,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_close, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_two_models_one_core, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_unload_running, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_fork, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_log, setup, teardown),
 		cmocka_unit_test(test_names),
 	};
