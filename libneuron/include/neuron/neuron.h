@@ -15,7 +15,8 @@
  *    results beyond @c size are not written. Options may be NULL for defaults.
  *  - Functions that sleep take a timeout or say so. A negative timeout waits for ever.
  *  - There is no global state. Objects may be used from several threads, except
- *    that freeing one must not race with any other use of it.
+ *    that freeing one must not race with any other use of it. In a child after
+ *    fork() they can only be freed.
  *
  * Errors common to all functions that talk to the driver: -ENODEV the device is
  * gone, -EBUSY the core or queue belongs to another process, -EACCES the process

@@ -89,7 +89,7 @@ typedef struct nrt_instance_info {
 
 typedef struct nrt_tensor_device_allocation_info {
 	uint64_t physical_address;	/**< device address */
-	size_t size;			/**< may exceed that of the tensor */
+	size_t size;			/**< from there on; may exceed that of the tensor */
 	int hbm_index;
 } nrt_tensor_device_allocation_info_t;
 
