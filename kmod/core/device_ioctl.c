@@ -150,7 +150,7 @@ int neuron_ioctl_pid_state_dump(struct neuron_file *nf, void *arg, void __user *
 	struct neuron_device *nd;
 	struct task_struct *task;
 	struct pid *pid = NULL;
-	char comm[TASK_COMM_LEN];
+	char comm[TASK_COMM_LEN], *c;
 
 	mutex_lock(&neuron_devices_lock);
 	nd = neuron_device_lookup(a->nc_id / n);
@@ -169,6 +169,10 @@ int neuron_ioctl_pid_state_dump(struct neuron_file *nf, void *arg, void __user *
 	task = get_pid_task(pid, PIDTYPE_TGID);
 	if (task) {
 		get_task_comm(comm, task);
+		/* The process chose it: no line breaks, no escapes. */
+		for (c = comm; *c; c++)
+			if (!isprint(*c))
+				*c = '?';
 		dev_notice_ratelimited(&nf->nd->dev, "core %u: pid %d (%s), state %c\n", a->nc_id,
 				       pid_nr(pid), comm, task_state_to_char(task));
 		put_task_struct(task);

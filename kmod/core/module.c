@@ -52,9 +52,12 @@ static int __init neuron_init(void)
 	err = neuron_chunk_cache_init();
 	if (err)
 		return err;
-	err = class_register(&neuron_class);
+	err = neuron_async_init();
 	if (err)
 		goto cache;
+	err = class_register(&neuron_class);
+	if (err)
+		goto async;
 	/* Clients look for the name in /proc/devices (sysfs spec 1). */
 	err = alloc_chrdev_region(&neuron_base, 0, NEURON_MAX_DEVICES, "neuron");
 	if (err)
@@ -65,6 +68,8 @@ static int __init neuron_init(void)
 
 class:
 	class_unregister(&neuron_class);
+async:
+	neuron_async_destroy();
 cache:
 	neuron_chunk_cache_exit();
 	return err;
@@ -75,6 +80,7 @@ static void __exit neuron_exit(void)
 	neuron_debugfs_exit();
 	unregister_chrdev_region(neuron_base, NEURON_MAX_DEVICES);
 	class_unregister(&neuron_class);
+	neuron_async_destroy();
 	neuron_chunk_cache_exit();
 	ida_destroy(&neuron_minors);
 }

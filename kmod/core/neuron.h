@@ -503,6 +503,8 @@ int neuron_dma_fill(struct neuron_device *nd, u32 core, u64 dst, u8 value, u64 l
 void neuron_copy_wake(struct neuron_device *nd, u32 core);
 
 /* dma/async.c */
+int neuron_async_init(void);
+void neuron_async_destroy(void);
 void neuron_async_exit(struct neuron_client *client);
 int neuron_ioctl_mem_copy_async(struct neuron_file *nf, void *arg, void __user *uarg);
 int neuron_ioctl_mem_copy_async64(struct neuron_file *nf, void *arg, void __user *uarg);

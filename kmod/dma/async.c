@@ -12,6 +12,11 @@
 #define NEURON_TOKEN_NONE	(~0u)	/* uapi spec 2.4 */
 #define NEURON_TOKEN_SYNC	0u
 
+/* A copy looks for the end of its process this often. */
+#define NEURON_ASYNC_BATCH	(64ull << 20)
+
+static struct workqueue_struct *neuron_async_wq;
+
 /**
  * struct neuron_async - a copy under way
  * @work: does it
@@ -38,11 +43,34 @@ struct neuron_async {
 	int err;
 };
 
+/* Copies sleep for long: they get a queue of their own. */
+int neuron_async_init(void)
+{
+	neuron_async_wq = alloc_workqueue("neuron_copy", WQ_UNBOUND, 0);
+	return neuron_async_wq ? 0 : -ENOMEM;
+}
+
+void neuron_async_destroy(void)
+{
+	destroy_workqueue(neuron_async_wq);
+}
+
 static void neuron_async_work(struct work_struct *work)
 {
 	struct neuron_async *async = container_of(work, struct neuron_async, work);
+	u64 done, n;
+	int err = 0;
 
-	async->err = neuron_dma_copy(async->nd, async->core, async->to, async->from, async->len);
+	for (done = 0; done < async->len && !err; done += n) {
+		n = min_t(u64, async->len - done, NEURON_ASYNC_BATCH);
+		/* A dead process must not wait here for the rest. */
+		if (READ_ONCE(async->dst->client->dead))
+			err = -EINTR;
+		else
+			err = neuron_dma_copy(async->nd, async->core, async->to + done,
+					      async->from + done, n);
+	}
+	async->err = err;
 	complete_all(&async->done);
 }
 
@@ -116,7 +144,7 @@ static int neuron_async_start(struct neuron_client *client, struct neuron_async 
 		err = -EBUSY;
 	if (!err) {
 		slots[next - 1] = async;
-		queue_work(system_unbound_wq, &async->work);
+		queue_work(neuron_async_wq, &async->work);
 	}
 	if (err != -EINTR)
 		mutex_unlock(&client->async_lock);

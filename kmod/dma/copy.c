@@ -9,9 +9,12 @@
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>
 
+#include "../../uapi/neuron_isa.h"
 #include "../core/neuron.h"
 
 #define NEURON_COPY_TIMEOUT	(30 * HZ)
+/* An instruction FIFO that its engine does not empty must not hold the ring up. */
+#define NEURON_FIFO_TIMEOUT	HZ
 
 /* What one batch of descriptors moves; the ring is free for others in between. */
 #define NEURON_COPY_DESCS	(NEURON_COPY_RING - NEURON_RING_UNUSED - 1)
@@ -218,8 +221,21 @@ static bool neuron_copy_done(struct neuron_device *nd, u32 core, int *err)
 	return false;
 }
 
+static long neuron_copy_timeout(struct neuron_device *nd, u64 dst, u64 len)
+{
+	u32 i;
+
+	for (i = 0; i < nd->geo->nr_cores; i++) {
+		u64 off = dst - nd->geo->tpb_base[i];
+
+		if (off < nd->geo->tpb_size && off + len > NEURON_ISA_FIFO_OFF(0))
+			return NEURON_FIFO_TIMEOUT;
+	}
+	return NEURON_COPY_TIMEOUT;
+}
+
 /* Under copy->lock: start what was queued and wait until it is done. */
-static int neuron_copy_flush(struct neuron_device *nd, u32 core, u32 count)
+static int neuron_copy_flush(struct neuron_device *nd, u32 core, u32 count, long timeout)
 {
 	struct neuron_copy *copy = &nd->core[core].copy;
 	u32 eng = nd->geo->copy_engine[core], q = nd->geo->copy_queue[core];
@@ -242,7 +258,7 @@ static int neuron_copy_flush(struct neuron_device *nd, u32 core, u32 count)
 				 NEURON_DMA_TX(q) + NEURON_DMA_Q_TAIL_INC, count);
 	if (!err) {
 		left = wait_event_killable_timeout(copy->wait, neuron_copy_done(nd, core, &werr),
-						   NEURON_COPY_TIMEOUT);
+						   timeout);
 		err = left > 0 ? werr : left < 0 ? -EINTR : -ETIMEDOUT;
 	}
 	if (err) {
@@ -262,6 +278,7 @@ static int neuron_copy_run(struct neuron_device *nd, u32 core, u64 dst, u64 src,
 			   u64 src_len)
 {
 	struct neuron_copy *copy = &nd->core[core].copy;
+	long timeout = neuron_copy_timeout(nd, dst, len);
 	u32 count = 0, n;
 	u64 pos = 0;
 	int err;
@@ -273,7 +290,7 @@ static int neuron_copy_run(struct neuron_device *nd, u32 core, u64 dst, u64 src,
 		neuron_copy_desc(copy, dst + pos, src + off, n, 0);
 		pos += n;
 		if (++count == NEURON_COPY_DESCS || pos == len) {
-			err = neuron_copy_flush(nd, core, count);
+			err = neuron_copy_flush(nd, core, count, timeout);
 			if (err)
 				return err;
 			count = 0;
