@@ -226,9 +226,11 @@ static int neuron_nq_dev_type(u32 type)
 	return type == NQ_DEVICE_TYPE_TOPSP ? -EOPNOTSUPP : -EINVAL;
 }
 
-int neuron_ioctl_nq_init_v2(struct neuron_file *nf, void *arg, void __user *uarg)
+/* What both layouts ask for: they are the same up to dram_region. */
+static int neuron_nq_init_v2(struct neuron_file *nf,
+			     const struct neuron_ioctl_notifications_init_v2 *a, bool force,
+			     u64 *mmap_offset, u64 *handle)
 {
-	struct neuron_ioctl_notifications_init_v2 *a = arg;
 	struct neuron_nq_args args = {
 		.core = a->nq_dev_id,
 		.type = a->nq_type,
@@ -236,35 +238,31 @@ int neuron_ioctl_nq_init_v2(struct neuron_file *nf, void *arg, void __user *uarg
 		.size = a->size,
 		.host = a->on_host_memory,
 		.hbm = a->dram_channel,
+		.force = force,
 	};
 	int err = neuron_nq_dev_type(a->nq_dev_type) ?: neuron_nq_init(nf->client, &args);
 
 	if (!err) {
-		a->mmap_offset = args.mmap_offset;
-		a->mem_handle = args.handle;
+		*mmap_offset = args.mmap_offset;
+		*handle = args.handle;
 	}
 	return err;
+}
+
+int neuron_ioctl_nq_init_v2(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	struct neuron_ioctl_notifications_init_v2 *a = arg;
+
+	return neuron_nq_init_v2(nf, a, false, &a->mmap_offset, &a->mem_handle);
 }
 
 int neuron_ioctl_nq_init_realloc_v2(struct neuron_file *nf, void *arg, void __user *uarg)
 {
 	struct neuron_ioctl_notifications_init_with_realloc_v2 *a = arg;
-	struct neuron_nq_args args = {
-		.core = a->nq_dev_id,
-		.type = a->nq_type,
-		.engine = a->engine_index,
-		.size = a->size,
-		.host = a->on_host_memory,
-		.hbm = a->dram_channel,
-		.force = a->force_alloc_mem,
-	};
-	int err = neuron_nq_dev_type(a->nq_dev_type) ?: neuron_nq_init(nf->client, &args);
 
-	if (!err) {
-		a->mmap_offset = args.mmap_offset;
-		a->mem_handle = args.handle;
-	}
-	return err;
+	BUILD_BUG_ON(offsetof(typeof(*a), dram_region) !=
+		     offsetof(struct neuron_ioctl_notifications_init_v2, dram_region));
+	return neuron_nq_init_v2(nf, arg, a->force_alloc_mem, &a->mmap_offset, &a->mem_handle);
 }
 
 int neuron_native_nq_eventfd_ioctl(struct neuron_file *nf, void *arg, void __user *uarg)

@@ -1095,7 +1095,7 @@ static void frame_destroy(struct neuron_buddy *zone, struct frame *fr)
 	run_del(zone, fr);
 	order_sub(zone, e->len);
 	zone->st.frames--;
-	/* With an empty pool the frame's own extent must do for now. */
+	/* With an empty pool the frame's own extent serves instead. */
 	if (zone->pool_len) {
 		e = ext_get(zone);
 		ext_replace(zone, &fr->e, e);

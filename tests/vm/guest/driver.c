@@ -3,55 +3,20 @@
  * The driver through raw ioctls on the software device: memory, accounting,
  * mappings, rings, protection, notifications, ownership, death of processes.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "neuron_ioctl.h"
+#include "check.h"
 #include "neuron_isa.h"
-#include "neuron_native.h"
 
-#define DEV	"/dev/neuron0"
-#define SYSFS	"/sys/devices/virtual/neuron_device/neuron0/"
 #define MIB	(1ULL << 20)
 
-static int failed;
 static struct neuron_native_geometry geo = { .size = sizeof(geo) };
-
-#define CHECK(cond, ...) do {						\
-	int ok_ = !!(cond);						\
-	printf("%s - ", ok_ ? "ok" : "not ok");				\
-	printf(__VA_ARGS__);						\
-	if (!ok_)							\
-		printf(" (line %d, errno %d %s)", __LINE__, errno, strerror(errno)); \
-	printf("\n");							\
-	fflush(stdout);							\
-	failed += !ok_;							\
-} while (0)
-
-static int xopen(int flags)
-{
-	int fd = open(DEV, flags | O_CLOEXEC);
-
-	if (fd < 0) {
-		perror(DEV);
-		exit(1);
-	}
-	return fd;
-}
 
 static int err_of(int ret)
 {
@@ -83,13 +48,6 @@ static int alloc_native(int fd, uint64_t bytes, int host, uint32_t type, uint32_
 	a->mem_type = type;
 	a->nc_id = nc;
 	return ioctl(fd, NEURON_NATIVE_MEM_ALLOC, a);
-}
-
-static int mem_free(int fd, uint64_t handle)
-{
-	struct neuron_ioctl_mem_free f = { .mem_handle = handle };
-
-	return ioctl(fd, NEURON_IOCTL_MEM_FREE, &f);
 }
 
 static int buf_copy(int fd, uint64_t handle, void *buf, uint64_t size, uint64_t off, int to)
@@ -140,7 +98,7 @@ static void test_info(int fd)
 	CHECK(!ioctl(fd, NEURON_IOCTL_DRIVER_INFO_GET, &drv) && drv.size == 24, "driver info");
 	CHECK(!ioctl(fd, NEURON_IOCTL_COMPATIBLE_VERSION, &ver) && ver.min <= ver.max && ver.max,
 	      "compatible version %u..%u", ver.min, ver.max);
-	wr = xopen(O_WRONLY);
+	wr = open_node(O_WRONLY);
 	CHECK(!ioctl(wr, NEURON_IOCTL_DEVICE_BASIC_INFO, &basic), "basic info, write-only");
 	CHECK(err_of(ioctl(wr, NEURON_IOCTL_DEVICE_INFO, &info)) == EACCES,
 	      "device info, write-only: EACCES");
@@ -248,7 +206,7 @@ static void test_memory(int fd)
 	CHECK(err_of(buf_copy(fd, a.mem_handle, (void *)8, 4096, 0, 1)) == EFAULT,
 	      "bad buffer: EFAULT");
 	CHECK(!mem_free(fd, a.mem_handle) && !mem_free(fd, b.mem_handle), "free");
-	CHECK(err_of(mem_free(fd, a.mem_handle)) == ENOENT, "free again: ENOENT");
+	CHECK(mem_free(fd, a.mem_handle) == ENOENT, "free again: ENOENT");
 	CHECK(sysfs_u64("neuron_core1/stats/memory_usage/device_mem/tensors/total") == base,
 	      "sysfs is back");
 
@@ -562,7 +520,7 @@ static void test_core(int fd)
 }
 
 /* Another process: exits with the number of failures. */
-static int in_child(int (*fn)(int), int arg)
+static int in_process(int (*fn)(int), int arg)
 {
 	int status;
 	pid_t pid;
@@ -596,9 +554,9 @@ static int child_other(int handle)
 	struct neuron_ioctl_mem_get_mc_mmap_info_v2 mc = { .pa = foreign_pa };
 	struct neuron_ioctl_device_reset r = { .nc_map = 1 };
 	struct neuron_ioctl_dma_queue_init init = { .eng_id = 3, .qid = 5 };
-	int fd = xopen(O_RDWR);
+	int fd = open_node(O_RDWR);
 
-	if (err_of(mem_free(fd, handle)) != ENOENT)
+	if (mem_free(fd, handle) != ENOENT)
 		return 1;
 	if (err_of(ioctl(fd, NEURON_IOCTL_MEM_MC_GET_INFO_V2, &mc)) != ENOENT)
 		return 2;
@@ -625,7 +583,7 @@ static int child_count(int n)
 	for (i = 0; i < n; i++) {
 		pids[i] = fork();
 		if (!pids[i]) {
-			int fd = open(DEV, O_RDWR);
+			int fd = open(NODE, O_RDWR);
 
 			c = fd >= 0 ? 'y' : errno == EBUSY ? 'n' : '?';
 			if (write(pipefd[1], &c, 1) != 1)
@@ -655,14 +613,14 @@ static void test_processes(int fd)
 
 	CHECK(!alloc_native(fd, MIB, 0, NEURON_MEMALLOC_TYPE_TENSORS_DEVICE, 0, &a), "allocate");
 	foreign_pa = a.pa;
-	CHECK(in_child(child_inherited, fd) == 0, "a child cannot use the inherited descriptor");
-	CHECK(in_child(child_other, a.mem_handle) == 0,
+	CHECK(in_process(child_inherited, fd) == 0, "a child cannot use the inherited descriptor");
+	CHECK(in_process(child_other, a.mem_handle) == 0,
 	      "another process reaches neither memory nor core nor queue");
 	dup1 = dup(fd);
 	close(dup1);
 	CHECK(!buf_copy(fd, a.mem_handle, &c, 1, 0, 1), "closing a duplicate changes nothing");
-	CHECK(in_child(child_count, 18) == 15, "16 processes at a time, this one included");
-	CHECK(in_child(child_count, 15) == 15, "and they can all come again");
+	CHECK(in_process(child_count, 18) == 15, "16 processes at a time, this one included");
+	CHECK(in_process(child_count, 15) == 15, "and they can all come again");
 
 	ioctl(fd, NEURON_NATIVE_HBM_STATS, &s);
 	used = s.used;
@@ -673,7 +631,7 @@ static void test_processes(int fd)
 		pid = fork();
 		if (!pid) {
 			struct neuron_ioctl_semaphore sem = { .nc_id = 1, .value = 1 };
-			int n, cfd = xopen(O_RDWR);
+			int n, cfd = open_node(O_RDWR);
 
 			for (n = 0; n < 200; n++)
 				if (alloc_native(cfd, MIB + n * 4096, 0,
@@ -714,7 +672,7 @@ static void test_processes(int fd)
 
 int main(void)
 {
-	int fd = xopen(O_RDWR);
+	int fd = open_node(O_RDWR);
 	uint64_t i, sum = 0;
 	char path[128];
 
