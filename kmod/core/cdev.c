@@ -1,10 +1,68 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The character device. */
 #include <linux/fs.h>
+#include <linux/mount.h>
+#include <linux/pseudo_fs.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "neuron.h"
+
+#define NEURON_FS_MAGIC		0x4e45524e	/* "NERN" */
+
+static struct vfsmount *neuron_mnt;
+static int neuron_mnt_count;
+
+static int neuron_fs_init(struct fs_context *fc)
+{
+	return init_pseudo(fc, NEURON_FS_MAGIC) ? 0 : -ENOMEM;
+}
+
+/* Nobody can mount it; it is where the inodes of neuron_inode_get() live. */
+static struct file_system_type neuron_fs = {
+	.name = "neuron",
+	.owner = THIS_MODULE,
+	.init_fs_context = neuron_fs_init,
+	.kill_sb = kill_anon_super,
+};
+
+/**
+ * neuron_inode_get() - make the inode that owns all mappings of a device
+ * @nd: device
+ *
+ * Context: may sleep.
+ * Return: 0, -ENOMEM.
+ */
+int neuron_inode_get(struct neuron_device *nd)
+{
+	struct inode *inode;
+	int err;
+
+	err = simple_pin_fs(&neuron_fs, &neuron_mnt, &neuron_mnt_count);
+	if (err)
+		return err;
+	inode = alloc_anon_inode(neuron_mnt->mnt_sb);
+	if (IS_ERR(inode)) {
+		simple_release_fs(&neuron_mnt, &neuron_mnt_count);
+		return PTR_ERR(inode);
+	}
+	nd->inode = inode;
+	return 0;
+}
+
+/**
+ * neuron_inode_put() - release what neuron_inode_get() made
+ * @nd: device without open files; may have no inode
+ *
+ * Context: may sleep.
+ */
+void neuron_inode_put(struct neuron_device *nd)
+{
+	if (!nd->inode)
+		return;
+	iput(nd->inode);
+	simple_release_fs(&neuron_mnt, &neuron_mnt_count);
+}
 
 static int neuron_open(struct inode *inode, struct file *file)
 {
@@ -12,6 +70,8 @@ static int neuron_open(struct inode *inode, struct file *file)
 	struct neuron_file *nf;
 	int err;
 
+	if (neuron_device_gone(nd))
+		return -ENODEV;
 	nf = kzalloc(sizeof(*nf), GFP_KERNEL_ACCOUNT);
 	if (!nf)
 		return -ENOMEM;
@@ -25,6 +85,8 @@ static int neuron_open(struct inode *inode, struct file *file)
 		}
 	}
 	file->private_data = nf;
+	/* There may be several nodes; removal must find all mappings. */
+	file->f_mapping = nd->inode->i_mapping;
 	return 0;
 }
 
@@ -64,5 +126,6 @@ const struct file_operations neuron_fops = {
 	.release = neuron_release,
 	.unlocked_ioctl = neuron_ioctl,
 	.mmap = neuron_mmap,
+	.poll = neuron_poll,
 	.llseek = noop_llseek,
 };

@@ -78,7 +78,7 @@ int neuron_client_attach(struct neuron_device *nd, struct neuron_client **out)
 
 again:
 	mutex_lock(&nd->clients_lock);
-	if (nd->gone) {
+	if (neuron_device_gone(nd)) {
 		err = -ENODEV;
 		goto unlock;
 	}
@@ -133,7 +133,7 @@ void neuron_core_release(struct neuron_device *nd, u32 core, struct neuron_clien
 		return;
 	mutex_lock(&c->lock);
 	if (c->owner == client) {
-		if (neuron_core_clean(nd, core))
+		if (neuron_core_clean(nd, core) && !neuron_device_gone(nd))
 			dev_err(&nd->dev, "core %u does not reset\n", core);
 		neuron_nqs_release(nd, core);
 		neuron_crwl_reset(&c->crwl);
@@ -232,6 +232,9 @@ int neuron_core_clean(struct neuron_device *nd, u32 core)
 		if (!err && state != NEURON_DMA_ENG_NORMAL && state != NEURON_DMA_ENG_IDLE)
 			err = nd->ops->reg_write(nd, NEURON_BLOCK_DMA, eng, NEURON_DMA_COMMON,
 						 NEURON_DMA_ENG_NORMAL);
+		/* A device that goes can still be stopped. */
+		if (err == -ENODEV)
+			break;
 		if (err)
 			return err;
 	}

@@ -300,7 +300,7 @@ static bool neuron_crwl_try(struct neuron_crwl *crwl, neuron_crwl_fn fn,
 			    int *err)
 {
 	spin_lock(&crwl->lock);
-	*err = fn(crwl, client, uuid);
+	*err = neuron_device_gone(client->nd) ? -ENODEV : fn(crwl, client, uuid);
 	spin_unlock(&crwl->lock);
 	return *err != -EAGAIN;
 }
@@ -388,9 +388,12 @@ int neuron_ioctl_cinit(struct neuron_file *nf, void *arg, void __user *uarg)
 		return err;
 	crwl = &nf->nd->core[a->nc_id].crwl;
 	if (a->state == NEURON_CINIT_STATE_STARTED &&
-	    wait_event_interruptible_timeout(crwl->wait, neuron_cinit_start(crwl, &was),
+	    wait_event_interruptible_timeout(crwl->wait, neuron_device_gone(nf->nd) ||
+					     neuron_cinit_start(crwl, &was),
 					     NEURON_CINIT_TIMEOUT) < 0)
 		return -EINTR;
+	if (neuron_device_gone(nf->nd))
+		return -ENODEV;
 
 	spin_lock(&crwl->lock);
 	if (a->state == NEURON_CINIT_STATE_COMPLETED && crwl->cinit == NEURON_CINIT_STATE_STARTED)

@@ -43,6 +43,7 @@ static void neuron_device_release(struct device *dev)
 	kvfree(nd->engine);
 	kvfree(nd->core);
 	kvfree(nd->zone);
+	neuron_inode_put(nd);
 	neuron_minor_put(MINOR(dev->devt));
 	kfree(nd);
 }
@@ -93,7 +94,8 @@ struct neuron_device *neuron_device_add(const struct neuron_device_desc *desc)
 	nd->desc = *desc;
 	nd->geometry = *geo;
 	nd->geo = &nd->geometry;
-	nd->ops = desc->ops;
+	nd->ops = &neuron_hw_ops;
+	init_waitqueue_head(&nd->gone_wait);
 	mutex_init(&nd->clients_lock);
 	INIT_LIST_HEAD(&nd->clients);
 	mutex_init(&nd->host_lock);
@@ -109,6 +111,9 @@ struct neuron_device *neuron_device_add(const struct neuron_device_desc *desc)
 	if (err)
 		goto put;
 
+	err = neuron_inode_get(nd);
+	if (err)
+		goto put;
 	err = -ENOMEM;
 	nd->zone = kvcalloc(geo->nr_hbms, sizeof(*nd->zone), GFP_KERNEL);
 	nd->core = kvcalloc(geo->nr_cores, sizeof(*nd->core), GFP_KERNEL);
@@ -143,8 +148,8 @@ struct neuron_device *neuron_device_add(const struct neuron_device_desc *desc)
 	if (err)
 		goto del;
 	/*
-	 * Whoever drives the device must stay while it is open.  cdev_put()
-	 * drops the device before the module.
+	 * Whoever drives the device should stay while it is open, although it
+	 * may delete the device.  cdev_put() drops the device before the module.
 	 */
 	cdev_init(&nd->cdev, &neuron_fops);
 	nd->cdev.owner = desc->ops->owner;
@@ -173,8 +178,11 @@ NEURON_EXPORT_SYMBOL(neuron_device_add);
  * neuron_device_del() - remove a device
  * @nd: from neuron_device_add(); must not be used any more
  *
- * The backend's module cannot go while the device is open, so nobody uses
- * the device here.  Its operations are not called after this returns.
+ * Processes may be using it.  Their calls fail from now on with -ENODEV, and
+ * those that wait return; a mapping of device memory gives SIGBUS.  The device
+ * is stopped, and its operations are not called after this returns.  What the
+ * processes hold in host memory stays until they close the device, and so
+ * does the device's number.
  *
  * Context: may sleep.
  */
@@ -182,12 +190,8 @@ void neuron_device_del(struct neuron_device *nd)
 {
 	u32 i;
 
-	mutex_lock(&nd->clients_lock);
-	nd->gone = true;
-	WARN_ON_ONCE(nd->nr_clients);
-	mutex_unlock(&nd->clients_lock);
-
 	neuron_device_forget(nd);
+	neuron_hw_stop(nd);
 	for (i = 0; i < nd->geo->nr_cores; i++)
 		neuron_copy_exit(nd, i);
 	cdev_del(&nd->cdev);

@@ -256,6 +256,8 @@ long neuron_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	void *buf = stack;
 	long err;
 
+	if (neuron_device_gone(nf->nd))
+		return -ENODEV;
 	if (!row)
 		return -ENOTTY;
 	if (!(row->flags & ANY) && !neuron_ioctl_allowed(nf))

@@ -3,7 +3,9 @@
  * What the parts of neuron.ko share.
  *
  * Objects and who keeps them
- *   device	one per card; kept by its open files and by whoever added it
+ *   device	one per card; kept by its open files and by whoever added it.  It
+ *		can go at any time (core/hw.c); what the others hold is then
+ *		host memory only
  *   client	one per process and device; kept by its files and its chunks
  *   chunk	one allocation; kept by its handle, mappings, rings, notification
  *		queues and running transfers; the last one gives the memory back
@@ -322,11 +324,14 @@ struct neuron_sysfs;
  * @desc: what the backend said
  * @geometry: copy, because the backend's may go before the last reference
  * @geo: the copy
- * @ops: desc.ops
- * @clients_lock: @clients, @nr_clients, @gone
+ * @ops: guarded desc.ops: they fail when the device is gone
+ * @inode: owns all mappings of the device
+ * @clients_lock: @clients, @nr_clients
  * @clients: attached processes
  * @nr_clients: their number
- * @gone: being removed
+ * @gone: being removed: nothing starts any more; see core/hw.c
+ * @dead: nothing runs any more
+ * @gone_wait: woken when it goes
  * @kclient: the driver's own memory
  * @zone: by HBM
  * @core: by number
@@ -344,10 +349,13 @@ struct neuron_device {
 	struct neuron_geometry geometry;
 	const struct neuron_geometry *geo;
 	const struct neuron_hw_ops *ops;
+	struct inode *inode;
 	struct mutex clients_lock;
 	struct list_head clients;
 	unsigned int nr_clients;
 	bool gone;
+	bool dead;
+	wait_queue_head_t gone_wait;
 	struct neuron_client *kclient;
 	struct neuron_zone *zone;
 	struct neuron_core *core;
@@ -377,6 +385,24 @@ extern const struct file_operations neuron_fops;
 int neuron_minor_get(int wanted);
 void neuron_minor_put(int minor);
 dev_t neuron_devt(int minor);
+
+/* core/cdev.c */
+int neuron_inode_get(struct neuron_device *nd);
+void neuron_inode_put(struct neuron_device *nd);
+
+/* core/hw.c */
+extern const struct neuron_hw_ops neuron_hw_ops;
+
+/* Whoever waits for something that the device does waits for this, too. */
+static inline bool neuron_device_gone(const struct neuron_device *nd)
+{
+	return READ_ONCE(nd->gone);
+}
+
+bool neuron_device_enter(struct neuron_device *nd, int *idx);
+void neuron_device_exit(int idx);
+void neuron_hw_stop(struct neuron_device *nd);
+__poll_t neuron_poll(struct file *file, struct poll_table_struct *wait);
 
 /*
  * Base of the register addresses that user space forms.  Any value will do as

@@ -193,10 +193,11 @@ struct neuron_geometry {
  * struct neuron_hw_ops - what a device can do
  *
  * All operations may sleep and may be called concurrently, except where noted.
- * A device is never called again once neuron_device_del() has returned.
+ * A device is never called again once neuron_device_del() has returned, which
+ * does not wait for processes: it stops what they do.
  */
 struct neuron_hw_ops {
-	/** @owner: module that must stay while the device is open */
+	/** @owner: module that cannot be unloaded while the device is open */
 	struct module *owner;
 
 	/**

@@ -213,6 +213,10 @@ static bool neuron_copy_done(struct neuron_device *nd, u32 core, int *err)
 		*err = 0;
 		return true;
 	}
+	if (neuron_device_gone(nd)) {
+		*err = -ENODEV;
+		return true;
+	}
 	if (!nd->ops->reg_read(nd, NEURON_BLOCK_DMA, eng, NEURON_DMA_TX(q) + NEURON_DMA_Q_STATUS,
 			       &status) && status == NEURON_QUEUE_ABORTED) {
 		*err = -EIO;

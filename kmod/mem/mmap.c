@@ -33,12 +33,18 @@ static vm_fault_t neuron_vm_fault_device(struct vm_fault *vmf)
 	struct neuron_chunk *chunk = vmf->vma->vm_private_data;
 	struct neuron_device *nd = chunk->client->nd;
 	u64 off = ((u64)vmf->pgoff << PAGE_SHIFT) - chunk->addr;
+	/* VM_FAULT_OOM would have the task fault again and again. */
+	vm_fault_t ret = VM_FAULT_SIGBUS;
 	unsigned long pfn;
+	int idx;
 
-	if (nd->ops->hbm_pfn(nd, chunk->hbm, chunk->block.addr + off, &pfn))
-		/* VM_FAULT_OOM would have the task fault again and again. */
-		return VM_FAULT_SIGBUS;
-	return vmf_insert_pfn(vmf->vma, vmf->address, pfn);
+	/* The frame must not go before removal of the device can find the mapping. */
+	if (!neuron_device_enter(nd, &idx))
+		return ret;
+	if (!nd->ops->hbm_pfn(nd, chunk->hbm, chunk->block.addr + off, &pfn))
+		ret = vmf_insert_pfn(vmf->vma, vmf->address, pfn);
+	neuron_device_exit(idx);
+	return ret;
 }
 
 static const struct vm_operations_struct neuron_vm_host = {

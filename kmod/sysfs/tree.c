@@ -622,7 +622,9 @@ static void neuron_node_notify(struct neuron_node *node)
  */
 void neuron_sysfs_notify_mem(struct neuron_device *nd, bool host, u32 core, u32 category)
 {
-	if (!static_branch_unlikely(&neuron_notify) || !nd->sysfs)
+	int idx;
+
+	if (!static_branch_unlikely(&neuron_notify) || !neuron_device_enter(nd, &idx))
 		return;
 	if (host) {
 		neuron_node_notify(nd->sysfs->host[category]);
@@ -631,4 +633,5 @@ void neuron_sysfs_notify_mem(struct neuron_device *nd, bool host, u32 core, u32 
 		neuron_node_notify(nd->sysfs->core_category[core][category]);
 		neuron_node_notify(nd->sysfs->core_device[core]);
 	}
+	neuron_device_exit(idx);
 }

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The operations of a device as the rest of neuron.ko calls them: as long as
+ * the device is there, its own; afterwards an error.  So nobody who calls
+ * nd->ops needs to know whether the device was just pulled out.
+ *
+ * Removal has two steps.  First the device is gone: nothing new starts.  Then
+ * all that runs is stopped, and from then on the device is dead: nothing calls
+ * it at all.  In between, those who stop something on their own, because
+ * their process goes, still do so.
+ */
+#include <linux/poll.h>
+#include <linux/srcu.h>
+
+#include "neuron.h"
+
+/* Operations are short, so one for all devices will do. */
+DEFINE_STATIC_SRCU(neuron_hw_srcu);
+
+/**
+ * neuron_device_enter() - keep a device from going
+ * @nd: device
+ * @idx: for neuron_device_exit()
+ *
+ * Not across anything that user space can hold up, such as its page faults:
+ * neuron_device_del() waits.
+ *
+ * Context: may be nested; may sleep afterwards.
+ * Return: false the device is gone.
+ */
+bool neuron_device_enter(struct neuron_device *nd, int *idx)
+{
+	*idx = srcu_read_lock(&neuron_hw_srcu);
+	if (!neuron_device_gone(nd))
+		return true;
+	srcu_read_unlock(&neuron_hw_srcu, *idx);
+	return false;
+}
+
+/**
+ * neuron_device_exit() - let the device go
+ * @idx: from neuron_device_enter()
+ */
+void neuron_device_exit(int idx)
+{
+	srcu_read_unlock(&neuron_hw_srcu, idx);
+}
+
+/* For what stops something. */
+static bool neuron_hw_enter_stop(struct neuron_device *nd, int *idx)
+{
+	*idx = srcu_read_lock(&neuron_hw_srcu);
+	if (!READ_ONCE(nd->dead))
+		return true;
+	srcu_read_unlock(&neuron_hw_srcu, *idx);
+	return false;
+}
+
+static int neuron_hw_reg_read(struct neuron_device *nd, enum neuron_block block, u32 index,
+			      u32 off, u32 *val)
+{
+	int idx, err = -ENODEV;
+
+	if (neuron_device_enter(nd, &idx)) {
+		err = nd->desc.ops->reg_read(nd, block, index, off, val);
+		neuron_device_exit(idx);
+	}
+	return err;
+}
+
+static int neuron_hw_reg_write(struct neuron_device *nd, enum neuron_block block, u32 index,
+			       u32 off, u32 val)
+{
+	int idx, err = -ENODEV;
+
+	if (neuron_device_enter(nd, &idx)) {
+		err = nd->desc.ops->reg_write(nd, block, index, off, val);
+		neuron_device_exit(idx);
+	}
+	return err;
+}
+
+static int neuron_hw_queue_bind(struct neuron_device *nd, u32 eng, u32 q,
+				struct neuron_space *space)
+{
+	int idx, err = -ENODEV;
+
+	if (neuron_device_enter(nd, &idx)) {
+		err = nd->desc.ops->queue_bind(nd, eng, q, space);
+		neuron_device_exit(idx);
+	}
+	return err;
+}
+
+static void neuron_hw_queue_stop(struct neuron_device *nd, u32 eng, u32 q)
+{
+	int idx;
+
+	if (neuron_hw_enter_stop(nd, &idx)) {
+		nd->desc.ops->queue_stop(nd, eng, q);
+		neuron_device_exit(idx);
+	}
+}
+
+static void neuron_hw_core_bind(struct neuron_device *nd, u32 core, struct neuron_space *space)
+{
+	int idx;
+
+	if (space ? neuron_device_enter(nd, &idx) : neuron_hw_enter_stop(nd, &idx)) {
+		nd->desc.ops->core_bind(nd, core, space);
+		neuron_device_exit(idx);
+	}
+}
+
+static int neuron_hw_core_reset(struct neuron_device *nd, u32 core)
+{
+	int idx, err = -ENODEV;
+
+	if (neuron_hw_enter_stop(nd, &idx)) {
+		err = nd->desc.ops->core_reset(nd, core);
+		neuron_device_exit(idx);
+	}
+	return err;
+}
+
+static bool neuron_hw_hbm_release(struct neuron_device *nd, u32 hbm, u64 off, u64 len)
+{
+	bool clear = false;
+	int idx;
+
+	if (nd->desc.ops->hbm_release && neuron_device_enter(nd, &idx)) {
+		clear = nd->desc.ops->hbm_release(nd, hbm, off, len);
+		neuron_device_exit(idx);
+	}
+	return clear;
+}
+
+static int neuron_hw_hbm_clear(struct neuron_device *nd, u32 hbm, u64 off, u64 len)
+{
+	int idx, err = -ENODEV;
+
+	if (neuron_device_enter(nd, &idx)) {
+		err = nd->desc.ops->hbm_clear(nd, hbm, off, len);
+		neuron_device_exit(idx);
+	}
+	return err;
+}
+
+static int neuron_hw_hbm_pfn(struct neuron_device *nd, u32 hbm, u64 off, unsigned long *pfn)
+{
+	int idx, err = -ENODEV;
+
+	if (neuron_device_enter(nd, &idx)) {
+		err = nd->desc.ops->hbm_pfn(nd, hbm, off, pfn);
+		neuron_device_exit(idx);
+	}
+	return err;
+}
+
+const struct neuron_hw_ops neuron_hw_ops = {
+	.reg_read = neuron_hw_reg_read,
+	.reg_write = neuron_hw_reg_write,
+	.queue_bind = neuron_hw_queue_bind,
+	.queue_stop = neuron_hw_queue_stop,
+	.core_bind = neuron_hw_core_bind,
+	.core_reset = neuron_hw_core_reset,
+	.hbm_release = neuron_hw_hbm_release,
+	.hbm_clear = neuron_hw_hbm_clear,
+	.hbm_pfn = neuron_hw_hbm_pfn,
+};
+
+/* Whoever waits for the device is told, and finds it gone. */
+static void neuron_hw_wake(struct neuron_device *nd)
+{
+	u32 i, n;
+
+	for (i = 0; i < nd->geo->nr_cores; i++) {
+		wake_up_all(&nd->core[i].copy.wait);
+		wake_up_all(&nd->core[i].crwl.wait);
+		for (n = 0; n < NEURON_HW_NR_NQ; n++)
+			neuron_nq_posted(nd, i, n);
+	}
+	wake_up_all(&nd->gone_wait);
+}
+
+/**
+ * neuron_hw_stop() - stop everything on a device, for good
+ * @nd: device that goes
+ *
+ * When this returns, none of its operations runs or will be called, it makes
+ * no access, and no process sees its memory.
+ *
+ * Context: may sleep.
+ */
+void neuron_hw_stop(struct neuron_device *nd)
+{
+	u32 i, q;
+
+	WRITE_ONCE(nd->gone, true);
+	neuron_hw_wake(nd);
+	synchronize_srcu(&neuron_hw_srcu);
+
+	for (i = 0; i < nd->geo->nr_dma_engines; i++)
+		for (q = 0; q < NEURON_HW_QUEUES_PER_ENGINE; q++)
+			nd->desc.ops->queue_stop(nd, i, q);
+	for (i = 0; i < nd->geo->nr_cores; i++) {
+		if (nd->desc.ops->core_reset(nd, i))
+			dev_err(&nd->dev, "core %u does not reset\n", i);
+		nd->desc.ops->core_bind(nd, i, NULL);
+	}
+	WRITE_ONCE(nd->dead, true);
+	synchronize_srcu(&neuron_hw_srcu);
+
+	/* Host memory comes back at the next access, device memory does not. */
+	unmap_mapping_range(nd->inode->i_mapping, 0, 0, 1);
+}
+
+/**
+ * neuron_poll() - poll() of /dev/neuronN
+ * @file: open descriptor
+ * @wait: table
+ *
+ * There is nothing to wait for but the end of the device.
+ *
+ * Return: EPOLLHUP and EPOLLERR when it is gone.
+ */
+__poll_t neuron_poll(struct file *file, struct poll_table_struct *wait)
+{
+	struct neuron_file *nf = file->private_data;
+
+	poll_wait(file, &nf->nd->gone_wait, wait);
+	return neuron_device_gone(nf->nd) ? EPOLLHUP | EPOLLERR : 0;
+}
