@@ -11,6 +11,7 @@
 #include <linux/slab.h>
 
 #include "neuron.h"
+#include "trace.h"
 
 /**
  * neuron_client_new() - make a client
@@ -225,20 +226,19 @@ void neuron_client_detach(struct neuron_client *client)
 int neuron_core_clean(struct neuron_device *nd, u32 core)
 {
 	u32 eng = core * nd->geo->engines_per_core, end = eng + nd->geo->engines_per_core, state;
-	int err;
+	int err = 0;
 
-	for (; eng < end; eng++) {
+	for (; eng < end && !err; eng++) {
 		err = nd->ops->reg_read(nd, NEURON_BLOCK_DMA, eng, NEURON_DMA_COMMON, &state);
 		if (!err && state != NEURON_DMA_ENG_NORMAL && state != NEURON_DMA_ENG_IDLE)
 			err = nd->ops->reg_write(nd, NEURON_BLOCK_DMA, eng, NEURON_DMA_COMMON,
 						 NEURON_DMA_ENG_NORMAL);
-		/* A device that goes can still be stopped. */
-		if (err == -ENODEV)
-			break;
-		if (err)
-			return err;
 	}
-	return nd->ops->core_reset(nd, core);
+	/* A device that goes can still be stopped. */
+	if (!err || err == -ENODEV)
+		err = nd->ops->core_reset(nd, core);
+	trace_neuron_reset(nd->dev.id, core, err);
+	return err;
 }
 
 /**

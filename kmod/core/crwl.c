@@ -16,6 +16,7 @@
 #include <linux/sched.h>
 
 #include "neuron.h"
+#include "trace.h"
 
 #define NEURON_READER_TIMEOUT	HZ		/* uapi spec 1.3 */
 #define NEURON_WRITER_TIMEOUT	(4 * HZ)
@@ -325,14 +326,30 @@ static int neuron_crwl(struct neuron_file *nf, const struct neuron_ioctl_crwl *a
 	return err;
 }
 
+/* What makes the caller a reader: an execution begins. */
+static int neuron_crwl_exec(struct neuron_file *nf, const struct neuron_ioctl_crwl *a,
+			    neuron_crwl_fn fn, long timeout)
+{
+	int err = neuron_crwl(nf, a, fn, timeout);
+
+	if (!err)
+		trace_neuron_exec_start(nf->nd->dev.id, a->nc_id, task_tgid_nr(current));
+	return err;
+}
+
 int neuron_ioctl_crwl_reader_enter(struct neuron_file *nf, void *arg, void __user *uarg)
 {
-	return neuron_crwl(nf, arg, neuron_crwl_read, NEURON_READER_TIMEOUT);
+	return neuron_crwl_exec(nf, arg, neuron_crwl_read, NEURON_READER_TIMEOUT);
 }
 
 int neuron_ioctl_crwl_reader_exit(struct neuron_file *nf, void *arg, void __user *uarg)
 {
-	return neuron_crwl(nf, arg, neuron_crwl_read_end, NEURON_READER_TIMEOUT);
+	const struct neuron_ioctl_crwl *a = arg;
+	int err = neuron_crwl(nf, a, neuron_crwl_read_end, NEURON_READER_TIMEOUT);
+
+	if (!err)
+		trace_neuron_exec_finish(nf->nd->dev.id, a->nc_id, task_tgid_nr(current));
+	return err;
 }
 
 int neuron_ioctl_crwl_writer_enter(struct neuron_file *nf, void *arg, void __user *uarg)
@@ -342,7 +359,7 @@ int neuron_ioctl_crwl_writer_enter(struct neuron_file *nf, void *arg, void __use
 
 int neuron_ioctl_crwl_writer_downgrade(struct neuron_file *nf, void *arg, void __user *uarg)
 {
-	return neuron_crwl(nf, arg, neuron_crwl_downgrade, NEURON_WRITER_TIMEOUT);
+	return neuron_crwl_exec(nf, arg, neuron_crwl_downgrade, NEURON_WRITER_TIMEOUT);
 }
 
 /* ---- initialisation ---- */

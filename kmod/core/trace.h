@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Tracepoints of system "neuron".  The names and fields are an interface:
- * tests/bench records allocation traces with them.
+ * Tracepoints of system "neuron".  The names and fields are an interface, which
+ * sysfs-docs/neuron-trace describes; tests/bench records allocation traces with
+ * them.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM neuron
@@ -12,6 +13,15 @@
 #include <linux/tracepoint.h>
 
 #include "neuron.h"
+
+#ifndef NEURON_TRACE_FAULTS
+#define NEURON_TRACE_FAULTS
+enum neuron_trace_fault {
+	NEURON_FAULT_DMA = 1,		/* a queue stopped */
+	NEURON_FAULT_TIMEOUT = 2,	/* a copy of the driver did not end in time */
+	NEURON_FAULT_NOTICE = 3,	/* the device wrote to an error notification queue */
+};
+#endif
 
 DECLARE_EVENT_CLASS(neuron_chunk,
 	TP_PROTO(u32 dev, const struct neuron_chunk *chunk, u64 align, u32 reason),
@@ -59,6 +69,157 @@ DEFINE_EVENT(neuron_chunk, neuron_alloc_fail,
 DEFINE_EVENT(neuron_chunk, neuron_free,
 	TP_PROTO(u32 dev, const struct neuron_chunk *chunk, u64 align, u32 reason),
 	TP_ARGS(dev, chunk, align, reason)
+);
+
+DECLARE_EVENT_CLASS(neuron_ring,
+	TP_PROTO(u32 dev, u32 core, u32 eng, u32 queue, u32 tx, u32 rx),
+	TP_ARGS(dev, core, eng, queue, tx, rx),
+	TP_STRUCT__entry(
+		__field(u32, dev)
+		__field(u32, core)
+		__field(u32, eng)
+		__field(u32, queue)
+		__field(u32, tx)
+		__field(u32, rx)
+	),
+	TP_fast_assign(
+		__entry->dev = dev;
+		__entry->core = core;
+		__entry->eng = eng;
+		__entry->queue = queue;
+		__entry->tx = tx;
+		__entry->rx = rx;
+	),
+	TP_printk("nd=%u nc=%u eng=%u queue=%u tx=%u rx=%u",
+		  __entry->dev, __entry->core, __entry->eng, __entry->queue, __entry->tx,
+		  __entry->rx)
+);
+
+/* Descriptors were given to a queue. */
+DEFINE_EVENT(neuron_ring, neuron_ring_start,
+	TP_PROTO(u32 dev, u32 core, u32 eng, u32 queue, u32 tx, u32 rx),
+	TP_ARGS(dev, core, eng, queue, tx, rx)
+);
+
+/* The program has taken note of that many descriptors (DMA_ACK_COMPLETED). */
+DEFINE_EVENT(neuron_ring, neuron_ring_ack,
+	TP_PROTO(u32 dev, u32 core, u32 eng, u32 queue, u32 tx, u32 rx),
+	TP_ARGS(dev, core, eng, queue, tx, rx)
+);
+
+/* A descriptor with the interrupt bit completed, or the queue stopped. */
+TRACE_EVENT(neuron_ring_done,
+	TP_PROTO(u32 dev, u32 core, u32 eng, u32 queue, u32 status),
+	TP_ARGS(dev, core, eng, queue, status),
+	TP_STRUCT__entry(
+		__field(u32, dev)
+		__field(u32, core)
+		__field(u32, eng)
+		__field(u32, queue)
+		__field(u32, status)
+	),
+	TP_fast_assign(
+		__entry->dev = dev;
+		__entry->core = core;
+		__entry->eng = eng;
+		__entry->queue = queue;
+		__entry->status = status;
+	),
+	TP_printk("nd=%u nc=%u eng=%u queue=%u status=%s",
+		  __entry->dev, __entry->core, __entry->eng, __entry->queue,
+		  __print_symbolic(__entry->status, { NEURON_QUEUE_DISABLED, "disabled" },
+				   { NEURON_QUEUE_ENABLED, "enabled" },
+				   { NEURON_QUEUE_ABORTED, "aborted" }))
+);
+
+DECLARE_EVENT_CLASS(neuron_exec,
+	TP_PROTO(u32 dev, u32 core, u32 tgid),
+	TP_ARGS(dev, core, tgid),
+	TP_STRUCT__entry(
+		__field(u32, dev)
+		__field(u32, core)
+		__field(u32, tgid)
+	),
+	TP_fast_assign(
+		__entry->dev = dev;
+		__entry->core = core;
+		__entry->tgid = tgid;
+	),
+	TP_printk("nd=%u nc=%u tgid=%u", __entry->dev, __entry->core, __entry->tgid)
+);
+
+/* A program announced an execution: it entered the core's lock as a reader. */
+DEFINE_EVENT(neuron_exec, neuron_exec_start,
+	TP_PROTO(u32 dev, u32 core, u32 tgid),
+	TP_ARGS(dev, core, tgid)
+);
+
+/* And left it again. */
+DEFINE_EVENT(neuron_exec, neuron_exec_finish,
+	TP_PROTO(u32 dev, u32 core, u32 tgid),
+	TP_ARGS(dev, core, tgid)
+);
+
+/* The device appended to a notification queue: a run ended, or failed. */
+TRACE_EVENT(neuron_notify,
+	TP_PROTO(u32 dev, u32 core, u32 type, u32 engine),
+	TP_ARGS(dev, core, type, engine),
+	TP_STRUCT__entry(
+		__field(u32, dev)
+		__field(u32, core)
+		__field(u32, type)
+		__field(u32, engine)
+	),
+	TP_fast_assign(
+		__entry->dev = dev;
+		__entry->core = core;
+		__entry->type = type;
+		__entry->engine = engine;
+	),
+	TP_printk("nd=%u nc=%u type=%u engine=%u", __entry->dev, __entry->core, __entry->type,
+		  __entry->engine)
+);
+
+/* A core was reset: for a new owner, at the end of the last one, or on request. */
+TRACE_EVENT(neuron_reset,
+	TP_PROTO(u32 dev, u32 core, int err),
+	TP_ARGS(dev, core, err),
+	TP_STRUCT__entry(
+		__field(u32, dev)
+		__field(u32, core)
+		__field(int, err)
+	),
+	TP_fast_assign(
+		__entry->dev = dev;
+		__entry->core = core;
+		__entry->err = err;
+	),
+	TP_printk("nd=%u nc=%u err=%d", __entry->dev, __entry->core, __entry->err)
+);
+
+/* Something went wrong in the device; fields that do not apply are 0. */
+TRACE_EVENT(neuron_fault,
+	TP_PROTO(u32 dev, u32 core, u32 kind, u32 eng, u32 queue),
+	TP_ARGS(dev, core, kind, eng, queue),
+	TP_STRUCT__entry(
+		__field(u32, dev)
+		__field(u32, core)
+		__field(u32, kind)
+		__field(u32, eng)
+		__field(u32, queue)
+	),
+	TP_fast_assign(
+		__entry->dev = dev;
+		__entry->core = core;
+		__entry->kind = kind;
+		__entry->eng = eng;
+		__entry->queue = queue;
+	),
+	TP_printk("nd=%u nc=%u kind=%s eng=%u queue=%u", __entry->dev, __entry->core,
+		  __print_symbolic(__entry->kind, { NEURON_FAULT_DMA, "dma" },
+				   { NEURON_FAULT_TIMEOUT, "timeout" },
+				   { NEURON_FAULT_NOTICE, "notice" }),
+		  __entry->eng, __entry->queue)
 );
 
 #endif

@@ -11,6 +11,7 @@
 
 #include "../../uapi/neuron_isa.h"
 #include "../core/neuron.h"
+#include "../core/trace.h"
 
 #define NEURON_COPY_TIMEOUT	(30 * HZ)
 /* An instruction FIFO that its engine does not empty must not hold the ring up. */
@@ -254,6 +255,8 @@ static int neuron_copy_flush(struct neuron_device *nd, u32 core, u32 count, long
 			 NEURON_DESC_INT | NEURON_DESC_BARRIER);
 	count++;
 
+	/* Before it can be done. */
+	trace_neuron_ring_start(nd->dev.id, core, eng, q, count, count);
 	/* Descriptors before doorbells. */
 	wmb();
 	err = nd->ops->reg_write(nd, NEURON_BLOCK_DMA, eng,
@@ -265,6 +268,8 @@ static int neuron_copy_flush(struct neuron_device *nd, u32 core, u32 count, long
 						   timeout);
 		err = left > 0 ? werr : left < 0 ? -EINTR : -ETIMEDOUT;
 	}
+	if (err == -ETIMEDOUT)
+		trace_neuron_fault(nd->dev.id, core, NEURON_FAULT_TIMEOUT, eng, q);
 	if (err) {
 		/* Nothing may be under way when the caller lets go of its memory. */
 		neuron_copy_stop(nd, core);

@@ -5,6 +5,7 @@
 #include <linux/uaccess.h>
 
 #include "../core/neuron.h"
+#include "../core/trace.h"
 
 /* Descriptors are handled this many bytes at a time. */
 #define NEURON_DESC_BATCH	(64u << 10)
@@ -160,6 +161,9 @@ int neuron_ioctl_dma_queue_copy_start(struct neuron_file *nf, void *arg, void __
 	      neuron_queue_room(nd, a->eng_id, NEURON_DMA_TX(a->qid), queue, 0,
 				a->tx_desc_count);
 	if (!err) {
+		/* Before it can be done. */
+		trace_neuron_ring_start(nd->dev.id, neuron_engine_core(nd, a->eng_id), a->eng_id,
+					a->qid, a->tx_desc_count, a->rx_desc_count);
 		/* Descriptors before doorbells; RX first (uapi spec 5.4). */
 		wmb();
 		err = nd->ops->reg_write(nd, NEURON_BLOCK_DMA, a->eng_id,
@@ -190,6 +194,10 @@ int neuron_ioctl_dma_ack_completed(struct neuron_file *nf, void *arg, void __use
 		if (queue->length[dir])
 			queue->completed[dir] = ((u64)queue->completed[dir] + a->count) %
 						queue->length[dir];
+	if (!err)
+		trace_neuron_ring_ack(nf->nd->dev.id, neuron_engine_core(nf->nd, a->eng_id),
+				      a->eng_id, a->qid, queue->length[0] ? a->count : 0,
+				      queue->length[1] ? a->count : 0);
 	mutex_unlock(&nf->nd->engine[a->eng_id].lock);
 	return err;
 }

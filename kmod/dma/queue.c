@@ -9,6 +9,7 @@
 #include <linux/slab.h>
 
 #include "../core/neuron.h"
+#include "../core/trace.h"
 
 /**
  * neuron_queue_is_kernel() - is this queue one of the driver's copy rings?
@@ -31,6 +32,18 @@ bool neuron_queue_is_kernel(struct neuron_device *nd, u32 eng, u32 q, u32 *core)
 	return false;
 }
 
+static void neuron_trace_irq(struct neuron_device *nd, u32 core, u32 eng, u32 q)
+{
+	u32 status;
+
+	if (nd->ops->reg_read(nd, NEURON_BLOCK_DMA, eng, NEURON_DMA_TX(q) + NEURON_DMA_Q_STATUS,
+			      &status))
+		return;
+	trace_neuron_ring_done(nd->dev.id, core, eng, q, status);
+	if (status == NEURON_QUEUE_ABORTED)
+		trace_neuron_fault(nd->dev.id, core, NEURON_FAULT_DMA, eng, q);
+}
+
 /**
  * neuron_dma_irq() - a descriptor with the interrupt bit completed, or the queue stopped
  * @nd: device
@@ -43,9 +56,12 @@ bool neuron_queue_is_kernel(struct neuron_device *nd, u32 eng, u32 q, u32 *core)
  */
 void neuron_dma_irq(struct neuron_device *nd, u32 eng, u32 q)
 {
-	u32 core;
+	u32 core = neuron_engine_core(nd, eng);
+	bool kernel = neuron_queue_is_kernel(nd, eng, q, &core);
 
-	if (neuron_queue_is_kernel(nd, eng, q, &core))
+	if (trace_neuron_ring_done_enabled() || trace_neuron_fault_enabled())
+		neuron_trace_irq(nd, core, eng, q);
+	if (kernel)
 		neuron_copy_wake(nd, core);
 }
 NEURON_EXPORT_SYMBOL(neuron_dma_irq);

@@ -4,7 +4,8 @@
 every entry has a file.
 
 The files come from the sources: the table of kmod/sysfs/tree.c, device
-attributes, module parameters and module versions. The last line counts.
+attributes, module parameters, module versions, debugfs files and tracepoints.
+The last line counts.
 """
 import glob
 import os
@@ -73,6 +74,13 @@ def debugfs_files():
         yield f"/sys/kernel/debug/neuron/neuron<N>/{name}<M>"
 
 
+def trace_events():
+    """Tracepoints of kmod/core/trace.h."""
+    text = strip(read(os.path.join(ROOT, "kmod", "core", "trace.h")))
+    for name in re.findall(r"\bTRACE_EVENT\((\w+)|\bDEFINE_EVENT\(\w+, (\w+)", text):
+        yield "/sys/kernel/tracing/events/neuron/" + (name[0] or name[1])
+
+
 def parse(directory, problems):
     """Entries may start with several What: lines."""
     paths = set()
@@ -138,7 +146,7 @@ def main():
     problems = []
     documented = parse(os.path.join(ROOT, "sysfs-docs"), problems)
     files = set(table_files(read(os.path.join(ROOT, "kmod", "sysfs", "tree.c"))))
-    files |= set(other_files()) | set(debugfs_files())
+    files |= set(other_files()) | set(debugfs_files()) | set(trace_events())
 
     report(not problems, f"form of {len(documented)} entries", problems)
     missing, stale = compare(files, documented)
