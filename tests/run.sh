@@ -129,7 +129,8 @@ run_step() {
 	case $1 in
 	abi)		step abi make -s -C tests/abi check
 			step sysfs-docs make -s -C tests/abi sysfs-docs ;;
-	lib)		step lib make -s -j"$JOBS" -C tests/lib ;;
+	lib)		step lib make -s -j"$JOBS" -C tests/lib
+			step tsan make -s -C tests/lib tsan ;;
 	tap)		step tap tap_test ;;
 	property)	step property make -s -C tests/cbmc check ;;
 	fuzz)		step fuzz make -s -C tests/fuzz check ;;

@@ -155,6 +155,21 @@ static NRT_STATUS read_environment(struct wish *wish, uint32_t total)
 		}
 		wish->page = (uint64_t)n << 20;
 	}
+	p->exec_depth = NRT_MAX_INFLIGHT;
+	p->implicit_async = false;
+	if (getenv("NEURON_RT_ASYNC_EXEC_MAX_INFLIGHT_REQUESTS")) {
+		if (!env_number("NEURON_RT_ASYNC_EXEC_MAX_INFLIGHT_REQUESTS", NRT_MAX_INFLIGHT,
+				&n)) {
+			LOG_AS(NRT, ERROR, "nrt_init",
+			       "NEURON_RT_ASYNC_EXEC_MAX_INFLIGHT_REQUESTS=%s is not a number up to %u",
+			       getenv("NEURON_RT_ASYNC_EXEC_MAX_INFLIGHT_REQUESTS"),
+			       NRT_MAX_INFLIGHT);
+			return NRT_INVALID;
+		}
+		p->implicit_async = n;
+		if (n)
+			p->exec_depth = (uint32_t)n;
+	}
 	p->verify_hash = env_flag("NEURON_RT_VALIDATE_HASH");
 	p->map_hbm = env_flag("NEURON_RT_MAP_HBM");
 	return NRT_SUCCESS;
@@ -426,6 +441,7 @@ static void in_child(void)
 	pthread_rwlock_init(&p->life, NULL);
 	pthread_mutex_init(&p->lock, NULL);
 	nrt_storages_forget();
+	nrt_async_forget();
 	for (size_t i = 0; i < p->nr_devices; i++)
 		neuron_sys_close(neuron_device_fd(p->devices[i]));
 	if (p->claim_fd >= 0)
@@ -446,9 +462,14 @@ static void __attribute__((constructor)) watch_forks(void)
 
 NRT_EXPORT void nrt_close(void)
 {
+	static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
 	struct nrt_process *p = &nrt_process;
 
+	/* A second caller must not go on while the first waits for threads. */
+	pthread_mutex_lock(&one);
+	nrt_async_stop();
 	pthread_rwlock_wrlock(&p->life);
+	nrt_async_close();
 	if (p->state == NRT_STATE_READY) {
 		nrt_models_close();
 		nrt_storages_close();
@@ -456,6 +477,7 @@ NRT_EXPORT void nrt_close(void)
 		p->state = NRT_STATE_CLOSED;
 	}
 	pthread_rwlock_unlock(&p->life);
+	pthread_mutex_unlock(&one);
 }
 
 NRT_EXPORT NRT_STATUS nrt_get_total_vnc_count(uint32_t *vnc_count)

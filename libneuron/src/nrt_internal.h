@@ -77,6 +77,8 @@ struct nrt_process {
 	int timeout_ms;
 	bool verify_hash;
 	bool map_hbm;
+	bool implicit_async;	/* nrt_execute() queues once a callback is registered */
+	uint32_t exec_depth;	/* executions of a core that may wait */
 
 	pthread_mutex_t lock;	/* the lists */
 	struct nrt_model *models;
@@ -110,6 +112,7 @@ struct nrt_storage {
 	bool owned;			/* free @user */
 	uint64_t size;
 	uint32_t hbm;
+	uint32_t vnc;
 	struct nrt_storage *next, **pprev;	/* process lock */
 };
 
@@ -121,6 +124,7 @@ struct nrt_tensor {
 	struct nrt_storage *storage;	/* NULL: empty */
 	uint64_t offset;
 	uint64_t size;
+	struct nrt_completions *completions;
 };
 
 struct nrt_set_entry {
@@ -151,6 +155,18 @@ static inline bool nrt_tensor_stored(const nrt_tensor_t *tensor)
 /* By name; @hint is where it probably is. NULL: none. */
 struct nrt_set *nrt_set_of(const nrt_tensor_set_t *set);
 nrt_tensor_t *nrt_set_find(const struct nrt_set *set, const char *name, size_t hint);
+NRT_STATUS nrt_tensor_check(const char *func, const nrt_tensor_t *t, uint64_t offset,
+			    uint64_t size);
+NRT_STATUS nrt_tensor_transfer(const char *func, const nrt_tensor_t *t, void *buf,
+			       uint64_t offset, uint64_t size, bool write);
+NRT_STATUS nrt_tensor_move(const char *func, const nrt_tensor_t *src, uint64_t src_offset,
+			   nrt_tensor_t *dst, uint64_t dst_offset, uint64_t size);
+nrt_tensor_t *nrt_tensor_hold(const nrt_tensor_t *t);
+void nrt_tensor_drop(nrt_tensor_t *t);
+/* An execution has written to it. */
+void nrt_tensor_written(nrt_tensor_t *t);
+bool nrt_set_hold(const struct nrt_set *set, struct nrt_set **out);
+void nrt_set_drop(struct nrt_set *set);
 /* Give all memory back; tensors stay, without storage. */
 void nrt_storages_close(void);
 /* The same in a child, where the memory is the parent's. */
@@ -179,5 +195,21 @@ struct nrt_model {
 };
 
 void nrt_models_close(void);
+struct nrt_model *nrt_model_get(const struct nrt_model *handle);
+void nrt_model_put(struct nrt_model *m);
+NRT_STATUS nrt_model_execute(struct nrt_model *m, const struct nrt_set *in,
+			     const struct nrt_set *out, int repeat_count);
+
+/* ---- queued requests --------------------------------------------------------------- */
+
+#define NRT_MAX_INFLIGHT 63u		/* nrt-api 5, NEURON_RT_ASYNC_EXEC_MAX_INFLIGHT_REQUESTS */
+
+bool nrt_async_implicit(void);
+NRT_STATUS nrt_async_execute(struct nrt_model *model, const struct nrt_set *in,
+			     const struct nrt_set *out, int queue, bool implicit, NRT_STATUS *ret,
+			     uint64_t *seq);
+void nrt_async_stop(void);
+void nrt_async_close(void);
+void nrt_async_forget(void);
 
 #endif

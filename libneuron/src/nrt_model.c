@@ -179,9 +179,9 @@ NRT_EXPORT NRT_STATUS nrt_load(const void *neff_bytes, size_t size, int32_t vnc,
 
 /*
  * The list tells handles from anything else.  NULL, or the model, which stays until
- * model_put() even if another thread unloads it.
+ * nrt_model_put() even if another thread unloads it.
  */
-static struct nrt_model *model_get(const struct nrt_model *handle)
+struct nrt_model *nrt_model_get(const struct nrt_model *handle)
 {
 	struct nrt_model *m;
 
@@ -194,7 +194,7 @@ static struct nrt_model *model_get(const struct nrt_model *handle)
 	return m;
 }
 
-static void model_put(struct nrt_model *m)
+void nrt_model_put(struct nrt_model *m)
 {
 	bool last;
 
@@ -225,7 +225,7 @@ NRT_EXPORT NRT_STATUS nrt_unload(nrt_model_t *model)
 		}
 	pthread_mutex_unlock(&p->lock);
 	if (found)
-		model_put(found);
+		nrt_model_put(found);
 	else
 		status = NRT_INVALID_HANDLE;
 	nrt_leave();
@@ -337,6 +337,7 @@ static void copy_out(struct nrt_model *m, const struct nrt_set *out)
 		if (t->storage->kind == NRT_STORAGE_USER)
 			memcpy((char *)t->storage->user + t->offset, m->stages[i].va,
 			       m->info[i].bytes);
+		nrt_tensor_written(t);
 	}
 }
 
@@ -427,11 +428,31 @@ static NRT_STATUS feed_back(struct nrt_model *m, const struct nrt_set *in,
 		to = nrt_set_find(in, m->info[i].name, 0);
 		if (check || from == to)
 			continue;
-		status = nrt_tensor_copy(from, 0, to, 0, m->info[i].bytes);
+		status = nrt_tensor_move("nrt_execute_repeat", from, 0, to, 0,
+					 m->info[i].bytes);
 		if (status != NRT_SUCCESS)
 			return status;
 	}
 	return NRT_SUCCESS;
+}
+
+/* Under the life lock, or in a thread that ends before the runtime does. */
+NRT_STATUS nrt_model_execute(struct nrt_model *m, const struct nrt_set *in,
+			     const struct nrt_set *out, int repeat_count)
+{
+	NRT_STATUS status = NRT_SUCCESS;
+
+	pthread_mutex_lock(&m->lock);
+	if (repeat_count > 1)
+		status = feed_back(m, in, out, true);
+	for (int i = 0; i < repeat_count && status == NRT_SUCCESS; i++) {
+		if (i)
+			status = feed_back(m, in, out, false);
+		if (status == NRT_SUCCESS)
+			status = run(m, in, out);
+	}
+	pthread_mutex_unlock(&m->lock);
+	return status;
 }
 
 static NRT_STATUS execute(nrt_model_t *model, const nrt_tensor_set_t *input_set,
@@ -443,27 +464,22 @@ static NRT_STATUS execute(nrt_model_t *model, const nrt_tensor_set_t *input_set,
 
 	if (status != NRT_SUCCESS)
 		return status;
-	m = model_get(model);
+	m = nrt_model_get(model);
 	if (!m) {
 		status = NRT_INVALID_HANDLE;
 		goto out;
 	}
 	if ((input_set && !in) || (output_set && !out) || repeat_count < 1) {
 		status = NRT_INVALID;
-		goto out;
+	} else if (repeat_count == 1 && nrt_async_implicit()) {
+		/* It takes the model. */
+		status = nrt_async_execute(m, in, out, 0, true, NULL, NULL);
+		m = NULL;
+	} else {
+		status = nrt_model_execute(m, in, out, repeat_count);
 	}
-	pthread_mutex_lock(&model->lock);
-	if (repeat_count > 1)
-		status = feed_back(model, in, out, true);
-	for (int i = 0; i < repeat_count && status == NRT_SUCCESS; i++) {
-		if (i)
-			status = feed_back(model, in, out, false);
-		if (status == NRT_SUCCESS)
-			status = run(model, in, out);
-	}
-	pthread_mutex_unlock(&model->lock);
 out:
-	model_put(m);
+	nrt_model_put(m);
 	nrt_leave();
 	return status;
 }
@@ -491,7 +507,7 @@ NRT_EXPORT NRT_STATUS nrt_get_model_tensor_info(nrt_model_t *model,
 
 	if (status != NRT_SUCCESS)
 		return status;
-	m = model_get(model);
+	m = nrt_model_get(model);
 	if (!m) {
 		status = NRT_INVALID_HANDLE;
 		goto out;
@@ -525,7 +541,7 @@ NRT_EXPORT NRT_STATUS nrt_get_model_tensor_info(nrt_model_t *model,
 	}
 	*tensor_info = array;
 out:
-	model_put(m);
+	nrt_model_put(m);
 	nrt_leave();
 	return status;
 }
@@ -548,14 +564,14 @@ static NRT_STATUS model_number(const nrt_model_t *model, uint32_t *out, uint32_t
 
 	if (status != NRT_SUCCESS)
 		return status;
-	m = model_get(model);
+	m = nrt_model_get(model);
 	if (!m)
 		status = NRT_INVALID_HANDLE;
 	else if (!out)
 		status = NRT_INVALID;
 	else
 		*out = value;
-	model_put(m);
+	nrt_model_put(m);
 	nrt_leave();
 	return status;
 }
@@ -584,7 +600,7 @@ NRT_EXPORT NRT_STATUS nrt_get_model_info(const nrt_model_t *model, nrt_model_inf
 
 	if (status != NRT_SUCCESS)
 		return status;
-	m = model_get(model);
+	m = nrt_model_get(model);
 	if (!m) {
 		status = NRT_INVALID_HANDLE;
 	} else if (!info) {
@@ -597,7 +613,7 @@ NRT_EXPORT NRT_STATUS nrt_get_model_info(const nrt_model_t *model, nrt_model_inf
 		if (size_out)
 			*size_out = size;
 	}
-	model_put(m);
+	nrt_model_put(m);
 	nrt_leave();
 	return status;
 }

@@ -3,8 +3,18 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "nrt_internal.h"
+
+/* How often a tensor was written by an execution; shared with what holds the tensor. */
+struct nrt_completions {
+	atomic_uint refs;
+	uint64_t count;			/* completions_lock */
+};
+
+static pthread_mutex_t completions_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t completions_cond = PTHREAD_COND_INITIALIZER;
 
 /* ---- storage ----------------------------------------------------------------------- */
 
@@ -105,6 +115,7 @@ static NRT_STATUS storage_alloc(struct nrt_vnc *vnc, nrt_tensor_placement_t plac
 	}
 	s->device = vnc->device;
 	s->hbm = host ? 0 : opts.hbm;
+	s->vnc = (uint32_t)(vnc - nrt_process.vncs);
 	storage_link(s);
 	*out = s;
 	return NRT_SUCCESS;
@@ -112,22 +123,80 @@ static NRT_STATUS storage_alloc(struct nrt_vnc *vnc, nrt_tensor_placement_t plac
 
 /* ---- tensors ----------------------------------------------------------------------- */
 
-static NRT_STATUS tensor_new(const char *name, nrt_tensor_t **out)
+static void completions_put(struct nrt_completions *c)
+{
+	if (c && atomic_fetch_sub_explicit(&c->refs, 1, memory_order_acq_rel) == 1)
+		free(c);
+}
+
+static void completions_get(struct nrt_completions *c)
+{
+	atomic_fetch_add_explicit(&c->refs, 1, memory_order_relaxed);
+}
+
+/* Takes the reference to @completions; NULL: new ones. */
+static NRT_STATUS tensor_make(const char *name, struct nrt_completions *completions,
+			      nrt_tensor_t **out)
 {
 	struct nrt_tensor *t = calloc(1, sizeof(*t));
 
-	if (!t)
-		return NRT_RESOURCE;
-	if (name) {
+	if (!completions) {
+		completions = calloc(1, sizeof(*completions));
+		if (completions)
+			atomic_init(&completions->refs, 1);
+	}
+	if (t && name)
 		t->name = strdup(name);
-		if (!t->name) {
-			free(t);
-			return NRT_RESOURCE;
-		}
+	if (!t || !completions || (name && !t->name)) {
+		completions_put(completions);
+		free(t);
+		return NRT_RESOURCE;
 	}
 	t->magic = NRT_TENSOR_MAGIC;
+	t->completions = completions;
 	*out = t;
 	return NRT_SUCCESS;
+}
+
+static NRT_STATUS tensor_new(const char *name, nrt_tensor_t **out)
+{
+	return tensor_make(name, NULL, out);
+}
+
+/* Another tensor with the storage of @t, as it is now; NULL: no memory. */
+nrt_tensor_t *nrt_tensor_hold(const nrt_tensor_t *t)
+{
+	nrt_tensor_t *own;
+
+	completions_get(t->completions);
+	if (tensor_make(t->name, t->completions, &own) != NRT_SUCCESS)
+		return NULL;
+	own->storage = t->storage;
+	if (own->storage)
+		atomic_fetch_add_explicit(&own->storage->refs, 1, memory_order_relaxed);
+	own->offset = t->offset;
+	own->size = t->size;
+	return own;
+}
+
+/* While the runtime stays; NULL is allowed. */
+void nrt_tensor_drop(nrt_tensor_t *t)
+{
+	if (!t)
+		return;
+	storage_put(t->storage);
+	completions_put(t->completions);
+	t->magic = 0;
+	free(t->name);
+	free(t);
+}
+
+void nrt_tensor_written(nrt_tensor_t *t)
+{
+	pthread_mutex_lock(&completions_lock);
+	t->completions->count++;
+	pthread_cond_broadcast(&completions_cond);
+	pthread_mutex_unlock(&completions_lock);
 }
 
 static const char *tensor_name(const nrt_tensor_t *t)
@@ -209,11 +278,8 @@ NRT_EXPORT void nrt_tensor_free(nrt_tensor_t **tensor)
 	t = *tensor;
 	*tensor = NULL;
 	pthread_rwlock_rdlock(&nrt_process.life);
-	storage_put(t->storage);
+	nrt_tensor_drop(t);
 	pthread_rwlock_unlock(&nrt_process.life);
-	t->magic = 0;
-	free(t->name);
-	free(t);
 }
 
 NRT_EXPORT NRT_STATUS nrt_tensor_attach_buffer(nrt_tensor_t *tensor, void *buffer, size_t size)
@@ -272,8 +338,8 @@ out:
 }
 
 /* Has storage, and the range lies in it. */
-static NRT_STATUS check_range(const char *func, const nrt_tensor_t *t, uint64_t offset,
-			      uint64_t size)
+NRT_STATUS nrt_tensor_check(const char *func, const nrt_tensor_t *t, uint64_t offset,
+			    uint64_t size)
 {
 	if (!nrt_tensor_valid(t))
 		return NRT_INVALID;
@@ -297,10 +363,11 @@ static NRT_STATUS done(const char *func, const nrt_tensor_t *t, int ret)
 	return nrt_status_of(ret);
 }
 
-static NRT_STATUS transfer(const char *func, const nrt_tensor_t *t, void *buf, uint64_t offset,
-			   uint64_t size, bool write)
+/* Under the life lock, or in a thread that ends before the runtime does. */
+NRT_STATUS nrt_tensor_transfer(const char *func, const nrt_tensor_t *t, void *buf,
+			       uint64_t offset, uint64_t size, bool write)
 {
-	NRT_STATUS status = check_range(func, t, offset, size);
+	NRT_STATUS status = nrt_tensor_check(func, t, offset, size);
 	struct nrt_storage *s;
 	int ret = 0;
 
@@ -330,7 +397,7 @@ NRT_EXPORT NRT_STATUS nrt_tensor_read(const nrt_tensor_t *tensor, void *buf, siz
 
 	if (status != NRT_SUCCESS)
 		return status;
-	status = transfer(__func__, tensor, buf, offset, size, false);
+	status = nrt_tensor_transfer(__func__, tensor, buf, offset, size, false);
 	nrt_leave();
 	return status;
 }
@@ -342,7 +409,7 @@ NRT_EXPORT NRT_STATUS nrt_tensor_write(nrt_tensor_t *tensor, const void *buf, si
 
 	if (status != NRT_SUCCESS)
 		return status;
-	status = transfer(__func__, tensor, (void *)(uintptr_t)buf, offset, size, true);
+	status = nrt_tensor_transfer(__func__, tensor, (void *)(uintptr_t)buf, offset, size, true);
 	nrt_leave();
 	return status;
 }
@@ -362,7 +429,7 @@ static NRT_STATUS batch(const char *func, const nrt_tensor_batch_t *batches,
 		if (!b->ops && b->num_ops)
 			status = NRT_INVALID;
 		for (uint32_t k = 0; k < b->num_ops && status == NRT_SUCCESS; k++)
-			status = transfer(func, b->tensor, b->ops[k].buffer, b->ops[k].offset,
+			status = nrt_tensor_transfer(func, b->tensor, b->ops[k].buffer, b->ops[k].offset,
 					  b->ops[k].size, write);
 	}
 	nrt_leave();
@@ -384,36 +451,42 @@ NRT_EXPORT NRT_STATUS nrt_tensor_write_batch(const nrt_tensor_batch_t *batches,
 	return batch(__func__, batches, num_batches, true);
 }
 
+/* Same. */
+NRT_STATUS nrt_tensor_move(const char *func, const nrt_tensor_t *src, uint64_t src_offset,
+			   nrt_tensor_t *dst, uint64_t dst_offset, uint64_t size)
+{
+	NRT_STATUS status = nrt_tensor_check(func, src, src_offset, size);
+	struct nrt_storage *s, *d;
+
+	if (status == NRT_SUCCESS)
+		status = nrt_tensor_check(func, dst, dst_offset, size);
+	if (status != NRT_SUCCESS || !size)
+		return status;
+	s = src->storage;
+	d = dst->storage;
+	if (s->kind == NRT_STORAGE_USER)
+		return nrt_tensor_transfer(func, dst, (char *)s->user + src->offset + src_offset,
+					   dst_offset, size, true);
+	if (d->kind == NRT_STORAGE_USER)
+		return nrt_tensor_transfer(func, src, (char *)d->user + dst->offset + dst_offset,
+					   src_offset, size, false);
+	if (s->device != d->device) {
+		LOG_AS(NRT, ERROR, func, "tensors %s and %s are on different devices",
+		       tensor_name(src), tensor_name(dst));
+		return NRT_INVALID;
+	}
+	return done(func, dst, neuron_mem_copy(d->mem, dst->offset + dst_offset, s->mem,
+					       src->offset + src_offset, size));
+}
+
 NRT_EXPORT NRT_STATUS nrt_tensor_copy(const nrt_tensor_t *src, size_t src_offset,
 				      nrt_tensor_t *dst, size_t dst_offset, size_t size)
 {
-	struct nrt_storage *s, *d;
-	uint64_t from, to;
 	NRT_STATUS status = nrt_enter();
 
 	if (status != NRT_SUCCESS)
 		return status;
-	status = check_range(__func__, src, src_offset, size);
-	if (status == NRT_SUCCESS)
-		status = check_range(__func__, dst, dst_offset, size);
-	if (status != NRT_SUCCESS || !size)
-		goto out;
-	s = src->storage;
-	d = dst->storage;
-	from = src->offset + src_offset;
-	to = dst->offset + dst_offset;
-	if (s->kind == NRT_STORAGE_USER) {
-		status = transfer(__func__, dst, (char *)s->user + from, dst_offset, size, true);
-	} else if (d->kind == NRT_STORAGE_USER) {
-		status = transfer(__func__, src, (char *)d->user + to, src_offset, size, false);
-	} else if (s->device != d->device) {
-		LOG(NRT, ERROR, "tensors %s and %s are on different devices", tensor_name(src),
-		    tensor_name(dst));
-		status = NRT_INVALID;
-	} else {
-		status = done(__func__, dst, neuron_mem_copy(d->mem, to, s->mem, from, size));
-	}
-out:
+	status = nrt_tensor_move(__func__, src, src_offset, dst, dst_offset, size);
 	nrt_leave();
 	return status;
 }
@@ -430,7 +503,7 @@ NRT_EXPORT NRT_STATUS nrt_tensor_memset(nrt_tensor_t *tensor, uint64_t offset, i
 
 	if (status != NRT_SUCCESS)
 		return status;
-	status = check_range(__func__, tensor, offset, size);
+	status = nrt_tensor_check(__func__, tensor, offset, size);
 	if (status == NRT_SUCCESS && size) {
 		struct nrt_storage *s = tensor->storage;
 
@@ -490,6 +563,89 @@ out:
 	return status;
 }
 
+/*
+ * Not under the life lock: that may take forever.  Every second it looks whether the
+ * runtime is still there.
+ */
+NRT_EXPORT NRT_STATUS nrt_tensor_check_output_completion(const nrt_tensor_t *output_tensor,
+							 int64_t timeout_us,
+							 uint64_t expected_completion_count)
+{
+	const int64_t warn_us = 30 * 1000000;
+	NRT_STATUS status = nrt_enter();
+	struct nrt_completions *c = NULL;
+	struct timespec began, now;
+	bool warned = false;
+
+	if (status != NRT_SUCCESS)
+		return status;
+	if (nrt_tensor_valid(output_tensor)) {
+		c = output_tensor->completions;
+		completions_get(c);
+	}
+	nrt_leave();
+	if (!c)
+		return NRT_INVALID;
+	clock_gettime(CLOCK_MONOTONIC, &began);
+	for (;;) {
+		int64_t waited, left = 1000000;
+		bool reached;
+
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		waited = (int64_t)(now.tv_sec - began.tv_sec) * 1000000 +
+			 (now.tv_nsec - began.tv_nsec) / 1000;
+		if (timeout_us >= 0 && timeout_us - waited < left)
+			left = timeout_us - waited;
+		if (left > 0) {
+			now.tv_sec += left / 1000000;
+			now.tv_nsec += left % 1000000 * 1000;
+			if (now.tv_nsec >= 1000000000) {
+				now.tv_nsec -= 1000000000;
+				now.tv_sec++;
+			}
+		}
+		pthread_mutex_lock(&completions_lock);
+		if (c->count < expected_completion_count && left > 0)
+			pthread_cond_clockwait(&completions_cond, &completions_lock,
+					       CLOCK_MONOTONIC, &now);
+		reached = c->count >= expected_completion_count;
+		pthread_mutex_unlock(&completions_lock);
+		if (reached)
+			break;
+		if (left <= 0) {
+			status = NRT_TIMEOUT;
+			break;
+		}
+		status = nrt_enter();
+		if (status != NRT_SUCCESS)
+			break;
+		nrt_leave();
+		if (!warned && timeout_us < 0 && waited >= warn_us) {
+			warned = true;
+			LOG(NRT, WARN, "waiting for an output for more than 30 seconds");
+		}
+	}
+	completions_put(c);
+	return status;
+}
+
+NRT_EXPORT NRT_STATUS nrt_tensor_reset_output_completion(nrt_tensor_t *output_tensor)
+{
+	NRT_STATUS status = nrt_enter();
+
+	if (status != NRT_SUCCESS)
+		return status;
+	if (nrt_tensor_valid(output_tensor)) {
+		pthread_mutex_lock(&completions_lock);
+		output_tensor->completions->count = 0;
+		pthread_mutex_unlock(&completions_lock);
+	} else {
+		status = NRT_INVALID;
+	}
+	nrt_leave();
+	return status;
+}
+
 /* ---- sets -------------------------------------------------------------------------- */
 
 struct nrt_set *nrt_set_of(const nrt_tensor_set_t *set)
@@ -517,18 +673,63 @@ NRT_EXPORT NRT_STATUS nrt_allocate_tensor_set(nrt_tensor_set_t **result)
 	return status;
 }
 
+static void set_free(struct nrt_set *s)
+{
+	for (size_t i = 0; i < s->nr; i++)
+		free(s->entries[i].name);
+	free(s->entries);
+	s->magic = 0;
+	free(s);
+}
+
 NRT_EXPORT void nrt_destroy_tensor_set(nrt_tensor_set_t **tensor_set)
 {
 	struct nrt_set *s = tensor_set ? nrt_set_of(*tensor_set) : NULL;
 
 	if (!s)
 		return;
-	for (size_t i = 0; i < s->nr; i++)
-		free(s->entries[i].name);
-	free(s->entries);
-	s->magic = 0;
-	free(s);
+	set_free(s);
 	*tensor_set = NULL;
+}
+
+/* A set that has its own tensors; NULL is allowed. */
+void nrt_set_drop(struct nrt_set *set)
+{
+	if (!set)
+		return;
+	for (size_t i = 0; i < set->nr; i++)
+		nrt_tensor_drop(set->entries[i].tensor);
+	set_free(set);
+}
+
+/* The set as it is now, in @out; false: no memory. A freed tensor is left out. */
+bool nrt_set_hold(const struct nrt_set *set, struct nrt_set **out)
+{
+	struct nrt_set *own = calloc(1, sizeof(*own));
+
+	if (!own)
+		return false;
+	own->magic = NRT_SET_MAGIC;
+	own->entries = calloc(set->nr + 1, sizeof(*own->entries));
+	for (size_t i = 0; own->entries && i < set->nr; i++) {
+		struct nrt_set_entry *e = &own->entries[own->nr];
+
+		if (!nrt_tensor_valid(set->entries[i].tensor))
+			continue;
+		e->name = strdup(set->entries[i].name);
+		e->tensor = e->name ? nrt_tensor_hold(set->entries[i].tensor) : NULL;
+		own->nr++;
+		if (!e->tensor) {
+			nrt_set_drop(own);
+			return false;
+		}
+	}
+	if (!own->entries) {
+		nrt_set_drop(own);
+		return false;
+	}
+	*out = own;
+	return true;
 }
 
 static struct nrt_set_entry *set_entry(const struct nrt_set *set, const char *name, size_t hint)

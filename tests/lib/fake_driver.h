@@ -11,6 +11,8 @@
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,7 +91,7 @@ static struct {
 	unsigned int calls, calls_nr[256];
 	unsigned int mapped;
 	bool map_fails, open_fails;
-	bool stuck;		/* engines do not run */
+	atomic_bool stuck;	/* engines do not run */
 	int dma_error;		/* the next queue started stops with this code */
 	enum neuron_native_reason reason;	/* of a full HBM */
 	bool has_claims, claims_busy, claimed;
@@ -837,7 +839,7 @@ int neuron_sys_close(int fd)
 	return 0;
 }
 
-int neuron_sys_ioctl(int fd, unsigned long cmd, void *arg)
+static int fake_call(int fd, unsigned long cmd, void *arg)
 {
 	unsigned int nr = _IOC_NR(cmd);
 	int ret;
@@ -853,6 +855,18 @@ int neuron_sys_ioctl(int fd, unsigned long cmd, void *arg)
 	ret = fd == FAKE_CLAIM_FD ? fake_claim(cmd, arg) : fake_ioctl(fake_dev(fd), cmd, arg);
 	errno = ret;
 	return ret ? -1 : 0;
+}
+
+/* One call at a time: the library may make them from several threads. */
+int neuron_sys_ioctl(int fd, unsigned long cmd, void *arg)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	int ret;
+
+	pthread_mutex_lock(&lock);
+	ret = fake_call(fd, cmd, arg);
+	pthread_mutex_unlock(&lock);
+	return ret;
 }
 
 void *neuron_sys_mmap(int fd, uint64_t offset, size_t bytes)

@@ -202,6 +202,17 @@ NRT_STATUS
 nrt_tensor_get_device_allocation_info(const nrt_tensor_t *tensor,
 				      nrt_tensor_device_allocation_info_t *alloc_info);
 
+/**
+ * @brief Wait until executions have written to an output so many times.
+ * @param timeout_us microseconds; negative: as long as it takes
+ * @return NRT_TIMEOUT; NRT_INVALID for NULL; NRT_CLOSED if nrt_close() came first
+ */
+NRT_STATUS nrt_tensor_check_output_completion(const nrt_tensor_t *output_tensor,
+					      int64_t timeout_us,
+					      uint64_t expected_completion_count);
+/** @brief Count from 0 again. */
+NRT_STATUS nrt_tensor_reset_output_completion(nrt_tensor_t *output_tensor);
+
 /** @} @name Tensor sets @{ */
 
 NRT_STATUS nrt_allocate_tensor_set(nrt_tensor_set_t **result);

@@ -68,6 +68,23 @@ NRT_STATUS nrt_get_model_instance_count(nrt_model_t *model, uint32_t *instance_c
 NRT_STATUS nrt_get_model_info(const nrt_model_t *model, nrt_model_info_t *info, size_t size_in,
 			      size_t *size_out);
 
+/** What is called when an execution ends that nrt_execute() queued. */
+typedef void (*NRT_ASYNC_EXEC_STATUS_CALLBACK)(void *params, uint32_t model_id, uint32_t vnc,
+					       uint64_t job_id, NRT_STATUS status);
+
+/**
+ * @brief Let nrt_execute() queue and return at once.
+ *
+ * With NEURON_RT_ASYNC_EXEC_MAX_INFLIGHT_REQUESTS above 0, and while a callback is
+ * registered (NULL takes it back), nrt_execute() waits only if that many executions are
+ * queued.  What went wrong is the status of the callback, which comes from a thread of the
+ * library and may use the runtime, but not nrt_close() or nrt_async_drain_queued_execs().
+ */
+NRT_STATUS nrt_register_async_exec_callback(NRT_ASYNC_EXEC_STATUS_CALLBACK callback,
+					    void *params);
+/** @brief Wait until everything that is queued for a core now has been executed. */
+NRT_STATUS nrt_async_drain_queued_execs(int32_t vnc);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,0 +1,478 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Queued requests of the runtime interface: order, status, back-pressure, eventfds, close. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/wait.h>
+
+#include <nrt/nrt_async.h>
+#include <nrt/nrt_experimental.h>
+
+#include "fake_driver.h"
+#include "test_neffs.h"
+
+#define INFLIGHT "NEURON_RT_ASYNC_EXEC_MAX_INFLIGHT_REQUESTS"
+#define UNSET ((NRT_STATUS)0x5555)
+
+struct io {
+	nrt_tensor_t *x, *y;
+	nrt_tensor_set_t *in, *out;
+	uint8_t bytes[1024];
+};
+
+static nrt_tensor_t *tensor(int vnc)
+{
+	nrt_tensor_t *t = NULL;
+
+	assert_int_equal(nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, vnc, 1024, "t", &t),
+			 NRT_SUCCESS);
+	return t;
+}
+
+static void io_init(struct io *io, uint8_t seed)
+{
+	io->x = tensor(0);
+	io->y = tensor(0);
+	assert_int_equal(nrt_allocate_tensor_set(&io->in), NRT_SUCCESS);
+	assert_int_equal(nrt_allocate_tensor_set(&io->out), NRT_SUCCESS);
+	assert_int_equal(nrt_add_tensor_to_tensor_set(io->in, "x", io->x), NRT_SUCCESS);
+	assert_int_equal(nrt_add_tensor_to_tensor_set(io->out, "y", io->y), NRT_SUCCESS);
+	for (size_t i = 0; i < sizeof(io->bytes); i++)
+		io->bytes[i] = (uint8_t)(i * 13 + seed);
+}
+
+static void io_free(struct io *io)
+{
+	nrt_destroy_tensor_set(&io->in);
+	nrt_destroy_tensor_set(&io->out);
+	nrt_tensor_free(&io->x);
+	nrt_tensor_free(&io->y);
+}
+
+static nrt_model_t *load(void)
+{
+	struct neff_bytes n = make_list_neff();
+	nrt_model_t *m = NULL;
+
+	assert_int_equal(nrt_load(n.data, n.size, 0, -1, &m), NRT_SUCCESS);
+	free(n.data);
+	return m;
+}
+
+static void init(const char *inflight, const char *timeout)
+{
+	nrt_close();
+	unsetenv(INFLIGHT);
+	unsetenv("NEURON_RT_EXEC_TIMEOUT");
+	if (inflight)
+		setenv(INFLIGHT, inflight, 1);
+	if (timeout)
+		setenv("NEURON_RT_EXEC_TIMEOUT", timeout, 1);
+	assert_int_equal(nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", ""), NRT_SUCCESS);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	fake.nr_devices = 2;
+	setenv("NEURON_RT_LOG_LEVEL", "QUIET", 1);
+	init(NULL, NULL);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	fake.stuck = false;
+	nrt_close();
+	return fake_used() || fake.mapped || fake.dev[0].opens || fake.dev[1].opens;
+}
+
+/* By eventfd; ten seconds is for ever. */
+static void wait_fd(int fd, uint64_t want)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+	uint64_t sum = 0, n;
+
+	while (sum < want) {
+		assert_int_equal(poll(&pfd, 1, 10000), 1);
+		assert_int_equal(read(fd, &n, sizeof(n)), sizeof(n));
+		sum += n;
+	}
+	assert_int_equal(sum, want);
+}
+
+static void wait_seq(nrta_seq_t seq)
+{
+	int fd = eventfd(0, EFD_CLOEXEC);
+	bool done = false;
+
+	assert_int_equal(nrta_event_register_seq_id_completion(seq, fd), NRT_SUCCESS);
+	wait_fd(fd, 1);
+	close(fd);
+	assert_int_equal(nrta_is_completed(seq, &done), NRT_SUCCESS);
+	assert_true(done);
+}
+
+/* Write, run and read without waiting in between, but for the order of queues. */
+static void test_round(void **state)
+{
+	uint8_t want[1024], got[1024] = { 0 };
+	NRT_STATUS status[3] = { UNSET, UNSET, UNSET };
+	nrta_seq_t seq[3], last;
+	nrt_model_t *m = load();
+	struct io io;
+
+	(void)state;
+	io_init(&io, 5);
+	assert_int_equal(nrta_get_sequence(0, NRTA_XU_TENSOR_OP, 1, &last), NRT_SUCCESS);
+	assert_int_equal(last & 0xffffffffffff, 0);
+	assert_int_equal(nrta_tensor_write(io.x, io.bytes, 0, 1024, 1, &status[0], &seq[0]),
+			 NRT_SUCCESS);
+	assert_int_equal(seq[0], last + 1);
+	wait_seq(seq[0]);
+	assert_int_equal(nrta_execute_schedule(m, io.in, io.out, 0, &status[1], &seq[1]),
+			 NRT_SUCCESS);
+	assert_true(seq[1] >> 48 != seq[0] >> 48);
+	wait_seq(seq[1]);
+	assert_int_equal(nrta_tensor_read(got, io.y, 0, 1024, 1, &status[2], &seq[2]),
+			 NRT_SUCCESS);
+	assert_int_equal(seq[2], seq[0] + 1);
+	wait_seq(seq[2]);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(status[i], NRT_SUCCESS);
+	list_expected(io.bytes, want);
+	assert_memory_equal(got, want, 1024);
+	assert_int_equal(nrta_get_sequence(0, NRTA_XU_TENSOR_OP, 1, &last), NRT_SUCCESS);
+	assert_int_equal(last, seq[2]);
+	/* Copies, and no place for a status. */
+	assert_int_equal(nrta_tensor_copy(io.y, 0, io.x, 0, 1024, 0, NULL, NULL), NRT_SUCCESS);
+	assert_int_equal(nrta_tensor_read(got, io.x, 1, 1023, 0, &status[0], &seq[0]),
+			 NRT_SUCCESS);
+	wait_seq(seq[0]);
+	assert_memory_equal(got, want + 1, 1023);
+	io_free(&io);
+	assert_int_equal(nrt_unload(m), NRT_SUCCESS);
+}
+
+static void test_arguments(void **state)
+{
+	nrt_model_t *m = load();
+	nrta_seq_t seq = 0x1234;
+	NRT_STATUS status = UNSET;
+	struct io io;
+	bool done;
+	char c;
+
+	(void)state;
+	io_init(&io, 1);
+	assert_int_equal(nrta_tensor_write(io.x, &c, 1024, 1, 0, &status, &seq), NRT_INVALID);
+	assert_int_equal(nrta_tensor_write(io.x, NULL, 0, 1, 0, &status, &seq), NRT_INVALID);
+	assert_int_equal(nrta_tensor_write(NULL, &c, 0, 1, 0, &status, &seq), NRT_INVALID);
+	assert_int_equal(nrta_tensor_write(io.x, &c, 0, 1, 2, &status, &seq), NRT_INVALID);
+	assert_int_equal(nrta_tensor_write(io.x, &c, 0, 1, -1, &status, &seq), NRT_INVALID);
+	assert_int_equal(nrta_tensor_copy(io.x, UINT64_MAX, io.y, 0, 2, 0, &status, &seq),
+			 NRT_INVALID);
+	assert_int_equal(nrta_execute_schedule(m, io.in, io.out, 1, &status, &seq), NRT_INVALID);
+	assert_int_equal(nrta_execute_schedule(m, io.x, io.out, 0, &status, &seq), NRT_INVALID);
+	assert_int_equal(nrta_execute_schedule((nrt_model_t *)&io, io.in, io.out, 0, &status, &seq),
+			 NRT_INVALID_HANDLE);
+	assert_int_equal(seq, 0x1234);
+	assert_int_equal(status, UNSET);
+	assert_int_equal(nrta_is_completed(0, &done), NRT_INVALID);
+	assert_int_equal(nrta_is_completed(1, &done), NRT_INVALID);
+	assert_int_equal(nrta_is_completed(UINT64_MAX, &done), NRT_INVALID);
+	assert_int_equal(nrta_get_sequence(99, NRTA_XU_COMPUTE, 0, &seq), NRT_INVALID);
+	assert_int_equal(nrta_get_sequence(0, NRTA_XU_TYPE_NUM, 0, &seq), NRT_INVALID);
+	assert_int_equal(nrta_get_sequence(0, NRTA_XU_COMPUTE, 0, NULL), NRT_INVALID);
+	/* A number that was not given out yet. */
+	assert_int_equal(nrta_get_sequence(0, NRTA_XU_COMPUTE, 0, &seq), NRT_SUCCESS);
+	assert_int_equal(nrta_is_completed(seq + 1, &done), NRT_INVALID);
+	assert_int_equal(nrta_event_register_seq_id_completion(seq + 1, 0), NRT_INVALID);
+	assert_int_equal(nrta_event_register_xu_completion(0, NRTA_XU_COMPUTE, 0, 9999),
+			 NRT_INVALID);
+	assert_int_equal(nrta_event_register_xu_completion(0, NRTA_XU_COMPUTE, 0, -2), NRT_INVALID);
+	/* What is wrong with the tensors is the status of the execution. */
+	assert_int_equal(nrta_execute_schedule(m, io.in, NULL, 0, &status, &seq), NRT_SUCCESS);
+	wait_seq(seq);
+	assert_int_equal(status, NRT_INVALID);
+	io_free(&io);
+	assert_int_equal(nrt_unload(m), NRT_SUCCESS);
+}
+
+/* The queue takes as many as it was made for; then NRT_QUEUE_FULL, and nothing changes. */
+static void test_back_pressure(void **state)
+{
+	NRT_STATUS status[4] = { UNSET, UNSET, UNSET, UNSET };
+	nrta_seq_t seq[4] = { 0 };
+	nrt_model_t *m;
+	struct io io;
+	int fd;
+
+	(void)state;
+	init("3", "1");
+	m = load();
+	io_init(&io, 9);
+	fd = eventfd(0, EFD_CLOEXEC);
+	assert_int_equal(nrta_event_register_xu_completion(0, NRTA_XU_COMPUTE, 0, fd),
+			 NRT_SUCCESS);
+	fake.stuck = true;
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(nrta_execute_schedule(m, io.in, io.out, 0, &status[i], &seq[i]),
+				 NRT_SUCCESS);
+	assert_int_equal(nrta_execute_schedule(m, io.in, io.out, 0, &status[3], &seq[3]),
+			 NRT_QUEUE_FULL);
+	assert_int_equal(seq[3], 0);
+	wait_fd(fd, 3);
+	for (int i = 0; i < 3; i++)
+		wait_seq(seq[i]);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(status[i], NRT_TIMEOUT);
+	assert_int_equal(status[3], UNSET);
+	fake.stuck = false;
+	assert_int_equal(nrta_execute_schedule(m, io.in, io.out, 0, &status[3], &seq[3]),
+			 NRT_SUCCESS);
+	wait_fd(fd, 1);
+	wait_seq(seq[3]);
+	assert_int_equal(status[3], NRT_SUCCESS);
+	assert_int_equal(nrta_event_register_xu_completion(0, NRTA_XU_COMPUTE, 0, -1),
+			 NRT_SUCCESS);
+	close(fd);
+	io_free(&io);
+	assert_int_equal(nrt_unload(m), NRT_SUCCESS);
+}
+
+/* Everything may be freed while the request is queued. */
+static void test_free_early(void **state)
+{
+	NRT_STATUS status[2] = { UNSET, UNSET };
+	uint8_t got[1024], want[1024];
+	nrt_tensor_t *y;
+	nrta_seq_t seq[2];
+	nrt_model_t *m;
+	struct io io;
+
+	(void)state;
+	init(NULL, "1");
+	m = load();
+	io_init(&io, 77);
+	assert_int_equal(nrt_tensor_write(io.x, io.bytes, 0, 1024), NRT_SUCCESS);
+	assert_int_equal(nrt_tensor_allocate_slice(io.y, 0, 1024, "y", &y), NRT_SUCCESS);
+	fake.stuck = true;
+	assert_int_equal(nrta_execute_schedule(m, io.in, io.out, 0, &status[0], &seq[0]),
+			 NRT_SUCCESS);
+	assert_int_equal(nrta_execute_schedule(m, io.in, io.out, 0, &status[1], &seq[1]),
+			 NRT_SUCCESS);
+	io_free(&io);
+	assert_int_equal(nrt_unload(m), NRT_SUCCESS);
+	wait_seq(seq[0]);
+	fake.stuck = false;
+	wait_seq(seq[1]);
+	assert_int_equal(status[0], NRT_TIMEOUT);
+	/* Whether engines ran again in time for it is a matter of luck. */
+	assert_true(status[1] == NRT_SUCCESS || status[1] == NRT_TIMEOUT);
+	if (status[1] == NRT_SUCCESS) {
+		assert_int_equal(nrt_tensor_read(y, got, 0, 1024), NRT_SUCCESS);
+		list_expected(io.bytes, want);
+		assert_memory_equal(got, want, 1024);
+	}
+	nrt_tensor_free(&y);
+	for (int i = 0; i < 100 && fake_used(); i++)
+		usleep(100000);
+}
+
+static void test_close(void **state)
+{
+	NRT_STATUS status[2] = { UNSET, UNSET };
+	nrta_seq_t seq;
+	nrt_model_t *m;
+	struct io io;
+	bool done;
+
+	(void)state;
+	init(NULL, "1");
+	m = load();
+	io_init(&io, 3);
+	fake.stuck = true;
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(nrta_execute_schedule(m, io.in, io.out, 0, &status[i], &seq),
+				 NRT_SUCCESS);
+	/* Started by then, on any machine that can run this at all. */
+	usleep(500000);
+	nrt_close();
+	fake.stuck = false;
+	assert_int_equal(status[0], NRT_TIMEOUT);
+	assert_int_equal(status[1], NRT_CLOSED);
+	assert_int_equal(nrta_is_completed(seq, &done), NRT_CLOSED);
+	assert_int_equal(nrta_execute_schedule(m, io.in, io.out, 0, NULL, NULL), NRT_CLOSED);
+	assert_int_equal(nrta_tensor_write(io.x, &done, 0, 1, 0, NULL, NULL), NRT_CLOSED);
+	io_free(&io);
+	/* And again. */
+	init(NULL, NULL);
+	assert_int_equal(nrta_is_completed(seq, &done), NRT_INVALID);
+	m = load();
+	io_init(&io, 3);
+	assert_int_equal(nrta_execute_schedule(m, io.in, io.out, 0, &status[0], &seq),
+			 NRT_SUCCESS);
+	wait_seq(seq);
+	assert_int_equal(status[0], NRT_SUCCESS);
+	io_free(&io);
+}
+
+static void test_watch(void **state)
+{
+	int a = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), b = eventfd(0, EFD_CLOEXEC);
+	nrt_model_t *m;
+	nrta_seq_t seq;
+	uint64_t n;
+	struct io io;
+
+	(void)state;
+	init(NULL, "1");
+	m = load();
+	io_init(&io, 3);
+	fake.stuck = true;
+	assert_int_equal(nrta_execute_schedule(m, io.in, io.out, 0, NULL, &seq), NRT_SUCCESS);
+	assert_int_equal(nrta_event_register_seq_id_completion(seq, a), NRT_SUCCESS);
+	/* Another one instead; the caller's descriptor may go. */
+	assert_int_equal(nrta_event_register_seq_id_completion(seq, b), NRT_SUCCESS);
+	n = (uint64_t)dup(b);
+	close(b);
+	wait_fd((int)n, 1);
+	close((int)n);
+	assert_int_equal(nrta_execute_schedule(m, io.in, io.out, 0, NULL, &seq), NRT_SUCCESS);
+	assert_int_equal(nrta_event_register_seq_id_completion(seq, a), NRT_SUCCESS);
+	assert_int_equal(nrta_event_register_seq_id_completion(seq, -1), NRT_SUCCESS);
+	assert_int_equal(nrta_event_register_seq_id_completion(seq, -1), NRT_SUCCESS);
+	fake.stuck = false;
+	wait_seq(seq);
+	assert_int_equal(read(a, &n, sizeof(n)), -1);
+	close(a);
+	io_free(&io);
+	assert_int_equal(nrt_unload(m), NRT_SUCCESS);
+}
+
+/* ---- nrt_execute() that queues ------------------------------------------------------- */
+
+struct seen {
+	int fd;
+	uint64_t jobs;
+	uint32_t model, vnc;
+	NRT_STATUS status;
+};
+
+static void callback(void *params, uint32_t model_id, uint32_t vnc, uint64_t job_id,
+		     NRT_STATUS status)
+{
+	static const uint64_t one = 1;
+	struct seen *seen = params;
+	uint32_t n;
+
+	/* The runtime may be used here. */
+	if (nrt_get_visible_vnc_count(&n) == NRT_SUCCESS && job_id == seen->jobs + 1)
+		seen->jobs++;
+	seen->model = model_id;
+	seen->vnc = vnc;
+	seen->status = status;
+	if (write(seen->fd, &one, sizeof(one)) != sizeof(one))
+		abort();
+}
+
+static void test_implicit(void **state)
+{
+	struct seen seen = { .fd = eventfd(0, EFD_CLOEXEC) };
+	uint8_t got[1024], want[1024];
+	nrt_model_t *m;
+	struct io io;
+
+	(void)state;
+	setenv(INFLIGHT, "64", 1);
+	nrt_close();
+	assert_int_equal(nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", ""), NRT_INVALID);
+	init("2", "1");
+	m = load();
+	io_init(&io, 21);
+	assert_int_equal(nrt_tensor_write(io.x, io.bytes, 0, 1024), NRT_SUCCESS);
+	/* Without a callback it waits. */
+	assert_int_equal(nrt_execute(m, io.in, io.out), NRT_SUCCESS);
+	assert_int_equal(nrt_tensor_check_output_completion(io.y, 0, 1), NRT_SUCCESS);
+	assert_int_equal(nrt_tensor_check_output_completion(io.y, 20000, 2), NRT_TIMEOUT);
+	assert_int_equal(nrt_register_async_exec_callback(callback, &seen), NRT_SUCCESS);
+	/* More than fit: the third waits for the first. */
+	for (int i = 0; i < 10; i++)
+		assert_int_equal(nrt_execute(m, io.in, io.out), NRT_SUCCESS);
+	assert_int_equal(nrt_async_drain_queued_execs(0), NRT_SUCCESS);
+	wait_fd(seen.fd, 10);
+	assert_int_equal(seen.jobs, 10);
+	assert_int_equal(seen.model, 1001);
+	assert_int_equal(seen.vnc, 0);
+	assert_int_equal(seen.status, NRT_SUCCESS);
+	assert_int_equal(nrt_tensor_check_output_completion(io.y, -1, 11), NRT_SUCCESS);
+	assert_int_equal(nrt_tensor_reset_output_completion(io.y), NRT_SUCCESS);
+	assert_int_equal(nrt_tensor_check_output_completion(io.y, 0, 1), NRT_TIMEOUT);
+	assert_int_equal(nrt_tensor_check_output_completion(NULL, 0, 1), NRT_INVALID);
+	assert_int_equal(nrt_tensor_reset_output_completion(NULL), NRT_INVALID);
+	assert_int_equal(nrt_tensor_read(io.y, got, 0, 1024), NRT_SUCCESS);
+	list_expected(io.bytes, want);
+	assert_memory_equal(got, want, 1024);
+	/* Errors come through the callback. */
+	fake.dma_error = NEURON_ISA_ERR_DMA_ACCESS;
+	assert_int_equal(nrt_execute(m, io.in, io.out), NRT_SUCCESS);
+	wait_fd(seen.fd, 1);
+	assert_int_equal(seen.status, NRT_EXEC_OOB);
+	assert_int_equal(nrt_async_drain_queued_execs(99), NRT_INVALID);
+	close(seen.fd);
+	io_free(&io);
+	assert_int_equal(nrt_unload(m), NRT_SUCCESS);
+}
+
+/* A child has no threads and no queue. */
+static void test_fork(void **state)
+{
+	nrt_model_t *m = load();
+	nrta_seq_t seq;
+	struct io io;
+	int status;
+	bool done;
+	pid_t pid;
+
+	(void)state;
+	io_init(&io, 1);
+	assert_int_equal(nrta_execute_schedule(m, io.in, io.out, 0, NULL, &seq), NRT_SUCCESS);
+	wait_seq(seq);
+	pid = fork();
+	if (!pid) {
+		bool ok = nrta_is_completed(seq, &done) == NRT_UNINITIALIZED;
+
+		nrt_close();
+		_exit(ok ? 0 : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(nrta_execute_schedule(m, io.in, io.out, 0, NULL, &seq), NRT_SUCCESS);
+	wait_seq(seq);
+	io_free(&io);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_round, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_arguments, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_back_pressure, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_free_early, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_close, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_watch, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_implicit, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_fork, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
