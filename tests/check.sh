@@ -10,7 +10,7 @@ set -u -o pipefail
 cd "$ROOT" || exit 1
 
 checks=(warnings sparse checkpatch kernel-doc codespell shellcheck cppcheck
-	licences versions rules)
+	licences versions rules sysfs-docs)
 [ $# -gt 0 ] || set -- "${checks[@]}"
 
 "$ROOT/tests/deps.sh" build vm check || exit 1
@@ -95,6 +95,11 @@ check_licences() {
 	done < <(files . | grep -vE '^(LICENSE|LICENSES/.*|VERSION|\.gitignore|README\.md)$' |
 		 grep -E '\.(c|h|sh|py|mk|map|conf|config|lds)$|Makefile$|Kbuild$|^\.ci/run$')
 	return $bad
+}
+
+# Every file of the tree is documented, and nothing else.
+check_sysfs-docs() {
+	make -s -C tests/abi sysfs-docs
 }
 
 # One file holds the version.
