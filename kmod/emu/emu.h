@@ -35,6 +35,7 @@
 #include "../core/neuron_hw.h"
 #include "exec.h"
 
+#define EMU_MAX_DEVICES		64	/* uapi spec 2.2 */
 #define EMU_MAX_ENGINES		132	/* DMA engines of the largest device */
 #define EMU_MAX_SEMAPHORES	256
 #define EMU_MAX_EVENTS		256
@@ -43,7 +44,26 @@
 #define EMU_NQ_NOTIFY		1
 #define EMU_NQ_ERROR		3
 
+struct emu_arch;
 struct emu_device;
+
+/**
+ * struct emu_config - what a device is to be like
+ * @arch: kind of device
+ * @hbm_size: bytes of each device memory, 0 = the real size
+ * @index: number, -1 = the first free one
+ * @serial: serial number
+ * @nr_neighbours: entries of @neighbours
+ * @neighbours: numbers of the devices that it is linked to
+ */
+struct emu_config {
+	const struct emu_arch *arch;
+	u64 hbm_size;
+	int index;
+	u64 serial;
+	u32 nr_neighbours;
+	u32 neighbours[NEURON_HW_MAX_NEIGHBOURS];
+};
 
 /**
  * struct emu_hbm - one sparse device memory
@@ -238,6 +258,7 @@ struct emu_core {
  * struct emu_device - a device
  * @nd: what neuron.ko knows it as; set before anything can run
  * @added: neuron.ko knows it
+ * @number: its number there
  * @geo: geometry
  * @wq: where the work of its engines and cores runs
  * @hbm: device memories
@@ -251,6 +272,7 @@ struct emu_core {
 struct emu_device {
 	struct neuron_device *nd;
 	bool added;
+	u32 number;
 	struct neuron_geometry geo;
 	struct workqueue_struct *wq;
 	struct emu_hbm hbm[NEURON_HW_MAX_HBMS];
@@ -261,6 +283,31 @@ struct emu_device {
 	DECLARE_BITMAP(stalled, EMU_MAX_ENGINES);
 	struct emu_core *core[NEURON_HW_MAX_CORES];
 };
+
+/* emu_main.c */
+/* "EMU", then a number: serial numbers of devices that were given none. */
+#define EMU_SERIAL(i)		(0x454d550000000000ULL | (i))
+
+const struct emu_arch *emu_find_arch(const char *name);
+const char *emu_arch_name(const struct emu_arch *a);
+bool emu_hbm_size_valid(const struct emu_arch *a, u64 mib);
+struct emu_device *emu_device_new(const struct emu_config *cfg);
+void emu_device_free(struct emu_device *ed);
+
+/* configfs.c */
+#if IS_REACHABLE(CONFIG_CONFIGFS_FS)
+int emu_configfs_init(void);
+void emu_configfs_exit(void);
+#else
+static inline int emu_configfs_init(void)
+{
+	return 0;
+}
+
+static inline void emu_configfs_exit(void)
+{
+}
+#endif
 
 /* emu_hbm.c: device memory, and copies between whatever can be pinned */
 extern atomic_long_t emu_total_pages;

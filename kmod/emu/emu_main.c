@@ -15,7 +15,6 @@
 #include "../compat/compat.h"
 #include "emu.h"
 
-#define EMU_MAX_DEVICES		64	/* uapi spec 2.2 */
 #define EMU_MIN_HBM_MIB		64	/* the reserved part and something to use */
 
 static char *arch = "trn2";
@@ -24,7 +23,7 @@ MODULE_PARM_DESC(arch, "kind of device: trn1, inf2, trn2 (default) or trn3");
 
 static unsigned int nr_devices = 1;
 module_param(nr_devices, uint, 0444);
-MODULE_PARM_DESC(nr_devices, "number of devices, 1 to 64 (default 1)");
+MODULE_PARM_DESC(nr_devices, "number of devices to start with, 0 to 64 (default 1)");
 
 static unsigned int hbm_size;
 module_param(hbm_size, uint, 0444);
@@ -381,7 +380,13 @@ ATTRIBUTE_GROUPS(emu);
 
 static struct emu_device *emu_devices[EMU_MAX_DEVICES];
 
-static void emu_device_free(struct emu_device *ed)
+/**
+ * emu_device_free() - remove a device, whoever uses it
+ * @ed: from emu_device_new()
+ *
+ * Context: may sleep.
+ */
+void emu_device_free(struct emu_device *ed)
 {
 	if (ed->added)
 		neuron_device_del(ed->nd);
@@ -393,13 +398,21 @@ static void emu_device_free(struct emu_device *ed)
 	kfree(ed);
 }
 
-static struct emu_device *emu_device_new(const struct emu_arch *a, u32 i, u32 n, u64 size)
+/**
+ * emu_device_new() - make a device and add it
+ * @cfg: what it is like
+ *
+ * Context: may sleep.
+ * Return: the device; ERR_PTR(-ENOMEM), or an error of neuron_device_add().
+ */
+struct emu_device *emu_device_new(const struct emu_config *cfg)
 {
 	struct neuron_device_desc desc = {
 		.ops = &emu_ops,
 		.groups = emu_groups,
-		/* "EMU", then the number */
-		.serial = 0x454d550000000000ULL | i,
+		.index = cfg->index,
+		.serial = cfg->serial,
+		.nr_neighbours = cfg->nr_neighbours,
 	};
 	struct neuron_device *nd;
 	struct emu_device *ed;
@@ -409,16 +422,16 @@ static struct emu_device *emu_device_new(const struct emu_arch *a, u32 i, u32 n,
 	ed = kzalloc(sizeof(*ed), GFP_KERNEL);
 	if (!ed)
 		return ERR_PTR(-ENOMEM);
-	ed->geo = a->geo;
-	for (k = 0; size && k < ed->geo.nr_hbms; k++)
-		ed->geo.hbm[k].size = size;
+	ed->geo = cfg->arch->geo;
+	for (k = 0; cfg->hbm_size && k < ed->geo.nr_hbms; k++)
+		ed->geo.hbm[k].size = cfg->hbm_size;
 	emu_hbm_init(ed);
 	emu_dma_init(ed);
 	/*
 	 * Its items use the CPU and do not wait for each other: a few threads
 	 * are enough, and they exist only while there is work.
 	 */
-	ed->wq = alloc_workqueue("neuron_emu%u", WQ_UNBOUND, num_possible_cpus() + 2, i);
+	ed->wq = alloc_workqueue("neuron_emu", WQ_UNBOUND, num_possible_cpus() + 2);
 	if (!ed->wq)
 		goto err;
 	err = emu_core_init(ed);
@@ -427,15 +440,14 @@ static struct emu_device *emu_device_new(const struct emu_arch *a, u32 i, u32 n,
 
 	desc.geometry = &ed->geo;
 	desc.priv = ed;
-	desc.nr_neighbours = emu_neighbours(a, i, n, desc.neighbours);
-	/* neighbours are known by number */
-	desc.index = desc.nr_neighbours ? (int)i : -1;
+	memcpy(desc.neighbours, cfg->neighbours, sizeof(desc.neighbours));
 	nd = neuron_device_add(&desc);
 	if (IS_ERR(nd)) {
 		err = PTR_ERR(nd);
 		goto err;
 	}
 	WRITE_ONCE(ed->nd, nd);
+	ed->number = neuron_device_index(nd);
 	ed->added = true;
 	return ed;
 err:
@@ -456,7 +468,13 @@ static void emu_remove_all(void)
 	WARN_ON(atomic_long_read(&emu_total_pages));
 }
 
-static const struct emu_arch *emu_find_arch(const char *name)
+/**
+ * emu_find_arch() - kind of device of a name
+ * @name: text, may end with a newline
+ *
+ * Return: the kind, NULL: unknown.
+ */
+const struct emu_arch *emu_find_arch(const char *name)
 {
 	u32 i;
 
@@ -466,35 +484,70 @@ static const struct emu_arch *emu_find_arch(const char *name)
 	return NULL;
 }
 
+/**
+ * emu_arch_name() - name of a kind of device
+ * @a: kind
+ */
+const char *emu_arch_name(const struct emu_arch *a)
+{
+	return a->name;
+}
+
+/**
+ * emu_hbm_size_valid() - can its device memories be that small or large?
+ * @a: kind
+ * @mib: MiB of each of them; 0 stands for the real size
+ */
+bool emu_hbm_size_valid(const struct emu_arch *a, u64 mib)
+{
+	return !mib || (mib >= EMU_MIN_HBM_MIB && mib <= a->geo.hbm[0].size >> 20);
+}
+
 static int __init emu_init(void)
 {
 	const struct emu_arch *a = emu_find_arch(arch);
 	u32 i;
+	int err;
 
 	if (!a) {
 		pr_err("neuron_emu: arch=%s is not one of trn1, inf2, trn2, trn3\n", arch);
 		return -EINVAL;
 	}
-	if (!nr_devices || nr_devices > EMU_MAX_DEVICES) {
-		pr_err("neuron_emu: nr_devices=%u is not in 1..%u\n", nr_devices,
+	if (nr_devices > EMU_MAX_DEVICES) {
+		pr_err("neuron_emu: nr_devices=%u is not in 0..%u\n", nr_devices,
 		       EMU_MAX_DEVICES);
 		return -EINVAL;
 	}
-	if (hbm_size && (hbm_size < EMU_MIN_HBM_MIB || hbm_size > a->geo.hbm[0].size >> 20)) {
+	if (!emu_hbm_size_valid(a, hbm_size)) {
 		pr_err("neuron_emu: hbm_size=%u is not in %u..%llu MiB\n", hbm_size,
 		       EMU_MIN_HBM_MIB, a->geo.hbm[0].size >> 20);
 		return -EINVAL;
 	}
 	emu_max_pages = host_memory ? (unsigned long)host_memory << (20 - PAGE_SHIFT) :
 				      totalram_pages() / 2;
+	err = emu_configfs_init();
+	if (err)
+		return err;
 	for (i = 0; i < nr_devices; i++) {
-		struct emu_device *ed = emu_device_new(a, i, nr_devices, (u64)hbm_size << 20);
+		struct emu_config cfg = {
+			.arch = a,
+			.hbm_size = (u64)hbm_size << 20,
+			.serial = EMU_SERIAL(i),
+		};
+		struct emu_device *ed;
 
+		cfg.nr_neighbours = emu_neighbours(a, i, nr_devices, cfg.neighbours);
+		/* neighbours are known by number */
+		cfg.index = cfg.nr_neighbours ? (int)i : -1;
+		ed = emu_device_new(&cfg);
 		if (IS_ERR(ed)) {
 			/* The first ones may be open already: they stay. */
 			pr_err("neuron_emu: device %u of %u: error %ld\n", i, nr_devices,
 			       PTR_ERR(ed));
-			return i ? 0 : PTR_ERR(ed);
+			if (i)
+				return 0;
+			emu_configfs_exit();
+			return PTR_ERR(ed);
 		}
 		emu_devices[i] = ed;
 	}
@@ -504,6 +557,7 @@ module_init(emu_init);
 
 static void __exit emu_exit(void)
 {
+	emu_configfs_exit();
 	emu_remove_all();
 }
 module_exit(emu_exit);

@@ -65,7 +65,7 @@ static const struct vm_operations_struct neuron_vm_device = {
  * @vma: offset = device address
  *
  * Context: may sleep, mmap lock held for writing.
- * Return: 0; -EACCES not the process that opened the device; -EPERM not an
+ * Return: 0; -ENODEV device gone; -EACCES not the process that opened the device; -EPERM not an
  *	   address of a chunk of this process; -EINVAL private mapping, or
  *	   beyond the end of the chunk.
  */
@@ -77,6 +77,8 @@ int neuron_mmap(struct file *file, struct vm_area_struct *vma)
 	u64 addr = (u64)vma->vm_pgoff << PAGE_SHIFT;
 	u64 len = vma->vm_end - vma->vm_start;
 
+	if (neuron_device_gone(nf->nd))
+		return -ENODEV;
 	if (!client || client->pid != task_tgid(current))
 		return -EACCES;
 	/* Device memory has no pages to copy on write. */

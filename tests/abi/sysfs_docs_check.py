@@ -67,6 +67,13 @@ def other_files():
             yield f"/sys/module/{module}/version"
 
 
+def configfs_files():
+    """Attributes of the software device's directories."""
+    source = read(os.path.join(ROOT, "kmod", "emu", "configfs.c"))
+    for name in re.findall(r"\bCONFIGFS_ATTR(?:_RO|_WO)?\(emu_item_, (\w+)\);", source):
+        yield f"/sys/kernel/config/neuron_emu/<name>/{name}"
+
+
 def debugfs_files():
     """Files of kmod/mem/debugfs.c; %u in a name is a number."""
     source = read(os.path.join(ROOT, "kmod", "mem", "debugfs.c"))
@@ -147,6 +154,7 @@ def main():
     documented = parse(os.path.join(ROOT, "sysfs-docs"), problems)
     files = set(table_files(read(os.path.join(ROOT, "kmod", "sysfs", "tree.c"))))
     files |= set(other_files()) | set(debugfs_files()) | set(trace_events())
+    files |= set(configfs_files())
 
     report(not problems, f"form of {len(documented)} entries", problems)
     missing, stale = compare(files, documented)

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Devices that come and go at run time:
+ *
+ *   cd /sys/kernel/config/neuron_emu
+ *   mkdir mine
+ *   echo trn1 >mine/arch
+ *   echo 1 >mine/live
+ *   cat mine/dev_name
+ *   echo 0 >mine/live
+ *   rmdir mine
+ *
+ * While a device is live, what it is like cannot be changed.  Setting live to
+ * 0 removes it even if it is in use, like pulling out a card.
+ */
+#include <linux/atomic.h>
+#include <linux/configfs.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+
+#include "emu.h"
+
+/**
+ * struct emu_item - a directory
+ * @item: in configfs
+ * @lock: the rest
+ * @cfg: what the device is like; hbm_size is in bytes
+ * @ed: the device, NULL = not live
+ */
+struct emu_item {
+	struct config_item item;
+	struct mutex lock;	/* the rest */
+	struct emu_config cfg;
+	struct emu_device *ed;
+};
+
+/* The numbers below are those of the devices from module parameters. */
+static atomic_t emu_serials = ATOMIC_INIT(64);
+
+static struct emu_item *to_emu_item(struct config_item *item)
+{
+	return container_of(item, struct emu_item, item);
+}
+
+static void emu_item_kill(struct emu_item *it)
+{
+	if (it->ed)
+		emu_device_free(it->ed);
+	it->ed = NULL;
+}
+
+static ssize_t emu_item_arch_show(struct config_item *item, char *page)
+{
+	return sysfs_emit(page, "%s\n", emu_arch_name(READ_ONCE(to_emu_item(item)->cfg.arch)));
+}
+
+static ssize_t emu_item_arch_store(struct config_item *item, const char *page, size_t count)
+{
+	const struct emu_arch *a = emu_find_arch(page);
+	struct emu_item *it = to_emu_item(item);
+	ssize_t ret = count;
+
+	if (!a)
+		return -EINVAL;
+	mutex_lock(&it->lock);
+	if (it->ed)
+		ret = -EBUSY;
+	else
+		it->cfg.arch = a;
+	mutex_unlock(&it->lock);
+	return ret;
+}
+
+static ssize_t emu_item_hbm_size_show(struct config_item *item, char *page)
+{
+	return sysfs_emit(page, "%llu\n", READ_ONCE(to_emu_item(item)->cfg.hbm_size) >> 20);
+}
+
+static ssize_t emu_item_hbm_size_store(struct config_item *item, const char *page, size_t count)
+{
+	struct emu_item *it = to_emu_item(item);
+	ssize_t ret = count;
+	u32 mib;
+	int err;
+
+	err = kstrtou32(page, 0, &mib);
+	if (err)
+		return err;
+	mutex_lock(&it->lock);
+	if (it->ed)
+		ret = -EBUSY;
+	else
+		it->cfg.hbm_size = (u64)mib << 20;
+	mutex_unlock(&it->lock);
+	return ret;
+}
+
+static ssize_t emu_item_index_show(struct config_item *item, char *page)
+{
+	return sysfs_emit(page, "%d\n", READ_ONCE(to_emu_item(item)->cfg.index));
+}
+
+static ssize_t emu_item_index_store(struct config_item *item, const char *page, size_t count)
+{
+	struct emu_item *it = to_emu_item(item);
+	ssize_t ret = count;
+	int index, err;
+
+	err = kstrtoint(page, 0, &index);
+	if (err)
+		return err;
+	if (index < -1 || index >= EMU_MAX_DEVICES)
+		return -EINVAL;
+	mutex_lock(&it->lock);
+	if (it->ed)
+		ret = -EBUSY;
+	else
+		it->cfg.index = index;
+	mutex_unlock(&it->lock);
+	return ret;
+}
+
+static ssize_t emu_item_serial_show(struct config_item *item, char *page)
+{
+	return sysfs_emit(page, "%016llx\n", READ_ONCE(to_emu_item(item)->cfg.serial));
+}
+
+static ssize_t emu_item_serial_store(struct config_item *item, const char *page, size_t count)
+{
+	struct emu_item *it = to_emu_item(item);
+	ssize_t ret = count;
+	u64 serial;
+	int err;
+
+	err = kstrtou64(page, 16, &serial);
+	if (err)
+		return err;
+	mutex_lock(&it->lock);
+	if (it->ed)
+		ret = -EBUSY;
+	else
+		it->cfg.serial = serial;
+	mutex_unlock(&it->lock);
+	return ret;
+}
+
+static ssize_t emu_item_neighbours_show(struct config_item *item, char *page)
+{
+	struct emu_item *it = to_emu_item(item);
+	int len = 0;
+	u32 i;
+
+	mutex_lock(&it->lock);
+	for (i = 0; i < it->cfg.nr_neighbours; i++)
+		len += sysfs_emit_at(page, len, "%s%u", i ? ", " : "", it->cfg.neighbours[i]);
+	mutex_unlock(&it->lock);
+	return len + sysfs_emit_at(page, len, "\n");
+}
+
+/* Numbers separated by commas, blanks or both. */
+static int emu_parse_neighbours(char *text, u32 *list)
+{
+	char *word;
+	int n = 0, err;
+
+	while ((word = strsep(&text, " ,\n"))) {
+		if (!*word)
+			continue;
+		if (n == NEURON_HW_MAX_NEIGHBOURS)
+			return -E2BIG;
+		err = kstrtou32(word, 10, &list[n]);
+		if (err)
+			return err;
+		if (list[n++] >= EMU_MAX_DEVICES)
+			return -EINVAL;
+	}
+	return n;
+}
+
+static ssize_t emu_item_neighbours_store(struct config_item *item, const char *page,
+					 size_t count)
+{
+	struct emu_item *it = to_emu_item(item);
+	u32 list[NEURON_HW_MAX_NEIGHBOURS] = { 0 };
+	char *text = kstrdup(page, GFP_KERNEL);
+	ssize_t ret = count;
+	int n;
+
+	if (!text)
+		return -ENOMEM;
+	n = emu_parse_neighbours(text, list);
+	kfree(text);
+	if (n < 0)
+		return n;
+	mutex_lock(&it->lock);
+	if (it->ed) {
+		ret = -EBUSY;
+	} else {
+		memcpy(it->cfg.neighbours, list, sizeof(list));
+		it->cfg.nr_neighbours = n;
+	}
+	mutex_unlock(&it->lock);
+	return ret;
+}
+
+static ssize_t emu_item_dev_name_show(struct config_item *item, char *page)
+{
+	struct emu_item *it = to_emu_item(item);
+	ssize_t ret;
+
+	mutex_lock(&it->lock);
+	ret = it->ed ? sysfs_emit(page, "neuron%u\n", it->ed->number) :
+		       sysfs_emit(page, "none\n");
+	mutex_unlock(&it->lock);
+	return ret;
+}
+
+static ssize_t emu_item_live_show(struct config_item *item, char *page)
+{
+	return sysfs_emit(page, "%d\n", !!READ_ONCE(to_emu_item(item)->ed));
+}
+
+/* Under it->lock. */
+static int emu_item_start(struct emu_item *it)
+{
+	struct emu_device *ed;
+
+	/* What is possible depends on the kind, which may be set last. */
+	if (!emu_hbm_size_valid(it->cfg.arch, it->cfg.hbm_size >> 20))
+		return -EINVAL;
+	ed = emu_device_new(&it->cfg);
+	if (IS_ERR(ed))
+		return PTR_ERR(ed);
+	it->ed = ed;
+	return 0;
+}
+
+static ssize_t emu_item_live_store(struct config_item *item, const char *page, size_t count)
+{
+	struct emu_item *it = to_emu_item(item);
+	bool live;
+	int err;
+
+	err = kstrtobool(page, &live);
+	if (err)
+		return err;
+	mutex_lock(&it->lock);
+	if (live == !!it->ed)
+		err = -EPERM;
+	else if (live)
+		err = emu_item_start(it);
+	else
+		emu_item_kill(it);
+	mutex_unlock(&it->lock);
+	return err ?: count;
+}
+
+CONFIGFS_ATTR(emu_item_, arch);
+CONFIGFS_ATTR(emu_item_, hbm_size);
+CONFIGFS_ATTR(emu_item_, index);
+CONFIGFS_ATTR(emu_item_, serial);
+CONFIGFS_ATTR(emu_item_, neighbours);
+CONFIGFS_ATTR_RO(emu_item_, dev_name);
+CONFIGFS_ATTR(emu_item_, live);
+
+static struct configfs_attribute *emu_item_attrs[] = {
+	&emu_item_attr_arch,
+	&emu_item_attr_hbm_size,
+	&emu_item_attr_index,
+	&emu_item_attr_serial,
+	&emu_item_attr_neighbours,
+	&emu_item_attr_dev_name,
+	&emu_item_attr_live,
+	NULL,
+};
+
+static void emu_item_release(struct config_item *item)
+{
+	struct emu_item *it = to_emu_item(item);
+
+	emu_item_kill(it);
+	mutex_destroy(&it->lock);
+	kfree(it);
+}
+
+static struct configfs_item_operations emu_item_ops = {
+	.release = emu_item_release,
+};
+
+static const struct config_item_type emu_item_type = {
+	.ct_item_ops = &emu_item_ops,
+	.ct_attrs = emu_item_attrs,
+	.ct_owner = THIS_MODULE,
+};
+
+static struct config_item *emu_make_item(struct config_group *group, const char *name)
+{
+	struct emu_item *it = kzalloc(sizeof(*it), GFP_KERNEL);
+
+	if (!it)
+		return ERR_PTR(-ENOMEM);
+	mutex_init(&it->lock);
+	it->cfg.arch = emu_find_arch("trn2");
+	it->cfg.index = -1;
+	it->cfg.serial = EMU_SERIAL((u32)atomic_inc_return(&emu_serials) - 1);
+	config_item_init_type_name(&it->item, name, &emu_item_type);
+	return &it->item;
+}
+
+static struct configfs_group_operations emu_group_ops = {
+	.make_item = emu_make_item,
+};
+
+static const struct config_item_type emu_group_type = {
+	.ct_group_ops = &emu_group_ops,
+	.ct_owner = THIS_MODULE,
+};
+
+static struct configfs_subsystem emu_subsys = {
+	.su_group = {
+		.cg_item = {
+			.ci_namebuf = "neuron_emu",
+			.ci_type = &emu_group_type,
+		},
+	},
+};
+
+/**
+ * emu_configfs_init() - make /sys/kernel/config/neuron_emu
+ *
+ * Return: 0, or an error of configfs.
+ */
+int __init emu_configfs_init(void)
+{
+	config_group_init(&emu_subsys.su_group);
+	mutex_init(&emu_subsys.su_mutex);
+	return configfs_register_subsystem(&emu_subsys);
+}
+
+/**
+ * emu_configfs_exit() - remove it
+ *
+ * Directories in it keep the module, so there are none.
+ */
+void emu_configfs_exit(void)
+{
+	configfs_unregister_subsystem(&emu_subsys);
+}

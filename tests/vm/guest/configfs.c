@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Devices that are made and removed through configfs. */
+#include "emu.h"
+
+static const char *sysfs(int number, const char *file)
+{
+	static char path[256];
+
+	snprintf(path, sizeof(path), "/sys/devices/virtual/neuron_device/neuron%d/%s", number,
+		 file);
+	return text_read(path);
+}
+
+static void test_defaults(void)
+{
+	CHECK(!emu_mkdir("a"), "mkdir");
+	CHECK(emu_mkdir("a") == EEXIST, "the same again: EEXIST");
+	CHECK(!strcmp(emu_get("a", "arch"), "trn2") && !strcmp(emu_get("a", "hbm_size"), "0") &&
+	      !strcmp(emu_get("a", "index"), "-1") && !strcmp(emu_get("a", "neighbours"), "") &&
+	      !strcmp(emu_get("a", "live"), "0") && !strcmp(emu_get("a", "dev_name"), "none"),
+	      "what a device is like by default");
+	CHECK(emu_set("a", "dev_name", "x") == EACCES || getuid() == 0, "dev_name is read only");
+	CHECK(emu_set("a", "live", "0") == EPERM, "off again: EPERM");
+}
+
+static void test_refused(void)
+{
+	CHECK(emu_set("a", "arch", "tpu") == EINVAL, "unknown architecture: EINVAL");
+	CHECK(emu_set("a", "index", "64") == EINVAL, "number 64: EINVAL");
+	CHECK(emu_set("a", "index", "-2") == EINVAL, "number -2: EINVAL");
+	CHECK(emu_set("a", "serial", "xyz") == EINVAL, "serial number that is none: EINVAL");
+	CHECK(emu_set("a", "neighbours", "1 2 3 4 5 6 7 8 9") == E2BIG, "9 neighbours: E2BIG");
+	CHECK(emu_set("a", "neighbours", "64") == EINVAL, "neighbour 64: EINVAL");
+	CHECK(!emu_set("a", "hbm_size", "1") && emu_set("a", "live", "1") == EINVAL,
+	      "1 MiB of memory: EINVAL");
+	CHECK(!emu_set("a", "hbm_size", "128") && !emu_set("a", "index", "0") &&
+	      emu_set("a", "live", "1") == EBUSY, "a number in use: EBUSY");
+	CHECK(!strcmp(emu_get("a", "live"), "0"), "nothing of it made a device");
+}
+
+static void test_live(void)
+{
+	struct neuron_native_geometry geo;
+	int fd, number = -1;
+
+	CHECK(!emu_set("a", "arch", "trn1") && !emu_set("a", "index", "7") &&
+	      !emu_set("a", "serial", "19fcda00f5ff6eb9") &&
+	      !emu_set("a", "neighbours", "0, 3,5"), "set up a trn1");
+	CHECK(!emu_set("a", "live", "1"), "on");
+	CHECK(sscanf(emu_get("a", "dev_name"), "neuron%d", &number) == 1 && number == 7,
+	      "it is neuron7");
+	CHECK(emu_set("a", "live", "1") == EPERM, "on again: EPERM");
+	CHECK(emu_set("a", "arch", "trn2") == EBUSY && emu_set("a", "hbm_size", "0") == EBUSY &&
+	      emu_set("a", "index", "1") == EBUSY && emu_set("a", "serial", "1") == EBUSY &&
+	      emu_set("a", "neighbours", "1") == EBUSY, "nothing changes while it is on: EBUSY");
+	CHECK(!strcmp(sysfs(7, "emulated"), "1"), "it says that it is no card");
+	CHECK(!strcmp(sysfs(7, "info/architecture/device_name"), "Trainium1"), "name of the chip");
+	CHECK(!strcmp(sysfs(7, "info/serial_number"), "19fcda00f5ff6eb9"), "serial number");
+	CHECK(!strcmp(sysfs(7, "connected_devices"), "0, 3, 5"), "neighbours");
+	fd = emu_open(7, O_RDWR);
+	CHECK(fd >= 0, "open");
+	geo = geometry(fd);
+	CHECK(geo.nr_cores == 2 && geo.hbm[1].size == 128 << 20, "geometry");
+	close(fd);
+	CHECK(!emu_set("a", "live", "0") && !strcmp(emu_get("a", "dev_name"), "none"), "off");
+	CHECK(emu_open(7, O_RDWR) < 0 && errno == ENOENT, "the node is gone");
+	CHECK(!emu_set("a", "live", "1"), "on");
+	CHECK(!rmdir(emu_path("a", "")), "rmdir while it is on");
+	CHECK(emu_open(7, O_RDWR) < 0 && errno == ENOENT, "removes the device");
+}
+
+static void test_many(void)
+{
+	char name[16];
+	int i, bad = 0;
+
+	for (i = 0; i < 63; i++) {
+		snprintf(name, sizeof(name), "d%d", i);
+		bad += emu_mkdir(name) || emu_set(name, "live", "1");
+	}
+	CHECK(!bad, "63 devices beside the first");
+	CHECK(!emu_mkdir("more") && emu_set("more", "live", "1") == ENOSPC, "one more: ENOSPC");
+	rmdir(emu_path("more", ""));
+	for (i = 0; i < 63; i++) {
+		snprintf(name, sizeof(name), "d%d", i);
+		bad += !!rmdir(emu_path(name, ""));
+	}
+	CHECK(!bad, "and gone");
+}
+
+int main(void)
+{
+	test_defaults();
+	test_refused();
+	test_live();
+	test_many();
+	return failed != 0;
+}
