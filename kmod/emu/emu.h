@@ -312,6 +312,8 @@ static inline void emu_configfs_exit(void)
 /* emu_hbm.c: device memory, and copies between whatever can be pinned */
 extern atomic_long_t emu_total_pages;
 extern unsigned long emu_max_pages;
+bool emu_pages_charge(long n);
+void emu_pages_uncharge(long n);
 
 void emu_hbm_init(struct emu_device *ed);
 void emu_hbm_destroy(struct emu_device *ed);

@@ -103,6 +103,13 @@ void emu_core_bind(struct emu_core *core, struct neuron_space *space)
 	spin_unlock(&core->lock);
 }
 
+static void emu_sbuf_free(struct emu_core *core, u8 *sbuf)
+{
+	if (sbuf)
+		emu_pages_uncharge(PFN_UP(core->lim.sbuf_size));
+	vfree(sbuf);
+}
+
 /**
  * emu_core_reset() - bring a core to its initial state
  * @core: core
@@ -142,7 +149,7 @@ void emu_core_reset(struct emu_core *core)
 
 	for (i = 0; i < NEURON_ISA_NR_ENGINES; i++)
 		kvfree(fifo[i]);
-	vfree(sbuf);
+	emu_sbuf_free(core, sbuf);
 	/* the FIFOs have room now */
 	emu_dma_kick(core->ed);
 	mutex_unlock(&core->reset);
@@ -175,12 +182,16 @@ u8 *emu_core_sbuf(struct emu_core *core, bool alloc)
 
 	if (sbuf || !alloc)
 		return sbuf;
-	sbuf = vzalloc(core->lim.sbuf_size);
-	if (!sbuf)
+	if (!emu_pages_charge(PFN_UP(core->lim.sbuf_size)))
 		return NULL;
+	sbuf = vzalloc(core->lim.sbuf_size);
+	if (!sbuf) {
+		emu_pages_uncharge(PFN_UP(core->lim.sbuf_size));
+		return NULL;
+	}
 	old = cmpxchg(&core->sbuf, NULL, sbuf);
 	if (old) {
-		vfree(sbuf);
+		emu_sbuf_free(core, sbuf);
 		return old;
 	}
 	return sbuf;

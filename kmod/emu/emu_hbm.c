@@ -13,7 +13,7 @@
 
 #include "emu.h"
 
-/* Of all devices; must be 0 when the module goes. */
+/* Of all devices, state buffers included; must be 0 when the module goes. */
 atomic_long_t emu_total_pages = ATOMIC_LONG_INIT(0);
 
 /*
@@ -21,6 +21,23 @@ atomic_long_t emu_total_pages = ATOMIC_LONG_INIT(0);
  * and the OOM killer would not see who did it.
  */
 unsigned long emu_max_pages = ULONG_MAX;
+
+/**
+ * emu_pages_charge() - may memory of the machine be used for a device?
+ * @n: pages; given back with emu_pages_uncharge()
+ */
+bool emu_pages_charge(long n)
+{
+	if (atomic_long_add_return(n, &emu_total_pages) <= emu_max_pages)
+		return true;
+	emu_pages_uncharge(n);
+	return false;
+}
+
+void emu_pages_uncharge(long n)
+{
+	atomic_long_sub(n, &emu_total_pages);
+}
 
 /* Steps between two offers to give up the CPU or a lock. */
 #define EMU_HBM_BATCH	256
@@ -44,7 +61,7 @@ static void emu_page_free(struct emu_device *ed, struct page *page)
 {
 	__free_page(page);
 	atomic_long_dec(&ed->nr_pages);
-	atomic_long_dec(&emu_total_pages);
+	emu_pages_uncharge(1);
 }
 
 /* Drop the pages with index first to last. */
@@ -99,18 +116,20 @@ static struct page *emu_hbm_page(struct emu_device *ed, u32 hbm, u64 off)
 	 * Zeroed before anybody can see it.  An application can ask for more
 	 * memory than the machine has: fail rather than call the OOM killer.
 	 */
-	if (atomic_long_read(&emu_total_pages) >= emu_max_pages)
+	if (!emu_pages_charge(1))
 		return ERR_PTR(-ENOMEM);
 	page = alloc_page(GFP_HIGHUSER | __GFP_ZERO | __GFP_RETRY_MAYFAIL | __GFP_NOWARN);
-	if (!page)
+	if (!page) {
+		emu_pages_uncharge(1);
 		return ERR_PTR(-ENOMEM);
+	}
 	old = xa_cmpxchg(xa, index, NULL, page, GFP_KERNEL);
 	if (old) {
 		__free_page(page);
+		emu_pages_uncharge(1);
 		return xa_is_err(old) ? ERR_PTR(xa_err(old)) : old;
 	}
 	atomic_long_inc(&ed->nr_pages);
-	atomic_long_inc(&emu_total_pages);
 	return page;
 }
 
