@@ -238,6 +238,7 @@ int neuron_core_clean(struct neuron_device *nd, u32 core)
 	if (!err || err == -ENODEV)
 		err = nd->ops->core_reset(nd, core);
 	trace_neuron_reset(nd->dev.id, core, err);
+	nd->core[core].dirty = err;
 	return err;
 }
 
@@ -254,7 +255,63 @@ int neuron_core_check(struct neuron_core *c, const struct neuron_client *client)
 {
 	if (c->owner)
 		return c->owner == client ? 0 : -EBUSY;
-	return c->claim && c->claim != client->pid ? -EBUSY : 0;
+	return neuron_core_claimed(c) && c->claim != client->pid ? -EBUSY : 0;
+}
+
+/**
+ * neuron_core_take() - a process becomes the owner of a core
+ * @nd: device
+ * @core: core number; reset, nobody owns it
+ * @client: the process
+ *
+ * Context: core.lock is held.
+ */
+void neuron_core_take(struct neuron_device *nd, u32 core, struct neuron_client *client)
+{
+	struct neuron_core *c = &nd->core[core];
+
+	lockdep_assert_held(&c->lock);
+	neuron_crwl_reset(&c->crwl);
+	nd->ops->core_bind(nd, core, &client->space);
+	WRITE_ONCE(c->owner, client);
+	/* Who took the cooperative lock when the core was free has nothing to lock. */
+	neuron_crwl_evict(&c->crwl, client->pid);
+}
+
+/**
+ * neuron_cores_acquire() - make a process the owner of cores
+ * @nd: device
+ * @map: bit by core number; all of them exist
+ * @client: the process
+ *
+ * The first process that changes anything of a core owns it until it
+ * detaches.  A new owner gets it reset.  Either all of @map are the process's
+ * afterwards, or none is that was not before.
+ *
+ * Context: may sleep.
+ * Return: 0; -EBUSY another process owns or has claimed one; -EIO reset failed.
+ */
+int neuron_cores_acquire(struct neuron_device *nd, unsigned long map,
+			 struct neuron_client *client)
+{
+	unsigned int i;
+	int err = 0;
+
+	/* lockdep knows no more levels. */
+	BUILD_BUG_ON(NEURON_HW_MAX_CORES > MAX_LOCKDEP_SUBCLASSES);
+	for_each_set_bit(i, &map, NEURON_HW_MAX_CORES)
+		mutex_lock_nested(&nd->core[i].lock, i);
+	for_each_set_bit(i, &map, NEURON_HW_MAX_CORES)
+		err = err ?: neuron_core_check(&nd->core[i], client);
+	for_each_set_bit(i, &map, NEURON_HW_MAX_CORES)
+		if (!err && !nd->core[i].owner)
+			err = neuron_core_clean(nd, i);
+	for_each_set_bit(i, &map, NEURON_HW_MAX_CORES)
+		if (!err && !nd->core[i].owner)
+			neuron_core_take(nd, i, client);
+	for_each_set_bit(i, &map, NEURON_HW_MAX_CORES)
+		mutex_unlock(&nd->core[i].lock);
+	return err;
 }
 
 /**
@@ -263,33 +320,42 @@ int neuron_core_check(struct neuron_core *c, const struct neuron_client *client)
  * @core: core number
  * @client: the process
  *
- * The first process that changes anything of a core owns it until it
- * detaches.  A new owner gets it reset.
- *
  * Context: may sleep.
- * Return: 0; -EINVAL no such core; -EBUSY another process owns or has claimed
- *	   it; -EIO reset failed.
+ * Return: 0; -EINVAL no such core; else as neuron_cores_acquire().
  */
 int neuron_core_acquire(struct neuron_device *nd, u32 core, struct neuron_client *client)
 {
-	struct neuron_core *c;
+	if (!neuron_index_valid(&core, nd->geo->nr_cores))
+		return -EINVAL;
+	if (READ_ONCE(nd->core[core].owner) == client)
+		return 0;
+	return neuron_cores_acquire(nd, BIT(core), client);
+}
+
+/**
+ * neuron_core_read() - look at a register without becoming the owner
+ * @nd: device
+ * @core: core number
+ * @client: the process; the core is free or its own
+ * @off: byte offset in the window of the core, aligned to 4
+ * @val: the register
+ *
+ * Context: may sleep.
+ * Return: 0; -EBUSY another process owns or has claimed the core; -EINVAL no
+ *	   such register; -EIO.
+ */
+int neuron_core_read(struct neuron_device *nd, u32 core, const struct neuron_client *client,
+		     u32 off, u32 *val)
+{
+	struct neuron_core *c = &nd->core[core];
 	int err;
 
-	if (core >= nd->geo->nr_cores)
-		return -EINVAL;
-	c = &nd->core[core];
-	if (READ_ONCE(c->owner) == client)
-		return 0;
 	mutex_lock(&c->lock);
 	err = neuron_core_check(c, client);
-	if (!err && !c->owner) {
-		err = neuron_core_clean(nd, core);
-		if (!err) {
-			neuron_crwl_reset(&c->crwl);
-			nd->ops->core_bind(nd, core, &client->space);
-			WRITE_ONCE(c->owner, client);
-		}
-	}
+	if (!err && !c->owner && c->dirty)
+		err = -EIO;
+	if (!err)
+		err = nd->ops->reg_read(nd, NEURON_BLOCK_CORE, core, off, val);
 	mutex_unlock(&c->lock);
 	return err;
 }
@@ -307,12 +373,13 @@ int neuron_core_acquire(struct neuron_device *nd, u32 core, struct neuron_client
  */
 int neuron_core_reset(struct neuron_device *nd, u32 core, struct neuron_client *client)
 {
-	u32 eng, first = core * nd->geo->engines_per_core;
 	struct neuron_core *c;
+	u32 eng, first;
 	int err;
 
-	if (core >= nd->geo->nr_cores)
+	if (!neuron_index_valid(&core, nd->geo->nr_cores))
 		return -EINVAL;
+	first = core * nd->geo->engines_per_core;
 	c = &nd->core[core];
 	mutex_lock(&c->lock);
 	err = neuron_core_check(c, client);

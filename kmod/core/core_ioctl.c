@@ -156,16 +156,17 @@ static int neuron_semaphore(struct neuron_file *nf, const struct neuron_ioctl_se
 			    u32 off, u32 *read)
 {
 	struct neuron_device *nd = nf->nd;
+	u32 index = a->semaphore_index;
 	int err;
 
 	if (a->nc_id >= nd->geo->nr_cores)
 		return -E2BIG;
-	if (a->semaphore_index >= nd->geo->nr_semaphores)
+	if (!neuron_index_valid(&index, nd->geo->nr_semaphores))
 		return -EINVAL;
 	err = neuron_core_acquire(nd, a->nc_id, nf->client);
 	if (err)
 		return err;
-	off += 4 * a->semaphore_index;
+	off += 4 * index;
 	if (read)
 		return nd->ops->reg_read(nd, NEURON_BLOCK_CORE, a->nc_id, off, read);
 	return nd->ops->reg_write(nd, NEURON_BLOCK_CORE, a->nc_id, off, a->value);
@@ -200,7 +201,7 @@ static int neuron_event(struct neuron_file *nf, struct neuron_ioctl_event *a, bo
 
 	if (a->nc_id >= nd->geo->nr_cores)
 		return -E2BIG;
-	if (a->event_index >= nd->geo->nr_events)
+	if (!neuron_index_valid(&a->event_index, nd->geo->nr_events))
 		return -EINVAL;
 	err = neuron_core_acquire(nd, a->nc_id, nf->client);
 	if (err)

@@ -14,6 +14,7 @@
 #include <linux/bitmap.h>
 #include <linux/pid.h>
 #include <linux/sched.h>
+#include <linux/sched/signal.h>
 
 #include "neuron.h"
 #include "trace.h"
@@ -31,6 +32,25 @@ static struct neuron_core *neuron_claim_core(struct neuron_device *nd, u32 i)
 	struct neuron_device *at = neuron_device_lookup(neuron_device_index(nd) + i / n);
 
 	return at && at->geo->nr_cores == n ? &at->core[i % n] : NULL;
+}
+
+/**
+ * neuron_core_claimed() - has somebody who lives claimed a core?
+ * @core: the core, locked
+ *
+ * A process can die without a descriptor that would tell, after it claimed
+ * through one that it inherited and closed.
+ */
+bool neuron_core_claimed(struct neuron_core *core)
+{
+	struct task_struct *task;
+	bool alive;
+
+	rcu_read_lock();
+	task = pid_task(core->claim, PIDTYPE_TGID);
+	alive = task && atomic_read(&task->signal->live);
+	rcu_read_unlock();
+	return alive;
 }
 
 /* Under neuron_devices_lock and core.lock. */
@@ -51,10 +71,12 @@ static bool neuron_claim_one(struct neuron_device *nd, u32 i, const void *via)
 	if (!core)
 		return false;
 	mutex_lock(&core->lock);
-	good = !core->claim && (!core->owner || core->owner->pid == pid);
+	good = !neuron_core_claimed(core) && (!core->owner || core->owner->pid == pid);
 	if (good && via) {
+		neuron_claim_end(core);
 		core->claim = get_pid(pid);
 		core->claim_via = via;
+		neuron_crwl_evict(&core->crwl, pid);
 	}
 	mutex_unlock(&core->lock);
 	return good;
@@ -152,6 +174,21 @@ static int neuron_range_unmark(struct neuron_file *nf, const unsigned long *map,
 	return 0;
 }
 
+/* Nobody learnt what was claimed. */
+void neuron_nc_range_mark_undo(struct neuron_file *nf, void *arg)
+{
+	struct neuron_ioctl_crwl_nc_map *a = arg;
+
+	neuron_range_unmark(nf, (unsigned long *)&a->bitmap, BITS_PER_TYPE(a->bitmap));
+}
+
+void neuron_nc_range_mark_ext_undo(struct neuron_file *nf, void *arg)
+{
+	struct neuron_ioctl_crwl_nc_map_ext *a = arg;
+
+	neuron_range_unmark(nf, a->bitmap, BITS_PER_TYPE(a->bitmap));
+}
+
 int neuron_ioctl_nc_range_unmark(struct neuron_file *nf, void *arg, void __user *uarg)
 {
 	struct neuron_ioctl_crwl_nc_map *a = arg;
@@ -215,6 +252,41 @@ void neuron_crwl_init(struct neuron_crwl *crwl)
 	crwl->cinit = NEURON_CINIT_STATE_INVALID;
 }
 
+/* Under crwl.lock. */
+static void neuron_crwl_clear(struct neuron_crwl *crwl)
+{
+	crwl->owner = NULL;
+	crwl->writer = false;
+	crwl->readers = 0;
+	memset(&crwl->uuid, 0, sizeof(crwl->uuid));
+}
+
+/* Drop what a process holds of a core's lock. */
+static void neuron_crwl_drop(struct neuron_crwl *crwl, const struct neuron_client *client)
+{
+	spin_lock(&crwl->lock);
+	if (crwl->owner == client)
+		neuron_crwl_clear(crwl);
+	spin_unlock(&crwl->lock);
+	wake_up_all(&crwl->wait);
+}
+
+/**
+ * neuron_crwl_evict() - a core is a process's now: nobody else keeps its lock
+ * @crwl: of the core
+ * @pid: the process
+ *
+ * Context: process.
+ */
+void neuron_crwl_evict(struct neuron_crwl *crwl, const struct pid *pid)
+{
+	spin_lock(&crwl->lock);
+	if (crwl->owner && crwl->owner->pid != pid)
+		neuron_crwl_clear(crwl);
+	spin_unlock(&crwl->lock);
+	wake_up_all(&crwl->wait);
+}
+
 /**
  * neuron_crwl_exit() - drop what a process holds of the cores' locks
  * @client: being torn down
@@ -226,19 +298,8 @@ void neuron_crwl_exit(struct neuron_client *client)
 	struct neuron_device *nd = client->nd;
 	u32 i;
 
-	for (i = 0; i < nd->geo->nr_cores; i++) {
-		struct neuron_crwl *crwl = &nd->core[i].crwl;
-
-		spin_lock(&crwl->lock);
-		if (crwl->owner == client) {
-			crwl->owner = NULL;
-			crwl->writer = false;
-			crwl->readers = 0;
-			memset(&crwl->uuid, 0, sizeof(crwl->uuid));
-		}
-		spin_unlock(&crwl->lock);
-		wake_up_all(&crwl->wait);
-	}
+	for (i = 0; i < nd->geo->nr_cores; i++)
+		neuron_crwl_drop(&nd->core[i].crwl, client);
 }
 
 /* Under crwl.lock. */
@@ -310,12 +371,13 @@ static int neuron_crwl(struct neuron_file *nf, const struct neuron_ioctl_crwl *a
 		       neuron_crwl_fn fn, long timeout)
 {
 	struct neuron_crwl *crwl;
+	u32 nc = a->nc_id;
 	long left;
 	int err;
 
-	if (a->nc_id >= nf->nd->geo->nr_cores)
+	if (!neuron_index_valid(&nc, nf->nd->geo->nr_cores))
 		return -EINVAL;
-	crwl = &nf->nd->core[a->nc_id].crwl;
+	crwl = &nf->nd->core[nc].crwl;
 	left = wait_event_interruptible_timeout(crwl->wait,
 						neuron_crwl_try(crwl, fn, nf->client, &a->uuid,
 								&err), timeout);
@@ -352,9 +414,34 @@ int neuron_ioctl_crwl_reader_exit(struct neuron_file *nf, void *arg, void __user
 	return err;
 }
 
+/* The lock of a core is only for those who could use the core. */
+static int neuron_crwl_admit(struct neuron_file *nf, u32 nc)
+{
+	struct neuron_core *core = &nf->nd->core[nc];
+	int err;
+
+	mutex_lock(&core->lock);
+	err = neuron_core_check(core, nf->client);
+	mutex_unlock(&core->lock);
+	return err;
+}
+
 int neuron_ioctl_crwl_writer_enter(struct neuron_file *nf, void *arg, void __user *uarg)
 {
-	return neuron_crwl(nf, arg, neuron_crwl_write, NEURON_WRITER_TIMEOUT);
+	struct neuron_ioctl_crwl *a = arg;
+	int err;
+
+	if (!neuron_index_valid(&a->nc_id, nf->nd->geo->nr_cores))
+		return -EINVAL;
+	err = neuron_crwl_admit(nf, a->nc_id) ?:
+	      neuron_crwl(nf, a, neuron_crwl_write, NEURON_WRITER_TIMEOUT);
+	/* Somebody may have got the core meanwhile. */
+	if (!err) {
+		err = neuron_crwl_admit(nf, a->nc_id);
+		if (err)
+			neuron_crwl_drop(&nf->nd->core[a->nc_id].crwl, nf->client);
+	}
+	return err;
 }
 
 int neuron_ioctl_crwl_writer_downgrade(struct neuron_file *nf, void *arg, void __user *uarg)
@@ -363,6 +450,14 @@ int neuron_ioctl_crwl_writer_downgrade(struct neuron_file *nf, void *arg, void _
 }
 
 /* ---- initialisation ---- */
+
+/* Under crwl.lock. */
+static void neuron_cinit_set(struct neuron_crwl *crwl, u32 state)
+{
+	crwl->cinit = state;
+	put_pid(crwl->starter);
+	crwl->starter = NULL;
+}
 
 /**
  * neuron_crwl_reset() - a core was reset: somebody has to initialise it again
@@ -373,30 +468,51 @@ int neuron_ioctl_crwl_writer_downgrade(struct neuron_file *nf, void *arg, void _
 void neuron_crwl_reset(struct neuron_crwl *crwl)
 {
 	spin_lock(&crwl->lock);
-	crwl->cinit = NEURON_CINIT_STATE_INVALID;
+	neuron_cinit_set(crwl, NEURON_CINIT_STATE_INVALID);
 	spin_unlock(&crwl->lock);
 	wake_up_all(&crwl->wait);
 }
 
-/* The first who comes gets INVALID and changes it; the others wait for it. */
-static bool neuron_cinit_start(struct neuron_crwl *crwl, u32 *was)
+/* Does the thread live that initialises the core?  Under crwl.lock. */
+static bool neuron_cinit_alive(const struct neuron_crwl *crwl)
 {
+	struct task_struct *task;
+	bool alive;
+
+	rcu_read_lock();
+	task = pid_task(crwl->starter, PIDTYPE_PID);
+	alive = task && !(READ_ONCE(task->flags) & PF_EXITING);
+	rcu_read_unlock();
+	return alive;
+}
+
+/*
+ * Who is told STARTED has to initialise the core: the first who comes, and the
+ * next one if that thread is gone.  All others wait for it.
+ */
+static bool neuron_cinit_start(struct neuron_crwl *crwl)
+{
+	bool done = true;
+
 	spin_lock(&crwl->lock);
-	*was = crwl->cinit;
-	if (*was == NEURON_CINIT_STATE_INVALID)
-		crwl->cinit = NEURON_CINIT_STATE_STARTED;
+	if (crwl->cinit == NEURON_CINIT_STATE_STARTED)
+		done = crwl->starter == task_pid(current) || !neuron_cinit_alive(crwl);
+	if (done && crwl->cinit != NEURON_CINIT_STATE_COMPLETED) {
+		neuron_cinit_set(crwl, NEURON_CINIT_STATE_STARTED);
+		crwl->starter = get_pid(task_pid(current));
+	}
 	spin_unlock(&crwl->lock);
-	return *was != NEURON_CINIT_STATE_STARTED;
+	return done;
 }
 
 int neuron_ioctl_cinit(struct neuron_file *nf, void *arg, void __user *uarg)
 {
 	struct neuron_ioctl_cinit_set *a = arg;
 	struct neuron_crwl *crwl;
-	u32 was;
+	long left;
 	int err;
 
-	if (a->nc_id >= nf->nd->geo->nr_cores)
+	if (!neuron_index_valid(&a->nc_id, nf->nd->geo->nr_cores))
 		return -E2BIG;
 	if (a->state != NEURON_CINIT_STATE_STARTED && a->state != NEURON_CINIT_STATE_COMPLETED)
 		return -EINVAL;
@@ -404,17 +520,19 @@ int neuron_ioctl_cinit(struct neuron_file *nf, void *arg, void __user *uarg)
 	if (err)
 		return err;
 	crwl = &nf->nd->core[a->nc_id].crwl;
-	if (a->state == NEURON_CINIT_STATE_STARTED &&
-	    wait_event_interruptible_timeout(crwl->wait, neuron_device_gone(nf->nd) ||
-					     neuron_cinit_start(crwl, &was),
-					     NEURON_CINIT_TIMEOUT) < 0)
-		return -EINTR;
+	if (a->state == NEURON_CINIT_STATE_STARTED) {
+		left = wait_event_interruptible_timeout(crwl->wait, neuron_device_gone(nf->nd) ||
+							neuron_cinit_start(crwl),
+							NEURON_CINIT_TIMEOUT);
+		if (left <= 0)
+			return left ? -EINTR : -EBUSY;
+	}
 	if (neuron_device_gone(nf->nd))
 		return -ENODEV;
 
 	spin_lock(&crwl->lock);
 	if (a->state == NEURON_CINIT_STATE_COMPLETED && crwl->cinit == NEURON_CINIT_STATE_STARTED)
-		crwl->cinit = NEURON_CINIT_STATE_COMPLETED;
+		neuron_cinit_set(crwl, NEURON_CINIT_STATE_COMPLETED);
 	a->new_state = crwl->cinit;
 	spin_unlock(&crwl->lock);
 	wake_up_all(&crwl->wait);

@@ -18,7 +18,7 @@ DEFINE_MUTEX(neuron_devices_lock);
 struct neuron_device *neuron_device_lookup(u32 index)
 {
 	lockdep_assert_held(&neuron_devices_lock);
-	return index < NEURON_MAX_DEVICES ? neuron_devices[index] : NULL;
+	return neuron_index_valid(&index, NEURON_MAX_DEVICES) ? neuron_devices[index] : NULL;
 }
 
 static void neuron_device_forget(struct neuron_device *nd)

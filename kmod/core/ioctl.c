@@ -33,6 +33,9 @@ struct neuron_ioctl_row {
 
 #define ROW(_name, _type, _flags, _fn) \
 	{ .cmd = NEURON_IOCTL_##_name, .size = sizeof(_type), .flags = (_flags), .fn = (_fn) }
+#define ROW_UNDO(_name, _type, _flags, _fn, _undo) \
+	{ .cmd = NEURON_IOCTL_##_name, .size = sizeof(_type), .flags = (_flags), \
+	  .fn = (_fn), .undo = (_undo) }
 /* No argument, or one that the handler copies itself. */
 #define ROW_RAW(_name, _flags, _fn) \
 	{ .cmd = NEURON_IOCTL_##_name, .flags = (_flags), .fn = (_fn) }
@@ -117,10 +120,11 @@ static const struct neuron_ioctl_row neuron_ioctls[] = {
 	ROW(CRWL_WRITER_ENTER, struct neuron_ioctl_crwl, IN, neuron_ioctl_crwl_writer_enter),
 	ROW(CRWL_WRITER_DOWNGRADE, struct neuron_ioctl_crwl, IN,
 	    neuron_ioctl_crwl_writer_downgrade),
-	ROW(CRWL_NC_RANGE_MARK, struct neuron_ioctl_crwl_nc_map, IN | OUT | OUT_ERR | ANY,
-	    neuron_ioctl_nc_range_mark),
-	ROW(CRWL_NC_RANGE_MARK_EXT0, struct neuron_ioctl_crwl_nc_map_ext,
-	    IN | OUT | OUT_ERR | ANY, neuron_ioctl_nc_range_mark_ext),
+	ROW_UNDO(CRWL_NC_RANGE_MARK, struct neuron_ioctl_crwl_nc_map, IN | OUT | OUT_ERR | ANY,
+		 neuron_ioctl_nc_range_mark, neuron_nc_range_mark_undo),
+	ROW_UNDO(CRWL_NC_RANGE_MARK_EXT0, struct neuron_ioctl_crwl_nc_map_ext,
+		 IN | OUT | OUT_ERR | ANY, neuron_ioctl_nc_range_mark_ext,
+		 neuron_nc_range_mark_ext_undo),
 	ROW(CRWL_NC_RANGE_UNMARK, struct neuron_ioctl_crwl_nc_map, IN | ANY,
 	    neuron_ioctl_nc_range_unmark),
 	ROW(CRWL_NC_RANGE_UNMARK_EXT0, struct neuron_ioctl_crwl_nc_map_ext, IN | ANY,

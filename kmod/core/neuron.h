@@ -13,11 +13,12 @@
  * Locks, outermost first
  *   neuron_devices_lock (mutex)	device by number, claims of cores
  *   device.clients_lock (mutex)	attach and detach
- *   core.lock (mutex)		owner and notification queues of a core
+ *   core.lock (mutex)		owner and notification queues of a core; several in
+ *				the order of their numbers
  *   engine.lock (mutex)		queues of a DMA engine
+ *   client.async_lock (mutex)	tokens of copies under way; not held while waiting
  *   copy.lock (mutex)		the kernel's copy ring of a core
  *   device.host_lock (mutex)	room in the device's view of host memory
- *   client.async_lock (mutex)	copies under way
  *   client.lock (spinlock)	address tree of a client
  *   zone.lock (spinlock)	allocator and accounting of one HBM
  *   core.nq_lock (spinlock)	eventfds
@@ -36,6 +37,7 @@
 #include <linux/list.h>
 #include <linux/maple_tree.h>
 #include <linux/mutex.h>
+#include <linux/nospec.h>
 #include <linux/rbtree.h>
 #include <linux/rcupdate.h>
 #include <linux/seqlock.h>
@@ -65,6 +67,8 @@ struct neuron_counter {
 	atomic64_t peak;
 };
 
+#define NEURON_ASYNC_TOKENS	2	/* uapi spec 2.4 */
+
 struct neuron_async;
 struct neuron_client;
 
@@ -89,7 +93,7 @@ struct neuron_space {
  * @kernel: the driver itself; reaches everything
  * @claims: it may have claimed cores
  * @async_lock: @async
- * @async: copies under way, by core and token
+ * @async: copies under way and results, by core and token - 1
  * @datastore: memory that it publishes counters in, under clients_lock
  * @handles: chunk by handle; looked up under RCU
  * @lock: @chunks
@@ -109,7 +113,7 @@ struct neuron_client {
 	bool kernel;
 	bool claims;
 	struct mutex async_lock;
-	struct neuron_async *async[NEURON_HW_MAX_CORES][2];
+	struct neuron_async *async[NEURON_HW_MAX_CORES][NEURON_ASYNC_TOKENS];
 	struct neuron_chunk *datastore;
 	struct xarray handles;
 	spinlock_t lock;
@@ -267,7 +271,8 @@ struct neuron_tally {
  * @uuid: the model
  * @writer: the owner is loading it
  * @readers: executions that the owner has under way
- * @cinit: who initialises the core, enum neuron_cinit_state
+ * @cinit: is the core initialised, enum neuron_cinit_state
+ * @starter: thread that initialises it, NULL = none
  */
 struct neuron_crwl {
 	spinlock_t lock;
@@ -277,6 +282,7 @@ struct neuron_crwl {
 	bool writer;
 	u32 readers;
 	u32 cinit;
+	struct pid *starter;
 };
 
 /**
@@ -289,6 +295,7 @@ struct neuron_crwl {
  * @nq_lock: eventfds in @nq
  * @nq: notification queues in use, by type * 16 + engine; made on first use
  * @tally: published counters by NDS_NC_COUNTER_*, under clients_lock
+ * @dirty: it did not reset and may hold what its last owner left
  * @reset_failed: the last reset did
  * @reset_req: resets that were asked for
  * @reset_fail: resets that failed
@@ -306,6 +313,7 @@ struct neuron_core {
 	spinlock_t nq_lock;
 	struct neuron_nq *nq[NEURON_HW_NR_NQ];
 	struct neuron_tally tally[NDS_EXT_NC_COUNTER_LAST];
+	bool dirty;
 	bool reset_failed;
 	atomic64_t reset_req;
 	atomic64_t reset_fail;
@@ -410,6 +418,18 @@ __poll_t neuron_poll(struct file *file, struct poll_table_struct *wait);
  */
 #define NEURON_BAR_COOKIE(i)	((u64)((i) + 1) << 60)
 
+/*
+ * Is an index that user space chose below @count?  If so, nothing else is
+ * fetched with it, not even by speculation.
+ */
+static inline bool neuron_index_valid(u32 *index, u32 count)
+{
+	if (*index >= count)
+		return false;
+	*index = array_index_nospec(*index, count);
+	return true;
+}
+
 /* core/device.c */
 static inline u32 neuron_engine_core(struct neuron_device *nd, u32 eng)
 {
@@ -428,6 +448,11 @@ void neuron_client_detach(struct neuron_client *client);
 void neuron_client_exit(struct neuron_client *client);
 int neuron_core_clean(struct neuron_device *nd, u32 core);
 int neuron_core_check(struct neuron_core *core, const struct neuron_client *client);
+int neuron_core_read(struct neuron_device *nd, u32 core, const struct neuron_client *client,
+		     u32 off, u32 *val);
+void neuron_core_take(struct neuron_device *nd, u32 core, struct neuron_client *client);
+int neuron_cores_acquire(struct neuron_device *nd, unsigned long map,
+			 struct neuron_client *client);
 int neuron_core_acquire(struct neuron_device *nd, u32 core, struct neuron_client *client);
 void neuron_core_release(struct neuron_device *nd, u32 core, struct neuron_client *client);
 int neuron_core_reset(struct neuron_device *nd, u32 core, struct neuron_client *client);
@@ -435,7 +460,9 @@ int neuron_core_reset(struct neuron_device *nd, u32 core, struct neuron_client *
 /* core/crwl.c */
 void neuron_crwl_init(struct neuron_crwl *crwl);
 void neuron_crwl_reset(struct neuron_crwl *crwl);
+void neuron_crwl_evict(struct neuron_crwl *crwl, const struct pid *pid);
 void neuron_crwl_exit(struct neuron_client *client);
+bool neuron_core_claimed(struct neuron_core *core);
 void neuron_claims_drop(const void *via, const struct pid *pid);
 void neuron_claims_drop_device(struct neuron_device *nd);
 
@@ -538,6 +565,7 @@ int neuron_ioctl_mem_copy_async_wait(struct neuron_file *nf, void *arg, void __u
 
 /* dma/queue.c */
 int neuron_queue_init(struct neuron_client *client, const struct neuron_ioctl_dma_queue_init *arg);
+void neuron_queue_drop(struct neuron_device *nd, u32 eng, u32 q);
 void neuron_queues_release(struct neuron_client *client);
 void neuron_engine_release(struct neuron_client *client, u32 eng);
 
@@ -618,6 +646,8 @@ int neuron_ioctl_crwl_writer_enter(struct neuron_file *nf, void *arg, void __use
 int neuron_ioctl_crwl_writer_downgrade(struct neuron_file *nf, void *arg, void __user *uarg);
 int neuron_ioctl_nc_range_mark(struct neuron_file *nf, void *arg, void __user *uarg);
 int neuron_ioctl_nc_range_mark_ext(struct neuron_file *nf, void *arg, void __user *uarg);
+void neuron_nc_range_mark_undo(struct neuron_file *nf, void *arg);
+void neuron_nc_range_mark_ext_undo(struct neuron_file *nf, void *arg);
 int neuron_ioctl_nc_range_unmark(struct neuron_file *nf, void *arg, void __user *uarg);
 int neuron_ioctl_nc_range_unmark_ext(struct neuron_file *nf, void *arg, void __user *uarg);
 int neuron_ioctl_cinit(struct neuron_file *nf, void *arg, void __user *uarg);

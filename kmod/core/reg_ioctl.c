@@ -43,7 +43,7 @@ static int neuron_reg_of_bar(struct neuron_device *nd, u64 addr, struct neuron_r
 	/* What lies below wraps to a large number. */
 	if (off >= nd->geo->nr_cores * nd->geo->tpb_size || off % 4)
 		return -EINVAL;
-	reg->core = div64_u64(off, nd->geo->tpb_size);
+	reg->core = array_index_nospec((u32)div64_u64(off, nd->geo->tpb_size), nd->geo->nr_cores);
 	reg->off = off - reg->core * nd->geo->tpb_size;
 	return 0;
 }
@@ -74,26 +74,23 @@ struct neuron_bar_access {
 	u32 data[NEURON_BAR_MAX_COUNT];
 };
 
-/* All addresses are good before a core is taken, all cores before anything happens. */
-static int neuron_bar_prepare(struct neuron_file *nf, const struct neuron_ioctl_bar_rw *a,
-			      struct neuron_bar_access *access)
+/* All addresses are looked at before anything happens. */
+static int neuron_bar_prepare(struct neuron_device *nd, const struct neuron_ioctl_bar_rw *a,
+			      struct neuron_bar_access *access, unsigned long *cores)
 {
 	const u64 __user *uaddr = (const u64 __user *)a->address;
 	u64 addr;
 	u32 i;
 	int err;
 
+	*cores = 0;
 	for (i = 0; i < a->count; i++) {
 		if (get_user(addr, &uaddr[i]))
 			return -EFAULT;
-		err = neuron_reg_of_bar(nf->nd, addr, &access->reg[i]);
+		err = neuron_reg_of_bar(nd, addr, &access->reg[i]);
 		if (err)
 			return err;
-	}
-	for (i = 0; i < a->count; i++) {
-		err = neuron_core_acquire(nf->nd, access->reg[i].core, nf->client);
-		if (err)
-			return err;
+		__set_bit(access->reg[i].core, cores);
 	}
 	return 0;
 }
@@ -103,6 +100,7 @@ static int neuron_bar_rw(struct neuron_file *nf, const struct neuron_ioctl_bar_r
 	void __user *udata = (void __user *)a->data;
 	struct neuron_bar_access *access;
 	struct neuron_device *nd = nf->nd;
+	unsigned long cores;
 	u32 i;
 	int err;
 
@@ -115,14 +113,16 @@ static int neuron_bar_rw(struct neuron_file *nf, const struct neuron_ioctl_bar_r
 	if (write && copy_from_user(access->data, udata, a->count * sizeof(u32)))
 		err = -EFAULT;
 	if (!err)
-		err = neuron_bar_prepare(nf, a, access);
+		err = neuron_bar_prepare(nd, a, access, &cores);
+	if (!err && write)
+		err = neuron_cores_acquire(nd, cores, nf->client);
 	for (i = 0; i < a->count && !err; i++) {
 		struct neuron_reg *reg = &access->reg[i];
 
 		err = write ? nd->ops->reg_write(nd, NEURON_BLOCK_CORE, reg->core, reg->off,
 						 access->data[i]) :
-			      nd->ops->reg_read(nd, NEURON_BLOCK_CORE, reg->core, reg->off,
-						&access->data[i]);
+			      neuron_core_read(nd, reg->core, nf->client, reg->off,
+					       &access->data[i]);
 	}
 	if (!err && !write && copy_to_user(udata, access->data, a->count * sizeof(u32)))
 		err = -EFAULT;
@@ -140,34 +140,47 @@ int neuron_ioctl_bar_write(struct neuron_file *nf, void *arg, void __user *uarg)
 	return neuron_bar_rw(nf, arg, true);
 }
 
-int neuron_ioctl_read_hw_counters_fn(struct neuron_file *nf, void *arg, void __user *uarg)
+/* The values are put where the addresses were: there is one for each. */
+static int neuron_counters_read(struct neuron_file *nf, u64 *addr, u32 count)
 {
-	struct neuron_ioctl_read_hw_counters *a = arg;
-	const u64 __user *uaddr = (const u64 __user *)a->address;
-	u32 __user *udata = (u32 __user *)a->data;
-	struct neuron_device *nd = nf->nd;
+	u32 *val = (u32 *)addr;
 	struct neuron_reg reg;
-	u32 i, val;
-	u64 addr;
+	u32 i;
 	int err;
 
-	if (!a->count || a->count > NEURON_COUNTERS_MAX)
-		return -EINVAL;
-	for (i = 0; i < a->count; i++) {
-		if (get_user(addr, &uaddr[i]))
-			return -EFAULT;
-		err = neuron_reg_of_address(nd, addr, &reg) ?:
-		      neuron_core_acquire(nd, reg.core, nf->client) ?:
-		      nd->ops->reg_read(nd, NEURON_BLOCK_CORE, reg.core, reg.off, &val);
+	for (i = 0; i < count; i++) {
+		err = neuron_reg_of_address(nf->nd, addr[i], &reg);
 		if (err)
 			return err;
-		if (put_user(val, &udata[i]))
-			return -EFAULT;
+	}
+	for (i = 0; i < count; i++) {
+		neuron_reg_of_address(nf->nd, addr[i], &reg);
+		err = neuron_core_read(nf->nd, reg.core, nf->client, reg.off, &val[i]);
+		if (err)
+			return err;
 		if (fatal_signal_pending(current))
 			return -EINTR;
 		cond_resched();
 	}
 	return 0;
+}
+
+int neuron_ioctl_read_hw_counters_fn(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	struct neuron_ioctl_read_hw_counters *a = arg;
+	u64 *addr;
+	int err;
+
+	if (!a->count || a->count > NEURON_COUNTERS_MAX)
+		return -EINVAL;
+	addr = vmemdup_user((void __user *)a->address, a->count * sizeof(*addr));
+	if (IS_ERR(addr))
+		return PTR_ERR(addr);
+	err = neuron_counters_read(nf, addr, a->count);
+	if (!err && copy_to_user((void __user *)a->data, addr, a->count * sizeof(u32)))
+		err = -EFAULT;
+	kvfree(addr);
+	return err;
 }
 
 int neuron_ioctl_post_metric_fn(struct neuron_file *nf, void *arg, void __user *uarg)

@@ -14,7 +14,7 @@ static int neuron_engine_access(struct neuron_client *client, u32 eng)
 {
 	struct neuron_device *nd = client->nd;
 
-	if (eng >= nd->geo->nr_dma_engines)
+	if (!neuron_index_valid(&eng, nd->geo->nr_dma_engines))
 		return -EINVAL;
 	/* The engines of the copy rings belong to nobody. */
 	if (neuron_engine_core(nd, eng) >= nd->geo->nr_cores)
@@ -54,7 +54,7 @@ int neuron_ioctl_dma_eng_get_state(struct neuron_file *nf, void *arg, void __use
 	u32 val;
 	int err;
 
-	if (a->eng_id >= nf->nd->geo->nr_dma_engines)
+	if (!neuron_index_valid(&a->eng_id, nf->nd->geo->nr_dma_engines))
 		return -EINVAL;
 	err = nf->nd->ops->reg_read(nf->nd, NEURON_BLOCK_DMA, a->eng_id, NEURON_DMA_COMMON, &val);
 	if (err)
@@ -108,7 +108,8 @@ static int neuron_queue_lock(struct neuron_client *client, u32 eng, u32 q,
 	struct neuron_queue *queue;
 	int err = 0;
 
-	if (eng >= nd->geo->nr_dma_engines || q >= NEURON_HW_QUEUES_PER_ENGINE)
+	if (!neuron_index_valid(&eng, nd->geo->nr_dma_engines) ||
+	    !neuron_index_valid(&q, NEURON_HW_QUEUES_PER_ENGINE))
 		return -EINVAL;
 	mutex_lock(&nd->engine[eng].lock);
 	queue = nd->engine[eng].queue[q];
@@ -169,10 +170,14 @@ int neuron_ioctl_dma_queue_copy_start(struct neuron_file *nf, void *arg, void __
 		err = nd->ops->reg_write(nd, NEURON_BLOCK_DMA, a->eng_id,
 					 NEURON_DMA_RX(a->qid) + NEURON_DMA_Q_TAIL_INC,
 					 a->rx_desc_count);
-		if (!err && a->tx_desc_count)
+		if (!err && a->tx_desc_count) {
 			err = nd->ops->reg_write(nd, NEURON_BLOCK_DMA, a->eng_id,
 						 NEURON_DMA_TX(a->qid) + NEURON_DMA_Q_TAIL_INC,
 						 a->tx_desc_count);
+			/* One ring would be ahead of the other for ever. */
+			if (err)
+				neuron_queue_drop(nd, a->eng_id, a->qid);
+		}
 	}
 	mutex_unlock(&nd->engine[a->eng_id].lock);
 	return err;
@@ -318,7 +323,7 @@ int neuron_ioctl_dma_descriptor_copyout(struct neuron_file *nf, void *arg, void 
 	u64 off, len;
 	int err;
 
-	if (a->type != NEURON_DMA_QUEUE_TYPE_TX && a->type != NEURON_DMA_QUEUE_TYPE_RX)
+	if (!neuron_index_valid(&a->type, ARRAY_SIZE(queue->ring)))
 		return -EINVAL;
 	err = neuron_queue_lock(nf->client, a->eng_id, a->qid, &queue);
 	if (err)

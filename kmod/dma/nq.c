@@ -99,10 +99,10 @@ static int neuron_nq_install(struct neuron_client *client, u32 index, u32 nq,
 	struct neuron_device *nd = client->nd;
 	struct neuron_core *core = &nd->core[index];
 	bool take = !core->owner;
-	int err = 0;
+	int err = neuron_core_check(core, client);
 
-	if (!take && core->owner != client)
-		return -EBUSY;
+	if (err)
+		return err;
 	if (take)
 		err = neuron_core_clean(nd, index);
 	if (!err)
@@ -123,10 +123,8 @@ static int neuron_nq_install(struct neuron_client *client, u32 index, u32 nq,
 	spin_lock(&core->nq_lock);
 	core->nq[nq] = q;
 	spin_unlock(&core->nq_lock);
-	if (take) {
-		nd->ops->core_bind(nd, index, &client->space);
-		WRITE_ONCE(core->owner, client);
-	}
+	if (take)
+		neuron_core_take(nd, index, client);
 	return 0;
 }
 
@@ -134,6 +132,13 @@ static void neuron_nq_result(struct neuron_nq_args *args, const struct neuron_ch
 {
 	args->mmap_offset = chunk->host ? chunk->addr : ~0ULL;
 	args->handle = chunk->handle;
+}
+
+static bool neuron_nq_exists(struct neuron_device *nd, u32 *core, u32 *type, u32 *engine)
+{
+	return neuron_index_valid(core, nd->geo->nr_cores) &&
+	       neuron_index_valid(type, nd->geo->nr_nq_types) &&
+	       neuron_index_valid(engine, nd->geo->nr_nq_engines);
 }
 
 static int neuron_nq_init(struct neuron_client *client, struct neuron_nq_args *args)
@@ -147,27 +152,28 @@ static int neuron_nq_init(struct neuron_client *client, struct neuron_nq_args *a
 		.category = args->host ? NEURON_MEMALLOC_TYPE_NOTIFICATION_HOST :
 					 NEURON_MEMALLOC_TYPE_NOTIFICATION_DEVICE,
 	};
-	u32 handle, nq = args->type * NEURON_HW_NQ_ENGINES + args->engine;
 	struct neuron_failure why;
 	struct neuron_core *core;
 	struct neuron_nq *q;
-	bool busy, done;
+	u32 handle, nq;
+	bool done;
 	int err;
 
-	if (args->core >= nd->geo->nr_cores || args->type >= nd->geo->nr_nq_types ||
-	    args->engine >= nd->geo->nr_nq_engines || !is_power_of_2(args->size) ||
-	    args->size < NEURON_NQ_MIN_SIZE || (!args->host && args->hbm >= nd->geo->nr_hbms))
+	if (!neuron_nq_exists(nd, &args->core, &args->type, &args->engine) ||
+	    !is_power_of_2(args->size) || args->size < NEURON_NQ_MIN_SIZE ||
+	    (!args->host && args->hbm >= nd->geo->nr_hbms))
 		return -EINVAL;
 
+	nq = args->type * NEURON_HW_NQ_ENGINES + args->engine;
 	core = &nd->core[args->core];
 	mutex_lock(&core->lock);
-	busy = core->owner && core->owner != client;
+	err = neuron_core_check(core, client);
 	done = !args->force && neuron_nq_usable(client, core, nq);
 	if (done)
 		neuron_nq_result(args, core->nq[nq]->chunk);
 	mutex_unlock(&core->lock);
-	if (busy || done)
-		return busy ? -EBUSY : 0;
+	if (err || done)
+		return err;
 
 	/* Memory is allocated without the lock: it may take long. */
 	q = kzalloc(sizeof(*q), GFP_KERNEL_ACCOUNT);
@@ -278,8 +284,8 @@ int neuron_native_nq_eventfd_ioctl(struct neuron_file *nf, void *arg, void __use
 	err = neuron_nq_dev_type(a->nq_dev_type);
 	if (err)
 		return err;
-	if (a->flags || a->__reserved || a->nq_dev_id >= nd->geo->nr_cores ||
-	    a->nq_type >= nd->geo->nr_nq_types || a->engine_index >= nd->geo->nr_nq_engines)
+	if (a->flags || a->__reserved ||
+	    !neuron_nq_exists(nd, &a->nq_dev_id, &a->nq_type, &a->engine_index))
 		return -EINVAL;
 	if (a->eventfd >= 0) {
 		eventfd = eventfd_ctx_fdget(a->eventfd);

@@ -66,8 +66,15 @@ void neuron_dma_irq(struct neuron_device *nd, u32 eng, u32 q)
 }
 NEURON_EXPORT_SYMBOL(neuron_dma_irq);
 
-/* Under engine->lock. */
-static void neuron_queue_drop(struct neuron_device *nd, u32 eng, u32 q)
+/**
+ * neuron_queue_drop() - stop and forget a queue
+ * @nd: device
+ * @eng: engine number
+ * @q: queue number; in use
+ *
+ * Context: may sleep, engine.lock is held.
+ */
+void neuron_queue_drop(struct neuron_device *nd, u32 eng, u32 q)
 {
 	struct neuron_queue *queue = nd->engine[eng].queue[q];
 
@@ -142,7 +149,8 @@ int neuron_queue_init(struct neuron_client *client, const struct neuron_ioctl_dm
 	u32 eng = arg->eng_id, q = arg->qid;
 	int err;
 
-	if (eng >= nd->geo->nr_dma_engines || q >= NEURON_HW_QUEUES_PER_ENGINE || arg->rxc_handle)
+	if (!neuron_index_valid(&eng, nd->geo->nr_dma_engines) ||
+	    !neuron_index_valid(&q, NEURON_HW_QUEUES_PER_ENGINE) || arg->rxc_handle)
 		return -EINVAL;
 	/* The engines of the copy rings are the driver's. */
 	if (neuron_engine_core(nd, eng) >= nd->geo->nr_cores ||

@@ -161,8 +161,8 @@ int neuron_chunk_alloc(struct neuron_client *client, const struct neuron_chunk_r
 	kref_init(&chunk->ref);
 	RB_CLEAR_NODE(&chunk->node);
 	chunk->host = req->host;
-	chunk->hbm = req->host ? 0 : req->hbm;
-	chunk->core = req->core;
+	chunk->hbm = req->host ? 0 : array_index_nospec(req->hbm, nd->geo->nr_hbms);
+	chunk->core = array_index_nospec(req->core, nd->geo->nr_cores);
 	chunk->category = neuron_category(req->category, req->host);
 	chunk->size = size;
 	chunk->client = client;

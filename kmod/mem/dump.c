@@ -82,7 +82,7 @@ int neuron_ioctl_dump_mem_chunks_fn(struct neuron_file *nf, void *arg, void __us
 	u32 n = 0, i;
 	int err;
 
-	if (a->hbm_index >= nd->geo->nr_hbms)
+	if (!neuron_index_valid(&a->hbm_index, nd->geo->nr_hbms))
 		return -EINVAL;
 	hbm = &nd->geo->hbm[a->hbm_index];
 	a->num_entries_out = 0;

@@ -366,7 +366,7 @@ int neuron_native_hbm_stats_ioctl(struct neuron_file *nf, void *arg, void __user
 {
 	struct neuron_native_hbm_stats *a = arg;
 
-	if (a->hbm >= nf->nd->geo->nr_hbms)
+	if (!neuron_index_valid(&a->hbm, nf->nd->geo->nr_hbms))
 		return -EINVAL;
 	neuron_zone_stats(&nf->nd->zone[a->hbm], nf->client, a);
 	return 0;
@@ -379,7 +379,7 @@ int neuron_native_core_stats_ioctl(struct neuron_file *nf, void *arg, void __use
 	struct neuron_core *core;
 	u32 i;
 
-	if (a->nc_id >= nd->geo->nr_cores || a->__reserved)
+	if (!neuron_index_valid(&a->nc_id, nd->geo->nr_cores) || a->__reserved)
 		return -EINVAL;
 	core = &nd->core[a->nc_id];
 	mutex_lock(&core->lock);

@@ -2,6 +2,7 @@
 /* Claims of cores, the cooperative lock, the initialisation handshake. */
 #include <pthread.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #include "check.h"
@@ -80,6 +81,52 @@ static void mark_by_inherited(void)
 
 	CHECK(!mark(parent_fd, 1, 0, 7, &map, &longest) && map == 1,
 	      "claim through an inherited write-only descriptor");
+}
+
+static int parent_rd;
+
+static void mark_and_close(void)
+{
+	uint32_t longest;
+	uint64_t map;
+
+	CHECK(!mark(parent_rd, 1, 0, 0, &map, &longest) && map == 1 &&
+	      !mark(parent_fd, 1, 1, 1, &map, &longest) && map == 2,
+	      "a child claims through two inherited descriptors, and closes them");
+	close(parent_rd);
+	close(parent_fd);
+}
+
+/* Nothing tells the driver when such a process dies. */
+static void claims_of_the_dead(void)
+{
+	int fd = open_node(O_RDWR), wr = open_node(O_WRONLY);
+	uint32_t longest;
+	uint64_t map;
+
+	parent_rd = fd;
+	parent_fd = wr;
+	in_child(mark_and_close);
+	CHECK(!sem(fd, 0), "its cores can be used when it is dead");
+	CHECK(!mark(wr, 8, 0, 7, &map, &longest) && map == 0xff, "and claimed");
+	close(wr);
+	close(fd);
+}
+
+static void lost_claim(void)
+{
+	struct neuron_ioctl_crwl_nc_map *m = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+						  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int fd = open_node(O_RDWR);
+	uint32_t longest;
+	uint64_t map;
+
+	*m = (struct neuron_ioctl_crwl_nc_map){ .nc_count = 2, .end_nc_index = 7 };
+	mprotect(m, 4096, PROT_READ);
+	CHECK(call(fd, NEURON_IOCTL_CRWL_NC_RANGE_MARK, m) == EFAULT, "read-only map: EFAULT");
+	CHECK(!mark(fd, 8, 0, 7, &map, &longest), "and nothing is claimed");
+	munmap(m, 4096);
+	close(fd);
 }
 
 static void killed_with_claim(void)
@@ -168,6 +215,8 @@ static void claims(void)
 	CHECK(!mark(wr, 8, 0, 7, &map, &longest), "vendor C14: it ends with its process");
 	close(wr);
 	killed_with_claim();
+	claims_of_the_dead();
+	lost_claim();
 	fd = open_node(O_RDWR);
 	CHECK(!call(fd, NEURON_IOCTL_CRWL_NC_RANGE_MARK_EXT0, &ext) && ext.bitmap[0] == 3,
 	      "512-bit map: claim two");
@@ -259,6 +308,72 @@ static void cooperative_lock(void)
 	close(fd);
 }
 
+static void lock_of_others(void)
+{
+	int fd = open_node(O_RDWR);
+	struct neuron_ioctl_notifications_init_v1 nq = {
+		.nc_id = 3, .nq_type = NQ_TYPE_NOTIFY, .size = 4096,
+	};
+	double start = now();
+
+	CHECK(crwl(fd, WRITE_ENTER, 2, 1) == EBUSY, "lock of another process's core: EBUSY");
+	CHECK(crwl(fd, WRITE_ENTER, 3, 1) == EBUSY, "of one that it claimed: EBUSY");
+	CHECK(now() - start < 2, "at once");
+	CHECK(call(fd, NEURON_IOCTL_NOTIFICATIONS_INIT_V1, &nq) == EBUSY,
+	      "a notification queue of a claimed core: EBUSY");
+	CHECK(!crwl(fd, WRITE_ENTER, 4, 1), "of a free core: yes");
+}
+
+static void holds_a_free_core(int p, int go)
+{
+	int fd = open_node(O_RDWR);
+	char c = 0;
+
+	CHECK(!crwl(fd, WRITE_ENTER, 5, 9) && !crwl(fd, WRITE_ENTER, 6, 9),
+	      "a process locks free cores");
+	fflush(stdout);
+	if (write(p, &c, 1) != 1 || read(go, &c, 1) < 0)
+		_exit(1);
+	_exit(crwl(fd, READ_ENTER, 5, 9) != EBUSY || crwl(fd, DOWNGRADE, 6, 9) != ENOENT);
+}
+
+/* The lock is for those who may use the core. */
+static void whose_lock(void)
+{
+	int fd = open_node(O_RDWR), p[2], go[2], status;
+	uint32_t longest;
+	uint64_t map;
+	double start;
+	pid_t pid;
+	char c;
+
+	CHECK(!sem(fd, 2) && !mark(fd, 1, 3, 3, &map, &longest), "use core 2, claim core 3");
+	in_child(lock_of_others);
+	CHECK(!crwl(fd, WRITE_ENTER, 2, 1) && !crwl(fd, WRITE_ENTER, 3, 1), "lock them");
+
+	if (pipe(p) || pipe(go))
+		exit(1);
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		close(go[1]);
+		holds_a_free_core(p[1], go[0]);
+	}
+	CHECK(read(p[0], &c, 1) == 1, "it has them");
+	start = now();
+	CHECK(!sem(fd, 5) && !crwl(fd, WRITE_ENTER, 5, 1) && now() - start < 2,
+	      "who uses such a core next has the lock at once");
+	CHECK(!mark(fd, 1, 6, 6, &map, &longest) && !crwl(fd, WRITE_ENTER, 6, 1) &&
+	      now() - start < 3, "and who claims one");
+	close(go[1]);
+	waitpid(pid, &status, 0);
+	CHECK(WIFEXITED(status) && !WEXITSTATUS(status), "the other one has lost it");
+	close(p[0]);
+	close(p[1]);
+	close(go[0]);
+	close(fd);
+}
+
 static int cinit(int fd, uint32_t core, uint32_t state, uint32_t *new_state)
 {
 	struct neuron_ioctl_cinit_set c = { .nc_id = core, .state = state };
@@ -268,10 +383,16 @@ static int cinit(int fd, uint32_t core, uint32_t state, uint32_t *new_state)
 	return err;
 }
 
+static int thread_started[2];
+
 static void *late_complete(void *arg)
 {
 	uint32_t state;
 
+	CHECK(!cinit(*(int *)arg, 0, NEURON_CINIT_STATE_STARTED, &state) &&
+	      state == NEURON_CINIT_STATE_STARTED, "the first one starts");
+	if (write(thread_started[1], "", 1) != 1)
+		exit(1);
 	usleep(300000);
 	cinit(*(int *)arg, 0, NEURON_CINIT_STATE_COMPLETED, &state);
 	return NULL;
@@ -286,6 +407,34 @@ static void cinit_other(void)
 	      "core of another process: EBUSY");
 }
 
+static void *starts(void *arg)
+{
+	uint32_t state;
+
+	CHECK(!cinit(*(int *)arg, 0, NEURON_CINIT_STATE_STARTED, &state) &&
+	      state == NEURON_CINIT_STATE_STARTED, "a thread starts");
+	return NULL;
+}
+
+static void *starts_too(void *arg)
+{
+	double start = now();
+	uint32_t state;
+
+	CHECK(cinit(*(int *)arg, 0, NEURON_CINIT_STATE_STARTED, &state) == EBUSY &&
+	      now() - start > 4, "while the first one lives and does not complete: EBUSY after 5 s");
+	return NULL;
+}
+
+static void cinit_dies(void)
+{
+	int fd = open_node(O_RDWR);
+	uint32_t state;
+
+	CHECK(!cinit(fd, 0, NEURON_CINIT_STATE_STARTED, &state) &&
+	      state == NEURON_CINIT_STATE_STARTED, "a process starts, and dies");
+}
+
 static void handshake(void)
 {
 	int fd = open_node(O_RDWR);
@@ -294,17 +443,26 @@ static void handshake(void)
 	uint32_t state;
 	double start;
 	pthread_t t;
+	char c;
 
+	in_child(cinit_dies);
+	start = now();
+	CHECK(!cinit(fd, 0, NEURON_CINIT_STATE_STARTED, &state) &&
+	      state == NEURON_CINIT_STATE_STARTED && now() - start < 3,
+	      "the next process is told to start");
+	CHECK(!call(fd, NEURON_IOCTL_NC_RESET, &reset), "reset");
 	CHECK(cinit(fd, geo.nr_cores, NEURON_CINIT_STATE_STARTED, &state) == E2BIG,
 	      "no such core: E2BIG");
 	CHECK(cinit(fd, 0, 0, &state) == EINVAL && cinit(fd, 0, 3, &state) == EINVAL,
 	      "no such state: EINVAL");
 	CHECK(!cinit(fd, 0, NEURON_CINIT_STATE_COMPLETED, &state) &&
 	      state == NEURON_CINIT_STATE_INVALID, "completed before started: still invalid");
-	CHECK(!cinit(fd, 0, NEURON_CINIT_STATE_STARTED, &state) &&
-	      state == NEURON_CINIT_STATE_STARTED, "the first one starts");
 	in_child(cinit_other);
+	if (pipe(thread_started))
+		exit(1);
 	pthread_create(&t, NULL, late_complete, &fd);
+	if (read(thread_started[0], &c, 1) != 1)
+		exit(1);
 	start = now();
 	CHECK(!cinit(fd, 0, NEURON_CINIT_STATE_STARTED, &state) &&
 	      state == NEURON_CINIT_STATE_COMPLETED && now() - start < 3,
@@ -315,8 +473,17 @@ static void handshake(void)
 	      state == NEURON_CINIT_STATE_STARTED, "after a reset it begins anew");
 	start = now();
 	CHECK(!cinit(fd, 0, NEURON_CINIT_STATE_STARTED, &state) &&
-	      state == NEURON_CINIT_STATE_STARTED && now() - start > 4,
-	      "if it never completes: 5 seconds");
+	      state == NEURON_CINIT_STATE_STARTED && now() - start < 3,
+	      "the one that has to start is told so again");
+	pthread_create(&t, NULL, starts_too, &fd);
+	pthread_join(t, NULL);
+	CHECK(!call(fd, NEURON_IOCTL_NC_RESET, &reset), "reset");
+	pthread_create(&t, NULL, starts, &fd);
+	pthread_join(t, NULL);
+	start = now();
+	CHECK(!cinit(fd, 0, NEURON_CINIT_STATE_STARTED, &state) &&
+	      state == NEURON_CINIT_STATE_STARTED && now() - start < 3,
+	      "the thread is gone: the next one has to start");
 	CHECK(!call(fd, NEURON_IOCTL_NC_MODEL_STARTED_COUNT, &count) && !count.started_count,
 	      "models started by firmware: none");
 	count.nc_id = geo.nr_cores;
@@ -337,6 +504,7 @@ int main(void)
 	}
 	claims();
 	cooperative_lock();
+	whose_lock();
 	handshake();
 	return failed != 0;
 }

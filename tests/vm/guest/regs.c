@@ -35,6 +35,55 @@ static int counters(int fd, uint64_t *addr, uint32_t *data, uint32_t count)
 	return call(fd, NEURON_IOCTL_READ_HW_COUNTERS, &c);
 }
 
+static int owner(int fd, uint32_t core)
+{
+	struct neuron_native_core_stats s = { .size = sizeof(s), .nc_id = core };
+
+	CHECK(!call(fd, NEURON_NATIVE_CORE_STATS, &s), "owner of core %u", core);
+	return s.owner;
+}
+
+/* Registers of idle cores: looking takes nothing, a refused write neither. */
+static void idle_cores(int fd)
+{
+	struct neuron_ioctl_semaphore sem = { .nc_id = 2 };
+	uint64_t addr[2] = { window + geo.tpb_size, window + 2 * geo.tpb_size };
+	uint64_t dev[2] = { geo.tpb_base[1], geo.tpb_base[2] };
+	uint32_t data[2] = { 7, 7 };
+	int ready[2], go[2];
+	char c = 0;
+	pid_t pid;
+
+	CHECK(!bar(fd, NEURON_IOCTL_BAR_READ, 0, addr, data, 2) && !data[0] && !data[1] &&
+	      !owner(fd, 1) && !owner(fd, 2), "BAR_READ of idle cores does not take them");
+	CHECK(!counters(fd, dev, data, 2) && !owner(fd, 1) && !owner(fd, 2),
+	      "nor does READ_HW_COUNTERS");
+	data[0] = 7;
+	dev[1] = 0;
+	CHECK(counters(fd, dev, data, 2) == EINVAL && data[0] == 7,
+	      "a wrong address behind a good one: EINVAL, nothing is written");
+
+	if (pipe(ready) || pipe(go))
+		exit(1);
+	pid = fork();
+	if (!pid) {
+		close(go[1]);
+		_exit(call(open_node(O_RDWR), NEURON_IOCTL_SEMAPHORE_WRITE, &sem) ||
+		      write(ready[1], &c, 1) != 1 || read(go[0], &c, 1) < 0);
+	}
+	CHECK(read(ready[0], &c, 1) == 1 && owner(fd, 2) == pid, "another process has core 2");
+	CHECK(bar(fd, NEURON_IOCTL_BAR_WRITE, 0, addr, data, 2) == EBUSY && !owner(fd, 1),
+	      "BAR_WRITE to cores 1 and 2: EBUSY, and core 1 is not taken");
+	CHECK(bar(fd, NEURON_IOCTL_BAR_READ, 0, addr, data, 2) == EBUSY, "BAR_READ: EBUSY");
+	close(go[1]);
+	waitpid(pid, NULL, 0);
+	CHECK(!bar(fd, NEURON_IOCTL_BAR_WRITE, 0, addr, data, 2) && owner(fd, 1) == getpid() &&
+	      owner(fd, 2) == getpid(), "when it is gone, both are taken");
+	close(ready[0]);
+	close(ready[1]);
+	close(go[0]);
+}
+
 static void somebody_else(void)
 {
 	int fd = open_node(O_RDWR);
@@ -142,6 +191,8 @@ int main(void)
 	metric.data = (void *)8;
 	CHECK(call(fd, NEURON_IOCTL_POST_METRIC, &metric) == EFAULT, "bad buffer: EFAULT");
 	in_child(somebody_else);
+	if (geo.nr_cores > 2)
+		idle_cores(fd);
 	close(fd);
 	return failed != 0;
 }
