@@ -560,6 +560,8 @@ int neuron_async_init(void);
 void neuron_async_destroy(void);
 void neuron_async_exit(struct neuron_client *client);
 int neuron_ioctl_mem_copy_async(struct neuron_file *nf, void *arg, void __user *uarg);
+void neuron_mem_copy_async_undo(struct neuron_file *nf, void *arg);
+void neuron_mem_copy_async64_undo(struct neuron_file *nf, void *arg);
 int neuron_ioctl_mem_copy_async64(struct neuron_file *nf, void *arg, void __user *uarg);
 int neuron_ioctl_mem_copy_async_wait(struct neuron_file *nf, void *arg, void __user *uarg);
 

@@ -2,8 +2,12 @@
 /*
  * Asynchronous copies.  A process has two tokens for each core: it starts one
  * copy and waits for the one before, so that there is always one under way.
+ *
+ * A copy that is done holds no memory any more.  What stays until somebody
+ * waits for it, or the process goes, is its result: at most two for each core.
  */
 #include <linux/completion.h>
+#include <linux/eventfd.h>
 #include <linux/slab.h>
 #include <linux/workqueue.h>
 
@@ -18,25 +22,31 @@
 static struct workqueue_struct *neuron_async_wq;
 
 /**
- * struct neuron_async - a copy under way
+ * struct neuron_async - a copy under way, or its result
+ * @ref: its token, its work and those who wait
  * @work: does it
  * @done: it is done
- * @nd: device
+ * @nd: device; only until it is done
  * @core: whose ring is used
- * @src: held
- * @dst: held
+ * @src: held until it is done
+ * @dst: held until it is done
+ * @src_handle: what the caller named, to find the copy when it is freed
+ * @dst_handle: same
  * @from: device address
  * @to: device address
  * @len: bytes
  * @err: result
  */
 struct neuron_async {
+	struct kref ref;
 	struct work_struct work;
 	struct completion done;
 	struct neuron_device *nd;
 	u32 core;
 	struct neuron_chunk *src;
 	struct neuron_chunk *dst;
+	u64 src_handle;
+	u64 dst_handle;
 	u64 from;
 	u64 to;
 	u64 len;
@@ -55,6 +65,16 @@ void neuron_async_destroy(void)
 	destroy_workqueue(neuron_async_wq);
 }
 
+static void neuron_async_release(struct kref *ref)
+{
+	kfree(container_of(ref, struct neuron_async, ref));
+}
+
+static void neuron_async_put(struct neuron_async *async)
+{
+	kref_put(&async->ref, neuron_async_release);
+}
+
 static void neuron_async_work(struct work_struct *work)
 {
 	struct neuron_async *async = container_of(work, struct neuron_async, work);
@@ -71,18 +91,11 @@ static void neuron_async_work(struct work_struct *work)
 					      async->from + done, n);
 	}
 	async->err = err;
-	complete_all(&async->done);
-}
-
-static void neuron_async_free(struct neuron_async *async)
-{
-	if (!async)
-		return;
-	/* The work may still be on its way out of complete_all(). */
-	flush_work(&async->work);
+	/* Who waits may count on it that freed memory is free. */
 	neuron_chunk_put(async->src);
 	neuron_chunk_put(async->dst);
-	kfree(async);
+	complete_all(&async->done);
+	neuron_async_put(async);
 }
 
 /**
@@ -93,69 +106,95 @@ static void neuron_async_free(struct neuron_async *async)
  */
 void neuron_async_exit(struct neuron_client *client)
 {
+	struct neuron_async *async;
 	u32 core, i;
 
 	for (core = 0; core < NEURON_HW_MAX_CORES; core++) {
-		for (i = 0; i < 2; i++) {
-			neuron_async_free(client->async[core][i]);
+		for (i = 0; i < NEURON_ASYNC_TOKENS; i++) {
+			async = client->async[core][i];
 			client->async[core][i] = NULL;
+			if (!async)
+				continue;
+			wait_for_completion(&async->done);
+			neuron_async_put(async);
 		}
 	}
 }
 
-/* Wait for a token and give it back. */
-static int neuron_async_wait(struct neuron_client *client, u32 core, u32 token)
+/* Wait for a copy and give its token back.  Takes a reference of @async. */
+static int neuron_async_wait(struct neuron_client *client, struct neuron_async *async)
 {
-	struct neuron_async **slot = &client->async[core][token - 1], *async;
-	int err;
+	int err = async ? 0 : -EINVAL;
+	u32 i;
 
-	if (mutex_lock_killable(&client->async_lock))
-		return -EINTR;
-	async = *slot;
-	if (!async) {
-		err = -EINVAL;
-	} else if (wait_for_completion_killable(&async->done)) {
+	if (!err && wait_for_completion_killable(&async->done)) {
 		/* It stays, for the end of the process. */
 		err = -EINTR;
-	} else {
-		err = async->err;
-		*slot = NULL;
-		neuron_async_free(async);
+	} else if (!err) {
+		err = -EINVAL;
+		mutex_lock(&client->async_lock);
+		for (i = 0; i < NEURON_ASYNC_TOKENS; i++) {
+			struct neuron_async **slot = &client->async[async->core][i];
+
+			/* Another thread may have waited for it, too: one gets the result. */
+			if (*slot == async) {
+				err = async->err;
+				*slot = NULL;
+				neuron_async_put(async);
+			}
+		}
+		mutex_unlock(&client->async_lock);
 	}
-	mutex_unlock(&client->async_lock);
+	if (async)
+		neuron_async_put(async);
 	return err;
 }
 
-/* Takes the references of @async's chunks, whatever happens. */
+/* Under client.async_lock; gives a reference. */
+static struct neuron_async *neuron_async_get(struct neuron_client *client, u32 core, u32 token)
+{
+	struct neuron_async *async = client->async[core][token - 1];
+
+	if (async)
+		kref_get(&async->ref);
+	return async;
+}
+
+/*
+ * Takes the references of @async's chunks, whatever happens.  @async is kept for
+ * the caller; @prev is the copy to wait for, if any.
+ */
 static int neuron_async_start(struct neuron_client *client, struct neuron_async *async, u32 prev,
-			      u32 *token)
+			      u32 *token, struct neuron_async **before)
 {
 	struct neuron_async **slots = client->async[async->core];
 	u32 next = prev == 1 ? 2 : 1;
 	int err = 0;
 
+	*before = NULL;
 	init_completion(&async->done);
 	INIT_WORK(&async->work, neuron_async_work);
-	if (mutex_lock_killable(&client->async_lock))
-		err = -EINTR;
-	else if (prev != NEURON_TOKEN_NONE && !slots[prev - 1])
+	mutex_lock(&client->async_lock);
+	if (prev != NEURON_TOKEN_NONE && !slots[prev - 1])
 		err = -EINVAL;
 	else if (slots[next - 1])
 		err = -EBUSY;
 	if (!err) {
+		if (prev != NEURON_TOKEN_NONE)
+			*before = neuron_async_get(client, async->core, prev);
+		/* For the token and for the work. */
+		kref_get(&async->ref);
+		kref_get(&async->ref);
 		slots[next - 1] = async;
 		queue_work(neuron_async_wq, &async->work);
 	}
-	if (err != -EINTR)
-		mutex_unlock(&client->async_lock);
+	mutex_unlock(&client->async_lock);
 	if (err) {
 		neuron_chunk_put(async->src);
 		neuron_chunk_put(async->dst);
-		kfree(async);
-		return err;
 	}
 	*token = next;
-	return 0;
+	return err;
 }
 
 static u32 neuron_async_core(const struct neuron_chunk *src, const struct neuron_chunk *dst)
@@ -166,48 +205,86 @@ static u32 neuron_async_core(const struct neuron_chunk *src, const struct neuron
 static int neuron_mem_copy_async(struct neuron_file *nf, u64 src, u64 dst, u64 size, u64 src_off,
 				 u64 dst_off, u32 prev, u32 *token)
 {
-	struct neuron_async *async;
-	u32 core;
+	struct neuron_async *async, *before;
 	int err = -ENOENT;
 
 	async = kzalloc(sizeof(*async), GFP_KERNEL_ACCOUNT);
 	if (!async)
 		return -ENOMEM;
+	kref_init(&async->ref);
 	async->nd = nf->nd;
+	async->src_handle = src;
+	async->dst_handle = dst;
 	async->src = neuron_chunk_get(nf->client, src);
 	async->dst = neuron_chunk_get(nf->client, dst);
 	if (!async->src || !async->dst)
-		goto free;
+		goto put;
 	err = neuron_chunk_range(async->src, src_off, size) ?:
 	      neuron_chunk_range(async->dst, dst_off, size);
-	if (!err && prev != NEURON_TOKEN_NONE && prev > 2)
+	if (!err && prev != NEURON_TOKEN_NONE && prev > NEURON_ASYNC_TOKENS)
 		err = -EINVAL;
 	if (err)
-		goto free;
-	core = neuron_async_core(async->src, async->dst);
-	async->core = core;
+		goto put;
+	async->core = neuron_async_core(async->src, async->dst);
 	async->from = async->src->addr + src_off;
 	async->to = async->dst->addr + dst_off;
 	async->len = size;
 	if (prev == NEURON_TOKEN_SYNC) {
 		*token = NEURON_TOKEN_SYNC;
-		err = neuron_dma_copy(nf->nd, core, async->to, async->from, size);
-		goto free;
+		err = neuron_dma_copy(nf->nd, async->core, async->to, async->from, size);
+		goto put;
 	}
-	err = neuron_async_start(nf->client, async, prev, token);
-	if (err || prev == NEURON_TOKEN_NONE)
-		return err;
-	err = neuron_async_wait(nf->client, core, prev);
-	/* The caller does not learn the new token, so that copy ends here, too. */
-	if (err)
-		neuron_async_wait(nf->client, core, *token);
+	err = neuron_async_start(nf->client, async, prev, token, &before);
+	if (!err && before) {
+		err = neuron_async_wait(nf->client, before);
+		/* The caller does not learn the new token, so that copy ends here, too. */
+		if (err) {
+			neuron_async_wait(nf->client, async);
+			return err;
+		}
+	}
+	neuron_async_put(async);
 	return err;
 
-free:
+put:
 	neuron_chunk_put(async->src);
 	neuron_chunk_put(async->dst);
-	kfree(async);
+	neuron_async_put(async);
 	return err;
+}
+
+/*
+ * Find a copy by what it was started with.  The handles may be freed; else any
+ * two will do that tell the core.
+ */
+static int neuron_async_find(struct neuron_client *client, u64 src_handle, u64 dst_handle,
+			     u32 token, struct neuron_async **out)
+{
+	struct neuron_chunk *src, *dst;
+	struct neuron_async *async;
+	int err = -EINVAL;
+	u32 core;
+
+	*out = NULL;
+	if (!token || token > NEURON_ASYNC_TOKENS)
+		return -EINVAL;
+	token = array_index_nospec(token, NEURON_ASYNC_TOKENS + 1);
+	src = neuron_chunk_get(client, src_handle);
+	dst = neuron_chunk_get(client, dst_handle);
+	mutex_lock(&client->async_lock);
+	for (core = 0; core < NEURON_HW_MAX_CORES && !*out; core++) {
+		async = client->async[core][token - 1];
+		if (async && async->src_handle == src_handle && async->dst_handle == dst_handle)
+			*out = neuron_async_get(client, core, token);
+	}
+	if (!*out && src && dst)
+		*out = neuron_async_get(client, neuron_async_core(src, dst), token);
+	else if (!*out)
+		err = -ENOENT;
+	mutex_unlock(&client->async_lock);
+	neuron_chunk_put(src);
+	neuron_chunk_put(dst);
+	return *out ? 0 : err;
 }
 
 int neuron_ioctl_mem_copy_async(struct neuron_file *nf, void *arg, void __user *uarg)
@@ -228,20 +305,37 @@ int neuron_ioctl_mem_copy_async64(struct neuron_file *nf, void *arg, void __user
 				     &a->wait_handle);
 }
 
-/* The handles only tell which core it was. */
+/* The caller could not be told its token. */
+static void neuron_async_forget(struct neuron_file *nf, u64 src, u64 dst, u32 token)
+{
+	struct neuron_async *async;
+
+	if (token != NEURON_TOKEN_SYNC &&
+	    !neuron_async_find(nf->client, src, dst, token, &async))
+		neuron_async_wait(nf->client, async);
+}
+
+void neuron_mem_copy_async_undo(struct neuron_file *nf, void *arg)
+{
+	struct neuron_ioctl_mem_copy_async *a = arg;
+
+	neuron_async_forget(nf, a->src_mem_handle, a->dst_mem_handle, a->wait_handle);
+}
+
+void neuron_mem_copy_async64_undo(struct neuron_file *nf, void *arg)
+{
+	struct neuron_ioctl_mem_copy_async64 *a = arg;
+
+	neuron_async_forget(nf, a->src_mem_handle, a->dst_mem_handle, a->wait_handle);
+}
+
 int neuron_ioctl_mem_copy_async_wait(struct neuron_file *nf, void *arg, void __user *uarg)
 {
 	struct neuron_ioctl_mem_copy_async_wait *a = arg;
-	struct neuron_chunk *src = neuron_chunk_get(nf->client, a->src_mem_handle);
-	struct neuron_chunk *dst = neuron_chunk_get(nf->client, a->dst_mem_handle);
-	int err = -ENOENT;
-	u32 core = 0;
+	struct neuron_async *async;
+	int err;
 
-	if (src && dst) {
-		core = neuron_async_core(src, dst);
-		err = a->pwait_handle == 1 || a->pwait_handle == 2 ? 0 : -EINVAL;
-	}
-	neuron_chunk_put(src);
-	neuron_chunk_put(dst);
-	return err ?: neuron_async_wait(nf->client, core, a->pwait_handle);
+	err = neuron_async_find(nf->client, a->src_mem_handle, a->dst_mem_handle,
+				a->pwait_handle, &async);
+	return err ?: neuron_async_wait(nf->client, async);
 }
