@@ -109,7 +109,46 @@ enum neuron_isa_dtype {
 	NEURON_ISA_DT_FP32	= 0xa,
 	NEURON_ISA_DT_FP8_E3	= 0xd,	/* 3 exponent, 4 fraction bits */
 	NEURON_ISA_DT_FP8_E4	= 0xe,	/* 4 exponent, 3 fraction bits */
-	NEURON_ISA_DT_FP8_E5	= 0xf	/* 5 exponent, 2 fraction bits */
+	NEURON_ISA_DT_FP8_E5	= 0xf,	/* 5 exponent, 2 fraction bits */
+	/* compute operations of DMA only */
+	NEURON_ISA_DT_UINT64	= 0x1,
+	NEURON_ISA_DT_FP32R	= 0xb,	/* the bits of fp32 */
+	NEURON_ISA_DT_INT64	= 0xc
+};
+
+/*
+ * Compute operations of DMA (kmod/emu/ISA.md section 11): word 1 of a source
+ * descriptor is NEURON_ISA_DMA_COMPUTE | NEURON_ISA_DMA_OP() | ..., word 1 of the
+ * first destination descriptor the argument.
+ */
+#define NEURON_ISA_DMA_COMPUTE		(3u << 23)
+#define NEURON_ISA_DMA_OP(op)		((__u32)(op) << 20)
+#define NEURON_ISA_DMA_ARG(type)	((__u32)(type) << 8)
+#define NEURON_ISA_DMA_DST(dtype)	((__u32)(dtype) << 4)
+#define NEURON_ISA_DMA_SRC(dtype)	((__u32)(dtype))
+/* The argument of a transpose: rows of the source, bytes of an element. */
+#define NEURON_ISA_DMA_TRANSPOSED(rows, size)	((__u32)(rows) | (__u32)(size) << 24)
+
+#define NEURON_ISA_DMA_MAX_SOURCES	16u
+#define NEURON_ISA_DMA_MAX_DESCS	64u	/* of a packet, in each ring */
+#define NEURON_ISA_DMA_MAX_BYTES	65536u	/* of a result */
+#define NEURON_ISA_DMA_MAX_ELEMENT	16u	/* bytes, transpose */
+
+enum neuron_isa_dma_op {
+	NEURON_ISA_DMA_CAST	= 0,
+	NEURON_ISA_DMA_ADD	= 1,
+	NEURON_ISA_DMA_FMA	= 2,	/* sum of the sources, each times the argument */
+	NEURON_ISA_DMA_MIN	= 3,
+	NEURON_ISA_DMA_MAX	= 4,
+	NEURON_ISA_DMA_TRANSPOSE = 5
+};
+
+/* Type of the argument: fma takes FP32, min and max any, the others NONE. */
+enum neuron_isa_dma_arg {
+	NEURON_ISA_DMA_ARG_NONE	= 0,
+	NEURON_ISA_DMA_ARG_FP32	= 1,
+	NEURON_ISA_DMA_ARG_INT32 = 2,
+	NEURON_ISA_DMA_ARG_UINT32 = 3
 };
 
 /**

@@ -46,6 +46,7 @@
 
 struct emu_arch;
 struct emu_device;
+struct emu_packet;
 
 /**
  * struct emu_config - what a device is to be like
@@ -118,6 +119,7 @@ struct emu_ring {
  * @tx: source descriptors
  * @rx: destination descriptors
  * @in_packet: the next source descriptor continues a packet (run)
+ * @packet: compute packet whose descriptors are being collected, or NULL (run)
  * @aborted: stopped by an error (run; written also under lock)
  * @stopping: somebody waits for the queue to be left alone (READ_ONCE)
  * @done: source descriptors completed since start (run)
@@ -126,6 +128,7 @@ struct emu_queue {
 	struct neuron_space *space;
 	struct emu_ring tx, rx;
 	bool in_packet;
+	struct emu_packet *packet;
 	bool aborted;
 	bool stopping;
 	u32 done;
@@ -338,6 +341,16 @@ int emu_dma_reg_write(struct emu_device *ed, u32 eng, u32 off, u32 val);
 bool emu_dma_trigger(struct emu_device *ed, u32 eng, u32 q, struct neuron_space *space,
 		     u32 tx, u32 rx);
 void emu_dma_kick(struct emu_device *ed);
+
+/* emu_compute.c: compute packets */
+struct emu_packet *emu_packet_new(u32 meta);
+void emu_packet_free(struct emu_packet *p);
+int emu_packet_source(struct emu_packet *p, u32 meta, u64 addr, u32 len, bool irq);
+int emu_packet_dest(struct emu_packet *p, u32 arg, u64 addr, u32 len, bool irq);
+u32 emu_packet_sources(const struct emu_packet *p);
+bool emu_packet_irq(const struct emu_packet *p);
+int emu_packet_run(struct emu_device *ed, struct neuron_space *space, struct emu_packet *p,
+		   u64 *bad);
 
 /* emu_core.c */
 int emu_core_init(struct emu_device *ed);

@@ -116,8 +116,16 @@ static void emu_ring_reset(struct emu_ring *r)
 	r->fetched = 0;
 }
 
+/* Forget a compute packet that is not complete.  Caller holds emu_dma.run. */
+static void emu_queue_drop_packet(struct emu_queue *q)
+{
+	emu_packet_free(q->packet);
+	q->packet = NULL;
+}
+
 static void emu_queue_init(struct emu_queue *q, struct neuron_space *space)
 {
+	emu_queue_drop_packet(q);
 	memset(q, 0, sizeof(*q));
 	emu_ring_reset(&q->tx);
 	emu_ring_reset(&q->rx);
@@ -197,6 +205,7 @@ static void emu_queue_abort(struct emu_dma *dma, u32 i, u32 code, u64 addr)
 	};
 
 	lockdep_assert_held(&dma->run);
+	emu_queue_drop_packet(q);
 	spin_lock(&dma->lock);
 	q->aborted = true;
 	dma->ready &= ~BIT(i);
@@ -404,56 +413,24 @@ static int emu_queue_copy(struct emu_dma *dma, struct emu_queue *q,
 }
 
 /*
- * A packet is a stream of bytes: source descriptors from FIRST to LAST, and as
- * many destination descriptors as hold exactly the same number of bytes.
- * Return: 0, enum neuron_isa_error.
+ * Copy: a packet is a stream of bytes, source descriptors from FIRST to LAST,
+ * and as many destination descriptors as hold exactly the same number of bytes.
+ * Return: bytes moved, 0 no room in a FIFO, -enum neuron_isa_error.
  */
-static int emu_queue_check_desc(const struct emu_queue *q, const struct neuron_desc *tx,
-				const struct neuron_desc *rx)
-{
-	u32 ctrl = le32_to_cpu(tx->ctrl);
-
-	if (!q->tx.moved && !!(ctrl & NEURON_DESC_FIRST) == q->in_packet)
-		return NEURON_ISA_ERR_DMA_DESC;
-	if (ctrl & NEURON_DESC_LAST &&
-	    emu_desc_len(tx) - q->tx.moved < emu_desc_len(rx) - q->rx.moved)
-		return NEURON_ISA_ERR_DMA_DESC;
-	return 0;
-}
-
-/*
- * Work on the descriptors of a queue.  Return: bytes moved, 0 no room in
- * a FIFO, negative: the queue was stopped.
- */
-static int emu_queue_step(struct emu_dma *dma, u32 i)
+static int emu_queue_step_copy(struct emu_dma *dma, u32 i, u64 *bad)
 {
 	struct emu_queue *q = &dma->q[i];
 	const struct neuron_desc *tx = &q->tx.cur, *rx = &q->rx.cur;
+	u32 tx_len = emu_desc_len(tx), rx_len = emu_desc_len(rx);
 	bool irq = false;
-	u64 bad = 0;
 	int ret;
 
-	ret = emu_ring_take(dma, q, &q->rx, dma->rx_desc, &bad) ?:
-	      emu_ring_take(dma, q, &q->tx, dma->tx_desc, &bad);
-	if (ret)
-		goto abort;
-	bad = q->tx.cur_addr;
-	ret = emu_queue_check_desc(q, tx, rx);
-	if (ret)
-		goto abort;
-
-	switch (le32_to_cpu(tx->meta) & NEURON_DESC_META_OP_MASK) {
-	case NEURON_DESC_META_OP_COPY:
-		ret = emu_queue_copy(dma, q, tx, rx, &bad);
-		break;
-	default:
-		ret = -NEURON_ISA_ERR_DMA_DESC;
-		break;
-	}
-	if (ret < 0) {
-		ret = -ret;
-		goto abort;
-	}
+	if (q->packet || (le32_to_cpu(tx->ctrl) & NEURON_DESC_LAST &&
+			  tx_len - q->tx.moved < rx_len - q->rx.moved))
+		return -NEURON_ISA_ERR_DMA_DESC;
+	ret = emu_queue_copy(dma, q, tx, rx, bad);
+	if (ret < 0)
+		return ret;
 	/*
 	 * What was written is visible before what later descriptors write: all
 	 * descriptors are ordered, with and without a barrier bit.
@@ -461,21 +438,109 @@ static int emu_queue_step(struct emu_dma *dma, u32 i)
 	smp_wmb();
 	q->tx.moved += ret;
 	q->rx.moved += ret;
-	if (q->tx.moved == emu_desc_len(tx)) {
+	if (q->tx.moved == tx_len) {
 		q->in_packet = !(le32_to_cpu(tx->ctrl) & NEURON_DESC_LAST);
 		q->done++;
 		irq |= le32_to_cpu(tx->ctrl) & NEURON_DESC_INT;
 		emu_ring_retire(dma, &q->tx);
 	}
-	if (q->rx.moved == emu_desc_len(rx)) {
+	if (q->rx.moved == rx_len) {
 		irq |= le32_to_cpu(rx->ctrl) & NEURON_DESC_INT;
 		emu_ring_retire(dma, &q->rx);
 	}
 	if (irq)
 		neuron_dma_irq(dma->ed->nd, dma->index, i);
 	return ret;
+}
+
+/*
+ * Compute: collect a descriptor, and execute the packet with the last one.  The
+ * last source stays busy until then, so that the queue is known to have work.
+ * Return: bytes, -enum neuron_isa_error.
+ */
+static int emu_queue_step_compute(struct emu_dma *dma, u32 i, u64 *bad)
+{
+	struct emu_queue *q = &dma->q[i];
+	const struct neuron_desc *tx = &q->tx.cur, *rx = &q->rx.cur;
+	u32 ctrl = le32_to_cpu(tx->ctrl), len = emu_desc_len(tx);
+	bool irq;
+	int ret;
+
+	if (!q->tx.moved) {
+		if (ctrl & NEURON_DESC_FIRST)
+			q->packet = emu_packet_new(le32_to_cpu(tx->meta));
+		if (!q->packet)
+			return q->in_packet ? -NEURON_ISA_ERR_DMA_DESC : -NEURON_ISA_ERR_ABORT;
+		ret = emu_packet_source(q->packet, le32_to_cpu(tx->meta), le64_to_cpu(tx->addr),
+					len, ctrl & NEURON_DESC_INT);
+		if (ret)
+			return -NEURON_ISA_ERR_DMA_DESC;
+		q->tx.moved = len;
+		q->in_packet = true;
+	}
+	if (!(ctrl & NEURON_DESC_LAST)) {
+		emu_ring_retire(dma, &q->tx);
+		return len;
+	}
+	*bad = q->rx.cur_addr;
+	len = emu_desc_len(rx);
+	ret = emu_packet_dest(q->packet, le32_to_cpu(rx->meta), le64_to_cpu(rx->addr), len,
+			      le32_to_cpu(rx->ctrl) & NEURON_DESC_INT);
+	if (ret < 0)
+		return -NEURON_ISA_ERR_DMA_DESC;
+	if (ret) {
+		ret = emu_packet_run(dma->ed, q->space, q->packet, bad);
+		if (ret)
+			return -emu_copy_error(ret);
+		/* as after a copy */
+		smp_wmb();
+		irq = emu_packet_irq(q->packet);
+		q->done += emu_packet_sources(q->packet);
+		emu_queue_drop_packet(q);
+		q->in_packet = false;
+		emu_ring_retire(dma, &q->tx);
+		emu_ring_retire(dma, &q->rx);
+		if (irq)
+			neuron_dma_irq(dma->ed->nd, dma->index, i);
+		return len;
+	}
+	emu_ring_retire(dma, &q->rx);
+	return len;
+}
+
+/*
+ * Work on the descriptors of a queue.  Return: bytes, 0 no room in a FIFO,
+ * negative: the queue was stopped.
+ */
+static int emu_queue_step(struct emu_dma *dma, u32 i)
+{
+	struct emu_queue *q = &dma->q[i];
+	u64 bad = 0;
+	int ret;
+
+	ret = emu_ring_take(dma, q, &q->rx, dma->rx_desc, &bad) ?:
+	      emu_ring_take(dma, q, &q->tx, dma->tx_desc, &bad);
+	if (ret) {
+		ret = -ret;
+		goto abort;
+	}
+	bad = q->tx.cur_addr;
+	ret = -NEURON_ISA_ERR_DMA_DESC;
+	if (!q->tx.moved &&
+	    !!(le32_to_cpu(q->tx.cur.ctrl) & NEURON_DESC_FIRST) == q->in_packet)
+		goto abort;
+	switch (le32_to_cpu(q->tx.cur.meta) & NEURON_DESC_META_OP_MASK) {
+	case NEURON_DESC_META_OP_COPY:
+		ret = emu_queue_step_copy(dma, i, &bad);
+		break;
+	case NEURON_ISA_DMA_COMPUTE:
+		ret = emu_queue_step_compute(dma, i, &bad);
+		break;
+	}
+	if (ret >= 0)
+		return ret;
 abort:
-	emu_queue_abort(dma, i, ret, bad);
+	emu_queue_abort(dma, i, -ret, bad);
 	return -EIO;
 }
 
@@ -888,6 +953,7 @@ static int emu_queue_write(struct emu_dma *dma, u32 i, bool rx, u32 reg, u32 val
 			err = -EINVAL;
 		} else if (val & NEURON_DMA_Q_SWRESET) {
 			emu_ring_reset(r);
+			emu_queue_drop_packet(q);
 			q->in_packet = false;
 			q->aborted = false;
 			if (!rx)

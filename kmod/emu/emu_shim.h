@@ -44,11 +44,16 @@ typedef __s64 s64;
 #define S32_MIN		INT32_MIN
 #define S32_MAX		INT32_MAX
 #define U32_MAX		UINT32_MAX
+#define S64_MIN		INT64_MIN
+#define S64_MAX		INT64_MAX
+#define U64_MAX		UINT64_MAX
 
 #define le16_to_cpu(x)	le16toh((uint16_t)(x))
 #define le32_to_cpu(x)	le32toh((uint32_t)(x))
+#define le64_to_cpu(x)	le64toh((uint64_t)(x))
 #define cpu_to_le16(x)	htole16(x)
 #define cpu_to_le32(x)	htole32(x)
+#define cpu_to_le64(x)	htole64(x)
 
 #ifndef likely
 #define likely(x)	__builtin_expect(!!(x), 1)
@@ -95,6 +100,14 @@ static __always_inline u32 emu_get32(const void *p)
 	return le32_to_cpu(v);
 }
 
+static __always_inline u64 emu_get64(const void *p)
+{
+	__le64 v;
+
+	memcpy(&v, p, sizeof(v));
+	return le64_to_cpu(v);
+}
+
 static __always_inline void emu_put16(void *p, u16 x)
 {
 	__le16 v = cpu_to_le16(x);
@@ -105,6 +118,13 @@ static __always_inline void emu_put16(void *p, u16 x)
 static __always_inline void emu_put32(void *p, u32 x)
 {
 	__le32 v = cpu_to_le32(x);
+
+	memcpy(p, &v, sizeof(v));
+}
+
+static __always_inline void emu_put64(void *p, u64 x)
+{
+	__le64 v = cpu_to_le64(x);
 
 	memcpy(p, &v, sizeof(v));
 }

@@ -295,6 +295,49 @@ u32 emu_s32_to_f32(s32 x)
 	return emu_u32_to_f32((u32)x);
 }
 
+/** emu_f32_to_s64() - to int64: nearest even, saturating, NaN gives 0 */
+s64 emu_f32_to_s64(u32 x)
+{
+	u64 mag;
+
+	if (emu_f32_is_nan(x))
+		return 0;
+	if (f32_exp(x) >= 127 + 63)
+		return x & EMU_F32_SIGN ? S64_MIN : S64_MAX;
+	mag = emu_f32_to_u64(f32_mag(x));
+	return (s64)(x & EMU_F32_SIGN ? 0 - mag : mag);
+}
+
+/** emu_f32_to_u64() - to uint64; negative numbers give 0 */
+u64 emu_f32_to_u64(u32 x)
+{
+	if (emu_f32_is_nan(x) || x & EMU_F32_SIGN)
+		return 0;
+	if (f32_exp(x) >= 127 + 64)
+		return U64_MAX;
+	if (f32_exp(x) >= 150)
+		return (u64)((x & 0x7fffff) | 0x800000) << (f32_exp(x) - 150);
+	return f32_round_mag(x);
+}
+
+u32 emu_u64_to_f32(u64 x)
+{
+	int shift;
+
+	if (!x)
+		return 0;
+	shift = __builtin_clzll(x);
+	/* The lowest bit of the largest numbers only decides the rounding. */
+	return f32_pack(127 + 63 - shift, shift ? x << (shift - 1) : x >> 1 | (x & 1));
+}
+
+u32 emu_s64_to_f32(s64 x)
+{
+	if (x < 0)
+		return EMU_F32_SIGN | emu_u64_to_f32(0 - (u64)x);
+	return emu_u64_to_f32((u64)x);
+}
+
 u16 emu_f32_to_bf16(u32 x)
 {
 	if (emu_f32_is_nan(x))
@@ -924,7 +967,7 @@ void emu_elems_act(u32 *v, u8 act, u32 n)
  * @scale: fp32 factor
  * @n: how many
  *
- * The compute operation of DMA: one call for each source of a scaled sum.
+ * One call for each source of a scaled sum.
  */
 void emu_elems_mac(u32 *acc, const u32 *v, u32 scale, u32 n)
 {

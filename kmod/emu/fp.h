@@ -50,8 +50,12 @@ s16 emu_f32_to_s16(u32 x);
 u16 emu_f32_to_u16(u32 x);
 s8 emu_f32_to_s8(u32 x);
 u8 emu_f32_to_u8(u32 x);
+s64 emu_f32_to_s64(u32 x);
+u64 emu_f32_to_u64(u32 x);
 u32 emu_s32_to_f32(s32 x);
 u32 emu_u32_to_f32(u32 x);
+u32 emu_s64_to_f32(s64 x);
+u32 emu_u64_to_f32(u64 x);
 
 /*
  * Narrow formats, all of the IEEE kind (largest exponent: infinity and NaN):
@@ -95,8 +99,8 @@ u32 emu_f16_dot(u32 acc, const u8 *a, const u8 *b, size_t bstep, u32 n);
 u32 emu_s8_dot(u32 acc, const u8 *a, const u8 *b, size_t bstep, u32 n);
 
 /*
- * Streams of elements of any type, for the engines and for the compute
- * operations of DMA.  An element is worked on in one of three 32-bit forms.
+ * Streams of elements of the types that the engines know.  An element is worked
+ * on in one of three 32-bit forms.  (compute.h adds the other types of DMA.)
  */
 enum emu_class {
 	EMU_CLASS_NONE,		/* not an element type */

@@ -127,6 +127,8 @@ void fake_nq_posted(struct neuron_device *nd, u32 core, u32 nq)
 }
 
 #include "../../kmod/emu/emu_hbm.c"
+#include "../../kmod/emu/compute.c"
+#include "../../kmod/emu/emu_compute.c"
 #include "../../kmod/emu/emu_dma.c"
 #include "../../kmod/emu/emu_core.c"
 
@@ -746,7 +748,9 @@ static const struct bad_desc bad_descs[] = {
 	{ "shorter source", HOST_DATA, HBM1, 15, 16, 0, 0, NEURON_ISA_ERR_DMA_DESC, 1 },
 	{ "not first", HOST_DATA, HBM1, 16, 16, NEURON_DESC_FIRST, 0,
 	  NEURON_ISA_ERR_DMA_DESC, 1 },
-	{ "operation 3", HOST_DATA, HBM1, 16, 16, 0, 1 << NEURON_DESC_META_OP_SHIFT,
+	{ "operation 4", HOST_DATA, HBM1, 16, 16, 0, 6 << NEURON_DESC_META_OP_SHIFT,
+	  NEURON_ISA_ERR_DMA_DESC, 1 },
+	{ "compute with CRC bits", HOST_DATA, HBM1, 16, 16, 0, 1 << NEURON_DESC_META_OP_SHIFT,
 	  NEURON_ISA_ERR_DMA_DESC, 1 },
 };
 

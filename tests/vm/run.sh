@@ -177,7 +177,7 @@ for file in "${tests[@]}"; do
 		gcc -O1 -g -std=gnu11 -Wall -Wextra -pthread -I"$ROOT/uapi" -I"$ROOT/uapi/share" \
 			-I"$ROOT/libneuron/include" -o "$target" "$file" \
 			-L"$root/usr/lib" -Wl,-rpath-link,"$root/usr/lib" \
-			-Wl,--as-needed "${libs[@]}"
+			-Wl,--as-needed "${libs[@]}" -lm
 		;;
 	*)	cp -L "$file" "$target" ;;
 	esac
