@@ -12,7 +12,7 @@ set -u -o pipefail
 . "$(dirname "$0")/vm/lib.sh"
 cd "$ROOT" || exit 1
 
-steps=(abi lib tap property fuzz model tools dkms
+steps=(abi lib tap property fuzz bench model tools dkms
        build-6.1 build-6.12 build-7.3
        uml-kunit vm-kunit rig vm-debug vm-6.1 vm-6.12 demo)
 
@@ -134,6 +134,7 @@ run_step() {
 	tap)		step tap tap_test ;;
 	property)	step property make -s -C tests/cbmc check ;;
 	fuzz)		step fuzz make -s -C tests/fuzz check ;;
+	bench)		step bench make -s -C tests/bench check ;;
 	model)		step model make -s -C tests/models check ;;
 	tools)		step tools make -s lib libneuron-check ;;
 	dkms)		step dkms tests/dkms.sh ;;

@@ -18,6 +18,7 @@
 #endif
 #define MAX_MODELS	256
 #define SLOW_US		1000000		/* runs that take longer are not repeated */
+#define LONG_US		60000000	/* fills that take longer are cut short */
 
 static struct bench_block *live;
 static u32 nr_live;
@@ -260,6 +261,42 @@ static void first_failure(const struct bench_peer *p, const char *name, u64 lo, 
 	end(p, zone);
 }
 
+/* What guest/driver.c does through the driver (trace.h); scattered pieces never fail. */
+static void capped_churn(const struct bench_peer *p, u32 seed)
+{
+	struct bench_block firmware = { .size = CAPPED_RESERVED };
+	u64 zone_size = CAPPED_ZONE - CAPPED_RESERVED, size;
+	u64 limit = zone_size / 100 * CAPPED_PERCENT;
+	void *zone = p->create(CAPPED_ZONE);
+	struct capped_run run = { 0 };
+	struct rng r;
+	u32 i;
+
+	rep = 0;
+	if (!zone)
+		return;
+	begin();
+	rng_seed(&r, seed);
+	if (p->alloc(zone, CAPPED_RESERVED, 4 * KIB, &firmware))
+		goto out;
+	for (i = 0; !run.filled; i++) {
+		size = capped_size(&r);
+		while (i < CAPPED_REQUESTS && live_bytes + size > limit)
+			give(p, zone, rng_below(&r, nr_live), false);
+		if (take(p, zone, size, 4 * KIB, false))
+			capped_refused(&run, i, live_bytes, zone_size);
+		if (!(i & 255))
+			cond_resched();
+	}
+	head(p, "capped", "64k-256m", CAPPED_PERCENT, seed);
+	bench_print(",\"attempts\":%u,\"refused\":%u,\"first_permille\":%u,\"filled_permille\":%u",
+		    CAPPED_REQUESTS, run.refused, run.first, run.filled);
+	tail(p, zone);
+	p->free(zone, &firmware);
+out:
+	end(p, zone);
+}
+
 static u32 model_first[MAX_MODELS], model_count[MAX_MODELS], nr_models;
 
 /* Free model @j. The blocks of a model stay together: close the gap. */
@@ -357,8 +394,10 @@ static bool aligned_fill(const struct bench_peer *p)
 		return true;
 	begin();
 	for (i = 0; i < n; i++) {
-		if (take(p, zone, 8 * KIB, 64 * KIB, true))
+		if (take(p, zone, 8 * KIB, 64 * KIB, true) || us_since(began) > LONG_US)
 			break;
+		if (!(i & 255))
+			cond_resched();
 	}
 	last = rep == REPS - 1 || us_since(began) > SLOW_US;
 	if (last) {
@@ -373,12 +412,13 @@ static bool aligned_fill(const struct bench_peer *p)
 /*
  * After the GPU buddy's own fragmentation test: fill as above, free every other
  * object, and then time (1) filling up with 64 KiB blocks at 64 KiB alignment
- * until refused and (2) freeing everything in reverse order of allocation.
+ * until refused and (2) freeing everything in reverse order of allocation. An
+ * allocator that needs more than a minute to fill goes on with what it has got.
  */
 static bool checkerboard(const struct bench_peer *p)
 {
 	void *zone = p->create(4 * GIB);
-	u32 i, n = 4 * GIB / (64 * KIB), done = 0;
+	u32 i, n = 4 * GIB / (64 * KIB), done = 0, filled;
 	u64 began = bench_cycles();
 	bool last;
 
@@ -386,24 +426,30 @@ static bool checkerboard(const struct bench_peer *p)
 		return true;
 	begin();
 	for (i = 0; i < n; i++) {
-		if (take(p, zone, 8 * KIB, 64 * KIB, false))
+		if (take(p, zone, 8 * KIB, 64 * KIB, false) || us_since(began) > LONG_US)
 			break;
+		if (!(i & 255))
+			cond_resched();
 	}
+	filled = i;
 	for (i = 1; i < nr_live; i += 2)
 		p->free(zone, &live[i]);
 	for (i = 1; 2 * i < nr_live; i++)
 		move(p, i, 2 * i);
 	nr_live = i;
-	for (; done < n && !take(p, zone, 64 * KIB, 64 * KIB, true); done++)
-		;
+	for (; done < n && us_since(began) < 2 * LONG_US &&
+	       !take(p, zone, 64 * KIB, 64 * KIB, true); done++) {
+		if (!(done & 255))
+			cond_resched();
+	}
 	while (nr_live)
 		give(p, zone, nr_live - 1, true);
 	last = rep == REPS - 1 || us_since(began) > SLOW_US;
 	if (last) {
 		head(p, "checkerboard", "64k-refill", 0, 0);
-		bench_print(",\"refill_us\":%llu,\"reverse_us\":%llu,\"done\":%u,\"wanted\":%u}\n",
+		bench_print(",\"refill_us\":%llu,\"reverse_us\":%llu,\"done\":%u,\"wanted\":%u,\"filled\":%u}\n",
 			    (unsigned long long)lat_total_us(&lat_alloc),
-			    (unsigned long long)lat_total_us(&lat_free), done, n / 2);
+			    (unsigned long long)lat_total_us(&lat_free), done, n / 2, filled);
 	}
 	end(p, zone);
 	return last;
@@ -475,6 +521,232 @@ static bool storm(const struct bench_peer *p, const char *objects, u64 lo, u32 o
 	return last;
 }
 
+/* One step of a recorded trace; @size 0: block @id goes, else it comes. Bytes. */
+struct event {
+	u64 size, align;
+	u32 id;
+};
+
+#define NOBODY	~0u	/* was refused when it was recorded */
+
+/* A recorded trace; the format is in traces/README.md. */
+struct recording {
+	char name[32];
+	struct event *event;
+	u32 nr, allocs;
+	u32 refused;		/* when it was recorded; not in allocs */
+	u32 ids;		/* block numbers in use are below */
+	u64 zone, reserved;	/* bytes */
+	u64 peak;		/* most bytes that are live at a time */
+	u32 peak_live;		/* most blocks */
+};
+
+#define MAX_RECORDINGS	16
+#define NEEDS_STEPS	40
+#define MAX_EVENTS	1000000
+
+static struct recording recordings[MAX_RECORDINGS];
+static u32 nr_recordings;
+
+/* Take @text apart. live[] serves as memory of what is live. */
+static bool recording_parse(struct recording *r, char *text)
+{
+	unsigned long long zone, reserved, kib, align;
+	u64 bytes = 0;
+	u32 id, last, alive = 0;
+	char *line;
+	int n;
+
+	line = strsep(&text, "\n");
+	if (!line || strcmp(line, "neuron-trace 1"))
+		return false;
+	while ((line = strsep(&text, "\n"))) {
+		if (!*line || *line == '#')
+			continue;
+		if (!r->zone) {
+			if (sscanf(line, "zone %llu %llu", &zone, &reserved) != 2 ||
+			    reserved >= zone)
+				return false;
+			r->zone = zone * KIB;
+			r->reserved = reserved * KIB;
+			continue;
+		}
+		n = sscanf(line, "a %u %llu %llu", &id, &kib, &align);
+		if (n >= 2) {
+			if (id >= MAX_LIVE - 1 || live[id].size || !kib || r->nr == MAX_EVENTS)
+				return false;
+			live[id].size = kib * KIB;
+			r->event[r->nr++] = (struct event){
+				kib * KIB, n > 2 ? align * KIB : 4 * KIB, id,
+			};
+			bytes += kib * KIB;
+			r->peak = bytes > r->peak ? bytes : r->peak;
+			r->ids = id >= r->ids ? id + 1 : r->ids;
+			r->peak_live = ++alive > r->peak_live ? alive : r->peak_live;
+			r->allocs++;
+			continue;
+		}
+		if (sscanf(line, "r %llu", &kib) == 1 && kib && r->nr < MAX_EVENTS) {
+			r->event[r->nr++] = (struct event){ kib * KIB, 4 * KIB, NOBODY };
+			r->refused++;
+			continue;
+		}
+		n = sscanf(line, "f %u %u", &id, &last);
+		if (n < 1 || id >= MAX_LIVE - 1)
+			return false;
+		if (n == 1)
+			last = id;
+		for (; id + 1 > last; id--) {
+			if (!live[id].size || r->nr == MAX_EVENTS)
+				return false;
+			bytes -= live[id].size;
+			live[id].size = 0;
+			alive--;
+			r->event[r->nr++] = (struct event){ .id = id };
+			if (!id)
+				break;
+		}
+	}
+	return r->nr && r->peak <= r->zone - r->reserved;
+}
+
+static bool recording_add(const char *path)
+{
+	struct recording *r = &recordings[nr_recordings];
+	const char *name = strrchr(path, '/');
+	char *text = bench_read(path), *dot;
+	bool good = false;
+
+	if (!text || nr_recordings == MAX_RECORDINGS)
+		goto out;
+	memset(live, 0, MAX_LIVE * sizeof(*live));
+	snprintf(r->name, sizeof(r->name), "%s", name ? name + 1 : path);
+	dot = strrchr(r->name, '.');
+	if (dot)
+		*dot = 0;
+	r->event = bench_alloc_mem(MAX_EVENTS * sizeof(*r->event));
+	good = r->event && recording_parse(r, text);
+	nr_recordings++;
+out:
+	bench_free_mem(text);
+	return good;
+}
+
+/*
+ * Play a recording once; what is refused is left out. @broken: how often the
+ * allocator found its books wrong, looked at every @every steps.
+ * Returns how many requests were refused, those included that were refused when
+ * it was recorded.
+ */
+static u32 play(const struct bench_peer *p, void *zone, const struct recording *r, bool measure,
+		u64 *metadata, u32 every, u32 *broken)
+{
+	u32 i, refused = 0, alive = 0;
+	u64 t;
+	int err;
+
+	for (i = 0; i < r->ids; i++)
+		live[i].size = 0;
+	begin();
+	for (i = 0; i < r->nr; i++) {
+		const struct event *e = &r->event[i];
+		struct bench_block *b = &live[e->id == NOBODY ? MAX_LIVE - 1 : e->id];
+
+		if (e->id == NOBODY) {
+			/* Found a place here: nobody would keep it. */
+			b->size = e->size;
+			if (p->alloc(zone, e->size, e->align, b))
+				refused++;
+			else
+				p->free(zone, b);
+			b->size = 0;
+		} else if (e->size) {
+			b->size = e->size;
+			t = bench_cycles();
+			err = p->alloc(zone, e->size, e->align, b);
+			t = bench_cycles() - t;
+			if (measure)
+				lat_add(&lat_alloc, t);
+			if (err) {
+				b->size = 0;
+				refused++;
+			} else if (++alive == r->peak_live && metadata) {
+				*metadata = p->metadata(zone);
+			}
+		} else if (b->size) {
+			t = bench_cycles();
+			p->free(zone, b);
+			t = bench_cycles() - t;
+			if (measure)
+				lat_add(&lat_free, t);
+			b->size = 0;
+			alive--;
+		}
+		if (every && !(i % every) && p->check && p->check(zone))
+			++*broken;
+		if (!(i & 255))
+			cond_resched();
+	}
+	for (i = 0; i < r->ids; i++) {
+		if (live[i].size)
+			p->free(zone, &live[i]);
+	}
+	if (every && p->check && p->check(zone))
+		++*broken;
+	return refused;
+}
+
+/* Zone of @size bytes with the part that firmware keeps, or as much as it has. */
+static u32 play_in(const struct bench_peer *p, const struct recording *r, u64 size, bool measure,
+		   u64 *metadata, u32 every, u32 *broken)
+{
+	struct bench_block firmware = { .size = r->reserved };
+	u32 refused = r->allocs + r->refused;
+	void *zone = p->create(size);
+
+	if (!zone)
+		return refused;
+	if (!r->reserved || !p->alloc(zone, r->reserved, 4 * KIB, &firmware)) {
+		refused = play(p, zone, r, measure, metadata, every, broken);
+		if (r->reserved)
+			p->free(zone, &firmware);
+	}
+	p->destroy(zone);
+	return refused;
+}
+
+/*
+ * A recorded trace in the zone it was recorded in, and the smallest zone in which no
+ * more is refused than when it was recorded: in steps of half a percent of what is live at most.
+ */
+static void recorded(const struct bench_peer *p, const struct recording *r)
+{
+	u32 refused = 0, broken = 0, step;
+	u64 metadata = 0, began, size;
+
+	for (rep = 0; rep < REPS; rep++) {
+		began = bench_cycles();
+		refused = play_in(p, r, r->zone, true, &metadata, 0, NULL);
+		if (us_since(began) > SLOW_US)
+			break;
+	}
+	head(p, "recorded", r->name, 0, 0);
+	lat_print("alloc", &lat_alloc);
+	lat_print("free", &lat_free);
+	if (p->check)
+		play_in(p, r, r->zone, false, NULL, 64, &broken);
+	bench_print(",\"attempts\":%u,\"refused\":%u,\"refused_then\":%u,\"broken\":%u,\"live\":%u,\"peak_mib\":%llu",
+		    r->allocs + r->refused, refused, r->refused, broken, r->peak_live, (unsigned long long)(r->peak / MIB));
+	for (step = 0; step < NEEDS_STEPS; step++) {
+		size = (r->peak + r->peak / 200 * step + r->reserved + 4 * MIB - 1) &
+		       ~(4 * MIB - 1);
+		if (play_in(p, r, size, false, NULL, 0, NULL) <= r->refused)
+			break;
+	}
+	bench_print(",\"needs_permille\":%u,\"metadata_per_gib\":%llu}\n", 1000 + 5 * step,
+		    (unsigned long long)(metadata / (r->zone / GIB)));
+}
+
 static bool wanted(const char *name, const char *list)
 {
 	return !*list || strstr(list, name);
@@ -504,12 +776,16 @@ static void run_peer(const struct bench_peer *p, const char *tests, u32 seeds)
 		first_failure(p, "64k-256m", 64 * KIB, 12, s);
 		first_failure(p, "1m-2g", MIB, 11, s);
 	}
+	for (s = 0; s < CAPPED_SEEDS && wanted("capped", tests); s++)
+		capped_churn(p, s);
 	for (o = 0; o < 5 && wanted("models", tests); o++) {
 		for (s = 0; s < seeds; s++) {
 			for (rep = 0; !models(p, resident[o], s); rep++)
 				;
 		}
 	}
+	for (t = 0; t < nr_recordings && wanted("recorded", tests); t++)
+		recorded(p, &recordings[t]);
 	for (rep = 0; wanted("aligned-fill", tests) && !aligned_fill(p); rep++)
 		;
 	for (rep = 0; wanted("checkerboard", tests) && !checkerboard(p); rep++)
@@ -522,10 +798,11 @@ static void run_peer(const struct bench_peer *p, const char *tests, u32 seeds)
 		;
 }
 
-int bench_run(const char *tests, const char *peers, u32 seeds)
+int bench_run(const char *tests, const char *peers, u32 seeds, char *traces)
 {
 	const struct bench_peer *const *p;
 	u64 t, best = ~0ULL;
+	const char *path;
 	u32 i;
 	int err = -1;
 
@@ -539,12 +816,21 @@ int bench_run(const char *tests, const char *peers, u32 seeds)
 	lat_alloc.v = bench_alloc_mem(LAT_MAX * sizeof(u32));
 	lat_free.v = bench_alloc_mem(LAT_MAX * sizeof(u32));
 	if (live && lat_alloc.v && lat_free.v) {
-		for (p = bench_peers; *p; p++) {
+		err = 0;
+		while (!err && traces && *traces) {
+			path = strsep(&traces, ",");
+			if (!recording_add(path)) {
+				bench_complain("%s: not a recorded trace", path);
+				err = -1;
+			}
+		}
+		for (p = bench_peers; *p && !err; p++) {
 			if (wanted((*p)->name, peers))
 				run_peer(*p, tests, seeds);
 		}
-		err = 0;
 	}
+	while (nr_recordings)
+		bench_free_mem(recordings[--nr_recordings].event);
 	bench_free_mem(lat_free.v);
 	bench_free_mem(lat_alloc.v);
 	bench_free_mem(live);

@@ -14,6 +14,7 @@
 #include <linux/sort.h>
 #include <linux/string.h>
 #include <linux/vmalloc.h>
+#define bench_complain(fmt, ...) pr_err(fmt "\n", ##__VA_ARGS__)
 #define bench_alloc_mem(n)	vzalloc(n)
 #define bench_free_mem(p)	vfree(p)
 #define bench_sort_u32(p, n)	sort(p, n, sizeof(u32), bench_cmp_u32, NULL)
@@ -24,6 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "../../kmod/mem/buddy_shim.h"
+#define bench_complain(fmt, ...) fprintf(stderr, fmt "\n", ##__VA_ARGS__)
 #define bench_alloc_mem(n)	calloc(1, n)
 #define bench_free_mem(p)	free(p)
 #define bench_sort_u32(p, n)	qsort(p, n, sizeof(u32), bench_cmp_u32)
@@ -48,6 +50,8 @@ struct bench_peer {
 	u64 (*metadata)(void *zone);
 	/* gives out scattered pieces: placement says nothing about it */
 	bool scattered;
+	/* negative if its books are wrong; NULL if it cannot tell */
+	int (*check)(void *zone);
 };
 
 extern const struct bench_peer bench_ours;
@@ -57,11 +61,14 @@ extern const struct bench_peer *const bench_peers[];
 u64 bench_cycles(void);
 u64 bench_cycles_to_ns(u64 cycles);	/* rounded */
 void bench_print(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* A file as text, from bench_alloc_mem(); NULL if it cannot be read. */
+char *bench_read(const char *path);
 
 /*
  * Run the tests whose name contains @tests ("" for all) on the peers whose
  * name contains @peers; results go to bench_print, one JSON object per line.
+ * @recorded: files with recorded traces, separated by commas; taken apart.
  */
-int bench_run(const char *tests, const char *peers, u32 seeds);
+int bench_run(const char *tests, const char *peers, u32 seeds, char *recorded);
 
 #endif

@@ -3,7 +3,7 @@
  * The benchmark on the host: the project's allocator only. For quick looks;
  * the comparison runs in the kernel (module.c).
  *
- * usage: bench-host [TESTS [PEERS [SEEDS]]]
+ * usage: bench-host [TESTS [PEERS [SEEDS [TRACE,TRACE...]]]]
  */
 #include <stdarg.h>
 #include <time.h>
@@ -47,6 +47,26 @@ void bench_print(const char *fmt, ...)
 	va_end(ap);
 }
 
+char *bench_read(const char *path)
+{
+	char *text = NULL;
+	FILE *f = fopen(path, "r");
+	long size;
+
+	if (!f)
+		return NULL;
+	if (!fseek(f, 0, SEEK_END) && (size = ftell(f)) >= 0) {
+		rewind(f);
+		text = bench_alloc_mem((size_t)size + 1);
+		if (text && fread(text, 1, (size_t)size, f) != (size_t)size) {
+			bench_free_mem(text);
+			text = NULL;
+		}
+	}
+	fclose(f);
+	return text;
+}
+
 int main(int argc, char **argv)
 {
 	u64 c = bench_cycles(), t = nanoseconds();
@@ -55,5 +75,5 @@ int main(int argc, char **argv)
 		;
 	cycles_per_ms = (bench_cycles() - c) * 1000000 / (nanoseconds() - t);
 	return bench_run(argc > 1 ? argv[1] : "", argc > 2 ? argv[2] : "",
-			 argc > 3 ? (u32)atoi(argv[3]) : 3) ? 1 : 0;
+			 argc > 3 ? (u32)atoi(argv[3]) : 3, argc > 4 ? argv[4] : NULL) ? 1 : 0;
 }

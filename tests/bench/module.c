@@ -3,7 +3,7 @@
  * The benchmark as a module: runs while it loads, writes its results to a file.
  *
  * insmod neuron_bench.ko out=/results.json [tests="ml-mix models"]
- *	[peers="neuron_buddy"] [seeds=3]
+ *	[peers="neuron_buddy"] [seeds=3] [recorded=/a.trace,/b.trace]
  */
 #include <linux/fs.h>
 #include <linux/ktime.h>
@@ -23,6 +23,10 @@ MODULE_PARM_DESC(peers, "names of allocators to run, all if empty");
 static uint seeds = 3;
 module_param(seeds, uint, 0);
 MODULE_PARM_DESC(seeds, "runs with different random numbers");
+
+static char *recorded;
+module_param(recorded, charp, 0);
+MODULE_PARM_DESC(recorded, "files with recorded traces");
 
 static struct file *file;
 static loff_t position;
@@ -57,6 +61,25 @@ void bench_print(const char *fmt, ...)
 	kernel_write(file, line, n, &position);
 }
 
+char *bench_read(const char *path)
+{
+	struct file *f = filp_open(path, O_RDONLY, 0);
+	char *text = NULL;
+	loff_t pos = 0;
+	size_t size;
+
+	if (IS_ERR(f))
+		return NULL;
+	size = i_size_read(file_inode(f));
+	text = bench_alloc_mem(size + 1);
+	if (text && kernel_read(f, text, size, &pos) != size) {
+		bench_free_mem(text);
+		text = NULL;
+	}
+	filp_close(f, NULL);
+	return text;
+}
+
 static int __init bench_init(void)
 {
 	u64 c, t;
@@ -73,7 +96,7 @@ static int __init bench_init(void)
 	while (ktime_get_ns() - t < 100 * NSEC_PER_MSEC)
 		;
 	cycles_per_ms = (bench_cycles() - c) * NSEC_PER_MSEC / (ktime_get_ns() - t);
-	err = bench_run(tests, peers, seeds);
+	err = bench_run(tests, peers, seeds, recorded);
 	bench_peers_stop();
 close:
 	filp_close(file, NULL);

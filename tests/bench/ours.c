@@ -41,6 +41,11 @@ static u64 ours_metadata(void *zone)
 	return ((struct neuron_buddy *)zone)->st.metadata;
 }
 
+static int ours_check(void *zone)
+{
+	return neuron_buddy_check(zone);
+}
+
 const struct bench_peer bench_ours = {
 	.name = "neuron_buddy",
 	.create = ours_create,
@@ -48,4 +53,5 @@ const struct bench_peer bench_ours = {
 	.alloc = ours_alloc,
 	.free = ours_free,
 	.metadata = ours_metadata,
+	.check = ours_check,
 };

@@ -94,6 +94,20 @@ def table(data, machine):
         r = data[k]
         out += row([k[0], f"{k[3]} %", latency(r, "alloc"), latency(r, "free"),
                     f"{r['forced_per_load']:.4f}", f"{r['metadata_per_gib'] / 1024:.1f}"])
+    keys = [k for k in data if k[1] == "recorded"]
+    if keys:
+        out += ("\n## Recorded loads\n\nWhat our loader asked for (traces/). \"Needs\": the "
+                "smallest zone in which no more is refused than when it was recorded, in percent "
+                "of what is live at most; steps of 0.5.\n\n")
+        out += row(["trace", "allocator", "requests", "live", "MiB at most", "alloc", "free",
+                    "refused (then)", "needs %", "metadata KiB/GiB"]) + row(["---"] * 10)
+        for k in sorted(keys, key=lambda k: (k[2], peers.index(k[0]))):
+            r = data[k]
+            needs = r["needs_permille"] / 10
+            out += row([k[2], k[0], ns(r["attempts"]), ns(r["live"]), ns(r["peak_mib"]),
+                        latency(r, "alloc"), latency(r, "free"), f"{r['refused']:.0f} ({r['refused_then']:.0f})",
+                        f"{needs:.1f}" if needs < 120 else "120 and more",
+                        f"{r['metadata_per_gib'] / 1024:.1f}"])
     out += ("\n## Other\n\nFirst refusal: how full the zone is at the first refusal after "
             "churn at 85 %. Fill: 8 KiB objects at 64 KiB alignment into 4 GiB. Refill and "
             "reverse: every other one of them freed, filled up with 64 KiB blocks, then all "
@@ -101,10 +115,19 @@ def table(data, machine):
     out += row(["allocator", "first refusal 64 KiB..256 MiB", "same 1 MiB..2 GiB", "fill ms",
                 "refill ms", "64 KiB blocks placed", "reverse ms", "create µs",
                 "empty KiB/GiB"]) + row(["---"] * 9)
+    notes = []
     for p in peers:
         def get(test, trace, name, occ, scale=1.0, form="{:.1f}"):
             r = data.get((p, test, trace, occ))
             return form.format(r[name] / scale) if r else "–"
+        fill, board = (data.get((p, test, trace, 0)) for test, trace in
+                       (("aligned-fill", "8k@64k"), ("checkerboard", "64k-refill")))
+        if fill and fill["done"] < fill["wanted"]:
+            notes.append(f"{p}: the fill was stopped after a minute, {fill['done']:.0f} of "
+                         f"{fill['wanted']:.0f} were placed")
+        if board and board["filled"] < 65536:
+            notes.append(f"{p}: the checkerboard is of {board['filled']:.0f} objects instead of "
+                         "65536, which took a minute")
         out += row([p, get("first-failure", "64k-256m", "used_permille", 85, 10, "{:.1f} %"),
                     get("first-failure", "1m-2g", "used_permille", 85, 10, "{:.1f} %"),
                     get("aligned-fill", "8k@64k", "us", 0, 1000),
@@ -113,6 +136,17 @@ def table(data, machine):
                     get("checkerboard", "64k-refill", "reverse_us", 0, 1000),
                     get("create", "none", "us", 0, 1, "{:.0f}"),
                     get("create", "none", "metadata_per_gib", 0, 1024)])
+    out += "".join(f"\n{n}." for n in notes) + ("\n" if notes else "")
+    capped = [p for p in peers if (p, "capped", "64k-256m", 85) in data]
+    if capped:
+        out += ("\nOne HBM of a trn1 (16 GiB) held at 85 %, 64 KiB..256 MiB, 20,000 requests, "
+                "then filled up; eight seeds. \"make bench\" does the same through the "
+                "driver.\n\n" +
+                row(["allocator", "refused %", "filled up at the first refusal"]) +
+                row(["---"] * 3))
+        for p in capped:
+            r = data[p, "capped", "64k-256m", 85]
+            out += row([p, f"{r['refused_percent']:.2f}", f"{r['filled_permille'] / 10:.1f} %"])
     storms = [k for k in data if k[1] == "storm"]
     if storms:
         out += "\n" + row(["storm", "zone filled with", "alloc", "free"]) + row(["---"] * 4)
@@ -237,6 +271,16 @@ def goals(data, alone):
         goal("G12", "checkerboard: refill and reverse free, 10 ms each",
              f"{r['refill_us'] / 1000:.1f} / {r['reverse_us'] / 1000:.1f} ms",
              max(r["refill_us"], r["reverse_us"]) <= 10000 and r["done"] == r["wanted"])
+    recorded = [(k, r) for k, r in data.items() if k[:2] == (OURS, "recorded")]
+    if recorded:
+        refused = sum(r["refused"] for _, r in recorded)
+        broken = sum(r["broken"] for _, r in recorded)
+        then = sum(r["refused_then"] for _, r in recorded)
+        goal("recorded", "recorded loads: no more refused than when they were recorded, books "
+             "right at every look",
+             f"{refused:.0f} of {sum(r['attempts'] for _, r in recorded):.0f} refused, then "
+             f"{then:.0f}; {broken:.0f} times wrong; {len(recorded)} traces",
+             all(r["refused"] <= r["refused_then"] for _, r in recorded) and not broken)
     for trace in ("64k-256m", "1m-2g"):
         a, b = (data.get((p, "first-failure", trace, 85)) for p in (OURS, BEST))
         if a and b:

@@ -40,10 +40,12 @@ make -s -C "$kdir" M="$work/tests/bench" modules >"$work/build.log" 2>&1 || {
 	exit 1
 }
 
-cp "$work/tests/bench/neuron_bench.ko" "$work/root/"
+cp "$work/tests/bench/neuron_bench.ko" "$here/traces"/*.trace "$work/root/"
 cp "$(command -v busybox)" "$work/root/bin/busybox"
 install -m 755 "$here/init.sh" "$work/root/init"
-printf 'tests="%s"\npeers="%s"\nseeds=%s\n' "$tests" "$peers" "$seeds" >"$work/root/arguments"
+recorded=$(cd "$work/root" && printf ',/%s' *.trace)
+printf 'tests="%s"\npeers="%s"\nseeds=%s\nrecorded="%s"\n' "$tests" "$peers" "$seeds" \
+	"${recorded#,}" >"$work/root/arguments"
 echo "# running it" >&2
 timeout "${BENCH_TIMEOUT:-7200}" "$image" mem=1500M root=none rootfstype=hostfs \
 	rootflags="$work/root" rw init=/init con=null con0=null,fd:1 \

@@ -111,12 +111,45 @@ static inline u64 size_large(struct rng *r)
 
 static inline u64 align_none(u64 size)
 {
+	(void)size;
 	return 4 * KIB;
 }
 
 static inline u64 align_2m(u64 size)
 {
 	return size >= 2 * MIB ? 2 * MIB : 4 * KIB;
+}
+
+/*
+ * One HBM of a trn1 held at 85 %: random victims leave before a request would go
+ * beyond. Then only requests, until one is refused. bench.c does it with each
+ * allocator, guest/driver.c through the driver.
+ */
+#define CAPPED_REQUESTS	20000
+#define CAPPED_PERCENT	85
+#define CAPPED_SEEDS	8
+#define CAPPED_ZONE	(16 * GIB)
+#define CAPPED_RESERVED	(16 * MIB)
+
+static inline u64 capped_size(struct rng *r)
+{
+	return log_uniform(r, 64 * KIB, 12);
+}
+
+/* Refused requests; how full the zone was at the first, and at the last, of them. */
+struct capped_run {
+	u32 refused, first, filled;	/* the latter two: 1/1000 */
+};
+
+/* Request number @i was refused while @bytes of @zone were in use. */
+static inline void capped_refused(struct capped_run *run, u32 i, u64 bytes, u64 zone)
+{
+	u32 permille = (u32)(bytes * 1000 / zone);
+
+	if (i >= CAPPED_REQUESTS)
+		run->filled = permille;
+	else if (!run->refused++)
+		run->first = permille;
 }
 
 /*

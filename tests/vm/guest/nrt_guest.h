@@ -108,8 +108,12 @@ static inline uint64_t counter(const struct counters *c, const char *name)
 
 /* ---- NEFFs ------------------------------------------------------------------------- */
 
+#ifndef NEFF_ROOM
+#define NEFF_ROOM 65536
+#endif
+
 struct neff {
-	uint8_t data[65536];
+	uint8_t data[NEFF_ROOM];
 	size_t size;
 };
 
@@ -124,7 +128,7 @@ static inline void neff_add(struct neff *n, const char *name, const void *data, 
 	strcpy((char *)h + 100, "0000644");
 	strcpy((char *)h + 108, "0000000");
 	strcpy((char *)h + 116, "0000000");
-	snprintf((char *)h + 124, 12, "%011zo", size);
+	snprintf((char *)h + 124, 12, "%011o", (unsigned int)size);
 	strcpy((char *)h + 136, "00000000000");
 	memset(h + 148, ' ', 8);
 	h[156] = '0';
