@@ -27,6 +27,7 @@
 #define NEURON_NATIVE_NQ_EVENTFD	_IO(NEURON_NATIVE_BASE, 194)
 #define NEURON_NATIVE_HBM_STATS		_IO(NEURON_NATIVE_BASE, 195)
 #define NEURON_NATIVE_CORE_STATS	_IO(NEURON_NATIVE_BASE, 196)
+#define NEURON_NATIVE_MEM_GROW		_IO(NEURON_NATIVE_BASE, 201)
 
 #define NEURON_NATIVE_MAX_HBMS		8
 #define NEURON_NATIVE_MAX_CORES		16
@@ -220,6 +221,33 @@ struct neuron_native_core_stats {
 	__u32 __reserved;
 	__u64 device_bytes[NEURON_NATIVE_MAX_CATEGORIES];
 	__u64 host_bytes;
+};
+
+/**
+ * struct neuron_native_mem_grow - make an allocation longer in place
+ * @size: in
+ * @flags: 0
+ * @mem_handle: in, device memory
+ * @bytes: in, new length, not below the present one; out, rounded up to 4096
+ * @reason: in 0; out, enum neuron_native_reason; valid with -ENOMEM too
+ * @__reserved: 0
+ * @total: out with -ENOMEM: bytes of the device memory
+ * @free: out with -ENOMEM: free bytes
+ * @largest_free: out with -ENOMEM: longest free run, bytes
+ *
+ * The address stays, the old contents too; what is added reads as zero.
+ * Mappings, rings and transfers keep the length they were made with.
+ */
+struct neuron_native_mem_grow {
+	__u32 size;
+	__u32 flags;
+	__u64 mem_handle;
+	__u64 bytes;
+	__u32 reason;
+	__u32 __reserved;
+	__u64 total;
+	__u64 free;
+	__u64 largest_free;
 };
 
 #endif /* _UAPI_NEURON_NATIVE_H */

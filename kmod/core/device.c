@@ -99,6 +99,7 @@ struct neuron_device *neuron_device_add(const struct neuron_device_desc *desc)
 	mutex_init(&nd->clients_lock);
 	INIT_LIST_HEAD(&nd->clients);
 	mutex_init(&nd->host_lock);
+	mutex_init(&nd->grow_lock);
 	mt_init_flags(&nd->host_pages, MT_FLAGS_ALLOC_RANGE | MT_FLAGS_USE_RCU);
 
 	device_initialize(&nd->dev);

@@ -196,6 +196,8 @@ static const struct neuron_ioctl_row neuron_ioctls[] = {
 		   neuron_native_hbm_stats_ioctl, NULL),
 	ROW_NATIVE(CORE_STATS, struct neuron_native_core_stats, host_bytes, OUT | ANY,
 		   neuron_native_core_stats_ioctl, NULL),
+	ROW_NATIVE(MEM_GROW, struct neuron_native_mem_grow, largest_free, OUT | OUT_ERR,
+		   neuron_native_mem_grow_ioctl, NULL),
 };
 
 /* First row of each number; ARRAY_SIZE = none. */

@@ -19,6 +19,7 @@
  *   client.async_lock (mutex)	tokens of copies under way; not held while waiting
  *   copy.lock (mutex)		the kernel's copy ring of a core
  *   device.host_lock (mutex)	room in the device's view of host memory
+ *   device.grow_lock (mutex)	growing of chunks
  *   client.lock (spinlock)	address tree of a client
  *   zone.lock (spinlock)	allocator and accounting of one HBM
  *   core.nq_lock (spinlock)	eventfds
@@ -139,7 +140,7 @@ enum neuron_chunk_kind {
  * @category: mem_alloc_category_t charged
  * @handle: number in client.handles, 0 = none
  * @kind: enum neuron_chunk_kind
- * @size: bytes
+ * @size: bytes; grows under client.lock (and device.grow_lock), read without
  * @addr: device address
  * @client: process charged
  * @node: in client.chunks; empty when not there
@@ -345,6 +346,7 @@ struct neuron_sysfs;
  * @core: by number
  * @engine: by number
  * @host_lock: one search for room in @host_pages at a time
+ * @grow_lock: one chunk grows at a time
  * @host_pages: host chunks by page number of their device address; RCU lookup
  * @host_category: host memory by category
  * @sysfs: the tree
@@ -369,6 +371,7 @@ struct neuron_device {
 	struct neuron_core *core;
 	struct neuron_engine *engine;
 	struct mutex host_lock;
+	struct mutex grow_lock;
 	struct maple_tree host_pages;
 	struct neuron_counter host_category[NEURON_NR_CATEGORIES];
 	struct neuron_sysfs *sysfs;
@@ -490,6 +493,9 @@ void neuron_zone_exit(struct neuron_zone *zone);
 int neuron_zone_alloc(struct neuron_device *nd, struct neuron_chunk *chunk, u64 align,
 		      u32 flags, struct neuron_failure *why);
 void neuron_zone_free(struct neuron_device *nd, struct neuron_chunk *chunk);
+void neuron_zone_charge(struct neuron_zone *zone, struct neuron_chunk *chunk, u64 bytes, bool add);
+void neuron_zone_explain(struct neuron_zone *zone, u64 align, enum neuron_buddy_cause cause,
+			 struct neuron_failure *why);
 void neuron_zone_stats(struct neuron_zone *zone, struct neuron_client *client,
 		       struct neuron_native_hbm_stats *stats);
 
@@ -531,7 +537,7 @@ static inline struct neuron_chunk *neuron_chunk_ref(struct neuron_chunk *chunk)
 
 /* mem/account.c */
 u32 neuron_category(u32 type, bool host);
-void neuron_account(struct neuron_chunk *chunk, bool add);
+void neuron_account(struct neuron_chunk *chunk, u64 bytes, bool add);
 void neuron_counter_change(struct neuron_counter *c, u64 size, bool add);
 
 /* mem/debugfs.c */
@@ -601,6 +607,7 @@ int neuron_ioctl_mem_mc_get_info(struct neuron_file *nf, void *arg, void __user 
 int neuron_ioctl_mem_mc_get_info_v2(struct neuron_file *nf, void *arg, void __user *uarg);
 int neuron_native_mem_alloc_ioctl(struct neuron_file *nf, void *arg, void __user *uarg);
 void neuron_native_mem_alloc_undo(struct neuron_file *nf, void *arg);
+int neuron_native_mem_grow_ioctl(struct neuron_file *nf, void *arg, void __user *uarg);
 int neuron_native_hbm_stats_ioctl(struct neuron_file *nf, void *arg, void __user *uarg);
 int neuron_native_core_stats_ioctl(struct neuron_file *nf, void *arg, void __user *uarg);
 

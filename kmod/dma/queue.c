@@ -99,7 +99,7 @@ static int neuron_queue_ring(struct neuron_client *client, u64 handle, u32 count
 	chunk = neuron_chunk_get(client, handle);
 	if (!chunk)
 		return -ENOENT;
-	if ((u64)count * NEURON_DESC_SIZE > chunk->size ||
+	if (neuron_chunk_range(chunk, 0, (u64)count * NEURON_DESC_SIZE) ||
 	    chunk->addr % NEURON_RING_ALIGN) {
 		neuron_chunk_put(chunk);
 		return -EINVAL;

@@ -50,12 +50,13 @@ void neuron_counter_change(struct neuron_counter *c, u64 size, bool add)
 
 /**
  * neuron_account() - show a chunk in sysfs
- * @chunk: the chunk; its size, kind, core, category and client are set
+ * @chunk: the chunk; its kind, core, category and client are set
+ * @bytes: its length, or by how much it grew
  * @add: it came or it goes
  *
  * Context: process, no locks held.
  */
-void neuron_account(struct neuron_chunk *chunk, bool add)
+void neuron_account(struct neuron_chunk *chunk, u64 bytes, bool add)
 {
 	struct neuron_device *nd = chunk->client->nd;
 	struct neuron_core *core = &nd->core[chunk->core];
@@ -66,12 +67,12 @@ void neuron_account(struct neuron_chunk *chunk, bool add)
 		cat = NEURON_MEMALLOC_TYPE_SCRATCHPAD_DEVICE;
 
 	if (chunk->host) {
-		neuron_counter_change(&nd->host_category[cat], chunk->size, add);
-		neuron_counter_change(&core->host_mem, chunk->size, add);
-		atomic64_add(add ? chunk->size : -chunk->size, &chunk->client->host_bytes);
+		neuron_counter_change(&nd->host_category[cat], bytes, add);
+		neuron_counter_change(&core->host_mem, bytes, add);
+		atomic64_add(add ? bytes : -bytes, &chunk->client->host_bytes);
 	} else {
-		neuron_counter_change(&core->category[cat], chunk->size, add);
-		neuron_counter_change(&core->device_mem, chunk->size, add);
+		neuron_counter_change(&core->category[cat], bytes, add);
+		neuron_counter_change(&core->device_mem, bytes, add);
 	}
 	neuron_sysfs_notify_mem(nd, chunk->host, chunk->core, cat);
 }

@@ -182,7 +182,7 @@ int neuron_chunk_alloc(struct neuron_client *client, const struct neuron_chunk_r
 		return err;
 	}
 	kref_get(&client->ref);
-	neuron_account(chunk, true);
+	neuron_account(chunk, chunk->size, true);
 	trace_neuron_alloc(nd->dev.id, chunk, req->align, 0);
 	*out = chunk;
 	return 0;
@@ -246,7 +246,7 @@ static void neuron_chunk_release(struct kref *ref)
 		neuron_host_free(nd, chunk);
 	else
 		neuron_zone_free(nd, chunk);
-	neuron_account(chunk, false);
+	neuron_account(chunk, chunk->size, false);
 free:
 	call_rcu(&chunk->rcu, neuron_chunk_free_rcu);
 	neuron_client_put(client);
@@ -438,7 +438,8 @@ int neuron_chunk_range(const struct neuron_chunk *chunk, u64 off, u64 len)
 		return -EINVAL;
 	if (check_add_overflow(off, len, &end))
 		return -EOVERFLOW;
-	return end > chunk->size ? -EINVAL : 0;
+	/* It may be growing; see grow.c. */
+	return end > smp_load_acquire(&chunk->size) ? -EINVAL : 0;
 }
 
 /**

@@ -330,7 +330,7 @@ int neuron_ioctl_mem_get_extended_info(struct neuron_file *nf, void *arg, void _
 	a->mmap_offset = chunk->addr;
 	a->pa = chunk->addr;
 	a->pid = pid_vnr(nf->client->pid);
-	a->size = chunk->size;
+	a->size = READ_ONCE(chunk->size);
 	neuron_chunk_put(chunk);
 	return 0;
 }
@@ -343,7 +343,7 @@ int neuron_ioctl_mem_mc_get_info(struct neuron_file *nf, void *arg, void __user 
 	if (!chunk)
 		return -ENOENT;
 	a->mmap_offset = chunk->addr;
-	a->size = chunk->size;
+	a->size = READ_ONCE(chunk->size);
 	neuron_chunk_put(chunk);
 	return 0;
 }
@@ -356,7 +356,7 @@ int neuron_ioctl_mem_mc_get_info_v2(struct neuron_file *nf, void *arg, void __us
 	if (!chunk)
 		return -ENOENT;
 	a->mmap_offset = chunk->addr;
-	a->size = chunk->size;
+	a->size = READ_ONCE(chunk->size);
 	a->mem_handle = chunk->handle;
 	neuron_chunk_put(chunk);
 	return 0;

@@ -59,9 +59,16 @@ void neuron_zone_exit(struct neuron_zone *zone)
 	zone->buddy = NULL;
 }
 
-static void neuron_zone_charge(struct neuron_zone *zone, struct neuron_chunk *chunk, bool add)
+/**
+ * neuron_zone_charge() - charge device memory to whoever has it
+ * @zone: the zone; its lock is held and its sequence counter odd
+ * @chunk: core, category and client
+ * @bytes: how much
+ * @add: it comes or it goes
+ */
+void neuron_zone_charge(struct neuron_zone *zone, struct neuron_chunk *chunk, u64 bytes, bool add)
 {
-	u64 delta = add ? chunk->size : -chunk->size;
+	u64 delta = add ? bytes : -bytes;
 
 	zone->used[chunk->core][chunk->category] += delta;
 	if (chunk->client->kernel)
@@ -70,8 +77,17 @@ static void neuron_zone_charge(struct neuron_zone *zone, struct neuron_chunk *ch
 		chunk->client->hbm_bytes[zone->index] += delta;
 }
 
-static void neuron_zone_explain(struct neuron_zone *zone, u64 align,
-				enum neuron_buddy_cause cause, struct neuron_failure *why)
+/**
+ * neuron_zone_explain() - say why there was no memory
+ * @zone: the zone
+ * @align: of the request, bytes
+ * @cause: what the allocator said
+ * @why: filled in
+ *
+ * Context: any; the figures are those of now.
+ */
+void neuron_zone_explain(struct neuron_zone *zone, u64 align, enum neuron_buddy_cause cause,
+			 struct neuron_failure *why)
 {
 	static const enum neuron_native_reason reasons[] = {
 		[NEURON_BUDDY_CAUSE_NONE] = NEURON_NATIVE_REASON_NONE,
@@ -124,7 +140,7 @@ int neuron_zone_alloc(struct neuron_device *nd, struct neuron_chunk *chunk, u64 
 		write_seqcount_begin(&zone->seq);
 		err = neuron_buddy_alloc(zone->buddy, &req, &chunk->block, &cause);
 		if (!err)
-			neuron_zone_charge(zone, chunk, true);
+			neuron_zone_charge(zone, chunk, chunk->size, true);
 		write_seqcount_end(&zone->seq);
 		spin_unlock(&zone->lock);
 	} while (err == -EAGAIN);
@@ -168,7 +184,7 @@ void neuron_zone_free(struct neuron_device *nd, struct neuron_chunk *chunk)
 	write_seqcount_begin(&zone->seq);
 	err = neuron_buddy_free(zone->buddy, &chunk->block, clear);
 	if (!err)
-		neuron_zone_charge(zone, chunk, false);
+		neuron_zone_charge(zone, chunk, chunk->size, false);
 	write_seqcount_end(&zone->seq);
 	spin_unlock(&zone->lock);
 	WARN_ONCE(err, "neuron: free of %#llx + %#llx: %d\n", chunk->addr, chunk->size, err);

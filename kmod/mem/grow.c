@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * MEM_GROW: make a chunk longer where it is.  Its address, its first bytes and
+ * whoever uses them are not touched; what uses it already (mappings, rings,
+ * transfers, exports) keeps the length it was made with.
+ */
+#include <linux/overflow.h>
+
+#include "../core/neuron.h"
+
+/* Bytes between the end of a chunk and what follows: taken, so that nobody else gets them. */
+static int neuron_tail_take(struct neuron_device *nd, struct neuron_chunk *chunk, u64 more,
+			    struct neuron_buddy_block *tail, struct neuron_failure *why)
+{
+	struct neuron_zone *zone = &nd->zone[chunk->hbm];
+	struct neuron_buddy_request req = {
+		.size = more,
+		.addr = chunk->block.addr + chunk->block.size,
+		.flags = NEURON_BUDDY_EXACT,
+	};
+	enum neuron_buddy_cause cause;
+	int err;
+
+	do {
+		err = neuron_buddy_prepare(zone->buddy);
+		if (err) {
+			why->reason = NEURON_NATIVE_REASON_HOST;
+			return err;
+		}
+		spin_lock(&zone->lock);
+		write_seqcount_begin(&zone->seq);
+		err = neuron_buddy_alloc(zone->buddy, &req, tail, &cause);
+		if (!err)
+			neuron_zone_charge(zone, chunk, more, true);
+		write_seqcount_end(&zone->seq);
+		spin_unlock(&zone->lock);
+	} while (err == -EAGAIN);
+	/* Beyond the end of the zone it says that the request is invalid. */
+	if (err == -EBUSY || err == -ENOSPC || err == -EINVAL) {
+		cause = more > neuron_buddy_free_bytes(zone->buddy) ? NEURON_BUDDY_CAUSE_FULL :
+								      NEURON_BUDDY_CAUSE_BUSY;
+		neuron_zone_explain(zone, 0, cause, why);
+		return -ENOMEM;
+	}
+	return err;
+}
+
+/* Give it back; with @join the chunk gets it in the same breath.  -EAGAIN: start over. */
+static int neuron_tail_put(struct neuron_device *nd, struct neuron_chunk *chunk,
+			   struct neuron_buddy_block *tail, bool join)
+{
+	struct neuron_zone *zone = &nd->zone[chunk->hbm];
+	struct neuron_buddy_block grown = chunk->block;
+	int err = join ? neuron_buddy_prepare(zone->buddy) : 0;
+	bool clear = !err && join;
+
+	join = clear;
+	spin_lock(&zone->lock);
+	write_seqcount_begin(&zone->seq);
+	WARN_ON_ONCE(neuron_buddy_free(zone->buddy, tail, clear));
+	if (join)
+		err = neuron_buddy_grow(zone->buddy, &grown, grown.size + tail->size);
+	if (join && !err)
+		chunk->block = grown;
+	else
+		neuron_zone_charge(zone, chunk, tail->size, false);
+	write_seqcount_end(&zone->seq);
+	spin_unlock(&zone->lock);
+	return err;
+}
+
+static int neuron_tail_add(struct neuron_device *nd, struct neuron_chunk *chunk, u64 more,
+			   struct neuron_failure *why)
+{
+	struct neuron_buddy_block tail;
+	int err;
+
+	do {
+		err = neuron_tail_take(nd, chunk, more, &tail, why);
+		if (err)
+			return err;
+		if (!tail.cleared) {
+			err = nd->ops->hbm_clear(nd, chunk->hbm, tail.addr, more);
+			if (err) {
+				neuron_tail_put(nd, chunk, &tail, false);
+				return err;
+			}
+		}
+		err = neuron_tail_put(nd, chunk, &tail, true);
+	} while (err == -EAGAIN);
+	/* A short chunk lives in a frame and cannot leave it. */
+	if (err == -ENOSPC) {
+		neuron_zone_explain(&nd->zone[chunk->hbm], 0, NEURON_BUDDY_CAUSE_BUSY, why);
+		return -ENOMEM;
+	}
+	if (err == -ENOMEM)
+		why->reason = NEURON_NATIVE_REASON_HOST;
+	return err;
+}
+
+/*
+ * @bytes: the new length, rounded up to a page.  What is added reads as zero and is
+ * charged as the chunk is.  -EINVAL host memory, or shorter than it is; -EOVERFLOW;
+ * -ENOMEM what follows is not free, see @why; -EIO clearing failed.  Nothing changes then.
+ */
+static int neuron_chunk_grow(struct neuron_chunk *chunk, u64 bytes,
+			     struct neuron_failure *why)
+{
+	struct neuron_device *nd = chunk->client->nd;
+	u64 size, more;
+	int err = 0;
+
+	memset(why, 0, sizeof(*why));
+	if (chunk->host)
+		return -EINVAL;
+	if (check_add_overflow(bytes, (u64)PAGE_SIZE - 1, &size))
+		return -EOVERFLOW;
+	size &= PAGE_MASK;
+
+	mutex_lock(&nd->grow_lock);
+	if (size < chunk->size) {
+		err = -EINVAL;
+		goto unlock;
+	}
+	more = size - chunk->size;
+	if (!more)
+		goto unlock;
+	err = neuron_tail_add(nd, chunk, more, why);
+	if (err)
+		goto unlock;
+	neuron_account(chunk, more, true);
+	spin_lock(&chunk->client->lock);
+	/* Whoever sees the new length finds the memory clear and the chunk's. */
+	smp_store_release(&chunk->size, size);
+	spin_unlock(&chunk->client->lock);
+unlock:
+	mutex_unlock(&nd->grow_lock);
+	return err;
+}
+
+int neuron_native_mem_grow_ioctl(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	struct neuron_native_mem_grow *a = arg;
+	struct neuron_failure why = { };
+	struct neuron_chunk *chunk;
+	int err;
+
+	if (a->flags || a->reason || a->__reserved)
+		return -EINVAL;
+	chunk = neuron_chunk_get(nf->client, a->mem_handle);
+	if (!chunk)
+		return -ENOENT;
+	err = neuron_chunk_grow(chunk, a->bytes, &why);
+	if (!err)
+		a->bytes = chunk->size;
+	neuron_chunk_put(chunk);
+	a->reason = why.reason;
+	a->total = why.total;
+	a->free = why.free;
+	a->largest_free = why.largest_free;
+	return err;
+}
