@@ -35,6 +35,8 @@ void core_put(struct neuron_core *core)
 		close(core->eventfd);
 	while (core->nr_pages)
 		neuron_mem_free(core->pages[--core->nr_pages]);
+	neuron_mem_free(core->region);
+	neuron_mem_free(core->microcode);
 	pthread_mutex_destroy(&core->lock);
 	free(core->pages);
 	free(core->owner);
@@ -119,6 +121,22 @@ static int first_copy(struct neuron_core *core)
 	return ret;
 }
 
+/* Not written: what is in there is the vendor's, and only the space counts. */
+static int take_microcode(struct neuron_core *core, uint64_t bytes,
+			  struct neuron_mem_failure *failure)
+{
+	struct neuron_mem_opts opts = {
+		.size = sizeof(opts),
+		.flags = core->contiguous ? NEURON_MEM_F_HIGH : 0,
+		.hbm = core->hbm,
+		.nc = core->nc,
+		.category = NEURON_MEM_CODE,
+		.failure = failure,
+	};
+
+	return neuron_mem_alloc(core->device, bytes, &opts, &core->microcode);
+}
+
 NEURON_EXPORT int neuron_core_open(struct neuron_device *device, uint32_t nc,
 				   const struct neuron_core_opts *opts,
 				   struct neuron_core **core)
@@ -147,6 +165,7 @@ NEURON_EXPORT int neuron_core_open(struct neuron_device *device, uint32_t nc,
 	c->hbm = g->core_hbm[nc];
 	c->nr_slots = queues * g->engines_per_core;
 	c->page = o.scratchpad_page;
+	c->contiguous = o.contiguous;
 	atomic_init(&c->refs, 1);
 	pthread_mutex_init(&c->lock, NULL);
 	c->owner = calloc(c->nr_slots, sizeof(*c->owner));
@@ -161,6 +180,8 @@ NEURON_EXPORT int neuron_core_open(struct neuron_device *device, uint32_t nc,
 		ret = core_reset_locked(c);
 	if (!ret)
 		ret = first_copy(c);
+	if (!ret && o.microcode)
+		ret = take_microcode(c, o.microcode, o.failure);
 	if (ret) {
 		core_put(c);
 		return ret;
@@ -199,9 +220,59 @@ void core_release_queues(struct neuron_core *core, const struct neuron_model *mo
 	}
 }
 
+/* ---- scratchpad -------------------------------------------------------------------- */
+
+static uint64_t region_bytes(const struct neuron_core *core)
+{
+	return core->region ? neuron_mem_bytes(core->region) : 0;
+}
+
 /*
- * Pages are where the descriptors of loaded models point to: they never move,
- * and more are added behind them.
+ * In contiguous mode everything else is taken from the top of the memory, and the
+ * regions of cores that share it start apart, so that they can grow.
+ */
+static uint64_t region_align(const struct neuron_core *core)
+{
+	const struct neuron_geometry *g = &core->device->geometry;
+	uint64_t share, align = SCRATCHPAD_ALIGN;
+	uint32_t before = 0, sharing = 0;
+
+	for (uint32_t i = 0; i < g->nr_cores; i++) {
+		before += g->core_hbm[i] == core->hbm && i < core->nc;
+		sharing += g->core_hbm[i] == core->hbm;
+	}
+	share = g->hbm[core->hbm].size / sharing;
+	while (before && align <= share / 2)
+		align *= 2;
+	return align;
+}
+
+/* The region from nothing, or longer where it is. -ENOMEM: it cannot be. */
+static int region_grow(struct neuron_core *core, uint64_t need)
+{
+	struct neuron_mem_opts opts = {
+		.size = sizeof(opts),
+		.flags = NEURON_MEM_F_LOW,
+		.hbm = core->hbm,
+		.nc = core->nc,
+		.category = NEURON_MEM_SCRATCHPAD_CONTIGUOUS,
+		.align = region_align(core),
+	};
+	uint64_t bytes = round_up(need, SCRATCHPAD_STEP);
+	int ret;
+
+	if (core->region)
+		return neuron_mem_grow(core->region, bytes, NULL);
+	ret = neuron_mem_alloc(core->device, bytes, &opts, &core->region);
+	if (ret != -ENOMEM || opts.align == SCRATCHPAD_ALIGN)
+		return ret;
+	opts.align = SCRATCHPAD_ALIGN;
+	return neuron_mem_alloc(core->device, bytes, &opts, &core->region);
+}
+
+/*
+ * Pages and the region are where the descriptors of loaded models point to: they never
+ * move, and more is added behind them.
  */
 int core_scratchpad_grow(struct neuron_core *core, uint64_t need,
 			 struct neuron_mem_failure *failure)
@@ -211,15 +282,25 @@ int core_scratchpad_grow(struct neuron_core *core, uint64_t need,
 		.hbm = core->hbm,
 		.nc = core->nc,
 		.category = NEURON_MEM_SCRATCHPAD,
-		.align = 1u << 20,
+		.align = SCRATCHPAD_ALIGN,
 		.failure = failure,
 	};
-	uint64_t pages = scratchpad_pages(need, core->page);
 	uint64_t hbm = core->device->geometry.hbm[core->hbm].size;
 	size_t before = core->nr_pages;
 	struct neuron_mem **grown;
+	uint64_t pages;
 	int ret = 0;
 
+	if (need <= region_bytes(core))
+		return 0;
+	if (core->contiguous && !before && need <= hbm) {
+		ret = region_grow(core, need);
+		if (ret != -ENOMEM)
+			return ret;
+		/* Not in one piece: pages need not follow each other. */
+	}
+	need -= region_bytes(core);
+	pages = scratchpad_pages(need, core->page);
 	if (pages <= before)
 		return 0;
 	if (pages > hbm / core->page) {
@@ -245,6 +326,7 @@ int core_scratchpad_grow(struct neuron_core *core, uint64_t need,
 	if (!grown)
 		return -ENOMEM;
 	core->pages = grown;
+	ret = 0;
 	while (core->nr_pages < pages && !ret) {
 		ret = neuron_mem_alloc(core->device, core->page, &opts,
 				       &core->pages[core->nr_pages]);
@@ -257,6 +339,7 @@ int core_scratchpad_grow(struct neuron_core *core, uint64_t need,
 	return ret;
 }
 
+/* Pages from the end; the region when nobody uses the scratchpad any more. */
 void core_scratchpad_shrink(struct neuron_core *core)
 {
 	uint64_t need = 0;
@@ -264,8 +347,28 @@ void core_scratchpad_shrink(struct neuron_core *core)
 	for (const struct neuron_model *m = core->models; m; m = m->next)
 		if (m->usage.shared_scratchpad > need)
 			need = m->usage.shared_scratchpad;
+	if (!need) {
+		neuron_mem_free(core->region);
+		core->region = NULL;
+	}
+	need -= need < region_bytes(core) ? need : region_bytes(core);
 	while (core->nr_pages > scratchpad_pages(need, core->page))
 		neuron_mem_free(core->pages[--core->nr_pages]);
+}
+
+struct scratchpad_layout core_scratchpad_layout(const struct neuron_core *core)
+{
+	return (struct scratchpad_layout){ .region = region_bytes(core), .page = core->page };
+}
+
+uint64_t core_scratchpad_address(const struct neuron_core *core, uint64_t offset)
+{
+	uint64_t region = region_bytes(core);
+
+	if (offset < region)
+		return neuron_mem_address(core->region) + offset;
+	offset -= region;
+	return neuron_mem_address(core->pages[offset / core->page]) + offset % core->page;
 }
 
 NEURON_EXPORT uint64_t neuron_core_scratchpad(struct neuron_core *core)
@@ -273,7 +376,7 @@ NEURON_EXPORT uint64_t neuron_core_scratchpad(struct neuron_core *core)
 	uint64_t bytes;
 
 	pthread_mutex_lock(&core->lock);
-	bytes = core->nr_pages * core->page;
+	bytes = region_bytes(core) + core->nr_pages * core->page;
 	pthread_mutex_unlock(&core->lock);
 	return bytes;
 }

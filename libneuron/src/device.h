@@ -3,6 +3,7 @@
 #ifndef NEURON_LIB_DEVICE_H
 #define NEURON_LIB_DEVICE_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/types.h>
@@ -28,8 +29,10 @@ struct neuron_mem {
 	uint64_t handle;
 	uint64_t address;
 	uint64_t mmap_offset;
-	uint64_t bytes;		/* asked for */
+	_Atomic uint64_t bytes;	/* asked for */
+	pthread_mutex_t lock;	/* growing and mapping */
 	_Atomic(void *) va;
+	uint64_t mapped;	/* bytes at @va */
 };
 
 #define NEURON_PAGE 4096u

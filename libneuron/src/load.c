@@ -2,9 +2,9 @@
 /*
  * Loading: a parsed NEFF into device memory (docs/loading.md).
  *
- * Order: variables get addresses, programs are looked through for the transfers
- * they trigger, rings are built from those, the triggers get their queue and
- * counts, programs are written, rings that fetch them are built.
+ * First a plan (load.h): programs are looked through for the transfers they trigger,
+ * variables and rings get their place.  Then memory, and with it addresses; then
+ * descriptors, constants and programs are written.
  */
 #include <endian.h>
 #include <errno.h>
@@ -12,89 +12,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "model.h"
-
-/* Variables below this size share a chunk, each chunk about that long. */
-#define ARENA_VAR (1ull << 20)
-#define ARENA_BYTES (16ull << 20)
-#define VAR_ALIGN 64u
-
-/* Instructions fetched by one descriptor. */
-#define FETCH_BYTES 4096u
+#include "load.h"
 
 /* Descriptors of a model: 1 GiB of rings a side. */
 #define MAX_DESCRIPTORS (1ull << 26)
 
-/* Semaphores from here up belong to the loader (docs/loading.md). */
-#define LOADER_SEMAPHORES 250u
-
-/* Scratch areas of a model; they are looked up one by one. */
-#define MAX_AREAS 64u
-
-#define WHERE(sg, e) (sg)->dir, (e)->code_name ? (e)->code_name : (e)->json_name
-
-struct place {
-	uint64_t address;
-	struct neuron_mem *mem;		/* NULL: not in memory of the model */
-	uint64_t offset;		/* in @mem */
-};
-
-struct arena_item {
-	struct place *place;
-	uint64_t offset;
-	const void *data;
-	size_t size;
-};
-
-struct arena {
-	enum neuron_mem_category category;
-	uint64_t *account;
-	uint64_t used;
-	uint64_t align;
-	struct arena_item *items;
-	size_t nr;
-	size_t max;
-};
-
-/* A transfer that a program starts. */
-struct trigger {
-	uint32_t engine;
-	size_t inst;			/* in the program; unused if generated */
-	const struct neuron_neff_dma *dma;
-	uint32_t ring;			/* index in loader.ring_of_queue */
-	uint32_t count;			/* descriptors */
-	uint32_t semaphore;		/* generated: to wait for */
-	bool own_semaphore;
-};
-
-struct loader {
-	struct neuron_core *core;
-	const struct neuron_geometry *g;
-	struct neuron_model *model;
-	struct neuron_neff *neff;
-	const struct neuron_neff_subgraph *sg;
-	struct neuron_error *error;
-
-	struct place *places;		/* by variable */
-	struct place ones;		/* the numbers 1 to 16, to add to semaphores */
-	uint32_t *io_of_var;		/* index in model->io + 1 */
-
-	/* What all programs add less what they take away. */
-	int64_t semaphores[NEURON_NEFF_MAX_SEMAPHORES];
-	int64_t events[NEURON_NEFF_MAX_EVENTS];
-	size_t nr_notify;		/* of SP */
-
-	bool generated;			/* the SP program is ours */
-	bool vendor;
-	void *code[NR_ENGINES];
-	size_t code_size[NR_ENGINES];
-	struct trigger *triggers;
-	size_t nr_triggers;
-	size_t max_triggers;
-	uint32_t *ring_of_queue;	/* index in model->rings, or 0 (a fetch ring) */
-};
-
-static int __attribute__((format(printf, 4, 5)))
+int __attribute__((format(printf, 4, 5)))
 fail(struct loader *l, enum neuron_error_kind kind, int ret, const char *fmt, ...)
 {
 	va_list ap;
@@ -109,19 +32,19 @@ fail(struct loader *l, enum neuron_error_kind kind, int ret, const char *fmt, ..
 	return ret;
 }
 
-static int no_memory(struct loader *l)
+int no_memory(struct loader *l)
 {
 	return fail(l, NEURON_ERROR_MEMORY, -ENOMEM, "out of host memory");
 }
 
-static int device_error(struct loader *l, const char *what, int ret)
+int device_error(struct loader *l, const char *what, int ret)
 {
 	if (ret == -ENOMEM)
 		return fail(l, NEURON_ERROR_MEMORY, ret, "%s: out of memory", what);
 	return fail(l, NEURON_ERROR_DEVICE, ret, "%s: %s", what, strerror(-ret));
 }
 
-static void __attribute__((format(printf, 2, 3)))
+void __attribute__((format(printf, 2, 3)))
 obstacle(struct loader *l, const char *fmt, ...)
 {
 	va_list ap;
@@ -135,7 +58,7 @@ obstacle(struct loader *l, const char *fmt, ...)
 }
 
 /* Room for one more element of an array that doubles. */
-static int grow(void **array, size_t nr, size_t *max, size_t size)
+int grow(void **array, size_t nr, size_t *max, size_t size)
 {
 	size_t more = *max ? *max * 2 : 16;
 	void *p;
@@ -148,604 +71,6 @@ static int grow(void **array, size_t nr, size_t *max, size_t size)
 	*array = p;
 	*max = more;
 	return 0;
-}
-
-static const char *memory_reason(const struct neuron_mem_failure *f, char *text, size_t size)
-{
-	snprintf(text, size, "HBM %u: %s, %llu bytes free, longest run %llu, aligned %llu", f->hbm,
-		 neuron_mem_reason_name(f->reason), (unsigned long long)f->free,
-		 (unsigned long long)f->largest_free, (unsigned long long)f->largest_aligned);
-	return text;
-}
-
-static int alloc(struct loader *l, uint64_t bytes, uint64_t align,
-		 enum neuron_mem_category category, uint64_t *account, struct neuron_mem **mem)
-{
-	struct neuron_model *m = l->model;
-	struct neuron_mem_opts opts = {
-		.size = sizeof(opts),
-		.hbm = l->core->hbm,
-		.nc = l->core->nc,
-		.category = category,
-		.align = align > NEURON_PAGE ? align : 0,
-		.failure = &l->error->memory,
-	};
-	struct neuron_mem **grown;
-	char text[160];
-	int ret;
-
-	grown = reallocarray(m->mems, m->nr_mems + 1, sizeof(*grown));
-	if (!grown)
-		return no_memory(l);
-	m->mems = grown;
-	ret = neuron_mem_alloc(l->core->device, bytes, &opts, mem);
-	if (ret == -ENOMEM)
-		return fail(l, NEURON_ERROR_MEMORY, ret, "no room for %llu bytes of %s in %s",
-			    (unsigned long long)bytes, neuron_mem_category_name(category),
-			    memory_reason(&l->error->memory, text, sizeof(text)));
-	if (ret)
-		return device_error(l, "memory allocation", ret);
-	m->mems[m->nr_mems++] = *mem;
-	*account += round_up(bytes, NEURON_PAGE);
-	return 0;
-}
-
-/* ---- variables --------------------------------------------------------------------- */
-
-static int arena_flush(struct loader *l, struct arena *a)
-{
-	struct neuron_mem *mem;
-	unsigned char *staging = NULL;
-	uint64_t first = UINT64_MAX, end = 0;
-	int ret;
-
-	if (!a->nr)
-		return 0;
-	ret = alloc(l, a->used, a->align, a->category, a->account, &mem);
-	if (ret)
-		return ret;
-	for (size_t i = 0; i < a->nr; i++) {
-		struct arena_item *item = &a->items[i];
-
-		item->place->mem = mem;
-		item->place->offset = item->offset;
-		item->place->address = neuron_mem_address(mem) + item->offset;
-		if (!item->size)
-			continue;
-		if (item->offset < first)
-			first = item->offset;
-		if (item->offset + item->size > end)
-			end = item->offset + item->size;
-	}
-	if (end) {
-		staging = calloc(1, end - first);
-		if (!staging)
-			return no_memory(l);
-		for (size_t i = 0; i < a->nr; i++)
-			if (a->items[i].size)
-				memcpy(staging + (a->items[i].offset - first), a->items[i].data,
-				       a->items[i].size);
-		ret = neuron_mem_write(mem, first, staging, end - first);
-		free(staging);
-		if (ret)
-			return device_error(l, "writing constants", ret);
-	}
-	a->nr = 0;
-	a->used = 0;
-	a->align = 0;
-	return 0;
-}
-
-/* Device memory reads as zero, so what @data does not cover is zero. */
-static int arena_add(struct loader *l, struct arena *a, struct place *place, uint64_t bytes,
-		     uint64_t align, const void *data, size_t data_size)
-{
-	int ret;
-
-	if (!bytes)
-		bytes = 1;
-	if (align < VAR_ALIGN)
-		align = VAR_ALIGN;
-	if (bytes >= ARENA_VAR || align > ARENA_VAR) {
-		ret = alloc(l, bytes, align, a->category, a->account, &place->mem);
-		if (ret)
-			return ret;
-		place->address = neuron_mem_address(place->mem);
-		ret = neuron_mem_write(place->mem, 0, data, data_size);
-		return ret ? device_error(l, "writing constants", ret) : 0;
-	}
-	if (a->used + bytes > ARENA_BYTES) {
-		ret = arena_flush(l, a);
-		if (ret)
-			return ret;
-	}
-	if (grow((void **)&a->items, a->nr, &a->max, sizeof(*a->items)))
-		return no_memory(l);
-	a->used = round_up(a->used, align);
-	if (align > a->align)
-		a->align = align;
-	a->items[a->nr++] = (struct arena_item){
-		.place = place,
-		.offset = a->used,
-		.data = data,
-		.size = data_size,
-	};
-	a->used += bytes;
-	return 0;
-}
-
-/* Where each scratch area starts in the scratchpad of the model; need over all of them. */
-struct areas {
-	struct {
-		const char *name;
-		uint64_t need;
-		uint64_t base;
-	} *list;
-	size_t nr;
-	size_t max;
-};
-
-static int areas_add(struct loader *l, struct areas *areas, const struct neuron_neff_var *v)
-{
-	uint64_t end = v->backing_off + v->size;
-	size_t i;
-
-	for (i = 0; i < areas->nr; i++)
-		if (!strcmp(areas->list[i].name, v->backing_buf))
-			break;
-	if (i == areas->nr) {
-		if (i == MAX_AREAS)
-			return fail(l, NEURON_ERROR_LIMIT, -E2BIG,
-				    "%s/def.json: var.%.200s: more than %u scratch areas",
-				    l->sg->dir, v->name, MAX_AREAS);
-		if (grow((void **)&areas->list, areas->nr, &areas->max, sizeof(*areas->list)))
-			return no_memory(l);
-		areas->list[areas->nr++].name = v->backing_buf;
-		areas->list[i].need = 0;
-	}
-	if (end > areas->list[i].need)
-		areas->list[i].need = end;
-	return 0;
-}
-
-static uint64_t areas_base(const struct areas *areas, const char *name)
-{
-	for (size_t i = 0; i < areas->nr; i++)
-		if (!strcmp(areas->list[i].name, name))
-			return areas->list[i].base;
-	return 0;
-}
-
-static int place_virtual(struct loader *l)
-{
-	struct neuron_core *core = l->core;
-	struct neuron_model *m = l->model;
-	struct areas areas = { 0 };
-	uint64_t need = 0;
-	char text[160];
-	int ret = 0;
-
-	for (size_t i = 0; i < l->sg->nr_vars && !ret; i++)
-		if (l->sg->vars[i].type == NEURON_NEFF_VAR_VIRTUAL)
-			ret = areas_add(l, &areas, &l->sg->vars[i]);
-	if (ret)
-		goto out;
-	for (size_t i = 0; i < areas.nr; i++) {
-		areas.list[i].base = need;
-		if (__builtin_add_overflow(need, areas.list[i].need, &need) ||
-		    need > UINT64_MAX / 2) {
-			ret = fail(l, NEURON_ERROR_NEFF_INVALID, -EINVAL,
-				   "%s/def.json: scratchpad of more than 2^63 bytes", l->sg->dir);
-			goto out;
-		}
-		if (i + 1 < areas.nr)
-			need = round_up(need, 1u << 16);
-	}
-	m->usage.shared_scratchpad = need;
-	if (!need)
-		goto out;
-
-	pthread_mutex_lock(&core->lock);
-	ret = core_scratchpad_grow(core, need, &l->error->memory);
-	if (!ret) {
-		m->next = core->models;
-		core->models = m;
-	}
-	pthread_mutex_unlock(&core->lock);
-	if (ret == -ENOMEM)
-		fail(l, NEURON_ERROR_MEMORY, ret, "no room for a scratchpad of %llu bytes in %s",
-		     (unsigned long long)need,
-		     memory_reason(&l->error->memory, text, sizeof(text)));
-	else if (ret)
-		device_error(l, "scratchpad", ret);
-	/* From here on the pages stay, because the model counts for them. */
-	for (size_t i = 0; i < l->sg->nr_vars && !ret; i++) {
-		const struct neuron_neff_var *v = &l->sg->vars[i];
-		struct place *place = &l->places[i];
-		uint64_t off;
-
-		if (v->type != NEURON_NEFF_VAR_VIRTUAL)
-			continue;
-		off = areas_base(&areas, v->backing_buf) + v->backing_off;
-		if (scratchpad_fits(off, v->size, core->page) && v->size) {
-			struct neuron_mem *page;
-
-			pthread_mutex_lock(&core->lock);
-			page = core->pages[off / core->page];
-			pthread_mutex_unlock(&core->lock);
-			place->address = neuron_mem_address(page) + off % core->page;
-			if (!v->alignment || !(place->address & (v->alignment - 1)))
-				continue;
-		}
-		ret = alloc(l, v->size ? v->size : 1, v->alignment, NEURON_MEM_SCRATCHPAD_PRIVATE,
-			    &m->usage.scratchpad, &place->mem);
-		if (!ret)
-			place->address = neuron_mem_address(place->mem);
-	}
-out:
-	free(areas.list);
-	return ret;
-}
-
-static int add_io(struct loader *l, const struct neuron_neff_var *v)
-{
-	struct io_tensor *t = &l->model->io[l->model->nr_io];
-
-	t->name = strdup(v->name);
-	if (!t->name)
-		return no_memory(l);
-	t->usage = v->type == NEURON_NEFF_VAR_INPUT ? NEURON_TENSOR_INPUT : NEURON_TENSOR_OUTPUT;
-	t->bytes = v->size;
-	t->dtype = v->dtype;
-	t->ndim = v->ndim;
-	memcpy(t->shape, v->shape, sizeof(t->shape));
-	l->model->nr_io++;
-	l->io_of_var[v - l->sg->vars] = (uint32_t)l->model->nr_io;
-	return 0;
-}
-
-static int place_variables(struct loader *l)
-{
-	static const uint32_t ones[NEURON_NEFF_MAX_QUEUES] = {
-		1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16,
-	};
-	struct neuron_model_usage *u = &l->model->usage;
-	struct arena constants = { NEURON_MEM_CONSTANTS, &u->constants, 0, 0, NULL, 0, 0 };
-	struct arena private = { NEURON_MEM_SCRATCHPAD_PRIVATE, &u->scratchpad, 0, 0, NULL, 0, 0 };
-	struct arena runtime = { NEURON_MEM_MISC, &u->runtime, 0, 0, NULL, 0, 0 };
-	uint32_t le_ones[NEURON_NEFF_MAX_QUEUES];
-	int ret;
-
-	for (size_t i = 0; i < NEURON_NEFF_MAX_QUEUES; i++)
-		le_ones[i] = htole32(ones[i]);
-	ret = arena_add(l, &runtime, &l->ones, sizeof(le_ones), 0, le_ones, sizeof(le_ones));
-	for (size_t i = 0; i < l->sg->nr_vars && !ret; i++) {
-		const struct neuron_neff_var *v = &l->sg->vars[i];
-		struct place *place = &l->places[i];
-
-		switch (v->type) {
-		case NEURON_NEFF_VAR_STATE_BUFFER:
-			place->address = l->g->tpb_base[l->core->nc] + NEURON_ISA_SBUF_OFF +
-					 v->backing_off;
-			break;
-		case NEURON_NEFF_VAR_INPUT:
-		case NEURON_NEFF_VAR_OUTPUT:
-			ret = add_io(l, v);
-			break;
-		case NEURON_NEFF_VAR_FILE:
-			ret = arena_add(l, &constants, place, v->size, v->alignment, v->data,
-					v->data_size);
-			break;
-		case NEURON_NEFF_VAR_TMP_BUF:
-			ret = arena_add(l, &private, place, v->size, v->alignment, NULL, 0);
-			break;
-		case NEURON_NEFF_VAR_POINTER:
-		case NEURON_NEFF_VAR_DGE_TABLE:
-			ret = arena_add(l, &runtime, place, v->size, v->alignment, NULL, 0);
-			break;
-		case NEURON_NEFF_VAR_VIRTUAL:
-		case NEURON_NEFF_NR_VAR_TYPES:
-			break;
-		}
-	}
-	if (!ret)
-		ret = arena_flush(l, &constants);
-	if (!ret)
-		ret = arena_flush(l, &private);
-	if (!ret)
-		ret = arena_flush(l, &runtime);
-	free(constants.items);
-	free(private.items);
-	free(runtime.items);
-	return ret ? ret : place_virtual(l);
-}
-
-static int write_pointer(struct loader *l, const struct place *table, uint64_t index,
-			 const struct neuron_neff_var *target)
-{
-	uint32_t io = l->io_of_var[target - l->sg->vars];
-	uint64_t offset = table->offset + index * 8;
-	uint64_t word;
-	int ret;
-
-	if (io) {
-		struct io_tensor *t = &l->model->io[io - 1];
-		struct pointer_fixup *p =
-			reallocarray(t->pointers, t->nr_pointers + 1, sizeof(*p));
-
-		if (!p)
-			return no_memory(l);
-		t->pointers = p;
-		p[t->nr_pointers++] = (struct pointer_fixup){ table->mem, offset };
-		return 0;
-	}
-	word = htole64(l->places[target - l->sg->vars].address);
-	ret = neuron_mem_write(table->mem, offset, &word, sizeof(word));
-	return ret ? device_error(l, "writing pointers", ret) : 0;
-}
-
-static int write_pointers(struct loader *l)
-{
-	int ret = 0;
-
-	for (size_t i = 0; i < l->sg->nr_vars && !ret; i++) {
-		const struct neuron_neff_var *v = &l->sg->vars[i];
-		size_t n = v->type == NEURON_NEFF_VAR_POINTER ? v->referenced != NULL :
-			   v->type == NEURON_NEFF_VAR_DGE_TABLE ? v->nr_list : 0;
-
-		if (n > v->size / 8)
-			return fail(l, NEURON_ERROR_NEFF_INVALID, -EINVAL,
-				    "%s/def.json: var.%.200s: %zu addresses do not fit into %llu bytes",
-				    l->sg->dir, v->name, n, (unsigned long long)v->size);
-		for (size_t k = 0; k < n && !ret; k++)
-			ret = write_pointer(l, &l->places[i], k,
-					    v->type == NEURON_NEFF_VAR_POINTER ? v->referenced :
-										 v->list[k]);
-	}
-	return ret;
-}
-
-/* ---- programs ---------------------------------------------------------------------- */
-
-static int add_trigger(struct loader *l, uint32_t engine, size_t inst,
-		       const struct neuron_neff_dma *dma)
-{
-	if (grow((void **)&l->triggers, l->nr_triggers, &l->max_triggers, sizeof(*l->triggers)))
-		return no_memory(l);
-	l->triggers[l->nr_triggers++] = (struct trigger){
-		.engine = engine,
-		.inst = inst,
-		.dma = dma,
-	};
-	return 0;
-}
-
-/*
- * Programs have no branches: every instruction is executed once.  What a run puts
- * into semaphores and events and takes out again can be added up, and a model for
- * which it does not come out even gets a reset behind each run.
- */
-static void balance(struct loader *l, uint32_t engine, const struct neuron_isa_inst *inst)
-{
-	uint32_t index = le32toh(inst->u.sem.index), value = le32toh(inst->u.sem.value);
-	bool consume = inst->flags & NEURON_ISA_F_CONSUME;
-
-	switch (inst->opcode) {
-	case NEURON_ISA_OP_SEM_WAIT:
-		if (consume)
-			l->semaphores[index] -= value;
-		/* The run can end while another engine still waits here. */
-		if (engine != NEURON_ISA_ENGINE_SP && (!consume || inst->op != NEURON_ISA_WAIT_GE))
-			l->model->dirty = true;
-		break;
-	case NEURON_ISA_OP_SEM_POST:
-		if (inst->op == NEURON_ISA_POST_INC)
-			l->semaphores[index] += value;
-		else if (inst->op == NEURON_ISA_POST_DEC)
-			l->semaphores[index] -= value;
-		else if (value)
-			l->model->dirty = true;
-		break;
-	case NEURON_ISA_OP_EVENT_WAIT:
-		if (index < NEURON_NEFF_MAX_EVENTS && consume)
-			l->events[index]--;
-		if (engine != NEURON_ISA_ENGINE_SP && !consume)
-			l->model->dirty = true;
-		break;
-	case NEURON_ISA_OP_EVENT_SET:
-		if (index < NEURON_NEFF_MAX_EVENTS && value)
-			l->events[index]++;
-		break;
-	default:
-		break;
-	}
-}
-
-/* SP ends a run, once, when nothing of its program is left. */
-static int check_notify(struct loader *l, size_t i, size_t nr)
-{
-	const struct neuron_neff_engine *e = &l->sg->engines[NEURON_ISA_ENGINE_SP];
-	const struct neuron_isa_inst *insts = l->code[NEURON_ISA_ENGINE_SP];
-	bool notify = insts[i].opcode == NEURON_ISA_OP_NOTIFY;
-	bool done = notify && le32toh(insts[i].u.notify.id) == NOTIFY_DONE;
-	bool last = i + 1 == nr;
-
-	if (done && !last)
-		return fail(l, NEURON_ERROR_NEFF_INVALID, -EINVAL,
-			    "%s/%s: instruction %zu: NOTIFY %u before the last instruction",
-			    WHERE(l->sg, e), i, NOTIFY_DONE);
-	if (last && !done)
-		return fail(l, NEURON_ERROR_NEFF_INVALID, -EINVAL,
-			    "%s/%s: the last instruction is not NOTIFY %u, so that nothing ends a run",
-			    WHERE(l->sg, e), NOTIFY_DONE);
-	l->nr_notify += notify;
-	if (l->nr_notify >= NQ_ENTRIES)
-		return fail(l, NEURON_ERROR_LIMIT, -E2BIG, "%s/%s: more than %u NOTIFY",
-			    WHERE(l->sg, e), NQ_ENTRIES - 1);
-	return 0;
-}
-
-/* Find what a NISA program triggers; docs/loading.md, "Instructions and DMA". */
-static int scan_program(struct loader *l, uint32_t engine)
-{
-	const struct neuron_neff_engine *e = &l->sg->engines[engine];
-	const struct neuron_isa_inst *insts = l->code[engine];
-	const struct neuron_neff_dma *last = NULL;
-	size_t nr = l->code_size[engine] / sizeof(*insts);
-
-	for (size_t i = 0; i < nr; i++) {
-		const struct neuron_isa_inst *inst = &insts[i];
-		const struct neuron_neff_dma *dma;
-		uint32_t id;
-		int ret;
-
-		ret = engine == NEURON_ISA_ENGINE_SP ? check_notify(l, i, nr) : 0;
-		if (ret)
-			return ret;
-		if ((inst->opcode == NEURON_ISA_OP_SEM_WAIT ||
-		     inst->opcode == NEURON_ISA_OP_SEM_POST) &&
-		    le32toh(inst->u.sem.index) >= LOADER_SEMAPHORES)
-			return fail(l, NEURON_ERROR_NEFF_INVALID, -EINVAL,
-				    "%s/%s: instruction %zu: semaphore %u is reserved",
-				    WHERE(l->sg, e), i, le32toh(inst->u.sem.index));
-		balance(l, engine, inst);
-		if (inst->opcode != NEURON_ISA_OP_DMA_TRIGGER)
-			continue;
-		id = le32toh(inst->u.dma.tx_count);
-		if (inst->u.dma.engine != 0xffff || inst->u.dma.queue != 0xffff ||
-		    inst->u.dma.rx_count)
-			return fail(l, NEURON_ERROR_NEFF_INVALID, -EINVAL,
-				    "%s/%s: instruction %zu: DMA trigger is not symbolic",
-				    WHERE(l->sg, e), i);
-		dma = neuron_neff_find_dma(e, id);
-		if (!dma)
-			return fail(l, NEURON_ERROR_NEFF_INVALID, -EINVAL,
-				    "%s/%s: instruction %zu: no DMA entry has id %u",
-				    WHERE(l->sg, e), i, id);
-		if (last && dma <= last)
-			return fail(l, NEURON_ERROR_NEFF_INVALID, -EINVAL,
-				    "%s/%s: instruction %zu: DMA entry %u is triggered %s",
-				    WHERE(l->sg, e), i, id,
-				    dma == last ? "twice" : "twice or out of order");
-		last = dma;
-		if (dma->semaphore >= 0)
-			l->semaphores[dma->semaphore % NEURON_NEFF_MAX_SEMAPHORES] +=
-				dma->queue->num_queues;
-		if (dma->event >= 0)
-			l->events[dma->event % NEURON_NEFF_MAX_EVENTS]++;
-		ret = add_trigger(l, engine, i, dma);
-		if (ret)
-			return ret;
-	}
-	return 0;
-}
-
-static int scan_programs(struct loader *l)
-{
-	bool nisa = false;
-	int ret = 0;
-
-	for (uint32_t i = 0; i < NR_ENGINES; i++) {
-		const struct neuron_neff_engine *e = &l->sg->engines[i];
-
-		if (e->code_kind == NEURON_NEFF_CODE_VENDOR) {
-			l->vendor = true;
-			obstacle(l, "%s/%s: instructions of a real device, which this device does not execute",
-				 WHERE(l->sg, e));
-		}
-		nisa |= e->code_kind == NEURON_NEFF_CODE_NISA;
-	}
-	if (nisa && !l->g->isa_version)
-		obstacle(l, "%s: instructions of the software device, which this device does not execute",
-			 l->sg->dir);
-	l->generated = !nisa && !l->vendor;
-	if (nisa && !l->vendor &&
-	    l->sg->engines[NEURON_NEFF_SP].code_kind != NEURON_NEFF_CODE_NISA)
-		return fail(l, NEURON_ERROR_NEFF_INVALID, -EINVAL,
-			    "%s: SP has no program, so that nothing ends a run", l->sg->dir);
-
-	for (uint32_t i = 0; i < NR_ENGINES && !ret; i++) {
-		const struct neuron_neff_engine *e = &l->sg->engines[i];
-
-		if (e->code_size && e->code_kind != NEURON_NEFF_CODE_NONE) {
-			l->code[i] = malloc(e->code_size);
-			if (!l->code[i])
-				return no_memory(l);
-			memcpy(l->code[i], e->code, e->code_size);
-			l->code_size[i] = e->code_size;
-		}
-		if (!l->vendor && !l->generated) {
-			ret = scan_program(l, i);
-			continue;
-		}
-		for (size_t k = 0; k < e->nr_dma && !ret; k++)
-			ret = add_trigger(l, i, 0, &e->dma[k]);
-	}
-	for (size_t i = 0; i < NEURON_NEFF_MAX_SEMAPHORES; i++)
-		l->model->dirty |= l->semaphores[i] != 0;
-	for (size_t i = 0; i < NEURON_NEFF_MAX_EVENTS; i++)
-		l->model->dirty |= l->events[i] != 0;
-	return ret;
-}
-
-static struct neuron_isa_inst instruction(enum neuron_isa_opcode opcode)
-{
-	return (struct neuron_isa_inst){
-		.opcode = (__u8)opcode,
-		.magic = NEURON_ISA_MAGIC,
-	};
-}
-
-/* A NEFF without instructions: one transfer after the other, then notify. */
-static int generate_program(struct loader *l)
-{
-	size_t max = 2 + l->nr_triggers * 3;
-	struct neuron_isa_inst *p;
-	size_t n = 0;
-
-	p = calloc(max, sizeof(*p));
-	if (!p)
-		return no_memory(l);
-	l->code[NEURON_ISA_ENGINE_SP] = p;
-	p[n] = instruction(NEURON_ISA_OP_PROLOGUE);
-	p[n].u.prologue.signature = htole32(NEURON_ISA_SIGNATURE);
-	p[n].u.prologue.version = htole16(NEURON_ISA_VERSION);
-	p[n++].u.prologue.engine = htole16(NEURON_ISA_ENGINE_SP);
-	for (size_t i = 0; i < l->nr_triggers; i++) {
-		const struct trigger *t = &l->triggers[i];
-
-		l->triggers[i].inst = n;
-		p[n++] = instruction(NEURON_ISA_OP_DMA_TRIGGER);
-		p[n] = instruction(NEURON_ISA_OP_SEM_WAIT);
-		p[n].op = NEURON_ISA_WAIT_GE;
-		p[n].flags = NEURON_ISA_F_CONSUME;
-		p[n].u.sem.index = htole32(t->semaphore);
-		p[n++].u.sem.value = htole32(t->own_semaphore ? 1 : t->dma->queue->num_queues);
-		if (t->dma->event >= 0) {
-			p[n] = instruction(NEURON_ISA_OP_EVENT_SET);
-			p[n++].u.sem.index = htole32((uint32_t)t->dma->event);
-		}
-	}
-	p[n] = instruction(NEURON_ISA_OP_NOTIFY);
-	p[n++].u.notify.id = htole32(NOTIFY_DONE);
-	l->code_size[NEURON_ISA_ENGINE_SP] = n * sizeof(*p);
-	return 0;
-}
-
-static void patch_programs(struct loader *l)
-{
-	for (size_t i = 0; i < l->nr_triggers; i++) {
-		const struct trigger *t = &l->triggers[i];
-		struct neuron_isa_inst *inst = (struct neuron_isa_inst *)l->code[t->engine] + t->inst;
-		const struct ring *ring = &l->model->rings[t->ring];
-
-		if (l->generated)
-			inst = (struct neuron_isa_inst *)l->code[NEURON_ISA_ENGINE_SP] + t->inst;
-		inst->u.dma.engine = htole16((uint16_t)slot_engine(l->g, ring->slot));
-		inst->u.dma.queue = htole16((uint16_t)slot_queue(l->g, ring->slot));
-		inst->u.dma.tx_count = htole32(t->count);
-		inst->u.dma.rx_count = htole32(t->count);
-	}
 }
 
 /* ---- rings ------------------------------------------------------------------------- */
@@ -885,10 +210,10 @@ static int plan_rings(struct loader *l)
 		if (!user[queue]) {
 			uint32_t slot = NR_ENGINES + (uint32_t)(m->nr_rings - m->nr_fetch);
 
-			if (slot >= l->core->nr_slots) {
+			if (slot >= l->nr_slots) {
 				ret = fail(l, NEURON_ERROR_LIMIT, -E2BIG,
 					   "%s/def.json: more than %u queue sets in use", l->sg->dir,
-					   l->core->nr_slots - NR_ENGINES);
+					   l->nr_slots - NR_ENGINES);
 				goto out;
 			}
 			m->rings[m->nr_rings].slot = slot;
@@ -941,7 +266,7 @@ static uint64_t semaphore_register(const struct loader *l, uint32_t index)
 {
 	uint64_t off = l->g->arch == 1 ? 0x2701200u + 4u * index : NEURON_ISA_SEM_INC_OFF(index);
 
-	return l->g->tpb_base[l->core->nc] + off;
+	return l->g->tpb_base[l->nc] + off;
 }
 
 static void write_word(struct loader *l, struct ring *ring, uint32_t index, uint64_t to,
@@ -982,7 +307,7 @@ static int fill_entry(struct loader *l, struct trigger *t, uint32_t index)
 	}
 	if (dma->event >= 0)
 		write_word(l, ring, index++,
-			   l->g->tpb_base[l->core->nc] + NEURON_ISA_EVENT_OFF((uint32_t)dma->event),
+			   l->g->tpb_base[l->nc] + NEURON_ISA_EVENT_OFF((uint32_t)dma->event),
 			   1);
 	if (dma->semaphore >= 0)
 		write_word(l, ring, index++, semaphore_register(l, (uint32_t)dma->semaphore),
@@ -990,20 +315,6 @@ static int fill_entry(struct loader *l, struct trigger *t, uint32_t index)
 	if (t->own_semaphore)
 		write_word(l, ring, index++, semaphore_register(l, t->semaphore), 1);
 	return 0;
-}
-
-static int alloc_ring(struct loader *l, struct ring *ring, uint64_t *account)
-{
-	int ret;
-
-	ring->slots = neuron_ring_slots(ring->count);
-	l->model->usage.descriptors += ring->count;
-	ret = alloc(l, (uint64_t)ring->slots * sizeof(struct neuron_descriptor), 0,
-		    NEURON_MEM_RINGS, account, &ring->tx);
-	if (!ret)
-		ret = alloc(l, (uint64_t)ring->slots * sizeof(struct neuron_descriptor), 0,
-			    NEURON_MEM_RINGS, account, &ring->rx);
-	return ret;
 }
 
 static int ring_buffers(struct loader *l, struct ring *ring)
@@ -1041,26 +352,32 @@ static bool entry_has_io(const struct loader *l, const struct neuron_neff_dma *d
 	return false;
 }
 
-static int build_rings(struct loader *l)
+/* Which rings touch inputs or outputs; they are kept and written again when those move. */
+static void find_io_rings(struct loader *l)
+{
+	for (size_t i = 0; i < l->nr_triggers; i++)
+		if (l->triggers[i].count && entry_has_io(l, l->triggers[i].dma))
+			l->model->rings[l->triggers[i].ring].io = true;
+}
+
+static int plan_ring_memory(struct loader *l)
 {
 	struct neuron_model *m = l->model;
-	bool *io = calloc(m->nr_rings + 1, sizeof(*io));
-	uint32_t *index = calloc(m->nr_rings + 1, sizeof(*index));
 	int ret = 0;
 
-	if (!io || !index) {
-		ret = no_memory(l);
-		goto out;
-	}
-	for (size_t i = 0; i < l->nr_triggers; i++)
-		if (l->triggers[i].count)
-			io[l->triggers[i].ring] |= entry_has_io(l, l->triggers[i].dma);
+	find_io_rings(l);
 	for (size_t i = m->nr_fetch; i < m->nr_rings && !ret; i++)
-		ret = alloc_ring(l, &m->rings[i],
-				 io[i] ? &m->usage.rings_io : &m->usage.rings_spill);
-	/* A model that cannot be run has its rings for the accounting only. */
-	if (ret || m->obstacle[0])
-		goto out;
+		ret = load_plan_ring(l, &m->rings[i], m->rings[i].io ? &m->usage.rings_io :
+								       &m->usage.rings_spill);
+	return ret;
+}
+
+static int fill_rings(struct loader *l)
+{
+	struct neuron_model *m = l->model;
+	uint32_t *index = calloc(m->nr_rings + 1, sizeof(*index));
+	int ret = index ? 0 : no_memory(l);
+
 	for (size_t i = m->nr_fetch; i < m->nr_rings && !ret; i++)
 		ret = ring_buffers(l, &m->rings[i]);
 	for (size_t i = 0; i < l->nr_triggers && !ret; i++) {
@@ -1071,31 +388,22 @@ static int build_rings(struct loader *l)
 	}
 	for (size_t i = m->nr_fetch; i < m->nr_rings && !ret; i++) {
 		/* What depends on tensors is written when they are known. */
-		if (io[i])
+		if (m->rings[i].io)
 			m->rings[i].dirty_end = m->rings[i].count;
 		else
 			ret = upload_ring(l, &m->rings[i]);
 	}
-out:
-	free(io);
 	free(index);
 	return ret;
 }
 
-static int build_fetch(struct loader *l, struct ring *ring, uint64_t code)
+static int fill_fetch(struct loader *l, struct ring *ring)
 {
-	uint64_t fifo = l->g->tpb_base[l->core->nc] + NEURON_ISA_FIFO_OFF(ring->slot);
+	uint64_t fifo = l->g->tpb_base[l->nc] + NEURON_ISA_FIFO_OFF(ring->slot);
+	uint64_t code = l->programs[ring->slot].address;
 	size_t size = l->code_size[ring->slot];
-	int ret;
+	int ret = ring_buffers(l, ring);
 
-	if (size > (uint64_t)FETCH_BYTES * (NEURON_RING_MAX_SLOTS - NEURON_RING_UNUSED_SLOTS))
-		return fail(l, NEURON_ERROR_LIMIT, -E2BIG, "%s: program of %zu bytes", l->sg->dir,
-			    size);
-	ring->count = (uint32_t)((size + FETCH_BYTES - 1) / FETCH_BYTES);
-	ret = alloc_ring(l, ring, &l->model->usage.rings_runtime);
-	if (ret || l->model->obstacle[0])
-		return ret;
-	ret = ring_buffers(l, ring);
 	for (uint32_t i = 0; i < ring->count && !ret; i++) {
 		size_t off = (size_t)i * FETCH_BYTES;
 		uint32_t bytes = size - off < FETCH_BYTES ? (uint32_t)(size - off) : FETCH_BYTES;
@@ -1104,25 +412,6 @@ static int build_fetch(struct loader *l, struct ring *ring, uint64_t code)
 				       bytes, false);
 	}
 	return ret ? ret : upload_ring(l, ring);
-}
-
-static int write_programs(struct loader *l)
-{
-	struct arena code = { NEURON_MEM_CODE, &l->model->usage.code, 0, 0, NULL, 0, 0 };
-	struct place places[NR_ENGINES] = { { 0, NULL, 0 } };
-	int ret = 0;
-
-	for (uint32_t i = 0; i < NR_ENGINES && !ret; i++)
-		if (l->code_size[i])
-			ret = arena_add(l, &code, &places[i], l->code_size[i], 0, l->code[i],
-					l->code_size[i]);
-	if (!ret)
-		ret = arena_flush(l, &code);
-	free(code.items);
-	for (size_t i = 0; i < l->model->nr_fetch && !ret; i++)
-		ret = build_fetch(l, &l->model->rings[i],
-				  places[l->model->rings[i].slot].address);
-	return ret;
 }
 
 static int plan_setup(struct loader *l)
@@ -1136,7 +425,7 @@ static int plan_setup(struct loader *l)
 		const struct ring *ring = &m->rings[i];
 
 		m->setup[i] = (struct neuron_queue_setup){
-			.engine = l->core->nc * l->g->engines_per_core +
+			.engine = l->nc * l->g->engines_per_core +
 				  slot_engine(l->g, ring->slot),
 			.queue = slot_queue(l->g, ring->slot),
 			.tx = ring->tx,
@@ -1150,42 +439,76 @@ static int plan_setup(struct loader *l)
 
 /* ---- the model --------------------------------------------------------------------- */
 
-static int load(struct loader *l)
+/* What the model needs, short of the scratchpad; nothing here asks a device. */
+static int plan_programs(struct loader *l)
 {
 	size_t nr_vars = l->sg->nr_vars;
 	int ret;
 
 	l->places = calloc(nr_vars + 1, sizeof(*l->places));
+	l->scratch = calloc(nr_vars + 1, sizeof(*l->scratch));
 	l->io_of_var = calloc(nr_vars + 1, sizeof(*l->io_of_var));
 	l->model->io = calloc(nr_vars + 1, sizeof(*l->model->io));
-	l->model->name = strdup(l->neff->header.name);
-	if (!l->places || !l->io_of_var || !l->model->io || !l->model->name)
+	if (!l->places || !l->scratch || !l->io_of_var || !l->model->io)
 		return no_memory(l);
-	ret = scan_programs(l);
-	if (!ret)
-		ret = place_variables(l);
-	if (!ret)
-		ret = write_pointers(l);
+	ret = load_scan_programs(l);
+	return ret ? ret : load_plan_need(l);
+}
+
+/* The rest, when it is known which parts of the scratchpad there are in one piece. */
+static int plan_memory(struct loader *l)
+{
+	int ret = load_plan_variables(l);
+
 	if (!ret)
 		ret = plan_rings(l);
+	if (!ret)
+		ret = plan_ring_memory(l);
 	if (!ret && l->generated)
-		ret = generate_program(l);
+		ret = load_generate_program(l);
 	if (!ret && !l->vendor)
-		patch_programs(l);
+		load_patch_programs(l);
 	if (!ret)
-		ret = build_rings(l);
+		ret = load_plan_programs(l);
 	if (!ret)
-		ret = write_programs(l);
-	if (!ret)
-		ret = plan_setup(l);
+		load_plan_account(l);
 	return ret;
+}
+
+static int apply(struct loader *l)
+{
+	struct neuron_model *m = l->model;
+	int ret = load_apply_memory(l);
+
+	if (!ret)
+		ret = load_apply_contents(l);
+	/* A model that cannot be run has its rings for the accounting only. */
+	if (!ret && !m->obstacle[0])
+		ret = fill_rings(l);
+	for (size_t i = 0; i < m->nr_fetch && !ret && !m->obstacle[0]; i++)
+		ret = fill_fetch(l, &m->rings[i]);
+	return ret ? ret : plan_setup(l);
+}
+
+static int load(struct loader *l)
+{
+	int ret = plan_programs(l);
+
+	if (!ret)
+		ret = load_apply_scratchpad(l);
+	if (!ret)
+		ret = plan_memory(l);
+	return ret ? ret : apply(l);
 }
 
 static void free_loader(struct loader *l)
 {
 	for (uint32_t i = 0; i < NR_ENGINES; i++)
 		free(l->code[i]);
+	free(l->allocs);
+	free(l->items);
 	free(l->places);
+	free(l->scratch);
 	free(l->io_of_var);
 	free(l->triggers);
 	free(l->ring_of_queue);
@@ -1210,6 +533,9 @@ static int open_neff(struct loader *l, const void *bytes, size_t size, bool veri
 		return fail(l, NEURON_ERROR_NEFF_UNSUPPORTED, -EOPNOTSUPP,
 			    "header: made for logical cores of 2 physical cores");
 	l->sg = &l->neff->subgraphs[0];
+	l->model->name = strdup(l->neff->header.name);
+	if (!l->model->name)
+		return no_memory(l);
 	return 0;
 }
 
@@ -1222,6 +548,8 @@ NEURON_EXPORT int neuron_model_load(struct neuron_core *core, const void *bytes,
 	struct loader l = {
 		.core = core,
 		.g = &core->device->geometry,
+		.nc = core->nc,
+		.nr_slots = core->nr_slots,
 		.error = &error,
 	};
 	int ret;

@@ -61,6 +61,7 @@ NEURON_EXPORT int neuron_mem_alloc(struct neuron_device *device, uint64_t bytes,
 	m->address = a.pa;
 	m->mmap_offset = a.mmap_offset;
 	m->bytes = bytes;
+	pthread_mutex_init(&m->lock, NULL);
 	*mem = m;
 	return 0;
 }
@@ -74,10 +75,11 @@ NEURON_EXPORT void neuron_mem_free(struct neuron_mem *mem)
 		return;
 	va = atomic_load(&mem->va);
 	if (va && !device_inherited(mem->device))
-		neuron_sys_munmap(va, round_up(mem->bytes, NEURON_PAGE));
+		neuron_sys_munmap(va, mem->mapped);
 	f.mem_handle = mem->handle;
 	do_ioctl(mem->device, NEURON_IOCTL_MEM_FREE, &f);
 	device_put(mem->device);
+	pthread_mutex_destroy(&mem->lock);
 	free(mem);
 }
 
@@ -190,23 +192,61 @@ NEURON_EXPORT int neuron_mem_set(struct neuron_mem *mem, uint64_t offset, int va
 
 NEURON_EXPORT int neuron_mem_map(struct neuron_mem *mem, void **address)
 {
-	uint64_t bytes = round_up(mem->bytes, NEURON_PAGE);
-	void *old = NULL, *va = atomic_load(&mem->va);
+	void *va = atomic_load(&mem->va);
+	int ret = 0;
 
 	if (device_inherited(mem->device))
 		return -EACCES;
 	if (!va) {
-		va = neuron_sys_mmap(mem->device->fd, mem->mmap_offset, bytes);
-		if (!va)
-			return -errno;
-		/* Two threads may map at the same time; one of them wins. */
-		if (!atomic_compare_exchange_strong(&mem->va, &old, va)) {
-			neuron_sys_munmap(va, bytes);
-			va = old;
+		pthread_mutex_lock(&mem->lock);
+		va = atomic_load(&mem->va);
+		if (!va) {
+			mem->mapped = round_up(mem->bytes, NEURON_PAGE);
+			va = neuron_sys_mmap(mem->device->fd, mem->mmap_offset, mem->mapped);
+			if (va)
+				atomic_store(&mem->va, va);
+			else
+				ret = -errno;
 		}
+		pthread_mutex_unlock(&mem->lock);
 	}
-	*address = va;
-	return 0;
+	if (!ret)
+		*address = va;
+	return ret;
+}
+
+NEURON_EXPORT int neuron_mem_grow(struct neuron_mem *mem, uint64_t bytes,
+				  struct neuron_mem_failure *failure)
+{
+	struct neuron_native_mem_grow g = {
+		.size = sizeof(g),
+		.mem_handle = mem->handle,
+		.bytes = bytes,
+	};
+	int ret;
+
+	if (device_inherited(mem->device))
+		return -EACCES;
+	pthread_mutex_lock(&mem->lock);
+	if (bytes < mem->bytes)
+		ret = -EINVAL;
+	else if (atomic_load(&mem->va))	/* the mapping that everybody gets is this long */
+		ret = -EBUSY;
+	else
+		ret = do_ioctl(mem->device, NEURON_NATIVE_MEM_GROW, &g);
+	if (!ret)
+		mem->bytes = bytes;
+	pthread_mutex_unlock(&mem->lock);
+	if (ret == -ENOMEM && failure)
+		*failure = (struct neuron_mem_failure){
+			.reason = (enum neuron_mem_reason)g.reason,
+			.bytes = bytes,
+			.total = g.total,
+			.free = g.free,
+			.largest_free = g.largest_free,
+			.largest_aligned = g.largest_free,
+		};
+	return ret;
 }
 
 NEURON_EXPORT const char *neuron_mem_category_name(enum neuron_mem_category category)

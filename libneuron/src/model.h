@@ -20,6 +20,10 @@
 #define NQ_BYTES 16384u
 #define NQ_ENTRIES (NQ_BYTES / (uint32_t)sizeof(struct neuron_isa_notice))
 #define SCRATCHPAD_PAGE (512ull << 20)
+/* By which the contiguous scratchpad grows. */
+#define SCRATCHPAD_STEP (64ull << 20)
+/* What the start of every piece of the scratchpad is aligned to. */
+#define SCRATCHPAD_ALIGN (1u << 20)
 
 /*
  * DMA queues of a core are handed out by slot: consecutive slots are on
@@ -35,16 +39,29 @@ static inline uint32_t slot_queue(const struct neuron_geometry *g, uint32_t slot
 	return slot / g->engines_per_core;
 }
 
+/*
+ * The scratchpad of a core: one region, which can be empty, and pages behind it.  In
+ * paged mode there are only pages; in contiguous mode there are pages only when the
+ * region could not grow.
+ */
+struct scratchpad_layout {
+	uint64_t region;		/* bytes */
+	uint64_t page;
+};
+
 struct neuron_core {
 	struct neuron_device *device;
 	uint32_t nc;
 	uint32_t hbm;
 	uint32_t nr_slots;
 	uint64_t page;
+	bool contiguous;
+	struct neuron_mem *microcode;
 	atomic_uint refs;
 
 	pthread_mutex_t lock;		/* everything below, and running a model */
-	struct neuron_mem **pages;	/* shared scratchpad */
+	struct neuron_mem *region;	/* shared scratchpad */
+	struct neuron_mem **pages;
 	size_t nr_pages;
 	struct neuron_model *models;	/* those that count for the scratchpad */
 	const struct neuron_model **owner;	/* whose rings a slot's queue has */
@@ -59,6 +76,8 @@ struct ring {
 	uint32_t slot;
 	uint32_t count;			/* descriptors */
 	uint32_t slots;			/* of the rings */
+	bool io;			/* touches inputs or outputs */
+	size_t alloc;			/* of @tx in the plan; @rx is the next */
 	struct neuron_mem *tx;
 	struct neuron_mem *rx;
 	/* Kept for rings that touch inputs or outputs, with what is to be uploaded. */
@@ -122,6 +141,9 @@ int core_reset_locked(struct neuron_core *core);
 int core_scratchpad_grow(struct neuron_core *core, uint64_t need,
 			 struct neuron_mem_failure *failure);
 void core_scratchpad_shrink(struct neuron_core *core);
+struct scratchpad_layout core_scratchpad_layout(const struct neuron_core *core);
+/* Device address of a byte that there is memory for. */
+uint64_t core_scratchpad_address(const struct neuron_core *core, uint64_t offset);
 /* Stop the queues that have rings of the model. */
 void core_release_queues(struct neuron_core *core, const struct neuron_model *model);
 
@@ -135,6 +157,15 @@ static inline uint64_t scratchpad_pages(uint64_t need, uint64_t page)
 static inline bool scratchpad_fits(uint64_t offset, uint64_t bytes, uint64_t page)
 {
 	return bytes <= page && offset % page <= page - bytes;
+}
+
+/* Whether it lies in one piece of memory. */
+static inline bool scratchpad_placed(const struct scratchpad_layout *layout, uint64_t offset,
+				     uint64_t bytes)
+{
+	if (offset < layout->region)
+		return bytes <= layout->region - offset;
+	return scratchpad_fits(offset - layout->region, bytes, layout->page);
 }
 
 #endif

@@ -94,6 +94,7 @@ static struct {
 	atomic_bool stuck;	/* engines do not run */
 	int dma_error;		/* the next queue started stops with this code */
 	enum neuron_native_reason reason;	/* of a full HBM */
+	bool no_growing;	/* what follows an allocation is never free */
 	bool has_claims, claims_busy, claimed;
 	uint32_t arch;
 } fake = { .nr_devices = 1, .arch = 3 };
@@ -152,6 +153,9 @@ static int fake_alloc(struct fake_device *d, struct neuron_native_mem_alloc *a)
 	c->address = d->bump[zone] + (zone == FAKE_HBMS ? FAKE_WINDOW : (uint64_t)zone << 42) +
 		     (1ull << 30);
 	d->bump[zone] += bytes;
+	/* Room to grow into. */
+	if (a->mem_type == NEURON_MEMALLOC_TYPE_CONTIGUOUS_SCRATCHPAD_DEVICE)
+		d->bump[zone] += FAKE_HBM_SIZE;
 	c->data = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	assert_true(c->data != MAP_FAILED);
@@ -166,6 +170,32 @@ static int fake_alloc(struct fake_device *d, struct neuron_native_mem_alloc *a)
 		d->used[zone] += bytes;
 	d->by_category[c->category] += bytes;
 	a->pa = a->mmap_offset = c->address;
+	return 0;
+}
+
+static int fake_grow(struct fake_device *d, struct neuron_native_mem_grow *g)
+{
+	struct fake_chunk *c = fake_chunk(d, g->mem_handle);
+	uint64_t bytes = (g->bytes + 4095) & ~4095ull, more;
+
+	assert_int_equal(g->size, sizeof(*g));
+	if (!c)
+		return ENOENT;
+	if (c->host || bytes < c->bytes)
+		return EINVAL;
+	more = bytes - c->bytes;
+	if (fake.no_growing || more > FAKE_HBM_SIZE - d->used[c->hbm]) {
+		g->reason = fake.no_growing ? NEURON_NATIVE_REASON_FRAGMENTED :
+					      NEURON_NATIVE_REASON_FULL;
+		g->total = FAKE_HBM_SIZE;
+		g->free = g->largest_free = FAKE_HBM_SIZE - d->used[c->hbm];
+		return ENOMEM;
+	}
+	c->data = mremap(c->data, c->bytes, bytes, MREMAP_MAYMOVE);
+	assert_true(c->data != MAP_FAILED);
+	c->bytes = bytes;
+	d->used[c->hbm] += more;
+	d->by_category[c->category] += more;
 	return 0;
 }
 
@@ -626,6 +656,8 @@ static int fake_ioctl(struct fake_device *d, unsigned long cmd, void *arg)
 	case NEURON_IOCTL_DRIVER_INFO_GET:
 		((struct neuron_ioctl_device_driver_info *)arg)->feature_flags1 = 0x14;
 		return 0;
+	case NEURON_NATIVE_MEM_GROW:
+		return fake_grow(d, arg);
 	case NEURON_NATIVE_MEM_ALLOC:
 		return fake_alloc(d, arg);
 	case NEURON_IOCTL_MEM_FREE:

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # fake_driver.h is in the place of sys.c and discover.c.
-SRCS_lib_device = libneuron/src/core.c libneuron/src/device.c libneuron/src/exec.c \
-	libneuron/src/load.c libneuron/src/mem.c libneuron/src/nq.c libneuron/src/queue.c \
-	libneuron/src/ring.c libneuron/src/neff.c libneuron/src/neff_archive.c \
-	libneuron/src/neff_json.c libneuron/src/neff_npy.c libneuron/src/neff_write.c
+SRCS_lib_device = $(patsubst $(ROOT)/%,%,$(filter-out %/sys.c %/discover.c, \
+	$(filter-out $(wildcard $(ROOT)/libneuron/src/nrt_*.c),$(wildcard $(ROOT)/libneuron/src/*.c))))
 CFLAGS_lib_device = -D_GNU_SOURCE -pthread -DNEURON_VERSION='"test"'
 LIBS_lib_device = -larchive -ljansson -lz -lnettle -pthread

@@ -151,9 +151,16 @@ struct fixture {
 	uint8_t in[100000];
 };
 
+/* Of the core that setup_on() opens. */
+static bool contiguous;
+
 static int setup_on(void **state, uint32_t nc, uint64_t page)
 {
-	struct neuron_core_opts opts = { .size = sizeof(opts), .scratchpad_page = page };
+	struct neuron_core_opts opts = {
+		.size = sizeof(opts),
+		.scratchpad_page = page,
+		.contiguous = contiguous,
+	};
 	struct neuron_mem_opts mem = { .size = sizeof(mem), .nc = nc, .category = NEURON_MEM_TENSORS };
 	struct fixture *f = calloc(1, sizeof(*f));
 
@@ -188,12 +195,20 @@ static int teardown(void **state)
 	fake.fail_at = 0;
 	fake.stuck = false;
 	fake.reason = NEURON_NATIVE_REASON_NONE;
+	fake.no_growing = false;
+	contiguous = false;
 	neuron_core_close(f->core);
 	neuron_mem_free(f->x);
 	neuron_mem_free(f->y);
 	neuron_device_close(f->device);
 	free(f);
 	return fake_used() || fake.mapped || fake.dev[0].opens;
+}
+
+static int setup_contiguous(void **state)
+{
+	contiguous = true;
+	return setup_on(state, 0, 0);
 }
 
 static struct neuron_model *load(struct fixture *f, struct neff_bytes neff)
@@ -855,17 +870,24 @@ static void test_too_large(void **state)
 	struct fixture *f = *state;
 	struct neuron_error error = { .size = sizeof(error) };
 	struct neuron_model_opts opts = { .size = sizeof(opts), .error = &error };
+	struct neuron_mem *other;
 	struct neuron_model *m;
 	struct neff_bytes n;
 
 	refused(f, neff_with(DEF(TMP("a", "1", "30000000000") ", " TMP("b", "2", "64")),
 			     COPY("", "a", "b", "64")),
 		-ENOMEM, NEURON_ERROR_MEMORY, "no room for 30000000000 bytes of nonshared_scratchpad in HBM 1: full");
-	/* What came before is given back too, pages of the scratchpad as well. */
+	/* The last page does not fit; those before it are given back. */
+	assert_int_equal(neuron_mem_alloc(f->device, 4096,
+					  &(struct neuron_mem_opts){ .size = sizeof(struct neuron_mem_opts),
+								     .hbm = 1, .nc = 2,
+								     .category = NEURON_MEM_TENSORS },
+					  &other), 0);
 	refused(f, neff_with(DEF(TMP("a", "1", "64") ", \"v\": {\"type\": \"virtual\", \"var_id\": 2,"
 				 " \"size\": 64, \"backing_variable_off\": 25500000000}"),
 			     COPY("", "a", "v", "64")),
 		-ENOMEM, NEURON_ERROR_MEMORY, "no room for a scratchpad of 25500000064 bytes");
+	neuron_mem_free(other);
 	refused(f, neff_with(DEF(TMP("a", "1", "64") ", \"v\": {\"type\": \"virtual\", \"var_id\": 2,"
 				 " \"size\": 64, \"backing_variable_off\": 8000000000000000000}"),
 			     COPY("", "a", "v", "64")),
@@ -876,7 +898,7 @@ static void test_too_large(void **state)
 	n = make_list_neff();
 	assert_int_equal(neuron_model_load(f->core, n.data, n.size, &opts, &m), -ENOMEM);
 	assert_int_equal(error.memory.reason, NEURON_MEM_REASON_ALIGNMENT);
-	assert_int_equal(error.memory.category, NEURON_MEM_CONSTANTS);
+	assert_int_equal(error.memory.category, NEURON_MEM_SCRATCHPAD);
 	fake.reason = NEURON_NATIVE_REASON_NONE;
 	assert_int_equal(neuron_model_load(f->core, n.data, n.size, &opts, &m), 0);
 	neuron_model_unload(m);
@@ -1007,6 +1029,138 @@ static void test_worked_example_2g(void **state)
 }
 
 /* Every call of the driver fails once, while loading and while running. */
+/* A model with a variable of @bytes at @off, and the counters that it must have. */
+static struct neuron_model *load_virtual(struct fixture *f, uint64_t off, uint64_t bytes)
+{
+	char def[512];
+
+	snprintf(def, sizeof(def), DEF(TMP("a", "1", "64")
+				       ", \"v\": {\"type\": \"virtual\", \"var_id\": 2, \"size\": %llu,"
+				       " \"backing_variable_off\": %llu}"),
+		 (unsigned long long)bytes, (unsigned long long)off);
+	return load(f, neff_with(def, COPY("", "a", "v", "1")));
+}
+
+static uint64_t private_bytes(const struct neuron_model *m)
+{
+	struct neuron_model_usage u = { .size = sizeof(u) };
+
+	assert_int_equal(neuron_model_get_usage(m, &u), 0);
+	return u.scratchpad - 4096;		/* "a" */
+}
+
+static void test_contiguous(void **state)
+{
+	struct fixture *f = *state;
+	struct neuron_model *m[4];
+	uint64_t address;
+
+	/* Any variable fits; 64 MiB at a time. */
+	m[0] = load_virtual(f, 1, 700 * MIB);
+	assert_int_equal(neuron_core_scratchpad(f->core), 704 * MIB);
+	assert_int_equal(private_bytes(m[0]), 0);
+	address = core_scratchpad_address(f->core, 0);
+	m[1] = load_virtual(f, 512 * MIB - 1, 1024 * MIB);
+	assert_int_equal(neuron_core_scratchpad(f->core), 1536 * MIB);
+	assert_int_equal(private_bytes(m[1]), 0);
+	assert_int_equal(core_scratchpad_address(f->core, 0), address);
+	assert_int_equal(fake.dev[0].by_category[NEURON_MEM_SCRATCHPAD_CONTIGUOUS], 1536 * MIB);
+
+	/* It cannot grow: the rest in pages; what crosses the end gets memory of its own. */
+	fake.no_growing = true;
+	m[2] = load_virtual(f, 1536 * MIB, 512 * MIB);
+	assert_int_equal(neuron_core_scratchpad(f->core), 2048 * MIB);
+	assert_int_equal(private_bytes(m[2]), 0);
+	assert_int_equal(core_scratchpad_address(f->core, 1535 * MIB), address + 1535 * MIB);
+	assert_true(core_scratchpad_address(f->core, 1536 * MIB) != address + 1536 * MIB);
+	m[3] = load_virtual(f, 1000 * MIB, 600 * MIB);
+	assert_int_equal(private_bytes(m[3]), 600 * MIB);
+	assert_int_equal(neuron_core_scratchpad(f->core), 2048 * MIB);
+
+	/* Even if it could grow again: what lies in the page stays there. */
+	fake.no_growing = false;
+	neuron_model_unload(m[3]);
+	m[3] = load_virtual(f, 2048 * MIB, 1);
+	assert_int_equal(neuron_core_scratchpad(f->core), 2560 * MIB);
+	neuron_model_unload(m[3]);
+	assert_int_equal(neuron_core_scratchpad(f->core), 2048 * MIB);
+	neuron_model_unload(m[2]);
+	assert_int_equal(neuron_core_scratchpad(f->core), 1536 * MIB);
+	m[2] = load_virtual(f, 1536 * MIB, 1);
+	assert_int_equal(neuron_core_scratchpad(f->core), 1600 * MIB);
+	assert_int_equal(core_scratchpad_address(f->core, 1536 * MIB), address + 1536 * MIB);
+	for (int i = 0; i < 3; i++)
+		neuron_model_unload(m[i]);
+	assert_int_equal(neuron_core_scratchpad(f->core), 0);
+	assert_int_equal(fake.dev[0].by_category[NEURON_MEM_SCRATCHPAD_CONTIGUOUS], 0);
+}
+
+/* Worked example of the device memory document: in one piece nothing is private. */
+static void test_contiguous_example(void **state)
+{
+	struct fixture *f = *state;
+	struct neuron_model *a = load_virtual(f, 512 * MIB, 1024 * MIB), *b;
+
+	b = load_virtual(f, 100 * MIB, 1536 * MIB);
+	assert_int_equal(neuron_core_scratchpad(f->core), 1664 * MIB);
+	assert_int_equal(private_bytes(a) + private_bytes(b), 0);
+	neuron_model_unload(a);
+	assert_int_equal(neuron_core_scratchpad(f->core), 1664 * MIB);
+	neuron_model_unload(b);
+}
+
+static void test_mem_grow(void **state)
+{
+	struct fixture *f = *state;
+	struct neuron_mem_opts opts = { .size = sizeof(opts), .hbm = 1, .nc = 2,
+					.category = NEURON_MEM_SCRATCHPAD_CONTIGUOUS };
+	struct neuron_mem_failure failure = { .reason = NEURON_MEM_REASON_NONE };
+	struct neuron_mem *mem;
+	uint8_t byte = 7;
+	void *va;
+
+	assert_int_equal(neuron_mem_alloc(f->device, 10000, &opts, &mem), 0);
+	assert_int_equal(neuron_mem_grow(mem, 9999, NULL), -EINVAL);
+	assert_int_equal(neuron_mem_bytes(mem), 10000);
+	assert_int_equal(neuron_mem_grow(mem, 100000, NULL), 0);
+	assert_int_equal(neuron_mem_write(mem, 99999, &byte, 1), 0);
+	assert_int_equal(neuron_mem_write(mem, 100000, &byte, 1), -EINVAL);
+	fake.no_growing = true;
+	assert_int_equal(neuron_mem_grow(mem, 200000, NULL), -ENOMEM);
+	assert_int_equal(neuron_mem_grow(mem, 200000, &failure), -ENOMEM);
+	assert_int_equal(failure.reason, NEURON_MEM_REASON_FRAGMENTED);
+	assert_int_equal(failure.bytes, 200000);
+	assert_int_equal(neuron_mem_bytes(mem), 100000);
+	fake.no_growing = false;
+	assert_int_equal(neuron_mem_map(mem, &va), 0);
+	assert_int_equal(neuron_mem_grow(mem, 200000, NULL), -EBUSY);
+	neuron_mem_free(mem);
+}
+
+static void test_microcode(void **state)
+{
+	struct fixture *f = *state;
+	struct neuron_mem_failure failure = { .reason = NEURON_MEM_REASON_NONE };
+	struct neuron_core_opts opts = {
+		.size = sizeof(opts),
+		.microcode = 96 * MIB,
+		.failure = &failure,
+	};
+	uint64_t before = fake_used(), code = fake.dev[0].by_category[NEURON_MEM_CODE];
+	struct neuron_core *core;
+
+	assert_int_equal(neuron_core_open(f->device, 3, &opts, &core), 0);
+	assert_int_equal(fake_used(), before + 96 * MIB);
+	assert_int_equal(fake.dev[0].by_category[NEURON_MEM_CODE], code + 96 * MIB);
+	neuron_core_close(core);
+	assert_int_equal(fake_used(), before);
+	opts.microcode = 25 * GIB;
+	assert_int_equal(neuron_core_open(f->device, 3, &opts, &core), -ENOMEM);
+	assert_int_equal(failure.reason, NEURON_MEM_REASON_FULL);
+	assert_int_equal(failure.category, NEURON_MEM_CODE);
+	assert_int_equal(fake_used(), before);
+}
+
 static void test_every_failure(void **state)
 {
 	struct fixture *f = *state;
@@ -1129,6 +1283,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_areas, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_worked_example, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_worked_example_2g, setup_big_page, teardown),
+		cmocka_unit_test_setup_teardown(test_contiguous, setup_contiguous, teardown),
+		cmocka_unit_test_setup_teardown(test_contiguous_example, setup_contiguous, teardown),
+		cmocka_unit_test_setup_teardown(test_mem_grow, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_microcode, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_every_failure, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_damaged, setup, teardown),
 	};

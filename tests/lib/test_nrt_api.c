@@ -665,7 +665,7 @@ static void test_oom(void **state)
 	(void)state;
 	fake.reason = NEURON_NATIVE_REASON_FRAGMENTED;
 	assert_int_equal(nrt_load(n.data, n.size, 0, -1, &m), NRT_RESOURCE);
-	logged("usage: model constants) on ND 0:NC 0");
+	logged("usage: shared scratchpad) on ND 0:NC 0");
 	assert_non_null(strstr(log_text, "ND 0 HBM 0 is fragmented: 24.000GB of 24.000GB are free"));
 	fake.reason = NEURON_NATIVE_REASON_NONE;
 	assert_null(m);

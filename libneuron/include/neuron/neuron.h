@@ -251,6 +251,13 @@ int neuron_mem_copy(struct neuron_mem *dst, uint64_t dst_offset, struct neuron_m
 int neuron_mem_set(struct neuron_mem *mem, uint64_t offset, int value, uint64_t bytes);
 /** @brief Map all of it; the same address each time, valid until it is freed. */
 int neuron_mem_map(struct neuron_mem *mem, void **address);
+/**
+ * @brief Make device memory longer where it is; what is added reads as zero.
+ * @param bytes	new length, not below the present one
+ * @param failure	filled in with -ENOMEM but for category, hbm and nc; may be NULL
+ * @return 0, -ENOMEM the memory behind it is not free, -EINVAL, -EBUSY it is mapped
+ */
+int neuron_mem_grow(struct neuron_mem *mem, uint64_t bytes, struct neuron_mem_failure *failure);
 
 /** @brief One consistent picture of a device memory. */
 struct neuron_hbm_stats {
@@ -463,6 +470,9 @@ struct neuron_core_opts {
 	size_t size;
 	uint64_t scratchpad_page;	/**< bytes, multiple of 512 MiB below 4 GiB; 0 = 512 MiB */
 	bool no_reset;			/**< the core was reset just before */
+	uint64_t microcode;		/**< bytes to set aside on the core's memory, as code */
+	uint64_t contiguous;		/**< 1: scratchpad in one piece as long as that can grow */
+	struct neuron_mem_failure *failure;	/**< filled in with -ENOMEM, may be NULL */
 };
 
 struct neuron_model_opts {
