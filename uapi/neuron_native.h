@@ -27,6 +27,8 @@
 #define NEURON_NATIVE_NQ_EVENTFD	_IO(NEURON_NATIVE_BASE, 194)
 #define NEURON_NATIVE_HBM_STATS		_IO(NEURON_NATIVE_BASE, 195)
 #define NEURON_NATIVE_CORE_STATS	_IO(NEURON_NATIVE_BASE, 196)
+#define NEURON_NATIVE_MEM_EXPORT	_IO(NEURON_NATIVE_BASE, 197)
+#define NEURON_NATIVE_MEM_IMPORT	_IO(NEURON_NATIVE_BASE, 198)
 #define NEURON_NATIVE_MEM_GROW		_IO(NEURON_NATIVE_BASE, 201)
 
 #define NEURON_NATIVE_MAX_HBMS		8
@@ -223,6 +225,58 @@ struct neuron_native_core_stats {
 	__u64 host_bytes;
 };
 
+/* struct neuron_native_mem_export.flags */
+#define NEURON_NATIVE_EXPORT_RDONLY	0x1u	/* a descriptor that cannot be written through */
+
+/**
+ * struct neuron_native_mem_export - make a dma-buf of a chunk
+ * @size: in
+ * @flags: in, NEURON_NATIVE_EXPORT_*
+ * @mem_handle: in
+ * @offset: in, where it begins in the chunk; whole pages
+ * @bytes: in, whole pages; 0 = up to the end of the chunk
+ * @fd: out, the descriptor, with O_CLOEXEC
+ * @__reserved: 0
+ *
+ * The dma-buf keeps the memory, also after its handle and its process are gone;
+ * it stays charged to that process.
+ */
+struct neuron_native_mem_export {
+	__u32 size;
+	__u32 flags;
+	__u64 mem_handle;
+	__u64 offset;
+	__u64 bytes;
+	__s32 fd;
+	__u32 __reserved;
+};
+
+/**
+ * struct neuron_native_mem_import - get a handle of exported memory
+ * @size: in
+ * @flags: 0
+ * @fd: in, a dma-buf of all of a chunk of this device, open for writing
+ * @__reserved: 0
+ * @mem_handle: out, to be freed like that of an allocation
+ * @pa: out, device address
+ * @mmap_offset: out
+ * @bytes: out
+ * @host: out, 1 host memory
+ *
+ * The process reaches the memory as if it had allocated it.
+ */
+struct neuron_native_mem_import {
+	__u32 size;
+	__u32 flags;
+	__s32 fd;
+	__u32 __reserved;
+	__u64 mem_handle;
+	__u64 pa;
+	__u64 mmap_offset;
+	__u64 bytes;
+	__u64 host;
+};
+
 /**
  * struct neuron_native_mem_grow - make an allocation longer in place
  * @size: in
@@ -236,7 +290,8 @@ struct neuron_native_core_stats {
  * @largest_free: out with -ENOMEM: longest free run, bytes
  *
  * The address stays, the old contents too; what is added reads as zero.
- * Mappings, rings and transfers keep the length they were made with.
+ * Mappings, rings, transfers and exports keep the length they were made with.
+ * What another process has imported does not grow (-EBUSY).
  */
 struct neuron_native_mem_grow {
 	__u32 size;

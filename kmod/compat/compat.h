@@ -21,9 +21,17 @@
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
 #define NEURON_EXPORT_SYMBOL(sym)	EXPORT_SYMBOL_NS_GPL(sym, NEURON)
 #define NEURON_IMPORT_NS()		MODULE_IMPORT_NS(NEURON)
+#define NEURON_IMPORT_NS_DMA_BUF()	MODULE_IMPORT_NS(DMA_BUF)
 #else
 #define NEURON_EXPORT_SYMBOL(sym)	EXPORT_SYMBOL_NS_GPL(sym, "NEURON")
 #define NEURON_IMPORT_NS()		MODULE_IMPORT_NS("NEURON")
+#define NEURON_IMPORT_NS_DMA_BUF()	MODULE_IMPORT_NS("DMA_BUF")
+#endif
+
+/* 6.2: whoever calls these holds the reservation lock, or says that it does not. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
+#define dma_buf_vmap_unlocked(buf, map)		dma_buf_vmap(buf, map)
+#define dma_buf_vunmap_unlocked(buf, map)	dma_buf_vunmap(buf, map)
 #endif
 
 /* 6.3: vm_flags are changed through functions. */

@@ -38,6 +38,7 @@ struct neuron_client *neuron_client_new(struct neuron_device *nd, struct pid *pi
 	xa_init_flags(&client->handles, XA_FLAGS_ALLOC1 | XA_FLAGS_ACCOUNT);
 	spin_lock_init(&client->lock);
 	client->chunks = RB_ROOT;
+	client->imports = RB_ROOT;
 	/* The driver's own client lives inside the device. */
 	if (pid)
 		get_device(&nd->dev);
@@ -50,7 +51,7 @@ static void neuron_client_release(struct kref *ref)
 	struct neuron_device *nd = client->nd;
 	bool kernel = client->kernel;
 
-	WARN_ON_ONCE(!RB_EMPTY_ROOT(&client->chunks));
+	WARN_ON_ONCE(!RB_EMPTY_ROOT(&client->chunks) || !RB_EMPTY_ROOT(&client->imports));
 	xa_destroy(&client->handles);
 	put_pid(client->pid);
 	kfree(client);

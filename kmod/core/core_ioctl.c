@@ -46,7 +46,8 @@ int neuron_ioctl_driver_info(struct neuron_file *nf, void *arg, void __user *uar
 	a->version = NEURON_DEVICE_DRIVER_INFO_VERSION0;
 	a->size = sizeof(*a);
 	/* Only what works. */
-	a->feature_flags1 = NEURON_DRIVER_FEATURE_ASYNC_DMA |
+	a->feature_flags1 = NEURON_DRIVER_FEATURE_DMABUF |
+			    NEURON_DRIVER_FEATURE_ASYNC_DMA |
 			    NEURON_DRIVER_FEATURE_BATCH_DMAQ_INIT |
 			    NEURON_DRIVER_FEATURE_BIG_CORE_MAPS |
 			    NEURON_DRIVER_FEATURE_MEM_ALLOC_TYPE |

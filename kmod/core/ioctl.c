@@ -152,6 +152,7 @@ static const struct neuron_ioctl_row neuron_ioctls[] = {
 	ROW(DEVICE_RESET_STATUS, __u8, OUT, neuron_ioctl_device_ready_fn),
 	ROW(DEVICE_BDF_EXT, struct neuron_ioctl_device_bdf_ext, IN | OUT | ANY,
 	    neuron_ioctl_device_bdf_ext_fn),
+	ROW(DMABUF_FD, struct neuron_ioctl_dmabuf_fd, IN | ANY, neuron_ioctl_dmabuf_fd_fn),
 	ROW_UNDO(MEM_COPY_ASYNC, struct neuron_ioctl_mem_copy_async, IN | OUT,
 		 neuron_ioctl_mem_copy_async, neuron_mem_copy_async_undo),
 	ROW_UNDO(MEM_COPY_ASYNC64, struct neuron_ioctl_mem_copy_async64, IN | OUT,
@@ -196,6 +197,10 @@ static const struct neuron_ioctl_row neuron_ioctls[] = {
 		   neuron_native_hbm_stats_ioctl, NULL),
 	ROW_NATIVE(CORE_STATS, struct neuron_native_core_stats, host_bytes, OUT | ANY,
 		   neuron_native_core_stats_ioctl, NULL),
+	ROW_NATIVE(MEM_EXPORT, struct neuron_native_mem_export, __reserved, 0,
+		   neuron_native_mem_export_ioctl, NULL),
+	ROW_NATIVE(MEM_IMPORT, struct neuron_native_mem_import, host, OUT,
+		   neuron_native_mem_import_ioctl, neuron_native_mem_import_undo),
 	ROW_NATIVE(MEM_GROW, struct neuron_native_mem_grow, largest_free, OUT | OUT_ERR,
 		   neuron_native_mem_grow_ioctl, NULL),
 };

@@ -91,4 +91,5 @@ module_exit(neuron_exit);
 MODULE_DESCRIPTION("Driver core for AWS Neuron accelerators");
 MODULE_AUTHOR("Neuron open driver developers");
 MODULE_LICENSE("GPL");
+NEURON_IMPORT_NS_DMA_BUF();
 MODULE_VERSION(NEURON_VERSION);

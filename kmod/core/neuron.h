@@ -7,8 +7,9 @@
  *		can go at any time (core/hw.c); what the others hold is then
  *		host memory only
  *   client	one per process and device; kept by its files and its chunks
- *   chunk	one allocation; kept by its handle, mappings, rings, notification
- *		queues and running transfers; the last one gives the memory back
+ *   chunk	one allocation; kept by its handles, mappings, rings, notification
+ *		queues, running transfers and exports; the last one gives the
+ *		memory back
  *
  * Locks, outermost first
  *   neuron_devices_lock (mutex)	device by number, claims of cores
@@ -18,12 +19,14 @@
  *   engine.lock (mutex)		queues of a DMA engine
  *   client.async_lock (mutex)	tokens of copies under way; not held while waiting
  *   copy.lock (mutex)		the kernel's copy ring of a core
+ *   export.lock (mutex)	who has mapped a dma-buf
  *   device.host_lock (mutex)	room in the device's view of host memory
  *   device.grow_lock (mutex)	growing of chunks
- *   client.lock (spinlock)	address tree of a client
+ *   client.lock (spinlock)	address trees of a client
  *   zone.lock (spinlock)	allocator and accounting of one HBM
  *   core.nq_lock (spinlock)	eventfds
  *   crwl.lock (spinlock)	cooperative lock of a core
+ *   neuron_peer_lock (spinlock)	peers of a mapping, mem/peer.c
  * The spinlocks are leaves: none is held while taking another one, except that
  * an eventfd is signalled under core.nq_lock.
  */
@@ -97,8 +100,9 @@ struct neuron_space {
  * @async: copies under way and results, by core and token - 1
  * @datastore: memory that it publishes counters in, under clients_lock
  * @handles: chunk by handle; looked up under RCU
- * @lock: @chunks
- * @chunks: by device address
+ * @lock: @chunks, @imports
+ * @chunks: allocated by it, by device address
+ * @imports: allocated elsewhere, by device address
  * @hbm_bytes: bytes held of each HBM; under that zone's lock
  * @host_bytes: bytes of host memory held
  */
@@ -119,6 +123,7 @@ struct neuron_client {
 	struct xarray handles;
 	spinlock_t lock;
 	struct rb_root chunks;
+	struct rb_root imports;
 	u64 hbm_bytes[NEURON_HW_MAX_HBMS];
 	atomic64_t host_bytes;
 };
@@ -140,6 +145,7 @@ enum neuron_chunk_kind {
  * @category: mem_alloc_category_t charged
  * @handle: number in client.handles, 0 = none
  * @kind: enum neuron_chunk_kind
+ * @shared: it was imported, and cannot grow any more; under device.grow_lock
  * @size: bytes; grows under client.lock (and device.grow_lock), read without
  * @addr: device address
  * @client: process charged
@@ -156,6 +162,7 @@ struct neuron_chunk {
 	u8 category;
 	u32 handle;
 	u8 kind;
+	u8 shared;
 	u64 size;
 	u64 addr;
 	struct neuron_client *client;
@@ -517,11 +524,13 @@ int neuron_chunk_alloc(struct neuron_client *client, const struct neuron_chunk_r
 int neuron_chunk_lend(struct neuron_device *nd, u32 core, struct page **pages, unsigned long n,
 		      bool dirty, struct neuron_chunk **out);
 int neuron_chunk_publish(struct neuron_chunk *chunk, u32 *out);
+int neuron_chunk_import(struct neuron_client *client, struct neuron_chunk *chunk, u32 *out);
 void neuron_chunk_revoke(struct neuron_chunk *chunk);
 int neuron_chunk_unpublish(struct neuron_client *client, u64 handle);
 void neuron_chunk_unpublish_all(struct neuron_client *client);
 struct neuron_chunk *neuron_chunk_get(struct neuron_client *client, u64 handle);
 struct neuron_chunk *neuron_chunk_find(struct neuron_client *client, u64 addr, u64 len);
+u32 neuron_chunk_handle(struct neuron_client *client, struct neuron_chunk *chunk);
 void neuron_chunk_put(struct neuron_chunk *chunk);
 int neuron_chunk_range(const struct neuron_chunk *chunk, u64 off, u64 len);
 int neuron_chunk_rw_host(struct neuron_chunk *chunk, u64 off, void *buf, u64 len, bool write);
@@ -546,8 +555,36 @@ void neuron_debugfs_exit(void);
 void neuron_debugfs_add(struct neuron_device *nd);
 void neuron_debugfs_del(struct neuron_device *nd);
 
+/**
+ * struct neuron_mapping - a chunk in the address space of a process
+ * @ref: areas, and who looks at it
+ * @areas: pieces that are mapped
+ * @chunk: held
+ * @peers: drivers that know the memory; mem/peer.c
+ * @gone: no piece is mapped any more; mem/peer.c
+ */
+struct neuron_mapping {
+	struct kref ref;
+	atomic_t areas;
+	struct neuron_chunk *chunk;
+	struct list_head peers;
+	bool gone;
+};
+
 /* mem/mmap.c */
 int neuron_mmap(struct file *file, struct vm_area_struct *vma);
+struct neuron_mapping *neuron_mapping_get(u64 va, u64 len, u64 *off, bool *write);
+void neuron_mapping_put(struct neuron_mapping *mapping);
+
+/* mem/peer.c */
+void neuron_peer_revoke(struct neuron_mapping *mapping);
+
+/* mem/dmabuf.c */
+int neuron_chunk_page(struct neuron_chunk *chunk, u64 off, struct page **page);
+int neuron_ioctl_dmabuf_fd_fn(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_native_mem_export_ioctl(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_native_mem_import_ioctl(struct neuron_file *nf, void *arg, void __user *uarg);
+void neuron_native_mem_import_undo(struct neuron_file *nf, void *arg);
 
 /* dma/copy.c */
 void neuron_copy_init(struct neuron_copy *copy);

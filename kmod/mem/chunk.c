@@ -3,8 +3,8 @@
  * Chunks: allocations, their handles and their addresses.
  *
  * A published chunk is in its client's handle table and address tree; that is
- * one reference.  Mappings, rings, notification queues and transfers hold
- * their own, so unpublishing (MEM_FREE, process exit) is always safe.
+ * one reference.  Mappings, rings, notification queues, transfers, exports and
+ * imports hold their own, so unpublishing (MEM_FREE, process exit) is always safe.
  */
 #include <linux/highmem.h>
 #include <linux/overflow.h>
@@ -16,6 +16,24 @@
 #include "../core/trace.h"
 
 static struct kmem_cache *neuron_chunk_cache;
+
+/**
+ * struct neuron_import - a handle of a chunk that was allocated elsewhere
+ * @node: in client.imports
+ * @rcu: freeing
+ * @chunk: held
+ * @handle: in client.handles, where the entry is tagged NEURON_ENTRY_IMPORT
+ */
+struct neuron_import {
+	union {
+		struct rb_node node;
+		struct rcu_head rcu;
+	};
+	struct neuron_chunk *chunk;
+	u32 handle;
+};
+
+#define NEURON_ENTRY_IMPORT	1	/* xa_pointer_tag() */
 
 /* Host memory is seen by the device through 2^40 bytes of its address space. */
 #define NEURON_HOST_PAGES_MAX	((1UL << (40 - PAGE_SHIFT)) - 1)
@@ -303,6 +321,63 @@ int neuron_chunk_publish(struct neuron_chunk *chunk, u32 *out)
 	return 0;
 }
 
+/**
+ * neuron_chunk_import() - give a process a handle of a chunk
+ * @client: the process, of the device that the chunk is on
+ * @chunk: held by the caller; the handle gets its own reference
+ * @out: the handle
+ *
+ * The process reaches all of the chunk, as if it had allocated it; it stays
+ * charged to who did.
+ *
+ * Context: may sleep.
+ * Return: 0, -ENOMEM.
+ */
+int neuron_chunk_import(struct neuron_client *client, struct neuron_chunk *chunk, u32 *out)
+{
+	struct rb_node **link, *parent = NULL;
+	struct neuron_import *imp;
+	int err;
+
+	imp = kzalloc(sizeof(*imp), GFP_KERNEL_ACCOUNT);
+	if (!imp)
+		return -ENOMEM;
+	err = xa_alloc(&client->handles, &imp->handle, NULL, XA_LIMIT(1, INT_MAX),
+		       GFP_KERNEL_ACCOUNT);
+	if (err) {
+		kfree(imp);
+		return -ENOMEM;
+	}
+	*out = imp->handle;
+	imp->chunk = neuron_chunk_ref(chunk);
+
+	spin_lock(&client->lock);
+	link = &client->imports.rb_node;
+	while (*link) {
+		parent = *link;
+		link = chunk->addr < rb_entry(parent, struct neuron_import, node)->chunk->addr ?
+		       &parent->rb_left : &parent->rb_right;
+	}
+	rb_link_node(&imp->node, parent, link);
+	rb_insert_color(&imp->node, &client->imports);
+	spin_unlock(&client->lock);
+
+	/* Replaces a reserved entry: needs no memory. */
+	xa_store(&client->handles, imp->handle, xa_tag_pointer(imp, NEURON_ENTRY_IMPORT),
+		 GFP_KERNEL);
+	return 0;
+}
+
+static struct neuron_chunk *neuron_entry_chunk(void *entry)
+{
+	struct neuron_import *imp;
+
+	if (xa_pointer_tag(entry) != NEURON_ENTRY_IMPORT)
+		return entry;
+	imp = xa_untag_pointer(entry);
+	return imp->chunk;
+}
+
 static void neuron_chunk_hide(struct neuron_chunk *chunk)
 {
 	struct neuron_client *client = chunk->client;
@@ -311,6 +386,24 @@ static void neuron_chunk_hide(struct neuron_chunk *chunk)
 	rb_erase(&chunk->node, &client->chunks);
 	RB_CLEAR_NODE(&chunk->node);
 	spin_unlock(&client->lock);
+	neuron_chunk_put(chunk);
+}
+
+/* @entry is not in the table any more. */
+static void neuron_entry_hide(struct neuron_client *client, void *entry)
+{
+	struct neuron_chunk *chunk = neuron_entry_chunk(entry);
+	struct neuron_import *imp;
+
+	if (xa_pointer_tag(entry) != NEURON_ENTRY_IMPORT) {
+		neuron_chunk_hide(chunk);
+		return;
+	}
+	imp = xa_untag_pointer(entry);
+	spin_lock(&client->lock);
+	rb_erase(&imp->node, &client->imports);
+	spin_unlock(&client->lock);
+	kfree_rcu(imp, rcu);
 	neuron_chunk_put(chunk);
 }
 
@@ -337,15 +430,15 @@ void neuron_chunk_revoke(struct neuron_chunk *chunk)
  */
 int neuron_chunk_unpublish(struct neuron_client *client, u64 handle)
 {
-	struct neuron_chunk *chunk;
+	void *entry;
 
 	if (!handle || handle > INT_MAX)
 		return -ENOENT;
 	/* Of two callers only one gets the entry; a reserved one is nobody's. */
-	chunk = xa_load(&client->handles, handle);
-	if (!chunk || xa_cmpxchg(&client->handles, handle, chunk, NULL, GFP_KERNEL) != chunk)
+	entry = xa_load(&client->handles, handle);
+	if (!entry || xa_cmpxchg(&client->handles, handle, entry, NULL, GFP_KERNEL) != entry)
 		return -ENOENT;
-	neuron_chunk_hide(chunk);
+	neuron_entry_hide(client, entry);
 	return 0;
 }
 
@@ -357,12 +450,12 @@ int neuron_chunk_unpublish(struct neuron_client *client, u64 handle)
  */
 void neuron_chunk_unpublish_all(struct neuron_client *client)
 {
-	struct neuron_chunk *chunk;
 	unsigned long handle;
+	void *entry;
 
-	xa_for_each(&client->handles, handle, chunk) {
-		if (xa_erase(&client->handles, handle) == chunk)
-			neuron_chunk_hide(chunk);
+	xa_for_each(&client->handles, handle, entry) {
+		if (xa_erase(&client->handles, handle) == entry)
+			neuron_entry_hide(client, entry);
 		cond_resched();
 	}
 	xa_destroy(&client->handles);
@@ -383,16 +476,34 @@ struct neuron_chunk *neuron_chunk_get(struct neuron_client *client, u64 handle)
 	if (!handle || handle > INT_MAX)
 		return NULL;
 	rcu_read_lock();
-	chunk = xa_load(&client->handles, handle);
+	chunk = neuron_entry_chunk(xa_load(&client->handles, handle));
 	if (chunk && !kref_get_unless_zero(&chunk->ref))
 		chunk = NULL;
 	rcu_read_unlock();
 	return chunk;
 }
 
+/* The import whose chunk contains an address.  Under client->lock. */
+static struct neuron_import *neuron_import_find(struct neuron_client *client, u64 addr)
+{
+	struct rb_node *node = client->imports.rb_node;
+
+	while (node) {
+		struct neuron_import *imp = rb_entry(node, struct neuron_import, node);
+
+		if (addr < imp->chunk->addr)
+			node = node->rb_left;
+		else if (addr - imp->chunk->addr >= imp->chunk->size)
+			node = node->rb_right;
+		else
+			return imp;
+	}
+	return NULL;
+}
+
 /**
- * neuron_chunk_find() - published chunk that contains a range of addresses
- * @client: owner
+ * neuron_chunk_find() - chunk with a handle that contains a range of addresses
+ * @client: whose handle
  * @addr: device address
  * @len: bytes, not 0
  *
@@ -402,6 +513,7 @@ struct neuron_chunk *neuron_chunk_get(struct neuron_client *client, u64 handle)
 struct neuron_chunk *neuron_chunk_find(struct neuron_client *client, u64 addr, u64 len)
 {
 	struct neuron_chunk *chunk, *found = NULL;
+	struct neuron_import *imp;
 	struct rb_node *node;
 
 	spin_lock(&client->lock);
@@ -418,8 +530,35 @@ struct neuron_chunk *neuron_chunk_find(struct neuron_client *client, u64 addr, u
 			break;
 		}
 	}
+	imp = node ? NULL : neuron_import_find(client, addr);
+	if (imp && !neuron_chunk_range(imp->chunk, addr - imp->chunk->addr, len))
+		found = neuron_chunk_ref(imp->chunk);
 	spin_unlock(&client->lock);
 	return found;
+}
+
+/**
+ * neuron_chunk_handle() - a handle that a process has of a chunk
+ * @client: the process
+ * @chunk: held by the caller
+ *
+ * Context: process.
+ * Return: the handle, that of the allocation if there are several; 0 if it was
+ *	   freed meanwhile.
+ */
+u32 neuron_chunk_handle(struct neuron_client *client, struct neuron_chunk *chunk)
+{
+	struct neuron_import *imp;
+	u32 handle = 0;
+
+	spin_lock(&client->lock);
+	imp = neuron_import_find(client, chunk->addr);
+	if (chunk->client == client && !RB_EMPTY_NODE(&chunk->node))
+		handle = chunk->handle;
+	else if (imp)
+		handle = imp->handle;
+	spin_unlock(&client->lock);
+	return handle;
 }
 
 /**

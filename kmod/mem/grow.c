@@ -101,7 +101,8 @@ static int neuron_tail_add(struct neuron_device *nd, struct neuron_chunk *chunk,
 /*
  * @bytes: the new length, rounded up to a page.  What is added reads as zero and is
  * charged as the chunk is.  -EINVAL host memory, or shorter than it is; -EOVERFLOW;
- * -ENOMEM what follows is not free, see @why; -EIO clearing failed.  Nothing changes then.
+ * -EBUSY another process has a handle of it; -ENOMEM what follows is not free, see @why;
+ * -EIO clearing failed.  Nothing changes then.
  */
 static int neuron_chunk_grow(struct neuron_chunk *chunk, u64 bytes,
 			     struct neuron_failure *why)
@@ -125,6 +126,11 @@ static int neuron_chunk_grow(struct neuron_chunk *chunk, u64 bytes,
 	more = size - chunk->size;
 	if (!more)
 		goto unlock;
+	/* The others were given what there was, and no more. */
+	if (chunk->shared) {
+		err = -EBUSY;
+		goto unlock;
+	}
 	err = neuron_tail_add(nd, chunk, more, why);
 	if (err)
 		goto unlock;

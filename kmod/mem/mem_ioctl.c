@@ -329,7 +329,7 @@ int neuron_ioctl_mem_get_extended_info(struct neuron_file *nf, void *arg, void _
 	a->host_memory = chunk->host;
 	a->mmap_offset = chunk->addr;
 	a->pa = chunk->addr;
-	a->pid = pid_vnr(nf->client->pid);
+	a->pid = pid_vnr(chunk->client->pid);
 	a->size = READ_ONCE(chunk->size);
 	neuron_chunk_put(chunk);
 	return 0;
@@ -357,9 +357,9 @@ int neuron_ioctl_mem_mc_get_info_v2(struct neuron_file *nf, void *arg, void __us
 		return -ENOENT;
 	a->mmap_offset = chunk->addr;
 	a->size = READ_ONCE(chunk->size);
-	a->mem_handle = chunk->handle;
+	a->mem_handle = neuron_chunk_handle(nf->client, chunk);
 	neuron_chunk_put(chunk);
-	return 0;
+	return a->mem_handle ? 0 : -ENOENT;
 }
 
 int neuron_native_hbm_stats_ioctl(struct neuron_file *nf, void *arg, void __user *uarg)

@@ -6,22 +6,57 @@
  */
 #include <linux/fs.h>
 #include <linux/mm.h>
+#include <linux/slab.h>
 
 #include "../core/neuron.h"
 
+static void neuron_mapping_free(struct kref *ref)
+{
+	struct neuron_mapping *mapping = container_of(ref, struct neuron_mapping, ref);
+
+	neuron_chunk_put(mapping->chunk);
+	kfree(mapping);
+}
+
+/**
+ * neuron_mapping_put() - drop a reference
+ * @mapping: from neuron_mapping_get()
+ *
+ * Context: may sleep.
+ */
+void neuron_mapping_put(struct neuron_mapping *mapping)
+{
+	kref_put(&mapping->ref, neuron_mapping_free);
+}
+
 static void neuron_vm_open(struct vm_area_struct *vma)
 {
-	neuron_chunk_ref(vma->vm_private_data);
+	struct neuron_mapping *mapping = vma->vm_private_data;
+
+	atomic_inc(&mapping->areas);
+	kref_get(&mapping->ref);
 }
 
 static void neuron_vm_close(struct vm_area_struct *vma)
 {
-	neuron_chunk_put(vma->vm_private_data);
+	struct neuron_mapping *mapping = vma->vm_private_data;
+
+	/* A mapping can be split and moved: only the last piece counts. */
+	if (atomic_dec_and_test(&mapping->areas))
+		neuron_peer_revoke(mapping);
+	neuron_mapping_put(mapping);
+}
+
+static struct neuron_chunk *neuron_vm_chunk(struct vm_fault *vmf)
+{
+	struct neuron_mapping *mapping = vmf->vma->vm_private_data;
+
+	return mapping->chunk;
 }
 
 static vm_fault_t neuron_vm_fault_host(struct vm_fault *vmf)
 {
-	struct neuron_chunk *chunk = vmf->vma->vm_private_data;
+	struct neuron_chunk *chunk = neuron_vm_chunk(vmf);
 
 	vmf->page = chunk->pages[vmf->pgoff - (chunk->addr >> PAGE_SHIFT)];
 	get_page(vmf->page);
@@ -30,7 +65,7 @@ static vm_fault_t neuron_vm_fault_host(struct vm_fault *vmf)
 
 static vm_fault_t neuron_vm_fault_device(struct vm_fault *vmf)
 {
-	struct neuron_chunk *chunk = vmf->vma->vm_private_data;
+	struct neuron_chunk *chunk = neuron_vm_chunk(vmf);
 	struct neuron_device *nd = chunk->client->nd;
 	u64 off = ((u64)vmf->pgoff << PAGE_SHIFT) - chunk->addr;
 	/* VM_FAULT_OOM would have the task fault again and again. */
@@ -60,6 +95,43 @@ static const struct vm_operations_struct neuron_vm_device = {
 };
 
 /**
+ * neuron_mapping_get() - chunk behind an address of the calling process
+ * @va: user address
+ * @len: bytes
+ * @off: where it is in the chunk, bytes
+ * @write: the mapping is writable, or mprotect can make it so
+ *
+ * Finds mappings of all devices.
+ *
+ * Context: may sleep.
+ * Return: the mapping, with a reference; -EINVAL not, or not all of it, in one
+ *	   mapping of a chunk; -EINTR.
+ */
+struct neuron_mapping *neuron_mapping_get(u64 va, u64 len, u64 *off, bool *write)
+{
+	struct neuron_mapping *mapping = ERR_PTR(-EINVAL);
+	struct mm_struct *mm = current->mm;
+	struct vm_area_struct *vma;
+
+	/* A kernel thread has none. */
+	if (!mm || !len)
+		return ERR_PTR(-EINVAL);
+	if (mmap_read_lock_killable(mm))
+		return ERR_PTR(-EINTR);
+	vma = vma_lookup(mm, va);
+	if (vma && (vma->vm_ops == &neuron_vm_host || vma->vm_ops == &neuron_vm_device) &&
+	    len <= vma->vm_end - va) {
+		mapping = vma->vm_private_data;
+		kref_get(&mapping->ref);
+		*off = ((u64)vma->vm_pgoff << PAGE_SHIFT) - mapping->chunk->addr +
+		       (va - vma->vm_start);
+		*write = vma->vm_flags & VM_MAYWRITE;
+	}
+	mmap_read_unlock(mm);
+	return mapping;
+}
+
+/**
  * neuron_mmap() - map a chunk, or a part of it
  * @file: open descriptor
  * @vma: offset = device address
@@ -67,13 +139,15 @@ static const struct vm_operations_struct neuron_vm_device = {
  * Context: may sleep, mmap lock held for writing.
  * Return: 0; -ENODEV device gone; -EACCES not the process that opened the device; -EPERM not an
  *	   address of a chunk of this process; -EINVAL private mapping, or
- *	   beyond the end of the chunk.
+ *	   beyond the end of the chunk; -ENOMEM.
  */
 int neuron_mmap(struct file *file, struct vm_area_struct *vma)
 {
 	struct neuron_file *nf = file->private_data;
 	struct neuron_client *client = nf->client;
+	struct neuron_mapping *mapping;
 	struct neuron_chunk *chunk;
+	bool other = false;
 	u64 addr = (u64)vma->vm_pgoff << PAGE_SHIFT;
 	u64 len = vma->vm_end - vma->vm_start;
 
@@ -81,25 +155,40 @@ int neuron_mmap(struct file *file, struct vm_area_struct *vma)
 		return -ENODEV;
 	if (!client || client->pid != task_tgid(current))
 		return -EACCES;
-	/* Device memory has no pages to copy on write. */
-	if (!(vma->vm_flags & VM_SHARED))
+	/*
+	 * Device memory has no pages to copy on write.  VM_SHARED is not set for
+	 * descriptors that are read-only.
+	 */
+	if (!(vma->vm_flags & VM_MAYSHARE))
 		return -EINVAL;
 
-	chunk = neuron_chunk_find(client, addr, 1) ?: neuron_datastore_find(client->nd, addr);
+	chunk = neuron_chunk_find(client, addr, 1);
+	if (!chunk) {
+		chunk = neuron_datastore_find(client->nd, addr);
+		other = true;
+	}
 	if (!chunk)
 		return -EPERM;
 	/* Somebody else's datastore is there to be looked at. */
-	if (chunk->client != client) {
-		if (vma->vm_flags & VM_WRITE) {
-			neuron_chunk_put(chunk);
-			return -EPERM;
-		}
-		vm_flags_clear(vma, VM_MAYWRITE);
+	if (other && vma->vm_flags & VM_WRITE) {
+		neuron_chunk_put(chunk);
+		return -EPERM;
 	}
 	if (neuron_chunk_range(chunk, addr - chunk->addr, len)) {
 		neuron_chunk_put(chunk);
 		return -EINVAL;
 	}
+	mapping = kzalloc(sizeof(*mapping), GFP_KERNEL_ACCOUNT);
+	if (!mapping) {
+		neuron_chunk_put(chunk);
+		return -ENOMEM;
+	}
+	kref_init(&mapping->ref);
+	atomic_set(&mapping->areas, 1);
+	INIT_LIST_HEAD(&mapping->peers);
+	mapping->chunk = chunk;
+	if (other)
+		vm_flags_clear(vma, VM_MAYWRITE);
 
 	vm_flags_set(vma, VM_DONTEXPAND | VM_DONTDUMP | VM_DONTCOPY);
 	if (chunk->host) {
@@ -108,6 +197,6 @@ int neuron_mmap(struct file *file, struct vm_area_struct *vma)
 		vm_flags_set(vma, VM_PFNMAP | VM_IO);
 		vma->vm_ops = &neuron_vm_device;
 	}
-	vma->vm_private_data = chunk;
+	vma->vm_private_data = mapping;
 	return 0;
 }

@@ -15,10 +15,10 @@ kernel=$1
 shift
 kdir=$("$ROOT/tests/vm/kdir.sh" "$kernel")
 # Warnings are errors: a warning is seen only when its file is compiled.
-args=(KDIR="$kdir" WERROR=1)
+args=(KDIR="$kdir" WERROR=1 NEURON_TESTS=1)
 case $kernel in
 debug|7.3-debug) args+=(NEURON_KUNIT=1) ;;
-uml) args+=(NEURON_KUNIT=1 ARCH=um) ;;
+uml) args+=(NEURON_KUNIT=1 NEURON_TESTS=0 ARCH=um) ;;
 esac
 
 # One copy for each work tree, kernel and set of options.
@@ -30,7 +30,7 @@ flock 9
 
 # Only differences are copied, and get the time of now: one that is older than an
 # object which was built meanwhile would not be rebuilt.
-for part in kmod uapi tests/kunit VERSION; do
+for part in kmod uapi tests/kunit tests/vm/importer VERSION; do
 	[ -e "$ROOT/$part" ] || continue
 	mkdir -p "$dir/$(dirname "$part")"
 	if [ -d "$ROOT/$part" ]; then

@@ -300,7 +300,7 @@ static const struct command commands[] = {
 	COMPAT(DEVICE_BDF_EXT, S(device_bdf_ext), ANYBODY, "EINVAL"),
 	COMPAT(NC_RESET, S(device_reset), 0, "0"),
 	COMPAT(NC_RESET_READY, S(device_ready), 0, "0"),
-	COMPAT(DMABUF_FD, S(dmabuf_fd), ABSENT, ""),
+	COMPAT(DMABUF_FD, S(dmabuf_fd), ANYBODY | NO_ZERO, "EINVAL"),
 	COMPAT(DRIVER_INFO_GET, S(device_driver_info), ANYBODY | RESULT, "0"),
 	COMPAT(DRIVER_INFO_SET, S(device_driver_info), ANYBODY | IGNORED, "EOPNOTSUPP"),
 	COMPAT(RESOURCE_MMAP_INFO, S(resource_mmap_info), ABSENT, ""),
@@ -322,6 +322,8 @@ static const struct command commands[] = {
 	NATIVE(NQ_EVENTFD, struct neuron_native_nq_eventfd, 0, "E2BIG"),
 	NATIVE(HBM_STATS, struct neuron_native_hbm_stats, ANYBODY, "E2BIG"),
 	NATIVE(CORE_STATS, struct neuron_native_core_stats, ANYBODY, "E2BIG"),
+	NATIVE(MEM_EXPORT, struct neuron_native_mem_export, 0, "E2BIG"),
+	NATIVE(MEM_IMPORT, struct neuron_native_mem_import, 0, "E2BIG"),
 };
 
 static int is_command(unsigned long cmd)

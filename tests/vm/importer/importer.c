@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Another device that uses memory of Neuron devices; see importer.h. */
+#include <linux/dma-buf.h>
+#include <linux/dma-direct.h>
+#include <linux/dma-mapping.h>
+#include <linux/fs.h>
+#include <linux/iosys-map.h>
+#include <linux/miscdevice.h>
+#include <linux/module.h>
+#include <linux/platform_device.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "../../../kmod/compat/compat.h"
+#include "../../../kmod/mem/neuron_p2p.h"
+#include "importer.h"
+
+struct importer {
+	struct mutex lock;
+	struct dma_buf *buf;
+	struct dma_buf_attachment *attach;
+	struct sg_table *sgt;
+	struct iosys_map map;
+	bool vmapped;
+	struct neuron_p2p_va_info *peer;
+	bool from_callback;
+	u32 callbacks;
+};
+
+static struct platform_device *importer_pdev;
+
+static int importer_map(struct importer *im, struct importer_map *result)
+{
+	struct scatterlist *sg;
+	dma_addr_t end = 0;
+	unsigned int i;
+
+	if (!im->attach || im->sgt)
+		return -EBUSY;
+	im->sgt = dma_buf_map_attachment_unlocked(im->attach, DMA_BIDIRECTIONAL);
+	if (IS_ERR(im->sgt)) {
+		int err = PTR_ERR(im->sgt);
+
+		im->sgt = NULL;
+		return err;
+	}
+	for_each_sgtable_dma_sg(im->sgt, sg, i) {
+		result->entries++;
+		result->bytes += sg_dma_len(sg);
+		if (!i || sg_dma_address(sg) != end)
+			result->runs++;
+		end = sg_dma_address(sg) + sg_dma_len(sg);
+	}
+	return 0;
+}
+
+static void importer_unmap(struct importer *im)
+{
+	if (im->sgt)
+		dma_buf_unmap_attachment_unlocked(im->attach, im->sgt, DMA_BIDIRECTIONAL);
+	im->sgt = NULL;
+}
+
+static void importer_vunmap(struct importer *im)
+{
+	if (im->vmapped)
+		dma_buf_vunmap_unlocked(im->buf, &im->map);
+	im->vmapped = false;
+}
+
+static void importer_detach(struct importer *im)
+{
+	importer_unmap(im);
+	importer_vunmap(im);
+	if (im->attach)
+		dma_buf_detach(im->buf, im->attach);
+	if (im->buf)
+		dma_buf_put(im->buf);
+	im->attach = NULL;
+	im->buf = NULL;
+}
+
+static int importer_attach(struct importer *im, int fd)
+{
+	int err;
+
+	if (im->buf)
+		return -EBUSY;
+	im->buf = dma_buf_get(fd);
+	if (IS_ERR(im->buf)) {
+		err = PTR_ERR(im->buf);
+		im->buf = NULL;
+		return err;
+	}
+	im->attach = dma_buf_attach(im->buf, &importer_pdev->dev);
+	if (IS_ERR(im->attach)) {
+		err = PTR_ERR(im->attach);
+		im->attach = NULL;
+		dma_buf_put(im->buf);
+		im->buf = NULL;
+		return err;
+	}
+	return 0;
+}
+
+/* Where byte @off is, and how many follow it there. */
+static void *importer_find(struct importer *im, u64 off, u32 via, u64 *room)
+{
+	struct scatterlist *sg;
+	unsigned int i;
+
+	if (via == IMPORTER_SG && im->sgt) {
+		for_each_sgtable_dma_sg(im->sgt, sg, i) {
+			if (off < sg_dma_len(sg)) {
+				*room = sg_dma_len(sg) - off;
+				return phys_to_virt(dma_to_phys(&importer_pdev->dev,
+								sg_dma_address(sg))) + off;
+			}
+			off -= sg_dma_len(sg);
+		}
+	} else if (via == IMPORTER_VMAP && im->vmapped && off < im->buf->size) {
+		*room = im->buf->size - off;
+		return im->map.vaddr + off;
+	} else if (via == IMPORTER_PEER && im->peer) {
+		for (i = 0; i < im->peer->entries; i++) {
+			u64 len = (u64)im->peer->page_info[i].page_count <<
+				  im->peer->shift_page_size;
+
+			if (off < len) {
+				*room = len - off;
+				return phys_to_virt(im->peer->page_info[i].physical_address) + off;
+			}
+			off -= len;
+		}
+	}
+	return NULL;
+}
+
+static int importer_rw(struct importer *im, const struct importer_rw *a)
+{
+	u64 n, done, room = 0;
+	void *p;
+
+	for (done = 0; done < a->len; done += n) {
+		void __user *buf = (void __user *)(a->buf + done);
+		unsigned long left;
+
+		p = importer_find(im, a->off + done, a->via, &room);
+		if (!p)
+			return -ENXIO;
+		n = min(room, a->len - done);
+		left = a->write ? copy_from_user(p, buf, n) : copy_to_user(buf, p, n);
+		if (left)
+			return -EFAULT;
+	}
+	return 0;
+}
+
+static void importer_callback(void *data)
+{
+	struct importer *im = data;
+
+	im->callbacks++;
+	if (im->from_callback) {
+		neuron_p2p_unregister_va(im->peer);
+		im->peer = NULL;
+	}
+}
+
+static int importer_register(struct importer *im, struct importer_peer *a)
+{
+	u32 i;
+	int err;
+
+	if (im->peer)
+		return -EBUSY;
+	im->from_callback = a->from_callback;
+	im->callbacks = 0;
+	err = neuron_p2p_register_va(a->va, a->len, &im->peer, importer_callback, im);
+	if (err)
+		return err;
+	a->shift = im->peer->shift_page_size;
+	a->entries = im->peer->entries;
+	a->device = im->peer->device_index;
+	a->bytes = 0;
+	for (i = 0; i < a->entries; i++)
+		a->bytes += (u64)im->peer->page_info[i].page_count << a->shift;
+	return im->peer->virtual_address == a->va && im->peer->size == a->len ? 0 : -EIO;
+}
+
+static int importer_unregister(struct importer *im)
+{
+	struct neuron_p2p_va_info *peer = im->peer;
+
+	/* Its callback may be running; it does not take our lock. */
+	im->peer = NULL;
+	return peer ? neuron_p2p_unregister_va(peer) : -EINVAL;
+}
+
+static long importer_locked_ioctl(struct importer *im, unsigned int cmd, void __user *uarg)
+{
+	union {
+		struct importer_map map;
+		struct importer_rw rw;
+		struct importer_peer peer;
+		s32 fd;
+	} a = { };
+	int err;
+
+	if (_IOC_DIR(cmd) & _IOC_WRITE &&
+	    copy_from_user(&a, uarg, min_t(size_t, _IOC_SIZE(cmd), sizeof(a))))
+		return -EFAULT;
+	switch (cmd) {
+	case IMPORTER_ATTACH:
+		return importer_attach(im, a.fd);
+	case IMPORTER_DETACH:
+		importer_detach(im);
+		return 0;
+	case IMPORTER_MAP:
+		err = importer_map(im, &a.map);
+		break;
+	case IMPORTER_UNMAP:
+		importer_unmap(im);
+		return 0;
+	case IMPORTER_VMAP:
+		if (!im->buf || im->vmapped)
+			return -EBUSY;
+		err = dma_buf_vmap_unlocked(im->buf, &im->map);
+		im->vmapped = !err;
+		return err;
+	case IMPORTER_VUNMAP:
+		importer_vunmap(im);
+		return 0;
+	case IMPORTER_RW:
+		return importer_rw(im, &a.rw);
+	case IMPORTER_REGISTER:
+		err = importer_register(im, &a.peer);
+		break;
+	case IMPORTER_UNREGISTER:
+		return importer_unregister(im);
+	case IMPORTER_CALLBACKS:
+		return put_user(im->callbacks, (u32 __user *)uarg);
+	case IMPORTER_SYNC:
+		if (!im->buf)
+			return -EBUSY;
+		err = dma_buf_begin_cpu_access(im->buf, DMA_BIDIRECTIONAL);
+		return err ?: dma_buf_end_cpu_access(im->buf, DMA_BIDIRECTIONAL);
+	default:
+		return -ENOTTY;
+	}
+	if (!err && copy_to_user(uarg, &a, _IOC_SIZE(cmd)))
+		err = -EFAULT;
+	return err;
+}
+
+static long importer_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	struct importer *im = file->private_data;
+	long err;
+
+	mutex_lock(&im->lock);
+	err = importer_locked_ioctl(im, cmd, (void __user *)arg);
+	mutex_unlock(&im->lock);
+	return err;
+}
+
+static int importer_open(struct inode *inode, struct file *file)
+{
+	struct importer *im = kzalloc(sizeof(*im), GFP_KERNEL);
+
+	if (!im)
+		return -ENOMEM;
+	mutex_init(&im->lock);
+	file->private_data = im;
+	return 0;
+}
+
+static int importer_release(struct inode *inode, struct file *file)
+{
+	struct importer *im = file->private_data;
+
+	importer_detach(im);
+	if (im->peer)
+		importer_unregister(im);
+	kfree(im);
+	return 0;
+}
+
+static const struct file_operations importer_fops = {
+	.owner = THIS_MODULE,
+	.open = importer_open,
+	.release = importer_release,
+	.unlocked_ioctl = importer_ioctl,
+};
+
+static struct miscdevice importer_misc = {
+	.minor = MISC_DYNAMIC_MINOR,
+	.name = "neuron_importer",
+	.fops = &importer_fops,
+};
+
+static int __init importer_init(void)
+{
+	int err;
+
+	importer_pdev = platform_device_register_simple("neuron_importer", -1, NULL, 0);
+	if (IS_ERR(importer_pdev))
+		return PTR_ERR(importer_pdev);
+	err = dma_coerce_mask_and_coherent(&importer_pdev->dev, DMA_BIT_MASK(64));
+	/* No reason to cut a run. */
+	dma_set_max_seg_size(&importer_pdev->dev, UINT_MAX);
+	if (!err)
+		err = misc_register(&importer_misc);
+	if (err)
+		platform_device_unregister(importer_pdev);
+	return err;
+}
+
+static void __exit importer_exit(void)
+{
+	misc_deregister(&importer_misc);
+	platform_device_unregister(importer_pdev);
+}
+
+module_init(importer_init);
+module_exit(importer_exit);
+
+MODULE_DESCRIPTION("Importer of Neuron device memory, for tests");
+MODULE_AUTHOR("Neuron open driver developers");
+MODULE_LICENSE("GPL");
+NEURON_IMPORT_NS_DMA_BUF();
