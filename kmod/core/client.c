@@ -157,6 +157,7 @@ static void neuron_client_teardown(struct neuron_client *client)
 	u32 i;
 
 	neuron_async_exit(client);
+	neuron_scrub_exit(client);
 	neuron_queues_release(client);
 	for (i = 0; i < nd->geo->nr_cores; i++)
 		neuron_core_release(nd, i, client);

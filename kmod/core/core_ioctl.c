@@ -51,6 +51,7 @@ int neuron_ioctl_driver_info(struct neuron_file *nf, void *arg, void __user *uar
 			    NEURON_DRIVER_FEATURE_BATCH_DMAQ_INIT |
 			    NEURON_DRIVER_FEATURE_BIG_CORE_MAPS |
 			    NEURON_DRIVER_FEATURE_MEM_ALLOC_TYPE |
+			    NEURON_DRIVER_FEATURE_HBM_SCRUB |
 			    NEURON_DRIVER_FEATURE_MEM_ALLOC64;
 	return 0;
 }

@@ -175,6 +175,9 @@ static const struct neuron_ioctl_row neuron_ioctls[] = {
 	    neuron_ioctl_dump_mem_chunks_fn),
 	ROW(NC_PID_STATE_DUMP, struct neuron_ioctl_nc_pid_state_dump, IN | ANY,
 	    neuron_ioctl_pid_state_dump),
+	ROW(HBM_SCRUB_START, struct neuron_ioctl_hbm_scrub_start, IN,
+	    neuron_ioctl_hbm_scrub_start_fn),
+	ROW(HBM_SCRUB_WAIT, struct neuron_ioctl_hbm_scrub_wait, IN, neuron_ioctl_hbm_scrub_wait_fn),
 	ROW(GET_LOGICAL_TO_PHYSICAL_NC_MAP, struct neuron_ioctl_get_logical_to_physical_nc_map,
 	    IN | ANY, neuron_ioctl_logical_map),
 	/* There is no pod to be a member of; nothing is written. */

@@ -22,6 +22,7 @@
  *   export.lock (mutex)	who has mapped a dma-buf
  *   device.host_lock (mutex)	room in the device's view of host memory
  *   device.grow_lock (mutex)	growing of chunks
+ *   zone.scrub_lock (mutex)	memory is out for being scrubbed
  *   client.lock (spinlock)	address trees of a client
  *   zone.lock (spinlock)	allocator and accounting of one HBM
  *   core.nq_lock (spinlock)	eventfds
@@ -75,6 +76,7 @@ struct neuron_counter {
 
 struct neuron_async;
 struct neuron_client;
+struct neuron_scrub;
 
 /**
  * struct neuron_space - what a process may reach by DMA
@@ -96,8 +98,9 @@ struct neuron_space {
  * @done: teardown has ended
  * @kernel: the driver itself; reaches everything
  * @claims: it may have claimed cores
- * @async_lock: @async
+ * @async_lock: @async, @scrub
  * @async: copies under way and results, by core and token - 1
+ * @scrub: HBMs that it scrubs
  * @datastore: memory that it publishes counters in, under clients_lock
  * @handles: chunk by handle; looked up under RCU
  * @lock: @chunks, @imports
@@ -119,6 +122,7 @@ struct neuron_client {
 	bool claims;
 	struct mutex async_lock;
 	struct neuron_async *async[NEURON_HW_MAX_CORES][NEURON_ASYNC_TOKENS];
+	struct neuron_scrub *scrub[NEURON_HW_MAX_HBMS];
 	struct neuron_chunk *datastore;
 	struct xarray handles;
 	spinlock_t lock;
@@ -186,6 +190,8 @@ struct neuron_chunk {
  * @used: bytes by core and category
  * @driver: bytes of @used that the driver holds
  * @fail_capped: requests refused by a limit
+ * @scrub_lock: memory is out for being scrubbed
+ * @scrub: who scrubs it, NULL = nobody; not dereferenced
  */
 struct neuron_zone {
 	spinlock_t lock;
@@ -196,6 +202,8 @@ struct neuron_zone {
 	u64 used[NEURON_HW_MAX_CORES][NEURON_NR_CATEGORIES];
 	u64 driver;
 	u64 fail_capped;
+	struct mutex scrub_lock;
+	struct neuron_scrub *scrub;
 } ____cacheline_aligned_in_smp;
 
 /**
@@ -503,6 +511,8 @@ void neuron_zone_free(struct neuron_device *nd, struct neuron_chunk *chunk);
 void neuron_zone_charge(struct neuron_zone *zone, struct neuron_chunk *chunk, u64 bytes, bool add);
 void neuron_zone_explain(struct neuron_zone *zone, u64 align, enum neuron_buddy_cause cause,
 			 struct neuron_failure *why);
+int neuron_zone_take(struct neuron_zone *zone, struct neuron_chunk *piece, u64 addr);
+void neuron_zone_give(struct neuron_zone *zone, struct neuron_chunk *chunk, bool clear);
 void neuron_zone_stats(struct neuron_zone *zone, struct neuron_client *client,
 		       struct neuron_native_hbm_stats *stats);
 
@@ -598,8 +608,14 @@ int neuron_dma_write(struct neuron_device *nd, u32 core, u64 dst, const void *bu
 int neuron_dma_fill(struct neuron_device *nd, u32 core, u64 dst, u8 value, u64 len);
 void neuron_copy_wake(struct neuron_device *nd, u32 core);
 
+/* mem/scrub.c */
+void neuron_scrub_exit(struct neuron_client *client);
+int neuron_ioctl_hbm_scrub_start_fn(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_ioctl_hbm_scrub_wait_fn(struct neuron_file *nf, void *arg, void __user *uarg);
+
 /* dma/async.c */
 int neuron_async_init(void);
+void neuron_async_queue(struct work_struct *work);
 void neuron_async_destroy(void);
 void neuron_async_exit(struct neuron_client *client);
 int neuron_ioctl_mem_copy_async(struct neuron_file *nf, void *arg, void __user *uarg);

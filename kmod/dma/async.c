@@ -60,6 +60,15 @@ int neuron_async_init(void)
 	return neuron_async_wq ? 0 : -ENOMEM;
 }
 
+/**
+ * neuron_async_queue() - have something done that takes long
+ * @work: is waited for by its process before that is gone
+ */
+void neuron_async_queue(struct work_struct *work)
+{
+	queue_work(neuron_async_wq, work);
+}
+
 void neuron_async_destroy(void)
 {
 	destroy_workqueue(neuron_async_wq);

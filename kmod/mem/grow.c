@@ -21,11 +21,13 @@ static int neuron_tail_take(struct neuron_device *nd, struct neuron_chunk *chunk
 	enum neuron_buddy_cause cause;
 	int err;
 
+	/* The memory behind it may be out for being scrubbed. */
+	mutex_lock(&zone->scrub_lock);
 	do {
 		err = neuron_buddy_prepare(zone->buddy);
 		if (err) {
 			why->reason = NEURON_NATIVE_REASON_HOST;
-			return err;
+			break;
 		}
 		spin_lock(&zone->lock);
 		write_seqcount_begin(&zone->seq);
@@ -35,6 +37,7 @@ static int neuron_tail_take(struct neuron_device *nd, struct neuron_chunk *chunk
 		write_seqcount_end(&zone->seq);
 		spin_unlock(&zone->lock);
 	} while (err == -EAGAIN);
+	mutex_unlock(&zone->scrub_lock);
 	/* Beyond the end of the zone it says that the request is invalid. */
 	if (err == -EBUSY || err == -ENOSPC || err == -EINVAL) {
 		cause = more > neuron_buddy_free_bytes(zone->buddy) ? NEURON_BUDDY_CAUSE_FULL :

@@ -24,6 +24,7 @@ int neuron_zone_init(struct neuron_device *nd, u32 hbm)
 	int err;
 
 	spin_lock_init(&zone->lock);
+	mutex_init(&zone->scrub_lock);
 	seqcount_spinlock_init(&zone->seq, &zone->lock);
 	zone->base = geo->base;
 	zone->index = hbm;
@@ -106,6 +107,87 @@ void neuron_zone_explain(struct neuron_zone *zone, u64 align, enum neuron_buddy_
 }
 
 /**
+ * neuron_zone_take() - take a certain range for a moment
+ * @zone: the zone
+ * @piece: size, core, category and client are set; block is filled in
+ * @addr: first byte, from the start of the zone
+ *
+ * What the memory holds is not changed.
+ *
+ * Context: may sleep.
+ * Return: 0; -EBUSY not all of it is free; -ENOMEM.
+ */
+int neuron_zone_take(struct neuron_zone *zone, struct neuron_chunk *piece, u64 addr)
+{
+	struct neuron_buddy_request req = {
+		.size = piece->size,
+		.addr = addr,
+		.flags = NEURON_BUDDY_EXACT,
+	};
+	int err;
+
+	do {
+		err = neuron_buddy_prepare(zone->buddy);
+		if (err)
+			return err;
+		spin_lock(&zone->lock);
+		write_seqcount_begin(&zone->seq);
+		err = neuron_buddy_alloc(zone->buddy, &req, &piece->block, NULL);
+		if (!err)
+			neuron_zone_charge(zone, piece, piece->size, true);
+		write_seqcount_end(&zone->seq);
+		spin_unlock(&zone->lock);
+	} while (err == -EAGAIN);
+	return err;
+}
+
+/**
+ * neuron_zone_give() - give a range or a chunk's memory back
+ * @zone: the zone
+ * @chunk: from neuron_zone_take() or neuron_zone_alloc()
+ * @clear: it reads as zero
+ *
+ * Context: process.
+ */
+void neuron_zone_give(struct neuron_zone *zone, struct neuron_chunk *chunk, bool clear)
+{
+	int err;
+
+	spin_lock(&zone->lock);
+	write_seqcount_begin(&zone->seq);
+	err = neuron_buddy_free(zone->buddy, &chunk->block, clear);
+	if (!err)
+		neuron_zone_charge(zone, chunk, chunk->size, false);
+	write_seqcount_end(&zone->seq);
+	spin_unlock(&zone->lock);
+	WARN_ONCE(err, "neuron: free of %#llx + %#llx: %d\n", chunk->block.addr, chunk->size, err);
+}
+
+/* One attempt. */
+static int neuron_zone_try(struct neuron_zone *zone, struct neuron_chunk *chunk,
+			   const struct neuron_buddy_request *req, enum neuron_buddy_cause *cause,
+			   struct neuron_failure *why)
+{
+	int err;
+
+	do {
+		err = neuron_buddy_prepare(zone->buddy);
+		if (err) {
+			why->reason = NEURON_NATIVE_REASON_HOST;
+			return err;
+		}
+		spin_lock(&zone->lock);
+		write_seqcount_begin(&zone->seq);
+		err = neuron_buddy_alloc(zone->buddy, req, &chunk->block, cause);
+		if (!err)
+			neuron_zone_charge(zone, chunk, chunk->size, true);
+		write_seqcount_end(&zone->seq);
+		spin_unlock(&zone->lock);
+	} while (err == -EAGAIN);
+	return err;
+}
+
+/**
  * neuron_zone_alloc() - allocate device memory for a chunk and charge it
  * @nd: device
  * @chunk: size, hbm, core, category and client are set; block and addr are filled in
@@ -128,23 +210,17 @@ int neuron_zone_alloc(struct neuron_device *nd, struct neuron_chunk *chunk, u64 
 		.flags = flags,
 	};
 	enum neuron_buddy_cause cause = NEURON_BUDDY_CAUSE_NONE;
+	bool scrub;
 	int err;
 
-	do {
-		err = neuron_buddy_prepare(zone->buddy);
-		if (err) {
-			why->reason = NEURON_NATIVE_REASON_HOST;
-			return err;
-		}
-		spin_lock(&zone->lock);
-		write_seqcount_begin(&zone->seq);
-		err = neuron_buddy_alloc(zone->buddy, &req, &chunk->block, &cause);
-		if (!err)
-			neuron_zone_charge(zone, chunk, chunk->size, true);
-		write_seqcount_end(&zone->seq);
-		spin_unlock(&zone->lock);
-	} while (err == -EAGAIN);
-
+	scrub = READ_ONCE(zone->scrub);
+	err = neuron_zone_try(zone, chunk, &req, &cause, why);
+	if (err == -ENOSPC && (scrub || READ_ONCE(zone->scrub))) {
+		/* What is missing may be the piece that is being scrubbed. */
+		mutex_lock(&zone->scrub_lock);
+		err = neuron_zone_try(zone, chunk, &req, &cause, why);
+		mutex_unlock(&zone->scrub_lock);
+	}
 	if (err == -ENOSPC) {
 		neuron_zone_explain(zone, align, cause, why);
 		return -ENOMEM;
@@ -174,20 +250,11 @@ void neuron_zone_free(struct neuron_device *nd, struct neuron_chunk *chunk)
 {
 	struct neuron_zone *zone = &nd->zone[chunk->hbm];
 	bool clear = false;
-	int err;
 
 	/* Before anyone else can get it. */
 	if (nd->ops->hbm_release)
 		clear = nd->ops->hbm_release(nd, zone->index, chunk->block.addr, chunk->size);
-
-	spin_lock(&zone->lock);
-	write_seqcount_begin(&zone->seq);
-	err = neuron_buddy_free(zone->buddy, &chunk->block, clear);
-	if (!err)
-		neuron_zone_charge(zone, chunk, chunk->size, false);
-	write_seqcount_end(&zone->seq);
-	spin_unlock(&zone->lock);
-	WARN_ONCE(err, "neuron: free of %#llx + %#llx: %d\n", chunk->addr, chunk->size, err);
+	neuron_zone_give(zone, chunk, clear);
 }
 
 /**

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * HBM_SCRUB_START and HBM_SCRUB_WAIT: clear the free memory of an HBM, in the
+ * background.
+ *
+ * Free memory is taken piece by piece, cleared and given back as clear.  Memory
+ * that somebody uses is left alone, and what is taken meanwhile is cleared by
+ * its allocation.  An allocation that fails while a piece is out waits for that
+ * piece and tries again, so that scrubbing never decides whether there is memory.
+ */
+#include <linux/completion.h>
+#include <linux/slab.h>
+#include <linux/workqueue.h>
+
+#include "../core/neuron.h"
+
+/* How much is out at a time, and so how long an allocation may have to wait. */
+#define NEURON_SCRUB_PIECE	(16ull << 20)
+#define NEURON_SCRUB_RANGES	16
+
+/**
+ * struct neuron_scrub - an HBM being scrubbed for a process
+ * @ref: the process, the work, who waits
+ * @work: does it
+ * @done: it is done
+ * @nd: device
+ * @hbm: HBM number
+ * @core: core that is charged with the piece that is out
+ * @stop: the process has ended
+ * @err: result
+ */
+struct neuron_scrub {
+	struct kref ref;
+	struct work_struct work;
+	struct completion done;
+	struct neuron_device *nd;
+	u32 hbm;
+	u32 core;
+	bool stop;
+	int err;
+};
+
+static void neuron_scrub_free(struct kref *ref)
+{
+	kfree(container_of(ref, struct neuron_scrub, ref));
+}
+
+static void neuron_scrub_put(struct neuron_scrub *scrub)
+{
+	kref_put(&scrub->ref, neuron_scrub_free);
+}
+
+/* Clear a range that was free a moment ago. */
+static int neuron_scrub_piece(struct neuron_scrub *scrub, u64 addr, u64 size)
+{
+	struct neuron_device *nd = scrub->nd;
+	struct neuron_zone *zone = &nd->zone[scrub->hbm];
+	struct neuron_chunk piece = {
+		.hbm = scrub->hbm,
+		.core = scrub->core,
+		.category = NEURON_MEMALLOC_TYPE_NCDEV_DEVICE,
+		.size = size,
+		.client = nd->kclient,
+	};
+	int err;
+
+	mutex_lock(&zone->scrub_lock);
+	err = neuron_zone_take(zone, &piece, addr);
+	if (!err) {
+		err = nd->ops->hbm_clear(nd, scrub->hbm, addr, size);
+		neuron_zone_give(zone, &piece, !err);
+	} else if (err == -EBUSY) {
+		err = 0;
+	}
+	mutex_unlock(&zone->scrub_lock);
+	cond_resched();
+	return err;
+}
+
+static void neuron_scrub_work(struct work_struct *work)
+{
+	struct neuron_scrub *scrub = container_of(work, struct neuron_scrub, work);
+	struct neuron_zone *zone = &scrub->nd->zone[scrub->hbm];
+	struct neuron_buddy_range range[NEURON_SCRUB_RANGES];
+	u64 pos = 0, off, len;
+	unsigned int i, n;
+	int err = 0;
+
+	do {
+		spin_lock(&zone->lock);
+		n = neuron_buddy_walk(zone->buddy, &pos, range, NEURON_SCRUB_RANGES);
+		spin_unlock(&zone->lock);
+		for (i = 0; i < n; i++) {
+			if (range[i].state != NEURON_BUDDY_RANGE_FREE)
+				continue;
+			for (off = 0; !err && off < range[i].size; off += len) {
+				len = min(range[i].size - off, NEURON_SCRUB_PIECE);
+				err = READ_ONCE(scrub->stop) ? -EINTR :
+				      neuron_scrub_piece(scrub, range[i].addr + off, len);
+			}
+		}
+	} while (n && !err);
+
+	scrub->err = err;
+	WRITE_ONCE(zone->scrub, NULL);
+	complete_all(&scrub->done);
+	neuron_scrub_put(scrub);
+}
+
+/**
+ * neuron_scrub_exit() - end what a process has started
+ * @client: being torn down
+ *
+ * Context: may sleep, as long as it takes to clear a piece.
+ */
+void neuron_scrub_exit(struct neuron_client *client)
+{
+	struct neuron_scrub *scrub;
+	u32 i;
+
+	for (i = 0; i < NEURON_HW_MAX_HBMS; i++) {
+		scrub = client->scrub[i];
+		if (!scrub)
+			continue;
+		WRITE_ONCE(scrub->stop, true);
+		wait_for_completion(&scrub->done);
+		client->scrub[i] = NULL;
+		neuron_scrub_put(scrub);
+	}
+}
+
+int neuron_ioctl_hbm_scrub_start_fn(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	struct neuron_ioctl_hbm_scrub_start *a = arg;
+	struct neuron_client *client = nf->client;
+	struct neuron_device *nd = nf->nd;
+	struct neuron_scrub *scrub;
+	int err = 0;
+
+	if (a->hbm_index >= nd->geo->nr_hbms || a->nc_id >= nd->geo->nr_cores)
+		return -EINVAL;
+	scrub = kzalloc(sizeof(*scrub), GFP_KERNEL_ACCOUNT);
+	if (!scrub)
+		return -ENOMEM;
+	kref_init(&scrub->ref);
+	INIT_WORK(&scrub->work, neuron_scrub_work);
+	init_completion(&scrub->done);
+	scrub->nd = nd;
+	scrub->hbm = a->hbm_index;
+	scrub->core = a->nc_id;
+
+	mutex_lock(&client->async_lock);
+	if (client->scrub[a->hbm_index] || cmpxchg(&nd->zone[a->hbm_index].scrub, NULL, scrub)) {
+		err = -EBUSY;
+	} else {
+		client->scrub[a->hbm_index] = scrub;
+		kref_get(&scrub->ref);
+		neuron_async_queue(&scrub->work);
+	}
+	mutex_unlock(&client->async_lock);
+	if (err)
+		neuron_scrub_put(scrub);
+	return err;
+}
+
+int neuron_ioctl_hbm_scrub_wait_fn(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	struct neuron_ioctl_hbm_scrub_wait *a = arg;
+	struct neuron_client *client = nf->client;
+	struct neuron_scrub *scrub;
+	int err;
+
+	if (a->hbm_index >= nf->nd->geo->nr_hbms)
+		return -EINVAL;
+	mutex_lock(&client->async_lock);
+	scrub = client->scrub[a->hbm_index];
+	if (scrub)
+		kref_get(&scrub->ref);
+	mutex_unlock(&client->async_lock);
+	if (!scrub)
+		return -EINVAL;
+
+	err = wait_for_completion_interruptible(&scrub->done) ? -EINTR : scrub->err;
+	if (err != -EINTR) {
+		/* Another thread may have waited, too. */
+		mutex_lock(&client->async_lock);
+		if (client->scrub[a->hbm_index] == scrub) {
+			client->scrub[a->hbm_index] = NULL;
+			neuron_scrub_put(scrub);
+		}
+		mutex_unlock(&client->async_lock);
+	}
+	neuron_scrub_put(scrub);
+	return err;
+}
