@@ -117,6 +117,7 @@ static int neuron_hw_core_reset(struct neuron_device *nd, u32 core)
 	int idx, err = -ENODEV;
 
 	if (neuron_hw_enter_stop(nd, &idx)) {
+		neuron_resource_forget(nd, core);
 		err = nd->desc.ops->core_reset(nd, core);
 		neuron_device_exit(idx);
 	}
@@ -157,6 +158,19 @@ static int neuron_hw_hbm_pfn(struct neuron_device *nd, u32 hbm, u64 off, unsigne
 	return err;
 }
 
+static int neuron_hw_core_pfn(struct neuron_device *nd, u32 core, u64 off, unsigned long *pfn)
+{
+	int idx, err = -ENODEV;
+
+	if (!nd->desc.ops->core_pfn)
+		return -ENXIO;
+	if (neuron_device_enter(nd, &idx)) {
+		err = nd->desc.ops->core_pfn(nd, core, off, pfn);
+		neuron_device_exit(idx);
+	}
+	return err;
+}
+
 const struct neuron_hw_ops neuron_hw_ops = {
 	.reg_read = neuron_hw_reg_read,
 	.reg_write = neuron_hw_reg_write,
@@ -167,6 +181,7 @@ const struct neuron_hw_ops neuron_hw_ops = {
 	.hbm_release = neuron_hw_hbm_release,
 	.hbm_clear = neuron_hw_hbm_clear,
 	.hbm_pfn = neuron_hw_hbm_pfn,
+	.core_pfn = neuron_hw_core_pfn,
 };
 
 /* Whoever waits for the device is told, and finds it gone. */
@@ -199,6 +214,8 @@ void neuron_hw_stop(struct neuron_device *nd)
 	WRITE_ONCE(nd->gone, true);
 	neuron_hw_wake(nd);
 	synchronize_srcu(&neuron_hw_srcu);
+	/* Host memory comes back at the next access, what is the device's does not. */
+	unmap_mapping_range(nd->inode->i_mapping, 0, 0, 1);
 
 	for (i = 0; i < nd->geo->nr_dma_engines; i++)
 		for (q = 0; q < NEURON_HW_QUEUES_PER_ENGINE; q++)
@@ -210,9 +227,6 @@ void neuron_hw_stop(struct neuron_device *nd)
 	}
 	WRITE_ONCE(nd->dead, true);
 	synchronize_srcu(&neuron_hw_srcu);
-
-	/* Host memory comes back at the next access, device memory does not. */
-	unmap_mapping_range(nd->inode->i_mapping, 0, 0, 1);
 }
 
 /**

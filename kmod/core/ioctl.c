@@ -166,6 +166,8 @@ static const struct neuron_ioctl_row neuron_ioctls[] = {
 	    neuron_ioctl_mem_mc_get_info),
 	ROW(MEM_MC_GET_INFO_V2, struct neuron_ioctl_mem_get_mc_mmap_info_v2, IN | OUT,
 	    neuron_ioctl_mem_mc_get_info_v2),
+	ROW(RESOURCE_MMAP_INFO, struct neuron_ioctl_resource_mmap_info, IN | OUT,
+	    neuron_ioctl_resource_mmap_info_fn),
 	ROW(PRINTK, struct neuron_ioctl_printk, IN | ANY, neuron_ioctl_printk_fn),
 	ROW(HOST_DEVICE_ID, struct neuron_ioctl_host_device_id, OUT,
 	    neuron_ioctl_host_device_id_fn),

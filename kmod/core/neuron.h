@@ -15,7 +15,8 @@
  *   neuron_devices_lock (mutex)	device by number, claims of cores
  *   device.clients_lock (mutex)	attach and detach
  *   core.lock (mutex)		owner and notification queues of a core; several in
- *				the order of their numbers
+ *				the order of their numbers.  Page faults take it:
+ *				no access to user memory under it
  *   engine.lock (mutex)		queues of a DMA engine
  *   client.async_lock (mutex)	tokens of copies under way; not held while waiting
  *   copy.lock (mutex)		the kernel's copy ring of a core
@@ -585,6 +586,11 @@ struct neuron_mapping {
 int neuron_mmap(struct file *file, struct vm_area_struct *vma);
 struct neuron_mapping *neuron_mapping_get(u64 va, u64 len, u64 *off, bool *write);
 void neuron_mapping_put(struct neuron_mapping *mapping);
+
+/* mem/resource.c */
+void neuron_resource_forget(struct neuron_device *nd, u32 core);
+int neuron_resource_mmap(struct neuron_file *nf, struct vm_area_struct *vma);
+int neuron_ioctl_resource_mmap_info_fn(struct neuron_file *nf, void *arg, void __user *uarg);
 
 /* mem/peer.c */
 void neuron_peer_revoke(struct neuron_mapping *mapping);

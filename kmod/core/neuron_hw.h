@@ -261,6 +261,13 @@ struct neuron_hw_ops {
 	 * Return: 0, -ENOMEM, -ENXIO not visible to the CPU.
 	 */
 	int (*hbm_pfn)(struct neuron_device *nd, u32 hbm, u64 off, unsigned long *pfn);
+
+	/**
+	 * @core_pfn: page frame through which the CPU sees the 4 KiB at @off in
+	 * the window of @core.  Stays valid until the core is reset.  Optional.
+	 * Return: 0, -ENOMEM, -ENXIO not visible to the CPU.
+	 */
+	int (*core_pfn)(struct neuron_device *nd, u32 core, u64 off, unsigned long *pfn);
 };
 
 /**

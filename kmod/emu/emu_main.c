@@ -340,6 +340,22 @@ static int emu_op_hbm_pfn(struct neuron_device *nd, u32 hbm, u64 off, unsigned l
 	return err == -EINVAL ? -ENXIO : err;
 }
 
+/* State buffers only: accesses to registers must be seen. */
+static int emu_op_core_pfn(struct neuron_device *nd, u32 core, u64 off, unsigned long *pfn)
+{
+	struct emu_device *ed = emu_of(nd);
+	u8 *sbuf;
+
+	if (core >= ed->geo.nr_cores || !emu_core_is_sbuf(ed, off, PAGE_SIZE))
+		return -ENXIO;
+	down_read(&ed->window);
+	sbuf = emu_core_sbuf(ed->core[core], true);
+	if (sbuf)
+		*pfn = vmalloc_to_pfn(sbuf + off);
+	up_read(&ed->window);
+	return sbuf ? 0 : -ENOMEM;
+}
+
 static const struct neuron_hw_ops emu_ops = {
 	.owner = THIS_MODULE,
 	.reg_read = emu_reg_read,
@@ -351,6 +367,7 @@ static const struct neuron_hw_ops emu_ops = {
 	.hbm_release = emu_op_hbm_release,
 	.hbm_clear = emu_op_hbm_clear,
 	.hbm_pfn = emu_op_hbm_pfn,
+	.core_pfn = emu_op_core_pfn,
 };
 
 /**

@@ -168,7 +168,7 @@ int neuron_mmap(struct file *file, struct vm_area_struct *vma)
 		other = true;
 	}
 	if (!chunk)
-		return -EPERM;
+		return neuron_resource_mmap(nf, vma);
 	/* Somebody else's datastore is there to be looked at. */
 	if (other && vma->vm_flags & VM_WRITE) {
 		neuron_chunk_put(chunk);

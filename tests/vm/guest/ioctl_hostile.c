@@ -303,7 +303,7 @@ static const struct command commands[] = {
 	COMPAT(DMABUF_FD, S(dmabuf_fd), ANYBODY | NO_ZERO, "EINVAL"),
 	COMPAT(DRIVER_INFO_GET, S(device_driver_info), ANYBODY | RESULT, "0"),
 	COMPAT(DRIVER_INFO_SET, S(device_driver_info), ANYBODY | IGNORED, "EOPNOTSUPP"),
-	COMPAT(RESOURCE_MMAP_INFO, S(resource_mmap_info), ABSENT, ""),
+	COMPAT(RESOURCE_MMAP_INFO, S(resource_mmap_info), 0, "EINVAL"),
 	COMPAT(PRINTK, S(printk), ANYBODY | NO_ZERO, "EINVAL"),
 	COMPAT(HOST_DEVICE_ID, S(host_device_id), RESULT, "0"),
 	COMPAT(HOST_DEVICE_ID_TO_RID_MAP, S(host_device_id_to_rid_map), ANYBODY | RESULT, "0"),

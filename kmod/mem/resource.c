@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * RESOURCE_MMAP_INFO, and mappings of what it tells of: the state buffer of a
+ * core, by its owner.  A reset takes the mapping's pages away; the next access
+ * shows the buffer as the reset left it.
+ */
+#include <linux/fs.h>
+#include <linux/mm.h>
+
+#include "../core/neuron.h"
+
+/* Bytes of a core's window that programs map as state buffer (uapi spec 7). */
+#define NEURON_RESOURCE_SBUF	0x2000000u
+
+/* Offsets for mmap: the windows in a row, wherever they are in the device. */
+static u64 neuron_resource_base(struct neuron_device *nd, u32 core)
+{
+	return nd->geo->tpb_base[0] + core * nd->geo->tpb_size;
+}
+
+/**
+ * neuron_resource_forget() - take the mappings of a core's state buffer away
+ * @nd: device
+ * @core: core number; nobody faults any page of it in
+ *
+ * Context: may sleep.
+ */
+void neuron_resource_forget(struct neuron_device *nd, u32 core)
+{
+	unmap_mapping_range(nd->inode->i_mapping, neuron_resource_base(nd, core),
+			    NEURON_RESOURCE_SBUF, 1);
+}
+
+static vm_fault_t neuron_resource_fault(struct vm_fault *vmf)
+{
+	struct neuron_file *nf = vmf->vma->vm_file->private_data;
+	struct neuron_device *nd = nf->nd;
+	u64 off = ((u64)vmf->pgoff << PAGE_SHIFT) - nd->geo->tpb_base[0];
+	u32 index = off / nd->geo->tpb_size;
+	struct neuron_core *core = &nd->core[index];
+	vm_fault_t ret = VM_FAULT_SIGBUS;
+	unsigned long pfn;
+	int idx;
+
+	/* Neither a reset nor removal may miss what is faulted in here. */
+	if (!neuron_device_enter(nd, &idx))
+		return ret;
+	mutex_lock(&core->lock);
+	if (core->owner == nf->client &&
+	    !nd->ops->core_pfn(nd, index, off - index * nd->geo->tpb_size, &pfn))
+		ret = vmf_insert_pfn(vmf->vma, vmf->address, pfn);
+	mutex_unlock(&core->lock);
+	neuron_device_exit(idx);
+	return ret;
+}
+
+static const struct vm_operations_struct neuron_resource_vm = {
+	.fault = neuron_resource_fault,
+};
+
+/**
+ * neuron_resource_mmap() - map the state buffer of a core, or a part of it
+ * @nf: descriptor of the calling process
+ * @vma: offset from RESOURCE_MMAP_INFO
+ *
+ * Makes the process the owner of the core.
+ *
+ * Context: may sleep, mmap lock held for writing.
+ * Return: 0; -EPERM nothing that can be mapped; -EINVAL past its end; -EBUSY
+ *	   the core is another process's; -EIO.
+ */
+int neuron_resource_mmap(struct neuron_file *nf, struct vm_area_struct *vma)
+{
+	u64 off = ((u64)vma->vm_pgoff << PAGE_SHIFT) - nf->nd->geo->tpb_base[0];
+	u64 index = off / nf->nd->geo->tpb_size, in = off % nf->nd->geo->tpb_size;
+	int err;
+
+	if (index >= nf->nd->geo->nr_cores || in >= NEURON_RESOURCE_SBUF)
+		return -EPERM;
+	if (vma->vm_end - vma->vm_start > NEURON_RESOURCE_SBUF - in)
+		return -EINVAL;
+	err = neuron_core_acquire(nf->nd, index, nf->client);
+	if (err)
+		return err;
+	vm_flags_set(vma, VM_DONTEXPAND | VM_DONTDUMP | VM_DONTCOPY | VM_PFNMAP | VM_IO);
+	vma->vm_ops = &neuron_resource_vm;
+	return 0;
+}
+
+int neuron_ioctl_resource_mmap_info_fn(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	struct neuron_ioctl_resource_mmap_info *a = arg;
+	const struct neuron_geometry *geo = nf->nd->geo;
+
+	switch (a->block) {
+	case NEURON_DM_BLOCK_TPB:
+		if (a->block_id >= geo->nr_cores)
+			return -EINVAL;
+		/* Registers are behind the device's operations. */
+		if (a->resource == NEURON_DM_RESOURCE_SEMAPHORE)
+			return -EOPNOTSUPP;
+		if (a->resource != NEURON_DM_RESOURCE_SBUF)
+			return -EINVAL;
+		a->offset = neuron_resource_base(nf->nd, a->block_id);
+		a->size = NEURON_RESOURCE_SBUF;
+		return 0;
+	case NEURON_DM_BLOCK_TOPSP:
+		return a->block_id < geo->nr_topsp &&
+		       (a->resource == NEURON_DM_RESOURCE_SEMAPHORE ||
+			a->resource == NEURON_DM_RESOURCE_ALL) ? -EOPNOTSUPP : -EINVAL;
+	case NEURON_DM_BLOCK_HBM:
+		/* It holds the memory of everybody. */
+		return a->block_id < geo->nr_hbms && a->resource == NEURON_DM_RESOURCE_DMEM ?
+		       -EPERM : -EINVAL;
+	default:
+		return -EINVAL;
+	}
+}
