@@ -47,6 +47,11 @@ static inline void vm_flags_clear(struct vm_area_struct *vma, vm_flags_t flags)
 }
 #endif
 
+/* 6.14 has the device-memory cgroup controller, 7.3 the calls that are used here. */
+#if IS_ENABLED(CONFIG_CGROUP_DMEM) && LINUX_VERSION_CODE >= KERNEL_VERSION(7, 3, 0)
+#define NEURON_DMEM	1
+#endif
+
 /* 6.8: eventfd_signal() lost its count. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 8, 0)
 #define neuron_eventfd_signal(ctx)	eventfd_signal(ctx, 1)

@@ -157,6 +157,8 @@ enum neuron_chunk_kind {
  * @node: in client.chunks; empty when not there
  * @rcu: freeing, when @node is no longer used
  * @block: device memory: what the allocator knows
+ * @dmem: device memory: cgroup charged
+ * @dmem_extra: how often it was charged for growing; under device.grow_lock
  * @pages: host memory: its pages
  */
 struct neuron_chunk {
@@ -179,6 +181,10 @@ struct neuron_chunk {
 		struct neuron_buddy_block block;
 		struct page **pages;
 	};
+#ifdef NEURON_DMEM
+	struct dmem_cgroup_pool_state *dmem;
+	u32 dmem_extra;
+#endif
 };
 
 /**
@@ -193,6 +199,7 @@ struct neuron_chunk {
  * @fail_capped: requests refused by a limit
  * @scrub_lock: memory is out for being scrubbed
  * @scrub: who scrubs it, NULL = nobody; not dereferenced
+ * @dmem: the HBM as the device-memory cgroup controller knows it
  */
 struct neuron_zone {
 	spinlock_t lock;
@@ -205,6 +212,9 @@ struct neuron_zone {
 	u64 fail_capped;
 	struct mutex scrub_lock;
 	struct neuron_scrub *scrub;
+#ifdef NEURON_DMEM
+	struct dmem_cgroup_region *dmem;
+#endif
 } ____cacheline_aligned_in_smp;
 
 /**
@@ -510,12 +520,50 @@ int neuron_zone_alloc(struct neuron_device *nd, struct neuron_chunk *chunk, u64 
 		      u32 flags, struct neuron_failure *why);
 void neuron_zone_free(struct neuron_device *nd, struct neuron_chunk *chunk);
 void neuron_zone_charge(struct neuron_zone *zone, struct neuron_chunk *chunk, u64 bytes, bool add);
+int neuron_zone_capped(struct neuron_zone *zone, u64 align, int err, struct neuron_failure *why);
 void neuron_zone_explain(struct neuron_zone *zone, u64 align, enum neuron_buddy_cause cause,
 			 struct neuron_failure *why);
 int neuron_zone_take(struct neuron_zone *zone, struct neuron_chunk *piece, u64 addr);
 void neuron_zone_give(struct neuron_zone *zone, struct neuron_chunk *chunk, bool clear);
 void neuron_zone_stats(struct neuron_zone *zone, struct neuron_client *client,
 		       struct neuron_native_hbm_stats *stats);
+
+/* mem/dmem.c */
+#ifdef NEURON_DMEM
+int neuron_dmem_init(struct neuron_device *nd, struct neuron_zone *zone, u64 size);
+void neuron_dmem_exit(struct neuron_zone *zone);
+int neuron_dmem_charge(struct neuron_zone *zone, struct neuron_chunk *chunk);
+int neuron_dmem_grow(struct neuron_zone *zone, struct neuron_chunk *chunk, u64 more);
+void neuron_dmem_shrink(struct neuron_chunk *chunk, u64 more);
+void neuron_dmem_uncharge(struct neuron_chunk *chunk);
+#else
+static inline int neuron_dmem_init(struct neuron_device *nd, struct neuron_zone *zone, u64 size)
+{
+	return 0;
+}
+
+static inline void neuron_dmem_exit(struct neuron_zone *zone)
+{
+}
+
+static inline int neuron_dmem_charge(struct neuron_zone *zone, struct neuron_chunk *chunk)
+{
+	return 0;
+}
+
+static inline int neuron_dmem_grow(struct neuron_zone *zone, struct neuron_chunk *chunk, u64 more)
+{
+	return 0;
+}
+
+static inline void neuron_dmem_shrink(struct neuron_chunk *chunk, u64 more)
+{
+}
+
+static inline void neuron_dmem_uncharge(struct neuron_chunk *chunk)
+{
+}
+#endif
 
 /* mem/chunk.c */
 struct neuron_chunk_request {

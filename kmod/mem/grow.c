@@ -21,6 +21,9 @@ static int neuron_tail_take(struct neuron_device *nd, struct neuron_chunk *chunk
 	enum neuron_buddy_cause cause;
 	int err;
 
+	err = neuron_dmem_grow(zone, chunk, more);
+	if (err)
+		return neuron_zone_capped(zone, 0, err, why);
 	/* The memory behind it may be out for being scrubbed. */
 	mutex_lock(&zone->scrub_lock);
 	do {
@@ -38,6 +41,8 @@ static int neuron_tail_take(struct neuron_device *nd, struct neuron_chunk *chunk
 		spin_unlock(&zone->lock);
 	} while (err == -EAGAIN);
 	mutex_unlock(&zone->scrub_lock);
+	if (err)
+		neuron_dmem_shrink(chunk, more);
 	/* Beyond the end of the zone it says that the request is invalid. */
 	if (err == -EBUSY || err == -ENOSPC || err == -EINVAL) {
 		cause = more > neuron_buddy_free_bytes(zone->buddy) ? NEURON_BUDDY_CAUSE_FULL :
@@ -69,6 +74,8 @@ static int neuron_tail_put(struct neuron_device *nd, struct neuron_chunk *chunk,
 		neuron_zone_charge(zone, chunk, tail->size, false);
 	write_seqcount_end(&zone->seq);
 	spin_unlock(&zone->lock);
+	if (!join || err)
+		neuron_dmem_shrink(chunk, tail->size);
 	return err;
 }
 

@@ -31,6 +31,9 @@ int neuron_zone_init(struct neuron_device *nd, u32 hbm)
 	err = neuron_buddy_create(&zone->buddy, geo->size);
 	if (err)
 		return err;
+	err = neuron_dmem_init(nd, zone, geo->size - geo->reserved);
+	if (err)
+		goto exit;
 
 	do {
 		err = neuron_buddy_prepare(zone->buddy);
@@ -43,8 +46,10 @@ int neuron_zone_init(struct neuron_device *nd, u32 hbm)
 			neuron_buddy_mark_clear(zone->buddy);
 		spin_unlock(&zone->lock);
 	} while (err == -EAGAIN);
-	if (err)
-		neuron_zone_exit(zone);
+	if (!err)
+		return 0;
+exit:
+	neuron_zone_exit(zone);
 	return err;
 }
 
@@ -56,6 +61,7 @@ int neuron_zone_init(struct neuron_device *nd, u32 hbm)
  */
 void neuron_zone_exit(struct neuron_zone *zone)
 {
+	neuron_dmem_exit(zone);
 	neuron_buddy_destroy(zone->buddy);
 	zone->buddy = NULL;
 }
@@ -188,6 +194,32 @@ static int neuron_zone_try(struct neuron_zone *zone, struct neuron_chunk *chunk,
 }
 
 /**
+ * neuron_zone_capped() - report that the cgroup of the process was not charged
+ * @zone: the zone
+ * @align: of the request, bytes
+ * @err: -EAGAIN it may not have more, else it could not be asked
+ * @why: filled in
+ *
+ * Context: process.
+ * Return: what to tell the process.
+ */
+int neuron_zone_capped(struct neuron_zone *zone, u64 align, int err, struct neuron_failure *why)
+{
+	if (err != -EAGAIN) {
+		why->reason = NEURON_NATIVE_REASON_HOST;
+		return err;
+	}
+	spin_lock(&zone->lock);
+	write_seqcount_begin(&zone->seq);
+	zone->fail_capped++;
+	write_seqcount_end(&zone->seq);
+	spin_unlock(&zone->lock);
+	neuron_zone_explain(zone, align, NEURON_BUDDY_CAUSE_NONE, why);
+	why->reason = NEURON_NATIVE_REASON_CAPPED;
+	return -ENOMEM;
+}
+
+/**
  * neuron_zone_alloc() - allocate device memory for a chunk and charge it
  * @nd: device
  * @chunk: size, hbm, core, category and client are set; block and addr are filled in
@@ -213,6 +245,9 @@ int neuron_zone_alloc(struct neuron_device *nd, struct neuron_chunk *chunk, u64 
 	bool scrub;
 	int err;
 
+	err = neuron_dmem_charge(zone, chunk);
+	if (err)
+		return neuron_zone_capped(zone, align, err, why);
 	scrub = READ_ONCE(zone->scrub);
 	err = neuron_zone_try(zone, chunk, &req, &cause, why);
 	if (err == -ENOSPC && (scrub || READ_ONCE(zone->scrub))) {
@@ -221,6 +256,8 @@ int neuron_zone_alloc(struct neuron_device *nd, struct neuron_chunk *chunk, u64 
 		err = neuron_zone_try(zone, chunk, &req, &cause, why);
 		mutex_unlock(&zone->scrub_lock);
 	}
+	if (err)
+		neuron_dmem_uncharge(chunk);
 	if (err == -ENOSPC) {
 		neuron_zone_explain(zone, align, cause, why);
 		return -ENOMEM;
@@ -255,6 +292,7 @@ void neuron_zone_free(struct neuron_device *nd, struct neuron_chunk *chunk)
 	if (nd->ops->hbm_release)
 		clear = nd->ops->hbm_release(nd, zone->index, chunk->block.addr, chunk->size);
 	neuron_zone_give(zone, chunk, clear);
+	neuron_dmem_uncharge(chunk);
 }
 
 /**

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The device-memory cgroup controller: each HBM is a region, "neuron/neuronN/hbmM",
+ * and an allocation is charged to the cgroup of the process that makes it.
+ */
+#include <linux/err.h>
+
+#include "../core/neuron.h"
+
+#ifdef NEURON_DMEM
+#include <linux/cgroup_dmem.h>
+
+/**
+ * neuron_dmem_init() - make an HBM known to the controller
+ * @nd: device; it has its name
+ * @zone: HBM
+ * @size: bytes that can be allocated
+ *
+ * Context: may sleep.
+ * Return: 0, -ENOMEM.
+ */
+int neuron_dmem_init(struct neuron_device *nd, struct neuron_zone *zone, u64 size)
+{
+	struct dmem_cgroup_init init = { .size = size };
+	struct dmem_cgroup_region *region;
+
+	region = dmem_cgroup_register_region(&init, "neuron/%s/hbm%u", dev_name(&nd->dev),
+					     zone->index);
+	if (IS_ERR(region))
+		return PTR_ERR(region);
+	zone->dmem = region;
+	return 0;
+}
+
+/**
+ * neuron_dmem_exit() - undo neuron_dmem_init()
+ * @zone: HBM; may not have got that far
+ *
+ * Context: may sleep.
+ */
+void neuron_dmem_exit(struct neuron_zone *zone)
+{
+	dmem_cgroup_unregister_region(zone->dmem);
+	zone->dmem = NULL;
+}
+
+/**
+ * neuron_dmem_charge() - charge an allocation to the cgroup of the calling process
+ * @zone: HBM
+ * @chunk: its size and client are set; what the driver holds is nobody's
+ *
+ * Context: may sleep.
+ * Return: 0; -EAGAIN a limit was reached; -ENOMEM.
+ */
+int neuron_dmem_charge(struct neuron_zone *zone, struct neuron_chunk *chunk)
+{
+	chunk->dmem = NULL;
+	if (chunk->client->kernel)
+		return 0;
+	return dmem_cgroup_try_charge(zone->dmem, chunk->size, &chunk->dmem, NULL);
+}
+
+/**
+ * neuron_dmem_grow() - charge what a chunk is to be longer
+ * @zone: HBM
+ * @chunk: the chunk; its process must be in the cgroup that is charged already
+ * @more: bytes
+ *
+ * Context: may sleep, grow_lock of the device held.
+ * Return: 0; -EAGAIN a limit was reached, or another cgroup; -ENOMEM.
+ */
+int neuron_dmem_grow(struct neuron_zone *zone, struct neuron_chunk *chunk, u64 more)
+{
+	struct dmem_cgroup_pool_state *pool;
+	int err;
+
+	if (!chunk->dmem)
+		return 0;
+	err = dmem_cgroup_try_charge(zone->dmem, more, &pool, NULL);
+	if (err)
+		return err;
+	if (pool != chunk->dmem) {
+		dmem_cgroup_uncharge(pool, more);
+		return -EAGAIN;
+	}
+	chunk->dmem_extra++;
+	return 0;
+}
+
+/**
+ * neuron_dmem_shrink() - undo neuron_dmem_grow()
+ * @chunk: the chunk
+ * @more: bytes
+ *
+ * Context: grow_lock of the device held.
+ */
+void neuron_dmem_shrink(struct neuron_chunk *chunk, u64 more)
+{
+	if (!chunk->dmem)
+		return;
+	dmem_cgroup_uncharge(chunk->dmem, more);
+	chunk->dmem_extra--;
+}
+
+/**
+ * neuron_dmem_uncharge() - the memory of a chunk is free again
+ * @chunk: the chunk; whoever frees it, who allocated it gets the credit
+ *
+ * Context: any.
+ */
+void neuron_dmem_uncharge(struct neuron_chunk *chunk)
+{
+	if (!chunk->dmem)
+		return;
+	/* Each charge holds the pool. */
+	while (chunk->dmem_extra) {
+		dmem_cgroup_uncharge(chunk->dmem, 0);
+		chunk->dmem_extra--;
+	}
+	dmem_cgroup_uncharge(chunk->dmem, chunk->size);
+	chunk->dmem = NULL;
+}
+#endif
