@@ -13,7 +13,8 @@ _Static_assert((int)NEURON_MEM_SCRATCHPAD_PRIVATE ==
 _Static_assert((int)NEURON_MEM_REASON_HOST == (int)NEURON_NATIVE_REASON_HOST, "reasons");
 _Static_assert(NEURON_MEM_F_HOST == NEURON_NATIVE_ALLOC_HOST &&
 	       NEURON_MEM_F_LOW == NEURON_NATIVE_ALLOC_LOW &&
-	       NEURON_MEM_F_HIGH == NEURON_NATIVE_ALLOC_HIGH, "flags");
+	       NEURON_MEM_F_HIGH == NEURON_NATIVE_ALLOC_HIGH &&
+	       NEURON_MEM_EXPORT_RDONLY == NEURON_NATIVE_EXPORT_RDONLY, "flags");
 
 NEURON_EXPORT int neuron_mem_alloc(struct neuron_device *device, uint64_t bytes,
 				   const struct neuron_mem_opts *opts, struct neuron_mem **mem)
@@ -62,6 +63,46 @@ NEURON_EXPORT int neuron_mem_alloc(struct neuron_device *device, uint64_t bytes,
 	m->mmap_offset = a.mmap_offset;
 	m->bytes = bytes;
 	pthread_mutex_init(&m->lock, NULL);
+	*mem = m;
+	return 0;
+}
+
+NEURON_EXPORT int neuron_mem_export(struct neuron_mem *mem, uint32_t flags, int *fd)
+{
+	struct neuron_native_mem_export e = {
+		.size = sizeof(e), .flags = flags, .mem_handle = mem->handle,
+	};
+	int ret;
+
+	if (!fd)
+		return -EINVAL;
+	ret = do_ioctl(mem->device, NEURON_NATIVE_MEM_EXPORT, &e);
+	if (!ret)
+		*fd = e.fd;
+	return ret;
+}
+
+NEURON_EXPORT int neuron_mem_import(struct neuron_device *device, int fd, struct neuron_mem **mem)
+{
+	struct neuron_native_mem_import i = { .size = sizeof(i), .fd = fd };
+	struct neuron_mem *m;
+	int ret;
+
+	if (!mem)
+		return -EINVAL;
+	m = calloc(1, sizeof(*m));
+	if (!m)
+		return -ENOMEM;
+	ret = do_ioctl(device, NEURON_NATIVE_MEM_IMPORT, &i);
+	if (ret) {
+		free(m);
+		return ret;
+	}
+	m->device = device_get(device);
+	m->handle = i.mem_handle;
+	m->address = i.pa;
+	m->mmap_offset = i.mmap_offset;
+	m->bytes = i.bytes;
 	*mem = m;
 	return 0;
 }

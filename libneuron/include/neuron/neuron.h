@@ -259,6 +259,25 @@ int neuron_mem_map(struct neuron_mem *mem, void **address);
  */
 int neuron_mem_grow(struct neuron_mem *mem, uint64_t bytes, struct neuron_mem_failure *failure);
 
+#define NEURON_MEM_EXPORT_RDONLY	0x1u	/**< a descriptor that cannot be written through */
+
+/**
+ * @brief Make a dma-buf of all of it, for other devices and other processes.
+ *
+ * The dma-buf keeps the memory, also after it was freed and the process has ended.
+ * @param flags	NEURON_MEM_EXPORT_*
+ * @param fd	to be closed by the caller
+ * @return 0, -EINVAL, -EMFILE, -ENOMEM
+ */
+int neuron_mem_export(struct neuron_mem *mem, uint32_t flags, int *fd);
+/**
+ * @brief Memory from a dma-buf that a process has made with neuron_mem_export(). It stays
+ * charged to that process; the descriptor may be closed.
+ * @return 0, -EINVAL no such dma-buf or only of a part, -EXDEV of another device,
+ *	   -EPERM read-only, -EBADF, -ENOMEM
+ */
+int neuron_mem_import(struct neuron_device *device, int fd, struct neuron_mem **mem);
+
 /** @brief One consistent picture of a device memory. */
 struct neuron_hbm_stats {
 	size_t size;

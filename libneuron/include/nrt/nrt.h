@@ -198,6 +198,14 @@ NRT_STATUS nrt_tensor_allocate_slice(const nrt_tensor_t *tensor_source, size_t o
 				     nrt_tensor_t **tensor_slice);
 /** @brief Address for the CPU or NULL; device tensors have one with NEURON_RT_MAP_HBM=1. */
 void *nrt_tensor_get_va(const nrt_tensor_t *tensor);
+/**
+ * @brief A dma-buf of memory at an address from nrt_tensor_get_va(), to be closed by the caller.
+ * @param va	at a page border, inside of one tensor with @p size bytes behind it
+ * @return NRT_SUCCESS, NRT_INVALID no such memory, NRT_FAILURE
+ */
+NRT_STATUS nrt_get_dmabuf_fd(uint64_t va, uint64_t size, int *fd);
+/** @brief Same for any address; @p offset is where it is in the dma-buf. */
+NRT_STATUS nrt_get_dmabuf_fd_v2(uint64_t va, uint64_t size, int *fd, uint64_t *offset);
 NRT_STATUS
 nrt_tensor_get_device_allocation_info(const nrt_tensor_t *tensor,
 				      nrt_tensor_device_allocation_info_t *alloc_info);

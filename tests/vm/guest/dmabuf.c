@@ -306,6 +306,7 @@ static void shared(int host)
 {
 	struct neuron_ioctl_mem_get_extended_info info = { 0 };
 	struct neuron_ioctl_mem_get_mc_mmap_info_v2 mc = { 0 };
+	struct neuron_native_mem_grow grow = { .size = sizeof(grow), .bytes = 2 * SIZE };
 	struct neuron_ioctl_mem_copy64 c = { .size = SIZE };
 	const char *what = host ? "host memory" : "device memory";
 	struct neuron_native_mem_import i, twice;
@@ -342,6 +343,9 @@ static void shared(int host)
 	CHECK(!import(fd, db, &twice) && twice.mem_handle != i.mem_handle && twice.pa == i.pa,
 	      "%s: twice", what);
 	close(db);
+	grow.mem_handle = i.mem_handle;
+	CHECK(call(fd, NEURON_NATIVE_MEM_GROW, &grow) == (host ? EINVAL : EBUSY),
+	      "%s: it cannot grow", what);
 	CHECK(!copy(fd, i.mem_handle, back, 0) && !memcmp(buf, back, SIZE), "%s: same bytes", what);
 	CHECK(!mem_free(fd, twice.mem_handle), "%s: one handle is freed", what);
 	CHECK(mem_free(fd, twice.mem_handle) == ENOENT, "%s: once", what);
