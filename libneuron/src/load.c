@@ -515,13 +515,15 @@ static void free_loader(struct loader *l)
 	neuron_neff_close(l->neff);
 }
 
-static int open_neff(struct loader *l, const void *bytes, size_t size, bool verify_hash)
+static int open_neff(struct loader *l, const void *bytes, size_t size,
+		     const struct neuron_model_opts *o)
 {
 	struct neuron_neff_error error = { .class = NEURON_NEFF_OK };
 	struct neuron_neff_opts opts = {
 		.size = sizeof(opts),
-		.verify_hash = verify_hash,
+		.verify_hash = o->verify_hash,
 		.error = &error,
+		.node = o->node,
 	};
 	int ret = neuron_neff_open(bytes, size, &opts, &l->neff);
 
@@ -566,7 +568,7 @@ NEURON_EXPORT int neuron_model_load(struct neuron_core *core, const void *bytes,
 		ret = no_memory(&l);
 	} else {
 		l.model->core = core_get(core);
-		ret = open_neff(&l, bytes, size, o.verify_hash);
+		ret = open_neff(&l, bytes, size, &o);
 		if (!ret)
 			ret = load(&l);
 	}

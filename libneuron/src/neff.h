@@ -67,6 +67,7 @@ struct neuron_neff_error {
  * @max_values: values in one JSON member, default 8 Mi; a value takes about 100
  *              bytes of memory while the member is parsed
  * @error: filled in when opening fails, may be NULL
+ * @node: of a network of several nodes, the N of kelf-N.json to parse
  */
 struct neuron_neff_opts {
 	size_t size;
@@ -78,6 +79,7 @@ struct neuron_neff_opts {
 	uint64_t max_json;
 	uint32_t max_values;
 	struct neuron_neff_error *error;
+	uint32_t node;
 };
 
 /* Header in host byte order; texts are NUL terminated. */
@@ -373,6 +375,48 @@ struct neuron_neff_subgraph {
 	size_t nr_queues;
 };
 
+#define NEURON_NEFF_MAX_NODES	64u
+#define NEURON_NEFF_MAX_EDGES	1024u
+
+enum neuron_neff_edge_use {
+	NEURON_NEFF_EDGE_INTERNAL,
+	NEURON_NEFF_EDGE_INPUT,		/* of the network */
+	NEURON_NEFF_EDGE_OUTPUT,
+};
+
+/* A tensor between nodes, or into or out of the network. */
+struct neuron_neff_edge {
+	const char *name;
+	enum neuron_neff_edge_use use;
+	uint64_t bytes;
+};
+
+/**
+ * struct neuron_neff_node - a part of a network
+ * @name: for messages
+ * @cpu: runs on the host; else kelf-@kelf.json does on a core
+ * @kelf: see @cpu
+ * @op: name of the operation, of a CPU node
+ * @object: contents of a shared object that has it, NULL none
+ * @object_size: its bytes
+ * @inputs: edges, which an accelerator node has inputs named after
+ * @nr_inputs: entries
+ * @outputs: same for outputs
+ * @nr_outputs: entries
+ */
+struct neuron_neff_node {
+	const char *name;
+	bool cpu;
+	uint32_t kelf;
+	const char *op;
+	const void *object;
+	size_t object_size;
+	const char **inputs;
+	size_t nr_inputs;
+	const char **outputs;
+	size_t nr_outputs;
+};
+
 /**
  * struct neuron_neff - a parsed NEFF; everything reachable from it belongs to it
  * @header: header fields
@@ -380,6 +424,10 @@ struct neuron_neff_subgraph {
  * @subgraphs: one per physical core, at most two
  * @nr_subgraphs: entries
  * @executable: no subgraph has vendor instructions
+ * @nodes: of a network of several nodes, in the order in which they run; else NULL
+ * @nr_nodes: entries
+ * @edges: its tensors
+ * @nr_edges: entries
  */
 struct neuron_neff {
 	struct neuron_neff_header header;
@@ -387,6 +435,10 @@ struct neuron_neff {
 	struct neuron_neff_subgraph *subgraphs;
 	size_t nr_subgraphs;
 	bool executable;
+	struct neuron_neff_node *nodes;
+	size_t nr_nodes;
+	struct neuron_neff_edge *edges;
+	size_t nr_edges;
 };
 
 /**

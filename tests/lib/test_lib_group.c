@@ -1,0 +1,524 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Core groups and networks: who gets which cores, nodes, requests, pipelining, errors. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <poll.h>
+#include <sys/eventfd.h>
+
+#include "fake_driver.h"
+#include "test_neffs.h"
+
+#define BYTES 1024u
+#define NR_CORES 4u
+
+static struct neuron_device *device;
+static struct neuron_core *cores[NR_CORES];
+static struct neuron_pool *pool;
+
+/* ---- NEFFs of several nodes ----------------------------------------------------------- */
+
+/* kelf-@n.json moves @from to @to. */
+static void add_kelf(struct neuron_neff_writer *w, unsigned int n, const char *from,
+		     const char *to)
+{
+	char name[32], text[1024];
+
+	snprintf(name, sizeof(name), "kelf-%u.json", n);
+	snprintf(text, sizeof(text),
+		 "{\"graphs\": [{\"definition\": \"sg%u0/def.json\", \"name\": \"sg%u0\"}]}", n, n);
+	assert_int_equal(neuron_neff_writer_add(w, name, text, strlen(text)), 0);
+	snprintf(name, sizeof(name), "sg%u0/def.json", n);
+	snprintf(text, sizeof(text),
+		 "{\"name\": \"definition\", \"sp\": \"SP.json\","
+		 " \"dma_queue\": {\"q\": {\"type\": \"data\"}}, \"var\": {"
+		 " \"%s\": {\"type\": \"input\", \"var_id\": 1, \"size\": 1024},"
+		 " \"%s\": {\"type\": \"output\", \"var_id\": 2, \"size\": 1024}}}", from, to);
+	assert_int_equal(neuron_neff_writer_add(w, name, text, strlen(text)), 0);
+	snprintf(name, sizeof(name), "sg%u0/SP.json", n);
+	snprintf(text, sizeof(text),
+		 "{\"dma\": [{\"id\": 1, \"queue\": \"q\", \"desc\": [{\"from\": \"%s\", \"to\": \"%s\","
+		 " \"from_sizes\": [1024], \"from_steps\": [1],"
+		 " \"to_sizes\": [1024], \"to_steps\": [1]}]}]}", from, to);
+	assert_int_equal(neuron_neff_writer_add(w, name, text, strlen(text)), 0);
+}
+
+static struct neff_bytes finish(struct neuron_neff_writer *w, const char *network)
+{
+	struct neuron_neff_header header = { .version_major = 2, .num_tpb = 2, .lnc_size = 1 };
+	struct neff_bytes out;
+
+	strcpy(header.name, "net");
+	assert_int_equal(neuron_neff_writer_add(w, "neff.json", network, strlen(network)), 0);
+	assert_int_equal(neuron_neff_writer_finish(w, &header, true, &out.data, &out.size), 0);
+	neuron_neff_writer_free(w);
+	return out;
+}
+
+#define EDGES "\"edges\": [" \
+	"{\"name\": \"x\", \"bytes\": 1024, \"use\": \"input\"}," \
+	"{\"name\": \"b\", \"bytes\": 1024}, {\"name\": \"c\", \"bytes\": 1024}," \
+	"{\"name\": \"y\", \"bytes\": 1024, \"use\": \"output\"}]"
+#define NODE_A "{\"name\": \"first\", \"kelf\": 0, \"inputs\": [\"x\"], \"outputs\": [\"b\"]}"
+#define NODE_OP "{\"name\": \"middle\", \"op\": \"invert\", \"inputs\": [\"b\"], \"outputs\": [\"c\"]}"
+#define NODE_B "{\"name\": \"last\", \"kelf\": 1, \"inputs\": [\"c\"], \"outputs\": [\"y\"]}"
+#define NETWORK(edges, nodes) "{\"format\": \"neuron-pack-1\", " edges ", \"nodes\": [" nodes "]}"
+
+static struct neff_bytes make_net(const char *network)
+{
+	struct neuron_neff_writer *w = neuron_neff_writer_new();
+
+	assert_non_null(w);
+	add_kelf(w, 0, "x", "b");
+	add_kelf(w, 1, "c", "y");
+	return finish(w, network);
+}
+
+static struct neff_bytes net_neff(void)
+{
+	return make_net(NETWORK(EDGES, NODE_A "," NODE_OP "," NODE_B));
+}
+
+/* ---- the operation of the host -------------------------------------------------------- */
+
+static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+static atomic_uint op_calls;
+static int op_result;
+
+static int invert(void *context, const struct neuron_host_tensor *in, size_t nr_in,
+		  const struct neuron_host_tensor *out, size_t nr_out)
+{
+	const uint8_t *from = in[0].data;
+	uint8_t *to = out[0].data;
+
+	pthread_mutex_lock(&gate);
+	pthread_mutex_unlock(&gate);
+	op_calls++;
+	if (nr_in != 1 || nr_out != 1 || strcmp(in[0].name, "b") || strcmp(out[0].name, "c") ||
+	    in[0].bytes != BYTES)
+		return -EPROTO;
+	for (size_t i = 0; i < BYTES; i++)
+		to[i] = from[i] ^ *(uint8_t *)context;
+	return op_result;
+}
+
+static uint8_t mask = 0xff;
+static const struct neuron_host_op ops[] = { { "invert", invert, &mask } };
+
+/* ---- requests ------------------------------------------------------------------------- */
+
+struct request {
+	struct neuron_mem *x, *y;
+	struct neuron_io io[2];
+	uint64_t cookie;
+};
+
+static void request_init(struct request *r, uint8_t seed)
+{
+	uint8_t bytes[BYTES];
+
+	for (size_t i = 0; i < BYTES; i++)
+		bytes[i] = (uint8_t)(i + seed);
+	assert_int_equal(neuron_mem_alloc(device, BYTES, NULL, &r->x), 0);
+	assert_int_equal(neuron_mem_alloc(device, BYTES, NULL, &r->y), 0);
+	assert_int_equal(neuron_mem_write(r->x, 0, bytes, BYTES), 0);
+	r->io[0] = (struct neuron_io){ .name = "y", .mem = r->y, .bytes = BYTES };
+	r->io[1] = (struct neuron_io){ .name = "x", .mem = r->x, .bytes = BYTES };
+}
+
+static void request_check(const struct request *r, uint8_t seed, uint8_t xor)
+{
+	uint8_t got[BYTES];
+
+	assert_int_equal(neuron_mem_read(r->y, 0, got, BYTES), 0);
+	for (size_t i = 0; i < BYTES; i++)
+		assert_int_equal(got[i], (uint8_t)((i + seed) ^ xor));
+}
+
+static void request_free(struct request *r)
+{
+	neuron_mem_free(r->x);
+	neuron_mem_free(r->y);
+}
+
+static struct neuron_net *load(struct neff_bytes n, struct neuron_group *group, uint32_t depth)
+{
+	struct neuron_error error = { .size = sizeof(error) };
+	struct neuron_net_opts o = {
+		.size = sizeof(o),
+		.group = group,
+		.depth = depth,
+		.ops = ops,
+		.nr_ops = 1,
+		.error = &error,
+		.timeout_ms = 1000,
+	};
+	struct neuron_net *net = NULL;
+
+	if (neuron_net_load(pool, n.data, n.size, &o, &net))
+		fail_msg("%s", error.text);
+	free(n.data);
+	return net;
+}
+
+static int setup(void **state)
+{
+	int ret;
+
+	(void)state;
+	fake.nr_devices = 1;
+	op_result = 0;
+	ret = neuron_device_open(0, &device);
+	for (uint32_t i = 0; i < NR_CORES && !ret; i++)
+		ret = neuron_core_open(device, i, NULL, &cores[i]);
+	return ret ? ret : neuron_pool_open(cores, NR_CORES, &pool);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	fake.stuck = false;
+	neuron_pool_close(pool);
+	for (uint32_t i = 0; i < NR_CORES; i++)
+		neuron_core_close(cores[i]);
+	neuron_device_close(device);
+	return fake_used() || fake.mapped || fake.dev[0].opens;
+}
+
+/* ---- tests ---------------------------------------------------------------------------- */
+
+static void test_groups(void **state)
+{
+	struct neuron_group *a, *b, *c = NULL;
+	struct neuron_core *twice[2] = { cores[0], cores[0] };
+	struct neuron_pool *other = NULL;
+
+	(void)state;
+	assert_int_equal(neuron_pool_open(twice, 2, &other), -EINVAL);
+	assert_int_equal(neuron_pool_open(NULL, 0, &other), -EINVAL);
+	assert_int_equal(neuron_group_create(pool, 0, &a), -EINVAL);
+	assert_int_equal(neuron_group_create(pool, 5, &a), -EINVAL);
+	assert_int_equal(neuron_group_create(pool, 3, &a), 0);
+	assert_int_equal(neuron_pool_free(pool), 1);
+	assert_int_equal(neuron_group_create(pool, 2, &b), -EBUSY);
+	assert_int_equal(neuron_group_create(pool, 1, &b), 0);
+	assert_int_equal(neuron_group_create(pool, 1, &c), -EBUSY);
+	assert_null(c);
+	assert_int_equal(neuron_group_destroy(a), 0);
+	assert_int_equal(neuron_pool_free(pool), 3);
+	assert_int_equal(neuron_group_destroy(b), 0);
+	assert_int_equal(neuron_group_destroy(NULL), 0);
+}
+
+/* Implicit: takes cores, runs at once, gives them back. */
+static void test_implicit(void **state)
+{
+	struct neuron_tensor_info info = { .size = sizeof(info) };
+	struct neuron_net *net, *more;
+	struct request r;
+
+	(void)state;
+	net = load(net_neff(), NULL, 0);
+	assert_int_equal(neuron_pool_free(pool), 2);
+	assert_int_equal(neuron_net_mode(net), NEURON_NET_NORMAL);
+	assert_int_equal(neuron_net_tensor_count(net), 2);
+	assert_int_equal(neuron_net_tensor_info(net, 0, &info), 0);
+	assert_string_equal(info.name, "x");
+	assert_int_equal(info.usage, NEURON_TENSOR_INPUT);
+	assert_int_equal(info.bytes, BYTES);
+	assert_int_equal(neuron_net_tensor_info(net, 2, &info), -EINVAL);
+	request_init(&r, 3);
+	assert_int_equal(neuron_net_infer(net, r.io, 2, NULL), 0);
+	request_check(&r, 3, 0xff);
+	assert_int_equal(neuron_net_start(net), -EALREADY);
+	more = load(net_neff(), NULL, 0);
+	assert_int_equal(neuron_pool_free(pool), 0);
+	/* The same network again: data parallel. */
+	assert_int_equal(neuron_net_infer(more, r.io, 2, NULL), 0);
+	neuron_net_unload(net);
+	assert_int_equal(neuron_pool_free(pool), 2);
+	neuron_net_unload(more);
+	neuron_net_unload(NULL);
+	/* A NEFF that is no network of nodes. */
+	net = load(make_list_neff(), NULL, 0);
+	assert_int_equal(neuron_pool_free(pool), 3);
+	assert_int_equal(neuron_net_infer(net, r.io, 2, NULL), 0);
+	neuron_net_unload(net);
+	request_free(&r);
+}
+
+/* Two networks on a group: one runs at a time. */
+static void test_start_stop(void **state)
+{
+	struct neuron_net *a, *b;
+	struct neuron_group *group;
+	struct request r;
+	uint64_t cookie;
+
+	(void)state;
+	request_init(&r, 1);
+	assert_int_equal(neuron_group_create(pool, 2, &group), 0);
+	a = load(net_neff(), group, 0);
+	b = load(make_list_neff(), group, 0);
+	assert_int_equal(neuron_group_destroy(group), -EBUSY);
+	assert_int_equal(neuron_net_submit(a, r.io, 2, &cookie), -ESHUTDOWN);
+	assert_int_equal(neuron_net_stop(a), -EALREADY);
+	assert_int_equal(neuron_net_start(a), 0);
+	assert_int_equal(neuron_net_start(b), -EBUSY);
+	assert_int_equal(neuron_net_infer(a, r.io, 2, NULL), 0);
+	request_check(&r, 1, 0xff);
+	assert_int_equal(neuron_net_stop(a), 0);
+	assert_int_equal(neuron_net_start(b), 0);
+	assert_int_equal(neuron_net_infer(b, r.io, 2, NULL), 0);
+	assert_int_equal(neuron_net_infer(a, r.io, 2, NULL), -ESHUTDOWN);
+	neuron_net_unload(b);
+	assert_int_equal(neuron_net_start(a), 0);
+	neuron_net_unload(a);
+	assert_int_equal(neuron_group_destroy(group), 0);
+	request_free(&r);
+}
+
+/* One core for two nodes. */
+static void test_shared(void **state)
+{
+	struct neuron_group *group;
+	struct neuron_net *net;
+	struct request r[3];
+
+	(void)state;
+	assert_int_equal(neuron_group_create(pool, 1, &group), 0);
+	net = load(net_neff(), group, 3);
+	assert_int_equal(neuron_net_mode(net), NEURON_NET_SHARED);
+	assert_int_equal(neuron_net_start(net), 0);
+	for (uint8_t i = 0; i < 3; i++) {
+		request_init(&r[i], i);
+		assert_int_equal(neuron_net_submit(net, r[i].io, 2, &r[i].cookie), 0);
+	}
+	for (uint8_t i = 0; i < 3; i++) {
+		assert_int_equal(neuron_net_wait(net, r[i].cookie, -1, NULL), 0);
+		request_check(&r[i], i, 0xff);
+		request_free(&r[i]);
+	}
+	neuron_net_unload(net);
+	assert_int_equal(neuron_group_destroy(group), 0);
+}
+
+/* While a request is held up in one node, others go through the nodes before it. */
+static void test_pipeline(void **state)
+{
+	struct neuron_net *net = load(net_neff(), NULL, 3);
+	int fd = eventfd(0, EFD_CLOEXEC);
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+	struct request r[4];
+	uint64_t n;
+
+	(void)state;
+	assert_int_equal(neuron_net_set_eventfd(net, fd), 0);
+	assert_int_equal(neuron_net_set_eventfd(net, 9999), -EBADF);
+	assert_int_equal(neuron_net_set_eventfd(net, -2), -EINVAL);
+	for (uint8_t i = 0; i < 4; i++)
+		request_init(&r[i], i);
+	pthread_mutex_lock(&gate);
+	op_calls = 0;
+	for (uint8_t i = 0; i < 3; i++)
+		assert_int_equal(neuron_net_submit(net, r[i].io, 2, &r[i].cookie), 0);
+	/* Back-pressure; nothing changes. */
+	r[3].cookie = 77;
+	assert_int_equal(neuron_net_submit(net, r[3].io, 2, &r[3].cookie), -EAGAIN);
+	assert_int_equal(r[3].cookie, 77);
+	assert_int_equal(neuron_net_wait(net, r[0].cookie, 20, NULL), -ETIMEDOUT);
+	assert_int_equal(op_calls, 0);
+	pthread_mutex_unlock(&gate);
+	for (uint8_t i = 0; i < 3; i++)
+		assert_int_equal(neuron_net_wait(net, r[2 - i].cookie, -1, NULL), 0);
+	assert_int_equal(op_calls, 3);
+	assert_int_equal(poll(&pfd, 1, 0), 1);
+	assert_int_equal(read(fd, &n, sizeof(n)), sizeof(n));
+	assert_int_equal(n, 3);
+	/* Waited for is gone. */
+	assert_int_equal(neuron_net_wait(net, r[0].cookie, 0, NULL), -ENOENT);
+	assert_int_equal(neuron_net_wait(net, 1000, 0, NULL), -ENOENT);
+	assert_int_equal(neuron_net_submit(net, r[3].io, 2, &r[3].cookie), 0);
+	/* Unload finishes it. */
+	neuron_net_unload(net);
+	request_check(&r[3], 3, 0xff);
+	for (uint8_t i = 0; i < 4; i++) {
+		if (i < 3)
+			request_check(&r[i], i, 0xff);
+		request_free(&r[i]);
+	}
+	close(fd);
+}
+
+static void test_errors(void **state)
+{
+	struct neuron_net_result result = { .size = sizeof(result) };
+	struct neuron_net *net = load(net_neff(), NULL, 0);
+	struct request r;
+
+	(void)state;
+	request_init(&r, 9);
+	assert_int_equal(neuron_net_infer(net, r.io, 1, NULL), -EINVAL);
+	r.io[0].bytes = BYTES - 1;
+	assert_int_equal(neuron_net_infer(net, r.io, 2, NULL), -EINVAL);
+	r.io[0].bytes = BYTES;
+	r.io[0].offset = UINT64_MAX;
+	assert_int_equal(neuron_net_infer(net, r.io, 2, NULL), -EINVAL);
+	r.io[0].offset = 0;
+	op_result = -ERANGE;
+	assert_int_equal(neuron_net_infer(net, r.io, 2, &result), -ERANGE);
+	assert_int_equal(result.status, -ERANGE);
+	assert_int_equal(result.nr_errors, 1);
+	assert_non_null(strstr(result.errors[0], "node middle: operation invert: "));
+	op_result = 0;
+	fake.dma_error = NEURON_ISA_ERR_DMA_ACCESS;
+	assert_int_equal(neuron_net_infer(net, r.io, 2, &result), -EIO);
+	assert_non_null(strstr(result.errors[0], "node first: DMA engine"));
+	/* It is well again. */
+	assert_int_equal(neuron_net_infer(net, r.io, 2, &result), 0);
+	assert_int_equal(result.nr_errors, 0);
+	request_check(&r, 9, 0xff);
+	neuron_net_unload(net);
+	request_free(&r);
+}
+
+static void refused(const char *network, int err, const char *text)
+{
+	struct neff_bytes n = make_net(network);
+	struct neuron_error error = { .size = sizeof(error) };
+	struct neuron_net_opts o = {
+		.size = sizeof(o), .ops = ops, .nr_ops = 1, .error = &error,
+	};
+	struct neuron_net *net = NULL;
+	int ret = neuron_net_load(pool, n.data, n.size, &o, &net);
+
+	if (ret != err || !strstr(error.text, text))
+		fail_msg("%d '%s', not %d '%s'", ret, error.text, err, text);
+	assert_null(net);
+	assert_int_equal(neuron_pool_free(pool), NR_CORES);
+	free(n.data);
+}
+
+static void test_bad_networks(void **state)
+{
+	(void)state;
+	refused(NETWORK(EDGES, ""), -EOPNOTSUPP, "0 nodes");
+	refused(NETWORK(EDGES, NODE_OP "," NODE_A "," NODE_B), -EINVAL, "input 'b' has no value yet");
+	refused(NETWORK(EDGES, NODE_A "," NODE_A), -EINVAL, "output 'b' is no edge, or has a value");
+	refused(NETWORK(EDGES, NODE_A), -EINVAL, "no node writes 'c'");
+	refused(NETWORK(EDGES, "7"), -EINVAL, "is an integer, not an object");
+	refused(NETWORK(EDGES, "{\"name\": \"n\", \"kelf\": 1, \"op\": \"o\"}"), -EINVAL, "'kelf' and 'op'");
+	refused(NETWORK(EDGES, "{\"name\": \"n\", \"kelf\": 64}"), -EINVAL, "kelf");
+	refused(NETWORK(EDGES, "{\"name\": \"n\"}"), -EINVAL, "op: missing");
+	refused(NETWORK("\"edges\": [{\"name\": \"x\", \"bytes\": 0}]", NODE_A), -EINVAL, "bytes");
+	refused(NETWORK("\"edges\": [{\"name\": \"x\", \"bytes\": 1}, {\"name\": \"x\", \"bytes\": 1}]",
+			NODE_A), -EINVAL, "is there twice");
+	refused(NETWORK("\"edges\": [{\"name\": \"x\", \"bytes\": 1, \"use\": \"maybe\"}]", NODE_A),
+		-EINVAL, "use 'maybe' is not known");
+	/* The program of a node has other tensors than the network says. */
+	refused(NETWORK("\"edges\": [{\"name\": \"x\", \"bytes\": 1024, \"use\": \"input\"},"
+			"{\"name\": \"b\", \"bytes\": 1023, \"use\": \"output\"}]", NODE_A),
+		-EINVAL, "node first: no edge of 1024 bytes for its tensor b");
+	refused(NETWORK(EDGES, NODE_A "," NODE_OP ","
+			"{\"name\": \"last\", \"kelf\": 7, \"inputs\": [\"c\"], \"outputs\": [\"y\"]}"),
+		-EINVAL, "kelf-7.json");
+	/* Operations that are not there. */
+	refused(NETWORK(EDGES, NODE_A "," "{\"name\": \"m\", \"op\": \"other\", \"inputs\": [\"b\"],"
+			"\"outputs\": [\"c\"]}," NODE_B), -ENOENT, "no operation other was registered");
+	refused(NETWORK(EDGES, NODE_A "," "{\"name\": \"m\", \"op\": \"other\", \"object\": \"kelf-0.json\","
+			"\"inputs\": [\"b\"], \"outputs\": [\"c\"]}," NODE_B), -EPERM,
+		"operation other is in a shared object, which is not loaded");
+	refused(NETWORK(EDGES, "{\"name\": \"m\", \"op\": \"other\", \"object\": \"none.so\"}"), -EINVAL,
+		"'none.so' is not in the archive");
+}
+
+/* An object of the NEFF runs only if the caller says so; what is none is refused. */
+static void test_object(void **state)
+{
+	static const char network[] =
+		NETWORK(EDGES, NODE_A "," "{\"name\": \"m\", \"op\": \"flip\", \"object\": \"cpu/flip.so\","
+			"\"inputs\": [\"b\"], \"outputs\": [\"c\"]}," NODE_B);
+	struct neuron_error error = { .size = sizeof(error) };
+	struct neuron_net_opts o = { .size = sizeof(o), .load_objects = true, .error = &error };
+	struct neuron_neff_writer *w = neuron_neff_writer_new();
+	struct neuron_net *net = NULL;
+	struct neff_bytes n;
+	static char so[1 << 17];
+	struct request r;
+	size_t size;
+	FILE *f;
+
+	(void)state;
+	f = popen("so=$(mktemp); ${CC:-cc} -shared -fPIC -x c - -o $so <<'END'\n"
+		  "struct t { const char *name; unsigned char *data; unsigned long bytes; };\n"
+		  "int flip(void *c, const struct t *in, unsigned long ni, const struct t *out,"
+		  " unsigned long no)\n"
+		  "{ for (unsigned long i = 0; i < in[0].bytes; i++)"
+		  " out[0].data[i] = in[0].data[i] ^ 0x55; return c || ni != 1 || no != 1; }\n"
+		  "END\n"
+		  "cat $so; rm $so", "r");
+	assert_non_null(f);
+	size = fread(so, 1, sizeof(so), f);
+	assert_int_equal(pclose(f), 0);
+	assert_in_range(size, 1000, sizeof(so) - 1);
+	add_kelf(w, 0, "x", "b");
+	add_kelf(w, 1, "c", "y");
+	assert_int_equal(neuron_neff_writer_add(w, "cpu/flip.so", so, size), 0);
+	n = finish(w, network);
+	o.load_objects = false;
+	assert_int_equal(neuron_net_load(pool, n.data, n.size, &o, &net), -EPERM);
+	o.load_objects = true;
+	if (neuron_net_load(pool, n.data, n.size, &o, &net))
+		fail_msg("%s", error.text);
+	request_init(&r, 40);
+	assert_int_equal(neuron_net_infer(net, r.io, 2, NULL), 0);
+	request_check(&r, 40, 0x55);
+	request_free(&r);
+	neuron_net_unload(net);
+	free(n.data);
+}
+
+/* Whichever call of the driver fails: nothing stays. */
+static void test_load_fails(void **state)
+{
+	struct neff_bytes n = net_neff();
+	struct neuron_net_opts o = { .size = sizeof(o), .ops = ops, .nr_ops = 1 };
+	uint64_t used = fake_used();
+	struct neuron_net *net = NULL;
+	unsigned int i;
+
+	(void)state;
+	for (i = 1; i < 1000; i++) {
+		fake_fail(i, 0, ENOMEM);
+		if (!neuron_net_load(pool, n.data, n.size, &o, &net))
+			break;
+		fake.fail_at = 0;
+		assert_int_equal(fake_used(), used);
+		assert_int_equal(neuron_pool_free(pool), NR_CORES);
+	}
+	fake.fail_at = 0;
+	assert_in_range(i, 10, 900);
+	neuron_net_unload(net);
+	free(n.data);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_groups, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_implicit, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_start_stop, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_shared, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_pipeline, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_errors, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_bad_networks, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_object, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_load_fails, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
