@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "load.h"
+#include "transfer.h"
 
 /* Descriptors of a model: 1 GiB of rings a side. */
 #define MAX_DESCRIPTORS (1ull << 26)
@@ -102,17 +103,49 @@ static int check_side(struct loader *l, const struct trigger *t,
 		    (unsigned long long)l->g->sbuf_size);
 }
 
+/* NULL, or why the transfer cannot be built. */
+static const char *side_spans(const struct loader *l, const struct neuron_neff_desc *d,
+			      struct transfer *transfer)
+{
+	struct span src[NEURON_NEFF_MAX_SOURCES], dst = side_span(l, &d->to);
+
+	for (size_t i = 0; i < d->nr_from; i++)
+		src[i] = side_span(l, &d->from[i]);
+	return transfer_start(transfer, d, &dst, src);
+}
+
+/* Descriptors of a transfer that computes. */
+static void count_compute(struct loader *l, const struct trigger *t,
+			  const struct neuron_neff_desc *d, uint64_t limit, uint64_t *tx,
+			  uint64_t *rx)
+{
+	struct transfer transfer;
+	const char *why = l->g->isa_version ? side_spans(l, d, &transfer) :
+			  "this library only builds copies for real devices";
+	struct span dst;
+
+	if (!why) {
+		transfer_count(transfer, limit, tx, rx);
+		return;
+	}
+	obstacle(l, "%s/%s: DMA entry %u: %s", l->sg->dir,
+		 l->sg->engines[t->engine].json_name, t->dma->id, why);
+	/* For the accounting: what a copy of the destination takes. */
+	dst = side_span(l, &d->to);
+	*tx = piece_count(&dst, &dst, limit);
+	*rx = *tx;
+}
+
 /* Descriptors of one entry, the writes at its end included. */
 static int count_entry(struct loader *l, struct trigger *t)
 {
 	const struct neuron_neff_dma *dma = t->dma;
-	uint64_t limit = NEURON_RING_MAX_SLOTS;
-	uint64_t count = 0;
+	const uint64_t limit = NEURON_RING_MAX_SLOTS;
+	uint64_t count[2] = { 0, 0 }, tx, rx;
 	int ret = 0;
 
-	for (size_t i = 0; i < dma->nr_desc && count <= limit; i++) {
+	for (size_t i = 0; i < dma->nr_desc && count[0] <= limit && count[1] <= limit; i++) {
 		const struct neuron_neff_desc *d = &dma->desc[i];
-		struct span dst = side_span(l, &d->to), src = side_span(l, &d->from[0]);
 
 		ret = check_side(l, t, &d->to);
 		for (size_t k = 0; k < d->nr_from && !ret; k++)
@@ -120,22 +153,27 @@ static int count_entry(struct loader *l, struct trigger *t)
 		if (ret)
 			return ret;
 		if (d->op == NEURON_NEFF_OP_COPY) {
-			count += piece_count(&dst, &src, limit - count);
-			continue;
+			struct span dst = side_span(l, &d->to), src = side_span(l, &d->from[0]);
+
+			tx = piece_count(&dst, &src, limit);
+			rx = tx;
+		} else {
+			count_compute(l, t, d, limit, &tx, &rx);
 		}
-		obstacle(l, "%s/%s: DMA entry %u: this library only builds copies",
-			 l->sg->dir, l->sg->engines[t->engine].json_name, dma->id);
-		/* For the accounting: what a copy of the destination takes. */
-		count += piece_count(&dst, &dst, limit - count);
+		count[NEURON_RING_TX] += tx;
+		count[NEURON_RING_RX] += rx;
 	}
-	count += dma->semaphore >= 0;
-	count += t->own_semaphore;
-	count += dma->event >= 0;
-	if (count > limit)
-		return fail(l, NEURON_ERROR_LIMIT, -E2BIG,
-			    "%s/%s: DMA entry %u: more than %u descriptors", l->sg->dir,
-			    l->sg->engines[t->engine].json_name, dma->id, NEURON_RING_MAX_SLOTS);
-	t->count = (uint32_t)count;
+	for (size_t i = 0; i < 2; i++) {
+		count[i] += dma->semaphore >= 0;
+		count[i] += t->own_semaphore;
+		count[i] += dma->event >= 0;
+		if (count[i] > limit)
+			return fail(l, NEURON_ERROR_LIMIT, -E2BIG,
+				    "%s/%s: DMA entry %u: more than %u descriptors", l->sg->dir,
+				    l->sg->engines[t->engine].json_name, dma->id,
+				    NEURON_RING_MAX_SLOTS);
+		t->count[i] = (uint32_t)count[i];
+	}
 	return 0;
 }
 
@@ -235,15 +273,19 @@ static int plan_rings(struct loader *l)
 		if (ret)
 			goto out;
 		ring = &m->rings[t->ring];
-		total += t->count;
-		if ((uint64_t)ring->count + t->count >
-		    NEURON_RING_MAX_SLOTS - NEURON_RING_UNUSED_SLOTS || total > MAX_DESCRIPTORS) {
+		for (size_t k = 0; k < 2; k++) {
+			ring->side_count[k] += t->count[k];
+			if (ring->side_count[k] > ring->count)
+				ring->count = ring->side_count[k];
+		}
+		total += t->count[t->count[NEURON_RING_TX] < t->count[NEURON_RING_RX]];
+		if (ring->count > NEURON_RING_MAX_SLOTS - NEURON_RING_UNUSED_SLOTS ||
+		    total > MAX_DESCRIPTORS) {
 			ret = fail(l, NEURON_ERROR_LIMIT, -E2BIG,
 				   "%s/def.json: dma_queue.%.200s: more descriptors than a ring or a model can have",
 				   l->sg->dir, t->dma->queue->name);
 			goto out;
 		}
-		ring->count += t->count;
 	}
 out:
 	free(user);
@@ -269,51 +311,100 @@ static uint64_t semaphore_register(const struct loader *l, uint32_t index)
 	return l->g->tpb_base[l->nc] + off;
 }
 
-static void write_word(struct loader *l, struct ring *ring, uint32_t index, uint64_t to,
-		       uint32_t value)
+/* @at: next slot of each side, by enum neuron_ring_side. */
+static void add_copy(struct ring *ring, uint32_t *at, uint64_t to, uint64_t from, uint32_t bytes,
+		     bool barrier)
 {
-	neuron_descriptor_copy(&ring->tx_desc[index], &ring->rx_desc[index], to,
-			       l->ones.address + 4ull * (value - 1), 4, true);
-	/* v1 has a barrier bit of its own (uapi spec 5.3). */
-	if (l->g->arch == 1)
-		ring->tx_desc[index].control |= htole32(1u << 30);
+	neuron_descriptor_copy(&ring->tx_desc[at[NEURON_RING_TX]++],
+			       &ring->rx_desc[at[NEURON_RING_RX]++], to, from, bytes, barrier);
 }
 
-static int fill_entry(struct loader *l, struct trigger *t, uint32_t index)
+static void write_word(struct loader *l, struct ring *ring, uint32_t *at, uint64_t to,
+		       uint32_t value)
+{
+	/* v1 has a barrier bit of its own (uapi spec 5.3). */
+	struct neuron_descriptor *tx = &ring->tx_desc[at[NEURON_RING_TX]];
+
+	add_copy(ring, at, to, l->ones.address + 4ull * (value - 1), 4, true);
+	if (l->g->arch == 1)
+		tx->control |= htole32(1u << 30);
+}
+
+static int fill_copy(struct loader *l, const struct trigger *t, const struct neuron_neff_desc *d,
+		     uint32_t *at)
+{
+	struct span dst = side_span(l, &d->to), src = side_span(l, &d->from[0]);
+	struct piece_iter it;
+	struct piece p;
+	int ret = 0;
+
+	piece_start(&it, &dst, &src);
+	while (!ret && piece_next(&it, &p)) {
+		if (is_io(l, &d->to))
+			ret = add_fixup(l, &d->to, t->ring, at[NEURON_RING_RX], p.dst, true);
+		if (!ret && is_io(l, &d->from[0]))
+			ret = add_fixup(l, &d->from[0], t->ring, at[NEURON_RING_TX], p.src, false);
+		if (!ret)
+			add_copy(&l->model->rings[t->ring], at, p.dst, p.src, p.bytes, false);
+	}
+	return ret;
+}
+
+static int fill_compute(struct loader *l, const struct trigger *t,
+			const struct neuron_neff_desc *d, uint32_t *at)
+{
+	struct ring *ring = &l->model->rings[t->ring];
+	struct transfer_packet p;
+	struct transfer transfer;
+	int ret = 0;
+
+	side_spans(l, d, &transfer);
+	while (transfer_next(&transfer, &p)) {
+		for (uint32_t i = 0; i < p.nr_tx && !ret; i++) {
+			const struct neuron_neff_side *from = &d->from[p.tx[i].source];
+
+			if (is_io(l, from))
+				ret = add_fixup(l, from, t->ring, at[NEURON_RING_TX],
+						p.tx[i].address, false);
+			transfer_descriptor(&ring->tx_desc[at[NEURON_RING_TX]++], &p.tx[i], !i,
+					    i == p.nr_tx - 1);
+		}
+		for (uint32_t i = 0; i < p.nr_rx && !ret; i++) {
+			if (is_io(l, &d->to))
+				ret = add_fixup(l, &d->to, t->ring, at[NEURON_RING_RX],
+						p.rx[i].address, true);
+			transfer_descriptor(&ring->rx_desc[at[NEURON_RING_RX]++], &p.rx[i], false,
+					    false);
+		}
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+static int fill_entry(struct loader *l, struct trigger *t, uint32_t *at)
 {
 	struct ring *ring = &l->model->rings[t->ring];
 	const struct neuron_neff_dma *dma = t->dma;
+	int ret = 0;
 
-	for (size_t i = 0; i < dma->nr_desc; i++) {
+	for (size_t i = 0; i < dma->nr_desc && !ret; i++) {
 		const struct neuron_neff_desc *d = &dma->desc[i];
-		struct span dst = side_span(l, &d->to), src = side_span(l, &d->from[0]);
-		struct piece_iter it;
-		struct piece p;
 
-		piece_start(&it, &dst, &src);
-		while (piece_next(&it, &p)) {
-			int ret = 0;
-
-			if (is_io(l, &d->to))
-				ret = add_fixup(l, &d->to, t->ring, index, p.dst, true);
-			if (!ret && is_io(l, &d->from[0]))
-				ret = add_fixup(l, &d->from[0], t->ring, index, p.src, false);
-			if (ret)
-				return ret;
-			neuron_descriptor_copy(&ring->tx_desc[index], &ring->rx_desc[index],
-					       p.dst, p.src, p.bytes, false);
-			index++;
-		}
+		ret = d->op == NEURON_NEFF_OP_COPY ? fill_copy(l, t, d, at) :
+						     fill_compute(l, t, d, at);
 	}
+	if (ret)
+		return ret;
 	if (dma->event >= 0)
-		write_word(l, ring, index++,
+		write_word(l, ring, at,
 			   l->g->tpb_base[l->nc] + NEURON_ISA_EVENT_OFF((uint32_t)dma->event),
 			   1);
 	if (dma->semaphore >= 0)
-		write_word(l, ring, index++, semaphore_register(l, (uint32_t)dma->semaphore),
+		write_word(l, ring, at, semaphore_register(l, (uint32_t)dma->semaphore),
 			   dma->queue->num_queues);
 	if (t->own_semaphore)
-		write_word(l, ring, index++, semaphore_register(l, t->semaphore), 1);
+		write_word(l, ring, at, semaphore_register(l, t->semaphore), 1);
 	return 0;
 }
 
@@ -356,7 +447,8 @@ static bool entry_has_io(const struct loader *l, const struct neuron_neff_dma *d
 static void find_io_rings(struct loader *l)
 {
 	for (size_t i = 0; i < l->nr_triggers; i++)
-		if (l->triggers[i].count && entry_has_io(l, l->triggers[i].dma))
+		if (l->triggers[i].count[NEURON_RING_TX] &&
+		    entry_has_io(l, l->triggers[i].dma))
 			l->model->rings[l->triggers[i].ring].io = true;
 }
 
@@ -375,16 +467,16 @@ static int plan_ring_memory(struct loader *l)
 static int fill_rings(struct loader *l)
 {
 	struct neuron_model *m = l->model;
-	uint32_t *index = calloc(m->nr_rings + 1, sizeof(*index));
-	int ret = index ? 0 : no_memory(l);
+	/* next slot of each side */
+	uint32_t (*at)[2] = calloc(m->nr_rings + 1, sizeof(*at));
+	int ret = at ? 0 : no_memory(l);
 
 	for (size_t i = m->nr_fetch; i < m->nr_rings && !ret; i++)
 		ret = ring_buffers(l, &m->rings[i]);
 	for (size_t i = 0; i < l->nr_triggers && !ret; i++) {
 		struct trigger *t = &l->triggers[i];
 
-		ret = fill_entry(l, t, index[t->ring]);
-		index[t->ring] += t->count;
+		ret = fill_entry(l, t, at[t->ring]);
 	}
 	for (size_t i = m->nr_fetch; i < m->nr_rings && !ret; i++) {
 		/* What depends on tensors is written when they are known. */
@@ -393,7 +485,7 @@ static int fill_rings(struct loader *l)
 		else
 			ret = upload_ring(l, &m->rings[i]);
 	}
-	free(index);
+	free(at);
 	return ret;
 }
 

@@ -57,7 +57,7 @@ struct trigger {
 	size_t inst;			/* in the program; unused if generated */
 	const struct neuron_neff_dma *dma;
 	uint32_t ring;			/* index in loader.ring_of_queue */
-	uint32_t count;			/* descriptors */
+	uint32_t count[2];		/* descriptors, by enum neuron_ring_side */
 	uint32_t semaphore;		/* generated: to wait for */
 	bool own_semaphore;
 };

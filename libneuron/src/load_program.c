@@ -245,7 +245,7 @@ void load_patch_programs(struct loader *l)
 			inst = (struct neuron_isa_inst *)l->code[NEURON_ISA_ENGINE_SP] + t->inst;
 		inst->u.dma.engine = htole16((uint16_t)slot_engine(l->g, ring->slot));
 		inst->u.dma.queue = htole16((uint16_t)slot_queue(l->g, ring->slot));
-		inst->u.dma.tx_count = htole32(t->count);
-		inst->u.dma.rx_count = htole32(t->count);
+		inst->u.dma.tx_count = htole32(t->count[NEURON_RING_TX]);
+		inst->u.dma.rx_count = htole32(t->count[NEURON_RING_RX]);
 	}
 }

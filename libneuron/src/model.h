@@ -74,7 +74,8 @@ struct neuron_core {
 /* A ring pair and its queue. */
 struct ring {
 	uint32_t slot;
-	uint32_t count;			/* descriptors */
+	uint32_t count;			/* descriptors of the longer side */
+	uint32_t side_count[2];		/* of each side, by enum neuron_ring_side */
 	uint32_t slots;			/* of the rings */
 	bool io;			/* touches inputs or outputs */
 	size_t alloc;			/* of @tx in the plan; @rx is the next */

@@ -244,8 +244,8 @@ struct neuron_neff_queue {
  * @off: byte offset in it
  * @ndim: 1..4; @size and @step are innermost first
  * @size: @size[0] in bytes, the others counts; none is 0
- * @step: bytes between neighbours; @step[0] is 1; others may be 0 (repeat) on
- *        a source
+ * @step: bytes between neighbours; may be 0 (repeat) on a source.  @step[0] is 1 if
+ *        the innermost elements are contiguous, else bytes between two of them
  * @dtype: element type; @size[0] is a multiple of its size
  * @bytes: product of @size; every byte addressed is inside @var
  */
@@ -467,6 +467,12 @@ neuron_neff_find_dma(const struct neuron_neff_engine *engine, uint32_t id);
 
 /** neuron_neff_dtype_size() - bytes of an element, 0 for an unknown type */
 uint32_t neuron_neff_dtype_size(enum neuron_neff_dtype dtype);
+
+/** neuron_neff_side_run() - contiguous bytes of the innermost dimension of a side */
+static inline uint64_t neuron_neff_side_run(const struct neuron_neff_side *side)
+{
+	return side->step[0] == 1 ? side->size[0] : neuron_neff_dtype_size(side->dtype);
+}
 
 /** neuron_neff_dtype_name() - name as in an engine JSON, "unknown" for an unknown type */
 const char *neuron_neff_dtype_name(enum neuron_neff_dtype dtype);

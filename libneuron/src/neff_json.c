@@ -805,9 +805,6 @@ static int parse_side(struct neff_reader *r, const struct jpath *at, const json_
 			return invalid_at(r, AT_KEY(at, k->sizes), "product overflows");
 	}
 	side->ndim = (uint32_t)n;
-	if (side->step[0] != 1)
-		return unsupported_at(r, AT_INDEX(AT_KEY(at, k->steps), 0),
-				      "innermost step %" PRIu64 ", not 1", side->step[0]);
 	if (side->size[0] % neuron_neff_dtype_size(side->dtype))
 		return invalid_at(r, AT_INDEX(AT_KEY(at, k->sizes), 0),
 				  "%" PRIu64 " bytes are no multiple of a %s", side->size[0],
@@ -842,10 +839,13 @@ static int fill_side(struct neff_reader *r, const struct jpath *at,
 static int check_side(struct neff_reader *r, const struct jpath *at,
 		      const struct neuron_neff_side *s)
 {
-	uint64_t end = s->off, span;
+	uint64_t run = neuron_neff_side_run(s), end, span, count;
 
+	if (__builtin_add_overflow(s->off, run - 1, &end))
+		return invalid_at(r, at, "offset and steps overflow");
 	for (uint32_t i = 0; i < s->ndim; i++) {
-		if (__builtin_mul_overflow(s->size[i] - 1, s->step[i], &span) ||
+		count = i ? s->size[i] : s->size[0] / run;
+		if (__builtin_mul_overflow(count - 1, s->step[i], &span) ||
 		    __builtin_add_overflow(end, span, &end))
 			return invalid_at(r, at, "offset and steps overflow");
 	}
@@ -858,11 +858,13 @@ static int check_side(struct neff_reader *r, const struct jpath *at,
 static int check_writable(struct neff_reader *r, const struct jpath *at,
 			  const struct neuron_neff_side *to)
 {
-	for (uint32_t i = 1; i < to->ndim; i++)
-		if (!to->step[i] && to->size[i] > 1)
+	for (uint32_t i = 0; i < to->ndim; i++) {
+		uint64_t count = i ? to->size[i] : to->size[0] / neuron_neff_side_run(to);
+
+		if (!to->step[i] && count > 1)
 			return invalid_at(r, AT_INDEX(AT_KEY(at, "to_steps"), i),
-					  "0 writes the same bytes %" PRIu64 " times",
-					  to->size[i]);
+					  "0 writes the same bytes %" PRIu64 " times", count);
+	}
 	switch (to->var->type) {
 	case NEURON_NEFF_VAR_INPUT:
 	case NEURON_NEFF_VAR_FILE:

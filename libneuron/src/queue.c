@@ -5,10 +5,8 @@
 #include <stdlib.h>
 
 #include "device.h"
+#include "ring.h"
 
-#define DESC_RING_ID_1		(1u << 24)
-#define DESC_FIRST		(1u << 26)
-#define DESC_LAST		(1u << 27)
 #define META_COPY		0x01080003u
 #define META_WRITE_BARRIER	(1u << 26)
 

@@ -3,39 +3,46 @@
 
 #include "ring.h"
 
+static void span_add(struct span *s, uint64_t size, uint64_t step)
+{
+	uint32_t last = s->ndim - 1;
+
+	if (size == 1)
+		return;
+	/* Rows that lie end to end are one longer row. */
+	if (step == s->step[last] * s->size[last]) {
+		s->size[last] *= size;
+		return;
+	}
+	s->size[s->ndim] = size;
+	s->step[s->ndim] = step;
+	s->ndim++;
+}
+
 struct span span_of(const struct neuron_neff_side *side, uint64_t base)
 {
 	struct span s = { .base = base, .ndim = 1 };
+	uint64_t run = neuron_neff_side_run(side);
 
-	s.size[0] = side->size[0];
+	s.size[0] = run;
 	s.step[0] = 1;
-	for (uint32_t i = 1; i < side->ndim; i++) {
-		uint32_t last = s.ndim - 1;
-
-		if (side->size[i] == 1)
-			continue;
-		/* Rows that lie end to end are one longer row. */
-		if (side->step[i] == s.step[last] * s.size[last]) {
-			s.size[last] *= side->size[i];
-			continue;
-		}
-		s.size[s.ndim] = side->size[i];
-		s.step[s.ndim] = side->step[i];
-		s.ndim++;
-	}
+	span_add(&s, side->size[0] / run, side->step[0]);
+	for (uint32_t i = 1; i < side->ndim; i++)
+		span_add(&s, side->size[i], side->step[i]);
 	return s;
 }
 
 uint64_t span_end(const struct neuron_neff_side *side)
 {
-	uint64_t end = side->off + side->size[0];
+	uint64_t run = neuron_neff_side_run(side);
+	uint64_t end = side->off + run + (side->size[0] / run - 1) * side->step[0];
 
 	for (uint32_t i = 1; i < side->ndim; i++)
 		end += (side->size[i] - 1) * side->step[i];
 	return end;
 }
 
-static void span_start(struct span_iter *it, const struct span *span)
+void span_start(struct span_iter *it, const struct span *span)
 {
 	*it = (struct span_iter){
 		.span = *span,
@@ -44,7 +51,7 @@ static void span_start(struct span_iter *it, const struct span *span)
 	};
 }
 
-static void span_advance(struct span_iter *it, uint64_t bytes)
+void span_advance(struct span_iter *it, uint64_t bytes)
 {
 	uint64_t address = it->span.base;
 

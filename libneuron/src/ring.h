@@ -8,17 +8,25 @@
 
 #include "neff.h"
 
+/* Word 0 of a descriptor (uapi spec 5.3). */
+#define DESC_RING_ID_1		(1u << 24)
+#define DESC_FIRST		(1u << 26)
+#define DESC_LAST		(1u << 27)
+
+/* Those of a transfer, and one more for elements that lie apart. */
+#define SPAN_DIMS (NEURON_NEFF_MAX_DIMS + 1)
+
 /* One side of a transfer: innermost dimension first, size[0] contiguous bytes. */
 struct span {
 	uint64_t base;		/* address, or offset in a tensor not yet bound */
 	uint32_t ndim;
-	uint64_t size[NEURON_NEFF_MAX_DIMS];
-	uint64_t step[NEURON_NEFF_MAX_DIMS];
+	uint64_t size[SPAN_DIMS];
+	uint64_t step[SPAN_DIMS];
 };
 
 struct span_iter {
 	struct span span;
-	uint64_t index[NEURON_NEFF_MAX_DIMS];
+	uint64_t index[SPAN_DIMS];
 	uint64_t address;	/* of the next byte */
 	uint64_t left;		/* contiguous bytes from there */
 	bool done;
@@ -41,6 +49,10 @@ struct span span_of(const struct neuron_neff_side *side, uint64_t base);
 
 /* First byte after the last one that @side touches, from the start of its variable. */
 uint64_t span_end(const struct neuron_neff_side *side);
+
+/* Step through the contiguous runs of a span; @bytes is at most @it->left. */
+void span_start(struct span_iter *it, const struct span *span);
+void span_advance(struct span_iter *it, uint64_t bytes);
 
 /* Both sides must have the same number of bytes, not 0. */
 void piece_start(struct piece_iter *it, const struct span *dst, const struct span *src);

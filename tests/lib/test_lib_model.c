@@ -916,8 +916,21 @@ static void test_not_executable(void **state)
 			      "  {\"from\": \"b\", \"from_dtype\": \"float32\"}],"
 			      " \"to\": \"b\", \"to_dtype\": \"float32\","
 			      " \"to_sizes\": [64], \"to_steps\": [1]}]}]}"));
-	assert_non_null(strstr(neuron_model_obstacle(m), "DMA entry 1: this library only builds copies"));
+	assert_null(neuron_model_obstacle(m));
+	neuron_model_unload(m);
+	m = load(f, neff_with(DEF(TMP("a", "1", "64") ", " TMP("b", "2", "64")),
+			      "{\"dma\": [{\"id\": 1, \"queue\": \"q\", \"desc\": [{\"op\": \"fma\","
+			      " \"from\": \"a\", \"to\": \"b\", \"scale\": 2.0, \"scale_dtype\": \"int8\","
+			      " \"to_sizes\": [64], \"to_steps\": [1]}]}]}"));
+	assert_non_null(strstr(neuron_model_obstacle(m), "DMA entry 1: scale is not a float32"));
 	assert_int_equal(neuron_model_run(m, NULL, 0, 100, NULL), -EOPNOTSUPP);
+	neuron_model_unload(m);
+	m = load(f, neff_with(DEF(TMP("a", "1", "64") ", " TMP("b", "2", "64")),
+			      "{\"dma\": [{\"id\": 1, \"queue\": \"q\", \"desc\": [{\"op\": \"min\","
+			      " \"from\": \"a\", \"to\": \"b\", \"constant\": -1,"
+			      " \"constant_dtype\": \"uint32\","
+			      " \"to_sizes\": [64], \"to_steps\": [1]}]}]}"));
+	assert_non_null(strstr(neuron_model_obstacle(m), "constant is not a uint32"));
 	neuron_model_unload(m);
 
 	m = load(f, neff_with(DEF(TMP("a", "1", "64")),
