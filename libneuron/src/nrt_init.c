@@ -442,6 +442,7 @@ static void in_child(void)
 	pthread_mutex_init(&p->lock, NULL);
 	nrt_storages_forget();
 	nrt_async_forget();
+	nrt_trace_forget();
 	for (size_t i = 0; i < p->nr_devices; i++)
 		neuron_sys_close(neuron_device_fd(p->devices[i]));
 	if (p->claim_fd >= 0)
@@ -470,6 +471,7 @@ NRT_EXPORT void nrt_close(void)
 	nrt_async_stop();
 	pthread_rwlock_wrlock(&p->life);
 	nrt_async_close();
+	nrt_trace_close();
 	if (p->state == NRT_STATE_READY) {
 		nrt_models_close();
 		nrt_storages_close();

@@ -200,6 +200,26 @@ void nrt_model_put(struct nrt_model *m);
 NRT_STATUS nrt_model_execute(struct nrt_model *m, const struct nrt_set *in,
 			     const struct nrt_set *out, int repeat_count);
 
+/* ---- trace ------------------------------------------------------------------------- */
+
+enum nrt_trace_type {
+	NRT_TRACE_LOAD,
+	NRT_TRACE_UNLOAD,
+	NRT_TRACE_EXECUTE,
+	NRT_TRACE_TENSOR_ALLOCATE,
+	NRT_TRACE_TENSOR_READ,
+	NRT_TRACE_TENSOR_WRITE,
+	NRT_TRACE_TENSOR_COPY,
+	NRT_TRACE_NR_TYPES,
+};
+
+/* The time, or 0 while there is no trace; then nrt_trace_end() does nothing. */
+uint64_t nrt_trace_begin(void);
+void nrt_trace_end(uint64_t began, enum nrt_trace_type type, uint32_t vnc, NRT_STATUS status,
+		   uint64_t bytes, const char *name);
+void nrt_trace_close(void);
+void nrt_trace_forget(void);
+
 /* ---- queued requests --------------------------------------------------------------- */
 
 #define NRT_MAX_INFLIGHT 63u		/* nrt-api 5, NEURON_RT_ASYNC_EXEC_MAX_INFLIGHT_REQUESTS */

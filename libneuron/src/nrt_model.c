@@ -157,6 +157,7 @@ static uint32_t emptiest_vnc(void)
 NRT_EXPORT NRT_STATUS nrt_load(const void *neff_bytes, size_t size, int32_t vnc,
 			       int32_t vnc_count, nrt_model_t **model)
 {
+	uint64_t began = nrt_trace_begin();
 	struct nrt_process *p = &nrt_process;
 	NRT_STATUS status = nrt_enter();
 
@@ -171,7 +172,11 @@ NRT_EXPORT NRT_STATUS nrt_load(const void *neff_bytes, size_t size, int32_t vnc,
 		       vnc, vnc_count);
 		status = NRT_LOAD_NOT_ENOUGH_NC;
 	} else {
-		status = load_on(vnc < 0 ? emptiest_vnc() : (uint32_t)vnc, neff_bytes, size, model);
+		uint32_t index = vnc < 0 ? emptiest_vnc() : (uint32_t)vnc;
+
+		status = load_on(index, neff_bytes, size, model);
+		nrt_trace_end(began, NRT_TRACE_LOAD, index, status, size,
+			      status == NRT_SUCCESS ? neuron_model_name((*model)->model) : NULL);
 	}
 	nrt_leave();
 	return status;
@@ -210,8 +215,10 @@ void nrt_model_put(struct nrt_model *m)
 NRT_EXPORT NRT_STATUS nrt_unload(nrt_model_t *model)
 {
 	struct nrt_process *p = &nrt_process;
+	uint64_t began = nrt_trace_begin();
 	struct nrt_model **at, *found = NULL;
 	NRT_STATUS status = nrt_enter();
+	uint32_t vnc = 0;
 
 	if (status != NRT_SUCCESS)
 		return status;
@@ -219,6 +226,7 @@ NRT_EXPORT NRT_STATUS nrt_unload(nrt_model_t *model)
 	for (at = &p->models; *at; at = &(*at)->next)
 		if (*at == model) {
 			found = model;
+			vnc = model->vnc_index;
 			*at = model->next;
 			model->vnc->nr_models--;
 			break;
@@ -228,6 +236,7 @@ NRT_EXPORT NRT_STATUS nrt_unload(nrt_model_t *model)
 		nrt_model_put(found);
 	else
 		status = NRT_INVALID_HANDLE;
+	nrt_trace_end(began, NRT_TRACE_UNLOAD, vnc, status, 0, NULL);
 	nrt_leave();
 	return status;
 }
@@ -385,18 +394,22 @@ static NRT_STATUS run_failed(const struct nrt_model *m, const struct neuron_run_
 static NRT_STATUS run(struct nrt_model *m, const struct nrt_set *in, const struct nrt_set *out)
 {
 	struct neuron_run_result result = { .size = sizeof(result) };
+	uint64_t began = nrt_trace_begin();
 	NRT_STATUS status = NRT_SUCCESS;
 	int ret;
 
 	if (!neuron_model_obstacle(m->model))
 		status = bind(m, in, out);
-	if (status != NRT_SUCCESS)
-		return status;
-	ret = neuron_model_run(m->model, m->io, m->nr_io, nrt_process.timeout_ms, &result);
-	if (ret)
-		return run_failed(m, &result, ret);
-	copy_out(m, out);
-	return NRT_SUCCESS;
+	if (status == NRT_SUCCESS) {
+		ret = neuron_model_run(m->model, m->io, m->nr_io, nrt_process.timeout_ms, &result);
+		if (ret)
+			status = run_failed(m, &result, ret);
+		else
+			copy_out(m, out);
+	}
+	nrt_trace_end(began, NRT_TRACE_EXECUTE, m->vnc_index, status, 0,
+		      neuron_model_name(m->model));
+	return status;
 }
 
 /* Input @i of the sets that output @o goes to in the next run. */

@@ -207,6 +207,7 @@ static const char *tensor_name(const nrt_tensor_t *t)
 NRT_EXPORT NRT_STATUS nrt_tensor_allocate(nrt_tensor_placement_t tensor_placement, int vnc,
 					  size_t size, const char *name, nrt_tensor_t **tensor)
 {
+	uint64_t began = nrt_trace_begin();
 	struct nrt_storage *s = NULL;
 	nrt_tensor_t *t = NULL;
 	struct nrt_vnc *v;
@@ -245,6 +246,7 @@ NRT_EXPORT NRT_STATUS nrt_tensor_allocate(nrt_tensor_placement_t tensor_placemen
 	}
 	if (status == NRT_SUCCESS)
 		status = tensor_new(name, &t);
+	nrt_trace_end(began, NRT_TRACE_TENSOR_ALLOCATE, (uint32_t)vnc, status, size, name);
 	if (status != NRT_SUCCESS) {
 		storage_put(s);
 		goto out;
@@ -368,6 +370,7 @@ NRT_STATUS nrt_tensor_transfer(const char *func, const nrt_tensor_t *t, void *bu
 			       uint64_t offset, uint64_t size, bool write)
 {
 	NRT_STATUS status = nrt_tensor_check(func, t, offset, size);
+	uint64_t began = nrt_trace_begin();
 	struct nrt_storage *s;
 	int ret = 0;
 
@@ -387,7 +390,10 @@ NRT_STATUS nrt_tensor_transfer(const char *func, const nrt_tensor_t *t, void *bu
 		ret = neuron_mem_write(s->mem, offset, buf, size);
 	else
 		ret = neuron_mem_read(s->mem, offset, buf, size);
-	return done(func, t, ret);
+	status = done(func, t, ret);
+	nrt_trace_end(began, write ? NRT_TRACE_TENSOR_WRITE : NRT_TRACE_TENSOR_READ, s->vnc, status,
+		      size, t->name);
+	return status;
 }
 
 NRT_EXPORT NRT_STATUS nrt_tensor_read(const nrt_tensor_t *tensor, void *buf, size_t offset,
@@ -456,6 +462,7 @@ NRT_STATUS nrt_tensor_move(const char *func, const nrt_tensor_t *src, uint64_t s
 			   nrt_tensor_t *dst, uint64_t dst_offset, uint64_t size)
 {
 	NRT_STATUS status = nrt_tensor_check(func, src, src_offset, size);
+	uint64_t began = nrt_trace_begin();
 	struct nrt_storage *s, *d;
 
 	if (status == NRT_SUCCESS)
@@ -475,8 +482,10 @@ NRT_STATUS nrt_tensor_move(const char *func, const nrt_tensor_t *src, uint64_t s
 		       tensor_name(src), tensor_name(dst));
 		return NRT_INVALID;
 	}
-	return done(func, dst, neuron_mem_copy(d->mem, dst->offset + dst_offset, s->mem,
-					       src->offset + src_offset, size));
+	status = done(func, dst, neuron_mem_copy(d->mem, dst->offset + dst_offset, s->mem,
+						 src->offset + src_offset, size));
+	nrt_trace_end(began, NRT_TRACE_TENSOR_COPY, d->vnc, status, size, dst->name);
+	return status;
 }
 
 NRT_EXPORT NRT_STATUS nrt_tensor_copy(const nrt_tensor_t *src, size_t src_offset,

@@ -68,6 +68,13 @@ NRT_STATUS nrt_get_model_instance_count(nrt_model_t *model, uint32_t *instance_c
 NRT_STATUS nrt_get_model_info(const nrt_model_t *model, nrt_model_info_t *info, size_t size_in,
 			      size_t *size_out);
 
+/**
+ * @brief Trace all cores, with allocations or without, and write it to a file at the end;
+ * see nrt_sys_trace.h.
+ */
+NRT_STATUS nrt_trace_start(bool trace_mem);
+NRT_STATUS nrt_trace_stop(const char *filename);
+
 /** What is called when an execution ends that nrt_execute() queued. */
 typedef void (*NRT_ASYNC_EXEC_STATUS_CALLBACK)(void *params, uint32_t model_id, uint32_t vnc,
 					       uint64_t job_id, NRT_STATUS status);
