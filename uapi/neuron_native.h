@@ -29,6 +29,8 @@
 #define NEURON_NATIVE_CORE_STATS	_IO(NEURON_NATIVE_BASE, 196)
 #define NEURON_NATIVE_MEM_EXPORT	_IO(NEURON_NATIVE_BASE, 197)
 #define NEURON_NATIVE_MEM_IMPORT	_IO(NEURON_NATIVE_BASE, 198)
+#define NEURON_NATIVE_FAILURES		_IO(NEURON_NATIVE_BASE, 199)
+#define NEURON_NATIVE_LIMIT		_IO(NEURON_NATIVE_BASE, 200)
 #define NEURON_NATIVE_MEM_GROW		_IO(NEURON_NATIVE_BASE, 201)
 
 #define NEURON_NATIVE_MAX_HBMS		8
@@ -119,6 +121,7 @@ enum neuron_native_reason {
  * @free: out with -ENOMEM: free bytes
  * @largest_free: out with -ENOMEM: longest free run, bytes
  * @largest_aligned: out with -ENOMEM: longest free run that starts at @align
+ * @limit: out with -ENOMEM: the limit that was reached, else NEURON_NATIVE_LIMIT_NONE
  */
 struct neuron_native_mem_alloc {
 	__u32 size;
@@ -138,6 +141,7 @@ struct neuron_native_mem_alloc {
 	__u64 free;
 	__u64 largest_free;
 	__u64 largest_aligned;
+	__u64 limit;
 };
 
 /**
@@ -303,6 +307,120 @@ struct neuron_native_mem_grow {
 	__u64 total;
 	__u64 free;
 	__u64 largest_free;
+};
+
+#define NEURON_NATIVE_FAILURES_MAX	16	/* that the driver keeps of a device */
+#define NEURON_NATIVE_FAILURE_TOP	3
+
+/**
+ * struct neuron_native_failure - an allocation that was refused
+ * @size: out, bytes of this entry
+ * @flags: NEURON_NATIVE_ALLOC_HOST for host memory
+ * @seq: number; the first of a device is 1
+ * @time: CLOCK_REALTIME, nanoseconds
+ * @pid: who asked, in the caller's pid namespace; 0 if it is not in there
+ * @reason: enum neuron_native_reason
+ * @hbm: device memory
+ * @nc_id: core to charge
+ * @mem_type: mem_alloc_category_t to charge
+ * @__reserved: 0
+ * @bytes: asked for
+ * @align: asked for
+ * @total: bytes of the device memory; this and the next are 0 for host memory
+ * @free: free bytes
+ * @largest_free: longest free run
+ * @largest_aligned: longest free run that starts at @align
+ * @limit: the limit that was reached, else NEURON_NATIVE_LIMIT_NONE
+ * @category: which categories held most of the device memory, most first
+ * @process: which processes held most of it, or of host memory, most first;
+ *           pid as in @pid, 0 bytes = there is none
+ */
+struct neuron_native_failure {
+	__u32 size;
+	__u32 flags;
+	__u64 seq;
+	__u64 time;
+	__s32 pid;
+	__u32 reason;
+	__u32 hbm;
+	__u32 nc_id;
+	__u32 mem_type;
+	__u32 __reserved;
+	__u64 bytes;
+	__u64 align;
+	__u64 total;
+	__u64 free;
+	__u64 largest_free;
+	__u64 largest_aligned;
+	__u64 limit;
+	struct {
+		__u32 mem_type;
+		__u32 __reserved;
+		__u64 bytes;
+	} category[NEURON_NATIVE_FAILURE_TOP];
+	struct {
+		__s32 pid;
+		__u32 __reserved;
+		__u64 bytes;
+	} process[NEURON_NATIVE_FAILURE_TOP];
+};
+
+/**
+ * struct neuron_native_failures - the last allocations that were refused
+ * @size: in
+ * @count: in, entries that fit into @entries; out, entries stored
+ * @since: in, only later ones than this number; 0 = all that are kept
+ * @last: in 0; out, number of the last one looked at: @since of the next call
+ * @entries: in, where to store them, the oldest first
+ * @entry_size: in, sizeof(struct neuron_native_failure)
+ * @__reserved: 0
+ *
+ * Those of the calling process; with CAP_SYS_ADMIN those of all.
+ */
+struct neuron_native_failures {
+	__u32 size;
+	__u32 count;
+	__u64 since;
+	__u64 last;
+	__u64 entries;
+	__u32 entry_size;
+	__u32 __reserved;
+};
+
+#define NEURON_NATIVE_LIMIT_NONE	0xffffffffffffffffULL
+
+/* struct neuron_native_limit.flags */
+#define NEURON_NATIVE_LIMIT_SET		0x1u	/* set it, else only tell */
+
+/* struct neuron_native_limit.what */
+enum neuron_native_limit_what {
+	NEURON_NATIVE_LIMIT_CORE	= 0,	/* what is charged to a core */
+	NEURON_NATIVE_LIMIT_PROCESS	= 1,	/* what a process holds */
+	NEURON_NATIVE_LIMIT_DEFAULT	= 2	/* same, of those without one of their own */
+};
+
+/**
+ * struct neuron_native_limit - limit of device memory, over all HBMs of the device
+ * @size: in
+ * @flags: in, NEURON_NATIVE_LIMIT_*
+ * @what: in, enum neuron_native_limit_what
+ * @index: in, core number; process in the caller's pid namespace, 0 = the caller;
+ *         for the default 0
+ * @bytes: in with _SET, else 0: the limit, or NEURON_NATIVE_LIMIT_NONE.  out: the one
+ *         in force
+ * @used: in 0; out, bytes charged now, except for the default
+ *
+ * CAP_SYS_ADMIN sets any limit; a process may lower its own (EPERM).  A limit
+ * below what is in use takes nothing away.  One of a process ends when it closes
+ * the device; NEURON_NATIVE_LIMIT_NONE puts it under the default again.
+ */
+struct neuron_native_limit {
+	__u32 size;
+	__u32 flags;
+	__u32 what;
+	__s32 index;
+	__u64 bytes;
+	__u64 used;
 };
 
 #endif /* _UAPI_NEURON_NATIVE_H */

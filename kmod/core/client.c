@@ -39,6 +39,8 @@ struct neuron_client *neuron_client_new(struct neuron_device *nd, struct pid *pi
 	spin_lock_init(&client->lock);
 	client->chunks = RB_ROOT;
 	client->imports = RB_ROOT;
+	client->limit = NEURON_NO_LIMIT;
+	client->own_limit = NEURON_NO_LIMIT;
 	/* The driver's own client lives inside the device. */
 	if (pid)
 		get_device(&nd->dev);

@@ -39,6 +39,7 @@ static void neuron_device_release(struct device *dev)
 	for (i = 0; nd->zone && i < nd->geo->nr_hbms; i++)
 		if (nd->zone[i].buddy)
 			neuron_zone_exit(&nd->zone[i]);
+	neuron_failures_exit(nd);
 	mtree_destroy(&nd->host_pages);
 	kvfree(nd->engine);
 	kvfree(nd->core);
@@ -96,6 +97,7 @@ struct neuron_device *neuron_device_add(const struct neuron_device_desc *desc)
 	nd->geo = &nd->geometry;
 	nd->ops = &neuron_hw_ops;
 	init_waitqueue_head(&nd->gone_wait);
+	nd->process_limit = NEURON_NO_LIMIT;
 	mutex_init(&nd->clients_lock);
 	INIT_LIST_HEAD(&nd->clients);
 	mutex_init(&nd->host_lock);
@@ -122,7 +124,11 @@ struct neuron_device *neuron_device_add(const struct neuron_device_desc *desc)
 	nd->kclient = neuron_client_new(nd, NULL);
 	if (!nd->zone || !nd->core || !nd->engine || !nd->kclient)
 		goto put;
+	err = neuron_failures_init(nd);
+	if (err)
+		goto put;
 	for (i = 0; i < geo->nr_cores; i++) {
+		nd->core[i].limit = NEURON_NO_LIMIT;
 		mutex_init(&nd->core[i].lock);
 		spin_lock_init(&nd->core[i].nq_lock);
 		neuron_crwl_init(&nd->core[i].crwl);

@@ -206,6 +206,10 @@ static const struct neuron_ioctl_row neuron_ioctls[] = {
 		   neuron_native_mem_export_ioctl, NULL),
 	ROW_NATIVE(MEM_IMPORT, struct neuron_native_mem_import, host, OUT,
 		   neuron_native_mem_import_ioctl, neuron_native_mem_import_undo),
+	ROW_NATIVE(FAILURES, struct neuron_native_failures, __reserved, OUT | ANY,
+		   neuron_native_failures_ioctl, NULL),
+	ROW_NATIVE(LIMIT, struct neuron_native_limit, used, OUT | ANY,
+		   neuron_native_limit_ioctl, NULL),
 	ROW_NATIVE(MEM_GROW, struct neuron_native_mem_grow, largest_free, OUT | OUT_ERR,
 		   neuron_native_mem_grow_ioctl, NULL),
 };

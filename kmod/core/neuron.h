@@ -26,6 +26,7 @@
  *   zone.scrub_lock (mutex)	memory is out for being scrubbed
  *   client.lock (spinlock)	address trees of a client
  *   zone.lock (spinlock)	allocator and accounting of one HBM
+ *   failures.lock (spinlock)	record of refused allocations
  *   core.nq_lock (spinlock)	eventfds
  *   crwl.lock (spinlock)	cooperative lock of a core
  *   neuron_peer_lock (spinlock)	peers of a mapping, mem/peer.c
@@ -60,6 +61,7 @@
 #define NEURON_MAX_DEVICES	64	/* uapi spec 2.2 */
 #define NEURON_MAX_CLIENTS	NEURON_MAX_PROCESS_PER_DEVICE
 #define NEURON_NR_CATEGORIES	NEURON_MEMALLOC_TYPE_MAX
+#define NEURON_NO_LIMIT		NEURON_NATIVE_LIMIT_NONE
 
 /**
  * struct neuron_counter - one memory counter as sysfs shows it; bytes
@@ -108,6 +110,10 @@ struct neuron_space {
  * @chunks: allocated by it, by device address
  * @imports: allocated elsewhere, by device address
  * @hbm_bytes: bytes held of each HBM; under that zone's lock
+ * @device_bytes: bytes of device memory charged, for the limits
+ * @limit: of @device_bytes, set by the administrator; NEURON_NO_LIMIT = the
+ *	   device's default
+ * @own_limit: same, set by the process itself, under clients_lock
  * @host_bytes: bytes of host memory held
  */
 struct neuron_client {
@@ -130,6 +136,9 @@ struct neuron_client {
 	struct rb_root chunks;
 	struct rb_root imports;
 	u64 hbm_bytes[NEURON_HW_MAX_HBMS];
+	atomic64_t device_bytes;
+	u64 limit;
+	u64 own_limit;
 	atomic64_t host_bytes;
 };
 
@@ -327,6 +336,8 @@ struct neuron_crwl {
  * @reset_req: resets that were asked for
  * @reset_fail: resets that failed
  * @copy: copy ring
+ * @device_bytes: bytes of device memory charged, for the limit
+ * @limit: of @device_bytes, or NEURON_NO_LIMIT
  * @host_mem: host memory charged to it
  * @device_mem: device memory charged to it
  * @category: device memory by category
@@ -345,12 +356,15 @@ struct neuron_core {
 	atomic64_t reset_req;
 	atomic64_t reset_fail;
 	struct neuron_copy copy;
+	atomic64_t device_bytes;
+	u64 limit;
 	struct neuron_counter host_mem;
 	struct neuron_counter device_mem;
 	struct neuron_counter category[NEURON_NR_CATEGORIES];
 };
 
 struct neuron_sysfs;
+struct neuron_failures;
 
 /**
  * struct neuron_device - a device
@@ -375,6 +389,8 @@ struct neuron_sysfs;
  * @grow_lock: one chunk grows at a time
  * @host_pages: host chunks by page number of their device address; RCU lookup
  * @host_category: host memory by category
+ * @process_limit: device memory that a process may hold, or NEURON_NO_LIMIT
+ * @failures: record of refused allocations
  * @sysfs: the tree
  * @debugfs: directory of the device
  */
@@ -400,6 +416,8 @@ struct neuron_device {
 	struct mutex grow_lock;
 	struct maple_tree host_pages;
 	struct neuron_counter host_category[NEURON_NR_CATEGORIES];
+	u64 process_limit;
+	struct neuron_failures *failures;
 	struct neuron_sysfs *sysfs;
 	struct dentry *debugfs;
 };
@@ -509,9 +527,25 @@ bool neuron_ioctl_allowed(const struct neuron_file *nf);
 long neuron_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
 
 /* mem/zone.c */
+
+/**
+ * struct neuron_failure - why memory was refused; bytes
+ * @reason: the cause
+ * @total: of the HBM, like what follows; all 0 for host memory
+ * @free: same
+ * @largest_free: longest free run
+ * @largest_aligned: longest free run that is aligned as wanted
+ * @limit: the limit that was reached, or NEURON_NO_LIMIT
+ * @used: by category
+ */
 struct neuron_failure {
 	enum neuron_native_reason reason;
-	u64 total, free, largest_free, largest_aligned;
+	u64 total;
+	u64 free;
+	u64 largest_free;
+	u64 largest_aligned;
+	u64 limit;
+	u64 used[NEURON_NR_CATEGORIES];
 };
 
 int neuron_zone_init(struct neuron_device *nd, u32 hbm);
@@ -605,8 +639,21 @@ static inline struct neuron_chunk *neuron_chunk_ref(struct neuron_chunk *chunk)
 
 /* mem/account.c */
 u32 neuron_category(u32 type, bool host);
+const char *neuron_category_name(u32 type);
 void neuron_account(struct neuron_chunk *chunk, u64 bytes, bool add);
 void neuron_counter_change(struct neuron_counter *c, u64 size, bool add);
+
+/* mem/failure.c */
+int neuron_failures_init(struct neuron_device *nd);
+void neuron_failures_exit(struct neuron_device *nd);
+void neuron_failure_record(struct neuron_client *client, const struct neuron_chunk_request *req,
+			   const struct neuron_failure *why);
+int neuron_native_failures_ioctl(struct neuron_file *nf, void *arg, void __user *uarg);
+
+/* mem/limit.c */
+bool neuron_limit_charge(struct neuron_chunk *chunk, u64 bytes, u64 *limit);
+void neuron_limit_uncharge(struct neuron_chunk *chunk, u64 bytes);
+int neuron_native_limit_ioctl(struct neuron_file *nf, void *arg, void __user *uarg);
 
 /* mem/debugfs.c */
 void neuron_debugfs_init(void);

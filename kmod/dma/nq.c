@@ -329,10 +329,13 @@ void neuron_nq_posted(struct neuron_device *nd, u32 core, u32 nq)
 
 	if (WARN_ON_ONCE(core >= nd->geo->nr_cores || nq >= NEURON_HW_NR_NQ))
 		return;
-	trace_neuron_notify(nd->dev.id, core, nq / NEURON_HW_NQ_ENGINES,
-			    nq % NEURON_HW_NQ_ENGINES);
-	if (nq / NEURON_HW_NQ_ENGINES == NQ_TYPE_ERROR)
-		trace_neuron_fault(nd->dev.id, core, NEURON_FAULT_NOTICE, 0, 0);
+	/* When a device goes, this is called to wake everybody. */
+	if (!neuron_device_gone(nd)) {
+		trace_neuron_notify(nd->dev.id, core, nq / NEURON_HW_NQ_ENGINES,
+				    nq % NEURON_HW_NQ_ENGINES);
+		if (nq / NEURON_HW_NQ_ENGINES == NQ_TYPE_ERROR)
+			trace_neuron_fault(nd->dev.id, core, NEURON_FAULT_NOTICE, 0, 0);
+	}
 	c = &nd->core[core];
 	spin_lock(&c->nq_lock);
 	if (c->nq[nq] && c->nq[nq]->eventfd)

@@ -28,6 +28,38 @@ u32 neuron_category(u32 type, bool host)
 }
 
 /**
+ * neuron_category_name() - name of a category, that of its directory in sysfs
+ * @type: mem_alloc_category_t
+ */
+const char *neuron_category_name(u32 type)
+{
+	static const char * const names[NEURON_NR_CATEGORIES] = {
+		[NEURON_MEMALLOC_TYPE_UNKNOWN_HOST] = "uncategorized",
+		[NEURON_MEMALLOC_TYPE_CODE_HOST] = "dma_buffers",
+		[NEURON_MEMALLOC_TYPE_TENSORS_HOST] = "tensors",
+		[NEURON_MEMALLOC_TYPE_CONSTANTS_HOST] = "constants",
+		[NEURON_MEMALLOC_TYPE_MISC_HOST] = "application_memory",
+		[NEURON_MEMALLOC_TYPE_NCDEV_HOST] = "driver_memory",
+		[NEURON_MEMALLOC_TYPE_NOTIFICATION_HOST] = "notifications",
+		[NEURON_MEMALLOC_TYPE_UNKNOWN_DEVICE] = "uncategorized",
+		[NEURON_MEMALLOC_TYPE_CODE_DEVICE] = "model_code",
+		[NEURON_MEMALLOC_TYPE_TENSORS_DEVICE] = "tensors",
+		[NEURON_MEMALLOC_TYPE_CONSTANTS_DEVICE] = "constants",
+		[NEURON_MEMALLOC_TYPE_SCRATCHPAD_DEVICE] = "model_shared_scratchpad",
+		[NEURON_MEMALLOC_TYPE_MISC_DEVICE] = "runtime_memory",
+		[NEURON_MEMALLOC_TYPE_NCDEV_DEVICE] = "driver_memory",
+		[NEURON_MEMALLOC_TYPE_COLLECTIVES_DEVICE] = "collectives",
+		[NEURON_MEMALLOC_TYPE_SCRATCHPAD_NONSHARED_DEVICE] = "nonshared_scratchpad",
+		[NEURON_MEMALLOC_TYPE_NOTIFICATION_DEVICE] = "notifications",
+		[NEURON_MEMALLOC_TYPE_DMA_RINGS_HOST] = "dma_rings",
+		[NEURON_MEMALLOC_TYPE_DMA_RINGS_DEVICE] = "dma_rings",
+		[NEURON_MEMALLOC_TYPE_CONTIGUOUS_SCRATCHPAD_DEVICE] = "contiguous_scratchpad",
+	};
+
+	return type < NEURON_NR_CATEGORIES ? names[type] : "unknown";
+}
+
+/**
  * neuron_counter_change() - add to or take from a counter
  * @c: counter
  * @size: bytes

@@ -137,20 +137,8 @@ free:
 	return err == -EBUSY ? -ENOMEM : err;
 }
 
-/**
- * neuron_chunk_alloc() - allocate a chunk
- * @client: who is charged; a reference is taken
- * @req: what
- * @out: the chunk; the caller holds its reference
- * @why: filled in with -ENOMEM
- *
- * The memory reads as zero.  The chunk has no handle yet.
- *
- * Context: may sleep.
- * Return: 0; -EINVAL size 0, alignment, HBM, core; -EOVERFLOW; -ENOMEM; -EINTR; -EIO.
- */
-int neuron_chunk_alloc(struct neuron_client *client, const struct neuron_chunk_request *req,
-		       struct neuron_chunk **out, struct neuron_failure *why)
+static int neuron_chunk_make(struct neuron_client *client, const struct neuron_chunk_request *req,
+			     struct neuron_chunk **out, struct neuron_failure *why)
 {
 	struct neuron_device *nd = client->nd;
 	struct neuron_chunk *chunk;
@@ -158,6 +146,7 @@ int neuron_chunk_alloc(struct neuron_client *client, const struct neuron_chunk_r
 	int err;
 
 	memset(why, 0, sizeof(*why));
+	why->limit = NEURON_NO_LIMIT;
 	if (!req->size || req->core >= nd->geo->nr_cores ||
 	    (!req->host && req->hbm >= nd->geo->nr_hbms) ||
 	    (req->align && !is_power_of_2(req->align)) ||
@@ -204,6 +193,29 @@ int neuron_chunk_alloc(struct neuron_client *client, const struct neuron_chunk_r
 	trace_neuron_alloc(nd->dev.id, chunk, req->align, 0);
 	*out = chunk;
 	return 0;
+}
+
+/**
+ * neuron_chunk_alloc() - allocate a chunk
+ * @client: who is charged; a reference is taken
+ * @req: what
+ * @out: the chunk; the caller holds its reference
+ * @why: filled in with -ENOMEM
+ *
+ * The memory reads as zero.  The chunk has no handle yet.  A failure of a
+ * process is logged and recorded.
+ *
+ * Context: may sleep; for a process, none of the device's locks held.
+ * Return: 0; -EINVAL size 0, alignment, HBM, core; -EOVERFLOW; -ENOMEM; -EINTR; -EIO.
+ */
+int neuron_chunk_alloc(struct neuron_client *client, const struct neuron_chunk_request *req,
+		       struct neuron_chunk **out, struct neuron_failure *why)
+{
+	int err = neuron_chunk_make(client, req, out, why);
+
+	if (err == -ENOMEM && !client->kernel)
+		neuron_failure_record(client, req, why);
+	return err;
 }
 
 /**

@@ -34,9 +34,16 @@ static int neuron_tail_take(struct neuron_device *nd, struct neuron_chunk *chunk
 		}
 		spin_lock(&zone->lock);
 		write_seqcount_begin(&zone->seq);
-		err = neuron_buddy_alloc(zone->buddy, &req, tail, &cause);
-		if (!err)
-			neuron_zone_charge(zone, chunk, more, true);
+		if (neuron_limit_charge(chunk, more, &why->limit)) {
+			err = neuron_buddy_alloc(zone->buddy, &req, tail, &cause);
+			if (!err)
+				neuron_zone_charge(zone, chunk, more, true);
+			else
+				neuron_limit_uncharge(chunk, more);
+		} else {
+			zone->fail_capped++;
+			err = -ENOSPC;
+		}
 		write_seqcount_end(&zone->seq);
 		spin_unlock(&zone->lock);
 	} while (err == -EAGAIN);
@@ -68,10 +75,12 @@ static int neuron_tail_put(struct neuron_device *nd, struct neuron_chunk *chunk,
 	WARN_ON_ONCE(neuron_buddy_free(zone->buddy, tail, clear));
 	if (join)
 		err = neuron_buddy_grow(zone->buddy, &grown, grown.size + tail->size);
-	if (join && !err)
+	if (join && !err) {
 		chunk->block = grown;
-	else
+	} else {
 		neuron_zone_charge(zone, chunk, tail->size, false);
+		neuron_limit_uncharge(chunk, tail->size);
+	}
 	write_seqcount_end(&zone->seq);
 	spin_unlock(&zone->lock);
 	if (!join || err)
@@ -122,6 +131,7 @@ static int neuron_chunk_grow(struct neuron_chunk *chunk, u64 bytes,
 	int err = 0;
 
 	memset(why, 0, sizeof(*why));
+	why->limit = NEURON_NO_LIMIT;
 	if (chunk->host)
 		return -EINVAL;
 	if (check_add_overflow(bytes, (u64)PAGE_SIZE - 1, &size))

@@ -1,37 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* ioctls of memory; see uapi/README.md for what differs from the vendor's. */
 #include <linux/overflow.h>
-#include <linux/ratelimit.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
 #include "../core/neuron.h"
-
-static const char * const neuron_reason_text[] = {
-	[NEURON_NATIVE_REASON_NONE] = "invalid",
-	[NEURON_NATIVE_REASON_FULL] = "full",
-	[NEURON_NATIVE_REASON_FRAGMENTED] = "fragmented",
-	[NEURON_NATIVE_REASON_ALIGNMENT] = "alignment",
-	[NEURON_NATIVE_REASON_CAPPED] = "capped",
-	[NEURON_NATIVE_REASON_HOST] = "host memory",
-};
-
-/* One line that operators can act on; its start is what tools look for. */
-static void neuron_report_failure(struct neuron_device *nd, const struct neuron_chunk_request *req,
-				  const struct neuron_failure *why)
-{
-	if (req->host || why->reason == NEURON_NATIVE_REASON_HOST)
-		dev_warn_ratelimited(&nd->dev,
-				     "neuron:mc_alloc: host memory: needed %llu for nc %u pid %d: no memory\n",
-				     req->size, req->core, task_tgid_nr(current));
-	else
-		dev_warn_ratelimited(&nd->dev,
-				     "neuron:mc_alloc: device mempool [%u:0] total %llu occupied %llu needed %llu available %llu align %llu largest %llu largest aligned %llu for nc %u category %u pid %d: %s\n",
-				     req->hbm, why->total, why->total - why->free, req->size,
-				     why->free, req->align, why->largest_free,
-				     why->largest_aligned, req->core, req->category,
-				     task_tgid_nr(current), neuron_reason_text[why->reason]);
-}
 
 /*
  * Allocate, give it a handle, tell the caller: through @native if that is given,
@@ -48,11 +21,8 @@ static int neuron_mem_alloc(struct neuron_file *nf, const struct neuron_chunk_re
 	int err;
 
 	err = neuron_chunk_alloc(client, req, &chunk, why);
-	if (err) {
-		if (err == -ENOMEM)
-			neuron_report_failure(nf->nd, req, why);
+	if (err)
 		return err;
-	}
 	addr = chunk->addr;
 	/* Afterwards another thread may guess the handle and free it. */
 	err = neuron_chunk_publish(chunk, &handle);
@@ -139,7 +109,7 @@ int neuron_native_mem_alloc_ioctl(struct neuron_file *nf, void *arg, void __user
 		.core = a->nc_id,
 		.category = a->mem_type,
 	};
-	struct neuron_failure why = { };
+	struct neuron_failure why;
 	int err;
 
 	if (a->flags & ~(NEURON_NATIVE_ALLOC_HOST | NEURON_NATIVE_ALLOC_LOW |
@@ -159,6 +129,7 @@ int neuron_native_mem_alloc_ioctl(struct neuron_file *nf, void *arg, void __user
 	a->free = why.free;
 	a->largest_free = why.largest_free;
 	a->largest_aligned = why.largest_aligned;
+	a->limit = err ? why.limit : 0;
 	return err;
 }
 

@@ -91,7 +91,7 @@ void neuron_zone_charge(struct neuron_zone *zone, struct neuron_chunk *chunk, u6
  * @cause: what the allocator said
  * @why: filled in
  *
- * Context: any; the figures are those of now.
+ * Context: any; the figures are those of now, and under zone->lock they agree.
  */
 void neuron_zone_explain(struct neuron_zone *zone, u64 align, enum neuron_buddy_cause cause,
 			 struct neuron_failure *why)
@@ -103,13 +103,18 @@ void neuron_zone_explain(struct neuron_zone *zone, u64 align, enum neuron_buddy_
 		[NEURON_BUDDY_CAUSE_ALIGNMENT] = NEURON_NATIVE_REASON_ALIGNMENT,
 		[NEURON_BUDDY_CAUSE_BUSY] = NEURON_NATIVE_REASON_FRAGMENTED,
 	};
+	u32 core, cat;
 
-	why->reason = reasons[cause];
+	why->reason = why->limit == NEURON_NO_LIMIT ? reasons[cause] : NEURON_NATIVE_REASON_CAPPED;
 	why->total = neuron_buddy_total(zone->buddy);
 	why->free = neuron_buddy_free_bytes(zone->buddy);
 	why->largest_free = neuron_buddy_largest(zone->buddy, NEURON_BUDDY_GRANULE);
 	why->largest_aligned = neuron_buddy_largest(zone->buddy,
 						    max_t(u64, align, NEURON_BUDDY_GRANULE));
+	memset(why->used, 0, sizeof(why->used));
+	for (core = 0; core < NEURON_HW_MAX_CORES; core++)
+		for (cat = 0; cat < NEURON_NR_CATEGORIES; cat++)
+			why->used[cat] += zone->used[core][cat];
 }
 
 /**
@@ -169,7 +174,7 @@ void neuron_zone_give(struct neuron_zone *zone, struct neuron_chunk *chunk, bool
 	WARN_ONCE(err, "neuron: free of %#llx + %#llx: %d\n", chunk->block.addr, chunk->size, err);
 }
 
-/* One attempt. */
+/* One attempt.  -ENOSPC, -EDQUOT: refused, for want of memory or by a limit; see @why. */
 static int neuron_zone_try(struct neuron_zone *zone, struct neuron_chunk *chunk,
 			   const struct neuron_buddy_request *req, enum neuron_buddy_cause *cause,
 			   struct neuron_failure *why)
@@ -184,10 +189,20 @@ static int neuron_zone_try(struct neuron_zone *zone, struct neuron_chunk *chunk,
 		}
 		spin_lock(&zone->lock);
 		write_seqcount_begin(&zone->seq);
-		err = neuron_buddy_alloc(zone->buddy, req, &chunk->block, cause);
-		if (!err)
-			neuron_zone_charge(zone, chunk, chunk->size, true);
+		if (neuron_limit_charge(chunk, chunk->size, &why->limit)) {
+			err = neuron_buddy_alloc(zone->buddy, req, &chunk->block, cause);
+			if (!err)
+				neuron_zone_charge(zone, chunk, chunk->size, true);
+			else
+				neuron_limit_uncharge(chunk, chunk->size);
+		} else {
+			zone->fail_capped++;
+			err = -EDQUOT;
+		}
 		write_seqcount_end(&zone->seq);
+		/* These are the figures that the request met. */
+		if (err == -ENOSPC || err == -EDQUOT)
+			neuron_zone_explain(zone, req->align, *cause, why);
 		spin_unlock(&zone->lock);
 	} while (err == -EAGAIN);
 	return err;
@@ -258,12 +273,8 @@ int neuron_zone_alloc(struct neuron_device *nd, struct neuron_chunk *chunk, u64 
 	}
 	if (err)
 		neuron_dmem_uncharge(chunk);
-	if (err == -ENOSPC) {
-		neuron_zone_explain(zone, align, cause, why);
-		return -ENOMEM;
-	}
 	if (err)
-		return err;
+		return err == -ENOSPC || err == -EDQUOT ? -ENOMEM : err;
 
 	chunk->addr = zone->base + chunk->block.addr;
 	if (!chunk->block.cleared) {
@@ -293,6 +304,7 @@ void neuron_zone_free(struct neuron_device *nd, struct neuron_chunk *chunk)
 		clear = nd->ops->hbm_release(nd, zone->index, chunk->block.addr, chunk->size);
 	neuron_zone_give(zone, chunk, clear);
 	neuron_dmem_uncharge(chunk);
+	neuron_limit_uncharge(chunk, chunk->size);
 }
 
 /**

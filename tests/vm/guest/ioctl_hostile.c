@@ -324,6 +324,8 @@ static const struct command commands[] = {
 	NATIVE(CORE_STATS, struct neuron_native_core_stats, ANYBODY, "E2BIG"),
 	NATIVE(MEM_EXPORT, struct neuron_native_mem_export, 0, "E2BIG"),
 	NATIVE(MEM_IMPORT, struct neuron_native_mem_import, 0, "E2BIG"),
+	NATIVE(FAILURES, struct neuron_native_failures, ANYBODY | NO_ZERO, "E2BIG EINVAL"),
+	NATIVE(LIMIT, struct neuron_native_limit, ANYBODY, "E2BIG"),
 };
 
 static int is_command(unsigned long cmd)
@@ -867,6 +869,10 @@ static void information(int fd)
 	struct neuron_ioctl_mem_get_mc_mmap_info_v2 mc2 = { 0 };
 	struct neuron_native_hbm_stats hbm = { .size = sizeof(hbm) };
 	struct neuron_native_core_stats core = { .size = sizeof(core) };
+	struct neuron_native_failures failures = {
+		.size = sizeof(failures), .entry_size = sizeof(struct neuron_native_failure),
+	};
+	struct neuron_native_limit limit = { .size = sizeof(limit) };
 	struct neuron_native_geometry geometry = { .size = sizeof(geometry) };
 
 	about = "MEM_GET_PA";
@@ -911,6 +917,25 @@ static void information(int fd)
 	BAD(NEURON_NATIVE_CORE_STATS, &core, size, 0, "EINVAL");
 	BAD(NEURON_NATIVE_CORE_STATS, &core, nc_id, 64, "EINVAL");
 	BAD(NEURON_NATIVE_CORE_STATS, &core, __reserved, 1, "EINVAL");
+	about = "native FAILURES";
+	GOOD(NEURON_NATIVE_FAILURES, &failures);
+	failures.last = 0;
+	BAD(NEURON_NATIVE_FAILURES, &failures, size, 0, "EINVAL");
+	BAD(NEURON_NATIVE_FAILURES, &failures, last, 1, "EINVAL");
+	BAD(NEURON_NATIVE_FAILURES, &failures, entry_size, 0, "EINVAL");
+	BAD(NEURON_NATIVE_FAILURES, &failures, entry_size, ~0u, "EINVAL");
+	BAD(NEURON_NATIVE_FAILURES, &failures, __reserved, 1, "EINVAL");
+	about = "native LIMIT";
+	GOOD(NEURON_NATIVE_LIMIT, &limit);
+	limit.bytes = limit.used = 0;
+	BAD(NEURON_NATIVE_LIMIT, &limit, size, 0, "EINVAL");
+	BAD(NEURON_NATIVE_LIMIT, &limit, flags, 2, "EINVAL");
+	BAD(NEURON_NATIVE_LIMIT, &limit, what, 3, "EINVAL");
+	BAD(NEURON_NATIVE_LIMIT, &limit, what, ~0u, "EINVAL");
+	BAD(NEURON_NATIVE_LIMIT, &limit, index, 64, "EINVAL");
+	BAD(NEURON_NATIVE_LIMIT, &limit, index, -1, "EINVAL");
+	BAD(NEURON_NATIVE_LIMIT, &limit, bytes, 1, "EINVAL");
+	BAD(NEURON_NATIVE_LIMIT, &limit, used, 1, "EINVAL");
 	about = "native GET_GEOMETRY";
 	GOOD(NEURON_NATIVE_GET_GEOMETRY, &geometry);
 	geometry.__reserved = 0;

@@ -103,7 +103,7 @@ static void put_desc(int fd, uint64_t ring, int rx, uint64_t addr, uint32_t flag
 
 static uint64_t address(int fd, uint64_t handle)
 {
-	uint64_t pa = 0;
+	__u64 pa = 0;
 	struct neuron_ioctl_mem_get_pa p = { .mem_handle = handle, .pa = &pa };
 
 	CHECK(!call(fd, NEURON_IOCTL_MEM_GET_PA, &p), "address");

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Limits of device memory: how much may be charged to a core, and how much a
+ * process may hold, over all HBMs of the device.
+ *
+ * Both sums only grow through neuron_limit_charge(), which never takes them
+ * beyond the limit.  A limit that is lowered takes nothing away: it refuses
+ * requests until enough was given back.
+ */
+#include <linux/capability.h>
+#include <linux/nospec.h>
+#include <linux/pid.h>
+
+#include "../core/neuron.h"
+
+static u64 neuron_limit_of(const struct neuron_client *client)
+{
+	u64 limit = READ_ONCE(client->limit);
+
+	if (client->kernel)
+		return NEURON_NO_LIMIT;
+	if (limit == NEURON_NO_LIMIT)
+		limit = READ_ONCE(client->nd->process_limit);
+	return min(limit, READ_ONCE(client->own_limit));
+}
+
+static bool neuron_limit_add(atomic64_t *used, u64 bytes, u64 limit)
+{
+	s64 old = atomic64_read(used);
+
+	do {
+		if (bytes > limit || old > limit - bytes)
+			return false;
+	} while (!atomic64_try_cmpxchg(used, &old, old + bytes));
+	return true;
+}
+
+/**
+ * neuron_limit_charge() - charge device memory if the limits allow it
+ * @chunk: client and core are set
+ * @bytes: how much
+ * @limit: set to the limit that refuses it
+ *
+ * Context: any; charge and allocation are under the lock of one zone, so that
+ *	    a charge that is taken back soon is not seen by others of that zone.
+ * Return: false refused.
+ */
+bool neuron_limit_charge(struct neuron_chunk *chunk, u64 bytes, u64 *limit)
+{
+	struct neuron_client *client = chunk->client;
+	struct neuron_core *core = &client->nd->core[chunk->core];
+	u64 process = neuron_limit_of(client);
+	u64 percore = client->kernel ? NEURON_NO_LIMIT : READ_ONCE(core->limit);
+
+	if (!neuron_limit_add(&client->device_bytes, bytes, process)) {
+		*limit = process;
+		return false;
+	}
+	if (!neuron_limit_add(&core->device_bytes, bytes, percore)) {
+		atomic64_sub(bytes, &client->device_bytes);
+		*limit = percore;
+		return false;
+	}
+	return true;
+}
+
+/**
+ * neuron_limit_uncharge() - take a charge back
+ * @chunk: as it was charged
+ * @bytes: how much
+ *
+ * Context: any.
+ */
+void neuron_limit_uncharge(struct neuron_chunk *chunk, u64 bytes)
+{
+	atomic64_sub(bytes, &chunk->client->nd->core[chunk->core].device_bytes);
+	atomic64_sub(bytes, &chunk->client->device_bytes);
+}
+
+/* Under clients_lock. */
+static int neuron_limit_process(struct neuron_device *nd, struct pid *pid, u64 bytes, bool set,
+				struct neuron_native_limit *a)
+{
+	struct neuron_client *client;
+
+	list_for_each_entry(client, &nd->clients, node) {
+		if (client->pid != pid || client->dead)
+			continue;
+		if (set && capable(CAP_SYS_ADMIN)) {
+			WRITE_ONCE(client->limit, bytes);
+			WRITE_ONCE(client->own_limit, NEURON_NO_LIMIT);
+		} else if (set) {
+			if (pid != task_tgid(current) || bytes > neuron_limit_of(client))
+				return -EPERM;
+			WRITE_ONCE(client->own_limit, bytes);
+		}
+		a->bytes = neuron_limit_of(client);
+		a->used = atomic64_read(&client->device_bytes);
+		return 0;
+	}
+	return -ENOENT;
+}
+
+int neuron_native_limit_ioctl(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	struct neuron_native_limit *a = arg;
+	struct neuron_device *nd = nf->nd;
+	bool set = a->flags & NEURON_NATIVE_LIMIT_SET;
+	struct pid *pid;
+	u64 *limit;
+	int err = 0;
+
+	if (a->flags & ~NEURON_NATIVE_LIMIT_SET || a->used || (!set && a->bytes) || a->index < 0)
+		return -EINVAL;
+	if (a->what == NEURON_NATIVE_LIMIT_PROCESS) {
+		pid = a->index ? find_get_pid(a->index) : get_pid(task_tgid(current));
+		mutex_lock(&nd->clients_lock);
+		err = neuron_limit_process(nd, pid, a->bytes, set, a);
+		mutex_unlock(&nd->clients_lock);
+		put_pid(pid);
+		return err;
+	}
+
+	if (a->what == NEURON_NATIVE_LIMIT_CORE && a->index < nd->geo->nr_cores) {
+		struct neuron_core *core;
+
+		core = &nd->core[array_index_nospec(a->index, nd->geo->nr_cores)];
+		limit = &core->limit;
+		a->used = atomic64_read(&core->device_bytes);
+	} else if (a->what == NEURON_NATIVE_LIMIT_DEFAULT && !a->index) {
+		limit = &nd->process_limit;
+	} else {
+		return -EINVAL;
+	}
+	if (set && !capable(CAP_SYS_ADMIN))
+		return -EPERM;
+	if (set)
+		WRITE_ONCE(*limit, a->bytes);
+	a->bytes = READ_ONCE(*limit);
+	return 0;
+}
