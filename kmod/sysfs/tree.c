@@ -9,6 +9,7 @@
  */
 #include <linux/jump_label.h>
 #include <linux/kobject.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/sysfs.h>
 
@@ -17,6 +18,7 @@
 enum neuron_sysfs_scope {
 	DEV,	/* neuronN/ */
 	CORE,	/* neuronN/neuron_coreM/ */
+	HBM,	/* neuronN/hbmM/ */
 };
 
 struct neuron_node;
@@ -60,7 +62,7 @@ struct neuron_sysfs_row {
  * @kobj: in the tree
  * @list: in neuron_sysfs.nodes, parents first
  * @nd: device; outlives the node
- * @core: core number below neuron_coreM/
+ * @core: core number below neuron_coreM/, HBM number below hbmM/
  * @row: its row if it is a counter directory
  */
 struct neuron_node {
@@ -155,6 +157,83 @@ static ssize_t store_notify_delay(struct neuron_node *node, const char *buf, siz
 	return count;
 }
 
+static ssize_t show_limit(char *buf, u64 limit)
+{
+	return limit == NEURON_NO_LIMIT ? sysfs_emit(buf, "max\n") :
+					  sysfs_emit(buf, "%llu\n", limit);
+}
+
+static ssize_t store_limit(const char *buf, size_t count, u64 *limit)
+{
+	u64 val = NEURON_NO_LIMIT;
+	int err;
+
+	if (!sysfs_streq(buf, "max")) {
+		err = kstrtou64(buf, 0, &val);
+		if (err)
+			return err;
+	}
+	WRITE_ONCE(*limit, val);
+	return count;
+}
+
+static ssize_t show_process_limit(struct neuron_node *node, char *buf)
+{
+	return show_limit(buf, READ_ONCE(node->nd->process_limit));
+}
+
+static ssize_t store_process_limit(struct neuron_node *node, const char *buf, size_t count)
+{
+	return store_limit(buf, count, &node->nd->process_limit);
+}
+
+static ssize_t show_core_limit(struct neuron_node *node, char *buf)
+{
+	return show_limit(buf, READ_ONCE(node->nd->core[node->core].limit));
+}
+
+static ssize_t store_core_limit(struct neuron_node *node, const char *buf, size_t count)
+{
+	return store_limit(buf, count, &node->nd->core[node->core].limit);
+}
+
+static ssize_t show_hbm_total(struct neuron_node *node, char *buf)
+{
+	return sysfs_emit(buf, "%llu\n", neuron_buddy_total(node->nd->zone[node->core].buddy));
+}
+
+static ssize_t show_hbm_used(struct neuron_node *node, char *buf)
+{
+	return sysfs_emit(buf, "%llu\n", neuron_buddy_used(node->nd->zone[node->core].buddy));
+}
+
+static ssize_t show_hbm_free(struct neuron_node *node, char *buf)
+{
+	return sysfs_emit(buf, "%llu\n",
+			  neuron_buddy_free_bytes(node->nd->zone[node->core].buddy));
+}
+
+static ssize_t show_hbm_largest(struct neuron_node *node, char *buf)
+{
+	return sysfs_emit(buf, "%llu\n",
+			  neuron_buddy_largest(node->nd->zone[node->core].buddy,
+					       NEURON_BUDDY_GRANULE));
+}
+
+static ssize_t show_hbm_largest_2m(struct neuron_node *node, char *buf)
+{
+	return sysfs_emit(buf, "%llu\n",
+			  neuron_buddy_largest(node->nd->zone[node->core].buddy, SZ_2M));
+}
+
+static ssize_t show_hbm_high_water(struct neuron_node *node, char *buf)
+{
+	struct neuron_buddy_stats stats;
+
+	neuron_buddy_stats(node->nd->zone[node->core].buddy, &stats);
+	return sysfs_emit(buf, "%llu\n", stats.high_water);
+}
+
 static const struct neuron_sysfs_row neuron_sysfs_table[] = {
 	FILE_RO(DEV, "core_count", show_core_count),
 	FILE_RO(DEV, "connected_devices", show_connected),
@@ -180,6 +259,17 @@ static const struct neuron_sysfs_row neuron_sysfs_table[] = {
 	MEM(DEV, "stats/memory_usage/host_mem/uncategorized", DEV_HOST,
 	    NEURON_MEMALLOC_TYPE_UNKNOWN_HOST),
 
+	/* Ours. */
+	FILE_RW(DEV, "limits/process_memory", show_process_limit, store_process_limit),
+
+	FILE_RO(HBM, "total", show_hbm_total),
+	FILE_RO(HBM, "used", show_hbm_used),
+	FILE_RO(HBM, "free", show_hbm_free),
+	FILE_RO(HBM, "largest_free", show_hbm_largest),
+	FILE_RO(HBM, "largest_free_2m", show_hbm_largest_2m),
+	FILE_RO(HBM, "high_water", show_hbm_high_water),
+
+	FILE_RW(CORE, "limits/memory", show_core_limit, store_core_limit),
 	FILE_RO(CORE, "info/architecture/arch_type", show_nc_arch),
 	MEM(CORE, "stats/memory_usage/host_mem", CORE_HOST, 0),
 	MEM(CORE, "stats/memory_usage/device_mem", CORE_DEVICE, 0),
@@ -563,6 +653,24 @@ void neuron_sysfs_del(struct neuron_device *nd)
 	nd->sysfs = NULL;
 }
 
+/* The directory of a core or HBM, with all that is in it. */
+static int neuron_scope_add(struct neuron_device *nd, enum neuron_sysfs_scope scope,
+			    const char *prefix, u32 index)
+{
+	struct neuron_node *root;
+	char name[24];
+	int err;
+	u32 i;
+
+	snprintf(name, sizeof(name), "%s%u", prefix, index);
+	root = neuron_node_get(nd, &nd->dev.kobj, name, index);
+	err = PTR_ERR_OR_ZERO(root);
+	for (i = 0; i < ARRAY_SIZE(neuron_sysfs_table) && !err; i++)
+		if (neuron_sysfs_table[i].scope == scope)
+			err = neuron_row_add(nd, &root->kobj, &neuron_sysfs_table[i], index);
+	return err;
+}
+
 /**
  * neuron_sysfs_add() - make the tree of a device
  * @nd: device, known to sysfs but not yet announced
@@ -572,7 +680,7 @@ void neuron_sysfs_del(struct neuron_device *nd)
  */
 int neuron_sysfs_add(struct neuron_device *nd)
 {
-	u32 i, core;
+	u32 i;
 	int err = 0;
 
 	nd->sysfs = kzalloc(sizeof(*nd->sysfs), GFP_KERNEL);
@@ -583,18 +691,10 @@ int neuron_sysfs_add(struct neuron_device *nd)
 	for (i = 0; i < ARRAY_SIZE(neuron_sysfs_table) && !err; i++)
 		if (neuron_sysfs_table[i].scope == DEV)
 			err = neuron_row_add(nd, &nd->dev.kobj, &neuron_sysfs_table[i], 0);
-	for (core = 0; core < nd->geo->nr_cores && !err; core++) {
-		struct neuron_node *root;
-		char name[24];
-
-		snprintf(name, sizeof(name), "neuron_core%u", core);
-		root = neuron_node_get(nd, &nd->dev.kobj, name, core);
-		err = PTR_ERR_OR_ZERO(root);
-		for (i = 0; i < ARRAY_SIZE(neuron_sysfs_table) && !err; i++)
-			if (neuron_sysfs_table[i].scope == CORE)
-				err = neuron_row_add(nd, &root->kobj, &neuron_sysfs_table[i],
-						     core);
-	}
+	for (i = 0; i < nd->geo->nr_hbms && !err; i++)
+		err = neuron_scope_add(nd, HBM, "hbm", i);
+	for (i = 0; i < nd->geo->nr_cores && !err; i++)
+		err = neuron_scope_add(nd, CORE, "neuron_core", i);
 	if (err)
 		neuron_sysfs_del(nd);
 	return err;

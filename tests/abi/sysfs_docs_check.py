@@ -16,6 +16,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 DEVICE = "/sys/devices/virtual/neuron_device/neuron<N>"
 CORE = DEVICE + "/neuron_core<C>"
+HBM = DEVICE + "/hbm<M>"
 FIELDS = ("Date", "KernelVersion", "Contact", "Description")
 
 
@@ -40,7 +41,7 @@ def table_files(text):
     if len(rows) != body.count('"') // 2:
         raise SystemExit("kmod/sysfs/tree.c has rows that this script cannot read")
     for kind, scope, path in rows:
-        base = {"DEV": DEVICE, "CORE": CORE}[scope] + "/" + path
+        base = {"DEV": DEVICE, "CORE": CORE, "HBM": HBM}[scope] + "/" + path
         if kind == "MEM":
             yield from (f"{base}/{name}" for name in ("total", "present", "peak"))
         elif kind == "COUNT":
