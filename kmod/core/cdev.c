@@ -128,4 +128,7 @@ const struct file_operations neuron_fops = {
 	.mmap = neuron_mmap,
 	.poll = neuron_poll,
 	.llseek = noop_llseek,
+#ifdef CONFIG_PROC_FS
+	.show_fdinfo = neuron_show_fdinfo,
+#endif
 };

@@ -23,6 +23,7 @@
  */
 struct neuron_client *neuron_client_new(struct neuron_device *nd, struct pid *pid)
 {
+	static atomic64_t ids;
 	struct neuron_client *client = kzalloc(sizeof(*client), GFP_KERNEL_ACCOUNT);
 
 	if (!client)
@@ -31,6 +32,7 @@ struct neuron_client *neuron_client_new(struct neuron_device *nd, struct pid *pi
 	client->nd = nd;
 	client->space.client = client;
 	client->kernel = !pid;
+	client->id = atomic64_inc_return(&ids);
 	client->pid = get_pid(pid);
 	INIT_LIST_HEAD(&client->node);
 	mutex_init(&client->async_lock);

@@ -94,6 +94,7 @@ struct neuron_space {
  * @ref: files and chunks
  * @nd: the device
  * @pid: its thread group; identifies it
+ * @id: number that no other client has
  * @space: what its queues may touch
  * @node: in device.clients, under clients_lock
  * @nr_files: open files, under clients_lock
@@ -120,6 +121,7 @@ struct neuron_client {
 	struct kref ref;
 	struct neuron_device *nd;
 	struct pid *pid;
+	u64 id;
 	struct neuron_space space;
 	struct list_head node;
 	unsigned int nr_files;
@@ -444,6 +446,9 @@ dev_t neuron_devt(int minor);
 /* core/cdev.c */
 int neuron_inode_get(struct neuron_device *nd);
 void neuron_inode_put(struct neuron_device *nd);
+
+/* core/fdinfo.c */
+void neuron_show_fdinfo(struct seq_file *m, struct file *file);
 
 /* core/hw.c */
 extern const struct neuron_hw_ops neuron_hw_ops;
