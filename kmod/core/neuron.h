@@ -394,6 +394,7 @@ struct neuron_failures;
  * @process_limit: device memory that a process may hold, or NEURON_NO_LIMIT
  * @failures: record of refused allocations
  * @sysfs: the tree
+ * @sysfs_ready: it is complete; under neuron_devices_lock
  * @debugfs: directory of the device
  */
 struct neuron_device {
@@ -421,6 +422,7 @@ struct neuron_device {
 	u64 process_limit;
 	struct neuron_failures *failures;
 	struct neuron_sysfs *sysfs;
+	bool sysfs_ready;
 	struct dentry *debugfs;
 };
 

@@ -12,6 +12,7 @@
 #include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/sysfs.h>
+#include <linux/workqueue.h>
 
 #include "../core/neuron.h"
 
@@ -64,6 +65,7 @@ struct neuron_sysfs_row {
  * @nd: device; outlives the node
  * @core: core number below neuron_coreM/, HBM number below hbmM/
  * @row: its row if it is a counter directory
+ * @seen: total and present that pollers know
  */
 struct neuron_node {
 	struct kobject kobj;
@@ -71,10 +73,13 @@ struct neuron_node {
 	struct neuron_device *nd;
 	u32 core;
 	const struct neuron_sysfs_row *row;
+	u64 seen[2];
 };
 
 /**
  * struct neuron_sysfs - the tree of a device
+ * @nd: the device
+ * @watch: looks at the counters that processes publish
  * @nodes: all directories, parents first
  * @host: counter directories by category, for notifications
  * @core_host: same by core
@@ -82,6 +87,8 @@ struct neuron_node {
  * @core_category: same by core and category
  */
 struct neuron_sysfs {
+	struct neuron_device *nd;
+	struct delayed_work watch;
 	struct list_head nodes;
 	struct neuron_node *host[NEURON_NR_CATEGORIES];
 	struct neuron_node *core_host[NEURON_HW_MAX_CORES];
@@ -91,6 +98,12 @@ struct neuron_sysfs {
 
 /* info/notify_delay: 0 = tell pollers of changes; one switch for all devices. */
 static DEFINE_STATIC_KEY_FALSE(neuron_notify);
+
+/*
+ * Processes publish counters by writing to memory.  Nobody learns of that, so
+ * they are looked at this often while somebody wants to know.
+ */
+#define NEURON_WATCH_INTERVAL	(HZ / 10)
 
 static ssize_t show_core_count(struct neuron_node *node, char *buf)
 {
@@ -141,19 +154,31 @@ static ssize_t show_notify_delay(struct neuron_node *node, char *buf)
 	return sysfs_emit(buf, "%d\n", static_key_enabled(&neuron_notify) ? 0 : -1);
 }
 
+static void neuron_watch_start(struct neuron_device *nd);
+
 static ssize_t store_notify_delay(struct neuron_node *node, const char *buf, size_t count)
 {
+	struct neuron_device *nd;
 	int val, err;
+	u32 i;
 
 	err = kstrtoint(buf, 0, &val);
 	if (err)
 		return err;
-	if (val == 0)
-		static_branch_enable(&neuron_notify);
-	else if (val == -1)
-		static_branch_disable(&neuron_notify);
-	else
+	if (val != 0 && val != -1)
 		return -EINVAL;
+	mutex_lock(&neuron_devices_lock);
+	if (val == -1) {
+		static_branch_disable(&neuron_notify);
+	} else if (!static_key_enabled(&neuron_notify)) {
+		static_branch_enable(&neuron_notify);
+		for (i = 0; i < NEURON_MAX_DEVICES; i++) {
+			nd = neuron_device_lookup(i);
+			if (nd && nd->sysfs_ready)
+				neuron_watch_start(nd);
+		}
+	}
+	mutex_unlock(&neuron_devices_lock);
 	return count;
 }
 
@@ -423,21 +448,26 @@ static atomic64_t *neuron_node_resets(struct neuron_node *node)
 	return node->row->category ? &core->reset_fail : &core->reset_req;
 }
 
+static void neuron_count_read(struct neuron_node *node, u64 *total, u64 *present)
+{
+	if (node->row->where == CORE_RESETS) {
+		*total = atomic64_read(neuron_node_resets(node));
+		*present = !!*total;
+	} else {
+		neuron_tally_read(node->nd, node->core, node->row->category, total, present);
+		/* Processes count multiply-accumulates: two operations (uapi spec 4.4). */
+		if (node->row->category == NDS_NC_COUNTER_MAC_COUNT) {
+			*total *= 2;
+			*present *= 2;
+		}
+	}
+}
+
 static ssize_t neuron_count_show(struct neuron_node *node, struct attribute *attr, char *buf)
 {
 	u64 total, present;
 
-	if (node->row->where == CORE_RESETS) {
-		total = atomic64_read(neuron_node_resets(node));
-		present = !!total;
-	} else {
-		neuron_tally_read(node->nd, node->core, node->row->category, &total, &present);
-		/* Processes count multiply-accumulates: two operations (uapi spec 4.4). */
-		if (node->row->category == NDS_NC_COUNTER_MAC_COUNT) {
-			total *= 2;
-			present *= 2;
-		}
-	}
+	neuron_count_read(node, &total, &present);
 	return sysfs_emit(buf, "%llu\n", attr == &neuron_mem_total ? total : present);
 }
 
@@ -458,6 +488,15 @@ static ssize_t neuron_node_show(struct kobject *kobj, struct attribute *attr, ch
 	return neuron_attr_row(attr)->show(node, buf);
 }
 
+static void neuron_node_notify(struct neuron_node *node)
+{
+	if (!node)
+		return;
+	sysfs_notify(&node->kobj, NULL, "total");
+	sysfs_notify(&node->kobj, NULL, "present");
+	sysfs_notify(&node->kobj, NULL, "peak");
+}
+
 /*
  * Writing anything clears a figure.  What is in use now cannot be cleared, so
  * a write to total changes nothing and the peak starts again from there.
@@ -470,6 +509,8 @@ static ssize_t neuron_mem_clear(struct neuron_node *node, struct attribute *attr
 		atomic64_set(&c->present, 0);
 	else if (attr == &neuron_mem_peak)
 		atomic64_set(&c->peak, atomic64_read(&c->total));
+	if (static_branch_unlikely(&neuron_notify))
+		neuron_node_notify(node);
 	return count;
 }
 
@@ -481,6 +522,43 @@ static ssize_t neuron_count_clear(struct neuron_node *node, struct attribute *at
 		neuron_tally_clear(node->nd, node->core, node->row->category,
 				   attr == &neuron_mem_total);
 	return count;
+}
+
+/* Look at all counters of cores; tell pollers of those that changed. */
+static void neuron_watch_look(struct neuron_device *nd, bool notify)
+{
+	struct neuron_node *node;
+	u64 now[2];
+
+	list_for_each_entry(node, &nd->sysfs->nodes, list) {
+		if (!neuron_node_is_count(node))
+			continue;
+		neuron_count_read(node, &now[0], &now[1]);
+		if (notify && now[0] != node->seen[0])
+			sysfs_notify(&node->kobj, NULL, "total");
+		if (notify && now[1] != node->seen[1])
+			sysfs_notify(&node->kobj, NULL, "present");
+		memcpy(node->seen, now, sizeof(now));
+	}
+}
+
+static void neuron_watch_work(struct work_struct *work)
+{
+	struct neuron_sysfs *sysfs = container_of(work, struct neuron_sysfs, watch.work);
+
+	if (!static_key_enabled(&neuron_notify))
+		return;
+	neuron_watch_look(sysfs->nd, true);
+	schedule_delayed_work(&sysfs->watch, NEURON_WATCH_INTERVAL);
+}
+
+/* Under neuron_devices_lock. */
+static void neuron_watch_start(struct neuron_device *nd)
+{
+	/* It may still be about to see that it should stop. */
+	cancel_delayed_work_sync(&nd->sysfs->watch);
+	neuron_watch_look(nd, false);
+	schedule_delayed_work(&nd->sysfs->watch, NEURON_WATCH_INTERVAL);
 }
 
 static ssize_t neuron_node_store(struct kobject *kobj, struct attribute *attr, const char *buf,
@@ -640,6 +718,10 @@ void neuron_sysfs_del(struct neuron_device *nd)
 
 	if (!nd->sysfs)
 		return;
+	mutex_lock(&neuron_devices_lock);
+	nd->sysfs_ready = false;
+	mutex_unlock(&neuron_devices_lock);
+	cancel_delayed_work_sync(&nd->sysfs->watch);
 	for (i = 0; i < ARRAY_SIZE(neuron_sysfs_table); i++)
 		if (neuron_sysfs_table[i].scope == DEV &&
 		    !strchr(neuron_sysfs_table[i].path, '/'))
@@ -686,6 +768,8 @@ int neuron_sysfs_add(struct neuron_device *nd)
 	nd->sysfs = kzalloc(sizeof(*nd->sysfs), GFP_KERNEL);
 	if (!nd->sysfs)
 		return -ENOMEM;
+	nd->sysfs->nd = nd;
+	INIT_DELAYED_WORK(&nd->sysfs->watch, neuron_watch_work);
 	INIT_LIST_HEAD(&nd->sysfs->nodes);
 
 	for (i = 0; i < ARRAY_SIZE(neuron_sysfs_table) && !err; i++)
@@ -695,18 +779,16 @@ int neuron_sysfs_add(struct neuron_device *nd)
 		err = neuron_scope_add(nd, HBM, "hbm", i);
 	for (i = 0; i < nd->geo->nr_cores && !err; i++)
 		err = neuron_scope_add(nd, CORE, "neuron_core", i);
-	if (err)
+	if (err) {
 		neuron_sysfs_del(nd);
-	return err;
-}
-
-static void neuron_node_notify(struct neuron_node *node)
-{
-	if (!node)
-		return;
-	sysfs_notify(&node->kobj, NULL, "total");
-	sysfs_notify(&node->kobj, NULL, "present");
-	sysfs_notify(&node->kobj, NULL, "peak");
+		return err;
+	}
+	mutex_lock(&neuron_devices_lock);
+	nd->sysfs_ready = true;
+	if (static_key_enabled(&neuron_notify))
+		neuron_watch_start(nd);
+	mutex_unlock(&neuron_devices_lock);
+	return 0;
 }
 
 /**
