@@ -3,7 +3,8 @@
 #   make			modules, library and tools
 #   make modules		modules, for the kernel of KDIR (default: the running one)
 #   make lib			library and tools
-#   make install		library, tools, headers (PREFIX, DESTDIR)
+#   make install		library, tools, headers, and make install-config (PREFIX, DESTDIR)
+#   make install-config	udev rules, group, module options
 #   make modules_install	modules, into the kernel of KDIR
 #   make dkms			source for DKMS below /usr/src (DESTDIR)
 #   make demo			the example, in a virtual machine
@@ -23,6 +24,7 @@ DESTDIR ?=
 RESULTS ?= $(or $(NEURON_CACHE),$(HOME)/.cache/neuron-driver)/bench
 
 dkms_dir = $(DESTDIR)/usr/src/neuron-open-$(VERSION)
+config_dir = $(DESTDIR)$(PREFIX)/lib
 
 all: lib modules
 
@@ -47,10 +49,16 @@ lib:
 libneuron-check:
 	$(MAKE) -C libneuron check
 
-install:
+install: install-config
 	$(MAKE) -C libneuron install PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)
 
-dkms:
+# What udev, systemd-sysusers and modprobe look for below /usr and /usr/local alike.
+install-config:
+	install -D -m 644 kmod/conf/60-neuron.rules $(config_dir)/udev/rules.d/60-neuron.rules
+	install -D -m 644 kmod/conf/sysusers-neuron.conf $(config_dir)/sysusers.d/neuron.conf
+	install -D -m 644 kmod/conf/modprobe-neuron.conf $(config_dir)/modprobe.d/neuron.conf
+
+dkms: install-config
 	rm -rf $(dkms_dir)
 	install -d $(dkms_dir)
 	cp -r kmod uapi LICENSES LICENSE VERSION Makefile $(dkms_dir)
@@ -84,5 +92,5 @@ clean: modules_clean
 	$(MAKE) -C libneuron clean
 	$(MAKE) -C tests/lib clean
 
-.PHONY: all modules modules_install modules_clean kernel-headers lib libneuron-check install dkms \
+.PHONY: all modules modules_install modules_clean kernel-headers lib libneuron-check install install-config dkms \
 	test demo check model bench-alloc coverage clean

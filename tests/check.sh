@@ -10,7 +10,7 @@ set -u -o pipefail
 cd "$ROOT" || exit 1
 
 checks=(warnings sparse checkpatch kernel-doc codespell shellcheck cppcheck
-	licences versions rules sysfs-docs)
+	licences versions rules config sysfs-docs)
 [ $# -gt 0 ] || set -- "${checks[@]}"
 
 "$ROOT/tests/deps.sh" build vm check || exit 1
@@ -108,6 +108,28 @@ check_versions() {
 	version=$(cat VERSION)
 
 	! files . | grep -vE '^VERSION$' | xargs grep -nF -e "\"$version\"" -e "version $version" -- 2>/dev/null
+}
+
+# What is installed for udev, systemd-sysusers and modprobe (the rules themselves run in
+# the guest: 40-udev.sh). Every option of a module is described, and can be set.
+check_config() {
+	local bad=0 module param conf=$work/modprobe.conf
+
+	systemd-sysusers --dry-run "$ROOT/kmod/conf/sysusers-neuron.conf" 2>&1 | tee "$work/sysusers"
+	grep -q "group 'neuron'" "$work/sysusers" || bad=1
+	! grep -nE 'MODE="0?[0-7][0-7][1-7]"' kmod/conf/60-neuron.rules || bad=1
+	if udevadm verify --help >/dev/null 2>&1; then
+		udevadm verify --resolve-names=never kmod/conf/60-neuron.rules || bad=1
+	fi
+	sed 's/^#options/options/' kmod/conf/modprobe-neuron.conf >"$conf"
+	modprobe -C "$conf" -c | grep '^options neuron' | sort >"$work/options"
+	while read -r module param; do
+		echo "options $module $param"
+	done < <(grep -roE 'module_param(_named|_array|_cb)?\((\w+)' kmod --include='*.c' |
+		 sed -E 's/^kmod\/emu[^(]*\(/neuron_emu /; s/^kmod[^(]*\(/neuron /') |
+		sort >"$work/params"
+	diff "$work/params" <(sed 's/=.*//' "$work/options") || bad=1
+	return $bad
 }
 
 # House rules that no tool knows.

@@ -28,7 +28,7 @@ for group; do
 	vm)	packages+=(gcc make libc6-dev bc bison flex libelf-dev libssl-dev
 			   pahole kmod cpio gzip xz-utils tar busybox-static
 			   qemu-system-x86 rsync libarchive-dev libjansson-dev nettle-dev
-			   zlib1g-dev libudev-dev pkg-config) ;;
+			   zlib1g-dev libudev-dev pkg-config udev systemd) ;;
 	dkms)	packages+=(dkms patch pahole kmod) ;;
 	model)	packages+=(python3 python3-numpy gcc make libc6-dev libarchive-dev
 			   libjansson-dev nettle-dev zlib1g-dev)

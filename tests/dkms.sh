@@ -53,6 +53,7 @@ built_right() {
 
 mkdir -p "$work/tree" "$work/lib/modules"
 point "source installs" make -s dkms DESTDIR="$work"
+point "udev rules install" test -s "$work/usr/local/lib/udev/rules.d/60-neuron.rules"
 point "dkms add" with_dkms add
 for kernel in 6.1 6.12; do
 	release=$(tests/vm/kdir.sh $kernel release)

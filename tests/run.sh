@@ -96,7 +96,10 @@ stack() {
 		return 1
 	fi
 	tests/vm/run.sh "$kernel" --stack --log "stack-$kernel" --mem 2048 --timeout 1200 \
-		--file tests/models:/usr/share/neuron/models "${tests[@]}" "$@"
+		--file tests/models:/usr/share/neuron/models \
+		--file "$(command -v udevadm)":/usr/bin/udevadm \
+		--file "$(command -v udevadm)":/usr/lib/systemd/systemd-udevd \
+		--file "$(command -v systemd-sysusers)":/usr/bin/systemd-sysusers "${tests[@]}" "$@"
 }
 
 kunit_vm() {

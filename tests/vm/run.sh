@@ -144,7 +144,7 @@ if [ $stack = 1 ]; then
 		modules+=("$m")
 	done
 	make -s -C "$ROOT" lib >"$logs/lib.log" 2>&1 &&
-	make -s -C "$ROOT/libneuron" install DESTDIR="$root" PREFIX=/usr >>"$logs/lib.log" 2>&1 || {
+	make -s -C "$ROOT" install DESTDIR="$root" PREFIX=/usr >>"$logs/lib.log" 2>&1 || {
 		tail -n 40 "$logs/lib.log" >&2
 		die "the library does not build"
 	}
