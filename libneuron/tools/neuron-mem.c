@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* neuron-mem: where the memory of Neuron devices went. */
 #include <argp.h>
+#include <dirent.h>
 #include <errno.h>
 #include <error.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <jansson.h>
 
@@ -14,6 +18,7 @@
 static struct {
 	bool json;
 	bool bytes;
+	bool failures;
 	long device;
 } options = { .device = -1 };
 
@@ -28,6 +33,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'b':
 		options.bytes = true;
 		return 0;
+	case 'f':
+		options.failures = true;
+		return 0;
 	case ARGP_KEY_ARG:
 		options.device = strtol(arg, &end, 10);
 		if (state->arg_num || !*arg || *end || options.device < 0)
@@ -41,6 +49,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static const struct argp_option argp_options[] = {
 	{ "json", 'j', NULL, 0, "Print JSON", 0 },
 	{ "bytes", 'b', NULL, 0, "Print plain bytes instead of KB, MB and GB", 0 },
+	{ "failures", 'f', NULL, 0, "Also print the last allocations that were refused", 0 },
 	{ 0 },
 };
 
@@ -73,11 +82,111 @@ static const char *size_text(uint64_t bytes)
 	return out;
 }
 
+/* A process as its fdinfo shows it. */
+struct process {
+	unsigned int device;
+	uint64_t client;
+	int pid;
+	char name[32];
+	uint64_t hbm[NEURON_MAX_HBMS];
+	uint64_t host;
+};
+
+static struct process *processes;
+static size_t nr_processes;
+
+/* A file that is short: what there is of it, terminated. */
+static void read_short(const char *path, char *text, size_t size)
+{
+	FILE *file = fopen(path, "re");
+	size_t len = file ? fread(text, 1, size - 1, file) : 0;
+
+	text[len] = 0;
+	if (file)
+		fclose(file);
+}
+
+/* The number behind a key at the start of a line, in bytes. */
+static bool fdinfo(const char *text, const char *key, uint64_t *value)
+{
+	const char *line = strstr(text, key);
+	char unit[4] = "";
+
+	if (!line || (line > text && line[-1] != '\n') ||
+	    sscanf(line + strlen(key), ":%" SCNu64 " %3s", value, unit) < 1)
+		return false;
+	if (!strcmp(unit, "KiB"))
+		*value <<= 10;
+	return true;
+}
+
+/* Several descriptors, and those that children inherited, show the same client. */
+static void add_process(int pid, const char *text)
+{
+	struct process p = { .pid = pid }, *more;
+	char path[64], key[32];
+	uint64_t device;
+
+	if (!strstr(text, "drm-driver:\tneuron\n") || !fdinfo(text, "neuron-device", &device) ||
+	    !fdinfo(text, "drm-client-id", &p.client))
+		return;
+	for (size_t i = 0; i < nr_processes; i++)
+		if (processes[i].client == p.client)
+			return;
+	p.device = (unsigned int)device;
+	for (unsigned int h = 0; h < NEURON_MAX_HBMS; h++) {
+		snprintf(key, sizeof(key), "drm-total-hbm%u", h);
+		fdinfo(text, key, &p.hbm[h]);
+	}
+	fdinfo(text, "drm-total-memory", &p.host);
+	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+	read_short(path, p.name, sizeof(p.name));
+	/* The process chose it. */
+	for (char *c = p.name; *c; c++)
+		if (*c < ' ' || *c > '~')
+			*c = c[1] ? '?' : 0;
+	more = realloc(processes, (nr_processes + 1) * sizeof(p));
+	if (!more)
+		error(1, ENOMEM, "processes");
+	processes = more;
+	processes[nr_processes++] = p;
+}
+
+/* Those of this user, or of all if that is root. */
+static void find_processes(void)
+{
+	char path[300], text[4096];
+	struct dirent *entry, *fd;
+	DIR *proc = opendir("/proc"), *fds;
+
+	while (proc && (entry = readdir(proc))) {
+		int pid = atoi(entry->d_name);
+
+		if (pid <= 0 || pid == getpid())
+			continue;
+		snprintf(path, sizeof(path), "/proc/%d/fdinfo", pid);
+		fds = opendir(path);
+		while (fds && (fd = readdir(fds))) {
+			snprintf(path, sizeof(path), "/proc/%d/fdinfo/%.255s", pid, fd->d_name);
+			read_short(path, text, sizeof(text));
+			add_process(pid, text);
+		}
+		if (fds)
+			closedir(fds);
+	}
+	if (proc)
+		closedir(proc);
+}
+
 struct device {
 	unsigned int index;
 	const struct neuron_geometry *g;
 	struct neuron_hbm_stats hbm[NEURON_MAX_HBMS];
 	struct neuron_core_stats core[NEURON_MAX_CORES];
+	uint64_t core_limit[NEURON_MAX_CORES];
+	uint64_t process_limit;
+	struct neuron_mem_refusal refusals[NEURON_REFUSALS_MAX];
+	size_t nr_refusals;
 };
 
 static int read_device(struct neuron_device *handle, struct device *d)
@@ -93,8 +202,62 @@ static int read_device(struct neuron_device *handle, struct device *d)
 	for (uint32_t i = 0; i < d->g->nr_cores && !ret; i++) {
 		d->core[i].size = sizeof(d->core[i]);
 		ret = neuron_core_get_stats(handle, i, &d->core[i]);
+		if (!ret)
+			ret = neuron_limit_get(handle, NEURON_LIMIT_CORE, (int32_t)i,
+					       &d->core_limit[i], NULL);
+	}
+	if (!ret)
+		ret = neuron_limit_get(handle, NEURON_LIMIT_DEFAULT, 0, &d->process_limit, NULL);
+	if (!ret && options.failures) {
+		uint64_t since = 0;
+
+		d->nr_refusals = NEURON_REFUSALS_MAX;
+		ret = neuron_mem_get_refusals(handle, &since, d->refusals, &d->nr_refusals);
 	}
 	return ret;
+}
+
+static void print_refusal(const struct device *d, const struct neuron_mem_refusal *r)
+{
+	const struct neuron_mem_failure *f = &r->failure;
+	time_t seconds = (time_t)(r->time / 1000000000);
+	struct tm tm;
+	char when[32];
+
+	strftime(when, sizeof(when), "%F %T", localtime_r(&seconds, &tm));
+	printf("neuron%u refused %" PRIu64 ", %s: process %d wanted %s of ", d->index, r->number,
+	       when, r->pid, size_text(f->bytes));
+	if (r->host)
+		printf("host memory");
+	else
+		printf("HBM %u", f->hbm);
+	printf(" for core %u as %s: %s\n", f->nc, neuron_mem_category_name(f->category),
+	       neuron_mem_reason_name(f->reason));
+	if (!r->host && f->total) {
+		printf("  %s, free %s, longest free run %s", size_text(f->total),
+		       size_text(f->free), size_text(f->largest_free));
+		if (f->align)
+			printf(", aligned to %s %s", size_text(f->align),
+			       size_text(f->largest_aligned));
+		if (r->limit != NEURON_LIMIT_NONE)
+			printf(", limit %s", size_text(r->limit));
+		putchar('\n');
+	}
+	for (int i = 0; i < NEURON_REFUSAL_TOP && r->categories[i].bytes; i++)
+		printf("  %-24s %12s\n", neuron_mem_category_name(r->categories[i].category),
+		       size_text(r->categories[i].bytes));
+	for (int i = 0; i < NEURON_REFUSAL_TOP && r->processes[i].bytes; i++)
+		printf("  process %-16d %12s\n", r->processes[i].pid,
+		       size_text(r->processes[i].bytes));
+}
+
+static void print_process(const struct process *p)
+{
+	printf("neuron%u process %d (%s):", p->device, p->pid, p->name);
+	for (unsigned int h = 0; h < NEURON_MAX_HBMS; h++)
+		if (p->hbm[h])
+			printf(" HBM %u %s,", h, size_text(p->hbm[h]));
+	printf(" host %s\n", size_text(p->host));
 }
 
 static void print_text(const struct device *d)
@@ -124,18 +287,28 @@ static void print_text(const struct device *d)
 
 		for (uint32_t c = 0; c < NEURON_MAX_CATEGORIES; c++)
 			sum += s->device_bytes[c];
-		if (!sum && !s->host_bytes && !s->owner)
+		if (!sum && !s->host_bytes && !s->owner && d->core_limit[i] == NEURON_LIMIT_NONE)
 			continue;
 		printf("neuron%u core %u (HBM %u): device %s, host %s", d->index, i,
 		       d->g->core_hbm[i], size_text(sum), size_text(s->host_bytes));
 		if (s->owner)
 			printf(", process %d", s->owner);
+		if (d->core_limit[i] != NEURON_LIMIT_NONE)
+			printf(", limit %s", size_text(d->core_limit[i]));
 		putchar('\n');
 		for (uint32_t c = 0; c < NEURON_MAX_CATEGORIES; c++)
 			if (s->device_bytes[c])
 				printf("  %-24s %12s\n", neuron_mem_category_name(c),
 				       size_text(s->device_bytes[c]));
 	}
+	if (d->process_limit != NEURON_LIMIT_NONE)
+		printf("neuron%u limit of a process: %s\n", d->index,
+		       size_text(d->process_limit));
+	for (size_t i = 0; i < nr_processes; i++)
+		if (processes[i].device == d->index)
+			print_process(&processes[i]);
+	for (size_t i = 0; i < d->nr_refusals; i++)
+		print_refusal(d, &d->refusals[i]);
 }
 
 /* Two categories have the same name: both are what the scratchpad of a core uses. */
@@ -154,9 +327,51 @@ static json_t *categories(const uint64_t *bytes)
 	return o;
 }
 
+/* No limit is null. */
+static json_t *limit_json(uint64_t limit)
+{
+	return limit == NEURON_LIMIT_NONE ? json_null() : json_integer((json_int_t)limit);
+}
+
+static json_t *process_json(const struct device *d, const struct process *p)
+{
+	json_t *hbm = json_array();
+
+	for (uint32_t h = 0; h < d->g->nr_hbms; h++)
+		json_array_append_new(hbm, json_integer((json_int_t)p->hbm[h]));
+	return json_pack("{s:i, s:s, s:o, s:I}", "pid", p->pid, "name", p->name, "hbms", hbm,
+			 "host", (json_int_t)p->host);
+}
+
+static json_t *refusal_json(const struct neuron_mem_refusal *r)
+{
+	const struct neuron_mem_failure *f = &r->failure;
+	json_t *categories = json_array(), *holders = json_array();
+
+	for (int i = 0; i < NEURON_REFUSAL_TOP && r->categories[i].bytes; i++)
+		json_array_append_new(categories, json_pack(
+			"{s:s, s:I}", "category", neuron_mem_category_name(r->categories[i].category),
+			"bytes", (json_int_t)r->categories[i].bytes));
+	for (int i = 0; i < NEURON_REFUSAL_TOP && r->processes[i].bytes; i++)
+		json_array_append_new(holders, json_pack(
+			"{s:i, s:I}", "pid", r->processes[i].pid,
+			"bytes", (json_int_t)r->processes[i].bytes));
+	return json_pack(
+		"{s:I, s:I, s:i, s:s, s:b, s:i, s:i, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o}",
+		"number", (json_int_t)r->number, "time_ns", (json_int_t)r->time, "pid", r->pid,
+		"reason", neuron_mem_reason_name(f->reason), "host", (int)r->host,
+		"hbm", (int)f->hbm, "core", (int)f->nc,
+		"category", neuron_mem_category_name(f->category),
+		"bytes", (json_int_t)f->bytes, "align", (json_int_t)f->align,
+		"total", (json_int_t)f->total, "free", (json_int_t)f->free,
+		"largest_free", (json_int_t)f->largest_free,
+		"largest_aligned", (json_int_t)f->largest_aligned, "limit", limit_json(r->limit),
+		"categories", categories, "processes", holders);
+}
+
 static json_t *to_json(const struct device *d)
 {
-	json_t *hbms = json_array(), *cores = json_array();
+	json_t *hbms = json_array(), *cores = json_array(), *procs = json_array(), *o;
 
 	for (uint32_t h = 0; h < d->g->nr_hbms; h++) {
 		const struct neuron_hbm_stats *s = &d->hbm[h];
@@ -176,10 +391,24 @@ static json_t *to_json(const struct device *d)
 	}
 	for (uint32_t i = 0; i < d->g->nr_cores; i++)
 		json_array_append_new(cores, json_pack(
-			"{s:i, s:i, s:i, s:I, s:o}", "core", i, "hbm", (int)d->g->core_hbm[i],
+			"{s:i, s:i, s:i, s:I, s:o, s:o}", "core", i, "hbm", (int)d->g->core_hbm[i],
 			"owner", (int)d->core[i].owner, "host", (json_int_t)d->core[i].host_bytes,
+			"limit", limit_json(d->core_limit[i]),
 			"categories", categories(d->core[i].device_bytes)));
-	return json_pack("{s:i, s:o, s:o}", "device", (int)d->index, "hbms", hbms, "cores", cores);
+	for (size_t i = 0; i < nr_processes; i++)
+		if (processes[i].device == d->index)
+			json_array_append_new(procs, process_json(d, &processes[i]));
+	o = json_pack("{s:i, s:o, s:o, s:o, s:o}", "device", (int)d->index, "hbms", hbms,
+		      "cores", cores, "process_limit", limit_json(d->process_limit),
+		      "processes", procs);
+	if (options.failures) {
+		json_t *list = json_array();
+
+		for (size_t i = 0; i < d->nr_refusals; i++)
+			json_array_append_new(list, refusal_json(&d->refusals[i]));
+		json_object_set_new(o, "failures", list);
+	}
+	return o;
 }
 
 static int show(unsigned int index, json_t *out)
@@ -211,6 +440,7 @@ int main(int argc, char **argv)
 	int ret = 0;
 
 	argp_parse(&argp, argc, argv, 0, NULL, NULL);
+	find_processes();
 	if (options.json)
 		out = json_array();
 	if (options.device >= 0) {
@@ -225,6 +455,7 @@ int main(int argc, char **argv)
 			ret |= show(list[i].index, out);
 		neuron_device_list_free(list);
 	}
+	free(processes);
 	if (out) {
 		ret |= json_dumpf(out, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER) != 0;
 		putchar('\n');

@@ -74,6 +74,9 @@ struct fake_core {
 };
 
 struct fake_device {
+	uint64_t limit[3][FAKE_CORES];
+	struct neuron_native_failure failures[NEURON_NATIVE_FAILURES_MAX];
+	uint64_t nr_failures;
 	unsigned int opens;
 	struct fake_chunk chunk[FAKE_CHUNKS];
 	uint64_t used[FAKE_HBMS], bump[FAKE_HBMS + 1];
@@ -799,6 +802,31 @@ static int fake_ioctl(struct fake_device *d, unsigned long cmd, void *arg)
 		if (s->nc_id >= FAKE_CORES)
 			return EINVAL;
 		fake_core_stats(d, s);
+		return 0;
+	}
+	case NEURON_NATIVE_LIMIT: {
+		struct neuron_native_limit *l = arg;
+
+		assert_false(l->used || l->flags & ~NEURON_NATIVE_LIMIT_SET);
+		if (l->what > NEURON_NATIVE_LIMIT_DEFAULT || l->index >= FAKE_CORES)
+			return EINVAL;
+		if (l->flags & NEURON_NATIVE_LIMIT_SET)
+			d->limit[l->what][l->index] = l->bytes;
+		l->bytes = d->limit[l->what][l->index];
+		l->used = d->used[0];
+		return 0;
+	}
+	case NEURON_NATIVE_FAILURES: {
+		struct neuron_native_failures *f = arg;
+		uint64_t seq = f->since;
+		uint32_t n = 0;
+
+		assert_int_equal(f->entry_size, sizeof(struct neuron_native_failure));
+		for (; seq < d->nr_failures && n < f->count; seq++)
+			((struct neuron_native_failure *)(uintptr_t)f->entries)[n++] =
+				d->failures[seq];
+		f->count = n;
+		f->last = seq;
 		return 0;
 	}
 	default:

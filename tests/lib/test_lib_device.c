@@ -81,6 +81,77 @@ static void test_interrupted(void **state)
 	neuron_mem_free(mem);
 }
 
+static void test_limits(void **state)
+{
+	struct neuron_device *device = *state;
+	uint64_t bytes = 1, used = 1;
+
+	assert_int_equal(neuron_limit_set(device, NEURON_LIMIT_CORE, 2, 4096), 0);
+	assert_int_equal(neuron_limit_set(device, NEURON_LIMIT_DEFAULT, 0, NEURON_LIMIT_NONE), 0);
+	assert_int_equal(neuron_limit_get(device, NEURON_LIMIT_CORE, 2, &bytes, &used), 0);
+	assert_int_equal(bytes, 4096);
+	assert_int_equal(used, 0);
+	assert_int_equal(neuron_limit_get(device, NEURON_LIMIT_DEFAULT, 0, &bytes, NULL), 0);
+	assert_true(bytes == NEURON_LIMIT_NONE);
+	assert_int_equal(neuron_limit_get(device, NEURON_LIMIT_CORE, FAKE_CORES, NULL, NULL),
+			 -EINVAL);
+	fake_fail(1, _IOC_NR(NEURON_NATIVE_LIMIT), EPERM);
+	assert_int_equal(neuron_limit_set(device, NEURON_LIMIT_PROCESS, 0, 1), -EPERM);
+}
+
+static void test_refusals(void **state)
+{
+	struct neuron_device *device = *state;
+	struct neuron_mem_refusal list[20];
+	uint64_t since = 0;
+	size_t n = 20;
+
+	assert_int_equal(neuron_mem_get_refusals(device, &since, list, &n), 0);
+	assert_int_equal(n, 0);
+	fake.dev[0].failures[0] = (struct neuron_native_failure){
+		.size = sizeof(struct neuron_native_failure), .seq = 1, .time = 7, .pid = 8,
+		.reason = NEURON_NATIVE_REASON_CAPPED, .hbm = 1, .nc_id = 3,
+		.mem_type = NEURON_MEMALLOC_TYPE_CODE_DEVICE, .bytes = 10, .align = 11,
+		.total = 12, .free = 13, .largest_free = 14, .largest_aligned = 15, .limit = 16,
+		.category[2] = { NEURON_MEMALLOC_TYPE_TENSORS_DEVICE, 0, 17 },
+		.process[1] = { 18, 0, 19 },
+	};
+	fake.dev[0].failures[1].seq = 2;
+	fake.dev[0].failures[1].flags = NEURON_NATIVE_ALLOC_HOST;
+	fake.dev[0].nr_failures = 2;
+	n = 1;
+	assert_int_equal(neuron_mem_get_refusals(device, &since, list, &n), 0);
+	assert_int_equal(n, 1);
+	assert_int_equal(since, 1);
+	assert_int_equal(list[0].number, 1);
+	assert_int_equal(list[0].time, 7);
+	assert_int_equal(list[0].pid, 8);
+	assert_false(list[0].host);
+	assert_int_equal(list[0].limit, 16);
+	assert_int_equal(list[0].failure.reason, NEURON_MEM_REASON_CAPPED);
+	assert_int_equal(list[0].failure.category, NEURON_MEM_CODE);
+	assert_int_equal(list[0].failure.hbm, 1);
+	assert_int_equal(list[0].failure.nc, 3);
+	assert_int_equal(list[0].failure.bytes, 10);
+	assert_int_equal(list[0].failure.align, 11);
+	assert_int_equal(list[0].failure.total, 12);
+	assert_int_equal(list[0].failure.free, 13);
+	assert_int_equal(list[0].failure.largest_free, 14);
+	assert_int_equal(list[0].failure.largest_aligned, 15);
+	assert_int_equal(list[0].categories[2].category, NEURON_MEM_TENSORS);
+	assert_int_equal(list[0].categories[2].bytes, 17);
+	assert_int_equal(list[0].processes[1].pid, 18);
+	assert_int_equal(list[0].processes[1].bytes, 19);
+	n = 20;
+	assert_int_equal(neuron_mem_get_refusals(device, &since, list, &n), 0);
+	assert_int_equal(n, 1);
+	assert_int_equal(since, 2);
+	assert_true(list[0].host);
+	fake_fail(1, _IOC_NR(NEURON_NATIVE_FAILURES), ENOMEM);
+	assert_int_equal(neuron_mem_get_refusals(device, &since, list, &n), -ENOMEM);
+	fake.dev[0].nr_failures = 0;
+}
+
 static void test_memory(void **state)
 {
 	struct neuron_device *device = *state;
@@ -384,6 +455,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_open),
 		cmocka_unit_test_setup_teardown(test_interrupted, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_limits, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_refusals, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_memory, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_memory_failure, setup, teardown),
 		cmocka_unit_test(test_order_of_freeing),

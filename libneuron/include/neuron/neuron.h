@@ -312,6 +312,69 @@ int neuron_hbm_get_stats(struct neuron_device *device, uint32_t hbm,
 			 struct neuron_hbm_stats *stats);
 int neuron_core_get_stats(struct neuron_device *device, uint32_t nc,
 			  struct neuron_core_stats *stats);
+
+#define NEURON_LIMIT_NONE	UINT64_MAX
+
+/** @brief What a limit of device memory is for; it is over all HBMs of the device. */
+enum neuron_limit_kind {
+	NEURON_LIMIT_CORE = 0,		/**< what is charged to a core */
+	NEURON_LIMIT_PROCESS = 1,	/**< what a process holds */
+	NEURON_LIMIT_DEFAULT = 2,	/**< same, of processes without a limit of their own */
+};
+
+/**
+ * @brief Read a limit.
+ * @param index	core, or process (0: the caller); 0 for the default
+ * @param bytes	the limit in force, or NEURON_LIMIT_NONE; may be NULL
+ * @param used	bytes charged now; may be NULL
+ * @return 0, -EINVAL, -ENOENT the process has not opened the device
+ */
+int neuron_limit_get(struct neuron_device *device, enum neuron_limit_kind kind, int32_t index,
+		     uint64_t *bytes, uint64_t *used);
+/**
+ * @brief Set a limit.
+ *
+ * Takes CAP_SYS_ADMIN, except that a process may lower its own. What is in use stays;
+ * allocations fail with -ENOMEM (CAPPED) until enough is back. The limit of a process
+ * ends when it closes the device.
+ * @param bytes	or NEURON_LIMIT_NONE; for a process: the default again
+ * @return 0, -EINVAL, -ENOENT, -EPERM
+ */
+int neuron_limit_set(struct neuron_device *device, enum neuron_limit_kind kind, int32_t index,
+		     uint64_t bytes);
+
+#define NEURON_REFUSALS_MAX	16	/* that the driver remembers */
+#define NEURON_REFUSAL_TOP	3
+
+/** @brief An allocation that the driver refused. */
+struct neuron_mem_refusal {
+	uint64_t number;		/**< counted from 1 */
+	uint64_t time;			/**< CLOCK_REALTIME, nanoseconds */
+	int32_t pid;			/**< who asked; 0 outside this pid namespace */
+	bool host;			/**< for host memory */
+	uint64_t limit;			/**< that was reached, or NEURON_LIMIT_NONE */
+	struct neuron_mem_failure failure;
+	struct {
+		enum neuron_mem_category category;
+		uint64_t bytes;
+	} categories[NEURON_REFUSAL_TOP];	/**< that held most, most first */
+	struct {
+		int32_t pid;
+		uint64_t bytes;
+	} processes[NEURON_REFUSAL_TOP];	/**< that held most, most first */
+};
+
+/**
+ * @brief Get the last allocations that were refused: the caller's own, with
+ *	  CAP_SYS_ADMIN all; the oldest first.
+ * @param since	only later ones than this number; set to where to go on
+ * @param list	room for *n
+ * @param n	set to the number stored
+ * @return 0, -EFAULT, -ENOMEM
+ */
+int neuron_mem_get_refusals(struct neuron_device *device, uint64_t *since,
+			    struct neuron_mem_refusal *list, size_t *n);
+
 /** @brief Name of a category as in sysfs ("model_code"), "unknown" for an unknown one. */
 const char *neuron_mem_category_name(enum neuron_mem_category category);
 /** @brief Reason in one word: "full", "fragmented", "alignment", "capped", "host", "none". */

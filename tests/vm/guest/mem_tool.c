@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What neuron-mem says of processes, limits and refused allocations; the library's view of them. */
+#include <neuron/neuron.h>
+
+#include "check.h"
+
+static char text[65536];
+
+static int run(const char *command)
+{
+	FILE *p = popen(command, "r");
+	size_t len = fread(text, 1, sizeof(text) - 1, p);
+
+	text[len] = 0;
+	return pclose(p);
+}
+
+static int says(const char *fmt, int pid)
+{
+	char want[256];
+
+	snprintf(want, sizeof(want), fmt, pid);
+	return strstr(text, want) != NULL;
+}
+
+int main(void)
+{
+	struct neuron_mem_opts opts = { .size = sizeof(opts), .hbm = 1, .nc = 2,
+					.category = NEURON_MEM_TENSORS };
+	struct neuron_mem_refusal list[NEURON_REFUSALS_MAX];
+	struct neuron_mem_failure why = { 0 };
+	struct neuron_device *d;
+	struct neuron_mem *mem, *more;
+	size_t n = NEURON_REFUSALS_MAX;
+	uint64_t since = 0, bytes, used;
+	int pid = getpid();
+
+	CHECK(!neuron_device_open(0, &d), "open");
+	CHECK(!neuron_mem_get_refusals(d, &since, list, &n), "refusals so far");
+	CHECK(!neuron_mem_alloc(d, 5 << 20, &opts, &mem), "5 MiB");
+	CHECK(!neuron_limit_set(d, NEURON_LIMIT_CORE, 2, 6 << 20) &&
+	      !neuron_limit_get(d, NEURON_LIMIT_CORE, 2, &bytes, &used) && bytes == 6 << 20 &&
+	      used == 5 << 20, "6 MiB for the core");
+	CHECK(!neuron_limit_set(d, NEURON_LIMIT_DEFAULT, 0, 1 << 30), "1 GiB for processes");
+	opts.failure = &why;
+	CHECK(neuron_mem_alloc(d, 2 << 20, &opts, &more) == -ENOMEM &&
+	      why.reason == NEURON_MEM_REASON_CAPPED, "2 MiB more are refused");
+	n = NEURON_REFUSALS_MAX;
+	CHECK(!neuron_mem_get_refusals(d, &since, list, &n) && n == 1 && list[0].pid == pid &&
+	      list[0].limit == 6 << 20 && list[0].failure.bytes == 2 << 20 &&
+	      list[0].processes[0].bytes == 5 << 20, "the driver remembers");
+
+	CHECK(!run("neuron-mem 0"), "neuron-mem");
+	CHECK(says("neuron0 process %d (", pid) && says("): HBM 1 5.000MB, host 0B\n", 0),
+	      "shows the process");
+	CHECK(says("neuron0 core 2 (HBM 1): device 5.000MB, host 0B, limit 6.000MB\n", 0),
+	      "the limit of the core");
+	CHECK(says("neuron0 limit of a process: 1.000GB\n", 0), "that of processes");
+	CHECK(!says(": process %d wanted", pid), "no failures unless asked for");
+	CHECK(!run("neuron-mem --failures 0") &&
+	      says(": process %d wanted 2.000MB of HBM 1 for core 2 as tensors: capped\n", pid) &&
+	      says(", limit 6.000MB\n", 0), "then it does");
+	CHECK(!run("neuron-mem --json --failures 0") && says("\"pid\": %d,", pid) &&
+	      says("\"reason\": \"capped\"", 0) && says("\"limit\": 6291456", 0) &&
+	      says("\"process_limit\": 1073741824", 0), "JSON");
+	if (failed)
+		printf("# %s\n", text);
+
+	CHECK(!neuron_limit_set(d, NEURON_LIMIT_CORE, 2, NEURON_LIMIT_NONE) &&
+	      !neuron_limit_set(d, NEURON_LIMIT_DEFAULT, 0, NEURON_LIMIT_NONE), "no limits");
+	neuron_mem_free(mem);
+	neuron_device_close(d);
+	return failed != 0;
+}
