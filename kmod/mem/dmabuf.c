@@ -153,6 +153,12 @@ static void neuron_table_hold(struct sg_table *sgt, bool hold)
 	}
 }
 
+/* A descriptor that is read-only stays so, also through another device or the kernel. */
+static bool neuron_export_writable(const struct dma_buf *buf)
+{
+	return buf->file->f_mode & FMODE_WRITE;
+}
+
 static struct sg_table *neuron_export_map(struct dma_buf_attachment *attach,
 					  enum dma_data_direction dir)
 {
@@ -160,6 +166,8 @@ static struct sg_table *neuron_export_map(struct dma_buf_attachment *attach,
 	struct neuron_export_map *map;
 	int idx, err = -ENODEV;
 
+	if (dir != DMA_TO_DEVICE && !neuron_export_writable(attach->dmabuf))
+		return ERR_PTR(-EACCES);
 	map = kzalloc(sizeof(*map), GFP_KERNEL);
 	if (!map)
 		return ERR_PTR(-ENOMEM);
@@ -288,7 +296,7 @@ static int neuron_export_vmap(struct dma_buf *buf, struct iosys_map *map)
 	neuron_device_exit(idx);
 	if (err)
 		goto free;
-	va = vmap(pages, count, VM_MAP, PAGE_KERNEL);
+	va = vmap(pages, count, VM_MAP, neuron_export_writable(buf) ? PAGE_KERNEL : PAGE_KERNEL_RO);
 	if (!va) {
 		err = -ENOMEM;
 		goto put;
@@ -479,7 +487,7 @@ int neuron_native_mem_import_ioctl(struct neuron_file *nf, void *arg, void __use
 	/* A handle is for writing, too. */
 	if (export->nd != nf->nd)
 		err = -EXDEV;
-	else if (!(buf->file->f_mode & FMODE_WRITE))
+	else if (!neuron_export_writable(buf))
 		err = -EPERM;
 	else
 		err = neuron_import_whole(nf->client, export, &handle);

@@ -168,8 +168,9 @@ static void mapped(void)
 {
 	struct dma_buf_sync sync = { .flags = DMA_BUF_SYNC_START | DMA_BUF_SYNC_RW };
 	uint64_t before = used(), handle = alloc(fd, SIZE, 0, 0);
+	struct importer_map m = { 0 };
 	uint8_t *p, *q;
-	int db, ro;
+	int db, ro, im;
 
 	pattern(4);
 	CHECK(!copy(fd, handle, buf, 1) && !export(fd, handle, 0, 0, 0, &db), "export");
@@ -197,6 +198,12 @@ static void mapped(void)
 	CHECK(mprotect(q, PAGE, PROT_READ | PROT_WRITE) && errno == EACCES,
 	      "A13: which mprotect does not change");
 	munmap(q, PAGE);
+	im = importer();
+	CHECK(!attach(im, ro) && call(im, IMPORTER_MAP, &m) == EACCES,
+	      "A14: another device cannot map it for writing");
+	CHECK(!call(im, IMPORTER_VMAP, NULL) && holds(im, IMPORTER_VMAP, 0, SIZE),
+	      "A14: the kernel can, for reading");
+	close(im);
 	close(ro);
 
 	CHECK(!mem_free(fd, handle), "free while mapped");
