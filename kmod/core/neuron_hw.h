@@ -211,7 +211,7 @@ struct neuron_hw_ops {
 	/**
 	 * @reg_write: write a 32-bit register; doorbells are register writes
 	 * and must not block for the work they start.
-	 * Return: 0, -EINVAL no such register or value, -EIO.
+	 * Return: 0, -EINVAL no such register or value, -EIO, -ENOMEM.
 	 */
 	int (*reg_write)(struct neuron_device *nd, enum neuron_block block, u32 index,
 			 u32 off, u32 val);

@@ -244,7 +244,7 @@ static int emu_window_write(struct emu_core *core, u32 off, u32 val)
 		if (sbuf)
 			emu_put32(sbuf + off, val);
 		else
-			err = -EIO;
+			err = -ENOMEM;
 	} else if (emu_core_reg_write(core, off, val)) {
 		err = -EINVAL;
 	}
