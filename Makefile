@@ -15,6 +15,7 @@
 #   make coverage		line coverage of the host tests
 #   make clean
 #
+#   make coverage-vm		line coverage of the modules in a virtual machine
 # demo, test, check and model install missing distribution packages (as root).
 
 VERSION := $(shell cat VERSION)
@@ -93,4 +94,8 @@ clean: modules_clean
 	$(MAKE) -C tests/lib clean
 
 .PHONY: all modules modules_install modules_clean kernel-headers lib libneuron-check install install-config dkms \
-	test demo check model bench-alloc coverage clean
+	test kcsan fuzz-ioctl demo check model bench-alloc coverage coverage-vm clean
+coverage-vm:
+	@tests/deps.sh build vm
+	@tests/vm/coverage.sh
+

@@ -5,6 +5,7 @@
 #
 # usage: run.sh KERNEL [options]
 #   --stack		build and install the project: modules, library, tools
+#   --make ARG		with --stack, for the build of the modules (NEURON_GCOV=1)
 #   --module FILE	add a module (modprobe finds it)
 #   --modules DIR	add all modules of a directory
 #   --test FILE		add a test: an executable or script, or a C file, which
@@ -30,11 +31,12 @@ kernel=
 stack=0 stream=0
 timeout=600 test_timeout=300 mem=1024
 append='' log='' leaks=1
-modules=() tests=() files=()
+modules=() tests=() files=() make_args=()
 
 while [ $# -gt 0 ]; do
 	case $1 in
 	--stack)	stack=1 ;;
+	--make)		make_args+=("$2"); shift ;;
 	--module)	modules+=("$2"); shift ;;
 	--modules)	for m in "$2"/*.ko; do modules+=("$m"); done; shift ;;
 	--test)		tests+=("$2"); shift ;;
@@ -139,7 +141,7 @@ add_needed() {
 }
 
 if [ $stack = 1 ]; then
-	built=$("$ROOT/tests/vm/modules.sh" "$kernel")
+	built=$("$ROOT/tests/vm/modules.sh" "$kernel" "${make_args[@]}")
 	for m in "$built"/*.ko; do
 		modules+=("$m")
 	done
