@@ -9,13 +9,15 @@
 #   make dkms			source for DKMS below /usr/src (DESTDIR)
 #   make demo			the example, in a virtual machine
 #   make test			all tests; TESTS="name..." for some of them
+#   make kcsan			look for data races, in a virtual machine
+#   make fuzz-ioctl		fuzz the device interface there, for SECONDS from SEED
 #   make check			static checks
 #   make model			train and pack the example's model again
 #   make bench-alloc		speed of the allocator, results into RESULTS
 #   make coverage		line coverage of the host tests
+#   make coverage-vm		line coverage of the modules in a virtual machine
 #   make clean
 #
-#   make coverage-vm		line coverage of the modules in a virtual machine
 # demo, test, check and model install missing distribution packages (as root).
 
 VERSION := $(shell cat VERSION)
@@ -71,6 +73,12 @@ dkms: install-config
 test:
 	@tests/run.sh $(TESTS)
 
+kcsan:
+	@tests/run.sh kcsan
+
+fuzz-ioctl:
+	@SECONDS_TO_FUZZ=$(SECONDS) SEED=$(SEED) tests/run.sh fuzz-ioctl
+
 demo:
 	@tests/demo.sh
 
@@ -89,13 +97,13 @@ coverage:
 	@tests/deps.sh build test cover
 	$(MAKE) -C tests/lib coverage
 
+coverage-vm:
+	@tests/deps.sh build vm
+	@tests/vm/coverage.sh
+
 clean: modules_clean
 	$(MAKE) -C libneuron clean
 	$(MAKE) -C tests/lib clean
 
 .PHONY: all modules modules_install modules_clean kernel-headers lib libneuron-check install install-config dkms \
 	test kcsan fuzz-ioctl demo check model bench-alloc coverage coverage-vm clean
-coverage-vm:
-	@tests/deps.sh build vm
-	@tests/vm/coverage.sh
-

@@ -7,6 +7,11 @@
 # The last line is "N passed, N failed", and the exit status agrees with it.
 #
 # usage: run.sh [STEP...]	("run.sh list" names the steps)
+#
+# Not among the steps of "make test", because they take long:
+#   kcsan	the data race detector: KUnit suites and the whole stack
+#   fuzz-ioctl	the fuzzer of /dev/neuronN with coverage, for $SECONDS_TO_FUZZ seconds
+#		from seed $SEED
 
 set -u -o pipefail
 . "$(dirname "$0")/vm/lib.sh"
@@ -88,14 +93,15 @@ stack() {
 	local kernel=$1 tests=() file
 	shift
 
-	for file in tests/vm/guest/[0-9]*.sh tests/vm/guest/*.c tests/vm/guest/z*.sh; do
+	for file in tests/vm/guest/[0-9]*.sh tests/vm/guest/*.c tests/fuzz/ioctl/*.c \
+		    tests/vm/guest/z*.sh; do
 		[ ! -e "$file" ] || tests+=(--test "$file")
 	done
 	if [ ${#tests[@]} = 0 ]; then
 		echo "not ok - no tests in tests/vm/guest"
 		return 1
 	fi
-	tests/vm/run.sh "$kernel" --stack --log "stack-$kernel" --mem 2048 --timeout 1200 \
+	tests/vm/run.sh "$kernel" --stack --log "stack-$kernel" --mem 2048 --timeout 2400 --test-timeout 600 \
 		--file tests/models:/usr/share/neuron/models \
 		--file "$(command -v udevadm)":/usr/bin/udevadm \
 		--file "$(command -v udevadm)":/usr/lib/systemd/systemd-udevd \
@@ -103,11 +109,22 @@ stack() {
 }
 
 kunit_vm() {
-	local modules
+	local kernel=$1 modules
+	shift
 
-	modules=$(tests/vm/modules.sh debug) || return 1
-	tests/vm/run.sh debug --modules "$modules" --test tests/vm/kunit.sh --log kunit-debug \
-		--timeout 900 --test-timeout 600
+	modules=$(tests/vm/modules.sh "$kernel") || return 1
+	tests/vm/run.sh "$kernel" --modules "$modules" --test tests/vm/kunit.sh \
+		--log "kunit-$kernel" --timeout 900 --test-timeout 600 "$@"
+}
+
+fuzz_ioctl() {
+	local seconds=${SECONDS_TO_FUZZ:-600} seed=${SEED:-$(date +%s)}
+
+	tests/vm/run.sh fuzz --stack --log fuzz-ioctl --mem 2048 --timeout $((seconds + 900)) \
+		--test-timeout $((seconds + 300)) \
+		--append "fuzz.seconds=$seconds fuzz.seed=$seed" \
+		--test tests/vm/guest/00-load.sh --test tests/fuzz/ioctl/fuzz_ioctl.c \
+		--test tests/vm/guest/zz-unload.sh
 }
 
 # tap.py decides what counts: it must count right.
@@ -143,10 +160,15 @@ run_step() {
 	dkms)		step dkms tests/dkms.sh ;;
 	build-*)	step "$1" build_modules "${1#build-}" ;;
 	uml-kunit)	step uml-kunit tests/uml/run.sh --log kunit-uml ;;
-	vm-kunit)	step vm-kunit kunit_vm ;;
+	vm-kunit)	step vm-kunit kunit_vm debug ;;
 	rig)		step rig tests/vm/selftest.sh ;;
 	vm-debug)	step vm-debug stack debug ;;
 	vm-*)		step "$1" stack "${1#vm-}" ;;
+	kcsan)		step kcsan-rig tests/vm/selftest.sh race
+			step kcsan-kunit kunit_vm kcsan --timeout 3600 --test-timeout 3000
+			step kcsan stack kcsan --timeout 7200 --test-timeout 1800 ;;
+	fuzz-ioctl)	step fuzz-ioctl fuzz_ioctl
+			grep '^#' "$logs/fuzz-ioctl.log" ;;
 	demo)		step demo tests/demo.sh ;;
 	*)		die "unknown step $1; there are: ${steps[*]}" ;;
 	esac
@@ -166,6 +188,8 @@ needed=$(for name; do
 	uml-kunit)			echo uml ;;
 	rig)				echo debug uml ;;
 	vm-kunit|vm-debug)		echo debug ;;
+	kcsan)				echo kcsan ;;
+	fuzz-ioctl)			echo fuzz ;;
 	vm-*)				echo "${name#vm-}" ;;
 	abi|dkms|demo)			echo 6.12 ;;
 	esac

@@ -5,6 +5,8 @@
 #
 #   6.1, 6.12    the distribution's kernels and headers, unpacked
 #   debug        6.12 source built with configs/debug.config
+#   kcsan, fuzz  the debug kernel with configs/kcsan.config or fuzz.config on top
+#                (minutes; for named commands)
 #   uml          6.12 source built as User Mode Linux with configs/uml.config
 #   7.3          7.3 source prepared for building modules (compile check)
 #   7.3-debug    7.3 source built with configs/debug.config (minutes; optional)
@@ -35,6 +37,7 @@ apt_opts=(-qq -o APT::Sandbox::User=root)
 recipe_hash() {
 	case $1 in
 	debug|7.3|7.3-debug) sha256sum <"$configs/debug.config" | cut -c1-10 ;;
+	kcsan|fuzz) cat "$configs/debug.config" "$configs/$1.config" | sha256sum | cut -c1-10 ;;
 	uml) sha256sum <"$configs/uml.config" | cut -c1-10 ;;
 	*) echo stock ;;
 	esac
@@ -232,6 +235,9 @@ make_built() {
 		mkdir -p "$dir"
 		logged "$log" make -C "$source" O="$dir" ARCH=$arch $base
 		merge_config "$fragment" "$dir" ARCH=$arch
+		case $name in
+		kcsan|fuzz)	merge_config "$configs/$name.config" "$dir" ARCH=$arch ;;
+		esac
 		case $what in
 		prepare)
 			say "preparing $name for module builds (a minute or two)"
@@ -275,7 +281,7 @@ fix_uml() {
 prepare() {
 	case $1 in
 	6.1|6.12)	make_stock "$1" ;;
-	debug)		make_built debug 6.12 full ;;
+	debug|kcsan|fuzz) make_built "$1" 6.12 full ;;
 	uml)		make_built uml 6.12 uml ;;
 	7.3)		use_next_release; make_built 7.3 7.3 prepare ;;
 	7.3-debug)	use_next_release; make_built 7.3-debug 7.3 full ;;
@@ -302,11 +308,11 @@ if [ "${1:-}" = --update ]; then
 	shift
 	apt-get "${apt_opts[@]}" update >&2
 fi
-[ $# -gt 0 ] || die "usage: kernels.sh [--update] 6.1|6.12|debug|uml|7.3|7.3-debug..."
+[ $# -gt 0 ] || die "usage: kernels.sh [--update] 6.1|6.12|debug|kcsan|fuzz|uml|7.3|7.3-debug..."
 mkdir -p "$CACHE/kernels"
 for name; do
 	case $name in
-	6.1|6.12|debug|uml|7.3|7.3-debug) ;;
+	6.1|6.12|debug|kcsan|fuzz|uml|7.3|7.3-debug) ;;
 	*) die "unknown kernel $name" ;;
 	esac
 	link=$CACHE/kernels/$name-$(recipe_hash "$name")

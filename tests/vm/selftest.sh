@@ -78,6 +78,9 @@ run_case() {
 	hung-task) expect hung-task hung-task "a task that hangs is noticed" \
 			"${fault}hung-task; sleep 60" --no-leaks \
 			--append sysctl.kernel.hung_task_timeout_secs=5 ;;
+	race)	# Not among the cases of make test: its kernel takes minutes to build.
+		kernel=kcsan
+		expect race kcsan "a data race is noticed" "${fault}race" ;;
 	dead)	# Both processors, so that none is left to complain.
 		expect dead timeout "a guest that stops is noticed" \
 			"(${fault}dead) & insmod /lib/modules/*/updates/faulty.ko fault=dead" \

@@ -8,6 +8,7 @@
 #include <linux/kthread.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
+#include <linux/sched/task.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 
@@ -107,6 +108,33 @@ static void do_dead(void)
 		cpu_relax();
 }
 
+static int raced;
+
+static int race(void *unused)
+{
+	unsigned long end = jiffies + 20 * HZ;
+
+	while (time_before(jiffies, end)) {
+		raced++;
+		barrier();
+		cond_resched();
+	}
+	return 0;
+}
+
+/* Their code may go only when both have ended. */
+static void do_race(void)
+{
+	struct task_struct *other = kthread_run(race, NULL, "faulty-race");
+
+	if (IS_ERR(other))
+		return;
+	get_task_struct(other);
+	race(NULL);
+	kthread_stop(other);
+	put_task_struct(other);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -121,6 +149,7 @@ static const struct {
 	{ "soft-lockup", do_soft_lockup },
 	{ "hung-task", do_hung_task },
 	{ "dead", do_dead },
+	{ "race", do_race },
 };
 
 static int __init faulty_init(void)
