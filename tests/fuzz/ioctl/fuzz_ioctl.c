@@ -48,6 +48,7 @@
 #define THREADS		2
 #define POOL		48		/* handles of a process */
 #define MAPS		8
+#define DMABUFS		8
 #define FILES_MAX	2048
 #define ARG_MAX		(16u << 10)	/* largest argument structure */
 #define BUF_MAX		(1u << 20)	/* what pointers lead to */
@@ -75,6 +76,7 @@ enum kind {
 	TOKEN,
 	PID,
 	EVENTFD,
+	DMABUF,
 	STRUCT_SIZE,	/* of the structure itself */
 	ADDRESS,	/* of device memory or a core */
 	WINDOW,		/* of a register, as BAR_READ knows it */
@@ -82,6 +84,7 @@ enum kind {
 	REGISTERS,	/* to addresses of registers */
 	DESCRIPTORS,	/* to descriptors */
 	PROGRAM,	/* to instructions */
+	MAPPING,	/* to a mapping of device or host memory */
 	TEXT,
 };
 
@@ -99,6 +102,8 @@ enum result {
 	MAP_IN,		/* an offset for mmap in the argument */
 	FREED,		/* the handle is gone */
 	TOKEN_IN,
+	DMABUF_AT,	/* a descriptor, where a pointer of the argument leads */
+	DMABUF_IN,
 };
 
 struct command {
@@ -451,8 +456,9 @@ static const struct command commands[] = {
 	     F(struct neuron_ioctl_get_logical_to_physical_nc_map, map, POINTER),
 	     F(struct neuron_ioctl_get_logical_to_physical_nc_map, max_map_entries, COUNT),
 	     F(struct neuron_ioctl_get_logical_to_physical_nc_map, mapping_version, FLAG)),
-	CALL(DMABUF_FD, struct neuron_ioctl_dmabuf_fd, 1, NOTHING, 0,
-	     F(struct neuron_ioctl_dmabuf_fd, va, POINTER),
+	CALL(DMABUF_FD, struct neuron_ioctl_dmabuf_fd, 3, DMABUF_AT,
+	     offsetof(struct neuron_ioctl_dmabuf_fd, fd),
+	     F(struct neuron_ioctl_dmabuf_fd, va, MAPPING),
 	     F(struct neuron_ioctl_dmabuf_fd, size, BYTES),
 	     F(struct neuron_ioctl_dmabuf_fd, fd, POINTER)),
 	CALL(RESOURCE_MMAP_INFO, struct neuron_ioctl_resource_mmap_info, 2, MAP_IN,
@@ -479,6 +485,21 @@ static const struct command commands[] = {
 		    F(struct neuron_native_mem_alloc, hbm, HBM),
 		    F(struct neuron_native_mem_alloc, nc_id, CORE),
 		    F(struct neuron_native_mem_alloc, mem_type, CATEGORY)),
+	CALL_NATIVE(MEM_EXPORT, struct neuron_native_mem_export, 3, DMABUF_IN,
+		    offsetof(struct neuron_native_mem_export, fd),
+		    F(struct neuron_native_mem_export, size, STRUCT_SIZE),
+		    F(struct neuron_native_mem_export, flags, FLAG),
+		    F(struct neuron_native_mem_export, mem_handle, HANDLE),
+		    F(struct neuron_native_mem_export, offset, FLAG),
+		    F(struct neuron_native_mem_export, bytes, FLAG)),
+	CALL_NATIVE(MEM_IMPORT, struct neuron_native_mem_import, 3, HANDLE_IN,
+		    offsetof(struct neuron_native_mem_import, mem_handle),
+		    F(struct neuron_native_mem_import, size, STRUCT_SIZE),
+		    F(struct neuron_native_mem_import, fd, DMABUF)),
+	CALL_NATIVE(MEM_GROW, struct neuron_native_mem_grow, 3, NOTHING, 0,
+		    F(struct neuron_native_mem_grow, size, STRUCT_SIZE),
+		    F(struct neuron_native_mem_grow, mem_handle, HANDLE),
+		    F(struct neuron_native_mem_grow, bytes, BYTES)),
 	CALL_NATIVE(NQ_EVENTFD, struct neuron_native_nq_eventfd, 2, NOTHING, 0,
 		    F(struct neuron_native_nq_eventfd, size, STRUCT_SIZE),
 		    F(struct neuron_native_nq_eventfd, nq_dev_id, CORE),
@@ -547,6 +568,7 @@ static uint64_t addresses[POOL];
 static uint64_t offsets[POOL];
 static struct { uint8_t *p; size_t len; } maps[MAPS];
 static int evfd;
+static int dmabufs[DMABUFS];		/* 0: none yet */
 
 /* ---- of a thread ----------------------------------------------------------------------- */
 
@@ -693,6 +715,9 @@ static uint64_t pointer(enum kind kind)
 	case PROGRAM:
 		instructions(buf + off, 64);
 		break;
+	case MAPPING:
+		i = below(MAPS);
+		return (uint64_t)maps[i].p + below(4) * 4096;
 	case TEXT:
 		strcpy((char *)buf + off, "fuzz\033[31m\n%s%n");
 		break;
@@ -724,6 +749,7 @@ static uint64_t good(const struct command *c, enum kind kind)
 	case TOKEN:	return chance(40) ? ~0u : below(3);
 	case PID:	return chance(60) ? 0 : (uint64_t)getpid() + below(9) - 4;
 	case EVENTFD:	return chance(80) ? (uint64_t)evfd : ~0ull;
+	case DMABUF:	return dmabufs[below(DMABUFS)];
 	case STRUCT_SIZE: return c->size;
 	case ADDRESS:	return device_address();
 	case ANY:
@@ -821,6 +847,13 @@ static int some_fd(void)
 	return fds[chance(85) ? below(nr_own) : below(nr_fds)];
 }
 
+static void keep_dmabuf(int fd)
+{
+	fd = __atomic_exchange_n(&dmabufs[below(DMABUFS)], fd, __ATOMIC_RELAXED);
+	if (fd > 0)
+		close(fd);
+}
+
 static void learn(const struct command *c, const uint8_t *arg)
 {
 	uint64_t handle = 0, *where = NULL;
@@ -838,6 +871,14 @@ static void learn(const struct command *c, const uint8_t *arg)
 		break;
 	case MAP_IN:
 		offsets[slot] = fetch(arg, c->at, 8);
+		return;
+	case DMABUF_IN:
+		keep_dmabuf(fetch(arg, c->at, 4));
+		return;
+	case DMABUF_AT:
+		where = (uint64_t *)fetch(arg, c->at, 8);
+		if ((uint8_t *)where >= buf && (uint8_t *)where <= buf + BUF_MAX - 4)
+			keep_dmabuf(*(int *)where);
 		return;
 	default:
 		return;
@@ -923,7 +964,10 @@ static int do_mmap(void)
 	record->value[0] = off;
 	record->value[1] = len;
 	record->value[2] = prot;
-	p = mmap(NULL, len, prot, chance(95) ? MAP_SHARED : MAP_PRIVATE, some_fd(), off & ~4095ull);
+	p = chance(80) ? mmap(NULL, len, prot, chance(95) ? MAP_SHARED : MAP_PRIVATE, some_fd(),
+			      off & ~4095ull) :
+			 mmap(NULL, len, prot, MAP_SHARED, dmabufs[below(DMABUFS)],
+			      chance(80) ? 0 : 4096u * below(8));
 	if (p == MAP_FAILED)
 		return errno;
 	if (maps[slot].p)
@@ -1017,7 +1061,7 @@ static int do_pass(void)
 		.msg_controllen = sizeof(u.space),
 	};
 	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-	int fd = some_fd();
+	int fd = chance(50) ? some_fd() : dmabufs[below(DMABUFS)];
 
 	c->cmsg_level = SOL_SOCKET;
 	c->cmsg_type = SCM_RIGHTS;
@@ -1047,7 +1091,10 @@ static int do_receive(void)
 	if (!c || c->cmsg_type != SCM_RIGHTS)
 		return 0;
 	memcpy(&fd, CMSG_DATA(c), sizeof(fd));
-	close(__atomic_exchange_n(&fds[nr_fds - 1], fd, __ATOMIC_RELAXED));
+	if (chance(50))
+		keep_dmabuf(fd);
+	else
+		close(__atomic_exchange_n(&fds[nr_fds - 1], fd, __ATOMIC_RELAXED));
 	return 0;
 }
 

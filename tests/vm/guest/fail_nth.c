@@ -13,6 +13,7 @@
 #include <dirent.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 
 #include "check.h"
@@ -89,6 +90,20 @@ FORMAT(native_alloc, NEURON_NATIVE_MEM_ALLOC, struct neuron_native_mem_alloc,
 FORMAT(native_alloc_host, NEURON_NATIVE_MEM_ALLOC, struct neuron_native_mem_alloc,
        .size = sizeof(a), .bytes = KIB64, .mem_type = NEURON_MEMALLOC_TYPE_TENSORS_HOST,
        .flags = NEURON_NATIVE_ALLOC_HOST)
+FORMAT(native_grow, NEURON_NATIVE_MEM_GROW, struct neuron_native_mem_grow,
+       .size = sizeof(a), .mem_handle = dev2, .bytes = 2 * BIG)
+FORMAT(native_export, NEURON_NATIVE_MEM_EXPORT, struct neuron_native_mem_export,
+       .size = sizeof(a), .mem_handle = dev1)
+FORMAT(native_import, NEURON_NATIVE_MEM_IMPORT, struct neuron_native_mem_import,
+       .size = sizeof(a), .fd = scratch_fd)
+FORMAT(dmabuf_fd, NEURON_IOCTL_DMABUF_FD, struct neuron_ioctl_dmabuf_fd,
+       .va = (uintptr_t)map, .size = KIB64, .fd = (void *)words)
+FORMAT(resource_info, NEURON_IOCTL_RESOURCE_MMAP_INFO, struct neuron_ioctl_resource_mmap_info,
+       .block = NEURON_DM_BLOCK_TPB, .resource = NEURON_DM_RESOURCE_SBUF)
+FORMAT(scrub_start, NEURON_IOCTL_HBM_SCRUB_START, struct neuron_ioctl_hbm_scrub_start,
+       .hbm_index = 1)
+FORMAT(scrub_wait, NEURON_IOCTL_HBM_SCRUB_WAIT, struct neuron_ioctl_hbm_scrub_wait,
+       .hbm_index = 1)
 FORMAT(do_mem_free, NEURON_IOCTL_MEM_FREE, struct neuron_ioctl_mem_free, .mem_handle = dev1)
 FORMAT(mem_free_host, NEURON_IOCTL_MEM_FREE, struct neuron_ioctl_mem_free, .mem_handle = host)
 FORMAT(mem_copy, NEURON_IOCTL_MEM_COPY, struct neuron_ioctl_mem_copy,
@@ -372,6 +387,54 @@ static int start_async(void)
 	return err;
 }
 
+/* Another process exports memory, and goes: only the dma-buf keeps it. */
+static int export_elsewhere(void)
+{
+	int pair[2], status;
+	union {
+		char space[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} u = { 0 };
+	char x = 'x';
+	struct iovec io = { .iov_base = &x, .iov_len = 1 };
+	struct msghdr msg = {
+		.msg_iov = &io, .msg_iovlen = 1, .msg_control = u.space,
+		.msg_controllen = sizeof(u.space),
+	};
+	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
+		return 1;
+	pid = fork();
+	if (!pid) {
+		struct neuron_native_mem_alloc a = {
+			.size = sizeof(a), .bytes = KIB64,
+			.mem_type = NEURON_MEMALLOC_TYPE_TENSORS_DEVICE,
+		};
+		struct neuron_native_mem_export e = { .size = sizeof(e) };
+
+		fd = open_node(O_RDWR);
+		if (call(fd, NEURON_NATIVE_MEM_ALLOC, &a))
+			_exit(1);
+		e.mem_handle = a.mem_handle;
+		if (call(fd, NEURON_NATIVE_MEM_EXPORT, &e))
+			_exit(1);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(c), &e.fd, sizeof(e.fd));
+		_exit(sendmsg(pair[0], &msg, 0) != 1);
+	}
+	waitpid(pid, &status, 0);
+	close(pair[0]);
+	if (status || recvmsg(pair[1], &msg, MSG_CMSG_CLOEXEC) != 1)
+		return 1;
+	memcpy(&scratch_fd, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(scratch_fd));
+	close(pair[1]);
+	return 0;
+}
+
 static int address_of_dev1(void) { return get_info(); }
 static int enter_and_downgrade(void) { return writer_enter() ?: downgrade(); }
 
@@ -406,6 +469,13 @@ static const struct op ops[] = {
 	{ "MEM_ALLOC_V2MT64", mem_alloc_v2mt64, 0, NULL },
 	{ "NATIVE_MEM_ALLOC", native_alloc, 0, NULL },
 	{ "NATIVE_MEM_ALLOC, host memory", native_alloc_host, 0, NULL },
+	{ "NATIVE_MEM_GROW", native_grow, STAYS, NULL },
+	{ "NATIVE_MEM_EXPORT", native_export, 0, NULL },
+	{ "NATIVE_MEM_IMPORT", native_import, 0, export_elsewhere },
+	{ "DMABUF_FD", dmabuf_fd, 0, map_device },
+	{ "RESOURCE_MMAP_INFO", resource_info, STAYS, NULL },
+	{ "HBM_SCRUB_START", scrub_start, STAYS, NULL },
+	{ "HBM_SCRUB_WAIT", scrub_wait, STAYS, scrub_start },
 	{ "MEM_FREE", do_mem_free, 0, NULL },
 	{ "MEM_FREE, host memory", mem_free_host, 0, NULL },
 	{ "MEM_COPY", mem_copy, 0, NULL },
