@@ -37,6 +37,7 @@ enum neuron_isa_engine {
  */
 #define NEURON_ISA_SBUF_OFF		0x0000000u
 #define NEURON_ISA_EVENT_OFF(i)		(0x2700000u + 4u * (i))
+/* Architecture v1 has these blocks 0x100 bytes apart instead of 0x400. */
 #define NEURON_ISA_SEM_READ_OFF(i)	(0x2701000u + 4u * (i))
 #define NEURON_ISA_SEM_SET_OFF(i)	(0x2701400u + 4u * (i))
 #define NEURON_ISA_SEM_INC_OFF(i)	(0x2701800u + 4u * (i))

@@ -24,7 +24,7 @@ int neuron_ioctl_device_info_fn(struct neuron_file *nf, void *arg, void __user *
 		a->connected_devices[i] = desc->neighbours[i];
 	for (i = 0; i < NEURON_MAX_BARS; i++)
 		a->bar_address[i] = NEURON_BAR_COOKIE(i);
-	a->bar_size[0] = neuron_bar_size(nf->nd);
+	a->bar_size[neuron_cores_bar(nf->nd)] = neuron_bar_size(nf->nd);
 	return 0;
 }
 
@@ -154,11 +154,20 @@ int neuron_ioctl_nc_reset_ready(struct neuron_file *nf, void *arg, void __user *
 	return 0;
 }
 
+/* Blocks of semaphore registers, in order. */
+enum neuron_sem_block {
+	NEURON_SEM_READ,
+	NEURON_SEM_SET,
+	NEURON_SEM_INC,
+	NEURON_SEM_DEC,
+};
+
 static int neuron_semaphore(struct neuron_file *nf, const struct neuron_ioctl_semaphore *a,
-			    u32 off, u32 *read)
+			    enum neuron_sem_block block, u32 *read)
 {
 	struct neuron_device *nd = nf->nd;
 	u32 index = a->semaphore_index;
+	u32 off;
 	int err;
 
 	if (a->nc_id >= nd->geo->nr_cores)
@@ -168,7 +177,7 @@ static int neuron_semaphore(struct neuron_file *nf, const struct neuron_ioctl_se
 	err = neuron_core_acquire(nd, a->nc_id, nf->client);
 	if (err)
 		return err;
-	off += 4 * index;
+	off = NEURON_ISA_SEM_READ_OFF(index) + block * nd->geo->sem_block;
 	if (read)
 		return nd->ops->reg_read(nd, NEURON_BLOCK_CORE, a->nc_id, off, read);
 	return nd->ops->reg_write(nd, NEURON_BLOCK_CORE, a->nc_id, off, a->value);
@@ -176,24 +185,24 @@ static int neuron_semaphore(struct neuron_file *nf, const struct neuron_ioctl_se
 
 int neuron_ioctl_semaphore_increment(struct neuron_file *nf, void *arg, void __user *uarg)
 {
-	return neuron_semaphore(nf, arg, NEURON_ISA_SEM_INC_OFF(0), NULL);
+	return neuron_semaphore(nf, arg, NEURON_SEM_INC, NULL);
 }
 
 int neuron_ioctl_semaphore_decrement(struct neuron_file *nf, void *arg, void __user *uarg)
 {
-	return neuron_semaphore(nf, arg, NEURON_ISA_SEM_DEC_OFF(0), NULL);
+	return neuron_semaphore(nf, arg, NEURON_SEM_DEC, NULL);
 }
 
 int neuron_ioctl_semaphore_read(struct neuron_file *nf, void *arg, void __user *uarg)
 {
 	struct neuron_ioctl_semaphore *a = arg;
 
-	return neuron_semaphore(nf, a, NEURON_ISA_SEM_READ_OFF(0), &a->value);
+	return neuron_semaphore(nf, a, NEURON_SEM_READ, &a->value);
 }
 
 int neuron_ioctl_semaphore_write(struct neuron_file *nf, void *arg, void __user *uarg)
 {
-	return neuron_semaphore(nf, arg, NEURON_ISA_SEM_SET_OFF(0), NULL);
+	return neuron_semaphore(nf, arg, NEURON_SEM_SET, NULL);
 }
 
 static int neuron_event(struct neuron_file *nf, struct neuron_ioctl_event *a, bool set)

@@ -145,6 +145,8 @@ struct neuron_hbm_geometry {
  * @nr_dma_engines: engines, those for host copies included
  * @engines_per_core: engines c*n .. c*n+n-1 belong to core c
  * @nr_semaphores: per core
+ * @sem_block: bytes between two blocks of semaphore registers: read, set,
+ *	       increment, decrement
  * @nr_events: per core
  * @nr_topsp: collective sequencers
  * @nr_nq_types: notification queue types of a core
@@ -173,6 +175,7 @@ struct neuron_geometry {
 	u32 nr_dma_engines;
 	u32 engines_per_core;
 	u32 nr_semaphores;
+	u32 sem_block;
 	u32 nr_events;
 	u32 nr_topsp;
 	u32 nr_nq_types;

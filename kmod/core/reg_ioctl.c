@@ -15,7 +15,13 @@
 #define NEURON_COUNTERS_MAX	8190	/* uapi spec 10.1, A6 */
 #define NEURON_METRIC_MAX	128
 
-/* Windows of cores in BAR 0 follow each other from here. */
+/* BAR in which the windows of cores are (uapi spec 6). */
+u32 neuron_cores_bar(struct neuron_device *nd)
+{
+	return nd->geo->arch == NEURON_ARCH_V1 ? 2 : 0;
+}
+
+/* They follow each other from here. */
 static u64 neuron_bar_cores(struct neuron_device *nd)
 {
 	return nd->geo->arch >= NEURON_ARCH_V3 ? 0xd0000000 : 0;
@@ -38,7 +44,7 @@ struct neuron_reg {
 
 static int neuron_reg_of_bar(struct neuron_device *nd, u64 addr, struct neuron_reg *reg)
 {
-	u64 off = addr - NEURON_BAR_COOKIE(0) - neuron_bar_cores(nd);
+	u64 off = addr - NEURON_BAR_COOKIE(neuron_cores_bar(nd)) - neuron_bar_cores(nd);
 
 	/* What lies below wraps to a large number. */
 	if (off >= nd->geo->nr_cores * nd->geo->tpb_size || off % 4)
@@ -104,7 +110,7 @@ static int neuron_bar_rw(struct neuron_file *nf, const struct neuron_ioctl_bar_r
 	u32 i;
 	int err;
 
-	if (a->bar || !a->count || a->count > NEURON_BAR_MAX_COUNT)
+	if (a->bar != neuron_cores_bar(nd) || !a->count || a->count > NEURON_BAR_MAX_COUNT)
 		return -EINVAL;
 	access = kmalloc(sizeof(*access), GFP_KERNEL_ACCOUNT);
 	if (!access)

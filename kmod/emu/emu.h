@@ -54,6 +54,7 @@ struct emu_packet;
  * @hbm_size: bytes of each device memory, 0 = the real size
  * @index: number, -1 = the first free one
  * @serial: serial number
+ * @location: where it is plugged in, if known
  * @nr_neighbours: entries of @neighbours
  * @neighbours: numbers of the devices that it is linked to
  */
@@ -62,6 +63,7 @@ struct emu_config {
 	u64 hbm_size;
 	int index;
 	u64 serial;
+	struct neuron_location location;
 	u32 nr_neighbours;
 	u32 neighbours[NEURON_HW_MAX_NEIGHBOURS];
 };
@@ -296,6 +298,26 @@ const char *emu_arch_name(const struct emu_arch *a);
 bool emu_hbm_size_valid(const struct emu_arch *a, u64 mib);
 struct emu_device *emu_device_new(const struct emu_config *cfg);
 void emu_device_free(struct emu_device *ed);
+
+/* presets.c: whole instances */
+struct emu_slot;
+
+/**
+ * struct emu_preset - an instance type
+ * @name: as users know it
+ * @arch: kind of its devices
+ * @nr_devices: how many it has
+ * @slots: where each of them is plugged in; NULL: not published
+ */
+struct emu_preset {
+	const char *name;
+	const char *arch;
+	u32 nr_devices;
+	const struct emu_slot *slots;
+};
+
+const struct emu_preset *emu_find_preset(const char *name);
+struct neuron_location emu_preset_location(const struct emu_preset *p, u32 i);
 
 /* configfs.c */
 #if IS_REACHABLE(CONFIG_CONFIGFS_FS)

@@ -265,11 +265,8 @@ int emu_core_reg_read(struct emu_core *core, u64 off, u32 *val)
  */
 int emu_core_reg_write(struct emu_core *core, u64 off, u32 val)
 {
-	static const u32 base[] = {
-		[NEURON_ISA_POST_SET] = NEURON_ISA_SEM_SET_OFF(0),
-		[NEURON_ISA_POST_INC] = NEURON_ISA_SEM_INC_OFF(0),
-		[NEURON_ISA_POST_DEC] = NEURON_ISA_SEM_DEC_OFF(0),
-	};
+	/* behind the block to read: set, increment, decrement */
+	const u32 base = NEURON_ISA_SEM_READ_OFF(0) + core->ed->geo.sem_block;
 	u32 i, op;
 	int err;
 
@@ -280,8 +277,9 @@ int emu_core_reg_write(struct emu_core *core, u64 off, u32 val)
 		spin_unlock(&core->lock);
 		return 0;
 	}
-	for (op = 0; op < ARRAY_SIZE(base); op++) {
-		if (!emu_reg_in(off, base[op], core->lim.nr_semaphores, &i))
+	for (op = NEURON_ISA_POST_SET; op <= NEURON_ISA_POST_DEC; op++) {
+		if (!emu_reg_in(off, base + op * core->ed->geo.sem_block,
+				core->lim.nr_semaphores, &i))
 			continue;
 		spin_lock(&core->lock);
 		err = emu_sem_post(core, i, op, val);

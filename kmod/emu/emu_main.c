@@ -2,7 +2,8 @@
 /*
  * neuron_emu: Neuron devices in software, for machines without one.
  *
- *   modprobe neuron_emu [arch=trn1|inf2|trn2|trn3] [nr_devices=N] [hbm_size=MIB]
+ *   modprobe neuron_emu [arch=inf1|trn1|inf2|trn2|trn3] [nr_devices=N] [hbm_size=MIB]
+ *   modprobe neuron_emu instance=trn2.48xlarge [hbm_size=MIB]
  */
 #include <linux/device.h>
 #include <linux/mm.h>
@@ -19,7 +20,11 @@
 
 static char *arch = "trn2";
 module_param(arch, charp, 0444);
-MODULE_PARM_DESC(arch, "kind of device: trn1, inf2, trn2 (default) or trn3");
+MODULE_PARM_DESC(arch, "kind of device: inf1, trn1, inf2, trn2 (default) or trn3");
+
+static char *instance;
+module_param(instance, charp, 0444);
+MODULE_PARM_DESC(instance, "whole instance, such as trn2.48xlarge, instead of arch and nr_devices");
 
 static unsigned int nr_devices = 1;
 module_param(nr_devices, uint, 0444);
@@ -48,6 +53,7 @@ MODULE_PARM_DESC(host_memory,
 	.nr_dma_engines = 34,						\
 	.engines_per_core = 16,						\
 	.nr_semaphores = 256,						\
+	.sem_block = 0x400,						\
 	.nr_events = 256,						\
 	.nr_topsp = 6,							\
 	.nr_nq_types = 6,						\
@@ -75,6 +81,7 @@ MODULE_PARM_DESC(host_memory,
 	.nr_dma_engines = 132,						\
 	.engines_per_core = 16,						\
 	.nr_semaphores = 256,						\
+	.sem_block = 0x400,						\
 	.nr_events = 256,						\
 	.nr_topsp = 16,							\
 	.nr_nq_types = 5,						\
@@ -114,8 +121,8 @@ static const u8 emu_links_trn2[16][4] = {
  * struct emu_arch - a kind of device
  * @name: value of the parameter arch
  * @geo: geometry
- * @links: neighbours on a host with 16 of them; NULL: inf2, which has a ring of
- *         12 or a chain of 6
+ * @links: neighbours on a host with 16 of them; NULL: inf1, chains of 4 and 16,
+ *         and inf2, a ring of 12 or a chain of 6
  */
 struct emu_arch {
 	const char *name;
@@ -125,6 +132,42 @@ struct emu_arch {
 
 static const struct emu_arch emu_archs[] = {
 	{
+		/* The size of the state buffer is not published: that of v2 is used. */
+		.name = "inf1",
+		.geo = {
+			.arch = NEURON_ARCH_V1,
+			.nd_arch_type = "NDv1",
+			.nc_arch_type = "NCv1",
+			.instance_type = "Inf1",
+			.device_name = "Inferentia",
+			.nr_cores = 4,
+			.nr_hbms = 2,
+			.hbm = {
+				{ 0x0, 4ULL << 30, 0 },
+				{ 0x1000000000, 4ULL << 30, 0 },
+			},
+			.nr_dma_engines = 12,
+			.engines_per_core = 3,
+			.nr_semaphores = 32,
+			.sem_block = 0x100,
+			.nr_events = 256,
+			.nr_nq_types = 4,
+			.nr_nq_engines = 4,
+			.copy_engine = { 2, 5, 8, 11 },
+			.copy_queue = { 15, 15, 15, 15 },
+			.host_window = 1ULL << 46,
+			.tpb_base = {
+				0xfffc0000000, 0xfffc4000000,
+				0xfffc8000000, 0xfffcc000000,
+			},
+			.tpb_size = 0x4000000,
+			.sbuf_size = 24 << 20,
+			.isa_version = NEURON_ISA_VERSION,
+			.hbm_clear_at_start = true,
+			.compat_min = 2,
+			.compat_max = 7,
+		},
+	}, {
 		.name = "trn1",
 		.geo = {
 			.arch = NEURON_ARCH_V2,
@@ -185,6 +228,15 @@ static u32 emu_neighbours(const struct emu_arch *a, u32 i, u32 n, u32 *list)
 		for (k = 0; k < 4; k++)
 			list[k] = (i & ~15u) | a->links[i & 15][k];
 		return 4;
+	}
+	if (a->geo.arch == NEURON_ARCH_V1) {
+		/* towards the end of the chain first */
+		k = 0;
+		if ((n == 4 || n == 16) && i + 1 < n)
+			list[k++] = i + 1;
+		if ((n == 4 || n == 16) && i > 0)
+			list[k++] = i - 1;
+		return k;
 	}
 	if (n == 12) {
 		list[0] = (i + 11) % 12;
@@ -429,6 +481,7 @@ struct emu_device *emu_device_new(const struct emu_config *cfg)
 		.groups = emu_groups,
 		.index = cfg->index,
 		.serial = cfg->serial,
+		.location = cfg->location,
 		.nr_neighbours = cfg->nr_neighbours,
 	};
 	struct neuron_device *nd;
@@ -522,12 +575,24 @@ bool emu_hbm_size_valid(const struct emu_arch *a, u64 mib)
 
 static int __init emu_init(void)
 {
-	const struct emu_arch *a = emu_find_arch(arch);
+	const struct emu_preset *preset = NULL;
+	const char *kind = arch;
+	const struct emu_arch *a;
 	u32 i;
 	int err;
 
+	if (instance) {
+		preset = emu_find_preset(instance);
+		if (!preset) {
+			pr_err("neuron_emu: instance=%s is not known\n", instance);
+			return -EINVAL;
+		}
+		kind = preset->arch;
+		nr_devices = preset->nr_devices;
+	}
+	a = emu_find_arch(kind);
 	if (!a) {
-		pr_err("neuron_emu: arch=%s is not one of trn1, inf2, trn2, trn3\n", arch);
+		pr_err("neuron_emu: arch=%s is not one of inf1, trn1, inf2, trn2, trn3\n", arch);
 		return -EINVAL;
 	}
 	if (nr_devices > EMU_MAX_DEVICES) {
@@ -556,6 +621,8 @@ static int __init emu_init(void)
 		cfg.nr_neighbours = emu_neighbours(a, i, nr_devices, cfg.neighbours);
 		/* neighbours are known by number */
 		cfg.index = cfg.nr_neighbours ? (int)i : -1;
+		if (preset)
+			cfg.location = emu_preset_location(preset, i);
 		ed = emu_device_new(&cfg);
 		if (IS_ERR(ed)) {
 			/* The first ones may be open already: they stay. */

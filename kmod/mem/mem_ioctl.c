@@ -6,6 +6,8 @@
 
 #include "../core/neuron.h"
 
+#define NEURON_V1_REGIONS	4	/* of each device memory, uapi spec 3.1 */
+
 /*
  * Allocate, give it a handle, tell the caller: through @native if that is given,
  * else at @uhandle.
@@ -57,8 +59,12 @@ static int neuron_alloc_compat(struct neuron_file *nf, u64 size, u64 align, u32 
 	};
 	struct neuron_failure why;
 
-	/* Firmware and runtime of v2 and later only know one region, any number is that. */
-	if (channel >= nf->nd->geo->nr_hbms || (region && nf->nd->geo->arch == NEURON_ARCH_V1))
+	/*
+	 * v1 has regions, which are only names here.  Firmware and runtime of v2 and
+	 * later only know one, any number is that.
+	 */
+	if (channel >= nf->nd->geo->nr_hbms ||
+	    (region >= NEURON_V1_REGIONS && nf->nd->geo->arch == NEURON_ARCH_V1))
 		return -EINVAL;
 	/* The contiguous scratchpad grows at the far end of the HBM. */
 	if (type == NEURON_MEMALLOC_TYPE_CONTIGUOUS_SCRATCHPAD_DEVICE)

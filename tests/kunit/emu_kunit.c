@@ -169,6 +169,7 @@ static int emu_test_init(struct kunit *test)
 		.nr_dma_engines = 10,
 		.engines_per_core = 4,
 		.nr_semaphores = 256,
+		.sem_block = 0x400,
 		.nr_events = 256,
 		.nr_nq_types = 5,
 		.nr_nq_engines = 16,

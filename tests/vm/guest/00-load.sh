@@ -23,7 +23,7 @@ exec 9>&-
 check "rmmod works after" 'rmmod neuron_emu && rmmod neuron'
 check "nothing is left" '[ ! -e /dev/neuron0 ] && [ ! -e $root ]'
 
-for arch in trn1:2:Trainium1 inf2:2:Inferentia2 trn2:8:Trainium2 trn3:8:Trainium3; do
+for arch in inf1:4:Inferentia trn1:2:Trainium1 inf2:2:Inferentia2 trn2:8:Trainium2 trn3:8:Trainium3; do
 	name=${arch%%:*} rest=${arch#*:}
 	check "load as $name" "modprobe neuron_emu arch=$name"
 	check "$name: name" "[ \"\$(cat $root/neuron0/info/architecture/device_name)\" = ${rest#*:} ]"

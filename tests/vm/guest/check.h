@@ -79,6 +79,13 @@ static inline int mem_free(int fd, uint64_t handle)
 	return call(fd, NEURON_IOCTL_MEM_FREE, &f);
 }
 
+/* Device address of the register that adds to a semaphore (uapi spec 6). */
+static inline uint64_t sem_inc_address(const struct neuron_native_geometry *geo, uint32_t core,
+				       uint32_t index)
+{
+	return geo->tpb_base[core] + (geo->arch == 1 ? 0x2701200 : 0x2701800) + 4 * index;
+}
+
 /* Run @fn in another process: its checks count here. */
 static inline void in_child(void (*fn)(void))
 {

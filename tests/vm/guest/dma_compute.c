@@ -77,7 +77,7 @@ static void dest(uint32_t arg, uint64_t addr, uint32_t len)
 static void marker(void)
 {
 	put(0, 4 | 3u << 26, 0x05080003, one.pa);
-	put(1, 4, 0, geo.tpb_base[0] + NEURON_ISA_SEM_INC_OFF(SEM));
+	put(1, 4, 0, sem_inc_address(&geo, 0, SEM));
 	nr_done++;
 }
 
@@ -434,7 +434,7 @@ static void test_refused(void)
 	dest(0, dst, 64);
 	refused(1, 1, access, "the top of the address space");
 	source(add, src, 4, true, true);
-	dest(0, geo.tpb_base[0] + NEURON_ISA_SEM_SET_OFF(SEM), 4);
+	dest(0, sem_inc_address(&geo, 0, SEM), 4);
 	refused(1, 1, access, "a semaphore as destination");
 	source(add, geo.tpb_base[0] + NEURON_ISA_SEM_READ_OFF(SEM), 4, true, true);
 	dest(0, dst, 4);

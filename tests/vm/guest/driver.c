@@ -17,6 +17,7 @@
 #define MIB	(1ULL << 20)
 
 static struct neuron_native_geometry geo = { .size = sizeof(geo) };
+static uint32_t eng = 3;	/* of core 0 */
 
 static int err_of(int ret)
 {
@@ -88,11 +89,15 @@ static void test_info(int fd)
 	int wr;
 
 	CHECK(!ioctl(fd, NEURON_NATIVE_GET_GEOMETRY, &geo), "geometry");
+	if (geo.engines_per_core <= eng)
+		eng = 1;
 	CHECK(geo.nr_cores && geo.nr_hbms && geo.isa_version == NEURON_ISA_VERSION,
 	      "geometry is filled in: %u cores, %u HBMs", geo.nr_cores, geo.nr_hbms);
 	memset(&info, 0xff, sizeof(info));
 	CHECK(!ioctl(fd, NEURON_IOCTL_DEVICE_INFO, &info) && info.architecture == geo.arch &&
 	      !(info.bar_address[0] >> 62), "device info without a kernel address");
+	CHECK(info.bar_size[geo.arch == 1 ? 2 : 0] >= geo.nr_cores * geo.tpb_size &&
+	      !info.bar_size[geo.arch == 1 ? 0 : 2], "size of the BAR with the cores");
 	CHECK(!ioctl(fd, NEURON_IOCTL_DEVICE_BASIC_INFO, &basic) && basic.architecture == geo.arch,
 	      "basic info");
 	CHECK(!ioctl(fd, NEURON_IOCTL_DRIVER_INFO_GET, &drv) && drv.size == 24, "driver info");
@@ -343,6 +348,24 @@ static int wait_event(int evfd)
 	return poll(&p, 1, 5000) == 1 && read(evfd, &n, 8) == 8;
 }
 
+/* uapi spec 10.2, B10: types that an architecture has not. */
+static void test_nq_types(int fd)
+{
+	uint32_t type, engine;
+	int ev;
+
+	for (type = geo.nr_nq_types; type < geo.nr_nq_types + 4; type++) {
+		errno = 0;
+		CHECK(!nq_map(fd, 0, type, 0, 4096, &ev) && errno == EINVAL,
+		      "B10: notification queue type %u: EINVAL", type);
+	}
+	for (engine = geo.nr_nq_engines; engine < geo.nr_nq_engines + 2; engine++) {
+		errno = 0;
+		CHECK(!nq_map(fd, 0, NQ_TYPE_NOTIFY, engine, 4096, &ev) && errno == EINVAL,
+		      "notification queue of engine %u: EINVAL", engine);
+	}
+}
+
 static uint32_t sem_read(int fd, uint32_t core, uint32_t index)
 {
 	struct neuron_ioctl_semaphore s = { .nc_id = core, .semaphore_index = index };
@@ -362,16 +385,16 @@ static int sem_wait_value(int fd, uint32_t core, uint32_t index, uint32_t value)
 static void test_rings(int fd)
 {
 	struct neuron_native_mem_alloc tx, rx, src, dst, one;
-	struct neuron_ioctl_dma_queue_init init = { .eng_id = 3, .qid = 5 };
-	struct neuron_ioctl_dma_queue_get_state get = { .eng_id = 3, .qid = 5 };
-	struct neuron_ioctl_dma_ack_completed ack = { .eng_id = 3, .qid = 5, .count = 2 };
-	struct neuron_ioctl_dma_eng_get_state eget = { .eng_id = 3 };
+	struct neuron_ioctl_dma_queue_init init = { .eng_id = eng, .qid = 5 };
+	struct neuron_ioctl_dma_queue_get_state get = { .eng_id = eng, .qid = 5 };
+	struct neuron_ioctl_dma_ack_completed ack = { .eng_id = eng, .qid = 5, .count = 2 };
+	struct neuron_ioctl_dma_eng_get_state eget = { .eng_id = eng };
 	struct neuron_dma_queue_state ts, rs;
 	struct neuron_dma_eng_state es;
 	struct neuron_isa_notice *err;
 	uint32_t i, word = 1, sem = 9;
 	uint8_t *in = malloc(65536), *out = malloc(65536);
-	uint64_t inc = geo.tpb_base[0] + NEURON_ISA_SEM_INC_OFF(sem);
+	uint64_t inc = sem_inc_address(&geo, 0, sem);
 	int evfd;
 
 	for (i = 0; i < 65536; i++)
@@ -409,7 +432,7 @@ static void test_rings(int fd)
 	      !write_desc(fd, rx.mem_handle, 1, 0, dst.pa, 65536) &&
 	      !write_desc(fd, tx.mem_handle, 0, 1, one.pa, 4) &&
 	      !write_desc(fd, rx.mem_handle, 1, 1, inc, 4), "descriptors: copy, then semaphore");
-	CHECK(!start(fd, 3, 5, 2), "start");
+	CHECK(!start(fd, eng, 5, 2), "start");
 	CHECK(sem_wait_value(fd, 0, sem, 1), "the completion semaphore counts");
 	CHECK(!buf_copy(fd, dst.mem_handle, out, 65536, 0, 0) && !memcmp(in, out, 65536),
 	      "64 KiB arrived");
@@ -423,11 +446,12 @@ static void test_rings(int fd)
 	      "engine state");
 	CHECK(!ioctl(fd, NEURON_IOCTL_DMA_ACK_COMPLETED, &ack),
 	      "acknowledge on a ring that is no power of two");
-	CHECK(err_of(start(fd, 3, 5, 33)) == EINVAL, "more than the ring holds: EINVAL");
-	CHECK(err_of(start(fd, 3, 5, 0)) == EINVAL, "nothing: EINVAL");
-	CHECK(err_of(start(fd, 3, 6, 1)) == ENOENT, "queue that was not set up: ENOENT");
+	CHECK(err_of(start(fd, eng, 5, 33)) == EINVAL, "more than the ring holds: EINVAL");
+	CHECK(err_of(start(fd, eng, 5, 0)) == EINVAL, "nothing: EINVAL");
+	CHECK(err_of(start(fd, eng, 6, 1)) == ENOENT, "queue that was not set up: ENOENT");
 	CHECK(err_of(start(fd, geo.nr_dma_engines, 0, 1)) == EINVAL, "no such engine: EINVAL");
-	CHECK(err_of(start(fd, geo.nr_cores * geo.engines_per_core, 0, 1)) == EPERM,
+	CHECK(err_of(geo.arch == 1 ? start(fd, 2, 15, 1) :
+		     start(fd, geo.nr_cores * geo.engines_per_core, 0, 1)) == EPERM,
 	      "a queue of the driver: EPERM");
 
 	/* Wrap around the ring many times. */
@@ -435,7 +459,7 @@ static void test_rings(int fd)
 		uint32_t slot = i % 48;
 
 		if (write_desc(fd, tx.mem_handle, 0, slot, one.pa, 4) ||
-		    write_desc(fd, rx.mem_handle, 1, slot, inc, 4) || start(fd, 3, 5, 1))
+		    write_desc(fd, rx.mem_handle, 1, slot, inc, 4) || start(fd, eng, 5, 1))
 			break;
 		if (!sem_wait_value(fd, 0, sem, i))
 			break;
@@ -462,7 +486,7 @@ static void test_rings(int fd)
 		ioctl(fd, NEURON_IOCTL_DMA_QUEUE_INIT, &init);
 		write_desc(fd, tx.mem_handle, 0, 0, bad[i].src ? bad[i].src : src.pa, bad[i].len);
 		write_desc(fd, rx.mem_handle, 1, 0, bad[i].dst, bad[i].len);
-		CHECK(!start(fd, 3, 5, 1) && wait_event(evfd) &&
+		CHECK(!start(fd, eng, 5, 1) && wait_event(evfd) &&
 		      err[i].kind == NEURON_ISA_NOTICE_DMA_ERROR &&
 		      err[i].code == NEURON_ISA_ERR_DMA_ACCESS,
 		      "%s: DMA error notification (kind %u code %u)", bad[i].what, err[i].kind,
@@ -477,7 +501,7 @@ static void test_rings(int fd)
 	ioctl(fd, NEURON_IOCTL_DMA_QUEUE_INIT, &init);
 	write_desc(fd, tx.mem_handle, 0, 0, src.pa, 64);
 	mem_free(fd, rx.mem_handle);
-	CHECK(!start(fd, 3, 5, 1) && wait_event(evfd) && err[i].code == NEURON_ISA_ERR_DMA_RING,
+	CHECK(!start(fd, eng, 5, 1) && wait_event(evfd) && err[i].code == NEURON_ISA_ERR_DMA_RING,
 	      "freed ring: DMA error notification (code %u)", err[i].code);
 	munmap(err, 4096);
 	mem_free(fd, tx.mem_handle);
@@ -553,7 +577,7 @@ static int child_other(int handle)
 	struct neuron_ioctl_semaphore s = { .nc_id = 0, .value = 1 };
 	struct neuron_ioctl_mem_get_mc_mmap_info_v2 mc = { .pa = foreign_pa };
 	struct neuron_ioctl_device_reset r = { .nc_map = 1 };
-	struct neuron_ioctl_dma_queue_init init = { .eng_id = 3, .qid = 5 };
+	struct neuron_ioctl_dma_queue_init init = { .eng_id = eng, .qid = 5 };
 	int fd = open_node(O_RDWR);
 
 	if (mem_free(fd, handle) != ENOENT)
@@ -681,6 +705,7 @@ int main(void)
 	test_walk(fd);
 	test_mmap(fd);
 	test_rings(fd);
+	test_nq_types(fd);
 	test_core(fd);
 	test_processes(fd);
 	close(fd);
