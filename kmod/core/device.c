@@ -97,6 +97,7 @@ struct neuron_device *neuron_device_add(const struct neuron_device_desc *desc)
 	nd->geo = &nd->geometry;
 	nd->ops = &neuron_hw_ops;
 	init_waitqueue_head(&nd->gone_wait);
+	neuron_health_init(nd);
 	nd->process_limit = NEURON_NO_LIMIT;
 	mutex_init(&nd->clients_lock);
 	INIT_LIST_HEAD(&nd->clients);
@@ -199,6 +200,7 @@ void neuron_device_del(struct neuron_device *nd)
 
 	neuron_device_forget(nd);
 	neuron_hw_stop(nd);
+	neuron_health_exit(nd);
 	for (i = 0; i < nd->geo->nr_cores; i++)
 		neuron_copy_exit(nd, i);
 	cdev_del(&nd->cdev);

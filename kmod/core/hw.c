@@ -171,6 +171,32 @@ static int neuron_hw_core_pfn(struct neuron_device *nd, u32 core, u64 off, unsig
 	return err;
 }
 
+static int neuron_hw_ecc_count(struct neuron_device *nd, enum neuron_event event, u64 *count)
+{
+	int idx, err = -ENODEV;
+
+	if (!nd->desc.ops->ecc_count)
+		return -EOPNOTSUPP;
+	if (neuron_device_enter(nd, &idx)) {
+		err = nd->desc.ops->ecc_count(nd, event, count);
+		neuron_device_exit(idx);
+	}
+	return err;
+}
+
+static int neuron_hw_power(struct neuron_device *nd, struct neuron_power *power)
+{
+	int idx, err = -ENODEV;
+
+	if (!nd->desc.ops->power)
+		return -EOPNOTSUPP;
+	if (neuron_device_enter(nd, &idx)) {
+		err = nd->desc.ops->power(nd, power);
+		neuron_device_exit(idx);
+	}
+	return err;
+}
+
 const struct neuron_hw_ops neuron_hw_ops = {
 	.reg_read = neuron_hw_reg_read,
 	.reg_write = neuron_hw_reg_write,
@@ -182,18 +208,19 @@ const struct neuron_hw_ops neuron_hw_ops = {
 	.hbm_clear = neuron_hw_hbm_clear,
 	.hbm_pfn = neuron_hw_hbm_pfn,
 	.core_pfn = neuron_hw_core_pfn,
+	.ecc_count = neuron_hw_ecc_count,
+	.power = neuron_hw_power,
 };
 
 /* Whoever waits for the device is told, and finds it gone. */
 static void neuron_hw_wake(struct neuron_device *nd)
 {
-	u32 i, n;
+	u32 i;
 
 	for (i = 0; i < nd->geo->nr_cores; i++) {
 		wake_up_all(&nd->core[i].copy.wait);
 		wake_up_all(&nd->core[i].crwl.wait);
-		for (n = 0; n < NEURON_HW_NR_NQ; n++)
-			neuron_nq_posted(nd, i, n);
+		neuron_nqs_wake(nd, i);
 	}
 	wake_up_all(&nd->gone_wait);
 }

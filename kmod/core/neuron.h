@@ -50,12 +50,14 @@
 #include <linux/seqlock.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
+#include <linux/workqueue.h>
 #include <linux/xarray.h>
 
 #include "../../uapi/neuron_ioctl.h"
 #include "../../uapi/neuron_native.h"
 #include "../compat/compat.h"
 #include "../mem/buddy.h"
+#include "fault.h"
 #include "neuron_hw.h"
 
 #define NEURON_MAX_DEVICES	64	/* uapi spec 2.2 */
@@ -334,6 +336,7 @@ struct neuron_crwl {
  * @nq: notification queues in use, by type * 16 + engine; made on first use
  * @tally: published counters by NDS_NC_COUNTER_*, under clients_lock
  * @dirty: it did not reset and may hold what its last owner left
+ * @reset_eventfd: who is told of resets; under @lock
  * @reset_failed: the last reset did
  * @reset_req: resets that were asked for
  * @reset_fail: resets that failed
@@ -354,6 +357,7 @@ struct neuron_core {
 	struct neuron_nq *nq[NEURON_HW_NR_NQ];
 	struct neuron_tally tally[NDS_EXT_NC_COUNTER_LAST];
 	bool dirty;
+	struct eventfd_ctx *reset_eventfd;
 	bool reset_failed;
 	atomic64_t reset_req;
 	atomic64_t reset_fail;
@@ -367,6 +371,22 @@ struct neuron_core {
 
 struct neuron_sysfs;
 struct neuron_failures;
+
+/**
+ * struct neuron_health - what a device reports about itself
+ * @pending: reports that @work has not seen, by event and core
+ * @work: counts and tells of them
+ * @hw_errors: uncorrected errors so far
+ * @cleared: ECC counts when they were cleared
+ * @heartbeat: when the device last answered, seconds since 1970
+ */
+struct neuron_health {
+	atomic_t pending[NEURON_NR_EVENTS][NEURON_HW_MAX_CORES];
+	struct work_struct work;
+	atomic64_t hw_errors;
+	atomic64_t cleared[NEURON_NR_ECC];
+	atomic64_t heartbeat;
+};
 
 /**
  * struct neuron_device - a device
@@ -391,6 +411,8 @@ struct neuron_failures;
  * @grow_lock: one chunk grows at a time
  * @host_pages: host chunks by page number of their device address; RCU lookup
  * @host_category: host memory by category
+ * @health: what it reports about itself
+ * @fail_alloc: allocations of device memory that are to fail
  * @process_limit: device memory that a process may hold, or NEURON_NO_LIMIT
  * @failures: record of refused allocations
  * @sysfs: the tree
@@ -419,6 +441,8 @@ struct neuron_device {
 	struct mutex grow_lock;
 	struct maple_tree host_pages;
 	struct neuron_counter host_category[NEURON_NR_CATEGORIES];
+	struct neuron_health health;
+	struct neuron_fault fail_alloc;
 	u64 process_limit;
 	struct neuron_failures *failures;
 	struct neuron_sysfs *sysfs;
@@ -500,6 +524,7 @@ void neuron_client_put(struct neuron_client *client);
 int neuron_client_attach(struct neuron_device *nd, struct neuron_client **client);
 void neuron_client_detach(struct neuron_client *client);
 void neuron_client_exit(struct neuron_client *client);
+void neuron_core_reset_eventfd(struct neuron_core *c, struct eventfd_ctx *eventfd);
 int neuron_core_clean(struct neuron_device *nd, u32 core);
 int neuron_core_check(struct neuron_core *core, const struct neuron_client *client);
 int neuron_core_read(struct neuron_device *nd, u32 core, const struct neuron_client *client,
@@ -510,6 +535,14 @@ int neuron_cores_acquire(struct neuron_device *nd, unsigned long map,
 int neuron_core_acquire(struct neuron_device *nd, u32 core, struct neuron_client *client);
 void neuron_core_release(struct neuron_device *nd, u32 core, struct neuron_client *client);
 int neuron_core_reset(struct neuron_device *nd, u32 core, struct neuron_client *client);
+
+/* core/health.c */
+void neuron_health_init(struct neuron_device *nd);
+void neuron_health_exit(struct neuron_device *nd);
+u64 neuron_health_ecc(struct neuron_device *nd, enum neuron_event event);
+void neuron_health_clear(struct neuron_device *nd, enum neuron_event event);
+int neuron_health_power(struct neuron_device *nd, struct neuron_power *power);
+int neuron_device_reset(struct neuron_device *nd);
 
 /* core/crwl.c */
 void neuron_crwl_init(struct neuron_crwl *crwl);
@@ -525,6 +558,7 @@ void neuron_datastore_release(struct neuron_client *client);
 struct neuron_chunk *neuron_datastore_find(struct neuron_device *nd, u64 addr);
 void neuron_tally_read(struct neuron_device *nd, u32 core, u32 counter, u64 *total, u64 *present);
 void neuron_tally_clear(struct neuron_device *nd, u32 core, u32 counter, bool total);
+void neuron_tally_add(struct neuron_device *nd, u32 core, u32 counter, u32 n);
 int neuron_ioctl_acquire_ds(struct neuron_file *nf, void *arg, void __user *uarg);
 int neuron_ioctl_release_ds(struct neuron_file *nf, void *arg, void __user *uarg);
 
@@ -731,6 +765,7 @@ void neuron_mem_copy_async_undo(struct neuron_file *nf, void *arg);
 void neuron_mem_copy_async64_undo(struct neuron_file *nf, void *arg);
 int neuron_ioctl_mem_copy_async64(struct neuron_file *nf, void *arg, void __user *uarg);
 int neuron_ioctl_mem_copy_async_wait(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_native_copy_eventfd_ioctl(struct neuron_file *nf, void *arg, void __user *uarg);
 
 /* dma/queue.c */
 int neuron_queue_init(struct neuron_client *client, const struct neuron_ioctl_dma_queue_init *arg);
@@ -739,12 +774,15 @@ void neuron_queues_release(struct neuron_client *client);
 void neuron_engine_release(struct neuron_client *client, u32 eng);
 
 /* dma/nq.c */
+int neuron_eventfd_get(int fd, struct eventfd_ctx **out);
 void neuron_nqs_release(struct neuron_device *nd, u32 core);
+void neuron_nqs_wake(struct neuron_device *nd, u32 core);
 
 /* sysfs/tree.c */
 void neuron_sysfs_init(void);
 int neuron_sysfs_add(struct neuron_device *nd);
 void neuron_sysfs_del(struct neuron_device *nd);
+void neuron_sysfs_notify_health(struct neuron_device *nd);
 void neuron_sysfs_notify_mem(struct neuron_device *nd, bool host, u32 core, u32 category);
 
 /* An ioctl handler: @arg is the kernel copy of the argument. */
@@ -808,6 +846,8 @@ int neuron_ioctl_semaphore_read(struct neuron_file *nf, void *arg, void __user *
 int neuron_ioctl_semaphore_write(struct neuron_file *nf, void *arg, void __user *uarg);
 int neuron_ioctl_event_set(struct neuron_file *nf, void *arg, void __user *uarg);
 int neuron_ioctl_event_get(struct neuron_file *nf, void *arg, void __user *uarg);
+
+int neuron_native_reset_eventfd_ioctl(struct neuron_file *nf, void *arg, void __user *uarg);
 
 /* core/crwl.c */
 int neuron_ioctl_crwl_reader_enter(struct neuron_file *nf, void *arg, void __user *uarg);

@@ -192,6 +192,36 @@ struct neuron_geometry {
 	u32 compat_max;
 };
 
+/* What a device reports by itself; the ECC events first, which it also counts. */
+enum neuron_event {
+	NEURON_EVENT_MEM_CORRECTED,	/* ECC of device memory, corrected */
+	NEURON_EVENT_MEM_UNCORRECTED,	/* not corrected */
+	NEURON_EVENT_MEM_REPAIRABLE,	/* not corrected; a reset of the device repairs it */
+	NEURON_EVENT_SRAM_CORRECTED,	/* ECC of memory in the cores */
+	NEURON_EVENT_SRAM_UNCORRECTED,
+	NEURON_EVENT_DMA_ABORT,		/* a DMA engine failed, through no fault of its user */
+	NEURON_NR_EVENTS,
+	NEURON_NR_ECC = NEURON_EVENT_DMA_ABORT,
+};
+
+#define NEURON_POWER_MAX	10000u
+
+/**
+ * struct neuron_power - power drawn, in parts of NEURON_POWER_MAX of the most
+ * @time: when it was sampled last, seconds since 1970
+ * @now: last sample
+ * @min: lowest of the last minute
+ * @max: highest
+ * @avg: mean
+ */
+struct neuron_power {
+	u64 time;
+	u32 now;
+	u32 min;
+	u32 max;
+	u32 avg;
+};
+
 /**
  * struct neuron_hw_ops - what a device can do
  *
@@ -244,7 +274,7 @@ struct neuron_hw_ops {
 	 * @core_reset: stop the engines of @core, drop their FIFOs, clear state
 	 * buffer, semaphores and events, switch its notification queues off.
 	 * When it returns, the core makes no access.
-	 * Return: 0, -EIO.
+	 * Return: 0, -EIO the core is not usable before the next reset.
 	 */
 	int (*core_reset)(struct neuron_device *nd, u32 core);
 
@@ -271,6 +301,18 @@ struct neuron_hw_ops {
 	 * Return: 0, -ENOMEM, -ENXIO not visible to the CPU.
 	 */
 	int (*core_pfn)(struct neuron_device *nd, u32 core, u64 off, unsigned long *pfn);
+
+	/**
+	 * @ecc_count: ECC events of a kind since the device was switched on.
+	 * Optional.  Return: 0, -EIO.
+	 */
+	int (*ecc_count)(struct neuron_device *nd, enum neuron_event event, u64 *count);
+
+	/**
+	 * @power: power drawn in the last minute.  Optional.
+	 * Return: 0, -ENODATA no sample yet, -EIO.
+	 */
+	int (*power)(struct neuron_device *nd, struct neuron_power *power);
 };
 
 /**
@@ -351,5 +393,6 @@ void neuron_pin_put(struct neuron_pin *pin);
 
 void neuron_dma_irq(struct neuron_device *nd, u32 eng, u32 q);
 void neuron_nq_posted(struct neuron_device *nd, u32 core, u32 nq);
+void neuron_device_report(struct neuron_device *nd, enum neuron_event event, u32 core);
 
 #endif

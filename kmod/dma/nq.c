@@ -72,6 +72,25 @@ void neuron_nqs_release(struct neuron_device *nd, u32 core)
 			neuron_nq_drop(&nd->core[core], i);
 }
 
+/**
+ * neuron_nqs_wake() - signal all eventfds of a core
+ * @nd: device
+ * @core: core number
+ *
+ * Context: process.
+ */
+void neuron_nqs_wake(struct neuron_device *nd, u32 core)
+{
+	struct neuron_core *c = &nd->core[core];
+	u32 i;
+
+	spin_lock(&c->nq_lock);
+	for (i = 0; i < NEURON_HW_NR_NQ; i++)
+		if (c->nq[i] && c->nq[i]->eventfd)
+			neuron_eventfd_signal(c->nq[i]->eventfd);
+	spin_unlock(&c->nq_lock);
+}
+
 /*
  * Is there a queue that the caller can go on using?  One whose handle was
  * freed is made anew.  Under core->lock.

@@ -105,6 +105,7 @@ void neuron_debugfs_add(struct neuron_device *nd)
 	u32 i;
 
 	nd->debugfs = debugfs_create_dir(dev_name(&nd->dev), neuron_debugfs);
+	neuron_fault_add(&nd->fail_alloc, "mc_alloc", nd->debugfs);
 	for (i = 0; i < nd->geo->nr_hbms; i++) {
 		snprintf(name, sizeof(name), "hbm%u", i);
 		debugfs_create_file(name, 0400, nd->debugfs, &nd->zone[i], &neuron_walk_fops);

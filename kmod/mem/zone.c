@@ -260,6 +260,12 @@ int neuron_zone_alloc(struct neuron_device *nd, struct neuron_chunk *chunk, u64 
 	bool scrub;
 	int err;
 
+	if (neuron_fault_hit(&nd->fail_alloc)) {
+		spin_lock(&zone->lock);
+		neuron_zone_explain(zone, align, NEURON_BUDDY_CAUSE_FULL, why);
+		spin_unlock(&zone->lock);
+		return -ENOMEM;
+	}
 	err = neuron_dmem_charge(zone, chunk);
 	if (err)
 		return neuron_zone_capped(zone, align, err, why);

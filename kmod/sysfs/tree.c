@@ -35,8 +35,13 @@ typedef ssize_t (*neuron_store_fn)(struct neuron_node *node, const char *buf, si
 /* One file. */
 #define FILE_RO(_scope, _path, _show) \
 	{ .scope = (_scope), .path = (_path), .mode = 0444, .show = (_show) }
+/* Only for root, below neuronN/ itself. */
+#define FILE_ROOT(_scope, _path, _show, _store) \
+	{ .scope = (_scope), .path = (_path), .mode = 0600, .show = (_show), .store = (_store) }
 #define FILE_RW(_scope, _path, _show, _store) \
 	{ .scope = (_scope), .path = (_path), .mode = 0644, .show = (_show), .store = (_store) }
+
+#define NEURON_HEALTH_DIR	"stats/hardware/health_status"
 
 enum neuron_sysfs_where {
 	NONE,
@@ -182,6 +187,100 @@ static ssize_t store_notify_delay(struct neuron_node *node, const char *buf, siz
 	return count;
 }
 
+/* 0 in reset, 1 ready, 2 invalid (uapi spec 2.4). */
+static ssize_t show_reset(struct neuron_node *node, char *buf)
+{
+	u32 i, state = neuron_device_gone(node->nd) ? 2 : 1;
+
+	for (i = 0; i < node->nd->geo->nr_cores; i++)
+		if (READ_ONCE(node->nd->core[i].reset_failed))
+			state = 2;
+	return sysfs_emit(buf, "%u\n", state);
+}
+
+static ssize_t store_reset(struct neuron_node *node, const char *buf, size_t count)
+{
+	return neuron_device_reset(node->nd) ?: (ssize_t)count;
+}
+
+#define ECC_FILE(_name, _event)								\
+static ssize_t show_##_name(struct neuron_node *node, char *buf)			\
+{											\
+	return sysfs_emit(buf, "%llu\n", neuron_health_ecc(node->nd, _event));		\
+}											\
+static ssize_t clear_##_name(struct neuron_node *node, const char *buf, size_t count)	\
+{											\
+	neuron_health_clear(node->nd, _event);						\
+	return count;									\
+}
+ECC_FILE(mem_corrected, NEURON_EVENT_MEM_CORRECTED)
+ECC_FILE(mem_uncorrected, NEURON_EVENT_MEM_UNCORRECTED)
+ECC_FILE(mem_repairable, NEURON_EVENT_MEM_REPAIRABLE)
+ECC_FILE(sram_corrected, NEURON_EVENT_SRAM_CORRECTED)
+ECC_FILE(sram_uncorrected, NEURON_EVENT_SRAM_UNCORRECTED)
+
+static ssize_t show_hw_errors(struct neuron_node *node, char *buf)
+{
+	return sysfs_emit(buf, "%lld\n", atomic64_read(&node->nd->health.hw_errors));
+}
+
+static ssize_t clear_hw_errors(struct neuron_node *node, const char *buf, size_t count)
+{
+	atomic64_set(&node->nd->health.hw_errors, 0);
+	return count;
+}
+
+static ssize_t show_heartbeat(struct neuron_node *node, char *buf)
+{
+	/* Asking is what makes the heart beat. */
+	neuron_health_ecc(node->nd, NEURON_EVENT_MEM_UNCORRECTED);
+	return sysfs_emit(buf, "%lld\n", atomic64_read(&node->nd->health.heartbeat));
+}
+
+static ssize_t show_unhealthy(struct neuron_node *node, char *buf)
+{
+	static const struct {
+		const char *name;
+		enum neuron_event event;
+	} parts[] = {
+		{ "hbm", NEURON_EVENT_MEM_UNCORRECTED },
+		{ "sram", NEURON_EVENT_SRAM_UNCORRECTED },
+	};
+	int len = 0;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(parts); i++)
+		if (neuron_health_ecc(node->nd, parts[i].event))
+			len += sysfs_emit_at(buf, len, "%s%s", len ? "," : "", parts[i].name);
+	return len + sysfs_emit_at(buf, len, "\n");
+}
+
+static const char *power_status(int err)
+{
+	return err == -ENODATA ? "POWER_STATUS_NO_DATA" :
+	       err ? "POWER_STATUS_INVALID" : "POWER_STATUS_VALID";
+}
+
+static ssize_t show_utilization(struct neuron_node *node, char *buf)
+{
+	struct neuron_power p;
+	int err = neuron_health_power(node->nd, &p);
+
+	/* Parts of NEURON_POWER_MAX as percent with two decimals. */
+	return sysfs_emit(buf, "%s,%llu,%u.%02u,%u.%02u,%u.%02u\n", power_status(err), p.time,
+			  p.min / 100, p.min % 100, p.max / 100, p.max % 100, p.avg / 100,
+			  p.avg % 100);
+}
+
+static ssize_t show_utilization_raw(struct neuron_node *node, char *buf)
+{
+	struct neuron_power p;
+	int err = neuron_health_power(node->nd, &p);
+
+	return sysfs_emit(buf, "%s,%llu,%u.%02u\n", power_status(err), p.time, p.now / 100,
+			  p.now % 100);
+}
+
 static ssize_t show_limit(char *buf, u64 limit)
 {
 	return limit == NEURON_NO_LIMIT ? sysfs_emit(buf, "max\n") :
@@ -260,6 +359,29 @@ static ssize_t show_hbm_high_water(struct neuron_node *node, char *buf)
 }
 
 static const struct neuron_sysfs_row neuron_sysfs_table[] = {
+	FILE_ROOT(DEV, "reset", show_reset, store_reset),
+	FILE_RW(DEV, "stats/hardware/mem_ecc_corrected", show_mem_corrected,
+		clear_mem_corrected),
+	FILE_RW(DEV, "stats/hardware/mem_ecc_uncorrected", show_mem_uncorrected,
+		clear_mem_uncorrected),
+	FILE_RW(DEV, "stats/hardware/mem_ecc_repairable_uncorrected", show_mem_repairable,
+		clear_mem_repairable),
+	FILE_RW(DEV, "stats/hardware/sram_ecc_corrected", show_sram_corrected,
+		clear_sram_corrected),
+	FILE_RW(DEV, "stats/hardware/sram_ecc_uncorrected", show_sram_uncorrected,
+		clear_sram_uncorrected),
+	FILE_RO(DEV, "stats/hardware/health_status/mem_ecc_corrected", show_mem_corrected),
+	FILE_RO(DEV, "stats/hardware/health_status/mem_ecc_uncorrected", show_mem_uncorrected),
+	FILE_RO(DEV, "stats/hardware/health_status/mem_ecc_repairable_uncorrected",
+		show_mem_repairable),
+	FILE_RO(DEV, "stats/hardware/health_status/sram_ecc_corrected", show_sram_corrected),
+	FILE_RO(DEV, "stats/hardware/health_status/sram_ecc_uncorrected", show_sram_uncorrected),
+	FILE_RW(DEV, "stats/hardware/health_status/hw_error_event",
+		show_hw_errors, clear_hw_errors),
+	FILE_RO(DEV, "stats/hardware/health_status/healthcheck_heartbeat", show_heartbeat),
+	FILE_RO(DEV, "stats/hardware/health_status/unhealthy_components", show_unhealthy),
+	FILE_RO(DEV, "stats/power/utilization", show_utilization),
+	FILE_RO(DEV, "stats/power/utilization_raw", show_utilization_raw),
 	FILE_RO(DEV, "core_count", show_core_count),
 	FILE_RO(DEV, "connected_devices", show_connected),
 	FILE_RW(DEV, "info/notify_delay", show_notify_delay, store_notify_delay),
@@ -686,6 +808,14 @@ static ssize_t neuron_root_show(struct device *dev, struct device_attribute *att
 	return neuron_attr_row(&attr->attr)->show(&node, buf);
 }
 
+static ssize_t neuron_root_store(struct device *dev, struct device_attribute *attr,
+				 const char *buf, size_t count)
+{
+	struct neuron_node node = { .nd = container_of(dev, struct neuron_device, dev) };
+
+	return neuron_attr_row(&attr->attr)->store(&node, buf, count);
+}
+
 /**
  * neuron_sysfs_init() - prepare the table
  *
@@ -702,6 +832,8 @@ void __init neuron_sysfs_init(void)
 		neuron_file_attrs[i].attr.name = slash ? slash + 1 : row->path;
 		neuron_file_attrs[i].attr.mode = row->mode;
 		neuron_file_attrs[i].show = neuron_root_show;
+		if (row->store)
+			neuron_file_attrs[i].store = neuron_root_store;
 	}
 }
 
@@ -789,6 +921,25 @@ int neuron_sysfs_add(struct neuron_device *nd)
 		neuron_watch_start(nd);
 	mutex_unlock(&neuron_devices_lock);
 	return 0;
+}
+
+/**
+ * neuron_sysfs_notify_health() - tell pollers that the health of a device changed
+ * @nd: device; the tree does not go meanwhile
+ *
+ * Context: may sleep.
+ */
+void neuron_sysfs_notify_health(struct neuron_device *nd)
+{
+	struct kobject *kobj = neuron_walk(nd, &nd->dev.kobj, NEURON_HEALTH_DIR, 0, true);
+	u32 i;
+
+	for (i = 0; !IS_ERR(kobj) && i < ARRAY_SIZE(neuron_sysfs_table); i++) {
+		const struct neuron_sysfs_row *row = &neuron_sysfs_table[i];
+
+		if (strstarts(row->path, NEURON_HEALTH_DIR))
+			sysfs_notify(kobj, NULL, neuron_file_attrs[i].attr.name);
+	}
 }
 
 /**

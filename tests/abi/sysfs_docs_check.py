@@ -46,7 +46,7 @@ def table_files(text):
             yield from (f"{base}/{name}" for name in ("total", "present", "peak"))
         elif kind == "COUNT":
             yield from (f"{base}/{name}" for name in ("total", "present"))
-        elif kind in ("FILE_RO", "FILE_RW"):
+        elif kind in ("FILE_RO", "FILE_RW", "FILE_ROOT"):
             yield base
         else:
             raise SystemExit(f"kmod/sysfs/tree.c: unknown kind of row {kind}")

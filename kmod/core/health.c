@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Health: what a device reports about itself, who is told, and resetting it.
+ *
+ * A report can come from anywhere.  Telling needs to sleep and is left to a
+ * work item; reports that come faster than it runs are told of as one.
+ */
+#include <linux/dmi.h>
+#include <linux/ratelimit.h>
+#include <linux/timekeeping.h>
+#include <linux/utsname.h>
+
+#include "neuron.h"
+
+/**
+ * struct neuron_event_info - what an event means
+ * @name: in the kernel log (sysfs spec 10); NULL: nobody needs to be told
+ * @action: what an operator should do
+ * @counter: status counter of the core, 0 = none
+ */
+struct neuron_event_info {
+	const char *name;
+	const char *action;
+	u32 counter;
+};
+
+static const struct neuron_event_info neuron_events[NEURON_NR_EVENTS] = {
+	[NEURON_EVENT_MEM_UNCORRECTED] = {
+		"HBM_UNCORRECTABLE_ERROR", "TERMINATE_INSTANCE",
+		NDS_EXT_NC_COUNTER_HW_ERR_HBM_UE,
+	},
+	[NEURON_EVENT_MEM_REPAIRABLE] = {
+		"HBM_UNCORRECTABLE_ERROR", "RESET_DEVICE",
+		NDS_EXT_NC_COUNTER_HW_ERR_REPAIRABLE_HBM_UE,
+	},
+	[NEURON_EVENT_SRAM_UNCORRECTED] = {
+		"SRAM_UNCORRECTABLE_ERROR", "TERMINATE_INSTANCE",
+		NDS_EXT_NC_COUNTER_HW_ERR_NC_UE,
+	},
+	[NEURON_EVENT_DMA_ABORT] = {
+		"DMA_ERROR", "RESTART_APPLICATION",
+		NDS_EXT_NC_COUNTER_HW_ERR_DMA_ABORT,
+	},
+};
+
+/* Programs that watch the kernel log know this line. */
+static void neuron_health_log(struct neuron_device *nd, const struct neuron_event_info *info,
+			      u32 core)
+{
+	const char *instance = dmi_get_system_info(DMI_BOARD_ASSET_TAG);
+
+	dev_err_ratelimited(&nd->dev,
+			    "NEURON_HW_ERR=%s instance-id=%s hostname=%s nd-id=%u nc-id=%u serial-num=%016llx action=%s\n",
+			    info->name, instance && *instance ? instance : "unknown",
+			    init_utsname()->nodename, neuron_device_index(nd), core,
+			    nd->desc.serial, info->action);
+}
+
+static void neuron_health_work(struct work_struct *work)
+{
+	struct neuron_device *nd = container_of(work, struct neuron_device, health.work);
+	u32 event, core, n;
+
+	for (event = 0; event < NEURON_NR_EVENTS; event++) {
+		const struct neuron_event_info *info = &neuron_events[event];
+
+		for (core = 0; core < nd->geo->nr_cores; core++) {
+			n = atomic_xchg(&nd->health.pending[event][core], 0);
+			if (!n || !info->name)
+				continue;
+			atomic64_add(n, &nd->health.hw_errors);
+			neuron_tally_add(nd, core, info->counter, n);
+			neuron_health_log(nd, info, core);
+		}
+	}
+	neuron_sysfs_notify_health(nd);
+}
+
+/**
+ * neuron_device_report() - the device has something to say about itself
+ * @nd: device
+ * @event: what happened
+ * @core: core that it happened to
+ *
+ * Called by the device.  Uncorrected errors and failed transfers are counted
+ * in the status of the core and logged; readers of the health files hear of
+ * everything.
+ *
+ * Context: any.
+ */
+void neuron_device_report(struct neuron_device *nd, enum neuron_event event, u32 core)
+{
+	if (WARN_ON_ONCE(event >= NEURON_NR_EVENTS || core >= nd->geo->nr_cores))
+		return;
+	atomic_inc(&nd->health.pending[event][core]);
+	schedule_work(&nd->health.work);
+}
+NEURON_EXPORT_SYMBOL(neuron_device_report);
+
+void neuron_health_init(struct neuron_device *nd)
+{
+	INIT_WORK(&nd->health.work, neuron_health_work);
+}
+
+/**
+ * neuron_health_exit() - no more reports are told of
+ * @nd: device; stopped, so that it reports nothing
+ *
+ * Context: may sleep.
+ */
+void neuron_health_exit(struct neuron_device *nd)
+{
+	flush_work(&nd->health.work);
+}
+
+static u64 neuron_health_count(struct neuron_device *nd, enum neuron_event event)
+{
+	u64 count;
+
+	if (nd->ops->ecc_count(nd, event, &count))
+		return 0;
+	atomic64_set(&nd->health.heartbeat, ktime_get_real_seconds());
+	return count;
+}
+
+/**
+ * neuron_health_ecc() - ECC events since the count was cleared
+ * @nd: device
+ * @event: below NEURON_NR_ECC
+ *
+ * Context: may sleep.
+ * Return: the number; 0 also if the device cannot tell.
+ */
+u64 neuron_health_ecc(struct neuron_device *nd, enum neuron_event event)
+{
+	u64 cleared = atomic64_read(&nd->health.cleared[event]);
+	u64 count = neuron_health_count(nd, event);
+
+	/* A device may forget its counts when it is reset. */
+	return count > cleared ? count - cleared : 0;
+}
+
+/**
+ * neuron_health_clear() - count from 0 again
+ * @nd: device
+ * @event: below NEURON_NR_ECC
+ *
+ * The count of the device goes on.
+ *
+ * Context: may sleep.
+ */
+void neuron_health_clear(struct neuron_device *nd, enum neuron_event event)
+{
+	atomic64_set(&nd->health.cleared[event], neuron_health_count(nd, event));
+}
+
+/**
+ * neuron_health_power() - power drawn in the last minute
+ * @nd: device
+ * @power: filled in, with the time only if there are no figures
+ *
+ * Context: may sleep.
+ * Return: 0; -ENODATA no sample yet; any other error: it cannot be told.
+ */
+int neuron_health_power(struct neuron_device *nd, struct neuron_power *power)
+{
+	int err;
+
+	memset(power, 0, sizeof(*power));
+	err = nd->ops->power(nd, power);
+	if (err) {
+		memset(power, 0, sizeof(*power));
+		power->time = ktime_get_real_seconds();
+	}
+	return err;
+}
+
+/**
+ * neuron_device_reset() - reset all cores of a device that nobody uses
+ * @nd: device
+ *
+ * Context: may sleep; nobody can open the device before it is done.
+ * Return: 0; -EBUSY a process has it open; -EIO a core does not reset; -ENODEV.
+ */
+int neuron_device_reset(struct neuron_device *nd)
+{
+	int err = 0, failed;
+	u32 i;
+
+	mutex_lock(&nd->clients_lock);
+	if (nd->nr_clients)
+		err = -EBUSY;
+	else if (neuron_device_gone(nd))
+		err = -ENODEV;
+	for (i = 0; i < nd->geo->nr_cores && (!err || err == -EIO); i++) {
+		struct neuron_core *core = &nd->core[i];
+
+		mutex_lock(&core->lock);
+		atomic64_inc(&core->reset_req);
+		failed = neuron_core_clean(nd, i);
+		core->reset_failed = failed;
+		if (failed) {
+			atomic64_inc(&core->reset_fail);
+			err = failed;
+		}
+		neuron_crwl_reset(&core->crwl);
+		mutex_unlock(&core->lock);
+	}
+	mutex_unlock(&nd->clients_lock);
+	return err;
+}
