@@ -233,7 +233,10 @@ enum neuron_isa_error {
 	/* malformed descriptor, or lengths of tx and rx differ */
 	NEURON_ISA_ERR_DMA_DESC		= 8,
 	NEURON_ISA_ERR_DMA_RING		= 9,	/* ring memory gone */
-	NEURON_ISA_ERR_ABORT		= 10	/* stopped by software or an injected fault */
+	NEURON_ISA_ERR_ABORT		= 10,	/* stopped by software or an injected fault */
+	NEURON_ISA_ERR_MEM_UE		= 11,	/* uncorrectable ECC error of device memory */
+	NEURON_ISA_ERR_MEM_REPAIRABLE	= 12,	/* same, a reset of the device repairs it */
+	NEURON_ISA_ERR_SRAM_UE		= 13	/* uncorrectable ECC error of the state buffer */
 };
 
 /**

@@ -12,6 +12,7 @@
 #include <linux/export.h>
 #include <linux/mm.h>
 #include <linux/eventfd.h>
+#include <linux/hrtimer.h>
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0)
 #error "neuron: Linux 6.1 or newer is needed"
@@ -50,6 +51,17 @@ static inline void vm_flags_clear(struct vm_area_struct *vma, vm_flags_t flags)
 /* 6.14 has the device-memory cgroup controller, 7.3 the calls that are used here. */
 #if IS_ENABLED(CONFIG_CGROUP_DMEM) && LINUX_VERSION_CODE >= KERNEL_VERSION(7, 3, 0)
 #define NEURON_DMEM	1
+#endif
+
+/* 6.13: hrtimer_init() and the function became one. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
+static inline void hrtimer_setup(struct hrtimer *timer,
+				 enum hrtimer_restart (*fn)(struct hrtimer *timer),
+				 clockid_t clock, enum hrtimer_mode mode)
+{
+	hrtimer_init(timer, clock, mode);
+	timer->function = fn;
+}
 #endif
 
 /* 6.8: eventfd_signal() lost its count. */

@@ -203,14 +203,66 @@ static ssize_t emu_item_neighbours_store(struct config_item *item, const char *p
 	return ret;
 }
 
+static ssize_t emu_item_completion_show(struct config_item *item, char *page)
+{
+	return sysfs_emit(page, "%s\n",
+			  emu_completion_name(READ_ONCE(to_emu_item(item)->cfg.completion)));
+}
+
+static ssize_t emu_item_completion_store(struct config_item *item, const char *page,
+					 size_t count)
+{
+	struct emu_item *it = to_emu_item(item);
+	int c = emu_find_completion(page);
+	ssize_t ret = count;
+
+	if (c < 0)
+		return c;
+	mutex_lock(&it->lock);
+	if (it->ed)
+		ret = -EBUSY;
+	else
+		it->cfg.completion = c;
+	mutex_unlock(&it->lock);
+	return ret;
+}
+
+static ssize_t emu_item_completion_nsec_show(struct config_item *item, char *page)
+{
+	return sysfs_emit(page, "%llu\n", READ_ONCE(to_emu_item(item)->cfg.completion_nsec));
+}
+
+static ssize_t emu_item_completion_nsec_store(struct config_item *item, const char *page,
+					      size_t count)
+{
+	struct emu_item *it = to_emu_item(item);
+	ssize_t ret = count;
+	u64 nsec;
+	int err;
+
+	err = kstrtou64(page, 0, &nsec);
+	if (err)
+		return err;
+	mutex_lock(&it->lock);
+	if (it->ed)
+		ret = -EBUSY;
+	else
+		it->cfg.completion_nsec = nsec;
+	mutex_unlock(&it->lock);
+	return ret;
+}
+
 static ssize_t emu_item_dev_name_show(struct config_item *item, char *page)
 {
 	struct emu_item *it = to_emu_item(item);
 	ssize_t ret;
 
 	mutex_lock(&it->lock);
-	ret = it->ed ? sysfs_emit(page, "neuron%u\n", it->ed->number) :
-		       sysfs_emit(page, "none\n");
+	/* It may have been pulled out by other means. */
+	if (it->ed && READ_ONCE(it->ed->added))
+		ret = sysfs_emit(page, "neuron%u\n", it->ed->number);
+	else
+		ret = sysfs_emit(page, "none\n");
 	mutex_unlock(&it->lock);
 	return ret;
 }
@@ -260,6 +312,8 @@ CONFIGFS_ATTR(emu_item_, hbm_size);
 CONFIGFS_ATTR(emu_item_, index);
 CONFIGFS_ATTR(emu_item_, serial);
 CONFIGFS_ATTR(emu_item_, neighbours);
+CONFIGFS_ATTR(emu_item_, completion);
+CONFIGFS_ATTR(emu_item_, completion_nsec);
 CONFIGFS_ATTR_RO(emu_item_, dev_name);
 CONFIGFS_ATTR(emu_item_, live);
 
@@ -269,6 +323,8 @@ static struct configfs_attribute *emu_item_attrs[] = {
 	&emu_item_attr_index,
 	&emu_item_attr_serial,
 	&emu_item_attr_neighbours,
+	&emu_item_attr_completion,
+	&emu_item_attr_completion_nsec,
 	&emu_item_attr_dev_name,
 	&emu_item_attr_live,
 	NULL,
@@ -302,6 +358,7 @@ static struct config_item *emu_make_item(struct config_group *group, const char 
 	mutex_init(&it->lock);
 	it->cfg.arch = emu_find_arch("trn2");
 	it->cfg.index = -1;
+	it->cfg.completion_nsec = EMU_COMPLETION_NSEC;
 	it->cfg.serial = EMU_SERIAL((u32)atomic_inc_return(&emu_serials) - 1);
 	config_item_init_type_name(&it->item, name, &emu_item_type);
 	return &it->item;

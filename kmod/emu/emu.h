@@ -24,6 +24,7 @@
 #define EMU_H
 
 #include <linux/bitmap.h>
+#include <linux/hrtimer.h>
 #include <linux/kernel.h>
 #include <linux/mutex.h>
 #include <linux/rwsem.h>
@@ -32,10 +33,12 @@
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
 
+#include "../core/fault.h"
 #include "../core/neuron_hw.h"
 #include "exec.h"
 
 #define EMU_MAX_DEVICES		64	/* uapi spec 2.2 */
+#define EMU_COMPLETION_NSEC	10000	/* latency unless told otherwise */
 #define EMU_MAX_ENGINES		132	/* DMA engines of the largest device */
 #define EMU_MAX_SEMAPHORES	256
 #define EMU_MAX_EVENTS		256
@@ -48,6 +51,48 @@ struct emu_arch;
 struct emu_device;
 struct emu_packet;
 
+/* How DMA work is done that a doorbell starts. */
+enum emu_completion {
+	EMU_COMPLETE_WORKER,	/* in a work item */
+	EMU_COMPLETE_INLINE,	/* before the doorbell returns */
+	EMU_COMPLETE_TIMER,	/* in a work item, after a latency */
+};
+
+/* What can be made to fail.  fault.c has the names. */
+enum emu_fault_kind {
+	EMU_FAULT_DMA_ABORT,
+	EMU_FAULT_LOST_NOTICE,
+	EMU_FAULT_HANG,
+	EMU_FAULT_RESET,
+	EMU_FAULT_RESET_SLOW,
+	EMU_FAULT_MEM_CORRECTED,
+	EMU_FAULT_MEM_UNCORRECTED,
+	EMU_FAULT_MEM_REPAIRABLE,
+	EMU_FAULT_SRAM_CORRECTED,
+	EMU_FAULT_SRAM_UNCORRECTED,
+	EMU_NR_FAULTS
+};
+
+#define EMU_BUSY_SLOTS		64
+
+/**
+ * struct emu_busy - when a device was at work
+ * @lock: the rest
+ * @active: engines at work
+ * @since: what was before is accounted; nanoseconds
+ * @first: first whole second of the device
+ * @sec: which second an entry is about
+ * @busy: nanoseconds of it
+ */
+struct emu_busy {
+	spinlock_t lock;	/* the rest */
+	u32 active;
+	u64 since;
+	u64 first;
+	u64 sec[EMU_BUSY_SLOTS];
+	u64 busy[EMU_BUSY_SLOTS];
+};
+
 /**
  * struct emu_config - what a device is to be like
  * @arch: kind of device
@@ -57,6 +102,8 @@ struct emu_packet;
  * @location: where it is plugged in, if known
  * @nr_neighbours: entries of @neighbours
  * @neighbours: numbers of the devices that it is linked to
+ * @completion: when DMA work is done
+ * @completion_nsec: latency of EMU_COMPLETE_TIMER
  */
 struct emu_config {
 	const struct emu_arch *arch;
@@ -66,6 +113,8 @@ struct emu_config {
 	struct neuron_location location;
 	u32 nr_neighbours;
 	u32 neighbours[NEURON_HW_MAX_NEIGHBOURS];
+	enum emu_completion completion;
+	u64 completion_nsec;
 };
 
 /**
@@ -143,6 +192,7 @@ struct emu_queue {
  * @run: held while a queue is being served, stopped or programmed
  * @lock: ring pointers, @ready, @stalled, @last
  * @work: serves the queues in @ready
+ * @timer: queues @work after a latency
  * @state: enum neuron_dma_eng_hw_state (run; written also under lock)
  * @ready: queues whose doorbells rang
  * @stalled: queues that wait for room in an instruction FIFO
@@ -157,6 +207,7 @@ struct emu_dma {
 	struct mutex run;	/* see the head of this file */
 	spinlock_t lock;	/* see the head of this file */
 	struct work_struct work;
+	struct hrtimer timer;
 	u32 state;
 	u16 ready;
 	u16 stalled;
@@ -232,6 +283,7 @@ struct emu_nq {
  * @lim: what instructions may refer to
  * @space: for whom the core acts, NULL = nobody
  * @resetting: do not start @work
+ * @broken: same, because the last reset failed
  * @waiting: engines blocked on a semaphore or event, bit mask
  * @sbuf: state buffer, made at the first write; reads as zero before.  Stays
  *        while emu_device.window is held or @work runs.
@@ -251,6 +303,7 @@ struct emu_core {
 	struct emu_isa_limits lim;
 	struct neuron_space *space;
 	bool resetting;
+	bool broken;
 	u8 waiting;
 	u8 *sbuf;
 	u32 sem[EMU_MAX_SEMAPHORES];
@@ -273,6 +326,15 @@ struct emu_core {
  * @dma: DMA engines; entries appear, and go only with the device
  * @stalled: engines with queues that wait for room in a FIFO
  * @core: cores
+ * @completion: when DMA work is done (READ_ONCE)
+ * @completion_nsec: latency of EMU_COMPLETE_TIMER (READ_ONCE)
+ * @busy: when it was at work
+ * @fault: what is to fail
+ * @reset_slow_msec: how long a slow reset takes
+ * @ecc: ECC events so far, by enum neuron_event
+ * @unplug_lock: @added, after the device was made
+ * @unplug: pulls the device out
+ * @debugfs: directory of the device
  */
 struct emu_device {
 	struct neuron_device *nd;
@@ -287,7 +349,36 @@ struct emu_device {
 	struct emu_dma *dma[EMU_MAX_ENGINES];
 	DECLARE_BITMAP(stalled, EMU_MAX_ENGINES);
 	struct emu_core *core[NEURON_HW_MAX_CORES];
+	enum emu_completion completion;
+	u64 completion_nsec;
+	struct emu_busy busy;
+	struct neuron_fault fault[EMU_NR_FAULTS];
+	u32 reset_slow_msec;
+	atomic64_t ecc[NEURON_NR_ECC];
+	struct mutex unplug_lock;	/* see above */
+	struct work_struct unplug;
+	struct dentry *debugfs;
 };
+
+static inline bool emu_fault(struct emu_device *ed, enum emu_fault_kind kind)
+{
+	return neuron_fault_hit(&ed->fault[kind]);
+}
+
+/* fault.c */
+bool emu_ecc(struct emu_device *ed, enum emu_fault_kind kind, u32 core);
+int emu_find_completion(const char *name);
+const char *emu_completion_name(enum emu_completion c);
+void emu_faults_add(struct emu_device *ed);
+void emu_faults_del(struct emu_device *ed);
+void emu_faults_init(void);
+void emu_faults_exit(void);
+
+/* busy.c */
+void emu_busy_init(struct emu_busy *b);
+void emu_busy_begin(struct emu_busy *b);
+void emu_busy_end(struct emu_busy *b);
+int emu_busy_read(struct emu_busy *b, struct neuron_power *p);
 
 /* emu_main.c */
 /* "EMU", then a number: serial numbers of devices that were given none. */
@@ -378,7 +469,7 @@ int emu_packet_run(struct emu_device *ed, struct neuron_space *space, struct emu
 int emu_core_init(struct emu_device *ed);
 void emu_core_destroy(struct emu_device *ed);
 void emu_core_bind(struct emu_core *core, struct neuron_space *space);
-void emu_core_reset(struct emu_core *core);
+int emu_core_reset(struct emu_core *core);
 bool emu_core_is_sbuf(struct emu_device *ed, u64 off, u64 len);
 u8 *emu_core_sbuf(struct emu_core *core, bool alloc);
 int emu_core_reg_read(struct emu_core *core, u64 off, u32 *val);

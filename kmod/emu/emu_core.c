@@ -9,6 +9,7 @@
  * them are blocked or out of instructions, and is queued by whatever can change
  * that: bytes in a FIFO, or a write to a semaphore or event.
  */
+#include <linux/delay.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/string.h>
@@ -80,7 +81,7 @@ void emu_core_destroy(struct emu_device *ed)
 static void emu_core_wake(struct emu_core *core)
 {
 	lockdep_assert_held(&core->lock);
-	if (!core->resetting)
+	if (!core->resetting && !core->broken)
 		queue_work(core->ed->wq, &core->work);
 }
 
@@ -116,13 +117,20 @@ static void emu_sbuf_free(struct emu_core *core, u8 *sbuf)
  *
  * Returns when the engines have stopped and will not write to notification
  * queues any more.
+ *
+ * Return: 0; -EIO a fault that was asked for: the engines do not start before
+ * the next reset.
  */
-void emu_core_reset(struct emu_core *core)
+int emu_core_reset(struct emu_core *core)
 {
 	u8 *fifo[NEURON_ISA_NR_ENGINES], *sbuf;
+	bool broken;
 	u32 i;
 
 	mutex_lock(&core->reset);
+	if (emu_fault(core->ed, EMU_FAULT_RESET_SLOW))
+		msleep(READ_ONCE(core->ed->reset_slow_msec));
+	broken = emu_fault(core->ed, EMU_FAULT_RESET);
 	spin_lock(&core->lock);
 	core->resetting = true;
 	spin_unlock(&core->lock);
@@ -144,6 +152,7 @@ void emu_core_reset(struct emu_core *core)
 	bitmap_zero(core->event, EMU_MAX_EVENTS);
 	core->waiting = 0;
 	core->resetting = false;
+	core->broken = broken;
 	spin_unlock(&core->lock);
 	up_write(&core->ed->window);
 
@@ -153,6 +162,7 @@ void emu_core_reset(struct emu_core *core)
 	/* the FIFOs have room now */
 	emu_dma_kick(core->ed);
 	mutex_unlock(&core->reset);
+	return broken ? -EIO : 0;
 }
 
 /* ---- core window ---- */
@@ -473,7 +483,7 @@ int emu_nq_reg_write(struct emu_core *core, u32 off, u32 val)
  * @nq: queue number, type * 16 + engine
  * @n: the entry; bit 0 of the phase is filled in here
  *
- * The entry is lost if the queue is off or its memory is gone.
+ * The entry is lost if the queue is off, its memory is gone, or it is to be.
  */
 void emu_nq_post(struct emu_core *core, u32 nq, const struct neuron_isa_notice *n)
 {
@@ -483,7 +493,7 @@ void emu_nq_post(struct emu_core *core, u32 nq, const struct neuron_isa_notice *
 	bool posted = false;
 
 	mutex_lock(&core->nq_lock);
-	if (!q->size)
+	if (!q->size || emu_fault(core->ed, EMU_FAULT_LOST_NOTICE))
 		goto out;
 	entry.phase = (entry.phase & ~1) | q->phase;
 	if (neuron_device_pin(core->ed->nd, q->base + q->head, sizeof(entry), true, &pin)) {
@@ -588,6 +598,9 @@ static int emu_engine_compute(struct emu_core *core, u32 e)
 
 		if (!sb.base)
 			return NEURON_ISA_ERR_ABORT;
+		emu_ecc(core->ed, EMU_FAULT_SRAM_CORRECTED, core->index);
+		if (emu_ecc(core->ed, EMU_FAULT_SRAM_UNCORRECTED, core->index))
+			return NEURON_ISA_ERR_SRAM_UE;
 		err = emu_exec_start(&eng->exec, &eng->inst, e, &sb);
 		if (err)
 			return err;
@@ -717,6 +730,11 @@ static bool emu_engine_turn(struct emu_core *core, u32 e)
 	for (i = 0; i < EMU_ENGINE_TURN; i++) {
 		if (!eng->loaded)
 			ret = emu_engine_fetch(core, e);
+		/* An engine that hangs says nothing. */
+		if (!ret && emu_fault(core->ed, EMU_FAULT_HANG)) {
+			eng->failed = true;
+			return progress;
+		}
 		if (!ret)
 			ret = emu_engine_execute(core, e);
 		if (ret)
@@ -733,9 +751,8 @@ static bool emu_engine_turn(struct emu_core *core, u32 e)
 	return progress;
 }
 
-static void emu_core_work(struct work_struct *work)
+static void emu_core_serve(struct emu_core *core)
 {
-	struct emu_core *core = container_of(work, struct emu_core, work);
 	u32 round, e;
 
 	for (round = 0; round < EMU_CORE_ROUNDS; round++) {
@@ -752,4 +769,13 @@ static void emu_core_work(struct work_struct *work)
 	spin_lock(&core->lock);
 	emu_core_wake(core);
 	spin_unlock(&core->lock);
+}
+
+static void emu_core_work(struct work_struct *work)
+{
+	struct emu_core *core = container_of(work, struct emu_core, work);
+
+	emu_busy_begin(&core->ed->busy);
+	emu_core_serve(core);
+	emu_busy_end(&core->ed->busy);
 }

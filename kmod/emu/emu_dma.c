@@ -5,8 +5,8 @@
  *
  * One work item for each engine serves its queues in turns.  It runs when a
  * doorbell rang and sleeps when no queue has descriptors on both rings.  All
- * starts of work go through emu_dma_schedule(), the one place to change for
- * another way of completion (inside the doorbell, or after a delay).
+ * starts of work go through emu_dma_schedule(), or are done by the doorbell
+ * itself if the device is to complete them inline.
  *
  * The ring id (phase) in bits 25:24 of a descriptor is not compared with the
  * phase of the ring: applications write a ring once and run it many times, so
@@ -17,6 +17,7 @@
 #include <linux/sizes.h>
 #include <linux/slab.h>
 
+#include "../compat/compat.h"
 #include "emu.h"
 
 /* What a queue may do before the next one of the engine gets a turn. */
@@ -26,6 +27,14 @@
 #define EMU_DMA_TURNS		16
 
 static void emu_dma_work(struct work_struct *work);
+
+static enum hrtimer_restart emu_dma_timer(struct hrtimer *timer)
+{
+	struct emu_dma *dma = container_of(timer, struct emu_dma, timer);
+
+	queue_work(dma->ed->wq, &dma->work);
+	return HRTIMER_NORESTART;
+}
 
 /**
  * emu_dma_init() - prepare the DMA part of a device
@@ -51,6 +60,7 @@ void emu_dma_destroy(struct emu_device *ed)
 			continue;
 		for (q = 0; q < NEURON_HW_QUEUES_PER_ENGINE; q++)
 			WARN_ON(dma->q[q].space);
+		hrtimer_cancel(&dma->timer);
 		cancel_work_sync(&dma->work);
 		ed->dma[i] = NULL;
 		kfree(dma);
@@ -86,6 +96,7 @@ static struct emu_dma *emu_dma_get(struct emu_device *ed, u32 eng)
 	mutex_init(&dma->run);
 	spin_lock_init(&dma->lock);
 	INIT_WORK(&dma->work, emu_dma_work);
+	hrtimer_setup(&dma->timer, emu_dma_timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
 	/* pairs with the acquire in emu_dma_find() */
 	smp_store_release(&ed->dma[eng], dma);
 out:
@@ -97,8 +108,13 @@ out:
 static void emu_dma_schedule(struct emu_dma *dma)
 {
 	lockdep_assert_held(&dma->lock);
-	if (dma->ready)
+	if (!dma->ready)
+		return;
+	if (READ_ONCE(dma->ed->completion) != EMU_COMPLETE_TIMER)
 		queue_work(dma->ed->wq, &dma->work);
+	else if (!hrtimer_is_queued(&dma->timer))
+		hrtimer_start(&dma->timer, ns_to_ktime(READ_ONCE(dma->ed->completion_nsec)),
+			      HRTIMER_MODE_REL);
 }
 
 /* ---- rings ---- */
@@ -183,7 +199,37 @@ static void emu_queue_check(struct emu_dma *dma, u32 i)
 	}
 }
 
+/*
+ * A doorbell rang.  Return: its caller does the work, when it has let go of
+ * the lock.
+ */
+static bool emu_queue_ring(struct emu_dma *dma, u32 i)
+{
+	if (READ_ONCE(dma->ed->completion) != EMU_COMPLETE_INLINE) {
+		emu_queue_check(dma, i);
+		return false;
+	}
+	if (!emu_queue_runnable(dma, &dma->q[i]))
+		return false;
+	dma->ready |= BIT(i);
+	return true;
+}
+
 /* ---- what a queue does ---- */
+
+/* The core that an engine works for; the driver's own engines serve several. */
+static u32 emu_dma_core(const struct emu_dma *dma, u32 i)
+{
+	const struct neuron_geometry *geo = &dma->ed->geo;
+	u32 core = dma->index / geo->engines_per_core, c;
+
+	if (core < geo->nr_cores)
+		return core;
+	for (c = 0; c < geo->nr_cores; c++)
+		if (geo->copy_engine[c] == dma->index && geo->copy_queue[c] == i)
+			return c;
+	return 0;
+}
 
 /*
  * Stop a queue: nothing more happens on it until it is reset.  The owner
@@ -228,6 +274,20 @@ static u32 emu_copy_error(int err)
 	default: /* the host is out of memory */
 		return NEURON_ISA_ERR_ABORT;
 	}
+}
+
+/* Reading device memory may meet flipped bits.  Return: 0, enum neuron_isa_error. */
+static u32 emu_mem_ecc(struct emu_dma *dma, u32 i, const struct neuron_pin *from)
+{
+	u32 core = emu_dma_core(dma, i);
+
+	if (from->kind != NEURON_TARGET_HBM)
+		return 0;
+	emu_ecc(dma->ed, EMU_FAULT_MEM_CORRECTED, core);
+	if (emu_ecc(dma->ed, EMU_FAULT_MEM_UNCORRECTED, core))
+		return NEURON_ISA_ERR_MEM_UE;
+	return emu_ecc(dma->ed, EMU_FAULT_MEM_REPAIRABLE, core) ?
+	       NEURON_ISA_ERR_MEM_REPAIRABLE : 0;
 }
 
 /*
@@ -381,9 +441,10 @@ static void emu_ring_retire(struct emu_dma *dma, struct emu_ring *r)
  * are checked with their whole length first.  Return: bytes moved, 0 if the
  * destination has no room now, -enum neuron_isa_error with *@bad set.
  */
-static int emu_queue_copy(struct emu_dma *dma, struct emu_queue *q,
-			  const struct neuron_desc *tx, const struct neuron_desc *rx, u64 *bad)
+static int emu_queue_copy(struct emu_dma *dma, u32 i, const struct neuron_desc *tx,
+			  const struct neuron_desc *rx, u64 *bad)
 {
+	struct emu_queue *q = &dma->q[i];
 	u64 src = le64_to_cpu(tx->addr), dst = le64_to_cpu(rx->addr);
 	u32 left_tx = emu_desc_len(tx) - q->tx.moved;
 	u32 left_rx = emu_desc_len(rx) - q->rx.moved;
@@ -397,6 +458,12 @@ static int emu_queue_copy(struct emu_dma *dma, struct emu_queue *q,
 		neuron_pin_put(&from);
 		*bad = dst;
 		return -NEURON_ISA_ERR_DMA_ACCESS;
+	}
+	ret = emu_mem_ecc(dma, i, &from);
+	if (ret) {
+		neuron_pin_put(&to);
+		neuron_pin_put(&from);
+		return -ret;
 	}
 	ret = emu_copy_locked(dma->ed, &to, q->rx.moved, &from, q->tx.moved,
 			      min(left_tx, left_rx));
@@ -428,7 +495,7 @@ static int emu_queue_step_copy(struct emu_dma *dma, u32 i, u64 *bad)
 	if (q->packet || (le32_to_cpu(tx->ctrl) & NEURON_DESC_LAST &&
 			  tx_len - q->tx.moved < rx_len - q->rx.moved))
 		return -NEURON_ISA_ERR_DMA_DESC;
-	ret = emu_queue_copy(dma, q, tx, rx, bad);
+	ret = emu_queue_copy(dma, i, tx, rx, bad);
 	if (ret < 0)
 		return ret;
 	/*
@@ -525,6 +592,11 @@ static int emu_queue_step(struct emu_dma *dma, u32 i)
 		goto abort;
 	}
 	bad = q->tx.cur_addr;
+	if (emu_fault(dma->ed, EMU_FAULT_DMA_ABORT)) {
+		neuron_device_report(dma->ed->nd, NEURON_EVENT_DMA_ABORT, emu_dma_core(dma, i));
+		ret = -NEURON_ISA_ERR_ABORT;
+		goto abort;
+	}
 	ret = -NEURON_ISA_ERR_DMA_DESC;
 	if (!q->tx.moved &&
 	    !!(le32_to_cpu(q->tx.cur.ctrl) & NEURON_DESC_FIRST) == q->in_packet)
@@ -611,16 +683,16 @@ static int emu_dma_next(struct emu_dma *dma)
 	return -1;
 }
 
-static void emu_dma_work(struct work_struct *work)
+/* Return: there may be more to do. */
+static bool emu_dma_turns(struct emu_dma *dma)
 {
-	struct emu_dma *dma = container_of(work, struct emu_dma, work);
 	bool more;
 	int i, n;
 
 	for (n = 0; n < EMU_DMA_TURNS; n++) {
 		i = emu_dma_next(dma);
 		if (i < 0)
-			return;
+			return false;
 		mutex_lock(&dma->run);
 		more = emu_queue_serve(dma, i);
 		mutex_unlock(&dma->run);
@@ -631,9 +703,24 @@ static void emu_dma_work(struct work_struct *work)
 		}
 		cond_resched();
 	}
-	spin_lock(&dma->lock);
-	emu_dma_schedule(dma);
-	spin_unlock(&dma->lock);
+	return true;
+}
+
+static void emu_dma_serve(struct emu_dma *dma)
+{
+	bool more;
+
+	emu_busy_begin(&dma->ed->busy);
+	more = emu_dma_turns(dma);
+	emu_busy_end(&dma->ed->busy);
+	/* What began has had its latency. */
+	if (more)
+		queue_work(dma->ed->wq, &dma->work);
+}
+
+static void emu_dma_work(struct work_struct *work)
+{
+	emu_dma_serve(container_of(work, struct emu_dma, work));
 }
 
 /**
@@ -677,7 +764,7 @@ bool emu_dma_trigger(struct emu_device *ed, u32 eng, u32 i, struct neuron_space 
 {
 	struct emu_dma *dma = emu_dma_find(ed, eng);
 	struct emu_queue *q;
-	bool ok;
+	bool ok, now = false;
 
 	if (!dma || i >= NEURON_HW_QUEUES_PER_ENGINE)
 		return false;
@@ -688,9 +775,11 @@ bool emu_dma_trigger(struct emu_device *ed, u32 eng, u32 i, struct neuron_space 
 	if (ok) {
 		emu_ring_add(&q->rx, rx);
 		emu_ring_add(&q->tx, tx);
-		emu_queue_check(dma, i);
+		now = emu_queue_ring(dma, i);
 	}
 	spin_unlock(&dma->lock);
+	if (now)
+		emu_dma_serve(dma);
 	return ok;
 }
 
@@ -856,6 +945,7 @@ static int emu_dma_ring(struct emu_dma *dma, u32 i, bool rx, u32 n)
 {
 	struct emu_queue *q = &dma->q[i];
 	struct emu_ring *r = rx ? &q->rx : &q->tx;
+	bool now = false;
 	int err = 0;
 
 	spin_lock(&dma->lock);
@@ -863,9 +953,11 @@ static int emu_dma_ring(struct emu_dma *dma, u32 i, bool rx, u32 n)
 		err = -EINVAL;
 	} else {
 		emu_ring_add(r, n);
-		emu_queue_check(dma, i);
+		now = emu_queue_ring(dma, i);
 	}
 	spin_unlock(&dma->lock);
+	if (now)
+		emu_dma_serve(dma);
 	return err;
 }
 
@@ -973,8 +1065,8 @@ out:
  * @off: offset, a multiple of 4
  * @val: value
  *
- * Doorbells return at once.  Other writes wait for the turn of the queue that
- * is being served, so what they change has taken effect.
+ * Doorbells return at once, unless completion is inline.  Other writes wait for
+ * the turn of the queue that is being served, so what they change has taken effect.
  *
  * Return: 0, -ENOMEM, -EINVAL: no such register, queue not bound, value refused
  * (misaligned base, length out of range, doorbell beyond the ring), or a ring

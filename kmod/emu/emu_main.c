@@ -35,6 +35,15 @@ module_param(hbm_size, uint, 0444);
 MODULE_PARM_DESC(hbm_size,
 		 "MiB of each device memory, 64 up to the real size (default 0: the real size)");
 
+static char *completion = "worker";
+module_param(completion, charp, 0444);
+MODULE_PARM_DESC(completion,
+		 "when DMA work is done: worker (default), inline or timer");
+
+static unsigned long completion_nsec = EMU_COMPLETION_NSEC;
+module_param(completion_nsec, ulong, 0444);
+MODULE_PARM_DESC(completion_nsec, "latency of completion=timer in ns (default 10000)");
+
 static unsigned int host_memory;
 module_param(host_memory, uint, 0444);
 MODULE_PARM_DESC(host_memory,
@@ -369,10 +378,7 @@ static int emu_op_core_reset(struct neuron_device *nd, u32 core)
 {
 	struct emu_device *ed = emu_of(nd);
 
-	if (core >= ed->geo.nr_cores)
-		return -EIO;
-	emu_core_reset(ed->core[core]);
-	return 0;
+	return core < ed->geo.nr_cores ? emu_core_reset(ed->core[core]) : -EIO;
 }
 
 static bool emu_op_hbm_release(struct neuron_device *nd, u32 hbm, u64 off, u64 len)
@@ -408,6 +414,17 @@ static int emu_op_core_pfn(struct neuron_device *nd, u32 core, u64 off, unsigned
 	return sbuf ? 0 : -ENOMEM;
 }
 
+static int emu_op_ecc_count(struct neuron_device *nd, enum neuron_event event, u64 *count)
+{
+	*count = atomic64_read(&emu_of(nd)->ecc[event]);
+	return 0;
+}
+
+static int emu_op_power(struct neuron_device *nd, struct neuron_power *power)
+{
+	return emu_busy_read(&emu_of(nd)->busy, power);
+}
+
 static const struct neuron_hw_ops emu_ops = {
 	.owner = THIS_MODULE,
 	.reg_read = emu_reg_read,
@@ -420,6 +437,8 @@ static const struct neuron_hw_ops emu_ops = {
 	.hbm_clear = emu_op_hbm_clear,
 	.hbm_pfn = emu_op_hbm_pfn,
 	.core_pfn = emu_op_core_pfn,
+	.ecc_count = emu_op_ecc_count,
+	.power = emu_op_power,
 };
 
 /**
@@ -449,6 +468,20 @@ ATTRIBUTE_GROUPS(emu);
 
 static struct emu_device *emu_devices[EMU_MAX_DEVICES];
 
+static void emu_unplug(struct emu_device *ed)
+{
+	mutex_lock(&ed->unplug_lock);
+	if (ed->added)
+		neuron_device_del(ed->nd);
+	ed->added = false;
+	mutex_unlock(&ed->unplug_lock);
+}
+
+static void emu_unplug_work(struct work_struct *work)
+{
+	emu_unplug(container_of(work, struct emu_device, unplug));
+}
+
 /**
  * emu_device_free() - remove a device, whoever uses it
  * @ed: from emu_device_new()
@@ -457,8 +490,9 @@ static struct emu_device *emu_devices[EMU_MAX_DEVICES];
  */
 void emu_device_free(struct emu_device *ed)
 {
-	if (ed->added)
-		neuron_device_del(ed->nd);
+	emu_faults_del(ed);
+	cancel_work_sync(&ed->unplug);
+	emu_unplug(ed);
 	emu_core_destroy(ed);
 	emu_dma_destroy(ed);
 	if (ed->wq)
@@ -495,6 +529,12 @@ struct emu_device *emu_device_new(const struct emu_config *cfg)
 	ed->geo = cfg->arch->geo;
 	for (k = 0; cfg->hbm_size && k < ed->geo.nr_hbms; k++)
 		ed->geo.hbm[k].size = cfg->hbm_size;
+	ed->completion = cfg->completion;
+	ed->completion_nsec = cfg->completion_nsec;
+	ed->reset_slow_msec = 2000;
+	mutex_init(&ed->unplug_lock);
+	INIT_WORK(&ed->unplug, emu_unplug_work);
+	emu_busy_init(&ed->busy);
 	emu_hbm_init(ed);
 	emu_dma_init(ed);
 	/*
@@ -519,6 +559,7 @@ struct emu_device *emu_device_new(const struct emu_config *cfg)
 	WRITE_ONCE(ed->nd, nd);
 	ed->number = neuron_device_index(nd);
 	ed->added = true;
+	emu_faults_add(ed);
 	return ed;
 err:
 	emu_device_free(ed);
@@ -578,9 +619,14 @@ static int __init emu_init(void)
 	const struct emu_preset *preset = NULL;
 	const char *kind = arch;
 	const struct emu_arch *a;
+	int err, c = emu_find_completion(completion);
 	u32 i;
-	int err;
 
+	if (c < 0) {
+		pr_err("neuron_emu: completion=%s is not one of worker, inline, timer\n",
+		       completion);
+		return -EINVAL;
+	}
 	if (instance) {
 		preset = emu_find_preset(instance);
 		if (!preset) {
@@ -607,14 +653,19 @@ static int __init emu_init(void)
 	}
 	emu_max_pages = host_memory ? (unsigned long)host_memory << (20 - PAGE_SHIFT) :
 				      totalram_pages() / 2;
+	emu_faults_init();
 	err = emu_configfs_init();
-	if (err)
+	if (err) {
+		emu_faults_exit();
 		return err;
+	}
 	for (i = 0; i < nr_devices; i++) {
 		struct emu_config cfg = {
 			.arch = a,
 			.hbm_size = (u64)hbm_size << 20,
 			.serial = EMU_SERIAL(i),
+			.completion = c,
+			.completion_nsec = completion_nsec,
 		};
 		struct emu_device *ed;
 
@@ -631,6 +682,7 @@ static int __init emu_init(void)
 			if (i)
 				return 0;
 			emu_configfs_exit();
+			emu_faults_exit();
 			return PTR_ERR(ed);
 		}
 		emu_devices[i] = ed;
@@ -643,6 +695,7 @@ static void __exit emu_exit(void)
 {
 	emu_configfs_exit();
 	emu_remove_all();
+	emu_faults_exit();
 }
 module_exit(emu_exit);
 

@@ -140,6 +140,9 @@ static const char *error_name(uint8_t code)
 		[NEURON_ISA_ERR_DMA_DESC] = "malformed DMA descriptor",
 		[NEURON_ISA_ERR_DMA_RING] = "DMA ring gone",
 		[NEURON_ISA_ERR_ABORT] = "aborted",
+		[NEURON_ISA_ERR_MEM_UE] = "uncorrectable error of device memory",
+		[NEURON_ISA_ERR_MEM_REPAIRABLE] = "repairable error of device memory",
+		[NEURON_ISA_ERR_SRAM_UE] = "uncorrectable error of the state buffer",
 	};
 
 	return code < sizeof(names) / sizeof(names[0]) ? names[code] : "unknown error";

@@ -361,6 +361,12 @@ static NRT_STATUS run_status(const struct neuron_run_result *r, int ret)
 	case NEURON_ISA_ERR_DMA_DESC:
 	case NEURON_ISA_ERR_DMA_RING:
 		return NRT_EXEC_HW_ERR_DMA_ABORT;
+	case NEURON_ISA_ERR_MEM_UE:
+		return NRT_EXEC_HW_ERR_HBM_UE;
+	case NEURON_ISA_ERR_MEM_REPAIRABLE:
+		return NRT_EXEC_HW_ERR_REPAIRABLE_HBM_UE;
+	case NEURON_ISA_ERR_SRAM_UE:
+		return NRT_EXEC_HW_ERR_NC_UE;
 	case NEURON_ISA_ERR_ABORT:
 		return r->status == NEURON_RUN_DMA_ERROR ? NRT_EXEC_HW_ERR_DMA_ABORT :
 							   NRT_EXEC_COMPLETED_WITH_ERR;

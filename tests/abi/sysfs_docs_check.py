@@ -80,6 +80,13 @@ def debugfs_files():
     source = read(os.path.join(ROOT, "kmod", "mem", "debugfs.c"))
     for name in re.findall(r'snprintf\(name, sizeof\(name\), "(\w+)%u"', source):
         yield f"/sys/kernel/debug/neuron/neuron<N>/{name}<M>"
+    for name in re.findall(r'neuron_fault_add\([^"]*"(\w+)"', source):
+        yield f"/sys/kernel/debug/neuron/neuron<N>/inject_{name}"
+    source = read(os.path.join(ROOT, "kmod", "emu", "fault.c"))
+    for name in re.findall(r'\[EMU_FAULT_\w+\] = "(\w+)"', source):
+        yield f"/sys/kernel/debug/neuron_emu/neuron<N>/inject_{name}"
+    for name in re.findall(r'debugfs_create_\w+\("(\w+)", 0\d+,', source):
+        yield f"/sys/kernel/debug/neuron_emu/neuron<N>/{name}"
 
 
 def trace_events():

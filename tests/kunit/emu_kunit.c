@@ -17,6 +17,7 @@
 #define neuron_pin_put		fake_pin_put
 #define neuron_dma_irq		fake_dma_irq
 #define neuron_nq_posted	fake_nq_posted
+#define neuron_device_report	fake_device_report
 
 #include "../../kmod/emu/emu.h"
 
@@ -51,6 +52,7 @@ struct neuron_device {
 	atomic_t pins;
 	atomic_t irqs;
 	atomic_t posts;
+	atomic_t reports[NEURON_NR_EVENTS];
 };
 
 static int fake_resolve(struct neuron_device *nd, u64 addr, u64 len, struct neuron_pin *pin)
@@ -126,6 +128,13 @@ void fake_nq_posted(struct neuron_device *nd, u32 core, u32 nq)
 	wake_up(&nd->wait);
 }
 
+void fake_device_report(struct neuron_device *nd, enum neuron_event event, u32 core)
+{
+	atomic_inc(&nd->reports[event]);
+}
+
+#include "../../kmod/emu/busy.c"
+#include "../../kmod/emu/fault.c"
 #include "../../kmod/emu/emu_hbm.c"
 #include "../../kmod/emu/compute.c"
 #include "../../kmod/emu/emu_compute.c"
@@ -192,6 +201,7 @@ static int emu_test_init(struct kunit *test)
 	ed->nd = nd;
 	ed->geo = geo;
 	init_waitqueue_head(&nd->wait);
+	emu_busy_init(&ed->busy);
 	emu_hbm_init(ed);
 	emu_dma_init(ed);
 	ed->wq = alloc_workqueue("emu_kunit", WQ_UNBOUND, 4);
