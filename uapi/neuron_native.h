@@ -32,6 +32,8 @@
 #define NEURON_NATIVE_FAILURES		_IO(NEURON_NATIVE_BASE, 199)
 #define NEURON_NATIVE_LIMIT		_IO(NEURON_NATIVE_BASE, 200)
 #define NEURON_NATIVE_MEM_GROW		_IO(NEURON_NATIVE_BASE, 201)
+#define NEURON_NATIVE_COPY_EVENTFD	_IO(NEURON_NATIVE_BASE, 203)
+#define NEURON_NATIVE_RESET_EVENTFD	_IO(NEURON_NATIVE_BASE, 204)
 
 #define NEURON_NATIVE_MAX_HBMS		8
 #define NEURON_NATIVE_MAX_CORES		16
@@ -421,6 +423,41 @@ struct neuron_native_limit {
 	__s32 index;
 	__u64 bytes;
 	__u64 used;
+};
+
+/**
+ * struct neuron_native_copy_eventfd - be told of the end of an asynchronous copy
+ * @size: in
+ * @flags: 0
+ * @src_mem_handle: in, as for MEM_COPY_ASYNC_WAIT
+ * @dst_mem_handle: in, same
+ * @token: in, same
+ * @eventfd: in, an eventfd; -1 removes it.  It is signalled once, when the copy
+ *           is done, at once if it is; MEM_COPY_ASYNC_WAIT has the result then
+ */
+struct neuron_native_copy_eventfd {
+	__u32 size;
+	__u32 flags;
+	__u64 src_mem_handle;
+	__u64 dst_mem_handle;
+	__u32 token;
+	__s32 eventfd;
+};
+
+/**
+ * struct neuron_native_reset_eventfd - be told of resets of a core
+ * @size: in
+ * @flags: 0
+ * @nc_id: in, core that the caller owns
+ * @eventfd: in, an eventfd; -1 removes it.  It is signalled after each
+ *           NC_RESET or DEVICE_RESET of the core, also one that failed; stays
+ *           until the core is given up
+ */
+struct neuron_native_reset_eventfd {
+	__u32 size;
+	__u32 flags;
+	__u32 nc_id;
+	__s32 eventfd;
 };
 
 #endif /* _UAPI_NEURON_NATIVE_H */

@@ -6,6 +6,7 @@
  * one, or when it dies, whichever comes first: a child that inherited the
  * descriptor keeps the file, but none of the memory.
  */
+#include <linux/eventfd.h>
 #include <linux/pid.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -124,6 +125,21 @@ unlock:
 }
 
 /**
+ * neuron_core_reset_eventfd() - tell another eventfd of resets
+ * @c: core, locked
+ * @eventfd: taken over; NULL = none
+ *
+ * Context: may sleep.
+ */
+void neuron_core_reset_eventfd(struct neuron_core *c, struct eventfd_ctx *eventfd)
+{
+	lockdep_assert_held(&c->lock);
+	swap(c->reset_eventfd, eventfd);
+	if (eventfd)
+		eventfd_ctx_put(eventfd);
+}
+
+/**
  * neuron_core_release() - end a process's ownership of a core
  * @nd: device
  * @core: core number
@@ -142,6 +158,7 @@ void neuron_core_release(struct neuron_device *nd, u32 core, struct neuron_clien
 		if (neuron_core_clean(nd, core) && !neuron_device_gone(nd))
 			dev_err(&nd->dev, "core %u does not reset\n", core);
 		neuron_nqs_release(nd, core);
+		neuron_core_reset_eventfd(c, NULL);
 		neuron_crwl_reset(&c->crwl);
 		nd->ops->core_bind(nd, core, NULL);
 		WRITE_ONCE(c->owner, NULL);
@@ -398,11 +415,15 @@ int neuron_core_reset(struct neuron_device *nd, u32 core, struct neuron_client *
 	c->reset_failed = err;
 	if (err) {
 		atomic64_inc(&c->reset_fail);
-		goto unlock;
+		goto tell;
 	}
 	neuron_nqs_release(nd, core);
 	neuron_crwl_reset(&c->crwl);
 	nd->ops->core_bind(nd, core, c->owner ? &client->space : NULL);
+tell:
+	/* Whoever hears of it finds a core that works. */
+	if (c->reset_eventfd)
+		neuron_eventfd_signal(c->reset_eventfd);
 unlock:
 	mutex_unlock(&c->lock);
 	return err;

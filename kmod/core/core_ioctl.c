@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* ioctls that describe the device, and those of cores, semaphores and events. */
+#include <linux/eventfd.h>
 #include <linux/pid.h>
 #include <linux/sched.h>
 
@@ -152,6 +153,30 @@ int neuron_ioctl_nc_reset_ready(struct neuron_file *nf, void *arg, void __user *
 
 	a->result = a->request_id == pid_vnr(nf->client->pid) ? 0 : 1;
 	return 0;
+}
+
+int neuron_native_reset_eventfd_ioctl(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	struct neuron_native_reset_eventfd *a = arg;
+	struct eventfd_ctx *eventfd;
+	struct neuron_core *core;
+	int err;
+
+	if (a->flags || !neuron_index_valid(&a->nc_id, nf->nd->geo->nr_cores))
+		return -EINVAL;
+	err = neuron_eventfd_get(a->eventfd, &eventfd);
+	if (err)
+		return err;
+	core = &nf->nd->core[a->nc_id];
+	mutex_lock(&core->lock);
+	if (core->owner == nf->client)
+		neuron_core_reset_eventfd(core, eventfd);
+	else
+		err = core->owner ? -EBUSY : -ENOENT;
+	mutex_unlock(&core->lock);
+	if (err && eventfd)
+		eventfd_ctx_put(eventfd);
+	return err;
 }
 
 /* Blocks of semaphore registers, in order. */

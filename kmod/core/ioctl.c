@@ -212,6 +212,10 @@ static const struct neuron_ioctl_row neuron_ioctls[] = {
 		   neuron_native_limit_ioctl, NULL),
 	ROW_NATIVE(MEM_GROW, struct neuron_native_mem_grow, largest_free, OUT | OUT_ERR,
 		   neuron_native_mem_grow_ioctl, NULL),
+	ROW_NATIVE(COPY_EVENTFD, struct neuron_native_copy_eventfd, eventfd, 0,
+		   neuron_native_copy_eventfd_ioctl, NULL),
+	ROW_NATIVE(RESET_EVENTFD, struct neuron_native_reset_eventfd, eventfd, 0,
+		   neuron_native_reset_eventfd_ioctl, NULL),
 };
 
 /* First row of each number; ARRAY_SIZE = none. */

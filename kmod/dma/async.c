@@ -36,6 +36,9 @@ static struct workqueue_struct *neuron_async_wq;
  * @to: device address
  * @len: bytes
  * @err: result
+ * @lock: @finished, @eventfd
+ * @finished: nobody looks at @eventfd any more
+ * @eventfd: signalled at the end
  */
 struct neuron_async {
 	struct kref ref;
@@ -51,6 +54,9 @@ struct neuron_async {
 	u64 to;
 	u64 len;
 	int err;
+	spinlock_t lock;
+	bool finished;
+	struct eventfd_ctx *eventfd;
 };
 
 /* Copies sleep for long: they get a queue of their own. */
@@ -103,6 +109,14 @@ static void neuron_async_work(struct work_struct *work)
 	/* Who waits may count on it that freed memory is free. */
 	neuron_chunk_put(async->src);
 	neuron_chunk_put(async->dst);
+
+	spin_lock(&async->lock);
+	async->finished = true;
+	if (async->eventfd)
+		neuron_eventfd_signal(async->eventfd);
+	spin_unlock(&async->lock);
+	if (async->eventfd)
+		eventfd_ctx_put(async->eventfd);
 	complete_all(&async->done);
 	neuron_async_put(async);
 }
@@ -221,6 +235,7 @@ static int neuron_mem_copy_async(struct neuron_file *nf, u64 src, u64 dst, u64 s
 	if (!async)
 		return -ENOMEM;
 	kref_init(&async->ref);
+	spin_lock_init(&async->lock);
 	async->nd = nf->nd;
 	async->src_handle = src;
 	async->dst_handle = dst;
@@ -347,4 +362,31 @@ int neuron_ioctl_mem_copy_async_wait(struct neuron_file *nf, void *arg, void __u
 	err = neuron_async_find(nf->client, a->src_mem_handle, a->dst_mem_handle,
 				a->pwait_handle, &async);
 	return err ?: neuron_async_wait(nf->client, async);
+}
+
+int neuron_native_copy_eventfd_ioctl(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	struct neuron_native_copy_eventfd *a = arg;
+	struct eventfd_ctx *eventfd;
+	struct neuron_async *async;
+	int err;
+
+	if (a->flags)
+		return -EINVAL;
+	err = neuron_eventfd_get(a->eventfd, &eventfd);
+	if (err)
+		return err;
+	err = neuron_async_find(nf->client, a->src_mem_handle, a->dst_mem_handle, a->token, &async);
+	if (!err) {
+		spin_lock(&async->lock);
+		if (!async->finished)
+			swap(async->eventfd, eventfd);
+		else if (eventfd)
+			neuron_eventfd_signal(eventfd);
+		spin_unlock(&async->lock);
+		neuron_async_put(async);
+	}
+	if (eventfd)
+		eventfd_ctx_put(eventfd);
+	return err;
 }

@@ -320,6 +320,8 @@ static const struct command commands[] = {
 	NATIVE(GET_GEOMETRY, struct neuron_native_geometry, ANYBODY, "E2BIG"),
 	NATIVE(MEM_ALLOC, struct neuron_native_mem_alloc, 0, "E2BIG"),
 	NATIVE(NQ_EVENTFD, struct neuron_native_nq_eventfd, 0, "E2BIG"),
+	NATIVE(COPY_EVENTFD, struct neuron_native_copy_eventfd, 0, "E2BIG"),
+	NATIVE(RESET_EVENTFD, struct neuron_native_reset_eventfd, 0, "E2BIG"),
 	NATIVE(HBM_STATS, struct neuron_native_hbm_stats, ANYBODY, "E2BIG"),
 	NATIVE(CORE_STATS, struct neuron_native_core_stats, ANYBODY, "E2BIG"),
 	NATIVE(MEM_EXPORT, struct neuron_native_mem_export, 0, "E2BIG"),
