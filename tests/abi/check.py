@@ -195,6 +195,28 @@ def check_readme():
            "\n".join(wrong))
 
 
+# Rows of the vendor's driver's defects (10.1 to 10.3 of the interface facts).
+VENDOR_ROWS = {"A": 24, "B": 13, "C": 30}
+# Those of a command that there may not be, yet.
+DMABUF_ROWS = {"A15", "B12", "C2", "C3"}
+
+
+def check_vendor_rows():
+    """Every row is in the name of a test: "vendor A1: ..."."""
+    found = set()
+    for path in glob.glob(os.path.join(ROOT, "tests", "vm", "guest", "*.[ch]")):
+        for name in re.findall(r'"((?:[^"\\]|\\.)*)"', open(path, encoding="ascii").read()):
+            found.update(re.findall(r"\bvendor ([ABC]\d+)\b", name))
+    want = {f"{letter}{n}" for letter, last in VENDOR_ROWS.items() for n in range(1, last + 1)}
+    readme = open(os.path.join(UAPI, "README.md"), encoding="ascii").read()
+    if re.search(r"^\| 107 \| DMABUF_FD \| no ", readme, flags=re.M):
+        want -= DMABUF_ROWS
+    report(want <= found, f"{len(want)} defects of the vendor's driver have tests",
+           "none for " + " ".join(sorted(want - found)))
+    report(found <= want | DMABUF_ROWS, "and no test names another one",
+           " ".join(sorted(found - want)))
+
+
 def kernels():
     if "KDIRS" in os.environ:
         return os.environ["KDIRS"].split()
@@ -240,6 +262,7 @@ def main(argv):
         check_headers(found, tmp)
         check_native()
         check_readme()
+        check_vendor_rows()
         check_kernels(tmp)
     print(f"{passed} passed, {failed} failed")
     return failed != 0

@@ -7,7 +7,7 @@ int main(void)
 {
 	struct neuron_ioctl_device_info info;
 	struct neuron_native_geometry geo;
-	uint64_t addr;
+	__u64 addr;
 	uint32_t data = 1;
 	struct neuron_ioctl_bar_rw rw = { .address = &addr, .data = &data, .count = 1 };
 	char cmd[128];
