@@ -192,6 +192,17 @@ NEURON_EXPORT int neuron_device_get_info(struct neuron_device *device,
 	return 0;
 }
 
+NEURON_EXPORT int neuron_device_set_reset_eventfd(struct neuron_device *device, uint32_t nc, int fd)
+{
+	struct neuron_native_reset_eventfd e = {
+		.size = sizeof(e),
+		.nc_id = nc,
+		.eventfd = fd < 0 ? -1 : fd,
+	};
+
+	return do_ioctl(device, NEURON_NATIVE_RESET_EVENTFD, &e);
+}
+
 NEURON_EXPORT int neuron_device_reset(struct neuron_device *device, uint32_t nc_map)
 {
 	struct neuron_ioctl_device_reset reset = { .nc_map = nc_map };

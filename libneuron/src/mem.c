@@ -214,6 +214,56 @@ NEURON_EXPORT int neuron_mem_copy(struct neuron_mem *dst, uint64_t dst_offset,
 	return do_ioctl(dst->device, NEURON_IOCTL_MEM_COPY64, &c);
 }
 
+/* Of the two tokens of a core only the first is used: there is nothing to tell apart. */
+#define COPY_TOKEN 1u
+
+NEURON_EXPORT int neuron_mem_copy_finish(struct neuron_mem *dst, struct neuron_mem *src)
+{
+	struct neuron_ioctl_mem_copy_async_wait w = {
+		.src_mem_handle = src->handle,
+		.dst_mem_handle = dst->handle,
+		.pwait_handle = COPY_TOKEN,
+	};
+
+	if (dst->device != src->device)
+		return -EINVAL;
+	return do_ioctl(dst->device, NEURON_IOCTL_MEM_COPY_ASYNC_WAIT, &w);
+}
+
+NEURON_EXPORT int neuron_mem_copy_start(struct neuron_mem *dst, uint64_t dst_offset,
+					struct neuron_mem *src, uint64_t src_offset,
+					uint64_t bytes, int eventfd)
+{
+	struct neuron_ioctl_mem_copy_async64 c = {
+		.src_mem_handle = src->handle,
+		.dst_mem_handle = dst->handle,
+		.size = bytes,
+		.src_offset = src_offset,
+		.dst_offset = dst_offset,
+		.pwait_handle = ~0u,
+	};
+	struct neuron_native_copy_eventfd e = {
+		.size = sizeof(e),
+		.src_mem_handle = src->handle,
+		.dst_mem_handle = dst->handle,
+		.token = COPY_TOKEN,
+		.eventfd = eventfd,
+	};
+	int ret;
+
+	if (dst->device != src->device || !bytes || !in_range(dst, dst_offset, bytes) ||
+	    !in_range(src, src_offset, bytes))
+		return -EINVAL;
+	ret = do_ioctl(dst->device, NEURON_IOCTL_MEM_COPY_ASYNC64, &c);
+	if (ret || eventfd < 0)
+		return ret;
+	ret = do_ioctl(dst->device, NEURON_NATIVE_COPY_EVENTFD, &e);
+	/* Nobody would learn of its end. */
+	if (ret)
+		neuron_mem_copy_finish(dst, src);
+	return ret;
+}
+
 NEURON_EXPORT int neuron_mem_set(struct neuron_mem *mem, uint64_t offset, int value,
 				 uint64_t bytes)
 {

@@ -143,6 +143,12 @@ int neuron_device_get_info(struct neuron_device *device, struct neuron_device_in
  * @return 0, -EBUSY, -EIO the reset failed
  */
 int neuron_device_reset(struct neuron_device *device, uint32_t nc_map);
+/**
+ * @brief Signal an eventfd after each reset of a core that this process uses.
+ * @param fd	an eventfd; negative: no longer
+ * @return 0, -ENOENT nobody uses the core, -EBUSY another process does
+ */
+int neuron_device_set_reset_eventfd(struct neuron_device *device, uint32_t nc, int fd);
 
 /** @} @defgroup memory Memory
  * @{ */
@@ -248,6 +254,15 @@ int neuron_mem_write(struct neuron_mem *mem, uint64_t offset, const void *buffer
 /** @brief Copy between two allocations of a device; blocks until done. */
 int neuron_mem_copy(struct neuron_mem *dst, uint64_t dst_offset, struct neuron_mem *src,
 		    uint64_t src_offset, uint64_t bytes);
+/**
+ * @brief Start such a copy; one at a time for each core that memory is charged to.
+ * @param eventfd	signalled when it is done; negative: none
+ * @return 0, -EINVAL, -EBUSY the one before was not finished
+ */
+int neuron_mem_copy_start(struct neuron_mem *dst, uint64_t dst_offset, struct neuron_mem *src,
+			  uint64_t src_offset, uint64_t bytes, int eventfd);
+/** @brief Wait for it. @return its result; -EINVAL none was started */
+int neuron_mem_copy_finish(struct neuron_mem *dst, struct neuron_mem *src);
 int neuron_mem_set(struct neuron_mem *mem, uint64_t offset, int value, uint64_t bytes);
 /** @brief Map all of it; the same address each time, valid until it is freed. */
 int neuron_mem_map(struct neuron_mem *mem, void **address);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* libneuron on the software device: discovery, memory, own rings, notifications. */
 #define _GNU_SOURCE
+#include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/wait.h>
 
 #include <neuron/neuron.h>
@@ -20,6 +22,41 @@ static struct neuron_mem *alloc(struct neuron_device *d, uint64_t bytes,
 		exit(1);
 	}
 	return mem;
+}
+
+static bool signalled(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	uint64_t n;
+
+	return poll(&p, 1, 60000) == 1 && read(fd, &n, sizeof(n)) == sizeof(n) && n == 1;
+}
+
+static void test_eventfds(struct neuron_device *d)
+{
+	struct neuron_mem *a = alloc(d, 1 << 20, NEURON_MEM_TENSORS);
+	struct neuron_mem *b = alloc(d, 1 << 20, NEURON_MEM_TENSORS);
+	int ev = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	uint32_t word = 0x1234, got = 0;
+
+	CHECK(neuron_mem_copy_finish(b, a) == -EINVAL, "no copy was started");
+	CHECK(neuron_mem_copy_start(b, 1, a, 0, 1 << 20, ev) == -EINVAL, "over the end");
+	CHECK(!neuron_mem_write(a, (1 << 20) - 4, &word, 4) &&
+	      !neuron_mem_copy_start(b, 0, a, 0, 1 << 20, ev), "start a copy");
+	CHECK(neuron_mem_copy_start(b, 0, a, 0, 4, ev) == -EBUSY, "another one: not yet");
+	CHECK(signalled(ev) && !neuron_mem_copy_finish(b, a) &&
+	      !neuron_mem_read(b, (1 << 20) - 4, &got, 4) && got == word, "it is done");
+	CHECK(neuron_mem_copy_start(b, 0, a, 0, 4, neuron_device_fd(d)) == -EINVAL &&
+	      !neuron_mem_copy_start(b, 0, a, 0, 4, -1) && !neuron_mem_copy_finish(b, a),
+	      "with what is no eventfd, and with none");
+
+	CHECK(neuron_device_set_reset_eventfd(d, 3, ev) == -ENOENT, "core that nobody uses");
+	CHECK(!neuron_semaphore_set(d, 3, 1, 1) && !neuron_device_set_reset_eventfd(d, 3, ev) &&
+	      !neuron_device_reset(d, 1 << 3) && signalled(ev), "reset is told");
+	CHECK(!neuron_device_set_reset_eventfd(d, 3, -1), "no longer");
+	neuron_mem_free(a);
+	neuron_mem_free(b);
+	close(ev);
 }
 
 static void test_discovery(void)
@@ -177,6 +214,7 @@ int main(void)
 	CHECK(neuron_device_open(63, &d) == -ENOENT, "a device that is not there");
 	CHECK(!neuron_device_get_info(d, &info) && info.arch == 3 && info.compat_max, "info");
 	test_memory(d);
+	test_eventfds(d);
 	test_rings(d);
 	test_owner(d);
 	neuron_device_close(d);
