@@ -165,7 +165,7 @@ int neuron_mmap(struct file *file, struct vm_area_struct *vma)
 	chunk = neuron_chunk_find(client, addr, 1);
 	if (!chunk) {
 		chunk = neuron_datastore_find(client->nd, addr);
-		other = true;
+		other = chunk && chunk->client != client;
 	}
 	if (!chunk)
 		return neuron_resource_mmap(nf, vma);
