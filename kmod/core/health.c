@@ -11,6 +11,7 @@
 #include <linux/utsname.h>
 
 #include "neuron.h"
+#include "trace.h"
 
 /**
  * struct neuron_event_info - what an event means
@@ -92,6 +93,7 @@ void neuron_device_report(struct neuron_device *nd, enum neuron_event event, u32
 {
 	if (WARN_ON_ONCE(event >= NEURON_NR_EVENTS || core >= nd->geo->nr_cores))
 		return;
+	trace_neuron_fault(nd->dev.id, core, NEURON_FAULT_EVENT + event, 0, 0);
 	atomic_inc(&nd->health.pending[event][core]);
 	schedule_work(&nd->health.work);
 }

@@ -20,6 +20,7 @@ enum neuron_trace_fault {
 	NEURON_FAULT_DMA = 1,		/* a queue stopped */
 	NEURON_FAULT_TIMEOUT = 2,	/* a copy of the driver did not end in time */
 	NEURON_FAULT_NOTICE = 3,	/* the device wrote to an error notification queue */
+	NEURON_FAULT_EVENT = 16,	/* and enum neuron_event: the device reported it */
 };
 #endif
 
@@ -218,7 +219,18 @@ TRACE_EVENT(neuron_fault,
 	TP_printk("nd=%u nc=%u kind=%s eng=%u queue=%u", __entry->dev, __entry->core,
 		  __print_symbolic(__entry->kind, { NEURON_FAULT_DMA, "dma" },
 				   { NEURON_FAULT_TIMEOUT, "timeout" },
-				   { NEURON_FAULT_NOTICE, "notice" }),
+				   { NEURON_FAULT_NOTICE, "notice" },
+				   { NEURON_FAULT_EVENT + NEURON_EVENT_MEM_CORRECTED,
+				     "mem_corrected" },
+				   { NEURON_FAULT_EVENT + NEURON_EVENT_MEM_UNCORRECTED,
+				     "mem_uncorrected" },
+				   { NEURON_FAULT_EVENT + NEURON_EVENT_MEM_REPAIRABLE,
+				     "mem_repairable" },
+				   { NEURON_FAULT_EVENT + NEURON_EVENT_SRAM_CORRECTED,
+				     "sram_corrected" },
+				   { NEURON_FAULT_EVENT + NEURON_EVENT_SRAM_UNCORRECTED,
+				     "sram_uncorrected" },
+				   { NEURON_FAULT_EVENT + NEURON_EVENT_DMA_ABORT, "engine" }),
 		  __entry->eng, __entry->queue)
 );
 
