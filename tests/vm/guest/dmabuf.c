@@ -137,13 +137,13 @@ static void importers(uint64_t handle, const char *what)
 		im[i] = importer();
 		CHECK(!attach(im[i], db), "%s: attachment %d", what, i);
 		CHECK(!call(im[i], IMPORTER_MAP, &m), "%s: mapped", what);
-		CHECK(m.bytes == SIZE, "%s: A15: an importer gets the length of the memory", what);
+		CHECK(m.bytes == SIZE, "%s: vendor A15: an importer gets the length of the memory", what);
 		CHECK(m.entries && m.entries == m.runs, "%s: one entry for each run: %u, %u runs",
 		      what, m.entries, m.runs);
 		CHECK(holds(im[i], IMPORTER_SG, 0, SIZE), "%s: it sees what was written", what);
 	}
 	CHECK(rw(im[0], IMPORTER_SG, SIZE - 1, back, 2, 0) == ENXIO,
-	      "%s: A15: nothing behind the end", what);
+	      "%s: vendor A15: nothing behind the end", what);
 	CHECK(!call(im[1], IMPORTER_VMAP, NULL), "%s: mapped by the kernel", what);
 	CHECK(!call(im[2], IMPORTER_VMAP, NULL), "%s: twice", what);
 	CHECK(holds(im[1], IMPORTER_VMAP, 0, SIZE), "%s: it sees the same", what);
@@ -241,12 +241,12 @@ static void by_address(void)
 	pattern(6);
 	memcpy(p, buf, SIZE);
 
-	CHECK(dmabuf_fd(fd, p, SIZE + 1, &db) == EINVAL, "A15: longer than the mapping");
-	CHECK(dmabuf_fd(fd, p + PAGE, SIZE, &db) == EINVAL, "A15: past its end");
-	CHECK(dmabuf_fd(fd, p, ~0ull, &db) == EOVERFLOW, "A15: as long as can be");
-	CHECK(dmabuf_fd(fd, p, 1ull << 63, &db) == EINVAL, "A15: half of that");
+	CHECK(dmabuf_fd(fd, p, SIZE + 1, &db) == EINVAL, "vendor A15: longer than the mapping");
+	CHECK(dmabuf_fd(fd, p + PAGE, SIZE, &db) == EINVAL, "vendor A15: past its end");
+	CHECK(dmabuf_fd(fd, p, ~0ull, &db) == EOVERFLOW, "vendor A15: as long as can be");
+	CHECK(dmabuf_fd(fd, p, 1ull << 63, &db) == EINVAL, "vendor A15: half of that");
 	CHECK(dmabuf_fd(fd, p, 0, &db) == EINVAL, "nothing at all");
-	CHECK(dmabuf_fd(fd, p + 1, PAGE, &db) == EINVAL, "C2: not at a page border");
+	CHECK(dmabuf_fd(fd, p + 1, PAGE, &db) == EINVAL, "vendor C2: not at a page border");
 	CHECK(dmabuf_fd(fd, NULL, PAGE, &db) == EINVAL, "not mapped");
 	anon = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	CHECK(dmabuf_fd(fd, anon, PAGE, &db) == EINVAL, "memory of another kind");
@@ -255,7 +255,7 @@ static void by_address(void)
 	for (i = 0; i < 2000; i++)
 		if (dmabuf_fd(fd, p, SIZE, NULL) != EFAULT)
 			break;
-	CHECK(i == 2000, "C3: a descriptor that cannot be stored, often");
+	CHECK(i == 2000, "vendor C3: a descriptor that cannot be stored, often");
 
 	wo = open_node(O_WRONLY);
 	CHECK(!dmabuf_fd(wo, p + PAGE, 2 * PAGE - 5, &db) && db >= 0,
@@ -263,9 +263,9 @@ static void by_address(void)
 	close(wo);
 	im = importer();
 	CHECK(!attach(im, db) && !call(im, IMPORTER_MAP, &m), "an importer maps it");
-	CHECK(m.bytes == 2 * PAGE, "A15: whole pages, and not more than that");
+	CHECK(m.bytes == 2 * PAGE, "vendor A15: whole pages, and not more than that");
 	CHECK(holds(im, IMPORTER_SG, PAGE, 2 * PAGE), "and sees that part");
-	CHECK(rw(im, IMPORTER_SG, 2 * PAGE, back, 1, 0) == ENXIO, "A15: nothing else");
+	CHECK(rw(im, IMPORTER_SG, 2 * PAGE, back, 1, 0) == ENXIO, "vendor A15: nothing else");
 	munmap(p, SIZE);
 	mem_free(fd, handle);
 	CHECK(dmabuf_fd(fd, p, PAGE, &i) == EINVAL, "what was unmapped is not exported");
@@ -518,44 +518,44 @@ static void outlive(void)
 	fd = open_node(O_RDWR);
 	handle = alloc(fd, SIZE, 0, 0);
 	pattern(12);
-	CHECK(!copy(fd, handle, buf, 1) && !export(fd, handle, 0, 0, 0, &db), "B12: export");
+	CHECK(!copy(fd, handle, buf, 1) && !export(fd, handle, 0, 0, 0, &db), "vendor B12: export");
 	other = open("/dev/neuron1", O_RDWR | O_CLOEXEC);
 	CHECK(import(other, db, &i) == EXDEV, "another device cannot import it");
 	close(other);
 	im = importer();
 	im2 = importer();
 	CHECK(!attach(im, db) && !call(im, IMPORTER_MAP, &m) && !call(im, IMPORTER_VMAP, NULL),
-	      "B12: an importer and the kernel map it");
-	CHECK(!attach(im2, db), "B12: another one attaches");
+	      "vendor B12: an importer and the kernel map it");
+	CHECK(!attach(im2, db), "vendor B12: another one attaches");
 	p = mmap(NULL, SIZE, PROT_READ, MAP_SHARED, db, 0);
-	CHECK(p != MAP_FAILED && !memcmp(p, buf, SIZE / 2), "B12: so does this process");
+	CHECK(p != MAP_FAILED && !memcmp(p, buf, SIZE / 2), "vendor B12: so does this process");
 	close(fd);
-	CHECK(!system("rmmod neuron_emu"), "B12: the device is removed");
-	CHECK(faults(p), "B12: the mapping is empty");
-	CHECK(faults(p + SIZE - 1), "B12: also where it was not touched");
+	CHECK(!system("rmmod neuron_emu"), "vendor B12: the device is removed");
+	CHECK(faults(p), "vendor B12: the mapping is empty");
+	CHECK(faults(p + SIZE - 1), "vendor B12: also where it was not touched");
 	munmap(p, SIZE);
 	CHECK(mmap(NULL, SIZE, PROT_READ, MAP_SHARED, db, 0) == MAP_FAILED && errno == ENODEV,
-	      "B12: mmap");
-	CHECK(call(im2, IMPORTER_MAP, &m) == ENODEV, "B12: map");
-	CHECK(call(im2, IMPORTER_SYNC, NULL) == ENODEV, "B12: CPU access");
+	      "vendor B12: mmap");
+	CHECK(call(im2, IMPORTER_MAP, &m) == ENODEV, "vendor B12: map");
+	CHECK(call(im2, IMPORTER_SYNC, NULL) == ENODEV, "vendor B12: CPU access");
 	close(im2);
 	im2 = importer();
-	CHECK(attach(im2, db) == ENODEV, "B12: attach");
+	CHECK(attach(im2, db) == ENODEV, "vendor B12: attach");
 	close(im2);
-	CHECK(holds(im, IMPORTER_SG, 0, SIZE), "B12: the importer keeps what it has mapped");
-	CHECK(holds(im, IMPORTER_VMAP, 0, SIZE), "B12: so does the kernel");
-	CHECK(!system("modprobe neuron_emu"), "B12: a new device comes");
+	CHECK(holds(im, IMPORTER_SG, 0, SIZE), "vendor B12: the importer keeps what it has mapped");
+	CHECK(holds(im, IMPORTER_VMAP, 0, SIZE), "vendor B12: so does the kernel");
+	CHECK(!system("modprobe neuron_emu"), "vendor B12: a new device comes");
 	fd = open("/dev/neuron1", O_RDWR | O_CLOEXEC);
-	CHECK(fd >= 0, "B12: the number of the old one is still in use");
-	CHECK(import(fd, db, &i) == EXDEV, "B12: it is another one");
+	CHECK(fd >= 0, "vendor B12: the number of the old one is still in use");
+	CHECK(import(fd, db, &i) == EXDEV, "vendor B12: it is another one");
 	close(fd);
 	close(db);
 	close(im);
-	CHECK(!system("rmmod neuron_emu && modprobe neuron_emu"), "B12: until the last descriptor");
+	CHECK(!system("rmmod neuron_emu && modprobe neuron_emu"), "vendor B12: until the last descriptor");
 	fd = open_node(O_RDWR);
 	handle = alloc(fd, SIZE, 0, 0);
 	memset(buf, 0, SIZE);
-	CHECK(!copy(fd, handle, back, 0) && !memcmp(buf, back, SIZE), "B12: with its own memory");
+	CHECK(!copy(fd, handle, back, 0) && !memcmp(buf, back, SIZE), "vendor B12: with its own memory");
 	mem_free(fd, handle);
 }
 
