@@ -45,6 +45,7 @@ struct stage {
 	struct neuron_model *model;	/* NULL: on the host */
 	struct neuron_host_op op;
 	void *object;			/* dlopen() */
+	int object_fd;			/* its name while it is loaded, or -1 */
 	uint32_t *inputs, *outputs;	/* edges */
 	uint64_t done;			/* net->lock: requests */
 	pthread_t thread;
@@ -636,7 +637,10 @@ static int make_single(struct neuron_net *net)
 	return 0;
 }
 
-/* The function with the name of the operation; the file never touches a disk. */
+/*
+ * The function with the name of the operation; the file never touches a disk.  Objects
+ * are known by their path, so the descriptor stays as long as the object does.
+ */
 static int load_object(struct stage *stage, struct neuron_error *error)
 {
 	const struct neuron_neff_node *node = stage->node;
@@ -645,24 +649,20 @@ static int load_object(struct stage *stage, struct neuron_error *error)
 	char path[32];
 	int fd = memfd_create("neff-object", MFD_CLOEXEC);
 
+	stage->object_fd = fd;
 	if (fd < 0)
 		return load_failed(error, -errno, "node %s: memfd_create: %s", node->name,
 				   strerror(errno));
 	while (left) {
 		ssize_t n = write(fd, data, left);
 
-		if (n < 0) {
-			int err = -errno;
-
-			close(fd);
-			return load_failed(error, err, "node %s: %s", node->name, strerror(-err));
-		}
+		if (n < 0)
+			return load_failed(error, -errno, "node %s: %s", node->name, strerror(errno));
 		data += n;
 		left -= (size_t)n;
 	}
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	stage->object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-	close(fd);
 	if (!stage->object)
 		return load_failed(error, -EINVAL, "node %s: %s", node->name, dlerror());
 	*(void **)&stage->op.fn = dlsym(stage->object, node->op);
@@ -868,6 +868,8 @@ static void net_free(struct neuron_net *net)
 		free(net->stages[i].outputs);
 		if (net->stages[i].object)
 			dlclose(net->stages[i].object);
+		if (net->stages[i].object_fd >= 0)
+			close(net->stages[i].object_fd);
 	}
 	if (pool) {
 		pthread_mutex_lock(&pool->lock);
@@ -920,6 +922,7 @@ static int open_neff(struct neuron_net *net, const void *bytes, size_t size,
 	net->nr_stages = nr;
 	for (size_t i = 0; i < nr; i++) {
 		net->stages[i].net = net;
+		net->stages[i].object_fd = -1;
 		net->stages[i].node = net->neff->nr_nodes ? &net->neff->nodes[i] : &net->single;
 	}
 	return 0;

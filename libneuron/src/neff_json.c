@@ -1640,6 +1640,11 @@ static int check_edges(struct neff_reader *r, const struct jpath *at)
 
 			if (!e || !written[e - neff->edges])
 				return invalid_at(r, here, "input '%s' has no value yet", node->inputs[k]);
+			/* So that a node has no more tensors than there are edges. */
+			for (size_t n = 0; n < k; n++)
+				if (!strcmp(node->inputs[n], node->inputs[k]))
+					return invalid_at(r, here, "has input '%s' twice",
+							  node->inputs[k]);
 		}
 		for (size_t k = 0; k < node->nr_outputs; k++) {
 			struct neuron_neff_edge *e = find_edge(neff, node->outputs[k]);

@@ -410,6 +410,8 @@ static void test_bad_networks(void **state)
 	refused(NETWORK(EDGES, NODE_OP "," NODE_A "," NODE_B), -EINVAL, "input 'b' has no value yet");
 	refused(NETWORK(EDGES, NODE_A "," NODE_A), -EINVAL, "output 'b' is no edge, or has a value");
 	refused(NETWORK(EDGES, NODE_A), -EINVAL, "no node writes 'c'");
+	refused(NETWORK(EDGES, NODE_A "," "{\"name\": \"m\", \"op\": \"invert\", \"inputs\": [\"b\", \"b\"],"
+			"\"outputs\": [\"c\"]}," NODE_B), -EINVAL, "has input 'b' twice");
 	refused(NETWORK(EDGES, "7"), -EINVAL, "is an integer, not an object");
 	refused(NETWORK(EDGES, "{\"name\": \"n\", \"kelf\": 1, \"op\": \"o\"}"), -EINVAL, "'kelf' and 'op'");
 	refused(NETWORK(EDGES, "{\"name\": \"n\", \"kelf\": 64}"), -EINVAL, "kelf");
@@ -436,38 +438,64 @@ static void test_bad_networks(void **state)
 		"'none.so' is not in the archive");
 }
 
-/* An object of the NEFF runs only if the caller says so; what is none is refused. */
+/* A shared object with an operation "flip" that inverts the bits of @mask. */
+static size_t make_object(unsigned int bits, char *so, size_t room)
+{
+	char command[1024];
+	size_t size;
+	FILE *f;
+
+	snprintf(command, sizeof(command),
+		 "so=$(mktemp); ${CC:-cc} -shared -fPIC -x c - -o $so <<'END'\n"
+		 "struct t { const char *name; unsigned char *data; unsigned long bytes; };\n"
+		 "int flip(void *c, const struct t *in, unsigned long ni, const struct t *out,"
+		 " unsigned long no)\n"
+		 "{ for (unsigned long i = 0; i < in[0].bytes; i++)"
+		 " out[0].data[i] = in[0].data[i] ^ %u; return c || ni != 1 || no != 1; }\n"
+		 "END\n"
+		 "cat $so; rm $so", bits);
+	f = popen(command, "r");
+	assert_non_null(f);
+	size = fread(so, 1, room, f);
+	assert_int_equal(pclose(f), 0);
+	assert_in_range(size, 1000, room - 1);
+	return size;
+}
+
+/*
+ * Objects of the NEFF run only if the caller says so; two that have a function of
+ * the same name are two.
+ */
 static void test_object(void **state)
 {
 	static const char network[] =
-		NETWORK(EDGES, NODE_A "," "{\"name\": \"m\", \"op\": \"flip\", \"object\": \"cpu/flip.so\","
-			"\"inputs\": [\"b\"], \"outputs\": [\"c\"]}," NODE_B);
+		NETWORK("\"edges\": ["
+			"{\"name\": \"x\", \"bytes\": 1024, \"use\": \"input\"},"
+			"{\"name\": \"b\", \"bytes\": 1024}, {\"name\": \"m\", \"bytes\": 1024},"
+			"{\"name\": \"c\", \"bytes\": 1024},"
+			"{\"name\": \"y\", \"bytes\": 1024, \"use\": \"output\"}]",
+			NODE_A ","
+			"{\"name\": \"m1\", \"op\": \"flip\", \"object\": \"cpu/a.so\","
+			" \"inputs\": [\"b\"], \"outputs\": [\"m\"]},"
+			"{\"name\": \"m2\", \"op\": \"flip\", \"object\": \"cpu/b.so\","
+			" \"inputs\": [\"m\"], \"outputs\": [\"c\"]},"
+			NODE_B);
 	struct neuron_error error = { .size = sizeof(error) };
 	struct neuron_net_opts o = { .size = sizeof(o), .load_objects = true, .error = &error };
 	struct neuron_neff_writer *w = neuron_neff_writer_new();
 	struct neuron_net *net = NULL;
-	struct neff_bytes n;
 	static char so[1 << 17];
+	struct neff_bytes n;
 	struct request r;
 	size_t size;
-	FILE *f;
 
 	(void)state;
-	f = popen("so=$(mktemp); ${CC:-cc} -shared -fPIC -x c - -o $so <<'END'\n"
-		  "struct t { const char *name; unsigned char *data; unsigned long bytes; };\n"
-		  "int flip(void *c, const struct t *in, unsigned long ni, const struct t *out,"
-		  " unsigned long no)\n"
-		  "{ for (unsigned long i = 0; i < in[0].bytes; i++)"
-		  " out[0].data[i] = in[0].data[i] ^ 0x55; return c || ni != 1 || no != 1; }\n"
-		  "END\n"
-		  "cat $so; rm $so", "r");
-	assert_non_null(f);
-	size = fread(so, 1, sizeof(so), f);
-	assert_int_equal(pclose(f), 0);
-	assert_in_range(size, 1000, sizeof(so) - 1);
 	add_kelf(w, 0, "x", "b");
 	add_kelf(w, 1, "c", "y");
-	assert_int_equal(neuron_neff_writer_add(w, "cpu/flip.so", so, size), 0);
+	size = make_object(0x55, so, sizeof(so));
+	assert_int_equal(neuron_neff_writer_add(w, "cpu/a.so", so, size), 0);
+	size = make_object(0x0f, so, sizeof(so));
+	assert_int_equal(neuron_neff_writer_add(w, "cpu/b.so", so, size), 0);
 	n = finish(w, network);
 	o.load_objects = false;
 	assert_int_equal(neuron_net_load(pool, n.data, n.size, &o, &net), -EPERM);
@@ -476,7 +504,7 @@ static void test_object(void **state)
 		fail_msg("%s", error.text);
 	request_init(&r, 40);
 	assert_int_equal(neuron_net_infer(net, r.io, 2, NULL), 0);
-	request_check(&r, 40, 0x55);
+	request_check(&r, 40, 0x55 ^ 0x0f);
 	request_free(&r);
 	neuron_net_unload(net);
 	free(n.data);
