@@ -30,6 +30,8 @@ void core_put(struct neuron_core *core)
 {
 	if (atomic_fetch_sub_explicit(&core->refs, 1, memory_order_acq_rel) != 1)
 		return;
+	if (core->peer)
+		core_put(core->peer);
 	close_queues(core);
 	if (core->eventfd >= 0)
 		close(core->eventfd);
@@ -94,6 +96,8 @@ NEURON_EXPORT int neuron_core_reset(struct neuron_core *core)
 		return -EACCES;
 	pthread_mutex_lock(&core->lock);
 	ret = core_reset_locked(core);
+	if (core->peer && !ret)
+		ret = neuron_core_reset(core->peer);
 	pthread_mutex_unlock(&core->lock);
 	return ret;
 }
@@ -102,13 +106,14 @@ NEURON_EXPORT int neuron_core_reset(struct neuron_core *core)
  * The driver makes the copy ring of a core for the first copy.  Do one, so that
  * what a model costs is what memory counters grow by when it is loaded.
  */
-static int first_copy(struct neuron_core *core)
+static int first_copy(struct neuron_core *core, struct neuron_mem_failure *failure)
 {
 	struct neuron_mem_opts opts = {
 		.size = sizeof(opts),
 		.hbm = core->hbm,
 		.nc = core->nc,
 		.category = NEURON_MEM_MISC,
+		.failure = failure,
 	};
 	struct neuron_mem *mem;
 	uint32_t word = 0;
@@ -144,7 +149,6 @@ NEURON_EXPORT int neuron_core_open(struct neuron_device *device, uint32_t nc,
 	const struct neuron_geometry *g = &device->geometry;
 	struct neuron_core_opts o;
 	struct neuron_core *c;
-	uint32_t queues = g->nr_queues < QUEUES_PER_ENGINE ? g->nr_queues : QUEUES_PER_ENGINE;
 	int ret;
 
 	ret = opts_copy(&o, sizeof(o), opts);
@@ -152,10 +156,11 @@ NEURON_EXPORT int neuron_core_open(struct neuron_device *device, uint32_t nc,
 		return ret;
 	if (!o.scratchpad_page)
 		o.scratchpad_page = SCRATCHPAD_PAGE;
-	if (!core || nc >= g->nr_cores || o.scratchpad_page % SCRATCHPAD_PAGE ||
+	if (!core || nc >= g->nr_cores || o.lnc > 2 ||
+	    (o.lnc == 2 && (nc % 2 || nc + 1 >= g->nr_cores)) || o.scratchpad_page % SCRATCHPAD_PAGE ||
 	    o.scratchpad_page >= 4ull << 30)
 		return -EINVAL;
-	if (queues * g->engines_per_core <= NR_ENGINES)
+	if (core_slots(g) <= NR_ENGINES)
 		return -EOPNOTSUPP;
 	c = calloc(1, sizeof(*c));
 	if (!c)
@@ -163,7 +168,7 @@ NEURON_EXPORT int neuron_core_open(struct neuron_device *device, uint32_t nc,
 	c->device = device_get(device);
 	c->nc = nc;
 	c->hbm = g->core_hbm[nc];
-	c->nr_slots = queues * g->engines_per_core;
+	c->nr_slots = core_slots(g);
 	c->page = o.scratchpad_page;
 	c->contiguous = o.contiguous;
 	atomic_init(&c->refs, 1);
@@ -179,9 +184,13 @@ NEURON_EXPORT int neuron_core_open(struct neuron_device *device, uint32_t nc,
 	else
 		ret = core_reset_locked(c);
 	if (!ret)
-		ret = first_copy(c);
+		ret = first_copy(c, o.failure);
 	if (!ret && o.microcode)
 		ret = take_microcode(c, o.microcode, o.failure);
+	if (!ret && o.lnc == 2) {
+		o.lnc = 1;
+		ret = neuron_core_open(device, nc + 1, &o, &c->peer);
+	}
 	if (ret) {
 		core_put(c);
 		return ret;
@@ -377,6 +386,8 @@ NEURON_EXPORT uint64_t neuron_core_scratchpad(struct neuron_core *core)
 
 	pthread_mutex_lock(&core->lock);
 	bytes = region_bytes(core) + core->nr_pages * core->page;
+	if (core->peer)
+		bytes += neuron_core_scratchpad(core->peer);
 	pthread_mutex_unlock(&core->lock);
 	return bytes;
 }

@@ -108,6 +108,7 @@ NEURON_EXPORT int neuron_device_open_fd(int fd, struct neuron_device **device)
 		return ret;
 	}
 	d->index = id.host_device_id;
+	pthread_mutex_init(&d->log_lock, NULL);
 	*device = d;
 	return 0;
 }
@@ -136,6 +137,8 @@ void device_put(struct neuron_device *device)
 	if (atomic_fetch_sub_explicit(&device->refs, 1, memory_order_acq_rel) != 1)
 		return;
 	neuron_sys_close(device->fd);
+	memlog_free(device->log);
+	pthread_mutex_destroy(&device->log_lock);
 	free(device);
 }
 

@@ -22,6 +22,8 @@ struct neuron_device {
 	unsigned int index;
 	atomic_uint refs;
 	struct neuron_geometry geometry;
+	pthread_mutex_t log_lock;	/* @log */
+	struct memlog *log;
 };
 
 struct neuron_mem {
@@ -33,9 +35,24 @@ struct neuron_mem {
 	pthread_mutex_t lock;	/* growing and mapping */
 	_Atomic(void *) va;
 	uint64_t mapped;	/* bytes at @va */
+	enum neuron_mem_category category;
+	uint32_t hbm;
+	uint32_t nc;
 };
 
 #define NEURON_PAGE 4096u
+
+enum memlog_op {
+	MEMLOG_ALLOC,
+	MEMLOG_FREE,
+	MEMLOG_GROW,
+};
+
+/* Host memory is not logged; without a log this does nothing.  @reason: enum
+ * neuron_mem_reason of one that failed, 0 */
+void memlog_add(struct neuron_device *device, enum memlog_op op, const struct neuron_mem *mem,
+		uint64_t bytes, uint64_t align, uint32_t reason);
+void memlog_free(struct memlog *log);
 
 static inline uint64_t round_up(uint64_t value, uint64_t to)
 {

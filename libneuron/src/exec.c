@@ -184,34 +184,45 @@ static int look(struct neuron_core *core, struct neuron_run_result *result)
 	return -EAGAIN;
 }
 
-static int wait_done(struct neuron_core *core, int timeout_ms, struct neuron_run_result *result)
+/* All parts of the model; the first error of any of them ends it. */
+static int wait_done(const struct neuron_model *model, int timeout_ms,
+		     struct neuron_run_result *result)
 {
 	struct deadline deadline = deadline_in(timeout_ms);
 	uint64_t count;
 
 	for (;;) {
-		struct pollfd pfd = { .fd = core->eventfd, .events = POLLIN };
-		int ret;
+		struct pollfd pfd[2];
+		nfds_t nr = 0;
+		int ret, pending = 0;
 
-		/* Take the signal first: what comes after the look signals again. */
-		if (read(core->eventfd, &count, sizeof(count)) < 0 && errno != EAGAIN &&
-		    errno != EINTR)
-			return -errno;
-		ret = look(core, result);
-		if (ret != -EAGAIN)
-			return ret;
-		ret = poll(&pfd, 1, deadline_left(&deadline));
-		if (ret < 0 && errno != EINTR)
-			return -errno;
-		if (!ret) {
+		for (const struct neuron_model *m = model; m; m = m->peer) {
+			struct neuron_core *core = m->core;
+
+			if (core->done)
+				continue;
+			/* Take the signal first: what comes after the look signals again. */
+			if (read(core->eventfd, &count, sizeof(count)) < 0 && errno != EAGAIN &&
+			    errno != EINTR)
+				return -errno;
 			ret = look(core, result);
-			if (ret != -EAGAIN)
+			if (ret && ret != -EAGAIN)
 				return ret;
+			core->done = !ret;
+			pending += !core->done;
+			pfd[nr].fd = core->eventfd;
+			pfd[nr++].events = POLLIN;
+		}
+		if (!pending)
+			return 0;
+		if (!deadline_left(&deadline)) {
 			result->status = NEURON_RUN_TIMEOUT;
 			snprintf(result->text, sizeof(result->text),
 				 "no completion notification in %d ms", timeout_ms);
 			return -ETIMEDOUT;
 		}
+		if (poll(pfd, nr, deadline_left(&deadline)) < 0 && errno != EINTR)
+			return -errno;
 	}
 }
 
@@ -223,24 +234,26 @@ static void drain(struct neuron_nq *nq)
 		;
 }
 
-NEURON_EXPORT int neuron_model_run(struct neuron_model *model, const struct neuron_io *io,
-				   size_t nr_io, int timeout_ms,
-				   struct neuron_run_result *result)
+static void lock_cores(struct neuron_model *model)
 {
-	struct neuron_core *core = model->core;
-	struct neuron_run_result r = { .status = NEURON_RUN_DONE };
+	for (struct neuron_model *m = model; m; m = m->peer)
+		pthread_mutex_lock(&m->core->lock);
+}
+
+static void unlock_cores(struct neuron_model *model)
+{
+	for (struct neuron_model *m = model; m; m = m->peer)
+		pthread_mutex_unlock(&m->core->lock);
+}
+
+/* The part of a model on one core, so far that it can be started. */
+static int prepare(struct neuron_model *m, const struct neuron_io *io, size_t nr_io,
+		   struct neuron_run_result *result)
+{
+	struct neuron_core *core = m->core;
 	struct neuron_notice late;
 	int ret = 0;
 
-	if (device_inherited(core->device))
-		return -EACCES;
-	if (model->obstacle[0]) {
-		snprintf(r.text, sizeof(r.text), "%.255s", model->obstacle);
-		if (result_valid(result))
-			result_copy(result, &r, sizeof(r));
-		return -EOPNOTSUPP;
-	}
-	pthread_mutex_lock(&core->lock);
 	/*
 	 * An error that came after the end of the last run: an engine or a queue
 	 * that stands still until the core is reset.
@@ -248,19 +261,46 @@ NEURON_EXPORT int neuron_model_run(struct neuron_model *model, const struct neur
 	if (core->broken || !neuron_nq_read(core->error, &late))
 		ret = core_reset_locked(core);
 	if (!ret)
-		ret = bind(model, io, nr_io, &r);
-	if (!ret) {
+		ret = bind(m, io, nr_io, result);
+	if (!ret)
 		drain(core->notify);
-		ret = start(model);
-		if (!ret)
-			ret = wait_done(core, timeout_ms, &r);
-		/* What is still going on must not meet the next run. */
-		if (ret)
-			core_reset_locked(core);
-		else
-			core->broken = model->dirty;
+	core->done = false;
+	return ret;
+}
+
+NEURON_EXPORT int neuron_model_run(struct neuron_model *model, const struct neuron_io *io,
+				   size_t nr_io, int timeout_ms,
+				   struct neuron_run_result *result)
+{
+	struct neuron_run_result r = { .status = NEURON_RUN_DONE };
+	const char *obstacle = neuron_model_obstacle(model);
+	int ret = 0;
+
+	if (device_inherited(model->core->device))
+		return -EACCES;
+	if (obstacle) {
+		snprintf(r.text, sizeof(r.text), "%.255s", obstacle);
+		if (result_valid(result))
+			result_copy(result, &r, sizeof(r));
+		return -EOPNOTSUPP;
 	}
-	pthread_mutex_unlock(&core->lock);
+	lock_cores(model);
+	for (struct neuron_model *m = model; m && !ret; m = m->peer)
+		ret = prepare(m, io, nr_io, &r);
+	if (!ret) {
+		for (struct neuron_model *m = model; m && !ret; m = m->peer)
+			ret = start(m);
+		if (!ret)
+			ret = wait_done(model, timeout_ms, &r);
+		/* What is still going on must not meet the next run. */
+		for (struct neuron_model *m = model; m; m = m->peer) {
+			if (ret)
+				core_reset_locked(m->core);
+			else
+				m->core->broken = m->dirty;
+		}
+	}
+	unlock_cores(model);
 	if (result_valid(result))
 		result_copy(result, &r, sizeof(r));
 	return ret;

@@ -167,6 +167,7 @@ static int count_entry(struct loader *l, struct trigger *t)
 		count[i] += dma->semaphore >= 0;
 		count[i] += t->own_semaphore;
 		count[i] += dma->event >= 0;
+		count[i] += l->other ? dma->nr_remote_semaphores : 0;
 		if (count[i] > limit)
 			return fail(l, NEURON_ERROR_LIMIT, -E2BIG,
 				    "%s/%s: DMA entry %u: more than %u descriptors", l->sg->dir,
@@ -182,13 +183,19 @@ static int check_semaphores(struct loader *l, const struct trigger *t)
 	const struct neuron_neff_dma *dma = t->dma;
 	const char *json = l->sg->engines[t->engine].json_name;
 
-	if (dma->nr_remote_semaphores)
+	if (dma->nr_remote_semaphores && !l->other)
 		obstacle(l, "%s/%s: DMA entry %u: semaphores of another core", l->sg->dir, json,
 			 dma->id);
 	if (dma->semaphore >= 0 && (uint32_t)dma->semaphore >= l->g->nr_semaphores)
 		return fail(l, NEURON_ERROR_LIMIT, -E2BIG,
 			    "%s/%s: DMA entry %u: semaphore %d, the core has %u", l->sg->dir, json,
 			    dma->id, dma->semaphore, l->g->nr_semaphores);
+	for (size_t i = 0; i < dma->nr_remote_semaphores; i++)
+		if (dma->remote_semaphores[i] >= l->g->nr_semaphores)
+			return fail(l, NEURON_ERROR_LIMIT, -E2BIG,
+				    "%s/%s: DMA entry %u: remote semaphore %u, a core has %u",
+				    l->sg->dir, json, dma->id, dma->remote_semaphores[i],
+				    l->g->nr_semaphores);
 	if (dma->event >= 0 && (uint32_t)dma->event >= l->g->nr_events)
 		return fail(l, NEURON_ERROR_LIMIT, -E2BIG,
 			    "%s/%s: DMA entry %u: event %d, the core has %u", l->sg->dir, json,
@@ -213,7 +220,7 @@ static int own_semaphore(struct loader *l, uint32_t *index)
 }
 
 /* Decide which rings there are and how long they get. */
-static int plan_rings(struct loader *l)
+int load_plan_rings(struct loader *l)
 {
 	struct neuron_model *m = l->model;
 	uint32_t *user;			/* engine + 1 that triggers a queue set */
@@ -304,11 +311,11 @@ static int add_fixup(struct loader *l, const struct neuron_neff_side *side, uint
 }
 
 /* Offset of semaphore increment registers; v1 has its blocks closer together (ISA.md 2). */
-static uint64_t semaphore_register(const struct loader *l, uint32_t index)
+static uint64_t semaphore_register(const struct loader *l, uint32_t nc, uint32_t index)
 {
 	uint64_t off = l->g->arch == 1 ? 0x2701200u + 4u * index : NEURON_ISA_SEM_INC_OFF(index);
 
-	return l->g->tpb_base[l->nc] + off;
+	return l->g->tpb_base[nc] + off;
 }
 
 /* @at: next slot of each side, by enum neuron_ring_side. */
@@ -401,10 +408,15 @@ static int fill_entry(struct loader *l, struct trigger *t, uint32_t *at)
 			   l->g->tpb_base[l->nc] + NEURON_ISA_EVENT_OFF((uint32_t)dma->event),
 			   1);
 	if (dma->semaphore >= 0)
-		write_word(l, ring, at, semaphore_register(l, (uint32_t)dma->semaphore),
+		write_word(l, ring, at, semaphore_register(l, l->nc, (uint32_t)dma->semaphore),
 			   dma->queue->num_queues);
 	if (t->own_semaphore)
-		write_word(l, ring, at, semaphore_register(l, t->semaphore), 1);
+		write_word(l, ring, at, semaphore_register(l, l->nc, t->semaphore), 1);
+	/* The other core of the logical one. */
+	for (size_t i = 0; l->other && i < dma->nr_remote_semaphores; i++)
+		write_word(l, ring, at,
+			   semaphore_register(l, l->nc ^ 1, dma->remote_semaphores[i]),
+			   dma->queue->num_queues);
 	return 0;
 }
 
@@ -452,7 +464,7 @@ static void find_io_rings(struct loader *l)
 			l->model->rings[l->triggers[i].ring].io = true;
 }
 
-static int plan_ring_memory(struct loader *l)
+int load_plan_ring_memory(struct loader *l)
 {
 	struct neuron_model *m = l->model;
 	int ret = 0;
@@ -464,7 +476,7 @@ static int plan_ring_memory(struct loader *l)
 	return ret;
 }
 
-static int fill_rings(struct loader *l)
+int load_fill_rings(struct loader *l)
 {
 	struct neuron_model *m = l->model;
 	/* next slot of each side */
@@ -489,7 +501,7 @@ static int fill_rings(struct loader *l)
 	return ret;
 }
 
-static int fill_fetch(struct loader *l, struct ring *ring)
+int load_fill_fetch(struct loader *l, struct ring *ring)
 {
 	uint64_t fifo = l->g->tpb_base[l->nc] + NEURON_ISA_FIFO_OFF(ring->slot);
 	uint64_t code = l->programs[ring->slot].address;
@@ -506,7 +518,7 @@ static int fill_fetch(struct loader *l, struct ring *ring)
 	return ret ? ret : upload_ring(l, ring);
 }
 
-static int plan_setup(struct loader *l)
+int load_plan_setup(struct loader *l)
 {
 	struct neuron_model *m = l->model;
 
@@ -527,236 +539,4 @@ static int plan_setup(struct loader *l)
 		};
 	}
 	return 0;
-}
-
-/* ---- the model --------------------------------------------------------------------- */
-
-/* What the model needs, short of the scratchpad; nothing here asks a device. */
-static int plan_programs(struct loader *l)
-{
-	size_t nr_vars = l->sg->nr_vars;
-	int ret;
-
-	l->places = calloc(nr_vars + 1, sizeof(*l->places));
-	l->scratch = calloc(nr_vars + 1, sizeof(*l->scratch));
-	l->io_of_var = calloc(nr_vars + 1, sizeof(*l->io_of_var));
-	l->model->io = calloc(nr_vars + 1, sizeof(*l->model->io));
-	if (!l->places || !l->scratch || !l->io_of_var || !l->model->io)
-		return no_memory(l);
-	ret = load_scan_programs(l);
-	return ret ? ret : load_plan_need(l);
-}
-
-/* The rest, when it is known which parts of the scratchpad there are in one piece. */
-static int plan_memory(struct loader *l)
-{
-	int ret = load_plan_variables(l);
-
-	if (!ret)
-		ret = plan_rings(l);
-	if (!ret)
-		ret = plan_ring_memory(l);
-	if (!ret && l->generated)
-		ret = load_generate_program(l);
-	if (!ret && !l->vendor)
-		load_patch_programs(l);
-	if (!ret)
-		ret = load_plan_programs(l);
-	if (!ret)
-		load_plan_account(l);
-	return ret;
-}
-
-static int apply(struct loader *l)
-{
-	struct neuron_model *m = l->model;
-	int ret = load_apply_memory(l);
-
-	if (!ret)
-		ret = load_apply_contents(l);
-	/* A model that cannot be run has its rings for the accounting only. */
-	if (!ret && !m->obstacle[0])
-		ret = fill_rings(l);
-	for (size_t i = 0; i < m->nr_fetch && !ret && !m->obstacle[0]; i++)
-		ret = fill_fetch(l, &m->rings[i]);
-	return ret ? ret : plan_setup(l);
-}
-
-static int load(struct loader *l)
-{
-	int ret = plan_programs(l);
-
-	if (!ret)
-		ret = load_apply_scratchpad(l);
-	if (!ret)
-		ret = plan_memory(l);
-	return ret ? ret : apply(l);
-}
-
-static void free_loader(struct loader *l)
-{
-	for (uint32_t i = 0; i < NR_ENGINES; i++)
-		free(l->code[i]);
-	free(l->allocs);
-	free(l->items);
-	free(l->places);
-	free(l->scratch);
-	free(l->io_of_var);
-	free(l->triggers);
-	free(l->ring_of_queue);
-	neuron_neff_close(l->neff);
-}
-
-static int open_neff(struct loader *l, const void *bytes, size_t size,
-		     const struct neuron_model_opts *o)
-{
-	struct neuron_neff_error error = { .class = NEURON_NEFF_OK };
-	struct neuron_neff_opts opts = {
-		.size = sizeof(opts),
-		.verify_hash = o->verify_hash,
-		.error = &error,
-		.node = o->node,
-	};
-	int ret = neuron_neff_open(bytes, size, &opts, &l->neff);
-
-	if (ret)
-		return fail(l, error.class == NEURON_NEFF_UNSUPPORTED ? NEURON_ERROR_NEFF_UNSUPPORTED :
-			    error.class == NEURON_NEFF_RESOURCE ? NEURON_ERROR_LIMIT :
-			    NEURON_ERROR_NEFF_INVALID, ret, "%s", error.text);
-	if (l->neff->nr_subgraphs != 1 || l->neff->header.lnc_size > 1)
-		return fail(l, NEURON_ERROR_NEFF_UNSUPPORTED, -EOPNOTSUPP,
-			    "header: made for logical cores of 2 physical cores");
-	l->sg = &l->neff->subgraphs[0];
-	l->model->name = strdup(l->neff->header.name);
-	if (!l->model->name)
-		return no_memory(l);
-	return 0;
-}
-
-NEURON_EXPORT int neuron_model_load(struct neuron_core *core, const void *bytes, size_t size,
-				    const struct neuron_model_opts *opts,
-				    struct neuron_model **model)
-{
-	struct neuron_model_opts o;
-	struct neuron_error error = { .size = sizeof(error) };
-	struct loader l = {
-		.core = core,
-		.g = &core->device->geometry,
-		.nc = core->nc,
-		.nr_slots = core->nr_slots,
-		.error = &error,
-	};
-	int ret;
-
-	ret = opts_copy(&o, sizeof(o), opts);
-	if (ret)
-		return ret;
-	if (!model || !bytes)
-		return -EINVAL;
-	if (device_inherited(core->device))
-		return -EACCES;
-	l.model = calloc(1, sizeof(*l.model));
-	if (!l.model) {
-		ret = no_memory(&l);
-	} else {
-		l.model->core = core_get(core);
-		ret = open_neff(&l, bytes, size, &o);
-		if (!ret)
-			ret = load(&l);
-	}
-	free_loader(&l);
-	if (ret) {
-		neuron_model_unload(l.model);
-		if (result_valid(o.error))
-			result_copy(o.error, &error, sizeof(error));
-		return ret;
-	}
-	*model = l.model;
-	return 0;
-}
-
-static void leave_core(struct neuron_core *core, const struct neuron_model *model)
-{
-	pthread_mutex_lock(&core->lock);
-	core_release_queues(core, model);
-	for (struct neuron_model **p = &core->models; *p; p = &(*p)->next)
-		if (*p == model) {
-			*p = model->next;
-			break;
-		}
-	core_scratchpad_shrink(core);
-	pthread_mutex_unlock(&core->lock);
-}
-
-NEURON_EXPORT void neuron_model_unload(struct neuron_model *model)
-{
-	struct neuron_core *core;
-
-	if (!model)
-		return;
-	core = model->core;
-	if (!device_inherited(core->device))
-		leave_core(core, model);
-
-	while (model->nr_mems)
-		neuron_mem_free(model->mems[--model->nr_mems]);
-	for (size_t i = 0; i < model->nr_rings; i++) {
-		free(model->rings[i].tx_desc);
-		free(model->rings[i].rx_desc);
-	}
-	for (size_t i = 0; i < model->nr_io; i++) {
-		free(model->io[i].name);
-		free(model->io[i].fixups);
-		free(model->io[i].pointers);
-	}
-	free(model->io);
-	free(model->mems);
-	free(model->rings);
-	free(model->setup);
-	free(model->name);
-	free(model);
-	core_put(core);
-}
-
-NEURON_EXPORT const char *neuron_model_name(const struct neuron_model *model)
-{
-	return model->name;
-}
-
-NEURON_EXPORT size_t neuron_model_tensor_count(const struct neuron_model *model)
-{
-	return model->nr_io;
-}
-
-NEURON_EXPORT int neuron_model_tensor_info(const struct neuron_model *model, size_t index,
-					   struct neuron_tensor_info *info)
-{
-	struct neuron_tensor_info out = { 0 };
-	const struct io_tensor *t;
-
-	if (index >= model->nr_io || !result_valid(info))
-		return -EINVAL;
-	t = &model->io[index];
-	out.name = t->name;
-	out.usage = t->usage;
-	out.bytes = t->bytes;
-	out.dtype = t->dtype;
-	out.ndim = t->ndim;
-	memcpy(out.shape, t->shape, sizeof(out.shape));
-	result_copy(info, &out, sizeof(out));
-	return 0;
-}
-
-NEURON_EXPORT int neuron_model_get_usage(const struct neuron_model *model,
-					 struct neuron_model_usage *usage)
-{
-	if (!result_valid(usage))
-		return -EINVAL;
-	result_copy(usage, &model->usage, sizeof(model->usage));
-	return 0;
-}
-
-NEURON_EXPORT const char *neuron_model_obstacle(const struct neuron_model *model)
-{
-	return model->obstacle[0] ? model->obstacle : NULL;
 }

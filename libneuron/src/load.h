@@ -69,8 +69,8 @@ struct loader {
 	uint32_t nr_slots;
 	struct scratchpad_layout layout;
 	struct neuron_model *model;
-	struct neuron_neff *neff;
 	const struct neuron_neff_subgraph *sg;
+	struct loader *other;		/* of the other core of a logical one, or NULL */
 	struct neuron_error *error;
 
 	struct plan_alloc *allocs;
@@ -113,6 +113,8 @@ int grow(void **array, size_t nr, size_t *max, size_t size);
 
 /* load_program.c */
 int load_scan_programs(struct loader *l);
+/* When all programs were looked through. */
+void load_check_balance(struct loader *l);
 int load_generate_program(struct loader *l);
 void load_patch_programs(struct loader *l);
 
@@ -136,5 +138,12 @@ void load_plan_account(struct loader *l);
 int load_apply_scratchpad(struct loader *l);
 int load_apply_memory(struct loader *l);
 int load_apply_contents(struct loader *l);
+
+/* load.c: the first two plan, the others write what needs addresses */
+int load_plan_rings(struct loader *l);
+int load_plan_ring_memory(struct loader *l);
+int load_fill_rings(struct loader *l);
+int load_fill_fetch(struct loader *l, struct ring *ring);
+int load_plan_setup(struct loader *l);
 
 #endif

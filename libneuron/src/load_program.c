@@ -14,6 +14,9 @@ static int add_trigger(struct loader *l, uint32_t engine, size_t inst,
 {
 	if (grow((void **)&l->triggers, l->nr_triggers, &l->max_triggers, sizeof(*l->triggers)))
 		return no_memory(l);
+	for (size_t i = 0; l->other && i < dma->nr_remote_semaphores; i++)
+		l->other->semaphores[dma->remote_semaphores[i] % NEURON_NEFF_MAX_SEMAPHORES] +=
+			dma->queue->num_queues;
 	l->triggers[l->nr_triggers++] = (struct trigger){
 		.engine = engine,
 		.inst = inst,
@@ -183,11 +186,15 @@ int load_scan_programs(struct loader *l)
 		for (size_t k = 0; k < e->nr_dma && !ret; k++)
 			ret = add_trigger(l, i, 0, &e->dma[k]);
 	}
+	return ret;
+}
+
+void load_check_balance(struct loader *l)
+{
 	for (size_t i = 0; i < NEURON_NEFF_MAX_SEMAPHORES; i++)
 		l->model->dirty |= l->semaphores[i] != 0;
 	for (size_t i = 0; i < NEURON_NEFF_MAX_EVENTS; i++)
 		l->model->dirty |= l->events[i] != 0;
-	return ret;
 }
 
 static struct neuron_isa_inst instruction(enum neuron_isa_opcode opcode)

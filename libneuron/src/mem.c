@@ -39,8 +39,13 @@ NEURON_EXPORT int neuron_mem_alloc(struct neuron_device *device, uint64_t bytes,
 	a.hbm = o.flags & NEURON_MEM_F_HOST ? 0 : o.hbm;
 	a.nc_id = o.nc;
 	a.mem_type = o.category;
+	m->category = o.category;
+	m->hbm = a.hbm;
+	m->nc = o.nc;
 	ret = do_ioctl(device, NEURON_NATIVE_MEM_ALLOC, &a);
 	if (ret) {
+		if (ret == -ENOMEM)
+			memlog_add(device, MEMLOG_ALLOC, m, bytes, o.align, a.reason);
 		free(m);
 		if (ret == -ENOMEM && o.failure)
 			*o.failure = (struct neuron_mem_failure){
@@ -63,6 +68,7 @@ NEURON_EXPORT int neuron_mem_alloc(struct neuron_device *device, uint64_t bytes,
 	m->mmap_offset = a.mmap_offset;
 	m->bytes = bytes;
 	pthread_mutex_init(&m->lock, NULL);
+	memlog_add(device, MEMLOG_ALLOC, m, bytes, o.align, 0);
 	*mem = m;
 	return 0;
 }
@@ -103,6 +109,8 @@ NEURON_EXPORT int neuron_mem_import(struct neuron_device *device, int fd, struct
 	m->address = i.pa;
 	m->mmap_offset = i.mmap_offset;
 	m->bytes = i.bytes;
+	m->category = NEURON_MEM_HOST_OTHER;	/* charged to whoever exports it */
+	pthread_mutex_init(&m->lock, NULL);
 	*mem = m;
 	return 0;
 }
@@ -117,6 +125,7 @@ NEURON_EXPORT void neuron_mem_free(struct neuron_mem *mem)
 	va = atomic_load(&mem->va);
 	if (va && !device_inherited(mem->device))
 		neuron_sys_munmap(va, mem->mapped);
+	memlog_add(mem->device, MEMLOG_FREE, mem, mem->bytes, 0, 0);
 	f.mem_handle = mem->handle;
 	do_ioctl(mem->device, NEURON_IOCTL_MEM_FREE, &f);
 	device_put(mem->device);
@@ -327,6 +336,8 @@ NEURON_EXPORT int neuron_mem_grow(struct neuron_mem *mem, uint64_t bytes,
 		ret = do_ioctl(mem->device, NEURON_NATIVE_MEM_GROW, &g);
 	if (!ret)
 		mem->bytes = bytes;
+	if (!ret || ret == -ENOMEM)
+		memlog_add(mem->device, MEMLOG_GROW, mem, bytes, 0, ret ? g.reason : 0);
 	pthread_mutex_unlock(&mem->lock);
 	if (ret == -ENOMEM && failure)
 		*failure = (struct neuron_mem_failure){

@@ -51,6 +51,7 @@ struct scratchpad_layout {
 
 struct neuron_core {
 	struct neuron_device *device;
+	struct neuron_core *peer;	/* second one of a logical core */
 	uint32_t nc;
 	uint32_t hbm;
 	uint32_t nr_slots;
@@ -69,6 +70,7 @@ struct neuron_core {
 	struct neuron_nq *error;
 	int eventfd;			/* signalled by both */
 	bool broken;			/* to be reset before the next run */
+	bool done;			/* its part of the run */
 };
 
 /* A ring pair and its queue. */
@@ -132,8 +134,18 @@ struct neuron_model {
 	size_t nr_fetch;
 	struct neuron_queue_setup *setup;	/* one per ring */
 	struct neuron_model_usage usage;
+	struct neuron_model *peer;	/* part on the other core of a logical one */
+	struct io_tensor **tensors;	/* of both, by name */
+	size_t nr_tensors;
 	struct neuron_model *next;	/* of the core; core->lock */
 };
+
+/* Queues of a core that models can have. */
+static inline uint32_t core_slots(const struct neuron_geometry *g)
+{
+	return (g->nr_queues < QUEUES_PER_ENGINE ? g->nr_queues : QUEUES_PER_ENGINE) *
+	       g->engines_per_core;
+}
 
 struct neuron_core *core_get(struct neuron_core *core);
 void core_put(struct neuron_core *core);

@@ -570,6 +570,7 @@ struct neuron_core_opts {
 	uint64_t microcode;		/**< bytes to set aside on the core's memory, as code */
 	uint64_t contiguous;		/**< 1: scratchpad in one piece as long as that can grow */
 	struct neuron_mem_failure *failure;	/**< filled in with -ENOMEM, may be NULL */
+	uint64_t lnc;			/**< physical cores of the core, 1 or 2; 0 = 1 */
 };
 
 struct neuron_model_opts {
@@ -607,6 +608,8 @@ struct neuron_model_usage {
 	uint64_t rings_runtime;		/**< instruction fetch */
 	uint64_t shared_scratchpad;	/**< what it needs of the scratchpad of its core */
 	uint64_t descriptors;		/**< in all rings */
+	uint64_t rings_collectives;
+	uint64_t collectives;
 };
 
 /** @brief Binds memory to an input or output for one run. */
@@ -633,6 +636,8 @@ struct neuron_run_result {
 
 /**
  * @brief Take a core for loading and running models: reset it, make its notification queues.
+ *
+ * A logical core of two (opts.lnc) is core @p nc, which is even, and the next one.
  * @return 0, -EBUSY another process has it, -EINVAL no such core, -EOPNOTSUPP no
  * instruction set that this library knows
  */
@@ -802,6 +807,130 @@ int neuron_net_infer(struct neuron_net *net, const struct neuron_io *io, size_t 
 		     struct neuron_net_result *result);
 /** @brief Add 1 to an eventfd at the end of each request; -1: none. A duplicate is kept. */
 int neuron_net_set_eventfd(struct neuron_net *net, int fd);
+
+/** @} @defgroup report Memory report and preflight
+ * @{ */
+
+/** @brief Columns of the report. */
+enum neuron_report_column {
+	NEURON_REPORT_TOTAL = 0,	/**< sum of the others */
+	NEURON_REPORT_CODE,
+	NEURON_REPORT_CONSTANTS,
+	NEURON_REPORT_TENSORS,
+	NEURON_REPORT_SHARED_SCRATCHPAD,
+	NEURON_REPORT_SCRATCHPAD,	/**< private to models */
+	NEURON_REPORT_RUNTIME,
+	NEURON_REPORT_RINGS_IO,
+	NEURON_REPORT_RINGS_SPILL,
+	NEURON_REPORT_RINGS_COLLECTIVES,
+	NEURON_REPORT_RINGS_RUNTIME,	/**< and rings that no known model has */
+	NEURON_REPORT_COLLECTIVES,
+	NEURON_REPORT_XT_CC,
+	NEURON_REPORT_PROFILER,
+	NEURON_REPORT_NR_COLUMNS,
+};
+
+struct neuron_report_model {
+	uint32_t id;
+	const char *name;
+	struct neuron_model_usage usage;
+};
+
+/** @brief What is charged to a logical core, and the models on it that are known. */
+struct neuron_report_core {
+	uint32_t nc;			/**< logical core of the device */
+	int32_t owner;			/**< process that holds it, 0 none */
+	uint64_t device_bytes[NEURON_MAX_CATEGORIES];	/**< as in neuron_core_stats */
+	const struct neuron_report_model *models;
+	size_t nr_models;
+};
+
+/** @brief One device memory and the cores that use it. */
+struct neuron_report {
+	size_t size;
+	uint32_t device;		/**< number */
+	uint32_t hbm;
+	uint32_t lnc;			/**< physical cores of a logical one */
+	const struct neuron_report_core *cores;
+	size_t nr_cores;
+};
+
+/** @brief The figures of a row: of core @p core, or of all of them if it is NULL. */
+void neuron_report_row(const struct neuron_report *report, const struct neuron_report_core *core,
+		       uint64_t row[NEURON_REPORT_NR_COLUMNS]);
+/** @brief The figures of the row of a model. */
+void neuron_report_model_row(const struct neuron_report_model *model,
+			     uint64_t row[NEURON_REPORT_NR_COLUMNS]);
+/**
+ * @brief The table as the runtime prints it, and the names of the models.
+ * @param text	lines with a newline each, to be freed with free()
+ * @return 0, -ENOMEM
+ */
+int neuron_report_table(const struct neuron_report *report, char **text);
+/**
+ * @brief Why an allocation failed, who holds the memory, what would fit, what to try.
+ * @param text	one line without a newline, to be freed with free()
+ * @return 0, -ENOMEM
+ */
+int neuron_report_reason(const struct neuron_report *report,
+			 const struct neuron_mem_failure *failure, char **text);
+/**
+ * @brief Remember the last @p entries (de)allocations of device memory through this handle,
+ * from now on; 0 stops. @return 0, -ENOMEM
+ */
+int neuron_device_log_memory(struct neuron_device *device, size_t entries);
+/**
+ * @brief Write what is remembered of a device memory to a descriptor, as CSV: time, operation
+ * (alloc, free, grow), device, hbm, nc, category, bytes, address (0x0 if it failed),
+ * alignment, result ("ok" or a reason).
+ * @return 0, -errno
+ */
+int neuron_device_write_memory_log(struct neuron_device *device, uint32_t hbm, int fd);
+/** @brief "1.500GB": three decimals, binary multiples up to GB. @return @p text */
+const char *neuron_report_size(uint64_t bytes, char *text, size_t size);
+
+/** @brief How a host would be set up. */
+struct neuron_plan_opts {
+	size_t size;
+	uint64_t scratchpad_page;	/**< as in neuron_core_opts */
+	uint64_t contiguous;		/**< same */
+	uint32_t lnc;			/**< physical cores of a logical one, 1 or 2; 0 = 1 */
+	uint32_t node;			/**< as in neuron_model_opts */
+	struct neuron_error *error;	/**< filled in on error, may be NULL */
+};
+
+/** @brief What a NEFF takes of each physical core of a logical one. */
+struct neuron_plan {
+	size_t size;
+	uint32_t nr_parts;
+	struct neuron_model_usage parts[2];
+	char name[257];
+};
+
+/**
+ * @brief What a device of a type is made of, without one.
+ * @param instance	"trn1.32xlarge", "inf2.48xlarge", "trn2", ...; the size may be missing
+ * @param reserved	bytes of each device memory that are never handed out; may be NULL
+ * @return 0, -ENOENT there is no such type
+ */
+int neuron_instance_geometry(const char *instance, struct neuron_geometry *geometry,
+			     uint64_t *reserved);
+/**
+ * @brief What loading a NEFF would allocate, to the byte; nothing of it needs a device.
+ * @return as neuron_model_load()
+ */
+int neuron_model_plan(const struct neuron_geometry *geometry, const void *bytes, size_t size,
+		      const struct neuron_plan_opts *opts, struct neuron_plan *plan);
+/**
+ * @brief What models take together on a logical core, as the driver would count it.
+ * @param microcode	bytes on each physical core
+ * @param core	@c device_bytes is filled in
+ */
+void neuron_plan_sum(const struct neuron_plan *plans, size_t nr_plans,
+		     const struct neuron_plan_opts *opts, uint64_t microcode,
+		     struct neuron_report_core *core);
+/** @brief Bytes of a shared scratchpad of which models need up to @p need. */
+uint64_t neuron_plan_scratchpad(const struct neuron_plan_opts *opts, uint64_t need);
 
 /** @} */
 

@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Models: loading, what they are, unloading; and the plan of one without a device.
+ * A NEFF for logical cores of two has a subgraph for each of them; the first one is
+ * the model that callers see, the other is its peer.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "load.h"
+
+#define MAX_PARTS 2u
+
+/* What the model needs, short of the scratchpad; nothing here asks a device. */
+static int plan_programs(struct loader *l)
+{
+	size_t nr_vars = l->sg->nr_vars;
+	int ret;
+
+	l->places = calloc(nr_vars + 1, sizeof(*l->places));
+	l->scratch = calloc(nr_vars + 1, sizeof(*l->scratch));
+	l->io_of_var = calloc(nr_vars + 1, sizeof(*l->io_of_var));
+	l->model->io = calloc(nr_vars + 1, sizeof(*l->model->io));
+	if (!l->places || !l->scratch || !l->io_of_var || !l->model->io)
+		return no_memory(l);
+	ret = load_scan_programs(l);
+	return ret ? ret : load_plan_need(l);
+}
+
+/* The rest, when it is known which parts of the scratchpad there are in one piece. */
+static int plan_memory(struct loader *l)
+{
+	int ret = load_plan_variables(l);
+
+	if (!ret)
+		ret = load_plan_rings(l);
+	if (!ret)
+		ret = load_plan_ring_memory(l);
+	if (!ret && l->generated)
+		ret = load_generate_program(l);
+	if (!ret && !l->vendor)
+		load_patch_programs(l);
+	if (!ret)
+		ret = load_plan_programs(l);
+	if (!ret)
+		load_plan_account(l);
+	return ret;
+}
+
+static int apply(struct loader *l)
+{
+	struct neuron_model *m = l->model;
+	int ret = load_apply_memory(l);
+
+	if (!ret)
+		ret = load_apply_contents(l);
+	/* A model that cannot be run has its rings for the accounting only. */
+	if (!ret && !m->obstacle[0])
+		ret = load_fill_rings(l);
+	for (size_t i = 0; i < m->nr_fetch && !ret && !m->obstacle[0]; i++)
+		ret = load_fill_fetch(l, &m->rings[i]);
+	return ret ? ret : load_plan_setup(l);
+}
+
+static void free_loader(struct loader *l)
+{
+	for (uint32_t i = 0; i < NR_ENGINES; i++)
+		free(l->code[i]);
+	free(l->allocs);
+	free(l->items);
+	free(l->places);
+	free(l->scratch);
+	free(l->io_of_var);
+	free(l->triggers);
+	free(l->ring_of_queue);
+}
+
+static void free_model(struct neuron_model *model)
+{
+	while (model->nr_mems)
+		neuron_mem_free(model->mems[--model->nr_mems]);
+	for (size_t i = 0; i < model->nr_rings; i++) {
+		free(model->rings[i].tx_desc);
+		free(model->rings[i].rx_desc);
+	}
+	for (size_t i = 0; i < model->nr_io; i++) {
+		free(model->io[i].name);
+		free(model->io[i].fixups);
+		free(model->io[i].pointers);
+	}
+	free(model->io);
+	free(model->tensors);
+	free(model->mems);
+	free(model->rings);
+	free(model->setup);
+	free(model->name);
+	free(model);
+}
+
+/* @lnc: physical cores that there are for it. */
+static int open_neff(struct loader *l, const void *bytes, size_t size,
+		     const struct neuron_model_opts *o, uint32_t lnc, struct neuron_neff **neff)
+{
+	struct neuron_neff_error error = { .class = NEURON_NEFF_OK };
+	struct neuron_neff_opts opts = {
+		.size = sizeof(opts),
+		.verify_hash = o->verify_hash,
+		.error = &error,
+		.node = o->node,
+	};
+	int ret = neuron_neff_open(bytes, size, &opts, neff);
+
+	if (ret)
+		return fail(l, error.class == NEURON_NEFF_UNSUPPORTED ? NEURON_ERROR_NEFF_UNSUPPORTED :
+			    error.class == NEURON_NEFF_RESOURCE ? NEURON_ERROR_LIMIT :
+			    NEURON_ERROR_NEFF_INVALID, ret, "%s", error.text);
+	if ((*neff)->nr_subgraphs > lnc || (*neff)->header.lnc_size > lnc)
+		return fail(l, NEURON_ERROR_NEFF_UNSUPPORTED, -EOPNOTSUPP,
+			    "header: made for logical cores of %u physical cores",
+			    (*neff)->header.lnc_size > (*neff)->nr_subgraphs ?
+			    (*neff)->header.lnc_size : (unsigned int)(*neff)->nr_subgraphs);
+	if (!(*neff)->nr_subgraphs)
+		return fail(l, NEURON_ERROR_NEFF_INVALID, -EINVAL, "header: no subgraph");
+	return 0;
+}
+
+/* What both parts need to know of the file: programs, and semaphores of each other. */
+static int plan_parts(struct loader *l, const struct neuron_neff *neff,
+		      const struct neuron_geometry *g, struct neuron_error *error)
+{
+	struct neuron_model **next = &l[0].model;
+	int ret = 0;
+
+	for (size_t k = 0; k < neff->nr_subgraphs; k++) {
+		l[k].g = g;
+		l[k].nr_slots = core_slots(g);
+		l[k].error = error;
+		l[k].sg = &neff->subgraphs[k];
+		l[k].other = neff->nr_subgraphs > 1 ? &l[1 - k] : NULL;
+		l[k].model = calloc(1, sizeof(*l[k].model));
+		if (!l[k].model)
+			return no_memory(&l[0]);
+		*next = l[k].model;
+		next = &l[k].model->peer;
+		l[k].model->name = strdup(neff->header.name);
+		if (!l[k].model->name)
+			return no_memory(&l[0]);
+	}
+	for (size_t k = 0; k < neff->nr_subgraphs && !ret; k++)
+		ret = plan_programs(&l[k]);
+	for (size_t k = 0; k < neff->nr_subgraphs && !ret; k++)
+		load_check_balance(&l[k]);
+	return ret;
+}
+
+/* Inputs and outputs by name; both parts may have the same one. */
+static int join_tensors(struct loader *l, struct neuron_model *m)
+{
+	m->tensors = calloc(m->nr_io + (m->peer ? m->peer->nr_io : 0) + 1, sizeof(*m->tensors));
+	if (!m->tensors)
+		return no_memory(l);
+	for (size_t i = 0; i < m->nr_io; i++)
+		m->tensors[m->nr_tensors++] = &m->io[i];
+	for (size_t i = 0; m->peer && i < m->peer->nr_io; i++) {
+		struct io_tensor *t = &m->peer->io[i];
+		size_t k;
+
+		for (k = 0; k < m->nr_io && strcmp(m->io[k].name, t->name); k++)
+			;
+		if (k == m->nr_io)
+			m->tensors[m->nr_tensors++] = t;
+		else if (m->io[k].bytes != t->bytes || m->io[k].usage != t->usage)
+			return fail(l, NEURON_ERROR_NEFF_INVALID, -EINVAL,
+				    "%s/def.json: var.%.200s is different in the other subgraph",
+				    l[1].sg->dir, t->name);
+	}
+	return 0;
+}
+
+static int load_parts(struct loader *l, struct neuron_core *core, const struct neuron_neff *neff,
+		      struct neuron_error *error)
+{
+	struct neuron_core *cores[MAX_PARTS] = { core, core->peer };
+	int ret = plan_parts(l, neff, &core->device->geometry, error);
+
+	for (size_t k = 0; k < neff->nr_subgraphs && !ret; k++) {
+		l[k].core = cores[k];
+		l[k].nc = cores[k]->nc;
+		l[k].model->core = core_get(cores[k]);
+		ret = load_apply_scratchpad(&l[k]);
+		if (!ret)
+			ret = plan_memory(&l[k]);
+		if (!ret)
+			ret = apply(&l[k]);
+	}
+	return ret ? ret : join_tensors(l, l[0].model);
+}
+
+NEURON_EXPORT int neuron_model_load(struct neuron_core *core, const void *bytes, size_t size,
+				    const struct neuron_model_opts *opts,
+				    struct neuron_model **model)
+{
+	struct neuron_model_opts o;
+	struct neuron_error error = { .size = sizeof(error) };
+	struct loader l[MAX_PARTS] = { { .error = &error } };
+	struct neuron_neff *neff = NULL;
+	int ret;
+
+	ret = opts_copy(&o, sizeof(o), opts);
+	if (ret)
+		return ret;
+	if (!model || !bytes)
+		return -EINVAL;
+	if (device_inherited(core->device))
+		return -EACCES;
+	ret = open_neff(l, bytes, size, &o, core->peer ? 2 : 1, &neff);
+	if (!ret)
+		ret = load_parts(l, core, neff, &error);
+	for (size_t k = 0; k < MAX_PARTS; k++)
+		free_loader(&l[k]);
+	neuron_neff_close(neff);
+	if (ret) {
+		neuron_model_unload(l[0].model);
+		if (result_valid(o.error))
+			result_copy(o.error, &error, sizeof(error));
+		return ret;
+	}
+	*model = l[0].model;
+	return 0;
+}
+
+static void leave_core(struct neuron_core *core, const struct neuron_model *model)
+{
+	pthread_mutex_lock(&core->lock);
+	core_release_queues(core, model);
+	for (struct neuron_model **p = &core->models; *p; p = &(*p)->next)
+		if (*p == model) {
+			*p = model->next;
+			break;
+		}
+	core_scratchpad_shrink(core);
+	pthread_mutex_unlock(&core->lock);
+}
+
+NEURON_EXPORT void neuron_model_unload(struct neuron_model *model)
+{
+	struct neuron_core *core;
+
+	if (!model)
+		return;
+	neuron_model_unload(model->peer);
+	core = model->core;
+	/* A part that loading did not get to has none. */
+	if (core && !device_inherited(core->device))
+		leave_core(core, model);
+	free_model(model);
+	if (core)
+		core_put(core);
+}
+
+/* ---- planning ---------------------------------------------------------------------- */
+
+NEURON_EXPORT uint64_t neuron_plan_scratchpad(const struct neuron_plan_opts *opts, uint64_t need)
+{
+	uint64_t page = opts->contiguous ? SCRATCHPAD_STEP :
+			opts->scratchpad_page ? opts->scratchpad_page : SCRATCHPAD_PAGE;
+
+	return need > UINT64_MAX - page ? UINT64_MAX : round_up(need, page);
+}
+
+NEURON_EXPORT void neuron_plan_sum(const struct neuron_plan *plans, size_t nr_plans,
+				   const struct neuron_plan_opts *opts, uint64_t microcode,
+				   struct neuron_report_core *core)
+{
+	uint64_t *bytes = core->device_bytes, need[MAX_PARTS] = { 0 };
+
+	memset(bytes, 0, sizeof(core->device_bytes));
+	bytes[NEURON_MEM_CODE] = (opts->lnc == 2 ? 2 : 1) * round_up(microcode, NEURON_PAGE);
+	for (size_t i = 0; i < nr_plans; i++)
+		for (uint32_t k = 0; k < plans[i].nr_parts; k++) {
+			const struct neuron_model_usage *u = &plans[i].parts[k];
+
+			bytes[NEURON_MEM_CODE] += u->code;
+			bytes[NEURON_MEM_CONSTANTS] += u->constants;
+			bytes[NEURON_MEM_SCRATCHPAD_PRIVATE] += u->scratchpad;
+			bytes[NEURON_MEM_MISC] += u->runtime;
+			bytes[NEURON_MEM_RINGS] += u->rings_io + u->rings_spill +
+						   u->rings_collectives + u->rings_runtime;
+			bytes[NEURON_MEM_COLLECTIVES] += u->collectives;
+			if (u->shared_scratchpad > need[k])
+				need[k] = u->shared_scratchpad;
+		}
+	for (uint32_t k = 0; k < MAX_PARTS; k++)
+		bytes[opts->contiguous ? NEURON_MEM_SCRATCHPAD_CONTIGUOUS : NEURON_MEM_SCRATCHPAD] +=
+			neuron_plan_scratchpad(opts, need[k]);
+}
+
+NEURON_EXPORT int neuron_model_plan(const struct neuron_geometry *geometry, const void *bytes,
+				    size_t size, const struct neuron_plan_opts *opts,
+				    struct neuron_plan *plan)
+{
+	struct neuron_plan_opts o;
+	struct neuron_plan out = { 0 };
+	struct neuron_error error = { .size = sizeof(error) };
+	struct loader l[MAX_PARTS] = { { .error = &error } };
+	struct neuron_neff *neff = NULL;
+	int ret;
+
+	ret = opts_copy(&o, sizeof(o), opts);
+	if (ret)
+		return ret;
+	if (!o.scratchpad_page)
+		o.scratchpad_page = SCRATCHPAD_PAGE;
+	if (!geometry || !bytes || !result_valid(plan) || o.lnc > MAX_PARTS ||
+	    o.scratchpad_page % SCRATCHPAD_PAGE || o.scratchpad_page >= 4ull << 30)
+		return -EINVAL;
+	ret = open_neff(l, bytes, size, &(struct neuron_model_opts){ .node = o.node },
+			o.lnc ? o.lnc : 1, &neff);
+	if (!ret)
+		ret = plan_parts(l, neff, geometry, &error);
+	for (size_t k = 0; !ret && k < neff->nr_subgraphs; k++) {
+		l[k].layout.region = o.contiguous ? UINT64_MAX : 0;
+		l[k].layout.page = o.scratchpad_page;
+		ret = plan_memory(&l[k]);
+		if (!ret)
+			out.parts[out.nr_parts++] = l[k].model->usage;
+	}
+	if (!ret)
+		ret = join_tensors(l, l[0].model);
+	if (!ret)
+		snprintf(out.name, sizeof(out.name), "%s", l[0].model->name);
+	for (size_t k = 0; k < MAX_PARTS; k++) {
+		free_loader(&l[k]);
+		if (l[k].model)
+			free_model(l[k].model);
+	}
+	neuron_neff_close(neff);
+	if (!ret)
+		result_copy(plan, &out, sizeof(out));
+	else if (result_valid(o.error))
+		result_copy(o.error, &error, sizeof(error));
+	return ret;
+}
+
+/* ---- what a model is --------------------------------------------------------------- */
+
+NEURON_EXPORT const char *neuron_model_name(const struct neuron_model *model)
+{
+	return model->name;
+}
+
+NEURON_EXPORT size_t neuron_model_tensor_count(const struct neuron_model *model)
+{
+	return model->nr_tensors;
+}
+
+NEURON_EXPORT int neuron_model_tensor_info(const struct neuron_model *model, size_t index,
+					   struct neuron_tensor_info *info)
+{
+	struct neuron_tensor_info out = { 0 };
+	const struct io_tensor *t;
+
+	if (index >= model->nr_tensors || !result_valid(info))
+		return -EINVAL;
+	t = model->tensors[index];
+	out.name = t->name;
+	out.usage = t->usage;
+	out.bytes = t->bytes;
+	out.dtype = t->dtype;
+	out.ndim = t->ndim;
+	memcpy(out.shape, t->shape, sizeof(out.shape));
+	result_copy(info, &out, sizeof(out));
+	return 0;
+}
+
+NEURON_EXPORT int neuron_model_get_usage(const struct neuron_model *model,
+					 struct neuron_model_usage *usage)
+{
+	struct neuron_model_usage sum = { 0 };
+
+	if (!result_valid(usage))
+		return -EINVAL;
+	for (const struct neuron_model *m = model; m; m = m->peer) {
+		sum.code += m->usage.code;
+		sum.constants += m->usage.constants;
+		sum.scratchpad += m->usage.scratchpad;
+		sum.runtime += m->usage.runtime;
+		sum.rings_io += m->usage.rings_io;
+		sum.rings_spill += m->usage.rings_spill;
+		sum.rings_runtime += m->usage.rings_runtime;
+		sum.rings_collectives += m->usage.rings_collectives;
+		sum.collectives += m->usage.collectives;
+		sum.shared_scratchpad += m->usage.shared_scratchpad;
+		sum.descriptors += m->usage.descriptors;
+	}
+	result_copy(usage, &sum, sizeof(sum));
+	return 0;
+}
+
+NEURON_EXPORT const char *neuron_model_obstacle(const struct neuron_model *model)
+{
+	if (!model->obstacle[0] && model->peer)
+		return neuron_model_obstacle(model->peer);
+	return model->obstacle[0] ? model->obstacle : NULL;
+}

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* neuron-preflight: what NEFFs would take of a device, without one. */
+#include <argp.h>
+#include <errno.h>
+#include <error.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include <neuron/neuron.h>
+
+#define MIB (1ull << 20)
+#define FAILURE 2	/* 1 is "does not fit" */
+
+static struct {
+	const char *instance;
+	unsigned long lnc, page, microcode;
+	int contiguous;		/* -1: as the runtime does */
+	bool pages;
+} options = { .instance = "trn2", .microcode = 96, .contiguous = -1 };
+
+/* A file on a logical core of the device. */
+struct placed {
+	char *path;
+	unsigned long core;
+	struct neuron_plan plan;
+};
+
+static struct placed *placed;
+static size_t nr_placed;
+
+static struct neuron_geometry geometry;
+static uint64_t reserved;
+
+static void *read_whole(const char *path, size_t *size)
+{
+	FILE *f = fopen(path, "rb");
+	size_t room = 0, n = 0, got;
+	char *data = NULL;
+
+	if (!f)
+		error(FAILURE, errno, "%s", path);
+	do {
+		if (room - n < 65536) {
+			room = room ? room * 2 : 1 << 20;
+			data = realloc(data, room);
+			if (!data)
+				error(FAILURE, ENOMEM, "%s", path);
+		}
+		got = fread(data + n, 1, room - n, f);
+		n += got;
+	} while (got);
+	if (ferror(f))
+		error(FAILURE, errno, "%s", path);
+	fclose(f);
+	*size = n;
+	return data;
+}
+
+static unsigned long number(const char *text, unsigned long max, struct argp_state *state)
+{
+	char *end;
+	unsigned long n;
+
+	errno = 0;
+	n = strtoul(text, &end, 10);
+	if (*text < '0' || *text > '9' || *end || errno || n > max)
+		argp_error(state, "%s is not a number up to %lu", text, max);
+	return n;
+}
+
+/* FILE or FILE@CORE; a name may contain an @ itself. */
+static void place(char *arg, struct argp_state *state)
+{
+	char *at = strrchr(arg, '@');
+
+	placed = realloc(placed, (nr_placed + 1) * sizeof(*placed));
+	if (!placed)
+		error(FAILURE, ENOMEM, "%s", arg);
+	memset(&placed[nr_placed], 0, sizeof(*placed));
+	placed[nr_placed].path = arg;
+	if (at && at[1] && at[1 + strspn(at + 1, "0123456789")] == '\0') {
+		*at = '\0';
+		placed[nr_placed].core = number(at + 1, NEURON_MAX_CORES - 1, state);
+	}
+	nr_placed++;
+}
+
+static error_t option(int key, char *arg, struct argp_state *state)
+{
+	switch (key) {
+	case 'i': options.instance = arg; return 0;
+	case 'l':
+		options.lnc = number(arg, 2, state);
+		if (!options.lnc)
+			argp_error(state, "a logical core has 1 or 2 physical ones");
+		return 0;
+	case 'p':
+		options.page = number(arg, 3584, state);
+		if (!options.page || options.page % 512)
+			argp_error(state, "a page has a multiple of 512 MiB below 4096");
+		options.contiguous = 0;
+		return 0;
+	case 'c': options.contiguous = 1; return 0;
+	case 'm': options.microcode = number(arg, 4096, state); return 0;
+	case 'P': options.pages = true; return 0;
+	case ARGP_KEY_ARG: place(arg, state); return 0;
+	case ARGP_KEY_END:
+		if (!nr_placed)
+			argp_usage(state);
+		return 0;
+	default: return ARGP_ERR_UNKNOWN;
+	}
+}
+
+/* The defaults of libnrt. */
+static void defaults(void)
+{
+	bool pairs;
+
+	if (neuron_instance_geometry(options.instance, &geometry, &reserved))
+		error(FAILURE, 0, "%s: no such instance type", options.instance);
+	pairs = geometry.nr_cores > geometry.nr_hbms;
+	if (!options.lnc)
+		options.lnc = pairs ? 2 : 1;
+	if (options.lnc == 2 && !pairs)
+		error(FAILURE, 0, "%s: cores do not come in pairs", options.instance);
+	if (options.contiguous < 0)
+		options.contiguous = options.lnc == 2 || !pairs;
+}
+
+static void plan_all(const struct neuron_plan_opts *common)
+{
+	struct neuron_error e = { .size = sizeof(e) };
+	struct neuron_plan_opts opts = *common;
+	int ret;
+
+	opts.error = &e;
+	for (size_t i = 0; i < nr_placed; i++) {
+		struct placed *p = &placed[i];
+		size_t size;
+		void *bytes = read_whole(p->path, &size);
+
+		if (p->core >= geometry.nr_cores / options.lnc)
+			error(FAILURE, 0, "%s: %s has no core %lu", p->path, options.instance, p->core);
+		p->plan.size = sizeof(p->plan);
+		ret = neuron_model_plan(&geometry, bytes, size, &opts, &p->plan);
+		if (ret)
+			error(FAILURE, e.text[0] ? 0 : -ret, "%s: %s", p->path, e.text);
+		free(bytes);
+	}
+}
+
+/* The cores of an HBM that have something; their plans one behind the other in @plans. */
+static size_t gather(uint32_t hbm, const struct neuron_plan_opts *opts,
+		     struct neuron_report_core *cores, struct neuron_report_model *models,
+		     struct neuron_plan *plans, bool *used)
+{
+	size_t nr = 0, m = 0;
+
+	*used = false;
+	for (uint32_t nc = 0; nc < geometry.nr_cores / opts->lnc; nc++) {
+		struct neuron_report_core *c = &cores[nr];
+		size_t first = m;
+
+		if (geometry.core_hbm[nc * opts->lnc] != hbm)
+			continue;
+		*c = (struct neuron_report_core){ .nc = nc, .models = models + m };
+		for (size_t i = 0; i < nr_placed; i++) {
+			if (placed[i].core != nc)
+				continue;
+			plans[m] = placed[i].plan;
+			models[m] = (struct neuron_report_model){
+				.id = (uint32_t)(1001 + i),
+				.name = placed[i].plan.name,
+			};
+			for (uint32_t k = 0; k < placed[i].plan.nr_parts; k++) {
+				const struct neuron_model_usage *u = &placed[i].plan.parts[k];
+				struct neuron_model_usage *sum = &models[m].usage;
+
+				sum->code += u->code;
+				sum->constants += u->constants;
+				sum->scratchpad += u->scratchpad;
+				sum->runtime += u->runtime;
+				sum->rings_io += u->rings_io;
+				sum->rings_spill += u->rings_spill;
+				sum->rings_collectives += u->rings_collectives;
+				sum->rings_runtime += u->rings_runtime;
+				sum->collectives += u->collectives;
+			}
+			m++;
+		}
+		c->nr_models = m - first;
+		*used |= c->nr_models != 0;
+		neuron_plan_sum(plans + first, c->nr_models, opts, options.microcode * MIB, c);
+		nr++;
+	}
+	return nr;
+}
+
+/* Bytes missing on all memories together; prints a table for each in use if @print. */
+static uint64_t examine(const struct neuron_plan_opts *opts, bool print, uint64_t *total)
+{
+	struct neuron_report_core cores[NEURON_MAX_CORES];
+	struct neuron_report_model *models = calloc(nr_placed, sizeof(*models));
+	struct neuron_plan *plans = calloc(nr_placed, sizeof(*plans));
+	uint64_t missing = 0;
+
+	if (!models || !plans)
+		error(FAILURE, ENOMEM, "preflight");
+	*total = 0;
+	for (uint32_t hbm = 0; hbm < geometry.nr_hbms; hbm++) {
+		struct neuron_report r = { .size = sizeof(r), .hbm = hbm, .lnc = (uint32_t)opts->lnc,
+					   .cores = cores };
+		uint64_t row[NEURON_REPORT_NR_COLUMNS], room = geometry.hbm[hbm].size - reserved;
+		char *text, a[32], b[32];
+		bool used;
+
+		r.nr_cores = gather(hbm, opts, cores, models, plans, &used);
+		if (!used)
+			continue;
+		neuron_report_row(&r, NULL, row);
+		*total += row[NEURON_REPORT_TOTAL];
+		if (row[NEURON_REPORT_TOTAL] > room)
+			missing += row[NEURON_REPORT_TOTAL] - room;
+		if (!print)
+			continue;
+		if (neuron_report_table(&r, &text))
+			error(FAILURE, ENOMEM, "report");
+		printf("%s\nHBM %u: ", text, hbm);
+		free(text);
+		if (row[NEURON_REPORT_TOTAL] > room)
+			printf("does not fit, %s too much for %s\n\n",
+			       neuron_report_size(row[NEURON_REPORT_TOTAL] - room, a, sizeof(a)),
+			       neuron_report_size(room, b, sizeof(b)));
+		else
+			printf("fits, %s of %s stay free\n\n",
+			       neuron_report_size(room - row[NEURON_REPORT_TOTAL], a, sizeof(a)),
+			       neuron_report_size(room, b, sizeof(b)));
+	}
+	free(models);
+	free(plans);
+	return missing;
+}
+
+/* The page that takes the least memory; of equals the smallest. */
+static int propose(struct neuron_plan_opts *opts)
+{
+	uint64_t best = 0, least = UINT64_MAX;
+
+	printf("%6s %12s\n", "page", "memory");
+	for (uint64_t page = 0; page < 4096; page += 512) {
+		uint64_t total;
+		char text[32];
+
+		opts->contiguous = !page;
+		opts->scratchpad_page = page * MIB;
+		plan_all(opts);
+		examine(opts, false, &total);
+		if (page)
+			printf("%6llu", (unsigned long long)page);
+		else
+			printf("%6s", "none");
+		printf(" %12s\n", neuron_report_size(total, text, sizeof(text)));
+		if (page && total < least) {
+			best = page;
+			least = total;
+		}
+	}
+	printf("\nNEURON_SCRATCHPAD_PAGE_SIZE=%llu takes the least; none is NEURON_RT_CONTIGUOUS_SCRATCHPAD=1\n",
+	       (unsigned long long)best);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct argp_option opts[] = {
+		{ "instance", 'i', "TYPE", 0, "trn1, inf2, trn2, trn3, with or without a size (trn2)", 0 },
+		{ "lnc", 'l', "N", 0, "Physical cores of a logical one (2 on trn2 and trn3, else 1)", 0 },
+		{ "page", 'p', "MIB", 0, "Scratchpad in pages of that size (512)", 0 },
+		{ "contiguous", 'c', NULL, 0, "Scratchpad in one piece (where the runtime does so)", 0 },
+		{ "microcode", 'm', "MIB", 0, "Set aside on each physical core (96)", 0 },
+		{ "pages", 'P', NULL, 0, "Compare page sizes, and propose one", 0 },
+		{ 0 }
+	};
+	static const struct argp argp = {
+		opts, option, "FILE[@CORE]...",
+		"Say what NEFF files take of device memory, and whether it is enough. Without @CORE a file goes to core 0.",
+		NULL, NULL, NULL
+	};
+	struct neuron_plan_opts plan = { .size = sizeof(plan) };
+	uint64_t total;
+
+	argp_err_exit_status = FAILURE;
+	argp_parse(&argp, argc, argv, 0, NULL, NULL);
+	defaults();
+	plan.lnc = (uint32_t)options.lnc;
+	if (options.pages)
+		return propose(&plan);
+	plan.contiguous = options.contiguous == 1;
+	plan.scratchpad_page = (options.page ? options.page : 512) * MIB;
+	plan_all(&plan);
+	return examine(&plan, true, &total) ? 1 : 0;
+}

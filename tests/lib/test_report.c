@@ -1,0 +1,569 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The memory report, character by character; plans against what loading allocates;
+ * logical cores of two.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <nrt/nrt.h>
+
+#include "model.h"
+#include "fake_driver.h"
+#include "test_neffs.h"
+
+#define KIB 1024ull
+#define MIB (1ull << 20)
+#define GIB (1ull << 30)
+/* As printed: three decimals of a unit. */
+#define KB(x) ((uint64_t)((x) * 1024 + 0.5))
+
+/* ---- text -------------------------------------------------------------------------- */
+
+/* The example of the device memory document. */
+static void document(struct neuron_report *r)
+{
+	static struct neuron_report_model models[3] = {
+		{ 1001, "1.0.41235.0+df4a714bb-/local/out-test0_meta_dense",
+		  { sizeof(struct neuron_model_usage), KB(28.5625), KB(34.34375), 0, 108 * KIB, 57 * KIB,
+		    32 * KIB, 4 * KIB, 0, 0, 0, 0 } },
+		{ 1002, "1.0.41235.0+df4a714bb-/local/out-test0_meta_concat3",
+		  { sizeof(struct neuron_model_usage), KB(31.875), 24 * KIB, 0, 108 * KIB, 61 * KIB,
+		    16 * KIB, 4 * KIB, 0, 0, 0, 0 } },
+		{ 1003, "1.0.41235.0+df4a714bb-/local/out-test0_meta_concat3",
+		  { sizeof(struct neuron_model_usage), KB(31.875), 24 * KIB, 0, 108 * KIB, 61 * KIB,
+		    16 * KIB, 4 * KIB, 0, 0, 0, 0 } },
+	};
+	static struct neuron_report_core cores[2];
+
+	memset(cores, 0, sizeof(cores));
+	cores[0].nc = 4;
+	cores[0].owner = 4711;
+	cores[0].models = models;
+	cores[0].nr_models = 2;
+	cores[0].device_bytes[NEURON_MEM_CODE] = KB(98370.56);
+	cores[0].device_bytes[NEURON_MEM_CONSTANTS] = KB(58.34375);
+	cores[0].device_bytes[NEURON_MEM_TENSORS] = 20 * GIB;
+	cores[0].device_bytes[NEURON_MEM_MISC] = KB(229.0625);
+	cores[0].device_bytes[NEURON_MEM_RINGS] = (118 + 48 + 36) * KIB;
+	cores[1].nc = 5;
+	cores[1].models = models + 2;
+	cores[1].nr_models = 1;
+	cores[1].device_bytes[NEURON_MEM_CODE] = KB(98341.888);
+	cores[1].device_bytes[NEURON_MEM_CONSTANTS] = 24 * KIB;
+	cores[1].device_bytes[NEURON_MEM_NOTIFICATION] = KB(121.0625);
+	cores[1].device_bytes[NEURON_MEM_RINGS] = (61 + 16 + 32) * KIB;
+	*r = (struct neuron_report){
+		.size = sizeof(*r), .device = 0, .hbm = 2, .lnc = 1, .cores = cores, .nr_cores = 2,
+	};
+}
+
+static void test_table(void **state)
+{
+	static const char want[] =
+"              |          |  Model   |  Model   |          |  Shared  |          |          |DMA Rings |DMA Rings | DMA Rings |DMA Rings |           |          | Profiler |\n"
+"              |  TOTAL   |   Code   |Constants | Tensors  |Scratchpad|Scratchpad| Runtime  |    IO    |  Spill   |Collectives| Runtime  |Collectives|  XT CC   | Buffers  |\n"
+"ND 0 HBM 2    | 20.188GB |192.102MB | 82.344KB | 20.000GB |  0.000B  |  0.000B  |350.125KB |179.000KB | 64.000KB |  0.000B   | 68.000KB |  0.000B   |  0.000B  |  0.000B  |\n"
+"\\_NC 4        | 20.094GB | 96.065MB | 58.344KB | 20.000GB |  0.000B  |  0.000B  |229.062KB |118.000KB | 48.000KB |  0.000B   | 36.000KB |  0.000B   |  0.000B  |  0.000B  |\n"
+"  \\_NEFF 1001 |263.906KB | 28.562KB | 34.344KB |   n/a    |   n/a    |  0.000B  |108.000KB | 57.000KB | 32.000KB |  0.000B   | 4.000KB  |  0.000B   |   n/a    |   n/a    |\n"
+"  \\_NEFF 1002 |244.875KB | 31.875KB | 24.000KB |   n/a    |   n/a    |  0.000B  |108.000KB | 61.000KB | 16.000KB |  0.000B   | 4.000KB  |  0.000B   |   n/a    |   n/a    |\n"
+"\\_NC 5        | 96.285MB | 96.037MB | 24.000KB |  0.000B  |  0.000B  |  0.000B  |121.062KB | 61.000KB | 16.000KB |  0.000B   | 32.000KB |  0.000B   |  0.000B  |  0.000B  |\n"
+"  \\_NEFF 1003 |244.875KB | 31.875KB | 24.000KB |   n/a    |   n/a    |  0.000B  |108.000KB | 61.000KB | 16.000KB |  0.000B   | 4.000KB  |  0.000B   |   n/a    |   n/a    |\n"
+"\n"
+"NEFF id to name mapping:\n"
+"1001: \"1.0.41235.0+df4a714bb-/local/out-test0_meta_dense\"\n"
+"1002: \"1.0.41235.0+df4a714bb-/local/out-test0_meta_concat3\"\n"
+"1003: \"1.0.41235.0+df4a714bb-/local/out-test0_meta_concat3\"\n";
+	struct neuron_report r;
+	char *text;
+
+	(void)state;
+	document(&r);
+	assert_int_equal(neuron_report_table(&r, &text), 0);
+	assert_string_equal(text, want);
+	free(text);
+	assert_int_equal(neuron_report_table(NULL, &text), -EINVAL);
+	assert_int_equal(neuron_report_table(&r, NULL), -EINVAL);
+}
+
+/* Every byte of the driver is in one column; the columns add up. */
+static void test_rows(void **state)
+{
+	uint64_t row[NEURON_REPORT_NR_COLUMNS], all[NEURON_REPORT_NR_COLUMNS], sum = 0;
+	struct neuron_report_core core = { .nc = 0 };
+	struct neuron_report r = { .size = sizeof(r), .lnc = 1, .cores = &core, .nr_cores = 1 };
+
+	(void)state;
+	for (unsigned int i = 0; i < NEURON_MAX_CATEGORIES; i++) {
+		core.device_bytes[i] = 1ull << i;
+		sum += 1ull << i;
+	}
+	neuron_report_row(&r, &core, row);
+	neuron_report_row(&r, NULL, all);
+	assert_memory_equal(row, all, sizeof(row));
+	assert_true(row[NEURON_REPORT_TOTAL] == sum);
+	for (int i = 1; i < NEURON_REPORT_NR_COLUMNS; i++)
+		sum -= row[i];
+	assert_true(sum == 0);
+	assert_true(row[NEURON_REPORT_SHARED_SCRATCHPAD] ==
+		    (1ull << NEURON_MEM_SCRATCHPAD | 1ull << NEURON_MEM_SCRATCHPAD_CONTIGUOUS));
+}
+
+static void reason_is(const struct neuron_report *r, const struct neuron_mem_failure *f,
+		      const char *want)
+{
+	char *text;
+
+	assert_int_equal(neuron_report_reason(r, f, &text), 0);
+	assert_string_equal(text, want);
+	free(text);
+}
+
+static void test_reason(void **state)
+{
+	struct neuron_mem_failure f = {
+		.reason = NEURON_MEM_REASON_FULL, .category = NEURON_MEM_TENSORS, .hbm = 2, .nc = 4,
+		.bytes = 4 * GIB, .total = 24 * GIB, .free = 3 * GIB, .largest_free = 2 * GIB,
+		.largest_aligned = GIB,
+	};
+	struct neuron_report_core one = { .nc = 0 };
+	struct neuron_report r, single = {
+		.size = sizeof(single), .hbm = 2, .lnc = 2, .cores = &one, .nr_cores = 1,
+	};
+
+	(void)state;
+	document(&r);
+	reason_is(&r, &f, "No room for 4.000GB of tensors: HBM 2 of ND 0 is full: 3.000GB of 24.000GB are free;"
+		  " held by NC 4 (process 4711) 20.094GB, most of it tensors (20.000GB)"
+		  " and NC 5 96.285MB, most of it model code (96.037MB); up to 2.000GB would fit;"
+		  " try to free tensors, or smaller batches, or to put less on NC 5, which shares this"
+		  " memory with NC 4 (NEURON_LOGICAL_NC_CONFIG=2 makes one core of them)");
+	f.reason = NEURON_MEM_REASON_ALIGNMENT;
+	f.align = GIB;
+	one.device_bytes[NEURON_MEM_SCRATCHPAD_PRIVATE] = GIB;
+	reason_is(&single, &f, "No room for 4.000GB of tensors: HBM 2 of ND 0 has no piece that starts where it must:"
+		  " 3.000GB of 24.000GB are free, the longest piece has 2.000GB, the longest one from a multiple of 1.000GB has 1.000GB;"
+		  " held by NC 0 1.000GB, most of it scratchpad (1.000GB); up to 1.000GB would fit;"
+		  " try to load models and allocate large tensors first, before small ones, or a smaller alignment,"
+		  " or another NEURON_SCRATCHPAD_PAGE_SIZE (\"neuron-preflight --pages\" proposes one),"
+		  " or to unload models, or smaller ones");
+	f.align = 0;
+	f.reason = NEURON_MEM_REASON_CAPPED;
+	one.device_bytes[NEURON_MEM_SCRATCHPAD_PRIVATE] = 0;
+	one.device_bytes[NEURON_MEM_SCRATCHPAD] = GIB;
+	reason_is(&single, &f, "No room for 4.000GB of tensors: HBM 2 of ND 0 is not to be used further by this process:"
+		  " a limit is reached, 3.000GB of 24.000GB are free; held by NC 0 1.000GB, most of it"
+		  " shared scratchpad (1.000GB); up to 2.000GB would fit; try a higher limit, or fewer tensors"
+		  " and models in this process, or NEURON_RT_CONTIGUOUS_SCRATCHPAD=1, or models that need less"
+		  " scratchpad");
+	f.reason = NEURON_MEM_REASON_HOST;
+	reason_is(&single, &f, "No room for 4.000GB of tensors: HBM 2 of ND 0 is not to blame: the host is out of memory");
+}
+
+/* ---- plans ------------------------------------------------------------------------- */
+
+static unsigned int seed = 11;
+
+static unsigned int any(unsigned int n)
+{
+	return (unsigned int)rand_r(&seed) % n;
+}
+
+/* Variables of all kinds, and copies between some of them. */
+static struct neff_bytes random_neff(unsigned int nr)
+{
+	static const char *const types[] = { "file", "tmp-buf", "virtual", "virtual" };
+	static char def[65536], sp[65536], data[4096];
+	struct neff_file files[2] = { { "sg00/SP.json", sp, 0 }, { "sg00/k.bin", data, sizeof(data) } };
+	size_t at, to;
+
+	at = (size_t)snprintf(def, sizeof(def),
+			      "{\"name\": \"definition\", \"sp\": \"SP.json\", \"dma_queue\": {"
+			      "\"qI\": {\"type\": \"in\"}, \"qD\": {\"type\": \"data\"}}, \"var\": {"
+			      "\"x\": {\"type\": \"input\", \"var_id\": 1, \"size\": 4096},"
+			      "\"w\": {\"type\": \"tmp-buf\", \"var_id\": 1000, \"size\": 4096},"
+			      "\"y\": {\"type\": \"output\", \"var_id\": 2, \"size\": 4096}");
+	to = (size_t)snprintf(sp, sizeof(sp), "{\"dma\": [{\"id\": 0, \"queue\": \"qI\", \"desc\": ["
+			      "{\"from\": \"x\", \"to\": \"y\", \"from_sizes\": [4096], \"from_steps\": [1],"
+			      " \"to_sizes\": [4096], \"to_steps\": [1]}]}");
+	for (unsigned int i = 0; i < nr; i++) {
+		const char *type = types[any(4)];
+		unsigned int bytes = 4096 + any(2) * any(3 << 20);
+
+		at += (size_t)snprintf(def + at, sizeof(def) - at,
+				       ", \"v%u\": {\"type\": \"%s\", \"var_id\": %u, \"size\": %llu", i, type,
+				       i + 3, type[0] == 'v' ? bytes * (1ull + any(300)) : bytes);
+		if (type[0] == 'f')
+			at += (size_t)snprintf(def + at, sizeof(def) - at, ", \"file_name\": \"k.bin\"");
+		if (type[0] == 'v')
+			at += (size_t)snprintf(def + at, sizeof(def) - at,
+					       ", \"backing_variable_off\": %llu", any(2000) * MIB / 2);
+		if (!any(3))
+			at += (size_t)snprintf(def + at, sizeof(def) - at, ", \"alignment\": %u",
+					       1u << any(23));
+		at += (size_t)snprintf(def + at, sizeof(def) - at, "}");
+		if (any(2))
+			to += (size_t)snprintf(sp + to, sizeof(sp) - to,
+					       ", {\"id\": %u, \"queue\": \"qD\", \"desc\": [{\"from\": \"v%u\","
+					       " \"to\": \"w\", \"from_sizes\": [4, %u], \"from_steps\": [1, 8],"
+					       " \"to_sizes\": [4, %u], \"to_steps\": [1, 4]}]}",
+					       i + 1, i, 1 + i, 1 + i);
+	}
+	snprintf(def + at, sizeof(def) - at, "}}");
+	snprintf(sp + to, sizeof(sp) - to, "]}");
+	return make_neff("random", def, files, 2);
+}
+
+/* What several models take together, with the plan of each before it is loaded. */
+static void plans(bool contiguous, uint64_t page)
+{
+	struct neuron_core_opts opts = {
+		.size = sizeof(opts), .scratchpad_page = page, .contiguous = contiguous,
+	};
+	struct neuron_error error = { .size = sizeof(error) };
+	struct neuron_plan_opts plan_opts = {
+		.size = sizeof(plan_opts), .scratchpad_page = page, .contiguous = contiguous,
+		.error = &error,
+	};
+	struct neuron_model_opts model_opts = { .size = sizeof(model_opts), .error = &error };
+	struct neuron_device *device;
+	struct neuron_core *core;
+	unsigned int loaded = 0;
+
+	assert_int_equal(neuron_device_open(0, &device), 0);
+	assert_int_equal(neuron_core_open(device, 1, &opts, &core), 0);
+	for (unsigned int round = 0; round < 30; round++) {
+		struct neuron_model *m[3] = { NULL };
+		uint64_t need = 0, want = fake_used();
+
+		for (int i = 0; i < 3; i++) {
+			struct neff_bytes n = random_neff(1 + any(30));
+			struct neuron_plan plan = { .size = sizeof(plan) };
+			struct neuron_model_usage u = { .size = sizeof(u) };
+
+			if (neuron_model_plan(neuron_device_geometry(device), n.data, n.size, &plan_opts,
+					      &plan))
+				fail_msg("%s", error.text);
+			assert_int_equal(plan.nr_parts, 1);
+			assert_string_equal(plan.name, "random");
+			if (neuron_model_load(core, n.data, n.size, &model_opts, &m[i]))
+				fail_msg("%s", error.text);
+			assert_int_equal(neuron_model_get_usage(m[i], &u), 0);
+			plan.parts[0].size = u.size;
+			assert_memory_equal(&plan.parts[0], &u, sizeof(u));
+			want += u.code + u.constants + u.scratchpad + u.runtime + u.rings_io + u.rings_spill +
+				u.rings_runtime;
+			need = u.shared_scratchpad > need ? u.shared_scratchpad : need;
+			assert_true(fake_used() == want + neuron_plan_scratchpad(&plan_opts, need));
+			assert_true(neuron_core_scratchpad(core) == neuron_plan_scratchpad(&plan_opts, need));
+			free(n.data);
+			loaded++;
+		}
+		for (int i = 0; i < 3; i++)
+			neuron_model_unload(m[i]);
+	}
+	assert_int_equal(loaded, 90);
+	neuron_core_close(core);
+	neuron_device_close(device);
+	assert_int_equal(fake_used(), 0);
+}
+
+static void test_plans(void **state)
+{
+	(void)state;
+	plans(false, 0);
+	plans(false, 1536 * MIB);
+	plans(true, 0);
+}
+
+static void test_plan_refused(void **state)
+{
+	struct neuron_error error = { .size = sizeof(error) };
+	struct neuron_plan_opts opts = { .size = sizeof(opts), .error = &error };
+	struct neff_bytes n = make_list_neff();
+	struct neuron_plan plan = { .size = sizeof(plan) };
+	struct neuron_geometry g;
+	uint64_t reserved;
+
+	(void)state;
+	assert_int_equal(neuron_instance_geometry("trn2.48xlarge", &g, &reserved), 0);
+	assert_int_equal(g.nr_cores, 8);
+	assert_true(g.hbm[3].size == 24 * GIB && reserved == 16 * MIB && g.core_hbm[7] == 3);
+	assert_int_equal(neuron_instance_geometry("Trn1", &g, NULL), 0);
+	assert_true(g.nr_cores == 2 && g.core_hbm[1] == 1 && g.hbm[1].size == 16 * GIB);
+	assert_int_equal(neuron_instance_geometry("trn", &g, NULL), -ENOENT);
+	assert_int_equal(neuron_instance_geometry("", &g, NULL), -ENOENT);
+	assert_int_equal(neuron_instance_geometry(NULL, &g, NULL), -EINVAL);
+
+	opts.scratchpad_page = 100;
+	assert_int_equal(neuron_model_plan(&g, n.data, n.size, &opts, &plan), -EINVAL);
+	opts.scratchpad_page = 4 * GIB;
+	assert_int_equal(neuron_model_plan(&g, n.data, n.size, &opts, &plan), -EINVAL);
+	opts.scratchpad_page = 0;
+	opts.lnc = 3;
+	assert_int_equal(neuron_model_plan(&g, n.data, n.size, &opts, &plan), -EINVAL);
+	opts.lnc = 2;
+	assert_int_equal(neuron_model_plan(&g, n.data, n.size, &opts, &plan), 0);
+	assert_int_equal(plan.nr_parts, 1);
+	assert_int_equal(neuron_model_plan(&g, n.data, 100, &opts, &plan), -EINVAL);
+	assert_int_equal(error.kind, NEURON_ERROR_NEFF_INVALID);
+	assert_true(error.text[0] != 0);
+	assert_int_equal(neuron_model_plan(&g, NULL, 0, &opts, &plan), -EINVAL);
+	assert_int_equal(neuron_model_plan(&g, n.data, n.size, &opts, NULL), -EINVAL);
+	free(n.data);
+}
+
+/* ---- logical cores of two ---------------------------------------------------------- */
+
+/* x goes through sg00 to a, through sg01 to b; sg01 waits for a semaphore of sg00. */
+static struct neff_bytes make_pair(const char *y_size)
+{
+	static const char kelf[] =
+		"{\"graphs\": [{\"definition\": \"sg00/def.json\", \"name\": \"sg00\"},"
+		"{\"definition\": \"sg01/def.json\", \"name\": \"sg01\"}], \"version\": \"0.5\"}";
+	static const char def0[] =
+		"{\"name\": \"definition\", \"sp\": \"SP.json\", \"dma_queue\": {\"q\": {\"type\": \"in\"}},"
+		" \"var\": {\"x\": {\"type\": \"input\", \"var_id\": 1, \"size\": 1024},"
+		" \"v\": {\"type\": \"virtual\", \"var_id\": 4, \"size\": 4096,"
+		" \"backing_variable_off\": 0},"
+		" \"a\": {\"type\": \"output\", \"var_id\": 2, \"size\": 1024}}}";
+	static const char copy[] =
+		"{\"dma\": [{\"id\": 1, \"queue\": \"q\"%s, \"desc\": [{\"from\": \"x\", \"to\": \"%s\","
+		" \"from_sizes\": [1024], \"from_steps\": [1], \"to_sizes\": [1024], \"to_steps\": [1]}]}]}";
+	struct neuron_neff_header header = { .version_major = 2, .num_tpb = 2, .lnc_size = 2 };
+	struct neuron_neff_writer *w = neuron_neff_writer_new();
+	struct neff_bytes out;
+	char def1[512], sp0[512], sp1[512];
+
+	snprintf(def1, sizeof(def1),
+		 "{\"name\": \"definition\", \"sp\": \"SP.json\", \"dma_queue\": {\"q\": {\"type\": \"in\"}},"
+		 " \"var\": {\"x\": {\"type\": \"input\", \"var_id\": 1, \"size\": %s},"
+		 " \"t\": {\"type\": \"tmp-buf\", \"var_id\": 7, \"size\": 10000},"
+		 " \"b\": {\"type\": \"output\", \"var_id\": 2, \"size\": 1024}}}", y_size);
+	snprintf(sp0, sizeof(sp0), copy, ", \"remote_semaphores\": [17]", "a");
+	snprintf(sp1, sizeof(sp1), copy, "", "b");
+	strcpy(header.name, "pair");
+	assert_int_equal(neuron_neff_writer_add(w, "kelf-0.json", kelf, strlen(kelf)), 0);
+	assert_int_equal(neuron_neff_writer_add(w, "sg00/def.json", def0, strlen(def0)), 0);
+	assert_int_equal(neuron_neff_writer_add(w, "sg01/def.json", def1, strlen(def1)), 0);
+	assert_int_equal(neuron_neff_writer_add(w, "sg00/SP.json", sp0, strlen(sp0)), 0);
+	assert_int_equal(neuron_neff_writer_add(w, "sg01/SP.json", sp1, strlen(sp1)), 0);
+	assert_int_equal(neuron_neff_writer_finish(w, &header, true, &out.data, &out.size), 0);
+	neuron_neff_writer_free(w);
+	return out;
+}
+
+static void test_pair(void **state)
+{
+	struct neuron_core_opts opts = { .size = sizeof(opts), .lnc = 2 };
+	struct neuron_mem_opts mem = { .size = sizeof(mem), .hbm = 1, .nc = 2,
+				       .category = NEURON_MEM_TENSORS };
+	struct neuron_error error = { .size = sizeof(error) };
+	struct neuron_model_opts model_opts = { .size = sizeof(model_opts), .error = &error };
+	struct neuron_run_result r = { .size = sizeof(r) };
+	struct neuron_tensor_info info = { .size = sizeof(info) };
+	struct neff_bytes n = make_pair("1024");
+	struct neuron_mem *t[3];
+	struct neuron_device *device;
+	struct neuron_core *core, *single;
+	struct neuron_model *m = NULL;
+	struct neuron_plan plan = { .size = sizeof(plan) };
+	struct neuron_plan_opts plan_opts = { .size = sizeof(plan_opts), .lnc = 2 };
+	struct neuron_model_usage u = { .size = sizeof(u) };
+	uint8_t in[1024], out[1024];
+	struct neuron_io io[3];
+	uint64_t before;
+
+	(void)state;
+	assert_int_equal(neuron_device_open(0, &device), 0);
+	assert_int_equal(neuron_core_open(device, 1, &opts, &core), -EINVAL);
+	assert_int_equal(neuron_core_open(device, 4, &opts, &core), -EINVAL);
+	fake.dev[0].core[3].owned_by_other = true;
+	assert_int_equal(neuron_core_open(device, 2, &opts, &core), -EBUSY);
+	fake.dev[0].core[3].owned_by_other = false;
+	assert_int_equal(neuron_core_open(device, 2, &opts, &core), 0);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(neuron_mem_alloc(device, 1024, &mem, &t[i]), 0);
+		io[i] = (struct neuron_io){ (const char *[]){ "x", "a", "b" }[i], t[i], 0, 1024 };
+	}
+	before = fake_used();
+	if (neuron_model_load(core, n.data, n.size, &model_opts, &m))
+		fail_msg("%s", error.text);
+	assert_int_equal(neuron_model_tensor_count(m), 3);
+	assert_int_equal(neuron_model_tensor_info(m, 2, &info), 0);
+	assert_string_equal(info.name, "b");
+	assert_int_equal(neuron_model_tensor_info(m, 3, &info), -EINVAL);
+	assert_int_equal(neuron_model_get_usage(m, &u), 0);
+	assert_int_equal(neuron_model_plan(neuron_device_geometry(device), n.data, n.size, &plan_opts,
+					   &plan), 0);
+	assert_int_equal(plan.nr_parts, 2);
+	assert_int_equal(plan.parts[0].scratchpad, 0);
+	assert_int_equal(plan.parts[1].scratchpad, 12288);
+	assert_int_equal(plan.parts[0].shared_scratchpad, 4096);
+	assert_int_equal(plan.parts[0].rings_io + plan.parts[1].rings_io, u.rings_io);
+	assert_int_equal(fake_used() - before, u.code + u.constants + u.scratchpad + u.runtime +
+			 u.rings_io + u.rings_spill + u.rings_runtime + 512 * MIB);
+
+	for (int run = 0; run < 3; run++) {
+		for (int i = 0; i < 1024; i++)
+			in[i] = (uint8_t)(i * 7 + run);
+		assert_int_equal(neuron_mem_write(t[0], 0, in, 1024), 0);
+		if (neuron_model_run(m, io, 3, 1000, &r))
+			fail_msg("%s", r.text);
+		for (int i = 1; i < 3; i++) {
+			assert_int_equal(neuron_mem_read(t[i], 0, out, 1024), 0);
+			assert_memory_equal(out, in, 1024);
+		}
+		/* The other core was told. */
+		assert_int_equal(fake.dev[0].core[3].sem[17], 1);
+		assert_int_equal(fake.dev[0].core[2].sem[17], 0);
+	}
+	/* One part fails, both are clean afterwards. */
+	fake.dma_error = NEURON_ISA_ERR_DMA_ACCESS;
+	assert_int_equal(neuron_model_run(m, io, 3, 1000, &r), -EIO);
+	assert_int_equal(neuron_model_run(m, io, 3, 1000, &r), 0);
+	fake.stuck = true;
+	assert_int_equal(neuron_model_run(m, io, 3, 50, &r), -ETIMEDOUT);
+	fake.stuck = false;
+	assert_int_equal(neuron_model_run(m, io, 2, 1000, &r), -EINVAL);
+	assert_string_equal(r.text, "output b is missing");
+	assert_int_equal(neuron_core_reset(core), 0);
+	assert_int_equal(neuron_model_run(m, io, 3, 1000, &r), 0);
+	neuron_model_unload(m);
+	assert_int_equal(fake_used(), before);
+
+	/* Every failure on the way leaves nothing behind. */
+	for (unsigned int i = 1;; i++) {
+		m = NULL;
+		fake_fail(i, 0, EIO);
+		if (!neuron_model_load(core, n.data, n.size, NULL, &m))
+			break;
+		assert_null(m);
+		assert_int_equal(fake_used(), before);
+	}
+	fake.fail_at = 0;
+	neuron_model_unload(m);
+	free(n.data);
+	n = make_pair("512");
+	assert_int_equal(neuron_model_load(core, n.data, n.size, &model_opts, &m), -EINVAL);
+	assert_int_equal(fake_used(), before);
+	free(n.data);
+	n = make_pair("2048");
+	assert_int_equal(neuron_model_load(core, n.data, n.size, &model_opts, &m), -EINVAL);
+	assert_non_null(strstr(error.text, "var.x is different in the other subgraph"));
+	assert_int_equal(fake_used(), before);
+
+	assert_int_equal(neuron_core_open(device, 0, NULL, &single), 0);
+	assert_int_equal(neuron_model_load(single, n.data, n.size, &model_opts, &m), -EOPNOTSUPP);
+	free(n.data);
+	neuron_core_close(single);
+	/* A file for one core runs on the first of the two. */
+	n = make_list_neff();
+	assert_int_equal(neuron_model_load(core, n.data, n.size, NULL, &m), 0);
+	free(n.data);
+	neuron_core_close(core);
+	neuron_model_unload(m);
+	for (int i = 0; i < 3; i++)
+		neuron_mem_free(t[i]);
+	neuron_device_close(device);
+	assert_int_equal(fake_used(), 0);
+}
+
+/* ---- log --------------------------------------------------------------------------- */
+
+/* The lines after the heading without their time; how many there are. */
+static unsigned int log_lines(struct neuron_device *device, uint32_t hbm, char *text, size_t size)
+{
+	FILE *f = tmpfile();
+	char line[256];
+	unsigned int n = 0;
+
+	assert_non_null(f);
+	assert_int_equal(neuron_device_write_memory_log(device, hbm, fileno(f)), 0);
+	rewind(f);
+	assert_non_null(fgets(line, sizeof(line), f));
+	assert_string_equal(line, "time,operation,device,hbm,nc,category,bytes,address,alignment,result\n");
+	text[0] = '\0';
+	for (; fgets(line, sizeof(line), f); n++) {
+		long long s;
+		long ns;
+		int at = 0;
+
+		assert_int_equal(sscanf(line, "%lld.%9ld%n", &s, &ns, &at), 2);
+		assert_true(at > 0 && s > 0 && strlen(text) + strlen(line + at) < size);
+		strcat(text, line + at);
+	}
+	fclose(f);
+	return n;
+}
+
+static void test_log(void **state)
+{
+	struct neuron_mem_opts opts = { .size = sizeof(opts), .hbm = 1, .nc = 3,
+					.category = NEURON_MEM_TENSORS };
+	struct neuron_mem_opts host = { .size = sizeof(host), .flags = NEURON_MEM_F_HOST,
+					.category = NEURON_MEM_HOST_TENSORS };
+	struct neuron_device *device;
+	struct neuron_mem *mem, *m;
+	char text[8192], want[512];
+
+	(void)state;
+	assert_int_equal(neuron_device_open(0, &device), 0);
+	assert_int_equal(neuron_mem_alloc(device, 4096, &opts, &mem), 0);
+	assert_int_equal(log_lines(device, 1, text, sizeof(text)), 0);
+	neuron_mem_free(mem);
+	assert_int_equal(neuron_device_log_memory(device, SIZE_MAX), -EINVAL);
+	assert_int_equal(neuron_device_log_memory(device, 300), 0);
+	assert_int_equal(neuron_mem_alloc(device, 4096, &host, &m), 0);
+	neuron_mem_free(m);
+	opts.align = 1 << 20;
+	assert_int_equal(neuron_mem_alloc(device, 5000, &opts, &mem), 0);
+	assert_int_equal(neuron_mem_grow(mem, 9000, NULL), 0);
+	assert_int_equal(neuron_mem_alloc(device, 25 * GIB, &opts, &m), -ENOMEM);
+	assert_int_equal(log_lines(device, 0, text, sizeof(text)), 0);
+	assert_int_equal(log_lines(device, 1, text, sizeof(text)), 3);
+	snprintf(want, sizeof(want), ",alloc,0,1,3,tensors,5000,0x%llx,1048576,ok\n"
+		 ",grow,0,1,3,tensors,9000,0x%llx,0,ok\n"
+		 ",alloc,0,1,3,tensors,26843545600,0x0,1048576,full\n",
+		 (unsigned long long)neuron_mem_address(mem), (unsigned long long)neuron_mem_address(mem));
+	assert_string_equal(text, want);
+	neuron_mem_free(mem);
+	opts.align = 0;
+	/* The oldest go. */
+	for (int i = 0; i < 1000; i++) {
+		assert_int_equal(neuron_mem_alloc(device, 1, &opts, &mem), 0);
+		neuron_mem_free(mem);
+	}
+	{
+		static char all[65536];
+
+		assert_int_equal(log_lines(device, 1, all, sizeof(all)), 300);
+		assert_null(strstr(all, "grow"));
+		assert_memory_equal(all, ",alloc,0,1,3,tensors,1,", 23);
+	}
+	assert_int_equal(neuron_device_write_memory_log(device, 1, -1), -EBADF);
+	assert_int_equal(neuron_device_log_memory(device, 0), 0);
+	assert_int_equal(log_lines(device, 1, text, sizeof(text)), 0);
+	neuron_device_close(device);
+	assert_int_equal(fake_used(), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_table),
+		cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_reason),
+		cmocka_unit_test(test_plans),
+		cmocka_unit_test(test_plan_refused),
+		cmocka_unit_test(test_pair),
+		cmocka_unit_test(test_log),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
