@@ -165,7 +165,7 @@ NRT_EXPORT NRT_STATUS nrt_get_vnc_memory_stats(uint32_t vnc, nrt_vnc_memory_stat
 	struct nrt_vnc *v;
 	size_t size = size_in < sizeof(ours) ? size_in : sizeof(ours);
 	NRT_STATUS status = nrt_enter();
-	int ret;
+	int ret = 0;
 
 	if (status != NRT_SUCCESS)
 		return status;
@@ -174,7 +174,13 @@ NRT_EXPORT NRT_STATUS nrt_get_vnc_memory_stats(uint32_t vnc, nrt_vnc_memory_stat
 		status = NRT_INVALID;
 		goto out;
 	}
-	ret = neuron_core_get_stats(v->device, v->nc, &core);
+	for (uint32_t nc = v->nc; nc < v->nc + nrt_process.lnc; nc++) {
+		ret = neuron_core_get_stats(v->device, nc, &core);
+		if (ret)
+			break;
+		for (size_t i = 0; i < NEURON_MAX_CATEGORIES; i++)
+			ours.bytes_used += core.device_bytes[i];
+	}
 	if (!ret)
 		ret = neuron_hbm_get_stats(v->device, neuron_device_geometry(v->device)->core_hbm[v->nc],
 					   &hbm);
@@ -182,8 +188,6 @@ NRT_EXPORT NRT_STATUS nrt_get_vnc_memory_stats(uint32_t vnc, nrt_vnc_memory_stat
 		status = nrt_status_of(ret);
 		goto out;
 	}
-	for (size_t i = 0; i < NEURON_MAX_CATEGORIES; i++)
-		ours.bytes_used += core.device_bytes[i];
 	ours.bytes_limit = hbm.total - hbm.reserved;
 	memcpy(stats, &ours, size);
 	if (size_out)

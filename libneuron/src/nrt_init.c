@@ -6,12 +6,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "../../uapi/neuron_ioctl.h"
 #include "nrt_internal.h"
 #include "sys.h"
 
 #define DEFAULT_TIMEOUT_S 30
+/* Device memory document, "Overview". */
+#define DEFAULT_MICROCODE_MIB 96ul
+#define DEFAULT_MEMLOG (1024ul * 1024)
 
 struct nrt_process nrt_process = {
 	.life = PTHREAD_RWLOCK_INITIALIZER,
@@ -25,6 +29,7 @@ struct wish {
 	uint32_t count;
 	bool exact;		/* these; else any @count in a row */
 	uint64_t page;
+	uint64_t microcode;	/* bytes on each physical core */
 };
 
 NRT_STATUS nrt_enter(void)
@@ -106,9 +111,30 @@ static bool parse_cores(const char *text, uint32_t *start, uint32_t *count)
 	return true;
 }
 
+static bool has_pairs(const struct neuron_device_entry *entry)
+{
+	return !strncasecmp(entry->instance, "Trn2", 4) || !strncasecmp(entry->instance, "Trn3", 4);
+}
+
+/* Physical cores of a logical one; 0: what the environment says makes no sense here. */
+static uint32_t logical_size(const struct neuron_device_entry *list, size_t nr)
+{
+	const char *text = getenv("NEURON_LOGICAL_NC_CONFIG");
+
+	if (!text)
+		text = getenv("NEURON_RT_VIRTUAL_CORE_SIZE");
+	if (!text || !*text)
+		return nr && has_pairs(&list[0]) ? 2 : 1;
+	if (!strcmp(text, "1"))
+		return 1;
+	return !strcmp(text, "2") && nr && has_pairs(&list[0]) ? 2 : 0;
+}
+
+/* @total: logical cores */
 static NRT_STATUS read_environment(struct wish *wish, uint32_t total)
 {
 	struct nrt_process *p = &nrt_process;
+	const char *contiguous = getenv("NEURON_RT_CONTIGUOUS_SCRATCHPAD");
 	const char *cores = getenv("NEURON_RT_VISIBLE_CORES");
 	unsigned long n;
 
@@ -170,6 +196,30 @@ static NRT_STATUS read_environment(struct wish *wish, uint32_t total)
 		if (n)
 			p->exec_depth = (uint32_t)n;
 	}
+	wish->microcode = DEFAULT_MICROCODE_MIB << 20;
+	if (getenv("NEURON_RT_MICROCODE_MB")) {
+		if (!env_number("NEURON_RT_MICROCODE_MB", 4096, &n)) {
+			LOG_AS(NRT, ERROR, "nrt_init",
+			       "NEURON_RT_MICROCODE_MB=%s is not a number up to 4096",
+			       getenv("NEURON_RT_MICROCODE_MB"));
+			return NRT_INVALID;
+		}
+		wish->microcode = (uint64_t)n << 20;
+	}
+	p->memlog = DEFAULT_MEMLOG;
+	if (getenv("NEURON_RT_DEBUG_MEMLOG_MAX_SIZE")) {
+		if (!env_number("NEURON_RT_DEBUG_MEMLOG_MAX_SIZE", 1ul << 30, &n)) {
+			LOG_AS(NRT, ERROR, "nrt_init",
+			       "NEURON_RT_DEBUG_MEMLOG_MAX_SIZE=%s is not a number of entries",
+			       getenv("NEURON_RT_DEBUG_MEMLOG_MAX_SIZE"));
+			return NRT_INVALID;
+		}
+		p->memlog = n;
+	}
+	if (contiguous && *contiguous)
+		p->contiguous = env_flag("NEURON_RT_CONTIGUOUS_SCRATCHPAD");
+	p->oom_table = !getenv("NEURON_RT_ENABLE_DEVICE_MEMORY_OOM_LOG") ||
+		       env_flag("NEURON_RT_ENABLE_DEVICE_MEMORY_OOM_LOG");
 	p->verify_hash = env_flag("NEURON_RT_VALIDATE_HASH");
 	p->map_hbm = env_flag("NEURON_RT_MAP_HBM");
 	return NRT_SUCCESS;
@@ -235,6 +285,25 @@ static bool claims_fit(const struct neuron_device_entry *list, size_t nr)
 	return true;
 }
 
+static uint32_t first_core(const struct neuron_ioctl_crwl_nc_map_ext *map)
+{
+	uint32_t i = 0;
+
+	while (i < 511 && !(map->bitmap[i / 64] >> i % 64 & 1))
+		i++;
+	return i;
+}
+
+static int mark_cores(int fd, struct neuron_ioctl_crwl_nc_map_ext *map)
+{
+	int ret;
+
+	do {
+		ret = neuron_sys_ioctl(fd, NEURON_IOCTL_CRWL_NC_RANGE_MARK_EXT0, map);
+	} while (ret < 0 && errno == EINTR);
+	return ret < 0 ? -errno : ret ? -EIO : 0;
+}
+
 /*
  * Claim cores in the table that all processes share.  Where there is none, the
  * cores are owned by whoever programs them first; then this says yes.
@@ -256,22 +325,30 @@ static int claim_cores(struct wish *wish, uint32_t total, const struct neuron_de
 	fd = neuron_sys_open(path, O_WRONLY);
 	if (fd < 0)
 		return -errno;
-	do {
-		ret = neuron_sys_ioctl(fd, NEURON_IOCTL_CRWL_NC_RANGE_MARK_EXT0, &map);
-	} while (ret < 0 && errno == EINTR);
+	ret = mark_cores(fd, &map);
+	/* Others may have taken an odd number of cores: look for whole pairs one by one. */
+	if (!ret && !wish->exact && first_core(&map) % nrt_process.lnc) {
+		uint32_t last = total - wish->count;
+
+		neuron_sys_ioctl(fd, NEURON_IOCTL_CRWL_NC_RANGE_UNMARK_EXT0, &map);
+		ret = -EBUSY;
+		for (uint32_t at = 0; at <= last && ret == -EBUSY; at += nrt_process.lnc) {
+			map = (struct neuron_ioctl_crwl_nc_map_ext){
+				.nc_count = wish->count,
+				.start_nc_index = at,
+				.end_nc_index = at + wish->count - 1,
+			};
+			ret = mark_cores(fd, &map);
+		}
+	}
 	if (ret) {
-		ret = ret < 0 ? -errno : -EIO;
 		neuron_sys_close(fd);
 		if (ret == -EBUSY)
 			*available = map.max_nc_available;
 		return ret == -EBUSY ? ret : 0;
 	}
-	for (uint32_t i = 0; i < 512; i++)
-		if (map.bitmap[i / 64] >> i % 64 & 1) {
-			wish->start = i;
-			wish->exact = true;
-			break;
-		}
+	wish->start = first_core(&map);
+	wish->exact = true;
 	nrt_process.claim_fd = fd;
 	nrt_process.claim_start = wish->start;
 	nrt_process.claim_count = wish->count;
@@ -283,7 +360,15 @@ static int open_cores(const struct neuron_device_entry *list, size_t nr, uint32_
 		      const struct wish *wish, uint32_t *failed)
 {
 	struct nrt_process *p = &nrt_process;
-	struct neuron_core_opts opts = { .size = sizeof(opts), .scratchpad_page = wish->page };
+	struct neuron_mem_failure failure = { .reason = NEURON_MEM_REASON_NONE };
+	struct neuron_core_opts opts = {
+		.size = sizeof(opts),
+		.scratchpad_page = wish->page,
+		.microcode = wish->microcode,
+		.contiguous = p->contiguous,
+		.failure = &failure,
+		.lnc = p->lnc,
+	};
 	uint32_t base = 0;
 	int ret = 0;
 
@@ -292,7 +377,7 @@ static int open_cores(const struct neuron_device_entry *list, size_t nr, uint32_
 	*failed = start;
 	if (!p->vncs || !p->devices)
 		ret = -ENOMEM;
-	for (size_t i = 0; i < nr && !ret && p->nr_vncs < wish->count; i++) {
+	for (size_t i = 0; i < nr && !ret && p->nr_vncs * p->lnc < wish->count; i++) {
 		uint32_t cores = cores_of(&list[i]);
 		struct neuron_device *device;
 
@@ -307,21 +392,27 @@ static int open_cores(const struct neuron_device_entry *list, size_t nr, uint32_
 			break;
 		}
 		p->devices[p->nr_devices++] = device;
+		ret = neuron_device_log_memory(device, p->memlog);
+		if (ret)
+			break;
 		for (uint32_t nc = start > base ? start - base : 0;
-		     nc < cores && p->nr_vncs < wish->count; nc++) {
+		     nc + p->lnc <= cores && p->nr_vncs * p->lnc < wish->count; nc += p->lnc) {
 			struct nrt_vnc *vnc = &p->vncs[p->nr_vncs];
 
 			*failed = base + nc;
 			ret = neuron_core_open(device, nc, &opts, &vnc->core);
+			if (ret == -ENOMEM && failure.reason != NEURON_MEM_REASON_NONE)
+				nrt_log_memory(device, &failure);
 			if (ret)
 				break;
 			vnc->device = device;
 			vnc->nc = nc;
+			vnc->index = nc / p->lnc;
 			p->nr_vncs++;
 		}
 		base += cores;
 	}
-	if (!ret && p->nr_vncs < wish->count)
+	if (!ret && p->nr_vncs * p->lnc < wish->count)
 		ret = -ENODEV;
 	return ret;
 }
@@ -332,12 +423,13 @@ static NRT_STATUS take_cores(const struct neuron_device_entry *list, size_t nr,
 	uint32_t failed = wish->start, available = 0;
 	int ret = claim_cores(wish, total, list, nr, &available);
 
-	for (uint32_t start = wish->start; !ret; start = failed + 1) {
+	for (uint32_t start = wish->start; !ret; start = failed + nrt_process.lnc) {
 		ret = open_cores(list, nr, start, wish, &failed);
 		if (!ret)
 			return NRT_SUCCESS;
 		LOG_AS(NRT, DEBUG, "nrt_init", "core %u: %s", failed, strerror(-ret));
-		if (ret == -EBUSY && !wish->exact && failed + 1 + wish->count <= total) {
+		if (ret == -EBUSY && !wish->exact &&
+		    failed + nrt_process.lnc + wish->count <= total) {
 			release_cores();
 			ret = 0;
 		}
@@ -404,9 +496,20 @@ NRT_EXPORT NRT_STATUS nrt_init(nrt_framework_type_t framework, const char *fw_ve
 		status = NRT_FAILURE;
 		goto out;
 	}
-	status = read_environment(&wish, total);
-	if (status == NRT_SUCCESS)
+	p->lnc = logical_size(list, nr);
+	if (!p->lnc) {
+		LOG(NRT, ERROR, "NEURON_LOGICAL_NC_CONFIG is not 1, or 2 where cores come in pairs");
+		status = NRT_INVALID;
+		goto out;
+	}
+	p->contiguous = p->lnc == 2 || !has_pairs(&list[0]);
+	status = read_environment(&wish, total / p->lnc);
+	if (status == NRT_SUCCESS) {
+		/* From here on in physical cores, as the driver counts. */
+		wish.start *= p->lnc;
+		wish.count *= p->lnc;
 		status = take_cores(list, nr, &wish, total);
+	}
 	if (status == NRT_SUCCESS) {
 		p->state = NRT_STATE_READY;
 		p->next_id = 1001;
@@ -485,15 +588,18 @@ NRT_EXPORT void nrt_close(void)
 NRT_EXPORT NRT_STATUS nrt_get_total_vnc_count(uint32_t *vnc_count)
 {
 	struct neuron_device_entry *list = NULL;
-	uint32_t total;
+	uint32_t total, lnc;
 	size_t nr;
 
 	if (!vnc_count)
 		return NRT_INVALID;
 	if (count_cores(&total, &list, &nr))
 		return NRT_FAILURE;
+	lnc = logical_size(list, nr);
 	neuron_device_list_free(list);
-	*vnc_count = total;
+	if (!lnc)
+		return NRT_INVALID;
+	*vnc_count = total / lnc;
 	return NRT_SUCCESS;
 }
 

@@ -42,10 +42,8 @@ void nrt_log(enum log_comp comp, enum log_level level, const char *func, const c
 #define LOG_AS(comp, level, func, ...) \
 	nrt_log(LOG_##comp, LOG_##level, func, __VA_ARGS__)
 
-/* "1.500GB": three decimals, binary multiples (nrt-api 7). */
-const char *nrt_log_size(uint64_t bytes, char *text, size_t size);
-/* The lines of an allocation that failed. */
-void nrt_log_memory(const struct neuron_device *device, const struct neuron_mem_failure *f);
+/* The lines of an allocation that failed, and the report; not under the process lock. */
+void nrt_log_memory(struct neuron_device *device, const struct neuron_mem_failure *failure);
 
 /* ---- process state ----------------------------------------------------------------- */
 
@@ -59,7 +57,8 @@ enum nrt_state {
 struct nrt_vnc {
 	struct neuron_device *device;
 	struct neuron_core *core;
-	uint32_t nc;
+	uint32_t nc;		/* first physical core */
+	uint32_t index;		/* logical core of the device */
 	uint32_t nr_models;	/* process lock */
 };
 
@@ -77,6 +76,10 @@ struct nrt_process {
 	int timeout_ms;
 	bool verify_hash;
 	bool map_hbm;
+	bool contiguous;	/* scratchpad */
+	bool oom_table;
+	size_t memlog;		/* entries */
+	uint32_t lnc;		/* physical cores of a logical one */
 	bool implicit_async;	/* nrt_execute() queues once a callback is registered */
 	uint32_t exec_depth;	/* executions of a core that may wait */
 

@@ -29,34 +29,38 @@ static void log_usage(const struct nrt_model *m)
 {
 	struct neuron_model_usage u = { .size = sizeof(u) };
 	struct neuron_core_stats s = { .size = sizeof(s) };
-	char text[11][32];
+	char text[12][32];
 	uint64_t used = 0, total;
 
-	if (!nrt_log_enabled(LOG_TDRV, LOG_INFO) || neuron_model_get_usage(m->model, &u) ||
-	    neuron_core_get_stats(m->vnc->device, m->vnc->nc, &s))
+	if (!nrt_log_enabled(LOG_TDRV, LOG_INFO) || neuron_model_get_usage(m->model, &u))
 		return;
-	for (size_t i = 0; i < NEURON_MAX_CATEGORIES; i++)
-		used += s.device_bytes[i];
+	for (uint32_t nc = m->vnc->nc; nc < m->vnc->nc + nrt_process.lnc; nc++) {
+		if (neuron_core_get_stats(m->vnc->device, nc, &s))
+			return;
+		for (size_t i = 0; i < NEURON_MAX_CATEGORIES; i++)
+			used += s.device_bytes[i];
+	}
 	total = u.code + u.constants + u.scratchpad + u.runtime + u.rings_io + u.rings_spill +
-		u.rings_runtime;
+		u.rings_collectives + u.rings_runtime + u.collectives;
 	LOG_AS(TDRV, INFO, "dml_log_dev_neff_mem",
 	       "\n[ND %u:NC %u] Current Usage Total: %s\n\tshared scratchpad: %s\n"
 	       "Per NEFF memory usage breakdown for [%s]:\n\tTotal: %s\n\t* model code: %s\n"
 	       "\t* model constants: %s\n\t* scratchpad: %s\n\t* runtime: %s\n"
 	       "\t* dma rings io: %s\n\t* dma rings spill: %s\n\t* dma rings collectives: %s\n"
 	       "\t* dma rings runtime: %s\n\t* collectives: %s",
-	       neuron_device_index(m->vnc->device), m->vnc->nc,
-	       nrt_log_size(used, text[0], sizeof(text[0])),
-	       nrt_log_size(neuron_core_scratchpad(m->vnc->core), text[1], sizeof(text[1])),
-	       neuron_model_name(m->model), nrt_log_size(total, text[2], sizeof(text[2])),
-	       nrt_log_size(u.code, text[3], sizeof(text[3])),
-	       nrt_log_size(u.constants, text[4], sizeof(text[4])),
-	       nrt_log_size(u.scratchpad, text[5], sizeof(text[5])),
-	       nrt_log_size(u.runtime, text[6], sizeof(text[6])),
-	       nrt_log_size(u.rings_io, text[7], sizeof(text[7])),
-	       nrt_log_size(u.rings_spill, text[8], sizeof(text[8])),
-	       nrt_log_size(0, text[9], sizeof(text[9])),
-	       nrt_log_size(u.rings_runtime, text[10], sizeof(text[10])), text[9]);
+	       neuron_device_index(m->vnc->device), m->vnc->index,
+	       neuron_report_size(used, text[0], sizeof(text[0])),
+	       neuron_report_size(neuron_core_scratchpad(m->vnc->core), text[1], sizeof(text[1])),
+	       neuron_model_name(m->model), neuron_report_size(total, text[2], sizeof(text[2])),
+	       neuron_report_size(u.code, text[3], sizeof(text[3])),
+	       neuron_report_size(u.constants, text[4], sizeof(text[4])),
+	       neuron_report_size(u.scratchpad, text[5], sizeof(text[5])),
+	       neuron_report_size(u.runtime, text[6], sizeof(text[6])),
+	       neuron_report_size(u.rings_io, text[7], sizeof(text[7])),
+	       neuron_report_size(u.rings_spill, text[8], sizeof(text[8])),
+	       neuron_report_size(u.rings_collectives, text[9], sizeof(text[9])),
+	       neuron_report_size(u.rings_runtime, text[10], sizeof(text[10])),
+	       neuron_report_size(u.collectives, text[11], sizeof(text[11])));
 }
 
 static void model_free(struct nrt_model *m)
@@ -386,10 +390,10 @@ static NRT_STATUS run_failed(const struct nrt_model *m, const struct neuron_run_
 	else if (ret == -ETIMEDOUT)
 		LOG_AS(NMGR, ERROR, "nrt_execute",
 		       "(FATAL-RT-UNDEFINED-STATE) execution timeout (%d ms) on Neuron Device %u NC %u, model %s, waiting for execution completion notification",
-		       nrt_process.timeout_ms, nd, m->vnc->nc, name);
+		       nrt_process.timeout_ms, nd, m->vnc->index, name);
 	else if (r->status != NEURON_RUN_DONE)
 		LOG_AS(TDRV, ERROR, "generate_custom_notification_msg",
-		       "nd%u:nc%u:h_model.id%u: %s", nd, m->vnc->nc, m->id, r->text);
+		       "nd%u:nc%u:h_model.id%u: %s", nd, m->vnc->index, m->id, r->text);
 	LOG_AS(NMGR, ERROR, "dlr_infer",
 	       "Inference completed with err: %d. mode->h_nn=%u, start_nc=%u, nc_count=1%s%s",
 	       (int)status, m->id, m->vnc_index, r->status == NEURON_RUN_DONE ? ": " : "",

@@ -91,7 +91,7 @@ static NRT_STATUS storage_alloc(struct nrt_vnc *vnc, nrt_tensor_placement_t plac
 	bool host = placement == NRT_TENSOR_PLACEMENT_HOST;
 	struct neuron_mem_opts opts = {
 		.size = sizeof(opts),
-		.flags = host ? NEURON_MEM_F_HOST : 0,
+		.flags = host ? NEURON_MEM_F_HOST : nrt_process.contiguous ? NEURON_MEM_F_HIGH : 0,
 		.hbm = g->core_hbm[vnc->nc],
 		.nc = vnc->nc,
 		.category = host ? NEURON_MEM_HOST_TENSORS : NEURON_MEM_TENSORS,

@@ -56,10 +56,15 @@ static void clear_env(void)
 		"NEURON_RT_VISIBLE_CORES", "NEURON_RT_NUM_CORES", "NEURON_RT_EXEC_TIMEOUT",
 		"NEURON_SCRATCHPAD_PAGE_SIZE", "NEURON_RT_VALIDATE_HASH", "NEURON_RT_MAP_HBM",
 		"NEURON_RT_LOG_LEVEL", "NEURON_RT_LOG_LEVEL_TDRV", "NEURON_RT_LOG_LEVEL_NMGR",
+		"NEURON_RT_LOG_LOCATION", "NEURON_RT_LOG_LOCATION_NMGR",
+		"NEURON_RT_CONTIGUOUS_SCRATCHPAD", "NEURON_RT_ENABLE_DEVICE_MEMORY_OOM_LOG",
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		unsetenv(names[i]);
+	/* Physical cores, and nothing on them at first. */
+	setenv("NEURON_LOGICAL_NC_CONFIG", "1", 1);
+	setenv("NEURON_RT_MICROCODE_MB", "0", 1);
 }
 
 static int setup(void **state)
@@ -71,6 +76,19 @@ static int setup(void **state)
 	return nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", "") != NRT_SUCCESS;
 }
 
+static void remove_reports(void)
+{
+	char path[128];
+
+	for (unsigned int i = 0; i < 4; i++) {
+		snprintf(path, sizeof(path), "/tmp/neuron_mem_table_device_%u_hbm_%u.log", i / 2, i % 2);
+		unlink(path);
+		snprintf(path, sizeof(path), "/tmp/neuron_mem_log_device_%u_hbm_%u_%x.csv", i / 2, i % 2,
+			 (unsigned int)getpid());
+		unlink(path);
+	}
+}
+
 /* Everything is back, in the driver and in the process (the rest is LeakSanitizer's). */
 static int teardown(void **state)
 {
@@ -80,6 +98,7 @@ static int teardown(void **state)
 	fake.reason = NEURON_NATIVE_REASON_NONE;
 	nrt_close();
 	clear_env();
+	remove_reports();
 	return fake_used() || fake.mapped || fake.dev[0].opens || fake.dev[1].opens || fake.claimed;
 }
 
@@ -209,6 +228,7 @@ static void test_states(void **state)
 
 	(void)state;
 	fake.nr_devices = 2;
+	clear_env();
 	check_states(NRT_UNINITIALIZED);
 	check_any_time();
 	setenv("NEURON_RT_VISIBLE_CORES", "2-4", 1);
@@ -385,7 +405,7 @@ static void test_tensor(void **state)
 	assert_int_equal(nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, 0, FAKE_HBM_SIZE + 1, NULL,
 					     &bad), NRT_RESOURCE);
 	logged("Failed to allocate 24.000GB (alignment: none, usage: tensors) on ND 0:NC 0");
-	assert_non_null(strstr(log_text, "ND 0 HBM 0 is full: 24.000GB of 24.000GB are free"));
+	assert_non_null(strstr(log_text, "HBM 0 of ND 0 is full: 24.000GB of 24.000GB are free"));
 	assert_null(bad);
 	nrt_tensor_free(&t);
 	assert_null(t);
@@ -666,11 +686,142 @@ static void test_oom(void **state)
 	fake.reason = NEURON_NATIVE_REASON_FRAGMENTED;
 	assert_int_equal(nrt_load(n.data, n.size, 0, -1, &m), NRT_RESOURCE);
 	logged("usage: shared scratchpad) on ND 0:NC 0");
-	assert_non_null(strstr(log_text, "ND 0 HBM 0 is fragmented: 24.000GB of 24.000GB are free"));
+	assert_non_null(strstr(log_text, "HBM 0 of ND 0 is fragmented: 24.000GB of 24.000GB are free"));
 	fake.reason = NEURON_NATIVE_REASON_NONE;
 	assert_null(m);
 	assert_int_equal(fake_used(), 0);
 	free(n.data);
+}
+
+/* Logical cores, what is set aside on them, and the report of both. */
+static void test_logical(void **state)
+{
+	struct neff_bytes n = make_list_neff();
+	nrt_vnc_memory_stats_t stats;
+	nrt_tensor_t *t = NULL, *small;
+	nrt_model_t *m = NULL;
+	uint32_t count = 0;
+	char path[] = "/tmp/neuron_mem_table_device_0_hbm_0.log", text[8192];
+	FILE *f;
+
+	(void)state;
+	nrt_close();
+	unsetenv("NEURON_LOGICAL_NC_CONFIG");
+	unsetenv("NEURON_RT_MICROCODE_MB");
+	assert_int_equal(nrt_get_total_vnc_count(&count), NRT_SUCCESS);
+	assert_int_equal(count, FAKE_CORES);
+	setenv("NEURON_RT_VISIBLE_CORES", "1-2", 1);
+	setenv("NEURON_RT_LOG_LEVEL_TDRV", "info", 1);
+	assert_int_equal(nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", ""), NRT_SUCCESS);
+	assert_int_equal(nrt_get_visible_vnc_count(&count), NRT_SUCCESS);
+	assert_int_equal(count, 2);
+	assert_int_equal(nrt_get_vnc_memory_stats(1, &stats, sizeof(stats), NULL), NRT_SUCCESS);
+	assert_int_equal(stats.bytes_used, 2 * 96 << 20);
+	assert_int_equal(fake_used(), 4ull * 96 << 20);
+	take_log();
+	assert_int_equal(nrt_load(n.data, n.size, 1, -1, &m), NRT_SUCCESS);
+	/* In one piece of 64 MB, because cores are pairs. */
+	logged("[ND 1:NC 0] Current Usage Total: 256.");
+	assert_non_null(strstr(log_text, "shared scratchpad: 64.000MB\nPer NEFF memory usage breakdown for [list]:"));
+	assert_non_null(strstr(log_text, "\t* collectives: 0.000B"));
+
+	unlink(path);
+	assert_int_equal(nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, 0, 1 << 20, NULL, &small),
+			 NRT_SUCCESS);
+	fake.reason = NEURON_NATIVE_REASON_FULL;
+	assert_int_equal(nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, 0, 4ull << 30, NULL, &t),
+			 NRT_RESOURCE);
+	fake.reason = NEURON_NATIVE_REASON_NONE;
+	logged("No room for 4.000GB of tensors: HBM 1 of ND 0 is full");
+	assert_null(strstr(log_text, "LNC size"));
+	assert_non_null(strstr(log_text, "log_dev_mem                             Failed to allocate 4.000GB (alignment: none, usage: tensors) on ND 0:NC 1\n"));
+	assert_non_null(strstr(log_text, "log_dev_mem_usage_table                 Displaying Current Memory Utilization:\n(NOTE:"));
+	assert_non_null(strstr(log_text, "\n\\_NC 1        |193.000MB |192.000MB |  0.000B  | 1.000MB  |"));
+	path[strlen("/tmp/neuron_mem_table_device_0_hbm_")] = '1';
+	f = fopen(path, "r");
+	assert_non_null(f);
+	text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
+	fclose(f);
+	assert_non_null(strstr(text, "\n\\_NC 1        |193.000MB |192.000MB |  0.000B  | 1.000MB  |"));
+	snprintf(text, sizeof(text), "/tmp/neuron_mem_log_device_0_hbm_1_%x.csv", (unsigned int)getpid());
+	f = fopen(text, "r");
+	assert_non_null(f);
+	unlink(text);
+	text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
+	fclose(f);
+	assert_non_null(strstr(text, ",alloc,0,1,2,tensors,1048576,"));
+	assert_non_null(strstr(text, ",alloc,0,1,2,tensors,4294967296,0x0,0,full\n"));
+	/* A link is not followed, and nothing breaks. */
+	unlink(path);
+	assert_int_equal(symlink("/tmp/neuron_no_such_file", path), 0);
+	fake.reason = NEURON_NATIVE_REASON_FULL;
+	assert_int_equal(nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, 0, 4ull << 30, NULL, &t),
+			 NRT_RESOURCE);
+	fake.reason = NEURON_NATIVE_REASON_NONE;
+	assert_int_equal(access("/tmp/neuron_no_such_file", F_OK), -1);
+	unlink(path);
+	nrt_tensor_free(&small);
+	nrt_close();
+	free(n.data);
+
+	setenv("NEURON_LOGICAL_NC_CONFIG", "3", 1);
+	init_fails(NRT_INVALID, "NEURON_LOGICAL_NC_CONFIG");
+	assert_int_equal(nrt_get_total_vnc_count(&count), NRT_INVALID);
+	clear_env();
+	setenv("NEURON_RT_MICROCODE_MB", "4097", 1);
+	init_fails(NRT_INVALID, "NEURON_RT_MICROCODE_MB");
+	setenv("NEURON_RT_MICROCODE_MB", "4096", 1);
+	fake.reason = NEURON_NATIVE_REASON_FULL;
+	init_fails(NRT_RESOURCE, "No room for 4.000KB of runtime: HBM 0 of ND 0 is full");
+	fake.reason = NEURON_NATIVE_REASON_NONE;
+	clear_env();
+	path[strlen("/tmp/neuron_mem_table_device_0_hbm_")] = '0';
+	unlink(path);
+	setenv("NEURON_RT_ENABLE_DEVICE_MEMORY_OOM_LOG", "0", 1);
+	assert_int_equal(nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", ""), NRT_SUCCESS);
+	fake.reason = NEURON_NATIVE_REASON_FULL;
+	assert_int_equal(nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, 0, 4ull << 30, NULL, &t),
+			 NRT_RESOURCE);
+	fake.reason = NEURON_NATIVE_REASON_NONE;
+	logged("LNC size is 1. Neuron Cores using this HBM: NC 0 and NC 1");
+	assert_null(strstr(log_text, "Displaying"));
+	assert_int_equal(access(path, F_OK), -1);
+}
+
+static void test_log_location(void **state)
+{
+	char path[] = "/tmp/neuron_log_XXXXXX", text[4096];
+	nrt_model_t *m = NULL;
+	FILE *f;
+
+	(void)state;
+	close(mkstemp(path));
+	nrt_close();
+	setenv("NEURON_RT_LOG_LOCATION", path, 1);
+	setenv("NEURON_RT_LOG_LOCATION_NMGR", "console", 1);
+	assert_int_equal(nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", ""), NRT_SUCCESS);
+	take_log();
+	assert_int_equal(nrt_load("x", 1, 99, -1, &m), NRT_LOAD_NOT_ENOUGH_NC);
+	assert_string_equal(take_log(), "");
+	assert_int_equal(nrt_load("x", 1, 0, -1, &m), NRT_INVALID);
+	logged("NMGR:kmgr_load_nn_post_metrics");
+	f = fopen(path, "r");
+	assert_non_null(f);
+	text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
+	fclose(f);
+	assert_non_null(strstr(text, "ERROR  TDRV:db_vtpb_get_mla_and_tpb                 could not find VNC id 99"));
+	nrt_close();
+	/* What cannot be opened is the console, which syslog is not. */
+	setenv("NEURON_RT_LOG_LOCATION", "/no/such/directory/file", 1);
+	assert_int_equal(nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", ""), NRT_SUCCESS);
+	assert_int_equal(nrt_load("x", 1, 99, -1, &m), NRT_LOAD_NOT_ENOUGH_NC);
+	logged("could not find VNC id 99");
+	nrt_close();
+	setenv("NEURON_RT_LOG_LOCATION", "syslog", 1);
+	assert_int_equal(nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", ""), NRT_SUCCESS);
+	assert_int_equal(nrt_load("x", 1, 99, -1, &m), NRT_LOAD_NOT_ENOUGH_NC);
+	assert_string_equal(take_log(), "");
+	unlink(path);
 }
 
 static void test_execute_errors(void **state)
@@ -979,6 +1130,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_load_arguments, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_two_cores, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_oom, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_logical, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_log_location, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_execute_errors, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_repeat, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_close, setup, teardown),

@@ -83,6 +83,7 @@ static int setup(void **state)
 	(void)state;
 	fake.nr_devices = 2;
 	setenv("NEURON_RT_LOG_LEVEL", "QUIET", 1);
+	setenv("NEURON_LOGICAL_NC_CONFIG", "1", 1);
 	init(NULL, NULL);
 	return 0;
 }

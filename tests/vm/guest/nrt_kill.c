@@ -121,6 +121,7 @@ int main(int argc, char **argv)
 {
 	(void)argv;
 	setenv("NEURON_RT_LOG_LEVEL", "QUIET", 1);
+	setenv("NEURON_LOGICAL_NC_CONFIG", "1", 1);
 	if (argc > 1)
 		return nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", "");
 	neff_list(&neff);

@@ -287,6 +287,9 @@ int main(void)
 	/* Refusals are expected here; their log lines are tested on the host. */
 	setenv("NEURON_RT_LOG_LEVEL", "QUIET", 1);
 	setenv("NEURON_RT_EXEC_TIMEOUT", "2", 1);
+	/* Physical cores with nothing on them; report.c has the others. */
+	setenv("NEURON_LOGICAL_NC_CONFIG", "1", 1);
+	setenv("NEURON_RT_MICROCODE_MB", "0", 1);
 	counters_take(&start);
 	CHECK(counters_sum(&start) == 0, "all counters are 0 at the start");
 	CHECK(nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", "") == NRT_SUCCESS, "init");

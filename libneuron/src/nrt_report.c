@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The memory report when an allocation fails: in the log and in a file in /tmp (nrt-api 7). */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "nrt_internal.h"
+
+struct gathered {
+	struct neuron_report report;
+	struct neuron_report_core cores[NEURON_MAX_CORES];
+	struct neuron_report_model *models;
+};
+
+static bool on_core(const struct nrt_model *m, const struct neuron_device *device, uint32_t nc)
+{
+	return m->vnc->device == device && m->vnc->index == nc;
+}
+
+/* Models of a logical core into g->models, from @at.  Under the process lock. */
+static void gather_models(struct gathered *g, struct neuron_device *device,
+			  struct neuron_report_core *core, size_t at)
+{
+	const struct nrt_model *m;
+	size_t nr = 0;
+
+	core->models = g->models + at;
+	for (m = nrt_process.models; m; m = m->next)
+		nr += on_core(m, device, core->nc);
+	core->nr_models = nr;
+	/* The list has the latest first. */
+	for (m = nrt_process.models; m; m = m->next) {
+		struct neuron_report_model *out;
+
+		if (!on_core(m, device, core->nc))
+			continue;
+		out = &g->models[at + --nr];
+		out->id = m->id;
+		out->name = neuron_model_name(m->model);
+		out->usage.size = sizeof(out->usage);
+		neuron_model_get_usage(m->model, &out->usage);
+	}
+}
+
+static int gather(struct gathered *g, struct neuron_device *device, uint32_t hbm)
+{
+	const struct neuron_geometry *geo = neuron_device_geometry(device);
+	uint32_t lnc = nrt_process.lnc;
+	size_t nr = 0, at = 0;
+
+	memset(g, 0, sizeof(*g));
+	for (const struct nrt_model *m = nrt_process.models; m; m = m->next)
+		nr++;
+	g->models = calloc(nr + 1, sizeof(*g->models));
+	if (!g->models)
+		return -ENOMEM;
+	for (uint32_t nc = 0; nc + lnc <= geo->nr_cores; nc += lnc) {
+		struct neuron_report_core *c = &g->cores[g->report.nr_cores];
+
+		if (geo->core_hbm[nc] != hbm)
+			continue;
+		c->nc = nc / lnc;
+		for (uint32_t i = nc; i < nc + lnc; i++) {
+			struct neuron_core_stats s = { .size = sizeof(s) };
+
+			if (neuron_core_get_stats(device, i, &s))
+				continue;
+			c->owner = s.owner ? s.owner : c->owner;
+			for (size_t k = 0; k < NEURON_MAX_CATEGORIES; k++)
+				c->device_bytes[k] += s.device_bytes[k];
+		}
+		gather_models(g, device, c, at);
+		at += c->nr_models;
+		g->report.nr_cores++;
+	}
+	g->report.size = sizeof(g->report);
+	g->report.device = neuron_device_index(device);
+	g->report.hbm = hbm;
+	g->report.lnc = lnc;
+	g->report.cores = g->cores;
+	return 0;
+}
+
+/* Only a plain file of our own, emptied: everybody can write to /tmp. -1: none. */
+static int open_file(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0644);
+	struct stat st;
+
+	if (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
+			ftruncate(fd, 0))) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+static void write_table(const struct neuron_report *r, const char *reason, const char *table)
+{
+	char path[80];
+	int fd;
+
+	snprintf(path, sizeof(path), "/tmp/neuron_mem_table_device_%u_hbm_%u.log", r->device,
+		 r->hbm);
+	fd = open_file(path);
+	if (fd < 0)
+		return;
+	dprintf(fd, "%s\n\n%s", reason, table);
+	close(fd);
+}
+
+static void write_csv(struct neuron_device *device, uint32_t hbm)
+{
+	char path[80];
+	int fd;
+
+	if (!nrt_process.memlog)
+		return;
+	snprintf(path, sizeof(path), "/tmp/neuron_mem_log_device_%u_hbm_%u_%x.csv",
+		 neuron_device_index(device), hbm, (unsigned int)getpid());
+	fd = open_file(path);
+	if (fd < 0)
+		return;
+	if (!neuron_device_write_memory_log(device, hbm, fd))
+		LOG_AS(TDRV, ERROR, "dml_dump", "wrote nrt memory alloc debug info to %s", path);
+	close(fd);
+}
+
+static void log_sharing(const struct neuron_report *r)
+{
+	char text[256];
+	int n;
+
+	if (r->lnc != 1 || r->nr_cores < 2)
+		return;
+	n = snprintf(text, sizeof(text), "LNC size is 1. Neuron Cores using this HBM:");
+	for (size_t i = 0; i < r->nr_cores && n > 0 && (size_t)n < sizeof(text); i++)
+		n += snprintf(text + n, sizeof(text) - (size_t)n, "%s NC %u", i ? " and" : "",
+			      r->cores[i].nc);
+	LOG_AS(TDRV, ERROR, "print_lnc_hbm_details", "%s", text);
+}
+
+static const char *usage_name(enum neuron_mem_category category)
+{
+	switch (category) {
+	case NEURON_MEM_CODE: return "model code";
+	case NEURON_MEM_CONSTANTS: return "model constants";
+	case NEURON_MEM_TENSORS:
+	case NEURON_MEM_HOST_TENSORS: return "tensors";
+	case NEURON_MEM_SCRATCHPAD:
+	case NEURON_MEM_SCRATCHPAD_CONTIGUOUS: return "shared scratchpad";
+	case NEURON_MEM_SCRATCHPAD_PRIVATE: return "scratchpad";
+	case NEURON_MEM_RINGS:
+	case NEURON_MEM_HOST_RINGS: return "dma rings";
+	case NEURON_MEM_COLLECTIVES: return "collectives";
+	default: return "runtime";
+	}
+}
+
+static void log_failed(unsigned int nd, const struct neuron_mem_failure *f)
+{
+	char want[32], align[32] = "none";
+
+	if (f->align)
+		neuron_report_size(f->align, align, sizeof(align));
+	LOG_AS(TDRV, ERROR, "log_dev_mem",
+	       "Failed to allocate %s (alignment: %s, usage: %s) on ND %u:NC %u%s",
+	       neuron_report_size(f->bytes, want, sizeof(want)), align, usage_name(f->category),
+	       nd, f->nc,
+	       f->align ? "\nAligned allocations can fail although enough memory is free, when no piece starts at a multiple of the alignment" : "");
+}
+
+void nrt_log_memory(struct neuron_device *device, const struct neuron_mem_failure *failure)
+{
+	struct neuron_mem_failure f = *failure;
+	char *reason = NULL, *table = NULL;
+	struct gathered g;
+	int ret;
+
+	f.nc /= nrt_process.lnc;
+	/* Models stay while their names are used. */
+	pthread_mutex_lock(&nrt_process.lock);
+	ret = gather(&g, device, f.hbm);
+	if (!ret)
+		ret = neuron_report_reason(&g.report, &f, &reason);
+	if (!ret)
+		ret = neuron_report_table(&g.report, &table);
+	pthread_mutex_unlock(&nrt_process.lock);
+
+	if (reason)
+		LOG_AS(TDRV, ERROR, "log_dev_mem_reason", "%s", reason);
+	if (!ret)
+		log_sharing(&g.report);
+	log_failed(neuron_device_index(device), &f);
+	if (!ret && nrt_process.oom_table) {
+		LOG_AS(TDRV, ERROR, "log_dev_mem_usage_table",
+		       "Displaying Current Memory Utilization:\n(NOTE: the lines are LONG, and NEFF id to name mapping is printed after)\n\n%s",
+		       table);
+		write_table(&g.report, reason, table);
+		write_csv(device, f.hbm);
+	}
+	free(reason);
+	free(table);
+	free(g.models);
+}
