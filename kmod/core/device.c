@@ -37,7 +37,7 @@ static void neuron_device_release(struct device *dev)
 	if (nd->kclient)
 		neuron_client_put(nd->kclient);
 	for (i = 0; nd->zone && i < nd->geo->nr_hbms; i++)
-		if (nd->zone[i].buddy)
+		if (nd->zone[i].nd)
 			neuron_zone_exit(&nd->zone[i]);
 	neuron_failures_exit(nd);
 	mtree_destroy(&nd->host_pages);

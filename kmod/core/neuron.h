@@ -81,6 +81,7 @@ struct neuron_counter {
 
 struct neuron_async;
 struct neuron_client;
+struct neuron_device;
 struct neuron_scrub;
 
 /**
@@ -204,7 +205,8 @@ struct neuron_chunk {
  * struct neuron_zone - one HBM
  * @lock: @buddy, @used, @fail_capped and client.hbm_bytes[index]
  * @seq: written under @lock around every change, for readers without it
- * @buddy: the allocator
+ * @nd: the device
+ * @buddy: the allocator; NULL until somebody wants memory
  * @base: device address
  * @index: HBM number
  * @used: bytes by core and category
@@ -217,6 +219,7 @@ struct neuron_chunk {
 struct neuron_zone {
 	spinlock_t lock;
 	seqcount_spinlock_t seq;
+	struct neuron_device *nd;
 	struct neuron_buddy *buddy;
 	u64 base;
 	u32 index;
@@ -590,6 +593,9 @@ struct neuron_failure {
 };
 
 int neuron_zone_init(struct neuron_device *nd, u32 hbm);
+int neuron_zone_ready(struct neuron_zone *zone);
+void neuron_zone_figures(struct neuron_zone *zone, struct neuron_buddy_stats *bs);
+u64 neuron_zone_largest(struct neuron_zone *zone, u64 align);
 void neuron_zone_exit(struct neuron_zone *zone);
 int neuron_zone_alloc(struct neuron_device *nd, struct neuron_chunk *chunk, u64 align,
 		      u32 flags, struct neuron_failure *why);

@@ -77,11 +77,17 @@ static const struct seq_operations neuron_walk_ops = {
 
 static int neuron_walk_open(struct inode *inode, struct file *file)
 {
-	struct neuron_walk *walk = __seq_open_private(file, &neuron_walk_ops, sizeof(*walk));
+	struct neuron_zone *zone = inode->i_private;
+	struct neuron_walk *walk;
+	int err;
 
+	err = neuron_zone_ready(zone);
+	if (err)
+		return err;
+	walk = __seq_open_private(file, &neuron_walk_ops, sizeof(*walk));
 	if (!walk)
 		return -ENOMEM;
-	walk->zone = inode->i_private;
+	walk->zone = zone;
 	return 0;
 }
 

@@ -135,10 +135,13 @@ int neuron_ioctl_hbm_scrub_start_fn(struct neuron_file *nf, void *arg, void __us
 	struct neuron_client *client = nf->client;
 	struct neuron_device *nd = nf->nd;
 	struct neuron_scrub *scrub;
-	int err = 0;
+	int err;
 
 	if (a->hbm_index >= nd->geo->nr_hbms || a->nc_id >= nd->geo->nr_cores)
 		return -EINVAL;
+	err = neuron_zone_ready(&nd->zone[a->hbm_index]);
+	if (err)
+		return err;
 	scrub = kzalloc(sizeof(*scrub), GFP_KERNEL_ACCOUNT);
 	if (!scrub)
 		return -ENOMEM;

@@ -3,6 +3,7 @@
  * One zone per HBM: the allocator, its lock and the accounting that changes
  * together with it.
  */
+#include <linux/log2.h>
 #include <linux/slab.h>
 
 #include "../core/neuron.h"
@@ -12,8 +13,6 @@
  * @nd: device
  * @hbm: HBM number
  *
- * Takes the firmware's share (uapi spec 3.1) out for good.
- *
  * Context: may sleep, before the device is visible.
  * Return: 0, -EINVAL geometry, -ENOMEM.
  */
@@ -21,35 +20,55 @@ int neuron_zone_init(struct neuron_device *nd, u32 hbm)
 {
 	const struct neuron_hbm_geometry *geo = &nd->geo->hbm[hbm];
 	struct neuron_zone *zone = &nd->zone[hbm];
-	int err;
 
+	if (!geo->size || geo->size % NEURON_BUDDY_GRANULE || geo->size > NEURON_BUDDY_MAX_SIZE ||
+	    geo->reserved % NEURON_BUDDY_GRANULE || geo->reserved >= geo->size)
+		return -EINVAL;
 	spin_lock_init(&zone->lock);
 	mutex_init(&zone->scrub_lock);
 	seqcount_spinlock_init(&zone->seq, &zone->lock);
+	zone->nd = nd;
 	zone->base = geo->base;
 	zone->index = hbm;
-	err = neuron_buddy_create(&zone->buddy, geo->size);
+	return neuron_dmem_init(nd, zone, geo->size - geo->reserved);
+}
+
+/**
+ * neuron_zone_ready() - make the allocator of an HBM, if there is none yet
+ * @zone: the zone
+ *
+ * Its tables take some 20 KiB per GiB; a device that nobody uses does without.
+ * Takes the firmware's share (uapi spec 3.1) out for good.
+ *
+ * Context: may sleep; any number of callers.
+ * Return: 0, -ENOMEM.
+ */
+int neuron_zone_ready(struct neuron_zone *zone)
+{
+	const struct neuron_geometry *geo = zone->nd->geo;
+	const struct neuron_hbm_geometry *hbm = &geo->hbm[zone->index];
+	struct neuron_buddy *buddy;
+	int err;
+
+	/* Pairs with the release below. */
+	if (likely(smp_load_acquire(&zone->buddy)))
+		return 0;
+	err = neuron_buddy_create(&buddy, hbm->size);
 	if (err)
 		return err;
-	err = neuron_dmem_init(nd, zone, geo->size - geo->reserved);
-	if (err)
-		goto exit;
-
-	do {
-		err = neuron_buddy_prepare(zone->buddy);
-		if (err)
-			break;
+	/* Nobody else knows it, so there is no -EAGAIN. */
+	err = neuron_buddy_prepare(buddy);
+	if (!err) {
 		spin_lock(&zone->lock);
-		err = geo->reserved ?
-		      neuron_buddy_reserve(zone->buddy, 0, geo->reserved) : 0;
-		if (!err && nd->geo->hbm_clear_at_start)
-			neuron_buddy_mark_clear(zone->buddy);
+		if (hbm->reserved)
+			err = neuron_buddy_reserve(buddy, 0, hbm->reserved);
+		if (!err && geo->hbm_clear_at_start)
+			neuron_buddy_mark_clear(buddy);
 		spin_unlock(&zone->lock);
-	} while (err == -EAGAIN);
-	if (!err)
-		return 0;
-exit:
-	neuron_zone_exit(zone);
+	}
+	/* Another process may have been faster. */
+	if (err || cmpxchg_release(&zone->buddy, NULL, buddy))
+		neuron_buddy_destroy(buddy);
 	return err;
 }
 
@@ -260,6 +279,11 @@ int neuron_zone_alloc(struct neuron_device *nd, struct neuron_chunk *chunk, u64 
 	bool scrub;
 	int err;
 
+	err = neuron_zone_ready(zone);
+	if (err) {
+		why->reason = NEURON_NATIVE_REASON_HOST;
+		return err;
+	}
 	if (neuron_fault_hit(&nd->fail_alloc)) {
 		spin_lock(&zone->lock);
 		neuron_zone_explain(zone, align, NEURON_BUDDY_CAUSE_FULL, why);
@@ -313,6 +337,54 @@ void neuron_zone_free(struct neuron_device *nd, struct neuron_chunk *chunk)
 	neuron_limit_uncharge(chunk, chunk->size);
 }
 
+/* What the allocator will say when it is made. */
+static void neuron_zone_unused(const struct neuron_hbm_geometry *geo,
+			       struct neuron_buddy_stats *bs)
+{
+	memset(bs, 0, sizeof(*bs));
+	bs->total = geo->size;
+	bs->reserved = geo->reserved;
+	bs->free = geo->size - geo->reserved;
+	bs->largest = bs->free;
+	bs->order_free[ilog2(bs->free >> NEURON_BUDDY_GRANULE_SHIFT)] = bs->free;
+}
+
+/**
+ * neuron_zone_figures() - what the allocator of an HBM counts
+ * @zone: the zone
+ * @bs: filled in
+ *
+ * Context: any.
+ */
+void neuron_zone_figures(struct neuron_zone *zone, struct neuron_buddy_stats *bs)
+{
+	/* Pairs with the release in neuron_zone_ready(). */
+	struct neuron_buddy *buddy = smp_load_acquire(&zone->buddy);
+
+	if (buddy)
+		neuron_buddy_stats(buddy, bs);
+	else
+		neuron_zone_unused(&zone->nd->geo->hbm[zone->index], bs);
+}
+
+/**
+ * neuron_zone_largest() - longest free run of an HBM
+ * @zone: the zone
+ * @align: that its start must have, bytes, a power of two
+ *
+ * Context: any.
+ * Return: bytes.
+ */
+u64 neuron_zone_largest(struct neuron_zone *zone, u64 align)
+{
+	const struct neuron_hbm_geometry *hbm = &zone->nd->geo->hbm[zone->index];
+	/* Pairs with the release in neuron_zone_ready(). */
+	struct neuron_buddy *buddy = smp_load_acquire(&zone->buddy);
+
+	return buddy ? neuron_buddy_largest(buddy, align) :
+		       hbm->size - ALIGN(hbm->reserved, align);
+}
+
 /**
  * neuron_zone_stats() - consistent picture of an HBM, without its lock
  * @zone: the zone
@@ -344,7 +416,7 @@ void neuron_zone_stats(struct neuron_zone *zone, struct neuron_client *client,
 		stats->driver = zone->driver;
 		stats->own_process = client ? client->hbm_bytes[zone->index] : 0;
 		stats->fail_capped = zone->fail_capped;
-		neuron_buddy_stats(zone->buddy, &bs);
+		neuron_zone_figures(zone, &bs);
 	} while (read_seqcount_retry(&zone->seq, seq));
 
 	stats->total = bs.total;

@@ -321,41 +321,43 @@ static ssize_t store_core_limit(struct neuron_node *node, const char *buf, size_
 	return store_limit(buf, count, &node->nd->core[node->core].limit);
 }
 
+static struct neuron_buddy_stats hbm_figures(struct neuron_node *node)
+{
+	struct neuron_buddy_stats stats;
+
+	neuron_zone_figures(&node->nd->zone[node->core], &stats);
+	return stats;
+}
+
 static ssize_t show_hbm_total(struct neuron_node *node, char *buf)
 {
-	return sysfs_emit(buf, "%llu\n", neuron_buddy_total(node->nd->zone[node->core].buddy));
+	return sysfs_emit(buf, "%llu\n", hbm_figures(node).total);
 }
 
 static ssize_t show_hbm_used(struct neuron_node *node, char *buf)
 {
-	return sysfs_emit(buf, "%llu\n", neuron_buddy_used(node->nd->zone[node->core].buddy));
+	return sysfs_emit(buf, "%llu\n", hbm_figures(node).used);
 }
 
 static ssize_t show_hbm_free(struct neuron_node *node, char *buf)
 {
-	return sysfs_emit(buf, "%llu\n",
-			  neuron_buddy_free_bytes(node->nd->zone[node->core].buddy));
+	return sysfs_emit(buf, "%llu\n", hbm_figures(node).free);
 }
 
 static ssize_t show_hbm_largest(struct neuron_node *node, char *buf)
 {
-	return sysfs_emit(buf, "%llu\n",
-			  neuron_buddy_largest(node->nd->zone[node->core].buddy,
-					       NEURON_BUDDY_GRANULE));
+	return sysfs_emit(buf, "%llu\n", neuron_zone_largest(&node->nd->zone[node->core],
+							     NEURON_BUDDY_GRANULE));
 }
 
 static ssize_t show_hbm_largest_2m(struct neuron_node *node, char *buf)
 {
-	return sysfs_emit(buf, "%llu\n",
-			  neuron_buddy_largest(node->nd->zone[node->core].buddy, SZ_2M));
+	return sysfs_emit(buf, "%llu\n", neuron_zone_largest(&node->nd->zone[node->core], SZ_2M));
 }
 
 static ssize_t show_hbm_high_water(struct neuron_node *node, char *buf)
 {
-	struct neuron_buddy_stats stats;
-
-	neuron_buddy_stats(node->nd->zone[node->core].buddy, &stats);
-	return sysfs_emit(buf, "%llu\n", stats.high_water);
+	return sysfs_emit(buf, "%llu\n", hbm_figures(node).high_water);
 }
 
 static const struct neuron_sysfs_row neuron_sysfs_table[] = {
