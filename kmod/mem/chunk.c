@@ -294,28 +294,9 @@ void neuron_chunk_put(struct neuron_chunk *chunk)
 		kref_put(&chunk->ref, neuron_chunk_release);
 }
 
-/**
- * neuron_chunk_publish() - give a chunk a handle and make its address known
- * @chunk: the caller's reference becomes the handle's, on success
- * @out: the handle
- *
- * Context: may sleep.
- * Return: 0, -ENOMEM (the caller keeps its reference).
- */
-int neuron_chunk_publish(struct neuron_chunk *chunk, u32 *out)
+static void neuron_chunk_link(struct neuron_client *client, struct neuron_chunk *chunk)
 {
-	struct neuron_client *client = chunk->client;
 	struct rb_node **link, *parent = NULL;
-	u32 handle;
-	int err;
-
-	/* The entry stays empty for others until the chunk is complete. */
-	err = xa_alloc(&client->handles, &handle, NULL, XA_LIMIT(1, INT_MAX),
-		       GFP_KERNEL_ACCOUNT);
-	if (err)
-		return err == -EBUSY ? -ENOMEM : err;
-	chunk->handle = handle;
-	*out = handle;
 
 	spin_lock(&client->lock);
 	link = &client->chunks.rb_node;
@@ -327,10 +308,14 @@ int neuron_chunk_publish(struct neuron_chunk *chunk, u32 *out)
 	rb_link_node(&chunk->node, parent, link);
 	rb_insert_color(&chunk->node, &client->chunks);
 	spin_unlock(&client->lock);
+}
 
-	/* Replaces a reserved entry: needs no memory. */
-	xa_store(&client->handles, handle, chunk, GFP_KERNEL);
-	return 0;
+static void neuron_chunk_unlink(struct neuron_client *client, struct neuron_chunk *chunk)
+{
+	spin_lock(&client->lock);
+	rb_erase(&chunk->node, &client->chunks);
+	RB_CLEAR_NODE(&chunk->node);
+	spin_unlock(&client->lock);
 }
 
 /**
@@ -354,13 +339,6 @@ int neuron_chunk_import(struct neuron_client *client, struct neuron_chunk *chunk
 	imp = kzalloc(sizeof(*imp), GFP_KERNEL_ACCOUNT);
 	if (!imp)
 		return -ENOMEM;
-	err = xa_alloc(&client->handles, &imp->handle, NULL, XA_LIMIT(1, INT_MAX),
-		       GFP_KERNEL_ACCOUNT);
-	if (err) {
-		kfree(imp);
-		return -ENOMEM;
-	}
-	*out = imp->handle;
 	imp->chunk = neuron_chunk_ref(chunk);
 
 	spin_lock(&client->lock);
@@ -374,10 +352,20 @@ int neuron_chunk_import(struct neuron_client *client, struct neuron_chunk *chunk
 	rb_insert_color(&imp->node, &client->imports);
 	spin_unlock(&client->lock);
 
-	/* Replaces a reserved entry: needs no memory. */
-	xa_store(&client->handles, imp->handle, xa_tag_pointer(imp, NEURON_ENTRY_IMPORT),
-		 GFP_KERNEL);
-	return 0;
+	/* The handle last: whoever guesses it may give the import back at once. */
+	xa_lock(&client->handles);
+	err = __xa_alloc(&client->handles, &imp->handle, xa_tag_pointer(imp, NEURON_ENTRY_IMPORT),
+			 XA_LIMIT(1, INT_MAX), GFP_KERNEL_ACCOUNT);
+	*out = imp->handle;
+	xa_unlock(&client->handles);
+	if (!err)
+		return 0;
+	spin_lock(&client->lock);
+	rb_erase(&imp->node, &client->imports);
+	spin_unlock(&client->lock);
+	neuron_chunk_put(chunk);
+	kfree(imp);
+	return -ENOMEM;
 }
 
 static struct neuron_chunk *neuron_entry_chunk(void *entry)
@@ -390,32 +378,62 @@ static struct neuron_chunk *neuron_entry_chunk(void *entry)
 	return imp->chunk;
 }
 
-static void neuron_chunk_hide(struct neuron_chunk *chunk)
+/**
+ * neuron_chunk_publish() - give a chunk a handle and make its address known
+ * @chunk: the caller's reference becomes the handle's, on success
+ * @out: the handle
+ *
+ * Context: may sleep.
+ * Return: 0, -ENOMEM (the caller keeps its reference).
+ */
+int neuron_chunk_publish(struct neuron_chunk *chunk, u32 *out)
 {
 	struct neuron_client *client = chunk->client;
+	int err;
 
-	spin_lock(&client->lock);
-	rb_erase(&chunk->node, &client->chunks);
-	RB_CLEAR_NODE(&chunk->node);
-	spin_unlock(&client->lock);
+	/* The handle last: whoever guesses it may free the chunk at once. */
+	neuron_chunk_link(client, chunk);
+	xa_lock(&client->handles);
+	err = __xa_alloc(&client->handles, &chunk->handle, chunk, XA_LIMIT(1, INT_MAX),
+			 GFP_KERNEL_ACCOUNT);
+	*out = chunk->handle;
+	xa_unlock(&client->handles);
+	if (!err)
+		return 0;
+	neuron_chunk_unlink(client, chunk);
+	return err == -EBUSY ? -ENOMEM : err;
+}
+
+static void neuron_chunk_hide(struct neuron_chunk *chunk)
+{
+	neuron_chunk_unlink(chunk->client, chunk);
 	neuron_chunk_put(chunk);
 }
 
-/* @entry is not in the table any more. */
-static void neuron_entry_hide(struct neuron_client *client, void *entry)
+/* Take what is not in the table any more out of its tree; client->lock is held. */
+static void neuron_entry_unlink(struct neuron_client *client, void *entry)
+{
+	struct neuron_chunk *chunk = entry;
+	struct neuron_import *imp;
+
+	if (xa_pointer_tag(entry) == NEURON_ENTRY_IMPORT) {
+		imp = xa_untag_pointer(entry);
+		rb_erase(&imp->node, &client->imports);
+	} else {
+		rb_erase(&chunk->node, &client->chunks);
+		RB_CLEAR_NODE(&chunk->node);
+	}
+}
+
+static void neuron_entry_put(void *entry)
 {
 	struct neuron_chunk *chunk = neuron_entry_chunk(entry);
 	struct neuron_import *imp;
 
-	if (xa_pointer_tag(entry) != NEURON_ENTRY_IMPORT) {
-		neuron_chunk_hide(chunk);
-		return;
+	if (xa_pointer_tag(entry) == NEURON_ENTRY_IMPORT) {
+		imp = xa_untag_pointer(entry);
+		kfree_rcu(imp, rcu);
 	}
-	imp = xa_untag_pointer(entry);
-	spin_lock(&client->lock);
-	rb_erase(&imp->node, &client->imports);
-	spin_unlock(&client->lock);
-	kfree_rcu(imp, rcu);
 	neuron_chunk_put(chunk);
 }
 
@@ -446,13 +464,19 @@ int neuron_chunk_unpublish(struct neuron_client *client, u64 handle)
 
 	if (!handle || handle > INT_MAX)
 		return -ENOENT;
-	/* Of two callers only one gets the entry; a reserved one is nobody's. */
-	entry = xa_load(&client->handles, handle);
-	if (!entry || xa_cmpxchg(&client->handles, handle, entry, NULL, GFP_KERNEL) != entry)
+	/* Of two callers only one gets the entry. */
+	entry = xa_erase(&client->handles, handle);
+	if (!entry)
 		return -ENOENT;
-	neuron_entry_hide(client, entry);
+	spin_lock(&client->lock);
+	neuron_entry_unlink(client, entry);
+	spin_unlock(&client->lock);
+	neuron_entry_put(entry);
 	return 0;
 }
+
+/* Handles that are taken away at a time. */
+#define NEURON_HIDE_BATCH	64
 
 /**
  * neuron_chunk_unpublish_all() - take all handles of a client away
@@ -462,14 +486,32 @@ int neuron_chunk_unpublish(struct neuron_client *client, u64 handle)
  */
 void neuron_chunk_unpublish_all(struct neuron_client *client)
 {
-	unsigned long handle;
-	void *entry;
+	XA_STATE(xas, &client->handles, 1);	/* 0 is never given out */
+	void *batch[NEURON_HIDE_BATCH], *entry;
+	unsigned int n, i;
 
-	xa_for_each(&client->handles, handle, entry) {
-		if (xa_erase(&client->handles, handle) == entry)
-			neuron_entry_hide(client, entry);
-		cond_resched();
-	}
+	do {
+		n = 0;
+		xas_lock(&xas);
+		xas_for_each(&xas, entry, ULONG_MAX) {
+			xas_store(&xas, NULL);
+			batch[n++] = entry;
+			if (n == NEURON_HIDE_BATCH)
+				break;
+		}
+		/* xas_pause() would skip what the emptied node's parent covers. */
+		xas_set(&xas, xas.xa_index + 1);
+		xas_unlock(&xas);
+
+		spin_lock(&client->lock);
+		for (i = 0; i < n; i++)
+			neuron_entry_unlink(client, batch[i]);
+		spin_unlock(&client->lock);
+		for (i = 0; i < n; i++) {
+			neuron_entry_put(batch[i]);
+			cond_resched();
+		}
+	} while (n == NEURON_HIDE_BATCH);
 	xa_destroy(&client->handles);
 }
 
