@@ -13,6 +13,7 @@
 #   make fuzz-ioctl		fuzz the device interface there, for SECONDS from SEED
 #   make check			static checks
 #   make model			train and pack the example's model again
+#   make bench		what the driver costs, in a virtual machine, results into RESULTS
 #   make bench-alloc		speed of the allocator, results into RESULTS
 #   make coverage		line coverage of the host tests
 #   make coverage-vm		line coverage of the modules in a virtual machine
@@ -89,6 +90,9 @@ model:
 	@tests/deps.sh model
 	$(MAKE) -C tests/models
 
+bench:
+	@tests/bench/driver.sh $(RESULTS)
+
 bench-alloc:
 	@tests/deps.sh build vm
 	@tests/bench/run.sh $(RESULTS)
@@ -106,4 +110,4 @@ clean: modules_clean
 	$(MAKE) -C tests/lib clean
 
 .PHONY: all modules modules_install modules_clean kernel-headers lib libneuron-check install install-config dkms \
-	test kcsan fuzz-ioctl demo check model bench-alloc coverage coverage-vm clean
+	test kcsan fuzz-ioctl demo check model bench bench-alloc coverage coverage-vm clean

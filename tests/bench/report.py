@@ -107,7 +107,7 @@ def table(data, machine):
             out += row([k[2], k[0], ns(r["attempts"]), ns(r["live"]), ns(r["peak_mib"]),
                         latency(r, "alloc"), latency(r, "free"), f"{r['refused']:.0f} ({r['refused_then']:.0f})",
                         f"{needs:.1f}" if needs < 120 else "120 and more",
-                        f"{r['metadata_per_gib'] / 1024:.1f}"])
+                        f"{r['metadata_per_gib'] / 1024:.1f}" if r["metadata_per_gib"] else "–"])
     out += ("\n## Other\n\nFirst refusal: how full the zone is at the first refusal after "
             "churn at 85 %. Fill: 8 KiB objects at 64 KiB alignment into 4 GiB. Refill and "
             "reverse: every other one of them freed, filled up with 64 KiB blocks, then all "

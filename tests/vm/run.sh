@@ -15,6 +15,7 @@
 #   --timeout SECONDS	for the whole run (600)
 #   --test-timeout SECONDS	for each test (300)
 #   --mem MB		memory of the guest (1024)
+#   --cpu MODEL		processor of the guest (max)
 #   --no-leaks		leave out the leak scan of the debug kernel
 #   --stream		show the tests' output while they run
 #   --log NAME		where to keep the output below $CACHE/logs
@@ -29,7 +30,7 @@ set -eu -o pipefail
 
 kernel=
 stack=0 stream=0
-timeout=600 test_timeout=300 mem=1024
+timeout=600 test_timeout=300 mem=1024 cpu=max
 append='' log='' leaks=1
 modules=() tests=() files=() make_args=()
 
@@ -45,6 +46,7 @@ while [ $# -gt 0 ]; do
 	--timeout)	timeout=$2; shift ;;
 	--test-timeout)	test_timeout=$2; shift ;;
 	--mem)		mem=$2; shift ;;
+	--cpu)		cpu=$2; shift ;;
 	--no-leaks)	leaks=0 ;;
 	--stream)	stream=1 ;;
 	--log)		log=$2; shift ;;
@@ -228,7 +230,7 @@ if [ "$kernel" = uml ]; then
 	kill -KILL -- -$group 2>/dev/null || true
 else
 	timeout -k 5 "$timeout" qemu-system-x86_64 -nodefaults -no-user-config -display none \
-		-machine pc -accel tcg,thread=multi -cpu max -smp 2 -m "$mem" -no-reboot \
+		-machine pc -accel tcg,thread=multi -cpu "$cpu" -smp 2 -m "$mem" -no-reboot \
 		-kernel "$image" -initrd "$staging/initrd" -append "$cmdline" \
 		"${output[@]}" \
 		-serial "file:$logs/console.log" -serial chardev:out \

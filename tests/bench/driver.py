@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""The table of "make bench".
+
+usage: driver.py DIRECTORY KERNEL [ALLOCATORS]	reads driver-KERNEL.jsonl, writes
+	driver-KERNEL.md and driver-KERNEL.json. ALLOCATORS: results.jsonl of
+	"make bench-alloc", for the peer of the churn.
+"""
+
+import json
+import os
+import sys
+
+
+def main():
+    where, kernel = sys.argv[1:3]
+    head, rows, churn = {}, {}, []
+    with open(os.path.join(where, f"driver-{kernel}.jsonl")) as f:
+        for line in f:
+            d = json.loads(line)
+            if "date" in d:
+                head = d
+            elif d["work"] == "churn":
+                churn.append(d)
+            else:
+                rows[d["work"], d["what"]] = d
+    peer = []
+    allocators = sys.argv[3] if len(sys.argv) > 3 else os.path.join(where, "results.jsonl")
+    if os.path.exists(allocators):
+        with open(allocators) as f:
+            peer = [d for d in map(json.loads, f)
+                    if d["test"] == "capped" and d["peer"] == "genalloc-best-fit"]
+    table = []
+
+    def ratio(work, what):
+        r = rows.get((work, what))
+        return (r["empty"], f"{r['empty']:.2f} x ({r['getppid']:.1f} x getppid)") if r else None
+
+    def single(work, what, form, scale=1.0, key="value"):
+        r = rows.get((work, what))
+        return (r[key] * scale, form.format(r[key] * scale)) if r else None
+
+    def row(text, vendor, target, limit, got, lower=True):
+        if got is None:
+            return
+        held = None if limit is None else (got[0] <= limit if lower else got[0] >= limit)
+        table.append({"work": text, "vendor": vendor, "target": target, "ours": got[1],
+                      "held": held})
+
+    row("alloc 4 KiB, empty heap", "2.7 x", "2.0 x", 2.0, ratio("empty heap", "alloc 4 KiB"))
+    row("its free", "1.9 x", "1.6 x", 1.6, ratio("empty heap", "free"))
+    row("alloc 4 KiB, 10^6 live", "29 x", "2.5 x", 2.5, ratio("1000000 live", "alloc 4 KiB"))
+    row("its free", "", "", None, ratio("1000000 live", "free"))
+    for n, there in ((100000, "1,177 x"), (1000000, "11,655 x")):
+        row(f"alloc 8 KiB, checkerboard of {n:,}", there, "3 x", 3.0,
+            ratio(f"checkerboard of {n}", "alloc 8 KiB"))
+    if churn:
+        share = [100 * c["refused"] / 20000 for c in churn]
+        first = [c["first_permille"] / 10 for c in churn if c["refused"]]
+        mean = sum(share) / len(share)
+        row("churn at 85 %: refused", "3.6 to 4.3 %", "2 % or less", 2.0,
+            (mean, f"{mean:.2f} % ({min(share):.2f} to {max(share):.2f})"))
+        if first:
+            row("the first refusal, % used", "82.4 to 83.8 %", "", None,
+                (0, f"{min(first):.1f} to {max(first):.1f} %"))
+        filled = [c["filled_permille"] / 10 for c in churn]
+        best = [p["filled_permille"] / 10 for p in peer]
+        mean = sum(filled) / len(filled)
+        row("filled up after it, first refusal", "",
+            f"genalloc best fit: {sum(best) / len(best):.1f} %" if best else "genalloc best fit",
+            sum(best) / len(best) if best else None,
+            (mean, f"{mean:.1f} % ({min(filled):.1f} to {max(filled):.1f})"), False)
+    row("close of a descriptor, ms", "23.8", "0.2", 0.2,
+        single("close", "close, and detach", "{:.3f}", 1e-6, "ns"))
+    row("close of one of two, ms", "", "0.2", 0.2,
+        single("close", "close of one of two", "{:.3f}", 1e-6, "ns"))
+    row("exit, 10^5 live allocations, ms", "127", "40", 40,
+        single("exit", "100000 live allocations", "{:.1f}", 1e-6, "ns"))
+    for size in (1, 4, 16, 64):
+        for way in ("to", "from"):
+            row(f"copy of {size} MiB {way} the device, against memcpy", "0.3", "0.8", 0.8,
+                single("copy", f"{size} MiB {way} the device", "{:.2f}"), False)
+    for arch in ("trn1", "trn2"):
+        row(f"kernel memory per device at rest, {arch}, KiB", "5 MB", "256", 256,
+            single("memory", f"KiB per device at rest, {arch}", "{:.0f}"))
+        row(f"host memory reserved, {arch}, bytes", "128 MiB", "0", 0,
+            single("memory", f"host memory reserved by 64 devices, {arch}", "{:.0f}"))
+    row("kernel memory per live allocation, bytes", "202", "160", 160,
+        single("memory", "bytes per live allocation", "{:.0f}"))
+
+    for size in (64, 4096, 65536):
+        r = rows.get(("ring", f"descriptor of {size} bytes"))
+        if r:
+            row(f"ring: descriptor of {size} bytes", "", "report", None,
+                (0, f"{r['empty']:.3f} x; {1e9 / r['ns']:,.0f} a second"))
+    wake = rows.get(("wake-up", "doorbell, notification, process"))
+    pong = rows.get(("wake-up", "ping-pong of two threads over eventfds"))
+    if wake and pong:
+        row("doorbell, notification, process awake", "", "report", None,
+            (0, f"{wake['empty']:.1f} x; {wake['ns'] / pong['ns']:.2f} x a ping-pong of two threads"))
+    row("open and attach", "", "report", None, ratio("close", "open and attach"))
+    tree, files, one = (rows.get(k) for k in (("sysfs", "tree of 16 devices"),
+                                              ("sysfs", "files of 16 devices"),
+                                              ("sysfs", "one file of the kernel itself")))
+    if tree and files and one:
+        each = tree["ns"] / files["value"]
+        row("sysfs: complete tree of 16 devices", "", "report", None,
+            (0, f"{files['value']:.0f} files, {each / one['ns']:.2f} x a file of the kernel itself each"))
+    for n in (1, 2, 4, 8, 16, 32, 64):
+        a, f, e, o = (rows.get((f"{n} processes", w)) for w in
+                      ("alloc 4 KiB", "free", "empty ioctl", "open and attach"))
+        if a and f and e and o:
+            row(f"{n} processes on 4 devices: alloc, free, open", "", "report", None,
+                (0, f"{a['ns'] / e['ns']:.2f} x, {f['ns'] / e['ns']:.2f} x, {o['ns'] / e['ns']:.1f} x"))
+    text = (f"# The driver, measured\n\n{head['date']}, kernel {head['kernel']}, {head['cpu']}\n\n"
+            "x: times an empty ioctl (COMPATIBLE_VERSION) of the same run. Medians of single "
+            "calls.\n\n")
+    base = [rows["baseline", w]["ns"] for w in ("getppid", "empty ioctl")]
+    text += f"getppid {base[0]:.0f} ns, empty ioctl {base[1]:.0f} ns.\n\n"
+    text += "| work | vendor's driver | ours at least | ours | held |\n| --- | --- | --- | --- | --- |\n"
+    for t in table:
+        held = {True: "yes", False: "**no**", None: ""}[t["held"]]
+        text += f"| {t['work']} | {t['vendor']} | {t['target']} | {t['ours']} | {held} |\n"
+    with open(os.path.join(where, f"driver-{kernel}.md"), "w") as f:
+        f.write(text)
+    with open(os.path.join(where, f"driver-{kernel}.json"), "w") as f:
+        json.dump({"machine": head, "table": table, "churn": churn,
+                   "rows": list(rows.values())}, f, indent=1)
+    print(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,772 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What the driver costs, seen by a process: every figure next to an empty ioctl
+ * (COMPATIBLE_VERSION) and getppid() of the same machine. One JSON object per
+ * line; ../driver.py makes the table.
+ *
+ * usage: driver-bench [WORK...]: heap checkerboard churn close copy rest ring sysfs
+ *	  processes; all of them if none is named
+ */
+#define _GNU_SOURCE
+#include <ftw.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "../../vm/guest/check.h"
+#include "neuron_isa.h"
+#include "../trace.h"
+
+#define CALLS	2000	/* of one kind; their median counts */
+#define FEW	50	/* of slow ones */
+
+static double tick_ns;		/* of the time stamp counter */
+static double empty_ns, getppid_ns;
+static u64 overhead;
+
+static u64 now(void)
+{
+	return __builtin_ia32_rdtsc();
+}
+
+static double clock_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1e9 + t.tv_nsec;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	u64 x = *(const u64 *)a, y = *(const u64 *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static double median(u64 *v, u32 n)
+{
+	u64 t;
+
+	qsort(v, n, sizeof(*v), by_value);
+	t = v[n / 2] > overhead ? v[n / 2] - overhead : 0;
+	return t * tick_ns;
+}
+
+/* What it takes when the machine does nothing else: one in twenty is faster. */
+static double best(u64 *v, u32 n)
+{
+	median(v, n);
+	return (v[n / 20] > overhead ? v[n / 20] - overhead : 0) * tick_ns;
+}
+
+static void report(const char *work, const char *what, double ns)
+{
+	printf("{\"work\":\"%s\",\"what\":\"%s\",\"ns\":%.0f,\"empty\":%.3f,\"getppid\":%.3f}\n",
+	       work, what, ns, ns / empty_ns, ns / getppid_ns);
+	fflush(stdout);
+}
+
+static void value(const char *work, const char *what, double v)
+{
+	printf("{\"work\":\"%s\",\"what\":\"%s\",\"value\":%.4f}\n", work, what, v);
+	fflush(stdout);
+}
+
+static void __attribute__((noreturn)) give_up(const char *what)
+{
+	printf("not ok - %s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+static int open_device(u32 i)
+{
+	char name[32];
+	int fd;
+
+	snprintf(name, sizeof(name), "/dev/neuron%u", i);
+	fd = open(name, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		give_up(name);
+	return fd;
+}
+
+static int mem_alloc(int fd, u64 size, u64 *handle)
+{
+	struct neuron_ioctl_mem_alloc a = {
+		.size = size, .mem_handle = (void *)handle,
+	};
+
+	return ioctl(fd, NEURON_IOCTL_MEM_ALLOC, &a);
+}
+
+static void must_alloc(int fd, u64 size, u64 *handle)
+{
+	if (mem_alloc(fd, size, handle))
+		give_up("allocation");
+}
+
+static void must_free(int fd, u64 handle)
+{
+	if (mem_free(fd, handle))
+		give_up("free");
+}
+
+static double empty_ioctl(int fd)
+{
+	struct neuron_ioctl_compatible_version v;
+	static u64 t[CALLS];
+	u32 i;
+
+	for (i = 0; i < CALLS; i++) {
+		t[i] = now();
+		ioctl(fd, NEURON_IOCTL_COMPATIBLE_VERSION, &v);
+		t[i] = now() - t[i];
+	}
+	return median(t, CALLS);
+}
+
+/* The units of everything else. */
+static void baseline(void)
+{
+	static u64 t[CALLS];
+	double ns = clock_ns();
+	u64 ticks = now();
+	int fd = open_device(0);
+	u32 i;
+
+	while (clock_ns() - ns < 2e8)
+		;
+	tick_ns = (clock_ns() - ns) / (now() - ticks);
+	for (i = 0; i < CALLS; i++) {
+		t[i] = now();
+		t[i] = now() - t[i];
+	}
+	median(t, CALLS);
+	overhead = t[CALLS / 2];
+	for (i = 0; i < CALLS; i++) {
+		t[i] = now();
+		getppid();
+		t[i] = now() - t[i];
+	}
+	getppid_ns = median(t, CALLS);
+	empty_ns = empty_ioctl(fd);
+	report("baseline", "getppid", getppid_ns);
+	report("baseline", "empty ioctl", empty_ns);
+	close(fd);
+}
+
+/* Pairs of alloc and free; what is live stays live. */
+static void pairs(int fd, const char *work, u64 size, u32 n)
+{
+	static u64 a[CALLS], f[CALLS];
+	char what[64];
+	u64 handle;
+	u32 i;
+
+	for (i = 0; i < n; i++) {
+		a[i] = now();
+		must_alloc(fd, size, &handle);
+		a[i] = now() - a[i];
+		f[i] = now();
+		must_free(fd, handle);
+		f[i] = now() - f[i];
+	}
+	snprintf(what, sizeof(what), "alloc %llu KiB", (unsigned long long)size >> 10);
+	report(work, what, median(a, n));
+	report(work, "free", median(f, n));
+}
+
+/* Kernel memory in use that belongs to nobody's address space; bytes. */
+static double kernel_memory(void)
+{
+	double free_kib = 0;
+	char line[128];
+	FILE *f = fopen("/proc/meminfo", "r");
+
+	while (f && fgets(line, sizeof(line), f))
+		sscanf(line, "MemFree: %lf", &free_kib);
+	if (f)
+		fclose(f);
+	return -free_kib * 1024;
+}
+
+static void work_heap(void)
+{
+	const u32 n = 1000000;
+	u64 *handle = malloc(n * sizeof(*handle));
+	int fd = open_device(0);
+	double before;
+	u32 i;
+
+	pairs(fd, "empty heap", 4 * KIB, CALLS);
+	memset(handle, 1, n * sizeof(*handle));
+	before = kernel_memory();
+	for (i = 0; i < n; i++)
+		must_alloc(fd, 4 * KIB, &handle[i]);
+	value("memory", "bytes per live allocation", (kernel_memory() - before) / n);
+	pairs(fd, "1000000 live", 4 * KIB, CALLS);
+	close(fd);
+	free(handle);
+}
+
+static void work_checkerboard(void)
+{
+	static const u32 chunks[] = { 100000, 1000000 };
+	u64 *handle = malloc(2 * chunks[1] * sizeof(*handle));
+	char work[64];
+	u32 c, i, n;
+
+	for (c = 0; c < 2; c++) {
+		int fd = open_device(0);
+
+		n = chunks[c];
+		for (i = 0; i < 2 * n; i++)
+			must_alloc(fd, 4 * KIB, &handle[i]);
+		for (i = 0; i < 2 * n; i += 2)
+			must_free(fd, handle[i]);
+		snprintf(work, sizeof(work), "checkerboard of %u", n);
+		pairs(fd, work, 8 * KIB, CALLS);
+		close(fd);
+	}
+	free(handle);
+}
+
+/* As capped_churn() of ../bench.c, through the driver. */
+static void work_churn(void)
+{
+	static u64 handle[100000], size_of[100000];
+	struct neuron_native_hbm_stats s = { .size = sizeof(s) };
+	struct capped_run run;
+	u64 bytes, size, limit, zone;
+	u32 seed, i, k, n;
+
+	for (seed = 0; seed < CAPPED_SEEDS; seed++) {
+		int fd = open_device(0);
+		struct rng r;
+
+		if (ioctl(fd, NEURON_NATIVE_HBM_STATS, &s))
+			give_up("statistics");
+		zone = s.total - s.reserved;
+		limit = zone / 100 * CAPPED_PERCENT;
+		memset(&run, 0, sizeof(run));
+		rng_seed(&r, seed);
+		for (i = 0, n = 0, bytes = 0; run.filled == 0; i++) {
+			size = capped_size(&r);
+			while (i < CAPPED_REQUESTS && bytes + size > limit) {
+				k = rng_below(&r, n);
+				must_free(fd, handle[k]);
+				bytes -= size_of[k];
+				handle[k] = handle[--n];
+				size_of[k] = size_of[n];
+			}
+			if (!mem_alloc(fd, size, &handle[n])) {
+				size_of[n++] = size;
+				bytes += size;
+			} else {
+				capped_refused(&run, i, bytes, zone);
+			}
+		}
+		printf("{\"work\":\"churn\",\"seed\":%u,\"refused\":%u,\"first_permille\":%u,\"filled_permille\":%u}\n",
+		       seed, run.refused, run.first, run.filled);
+		fflush(stdout);
+		close(fd);
+	}
+}
+
+static void work_close(void)
+{
+	static u64 o[CALLS], c[CALLS];
+	const u32 live = 100000;
+	int fd, second, go[2], status;
+	u64 t, handle;
+	u32 i;
+
+	for (i = 0; i < FEW; i++) {
+		o[i] = now();
+		fd = open_device(0);
+		o[i] = now() - o[i];
+		c[i] = now();
+		close(fd);
+		c[i] = now() - c[i];
+	}
+	report("close", "open and attach", median(o, FEW));
+	report("close", "close, and detach", median(c, FEW));
+	fd = open_device(0);
+	for (i = 0; i < CALLS; i++) {
+		second = open_device(0);
+		c[i] = now();
+		close(second);
+		c[i] = now() - c[i];
+	}
+	report("close", "close of one of two", median(c, CALLS));
+	close(fd);
+
+	for (i = 0; i < 5; i++) {
+		pid_t pid;
+
+		if (pipe(go))
+			give_up("pipe");
+		pid = fork();
+		if (!pid) {
+			u32 k;
+
+			fd = open_device(0);
+			for (k = 0; k < live; k++)
+				must_alloc(fd, 4 * KIB, &handle);
+			if (write(go[1], "x", 1) != 1)
+				_exit(1);
+			for (;;)
+				pause();
+		}
+		if (read(go[0], &status, 1) != 1)
+			give_up("child");
+		t = now();
+		kill(pid, SIGKILL);
+		waitpid(pid, &status, 0);
+		c[i] = now() - t;
+		close(go[0]);
+		close(go[1]);
+	}
+	report("exit", "100000 live allocations", best(c, 5));
+}
+
+static int buf_copy(int fd, u64 handle, void *buf, u64 size, int to)
+{
+	struct neuron_ioctl_mem_buf_copy64 c = {
+		.mem_handle = handle, .buffer = buf, .size = size, .copy_to_mem_handle = to,
+	};
+
+	return ioctl(fd, NEURON_IOCTL_MEM_BUF_COPY64, &c);
+}
+
+static void work_copy(void)
+{
+	static const u64 sizes[] = { MIB, 4 * MIB, 16 * MIB, 64 * MIB };
+	int fd = open_device(0);
+	char *a = malloc(64 * MIB), *b = malloc(64 * MIB);
+	u64 handle, t, best[3];
+	char what[64];
+	u32 i, k, rep;
+
+	memset(a, 1, 64 * MIB);
+	memset(b, 2, 64 * MIB);
+	must_alloc(fd, 64 * MIB, &handle);
+	for (i = 0; i < 4; i++) {
+		best[0] = best[1] = best[2] = ~0ULL;
+		for (rep = 0; rep < 7; rep++) {
+			for (k = 0; k < 3; k++) {
+				t = now();
+				if (k == 2)
+					memcpy(a, b, sizes[i]);
+				else if (buf_copy(fd, handle, a, sizes[i], k == 0))
+					give_up("copy");
+				t = now() - t;
+				best[k] = t < best[k] ? t : best[k];
+			}
+		}
+		snprintf(what, sizeof(what), "%llu MiB to the device", sizes[i] / MIB);
+		value("copy", what, (double)best[2] / best[0]);
+		snprintf(what, sizeof(what), "%llu MiB from the device", sizes[i] / MIB);
+		value("copy", what, (double)best[2] / best[1]);
+		snprintf(what, sizeof(what), "%llu MiB memcpy, MB/s", sizes[i] / MIB);
+		value("copy", what, sizes[i] * 1e3 / (best[2] * tick_ns));
+	}
+	free(a);
+	free(b);
+	close(fd);
+}
+
+static void reload(const char *options)
+{
+	char command[128];
+
+	snprintf(command, sizeof(command),
+		 "rmmod neuron_emu 2>/dev/null; modprobe neuron_emu %s", options);
+	if (system(command))
+		give_up(command);
+}
+
+static double settled_memory(void)
+{
+	double least = 0, m;
+	u32 i;
+
+	for (i = 0; i < 5; i++) {
+		/* What was freed is not always given back at once. */
+		if (system("for s in /sys/kernel/slab/*/shrink; do echo 1 >$s; done 2>/dev/null;"
+			   "echo 3 >/proc/sys/vm/drop_caches;"
+			   "echo 1 2>/dev/null >/proc/sys/vm/compact_memory; true"))
+			give_up("shrink");
+		usleep(100000);
+		m = kernel_memory();
+		if (!i || m < least)
+			least = m;
+	}
+	return least;
+}
+
+static double host_mem(void)
+{
+	double sum = 0, v;
+	char line[64];
+	FILE *f = popen("cat /sys/devices/virtual/neuron_device/neuron*/neuron_core*/stats/memory_usage/host_mem/total",
+			"r");
+
+	while (f && fgets(line, sizeof(line), f)) {
+		v = atof(line);
+		sum += v;
+	}
+	if (f)
+		pclose(f);
+	return sum;
+}
+
+/* A device that nobody uses: what 63 more of them take. */
+static void work_rest(void)
+{
+	static const char *const arch[] = { "trn1", "trn2" };
+	char options[64], what[64];
+	double one, many;
+	u32 i;
+
+	for (i = 0; i < 2; i++) {
+		/* The first time leaves caches behind that stay. */
+		snprintf(options, sizeof(options), "arch=%s nr_devices=64", arch[i]);
+		reload(options);
+		many = host_mem();
+		snprintf(options, sizeof(options), "arch=%s nr_devices=1", arch[i]);
+		reload(options);
+		one = settled_memory();
+		snprintf(options, sizeof(options), "arch=%s nr_devices=64", arch[i]);
+		reload(options);
+		snprintf(what, sizeof(what), "KiB per device at rest, %s", arch[i]);
+		value("memory", what, (settled_memory() - one) / 63 / 1024);
+		snprintf(what, sizeof(what), "host memory reserved by 64 devices, %s", arch[i]);
+		value("memory", what, many);
+	}
+	reload("arch=trn1");
+}
+
+struct desc {
+	__u32 ctrl, meta;
+	__u64 addr;
+};
+
+static struct neuron_native_mem_alloc native(int fd, u64 size, int host)
+{
+	struct neuron_native_mem_alloc a = {
+		.size = sizeof(a), .bytes = size, .flags = host ? NEURON_NATIVE_ALLOC_HOST : 0,
+		.mem_type = host ? NEURON_MEMALLOC_TYPE_TENSORS_HOST :
+				   NEURON_MEMALLOC_TYPE_TENSORS_DEVICE,
+	};
+
+	if (ioctl(fd, NEURON_NATIVE_MEM_ALLOC, &a))
+		give_up("native allocation");
+	return a;
+}
+
+static void write_descs(int fd, u64 ring, int rx, u32 n, u64 addr, u32 len, u64 last, u32 last_len)
+{
+	struct desc *d = calloc(n, sizeof(*d));
+	struct neuron_ioctl_dma_copy_descriptors64 c = {
+		.mem_handle = ring, .buffer = d, .num_descs = n,
+		.queue_type = rx ? NEURON_DMA_QUEUE_TYPE_RX : NEURON_DMA_QUEUE_TYPE_TX,
+	};
+	u32 i;
+
+	for (i = 0; i < n; i++) {
+		u32 l = i == n - 1 ? last_len : len;
+
+		d[i].ctrl = (l & 0xffff) | 1u << 24 | (rx ? 0 : 3u << 26);
+		d[i].meta = rx ? 0 : 0x01080003;
+		d[i].addr = i == n - 1 ? last : addr;
+	}
+	if (ioctl(fd, NEURON_IOCTL_DMA_COPY_DESCRIPTORS64, &c))
+		give_up("descriptors");
+	free(d);
+}
+
+static void queue(int fd, u64 tx, u64 rx, u32 n)
+{
+	struct neuron_ioctl_dma_queue_init init = {
+		.eng_id = 3, .qid = 5, .tx_handle = tx, .rx_handle = rx,
+		.tx_desc_count = n, .rx_desc_count = n,
+	};
+
+	if (ioctl(fd, NEURON_IOCTL_DMA_QUEUE_INIT, &init))
+		give_up("queue");
+}
+
+static void start(int fd, u32 n)
+{
+	struct neuron_ioctl_dma_queue_copy_start s = {
+		.eng_id = 3, .qid = 5, .tx_desc_count = n, .rx_desc_count = n,
+	};
+
+	if (ioctl(fd, NEURON_IOCTL_DMA_QUEUE_COPY_START, &s))
+		give_up("start");
+}
+
+/* Descriptors per second: from the doorbell until a marker arrives. */
+static void ring_rate(int fd, u32 len)
+{
+	const u32 n = 960, ring = 1024;
+	struct neuron_native_mem_alloc tx = native(fd, ring * 16, 1), rx = native(fd, ring * 16, 1);
+	struct neuron_native_mem_alloc src = native(fd, 64 * KIB, 0), dst = native(fd, 64 * KIB, 0);
+	struct neuron_native_mem_alloc from = native(fd, 4 * KIB, 1), to = native(fd, 4 * KIB, 1);
+	volatile u32 *word, *marker;
+	u64 best = ~0ULL, t;
+	char what[64];
+	u32 rep;
+
+	word = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, from.mmap_offset);
+	marker = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, to.mmap_offset);
+	if (word == MAP_FAILED || marker == MAP_FAILED)
+		give_up("mmap");
+	for (rep = 1; rep < 10; rep++) {
+		queue(fd, tx.mem_handle, rx.mem_handle, ring);
+		write_descs(fd, tx.mem_handle, 0, n, src.pa, len, from.pa, 4);
+		write_descs(fd, rx.mem_handle, 1, n, dst.pa, len, to.pa, 4);
+		*word = rep;
+		t = now();
+		start(fd, n);
+		while (*marker != rep)
+			;
+		t = now() - t;
+		best = t < best ? t : best;
+	}
+	snprintf(what, sizeof(what), "descriptor of %u bytes", len);
+	report("ring", what, best * tick_ns / n);
+	munmap((void *)word, 4096);
+	munmap((void *)marker, 4096);
+	mem_free(fd, tx.mem_handle);
+	mem_free(fd, rx.mem_handle);
+	mem_free(fd, src.mem_handle);
+	mem_free(fd, dst.mem_handle);
+	mem_free(fd, from.mem_handle);
+	mem_free(fd, to.mem_handle);
+}
+
+static void wait_for(int evfd)
+{
+	struct pollfd p = { .fd = evfd, .events = POLLIN };
+	u64 n;
+
+	if (poll(&p, 1, 10000) != 1 || read(evfd, &n, 8) != 8)
+		give_up("event");
+}
+
+static int ping, pong;
+
+static void *echo(void *arg)
+{
+	u64 one = 1;
+	u32 i;
+
+	for (i = 0; i < CALLS; i++) {
+		wait_for(ping);
+		if (write(pong, &one, 8) != 8)
+			give_up("eventfd");
+	}
+	return arg;
+}
+
+/*
+ * From a doorbell to the process that waits for the notification: a descriptor
+ * that is refused is reported at once. Two changes of context, as in the ping-pong
+ * of two threads beside it.
+ */
+static void wake_up(int fd)
+{
+	struct neuron_ioctl_notifications_init_with_realloc_v2 nq = {
+		.nq_type = NQ_TYPE_ERROR, .size = 4096, .on_host_memory = 1, .force_alloc_mem = 1,
+	};
+	struct neuron_native_nq_eventfd ev = { .size = sizeof(ev), .nq_type = NQ_TYPE_ERROR };
+	struct neuron_native_mem_alloc tx = native(fd, 4 * KIB, 1), rx = native(fd, 4 * KIB, 1);
+	static u64 t[CALLS];
+	pthread_t thread;
+	u64 one = 1;
+	u32 i;
+
+	if (ioctl(fd, NEURON_IOCTL_NOTIFICATIONS_INIT_WITH_REALLOC_V2, &nq))
+		give_up("notification queue");
+	ev.eventfd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (ioctl(fd, NEURON_NATIVE_NQ_EVENTFD, &ev))
+		give_up("eventfd of a notification queue");
+	for (i = 0; i < CALLS / 4; i++) {
+		queue(fd, tx.mem_handle, rx.mem_handle, 64);
+		/* an address of nobody */
+		write_descs(fd, tx.mem_handle, 0, 1, 0, 64, 4096, 64);
+		write_descs(fd, rx.mem_handle, 1, 1, 0, 64, 4096, 64);
+		t[i] = now();
+		start(fd, 1);
+		wait_for(ev.eventfd);
+		t[i] = now() - t[i];
+	}
+	report("wake-up", "doorbell, notification, process", best(t, CALLS / 4));
+
+	ping = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	pong = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	pthread_create(&thread, NULL, echo, NULL);
+	for (i = 0; i < CALLS; i++) {
+		t[i] = now();
+		if (write(ping, &one, 8) != 8)
+			give_up("eventfd");
+		wait_for(pong);
+		t[i] = now() - t[i];
+	}
+	pthread_join(thread, NULL);
+	report("wake-up", "ping-pong of two threads over eventfds", best(t, CALLS));
+	close(ev.eventfd);
+	close(ping);
+	close(pong);
+}
+
+static void work_ring(void)
+{
+	int fd = open_device(0);
+
+	ring_rate(fd, 64);
+	ring_rate(fd, 4096);
+	ring_rate(fd, 65536);
+	wake_up(fd);
+	close(fd);
+}
+
+static u32 tree_files, tree_bytes;
+
+static int read_file(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	static char buf[65536];
+	ssize_t n;
+	int fd;
+
+	(void)ftw;
+	if (type != FTW_F || !(st->st_mode & 0444))
+		return 0;
+	fd = open(path, O_RDONLY);
+	if (fd < 0)
+		return 0;
+	n = read(fd, buf, sizeof(buf));
+	close(fd);
+	tree_files++;
+	tree_bytes += n > 0 ? (u32)n : 0;
+	return 0;
+}
+
+static void work_sysfs(void)
+{
+	static u64 t[FEW];
+	u32 i;
+
+	reload("arch=trn1 nr_devices=16");
+	for (i = 0; i < 3; i++) {
+		tree_files = tree_bytes = 0;
+		t[i] = now();
+		if (nftw("/sys/devices/virtual/neuron_device", read_file, 16, FTW_PHYS))
+			give_up("sysfs");
+		t[i] = now() - t[i];
+	}
+	report("sysfs", "tree of 16 devices", median(t, 3));
+	value("sysfs", "files of 16 devices", tree_files);
+	for (i = 0; i < FEW; i++) {
+		struct stat st = { .st_mode = 0444 };
+
+		t[i] = now();
+		read_file("/sys/module/neuron/version", &st, FTW_F, NULL);
+		t[i] = now() - t[i];
+	}
+	report("sysfs", "one file of the kernel itself", median(t, FEW));
+	reload("arch=trn1");
+}
+
+/* What one process sees while more and more others have devices open. */
+static void work_processes(void)
+{
+	static pid_t pid[64];
+	char work[64];
+	u32 n = 1, want, i;
+	u64 handle, t[FEW];
+	int go[2];
+	char c;
+
+	reload("arch=trn1 nr_devices=4");
+	if (pipe(go))
+		give_up("pipe");
+	for (want = 1; want <= 64; want *= 2) {
+		int fd = open_device(0);
+
+		/* Number 0 is this process, on device 0. */
+		for (; n < want; n++) {
+			pid[n] = fork();
+			if (pid[n])
+				continue;
+			close(fd);
+			fd = open_device(n % 4);
+			for (i = 0; i < 100; i++)
+				must_alloc(fd, 64 * KIB, &handle);
+			if (write(go[1], "x", 1) != 1)
+				_exit(1);
+			for (;;)
+				pause();
+		}
+		for (i = want > 1 ? want / 2 : 1; i < want; i++) {
+			if (read(go[0], &c, 1) != 1)
+				give_up("child");
+		}
+		snprintf(work, sizeof(work), "%u processes", want);
+		report(work, "empty ioctl", empty_ioctl(fd));
+		pairs(fd, work, 4 * KIB, CALLS);
+		close(fd);
+		for (i = 0; i < FEW; i++) {
+			t[i] = now();
+			fd = open_device(0);
+			t[i] = now() - t[i];
+			close(fd);
+		}
+		report(work, "open and attach", median(t, FEW));
+	}
+	for (i = 1; i < n; i++) {
+		kill(pid[i], SIGKILL);
+		waitpid(pid[i], NULL, 0);
+	}
+	reload("arch=trn1");
+}
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+} works[] = {
+	{ "rest", work_rest },
+	{ "heap", work_heap },
+	{ "checkerboard", work_checkerboard },
+	{ "churn", work_churn },
+	{ "close", work_close },
+	{ "copy", work_copy },
+	{ "ring", work_ring },
+	{ "sysfs", work_sysfs },
+	{ "processes", work_processes },
+};
+
+int main(int argc, char **argv)
+{
+	u32 i;
+	int k;
+
+	reload("arch=trn1");
+	baseline();
+	for (i = 0; i < sizeof(works) / sizeof(works[0]); i++) {
+		bool wanted = argc < 2;
+
+		for (k = 1; k < argc; k++)
+			wanted = wanted || !strcmp(argv[k], works[i].name);
+		if (wanted)
+			works[i].run();
+	}
+	printf("ok - measured\n");
+	return 0;
+}
