@@ -1,0 +1,57 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# neuron-preflight: fits or not, by its exit status and in words; bad input.
+
+models=${MODELS:-/usr/share/neuron/models}
+bad=0
+out=/tmp/preflight.$$
+check() {
+	if eval "$2"; then echo "ok - $1"; else echo "not ok - $1"; bad=1; fi
+}
+
+# status WANT ARGUMENT...: what it printed is in $out
+status() {
+	want=$1
+	shift
+	neuron-preflight "$@" >$out 2>&1
+	[ $? = "$want" ]
+}
+
+set -- "$models"/*.neff
+model=$1
+check "there is a model" '[ -e "$model" ]'
+check "it fits" 'status 0 "$model"'
+check "with two physical cores of microcode" 'grep -q "^._NC 0 .*|192\.[0-9]*MB" $out'
+check "and a line that says so" 'grep -q "^HBM 0: fits, .* of 23.984GB stay free" $out'
+check "on physical cores it is one" 'status 0 -l 1 "$model@1" && grep -q "^._NC 1 .*| 96\.[0-9]*MB" $out'
+check "whose neighbour has its share of the same memory" 'grep -q "^._NC 0 .*| 96.000MB" $out'
+check "without microcode little is left" 'status 0 -m 0 "$model" && ! grep -q "GB |\|MB |" $out'
+# The worked example of the device memory document: NEFF A.
+dir=$out.d
+mkdir -p $dir/sg00
+echo '{"graphs": [{"definition": "sg00/def.json", "name": "sg00"}], "version": "0.5"}' >$dir/kelf-0.json
+echo '{"dma": []}' >$dir/sg00/SP.json
+echo '{"name": "definition", "sp": "SP.json", "dma_queue": {}, "var": {
+ "a1": {"type": "virtual", "var_id": 1, "size": 536870912, "backing_variable_off": 0},
+ "a2": {"type": "virtual", "var_id": 2, "size": 1073741824, "backing_variable_off": 536870912}}}' >$dir/sg00/def.json
+check "NEFF A of the worked example" 'neuron-neff create -n a -o $out.a $dir'
+sed -i 's/"size": 536870912/"size": 104857600/; s/"size": 1073741824/"size": 1610612736/; s/_off": 536870912/_off": 104857600/' $dir/sg00/def.json
+check "NEFF B" 'neuron-neff create -n b -o $out.b $dir'
+check "pages of 512 MB: 2 GB shared, 2.5 GB private" 'status 0 -l 1 -p 512 $out.a $out.b && grep -q "^._NC 0 .*| 2.000GB  | 2.500GB  |" $out'
+check "of 2 GB: 2 GB shared, nothing private" 'status 0 -l 1 -p 2048 $out.a $out.b && grep -q "^._NC 0 .*| 2.000GB  |  0.000B  |" $out'
+check "in one piece: what the larger one needs" 'status 0 -l 1 -c $out.a $out.b && grep -q "^._NC 0 .*| 1.625GB  |  0.000B  |" $out'
+check "2048 is proposed" 'status 0 -l 1 --pages $out.a $out.b && grep -q "^NEURON_SCRATCHPAD_PAGE_SIZE=2048 takes the least" $out'
+sed -i 's/"size": 1610612736/"size": 26000000000/' $dir/sg00/def.json
+check "24 GB are not enough for 26" 'neuron-neff create -n big -o $out.b $dir && status 1 $out.b && grep -q "^HBM 0: does not fit, .* too much for 23.984GB" $out'
+check "on trn1 there is one memory for each core" 'status 0 -i trn1.32xlarge "$model@1" && grep -q "^ND 0 HBM 1" $out'
+check "which has no pairs of cores" 'status 2 -i trn1 -l 2 "$model"'
+check "page sizes are compared" 'status 0 --pages "$model" && [ $(grep -c "^ *\(none\|[0-9]*\) .*B$" $out) = 8 ]'
+check "an unknown instance type" 'status 2 -i abacus "$model" && grep -q "no such instance type" $out'
+check "a page that is no multiple of 512" 'status 2 -p 100 "$model"'
+check "a core that is not there" 'status 2 "$model@4" && grep -q "has no core 4" $out'
+check "no file" 'status 2 /no/such/file'
+check "not a NEFF" 'status 2 /proc/self/exe'
+check "nothing at all" 'status 2'
+rm -rf $out $out.a $out.b $dir
+exit $bad
