@@ -77,6 +77,8 @@ enum kind {
 	PID,
 	EVENTFD,
 	DMABUF,
+	LIMIT,
+	ENTRY_SIZE,	/* of the list of failures */
 	STRUCT_SIZE,	/* of the structure itself */
 	ADDRESS,	/* of device memory or a core */
 	WINDOW,		/* of a register, as BAR_READ knows it */
@@ -496,6 +498,28 @@ static const struct command commands[] = {
 		    offsetof(struct neuron_native_mem_import, mem_handle),
 		    F(struct neuron_native_mem_import, size, STRUCT_SIZE),
 		    F(struct neuron_native_mem_import, fd, DMABUF)),
+	CALL_NATIVE(FAILURES, struct neuron_native_failures, 1, NOTHING, 0,
+		    F(struct neuron_native_failures, size, STRUCT_SIZE),
+		    F(struct neuron_native_failures, count, FLAG),
+		    F(struct neuron_native_failures, since, FLAG),
+		    F(struct neuron_native_failures, entry_size, ENTRY_SIZE),
+		    F(struct neuron_native_failures, entries, POINTER)),
+	CALL_NATIVE(LIMIT, struct neuron_native_limit, 2, NOTHING, 0,
+		    F(struct neuron_native_limit, size, STRUCT_SIZE),
+		    F(struct neuron_native_limit, flags, FLAG),
+		    F(struct neuron_native_limit, what, FLAG),
+		    F(struct neuron_native_limit, index, PID),
+		    F(struct neuron_native_limit, bytes, LIMIT)),
+	CALL_NATIVE(COPY_EVENTFD, struct neuron_native_copy_eventfd, 2, NOTHING, 0,
+		    F(struct neuron_native_copy_eventfd, size, STRUCT_SIZE),
+		    F(struct neuron_native_copy_eventfd, src_mem_handle, HANDLE),
+		    F(struct neuron_native_copy_eventfd, dst_mem_handle, HANDLE),
+		    F(struct neuron_native_copy_eventfd, token, TOKEN),
+		    F(struct neuron_native_copy_eventfd, eventfd, EVENTFD)),
+	CALL_NATIVE(RESET_EVENTFD, struct neuron_native_reset_eventfd, 1, NOTHING, 0,
+		    F(struct neuron_native_reset_eventfd, size, STRUCT_SIZE),
+		    F(struct neuron_native_reset_eventfd, nc_id, CORE),
+		    F(struct neuron_native_reset_eventfd, eventfd, EVENTFD)),
 	CALL_NATIVE(MEM_GROW, struct neuron_native_mem_grow, 3, NOTHING, 0,
 		    F(struct neuron_native_mem_grow, size, STRUCT_SIZE),
 		    F(struct neuron_native_mem_grow, mem_handle, HANDLE),
@@ -750,6 +774,8 @@ static uint64_t good(const struct command *c, enum kind kind)
 	case PID:	return chance(60) ? 0 : (uint64_t)getpid() + below(9) - 4;
 	case EVENTFD:	return chance(80) ? (uint64_t)evfd : ~0ull;
 	case DMABUF:	return dmabufs[below(DMABUFS)];
+	case LIMIT:	return chance(60) ? NEURON_NATIVE_LIMIT_NONE : below(1 << 28);
+	case ENTRY_SIZE: return sizeof(struct neuron_native_failure);
 	case STRUCT_SIZE: return c->size;
 	case ADDRESS:	return device_address();
 	case ANY:
@@ -1424,6 +1450,25 @@ static int afterwards(void)
 	return bad + result(works, "the device works");
 }
 
+/* Limits stay when their process goes; without an end to them nothing would succeed. */
+static void unlimit(int fd)
+{
+	struct neuron_native_limit l = {
+		.size = sizeof(l), .flags = NEURON_NATIVE_LIMIT_SET,
+		.what = NEURON_NATIVE_LIMIT_DEFAULT, .bytes = NEURON_NATIVE_LIMIT_NONE,
+	};
+	uint32_t i;
+
+	ioctl(fd, NEURON_NATIVE_LIMIT, &l);
+	l.what = NEURON_NATIVE_LIMIT_CORE;
+	for (i = 0; i < geo.nr_cores; i++) {
+		l.used = 0;
+		l.index = i;
+		l.bytes = NEURON_NATIVE_LIMIT_NONE;
+		ioctl(fd, NEURON_NATIVE_LIMIT, &l);
+	}
+}
+
 static double now(void)
 {
 	struct timespec t;
@@ -1489,6 +1534,8 @@ int main(void)
 		usleep(50000);
 		splat = complaint(kmsg);
 		if (now() > killing) {
+			for (i = 0; i < (uint32_t)nr_devices; i++)
+				unlimit(inherited[i]);
 			if (killing)
 				kill(pids[random() % settings_workers], SIGKILL);
 			killing = now() + 0.3 + random() % 2000 / 1000.0;
@@ -1518,8 +1565,10 @@ int main(void)
 	}
 	close(passing[0]);
 	close(passing[1]);
-	for (i = 0; i < (uint32_t)nr_devices; i++)
+	for (i = 0; i < (uint32_t)nr_devices; i++) {
+		unlimit(inherited[i]);
 		close(inherited[i]);
+	}
 	snprintf(line, sizeof(line), "%llu calls, %llu of them good, %u processes, no complaint",
 		 (unsigned long long)shared->calls, (unsigned long long)shared->good, generation);
 	bad += result(!splat, line);

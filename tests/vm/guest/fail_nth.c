@@ -69,6 +69,7 @@ static uint64_t addresses[2];
 static struct neuron_ioctl_nc_map logical[130];
 static struct neuron_ioctl_mem_chunk_info chunks[8];
 static char text[] = "fail_nth";
+static struct neuron_native_failure failure;
 static struct {
 	struct neuron_ioctl_get_apps_info h;
 	struct neuron_app_info app[4];
@@ -104,6 +105,17 @@ FORMAT(scrub_start, NEURON_IOCTL_HBM_SCRUB_START, struct neuron_ioctl_hbm_scrub_
        .hbm_index = 1)
 FORMAT(scrub_wait, NEURON_IOCTL_HBM_SCRUB_WAIT, struct neuron_ioctl_hbm_scrub_wait,
        .hbm_index = 1)
+FORMAT(native_failures, NEURON_NATIVE_FAILURES, struct neuron_native_failures,
+       .size = sizeof(a), .count = 1, .entry_size = sizeof(failure),
+       .entries = (uintptr_t)&failure)
+FORMAT(native_limit, NEURON_NATIVE_LIMIT, struct neuron_native_limit,
+       .size = sizeof(a), .flags = NEURON_NATIVE_LIMIT_SET, .what = NEURON_NATIVE_LIMIT_CORE,
+       .index = 1, .bytes = NEURON_NATIVE_LIMIT_NONE)
+FORMAT(copy_eventfd, NEURON_NATIVE_COPY_EVENTFD, struct neuron_native_copy_eventfd,
+       .size = sizeof(a), .src_mem_handle = dev1, .dst_mem_handle = dev2, .token = token,
+       .eventfd = event)
+FORMAT(reset_eventfd, NEURON_NATIVE_RESET_EVENTFD, struct neuron_native_reset_eventfd,
+       .size = sizeof(a), .eventfd = event)
 FORMAT(do_mem_free, NEURON_IOCTL_MEM_FREE, struct neuron_ioctl_mem_free, .mem_handle = dev1)
 FORMAT(mem_free_host, NEURON_IOCTL_MEM_FREE, struct neuron_ioctl_mem_free, .mem_handle = host)
 FORMAT(mem_copy, NEURON_IOCTL_MEM_COPY, struct neuron_ioctl_mem_copy,
@@ -470,6 +482,10 @@ static const struct op ops[] = {
 	{ "NATIVE_MEM_ALLOC", native_alloc, 0, NULL },
 	{ "NATIVE_MEM_ALLOC, host memory", native_alloc_host, 0, NULL },
 	{ "NATIVE_MEM_GROW", native_grow, STAYS, NULL },
+	{ "NATIVE_FAILURES", native_failures, 0, NULL },
+	{ "NATIVE_LIMIT", native_limit, STAYS, NULL },
+	{ "NATIVE_COPY_EVENTFD", copy_eventfd, 0, start_async },
+	{ "NATIVE_RESET_EVENTFD", reset_eventfd, 0, NULL },
 	{ "NATIVE_MEM_EXPORT", native_export, 0, NULL },
 	{ "NATIVE_MEM_IMPORT", native_import, 0, export_elsewhere },
 	{ "DMABUF_FD", dmabuf_fd, 0, map_device },
