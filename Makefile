@@ -102,8 +102,7 @@ coverage:
 	$(MAKE) -C tests/lib coverage
 
 coverage-vm:
-	@tests/deps.sh build vm
-	@tests/vm/coverage.sh
+	@tests/run.sh coverage-vm
 
 clean: modules_clean
 	$(MAKE) -C libneuron clean

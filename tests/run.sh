@@ -10,6 +10,7 @@
 #
 # Not among the steps of "make test", because they take long:
 #   kcsan	the data race detector: KUnit suites and the whole stack
+#   coverage-vm	the whole stack on the debug kernel, counting the lines that run
 #   fuzz-ioctl	the fuzzer of /dev/neuronN with coverage, for $SECONDS_TO_FUZZ seconds
 #		from seed $SEED
 
@@ -101,8 +102,8 @@ stack() {
 		echo "not ok - no tests in tests/vm/guest"
 		return 1
 	fi
-	tests/vm/run.sh "$kernel" --stack --log "stack-$kernel" --mem 2048 --timeout 2400 --test-timeout 600 \
-		--file tests/models:/usr/share/neuron/models \
+	tests/vm/run.sh "$kernel" --stack --log "stack-$kernel" --mem 2048 --timeout 2400 \
+		--test-timeout 600 --file tests/models:/usr/share/neuron/models \
 		--file "$(command -v udevadm)":/usr/bin/udevadm \
 		--file "$(command -v udevadm)":/usr/lib/systemd/systemd-udevd \
 		--file "$(command -v systemd-sysusers)":/usr/bin/systemd-sysusers "${tests[@]}" "$@"
@@ -167,6 +168,9 @@ run_step() {
 	kcsan)		step kcsan-rig tests/vm/selftest.sh race
 			step kcsan-kunit kunit_vm kcsan --timeout 3600 --test-timeout 3000
 			step kcsan stack kcsan --timeout 7200 --test-timeout 1800 ;;
+	coverage-vm)	step coverage-run stack debug --make NEURON_GCOV=1 --test tests/vm/gcov.sh
+			step coverage-vm tests/vm/coverage.sh "$CACHE/logs/stack-debug/output.log"
+			grep -v '^ok' "$logs/coverage-vm.log" ;;
 	fuzz-ioctl)	step fuzz-ioctl fuzz_ioctl
 			grep '^#' "$logs/fuzz-ioctl.log" ;;
 	demo)		step demo tests/demo.sh ;;
@@ -189,6 +193,7 @@ needed=$(for name; do
 	rig)				echo debug uml ;;
 	vm-kunit|vm-debug)		echo debug ;;
 	kcsan)				echo kcsan ;;
+	coverage-vm)			echo debug ;;
 	fuzz-ioctl)			echo fuzz ;;
 	vm-*)				echo "${name#vm-}" ;;
 	abi|dkms|demo)			echo 6.12 ;;
