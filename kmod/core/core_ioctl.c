@@ -25,7 +25,7 @@ int neuron_ioctl_device_info_fn(struct neuron_file *nf, void *arg, void __user *
 		a->connected_devices[i] = desc->neighbours[i];
 	for (i = 0; i < NEURON_MAX_BARS; i++)
 		a->bar_address[i] = NEURON_BAR_COOKIE(i);
-	a->bar_size[neuron_cores_bar(nf->nd)] = neuron_bar_size(nf->nd);
+	a->bar_size[neuron_cores_bar_entry(nf->nd)] = neuron_bar_size(nf->nd);
 	return 0;
 }
 

@@ -882,7 +882,7 @@ int neuron_ioctl_eperm(struct neuron_file *nf, void *arg, void __user *uarg);
 int neuron_ioctl_eopnotsupp(struct neuron_file *nf, void *arg, void __user *uarg);
 
 /* core/reg_ioctl.c */
-u32 neuron_cores_bar(struct neuron_device *nd);
+u32 neuron_cores_bar_entry(struct neuron_device *nd);
 u64 neuron_bar_size(struct neuron_device *nd);
 int neuron_ioctl_bar_read(struct neuron_file *nf, void *arg, void __user *uarg);
 int neuron_ioctl_bar_write(struct neuron_file *nf, void *arg, void __user *uarg);

@@ -16,9 +16,15 @@
 #define NEURON_METRIC_MAX	128
 
 /* BAR in which the windows of cores are (uapi spec 6). */
-u32 neuron_cores_bar(struct neuron_device *nd)
+static u32 neuron_cores_bar(struct neuron_device *nd)
 {
 	return nd->geo->arch == NEURON_ARCH_V1 ? 2 : 0;
+}
+
+/* Its entry in struct neuron_ioctl_device_info: BAR 0, then the other one. */
+u32 neuron_cores_bar_entry(struct neuron_device *nd)
+{
+	return neuron_cores_bar(nd) ? 1 : 0;
 }
 
 /* They follow each other from here. */
@@ -44,7 +50,7 @@ struct neuron_reg {
 
 static int neuron_reg_of_bar(struct neuron_device *nd, u64 addr, struct neuron_reg *reg)
 {
-	u64 off = addr - NEURON_BAR_COOKIE(neuron_cores_bar(nd)) - neuron_bar_cores(nd);
+	u64 off = addr - NEURON_BAR_COOKIE(neuron_cores_bar_entry(nd)) - neuron_bar_cores(nd);
 
 	/* What lies below wraps to a large number. */
 	if (off >= nd->geo->nr_cores * nd->geo->tpb_size || off % 4)

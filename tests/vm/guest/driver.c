@@ -96,8 +96,8 @@ static void test_info(int fd)
 	memset(&info, 0xff, sizeof(info));
 	CHECK(!ioctl(fd, NEURON_IOCTL_DEVICE_INFO, &info) && info.architecture == geo.arch &&
 	      !(info.bar_address[0] >> 62), "device info without a kernel address");
-	CHECK(info.bar_size[geo.arch == 1 ? 2 : 0] >= geo.nr_cores * geo.tpb_size &&
-	      !info.bar_size[geo.arch == 1 ? 0 : 2], "size of the BAR with the cores");
+	CHECK(info.bar_size[geo.arch == 1 ? 1 : 0] >= geo.nr_cores * geo.tpb_size &&
+	      !info.bar_size[geo.arch == 1 ? 0 : 1], "size of the BAR with the cores");
 	CHECK(!ioctl(fd, NEURON_IOCTL_DEVICE_BASIC_INFO, &basic) && basic.architecture == geo.arch,
 	      "basic info");
 	CHECK(!ioctl(fd, NEURON_IOCTL_DRIVER_INFO_GET, &drv) && drv.size == 24, "driver info");
@@ -223,9 +223,11 @@ static void test_memory(int fd)
 	CHECK(!bad, "nothing of the previous content is left");
 	mem_free(fd, a.mem_handle);
 
-	CHECK(err_of(alloc_native(fd, geo.hbm[0].size, 0, NEURON_MEMALLOC_TYPE_TENSORS_DEVICE, 0,
-				  &a)) == ENOMEM && a.reason == NEURON_NATIVE_REASON_FULL &&
-	      a.total == geo.hbm[0].size && a.largest_free && a.largest_free < a.total,
+	/* One page more than there is: not every device keeps memory for its firmware. */
+	CHECK(err_of(alloc_native(fd, geo.hbm[0].size + 4096, 0,
+				  NEURON_MEMALLOC_TYPE_TENSORS_DEVICE, 0, &a)) == ENOMEM &&
+	      a.reason == NEURON_NATIVE_REASON_FULL &&
+	      a.total == geo.hbm[0].size && a.largest_free && a.largest_free <= a.total,
 	      "more than there is: ENOMEM, full, with figures");
 	CHECK(err_of(alloc_native(fd, 0, 0, NEURON_MEMALLOC_TYPE_TENSORS_DEVICE, 0, &a)) == EINVAL,
 	      "size 0: EINVAL");
@@ -481,6 +483,9 @@ static void test_rings(int fd)
 		{ "the top of the address space", -32ULL, dst.pa, 64 },
 	};
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		/* Inferentia keeps none (uapi spec 3.1). */
+		if (!i && geo.arch == 1)
+			continue;
 		memset(out, 0x5a, 64);
 		buf_copy(fd, dst.mem_handle, out, 64, 0, 1);
 		ioctl(fd, NEURON_IOCTL_DMA_QUEUE_INIT, &init);

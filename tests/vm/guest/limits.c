@@ -26,7 +26,7 @@ int main(void)
 	       NEURON_ISA_SBUF_OFF;
 	CHECK(!call(fd, NEURON_IOCTL_BAR_WRITE, &rw), "write to the state buffer of core 0");
 	addr += geo.tpb_size;
-	CHECK(call(fd, NEURON_IOCTL_BAR_WRITE, &rw) == EIO, "of core 1: EIO, there is no room");
+	CHECK(call(fd, NEURON_IOCTL_BAR_WRITE, &rw) == ENOMEM, "of core 1: there is no room");
 	close(fd);
 	fd = open_node(O_RDWR);
 	CHECK(!call(fd, NEURON_IOCTL_BAR_WRITE, &rw), "when core 0 was reset, there is");
