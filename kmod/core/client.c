@@ -249,7 +249,7 @@ void neuron_client_detach(struct neuron_client *client)
 int neuron_core_clean(struct neuron_device *nd, u32 core)
 {
 	u32 eng = core * nd->geo->engines_per_core, end = eng + nd->geo->engines_per_core, state;
-	int err = 0;
+	int err = 0, reset;
 
 	for (; eng < end && !err; eng++) {
 		err = nd->ops->reg_read(nd, NEURON_BLOCK_DMA, eng, NEURON_DMA_COMMON, &state);
@@ -257,11 +257,14 @@ int neuron_core_clean(struct neuron_device *nd, u32 core)
 			err = nd->ops->reg_write(nd, NEURON_BLOCK_DMA, eng, NEURON_DMA_COMMON,
 						 NEURON_DMA_ENG_NORMAL);
 	}
-	/* A device that goes can still be stopped. */
+	/* Whatever the engines said; and a device that goes can still be stopped. */
+	reset = nd->ops->core_reset(nd, core);
 	if (!err || err == -ENODEV)
-		err = nd->ops->core_reset(nd, core);
+		err = reset;
 	trace_neuron_reset(nd->dev.id, core, err);
 	nd->core[core].dirty = err;
+	if (!err)
+		WRITE_ONCE(nd->core[core].reset_failed, false);
 	return err;
 }
 

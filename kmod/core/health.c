@@ -153,7 +153,11 @@ u64 neuron_health_ecc(struct neuron_device *nd, enum neuron_event event)
  */
 void neuron_health_clear(struct neuron_device *nd, enum neuron_event event)
 {
-	atomic64_set(&nd->health.cleared[event], neuron_health_count(nd, event));
+	u64 count;
+
+	/* What cannot be read now was not seen, either. */
+	if (!nd->ops->ecc_count(nd, event, &count))
+		atomic64_set(&nd->health.cleared[event], count);
 }
 
 /**

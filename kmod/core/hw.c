@@ -129,8 +129,10 @@ static bool neuron_hw_hbm_release(struct neuron_device *nd, u32 hbm, u64 off, u6
 	bool clear = false;
 	int idx;
 
-	if (nd->desc.ops->hbm_release && neuron_device_enter(nd, &idx)) {
-		clear = nd->desc.ops->hbm_release(nd, hbm, off, len);
+	/* An export may outlive the backend's module, and so its table. */
+	if (neuron_device_enter(nd, &idx)) {
+		if (nd->desc.ops->hbm_release)
+			clear = nd->desc.ops->hbm_release(nd, hbm, off, len);
 		neuron_device_exit(idx);
 	}
 	return clear;
@@ -162,10 +164,8 @@ static int neuron_hw_core_pfn(struct neuron_device *nd, u32 core, u64 off, unsig
 {
 	int idx, err = -ENODEV;
 
-	if (!nd->desc.ops->core_pfn)
-		return -ENXIO;
 	if (neuron_device_enter(nd, &idx)) {
-		err = nd->desc.ops->core_pfn(nd, core, off, pfn);
+		err = nd->desc.ops->core_pfn ? nd->desc.ops->core_pfn(nd, core, off, pfn) : -ENXIO;
 		neuron_device_exit(idx);
 	}
 	return err;
@@ -175,10 +175,9 @@ static int neuron_hw_ecc_count(struct neuron_device *nd, enum neuron_event event
 {
 	int idx, err = -ENODEV;
 
-	if (!nd->desc.ops->ecc_count)
-		return -EOPNOTSUPP;
 	if (neuron_device_enter(nd, &idx)) {
-		err = nd->desc.ops->ecc_count(nd, event, count);
+		err = nd->desc.ops->ecc_count ? nd->desc.ops->ecc_count(nd, event, count) :
+						-EOPNOTSUPP;
 		neuron_device_exit(idx);
 	}
 	return err;
@@ -188,10 +187,8 @@ static int neuron_hw_power(struct neuron_device *nd, struct neuron_power *power)
 {
 	int idx, err = -ENODEV;
 
-	if (!nd->desc.ops->power)
-		return -EOPNOTSUPP;
 	if (neuron_device_enter(nd, &idx)) {
-		err = nd->desc.ops->power(nd, power);
+		err = nd->desc.ops->power ? nd->desc.ops->power(nd, power) : -EOPNOTSUPP;
 		neuron_device_exit(idx);
 	}
 	return err;

@@ -310,7 +310,7 @@ struct neuron_tally {
  * struct neuron_crwl - what cooperating processes agree on about a core
  * @lock: the rest
  * @wait: woken at every change
- * @owner: process that loaded the model, NULL = none; not dereferenced
+ * @owner: process that loaded the model, NULL = none; gives it up before it goes
  * @uuid: the model
  * @writer: the owner is loading it
  * @readers: executions that the owner has under way

@@ -27,6 +27,7 @@ static struct workqueue_struct *neuron_async_wq;
  * @work: does it
  * @done: it is done
  * @nd: device; only until it is done
+ * @client: process that asked for it, which waits for its end; only until it is done
  * @core: whose ring is used
  * @src: held until it is done
  * @dst: held until it is done
@@ -45,6 +46,7 @@ struct neuron_async {
 	struct work_struct work;
 	struct completion done;
 	struct neuron_device *nd;
+	struct neuron_client *client;
 	u32 core;
 	struct neuron_chunk *src;
 	struct neuron_chunk *dst;
@@ -99,7 +101,7 @@ static void neuron_async_work(struct work_struct *work)
 	for (done = 0; done < async->len && !err; done += n) {
 		n = min_t(u64, async->len - done, NEURON_ASYNC_BATCH);
 		/* A dead process must not wait here for the rest. */
-		if (READ_ONCE(async->dst->client->dead))
+		if (READ_ONCE(async->client->dead))
 			err = -EINTR;
 		else
 			err = neuron_dma_copy(async->nd, async->core, async->to + done,
@@ -237,6 +239,7 @@ static int neuron_mem_copy_async(struct neuron_file *nf, u64 src, u64 dst, u64 s
 	kref_init(&async->ref);
 	spin_lock_init(&async->lock);
 	async->nd = nf->nd;
+	async->client = nf->client;
 	async->src_handle = src;
 	async->dst_handle = dst;
 	async->src = neuron_chunk_get(nf->client, src);

@@ -118,6 +118,7 @@ static int neuron_nq_install(struct neuron_client *client, u32 index, u32 nq,
 	struct neuron_device *nd = client->nd;
 	struct neuron_core *core = &nd->core[index];
 	bool take = !core->owner;
+	struct neuron_nq *old;
 	int err = neuron_core_check(core, client);
 
 	if (err)
@@ -131,17 +132,18 @@ static int neuron_nq_install(struct neuron_client *client, u32 index, u32 nq,
 			nd->ops->core_reset(nd, index);
 		return err;
 	}
-	if (core->nq[nq]) {
-		/* The eventfd goes over; the old buffer is not written to any more. */
-		spin_lock(&core->nq_lock);
-		swap(q->eventfd, core->nq[nq]->eventfd);
-		spin_unlock(&core->nq_lock);
-		neuron_chunk_revoke(core->nq[nq]->chunk);
-		neuron_nq_drop(core, nq);
-	}
+	/* The eventfd goes over at once: the device writes to the new buffer by now. */
 	spin_lock(&core->nq_lock);
+	old = core->nq[nq];
+	if (old)
+		swap(q->eventfd, old->eventfd);
 	core->nq[nq] = q;
 	spin_unlock(&core->nq_lock);
+	if (old) {
+		neuron_chunk_revoke(old->chunk);
+		neuron_chunk_put(old->chunk);
+		kfree(old);
+	}
 	if (take)
 		neuron_core_take(nd, index, client);
 	return 0;
@@ -358,7 +360,7 @@ int neuron_native_nq_eventfd_ioctl(struct neuron_file *nf, void *arg, void __use
  *
  * Called by the device after the entry is visible.
  *
- * Context: any but hard interrupt; takes core->nq_lock.
+ * Context: process; takes core->nq_lock.
  */
 void neuron_nq_posted(struct neuron_device *nd, u32 core, u32 nq)
 {

@@ -5,6 +5,7 @@
  * transfers, exports) keeps the length it was made with.
  */
 #include <linux/overflow.h>
+#include <linux/uaccess.h>
 
 #include "../core/neuron.h"
 
@@ -52,9 +53,11 @@ static int neuron_tail_take(struct neuron_device *nd, struct neuron_chunk *chunk
 		neuron_dmem_shrink(chunk, more);
 	/* Beyond the end of the zone it says that the request is invalid. */
 	if (err == -EBUSY || err == -ENOSPC || err == -EINVAL) {
+		spin_lock(&zone->lock);
 		cause = more > neuron_buddy_free_bytes(zone->buddy) ? NEURON_BUDDY_CAUSE_FULL :
 								      NEURON_BUDDY_CAUSE_BUSY;
 		neuron_zone_explain(zone, 0, cause, why);
+		spin_unlock(&zone->lock);
 		return -ENOMEM;
 	}
 	return err;
@@ -101,6 +104,8 @@ static int neuron_tail_add(struct neuron_device *nd, struct neuron_chunk *chunk,
 		if (!tail.cleared) {
 			err = nd->ops->hbm_clear(nd, chunk->hbm, tail.addr, more);
 			if (err) {
+				if (err == -ENOMEM)
+					why->reason = NEURON_NATIVE_REASON_HOST;
 				neuron_tail_put(nd, chunk, &tail, false);
 				return err;
 			}
@@ -109,7 +114,9 @@ static int neuron_tail_add(struct neuron_device *nd, struct neuron_chunk *chunk,
 	} while (err == -EAGAIN);
 	/* A short chunk lives in a frame and cannot leave it. */
 	if (err == -ENOSPC) {
+		spin_lock(&nd->zone[chunk->hbm].lock);
 		neuron_zone_explain(&nd->zone[chunk->hbm], 0, NEURON_BUDDY_CAUSE_BUSY, why);
+		spin_unlock(&nd->zone[chunk->hbm].lock);
 		return -ENOMEM;
 	}
 	if (err == -ENOMEM)
@@ -166,6 +173,7 @@ unlock:
 
 int neuron_native_mem_grow_ioctl(struct neuron_file *nf, void *arg, void __user *uarg)
 {
+	struct neuron_native_mem_grow __user *result = uarg;
 	struct neuron_native_mem_grow *a = arg;
 	struct neuron_failure why = { };
 	struct neuron_chunk *chunk;
@@ -173,6 +181,9 @@ int neuron_native_mem_grow_ioctl(struct neuron_file *nf, void *arg, void __user 
 
 	if (a->flags || a->reason || a->__reserved)
 		return -EINVAL;
+	/* It could not get shorter again if the caller could not be told. */
+	if (put_user(0, &result->reason))
+		return -EFAULT;
 	chunk = neuron_chunk_get(nf->client, a->mem_handle);
 	if (!chunk)
 		return -ENOENT;

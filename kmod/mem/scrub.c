@@ -99,6 +99,10 @@ static void neuron_scrub_work(struct work_struct *work)
 				      neuron_scrub_piece(scrub, range[i].addr + off, len);
 			}
 		}
+		/* Memory in use is passed by without a pause, however much there is. */
+		cond_resched();
+		if (!err && READ_ONCE(scrub->stop))
+			err = -EINTR;
 	} while (n && !err);
 
 	scrub->err = err;
@@ -137,7 +141,8 @@ int neuron_ioctl_hbm_scrub_start_fn(struct neuron_file *nf, void *arg, void __us
 	struct neuron_scrub *scrub;
 	int err;
 
-	if (a->hbm_index >= nd->geo->nr_hbms || a->nc_id >= nd->geo->nr_cores)
+	if (!neuron_index_valid(&a->hbm_index, nd->geo->nr_hbms) ||
+	    !neuron_index_valid(&a->nc_id, nd->geo->nr_cores))
 		return -EINVAL;
 	err = neuron_zone_ready(&nd->zone[a->hbm_index]);
 	if (err)
@@ -173,7 +178,7 @@ int neuron_ioctl_hbm_scrub_wait_fn(struct neuron_file *nf, void *arg, void __use
 	struct neuron_scrub *scrub;
 	int err;
 
-	if (a->hbm_index >= nf->nd->geo->nr_hbms)
+	if (!neuron_index_valid(&a->hbm_index, nf->nd->geo->nr_hbms))
 		return -EINVAL;
 	mutex_lock(&client->async_lock);
 	scrub = client->scrub[a->hbm_index];

@@ -110,7 +110,7 @@ void neuron_zone_charge(struct neuron_zone *zone, struct neuron_chunk *chunk, u6
  * @cause: what the allocator said
  * @why: filled in
  *
- * Context: any; the figures are those of now, and under zone->lock they agree.
+ * Context: zone->lock held.
  */
 void neuron_zone_explain(struct neuron_zone *zone, u64 align, enum neuron_buddy_cause cause,
 			 struct neuron_failure *why)
@@ -247,8 +247,8 @@ int neuron_zone_capped(struct neuron_zone *zone, u64 align, int err, struct neur
 	write_seqcount_begin(&zone->seq);
 	zone->fail_capped++;
 	write_seqcount_end(&zone->seq);
-	spin_unlock(&zone->lock);
 	neuron_zone_explain(zone, align, NEURON_BUDDY_CAUSE_NONE, why);
+	spin_unlock(&zone->lock);
 	why->reason = NEURON_NATIVE_REASON_CAPPED;
 	return -ENOMEM;
 }
@@ -310,6 +310,8 @@ int neuron_zone_alloc(struct neuron_device *nd, struct neuron_chunk *chunk, u64 
 	if (!chunk->block.cleared) {
 		err = nd->ops->hbm_clear(nd, zone->index, chunk->block.addr, chunk->size);
 		if (err) {
+			if (err == -ENOMEM)
+				why->reason = NEURON_NATIVE_REASON_HOST;
 			neuron_zone_free(nd, chunk);
 			return err;
 		}

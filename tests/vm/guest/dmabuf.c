@@ -559,6 +559,19 @@ static void outlive(void)
 	mem_free(fd, handle);
 }
 
+/* An export holds the memory and the device, not the module that made the device. */
+static void outlive_module(void)
+{
+	int db;
+
+	fd = open_node(O_RDWR);
+	CHECK(!export(fd, alloc(fd, SIZE, 0, 0), 0, 0, 0, &db), "export");
+	close(fd);
+	CHECK(!system("rmmod neuron_emu"), "unload the device's module");
+	CHECK(!close(db), "then the export goes");
+	CHECK(!system("modprobe neuron_emu"), "load for the tests that follow");
+}
+
 int main(void)
 {
 	uint64_t before;
@@ -577,6 +590,7 @@ int main(void)
 	peers();
 	outlive();
 	close(fd);
+	outlive_module();
 	CHECK(!system("rmmod neuron_importer"), "unload the importer");
 	return failed != 0;
 }
