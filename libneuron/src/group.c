@@ -516,6 +516,8 @@ NEURON_EXPORT int neuron_net_set_eventfd(struct neuron_net *net, int fd)
 {
 	int own = -1;
 
+	if (device_inherited(net->group->cores[0]->device))
+		return -EACCES;
 	if (fd < -1)
 		return -EINVAL;
 	if (fd >= 0) {
@@ -538,6 +540,8 @@ NEURON_EXPORT int neuron_net_start(struct neuron_net *net)
 	struct neuron_pool *pool = net->group->pool;
 	int ret = 0;
 
+	if (device_inherited(net->group->cores[0]->device))
+		return -EACCES;
 	pthread_mutex_lock(&pool->lock);
 	if (net->group->running == net)
 		ret = -EALREADY;
@@ -559,6 +563,8 @@ NEURON_EXPORT int neuron_net_stop(struct neuron_net *net)
 	struct neuron_pool *pool = net->group->pool;
 	bool was;
 
+	if (device_inherited(net->group->cores[0]->device))
+		return -EACCES;
 	pthread_mutex_lock(&net->lock);
 	was = net->running;
 	net->running = false;

@@ -257,6 +257,12 @@ static int start_worker(struct queue *q)
 	return ret;
 }
 
+/* Under q->lock. */
+static bool own_thread(const struct queue *q)
+{
+	return q->started && pthread_equal(q->thread, pthread_self());
+}
+
 /* Takes what @job holds, unless it fails. */
 static NRT_STATUS schedule(uint32_t index, const struct job *job, bool wait, nrta_seq_t *seq)
 {
@@ -264,7 +270,8 @@ static NRT_STATUS schedule(uint32_t index, const struct job *job, bool wait, nrt
 	NRT_STATUS status = NRT_SUCCESS;
 
 	pthread_mutex_lock(&q->lock);
-	while (wait && !q->stop && q->scheduled - q->completed >= q->depth)
+	/* A function that is called back would wait for itself. */
+	while (wait && !q->stop && q->scheduled - q->completed >= q->depth && !own_thread(q))
 		pthread_cond_wait(&q->progress, &q->lock);
 	if (q->stop)
 		status = NRT_CLOSED;
@@ -657,7 +664,9 @@ NRT_EXPORT NRT_STATUS nrt_async_drain_queued_execs(int32_t vnc)
 
 		pthread_mutex_lock(&q->lock);
 		last = q->scheduled;
-		while (q->completed < last)
+		if (own_thread(q))
+			status = NRT_INVALID;
+		while (status == NRT_SUCCESS && q->completed < last)
 			pthread_cond_wait(&q->progress, &q->lock);
 		pthread_mutex_unlock(&q->lock);
 	}

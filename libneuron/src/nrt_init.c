@@ -521,6 +521,9 @@ out:
 	return status;
 }
 
+/* A second nrt_close() must not go on while the first waits for threads. */
+static pthread_mutex_t closing = PTHREAD_MUTEX_INITIALIZER;
+
 /* The lists are whole when a process is copied. */
 static void before_fork(void)
 {
@@ -544,7 +547,9 @@ static void in_child(void)
 	pthread_rwlock_init(&p->life, NULL);
 	pthread_mutex_init(&p->lock, NULL);
 	nrt_storages_forget();
+	pthread_mutex_init(&closing, NULL);
 	nrt_async_forget();
+	nrt_completions_forget();
 	nrt_trace_forget();
 	for (size_t i = 0; i < p->nr_devices; i++)
 		neuron_sys_close(neuron_device_fd(p->devices[i]));
@@ -566,11 +571,9 @@ static void __attribute__((constructor)) watch_forks(void)
 
 NRT_EXPORT void nrt_close(void)
 {
-	static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
 	struct nrt_process *p = &nrt_process;
 
-	/* A second caller must not go on while the first waits for threads. */
-	pthread_mutex_lock(&one);
+	pthread_mutex_lock(&closing);
 	nrt_async_stop();
 	pthread_rwlock_wrlock(&p->life);
 	nrt_async_close();
@@ -582,7 +585,7 @@ NRT_EXPORT void nrt_close(void)
 		p->state = NRT_STATE_CLOSED;
 	}
 	pthread_rwlock_unlock(&p->life);
-	pthread_mutex_unlock(&one);
+	pthread_mutex_unlock(&closing);
 }
 
 NRT_EXPORT NRT_STATUS nrt_get_total_vnc_count(uint32_t *vnc_count)

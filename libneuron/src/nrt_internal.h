@@ -168,6 +168,8 @@ nrt_tensor_t *nrt_tensor_hold(const nrt_tensor_t *t);
 void nrt_tensor_drop(nrt_tensor_t *t);
 /* An execution has written to it. */
 void nrt_tensor_written(nrt_tensor_t *t);
+/* In a child: another thread of the parent may have had the lock. */
+void nrt_completions_forget(void);
 bool nrt_set_hold(const struct nrt_set *set, struct nrt_set **out);
 void nrt_set_drop(struct nrt_set *set);
 /* Give all memory back; tensors stay, without storage. */

@@ -191,6 +191,12 @@ void nrt_tensor_drop(nrt_tensor_t *t)
 	free(t);
 }
 
+void nrt_completions_forget(void)
+{
+	pthread_mutex_init(&completions_lock, NULL);
+	pthread_cond_init(&completions_cond, NULL);
+}
+
 void nrt_tensor_written(nrt_tensor_t *t)
 {
 	pthread_mutex_lock(&completions_lock);

@@ -128,6 +128,10 @@ void nrt_trace_end(uint64_t began, enum nrt_trace_type type, uint32_t vnc, NRT_S
 				.status = (uint16_t)status,
 			};
 			snprintf(e->name, sizeof(e->name), "%s", name ? name : "");
+			/* JSON is UTF-8; names of tensors may be anything. */
+			for (char *c = e->name; *c; c++)
+				if (*c < ' ' || *c > '~')
+					*c = '?';
 		}
 	}
 	pthread_mutex_unlock(&trace.lock);

@@ -434,6 +434,51 @@ static void test_implicit(void **state)
 	assert_int_equal(nrt_unload(m), NRT_SUCCESS);
 }
 
+/* Queues the next one as soon as one is done, while the queue is as full as can be. */
+struct chain {
+	nrt_model_t *model;
+	struct io *io;
+	int fd;
+	NRT_STATUS execute, drain;
+};
+
+static void chaining(void *params, uint32_t model_id, uint32_t vnc, uint64_t job_id,
+		     NRT_STATUS status)
+{
+	static const uint64_t one = 1;
+	struct chain *c = params;
+
+	(void)model_id;
+	(void)vnc;
+	(void)job_id;
+	(void)status;
+	c->execute = nrt_execute(c->model, c->io->in, c->io->out);
+	c->drain = nrt_async_drain_queued_execs(0);
+	if (write(c->fd, &one, sizeof(one)) != sizeof(one))
+		abort();
+}
+
+static void test_callback_full(void **state)
+{
+	struct chain c = { .fd = eventfd(0, EFD_CLOEXEC) };
+	struct io io;
+
+	(void)state;
+	init("1", NULL);
+	c.model = load();
+	c.io = &io;
+	io_init(&io, 21);
+	assert_int_equal(nrt_register_async_exec_callback(chaining, &c), NRT_SUCCESS);
+	assert_int_equal(nrt_execute(c.model, io.in, io.out), NRT_SUCCESS);
+	wait_fd(c.fd, 1);
+	assert_int_equal(nrt_async_drain_queued_execs(0), NRT_SUCCESS);
+	assert_int_equal(c.execute, NRT_QUEUE_FULL);
+	assert_int_equal(c.drain, NRT_INVALID);
+	close(c.fd);
+	io_free(&io);
+	assert_int_equal(nrt_unload(c.model), NRT_SUCCESS);
+}
+
 /* A child has no threads and no queue. */
 static void test_fork(void **state)
 {
@@ -472,6 +517,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_close, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_watch, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_implicit, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_callback_full, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_fork, setup, teardown),
 	};
 

@@ -72,7 +72,7 @@ static void work(int vnc)
 	free(n.data);
 	assert_int_equal(nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, vnc, 1024, "x", &x),
 			 NRT_SUCCESS);
-	assert_int_equal(nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, vnc, 1024, NULL, &y),
+	assert_int_equal(nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, vnc, 1024, "\xc3\xa4\xff", &y),
 			 NRT_SUCCESS);
 	assert_int_equal(nrt_tensor_write(x, "text", 0, 4), NRT_SUCCESS);
 	assert_int_equal(nrt_allocate_tensor_set(&set), NRT_SUCCESS);
@@ -130,6 +130,7 @@ static void test_events(void **state)
 	assert_string_equal(json_string_value(arg(list, 0, "name")), "list");
 	assert_string_equal(json_string_value(arg(list, 1, "name")), "x");
 	assert_int_equal(json_integer_value(arg(list, 1, "bytes")), 1024);
+	assert_string_equal(json_string_value(arg(list, 2, "name")), "???");
 	assert_int_equal(json_integer_value(arg(list, 3, "bytes")), 4);
 	assert_string_equal(json_string_value(arg(list, 4, "status")), "NRT_INVALID");
 	json_decref(list);

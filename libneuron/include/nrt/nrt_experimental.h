@@ -85,7 +85,8 @@ typedef void (*NRT_ASYNC_EXEC_STATUS_CALLBACK)(void *params, uint32_t model_id, 
  * With NEURON_RT_ASYNC_EXEC_MAX_INFLIGHT_REQUESTS above 0, and while a callback is
  * registered (NULL takes it back), nrt_execute() waits only if that many executions are
  * queued.  What went wrong is the status of the callback, which comes from a thread of the
- * library and may use the runtime, but not nrt_close() or nrt_async_drain_queued_execs().
+ * library and may use the runtime, but not nrt_close().  There, nrt_execute() does not wait
+ * but returns NRT_QUEUE_FULL, and nrt_async_drain_queued_execs() NRT_INVALID.
  */
 NRT_STATUS nrt_register_async_exec_callback(NRT_ASYNC_EXEC_STATUS_CALLBACK callback,
 					    void *params);
