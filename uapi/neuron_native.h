@@ -450,8 +450,8 @@ struct neuron_native_copy_eventfd {
  * @flags: 0
  * @nc_id: in, core that the caller owns
  * @eventfd: in, an eventfd; -1 removes it.  It is signalled after each
- *           NC_RESET or DEVICE_RESET of the core, also one that failed; stays
- *           until the core is given up
+ *           NC_RESET or DEVICE_RESET of the core, also one that failed, and when
+ *           the device goes; stays until the core is given up
  */
 struct neuron_native_reset_eventfd {
 	__u32 size;

@@ -6,8 +6,8 @@
  * work item; reports that come faster than it runs are told of as one.
  */
 #include <linux/dmi.h>
+#include <linux/ktime.h>
 #include <linux/ratelimit.h>
-#include <linux/timekeeping.h>
 #include <linux/utsname.h>
 
 #include "neuron.h"

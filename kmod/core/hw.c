@@ -31,8 +31,11 @@ DEFINE_STATIC_SRCU(neuron_hw_srcu);
 bool neuron_device_enter(struct neuron_device *nd, int *idx)
 {
 	*idx = srcu_read_lock(&neuron_hw_srcu);
-	if (!neuron_device_gone(nd))
+	if (!neuron_device_gone(nd)) {
+		/* Sparse knows no lock that is taken or not. */
+		__release(&neuron_hw_srcu);
 		return true;
+	}
 	srcu_read_unlock(&neuron_hw_srcu, *idx);
 	return false;
 }
@@ -50,8 +53,10 @@ void neuron_device_exit(int idx)
 static bool neuron_hw_enter_stop(struct neuron_device *nd, int *idx)
 {
 	*idx = srcu_read_lock(&neuron_hw_srcu);
-	if (!READ_ONCE(nd->dead))
+	if (!READ_ONCE(nd->dead)) {
+		__release(&neuron_hw_srcu);
 		return true;
+	}
 	srcu_read_unlock(&neuron_hw_srcu, *idx);
 	return false;
 }
@@ -251,6 +256,14 @@ void neuron_hw_stop(struct neuron_device *nd)
 	}
 	WRITE_ONCE(nd->dead, true);
 	synchronize_srcu(&neuron_hw_srcu);
+
+	/* Nobody resets them any more, so nobody else would tell. */
+	for (i = 0; i < nd->geo->nr_cores; i++) {
+		mutex_lock(&nd->core[i].lock);
+		if (nd->core[i].reset_eventfd)
+			neuron_eventfd_signal(nd->core[i].reset_eventfd);
+		mutex_unlock(&nd->core[i].lock);
+	}
 }
 
 /**

@@ -6,8 +6,8 @@
  * Who begins or ends work accounts the time; there is no timer.  A second
  * without an entry was idle.
  */
+#include <linux/ktime.h>
 #include <linux/math64.h>
-#include <linux/timekeeping.h>
 
 #include "emu.h"
 

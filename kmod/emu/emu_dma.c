@@ -545,6 +545,9 @@ static int emu_queue_step_compute(struct emu_dma *dma, u32 i, u64 *bad)
 		q->tx.moved = len;
 		q->in_packet = true;
 	}
+	/* A reset of the other ring dropped it. */
+	if (!q->packet)
+		return -NEURON_ISA_ERR_DMA_DESC;
 	if (!(ctrl & NEURON_DESC_LAST)) {
 		emu_ring_retire(dma, &q->tx);
 		return len;

@@ -479,7 +479,11 @@ static void emu_unplug(struct emu_device *ed)
 
 static void emu_unplug_work(struct work_struct *work)
 {
-	emu_unplug(container_of(work, struct emu_device, unplug));
+	struct emu_device *ed = container_of(work, struct emu_device, unplug);
+
+	/* Its number, and so the name of the directory, can be another device's soon. */
+	emu_faults_del(ed);
+	emu_unplug(ed);
 }
 
 /**

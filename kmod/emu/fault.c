@@ -164,7 +164,8 @@ void emu_faults_add(struct emu_device *ed)
  */
 void emu_faults_del(struct emu_device *ed)
 {
-	debugfs_remove_recursive(ed->debugfs);
+	/* Whoever comes second finds nothing, and waits for the first by other means. */
+	debugfs_remove_recursive(xchg(&ed->debugfs, NULL));
 }
 
 void emu_faults_init(void)

@@ -4,10 +4,10 @@
  * operators can act on, and a record of the last ones that programs can fetch.
  */
 #include <linux/capability.h>
+#include <linux/ktime.h>
 #include <linux/pid.h>
 #include <linux/ratelimit.h>
 #include <linux/slab.h>
-#include <linux/timekeeping.h>
 #include <linux/uaccess.h>
 
 #include "../core/neuron.h"

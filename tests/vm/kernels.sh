@@ -97,13 +97,13 @@ fetch() {
 	for package; do
 		version=$(version_of "$package")
 		[ -n "$version" ] || die "package $package not found"
-		file=$(find "$CACHE/deb" -name "${package}_${version//:/%3a}_*.deb" | head -n 1)
+		file=$(find "$CACHE/deb/" -name "${package}_${version//:/%3a}_*.deb" | head -n 1)
 		if [ -z "$file" ]; then
 			(cd "$CACHE/deb" &&
 			 { apt-get "${apt_opts[@]}" "${apt_conf[@]}" download "$package=$version" ||
 			   { apt-get "${apt_opts[@]}" "${apt_conf[@]}" update &&
 			     apt-get "${apt_opts[@]}" "${apt_conf[@]}" download "$package"; }; } >&2)
-			file=$(find "$CACHE/deb" -name "${package}_*.deb" -printf '%T@ %p\n' |
+			file=$(find "$CACHE/deb/" -name "${package}_*.deb" -printf '%T@ %p\n' |
 			       sort -n | tail -n 1 | cut -d' ' -f2-)
 		fi
 		[ -n "$file" ] || die "cannot download $package"
