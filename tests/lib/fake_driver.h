@@ -95,6 +95,7 @@ static struct {
 	unsigned int mapped;
 	bool map_fails, open_fails;
 	atomic_bool stuck;	/* engines do not run */
+	atomic_uint starts;	/* DMA queues started: a run has begun */
 	int dma_error;		/* the next queue started stops with this code */
 	enum neuron_native_reason reason;	/* of a full HBM */
 	bool no_growing;	/* what follows an allocation is never free */
@@ -409,6 +410,7 @@ static int fake_start(struct fake_device *d, unsigned int eng, unsigned int q, u
 		return ENOSPC;
 	k->tail[0] += tx;
 	k->tail[1] += rx;
+	fake.starts++;
 	if (fake.dma_error) {
 		fake_dma_stop(d, eng, q, k->head, (uint8_t)fake.dma_error, 0x1234);
 		fake.dma_error = 0;
@@ -969,6 +971,14 @@ int neuron_device_list(struct neuron_device_entry **list, size_t *count)
 void neuron_device_list_free(struct neuron_device_entry *list)
 {
 	free(list);
+}
+
+/* Wait for a run to begin after @starts was read; a minute is for ever. */
+static inline void fake_wait_start(unsigned int starts)
+{
+	for (int i = 0; i < 6000 && fake.starts == starts; i++)
+		usleep(10000);
+	assert_int_not_equal(fake.starts, starts);
 }
 
 /* Let the n'th ioctl with this number (0: any) fail. */

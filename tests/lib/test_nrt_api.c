@@ -1011,17 +1011,19 @@ static void *execute(void *arg)
 static void test_unload_running(void **state)
 {
 	struct running r = { 0 };
+	unsigned int starts;
 	pthread_t thread;
 
 	(void)state;
 	nrt_close();
-	setenv("NEURON_RT_EXEC_TIMEOUT", "1", 1);
+	setenv("NEURON_RT_EXEC_TIMEOUT", "3", 1);
 	init_cores(8);
 	r.model = load(make_list_neff(), 0);
 	io_init(&r.io, 1024, 0);
 	fake.stuck = true;
+	starts = fake.starts;
 	assert_int_equal(pthread_create(&thread, NULL, execute, &r), 0);
-	usleep(300000);
+	fake_wait_start(starts);
 	assert_int_equal(nrt_unload(r.model), NRT_SUCCESS);
 	assert_int_equal(nrt_unload(r.model), NRT_INVALID_HANDLE);
 	assert_int_equal(nrt_execute(r.model, r.io.in, r.io.out), NRT_INVALID_HANDLE);

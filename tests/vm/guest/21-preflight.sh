@@ -19,6 +19,7 @@ status() {
 }
 
 set -- "$models"/*.neff
+# shellcheck disable=SC2034	# what check() evaluates
 model=$1
 check "there is a model" '[ -e "$model" ]'
 check "it fits" 'status 0 "$model"'

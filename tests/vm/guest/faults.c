@@ -72,7 +72,7 @@ static int logged(const char *text, const char *tail)
 	int i, found = 0;
 	ssize_t n;
 
-	for (i = 0; i < 300 && !found; i++) {
+	for (i = 0; i < 3000 && !found; i++) {
 		while ((n = read(kmsg, line, sizeof(line) - 1)) > 0 || (n < 0 && errno == EPIPE)) {
 			line[n > 0 ? n : 0] = '\0';
 			found |= strstr(line, text) && strstr(line, tail);

@@ -252,6 +252,7 @@ static void races(void)
 {
 	uint64_t before = stats().used, chunk[2];
 	pthread_t a, b, c, d;
+	unsigned int i;
 	void *bad;
 
 	chunk[0] = take(2 * MIB, NEURON_NATIVE_ALLOC_LOW, &chunk[1]);
@@ -260,7 +261,8 @@ static void races(void)
 	pthread_create(&d, NULL, reader, chunk);
 	pthread_create(&a, NULL, grower, chunk);
 	pthread_create(&b, NULL, grower, chunk);
-	sleep(3);
+	for (i = 0; i < 3 || (i < 60 && !atomic_load(&grown)); i++)
+		sleep(1);
 	atomic_store(&stop, 1);
 	pthread_join(a, NULL);
 	pthread_join(b, NULL);

@@ -606,9 +606,10 @@ static void container(void)
 	pid_t pid;
 
 	close(look);
-	/* Children of those killed last still have descriptors. */
-	sleep(1);
-	CHECK(!system("rmmod neuron_emu && modprobe neuron_emu nr_devices=4"), "four devices");
+	/* Children of those killed last may still have descriptors. */
+	for (i = 0; i < 600 && system("rmmod neuron_emu 2>/dev/null"); i++)
+		usleep(100000);
+	CHECK(i < 600 && !system("modprobe neuron_emu nr_devices=4"), "four devices");
 	for (i = 0; i < 4; i++) {
 		snprintf(name, sizeof(name), "/dev/neuron%d", i);
 		fd[i] = open(name, O_RDWR | O_CLOEXEC);

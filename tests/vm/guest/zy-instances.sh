@@ -86,20 +86,27 @@ for row in inf1.xlarge:1:Inferentia:4:0:0 inf1.2xlarge:1:Inferentia:4:0:0 \
 done
 check "unknown instance is refused" '! modprobe neuron_emu instance=trn9.huge 2>/dev/null'
 
-modprobe neuron_emu nr_devices=0
-before=$(available)
-rmmod neuron_emu
-modprobe neuron_emu instance=trn2.48xlarge
-after=$(available)
-each=$(((before - after) / 16))
-echo "# a trn2 at rest takes $each KiB, with $(find $root/neuron0 | wc -l) entries in sysfs"
-# More than half of it is what the allocator knows of 96 GiB, 15 KiB for each of them;
-# most of the rest are 1400 entries of sysfs and the DMA queues of the software device.
+# Whatever else the guest does in between counts, too: the smallest of three.
+each=
+for try in 1 2 3; do
+	modprobe neuron_emu nr_devices=0
+	before=$(available)
+	rmmod neuron_emu
+	modprobe neuron_emu instance=trn2.48xlarge
+	after=$(available)
+	entries=$(find $root/neuron0 | wc -l)
+	rmmod neuron_emu
+	one=$(((before - after) / 16))
+	echo "# load $try: a trn2 at rest takes $one KiB, with $entries entries in sysfs"
+	[ -n "$each" ] && [ "$each" -le $one ] || each=$one
+done
+# Twice what it takes (tests/bench/README.md): entries of sysfs, and tables of the software
+# device. What the allocator knows of an HBM is made when somebody wants memory.
 # Checking kernels add to every allocation.
-limit=4096
+limit=1024
 [ ! -e /sys/kernel/debug/kmemleak ] && ! grep -q kasan /proc/kallsyms || limit=8192
-check "16 trn2 at rest take at most $limit KiB each" "[ $each -le $limit ]"
-rmmod neuron_emu
+check "16 trn2 at rest take something, and at most $limit KiB each" \
+	"[ $each -gt 0 ] && [ $each -le $limit ]"
 
 for arch in inf1:4:Inf1:NDv1:NCv1 trn1:2:Trn1:NDv2:NCv2; do
 	IFS=: read -r name cores type nd nc <<-EOF
