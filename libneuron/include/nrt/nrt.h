@@ -8,8 +8,8 @@
  * the end. Functions return NRT_UNINITIALIZED before nrt_init() and NRT_CLOSED
  * after nrt_close(), unless they are said to be callable at any time.
  *
- * "vnc" is the number of a logical core inside the process, from 0. In this
- * release a logical core is one physical core.
+ * "vnc" is the number of a logical core inside the process, from 0: one physical
+ * core, or a pair of them as NEURON_LOGICAL_NC_CONFIG says (libnrt(7)).
  *
  * Functions may be called from several threads; using an object while another
  * thread frees it is an error of the caller. Executions on one core queue up.
