@@ -583,7 +583,16 @@ static void namespaces(void)
 		for (;;)
 			pause();
 	}
-	CHECK(pid > 0 && read(p[0], &c, 1) == 1 && !c, "a process in a pid namespace");
+	if (pid < 0 && errno == EINVAL) {
+		printf("ok - this kernel has no pid namespaces # SKIP\n");
+		close(fd);
+		return;
+	}
+	if (pid < 0) {
+		CHECK(0, "a process in a pid namespace");
+		exit(1);
+	}
+	CHECK(read(p[0], &c, 1) == 1 && !c, "a process in a pid namespace");
 	CHECK(!call(fd, NEURON_NATIVE_CORE_STATS, &s) && s.owner == pid,
 	      "seen from outside core 0 is that of process %d", (int)pid);
 	kill(pid, SIGKILL);
