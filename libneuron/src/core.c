@@ -244,13 +244,15 @@ static uint64_t region_align(const struct neuron_core *core)
 {
 	const struct neuron_geometry *g = &core->device->geometry;
 	uint64_t share, align = SCRATCHPAD_ALIGN;
-	uint32_t before = 0, sharing = 0;
+	uint32_t before = 0, others = 0;
 
 	for (uint32_t i = 0; i < g->nr_cores; i++) {
-		before += g->core_hbm[i] == core->hbm && i < core->nc;
-		sharing += g->core_hbm[i] == core->hbm;
+		if (i == core->nc || g->core_hbm[i] != core->hbm)
+			continue;
+		before += i < core->nc;
+		others++;
 	}
-	share = g->hbm[core->hbm].size / sharing;
+	share = g->hbm[core->hbm].size / (others + 1);
 	while (before && align <= share / 2)
 		align *= 2;
 	return align;
