@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -84,6 +85,41 @@ static inline uint64_t sem_inc_address(const struct neuron_native_geometry *geo,
 				       uint32_t index)
 {
 	return geo->tpb_base[core] + (geo->arch == 1 ? 0x2701200 : 0x2701800) + 4 * index;
+}
+
+/* Send a descriptor over a socket; 0 or -1. */
+static inline int pass_fd(int sock, int fd)
+{
+	char byte = 0, control[CMSG_SPACE(sizeof(int))] = { 0 };
+	struct iovec iov = { &byte, 1 };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = control, .msg_controllen = sizeof(control),
+	};
+	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+	return sendmsg(sock, &msg, 0) == 1 ? 0 : -1;
+}
+
+/* The descriptor that came over a socket, or -1. */
+static inline int take_fd(int sock)
+{
+	char byte, control[CMSG_SPACE(sizeof(int))];
+	struct iovec iov = { &byte, 1 };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = control, .msg_controllen = sizeof(control),
+	};
+	struct cmsghdr *c;
+	int fd = -1;
+
+	if (recvmsg(sock, &msg, 0) == 1 && (c = CMSG_FIRSTHDR(&msg)))
+		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+	return fd;
 }
 
 /* Run @fn in another process: its checks count here. */

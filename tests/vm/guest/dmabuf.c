@@ -9,7 +9,6 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 
 #include "check.h"
 #include "../importer/importer.h"
@@ -275,39 +274,6 @@ static void by_address(void)
 	CHECK(used() == before, "all of it comes back");
 }
 
-static void send_fd(int sock, int what)
-{
-	char control[CMSG_SPACE(sizeof(int))] = { 0 }, byte = 0;
-	struct iovec iov = { &byte, 1 };
-	struct msghdr msg = {
-		.msg_iov = &iov, .msg_iovlen = 1,
-		.msg_control = control, .msg_controllen = sizeof(control),
-	};
-	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(c), &what, sizeof(int));
-	if (sendmsg(sock, &msg, 0) != 1)
-		_exit(1);
-}
-
-static int receive_fd(int sock)
-{
-	char control[CMSG_SPACE(sizeof(int))], byte;
-	struct iovec iov = { &byte, 1 };
-	struct msghdr msg = {
-		.msg_iov = &iov, .msg_iovlen = 1,
-		.msg_control = control, .msg_controllen = sizeof(control),
-	};
-	int out = -1;
-
-	if (recvmsg(sock, &msg, 0) == 1 && CMSG_FIRSTHDR(&msg))
-		memcpy(&out, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(int));
-	return out;
-}
-
 /* The memory of a process that is dead by the time that this one uses it. */
 static void shared(int host)
 {
@@ -336,11 +302,12 @@ static void shared(int host)
 		handle = host ? alloc_host(dev, SIZE) : alloc(dev, SIZE, 0, 0);
 		if (copy(dev, handle, buf, 1) || export(dev, handle, 0, 0, 0, &db))
 			_exit(1);
-		send_fd(sock[0], db);
+		if (pass_fd(sock[0], db))
+			_exit(1);
 		_exit(0);
 	}
 	close(sock[0]);
-	db = receive_fd(sock[1]);
+	db = take_fd(sock[1]);
 	close(sock[1]);
 	waitpid(pid, &status, 0);
 	CHECK(!status && db >= 0, "%s: a process exports it and dies", what);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* libneuron: memory of one process in another. */
 #include <sys/mman.h>
-#include <sys/socket.h>
 
 #include <neuron/neuron.h>
 
@@ -10,23 +9,6 @@
 #define BYTES	(64u << 10)
 
 static int sock[2];
-
-static void pass(int fd)
-{
-	char control[CMSG_SPACE(sizeof(int))] = { 0 }, byte = 0;
-	struct iovec iov = { &byte, 1 };
-	struct msghdr msg = {
-		.msg_iov = &iov, .msg_iovlen = 1,
-		.msg_control = control, .msg_controllen = sizeof(control),
-	};
-	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(c), &fd, sizeof(int));
-	CHECK(sendmsg(sock[0], &msg, 0) == 1, "pass the descriptor");
-}
 
 static void exporter(void)
 {
@@ -42,7 +24,7 @@ static void exporter(void)
 	CHECK(neuron_mem_export(mem, 0, NULL) == -EINVAL, "needs a place for the descriptor");
 	CHECK(neuron_mem_export(mem, ~0u, &fd) == -EINVAL && fd == -1, "and flags that exist");
 	CHECK(!neuron_mem_export(mem, 0, &fd) && fd >= 0, "exports it");
-	pass(fd);
+	CHECK(!pass_fd(sock[0], fd), "pass the descriptor");
 	close(fd);
 	neuron_mem_free(mem);
 	neuron_device_close(device);
@@ -50,28 +32,22 @@ static void exporter(void)
 
 int main(void)
 {
-	char control[CMSG_SPACE(sizeof(int))], data[BYTES], expected[BYTES];
-	struct iovec iov = { data, 1 };
-	struct msghdr msg = {
-		.msg_iov = &iov, .msg_iovlen = 1,
-		.msg_control = control, .msg_controllen = sizeof(control),
-	};
+	char data[BYTES], expected[BYTES];
 	struct neuron_mem_info info = { .size = sizeof(info) };
 	struct neuron_hbm_stats hbm = { .size = sizeof(hbm) };
 	struct neuron_device *device;
 	struct neuron_mem *mem;
 	uint64_t used;
 	void *va;
-	int fd = -1;
+	int fd;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, sock))
 		return 1;
 	CHECK(!neuron_device_open(0, &device) && !neuron_hbm_get_stats(device, 0, &hbm), "open");
 	used = hbm.used;
 	in_child(exporter);
-	CHECK(recvmsg(sock[1], &msg, MSG_DONTWAIT) == 1 && CMSG_FIRSTHDR(&msg), "receive it");
-	if (CMSG_FIRSTHDR(&msg))
-		memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(int));
+	fd = take_fd(sock[1]);
+	CHECK(fd >= 0, "receive it");
 	CHECK(neuron_mem_import(device, -1, &mem) == -EBADF, "import: no descriptor");
 	CHECK(neuron_mem_import(device, sock[0], &mem) == -EINVAL, "import: a socket");
 	CHECK(neuron_mem_import(device, fd, NULL) == -EINVAL, "import: no result");

@@ -11,7 +11,6 @@
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <time.h>
 
@@ -450,39 +449,6 @@ static void after_exec(int fd, uint64_t handle)
 
 /* ---- passed on ---- */
 
-static int pass(int sock, int fd)
-{
-	char byte = 0, control[CMSG_SPACE(sizeof(int))] = { 0 };
-	struct iovec iov = { &byte, 1 };
-	struct msghdr msg = {
-		.msg_iov = &iov, .msg_iovlen = 1,
-		.msg_control = control, .msg_controllen = sizeof(control),
-	};
-	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(c), &fd, sizeof(fd));
-	return sendmsg(sock, &msg, 0) != 1;
-}
-
-static int receive(int sock)
-{
-	char byte, control[CMSG_SPACE(sizeof(int))];
-	struct iovec iov = { &byte, 1 };
-	struct msghdr msg = {
-		.msg_iov = &iov, .msg_iovlen = 1,
-		.msg_control = control, .msg_controllen = sizeof(control),
-	};
-	struct cmsghdr *c;
-	int fd = -1;
-
-	if (recvmsg(sock, &msg, 0) == 1 && (c = CMSG_FIRSTHDR(&msg)))
-		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
-	return fd;
-}
-
 static void passing(int take)
 {
 	struct neuron_ioctl_semaphore s = { .nc_id = 0 };
@@ -498,13 +464,13 @@ static void passing(int take)
 	if (!pid) {
 		fd = open_node(O_RDWR);
 		quiet_alloc(fd, 8 * MIB, 0, 0);
-		if (call(fd, NEURON_IOCTL_SEMAPHORE_WRITE, &s) || pass(pair[0], fd) ||
+		if (call(fd, NEURON_IOCTL_SEMAPHORE_WRITE, &s) || pass_fd(pair[0], fd) ||
 		    (take && read(pair[0], &c, 1) != 1))
 			_exit(1);
 		_exit(0);
 	}
 	if (take) {
-		fd = receive(pair[1]);
+		fd = take_fd(pair[1]);
 		CHECK(fd >= 0 && used() == 8 * MIB, "a descriptor is passed on, its sender lives");
 		CHECK(mem_free(fd, 1) == EACCES && call(fd, NEURON_IOCTL_SEMAPHORE_WRITE, &s) == EACCES,
 		      "it gives nothing of the sender's");
@@ -515,7 +481,7 @@ static void passing(int take)
 	CHECK(idle(), "the sender is gone and its memory is back, though the descriptor is %s",
 	      take ? "open" : "under way");
 	if (!take)
-		fd = receive(pair[1]);
+		fd = take_fd(pair[1]);
 	CHECK(fd >= 0 && mem_free(fd, 1) == EACCES &&
 	      !call(fd, NEURON_IOCTL_DEVICE_BASIC_INFO, &info),
 	      "the receiver may look at the device with it, no more");
