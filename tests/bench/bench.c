@@ -18,6 +18,7 @@
 #endif
 #define MAX_MODELS	256
 #define SLOW_US		1000000		/* runs that take longer are not repeated */
+#define SIEGE_US	(600ULL * 1000000)
 #define LONG_US		60000000	/* fills that take longer are cut short */
 
 static struct bench_block *live;
@@ -478,22 +479,16 @@ static bool creation(const struct bench_peer *p)
 }
 
 /*
- * The longest that one call holds the zone's lock: states made to hurt, then requests
- * that hardly anything fits. @objects: how the zone was filled before every other
- * object left.
+ * States made to hurt, then requests that hardly anything fits: the zone is filled with
+ * objects of @lo bytes and up, of which every other one leaves.
  */
-static bool storm(const struct bench_peer *p, const char *objects, u64 lo, u32 octaves)
+static void storm_run(const struct bench_peer *p, void *zone, u64 lo, u32 octaves, u32 seed)
 {
-	void *zone = p->create(ZONE);
-	u64 began = bench_cycles();
 	struct rng r;
-	bool last;
 	u32 i, n;
 
-	if (!zone)
-		return true;
 	begin();
-	rng_seed(&r, 1);
+	rng_seed(&r, seed);
 	while (!take(p, zone, log_uniform(&r, lo, octaves), 4 * KIB, false))
 		cond_resched();
 	n = nr_live;
@@ -510,6 +505,18 @@ static bool storm(const struct bench_peer *p, const char *objects, u64 lo, u32 o
 		if (!(i & 63))
 			cond_resched();
 	}
+}
+
+/* The longest that one call holds the zone's lock. */
+static bool storm(const struct bench_peer *p, const char *objects, u64 lo, u32 octaves)
+{
+	void *zone = p->create(ZONE);
+	u64 began = bench_cycles();
+	bool last;
+
+	if (!zone)
+		return true;
+	storm_run(p, zone, lo, octaves, 1);
 	last = rep == REPS - 1 || us_since(began) > 20 * SLOW_US;
 	if (last) {
 		head(p, "storm", objects, 0, 1);
@@ -519,6 +526,45 @@ static bool storm(const struct bench_peer *p, const char *objects, u64 lo, u32 o
 	}
 	end(p, zone);
 	return last;
+}
+
+static u32 lat_max(const struct lat *l)
+{
+	u32 i, worst = 0;
+
+	for (i = 0; i < l->n; i++)
+		worst = max(worst, l->v[i]);
+	return worst;
+}
+
+/*
+ * Ten minutes of storms, each from other objects; every one three times, so that what
+ * else happens on the machine is not counted.
+ */
+static void siege(const struct bench_peer *p)
+{
+	u64 began = bench_cycles(), calls = 0;
+	u32 seed, alloc = 0, released = 0;
+	void *zone = NULL;
+
+	for (seed = 1; us_since(began) < SIEGE_US; seed++) {
+		for (rep = 0; rep < REPS; rep++) {
+			zone = p->create(ZONE);
+			if (!zone)
+				return;
+			storm_run(p, zone, (4 * KIB) << seed % 11, 2 + seed % 5, seed);
+			if (rep == REPS - 1) {
+				alloc = max(alloc, lat_max(&lat_alloc));
+				released = max(released, lat_max(&lat_free));
+				calls += lat_alloc.n + lat_free.n;
+			}
+			end(p, zone);
+		}
+	}
+	head(p, "siege", "storms", 0, seed - 1);
+	bench_print(",\"calls\":%llu,\"alloc_max\":%llu,\"free_max\":%llu}\n",
+		    (unsigned long long)calls, (unsigned long long)bench_cycles_to_ns(alloc),
+		    (unsigned long long)bench_cycles_to_ns(released));
 }
 
 /* One step of a recorded trace; @size 0: block @id goes, else it comes. Bytes. */
@@ -796,6 +842,9 @@ static void run_peer(const struct bench_peer *p, const char *tests, u32 seeds)
 		;
 	for (rep = 0; wanted("create", tests) && !creation(p); rep++)
 		;
+	/* Only if it is asked for: it takes ten minutes. */
+	if (*tests && wanted("siege", tests))
+		siege(p);
 }
 
 int bench_run(const char *tests, const char *peers, u32 seeds, char *traces)
