@@ -82,20 +82,24 @@ static void check_var(const struct neuron_neff_subgraph *sg, const struct neuron
 /* Every byte of a side lies in its variable; 128 bits cannot overflow here. */
 static void check_side(const struct neuron_neff_subgraph *sg, const struct neuron_neff_side *s)
 {
+	uint64_t unit = neuron_neff_dtype_size(s->dtype);
 	unsigned __int128 end = s->off, bytes = 1;
 
 	must(in_list(s->var, sg->vars, sg->nr_vars, sizeof(*s->var)));
 	must(s->ndim >= 1 && s->ndim <= NEURON_NEFF_MAX_DIMS);
-	must(s->step[0] == 1);
+	must(unit);
 	for (uint32_t i = 0; i < s->ndim; i++) {
 		must(s->size[i]);
-		end += (unsigned __int128)(s->size[i] - 1) * s->step[i];
 		bytes *= s->size[i];
+		/* The innermost step is between bytes if it is 1, else between elements. */
+		if (i || s->step[0] == 1)
+			end += (unsigned __int128)(s->size[i] - 1) * s->step[i];
+		else
+			end += (unsigned __int128)(s->size[0] / unit - 1) * s->step[0] + unit - 1;
 	}
 	must(end < s->var->size);
 	must(bytes == s->bytes);
-	must(neuron_neff_dtype_size(s->dtype));
-	must(s->size[0] % neuron_neff_dtype_size(s->dtype) == 0);
+	must(s->size[0] % unit == 0);
 }
 
 static void check_dma(const struct neuron_neff_subgraph *sg, const struct neuron_neff_engine *e,
