@@ -84,7 +84,7 @@ static int queue_init(int fd, uint32_t eng, uint32_t q, __u64 t, uint32_t nt, __
 	return call(fd, NEURON_IOCTL_DMA_QUEUE_INIT, &i);
 }
 
-static int put_desc(int fd, __u64 ring, int is_rx, __u64 addr, uint32_t len)
+static int put_desc(int fd, __u64 ring, uint32_t index, int is_rx, __u64 addr, uint32_t len)
 {
 	struct {
 		uint32_t ctrl, meta;
@@ -95,7 +95,8 @@ static int put_desc(int fd, __u64 ring, int is_rx, __u64 addr, uint32_t len)
 		.addr = addr,
 	};
 	struct neuron_ioctl_dma_copy_descriptors64 c = {
-		.mem_handle = ring, .buffer = &d, .num_descs = 1, .queue_type = is_rx,
+		.mem_handle = ring, .buffer = &d, .num_descs = 1, .offset = index * sizeof(d),
+		.queue_type = is_rx,
 	};
 
 	return call(fd, NEURON_IOCTL_DMA_COPY_DESCRIPTORS64, &c);
@@ -118,22 +119,33 @@ static int queue_state(int fd, uint32_t eng, uint32_t q, struct neuron_dma_queue
 	return call(fd, NEURON_IOCTL_DMA_QUEUE_GET_STATE, &g);
 }
 
-/* Copy with a ring of its own; the status of the queue afterwards: 2 = good, 3 = aborted. */
+/*
+ * Copy with a ring of its own; the status of the queue afterwards: 2 = good, 3 = aborted.
+ * The heads move when descriptors are taken. That the first is complete shows what the
+ * second writes: behind the rings there is room for a mark.
+ */
 static uint32_t ring_copy(int fd, uint32_t eng, uint32_t q, __u64 dst, __u64 src,
 			  uint32_t len)
 {
+	const uint32_t off = RING * 16;
 	struct neuron_dma_queue_state t, r;
+	uint32_t mark = 0xd0e, seen = 0;
 	int i;
 
-	if (queue_init(fd, eng, q, tx, RING, rx, RING) || put_desc(fd, tx, 0, src, len) ||
-	    put_desc(fd, rx, 1, dst, len) || queue_start(fd, eng, q, 1, 1))
+	if (queue_init(fd, eng, q, tx, RING, rx, RING) || put_desc(fd, tx, 0, 0, src, len) ||
+	    put_desc(fd, rx, 0, 1, dst, len) ||
+	    put_desc(fd, tx, 1, 0, address(fd, tx) + off, sizeof(mark)) ||
+	    put_desc(fd, rx, 1, 1, address(fd, rx) + off, sizeof(mark)) ||
+	    buf(fd, rx, &seen, sizeof(seen), off, 1) ||
+	    buf(fd, tx, &mark, sizeof(mark), off, 1) || queue_start(fd, eng, q, 2, 2))
 		return 0;
 	for (i = 0; i < 3000; i++) {
-		if (queue_state(fd, eng, q, &t, &r))
+		if (queue_state(fd, eng, q, &t, &r) ||
+		    buf(fd, rx, &seen, sizeof(seen), off, 0))
 			return 0;
 		if (t.sw_status == 3 || r.sw_status == 3)
 			return 3;
-		if (t.head_pointer == 1 && r.head_pointer == 1)
+		if (seen == mark)
 			return 2;
 		usleep(10000);
 	}
@@ -653,7 +665,7 @@ static void queues(int fd)
 	      "vendor C5: 8000 batches that are refused keep no memory");
 
 	CHECK(ring_copy(fd, e, 5, address(fd, dev), address(fd, host), 64) == 2 &&
-	      !queue_state(fd, e, 5, &t, &r) && r.head_pointer == 1 && r.tail_pointer == 1 &&
+	      !queue_state(fd, e, 5, &t, &r) && r.head_pointer == 2 && r.tail_pointer == 2 &&
 	      !queue_state(fd, 0, 4, &t2, &r2) && !r2.tail_pointer && !t2.tail_pointer,
 	      "vendor C30: both rings of a queue are of its engine, %u", e);
 
