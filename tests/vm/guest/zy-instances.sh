@@ -86,8 +86,9 @@ for row in inf1.xlarge:1:Inferentia:4:0:0 inf1.2xlarge:1:Inferentia:4:0:0 \
 done
 check "unknown instance is refused" '! modprobe neuron_emu instance=trn9.huge 2>/dev/null'
 
-# Whatever else the guest does in between counts, too: the smallest of three.
-each=
+# Whatever else the guest does in between counts, too, and may even free memory: the
+# smallest of three is not too much, the largest is something.
+each= most=0
 for try in 1 2 3; do
 	modprobe neuron_emu nr_devices=0
 	before=$(available)
@@ -99,6 +100,7 @@ for try in 1 2 3; do
 	one=$(((before - after) / 16))
 	echo "# load $try: a trn2 at rest takes $one KiB, with $entries entries in sysfs"
 	[ -n "$each" ] && [ "$each" -le $one ] || each=$one
+	[ $most -ge $one ] || most=$one
 done
 # Twice what it takes (tests/bench/README.md): entries of sysfs, and tables of the software
 # device. What the allocator knows of an HBM is made when somebody wants memory.
@@ -106,7 +108,7 @@ done
 limit=1024
 [ ! -e /sys/kernel/debug/kmemleak ] && ! grep -q kasan /proc/kallsyms || limit=8192
 check "16 trn2 at rest take something, and at most $limit KiB each" \
-	"[ $each -gt 0 ] && [ $each -le $limit ]"
+	"[ $most -gt 0 ] && [ $each -le $limit ]"
 
 for arch in inf1:4:Inf1:NDv1:NCv1 trn1:2:Trn1:NDv2:NCv2; do
 	IFS=: read -r name cores type nd nc <<-EOF
