@@ -49,6 +49,16 @@ static void emu_item_kill(struct emu_item *it)
 	it->ed = NULL;
 }
 
+/* Lock it to change what the device will be like, unless there is one. */
+static int emu_item_edit(struct emu_item *it)
+{
+	mutex_lock(&it->lock);
+	if (!it->ed)
+		return 0;
+	mutex_unlock(&it->lock);
+	return -EBUSY;
+}
+
 static ssize_t emu_item_arch_show(struct config_item *item, char *page)
 {
 	return sysfs_emit(page, "%s\n", emu_arch_name(READ_ONCE(to_emu_item(item)->cfg.arch)));
@@ -58,17 +68,16 @@ static ssize_t emu_item_arch_store(struct config_item *item, const char *page, s
 {
 	const struct emu_arch *a = emu_find_arch(page);
 	struct emu_item *it = to_emu_item(item);
-	ssize_t ret = count;
+	int err;
 
 	if (!a)
 		return -EINVAL;
-	mutex_lock(&it->lock);
-	if (it->ed)
-		ret = -EBUSY;
-	else
-		it->cfg.arch = a;
+	err = emu_item_edit(it);
+	if (err)
+		return err;
+	it->cfg.arch = a;
 	mutex_unlock(&it->lock);
-	return ret;
+	return count;
 }
 
 static ssize_t emu_item_hbm_size_show(struct config_item *item, char *page)
@@ -79,20 +88,18 @@ static ssize_t emu_item_hbm_size_show(struct config_item *item, char *page)
 static ssize_t emu_item_hbm_size_store(struct config_item *item, const char *page, size_t count)
 {
 	struct emu_item *it = to_emu_item(item);
-	ssize_t ret = count;
 	u32 mib;
 	int err;
 
 	err = kstrtou32(page, 0, &mib);
 	if (err)
 		return err;
-	mutex_lock(&it->lock);
-	if (it->ed)
-		ret = -EBUSY;
-	else
-		it->cfg.hbm_size = (u64)mib << 20;
+	err = emu_item_edit(it);
+	if (err)
+		return err;
+	it->cfg.hbm_size = (u64)mib << 20;
 	mutex_unlock(&it->lock);
-	return ret;
+	return count;
 }
 
 static ssize_t emu_item_index_show(struct config_item *item, char *page)
@@ -103,7 +110,6 @@ static ssize_t emu_item_index_show(struct config_item *item, char *page)
 static ssize_t emu_item_index_store(struct config_item *item, const char *page, size_t count)
 {
 	struct emu_item *it = to_emu_item(item);
-	ssize_t ret = count;
 	int index, err;
 
 	err = kstrtoint(page, 0, &index);
@@ -111,13 +117,12 @@ static ssize_t emu_item_index_store(struct config_item *item, const char *page, 
 		return err;
 	if (index < -1 || index >= EMU_MAX_DEVICES)
 		return -EINVAL;
-	mutex_lock(&it->lock);
-	if (it->ed)
-		ret = -EBUSY;
-	else
-		it->cfg.index = index;
+	err = emu_item_edit(it);
+	if (err)
+		return err;
+	it->cfg.index = index;
 	mutex_unlock(&it->lock);
-	return ret;
+	return count;
 }
 
 static ssize_t emu_item_serial_show(struct config_item *item, char *page)
@@ -128,20 +133,18 @@ static ssize_t emu_item_serial_show(struct config_item *item, char *page)
 static ssize_t emu_item_serial_store(struct config_item *item, const char *page, size_t count)
 {
 	struct emu_item *it = to_emu_item(item);
-	ssize_t ret = count;
 	u64 serial;
 	int err;
 
 	err = kstrtou64(page, 16, &serial);
 	if (err)
 		return err;
-	mutex_lock(&it->lock);
-	if (it->ed)
-		ret = -EBUSY;
-	else
-		it->cfg.serial = serial;
+	err = emu_item_edit(it);
+	if (err)
+		return err;
+	it->cfg.serial = serial;
 	mutex_unlock(&it->lock);
-	return ret;
+	return count;
 }
 
 static ssize_t emu_item_neighbours_show(struct config_item *item, char *page)
@@ -183,8 +186,7 @@ static ssize_t emu_item_neighbours_store(struct config_item *item, const char *p
 	struct emu_item *it = to_emu_item(item);
 	u32 list[NEURON_HW_MAX_NEIGHBOURS] = { 0 };
 	char *text = kstrdup(page, GFP_KERNEL);
-	ssize_t ret = count;
-	int n;
+	int n, err;
 
 	if (!text)
 		return -ENOMEM;
@@ -192,15 +194,13 @@ static ssize_t emu_item_neighbours_store(struct config_item *item, const char *p
 	kfree(text);
 	if (n < 0)
 		return n;
-	mutex_lock(&it->lock);
-	if (it->ed) {
-		ret = -EBUSY;
-	} else {
-		memcpy(it->cfg.neighbours, list, sizeof(list));
-		it->cfg.nr_neighbours = n;
-	}
+	err = emu_item_edit(it);
+	if (err)
+		return err;
+	memcpy(it->cfg.neighbours, list, sizeof(list));
+	it->cfg.nr_neighbours = n;
 	mutex_unlock(&it->lock);
-	return ret;
+	return count;
 }
 
 static ssize_t emu_item_completion_show(struct config_item *item, char *page)
@@ -214,17 +214,16 @@ static ssize_t emu_item_completion_store(struct config_item *item, const char *p
 {
 	struct emu_item *it = to_emu_item(item);
 	int c = emu_find_completion(page);
-	ssize_t ret = count;
+	int err;
 
 	if (c < 0)
 		return c;
-	mutex_lock(&it->lock);
-	if (it->ed)
-		ret = -EBUSY;
-	else
-		it->cfg.completion = c;
+	err = emu_item_edit(it);
+	if (err)
+		return err;
+	it->cfg.completion = c;
 	mutex_unlock(&it->lock);
-	return ret;
+	return count;
 }
 
 static ssize_t emu_item_completion_nsec_show(struct config_item *item, char *page)
@@ -236,20 +235,18 @@ static ssize_t emu_item_completion_nsec_store(struct config_item *item, const ch
 					      size_t count)
 {
 	struct emu_item *it = to_emu_item(item);
-	ssize_t ret = count;
 	u64 nsec;
 	int err;
 
 	err = kstrtou64(page, 0, &nsec);
 	if (err)
 		return err;
-	mutex_lock(&it->lock);
-	if (it->ed)
-		ret = -EBUSY;
-	else
-		it->cfg.completion_nsec = nsec;
+	err = emu_item_edit(it);
+	if (err)
+		return err;
+	it->cfg.completion_nsec = nsec;
 	mutex_unlock(&it->lock);
-	return ret;
+	return count;
 }
 
 static ssize_t emu_item_dev_name_show(struct config_item *item, char *page)
