@@ -157,8 +157,8 @@ NEURON_EXPORT int neuron_core_open(struct neuron_device *device, uint32_t nc,
 	if (!o.scratchpad_page)
 		o.scratchpad_page = SCRATCHPAD_PAGE;
 	if (!core || nc >= g->nr_cores || o.lnc > 2 ||
-	    (o.lnc == 2 && (nc % 2 || nc + 1 >= g->nr_cores)) || o.scratchpad_page % SCRATCHPAD_PAGE ||
-	    o.scratchpad_page >= 4ull << 30)
+	    (o.lnc == 2 && (nc % 2 || nc + 1 >= g->nr_cores)) ||
+	    !scratchpad_page_valid(o.scratchpad_page))
 		return -EINVAL;
 	if (core_slots(g) <= NR_ENGINES)
 		return -EOPNOTSUPP;

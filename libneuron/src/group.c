@@ -477,13 +477,7 @@ NEURON_EXPORT int neuron_net_wait(struct neuron_net *net, uint64_t cookie, int t
 			pthread_cond_wait(&net->progress, &net->lock);
 			continue;
 		}
-		clock_gettime(CLOCK_MONOTONIC, &until);
-		until.tv_sec += left / 1000;
-		until.tv_nsec += left % 1000 * 1000000L;
-		if (until.tv_nsec >= 1000000000L) {
-			until.tv_nsec -= 1000000000L;
-			until.tv_sec++;
-		}
+		until = time_in_us((int64_t)left * 1000);
 		pthread_cond_clockwait(&net->progress, &net->lock, CLOCK_MONOTONIC, &until);
 	}
 	if (!ret) {
@@ -970,12 +964,12 @@ NEURON_EXPORT int neuron_net_load(struct neuron_pool *pool, const void *bytes, s
 				  const struct neuron_net_opts *opts, struct neuron_net **out)
 {
 	struct neuron_error error = { .size = sizeof(error) };
-	struct neuron_net_opts o = { .size = sizeof(o) };
+	struct neuron_net_opts o;
 	struct neuron_net *net;
-	int ret;
+	int ret = opts_copy(&o, sizeof(o), opts);
 
-	if (opts)
-		memcpy(&o, opts, opts->size < sizeof(o) ? opts->size : sizeof(o));
+	if (ret)
+		return ret;
 	if (o.depth > MAX_DEPTH || (o.nr_ops && !o.ops))
 		return -EINVAL;
 	if (device_inherited(pool->cores[0]->device))

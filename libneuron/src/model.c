@@ -313,7 +313,7 @@ NEURON_EXPORT int neuron_model_plan(const struct neuron_geometry *geometry, cons
 	if (!o.scratchpad_page)
 		o.scratchpad_page = SCRATCHPAD_PAGE;
 	if (!geometry || !bytes || !result_valid(plan) || o.lnc > MAX_PARTS ||
-	    o.scratchpad_page % SCRATCHPAD_PAGE || o.scratchpad_page >= 4ull << 30)
+	    !scratchpad_page_valid(o.scratchpad_page))
 		return -EINVAL;
 	ret = open_neff(l, bytes, size, &(struct neuron_model_opts){ .node = o.node },
 			o.lnc ? o.lnc : 1, &neff);

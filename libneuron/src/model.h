@@ -160,6 +160,12 @@ uint64_t core_scratchpad_address(const struct neuron_core *core, uint64_t offset
 /* Stop the queues that have rings of the model. */
 void core_release_queues(struct neuron_core *core, const struct neuron_model *model);
 
+/* Device memory document, "Shared scratchpad". */
+static inline bool scratchpad_page_valid(uint64_t page)
+{
+	return page && !(page % SCRATCHPAD_PAGE) && page < 4ull << 30;
+}
+
 /* Pages for @need bytes; can be far more than there is memory for. */
 static inline uint64_t scratchpad_pages(uint64_t need, uint64_t page)
 {

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "nrt_internal.h"
+#include "wait.h"
 
 /* How often a tensor was written by an execution; shared with what holds the tensor. */
 struct nrt_completions {
@@ -589,7 +590,7 @@ NRT_EXPORT NRT_STATUS nrt_tensor_check_output_completion(const nrt_tensor_t *out
 	const int64_t warn_us = 30 * 1000000;
 	NRT_STATUS status = nrt_enter();
 	struct nrt_completions *c = NULL;
-	struct timespec began, now;
+	struct timespec began, now, until;
 	bool warned = false;
 
 	if (status != NRT_SUCCESS)
@@ -611,18 +612,11 @@ NRT_EXPORT NRT_STATUS nrt_tensor_check_output_completion(const nrt_tensor_t *out
 			 (now.tv_nsec - began.tv_nsec) / 1000;
 		if (timeout_us >= 0 && timeout_us - waited < left)
 			left = timeout_us - waited;
-		if (left > 0) {
-			now.tv_sec += left / 1000000;
-			now.tv_nsec += left % 1000000 * 1000;
-			if (now.tv_nsec >= 1000000000) {
-				now.tv_nsec -= 1000000000;
-				now.tv_sec++;
-			}
-		}
+		until = time_in_us(left > 0 ? left : 0);
 		pthread_mutex_lock(&completions_lock);
 		if (c->count < expected_completion_count && left > 0)
 			pthread_cond_clockwait(&completions_cond, &completions_lock,
-					       CLOCK_MONOTONIC, &now);
+					       CLOCK_MONOTONIC, &until);
 		reached = c->count >= expected_completion_count;
 		pthread_mutex_unlock(&completions_lock);
 		if (reached)

@@ -20,6 +20,21 @@ static inline int64_t now_ms(void)
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
+/* For pthread_cond_clockwait() with CLOCK_MONOTONIC. */
+static inline struct timespec time_in_us(int64_t us)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	t.tv_sec += us / 1000000;
+	t.tv_nsec += us % 1000000 * 1000;
+	if (t.tv_nsec >= 1000000000) {
+		t.tv_nsec -= 1000000000;
+		t.tv_sec++;
+	}
+	return t;
+}
+
 static inline struct deadline deadline_in(int timeout_ms)
 {
 	return (struct deadline){

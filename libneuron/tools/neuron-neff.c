@@ -14,6 +14,7 @@
 #include <jansson.h>
 
 #include "../src/neff_internal.h"
+#include "file.h"
 
 static struct {
 	const char *command, *input, *output, *name;
@@ -21,31 +22,6 @@ static struct {
 	bool plain, verify, json;
 	unsigned int lnc;
 } options = { .major = 1, .package = 2 };
-
-static void *read_whole(const char *path, size_t *size)
-{
-	FILE *f = fopen(path, "rb");
-	size_t room = 0, n = 0, got;
-	char *data = NULL;
-
-	if (!f)
-		error(EXIT_FAILURE, errno, "%s", path);
-	do {
-		if (room - n < 65536) {
-			room = room ? room * 2 : 1 << 20;
-			data = realloc(data, room);
-			if (!data)
-				error(EXIT_FAILURE, ENOMEM, "%s", path);
-		}
-		got = fread(data + n, 1, room - n, f);
-		n += got;
-	} while (got);
-	if (ferror(f))
-		error(EXIT_FAILURE, errno, "%s", path);
-	fclose(f);
-	*size = n;
-	return data;
-}
 
 static void write_whole(const char *path, const void *data, size_t size)
 {
@@ -254,7 +230,7 @@ static int add_file(const char *path, const struct stat *st, int type, struct FT
 		return 0;
 	if (type != FTW_F)
 		error(EXIT_FAILURE, 0, "%s: not a regular file", path);
-	data = read_whole(path, &size);
+	data = read_whole(path, &size, EXIT_FAILURE);
 	err = neuron_neff_writer_add(writer, name + strspn(name, "/"), data, size);
 	if (err)
 		error(EXIT_FAILURE, -err, "%s", path);
@@ -378,7 +354,7 @@ int main(int argc, char **argv)
 		create();
 		return EXIT_SUCCESS;
 	}
-	bytes = read_whole(options.input, &size);
+	bytes = read_whole(options.input, &size, EXIT_FAILURE);
 	if (!strcmp(options.command, "info"))
 		info(bytes, size);
 	else if (!strcmp(options.command, "unpack"))

@@ -11,6 +11,8 @@
 
 #include <neuron/neuron.h>
 
+#include "file.h"
+
 #define MIB (1ull << 20)
 #define FAILURE 2	/* 1 is "does not fit" */
 
@@ -33,31 +35,6 @@ static size_t nr_placed;
 
 static struct neuron_geometry geometry;
 static uint64_t reserved;
-
-static void *read_whole(const char *path, size_t *size)
-{
-	FILE *f = fopen(path, "rb");
-	size_t room = 0, n = 0, got;
-	char *data = NULL;
-
-	if (!f)
-		error(FAILURE, errno, "%s", path);
-	do {
-		if (room - n < 65536) {
-			room = room ? room * 2 : 1 << 20;
-			data = realloc(data, room);
-			if (!data)
-				error(FAILURE, ENOMEM, "%s", path);
-		}
-		got = fread(data + n, 1, room - n, f);
-		n += got;
-	} while (got);
-	if (ferror(f))
-		error(FAILURE, errno, "%s", path);
-	fclose(f);
-	*size = n;
-	return data;
-}
 
 static unsigned long number(const char *text, unsigned long max, struct argp_state *state)
 {
@@ -141,7 +118,7 @@ static void plan_all(const struct neuron_plan_opts *common)
 	for (size_t i = 0; i < nr_placed; i++) {
 		struct placed *p = &placed[i];
 		size_t size;
-		void *bytes = read_whole(p->path, &size);
+		void *bytes = read_whole(p->path, &size, FAILURE);
 
 		if (p->core >= geometry.nr_cores / options.lnc)
 			error(FAILURE, 0, "%s: %s has no core %lu", p->path, options.instance, p->core);

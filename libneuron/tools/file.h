@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What the tools do with files. */
+#ifndef NEURON_TOOLS_FILE_H
+#define NEURON_TOOLS_FILE_H
+
+#include <errno.h>
+#include <error.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* All of a file or pipe, to be freed; or say why not and end with @status. */
+static inline void *read_whole(const char *path, size_t *size, int status)
+{
+	FILE *f = fopen(path, "rb");
+	size_t room = 0, n = 0, got;
+	char *data = NULL;
+
+	if (!f)
+		error(status, errno, "%s", path);
+	do {
+		if (room - n < 65536) {
+			room = room ? room * 2 : 1 << 20;
+			data = realloc(data, room);
+			if (!data)
+				error(status, ENOMEM, "%s", path);
+		}
+		got = fread(data + n, 1, room - n, f);
+		n += got;
+	} while (got);
+	if (ferror(f))
+		error(status, errno, "%s", path);
+	fclose(f);
+	*size = n;
+	return data;
+}
+
+#endif
