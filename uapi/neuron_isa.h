@@ -216,8 +216,21 @@ enum neuron_isa_notice_kind {
 	NEURON_ISA_NOTICE_NOTIFY	= 1,
 	/* engine or DMA queue stopped; NQ_TYPE_ERROR, engine_index 0 */
 	NEURON_ISA_NOTICE_ERROR		= 2,
-	NEURON_ISA_NOTICE_DMA_ERROR	= 3
+	NEURON_ISA_NOTICE_DMA_ERROR	= 3,
+	/* an instruction; NQ_TYPE_TRACE, engine_index = engine */
+	NEURON_ISA_NOTICE_BEGIN		= 4,
+	NEURON_ISA_NOTICE_END		= 5,
+	/* a packet of descriptors; NQ_TYPE_TRACE_DMA, engine_index = DMA engine of the core */
+	NEURON_ISA_NOTICE_DMA_BEGIN	= 6,
+	NEURON_ISA_NOTICE_DMA_END	= 7,
+	/* a semaphore changed; NQ_TYPE_EVENT, engine_index 0 */
+	NEURON_ISA_NOTICE_SEMAPHORE	= 8,
+	/* last entry of a trace that is full */
+	NEURON_ISA_NOTICE_LOST		= 9
 };
+
+/* Who changed a semaphore: no engine, but a write by DMA or from the host. */
+#define NEURON_ISA_BY_ACCESS		0xffu
 
 enum neuron_isa_error {
 	NEURON_ISA_ERR_NONE		= 0,
@@ -241,16 +254,20 @@ enum neuron_isa_error {
 
 /**
  * struct neuron_isa_notice - one entry of a notification queue, 16 bytes
- * @id: NOTIFY: the instruction's id; errors: instructions or descriptors done since start
- * @engine: enum neuron_isa_engine; DMA errors: DMA engine number, low 8 bits
+ * @id: NOTIFY: the instruction's id; errors, BEGIN, END and DMA_BEGIN: instructions or
+ *      source descriptors done since start; DMA_END: bytes written; SEMAPHORE: the new
+ *      value; LOST: as @data, low 32 bits
+ * @engine: enum neuron_isa_engine; DMA: DMA engine number, low 8 bits; SEMAPHORE: the
+ *          engine that changed it or NEURON_ISA_BY_ACCESS
  * @kind: enum neuron_isa_notice_kind
- * @code: enum neuron_isa_error; NOTIFY: 0
+ * @code: enum neuron_isa_error; NOTIFY: 0; BEGIN, END: opcode; SEMAPHORE: its number
  * @phase: bit 0 = 1 on the first pass through the ring, then it alternates; bits
- *         7:4 = DMA queue number for DMA errors.  Written last.
- * @data: NOTIFY: the instruction's data; errors: opcode or device address
+ *         7:4 = DMA queue number for DMA.  Written last.
+ * @data: NOTIFY: the instruction's data; errors: opcode or device address; traces:
+ *        when, nanoseconds of CLOCK_MONOTONIC; LOST: entries that did not fit
  *
  * The device writes entries in order and wraps at the end of the buffer; the
- * reader knows a new entry by its phase bit.
+ * reader knows a new entry by its phase bit.  Traces do not wrap.
  */
 struct neuron_isa_notice {
 	__le32 id;

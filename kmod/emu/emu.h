@@ -44,8 +44,11 @@
 #define EMU_MAX_EVENTS		256
 
 /* Notification queue types (uapi spec 2.4). */
+#define EMU_NQ_TRACE		0
 #define EMU_NQ_NOTIFY		1
+#define EMU_NQ_EVENT		2
 #define EMU_NQ_ERROR		3
+#define EMU_NQ_TRACE_DMA	4
 
 struct emu_arch;
 struct emu_device;
@@ -174,6 +177,9 @@ struct emu_ring {
  * @aborted: stopped by an error (run; written also under lock)
  * @stopping: somebody waits for the queue to be left alone (READ_ONCE)
  * @done: source descriptors completed since start (run)
+ * @began: when the current packet was taken, 0 = it is not traced (run)
+ * @first: @done at that time (run)
+ * @bytes: bytes of that packet that were written (run)
  */
 struct emu_queue {
 	struct neuron_space *space;
@@ -183,6 +189,9 @@ struct emu_queue {
 	bool aborted;
 	bool stopping;
 	u32 done;
+	u64 began;
+	u32 first;
+	u32 bytes;
 };
 
 /**
@@ -262,6 +271,7 @@ struct emu_engine {
  * @size: bytes, 0 = off
  * @head: byte offset of the next entry
  * @phase: phase bit of the next entry
+ * @lost: entries of a trace that did not fit
  */
 struct emu_nq {
 	u64 new_base;
@@ -269,6 +279,7 @@ struct emu_nq {
 	u32 size;
 	u32 head;
 	u8 phase;
+	u64 lost;
 };
 
 /**
@@ -462,6 +473,7 @@ int emu_packet_source(struct emu_packet *p, u32 meta, u64 addr, u32 len, bool ir
 int emu_packet_dest(struct emu_packet *p, u32 arg, u64 addr, u32 len, bool irq);
 u32 emu_packet_sources(const struct emu_packet *p);
 bool emu_packet_irq(const struct emu_packet *p);
+u32 emu_packet_result(const struct emu_packet *p);
 int emu_packet_run(struct emu_device *ed, struct neuron_space *space, struct emu_packet *p,
 		   u64 *bad);
 
@@ -480,5 +492,13 @@ int emu_core_fifo_write(struct emu_core *core, u32 engine, const struct neuron_p
 int emu_nq_reg_read(struct emu_core *core, u32 off, u32 *val);
 int emu_nq_reg_write(struct emu_core *core, u32 off, u32 val);
 void emu_nq_post(struct emu_core *core, u32 nq, const struct neuron_isa_notice *n);
+void emu_nq_fill(struct emu_core *core, u32 nq, const struct neuron_isa_notice *n, u32 count);
+
+/* emu_trace.c */
+void emu_trace_inst(struct emu_core *core, u32 e, enum neuron_isa_notice_kind kind);
+void emu_trace_sem_prepare(struct emu_core *core, u32 i, u32 by, struct neuron_isa_notice *n);
+void emu_trace_sem_post(struct emu_core *core, const struct neuron_isa_notice *n);
+u64 emu_trace_dma_begin(struct emu_device *ed, u32 eng);
+void emu_trace_dma_end(struct emu_device *ed, u32 eng, u32 q, u64 began, u32 first, u32 bytes);
 
 #endif /* EMU_H */

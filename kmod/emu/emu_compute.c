@@ -203,6 +203,17 @@ u32 emu_packet_sources(const struct emu_packet *p)
 	return p->nr_tx;
 }
 
+/**
+ * emu_packet_result() - what the packet writes
+ * @p: packet with all its descriptors
+ *
+ * Return: bytes.
+ */
+u32 emu_packet_result(const struct emu_packet *p)
+{
+	return p->result;
+}
+
 static void emu_extents_put(struct emu_extent *op, u32 n)
 {
 	while (n--)

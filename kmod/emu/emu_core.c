@@ -277,6 +277,7 @@ int emu_core_reg_write(struct emu_core *core, u64 off, u32 val)
 {
 	/* behind the block to read: set, increment, decrement */
 	const u32 base = NEURON_ISA_SEM_READ_OFF(0) + core->ed->geo.sem_block;
+	struct neuron_isa_notice change = { .kind = 0 };
 	u32 i, op;
 	int err;
 
@@ -293,9 +294,12 @@ int emu_core_reg_write(struct emu_core *core, u64 off, u32 val)
 			continue;
 		spin_lock(&core->lock);
 		err = emu_sem_post(core, i, op, val);
-		if (!err)
+		if (!err) {
 			emu_core_signal(core);
+			emu_trace_sem_prepare(core, i, NEURON_ISA_BY_ACCESS, &change);
+		}
 		spin_unlock(&core->lock);
+		emu_trace_sem_post(core, &change);
 		return err;
 	}
 	return -EACCES;
@@ -469,12 +473,31 @@ int emu_nq_reg_write(struct emu_core *core, u32 off, u32 val)
 		nq->size = val;
 		nq->head = 0;
 		nq->phase = 1;
+		nq->lost = 0;
 		break;
 	default:
 		err = -EINVAL;
 	}
 	mutex_unlock(&core->nq_lock);
 	return err;
+}
+
+/* Write an entry where the next one goes.  Caller holds core->nq_lock. */
+static bool emu_nq_write(struct emu_core *core, struct emu_nq *q,
+			 const struct neuron_isa_notice *n)
+{
+	struct neuron_isa_notice entry = *n;
+	struct neuron_pin pin;
+	bool posted;
+
+	entry.phase = (entry.phase & ~1) | q->phase;
+	if (neuron_device_pin(core->ed->nd, q->base + q->head, sizeof(entry), true, &pin)) {
+		q->size = 0;
+		return false;
+	}
+	posted = !emu_mem_post(core->ed, &pin, &entry);
+	neuron_pin_put(&pin);
+	return posted;
 }
 
 /**
@@ -488,27 +511,56 @@ int emu_nq_reg_write(struct emu_core *core, u32 off, u32 val)
 void emu_nq_post(struct emu_core *core, u32 nq, const struct neuron_isa_notice *n)
 {
 	struct emu_nq *q = &core->nq[nq];
-	struct neuron_isa_notice entry = *n;
-	struct neuron_pin pin;
 	bool posted = false;
 
 	mutex_lock(&core->nq_lock);
-	if (!q->size || emu_fault(core->ed, EMU_FAULT_LOST_NOTICE))
+	if (q->size && !emu_fault(core->ed, EMU_FAULT_LOST_NOTICE))
+		posted = emu_nq_write(core, q, n);
+	if (posted) {
+		q->head += sizeof(*n);
+		if (q->head == q->size) {
+			q->head = 0;
+			q->phase ^= 1;
+		}
+	}
+	mutex_unlock(&core->nq_lock);
+	if (posted)
+		neuron_nq_posted(core->ed->nd, core->index, nq);
+}
+
+/**
+ * emu_nq_fill() - append to a queue that is written through once
+ * @core: core
+ * @nq: queue number
+ * @n: entries, posted together or not at all
+ * @count: how many
+ *
+ * What does not fit is counted in the last entry of the queue, which is kept for that.
+ */
+void emu_nq_fill(struct emu_core *core, u32 nq, const struct neuron_isa_notice *n, u32 count)
+{
+	struct emu_nq *q = &core->nq[nq];
+	struct neuron_isa_notice lost = { .kind = NEURON_ISA_NOTICE_LOST };
+	bool posted = false;
+	u32 i;
+
+	mutex_lock(&core->nq_lock);
+	if (!q->size)
 		goto out;
-	entry.phase = (entry.phase & ~1) | q->phase;
-	if (neuron_device_pin(core->ed->nd, q->base + q->head, sizeof(entry), true, &pin)) {
-		q->size = 0;
+	if (!q->lost && q->size - q->head > count * sizeof(*n)) {
+		for (i = 0; i < count; i++) {
+			if (!emu_nq_write(core, q, &n[i]))
+				goto out;
+			q->head += sizeof(*n);
+			posted = true;
+		}
 		goto out;
 	}
-	posted = !emu_mem_post(core->ed, &pin, &entry);
-	neuron_pin_put(&pin);
-	if (!posted)
-		goto out;
-	q->head += sizeof(entry);
-	if (q->head == q->size) {
-		q->head = 0;
-		q->phase ^= 1;
-	}
+	/* Nothing comes behind the first one that was lost: a trace has no holes. */
+	q->lost += count;
+	lost.id = cpu_to_le32(lower_32_bits(q->lost));
+	lost.data = cpu_to_le64(q->lost);
+	posted = emu_nq_write(core, q, &lost);
 out:
 	mutex_unlock(&core->nq_lock);
 	if (posted)
@@ -521,6 +573,7 @@ static int emu_engine_wait(struct emu_core *core, u32 e, const struct neuron_isa
 {
 	u32 i = le32_to_cpu(inst->u.sem.index), val = le32_to_cpu(inst->u.sem.value);
 	bool consume = inst->flags & NEURON_ISA_F_CONSUME, go;
+	struct neuron_isa_notice change = { .kind = 0 };
 
 	spin_lock(&core->lock);
 	if (inst->opcode == NEURON_ISA_OP_EVENT_WAIT) {
@@ -529,14 +582,17 @@ static int emu_engine_wait(struct emu_core *core, u32 e, const struct neuron_isa
 			__clear_bit(i, core->event);
 	} else {
 		go = inst->op == NEURON_ISA_WAIT_EQ ? core->sem[i] == val : core->sem[i] >= val;
-		if (go && consume)
+		if (go && consume) {
 			core->sem[i] -= val;
+			emu_trace_sem_prepare(core, i, e, &change);
+		}
 	}
 	if (go)
 		core->waiting &= ~BIT(e);
 	else
 		core->waiting |= BIT(e);
 	spin_unlock(&core->lock);
+	emu_trace_sem_post(core, &change);
 	return go ? 0 : EMU_BLOCKED;
 }
 
@@ -544,17 +600,22 @@ static int emu_engine_wait(struct emu_core *core, u32 e, const struct neuron_isa
  * Engines that wait for this are looked at in the next round, which comes
  * because this engine made progress: no need to queue the work.
  */
-static int emu_engine_post(struct emu_core *core, const struct neuron_isa_inst *inst)
+static int emu_engine_post(struct emu_core *core, u32 e, const struct neuron_isa_inst *inst)
 {
 	u32 i = le32_to_cpu(inst->u.sem.index), val = le32_to_cpu(inst->u.sem.value);
+	struct neuron_isa_notice change = { .kind = 0 };
 	int err = 0;
 
 	spin_lock(&core->lock);
-	if (inst->opcode == NEURON_ISA_OP_EVENT_SET)
+	if (inst->opcode == NEURON_ISA_OP_EVENT_SET) {
 		__assign_bit(i, core->event, val);
-	else
+	} else {
 		err = emu_sem_post(core, i, inst->op, val);
+		if (!err)
+			emu_trace_sem_prepare(core, i, e, &change);
+	}
 	spin_unlock(&core->lock);
+	emu_trace_sem_post(core, &change);
 	return err ? NEURON_ISA_ERR_SEMAPHORE : 0;
 }
 
@@ -626,7 +687,7 @@ static int emu_engine_execute(struct emu_core *core, u32 e)
 		return emu_engine_wait(core, e, inst);
 	case NEURON_ISA_OP_SEM_POST:
 	case NEURON_ISA_OP_EVENT_SET:
-		return emu_engine_post(core, inst);
+		return emu_engine_post(core, e, inst);
 	case NEURON_ISA_OP_DMA_TRIGGER:
 		return emu_engine_trigger(core, inst);
 	case NEURON_ISA_OP_NOTIFY:
@@ -663,6 +724,7 @@ static int emu_engine_fetch(struct emu_core *core, u32 e)
 	if (!eng->started)
 		return NEURON_ISA_ERR_ILLEGAL;
 	eng->loaded = true;
+	emu_trace_inst(core, e, NEURON_ISA_NOTICE_BEGIN);
 	return 0;
 }
 
@@ -739,6 +801,7 @@ static bool emu_engine_turn(struct emu_core *core, u32 e)
 			ret = emu_engine_execute(core, e);
 		if (ret)
 			break;
+		emu_trace_inst(core, e, NEURON_ISA_NOTICE_END);
 		emu_engine_retire(core, eng);
 		progress = true;
 	}

@@ -479,6 +479,15 @@ static int emu_queue_copy(struct emu_dma *dma, u32 i, const struct neuron_desc *
 	return ret;
 }
 
+/* A packet is complete. */
+static void emu_queue_traced(struct emu_dma *dma, u32 i)
+{
+	struct emu_queue *q = &dma->q[i];
+
+	emu_trace_dma_end(dma->ed, dma->index, i, q->began, q->first, q->bytes);
+	q->began = 0;
+}
+
 /*
  * Copy: a packet is a stream of bytes, source descriptors from FIRST to LAST,
  * and as many destination descriptors as hold exactly the same number of bytes.
@@ -505,9 +514,12 @@ static int emu_queue_step_copy(struct emu_dma *dma, u32 i, u64 *bad)
 	smp_wmb();
 	q->tx.moved += ret;
 	q->rx.moved += ret;
+	q->bytes += ret;
 	if (q->tx.moved == tx_len) {
 		q->in_packet = !(le32_to_cpu(tx->ctrl) & NEURON_DESC_LAST);
 		q->done++;
+		if (!q->in_packet)
+			emu_queue_traced(dma, i);
 		irq |= le32_to_cpu(tx->ctrl) & NEURON_DESC_INT;
 		emu_ring_retire(dma, &q->tx);
 	}
@@ -566,8 +578,10 @@ static int emu_queue_step_compute(struct emu_dma *dma, u32 i, u64 *bad)
 		smp_wmb();
 		irq = emu_packet_irq(q->packet);
 		q->done += emu_packet_sources(q->packet);
+		q->bytes = emu_packet_result(q->packet);
 		emu_queue_drop_packet(q);
 		q->in_packet = false;
+		emu_queue_traced(dma, i);
 		emu_ring_retire(dma, &q->tx);
 		emu_ring_retire(dma, &q->rx);
 		if (irq)
@@ -604,6 +618,12 @@ static int emu_queue_step(struct emu_dma *dma, u32 i)
 	if (!q->tx.moved &&
 	    !!(le32_to_cpu(q->tx.cur.ctrl) & NEURON_DESC_FIRST) == q->in_packet)
 		goto abort;
+	/* Once, also if a full FIFO makes it wait. */
+	if (!q->tx.moved && !q->in_packet && !q->began) {
+		q->began = emu_trace_dma_begin(dma->ed, dma->index);
+		q->first = q->done;
+		q->bytes = 0;
+	}
 	switch (le32_to_cpu(q->tx.cur.meta) & NEURON_DESC_META_OP_MASK) {
 	case NEURON_DESC_META_OP_COPY:
 		ret = emu_queue_step_copy(dma, i, &bad);
@@ -1051,6 +1071,7 @@ static int emu_queue_write(struct emu_dma *dma, u32 i, bool rx, u32 reg, u32 val
 			emu_queue_drop_packet(q);
 			q->in_packet = false;
 			q->aborted = false;
+			q->began = 0;
 			if (!rx)
 				q->done = 0;
 		}

@@ -140,6 +140,7 @@ void fake_device_report(struct neuron_device *nd, enum neuron_event event, u32 c
 #include "../../kmod/emu/emu_compute.c"
 #include "../../kmod/emu/emu_dma.c"
 #include "../../kmod/emu/emu_core.c"
+#include "../../kmod/emu/emu_trace.c"
 
 /* ---- device ---- */
 
@@ -1388,6 +1389,141 @@ static void nq_wraps(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, emu_nq_reg_write(core, 0xfc, 0), -EINVAL);
 }
 
+#define NQ_TRACE(e)	(EMU_NQ_TRACE * NEURON_HW_NQ_ENGINES + (e))
+#define NQ_EVENT	(EMU_NQ_EVENT * NEURON_HW_NQ_ENGINES)
+#define NQ_DMA(e)	(EMU_NQ_TRACE_DMA * NEURON_HW_NQ_ENGINES + (e))
+
+/* An engine that waits for a packet: what each of the three traces says about it. */
+static void trace_of_a_program(struct kunit *test)
+{
+	static const u8 opcodes[] = {
+		NEURON_ISA_OP_PROLOGUE, NEURON_ISA_OP_DMA_TRIGGER, NEURON_ISA_OP_SEM_WAIT,
+		NEURON_ISA_OP_SEM_POST,
+	};
+	struct neuron_device *nd = test->priv;
+	const struct neuron_isa_inst in[] = {
+		in_prologue(3), in_trigger(1, 2, 4, 3), WAIT(8, 1), POST(9, 5),
+	};
+	struct neuron_isa_notice n, next;
+	u64 last = ktime_get_ns(), waited;
+	u32 i;
+
+	emu_core_bind(nd->ed->core[0], &nd->space);
+	nq_open(test, 0, NQ_TRACE(3), NQ_ADDR(0), 1024);
+	nq_open(test, 0, NQ_EVENT, NQ_ADDR(1), 1024);
+	nq_open(test, 0, NQ_DMA(1), NQ_ADDR(2), 1024);
+	poke32(test, HOST_DATA, 1);
+	queue_open(test, 1, 2);
+	/* a packet of two, one of one, and the marker */
+	put_desc(test, 2, false, 0, HOST_DATA, 100, NEURON_DESC_FIRST);
+	put_desc(test, 2, false, 1, HOST_DATA, 200, NEURON_DESC_LAST);
+	put_desc(test, 2, true, 0, HBM1, 300, 0);
+	put_desc(test, 2, false, 2, HOST_DATA, 1000, NEURON_DESC_FIRST | NEURON_DESC_LAST);
+	put_desc(test, 2, true, 1, HBM1, 1000, 0);
+	put_desc(test, 2, false, 3, HOST_DATA, 4, NEURON_DESC_FIRST | NEURON_DESC_LAST);
+	put_desc(test, 2, true, 2, CORE_BASE(0) + NEURON_ISA_SEM_INC_OFF(8), 4, 0);
+	feed(test, 0, 3, in, ARRAY_SIZE(in));
+	wait_idle(test);
+	for (i = 0; i < ARRAY_SIZE(opcodes); i++) {
+		n = notice_at(test, NQ_ADDR(0) + 32 * i);
+		next = notice_at(test, NQ_ADDR(0) + 32 * i + 16);
+		EQ(test, n.kind, NEURON_ISA_NOTICE_BEGIN);
+		EQ(test, next.kind, NEURON_ISA_NOTICE_END);
+		EQ(test, n.engine, 3);
+		EQ(test, n.code, opcodes[i]);
+		EQ(test, next.code, opcodes[i]);
+		EQ(test, le32_to_cpu(n.id), i);
+		EQ(test, le32_to_cpu(next.id), i);
+		EQ(test, n.phase & next.phase, 1);
+		KUNIT_EXPECT_GE(test, le64_to_cpu(n.data), last);
+		KUNIT_EXPECT_GE(test, le64_to_cpu(next.data), le64_to_cpu(n.data));
+		last = le64_to_cpu(next.data);
+		if (opcodes[i] == NEURON_ISA_OP_SEM_WAIT)
+			waited = last;
+	}
+	EQ(test, notice_at(test, NQ_ADDR(0) + 32 * i).phase, 0);
+	for (i = 0; i < 3; i++) {
+		static const u32 first[] = { 0, 2, 3 }, bytes[] = { 300, 1000, 4 };
+
+		n = notice_at(test, NQ_ADDR(2) + 32 * i);
+		next = notice_at(test, NQ_ADDR(2) + 32 * i + 16);
+		EQ(test, n.kind, NEURON_ISA_NOTICE_DMA_BEGIN);
+		EQ(test, next.kind, NEURON_ISA_NOTICE_DMA_END);
+		EQ(test, n.engine, 1);
+		EQ(test, n.phase, 0x21);
+		EQ(test, next.phase, 0x21);
+		EQ(test, le32_to_cpu(n.id), first[i]);
+		EQ(test, le32_to_cpu(next.id), bytes[i]);
+		KUNIT_EXPECT_GE(test, le64_to_cpu(next.data), le64_to_cpu(n.data));
+	}
+	EQ(test, notice_at(test, NQ_ADDR(2) + 32 * i).phase, 0);
+	/* the wait was over only when the marker was being written */
+	KUNIT_EXPECT_GE(test, waited, le64_to_cpu(n.data));
+	for (i = 0; i < 3; i++) {
+		static const u32 by[] = { NEURON_ISA_BY_ACCESS, 3, 3 };
+		static const u32 number[] = { 8, 8, 9 }, value[] = { 1, 0, 5 };
+
+		n = notice_at(test, NQ_ADDR(1) + 16 * i);
+		EQ(test, n.kind, NEURON_ISA_NOTICE_SEMAPHORE);
+		EQ(test, n.engine, by[i]);
+		EQ(test, n.code, number[i]);
+		EQ(test, le32_to_cpu(n.id), value[i]);
+	}
+	EQ(test, notice_at(test, NQ_ADDR(1) + 16 * i).phase, 0);
+}
+
+/* Full: what is there stays, the rest is counted, and the engine goes on. */
+static void trace_does_not_wrap(struct kunit *test)
+{
+	struct neuron_device *nd = test->priv;
+	const struct neuron_isa_inst in[] = { in_prologue(2), POST(0, 1), POST(0, 1), POST(0, 1) };
+	struct neuron_isa_notice n;
+	u32 i;
+
+	nq_open(test, 0, NQ_TRACE(2), NQ_ADDR(0), 128);
+	/* packets go in whole */
+	nq_open(test, 0, NQ_DMA(1), NQ_ADDR(1), 64);
+	feed(test, 0, 2, in, ARRAY_SIZE(in));
+	wait_idle(test);
+	EQ(test, sem(test, 0, 0), 3);
+	EQ(test, le32_to_cpu(notice_at(test, NQ_ADDR(0)).id), 0);
+	EQ(test, notice_at(test, NQ_ADDR(0) + 96).kind, NEURON_ISA_NOTICE_BEGIN);
+	n = notice_at(test, NQ_ADDR(0) + 112);
+	EQ(test, n.kind, NEURON_ISA_NOTICE_LOST);
+	EQ(test, n.phase, 1);
+	EQ(test, le64_to_cpu(n.data), 1);
+	feed(test, 0, 2, &in[1], 3);
+	wait_idle(test);
+	EQ(test, le64_to_cpu(notice_at(test, NQ_ADDR(0) + 112).data), 7);
+	EQ(test, notice_at(test, NQ_ADDR(0) + 128).kind, 0);
+
+	queue_open(test, 1, 0);
+	for (i = 0; i < 3; i++)
+		put_copy(test, 0, i, HBM1, HOST_DATA, 64, 0);
+	doorbell(test, 1, 0, 3, 3);
+	wait_idle(test);
+	EQ(test, notice_at(test, NQ_ADDR(1) + 16).kind, NEURON_ISA_NOTICE_DMA_END);
+	n = notice_at(test, NQ_ADDR(1) + 32);
+	EQ(test, n.kind, NEURON_ISA_NOTICE_LOST);
+	EQ(test, le64_to_cpu(n.data), 4);
+	EQ(test, notice_at(test, NQ_ADDR(1) + 48).kind, 0);
+	/* set up again: from the start */
+	nq_open(test, 0, NQ_TRACE(2), NQ_ADDR(2), 128);
+	feed(test, 0, 2, &in[1], 1);
+	wait_idle(test);
+	EQ(test, notice_at(test, NQ_ADDR(2)).kind, NEURON_ISA_NOTICE_BEGIN);
+	EQ(test, notice_at(test, NQ_ADDR(2) + 16).kind, NEURON_ISA_NOTICE_END);
+	/* memory that is gone, and engines of no core */
+	nq_open(test, 0, NQ_TRACE(2), HOST_END, 128);
+	feed(test, 0, 2, &in[1], 1);
+	queue_open(test, 9, 0);
+	doorbell(test, 9, 0, 3, 3);
+	wait_idle(test);
+	EQ(test, sem(test, 0, 0), 8);
+	EQ(test, emu_trace_dma_begin(nd->ed, 9), 0);
+	EQ(test, emu_trace_dma_begin(nd->ed, 0), 0);
+}
+
 /* What a device costs that nobody uses: under 256 KiB, with eight cores. */
 static void device_is_small(struct kunit *test)
 {
@@ -1421,6 +1557,8 @@ static struct kunit_case emu_cases[] = {
 	KUNIT_CASE(dma_ignores_later_writes),
 	KUNIT_CASE(core_reset_under_load),
 	KUNIT_CASE(nq_wraps),
+	KUNIT_CASE(trace_of_a_program),
+	KUNIT_CASE(trace_does_not_wrap),
 	KUNIT_CASE(device_is_small),
 	{}
 };
