@@ -444,16 +444,31 @@ static NRT_STATUS take_cores(const struct neuron_device_entry *list, size_t nr,
 	return ret == -ENOMEM ? NRT_RESOURCE : NRT_FAILURE;
 }
 
+/* Of the module, if that says; else of its interface. */
+static void driver_version(const struct neuron_device_info *info, char *text, size_t size)
+{
+	FILE *f = fopen("/sys/module/neuron/version", "re");
+
+	snprintf(text, size, "interface %u to %u", info->compat_min, info->compat_max);
+	if (!f)
+		return;
+	if (fgets(text, (int)size, f))
+		text[strcspn(text, "\n")] = '\0';
+	fclose(f);
+}
+
 static void log_instance(void)
 {
 	struct neuron_device_info info = { .size = sizeof(info) };
 	const struct nrt_process *p = &nrt_process;
+	char version[64];
 
 	if (!nrt_log_enabled(LOG_NRT, LOG_INFO) ||
 	    neuron_device_get_info(p->devices[0], &info))
 		return;
-	LOG_AS(NRT, INFO, "nrt_init", "Found neuron driver: interface %u to %u", info.compat_min,
-	       info.compat_max);
+	driver_version(&info, version, sizeof(version));
+	LOG_AS(NRT, INFO, "nrt_init", "Neuron Runtime %s built on %s", NEURON_VERSION, __DATE__);
+	LOG_AS(NRT, INFO, "nrt_init", "Found neuron driver: %s", version);
 	LOG_AS(NRT, INFO, "nrt_init",
 	       "Instance info:: device count:%zu cores per device:%u architecture:v%u",
 	       p->nr_devices, neuron_device_geometry(p->devices[0])->nr_cores, info.arch);

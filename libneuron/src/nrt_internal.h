@@ -27,6 +27,8 @@ enum log_comp {
 	LOG_TDRV,
 	LOG_NMGR,
 	LOG_NRT,
+	LOG_ENC,	/* collectives */
+	LOG_HAL,	/* what depends on the device */
 	LOG_NR_COMPS,
 };
 
@@ -111,6 +113,7 @@ struct nrt_storage {
 	enum nrt_storage_kind kind;
 	struct neuron_device *device;	/* not USER; NULL after nrt_close() */
 	struct neuron_mem *mem;		/* not USER; NULL after nrt_close() */
+	_Atomic(void *) va;		/* that the program was told, not USER */
 	void *user;
 	bool owned;			/* free @user */
 	uint64_t size;
@@ -164,6 +167,9 @@ NRT_STATUS nrt_tensor_transfer(const char *func, const nrt_tensor_t *t, void *bu
 			       uint64_t offset, uint64_t size, bool write);
 NRT_STATUS nrt_tensor_move(const char *func, const nrt_tensor_t *src, uint64_t src_offset,
 			   nrt_tensor_t *dst, uint64_t dst_offset, uint64_t size);
+/* What has these bytes at an address that the program was told, to be put; NULL: none. */
+struct nrt_storage *nrt_storage_at(const void *va, uint64_t size);
+void nrt_storage_put(struct nrt_storage *s);
 nrt_tensor_t *nrt_tensor_hold(const nrt_tensor_t *t);
 void nrt_tensor_drop(nrt_tensor_t *t);
 /* An execution has written to it. */

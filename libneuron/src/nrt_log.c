@@ -15,10 +15,10 @@
 /* Not <syslog.h>: its LOG_INFO and LOG_DEBUG are other numbers than ours. */
 void syslog(int prio, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-static const char *const comp_names[LOG_NR_COMPS] = { "TDRV", "NMGR", "NRT" };
+static const char *const comp_names[LOG_NR_COMPS] = { "TDRV", "NMGR", "NRT", "ENC", "HAL" };
 static const char *const level_names[] = { "", "ERROR", "WARN", "INFO", "DEBUG", "TRACE" };
 
-static atomic_int levels[LOG_NR_COMPS] = { LOG_ERROR, LOG_ERROR, LOG_ERROR };
+static atomic_int levels[LOG_NR_COMPS] = { [0 ... LOG_NR_COMPS - 1] = LOG_ERROR };
 
 enum target {
 	TO_CONSOLE,
@@ -27,7 +27,7 @@ enum target {
 };
 
 static atomic_int targets[LOG_NR_COMPS];
-static int files[LOG_NR_COMPS] = { -1, -1, -1 };	/* made once, then only replaced */
+static int files[LOG_NR_COMPS] = { [0 ... LOG_NR_COMPS - 1] = -1 };	/* made once, then only replaced */
 
 static int parse_level(const char *text, int fallback)
 {

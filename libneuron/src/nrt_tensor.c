@@ -44,7 +44,7 @@ static struct nrt_storage *storage_new(enum nrt_storage_kind kind, uint64_t size
 	return s;
 }
 
-static void storage_put(struct nrt_storage *s)
+void nrt_storage_put(struct nrt_storage *s)
 {
 	if (!s || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1)
 		return;
@@ -61,6 +61,28 @@ static void storage_put(struct nrt_storage *s)
 	free(s);
 }
 
+struct nrt_storage *nrt_storage_at(const void *va, uint64_t size)
+{
+	uintptr_t at = (uintptr_t)va;
+	struct nrt_storage *s;
+	unsigned int refs = 0;
+
+	pthread_mutex_lock(&nrt_process.lock);
+	for (s = nrt_process.storages; s; s = s->next) {
+		uintptr_t start = (uintptr_t)atomic_load(&s->va);
+
+		if (start && at >= start && at - start <= s->size && size <= s->size - (at - start))
+			break;
+	}
+	/* One that another thread is about to free, which waits for the lock, stays dead. */
+	if (s)
+		refs = atomic_load(&s->refs);
+	while (refs && !atomic_compare_exchange_weak(&s->refs, &refs, refs + 1))
+		;
+	pthread_mutex_unlock(&nrt_process.lock);
+	return refs ? s : NULL;
+}
+
 /* Under the life lock for writing: nobody else is in here. */
 void nrt_storages_close(void)
 {
@@ -68,6 +90,7 @@ void nrt_storages_close(void)
 		neuron_mem_free(s->mem);
 		s->mem = NULL;
 		s->device = NULL;
+		atomic_store(&s->va, NULL);
 	}
 }
 
@@ -81,6 +104,7 @@ void nrt_storages_forget(void)
 		s->pprev = NULL;
 		s->mem = NULL;
 		s->device = NULL;
+		atomic_store(&s->va, NULL);
 	}
 }
 
@@ -185,7 +209,7 @@ void nrt_tensor_drop(nrt_tensor_t *t)
 {
 	if (!t)
 		return;
-	storage_put(t->storage);
+	nrt_storage_put(t->storage);
 	completions_put(t->completions);
 	t->magic = 0;
 	free(t->name);
@@ -255,7 +279,7 @@ NRT_EXPORT NRT_STATUS nrt_tensor_allocate(nrt_tensor_placement_t tensor_placemen
 		status = tensor_new(name, &t);
 	nrt_trace_end(began, NRT_TRACE_TENSOR_ALLOCATE, (uint32_t)vnc, status, size, name);
 	if (status != NRT_SUCCESS) {
-		storage_put(s);
+		nrt_storage_put(s);
 		goto out;
 	}
 	t->storage = s;
@@ -308,7 +332,7 @@ NRT_EXPORT NRT_STATUS nrt_tensor_attach_buffer(nrt_tensor_t *tensor, void *buffe
 		goto out;
 	}
 	s->user = buffer;
-	storage_put(tensor->storage);
+	nrt_storage_put(tensor->storage);
 	tensor->storage = s;
 	tensor->offset = 0;
 	tensor->size = size;
@@ -544,8 +568,9 @@ NRT_EXPORT void *nrt_tensor_get_va(const nrt_tensor_t *tensor)
 
 		if (s->kind == NRT_STORAGE_USER)
 			va = s->user;
-		else if (s->kind == NRT_STORAGE_HOST || nrt_process.map_hbm)
-			neuron_mem_map(s->mem, &va);
+		else if ((s->kind == NRT_STORAGE_HOST || nrt_process.map_hbm) &&
+			 !neuron_mem_map(s->mem, &va))
+			atomic_store(&s->va, va);
 		if (va)
 			va = (char *)va + tensor->offset;
 	}

@@ -651,6 +651,24 @@ static int fake_ioctl(struct fake_device *d, unsigned long cmd, void *arg)
 		((struct neuron_ioctl_host_device_id *)arg)->host_device_id =
 			(uint32_t)(d - fake.dev);
 		return 0;
+	case NEURON_IOCTL_HOST_DEVICE_ID_TO_RID_MAP: {
+		struct neuron_ioctl_host_device_id_to_rid_map *m = arg;
+
+		m->count = fake.nr_devices;
+		for (uint32_t i = 0; i < NEURON_IOCTL_MAX_DEVICES; i++)
+			m->host_did_to_rid_map[i] = i < fake.nr_devices ? 0x10 + i : UINT32_MAX;
+		return 0;
+	}
+	case NEURON_IOCTL_DEVICE_BDF_EXT: {
+		struct neuron_ioctl_device_bdf_ext *b = arg;
+
+		/* Counted from the device that was asked. */
+		assert_int_equal(b->nd_index, 0);
+		b->domain = 1;
+		b->bus_number = 0x20 + (uint32_t)(d - fake.dev);
+		b->slot = 0x1e;
+		return 0;
+	}
 	case NEURON_IOCTL_DEVICE_INFO:
 		((struct neuron_ioctl_device_info *)arg)->architecture = fake.arch;
 		return 0;

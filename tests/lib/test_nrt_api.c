@@ -1075,6 +1075,8 @@ static void test_fork(void **state)
 
 static void test_log(void **state)
 {
+	uint8_t image = 0;
+	nrt_ucode_info ucode = { { &image, 1 }, { &image, 1 } };
 	nrt_model_t *m;
 	regex_t re;
 
@@ -1088,8 +1090,20 @@ static void test_log(void **state)
 	nrt_close();
 	unsetenv("NEURON_RT_LOG_LEVEL");
 	setenv("NEURON_RT_LOG_LEVEL_TDRV", "info", 1);
+	setenv("NEURON_RT_LOG_LEVEL_NRT", "info", 1);
+	setenv("NEURON_RT_LOG_LEVEL_HAL", "quiet", 1);
 	init_cores(8);
-	take_log();
+	logged("NRT:nrt_init                                Neuron Runtime test built on ");
+	assert_non_null(strstr(log_text, "Found neuron driver: "));
+	assert_non_null(strstr(log_text, "Instance info:: device count:2 cores per device:4"));
+	nrt_set_pool_eng_ucode(&ucode);
+	assert_string_equal(take_log(), "");
+	unsetenv("NEURON_RT_LOG_LEVEL_NRT");
+	unsetenv("NEURON_RT_LOG_LEVEL_HAL");
+	nrt_close();
+	init_cores(8);
+	nrt_set_pool_eng_ucode(&ucode);
+	logged(" HAL:nrt_set_pool_eng_ucode ");
 	nrt_load(NULL, 0, 0, 0, &m);
 	take_log();
 	/* nrt-api 6 */

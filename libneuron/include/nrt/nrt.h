@@ -168,6 +168,36 @@ NRT_STATUS nrt_get_instance_info(nrt_instance_info_t *info, size_t instance_info
  */
 NRT_STATUS nrt_get_vnc_memory_stats(uint32_t vnc, nrt_vnc_memory_stats_t *stats,
 				    size_t size_in, size_t *size_out);
+/**
+ * @brief Number on the host of a device of this container.
+ * @param neuron_dev	N of /dev/neuronN
+ * @return NRT_SUCCESS, NRT_INVALID no such device
+ */
+NRT_STATUS nrt_host_device_id_get(int neuron_dev, uint32_t *host_device_id);
+/**
+ * @brief Routing id of each device of the host.
+ * @param count	in: entries of the map, out: those that matter; numbers in between without a
+ * device have 0xffffffff
+ * @return NRT_SUCCESS; NRT_RESOURCE the map is too short, nothing but @p count is written;
+ * NRT_INVALID, NRT_FAILURE
+ */
+NRT_STATUS nrt_host_device_id_rid_map_get(uint32_t *count, uint32_t *host_did_to_rid_map);
+/**
+ * @brief Address of a whole device memory, which the driver does not map: everybody's tensors
+ * are in there. Tensors have addresses, see nrt_tensor_get_va().
+ * @return NRT_INVALID not supported, or bad argument; NRT_INVALID_HANDLE the device has no
+ * memory @p hbm_idx, which ends a loop over them
+ */
+NRT_STATUS nrt_get_hbm_mmap_va(int device_id, int hbm_idx, void **addr, size_t *size);
+/**
+ * @brief PCI address of the network adapter that is nearest to the memory of a tensor.
+ * @param va	inside of what nrt_tensor_get_va() gave for a tensor that the device reaches
+ * @param bdf	receives "0000:00:1d.0"
+ * @param len	in: bytes at @p bdf, out: length of the text without the NUL
+ * @return NRT_SUCCESS; NRT_INVALID no such memory; NRT_RESOURCE @p bdf is too short, @p len is
+ * what it takes; NRT_FAILURE the device is on no bus, or there is no adapter
+ */
+NRT_STATUS nrt_get_attached_efa_bdf(const void *va, char *bdf, size_t *len);
 
 /** @} @name Tensors @{ */
 

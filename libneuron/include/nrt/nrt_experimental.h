@@ -93,6 +93,36 @@ NRT_STATUS nrt_register_async_exec_callback(NRT_ASYNC_EXEC_STATUS_CALLBACK callb
 /** @brief Wait until everything that is queued for a core now has been executed. */
 NRT_STATUS nrt_async_drain_queued_execs(int32_t vnc);
 
+typedef struct nrt_ucode_img {
+	uint8_t *bin;
+	size_t size;
+} nrt_ucode_img;
+
+typedef struct nrt_ucode_info {
+	nrt_ucode_img iram;
+	nrt_ucode_img dram;
+} nrt_ucode_info;
+
+/**
+ * @brief Other microcode for the Pool engine: refused, engines that execute the instructions
+ * of neuron_isa.h have none.
+ * @return NRT_INVALID no images; NRT_FAILURE
+ */
+NRT_STATUS nrt_set_pool_eng_ucode(const nrt_ucode_info *ucode_info);
+/**
+ * @brief Copy to a device tensor through its address.
+ * @param dest	inside of what nrt_tensor_get_va() gave, with @p size bytes behind it
+ * @return NRT_SUCCESS; NRT_INVALID no such memory
+ */
+NRT_STATUS nrt_memcpy_to_device(void *dest, const void *src, size_t size);
+/**
+ * @brief The network plugin for collectives: there is none.
+ * @param err	receives NRT_FAILURE; may be NULL, as may @p msg
+ * @param msg	receives why, at most @p msg_len bytes with the NUL
+ * @return NULL
+ */
+void *nrt_get_libnccl_net(int *err, char *msg, size_t msg_len);
+
 #ifdef __cplusplus
 }
 #endif
