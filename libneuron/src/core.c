@@ -32,6 +32,7 @@ void core_put(struct neuron_core *core)
 		return;
 	if (core->peer)
 		core_put(core->peer);
+	core_compute_free(core);
 	close_queues(core);
 	if (core->eventfd >= 0)
 		close(core->eventfd);

@@ -69,6 +69,7 @@ struct neuron_core {
 	struct neuron_nq *notify;
 	struct neuron_nq *error;
 	int eventfd;			/* signalled by both */
+	struct core_compute *compute;	/* compute.c, NULL at first */
 	bool broken;			/* to be reset before the next run */
 	bool done;			/* its part of the run */
 };
@@ -157,6 +158,8 @@ void core_scratchpad_shrink(struct neuron_core *core);
 struct scratchpad_layout core_scratchpad_layout(const struct neuron_core *core);
 /* Device address of a byte that there is memory for. */
 uint64_t core_scratchpad_address(const struct neuron_core *core, uint64_t offset);
+/* Last reference, nothing is computed any more. */
+void core_compute_free(struct neuron_core *core);
 /* Stop the queues that have rings of the model. */
 void core_release_queues(struct neuron_core *core, const struct neuron_model *model);
 

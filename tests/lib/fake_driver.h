@@ -25,6 +25,9 @@
 #include "neuron_isa.h"
 #include "neuron_native.h"
 #include "sys.h"
+#ifdef FAKE_COMPUTE
+#include "dma_ref.h"	/* needs -lm -ffp-contract=off */
+#endif
 
 #define FAKE_DEVICES	2
 #define FAKE_CORES	4
@@ -52,7 +55,7 @@ struct fake_chunk {
 struct fake_queue {
 	bool on;
 	struct fake_chunk *ring[2];
-	uint32_t slots[2], tail[2], head;
+	uint32_t slots[2], tail[2], head, rx_head;
 };
 
 struct fake_nq {
@@ -361,19 +364,63 @@ static bool fake_register(struct fake_device *d, unsigned int core, uint64_t off
 	return true;
 }
 
+/* An elementwise packet whose result is in one piece; false: there is none. */
+static bool fake_compute(struct fake_device *d, struct fake_queue *k)
+{
+#ifdef FAKE_COMPUTE
+	const struct neuron_descriptor *tx = (struct neuron_descriptor *)k->ring[0]->data + k->head;
+	const struct neuron_descriptor *rx =
+		(struct neuron_descriptor *)k->ring[1]->data + k->rx_head;
+	uint32_t meta = le32toh(tx->meta), nr = 0, bytes = le32toh(rx->control) & 0xffff, n;
+	uint8_t types[16], *src[16], *dst, *out;
+
+	if ((meta >> 23 & 7) != 3 || !(le32toh(tx->control) >> 26 & 1))
+		return false;
+	bytes = bytes ? bytes : 65536;
+	n = bytes / (uint32_t)ref_dtype_size(meta >> 4 & 15);
+	dst = fake_memory(d, le64toh(rx->address), bytes);
+	do {
+		if (nr == 16 || k->head + nr >= k->tail[0])
+			return false;
+		types[nr] = le32toh(tx[nr].meta) & 15;
+		if (((le32toh(tx[nr].control) - n * ref_dtype_size(types[nr])) & 0xffff) ||
+		    ((le32toh(tx[nr].meta) ^ meta) & ~15u))
+			return false;
+		src[nr] = fake_memory(d, le64toh(tx[nr].address), n * ref_dtype_size(types[nr]));
+		if (!src[nr] || !dst)
+			return false;
+	} while (!(le32toh(tx[nr++].control) >> 27 & 1));
+	/* All sources are read before the result is written. */
+	out = malloc(bytes);
+	ref_compute(out, meta >> 20 & 7, meta >> 4 & 15, src, types, nr, meta >> 8 & 3,
+		    le32toh(rx->meta), n);
+	memcpy(dst, out, bytes);
+	free(out);
+	k->head += nr;
+	k->rx_head++;
+	return true;
+#else
+	(void)d;
+	(void)k;
+	return false;
+#endif
+}
+
 static void fake_run_queue(struct fake_device *d, unsigned int eng, unsigned int q)
 {
 	struct fake_queue *k = &d->queue[eng][q];
 
-	while (k->on && k->head < k->tail[0] && k->head < k->tail[1]) {
+	while (k->on && k->head < k->tail[0] && k->rx_head < k->tail[1]) {
 		const struct neuron_descriptor *tx =
 			(struct neuron_descriptor *)k->ring[0]->data + k->head;
 		const struct neuron_descriptor *rx =
-			(struct neuron_descriptor *)k->ring[1]->data + k->head;
+			(struct neuron_descriptor *)k->ring[1]->data + k->rx_head;
 		uint32_t bytes = le32toh(tx->control) & 0xffff;
 		uint64_t to = le64toh(rx->address);
 		uint8_t *src, *dst;
 
+		if (fake_compute(d, k))
+			continue;
 		/* Ring id 1, first and last of its packet, plain copy. */
 		if (((le32toh(rx->control) ^ le32toh(tx->control)) & 0xffff) ||
 		    (le32toh(tx->control) >> 24 & 0xf) != 0xd ||
@@ -395,6 +442,7 @@ static void fake_run_queue(struct fake_device *d, unsigned int eng, unsigned int
 			return;
 		}
 		k->head++;
+		k->rx_head++;
 	}
 }
 
@@ -406,7 +454,7 @@ static int fake_start(struct fake_device *d, unsigned int eng, unsigned int q, u
 	if (!k->on || !k->ring[0] || !k->ring[1])
 		return ENOENT;
 	if (tx > k->slots[0] - 16 - (k->tail[0] - k->head) ||
-	    rx > k->slots[1] - 16 - (k->tail[1] - k->head))
+	    rx > k->slots[1] - 16 - (k->tail[1] - k->rx_head))
 		return ENOSPC;
 	k->tail[0] += tx;
 	k->tail[1] += rx;
@@ -751,14 +799,15 @@ static int fake_ioctl(struct fake_device *d, unsigned long cmd, void *arg)
 		struct neuron_ioctl_dma_queue_get_state *s = arg;
 		struct fake_queue *k = &d->queue[s->eng_id][s->qid];
 
-		if (!k->on)
+		if (!k->ring[0])
 			return ENOENT;
 		s->tx->length = k->slots[0];
 		s->tx->tail_pointer = k->tail[0];
-		s->tx->head_pointer = s->rx->head_pointer = k->head;
+		s->tx->head_pointer = k->head;
+		s->rx->head_pointer = k->rx_head;
 		s->rx->length = k->slots[1];
 		s->rx->tail_pointer = k->tail[1];
-		s->tx->sw_status = s->rx->sw_status = 2;
+		s->tx->sw_status = s->rx->sw_status = k->on ? 2 : 3;
 		return 0;
 	}
 	case NEURON_IOCTL_DMA_QUEUE_RELEASE:

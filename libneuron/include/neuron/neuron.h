@@ -685,6 +685,50 @@ const char *neuron_model_obstacle(const struct neuron_model *model);
 int neuron_model_run(struct neuron_model *model, const struct neuron_io *io, size_t nr_io,
 		     int timeout_ms, struct neuron_run_result *result);
 
+/** @} @defgroup compute Computing with device memory
+ *
+ * DMA engines of the software device can convert and combine elements on their way.
+ * @{ */
+
+#define NEURON_COMPUTE_MAX_SOURCES 16u
+
+enum neuron_compute_op {
+	NEURON_COMPUTE_CAST = 0,	/**< one source, in the type of the result */
+	NEURON_COMPUTE_ADD = 1,		/**< sum, in fp32 whatever the types are */
+	NEURON_COMPUTE_FMA = 2,		/**< sum of the sources, each times @c scale */
+	NEURON_COMPUTE_MIN = 3,
+	NEURON_COMPUTE_MAX = 4,
+};
+
+/** @brief Elements that follow each other, in memory of the core's device or of the host. */
+struct neuron_operand {
+	struct neuron_mem *mem;
+	uint64_t offset;
+	uint32_t dtype;			/**< as in neuron_tensor_info */
+};
+
+struct neuron_compute {
+	size_t size;			/**< sizeof(struct neuron_compute) */
+	enum neuron_compute_op op;
+	float scale;
+	uint64_t elements;		/**< of each operand */
+	struct neuron_operand dst;
+	const struct neuron_operand *src;
+	size_t nr_src;			/**< 1 to NEURON_COMPUTE_MAX_SOURCES; cast: 1 */
+};
+
+/**
+ * @brief Compute element by element and wait for it.
+ *
+ * Waits for a run in progress on the core, and runs wait for it. The result may lie exactly
+ * over a source of the same element size; over sources in other ways it is undefined.
+ * The first call on a core takes 68 KiB of memory for rings, which go with the core.
+ * @return 0, -EINVAL unknown type or operation, operand elsewhere or beyond its memory,
+ * -ETIMEDOUT, -EIO the queue stopped, -EOPNOTSUPP the device cannot, -ENOMEM, -ENODEV
+ */
+int neuron_core_compute(struct neuron_core *core, const struct neuron_compute *compute,
+			int timeout_ms);
+
 /** @} @defgroup group Core groups and networks
  *
  * A pool has the cores that a program uses. Groups take cores from it; a core is in
