@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "model.h"
+#include "stats.h"
 
 struct neuron_core *core_get(struct neuron_core *core)
 {
@@ -167,6 +168,7 @@ NEURON_EXPORT int neuron_core_open(struct neuron_device *device, uint32_t nc,
 	if (!c)
 		return -ENOMEM;
 	c->device = device_get(device);
+	stats_open(device);
 	c->nc = nc;
 	c->hbm = g->core_hbm[nc];
 	c->nr_slots = core_slots(g);
@@ -228,6 +230,12 @@ void core_release_queues(struct neuron_core *core, const struct neuron_model *mo
 				     slot_queue(g, slot));
 		core->owner[slot] = NULL;
 	}
+}
+
+NEURON_EXPORT void neuron_core_count(struct neuron_core *core, enum neuron_core_event event)
+{
+	stats_add(core->device, core->nc, event == NEURON_CORE_QUEUE_FULL ?
+		  NDS_NC_COUNTER_INFER_FAILED_TO_QUEUE : NDS_NC_COUNTER_INFER_INCORRECT_INPUT, 1);
 }
 
 /* ---- scratchpad -------------------------------------------------------------------- */

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "device.h"
+#include "stats.h"
 #include "sys.h"
 
 _Static_assert(NEURON_MAX_HBMS == NEURON_NATIVE_MAX_HBMS, "limits of the driver");
@@ -136,6 +136,7 @@ void device_put(struct neuron_device *device)
 {
 	if (atomic_fetch_sub_explicit(&device->refs, 1, memory_order_acq_rel) != 1)
 		return;
+	stats_close(device);
 	neuron_sys_close(device->fd);
 	memlog_free(device->log);
 	pthread_mutex_destroy(&device->log_lock);

@@ -24,6 +24,8 @@ struct neuron_device {
 	struct neuron_geometry geometry;
 	pthread_mutex_t log_lock;	/* @log */
 	struct memlog *log;
+	_Atomic(void *) datastore;	/* stats.c; NULL: nothing is counted */
+	size_t datastore_size;
 };
 
 struct neuron_mem {
@@ -35,12 +37,19 @@ struct neuron_mem {
 	pthread_mutex_t lock;	/* growing and mapping */
 	_Atomic(void *) va;
 	uint64_t mapped;	/* bytes at @va */
+	uint64_t counted;	/* bytes, by stats.c */
 	enum neuron_mem_category category;
 	uint32_t hbm;
 	uint32_t nc;
 };
 
 #define NEURON_PAGE 4096u
+
+/* Host memory comes first, but for one. */
+static inline bool category_host(enum neuron_mem_category category)
+{
+	return category < NEURON_MEM_OTHER || category == NEURON_MEM_HOST_RINGS;
+}
 
 enum memlog_op {
 	MEMLOG_ALLOC,

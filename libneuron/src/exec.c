@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "model.h"
+#include "stats.h"
 #include "wait.h"
 
 /* Callers tend to pass them in the order of the model. */
@@ -268,12 +269,67 @@ static int prepare(struct neuron_model *m, const struct neuron_io *io, size_t nr
 	return ret;
 }
 
+/* The status counter of a core for the end of a run; 0 if the driver counts it itself. */
+static unsigned int status_counter(int ret, const struct neuron_run_result *r)
+{
+	switch (ret) {
+	case 0: return NDS_NC_COUNTER_INFER_COMPLETED;
+	case -ETIMEDOUT: return NDS_NC_COUNTER_INFER_TIMED_OUT;
+	case -EINVAL: return NDS_NC_COUNTER_INFER_INCORRECT_INPUT;
+	case -EOPNOTSUPP: return NDS_NC_COUNTER_ERR_UNSUPPORTED_NEFF_VERSION;
+	case -ENODEV: return NDS_NC_COUNTER_ERR_HW;
+	case -EIO: break;
+	default: return NDS_NC_COUNTER_GENERIC_FAIL;
+	}
+	if (r->status == NEURON_RUN_DONE)
+		return NDS_NC_COUNTER_ERR_HW;
+	switch (r->notice.code) {
+	case NEURON_ISA_ERR_BOUNDS:
+	case NEURON_ISA_ERR_DMA_ACCESS: return NDS_NC_COUNTER_OOB;
+	case NEURON_ISA_ERR_DMA_DESC:
+	case NEURON_ISA_ERR_DMA_RING: return NDS_EXT_NC_COUNTER_HW_ERR_DMA_ABORT;
+	case NEURON_ISA_ERR_SEMAPHORE: return NDS_EXT_NC_COUNTER_ERR_SW_SEMAPHORE_ERROR;
+	case NEURON_ISA_ERR_MEM_UE:
+	case NEURON_ISA_ERR_MEM_REPAIRABLE:
+	case NEURON_ISA_ERR_SRAM_UE: return 0;
+	case NEURON_ISA_ERR_ABORT:
+		return r->status == NEURON_RUN_DMA_ERROR ? 0 :
+		       NDS_NC_COUNTER_INFER_COMPLETED_WITH_ERR;
+	default: return NDS_NC_COUNTER_INFER_COMPLETED_WITH_ERR;
+	}
+}
+
+/* Microseconds: @called, @started on the cores (0: it was not), @ended. */
+static void count_run(const struct neuron_model *model, int ret, const struct neuron_run_result *r,
+		      uint64_t called, uint64_t started, uint64_t ended)
+{
+	const struct neuron_device *device = model->core->device;
+	unsigned int counter = status_counter(ret, r);
+
+	for (const struct neuron_model *m = model; m; m = m->peer) {
+		uint32_t nc = m->core->nc;
+
+		if (counter)
+			stats_add(device, nc, counter, 1);
+		if (!started)
+			continue;
+		stats_add(device, nc, NDS_NC_COUNTER_INFERENCE_COUNT, 1);
+		stats_add(device, nc, NDS_NC_COUNTER_TIME_IN_USE, ended - started);
+		if (ret)
+			continue;
+		stats_add(device, nc, NDS_NC_COUNTER_MAC_COUNT, m->macs);
+		stats_set(device, nc, NDS_NC_COUNTER_LATENCY_DEVICE, ended - started);
+		stats_set(device, nc, NDS_NC_COUNTER_LATENCY_TOTAL, ended - called);
+	}
+}
+
 NEURON_EXPORT int neuron_model_run(struct neuron_model *model, const struct neuron_io *io,
 				   size_t nr_io, int timeout_ms,
 				   struct neuron_run_result *result)
 {
 	struct neuron_run_result r = { .status = NEURON_RUN_DONE };
 	const char *obstacle = neuron_model_obstacle(model);
+	uint64_t called = stats_time(), started = 0, ended = called;
 	int ret = 0;
 
 	if (device_inherited(model->core->device))
@@ -282,16 +338,19 @@ NEURON_EXPORT int neuron_model_run(struct neuron_model *model, const struct neur
 		snprintf(r.text, sizeof(r.text), "%.255s", obstacle);
 		if (result_valid(result))
 			result_copy(result, &r, sizeof(r));
+		count_run(model, -EOPNOTSUPP, &r, called, 0, called);
 		return -EOPNOTSUPP;
 	}
 	lock_cores(model);
 	for (struct neuron_model *m = model; m && !ret; m = m->peer)
 		ret = prepare(m, io, nr_io, &r);
 	if (!ret) {
+		started = stats_time();
 		for (struct neuron_model *m = model; m && !ret; m = m->peer)
 			ret = start(m);
 		if (!ret)
 			ret = wait_done(model, timeout_ms, &r);
+		ended = stats_time();
 		/* What is still going on must not meet the next run. */
 		for (struct neuron_model *m = model; m; m = m->peer) {
 			if (ret)
@@ -300,6 +359,7 @@ NEURON_EXPORT int neuron_model_run(struct neuron_model *model, const struct neur
 				m->core->broken = m->dirty;
 		}
 	}
+	count_run(model, ret, &r, called, started, ended);
 	unlock_cores(model);
 	if (result_valid(result))
 		result_copy(result, &r, sizeof(r));

@@ -435,6 +435,10 @@ NEURON_EXPORT int neuron_net_submit(struct neuron_net *net, const struct neuron_
 		ret = -EAGAIN;
 	else
 		ret = bind_io(net, slot, io, nr_io);
+	if (ret == -EAGAIN)
+		neuron_core_count(net->group->cores[0], NEURON_CORE_QUEUE_FULL);
+	else if (ret == -EINVAL)
+		neuron_core_count(net->group->cores[0], NEURON_CORE_BAD_INPUT);
 	if (!ret) {
 		slot->state = SLOT_QUEUED;
 		memset(&slot->result, 0, sizeof(slot->result));

@@ -61,6 +61,10 @@ static void balance(struct loader *l, uint32_t engine, const struct neuron_isa_i
 		if (index < NEURON_NEFF_MAX_EVENTS && value)
 			l->events[index]++;
 		break;
+	case NEURON_ISA_OP_MATMUL:
+		l->model->macs += (uint64_t)le32toh(inst->u.matmul.m) *
+				  le32toh(inst->u.matmul.n) * le32toh(inst->u.matmul.k);
+		break;
 	default:
 		break;
 	}

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "device.h"
+#include "stats.h"
 #include "sys.h"
 
 _Static_assert((int)NEURON_MEM_NR_CATEGORIES == (int)NEURON_MEMALLOC_TYPE_MAX, "categories");
@@ -69,6 +69,7 @@ NEURON_EXPORT int neuron_mem_alloc(struct neuron_device *device, uint64_t bytes,
 	m->bytes = bytes;
 	pthread_mutex_init(&m->lock, NULL);
 	memlog_add(device, MEMLOG_ALLOC, m, bytes, o.align, 0);
+	stats_memory(m, bytes);
 	*mem = m;
 	return 0;
 }
@@ -126,6 +127,7 @@ NEURON_EXPORT void neuron_mem_free(struct neuron_mem *mem)
 	if (va && !device_inherited(mem->device))
 		neuron_sys_munmap(va, mem->mapped);
 	memlog_add(mem->device, MEMLOG_FREE, mem, mem->bytes, 0, 0);
+	stats_memory(mem, 0);
 	f.mem_handle = mem->handle;
 	do_ioctl(mem->device, NEURON_IOCTL_MEM_FREE, &f);
 	device_put(mem->device);
@@ -334,8 +336,10 @@ NEURON_EXPORT int neuron_mem_grow(struct neuron_mem *mem, uint64_t bytes,
 		ret = -EBUSY;
 	else
 		ret = do_ioctl(mem->device, NEURON_NATIVE_MEM_GROW, &g);
-	if (!ret)
+	if (!ret) {
 		mem->bytes = bytes;
+		stats_memory(mem, bytes);
+	}
 	if (!ret || ret == -ENOMEM)
 		memlog_add(mem->device, MEMLOG_GROW, mem, bytes, 0, ret ? g.reason : 0);
 	pthread_mutex_unlock(&mem->lock);

@@ -75,9 +75,7 @@ void memlog_add(struct neuron_device *device, enum memlog_op op, const struct ne
 {
 	struct entry *e;
 
-	/* Categories of host memory come first, but for one. */
-	if (mem->category < NEURON_MEM_OTHER || mem->category == NEURON_MEM_HOST_RINGS ||
-	    device_inherited(device))
+	if (category_host(mem->category) || device_inherited(device))
 		return;
 	pthread_mutex_lock(&device->log_lock);
 	e = device->log ? next_entry(device->log) : NULL;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "load.h"
+#include "stats.h"
 
 #define MAX_PARTS 2u
 
@@ -221,11 +222,14 @@ NEURON_EXPORT int neuron_model_load(struct neuron_core *core, const void *bytes,
 		free_loader(&l[k]);
 	neuron_neff_close(neff);
 	if (ret) {
+		stats_load(core->device, core->nc, ret);
 		neuron_model_unload(l[0].model);
 		if (result_valid(o.error))
 			result_copy(o.error, &error, sizeof(error));
 		return ret;
 	}
+	for (const struct neuron_model *m = l[0].model; m; m = m->peer)
+		stats_load(core->device, m->core->nc, 0);
 	*model = l[0].model;
 	return 0;
 }

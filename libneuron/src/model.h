@@ -126,6 +126,7 @@ struct neuron_model {
 	char *name;
 	char obstacle[256];		/* "" none */
 	bool dirty;			/* a run leaves semaphores or events set */
+	uint64_t macs;			/* multiply-accumulates of a run */
 	struct neuron_mem **mems;	/* everything it allocated */
 	size_t nr_mems;
 	struct io_tensor *io;

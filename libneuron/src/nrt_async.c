@@ -263,6 +263,14 @@ static bool own_thread(const struct queue *q)
 	return q->started && pthread_equal(q->thread, pthread_self());
 }
 
+/* Executions that did not get in are in the statistics of their core. */
+static NRT_STATUS queue_full(uint32_t index)
+{
+	if (index % NR_QUEUES == first_of[NRTA_XU_COMPUTE])
+		neuron_core_count(nrt_process.vncs[index / NR_QUEUES].core, NEURON_CORE_QUEUE_FULL);
+	return NRT_QUEUE_FULL;
+}
+
 /* Takes what @job holds, unless it fails. */
 static NRT_STATUS schedule(uint32_t index, const struct job *job, bool wait, nrta_seq_t *seq)
 {
@@ -278,7 +286,7 @@ static NRT_STATUS schedule(uint32_t index, const struct job *job, bool wait, nrt
 	else if (q->dead)
 		status = NRT_EXEC_UNIT_UNRECOVERABLE;
 	else if (q->scheduled - q->completed >= q->depth)
-		status = NRT_QUEUE_FULL;
+		status = queue_full(index);
 	else if (start_worker(q))
 		status = NRT_RESOURCE;
 	if (status == NRT_SUCCESS) {

@@ -410,6 +410,8 @@ static NRT_STATUS run(struct nrt_model *m, const struct nrt_set *in, const struc
 
 	if (!neuron_model_obstacle(m->model))
 		status = bind(m, in, out);
+	if (status == NRT_INVALID)
+		neuron_core_count(m->vnc->core, NEURON_CORE_BAD_INPUT);
 	if (status == NRT_SUCCESS) {
 		ret = neuron_model_run(m->model, m->io, m->nr_io, nrt_process.timeout_ms, &result);
 		if (ret)

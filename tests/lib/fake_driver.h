@@ -40,6 +40,8 @@
 #define FAKE_FD		1000
 #define FAKE_CLAIM_FD	1500
 #define FAKE_WINDOW	(1ull << 46)
+#define FAKE_DS		(FAKE_WINDOW + 4096)	/* device address of the datastore */
+#define FAKE_DS_SIZE	262144u
 #define FAKE_TPB(c)	(0x2000000000ull + ((uint64_t)(c) << 32))
 
 struct fake_chunk {
@@ -81,6 +83,7 @@ struct fake_device {
 	struct neuron_native_failure failures[NEURON_NATIVE_FAILURES_MAX];
 	uint64_t nr_failures;
 	unsigned int opens;
+	uint64_t ds[FAKE_DS_SIZE / 8];	/* of the only process there is */
 	struct fake_chunk chunk[FAKE_CHUNKS];
 	uint64_t used[FAKE_HBMS], bump[FAKE_HBMS + 1];
 	uint64_t by_category[32];
@@ -689,6 +692,18 @@ static void fake_core_stats(struct fake_device *d, struct neuron_native_core_sta
 	}
 }
 
+/* What the process publishes, as the driver reads it. */
+static inline uint64_t fake_stat(unsigned int device, uint32_t nc, unsigned int counter)
+{
+	void *ds = fake.dev[device].ds;
+
+	if (nc >= NDS_MAX_NEURONCORE_COUNT)
+		return NDS_EXT_NEURONCORE_NC_DATA(ds, nc - NDS_MAX_NEURONCORE_COUNT)[counter];
+	if (counter < NDS_NC_COUNTER_COUNT)
+		return NDS_NEURONCORE_COUNTERS(ds, nc)[counter];
+	return NDS_EXT_NEURONCORE_COUNTERS(ds, nc)[counter - NDS_NC_COUNTER_COUNT];
+}
+
 static int fake_ioctl(struct fake_device *d, unsigned long cmd, void *arg)
 {
 	switch (cmd) {
@@ -885,6 +900,14 @@ static int fake_ioctl(struct fake_device *d, unsigned long cmd, void *arg)
 		l->used = d->used[0];
 		return 0;
 	}
+	case NEURON_IOCTL_ACQUIRE_NEURON_DS: {
+		struct neuron_ioctl_neuron_ds_info *ds = arg;
+
+		assert_int_equal(ds->pid, 0);
+		ds->mmap_offset = FAKE_DS;
+		ds->size = FAKE_DS_SIZE;
+		return 0;
+	}
 	case NEURON_NATIVE_FAILURES: {
 		struct neuron_native_failures *f = arg;
 		uint64_t seq = f->since;
@@ -965,6 +988,7 @@ int neuron_sys_close(int fd)
 	for (unsigned int i = 0; i < FAKE_CHUNKS; i++)
 		if (d->chunk[i].used)
 			assert_int_equal(fake_free(d, i + 1), 0);
+	memset(d->ds, 0, sizeof(d->ds));
 	return 0;
 }
 
@@ -975,9 +999,9 @@ static int fake_call(int fd, unsigned long cmd, void *arg)
 
 	fake.calls++;
 	fake.calls_nr[nr]++;
-	/* Nobody can do anything about a free that fails. */
-	if (fake.fail_at && (fake.fail_nr ? fake.fail_nr == nr : cmd != NEURON_IOCTL_MEM_FREE) &&
-	    !--fake.fail_at) {
+	/* Nobody can do anything about a free that fails, and statistics may be missing. */
+	if (fake.fail_at && (fake.fail_nr ? fake.fail_nr == nr : cmd != NEURON_IOCTL_MEM_FREE &&
+			     cmd != NEURON_IOCTL_ACQUIRE_NEURON_DS) && !--fake.fail_at) {
 		errno = fake.fail_errno;
 		return -1;
 	}
@@ -1000,7 +1024,8 @@ int neuron_sys_ioctl(int fd, unsigned long cmd, void *arg)
 
 void *neuron_sys_mmap(int fd, uint64_t offset, size_t bytes)
 {
-	uint8_t *data = fake_memory(fake_dev(fd), offset, 1);
+	uint8_t *data = offset == FAKE_DS ? (uint8_t *)fake_dev(fd)->ds :
+					    fake_memory(fake_dev(fd), offset, 1);
 
 	if (fake.map_fails || !data) {
 		errno = ENOMEM;

@@ -649,6 +649,17 @@ struct neuron_device *neuron_core_device(const struct neuron_core *core);
 uint32_t neuron_core_index(const struct neuron_core *core);
 /** @brief Bytes of the shared scratchpad of the core now. */
 uint64_t neuron_core_scratchpad(struct neuron_core *core);
+/** @brief What a caller of the library knows about a core, and the library does not. */
+enum neuron_core_event {
+	NEURON_CORE_QUEUE_FULL = 0,	/**< a request found the caller's queue full */
+	NEURON_CORE_BAD_INPUT = 1,	/**< the caller refused the input of a request */
+};
+
+/**
+ * @brief Count an event in the statistics of a core, which the driver shows in sysfs
+ * (stats/status). Loads and runs are counted without that.
+ */
+void neuron_core_count(struct neuron_core *core, enum neuron_core_event event);
 /** @brief Reset the core; loaded models stay loaded and can run again. */
 int neuron_core_reset(struct neuron_core *core);
 

@@ -117,6 +117,14 @@ int main(void)
 	pid_t pid;
 	char c;
 
+	/* What other tests have left. */
+	clear(CORE(0, "status/success/total"));
+	clear(CORE(1, "status/success/total"));
+	clear(CORE(3, "status/success/total"));
+	clear(CORE(3, "other_info/flop_count/total"));
+	clear(CORE(4, "status/execute_failed_to_queue/total"));
+	clear(CORE(4, "status/infer_failed_to_queue/total"));
+
 	/* Alone. */
 	before = figure(SYSFS "stats/memory_usage/host_mem/driver_memory/total");
 	CHECK(acquire(fd, getpid() + 12345, &own) == ENOENT, "datastore of no process: ENOENT");
