@@ -88,7 +88,7 @@ check "unknown instance is refused" '! modprobe neuron_emu instance=trn9.huge 2>
 
 # Whatever else the guest does in between counts, too, and may even free memory: the
 # smallest of three is not too much, the largest is something.
-each= most=0
+each='' most=0
 for try in 1 2 3; do
 	modprobe neuron_emu nr_devices=0
 	before=$(available)
