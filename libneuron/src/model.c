@@ -144,6 +144,8 @@ static int plan_parts(struct loader *l, const struct neuron_neff *neff,
 			return no_memory(&l[0]);
 		*next = l[k].model;
 		next = &l[k].model->peer;
+		for (size_t i = 0; i < sizeof(neff->header.uuid); i++)
+			snprintf(l[k].model->uuid + 2 * i, 3, "%02x", neff->header.uuid[i]);
 		l[k].model->name = strdup(neff->header.name);
 		if (!l[k].model->name)
 			return no_memory(&l[0]);
@@ -348,6 +350,11 @@ NEURON_EXPORT int neuron_model_plan(const struct neuron_geometry *geometry, cons
 }
 
 /* ---- what a model is --------------------------------------------------------------- */
+
+NEURON_EXPORT const char *neuron_model_uuid(const struct neuron_model *model)
+{
+	return model->uuid;
+}
 
 NEURON_EXPORT const char *neuron_model_name(const struct neuron_model *model)
 {

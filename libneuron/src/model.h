@@ -124,6 +124,7 @@ struct io_tensor {
 struct neuron_model {
 	struct neuron_core *core;
 	char *name;
+	char uuid[33];			/* hexadecimal */
 	char obstacle[256];		/* "" none */
 	bool dirty;			/* a run leaves semaphores or events set */
 	uint64_t macs;			/* multiply-accumulates of a run */

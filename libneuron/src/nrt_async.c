@@ -240,6 +240,7 @@ static void *worker(void *arg)
 /* Under q->lock.  The application's signals are not for this thread. */
 static int start_worker(struct queue *q)
 {
+	const struct nrt_env *env = &nrt_process.env;
 	sigset_t all, old;
 	int ret;
 
@@ -254,6 +255,9 @@ static int start_worker(struct queue *q)
 	ret = pthread_create(&q->thread, NULL, worker, q);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	q->started = !ret;
+	/* Processors that are not there: wherever it runs is better than not at all. */
+	if (!ret && env->has_cpus)
+		pthread_setaffinity_np(q->thread, sizeof(env->cpus), &env->cpus);
 	return ret;
 }
 

@@ -56,34 +56,6 @@ NRT_STATUS nrt_vnc_get(int64_t vnc, struct nrt_vnc **out)
 	return NRT_SUCCESS;
 }
 
-static bool env_flag(const char *name)
-{
-	const char *v = getenv(name);
-
-	return v && (!strcmp(v, "1") || !strcmp(v, "true") || !strcmp(v, "TRUE"));
-}
-
-/* A number from 0 to @max at @text; moves @end behind it. */
-static bool parse_number(const char *text, const char **end, unsigned long max,
-			 unsigned long *value)
-{
-	char *e;
-
-	if (*text < '0' || *text > '9')
-		return false;
-	errno = 0;
-	*value = strtoul(text, &e, 10);
-	*end = e;
-	return !errno && *value <= max;
-}
-
-static bool env_number(const char *name, unsigned long max, unsigned long *value)
-{
-	const char *text = getenv(name), *end;
-
-	return text && parse_number(text, &end, max, value) && !*end;
-}
-
 /* "n", "a-b", "a,b,c" and mixes; an ascending run without gaps. */
 static bool parse_cores(const char *text, uint32_t *start, uint32_t *count)
 {
@@ -91,10 +63,10 @@ static bool parse_cores(const char *text, uint32_t *start, uint32_t *count)
 	bool any = false;
 
 	for (;;) {
-		if (!parse_number(text, &text, UINT16_MAX, &first))
+		if (!nrt_env_parse(text, &text, UINT16_MAX, &first))
 			return false;
 		last = first;
-		if (*text == '-' && !parse_number(text + 1, &text, UINT16_MAX, &last))
+		if (*text == '-' && !nrt_env_parse(text + 1, &text, UINT16_MAX, &last))
 			return false;
 		if (last < first || (any && first != next))
 			return false;
@@ -136,6 +108,7 @@ static NRT_STATUS read_environment(struct wish *wish, uint32_t total)
 	struct nrt_process *p = &nrt_process;
 	const char *contiguous = getenv("NEURON_RT_CONTIGUOUS_SCRATCHPAD");
 	const char *cores = getenv("NEURON_RT_VISIBLE_CORES");
+	const char *page = "NEURON_SCRATCHPAD_PAGE_SIZE";
 	unsigned long n;
 
 	*wish = (struct wish){ .count = total };
@@ -147,7 +120,7 @@ static NRT_STATUS read_environment(struct wish *wish, uint32_t total)
 		}
 		wish->exact = true;
 	} else if (getenv("NEURON_RT_NUM_CORES")) {
-		if (!env_number("NEURON_RT_NUM_CORES", UINT16_MAX, &n)) {
+		if (!nrt_env_number("NEURON_RT_NUM_CORES", UINT16_MAX, &n)) {
 			LOG_AS(NRT, ERROR, "nrt_init", "NEURON_RT_NUM_CORES=%s is not a number of cores",
 			       getenv("NEURON_RT_NUM_CORES"));
 			return NRT_INVALID;
@@ -164,7 +137,7 @@ static NRT_STATUS read_environment(struct wish *wish, uint32_t total)
 	p->timeout_ms = DEFAULT_TIMEOUT_S * 1000;
 	if (getenv("NEURON_RT_EXEC_TIMEOUT")) {
 		/* With 0 nothing could ever succeed. */
-		if (!env_number("NEURON_RT_EXEC_TIMEOUT", INT_MAX, &n) || !n) {
+		if (!nrt_env_number("NEURON_RT_EXEC_TIMEOUT", INT_MAX, &n) || !n) {
 			LOG_AS(NRT, ERROR, "nrt_init",
 			       "NEURON_RT_EXEC_TIMEOUT=%s is not a number of seconds from 1",
 			       getenv("NEURON_RT_EXEC_TIMEOUT"));
@@ -172,11 +145,12 @@ static NRT_STATUS read_environment(struct wish *wish, uint32_t total)
 		}
 		p->timeout_ms = n > INT_MAX / 1000 ? INT_MAX : (int)n * 1000;
 	}
-	if (getenv("NEURON_SCRATCHPAD_PAGE_SIZE")) {
-		if (!env_number("NEURON_SCRATCHPAD_PAGE_SIZE", 4095, &n) || !n || n % 512) {
+	if (!getenv(page))
+		page = "NEURON_RT_ONE_TMPBUF_PAGE_SIZE_MB";
+	if (getenv(page)) {
+		if (!nrt_env_number(page, 4095, &n) || !n || n % 512) {
 			LOG_AS(NRT, ERROR, "nrt_init",
-			       "NEURON_SCRATCHPAD_PAGE_SIZE=%s is not a multiple of 512 below 4096",
-			       getenv("NEURON_SCRATCHPAD_PAGE_SIZE"));
+			       "%s=%s is not a multiple of 512 below 4096", page, getenv(page));
 			return NRT_INVALID;
 		}
 		wish->page = (uint64_t)n << 20;
@@ -184,7 +158,7 @@ static NRT_STATUS read_environment(struct wish *wish, uint32_t total)
 	p->exec_depth = NRT_MAX_INFLIGHT;
 	p->implicit_async = false;
 	if (getenv("NEURON_RT_ASYNC_EXEC_MAX_INFLIGHT_REQUESTS")) {
-		if (!env_number("NEURON_RT_ASYNC_EXEC_MAX_INFLIGHT_REQUESTS", NRT_MAX_INFLIGHT,
+		if (!nrt_env_number("NEURON_RT_ASYNC_EXEC_MAX_INFLIGHT_REQUESTS", NRT_MAX_INFLIGHT,
 				&n)) {
 			LOG_AS(NRT, ERROR, "nrt_init",
 			       "NEURON_RT_ASYNC_EXEC_MAX_INFLIGHT_REQUESTS=%s is not a number up to %u",
@@ -198,7 +172,7 @@ static NRT_STATUS read_environment(struct wish *wish, uint32_t total)
 	}
 	wish->microcode = DEFAULT_MICROCODE_MIB << 20;
 	if (getenv("NEURON_RT_MICROCODE_MB")) {
-		if (!env_number("NEURON_RT_MICROCODE_MB", 4096, &n)) {
+		if (!nrt_env_number("NEURON_RT_MICROCODE_MB", 4096, &n)) {
 			LOG_AS(NRT, ERROR, "nrt_init",
 			       "NEURON_RT_MICROCODE_MB=%s is not a number up to 4096",
 			       getenv("NEURON_RT_MICROCODE_MB"));
@@ -208,7 +182,7 @@ static NRT_STATUS read_environment(struct wish *wish, uint32_t total)
 	}
 	p->memlog = DEFAULT_MEMLOG;
 	if (getenv("NEURON_RT_DEBUG_MEMLOG_MAX_SIZE")) {
-		if (!env_number("NEURON_RT_DEBUG_MEMLOG_MAX_SIZE", 1ul << 30, &n)) {
+		if (!nrt_env_number("NEURON_RT_DEBUG_MEMLOG_MAX_SIZE", 1ul << 30, &n)) {
 			LOG_AS(NRT, ERROR, "nrt_init",
 			       "NEURON_RT_DEBUG_MEMLOG_MAX_SIZE=%s is not a number of entries",
 			       getenv("NEURON_RT_DEBUG_MEMLOG_MAX_SIZE"));
@@ -217,12 +191,12 @@ static NRT_STATUS read_environment(struct wish *wish, uint32_t total)
 		p->memlog = n;
 	}
 	if (contiguous && *contiguous)
-		p->contiguous = env_flag("NEURON_RT_CONTIGUOUS_SCRATCHPAD");
+		p->contiguous = nrt_env_flag("NEURON_RT_CONTIGUOUS_SCRATCHPAD");
 	p->oom_table = !getenv("NEURON_RT_ENABLE_DEVICE_MEMORY_OOM_LOG") ||
-		       env_flag("NEURON_RT_ENABLE_DEVICE_MEMORY_OOM_LOG");
-	p->verify_hash = env_flag("NEURON_RT_VALIDATE_HASH");
-	p->map_hbm = env_flag("NEURON_RT_MAP_HBM");
-	return NRT_SUCCESS;
+		       nrt_env_flag("NEURON_RT_ENABLE_DEVICE_MEMORY_OOM_LOG");
+	p->verify_hash = nrt_env_flag("NEURON_RT_VALIDATE_HASH");
+	p->map_hbm = nrt_env_flag("NEURON_RT_MAP_HBM");
+	return nrt_env_read(&p->env);
 }
 
 /* Cores of a device: from sysfs, or by asking the device. */
@@ -366,6 +340,7 @@ static int open_cores(const struct neuron_device_entry *list, size_t nr, uint32_
 		.scratchpad_page = wish->page,
 		.microcode = wish->microcode,
 		.contiguous = p->contiguous,
+		.no_reset = p->env.keep_cores,
 		.failure = &failure,
 		.lnc = p->lnc,
 	};
@@ -529,6 +504,8 @@ NRT_EXPORT NRT_STATUS nrt_init(nrt_framework_type_t framework, const char *fw_ve
 		p->state = NRT_STATE_READY;
 		p->next_id = 1001;
 		log_instance();
+	} else {
+		nrt_env_free(&p->env);
 	}
 out:
 	neuron_device_list_free(list);
@@ -597,6 +574,7 @@ NRT_EXPORT void nrt_close(void)
 		nrt_models_close();
 		nrt_storages_close();
 		release_cores();
+		nrt_env_free(&p->env);
 		p->state = NRT_STATE_CLOSED;
 	}
 	pthread_rwlock_unlock(&p->life);
@@ -652,7 +630,7 @@ NRT_EXPORT NRT_STATUS nrt_get_visible_vnc_count(uint32_t *vnc_count)
 		if (!parse_cores(cores, &start, &count) || start >= total || count > total - start)
 			return NRT_INVALID;
 		*vnc_count = count;
-	} else if (env_number("NEURON_RT_NUM_CORES", total, &n) && n) {
+	} else if (nrt_env_number("NEURON_RT_NUM_CORES", total, &n) && n) {
 		*vnc_count = (uint32_t)n;
 	} else {
 		*vnc_count = total;

@@ -4,6 +4,7 @@
 #define NRT_INTERNAL_H
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 
 #include <neuron/neuron.h>
@@ -64,6 +65,29 @@ struct nrt_vnc {
 	uint32_t nr_models;	/* process lock */
 };
 
+/* Section 5 of nrt-api, what is not about cores and memory. */
+struct nrt_env {
+	bool keep_cores;		/* open them without a reset */
+	bool find_nan;			/* in outputs */
+	NRT_STATUS dump_inputs_on;	/* of this status; NRT_SUCCESS never */
+	bool has_cpus;
+	cpu_set_t cpus;			/* for threads of queues */
+	char *core_dump_dir;		/* "" and */
+	char *core_dump_s3;		/* "": none */
+};
+
+#define NRT_CORE_DUMP_DIRECTORY "/tmp/neuron-core-dump/dt-%d-cid-%c"
+
+/* 1 or true. */
+bool nrt_env_flag(const char *name);
+/* A number from 0 to @max at @text; moves @end behind it. */
+bool nrt_env_parse(const char *text, const char **end, unsigned long max, unsigned long *value);
+/* It is set, and a number up to @max. */
+bool nrt_env_number(const char *name, unsigned long max, unsigned long *value);
+/* NRT_INVALID with a line in the log. */
+NRT_STATUS nrt_env_read(struct nrt_env *env);
+void nrt_env_free(struct nrt_env *env);
+
 struct nrt_process {
 	/* Held for reading by every call that needs the runtime, for writing by init and close. */
 	pthread_rwlock_t life;
@@ -84,6 +108,7 @@ struct nrt_process {
 	uint32_t lnc;		/* physical cores of a logical one */
 	bool implicit_async;	/* nrt_execute() queues once a callback is registered */
 	uint32_t exec_depth;	/* executions of a core that may wait */
+	struct nrt_env env;
 
 	pthread_mutex_t lock;	/* the lists */
 	struct nrt_model *models;
@@ -210,6 +235,11 @@ struct nrt_model *nrt_model_get(const struct nrt_model *handle);
 void nrt_model_put(struct nrt_model *m);
 NRT_STATUS nrt_model_execute(struct nrt_model *m, const struct nrt_set *in,
 			     const struct nrt_set *out, int repeat_count);
+
+/* The device ended an execution with @status: keep what the environment asks for. */
+void nrt_execution_failed(struct nrt_model *m, const struct nrt_set *in, NRT_STATUS status);
+/* NRT_EXEC_COMPLETED_WITH_NUM_ERR and a line in the log: there is a NaN in an output. */
+NRT_STATUS nrt_numeric_check(const struct nrt_model *m, const struct nrt_set *out);
 
 /* ---- trace ------------------------------------------------------------------------- */
 

@@ -418,6 +418,10 @@ static NRT_STATUS run(struct nrt_model *m, const struct nrt_set *in, const struc
 			status = run_failed(m, &result, ret);
 		else
 			copy_out(m, out);
+		if (status == NRT_SUCCESS)
+			status = nrt_numeric_check(m, out);
+		if (status != NRT_SUCCESS)
+			nrt_execution_failed(m, in, status);
 	}
 	nrt_trace_end(began, NRT_TRACE_EXECUTE, m->vnc_index, status, 0,
 		      neuron_model_name(m->model));

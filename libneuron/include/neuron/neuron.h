@@ -676,6 +676,8 @@ int neuron_model_load(struct neuron_core *core, const void *bytes, size_t size,
 void neuron_model_unload(struct neuron_model *model);
 /** @brief Name in the header of the NEFF. */
 const char *neuron_model_name(const struct neuron_model *model);
+/** @brief UUID in the header of the NEFF, 32 hexadecimal digits. */
+const char *neuron_model_uuid(const struct neuron_model *model);
 size_t neuron_model_tensor_count(const struct neuron_model *model);
 /** @brief Input or output @p index, in the order of the NEFF. @return 0, -EINVAL */
 int neuron_model_tensor_info(const struct neuron_model *model, size_t index,
