@@ -378,6 +378,7 @@ static inline bool emu_fault(struct emu_device *ed, enum emu_fault_kind kind)
 
 /* fault.c */
 bool emu_ecc(struct emu_device *ed, enum emu_fault_kind kind, u32 core);
+int emu_mem_ecc(struct emu_device *ed, u32 core, const struct neuron_pin *from);
 int emu_find_completion(const char *name);
 const char *emu_completion_name(enum emu_completion c);
 void emu_faults_add(struct emu_device *ed);
@@ -474,8 +475,8 @@ int emu_packet_dest(struct emu_packet *p, u32 arg, u64 addr, u32 len, bool irq);
 u32 emu_packet_sources(const struct emu_packet *p);
 bool emu_packet_irq(const struct emu_packet *p);
 u32 emu_packet_result(const struct emu_packet *p);
-int emu_packet_run(struct emu_device *ed, struct neuron_space *space, struct emu_packet *p,
-		   u64 *bad);
+int emu_packet_run(struct emu_device *ed, struct neuron_space *space, u32 core,
+		   struct emu_packet *p, u64 *bad);
 
 /* emu_core.c */
 int emu_core_init(struct emu_device *ed);

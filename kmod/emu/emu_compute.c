@@ -290,13 +290,15 @@ static int emu_packet_transpose(struct emu_device *ed, struct emu_packet *p, u8 
  * emu_packet_run() - execute a complete packet
  * @ed: device
  * @space: for whom
+ * @core: same, its number
  * @p: packet
- * @bad: address that cannot be accessed, if one
+ * @bad: address that cannot be accessed or read, if one
  *
- * Return: 0, -EACCES, -ENOMEM: part of the result may have been written then.
+ * Return: 0; -EACCES; -EBADMSG, -EUCLEAN as emu_mem_ecc(); -ENOMEM part of the
+ * result may have been written.
  */
-int emu_packet_run(struct emu_device *ed, struct neuron_space *space, struct emu_packet *p,
-		   u64 *bad)
+int emu_packet_run(struct emu_device *ed, struct neuron_space *space, u32 core,
+		   struct emu_packet *p, u64 *bad)
 {
 	u32 at = 0, i;
 	u8 *out;
@@ -308,6 +310,12 @@ int emu_packet_run(struct emu_device *ed, struct neuron_space *space, struct emu
 	err = emu_extents_pin(ed, space, p->rx, p->nr_rx, true, bad);
 	if (err)
 		goto put_tx;
+	for (i = 0; i < p->nr_tx && !err; i++) {
+		*bad = p->tx[i].addr;
+		err = emu_mem_ecc(ed, core, &p->tx[i].pin);
+	}
+	if (err)
+		goto put_rx;
 	out = emu_packet_buffer(p->result);
 	if (!out) {
 		err = -ENOMEM;

@@ -271,23 +271,13 @@ static u32 emu_copy_error(int err)
 		return NEURON_ISA_ERR_DMA_DESC;
 	case -ERANGE:
 		return NEURON_ISA_ERR_SEMAPHORE;
+	case -EBADMSG:
+		return NEURON_ISA_ERR_MEM_UE;
+	case -EUCLEAN:
+		return NEURON_ISA_ERR_MEM_REPAIRABLE;
 	default: /* the host is out of memory */
 		return NEURON_ISA_ERR_ABORT;
 	}
-}
-
-/* Reading device memory may meet flipped bits.  Return: 0, enum neuron_isa_error. */
-static u32 emu_mem_ecc(struct emu_dma *dma, u32 i, const struct neuron_pin *from)
-{
-	u32 core = emu_dma_core(dma, i);
-
-	if (from->kind != NEURON_TARGET_HBM)
-		return 0;
-	emu_ecc(dma->ed, EMU_FAULT_MEM_CORRECTED, core);
-	if (emu_ecc(dma->ed, EMU_FAULT_MEM_UNCORRECTED, core))
-		return NEURON_ISA_ERR_MEM_UE;
-	return emu_ecc(dma->ed, EMU_FAULT_MEM_REPAIRABLE, core) ?
-	       NEURON_ISA_ERR_MEM_REPAIRABLE : 0;
 }
 
 /*
@@ -459,13 +449,8 @@ static int emu_queue_copy(struct emu_dma *dma, u32 i, const struct neuron_desc *
 		*bad = dst;
 		return -NEURON_ISA_ERR_DMA_ACCESS;
 	}
-	ret = emu_mem_ecc(dma, i, &from);
-	if (ret) {
-		neuron_pin_put(&to);
-		neuron_pin_put(&from);
-		return -ret;
-	}
-	ret = emu_copy_locked(dma->ed, &to, q->rx.moved, &from, q->tx.moved,
+	ret = emu_mem_ecc(dma->ed, emu_dma_core(dma, i), &from) ?:
+	      emu_copy_locked(dma->ed, &to, q->rx.moved, &from, q->tx.moved,
 			      min(left_tx, left_rx));
 	neuron_pin_put(&to);
 	neuron_pin_put(&from);
@@ -473,7 +458,8 @@ static int emu_queue_copy(struct emu_dma *dma, u32 i, const struct neuron_desc *
 		return 0;
 	if (ret < 0) {
 		/* the window is to blame, and if both are one, the destination */
-		*bad = to.kind == NEURON_TARGET_CORE ? dst : src;
+		if (to.kind == NEURON_TARGET_CORE && ret != -EBADMSG && ret != -EUCLEAN)
+			*bad = dst;
 		return -emu_copy_error(ret);
 	}
 	return ret;
@@ -571,7 +557,7 @@ static int emu_queue_step_compute(struct emu_dma *dma, u32 i, u64 *bad)
 	if (ret < 0)
 		return -NEURON_ISA_ERR_DMA_DESC;
 	if (ret) {
-		ret = emu_packet_run(dma->ed, q->space, q->packet, bad);
+		ret = emu_packet_run(dma->ed, q->space, emu_dma_core(dma, i), q->packet, bad);
 		if (ret)
 			return -emu_copy_error(ret);
 		/* as after a copy */

@@ -54,6 +54,24 @@ bool emu_ecc(struct emu_device *ed, enum emu_fault_kind kind, u32 core)
 	return true;
 }
 
+/**
+ * emu_mem_ecc() - DMA reads a range: device memory may have flipped bits there
+ * @ed: device
+ * @core: core that the access is for
+ * @from: what is read
+ *
+ * Return: 0, -EBADMSG uncorrectable, -EUCLEAN same, in memory that can be repaired.
+ */
+int emu_mem_ecc(struct emu_device *ed, u32 core, const struct neuron_pin *from)
+{
+	if (from->kind != NEURON_TARGET_HBM)
+		return 0;
+	emu_ecc(ed, EMU_FAULT_MEM_CORRECTED, core);
+	if (emu_ecc(ed, EMU_FAULT_MEM_UNCORRECTED, core))
+		return -EBADMSG;
+	return emu_ecc(ed, EMU_FAULT_MEM_REPAIRABLE, core) ? -EUCLEAN : 0;
+}
+
 static const char * const emu_completions[] = {
 	[EMU_COMPLETE_WORKER] = "worker",
 	[EMU_COMPLETE_INLINE] = "inline",

@@ -145,11 +145,11 @@ static void begin(void)
 	CHECK(errors && notes, "notification queues");
 }
 
-/* Ring 1 of engine 0 copies once. */
-static int copy(uint64_t dst, uint64_t src, uint32_t len)
+/* Ring 1 of engine 0 works on one packet. */
+static int packet(uint64_t dst, uint64_t src, uint32_t len, uint32_t meta)
 {
 	struct { uint32_t ctrl, meta; uint64_t addr; } tx = { len | 1u << 24 | 3u << 26,
-		0x01080003, src }, rx = { len | 1u << 24, 0, dst };
+		meta, src }, rx = { len | 1u << 24, 0, dst };
 	struct neuron_ioctl_dma_queue_init init = {
 		.qid = 1, .tx_handle = ring_mem[0], .rx_handle = ring_mem[1],
 		.tx_desc_count = 32, .rx_desc_count = 32,
@@ -161,6 +161,19 @@ static int copy(uint64_t dst, uint64_t src, uint32_t len)
 	return buf_copy(ring_mem[0], &tx, sizeof(tx), 1) ?: buf_copy(ring_mem[1], &rx, sizeof(rx), 1) ?:
 	       call(fd, NEURON_IOCTL_DMA_QUEUE_INIT, &init) ?:
 	       call(fd, NEURON_IOCTL_DMA_QUEUE_COPY_START, &s);
+}
+
+static int copy(uint64_t dst, uint64_t src, uint32_t len)
+{
+	return packet(dst, src, len, 0x01080003);
+}
+
+static int cast(uint64_t dst, uint64_t src, uint32_t len)
+{
+	return packet(dst, src, len, NEURON_ISA_DMA_COMPUTE |
+		      NEURON_ISA_DMA_OP(NEURON_ISA_DMA_CAST) |
+		      NEURON_ISA_DMA_DST(NEURON_ISA_DT_FP32) |
+		      NEURON_ISA_DMA_SRC(NEURON_ISA_DT_INT32));
 }
 
 static unsigned int queue_status(void)
@@ -223,6 +236,22 @@ static int inject(const char *what, const char *count)
 	return text_write(knob(name), count);
 }
 
+/* Does the second page of the data begin with @want, soon? */
+static int wrote(uint32_t want)
+{
+	uint32_t page[2048];
+	int i;
+
+	for (i = 0; i < 1000; i++) {
+		if (buf_copy(data_mem, page, sizeof(page), 0))
+			return 0;
+		if (page[1024] == want)
+			return 1;
+		usleep(10000);
+	}
+	return 0;
+}
+
 /* ---- faults ---- */
 
 static void test_alloc(void)
@@ -241,25 +270,30 @@ static void test_alloc(void)
 	      "the next does not");
 }
 
-/* A descriptor that meets a fault of @what stops its queue. */
-static void test_stops(const char *what, unsigned int code, const char *counter, const char *ecc,
+/* Work that meets a fault of @what stops its queue. */
+static void test_stops(int (*work)(uint64_t dst, uint64_t src, uint32_t len), const char *what,
+		       unsigned int code, const char *counter, const char *ecc,
 		       const char *name, const char *action)
 {
 	char health[96] = "";
 	struct pollfd p;
 	unsigned long long before = value("stats/hardware/health_status/hw_error_event");
 	unsigned long long was = status(counter), count = ecc ? value(ecc) : 0;
+	uint32_t page[2048];
 	char byte;
 
 	begin();
 	p.fd = open(file("stats/hardware/health_status/hw_error_event"), O_RDONLY | O_CLOEXEC);
 	p.events = POLLPRI | POLLERR;
 	CHECK(read(p.fd, &byte, 1) == 1, "watch the count of errors");
-	CHECK(!inject(what, "1") && !copy(data_pa + 4096, data_pa, 4096), "%s", what);
+	CHECK(!inject(what, "1") && !work(data_pa + 4096, data_pa, 4096), "%s", what);
 	CHECK(notice(&errors[0], 10000) && errors[0].kind == NEURON_ISA_NOTICE_DMA_ERROR &&
 	      errors[0].code == code, "error notification (kind %u code %u)", errors[0].kind,
 	      errors[0].code);
+	CHECK(le64toh(errors[0].data) == data_pa || !ecc, "of the source");
 	CHECK(queue_status() == 3, "the queue is aborted");
+	CHECK(!buf_copy(data_mem, page, sizeof(page), 0) && page[1024] == 0,
+	      "nothing was written");
 	CHECK(soon(status, counter, was + 1), "%s counts", counter);
 	CHECK(poll(&p, 1, 10000) == 1 &&
 	      soon(value, "stats/hardware/health_status/hw_error_event", before + 1),
@@ -278,7 +312,7 @@ static void test_stops(const char *what, unsigned int code, const char *counter,
 
 static void test_ecc(void)
 {
-	test_stops("mem_ecc_uncorrected", NEURON_ISA_ERR_MEM_UE, "hw_hbm_ue_error",
+	test_stops(copy, "mem_ecc_uncorrected", NEURON_ISA_ERR_MEM_UE, "hw_hbm_ue_error",
 		   "stats/hardware/mem_ecc_uncorrected", "HBM_UNCORRECTABLE_ERROR",
 		   "TERMINATE_INSTANCE");
 	CHECK(!strcmp(text_read(file("stats/hardware/health_status/unhealthy_components")), "hbm"),
@@ -287,19 +321,23 @@ static void test_ecc(void)
 	      value("stats/hardware/mem_ecc_uncorrected") == 0 &&
 	      !*text_read(file("stats/hardware/health_status/unhealthy_components")),
 	      "a write clears the count");
-	test_stops("mem_ecc_repairable", NEURON_ISA_ERR_MEM_REPAIRABLE,
+	test_stops(copy, "mem_ecc_repairable", NEURON_ISA_ERR_MEM_REPAIRABLE,
 		   "hw_repairable_hbm_ue_error", "stats/hardware/mem_ecc_repairable_uncorrected",
 		   "HBM_UNCORRECTABLE_ERROR", "RESET_DEVICE");
-	test_stops("mem_ecc_uncorrected", NEURON_ISA_ERR_MEM_UE, "hw_hbm_ue_error",
+	test_stops(cast, "mem_ecc_uncorrected", NEURON_ISA_ERR_MEM_UE, "hw_hbm_ue_error",
 		   "stats/hardware/mem_ecc_uncorrected", "HBM_UNCORRECTABLE_ERROR",
 		   "TERMINATE_INSTANCE");
+	test_stops(cast, "mem_ecc_repairable", NEURON_ISA_ERR_MEM_REPAIRABLE,
+		   "hw_repairable_hbm_ue_error", "stats/hardware/mem_ecc_repairable_uncorrected",
+		   "HBM_UNCORRECTABLE_ERROR", "RESET_DEVICE");
 
 	begin();
 	CHECK(!inject("mem_ecc_corrected", "2") &&
 	      !copy(geo.tpb_base[0] + NEURON_ISA_SEM_SET_OFF(SEM), data_pa, 4) &&
 	      sem_reaches(1, 10000), "corrected errors change nothing");
-	CHECK(!copy(data_pa + 4096, data_pa, 4096) &&
+	CHECK(!cast(data_pa + 4096, data_pa, 4096) &&
 	      soon(value, "stats/hardware/mem_ecc_corrected", 2), "but are counted");
+	CHECK(wrote(0x3f800000), "and a packet that computes is executed");
 
 	begin();
 	CHECK(!inject("sram_ecc_corrected", "1") && !execute() && sem_reaches(1, 10000) &&
@@ -486,7 +524,7 @@ int main(void)
 	CHECK(!strncmp(text_read(file("stats/power/utilization")), "POWER_STATUS_", 13),
 	      "power: %s", text_read(file("stats/power/utilization")));
 	test_alloc();
-	test_stops("dma_abort", NEURON_ISA_ERR_ABORT, "hw_dma_abort_error", NULL, "DMA_ERROR",
+	test_stops(copy, "dma_abort", NEURON_ISA_ERR_ABORT, "hw_dma_abort_error", NULL, "DMA_ERROR",
 		   "RESTART_APPLICATION");
 	test_ecc();
 	test_engine();
