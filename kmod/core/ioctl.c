@@ -208,7 +208,7 @@ static const struct neuron_ioctl_row neuron_ioctls[] = {
 		   neuron_native_mem_import_ioctl, neuron_native_mem_import_undo),
 	ROW_NATIVE(FAILURES, struct neuron_native_failures, __reserved, OUT | ANY,
 		   neuron_native_failures_ioctl, NULL),
-	ROW_NATIVE(LIMIT, struct neuron_native_limit, used, OUT | ANY,
+	ROW_NATIVE(LIMIT, struct neuron_native_limit, used, ANY,
 		   neuron_native_limit_ioctl, NULL),
 	ROW_NATIVE(MEM_GROW, struct neuron_native_mem_grow, largest_free, OUT | OUT_ERR,
 		   neuron_native_mem_grow_ioctl, NULL),

@@ -10,6 +10,7 @@
 #include <linux/capability.h>
 #include <linux/nospec.h>
 #include <linux/pid.h>
+#include <linux/uaccess.h>
 
 #include "../core/neuron.h"
 
@@ -79,43 +80,47 @@ void neuron_limit_uncharge(struct neuron_chunk *chunk, u64 bytes)
 
 /* Under clients_lock. */
 static int neuron_limit_process(struct neuron_device *nd, struct pid *pid, u64 bytes, bool set,
-				struct neuron_native_limit *a)
+				bool commit, struct neuron_native_limit *a)
 {
 	struct neuron_client *client;
 
 	list_for_each_entry(client, &nd->clients, node) {
 		if (client->pid != pid || client->dead)
 			continue;
-		if (set && capable(CAP_SYS_ADMIN)) {
-			WRITE_ONCE(client->limit, bytes);
-			WRITE_ONCE(client->own_limit, NEURON_NO_LIMIT);
-		} else if (set) {
-			if (pid != task_tgid(current) || bytes > neuron_limit_of(client))
-				return -EPERM;
-			WRITE_ONCE(client->own_limit, bytes);
-		}
 		a->bytes = neuron_limit_of(client);
 		a->used = atomic64_read(&client->device_bytes);
+		if (!set)
+			return 0;
+		if (capable(CAP_SYS_ADMIN)) {
+			a->bytes = bytes == NEURON_NO_LIMIT ? READ_ONCE(nd->process_limit) : bytes;
+			if (commit) {
+				WRITE_ONCE(client->limit, bytes);
+				WRITE_ONCE(client->own_limit, NEURON_NO_LIMIT);
+			}
+			return 0;
+		}
+		if (pid != task_tgid(current) || bytes > a->bytes)
+			return -EPERM;
+		a->bytes = bytes;
+		if (commit)
+			WRITE_ONCE(client->own_limit, bytes);
 		return 0;
 	}
 	return -ENOENT;
 }
 
-int neuron_native_limit_ioctl(struct neuron_file *nf, void *arg, void __user *uarg)
+/* Fill in what is, or what will be when it is set, in force.  @commit: set it. */
+static int neuron_limit_apply(struct neuron_device *nd, u64 bytes, bool set, bool commit,
+			      struct neuron_native_limit *a)
 {
-	struct neuron_native_limit *a = arg;
-	struct neuron_device *nd = nf->nd;
-	bool set = a->flags & NEURON_NATIVE_LIMIT_SET;
 	struct pid *pid;
 	u64 *limit;
-	int err = 0;
+	int err;
 
-	if (a->flags & ~NEURON_NATIVE_LIMIT_SET || a->used || (!set && a->bytes) || a->index < 0)
-		return -EINVAL;
 	if (a->what == NEURON_NATIVE_LIMIT_PROCESS) {
 		pid = a->index ? find_get_pid(a->index) : get_pid(task_tgid(current));
 		mutex_lock(&nd->clients_lock);
-		err = neuron_limit_process(nd, pid, a->bytes, set, a);
+		err = neuron_limit_process(nd, pid, bytes, set, commit, a);
 		mutex_unlock(&nd->clients_lock);
 		put_pid(pid);
 		return err;
@@ -134,8 +139,27 @@ int neuron_native_limit_ioctl(struct neuron_file *nf, void *arg, void __user *ua
 	}
 	if (set && !capable(CAP_SYS_ADMIN))
 		return -EPERM;
-	if (set)
-		WRITE_ONCE(*limit, a->bytes);
-	a->bytes = READ_ONCE(*limit);
+	if (commit)
+		WRITE_ONCE(*limit, bytes);
+	a->bytes = set ? bytes : READ_ONCE(*limit);
 	return 0;
+}
+
+int neuron_native_limit_ioctl(struct neuron_file *nf, void *arg, void __user *uarg)
+{
+	struct neuron_native_limit __user *result = uarg;
+	struct neuron_native_limit *a = arg;
+	bool set = a->flags & NEURON_NATIVE_LIMIT_SET;
+	u64 bytes = a->bytes;
+	int err;
+
+	if (a->flags & ~NEURON_NATIVE_LIMIT_SET || a->used || (!set && bytes) || a->index < 0)
+		return -EINVAL;
+	err = neuron_limit_apply(nf->nd, bytes, set, false, a);
+	if (err)
+		return err;
+	/* First: when the caller cannot be told, nothing was set. */
+	if (put_user(a->bytes, &result->bytes) || put_user(a->used, &result->used))
+		return -EFAULT;
+	return set ? neuron_limit_apply(nf->nd, bytes, true, true, a) : 0;
 }

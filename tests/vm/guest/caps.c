@@ -2,6 +2,7 @@
 /* Limits of device memory per core and per process, and the record of refused allocations. */
 #include <pthread.h>
 #include <sys/klog.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #include "check.h"
@@ -183,6 +184,50 @@ static void test_process(int fd)
 	      "no default");
 }
 
+/* An argument that cannot be written to. */
+static int unheard(int fd, uint32_t what, int32_t index, uint64_t bytes)
+{
+	struct neuron_native_limit l = {
+		.size = sizeof(l), .flags = NEURON_NATIVE_LIMIT_SET, .what = what,
+		.index = index, .bytes = bytes,
+	};
+	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int err;
+
+	if (page == MAP_FAILED)
+		return -1;
+	memcpy(page, &l, sizeof(l));
+	err = mprotect(page, 4096, PROT_READ) ? -1 : call(fd, NEURON_NATIVE_LIMIT, page);
+	munmap(page, 4096);
+	return err;
+}
+
+static void nobody_unheard(void)
+{
+	struct neuron_native_limit l;
+	int fd = open_node(O_RDWR);
+
+	CHECK(!setuid(65534), "become nobody");
+	CHECK(unheard(fd, NEURON_NATIVE_LIMIT_PROCESS, 0, MIB) == EFAULT &&
+	      !limit(fd, 0, NEURON_NATIVE_LIMIT_PROCESS, 0, 0, &l) && l.bytes == NONE,
+	      "nor does he set his own without hearing of it");
+	close(fd);
+}
+
+static void test_unheard(int fd)
+{
+	struct neuron_native_limit l;
+
+	CHECK(unheard(fd, NEURON_NATIVE_LIMIT_CORE, 5, MIB) == EFAULT && reads(CORE(5), "max\n"),
+	      "the result cannot be written: EFAULT, and no limit of a core");
+	CHECK(unheard(fd, NEURON_NATIVE_LIMIT_DEFAULT, 0, MIB) == EFAULT && reads(PROCESS, "max\n"),
+	      "nor of all processes");
+	CHECK(unheard(fd, NEURON_NATIVE_LIMIT_PROCESS, 0, MIB) == EFAULT &&
+	      !limit(fd, 0, NEURON_NATIVE_LIMIT_PROCESS, 0, 0, &l) && l.bytes == NONE,
+	      "nor of one");
+	in_child(nobody_unheard);
+}
+
 #define THREADS		8
 #define ROUNDS		400
 
@@ -340,6 +385,7 @@ int main(void)
 	int fd = open_node(O_RDWR);
 
 	test_core(fd);
+	test_unheard(fd);
 	test_process(fd);
 	test_threads(fd);
 	test_record(fd);
