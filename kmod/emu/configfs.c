@@ -379,24 +379,33 @@ static struct configfs_subsystem emu_subsys = {
 	},
 };
 
+static bool emu_configfs_ready;
+
 /**
  * emu_configfs_init() - make /sys/kernel/config/neuron_emu
  *
- * Return: 0, or an error of configfs.
+ * Return: 0, or an error of configfs, which was logged.
  */
 int __init emu_configfs_init(void)
 {
+	int err;
+
 	config_group_init(&emu_subsys.su_group);
 	mutex_init(&emu_subsys.su_mutex);
-	return configfs_register_subsystem(&emu_subsys);
+	err = configfs_register_subsystem(&emu_subsys);
+	if (err)
+		pr_err("neuron_emu: no configfs: error %d\n", err);
+	emu_configfs_ready = !err;
+	return err;
 }
 
 /**
- * emu_configfs_exit() - remove it
+ * emu_configfs_exit() - remove it, if it was made
  *
  * Directories in it keep the module, so there are none.
  */
 void emu_configfs_exit(void)
 {
-	configfs_unregister_subsystem(&emu_subsys);
+	if (emu_configfs_ready)
+		configfs_unregister_subsystem(&emu_subsys);
 }

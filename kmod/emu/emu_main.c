@@ -623,7 +623,7 @@ static int __init emu_init(void)
 	const struct emu_preset *preset = NULL;
 	const char *kind = arch;
 	const struct emu_arch *a;
-	int err, c = emu_find_completion(completion);
+	int err = 0, c = emu_find_completion(completion);
 	u32 i;
 
 	if (c < 0) {
@@ -658,12 +658,7 @@ static int __init emu_init(void)
 	emu_max_pages = host_memory ? (unsigned long)host_memory << (20 - PAGE_SHIFT) :
 				      totalram_pages() / 2;
 	emu_faults_init();
-	err = emu_configfs_init();
-	if (err) {
-		emu_faults_exit();
-		return err;
-	}
-	for (i = 0; i < nr_devices; i++) {
+	for (i = 0; i < nr_devices && !err; i++) {
 		struct emu_config cfg = {
 			.arch = a,
 			.hbm_size = (u64)hbm_size << 20,
@@ -679,19 +674,23 @@ static int __init emu_init(void)
 		if (preset)
 			cfg.location = emu_preset_location(preset, i);
 		ed = emu_device_new(&cfg);
-		if (IS_ERR(ed)) {
-			/* The first ones may be open already: they stay. */
-			pr_err("neuron_emu: device %u of %u: error %ld\n", i, nr_devices,
-			       PTR_ERR(ed));
-			if (i)
-				return 0;
-			emu_configfs_exit();
-			emu_faults_exit();
-			return PTR_ERR(ed);
-		}
-		emu_devices[i] = ed;
+		err = PTR_ERR_OR_ZERO(ed);
+		if (err)
+			pr_err("neuron_emu: device %u of %u: error %d\n", i, nr_devices, err);
+		else
+			emu_devices[i] = ed;
 	}
-	return 0;
+	/*
+	 * Last: what users make there takes no number away, and is not there if the
+	 * module has to go again.
+	 */
+	if (!err || emu_devices[0])
+		err = emu_configfs_init();
+	/* The first devices may be open already: they stay. */
+	if (!err || emu_devices[0])
+		return 0;
+	emu_faults_exit();
+	return err;
 }
 module_init(emu_init);
 
