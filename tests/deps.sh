@@ -24,7 +24,8 @@ for group; do
 	build)	packages+=(gcc make libc6-dev pkg-config libarchive-dev
 			   libjansson-dev nettle-dev zlib1g-dev libudev-dev pahole kmod) ;;
 	test)	packages+=(gcc make libc6-dev pkg-config libcmocka-dev python3
-			   libarchive-dev libjansson-dev nettle-dev zlib1g-dev) ;;
+			   libarchive-dev libjansson-dev nettle-dev zlib1g-dev
+			   libudev-dev) ;;
 	vm)	packages+=(gcc make libc6-dev bc bison flex libelf-dev libssl-dev
 			   pahole kmod cpio gzip xz-utils tar busybox-static
 			   qemu-system-x86 rsync libarchive-dev libjansson-dev nettle-dev
