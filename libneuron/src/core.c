@@ -84,6 +84,7 @@ int core_reset_locked(struct neuron_core *core)
 	core->broken = true;
 	core_release_queues(core, NULL);
 	ret = neuron_device_reset(core->device, 1u << core->nc);
+	profile_reset(core, !ret);
 	if (!ret)
 		ret = open_queues(core);
 	core->broken = ret != 0;

@@ -117,6 +117,7 @@ static int start(struct neuron_model *m)
 	struct neuron_core *core = m->core;
 	int ret;
 
+	profile_run_begin(m);
 	/* Also takes the rings to their first slot again. */
 	for (size_t i = 0; i < m->nr_rings; i++)
 		core->owner[m->rings[i].slot] = m;
@@ -259,7 +260,7 @@ static int prepare(struct neuron_model *m, const struct neuron_io *io, size_t nr
 	 * An error that came after the end of the last run: an engine or a queue
 	 * that stands still until the core is reset.
 	 */
-	if (core->broken || !neuron_nq_read(core->error, &late))
+	if (core->broken || profile_starts_over(core) || !neuron_nq_read(core->error, &late))
 		ret = core_reset_locked(core);
 	if (!ret)
 		ret = bind(m, io, nr_io, result);
@@ -353,6 +354,7 @@ NEURON_EXPORT int neuron_model_run(struct neuron_model *model, const struct neur
 		ended = stats_time();
 		/* What is still going on must not meet the next run. */
 		for (struct neuron_model *m = model; m; m = m->peer) {
+			profile_run_end(m, ret);
 			if (ret)
 				core_reset_locked(m->core);
 			else

@@ -47,6 +47,8 @@ NEURON_EXPORT int neuron_instance_geometry(const char *instance, struct neuron_g
 	g.nr_queues = 16;
 	g.nr_semaphores = 256;
 	g.nr_events = 256;
+	g.nr_nq_types = g.arch == 2 ? 6 : 5;
+	g.nr_nq_engines = 16;
 	g.isa_version = 1;
 	g.sbuf_size = types[i].sbuf;
 	for (uint32_t k = 0; k < g.nr_hbms; k++)

@@ -476,20 +476,81 @@ int load_plan_ring_memory(struct loader *l)
 	return ret;
 }
 
+static int by_ring(const void *a, const void *b, void *entries)
+{
+	const struct label_entry *x = (struct label_entry *)entries + *(const uint32_t *)a;
+	const struct label_entry *y = (struct label_entry *)entries + *(const uint32_t *)b;
+
+	if (x->ring != y->ring)
+		return x->ring < y->ring ? -1 : 1;
+	return x->first < y->first ? -1 : x->first > y->first;
+}
+
+static int make_labels(struct loader *l)
+{
+	struct neuron_model *m = l->model;
+	struct labels *labels = calloc(1, sizeof(*labels));
+
+	if (!labels)
+		return no_memory(l);
+	m->labels = labels;
+	atomic_init(&labels->refs, 1);
+	labels->name = strdup(m->name);
+	labels->rings = calloc(m->nr_rings + 1, sizeof(*labels->rings));
+	labels->entries = calloc(l->nr_triggers + 1, sizeof(*labels->entries));
+	labels->by_ring = calloc(l->nr_triggers + 1, sizeof(*labels->by_ring));
+	if (!labels->name || !labels->rings || !labels->entries || !labels->by_ring)
+		return no_memory(l);
+	/* The header of a file has bytes; a profile is UTF-8. */
+	for (char *c = labels->name; *c; c++)
+		if (*c < ' ' || *c > '~')
+			*c = '?';
+	for (uint32_t i = 0; i < NR_ENGINES; i++)
+		labels->nr_inst[i] = (uint32_t)(l->code_size[i] / NEURON_ISA_INST_SIZE);
+	for (size_t i = 0; i < m->nr_rings; i++)
+		labels->rings[i].slot = m->rings[i].slot;
+	labels->nr_rings = m->nr_rings;
+	return 0;
+}
+
+/* Before the descriptors of @t are written. */
+static int label_trigger(struct loader *l, const struct trigger *t, uint32_t first)
+{
+	struct labels *labels = l->model->labels;
+	char **name = &labels->rings[t->ring].name;
+
+	labels->by_ring[labels->nr_entries] = (uint32_t)labels->nr_entries;
+	labels->entries[labels->nr_entries++] = (struct label_entry){
+		.engine = l->generated ? NEURON_ISA_ENGINE_SP : t->engine,
+		.inst = (uint32_t)t->inst,
+		.ring = t->ring,
+		.first = first,
+		.id = t->dma->id,
+	};
+	if (!*name)
+		*name = strdup(t->dma->queue->name);
+	return *name ? 0 : no_memory(l);
+}
+
 int load_fill_rings(struct loader *l)
 {
 	struct neuron_model *m = l->model;
 	/* next slot of each side */
 	uint32_t (*at)[2] = calloc(m->nr_rings + 1, sizeof(*at));
-	int ret = at ? 0 : no_memory(l);
+	int ret = at ? make_labels(l) : no_memory(l);
 
 	for (size_t i = m->nr_fetch; i < m->nr_rings && !ret; i++)
 		ret = ring_buffers(l, &m->rings[i]);
 	for (size_t i = 0; i < l->nr_triggers && !ret; i++) {
 		struct trigger *t = &l->triggers[i];
 
-		ret = fill_entry(l, t, at[t->ring]);
+		ret = label_trigger(l, t, at[t->ring][NEURON_RING_TX]);
+		if (!ret)
+			ret = fill_entry(l, t, at[t->ring]);
 	}
+	if (!ret)
+		qsort_r(m->labels->by_ring, m->labels->nr_entries, sizeof(*m->labels->by_ring),
+			by_ring, m->labels->entries);
 	for (size_t i = m->nr_fetch; i < m->nr_rings && !ret; i++) {
 		/* What depends on tensors is written when they are known. */
 		if (m->rings[i].io)

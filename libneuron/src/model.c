@@ -90,6 +90,7 @@ static void free_model(struct neuron_model *model)
 		free(model->io[i].fixups);
 		free(model->io[i].pointers);
 	}
+	labels_put(model->labels);
 	free(model->io);
 	free(model->tensors);
 	free(model->mems);
@@ -283,6 +284,7 @@ NEURON_EXPORT void neuron_plan_sum(const struct neuron_plan *plans, size_t nr_pl
 
 	memset(bytes, 0, sizeof(core->device_bytes));
 	bytes[NEURON_MEM_CODE] = (opts->lnc == 2 ? 2 : 1) * round_up(microcode, NEURON_PAGE);
+	bytes[NEURON_MEM_NOTIFICATION] = (opts->lnc == 2 ? 2 : 1) * opts->profile;
 	for (size_t i = 0; i < nr_plans; i++)
 		for (uint32_t k = 0; k < plans[i].nr_parts; k++) {
 			const struct neuron_model_usage *u = &plans[i].parts[k];

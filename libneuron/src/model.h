@@ -71,6 +71,7 @@ struct neuron_core {
 	int eventfd;			/* signalled by both */
 	struct core_compute *compute;	/* compute.c, NULL at first */
 	bool broken;			/* to be reset before the next run */
+	struct profile_part *profile;	/* being recorded, or NULL */
 	bool done;			/* its part of the run */
 };
 
@@ -121,10 +122,35 @@ struct io_tensor {
 	size_t nr_pointers;
 };
 
+/* A transfer of a model. */
+struct label_entry {
+	uint32_t engine;		/* whose program starts it */
+	uint32_t inst;
+	uint32_t ring;
+	uint32_t first;			/* source descriptor */
+	uint32_t id;			/* in the file */
+};
+
+/* What things are called that happen in a run; profiles keep it longer than the model. */
+struct labels {
+	atomic_uint refs;
+	char *name;
+	uint32_t nr_inst[NR_ENGINES];	/* length of the programs */
+	struct {
+		uint32_t slot;
+		char *name;		/* of the queue set; NULL: fetches instructions */
+	} *rings;
+	size_t nr_rings;
+	struct label_entry *entries;	/* by engine and instruction */
+	uint32_t *by_ring;		/* the same by ring and descriptor */
+	size_t nr_entries;
+};
+
 struct neuron_model {
 	struct neuron_core *core;
 	char *name;
 	char uuid[33];			/* hexadecimal */
+	struct labels *labels;		/* NULL: it cannot be run */
 	char obstacle[256];		/* "" none */
 	bool dirty;			/* a run leaves semaphores or events set */
 	uint64_t macs;			/* multiply-accumulates of a run */
@@ -164,6 +190,16 @@ uint64_t core_scratchpad_address(const struct neuron_core *core, uint64_t offset
 void core_compute_free(struct neuron_core *core);
 /* Stop the queues that have rings of the model. */
 void core_release_queues(struct neuron_core *core, const struct neuron_model *model);
+
+/* profile.c; all but the first two under core->lock. */
+struct labels *labels_get(struct labels *l);
+void labels_put(struct labels *l);
+/* The core has to be reset before the next run. */
+bool profile_starts_over(const struct neuron_core *core);
+/* Behind a reset; @works: the core can be used again. */
+void profile_reset(struct neuron_core *core, bool works);
+void profile_run_begin(struct neuron_model *model);
+void profile_run_end(struct neuron_model *model, int ret);
 
 /* Device memory document, "Shared scratchpad". */
 static inline bool scratchpad_page_valid(uint64_t page)

@@ -47,6 +47,8 @@ static enum neuron_report_column column_of(enum neuron_mem_category category)
 	case NEURON_MEM_SCRATCHPAD_CONTIGUOUS: return NEURON_REPORT_SHARED_SCRATCHPAD;
 	case NEURON_MEM_SCRATCHPAD_PRIVATE: return NEURON_REPORT_SCRATCHPAD;
 	case NEURON_MEM_COLLECTIVES: return NEURON_REPORT_COLLECTIVES;
+	/* Those of running models are in host memory. */
+	case NEURON_MEM_NOTIFICATION: return NEURON_REPORT_PROFILER;
 	case NEURON_MEM_RINGS: return NEURON_REPORT_RINGS_RUNTIME;
 	default: return NEURON_REPORT_RUNTIME;
 	}

@@ -21,6 +21,8 @@ static struct {
 	unsigned long lnc, page, microcode;
 	int contiguous;		/* -1: as the runtime does */
 	bool pages;
+	bool profile;
+	struct neuron_profile_opts buffers;
 } options = { .instance = "trn2", .microcode = 96, .contiguous = -1 };
 
 /* A file on a logical core of the device. */
@@ -46,6 +48,30 @@ static unsigned long number(const char *text, unsigned long max, struct argp_sta
 	if (*text < '0' || *text > '9' || *end || errno || n > max)
 		argp_error(state, "%s is not a number up to %lu", text, max);
 	return n;
+}
+
+/* KIND=MIB; kinds as in NEURON_RT_PROFILE_BUF_<KIND>_MB. */
+static void buffer(const char *arg, struct argp_state *state)
+{
+	static const char *const kinds[NEURON_PROFILE_NR_BUFFERS] = {
+		[NEURON_PROFILE_EVENT] = "EVENT",
+		[NEURON_PROFILE_DMA] = "DMA",
+		[NEURON_PROFILE_THROTTLE] = "THROTTLE",
+		[NEURON_PROFILE_CC_CORE_INSTRUCTION] = "CC_CORE_INSTRUCTION",
+		[NEURON_PROFILE_CC_CORE_EVENT] = "CC_CORE_EVENT",
+	};
+	size_t len = strcspn(arg, "=");
+
+	for (int i = 0; arg[len] && i < NEURON_PROFILE_NR_BUFFERS; i++)
+		if (strlen(kinds[i]) == len && !strncasecmp(arg, kinds[i], len)) {
+			options.buffers.bytes[i] = number(arg + len + 1, 1024, state) * MIB;
+			if (!options.buffers.bytes[i])
+				argp_error(state, "a buffer has at least 1 MiB");
+			options.profile = true;
+			return;
+		}
+	argp_error(state, "%s is not KIND=MIB, with EVENT, DMA, THROTTLE, CC_CORE_INSTRUCTION or CC_CORE_EVENT",
+		   arg);
 }
 
 /* FILE or FILE@CORE; a name may contain an @ itself. */
@@ -83,6 +109,8 @@ static error_t option(int key, char *arg, struct argp_state *state)
 	case 'c': options.contiguous = 1; return 0;
 	case 'm': options.microcode = number(arg, 4096, state); return 0;
 	case 'P': options.pages = true; return 0;
+	case 'r': options.profile = true; return 0;
+	case 'b': buffer(arg, state); return 0;
 	case ARGP_KEY_ARG: place(arg, state); return 0;
 	case ARGP_KEY_END:
 		if (!nr_placed)
@@ -135,8 +163,11 @@ static size_t gather(uint32_t hbm, const struct neuron_plan_opts *opts,
 		     struct neuron_report_core *cores, struct neuron_report_model *models,
 		     struct neuron_plan *plans, bool *used)
 {
+	struct neuron_plan_opts bare = *opts;
 	size_t nr = 0, m = 0;
 
+	/* A core without a file is not profiled. */
+	bare.profile = 0;
 	*used = false;
 	for (uint32_t nc = 0; nc < geometry.nr_cores / opts->lnc; nc++) {
 		struct neuron_report_core *c = &cores[nr];
@@ -171,7 +202,8 @@ static size_t gather(uint32_t hbm, const struct neuron_plan_opts *opts,
 		}
 		c->nr_models = m - first;
 		*used |= c->nr_models != 0;
-		neuron_plan_sum(plans + first, c->nr_models, opts, options.microcode * MIB, c);
+		neuron_plan_sum(plans + first, c->nr_models, c->nr_models ? opts : &bare,
+				options.microcode * MIB, c);
 		nr++;
 	}
 	return nr;
@@ -260,6 +292,8 @@ int main(int argc, char **argv)
 		{ "contiguous", 'c', NULL, 0, "Scratchpad in one piece (where the runtime does so)", 0 },
 		{ "microcode", 'm', "MIB", 0, "Set aside on each physical core (96)", 0 },
 		{ "pages", 'P', NULL, 0, "Compare page sizes, and propose one", 0 },
+		{ "profile", 'r', NULL, 0, "With the buffers of a profile on each core that has a file", 0 },
+		{ "profile-buffer", 'b', "KIND=MIB", 0, "Same, with this size of one kind of buffers", 0 },
 		{ 0 }
 	};
 	static const struct argp argp = {
@@ -274,6 +308,11 @@ int main(int argc, char **argv)
 	argp_parse(&argp, argc, argv, 0, NULL, NULL);
 	defaults();
 	plan.lnc = (uint32_t)options.lnc;
+	options.buffers.size = sizeof(options.buffers);
+	if (options.profile)
+		plan.profile = neuron_profile_memory(&geometry, &options.buffers);
+	if (options.profile && !plan.profile)
+		error(FAILURE, 0, "profile buffers have a power of two of MiB each");
 	if (options.pages)
 		return propose(&plan);
 	plan.contiguous = options.contiguous == 1;

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <neuron/neuron.h>
@@ -74,6 +75,7 @@ struct fake_core {
 	uint32_t sem[256], event[256];
 	uint8_t *fifo[NEURON_ISA_NR_ENGINES];
 	size_t fifo_bytes[NEURON_ISA_NR_ENGINES], fifo_done[NEURON_ISA_NR_ENGINES];
+	bool begun[NEURON_ISA_NR_ENGINES];	/* in the trace */
 	struct fake_nq nq[6][16];
 	unsigned int resets;
 };
@@ -276,21 +278,65 @@ static void fake_post(struct fake_device *d, unsigned int core, unsigned int typ
 		assert_int_equal(write(nq->eventfd, &one, sizeof(one)), sizeof(one));
 }
 
+static uint64_t fake_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* An entry of a trace, with the time; the last one of a queue counts what does not fit. */
+static void fake_trace(struct fake_device *d, unsigned int core, unsigned int type,
+		       unsigned int engine, struct neuron_isa_notice n)
+{
+	struct fake_nq *nq = &d->core[core].nq[type][engine];
+	struct neuron_isa_notice *e;
+
+	if (!nq->on)
+		return;
+	n.data = htole64(fake_now());
+	n.phase |= 1;
+	if (nq->next < nq->count - 1) {
+		((struct neuron_isa_notice *)nq->chunk->data)[nq->next++] = n;
+		return;
+	}
+	e = (struct neuron_isa_notice *)nq->chunk->data + nq->next;
+	e->kind = NEURON_ISA_NOTICE_LOST;
+	e->phase = 1;
+	e->data = htole64(le64toh(e->data) + 1);
+}
+
+static void fake_trace_semaphore(struct fake_device *d, unsigned int core, uint32_t index,
+				 uint8_t by)
+{
+	const struct neuron_isa_notice n = {
+		.id = htole32(d->core[core].sem[index]),
+		.engine = by,
+		.kind = NEURON_ISA_NOTICE_SEMAPHORE,
+		.code = (uint8_t)index,
+	};
+
+	fake_trace(d, core, NQ_TYPE_EVENT, 0, n);
+}
+
 static int fake_nq_init(struct fake_device *d,
 			struct neuron_ioctl_notifications_init_with_realloc_v2 *a)
 {
 	struct neuron_native_mem_alloc alloc = {
 		.size = sizeof(alloc),
-		.flags = NEURON_NATIVE_ALLOC_HOST,
+		.flags = a->on_host_memory ? NEURON_NATIVE_ALLOC_HOST : 0,
 		.bytes = a->size,
 		.nc_id = a->nq_dev_id,
-		.mem_type = NEURON_MEMALLOC_TYPE_NOTIFICATION_HOST,
+		.hbm = a->on_host_memory ? 0 : a->dram_channel,
+		.mem_type = a->on_host_memory ? NEURON_MEMALLOC_TYPE_NOTIFICATION_HOST :
+						NEURON_MEMALLOC_TYPE_NOTIFICATION_DEVICE,
 	};
 	struct fake_nq *nq;
-	int eventfd = -1;
+	int eventfd = -1, ret;
 
 	if (a->nq_dev_id >= FAKE_CORES || a->nq_type >= 6 || a->engine_index >= 16 ||
-	    a->nq_dev_type || !a->on_host_memory || a->size & (a->size - 1))
+	    a->nq_dev_type || a->size & (a->size - 1))
 		return EINVAL;
 	if (d->core[a->nq_dev_id].owned_by_other)
 		return EBUSY;
@@ -304,7 +350,9 @@ static int fake_nq_init(struct fake_device *d,
 		}
 	}
 	fake_nq_drop(d, nq);
-	assert_int_equal(fake_alloc(d, &alloc), 0);
+	ret = fake_alloc(d, &alloc);
+	if (ret)
+		return ret;
 	nq->on = true;
 	/* One reference for the handle, one for the queue. */
 	nq->chunk = fake_chunk(d, alloc.mem_handle);
@@ -312,7 +360,7 @@ static int fake_nq_init(struct fake_device *d,
 	nq->count = a->size / 16;
 	nq->phase = 1;
 	nq->eventfd = eventfd;
-	a->mmap_offset = alloc.pa;
+	a->mmap_offset = a->on_host_memory ? alloc.pa : UINT64_MAX;
 	a->mem_handle = alloc.mem_handle;
 	return 0;
 }
@@ -358,9 +406,12 @@ static bool fake_register(struct fake_device *d, unsigned int core, uint64_t off
 		return false;
 	memcpy(&value, src, 4);
 	value = le32toh(value);
-	if (off >= NEURON_ISA_SEM_INC_OFF(0) && off < NEURON_ISA_SEM_INC_OFF(256))
-		c->sem[(off - NEURON_ISA_SEM_INC_OFF(0)) / 4] += value;
-	else if (off >= NEURON_ISA_EVENT_OFF(0) && off < NEURON_ISA_EVENT_OFF(256))
+	if (off >= NEURON_ISA_SEM_INC_OFF(0) && off < NEURON_ISA_SEM_INC_OFF(256)) {
+		uint32_t index = (uint32_t)(off - NEURON_ISA_SEM_INC_OFF(0)) / 4;
+
+		c->sem[index] += value;
+		fake_trace_semaphore(d, core, index, NEURON_ISA_BY_ACCESS);
+	} else if (off >= NEURON_ISA_EVENT_OFF(0) && off < NEURON_ISA_EVENT_OFF(256))
 		c->event[(off - NEURON_ISA_EVENT_OFF(0)) / 4] = value & 1;
 	else
 		return false;
@@ -420,6 +471,12 @@ static void fake_run_queue(struct fake_device *d, unsigned int eng, unsigned int
 			(struct neuron_descriptor *)k->ring[1]->data + k->rx_head;
 		uint32_t bytes = le32toh(tx->control) & 0xffff;
 		uint64_t to = le64toh(rx->address);
+		struct neuron_isa_notice n = {
+			.id = htole32(k->head),
+			.engine = (uint8_t)eng,
+			.kind = NEURON_ISA_NOTICE_DMA_BEGIN,
+			.phase = (uint8_t)(q << 4),
+		};
 		uint8_t *src, *dst;
 
 		if (fake_compute(d, k))
@@ -433,6 +490,7 @@ static void fake_run_queue(struct fake_device *d, unsigned int eng, unsigned int
 			return;
 		}
 		bytes = bytes ? bytes : 65536;
+		fake_trace(d, eng / FAKE_ENGINES, NQ_TYPE_TRACE_DMA, eng % FAKE_ENGINES, n);
 		src = fake_memory(d, le64toh(tx->address), bytes);
 		dst = fake_memory(d, to, bytes);
 		if (src && dst) {
@@ -444,6 +502,9 @@ static void fake_run_queue(struct fake_device *d, unsigned int eng, unsigned int
 				      src ? to : le64toh(tx->address));
 			return;
 		}
+		n.id = htole32(bytes);
+		n.kind = NEURON_ISA_NOTICE_DMA_END;
+		fake_trace(d, eng / FAKE_ENGINES, NQ_TYPE_TRACE_DMA, eng % FAKE_ENGINES, n);
 		k->head++;
 		k->rx_head++;
 	}
@@ -505,8 +566,10 @@ static bool fake_execute(struct fake_device *d, unsigned int core, unsigned int 
 		value = le32toh(i->u.sem.value);
 		if (c->sem[index] < value)
 			return false;
-		if (i->flags & NEURON_ISA_F_CONSUME)
+		if (i->flags & NEURON_ISA_F_CONSUME) {
 			c->sem[index] -= value;
+			fake_trace_semaphore(d, core, index, (uint8_t)e);
+		}
 		return true;
 	case NEURON_ISA_OP_EVENT_SET:
 		c->event[le32toh(i->u.sem.index) & 255] = le32toh(i->u.sem.value);
@@ -530,6 +593,23 @@ static bool fake_execute(struct fake_device *d, unsigned int core, unsigned int 
 	}
 }
 
+/* The begin once, however often it is tried. */
+static void fake_trace_inst(struct fake_device *d, unsigned int core, unsigned int e,
+			    const struct neuron_isa_inst *i, enum neuron_isa_notice_kind kind)
+{
+	struct fake_core *c = &d->core[core];
+	const struct neuron_isa_notice n = {
+		.id = htole32((uint32_t)(c->fifo_done[e] / 64)),
+		.engine = (uint8_t)e,
+		.kind = (uint8_t)kind,
+		.code = i->opcode,
+	};
+
+	if (kind == NEURON_ISA_NOTICE_END || !c->begun[e])
+		fake_trace(d, core, NQ_TYPE_TRACE, e, n);
+	c->begun[e] = kind == NEURON_ISA_NOTICE_BEGIN;
+}
+
 static void fake_run_core(struct fake_device *d, unsigned int core)
 {
 	struct fake_core *c = &d->core[core];
@@ -542,8 +622,10 @@ static void fake_run_core(struct fake_device *d, unsigned int core)
 				struct neuron_isa_inst inst;
 
 				memcpy(&inst, c->fifo[e] + c->fifo_done[e], sizeof(inst));
+				fake_trace_inst(d, core, e, &inst, NEURON_ISA_NOTICE_BEGIN);
 				if (!fake_execute(d, core, e, &inst))
 					break;
+				fake_trace_inst(d, core, e, &inst, NEURON_ISA_NOTICE_END);
 				c->fifo_done[e] += 64;
 				moved = true;
 			}
@@ -594,6 +676,7 @@ static void fake_reset(struct fake_device *d, unsigned int core)
 		free(c->fifo[e]);
 		c->fifo[e] = NULL;
 		c->fifo_bytes[e] = c->fifo_done[e] = 0;
+		c->begun[e] = false;
 	}
 	for (unsigned int t = 0; t < 6; t++)
 		for (unsigned int e = 0; e < 16; e++)

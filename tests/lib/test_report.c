@@ -56,7 +56,7 @@ static void document(struct neuron_report *r)
 	cores[1].nr_models = 1;
 	cores[1].device_bytes[NEURON_MEM_CODE] = KB(98341.888);
 	cores[1].device_bytes[NEURON_MEM_CONSTANTS] = 24 * KIB;
-	cores[1].device_bytes[NEURON_MEM_NOTIFICATION] = KB(121.0625);
+	cores[1].device_bytes[NEURON_MEM_OTHER] = KB(121.0625);
 	cores[1].device_bytes[NEURON_MEM_RINGS] = (61 + 16 + 32) * KIB;
 	*r = (struct neuron_report){
 		.size = sizeof(*r), .device = 0, .hbm = 2, .lnc = 1, .cores = cores, .nr_cores = 2,

@@ -176,7 +176,7 @@ for file in "${tests[@]}"; do
 	*.c)
 		target=${target%.c}
 		libs=()
-		[ ! -e "$root/usr/lib/libneuron.so.0" ] || libs+=(-lneuron)
+		[ ! -e "$root/usr/lib/libneuron.so.0" ] || libs+=(-lneuron -ljansson)
 		[ ! -e "$root/usr/lib/libnrt.so.1" ] || libs+=(-lnrt)
 		gcc -O1 -g -std=gnu11 -Wall -Wextra -pthread -I"$ROOT/uapi" -I"$ROOT/uapi/share" \
 			-I"$ROOT/libneuron/include" -o "$target" "$file" \

@@ -28,6 +28,9 @@ check "and a line that says so" 'grep -q "^HBM 0: fits, .* of 23.984GB stay free
 check "on physical cores it is one" 'status 0 -l 1 "$model@1" && grep -q "^._NC 1 .*| 96\.[0-9]*MB" $out'
 check "whose neighbour has its share of the same memory" 'grep -q "^._NC 0 .*| 96.000MB" $out'
 check "without microcode little is left" 'status 0 -m 0 "$model" && ! grep -q "GB |\|MB |" $out'
+check "a profile takes 1984 MB on each physical core that is used" 'status 0 -l 1 -r "$model@1" && grep -q "^._NC 1 .*| 1.938GB  |$" $out && grep -q "^._NC 0 .*|  0.000B  |$" $out'
+check "or as much as one asks for" 'status 0 -l 1 -b dma=512 -b EVENT=1 "$model" && grep -q "^._NC 0 .*| 8.193GB  |$" $out'
+check "in powers of two" 'status 2 -b DMA=3 "$model" && status 2 -b DMA=0 "$model" && status 2 -b SPARE=1 "$model"'
 # The worked example of the device memory document: NEFF A.
 dir=$out.d
 mkdir -p $dir/sg00
