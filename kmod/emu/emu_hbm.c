@@ -9,7 +9,9 @@
  * reference to it.
  */
 #include <linux/highmem.h>
+#include <linux/log2.h>
 #include <linux/sched.h>
+#include <linux/sizes.h>
 
 #include "emu.h"
 
@@ -345,6 +347,84 @@ int emu_mem_write(struct emu_device *ed, const struct neuron_pin *pin, u64 off,
 	return 0;
 }
 
+/* Pages that get their contents at once: as many as a descriptor can fill. */
+#define EMU_FILL_ORDER	get_order(SZ_64K)
+
+/* 2^@order pages, each on its own, or NULL; with whatever was in them. */
+static struct page *emu_pages_alloc(unsigned int order)
+{
+	struct page *page;
+
+	if (!emu_pages_charge(1L << order))
+		return NULL;
+	page = alloc_pages(GFP_HIGHUSER | __GFP_NORETRY | __GFP_NOWARN, order);
+	if (page && order)
+		split_page(page, order);
+	if (!page)
+		emu_pages_uncharge(1L << order);
+	return page;
+}
+
+/* Put @n pages where there are none; how many, from the first one on. */
+static unsigned int emu_pages_store(struct emu_device *ed, u32 hbm, unsigned long index,
+				    struct page *page, unsigned int n)
+{
+	XA_STATE(xas, &ed->hbm[hbm].pages, index);
+	unsigned int i = 0;
+
+	do {
+		xas_lock(&xas);
+		for (; i < n; i++) {
+			xas_set(&xas, index + i);
+			if (xas_load(&xas))
+				break;
+			xas_store(&xas, page + i);
+			if (xas_error(&xas))
+				break;
+		}
+		xas_unlock(&xas);
+	} while (xas_nomem(&xas, GFP_KERNEL));
+	atomic_long_add(i, &ed->nr_pages);
+	return i;
+}
+
+/*
+ * Pages that are written for the first time, as a whole and with memory of the host,
+ * get their contents before anybody can see them: nothing has to clear them, and they
+ * come many at a time.  Returns the bytes done; 0: it is no such place, or there is no
+ * such memory, and one page after the other has to do.
+ */
+static u32 emu_pages_fill(struct emu_device *ed, const struct neuron_pin *dst, u64 dst_off,
+			  const struct neuron_pin *src, u64 src_off, u32 len)
+{
+	unsigned long index = (dst->off + dst_off) >> PAGE_SHIFT, found = index;
+	unsigned int order, n, i, stored = 0;
+	struct page *page;
+	void *p;
+
+	if (len < PAGE_SIZE || offset_in_page(dst->off + dst_off) ||
+	    dst->kind != NEURON_TARGET_HBM || src->kind != NEURON_TARGET_HOST)
+		return 0;
+	order = min_t(unsigned int, ilog2(len >> PAGE_SHIFT), EMU_FILL_ORDER);
+	n = 1U << order;
+	if (xa_find(&ed->hbm[dst->index].pages, &found, index + n - 1, XA_PRESENT))
+		return 0;
+	page = emu_pages_alloc(order);
+	if (!page)
+		return 0;
+	for (i = 0; i < n; i++) {
+		p = kmap_local_page(page + i);
+		/* Cannot fail: it is memory. */
+		emu_mem_read(ed, src, src_off + i * PAGE_SIZE, p, PAGE_SIZE);
+		kunmap_local(p);
+	}
+	stored = emu_pages_store(ed, dst->index, index, page, n);
+	for (i = stored; i < n; i++)
+		__free_page(page + i);
+	emu_pages_uncharge(n - stored);
+	return stored * PAGE_SIZE;
+}
+
 /**
  * emu_mem_copy() - copy between pinned memories
  * @ed: device
@@ -367,6 +447,14 @@ int emu_mem_copy(struct emu_device *ed, const struct neuron_pin *dst, u64 dst_of
 	int err;
 
 	while (len) {
+		u32 filled = emu_pages_fill(ed, dst, dst_off, src, src_off, len);
+
+		if (filled) {
+			len -= filled;
+			src_off += filled;
+			dst_off += filled;
+			continue;
+		}
 		err = emu_piece_get(ed, src, src_off, len, false, &s);
 		if (err)
 			return err;

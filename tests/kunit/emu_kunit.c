@@ -584,6 +584,46 @@ static void hbm_copies_holes_as_holes(struct kunit *test)
 	fake_pin_put(&a);
 }
 
+/* From the host into pages that are not there yet: all new, some new, and too many. */
+static void hbm_fills_new_pages(struct kunit *test)
+{
+	struct neuron_device *nd = test->priv;
+	const u32 len = 20 * PAGE_SIZE - 7;
+	struct neuron_pin host = pin_at(test, HOST_DATA, len), pin = pin_at(test, HBM1, len);
+	unsigned long max = emu_max_pages;
+	u8 *data = kunit_kzalloc(test, len, GFP_KERNEL);
+	u8 *buf = kunit_kzalloc(test, len, GFP_KERNEL);
+	u32 round;
+
+	KUNIT_ASSERT_NOT_NULL(test, data);
+	KUNIT_ASSERT_NOT_NULL(test, buf);
+	for (round = 0; round < 4; round++) {
+		/* neither side at the start of a page, in the last one */
+		u32 so = 13 * round, doff = round == 3 ? 5 : 0, n = len - so - doff;
+
+		get_random_bytes(data, len);
+		poke(test, HOST_DATA, data, len);
+		if (round == 1)
+			poke32(test, HBM1 + 5 * PAGE_SIZE + 8, 1);
+		if (round == 2)
+			poke32(test, HBM1 + 8, 1);
+		EQ(test, emu_mem_copy(nd->ed, &pin, doff, &host, so, n), 0);
+		EQ(test, nr_pages(test), 20);
+		peek(test, HBM1 + doff, buf, n);
+		KUNIT_EXPECT_EQ(test, memcmp(buf, data + so, n), 0);
+		EQ(test, emu_hbm_zero(nd->ed, 1, 0, HBM_SIZE, true), 0);
+		EQ(test, nr_pages(test), 0);
+	}
+	emu_max_pages = atomic_long_read(&emu_total_pages) + 18;
+	KUNIT_EXPECT_EQ(test, emu_mem_copy(nd->ed, &pin, 0, &host, 0, len), -ENOMEM);
+	emu_max_pages = max;
+	EQ(test, nr_pages(test), 18);
+	EQ(test, emu_mem_copy(nd->ed, &pin, 0, &host, 0, len), 0);
+	EQ(test, nr_pages(test), 20);
+	fake_pin_put(&pin);
+	fake_pin_put(&host);
+}
+
 /* Random copies between host, device memory and state buffer, with a model. */
 static void mem_random_copies(struct kunit *test)
 {
@@ -1538,6 +1578,7 @@ static struct kunit_case emu_cases[] = {
 	KUNIT_CASE(hbm_is_sparse),
 	KUNIT_CASE(hbm_zero_and_drop),
 	KUNIT_CASE(hbm_copies_holes_as_holes),
+	KUNIT_CASE(hbm_fills_new_pages),
 	KUNIT_CASE(mem_random_copies),
 	KUNIT_CASE(dma_copies),
 	KUNIT_CASE(dma_marker_means_room),
