@@ -62,8 +62,16 @@ struct trigger {
 	bool own_semaphore;
 };
 
+/* Where the time goes, if somebody asked. */
+struct stopwatch {
+	bool on;
+	uint64_t last;
+	struct neuron_load_stats stats;
+};
+
 struct loader {
 	struct neuron_core *core;	/* NULL: only planning */
+	struct stopwatch *watch;	/* of a load */
 	const struct neuron_geometry *g;
 	uint32_t nc;
 	uint32_t nr_slots;
@@ -105,6 +113,8 @@ struct loader {
 int __attribute__((format(printf, 4, 5)))
 fail(struct loader *l, enum neuron_error_kind kind, int ret, const char *fmt, ...);
 int no_memory(struct loader *l);
+/* Add the time since the last call to a member of the statistics. */
+void lap(struct stopwatch *watch, uint64_t *sum);
 int device_error(struct loader *l, const char *what, int ret);
 void __attribute__((format(printf, 2, 3)))
 obstacle(struct loader *l, const char *fmt, ...);

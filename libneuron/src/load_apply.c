@@ -114,10 +114,12 @@ static int write_items(struct loader *l, const struct plan_alloc *a)
 	unsigned char *staging;
 	int ret;
 
+	for (size_t i = a->first; i; i = l->items[i - 1].next) {
+		end = l->items[i - 1].offset + l->items[i - 1].size;
+		l->watch->stats.copy_bytes += l->items[i - 1].size;
+	}
 	if (a->first == a->last)
 		return neuron_mem_write(a->mem, item->offset, item->data, item->size);
-	for (size_t i = a->first; i; i = l->items[i - 1].next)
-		end = l->items[i - 1].offset + l->items[i - 1].size;
 	staging = calloc(1, end - first);
 	if (!staging)
 		return -ENOMEM;
@@ -151,6 +153,7 @@ static int write_pointer(struct loader *l, const struct place *table, uint64_t i
 		return 0;
 	}
 	word = htole64(l->places[target - l->sg->vars].address);
+	l->watch->stats.copy_bytes += sizeof(word);
 	ret = neuron_mem_write(mem, offset, &word, sizeof(word));
 	return ret ? device_error(l, "writing pointers", ret) : 0;
 }

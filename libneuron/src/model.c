@@ -10,8 +10,20 @@
 
 #include "load.h"
 #include "stats.h"
+#include "wait.h"
 
 #define MAX_PARTS 2u
+
+void lap(struct stopwatch *watch, uint64_t *sum)
+{
+	uint64_t now;
+
+	if (!watch->on)
+		return;
+	now = now_ns();
+	*sum += now - watch->last;
+	watch->last = now;
+}
 
 /* What the model needs, short of the scratchpad; nothing here asks a device. */
 static int plan_programs(struct loader *l)
@@ -51,17 +63,25 @@ static int plan_memory(struct loader *l)
 
 static int apply(struct loader *l)
 {
+	struct neuron_load_stats *stats = &l->watch->stats;
 	struct neuron_model *m = l->model;
 	int ret = load_apply_memory(l);
 
+	lap(l->watch, &stats->memory_ns);
 	if (!ret)
 		ret = load_apply_contents(l);
+	lap(l->watch, &stats->copy_ns);
 	/* A model that cannot be run has its rings for the accounting only. */
 	if (!ret && !m->obstacle[0])
 		ret = load_fill_rings(l);
 	for (size_t i = 0; i < m->nr_fetch && !ret && !m->obstacle[0]; i++)
 		ret = load_fill_fetch(l, &m->rings[i]);
-	return ret ? ret : load_plan_setup(l);
+	if (!ret)
+		ret = load_plan_setup(l);
+	for (size_t i = 0; i < m->nr_rings && !m->obstacle[0]; i++)
+		stats->descriptors += 2ull * m->rings[i].count;
+	lap(l->watch, &stats->rings_ns);
+	return ret;
 }
 
 static void free_loader(struct loader *l)
@@ -102,7 +122,8 @@ static void free_model(struct neuron_model *model)
 
 /* @lnc: physical cores that there are for it. */
 static int open_neff(struct loader *l, const void *bytes, size_t size,
-		     const struct neuron_model_opts *o, uint32_t lnc, struct neuron_neff **neff)
+		     const struct neuron_model_opts *o, uint32_t lnc, struct neuron_neff **neff,
+		     uint64_t *unpacked)
 {
 	struct neuron_neff_error error = { .class = NEURON_NEFF_OK };
 	struct neuron_neff_opts opts = {
@@ -110,6 +131,8 @@ static int open_neff(struct loader *l, const void *bytes, size_t size,
 		.verify_hash = o->verify_hash,
 		.error = &error,
 		.node = o->node,
+		.borrow = true,
+		.unpacked = unpacked,
 	};
 	int ret = neuron_neff_open(bytes, size, &opts, neff);
 
@@ -183,18 +206,22 @@ static int join_tensors(struct loader *l, struct neuron_model *m)
 }
 
 static int load_parts(struct loader *l, struct neuron_core *core, const struct neuron_neff *neff,
-		      struct neuron_error *error)
+		      struct stopwatch *watch, struct neuron_error *error)
 {
 	struct neuron_core *cores[MAX_PARTS] = { core, core->peer };
 	int ret = plan_parts(l, neff, &core->device->geometry, error);
 
+	lap(watch, &watch->stats.plan_ns);
 	for (size_t k = 0; k < neff->nr_subgraphs && !ret; k++) {
 		l[k].core = cores[k];
+		l[k].watch = watch;
 		l[k].nc = cores[k]->nc;
 		l[k].model->core = core_get(cores[k]);
 		ret = load_apply_scratchpad(&l[k]);
+		lap(watch, &watch->stats.memory_ns);
 		if (!ret)
 			ret = plan_memory(&l[k]);
+		lap(watch, &watch->stats.plan_ns);
 		if (!ret)
 			ret = apply(&l[k]);
 	}
@@ -208,7 +235,10 @@ NEURON_EXPORT int neuron_model_load(struct neuron_core *core, const void *bytes,
 	struct neuron_model_opts o;
 	struct neuron_error error = { .size = sizeof(error) };
 	struct loader l[MAX_PARTS] = { { .error = &error } };
+	struct stopwatch watch = { .on = false };
+	struct neuron_load_stats *stats = &watch.stats;
 	struct neuron_neff *neff = NULL;
+	uint64_t began = 0;
 	int ret;
 
 	ret = opts_copy(&o, sizeof(o), opts);
@@ -218,9 +248,16 @@ NEURON_EXPORT int neuron_model_load(struct neuron_core *core, const void *bytes,
 		return -EINVAL;
 	if (device_inherited(core->device))
 		return -EACCES;
-	ret = open_neff(l, bytes, size, &o, core->peer ? 2 : 1, &neff);
-	if (!ret)
-		ret = load_parts(l, core, neff, &error);
+	watch.on = result_valid(o.stats);
+	if (watch.on)
+		began = now_ns();
+	ret = open_neff(l, bytes, size, &o, core->peer ? 2 : 1, &neff,
+			watch.on ? &watch.last : NULL);
+	if (!ret) {
+		stats->archive_ns = watch.last - began;
+		lap(&watch, &stats->json_ns);
+		ret = load_parts(l, core, neff, &watch, &error);
+	}
 	for (size_t k = 0; k < MAX_PARTS; k++)
 		free_loader(&l[k]);
 	neuron_neff_close(neff);
@@ -233,6 +270,10 @@ NEURON_EXPORT int neuron_model_load(struct neuron_core *core, const void *bytes,
 	}
 	for (const struct neuron_model *m = l[0].model; m; m = m->peer)
 		stats_load(core->device, m->core->nc, 0);
+	if (watch.on) {
+		stats->total_ns = now_ns() - began;
+		result_copy(o.stats, stats, sizeof(*stats));
+	}
 	*model = l[0].model;
 	return 0;
 }
@@ -324,7 +365,7 @@ NEURON_EXPORT int neuron_model_plan(const struct neuron_geometry *geometry, cons
 	    !scratchpad_page_valid(o.scratchpad_page))
 		return -EINVAL;
 	ret = open_neff(l, bytes, size, &(struct neuron_model_opts){ .node = o.node },
-			o.lnc ? o.lnc : 1, &neff);
+			o.lnc ? o.lnc : 1, &neff, NULL);
 	if (!ret)
 		ret = plan_parts(l, neff, geometry, &error);
 	for (size_t k = 0; !ret && k < neff->nr_subgraphs; k++) {

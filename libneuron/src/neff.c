@@ -12,6 +12,7 @@
 #include <nettle/sha2.h>
 
 #include "neff_internal.h"
+#include "wait.h"
 
 #define GIB (1024ull * 1024 * 1024)
 
@@ -266,13 +267,19 @@ static void fill_opts(struct neff_reader *r, const struct neuron_neff_opts *opts
 		o->max_values = 8u << 20;
 }
 
+static void free_data(struct neff_member *m)
+{
+	if (!m->borrowed)
+		free(m->data);
+}
+
 /* What was only needed to parse: descriptions, debug information. */
 static void drop_unused_members(struct neff_object *obj)
 {
 	for (size_t i = 0; i < obj->nr_members; i++) {
 		if (obj->members[i].keep)
 			continue;
-		free(obj->members[i].data);
+		free_data(&obj->members[i]);
 		obj->members[i].data = NULL;
 	}
 }
@@ -309,6 +316,8 @@ int neuron_neff_open(const void *bytes, size_t size, const struct neuron_neff_op
 	err = neff_unpack(&r, payload, size);
 	if (err)
 		goto fail;
+	if (r.opts.unpacked)
+		*r.opts.unpacked = now_ns();
 	err = neff_parse(&r);
 	if (err)
 		goto fail;
@@ -329,7 +338,7 @@ void neuron_neff_close(struct neuron_neff *neff)
 		return;
 	for (size_t i = 0; i < obj->nr_members; i++) {
 		free(obj->members[i].name);
-		free(obj->members[i].data);
+		free_data(&obj->members[i]);
 	}
 	free(obj->members);
 	while (obj->allocs) {

@@ -68,6 +68,10 @@ struct neuron_neff_error {
  *              bytes of memory while the member is parsed
  * @error: filled in when opening fails, may be NULL
  * @node: of a network of several nodes, the N of kelf-N.json to parse
+ * @borrow: point into the file where it is not compressed; it must then stay as long
+ *          as the object
+ * @unpacked: set to the time (CLOCK_MONOTONIC, ns) at which all members were there;
+ *            may be NULL
  */
 struct neuron_neff_opts {
 	size_t size;
@@ -80,6 +84,8 @@ struct neuron_neff_opts {
 	uint32_t max_values;
 	struct neuron_neff_error *error;
 	uint32_t node;
+	bool borrow;
+	uint64_t *unpacked;
 };
 
 /* Header in host byte order; texts are NUL terminated. */

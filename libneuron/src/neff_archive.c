@@ -53,11 +53,12 @@ static ssize_t next_piece(struct source *s, const void **piece)
 {
 	size_t n;
 
+	/* In one piece, so that every member is. */
 	if (!s->gzip) {
-		n = s->left < CHUNK ? s->left : CHUNK;
+		n = s->left;
 		*piece = s->in;
 		s->in += n;
-		s->left -= n;
+		s->left = 0;
 		return (ssize_t)n;
 	}
 
@@ -134,6 +135,11 @@ static int check_entry(struct source *s, struct archive_entry *e, const char *ra
 	return 0;
 }
 
+static bool in_payload(const struct source *s, const void *p)
+{
+	return !s->gzip && (const uint8_t *)p < s->in && (const uint8_t *)p >= s->in - s->payload;
+}
+
 static int read_member(struct source *s, struct archive *a, struct archive_entry *e,
 		       struct neff_member *m)
 {
@@ -150,18 +156,28 @@ static int read_member(struct source *s, struct archive *a, struct archive_entry
 				 "archive ends inside this member");
 	if (!size)
 		return 0;
-	m->data = malloc(size);
-	if (!m->data)
-		return neff_fail_memory(s->r, m->name);
 	while (done < size) {
-		la_ssize_t n = archive_read_data(a, (char *)m->data + done, size - done);
+		const void *block;
+		la_int64_t at;
+		size_t n;
+		int ret = archive_read_data_block(a, &block, &n, &at);
 
-		if (n < 0)
+		if (ret != ARCHIVE_OK && ret != ARCHIVE_EOF)
 			return fail_archive(s, a, m->name);
-		if (!n)
+		if (ret == ARCHIVE_EOF || (uint64_t)at != done || n > size - done)
 			return neff_fail(s->r, NEURON_NEFF_INVALID, m->name,
 					 "archive ends inside this member");
-		done += (size_t)n;
+		m->borrowed = s->r->opts.borrow && n == size && in_payload(s, block);
+		if (m->borrowed) {
+			m->data = (void *)(uintptr_t)block;
+			break;
+		}
+		if (!m->data)
+			m->data = malloc(size);
+		if (!m->data)
+			return neff_fail_memory(s->r, m->name);
+		memcpy((char *)m->data + done, block, n);
+		done += n;
 	}
 	m->size = size;
 	return 0;

@@ -8,9 +8,10 @@
 /* A regular file of the archive. */
 struct neff_member {
 	char *name;		/* normalised */
-	void *data;		/* malloc()ed, NULL once dropped or if empty */
+	void *data;		/* NULL once dropped or if empty */
 	size_t size;
 	bool keep;		/* something parsed points into @data */
+	bool borrowed;		/* @data is in the file, not malloc()ed */
 };
 
 /* The object behind struct neuron_neff: everything is freed from here. */

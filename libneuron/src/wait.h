@@ -12,12 +12,17 @@ struct deadline {
 	int64_t ms;
 };
 
-static inline int64_t now_ms(void)
+static inline uint64_t now_ns(void)
 {
 	struct timespec t;
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static inline int64_t now_ms(void)
+{
+	return (int64_t)(now_ns() / 1000000);
 }
 
 /* For pthread_cond_clockwait() with CLOCK_MONOTONIC. */

@@ -241,6 +241,47 @@ static void refused(struct fixture *f, struct neff_bytes neff, int ret, enum neu
 	free(neff.data);
 }
 
+/* Where the time went, for who asks. */
+static void test_stats(void **state)
+{
+	struct fixture *f = *state;
+	struct neuron_load_stats s = { .size = sizeof(s) }, part = { .copy_ns = 1234 };
+	struct neuron_model_opts opts = { .size = sizeof(opts), .stats = &s };
+	struct neff_bytes n = make_list_neff();
+	struct neuron_model *m;
+
+	assert_int_equal(neuron_model_load(f->core, n.data, n.size, &opts, &m), 0);
+	assert_true(s.archive_ns && s.json_ns && s.plan_ns && s.memory_ns && s.copy_ns && s.rings_ns);
+	assert_true(s.archive_ns + s.json_ns + s.plan_ns + s.memory_ns + s.copy_ns + s.rings_ns <=
+		    s.total_ns);
+	/* k, the numbers to add, what g points to (p points to an input), the program */
+	assert_true(s.copy_bytes > 200 + 64 + 2 * 8);
+	assert_int_equal((s.copy_bytes - 200 - 2 * 8) % NEURON_ISA_INST_SIZE, 0);
+	assert_int_equal(s.descriptors % 2, 0);
+	assert_true(s.descriptors > 2);
+	neuron_model_unload(m);
+
+	/* Only as much of it as the caller knows. */
+	part.size = offsetof(struct neuron_load_stats, copy_ns);
+	opts.stats = &part;
+	assert_int_equal(neuron_model_load(f->core, n.data, n.size, &opts, &m), 0);
+	assert_true(part.total_ns && part.memory_ns);
+	assert_int_equal(part.copy_ns, 1234);
+	neuron_model_unload(m);
+	part = (struct neuron_load_stats){ .size = 0 };
+	assert_int_equal(neuron_model_load(f->core, n.data, n.size, &opts, &m), 0);
+	assert_int_equal(part.total_ns, 0);
+	neuron_model_unload(m);
+
+	/* Nothing of it is touched if there is no model. */
+	memset(&s, 0x55, sizeof(s));
+	s.size = sizeof(s);
+	opts.stats = &s;
+	assert_int_equal(neuron_model_load(f->core, n.data, n.size / 2, &opts, &m), -EINVAL);
+	assert_int_equal(s.total_ns, 0x5555555555555555);
+	free(n.data);
+}
+
 static void run_ok(struct fixture *f, struct neuron_model *m)
 {
 	struct neuron_run_result r = { .size = sizeof(r) };
@@ -1276,6 +1317,7 @@ int main(void)
 		cmocka_unit_test(test_page_rules),
 		cmocka_unit_test_setup_teardown(test_core_open, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_list, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_stats, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_rebind, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_bad_tensors, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_program, setup, teardown),

@@ -4,6 +4,7 @@
  * refused with the right class, a line that says what and where, and nothing
  * left behind (the leak checker of the address sanitizer watches).
  */
+#include <endian.h>
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -445,6 +446,44 @@ static void test_good(void **state)
 		}
 	}
 	neuron_neff_close(NULL);
+	fixture_free(&f);
+}
+
+/* With leave, constants of a plain file are where the file is, and it says when it had them. */
+static void test_borrow(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	fixture_init(&f);
+	for (int gzip = 0; gzip < 2; gzip++) {
+		uint64_t unpacked = 0;
+		struct neuron_neff_error e = { .text = "" };
+		struct neuron_neff_opts o = {
+			.size = sizeof(o), .error = &e, .borrow = true, .unpacked = &unpacked,
+		};
+		struct neuron_neff *neff = NULL;
+		const struct neuron_neff_var *w;
+		const uint8_t *data;
+		size_t size;
+		uint8_t *bytes = build(&f, gzip, &size);
+
+		assert_int_equal(neuron_neff_open(bytes, size, &o, &neff), 0);
+		check_fixture(neff);
+		w = neuron_neff_find_var(&neff->subgraphs[0], "w");
+		assert_non_null(w);
+		assert_true(w->data_size > 0);
+		data = w->data;
+		assert_int_equal(data >= bytes && data + w->data_size <= bytes + size, !gzip);
+		assert_int_not_equal(unpacked, 0);
+		neuron_neff_close(neff);
+		/* An end that is missing is found all the same. */
+		for (size_t n = 1024; n < size / 2; n += size / 64) {
+			memcpy(bytes + 16, &(uint64_t){ htole64(n - 1024) }, 8);
+			assert_int_equal(neuron_neff_open(bytes, n, &o, &neff), -EINVAL);
+		}
+		free(bytes);
+	}
 	fixture_free(&f);
 }
 
@@ -1545,6 +1584,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_good),
+		cmocka_unit_test(test_borrow),
 		cmocka_unit_test(test_minimal_header),
 		cmocka_unit_test(test_foreign_neff_json),
 		cmocka_unit_test(test_two_graphs),

@@ -578,6 +578,21 @@ struct neuron_model_opts {
 	bool verify_hash;		/**< compare the archive with the hash of the header */
 	struct neuron_error *error;	/**< filled in on error, may be NULL */
 	uint32_t node;			/**< of a network of several nodes: which to load */
+	struct neuron_load_stats *stats;	/**< filled in on success, may be NULL */
+};
+
+/** @brief Where the time of a load went, in nanoseconds; not measured for who does not ask. */
+struct neuron_load_stats {
+	size_t size;
+	uint64_t total_ns;
+	uint64_t archive_ns;		/**< header, hash, unpacking */
+	uint64_t json_ns;		/**< descriptions parsed and checked */
+	uint64_t plan_ns;		/**< programs looked through, places decided */
+	uint64_t memory_ns;		/**< device memory taken, the scratchpad included */
+	uint64_t copy_ns;		/**< constants, programs and tables to the device */
+	uint64_t rings_ns;		/**< descriptors made, checked and written */
+	uint64_t copy_bytes;		/**< constants, programs and tables */
+	uint64_t descriptors;		/**< made, on both sides of rings */
 };
 
 enum neuron_tensor_usage {
