@@ -375,6 +375,10 @@ void core_scratchpad_shrink(struct neuron_core *core)
 	need -= need < region_bytes(core) ? need : region_bytes(core);
 	while (core->nr_pages > scratchpad_pages(need, core->page))
 		neuron_mem_free(core->pages[--core->nr_pages]);
+	if (!core->nr_pages) {
+		free(core->pages);
+		core->pages = NULL;
+	}
 }
 
 struct scratchpad_layout core_scratchpad_layout(const struct neuron_core *core)

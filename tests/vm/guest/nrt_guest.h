@@ -18,7 +18,7 @@
 
 #define SYSFS "/sys/devices/virtual/neuron_device"
 
-static int failed;
+static int failed __attribute__((unused));
 
 #define CHECK(cond, ...) do {						\
 	bool ok_ = (cond);						\
