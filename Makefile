@@ -15,6 +15,7 @@
 #   make model			train and pack the example's model again
 #   make bench		what the driver costs, in a virtual machine, results into RESULTS
 #   make bench-alloc		speed of the allocator, results into RESULTS
+#   make bench-nrt		what loading and running models costs, into RESULTS
 #   make coverage		line coverage of the host tests
 #   make coverage-lib	line coverage of the library in its tests; fails below 90 %
 #   make coverage-vm		line coverage of the modules in a virtual machine
@@ -98,6 +99,9 @@ bench-alloc:
 	@tests/deps.sh build vm
 	@tests/bench/run.sh $(RESULTS)
 
+bench-nrt:
+	@tests/bench/nrt.sh $(RESULTS)
+
 coverage:
 	@tests/deps.sh build test cover
 	$(MAKE) -C tests/lib coverage
@@ -114,4 +118,4 @@ clean: modules_clean
 	$(MAKE) -C tests/lib clean
 
 .PHONY: all modules modules_install modules_clean kernel-headers lib libneuron-check install install-config dkms \
-	test kcsan fuzz-ioctl demo check model bench bench-alloc coverage coverage-lib coverage-vm clean
+	test kcsan fuzz-ioctl demo check model bench bench-alloc bench-nrt coverage coverage-lib coverage-vm clean

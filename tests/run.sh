@@ -155,7 +155,8 @@ run_step() {
 	tap)		step tap tap_test ;;
 	property)	step property make -s -C tests/cbmc check ;;
 	fuzz)		step fuzz make -s -C tests/fuzz check ;;
-	bench)		step bench make -s -C tests/bench check ;;
+	bench)		step bench make -s -C tests/bench check
+			step bench-nrt tests/bench/nrt.sh "$CACHE/bench/quick" quick ;;
 	model)		step model make -s -C tests/models check ;;
 	tools)		step tools make -s lib libneuron-check ;;
 	dkms)		step dkms tests/dkms.sh ;;
@@ -196,7 +197,7 @@ needed=$(for name; do
 	coverage-vm)			echo debug ;;
 	fuzz-ioctl)			echo fuzz ;;
 	vm-*)				echo "${name#vm-}" ;;
-	abi|dkms|demo)			echo 6.12 ;;
+	abi|bench|dkms|demo)		echo 6.12 ;;
 	esac
 done | tr " " "\n" | sort -u)
 for kernel in $needed; do
