@@ -5,6 +5,9 @@
  * Each node is a stage with a thread; in shared mode one thread does all of them for a
  * request before it takes the next.  Requests go through the stages in order, so a
  * stage needs to know only how many it has done.
+ *
+ * A tensor is in one place.  A stage on another device works on a copy in memory of that
+ * device, which is made before it runs, or after it for an output.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -22,6 +25,8 @@
 
 #define MAX_DEPTH 1024u
 #define DEFAULT_TIMEOUT_MS 30000
+/* That a stage copies through between two devices. */
+#define BOUNCE_BYTES (1u << 20)
 
 struct neuron_pool {
 	atomic_uint refs;
@@ -47,6 +52,8 @@ struct stage {
 	void *object;			/* dlopen() */
 	int object_fd;			/* its name while it is loaded, or -1 */
 	uint32_t *inputs, *outputs;	/* edges */
+	size_t copies;			/* where slot.copies of its tensors start */
+	void *bounce;			/* if the group has several devices */
 	uint64_t done;			/* net->lock: requests */
 	pthread_t thread;
 };
@@ -63,6 +70,7 @@ enum slot_state { SLOT_FREE, SLOT_QUEUED, SLOT_DONE };
 struct slot {
 	enum slot_state state;		/* net->lock */
 	struct slot_edge *edges;
+	struct neuron_mem **copies;	/* by stage and tensor, NULL not needed so far */
 	struct neuron_io *io;		/* for one stage */
 	struct neuron_host_tensor *host;
 	struct neuron_net_result result;
@@ -83,6 +91,7 @@ struct neuron_net {
 	struct neuron_tensor_info *info;
 	struct stage *stages;
 	size_t nr_stages;
+	size_t nr_copies;		/* tensors of all stages */
 	size_t nr_threads;
 
 	pthread_mutex_t lock;
@@ -245,28 +254,95 @@ static void request_failed(struct slot *slot, const struct stage *stage, int err
 	neuron_neff_printable(text);
 }
 
+static size_t stage_tensors(const struct stage *stage)
+{
+	return stage->node->nr_inputs + stage->node->nr_outputs;
+}
+
+static uint32_t stage_edge(const struct stage *stage, size_t i)
+{
+	return i < stage->node->nr_inputs ? stage->inputs[i] :
+					    stage->outputs[i - stage->node->nr_inputs];
+}
+
+/* Where a stage finds a tensor: the edge itself, or the copy on its device. */
+static struct neuron_mem **find_copy(const struct stage *stage, struct slot *slot, size_t i)
+{
+	const struct slot_edge *edge = &slot->edges[stage_edge(stage, i)];
+
+	if (!stage->model || edge->mem->device == stage->model->core->device)
+		return NULL;
+	return &slot->copies[stage->copies + i];
+}
+
+/* Between an edge and its copy on the device of a stage. */
+static void copy_edge(struct stage *stage, struct slot *slot, size_t i, struct neuron_mem *copy)
+{
+	uint32_t e = stage_edge(stage, i);
+	const struct slot_edge *edge = &slot->edges[e];
+	uint64_t bytes = stage->net->edges[e].bytes, done = 0, n;
+	bool in = i < stage->node->nr_inputs;
+	int ret = 0;
+
+	/* What the host sees is read or written where it is. */
+	if (edge->va) {
+		ret = in ? neuron_mem_write(copy, 0, edge->va, bytes) :
+			   neuron_mem_read(copy, 0, edge->va, bytes);
+		done = bytes;
+	}
+	for (; done < bytes && !ret; done += n) {
+		n = bytes - done < BOUNCE_BYTES ? bytes - done : BOUNCE_BYTES;
+		ret = in ? neuron_mem_read(edge->mem, edge->offset + done, stage->bounce, n) :
+			   neuron_mem_read(copy, done, stage->bounce, n);
+		if (!ret)
+			ret = in ? neuron_mem_write(copy, done, stage->bounce, n) :
+				   neuron_mem_write(edge->mem, edge->offset + done, stage->bounce, n);
+	}
+	if (ret)
+		request_failed(slot, stage, ret, "copy of %.60s between devices %u and %u: %s",
+			       stage->net->edges[e].name, neuron_device_index(edge->mem->device),
+			       neuron_device_index(copy->device), strerror(-ret));
+}
+
+/* Copies of inputs before a run, or of outputs after it. */
+static void copy_edges(struct stage *stage, struct slot *slot, bool in)
+{
+	size_t i = in ? 0 : stage->node->nr_inputs;
+	size_t end = in ? stage->node->nr_inputs : stage_tensors(stage);
+
+	for (; i < end && !slot->result.status; i++) {
+		struct neuron_mem **copy = find_copy(stage, slot, i);
+
+		if (copy)
+			copy_edge(stage, slot, i, *copy);
+	}
+}
+
 static void run_model(struct stage *stage, struct slot *slot)
 {
 	struct neuron_run_result result = { .size = sizeof(result) };
-	const struct neuron_neff_node *node = stage->node;
 	struct neuron_net *net = stage->net;
-	size_t n = 0;
+	size_t nr = stage_tensors(stage);
 	int ret;
 
-	for (size_t i = 0; i < node->nr_inputs + node->nr_outputs; i++) {
-		uint32_t e = i < node->nr_inputs ? stage->inputs[i] :
-						   stage->outputs[i - node->nr_inputs];
+	for (size_t i = 0; i < nr; i++) {
+		struct neuron_mem **copy = find_copy(stage, slot, i);
+		uint32_t e = stage_edge(stage, i);
 
-		slot->io[n++] = (struct neuron_io){
+		slot->io[i] = (struct neuron_io){
 			.name = net->edges[e].name,
-			.mem = slot->edges[e].mem,
-			.offset = slot->edges[e].offset,
+			.mem = copy ? *copy : slot->edges[e].mem,
+			.offset = copy ? 0 : slot->edges[e].offset,
 			.bytes = net->edges[e].bytes,
 		};
 	}
-	ret = neuron_model_run(stage->model, slot->io, n, net->timeout_ms, &result);
+	copy_edges(stage, slot, true);
+	if (slot->result.status)
+		return;
+	ret = neuron_model_run(stage->model, slot->io, nr, net->timeout_ms, &result);
 	if (ret)
 		request_failed(slot, stage, ret, "%s", result.text[0] ? result.text : strerror(-ret));
+	copy_edges(stage, slot, false);
 }
 
 static void run_op(struct stage *stage, struct slot *slot)
@@ -275,9 +351,8 @@ static void run_op(struct stage *stage, struct slot *slot)
 	struct neuron_net *net = stage->net;
 	int ret;
 
-	for (size_t i = 0; i < node->nr_inputs + node->nr_outputs; i++) {
-		uint32_t e = i < node->nr_inputs ? stage->inputs[i] :
-						   stage->outputs[i - node->nr_inputs];
+	for (size_t i = 0; i < stage_tensors(stage); i++) {
+		uint32_t e = stage_edge(stage, i);
 
 		slot->host[i] = (struct neuron_host_tensor){
 			.name = net->edges[e].name,
@@ -374,22 +449,61 @@ static const struct neuron_io *find_io(const struct neuron_io *io, size_t nr, co
 	return NULL;
 }
 
-/* Nodes that use an edge: on the host, or on this device. */
-static bool used_on(const struct neuron_net *net, uint32_t edge,
-		    const struct neuron_device *device)
+static bool uses(const struct stage *stage, uint32_t edge)
+{
+	for (size_t i = 0; i < stage_tensors(stage); i++)
+		if (stage_edge(stage, i) == edge)
+			return true;
+	return false;
+}
+
+static bool used_on_host(const struct neuron_net *net, uint32_t edge)
+{
+	for (size_t s = 0; s < net->nr_stages; s++)
+		if (!net->stages[s].model && uses(&net->stages[s], edge))
+			return true;
+	return false;
+}
+
+/* Memory for the copies of an edge that is where it is now. */
+static int make_copies(struct neuron_net *net, struct slot *slot, uint32_t edge,
+		       struct neuron_mem_failure *failure)
 {
 	for (size_t s = 0; s < net->nr_stages; s++) {
 		const struct stage *stage = &net->stages[s];
-		bool used = false;
 
-		for (size_t i = 0; i < stage->node->nr_inputs; i++)
-			used = used || stage->inputs[i] == edge;
-		for (size_t i = 0; i < stage->node->nr_outputs; i++)
-			used = used || stage->outputs[i] == edge;
-		if (used && (stage->model ? stage->model->core->device : NULL) == device)
-			return true;
+		for (size_t i = 0; i < stage_tensors(stage); i++) {
+			struct neuron_mem **copy;
+			int ret;
+
+			if (stage_edge(stage, i) != edge)
+				continue;
+			copy = find_copy(stage, slot, i);
+			if (!copy || *copy)
+				continue;
+			ret = neuron_mem_alloc(stage->model->core->device, net->edges[edge].bytes,
+					       &(struct neuron_mem_opts){
+						       .size = sizeof(struct neuron_mem_opts),
+						       .nc = stage->model->core->nc,
+						       .hbm = stage->model->core->hbm,
+						       .category = NEURON_MEM_TENSORS,
+						       .failure = failure,
+					       }, copy);
+			if (ret)
+				return ret;
+		}
 	}
-	return false;
+	return 0;
+}
+
+/* The first core of the group on a device. */
+static const struct neuron_core *core_on(const struct neuron_group *group,
+					 const struct neuron_device *device)
+{
+	for (size_t i = 0; i < group->nr; i++)
+		if (group->cores[i]->device == device)
+			return group->cores[i];
+	return NULL;
 }
 
 static int bind_io(struct neuron_net *net, struct slot *slot, const struct neuron_io *io,
@@ -404,9 +518,9 @@ static int bind_io(struct neuron_net *net, struct slot *slot, const struct neuro
 
 		if (!b || !b->mem || b->bytes < net->edges[e].bytes ||
 		    b->offset > b->mem->bytes || b->bytes > b->mem->bytes - b->offset ||
-		    b->mem->device != net->group->cores[0]->device)
+		    !core_on(net->group, b->mem->device))
 			return -EINVAL;
-		if (used_on(net, e, NULL)) {
+		if (used_on_host(net, e)) {
 			ret = neuron_mem_map(b->mem, &va);
 			if (ret)
 				return ret;
@@ -415,6 +529,9 @@ static int bind_io(struct neuron_net *net, struct slot *slot, const struct neuro
 		edge->mem = b->mem;
 		edge->offset = b->offset;
 		edge->va = va;
+		ret = make_copies(net, slot, e, NULL);
+		if (ret)
+			return ret;
 	}
 	return 0;
 }
@@ -748,6 +865,8 @@ static int load_stages(struct neuron_net *net, const void *bytes, size_t size,
 		s->outputs = edge_indices(net, s->node->outputs, s->node->nr_outputs);
 		if (!s->inputs || !s->outputs)
 			return -ENOMEM;
+		s->copies = net->nr_copies;
+		net->nr_copies += stage_tensors(s);
 		if (s->node->cpu) {
 			ret = find_op(s, o, error);
 			continue;
@@ -808,12 +927,35 @@ static int list_io(struct neuron_net *net)
 	return 0;
 }
 
-/* Between cores in device memory, next to the first; where the host is involved, in its. */
+/* The device of the node that writes an edge, or if that is the host, of one that reads it. */
+static const struct neuron_device *edge_device(const struct neuron_net *net, uint32_t e)
+{
+	for (size_t s = 0; s < net->nr_stages; s++)
+		if (net->stages[s].model && uses(&net->stages[s], e))
+			return net->stages[s].model->core->device;
+	return net->group->cores[0]->device;
+}
+
+static bool crosses_devices(const struct neuron_net *net, uint32_t e)
+{
+	const struct neuron_device *device = edge_device(net, e);
+
+	for (size_t s = 0; s < net->nr_stages; s++)
+		if (net->stages[s].model && net->stages[s].model->core->device != device &&
+		    uses(&net->stages[s], e))
+			return true;
+	return false;
+}
+
+/*
+ * Between cores of a device in its memory, next to the first.  Where the host or another
+ * device is involved in that of the host, so that it is copied once for each of them.
+ */
 static int make_edge(struct neuron_net *net, uint32_t e, struct slot_edge *edge,
 		     struct neuron_error *error)
 {
-	const struct neuron_core *core = net->group->cores[0];
-	bool host = used_on(net, e, NULL);
+	const struct neuron_core *core = core_on(net->group, edge_device(net, e));
+	bool host = used_on_host(net, e) || crosses_devices(net, e);
 	struct neuron_mem_opts opts = {
 		.size = sizeof(opts),
 		.flags = host ? NEURON_MEM_F_HOST : 0,
@@ -841,15 +983,38 @@ static int make_slots(struct neuron_net *net, struct neuron_error *error)
 		struct slot *slot = &net->slots[i];
 
 		slot->edges = calloc(net->nr_edges + 1, sizeof(*slot->edges));
+		slot->copies = calloc(net->nr_copies + 1, sizeof(*slot->copies));
 		slot->io = calloc(net->nr_edges + 1, sizeof(*slot->io));
 		slot->host = calloc(net->nr_edges * 2 + 1, sizeof(*slot->host));
-		if (!slot->edges || !slot->io || !slot->host)
+		if (!slot->edges || !slot->copies || !slot->io || !slot->host)
 			return -ENOMEM;
-		for (uint32_t e = 0; e < net->nr_edges && !ret; e++)
-			if (net->edges[e].use == NEURON_NEFF_EDGE_INTERNAL)
-				ret = make_edge(net, e, &slot->edges[e], error);
+		for (uint32_t e = 0; e < net->nr_edges && !ret; e++) {
+			if (net->edges[e].use != NEURON_NEFF_EDGE_INTERNAL)
+				continue;
+			ret = make_edge(net, e, &slot->edges[e], error);
+			if (ret)
+				return ret;
+			ret = make_copies(net, slot, e, &error->memory);
+			if (ret)
+				return load_failed(error, ret, "no memory for a copy of %s: %s",
+						   net->edges[e].name, strerror(-ret));
+		}
 	}
 	return ret;
+}
+
+static int make_bounce(struct neuron_net *net)
+{
+	bool several = false;
+
+	for (size_t i = 1; i < net->group->nr; i++)
+		several = several || net->group->cores[i]->device != net->group->cores[0]->device;
+	for (size_t i = 0; i < net->nr_stages && several; i++) {
+		net->stages[i].bounce = malloc(BOUNCE_BYTES);
+		if (!net->stages[i].bounce)
+			return -ENOMEM;
+	}
+	return 0;
 }
 
 static void net_free(struct neuron_net *net)
@@ -862,7 +1027,10 @@ static void net_free(struct neuron_net *net)
 		for (uint32_t e = 0; slot->edges && e < net->nr_edges; e++)
 			if (net->edges[e].use == NEURON_NEFF_EDGE_INTERNAL)
 				neuron_mem_free(slot->edges[e].mem);
+		for (size_t c = 0; slot->copies && c < net->nr_copies; c++)
+			neuron_mem_free(slot->copies[c]);
 		free(slot->edges);
+		free(slot->copies);
 		free(slot->io);
 		free(slot->host);
 	}
@@ -870,6 +1038,7 @@ static void net_free(struct neuron_net *net)
 		neuron_model_unload(net->stages[i].model);
 		free(net->stages[i].inputs);
 		free(net->stages[i].outputs);
+		free(net->stages[i].bounce);
 		if (net->stages[i].object)
 			dlclose(net->stages[i].object);
 		if (net->stages[i].object_fd >= 0)
@@ -957,10 +1126,6 @@ static int choose_group(struct neuron_net *net, struct neuron_pool *pool,
 	pthread_mutex_unlock(&pool->lock);
 	net->group = group;
 	net->mode = group->nr >= want ? NEURON_NET_NORMAL : NEURON_NET_SHARED;
-	for (size_t i = 1; i < group->nr; i++)
-		if (group->cores[i]->device != group->cores[0]->device && net->nr_stages > 1)
-			return load_failed(error, -EOPNOTSUPP,
-					   "the cores of its group are on different devices");
 	return 0;
 }
 
@@ -992,6 +1157,8 @@ NEURON_EXPORT int neuron_net_load(struct neuron_pool *pool, const void *bytes, s
 		ret = load_stages(net, bytes, size, &o, &error);
 	if (!ret)
 		ret = list_io(net);
+	if (!ret)
+		ret = make_bounce(net);
 	if (!ret) {
 		/* The theory of operation's starting point; a shared one has no pipeline. */
 		net->depth = o.depth ? o.depth : (uint32_t)net->nr_stages + 1;

@@ -30,7 +30,7 @@
 #include "dma_ref.h"	/* needs -lm -ffp-contract=off */
 #endif
 
-#define FAKE_DEVICES	2
+#define FAKE_DEVICES	3
 #define FAKE_CORES	4
 #define FAKE_HBMS	2
 #define FAKE_ENGINES	16	/* of a core */

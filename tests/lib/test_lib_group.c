@@ -16,7 +16,7 @@
 #define BYTES 1024u
 #define NR_CORES 4u
 
-static struct neuron_device *device;
+static struct neuron_device *device, *second;
 static struct neuron_core *cores[NR_CORES];
 static struct neuron_pool *pool;
 
@@ -117,17 +117,23 @@ struct request {
 	uint64_t cookie;
 };
 
-static void request_init(struct request *r, uint8_t seed)
+static void request_on(struct request *r, uint8_t seed, struct neuron_device *x,
+		       struct neuron_device *y)
 {
 	uint8_t bytes[BYTES];
 
 	for (size_t i = 0; i < BYTES; i++)
 		bytes[i] = (uint8_t)(i + seed);
-	assert_int_equal(neuron_mem_alloc(device, BYTES, NULL, &r->x), 0);
-	assert_int_equal(neuron_mem_alloc(device, BYTES, NULL, &r->y), 0);
+	assert_int_equal(neuron_mem_alloc(x, BYTES, NULL, &r->x), 0);
+	assert_int_equal(neuron_mem_alloc(y, BYTES, NULL, &r->y), 0);
 	assert_int_equal(neuron_mem_write(r->x, 0, bytes, BYTES), 0);
 	r->io[0] = (struct neuron_io){ .name = "y", .mem = r->y, .bytes = BYTES };
 	r->io[1] = (struct neuron_io){ .name = "x", .mem = r->x, .bytes = BYTES };
+}
+
+static void request_init(struct request *r, uint8_t seed)
+{
+	request_on(r, seed, device, device);
 }
 
 static void request_check(const struct request *r, uint8_t seed, uint8_t xor)
@@ -187,6 +193,31 @@ static int teardown(void **state)
 		neuron_core_close(cores[i]);
 	neuron_device_close(device);
 	return fake_used() || fake.mapped || fake.dev[0].opens;
+}
+
+/* Cores of two devices in turns: the nodes of a network are on both. */
+static int setup_two(void **state)
+{
+	int ret;
+
+	(void)state;
+	fake.nr_devices = 3;
+	op_result = 0;
+	ret = neuron_device_open(0, &device);
+	if (!ret)
+		ret = neuron_device_open(1, &second);
+	for (uint32_t i = 0; i < NR_CORES && !ret; i++)
+		ret = neuron_core_open(i % 2 ? second : device, i / 2, NULL, &cores[i]);
+	return ret ? ret : neuron_pool_open(cores, NR_CORES, &pool);
+}
+
+static int teardown_two(void **state)
+{
+	int ret = teardown(state);
+
+	neuron_device_close(second);
+	fake.nr_devices = 1;
+	return ret || fake_used() || fake.mapped || fake.dev[1].opens;
 }
 
 /* ---- tests ---------------------------------------------------------------------------- */
@@ -534,6 +565,118 @@ static void test_load_fails(void **state)
 	free(n.data);
 }
 
+#define DIRECT_EDGES "\"edges\": [" \
+	"{\"name\": \"x\", \"bytes\": 1024, \"use\": \"input\"}," \
+	"{\"name\": \"b\", \"bytes\": 1024}," \
+	"{\"name\": \"y\", \"bytes\": 1024, \"use\": \"output\"}]"
+#define NODE_C "{\"name\": \"last\", \"kelf\": 1, \"inputs\": [\"b\"], \"outputs\": [\"y\"]}"
+
+/* From core to core, nothing of the host in between. */
+static struct neff_bytes direct_neff(void)
+{
+	struct neuron_neff_writer *w = neuron_neff_writer_new();
+
+	assert_non_null(w);
+	add_kelf(w, 0, "x", "b");
+	add_kelf(w, 1, "b", "y");
+	return finish(w, NETWORK(DIRECT_EDGES, NODE_A "," NODE_C));
+}
+
+static const struct {
+	struct neff_bytes (*neff)(void);
+	uint8_t xor;
+} networks[] = { { direct_neff, 0 }, { net_neff, 0xff } };
+
+/* Nodes on two devices; inputs and outputs on either. */
+static void test_two_devices(void **state)
+{
+	(void)state;
+	for (size_t k = 0; k < 2; k++) {
+		struct neuron_net *net = load(networks[k].neff(), NULL, 3);
+		uint64_t used = fake_used();
+
+		assert_int_equal(neuron_net_mode(net), NEURON_NET_NORMAL);
+		for (uint8_t i = 0; i < 4; i++) {
+			struct request r;
+
+			request_on(&r, i, i & 1 ? second : device, i & 2 ? second : device);
+			for (uint8_t n = 0; n < 4; n++) {
+				assert_int_equal(neuron_net_infer(net, r.io, 2, NULL), 0);
+				request_check(&r, i, networks[k].xor);
+				assert_int_equal(neuron_mem_set(r.y, 0, 0xee, BYTES), 0);
+			}
+			request_free(&r);
+		}
+		/* Copies of an input and an output for each of the three requests. */
+		assert_int_equal(fake_used() - used, 3 * 2 * 4096);
+		neuron_net_unload(net);
+	}
+}
+
+/* All requests at once, and again. */
+static void test_two_devices_queue(void **state)
+{
+	struct neuron_net *net = load(direct_neff(), NULL, 4);
+	struct request r[4];
+
+	(void)state;
+	for (uint8_t i = 0; i < 4; i++)
+		request_on(&r[i], i * 5, i & 1 ? second : device, i & 1 ? device : second);
+	for (int round = 0; round < 3; round++) {
+		for (uint8_t i = 0; i < 4; i++)
+			assert_int_equal(neuron_net_submit(net, r[i].io, 2, &r[i].cookie), 0);
+		for (uint8_t i = 0; i < 4; i++) {
+			assert_int_equal(neuron_net_wait(net, r[i].cookie, -1, NULL), 0);
+			request_check(&r[i], i * 5, 0);
+		}
+	}
+	for (uint8_t i = 0; i < 4; i++)
+		request_free(&r[i]);
+	neuron_net_unload(net);
+}
+
+/* What a network on two devices cannot do, and copies that fail. */
+static void test_two_devices_bad(void **state)
+{
+	struct neuron_net_result result = { .size = sizeof(result) };
+	struct neuron_net *net = load(direct_neff(), NULL, 1);
+	struct neuron_device *third;
+	struct request r;
+	unsigned int copies = 0, i;
+	int ret = -1;
+
+	(void)state;
+	/* Memory of a device that is not among those of the group. */
+	assert_int_equal(neuron_device_open(2, &third), 0);
+	request_on(&r, 1, third, second);
+	assert_int_equal(neuron_net_infer(net, r.io, 2, &result), -EINVAL);
+	request_free(&r);
+	request_on(&r, 1, device, third);
+	assert_int_equal(neuron_net_infer(net, r.io, 2, &result), -EINVAL);
+	request_free(&r);
+	neuron_device_close(third);
+
+	/* Whichever call fails: an error that says what, and the next request is well. */
+	for (i = 1; i < 200 && ret; i++) {
+		request_on(&r, (uint8_t)i, second, device);
+		fake_fail(i, 0, EIO);
+		ret = neuron_net_infer(net, r.io, 2, &result);
+		fake.fail_at = 0;
+		if (ret) {
+			assert_int_equal(ret, -EIO);
+			copies += result.nr_errors && strstr(result.errors[0], "copy of ");
+			result.nr_errors = 0;
+		}
+		assert_int_equal(neuron_net_infer(net, r.io, 2, &result), 0);
+		request_check(&r, (uint8_t)i, 0);
+		request_free(&r);
+	}
+	assert_in_range(i, 5, 199);
+	/* The first one to fail is memory for copies; then x, b and both halves of y. */
+	assert_int_equal(copies, 4);
+	neuron_net_unload(net);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -546,6 +689,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_bad_networks, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_object, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_load_fails, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_two_devices, setup_two, teardown_two),
+		cmocka_unit_test_setup_teardown(test_two_devices_queue, setup_two, teardown_two),
+		cmocka_unit_test_setup_teardown(test_two_devices_bad, setup_two, teardown_two),
+		cmocka_unit_test_setup_teardown(test_load_fails, setup_two, teardown_two),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -630,7 +630,7 @@ struct neuron_model_usage {
 /** @brief Binds memory to an input or output for one run. */
 struct neuron_io {
 	const char *name;
-	struct neuron_mem *mem;		/**< of the same device */
+	struct neuron_mem *mem;		/**< of the same device, for a network of one of its */
 	uint64_t offset;
 	uint64_t bytes;			/**< at least the size of the tensor */
 };
@@ -930,6 +930,7 @@ int neuron_net_tensor_info(const struct neuron_net *net, size_t index,
  *
  * Inputs and outputs are used where they are, without copies; they must stay until
  * neuron_net_wait() has returned. Those of host nodes must be memory that can be mapped.
+ * They are of any device of the group; a node on another device works on a copy.
  * @param cookie names the request
  * @return 0, -EINVAL a tensor is missing, too small or elsewhere, -EAGAIN the queue is full:
  * as many requests as its depth are under way or were not waited for, -ESHUTDOWN not
