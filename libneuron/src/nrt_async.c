@@ -21,7 +21,7 @@
 #define NUMBER_BITS 48u
 #define NUMBER_MASK ((1ull << NUMBER_BITS) - 1)
 
-enum job_kind { JOB_WRITE, JOB_READ, JOB_COPY, JOB_EXECUTE };
+enum job_kind { JOB_WRITE, JOB_READ, JOB_COPY, JOB_EXECUTE, JOB_COLLECTIVE };
 
 struct job {
 	enum job_kind kind;
@@ -31,6 +31,8 @@ struct job {
 	uint64_t src_offset, dst_offset, size;
 	struct nrt_model *model;
 	struct nrt_set *in, *out;
+	struct nrt_cc_context *collective;
+	uint32_t queue;			/* of a collective */
 	NRT_STATUS *ret;
 };
 
@@ -146,6 +148,7 @@ static void job_drop(struct job *job)
 	nrt_set_drop(job->in);
 	nrt_set_drop(job->out);
 	nrt_model_put(job->model);
+	nrt_cc_free(job->collective);
 }
 
 static NRT_STATUS job_run(const struct job *job)
@@ -160,6 +163,8 @@ static NRT_STATUS job_run(const struct job *job)
 	case JOB_COPY:
 		return nrt_tensor_move("nrta_tensor_copy", job->src, job->src_offset, job->dst,
 				       job->dst_offset, job->size);
+	case JOB_COLLECTIVE:
+		return nrt_cc_run(job->collective, job->queue);
 	default:
 		return nrt_model_execute(job->model, job->in, job->out, 1);
 	}
@@ -467,6 +472,21 @@ NRT_STATUS nrt_async_execute(struct nrt_model *model, const struct nrt_set *in,
 		return NRT_RESOURCE;
 	}
 	return submit(model->vnc_index, NRTA_XU_COMPUTE, queue, &job, implicit, seq);
+}
+
+NRT_STATUS nrt_async_collective(struct nrt_cc_context *c, uint32_t vnc, int queue,
+				NRT_STATUS *ret, uint64_t *seq)
+{
+	struct job job = {
+		.kind = JOB_COLLECTIVE,
+		.collective = c,
+		.queue = (uint32_t)queue,
+		.ret = ret,
+	};
+	uint32_t index;
+	NRT_STATUS status = find_queue(vnc, NRTA_XU_COLLECTIVES, queue, &index);
+
+	return status == NRT_SUCCESS ? schedule(index, &job, false, seq) : status;
 }
 
 NRT_EXPORT NRT_STATUS nrta_execute_schedule(nrt_model_t *model, const nrt_tensor_set_t *input_set,

@@ -9,7 +9,7 @@
 #include <strings.h>
 
 #include "../../uapi/neuron_ioctl.h"
-#include "nrt_internal.h"
+#include "nrt_comm.h"
 #include "sys.h"
 
 #define DEFAULT_TIMEOUT_S 30
@@ -520,10 +520,12 @@ static pthread_mutex_t closing = PTHREAD_MUTEX_INITIALIZER;
 static void before_fork(void)
 {
 	pthread_mutex_lock(&nrt_process.lock);
+	pthread_mutex_lock(&comm_lock);
 }
 
 static void after_fork(void)
 {
+	pthread_mutex_unlock(&comm_lock);
 	pthread_mutex_unlock(&nrt_process.lock);
 }
 
@@ -541,6 +543,8 @@ static void in_child(void)
 	nrt_storages_forget();
 	pthread_mutex_init(&closing, NULL);
 	nrt_async_forget();
+	nrt_cc_forget();
+	nrt_comm_forget();
 	nrt_completions_forget();
 	nrt_trace_forget();
 	for (size_t i = 0; i < p->nr_devices; i++)
@@ -566,9 +570,13 @@ NRT_EXPORT void nrt_close(void)
 	struct nrt_process *p = &nrt_process;
 
 	pthread_mutex_lock(&closing);
+	/* Who waits for others must not keep us. */
+	nrt_comm_stop();
 	nrt_async_stop();
 	pthread_rwlock_wrlock(&p->life);
 	nrt_async_close();
+	nrt_cc_close();
+	nrt_comm_close();
 	nrt_trace_close();
 	if (p->state == NRT_STATE_READY) {
 		nrt_models_close();

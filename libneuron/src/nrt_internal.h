@@ -231,6 +231,7 @@ struct nrt_model {
 };
 
 void nrt_models_close(void);
+uint32_t nrt_emptiest_vnc(void);
 struct nrt_model *nrt_model_get(const struct nrt_model *handle);
 void nrt_model_put(struct nrt_model *m);
 NRT_STATUS nrt_model_execute(struct nrt_model *m, const struct nrt_set *in,
@@ -269,8 +270,21 @@ bool nrt_async_implicit(void);
 NRT_STATUS nrt_async_execute(struct nrt_model *model, const struct nrt_set *in,
 			     const struct nrt_set *out, int queue, bool implicit, NRT_STATUS *ret,
 			     uint64_t *seq);
+/* Only if it is queued it is the queue's. */
+NRT_STATUS nrt_async_collective(struct nrt_cc_context *c, uint32_t vnc, int queue,
+				NRT_STATUS *ret, uint64_t *seq);
 void nrt_async_stop(void);
 void nrt_async_close(void);
 void nrt_async_forget(void);
+
+/* ---- collectives ------------------------------------------------------------------- */
+
+/* In a thread that ends before the runtime does. */
+NRT_STATUS nrt_cc_run(const struct nrt_cc_context *c, uint32_t queue);
+/* NULL is allowed. */
+void nrt_cc_free(struct nrt_cc_context *c);
+/* Under the life lock for writing. */
+void nrt_cc_close(void);
+void nrt_cc_forget(void);
 
 #endif

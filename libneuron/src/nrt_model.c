@@ -145,7 +145,7 @@ static NRT_STATUS load_on(uint32_t index, const void *bytes, size_t size, nrt_mo
 	return NRT_SUCCESS;
 }
 
-static uint32_t emptiest_vnc(void)
+uint32_t nrt_emptiest_vnc(void)
 {
 	struct nrt_process *p = &nrt_process;
 	uint32_t best = 0;
@@ -176,7 +176,7 @@ NRT_EXPORT NRT_STATUS nrt_load(const void *neff_bytes, size_t size, int32_t vnc,
 		       vnc, vnc_count);
 		status = NRT_LOAD_NOT_ENOUGH_NC;
 	} else {
-		uint32_t index = vnc < 0 ? emptiest_vnc() : (uint32_t)vnc;
+		uint32_t index = vnc < 0 ? nrt_emptiest_vnc() : (uint32_t)vnc;
 
 		status = load_on(index, neff_bytes, size, model);
 		nrt_trace_end(began, NRT_TRACE_LOAD, index, status, size,

@@ -38,6 +38,8 @@
 #define FAKE_HBM_SIZE	(24ull << 30)
 #define FAKE_SBUF	(1u << 20)
 #define FAKE_CHUNKS	4096
+/* Handles of imported memory are those of the exporter with this bit. */
+#define FAKE_IMPORTED	(1ull << 20)
 #define FAKE_FD		1000
 #define FAKE_CLAIM_FD	1500
 #define FAKE_WINDOW	(1ull << 46)
@@ -121,7 +123,11 @@ static struct fake_device *fake_dev(int fd)
 
 static struct fake_chunk *fake_chunk(struct fake_device *d, uint64_t handle)
 {
-	if (!handle || handle > FAKE_CHUNKS || !d->chunk[handle - 1].used)
+	bool imported = handle & FAKE_IMPORTED;
+
+	handle &= ~FAKE_IMPORTED;
+	if (!handle || handle > FAKE_CHUNKS ||
+	    !(imported ? d->chunk[handle - 1].refs > 0 : d->chunk[handle - 1].used))
 		return NULL;
 	return &d->chunk[handle - 1];
 }
@@ -211,10 +217,48 @@ static int fake_grow(struct fake_device *d, struct neuron_native_mem_grow *g)
 	return 0;
 }
 
+/* A file that says what it stands for. */
+static int fake_export(struct fake_device *d, struct neuron_native_mem_export *e)
+{
+	const uint64_t what[2] = { (uint64_t)(d - fake.dev), e->mem_handle };
+
+	assert_int_equal(e->size, sizeof(*e));
+	if (!fake_chunk(d, e->mem_handle))
+		return ENOENT;
+	e->fd = memfd_create("fake-dma-buf", MFD_CLOEXEC);
+	assert_int_equal(write(e->fd, what, sizeof(what)), sizeof(what));
+	return 0;
+}
+
+static int fake_import(struct fake_device *d, struct neuron_native_mem_import *i)
+{
+	struct fake_chunk *c;
+	uint64_t what[2];
+
+	assert_int_equal(i->size, sizeof(*i));
+	if (pread(i->fd, what, sizeof(what), 0) != sizeof(what))
+		return EINVAL;
+	if (what[0] != (uint64_t)(d - fake.dev))
+		return EXDEV;
+	c = fake_chunk(d, what[1]);
+	if (!c)
+		return ENOENT;
+	c->refs++;
+	i->mem_handle = what[1] | FAKE_IMPORTED;
+	i->pa = i->mmap_offset = c->address;
+	i->bytes = c->bytes;
+	i->host = c->host;
+	return 0;
+}
+
 static int fake_free(struct fake_device *d, uint64_t handle)
 {
 	struct fake_chunk *c = fake_chunk(d, handle);
 
+	if (handle & FAKE_IMPORTED) {
+		fake_put(d, &d->chunk[(handle & ~FAKE_IMPORTED) - 1]);
+		return 0;
+	}
 	if (!c)
 		return ENOENT;
 	c->used = false;
@@ -827,6 +871,10 @@ static int fake_ioctl(struct fake_device *d, unsigned long cmd, void *arg)
 		return 0;
 	case NEURON_NATIVE_MEM_GROW:
 		return fake_grow(d, arg);
+	case NEURON_NATIVE_MEM_EXPORT:
+		return fake_export(d, arg);
+	case NEURON_NATIVE_MEM_IMPORT:
+		return fake_import(d, arg);
 	case NEURON_NATIVE_MEM_ALLOC:
 		return fake_alloc(d, arg);
 	case NEURON_IOCTL_MEM_FREE:

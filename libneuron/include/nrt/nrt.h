@@ -111,6 +111,37 @@ typedef struct nrt_vnc_memory_stats {
 	size_t bytes_limit;
 } nrt_vnc_memory_stats_t;
 
+typedef enum {
+	NRT_OP_ADD = 0x0,		/**< in fp32, also for integers */
+	NRT_OP_FMA = 0x1,
+	NRT_OP_MAX = 0x2,
+	NRT_OP_MIN = 0x3,
+	NRT_OP_INVALID = 0xf,
+} nrt_op_type_t;
+
+typedef enum {
+	NRT_CC_ALLGATHER = 0,		/**< output: the inputs one after the other */
+	NRT_CC_ALLREDUCE = 1,		/**< output: the inputs combined */
+	NRT_CC_REDUCESCATTER = 2,	/**< output: part number "rank" of that */
+} nrt_cc_op_type_t;
+
+/** Who takes part in a collective operation, and which of them the caller is. */
+typedef struct nrt_cc_comm {
+	uint32_t *replica_group;	/**< ranks in all, in order; NULL: all */
+	uint32_t rank;			/**< of the caller, its place in the group */
+	uint32_t rank_n;		/**< size of the group */
+	uint32_t ctx_device_id;		/**< of the caller among all */
+	uint32_t ctx_device_count;
+	uint32_t vnc;			/**< core that is this rank */
+} nrt_cc_comm_t;
+
+typedef struct nrt_tensor_list {
+	nrt_tensor_t **tensors;
+	size_t num_tensors;
+} nrt_tensor_list_t;
+
+typedef struct nrt_cc_context nrt_cc_context_t;
+
 /** @name Life of the runtime @{ */
 
 /**
@@ -136,6 +167,14 @@ void nrt_close(void);
  */
 NRT_STATUS nrt_load(const void *neff_bytes, size_t size, int32_t vnc, int32_t vnc_count,
 		    nrt_model_t **model);
+/**
+ * @brief Same, after nrt_build_global_comm() for the core.
+ * @param ctx_device_id		rank of the core
+ * @param ctx_device_count	ranks in all
+ */
+NRT_STATUS nrt_load_collectives(const void *neff_bytes, size_t size, int32_t vnc,
+				int32_t vnc_count, uint32_t ctx_device_id,
+				uint32_t ctx_device_count, nrt_model_t **model);
 NRT_STATUS nrt_unload(nrt_model_t *model);
 /** @brief Run a model once and wait; at most NEURON_RT_EXEC_TIMEOUT seconds (30). */
 NRT_STATUS nrt_execute(nrt_model_t *model, const nrt_tensor_set_t *input_set,
@@ -198,6 +237,23 @@ NRT_STATUS nrt_get_hbm_mmap_va(int device_id, int hbm_idx, void **addr, size_t *
  * what it takes; NRT_FAILURE the device is on no bus, or there is no adapter
  */
 NRT_STATUS nrt_get_attached_efa_bdf(const void *va, char *bdf, size_t *len);
+
+/** @} @name Collectives @{ */
+
+/**
+ * @brief Meet the cores of this host that work together; each calls it with a number of its own.
+ *
+ * Blocks until all have come, at most NEURON_RT_EXEC_TIMEOUT seconds; several cores of a
+ * process do it in several threads. They meet at rank 0, whose name is in
+ * NEURON_RT_ROOT_COMM_ID (address of this host:port), except if there is only one. If the core
+ * has that rank already, and nobody is missing, nothing is done.
+ * @return NRT_SUCCESS; NRT_INVALID bad rank or variable, or other numbers than the others or
+ * than before; NRT_TIMEOUT; NRT_FAILURE more cores than this host has, or an address elsewhere:
+ * there is nothing beyond one host; NRT_RESOURCE, NRT_CLOSED
+ */
+NRT_STATUS nrt_build_global_comm(int32_t vnc, uint32_t g_device_id, uint32_t g_device_count);
+/** @brief The same, under the name it has where the host schedules the operations. */
+NRT_STATUS nrt_cc_global_comm_init(uint32_t vnc, uint32_t g_device_id, uint32_t g_device_count);
 
 /** @} @name Tensors @{ */
 

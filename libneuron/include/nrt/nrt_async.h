@@ -15,6 +15,7 @@
 #define NRT_NRT_ASYNC_H
 
 #include "nrt.h"
+#include "nrt_experimental.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -58,6 +59,34 @@ NRT_STATUS nrta_tensor_copy(nrt_tensor_t *src, uint64_t src_offset, nrt_tensor_t
 NRT_STATUS nrta_execute_schedule(nrt_model_t *model, const nrt_tensor_set_t *input_set,
 				 nrt_tensor_set_t *output_set, int queue, NRT_STATUS *ret,
 				 nrta_seq_t *seq);
+
+/**
+ * @brief Make a collective operation ready: tensor i of @p output from tensor i of @p input of
+ * each rank of the group.
+ *
+ * Every rank of the group prepares the same; tensors are in memory of the core's device or in
+ * host memory that it reaches. All-gather: output of rank_n times the bytes of the input;
+ * reduce-scatter: input of rank_n times the bytes of the output; all-reduce: equal. Sums are
+ * done in fp32. Input and output may overlap. The tensors may be freed.
+ * @param dtype	of all elements
+ * @param op	add, max or min; not looked at for all-gather
+ * @param cc_ctx receives what nrta_cc_schedule() takes
+ * @return NRT_INVALID; NRT_FAILURE the core is not that rank (nrt_cc_global_comm_init()), or
+ * one of the others is gone; NRT_RESOURCE
+ */
+NRT_STATUS nrta_cc_prepare(nrt_cc_comm_t *comm, nrt_tensor_list_t *input,
+			   nrt_tensor_list_t *output, nrt_dtype_t dtype, nrt_op_type_t op,
+			   nrt_cc_op_type_t cc_op, nrt_cc_context_t **cc_ctx);
+/**
+ * @brief Queue a collective operation, once; *@p cc_ctx is NULL afterwards.
+ * @param queue 0 to 2, the same one of all ranks of the group, in the same order
+ * @return NRT_QUEUE_FULL, NRT_INVALID, NRT_INVALID_HANDLE; then @p cc_ctx stays. The status of
+ * the operation can be NRT_EXEC_HW_ERR_COLLECTIVES: not all ranks came in
+ * NEURON_RT_EXEC_TIMEOUT seconds, one is gone, or one failed; NRT_INVALID: they prepared
+ * different things; NRT_RESOURCE
+ */
+NRT_STATUS nrta_cc_schedule(nrt_cc_context_t **cc_ctx, int queue, NRT_STATUS *ret,
+			    nrta_seq_t *seq);
 
 /** @brief Whether a request is complete; NRT_INVALID for an id that was not given out. */
 NRT_STATUS nrta_is_completed(nrta_seq_t seq, bool *is_completed);

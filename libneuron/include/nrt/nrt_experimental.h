@@ -93,6 +93,24 @@ NRT_STATUS nrt_register_async_exec_callback(NRT_ASYNC_EXEC_STATUS_CALLBACK callb
 /** @brief Wait until everything that is queued for a core now has been executed. */
 NRT_STATUS nrt_async_drain_queued_execs(int32_t vnc);
 
+/**
+ * @brief Wait until all ranks are here.
+ *
+ * Calls nrt_build_global_comm() first if the core has not joined yet.
+ * @return NRT_SUCCESS; NRT_TIMEOUT not all came in NEURON_RT_EXEC_TIMEOUT seconds; NRT_FAILURE
+ * one of them is gone; NRT_INVALID; NRT_CLOSED. After a timeout or failure all have to call
+ * nrt_build_global_comm() again.
+ */
+NRT_STATUS nrt_barrier(int32_t vnc, uint32_t g_device_id, uint32_t g_device_count);
+/**
+ * @brief Collect @p rank_input_size bytes of each rank, in order, in memory of the host.
+ * @param input		bytes of the caller
+ * @param output	@p g_device_count times as many
+ * @return as nrt_barrier(); NRT_INVALID also if the sizes differ
+ */
+NRT_STATUS nrt_all_gather(int32_t vnc, uint32_t g_device_id, uint32_t g_device_count,
+			  uint32_t rank_input_size, void *input, void *output);
+
 typedef struct nrt_ucode_img {
 	uint8_t *bin;
 	size_t size;

@@ -1,0 +1,470 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Where the ranks of a host meet: a thread of the process with rank 0, which passes on
+ * what the members of a group say when it has heard all of them.  It waits for nobody.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "nrt_comm.h"
+
+/* Seats, and a few that have not said hello yet. */
+#define MAX_PEERS (COMM_MAX_RANKS * COMM_CHANNELS + 32)
+
+struct peer {
+	int fd;				/* -1: none */
+	bool seated;
+	bool pending;			/* has a request that is not answered */
+	uint32_t rank;
+	uint32_t channel;
+	int request_fd;
+	struct comm_request request;
+	uint8_t hello[COMM_DATA];
+};
+
+struct hub {
+	pthread_t thread;
+	int listener;
+	int stop;			/* eventfd */
+	uint32_t count;
+	bool complete;			/* all ranks have been there */
+	bool gone[COMM_MAX_RANKS][COMM_CHANNELS];
+	struct peer *seat[COMM_MAX_RANKS][COMM_CHANNELS];
+	struct peer peers[MAX_PEERS];
+};
+
+pthread_mutex_t comm_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct hub *hub;			/* comm_lock, as everything in it */
+
+/* ---- messages ---------------------------------------------------------------------- */
+
+int comm_send(int sock, const void *message, size_t size, const int *fds, uint32_t nr_fds)
+{
+	char control[CMSG_SPACE(COMM_MAX_RANKS * sizeof(int))] = { 0 };
+	struct iovec iov = { (void *)(uintptr_t)message, size };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	if (nr_fds) {
+		struct cmsghdr *c = (struct cmsghdr *)control;
+
+		msg.msg_control = control;
+		msg.msg_controllen = CMSG_SPACE(nr_fds * sizeof(int));
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(nr_fds * sizeof(int));
+		memcpy(CMSG_DATA(c), fds, nr_fds * sizeof(int));
+	}
+	/* One message at a time is under way: it has room unless the peer plays tricks. */
+	return sendmsg(sock, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)size ? 0 :
+	       errno ? -errno : -EIO;
+}
+
+void comm_close_fds(int *fds, uint32_t nr)
+{
+	for (uint32_t i = 0; i < nr; i++) {
+		if (fds[i] >= 0)
+			close(fds[i]);
+		fds[i] = -1;
+	}
+}
+
+ssize_t comm_receive(int sock, void *message, size_t size, int *fds, uint32_t nr_fds)
+{
+	char control[CMSG_SPACE(COMM_MAX_RANKS * sizeof(int))];
+	struct iovec iov = { message, size };
+	struct msghdr msg = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control,
+		.msg_controllen = sizeof(control),
+	};
+	uint32_t got = 0;
+	ssize_t n;
+
+	for (uint32_t i = 0; i < nr_fds; i++)
+		fds[i] = -1;
+	n = recvmsg(sock, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	if (n < 0)
+		return -errno;
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(&msg); c; c = CMSG_NXTHDR(&msg, c)) {
+		const unsigned char *data = CMSG_DATA(c);
+
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		for (size_t len = CMSG_LEN(sizeof(int)); len <= c->cmsg_len;
+		     len += sizeof(int), data += sizeof(int)) {
+			int fd;
+
+			memcpy(&fd, data, sizeof(fd));
+			if (got < nr_fds)
+				fds[got++] = fd;
+			else
+				close(fd);
+		}
+	}
+	if (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) {
+		comm_close_fds(fds, nr_fds);
+		return -EBADMSG;
+	}
+	return n;
+}
+
+/* Names in the abstract namespace are anybody's. */
+bool comm_peer_is_us(int sock)
+{
+	socklen_t len = sizeof(struct ucred);
+	struct ucred cred;
+
+	return !getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &len) && cred.uid == geteuid();
+}
+
+/* ---- requests ---------------------------------------------------------------------- */
+
+static void drop(struct peer *p);
+
+static void answer(struct peer *p, const struct comm_reply *reply, const int *fds)
+{
+	size_t size = offsetof(struct comm_reply, data) + reply->nr * COMM_DATA;
+
+	p->pending = false;
+	if (p->request_fd >= 0)
+		close(p->request_fd);
+	p->request_fd = -1;
+	if (comm_send(p->fd, reply, size, fds, reply->fds))
+		drop(p);
+}
+
+static void refuse(struct peer *p, NRT_STATUS status)
+{
+	const struct comm_reply reply = { .type = COMM_REPLY, .status = status };
+
+	answer(p, &reply, NULL);
+}
+
+static bool in_group(const struct comm_request *r, uint32_t rank)
+{
+	for (uint32_t i = 0; i < r->nr; i++)
+		if (r->ranks[i] == rank)
+			return true;
+	return false;
+}
+
+static bool same_group(const struct comm_request *a, const struct comm_request *b)
+{
+	return a->nr == b->nr && !memcmp(a->ranks, b->ranks, a->nr * sizeof(a->ranks[0]));
+}
+
+/* Its part in all that goes on is over, and nobody has to wait for it. */
+static void drop(struct peer *p)
+{
+	bool seated = p->seated;
+
+	close(p->fd);
+	if (p->request_fd >= 0)
+		close(p->request_fd);
+	p->fd = -1;
+	p->request_fd = -1;
+	p->seated = false;
+	p->pending = false;
+	if (!seated)
+		return;
+	hub->seat[p->rank][p->channel] = NULL;
+	if (!hub->complete)
+		return;
+	/* Channel 0 is there as long as the core takes part. */
+	for (uint32_t c = 0; c < COMM_CHANNELS; c++)
+		if (c == p->channel || !p->channel)
+			hub->gone[p->rank][c] = true;
+	for (uint32_t i = 0; i < MAX_PEERS; i++) {
+		struct peer *q = &hub->peers[i];
+
+		if (q->pending && hub->gone[p->rank][q->channel] && in_group(&q->request, p->rank))
+			refuse(q, NRT_FAILURE);
+	}
+}
+
+/* When the last one of a group has spoken. */
+static void match(const struct peer *last)
+{
+	static struct comm_reply reply;	/* only this thread comes here */
+	const struct comm_request *r = &last->request;
+	struct peer *member[COMM_MAX_RANKS];
+	int fds[COMM_MAX_RANKS], copies[COMM_MAX_RANKS];
+	uint32_t nr = r->nr;
+
+	memset(&reply, 0, offsetof(struct comm_reply, data));
+	reply.type = COMM_REPLY;
+	for (uint32_t i = 0; i < nr; i++) {
+		member[i] = hub->seat[r->ranks[i]][last->channel];
+		if (!member[i] || !member[i]->pending || !same_group(&member[i]->request, r))
+			return;
+		if (member[i]->request.failed)
+			reply.status = NRT_EXEC_COMPLETED_WITH_ERR;
+		else if (!reply.status && (memcmp(member[i]->request.params, r->params, COMM_DATA) ||
+					   member[i]->request.fds != r->fds))
+			reply.status = NRT_INVALID;
+	}
+	for (uint32_t i = 0; i < nr && !reply.status; i++) {
+		memcpy(reply.data[i], member[i]->request.data, COMM_DATA);
+		fds[i] = member[i]->request_fd;
+	}
+	if (!reply.status) {
+		reply.nr = nr;
+		reply.fds = r->fds ? nr : 0;
+	}
+	/* Answering closes them one by one, and may drop members. */
+	memcpy(copies, fds, sizeof(copies));
+	for (uint32_t i = 0; i < reply.fds; i++)
+		member[i]->request_fd = -1;
+	for (uint32_t i = 0; i < nr; i++)
+		member[i]->pending = false;
+	for (uint32_t i = 0; i < nr; i++)
+		if (member[i]->fd >= 0)
+			answer(member[i], &reply, copies);
+	comm_close_fds(copies, reply.fds);
+}
+
+static bool request_valid(const struct peer *p, const struct comm_request *r, size_t size)
+{
+	if (size < offsetof(struct comm_request, ranks) || r->type != COMM_REQUEST || !r->nr ||
+	    r->nr > hub->count || size != offsetof(struct comm_request, ranks) +
+					  r->nr * sizeof(r->ranks[0]) ||
+	    p->pending || !hub->complete || !in_group(r, p->rank))
+		return false;
+	for (uint32_t i = 0; i < r->nr; i++)
+		for (uint32_t k = 0; k <= i; k++)
+			if (r->ranks[i] >= hub->count || (k < i && r->ranks[k] == r->ranks[i]))
+				return false;
+	return (p->request_fd >= 0) == (r->fds == 1) && r->fds <= 1;
+}
+
+static void take_request(struct peer *p, size_t size)
+{
+	if (!request_valid(p, &p->request, size)) {
+		drop(p);
+		return;
+	}
+	p->pending = true;
+	for (uint32_t i = 0; i < p->request.nr; i++)
+		if (hub->gone[p->request.ranks[i]][p->channel]) {
+			refuse(p, NRT_FAILURE);
+			return;
+		}
+	match(p);
+}
+
+/* What all said in their first hello, to one of them. */
+static void welcome(struct peer *p)
+{
+	static struct comm_reply reply;	/* only this thread comes here */
+
+	memset(&reply, 0, offsetof(struct comm_reply, data));
+	reply.type = COMM_REPLY;
+	reply.nr = hub->count;
+	for (uint32_t i = 0; i < hub->count; i++)
+		if (hub->seat[i][0])
+			memcpy(reply.data[i], hub->seat[i][0]->hello, COMM_DATA);
+	answer(p, &reply, NULL);
+}
+
+static void take_hello(struct peer *p, const struct comm_hello *h, size_t size)
+{
+	NRT_STATUS status = NRT_SUCCESS;
+
+	if (size != sizeof(*h) || h->type != COMM_HELLO || h->magic != COMM_MAGIC ||
+	    h->version != COMM_VERSION || h->count > COMM_MAX_RANKS || h->rank >= h->count ||
+	    h->channel >= COMM_CHANNELS || p->request_fd >= 0)
+		status = NRT_INVALID;
+	else if (hub->complete && !h->channel)
+		/* These are all there; who comes now waits for the next ones. */
+		status = NRT_COLL_PENDING;
+	else if (h->count != hub->count || hub->seat[h->rank][h->channel])
+		status = NRT_INVALID;
+	else if (h->channel && (!hub->complete || hub->gone[h->rank][h->channel]))
+		status = NRT_FAILURE;
+	if (status != NRT_SUCCESS) {
+		refuse(p, status);
+		/* Unless that did not reach it. */
+		if (p->fd >= 0)
+			drop(p);
+		return;
+	}
+	p->seated = true;
+	p->rank = h->rank;
+	p->channel = h->channel;
+	memcpy(p->hello, h->data, COMM_DATA);
+	hub->seat[p->rank][p->channel] = p;
+	if (p->channel) {
+		welcome(p);
+		return;
+	}
+	for (uint32_t i = 0; i < hub->count; i++)
+		if (!hub->seat[i][0])
+			return;
+	hub->complete = true;
+	for (uint32_t i = 0; i < hub->count; i++)
+		if (hub->seat[i][0])
+			welcome(hub->seat[i][0]);
+}
+
+static void take_message(struct peer *p)
+{
+	union {
+		struct comm_hello hello;
+		struct comm_request request;
+	} message;
+	int fd;
+	ssize_t n = comm_receive(p->fd, &message, sizeof(message), &fd, 1);
+
+	if (n == -EAGAIN || n == -EINTR)
+		return;
+	if (n > 0 && !p->pending) {
+		p->request_fd = fd;
+		fd = -1;
+		if (p->seated)
+			memcpy(&p->request, &message.request, (size_t)n);
+		if (p->seated)
+			take_request(p, (size_t)n);
+		else
+			take_hello(p, &message.hello, (size_t)n);
+	} else {
+		/* The end, or one who does not wait for his answer. */
+		comm_close_fds(&fd, 1);
+		drop(p);
+	}
+}
+
+/* False: there are no descriptors left. */
+static bool take_peer(void)
+{
+	int fd = accept4(hub->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (fd < 0)
+		return errno != EMFILE && errno != ENFILE;
+	for (uint32_t i = 0; comm_peer_is_us(fd) && i < MAX_PEERS; i++) {
+		struct peer *p = &hub->peers[i];
+
+		if (p->fd < 0) {
+			p->fd = fd;
+			return true;
+		}
+	}
+	close(fd);
+	return true;
+}
+
+/* ---- the thread -------------------------------------------------------------------- */
+
+static void *hub_main(void *arg)
+{
+	struct pollfd pfd[MAX_PEERS + 2];
+	struct peer *of[MAX_PEERS + 2];
+	struct hub *h = arg;
+	bool wait;
+
+	for (;;) {
+		nfds_t nr = 2;
+
+		pfd[0] = (struct pollfd){ .fd = h->stop, .events = POLLIN };
+		pfd[1] = (struct pollfd){ .fd = h->listener, .events = POLLIN };
+		pthread_mutex_lock(&comm_lock);
+		for (uint32_t i = 0; i < MAX_PEERS; i++) {
+			if (h->peers[i].fd < 0)
+				continue;
+			of[nr] = &h->peers[i];
+			pfd[nr++] = (struct pollfd){ .fd = h->peers[i].fd, .events = POLLIN };
+		}
+		pthread_mutex_unlock(&comm_lock);
+		if (poll(pfd, nr, -1) < 0 && errno != EINTR)
+			break;
+		if (pfd[0].revents)
+			break;
+		pthread_mutex_lock(&comm_lock);
+		for (nfds_t i = 2; i < nr; i++)
+			if (pfd[i].revents && of[i]->fd == pfd[i].fd)
+				take_message(of[i]);
+		wait = pfd[1].revents && !take_peer();
+		pthread_mutex_unlock(&comm_lock);
+		if (wait)
+			usleep(10000);
+	}
+	return NULL;
+}
+
+static void hub_free(struct hub *h)
+{
+	for (uint32_t i = 0; i < MAX_PEERS; i++) {
+		if (h->peers[i].fd >= 0)
+			close(h->peers[i].fd);
+		if (h->peers[i].request_fd >= 0)
+			close(h->peers[i].request_fd);
+	}
+	if (h->listener >= 0)
+		close(h->listener);
+	if (h->stop >= 0)
+		close(h->stop);
+	free(h);
+}
+
+int hub_start(const struct sockaddr_un *address, socklen_t len, uint32_t count)
+{
+	struct hub *h = calloc(1, sizeof(*h));
+	sigset_t all, old;
+	int ret = 0;
+
+	if (!h)
+		return -ENOMEM;
+	h->count = count;
+	for (uint32_t i = 0; i < MAX_PEERS; i++) {
+		h->peers[i].fd = -1;
+		h->peers[i].request_fd = -1;
+	}
+	h->stop = eventfd(0, EFD_CLOEXEC);
+	h->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (h->stop < 0 || h->listener < 0 ||
+	    bind(h->listener, (const struct sockaddr *)address, len) ||
+	    listen(h->listener, (int)(COMM_MAX_RANKS * COMM_CHANNELS)))
+		ret = -errno;
+	if (!ret) {
+		/* The application's signals are not for this thread. */
+		sigfillset(&all);
+		pthread_sigmask(SIG_BLOCK, &all, &old);
+		hub = h;
+		ret = -pthread_create(&h->thread, NULL, hub_main, h);
+		pthread_sigmask(SIG_SETMASK, &old, NULL);
+	}
+	if (ret) {
+		hub = NULL;
+		hub_free(h);
+	}
+	return ret;
+}
+
+void hub_stop(void)
+{
+	static const uint64_t one = 1;
+	struct hub *h = hub;
+
+	if (!h)
+		return;
+	pthread_mutex_unlock(&comm_lock);
+	/* A new eventfd takes it. */
+	if (write(h->stop, &one, sizeof(one)) == (ssize_t)sizeof(one))
+		pthread_join(h->thread, NULL);
+	pthread_mutex_lock(&comm_lock);
+	hub = NULL;
+	hub_free(h);
+}
+
+/* In a child: peers are to see when the parent ends. */
+void hub_forget(void)
+{
+	if (hub)
+		hub_free(hub);
+	hub = NULL;
+}

@@ -1,0 +1,858 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Collectives of the runtime interface: ranks as threads and as processes, and who misbehaves. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+#include <nrt/nrt_async.h>
+#include <nrt/nrt_experimental.h>
+
+#include "fake_driver.h"
+#include "test_neffs.h"
+
+#define MAX_RANKS 8		/* cores of two devices */
+#define ELEMENTS 20000u
+#define UNSET ((NRT_STATUS)0x5555)
+
+static void init(const char *timeout)
+{
+	static unsigned int port = 20000;
+	char root[64];
+
+	nrt_close();
+	/* A place of its own for each test. */
+	snprintf(root, sizeof(root), "127.0.0.1:%u", port++);
+	setenv("NEURON_RT_ROOT_COMM_ID", root, 1);
+	setenv("NEURON_RT_EXEC_TIMEOUT", timeout, 1);
+	setenv("NEURON_RT_LOG_LEVEL", "QUIET", 1);
+	setenv("NEURON_LOGICAL_NC_CONFIG", "1", 1);
+	setenv("NEURON_RT_MICROCODE_MB", "0", 1);
+	fake.nr_devices = 2;
+	assert_int_equal(nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", ""), NRT_SUCCESS);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	init("60");
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	fake.fail_at = 0;
+	fake.stuck = false;
+	fake.dma_error = 0;
+	nrt_close();
+	return fake_used() || fake.mapped || fake.dev[0].opens || fake.dev[1].opens;
+}
+
+/* ---- ranks as threads -------------------------------------------------------------- */
+
+struct rank {
+	pthread_t thread;
+	uint32_t rank, count;
+	NRT_STATUS (*fn)(struct rank *r);
+	NRT_STATUS status;
+	const void *arg;
+};
+
+static void *rank_main(void *arg)
+{
+	struct rank *r = arg;
+
+	r->status = r->fn(r);
+	return NULL;
+}
+
+/* Every rank is the core of that number. */
+static void run_ranks(struct rank *ranks, uint32_t count, NRT_STATUS (*fn)(struct rank *r),
+		      const void *arg)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		ranks[i] = (struct rank){ .rank = i, .count = count, .fn = fn, .arg = arg };
+		assert_int_equal(pthread_create(&ranks[i].thread, NULL, rank_main, &ranks[i]), 0);
+	}
+	for (uint32_t i = 0; i < count; i++)
+		pthread_join(ranks[i].thread, NULL);
+}
+
+static void all_are(const struct rank *ranks, uint32_t count, NRT_STATUS want)
+{
+	for (uint32_t i = 0; i < count; i++)
+		assert_int_equal(ranks[i].status, want);
+}
+
+static NRT_STATUS do_join(struct rank *r)
+{
+	return nrt_build_global_comm((int32_t)r->rank, r->rank, r->count);
+}
+
+static void join_all(uint32_t count)
+{
+	struct rank ranks[MAX_RANKS];
+
+	run_ranks(ranks, count, do_join, NULL);
+	all_are(ranks, count, NRT_SUCCESS);
+}
+
+static atomic_uint arrived;
+
+static NRT_STATUS do_barriers(struct rank *r)
+{
+	for (unsigned int i = 1; i <= 50; i++) {
+		NRT_STATUS status;
+
+		atomic_fetch_add(&arrived, 1);
+		status = nrt_barrier((int32_t)r->rank, r->rank, r->count);
+		if (status != NRT_SUCCESS)
+			return status;
+		if (atomic_load(&arrived) < i * r->count)
+			return NRT_FAILURE;
+	}
+	return NRT_SUCCESS;
+}
+
+static void test_barrier(void **state)
+{
+	struct rank ranks[MAX_RANKS];
+
+	(void)state;
+	for (uint32_t count = 1; count <= MAX_RANKS; count += count < 3 ? 1 : 5) {
+		init("60");
+		atomic_store(&arrived, 0);
+		run_ranks(ranks, count, do_barriers, NULL);
+		all_are(ranks, count, NRT_SUCCESS);
+	}
+	/* It is rank 7 of 8, and nothing else. */
+	assert_int_equal(nrt_build_global_comm(7, 7, 8), NRT_SUCCESS);
+	assert_int_equal(nrt_barrier(7, 6, 8), NRT_INVALID);
+	assert_int_equal(nrt_cc_global_comm_init(7, 0, 1), NRT_INVALID);
+	run_ranks(ranks, 8, do_barriers, NULL);
+}
+
+static NRT_STATUS do_gather(struct rank *r)
+{
+	static const uint32_t sizes[] = { 1, 17, 100000 };
+	NRT_STATUS status = NRT_SUCCESS;
+
+	for (size_t s = 0; s < 3 && status == NRT_SUCCESS; s++) {
+		uint32_t size = sizes[s];
+		uint8_t *in = malloc(size), *out = malloc(size * r->count);
+
+		for (uint32_t i = 0; i < size; i++)
+			in[i] = (uint8_t)(r->rank * 31 + i);
+		status = nrt_all_gather((int32_t)r->rank, r->rank, r->count, size, in, out);
+		for (uint32_t k = 0; k < r->count && status == NRT_SUCCESS; k++)
+			for (uint32_t i = 0; i < size; i++)
+				if (out[k * size + i] != (uint8_t)(k * 31 + i))
+					status = NRT_FAILURE;
+		free(in);
+		free(out);
+	}
+	return status;
+}
+
+static NRT_STATUS do_uneven(struct rank *r)
+{
+	uint8_t in[16] = { 0 }, out[16 * MAX_RANKS] = { 0 };
+
+	return nrt_all_gather((int32_t)r->rank, r->rank, r->count, r->rank == 2 ? 16 : 15, in, out);
+}
+
+static void test_gather(void **state)
+{
+	struct rank ranks[MAX_RANKS];
+	uint8_t byte = 5, out = 0;
+
+	(void)state;
+	run_ranks(ranks, 8, do_gather, NULL);
+	all_are(ranks, 8, NRT_SUCCESS);
+	run_ranks(ranks, 8, do_uneven, NULL);
+	all_are(ranks, 8, NRT_INVALID);
+	run_ranks(ranks, 8, do_gather, NULL);
+	all_are(ranks, 8, NRT_SUCCESS);
+	init("60");
+	assert_int_equal(nrt_all_gather(3, 0, 1, 1, &byte, &out), NRT_SUCCESS);
+	assert_int_equal(out, 5);
+	assert_int_equal(nrt_all_gather(3, 0, 1, 0, &byte, &out), NRT_INVALID);
+	assert_int_equal(nrt_all_gather(3, 0, 1, 1, NULL, &out), NRT_INVALID);
+	assert_int_equal(nrt_all_gather(3, 0, 1, 1, &byte, NULL), NRT_INVALID);
+}
+
+/* ---- operations on tensors --------------------------------------------------------- */
+
+struct op {
+	nrt_cc_op_type_t cc_op;
+	nrt_op_type_t op;
+	nrt_tensor_placement_t placement;
+	bool in_place;
+	int queue;
+	uint32_t groups;	/* that the ranks are split into */
+	size_t nr_tensors;
+	NRT_STATUS fail;	/* what rank 0 is refused by the driver */
+};
+
+static float value(uint32_t rank, size_t tensor, size_t i)
+{
+	return (float)((rank * 7919 + tensor * 131 + i * 17) % 1000) - 300;
+}
+
+static void wait_seq(nrta_seq_t seq)
+{
+	struct pollfd pfd = { .fd = eventfd(0, EFD_CLOEXEC), .events = POLLIN };
+
+	assert_int_equal(nrta_event_register_seq_id_completion(seq, pfd.fd), NRT_SUCCESS);
+	assert_int_equal(poll(&pfd, 1, 120000), 1);
+	close(pfd.fd);
+}
+
+static float combine(const struct op *op, const uint32_t *group, uint32_t n, size_t tensor,
+		     size_t i)
+{
+	float acc = value(group[0], tensor, i);
+
+	for (uint32_t k = 1; k < n; k++) {
+		float v = value(group[k], tensor, i);
+
+		acc = op->op == NRT_OP_ADD ? acc + v : op->op == NRT_OP_MAX ? (v > acc ? v : acc) :
+						       (v < acc ? v : acc);
+	}
+	return acc;
+}
+
+static bool result_right(const struct op *op, const uint32_t *group, uint32_t n, uint32_t place,
+			 size_t tensor, const float *got, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++) {
+		float want = op->cc_op == NRT_CC_ALLGATHER ?
+			     value(group[i / (nr / n)], tensor, i % (nr / n)) :
+			     op->cc_op == NRT_CC_ALLREDUCE ? combine(op, group, n, tensor, i) :
+			     combine(op, group, n, tensor, place * nr + i);
+
+		if (got[i] != want)
+			return false;
+	}
+	return true;
+}
+
+static NRT_STATUS do_op(struct rank *r)
+{
+	const struct op *op = r->arg;
+	uint32_t n = r->count / op->groups, group[MAX_RANKS];
+	size_t in_nr = op->cc_op == NRT_CC_ALLGATHER ? ELEMENTS / n : ELEMENTS / n * n;
+	size_t out_nr = op->cc_op == NRT_CC_ALLREDUCE ? in_nr :
+			op->cc_op == NRT_CC_ALLGATHER ? in_nr * n : in_nr / n;
+	size_t largest = in_nr > out_nr ? in_nr : out_nr;
+	nrt_tensor_t *in[4] = { NULL }, *out[4] = { NULL };
+	nrt_tensor_list_t ins = { in, op->nr_tensors }, outs = { out, op->nr_tensors };
+	nrt_cc_comm_t comm = {
+		.replica_group = group, .rank = r->rank / op->groups, .rank_n = n,
+		.ctx_device_id = r->rank, .ctx_device_count = r->count, .vnc = r->rank,
+	};
+	NRT_STATUS status = NRT_SUCCESS, done = UNSET;
+	nrt_cc_context_t *c = NULL;
+	float *data = malloc(largest * 4);
+	nrta_seq_t seq;
+
+	for (uint32_t k = 0; k < n; k++)
+		group[k] = k * op->groups + r->rank % op->groups;
+	for (size_t t = 0; t < op->nr_tensors && status == NRT_SUCCESS; t++) {
+		nrt_tensor_t *whole = NULL;
+
+		status = nrt_tensor_allocate(op->placement, (int)r->rank, largest * 4 + 64, "t", &whole);
+		if (status != NRT_SUCCESS)
+			break;
+		nrt_tensor_allocate_slice(whole, 64, in_nr * 4, NULL, &in[t]);
+		if (op->in_place)
+			nrt_tensor_allocate_slice(whole, 64, out_nr * 4, NULL, &out[t]);
+		else
+			status = nrt_tensor_allocate(op->placement, (int)r->rank, out_nr * 4, "o",
+						     &out[t]);
+		nrt_tensor_free(&whole);
+		for (size_t i = 0; i < in_nr; i++)
+			data[i] = value(r->rank, t, i);
+		if (status == NRT_SUCCESS)
+			status = nrt_tensor_write(in[t], data, 0, in_nr * 4);
+	}
+	if (status == NRT_SUCCESS)
+		status = nrta_cc_prepare(&comm, &ins, &outs, NRT_DTYPE_FLOAT32, op->op, op->cc_op, &c);
+	/* The operation has its own. */
+	for (size_t t = 0; t < op->nr_tensors; t++)
+		nrt_tensor_free(&in[t]);
+	if (status == NRT_SUCCESS)
+		status = nrta_cc_schedule(&c, op->queue, &done, &seq);
+	if (status == NRT_SUCCESS) {
+		wait_seq(seq);
+		status = c ? NRT_INVALID_HANDLE : done;
+	}
+	for (size_t t = 0; t < op->nr_tensors; t++) {
+		if (status == NRT_SUCCESS)
+			status = nrt_tensor_read(out[t], data, 0, out_nr * 4);
+		if (status == NRT_SUCCESS &&
+		    !result_right(op, group, n, comm.rank, t, data, out_nr))
+			status = NRT_EXEC_COMPLETED_WITH_NUM_ERR;
+		nrt_tensor_free(&out[t]);
+	}
+	free(data);
+	return status;
+}
+
+static void test_operations(void **state)
+{
+	struct rank ranks[MAX_RANKS];
+
+	(void)state;
+	/* On one device, and on two; the second time the queues are known. */
+	for (uint32_t count = 1; count <= 8; count *= 2) {
+		init("60");
+		join_all(count);
+		for (int cc_op = NRT_CC_ALLGATHER; cc_op <= NRT_CC_REDUCESCATTER; cc_op++)
+			for (int way = 0; way < 4; way++) {
+				struct op op = {
+					.cc_op = cc_op,
+					.op = way == 1 ? NRT_OP_MAX : way == 2 ? NRT_OP_MIN : NRT_OP_ADD,
+					.placement = way == 1 ? NRT_TENSOR_PLACEMENT_HOST :
+								NRT_TENSOR_PLACEMENT_DEVICE,
+					.in_place = way & 1,
+					.queue = way % 3,
+					.groups = way == 3 && count > 1 ? 2 : 1,
+					.nr_tensors = way == 2 ? 3 : 1,
+				};
+
+				run_ranks(ranks, count, do_op, &op);
+				all_are(ranks, count, NRT_SUCCESS);
+			}
+	}
+}
+
+/* What the driver refuses one rank, all are told; then it works. */
+static void test_refusals(void **state)
+{
+	static const unsigned int calls[] = {
+		_IOC_NR(NEURON_NATIVE_MEM_EXPORT), _IOC_NR(NEURON_NATIVE_MEM_IMPORT),
+		_IOC_NR(NEURON_IOCTL_DMA_QUEUE_COPY_START),
+	};
+	struct op op = { .cc_op = NRT_CC_ALLREDUCE, .op = NRT_OP_ADD, .groups = 1, .nr_tensors = 2 };
+	struct rank ranks[MAX_RANKS];
+	uint32_t resource, others;
+
+	(void)state;
+	join_all(4);
+	for (size_t i = 0; i < 3; i++) {
+		fake_fail(1, calls[i], ENOMEM);
+		run_ranks(ranks, 4, do_op, &op);
+		assert_int_equal(fake.fail_at, 0);
+		resource = others = 0;
+		for (uint32_t k = 0; k < 4; k++) {
+			resource += ranks[k].status == NRT_RESOURCE;
+			others += ranks[k].status == NRT_EXEC_HW_ERR_COLLECTIVES;
+		}
+		assert_int_equal(resource, 1);
+		assert_int_equal(others, 3);
+		run_ranks(ranks, 4, do_op, &op);
+		all_are(ranks, 4, NRT_SUCCESS);
+	}
+	fake.dma_error = NEURON_ISA_ERR_DMA_ACCESS;
+	run_ranks(ranks, 4, do_op, &op);
+	resource = others = 0;
+	for (uint32_t k = 0; k < 4; k++) {
+		resource += ranks[k].status == NRT_EXEC_HW_ERR_DMA_ABORT;
+		others += ranks[k].status == NRT_EXEC_HW_ERR_COLLECTIVES;
+	}
+	assert_int_equal(resource, 1);
+	assert_int_equal(others, 3);
+	run_ranks(ranks, 4, do_op, &op);
+	all_are(ranks, 4, NRT_SUCCESS);
+}
+
+static NRT_STATUS do_different(struct rank *r)
+{
+	struct op op = {
+		.cc_op = NRT_CC_ALLREDUCE, .op = r->rank ? NRT_OP_ADD : NRT_OP_MAX,
+		.groups = 1, .nr_tensors = 1,
+	};
+	struct rank own = *r;
+
+	own.arg = &op;
+	return do_op(&own);
+}
+
+/* Everybody on a queue of its own; and one is missing. */
+static NRT_STATUS do_elsewhere(struct rank *r)
+{
+	struct op op = {
+		.cc_op = NRT_CC_ALLREDUCE, .op = NRT_OP_ADD, .groups = 1, .nr_tensors = 1,
+		.queue = (int)r->rank,
+	};
+	struct rank own = *r;
+
+	own.arg = &op;
+	return do_op(&own);
+}
+
+static void test_disagreement(void **state)
+{
+	struct op op = { .cc_op = NRT_CC_ALLREDUCE, .op = NRT_OP_ADD, .groups = 1, .nr_tensors = 1 };
+	struct rank ranks[MAX_RANKS];
+
+	(void)state;
+	init("2");
+	join_all(3);
+	run_ranks(ranks, 3, do_different, NULL);
+	all_are(ranks, 3, NRT_INVALID);
+	run_ranks(ranks, 3, do_op, &op);
+	all_are(ranks, 3, NRT_SUCCESS);
+	run_ranks(ranks, 3, do_elsewhere, NULL);
+	all_are(ranks, 3, NRT_EXEC_HW_ERR_COLLECTIVES);
+	run_ranks(ranks, 3, do_op, &op);
+	all_are(ranks, 3, NRT_FAILURE);
+	/* Again from the start. */
+	init("60");
+	join_all(3);
+	run_ranks(ranks, 3, do_op, &op);
+	all_are(ranks, 3, NRT_SUCCESS);
+}
+
+static void test_prepare(void **state)
+{
+	nrt_tensor_t *t = NULL, *half = NULL, *plain = NULL, *far = NULL, *empty = NULL;
+	uint32_t group[2] = { 0, 0 }, queue;
+	nrt_cc_comm_t comm = { .rank_n = 1, .ctx_device_count = 1 }, good = comm;
+	nrt_tensor_list_t in = { &t, 1 }, out = { &t, 1 };
+	nrt_cc_context_t *c = NULL, *stale;
+	NRT_STATUS status = UNSET;
+	nrta_seq_t seq;
+
+	(void)state;
+	assert_int_equal(nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, 0, 64, "t", &t), NRT_SUCCESS);
+	assert_int_equal(nrt_tensor_allocate_slice(t, 0, 32, NULL, &half), NRT_SUCCESS);
+	assert_int_equal(nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_VIRTUAL, 0, 64, "p", &plain), NRT_SUCCESS);
+	assert_int_equal(nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, 5, 64, "f", &far), NRT_SUCCESS);
+	assert_int_equal(nrt_tensor_allocate_empty("e", &empty), NRT_SUCCESS);
+#define PREPARE(dtype, op, cc_op) \
+	nrta_cc_prepare(&comm, &in, &out, NRT_DTYPE_##dtype, NRT_OP_##op, cc_op, &c)
+	assert_int_equal(PREPARE(FLOAT32, ADD, NRT_CC_ALLREDUCE), NRT_FAILURE);
+	assert_int_equal(nrt_cc_global_comm_init(0, 0, 1), NRT_SUCCESS);
+#define REFUSED(change) do {						\
+	change;								\
+	assert_int_equal(PREPARE(FLOAT32, ADD, NRT_CC_ALLREDUCE), NRT_INVALID);	\
+	comm = good;							\
+	in = out = (nrt_tensor_list_t){ &t, 1 };			\
+} while (0)
+	REFUSED(comm.rank_n = 0);
+	REFUSED(comm.rank_n = 2);
+	REFUSED(comm.rank = 1);
+	REFUSED(comm.vnc = 99);
+	REFUSED((comm.rank_n = UINT32_MAX, comm.ctx_device_count = UINT32_MAX));
+	REFUSED((comm.replica_group = group, group[0] = 1));
+	REFUSED((comm.replica_group = group, group[0] = 0, comm.rank_n = 2));
+	REFUSED(in.tensors = NULL);
+	REFUSED(out.num_tensors = 2);
+	REFUSED((in.num_tensors = 0, out.num_tensors = 0));
+	REFUSED((in.num_tensors = SIZE_MAX, out.num_tensors = SIZE_MAX));
+	REFUSED(in.tensors = &half);
+	REFUSED(out.tensors = &half);
+	REFUSED(in.tensors = &plain);
+	REFUSED(in.tensors = &far);
+	REFUSED(out.tensors = &empty);
+	assert_int_equal(PREPARE(UNKNOWN, ADD, NRT_CC_ALLREDUCE), NRT_INVALID);
+	assert_int_equal(PREPARE(FLOAT32, FMA, NRT_CC_ALLREDUCE), NRT_INVALID);
+	assert_int_equal(PREPARE(FLOAT32, INVALID, NRT_CC_REDUCESCATTER), NRT_INVALID);
+	assert_int_equal(PREPARE(FLOAT32, ADD, (nrt_cc_op_type_t)3), NRT_INVALID);
+	assert_int_equal(nrta_cc_prepare(NULL, &in, &out, NRT_DTYPE_INT8, NRT_OP_ADD,
+					 NRT_CC_ALLREDUCE, &c), NRT_INVALID);
+	assert_int_equal(nrta_cc_prepare(&comm, &in, &out, NRT_DTYPE_INT8, NRT_OP_ADD,
+					 NRT_CC_ALLREDUCE, NULL), NRT_INVALID);
+	assert_null(c);
+	/* No operation is asked for. */
+	assert_int_equal(PREPARE(FLOAT32, INVALID, NRT_CC_ALLGATHER), NRT_SUCCESS);
+	assert_int_equal(nrta_cc_schedule(&c, 3, &status, &seq), NRT_INVALID);
+	assert_int_equal(nrta_cc_schedule(&c, -1, &status, &seq), NRT_INVALID);
+	assert_int_equal(nrta_cc_schedule(NULL, 0, &status, &seq), NRT_INVALID);
+	assert_non_null(c);
+	stale = c;
+	assert_int_equal(nrta_cc_schedule(&c, 0, &status, &seq), NRT_SUCCESS);
+	assert_null(c);
+	wait_seq(seq);
+	assert_int_equal(status, NRT_SUCCESS);
+	assert_int_equal(nrta_cc_schedule(&stale, 0, &status, &seq), NRT_INVALID_HANDLE);
+	assert_int_equal(nrta_cc_schedule(&c, 0, &status, &seq), NRT_INVALID_HANDLE);
+	/* What is prepared and not used is no leak. */
+	for (queue = 0; queue < 3; queue++)
+		assert_int_equal(PREPARE(INT8, MAX, NRT_CC_ALLREDUCE), NRT_SUCCESS);
+	nrt_tensor_free(&t);
+	nrt_tensor_free(&half);
+	nrt_tensor_free(&plain);
+	nrt_tensor_free(&far);
+	nrt_tensor_free(&empty);
+}
+
+/* ---- joining ----------------------------------------------------------------------- */
+
+static void join_fails(const char *root, uint32_t rank, uint32_t count, NRT_STATUS want)
+{
+	if (root)
+		setenv("NEURON_RT_ROOT_COMM_ID", root, 1);
+	else
+		unsetenv("NEURON_RT_ROOT_COMM_ID");
+	assert_int_equal(nrt_build_global_comm(0, rank, count), want);
+}
+
+static void test_join(void **state)
+{
+	struct neff_bytes n = make_list_neff();
+	nrt_model_t *m = NULL;
+
+	(void)state;
+	init("1");
+	join_fails(NULL, 0, 2, NRT_INVALID);
+	join_fails("", 0, 2, NRT_INVALID);
+	join_fails("127.0.0.1", 0, 2, NRT_INVALID);
+	join_fails("127.0.0.1:", 0, 2, NRT_INVALID);
+	join_fails("127.0.0.1:0", 0, 2, NRT_INVALID);
+	join_fails("127.0.0.1:65536", 0, 2, NRT_INVALID);
+	join_fails("127.0.0.1:1x", 1, 2, NRT_INVALID);
+	join_fails("127.0.0.1:-1", 1, 2, NRT_INVALID);
+	join_fails("localhost:1", 0, 2, NRT_INVALID);
+	join_fails("::1:1", 0, 2, NRT_INVALID);
+	join_fails("[::1:1", 0, 2, NRT_INVALID);
+	join_fails("127.0.0.1000000000000000000000000000000000000000000000000000000000000000:1", 0, 2,
+		   NRT_INVALID);
+	/* Beyond this host (an address for documentation), and more than it has. */
+	join_fails("192.0.2.7:1000", 0, 2, NRT_FAILURE);
+	join_fails("192.0.2.7:1000", 1, 2, NRT_FAILURE);
+	join_fails("127.0.0.1:1000", 0, 9, NRT_FAILURE);
+	join_fails("127.0.0.1:1000", 0, UINT32_MAX, NRT_FAILURE);
+	join_fails("127.0.0.1:1000", 2, 2, NRT_INVALID);
+	join_fails("127.0.0.1:1000", 0, 0, NRT_INVALID);
+	assert_int_equal(nrt_build_global_comm(-1, 0, 1), NRT_INVALID);
+	assert_int_equal(nrt_build_global_comm(8, 0, 1), NRT_INVALID);
+	assert_int_equal(nrt_cc_global_comm_init(UINT32_MAX, 0, 1), NRT_INVALID);
+	/* Nobody comes, whichever rank one is. */
+	join_fails("127.0.0.1:1001", 0, 2, NRT_TIMEOUT);
+	join_fails("127.0.0.1:1002", 1, 2, NRT_TIMEOUT);
+	/* One is enough without a place to meet. */
+	join_fails(NULL, 0, 1, NRT_SUCCESS);
+	assert_int_equal(nrt_load_collectives(n.data, n.size, 1, -1, 0, 1, &m), NRT_SUCCESS);
+	assert_int_equal(nrt_unload(m), NRT_SUCCESS);
+	assert_int_equal(nrt_load_collectives(n.data, n.size, -1, -1, 0, 1, &m), NRT_SUCCESS);
+	assert_int_equal(nrt_unload(m), NRT_SUCCESS);
+	assert_int_equal(nrt_load_collectives(n.data, n.size, 1, -1, 1, 1, &m), NRT_INVALID);
+	assert_int_equal(nrt_load_collectives(NULL, n.size, 1, -1, 0, 1, &m), NRT_INVALID);
+	assert_int_equal(nrt_load_collectives(n.data, 10, 1, -1, 0, 1, &m), NRT_INVALID);
+	assert_int_equal(nrt_load_collectives(n.data, n.size, 77, -1, 0, 1, &m), NRT_INVALID);
+	free(n.data);
+}
+
+static void test_states(void **state)
+{
+	nrt_cc_context_t *c = NULL;
+	nrt_model_t *m;
+	char byte;
+
+	(void)state;
+	nrt_close();
+	assert_int_equal(nrt_build_global_comm(0, 0, 1), NRT_CLOSED);
+	assert_int_equal(nrt_cc_global_comm_init(0, 0, 1), NRT_CLOSED);
+	assert_int_equal(nrt_load_collectives(&byte, 1, 0, 1, 0, 1, &m), NRT_CLOSED);
+	assert_int_equal(nrt_barrier(0, 0, 1), NRT_CLOSED);
+	assert_int_equal(nrt_all_gather(0, 0, 1, 1, &byte, &byte), NRT_CLOSED);
+	assert_int_equal(nrta_cc_prepare(NULL, NULL, NULL, 0, 0, 0, &c), NRT_CLOSED);
+	assert_int_equal(nrta_cc_schedule(&c, 0, NULL, NULL), NRT_CLOSED);
+}
+
+static NRT_STATUS do_wait(struct rank *r)
+{
+	return r->rank == 2 ? NRT_SUCCESS : nrt_barrier((int32_t)r->rank, r->rank, r->count);
+}
+
+static void *close_later(void *arg)
+{
+	usleep(200000);
+	nrt_close();
+	return arg;
+}
+
+/* nrt_close() does not wait for those who wait. */
+static void test_close(void **state)
+{
+	struct rank ranks[MAX_RANKS];
+	pthread_t closer;
+
+	(void)state;
+	init("600");
+	join_all(3);
+	assert_int_equal(pthread_create(&closer, NULL, close_later, NULL), 0);
+	run_ranks(ranks, 3, do_wait, NULL);
+	pthread_join(closer, NULL);
+	assert_int_equal(ranks[0].status, NRT_CLOSED);
+	assert_int_equal(ranks[1].status, NRT_CLOSED);
+	/* Also before all have come. */
+	init("600");
+	assert_int_equal(pthread_create(&closer, NULL, close_later, NULL), 0);
+	run_ranks(ranks, 3, do_wait, NULL);
+	pthread_join(closer, NULL);
+	assert_int_equal(ranks[0].status, NRT_CLOSED);
+	assert_int_equal(ranks[1].status, NRT_CLOSED);
+}
+
+/* ---- ranks as processes ------------------------------------------------------------ */
+
+static int to_child[2], from_child[2];
+
+static void child_main(uint32_t rank)
+{
+	char byte = 1;
+
+	fake.nr_devices = 2;
+	if (nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", "") != NRT_SUCCESS)
+		_exit(10);
+	struct rank r = { .rank = rank, .count = 3 };
+
+	if (do_gather(&r) != NRT_SUCCESS || nrt_barrier((int32_t)rank, rank, 3) != NRT_SUCCESS)
+		_exit(11);
+	if (write(from_child[1], &byte, 1) != 1 || read(to_child[0], &byte, 1) != 1)
+		_exit(12);
+	/* Without rank 2, in whatever process. */
+	if (nrt_barrier((int32_t)rank, rank, 3) != NRT_FAILURE)
+		_exit(13);
+	/* All that are left, and a new rank 2, meet again. */
+	if (nrt_barrier((int32_t)rank, rank, 3) != NRT_SUCCESS)
+		_exit(14);
+	nrt_close();
+	_exit(0);
+}
+
+static pid_t start_child(uint32_t rank)
+{
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (!pid)
+		child_main(rank);
+	return pid;
+}
+
+static void test_processes(void **state)
+{
+	struct rank r = { .rank = 0, .count = 3 };
+	pid_t one, two;
+	int status;
+	char byte;
+
+	(void)state;
+	nrt_close();
+	assert_int_equal(pipe(to_child) | pipe(from_child), 0);
+	one = start_child(1);
+	two = start_child(2);
+	assert_int_equal(nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", ""), NRT_SUCCESS);
+	assert_int_equal(do_gather(&r), NRT_SUCCESS);
+	assert_int_equal(nrt_barrier(0, 0, 3), NRT_SUCCESS);
+	assert_int_equal(read(from_child[0], &byte, 1), 1);
+	assert_int_equal(read(from_child[0], &byte, 1), 1);
+	kill(two, SIGKILL);
+	assert_int_equal(waitpid(two, &status, 0), two);
+	assert_int_equal(write(to_child[1], &byte, 1), 1);
+	/* At once, long before the timeout. */
+	alarm(30);
+	assert_int_equal(nrt_barrier(0, 0, 3), NRT_FAILURE);
+	/* Rank 1 has learned of it before the place to meet is a new one. */
+	usleep(500000);
+	two = fork();
+	if (!two) {
+		fake.nr_devices = 2;
+		if (nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", "") != NRT_SUCCESS)
+			_exit(10);
+		_exit(nrt_barrier(2, 2, 3) == NRT_SUCCESS ? 0 : 15);
+	}
+	assert_int_equal(nrt_barrier(0, 0, 3), NRT_SUCCESS);
+	alarm(0);
+	assert_int_equal(waitpid(one, &status, 0), one);
+	assert_int_equal(status, 0);
+	assert_int_equal(waitpid(two, &status, 0), two);
+	assert_int_equal(status, 0);
+	for (int i = 0; i < 2; i++) {
+		close(to_child[i]);
+		close(from_child[i]);
+	}
+}
+
+/* A child of the process with rank 0 does not keep its place. */
+static void test_fork(void **state)
+{
+	int status, hold[2];
+	char byte;
+	pid_t pid;
+
+	(void)state;
+	join_all(2);
+	assert_int_equal(pipe(hold), 0);
+	pid = fork();
+	if (!pid) {
+		close(hold[1]);
+		_exit(nrt_barrier(0, 0, 2) != NRT_UNINITIALIZED || read(hold[0], &byte, 1));
+	}
+	close(hold[0]);
+	nrt_close();
+	assert_int_equal(nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", ""), NRT_SUCCESS);
+	join_all(2);
+	close(hold[1]);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+/* ---- strangers --------------------------------------------------------------------- */
+
+static int stranger(void)
+{
+	const char *root = getenv("NEURON_RT_ROOT_COMM_ID");
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	int n = snprintf(a.sun_path + 1, sizeof(a.sun_path) - 1, "neuron-nrt-%u-%.9s-%s", geteuid(),
+			 root, strchr(root, ':') + 1);
+
+	for (int i = 0; i < 600; i++) {
+		if (!connect(sock, (struct sockaddr *)&a,
+			     (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n)))
+			return sock;
+		usleep(10000);
+	}
+	fail_msg("nobody listens");
+	return -1;
+}
+
+/* What it answers, 0 if it hangs up. */
+static ssize_t say(int sock, const void *message, size_t size)
+{
+	static uint32_t answer[4096];
+
+	if (send(sock, message, size, MSG_NOSIGNAL) != (ssize_t)size)
+		return 0;
+	return recv(sock, answer, sizeof(answer), 0) > 0 ? (ssize_t)answer[1] : 0;
+}
+
+static void *join_zero(void *arg)
+{
+	*(NRT_STATUS *)arg = nrt_build_global_comm(0, 0, 2);
+	return NULL;
+}
+
+static void test_strangers(void **state)
+{
+	uint32_t m[256] = { 1, 0x6e727463, 1, 1, 2, 0 };
+	NRT_STATUS status = UNSET;
+	uint64_t rng = 12345;
+	pthread_t zero;
+	int sock;
+
+	(void)state;
+	assert_int_equal(pthread_create(&zero, NULL, join_zero, &status), 0);
+	/* A wrong word in a hello; then anything of any length. */
+	for (size_t i = 0; i < 6; i++) {
+		sock = stranger();
+		m[i] += 1000;
+		assert_int_equal(say(sock, m, 88), NRT_INVALID);
+		m[i] -= 1000;
+		close(sock);
+	}
+	sock = stranger();
+	m[5] = 1;
+	assert_int_equal(say(sock, m, 88), NRT_FAILURE);
+	m[5] = 0;
+	close(sock);
+	for (size_t i = 0; i < 200; i++) {
+		uint32_t noise[256];
+
+		for (size_t k = 0; k < 256; k++) {
+			rng ^= rng << 13;
+			rng ^= rng >> 7;
+			rng ^= rng << 17;
+			noise[k] = (uint32_t)rng;
+		}
+		sock = stranger();
+		say(sock, noise, 1 + rng % 1000);
+		close(sock);
+	}
+	/* A rank that says hello and then nonsense is gone for the others. */
+	sock = stranger();
+	assert_int_equal(send(sock, m, 88, MSG_NOSIGNAL), 88);
+	pthread_join(zero, NULL);
+	assert_int_equal(status, NRT_SUCCESS);
+	assert_int_equal(say(sock, m, 1), 0);
+	assert_int_equal(say(sock, m, 88), 0);
+	close(sock);
+	assert_int_equal(nrt_barrier(0, 0, 2), NRT_FAILURE);
+}
+
+/* A rank of which everything but one word is right. */
+static void test_requests(void **state)
+{
+	uint32_t hello[22] = { 1, 0x6e727463, 1, 1, 2, 0 };
+	uint32_t good[4 + 32 + 2] = { 2, 0, 2, 0 };
+
+	(void)state;
+	good[36] = 0;
+	good[37] = 1;
+	for (int i = 0; i < 8; i++) {
+		uint32_t bad[40];
+		NRT_STATUS status = UNSET;
+		size_t size = sizeof(good);
+		pthread_t zero;
+		int sock;
+
+		memcpy(bad, good, sizeof(good));
+		switch (i) {
+		case 0: bad[0] = 3; break;
+		case 1: bad[2] = 0; break;
+		case 2: bad[2] = 3; break;
+		case 3: bad[3] = 1; break;
+		case 4: bad[36] = 1; break;
+		case 5: bad[37] = 2; break;
+		case 6: bad[36] = 0x80000000; break;
+		case 7: size -= 4; break;
+		}
+		init("60");
+		assert_int_equal(pthread_create(&zero, NULL, join_zero, &status), 0);
+		sock = stranger();
+		assert_true(say(sock, hello, sizeof(hello)) == NRT_SUCCESS);
+		pthread_join(zero, NULL);
+		assert_int_equal(status, NRT_SUCCESS);
+		assert_int_equal(send(sock, bad, size, MSG_NOSIGNAL), size);
+		assert_int_equal(recv(sock, bad, sizeof(bad), 0), 0);
+		assert_int_equal(nrt_barrier(0, 0, 2), NRT_FAILURE);
+		close(sock);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_barrier, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_gather, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_operations, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_refusals, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_disagreement, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_prepare, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_join, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_states, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_close, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_processes, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_fork, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_strangers, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_requests, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
