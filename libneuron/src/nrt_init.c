@@ -545,6 +545,7 @@ static void in_child(void)
 	nrt_async_forget();
 	nrt_cc_forget();
 	nrt_comm_forget();
+	nrt_debug_forget();
 	nrt_completions_forget();
 	nrt_trace_forget();
 	for (size_t i = 0; i < p->nr_devices; i++)
@@ -577,6 +578,7 @@ NRT_EXPORT void nrt_close(void)
 	nrt_async_close();
 	nrt_cc_close();
 	nrt_comm_close();
+	nrt_debug_close();
 	nrt_trace_close();
 	if (p->state == NRT_STATE_READY) {
 		nrt_models_close();
