@@ -199,28 +199,30 @@ static NRT_STATUS read_environment(struct wish *wish, uint32_t total)
 	return nrt_env_read(&p->env);
 }
 
-/* Cores of a device: from sysfs, or by asking the device. */
-static uint32_t cores_of(const struct neuron_device_entry *entry)
+/* Cores of a device that sysfs does not tell; 0 if it cannot be used. */
+static int ask_cores(struct neuron_device_entry *entry)
 {
 	struct neuron_device *device;
-	uint32_t n = entry->nr_cores;
+	int ret = neuron_device_open(entry->index, &device);
 
-	if (n)
-		return n;
-	if (neuron_device_open(entry->index, &device))
-		return 0;
-	n = neuron_device_geometry(device)->nr_cores;
+	if (ret)
+		return ret == -ENOMEM ? ret : 0;
+	entry->nr_cores = neuron_device_geometry(device)->nr_cores;
 	neuron_device_close(device);
-	return n;
+	return 0;
 }
 
+/* All entries have their number of cores afterwards. */
 static int count_cores(uint32_t *total, struct neuron_device_entry **list, size_t *nr)
 {
 	int ret = neuron_device_list(list, nr);
 
 	*total = 0;
-	for (size_t i = 0; !ret && i < *nr; i++)
-		*total += cores_of(&(*list)[i]);
+	for (size_t i = 0; !ret && i < *nr; i++) {
+		if (!(*list)[i].nr_cores)
+			ret = ask_cores(&(*list)[i]);
+		*total += (*list)[i].nr_cores;
+	}
 	return ret;
 }
 
@@ -254,7 +256,7 @@ static void release_cores(void)
 static bool claims_fit(const struct neuron_device_entry *list, size_t nr)
 {
 	for (size_t i = 1; i < nr; i++)
-		if (list[i].index != list[0].index + i || cores_of(&list[i]) != cores_of(&list[0]))
+		if (list[i].index != list[0].index + i || list[i].nr_cores != list[0].nr_cores)
 			return false;
 	return true;
 }
@@ -353,7 +355,7 @@ static int open_cores(const struct neuron_device_entry *list, size_t nr, uint32_
 	if (!p->vncs || !p->devices)
 		ret = -ENOMEM;
 	for (size_t i = 0; i < nr && !ret && p->nr_vncs * p->lnc < wish->count; i++) {
-		uint32_t cores = cores_of(&list[i]);
+		uint32_t cores = list[i].nr_cores;
 		struct neuron_device *device;
 
 		if (base + cores <= start) {
@@ -475,6 +477,11 @@ NRT_EXPORT NRT_STATUS nrt_init(nrt_framework_type_t framework, const char *fw_ve
 		goto out;
 	}
 	ret = count_cores(&total, &list, &nr);
+	if (ret == -ENOMEM) {
+		LOG(NRT, ERROR, "out of host memory");
+		status = NRT_RESOURCE;
+		goto out;
+	}
 	if (ret || !nr) {
 		LOG(NRT, ERROR, "cannot determine driver version, check dkms package: no Neuron device");
 		status = NRT_FAILURE;
@@ -599,8 +606,10 @@ NRT_EXPORT NRT_STATUS nrt_get_total_vnc_count(uint32_t *vnc_count)
 
 	if (!vnc_count)
 		return NRT_INVALID;
-	if (count_cores(&total, &list, &nr))
+	if (count_cores(&total, &list, &nr)) {
+		neuron_device_list_free(list);
 		return NRT_FAILURE;
+	}
 	lnc = logical_size(list, nr);
 	neuron_device_list_free(list);
 	if (!lnc)

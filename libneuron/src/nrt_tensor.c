@@ -174,6 +174,8 @@ static NRT_STATUS tensor_make(const char *name, struct nrt_completions *completi
 		t->name = strdup(name);
 	if (!t || !completions || (name && !t->name)) {
 		completions_put(completions);
+		if (t)
+			free(t->name);
 		free(t);
 		return NRT_RESOURCE;
 	}

@@ -20,69 +20,6 @@ static struct neuron_device *device, *second;
 static struct neuron_core *cores[NR_CORES];
 static struct neuron_pool *pool;
 
-/* ---- NEFFs of several nodes ----------------------------------------------------------- */
-
-/* kelf-@n.json moves @from to @to. */
-static void add_kelf(struct neuron_neff_writer *w, unsigned int n, const char *from,
-		     const char *to)
-{
-	char name[32], text[1024];
-
-	snprintf(name, sizeof(name), "kelf-%u.json", n);
-	snprintf(text, sizeof(text),
-		 "{\"graphs\": [{\"definition\": \"sg%u0/def.json\", \"name\": \"sg%u0\"}]}", n, n);
-	assert_int_equal(neuron_neff_writer_add(w, name, text, strlen(text)), 0);
-	snprintf(name, sizeof(name), "sg%u0/def.json", n);
-	snprintf(text, sizeof(text),
-		 "{\"name\": \"definition\", \"sp\": \"SP.json\","
-		 " \"dma_queue\": {\"q\": {\"type\": \"data\"}}, \"var\": {"
-		 " \"%s\": {\"type\": \"input\", \"var_id\": 1, \"size\": 1024},"
-		 " \"%s\": {\"type\": \"output\", \"var_id\": 2, \"size\": 1024}}}", from, to);
-	assert_int_equal(neuron_neff_writer_add(w, name, text, strlen(text)), 0);
-	snprintf(name, sizeof(name), "sg%u0/SP.json", n);
-	snprintf(text, sizeof(text),
-		 "{\"dma\": [{\"id\": 1, \"queue\": \"q\", \"desc\": [{\"from\": \"%s\", \"to\": \"%s\","
-		 " \"from_sizes\": [1024], \"from_steps\": [1],"
-		 " \"to_sizes\": [1024], \"to_steps\": [1]}]}]}", from, to);
-	assert_int_equal(neuron_neff_writer_add(w, name, text, strlen(text)), 0);
-}
-
-static struct neff_bytes finish(struct neuron_neff_writer *w, const char *network)
-{
-	struct neuron_neff_header header = { .version_major = 2, .num_tpb = 2, .lnc_size = 1 };
-	struct neff_bytes out;
-
-	strcpy(header.name, "net");
-	assert_int_equal(neuron_neff_writer_add(w, "neff.json", network, strlen(network)), 0);
-	assert_int_equal(neuron_neff_writer_finish(w, &header, true, &out.data, &out.size), 0);
-	neuron_neff_writer_free(w);
-	return out;
-}
-
-#define EDGES "\"edges\": [" \
-	"{\"name\": \"x\", \"bytes\": 1024, \"use\": \"input\"}," \
-	"{\"name\": \"b\", \"bytes\": 1024}, {\"name\": \"c\", \"bytes\": 1024}," \
-	"{\"name\": \"y\", \"bytes\": 1024, \"use\": \"output\"}]"
-#define NODE_A "{\"name\": \"first\", \"kelf\": 0, \"inputs\": [\"x\"], \"outputs\": [\"b\"]}"
-#define NODE_OP "{\"name\": \"middle\", \"op\": \"invert\", \"inputs\": [\"b\"], \"outputs\": [\"c\"]}"
-#define NODE_B "{\"name\": \"last\", \"kelf\": 1, \"inputs\": [\"c\"], \"outputs\": [\"y\"]}"
-#define NETWORK(edges, nodes) "{\"format\": \"neuron-pack-1\", " edges ", \"nodes\": [" nodes "]}"
-
-static struct neff_bytes make_net(const char *network)
-{
-	struct neuron_neff_writer *w = neuron_neff_writer_new();
-
-	assert_non_null(w);
-	add_kelf(w, 0, "x", "b");
-	add_kelf(w, 1, "c", "y");
-	return finish(w, network);
-}
-
-static struct neff_bytes net_neff(void)
-{
-	return make_net(NETWORK(EDGES, NODE_A "," NODE_OP "," NODE_B));
-}
-
 /* ---- the operation of the host -------------------------------------------------------- */
 
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
@@ -529,7 +466,7 @@ static void test_object(void **state)
 	assert_int_equal(neuron_neff_writer_add(w, "cpu/a.so", so, size), 0);
 	size = make_object(0x0f, so, sizeof(so));
 	assert_int_equal(neuron_neff_writer_add(w, "cpu/b.so", so, size), 0);
-	n = finish(w, network);
+	n = net_finish(w, network);
 	o.load_objects = false;
 	assert_int_equal(neuron_net_load(pool, n.data, n.size, &o, &net), -EPERM);
 	o.load_objects = true;

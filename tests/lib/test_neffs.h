@@ -184,4 +184,108 @@ static inline size_t good_program(struct neuron_isa_inst *p)
 	return n;
 }
 
+/*
+ * For logical cores of two: x goes through sg00 to a, through sg01 to b; sg01 waits for a
+ * semaphore of sg00.
+ */
+static inline struct neff_bytes make_pair_neff(const char *y_size)
+{
+	static const char kelf[] =
+		"{\"graphs\": [{\"definition\": \"sg00/def.json\", \"name\": \"sg00\"},"
+		"{\"definition\": \"sg01/def.json\", \"name\": \"sg01\"}], \"version\": \"0.5\"}";
+	static const char def0[] =
+		"{\"name\": \"definition\", \"sp\": \"SP.json\", \"dma_queue\": {\"q\": {\"type\": \"in\"}},"
+		" \"var\": {\"x\": {\"type\": \"input\", \"var_id\": 1, \"size\": 1024},"
+		" \"v\": {\"type\": \"virtual\", \"var_id\": 4, \"size\": 4096,"
+		" \"backing_variable_off\": 0},"
+		" \"a\": {\"type\": \"output\", \"var_id\": 2, \"size\": 1024}}}";
+	static const char copy[] =
+		"{\"dma\": [{\"id\": 1, \"queue\": \"q\"%s, \"desc\": [{\"from\": \"x\", \"to\": \"%s\","
+		" \"from_sizes\": [1024], \"from_steps\": [1], \"to_sizes\": [1024], \"to_steps\": [1]}]}]}";
+	struct neuron_neff_header header = { .version_major = 2, .num_tpb = 2, .lnc_size = 2 };
+	struct neuron_neff_writer *w = neuron_neff_writer_new();
+	struct neff_bytes out;
+	char def1[512], sp0[512], sp1[512];
+
+	snprintf(def1, sizeof(def1),
+		 "{\"name\": \"definition\", \"sp\": \"SP.json\", \"dma_queue\": {\"q\": {\"type\": \"in\"}},"
+		 " \"var\": {\"x\": {\"type\": \"input\", \"var_id\": 1, \"size\": %s},"
+		 " \"t\": {\"type\": \"tmp-buf\", \"var_id\": 7, \"size\": 10000},"
+		 " \"b\": {\"type\": \"output\", \"var_id\": 2, \"size\": 1024}}}", y_size);
+	snprintf(sp0, sizeof(sp0), copy, ", \"remote_semaphores\": [17]", "a");
+	snprintf(sp1, sizeof(sp1), copy, "", "b");
+	strcpy(header.name, "pair");
+	assert_int_equal(neuron_neff_writer_add(w, "kelf-0.json", kelf, strlen(kelf)), 0);
+	assert_int_equal(neuron_neff_writer_add(w, "sg00/def.json", def0, strlen(def0)), 0);
+	assert_int_equal(neuron_neff_writer_add(w, "sg01/def.json", def1, strlen(def1)), 0);
+	assert_int_equal(neuron_neff_writer_add(w, "sg00/SP.json", sp0, strlen(sp0)), 0);
+	assert_int_equal(neuron_neff_writer_add(w, "sg01/SP.json", sp1, strlen(sp1)), 0);
+	assert_int_equal(neuron_neff_writer_finish(w, &header, true, &out.data, &out.size), 0);
+	neuron_neff_writer_free(w);
+	return out;
+}
+
+/* ---- NEFFs of several nodes ----------------------------------------------------------- */
+
+/* kelf-@n.json moves @from to @to. */
+static inline void add_kelf(struct neuron_neff_writer *w, unsigned int n, const char *from,
+			    const char *to)
+{
+	char name[32], text[1024];
+
+	snprintf(name, sizeof(name), "kelf-%u.json", n);
+	snprintf(text, sizeof(text),
+		 "{\"graphs\": [{\"definition\": \"sg%u0/def.json\", \"name\": \"sg%u0\"}]}", n, n);
+	assert_int_equal(neuron_neff_writer_add(w, name, text, strlen(text)), 0);
+	snprintf(name, sizeof(name), "sg%u0/def.json", n);
+	snprintf(text, sizeof(text),
+		 "{\"name\": \"definition\", \"sp\": \"SP.json\","
+		 " \"dma_queue\": {\"q\": {\"type\": \"data\"}}, \"var\": {"
+		 " \"%s\": {\"type\": \"input\", \"var_id\": 1, \"size\": 1024},"
+		 " \"%s\": {\"type\": \"output\", \"var_id\": 2, \"size\": 1024}}}", from, to);
+	assert_int_equal(neuron_neff_writer_add(w, name, text, strlen(text)), 0);
+	snprintf(name, sizeof(name), "sg%u0/SP.json", n);
+	snprintf(text, sizeof(text),
+		 "{\"dma\": [{\"id\": 1, \"queue\": \"q\", \"desc\": [{\"from\": \"%s\", \"to\": \"%s\","
+		 " \"from_sizes\": [1024], \"from_steps\": [1],"
+		 " \"to_sizes\": [1024], \"to_steps\": [1]}]}]}", from, to);
+	assert_int_equal(neuron_neff_writer_add(w, name, text, strlen(text)), 0);
+}
+
+static inline struct neff_bytes net_finish(struct neuron_neff_writer *w, const char *network)
+{
+	struct neuron_neff_header header = { .version_major = 2, .num_tpb = 2, .lnc_size = 1 };
+	struct neff_bytes out;
+
+	strcpy(header.name, "net");
+	assert_int_equal(neuron_neff_writer_add(w, "neff.json", network, strlen(network)), 0);
+	assert_int_equal(neuron_neff_writer_finish(w, &header, true, &out.data, &out.size), 0);
+	neuron_neff_writer_free(w);
+	return out;
+}
+
+#define EDGES "\"edges\": [" \
+	"{\"name\": \"x\", \"bytes\": 1024, \"use\": \"input\"}," \
+	"{\"name\": \"b\", \"bytes\": 1024}, {\"name\": \"c\", \"bytes\": 1024}," \
+	"{\"name\": \"y\", \"bytes\": 1024, \"use\": \"output\"}]"
+#define NODE_A "{\"name\": \"first\", \"kelf\": 0, \"inputs\": [\"x\"], \"outputs\": [\"b\"]}"
+#define NODE_OP "{\"name\": \"middle\", \"op\": \"invert\", \"inputs\": [\"b\"], \"outputs\": [\"c\"]}"
+#define NODE_B "{\"name\": \"last\", \"kelf\": 1, \"inputs\": [\"c\"], \"outputs\": [\"y\"]}"
+#define NETWORK(edges, nodes) "{\"format\": \"neuron-pack-1\", " edges ", \"nodes\": [" nodes "]}"
+
+static inline struct neff_bytes make_net(const char *network)
+{
+	struct neuron_neff_writer *w = neuron_neff_writer_new();
+
+	assert_non_null(w);
+	add_kelf(w, 0, "x", "b");
+	add_kelf(w, 1, "c", "y");
+	return net_finish(w, network);
+}
+
+static inline struct neff_bytes net_neff(void)
+{
+	return make_net(NETWORK(EDGES, NODE_A "," NODE_OP "," NODE_B));
+}
+
 #endif

@@ -320,44 +320,6 @@ static void test_plan_refused(void **state)
 
 /* ---- logical cores of two ---------------------------------------------------------- */
 
-/* x goes through sg00 to a, through sg01 to b; sg01 waits for a semaphore of sg00. */
-static struct neff_bytes make_pair(const char *y_size)
-{
-	static const char kelf[] =
-		"{\"graphs\": [{\"definition\": \"sg00/def.json\", \"name\": \"sg00\"},"
-		"{\"definition\": \"sg01/def.json\", \"name\": \"sg01\"}], \"version\": \"0.5\"}";
-	static const char def0[] =
-		"{\"name\": \"definition\", \"sp\": \"SP.json\", \"dma_queue\": {\"q\": {\"type\": \"in\"}},"
-		" \"var\": {\"x\": {\"type\": \"input\", \"var_id\": 1, \"size\": 1024},"
-		" \"v\": {\"type\": \"virtual\", \"var_id\": 4, \"size\": 4096,"
-		" \"backing_variable_off\": 0},"
-		" \"a\": {\"type\": \"output\", \"var_id\": 2, \"size\": 1024}}}";
-	static const char copy[] =
-		"{\"dma\": [{\"id\": 1, \"queue\": \"q\"%s, \"desc\": [{\"from\": \"x\", \"to\": \"%s\","
-		" \"from_sizes\": [1024], \"from_steps\": [1], \"to_sizes\": [1024], \"to_steps\": [1]}]}]}";
-	struct neuron_neff_header header = { .version_major = 2, .num_tpb = 2, .lnc_size = 2 };
-	struct neuron_neff_writer *w = neuron_neff_writer_new();
-	struct neff_bytes out;
-	char def1[512], sp0[512], sp1[512];
-
-	snprintf(def1, sizeof(def1),
-		 "{\"name\": \"definition\", \"sp\": \"SP.json\", \"dma_queue\": {\"q\": {\"type\": \"in\"}},"
-		 " \"var\": {\"x\": {\"type\": \"input\", \"var_id\": 1, \"size\": %s},"
-		 " \"t\": {\"type\": \"tmp-buf\", \"var_id\": 7, \"size\": 10000},"
-		 " \"b\": {\"type\": \"output\", \"var_id\": 2, \"size\": 1024}}}", y_size);
-	snprintf(sp0, sizeof(sp0), copy, ", \"remote_semaphores\": [17]", "a");
-	snprintf(sp1, sizeof(sp1), copy, "", "b");
-	strcpy(header.name, "pair");
-	assert_int_equal(neuron_neff_writer_add(w, "kelf-0.json", kelf, strlen(kelf)), 0);
-	assert_int_equal(neuron_neff_writer_add(w, "sg00/def.json", def0, strlen(def0)), 0);
-	assert_int_equal(neuron_neff_writer_add(w, "sg01/def.json", def1, strlen(def1)), 0);
-	assert_int_equal(neuron_neff_writer_add(w, "sg00/SP.json", sp0, strlen(sp0)), 0);
-	assert_int_equal(neuron_neff_writer_add(w, "sg01/SP.json", sp1, strlen(sp1)), 0);
-	assert_int_equal(neuron_neff_writer_finish(w, &header, true, &out.data, &out.size), 0);
-	neuron_neff_writer_free(w);
-	return out;
-}
-
 static void test_pair(void **state)
 {
 	struct neuron_core_opts opts = { .size = sizeof(opts), .lnc = 2 };
@@ -367,7 +329,7 @@ static void test_pair(void **state)
 	struct neuron_model_opts model_opts = { .size = sizeof(model_opts), .error = &error };
 	struct neuron_run_result r = { .size = sizeof(r) };
 	struct neuron_tensor_info info = { .size = sizeof(info) };
-	struct neff_bytes n = make_pair("1024");
+	struct neff_bytes n = make_pair_neff("1024");
 	struct neuron_mem *t[3];
 	struct neuron_device *device;
 	struct neuron_core *core, *single;
@@ -449,11 +411,11 @@ static void test_pair(void **state)
 	fake.fail_at = 0;
 	neuron_model_unload(m);
 	free(n.data);
-	n = make_pair("512");
+	n = make_pair_neff("512");
 	assert_int_equal(neuron_model_load(core, n.data, n.size, &model_opts, &m), -EINVAL);
 	assert_int_equal(fake_used(), before);
 	free(n.data);
-	n = make_pair("2048");
+	n = make_pair_neff("2048");
 	assert_int_equal(neuron_model_load(core, n.data, n.size, &model_opts, &m), -EINVAL);
 	assert_non_null(strstr(error.text, "var.x is different in the other subgraph"));
 	assert_int_equal(fake_used(), before);
