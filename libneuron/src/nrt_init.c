@@ -10,6 +10,7 @@
 
 #include "../../uapi/neuron_ioctl.h"
 #include "nrt_comm.h"
+#include "nrt_profile.h"
 #include "sys.h"
 
 #define DEFAULT_TIMEOUT_S 30
@@ -517,6 +518,8 @@ NRT_EXPORT NRT_STATUS nrt_init(nrt_framework_type_t framework, const char *fw_ve
 out:
 	neuron_device_list_free(list);
 	pthread_rwlock_unlock(&p->life);
+	if (status == NRT_SUCCESS)
+		nrt_inspect_init();
 	return status;
 }
 
@@ -555,6 +558,8 @@ static void in_child(void)
 	nrt_debug_forget();
 	nrt_completions_forget();
 	nrt_trace_forget();
+	nrt_profiles_forget();
+	nrt_inspect_forget();
 	for (size_t i = 0; i < p->nr_devices; i++)
 		neuron_sys_close(neuron_device_fd(p->devices[i]));
 	if (p->claim_fd >= 0)
@@ -581,6 +586,7 @@ NRT_EXPORT void nrt_close(void)
 	/* Who waits for others must not keep us. */
 	nrt_comm_stop();
 	nrt_async_stop();
+	nrt_inspect_finish();
 	pthread_rwlock_wrlock(&p->life);
 	nrt_async_close();
 	nrt_cc_close();
@@ -588,6 +594,8 @@ NRT_EXPORT void nrt_close(void)
 	nrt_debug_close();
 	nrt_trace_close();
 	if (p->state == NRT_STATE_READY) {
+		nrt_inspect_close();
+		nrt_profiles_close();
 		nrt_models_close();
 		nrt_storages_close();
 		release_cores();

@@ -255,12 +255,18 @@ enum nrt_trace_type {
 	NRT_TRACE_NR_TYPES,
 };
 
+struct nrt_sys_trace_config;
+
 /* The time, or 0 while there is no trace; then nrt_trace_end() does nothing. */
 uint64_t nrt_trace_begin(void);
 void nrt_trace_end(uint64_t began, enum nrt_trace_type type, uint32_t vnc, NRT_STATUS status,
 		   uint64_t bytes, const char *name);
 void nrt_trace_close(void);
 void nrt_trace_forget(void);
+/* Start and stop under the life lock; then write what was not fetched. */
+NRT_STATUS nrt_trace_on(const struct nrt_sys_trace_config *config);
+NRT_STATUS nrt_trace_off(void);
+NRT_STATUS nrt_trace_write(const char *filename);
 
 /* ---- queued requests --------------------------------------------------------------- */
 

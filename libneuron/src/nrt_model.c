@@ -6,6 +6,7 @@
 
 #include "../../uapi/neuron_isa.h"
 #include "nrt_internal.h"
+#include "nrt_profile.h"
 
 NRT_STATUS nrt_status_of(int ret)
 {
@@ -423,6 +424,8 @@ static NRT_STATUS run(struct nrt_model *m, const struct nrt_set *in, const struc
 		if (status != NRT_SUCCESS)
 			nrt_execution_failed(m, in, status);
 	}
+	if (status != NRT_SUCCESS)
+		nrt_inspect_failure();
 	nrt_trace_end(began, NRT_TRACE_EXECUTE, m->vnc_index, status, 0,
 		      neuron_model_name(m->model));
 	return status;

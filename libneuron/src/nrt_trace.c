@@ -164,13 +164,11 @@ void nrt_trace_forget(void)
 	trace.nr = 0;
 }
 
-NRT_EXPORT NRT_STATUS nrt_sys_trace_start(nrt_sys_trace_config_t *config)
+NRT_STATUS nrt_trace_on(const nrt_sys_trace_config_t *config)
 {
-	NRT_STATUS status = nrt_enter();
+	NRT_STATUS status = NRT_SUCCESS;
 	struct event_ring *rings;
 
-	if (status != NRT_SUCCESS)
-		return status;
 	rings = calloc(nrt_process.nr_vncs, sizeof(*rings));
 	pthread_mutex_lock(&trace.lock);
 	if (trace.on) {
@@ -189,6 +187,27 @@ NRT_EXPORT NRT_STATUS nrt_sys_trace_start(nrt_sys_trace_config_t *config)
 		trace.on = true;
 	}
 	pthread_mutex_unlock(&trace.lock);
+	return status;
+}
+
+NRT_STATUS nrt_trace_off(void)
+{
+	NRT_STATUS status;
+
+	pthread_mutex_lock(&trace.lock);
+	status = trace.on ? NRT_SUCCESS : NRT_FAILURE;
+	trace.on = false;
+	pthread_mutex_unlock(&trace.lock);
+	return status;
+}
+
+NRT_EXPORT NRT_STATUS nrt_sys_trace_start(nrt_sys_trace_config_t *config)
+{
+	NRT_STATUS status = nrt_enter();
+
+	if (status != NRT_SUCCESS)
+		return status;
+	status = nrt_trace_on(config);
 	nrt_leave();
 	return status;
 }
@@ -199,11 +218,7 @@ NRT_EXPORT NRT_STATUS nrt_sys_trace_stop(void)
 
 	if (status != NRT_SUCCESS)
 		return status;
-	pthread_mutex_lock(&trace.lock);
-	if (!trace.on)
-		status = NRT_FAILURE;
-	trace.on = false;
-	pthread_mutex_unlock(&trace.lock);
+	status = nrt_trace_off();
 	nrt_leave();
 	return status;
 }
@@ -304,14 +319,20 @@ NRT_EXPORT NRT_STATUS nrt_trace_start(bool trace_mem)
 NRT_EXPORT NRT_STATUS nrt_trace_stop(const char *filename)
 {
 	NRT_STATUS status;
-	char *text;
-	FILE *f;
 
 	if (!filename)
 		return NRT_INVALID;
 	status = nrt_sys_trace_stop();
-	if (status == NRT_SUCCESS)
-		status = nrt_sys_trace_fetch_events(&text, NULL, NULL);
+	return status == NRT_SUCCESS ? nrt_trace_write(filename) : status;
+}
+
+NRT_STATUS nrt_trace_write(const char *filename)
+{
+	NRT_STATUS status;
+	char *text;
+	FILE *f;
+
+	status = nrt_sys_trace_fetch_events(&text, NULL, NULL);
 	if (status != NRT_SUCCESS)
 		return status;
 	f = fopen(filename, "we");

@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Profiles on the software device: every instruction and every byte of a model is in the
- * file, once; buffers are what was foreseen, in sysfs, too, and come back.
+ * file, once; buffers are what was foreseen, in sysfs, too, and come back.  Then the same
+ * through the runtime, with a network that computes.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include <neuron/neuron.h>
+#include <nrt/nrt.h>
+#include <nrt/nrt_experimental.h>
+#include <nrt/nrt_profile.h>
 
 #include "nrt_guest.h"
 #include "../../lib/trace_check.h"
@@ -211,12 +217,166 @@ static void test_full(void)
 	free(s);
 }
 
+/* ---- the runtime ------------------------------------------------------------------- */
+
+#define MNIST "/usr/share/neuron/models/mnist-bf16.neff"
+
+struct network {
+	nrt_model_t *model;
+	nrt_tensor_set_t *set;
+	nrt_tensor_t *tensors[8];
+	size_t nr;
+};
+
+static bool network_open(struct network *n)
+{
+	nrt_tensor_info_array_t *info = NULL;
+	struct stat st;
+	char *bytes = whole(MNIST);
+	bool ok;
+
+	ok = bytes && !stat(MNIST, &st) &&
+	     !nrt_load(bytes, (size_t)st.st_size, 0, -1, &n->model) &&
+	     !nrt_allocate_tensor_set(&n->set) &&
+	     !nrt_get_model_tensor_info(n->model, &info) && info->tensor_count <= 8;
+	free(bytes);
+	/* One set for both: a call looks at its own names. */
+	for (; ok && n->nr < info->tensor_count; n->nr++) {
+		const nrt_tensor_info_t *t = &info->tensor_array[n->nr];
+
+		ok = !nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, 0, t->size, t->name,
+					  &n->tensors[n->nr]) &&
+		     !nrt_add_tensor_to_tensor_set(n->set, t->name, n->tensors[n->nr]);
+	}
+	if (info)
+		nrt_free_model_tensor_info(info);
+	return ok;
+}
+
+static void network_close(struct network *n)
+{
+	nrt_destroy_tensor_set(&n->set);
+	while (n->nr)
+		nrt_tensor_free(&n->tensors[--n->nr]);
+	nrt_unload(n->model);
+}
+
+static bool network_run(struct network *n, unsigned int times)
+{
+	bool ok = true;
+
+	while (times--)
+		ok = nrt_execute(n->model, n->set, n->set) == NRT_SUCCESS && ok;
+	return ok;
+}
+
+/* In each run each instruction of each engine once, and as many as in the first run. */
+static bool whole_programs(const struct trace_sum *s, unsigned int runs)
+{
+	size_t total = 0;
+
+	for (unsigned int e = ENGINE(PE); e <= ENGINE(SP); e++) {
+		unsigned int nr = 0;
+
+		while (nr < TRACE_INSTS && s->seen[0][e][nr])
+			nr++;
+		if (!trace_once(s, 0, runs, e, nr))
+			return false;
+		total += nr;
+	}
+	printf("# %zu instructions in each run, %zu packets of %llu bytes\n", total, s->packets,
+	       (unsigned long long)s->bytes);
+	/* All engines but Pool have something to do. */
+	return s->instructions == runs * total && total > 20 &&
+	       s->fetched == s->instructions * 64 && !s->lost && !s->unfinished;
+}
+
+static void test_network(void)
+{
+	static struct counters before, with;
+	static struct network n;
+	struct trace_sum *s;
+	char path[128], *text;
+
+	setenv("NEURON_RT_VISIBLE_CORES", "0", 1);
+	CHECK(nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", "") == NRT_SUCCESS && network_open(&n) &&
+	      network_run(&n, 1), "a network on a logical core of two");
+	counters_take(&before);
+	CHECK(nrt_profile_start(n.model, "/tmp/mnist.json") == NRT_SUCCESS, "profile");
+	counters_take(&with);
+	CHECK(counter(&with, CORE0 "notifications/total") == 1984 * KIB * KIB &&
+	      counter(&with, CORE1 "notifications/total") == 1984 * KIB * KIB,
+	      "its buffers on both cores");
+	CHECK(network_run(&n, 3) && nrt_profile_stop(NULL) == NRT_SUCCESS, "three executions");
+	counters_take(&now);
+	CHECK(counters_equal(&before, &now), "every counter is what it was before");
+	s = sum_of("/tmp/mnist.json");
+	CHECK(s->runs == 3 && whole_programs(s, 3), "three times all of its programs");
+	free(s);
+	text = whole("/tmp/mnist.json");
+	CHECK(text && strstr(text, "\"MATMUL\"") && strstr(text, "\"mnist-bf16\"") &&
+	      strstr(text, "\"DMA_TRIGGER "), "with names");
+	free(text);
+
+	setenv("NEURON_RT_INSPECT_OUTPUT_DIR", "/tmp/inspect/here", 1);
+	setenv("NEURON_RT_INSPECT_HOST_MEMORY", "1", 1);
+	CHECK(nrt_inspect_begin() == NRT_SUCCESS && network_run(&n, 2) &&
+	      nrt_inspect_stop() == NRT_SUCCESS, "inspect two executions");
+	counters_take(&now);
+	CHECK(counters_equal(&before, &now), "every counter is what it was before");
+	snprintf(path, sizeof(path), "/tmp/inspect/here/session_1_pid_%d/nd_0_nc_0.json",
+		 (int)getpid());
+	s = sum_of(path);
+	CHECK(s->runs == 2 && whole_programs(s, 2), "the device");
+	free(s);
+	snprintf(path, sizeof(path), "/tmp/inspect/here/session_1_pid_%d/system.json",
+		 (int)getpid());
+	s = sum_of(path);
+	CHECK(s->calls == 2, "the calls");
+	free(s);
+	snprintf(path, sizeof(path), "/tmp/inspect/here/session_1_pid_%d/host.json",
+		 (int)getpid());
+	CHECK(!access(path, R_OK), "the host");
+	/* Whoever forgets to stop. */
+	CHECK(nrt_profile_continuous_start(NULL) == NRT_SUCCESS && network_run(&n, 2),
+	      "profile continuously");
+	network_close(&n);
+	nrt_close();
+}
+
+/* A process that dies with a profile on. */
+static void test_death(void)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid) {
+		static struct network n;
+
+		if (nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", "") == NRT_SUCCESS &&
+		    network_open(&n) && nrt_profile_start(n.model, "/tmp/x.json") == NRT_SUCCESS &&
+		    network_run(&n, 1))
+			kill(getpid(), SIGKILL);
+		_exit(1);
+	}
+	CHECK(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status), "killed with a profile on");
+	/* The last reference goes a moment after the process. */
+	for (int i = 0; i < 600; i++) {
+		counters_take(&now);
+		if (!counters_sum(&now))
+			break;
+		usleep(100000);
+	}
+}
+
 int main(void)
 {
 	neff_list(&neff);
 	counters_take(&start);
 	test_default_sizes();
 	test_full();
+	test_network();
+	test_death();
 	counters_take(&now);
 	CHECK(counters_equal(&start, &now), "in the end every counter is what it was");
 	return failed ? 1 : 0;
