@@ -39,8 +39,8 @@ struct neuron_client *neuron_client_new(struct neuron_device *nd, struct pid *pi
 	mutex_init(&client->async_lock);
 	init_completion(&client->done);
 	xa_init_flags(&client->handles, XA_FLAGS_ALLOC1 | XA_FLAGS_ACCOUNT);
-	spin_lock_init(&client->lock);
 	client->chunks = RB_ROOT;
+	INIT_LIST_HEAD(&client->fresh);
 	client->imports = RB_ROOT;
 	client->limit = NEURON_NO_LIMIT;
 	client->own_limit = NEURON_NO_LIMIT;
@@ -56,7 +56,8 @@ static void neuron_client_release(struct kref *ref)
 	struct neuron_device *nd = client->nd;
 	bool kernel = client->kernel;
 
-	WARN_ON_ONCE(!RB_EMPTY_ROOT(&client->chunks) || !RB_EMPTY_ROOT(&client->imports));
+	WARN_ON_ONCE(!RB_EMPTY_ROOT(&client->chunks) || !RB_EMPTY_ROOT(&client->imports) ||
+		     !list_empty(&client->fresh));
 	xa_destroy(&client->handles);
 	put_pid(client->pid);
 	kfree(client);

@@ -24,7 +24,7 @@
  *   device.host_lock (mutex)	room in the device's view of host memory
  *   device.grow_lock (mutex)	growing of chunks
  *   zone.scrub_lock (mutex)	memory is out for being scrubbed
- *   client.lock (spinlock)	address trees of a client
+ *   client.handles (its spinlock)	handles and addresses of a client's chunks
  *   zone.lock (spinlock)	allocator and accounting of one HBM
  *   failures.lock (spinlock)	record of refused allocations
  *   core.nq_lock (spinlock)	eventfds
@@ -109,10 +109,14 @@ struct neuron_space {
  * @async: copies under way and results, by core and token - 1
  * @scrub: HBMs that it scrubs
  * @datastore: memory that it publishes counters in, under clients_lock
- * @handles: chunk by handle; looked up under RCU
- * @lock: @chunks, @imports
+ * @handles: chunk by handle; its lock is that of what follows up to @closed
+ * @spare: place in it of a handle that is reserved for the next chunk; index 0 = none.
+ *	   What is reserved keeps its node from going
  * @chunks: allocated by it, by device address
+ * @fresh: the same, those that are not in @chunks yet; the newest first
+ * @nr_fresh: their number
  * @imports: allocated elsewhere, by device address
+ * @closed: what has a handle is in neither of the three any more
  * @hbm_bytes: bytes held of each HBM; under that zone's lock
  * @device_bytes: bytes of device memory charged, for the limits
  * @limit: of @device_bytes, set by the administrator; NEURON_NO_LIMIT = the
@@ -137,14 +141,24 @@ struct neuron_client {
 	struct neuron_scrub *scrub[NEURON_HW_MAX_HBMS];
 	struct neuron_chunk *datastore;
 	struct xarray handles;
-	spinlock_t lock;
+	struct xa_state spare;
+	u32 nr_fresh;
 	struct rb_root chunks;
+	struct list_head fresh;
 	struct rb_root imports;
+	bool closed;
 	u64 hbm_bytes[NEURON_HW_MAX_HBMS];
 	atomic64_t device_bytes;
 	u64 limit;
 	u64 own_limit;
 	atomic64_t host_bytes;
+};
+
+/* How a chunk is found by its address. */
+enum neuron_chunk_place {
+	NEURON_PLACE_NONE,		/* it has no handle */
+	NEURON_PLACE_FRESH,		/* in client.fresh */
+	NEURON_PLACE_TREE,		/* in client.chunks */
 };
 
 /* What is special about a chunk. */
@@ -165,11 +179,14 @@ enum neuron_chunk_kind {
  * @handle: number in client.handles, 0 = none
  * @kind: enum neuron_chunk_kind
  * @shared: it was imported, and cannot grow any more; under device.grow_lock
- * @size: bytes; grows under client.lock (and device.grow_lock), read without
+ * @place: enum neuron_chunk_place; under the lock of client.handles
+ * @size: bytes; grows under the lock of client.handles (and device.grow_lock), read
+ *	  without
  * @addr: device address
  * @client: process charged
- * @node: in client.chunks; empty when not there
- * @rcu: freeing, when @node is no longer used
+ * @node: in client.chunks
+ * @fresh: in client.fresh
+ * @rcu: freeing of host memory, which is looked up under RCU
  * @block: device memory: what the allocator knows
  * @dmem: device memory: cgroup charged
  * @dmem_extra: how often it was charged for growing; under device.grow_lock
@@ -184,11 +201,13 @@ struct neuron_chunk {
 	u32 handle;
 	u8 kind;
 	u8 shared;
+	u8 place;
 	u64 size;
 	u64 addr;
 	struct neuron_client *client;
 	union {
 		struct rb_node node;
+		struct list_head fresh;
 		struct rcu_head rcu;
 	};
 	union {
@@ -668,6 +687,7 @@ int neuron_chunk_import(struct neuron_client *client, struct neuron_chunk *chunk
 void neuron_chunk_revoke(struct neuron_chunk *chunk);
 int neuron_chunk_unpublish(struct neuron_client *client, u64 handle);
 void neuron_chunk_unpublish_all(struct neuron_client *client);
+void neuron_chunks_settle(struct neuron_client *client);
 struct neuron_chunk *neuron_chunk_get(struct neuron_client *client, u64 handle);
 struct neuron_chunk *neuron_chunk_find(struct neuron_client *client, u64 addr, u64 len);
 u32 neuron_chunk_handle(struct neuron_client *client, struct neuron_chunk *chunk);

@@ -20,20 +20,22 @@ static struct kmem_cache *neuron_chunk_cache;
 /**
  * struct neuron_import - a handle of a chunk that was allocated elsewhere
  * @node: in client.imports
- * @rcu: freeing
  * @chunk: held
  * @handle: in client.handles, where the entry is tagged NEURON_ENTRY_IMPORT
  */
 struct neuron_import {
-	union {
-		struct rb_node node;
-		struct rcu_head rcu;
-	};
+	struct rb_node node;
 	struct neuron_chunk *chunk;
 	u32 handle;
 };
 
 #define NEURON_ENTRY_IMPORT	1	/* xa_pointer_tag() */
+
+/*
+ * Most chunks that come and go are never looked for by their address.  So the
+ * newest ones, up to this number, only enter the tree when somebody looks.
+ */
+#define NEURON_FRESH_MAX	256
 
 /* Host memory is seen by the device through 2^40 bytes of its address space. */
 #define NEURON_HOST_PAGES_MAX	((1UL << (40 - PAGE_SHIFT)) - 1)
@@ -145,7 +147,8 @@ static int neuron_chunk_make(struct neuron_client *client, const struct neuron_c
 	u64 size;
 	int err;
 
-	memset(why, 0, sizeof(*why));
+	/* neuron_zone_explain() fills the rest in. */
+	memset(why, 0, offsetof(struct neuron_failure, used));
 	why->limit = NEURON_NO_LIMIT;
 	if (!req->size || req->core >= nd->geo->nr_cores ||
 	    (!req->host && req->hbm >= nd->geo->nr_hbms) ||
@@ -166,7 +169,6 @@ static int neuron_chunk_make(struct neuron_client *client, const struct neuron_c
 		return -ENOMEM;
 	}
 	kref_init(&chunk->ref);
-	RB_CLEAR_NODE(&chunk->node);
 	chunk->host = req->host;
 	chunk->hbm = req->host ? 0 : array_index_nospec(req->hbm, nd->geo->nr_hbms);
 	chunk->core = array_index_nospec(req->core, nd->geo->nr_cores);
@@ -213,6 +215,8 @@ int neuron_chunk_alloc(struct neuron_client *client, const struct neuron_chunk_r
 {
 	int err = neuron_chunk_make(client, req, out, why);
 
+	if (err && why->reason == NEURON_NATIVE_REASON_HOST)
+		memset(why->used, 0, sizeof(why->used));
 	if (err == -ENOMEM && !client->kernel)
 		neuron_failure_record(client, req, why);
 	return err;
@@ -241,7 +245,6 @@ int neuron_chunk_lend(struct neuron_device *nd, u32 core, struct page **pages, u
 	if (!chunk)
 		return -ENOMEM;
 	kref_init(&chunk->ref);
-	RB_CLEAR_NODE(&chunk->node);
 	chunk->host = true;
 	chunk->core = core;
 	chunk->category = NEURON_MEMALLOC_TYPE_NCDEV_HOST;
@@ -278,7 +281,10 @@ static void neuron_chunk_release(struct kref *ref)
 		neuron_zone_free(nd, chunk);
 	neuron_account(chunk, chunk->size, false);
 free:
-	call_rcu(&chunk->rcu, neuron_chunk_free_rcu);
+	if (chunk->host)
+		call_rcu(&chunk->rcu, neuron_chunk_free_rcu);
+	else
+		kmem_cache_free(neuron_chunk_cache, chunk);
 	neuron_client_put(client);
 }
 
@@ -294,12 +300,13 @@ void neuron_chunk_put(struct neuron_chunk *chunk)
 		kref_put(&chunk->ref, neuron_chunk_release);
 }
 
-static void neuron_chunk_link(struct neuron_client *client, struct neuron_chunk *chunk)
+/* Under the lock of client->handles, as what follows. */
+static void neuron_chunk_settle(struct neuron_client *client, struct neuron_chunk *chunk)
 {
-	struct rb_node **link, *parent = NULL;
+	struct rb_node **link = &client->chunks.rb_node, *parent = NULL;
 
-	spin_lock(&client->lock);
-	link = &client->chunks.rb_node;
+	list_del(&chunk->fresh);
+	client->nr_fresh--;
 	while (*link) {
 		parent = *link;
 		link = chunk->addr < rb_entry(parent, struct neuron_chunk, node)->addr ?
@@ -307,15 +314,89 @@ static void neuron_chunk_link(struct neuron_client *client, struct neuron_chunk 
 	}
 	rb_link_node(&chunk->node, parent, link);
 	rb_insert_color(&chunk->node, &client->chunks);
-	spin_unlock(&client->lock);
+	chunk->place = NEURON_PLACE_TREE;
 }
 
-static void neuron_chunk_unlink(struct neuron_client *client, struct neuron_chunk *chunk)
+/**
+ * neuron_chunks_settle() - make client.chunks complete
+ * @client: whose chunks
+ *
+ * Context: the lock of client->handles is held.
+ */
+void neuron_chunks_settle(struct neuron_client *client)
 {
-	spin_lock(&client->lock);
-	rb_erase(&chunk->node, &client->chunks);
-	RB_CLEAR_NODE(&chunk->node);
-	spin_unlock(&client->lock);
+	while (!list_empty(&client->fresh))
+		neuron_chunk_settle(client, list_first_entry(&client->fresh, struct neuron_chunk,
+							     fresh));
+}
+
+static void neuron_chunk_link(struct neuron_client *client, struct neuron_chunk *chunk)
+{
+	list_add(&chunk->fresh, &client->fresh);
+	chunk->place = NEURON_PLACE_FRESH;
+	if (++client->nr_fresh > NEURON_FRESH_MAX)
+		neuron_chunk_settle(client, list_last_entry(&client->fresh, struct neuron_chunk,
+							    fresh));
+}
+
+/* Take what loses its handle out of where it is found by its address. */
+static void neuron_entry_unlink(struct neuron_client *client, void *entry)
+{
+	struct neuron_chunk *chunk = entry;
+	struct neuron_import *imp;
+
+	if (xa_pointer_tag(entry) == NEURON_ENTRY_IMPORT) {
+		imp = xa_untag_pointer(entry);
+		if (!client->closed)
+			rb_erase(&imp->node, &client->imports);
+		return;
+	}
+	if (!client->closed && chunk->place == NEURON_PLACE_FRESH) {
+		list_del(&chunk->fresh);
+		client->nr_fresh--;
+	} else if (!client->closed) {
+		rb_erase(&chunk->node, &client->chunks);
+	}
+	chunk->place = NEURON_PLACE_NONE;
+}
+
+/*
+ * Store an entry at a handle of its own.  Memory may be allocated, and the lock be
+ * dropped for that: nothing else of what it guards may have changed before.
+ */
+static int neuron_handle_new(struct neuron_client *client, void *entry, u32 *handle)
+{
+	int err;
+
+	if (client->spare.xa_index) {
+		*handle = client->spare.xa_index;
+		xas_store(&client->spare, entry);
+		client->spare.xa_index = 0;
+		return 0;
+	}
+	err = __xa_alloc(&client->handles, handle, entry, XA_LIMIT(1, INT_MAX),
+			 GFP_KERNEL_ACCOUNT);
+	return err ? -ENOMEM : 0;
+}
+
+/*
+ * Take an entry away from its handle.  One handle stays reserved: whoever frees and
+ * allocates in turn neither tears the table down nor searches it.
+ */
+static void *neuron_handle_drop(struct neuron_client *client, u32 handle)
+{
+	XA_STATE(xas, &client->handles, handle);
+	void *entry = xas_load(&xas);
+
+	if (!entry || xa_is_zero(entry))
+		return NULL;
+	if (client->spare.xa_index) {
+		xas_store(&xas, NULL);
+	} else {
+		xas_store(&xas, XA_ZERO_ENTRY);
+		client->spare = xas;
+	}
+	return entry;
 }
 
 /**
@@ -341,7 +422,15 @@ int neuron_chunk_import(struct neuron_client *client, struct neuron_chunk *chunk
 		return -ENOMEM;
 	imp->chunk = neuron_chunk_ref(chunk);
 
-	spin_lock(&client->lock);
+	xa_lock(&client->handles);
+	err = neuron_handle_new(client, xa_tag_pointer(imp, NEURON_ENTRY_IMPORT), &imp->handle);
+	if (err) {
+		xa_unlock(&client->handles);
+		neuron_chunk_put(chunk);
+		kfree(imp);
+		return err;
+	}
+	*out = imp->handle;
 	link = &client->imports.rb_node;
 	while (*link) {
 		parent = *link;
@@ -350,22 +439,8 @@ int neuron_chunk_import(struct neuron_client *client, struct neuron_chunk *chunk
 	}
 	rb_link_node(&imp->node, parent, link);
 	rb_insert_color(&imp->node, &client->imports);
-	spin_unlock(&client->lock);
-
-	/* The handle last: whoever guesses it may give the import back at once. */
-	xa_lock(&client->handles);
-	err = __xa_alloc(&client->handles, &imp->handle, xa_tag_pointer(imp, NEURON_ENTRY_IMPORT),
-			 XA_LIMIT(1, INT_MAX), GFP_KERNEL_ACCOUNT);
-	*out = imp->handle;
 	xa_unlock(&client->handles);
-	if (!err)
-		return 0;
-	spin_lock(&client->lock);
-	rb_erase(&imp->node, &client->imports);
-	spin_unlock(&client->lock);
-	neuron_chunk_put(chunk);
-	kfree(imp);
-	return -ENOMEM;
+	return 0;
 }
 
 static struct neuron_chunk *neuron_entry_chunk(void *entry)
@@ -391,49 +466,22 @@ int neuron_chunk_publish(struct neuron_chunk *chunk, u32 *out)
 	struct neuron_client *client = chunk->client;
 	int err;
 
-	/* The handle last: whoever guesses it may free the chunk at once. */
-	neuron_chunk_link(client, chunk);
 	xa_lock(&client->handles);
-	err = __xa_alloc(&client->handles, &chunk->handle, chunk, XA_LIMIT(1, INT_MAX),
-			 GFP_KERNEL_ACCOUNT);
-	*out = chunk->handle;
-	xa_unlock(&client->handles);
-	if (!err)
-		return 0;
-	neuron_chunk_unlink(client, chunk);
-	return err == -EBUSY ? -ENOMEM : err;
-}
-
-static void neuron_chunk_hide(struct neuron_chunk *chunk)
-{
-	neuron_chunk_unlink(chunk->client, chunk);
-	neuron_chunk_put(chunk);
-}
-
-/* Take what is not in the table any more out of its tree; client->lock is held. */
-static void neuron_entry_unlink(struct neuron_client *client, void *entry)
-{
-	struct neuron_chunk *chunk = entry;
-	struct neuron_import *imp;
-
-	if (xa_pointer_tag(entry) == NEURON_ENTRY_IMPORT) {
-		imp = xa_untag_pointer(entry);
-		rb_erase(&imp->node, &client->imports);
-	} else {
-		rb_erase(&chunk->node, &client->chunks);
-		RB_CLEAR_NODE(&chunk->node);
+	err = neuron_handle_new(client, chunk, &chunk->handle);
+	if (!err) {
+		*out = chunk->handle;
+		neuron_chunk_link(client, chunk);
 	}
+	xa_unlock(&client->handles);
+	return err;
 }
 
 static void neuron_entry_put(void *entry)
 {
 	struct neuron_chunk *chunk = neuron_entry_chunk(entry);
-	struct neuron_import *imp;
 
-	if (xa_pointer_tag(entry) == NEURON_ENTRY_IMPORT) {
-		imp = xa_untag_pointer(entry);
-		kfree_rcu(imp, rcu);
-	}
+	if (xa_pointer_tag(entry) == NEURON_ENTRY_IMPORT)
+		kfree(xa_untag_pointer(entry));
 	neuron_chunk_put(chunk);
 }
 
@@ -445,9 +493,19 @@ static void neuron_entry_put(void *entry)
  */
 void neuron_chunk_revoke(struct neuron_chunk *chunk)
 {
+	struct neuron_client *client = chunk->client;
+	bool known;
+
+	xa_lock(&client->handles);
 	/* The number may belong to another chunk by now. */
-	if (xa_cmpxchg(&chunk->client->handles, chunk->handle, chunk, NULL, GFP_KERNEL) == chunk)
-		neuron_chunk_hide(chunk);
+	known = chunk->place != NEURON_PLACE_NONE;
+	if (known) {
+		neuron_handle_drop(client, chunk->handle);
+		neuron_entry_unlink(client, chunk);
+	}
+	xa_unlock(&client->handles);
+	if (known)
+		neuron_chunk_put(chunk);
 }
 
 /**
@@ -464,13 +522,14 @@ int neuron_chunk_unpublish(struct neuron_client *client, u64 handle)
 
 	if (!handle || handle > INT_MAX)
 		return -ENOENT;
+	xa_lock(&client->handles);
 	/* Of two callers only one gets the entry. */
-	entry = xa_erase(&client->handles, handle);
+	entry = neuron_handle_drop(client, handle);
+	if (entry)
+		neuron_entry_unlink(client, entry);
+	xa_unlock(&client->handles);
 	if (!entry)
 		return -ENOENT;
-	spin_lock(&client->lock);
-	neuron_entry_unlink(client, entry);
-	spin_unlock(&client->lock);
 	neuron_entry_put(entry);
 	return 0;
 }
@@ -490,11 +549,23 @@ void neuron_chunk_unpublish_all(struct neuron_client *client)
 	void *batch[NEURON_HIDE_BATCH], *entry;
 	unsigned int n, i;
 
+	xa_lock(&client->handles);
+	if (client->spare.xa_index)
+		xas_store(&client->spare, NULL);
+	client->spare.xa_index = 0;
+	/* All of it goes, so nothing needs to be taken out one by one. */
+	client->closed = true;
+	client->chunks = RB_ROOT;
+	client->imports = RB_ROOT;
+	INIT_LIST_HEAD(&client->fresh);
+	xa_unlock(&client->handles);
+
 	do {
 		n = 0;
 		xas_lock(&xas);
 		xas_for_each(&xas, entry, ULONG_MAX) {
 			xas_store(&xas, NULL);
+			neuron_entry_unlink(client, entry);
 			batch[n++] = entry;
 			if (n == NEURON_HIDE_BATCH)
 				break;
@@ -503,10 +574,6 @@ void neuron_chunk_unpublish_all(struct neuron_client *client)
 		xas_set(&xas, xas.xa_index + 1);
 		xas_unlock(&xas);
 
-		spin_lock(&client->lock);
-		for (i = 0; i < n; i++)
-			neuron_entry_unlink(client, batch[i]);
-		spin_unlock(&client->lock);
 		for (i = 0; i < n; i++) {
 			neuron_entry_put(batch[i]);
 			cond_resched();
@@ -529,15 +596,15 @@ struct neuron_chunk *neuron_chunk_get(struct neuron_client *client, u64 handle)
 
 	if (!handle || handle > INT_MAX)
 		return NULL;
-	rcu_read_lock();
+	xa_lock(&client->handles);
 	chunk = neuron_entry_chunk(xa_load(&client->handles, handle));
-	if (chunk && !kref_get_unless_zero(&chunk->ref))
-		chunk = NULL;
-	rcu_read_unlock();
+	if (chunk)
+		kref_get(&chunk->ref);
+	xa_unlock(&client->handles);
 	return chunk;
 }
 
-/* The import whose chunk contains an address.  Under client->lock. */
+/* The import whose chunk contains an address.  Under the lock of client->handles. */
 static struct neuron_import *neuron_import_find(struct neuron_client *client, u64 addr)
 {
 	struct rb_node *node = client->imports.rb_node;
@@ -570,7 +637,8 @@ struct neuron_chunk *neuron_chunk_find(struct neuron_client *client, u64 addr, u
 	struct neuron_import *imp;
 	struct rb_node *node;
 
-	spin_lock(&client->lock);
+	xa_lock(&client->handles);
+	neuron_chunks_settle(client);
 	node = client->chunks.rb_node;
 	while (node) {
 		chunk = rb_entry(node, struct neuron_chunk, node);
@@ -587,7 +655,7 @@ struct neuron_chunk *neuron_chunk_find(struct neuron_client *client, u64 addr, u
 	imp = node ? NULL : neuron_import_find(client, addr);
 	if (imp && !neuron_chunk_range(imp->chunk, addr - imp->chunk->addr, len))
 		found = neuron_chunk_ref(imp->chunk);
-	spin_unlock(&client->lock);
+	xa_unlock(&client->handles);
 	return found;
 }
 
@@ -605,13 +673,13 @@ u32 neuron_chunk_handle(struct neuron_client *client, struct neuron_chunk *chunk
 	struct neuron_import *imp;
 	u32 handle = 0;
 
-	spin_lock(&client->lock);
+	xa_lock(&client->handles);
 	imp = neuron_import_find(client, chunk->addr);
-	if (chunk->client == client && !RB_EMPTY_NODE(&chunk->node))
+	if (chunk->client == client && chunk->place != NEURON_PLACE_NONE)
 		handle = chunk->handle;
 	else if (imp)
 		handle = imp->handle;
-	spin_unlock(&client->lock);
+	xa_unlock(&client->handles);
 	return handle;
 }
 

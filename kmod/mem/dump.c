@@ -24,7 +24,8 @@ static void neuron_dump_next(struct neuron_dump_source *s, u64 from, u64 end)
 	struct neuron_chunk *chunk, *best = NULL;
 	struct rb_node *node;
 
-	spin_lock(&s->client->lock);
+	xa_lock(&s->client->handles);
+	neuron_chunks_settle(s->client);
 	node = s->client->chunks.rb_node;
 	while (node) {
 		chunk = rb_entry(node, struct neuron_chunk, node);
@@ -41,7 +42,7 @@ static void neuron_dump_next(struct neuron_dump_source *s, u64 from, u64 end)
 		s->next.size = best->size;
 		s->next.mem_type = best->category;
 	}
-	spin_unlock(&s->client->lock);
+	xa_unlock(&s->client->handles);
 }
 
 static int neuron_dump(struct neuron_dump_source *src, u32 n, u64 from, u64 end,

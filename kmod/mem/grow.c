@@ -162,10 +162,10 @@ static int neuron_chunk_grow(struct neuron_chunk *chunk, u64 bytes,
 	if (err)
 		goto unlock;
 	neuron_account(chunk, more, true);
-	spin_lock(&chunk->client->lock);
+	xa_lock(&chunk->client->handles);
 	/* Whoever sees the new length finds the memory clear and the chunk's. */
 	smp_store_release(&chunk->size, size);
-	spin_unlock(&chunk->client->lock);
+	xa_unlock(&chunk->client->handles);
 unlock:
 	mutex_unlock(&nd->grow_lock);
 	return err;
