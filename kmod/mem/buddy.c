@@ -201,6 +201,7 @@ struct neuron_buddy {
 
 	struct tree longest;		/* longest free extent starting in a frame */
 	struct tree whole;		/* most whole frames inside one such extent */
+	u32 whole_end;			/* above this frame, whole is 0 */
 
 	struct ext **map;		/* lowest extent starting in a frame, or NULL */
 	u64 *starts;			/* bit: map[] is set */
@@ -416,6 +417,19 @@ static u32 tree_top(const struct tree *t)
 	return t->level[t->levels - 1][0];
 }
 
+/* Maximum of siblings, of which one has @value. */
+static u32 tree_max(const u32 *child, u32 value)
+{
+	u32 all = 0, c;
+
+	/* No value exceeds all of them ored, and mostly only one is not 0. */
+	for (c = 0; c < TREE_FAN; c += 2)
+		all |= child[c] | child[c + 1];
+	for (c = 0; c < TREE_FAN && value != all; c++)
+		value = max(value, child[c]);
+	return value;
+}
+
 static void tree_set(struct tree *t, u32 i, u32 value)
 {
 	u32 l, old;
@@ -428,14 +442,10 @@ static void tree_set(struct tree *t, u32 i, u32 value)
 		if (l == t->levels - 1)
 			return;
 		if (value < old) {
-			const u32 *child = &t->level[l][i & ~(TREE_FAN - 1)];
-			u32 c;
-
 			/* The parent only changes if this child was its maximum. */
 			if (t->level[l + 1][i >> TREE_SHIFT] != old)
 				return;
-			for (c = 0; c < TREE_FAN; c++)
-				value = max(value, child[c]);
+			value = tree_max(&t->level[l][i & ~(TREE_FAN - 1)], value);
 		} else if (t->level[l + 1][i >> TREE_SHIFT] >= value) {
 			return;
 		}
@@ -530,6 +540,8 @@ static void trees_update(struct neuron_buddy *zone, u32 f)
 	}
 	tree_set(&zone->longest, f, len);
 	tree_set(&zone->whole, f, whole);
+	if (whole && f > zone->whole_end)
+		zone->whole_end = f;
 }
 
 static void map_add(struct neuron_buddy *zone, struct ext *e)
@@ -877,16 +889,40 @@ struct fit {
 	u32 off;	/* first granule, relative to the aligned frame */
 	u32 lo;		/* the free run around it */
 	u32 hi;
-	u32 rest;	/* longest run of the frame once this is taken */
+	u32 rest;	/* longest run of the frame once this is taken, NONE = unknown */
 };
 
-/* State of frame_fit(): the tightest run so far, and the longest of the others. */
+/*
+ * State of frame_fit(): the tightest run so far, and the longest of the others. Runs
+ * that are too short by far are passed over.
+ */
 struct fit_search {
 	u32 n;
 	u32 mask;
 	u32 best;
 	u32 rest;
+	bool passed;
 };
+
+/* The runs of set bits of @x that have at least @n, which is not 0. */
+static u64 runs_from(u64 x, u32 n)
+{
+	u32 have, step;
+	u64 y = x;
+
+	if (n > 64)
+		return 0;
+	/* A bit stays if @have of them begin there. */
+	for (have = 1; have < n && y; have += step) {
+		step = min(have, n - have);
+		y &= y >> step;
+	}
+	for (have = 1; have < n && y; have += step) {
+		step = min(have, n - have);
+		y |= y << step;
+	}
+	return y;
+}
 
 /* Look at the free run [lo, hi). True once nothing better can come. */
 static bool fit_run(struct fit_search *s, struct fit *fit, u32 lo, u32 hi, u32 longest)
@@ -930,6 +966,8 @@ static bool frame_fit(struct frame *fr, u32 n, u32 k, struct fit *fit)
 			open += 64;
 			continue;
 		}
+		if (!x && !open)
+			continue;
 		if (open || x & 1) {
 			u32 first = __ffs64(~x);
 
@@ -941,6 +979,9 @@ static bool frame_fit(struct frame *fr, u32 n, u32 k, struct fit *fit)
 		open = top;
 		if (top)
 			x &= ~0ULL >> top;
+		low = runs_from(x, n);
+		s.passed |= low != x;
+		x = low;
 		while (x) {
 			u32 lo = __ffs64(x), len = __ffs64(~(x >> lo));
 
@@ -962,6 +1003,9 @@ found:
 		s.rest = fr->run;
 	s.rest = max(s.rest, fit->off - fit->lo);
 	fit->rest = max(s.rest, fit->hi - fit->off - n);
+	/* What was passed over has at least one granule, and less than n. */
+	if (s.passed && fit->rest < n - 1)
+		fit->rest = n > 2 ? NONE : 1;
 	return true;
 }
 
@@ -1005,6 +1049,20 @@ static void frame_mark(struct frame *fr, u32 off, u32 n, u32 gen)
 	fr->b[off >> 6] |= 1ULL << (off & 63);
 	frame_put_tag(fr, off, n, gen);
 	fr->live++;
+}
+
+static void frame_clear(struct frame *fr, u32 off, u32 n)
+{
+	while (n) {
+		u32 bit = off & 63, word = off >> 6;
+		u32 take = min(n, 64 - bit);
+		u64 mask = (~0ULL >> (64 - take)) << bit;
+
+		fr->a[word] &= ~mask;
+		fr->b[word] &= ~mask;
+		off += take;
+		n -= take;
+	}
 }
 
 /* Length of the block that starts at @off: up to the next granule that does not belong. */
@@ -1109,8 +1167,7 @@ static void frame_free(struct neuron_buddy *zone, struct frame *fr, u32 off, u32
 {
 	u32 below, above;
 
-	bits_assign(fr->a, off, n, false);
-	bits_assign(fr->b, off, n, false);
+	frame_clear(fr, off, n);
 	fr->live--;
 	fr->miss_n = 0;
 	below = frame_free_below(fr, off);
@@ -1208,6 +1265,10 @@ static void clean_set(struct neuron_buddy *zone, u32 start, u32 n, bool clean)
 {
 	u32 f = frame_of(start), end = start + n;
 
+	/* Mostly there is nothing new to know. */
+	if (f == frame_of(end - 1) && !bit_test(zone->clean_mixed, f) &&
+	    bit_test(zone->clean_frame, f) == clean)
+		return;
 	while (start < end) {
 		u32 lo = start & (FRAME_LEN - 1);
 		u32 hi = min(end - (start - lo), FRAME_LEN);
@@ -1243,6 +1304,9 @@ static bool clean_test(const struct neuron_buddy *zone, u32 start, u32 n)
 {
 	u32 f = frame_of(start), end = start + n;
 
+	/* Most are small, and in a frame that is all the same. */
+	if (f == frame_of(end - 1) && !bit_test(zone->clean_mixed, f))
+		return bit_test(zone->clean_frame, f);
 	while (start < end) {
 		u32 lo = start & (FRAME_LEN - 1);
 		u32 hi = min(end - (start - lo), FRAME_LEN);
@@ -1445,9 +1509,10 @@ static struct frame *new_frame(struct neuron_buddy *zone, u32 k, u32 flags)
 	} else {
 		struct ext *x;
 
-		f = tree_prev(&zone->whole, zone->frames, 1);
+		f = tree_prev(&zone->whole, zone->whole_end + 1, 1);
 		if (f == NONE)
 			return NULL;
+		zone->whole_end = f;
 		for (e = NULL, x = zone->map[f]; x && frame_of(x->start) == f; x = x->next) {
 			if (x->type == EXT_FREE && ext_whole(x))
 				e = x;
@@ -1624,7 +1689,7 @@ static bool place_find(struct neuron_buddy *zone, u32 n, u32 k, u32 flags, struc
 		if (!p->fr) {
 			p->fr = new_frame(zone, k, flags);
 			if (p->fr)
-				frame_fit(p->fr, n, k, &p->fit);
+				p->fit = (struct fit){ .hi = FRAME_LEN, .rest = FRAME_LEN - n };
 		}
 		if (p->fr)
 			return true;
@@ -1675,7 +1740,7 @@ static void place_take(struct neuron_buddy *zone, struct place *p, u32 n, bool e
 	u32 gen = gen_next(zone, start);
 
 	if (p->fr) {
-		if (exact) {
+		if (exact || p->fit.rest == NONE) {
 			/* rest is not known: take first, then look */
 			p->fit.rest = p->fr->run;
 			frame_take(zone, p->fr, &p->fit, n, gen);
@@ -2410,7 +2475,7 @@ static int check_trees(const struct neuron_buddy *zone, const struct tree *t, bo
 			if (e->type == EXT_FREE)
 				best = max(best, whole ? ext_whole(e) : e->len);
 		}
-		if (t->level[0][f] != best)
+		if (t->level[0][f] != best || (whole && best && f > zone->whole_end))
 			return __LINE__;
 	}
 	for (l = 1; l < t->levels; l++) {
