@@ -167,6 +167,9 @@ int emu_hbm_zero(struct emu_device *ed, u32 hbm, u64 off, u64 len, bool drop)
 
 	if (!emu_hbm_valid(ed, hbm, off, len))
 		return -EINVAL;
+	/* Nobody else uses the range, so no page of it appears. */
+	if (xa_empty(&ed->hbm[hbm].pages))
+		return 0;
 	end = off + len;
 	if (offset_in_page(off)) {
 		u32 n = min_t(u64, PAGE_SIZE - offset_in_page(off), len);

@@ -33,26 +33,13 @@ int neuron_zone_init(struct neuron_device *nd, u32 hbm)
 	return neuron_dmem_init(nd, zone, geo->size - geo->reserved);
 }
 
-/**
- * neuron_zone_ready() - make the allocator of an HBM, if there is none yet
- * @zone: the zone
- *
- * Its tables take some 20 KiB per GiB; a device that nobody uses does without.
- * Takes the firmware's share (uapi spec 3.1) out for good.
- *
- * Context: may sleep; any number of callers.
- * Return: 0, -ENOMEM.
- */
-int neuron_zone_ready(struct neuron_zone *zone)
+static int neuron_zone_make(struct neuron_zone *zone)
 {
 	const struct neuron_geometry *geo = zone->nd->geo;
 	const struct neuron_hbm_geometry *hbm = &geo->hbm[zone->index];
 	struct neuron_buddy *buddy;
 	int err;
 
-	/* Pairs with the release below. */
-	if (likely(smp_load_acquire(&zone->buddy)))
-		return 0;
 	err = neuron_buddy_create(&buddy, hbm->size);
 	if (err)
 		return err;
@@ -70,6 +57,22 @@ int neuron_zone_ready(struct neuron_zone *zone)
 	if (err || cmpxchg_release(&zone->buddy, NULL, buddy))
 		neuron_buddy_destroy(buddy);
 	return err;
+}
+
+/**
+ * neuron_zone_ready() - make the allocator of an HBM, if there is none yet
+ * @zone: the zone
+ *
+ * Its tables take some 20 KiB per GiB; a device that nobody uses does without.
+ * Takes the firmware's share (uapi spec 3.1) out for good.
+ *
+ * Context: may sleep; any number of callers.
+ * Return: 0, -ENOMEM.
+ */
+int neuron_zone_ready(struct neuron_zone *zone)
+{
+	/* Pairs with the release in neuron_zone_make(). */
+	return likely(smp_load_acquire(&zone->buddy)) ? 0 : neuron_zone_make(zone);
 }
 
 /**
@@ -360,7 +363,7 @@ static void neuron_zone_unused(const struct neuron_hbm_geometry *geo,
  */
 void neuron_zone_figures(struct neuron_zone *zone, struct neuron_buddy_stats *bs)
 {
-	/* Pairs with the release in neuron_zone_ready(). */
+	/* Pairs with the release in neuron_zone_make(). */
 	struct neuron_buddy *buddy = smp_load_acquire(&zone->buddy);
 
 	if (buddy)
@@ -380,7 +383,7 @@ void neuron_zone_figures(struct neuron_zone *zone, struct neuron_buddy_stats *bs
 u64 neuron_zone_largest(struct neuron_zone *zone, u64 align)
 {
 	const struct neuron_hbm_geometry *hbm = &zone->nd->geo->hbm[zone->index];
-	/* Pairs with the release in neuron_zone_ready(). */
+	/* Pairs with the release in neuron_zone_make(). */
 	struct neuron_buddy *buddy = smp_load_acquire(&zone->buddy);
 
 	return buddy ? neuron_buddy_largest(buddy, align) :
