@@ -611,6 +611,8 @@ struct neuron_failure {
 	u64 used[NEURON_NR_CATEGORIES];
 };
 
+#define NEURON_FREE_BATCH	64	/* chunks freed at a time, at most */
+
 int neuron_zone_init(struct neuron_device *nd, u32 hbm);
 int neuron_zone_ready(struct neuron_zone *zone);
 void neuron_zone_figures(struct neuron_zone *zone, struct neuron_buddy_stats *bs);
@@ -619,6 +621,7 @@ void neuron_zone_exit(struct neuron_zone *zone);
 int neuron_zone_alloc(struct neuron_device *nd, struct neuron_chunk *chunk, u64 align,
 		      u32 flags, struct neuron_failure *why);
 void neuron_zone_free(struct neuron_device *nd, struct neuron_chunk *chunk);
+void neuron_zone_free_batch(struct neuron_device *nd, struct neuron_chunk **chunks, u32 n);
 void neuron_zone_charge(struct neuron_zone *zone, struct neuron_chunk *chunk, u64 bytes, bool add);
 int neuron_zone_capped(struct neuron_zone *zone, u64 align, int err, struct neuron_failure *why);
 void neuron_zone_explain(struct neuron_zone *zone, u64 align, enum neuron_buddy_cause cause,
@@ -707,8 +710,7 @@ static inline struct neuron_chunk *neuron_chunk_ref(struct neuron_chunk *chunk)
 /* mem/account.c */
 u32 neuron_category(u32 type, bool host);
 const char *neuron_category_name(u32 type);
-void neuron_account(struct neuron_chunk *chunk, u64 bytes, bool add);
-void neuron_counter_change(struct neuron_counter *c, u64 size, bool add);
+void neuron_account(struct neuron_chunk *chunk, u64 bytes, u64 last, bool add);
 
 /* mem/failure.c */
 int neuron_failures_init(struct neuron_device *nd);

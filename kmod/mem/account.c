@@ -59,20 +59,12 @@ const char *neuron_category_name(u32 type)
 	return type < NEURON_NR_CATEGORIES ? names[type] : "unknown";
 }
 
-/**
- * neuron_counter_change() - add to or take from a counter
- * @c: counter
- * @size: bytes
- * @add: add or take
- *
- * Context: any.
- */
-void neuron_counter_change(struct neuron_counter *c, u64 size, bool add)
+static void neuron_counter_change(struct neuron_counter *c, u64 bytes, u64 last, bool add)
 {
 	s64 total, peak;
 
-	total = atomic64_add_return(add ? size : -size, &c->total);
-	atomic64_set(&c->present, size);
+	total = atomic64_add_return(add ? bytes : -bytes, &c->total);
+	atomic64_set(&c->present, last);
 	if (!add)
 		return;
 	peak = atomic64_read(&c->peak);
@@ -83,12 +75,13 @@ void neuron_counter_change(struct neuron_counter *c, u64 size, bool add)
 /**
  * neuron_account() - show a chunk in sysfs
  * @chunk: the chunk; its kind, core, category and client are set
- * @bytes: its length, or by how much it grew
+ * @bytes: its length, or by how much it grew, or that of all that are charged like it
+ * @last: length of the last one of these
  * @add: it came or it goes
  *
  * Context: process, no locks held.
  */
-void neuron_account(struct neuron_chunk *chunk, u64 bytes, bool add)
+void neuron_account(struct neuron_chunk *chunk, u64 bytes, u64 last, bool add)
 {
 	struct neuron_device *nd = chunk->client->nd;
 	struct neuron_core *core = &nd->core[chunk->core];
@@ -99,12 +92,12 @@ void neuron_account(struct neuron_chunk *chunk, u64 bytes, bool add)
 		cat = NEURON_MEMALLOC_TYPE_SCRATCHPAD_DEVICE;
 
 	if (chunk->host) {
-		neuron_counter_change(&nd->host_category[cat], bytes, add);
-		neuron_counter_change(&core->host_mem, bytes, add);
+		neuron_counter_change(&nd->host_category[cat], bytes, last, add);
+		neuron_counter_change(&core->host_mem, bytes, last, add);
 		atomic64_add(add ? bytes : -bytes, &chunk->client->host_bytes);
 	} else {
-		neuron_counter_change(&core->category[cat], bytes, add);
-		neuron_counter_change(&core->device_mem, bytes, add);
+		neuron_counter_change(&core->category[cat], bytes, last, add);
+		neuron_counter_change(&core->device_mem, bytes, last, add);
 	}
 	neuron_sysfs_notify_mem(nd, chunk->host, chunk->core, cat);
 }

@@ -191,7 +191,7 @@ static int neuron_chunk_make(struct neuron_client *client, const struct neuron_c
 		return err;
 	}
 	kref_get(&client->ref);
-	neuron_account(chunk, chunk->size, true);
+	neuron_account(chunk, chunk->size, chunk->size, true);
 	trace_neuron_alloc(nd->dev.id, chunk, req->align, 0);
 	*out = chunk;
 	return 0;
@@ -279,7 +279,7 @@ static void neuron_chunk_release(struct kref *ref)
 		neuron_host_free(nd, chunk);
 	else
 		neuron_zone_free(nd, chunk);
-	neuron_account(chunk, chunk->size, false);
+	neuron_account(chunk, chunk->size, chunk->size, false);
 free:
 	if (chunk->host)
 		call_rcu(&chunk->rcu, neuron_chunk_free_rcu);
@@ -388,7 +388,7 @@ static void *neuron_handle_drop(struct neuron_client *client, u32 handle)
 	XA_STATE(xas, &client->handles, handle);
 	void *entry = xas_load(&xas);
 
-	if (!entry || xa_is_zero(entry))
+	if (!entry || xa_is_zero(entry) || client->closed)
 		return NULL;
 	if (client->spare.xa_index) {
 		xas_store(&xas, NULL);
@@ -534,26 +534,47 @@ int neuron_chunk_unpublish(struct neuron_client *client, u64 handle)
 	return 0;
 }
 
-/* Handles that are taken away at a time. */
-#define NEURON_HIDE_BATCH	64
+/* Give the memory of chunks of a process back that nobody refers to any more. */
+static void neuron_chunks_free(struct neuron_client *client, struct neuron_chunk **chunks, u32 n)
+{
+	struct neuron_device *nd = client->nd;
+	u32 i, j;
+
+	for (i = 0; i < n; i = j) {
+		struct neuron_chunk *c, *first = chunks[i];
+		u64 bytes = 0;
+
+		for (j = i; j < n; j++) {
+			c = chunks[j];
+			if (c->hbm != first->hbm || c->core != first->core ||
+			    c->category != first->category)
+				break;
+			trace_neuron_free(nd->dev.id, c, 0, 0);
+			bytes += c->size;
+		}
+		neuron_zone_free_batch(nd, chunks + i, j - i);
+		neuron_account(first, bytes, chunks[j - 1]->size, false);
+	}
+	kmem_cache_free_bulk(neuron_chunk_cache, n, (void **)chunks);
+	for (i = 0; i < n; i++)
+		neuron_client_put(client);
+}
 
 /**
  * neuron_chunk_unpublish_all() - take all handles of a client away
- * @client: being torn down, nobody adds any
+ * @client: being torn down, nobody adds any; the caller has a reference
  *
  * Context: may sleep.
  */
 void neuron_chunk_unpublish_all(struct neuron_client *client)
 {
 	XA_STATE(xas, &client->handles, 1);	/* 0 is never given out */
-	void *batch[NEURON_HIDE_BATCH], *entry;
-	unsigned int n, i;
+	struct neuron_chunk *free[NEURON_FREE_BATCH], *chunk;
+	void *batch[NEURON_FREE_BATCH], *entry;
+	u32 n, nr_free, i;
 
-	xa_lock(&client->handles);
-	if (client->spare.xa_index)
-		xas_store(&client->spare, NULL);
-	client->spare.xa_index = 0;
 	/* All of it goes, so nothing needs to be taken out one by one. */
+	xa_lock(&client->handles);
 	client->closed = true;
 	client->chunks = RB_ROOT;
 	client->imports = RB_ROOT;
@@ -564,21 +585,28 @@ void neuron_chunk_unpublish_all(struct neuron_client *client)
 		n = 0;
 		xas_lock(&xas);
 		xas_for_each(&xas, entry, ULONG_MAX) {
-			xas_store(&xas, NULL);
+			/* The spare one. */
+			if (xa_is_zero(entry))
+				continue;
 			neuron_entry_unlink(client, entry);
 			batch[n++] = entry;
-			if (n == NEURON_HIDE_BATCH)
+			if (n == NEURON_FREE_BATCH)
 				break;
 		}
-		/* xas_pause() would skip what the emptied node's parent covers. */
-		xas_set(&xas, xas.xa_index + 1);
+		xas_pause(&xas);
 		xas_unlock(&xas);
 
-		for (i = 0; i < n; i++) {
-			neuron_entry_put(batch[i]);
-			cond_resched();
+		for (i = 0, nr_free = 0; i < n; i++) {
+			chunk = batch[i];
+			if (xa_pointer_tag(batch[i]) == NEURON_ENTRY_IMPORT || chunk->host)
+				neuron_entry_put(batch[i]);
+			else if (refcount_dec_and_test(&chunk->ref.refcount))
+				free[nr_free++] = chunk;
 		}
-	} while (n == NEURON_HIDE_BATCH);
+		if (nr_free)
+			neuron_chunks_free(client, free, nr_free);
+		cond_resched();
+	} while (n == NEURON_FREE_BATCH);
 	xa_destroy(&client->handles);
 }
 
@@ -597,7 +625,7 @@ struct neuron_chunk *neuron_chunk_get(struct neuron_client *client, u64 handle)
 	if (!handle || handle > INT_MAX)
 		return NULL;
 	xa_lock(&client->handles);
-	chunk = neuron_entry_chunk(xa_load(&client->handles, handle));
+	chunk = client->closed ? NULL : neuron_entry_chunk(xa_load(&client->handles, handle));
 	if (chunk)
 		kref_get(&chunk->ref);
 	xa_unlock(&client->handles);

@@ -161,7 +161,7 @@ static int neuron_chunk_grow(struct neuron_chunk *chunk, u64 bytes,
 	err = neuron_tail_add(nd, chunk, more, why);
 	if (err)
 		goto unlock;
-	neuron_account(chunk, more, true);
+	neuron_account(chunk, more, more, true);
 	xa_lock(&chunk->client->handles);
 	/* Whoever sees the new length finds the memory clear and the chunk's. */
 	smp_store_release(&chunk->size, size);

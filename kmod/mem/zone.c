@@ -332,14 +332,52 @@ int neuron_zone_alloc(struct neuron_device *nd, struct neuron_chunk *chunk, u64 
 void neuron_zone_free(struct neuron_device *nd, struct neuron_chunk *chunk)
 {
 	struct neuron_zone *zone = &nd->zone[chunk->hbm];
-	bool clear = false;
+	bool clear;
 
 	/* Before anyone else can get it. */
-	if (nd->ops->hbm_release)
-		clear = nd->ops->hbm_release(nd, zone->index, chunk->block.addr, chunk->size);
+	clear = nd->ops->hbm_release(nd, zone->index, chunk->block.addr, chunk->size);
 	neuron_zone_give(zone, chunk, clear);
 	neuron_dmem_uncharge(chunk);
 	neuron_limit_uncharge(chunk, chunk->size);
+}
+
+/**
+ * neuron_zone_free_batch() - same for several chunks at once
+ * @nd: device
+ * @chunks: of one process, HBM, core and category
+ * @n: their number, up to NEURON_FREE_BATCH
+ *
+ * Context: may sleep.
+ */
+void neuron_zone_free_batch(struct neuron_device *nd, struct neuron_chunk **chunks, u32 n)
+{
+	struct neuron_zone *zone = &nd->zone[chunks[0]->hbm];
+	u64 clear = 0, bytes = 0, addr, end;
+	int err = 0;
+	u32 i, j;
+
+	/* What is allocated in one go mostly lies in one piece. */
+	for (i = 0; i < n; i = j) {
+		addr = chunks[i]->block.addr;
+		end = addr;
+		for (j = i; j < n && chunks[j]->block.addr == end; j++)
+			end += chunks[j]->size;
+		bytes += end - addr;
+		if (nd->ops->hbm_release(nd, zone->index, addr, end - addr))
+			clear |= GENMASK_ULL(j - 1, i);
+	}
+	spin_lock(&zone->lock);
+	write_seqcount_begin(&zone->seq);
+	for (i = 0; i < n && !err; i++)
+		err = neuron_buddy_free(zone->buddy, &chunks[i]->block, clear >> i & 1);
+	if (!err)
+		neuron_zone_charge(zone, chunks[0], bytes, false);
+	write_seqcount_end(&zone->seq);
+	spin_unlock(&zone->lock);
+	WARN_ONCE(err, "neuron: free of %u chunks: %d\n", n, err);
+	for (i = 0; i < n; i++)
+		neuron_dmem_uncharge(chunks[i]);
+	neuron_limit_uncharge(chunks[0], bytes);
 }
 
 /* What the allocator will say when it is made. */
