@@ -107,6 +107,17 @@ static void neuron_hw_queue_stop(struct neuron_device *nd, u32 eng, u32 q)
 	}
 }
 
+static void neuron_hw_queue_poll(struct neuron_device *nd, u32 eng, u32 q)
+{
+	int idx;
+
+	if (neuron_device_enter(nd, &idx)) {
+		if (nd->desc.ops->queue_poll)
+			nd->desc.ops->queue_poll(nd, eng, q);
+		neuron_device_exit(idx);
+	}
+}
+
 static void neuron_hw_core_bind(struct neuron_device *nd, u32 core, struct neuron_space *space)
 {
 	int idx;
@@ -204,6 +215,7 @@ const struct neuron_hw_ops neuron_hw_ops = {
 	.reg_write = neuron_hw_reg_write,
 	.queue_bind = neuron_hw_queue_bind,
 	.queue_stop = neuron_hw_queue_stop,
+	.queue_poll = neuron_hw_queue_poll,
 	.core_bind = neuron_hw_core_bind,
 	.core_reset = neuron_hw_core_reset,
 	.hbm_release = neuron_hw_hbm_release,

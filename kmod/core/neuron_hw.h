@@ -264,6 +264,14 @@ struct neuron_hw_ops {
 	void (*queue_stop)(struct neuron_device *nd, u32 eng, u32 q);
 
 	/**
+	 * @queue_poll: the caller is about to sleep until the queue pair has done
+	 * what its doorbells asked for.  A device whose work is done by processors
+	 * does it here, then nobody needs to be woken twice.  It may return early,
+	 * and does so at once when a fatal signal is pending.  Optional.
+	 */
+	void (*queue_poll)(struct neuron_device *nd, u32 eng, u32 q);
+
+	/**
 	 * @core_bind: the engines of @core act for @space from now on (DMA
 	 * triggers only reach queues bound to the same space).  NULL: nobody.
 	 * Called while the core is reset.

@@ -264,6 +264,7 @@ static int neuron_copy_flush(struct neuron_device *nd, u32 core, u32 count, long
 	      nd->ops->reg_write(nd, NEURON_BLOCK_DMA, eng,
 				 NEURON_DMA_TX(q) + NEURON_DMA_Q_TAIL_INC, count);
 	if (!err) {
+		nd->ops->queue_poll(nd, eng, q);
 		left = wait_event_killable_timeout(copy->wait, neuron_copy_done(nd, core, &werr),
 						   timeout);
 		err = left > 0 ? werr : left < 0 ? -EINTR : -ETIMEDOUT;

@@ -6,14 +6,14 @@
  * One work item for each engine serves its queues in turns.  It runs when a
  * doorbell rang and sleeps when no queue has descriptors on both rings.  All
  * starts of work go through emu_dma_schedule(), or are done by the doorbell
- * itself if the device is to complete them inline.
+ * itself if the device is to complete them inline.  Who waits may do the work, too.
  *
  * The ring id (phase) in bits 25:24 of a descriptor is not compared with the
  * phase of the ring: applications write a ring once and run it many times, so
  * their descriptors carry the id of the first pass only.  Nothing is lost by
  * it, since the doorbells count exactly how many descriptors are valid.
  */
-#include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
 
@@ -858,6 +858,65 @@ void emu_dma_stop(struct emu_device *ed, u32 eng, u32 i)
 /* ---- registers ---- */
 
 /* Which queue and ring does @off belong to?  *@reg is the offset in its block. */
+/*
+ * The memory of a device is its own: /proc/PID/fail-nth, which makes allocations of
+ * a system call fail, does not mean those that stand for it.
+ */
+static unsigned int emu_fail_nth(unsigned int nth)
+{
+#ifdef CONFIG_FAULT_INJECTION
+	swap(current->fail_nth, nth);
+#endif
+	return nth;
+}
+
+/**
+ * emu_dma_poll() - do the work of a queue in the place of the work item
+ * @ed: device
+ * @eng: engine
+ * @i: queue
+ *
+ * Only if nothing else was asked for than that it be done soon.
+ *
+ * Context: may sleep.
+ */
+void emu_dma_poll(struct emu_device *ed, u32 eng, u32 i)
+{
+	struct emu_dma *dma = emu_dma_find(ed, eng);
+	unsigned int nth;
+	bool more;
+
+	if (!dma || i >= NEURON_HW_QUEUES_PER_ENGINE ||
+	    READ_ONCE(ed->completion) != EMU_COMPLETE_WORKER)
+		return;
+	do {
+		spin_lock(&dma->lock);
+		more = dma->ready & BIT(i);
+		dma->ready &= ~BIT(i);
+		spin_unlock(&dma->lock);
+		/* The work item was faster. */
+		if (!more)
+			return;
+		nth = emu_fail_nth(0);
+		emu_busy_begin(&ed->busy);
+		mutex_lock(&dma->run);
+		more = emu_queue_serve(dma, i);
+		mutex_unlock(&dma->run);
+		emu_busy_end(&ed->busy);
+		emu_fail_nth(nth);
+		if (more) {
+			spin_lock(&dma->lock);
+			dma->ready |= BIT(i);
+			if (fatal_signal_pending(current)) {
+				emu_dma_schedule(dma);
+				more = false;
+			}
+			spin_unlock(&dma->lock);
+		}
+		cond_resched();
+	} while (more);
+}
+
 static bool emu_dma_decode(u32 off, u32 *i, bool *rx, u32 *reg)
 {
 	u32 base = NEURON_DMA_TX(0);

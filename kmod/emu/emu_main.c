@@ -366,6 +366,11 @@ static void emu_op_queue_stop(struct neuron_device *nd, u32 eng, u32 q)
 	emu_dma_stop(emu_of(nd), eng, q);
 }
 
+static void emu_op_queue_poll(struct neuron_device *nd, u32 eng, u32 q)
+{
+	emu_dma_poll(emu_of(nd), eng, q);
+}
+
 static void emu_op_core_bind(struct neuron_device *nd, u32 core, struct neuron_space *space)
 {
 	struct emu_device *ed = emu_of(nd);
@@ -431,6 +436,7 @@ static const struct neuron_hw_ops emu_ops = {
 	.reg_write = emu_reg_write,
 	.queue_bind = emu_op_queue_bind,
 	.queue_stop = emu_op_queue_stop,
+	.queue_poll = emu_op_queue_poll,
 	.core_bind = emu_op_core_bind,
 	.core_reset = emu_op_core_reset,
 	.hbm_release = emu_op_hbm_release,
