@@ -1162,13 +1162,13 @@ static void frame_destroy(struct neuron_buddy *zone, struct frame *fr)
 	ext_release(zone, e);
 }
 
-/* Free [off, off + n) of the frame. */
-static void frame_free(struct neuron_buddy *zone, struct frame *fr, u32 off, u32 n)
+/* Free [off, off + n) of the frame, which is @blocks blocks. */
+static void frame_free(struct neuron_buddy *zone, struct frame *fr, u32 off, u32 n, u32 blocks)
 {
 	u32 below, above;
 
 	frame_clear(fr, off, n);
-	fr->live--;
+	fr->live -= blocks;
 	fr->miss_n = 0;
 	below = frame_free_below(fr, off);
 	above = min(frame_scan(fr, off + n, true), FRAME_LEN) - (off + n);
@@ -1881,38 +1881,67 @@ static int block_find(struct neuron_buddy *zone, const struct neuron_buddy_block
 	return 0;
 }
 
+static void obit_add(struct neuron_buddy *zone, const struct neuron_buddy_block *block)
+{
+	u32 start = (u32)(block->addr >> SHIFT);
+	struct obit *o = obit_of(zone, start);
+
+	o->start = start;
+	o->gen = block->gen;
+}
+
+int neuron_buddy_free_batch(struct neuron_buddy *zone,
+			    const struct neuron_buddy_block *const *blocks, unsigned int n,
+			    u64 cleared)
+{
+	struct ext *e, *next;
+	int err, ret = 0;
+	u32 i, j;
+
+	write_seqcount_begin(&zone->seq);
+	for (i = 0; i < n; i = j) {
+		bool clear = cleared >> i & 1;
+		u64 addr = blocks[i]->addr, end = addr + blocks[i]->size;
+
+		j = i + 1;
+		err = block_find(zone, blocks[i], &e);
+		if (err) {
+			zone->st.bad_frees++;
+			ret = ret ? ret : err;
+			continue;
+		}
+		/* What comes next in the frame goes along. */
+		if (e->type == EXT_FRAME) {
+			obit_add(zone, blocks[i]);
+			for (; j < n && blocks[j]->addr == end &&
+			       end >> SHIFT < ext_end(e) && (cleared >> j & 1) == clear; j++) {
+				if (block_find(zone, blocks[j], &next))
+					break;
+				obit_add(zone, blocks[j]);
+				end += blocks[j]->size;
+			}
+		}
+		clean_set(zone, (u32)(addr >> SHIFT), (u32)((end - addr) >> SHIFT), clear);
+		WRITE_ONCE(zone->st.used, zone->st.used - (end - addr));
+		WRITE_ONCE(zone->st.free, zone->st.free + (end - addr));
+		zone->st.allocs -= j - i;
+		zone->st.free_calls += j - i;
+		if (e->type == EXT_FRAME)
+			frame_free(zone, to_frame(e),
+				   (u32)(addr >> SHIFT) - frame_base(to_frame(e)),
+				   (u32)((end - addr) >> SHIFT), j - i);
+		else
+			ext_release(zone, e);
+	}
+	update_largest(zone);
+	write_seqcount_end(&zone->seq);
+	return ret;
+}
+
 int neuron_buddy_free(struct neuron_buddy *zone, const struct neuron_buddy_block *block,
 		      bool cleared)
 {
-	u32 start, n;
-	struct ext *e;
-	int err = block_find(zone, block, &e);
-
-	write_seqcount_begin(&zone->seq);
-	if (err) {
-		zone->st.bad_frees++;
-		write_seqcount_end(&zone->seq);
-		return err;
-	}
-	start = (u32)(block->addr >> SHIFT);
-	n = (u32)(block->size >> SHIFT);
-	clean_set(zone, start, n, cleared);
-	if (e->type == EXT_FRAME) {
-		struct obit *o = obit_of(zone, start);
-
-		o->start = start;
-		o->gen = block->gen;
-		frame_free(zone, to_frame(e), start - frame_base(to_frame(e)), n);
-	} else {
-		ext_release(zone, e);
-	}
-	WRITE_ONCE(zone->st.used, zone->st.used - block->size);
-	WRITE_ONCE(zone->st.free, zone->st.free + block->size);
-	zone->st.allocs--;
-	zone->st.free_calls++;
-	update_largest(zone);
-	write_seqcount_end(&zone->seq);
-	return 0;
+	return neuron_buddy_free_batch(zone, &block, 1, cleared);
 }
 
 /* Enlarge a block of a frame by @more free granules behind it. */

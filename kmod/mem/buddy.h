@@ -225,6 +225,23 @@ int neuron_buddy_free(struct neuron_buddy *zone, const struct neuron_buddy_block
 		      bool cleared);
 
 /**
+ * neuron_buddy_free_batch() - give several allocations back
+ * @zone:    the zone
+ * @blocks:  as returned by alloc or grow; best in the order of their addresses
+ * @n:       their number, up to 64
+ * @cleared: bit per block, as in neuron_buddy_free()
+ *
+ * The same as one free after the other, for less where blocks are neighbours.
+ *
+ * Context: zone lock. Never allocates.
+ * Return: 0, or what neuron_buddy_free() says about the first block it refuses;
+ *	   the others are freed.
+ */
+int neuron_buddy_free_batch(struct neuron_buddy *zone,
+			    const struct neuron_buddy_block *const *blocks, unsigned int n,
+			    u64 cleared);
+
+/**
  * neuron_buddy_grow() - enlarge an allocation in place
  * @zone:     the zone
  * @block:    live allocation; @block->size and ->cleared are updated on success

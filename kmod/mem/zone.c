@@ -351,25 +351,27 @@ void neuron_zone_free(struct neuron_device *nd, struct neuron_chunk *chunk)
  */
 void neuron_zone_free_batch(struct neuron_device *nd, struct neuron_chunk **chunks, u32 n)
 {
+	const struct neuron_buddy_block *blocks[NEURON_FREE_BATCH];
 	struct neuron_zone *zone = &nd->zone[chunks[0]->hbm];
 	u64 clear = 0, bytes = 0, addr, end;
-	int err = 0;
 	u32 i, j;
+	int err;
 
 	/* What is allocated in one go mostly lies in one piece. */
 	for (i = 0; i < n; i = j) {
 		addr = chunks[i]->block.addr;
 		end = addr;
-		for (j = i; j < n && chunks[j]->block.addr == end; j++)
+		for (j = i; j < n && chunks[j]->block.addr == end; j++) {
+			blocks[j] = &chunks[j]->block;
 			end += chunks[j]->size;
+		}
 		bytes += end - addr;
 		if (nd->ops->hbm_release(nd, zone->index, addr, end - addr))
 			clear |= GENMASK_ULL(j - 1, i);
 	}
 	spin_lock(&zone->lock);
 	write_seqcount_begin(&zone->seq);
-	for (i = 0; i < n && !err; i++)
-		err = neuron_buddy_free(zone->buddy, &chunks[i]->block, clear >> i & 1);
+	err = neuron_buddy_free_batch(zone->buddy, blocks, n, clear);
 	if (!err)
 		neuron_zone_charge(zone, chunks[0], bytes, false);
 	write_seqcount_end(&zone->seq);

@@ -1358,6 +1358,73 @@ static void test_free_needs_nothing(void **state)
 	model_exit(&m);
 }
 
+static int by_addr(const void *a, const void *b)
+{
+	u64 x = ((const struct neuron_buddy_block *)a)->addr;
+	u64 y = ((const struct neuron_buddy_block *)b)->addr;
+
+	return x < y ? -1 : x > y;
+}
+
+/* A batch does what single frees in its order do, refusals included. */
+static void test_free_batch(void **state)
+{
+	struct neuron_buddy *batch = zone_new(256 * MIB), *single = zone_new(256 * MIB);
+	static struct neuron_buddy_block live[3000];
+	const struct neuron_buddy_block *list[64];
+	struct neuron_buddy_stats st[2];
+	struct neuron_buddy_block b;
+	u32 n = 0, round, i, k;
+
+	(void)state;
+	rnd_seed(11);
+	for (round = 0; round < 600; round++) {
+		u32 want = 1 + rnd() % 64, first, kind = rnd() % 4;
+		u64 cleared = kind ? rnd() : 0, gone = 0;
+		int err, all = 0;
+
+		for (err = 0; n < 3000 && !err; n += !err) {
+			u64 size = (1 + rnd() % (kind == 3 ? 700 : 1 + 8 * kind)) * G;
+
+			err = alloc(batch, size, 0, 0, &live[n]);
+			assert_int_equal(alloc(single, size, 0, 0, &b), err);
+			assert_true(err || b.addr == live[n].addr);
+			/* Neighbours that go together may clear a whole unit. */
+			assert_true(err || live[n].cleared >= b.cleared);
+		}
+		qsort(live, n, sizeof(*live), by_addr);
+		first = rnd() % (n - want + 1);
+		for (i = 0; i < want; i++)
+			list[i] = &live[first + i];
+		/* One of them twice, one by a wrong name. */
+		if (!(rnd() % 4))
+			list[want - 1] = list[rnd() % want];
+		if (!(rnd() % 4))
+			live[first + want / 2].gen ^= 1;
+		for (i = 0; i < want; i++) {
+			b = *list[i];
+			b.id = single->id;
+			err = neuron_buddy_free(single, &b, cleared >> i & 1);
+			if (!err)
+				gone |= 1ULL << (list[i] - &live[first]);
+			all = all ? all : err;
+		}
+		assert_int_equal(neuron_buddy_free_batch(batch, list, want, cleared), all);
+		assert_int_equal(neuron_buddy_check(batch), 0);
+		neuron_buddy_stats(batch, &st[0]);
+		neuron_buddy_stats(single, &st[1]);
+		assert_memory_equal(&st[0], &st[1], sizeof(st[0]));
+		if (!(gone >> want / 2 & 1))
+			live[first + want / 2].gen ^= 1;
+		for (i = k = first; i < n; i++)
+			if (i >= first + want || !(gone >> (i - first) & 1))
+				live[k++] = live[i];
+		n = k;
+	}
+	zone_end(batch);
+	zone_end(single);
+}
+
 /* Two callers prepare at once: the second one's pages are not lost. */
 static void test_donations(void **state)
 {
@@ -1599,6 +1666,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_fail_create),
 		cmocka_unit_test(test_fail_nth),
 		cmocka_unit_test(test_free_needs_nothing),
+		cmocka_unit_test(test_free_batch),
 		cmocka_unit_test(test_donations),
 		cmocka_unit_test(test_walk_while_changing),
 		cmocka_unit_test(test_check_sees_damage),
