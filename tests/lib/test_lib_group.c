@@ -518,7 +518,7 @@ static struct neff_bytes direct_neff(void)
 	assert_non_null(w);
 	add_kelf(w, 0, "x", "b");
 	add_kelf(w, 1, "b", "y");
-	return finish(w, NETWORK(DIRECT_EDGES, NODE_A "," NODE_C));
+	return net_finish(w, NETWORK(DIRECT_EDGES, NODE_A "," NODE_C));
 }
 
 static const struct {
