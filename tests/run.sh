@@ -20,7 +20,7 @@ cd "$ROOT" || exit 1
 
 steps=(abi lib tap property fuzz bench model tools dkms
        build-6.1 build-6.12 build-7.3
-       uml-kunit vm-kunit rig vm-debug vm-6.1 vm-6.12 demo)
+       uml-kunit vm-kunit rig vm-debug vm-6.1 vm-6.12 vm-7.3 demo)
 
 if [ "${1:-}" = list ]; then
 	printf '%s\n' "${steps[@]}"
@@ -72,18 +72,14 @@ step() {
 
 # Modules for one kernel, without a warning.
 build_modules() {
-	local dir warnings=$logs/build-$1.out
+	local warnings=$logs/build-$1.out
 
-	if ! dir=$(tests/vm/modules.sh "$1" 2>"$warnings"); then
+	if ! tests/vm/modules.sh "$1" >/dev/null 2>"$warnings"; then
 		cat "$warnings"
 		return 1
 	fi
 	if grep -E 'warning:|WARNING:' "$warnings"; then
 		echo "not ok - modules for $1 build with warnings"
-		return 1
-	fi
-	if [ "$1" = 7.3 ] && ! tests/vm/exports.sh 7.3 "$dir"/neuron.ko "$dir"/neuron_emu.ko; then
-		echo "not ok - modules for $1 use what the kernel does not export"
 		return 1
 	fi
 	echo "ok - modules for $1"

@@ -310,4 +310,5 @@ static struct kunit_suite buddy_suite = {
 
 kunit_test_suite(buddy_suite);
 
+MODULE_DESCRIPTION("Tests of the Neuron driver");
 MODULE_LICENSE("GPL");

@@ -8,8 +8,7 @@
 #   kcsan, fuzz  the debug kernel with configs/kcsan.config or fuzz.config on top
 #                (minutes; for named commands)
 #   uml          6.12 source built as User Mode Linux with configs/uml.config
-#   7.3          7.3 source prepared for building modules (compile check)
-#   7.3-debug    7.3 source built with configs/debug.config (minutes; optional)
+#   7.3          7.3 source built with configs/debug.config and configs/7.3.config on top
 #
 # usage: kernels.sh [--update] NAME...
 #        kernels.sh --source SERIES	(prints the directory of the source)
@@ -36,8 +35,8 @@ apt_opts=(-qq -o APT::Sandbox::User=root)
 
 recipe_hash() {
 	case $1 in
-	debug|7.3|7.3-debug) sha256sum <"$configs/debug.config" | cut -c1-10 ;;
-	kcsan|fuzz) cat "$configs/debug.config" "$configs/$1.config" | sha256sum | cut -c1-10 ;;
+	debug) sha256sum <"$configs/debug.config" | cut -c1-10 ;;
+	kcsan|fuzz|7.3) cat "$configs/debug.config" "$configs/$1.config" | sha256sum | cut -c1-10 ;;
 	uml) sha256sum <"$configs/uml.config" | cut -c1-10 ;;
 	*) echo stock ;;
 	esac
@@ -236,13 +235,9 @@ make_built() {
 		logged "$log" make -C "$source" O="$dir" ARCH=$arch $base
 		merge_config "$fragment" "$dir" ARCH=$arch
 		case $name in
-		kcsan|fuzz)	merge_config "$configs/$name.config" "$dir" ARCH=$arch ;;
+		kcsan|fuzz|7.3)	merge_config "$configs/$name.config" "$dir" ARCH=$arch ;;
 		esac
 		case $what in
-		prepare)
-			say "preparing $name for module builds (a minute or two)"
-			logged "$log" make -C "$source" O="$dir" -j"$JOBS" modules_prepare
-			: >"$dir/image" ;;
 		uml)
 			fix_uml "$source"
 			say "building User Mode Linux (three minutes on two cores)"
@@ -260,9 +255,6 @@ make_built() {
 		{
 			echo "ARCH := $arch"
 			echo "export ARCH"
-			# Without a built kernel there is no symbol table to
-			# check against.
-			[ "$what" != prepare ] || echo "export KBUILD_MODPOST_WARN := 1"
 			cat "$dir/Makefile"
 		} >"$dir/Makefile.new"
 		mv "$dir/Makefile.new" "$dir/Makefile"
@@ -283,8 +275,7 @@ prepare() {
 	6.1|6.12)	make_stock "$1" ;;
 	debug|kcsan|fuzz) make_built "$1" 6.12 full ;;
 	uml)		make_built uml 6.12 uml ;;
-	7.3)		use_next_release; make_built 7.3 7.3 prepare ;;
-	7.3-debug)	use_next_release; make_built 7.3-debug 7.3 full ;;
+	7.3)		use_next_release; make_built 7.3 7.3 full ;;
 	esac
 }
 
@@ -308,11 +299,11 @@ if [ "${1:-}" = --update ]; then
 	shift
 	apt-get "${apt_opts[@]}" update >&2
 fi
-[ $# -gt 0 ] || die "usage: kernels.sh [--update] 6.1|6.12|debug|kcsan|fuzz|uml|7.3|7.3-debug..."
+[ $# -gt 0 ] || die "usage: kernels.sh [--update] 6.1|6.12|debug|kcsan|fuzz|uml|7.3..."
 mkdir -p "$CACHE/kernels"
 for name; do
 	case $name in
-	6.1|6.12|debug|kcsan|fuzz|uml|7.3|7.3-debug) ;;
+	6.1|6.12|debug|kcsan|fuzz|uml|7.3) ;;
 	*) die "unknown kernel $name" ;;
 	esac
 	link=$CACHE/kernels/$name-$(recipe_hash "$name")
