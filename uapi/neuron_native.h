@@ -332,7 +332,8 @@ struct neuron_native_mem_grow {
  * @free: free bytes
  * @largest_free: longest free run
  * @largest_aligned: longest free run that starts at @align
- * @limit: the limit that was reached, else NEURON_NATIVE_LIMIT_NONE
+ * @limit: the limit that was reached, else NEURON_NATIVE_LIMIT_NONE; also when it
+ *         is that of a cgroup
  * @category: which categories held most of the device memory, most first
  * @process: which processes held most of it, or of host memory, most first;
  *           pid as in @pid, 0 bytes = there is none

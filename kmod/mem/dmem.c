@@ -44,10 +44,21 @@ void neuron_dmem_exit(struct neuron_zone *zone)
 	zone->dmem = NULL;
 }
 
+/*
+ * What the driver holds is nobody's.  A request for more than there is fails by
+ * itself; charged until then, it would be in the way of others below the same limit.
+ */
+static bool neuron_dmem_counts(const struct neuron_chunk *chunk, u64 bytes)
+{
+	struct neuron_client *client = chunk->client;
+
+	return !client->kernel && bytes <= client->nd->geo->hbm[chunk->hbm].size;
+}
+
 /**
  * neuron_dmem_charge() - charge an allocation to the cgroup of the calling process
  * @zone: HBM
- * @chunk: its size and client are set; what the driver holds is nobody's
+ * @chunk: its size, HBM and client are set
  *
  * Context: may sleep.
  * Return: 0; -EAGAIN a limit was reached; -ENOMEM.
@@ -55,7 +66,7 @@ void neuron_dmem_exit(struct neuron_zone *zone)
 int neuron_dmem_charge(struct neuron_zone *zone, struct neuron_chunk *chunk)
 {
 	chunk->dmem = NULL;
-	if (chunk->client->kernel)
+	if (!neuron_dmem_counts(chunk, chunk->size))
 		return 0;
 	return dmem_cgroup_try_charge(zone->dmem, chunk->size, &chunk->dmem, NULL);
 }
@@ -74,7 +85,7 @@ int neuron_dmem_grow(struct neuron_zone *zone, struct neuron_chunk *chunk, u64 m
 	struct dmem_cgroup_pool_state *pool;
 	int err;
 
-	if (!chunk->dmem)
+	if (!neuron_dmem_counts(chunk, more))
 		return 0;
 	err = dmem_cgroup_try_charge(zone->dmem, more, &pool, NULL);
 	if (err)
@@ -96,7 +107,7 @@ int neuron_dmem_grow(struct neuron_zone *zone, struct neuron_chunk *chunk, u64 m
  */
 void neuron_dmem_shrink(struct neuron_chunk *chunk, u64 more)
 {
-	if (!chunk->dmem)
+	if (!neuron_dmem_counts(chunk, more))
 		return;
 	dmem_cgroup_uncharge(chunk->dmem, more);
 	chunk->dmem_extra--;

@@ -175,6 +175,8 @@ static void neuron_failure_log(struct neuron_device *nd, const struct neuron_ref
 			       pid_nr(r->process[i].pid), r->process[i].bytes);
 	if (why->limit != NEURON_NO_LIMIT)
 		snprintf(cap, sizeof(cap), "%llu", why->limit);
+	else if (why->reason == NEURON_NATIVE_REASON_CAPPED)
+		strscpy(cap, "cgroup", sizeof(cap));
 
 	if (r->req.host || why->reason == NEURON_NATIVE_REASON_HOST)
 		dev_warn(&nd->dev,
