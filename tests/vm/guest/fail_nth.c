@@ -6,6 +6,7 @@
  * EFAULT for a copy) and leaves memory, cores and descriptors as they were; when its
  * process is gone, nothing is left of it. Each case runs in a process of its own, so
  * that it finds the device at rest: what is made on first use is made there.
+ * Then the same while the module of the device is loaded.
  *
  * Only kernels with fault injection can do this; on others there is nothing to see.
  */
@@ -15,6 +16,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 
 #include "check.h"
 #include "neuron_isa.h"
@@ -109,8 +111,8 @@ FORMAT(native_failures, NEURON_NATIVE_FAILURES, struct neuron_native_failures,
        .size = sizeof(a), .count = 1, .entry_size = sizeof(failure),
        .entries = (uintptr_t)&failure)
 FORMAT(native_limit, NEURON_NATIVE_LIMIT, struct neuron_native_limit,
-       .size = sizeof(a), .flags = NEURON_NATIVE_LIMIT_SET, .what = NEURON_NATIVE_LIMIT_CORE,
-       .index = 1, .bytes = NEURON_NATIVE_LIMIT_NONE)
+       .size = sizeof(a), .flags = NEURON_NATIVE_LIMIT_SET, .what = NEURON_NATIVE_LIMIT_PROCESS,
+       .bytes = 1ull << 40)
 FORMAT(copy_eventfd, NEURON_NATIVE_COPY_EVENTFD, struct neuron_native_copy_eventfd,
        .size = sizeof(a), .src_mem_handle = dev1, .dst_mem_handle = dev2, .token = token,
        .eventfd = event)
@@ -483,7 +485,7 @@ static const struct op ops[] = {
 	{ "NATIVE_MEM_ALLOC, host memory", native_alloc_host, 0, NULL },
 	{ "NATIVE_MEM_GROW", native_grow, STAYS, NULL },
 	{ "NATIVE_FAILURES", native_failures, 0, NULL },
-	{ "NATIVE_LIMIT", native_limit, STAYS, NULL },
+	{ "NATIVE_LIMIT", native_limit, 0, NULL },
 	{ "NATIVE_COPY_EVENTFD", copy_eventfd, 0, start_async },
 	{ "NATIVE_RESET_EVENTFD", reset_eventfd, 0, NULL },
 	{ "NATIVE_MEM_EXPORT", native_export, 0, NULL },
@@ -576,6 +578,7 @@ static const struct op ops[] = {
 struct state {
 	struct neuron_native_hbm_stats hbm[NEURON_NATIVE_MAX_HBMS];
 	struct neuron_native_core_stats core[NEURON_NATIVE_MAX_CORES];
+	struct neuron_native_limit limit;
 	int fds;
 };
 
@@ -608,6 +611,11 @@ static void look(int looker, struct state *s)
 		if (ioctl(looker, NEURON_NATIVE_CORE_STATS, &s->core[i]))
 			s->core[i].size = 0;
 	}
+	s->limit.size = sizeof(s->limit);
+	s->limit.what = NEURON_NATIVE_LIMIT_PROCESS;
+	if (ioctl(looker, NEURON_NATIVE_LIMIT, &s->limit))
+		s->limit.size = 0;
+	s->limit.used = 0;
 	dir = opendir("/proc/self/fd");
 	while (dir && (entry = readdir(dir)))
 		s->fds++;
@@ -823,6 +831,50 @@ static void sweep(const struct op *op, int looker, const struct state *rest)
 	      op->name, n - 1, failures);
 }
 
+/* ---- loading -------------------------------------------------------------------------- */
+
+/* Nothing of the device module is there, not even its directories. */
+static int unloaded(void)
+{
+	return access("/sys/module/neuron_emu", F_OK) && access(NODE, F_OK) &&
+	       access("/sys/kernel/config/neuron_emu", F_OK) &&
+	       access(DEBUGFS "neuron_emu", F_OK);
+}
+
+/* Every @step-th point of loading the device module fails, the first ones all. */
+static void loading(const char *options, int step)
+{
+	int n, file, err, fired, fine = 1, failures = 0;
+	struct utsname u;
+	char path[256];
+
+	if (uname(&u))
+		exit(1);
+	snprintf(path, sizeof(path), "/lib/modules/%s/updates/neuron_emu.ko", u.release);
+	for (n = 1, fired = 1; fired && fine; n += n < 40 ? 1 : step) {
+		file = open(path, O_RDONLY | O_CLOEXEC);
+		arm(n);
+		err = syscall(SYS_finit_module, file, options, 0) ? errno : 0;
+		fired = disarm();
+		close(file);
+		if (err && (!fired || (err != ENOMEM && err != EFAULT) || !unloaded())) {
+			printf("# load, point %d: errno %d %s\n", n, err, strerror(err));
+			fine = 0;
+		}
+		/* Its files may be open in udev. */
+		while (!err && syscall(SYS_delete_module, "neuron_emu", O_NONBLOCK) &&
+		       (errno == EAGAIN || errno == EBUSY))
+			usleep(10000);
+		if (!err && !unloaded()) {
+			printf("# unload after point %d\n", n);
+			fine = 0;
+		}
+		failures += !!err;
+	}
+	CHECK(fine && failures, "load with %s: %d points, %d loads failed", options, n - step,
+	      failures);
+}
+
 int main(void)
 {
 	static struct state rest;
@@ -858,5 +910,11 @@ int main(void)
 	}
 	CHECK(total > 90, "%d calls", total);
 	close(looker);
+
+	nth = open("/proc/thread-self/fail-nth", O_RDWR | O_CLOEXEC);
+	CHECK(nth >= 0 && !system("rmmod neuron_emu") && unloaded(), "unload");
+	loading("nr_devices=0", 1);
+	loading("nr_devices=1", 499);
+	CHECK(!system("modprobe neuron_emu"), "load for the tests that follow");
 	return failed != 0;
 }
