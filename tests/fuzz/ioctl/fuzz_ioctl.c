@@ -2,7 +2,8 @@
 /*
  * Fuzzer of /dev/neuronN, run in a test guest: several processes with several threads
  * each send commands of both doors, map, touch and unmap memory, read the sysfs tree and
- * write to it, pass descriptors to each other, and are killed in the middle of it. Most
+ * the debugfs directories and write to them, make, use, pull out and remove devices in
+ * configfs, pass descriptors to each other, and are killed in the middle of it. Most
  * values are good ones, so that calls get far: handles that exist, addresses of live
  * memory, rings with descriptors; the rest is nearly good, or anything.
  *
@@ -30,6 +31,7 @@
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -41,6 +43,10 @@
 #include "neuron_native.h"
 
 #define TREE		"/sys/devices/virtual/neuron_device"
+#define DEBUG		"/sys/kernel/debug/neuron"
+#define DEBUG_EMU	"/sys/kernel/debug/neuron_emu"
+#define CONFIG		"/sys/kernel/config/neuron_emu"
+#define GUESTS		3		/* devices in configfs */
 #define PANIC_ON_WARN	"/proc/sys/kernel/panic_on_warn"
 #define PANIC_ON_OOPS	"/proc/sys/kernel/panic_on_oops"
 #define DEVICES_MAX	4
@@ -542,14 +548,15 @@ static const struct command commands[] = {
 
 /* Calls that are no ioctl. */
 enum { OP_MMAP = NR_COMMANDS, OP_MUNMAP, OP_TOUCH, OP_MPROTECT, OP_OPEN, OP_CLOSE, OP_PASS,
-       OP_RECEIVE, OP_SYSFS_READ, OP_SYSFS_WRITE, OP_DEBUGFS_READ, OP_RAW, OP_SLEEP, NR_OPS };
+       OP_RECEIVE, OP_SYSFS_READ, OP_SYSFS_WRITE, OP_DEBUGFS_READ, OP_DEBUGFS_WRITE,
+       OP_CONFIGFS, OP_RAW, OP_SLEEP, NR_OPS };
 
 static const char * const op_names[] = {
 	"mmap", "munmap", "touch", "mprotect", "open", "close", "pass", "receive", "sysfs read",
-	"sysfs write", "debugfs read", "raw ioctl", "sleep",
+	"sysfs write", "debugfs read", "debugfs write", "configfs", "raw ioctl", "sleep",
 };
 
-static const uint8_t op_weight[] = { 4, 3, 5, 1, 1, 1, 1, 1, 3, 2, 1, 2, 1 };
+static const uint8_t op_weight[] = { 4, 3, 5, 1, 1, 1, 1, 1, 3, 2, 1, 1, 2, 2, 1 };
 
 /* ---- shared by all processes --------------------------------------------------------- */
 
@@ -578,8 +585,8 @@ static struct shared *shared;
 static int passing[2];		/* descriptors from process to process */
 static int nr_devices;
 static int settings_seconds = 30, settings_seed = 1, settings_workers = 3;
-static char *files[FILES_MAX], *debug_files[FILES_MAX];
-static int nr_files, nr_debug_files;
+static char *files[FILES_MAX], *debug_files[FILES_MAX], *knobs[FILES_MAX];
+static int nr_files, nr_debug_files, nr_knobs;
 static struct neuron_native_geometry geo;
 static struct neuron_ioctl_device_info info;
 
@@ -1141,20 +1148,30 @@ static int do_file_read(char **list, int n)
 	return rc;
 }
 
-static int do_sysfs_write(void)
+static int file_write(const char *path, const char *text, size_t len)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC), rc = 0;
+
+	if (fd < 0)
+		return errno;
+	if (write(fd, text, len) < 0)
+		rc = errno;
+	close(fd);
+	return rc;
+}
+
+static int do_file_write(char **list, int n)
 {
 	static const char * const texts[] = {
 		"0", "1", "1\n", "-1", "", "99999999999999999999", "0x10", "a", " 1", "500",
+		"inline", "timer", "worker\n",
 	};
 	char text[8192];
-	int fd, rc = 0, i, len;
+	int len, i;
 
-	record->value[0] = i = below(nr_files);
-	if (!nr_files)
+	if (!n)
 		return 0;
-	fd = open(files[i], O_WRONLY | O_CLOEXEC);
-	if (fd < 0)
-		return errno;
+	record->value[0] = i = below(n);
 	if (chance(90)) {
 		strcpy(text, texts[below(sizeof(texts) / sizeof(texts[0]))]);
 		len = strlen(text);
@@ -1162,10 +1179,100 @@ static int do_sysfs_write(void)
 		len = below(sizeof(text));
 		memset(text, 'x', len);
 	}
-	if (write(fd, text, len) < 0)
-		rc = errno;
+	return file_write(list[i], text, len);
+}
+
+static const char *guest_path(char *path, size_t size, int id, const char *attr)
+{
+	snprintf(path, size, CONFIG "/fuzz%d%s%s", id, *attr ? "/" : "", attr);
+	return path;
+}
+
+/* Number of a device in configfs; -1: it is not live. */
+static int guest_number(int id)
+{
+	char path[128], text[32] = "";
+	int fd = open(guest_path(path, sizeof(path), id, "dev_name"), O_RDONLY | O_CLOEXEC);
+	int number = -1;
+
+	if (fd < 0)
+		return -1;
+	if (read(fd, text, sizeof(text) - 1) < 0 || sscanf(text, "neuron%d", &number) != 1)
+		number = -1;
 	close(fd);
-	return rc;
+	/* The others stay. */
+	return number < nr_devices ? -1 : number;
+}
+
+static int guest_open(int id)
+{
+	int number = guest_number(id), fd;
+
+	if (number < 0 || nr_own <= nr_devices)
+		return 0;
+	fd = open_device(number, O_RDWR);
+	if (fd < 0)
+		return errno;
+	close(__atomic_exchange_n(&fds[nr_own - 1], fd, __ATOMIC_RELAXED));
+	return 0;
+}
+
+static int guest_pull(int id)
+{
+	int number = guest_number(id);
+	char path[128];
+
+	if (number < 0)
+		return 0;
+	snprintf(path, sizeof(path), DEBUG_EMU "/neuron%d/remove", number);
+	return file_write(path, "1", 1);
+}
+
+static int do_configfs(void)
+{
+	static const struct {
+		const char *name;
+		const char *text[4];
+	} attrs[] = {
+		{ "arch", { "trn1", "trn2\n", "inf2", "tpu" } },
+		{ "hbm_size", { "64", "256", "0", "1" } },
+		{ "index", { "-1", "63", "0", "64" } },
+		{ "serial", { "0", "19fcda00f5ff6eb9", "x", "10000000000000000" } },
+		{ "neighbours", { "", "0", "1, 2 3", "0 1 2 3 4 5 6 7 8" } },
+		{ "completion", { "worker", "inline", "timer", "never" } },
+		{ "completion_nsec", { "0", "10000", "1000000", "-1" } },
+		{ "live", { "0", "1", "1", "2" } },
+		{ "dev_name", { "x", "", "1", "0" } },
+	};
+	unsigned int what = below(100), attr = below(sizeof(attrs) / sizeof(attrs[0])), n = below(4);
+	char path[128], text[8192];
+	int id = below(GUESTS);
+
+	record->value[0] = what;
+	record->value[1] = id;
+	record->value[2] = attr;
+	record->value[3] = n;
+	guest_path(path, sizeof(path), id, "");
+	if (what < 10)
+		return mkdir(path, 0755) ? errno : 0;
+	if (what < 13)
+		return rmdir(path) ? errno : 0;
+	if (what < 30)
+		return guest_open(id);
+	if (what < 33)
+		return guest_pull(id);
+	guest_path(path, sizeof(path), id, what < 40 ? "live" : attrs[attr].name);
+	if (what < 40)
+		return file_write(path, "1", 1);
+	if (what < 60) {
+		char *list[] = { path };
+
+		return do_file_read(list, 1);
+	}
+	if (what < 97)
+		return file_write(path, attrs[attr].text[n], strlen(attrs[attr].text[n]));
+	memset(text, 'x', sizeof(text));
+	return file_write(path, text, below(sizeof(text)));
 }
 
 /* Any number with any direction and size, not only those of the table. */
@@ -1238,6 +1345,7 @@ static void *fuzz(void *arg)
 		if (op < NR_COMMANDS) {
 			err = do_ioctl(op);
 		} else {
+			kcov_start();
 			switch (op) {
 			case OP_MMAP:		err = do_mmap(); break;
 			case OP_MUNMAP:		err = do_munmap(); break;
@@ -1251,11 +1359,14 @@ static void *fuzz(void *arg)
 			case OP_PASS:		err = do_pass(); break;
 			case OP_RECEIVE:	err = do_receive(); break;
 			case OP_SYSFS_READ:	err = do_file_read(files, nr_files); break;
-			case OP_SYSFS_WRITE:	err = do_sysfs_write(); break;
+			case OP_SYSFS_WRITE:	err = do_file_write(files, nr_files); break;
 			case OP_DEBUGFS_READ:	err = do_file_read(debug_files, nr_debug_files); break;
+			case OP_DEBUGFS_WRITE:	err = do_file_write(knobs, nr_knobs); break;
+			case OP_CONFIGFS:	err = do_configfs(); break;
 			case OP_RAW:		err = do_raw(); break;
 			default:		usleep(below(2000)); err = 0; break;
 			}
+			kcov_new();
 		}
 		record->err = err;
 		__atomic_add_fetch(&shared->calls, 1, __ATOMIC_RELAXED);
@@ -1306,10 +1417,46 @@ static int found(const char *path, const struct stat *st, int type, struct FTW *
 static int found_debug(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
 	(void)st;
-	(void)ftw;
-	if (type == FTW_F && nr_debug_files < FILES_MAX)
-		debug_files[nr_debug_files++] = strdup(path);
+	if (type != FTW_F || nr_debug_files == FILES_MAX)
+		return 0;
+	debug_files[nr_debug_files++] = strdup(path);
+	/* The first devices stay; a trace in the log for each fault would be all that happens. */
+	if (strcmp(path + ftw->base, "remove") && strcmp(path + ftw->base, "verbose"))
+		knobs[nr_knobs++] = debug_files[nr_debug_files - 1];
 	return 0;
+}
+
+/* No more faults: they would be all that happens. */
+static void calm(void)
+{
+	const char *name;
+	int i;
+
+	for (i = 0; i < nr_knobs; i++) {
+		name = strrchr(knobs[i], '/') + 1;
+		if (!strncmp(name, "inject_", 7) || !strcmp(name, "probability"))
+			file_write(knobs[i], "0", 1);
+		if (!strcmp(name, "completion"))
+			file_write(knobs[i], "worker", 6);
+		if (!strcmp(name, "completion_nsec"))
+			file_write(knobs[i], "10000", 5);
+		if (!strcmp(name, "reset_slow_msec"))
+			file_write(knobs[i], "20", 2);
+	}
+}
+
+/* Devices that are left in configfs go. */
+static int no_guests(void)
+{
+	char path[128];
+	int id, left = 0;
+
+	for (id = 0; id < GUESTS; id++) {
+		file_write(guest_path(path, sizeof(path), id, "live"), "0", 1);
+		if (rmdir(guest_path(path, sizeof(path), id, "")) && errno != ENOENT)
+			left++;
+	}
+	return left;
 }
 
 static void print_history(void)
@@ -1508,7 +1655,9 @@ int main(void)
 	    ioctl(inherited[0], NEURON_IOCTL_DEVICE_INFO, &info))
 		return result(0, "a device");
 	nftw(TREE, found, 16, FTW_PHYS);
-	nftw("/sys/kernel/debug/neuron", found_debug, 16, FTW_PHYS);
+	nftw(DEBUG, found_debug, 16, FTW_PHYS);
+	nftw(DEBUG_EMU, found_debug, 16, FTW_PHYS);
+	mount("configfs", "/sys/kernel/config", "configfs", 0, NULL);
 
 	/* The kernel goes on after a complaint: its log and the calls before it tell more. */
 	get(PANIC_ON_WARN, on_warn, sizeof(on_warn));
@@ -1536,6 +1685,7 @@ int main(void)
 		if (now() > killing) {
 			for (i = 0; i < (uint32_t)nr_devices; i++)
 				unlimit(inherited[i]);
+			calm();
 			if (killing)
 				kill(pids[random() % settings_workers], SIGKILL);
 			killing = now() + 0.3 + random() % 2000 / 1000.0;
@@ -1565,6 +1715,8 @@ int main(void)
 	}
 	close(passing[0]);
 	close(passing[1]);
+	calm();
+	bad += result(!no_guests(), "the devices in configfs go");
 	for (i = 0; i < (uint32_t)nr_devices; i++) {
 		unlimit(inherited[i]);
 		close(inherited[i]);
