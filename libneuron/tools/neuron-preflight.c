@@ -12,6 +12,7 @@
 #include <neuron/neuron.h>
 
 #include "file.h"
+#include "profile_buffers.h"
 
 #define MIB (1ull << 20)
 #define FAILURE 2	/* 1 is "does not fit" */
@@ -50,30 +51,6 @@ static unsigned long number(const char *text, unsigned long max, struct argp_sta
 	return n;
 }
 
-/* KIND=MIB; kinds as in NEURON_RT_PROFILE_BUF_<KIND>_MB. */
-static void buffer(const char *arg, struct argp_state *state)
-{
-	static const char *const kinds[NEURON_PROFILE_NR_BUFFERS] = {
-		[NEURON_PROFILE_EVENT] = "EVENT",
-		[NEURON_PROFILE_DMA] = "DMA",
-		[NEURON_PROFILE_THROTTLE] = "THROTTLE",
-		[NEURON_PROFILE_CC_CORE_INSTRUCTION] = "CC_CORE_INSTRUCTION",
-		[NEURON_PROFILE_CC_CORE_EVENT] = "CC_CORE_EVENT",
-	};
-	size_t len = strcspn(arg, "=");
-
-	for (int i = 0; arg[len] && i < NEURON_PROFILE_NR_BUFFERS; i++)
-		if (strlen(kinds[i]) == len && !strncasecmp(arg, kinds[i], len)) {
-			options.buffers.bytes[i] = number(arg + len + 1, 1024, state) * MIB;
-			if (!options.buffers.bytes[i])
-				argp_error(state, "a buffer has at least 1 MiB");
-			options.profile = true;
-			return;
-		}
-	argp_error(state, "%s is not KIND=MIB, with EVENT, DMA, THROTTLE, CC_CORE_INSTRUCTION or CC_CORE_EVENT",
-		   arg);
-}
-
 /* FILE or FILE@CORE; a name may contain an @ itself. */
 static void place(char *arg, struct argp_state *state)
 {
@@ -110,7 +87,11 @@ static error_t option(int key, char *arg, struct argp_state *state)
 	case 'm': options.microcode = number(arg, 4096, state); return 0;
 	case 'P': options.pages = true; return 0;
 	case 'r': options.profile = true; return 0;
-	case 'b': buffer(arg, state); return 0;
+	case 'b':
+		if (profile_buffer(arg, &options.buffers))
+			argp_error(state, "%s " PROFILE_BUFFER_HELP, arg);
+		options.profile = true;
+		return 0;
 	case ARGP_KEY_ARG: place(arg, state); return 0;
 	case ARGP_KEY_END:
 		if (!nr_placed)
@@ -311,8 +292,6 @@ int main(int argc, char **argv)
 	options.buffers.size = sizeof(options.buffers);
 	if (options.profile)
 		plan.profile = neuron_profile_memory(&geometry, &options.buffers);
-	if (options.profile && !plan.profile)
-		error(FAILURE, 0, "profile buffers have a power of two of MiB each");
 	if (options.pages)
 		return propose(&plan);
 	plan.contiguous = options.contiguous == 1;

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* neuron-profile: run a NEFF and write what the device did. */
+#include <argp.h>
+#include <errno.h>
+#include <error.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <neuron/neuron.h>
+
+#include "file.h"
+#include "profile_buffers.h"
+
+static struct {
+	const char *neff;
+	const char *output;
+	unsigned int device;
+	uint32_t nc;
+	unsigned int runs;
+	int timeout_ms;
+	bool single_io;
+	struct neuron_profile_opts profile;
+} options = { .output = "profile.json", .runs = 1, .timeout_ms = 30000 };
+
+static struct neuron_device *device;
+static struct neuron_core *core;
+static struct neuron_model *model;
+
+static unsigned int number(const char *text, unsigned int min, unsigned int max,
+			   struct argp_state *state)
+{
+	unsigned long n;
+	char *end;
+
+	errno = 0;
+	n = strtoul(text, &end, 10);
+	if (*text < '0' || *text > '9' || *end || errno || n < min || n > max)
+		argp_error(state, "%s is not a number from %u to %u", text, min, max);
+	return (unsigned int)n;
+}
+
+static error_t option(int key, char *arg, struct argp_state *state)
+{
+	switch (key) {
+	case 'n': options.neff = arg; return 0;
+	case 's': options.output = arg; return 0;
+	case 'd': options.device = number(arg, 0, 63, state); return 0;
+	case 'c': options.nc = number(arg, 0, NEURON_MAX_CORES - 1, state); return 0;
+	case 'r': options.runs = number(arg, 1, 1000000, state); return 0;
+	case 't': options.timeout_ms = (int)number(arg, 1, INT_MAX / 1000, state) * 1000; return 0;
+	case 'i': options.single_io = true; return 0;
+	case 'b':
+		if (profile_buffer(arg, &options.profile))
+			argp_error(state, "%s " PROFILE_BUFFER_HELP, arg);
+		return 0;
+	case ARGP_KEY_ARG:
+		if (state->arg_num || strcmp(arg, "capture"))
+			argp_error(state, "%s is not \"capture\"", arg);
+		return 0;
+	case ARGP_KEY_END:
+		if (!state->arg_num || !options.neff)
+			argp_usage(state);
+		return 0;
+	default: return ARGP_ERR_UNKNOWN;
+	}
+}
+
+/* A logical core as the runtime makes them: of two where cores share a memory. */
+static void open_core(void)
+{
+	struct neuron_core_opts opts = { .size = sizeof(opts) };
+	const struct neuron_geometry *g;
+	int ret = neuron_device_open(options.device, &device);
+
+	if (ret)
+		error(1, -ret, "device %u", options.device);
+	g = neuron_device_geometry(device);
+	opts.lnc = g->nr_cores > g->nr_hbms ? 2 : 1;
+	opts.contiguous = 1;
+	ret = neuron_core_open(device, options.nc * (uint32_t)opts.lnc, &opts, &core);
+	if (ret)
+		error(1, -ret, "core %u of device %u", options.nc, options.device);
+}
+
+static void load(void)
+{
+	struct neuron_error e = { .size = sizeof(e) };
+	struct neuron_model_opts opts = { .size = sizeof(opts), .error = &e };
+	size_t size;
+	void *bytes = read_whole(options.neff, &size, 1);
+	int ret = neuron_model_load(core, bytes, size, &opts, &model);
+
+	free(bytes);
+	if (ret)
+		error(1, e.text[0] ? 0 : -ret, "%s: %s", options.neff, e.text);
+	if (neuron_model_obstacle(model))
+		error(1, 0, "%s: %s", options.neff, neuron_model_obstacle(model));
+}
+
+static struct neuron_mem *tensor(uint64_t bytes)
+{
+	const struct neuron_geometry *g = neuron_device_geometry(device);
+	uint32_t nc = neuron_core_index(core);
+	struct neuron_mem_opts opts = {
+		.size = sizeof(opts),
+		.hbm = g->core_hbm[nc],
+		.nc = nc,
+		.category = NEURON_MEM_TENSORS,
+	};
+	struct neuron_mem *mem = NULL;
+	int ret = neuron_mem_alloc(device, bytes ? bytes : 1, &opts, &mem);
+
+	if (ret)
+		error(1, -ret, "tensor of %llu bytes", (unsigned long long)bytes);
+	return mem;
+}
+
+/* Memory for each input and output; or one that is as long as the longest, for all of them. */
+static struct neuron_io *tensors(size_t *nr, uint64_t *bytes)
+{
+	struct neuron_io *io;
+	uint64_t longest = 0, sum = 0;
+
+	*nr = neuron_model_tensor_count(model);
+	io = calloc(*nr + 1, sizeof(*io));
+	if (!io)
+		error(1, ENOMEM, "tensors");
+	for (size_t i = 0; i < *nr; i++) {
+		struct neuron_tensor_info info = { .size = sizeof(info) };
+		int ret = neuron_model_tensor_info(model, i, &info);
+
+		if (ret)
+			error(1, -ret, "tensor %zu", i);
+		io[i].name = info.name;
+		io[i].bytes = info.bytes;
+		sum += info.bytes;
+		if (info.bytes > longest)
+			longest = info.bytes;
+		if (!options.single_io)
+			io[i].mem = tensor(info.bytes);
+	}
+	if (options.single_io && *nr) {
+		struct neuron_mem *mem = tensor(longest);
+
+		for (size_t i = 0; i < *nr; i++)
+			io[i].mem = mem;
+	}
+	*bytes = options.single_io ? longest : sum;
+	return io;
+}
+
+static void start(struct neuron_profile **profile)
+{
+	struct neuron_mem_failure why = { .reason = NEURON_MEM_REASON_NONE };
+	char text[32];
+	int ret;
+
+	options.profile.size = sizeof(options.profile);
+	options.profile.failure = &why;
+	ret = neuron_profile_start(core, &options.profile, profile);
+	if (ret == -ENOMEM && why.reason != NEURON_MEM_REASON_NONE)
+		error(1, 0, "no room for profile buffers: HBM %u is %s, %s free; try smaller ones (-b)",
+		      why.hbm, neuron_mem_reason_name(why.reason),
+		      neuron_report_size(why.free, text, sizeof(text)));
+	if (ret)
+		error(1, -ret, "profile");
+}
+
+static void write_file(struct neuron_profile *profile)
+{
+	int fd = open(options.output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	int ret = fd < 0 ? -errno : neuron_profile_write(profile, fd);
+
+	if (fd >= 0 && close(fd) && !ret)
+		ret = -errno;
+	if (ret)
+		error(1, -ret, "%s", options.output);
+}
+
+static int capture(void)
+{
+	struct neuron_run_result result = { .size = sizeof(result) };
+	struct neuron_profile_stats stats = { .size = sizeof(stats) };
+	struct neuron_profile *profile;
+	char buffers[32], inout[32];
+	struct neuron_io *io;
+	int ret = 0, stopped;
+	uint64_t bytes;
+	size_t nr;
+
+	open_core();
+	load();
+	io = tensors(&nr, &bytes);
+	start(&profile);
+	neuron_profile_get_stats(profile, &stats);
+	neuron_report_size(stats.memory, buffers, sizeof(buffers));
+	for (unsigned int i = 0; i < options.runs && !ret; i++)
+		ret = neuron_model_run(model, io, nr, options.timeout_ms, &result);
+	if (ret)
+		error(0, result.text[0] ? 0 : -ret, "%s: %s", options.neff, result.text);
+	/* What led to the error is in the file. */
+	stopped = neuron_profile_stop(profile);
+	if (stopped)
+		error(1, -stopped, "profile");
+	write_file(profile);
+	neuron_profile_get_stats(profile, &stats);
+	printf("%s: %llu runs, %llu instructions, %llu packets of %llu bytes, %llu lost\n",
+	       options.output, (unsigned long long)stats.runs,
+	       (unsigned long long)stats.instructions, (unsigned long long)stats.packets,
+	       (unsigned long long)stats.bytes, (unsigned long long)stats.lost);
+	printf("profile buffers %s, inputs and outputs %s\n", buffers,
+	       neuron_report_size(bytes, inout, sizeof(inout)));
+	neuron_profile_close(profile);
+	for (size_t i = 0; i < nr; i++)
+		if (!i || !options.single_io)
+			neuron_mem_free(io[i].mem);
+	free(io);
+	neuron_model_unload(model);
+	neuron_core_close(core);
+	neuron_device_close(device);
+	return ret ? 1 : 0;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct argp_option opts[] = {
+		{ "neff", 'n', "FILE", 0, "What to run", 0 },
+		{ "session-file", 's', "FILE", 0, "Where to write (profile.json)", 0 },
+		{ "single-io", 'i', NULL, 0, "One tensor for all inputs and outputs: less memory, wrong results", 0 },
+		{ "runs", 'r', "N", 0, "Run it so often (1)", 0 },
+		{ "device", 'd', "N", 0, "Device (0)", 0 },
+		{ "core", 'c', "N", 0, "Logical core of the device (0)", 0 },
+		{ "timeout", 't', "SECONDS", 0, "Of a run (30)", 0 },
+		{ "buffer", 'b', "KIND=MIB", 0, "Size of the buffers of a kind", 0 },
+		{ 0 }
+	};
+	static const struct argp argp = {
+		opts, option, "capture",
+		"Run a NEFF, and write what the engines and queues of the device did, for Perfetto or chrome://tracing.",
+		NULL, NULL, NULL
+	};
+
+	argp_parse(&argp, argc, argv, 0, NULL, NULL);
+	return capture();
+}
