@@ -232,12 +232,60 @@ struct emu_piece {
 	bool mapped;
 };
 
+/* Pages of a device memory that are looked up at a time: those of a long descriptor. */
+#define EMU_LOOK_PAGES		16
+
+/**
+ * struct emu_look - pages of a pinned range of device memory that were looked up together
+ * @first: index of the first one
+ * @nr: their number, 0 = none
+ * @page: NULL = there was none
+ */
+struct emu_look {
+	unsigned long first;
+	unsigned int nr;
+	struct page *page[EMU_LOOK_PAGES];
+};
+
+static void emu_look_init(struct emu_look *look)
+{
+	look->first = 0;
+	look->nr = 0;
+}
+
+/* The page at @index; those up to @last are looked up on the way. */
+static struct page *emu_look(struct xarray *xa, struct emu_look *look, unsigned long index,
+			     unsigned long last)
+{
+	XA_STATE(xas, xa, index);
+	struct page *page;
+
+	if (index - look->first >= look->nr) {
+		look->first = index;
+		look->nr = min_t(unsigned long, last - index + 1, EMU_LOOK_PAGES);
+		memset(look->page, 0, look->nr * sizeof(page));
+		rcu_read_lock();
+		xas_for_each(&xas, page, index + look->nr - 1)
+			if (!xas_retry(&xas, page))
+				look->page[xas.xa_index - index] = page;
+		rcu_read_unlock();
+	}
+	/* What is there stays; what was not may have been made meanwhile. */
+	return look->page[index - look->first] ?: xa_load(xa, index);
+}
+
+static bool emu_seen(const struct emu_look *look, unsigned long index)
+{
+	return index - look->first < look->nr && look->page[index - look->first];
+}
+
 /*
  * Get the piece at @off of a pinned range.  @make: something is going to be
- * written there.  Core windows: state buffer only, emu_device.window is held.
+ * written there.  @look: of this range.  Core windows: state buffer only,
+ * emu_device.window is held.
  */
 static int emu_piece_get(struct emu_device *ed, const struct neuron_pin *pin, u64 off,
-			 u32 len, bool make, struct emu_piece *pc)
+			 u32 len, bool make, struct emu_look *look, struct emu_piece *pc)
 {
 	struct page *page;
 
@@ -256,10 +304,11 @@ static int emu_piece_get(struct emu_device *ed, const struct neuron_pin *pin, u6
 	pc->len = min_t(u32, len, PAGE_SIZE - offset_in_page(off));
 	if (pin->kind == NEURON_TARGET_HOST)
 		page = pin->pages[off >> PAGE_SHIFT];
-	else if (make)
-		page = emu_hbm_page(ed, pin->index, off);
 	else
-		page = xa_load(&ed->hbm[pin->index].pages, off >> PAGE_SHIFT);
+		page = emu_look(&ed->hbm[pin->index].pages, look, off >> PAGE_SHIFT,
+				(off + len - 1) >> PAGE_SHIFT);
+	if (!page && make)
+		page = emu_hbm_page(ed, pin->index, off);
 	if (IS_ERR(page))
 		return PTR_ERR(page);
 	pc->mapped = page;
@@ -308,11 +357,13 @@ static void emu_store(u8 *dst, const u8 *src, u32 len)
 int emu_mem_read(struct emu_device *ed, const struct neuron_pin *pin, u64 off, void *buf,
 		 u32 len)
 {
+	struct emu_look look;
 	struct emu_piece pc;
 	int err;
 
+	emu_look_init(&look);
 	for (; len; len -= pc.len, off += pc.len, buf += pc.len) {
-		err = emu_piece_get(ed, pin, off, len, false, &pc);
+		err = emu_piece_get(ed, pin, off, len, false, &look, &pc);
 		if (err)
 			return err;
 		if (pc.p)
@@ -337,11 +388,13 @@ int emu_mem_read(struct emu_device *ed, const struct neuron_pin *pin, u64 off, v
 int emu_mem_write(struct emu_device *ed, const struct neuron_pin *pin, u64 off,
 		  const void *buf, u32 len)
 {
+	struct emu_look look;
 	struct emu_piece pc;
 	int err;
 
+	emu_look_init(&look);
 	for (; len; len -= pc.len, off += pc.len, buf += pc.len) {
-		err = emu_piece_get(ed, pin, off, len, true, &pc);
+		err = emu_piece_get(ed, pin, off, len, true, &look, &pc);
 		if (err)
 			return err;
 		emu_store(pc.p, buf, pc.len);
@@ -446,36 +499,43 @@ static u32 emu_pages_fill(struct emu_device *ed, const struct neuron_pin *dst, u
 int emu_mem_copy(struct emu_device *ed, const struct neuron_pin *dst, u64 dst_off,
 		 const struct neuron_pin *src, u64 src_off, u32 len)
 {
+	struct emu_look from, to;
 	struct emu_piece s, d;
 	int err;
+	u32 n;
 
+	emu_look_init(&from);
+	emu_look_init(&to);
 	while (len) {
-		u32 filled = emu_pages_fill(ed, dst, dst_off, src, src_off, len);
+		u32 filled = 0;
 
+		if (!emu_seen(&to, (dst->off + dst_off) >> PAGE_SHIFT))
+			filled = emu_pages_fill(ed, dst, dst_off, src, src_off, len);
 		if (filled) {
 			len -= filled;
 			src_off += filled;
 			dst_off += filled;
 			continue;
 		}
-		err = emu_piece_get(ed, src, src_off, len, false, &s);
+		err = emu_piece_get(ed, src, src_off, len, false, &from, &s);
 		if (err)
 			return err;
-		err = emu_piece_get(ed, dst, dst_off, s.len, s.p, &d);
+		err = emu_piece_get(ed, dst, dst_off, len, s.p, &to, &d);
 		if (err) {
 			emu_piece_put(&s);
 			return err;
 		}
+		n = min(s.len, d.len);
 		if (s.p)
-			emu_store(d.p, s.p, d.len);
+			emu_store(d.p, s.p, n);
 		else if (d.p)
-			memset(d.p, 0, d.len);
+			memset(d.p, 0, n);
 		/* kmap_local_page() wants the last one back first */
 		emu_piece_put(&d);
 		emu_piece_put(&s);
-		len -= d.len;
-		src_off += d.len;
-		dst_off += d.len;
+		len -= n;
+		src_off += n;
+		dst_off += n;
 	}
 	return 0;
 }
@@ -493,6 +553,7 @@ int emu_mem_copy(struct emu_device *ed, const struct neuron_pin *dst, u64 dst_of
 int emu_mem_post(struct emu_device *ed, const struct neuron_pin *pin,
 		 const struct neuron_isa_notice *n)
 {
+	struct emu_look look;
 	struct emu_piece pc;
 	u64 half[2];
 	int err;
@@ -500,7 +561,8 @@ int emu_mem_post(struct emu_device *ed, const struct neuron_pin *pin,
 	BUILD_BUG_ON(sizeof(*n) != sizeof(half));
 	if (pin->kind == NEURON_TARGET_CORE || pin->off % sizeof(*n))
 		return -EACCES;
-	err = emu_piece_get(ed, pin, 0, sizeof(*n), true, &pc);
+	emu_look_init(&look);
+	err = emu_piece_get(ed, pin, 0, sizeof(*n), true, &look, &pc);
 	if (err)
 		return err;
 	memcpy(half, n, sizeof(half));
