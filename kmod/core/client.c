@@ -70,6 +70,12 @@ void neuron_client_put(struct neuron_client *client)
 	kref_put(&client->ref, neuron_client_release);
 }
 
+/* The same for @n references, when the caller has another one. */
+void neuron_client_put_some(struct neuron_client *client, u32 n)
+{
+	WARN_ON_ONCE(refcount_sub_and_test(n, &client->ref.refcount));
+}
+
 /**
  * neuron_client_attach() - the current process opens a device
  * @nd: device

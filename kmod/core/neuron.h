@@ -543,6 +543,7 @@ bool neuron_queue_is_kernel(struct neuron_device *nd, u32 eng, u32 q, u32 *core)
 /* core/client.c */
 struct neuron_client *neuron_client_new(struct neuron_device *nd, struct pid *pid);
 void neuron_client_put(struct neuron_client *client);
+void neuron_client_put_some(struct neuron_client *client, u32 n);
 int neuron_client_attach(struct neuron_device *nd, struct neuron_client **client);
 void neuron_client_detach(struct neuron_client *client);
 void neuron_client_exit(struct neuron_client *client);

@@ -556,8 +556,7 @@ static void neuron_chunks_free(struct neuron_client *client, struct neuron_chunk
 		neuron_account(first, bytes, chunks[j - 1]->size, false);
 	}
 	kmem_cache_free_bulk(neuron_chunk_cache, n, (void **)chunks);
-	for (i = 0; i < n; i++)
-		neuron_client_put(client);
+	neuron_client_put_some(client, n);
 }
 
 /**

@@ -944,6 +944,23 @@ void neuron_sysfs_notify_health(struct neuron_device *nd)
 	}
 }
 
+static noinline void neuron_notify_mem(struct neuron_device *nd, bool host, u32 core,
+				       u32 category)
+{
+	int idx;
+
+	if (!neuron_device_enter(nd, &idx))
+		return;
+	if (host) {
+		neuron_node_notify(nd->sysfs->host[category]);
+		neuron_node_notify(nd->sysfs->core_host[core]);
+	} else {
+		neuron_node_notify(nd->sysfs->core_category[core][category]);
+		neuron_node_notify(nd->sysfs->core_device[core]);
+	}
+	neuron_device_exit(idx);
+}
+
 /**
  * neuron_sysfs_notify_mem() - tell pollers that memory figures changed
  * @nd: device
@@ -957,16 +974,6 @@ void neuron_sysfs_notify_health(struct neuron_device *nd)
  */
 void neuron_sysfs_notify_mem(struct neuron_device *nd, bool host, u32 core, u32 category)
 {
-	int idx;
-
-	if (!static_branch_unlikely(&neuron_notify) || !neuron_device_enter(nd, &idx))
-		return;
-	if (host) {
-		neuron_node_notify(nd->sysfs->host[category]);
-		neuron_node_notify(nd->sysfs->core_host[core]);
-	} else {
-		neuron_node_notify(nd->sysfs->core_category[core][category]);
-		neuron_node_notify(nd->sysfs->core_device[core]);
-	}
-	neuron_device_exit(idx);
+	if (static_branch_unlikely(&neuron_notify))
+		neuron_notify_mem(nd, host, core, category);
 }
