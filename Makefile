@@ -16,6 +16,7 @@
 #   make bench		what the driver costs, in a virtual machine, results into RESULTS
 #   make bench-alloc		speed of the allocator, results into RESULTS
 #   make bench-nrt		what loading and running models costs, into RESULTS
+#   make valgrind		host tests of the library under memcheck
 #   make coverage		line coverage of the host tests
 #   make coverage-lib	line coverage of the library in its tests; fails below 90 %
 #   make coverage-vm		line coverage of the modules in a virtual machine
@@ -106,6 +107,10 @@ coverage:
 	@tests/deps.sh build test cover
 	$(MAKE) -C tests/lib coverage
 
+valgrind:
+	@tests/deps.sh build test memcheck
+	$(MAKE) -C tests/lib valgrind
+
 coverage-lib:
 	@tests/deps.sh build test
 	$(MAKE) -C tests/lib coverage-lib
@@ -118,4 +123,4 @@ clean: modules_clean
 	$(MAKE) -C tests/lib clean
 
 .PHONY: all modules modules_install modules_clean kernel-headers lib libneuron-check install install-config dkms \
-	test kcsan fuzz-ioctl demo check model bench bench-alloc bench-nrt coverage coverage-lib coverage-vm clean
+	test kcsan fuzz-ioctl demo check model bench bench-alloc bench-nrt valgrind coverage coverage-lib coverage-vm clean

@@ -12,6 +12,7 @@
 #   model	training the example model
 #   check	static checks
 #   cover	coverage reports
+#   memcheck	make valgrind
 #   print	only print the packages of the groups that follow
 
 set -eu
@@ -38,6 +39,7 @@ for group; do
 	check)	packages+=(sparse codespell cppcheck shellcheck python3 perl
 			   python3-ply python3-git) ;;
 	cover)	packages+=(lcov) ;;
+	memcheck)	packages+=(valgrind) ;;
 	*)	echo "deps.sh: unknown group $group" >&2
 		exit 2 ;;
 	esac

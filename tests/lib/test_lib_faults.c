@@ -505,6 +505,7 @@ static void test_runtime(void **state)
 {
 	(void)state;
 	setenv("NEURON_RT_LOG_LEVEL", "QUIET", 1);
+	setenv("NEURON_RT_EXEC_TIMEOUT", "600", 1);
 	setenv("NEURON_LOGICAL_NC_CONFIG", "1", 1);
 	neff = make_list_neff();
 	/* The log of allocations may be short of entries. */
