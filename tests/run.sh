@@ -154,7 +154,8 @@ run_step() {
 	bench)		step bench make -s -C tests/bench check
 			step bench-nrt tests/bench/nrt.sh "$CACHE/bench/quick" quick ;;
 	model)		step model make -s -C tests/models check ;;
-	tools)		step tools make -s lib libneuron-check ;;
+	tools)		step tools make -s lib libneuron-check
+			step neuron-neff tests/tools/neuron-neff.sh ;;
 	dkms)		step dkms tests/dkms.sh ;;
 	build-*)	step "$1" build_modules "${1#build-}" ;;
 	uml-kunit)	step uml-kunit tests/uml/run.sh --log kunit-uml ;;

@@ -251,7 +251,7 @@ static void create(void)
 	size_t size;
 	int err;
 
-	snprintf(h.name, sizeof(h.name), "%.255s", options.name ? options.name :
+	snprintf(h.name, sizeof(h.name), "%s", options.name ? options.name :
 		 base ? base + 1 : options.output);
 	writer = neuron_neff_writer_new();
 	if (!writer)
@@ -297,6 +297,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		options.verify = true;
 		break;
 	case 'n':
+		if (strlen(arg) >= sizeof(((struct neuron_neff_header *)0)->name))
+			argp_error(state, "the name is too long");
 		options.name = arg;
 		break;
 	case 'u':

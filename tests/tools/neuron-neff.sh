@@ -1,0 +1,92 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# neuron-neff: what it says of a file, that a file survives being taken apart and put
+# together, and bad input. For tools that were built (make lib).
+#
+# shellcheck disable=SC2016,SC2317	# check() evaluates
+
+cd "$(dirname "$0")/../.." || exit 1
+export LD_LIBRARY_PATH=libneuron/build
+tool=libneuron/build/neuron-neff
+model=tests/models/mnist-int8.neff
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+out=$dir/out
+bad=0
+
+check() {
+	if eval "$2"; then
+		echo "ok - $1"
+	else
+		echo "not ok - $1"
+		sed 's/^/# /' "$out"
+		bad=1
+	fi
+}
+
+# status WANT ARGUMENT...: what it printed is in $out
+status() {
+	local want=$1
+
+	shift
+	$tool "$@" >"$out" 2>&1
+	[ $? = "$want" ]
+}
+
+# One line that names the program and has a word in it.
+said() {
+	[ "$(wc -l <"$out")" = 1 ] && grep -q "neuron-neff: .*$1" "$out"
+}
+
+# Byte at an offset of the header.
+poke() {
+	printf '%b' "$3" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
+}
+
+check "info" 'status 0 info $model && grep -q "mnist" $out && grep -q "SP" $out'
+check "info of a file whose hash matches" 'status 0 info -V $model'
+check "info as JSON" 'status 0 info --json $model && python3 -c "
+import json, sys
+info = json.load(open(sys.argv[1]))
+assert any(\"mnist\" in str(value) for value in info.values()) or \"mnist\" in str(info), info
+" $out'
+
+check "take it apart" 'status 0 unpack -V -o $dir/a $model && [ -s $dir/a/kelf-0.json ] && [ -s $dir/a/sg00/def.json ]'
+check "put it together" 'status 0 create -n mnist -o $dir/b.neff $dir/a && status 0 info -V $dir/b.neff'
+check "take that apart: the same files" 'status 0 unpack -o $dir/c $dir/b.neff && diff -r $dir/a $dir/c >$out'
+check "equal contents give equal bytes" 'status 0 create -n mnist -o $dir/d.neff $dir/c && cmp $dir/b.neff $dir/d.neff >$out'
+check "not compressed, with SHA-256" 'status 0 create -u -r 1 -n mnist -k 2.0 -o $dir/e.neff $dir/a && status 0 info -V $dir/e.neff && [ $(stat -c %s $dir/e.neff) -gt $(stat -c %s $dir/b.neff) ]'
+check "the same files again" 'rm -r $dir/c && status 0 unpack -o $dir/c $dir/e.neff && diff -r $dir/a $dir/c >$out'
+
+check "a directory that is there is left alone" 'mkdir $dir/there && touch $dir/there/x && status 1 unpack -o $dir/there $model && said there && [ "$(ls $dir/there)" = x ]'
+check "a hash that does not match" 'cp $model $dir/f.neff && poke $dir/f.neff 172 "\0\1\2" && status 0 info $dir/f.neff && status 1 info -V $dir/f.neff && said hash'
+check "an archive that is damaged" 'cp $model $dir/f.neff && poke $dir/f.neff 5000 "damaged" && status 1 info $dir/f.neff && said f.neff'
+check "half a file" 'head -c 3000 $model >$dir/f.neff && status 1 info $dir/f.neff && said f.neff && status 1 unpack -o $dir/g $dir/f.neff && [ ! -e $dir/g ]'
+check "a version that nobody knows" 'cp $model $dir/f.neff && poke $dir/f.neff 24 "\143" && status 1 info $dir/f.neff && said version'
+check "an empty file, none, a directory" ': >$dir/f.neff && status 1 info $dir/f.neff && status 1 info $dir/none && said "No such file" && status 1 info $dir'
+check "a member that leads out of the directory" 'mkdir -p $dir/h/sg00 && cp -r $dir/a/. $dir/h && python3 -c "
+import sys, tarfile, io, struct
+data = io.BytesIO()
+tar = tarfile.open(fileobj=data, mode=\"w\")
+for name in (\"kelf-0.json\", \"../../out-of-here\"):
+    member = tarfile.TarInfo(name)
+    tar.addfile(member)
+tar.close()
+body = data.getvalue()
+head = bytearray(1024)
+struct.pack_into(\"<5Q\", head, 0, 2, 1024, len(body), 2, 0)
+struct.pack_into(\"<I\", head, 168, 1)
+struct.pack_into(\"<I\", head, 552, 1)
+open(sys.argv[1], \"wb\").write(bytes(head) + body)
+" $dir/f.neff && status 1 unpack -o $dir/i $dir/f.neff && [ ! -e $dir/../out-of-here ] && [ ! -e $dir/out-of-here ]'
+check "files that make no NEFF" 'rm $dir/h/sg00/def.json && status 1 create -o $dir/j.neff $dir/h && [ ! -e $dir/j.neff ]'
+check "nothing to put together" 'mkdir $dir/k && status 1 create -o $dir/j.neff $dir/k && status 1 create -o $dir/j.neff $dir/none && [ ! -e $dir/j.neff ]'
+check "nowhere to write to" 'status 1 create -n mnist -o $dir/none/j.neff $dir/a'
+check "a name that is too long" 'status 64 create -n $(printf "%0257d" 1) -o $dir/j.neff $dir/a && grep -q "too long" $out && [ ! -e $dir/j.neff ] && status 0 create -n $(printf "%0256d" 1) -o $dir/l.neff $dir/a'
+for arguments in "" info "info a b" "unpack $model" "create $dir/a" "explode $model" "info -x $model" \
+		 "create -l 3 -o $dir/j.neff $dir/a" "create -r 3 -o $dir/j.neff $dir/a" \
+		 "create -k one -o $dir/j.neff $dir/a"; do
+	check "wrong arguments: $arguments" 'status 64 $arguments && [ ! -e $dir/j.neff ]'
+done
+exit $bad
