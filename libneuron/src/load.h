@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * From a parsed NEFF to what it takes of a core, without a device (load_program.c,
- * load_plan.c, and the first half of the rings in load.c), and then onto one
+ * load_plan.c, and the first half of load_rings.c), and then onto one
  * (load_apply.c and the second half).  A preflight stops after the first step, so
  * that it cannot say anything else than what loading does.
  */
@@ -110,16 +110,17 @@ struct loader {
 	uint32_t *ring_of_queue;	/* index in model->rings, or 0 (a fetch ring) */
 };
 
+/* load.c: what the others share */
 int __attribute__((format(printf, 4, 5)))
-fail(struct loader *l, enum neuron_error_kind kind, int ret, const char *fmt, ...);
-int no_memory(struct loader *l);
+load_fail(struct loader *l, enum neuron_error_kind kind, int ret, const char *fmt, ...);
+int load_no_memory(struct loader *l);
 /* Add the time since the last call to a member of the statistics. */
-void lap(struct stopwatch *watch, uint64_t *sum);
-int device_error(struct loader *l, const char *what, int ret);
+void load_lap(struct stopwatch *watch, uint64_t *sum);
+int load_device_error(struct loader *l, const char *what, int ret);
 void __attribute__((format(printf, 2, 3)))
-obstacle(struct loader *l, const char *fmt, ...);
+load_obstacle(struct loader *l, const char *fmt, ...);
 /* Room for one more element of an array that doubles. */
-int grow(void **array, size_t nr, size_t *max, size_t size);
+int load_grow(void **array, size_t nr, size_t *max, size_t size);
 
 /* load_program.c */
 int load_scan_programs(struct loader *l);
@@ -149,7 +150,7 @@ int load_apply_scratchpad(struct loader *l);
 int load_apply_memory(struct loader *l);
 int load_apply_contents(struct loader *l);
 
-/* load.c: the first two plan, the others write what needs addresses */
+/* load_rings.c: the first two plan, the others write what needs addresses */
 int load_plan_rings(struct loader *l);
 int load_plan_ring_memory(struct loader *l);
 int load_fill_rings(struct loader *l);

@@ -34,11 +34,11 @@ int load_apply_scratchpad(struct loader *l)
 	l->layout = core_scratchpad_layout(core);
 	pthread_mutex_unlock(&core->lock);
 	if (ret == -ENOMEM)
-		return fail(l, NEURON_ERROR_MEMORY, ret,
-				 "no room for a scratchpad of %llu bytes in %s",
-				 (unsigned long long)need,
-				 memory_reason(&l->error->memory, text, sizeof(text)));
-	return ret ? device_error(l, "scratchpad", ret) : 0;
+		return load_fail(l, NEURON_ERROR_MEMORY, ret,
+				      "no room for a scratchpad of %llu bytes in %s",
+				      (unsigned long long)need,
+				      memory_reason(&l->error->memory, text, sizeof(text)));
+	return ret ? load_device_error(l, "scratchpad", ret) : 0;
 }
 
 static int apply_alloc(struct loader *l, struct plan_alloc *a)
@@ -57,12 +57,12 @@ static int apply_alloc(struct loader *l, struct plan_alloc *a)
 	int ret = neuron_mem_alloc(l->core->device, a->bytes, &opts, &a->mem);
 
 	if (ret == -ENOMEM)
-		return fail(l, NEURON_ERROR_MEMORY, ret, "no room for %llu bytes of %s in %s",
-				 (unsigned long long)a->bytes,
-				 neuron_mem_category_name(a->category),
-				 memory_reason(&l->error->memory, text, sizeof(text)));
+		return load_fail(l, NEURON_ERROR_MEMORY, ret, "no room for %llu bytes of %s in %s",
+				      (unsigned long long)a->bytes,
+				      neuron_mem_category_name(a->category),
+				      memory_reason(&l->error->memory, text, sizeof(text)));
 	if (ret)
-		return device_error(l, "memory allocation", ret);
+		return load_device_error(l, "memory allocation", ret);
 	m->mems[m->nr_mems++] = a->mem;
 	return 0;
 }
@@ -81,7 +81,7 @@ int load_apply_memory(struct loader *l)
 
 	m->mems = calloc(l->nr_allocs + 1, sizeof(*m->mems));
 	if (!m->mems)
-		return no_memory(l);
+		return load_no_memory(l);
 	for (size_t i = 0; i < l->nr_allocs && !ret; i++)
 		ret = apply_alloc(l, &l->allocs[i]);
 	if (ret)
@@ -147,7 +147,7 @@ static int write_pointer(struct loader *l, const struct place *table, uint64_t i
 			reallocarray(t->pointers, t->nr_pointers + 1, sizeof(*p));
 
 		if (!p)
-			return no_memory(l);
+			return load_no_memory(l);
 		t->pointers = p;
 		p[t->nr_pointers++] = (struct pointer_fixup){ mem, offset };
 		return 0;
@@ -155,7 +155,7 @@ static int write_pointer(struct loader *l, const struct place *table, uint64_t i
 	word = htole64(l->places[target - l->sg->vars].address);
 	l->watch->stats.copy_bytes += sizeof(word);
 	ret = neuron_mem_write(mem, offset, &word, sizeof(word));
-	return ret ? device_error(l, "writing pointers", ret) : 0;
+	return ret ? load_device_error(l, "writing pointers", ret) : 0;
 }
 
 /* Constants, programs, tables of addresses. */
@@ -168,7 +168,7 @@ int load_apply_contents(struct loader *l)
 			continue;
 		ret = write_items(l, &l->allocs[i]);
 		if (ret)
-			device_error(l, "writing constants", ret);
+			load_device_error(l, "writing constants", ret);
 	}
 	for (size_t i = 0; i < l->sg->nr_vars && !ret; i++) {
 		const struct neuron_neff_var *v = &l->sg->vars[i];

@@ -20,8 +20,8 @@
 static int alloc_new(struct loader *l, uint64_t bytes, uint64_t align,
 		     enum neuron_mem_category category, uint64_t *account, size_t *alloc)
 {
-	if (grow((void **)&l->allocs, l->nr_allocs, &l->max_allocs, sizeof(*l->allocs)))
-		return no_memory(l);
+	if (load_grow((void **)&l->allocs, l->nr_allocs, &l->max_allocs, sizeof(*l->allocs)))
+		return load_no_memory(l);
 	l->allocs[l->nr_allocs++] = (struct plan_alloc){
 		.category = category,
 		.account = account,
@@ -38,8 +38,8 @@ static int item_add(struct loader *l, const struct place *place, const void *dat
 
 	if (!size)
 		return 0;
-	if (grow((void **)&l->items, l->nr_items, &l->max_items, sizeof(*l->items)))
-		return no_memory(l);
+	if (load_grow((void **)&l->items, l->nr_items, &l->max_items, sizeof(*l->items)))
+		return load_no_memory(l);
 	l->items[l->nr_items++] = (struct plan_item){
 		.offset = place->offset,
 		.data = data,
@@ -107,12 +107,12 @@ static int areas_add(struct loader *l, struct areas *areas, const struct neuron_
 			break;
 	if (i == areas->nr) {
 		if (i == MAX_AREAS)
-			return fail(l, NEURON_ERROR_LIMIT, -E2BIG,
-					 "%s/def.json: var.%.200s: more than %u scratch areas",
-					 l->sg->dir, v->name, MAX_AREAS);
-		if (grow((void **)&areas->list, areas->nr, &areas->max,
-			      sizeof(*areas->list)))
-			return no_memory(l);
+			return load_fail(l, NEURON_ERROR_LIMIT, -E2BIG,
+					      "%s/def.json: var.%.200s: more than %u scratch areas",
+					      l->sg->dir, v->name, MAX_AREAS);
+		if (load_grow((void **)&areas->list, areas->nr, &areas->max,
+				   sizeof(*areas->list)))
+			return load_no_memory(l);
 		areas->list[areas->nr++].name = v->backing_buf;
 		areas->list[i].need = 0;
 	}
@@ -143,9 +143,9 @@ int load_plan_need(struct loader *l)
 		areas.list[i].base = need;
 		if (__builtin_add_overflow(need, areas.list[i].need, &need) ||
 		    need > UINT64_MAX / 2)
-			ret = fail(l, NEURON_ERROR_NEFF_INVALID, -EINVAL,
-					"%s/def.json: scratchpad of more than 2^63 bytes",
-					l->sg->dir);
+			ret = load_fail(l, NEURON_ERROR_NEFF_INVALID, -EINVAL,
+					     "%s/def.json: scratchpad of more than 2^63 bytes",
+					     l->sg->dir);
 		else if (i + 1 < areas.nr)
 			need = round_up(need, 1u << 16);
 	}
@@ -181,7 +181,7 @@ static int add_io(struct loader *l, const struct neuron_neff_var *v)
 
 	t->name = strdup(v->name);
 	if (!t->name)
-		return no_memory(l);
+		return load_no_memory(l);
 	t->usage = v->type == NEURON_NEFF_VAR_INPUT ? NEURON_TENSOR_INPUT : NEURON_TENSOR_OUTPUT;
 	t->bytes = v->size;
 	t->dtype = v->dtype;
@@ -198,9 +198,9 @@ static int check_pointers(struct loader *l, const struct neuron_neff_var *v)
 
 	if (n <= v->size / 8)
 		return 0;
-	return fail(l, NEURON_ERROR_NEFF_INVALID, -EINVAL,
-			 "%s/def.json: var.%.200s: %zu addresses do not fit into %llu bytes",
-			 l->sg->dir, v->name, n, (unsigned long long)v->size);
+	return load_fail(l, NEURON_ERROR_NEFF_INVALID, -EINVAL,
+			      "%s/def.json: var.%.200s: %zu addresses do not fit into %llu bytes",
+			      l->sg->dir, v->name, n, (unsigned long long)v->size);
 }
 
 int load_plan_variables(struct loader *l)
@@ -285,8 +285,8 @@ int load_plan_programs(struct loader *l)
 
 		if (size > (uint64_t)FETCH_BYTES *
 			   (NEURON_RING_MAX_SLOTS - NEURON_RING_UNUSED_SLOTS))
-			return fail(l, NEURON_ERROR_LIMIT, -E2BIG, "%s: program of %zu bytes",
-					 l->sg->dir, size);
+			return load_fail(l, NEURON_ERROR_LIMIT, -E2BIG, "%s: program of %zu bytes",
+					      l->sg->dir, size);
 		ring->count = (uint32_t)((size + FETCH_BYTES - 1) / FETCH_BYTES);
 		ret = load_plan_ring(l, ring, &m->usage.rings_runtime);
 	}

@@ -12,8 +12,9 @@
 static int add_trigger(struct loader *l, uint32_t engine, size_t inst,
 		       const struct neuron_neff_dma *dma)
 {
-	if (grow((void **)&l->triggers, l->nr_triggers, &l->max_triggers, sizeof(*l->triggers)))
-		return no_memory(l);
+	if (load_grow((void **)&l->triggers, l->nr_triggers, &l->max_triggers,
+		      sizeof(*l->triggers)))
+		return load_no_memory(l);
 	for (size_t i = 0; l->other && i < dma->nr_remote_semaphores; i++)
 		l->other->semaphores[dma->remote_semaphores[i] % NEURON_NEFF_MAX_SEMAPHORES] +=
 			dma->queue->num_queues;
@@ -80,17 +81,17 @@ static int check_notify(struct loader *l, size_t i, size_t nr)
 	bool last = i + 1 == nr;
 
 	if (done && !last)
-		return fail(l, NEURON_ERROR_NEFF_INVALID, -EINVAL,
-			    "%s/%s: instruction %zu: NOTIFY %u before the last instruction",
-			    WHERE(l->sg, e), i, NOTIFY_DONE);
+		return load_fail(l, NEURON_ERROR_NEFF_INVALID, -EINVAL,
+				 "%s/%s: instruction %zu: NOTIFY %u before the last instruction",
+				 WHERE(l->sg, e), i, NOTIFY_DONE);
 	if (last && !done)
-		return fail(l, NEURON_ERROR_NEFF_INVALID, -EINVAL,
-			    "%s/%s: the last instruction is not NOTIFY %u, so that nothing ends a run",
-			    WHERE(l->sg, e), NOTIFY_DONE);
+		return load_fail(l, NEURON_ERROR_NEFF_INVALID, -EINVAL,
+				 "%s/%s: the last instruction is not NOTIFY %u, so that nothing ends a run",
+				 WHERE(l->sg, e), NOTIFY_DONE);
 	l->nr_notify += notify;
 	if (l->nr_notify >= NQ_ENTRIES)
-		return fail(l, NEURON_ERROR_LIMIT, -E2BIG, "%s/%s: more than %u NOTIFY",
-			    WHERE(l->sg, e), NQ_ENTRIES - 1);
+		return load_fail(l, NEURON_ERROR_LIMIT, -E2BIG, "%s/%s: more than %u NOTIFY",
+				 WHERE(l->sg, e), NQ_ENTRIES - 1);
 	return 0;
 }
 
@@ -114,28 +115,28 @@ static int scan_program(struct loader *l, uint32_t engine)
 		if ((inst->opcode == NEURON_ISA_OP_SEM_WAIT ||
 		     inst->opcode == NEURON_ISA_OP_SEM_POST) &&
 		    le32toh(inst->u.sem.index) >= LOADER_SEMAPHORES)
-			return fail(l, NEURON_ERROR_NEFF_INVALID, -EINVAL,
-				    "%s/%s: instruction %zu: semaphore %u is reserved",
-				    WHERE(l->sg, e), i, le32toh(inst->u.sem.index));
+			return load_fail(l, NEURON_ERROR_NEFF_INVALID, -EINVAL,
+					 "%s/%s: instruction %zu: semaphore %u is reserved",
+					 WHERE(l->sg, e), i, le32toh(inst->u.sem.index));
 		balance(l, engine, inst);
 		if (inst->opcode != NEURON_ISA_OP_DMA_TRIGGER)
 			continue;
 		id = le32toh(inst->u.dma.tx_count);
 		if (inst->u.dma.engine != 0xffff || inst->u.dma.queue != 0xffff ||
 		    inst->u.dma.rx_count)
-			return fail(l, NEURON_ERROR_NEFF_INVALID, -EINVAL,
-				    "%s/%s: instruction %zu: DMA trigger is not symbolic",
-				    WHERE(l->sg, e), i);
+			return load_fail(l, NEURON_ERROR_NEFF_INVALID, -EINVAL,
+					 "%s/%s: instruction %zu: DMA trigger is not symbolic",
+					 WHERE(l->sg, e), i);
 		dma = neuron_neff_find_dma(e, id);
 		if (!dma)
-			return fail(l, NEURON_ERROR_NEFF_INVALID, -EINVAL,
-				    "%s/%s: instruction %zu: no DMA entry has id %u",
-				    WHERE(l->sg, e), i, id);
+			return load_fail(l, NEURON_ERROR_NEFF_INVALID, -EINVAL,
+					 "%s/%s: instruction %zu: no DMA entry has id %u",
+					 WHERE(l->sg, e), i, id);
 		if (last && dma <= last)
-			return fail(l, NEURON_ERROR_NEFF_INVALID, -EINVAL,
-				    "%s/%s: instruction %zu: DMA entry %u is triggered %s",
-				    WHERE(l->sg, e), i, id,
-				    dma == last ? "twice" : "twice or out of order");
+			return load_fail(l, NEURON_ERROR_NEFF_INVALID, -EINVAL,
+					 "%s/%s: instruction %zu: DMA entry %u is triggered %s",
+					 WHERE(l->sg, e), i, id,
+					 dma == last ? "twice" : "twice or out of order");
 		last = dma;
 		if (dma->semaphore >= 0)
 			l->semaphores[dma->semaphore % NEURON_NEFF_MAX_SEMAPHORES] +=
@@ -159,19 +160,21 @@ int load_scan_programs(struct loader *l)
 
 		if (e->code_kind == NEURON_NEFF_CODE_VENDOR) {
 			l->vendor = true;
-			obstacle(l, "%s/%s: instructions of a real device, which this device does not execute",
-				 WHERE(l->sg, e));
+			load_obstacle(l,
+				      "%s/%s: instructions of a real device, which this device does not execute",
+				      WHERE(l->sg, e));
 		}
 		nisa |= e->code_kind == NEURON_NEFF_CODE_NISA;
 	}
 	if (nisa && !l->g->isa_version)
-		obstacle(l, "%s: instructions of the software device, which this device does not execute",
-			 l->sg->dir);
+		load_obstacle(l,
+			      "%s: instructions of the software device, which this device does not execute",
+			      l->sg->dir);
 	l->generated = !nisa && !l->vendor;
 	if (nisa && !l->vendor &&
 	    l->sg->engines[NEURON_NEFF_SP].code_kind != NEURON_NEFF_CODE_NISA)
-		return fail(l, NEURON_ERROR_NEFF_INVALID, -EINVAL,
-			    "%s: SP has no program, so that nothing ends a run", l->sg->dir);
+		return load_fail(l, NEURON_ERROR_NEFF_INVALID, -EINVAL,
+				 "%s: SP has no program, so that nothing ends a run", l->sg->dir);
 
 	for (uint32_t i = 0; i < NR_ENGINES && !ret; i++) {
 		const struct neuron_neff_engine *e = &l->sg->engines[i];
@@ -179,7 +182,7 @@ int load_scan_programs(struct loader *l)
 		if (e->code_size && e->code_kind != NEURON_NEFF_CODE_NONE) {
 			l->code[i] = malloc(e->code_size);
 			if (!l->code[i])
-				return no_memory(l);
+				return load_no_memory(l);
 			memcpy(l->code[i], e->code, e->code_size);
 			l->code_size[i] = e->code_size;
 		}
@@ -218,7 +221,7 @@ int load_generate_program(struct loader *l)
 
 	p = calloc(max, sizeof(*p));
 	if (!p)
-		return no_memory(l);
+		return load_no_memory(l);
 	l->code[NEURON_ISA_ENGINE_SP] = p;
 	p[n] = instruction(NEURON_ISA_OP_PROLOGUE);
 	p[n].u.prologue.signature = htole32(NEURON_ISA_SIGNATURE);

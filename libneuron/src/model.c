@@ -14,7 +14,7 @@
 
 #define MAX_PARTS 2u
 
-void lap(struct stopwatch *watch, uint64_t *sum)
+void load_lap(struct stopwatch *watch, uint64_t *sum)
 {
 	uint64_t now;
 
@@ -36,7 +36,7 @@ static int plan_programs(struct loader *l)
 	l->io_of_var = calloc(nr_vars + 1, sizeof(*l->io_of_var));
 	l->model->io = calloc(nr_vars + 1, sizeof(*l->model->io));
 	if (!l->places || !l->scratch || !l->io_of_var || !l->model->io)
-		return no_memory(l);
+		return load_no_memory(l);
 	ret = load_scan_programs(l);
 	return ret ? ret : load_plan_need(l);
 }
@@ -67,10 +67,10 @@ static int apply(struct loader *l)
 	struct neuron_model *m = l->model;
 	int ret = load_apply_memory(l);
 
-	lap(l->watch, &stats->memory_ns);
+	load_lap(l->watch, &stats->memory_ns);
 	if (!ret)
 		ret = load_apply_contents(l);
-	lap(l->watch, &stats->copy_ns);
+	load_lap(l->watch, &stats->copy_ns);
 	/* A model that cannot be run has its rings for the accounting only. */
 	if (!ret && !m->obstacle[0])
 		ret = load_fill_rings(l);
@@ -80,7 +80,7 @@ static int apply(struct loader *l)
 		ret = load_plan_setup(l);
 	for (size_t i = 0; i < m->nr_rings && !m->obstacle[0]; i++)
 		stats->descriptors += 2ull * m->rings[i].count;
-	lap(l->watch, &stats->rings_ns);
+	load_lap(l->watch, &stats->rings_ns);
 	return ret;
 }
 
@@ -137,16 +137,17 @@ static int open_neff(struct loader *l, const void *bytes, size_t size,
 	int ret = neuron_neff_open(bytes, size, &opts, neff);
 
 	if (ret)
-		return fail(l, error.class == NEURON_NEFF_UNSUPPORTED ? NEURON_ERROR_NEFF_UNSUPPORTED :
-			    error.class == NEURON_NEFF_RESOURCE ? NEURON_ERROR_LIMIT :
-			    NEURON_ERROR_NEFF_INVALID, ret, "%s", error.text);
+		return load_fail(l, error.class == NEURON_NEFF_UNSUPPORTED ?
+				 NEURON_ERROR_NEFF_UNSUPPORTED :
+				 error.class == NEURON_NEFF_RESOURCE ? NEURON_ERROR_LIMIT :
+				 NEURON_ERROR_NEFF_INVALID, ret, "%s", error.text);
 	if ((*neff)->nr_subgraphs > lnc || (*neff)->header.lnc_size > lnc)
-		return fail(l, NEURON_ERROR_NEFF_UNSUPPORTED, -EOPNOTSUPP,
-			    "header: made for logical cores of %u physical cores",
-			    (*neff)->header.lnc_size > (*neff)->nr_subgraphs ?
-			    (*neff)->header.lnc_size : (unsigned int)(*neff)->nr_subgraphs);
+		return load_fail(l, NEURON_ERROR_NEFF_UNSUPPORTED, -EOPNOTSUPP,
+				 "header: made for logical cores of %u physical cores",
+				 (*neff)->header.lnc_size > (*neff)->nr_subgraphs ?
+				 (*neff)->header.lnc_size : (unsigned int)(*neff)->nr_subgraphs);
 	if (!(*neff)->nr_subgraphs)
-		return fail(l, NEURON_ERROR_NEFF_INVALID, -EINVAL, "header: no subgraph");
+		return load_fail(l, NEURON_ERROR_NEFF_INVALID, -EINVAL, "header: no subgraph");
 	return 0;
 }
 
@@ -165,14 +166,14 @@ static int plan_parts(struct loader *l, const struct neuron_neff *neff,
 		l[k].other = neff->nr_subgraphs > 1 ? &l[1 - k] : NULL;
 		l[k].model = calloc(1, sizeof(*l[k].model));
 		if (!l[k].model)
-			return no_memory(&l[0]);
+			return load_no_memory(&l[0]);
 		*next = l[k].model;
 		next = &l[k].model->peer;
 		for (size_t i = 0; i < sizeof(neff->header.uuid); i++)
 			snprintf(l[k].model->uuid + 2 * i, 3, "%02x", neff->header.uuid[i]);
 		l[k].model->name = strdup(neff->header.name);
 		if (!l[k].model->name)
-			return no_memory(&l[0]);
+			return load_no_memory(&l[0]);
 	}
 	for (size_t k = 0; k < neff->nr_subgraphs && !ret; k++)
 		ret = plan_programs(&l[k]);
@@ -186,7 +187,7 @@ static int join_tensors(struct loader *l, struct neuron_model *m)
 {
 	m->tensors = calloc(m->nr_io + (m->peer ? m->peer->nr_io : 0) + 1, sizeof(*m->tensors));
 	if (!m->tensors)
-		return no_memory(l);
+		return load_no_memory(l);
 	for (size_t i = 0; i < m->nr_io; i++)
 		m->tensors[m->nr_tensors++] = &m->io[i];
 	for (size_t i = 0; m->peer && i < m->peer->nr_io; i++) {
@@ -198,9 +199,9 @@ static int join_tensors(struct loader *l, struct neuron_model *m)
 		if (k == m->nr_io)
 			m->tensors[m->nr_tensors++] = t;
 		else if (m->io[k].bytes != t->bytes || m->io[k].usage != t->usage)
-			return fail(l, NEURON_ERROR_NEFF_INVALID, -EINVAL,
-				    "%s/def.json: var.%.200s is different in the other subgraph",
-				    l[1].sg->dir, t->name);
+			return load_fail(l, NEURON_ERROR_NEFF_INVALID, -EINVAL,
+					 "%s/def.json: var.%.200s is different in the other subgraph",
+					 l[1].sg->dir, t->name);
 	}
 	return 0;
 }
@@ -211,17 +212,17 @@ static int load_parts(struct loader *l, struct neuron_core *core, const struct n
 	struct neuron_core *cores[MAX_PARTS] = { core, core->peer };
 	int ret = plan_parts(l, neff, &core->device->geometry, error);
 
-	lap(watch, &watch->stats.plan_ns);
+	load_lap(watch, &watch->stats.plan_ns);
 	for (size_t k = 0; k < neff->nr_subgraphs && !ret; k++) {
 		l[k].core = cores[k];
 		l[k].watch = watch;
 		l[k].nc = cores[k]->nc;
 		l[k].model->core = core_get(cores[k]);
 		ret = load_apply_scratchpad(&l[k]);
-		lap(watch, &watch->stats.memory_ns);
+		load_lap(watch, &watch->stats.memory_ns);
 		if (!ret)
 			ret = plan_memory(&l[k]);
-		lap(watch, &watch->stats.plan_ns);
+		load_lap(watch, &watch->stats.plan_ns);
 		if (!ret)
 			ret = apply(&l[k]);
 	}
@@ -255,7 +256,7 @@ NEURON_EXPORT int neuron_model_load(struct neuron_core *core, const void *bytes,
 			watch.on ? &watch.last : NULL);
 	if (!ret) {
 		stats->archive_ns = watch.last - began;
-		lap(&watch, &stats->json_ns);
+		load_lap(&watch, &stats->json_ns);
 		ret = load_parts(l, core, neff, &watch, &error);
 	}
 	for (size_t k = 0; k < MAX_PARTS; k++)
