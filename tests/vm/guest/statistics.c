@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/wait.h>
 
 #include <neuron/neuron.h>
@@ -48,9 +49,13 @@ static const struct expected {
 	{ "status/execute_failed_to_queue", 1 },
 	{ "status/failure", 0 },
 	{ "status/hw_error", 0 },
+	{ "status/hw_hbm_ue_error", 1 },
+	{ "status/hw_repairable_hbm_ue_error", 1 },
+	{ "status/hw_dma_abort_error", 1 },
+	{ "status/hw_nc_ue_error", 0 },
 	{ "status/oob_error", 0 },
 	{ "other_info/model_load_count", 4 },
-	{ "other_info/inference_count", 7 },
+	{ "other_info/inference_count", 10 },
 };
 
 #define NR (sizeof(expected) / sizeof(expected[0]))
@@ -78,9 +83,20 @@ static struct neff neff, other;
 static struct neuron_device *device;
 static struct neuron_mem *x, *y;
 
-/* Four loads, seven runs, and what is refused before it runs. */
+static bool inject(const char *what)
+{
+	char path[96];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/sys/kernel/debug/neuron_emu/neuron0/inject_%s", what);
+	f = fopen(path, "w");
+	return f && fputs("1", f) >= 0 && !fclose(f);
+}
+
+/* Four loads, ten runs, and what is refused before it runs. */
 static void work(uint32_t nc)
 {
+	static const char *const faults[] = { "mem_ecc_uncorrected", "mem_ecc_repairable", "dma_abort" };
 	struct neuron_isa_inst wait[3] = { inst(NEURON_ISA_OP_PROLOGUE), inst(NEURON_ISA_OP_SEM_WAIT),
 					   inst(NEURON_ISA_OP_NOTIFY) };
 	struct neuron_isa_inst bad[3] = { inst(NEURON_ISA_OP_PROLOGUE), inst(NEURON_ISA_OP_MATMUL),
@@ -114,6 +130,9 @@ static void work(uint32_t nc)
 	CHECK(neuron_model_run(errs, io, 2, 30000, NULL) == -EIO, "one that stops");
 	CHECK(neuron_model_run(foreign, io, 2, 30000, NULL) == -EOPNOTSUPP &&
 	      neuron_model_run(m, io, 1, 30000, NULL) == -EINVAL, "and two that are refused");
+	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+		CHECK(inject(faults[i]) && neuron_model_run(m, io, 2, 30000, NULL) == -EIO,
+		      "one that meets %s", faults[i]);
 	neuron_core_count(core, NEURON_CORE_QUEUE_FULL);
 	neuron_core_count(core, NEURON_CORE_BAD_INPUT);
 	neuron_model_unload(foreign);
@@ -178,6 +197,7 @@ int main(void)
 	char c = 0;
 	pid_t pid;
 
+	mount("none", "/sys/kernel/debug", "debugfs", 0, NULL);
 	neff_list(&neff);
 	for (size_t k = 0; k < 2; k++) {
 		for (size_t i = 0; i < NR; i++)
