@@ -235,8 +235,14 @@ void core_release_queues(struct neuron_core *core, const struct neuron_model *mo
 
 NEURON_EXPORT void neuron_core_count(struct neuron_core *core, enum neuron_core_event event)
 {
-	stats_add(core->device, core->nc, event == NEURON_CORE_QUEUE_FULL ?
-		  NDS_NC_COUNTER_INFER_FAILED_TO_QUEUE : NDS_NC_COUNTER_INFER_INCORRECT_INPUT, 1);
+	static const unsigned int counters[] = {
+		[NEURON_CORE_QUEUE_FULL] = NDS_NC_COUNTER_INFER_FAILED_TO_QUEUE,
+		[NEURON_CORE_BAD_INPUT] = NDS_NC_COUNTER_INFER_INCORRECT_INPUT,
+		[NEURON_CORE_NUMERICAL] = NDS_NC_COUNTER_INFER_COMPLETED_WITH_NUM_ERR,
+	};
+
+	if ((unsigned int)event < sizeof(counters) / sizeof(counters[0]))
+		stats_add(core->device, core->nc, counters[event], 1);
 }
 
 /* ---- scratchpad -------------------------------------------------------------------- */

@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "nrt_internal.h"
 
@@ -84,10 +85,10 @@ static bool copy_text(const char *name, const char *otherwise, char **copy)
 	return *copy;
 }
 
-/* All of @name was read before the first thing changes. */
 NRT_STATUS nrt_env_read(struct nrt_env *env)
 {
 	const char *cpus = getenv("NEURON_RT_LOW_LATENCY_TASKS_CPU_AFFINITY");
+	const char *reset = getenv("NEURON_RT_RESET_CORES");
 	const char *nan = getenv("NEURON_RT_NUMERICAL_ERRORS_VERBOSITY");
 	unsigned long n = 0;
 
@@ -105,8 +106,7 @@ NRT_STATUS nrt_env_read(struct nrt_env *env)
 		return NRT_INVALID;
 	}
 	env->dump_inputs_on = (NRT_STATUS)n;
-	env->keep_cores = getenv("NEURON_RT_RESET_CORES") &&
-			  !nrt_env_flag("NEURON_RT_RESET_CORES");
+	env->keep_cores = reset && (!strcmp(reset, "0") || !strcasecmp(reset, "false"));
 	env->find_nan = (nan && !strcmp(nan, "critical")) || nrt_env_flag("NEURON_FAIL_ON_NAN");
 	if (!copy_text("NEURON_RT_LOCAL_CORE_DUMP_DIRECTORY", NRT_CORE_DUMP_DIRECTORY,
 		       &env->core_dump_dir) ||
@@ -119,9 +119,14 @@ NRT_STATUS nrt_env_read(struct nrt_env *env)
 	return NRT_SUCCESS;
 }
 
+void nrt_env_forget(struct nrt_env *env)
+{
+	*env = (struct nrt_env){ 0 };
+}
+
 void nrt_env_free(struct nrt_env *env)
 {
 	free(env->core_dump_dir);
 	free(env->core_dump_s3);
-	*env = (struct nrt_env){ 0 };
+	nrt_env_forget(env);
 }

@@ -2,7 +2,6 @@
 /* What is kept of an execution that failed: its inputs, and what a helper of the site collects. */
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -16,6 +15,7 @@
 #include <unistd.h>
 
 #include "nrt_internal.h"
+#include "wait.h"
 
 /* nrt-api 9 */
 #define HELPER "/opt/aws/neuron/bin/neuron-dump"
@@ -89,7 +89,7 @@ static void dump_inputs(struct nrt_model *m, const struct nrt_set *in)
 {
 	const char *model = neuron_model_name(m->model);
 	size_t number = 0;
-	char path[64];
+	char path[64] = "";
 	int dir = new_directory(m->id, path), ret = dir < 0 ? dir : 0;
 
 	for (size_t i = 0; i < m->nr_io && !ret; i++)
@@ -116,6 +116,16 @@ struct facts {
 	char date[32], pid[16], tid[16], log[24], instance[64], code[16];
 };
 
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static uint64_t log_id;		/* of this process; under @lock */
+
+/* In a child: another thread of the parent may have had the lock. */
+void nrt_failure_forget(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	log_id = 0;
+}
+
 /* EC2 has the instance there; elsewhere whatever the firmware says. */
 static void read_instance(char instance[64])
 {
@@ -129,14 +139,13 @@ static void read_instance(char instance[64])
 
 static void collect(struct facts *f, NRT_STATUS status)
 {
-	static uint64_t log_id;
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	time_t now = time(NULL);
 	struct tm tm;
 
 	pthread_mutex_lock(&lock);
-	while (!log_id && getrandom(&log_id, sizeof(log_id), 0) == sizeof(log_id))
-		;
+	/* Without a random one it is 0: still better than no dump. */
+	if (!log_id && getrandom(&log_id, sizeof(log_id), 0) < 0)
+		log_id = 0;
 	snprintf(f->log, sizeof(f->log), "%016llx", (unsigned long long)log_id);
 	pthread_mutex_unlock(&lock);
 	localtime_r(&now, &tm);
@@ -182,21 +191,25 @@ static char *expand(const char *pattern, const struct facts *f)
 /* It may look at the device, so wait; but an execution must not hang for it. */
 static void wait_for(pid_t pid)
 {
-	struct pollfd p = { .fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN };
+	const struct timespec nap = { .tv_nsec = 10 * 1000 * 1000 };
+	const int64_t end = now_ms() + HELPER_MS;
 	int status = 0;
+	pid_t got;
 
-	if (p.fd >= 0) {
-		if (poll(&p, 1, HELPER_MS) == 0) {
-			LOG_AS(NRT, WARN, "nrt_execute", HELPER " still runs after %d s",
-			       HELPER_MS / 1000);
-			close(p.fd);
-			return;
-		}
-		close(p.fd);
-	}
-	if (waitpid(pid, &status, 0) == pid && status)
+	do {
+		got = waitpid(pid, &status, WNOHANG);
+		if (!got)
+			nanosleep(&nap, NULL);
+	} while ((!got || (got < 0 && errno == EINTR)) && now_ms() < end);
+	if (!got) {
+		LOG_AS(NRT, WARN, "nrt_execute", HELPER " is killed after %d s", HELPER_MS / 1000);
+		kill(pid, SIGKILL);
+		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+			;
+	} else if (got == pid && status) {
 		LOG_AS(NRT, WARN, "nrt_execute", HELPER " ended with %d",
 		       WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status));
+	}
 }
 
 static void run_helper(const char *const *argv)
@@ -255,7 +268,8 @@ void nrt_execution_failed(struct nrt_model *m, const struct nrt_set *in, NRT_STA
 {
 	if (nrt_process.env.dump_inputs_on == status)
 		dump_inputs(m, in);
-	/* The caller's mistakes are not the device's. */
-	if (status != NRT_INVALID && status != NRT_RESOURCE)
+	/* The device completed it, never got it, or the mistake is the caller's. */
+	if (status != NRT_EXEC_COMPLETED_WITH_NUM_ERR && status != NRT_INVALID &&
+	    status != NRT_RESOURCE && !neuron_model_obstacle(m->model))
 		core_dump(m, status);
 }

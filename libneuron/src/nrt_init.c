@@ -553,6 +553,8 @@ static void in_child(void)
 	nrt_storages_forget();
 	pthread_mutex_init(&closing, NULL);
 	nrt_async_forget();
+	nrt_env_forget(&p->env);
+	nrt_failure_forget();
 	nrt_cc_forget();
 	nrt_comm_forget();
 	nrt_debug_forget();

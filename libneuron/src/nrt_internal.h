@@ -87,6 +87,8 @@ bool nrt_env_number(const char *name, unsigned long max, unsigned long *value);
 /* NRT_INVALID with a line in the log. */
 NRT_STATUS nrt_env_read(struct nrt_env *env);
 void nrt_env_free(struct nrt_env *env);
+/* In a child: another thread of the parent may be freeing it. */
+void nrt_env_forget(struct nrt_env *env);
 
 struct nrt_process {
 	/* Held for reading by every call that needs the runtime, for writing by init and close. */
@@ -239,6 +241,7 @@ NRT_STATUS nrt_model_execute(struct nrt_model *m, const struct nrt_set *in,
 
 /* The device ended an execution with @status: keep what the environment asks for. */
 void nrt_execution_failed(struct nrt_model *m, const struct nrt_set *in, NRT_STATUS status);
+void nrt_failure_forget(void);
 /* NRT_EXEC_COMPLETED_WITH_NUM_ERR and a line in the log: there is a NaN in an output. */
 NRT_STATUS nrt_numeric_check(const struct nrt_model *m, const struct nrt_set *out);
 

@@ -351,8 +351,15 @@ static void copy_out(struct nrt_model *m, const struct nrt_set *out)
 		if (t->storage->kind == NRT_STORAGE_USER)
 			memcpy((char *)t->storage->user + t->offset, m->stages[i].va,
 			       m->info[i].bytes);
-		nrt_tensor_written(t);
 	}
+}
+
+/* Wakes up who waits for the outputs, so the last thing that is done with them. */
+static void outputs_written(const struct nrt_model *m, const struct nrt_set *out)
+{
+	for (size_t i = 0; i < m->nr_io; i++)
+		if (m->info[i].usage == NEURON_TENSOR_OUTPUT)
+			nrt_tensor_written(nrt_set_find(out, m->info[i].name, 0));
 }
 
 static NRT_STATUS run_status(const struct neuron_run_result *r, int ret)
@@ -415,17 +422,20 @@ static NRT_STATUS run(struct nrt_model *m, const struct nrt_set *in, const struc
 		neuron_core_count(m->vnc->core, NEURON_CORE_BAD_INPUT);
 	if (status == NRT_SUCCESS) {
 		ret = neuron_model_run(m->model, m->io, m->nr_io, nrt_process.timeout_ms, &result);
-		if (ret)
+		if (ret) {
 			status = run_failed(m, &result, ret);
-		else
+		} else {
 			copy_out(m, out);
-		if (status == NRT_SUCCESS)
 			status = nrt_numeric_check(m, out);
-		if (status != NRT_SUCCESS)
-			nrt_execution_failed(m, in, status);
+			outputs_written(m, out);
+		}
 	}
-	if (status != NRT_SUCCESS)
+	if (status == NRT_EXEC_COMPLETED_WITH_NUM_ERR)
+		neuron_core_count(m->vnc->core, NEURON_CORE_NUMERICAL);
+	if (status != NRT_SUCCESS) {
+		nrt_execution_failed(m, in, status);
 		nrt_inspect_failure();
+	}
 	nrt_trace_end(began, NRT_TRACE_EXECUTE, m->vnc_index, status, 0,
 		      neuron_model_name(m->model));
 	return status;

@@ -85,7 +85,8 @@ static void test_reset(void **state)
 	assert_int_equal(fake.dev[0].core[0].resets, before);
 	nrt_close();
 	before = fake.dev[0].core[0].resets;
-	setenv("NEURON_RT_RESET_CORES", "1", 1);
+	/* Anything else is no reason to take cores as they are. */
+	setenv("NEURON_RT_RESET_CORES", "", 1);
 	init();
 	assert_int_equal(fake.dev[0].core[0].resets, before + 1);
 }
@@ -213,6 +214,27 @@ static void test_inputs(void **state)
 	run_end(&r);
 }
 
+/* The caller's mistake; of two inputs of the set none has storage. */
+static void test_refused(void **state)
+{
+	uint8_t x[1024] = { 0 };
+	nrt_tensor_set_t *none;
+	char name[64];
+	struct run r;
+
+	(void)state;
+	setenv("NEURON_RT_DBG_DUMP_INPUTS_ON_ERR", "2", 1);	/* NRT_INVALID */
+	init();
+	run_begin(&r, make_list_neff(), x);
+	assert_int_equal(nrt_allocate_tensor_set(&none), NRT_SUCCESS);
+	assert_int_equal(nrt_execute(r.m, none, r.out), NRT_INVALID);
+	/* Begun, and not complete: there is nothing to write. */
+	assert_int_equal(dumps(name), 1);
+	assert_int_equal(rmdir(name), 0);
+	nrt_destroy_tensor_set(&none);
+	run_end(&r);
+}
+
 /* x to y, of the type that neff.json gives them. */
 static struct neff_bytes make_typed_neff(const char *dtype, unsigned int elements)
 {
@@ -330,6 +352,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_reset, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_ignored, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_inputs, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nan, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_affinity, setup, teardown),
 	};

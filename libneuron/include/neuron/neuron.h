@@ -668,6 +668,7 @@ uint64_t neuron_core_scratchpad(struct neuron_core *core);
 enum neuron_core_event {
 	NEURON_CORE_QUEUE_FULL = 0,	/**< a request found the caller's queue full */
 	NEURON_CORE_BAD_INPUT = 1,	/**< the caller refused the input of a request */
+	NEURON_CORE_NUMERICAL = 2,	/**< the output of a run is not a number */
 };
 
 /**
