@@ -96,9 +96,8 @@ static NRT_STATUS root_address(const char *func, struct sockaddr_un *address, so
 	const char *text = getenv("NEURON_RT_ROOT_COMM_ID"), *colon;
 	unsigned char ip[sizeof(struct in6_addr)];
 	unsigned long port = 0;
-	char host[64];
+	char host[64], *end = NULL;
 	int family, n;
-	char *end;
 
 	if (!text || !*text) {
 		LOG_AS(ENC, ERROR, func, "NEURON_RT_ROOT_COMM_ID is not set");
