@@ -107,15 +107,18 @@ static void neuron_hw_queue_stop(struct neuron_device *nd, u32 eng, u32 q)
 	}
 }
 
-static void neuron_hw_queue_poll(struct neuron_device *nd, u32 eng, u32 q)
+static bool neuron_hw_queue_poll(struct neuron_device *nd, u32 eng, u32 q)
 {
+	bool more = nd->desc.ops->queue_poll;
 	int idx;
 
-	if (neuron_device_enter(nd, &idx)) {
-		if (nd->desc.ops->queue_poll)
-			nd->desc.ops->queue_poll(nd, eng, q);
+	/* Removal of a device waits for a piece of the work only. */
+	while (more && neuron_device_enter(nd, &idx)) {
+		more = nd->desc.ops->queue_poll(nd, eng, q);
 		neuron_device_exit(idx);
+		cond_resched();
 	}
+	return false;
 }
 
 static void neuron_hw_core_bind(struct neuron_device *nd, u32 core, struct neuron_space *space)

@@ -266,10 +266,12 @@ struct neuron_hw_ops {
 	/**
 	 * @queue_poll: the caller is about to sleep until the queue pair has done
 	 * what its doorbells asked for.  A device whose work is done by processors
-	 * does it here, then nobody needs to be woken twice.  It may return early,
-	 * and does so at once when a fatal signal is pending.  Optional.
+	 * does a piece of it here, then nobody needs to be woken twice; nothing
+	 * when a fatal signal is pending.  Optional.
+	 *
+	 * Return: there is more, and it is only done if the caller comes again.
 	 */
-	void (*queue_poll)(struct neuron_device *nd, u32 eng, u32 q);
+	bool (*queue_poll)(struct neuron_device *nd, u32 eng, u32 q);
 
 	/**
 	 * @core_bind: the engines of @core act for @space from now on (DMA

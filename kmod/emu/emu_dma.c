@@ -871,7 +871,7 @@ static unsigned int emu_fail_nth(unsigned int nth)
 }
 
 /**
- * emu_dma_poll() - do the work of a queue in the place of the work item
+ * emu_dma_poll() - do a piece of a queue's work in the place of the work item
  * @ed: device
  * @eng: engine
  * @i: queue
@@ -879,8 +879,9 @@ static unsigned int emu_fail_nth(unsigned int nth)
  * Only if nothing else was asked for than that it be done soon.
  *
  * Context: may sleep.
+ * Return: there is more, and nobody else does it.
  */
-void emu_dma_poll(struct emu_device *ed, u32 eng, u32 i)
+bool emu_dma_poll(struct emu_device *ed, u32 eng, u32 i)
 {
 	struct emu_dma *dma = emu_dma_find(ed, eng);
 	unsigned int nth;
@@ -888,33 +889,33 @@ void emu_dma_poll(struct emu_device *ed, u32 eng, u32 i)
 
 	if (!dma || i >= NEURON_HW_QUEUES_PER_ENGINE ||
 	    READ_ONCE(ed->completion) != EMU_COMPLETE_WORKER)
-		return;
-	do {
-		spin_lock(&dma->lock);
-		more = dma->ready & BIT(i);
+		return false;
+	spin_lock(&dma->lock);
+	more = dma->ready & BIT(i);
+	/* Who is killed does not wait for the end of its work either. */
+	if (more && fatal_signal_pending(current)) {
+		emu_dma_schedule(dma);
+		more = false;
+	}
+	if (more)
 		dma->ready &= ~BIT(i);
+	spin_unlock(&dma->lock);
+	/* The work item was faster. */
+	if (!more)
+		return false;
+	nth = emu_fail_nth(0);
+	emu_busy_begin(&ed->busy);
+	mutex_lock(&dma->run);
+	more = emu_queue_serve(dma, i);
+	mutex_unlock(&dma->run);
+	emu_busy_end(&ed->busy);
+	emu_fail_nth(nth);
+	if (more) {
+		spin_lock(&dma->lock);
+		dma->ready |= BIT(i);
 		spin_unlock(&dma->lock);
-		/* The work item was faster. */
-		if (!more)
-			return;
-		nth = emu_fail_nth(0);
-		emu_busy_begin(&ed->busy);
-		mutex_lock(&dma->run);
-		more = emu_queue_serve(dma, i);
-		mutex_unlock(&dma->run);
-		emu_busy_end(&ed->busy);
-		emu_fail_nth(nth);
-		if (more) {
-			spin_lock(&dma->lock);
-			dma->ready |= BIT(i);
-			if (fatal_signal_pending(current)) {
-				emu_dma_schedule(dma);
-				more = false;
-			}
-			spin_unlock(&dma->lock);
-		}
-		cond_resched();
-	} while (more);
+	}
+	return more;
 }
 
 static bool emu_dma_decode(u32 off, u32 *i, bool *rx, u32 *reg)

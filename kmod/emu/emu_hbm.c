@@ -168,7 +168,7 @@ int emu_hbm_zero(struct emu_device *ed, u32 hbm, u64 off, u64 len, bool drop)
 	if (!emu_hbm_valid(ed, hbm, off, len))
 		return -EINVAL;
 	/* Nobody else uses the range, so no page of it appears. */
-	if (xa_empty(&ed->hbm[hbm].pages))
+	if (data_race(xa_empty(&ed->hbm[hbm].pages)))
 		return 0;
 	end = off + len;
 	if (offset_in_page(off)) {

@@ -366,9 +366,9 @@ static void emu_op_queue_stop(struct neuron_device *nd, u32 eng, u32 q)
 	emu_dma_stop(emu_of(nd), eng, q);
 }
 
-static void emu_op_queue_poll(struct neuron_device *nd, u32 eng, u32 q)
+static bool emu_op_queue_poll(struct neuron_device *nd, u32 eng, u32 q)
 {
-	emu_dma_poll(emu_of(nd), eng, q);
+	return emu_dma_poll(emu_of(nd), eng, q);
 }
 
 static void emu_op_core_bind(struct neuron_device *nd, u32 core, struct neuron_space *space)

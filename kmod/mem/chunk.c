@@ -368,6 +368,8 @@ static int neuron_handle_new(struct neuron_client *client, void *entry, u32 *han
 {
 	int err;
 
+	if (WARN_ON_ONCE(client->closed))
+		return -ENODEV;
 	if (client->spare.xa_index) {
 		*handle = client->spare.xa_index;
 		xas_store(&client->spare, entry);
@@ -498,7 +500,7 @@ void neuron_chunk_revoke(struct neuron_chunk *chunk)
 
 	xa_lock(&client->handles);
 	/* The number may belong to another chunk by now. */
-	known = chunk->place != NEURON_PLACE_NONE;
+	known = !client->closed && chunk->place != NEURON_PLACE_NONE;
 	if (known) {
 		neuron_handle_drop(client, chunk->handle);
 		neuron_entry_unlink(client, chunk);

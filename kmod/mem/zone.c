@@ -372,8 +372,8 @@ void neuron_zone_free_batch(struct neuron_device *nd, struct neuron_chunk **chun
 	spin_lock(&zone->lock);
 	write_seqcount_begin(&zone->seq);
 	err = neuron_buddy_free_batch(zone->buddy, blocks, n, clear);
-	if (!err)
-		neuron_zone_charge(zone, chunks[0], bytes, false);
+	/* Also if one was refused: nobody will give it back any more. */
+	neuron_zone_charge(zone, chunks[0], bytes, false);
 	write_seqcount_end(&zone->seq);
 	spin_unlock(&zone->lock);
 	WARN_ONCE(err, "neuron: free of %u chunks: %d\n", n, err);
