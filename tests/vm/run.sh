@@ -152,6 +152,15 @@ if [ $stack = 1 ]; then
 		tail -n 40 "$logs/lib.log" >&2
 		die "the library does not build"
 	}
+	# The examples, as somebody with the installed library would compile them.
+	mkdir -p "$root/usr/libexec/neuron"
+	for file in "$root"/usr/share/doc/libneuron/examples/*.c; do
+		read -r -a flags <<<"$(PKG_CONFIG_PATH=$root/usr/lib/pkgconfig \
+			PKG_CONFIG_SYSROOT_DIR=$root PKG_CONFIG_ALLOW_SYSTEM_LIBS=1 \
+			PKG_CONFIG_ALLOW_SYSTEM_CFLAGS=1 pkg-config --cflags --libs nrt neuron)"
+		gcc -Wall -Wextra -Werror -o "$root/usr/libexec/neuron/$(basename "$file" .c)" \
+			"$file" "${flags[@]}" -Wl,-rpath-link,"$root/usr/lib"
+	done
 	for file in "$root"/usr/bin/* "$root"/usr/lib/*.so*; do
 		[ ! -f "$file" ] || LD_LIBRARY_PATH=$root/usr/lib add_libraries "$file"
 	done
