@@ -283,12 +283,16 @@ struct neuron_native_mem_import {
 	__u64 host;
 };
 
+/* struct neuron_native_mem_grow.flags */
+#define NEURON_NATIVE_GROW_SHRINK	(1u << 0)	/* make it shorter */
+
 /**
- * struct neuron_native_mem_grow - make an allocation longer in place
+ * struct neuron_native_mem_grow - make an allocation longer or shorter in place
  * @size: in
- * @flags: 0
+ * @flags: NEURON_NATIVE_GROW_SHRINK or 0
  * @mem_handle: in, device memory
- * @bytes: in, new length, not below the present one; out, rounded up to 4096
+ * @bytes: in, new length, not below the present one, or with the flag not above it and
+ *	not 0; out, rounded up to 4096
  * @reason: in 0; out, enum neuron_native_reason; valid with -ENOMEM too
  * @__reserved: 0
  * @total: out with -ENOMEM: bytes of the device memory
@@ -297,7 +301,9 @@ struct neuron_native_mem_import {
  *
  * The address stays, the old contents too; what is added reads as zero.
  * Mappings, rings, transfers and exports keep the length they were made with.
- * What another process has imported does not grow (-EBUSY).
+ * What another process has imported does not grow (-EBUSY).  What is mapped, used by
+ * a ring or transfer, exported or imported does not shrink (-EBUSY), and what shares
+ * 2 MiB with others because it was made with up to 1 MiB neither (-EOPNOTSUPP).
  */
 struct neuron_native_mem_grow {
 	__u32 size;

@@ -180,7 +180,7 @@ enum neuron_chunk_kind {
  * @kind: enum neuron_chunk_kind
  * @shared: it was imported, and cannot grow any more; under device.grow_lock
  * @place: enum neuron_chunk_place; under the lock of client.handles
- * @size: bytes; grows under the lock of client.handles (and device.grow_lock), read
+ * @size: bytes; changes under the lock of client.handles (and device.grow_lock), read
  *	  without
  * @addr: device address
  * @client: process charged
@@ -190,6 +190,7 @@ enum neuron_chunk_kind {
  * @block: device memory: what the allocator knows
  * @dmem: device memory: cgroup charged
  * @dmem_extra: how often it was charged for growing; under device.grow_lock
+ * @dmem_kept: bytes that stay charged until it is freed; under device.grow_lock
  * @pages: host memory: its pages
  */
 struct neuron_chunk {
@@ -217,6 +218,7 @@ struct neuron_chunk {
 #ifdef NEURON_DMEM
 	struct dmem_cgroup_pool_state *dmem;
 	u32 dmem_extra;
+	u64 dmem_kept;
 #endif
 };
 
@@ -639,6 +641,7 @@ void neuron_dmem_exit(struct neuron_zone *zone);
 int neuron_dmem_charge(struct neuron_zone *zone, struct neuron_chunk *chunk);
 int neuron_dmem_grow(struct neuron_zone *zone, struct neuron_chunk *chunk, u64 more);
 void neuron_dmem_shrink(struct neuron_chunk *chunk, u64 more);
+void neuron_dmem_cut(struct neuron_chunk *chunk, u64 less);
 void neuron_dmem_uncharge(struct neuron_chunk *chunk);
 #else
 static inline int neuron_dmem_init(struct neuron_device *nd, struct neuron_zone *zone, u64 size)
@@ -661,6 +664,10 @@ static inline int neuron_dmem_grow(struct neuron_zone *zone, struct neuron_chunk
 }
 
 static inline void neuron_dmem_shrink(struct neuron_chunk *chunk, u64 more)
+{
+}
+
+static inline void neuron_dmem_cut(struct neuron_chunk *chunk, u64 less)
 {
 }
 

@@ -2019,6 +2019,42 @@ int neuron_buddy_grow(struct neuron_buddy *zone, struct neuron_buddy_block *bloc
 	return 0;
 }
 
+int neuron_buddy_split(struct neuron_buddy *zone, struct neuron_buddy_block *block, u64 new_size,
+		       struct neuron_buddy_block *tail)
+{
+	u64 size = to_granules(new_size);
+	struct ext *e, *rest;
+	u32 n;
+	int err;
+
+	err = block_find(zone, block, &e);
+	if (err)
+		return err;
+	n = (u32)(block->size >> SHIFT);
+	if (!size || size >= n)
+		return -EINVAL;
+	if (e->type == EXT_FRAME)
+		return -ENOSPC;
+	if (!reserve_ready(zone, NEED_EXTENTS))
+		return -EAGAIN;
+
+	write_seqcount_begin(&zone->seq);
+	rest = ext_get(zone);
+	rest->type = EXT_USED;
+	rest->start = e->start + (u32)size;
+	rest->len = n - (u32)size;
+	rest->gen = gen_next(zone, rest->start);
+	e->len = (u32)size;
+	ext_link_after(zone, e, rest);
+	zone->st.allocs++;
+	zone->st.alloc_calls++;
+	block->size = size << SHIFT;
+	fill_block(zone, tail, rest->start, rest->len, rest->gen);
+	tail->cleared = 0;
+	write_seqcount_end(&zone->seq);
+	return 0;
+}
+
 /* Reserve the free granules of [lo, hi) of a frame. One extent per free run. */
 static u32 frame_reserve(struct neuron_buddy *zone, struct frame *fr, u32 lo, u32 hi)
 {

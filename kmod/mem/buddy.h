@@ -183,7 +183,7 @@ void neuron_buddy_destroy(struct neuron_buddy *zone);
  * neuron_buddy_prepare() - make sure that the next operation finds metadata
  * @zone: the zone
  *
- * Call before every alloc, reserve and grow. Costs two loads when the reserve
+ * Call before every alloc, reserve, grow and split. Costs two loads when the reserve
  * is full. Otherwise a few pages are allocated and put on a lock-free list
  * that the next caller under the zone lock takes over.
  *
@@ -252,6 +252,22 @@ int neuron_buddy_free_batch(struct neuron_buddy *zone,
  *	   -ENOSPC the memory behind it is not free; -EAGAIN.
  */
 int neuron_buddy_grow(struct neuron_buddy *zone, struct neuron_buddy_block *block, u64 new_size);
+
+/**
+ * neuron_buddy_split() - make two allocations of one, where it is
+ * @zone:     the zone
+ * @block:    live allocation; @block->size is updated on success
+ * @new_size: bytes that it keeps, not 0 and below the present size; rounded up
+ *	      to the granule
+ * @tail:     set on success: the rest, an allocation like any other, not known to be
+ *	      clear
+ *
+ * Context: zone lock, after prepare.
+ * Return: 0; errors of free() for a bad block; -EINVAL @new_size; -ENOSPC it is
+ *	   one of those that share a frame; -EAGAIN.
+ */
+int neuron_buddy_split(struct neuron_buddy *zone, struct neuron_buddy_block *block, u64 new_size,
+		       struct neuron_buddy_block *tail);
 
 /**
  * neuron_buddy_reserve() - take a range out of the zone for good

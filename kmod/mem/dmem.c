@@ -114,6 +114,24 @@ void neuron_dmem_shrink(struct neuron_chunk *chunk, u64 more)
 }
 
 /**
+ * neuron_dmem_cut() - a chunk got shorter
+ * @chunk: the chunk
+ * @less: bytes
+ *
+ * Context: grow_lock of the device held.
+ */
+void neuron_dmem_cut(struct neuron_chunk *chunk, u64 less)
+{
+	if (!chunk->dmem)
+		return;
+	/* The first charge must hold the pool for the rest: it is given back with that. */
+	if (chunk->dmem_extra)
+		neuron_dmem_shrink(chunk, less);
+	else
+		chunk->dmem_kept += less;
+}
+
+/**
  * neuron_dmem_uncharge() - the memory of a chunk is free again
  * @chunk: the chunk; whoever frees it, who allocated it gets the credit
  *
@@ -128,7 +146,7 @@ void neuron_dmem_uncharge(struct neuron_chunk *chunk)
 		dmem_cgroup_uncharge(chunk->dmem, 0);
 		chunk->dmem_extra--;
 	}
-	dmem_cgroup_uncharge(chunk->dmem, chunk->size);
+	dmem_cgroup_uncharge(chunk->dmem, chunk->size + chunk->dmem_kept);
 	chunk->dmem = NULL;
 }
 #endif

@@ -2,7 +2,8 @@
 /*
  * MEM_GROW: make a chunk longer where it is.  Its address, its first bytes and
  * whoever uses them are not touched; what uses it already (mappings, rings,
- * transfers, exports) keeps the length it was made with.
+ * transfers, exports) keeps the length it was made with.  So a chunk gets shorter
+ * only while there is nothing of the kind.
  */
 #include <linux/overflow.h>
 #include <linux/uaccess.h>
@@ -171,23 +172,106 @@ unlock:
 	return err;
 }
 
+/* The rest of the block becomes one of its own, which nobody else knows. */
+static int neuron_tail_split(struct neuron_device *nd, struct neuron_chunk *chunk, u64 size,
+			     struct neuron_buddy_block *tail)
+{
+	struct neuron_zone *zone = &nd->zone[chunk->hbm];
+	struct neuron_buddy_block head = chunk->block;
+	int err;
+
+	do {
+		err = neuron_buddy_prepare(zone->buddy);
+		if (err)
+			return err;
+		spin_lock(&zone->lock);
+		write_seqcount_begin(&zone->seq);
+		err = neuron_buddy_split(zone->buddy, &head, size, tail);
+		if (!err)
+			chunk->block = head;
+		write_seqcount_end(&zone->seq);
+		spin_unlock(&zone->lock);
+	} while (err == -EAGAIN);
+	return err == -ENOSPC ? -EOPNOTSUPP : err;
+}
+
+/*
+ * @bytes: the new length, rounded up to a page.  -EINVAL host memory, 0, or longer than
+ * it is; -EBUSY somebody uses it; -EOPNOTSUPP it shares a frame; -ENOMEM.  Nothing changes
+ * then.
+ */
+static int neuron_chunk_shrink(struct neuron_chunk *chunk, u64 bytes)
+{
+	struct neuron_device *nd = chunk->client->nd;
+	struct neuron_zone *zone = &nd->zone[chunk->hbm];
+	struct neuron_buddy_block tail;
+	bool clear = false;
+	u64 size, old;
+	int err = 0;
+
+	if (chunk->host || !bytes || bytes > READ_ONCE(chunk->size))
+		return -EINVAL;
+	size = PAGE_ALIGN(bytes);
+
+	mutex_lock(&nd->grow_lock);
+	old = chunk->size;
+	if (size == old)
+		goto unlock;
+	/*
+	 * Who looks takes a reference under this lock: it was taken before, or finds the
+	 * new length.  Two are those of the handle and of the caller.
+	 */
+	xa_lock(&chunk->client->handles);
+	if (chunk->shared || kref_read(&chunk->ref) > 2)
+		err = -EBUSY;
+	else
+		smp_store_release(&chunk->size, size);
+	xa_unlock(&chunk->client->handles);
+	if (err)
+		goto unlock;
+	err = neuron_tail_split(nd, chunk, size, &tail);
+	if (err) {
+		xa_lock(&chunk->client->handles);
+		smp_store_release(&chunk->size, old);
+		xa_unlock(&chunk->client->handles);
+		goto unlock;
+	}
+	/* Before anyone else can get it. */
+	if (nd->ops->hbm_release)
+		clear = nd->ops->hbm_release(nd, chunk->hbm, tail.addr, tail.size);
+	spin_lock(&zone->lock);
+	write_seqcount_begin(&zone->seq);
+	WARN_ON_ONCE(neuron_buddy_free(zone->buddy, &tail, clear));
+	neuron_zone_charge(zone, chunk, tail.size, false);
+	neuron_limit_uncharge(chunk, tail.size);
+	write_seqcount_end(&zone->seq);
+	spin_unlock(&zone->lock);
+	neuron_dmem_cut(chunk, tail.size);
+	neuron_account(chunk, tail.size, tail.size, false);
+unlock:
+	mutex_unlock(&nd->grow_lock);
+	return err;
+}
+
 int neuron_native_mem_grow_ioctl(struct neuron_file *nf, void *arg, void __user *uarg)
 {
 	struct neuron_native_mem_grow __user *result = uarg;
 	struct neuron_native_mem_grow *a = arg;
 	struct neuron_failure why = { };
+	bool shrink = a->flags & NEURON_NATIVE_GROW_SHRINK;
 	struct neuron_chunk *chunk;
 	int err;
 
-	if (a->flags || a->reason || a->__reserved)
+	if (a->flags & ~NEURON_NATIVE_GROW_SHRINK || a->reason || a->__reserved)
 		return -EINVAL;
-	/* It could not get shorter again if the caller could not be told. */
+	/* It could not be undone if the caller could not be told. */
 	if (put_user(0, &result->reason))
 		return -EFAULT;
 	chunk = neuron_chunk_get(nf->client, a->mem_handle);
 	if (!chunk)
 		return -ENOENT;
-	err = neuron_chunk_grow(chunk, a->bytes, &why);
+	err = shrink ? neuron_chunk_shrink(chunk, a->bytes) :
+		       neuron_chunk_grow(chunk, a->bytes, &why);
 	if (!err)
 		a->bytes = chunk->size;
 	neuron_chunk_put(chunk);

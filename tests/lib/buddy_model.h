@@ -145,6 +145,17 @@ static void model_ready(struct model *m)
 	MODEL_ASSERT(neuron_buddy_prepare(m->zone) == 0);
 }
 
+static long live_add(struct model *m, const struct neuron_buddy_block *b)
+{
+	if (m->nr_live == m->cap_live) {
+		m->cap_live *= 2;
+		m->live = realloc(m->live, m->cap_live * sizeof(*m->live));
+		MODEL_ASSERT(m->live);
+	}
+	m->live[m->nr_live] = *b;
+	return m->nr_live++;
+}
+
 /* Allocate; returns the index of the live block or -errno. */
 static long model_alloc(struct model *m, u64 size, u64 align, u64 addr, u32 flags)
 {
@@ -200,13 +211,7 @@ static long model_alloc(struct model *m, u64 size, u64 align, u64 addr, u32 flag
 		MODEL_ASSERT(model_all(m, b.addr >> SHIFT, n, G_ZERO, G_ZERO));
 	model_own(m, b.addr >> SHIFT, n);
 	m->g[b.addr >> SHIFT] |= G_FIRST;
-	if (m->nr_live == m->cap_live) {
-		m->cap_live *= 2;
-		m->live = realloc(m->live, m->cap_live * sizeof(*m->live));
-		MODEL_ASSERT(m->live);
-	}
-	m->live[m->nr_live] = b;
-	return m->nr_live++;
+	return live_add(m, &b);
 }
 
 static void model_free(struct model *m, u32 i, bool cleared)
@@ -345,6 +350,31 @@ static void model_grow(struct model *m, u32 i, u64 more)
 		MODEL_ASSERT(neuron_buddy_free(m->zone, &before, true) == -ESTALE);
 		m->bad_frees++;
 	}
+}
+
+/* The block keeps @keep granules; the rest is one of its own. */
+static void model_split(struct model *m, u32 i, u64 keep)
+{
+	struct neuron_buddy_block b = m->live[i], before = b, tail = { .addr = 1 };
+	u64 start = b.addr >> SHIFT, n = b.size >> SHIFT;
+	bool small = ext_find(m->zone, start)->type == EXT_FRAME;
+	int err;
+
+	model_ready(m);
+	err = neuron_buddy_split(m->zone, &b, keep << SHIFT, &tail);
+	if (!keep || keep >= n || small) {
+		MODEL_ASSERT(err == (!keep || keep >= n ? -EINVAL : -ENOSPC));
+		MODEL_ASSERT(b.size == before.size && tail.addr == 1);
+		return;
+	}
+	MODEL_ASSERT(err == 0 && b.addr == before.addr && b.size == keep << SHIFT);
+	MODEL_ASSERT(tail.addr == (start + keep) << SHIFT && tail.size == (n - keep) << SHIFT);
+	MODEL_ASSERT(!tail.cleared);
+	m->g[start + keep] |= G_FIRST;
+	m->live[i] = b;
+	live_add(m, &tail);
+	MODEL_ASSERT(neuron_buddy_free(m->zone, &before, true) == -ESTALE);
+	m->bad_frees++;
 }
 
 static int model_reserve(struct model *m, u64 start, u64 n)
@@ -486,7 +516,9 @@ static void model_step(struct model *m, u32 op, u32 a, u32 b, u32 c, u32 d)
 	} else if (op < 57) {
 		model_free_wrong(m, a, b);
 	} else if (op < 60) {
-		if (m->nr_live)
+		if (m->nr_live && c % 4 == 3)
+			model_split(m, a % m->nr_live, b % 700);
+		else if (m->nr_live)
 			model_grow(m, a % m->nr_live, b % (c & 1 ? 4 : 700));
 	} else if (op < 61) {
 		model_query(m, a % m->len);

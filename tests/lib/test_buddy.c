@@ -336,6 +336,57 @@ static void test_no_waste(void **state)
 	zone_end(zone);
 }
 
+/* And gets shorter: what is cut off is an allocation of its own. */
+static void test_split(void **state)
+{
+	struct neuron_buddy_request req = { .size = 8 * MIB + 2 * G };
+	struct neuron_buddy_block b, tail, stale, small, more;
+	struct neuron_buddy_stats before, after;
+	struct neuron_buddy *zone;
+
+	(void)state;
+	assert_int_equal(neuron_buddy_create(&zone, 64 * MIB), 0);
+	neuron_buddy_stats(zone, &before);
+	assert_int_equal(neuron_buddy_prepare(zone), 0);
+	assert_int_equal(neuron_buddy_alloc(zone, &req, &b, NULL), 0);
+	stale = b;
+	assert_int_equal(neuron_buddy_prepare(zone), 0);
+	assert_int_equal(neuron_buddy_split(zone, &b, 0, &tail), -EINVAL);
+	assert_int_equal(neuron_buddy_split(zone, &b, b.size, &tail), -EINVAL);
+	assert_int_equal(neuron_buddy_split(zone, &b, b.size + 1, &tail), -EINVAL);
+	assert_int_equal(neuron_buddy_split(zone, &b, ~0ULL, &tail), -EINVAL);
+	/* Inside a 2 MiB frame, and down to one granule. */
+	assert_int_equal(neuron_buddy_split(zone, &b, 5 * MIB + 1, &tail), 0);
+	assert_int_equal(b.size, 5 * MIB + G);
+	assert_int_equal(tail.addr, b.addr + b.size);
+	assert_int_equal(tail.size, 3 * MIB + G);
+	assert_int_equal(neuron_buddy_free(zone, &stale, false), -ESTALE);
+	assert_int_equal(neuron_buddy_split(zone, &stale, G, &more), -ESTALE);
+	assert_int_equal(neuron_buddy_free(zone, &tail, false), 0);
+	assert_int_equal(neuron_buddy_free(zone, &tail, false), -ENOENT);
+	neuron_buddy_stats(zone, &after);
+	assert_int_equal(after.used, 5 * MIB + G);
+	assert_int_equal(after.allocs, 1);
+	assert_int_equal(neuron_buddy_prepare(zone), 0);
+	assert_int_equal(neuron_buddy_split(zone, &b, G, &tail), 0);
+	assert_int_equal(neuron_buddy_free(zone, &tail, false), 0);
+	assert_int_equal(neuron_buddy_prepare(zone), 0);
+	assert_int_equal(neuron_buddy_grow(zone, &b, 20 * MIB), 0);
+	assert_int_equal(neuron_buddy_free(zone, &b, false), 0);
+	assert_int_equal(neuron_buddy_free(zone, &b, false), -ENOENT);
+	/* One that shares a frame. */
+	req.size = 3 * G;
+	assert_int_equal(neuron_buddy_prepare(zone), 0);
+	assert_int_equal(neuron_buddy_alloc(zone, &req, &small, NULL), 0);
+	assert_int_equal(neuron_buddy_split(zone, &small, G, &tail), -ENOSPC);
+	assert_int_equal(neuron_buddy_free(zone, &small, false), 0);
+	neuron_buddy_stats(zone, &after);
+	assert_int_equal(after.used, before.used);
+	assert_int_equal(after.free, before.free);
+	assert_int_equal(after.largest, before.largest);
+	neuron_buddy_destroy(zone);
+}
+
 /* The contiguous scratchpad grows in place, through free extents and frame edges. */
 static void test_grow(void **state)
 {
@@ -1638,6 +1689,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_placement),
 		cmocka_unit_test(test_no_waste),
 		cmocka_unit_test(test_grow),
+		cmocka_unit_test(test_split),
 		cmocka_unit_test(test_reserve),
 		cmocka_unit_test(test_reserve_many_pieces),
 		cmocka_unit_test(test_cleared),

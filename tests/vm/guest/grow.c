@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* MEM_GROW: longer in place, clear, accounted; refused without a trace; against everything else. */
+/* MEM_GROW: longer and shorter in place, clear, accounted; refused without a trace; against everything else. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
@@ -168,7 +168,7 @@ static void refused(void)
 	CHECK(grow(handle, 0, NULL) == EINVAL, "nothing");
 	CHECK(grow(~0ull, STEP, NULL) == ENOENT, "no such handle");
 	g = (struct neuron_native_mem_grow){ .size = sizeof(g), .mem_handle = handle, .bytes = STEP,
-					     .flags = 1 };
+					     .flags = 2 };
 	CHECK(call(fd, NEURON_NATIVE_MEM_GROW, &g) == EINVAL, "an unknown flag");
 	g.flags = 0;
 	g.__reserved = 1;
@@ -192,8 +192,146 @@ static void refused(void)
 	CHECK(stats().used == before.used, "all of it is back");
 }
 
+static int shrink(uint64_t handle, uint64_t bytes)
+{
+	struct neuron_native_mem_grow g = {
+		.size = sizeof(g), .mem_handle = handle, .bytes = bytes,
+		.flags = NEURON_NATIVE_GROW_SHRINK,
+	};
+
+	return call(fd, NEURON_NATIVE_MEM_GROW, &g);
+}
+
+static void shrinks(void)
+{
+	const char *shown = "device_mem/model_shared_scratchpad/total";
+	struct neuron_native_hbm_stats before = stats();
+	struct neuron_native_mem_alloc host = {
+		.size = sizeof(host), .bytes = 8192, .flags = NEURON_NATIVE_ALLOC_HOST,
+		.mem_type = NEURON_MEMALLOC_TYPE_TENSORS_HOST,
+	};
+	static uint8_t buf[4096], pattern[4096];
+	uint64_t pa, at = 0, handle, small, wall, seen = sysfs(shown);
+	uint8_t *map;
+
+	memset(pattern, 0x5a, sizeof(pattern));
+	handle = take(3 * STEP, NEURON_NATIVE_ALLOC_LOW, &pa);
+	CHECK(handle && !copy(handle, STEP - 4096, pattern, 4096, 1) &&
+	      !copy(handle, STEP, pattern, 4096, 1), "a pattern on both sides of where it will end");
+	CHECK(shrink(handle, 0) == EINVAL, "to nothing: EINVAL");
+	CHECK(shrink(handle, 3 * STEP + 1) == EINVAL && shrink(handle, ~0ull) == EINVAL, "longer: EINVAL");
+	CHECK(shrink(~0ull, 4096) == ENOENT, "no such handle");
+	CHECK(!shrink(handle, 3 * STEP) && length(handle) == 3 * STEP, "as long as it is");
+	map = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, (off_t)pa);
+	CHECK(map != MAP_FAILED && shrink(handle, STEP) == EBUSY && length(handle) == 3 * STEP,
+	      "mapped: EBUSY");
+	munmap(map, 4096);
+	CHECK(stats().used == before.used + 3 * STEP, "nothing changed");
+	CHECK(!shrink(handle, STEP - 1) && length(handle) == STEP, "shorter, to whole pages");
+	CHECK(stats().used == before.used + STEP && sysfs(shown) == seen + STEP,
+	      "accounted to the byte");
+	CHECK(!copy(handle, STEP - 4096, buf, 4096, 0) && !memcmp(buf, pattern, 4096),
+	      "what is left is as it was");
+	CHECK(copy(handle, STEP, buf, 4096, 0) == EINVAL, "what is gone cannot be reached");
+	wall = take(STEP, NEURON_NATIVE_ALLOC_LOW, &at);
+	CHECK(wall && at == pa + STEP && !copy(wall, 0, buf, 4096, 0) && !buf[0] && !buf[4095],
+	      "another allocation gets it, clear");
+	CHECK(grow(handle, 2 * STEP, NULL) == ENOMEM, "and it cannot grow again");
+	mem_free(fd, wall);
+	CHECK(!grow(handle, 2 * STEP, NULL) && !copy(handle, STEP, buf, 4096, 0) && !buf[0],
+	      "now it can, and what is new is clear");
+	CHECK(!shrink(handle, 4096) && !shrink(handle, 1) && length(handle) == 4096, "to one page");
+	mem_free(fd, handle);
+	small = take(8192, 0, NULL);
+	CHECK(small && shrink(small, 4096) == EOPNOTSUPP && length(small) == 8192,
+	      "one that shares 2 MiB with others: EOPNOTSUPP");
+	mem_free(fd, small);
+	CHECK(!call(fd, NEURON_NATIVE_MEM_ALLOC, &host) && shrink(host.mem_handle, 4096) == EINVAL,
+	      "host memory: EINVAL");
+	mem_free(fd, host.mem_handle);
+	CHECK(stats().used == before.used && stats().nr_allocs == before.nr_allocs, "all is back");
+}
+
 static atomic_int stop;
-static atomic_uint grown, busy;
+static atomic_uint grown, busy, shrunk;
+
+/* Back to 2 MiB whenever nobody looks. */
+static void *shrinker(void *arg)
+{
+	while (!atomic_load(&stop)) {
+		int err = shrink(*(uint64_t *)arg, 2 * MIB);
+
+		if (!err)
+			atomic_fetch_add(&shrunk, 1);
+		else if (err != EBUSY && err != EINVAL)
+			return arg;
+		usleep(1000);
+	}
+	return NULL;
+}
+
+/* Reads and maps what there is, which can be less by then. */
+static void *looker(void *arg)
+{
+	uint64_t handle = ((uint64_t *)arg)[0], pa = ((uint64_t *)arg)[1];
+	static uint8_t buf[4096];
+	uintptr_t bad = 0;
+
+	while (!atomic_load(&stop)) {
+		uint64_t size = length(handle);
+		uint8_t *p;
+		int err = copy(handle, size - 4096, buf, 4096, 0);
+
+		bad += err && err != EINVAL;
+		p = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, (off_t)pa);
+		if (p == MAP_FAILED)
+			continue;
+		/* As long as it is mapped it stays this long. */
+		bad += p[size - 1] != 0 || length(handle) < size;
+		munmap(p, size);
+		usleep(500);
+	}
+	return (void *)bad;
+}
+
+static void *regrower(void *arg)
+{
+	uint64_t bytes = 2 * MIB;
+
+	while (!atomic_load(&stop)) {
+		bytes = bytes > 8 * MIB ? 2 * MIB : bytes + 64 * 1024;
+		if (!grow(*(uint64_t *)arg, bytes, NULL))
+			atomic_fetch_add(&grown, 1);
+	}
+	return NULL;
+}
+
+static void shrink_races(void)
+{
+	uint64_t before = stats().used, chunk[2];
+	pthread_t t[3];
+	void *bad[3];
+	unsigned int i;
+
+	chunk[0] = take(2 * MIB, NEURON_NATIVE_ALLOC_LOW, &chunk[1]);
+	CHECK(chunk[0], "a chunk for all");
+	pthread_create(&t[0], NULL, shrinker, chunk);
+	pthread_create(&t[1], NULL, looker, chunk);
+	pthread_create(&t[2], NULL, regrower, chunk);
+	for (i = 0; i < 3 || (i < 60 && (!atomic_load(&grown) || !atomic_load(&shrunk))); i++)
+		sleep(1);
+	atomic_store(&stop, 1);
+	for (i = 0; i < 3; i++)
+		pthread_join(t[i], &bad[i]);
+	printf("# grown %u times, shrunk %u times\n", atomic_load(&grown), atomic_load(&shrunk));
+	CHECK(!bad[0] && !bad[1], "who uses it keeps it as long as it was");
+	CHECK(atomic_load(&grown) && atomic_load(&shrunk), "it grew, and got shorter");
+	CHECK(stats().used == before + length(chunk[0]), "accounted to the byte");
+	mem_free(fd, chunk[0]);
+	CHECK(stats().used == before, "nothing is left over");
+	atomic_store(&stop, 0);
+	atomic_store(&grown, 0);
+}
 
 static void *grower(void *arg)
 {
@@ -293,6 +431,8 @@ int main(void)
 	fd = open_node(O_RDWR);
 	grows();
 	refused();
+	shrinks();
+	shrink_races();
 	races();
 	before = stats().used;
 	in_child(victim);
