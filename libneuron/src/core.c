@@ -366,10 +366,14 @@ int core_scratchpad_grow(struct neuron_core *core, uint64_t need,
 	return ret;
 }
 
-/* Pages from the end; the region when nobody uses the scratchpad any more. */
+/*
+ * Pages from the end, then the end of the region; all of that when nobody uses the
+ * scratchpad any more.  Where pages start depends on where the region ends, so that
+ * stays as long as there are any.
+ */
 void core_scratchpad_shrink(struct neuron_core *core)
 {
-	uint64_t need = 0;
+	uint64_t need = 0, behind;
 
 	for (const struct neuron_model *m = core->models; m; m = m->next)
 		if (m->usage.shared_scratchpad > need)
@@ -378,13 +382,16 @@ void core_scratchpad_shrink(struct neuron_core *core)
 		neuron_mem_free(core->region);
 		core->region = NULL;
 	}
-	need -= need < region_bytes(core) ? need : region_bytes(core);
-	while (core->nr_pages > scratchpad_pages(need, core->page))
+	behind = need - (need < region_bytes(core) ? need : region_bytes(core));
+	while (core->nr_pages > scratchpad_pages(behind, core->page))
 		neuron_mem_free(core->pages[--core->nr_pages]);
-	if (!core->nr_pages) {
-		free(core->pages);
-		core->pages = NULL;
-	}
+	if (core->nr_pages)
+		return;
+	free(core->pages);
+	core->pages = NULL;
+	/* A driver that cannot do it leaves it as long as it is. */
+	if (core->region && round_up(need, SCRATCHPAD_STEP) < region_bytes(core))
+		neuron_mem_shrink(core->region, round_up(need, SCRATCHPAD_STEP));
 }
 
 struct scratchpad_layout core_scratchpad_layout(const struct neuron_core *core)

@@ -55,6 +55,7 @@ enum memlog_op {
 	MEMLOG_ALLOC,
 	MEMLOG_FREE,
 	MEMLOG_GROW,
+	MEMLOG_SHRINK,
 };
 
 /* Host memory is not logged; without a log this does nothing.  @reason: enum

@@ -355,6 +355,34 @@ NEURON_EXPORT int neuron_mem_grow(struct neuron_mem *mem, uint64_t bytes,
 	return ret;
 }
 
+NEURON_EXPORT int neuron_mem_shrink(struct neuron_mem *mem, uint64_t bytes)
+{
+	struct neuron_native_mem_grow g = {
+		.size = sizeof(g),
+		.flags = NEURON_NATIVE_GROW_SHRINK,
+		.mem_handle = mem->handle,
+		.bytes = bytes,
+	};
+	int ret;
+
+	if (device_inherited(mem->device))
+		return -EACCES;
+	pthread_mutex_lock(&mem->lock);
+	if (!bytes || bytes > mem->bytes)
+		ret = -EINVAL;
+	else if (atomic_load(&mem->va))
+		ret = -EBUSY;
+	else
+		ret = do_ioctl(mem->device, NEURON_NATIVE_MEM_GROW, &g);
+	if (!ret) {
+		mem->bytes = bytes;
+		stats_memory(mem, bytes);
+		memlog_add(mem->device, MEMLOG_SHRINK, mem, bytes, 0, 0);
+	}
+	pthread_mutex_unlock(&mem->lock);
+	return ret;
+}
+
 NEURON_EXPORT const char *neuron_mem_category_name(enum neuron_mem_category category)
 {
 	static const char *const names[NEURON_MEM_NR_CATEGORIES] = {

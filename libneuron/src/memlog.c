@@ -96,7 +96,7 @@ void memlog_add(struct neuron_device *device, enum memlog_op op, const struct ne
 static void write_entries(FILE *f, const struct neuron_device *device, const struct memlog *log,
 			  uint32_t hbm)
 {
-	static const char *const ops[] = { "alloc", "free", "grow" };
+	static const char *const ops[] = { "alloc", "free", "grow", "shrink" };
 	uint64_t first = log->nr > log->room ? log->nr - log->room : 0;
 
 	for (uint64_t i = first; i < log->nr; i++) {

@@ -199,10 +199,11 @@ static int fake_grow(struct fake_device *d, struct neuron_native_mem_grow *g)
 	assert_int_equal(g->size, sizeof(*g));
 	if (!c)
 		return ENOENT;
-	if (c->host || bytes < c->bytes)
+	if (g->flags == NEURON_NATIVE_GROW_SHRINK ? c->host || !bytes || bytes > c->bytes :
+						    g->flags || c->host || bytes < c->bytes)
 		return EINVAL;
 	more = bytes - c->bytes;
-	if (fake.no_growing || more > FAKE_HBM_SIZE - d->used[c->hbm]) {
+	if (!g->flags && (fake.no_growing || more > FAKE_HBM_SIZE - d->used[c->hbm])) {
 		g->reason = fake.no_growing ? NEURON_NATIVE_REASON_FRAGMENTED :
 					      NEURON_NATIVE_REASON_FULL;
 		g->total = FAKE_HBM_SIZE;

@@ -1143,8 +1143,27 @@ static void test_contiguous(void **state)
 	m[2] = load_virtual(f, 1536 * MIB, 1);
 	assert_int_equal(neuron_core_scratchpad(f->core), 1600 * MIB);
 	assert_int_equal(core_scratchpad_address(f->core, 1536 * MIB), address + 1536 * MIB);
-	for (int i = 0; i < 3; i++)
-		neuron_model_unload(m[i]);
+
+	/* Its end goes with who needed it, and nothing moves. */
+	neuron_model_unload(m[2]);
+	assert_int_equal(neuron_core_scratchpad(f->core), 1536 * MIB);
+	fake_fail(1, _IOC_NR(NEURON_NATIVE_MEM_GROW), EBUSY);
+	neuron_model_unload(m[1]);
+	assert_int_equal(neuron_core_scratchpad(f->core), 1536 * MIB);
+	m[1] = load_virtual(f, 800 * MIB, 1);
+	assert_int_equal(private_bytes(m[1]), 0);
+	neuron_model_unload(m[1]);
+	assert_int_equal(neuron_core_scratchpad(f->core), 704 * MIB);
+	assert_int_equal(fake.dev[0].by_category[NEURON_MEM_SCRATCHPAD_CONTIGUOUS], 704 * MIB);
+	assert_int_equal(neuron_plan_scratchpad(&(struct neuron_plan_opts){ .contiguous = 1 },
+						700 * MIB + 1), 704 * MIB);
+	assert_int_equal(core_scratchpad_address(f->core, 0), address);
+	m[1] = load_virtual(f, 800 * MIB, 1);
+	assert_int_equal(neuron_core_scratchpad(f->core), 832 * MIB);
+	assert_int_equal(core_scratchpad_address(f->core, 800 * MIB), address + 800 * MIB);
+	neuron_model_unload(m[0]);
+	assert_int_equal(neuron_core_scratchpad(f->core), 832 * MIB);
+	neuron_model_unload(m[1]);
 	assert_int_equal(neuron_core_scratchpad(f->core), 0);
 	assert_int_equal(fake.dev[0].by_category[NEURON_MEM_SCRATCHPAD_CONTIGUOUS], 0);
 }

@@ -273,6 +273,13 @@ int neuron_mem_map(struct neuron_mem *mem, void **address);
  * @return 0, -ENOMEM the memory behind it is not free, -EINVAL, -EBUSY it is mapped
  */
 int neuron_mem_grow(struct neuron_mem *mem, uint64_t bytes, struct neuron_mem_failure *failure);
+/**
+ * @brief Make device memory shorter where it is; what is left does not change.
+ * @param bytes	new length, not 0 and not above the present one
+ * @return 0, -EINVAL, -EBUSY it is mapped, exported, in a ring or a transfer, -EOPNOTSUPP it
+ *	   was allocated with no more than 1 MiB, or the driver cannot
+ */
+int neuron_mem_shrink(struct neuron_mem *mem, uint64_t bytes);
 
 #define NEURON_MEM_EXPORT_RDONLY	0x1u	/**< a descriptor that cannot be written through */
 
@@ -1024,7 +1031,7 @@ int neuron_report_reason(const struct neuron_report *report,
 int neuron_device_log_memory(struct neuron_device *device, size_t entries);
 /**
  * @brief Write what is remembered of a device memory to a descriptor, as CSV: time, operation
- * (alloc, free, grow), device, hbm, nc, category, bytes, address (0x0 if it failed),
+ * (alloc, free, grow, shrink), device, hbm, nc, category, bytes, address (0x0 if it failed),
  * alignment, result ("ok" or a reason).
  * @return 0, -errno
  */
