@@ -104,9 +104,12 @@ static NRT_STATUS root_address(const char *func, struct sockaddr_un *address, so
 		return NRT_INVALID;
 	}
 	colon = strrchr(text, ':');
-	if (colon && colon[1] >= '0' && colon[1] <= '9')
+	if (colon && colon[1] >= '0' && colon[1] <= '9') {
 		port = strtoul(colon + 1, &end, 10);
-	if (!port || port > UINT16_MAX || *end || (size_t)(colon - text) >= sizeof(host))
+		if (*end)
+			goto bad;
+	}
+	if (!port || port > UINT16_MAX || (size_t)(colon - text) >= sizeof(host))
 		goto bad;
 	if (*text == '[' && colon > text + 1 && colon[-1] == ']')
 		snprintf(host, sizeof(host), "%.*s", (int)(colon - text) - 2, text + 1);
@@ -227,8 +230,21 @@ static NRT_STATUS connect_channel(const char *func, struct member *m, uint32_t c
 
 /* ---- joining ----------------------------------------------------------------------- */
 
+/* Under comm_lock: another core of the process is rank 0 of several. */
+static bool is_root(const struct member *except)
+{
+	for (uint32_t i = 0; i < comm.nr; i++) {
+		const struct member *m = &comm.members[i];
+
+		if (m != except && m->joined && !m->broken && !m->rank && m->count > 1)
+			return true;
+	}
+	return false;
+}
+
 /* The place where the others come to; again while an earlier one is being given up. */
-static NRT_STATUS start_root(const char *func, uint32_t count, const struct deadline *deadline)
+static NRT_STATUS start_root(const char *func, const struct member *m, uint32_t count,
+			     const struct deadline *deadline)
 {
 	struct sockaddr_un address;
 	socklen_t len;
@@ -240,8 +256,11 @@ static NRT_STATUS start_root(const char *func, uint32_t count, const struct dead
 	pthread_mutex_lock(&comm.root);
 	for (;;) {
 		pthread_mutex_lock(&comm_lock);
-		hub_stop();
-		ret = comm.closing ? -ESHUTDOWN : hub_start(&address, len, count);
+		ret = is_root(m) ? -EALREADY : 0;
+		if (!ret) {
+			hub_stop();
+			ret = comm.closing ? -ESHUTDOWN : hub_start(&address, len, count);
+		}
 		pthread_mutex_unlock(&comm_lock);
 		if (ret != -EADDRINUSE || !deadline_left(deadline))
 			break;
@@ -252,6 +271,10 @@ static NRT_STATUS start_root(const char *func, uint32_t count, const struct dead
 		return NRT_SUCCESS;
 	if (ret == -ESHUTDOWN)
 		return NRT_CLOSED;
+	if (ret == -EALREADY) {
+		LOG_AS(ENC, ERROR, func, "another core of this process is rank 0");
+		return NRT_INVALID;
+	}
 	LOG_AS(ENC, ERROR, func, "rank 0 of NEURON_RT_ROOT_COMM_ID=%s: %s",
 	       getenv("NEURON_RT_ROOT_COMM_ID"), strerror(-ret));
 	return ret == -ENOMEM || ret == -EAGAIN || ret == -EMFILE ? NRT_RESOURCE : NRT_FAILURE;
@@ -260,14 +283,15 @@ static NRT_STATUS start_root(const char *func, uint32_t count, const struct dead
 /* More than this host has cores: the others are elsewhere. */
 static NRT_STATUS check_count(const char *func, uint32_t rank, uint32_t count)
 {
-	uint32_t total;
+	uint32_t total = COMM_MAX_RANKS;
 
 	if (!count || rank >= count) {
 		LOG_AS(ENC, ERROR, func, "rank %u of %u", rank, count);
 		return NRT_INVALID;
 	}
-	if (nrt_get_total_vnc_count(&total) == NRT_SUCCESS &&
-	    (count > COMM_MAX_RANKS || count > total * nrt_process.lnc)) {
+	if (nrt_get_total_vnc_count(&total) == NRT_SUCCESS)
+		total *= nrt_process.lnc;
+	if (count > COMM_MAX_RANKS || count > total) {
 		LOG_AS(ENC, ERROR, func,
 		       "%u ranks are more than the cores of this host: collectives stay within one host",
 		       count);
@@ -315,7 +339,7 @@ static NRT_STATUS join_locked(const char *func, uint32_t vnc, struct member *m, 
 	memcpy(hello.data, &us, sizeof(us));
 	memcpy(reply->data[0], &us, sizeof(us));
 	if (count > 1 && !rank)
-		status = start_root(func, count, &deadline);
+		status = start_root(func, m, count, &deadline);
 	if (count > 1 && status == NRT_SUCCESS)
 		status = connect_channel(func, m, 0, &hello, &deadline, reply);
 	/* Those who met before are still there, or just going; rank 0 will come again. */
@@ -565,5 +589,6 @@ void nrt_comm_forget(void)
 	comm.nr = 0;
 	comm.closing = false;
 	pthread_mutex_init(&comm.root, NULL);
-	pthread_mutex_init(&comm_lock, NULL);
+	/* This thread had it at fork(). */
+	pthread_mutex_unlock(&comm_lock);
 }

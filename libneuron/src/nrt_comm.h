@@ -107,7 +107,7 @@ NRT_STATUS nrt_comm_exchange(uint32_t vnc, struct nrt_exchange *x);
 void nrt_comm_stop(void);
 /* Under the life lock for writing. */
 void nrt_comm_close(void);
-/* In a child, with comm_lock as its parent had it at fork(). */
+/* In a child, with comm_lock, which is given back. */
 void nrt_comm_forget(void);
 
 #endif

@@ -549,7 +549,8 @@ static void in_child(void)
 	struct nrt_process *p = &nrt_process;
 
 	pthread_rwlock_init(&p->life, NULL);
-	pthread_mutex_init(&p->lock, NULL);
+	/* This thread had it at fork(). */
+	pthread_mutex_unlock(&p->lock);
 	nrt_storages_forget();
 	pthread_mutex_init(&closing, NULL);
 	nrt_async_forget();

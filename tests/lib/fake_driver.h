@@ -1079,6 +1079,9 @@ static int fake_claim(unsigned long cmd, struct neuron_ioctl_crwl_nc_map_ext *ma
 
 /* ---- what the library calls -------------------------------------------------------- */
 
+/* One call at a time: the library may make them from several threads. */
+static pthread_mutex_t fake_lock = PTHREAD_MUTEX_INITIALIZER;
+
 int neuron_sys_open(const char *path, int flags)
 {
 	unsigned int n;
@@ -1093,25 +1096,20 @@ int neuron_sys_open(const char *path, int flags)
 	}
 	if ((flags & O_ACCMODE) == O_WRONLY)
 		return FAKE_CLAIM_FD;
+	pthread_mutex_lock(&fake_lock);
 	if (!fake.dev[n].opens++)
 		for (unsigned int i = 0; i < FAKE_CORES; i++)
 			fake.dev[n].core[i].sbuf = calloc(1, FAKE_SBUF);
+	pthread_mutex_unlock(&fake_lock);
 	return FAKE_FD + (int)n;
 }
 
 /* Closing gives everything back, as for a process that dies. */
-int neuron_sys_close(int fd)
+static void fake_close(struct fake_device *d)
 {
-	struct fake_device *d;
-
-	if (fd == FAKE_CLAIM_FD) {
-		fake.claimed = false;
-		return 0;
-	}
-	d = fake_dev(fd);
 	assert_true(d->opens > 0);
 	if (--d->opens)
-		return 0;
+		return;
 	for (unsigned int i = 0; i < FAKE_CORES; i++) {
 		fake_reset(d, i);
 		free(d->core[i].sbuf);
@@ -1123,6 +1121,16 @@ int neuron_sys_close(int fd)
 	memset(d->ds, 0, sizeof(d->ds));
 	/* Nobody has an old one any more, and the windows of cores are not far. */
 	memset(d->bump, 0, sizeof(d->bump));
+}
+
+int neuron_sys_close(int fd)
+{
+	pthread_mutex_lock(&fake_lock);
+	if (fd == FAKE_CLAIM_FD)
+		fake.claimed = false;
+	else
+		fake_close(fake_dev(fd));
+	pthread_mutex_unlock(&fake_lock);
 	return 0;
 }
 
@@ -1144,29 +1152,29 @@ static int fake_call(int fd, unsigned long cmd, void *arg)
 	return ret ? -1 : 0;
 }
 
-/* One call at a time: the library may make them from several threads. */
 int neuron_sys_ioctl(int fd, unsigned long cmd, void *arg)
 {
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	int ret;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&fake_lock);
 	ret = fake_call(fd, cmd, arg);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&fake_lock);
 	return ret;
 }
 
 void *neuron_sys_mmap(int fd, uint64_t offset, size_t bytes)
 {
-	uint8_t *data = offset == FAKE_DS ? (uint8_t *)fake_dev(fd)->ds :
-					    fake_memory(fake_dev(fd), offset, 1);
+	uint8_t *data;
 
-	if (fake.map_fails || !data) {
-		errno = ENOMEM;
-		return NULL;
-	}
 	(void)bytes;
-	fake.mapped++;
+	pthread_mutex_lock(&fake_lock);
+	data = fake.map_fails ? NULL :
+	       offset == FAKE_DS ? (uint8_t *)fake_dev(fd)->ds :
+				   fake_memory(fake_dev(fd), offset, 1);
+	fake.mapped += data != NULL;
+	pthread_mutex_unlock(&fake_lock);
+	if (!data)
+		errno = ENOMEM;
 	return data;
 }
 
@@ -1174,8 +1182,10 @@ int neuron_sys_munmap(void *address, size_t bytes)
 {
 	(void)address;
 	(void)bytes;
+	pthread_mutex_lock(&fake_lock);
 	assert_true(fake.mapped > 0);
 	fake.mapped--;
+	pthread_mutex_unlock(&fake_lock);
 	return 0;
 }
 

@@ -135,6 +135,13 @@ static void test_barrier(void **state)
 		run_ranks(ranks, count, do_barriers, NULL);
 		all_are(ranks, count, NRT_SUCCESS);
 	}
+	/* A process is rank 0 once. */
+	init("60");
+	join_all(3);
+	assert_int_equal(nrt_build_global_comm(4, 0, 2), NRT_INVALID);
+	join_all(3);
+	init("60");
+	join_all(8);
 	/* It is rank 7 of 8, and nothing else. */
 	assert_int_equal(nrt_build_global_comm(7, 7, 8), NRT_SUCCESS);
 	assert_int_equal(nrt_barrier(7, 6, 8), NRT_INVALID);
@@ -212,10 +219,13 @@ static float value(uint32_t rank, size_t tensor, size_t i)
 static void wait_seq(nrta_seq_t seq)
 {
 	struct pollfd pfd = { .fd = eventfd(0, EFD_CLOEXEC), .events = POLLIN };
+	bool done = false;
 
 	assert_int_equal(nrta_event_register_seq_id_completion(seq, pfd.fd), NRT_SUCCESS);
 	assert_int_equal(poll(&pfd, 1, 120000), 1);
 	close(pfd.fd);
+	assert_int_equal(nrta_is_completed(seq, &done), NRT_SUCCESS);
+	assert_true(done);
 }
 
 static float combine(const struct op *op, const uint32_t *group, uint32_t n, size_t tensor,

@@ -246,7 +246,8 @@ NRT_STATUS nrt_get_attached_efa_bdf(const void *va, char *bdf, size_t *len);
  * Blocks until all have come, at most NEURON_RT_EXEC_TIMEOUT seconds; several cores of a
  * process do it in several threads. They meet at rank 0, whose name is in
  * NEURON_RT_ROOT_COMM_ID (address of this host:port), except if there is only one. If the core
- * has that rank already, and nobody is missing, nothing is done.
+ * has that rank already, and nobody is missing, nothing is done. One core of a process can be
+ * rank 0 of several.
  * @return NRT_SUCCESS; NRT_INVALID bad rank or variable, or other numbers than the others or
  * than before; NRT_TIMEOUT; NRT_FAILURE more cores than this host has, or an address elsewhere:
  * there is nothing beyond one host; NRT_RESOURCE, NRT_CLOSED
