@@ -125,10 +125,13 @@ NRT_EXPORT NRT_STATUS nrt_debug_client_read_one_event(int stream_fd,
 	return status;
 }
 
+/* nrt_debug_client_connect_close() does without the life lock. */
 void nrt_debug_close(void)
 {
+	pthread_mutex_lock(&clients_lock);
 	while (clients)
 		disconnect(&clients);
+	pthread_mutex_unlock(&clients_lock);
 }
 
 /* In a child: the connections are the parent's. */

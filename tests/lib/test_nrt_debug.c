@@ -79,6 +79,53 @@ static void test_stream(void **state)
 	nrt_debug_client_connect_close(a);
 }
 
+/* A descriptor whose close() takes long; and one that is not to be closed meanwhile. */
+static atomic_int slow = -1, other = -1;
+static atomic_bool closing, both;
+
+int __real_close(int fd);
+int __wrap_close(int fd)
+{
+	if (fd == atomic_load(&other) && atomic_load(&closing))
+		atomic_store(&both, true);
+	if (fd == atomic_load(&slow)) {
+		atomic_store(&closing, true);
+		for (int i = 0; i < 50 && !atomic_load(&both); i++)
+			usleep(10000);
+		atomic_store(&closing, false);
+	}
+	return __real_close(fd);
+}
+
+static void *disconnect_slow(void *arg)
+{
+	nrt_debug_client_connect_close(atomic_load(&slow));
+	return arg;
+}
+
+/* nrt_close() and who disconnects do not go through the list at the same time. */
+static void test_close(void **state)
+{
+	pthread_t thread;
+	int a = -1, b = -1;
+
+	(void)state;
+	assert_int_equal(nrt_debug_client_connect(0, &a), NRT_SUCCESS);
+	assert_int_equal(nrt_debug_client_connect(1, &b), NRT_SUCCESS);
+	atomic_store(&slow, a);
+	atomic_store(&other, b);
+	assert_int_equal(pthread_create(&thread, NULL, disconnect_slow, NULL), 0);
+	while (!atomic_load(&closing))
+		usleep(1000);
+	nrt_close();
+	pthread_join(thread, NULL);
+	atomic_store(&slow, -1);
+	atomic_store(&other, -1);
+	assert_false(atomic_load(&both));
+	assert_int_equal(fcntl(a, F_GETFD), -1);
+	assert_int_equal(fcntl(b, F_GETFD), -1);
+}
+
 static void test_no_descriptors(void **state)
 {
 	struct rlimit old, none;
@@ -141,6 +188,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_stream, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_close, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_descriptors, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_sendrecv, setup, teardown),
 	};
