@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -412,6 +413,7 @@ static void *sample(void *arg)
 static NRT_STATUS sampler_start(struct sampler *s)
 {
 	pthread_condattr_t attr;
+	sigset_t all, old;
 
 	s->samples = calloc(MAX_SAMPLES, sizeof(*s->samples));
 	if (!s->samples)
@@ -423,9 +425,15 @@ static NRT_STATUS sampler_start(struct sampler *s)
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&s->wake, &attr);
 	pthread_condattr_destroy(&attr);
+	/* The application's signals are not for this thread. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &old);
 	s->runs = !pthread_create(&s->thread, NULL, sample, s);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (s->runs)
 		return NRT_SUCCESS;
+	pthread_cond_destroy(&s->wake);
+	pthread_mutex_destroy(&s->lock);
 	free(s->samples);
 	s->samples = NULL;
 	return NRT_RESOURCE;
@@ -452,12 +460,12 @@ static json_t *counter(const struct sample *s, const char *name, const char *cat
 			 "value", value);
 }
 
-static NRT_STATUS write_samples(const char *path)
+static NRT_STATUS write_samples(int fd, const char *name)
 {
 	const nrt_inspect_config_t *c = &inspect.config;
 	const struct sampler *s = &inspect.sampler;
 	json_t *list = json_array(), *root;
-	int bad = !list;
+	int bad = !list || fd < 0;
 
 	for (size_t i = 0; i < s->nr && !bad; i++) {
 		if (wanted(c, HOST_MEMORY))
@@ -470,11 +478,13 @@ static NRT_STATUS write_samples(const char *path)
 	}
 	root = json_pack("{s:s, s:o}", "displayTimeUnit", "ns", "traceEvents", list);
 	if (!bad && root)
-		bad = json_dump_file(root, path, JSON_COMPACT | JSON_REAL_PRECISION(17));
+		bad = json_dumpfd(root, fd, JSON_COMPACT | JSON_REAL_PRECISION(17));
 	json_decref(root);
+	if (fd >= 0 && close(fd))
+		bad = 1;
 	if (!bad && root)
 		return NRT_SUCCESS;
-	LOG(NRT, ERROR, "cannot write %s", path);
+	LOG(NRT, ERROR, "cannot write %s", name);
 	return NRT_FAILURE;
 }
 
@@ -555,33 +565,35 @@ static NRT_STATUS write_files(void)
 {
 	const nrt_inspect_config_t *c = &inspect.config;
 	NRT_STATUS status = NRT_SUCCESS;
-	char dir[PATH_MAX - 64], path[PATH_MAX];
-	int ret = -ENAMETOOLONG;
+	char path[PATH_MAX], name[64];
+	int dir = -ENAMETOOLONG;
 
-	if (snprintf(dir, sizeof(dir), "%s/session_%d_pid_%d", c->dir, c->session,
-		     (int)getpid()) < (int)sizeof(dir))
-		ret = nrt_make_dir(dir);
-	if (ret) {
-		LOG(NRT, ERROR, "%s: %s", dir, strerror(-ret));
+	if (snprintf(path, sizeof(path), "%s/session_%d_pid_%d", c->dir, c->session,
+		     (int)getpid()) < (int)sizeof(path))
+		dir = nrt_make_dir(c->dir);
+	if (!dir)
+		dir = nrt_open_session(path);
+	if (dir < 0) {
+		LOG(NRT, ERROR, "%s: %s", path, strerror(-dir));
 		return NRT_FAILURE;
 	}
-	if (inspect.system) {
-		snprintf(path, sizeof(path), "%s/system.json", dir);
-		status = nrt_trace_write(path);
-	}
+	if (inspect.system)
+		status = nrt_trace_write(nrt_open_output(dir, "system.json"), "system.json");
 	for (uint32_t i = 0; inspect.cores && i < nrt_process.nr_vncs; i++) {
 		const struct nrt_vnc *v = &nrt_process.vncs[i];
 
 		if (!inspect.cores[i])
 			continue;
-		snprintf(path, sizeof(path), "%s/nd_%u_nc_%u.json", dir,
-			 neuron_device_index(v->device), v->index);
-		status = first_of(status, nrt_core_profile_write(inspect.cores[i], path));
+		snprintf(name, sizeof(name), "nd_%u_nc_%u.json", neuron_device_index(v->device),
+			 v->index);
+		status = first_of(status, nrt_core_profile_write(inspect.cores[i],
+								 nrt_open_output(dir, name),
+								 name));
 	}
-	if (inspect.sampler.samples) {
-		snprintf(path, sizeof(path), "%s/host.json", dir);
-		status = first_of(status, write_samples(path));
-	}
+	if (inspect.sampler.samples)
+		status = first_of(status, write_samples(nrt_open_output(dir, "host.json"),
+							"host.json"));
+	close(dir);
 	return status;
 }
 

@@ -266,10 +266,13 @@ void nrt_trace_end(uint64_t began, enum nrt_trace_type type, uint32_t vnc, NRT_S
 		   uint64_t bytes, const char *name);
 void nrt_trace_close(void);
 void nrt_trace_forget(void);
-/* Start and stop under the life lock; then write what was not fetched. */
+/*
+ * Start and stop under the life lock; then write what was not fetched, and close @fd,
+ * which may be the -errno of opening @name.
+ */
 NRT_STATUS nrt_trace_on(const struct nrt_sys_trace_config *config);
 NRT_STATUS nrt_trace_off(void);
-NRT_STATUS nrt_trace_write(const char *filename);
+NRT_STATUS nrt_trace_write(int fd, const char *name);
 
 /* ---- queued requests --------------------------------------------------------------- */
 

@@ -86,16 +86,41 @@ NRT_STATUS nrt_core_profile_start(struct nrt_vnc *vnc, struct neuron_model *mode
 	return nrt_status_of(ret);
 }
 
-NRT_STATUS nrt_core_profile_write(struct neuron_profile *profile, const char *path)
+NRT_STATUS nrt_core_profile_write(struct neuron_profile *profile, int fd, const char *name)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666), ret;
+	int ret = fd < 0 ? fd : neuron_profile_write(profile, fd);
 
-	ret = fd < 0 ? -errno : neuron_profile_write(profile, fd);
 	if (fd >= 0 && close(fd) && !ret)
 		ret = -errno;
 	if (ret)
-		LOG(NRT, ERROR, "profile %s: %s", path, strerror(-ret));
+		LOG(NRT, ERROR, "profile %s: %s", name, strerror(-ret));
 	return ret ? NRT_FAILURE : NRT_SUCCESS;
+}
+
+int nrt_open_named(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+
+	return fd < 0 ? -errno : fd;
+}
+
+int nrt_open_output(int dir, const char *name)
+{
+	int fd = openat(dir, name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
+	struct stat st;
+	int ret = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st))
+		ret = -errno;
+	else if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || st.st_nlink != 1)
+		ret = -EPERM;
+	else if (ftruncate(fd, 0))
+		ret = -errno;
+	if (ret)
+		close(fd);
+	return ret ? ret : fd;
 }
 
 int nrt_make_dir(const char *path)
@@ -117,6 +142,24 @@ int nrt_make_dir(const char *path)
 	}
 }
 
+int nrt_open_session(const char *path)
+{
+	int fd = mkdir(path, 0700) && errno != EEXIST ? -1 :
+		 open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
+	int ret = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st))
+		ret = -errno;
+	else if (st.st_uid != geteuid())
+		ret = -EPERM;
+	if (ret)
+		close(fd);
+	return ret ? ret : fd;
+}
+
 /* ---- of a model ---------------------------------------------------------------------- */
 
 static NRT_STATUS start_model(const struct nrt_model *m, const char *filename)
@@ -129,8 +172,8 @@ static NRT_STATUS start_model(const struct nrt_model *m, const char *filename)
 		LOG(NRT, ERROR, "a model is being profiled");
 		return NRT_FAILURE;
 	}
-	/* Not after hours of recording. */
-	fd = open(filename, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	/* Not after hours of recording; what is in it goes when there is something new. */
+	fd = open(filename, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
 	if (fd < 0) {
 		LOG(NRT, ERROR, "profile %s: %m", filename);
 		return NRT_FAILURE;
@@ -190,9 +233,11 @@ NRT_EXPORT NRT_STATUS nrt_profile_stop(const char *filename)
 	if (!profiles.model) {
 		status = NRT_FAILURE;
 	} else {
+		const char *name = filename ? filename : profiles.filename;
+
 		ret = neuron_profile_stop(profiles.model);
 		status = nrt_core_profile_write(profiles.model,
-						filename ? filename : profiles.filename);
+						nrt_open_named(name), name);
 		if (ret)
 			status = nrt_status_of(ret);
 		forget_model();
@@ -300,7 +345,7 @@ static NRT_STATUS save_core(uint32_t vnc, const char *dir)
 	    (int)sizeof(path))
 		return NRT_INVALID;
 	profiles.saved++;
-	return nrt_core_profile_write(profiles.cores[vnc], path);
+	return nrt_core_profile_write(profiles.cores[vnc], nrt_open_output(AT_FDCWD, path), path);
 }
 
 NRT_EXPORT NRT_STATUS nrt_profile_continuous_save(uint32_t vnc,

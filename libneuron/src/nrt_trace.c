@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* What the runtime does, kept in a ring for each core and given out as JSON. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,7 @@
 
 #include <nrt/nrt_sys_trace.h>
 
-#include "nrt_internal.h"
+#include "nrt_profile.h"
 
 #define MAX_EVENTS (16u << 20)
 #define DEFAULT_EVENTS 65536u
@@ -323,25 +324,29 @@ NRT_EXPORT NRT_STATUS nrt_trace_stop(const char *filename)
 	if (!filename)
 		return NRT_INVALID;
 	status = nrt_sys_trace_stop();
-	return status == NRT_SUCCESS ? nrt_trace_write(filename) : status;
+	return status == NRT_SUCCESS ? nrt_trace_write(nrt_open_named(filename), filename) : status;
 }
 
-NRT_STATUS nrt_trace_write(const char *filename)
+NRT_STATUS nrt_trace_write(int fd, const char *name)
 {
-	NRT_STATUS status;
-	char *text;
-	FILE *f;
+	NRT_STATUS status = NRT_FAILURE;
+	char *text = NULL;
+	FILE *f = NULL;
 
-	status = nrt_sys_trace_fetch_events(&text, NULL, NULL);
-	if (status != NRT_SUCCESS)
-		return status;
-	f = fopen(filename, "we");
-	if (!f || fputs(text, f) < 0)
+	if (fd < 0)
+		errno = -fd;
+	else
+		f = fdopen(fd, "w");
+	if (f)
+		status = nrt_sys_trace_fetch_events(&text, NULL, NULL);
+	else if (fd >= 0)
+		close(fd);
+	if (text && fputs(text, f) < 0)
 		status = NRT_FAILURE;
 	if (f && fclose(f))
 		status = NRT_FAILURE;
 	if (status != NRT_SUCCESS)
-		LOG(NRT, ERROR, "cannot write %s: %m", filename);
+		LOG(NRT, ERROR, "cannot write %s: %m", name);
 	free(text);
 	return status;
 }

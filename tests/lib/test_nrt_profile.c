@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <dirent.h>
+#include <signal.h>
 #include <sys/stat.h>
 
 #include <nrt/nrt_profile.h>
@@ -325,6 +326,142 @@ static void test_inspect(void **state)
 	nrt_inspect_config_free(c);
 }
 
+#define TARGET "not to be touched"
+
+static void write_target(const char *path)
+{
+	FILE *f = fopen(path, "w");
+
+	assert_non_null(f);
+	assert_true(fputs(TARGET, f) >= 0);
+	assert_int_equal(fclose(f), 0);
+}
+
+static void expect_target(const char *path)
+{
+	char text[64] = "";
+	FILE *f = fopen(path, "r");
+
+	assert_non_null(f);
+	assert_true(fread(text, 1, sizeof(text) - 1, f) > 0);
+	assert_string_equal(text, TARGET);
+	fclose(f);
+}
+
+/* What somebody else has put where files are going to be is left alone. */
+static void test_links(void **state)
+{
+	char target[128], session[192], path[256];
+	struct stat st;
+
+	(void)state;
+	snprintf(target, sizeof(target), "%s/target", dir);
+	snprintf(session, sizeof(session), "%s/session_1_pid_%d", dir, (int)getpid());
+	write_target(target);
+	assert_int_equal(nrt_inspect_begin(), NRT_SUCCESS);
+	assert_int_equal(nrt_inspect_stop(), NRT_SUCCESS);
+	assert_int_equal(stat(session, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0700);
+	for (size_t i = 0; i < 4; i++) {
+		snprintf(path, sizeof(path), "%s/%s", session, i & 1 ? "system.json" : "nd_0_nc_0.json");
+		assert_int_equal(unlink(path), 0);
+		assert_int_equal(i & 2 ? link(target, path) : symlink(target, path), 0);
+		assert_int_equal(nrt_inspect_begin(), NRT_SUCCESS);
+		assert_int_equal(nrt_inspect_stop(), NRT_FAILURE);
+		expect_target(target);
+		assert_int_equal(unlink(path), 0);
+		/* Now there is nothing, and again what was there before. */
+		for (int k = 0; k < 2; k++) {
+			assert_int_equal(nrt_inspect_begin(), NRT_SUCCESS);
+			assert_int_equal(nrt_inspect_stop(), NRT_SUCCESS);
+		}
+	}
+	snprintf(path, sizeof(path), "%s.real", session);
+	assert_int_equal(rename(session, path), 0);
+	assert_int_equal(symlink(path, session), 0);
+	assert_int_equal(nrt_inspect_begin(), NRT_SUCCESS);
+	assert_int_equal(nrt_inspect_stop(), NRT_FAILURE);
+	if (!geteuid()) {
+		assert_int_equal(unlink(session), 0);
+		assert_int_equal(mkdir(session, 0777), 0);
+		assert_int_equal(chown(session, 1, 1), 0);
+		assert_int_equal(nrt_inspect_begin(), NRT_SUCCESS);
+		assert_int_equal(nrt_inspect_stop(), NRT_FAILURE);
+	}
+	assert_int_equal(nrt_profile_continuous_start(NULL), NRT_SUCCESS);
+	assert_int_equal(chdir(dir), 0);
+	assert_int_equal(nrt_profile_continuous_save(1, NULL), NRT_SUCCESS);
+	for (unsigned int i = 0; i < 100; i++) {
+		snprintf(path, sizeof(path), "output/profile_nd_0_nc_1_pid_%d_%u.json",
+			 (int)getpid(), i);
+		assert_true(!symlink(target, path) || errno == EEXIST);
+	}
+	assert_int_equal(nrt_profile_continuous_save(1, NULL), NRT_FAILURE);
+	expect_target(target);
+	assert_int_equal(chdir("/"), 0);
+	assert_int_equal(nrt_profile_continuous_stop(), NRT_SUCCESS);
+}
+
+/* A file is emptied when there is something to put into it. */
+static void test_kept(void **state)
+{
+	char path[128];
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/model.json", dir);
+	write_target(path);
+	setenv("NEURON_RT_PROFILE_BUF_DMA_MB", "0", 1);
+	assert_int_equal(nrt_profile_start(model, path), NRT_INVALID);
+	expect_target(path);
+	setenv("NEURON_RT_PROFILE_BUF_DMA_MB", "1", 1);
+	assert_int_equal(nrt_profile_start(model, path), NRT_SUCCESS);
+	assert_int_equal(nrt_profile_stop(NULL), NRT_SUCCESS);
+	free(check_file(path));
+}
+
+/* Threads of this process that take SIGUSR1. */
+static unsigned int listeners(void)
+{
+	DIR *d = opendir("/proc/self/task");
+	unsigned int n = 0;
+	struct dirent *e;
+
+	assert_non_null(d);
+	while ((e = readdir(d))) {
+		unsigned long long blocked = 0;
+		char path[300], line[256];
+		FILE *f;
+
+		snprintf(path, sizeof(path), "/proc/self/task/%s/status", e->d_name);
+		f = *e->d_name == '.' ? NULL : fopen(path, "r");
+		while (f && fgets(line, sizeof(line), f))
+			if (sscanf(line, "SigBlk: %llx", &blocked) == 1)
+				n += !(blocked >> (SIGUSR1 - 1) & 1);
+		if (f)
+			fclose(f);
+	}
+	closedir(d);
+	return n;
+}
+
+/* A program's signals are for its own threads. */
+static void test_signals(void **state)
+{
+	unsigned int before = listeners();
+	nrt_inspect_config_t *c = NULL;
+
+	(void)state;
+	assert_true(before > 0);
+	assert_int_equal(nrt_inspect_config_allocate(&c), NRT_SUCCESS);
+	assert_int_equal(nrt_inspect_config_set_output_dir(c, dir), NRT_SUCCESS);
+	assert_int_equal(nrt_inspect_config_set_activity(c, "all", false), NRT_SUCCESS);
+	assert_int_equal(nrt_inspect_config_set_activity(c, "cpu_util", true), NRT_SUCCESS);
+	assert_int_equal(nrt_inspect_begin_with_options(c), NRT_SUCCESS);
+	assert_int_equal(listeners(), before);
+	assert_int_equal(nrt_inspect_stop(), NRT_SUCCESS);
+	nrt_inspect_config_free(c);
+}
+
 static void test_on_fail(void **state)
 {
 	nrt_inspect_config_t *c = NULL;
@@ -501,6 +638,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_sizes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_continuous, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_inspect, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_links, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_kept, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_signals, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_on_fail, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_activities, setup_dir, teardown_dir),
 		cmocka_unit_test_setup_teardown(test_environment, setup_dir, teardown_dir),
