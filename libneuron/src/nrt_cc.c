@@ -498,6 +498,7 @@ static int offer(const struct nrt_cc_context *c, const nrt_tensor_t *t, NRT_STAT
 	int fd = -1, ret;
 
 	if (!c->through_host) {
+		/* Not read-only: such a one nobody can import. */
 		ret = neuron_mem_export(t->storage->mem, 0, &fd);
 		*status = nrt_status_of(ret);
 		return ret ? -1 : fd;

@@ -174,6 +174,8 @@ static NRT_STATUS await(const struct member *m, uint32_t channel, const struct d
 	/* The hub has gone. */
 	if (n == 0 || n == -ECONNRESET)
 		return NRT_COLL_PENDING;
+	if (n == -EMFILE)
+		return NRT_RESOURCE;
 	if (ret < 0 || n < (ssize_t)offsetof(struct comm_reply, data) ||
 	    reply->type != COMM_REPLY || reply->nr > COMM_MAX_RANKS ||
 	    (size_t)n != offsetof(struct comm_reply, data) + reply->nr * COMM_DATA)
@@ -463,15 +465,20 @@ static NRT_STATUS exchange(struct member *m, const struct nrt_exchange *x,
 		.channel = x->channel,
 	};
 	struct deadline deadline = deadline_in(nrt_process.timeout_ms);
+	size_t size = offsetof(struct comm_request, ranks) + r->nr * sizeof(r->ranks[0]);
 	NRT_STATUS status = NRT_SUCCESS;
 	uint32_t nr_fds = r->fds ? r->nr : 0;
+	int ret;
 
 	if (m->fd[x->channel] < 0)
 		status = connect_channel(x->func, m, x->channel, &hello, &deadline, reply);
-	if (status == NRT_SUCCESS &&
-	    comm_send(m->fd[x->channel], r, offsetof(struct comm_request, ranks) +
-					    r->nr * sizeof(r->ranks[0]), &x->fd, r->fds))
-		status = NRT_FAILURE;
+	if (status == NRT_SUCCESS) {
+		/* Those on their way to others arrive soon. */
+		while ((ret = comm_send(m->fd[x->channel], r, size, &x->fd, r->fds)) ==
+		       -ETOOMANYREFS && deadline_left(&deadline) && !closing())
+			usleep(1000);
+		status = ret ? NRT_FAILURE : NRT_SUCCESS;
+	}
 	if (status == NRT_SUCCESS)
 		status = await(m, x->channel, &deadline, reply, x->fds, nr_fds);
 	if (status == NRT_COLL_PENDING)
@@ -498,6 +505,11 @@ static void log_failure(const struct nrt_exchange *x, const struct comm_request 
 		break;
 	case NRT_FAILURE:
 		LOG_AS(ENC, ERROR, x->func, "rank %u: one of %u ranks is gone", m->rank, r->nr);
+		break;
+	case NRT_RESOURCE:
+		LOG_AS(ENC, ERROR, x->func,
+		       "rank %u: out of memory, or of descriptors: each of the cores of this process needs %u (ulimit -n)",
+		       m->rank, r->nr);
 		break;
 	default:
 		LOG_AS(ENC, ERROR, x->func, "rank %u, with %u ranks: %s", m->rank, r->nr,

@@ -20,11 +20,20 @@ struct peer {
 	int fd;				/* -1: none */
 	bool seated;
 	bool pending;			/* has a request that is not answered */
+	bool lost;			/* does not take answers, to be dropped */
 	uint32_t rank;
 	uint32_t channel;
 	int request_fd;
+	struct delivery *delivery;	/* its answer that could not be sent yet, or NULL */
 	struct comm_request request;
 	uint8_t hello[COMM_DATA];
+};
+
+/* An answer on its way to a group. */
+struct delivery {
+	uint32_t users;
+	int fds[COMM_MAX_RANKS];	/* reply.fds of them */
+	struct comm_reply reply;
 };
 
 struct hub {
@@ -109,7 +118,8 @@ ssize_t comm_receive(int sock, void *message, size_t size, int *fds, uint32_t nr
 	}
 	if (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) {
 		comm_close_fds(fds, nr_fds);
-		return -EBADMSG;
+		/* There is room in @control for all of them, but not in the process. */
+		return msg.msg_flags & MSG_CTRUNC ? -EMFILE : -EBADMSG;
 	}
 	return n;
 }
@@ -125,25 +135,47 @@ bool comm_peer_is_us(int sock)
 
 /* ---- requests ---------------------------------------------------------------------- */
 
-static void drop(struct peer *p);
-
-static void answer(struct peer *p, const struct comm_reply *reply, const int *fds)
+static size_t reply_size(const struct comm_reply *reply)
 {
-	size_t size = offsetof(struct comm_reply, data) + reply->nr * COMM_DATA;
+	return offsetof(struct comm_reply, data) + reply->nr * COMM_DATA;
+}
 
+/* Without descriptors.  Whom it does not reach reap() drops. */
+static void answer(struct peer *p, const struct comm_reply *reply)
+{
 	p->pending = false;
-	if (p->request_fd >= 0)
-		close(p->request_fd);
-	p->request_fd = -1;
-	if (comm_send(p->fd, reply, size, fds, reply->fds))
-		drop(p);
+	comm_close_fds(&p->request_fd, 1);
+	if (comm_send(p->fd, reply, reply_size(reply), NULL, 0))
+		p->lost = true;
 }
 
 static void refuse(struct peer *p, NRT_STATUS status)
 {
 	const struct comm_reply reply = { .type = COMM_REPLY, .status = status };
 
-	answer(p, &reply, NULL);
+	answer(p, &reply);
+}
+
+static void delivery_put(struct delivery *d)
+{
+	if (--d->users)
+		return;
+	comm_close_fds(d->fds, d->reply.fds);
+	free(d);
+}
+
+/* As many descriptors can be on their way as a process may have open: others go first. */
+static void deliver(struct peer *p)
+{
+	struct delivery *d = p->delivery;
+	int ret = comm_send(p->fd, &d->reply, reply_size(&d->reply), d->fds, d->reply.fds);
+
+	if (ret == -ETOOMANYREFS)
+		return;
+	p->delivery = NULL;
+	delivery_put(d);
+	if (ret)
+		p->lost = true;
 }
 
 static bool in_group(const struct comm_request *r, uint32_t rank)
@@ -164,13 +196,14 @@ static void drop(struct peer *p)
 {
 	bool seated = p->seated;
 
-	close(p->fd);
-	if (p->request_fd >= 0)
-		close(p->request_fd);
-	p->fd = -1;
-	p->request_fd = -1;
+	comm_close_fds(&p->fd, 1);
+	comm_close_fds(&p->request_fd, 1);
+	if (p->delivery)
+		delivery_put(p->delivery);
+	p->delivery = NULL;
 	p->seated = false;
 	p->pending = false;
+	p->lost = false;
 	if (!seated)
 		return;
 	hub->seat[p->rank][p->channel] = NULL;
@@ -188,45 +221,65 @@ static void drop(struct peer *p)
 	}
 }
 
+/* Losing one may lose others, who cannot be told. */
+static void reap(void)
+{
+	bool again;
+
+	do {
+		again = false;
+		for (uint32_t i = 0; i < MAX_PEERS; i++)
+			if (hub->peers[i].lost) {
+				drop(&hub->peers[i]);
+				again = true;
+			}
+	} while (again);
+}
+
 /* When the last one of a group has spoken. */
 static void match(const struct peer *last)
 {
-	static struct comm_reply reply;	/* only this thread comes here */
 	const struct comm_request *r = &last->request;
 	struct peer *member[COMM_MAX_RANKS];
-	int fds[COMM_MAX_RANKS], copies[COMM_MAX_RANKS];
+	NRT_STATUS status = NRT_SUCCESS;
+	struct delivery *d = NULL;
 	uint32_t nr = r->nr;
 
-	memset(&reply, 0, offsetof(struct comm_reply, data));
-	reply.type = COMM_REPLY;
 	for (uint32_t i = 0; i < nr; i++) {
 		member[i] = hub->seat[r->ranks[i]][last->channel];
 		if (!member[i] || !member[i]->pending || !same_group(&member[i]->request, r))
 			return;
 		if (member[i]->request.failed)
-			reply.status = NRT_EXEC_COMPLETED_WITH_ERR;
-		else if (!reply.status && (memcmp(member[i]->request.params, r->params, COMM_DATA) ||
-					   member[i]->request.fds != r->fds))
-			reply.status = NRT_INVALID;
+			status = NRT_EXEC_COMPLETED_WITH_ERR;
+		else if (status == NRT_SUCCESS &&
+			 (memcmp(member[i]->request.params, r->params, COMM_DATA) ||
+			  member[i]->request.fds != r->fds))
+			status = NRT_INVALID;
 	}
-	for (uint32_t i = 0; i < nr && !reply.status; i++) {
-		memcpy(reply.data[i], member[i]->request.data, COMM_DATA);
-		fds[i] = member[i]->request_fd;
+	if (status == NRT_SUCCESS) {
+		d = malloc(sizeof(*d));
+		if (!d)
+			status = NRT_RESOURCE;
 	}
-	if (!reply.status) {
-		reply.nr = nr;
-		reply.fds = r->fds ? nr : 0;
+	if (status != NRT_SUCCESS) {
+		for (uint32_t i = 0; i < nr; i++)
+			refuse(member[i], status);
+		return;
 	}
-	/* Answering closes them one by one, and may drop members. */
-	memcpy(copies, fds, sizeof(copies));
-	for (uint32_t i = 0; i < reply.fds; i++)
+	memset(&d->reply, 0, offsetof(struct comm_reply, data));
+	d->users = nr;
+	d->reply.type = COMM_REPLY;
+	d->reply.nr = nr;
+	d->reply.fds = r->fds ? nr : 0;
+	for (uint32_t i = 0; i < nr; i++) {
+		memcpy(d->reply.data[i], member[i]->request.data, COMM_DATA);
+		d->fds[i] = member[i]->request_fd;
 		member[i]->request_fd = -1;
-	for (uint32_t i = 0; i < nr; i++)
 		member[i]->pending = false;
+		member[i]->delivery = d;
+	}
 	for (uint32_t i = 0; i < nr; i++)
-		if (member[i]->fd >= 0)
-			answer(member[i], &reply, copies);
-	comm_close_fds(copies, reply.fds);
+		deliver(member[i]);
 }
 
 static bool request_valid(const struct peer *p, const struct comm_request *r, size_t size)
@@ -269,7 +322,21 @@ static void welcome(struct peer *p)
 	for (uint32_t i = 0; i < hub->count; i++)
 		if (hub->seat[i][0])
 			memcpy(reply.data[i], hub->seat[i][0]->hello, COMM_DATA);
-	answer(p, &reply, NULL);
+	answer(p, &reply);
+}
+
+/* Not by one that has hung up, which we have yet to hear of. */
+static bool taken(uint32_t rank, uint32_t channel)
+{
+	struct peer *p = hub->seat[rank][channel];
+
+	if (p) {
+		struct pollfd pfd = { .fd = p->fd };
+
+		if (poll(&pfd, 1, 0) > 0)
+			drop(p);
+	}
+	return hub->seat[rank][channel];
 }
 
 static void take_hello(struct peer *p, const struct comm_hello *h, size_t size)
@@ -283,15 +350,13 @@ static void take_hello(struct peer *p, const struct comm_hello *h, size_t size)
 	else if (hub->complete && !h->channel)
 		/* These are all there; who comes now waits for the next ones. */
 		status = NRT_COLL_PENDING;
-	else if (h->count != hub->count || hub->seat[h->rank][h->channel])
+	else if (h->count != hub->count || taken(h->rank, h->channel))
 		status = NRT_INVALID;
 	else if (h->channel && (!hub->complete || hub->gone[h->rank][h->channel]))
 		status = NRT_FAILURE;
 	if (status != NRT_SUCCESS) {
 		refuse(p, status);
-		/* Unless that did not reach it. */
-		if (p->fd >= 0)
-			drop(p);
+		drop(p);
 		return;
 	}
 	p->seated = true;
@@ -323,7 +388,7 @@ static void take_message(struct peer *p)
 
 	if (n == -EAGAIN || n == -EINTR)
 		return;
-	if (n > 0 && !p->pending) {
+	if (n > 0 && !p->pending && !p->delivery) {
 		p->request_fd = fd;
 		fd = -1;
 		if (p->seated)
@@ -360,6 +425,20 @@ static bool take_peer(void)
 
 /* ---- the thread -------------------------------------------------------------------- */
 
+/* How long to wait for what happens, in ms: nobody tells when there is room again. */
+static int deliver_rest(void)
+{
+	int timeout = -1;
+
+	for (uint32_t i = 0; i < MAX_PEERS; i++) {
+		if (hub->peers[i].delivery)
+			deliver(&hub->peers[i]);
+		if (hub->peers[i].delivery)
+			timeout = 1;
+	}
+	return timeout;
+}
+
 static void *hub_main(void *arg)
 {
 	struct pollfd pfd[MAX_PEERS + 2];
@@ -369,10 +448,13 @@ static void *hub_main(void *arg)
 
 	for (;;) {
 		nfds_t nr = 2;
+		int timeout;
 
 		pfd[0] = (struct pollfd){ .fd = h->stop, .events = POLLIN };
 		pfd[1] = (struct pollfd){ .fd = h->listener, .events = POLLIN };
 		pthread_mutex_lock(&comm_lock);
+		timeout = deliver_rest();
+		reap();
 		for (uint32_t i = 0; i < MAX_PEERS; i++) {
 			if (h->peers[i].fd < 0)
 				continue;
@@ -380,13 +462,13 @@ static void *hub_main(void *arg)
 			pfd[nr++] = (struct pollfd){ .fd = h->peers[i].fd, .events = POLLIN };
 		}
 		pthread_mutex_unlock(&comm_lock);
-		if (poll(pfd, nr, -1) < 0 && errno != EINTR)
+		if (poll(pfd, nr, timeout) < 0 && errno != EINTR)
 			break;
 		if (pfd[0].revents)
 			break;
 		pthread_mutex_lock(&comm_lock);
 		for (nfds_t i = 2; i < nr; i++)
-			if (pfd[i].revents && of[i]->fd == pfd[i].fd)
+			if (pfd[i].revents && of[i]->fd == pfd[i].fd && !of[i]->lost)
 				take_message(of[i]);
 		wait = pfd[1].revents && !take_peer();
 		pthread_mutex_unlock(&comm_lock);
@@ -403,6 +485,8 @@ static void hub_free(struct hub *h)
 			close(h->peers[i].fd);
 		if (h->peers[i].request_fd >= 0)
 			close(h->peers[i].request_fd);
+		if (h->peers[i].delivery)
+			delivery_put(h->peers[i].delivery);
 	}
 	if (h->listener >= 0)
 		close(h->listener);

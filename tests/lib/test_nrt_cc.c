@@ -18,6 +18,7 @@
 #include <nrt/nrt_experimental.h>
 
 #include "fake_driver.h"
+#include "nrt_comm.h"
 #include "test_neffs.h"
 
 #define MAX_RANKS 8		/* cores of two devices */
@@ -385,6 +386,56 @@ static void test_refusals(void **state)
 	assert_int_equal(others, 3);
 	run_ranks(ranks, 4, do_op, &op);
 	all_are(ranks, 4, NRT_SUCCESS);
+}
+
+/* Messages with descriptors that do not leave because too many are on their way. */
+static atomic_int held_up;
+/* Messages whose descriptors the process has no room for. */
+static atomic_int cut;
+
+ssize_t __real_sendmsg(int fd, const struct msghdr *msg, int flags);
+ssize_t __wrap_sendmsg(int fd, const struct msghdr *msg, int flags)
+{
+	if (msg->msg_controllen && atomic_fetch_sub(&held_up, 1) > 0) {
+		errno = ETOOMANYREFS;
+		return -1;
+	}
+	return __real_sendmsg(fd, msg, flags);
+}
+
+ssize_t __real_recvmsg(int fd, struct msghdr *msg, int flags);
+ssize_t __wrap_recvmsg(int fd, struct msghdr *msg, int flags)
+{
+	ssize_t n = __real_recvmsg(fd, msg, flags);
+
+	/* Answers, not requests. */
+	if (n > 0 && msg->msg_controllen > CMSG_SPACE(sizeof(int)) &&
+	    atomic_fetch_sub(&cut, 1) > 0)
+		msg->msg_flags |= MSG_CTRUNC;
+	return n;
+}
+
+static void test_descriptors(void **state)
+{
+	struct op op = { .cc_op = NRT_CC_ALLREDUCE, .op = NRT_OP_ADD, .groups = 1, .nr_tensors = 2 };
+	struct rank ranks[MAX_RANKS];
+	uint32_t resource = 0;
+
+	(void)state;
+	join_all(4);
+	/* Requests and answers. */
+	atomic_store(&held_up, 40);
+	run_ranks(ranks, 4, do_op, &op);
+	all_are(ranks, 4, NRT_SUCCESS);
+	assert_true(atomic_load(&held_up) < 0);
+	atomic_store(&cut, 1);
+	run_ranks(ranks, 4, do_op, &op);
+	atomic_store(&cut, 0);
+	for (uint32_t i = 0; i < 4; i++) {
+		assert_int_not_equal(ranks[i].status, NRT_SUCCESS);
+		resource += ranks[i].status == NRT_RESOURCE;
+	}
+	assert_int_equal(resource, 1);
 }
 
 static NRT_STATUS do_different(struct rank *r)
@@ -806,6 +857,43 @@ static void test_strangers(void **state)
 	assert_int_equal(nrt_barrier(0, 0, 2), NRT_FAILURE);
 }
 
+static void *join_three(void *arg)
+{
+	*(NRT_STATUS *)arg = nrt_build_global_comm(0, 0, 3);
+	return NULL;
+}
+
+/* A rank that comes again before anybody has heard that it had hung up. */
+static void test_again(void **state)
+{
+	uint32_t one[22] = { 1, 0x6e727463, 1, 1, 3, 0 }, two[22] = { 1, 0x6e727463, 1, 2, 3, 0 };
+	NRT_STATUS status = UNSET;
+	uint32_t answer[256];
+	int again, first, last;
+	pthread_t zero;
+
+	(void)state;
+	assert_int_equal(pthread_create(&zero, NULL, join_three, &status), 0);
+	/* Its place in the hub is the first, so that it is heard first. */
+	again = stranger();
+	first = stranger();
+	last = stranger();
+	assert_int_equal(send(first, one, sizeof(one), MSG_NOSIGNAL), sizeof(one));
+	usleep(500000);
+	pthread_mutex_lock(&comm_lock);
+	assert_int_equal(send(again, one, sizeof(one), MSG_NOSIGNAL), sizeof(one));
+	close(first);
+	pthread_mutex_unlock(&comm_lock);
+	usleep(500000);
+	assert_true(say(last, two, sizeof(two)) == NRT_SUCCESS);
+	assert_true(recv(again, answer, sizeof(answer), 0) > 0);
+	assert_int_equal(answer[1], NRT_SUCCESS);
+	pthread_join(zero, NULL);
+	assert_int_equal(status, NRT_SUCCESS);
+	close(again);
+	close(last);
+}
+
 /* A rank of which everything but one word is right. */
 static void test_requests(void **state)
 {
@@ -853,6 +941,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_gather, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_operations, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refusals, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_descriptors, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_disagreement, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_prepare, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_join, setup, teardown),
@@ -861,6 +950,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_processes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_fork, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_strangers, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_requests, setup, teardown),
 	};
 
