@@ -194,7 +194,9 @@ u8 *emu_core_sbuf(struct emu_core *core, bool alloc)
 		return sbuf;
 	if (!emu_pages_charge(PFN_UP(core->lim.sbuf_size)))
 		return NULL;
-	sbuf = vzalloc(core->lim.sbuf_size);
+	/* Somebody who uses the device must not cost others their lives. */
+	sbuf = __vmalloc(core->lim.sbuf_size, GFP_KERNEL | __GFP_HIGHMEM | __GFP_ZERO |
+			 __GFP_RETRY_MAYFAIL | __GFP_NOWARN);
 	if (!sbuf) {
 		emu_pages_uncharge(PFN_UP(core->lim.sbuf_size));
 		return NULL;
@@ -346,7 +348,8 @@ int emu_core_fifo_write(struct emu_core *core, u32 e, const struct neuron_pin *s
 
 	mutex_lock(&core->append);
 	if (!fifo->buf) {
-		fifo->buf = kvmalloc(NEURON_ISA_FIFO_SIZE, GFP_KERNEL);
+		fifo->buf = kvmalloc(NEURON_ISA_FIFO_SIZE,
+				     GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN);
 		if (!fifo->buf) {
 			err = -ENOMEM;
 			goto out;
