@@ -538,26 +538,28 @@ void emu_nq_post(struct emu_core *core, u32 nq, const struct neuron_isa_notice *
  * @n: entries, posted together or not at all
  * @count: how many
  *
- * What does not fit is counted in the last entry of the queue, which is kept for that.
+ * What does not fit is counted in the last entry of the queue, which is kept for that; so
+ * is, from then on, what there was no host memory for.
  */
 void emu_nq_fill(struct emu_core *core, u32 nq, const struct neuron_isa_notice *n, u32 count)
 {
 	struct emu_nq *q = &core->nq[nq];
 	struct neuron_isa_notice lost = { .kind = NEURON_ISA_NOTICE_LOST };
 	bool posted = false;
-	u32 i;
+	u32 head, i;
 
 	mutex_lock(&core->nq_lock);
 	if (!q->size)
 		goto out;
 	if (!q->lost && q->size - q->head > count * sizeof(*n)) {
-		for (i = 0; i < count; i++) {
-			if (!emu_nq_write(core, q, &n[i]))
-				goto out;
+		head = q->head;
+		for (i = 0; i < count && emu_nq_write(core, q, &n[i]); i++)
 			q->head += sizeof(*n);
-			posted = true;
-		}
-		goto out;
+		posted = i == count;
+		if (posted || !q->size)
+			goto out;
+		/* Device memory is made when it is written, and there was none. */
+		q->head = head;
 	}
 	/* Nothing comes behind the first one that was lost: a trace has no holes. */
 	q->lost += count;

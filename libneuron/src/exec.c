@@ -80,14 +80,24 @@ static int check_io(const struct neuron_model *m, const struct io_tensor *t,
 	return -EINVAL;
 }
 
-static int bind(struct neuron_model *m, const struct neuron_io *io, size_t nr_io,
-		struct neuron_run_result *result)
+/* All parts of a model: what is refused must not have touched the core of any. */
+static int check_model(const struct neuron_model *model, const struct neuron_io *io, size_t nr_io,
+		       struct neuron_run_result *result)
+{
+	int ret = 0;
+
+	for (const struct neuron_model *m = model; m; m = m->peer)
+		for (size_t i = 0; i < m->nr_io && !ret; i++)
+			ret = check_io(m, &m->io[i], find_io(io, nr_io, i, m->io[i].name), result);
+	return ret;
+}
+
+/* After check_model(). */
+static int bind(struct neuron_model *m, const struct neuron_io *io, size_t nr_io)
 {
 	struct neuron_device *device = m->core->device;
 	int ret = 0;
 
-	for (size_t i = 0; i < m->nr_io && !ret; i++)
-		ret = check_io(m, &m->io[i], find_io(io, nr_io, i, m->io[i].name), result);
 	for (size_t i = 0; i < m->nr_io && !ret; i++) {
 		const struct neuron_io *b = find_io(io, nr_io, i, m->io[i].name);
 
@@ -249,10 +259,11 @@ static void unlock_cores(struct neuron_model *model)
 }
 
 /* The part of a model on one core, so far that it can be started. */
-static int prepare(struct neuron_model *m, const struct neuron_io *io, size_t nr_io,
-		   struct neuron_run_result *result)
+static int prepare(struct neuron_model *m, const struct neuron_io *io, size_t nr_io)
 {
 	struct neuron_core *core = m->core;
+	/* Whatever the reset is for, the profile is to know. */
+	bool over = profile_starts_over(core);
 	struct neuron_notice late;
 	int ret = 0;
 
@@ -260,10 +271,10 @@ static int prepare(struct neuron_model *m, const struct neuron_io *io, size_t nr
 	 * An error that came after the end of the last run: an engine or a queue
 	 * that stands still until the core is reset.
 	 */
-	if (core->broken || profile_starts_over(core) || !neuron_nq_read(core->error, &late))
+	if (over || core->broken || !neuron_nq_read(core->error, &late))
 		ret = core_reset_locked(core);
 	if (!ret)
-		ret = bind(m, io, nr_io, result);
+		ret = bind(m, io, nr_io);
 	if (!ret)
 		drain(core->notify);
 	core->done = false;
@@ -343,8 +354,9 @@ NEURON_EXPORT int neuron_model_run(struct neuron_model *model, const struct neur
 		return -EOPNOTSUPP;
 	}
 	lock_cores(model);
+	ret = check_model(model, io, nr_io, &r);
 	for (struct neuron_model *m = model; m && !ret; m = m->peer)
-		ret = prepare(m, io, nr_io, &r);
+		ret = prepare(m, io, nr_io);
 	if (!ret) {
 		started = stats_time();
 		for (struct neuron_model *m = model; m && !ret; m = m->peer)

@@ -323,10 +323,13 @@ NEURON_EXPORT void neuron_plan_sum(const struct neuron_plan *plans, size_t nr_pl
 				   struct neuron_report_core *core)
 {
 	uint64_t *bytes = core->device_bytes, need[MAX_PARTS] = { 0 };
+	struct neuron_plan_opts o;
 
+	/* The caller's may be shorter.  One that is not valid made no plan. */
+	opts_copy(&o, sizeof(o), opts);
 	memset(bytes, 0, sizeof(core->device_bytes));
-	bytes[NEURON_MEM_CODE] = (opts->lnc == 2 ? 2 : 1) * round_up(microcode, NEURON_PAGE);
-	bytes[NEURON_MEM_NOTIFICATION] = (opts->lnc == 2 ? 2 : 1) * opts->profile;
+	bytes[NEURON_MEM_CODE] = (o.lnc == 2 ? 2 : 1) * round_up(microcode, NEURON_PAGE);
+	bytes[NEURON_MEM_NOTIFICATION] = (o.lnc == 2 ? 2 : 1) * o.profile;
 	for (size_t i = 0; i < nr_plans; i++)
 		for (uint32_t k = 0; k < plans[i].nr_parts; k++) {
 			const struct neuron_model_usage *u = &plans[i].parts[k];
@@ -342,8 +345,8 @@ NEURON_EXPORT void neuron_plan_sum(const struct neuron_plan *plans, size_t nr_pl
 				need[k] = u->shared_scratchpad;
 		}
 	for (uint32_t k = 0; k < MAX_PARTS; k++)
-		bytes[opts->contiguous ? NEURON_MEM_SCRATCHPAD_CONTIGUOUS : NEURON_MEM_SCRATCHPAD] +=
-			neuron_plan_scratchpad(opts, need[k]);
+		bytes[o.contiguous ? NEURON_MEM_SCRATCHPAD_CONTIGUOUS : NEURON_MEM_SCRATCHPAD] +=
+			neuron_plan_scratchpad(&o, need[k]);
 }
 
 NEURON_EXPORT int neuron_model_plan(const struct neuron_geometry *geometry, const void *bytes,

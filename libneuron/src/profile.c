@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "profile.h"
+#include "stats.h"
 #include "sys.h"
 
 #define MIB (1ull << 20)
@@ -73,6 +74,9 @@ static int check_opts(struct neuron_profile_opts *o)
 		if (*bytes & (*bytes - 1) || *bytes < MIN_BUFFER || *bytes > MAX_BUFFER)
 			return -EINVAL;
 	}
+	for (int i = NEURON_PROFILE_NR_BUFFERS; i < NEURON_PROFILE_MAX_KINDS; i++)
+		if (o->bytes[i])
+			return -EINVAL;
 	return 0;
 }
 
@@ -170,6 +174,7 @@ static int open_queue(struct neuron_core *core, struct profile_buffer *b)
 	m->nc = core->nc;
 	pthread_mutex_init(&m->lock, NULL);
 	memlog_add(core->device, MEMLOG_ALLOC, m, b->bytes, 0, 0);
+	stats_memory(m, b->bytes);
 	b->mem = m;
 	return 0;
 }
@@ -203,11 +208,11 @@ static int open_buffers(struct profile_part *p)
 
 	for (size_t i = 0; i < nr && !ret; i++) {
 		if (list[i].type == PROFILE_NO_QUEUE) {
-			ret = open_memory(core, &list[i], p->profile->opts.failure);
+			ret = open_memory(core, &list[i], p->failure);
 		} else {
 			ret = open_queue(core, &list[i]);
 			if (ret == -ENOMEM)
-				explain(core, list[i].bytes, p->profile->opts.failure);
+				explain(core, list[i].bytes, p->failure);
 		}
 		if (!ret)
 			p->buffers[p->nr_buffers++] = list[i];
@@ -217,8 +222,14 @@ static int open_buffers(struct profile_part *p)
 
 /* ---- collecting -------------------------------------------------------------------- */
 
+/* NULL: that was the limit. */
 static int add_item(struct profile_part *p, struct profile_item **item)
 {
+	*item = NULL;
+	if (p->nr_items >= PROFILE_MAX_ITEMS) {
+		p->lost++;
+		return 0;
+	}
 	if (p->nr_items == p->max_items) {
 		size_t more = p->max_items ? p->max_items * 2 : 1024;
 		struct profile_item *items = reallocarray(p->items, more, sizeof(*items));
@@ -229,7 +240,7 @@ static int add_item(struct profile_part *p, struct profile_item **item)
 		p->max_items = more;
 	}
 	*item = &p->items[p->nr_items++];
-	**item = (struct profile_item){ .run = PROFILE_NO_RUN };
+	**item = (struct profile_item){ 0 };
 	return 0;
 }
 
@@ -265,86 +276,104 @@ static uint32_t run_of_instruction(const struct profile_part *p, uint32_t engine
 	return low > p->epoch ? (uint32_t)(low - 1) : PROFILE_NO_RUN;
 }
 
-static int take_instruction(struct profile_part *p, const struct neuron_isa_notice *n,
-			    struct profile_item **open)
+/* Of no run, or of one that is not wanted: it would not be in the file. */
+static bool wanted(const struct profile_part *p, uint32_t run)
 {
-	uint32_t id = le32toh(n->id);
+	return run != PROFILE_NO_RUN && p->runs[run].labels;
+}
+
+/* The item that is added last is @open for its end. */
+static int take_instruction(struct profile_part *p, const struct neuron_isa_notice *n,
+			    size_t *open)
+{
+	uint32_t id = le32toh(n->id), run;
 	struct profile_item *item;
+	size_t begun = *open;
 	int ret;
 
 	if (n->engine >= NR_ENGINES)
 		return 0;
+	*open = PROFILE_NO_ITEM;
 	if (n->kind == NEURON_ISA_NOTICE_END) {
-		if (*open) {
-			(*open)->end = le64toh(n->data);
-			(*open)->unfinished = false;
+		if (begun != PROFILE_NO_ITEM) {
+			p->items[begun].end = le64toh(n->data);
+			p->items[begun].unfinished = false;
 		}
-		*open = NULL;
 		return 0;
 	}
+	run = run_of_instruction(p, n->engine, id);
+	if (!wanted(p, run))
+		return 0;
 	ret = add_item(p, &item);
-	if (ret)
+	if (!item)
 		return ret;
 	item->type = PROFILE_INSTRUCTION;
 	item->begin = item->end = le64toh(n->data);
-	item->run = run_of_instruction(p, n->engine, id);
+	item->run = run;
 	item->where = n->engine;
-	item->id = item->run == PROFILE_NO_RUN ? id : id - p->runs[item->run].first[n->engine];
+	item->id = id - p->runs[run].first[n->engine];
 	item->code = n->code;
 	item->unfinished = true;
-	*open = item;
+	*open = p->nr_items - 1;
 	return 0;
 }
 
 /* Queues of the core that are not the model's are left out. */
 static bool has_slot(const struct profile_part *p, uint32_t run, uint32_t slot)
 {
-	const struct labels *l = run == PROFILE_NO_RUN ? NULL : p->runs[run].labels;
+	const struct labels *l = p->runs[run].labels;
 
-	for (size_t i = 0; l && i < l->nr_rings; i++)
+	for (size_t i = 0; i < l->nr_rings; i++)
 		if (l->rings[i].slot == slot)
 			return true;
 	return false;
 }
 
 static int take_packet(struct profile_part *p, const struct neuron_isa_notice *n, uint32_t engine,
-		       struct profile_item **open)
+		       size_t *open)
 {
+	uint32_t slot = engine + p->core->device->geometry.engines_per_core * (n->phase >> 4);
+	uint32_t run = run_at(p, le64toh(n->data));
 	struct profile_item *item;
+	size_t begun = *open;
 	int ret;
 
+	*open = PROFILE_NO_ITEM;
 	if (n->kind == NEURON_ISA_NOTICE_DMA_END) {
-		if (*open) {
-			(*open)->end = le64toh(n->data);
-			(*open)->bytes = le32toh(n->id);
+		if (begun != PROFILE_NO_ITEM) {
+			p->items[begun].end = le64toh(n->data);
+			p->items[begun].bytes = le32toh(n->id);
 		}
-		*open = NULL;
 		return 0;
 	}
+	if (!wanted(p, run) || !has_slot(p, run, slot))
+		return 0;
 	ret = add_item(p, &item);
-	if (ret)
+	if (!item)
 		return ret;
 	item->type = PROFILE_PACKET;
 	item->begin = item->end = le64toh(n->data);
-	item->where = engine + p->core->device->geometry.engines_per_core * (n->phase >> 4);
-	item->run = run_at(p, item->begin);
-	if (!has_slot(p, item->run, item->where))
-		item->run = PROFILE_NO_RUN;
+	item->where = slot;
+	item->run = run;
 	item->id = le32toh(n->id);
-	*open = item;
+	*open = p->nr_items - 1;
 	return 0;
 }
 
 static int take_semaphore(struct profile_part *p, const struct neuron_isa_notice *n)
 {
+	uint32_t run = run_at(p, le64toh(n->data));
 	struct profile_item *item;
-	int ret = add_item(p, &item);
+	int ret;
 
-	if (ret)
+	if (!wanted(p, run))
+		return 0;
+	ret = add_item(p, &item);
+	if (!item)
 		return ret;
 	item->type = PROFILE_SEMAPHORE;
 	item->begin = item->end = le64toh(n->data);
-	item->run = run_at(p, item->begin);
+	item->run = run;
 	item->where = n->code;
 	item->id = le32toh(n->id);
 	item->by = n->engine;
@@ -352,7 +381,7 @@ static int take_semaphore(struct profile_part *p, const struct neuron_isa_notice
 }
 
 static int take(struct profile_part *p, const struct profile_buffer *b,
-		const struct neuron_isa_notice *n, struct profile_item **open)
+		const struct neuron_isa_notice *n, size_t *open)
 {
 	switch (n->kind) {
 	case NEURON_ISA_NOTICE_BEGIN:
@@ -375,8 +404,8 @@ static int take(struct profile_part *p, const struct profile_buffer *b,
 static int read_buffer(struct profile_part *p, const struct profile_buffer *b,
 		       struct neuron_isa_notice *piece)
 {
-	/* Between its two entries no other item is added, so that it stays where it is. */
-	struct profile_item *open = NULL;
+	/* An index: the process can write what it likes between the two entries of an item. */
+	size_t open = PROFILE_NO_ITEM;
 	int ret;
 
 	for (uint64_t off = 0; off < b->bytes; off += PIECE * sizeof(*piece)) {
@@ -450,11 +479,15 @@ void profile_reset(struct neuron_core *core, bool works)
 void profile_run_begin(struct neuron_model *model)
 {
 	struct profile_part *p = model->core->profile;
-	struct labels *const *wanted;
+	struct labels *const *only;
 	struct profile_run *r;
 
 	if (!p || !model->labels)
 		return;
+	if (p->nr_runs >= PROFILE_MAX_RUNS) {
+		p->lost++;
+		return;
+	}
 	if (p->nr_runs == p->max_runs) {
 		size_t more = p->max_runs ? p->max_runs * 2 : 16;
 		struct profile_run *runs = reallocarray(p->runs, more, sizeof(*runs));
@@ -466,10 +499,13 @@ void profile_run_begin(struct neuron_model *model)
 		p->runs = runs;
 		p->max_runs = more;
 	}
-	wanted = p->profile->wanted;
+	only = p->profile->wanted;
 	r = &p->runs[p->nr_runs++];
 	*r = (struct profile_run){ .begin = now_ns(), .number = p->number++ };
-	if (!wanted[0] || wanted[0] == model->labels || wanted[1] == model->labels)
+	/* The last one stands for all that follow, so that what they do is not another's. */
+	if (p->nr_runs == PROFILE_MAX_RUNS)
+		p->lost++;
+	else if (!only[0] || only[0] == model->labels || only[1] == model->labels)
 		r->labels = labels_get(model->labels);
 	memcpy(r->first, p->next, sizeof(r->first));
 	for (uint32_t e = 0; e < NR_ENGINES; e++)
@@ -490,7 +526,7 @@ void profile_run_end(struct neuron_model *model, int ret)
 
 /* ---- for callers ------------------------------------------------------------------- */
 
-static int start_part(struct profile_part *p)
+static int start_part(struct profile_part *p, struct neuron_mem_failure *failure)
 {
 	int ret;
 
@@ -499,8 +535,11 @@ static int start_part(struct profile_part *p)
 		ret = -EBUSY;
 	} else {
 		p->core->profile = p;
+		p->failure = failure;
 		/* Makes the buffers, too. */
 		ret = core_reset_locked(p->core);
+		/* It is the caller's: resets from now on, of any thread, must not use it. */
+		p->failure = NULL;
 		if (!ret)
 			ret = p->error;
 	}
@@ -563,6 +602,9 @@ NEURON_EXPORT int neuron_profile_start(struct neuron_core *core,
 	if (!p)
 		return -ENOMEM;
 	p->opts = o;
+	/* They are the caller's for this call only. */
+	p->opts.failure = NULL;
+	p->opts.model = NULL;
 	if (o.model) {
 		p->wanted[0] = labels_get(o.model->labels);
 		p->wanted[1] = o.model->peer ? labels_get(o.model->peer->labels) : NULL;
@@ -574,10 +616,7 @@ NEURON_EXPORT int neuron_profile_start(struct neuron_core *core,
 		part->core = core_get(c);
 	}
 	for (size_t i = 0; i < p->nr_parts && !ret; i++)
-		ret = start_part(&p->parts[i]);
-	/* They are the caller's for this call only. */
-	p->opts.failure = NULL;
-	p->opts.model = NULL;
+		ret = start_part(&p->parts[i], o.failure);
 	if (ret) {
 		for (size_t i = 0; i < p->nr_parts; i++)
 			stop_part(&p->parts[i]);
@@ -623,8 +662,6 @@ static int catch_up(struct neuron_profile *profile)
 
 		if (p->core->profile == p)
 			ret = core_reset_locked(p->core);
-		if (!ret)
-			ret = p->error;
 	}
 	return ret;
 }
@@ -641,17 +678,52 @@ static void unlock_parts(struct neuron_profile *profile)
 		pthread_mutex_unlock(&profile->parts[i].core->lock);
 }
 
+/* What was collected, and nothing else. */
+static struct neuron_profile *copy_profile(const struct neuron_profile *profile)
+{
+	struct neuron_profile *copy = calloc(1, sizeof(*copy));
+
+	for (size_t i = 0; copy && i < profile->nr_parts; i++) {
+		const struct profile_part *p = &profile->parts[i];
+		struct profile_part *c = &copy->parts[copy->nr_parts++];
+
+		c->core = core_get(p->core);
+		c->runs = calloc(p->nr_runs + 1, sizeof(*c->runs));
+		c->items = calloc(p->nr_items + 1, sizeof(*c->items));
+		if (!c->runs || !c->items) {
+			free_profile(copy);
+			return NULL;
+		}
+		for (; c->nr_runs < p->nr_runs; c->nr_runs++) {
+			c->runs[c->nr_runs] = p->runs[c->nr_runs];
+			labels_get(c->runs[c->nr_runs].labels);
+		}
+		for (; c->nr_items < p->nr_items; c->nr_items++)
+			c->items[c->nr_items] = p->items[c->nr_items];
+		c->lost = p->lost;
+	}
+	return copy;
+}
+
 NEURON_EXPORT int neuron_profile_write(struct neuron_profile *profile, int fd)
 {
+	struct neuron_profile *copy = NULL;
 	int ret;
 
 	if (device_inherited(profile->parts[0].core->device))
 		return -EACCES;
 	lock_parts(profile);
 	ret = catch_up(profile);
-	if (!ret)
-		ret = profile_write(profile, fd);
+	if (!ret) {
+		copy = copy_profile(profile);
+		ret = copy ? 0 : -ENOMEM;
+	}
 	unlock_parts(profile);
+	if (ret)
+		return ret;
+	/* Whoever reads it may take its time, or run a model on the core first. */
+	ret = profile_write(copy, fd);
+	free_profile(copy);
 	return ret;
 }
 
@@ -670,6 +742,7 @@ NEURON_EXPORT int neuron_profile_get_stats(struct neuron_profile *profile,
 
 		out.runs += p->nr_runs;
 		out.lost += p->lost;
+		out.error = out.error ? out.error : p->error;
 		for (size_t k = 0; k < p->nr_items; k++) {
 			const struct profile_item *item = &p->items[k];
 

@@ -9,6 +9,16 @@
 #define PROFILE_MAX_BUFFERS 32u
 #define PROFILE_NO_QUEUE UINT32_MAX
 #define PROFILE_NO_RUN UINT32_MAX
+#define PROFILE_NO_ITEM SIZE_MAX
+
+/*
+ * Of each physical core: 3 GiB of items, more than full buffers of the default sizes hold,
+ * and 56 MiB of runs.  A process that leaves a profile on must not grow for ever.
+ */
+#ifndef PROFILE_MAX_ITEMS
+#define PROFILE_MAX_ITEMS (1u << 26)
+#define PROFILE_MAX_RUNS (1u << 20)
+#endif
 
 struct profile_buffer {
 	uint32_t type;			/* NQ_TYPE_*, PROFILE_NO_QUEUE: just memory */
@@ -34,7 +44,7 @@ enum profile_type {
 
 struct profile_item {
 	uint64_t begin, end;		/* ns */
-	uint32_t run;			/* index, PROFILE_NO_RUN */
+	uint32_t run;			/* index of one that is wanted */
 	uint32_t where;			/* engine; slot of the queue; semaphore */
 	uint32_t id;			/* instruction of the program; descriptor; new value */
 	uint32_t bytes;
@@ -61,6 +71,7 @@ struct profile_part {
 	size_t max_items;
 	uint64_t lost;
 	int error;			/* first thing that went wrong meanwhile */
+	struct neuron_mem_failure *failure;	/* of who starts the profile, until it is on */
 	bool running;			/* the last run is not over */
 	bool stopping;
 	bool discard;			/* forget what there is at the next reset */
@@ -73,7 +84,7 @@ struct neuron_profile {
 	size_t nr_parts;
 };
 
-/* One file of all parts; under the locks of their cores. */
+/* One file of all parts, which nobody changes meanwhile. */
 int profile_write(const struct neuron_profile *profile, int fd);
 
 #endif

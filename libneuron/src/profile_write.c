@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* A profile as a file in the Trace Event format; man/neuron_profile.3 describes it. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -268,7 +269,7 @@ static int by_time(const void *a, const void *b)
 	return x->end > y->end ? -1 : x->end < y->end;
 }
 
-/* Items of runs that are not wanted, and of none, are left out. */
+/* Runs that are not wanted are left out; there are no items of them. */
 static size_t list_lines(const struct neuron_profile *profile, struct line *lines)
 {
 	size_t nr = 0;
@@ -283,9 +284,8 @@ static size_t list_lines(const struct neuron_profile *profile, struct line *line
 		for (size_t k = 0; k < p->nr_items; k++) {
 			const struct profile_item *item = &p->items[k];
 
-			if (item->run != PROFILE_NO_RUN && p->runs[item->run].labels)
-				lines[nr++] = (struct line){ p, item, &p->runs[item->run],
-							     item->begin, item->end };
+			lines[nr++] = (struct line){ p, item, &p->runs[item->run], item->begin,
+						     item->end };
 		}
 	}
 	qsort(lines, nr, sizeof(*lines), by_time);
@@ -320,7 +320,7 @@ int profile_write(const struct neuron_profile *profile, int fd)
 	lines = calloc(nr, sizeof(*lines));
 	if (!lines)
 		return -ENOMEM;
-	copy = dup(fd);
+	copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	if (copy >= 0)
 		w.f = fdopen(copy, "w");
 	if (!w.f) {

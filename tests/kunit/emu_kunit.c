@@ -1565,6 +1565,47 @@ static void trace_does_not_wrap(struct kunit *test)
 	EQ(test, emu_trace_dma_begin(nd->ed, 0), 0);
 }
 
+/* What there is no memory for is lost, both entries of a packet or none; it counts later. */
+static void trace_without_memory(struct kunit *test)
+{
+	struct neuron_device *nd = test->priv;
+	struct emu_core *core = nd->ed->core[0];
+	const u64 addr = HBM1 + PAGE_SIZE - 32;
+	struct neuron_isa_notice n[2] = {
+		{ .kind = NEURON_ISA_NOTICE_DMA_BEGIN }, { .kind = NEURON_ISA_NOTICE_DMA_END },
+	};
+	const unsigned long max = emu_max_pages;
+	struct neuron_isa_notice got;
+	u32 nq = NQ_DMA(1);
+
+	/* the second entry of the second packet is in the next page */
+	poke32(test, HBM1, 0);
+	nq_open(test, 0, nq, addr, 1024);
+	emu_nq_fill(core, nq, n, 1);
+	emu_max_pages = atomic_long_read(&emu_total_pages);
+	emu_nq_fill(core, nq, n, ARRAY_SIZE(n));
+	got = notice_at(test, addr + 16);
+	EQ(test, got.kind, NEURON_ISA_NOTICE_LOST);
+	EQ(test, got.phase, 1);
+	EQ(test, le64_to_cpu(got.data), 2);
+	emu_max_pages = max;
+	emu_nq_fill(core, nq, n, ARRAY_SIZE(n));
+	EQ(test, le64_to_cpu(notice_at(test, addr + 16).data), 4);
+	EQ(test, notice_at(test, addr + 32).phase, 0);
+
+	/* nor for the entry that says so, at first */
+	nq_open(test, 0, nq, HBM1 + SZ_1M, 1024);
+	emu_max_pages = atomic_long_read(&emu_total_pages);
+	emu_nq_fill(core, nq, n, ARRAY_SIZE(n));
+	emu_max_pages = max;
+	EQ(test, notice_at(test, HBM1 + SZ_1M).phase, 0);
+	emu_nq_fill(core, nq, n, ARRAY_SIZE(n));
+	got = notice_at(test, HBM1 + SZ_1M);
+	EQ(test, got.kind, NEURON_ISA_NOTICE_LOST);
+	EQ(test, le64_to_cpu(got.data), 4);
+	EQ(test, notice_at(test, HBM1 + SZ_1M + 16).phase, 0);
+}
+
 /* What a device costs that nobody uses: under 256 KiB, with eight cores. */
 static void device_is_small(struct kunit *test)
 {
@@ -1601,6 +1642,7 @@ static struct kunit_case emu_cases[] = {
 	KUNIT_CASE(nq_wraps),
 	KUNIT_CASE(trace_of_a_program),
 	KUNIT_CASE(trace_does_not_wrap),
+	KUNIT_CASE(trace_without_memory),
 	KUNIT_CASE(device_is_small),
 	{}
 };

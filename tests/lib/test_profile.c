@@ -7,7 +7,11 @@
 
 #include <cmocka.h>
 
+#include <poll.h>
+#include <sys/stat.h>
+
 #include "fake_driver.h"
+#include "model.h"
 #include "test_neffs.h"
 #include "trace_check.h"
 
@@ -22,6 +26,10 @@
 
 /* Small buffers, so that a test takes no time: what they are for each core. */
 #define SMALL_MEMORY ((6 + FAKE_ENGINES + 3) * 64 * KIB)
+
+/* More kinds of buffers must not move what follows. */
+_Static_assert(offsetof(struct neuron_profile_opts, model) ==
+	       sizeof(size_t) + NEURON_PROFILE_MAX_KINDS * sizeof(uint64_t), "options moved");
 
 static const struct neuron_profile_opts small = {
 	.size = sizeof(small),
@@ -370,6 +378,11 @@ static void test_sizes(void **state)
 		assert_int_equal(neuron_profile_start(f->core, &opts, &p), -EINVAL);
 	}
 	assert_int_equal(neuron_profile_start(f->core, &small, NULL), -EINVAL);
+	/* Places of kinds that are not there yet. */
+	opts = small;
+	opts.bytes[NEURON_PROFILE_MAX_KINDS - 1] = 4096;
+	assert_int_equal(neuron_profile_memory(g, &opts), 0);
+	assert_int_equal(neuron_profile_start(f->core, &opts, &p), -EINVAL);
 	opts = small;
 	opts.model = f->model;
 	opts.size = 4;
@@ -381,6 +394,11 @@ static void test_sizes(void **state)
 	neuron_report_row(&r, NULL, row);
 	assert_int_equal(row[NEURON_REPORT_PROFILER], 2 * SMALL_MEMORY);
 	assert_int_equal(row[NEURON_REPORT_TOTAL], 2 * SMALL_MEMORY);
+	/* Of a program that was built when a plan knew nothing of profiles. */
+	plan.size = offsetof(struct neuron_plan_opts, profile);
+	neuron_plan_sum(NULL, 0, &plan, 0, &core);
+	neuron_report_row(&r, NULL, row);
+	assert_int_equal(row[NEURON_REPORT_PROFILER], 0);
 }
 
 static void test_no_memory(void **state)
@@ -433,7 +451,9 @@ static void test_calls_fail(void **state)
 			ret = run_only(f, f->model);
 			if (!ret)
 				ret = neuron_profile_write(p, fileno(file));
-			neuron_profile_stop(p);
+			/* What went wrong in between is not the writer's to tell. */
+			if (neuron_profile_stop(p) && !ret)
+				ret = -EIO;
 			neuron_profile_close(p);
 		}
 		failed += ret != 0;
@@ -449,6 +469,257 @@ static void test_calls_fail(void **state)
 	}
 	assert_true(clean);
 	assert_true(failed > 50);
+}
+
+/* Whatever the reset before a run is for: only the last run stays. */
+static void test_last_only(void **state)
+{
+	struct fixture *f = *state;
+	const struct neuron_io bad[] = { { "x", f->x, 0, 1024 }, { "y", f->y, 0, 1000 } };
+	struct neuron_profile_opts opts = small;
+	struct neuron_profile *p;
+
+	opts.last_only = 1;
+	assert_int_equal(neuron_profile_start(f->core, &opts, &p), 0);
+	/* As a model that leaves semaphores behind: each run begins with a reset. */
+	f->model->dirty = true;
+	for (unsigned int i = 0; i < 3; i++) {
+		assert_int_equal(run(f, f->model), 0);
+		assert_int_equal(stats_of(p).runs, 1);
+	}
+	f->model->dirty = false;
+	assert_int_equal(run(f, f->model), 0);
+	/* What is refused is no run. */
+	assert_int_equal(neuron_model_run(f->model, bad, 2, 1000, NULL), -EINVAL);
+	assert_int_equal(neuron_model_run(f->model, bad, 1, 1000, NULL), -EINVAL);
+	assert_int_equal(neuron_profile_stop(p), 0);
+	assert_int_equal(stats_of(p).runs, 1);
+	assert_int_equal(stats_of(p).instructions, LIST_INSTS);
+	neuron_profile_close(p);
+}
+
+struct other_thread {
+	struct fixture *f;
+	struct neuron_profile *p;
+	struct neuron_profile_opts opts;
+	int fd, ret;
+};
+
+static void *write_thread(void *arg)
+{
+	struct other_thread *t = arg;
+
+	t->ret = neuron_profile_write(t->p, t->fd);
+	close(t->fd);
+	return NULL;
+}
+
+static void *run_thread(void *arg)
+{
+	struct other_thread *t = arg;
+
+	t->ret = run_only(t->f, t->f->model);
+	return NULL;
+}
+
+/* Descriptors of a file that a program started now would get. */
+static unsigned int inherited(int fd)
+{
+	struct stat want, is;
+	unsigned int n = 0;
+
+	assert_int_equal(fstat(fd, &want), 0);
+	for (int i = 3; i < 256; i++)
+		n += !fstat(i, &is) && is.st_ino == want.st_ino && is.st_dev == want.st_dev &&
+		     !(fcntl(i, F_GETFD) & FD_CLOEXEC);
+	return n;
+}
+
+/* The reader of the file first runs a model on the core. */
+static void test_pipe(void **state)
+{
+	struct other_thread writer = { .f = *state }, runner = { .f = *state };
+	struct fixture *f = *state;
+	struct pollfd pfd = { .events = POLLIN };
+	struct timespec until;
+	pthread_t write_id, run_id;
+	char buf[4096];
+	ssize_t n, sum = 0;
+	unsigned int left;
+	int fds[2], late;
+
+	assert_int_equal(neuron_profile_start(f->core, &small, &writer.p), 0);
+	assert_int_equal(run(f, f->model), 0);
+	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+	/* Less than the file. */
+	assert_true(fcntl(fds[1], F_SETPIPE_SZ, 4096) > 0);
+	writer.fd = fds[1];
+	assert_int_equal(pthread_create(&write_id, NULL, write_thread, &writer), 0);
+	pfd.fd = fds[0];
+	assert_int_equal(poll(&pfd, 1, 60000), 1);
+	left = inherited(fds[0]);
+	assert_int_equal(pthread_create(&run_id, NULL, run_thread, &runner), 0);
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += 60;
+	late = pthread_timedjoin_np(run_id, NULL, &until);
+	while ((n = read(fds[0], buf, sizeof(buf))) > 0)
+		sum += n;
+	if (late)
+		assert_int_equal(pthread_join(run_id, NULL), 0);
+	assert_int_equal(pthread_join(write_id, NULL), 0);
+	close(fds[0]);
+	assert_int_equal(late, 0);
+	assert_int_equal(left, 0);
+	assert_int_equal(writer.ret, 0);
+	assert_int_equal(runner.ret, 0);
+	assert_true(sum > 2 * 4096);
+	assert_int_equal(neuron_profile_stop(writer.p), 0);
+	assert_int_equal(stats_of(writer.p).runs, 2);
+	neuron_profile_close(writer.p);
+}
+
+/* Buffers that cannot be made again: what there is can be had, and it goes on. */
+static void test_error_passes(void **state)
+{
+	struct fixture *f = *state;
+	struct neuron_profile *p;
+	struct trace_sum *s;
+
+	assert_int_equal(neuron_profile_start(f->core, &small, &p), 0);
+	assert_int_equal(run(f, f->model), 0);
+	fake_fail(1, _IOC_NR(NEURON_IOCTL_NOTIFICATIONS_INIT_WITH_REALLOC_V2), ENOMEM);
+	s = check_file(p);
+	assert_int_equal(fake.fail_at, 0);
+	assert_true(trace_once(s, 0, 1, SP, LIST_INSTS));
+	free(s);
+	assert_int_equal(stats_of(p).memory, 0);
+	assert_int_equal(stats_of(p).error, -ENOMEM);
+	assert_int_equal(neuron_core_reset(f->core), 0);
+	assert_int_equal(stats_of(p).memory, SMALL_MEMORY);
+	assert_int_equal(run(f, f->model), 0);
+	assert_int_equal(neuron_profile_stop(p), -ENOMEM);
+	s = check_file(p);
+	assert_true(trace_once(s, 0, 2, SP, LIST_INSTS));
+	free(s);
+	neuron_profile_close(p);
+}
+
+/* A service that never stops it. */
+static void test_limits(void **state)
+{
+	const struct neuron_isa_notice n = { .kind = NEURON_ISA_NOTICE_SEMAPHORE };
+	struct fixture *f = *state;
+	struct neuron_profile_stats st;
+	struct neuron_profile *p;
+	struct trace_sum *s;
+
+	assert_int_equal(neuron_profile_start(f->core, &small, &p), 0);
+	for (unsigned int i = 0; i < 40; i++)
+		assert_int_equal(run(f, f->model), 0);
+	assert_int_equal(neuron_core_reset(f->core), 0);
+	for (unsigned int i = 0; i < 5; i++)
+		assert_int_equal(run(f, f->model), 0);
+	assert_int_equal(neuron_profile_stop(p), 0);
+	st = stats_of(p);
+	s = check_file(p);
+	/* The last place is for all the others. */
+	assert_int_equal(s->runs, 31);
+	assert_int_equal(s->instructions, 31 * LIST_INSTS);
+	assert_true(trace_once(s, 0, 31, SP, LIST_INSTS));
+	assert_int_equal(s->bytes, 31 * (LIST_BYTES + LIST_WORDS + LIST_FETCH));
+	assert_int_equal(s->semaphores, 31 * 8);
+	assert_int_equal(s->lost, 40 - 31 + 5);
+	assert_int_equal(st.instructions, s->instructions);
+	assert_int_equal(st.lost, s->lost);
+	free(s);
+	neuron_profile_close(p);
+
+	assert_int_equal(neuron_profile_start(f->core, &small, &p), 0);
+	assert_int_equal(run(f, f->model), 0);
+	for (unsigned int i = 0; i < 3000; i++)
+		fake_trace(&fake.dev[0], 2, NQ_TYPE_EVENT, 0, n);
+	assert_int_equal(neuron_profile_stop(p), 0);
+	st = stats_of(p);
+	assert_int_equal(st.instructions, LIST_INSTS);
+	assert_int_equal(st.instructions + st.packets + st.semaphores, 2048);
+	assert_true(st.lost >= 3000 + LIST_INSTS + 8 - 2048);
+	neuron_profile_close(p);
+}
+
+/* What is in a buffer the process may have written itself, with a queue of the core. */
+static void test_hostile(void **state)
+{
+	struct neuron_isa_notice n = { .kind = NEURON_ISA_NOTICE_BEGIN, .engine = 4 };
+	struct fixture *f = *state;
+	struct neuron_profile *p;
+
+	assert_int_equal(neuron_profile_start(f->core, &small, &p), 0);
+	assert_int_equal(run(f, f->model), 0);
+	fake_trace(&fake.dev[0], 2, NQ_TYPE_TRACE, 4, n);
+	n.kind = NEURON_ISA_NOTICE_SEMAPHORE;
+	for (unsigned int i = 0; i < 1500; i++)
+		fake_trace(&fake.dev[0], 2, NQ_TYPE_TRACE, 4, n);
+	n.kind = NEURON_ISA_NOTICE_END;
+	fake_trace(&fake.dev[0], 2, NQ_TYPE_TRACE, 4, n);
+	assert_int_equal(neuron_profile_stop(p), 0);
+	assert_int_equal(stats_of(p).instructions, LIST_INSTS + 1);
+	assert_int_equal(stats_of(p).semaphores, 1500 + 8);
+	neuron_profile_close(p);
+}
+
+static void *start_thread(void *arg)
+{
+	struct other_thread *t = arg;
+
+	t->ret = neuron_profile_start(t->f->core, &t->opts, &t->p);
+	return NULL;
+}
+
+/* Where the caller wants to read why the start failed is not used by other calls. */
+static void test_failure_is_of_start(void **state)
+{
+	struct neuron_mem_failure failure = { .reason = NEURON_MEM_REASON_NONE };
+	struct other_thread t = { .f = *state, .opts = small };
+	struct fixture *f = *state;
+	pthread_t id;
+	int ret;
+
+	/* The second part has to wait; meanwhile a reset of the first finds no memory. */
+	t.opts.failure = &failure;
+	pthread_mutex_lock(&f->core->peer->lock);
+	assert_int_equal(pthread_create(&id, NULL, start_thread, &t), 0);
+	for (int i = 0; i < 6000; i++) {
+		pthread_mutex_lock(&f->core->lock);
+		if (f->core->profile)
+			break;
+		pthread_mutex_unlock(&f->core->lock);
+		usleep(10000);
+	}
+	assert_non_null(f->core->profile);
+	fake_fail(1, _IOC_NR(NEURON_IOCTL_NOTIFICATIONS_INIT_WITH_REALLOC_V2), ENOMEM);
+	ret = core_reset_locked(f->core);
+	pthread_mutex_unlock(&f->core->lock);
+	pthread_mutex_unlock(&f->core->peer->lock);
+	assert_int_equal(pthread_join(id, NULL), 0);
+	assert_int_equal(ret, 0);
+	assert_int_equal(t.ret, 0);
+	assert_int_equal(failure.reason, NEURON_MEM_REASON_NONE);
+	assert_int_equal(failure.bytes, 0);
+	neuron_profile_close(t.p);
+}
+
+/* Buffers are memory of the core in its counter of what has none of its own. */
+static void test_counted(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t before = fake_stat(0, 2, NDS_NC_COUNTER_MEM_USAGE_MISC_DEVICE);
+	struct neuron_profile *p;
+
+	assert_int_equal(neuron_profile_start(f->core, &small, &p), 0);
+	assert_int_equal(fake_stat(0, 2, NDS_NC_COUNTER_MEM_USAGE_MISC_DEVICE),
+			 before + SMALL_MEMORY);
+	neuron_profile_close(p);
+	assert_int_equal(fake_stat(0, 2, NDS_NC_COUNTER_MEM_USAGE_MISC_DEVICE), before);
 }
 
 static void test_descriptor(void **state)
@@ -481,6 +752,13 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_sizes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_memory, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_calls_fail, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_last_only, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_pipe, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_error_passes, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_limits, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_hostile, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_failure_is_of_start, setup_pair, teardown),
+		cmocka_unit_test_setup_teardown(test_counted, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_descriptor, setup, teardown),
 	};
 

@@ -772,6 +772,8 @@ int neuron_core_compute(struct neuron_core *core, const struct neuron_compute *c
  * change. It does so in buffers in device memory, category "notifications".
  * @{ */
 
+#define NEURON_PROFILE_MAX_KINDS 8
+
 struct neuron_profile;
 
 /** @brief Kinds of buffers; each can have a size of its own. */
@@ -787,14 +789,15 @@ enum neuron_profile_buffer {
 struct neuron_profile_opts {
 	size_t size;
 	/** Bytes of each buffer, a power of two from 4096 to 2^30; 0: 128 MiB for EVENT, else
-	 * 64 MiB, which is 1984 MiB in all for each physical core of a trn2 */
-	uint64_t bytes[NEURON_PROFILE_NR_BUFFERS];
+	 * 64 MiB, which is 1984 MiB in all for each physical core of a trn2. There is room for
+	 * kinds to come: 0 */
+	uint64_t bytes[NEURON_PROFILE_MAX_KINDS];
 	struct neuron_model *model;	/**< only runs of this model on the core; NULL: of all */
 	uint64_t last_only;		/**< 1: forget what was before when a run begins */
 	struct neuron_mem_failure *failure;	/**< filled in with -ENOMEM, may be NULL */
 };
 
-/** @brief What was collected; see neuron_profile_write() for when that is. */
+/** @brief What was collected of the runs that are wanted; see neuron_profile_write() for when. */
 struct neuron_profile_stats {
 	size_t size;
 	uint64_t runs;
@@ -802,8 +805,10 @@ struct neuron_profile_stats {
 	uint64_t packets;
 	uint64_t bytes;			/**< written by the packets */
 	uint64_t semaphores;		/**< changes of semaphores */
-	uint64_t lost;			/**< entries that did not fit into a buffer */
+	uint64_t lost;			/**< entries that did not fit into a buffer; and what was
+					 * beyond the limits of neuron_profile(3) */
 	uint64_t memory;		/**< bytes of the buffers now */
+	int64_t error;			/**< first thing that went wrong since the start, or 0 */
 };
 
 /**
@@ -822,9 +827,9 @@ int neuron_profile_stop(struct neuron_profile *profile);
  * @brief Write what was collected, in the Trace Event format (see neuron_profile(3)).
  *
  * Buffers are read when the core is reset. While the profile is on, this does so; after
- * neuron_profile_stop() it may be called as often as wanted.
+ * neuron_profile_stop() it may be called as often as wanted. Runs do not wait for @p fd.
  * @param fd	written to from its present position
- * @return 0, -errno of the descriptor, -ENOMEM, or what went wrong since the start
+ * @return 0, -errno of the descriptor, -ENOMEM, or why the reset failed
  */
 int neuron_profile_write(struct neuron_profile *profile, int fd);
 int neuron_profile_get_stats(struct neuron_profile *profile, struct neuron_profile_stats *stats);
