@@ -225,14 +225,14 @@ static int neuron_chunk_shrink(struct neuron_chunk *chunk, u64 bytes)
 	if (chunk->shared || kref_read(&chunk->ref) > 2)
 		err = -EBUSY;
 	else
-		smp_store_release(&chunk->size, size);
+		WRITE_ONCE(chunk->size, size);
 	xa_unlock(&chunk->client->handles);
 	if (err)
 		goto unlock;
 	err = neuron_tail_split(nd, chunk, size, &tail);
 	if (err) {
 		xa_lock(&chunk->client->handles);
-		smp_store_release(&chunk->size, old);
+		WRITE_ONCE(chunk->size, old);
 		xa_unlock(&chunk->client->handles);
 		goto unlock;
 	}

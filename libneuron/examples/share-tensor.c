@@ -92,7 +92,8 @@ int main(void)
 	if (waitpid(pid, &status, 0) != pid || status)
 		errx(1, "the other process failed");
 	check(neuron_mem_read(mem, 0, bytes, BYTES), "read");
-	printf("the other process wrote %u bytes, checksum %08x\n", BYTES, checksum(bytes, BYTES));
+	printf("the other process wrote %d bytes, checksum %08x\n", BYTES,
+	       checksum(bytes, BYTES));
 	neuron_mem_free(mem);
 	neuron_device_close(device);
 	return 0;
