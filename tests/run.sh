@@ -11,6 +11,7 @@
 # Not among the steps of "make test", because they take long:
 #   kcsan	the data race detector: KUnit suites and the whole stack
 #   coverage-vm	the whole stack on the debug kernel, counting the lines that run
+#   vm-7.3-all	the whole stack on 7.3; vm-7.3 is what depends on the kernel
 #   fuzz-ioctl	the fuzzer of /dev/neuronN with coverage, for $SECONDS_TO_FUZZ seconds
 #		from seed $SEED
 
@@ -85,14 +86,18 @@ build_modules() {
 	echo "ok - modules for $1"
 }
 
-# The whole stack in a guest: the tests of tests/vm/guest, in order.
+# What depends on the version of the kernel more than other tests do.
+kernel_dependent='^(00-load|40-udev|configfs|crwl|dmabuf|dmem|driver|examples|fdinfo|grow|mmap|notify|process|regs|removal|zerocopy|zz-unload)\.'
+
+# The whole stack in a guest: the tests of tests/vm/guest, in order; or those whose name
+# matches $only.
 stack() {
 	local kernel=$1 tests=() file
 	shift
 
 	for file in tests/vm/guest/[0-9]*.sh tests/vm/guest/*.c tests/fuzz/ioctl/*.c \
 		    tests/vm/guest/z*.sh; do
-		[ ! -e "$file" ] || tests+=(--test "$file")
+		[ ! -e "$file" ] || [[ ! ${file##*/} =~ ${only:-.} ]] || tests+=(--test "$file")
 	done
 	if [ ${#tests[@]} = 0 ]; then
 		echo "not ok - no tests in tests/vm/guest"
@@ -162,6 +167,8 @@ run_step() {
 	vm-kunit)	step vm-kunit kunit_vm debug ;;
 	rig)		step rig tests/vm/selftest.sh ;;
 	vm-debug)	step vm-debug stack debug ;;
+	vm-7.3)		only=$kernel_dependent step vm-7.3 stack 7.3 ;;
+	vm-7.3-all)	step vm-7.3-all stack 7.3 --test-timeout 1800 --timeout 7200 ;;
 	vm-*)		step "$1" stack "${1#vm-}" ;;
 	kcsan)		step kcsan-rig tests/vm/selftest.sh race
 			step kcsan-kunit kunit_vm kcsan --timeout 3600 --test-timeout 3000
@@ -192,6 +199,7 @@ needed=$(for name; do
 	vm-kunit|vm-debug)		echo debug ;;
 	kcsan)				echo kcsan ;;
 	coverage-vm)			echo debug ;;
+	vm-7.3-all)			echo 7.3 ;;
 	fuzz-ioctl)			echo fuzz ;;
 	vm-*)				echo "${name#vm-}" ;;
 	abi|bench|dkms|demo)		echo 6.12 ;;
