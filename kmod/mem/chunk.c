@@ -570,8 +570,8 @@ static void neuron_chunks_free(struct neuron_client *client, struct neuron_chunk
 void neuron_chunk_unpublish_all(struct neuron_client *client)
 {
 	XA_STATE(xas, &client->handles, 1);	/* 0 is never given out */
-	struct neuron_chunk *free[NEURON_FREE_BATCH], *chunk;
 	void *batch[NEURON_FREE_BATCH], *entry;
+	struct neuron_chunk *chunk;
 	u32 n, nr_free, i;
 
 	/* All of it goes, so nothing needs to be taken out one by one. */
@@ -597,15 +597,16 @@ void neuron_chunk_unpublish_all(struct neuron_client *client)
 		xas_pause(&xas);
 		xas_unlock(&xas);
 
+		/* Those to be freed move to the front: the stack has no room for two arrays. */
 		for (i = 0, nr_free = 0; i < n; i++) {
 			chunk = batch[i];
 			if (xa_pointer_tag(batch[i]) == NEURON_ENTRY_IMPORT || chunk->host)
 				neuron_entry_put(batch[i]);
 			else if (refcount_dec_and_test(&chunk->ref.refcount))
-				free[nr_free++] = chunk;
+				batch[nr_free++] = chunk;
 		}
 		if (nr_free)
-			neuron_chunks_free(client, free, nr_free);
+			neuron_chunks_free(client, (struct neuron_chunk **)batch, nr_free);
 		cond_resched();
 	} while (n == NEURON_FREE_BATCH);
 	xa_destroy(&client->handles);
