@@ -10,10 +10,10 @@
  * that: bytes in a FIFO, or a write to a semaphore or event.
  */
 #include <linux/delay.h>
+#include <linux/mm.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/string.h>
-#include <linux/vmalloc.h>
 
 #include "emu.h"
 
@@ -108,7 +108,7 @@ static void emu_sbuf_free(struct emu_core *core, u8 *sbuf)
 {
 	if (sbuf)
 		emu_pages_uncharge(PFN_UP(core->lim.sbuf_size));
-	vfree(sbuf);
+	kvfree(sbuf);
 }
 
 /**
@@ -195,8 +195,7 @@ u8 *emu_core_sbuf(struct emu_core *core, bool alloc)
 	if (!emu_pages_charge(PFN_UP(core->lim.sbuf_size)))
 		return NULL;
 	/* Somebody who uses the device must not cost others their lives. */
-	sbuf = __vmalloc(core->lim.sbuf_size, GFP_KERNEL | __GFP_HIGHMEM | __GFP_ZERO |
-			 __GFP_RETRY_MAYFAIL | __GFP_NOWARN);
+	sbuf = kvzalloc(core->lim.sbuf_size, GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN);
 	if (!sbuf) {
 		emu_pages_uncharge(PFN_UP(core->lim.sbuf_size));
 		return NULL;

@@ -414,7 +414,8 @@ static int emu_op_core_pfn(struct neuron_device *nd, u32 core, u64 off, unsigned
 	down_read(&ed->window);
 	sbuf = emu_core_sbuf(ed->core[core], true);
 	if (sbuf)
-		*pfn = vmalloc_to_pfn(sbuf + off);
+		*pfn = is_vmalloc_addr(sbuf) ? vmalloc_to_pfn(sbuf + off) :
+					       page_to_pfn(virt_to_page(sbuf + off));
 	up_read(&ed->window);
 	return sbuf ? 0 : -ENOMEM;
 }
