@@ -1316,15 +1316,16 @@ static void test_fail_create(void **state)
  * allocation failing, for every n until none fails. A failed prepare changes
  * nothing, and without prepare the operation says -EAGAIN and changes nothing.
  */
-static int story(struct model *m)
+static int story(struct model *m, int *splits)
 {
 	int i, failed = 0;
 
 	for (i = 0; i < 3000; i++) {
 		struct neuron_buddy_request req = { .size = (1 + rnd() % 40) * G };
 		struct neuron_buddy_stats before, after;
-		struct neuron_buddy_block b;
+		struct neuron_buddy_block b, rest;
 		int err = neuron_buddy_prepare(m->zone);
+		u32 j;
 
 		if (err) {
 			assert_int_equal(err, -ENOMEM);
@@ -1340,6 +1341,14 @@ static int story(struct model *m)
 				neuron_buddy_stats(m->zone, &after);
 				assert_memory_equal(&before, &after, sizeof(after));
 			}
+			/* One granule, or part of a frame, is refused for that. */
+			for (j = 0; j < m->nr_live; j++) {
+				b = m->live[j];
+				err = neuron_buddy_split(m->zone, &b, G, &rest);
+				assert_true(err == -EAGAIN || err == -EINVAL || err == -ENOSPC);
+				assert_int_equal(b.size, m->live[j].size);
+				*splits += err == -EAGAIN;
+			}
 			assert_int_equal(neuron_buddy_check(m->zone), 0);
 			model_compare(m, i);
 		}
@@ -1354,7 +1363,7 @@ static int story(struct model *m)
 
 static void test_fail_nth(void **state)
 {
-	int n, failed = 1;
+	int n, failed = 1, splits = 0;
 
 	(void)state;
 	for (n = 1; failed; n++) {
@@ -1367,11 +1376,11 @@ static void test_fail_nth(void **state)
 		for (hole = 256; hole < 8192; hole += 512)
 			assert_true(model_alloc(&m, G, 0, hole * G, NEURON_BUDDY_EXACT) >= 0);
 		model_alloc_fail = n;
-		failed = story(&m);
+		failed = story(&m, &splits);
 		model_alloc_fail = 0;
 		model_exit(&m);
 	}
-	assert_true(n > 3);
+	assert_true(n > 3 && splits);
 }
 
 /* Frees go through with an empty reserve, whatever they have to merge or dissolve. */
