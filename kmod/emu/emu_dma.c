@@ -855,9 +855,6 @@ void emu_dma_stop(struct emu_device *ed, u32 eng, u32 i)
 	mutex_unlock(&dma->run);
 }
 
-/* ---- registers ---- */
-
-/* Which queue and ring does @off belong to?  *@reg is the offset in its block. */
 /*
  * The memory of a device is its own: /proc/PID/fail-nth, which makes allocations of
  * a system call fail, does not mean those that stand for it.
@@ -918,6 +915,9 @@ bool emu_dma_poll(struct emu_device *ed, u32 eng, u32 i)
 	return more;
 }
 
+/* ---- registers ---- */
+
+/* Which queue and ring does @off belong to?  *@reg is the offset in its block. */
 static bool emu_dma_decode(u32 off, u32 *i, bool *rx, u32 *reg)
 {
 	u32 base = NEURON_DMA_TX(0);

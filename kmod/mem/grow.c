@@ -205,7 +205,7 @@ static int neuron_chunk_shrink(struct neuron_chunk *chunk, u64 bytes)
 	struct neuron_device *nd = chunk->client->nd;
 	struct neuron_zone *zone = &nd->zone[chunk->hbm];
 	struct neuron_buddy_block tail;
-	bool clear = false;
+	bool clear;
 	u64 size, old;
 	int err = 0;
 
@@ -237,8 +237,7 @@ static int neuron_chunk_shrink(struct neuron_chunk *chunk, u64 bytes)
 		goto unlock;
 	}
 	/* Before anyone else can get it. */
-	if (nd->ops->hbm_release)
-		clear = nd->ops->hbm_release(nd, chunk->hbm, tail.addr, tail.size);
+	clear = nd->ops->hbm_release(nd, chunk->hbm, tail.addr, tail.size);
 	spin_lock(&zone->lock);
 	write_seqcount_begin(&zone->seq);
 	WARN_ON_ONCE(neuron_buddy_free(zone->buddy, &tail, clear));
