@@ -317,6 +317,33 @@ NEURON_EXPORT int neuron_mem_map(struct neuron_mem *mem, void **address)
 	return ret;
 }
 
+/* To g->bytes; the rest of *@g is what the driver answers. */
+static int resize(struct neuron_mem *mem, struct neuron_native_mem_grow *g)
+{
+	bool shrink = g->flags & NEURON_NATIVE_GROW_SHRINK;
+	uint64_t bytes = g->bytes;
+	int ret;
+
+	if (device_inherited(mem->device))
+		return -EACCES;
+	pthread_mutex_lock(&mem->lock);
+	if (shrink ? !bytes || bytes > mem->bytes : bytes < mem->bytes)
+		ret = -EINVAL;
+	else if (atomic_load(&mem->va))	/* the mapping that everybody gets is this long */
+		ret = -EBUSY;
+	else
+		ret = do_ioctl(mem->device, NEURON_NATIVE_MEM_GROW, g);
+	if (!ret) {
+		mem->bytes = bytes;
+		stats_memory(mem, bytes);
+	}
+	if (!ret || (ret == -ENOMEM && !shrink))
+		memlog_add(mem->device, shrink ? MEMLOG_SHRINK : MEMLOG_GROW, mem, bytes, 0,
+			   ret ? g->reason : 0);
+	pthread_mutex_unlock(&mem->lock);
+	return ret;
+}
+
 NEURON_EXPORT int neuron_mem_grow(struct neuron_mem *mem, uint64_t bytes,
 				  struct neuron_mem_failure *failure)
 {
@@ -325,24 +352,8 @@ NEURON_EXPORT int neuron_mem_grow(struct neuron_mem *mem, uint64_t bytes,
 		.mem_handle = mem->handle,
 		.bytes = bytes,
 	};
-	int ret;
+	int ret = resize(mem, &g);
 
-	if (device_inherited(mem->device))
-		return -EACCES;
-	pthread_mutex_lock(&mem->lock);
-	if (bytes < mem->bytes)
-		ret = -EINVAL;
-	else if (atomic_load(&mem->va))	/* the mapping that everybody gets is this long */
-		ret = -EBUSY;
-	else
-		ret = do_ioctl(mem->device, NEURON_NATIVE_MEM_GROW, &g);
-	if (!ret) {
-		mem->bytes = bytes;
-		stats_memory(mem, bytes);
-	}
-	if (!ret || ret == -ENOMEM)
-		memlog_add(mem->device, MEMLOG_GROW, mem, bytes, 0, ret ? g.reason : 0);
-	pthread_mutex_unlock(&mem->lock);
 	if (ret == -ENOMEM && failure)
 		*failure = (struct neuron_mem_failure){
 			.reason = (enum neuron_mem_reason)g.reason,
@@ -363,24 +374,8 @@ NEURON_EXPORT int neuron_mem_shrink(struct neuron_mem *mem, uint64_t bytes)
 		.mem_handle = mem->handle,
 		.bytes = bytes,
 	};
-	int ret;
 
-	if (device_inherited(mem->device))
-		return -EACCES;
-	pthread_mutex_lock(&mem->lock);
-	if (!bytes || bytes > mem->bytes)
-		ret = -EINVAL;
-	else if (atomic_load(&mem->va))
-		ret = -EBUSY;
-	else
-		ret = do_ioctl(mem->device, NEURON_NATIVE_MEM_GROW, &g);
-	if (!ret) {
-		mem->bytes = bytes;
-		stats_memory(mem, bytes);
-		memlog_add(mem->device, MEMLOG_SHRINK, mem, bytes, 0, 0);
-	}
-	pthread_mutex_unlock(&mem->lock);
-	return ret;
+	return resize(mem, &g);
 }
 
 NEURON_EXPORT const char *neuron_mem_category_name(enum neuron_mem_category category)

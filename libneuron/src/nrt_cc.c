@@ -15,11 +15,6 @@
 
 #include "nrt_comm.h"
 
-#define LAYOUT(type, member, off) \
-	_Static_assert(offsetof(type, member) == (off), #type "." #member)
-#define SIZE(type, bytes) \
-	_Static_assert(sizeof(type) == (bytes), #type)
-
 /* nrt-api 3, measured on x86-64 */
 SIZE(nrt_cc_comm_t, 32);
 LAYOUT(nrt_cc_comm_t, rank, 8);
@@ -66,28 +61,27 @@ static NRT_STATUS join(const char *func, int64_t vnc, uint32_t rank, uint32_t co
 	return nrt_comm_join(func, (uint32_t)vnc, rank, count);
 }
 
-NRT_EXPORT NRT_STATUS nrt_build_global_comm(int32_t vnc, uint32_t g_device_id,
-					    uint32_t g_device_count)
+static NRT_STATUS build(const char *func, int64_t vnc, uint32_t rank, uint32_t count)
 {
 	NRT_STATUS status = nrt_enter();
 
 	if (status != NRT_SUCCESS)
 		return status;
-	status = join(__func__, vnc, g_device_id, g_device_count);
+	status = join(func, vnc, rank, count);
 	nrt_leave();
 	return status;
+}
+
+NRT_EXPORT NRT_STATUS nrt_build_global_comm(int32_t vnc, uint32_t g_device_id,
+					    uint32_t g_device_count)
+{
+	return build(__func__, vnc, g_device_id, g_device_count);
 }
 
 NRT_EXPORT NRT_STATUS nrt_cc_global_comm_init(uint32_t vnc, uint32_t g_device_id,
 					      uint32_t g_device_count)
 {
-	NRT_STATUS status = nrt_enter();
-
-	if (status != NRT_SUCCESS)
-		return status;
-	status = join(__func__, vnc, g_device_id, g_device_count);
-	nrt_leave();
-	return status;
+	return build(__func__, vnc, g_device_id, g_device_count);
 }
 
 NRT_EXPORT NRT_STATUS nrt_load_collectives(const void *neff_bytes, size_t size, int32_t vnc,

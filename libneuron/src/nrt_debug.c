@@ -8,11 +8,6 @@
 
 #include "nrt_internal.h"
 
-#define LAYOUT(type, member, off) \
-	_Static_assert(offsetof(type, member) == (off), #type "." #member)
-#define SIZE(type, bytes) \
-	_Static_assert(sizeof(type) == (bytes), #type)
-
 /* nrt-api 4.7 */
 SIZE(ndebug_stream_event_header_t, 64);
 LAYOUT(ndebug_stream_event_header_t, type, 8);

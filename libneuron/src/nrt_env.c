@@ -53,36 +53,51 @@ bool nrt_env_number(const char *name, unsigned long max, unsigned long *value)
 	return text && nrt_env_parse(text, &end, max, value) && !*end;
 }
 
-/* "n", "a-b" and lists of both, in any order. */
+bool nrt_env_range(const char **text, unsigned long max, unsigned long *first,
+		   unsigned long *last)
+{
+	const char *at = *text;
+
+	if (!nrt_env_parse(at, &at, max, first))
+		return false;
+	*last = *first;
+	if (*at == '-' && !nrt_env_parse(at + 1, &at, max, last))
+		return false;
+	*text = *at ? at + 1 : NULL;
+	return *last >= *first && (!*at || *at == ',');
+}
+
+bool nrt_text_replace(char **at, const char *text)
+{
+	char *copy = strdup(text);
+
+	if (!copy)
+		return false;
+	free(*at);
+	*at = copy;
+	return true;
+}
+
+/* In any order. */
 static bool parse_cpus(const char *text, cpu_set_t *cpus)
 {
 	unsigned long first, last;
 
 	CPU_ZERO(cpus);
-	for (;; text++) {
-		if (!nrt_env_parse(text, &text, CPU_SETSIZE - 1, &first))
-			return false;
-		last = first;
-		if (*text == '-' && !nrt_env_parse(text + 1, &text, CPU_SETSIZE - 1, &last))
-			return false;
-		if (last < first)
+	while (text) {
+		if (!nrt_env_range(&text, CPU_SETSIZE - 1, &first, &last))
 			return false;
 		for (; first <= last; first++)
 			CPU_SET(first, cpus);
-		if (!*text)
-			return true;
-		if (*text != ',')
-			return false;
 	}
+	return true;
 }
 
 static bool copy_text(const char *name, const char *otherwise, char **copy)
 {
 	const char *text = getenv(name);
 
-	free(*copy);
-	*copy = strdup(text ? text : otherwise);
-	return *copy;
+	return nrt_text_replace(copy, text ? text : otherwise);
 }
 
 NRT_STATUS nrt_env_read(struct nrt_env *env)

@@ -15,8 +15,6 @@
 #define NRT_PCI_DEVICES "/sys/bus/pci/devices"
 #endif
 
-#define SIZE(type, bytes) _Static_assert(sizeof(type) == (bytes), #type)
-
 /* nrt-api 3, measured on x86-64 */
 SIZE(nrt_ucode_img, 16);
 SIZE(nrt_ucode_info, 32);

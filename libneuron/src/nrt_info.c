@@ -11,11 +11,6 @@
 #error NEURON_VERSION comes from the Makefile
 #endif
 
-#define LAYOUT(type, member, off) \
-	_Static_assert(offsetof(type, member) == (off), #type "." #member)
-#define SIZE(type, bytes) \
-	_Static_assert(sizeof(type) == (bytes), #type)
-
 /* nrt-api 3, measured on x86-64 */
 SIZE(nrt_instance_info_t, 32);
 LAYOUT(nrt_instance_info_t, arch_name, 8);

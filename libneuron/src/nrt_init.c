@@ -57,28 +57,19 @@ NRT_STATUS nrt_vnc_get(int64_t vnc, struct nrt_vnc **out)
 	return NRT_SUCCESS;
 }
 
-/* "n", "a-b", "a,b,c" and mixes; an ascending run without gaps. */
+/* An ascending run without gaps. */
 static bool parse_cores(const char *text, uint32_t *start, uint32_t *count)
 {
 	unsigned long first, last, next = 0;
 	bool any = false;
 
-	for (;;) {
-		if (!nrt_env_parse(text, &text, UINT16_MAX, &first))
-			return false;
-		last = first;
-		if (*text == '-' && !nrt_env_parse(text + 1, &text, UINT16_MAX, &last))
-			return false;
-		if (last < first || (any && first != next))
+	while (text) {
+		if (!nrt_env_range(&text, UINT16_MAX, &first, &last) || (any && first != next))
 			return false;
 		if (!any)
 			*start = (uint32_t)first;
 		any = true;
 		next = last + 1;
-		if (!*text)
-			break;
-		if (*text++ != ',')
-			return false;
 	}
 	*count = (uint32_t)next - *start;
 	return true;

@@ -152,16 +152,9 @@ NRT_EXPORT NRT_STATUS nrt_inspect_config_set_session_id(nrt_inspect_config_t *co
 NRT_EXPORT NRT_STATUS nrt_inspect_config_set_output_dir(nrt_inspect_config_t *config,
 							const char *output_dir)
 {
-	char *dir;
-
 	if (!config || !output_dir || !*output_dir)
 		return NRT_INVALID;
-	dir = strdup(output_dir);
-	if (!dir)
-		return NRT_RESOURCE;
-	free(config->dir);
-	config->dir = dir;
-	return NRT_SUCCESS;
+	return nrt_text_replace(&config->dir, output_dir) ? NRT_SUCCESS : NRT_RESOURCE;
 }
 
 NRT_EXPORT NRT_STATUS
@@ -236,20 +229,7 @@ NRT_EXPORT NRT_STATUS nrt_inspect_config_set_activity(nrt_inspect_config_t *conf
 
 static NRT_STATUS list_activities(uint32_t activities, const char ***types, size_t *count)
 {
-	const char **list;
-	size_t n = 0;
-
-	if (!types || !count)
-		return NRT_INVALID;
-	list = calloc(NR_ACTIVITIES + 1, sizeof(*list));
-	if (!list)
-		return NRT_RESOURCE;
-	for (unsigned int i = 0; i < NR_ACTIVITIES; i++)
-		if (activities >> i & 1)
-			list[n++] = activity_names[i];
-	*types = list;
-	*count = n;
-	return NRT_SUCCESS;
+	return nrt_names_list(activity_names, NR_ACTIVITIES, activities, types, count);
 }
 
 NRT_EXPORT NRT_STATUS nrt_inspect_config_get_all_activity_types(const char ***activity_types,
@@ -287,19 +267,13 @@ static bool read_cores(nrt_inspect_config_t *c, const char *text)
 
 	for (uint32_t nc = 0; nc < MAX_CORES; nc++)
 		nrt_inspect_config_set_capture_enabled_for_nc(c, nc, false);
-	for (;; text++) {
-		if (!nrt_env_parse(text, &text, MAX_CORES - 1, &first))
-			return false;
-		last = first;
-		if (*text == '-' && !nrt_env_parse(text + 1, &text, MAX_CORES - 1, &last))
+	while (text) {
+		if (!nrt_env_range(&text, MAX_CORES - 1, &first, &last))
 			return false;
 		for (; first <= last; first++)
 			nrt_inspect_config_set_capture_enabled_for_nc(c, (uint32_t)first, true);
-		if (!*text)
-			return true;
-		if (*text != ',')
-			return false;
 	}
+	return true;
 }
 
 /* "nrt_load,nrt_execute": only these. */

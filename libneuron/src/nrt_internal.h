@@ -6,12 +6,19 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stddef.h>
 
 #include <neuron/neuron.h>
 #include <nrt/nrt.h>
 #include <nrt/nrt_experimental.h>
 
 #define NRT_EXPORT __attribute__((visibility("default")))
+
+/* Structures that programs were compiled with. */
+#define LAYOUT(type, member, off) \
+	_Static_assert(offsetof(type, member) == (off), #type "." #member)
+#define SIZE(type, bytes) \
+	_Static_assert(sizeof(type) == (bytes), #type)
 
 /* ---- log --------------------------------------------------------------------------- */
 
@@ -82,6 +89,11 @@ struct nrt_env {
 bool nrt_env_flag(const char *name);
 /* A number from 0 to @max at @text; moves @end behind it. */
 bool nrt_env_parse(const char *text, const char **end, unsigned long max, unsigned long *value);
+/* The first of a list of "n" and "a-b" up to @max; *@text: the rest, NULL: that was all. */
+bool nrt_env_range(const char **text, unsigned long max, unsigned long *first,
+		   unsigned long *last);
+/* A copy of @text in the place of *@at, which stays if there is no memory. */
+bool nrt_text_replace(char **at, const char *text);
 /* It is set, and a number up to @max. */
 bool nrt_env_number(const char *name, unsigned long max, unsigned long *value);
 /* NRT_INVALID with a line in the log. */
@@ -265,6 +277,9 @@ uint64_t nrt_trace_begin(void);
 void nrt_trace_end(uint64_t began, enum nrt_trace_type type, uint32_t vnc, NRT_STATUS status,
 		   uint64_t bytes, const char *name);
 void nrt_trace_close(void);
+/* A list of those of @names whose bit is set, to be freed. */
+NRT_STATUS nrt_names_list(const char *const *names, unsigned int nr, uint32_t bits,
+			  const char ***list, size_t *count);
 void nrt_trace_forget(void);
 /*
  * Start and stop under the life lock; then write what was not fetched, and close @fd,

@@ -271,16 +271,9 @@ NRT_EXPORT NRT_STATUS
 nrt_profile_continuous_options_set_output_dir(nrt_profile_continuous_options_t *options,
 					      const char *output_dir)
 {
-	char *dir;
-
 	if (!options || !output_dir || !*output_dir)
 		return NRT_INVALID;
-	dir = strdup(output_dir);
-	if (!dir)
-		return NRT_RESOURCE;
-	free(options->dir);
-	options->dir = dir;
-	return NRT_SUCCESS;
+	return nrt_text_replace(&options->dir, output_dir) ? NRT_SUCCESS : NRT_RESOURCE;
 }
 
 static const char *dir_of(const nrt_profile_continuous_options_t *options, const char *otherwise)

@@ -411,22 +411,28 @@ nrt_sys_trace_config_set_capture_enabled_for_event_type(nrt_sys_trace_config_t *
 	return NRT_INVALID;
 }
 
-static NRT_STATUS list_types(uint32_t types, const char ***event_types, size_t *count)
+NRT_STATUS nrt_names_list(const char *const *names, unsigned int nr, uint32_t bits,
+			  const char ***list, size_t *count)
 {
-	const char **list;
+	const char **all;
 	size_t n = 0;
 
-	if (!event_types || !count)
+	if (!list || !count)
 		return NRT_INVALID;
-	list = calloc(NRT_TRACE_NR_TYPES + 1, sizeof(*list));
-	if (!list)
+	all = calloc(nr + 1, sizeof(*all));
+	if (!all)
 		return NRT_RESOURCE;
-	for (uint32_t i = 0; i < NRT_TRACE_NR_TYPES; i++)
-		if (types >> i & 1)
-			list[n++] = type_names[i];
-	*event_types = list;
+	for (unsigned int i = 0; i < nr; i++)
+		if (bits >> i & 1)
+			all[n++] = names[i];
+	*list = all;
 	*count = n;
 	return NRT_SUCCESS;
+}
+
+static NRT_STATUS list_types(uint32_t types, const char ***event_types, size_t *count)
+{
+	return nrt_names_list(type_names, NRT_TRACE_NR_TYPES, types, event_types, count);
 }
 
 NRT_EXPORT NRT_STATUS nrt_sys_trace_get_event_types(const char ***event_types, size_t *count)
