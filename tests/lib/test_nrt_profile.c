@@ -570,9 +570,10 @@ static void test_environment(void **state)
 	free(text);
 
 	/* What makes no sense does not keep the program from running. */
-	for (size_t i = 0; i < 3; i++) {
+	for (size_t i = 0; i < 4; i++) {
 		static const char *const bad[][2] = {
 			{ "NEURON_RT_INSPECT_EVENT_FILTER_NC", "1," },
+			{ "NEURON_RT_INSPECT_EVENT_FILTER_NC", "3-1" },
 			{ "NEURON_RT_INSPECT_EVENT_FILTER_TYPE", "nrt_load,nrt_dance" },
 			{ "NEURON_RT_INSPECT_SYS_TRACE_MAX_EVENTS_PER_NC", "many" },
 		};

@@ -356,30 +356,6 @@ static void work_execute(void)
 
 /* ---- requests ----------------------------------------------------------------------- */
 
-/* kelf-@n.json moves @bytes from @from to @to. */
-static void add_node(unsigned int n, const char *from, const char *to, unsigned int bytes)
-{
-	char name[32], text[1024];
-
-	snprintf(name, sizeof(name), "kelf-%u.json", n);
-	snprintf(text, sizeof(text),
-		 "{\"graphs\": [{\"definition\": \"sg%u0/def.json\", \"name\": \"sg%u0\"}]}", n, n);
-	neff_text(&neff, name, text);
-	snprintf(name, sizeof(name), "sg%u0/def.json", n);
-	snprintf(text, sizeof(text),
-		 "{\"name\": \"definition\", \"sp\": \"SP.json\","
-		 " \"dma_queue\": {\"q\": {\"type\": \"data\"}}, \"var\": {"
-		 " \"%s\": {\"type\": \"input\", \"var_id\": 1, \"size\": %u},"
-		 " \"%s\": {\"type\": \"output\", \"var_id\": 2, \"size\": %u}}}", from, bytes, to, bytes);
-	neff_text(&neff, name, text);
-	snprintf(name, sizeof(name), "sg%u0/SP.json", n);
-	snprintf(text, sizeof(text),
-		 "{\"dma\": [{\"id\": 1, \"queue\": \"q\", \"desc\": [{\"from\": \"%s\", \"to\": \"%s\","
-		 " \"from_sizes\": [%u], \"from_steps\": [1],"
-		 " \"to_sizes\": [%u], \"to_steps\": [1]}]}]}", from, to, bytes, bytes);
-	neff_text(&neff, name, text);
-}
-
 /* Two nodes on two cores, one behind the other. */
 static void neff_pair(unsigned int bytes)
 {
@@ -387,8 +363,8 @@ static void neff_pair(unsigned int bytes)
 
 	memset(&neff, 0, 65536);
 	neff.size = 1024;
-	add_node(0, "x", "b", bytes);
-	add_node(1, "b", "y", bytes);
+	neff_node(&neff, 0, "x", "b", bytes);
+	neff_node(&neff, 1, "b", "y", bytes);
 	snprintf(text, sizeof(text),
 		 "{\"format\": \"neuron-pack-1\", \"edges\": ["
 		 "{\"name\": \"x\", \"bytes\": %u, \"use\": \"input\"}, {\"name\": \"b\", \"bytes\": %u},"

@@ -17,30 +17,6 @@ static struct neff neff;
 static struct counters before, now;
 static uint8_t data[BYTES], got[BYTES];
 
-/* kelf-@n.json moves @from to @to. */
-static void add_node(unsigned int n, const char *from, const char *to)
-{
-	char name[32], text[1024];
-
-	snprintf(name, sizeof(name), "kelf-%u.json", n);
-	snprintf(text, sizeof(text),
-		 "{\"graphs\": [{\"definition\": \"sg%u0/def.json\", \"name\": \"sg%u0\"}]}", n, n);
-	neff_text(&neff, name, text);
-	snprintf(name, sizeof(name), "sg%u0/def.json", n);
-	snprintf(text, sizeof(text),
-		 "{\"name\": \"definition\", \"sp\": \"SP.json\","
-		 " \"dma_queue\": {\"q\": {\"type\": \"data\"}}, \"var\": {"
-		 " \"%s\": {\"type\": \"input\", \"var_id\": 1, \"size\": %u},"
-		 " \"%s\": {\"type\": \"output\", \"var_id\": 2, \"size\": %u}}}", from, BYTES, to, BYTES);
-	neff_text(&neff, name, text);
-	snprintf(name, sizeof(name), "sg%u0/SP.json", n);
-	snprintf(text, sizeof(text),
-		 "{\"dma\": [{\"id\": 1, \"queue\": \"q\", \"desc\": [{\"from\": \"%s\", \"to\": \"%s\","
-		 " \"from_sizes\": [%u], \"from_steps\": [1],"
-		 " \"to_sizes\": [%u], \"to_steps\": [1]}]}]}", from, to, BYTES, BYTES);
-	neff_text(&neff, name, text);
-}
-
 /* x -> core 0 -> b -> core 1 (other device) -> c -> host -> d -> core 2 -> e -> core 3 -> y */
 static void neff_network(void)
 {
@@ -48,10 +24,10 @@ static void neff_network(void)
 
 	memset(&neff, 0, sizeof(neff));
 	neff.size = 1024;
-	add_node(0, "x", "b");
-	add_node(1, "b", "c");
-	add_node(2, "d", "e");
-	add_node(3, "e", "y");
+	neff_node(&neff, 0, "x", "b", BYTES);
+	neff_node(&neff, 1, "b", "c", BYTES);
+	neff_node(&neff, 2, "d", "e", BYTES);
+	neff_node(&neff, 3, "e", "y", BYTES);
 	snprintf(text, sizeof(text),
 		 "{\"format\": \"neuron-pack-1\", \"edges\": ["
 		 "{\"name\": \"x\", \"bytes\": %u, \"use\": \"input\"},"

@@ -23,30 +23,6 @@ static struct neff three, simple, network;
 
 /* ---- NEFFs ------------------------------------------------------------------------- */
 
-/* Node @k copies @from to @to. */
-static void add_node(struct neff *n, unsigned int k, const char *from, const char *to)
-{
-	char name[32], text[1024];
-
-	snprintf(name, sizeof(name), "kelf-%u.json", k);
-	snprintf(text, sizeof(text),
-		 "{\"graphs\": [{\"definition\": \"sg%u0/def.json\", \"name\": \"sg%u0\"}]}", k, k);
-	neff_text(n, name, text);
-	snprintf(name, sizeof(name), "sg%u0/def.json", k);
-	snprintf(text, sizeof(text),
-		 "{\"name\": \"definition\", \"sp\": \"SP.json\","
-		 " \"dma_queue\": {\"q\": {\"type\": \"data\"}}, \"var\": {"
-		 " \"%s\": {\"type\": \"input\", \"var_id\": 1, \"size\": %u},"
-		 " \"%s\": {\"type\": \"output\", \"var_id\": 2, \"size\": %u}}}", from, BYTES, to, BYTES);
-	neff_text(n, name, text);
-	snprintf(name, sizeof(name), "sg%u0/SP.json", k);
-	snprintf(text, sizeof(text),
-		 "{\"dma\": [{\"id\": 1, \"queue\": \"q\", \"desc\": [{\"from\": \"%s\", \"to\": \"%s\","
-		 " \"from_sizes\": [%u], \"from_steps\": [1], \"to_sizes\": [%u], \"to_steps\": [1]}]}]}",
-		 from, to, BYTES, BYTES);
-	neff_text(n, name, text);
-}
-
 /* Core, host, core; or, with @last, core, host, core, core. */
 static void neff_network(struct neff *n, bool last)
 {
@@ -66,10 +42,10 @@ static void neff_network(struct neff *n, bool last)
 		 last ? "d" : "y", last ? ", {\"name\": \"last\", \"kelf\": 2,"
 		 " \"inputs\": [\"d\"], \"outputs\": [\"y\"]}" : "");
 	neff_text(n, "neff.json", text);
-	add_node(n, 0, "x", "b");
-	add_node(n, 1, "c", last ? "d" : "y");
+	neff_node(n, 0, "x", "b", BYTES);
+	neff_node(n, 1, "c", last ? "d" : "y", BYTES);
 	if (last)
-		add_node(n, 2, "d", "y");
+		neff_node(n, 2, "d", "y", BYTES);
 	neff_end(n, "network");
 }
 
@@ -78,7 +54,7 @@ static void neff_copy(struct neff *n)
 {
 	memset(n, 0, sizeof(*n));
 	n->size = 1024;
-	add_node(n, 0, "x", "y");
+	neff_node(n, 0, "x", "y", BYTES);
 	neff_end(n, "copy");
 }
 

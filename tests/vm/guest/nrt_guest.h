@@ -235,6 +235,31 @@ static inline void neff_program(struct neff *n, const void *code, size_t size)
 	neff_end(n, "program");
 }
 
+/* Node @k of several, which copies @bytes from @from to @to. */
+static inline void neff_node(struct neff *n, unsigned int k, const char *from, const char *to,
+			     unsigned int bytes)
+{
+	char name[32], text[1024];
+
+	snprintf(name, sizeof(name), "kelf-%u.json", k);
+	snprintf(text, sizeof(text),
+		 "{\"graphs\": [{\"definition\": \"sg%u0/def.json\", \"name\": \"sg%u0\"}]}", k, k);
+	neff_text(n, name, text);
+	snprintf(name, sizeof(name), "sg%u0/def.json", k);
+	snprintf(text, sizeof(text),
+		 "{\"name\": \"definition\", \"sp\": \"SP.json\","
+		 " \"dma_queue\": {\"q\": {\"type\": \"data\"}}, \"var\": {"
+		 " \"%s\": {\"type\": \"input\", \"var_id\": 1, \"size\": %u},"
+		 " \"%s\": {\"type\": \"output\", \"var_id\": 2, \"size\": %u}}}", from, bytes, to, bytes);
+	neff_text(n, name, text);
+	snprintf(name, sizeof(name), "sg%u0/SP.json", k);
+	snprintf(text, sizeof(text),
+		 "{\"dma\": [{\"id\": 1, \"queue\": \"q\", \"desc\": [{\"from\": \"%s\", \"to\": \"%s\","
+		 " \"from_sizes\": [%u], \"from_steps\": [1], \"to_sizes\": [%u], \"to_steps\": [1]}]}]}",
+		 from, to, bytes, bytes);
+	neff_text(n, name, text);
+}
+
 /* A private area and a scratchpad of these sizes, nothing to do. */
 static inline void neff_sized(struct neff *n, uint64_t private, uint64_t shared)
 {
