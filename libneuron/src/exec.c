@@ -181,19 +181,46 @@ static int stopped(const struct neuron_notice *n, struct neuron_run_result *resu
 	return -EIO;
 }
 
-/* -EAGAIN: nothing yet. */
-static int look(struct neuron_core *core, struct neuron_run_result *result)
+/* Takes what the core's program said; the core is done when it said so. */
+static void look_for_end(struct neuron_core *core)
 {
 	struct neuron_notice n;
 
-	if (!neuron_nq_read(core->error, &n))
-		return stopped(&n, result);
-	while (!neuron_nq_read(core->notify, &n))
-		if (n.kind == NEURON_ISA_NOTICE_NOTIFY && n.id == NOTIFY_DONE) {
-			/* An error on the way makes the results worthless. */
-			return neuron_nq_read(core->error, &n) ? 0 : stopped(&n, result);
-		}
-	return -EAGAIN;
+	while (!core->done && !neuron_nq_read(core->notify, &n))
+		core->done = n.kind == NEURON_ISA_NOTICE_NOTIFY && n.id == NOTIFY_DONE;
+}
+
+/*
+ * Whether every part of the model is done; -EAGAIN: not yet.  The ends are read before the
+ * errors, and the errors of all cores each time: an error makes the results worthless
+ * though its core is done, and though another core still runs.
+ */
+static int look(const struct neuron_model *model, struct neuron_run_result *result)
+{
+	struct neuron_notice n;
+	int ret = 0;
+
+	for (const struct neuron_model *m = model; m; m = m->peer) {
+		look_for_end(m->core);
+		if (!m->core->done)
+			ret = -EAGAIN;
+	}
+	for (const struct neuron_model *m = model; m; m = m->peer)
+		if (!neuron_nq_read(m->core->error, &n))
+			return stopped(&n, result);
+	return ret;
+}
+
+/* Takes the signals of the cores: what comes after the look signals again. */
+static int take_signals(const struct pollfd *pfd, nfds_t nr)
+{
+	uint64_t count;
+
+	for (nfds_t i = 0; i < nr; i++)
+		if (read(pfd[i].fd, &count, sizeof(count)) < 0 && errno != EAGAIN &&
+		    errno != EINTR)
+			return -errno;
+	return 0;
 }
 
 /* All parts of the model; the first error of any of them ends it. */
@@ -201,32 +228,18 @@ static int wait_done(const struct neuron_model *model, int timeout_ms,
 		     struct neuron_run_result *result)
 {
 	struct deadline deadline = deadline_in(timeout_ms);
-	uint64_t count;
+	struct pollfd pfd[2];
+	nfds_t nr = 0;
+	int ret;
 
+	for (const struct neuron_model *m = model; m; m = m->peer)
+		pfd[nr++] = (struct pollfd){ .fd = m->core->eventfd, .events = POLLIN };
 	for (;;) {
-		struct pollfd pfd[2];
-		nfds_t nr = 0;
-		int ret, pending = 0;
-
-		for (const struct neuron_model *m = model; m; m = m->peer) {
-			struct neuron_core *core = m->core;
-
-			if (core->done)
-				continue;
-			/* Take the signal first: what comes after the look signals again. */
-			if (read(core->eventfd, &count, sizeof(count)) < 0 && errno != EAGAIN &&
-			    errno != EINTR)
-				return -errno;
-			ret = look(core, result);
-			if (ret && ret != -EAGAIN)
-				return ret;
-			core->done = !ret;
-			pending += !core->done;
-			pfd[nr].fd = core->eventfd;
-			pfd[nr++].events = POLLIN;
-		}
-		if (!pending)
-			return 0;
+		ret = take_signals(pfd, nr);
+		if (!ret)
+			ret = look(model, result);
+		if (ret != -EAGAIN)
+			return ret;
 		if (!deadline_left(&deadline)) {
 			result->status = NEURON_RUN_TIMEOUT;
 			snprintf(result->text, sizeof(result->text),

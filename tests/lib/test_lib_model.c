@@ -20,6 +20,30 @@
 #define MIB (1ull << 20)
 #define GIB (1ull << 30)
 
+/* After the @left'th end of a program that the library reads, core @nc has an error. */
+static struct {
+	unsigned int left;
+	unsigned int nc;
+} error_after;
+
+int __real_neuron_nq_read(struct neuron_nq *nq, struct neuron_notice *notice);
+int __wrap_neuron_nq_read(struct neuron_nq *nq, struct neuron_notice *notice);
+
+int __wrap_neuron_nq_read(struct neuron_nq *nq, struct neuron_notice *notice)
+{
+	const struct neuron_isa_notice n = {
+		.engine = NEURON_ISA_ENGINE_PE,
+		.kind = NEURON_ISA_NOTICE_ERROR,
+		.code = NEURON_ISA_ERR_BOUNDS,
+	};
+	int ret = __real_neuron_nq_read(nq, notice);
+
+	if (!ret && notice->kind == NEURON_ISA_NOTICE_NOTIFY && notice->id == NOTIFY_DONE &&
+	    error_after.left && !--error_after.left)
+		fake_post(&fake.dev[0], error_after.nc, NQ_TYPE_ERROR, 0, n);
+	return ret;
+}
+
 /* ---- arithmetic -------------------------------------------------------------------- */
 
 static struct neuron_neff_side side(uint64_t off, uint32_t ndim, const uint64_t *size,
@@ -747,6 +771,54 @@ static void test_errors(void **state)
 	neuron_model_unload(m);
 }
 
+static void error_beside_end(struct neuron_model *m, const struct neuron_io *io, size_t nr_io,
+			     unsigned int ends, unsigned int nc)
+{
+	struct neuron_run_result r = { .size = sizeof(r) };
+	unsigned int resets = fake.dev[0].core[nc].resets;
+
+	error_after.left = ends;
+	error_after.nc = nc;
+	assert_int_equal(neuron_model_run(m, io, nr_io, 1000, &r), -EIO);
+	assert_int_equal(error_after.left, 0);
+	assert_int_equal(r.status, NEURON_RUN_ENGINE_ERROR);
+	assert_int_equal(r.notice.code, NEURON_ISA_ERR_BOUNDS);
+	assert_true(fake.dev[0].core[nc].resets > resets);
+	assert_int_equal(neuron_model_run(m, io, nr_io, 1000, &r), 0);
+}
+
+/* The results of a run are not worth anything when an error comes with its end. */
+static void test_L5_error_beside_end(void **state)
+{
+	struct fixture *f = *state;
+	struct neuron_model *m = load(f, make_list_neff());
+
+	error_beside_end(m, f->io, 2, 1, 2);
+	neuron_model_unload(m);
+}
+
+/* Nor when the core that was done first has it, while the other one still runs. */
+static void test_L5_error_of_the_other_core(void **state)
+{
+	struct fixture *f = *state;
+	struct neuron_core_opts opts = { .size = sizeof(opts), .lnc = 2 };
+	struct neff_bytes n = make_pair_neff("1024");
+	const struct neuron_io io[] = {
+		{ "x", f->x, 0, 1024 }, { "a", f->y, 0, 1024 }, { "b", f->y, 1024, 1024 },
+	};
+	struct neuron_model *m;
+	struct neuron_core *c;
+
+	assert_int_equal(neuron_core_open(f->device, 0, &opts, &c), 0);
+	assert_int_equal(neuron_model_load(c, n.data, n.size, NULL, &m), 0);
+	for (unsigned int ends = 1; ends <= 2; ends++)
+		for (unsigned int nc = 0; nc < 2; nc++)
+			error_beside_end(m, io, 3, ends, nc);
+	neuron_model_unload(m);
+	neuron_core_close(c);
+	free(n.data);
+}
+
 /* An engine that stops after the end of a run is not there for the next one. */
 static void test_late_error(void **state)
 {
@@ -1346,6 +1418,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_untriggered, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_timeout, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_errors, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_L5_error_beside_end, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_L5_error_of_the_other_core, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_late_error, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_fork, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_many_runs, setup, teardown),
