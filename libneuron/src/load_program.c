@@ -252,11 +252,11 @@ void load_patch_programs(struct loader *l)
 {
 	for (size_t i = 0; i < l->nr_triggers; i++) {
 		const struct trigger *t = &l->triggers[i];
-		struct neuron_isa_inst *inst = (struct neuron_isa_inst *)l->code[t->engine] + t->inst;
+		/* A generated program is SP's, whatever engine the transfer is listed for. */
+		uint32_t engine = l->generated ? NEURON_ISA_ENGINE_SP : t->engine;
+		struct neuron_isa_inst *inst = (struct neuron_isa_inst *)l->code[engine] + t->inst;
 		const struct ring *ring = &l->model->rings[t->ring];
 
-		if (l->generated)
-			inst = (struct neuron_isa_inst *)l->code[NEURON_ISA_ENGINE_SP] + t->inst;
 		inst->u.dma.engine = htole16((uint16_t)slot_engine(l->g, ring->slot));
 		inst->u.dma.queue = htole16((uint16_t)slot_queue(l->g, ring->slot));
 		inst->u.dma.tx_count = htole32(t->count[NEURON_RING_TX]);
