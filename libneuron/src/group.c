@@ -12,7 +12,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +20,7 @@
 #include <unistd.h>
 
 #include "model.h"
+#include "thread.h"
 #include "wait.h"
 
 #define MAX_DEPTH 1024u
@@ -424,18 +424,13 @@ static void *stage_thread(void *arg)
 static int start_threads(struct neuron_net *net)
 {
 	size_t step = net->mode == NEURON_NET_SHARED ? net->nr_stages : 1;
-	sigset_t all, old;
 	int ret = 0;
 
-	/* The application's signals are not for these. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_BLOCK, &all, &old);
 	for (size_t i = 0; i < net->nr_stages && !ret; i += step) {
-		ret = -pthread_create(&net->stages[i].thread, NULL, stage_thread, &net->stages[i]);
+		ret = thread_start(&net->stages[i].thread, stage_thread, &net->stages[i]);
 		if (!ret)
 			net->nr_threads++;
 	}
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	return ret;
 }
 

@@ -7,7 +7,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,6 +14,8 @@
 #include <nrt/nrt_async.h>
 
 #include "nrt_internal.h"
+#include "thread.h"
+#include "wait.h"
 
 #define TENSOR_DEPTH 1024u		/* requests of a queue that wait */
 #define NR_QUEUES 6u			/* of a core: 2 + 1 + 3 */
@@ -246,7 +247,6 @@ static void *worker(void *arg)
 static int start_worker(struct queue *q)
 {
 	const struct nrt_env *env = &nrt_process.env;
-	sigset_t all, old;
 	int ret;
 
 	if (q->started)
@@ -254,11 +254,8 @@ static int start_worker(struct queue *q)
 	if (!q->jobs)
 		q->jobs = calloc(q->depth, sizeof(*q->jobs));
 	if (!q->jobs)
-		return ENOMEM;
-	sigfillset(&all);
-	pthread_sigmask(SIG_BLOCK, &all, &old);
-	ret = pthread_create(&q->thread, NULL, worker, q);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+		return -ENOMEM;
+	ret = thread_start(&q->thread, worker, q);
 	q->started = !ret;
 	/* Processors that are not there: wherever it runs is better than not at all. */
 	if (!ret && env->has_cpus)

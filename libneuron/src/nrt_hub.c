@@ -5,13 +5,13 @@
  */
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "nrt_comm.h"
+#include "thread.h"
 
 /* Seats, and a few that have not said hello yet. */
 #define MAX_PEERS (COMM_MAX_RANKS * COMM_CHANNELS + 32)
@@ -498,7 +498,6 @@ static void hub_free(struct hub *h)
 int hub_start(const struct sockaddr_un *address, socklen_t len, uint32_t count)
 {
 	struct hub *h = calloc(1, sizeof(*h));
-	sigset_t all, old;
 	int ret = 0;
 
 	if (!h)
@@ -515,12 +514,8 @@ int hub_start(const struct sockaddr_un *address, socklen_t len, uint32_t count)
 	    listen(h->listener, (int)(COMM_MAX_RANKS * COMM_CHANNELS)))
 		ret = -errno;
 	if (!ret) {
-		/* The application's signals are not for this thread. */
-		sigfillset(&all);
-		pthread_sigmask(SIG_BLOCK, &all, &old);
 		hub = h;
-		ret = -pthread_create(&h->thread, NULL, hub_main, h);
-		pthread_sigmask(SIG_SETMASK, &old, NULL);
+		ret = thread_start(&h->thread, hub_main, h);
 	}
 	if (ret) {
 		hub = NULL;

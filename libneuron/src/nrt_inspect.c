@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +18,7 @@
 #include <nrt/nrt_sys_trace.h>
 
 #include "nrt_profile.h"
+#include "thread.h"
 
 #define SAMPLE_NS 100000000u
 #define MAX_SAMPLES 65536u	/* almost two hours */
@@ -387,7 +387,6 @@ static void *sample(void *arg)
 static NRT_STATUS sampler_start(struct sampler *s)
 {
 	pthread_condattr_t attr;
-	sigset_t all, old;
 
 	s->samples = calloc(MAX_SAMPLES, sizeof(*s->samples));
 	if (!s->samples)
@@ -399,11 +398,7 @@ static NRT_STATUS sampler_start(struct sampler *s)
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&s->wake, &attr);
 	pthread_condattr_destroy(&attr);
-	/* The application's signals are not for this thread. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_BLOCK, &all, &old);
-	s->runs = !pthread_create(&s->thread, NULL, sample, s);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	s->runs = !thread_start(&s->thread, sample, s);
 	if (s->runs)
 		return NRT_SUCCESS;
 	pthread_cond_destroy(&s->wake);

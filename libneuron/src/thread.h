@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Threads of the library in a program that has handlers of its own. */
+#ifndef NEURON_THREAD_H
+#define NEURON_THREAD_H
+
+#include <pthread.h>
+#include <signal.h>
+
+/*
+ * 0 or -errno.  The program's signals are not for this thread, but for those that a fault
+ * of the thread itself raises: blocked, they would end the process past its handler.
+ */
+static inline int thread_start(pthread_t *thread, void *(*fn)(void *), void *arg)
+{
+	static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS };
+	sigset_t others, old;
+	int ret;
+
+	sigfillset(&others);
+	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+		sigdelset(&others, faults[i]);
+	pthread_sigmask(SIG_BLOCK, &others, &old);
+	ret = pthread_create(thread, NULL, fn, arg);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return -ret;
+}
+
+#endif
