@@ -381,12 +381,9 @@ static void run_stage(struct stage *stage, struct slot *slot)
 /* Under net->lock. */
 static void request_done(struct neuron_net *net, struct slot *slot)
 {
-	static const uint64_t one = 1;
-
 	slot->state = SLOT_DONE;
-	/* An eventfd that is full is readable anyway. */
-	if (net->eventfd >= 0 && write(net->eventfd, &one, sizeof(one)) < 0)
-		return;
+	if (net->eventfd >= 0)
+		tell_eventfd(net->eventfd);
 }
 
 static void *stage_thread(void *arg)

@@ -133,15 +133,6 @@ static struct queue *queue_of_seq(nrta_seq_t seq, uint64_t *number)
 	return q;
 }
 
-static void tell(int fd)
-{
-	static const uint64_t one = 1;
-
-	/* Full, or not an eventfd: nothing that could be done about it here. */
-	if (write(fd, &one, sizeof(one)) < 0)
-		return;
-}
-
 static void job_drop(struct job *job)
 {
 	nrt_tensor_drop(job->src);
@@ -196,13 +187,13 @@ static void complete(struct queue *q)
 			at = &w->next;
 			continue;
 		}
-		tell(w->fd);
+		tell_eventfd(w->fd);
 		close(w->fd);
 		*at = w->next;
 		free(w);
 	}
 	if (q->fd >= 0)
-		tell(q->fd);
+		tell_eventfd(q->fd);
 	pthread_cond_broadcast(&q->progress);
 }
 
@@ -587,7 +578,7 @@ static NRT_STATUS watch(struct queue *q, uint64_t number, int fd)
 	if (fd < 0)
 		return NRT_SUCCESS;
 	if (number <= q->completed) {
-		tell(fd);
+		tell_eventfd(fd);
 		close(fd);
 		return NRT_SUCCESS;
 	}

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Timeouts that survive interrupted waits. */
+/* Timeouts that survive interrupted waits, and telling those who wait without one. */
 #ifndef NEURON_WAIT_H
 #define NEURON_WAIT_H
 
+#include <poll.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
+#include <unistd.h>
 
 struct deadline {
 	bool forever;
@@ -57,6 +59,20 @@ static inline int deadline_left(const struct deadline *d)
 		return -1;
 	left = d->ms - now_ms();
 	return left < 0 ? 0 : left > INT32_MAX ? INT32_MAX : (int)left;
+}
+
+/*
+ * Add 1 to a program's eventfd, which may be a blocking one: the flag belongs to all who
+ * share it.  One that cannot take it is readable as it is; whoever waits for it wakes up.
+ */
+static inline void tell_eventfd(int fd)
+{
+	static const uint64_t one = 1;
+	struct pollfd pfd = { .fd = fd, .events = POLLOUT };
+
+	/* With an error, too, it is a pipe without a reader. */
+	if (poll(&pfd, 1, 0) == 1 && pfd.revents == POLLOUT && write(fd, &one, sizeof(one)) < 0)
+		return;
 }
 
 #endif

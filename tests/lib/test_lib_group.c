@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <poll.h>
+#include <signal.h>
 #include <sys/eventfd.h>
 
 #include "fake_driver.h"
@@ -25,6 +26,7 @@ static struct neuron_pool *pool;
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
 static atomic_uint op_calls;
 static int op_result;
+static sigset_t op_blocked;
 
 static int invert(void *context, const struct neuron_host_tensor *in, size_t nr_in,
 		  const struct neuron_host_tensor *out, size_t nr_out)
@@ -35,6 +37,7 @@ static int invert(void *context, const struct neuron_host_tensor *in, size_t nr_
 	pthread_mutex_lock(&gate);
 	pthread_mutex_unlock(&gate);
 	op_calls++;
+	pthread_sigmask(SIG_BLOCK, NULL, &op_blocked);
 	if (nr_in != 1 || nr_out != 1 || strcmp(in[0].name, "b") || strcmp(out[0].name, "c") ||
 	    in[0].bytes != BYTES)
 		return -EPROTO;
@@ -322,6 +325,43 @@ static void test_pipeline(void **state)
 		request_free(&r[i]);
 	}
 	close(fd);
+}
+
+/* A blocking descriptor that cannot take it keeps the network from nothing. */
+static void test_L17_full_eventfd(void **state)
+{
+	static const uint64_t most = UINT64_MAX - 1;
+	struct neuron_net *net = load(net_neff(), NULL, 1);
+	int fd = eventfd(0, EFD_CLOEXEC);
+	struct request r;
+
+	(void)state;
+	alarm(60);
+	assert_int_equal(write(fd, &most, sizeof(most)), sizeof(most));
+	assert_int_equal(neuron_net_set_eventfd(net, fd), 0);
+	request_init(&r, 1);
+	assert_int_equal(neuron_net_infer(net, r.io, 2, NULL), 0);
+	request_check(&r, 1, 0xff);
+	neuron_net_unload(net);
+	alarm(0);
+	request_free(&r);
+	close(fd);
+}
+
+/* A fault of an operation ends in the program's handler. */
+static void test_L24_signals_of_a_stage(void **state)
+{
+	struct neuron_net *net = load(net_neff(), NULL, 1);
+	struct request r;
+
+	(void)state;
+	request_init(&r, 1);
+	assert_int_equal(neuron_net_infer(net, r.io, 2, NULL), 0);
+	assert_false(sigismember(&op_blocked, SIGSEGV));
+	assert_false(sigismember(&op_blocked, SIGFPE));
+	assert_true(sigismember(&op_blocked, SIGTERM));
+	neuron_net_unload(net);
+	request_free(&r);
 }
 
 static void test_errors(void **state)
@@ -624,6 +664,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_start_stop, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_shared, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_pipeline, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_L17_full_eventfd, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_L24_signals_of_a_stage, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_errors, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_bad_networks, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_object, setup, teardown),
