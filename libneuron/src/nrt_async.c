@@ -69,6 +69,8 @@ static struct {
 	void *callback_params;
 } async = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
+static _Thread_local bool on_worker;
+
 static const uint8_t queues_of[NRTA_XU_TYPE_NUM] = { 2, 1, 3 };
 static const uint8_t first_of[NRTA_XU_TYPE_NUM] = { 0, 2, 3 };
 
@@ -201,6 +203,7 @@ static void *worker(void *arg)
 {
 	struct queue *q = arg;
 
+	on_worker = true;
 	pthread_mutex_lock(&q->lock);
 	for (;;) {
 		uint64_t number = q->completed + 1;
@@ -234,7 +237,12 @@ static void *worker(void *arg)
 	return NULL;
 }
 
-/* Under q->lock.  The application's signals are not for this thread. */
+bool nrt_on_worker(void)
+{
+	return on_worker;
+}
+
+/* Under q->lock; 0 or -errno. */
 static int start_worker(struct queue *q)
 {
 	const struct nrt_env *env = &nrt_process.env;
@@ -254,12 +262,6 @@ static int start_worker(struct queue *q)
 	return ret;
 }
 
-/* Under q->lock. */
-static bool own_thread(const struct queue *q)
-{
-	return q->started && pthread_equal(q->thread, pthread_self());
-}
-
 /* Executions that did not get in are in the statistics of their core. */
 static NRT_STATUS queue_full(uint32_t index)
 {
@@ -275,8 +277,7 @@ static NRT_STATUS schedule(uint32_t index, const struct job *job, bool wait, nrt
 	NRT_STATUS status = NRT_SUCCESS;
 
 	pthread_mutex_lock(&q->lock);
-	/* A function that is called back would wait for itself. */
-	while (wait && !q->stop && q->scheduled - q->completed >= q->depth && !own_thread(q))
+	while (wait && !q->stop && q->scheduled - q->completed >= q->depth && !on_worker)
 		pthread_cond_wait(&q->progress, &q->lock);
 	if (q->stop)
 		status = NRT_CLOSED;
@@ -354,9 +355,10 @@ void nrt_async_close(void)
 	async.callback = NULL;
 }
 
-/* In a child: the threads are the parent's, and what they hold. */
+/* In a child: the threads are the parent's, and what they hold; this one is no worker. */
 void nrt_async_forget(void)
 {
+	on_worker = false;
 	pthread_mutex_init(&async.lock, NULL);
 	async.queues = NULL;
 	async.nr = 0;
@@ -677,16 +679,14 @@ NRT_EXPORT NRT_STATUS nrt_async_drain_queued_execs(int32_t vnc)
 
 	if (status != NRT_SUCCESS)
 		return status;
-	status = find_queue(vnc, NRTA_XU_COMPUTE, 0, &index);
+	status = on_worker ? NRT_INVALID : find_queue(vnc, NRTA_XU_COMPUTE, 0, &index);
 	if (status == NRT_SUCCESS) {
 		struct queue *q = &async.queues[index];
 		uint64_t last;
 
 		pthread_mutex_lock(&q->lock);
 		last = q->scheduled;
-		if (own_thread(q))
-			status = NRT_INVALID;
-		while (status == NRT_SUCCESS && q->completed < last)
+		while (q->completed < last)
 			pthread_cond_wait(&q->progress, &q->lock);
 		pthread_mutex_unlock(&q->lock);
 	}

@@ -27,14 +27,17 @@ NRT_EXPORT NRT_STATUS nrt_host_device_id_get(int neuron_dev, uint32_t *host_devi
 
 	if (status != NRT_SUCCESS)
 		return status;
+	pthread_mutex_lock(&nrt_process.lock);
 	ret = neuron_dev < 0 || !host_device_id ? -EINVAL :
 	      neuron_device_open((unsigned int)neuron_dev, &device);
+	if (!ret) {
+		*host_device_id = neuron_device_index(device);
+		neuron_device_close(device);
+	}
+	pthread_mutex_unlock(&nrt_process.lock);
 	if (ret) {
 		LOG(NRT, ERROR, "nd%d: %s", neuron_dev, strerror(-ret));
 		status = NRT_INVALID;
-	} else {
-		*host_device_id = neuron_device_index(device);
-		neuron_device_close(device);
 	}
 	nrt_leave();
 	return status;

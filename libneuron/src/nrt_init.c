@@ -33,14 +33,32 @@ struct wish {
 	uint64_t microcode;	/* bytes on each physical core */
 };
 
+NRT_STATUS nrt_ready(void)
+{
+	switch (atomic_load(&nrt_process.state)) {
+	case NRT_STATE_READY: return NRT_SUCCESS;
+	case NRT_STATE_UNINITIALIZED: return NRT_UNINITIALIZED;
+	default: return NRT_CLOSED;
+	}
+}
+
+static NRT_STATUS may_enter(void)
+{
+	if (atomic_load(&nrt_process.state) == NRT_STATE_CLOSING && nrt_on_worker())
+		return NRT_SUCCESS;
+	return nrt_ready();
+}
+
 NRT_STATUS nrt_enter(void)
 {
-	pthread_rwlock_rdlock(&nrt_process.life);
-	if (nrt_process.state == NRT_STATE_READY)
-		return NRT_SUCCESS;
-	NRT_STATUS status = nrt_process.state == NRT_STATE_CLOSED ? NRT_CLOSED : NRT_UNINITIALIZED;
+	NRT_STATUS status = may_enter();
 
-	pthread_rwlock_unlock(&nrt_process.life);
+	if (status != NRT_SUCCESS)
+		return status;
+	pthread_rwlock_rdlock(&nrt_process.life);
+	status = may_enter();
+	if (status != NRT_SUCCESS)
+		pthread_rwlock_unlock(&nrt_process.life);
 	return status;
 }
 
@@ -195,13 +213,16 @@ static NRT_STATUS read_environment(struct wish *wish, uint32_t total)
 static int ask_cores(struct neuron_device_entry *entry)
 {
 	struct neuron_device *device;
-	int ret = neuron_device_open(entry->index, &device);
+	int ret;
 
-	if (ret)
-		return ret == -ENOMEM ? ret : 0;
-	entry->nr_cores = neuron_device_geometry(device)->nr_cores;
-	neuron_device_close(device);
-	return 0;
+	pthread_mutex_lock(&nrt_process.lock);
+	ret = neuron_device_open(entry->index, &device);
+	if (!ret) {
+		entry->nr_cores = neuron_device_geometry(device)->nr_cores;
+		neuron_device_close(device);
+	}
+	pthread_mutex_unlock(&nrt_process.lock);
+	return ret == -ENOMEM ? ret : 0;
 }
 
 /* All entries have their number of cores afterwards. */
@@ -224,6 +245,7 @@ static void release_cores(void)
 
 	for (uint32_t i = 0; i < p->nr_vncs; i++)
 		neuron_core_close(p->vncs[i].core);
+	pthread_mutex_lock(&p->lock);
 	for (size_t i = 0; i < p->nr_devices; i++)
 		neuron_device_close(p->devices[i]);
 	free(p->vncs);
@@ -242,6 +264,7 @@ static void release_cores(void)
 		neuron_sys_close(p->claim_fd);
 		p->claim_fd = -1;
 	}
+	pthread_mutex_unlock(&p->lock);
 }
 
 /* Claims count cores through consecutive devices that are all alike. */
@@ -274,7 +297,7 @@ static int mark_cores(int fd, struct neuron_ioctl_crwl_nc_map_ext *map)
 
 /*
  * Claim cores in the table that all processes share.  Where there is none, the
- * cores are owned by whoever programs them first; then this says yes.
+ * cores are owned by whoever programs them first; then this says yes.  Under the lock.
  */
 static int claim_cores(struct wish *wish, uint32_t total, const struct neuron_device_entry *list,
 		       size_t nr, uint32_t *available)
@@ -323,6 +346,22 @@ static int claim_cores(struct wish *wish, uint32_t total, const struct neuron_de
 	return 0;
 }
 
+static int open_device(unsigned int index, struct neuron_device **device)
+{
+	struct nrt_process *p = &nrt_process;
+	int ret;
+
+	pthread_mutex_lock(&p->lock);
+	ret = neuron_device_open(index, device);
+	if (!ret)
+		p->devices[p->nr_devices++] = *device;
+	pthread_mutex_unlock(&p->lock);
+	if (ret)
+		LOG_AS(NRT, ERROR, "nrt_init", "Could not open the nd%u: %s", index,
+		       strerror(-ret));
+	return ret;
+}
+
 /* Open and reset the cores from @start; *@failed is the one that could not be had. */
 static int open_cores(const struct neuron_device_entry *list, size_t nr, uint32_t start,
 		      const struct wish *wish, uint32_t *failed)
@@ -354,14 +393,9 @@ static int open_cores(const struct neuron_device_entry *list, size_t nr, uint32_
 			base += cores;
 			continue;
 		}
-		ret = neuron_device_open(list[i].index, &device);
-		if (ret) {
-			LOG_AS(NRT, ERROR, "nrt_init", "Could not open the nd%u: %s", list[i].index,
-			       strerror(-ret));
-			break;
-		}
-		p->devices[p->nr_devices++] = device;
-		ret = neuron_device_log_memory(device, p->memlog);
+		ret = open_device(list[i].index, &device);
+		if (!ret)
+			ret = neuron_device_log_memory(device, p->memlog);
 		if (ret)
 			break;
 		for (uint32_t nc = start > base ? start - base : 0;
@@ -390,8 +424,11 @@ static NRT_STATUS take_cores(const struct neuron_device_entry *list, size_t nr,
 			     struct wish *wish, uint32_t total)
 {
 	uint32_t failed = wish->start, available = 0;
-	int ret = claim_cores(wish, total, list, nr, &available);
+	int ret;
 
+	pthread_mutex_lock(&nrt_process.lock);
+	ret = claim_cores(wish, total, list, nr, &available);
+	pthread_mutex_unlock(&nrt_process.lock);
 	for (uint32_t start = wish->start; !ret; start = failed + nrt_process.lnc) {
 		ret = open_cores(list, nr, start, wish, &failed);
 		if (!ret)
@@ -443,8 +480,35 @@ static void log_instance(void)
 	       p->nr_devices, neuron_device_geometry(p->devices[0])->nr_cores, info.arch);
 }
 
-NRT_EXPORT NRT_STATUS nrt_init(nrt_framework_type_t framework, const char *fw_version,
-			       const char *fal_version)
+/* nrt_init() and nrt_close(), one at a time. */
+static pthread_mutex_t change = PTHREAD_MUTEX_INITIALIZER;
+
+static NRT_STATUS init_failed(NRT_STATUS status, const char *why)
+{
+	LOG_AS(NRT, ERROR, "nrt_init", "%s", why);
+	return status;
+}
+
+/* The devices and their cores, which have to be freed in any case. */
+static NRT_STATUS look_for_cores(struct neuron_device_entry **list, size_t *nr, uint32_t *total)
+{
+	int ret = count_cores(total, list, nr);
+
+	if (ret == -ENOMEM)
+		return init_failed(NRT_RESOURCE, "out of host memory");
+	if (ret || !*nr)
+		return init_failed(NRT_FAILURE, "cannot determine driver version, check dkms package: no Neuron device");
+	if (!*total) {
+		LOG_AS(NRT, ERROR, "nrt_init",
+		       "no access to /dev/neuron%u; in a container pass it with --device",
+		       (*list)[0].index);
+		return NRT_FAILURE;
+	}
+	return NRT_SUCCESS;
+}
+
+/* Under @change. */
+static NRT_STATUS init(void)
 {
 	struct nrt_process *p = &nrt_process;
 	struct neuron_device_entry *list = NULL;
@@ -452,43 +516,13 @@ NRT_EXPORT NRT_STATUS nrt_init(nrt_framework_type_t framework, const char *fw_ve
 	NRT_STATUS status;
 	uint32_t total;
 	size_t nr;
-	int ret;
 
-	(void)fw_version;
-	(void)fal_version;
-	nrt_log_configure();
-	if ((int)framework < NRT_FRAMEWORK_TYPE_NO_FW ||
-	    (int)framework > NRT_FRAMEWORK_TYPE_PRECHECK) {
-		LOG(NRT, ERROR, "framework %d is not known", (int)framework);
-		return NRT_INVALID;
-	}
-	pthread_rwlock_wrlock(&p->life);
-	if (p->state == NRT_STATE_READY) {
-		LOG(NRT, ERROR, "already initialised");
-		status = NRT_FAILURE;
+	status = look_for_cores(&list, &nr, &total);
+	if (status != NRT_SUCCESS)
 		goto out;
-	}
-	ret = count_cores(&total, &list, &nr);
-	if (ret == -ENOMEM) {
-		LOG(NRT, ERROR, "out of host memory");
-		status = NRT_RESOURCE;
-		goto out;
-	}
-	if (ret || !nr) {
-		LOG(NRT, ERROR, "cannot determine driver version, check dkms package: no Neuron device");
-		status = NRT_FAILURE;
-		goto out;
-	}
-	if (!total) {
-		LOG(NRT, ERROR, "no access to /dev/neuron%u; in a container pass it with --device",
-		    list[0].index);
-		status = NRT_FAILURE;
-		goto out;
-	}
 	p->lnc = logical_size(list, nr);
 	if (!p->lnc) {
-		LOG(NRT, ERROR, "NEURON_LOGICAL_NC_CONFIG is not 1, or 2 where cores come in pairs");
-		status = NRT_INVALID;
+		status = init_failed(NRT_INVALID, "NEURON_LOGICAL_NC_CONFIG is not 1, or 2 where cores come in pairs");
 		goto out;
 	}
 	p->contiguous = p->lnc == 2 || !has_pairs(&list[0]);
@@ -500,22 +534,43 @@ NRT_EXPORT NRT_STATUS nrt_init(nrt_framework_type_t framework, const char *fw_ve
 		status = take_cores(list, nr, &wish, total);
 	}
 	if (status == NRT_SUCCESS) {
-		p->state = NRT_STATE_READY;
 		p->next_id = 1001;
 		log_instance();
+		atomic_store(&p->state, NRT_STATE_READY);
 	} else {
 		nrt_env_free(&p->env);
 	}
 out:
 	neuron_device_list_free(list);
-	pthread_rwlock_unlock(&p->life);
+	return status;
+}
+
+NRT_EXPORT NRT_STATUS nrt_init(nrt_framework_type_t framework, const char *fw_version,
+			       const char *fal_version)
+{
+	NRT_STATUS status;
+
+	(void)fw_version;
+	(void)fal_version;
+	/* What a worker calls back would wait for nrt_close(), and that for the worker. */
+	if (nrt_on_worker())
+		return init_failed(NRT_FAILURE, "already initialised");
+	pthread_mutex_lock(&change);
+	nrt_log_configure();
+	if ((int)framework < NRT_FRAMEWORK_TYPE_NO_FW ||
+	    (int)framework > NRT_FRAMEWORK_TYPE_PRECHECK) {
+		LOG(NRT, ERROR, "framework %d is not known", (int)framework);
+		status = NRT_INVALID;
+	} else if (atomic_load(&nrt_process.state) == NRT_STATE_READY) {
+		status = init_failed(NRT_FAILURE, "already initialised");
+	} else {
+		status = init();
+	}
+	pthread_mutex_unlock(&change);
 	if (status == NRT_SUCCESS)
 		nrt_inspect_init();
 	return status;
 }
-
-/* A second nrt_close() must not go on while the first waits for threads. */
-static pthread_mutex_t closing = PTHREAD_MUTEX_INITIALIZER;
 
 /* The lists are whole when a process is copied. */
 static void before_fork(void)
@@ -543,7 +598,7 @@ static void in_child(void)
 	/* This thread had it at fork(). */
 	pthread_mutex_unlock(&p->lock);
 	nrt_storages_forget();
-	pthread_mutex_init(&closing, NULL);
+	pthread_mutex_init(&change, NULL);
 	nrt_async_forget();
 	nrt_env_forget(&p->env);
 	nrt_failure_forget();
@@ -564,7 +619,7 @@ static void in_child(void)
 	p->nr_devices = 0;
 	p->vncs = NULL;
 	p->nr_vncs = 0;
-	p->state = NRT_STATE_UNINITIALIZED;
+	atomic_store(&p->state, NRT_STATE_UNINITIALIZED);
 }
 
 static void __attribute__((constructor)) watch_forks(void)
@@ -576,28 +631,34 @@ NRT_EXPORT void nrt_close(void)
 {
 	struct nrt_process *p = &nrt_process;
 
-	pthread_mutex_lock(&closing);
-	/* Who waits for others must not keep us. */
+	if (nrt_on_worker()) {
+		LOG(NRT, ERROR, "called by a function that the runtime calls back: nothing is closed");
+		return;
+	}
+	pthread_mutex_lock(&change);
+	if (atomic_load(&p->state) != NRT_STATE_READY) {
+		pthread_mutex_unlock(&change);
+		return;
+	}
+	atomic_store(&p->state, NRT_STATE_CLOSING);
+	/* Calls and workers that wait for others return early. */
 	nrt_comm_stop();
 	nrt_async_stop();
-	nrt_inspect_finish();
 	pthread_rwlock_wrlock(&p->life);
 	nrt_async_close();
 	nrt_cc_close();
 	nrt_comm_close();
 	nrt_debug_close();
+	nrt_inspect_close();
 	nrt_trace_close();
-	if (p->state == NRT_STATE_READY) {
-		nrt_inspect_close();
-		nrt_profiles_close();
-		nrt_models_close();
-		nrt_storages_close();
-		release_cores();
-		nrt_env_free(&p->env);
-		p->state = NRT_STATE_CLOSED;
-	}
+	nrt_profiles_close();
+	nrt_models_close();
+	nrt_storages_close();
+	release_cores();
+	nrt_env_free(&p->env);
+	atomic_store(&p->state, NRT_STATE_CLOSED);
 	pthread_rwlock_unlock(&p->life);
-	pthread_mutex_unlock(&closing);
+	pthread_mutex_unlock(&change);
 }
 
 NRT_EXPORT NRT_STATUS nrt_get_total_vnc_count(uint32_t *vnc_count)
@@ -628,7 +689,6 @@ NRT_EXPORT NRT_STATUS nrt_get_total_nc_count(uint32_t *nc_count)
 /* After nrt_init() what was claimed, before it what would be. */
 NRT_EXPORT NRT_STATUS nrt_get_visible_vnc_count(uint32_t *vnc_count)
 {
-	struct nrt_process *p = &nrt_process;
 	uint32_t total, start, count;
 	NRT_STATUS status;
 	const char *cores;
@@ -636,11 +696,9 @@ NRT_EXPORT NRT_STATUS nrt_get_visible_vnc_count(uint32_t *vnc_count)
 
 	if (!vnc_count)
 		return NRT_INVALID;
-	pthread_rwlock_rdlock(&p->life);
-	count = p->state == NRT_STATE_READY ? p->nr_vncs : 0;
-	pthread_rwlock_unlock(&p->life);
-	if (count) {
-		*vnc_count = count;
+	if (nrt_enter() == NRT_SUCCESS) {
+		*vnc_count = nrt_process.nr_vncs;
+		nrt_leave();
 		return NRT_SUCCESS;
 	}
 	status = nrt_get_total_vnc_count(&total);

@@ -658,14 +658,6 @@ void nrt_inspect_init(void)
 	nrt_leave();
 }
 
-void nrt_inspect_finish(void)
-{
-	if (nrt_enter() != NRT_SUCCESS)
-		return;
-	end();
-	nrt_leave();
-}
-
 void nrt_inspect_failure(void)
 {
 	inspect.failed = true;
@@ -673,10 +665,7 @@ void nrt_inspect_failure(void)
 
 void nrt_inspect_close(void)
 {
-	pthread_mutex_lock(&inspect.lock);
-	if (inspect.on)
-		forget();
-	pthread_mutex_unlock(&inspect.lock);
+	end();
 }
 
 void nrt_inspect_forget(void)

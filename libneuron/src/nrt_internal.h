@@ -57,9 +57,33 @@ void nrt_log_memory(struct neuron_device *device, const struct neuron_mem_failur
 
 /* ---- process state ----------------------------------------------------------------- */
 
+/*
+ * The life of the runtime: UNINITIALIZED, READY after nrt_init(), CLOSING from the first
+ * moment of nrt_close() on, CLOSED, READY again.  nrt_init() and nrt_close() exclude each
+ * other for as long as they take.
+ *
+ * A call that needs the runtime is between nrt_enter() and nrt_leave(), with the life
+ * lock held for reading.  nrt_enter() looks at the state before it waits for the lock: as
+ * soon as the runtime is CLOSING, calls are turned away, and threads that go on calling
+ * do not keep nrt_close() from the lock, which it takes for writing to wait for those
+ * who are inside.
+ *
+ * Threads of queues, the workers, do not hold the life lock: nrt_close() ends them before
+ * it takes it.  So the functions that they call back may use the runtime, to its last
+ * moment, but nothing there may wait for a worker, which could be this one, or one that
+ * waits for this one: nrt_close() does nothing, draining a queue is NRT_INVALID, a full
+ * one NRT_QUEUE_FULL, and waiting for an output ends when the runtime is CLOSING.
+ *
+ * A child of fork() starts with UNINITIALIZED, and closes what it inherited of devices and
+ * of the claim on cores.  It has to know all of it: descriptors are opened and closed under
+ * the process lock, together with the lists that name them, and fork() takes that lock.
+ * Locks that fork() does not take are made anew in the child, and what they protect is
+ * forgotten.
+ */
 enum nrt_state {
 	NRT_STATE_UNINITIALIZED = 0,
 	NRT_STATE_READY,
+	NRT_STATE_CLOSING,
 	NRT_STATE_CLOSED,
 };
 
@@ -103,10 +127,9 @@ void nrt_env_free(struct nrt_env *env);
 void nrt_env_forget(struct nrt_env *env);
 
 struct nrt_process {
-	/* Held for reading by every call that needs the runtime, for writing by init and close. */
 	pthread_rwlock_t life;
-	enum nrt_state state;
-	struct neuron_device **devices;
+	_Atomic(enum nrt_state) state;
+	struct neuron_device **devices;		/* these and the claim change under the lock */
 	size_t nr_devices;
 	struct nrt_vnc *vncs;
 	uint32_t nr_vncs;
@@ -124,7 +147,7 @@ struct nrt_process {
 	uint32_t exec_depth;	/* executions of a core that may wait */
 	struct nrt_env env;
 
-	pthread_mutex_t lock;	/* the lists */
+	pthread_mutex_t lock;	/* the lists; outside of all others but the life lock */
 	struct nrt_model *models;
 	struct nrt_storage *storages;
 	uint32_t next_id;
@@ -134,6 +157,8 @@ extern struct nrt_process nrt_process;
 
 /* NRT_SUCCESS and the runtime stays until nrt_leave(), or why not. */
 NRT_STATUS nrt_enter(void);
+/* NRT_SUCCESS if it is READY; for those who wait, and do not stay inside meanwhile. */
+NRT_STATUS nrt_ready(void);
 void nrt_leave(void);
 /* Status for a 0 or -errno of libneuron. */
 NRT_STATUS nrt_status_of(int ret);
@@ -293,6 +318,8 @@ NRT_STATUS nrt_trace_write(int fd, const char *name);
 
 #define NRT_MAX_INFLIGHT 63u		/* nrt-api 5, NEURON_RT_ASYNC_EXEC_MAX_INFLIGHT_REQUESTS */
 
+/* The calling thread is one of a queue, in a function that it calls back. */
+bool nrt_on_worker(void);
 bool nrt_async_implicit(void);
 NRT_STATUS nrt_async_execute(struct nrt_model *model, const struct nrt_set *in,
 			     const struct nrt_set *out, int queue, bool implicit, NRT_STATUS *ret,

@@ -26,11 +26,9 @@ int nrt_open_session(const char *path);
 
 /* Begin if NEURON_RT_INSPECT_ENABLE or _ON_FAIL asks for it; at the end of nrt_init(). */
 void nrt_inspect_init(void);
-/* Write what is to be written; at the start of nrt_close(). */
-void nrt_inspect_finish(void);
 /* An execution failed. */
 void nrt_inspect_failure(void);
-/* Under the life lock for writing: give all cores back. */
+/* Under the life lock for writing: give all cores back; of an inspection, write the files first. */
 void nrt_profiles_close(void);
 void nrt_inspect_close(void);
 /* In a child, where they are the parent's. */

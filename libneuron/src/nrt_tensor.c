@@ -652,10 +652,9 @@ NRT_EXPORT NRT_STATUS nrt_tensor_check_output_completion(const nrt_tensor_t *out
 			status = NRT_TIMEOUT;
 			break;
 		}
-		status = nrt_enter();
+		status = nrt_ready();
 		if (status != NRT_SUCCESS)
 			break;
-		nrt_leave();
 		if (!warned && timeout_us < 0 && waited >= warn_us) {
 			warned = true;
 			LOG(NRT, WARN, "waiting for an output for more than 30 seconds");

@@ -9,6 +9,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/wait.h>
 
@@ -258,11 +259,13 @@ static void test_free_early(void **state)
 	unsigned int starts;
 	nrt_tensor_t *y;
 	nrta_seq_t seq[2];
+	uint64_t before;
 	nrt_model_t *m;
 	struct io io;
 
 	(void)state;
 	init(NULL, "3");
+	before = fake_used();
 	m = load();
 	io_init(&io, 77);
 	assert_int_equal(nrt_tensor_write(io.x, io.bytes, 0, 1024), NRT_SUCCESS);
@@ -288,8 +291,8 @@ static void test_free_early(void **state)
 		assert_memory_equal(got, want, 1024);
 	}
 	nrt_tensor_free(&y);
-	for (int i = 0; i < 600 && fake_used(); i++)
-		usleep(100000);
+	/* What a request holds goes before it is complete; the scratchpad stays with its core. */
+	assert_int_equal(fake_used(), before);
 }
 
 static void test_close(void **state)
@@ -511,6 +514,325 @@ static void test_fork(void **state)
 	io_free(&io);
 }
 
+/* ---- the life of the runtime, from several threads ----------------------------------- */
+
+/* What hangs is killed, which fails the program. */
+static int setup_alarm(void **state)
+{
+	alarm(60);
+	return setup(state);
+}
+
+static int teardown_alarm(void **state)
+{
+	alarm(0);
+	return teardown(state);
+}
+
+static double seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+struct from_callback {
+	struct io *io;
+	int fd;
+	atomic_bool closing;	/* wait for it first */
+	bool wait;
+	sigset_t blocked;
+	NRT_STATUS drain, output, used;
+};
+
+static void closing_callback(void *params, uint32_t model_id, uint32_t vnc, uint64_t job_id,
+			     NRT_STATUS status)
+{
+	static const uint64_t one = 1;
+	struct from_callback *c = params;
+	uint8_t byte;
+
+	(void)model_id;
+	(void)vnc;
+	(void)job_id;
+	(void)status;
+	pthread_sigmask(SIG_BLOCK, NULL, &c->blocked);
+	if (c->wait) {
+		while (!atomic_load(&c->closing))
+			usleep(1000);
+		/* Until nrt_close() waits for this thread. */
+		usleep(200000);
+		c->drain = nrt_async_drain_queued_execs(0);
+		c->output = nrt_tensor_check_output_completion(c->io->y, -1, 1000);
+	} else {
+		nrt_close();
+	}
+	c->used = nrt_tensor_read(c->io->y, &byte, 0, 1);
+	if (write(c->fd, &one, sizeof(one)) != sizeof(one))
+		abort();
+}
+
+/* It would wait for its own end: refused, and the runtime goes on. */
+static void test_L1_close_in_callback(void **state)
+{
+	struct from_callback c = { .fd = eventfd(0, EFD_CLOEXEC) };
+	nrt_model_t *m;
+	struct io io;
+
+	(void)state;
+	init("1", NULL);
+	m = load();
+	io_init(&io, 3);
+	c.io = &io;
+	assert_int_equal(nrt_register_async_exec_callback(closing_callback, &c), NRT_SUCCESS);
+	assert_int_equal(nrt_execute(m, io.in, io.out), NRT_SUCCESS);
+	wait_fd(c.fd, 1);
+	assert_int_equal(c.used, NRT_SUCCESS);
+	assert_int_equal(nrt_register_async_exec_callback(NULL, NULL), NRT_SUCCESS);
+	assert_int_equal(nrt_execute(m, io.in, io.out), NRT_SUCCESS);
+	close(c.fd);
+	io_free(&io);
+	assert_int_equal(nrt_unload(m), NRT_SUCCESS);
+}
+
+/* The same while nrt_close() waits for the thread; what is left can still be read. */
+static void test_L18_drain_in_callback_while_closing(void **state)
+{
+	struct from_callback c = { .fd = eventfd(0, EFD_CLOEXEC), .wait = true };
+	nrt_model_t *m;
+	struct io io;
+
+	(void)state;
+	init("1", NULL);
+	m = load();
+	io_init(&io, 3);
+	c.io = &io;
+	assert_int_equal(nrt_register_async_exec_callback(closing_callback, &c), NRT_SUCCESS);
+	assert_int_equal(nrt_execute(m, io.in, io.out), NRT_SUCCESS);
+	atomic_store(&c.closing, true);
+	nrt_close();
+	wait_fd(c.fd, 1);
+	assert_int_equal(c.drain, NRT_INVALID);
+	assert_int_equal(c.output, NRT_CLOSED);
+	assert_int_equal(c.used, NRT_SUCCESS);
+	close(c.fd);
+	io_free(&io);
+}
+
+struct mutual {
+	pthread_barrier_t both;
+	NRT_STATUS drain[2];
+};
+
+static void drain_the_other(void *params, uint32_t model_id, uint32_t vnc, uint64_t job_id,
+			    NRT_STATUS status)
+{
+	struct mutual *m = params;
+
+	(void)model_id;
+	(void)job_id;
+	(void)status;
+	pthread_barrier_wait(&m->both);
+	m->drain[vnc] = nrt_async_drain_queued_execs(!vnc);
+}
+
+/* Two workers that would wait for each other. */
+static void test_L18_callbacks_drain_each_other(void **state)
+{
+	struct neff_bytes n = make_list_neff();
+	struct mutual both = { .drain = { UNSET, UNSET } };
+	nrt_model_t *m[2];
+	struct io io[2];
+
+	(void)state;
+	init("1", NULL);
+	pthread_barrier_init(&both.both, NULL, 2);
+	assert_int_equal(nrt_register_async_exec_callback(drain_the_other, &both), NRT_SUCCESS);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(nrt_load(n.data, n.size, i, -1, &m[i]), NRT_SUCCESS);
+		io_init(&io[i], 3);
+		assert_int_equal(nrt_execute(m[i], io[i].in, io[i].out), NRT_SUCCESS);
+	}
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(nrt_async_drain_queued_execs(i), NRT_SUCCESS);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(both.drain[i], NRT_INVALID);
+		io_free(&io[i]);
+	}
+	pthread_barrier_destroy(&both.both);
+	free(n.data);
+}
+
+/* A fault of a worker ends in the program's handler; other signals go to its own threads. */
+static void test_L24_signals_of_a_worker(void **state)
+{
+	static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS };
+	struct from_callback c = { .fd = eventfd(0, EFD_CLOEXEC) };
+	nrt_model_t *m;
+	struct io io;
+
+	(void)state;
+	init("1", NULL);
+	m = load();
+	io_init(&io, 3);
+	c.io = &io;
+	assert_int_equal(nrt_register_async_exec_callback(closing_callback, &c), NRT_SUCCESS);
+	assert_int_equal(nrt_execute(m, io.in, io.out), NRT_SUCCESS);
+	wait_fd(c.fd, 1);
+	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+		assert_false(sigismember(&c.blocked, faults[i]));
+	assert_true(sigismember(&c.blocked, SIGTERM));
+	assert_true(sigismember(&c.blocked, SIGPIPE));
+	close(c.fd);
+	io_free(&io);
+}
+
+struct caller {
+	pthread_t thread;
+	atomic_bool *over;
+	nrt_tensor_t *tensor;
+	bool counts;
+};
+
+static void *call_on(void *arg)
+{
+	struct caller *c = arg;
+	uint8_t byte;
+	uint32_t n;
+
+	while (!atomic_load(c->over))
+		if (c->counts)
+			nrt_get_visible_vnc_count(&n);
+		else
+			nrt_tensor_read(c->tensor, &byte, 0, 1);
+	return NULL;
+}
+
+/* Threads that do not stop calling keep nrt_close() and nrt_init() waiting no longer than a call. */
+static void test_L13_close_while_others_call(void **state)
+{
+	nrt_tensor_t *t = tensor(0);
+	struct caller callers[6];
+	atomic_bool over = false;
+	double began, closed, again;
+
+	(void)state;
+	for (int i = 0; i < 6; i++) {
+		callers[i] = (struct caller){ .over = &over, .tensor = t, .counts = i % 2 };
+		assert_int_equal(pthread_create(&callers[i].thread, NULL, call_on, &callers[i]), 0);
+	}
+	usleep(50000);
+	began = seconds();
+	nrt_close();
+	closed = seconds();
+	assert_int_equal(nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", ""), NRT_SUCCESS);
+	again = seconds();
+	atomic_store(&over, true);
+	for (int i = 0; i < 6; i++)
+		pthread_join(callers[i].thread, NULL);
+	if (closed - began > 5 || again - closed > 5)
+		fail_msg("closed in %f s, open again in %f s", closed - began, again - closed);
+	nrt_tensor_free(&t);
+}
+
+/* A device whose close() takes as long as a fork(). */
+static atomic_int slow_fd = -1;
+static atomic_bool in_close, forked;
+
+int __real_neuron_sys_close(int fd);
+int __wrap_neuron_sys_close(int fd);
+int __wrap_neuron_sys_close(int fd)
+{
+	if (fd == atomic_load(&slow_fd)) {
+		atomic_store(&in_close, true);
+		for (int i = 0; i < 50 && !atomic_load(&forked); i++)
+			usleep(10000);
+	}
+	return __real_neuron_sys_close(fd);
+}
+
+static void *close_runtime(void *arg)
+{
+	nrt_close();
+	return arg;
+}
+
+/* The child of a process that is in nrt_close() touches neither devices nor their numbers. */
+static void test_L14_fork_while_closing(void **state)
+{
+	pthread_t thread;
+	int status;
+	pid_t pid;
+
+	(void)state;
+	/* The second: the first one has been freed by then. */
+	atomic_store(&slow_fd, FAKE_FD + 1);
+	assert_int_equal(pthread_create(&thread, NULL, close_runtime, NULL), 0);
+	while (!atomic_load(&in_close))
+		usleep(1000);
+	pid = fork();
+	if (!pid) {
+		nrta_seq_t seq;
+
+		_exit(fake.dev[0].opens || fake.dev[1].opens ||
+		      nrta_get_sequence(0, NRTA_XU_COMPUTE, 0, &seq) != NRT_UNINITIALIZED);
+	}
+	atomic_store(&forked, true);
+	pthread_join(thread, NULL);
+	atomic_store(&slow_fd, -1);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+/* A descriptor that cannot take what it is told holds up neither the queue nor nrt_close(). */
+static void full_descriptor(int fd)
+{
+	NRT_STATUS status = UNSET;
+	nrt_model_t *m = load();
+	nrta_seq_t seq;
+	bool done = false;
+	struct io io;
+
+	io_init(&io, 3);
+	assert_int_equal(nrta_event_register_xu_completion(0, NRTA_XU_COMPUTE, 0, fd), NRT_SUCCESS);
+	assert_int_equal(nrta_execute_schedule(m, io.in, io.out, 0, &status, &seq), NRT_SUCCESS);
+	while (!done)
+		assert_int_equal(nrta_is_completed(seq, &done), NRT_SUCCESS);
+	assert_int_equal(status, NRT_SUCCESS);
+	/* One for a request that is complete, too. */
+	assert_int_equal(nrta_event_register_seq_id_completion(seq, fd), NRT_SUCCESS);
+	assert_int_equal(fcntl(fd, F_GETFL) & O_NONBLOCK, 0);
+	nrt_close();
+	io_free(&io);
+}
+
+static void test_L17_full_eventfd(void **state)
+{
+	static const uint64_t most = UINT64_MAX - 1;
+	int fd = eventfd(0, EFD_CLOEXEC);
+
+	(void)state;
+	assert_int_equal(write(fd, &most, sizeof(most)), sizeof(most));
+	full_descriptor(fd);
+	close(fd);
+}
+
+static void test_L17_full_pipe(void **state)
+{
+	static const char page[4096];
+	int fds[2];
+
+	(void)state;
+	assert_int_equal(pipe2(fds, O_CLOEXEC | O_NONBLOCK), 0);
+	while (write(fds[1], page, sizeof(page)) > 0)
+		;
+	assert_int_equal(fcntl(fds[1], F_SETFL, 0), 0);
+	full_descriptor(fds[1]);
+	close(fds[0]);
+	close(fds[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -523,6 +845,20 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_implicit, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_callback_full, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_fork, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_L1_close_in_callback, setup_alarm,
+						teardown_alarm),
+		cmocka_unit_test_setup_teardown(test_L13_close_while_others_call, setup_alarm,
+						teardown_alarm),
+		cmocka_unit_test_setup_teardown(test_L14_fork_while_closing, setup_alarm,
+						teardown_alarm),
+		cmocka_unit_test_setup_teardown(test_L17_full_eventfd, setup_alarm, teardown_alarm),
+		cmocka_unit_test_setup_teardown(test_L17_full_pipe, setup_alarm, teardown_alarm),
+		cmocka_unit_test_setup_teardown(test_L18_drain_in_callback_while_closing,
+						setup_alarm, teardown_alarm),
+		cmocka_unit_test_setup_teardown(test_L18_callbacks_drain_each_other, setup_alarm,
+						teardown_alarm),
+		cmocka_unit_test_setup_teardown(test_L24_signals_of_a_worker, setup_alarm,
+						teardown_alarm),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
