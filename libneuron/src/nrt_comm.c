@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* A core's part in a communicator: joining, and exchanges with the others. */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ifaddrs.h>
 #include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -22,6 +19,7 @@ struct member {
 	bool joined;
 	uint32_t rank;
 	uint32_t count;
+	uint8_t key[COMM_KEY];		/* for channels after the first */
 	uint32_t devices[COMM_MAX_RANKS];
 };
 
@@ -61,77 +59,6 @@ static NRT_STATUS members_get(uint32_t vnc, struct member **out)
 		*out = &comm.members[vnc];
 	pthread_mutex_unlock(&comm_lock);
 	return status;
-}
-
-/* ---- where the others are ---------------------------------------------------------- */
-
-static bool is_local(int family, const unsigned char *address)
-{
-	struct ifaddrs *list;
-	bool found = false;
-
-	/* The loopback interface need not be up: nothing is sent. */
-	if (family == AF_INET ? address[0] == 127 :
-				!memcmp(address, &in6addr_loopback, sizeof(in6addr_loopback)))
-		return true;
-	if (getifaddrs(&list))
-		return false;
-	for (struct ifaddrs *i = list; i && !found; i = i->ifa_next) {
-		if (!i->ifa_addr || i->ifa_addr->sa_family != family)
-			continue;
-		if (family == AF_INET)
-			found = !memcmp(&((struct sockaddr_in *)(void *)i->ifa_addr)->sin_addr,
-					address, sizeof(struct in_addr));
-		else
-			found = !memcmp(&((struct sockaddr_in6 *)(void *)i->ifa_addr)->sin6_addr,
-					address, sizeof(struct in6_addr));
-	}
-	freeifaddrs(list);
-	return found;
-}
-
-/* "ip:port", an IPv6 address in brackets; as a name of our own if it is of this host. */
-static NRT_STATUS root_address(const char *func, struct sockaddr_un *address, socklen_t *len)
-{
-	const char *text = getenv("NEURON_RT_ROOT_COMM_ID"), *colon;
-	unsigned char ip[sizeof(struct in6_addr)];
-	unsigned long port = 0;
-	char host[64], *end = NULL;
-	int family, n;
-
-	if (!text || !*text) {
-		LOG_AS(ENC, ERROR, func, "NEURON_RT_ROOT_COMM_ID is not set");
-		return NRT_INVALID;
-	}
-	colon = strrchr(text, ':');
-	if (colon && colon[1] >= '0' && colon[1] <= '9') {
-		port = strtoul(colon + 1, &end, 10);
-		if (*end)
-			goto bad;
-	}
-	if (!port || port > UINT16_MAX || (size_t)(colon - text) >= sizeof(host))
-		goto bad;
-	if (*text == '[' && colon > text + 1 && colon[-1] == ']')
-		snprintf(host, sizeof(host), "%.*s", (int)(colon - text) - 2, text + 1);
-	else
-		snprintf(host, sizeof(host), "%.*s", (int)(colon - text), text);
-	family = *text == '[' ? AF_INET6 : AF_INET;
-	if (inet_pton(family, host, ip) != 1)
-		goto bad;
-	if (!is_local(family, ip)) {
-		LOG_AS(ENC, ERROR, func,
-		       "root %s is not this host: collectives stay within one host", text);
-		return NRT_FAILURE;
-	}
-	/* In the abstract namespace: nothing of it stays. */
-	*address = (struct sockaddr_un){ .sun_family = AF_UNIX };
-	n = snprintf(address->sun_path + 1, sizeof(address->sun_path) - 1,
-		     "neuron-nrt-%u-%s-%lu", geteuid(), host, port);
-	*len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
-	return NRT_SUCCESS;
-bad:
-	LOG_AS(ENC, ERROR, func, "NEURON_RT_ROOT_COMM_ID=%s is not an address and a port", text);
-	return NRT_INVALID;
 }
 
 /* ---- sockets ----------------------------------------------------------------------- */
@@ -183,18 +110,27 @@ static NRT_STATUS await(const struct member *m, uint32_t channel, const struct d
 	return (NRT_STATUS)reply->status;
 }
 
-/* Connect, as soon as there is somebody to connect to, and say who we are. */
-static NRT_STATUS connect_channel(const char *func, struct member *m, uint32_t channel,
-				  const struct comm_hello *hello, const struct deadline *deadline,
-				  struct comm_reply *reply)
+/* Without its first channel a core has nobody to open another one to. */
+static bool hub_lost(const struct member *m)
+{
+	struct pollfd pfd = { .events = 0 };
+	bool lost;
+
+	pthread_mutex_lock(&comm_lock);
+	pfd.fd = m->fd[0];
+	lost = pfd.fd < 0 || poll(&pfd, 1, 0) > 0;
+	pthread_mutex_unlock(&comm_lock);
+	return lost;
+}
+
+/* As soon as there is somebody to connect to. */
+static NRT_STATUS connect_place(struct member *m, uint32_t channel,
+				const struct comm_place *place, const struct deadline *deadline)
 {
 	struct sockaddr_un address;
-	socklen_t len;
-	NRT_STATUS status = root_address(func, &address, &len);
-	int ret;
+	NRT_STATUS status;
 
-	if (status != NRT_SUCCESS)
-		return status;
+	comm_place_address(place, &address);
 	pthread_mutex_lock(&comm_lock);
 	status = comm.closing ? NRT_CLOSED : NRT_SUCCESS;
 	if (status == NRT_SUCCESS) {
@@ -204,9 +140,11 @@ static NRT_STATUS connect_channel(const char *func, struct member *m, uint32_t c
 	}
 	pthread_mutex_unlock(&comm_lock);
 	while (status == NRT_SUCCESS &&
-	       connect(m->fd[channel], (const struct sockaddr *)&address, len)) {
+	       connect(m->fd[channel], (const struct sockaddr *)&address, sizeof(address))) {
 		/* Not there yet, or not through with those before us. */
-		if (errno != ECONNREFUSED && errno != EAGAIN && errno != EINTR)
+		if (errno != ENOENT && errno != ECONNREFUSED && errno != EAGAIN && errno != EINTR)
+			status = NRT_FAILURE;
+		else if (channel && hub_lost(m))
 			status = NRT_FAILURE;
 		else if (!deadline_left(deadline))
 			status = NRT_TIMEOUT;
@@ -215,18 +153,48 @@ static NRT_STATUS connect_channel(const char *func, struct member *m, uint32_t c
 		else
 			usleep(5000);
 	}
+	return status;
+}
+
+/* Connect and say who we are.  NRT_COLL_PENDING: again. */
+static NRT_STATUS connect_channel(const char *func, struct member *m, struct comm_hello *hello,
+				  const struct deadline *deadline, struct comm_reply *reply)
+{
+	uint32_t channel = hello->channel;
+	struct comm_place place;
+	NRT_STATUS status = comm_place_open(func, &place);
+
+	if (status == NRT_SUCCESS)
+		status = connect_place(m, channel, &place, deadline);
 	if (status == NRT_SUCCESS && !comm_peer_is_us(m->fd[channel])) {
 		LOG_AS(ENC, ERROR, func, "another user listens at the place of rank 0");
 		status = NRT_FAILURE;
 	}
-	if (status == NRT_SUCCESS) {
-		ret = comm_send(m->fd[channel], hello, sizeof(*hello), NULL, 0);
-		status = ret ? NRT_COLL_PENDING : await(m, channel, deadline, reply, NULL, 0);
-	}
+	/* Of the one who listens, who wrote it before. */
+	if (status == NRT_SUCCESS && !channel && comm_place_secret(&place, hello->key))
+		status = NRT_COLL_PENDING;
+	if (status == NRT_SUCCESS && comm_send(m->fd[channel], hello, sizeof(*hello), NULL, 0))
+		status = NRT_COLL_PENDING;
+	if (status == NRT_SUCCESS)
+		status = await(m, channel, deadline, reply, NULL, 0);
 	if (status == NRT_SUCCESS && reply->nr != hello->count)
 		status = NRT_FAILURE;
 	if (status != NRT_SUCCESS)
 		hang_up(m, channel);
+	comm_place_close(&place);
+	return status;
+}
+
+/* Those who met before may still be there, or just going; rank 0 comes again. */
+static NRT_STATUS open_channel(const char *func, struct member *m, struct comm_hello *hello,
+			       const struct deadline *deadline, struct comm_reply *reply)
+{
+	NRT_STATUS status = connect_channel(func, m, hello, deadline, reply);
+
+	while (status == NRT_COLL_PENDING && deadline_left(deadline)) {
+		usleep(5000);
+		status = connect_channel(func, m, hello, deadline, reply);
+	}
 	return status;
 }
 
@@ -248,9 +216,8 @@ static bool is_root(const struct member *except)
 static NRT_STATUS start_root(const char *func, const struct member *m, uint32_t count,
 			     const struct deadline *deadline)
 {
-	struct sockaddr_un address;
-	socklen_t len;
-	NRT_STATUS status = root_address(func, &address, &len);
+	struct comm_place place;
+	NRT_STATUS status = comm_place_open(func, &place);
 	int ret;
 
 	if (status != NRT_SUCCESS)
@@ -261,7 +228,7 @@ static NRT_STATUS start_root(const char *func, const struct member *m, uint32_t 
 		ret = is_root(m) ? -EALREADY : 0;
 		if (!ret) {
 			hub_stop();
-			ret = comm.closing ? -ESHUTDOWN : hub_start(&address, len, count);
+			ret = comm.closing ? -ESHUTDOWN : hub_start(&place, count);
 		}
 		pthread_mutex_unlock(&comm_lock);
 		if (ret != -EADDRINUSE || !deadline_left(deadline))
@@ -269,6 +236,7 @@ static NRT_STATUS start_root(const char *func, const struct member *m, uint32_t 
 		usleep(5000);
 	}
 	pthread_mutex_unlock(&comm.root);
+	comm_place_close(&place);
 	if (!ret)
 		return NRT_SUCCESS;
 	if (ret == -ESHUTDOWN)
@@ -343,18 +311,14 @@ static NRT_STATUS join_locked(const char *func, uint32_t vnc, struct member *m, 
 	if (count > 1 && !rank)
 		status = start_root(func, m, count, &deadline);
 	if (count > 1 && status == NRT_SUCCESS)
-		status = connect_channel(func, m, 0, &hello, &deadline, reply);
-	/* Those who met before are still there, or just going; rank 0 will come again. */
-	while (status == NRT_COLL_PENDING && deadline_left(&deadline)) {
-		usleep(5000);
-		status = connect_channel(func, m, 0, &hello, &deadline, reply);
-	}
+		status = open_channel(func, m, &hello, &deadline, reply);
 	if (status == NRT_COLL_PENDING)
 		status = NRT_TIMEOUT;
 	if (status == NRT_SUCCESS) {
 		pthread_mutex_lock(&comm_lock);
 		m->rank = rank;
 		m->count = count;
+		memcpy(m->key, reply->key, COMM_KEY);
 		for (uint32_t i = 0; i < count; i++)
 			memcpy(&m->devices[i], reply->data[i], sizeof(m->devices[i]));
 		m->broken = false;
@@ -470,8 +434,9 @@ static NRT_STATUS exchange(struct member *m, const struct nrt_exchange *x,
 	uint32_t nr_fds = r->fds ? r->nr : 0;
 	int ret;
 
+	memcpy(hello.key, m->key, COMM_KEY);
 	if (m->fd[x->channel] < 0)
-		status = connect_channel(x->func, m, x->channel, &hello, &deadline, reply);
+		status = open_channel(x->func, m, &hello, &deadline, reply);
 	if (status == NRT_SUCCESS) {
 		/* Those on their way to others arrive soon. */
 		while ((ret = comm_send(m->fd[x->channel], r, size, &x->fd, r->fds)) ==

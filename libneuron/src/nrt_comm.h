@@ -4,9 +4,9 @@
  * one way to talk, an exchange.  Everyone of a group says something, which may come
  * with a descriptor, and hears what all of them said, or that one is missing.
  *
- * They meet at the process with rank 0 (nrt_hub.c), through sockets in the abstract
- * namespace whose name has NEURON_RT_ROOT_COMM_ID and the user.  A peer that dies
- * closes its sockets; that is how the others learn of it.
+ * They meet at the process with rank 0 (nrt_hub.c), at a place that only the user can
+ * enter (nrt_place.c).  A peer that dies closes its sockets; that is how the others learn
+ * of it.
  */
 #ifndef NRT_COMM_H
 #define NRT_COMM_H
@@ -17,12 +17,13 @@
 #include "nrt_internal.h"
 
 #define COMM_MAGIC	0x6e727463u
-#define COMM_VERSION	1u
+#define COMM_VERSION	2u
 /* Logical cores of the largest host; the descriptors of all fit into one message. */
 #define COMM_MAX_RANKS	128u
 /* Exchanges of a core that go on at the same time: of a call, and of each queue. */
 #define COMM_CHANNELS	4u
 #define COMM_DATA	64u
+#define COMM_KEY	32
 
 /* All that follows is of one host and one library: no byte order, no padding. */
 enum comm_type {
@@ -38,6 +39,7 @@ struct comm_hello {
 	uint32_t rank;
 	uint32_t count;
 	uint32_t channel;
+	uint8_t key[COMM_KEY];		/* channel 0: the secret of the job, others: the rank's own */
 	uint8_t data[COMM_DATA];
 };
 
@@ -58,13 +60,30 @@ struct comm_reply {
 	uint32_t status;
 	uint32_t nr;
 	uint32_t fds;			/* 0 or @nr */
+	uint8_t key[COMM_KEY];		/* to a hello: what this rank opens its channels with */
 	uint8_t data[COMM_MAX_RANKS][COMM_DATA];
 };
 
+/* nrt_place.c */
+struct comm_place {
+	int dir;
+	char name[64];			/* in it: of the file with the secret */
+};
+
+NRT_STATUS comm_place_open(const char *func, struct comm_place *place);
+void comm_place_close(struct comm_place *place);
+void comm_place_address(const struct comm_place *place, struct sockaddr_un *address);
+/* What the process with rank 0 has written there.  0 or -errno. */
+int comm_place_secret(const struct comm_place *place, uint8_t key[COMM_KEY]);
+/* As rank 0, with a new secret: a lock or -errno, -EADDRINUSE somebody else is there. */
+int comm_place_take(const struct comm_place *place, uint8_t secret[COMM_KEY]);
+void comm_place_leave(const struct comm_place *place, int lock);
+int comm_random(uint8_t key[COMM_KEY]);
+
 /* nrt_hub.c: both under comm_lock; stopping lets go of it meanwhile */
 extern pthread_mutex_t comm_lock;
-/* 0 or -errno, -EADDRINUSE somebody else has rank 0. */
-int hub_start(const struct sockaddr_un *address, socklen_t len, uint32_t count);
+/* 0 or -errno, -EADDRINUSE somebody else has rank 0; a hub that runs has the place. */
+int hub_start(struct comm_place *place, uint32_t count);
 void hub_stop(void);
 void hub_forget(void);
 

@@ -4,16 +4,17 @@
  * what the members of a group say when it has heard all of them.  It waits for nobody.
  */
 #include <errno.h>
+#include <nettle/memops.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "nrt_comm.h"
 #include "thread.h"
 
-/* Seats, and a few that have not said hello yet. */
 #define MAX_PEERS (COMM_MAX_RANKS * COMM_CHANNELS + 32)
 
 struct peer {
@@ -38,9 +39,13 @@ struct delivery {
 
 struct hub {
 	pthread_t thread;
+	struct comm_place place;
+	int lock;			/* of it */
 	int listener;
 	int stop;			/* eventfd */
 	uint32_t count;
+	uint8_t secret[COMM_KEY];	/* of the job */
+	uint8_t keys[COMM_MAX_RANKS][COMM_KEY];
 	bool complete;			/* all ranks have been there */
 	bool gone[COMM_MAX_RANKS][COMM_CHANNELS];
 	struct peer *seat[COMM_MAX_RANKS][COMM_CHANNELS];
@@ -124,7 +129,7 @@ ssize_t comm_receive(int sock, void *message, size_t size, int *fds, uint32_t nr
 	return n;
 }
 
-/* Names in the abstract namespace are anybody's. */
+/* Whoever else may enter the directory, for being root. */
 bool comm_peer_is_us(int sock)
 {
 	socklen_t len = sizeof(struct ucred);
@@ -319,13 +324,14 @@ static void welcome(struct peer *p)
 	memset(&reply, 0, offsetof(struct comm_reply, data));
 	reply.type = COMM_REPLY;
 	reply.nr = hub->count;
+	memcpy(reply.key, hub->keys[p->rank], COMM_KEY);
 	for (uint32_t i = 0; i < hub->count; i++)
 		if (hub->seat[i][0])
 			memcpy(reply.data[i], hub->seat[i][0]->hello, COMM_DATA);
 	answer(p, &reply);
 }
 
-/* Not by one that has hung up, which we have yet to hear of. */
+/* Not by one that has hung up, which we have yet to hear of; poll() always tells that. */
 static bool taken(uint32_t rank, uint32_t channel)
 {
 	struct peer *p = hub->seat[rank][channel];
@@ -339,6 +345,12 @@ static bool taken(uint32_t rank, uint32_t channel)
 	return hub->seat[rank][channel];
 }
 
+/* Somebody of this job, and of this rank if it is not the rank's first channel. */
+static bool key_right(const struct comm_hello *h)
+{
+	return memeql_sec(h->key, h->channel ? hub->keys[h->rank] : hub->secret, COMM_KEY);
+}
+
 static void take_hello(struct peer *p, const struct comm_hello *h, size_t size)
 {
 	NRT_STATUS status = NRT_SUCCESS;
@@ -347,6 +359,9 @@ static void take_hello(struct peer *p, const struct comm_hello *h, size_t size)
 	    h->version != COMM_VERSION || h->count > COMM_MAX_RANKS || h->rank >= h->count ||
 	    h->channel >= COMM_CHANNELS || p->request_fd >= 0)
 		status = NRT_INVALID;
+	else if (!key_right(h))
+		/* The secret may be an earlier one: who knows this place reads it again. */
+		status = h->channel ? NRT_FAILURE : NRT_COLL_PENDING;
 	else if (hub->complete && !h->channel)
 		/* These are all there; who comes now waits for the next ones. */
 		status = NRT_COLL_PENDING;
@@ -488,6 +503,8 @@ static void hub_free(struct hub *h)
 		if (h->peers[i].delivery)
 			delivery_put(h->peers[i].delivery);
 	}
+	comm_close_fds(&h->place.dir, 1);
+	comm_close_fds(&h->lock, 1);
 	if (h->listener >= 0)
 		close(h->listener);
 	if (h->stop >= 0)
@@ -495,31 +512,74 @@ static void hub_free(struct hub *h)
 	free(h);
 }
 
-int hub_start(const struct sockaddr_un *address, socklen_t len, uint32_t count)
+static struct hub *hub_new(uint32_t count)
 {
 	struct hub *h = calloc(1, sizeof(*h));
-	int ret = 0;
 
 	if (!h)
-		return -ENOMEM;
+		return NULL;
 	h->count = count;
 	for (uint32_t i = 0; i < MAX_PEERS; i++) {
 		h->peers[i].fd = -1;
 		h->peers[i].request_fd = -1;
 	}
+	h->place.dir = -1;
+	h->lock = -1;
+	h->listener = -1;
+	h->stop = -1;
+	return h;
+}
+
+static int hub_listen(struct hub *h)
+{
+	struct sockaddr_un address;
+
+	for (uint32_t i = 0; i < h->count; i++)
+		if (comm_random(h->keys[i]))
+			return -EIO;
+	h->lock = comm_place_take(&h->place, h->secret);
+	if (h->lock < 0)
+		return h->lock;
+	comm_place_address(&h->place, &address);
 	h->stop = eventfd(0, EFD_CLOEXEC);
 	h->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (h->stop < 0 || h->listener < 0 ||
-	    bind(h->listener, (const struct sockaddr *)address, len) ||
+	    fchmod(h->listener, S_IRUSR | S_IWUSR) ||
+	    bind(h->listener, (const struct sockaddr *)&address, sizeof(address)) ||
 	    listen(h->listener, (int)(COMM_MAX_RANKS * COMM_CHANNELS)))
-		ret = -errno;
+		return -errno;
+	return 0;
+}
+
+/* Nobody finds it any more. */
+static void hub_leave(struct hub *h)
+{
+	if (h->lock >= 0)
+		comm_place_leave(&h->place, h->lock);
+	h->lock = -1;
+}
+
+int hub_start(struct comm_place *place, uint32_t count)
+{
+	struct hub *h = hub_new(count);
+	int ret;
+
+	if (!h)
+		return -ENOMEM;
+	h->place = *place;
+	ret = hub_listen(h);
 	if (!ret) {
 		hub = h;
 		ret = thread_start(&h->thread, hub_main, h);
 	}
 	if (ret) {
 		hub = NULL;
+		hub_leave(h);
+		/* It stays the caller's. */
+		h->place.dir = -1;
 		hub_free(h);
+	} else {
+		place->dir = -1;
 	}
 	return ret;
 }
@@ -537,6 +597,7 @@ void hub_stop(void)
 		pthread_join(h->thread, NULL);
 	pthread_mutex_lock(&comm_lock);
 	hub = NULL;
+	hub_leave(h);
 	hub_free(h);
 }
 

@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 
@@ -24,6 +25,31 @@
 #define MAX_RANKS 8		/* cores of two devices */
 #define ELEMENTS 20000u
 #define UNSET ((NRT_STATUS)0x5555)
+
+/* Longer than the name of a socket may be. */
+static char runtime_dir[200];
+
+static int make_runtime_dir(void **state)
+{
+	(void)state;
+	snprintf(runtime_dir, sizeof(runtime_dir), "/tmp/test_nrt_cc_%0130u_XXXXXX", 0);
+	return !mkdtemp(runtime_dir) || setenv("XDG_RUNTIME_DIR", runtime_dir, 1);
+}
+
+static void directory_name(char name[256])
+{
+	snprintf(name, 256, "%s/neuron-nrt-%u", runtime_dir, geteuid());
+}
+
+/* Nothing is left in it. */
+static int remove_runtime_dir(void **state)
+{
+	char name[256];
+
+	(void)state;
+	directory_name(name);
+	return rmdir(name) || rmdir(runtime_dir);
+}
 
 static void init(const char *timeout)
 {
@@ -776,23 +802,48 @@ static void test_fork(void **state)
 
 /* ---- strangers --------------------------------------------------------------------- */
 
+static struct comm_place place(void)
+{
+	struct comm_place p;
+
+	assert_int_equal(comm_place_open("test", &p), NRT_SUCCESS);
+	return p;
+}
+
+/* Somebody of this user, who has come as far as the socket. */
 static int stranger(void)
 {
-	const char *root = getenv("NEURON_RT_ROOT_COMM_ID");
-	struct sockaddr_un a = { .sun_family = AF_UNIX };
 	int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	int n = snprintf(a.sun_path + 1, sizeof(a.sun_path) - 1, "neuron-nrt-%u-%.9s-%s", geteuid(),
-			 root, strchr(root, ':') + 1);
+	struct comm_place p = place();
+	struct sockaddr_un a;
 
+	comm_place_address(&p, &a);
 	for (int i = 0; i < 600; i++) {
-		if (!connect(sock, (struct sockaddr *)&a,
-			     (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n)))
+		if (!connect(sock, (struct sockaddr *)&a, sizeof(a))) {
+			comm_place_close(&p);
 			return sock;
+		}
 		usleep(10000);
 	}
 	fail_msg("nobody listens");
 	return -1;
 }
+
+/* With the secret that is there by now: after stranger(). */
+static struct comm_hello greeting(uint32_t rank, uint32_t count, uint32_t channel)
+{
+	struct comm_hello hello = {
+		.type = COMM_HELLO, .magic = COMM_MAGIC, .version = COMM_VERSION,
+		.rank = rank, .count = count, .channel = channel,
+	};
+	struct comm_place p = place();
+
+	assert_int_equal(comm_place_secret(&p, hello.key), 0);
+	comm_place_close(&p);
+	return hello;
+}
+
+static ssize_t last_answer;
 
 /* What it answers, 0 if it hangs up. */
 static ssize_t say(int sock, const void *message, size_t size)
@@ -801,7 +852,8 @@ static ssize_t say(int sock, const void *message, size_t size)
 
 	if (send(sock, message, size, MSG_NOSIGNAL) != (ssize_t)size)
 		return 0;
-	return recv(sock, answer, sizeof(answer), 0) > 0 ? (ssize_t)answer[1] : 0;
+	last_answer = recv(sock, answer, sizeof(answer), 0);
+	return last_answer > 0 ? (ssize_t)answer[1] : 0;
 }
 
 static void *join_zero(void *arg)
@@ -812,9 +864,9 @@ static void *join_zero(void *arg)
 
 static void test_strangers(void **state)
 {
-	uint32_t m[256] = { 1, 0x6e727463, 1, 1, 2, 0 };
 	NRT_STATUS status = UNSET;
 	uint64_t rng = 12345;
+	struct comm_hello hello;
 	pthread_t zero;
 	int sock;
 
@@ -823,15 +875,22 @@ static void test_strangers(void **state)
 	/* A wrong word in a hello; then anything of any length. */
 	for (size_t i = 0; i < 6; i++) {
 		sock = stranger();
-		m[i] += 1000;
-		assert_int_equal(say(sock, m, 88), NRT_INVALID);
-		m[i] -= 1000;
+		hello = greeting(1, 2, 0);
+		((uint32_t *)&hello)[i] += 1000;
+		assert_int_equal(say(sock, &hello, sizeof(hello)), NRT_INVALID);
+		close(sock);
+	}
+	/* Each byte of the secret counts. */
+	for (size_t i = 0; i < COMM_KEY; i++) {
+		sock = stranger();
+		hello = greeting(1, 2, 0);
+		hello.key[i] ^= 0x10;
+		assert_int_equal(say(sock, &hello, sizeof(hello)), NRT_COLL_PENDING);
 		close(sock);
 	}
 	sock = stranger();
-	m[5] = 1;
-	assert_int_equal(say(sock, m, 88), NRT_FAILURE);
-	m[5] = 0;
+	hello = greeting(1, 2, 1);
+	assert_int_equal(say(sock, &hello, sizeof(hello)), NRT_FAILURE);
 	close(sock);
 	for (size_t i = 0; i < 200; i++) {
 		uint32_t noise[256];
@@ -848,11 +907,12 @@ static void test_strangers(void **state)
 	}
 	/* A rank that says hello and then nonsense is gone for the others. */
 	sock = stranger();
-	assert_int_equal(send(sock, m, 88, MSG_NOSIGNAL), 88);
+	hello = greeting(1, 2, 0);
+	assert_int_equal(send(sock, &hello, sizeof(hello), MSG_NOSIGNAL), sizeof(hello));
 	pthread_join(zero, NULL);
 	assert_int_equal(status, NRT_SUCCESS);
-	assert_int_equal(say(sock, m, 1), 0);
-	assert_int_equal(say(sock, m, 88), 0);
+	assert_int_equal(say(sock, &hello, 1), 0);
+	assert_int_equal(say(sock, &hello, sizeof(hello)), 0);
 	close(sock);
 	assert_int_equal(nrt_barrier(0, 0, 2), NRT_FAILURE);
 }
@@ -866,8 +926,8 @@ static void *join_three(void *arg)
 /* A rank that comes again before anybody has heard that it had hung up. */
 static void test_again(void **state)
 {
-	uint32_t one[22] = { 1, 0x6e727463, 1, 1, 3, 0 }, two[22] = { 1, 0x6e727463, 1, 2, 3, 0 };
 	NRT_STATUS status = UNSET;
+	struct comm_hello one, two;
 	uint32_t answer[256];
 	int again, first, last;
 	pthread_t zero;
@@ -878,14 +938,16 @@ static void test_again(void **state)
 	again = stranger();
 	first = stranger();
 	last = stranger();
-	assert_int_equal(send(first, one, sizeof(one), MSG_NOSIGNAL), sizeof(one));
+	one = greeting(1, 3, 0);
+	two = greeting(2, 3, 0);
+	assert_int_equal(send(first, &one, sizeof(one), MSG_NOSIGNAL), sizeof(one));
 	usleep(500000);
 	pthread_mutex_lock(&comm_lock);
-	assert_int_equal(send(again, one, sizeof(one), MSG_NOSIGNAL), sizeof(one));
+	assert_int_equal(send(again, &one, sizeof(one), MSG_NOSIGNAL), sizeof(one));
 	close(first);
 	pthread_mutex_unlock(&comm_lock);
 	usleep(500000);
-	assert_true(say(last, two, sizeof(two)) == NRT_SUCCESS);
+	assert_true(say(last, &two, sizeof(two)) == NRT_SUCCESS);
 	assert_true(recv(again, answer, sizeof(answer), 0) > 0);
 	assert_int_equal(answer[1], NRT_SUCCESS);
 	pthread_join(zero, NULL);
@@ -897,7 +959,7 @@ static void test_again(void **state)
 /* A rank of which everything but one word is right. */
 static void test_requests(void **state)
 {
-	uint32_t hello[22] = { 1, 0x6e727463, 1, 1, 2, 0 };
+	struct comm_hello hello;
 	uint32_t good[4 + 32 + 2] = { 2, 0, 2, 0 };
 
 	(void)state;
@@ -924,7 +986,8 @@ static void test_requests(void **state)
 		init("60");
 		assert_int_equal(pthread_create(&zero, NULL, join_zero, &status), 0);
 		sock = stranger();
-		assert_true(say(sock, hello, sizeof(hello)) == NRT_SUCCESS);
+		hello = greeting(1, 2, 0);
+		assert_true(say(sock, &hello, sizeof(hello)) == NRT_SUCCESS);
 		pthread_join(zero, NULL);
 		assert_int_equal(status, NRT_SUCCESS);
 		assert_int_equal(send(sock, bad, size, MSG_NOSIGNAL), size);
@@ -932,6 +995,236 @@ static void test_requests(void **state)
 		assert_int_equal(nrt_barrier(0, 0, 2), NRT_FAILURE);
 		close(sock);
 	}
+}
+
+/* ---- an impostor of the same user ---------------------------------------------------- */
+
+/* What nrta_cc_schedule() says, its first word is the kind. */
+static bool impostor_says(int sock, uint32_t kind, int fd)
+{
+	struct { uint32_t kind, dtype, op, cc_op; uint64_t size; uint32_t index, nr; } params = {
+		kind, NRT_DTYPE_FLOAT32, NRT_OP_ADD, NRT_CC_ALLREDUCE, ELEMENTS / 2 * 2 * 4, 0, 1,
+	};
+	struct comm_request r = { .type = COMM_REQUEST, .nr = 2, .fds = fd >= 0, .ranks = { 0, 1 } };
+	struct pollfd pfd = { .fd = sock, .events = POLLIN };
+	struct comm_reply reply;
+	int fds[2];
+
+	memcpy(r.params, &params, sizeof(params));
+	if (comm_send(sock, &r, offsetof(struct comm_request, ranks) + 8, &fd, r.fds) ||
+	    poll(&pfd, 1, 20000) != 1 || comm_receive(sock, &reply, sizeof(reply), fds, 2) <= 0)
+		return false;
+	comm_close_fds(fds, 2);
+	return reply.status == NRT_SUCCESS;
+}
+
+/* Takes the channel of rank 1's first queue, and offers bytes of its own. */
+static bool impostor(void)
+{
+	int sock = stranger(), fd = -1;
+	struct comm_hello hello = greeting(1, 2, 1);
+	nrt_tensor_t *t = NULL;
+	bool in;
+
+	in = say(sock, &hello, sizeof(hello)) == NRT_SUCCESS && last_answer > 0;
+	if (in) {
+		assert_int_equal(nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, 1, ELEMENTS * 4, "x",
+						     &t), NRT_SUCCESS);
+		assert_int_equal(neuron_mem_export(t->storage->mem, 0, &fd), 0);
+		impostor_says(sock, 3, fd);
+		impostor_says(sock, 4, -1);
+		close(fd);
+		nrt_tensor_free(&t);
+	}
+	close(sock);
+	return in;
+}
+
+static void test_L12_impostor(void **state)
+{
+	struct op op = { .cc_op = NRT_CC_ALLREDUCE, .op = NRT_OP_ADD, .groups = 1, .nr_tensors = 1 };
+	struct rank ranks[2];
+
+	(void)state;
+	join_all(2);
+	ranks[0] = (struct rank){ .rank = 0, .count = 2, .fn = do_op, .arg = &op };
+	assert_int_equal(pthread_create(&ranks[0].thread, NULL, rank_main, &ranks[0]), 0);
+	if (impostor()) {
+		pthread_join(ranks[0].thread, NULL);
+		print_error("rank 0 reports %s\n", ranks[0].status == NRT_EXEC_COMPLETED_WITH_NUM_ERR ?
+			    "success, with bytes of another one" :
+			    nrt_get_status_as_str(ranks[0].status));
+		fail();
+	}
+	ranks[1] = (struct rank){ .rank = 1, .count = 2, .fn = do_op, .arg = &op };
+	rank_main(&ranks[1]);
+	pthread_join(ranks[0].thread, NULL);
+	all_are(ranks, 2, NRT_SUCCESS);
+}
+
+/* A rank's key is its own. */
+static void test_L12_keys(void **state)
+{
+	struct comm_hello hello, second;
+	struct comm_reply reply[2];
+	NRT_STATUS status = UNSET;
+	int sock[3];
+	pthread_t zero;
+
+	(void)state;
+	assert_int_equal(pthread_create(&zero, NULL, join_three, &status), 0);
+	for (uint32_t i = 0; i < 2; i++) {
+		sock[i] = stranger();
+		hello = greeting(1 + i, 3, 0);
+		assert_int_equal(send(sock[i], &hello, sizeof(hello), MSG_NOSIGNAL), sizeof(hello));
+	}
+	for (uint32_t i = 0; i < 2; i++)
+		assert_true(recv(sock[i], &reply[i], sizeof(reply[i]), 0) > 0);
+	pthread_join(zero, NULL);
+	assert_int_equal(status, NRT_SUCCESS);
+	assert_memory_not_equal(reply[0].key, reply[1].key, COMM_KEY);
+	assert_memory_not_equal(reply[0].key, hello.key, COMM_KEY);
+	second = greeting(2, 3, 3);
+	/* The job's, another rank's, its own with a bit wrong. */
+	for (int i = 0; i < 3; i++) {
+		if (i)
+			memcpy(second.key, reply[i - 1].key, COMM_KEY);
+		second.key[COMM_KEY - 1] ^= i == 2;
+		sock[2] = stranger();
+		assert_int_equal(say(sock[2], &second, sizeof(second)), NRT_FAILURE);
+		close(sock[2]);
+	}
+	memcpy(second.key, reply[1].key, COMM_KEY);
+	sock[2] = stranger();
+	assert_int_equal(say(sock[2], &second, sizeof(second)), NRT_SUCCESS);
+	assert_true(last_answer > 0);
+	for (int i = 0; i < 3; i++)
+		close(sock[i]);
+}
+
+/* ---- where they meet ----------------------------------------------------------------- */
+
+static void join_is(NRT_STATUS want)
+{
+	struct rank ranks[2];
+
+	run_ranks(ranks, 2, do_join, NULL);
+	all_are(ranks, 2, want);
+}
+
+/* A directory that others can enter, or that is elsewhere, is not used: the next one is. */
+static void test_L12_directory(void **state)
+{
+	char name[256], there[256];
+	struct comm_place p;
+	struct stat a, b;
+
+	(void)state;
+	directory_name(name);
+	snprintf(there, sizeof(there), "%s/elsewhere", runtime_dir);
+	for (int i = 0; i < 4; i++) {
+		assert_true(!rmdir(name) || errno == ENOENT);
+		switch (i) {
+		case 0: assert_int_equal(mkdir(name, 0700) | chmod(name, 0710), 0); break;
+		case 1: assert_int_equal(mkdir(name, 0700) | chmod(name, 0701), 0); break;
+		case 2: assert_int_equal(mkdir(there, 0700) | symlink(there, name), 0); break;
+		case 3: assert_int_equal(mkdir(name, 0700), 0);
+			/* Not ours, if we can make such a one. */
+			if (chown(name, 4321, 4321))
+				continue;
+		}
+		p = place();
+		assert_int_equal(fstat(p.dir, &a) | stat(name, &b), 0);
+		assert_true(a.st_ino != b.st_ino || a.st_dev != b.st_dev);
+		assert_int_equal(a.st_uid, geteuid());
+		assert_int_equal(a.st_mode & 0777, 0700);
+		comm_place_close(&p);
+		if (i == 2)
+			assert_int_equal(unlink(name) | rmdir(there), 0);
+	}
+	assert_int_equal(rmdir(name), 0);
+	join_is(NRT_SUCCESS);
+	assert_int_equal(stat(name, &b), 0);
+	assert_int_equal(b.st_mode & 07777, 0700);
+}
+
+static bool exists(const struct comm_place *p, const char *suffix, mode_t mode)
+{
+	char name[80];
+	struct stat st;
+
+	snprintf(name, sizeof(name), "%s%s", p->name, suffix);
+	return !fstatat(p->dir, name, &st, AT_SYMLINK_NOFOLLOW) &&
+	       (st.st_mode & (S_IFMT | 077)) == mode;
+}
+
+/* A process with rank 0 that is killed leaves its files: at the same place, and another. */
+static void test_L12_stale(void **state)
+{
+	struct comm_place left, here;
+	NRT_STATUS status = UNSET;
+	pid_t pid;
+	int sock;
+
+	(void)state;
+	for (int same = 0; same < 2; same++) {
+		init("60");
+		left = place();
+		pid = fork();
+		if (!pid) {
+			fake.nr_devices = 2;
+			nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", "");
+			join_zero(&status);
+			_exit(1);
+		}
+		sock = stranger();
+		close(sock);
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+		assert_true(exists(&left, "", S_IFREG));
+		assert_true(exists(&left, ".sock", S_IFSOCK));
+		if (!same)
+			init("60");
+		join_all(2);
+		here = place();
+		assert_true(exists(&here, "", S_IFREG));
+		assert_int_equal(exists(&left, "", S_IFREG), same);
+		assert_int_equal(exists(&left, ".sock", S_IFSOCK), same);
+		nrt_close();
+		assert_false(exists(&here, "", S_IFREG));
+		assert_false(exists(&here, ".sock", S_IFSOCK));
+		comm_place_close(&left);
+		comm_place_close(&here);
+	}
+}
+
+/* A place is one process's; nobody takes the name away from it. */
+static void test_L12_lock(void **state)
+{
+	uint8_t secret[COMM_KEY], other[COMM_KEY];
+	struct comm_place p;
+	int status, lock;
+	pid_t pid;
+
+	(void)state;
+	init("1");
+	p = place();
+	lock = comm_place_take(&p, secret);
+	assert_true(lock >= 0);
+	pid = fork();
+	if (!pid)
+		_exit(comm_place_take(&p, other) != -EADDRINUSE ||
+		      comm_place_secret(&p, other) || memcmp(secret, other, COMM_KEY));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	/* An earlier one that is slow to leave. */
+	join_fails(getenv("NEURON_RT_ROOT_COMM_ID"), 0, 2, NRT_FAILURE);
+	comm_place_leave(&p, lock);
+	lock = comm_place_take(&p, other);
+	assert_true(lock >= 0);
+	assert_memory_not_equal(secret, other, COMM_KEY);
+	comm_place_leave(&p, lock);
+	comm_place_close(&p);
 }
 
 int main(void)
@@ -952,7 +1245,12 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_strangers, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_requests, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_L12_impostor, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_L12_keys, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_L12_directory, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_L12_stale, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_L12_lock, setup, teardown),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, make_runtime_dir, remove_runtime_dir);
 }

@@ -10,6 +10,7 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -22,6 +23,7 @@
 #define RANKS	4u
 #define BYTES	(1u << 20)		/* of the shorter side */
 #define PLACE	"127.0.0.1:7000"
+#define DIRECTORY "/tmp/runtime/neuron-nrt-0"
 
 static struct counters start, now;
 
@@ -224,6 +226,27 @@ static bool join_both(uint32_t first)
 	return !ranks[0].status && !ranks[1].status;
 }
 
+static void *join_first(void *arg)
+{
+	struct rank *r = arg;
+
+	r->status = nrt_cc_global_comm_init(0, 0, 2);
+	return NULL;
+}
+
+/* Two ranks in all, both here. */
+static bool join_two(void)
+{
+	struct rank r = { 0 };
+	NRT_STATUS status;
+
+	if (pthread_create(&r.thread, NULL, join_first, &r))
+		return false;
+	status = nrt_cc_global_comm_init(1, 1, 2);
+	pthread_join(r.thread, NULL);
+	return !r.status && !status;
+}
+
 static void other_process(void)
 {
 	setenv("NEURON_RT_VISIBLE_CORES", "2-3", 1);
@@ -236,59 +259,61 @@ static void other_process(void)
 	pause();
 }
 
-static socklen_t place(struct sockaddr_un *a, unsigned int uid)
-{
-	*a = (struct sockaddr_un){ .sun_family = AF_UNIX };
-	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1) +
-	       (socklen_t)snprintf(a->sun_path + 1, sizeof(a->sun_path) - 1,
-				   "neuron-nrt-%u-127.0.0.1-7000", uid);
-}
+#define SOCKET DIRECTORY "/127.0.0.1-7000.sock"
 
-/* A user of this number says hello; true: it is not answered. */
-static bool stranger_refused(uid_t uid)
+/* A user of this number cannot come as far as the socket; not even if it can be reached. */
+static bool stranger_refused(uid_t uid, bool opened)
 {
-	const uint32_t hello[22] = { 1, 0x6e727463, 1, 0, RANKS };
-	struct sockaddr_un a;
-	socklen_t len = place(&a, geteuid());
+	struct sockaddr_un a = { .sun_family = AF_UNIX, .sun_path = SOCKET };
+	const uint32_t hello[30] = { 1, 0x6e727463, 2, 0, RANKS };
 	int status;
 	pid_t pid = fork();
 
 	if (!pid) {
 		int sock = socket(AF_UNIX, SOCK_SEQPACKET, 0);
-		char answer[4096];
+		char answer[16384];
 
-		if (setuid(uid) || connect(sock, (struct sockaddr *)&a, len))
+		if (setuid(uid))
 			_exit(2);
+		if (connect(sock, (struct sockaddr *)&a, sizeof(a)))
+			_exit(opened || errno != EACCES);
 		/* It may be thrown out before it has spoken. */
 		if (send(sock, hello, sizeof(hello), MSG_NOSIGNAL) < 0)
 			_exit(errno != EPIPE);
-		_exit(recv(sock, answer, sizeof(answer), 0) > 0);
+		_exit(!opened || recv(sock, answer, sizeof(answer), 0) > 0);
 	}
 	return waitpid(pid, &status, 0) == pid && !status;
 }
 
-/* Another user is where rank 0 should be. */
+/* Another user is where rank 0 should be, as far as permissions let it. */
 static void test_squatter(void)
 {
-	struct sockaddr_un a;
-	socklen_t len = place(&a, geteuid());
+	struct sockaddr_un a = { .sun_family = AF_UNIX, .sun_path = SOCKET };
 	int ready[2], status;
 	pid_t pid;
 	char c = 0;
 
 	if (pipe(ready))
 		exit(1);
+	/* Only root can let it in, and does not. */
+	mkdir(DIRECTORY, 0700);
+	CHECK(!chmod(DIRECTORY, 0777), "a directory that all can enter");
 	pid = fork();
 	if (!pid) {
 		int sock = socket(AF_UNIX, SOCK_SEQPACKET, 0);
 
-		if (setuid(4321) || bind(sock, (struct sockaddr *)&a, len) || listen(sock, 5) ||
+		if (setuid(4321) || bind(sock, (struct sockaddr *)&a, sizeof(a)) || listen(sock, 5) ||
 		    write(ready[1], &c, 1) != 1)
 			_exit(1);
 		pause();
 	}
-	CHECK(read(ready[0], &c, 1) == 1, "another user has the name");
-	CHECK(nrt_build_global_comm(1, 1, 2) == NRT_FAILURE, "which is no rank 0");
+	CHECK(read(ready[0], &c, 1) == 1, "L19: another user has the name there");
+	CHECK(join_two(), "which keeps nobody from meeting elsewhere");
+	nrt_close();
+	CHECK(!chmod(DIRECTORY, 0700), "a directory that became private again");
+	CHECK(!nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", ""), "again");
+	CHECK(nrt_build_global_comm(1, 1, 2) == NRT_FAILURE, "the one who listens is no rank 0");
+	CHECK(join_two(), "rank 0 takes the name from it");
 	kill(pid, SIGKILL);
 	waitpid(pid, &status, 0);
 	close(ready[0]);
@@ -314,7 +339,9 @@ static void test_two_processes(void)
 		other_process();
 	CHECK(!nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", ""), "two processes with two cores each");
 	CHECK(join_both(0), "they meet");
-	CHECK(stranger_refused(1234), "another user is not let in");
+	CHECK(stranger_refused(1234, false), "another user does not reach the place");
+	CHECK(!chmod(DIRECTORY, 0755) && !chmod(SOCKET, 0777) && stranger_refused(1234, true) &&
+	      !chmod(DIRECTORY, 0700), "and is not let in");
 	for (int i = 0; i < NR_STEPS; i++) {
 		bool ok = true;
 
@@ -392,6 +419,8 @@ int main(void)
 	setenv("NEURON_LOGICAL_NC_CONFIG", "1", 1);
 	setenv("NEURON_RT_VISIBLE_CORES", "0-1", 1);
 	setenv("NEURON_RT_ROOT_COMM_ID", PLACE, 1);
+	setenv("XDG_RUNTIME_DIR", "/tmp/runtime", 1);
+	mkdir("/tmp/runtime", 0755);
 	setenv("NEURON_RT_EXEC_TIMEOUT", "120", 1);
 	counters_take(&start);
 	test_two_processes();
