@@ -17,6 +17,7 @@ struct member {
 	atomic_bool broken;		/* somebody is missing */
 	/* Change under all busy and comm_lock: */
 	bool joined;
+	bool opening;			/* as rank 0 of several: the hub is this one's */
 	uint32_t rank;
 	uint32_t count;
 	uint8_t key[COMM_KEY];		/* for channels after the first */
@@ -200,20 +201,21 @@ static NRT_STATUS open_channel(const char *func, struct member *m, struct comm_h
 
 /* ---- joining ----------------------------------------------------------------------- */
 
-/* Under comm_lock: another core of the process is rank 0 of several. */
+/* Under comm_lock: another core of the process is rank 0 of several, or becomes it. */
 static bool is_root(const struct member *except)
 {
 	for (uint32_t i = 0; i < comm.nr; i++) {
 		const struct member *m = &comm.members[i];
 
-		if (m != except && m->joined && !m->broken && !m->rank && m->count > 1)
+		if (m != except && (m->opening ||
+				    (m->joined && !m->broken && !m->rank && m->count > 1)))
 			return true;
 	}
 	return false;
 }
 
 /* The place where the others come to; again while an earlier one is being given up. */
-static NRT_STATUS start_root(const char *func, const struct member *m, uint32_t count,
+static NRT_STATUS start_root(const char *func, struct member *m, uint32_t count,
 			     const struct deadline *deadline)
 {
 	struct comm_place place;
@@ -227,6 +229,7 @@ static NRT_STATUS start_root(const char *func, const struct member *m, uint32_t 
 		pthread_mutex_lock(&comm_lock);
 		ret = is_root(m) ? -EALREADY : 0;
 		if (!ret) {
+			m->opening = true;
 			hub_stop();
 			ret = comm.closing ? -ESHUTDOWN : hub_start(&place, count);
 		}
@@ -314,8 +317,9 @@ static NRT_STATUS join_locked(const char *func, uint32_t vnc, struct member *m, 
 		status = open_channel(func, m, &hello, &deadline, reply);
 	if (status == NRT_COLL_PENDING)
 		status = NRT_TIMEOUT;
+	pthread_mutex_lock(&comm_lock);
+	m->opening = false;
 	if (status == NRT_SUCCESS) {
-		pthread_mutex_lock(&comm_lock);
 		m->rank = rank;
 		m->count = count;
 		memcpy(m->key, reply->key, COMM_KEY);
@@ -323,12 +327,13 @@ static NRT_STATUS join_locked(const char *func, uint32_t vnc, struct member *m, 
 			memcpy(&m->devices[i], reply->data[i], sizeof(m->devices[i]));
 		m->broken = false;
 		m->joined = true;
-		pthread_mutex_unlock(&comm_lock);
+	}
+	pthread_mutex_unlock(&comm_lock);
+	if (status == NRT_SUCCESS)
 		LOG_AS(ENC, INFO, func, "core %u is rank %u of %u", vnc, rank, count);
-	} else {
+	else
 		LOG_AS(ENC, ERROR, func, "core %u, rank %u of %u: %s", vnc, rank, count,
 		       nrt_get_status_as_str(status));
-	}
 	free(reply);
 	return status;
 }

@@ -1227,6 +1227,27 @@ static void test_L12_lock(void **state)
 	comm_place_close(&p);
 }
 
+/* ---- two of a process want to be rank 0 ------------------------------------------------ */
+
+static void test_second_root(void **state)
+{
+	struct rank one = { .rank = 1, .count = 2 };
+	NRT_STATUS status = UNSET;
+	pthread_t zero;
+	int sock;
+
+	(void)state;
+	init("10");
+	assert_int_equal(pthread_create(&zero, NULL, join_zero, &status), 0);
+	/* It has come that far. */
+	sock = stranger();
+	assert_int_equal(nrt_build_global_comm(4, 0, 3), NRT_INVALID);
+	assert_int_equal(do_join(&one), NRT_SUCCESS);
+	pthread_join(zero, NULL);
+	assert_int_equal(status, NRT_SUCCESS);
+	close(sock);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -1250,6 +1271,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_L12_directory, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_L12_stale, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_L12_lock, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_second_root, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, make_runtime_dir, remove_runtime_dir);
