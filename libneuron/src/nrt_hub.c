@@ -14,11 +14,16 @@
 
 #include "nrt_comm.h"
 #include "thread.h"
+#include "wait.h"
 
-#define MAX_PEERS (COMM_MAX_RANKS * COMM_CHANNELS + 32)
+/* Connections that have not said hello yet, and how long one may take for that. */
+#define MAX_SILENT 64u
+#define HELLO_MS 2000
+#define MAX_PEERS (COMM_MAX_RANKS * COMM_CHANNELS + MAX_SILENT)
 
 struct peer {
 	int fd;				/* -1: none */
+	uint64_t since;			/* when it came */
 	bool seated;
 	bool pending;			/* has a request that is not answered */
 	bool lost;			/* does not take answers, to be dropped */
@@ -419,6 +424,36 @@ static void take_message(struct peer *p)
 	}
 }
 
+/* Too many that are silent cost the oldest of them its place: a rank comes again. */
+static void add_peer(int fd)
+{
+	struct peer *oldest = NULL, *empty = NULL;
+	uint32_t silent = 0;
+
+	for (uint32_t i = 0; i < MAX_PEERS; i++) {
+		struct peer *p = &hub->peers[i];
+
+		if (p->fd < 0) {
+			empty = empty ? empty : p;
+		} else if (!p->seated) {
+			silent++;
+			if (!oldest || p->since < oldest->since)
+				oldest = p;
+		}
+	}
+	if (silent >= MAX_SILENT) {
+		drop(oldest);
+		empty = oldest;
+	}
+	/* Never: there are seats for all others. */
+	if (!empty) {
+		close(fd);
+		return;
+	}
+	empty->fd = fd;
+	empty->since = now_ns();
+}
+
 /* False: there are no descriptors left. */
 static bool take_peer(void)
 {
@@ -426,32 +461,38 @@ static bool take_peer(void)
 
 	if (fd < 0)
 		return errno != EMFILE && errno != ENFILE;
-	for (uint32_t i = 0; comm_peer_is_us(fd) && i < MAX_PEERS; i++) {
-		struct peer *p = &hub->peers[i];
-
-		if (p->fd < 0) {
-			p->fd = fd;
-			return true;
-		}
-	}
-	close(fd);
+	if (comm_peer_is_us(fd))
+		add_peer(fd);
+	else
+		close(fd);
 	return true;
 }
 
 /* ---- the thread -------------------------------------------------------------------- */
 
-/* How long to wait for what happens, in ms: nobody tells when there is room again. */
-static int deliver_rest(void)
+/*
+ * What is due without a message: answers that there was no room for, which nobody tells
+ * of, and the end of silent ones.  How long to wait for the next, in ms, -1 for ever.
+ */
+static int do_due(void)
 {
-	int timeout = -1;
+	uint64_t now = now_ns();
+	bool silent = false, rest = false;
 
 	for (uint32_t i = 0; i < MAX_PEERS; i++) {
-		if (hub->peers[i].delivery)
-			deliver(&hub->peers[i]);
-		if (hub->peers[i].delivery)
-			timeout = 1;
+		struct peer *p = &hub->peers[i];
+
+		if (p->delivery)
+			deliver(p);
+		rest |= p->delivery != NULL;
+		if (p->fd < 0 || p->seated)
+			continue;
+		if (now - p->since >= HELLO_MS * 1000000ull)
+			drop(p);
+		else
+			silent = true;
 	}
-	return timeout;
+	return rest ? 1 : silent ? HELLO_MS / 4 : -1;
 }
 
 static void *hub_main(void *arg)
@@ -468,7 +509,7 @@ static void *hub_main(void *arg)
 		pfd[0] = (struct pollfd){ .fd = h->stop, .events = POLLIN };
 		pfd[1] = (struct pollfd){ .fd = h->listener, .events = POLLIN };
 		pthread_mutex_lock(&comm_lock);
-		timeout = deliver_rest();
+		timeout = do_due();
 		reap();
 		for (uint32_t i = 0; i < MAX_PEERS; i++) {
 			if (h->peers[i].fd < 0)

@@ -1227,6 +1227,96 @@ static void test_L12_lock(void **state)
 	comm_place_close(&p);
 }
 
+/* ---- connections that say nothing ---------------------------------------------------- */
+
+#define SILENT 600
+
+/* There are more of them than places, and they take the descriptors of nobody. */
+static void test_L19_silent(void **state)
+{
+	int silent[SILENT];
+	NRT_STATUS status = UNSET;
+	struct rank one = { .rank = 1, .count = 2 };
+	pthread_t zero;
+
+	(void)state;
+	init("10");
+	assert_int_equal(pthread_create(&zero, NULL, join_zero, &status), 0);
+	for (size_t i = 0; i < SILENT; i++)
+		silent[i] = stranger();
+	assert_int_equal(do_join(&one), NRT_SUCCESS);
+	pthread_join(zero, NULL);
+	assert_int_equal(status, NRT_SUCCESS);
+	for (size_t i = 0; i < SILENT; i++)
+		close(silent[i]);
+}
+
+static void *keep_connecting(void *arg)
+{
+	atomic_bool *stop = arg;
+	int sock[200], n = 0;
+
+	memset(sock, 0xff, sizeof(sock));
+	for (; !atomic_load(stop); n = (n + 1) % 200) {
+		if (sock[n] >= 0)
+			close(sock[n]);
+		sock[n] = stranger();
+	}
+	comm_close_fds(sock, 200);
+	return NULL;
+}
+
+/* While they keep coming: joining, later channels, operations. */
+static void test_L19_flood(void **state)
+{
+	struct op op = { .cc_op = NRT_CC_ALLREDUCE, .op = NRT_OP_ADD, .groups = 1, .nr_tensors = 1 };
+	struct rank ranks[MAX_RANKS];
+	atomic_bool stop = false;
+	pthread_t flood;
+
+	(void)state;
+	assert_int_equal(pthread_create(&flood, NULL, keep_connecting, &stop), 0);
+	join_all(4);
+	for (op.queue = 0; op.queue < 3; op.queue++) {
+		run_ranks(ranks, 4, do_op, &op);
+		all_are(ranks, 4, NRT_SUCCESS);
+	}
+	atomic_store(&stop, true);
+	pthread_join(flood, NULL);
+}
+
+/* One alone is sent away, those that have spoken are not; before and after all are there. */
+static void test_L19_deadline(void **state)
+{
+	NRT_STATUS status = UNSET;
+	struct comm_hello hello;
+	struct pollfd pfd[2];
+	char byte;
+	pthread_t zero;
+
+	(void)state;
+	assert_int_equal(pthread_create(&zero, NULL, join_three, &status), 0);
+	for (int i = 0; i < 2; i++)
+		pfd[i] = (struct pollfd){ .fd = stranger(), .events = POLLIN };
+	hello = greeting(1, 3, 0);
+	assert_int_equal(send(pfd[1].fd, &hello, sizeof(hello), MSG_NOSIGNAL), sizeof(hello));
+	assert_int_equal(poll(&pfd[0], 1, 500), 0);
+	assert_int_equal(poll(&pfd[0], 1, 10000), 1);
+	assert_int_equal(recv(pfd[0].fd, &byte, 1, 0), 0);
+	assert_int_equal(poll(&pfd[1], 1, 500), 0);
+	close(pfd[0].fd);
+	pfd[0].fd = stranger();
+	hello = greeting(2, 3, 0);
+	assert_int_equal(say(pfd[0].fd, &hello, sizeof(hello)), NRT_SUCCESS);
+	assert_true(last_answer > 0);
+	assert_true(recv(pfd[1].fd, &hello, sizeof(hello), 0) > 0);
+	pthread_join(zero, NULL);
+	assert_int_equal(status, NRT_SUCCESS);
+	assert_int_equal(poll(pfd, 2, 3000), 0);
+	close(pfd[0].fd);
+	close(pfd[1].fd);
+}
+
 /* ---- two of a process want to be rank 0 ------------------------------------------------ */
 
 static void test_second_root(void **state)
@@ -1271,6 +1361,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_L12_directory, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_L12_stale, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_L12_lock, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_L19_silent, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_L19_flood, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_L19_deadline, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_second_root, setup, teardown),
 	};
 
