@@ -87,7 +87,7 @@ build_modules() {
 }
 
 # What depends on the version of the kernel more than other tests do.
-kernel_dependent='^(00-load|40-udev|configfs|crwl|dmabuf|dmem|driver|examples|fdinfo|grow|mmap|notify|process|regs|removal|zerocopy|zz-unload)\.'
+kernel_dependent='^(00-load|40-udev|configfs|crwl|death|dmabuf|dmem|driver|examples|fdinfo|grow|mmap|notify|process|regs|removal|zerocopy|zz-unload)\.'
 
 # The whole stack in a guest: the tests of tests/vm/guest, in order; or those whose name
 # matches $only.

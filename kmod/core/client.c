@@ -3,8 +3,23 @@
  * Processes that have a device open, and the cores they hold.
  *
  * A process attaches with its first descriptor and detaches with its last
- * one, or when it dies, whichever comes first: a child that inherited the
- * descriptor keeps the file, but none of the memory.
+ * one, or when it dies, whichever comes first.
+ *
+ * A process is dead when the last thread of its thread group has begun to exit;
+ * what it called has returned by then.  A first thread that ends before the
+ * others is no death, nor is exec().  At its death everything that it owns
+ * comes back: queues, cores, claims, memory and its place among the clients,
+ * whatever happened to its descriptors.  A child that inherited one, a process
+ * that got one in a message and one that shares the table of descriptors keep
+ * a file that says EACCES.  Memory that is mapped or exported goes back with
+ * the last mapping or export, as after MEM_FREE.
+ *
+ * Three find out.  A process that has a descriptor itself closes it while it
+ * exits, so that all is back before wait() returns (neuron_flush()).  For any
+ * other one the kernel wakes the wait queue of its struct pid, as it does for
+ * pidfds, before wait() returns; a work item does the rest.  And what is about
+ * to be refused for want of anything looks for the dead first
+ * (neuron_clients_reap()), so that no timing decides whether it succeeds.
  */
 #include <linux/eventfd.h>
 #include <linux/pid.h>
@@ -13,6 +28,66 @@
 
 #include "neuron.h"
 #include "trace.h"
+
+/* Of its own: teardown waits for work on others. */
+static struct workqueue_struct *neuron_reap_wq;
+
+int neuron_clients_init(void)
+{
+	neuron_reap_wq = alloc_workqueue("neuron_reap", WQ_UNBOUND, 0);
+	return neuron_reap_wq ? 0 : -ENOMEM;
+}
+
+void neuron_clients_destroy(void)
+{
+	destroy_workqueue(neuron_reap_wq);
+}
+
+/**
+ * neuron_process_alive() - has a process threads that do not exit?
+ * @pid: its thread group, or NULL
+ *
+ * Context: any.
+ */
+bool neuron_process_alive(struct pid *pid)
+{
+	struct task_struct *task;
+	bool alive;
+
+	rcu_read_lock();
+	task = pid_task(pid, PIDTYPE_TGID);
+	alive = task && atomic_read(&task->signal->live);
+	rcu_read_unlock();
+	return alive;
+}
+
+static void neuron_client_reap(struct work_struct *work)
+{
+	struct neuron_client *client = container_of(work, struct neuron_client, reap);
+
+	/* Older kernels wake for a traced thread, too. */
+	if (!neuron_process_alive(client->pid))
+		neuron_client_exit(client);
+	neuron_client_put(client);
+}
+
+/* Somebody else has a reference. */
+static void neuron_client_reap_later(struct neuron_client *client)
+{
+	kref_get(&client->ref);
+	if (!queue_work(neuron_reap_wq, &client->reap))
+		neuron_client_put_some(client, 1);
+}
+
+/*
+ * Runs with locks of the kernel held.  An open file, or whoever does the teardown,
+ * has a reference: teardown takes the entry away, and waits for this function.
+ */
+static int neuron_client_woken(wait_queue_entry_t *entry, unsigned int mode, int flags, void *key)
+{
+	neuron_client_reap_later(container_of(entry, struct neuron_client, death));
+	return 0;
+}
 
 /**
  * neuron_client_new() - make a client
@@ -36,6 +111,8 @@ struct neuron_client *neuron_client_new(struct neuron_device *nd, struct pid *pi
 	client->id = atomic64_inc_return(&ids);
 	client->pid = get_pid(pid);
 	INIT_LIST_HEAD(&client->node);
+	init_waitqueue_func_entry(&client->death, neuron_client_woken);
+	INIT_WORK(&client->reap, neuron_client_reap);
 	mutex_init(&client->async_lock);
 	init_completion(&client->done);
 	xa_init_flags(&client->handles, XA_FLAGS_ALLOC1 | XA_FLAGS_ACCOUNT);
@@ -114,8 +191,11 @@ again:
 		goto again;
 	}
 	if (nd->nr_clients >= NEURON_MAX_CLIENTS) {
-		err = -EBUSY;
-		goto unlock;
+		mutex_unlock(&nd->clients_lock);
+		err = neuron_clients_reap(nd);
+		if (!err)
+			goto again;
+		return err == -ENOENT ? -EBUSY : err;
 	}
 	client = neuron_client_new(nd, pid);
 	if (!client) {
@@ -123,6 +203,8 @@ again:
 		goto unlock;
 	}
 	client->nr_files = 1;
+	/* The process lives: it is the caller.  So its death is still to come. */
+	add_wait_queue(&pid->wait_pidfd, &client->death);
 	list_add_tail(&client->node, &nd->clients);
 	nd->nr_clients++;
 	*out = client;
@@ -184,6 +266,7 @@ static void neuron_client_teardown(struct neuron_client *client)
 	bool last;
 	u32 i;
 
+	remove_wait_queue(&client->pid->wait_pidfd, &client->death);
 	neuron_async_exit(client);
 	neuron_scrub_exit(client);
 	neuron_queues_release(client);
@@ -210,7 +293,7 @@ static void neuron_client_teardown(struct neuron_client *client)
  * neuron_client_exit() - give back everything a dying process owns
  * @client: all threads of its process are past their ioctls; calling it twice is fine
  *
- * All of it is back when this returns.
+ * All of it is back when this returns, whoever did it.
  *
  * Context: may sleep.
  */
@@ -225,6 +308,40 @@ void neuron_client_exit(struct neuron_client *client)
 	mutex_unlock(&nd->clients_lock);
 	if (first)
 		neuron_client_teardown(client);
+	else
+		wait_for_completion(&client->done);
+}
+
+/**
+ * neuron_clients_reap() - have dead processes give back what they own
+ * @nd: device
+ *
+ * For what would be refused otherwise, once more if this returns 0.
+ *
+ * Context: may sleep; none of the device's locks held.
+ * Return: 0 something came back; -ENOENT nobody is dead; -EINTR.
+ */
+int neuron_clients_reap(struct neuron_device *nd)
+{
+	struct neuron_client *client;
+	int err = -ENOENT;
+
+again:
+	mutex_lock(&nd->clients_lock);
+	list_for_each_entry(client, &nd->clients, node) {
+		if (!client->dead && neuron_process_alive(client->pid))
+			continue;
+		kref_get(&client->ref);
+		mutex_unlock(&nd->clients_lock);
+		neuron_client_reap_later(client);
+		err = wait_for_completion_killable(&client->done);
+		neuron_client_put(client);
+		if (err)
+			return -EINTR;
+		goto again;
+	}
+	mutex_unlock(&nd->clients_lock);
+	return err;
 }
 
 /**

@@ -43,14 +43,7 @@ static struct neuron_core *neuron_claim_core(struct neuron_device *nd, u32 i)
  */
 bool neuron_core_claimed(struct neuron_core *core)
 {
-	struct task_struct *task;
-	bool alive;
-
-	rcu_read_lock();
-	task = pid_task(core->claim, PIDTYPE_TGID);
-	alive = task && atomic_read(&task->signal->live);
-	rcu_read_unlock();
-	return alive;
+	return neuron_process_alive(core->claim);
 }
 
 /* Under neuron_devices_lock and core.lock. */
@@ -71,7 +64,8 @@ static bool neuron_claim_one(struct neuron_device *nd, u32 i, const void *via)
 	if (!core)
 		return false;
 	mutex_lock(&core->lock);
-	good = !neuron_core_claimed(core) && (!core->owner || core->owner->pid == pid);
+	good = !neuron_core_claimed(core) && (!core->owner || core->owner->pid == pid ||
+					      !neuron_process_alive(core->owner->pid));
 	if (good && via) {
 		neuron_claim_end(core);
 		core->claim = get_pid(pid);

@@ -270,6 +270,20 @@ static bool neuron_ioctl_shortage(long err)
 	return err == -ENOMEM || err == -EBUSY || err == -EAGAIN;
 }
 
+static int neuron_ioctl_run(struct neuron_file *nf, const struct neuron_ioctl_row *row, void *buf,
+			    void __user *uarg, u32 usize)
+{
+	int err = 0;
+
+	/* Nothing uninitialised ever goes back. */
+	memset(buf, 0, row->size);
+	if (row->flags & NATIVE)
+		err = copy_struct_from_user(buf, row->size, uarg, usize);
+	else if (row->flags & IN && copy_from_user(buf, uarg, row->size))
+		err = -EFAULT;
+	return err ?: row->fn(nf, buf, uarg);
+}
+
 long neuron_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	const struct neuron_ioctl_row *row = neuron_ioctl_find(cmd);
@@ -286,9 +300,6 @@ long neuron_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return -ENOTTY;
 	if (!(row->flags & ANY) && !neuron_ioctl_allowed(nf))
 		return -EACCES;
-	if (!row->size)
-		return row->fn(nf, NULL, uarg);
-
 	size = row->size;
 	usize = size;
 	if (row->flags & NATIVE) {
@@ -304,15 +315,14 @@ long neuron_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		if (!buf)
 			return -ENOMEM;
 	}
-	/* Nothing uninitialised ever goes back. */
-	memset(buf, 0, size);
-	err = 0;
-	if (row->flags & NATIVE)
-		err = copy_struct_from_user(buf, size, uarg, usize);
-	else if (row->flags & IN && copy_from_user(buf, uarg, size))
-		err = -EFAULT;
-	if (!err)
-		err = row->fn(nf, buf, uarg);
+	err = neuron_ioctl_run(nf, row, buf, uarg, usize);
+	/* What fails changes nothing, so it can be tried again. */
+	if (neuron_ioctl_shortage(err)) {
+		int reaped = neuron_clients_reap(nf->nd);
+
+		if (reaped != -ENOENT)
+			err = reaped ?: neuron_ioctl_run(nf, row, buf, uarg, usize);
+	}
 	if ((!err && row->flags & OUT) || (row->flags & OUT_ERR && neuron_ioctl_shortage(err))) {
 		if (copy_to_user(uarg, buf, min(size, usize))) {
 			if (!err && row->undo)

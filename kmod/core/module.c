@@ -55,9 +55,12 @@ static int __init neuron_init(void)
 	err = neuron_async_init();
 	if (err)
 		goto cache;
-	err = class_register(&neuron_class);
+	err = neuron_clients_init();
 	if (err)
 		goto async;
+	err = class_register(&neuron_class);
+	if (err)
+		goto clients;
 	/* Clients look for the name in /proc/devices (sysfs spec 1). */
 	err = alloc_chrdev_region(&neuron_base, 0, NEURON_MAX_DEVICES, "neuron");
 	if (err)
@@ -68,6 +71,8 @@ static int __init neuron_init(void)
 
 class:
 	class_unregister(&neuron_class);
+clients:
+	neuron_clients_destroy();
 async:
 	neuron_async_destroy();
 cache:
@@ -80,6 +85,7 @@ static void __exit neuron_exit(void)
 	neuron_debugfs_exit();
 	unregister_chrdev_region(neuron_base, NEURON_MAX_DEVICES);
 	class_unregister(&neuron_class);
+	neuron_clients_destroy();
 	neuron_async_destroy();
 	neuron_chunk_cache_exit();
 	ida_destroy(&neuron_minors);

@@ -97,6 +97,8 @@ struct neuron_space {
  * @ref: files and chunks
  * @nd: the device
  * @pid: its thread group; identifies it
+ * @death: in the wait queue of @pid, from attach to teardown
+ * @reap: looks after @death, with a reference on the client, whether the process is gone
  * @id: number that no other client has
  * @space: what its queues may touch
  * @node: in device.clients, under clients_lock
@@ -128,6 +130,8 @@ struct neuron_client {
 	struct kref ref;
 	struct neuron_device *nd;
 	struct pid *pid;
+	wait_queue_entry_t death;
+	struct work_struct reap;
 	u64 id;
 	struct neuron_space space;
 	struct list_head node;
@@ -549,6 +553,10 @@ void neuron_client_put_some(struct neuron_client *client, u32 n);
 int neuron_client_attach(struct neuron_device *nd, struct neuron_client **client);
 void neuron_client_detach(struct neuron_client *client);
 void neuron_client_exit(struct neuron_client *client);
+bool neuron_process_alive(struct pid *pid);
+int neuron_clients_reap(struct neuron_device *nd);
+int neuron_clients_init(void);
+void neuron_clients_destroy(void);
 void neuron_core_reset_eventfd(struct neuron_core *c, struct eventfd_ctx *eventfd);
 int neuron_core_clean(struct neuron_device *nd, u32 core);
 int neuron_core_check(struct neuron_core *core, const struct neuron_client *client);

@@ -215,6 +215,12 @@ int neuron_chunk_alloc(struct neuron_client *client, const struct neuron_chunk_r
 {
 	int err = neuron_chunk_make(client, req, out, why);
 
+	if (err == -ENOMEM && !client->kernel) {
+		int reaped = neuron_clients_reap(client->nd);
+
+		if (reaped != -ENOENT)
+			err = reaped ?: neuron_chunk_make(client, req, out, why);
+	}
 	if (err && why->reason == NEURON_NATIVE_REASON_HOST)
 		memset(why->used, 0, sizeof(why->used));
 	if (err == -ENOMEM && !client->kernel)
