@@ -61,6 +61,25 @@ bool neuron_process_alive(struct pid *pid)
 	return alive;
 }
 
+/**
+ * neuron_process_attached() - does a process have a device open?
+ * @nd: device
+ * @pid: its thread group
+ *
+ * Context: any.
+ */
+bool neuron_process_attached(struct neuron_device *nd, const struct pid *pid)
+{
+	const struct neuron_client *client;
+	bool found = false;
+
+	rcu_read_lock();
+	list_for_each_entry_rcu(client, &nd->clients, node)
+		found |= client->pid == pid && !READ_ONCE(client->dead);
+	rcu_read_unlock();
+	return found;
+}
+
 static void neuron_client_reap(struct work_struct *work)
 {
 	struct neuron_client *client = container_of(work, struct neuron_client, reap);
@@ -137,7 +156,7 @@ static void neuron_client_release(struct kref *ref)
 		     !list_empty(&client->fresh));
 	xa_destroy(&client->handles);
 	put_pid(client->pid);
-	kfree(client);
+	kfree_rcu(client, rcu);
 	if (!kernel)
 		put_device(&nd->dev);
 }
@@ -205,7 +224,7 @@ again:
 	client->nr_files = 1;
 	/* The process lives: it is the caller.  So its death is still to come. */
 	add_wait_queue(&pid->wait_pidfd, &client->death);
-	list_add_tail(&client->node, &nd->clients);
+	list_add_tail_rcu(&client->node, &nd->clients);
 	nd->nr_clients++;
 	*out = client;
 unlock:
@@ -279,7 +298,7 @@ static void neuron_client_teardown(struct neuron_client *client)
 	neuron_chunk_unpublish_all(client);
 
 	mutex_lock(&nd->clients_lock);
-	list_del_init(&client->node);
+	list_del_rcu(&client->node);
 	last = !--nd->nr_clients;
 	mutex_unlock(&nd->clients_lock);
 
@@ -397,7 +416,7 @@ int neuron_core_clean(struct neuron_device *nd, u32 core)
  * @c: the core, locked
  * @client: the process
  *
- * A core that another process owns, or has claimed, is refused.
+ * A core that another process owns, or reserves by a claim, is refused.
  *
  * Return: 0, -EBUSY.
  */
@@ -405,7 +424,7 @@ int neuron_core_check(struct neuron_core *c, const struct neuron_client *client)
 {
 	if (c->owner)
 		return c->owner == client ? 0 : -EBUSY;
-	return neuron_core_claimed(c) && c->claim != client->pid ? -EBUSY : 0;
+	return neuron_core_reserved(client->nd, c, client->pid) ? -EBUSY : 0;
 }
 
 /**

@@ -4,14 +4,24 @@
  * handshake (uapi spec 1.3 and 8).
  *
  * A claim reserves cores for a process, across all devices, before it uses
- * them; until it goes, nobody else becomes their owner.  It goes with the
- * client of the process or, if it was made through a descriptor that is not
- * the process's own or is write-only, with that descriptor or the process.
+ * them.  It goes with the client of the process or, if it was made through a
+ * descriptor that is not the process's own or is write-only, with that descriptor
+ * or the process.
+ *
+ * Among those who claim, a claim always counts.  Others it keeps from becoming the
+ * owner of a core only on a device that its process is attached to; or, for the time
+ * that a program may take from its claim to its last open(), on one that its device
+ * cgroup lets it open.  So nobody reserves a device for long that it does not use, nor
+ * at all one that its cgroup keeps it from.  By which path, and so with which file
+ * mode, a process would open another device is not known to a driver: that is not
+ * looked at.
  *
  * The lock and the handshake are between threads and processes that want to
  * cooperate.  They protect nothing here.
  */
 #include <linux/bitmap.h>
+#include <linux/device_cgroup.h>
+#include <linux/moduleparam.h>
 #include <linux/pid.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
@@ -25,25 +35,55 @@
 
 /* ---- claims ---- */
 
-/* Core @i counted from the first one of @nd; a mixed host is no array of cores. */
-static struct neuron_core *neuron_claim_core(struct neuron_device *nd, u32 i)
-{
-	u32 n = nd->geo->nr_cores;
-	struct neuron_device *at = neuron_device_lookup(neuron_device_index(nd) + i / n);
+/* Runtimes claim, then open up to 64 devices one after the other: seconds at most. */
+static uint claim_seconds = 30;
+module_param(claim_seconds, uint, 0644);
+MODULE_PARM_DESC(claim_seconds, "How long a claim of cores holds on devices that its process has not opened yet");
 
-	return at && at->geo->nr_cores == n ? &at->core[i % n] : NULL;
+/* Core @i counted from the first one of *@nd, and its device; a mixed host is no array of cores. */
+static struct neuron_core *neuron_claim_core(struct neuron_device **nd, u32 i)
+{
+	u32 n = (*nd)->geo->nr_cores;
+	struct neuron_device *at = neuron_device_lookup(neuron_device_index(*nd) + i / n);
+
+	if (!at || at->geo->nr_cores != n)
+		return NULL;
+	*nd = at;
+	return &at->core[i % n];
+}
+
+/*
+ * Has somebody who lives claimed a core?  A process can die without a descriptor that
+ * would tell, after it claimed through one that it inherited and closed.
+ */
+static bool neuron_core_claimed(const struct neuron_core *core)
+{
+	return neuron_process_alive(core->claim);
 }
 
 /**
- * neuron_core_claimed() - has somebody who lives claimed a core?
+ * neuron_core_reserved() - does a claim keep a process away from a core?
+ * @nd: device
  * @core: the core, locked
- *
- * A process can die without a descriptor that would tell, after it claimed
- * through one that it inherited and closed.
+ * @pid: thread group of the process, or NULL: any other than the claim's
  */
-bool neuron_core_claimed(struct neuron_core *core)
+bool neuron_core_reserved(struct neuron_device *nd, struct neuron_core *core,
+			  const struct pid *pid)
 {
-	return neuron_process_alive(core->claim);
+	return core->claim != pid && neuron_core_claimed(core) &&
+	       (time_before64(get_jiffies_64(), core->claim_until) ||
+		neuron_process_attached(nd, core->claim));
+}
+
+/* Until when a claim of the caller holds if it does not open the device. */
+static u64 neuron_claim_until(struct neuron_device *nd)
+{
+	u64 now = get_jiffies_64();
+
+	if (devcgroup_check_permission(DEVCG_DEV_CHAR, MAJOR(nd->dev.devt), MINOR(nd->dev.devt),
+				       DEVCG_ACC_READ))
+		return now;
+	return now + (u64)READ_ONCE(claim_seconds) * HZ;
 }
 
 /* Under neuron_devices_lock and core.lock. */
@@ -57,7 +97,7 @@ static void neuron_claim_end(struct neuron_core *core)
 /* Nobody has claimed it and no other process uses it; claim it if @via is given. */
 static bool neuron_claim_one(struct neuron_device *nd, u32 i, const void *via)
 {
-	struct neuron_core *core = neuron_claim_core(nd, i);
+	struct neuron_core *core = neuron_claim_core(&nd, i);
 	struct pid *pid = task_tgid(current);
 	bool good;
 
@@ -70,7 +110,9 @@ static bool neuron_claim_one(struct neuron_device *nd, u32 i, const void *via)
 		neuron_claim_end(core);
 		core->claim = get_pid(pid);
 		core->claim_via = via;
-		neuron_crwl_evict(&core->crwl, pid);
+		core->claim_until = neuron_claim_until(nd);
+		if (neuron_core_reserved(nd, core, NULL))
+			neuron_crwl_evict(&core->crwl, pid);
 	}
 	mutex_unlock(&core->lock);
 	return good;
@@ -93,8 +135,11 @@ static bool neuron_claim_run(struct neuron_device *nd, u32 first, u32 count, con
 			break;
 	if (i == count)
 		return true;
-	while (i--)
-		neuron_unclaim_one(neuron_claim_core(nd, first + i));
+	while (i--) {
+		struct neuron_device *at = nd;
+
+		neuron_unclaim_one(neuron_claim_core(&at, first + i));
+	}
 	return false;
 }
 
@@ -155,12 +200,13 @@ int neuron_ioctl_nc_range_mark_ext(struct neuron_file *nf, void *arg, void __use
 /* Cores that are not the caller's are left alone. */
 static int neuron_range_unmark(struct neuron_file *nf, const unsigned long *map, u32 bits)
 {
-	struct neuron_core *core;
 	u32 i;
 
 	mutex_lock(&neuron_devices_lock);
 	for_each_set_bit(i, map, bits) {
-		core = neuron_claim_core(nf->nd, i);
+		struct neuron_device *at = nf->nd;
+		struct neuron_core *core = neuron_claim_core(&at, i);
+
 		if (core && core->claim == task_tgid(current))
 			neuron_unclaim_one(core);
 	}

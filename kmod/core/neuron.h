@@ -101,7 +101,8 @@ struct neuron_space {
  * @reap: looks after @death, with a reference on the client, whether the process is gone
  * @id: number that no other client has
  * @space: what its queues may touch
- * @node: in device.clients, under clients_lock
+ * @node: in device.clients, under clients_lock; read under RCU, too
+ * @rcu: freeing
  * @nr_files: open files, under clients_lock
  * @dead: teardown has begun, under clients_lock
  * @done: teardown has ended
@@ -135,6 +136,7 @@ struct neuron_client {
 	u64 id;
 	struct neuron_space space;
 	struct list_head node;
+	struct rcu_head rcu;
 	unsigned int nr_files;
 	bool dead;
 	struct completion done;
@@ -355,10 +357,11 @@ struct neuron_crwl {
 
 /**
  * struct neuron_core - a NeuronCore
- * @lock: @owner, @nq; with neuron_devices_lock: @claim, @claim_via
+ * @lock: @owner, @nq; with neuron_devices_lock: @claim, @claim_via, @claim_until
  * @owner: process that uses it; NULL = free.  Set and cleared under @lock
- * @claim: thread group that nobody else may become the owner before, or NULL
+ * @claim: thread group that has claimed it, or NULL; see crwl.c
  * @claim_via: client or file whose end is the end of the claim
+ * @claim_until: until then (jiffies64) the claim holds although its process is not attached
  * @crwl: cooperative lock
  * @nq_lock: eventfds in @nq
  * @nq: notification queues in use, by type * 16 + engine; made on first use
@@ -380,6 +383,7 @@ struct neuron_core {
 	struct neuron_client *owner;
 	struct pid *claim;
 	const void *claim_via;
+	u64 claim_until;
 	struct neuron_crwl crwl;
 	spinlock_t nq_lock;
 	struct neuron_nq *nq[NEURON_HW_NR_NQ];
@@ -554,6 +558,7 @@ int neuron_client_attach(struct neuron_device *nd, struct neuron_client **client
 void neuron_client_detach(struct neuron_client *client);
 void neuron_client_exit(struct neuron_client *client);
 bool neuron_process_alive(struct pid *pid);
+bool neuron_process_attached(struct neuron_device *nd, const struct pid *pid);
 int neuron_clients_reap(struct neuron_device *nd);
 int neuron_clients_init(void);
 void neuron_clients_destroy(void);
@@ -582,7 +587,8 @@ void neuron_crwl_init(struct neuron_crwl *crwl);
 void neuron_crwl_reset(struct neuron_crwl *crwl);
 void neuron_crwl_evict(struct neuron_crwl *crwl, const struct pid *pid);
 void neuron_crwl_exit(struct neuron_client *client);
-bool neuron_core_claimed(struct neuron_core *core);
+bool neuron_core_reserved(struct neuron_device *nd, struct neuron_core *core,
+			  const struct pid *pid);
 void neuron_claims_drop(const void *via, const struct pid *pid);
 void neuron_claims_drop_device(struct neuron_device *nd);
 

@@ -3,6 +3,9 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <time.h>
 
 #include "check.h"
@@ -497,6 +500,171 @@ static void handshake(void)
 	close(fd);
 }
 
+/* ---- two devices ---- */
+
+#define CLAIM_SECONDS	3
+
+static int open_number(int n, int flags)
+{
+	char name[32];
+	int fd;
+
+	snprintf(name, sizeof(name), "/dev/neuron%d", n);
+	fd = open(name, flags | O_CLOEXEC);
+	if (fd < 0) {
+		perror(name);
+		exit(1);
+	}
+	return fd;
+}
+
+static int sem_of(int n, uint32_t core)
+{
+	int fd = open_number(n, O_RDWR), err = sem(fd, core);
+
+	close(fd);
+	return err;
+}
+
+static void is_held_everywhere(void)
+{
+	uint32_t longest;
+	uint64_t map;
+	int fd = open_number(0, O_WRONLY);
+
+	CHECK(sem_of(0, 1) == EBUSY && sem_of(1, 1) == EBUSY, "K2: at first it holds on both devices");
+	CHECK(mark(fd, 1, 0, 15, &map, &longest) == EBUSY && !longest, "K2: nobody else claims any");
+	close(fd);
+}
+
+static void is_held_where_attached(void)
+{
+	uint32_t longest;
+	uint64_t map;
+	int fd = open_number(0, O_WRONLY);
+
+	CHECK(sem_of(0, 1) == EBUSY, "K2: later it holds on the device that its process has open");
+	CHECK(!sem_of(1, 1), "K2: and turns nobody away on the other one");
+	CHECK(mark(fd, 1, 0, 15, &map, &longest) == EBUSY && !longest,
+	      "K2: among those who claim it counts still, everywhere");
+	close(fd);
+}
+
+static void is_held_there_too(void)
+{
+	CHECK(sem_of(1, 2) == EBUSY, "K2: its process has the other device open, too: it holds there");
+}
+
+static void test_K2_time(void)
+{
+	int fd = open_number(0, O_RDWR), other;
+	uint32_t longest;
+	uint64_t map;
+
+	CHECK(!mark(fd, 16, 0, 15, &map, &longest) && map == 0xffff,
+	      "K2: claim the cores of two devices through the first");
+	in_child(is_held_everywhere);
+	usleep((CLAIM_SECONDS * 1000 + 500) * 1000);
+	in_child(is_held_where_attached);
+	other = open_number(1, O_RDWR);
+	in_child(is_held_there_too);
+	CHECK(!sem(other, 2) && !sem(fd, 2), "K2: the process itself uses its cores");
+	close(other);
+	close(fd);
+}
+
+#define CGROUP	"/tmp/devices"
+
+static int claim_pipe[2], claim_go[2];
+
+/* In a cgroup that may not use the second device. */
+static void claims_from_cage(void)
+{
+	uint32_t longest;
+	uint64_t map;
+	char c;
+	int fd;
+
+	fd = open(CGROUP "/cage/cgroup.procs", O_WRONLY | O_CLOEXEC);
+	CHECK(write(fd, "0", 1) == 1, "join the cgroup");
+	close(fd);
+	fd = open_number(0, O_RDWR);
+	CHECK(open("/dev/neuron1", O_RDWR | O_CLOEXEC) < 0 && errno == EPERM,
+	      "its processes cannot open the second device");
+	CHECK(!mark(fd, 16, 0, 15, &map, &longest) && map == 0xffff, "and claim its cores");
+	fflush(stdout);
+	close(claim_go[1]);
+	if (write(claim_pipe[1], "", 1) != 1 || read(claim_go[0], &c, 1) < 0)
+		_exit(1);
+	close(fd);
+}
+
+static int cage(void)
+{
+	struct stat st;
+	char rule[64];
+	int fd, ok;
+
+	mkdir(CGROUP, 0755);
+	if (mount("devices", CGROUP, "cgroup", 0, "devices"))
+		return 0;
+	mkdir(CGROUP "/cage", 0755);
+	stat("/dev/neuron1", &st);
+	snprintf(rule, sizeof(rule), "c %u:%u rwm", major(st.st_rdev), minor(st.st_rdev));
+	fd = open(CGROUP "/cage/devices.deny", O_WRONLY | O_CLOEXEC);
+	ok = write(fd, rule, strlen(rule)) == (ssize_t)strlen(rule);
+	close(fd);
+	return ok;
+}
+
+static void test_K2_cgroup(void)
+{
+	int status;
+	pid_t pid;
+	char c;
+
+	if (!cage()) {
+		printf("ok - this kernel has no cgroups of devices # SKIP\n");
+		return;
+	}
+	if (pipe(claim_pipe) || pipe(claim_go))
+		exit(1);
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		failed = 0;
+		claims_from_cage();
+		fflush(stdout);
+		_exit(failed);
+	}
+	CHECK(read(claim_pipe[0], &c, 1) == 1, "a process claims what it may not open");
+	CHECK(sem_of(0, 1) == EBUSY, "K2: that holds where it may");
+	CHECK(!sem_of(1, 1), "K2: and turns nobody away where it may not");
+	close(claim_go[1]);
+	waitpid(pid, &status, 0);
+	failed += !WIFEXITED(status) || WEXITSTATUS(status);
+	rmdir(CGROUP "/cage");
+	umount(CGROUP);
+}
+
+static void two_devices(void)
+{
+	char command[96];
+	int i;
+
+	/* Children of those killed last may still have descriptors. */
+	for (i = 0; i < 100 && system("rmmod neuron_emu 2>/dev/null"); i++)
+		usleep(100000);
+	snprintf(command, sizeof(command), "echo %d >/sys/module/neuron/parameters/claim_seconds",
+		 CLAIM_SECONDS);
+	CHECK(!system("modprobe neuron_emu nr_devices=2") && !system(command),
+	      "two devices, claims hold for %d s", CLAIM_SECONDS);
+	test_K2_time();
+	test_K2_cgroup();
+	CHECK(!system("rmmod neuron_emu && rmmod neuron && modprobe neuron_emu"),
+	      "load for the tests that follow");
+}
+
 int main(void)
 {
 	int fd = open_node(O_WRONLY);
@@ -511,5 +679,6 @@ int main(void)
 	cooperative_lock();
 	whose_lock();
 	handshake();
+	two_devices();
 	return failed != 0;
 }
