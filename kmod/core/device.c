@@ -2,6 +2,7 @@
 /* Devices: what a backend adds and removes. */
 #include <linux/slab.h>
 
+#include "geometry.h"
 #include "neuron.h"
 
 /* Devices that exist, by number; under neuron_devices_lock. */
@@ -47,22 +48,6 @@ static void neuron_device_release(struct device *dev)
 	neuron_inode_put(nd);
 	neuron_minor_put(MINOR(dev->devt));
 	kfree(nd);
-}
-
-static bool neuron_geometry_valid(const struct neuron_geometry *geo)
-{
-	u32 i;
-
-	if (!geo->nr_cores || geo->nr_cores > NEURON_HW_MAX_CORES ||
-	    !geo->nr_hbms || geo->nr_hbms > NEURON_HW_MAX_HBMS || !geo->engines_per_core ||
-	    !geo->nr_dma_engines || geo->nr_nq_types > NEURON_HW_NQ_TYPES ||
-	    geo->nr_nq_engines > NEURON_HW_NQ_ENGINES || !is_power_of_2(geo->host_window))
-		return false;
-	for (i = 0; i < geo->nr_cores; i++)
-		if (geo->copy_engine[i] >= geo->nr_dma_engines ||
-		    geo->copy_queue[i] >= NEURON_HW_QUEUES_PER_ENGINE)
-			return false;
-	return true;
 }
 
 /**

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What a back end may say that its device is made of. */
+#ifndef NEURON_GEOMETRY_H
+#define NEURON_GEOMETRY_H
+
+#include "neuron_hw.h"
+
+bool neuron_geometry_valid(const struct neuron_geometry *geo);
+
+#endif

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* K10: which geometries of a device are refused. */
+#include <kunit/test.h>
+#include <linux/module.h>
+
+#include "../../kmod/core/geometry.c"
+
+#define MIB	(1ULL << 20)
+
+/* Two cores, their copies on engines of nobody; as trn1. */
+static const struct neuron_geometry apart = {
+	.nr_cores = 2, .nr_hbms = 2,
+	.hbm = { { 0, 64 * MIB, MIB }, { 0x1000000000, 64 * MIB, 0 } },
+	.nr_dma_engines = 10, .engines_per_core = 4,
+	.nr_nq_types = 6, .nr_nq_engines = 16,
+	.copy_engine = { 8, 9 },
+	.host_window = 1ULL << 44,
+	.tpb_base = { 0xfffc0000000, 0xfffc4000000 }, .tpb_size = 64 * MIB, .sbuf_size = MIB,
+};
+
+/* The last queue of the last engine of each core; as inf1. */
+static const struct neuron_geometry within = {
+	.nr_cores = 2, .nr_hbms = 1,
+	.hbm = { { 0, 64 * MIB, 0 } },
+	.nr_dma_engines = 6, .engines_per_core = 3,
+	.nr_nq_types = 4, .nr_nq_engines = 4,
+	.copy_engine = { 2, 5 }, .copy_queue = { 15, 15 },
+	.host_window = 1ULL << 46,
+	.tpb_base = { 0xfffc0000000, 0xfffc4000000 }, .tpb_size = 64 * MIB, .sbuf_size = MIB,
+};
+
+struct geometry_row {
+	const char *name;
+	const struct neuron_geometry *base;
+	void (*change)(struct neuron_geometry *geo);
+	bool valid;
+};
+
+static void no_change(struct neuron_geometry *geo) { }
+static void no_cores(struct neuron_geometry *geo) { geo->nr_cores = 0; }
+static void many_cores(struct neuron_geometry *geo) { geo->nr_cores = NEURON_HW_MAX_CORES + 1; }
+static void no_hbms(struct neuron_geometry *geo) { geo->nr_hbms = 0; }
+static void many_hbms(struct neuron_geometry *geo) { geo->nr_hbms = NEURON_HW_MAX_HBMS + 1; }
+static void few_engines(struct neuron_geometry *geo) { geo->engines_per_core = 4; }
+static void engines_wrap(struct neuron_geometry *geo) { geo->engines_per_core = 1u << 31; }
+static void no_engines(struct neuron_geometry *geo) { geo->engines_per_core = 0; }
+static void two_host_bits(struct neuron_geometry *geo) { geo->host_window |= 1; }
+static void empty_core(struct neuron_geometry *geo) { geo->tpb_size = 0; geo->sbuf_size = 0; }
+static void empty_hbm(struct neuron_geometry *geo) { geo->hbm[0].size = geo->hbm[0].reserved = 0; }
+static void all_reserved(struct neuron_geometry *geo) { geo->hbm[0].reserved = 64 * MIB; }
+static void hbms_overlap(struct neuron_geometry *geo) { geo->hbm[1].base = 64 * MIB - 4096; }
+static void hbms_touch(struct neuron_geometry *geo) { geo->hbm[1].base = 64 * MIB; }
+static void hbm_wraps(struct neuron_geometry *geo) { geo->hbm[1].base = -4096ULL; }
+static void cores_overlap(struct neuron_geometry *geo) { geo->tpb_base[1] = geo->tpb_base[0] + 4096; }
+static void core_in_hbm(struct neuron_geometry *geo) { geo->tpb_base[1] = 32 * MIB; }
+static void core_in_host(struct neuron_geometry *geo) { geo->tpb_base[1] = geo->host_window; }
+static void hbm_in_host(struct neuron_geometry *geo) { geo->hbm[0].base = geo->host_window + MIB; }
+static void row_in_hbm(struct neuron_geometry *geo) { geo->hbm[0].base = 0xfffc4000000;
+						      geo->tpb_base[1] = 0; }
+static void big_sbuf(struct neuron_geometry *geo) { geo->sbuf_size = geo->tpb_size + 1; }
+static void copy_beyond(struct neuron_geometry *geo) { geo->copy_engine[1] = geo->nr_dma_engines; }
+static void copy_queue_beyond(struct neuron_geometry *geo)
+{
+	geo->copy_queue[1] = NEURON_HW_QUEUES_PER_ENGINE;
+}
+
+static void copy_of_other(struct neuron_geometry *geo) { geo->copy_engine[1] = 0; }
+static void copies_meet(struct neuron_geometry *geo) { geo->copy_engine[1] = geo->copy_engine[0]; }
+static void copies_share(struct neuron_geometry *geo) { copies_meet(geo); geo->copy_queue[1] = 1; }
+
+static const struct geometry_row rows[] = {
+	{ "copies on engines of nobody", &apart, no_change, true },
+	{ "copies on engines of their cores", &within, no_change, true },
+	{ "memories side by side", &apart, hbms_touch, true },
+	{ "two copy queues of one engine", &apart, copies_share, true },
+	{ "no cores", &apart, no_cores },
+	{ "more cores than there can be", &apart, many_cores },
+	{ "no memories", &apart, no_hbms },
+	{ "more memories than there can be", &apart, many_hbms },
+	{ "fewer engines than the cores need", &within, few_engines },
+	{ "number of engines wraps", &apart, engines_wrap },
+	{ "cores without engines", &apart, no_engines },
+	{ "host memory by two bits", &apart, two_host_bits },
+	{ "windows of size 0", &apart, empty_core },
+	{ "a memory of size 0", &apart, empty_hbm },
+	{ "all of a memory reserved", &apart, all_reserved },
+	{ "memories overlap", &apart, hbms_overlap },
+	{ "a memory wraps", &apart, hbm_wraps },
+	{ "windows of cores overlap", &apart, cores_overlap },
+	{ "a window in memory", &apart, core_in_hbm },
+	{ "a window in host memory", &apart, core_in_host },
+	{ "a memory in host memory", &apart, hbm_in_host },
+	{ "windows in a row reach memory", &apart, row_in_hbm },
+	{ "state buffer larger than its window", &apart, big_sbuf },
+	{ "no such engine for copies", &apart, copy_beyond },
+	{ "no such queue for copies", &apart, copy_queue_beyond },
+	{ "copies on an engine of another core", &within, copy_of_other },
+	{ "two cores, one copy queue", &apart, copies_meet },
+};
+
+static void row_name(const struct geometry_row *row, char *name)
+{
+	strscpy(name, row->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(geometry, rows, row_name);
+
+static void test_K10_geometry(struct kunit *test)
+{
+	const struct geometry_row *row = test->param_value;
+	struct neuron_geometry geo = *row->base;
+
+	row->change(&geo);
+	KUNIT_EXPECT_EQ(test, neuron_geometry_valid(&geo), row->valid);
+}
+
+static struct kunit_case geometry_cases[] = {
+	KUNIT_CASE_PARAM(test_K10_geometry, geometry_gen_params),
+	{}
+};
+
+static struct kunit_suite geometry_suite = {
+	.name = "neuron_geometry",
+	.test_cases = geometry_cases,
+};
+kunit_test_suite(geometry_suite);
+
+MODULE_LICENSE("GPL");
