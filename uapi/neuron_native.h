@@ -301,7 +301,8 @@ struct neuron_native_mem_import {
  *
  * The address stays, the old contents too; what is added reads as zero.
  * Mappings, rings, transfers and exports keep the length they were made with.
- * What another process has imported does not grow (-EBUSY).  What is mapped, used by
+ * What is imported does not grow as long as that handle exists, nor through it (-EBUSY).
+ * It must have its handle still (-ENOENT).  What is mapped, used by
  * a ring or transfer, exported or imported does not shrink (-EBUSY), and what shares
  * 2 MiB with others because it was made with up to 1 MiB neither (-EOPNOTSUPP).
  */

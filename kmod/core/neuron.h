@@ -31,7 +31,8 @@
  *   crwl.lock (spinlock)	cooperative lock of a core
  *   neuron_peer_lock (spinlock)	peers of a mapping, mem/peer.c
  * The spinlocks are leaves: none is held while taking another one, except that
- * an eventfd is signalled under core.nq_lock.
+ * an eventfd is signalled under core.nq_lock, and that a chunk is cut under
+ * client.handles and zone.lock (mem/grow.c).
  */
 #ifndef NEURON_H
 #define NEURON_H
@@ -175,6 +176,18 @@ enum neuron_chunk_kind {
 	NEURON_CHUNK_LENT_DIRTY,	/* same, and the device writes to them */
 };
 
+/* What a chunk is used for; the rules are in mem/README.md. */
+enum neuron_user {
+	NEURON_USER_NONE,		/* somebody looks */
+	NEURON_USER_MAPPING,
+	NEURON_USER_EXPORT,
+	NEURON_USER_IMPORT,		/* a handle of another allocation's memory */
+	NEURON_USER_RING,		/* of a DMA queue, or a notification queue */
+	NEURON_USER_TRANSFER,
+	NEURON_USER_PEER,
+	NEURON_NR_USERS
+};
+
 /**
  * struct neuron_chunk - one allocation of device or host memory
  * @ref: see the top of this file
@@ -184,8 +197,8 @@ enum neuron_chunk_kind {
  * @category: mem_alloc_category_t charged
  * @handle: number in client.handles, 0 = none
  * @kind: enum neuron_chunk_kind
- * @shared: it was imported, and cannot grow any more; under device.grow_lock
  * @place: enum neuron_chunk_place; under the lock of client.handles
+ * @users: by enum neuron_user; under the lock of client.handles
  * @size: bytes; changes under the lock of client.handles (and device.grow_lock), read
  *	  without
  * @addr: device address
@@ -207,8 +220,8 @@ struct neuron_chunk {
 	u8 category;
 	u32 handle;
 	u8 kind;
-	u8 shared;
 	u8 place;
+	u32 users[NEURON_NR_USERS];
 	u64 size;
 	u64 addr;
 	struct neuron_client *client;
@@ -713,8 +726,12 @@ void neuron_chunk_revoke(struct neuron_chunk *chunk);
 int neuron_chunk_unpublish(struct neuron_client *client, u64 handle);
 void neuron_chunk_unpublish_all(struct neuron_client *client);
 void neuron_chunks_settle(struct neuron_client *client);
-struct neuron_chunk *neuron_chunk_get(struct neuron_client *client, u64 handle);
-struct neuron_chunk *neuron_chunk_find(struct neuron_client *client, u64 addr, u64 len);
+struct neuron_chunk *neuron_chunk_use(struct neuron_client *client, u64 handle,
+				      enum neuron_user as);
+struct neuron_chunk *neuron_chunk_find(struct neuron_client *client, u64 addr, u64 len,
+				       enum neuron_user as);
+void neuron_chunk_admit(struct neuron_chunk *chunk, enum neuron_user as);
+void neuron_chunk_unuse(struct neuron_chunk *chunk, enum neuron_user as);
 u32 neuron_chunk_handle(struct neuron_client *client, struct neuron_chunk *chunk);
 void neuron_chunk_put(struct neuron_chunk *chunk);
 int neuron_chunk_range(const struct neuron_chunk *chunk, u64 off, u64 len);
@@ -727,6 +744,12 @@ static inline struct neuron_chunk *neuron_chunk_ref(struct neuron_chunk *chunk)
 {
 	kref_get(&chunk->ref);
 	return chunk;
+}
+
+/* For those who only look at it: it may get shorter at any time. */
+static inline struct neuron_chunk *neuron_chunk_get(struct neuron_client *client, u64 handle)
+{
+	return neuron_chunk_use(client, handle, NEURON_USER_NONE);
 }
 
 /* mem/account.c */

@@ -381,6 +381,7 @@ enum neuron_target {
  * @off: offset from the start of the HBM, of the host buffer, of the core window
  * @pages: host buffer: its pages, from its start
  * @chunk: reference that keeps the memory; NULL for core windows
+ * @counted: the chunk counts it among its users
  */
 struct neuron_pin {
 	enum neuron_target kind;
@@ -388,6 +389,7 @@ struct neuron_pin {
 	u64 off;
 	struct page **pages;
 	struct neuron_chunk *chunk;
+	bool counted;
 };
 
 struct neuron_device *neuron_device_add(const struct neuron_device_desc *desc);

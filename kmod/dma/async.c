@@ -29,8 +29,8 @@ static struct workqueue_struct *neuron_async_wq;
  * @nd: device; only until it is done
  * @client: process that asked for it, which waits for its end; only until it is done
  * @core: whose ring is used
- * @src: held until it is done
- * @dst: held until it is done
+ * @src: used until it is done
+ * @dst: used until it is done
  * @src_handle: what the caller named, to find the copy when it is freed
  * @dst_handle: same
  * @from: device address
@@ -92,6 +92,12 @@ static void neuron_async_put(struct neuron_async *async)
 	kref_put(&async->ref, neuron_async_release);
 }
 
+static void neuron_async_unuse(struct neuron_async *async)
+{
+	neuron_chunk_unuse(async->src, NEURON_USER_TRANSFER);
+	neuron_chunk_unuse(async->dst, NEURON_USER_TRANSFER);
+}
+
 static void neuron_async_work(struct work_struct *work)
 {
 	struct neuron_async *async = container_of(work, struct neuron_async, work);
@@ -109,8 +115,7 @@ static void neuron_async_work(struct work_struct *work)
 	}
 	async->err = err;
 	/* Who waits may count on it that freed memory is free. */
-	neuron_chunk_put(async->src);
-	neuron_chunk_put(async->dst);
+	neuron_async_unuse(async);
 
 	spin_lock(&async->lock);
 	async->finished = true;
@@ -186,7 +191,7 @@ static struct neuron_async *neuron_async_get(struct neuron_client *client, u32 c
 }
 
 /*
- * Takes the references of @async's chunks, whatever happens.  @async is kept for
+ * The chunks of @async are its own to give up, whatever happens.  @async is kept for
  * the caller; @prev is the copy to wait for, if any.
  */
 static int neuron_async_start(struct neuron_client *client, struct neuron_async *async, u32 prev,
@@ -214,10 +219,8 @@ static int neuron_async_start(struct neuron_client *client, struct neuron_async 
 		queue_work(neuron_async_wq, &async->work);
 	}
 	mutex_unlock(&client->async_lock);
-	if (err) {
-		neuron_chunk_put(async->src);
-		neuron_chunk_put(async->dst);
-	}
+	if (err)
+		neuron_async_unuse(async);
 	*token = next;
 	return err;
 }
@@ -242,8 +245,8 @@ static int neuron_mem_copy_async(struct neuron_file *nf, u64 src, u64 dst, u64 s
 	async->client = nf->client;
 	async->src_handle = src;
 	async->dst_handle = dst;
-	async->src = neuron_chunk_get(nf->client, src);
-	async->dst = neuron_chunk_get(nf->client, dst);
+	async->src = neuron_chunk_use(nf->client, src, NEURON_USER_TRANSFER);
+	async->dst = neuron_chunk_use(nf->client, dst, NEURON_USER_TRANSFER);
 	if (!async->src || !async->dst)
 		goto put;
 	err = neuron_chunk_range(async->src, src_off, size) ?:
@@ -274,8 +277,7 @@ static int neuron_mem_copy_async(struct neuron_file *nf, u64 src, u64 dst, u64 s
 	return err;
 
 put:
-	neuron_chunk_put(async->src);
-	neuron_chunk_put(async->dst);
+	neuron_async_unuse(async);
 	neuron_async_put(async);
 	return err;
 }

@@ -273,7 +273,7 @@ static int neuron_copy_descriptors(struct neuron_file *nf, u64 handle, const voi
 		return -EINVAL;
 	if (off % NEURON_DESC_SIZE)
 		return -EINVAL;
-	chunk = neuron_chunk_get(nf->client, handle);
+	chunk = neuron_chunk_use(nf->client, handle, NEURON_USER_TRANSFER);
 	if (!chunk)
 		return -ENOENT;
 	err = neuron_chunk_range(chunk, off, len);
@@ -295,7 +295,7 @@ static int neuron_copy_descriptors(struct neuron_file *nf, u64 handle, const voi
 		len -= n;
 	}
 	kvfree(batch);
-	neuron_chunk_put(chunk);
+	neuron_chunk_unuse(chunk, NEURON_USER_TRANSFER);
 	return err;
 }
 
@@ -333,6 +333,8 @@ int neuron_ioctl_dma_descriptor_copyout(struct neuron_file *nf, void *arg, void 
 		err = -EINVAL;
 	else
 		ring = neuron_chunk_ref(queue->ring[a->type]);
+	if (ring)
+		neuron_chunk_admit(ring, NEURON_USER_TRANSFER);
 	mutex_unlock(&nf->nd->engine[a->eng_id].lock);
 	if (err)
 		return err;
@@ -344,6 +346,6 @@ int neuron_ioctl_dma_descriptor_copyout(struct neuron_file *nf, void *arg, void 
 	else
 		err = neuron_dma_copy_user(nf->nd, ring->core, ring, off,
 					   (void __user *)a->buffer, len, false);
-	neuron_chunk_put(ring);
+	neuron_chunk_unuse(ring, NEURON_USER_TRANSFER);
 	return err;
 }

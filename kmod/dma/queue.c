@@ -66,6 +66,13 @@ void neuron_dma_irq(struct neuron_device *nd, u32 eng, u32 q)
 }
 NEURON_EXPORT_SYMBOL(neuron_dma_irq);
 
+static void neuron_queue_free(struct neuron_queue *queue)
+{
+	neuron_chunk_unuse(queue->ring[0], NEURON_USER_RING);
+	neuron_chunk_unuse(queue->ring[1], NEURON_USER_RING);
+	kfree(queue);
+}
+
 /**
  * neuron_queue_drop() - stop and forget a queue
  * @nd: device
@@ -80,9 +87,7 @@ void neuron_queue_drop(struct neuron_device *nd, u32 eng, u32 q)
 
 	nd->ops->queue_stop(nd, eng, q);
 	nd->engine[eng].queue[q] = NULL;
-	neuron_chunk_put(queue->ring[0]);
-	neuron_chunk_put(queue->ring[1]);
-	kfree(queue);
+	neuron_queue_free(queue);
 }
 
 static int neuron_queue_ring(struct neuron_client *client, u64 handle, u32 count,
@@ -96,12 +101,12 @@ static int neuron_queue_ring(struct neuron_client *client, u64 handle, u32 count
 		return 0;
 	if (count < NEURON_RING_MIN || count > NEURON_RING_MAX || count % 16)
 		return -EINVAL;
-	chunk = neuron_chunk_get(client, handle);
+	chunk = neuron_chunk_use(client, handle, NEURON_USER_RING);
 	if (!chunk)
 		return -ENOENT;
 	if (neuron_chunk_range(chunk, 0, (u64)count * NEURON_DESC_SIZE) ||
 	    chunk->addr % NEURON_RING_ALIGN) {
-		neuron_chunk_put(chunk);
+		neuron_chunk_unuse(chunk, NEURON_USER_RING);
 		return -EINVAL;
 	}
 	*out = chunk;
@@ -190,11 +195,8 @@ int neuron_queue_init(struct neuron_client *client, const struct neuron_ioctl_dm
 unlock:
 	mutex_unlock(&engine->lock);
 free:
-	if (err) {
-		neuron_chunk_put(queue->ring[0]);
-		neuron_chunk_put(queue->ring[1]);
-		kfree(queue);
-	}
+	if (err)
+		neuron_queue_free(queue);
 	return err;
 }
 

@@ -5,6 +5,7 @@
  * A published chunk is in its client's handle table and address tree; that is
  * one reference.  Mappings, rings, notification queues, transfers, exports and
  * imports hold their own, so unpublishing (MEM_FREE, process exit) is always safe.
+ * They are counted by kind, too: README.md.
  */
 #include <linux/highmem.h>
 #include <linux/overflow.h>
@@ -429,12 +430,13 @@ int neuron_chunk_import(struct neuron_client *client, struct neuron_chunk *chunk
 	if (!imp)
 		return -ENOMEM;
 	imp->chunk = neuron_chunk_ref(chunk);
+	neuron_chunk_admit(chunk, NEURON_USER_IMPORT);
 
 	xa_lock(&client->handles);
 	err = neuron_handle_new(client, xa_tag_pointer(imp, NEURON_ENTRY_IMPORT), &imp->handle);
 	if (err) {
 		xa_unlock(&client->handles);
-		neuron_chunk_put(chunk);
+		neuron_chunk_unuse(chunk, NEURON_USER_IMPORT);
 		kfree(imp);
 		return err;
 	}
@@ -488,9 +490,12 @@ static void neuron_entry_put(void *entry)
 {
 	struct neuron_chunk *chunk = neuron_entry_chunk(entry);
 
-	if (xa_pointer_tag(entry) == NEURON_ENTRY_IMPORT)
-		kfree(xa_untag_pointer(entry));
-	neuron_chunk_put(chunk);
+	if (xa_pointer_tag(entry) != NEURON_ENTRY_IMPORT) {
+		neuron_chunk_put(chunk);
+		return;
+	}
+	kfree(xa_untag_pointer(entry));
+	neuron_chunk_unuse(chunk, NEURON_USER_IMPORT);
 }
 
 /**
@@ -619,14 +624,68 @@ void neuron_chunk_unpublish_all(struct neuron_client *client)
 }
 
 /**
- * neuron_chunk_get() - chunk behind a handle
+ * neuron_chunk_admit() - count a user of a chunk
+ * @chunk: held by the caller, with a reference for the user
+ * @as: kind of user, not NEURON_USER_NONE
+ *
+ * Until neuron_chunk_unuse() the chunk is as long as it is now, or longer: only
+ * afterwards is its length to be looked at.
+ *
+ * Context: process.
+ */
+void neuron_chunk_admit(struct neuron_chunk *chunk, enum neuron_user as)
+{
+	xa_lock(&chunk->client->handles);
+	chunk->users[as]++;
+	xa_unlock(&chunk->client->handles);
+}
+
+/**
+ * neuron_chunk_unuse() - a user of a chunk is gone, with its reference
+ * @chunk: may be NULL
+ * @as: what it was admitted as, not NEURON_USER_NONE
+ *
+ * Context: may sleep.
+ */
+void neuron_chunk_unuse(struct neuron_chunk *chunk, enum neuron_user as)
+{
+	if (!chunk)
+		return;
+	xa_lock(&chunk->client->handles);
+	chunk->users[as]--;
+	xa_unlock(&chunk->client->handles);
+	neuron_chunk_put(chunk);
+}
+
+/* A reference and a user of a chunk that was found under the lock of client->handles. */
+static void neuron_chunk_hold(struct neuron_client *client, struct neuron_chunk *chunk,
+			      enum neuron_user as)
+{
+	kref_get(&chunk->ref);
+	if (as && chunk->client == client)
+		chunk->users[as]++;
+}
+
+/* Then, without the lock: what was imported is counted where it was allocated. */
+static void neuron_chunk_held(struct neuron_client *client, struct neuron_chunk *chunk,
+			      enum neuron_user as)
+{
+	if (as && chunk->client != client)
+		neuron_chunk_admit(chunk, as);
+}
+
+/**
+ * neuron_chunk_use() - chunk behind a handle
  * @client: whose handle
  * @handle: as user space knows it
+ * @as: what for; ends with neuron_chunk_unuse(), or neuron_chunk_put() if it is
+ *	NEURON_USER_NONE
  *
- * Context: any.
+ * Context: process.
  * Return: the chunk with a reference for the caller, NULL if there is none.
  */
-struct neuron_chunk *neuron_chunk_get(struct neuron_client *client, u64 handle)
+struct neuron_chunk *neuron_chunk_use(struct neuron_client *client, u64 handle,
+				      enum neuron_user as)
 {
 	struct neuron_chunk *chunk;
 
@@ -635,8 +694,10 @@ struct neuron_chunk *neuron_chunk_get(struct neuron_client *client, u64 handle)
 	xa_lock(&client->handles);
 	chunk = client->closed ? NULL : neuron_entry_chunk(xa_load(&client->handles, handle));
 	if (chunk)
-		kref_get(&chunk->ref);
+		neuron_chunk_hold(client, chunk, as);
 	xa_unlock(&client->handles);
+	if (chunk)
+		neuron_chunk_held(client, chunk, as);
 	return chunk;
 }
 
@@ -663,11 +724,13 @@ static struct neuron_import *neuron_import_find(struct neuron_client *client, u6
  * @client: whose handle
  * @addr: device address
  * @len: bytes, not 0
+ * @as: what for, as for neuron_chunk_use()
  *
  * Context: process.
  * Return: the chunk with a reference for the caller, NULL if there is none.
  */
-struct neuron_chunk *neuron_chunk_find(struct neuron_client *client, u64 addr, u64 len)
+struct neuron_chunk *neuron_chunk_find(struct neuron_client *client, u64 addr, u64 len,
+				       enum neuron_user as)
 {
 	struct neuron_chunk *chunk, *found = NULL;
 	struct neuron_import *imp;
@@ -683,16 +746,26 @@ struct neuron_chunk *neuron_chunk_find(struct neuron_client *client, u64 addr, u
 		} else if (addr - chunk->addr >= chunk->size) {
 			node = node->rb_right;
 		} else {
-			if (!neuron_chunk_range(chunk, addr - chunk->addr, len))
-				found = neuron_chunk_ref(chunk);
+			found = chunk;
 			break;
 		}
 	}
-	imp = node ? NULL : neuron_import_find(client, addr);
-	if (imp && !neuron_chunk_range(imp->chunk, addr - imp->chunk->addr, len))
-		found = neuron_chunk_ref(imp->chunk);
+	imp = found ? NULL : neuron_import_find(client, addr);
+	if (imp)
+		found = imp->chunk;
+	if (found)
+		neuron_chunk_hold(client, found, as);
 	xa_unlock(&client->handles);
-	return found;
+	if (!found)
+		return NULL;
+	neuron_chunk_held(client, found, as);
+	if (!neuron_chunk_range(found, addr - found->addr, len))
+		return found;
+	if (as)
+		neuron_chunk_unuse(found, as);
+	else
+		neuron_chunk_put(found);
+	return NULL;
 }
 
 /**

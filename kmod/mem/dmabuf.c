@@ -60,7 +60,8 @@ struct neuron_export_map {
  * @page: the page; stays as long as the chunk and the device do
  *
  * Context: may sleep.  Inside of neuron_device_enter().
- * Return: 0; -ENOMEM; -ENXIO there is no page that others could use.
+ * Return: 0; -ENOMEM; -ENXIO there is no page that others could use, or it is
+ *	   beyond the end.
  */
 int neuron_chunk_page(struct neuron_chunk *chunk, u64 off, struct page **page)
 {
@@ -68,6 +69,8 @@ int neuron_chunk_page(struct neuron_chunk *chunk, u64 off, struct page **page)
 	unsigned long pfn;
 	int err;
 
+	if (neuron_chunk_range(chunk, off, PAGE_SIZE))
+		return -ENXIO;
 	if (chunk->host) {
 		*page = chunk->pages[off >> PAGE_SHIFT];
 		return 0;
@@ -330,7 +333,7 @@ static void neuron_export_release(struct dma_buf *buf)
 	struct neuron_export *export = buf->priv;
 	struct neuron_device *nd = export->nd;
 
-	neuron_chunk_put(export->chunk);
+	neuron_chunk_unuse(export->chunk, NEURON_USER_EXPORT);
 	kfree(export);
 	put_device(&nd->dev);
 }
@@ -349,7 +352,8 @@ static const struct dma_buf_ops neuron_export_ops = {
 
 /*
  * Make a dma-buf of a part of a chunk and a descriptor for it, without
- * installing it.  @write: the descriptor is for writing, too.
+ * installing it.  The caller is a user of the chunk and has checked the range.
+ * @write: the descriptor is for writing, too.
  */
 static int neuron_export_new(struct neuron_chunk *chunk, u64 off, u64 size, bool write,
 			     struct dma_buf **buf)
@@ -379,6 +383,7 @@ static int neuron_export_new(struct neuron_chunk *chunk, u64 off, u64 size, bool
 	}
 	/* From here on all of it goes with the dma-buf, and only so. */
 	neuron_chunk_ref(chunk);
+	neuron_chunk_admit(chunk, NEURON_USER_EXPORT);
 	get_device(&nd->dev);
 	/* Removal of the device takes these mappings away, too. */
 	(*buf)->file->f_mapping = nd->inode->i_mapping;
@@ -434,7 +439,8 @@ int neuron_native_mem_export_ioctl(struct neuron_file *nf, void *arg, void __use
 
 	if (a->flags & ~NEURON_NATIVE_EXPORT_RDONLY || a->__reserved)
 		return -EINVAL;
-	chunk = neuron_chunk_get(nf->client, a->mem_handle);
+	/* Meanwhile it must not get shorter. */
+	chunk = neuron_chunk_use(nf->client, a->mem_handle, NEURON_USER_EXPORT);
 	if (!chunk)
 		return -ENOENT;
 	bytes = a->bytes;
@@ -444,11 +450,11 @@ int neuron_native_mem_export_ioctl(struct neuron_file *nf, void *arg, void __use
 	      neuron_chunk_range(chunk, a->offset, bytes) : -EINVAL;
 	fd = err ?: neuron_export_new(chunk, a->offset, bytes,
 				      !(a->flags & NEURON_NATIVE_EXPORT_RDONLY), &buf);
-	neuron_chunk_put(chunk);
+	neuron_chunk_unuse(chunk, NEURON_USER_EXPORT);
 	return fd < 0 ? fd : neuron_export_install(buf, fd, &result->fd);
 }
 
-/* A handle is for all of a chunk, now and later. */
+/* A handle is for all of a chunk, now and later: under grow_lock it does not grow. */
 static int neuron_import_whole(struct neuron_client *client, struct neuron_export *export,
 			       u32 *handle)
 {
@@ -456,11 +462,8 @@ static int neuron_import_whole(struct neuron_client *client, struct neuron_expor
 	int err = -EINVAL;
 
 	mutex_lock(&client->nd->grow_lock);
-	if (export->size == chunk->size) {
+	if (export->size == chunk->size)
 		err = neuron_chunk_import(client, chunk, handle);
-		if (!err)
-			chunk->shared = true;
-	}
 	mutex_unlock(&client->nd->grow_lock);
 	return err;
 }

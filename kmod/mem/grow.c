@@ -3,7 +3,7 @@
  * MEM_GROW: make a chunk longer where it is.  Its address, its first bytes and
  * whoever uses them are not touched; what uses it already (mappings, rings,
  * transfers, exports) keeps the length it was made with.  So a chunk gets shorter
- * only while there is nothing of the kind.
+ * only while there is nothing of the kind: README.md.
  */
 #include <linux/overflow.h>
 #include <linux/uaccess.h>
@@ -126,13 +126,26 @@ static int neuron_tail_add(struct neuron_device *nd, struct neuron_chunk *chunk,
 }
 
 /*
+ * May the holder of a handle change a chunk, that is has it a handle still, and no
+ * other one?  Under the lock of the handles of @chunk's client.
+ */
+static int neuron_chunk_changeable(const struct neuron_client *client,
+				   const struct neuron_chunk *chunk)
+{
+	/* An import may have gone meanwhile; its process never had a say. */
+	if (chunk->client != client || chunk->users[NEURON_USER_IMPORT])
+		return -EBUSY;
+	return chunk->place == NEURON_PLACE_NONE ? -ENOENT : 0;
+}
+
+/*
  * @bytes: the new length, rounded up to a page.  What is added reads as zero and is
  * charged as the chunk is.  -EINVAL host memory, or shorter than it is; -EOVERFLOW;
- * -EBUSY another process has a handle of it; -ENOMEM what follows is not free, see @why;
- * -EIO clearing failed.  Nothing changes then.
+ * -EBUSY another process has a handle of it; -ENOENT it was freed; -ENOMEM what follows
+ * is not free, see @why; -EIO clearing failed.  Nothing changes then.
  */
-static int neuron_chunk_grow(struct neuron_chunk *chunk, u64 bytes,
-			     struct neuron_failure *why)
+static int neuron_chunk_grow(struct neuron_client *client, struct neuron_chunk *chunk,
+			     u64 bytes, struct neuron_failure *why)
 {
 	struct neuron_device *nd = chunk->client->nd;
 	u64 size, more;
@@ -154,12 +167,14 @@ static int neuron_chunk_grow(struct neuron_chunk *chunk, u64 bytes,
 	more = size - chunk->size;
 	if (!more)
 		goto unlock;
-	/* The others were given what there was, and no more. */
-	if (chunk->shared) {
-		err = -EBUSY;
-		goto unlock;
-	}
-	err = neuron_tail_add(nd, chunk, more, why);
+	/*
+	 * The others were given what there was, and no more.  None is added meanwhile:
+	 * imports are admitted under grow_lock.
+	 */
+	xa_lock(&chunk->client->handles);
+	err = neuron_chunk_changeable(client, chunk);
+	xa_unlock(&chunk->client->handles);
+	err = err ?: neuron_tail_add(nd, chunk, more, why);
 	if (err)
 		goto unlock;
 	neuron_account(chunk, more, more, true);
@@ -172,70 +187,68 @@ unlock:
 	return err;
 }
 
-/* The rest of the block becomes one of its own, which nobody else knows. */
-static int neuron_tail_split(struct neuron_device *nd, struct neuron_chunk *chunk, u64 size,
-			     struct neuron_buddy_block *tail)
+/*
+ * The rest of the block becomes one of its own, which nobody else knows, and the chunk
+ * ends there: if it has a handle and no user.  Whoever is admitted later finds the new
+ * length.
+ */
+static int neuron_tail_cut(struct neuron_client *client, struct neuron_chunk *chunk, u64 size,
+			   struct neuron_buddy_block *tail)
 {
-	struct neuron_zone *zone = &nd->zone[chunk->hbm];
+	struct neuron_zone *zone = &client->nd->zone[chunk->hbm];
 	struct neuron_buddy_block head = chunk->block;
-	int err;
+	int err, i;
 
 	do {
 		err = neuron_buddy_prepare(zone->buddy);
 		if (err)
 			return err;
-		spin_lock(&zone->lock);
-		write_seqcount_begin(&zone->seq);
-		err = neuron_buddy_split(zone->buddy, &head, size, tail);
-		if (!err)
+		xa_lock(&client->handles);
+		err = neuron_chunk_changeable(client, chunk);
+		for (i = 0; i < NEURON_NR_USERS && !err; i++)
+			err = chunk->users[i] ? -EBUSY : 0;
+		if (!err) {
+			spin_lock(&zone->lock);
+			write_seqcount_begin(&zone->seq);
+			err = neuron_buddy_split(zone->buddy, &head, size, tail);
+			write_seqcount_end(&zone->seq);
+			spin_unlock(&zone->lock);
+		}
+		if (!err) {
 			chunk->block = head;
-		write_seqcount_end(&zone->seq);
-		spin_unlock(&zone->lock);
+			WRITE_ONCE(chunk->size, size);
+		}
+		xa_unlock(&client->handles);
 	} while (err == -EAGAIN);
 	return err == -ENOSPC ? -EOPNOTSUPP : err;
 }
 
 /*
  * @bytes: the new length, rounded up to a page.  -EINVAL host memory, 0, or longer than
- * it is; -EBUSY somebody uses it; -EOPNOTSUPP it shares a frame; -ENOMEM.  Nothing changes
- * then.
+ * it is; -EBUSY somebody uses it, or another process has a handle of it; -ENOENT it was
+ * freed; -EOPNOTSUPP it shares a frame; -ENOMEM.  Nothing changes then.
  */
-static int neuron_chunk_shrink(struct neuron_chunk *chunk, u64 bytes)
+static int neuron_chunk_shrink(struct neuron_client *client, struct neuron_chunk *chunk, u64 bytes)
 {
-	struct neuron_device *nd = chunk->client->nd;
+	struct neuron_device *nd = client->nd;
 	struct neuron_zone *zone = &nd->zone[chunk->hbm];
 	struct neuron_buddy_block tail;
+	int err = -EINVAL;
 	bool clear;
-	u64 size, old;
-	int err = 0;
 
-	if (chunk->host || !bytes || bytes > READ_ONCE(chunk->size))
+	if (chunk->host)
 		return -EINVAL;
-	size = PAGE_ALIGN(bytes);
-
 	mutex_lock(&nd->grow_lock);
-	old = chunk->size;
-	if (size == old)
+	if (!bytes || bytes > chunk->size)
 		goto unlock;
-	/*
-	 * Who looks takes a reference under this lock: it was taken before, or finds the
-	 * new length.  Two are those of the handle and of the caller.
-	 */
-	xa_lock(&chunk->client->handles);
-	if (chunk->shared || kref_read(&chunk->ref) > 2)
-		err = -EBUSY;
-	else
-		WRITE_ONCE(chunk->size, size);
-	xa_unlock(&chunk->client->handles);
+	err = 0;
+	if (PAGE_ALIGN(bytes) == chunk->size)
+		goto unlock;
+	/* The lock that is needed is that of the client whose chunk it is. */
+	err = chunk->client == client ? neuron_tail_cut(client, chunk, PAGE_ALIGN(bytes), &tail) :
+					-EBUSY;
 	if (err)
 		goto unlock;
-	err = neuron_tail_split(nd, chunk, size, &tail);
-	if (err) {
-		xa_lock(&chunk->client->handles);
-		WRITE_ONCE(chunk->size, old);
-		xa_unlock(&chunk->client->handles);
-		goto unlock;
-	}
 	/* Before anyone else can get it. */
 	clear = nd->ops->hbm_release(nd, chunk->hbm, tail.addr, tail.size);
 	spin_lock(&zone->lock);
@@ -269,8 +282,8 @@ int neuron_native_mem_grow_ioctl(struct neuron_file *nf, void *arg, void __user 
 	chunk = neuron_chunk_get(nf->client, a->mem_handle);
 	if (!chunk)
 		return -ENOENT;
-	err = shrink ? neuron_chunk_shrink(chunk, a->bytes) :
-		       neuron_chunk_grow(chunk, a->bytes, &why);
+	err = shrink ? neuron_chunk_shrink(nf->client, chunk, a->bytes) :
+		       neuron_chunk_grow(nf->client, chunk, a->bytes, &why);
 	if (!err)
 		a->bytes = chunk->size;
 	neuron_chunk_put(chunk);

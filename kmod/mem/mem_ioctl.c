@@ -160,8 +160,8 @@ static int neuron_mem_copy(struct neuron_file *nf, u64 src_handle, u64 dst_handl
 	struct neuron_chunk *src, *dst;
 	int err = -ENOENT;
 
-	src = neuron_chunk_get(nf->client, src_handle);
-	dst = neuron_chunk_get(nf->client, dst_handle);
+	src = neuron_chunk_use(nf->client, src_handle, NEURON_USER_TRANSFER);
+	dst = neuron_chunk_use(nf->client, dst_handle, NEURON_USER_TRANSFER);
 	if (!src || !dst)
 		goto out;
 	err = neuron_chunk_range(src, src_off, size);
@@ -171,8 +171,8 @@ static int neuron_mem_copy(struct neuron_file *nf, u64 src_handle, u64 dst_handl
 		err = neuron_dma_copy(nf->nd, dst->host ? src->core : dst->core,
 				      dst->addr + dst_off, src->addr + src_off, size);
 out:
-	neuron_chunk_put(src);
-	neuron_chunk_put(dst);
+	neuron_chunk_unuse(src, NEURON_USER_TRANSFER);
+	neuron_chunk_unuse(dst, NEURON_USER_TRANSFER);
 	return err;
 }
 
@@ -195,7 +195,7 @@ int neuron_ioctl_mem_copy64(struct neuron_file *nf, void *arg, void __user *uarg
 static int neuron_mem_buf_copy(struct neuron_file *nf, u64 handle, void __user *buf, u64 size,
 			       u64 off, bool to_chunk)
 {
-	struct neuron_chunk *chunk = neuron_chunk_get(nf->client, handle);
+	struct neuron_chunk *chunk = neuron_chunk_use(nf->client, handle, NEURON_USER_TRANSFER);
 	int err;
 
 	if (!chunk)
@@ -207,7 +207,7 @@ static int neuron_mem_buf_copy(struct neuron_file *nf, u64 handle, void __user *
 		err = chunk->host ? neuron_chunk_rw_user(chunk, off, buf, size, to_chunk) :
 				    neuron_dma_copy_user(nf->nd, chunk->core, chunk, off, buf,
 							 size, to_chunk);
-	neuron_chunk_put(chunk);
+	neuron_chunk_unuse(chunk, NEURON_USER_TRANSFER);
 	return err;
 }
 
@@ -229,7 +229,7 @@ int neuron_ioctl_mem_buf_copy64(struct neuron_file *nf, void *arg, void __user *
 
 static int neuron_memset(struct neuron_file *nf, u64 handle, u64 off, u8 value, u64 size)
 {
-	struct neuron_chunk *chunk = neuron_chunk_get(nf->client, handle);
+	struct neuron_chunk *chunk = neuron_chunk_use(nf->client, handle, NEURON_USER_TRANSFER);
 	int err;
 
 	if (!chunk)
@@ -239,7 +239,7 @@ static int neuron_memset(struct neuron_file *nf, u64 handle, u64 off, u8 value, 
 		err = neuron_chunk_fill_host(chunk, off, value, size);
 	else if (!err)
 		err = neuron_dma_fill(nf->nd, chunk->core, chunk->addr + off, value, size);
-	neuron_chunk_put(chunk);
+	neuron_chunk_unuse(chunk, NEURON_USER_TRANSFER);
 	return err;
 }
 
@@ -315,7 +315,7 @@ int neuron_ioctl_mem_get_extended_info(struct neuron_file *nf, void *arg, void _
 int neuron_ioctl_mem_mc_get_info(struct neuron_file *nf, void *arg, void __user *uarg)
 {
 	struct neuron_ioctl_mem_get_mc_mmap_info *a = arg;
-	struct neuron_chunk *chunk = neuron_chunk_find(nf->client, a->pa, 1);
+	struct neuron_chunk *chunk = neuron_chunk_find(nf->client, a->pa, 1, NEURON_USER_NONE);
 
 	if (!chunk)
 		return -ENOENT;
@@ -328,7 +328,7 @@ int neuron_ioctl_mem_mc_get_info(struct neuron_file *nf, void *arg, void __user 
 int neuron_ioctl_mem_mc_get_info_v2(struct neuron_file *nf, void *arg, void __user *uarg)
 {
 	struct neuron_ioctl_mem_get_mc_mmap_info_v2 *a = arg;
-	struct neuron_chunk *chunk = neuron_chunk_find(nf->client, a->pa, 1);
+	struct neuron_chunk *chunk = neuron_chunk_find(nf->client, a->pa, 1, NEURON_USER_NONE);
 
 	if (!chunk)
 		return -ENOENT;

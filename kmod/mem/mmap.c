@@ -14,7 +14,7 @@ static void neuron_mapping_free(struct kref *ref)
 {
 	struct neuron_mapping *mapping = container_of(ref, struct neuron_mapping, ref);
 
-	neuron_chunk_put(mapping->chunk);
+	neuron_chunk_unuse(mapping->chunk, NEURON_USER_MAPPING);
 	kfree(mapping);
 }
 
@@ -47,32 +47,41 @@ static void neuron_vm_close(struct vm_area_struct *vma)
 	neuron_mapping_put(mapping);
 }
 
-static struct neuron_chunk *neuron_vm_chunk(struct vm_fault *vmf)
+/* The chunk, and where in it the fault is.  NULL: beyond its end. */
+static struct neuron_chunk *neuron_vm_chunk(struct vm_fault *vmf, u64 *off)
 {
 	struct neuron_mapping *mapping = vmf->vma->vm_private_data;
+	struct neuron_chunk *chunk = mapping->chunk;
 
-	return mapping->chunk;
+	*off = ((u64)vmf->pgoff << PAGE_SHIFT) - chunk->addr;
+	return neuron_chunk_range(chunk, *off, PAGE_SIZE) ? NULL : chunk;
 }
 
 static vm_fault_t neuron_vm_fault_host(struct vm_fault *vmf)
 {
-	struct neuron_chunk *chunk = neuron_vm_chunk(vmf);
+	u64 off;
+	struct neuron_chunk *chunk = neuron_vm_chunk(vmf, &off);
 
-	vmf->page = chunk->pages[vmf->pgoff - (chunk->addr >> PAGE_SHIFT)];
+	if (!chunk)
+		return VM_FAULT_SIGBUS;
+	vmf->page = chunk->pages[off >> PAGE_SHIFT];
 	get_page(vmf->page);
 	return 0;
 }
 
 static vm_fault_t neuron_vm_fault_device(struct vm_fault *vmf)
 {
-	struct neuron_chunk *chunk = neuron_vm_chunk(vmf);
-	struct neuron_device *nd = chunk->client->nd;
-	u64 off = ((u64)vmf->pgoff << PAGE_SHIFT) - chunk->addr;
+	u64 off;
+	struct neuron_chunk *chunk = neuron_vm_chunk(vmf, &off);
 	/* VM_FAULT_OOM would have the task fault again and again. */
 	vm_fault_t ret = VM_FAULT_SIGBUS;
+	struct neuron_device *nd;
 	unsigned long pfn;
 	int idx;
 
+	if (!chunk)
+		return ret;
+	nd = chunk->client->nd;
 	/* The frame must not go before removal of the device can find the mapping. */
 	if (!neuron_device_enter(nd, &idx))
 		return ret;
@@ -150,6 +159,7 @@ int neuron_mmap(struct file *file, struct vm_area_struct *vma)
 	bool other = false;
 	u64 addr = (u64)vma->vm_pgoff << PAGE_SHIFT;
 	u64 len = vma->vm_end - vma->vm_start;
+	int err;
 
 	if (neuron_device_gone(nf->nd))
 		return -ENODEV;
@@ -162,26 +172,23 @@ int neuron_mmap(struct file *file, struct vm_area_struct *vma)
 	if (!(vma->vm_flags & VM_MAYSHARE))
 		return -EINVAL;
 
-	chunk = neuron_chunk_find(client, addr, 1);
+	chunk = neuron_chunk_find(client, addr, 1, NEURON_USER_MAPPING);
 	if (!chunk) {
 		chunk = neuron_datastore_find(client->nd, addr);
 		other = chunk && chunk->client != client;
+		if (chunk)
+			neuron_chunk_admit(chunk, NEURON_USER_MAPPING);
 	}
 	if (!chunk)
 		return neuron_resource_mmap(nf, vma);
 	/* Somebody else's datastore is there to be looked at. */
-	if (other && vma->vm_flags & VM_WRITE) {
-		neuron_chunk_put(chunk);
-		return -EPERM;
-	}
-	if (neuron_chunk_range(chunk, addr - chunk->addr, len)) {
-		neuron_chunk_put(chunk);
-		return -EINVAL;
-	}
-	mapping = kzalloc(sizeof(*mapping), GFP_KERNEL_ACCOUNT);
+	err = other && vma->vm_flags & VM_WRITE ? -EPERM : 0;
+	if (!err && neuron_chunk_range(chunk, addr - chunk->addr, len))
+		err = -EINVAL;
+	mapping = err ? NULL : kzalloc(sizeof(*mapping), GFP_KERNEL_ACCOUNT);
 	if (!mapping) {
-		neuron_chunk_put(chunk);
-		return -ENOMEM;
+		neuron_chunk_unuse(chunk, NEURON_USER_MAPPING);
+		return err ?: -ENOMEM;
 	}
 	kref_init(&mapping->ref);
 	atomic_set(&mapping->areas, 1);

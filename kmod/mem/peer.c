@@ -66,7 +66,7 @@ static void neuron_peer_pages(struct neuron_peer *peer, bool hold)
 static void neuron_peer_let_go(struct neuron_peer *peer)
 {
 	neuron_peer_pages(peer, false);
-	neuron_chunk_put(peer->chunk);
+	neuron_chunk_unuse(peer->chunk, NEURON_USER_PEER);
 }
 
 /**
@@ -207,6 +207,7 @@ int neuron_p2p_register_va(u64 virtual_address, u64 length, struct neuron_p2p_va
 	if (err)
 		goto exit;
 	peer->chunk = neuron_chunk_ref(mapping->chunk);
+	neuron_chunk_admit(peer->chunk, NEURON_USER_PEER);
 	neuron_peer_pages(peer, true);
 
 	spin_lock(&neuron_peer_lock);

@@ -34,9 +34,11 @@ static int neuron_pin_core(struct neuron_device *nd, struct neuron_client *clien
 	return -EACCES;
 }
 
-static void neuron_pin_chunk(struct neuron_pin *pin, struct neuron_chunk *chunk, u64 addr)
+static void neuron_pin_chunk(struct neuron_pin *pin, struct neuron_chunk *chunk, u64 addr,
+			     enum neuron_user as)
 {
 	pin->chunk = chunk;
+	pin->counted = as != NEURON_USER_NONE;
 	if (chunk->host) {
 		pin->kind = NEURON_TARGET_HOST;
 		pin->index = 0;
@@ -99,7 +101,8 @@ int neuron_device_pin(struct neuron_device *nd, u64 addr, u64 len, bool write,
 		neuron_chunk_put(chunk);
 		return -EACCES;
 	}
-	neuron_pin_chunk(pin, chunk, addr);
+	/* Whoever has the driver access it is the user. */
+	neuron_pin_chunk(pin, chunk, addr, NEURON_USER_NONE);
 	return 0;
 }
 NEURON_EXPORT_SYMBOL(neuron_device_pin);
@@ -130,10 +133,10 @@ int neuron_space_pin(struct neuron_space *space, u64 addr, u64 len, bool write,
 	if (!len || check_add_overflow(addr, len - 1, &end))
 		return -EOVERFLOW;
 
-	chunk = neuron_chunk_find(client, addr, len);
+	chunk = neuron_chunk_find(client, addr, len, NEURON_USER_TRANSFER);
 	if (!chunk)
 		return neuron_pin_core(client->nd, client, addr, len, pin);
-	neuron_pin_chunk(pin, chunk, addr);
+	neuron_pin_chunk(pin, chunk, addr, NEURON_USER_TRANSFER);
 	return 0;
 }
 NEURON_EXPORT_SYMBOL(neuron_space_pin);
@@ -146,7 +149,10 @@ NEURON_EXPORT_SYMBOL(neuron_space_pin);
  */
 void neuron_pin_put(struct neuron_pin *pin)
 {
-	neuron_chunk_put(pin->chunk);
+	if (pin->chunk && pin->counted)
+		neuron_chunk_unuse(pin->chunk, NEURON_USER_TRANSFER);
+	else
+		neuron_chunk_put(pin->chunk);
 	pin->chunk = NULL;
 }
 NEURON_EXPORT_SYMBOL(neuron_pin_put);

@@ -77,6 +77,7 @@ enum kind {
 	ALIGN,
 	COUNT,		/* of descriptors, registers, entries */
 	FLAG,		/* small set: 0, 1, 2, 3 */
+	FLAGS,		/* of the native calls, unknown ones too */
 	CATEGORY,
 	POWER,		/* a power of two, size of a queue */
 	TOKEN,
@@ -487,7 +488,7 @@ static const struct command commands[] = {
 	CALL_NATIVE(MEM_ALLOC, struct neuron_native_mem_alloc, 8, HANDLE_IN,
 		    offsetof(struct neuron_native_mem_alloc, mem_handle),
 		    F(struct neuron_native_mem_alloc, size, STRUCT_SIZE),
-		    F(struct neuron_native_mem_alloc, flags, FLAG),
+		    F(struct neuron_native_mem_alloc, flags, FLAGS),
 		    F(struct neuron_native_mem_alloc, bytes, BYTES),
 		    F(struct neuron_native_mem_alloc, align, ALIGN),
 		    F(struct neuron_native_mem_alloc, hbm, HBM),
@@ -496,7 +497,7 @@ static const struct command commands[] = {
 	CALL_NATIVE(MEM_EXPORT, struct neuron_native_mem_export, 3, DMABUF_IN,
 		    offsetof(struct neuron_native_mem_export, fd),
 		    F(struct neuron_native_mem_export, size, STRUCT_SIZE),
-		    F(struct neuron_native_mem_export, flags, FLAG),
+		    F(struct neuron_native_mem_export, flags, FLAGS),
 		    F(struct neuron_native_mem_export, mem_handle, HANDLE),
 		    F(struct neuron_native_mem_export, offset, FLAG),
 		    F(struct neuron_native_mem_export, bytes, FLAG)),
@@ -512,7 +513,7 @@ static const struct command commands[] = {
 		    F(struct neuron_native_failures, entries, POINTER)),
 	CALL_NATIVE(LIMIT, struct neuron_native_limit, 2, NOTHING, 0,
 		    F(struct neuron_native_limit, size, STRUCT_SIZE),
-		    F(struct neuron_native_limit, flags, FLAG),
+		    F(struct neuron_native_limit, flags, FLAGS),
 		    F(struct neuron_native_limit, what, FLAG),
 		    F(struct neuron_native_limit, index, PID),
 		    F(struct neuron_native_limit, bytes, LIMIT)),
@@ -528,6 +529,7 @@ static const struct command commands[] = {
 		    F(struct neuron_native_reset_eventfd, eventfd, EVENTFD)),
 	CALL_NATIVE(MEM_GROW, struct neuron_native_mem_grow, 3, NOTHING, 0,
 		    F(struct neuron_native_mem_grow, size, STRUCT_SIZE),
+		    F(struct neuron_native_mem_grow, flags, FLAGS),
 		    F(struct neuron_native_mem_grow, mem_handle, HANDLE),
 		    F(struct neuron_native_mem_grow, bytes, BYTES)),
 	CALL_NATIVE(NQ_EVENTFD, struct neuron_native_nq_eventfd, 2, NOTHING, 0,
@@ -770,11 +772,14 @@ static uint64_t good(const struct command *c, enum kind kind)
 				    below(geo.nr_dma_engines);
 	case QUEUE:	return chance(90) ? below(3) : below(16);
 	case INDEX:	return below(geo.nr_semaphores);
-	case BYTES:	return chance(60) ? 4096u << below(6) : 1 + below(300000);
+	/* From 1 MiB on it can be cut. */
+	case BYTES:	return chance(10) ? 1u << (20 + below(4)) :
+			       chance(60) ? 4096u << below(6) : 1 + below(300000);
 	case OFFSET:	return chance(60) ? 0 : below(16) * 64;
 	case ALIGN:	return chance(50) ? 0 : 4096ull << below(12);
 	case COUNT:	return chance(60) ? 64u << below(3) : below(40);
 	case FLAG:	return chance(60) ? below(2) : below(4);
+	case FLAGS:	return chance(60) ? below(2) : below(16);
 	case CATEGORY:	return below(NEURON_MEMALLOC_TYPE_MAX);
 	case POWER:	return 256u << below(10);
 	case TOKEN:	return chance(40) ? ~0u : below(3);
