@@ -576,12 +576,14 @@ NRT_EXPORT NRT_STATUS nrt_init(nrt_framework_type_t framework, const char *fw_ve
 static void before_fork(void)
 {
 	pthread_mutex_lock(&nrt_process.lock);
+	nrt_handles_lock();
 	pthread_mutex_lock(&comm_lock);
 }
 
 static void after_fork(void)
 {
 	pthread_mutex_unlock(&comm_lock);
+	nrt_handles_unlock();
 	pthread_mutex_unlock(&nrt_process.lock);
 }
 
@@ -595,7 +597,8 @@ static void in_child(void)
 	struct nrt_process *p = &nrt_process;
 
 	pthread_rwlock_init(&p->life, NULL);
-	/* This thread had it at fork(). */
+	/* This thread had them at fork(). */
+	nrt_handles_unlock();
 	pthread_mutex_unlock(&p->lock);
 	nrt_storages_forget();
 	pthread_mutex_init(&change, NULL);

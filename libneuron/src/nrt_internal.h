@@ -186,10 +186,7 @@ struct nrt_storage {
 	struct nrt_storage *next, **pprev;	/* process lock */
 };
 
-#define NRT_TENSOR_MAGIC 0x6e727474u
-
 struct nrt_tensor {
-	uint32_t magic;
 	char *name;
 	struct nrt_storage *storage;	/* NULL: empty */
 	uint64_t offset;
@@ -202,19 +199,14 @@ struct nrt_set_entry {
 	nrt_tensor_t *tensor;
 };
 
-#define NRT_SET_MAGIC 0x6e727473u
-
 struct nrt_set {
-	uint32_t magic;
 	size_t nr;
 	size_t max;
 	struct nrt_set_entry *entries;
 };
 
-static inline bool nrt_tensor_valid(const nrt_tensor_t *tensor)
-{
-	return tensor && tensor->magic == NRT_TENSOR_MAGIC;
-}
+/* It is one, and was not freed. */
+bool nrt_tensor_valid(const nrt_tensor_t *tensor);
 
 /* Not empty, and not left over from before nrt_close(). */
 static inline bool nrt_tensor_stored(const nrt_tensor_t *tensor)
@@ -222,8 +214,9 @@ static inline bool nrt_tensor_stored(const nrt_tensor_t *tensor)
 	return tensor->storage && (tensor->storage->mem || tensor->storage->user);
 }
 
-/* By name; @hint is where it probably is. NULL: none. */
+/* NULL: it is none, or was destroyed. */
 struct nrt_set *nrt_set_of(const nrt_tensor_set_t *set);
+/* By name; @hint is where it probably is. NULL: none. */
 nrt_tensor_t *nrt_set_find(const struct nrt_set *set, const char *name, size_t hint);
 NRT_STATUS nrt_tensor_check(const char *func, const nrt_tensor_t *t, uint64_t offset,
 			    uint64_t size);
@@ -240,6 +233,9 @@ void nrt_tensor_drop(nrt_tensor_t *t);
 void nrt_tensor_written(nrt_tensor_t *t);
 /* In a child: another thread of the parent may have had the lock. */
 void nrt_completions_forget(void);
+/* Before and after fork(). */
+void nrt_handles_lock(void);
+void nrt_handles_unlock(void);
 bool nrt_set_hold(const struct nrt_set *set, struct nrt_set **out);
 void nrt_set_drop(struct nrt_set *set);
 /* Give all memory back; tensors stay, without storage. */

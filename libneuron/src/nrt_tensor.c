@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Tensors: storage, views of it, and sets of them by name. */
 #include <errno.h>
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -16,6 +17,79 @@ struct nrt_completions {
 
 static pthread_mutex_t completions_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t completions_cond = PTHREAD_COND_INITIALIZER;
+
+/* ---- handles ----------------------------------------------------------------------- */
+
+/*
+ * Tensors and sets that have not been freed, as trees of tsearch(): what a program gives
+ * may be anything, and is looked at only if it is one of these.  A set says nothing of
+ * its tensors, which may have been freed since.
+ */
+static pthread_mutex_t handles_lock = PTHREAD_MUTEX_INITIALIZER;
+static void *live_tensors, *live_sets;
+
+/* Its complement, so that a leak checker does not find what was lost through the tree. */
+static void *key_of(const void *handle)
+{
+	return (void *)~(uintptr_t)handle;
+}
+
+static int by_address(const void *a, const void *b)
+{
+	return ((uintptr_t)a > (uintptr_t)b) - ((uintptr_t)a < (uintptr_t)b);
+}
+
+/* false: no memory. */
+static bool handle_add(void **tree, const void *handle)
+{
+	bool added;
+
+	pthread_mutex_lock(&handles_lock);
+	added = tsearch(key_of(handle), tree, by_address);
+	pthread_mutex_unlock(&handles_lock);
+	return added;
+}
+
+/* Of two threads that free the same, one does. */
+static bool handle_remove(void **tree, const void *handle)
+{
+	bool removed;
+
+	pthread_mutex_lock(&handles_lock);
+	removed = tdelete(key_of(handle), tree, by_address);
+	pthread_mutex_unlock(&handles_lock);
+	return removed;
+}
+
+static bool handle_live(void **tree, const void *handle)
+{
+	bool live;
+
+	pthread_mutex_lock(&handles_lock);
+	live = tfind(key_of(handle), tree, by_address);
+	pthread_mutex_unlock(&handles_lock);
+	return live;
+}
+
+void nrt_handles_lock(void)
+{
+	pthread_mutex_lock(&handles_lock);
+}
+
+void nrt_handles_unlock(void)
+{
+	pthread_mutex_unlock(&handles_lock);
+}
+
+bool nrt_tensor_valid(const nrt_tensor_t *tensor)
+{
+	return handle_live(&live_tensors, tensor);
+}
+
+struct nrt_set *nrt_set_of(const nrt_tensor_set_t *set)
+{
+	return handle_live(&live_sets, set) ? (struct nrt_set *)(uintptr_t)set : NULL;
+}
 
 /* ---- storage ----------------------------------------------------------------------- */
 
@@ -172,14 +246,13 @@ static NRT_STATUS tensor_make(const char *name, struct nrt_completions *completi
 	}
 	if (t && name)
 		t->name = strdup(name);
-	if (!t || !completions || (name && !t->name)) {
+	if (!t || !completions || (name && !t->name) || !handle_add(&live_tensors, t)) {
 		completions_put(completions);
 		if (t)
 			free(t->name);
 		free(t);
 		return NRT_RESOURCE;
 	}
-	t->magic = NRT_TENSOR_MAGIC;
 	t->completions = completions;
 	*out = t;
 	return NRT_SUCCESS;
@@ -206,16 +279,19 @@ nrt_tensor_t *nrt_tensor_hold(const nrt_tensor_t *t)
 	return own;
 }
 
+static void tensor_free(nrt_tensor_t *t)
+{
+	nrt_storage_put(t->storage);
+	completions_put(t->completions);
+	free(t->name);
+	free(t);
+}
+
 /* While the runtime stays; NULL is allowed. */
 void nrt_tensor_drop(nrt_tensor_t *t)
 {
-	if (!t)
-		return;
-	nrt_storage_put(t->storage);
-	completions_put(t->completions);
-	t->magic = 0;
-	free(t->name);
-	free(t);
+	if (t && handle_remove(&live_tensors, t))
+		tensor_free(t);
 }
 
 void nrt_completions_forget(void)
@@ -308,12 +384,12 @@ NRT_EXPORT void nrt_tensor_free(nrt_tensor_t **tensor)
 {
 	nrt_tensor_t *t;
 
-	if (!tensor || !nrt_tensor_valid(*tensor))
+	if (!tensor || !handle_remove(&live_tensors, *tensor))
 		return;
 	t = *tensor;
 	*tensor = NULL;
 	pthread_rwlock_rdlock(&nrt_process.life);
-	nrt_tensor_drop(t);
+	tensor_free(t);
 	pthread_rwlock_unlock(&nrt_process.life);
 }
 
@@ -683,13 +759,6 @@ NRT_EXPORT NRT_STATUS nrt_tensor_reset_output_completion(nrt_tensor_t *output_te
 
 /* ---- sets -------------------------------------------------------------------------- */
 
-struct nrt_set *nrt_set_of(const nrt_tensor_set_t *set)
-{
-	struct nrt_set *s = (struct nrt_set *)(uintptr_t)set;
-
-	return s && s->magic == NRT_SET_MAGIC ? s : NULL;
-}
-
 NRT_EXPORT NRT_STATUS nrt_allocate_tensor_set(nrt_tensor_set_t **result)
 {
 	struct nrt_set *s;
@@ -698,11 +767,11 @@ NRT_EXPORT NRT_STATUS nrt_allocate_tensor_set(nrt_tensor_set_t **result)
 	if (status != NRT_SUCCESS)
 		return status;
 	s = result ? calloc(1, sizeof(*s)) : NULL;
-	if (s) {
-		s->magic = NRT_SET_MAGIC;
+	if (s && handle_add(&live_sets, s)) {
 		*result = s;
 	} else {
 		status = result ? NRT_RESOURCE : NRT_INVALID;
+		free(s);
 	}
 	nrt_leave();
 	return status;
@@ -713,17 +782,14 @@ static void set_free(struct nrt_set *s)
 	for (size_t i = 0; i < s->nr; i++)
 		free(s->entries[i].name);
 	free(s->entries);
-	s->magic = 0;
 	free(s);
 }
 
 NRT_EXPORT void nrt_destroy_tensor_set(nrt_tensor_set_t **tensor_set)
 {
-	struct nrt_set *s = tensor_set ? nrt_set_of(*tensor_set) : NULL;
-
-	if (!s)
+	if (!tensor_set || !handle_remove(&live_sets, *tensor_set))
 		return;
-	set_free(s);
+	set_free(*tensor_set);
 	*tensor_set = NULL;
 }
 
@@ -744,7 +810,6 @@ bool nrt_set_hold(const struct nrt_set *set, struct nrt_set **out)
 
 	if (!own)
 		return false;
-	own->magic = NRT_SET_MAGIC;
 	own->entries = calloc(set->nr + 1, sizeof(*own->entries));
 	for (size_t i = 0; own->entries && i < set->nr; i++) {
 		struct nrt_set_entry *e = &own->entries[own->nr];

@@ -543,6 +543,53 @@ static void test_sets(void **state)
 	nrt_tensor_free(&b);
 }
 
+/* What was freed is known to be, whatever its memory has become. */
+static void test_L2_freed_handles(void **state)
+{
+	nrt_tensor_t *dead, *t = tensor(64, 0), *slice = NULL;
+	nrt_tensor_device_allocation_info_t info;
+	nrt_tensor_set_t *set, *dead_set;
+	nrt_model_t *m;
+	struct io io;
+	char c;
+
+	(void)state;
+	dead = t;
+	nrt_tensor_free(&t);
+	assert_int_equal(nrt_tensor_read(dead, &c, 0, 1), NRT_INVALID);
+	assert_int_equal(nrt_tensor_write(dead, &c, 0, 1), NRT_INVALID);
+	assert_int_equal(nrt_tensor_memset(dead, 0, 0, 1), NRT_INVALID);
+	assert_int_equal(nrt_tensor_allocate_slice(dead, 0, 1, "s", &slice), NRT_INVALID);
+	assert_int_equal(nrt_tensor_attach_buffer(dead, &c, 1), NRT_INVALID);
+	assert_int_equal(nrt_tensor_get_device_allocation_info(dead, &info), NRT_INVALID);
+	assert_int_equal(nrt_tensor_check_output_completion(dead, 0, 1), NRT_INVALID);
+	assert_int_equal(nrt_tensor_get_size(dead), 0);
+	assert_null(nrt_tensor_get_va(dead));
+	assert_int_equal(nrt_allocate_tensor_set(&set), NRT_SUCCESS);
+	assert_int_equal(nrt_add_tensor_to_tensor_set(set, "x", dead), NRT_INVALID);
+	nrt_tensor_free(&dead);
+	/* One for the other, and a set that is gone. */
+	t = tensor(64, 0);
+	assert_int_equal(nrt_tensor_read((nrt_tensor_t *)set, &c, 0, 1), NRT_INVALID);
+	assert_int_equal(nrt_add_tensor_to_tensor_set(t, "x", t), NRT_INVALID);
+	dead_set = set;
+	nrt_destroy_tensor_set(&set);
+	assert_int_equal(nrt_add_tensor_to_tensor_set(dead_set, "x", t), NRT_INVALID);
+	assert_int_equal(nrt_get_tensor_from_tensor_set(dead_set, "x", &slice), NRT_INVALID);
+	nrt_destroy_tensor_set(&dead_set);
+	nrt_tensor_free(&t);
+	/* In a set that is alive. */
+	m = load(make_list_neff(), 0);
+	io_init(&io, 1024, 0);
+	assert_int_equal(nrt_execute(m, dead_set, io.out), NRT_INVALID);
+	nrt_tensor_free(&io.x);
+	take_log();
+	assert_int_equal(nrt_execute(m, io.in, io.out), NRT_INVALID);
+	logged("input x of list was freed");
+	io_free(&io);
+	assert_int_equal(nrt_unload(m), NRT_SUCCESS);
+}
+
 /* ---- models ------------------------------------------------------------------------ */
 
 static void test_canonical(void **state)
@@ -1142,6 +1189,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_host_tensors, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_batches, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_sets, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_L2_freed_handles, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_canonical, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_load_arguments, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_two_cores, setup, teardown),
