@@ -160,6 +160,7 @@ run_step() {
 			step bench-nrt tests/bench/nrt.sh "$CACHE/bench/quick" quick ;;
 	model)		step model make -s -C tests/models check ;;
 	tools)		step tools make -s lib libneuron-check
+			step libraries tests/tools/libraries.sh
 			step neuron-neff tests/tools/neuron-neff.sh ;;
 	dkms)		step dkms tests/dkms.sh ;;
 	build-*)	step "$1" build_modules "${1#build-}" ;;
