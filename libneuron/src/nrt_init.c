@@ -607,7 +607,6 @@ static void in_child(void)
 	nrt_failure_forget();
 	nrt_cc_forget();
 	nrt_comm_forget();
-	nrt_debug_forget();
 	nrt_completions_forget();
 	nrt_trace_forget();
 	nrt_profiles_forget();
@@ -651,7 +650,6 @@ NRT_EXPORT void nrt_close(void)
 	nrt_async_close();
 	nrt_cc_close();
 	nrt_comm_close();
-	nrt_debug_close();
 	nrt_inspect_close();
 	nrt_trace_close();
 	nrt_profiles_close();

@@ -337,9 +337,4 @@ void nrt_cc_free(struct nrt_cc_context *c);
 void nrt_cc_close(void);
 void nrt_cc_forget(void);
 
-/* ---- debug streams ----------------------------------------------------------------- */
-
-void nrt_debug_close(void);
-void nrt_debug_forget(void);
-
 #endif

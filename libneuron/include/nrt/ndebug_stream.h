@@ -2,8 +2,8 @@
 /**
  * @file ndebug_stream.h Tensors that a program on the device shows while it runs.
  *
- * A client of the same process connects to a core and reads events. Programs of the
- * software device have no instruction that shows a tensor, so that a stream stays empty.
+ * A client of the same process would connect to a core and read events. Programs of the
+ * software device have no instruction that shows a tensor, so that nobody can connect.
  */
 #ifndef NRT_NDEBUG_STREAM_H
 #define NRT_NDEBUG_STREAM_H
@@ -39,17 +39,15 @@ typedef struct ndebug_stream_payload_debug_tensor_read {
 /**
  * @brief Connect to the stream of a core.
  * @param logical_nc_idx core of the process
- * @param stream_fd receives a descriptor that is readable when there is an event; for poll()
- * and its like only
- * @return NRT_INVALID no such core, or somebody is connected; NRT_RESOURCE
+ * @param stream_fd not written
+ * @return NRT_INVALID no such core; NRT_FAILURE, with a line in the log
  */
 NRT_STATUS nrt_debug_client_connect(int logical_nc_idx, int *stream_fd);
-/** @brief End the connection; the descriptor is closed. */
+/** @brief End a connection: there is none, and the descriptor stays as it is. */
 void nrt_debug_client_connect_close(int stream_fd);
 /**
  * @brief Take an event.
- * @param payload receives memory that the caller frees
- * @return NRT_QUEUE_EMPTY there is none; NRT_INVALID not such a descriptor
+ * @return NRT_INVALID not a descriptor of a stream, which nothing is
  */
 NRT_STATUS nrt_debug_client_read_one_event(int stream_fd, ndebug_stream_event_header_t *header,
 					   void **payload);

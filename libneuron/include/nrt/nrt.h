@@ -265,7 +265,11 @@ NRT_STATUS nrt_tensor_allocate(nrt_tensor_placement_t tensor_placement, int vnc,
 void nrt_tensor_free(nrt_tensor_t **tensor);
 NRT_STATUS nrt_tensor_read(const nrt_tensor_t *tensor, void *buf, size_t offset, size_t size);
 NRT_STATUS nrt_tensor_write(nrt_tensor_t *tensor, const void *buf, size_t offset, size_t size);
-/** @brief All operations of all batches in order; stops at the first that fails. */
+/**
+ * @brief All operations of all batches in order; stops at the first that fails.
+ * @param unsafe makes no difference: a transfer does not wait for executions in any case, and
+ * what uses the tensor meanwhile is the caller's to know
+ */
 NRT_STATUS nrt_tensor_read_batch(const nrt_tensor_batch_t *batches, uint64_t num_batches,
 				 bool unsafe);
 NRT_STATUS nrt_tensor_write_batch(const nrt_tensor_batch_t *batches, uint64_t num_batches,
