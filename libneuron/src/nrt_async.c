@@ -19,8 +19,6 @@
 
 #define TENSOR_DEPTH 1024u		/* requests of a queue that wait */
 #define NR_QUEUES 6u			/* of a core: 2 + 1 + 3 */
-#define NUMBER_BITS 48u
-#define NUMBER_MASK ((1ull << NUMBER_BITS) - 1)
 
 enum job_kind { JOB_WRITE, JOB_READ, JOB_COPY, JOB_EXECUTE, JOB_COLLECTIVE };
 
@@ -104,7 +102,7 @@ static NRT_STATUS table_get(void)
 
 static nrta_seq_t seq_of(uint32_t index, uint64_t number)
 {
-	return (uint64_t)(index + 1) << NUMBER_BITS | number;
+	return (uint64_t)(index + 1) << NRTA_SEQ_NUM_BITS | number;
 }
 
 static NRT_STATUS find_queue(int64_t vnc, nrta_xu_t xu, int queue, uint32_t *index)
@@ -124,10 +122,10 @@ static NRT_STATUS find_queue(int64_t vnc, nrta_xu_t xu, int queue, uint32_t *ind
 /* The queue of an id, and the number, if it can exist. */
 static struct queue *queue_of_seq(nrta_seq_t seq, uint64_t *number)
 {
-	uint64_t index = seq >> NUMBER_BITS;
+	uint64_t index = NRTA_SEQ_GET_XU_ID(seq);
 	struct queue *q = NULL;
 
-	*number = seq & NUMBER_MASK;
+	*number = NRTA_SEQ_GET_SEQ_NUM(seq);
 	pthread_mutex_lock(&async.lock);
 	if (async.queues && index >= 1 && index <= async.nr && *number)
 		q = &async.queues[index - 1];

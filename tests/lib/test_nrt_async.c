@@ -13,6 +13,7 @@
 #include <sys/eventfd.h>
 #include <sys/wait.h>
 
+#include <nrt/ndebug_stream.h>
 #include <nrt/nrt_async.h>
 #include <nrt/nrt_experimental.h>
 
@@ -441,6 +442,30 @@ static void test_implicit(void **state)
 	assert_int_equal(nrt_unload(m), NRT_SUCCESS);
 }
 
+/* Names that programs are written with: this is to compile. */
+static void test_C8_names(void **state)
+{
+	enum nrt_dtype dtype = NRT_DTYPE_INT8;
+	enum nrt_op_type op = NRT_OP_ADD;
+	enum nrt_cc_op_type cc_op = NRT_CC_ALLREDUCE;
+	enum nrt_tensor_usage usage = NRT_TENSOR_USAGE_OUTPUT;
+	ndebug_stream_event_type_t type = NDEBUG_STREAM_EVENT_TYPE_DEBUG_TENSOR_READ;
+	nrt_tensor_batch_offset_t offset = UINT64_MAX;
+	nrt_tensor_batch_size_t size = UINT64_MAX;
+	nrta_seq_t seq;
+	nrta_xu_id_t id;
+
+	(void)state;
+	assert_int_equal(dtype + op + cc_op + usage + type, 2 + 0 + 1 + 1 + 1);
+	assert_true(offset + size == UINT64_MAX - 1);
+	/* Core 1's only queue for executions. */
+	assert_int_equal(nrta_get_sequence(1, NRTA_XU_COMPUTE, 0, &seq), NRT_SUCCESS);
+	id = NRTA_SEQ_GET_XU_ID(seq);
+	assert_int_equal(id, seq >> 48);
+	assert_int_equal(NRTA_SEQ_GET_SEQ_NUM(seq), 0);
+	assert_int_equal(NRTA_SEQ_GET_SEQ_NUM(UINT64_MAX), NRTA_SEQ_NUM_MAX);
+}
+
 /* Queues the next one as soon as one is done, while the queue is as full as can be. */
 struct chain {
 	nrt_model_t *model;
@@ -837,6 +862,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_round, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_C8_names, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_arguments, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_back_pressure, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_free_early, setup, teardown),

@@ -16,8 +16,11 @@
 extern "C" {
 #endif
 
-/** Type of an event. */
-#define NDEBUG_STREAM_EVENT_TYPE_DEBUG_TENSOR_READ 1u
+/** Types of events. */
+typedef enum ndebug_stream_event_type {
+	NDEBUG_STREAM_EVENT_TYPE_INVALID = 0,
+	NDEBUG_STREAM_EVENT_TYPE_DEBUG_TENSOR_READ = 1,
+} ndebug_stream_event_type_t;
 
 typedef struct ndebug_stream_event_header {
 	uint64_t data_size;		/**< of the payload */

@@ -93,9 +93,12 @@ typedef struct nrt_tensor_device_allocation_info {
 	int hbm_index;
 } nrt_tensor_device_allocation_info_t;
 
+typedef uint64_t nrt_tensor_batch_offset_t;
+typedef uint64_t nrt_tensor_batch_size_t;
+
 typedef struct nrt_tensor_batch_op {
-	uint64_t offset;
-	uint64_t size;
+	nrt_tensor_batch_offset_t offset;
+	nrt_tensor_batch_size_t size;
 	void *buffer;
 } nrt_tensor_batch_op_t;
 
@@ -111,7 +114,7 @@ typedef struct nrt_vnc_memory_stats {
 	size_t bytes_limit;
 } nrt_vnc_memory_stats_t;
 
-typedef enum {
+typedef enum nrt_op_type {
 	NRT_OP_ADD = 0x0,		/**< in fp32, also for integers */
 	NRT_OP_FMA = 0x1,
 	NRT_OP_MAX = 0x2,
@@ -119,7 +122,7 @@ typedef enum {
 	NRT_OP_INVALID = 0xf,
 } nrt_op_type_t;
 
-typedef enum {
+typedef enum nrt_cc_op_type {
 	NRT_CC_ALLGATHER = 0,		/**< output: the inputs one after the other */
 	NRT_CC_ALLREDUCE = 1,		/**< output: the inputs combined */
 	NRT_CC_REDUCESCATTER = 2,	/**< output: part number "rank" of that */

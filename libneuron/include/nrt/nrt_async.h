@@ -31,6 +31,13 @@ typedef enum {
 
 /** Queue in the upper 16 bits, number in it, from 1, in the lower 48. */
 typedef uint64_t nrta_seq_t;
+/** A queue, as it is in an id. */
+typedef uint16_t nrta_xu_id_t;
+
+#define NRTA_SEQ_NUM_BITS 48
+#define NRTA_SEQ_NUM_MAX ((UINT64_C(1) << NRTA_SEQ_NUM_BITS) - 1)
+#define NRTA_SEQ_GET_SEQ_NUM(seq) ((uint64_t)(seq) & NRTA_SEQ_NUM_MAX)
+#define NRTA_SEQ_GET_XU_ID(seq) ((nrta_xu_id_t)((uint64_t)(seq) >> NRTA_SEQ_NUM_BITS))
 
 /**
  * @brief Queue a write to, a read from, or a copy between tensors.
@@ -97,7 +104,7 @@ NRT_STATUS nrta_get_sequence(uint32_t lnc, nrta_xu_t xu, int queue, nrta_seq_t *
 /**
  * @brief Add 1 to an eventfd when a request is complete, at once if it is.
  *
- * The library keeps its own duplicate of @p fd.  -1 takes the registration back.  One
+ * The library keeps its own duplicate of @p fd, and does not wait for one that is full.  -1 takes the registration back.  One
  * descriptor per request; another one replaces it.
  */
 NRT_STATUS nrta_event_register_seq_id_completion(nrta_seq_t seq, int fd);

@@ -11,12 +11,12 @@ extern "C" {
 
 #define NRT_TENSOR_NAME_MAX 256
 
-typedef enum {
+typedef enum nrt_tensor_usage {
 	NRT_TENSOR_USAGE_INPUT = 0,
 	NRT_TENSOR_USAGE_OUTPUT = 1,
 } nrt_tensor_usage_t;
 
-typedef enum {
+typedef enum nrt_dtype {
 	NRT_DTYPE_UNKNOWN = 0x0,
 	NRT_DTYPE_INVALID = 0x0,
 	NRT_DTYPE_UINT64 = 0x1,
@@ -85,8 +85,9 @@ typedef void (*NRT_ASYNC_EXEC_STATUS_CALLBACK)(void *params, uint32_t model_id, 
  * With NEURON_RT_ASYNC_EXEC_MAX_INFLIGHT_REQUESTS above 0, and while a callback is
  * registered (NULL takes it back), nrt_execute() waits only if that many executions are
  * queued.  What went wrong is the status of the callback, which comes from a thread of the
- * library and may use the runtime, but not nrt_close().  There, nrt_execute() does not wait
- * but returns NRT_QUEUE_FULL, and nrt_async_drain_queued_execs() NRT_INVALID.
+ * library and may use the runtime, also while nrt_close() waits for it.  There, nrt_execute()
+ * does not wait but returns NRT_QUEUE_FULL, nrt_async_drain_queued_execs() NRT_INVALID, and
+ * nrt_close() does nothing.
  */
 NRT_STATUS nrt_register_async_exec_callback(NRT_ASYNC_EXEC_STATUS_CALLBACK callback,
 					    void *params);
