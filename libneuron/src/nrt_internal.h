@@ -43,6 +43,9 @@ enum log_comp {
 /* Levels from the environment; at nrt_init(). */
 void nrt_log_configure(void);
 bool nrt_log_enabled(enum log_comp comp, enum log_level level);
+/* In place: no line break, nothing that a terminal obeys. */
+void nrt_log_printable(char *text);
+/* Only a break in @fmt begins another line: a name that a caller gave cannot forge one. */
 void nrt_log(enum log_comp comp, enum log_level level, const char *func, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 

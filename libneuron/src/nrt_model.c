@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Models: load, run, unload. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,7 +31,7 @@ static void log_usage(const struct nrt_model *m)
 {
 	struct neuron_model_usage u = { .size = sizeof(u) };
 	struct neuron_core_stats s = { .size = sizeof(s) };
-	char text[12][32];
+	char text[12][32], name[NRT_TENSOR_NAME_MAX];
 	uint64_t used = 0, total;
 
 	if (!nrt_log_enabled(LOG_TDRV, LOG_INFO) || neuron_model_get_usage(m->model, &u))
@@ -41,6 +42,8 @@ static void log_usage(const struct nrt_model *m)
 		for (size_t i = 0; i < NEURON_MAX_CATEGORIES; i++)
 			used += s.device_bytes[i];
 	}
+	snprintf(name, sizeof(name), "%s", neuron_model_name(m->model));
+	nrt_log_printable(name);
 	total = u.code + u.constants + u.scratchpad + u.runtime + u.rings_io + u.rings_spill +
 		u.rings_collectives + u.rings_runtime + u.collectives;
 	LOG_AS(TDRV, INFO, "dml_log_dev_neff_mem",
@@ -52,7 +55,7 @@ static void log_usage(const struct nrt_model *m)
 	       neuron_device_index(m->vnc->device), m->vnc->index,
 	       neuron_report_size(used, text[0], sizeof(text[0])),
 	       neuron_report_size(neuron_core_scratchpad(m->vnc->core), text[1], sizeof(text[1])),
-	       neuron_model_name(m->model), neuron_report_size(total, text[2], sizeof(text[2])),
+	       name, neuron_report_size(total, text[2], sizeof(text[2])),
 	       neuron_report_size(u.code, text[3], sizeof(text[3])),
 	       neuron_report_size(u.constants, text[4], sizeof(text[4])),
 	       neuron_report_size(u.scratchpad, text[5], sizeof(text[5])),

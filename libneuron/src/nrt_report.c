@@ -171,7 +171,7 @@ static void log_failed(unsigned int nd, const struct neuron_mem_failure *f)
 	       "Failed to allocate %s (alignment: %s, usage: %s) on ND %u:NC %u%s",
 	       neuron_report_size(f->bytes, want, sizeof(want)), align, usage_name(f->category),
 	       nd, f->nc,
-	       f->align ? "\nAligned allocations can fail although enough memory is free, when no piece starts at a multiple of the alignment" : "");
+	       f->align ? "; aligned allocations can fail although enough memory is free, when no piece starts at a multiple of the alignment" : "");
 }
 
 void nrt_log_memory(struct neuron_device *device, const struct neuron_mem_failure *failure)
