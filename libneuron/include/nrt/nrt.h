@@ -155,7 +155,10 @@ typedef struct nrt_cc_context nrt_cc_context_t;
  */
 NRT_STATUS nrt_init(nrt_framework_type_t framework, const char *fw_version,
 		    const char *fal_version);
-/** @brief Unload all models, free all storage, give the cores back. */
+/**
+ * @brief Unload all models, free all storage, give the cores back; other threads' calls are
+ * turned away from its beginning. Not in a function that the runtime calls back.
+ */
 void nrt_close(void);
 
 /** @} @name Models @{ */
