@@ -11,8 +11,11 @@
 /* Of the interface, without anything here that they could change: libnrt(7) has the reasons. */
 static const char *const ignored[] = {
 	"NEURON_RT_ALLOW_LEGACY_NEFF",
+	"NEURON_RT_ASYNC_SENDRECV_BOOTSTRAP_PORT",
+	"NEURON_RT_ASYNC_SENDRECV_EXPERIMENTAL_ENABLED",
 	"NEURON_RT_DBG_CC_DMA_PACKET_SIZE",
 	"NEURON_RT_DBG_DMA_PACKETIZATION_SIZE",
+	"NEURON_RT_DEBUG_STREAM_BUFFER_SIZE",
 	"NEURON_RT_ENABLE_DGE_NOTIFICATIONS",
 	"NEURON_RT_GPSIMD_STDOUT_QUEUE_SIZE_BYTES",
 	"NEURON_RT_INSPECT_PRECACHE_ENABLE",
@@ -27,11 +30,33 @@ static const char *const ignored[] = {
 	"NEURON_PROCESS_TAG",
 };
 
-bool nrt_env_flag(const char *name)
+/* NULL: it is not set, or empty, which is the same. */
+static const char *text_of(const char *name)
 {
-	const char *v = getenv(name);
+	const char *text = getenv(name);
 
-	return v && (!strcmp(v, "1") || !strcmp(v, "true") || !strcmp(v, "TRUE"));
+	return text && *text ? text : NULL;
+}
+
+static bool refused(const char *name, const char *what)
+{
+	LOG_AS(NRT, ERROR, "nrt_init", "%s=%s is not %s", name, getenv(name), what);
+	return false;
+}
+
+bool nrt_env_flag(const char *name, bool *value)
+{
+	static const char *const words[] = { "0", "1", "false", "true", "no", "yes", "off", "on" };
+	const char *text = text_of(name);
+
+	if (!text)
+		return true;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (!strcasecmp(text, words[i])) {
+			*value = i % 2;
+			return true;
+		}
+	return refused(name, "1 or 0");
 }
 
 bool nrt_env_parse(const char *text, const char **end, unsigned long max, unsigned long *value)
@@ -46,11 +71,18 @@ bool nrt_env_parse(const char *text, const char **end, unsigned long max, unsign
 	return !errno && *value <= max;
 }
 
-bool nrt_env_number(const char *name, unsigned long max, unsigned long *value)
+bool nrt_env_value(const char *name, unsigned long min, unsigned long max, const char *what,
+		   unsigned long *value)
 {
-	const char *text = getenv(name), *end;
+	const char *text = text_of(name), *end;
+	unsigned long n;
 
-	return text && nrt_env_parse(text, &end, max, value) && !*end;
+	if (!text)
+		return true;
+	if (!nrt_env_parse(text, &end, max, &n) || *end || n < min)
+		return refused(name, what);
+	*value = n;
+	return true;
 }
 
 bool nrt_env_range(const char **text, unsigned long max, unsigned long *first,
@@ -102,34 +134,31 @@ static bool copy_text(const char *name, const char *otherwise, char **copy)
 
 NRT_STATUS nrt_env_read(struct nrt_env *env)
 {
-	const char *cpus = getenv("NEURON_RT_LOW_LATENCY_TASKS_CPU_AFFINITY");
-	const char *reset = getenv("NEURON_RT_RESET_CORES");
-	const char *nan = getenv("NEURON_RT_NUMERICAL_ERRORS_VERBOSITY");
+	static const char affinity[] = "NEURON_RT_LOW_LATENCY_TASKS_CPU_AFFINITY";
+	const char *nan = text_of("NEURON_RT_NUMERICAL_ERRORS_VERBOSITY");
 	unsigned long n = 0;
+	bool reset = true;
 
-	env->has_cpus = cpus && *cpus;
-	if (env->has_cpus && !parse_cpus(cpus, &env->cpus)) {
-		LOG_AS(NRT, ERROR, "nrt_init",
-		       "NEURON_RT_LOW_LATENCY_TASKS_CPU_AFFINITY=%s is not a list of processors", cpus);
+	env->has_cpus = text_of(affinity);
+	env->find_nan = nan && !strcasecmp(nan, "critical");
+	if (env->has_cpus && !parse_cpus(text_of(affinity), &env->cpus)) {
+		refused(affinity, "a list of processors");
 		return NRT_INVALID;
 	}
-	if (getenv("NEURON_RT_DBG_DUMP_INPUTS_ON_ERR") &&
-	    !nrt_env_number("NEURON_RT_DBG_DUMP_INPUTS_ON_ERR", INT_MAX, &n)) {
-		LOG_AS(NRT, ERROR, "nrt_init",
-		       "NEURON_RT_DBG_DUMP_INPUTS_ON_ERR=%s is not a status",
-		       getenv("NEURON_RT_DBG_DUMP_INPUTS_ON_ERR"));
+	if (!nrt_env_value("NEURON_RT_DBG_DUMP_INPUTS_ON_ERR", 0, INT_MAX, "a status", &n) ||
+	    !nrt_env_flag("NEURON_RT_RESET_CORES", &reset) ||
+	    !nrt_env_flag("NEURON_FAIL_ON_NAN", &env->find_nan))
 		return NRT_INVALID;
-	}
 	env->dump_inputs_on = (NRT_STATUS)n;
-	env->keep_cores = reset && (!strcmp(reset, "0") || !strcasecmp(reset, "false"));
-	env->find_nan = (nan && !strcmp(nan, "critical")) || nrt_env_flag("NEURON_FAIL_ON_NAN");
+	env->keep_cores = !reset;
 	if (!copy_text("NEURON_RT_LOCAL_CORE_DUMP_DIRECTORY", NRT_CORE_DUMP_DIRECTORY,
 		       &env->core_dump_dir) ||
 	    !copy_text("NEURON_RT_S3_CORE_DUMP_PREFIX", "", &env->core_dump_s3))
 		return NRT_RESOURCE;
+	/* An error, if a harmless one: at the level that is on. */
 	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
 		if (getenv(ignored[i]))
-			LOG_AS(NRT, WARN, "nrt_init", "%s has no effect in this version",
+			LOG_AS(NRT, ERROR, "nrt_init", "%s has no effect in this version",
 			       ignored[i]);
 	return NRT_SUCCESS;
 }

@@ -113,13 +113,10 @@ static uint32_t logical_size(const struct neuron_device_entry *list, size_t nr)
 }
 
 /* @total: logical cores */
-static NRT_STATUS read_environment(struct wish *wish, uint32_t total)
+static NRT_STATUS read_cores(struct wish *wish, uint32_t total)
 {
-	struct nrt_process *p = &nrt_process;
-	const char *contiguous = getenv("NEURON_RT_CONTIGUOUS_SCRATCHPAD");
 	const char *cores = getenv("NEURON_RT_VISIBLE_CORES");
-	const char *page = "NEURON_SCRATCHPAD_PAGE_SIZE";
-	unsigned long n;
+	unsigned long n = 0;
 
 	*wish = (struct wish){ .count = total };
 	if (cores && *cores) {
@@ -129,84 +126,74 @@ static NRT_STATUS read_environment(struct wish *wish, uint32_t total)
 			return NRT_INVALID;
 		}
 		wish->exact = true;
-	} else if (getenv("NEURON_RT_NUM_CORES")) {
-		if (!nrt_env_number("NEURON_RT_NUM_CORES", UINT16_MAX, &n)) {
-			LOG_AS(NRT, ERROR, "nrt_init", "NEURON_RT_NUM_CORES=%s is not a number of cores",
-			       getenv("NEURON_RT_NUM_CORES"));
+	} else {
+		if (!nrt_env_value("NEURON_RT_NUM_CORES", 0, UINT16_MAX, "a number of cores", &n))
 			return NRT_INVALID;
-		}
 		if (n)
 			wish->count = (uint32_t)n;
 	}
-	if (wish->start >= total || wish->count > total - wish->start) {
-		LOG_AS(NRT, ERROR, "nrt_allocate_neuron_cores",
-		       "NeuronCore(s) not available - Requested:nc%u-nc%u Available:%u", wish->start,
-		       wish->start + wish->count - 1, total);
-		return NRT_FAILURE;
+	if (wish->start < total && wish->count <= total - wish->start)
+		return NRT_SUCCESS;
+	LOG_AS(NRT, ERROR, "nrt_allocate_neuron_cores",
+	       "NeuronCore(s) not available - Requested:nc%u-nc%u Available:%u", wish->start,
+	       wish->start + wish->count - 1, total);
+	return NRT_FAILURE;
+}
+
+static bool read_memory(struct wish *wish)
+{
+	const char *page = getenv("NEURON_SCRATCHPAD_PAGE_SIZE") ?
+			   "NEURON_SCRATCHPAD_PAGE_SIZE" : "NEURON_RT_ONE_TMPBUF_PAGE_SIZE_MB";
+	unsigned long size = 0, microcode = DEFAULT_MICROCODE_MIB, memlog = DEFAULT_MEMLOG;
+	struct nrt_process *p = &nrt_process;
+
+	if (!nrt_env_value(page, 512, 4095, "a multiple of 512 below 4096", &size) ||
+	    !nrt_env_value("NEURON_RT_MICROCODE_MB", 0, 4096, "a number up to 4096", &microcode) ||
+	    !nrt_env_value("NEURON_RT_DEBUG_MEMLOG_MAX_SIZE", 0, 1ul << 30,
+			   "a number of entries", &memlog))
+		return false;
+	if (size % 512) {
+		LOG_AS(NRT, ERROR, "nrt_init", "%s=%lu is not a multiple of 512 below 4096", page,
+		       size);
+		return false;
 	}
-	p->timeout_ms = DEFAULT_TIMEOUT_S * 1000;
-	if (getenv("NEURON_RT_EXEC_TIMEOUT")) {
-		/* With 0 nothing could ever succeed. */
-		if (!nrt_env_number("NEURON_RT_EXEC_TIMEOUT", INT_MAX, &n) || !n) {
-			LOG_AS(NRT, ERROR, "nrt_init",
-			       "NEURON_RT_EXEC_TIMEOUT=%s is not a number of seconds from 1",
-			       getenv("NEURON_RT_EXEC_TIMEOUT"));
-			return NRT_INVALID;
-		}
-		p->timeout_ms = n > INT_MAX / 1000 ? INT_MAX : (int)n * 1000;
-	}
-	if (!getenv(page))
-		page = "NEURON_RT_ONE_TMPBUF_PAGE_SIZE_MB";
-	if (getenv(page)) {
-		if (!nrt_env_number(page, 4095, &n) || !n || n % 512) {
-			LOG_AS(NRT, ERROR, "nrt_init",
-			       "%s=%s is not a multiple of 512 below 4096", page, getenv(page));
-			return NRT_INVALID;
-		}
-		wish->page = (uint64_t)n << 20;
-	}
-	p->exec_depth = NRT_MAX_INFLIGHT;
-	p->implicit_async = false;
-	if (getenv("NEURON_RT_ASYNC_EXEC_MAX_INFLIGHT_REQUESTS")) {
-		if (!nrt_env_number("NEURON_RT_ASYNC_EXEC_MAX_INFLIGHT_REQUESTS", NRT_MAX_INFLIGHT,
-				&n)) {
-			LOG_AS(NRT, ERROR, "nrt_init",
-			       "NEURON_RT_ASYNC_EXEC_MAX_INFLIGHT_REQUESTS=%s is not a number up to %u",
-			       getenv("NEURON_RT_ASYNC_EXEC_MAX_INFLIGHT_REQUESTS"),
-			       NRT_MAX_INFLIGHT);
-			return NRT_INVALID;
-		}
-		p->implicit_async = n;
-		if (n)
-			p->exec_depth = (uint32_t)n;
-	}
-	wish->microcode = DEFAULT_MICROCODE_MIB << 20;
-	if (getenv("NEURON_RT_MICROCODE_MB")) {
-		if (!nrt_env_number("NEURON_RT_MICROCODE_MB", 4096, &n)) {
-			LOG_AS(NRT, ERROR, "nrt_init",
-			       "NEURON_RT_MICROCODE_MB=%s is not a number up to 4096",
-			       getenv("NEURON_RT_MICROCODE_MB"));
-			return NRT_INVALID;
-		}
-		wish->microcode = (uint64_t)n << 20;
-	}
-	p->memlog = DEFAULT_MEMLOG;
-	if (getenv("NEURON_RT_DEBUG_MEMLOG_MAX_SIZE")) {
-		if (!nrt_env_number("NEURON_RT_DEBUG_MEMLOG_MAX_SIZE", 1ul << 30, &n)) {
-			LOG_AS(NRT, ERROR, "nrt_init",
-			       "NEURON_RT_DEBUG_MEMLOG_MAX_SIZE=%s is not a number of entries",
-			       getenv("NEURON_RT_DEBUG_MEMLOG_MAX_SIZE"));
-			return NRT_INVALID;
-		}
-		p->memlog = n;
-	}
-	if (contiguous && *contiguous)
-		p->contiguous = nrt_env_flag("NEURON_RT_CONTIGUOUS_SCRATCHPAD");
-	p->oom_table = !getenv("NEURON_RT_ENABLE_DEVICE_MEMORY_OOM_LOG") ||
-		       nrt_env_flag("NEURON_RT_ENABLE_DEVICE_MEMORY_OOM_LOG");
-	p->verify_hash = nrt_env_flag("NEURON_RT_VALIDATE_HASH");
-	p->map_hbm = nrt_env_flag("NEURON_RT_MAP_HBM");
-	return nrt_env_read(&p->env);
+	wish->page = (uint64_t)size << 20;
+	wish->microcode = (uint64_t)microcode << 20;
+	p->memlog = memlog;
+	p->oom_table = true;
+	p->map_hbm = true;
+	return nrt_env_flag("NEURON_RT_CONTIGUOUS_SCRATCHPAD", &p->contiguous) &&
+	       nrt_env_flag("NEURON_RT_ENABLE_DEVICE_MEMORY_OOM_LOG", &p->oom_table) &&
+	       nrt_env_flag("NEURON_RT_MAP_HBM", &p->map_hbm);
+}
+
+/* Of executions, and of loading. */
+static bool read_limits(void)
+{
+	static const char depth[] = "NEURON_RT_ASYNC_EXEC_MAX_INFLIGHT_REQUESTS";
+	unsigned long seconds = DEFAULT_TIMEOUT_S, inflight = 0;
+	struct nrt_process *p = &nrt_process;
+
+	p->verify_hash = false;
+	if (!nrt_env_value("NEURON_RT_EXEC_TIMEOUT", 0, INT_MAX, "a number of seconds",
+			   &seconds) ||
+	    !nrt_env_value(depth, 0, NRT_MAX_INFLIGHT, "a number up to 63", &inflight) ||
+	    !nrt_env_flag("NEURON_RT_VALIDATE_HASH", &p->verify_hash))
+		return false;
+	/* With 0 as a limit nothing could ever succeed: there is none. */
+	p->timeout_ms = !seconds ? -1 : seconds > INT_MAX / 1000 ? INT_MAX : (int)seconds * 1000;
+	p->implicit_async = inflight;
+	p->exec_depth = inflight ? (uint32_t)inflight : NRT_MAX_INFLIGHT;
+	return true;
+}
+
+static NRT_STATUS read_environment(struct wish *wish, uint32_t total)
+{
+	NRT_STATUS status = read_cores(wish, total);
+
+	if (status != NRT_SUCCESS)
+		return status;
+	return read_memory(wish) && read_limits() ? nrt_env_read(&nrt_process.env) : NRT_INVALID;
 }
 
 /* Cores of a device that sysfs does not tell; 0 if it cannot be used. */
@@ -693,7 +680,7 @@ NRT_EXPORT NRT_STATUS nrt_get_visible_vnc_count(uint32_t *vnc_count)
 	uint32_t total, start, count;
 	NRT_STATUS status;
 	const char *cores;
-	unsigned long n;
+	unsigned long n = 0;
 
 	if (!vnc_count)
 		return NRT_INVALID;
@@ -710,11 +697,11 @@ NRT_EXPORT NRT_STATUS nrt_get_visible_vnc_count(uint32_t *vnc_count)
 		if (!parse_cores(cores, &start, &count) || start >= total || count > total - start)
 			return NRT_INVALID;
 		*vnc_count = count;
-	} else if (nrt_env_number("NEURON_RT_NUM_CORES", total, &n) && n) {
-		*vnc_count = (uint32_t)n;
-	} else {
-		*vnc_count = total;
+		return NRT_SUCCESS;
 	}
+	if (!nrt_env_value("NEURON_RT_NUM_CORES", 0, total, "a number of cores of this host", &n))
+		return NRT_INVALID;
+	*vnc_count = n ? (uint32_t)n : total;
 	return NRT_SUCCESS;
 }
 

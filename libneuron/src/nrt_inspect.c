@@ -254,10 +254,12 @@ NRT_EXPORT void nrt_inspect_config_free_activity_types(const char **activity_typ
 
 /* ---- environment --------------------------------------------------------------------- */
 
-static void read_activity(nrt_inspect_config_t *c, const char *name, enum activity a)
+static bool read_activity(nrt_inspect_config_t *c, const char *name, enum activity a)
 {
-	if (getenv(name))
-		nrt_inspect_config_set_activity(c, activity_names[a], nrt_env_flag(name));
+	bool on = wanted(c, a);
+
+	return nrt_env_flag(name, &on) &&
+	       nrt_inspect_config_set_activity(c, activity_names[a], on) == NRT_SUCCESS;
 }
 
 /* "0,2-3": only these. */
@@ -310,13 +312,14 @@ static bool read_environment(nrt_inspect_config_t *c)
 	static const char cores[] = "NEURON_RT_INSPECT_EVENT_FILTER_NC";
 	static const char types[] = "NEURON_RT_INSPECT_EVENT_FILTER_TYPE";
 	static const char events[] = "NEURON_RT_INSPECT_SYS_TRACE_MAX_EVENTS_PER_NC";
-	unsigned long n;
+	unsigned long n = 0;
 
-	read_activity(c, "NEURON_RT_INSPECT_SYSTEM_PROFILE", SYSTEM_PROFILE);
-	read_activity(c, "NEURON_RT_INSPECT_DEVICE_PROFILE", DEVICE_PROFILE);
-	read_activity(c, "NEURON_RT_INSPECT_HOST_MEMORY", HOST_MEMORY);
-	read_activity(c, "NEURON_RT_INSPECT_CPU_UTIL", CPU_UTIL);
-	c->on_fail = nrt_env_flag("NEURON_RT_INSPECT_ON_FAIL");
+	if (!read_activity(c, "NEURON_RT_INSPECT_SYSTEM_PROFILE", SYSTEM_PROFILE) ||
+	    !read_activity(c, "NEURON_RT_INSPECT_DEVICE_PROFILE", DEVICE_PROFILE) ||
+	    !read_activity(c, "NEURON_RT_INSPECT_HOST_MEMORY", HOST_MEMORY) ||
+	    !read_activity(c, "NEURON_RT_INSPECT_CPU_UTIL", CPU_UTIL) ||
+	    !nrt_env_flag("NEURON_RT_INSPECT_ON_FAIL", &c->on_fail))
+		return false;
 	if (getenv(dir) && *getenv(dir) &&
 	    nrt_inspect_config_set_output_dir(c, getenv(dir)) != NRT_SUCCESS)
 		return false;
@@ -324,11 +327,10 @@ static bool read_environment(nrt_inspect_config_t *c)
 		return refused(cores, "a list of cores");
 	if (getenv(types) && !read_types(c, getenv(types)))
 		return refused(types, "a list of event types");
-	if (getenv(events)) {
-		if (!nrt_env_number(events, ULONG_MAX, &n) || !n)
-			return refused(events, "a number from 1");
+	if (!nrt_env_value(events, 1, ULONG_MAX, "a number from 1", &n))
+		return false;
+	if (n)
 		nrt_inspect_config_set_sys_trace_max_events_per_nc(c, n);
-	}
 	return true;
 }
 
@@ -621,12 +623,16 @@ static NRT_STATUS begin_as_environment(bool enable)
 
 NRT_EXPORT NRT_STATUS nrt_inspect_begin(void)
 {
+	bool enable = false, on_fail = false;
 	NRT_STATUS status = nrt_enter();
 
 	if (status != NRT_SUCCESS)
 		return status;
-	status = begin_as_environment(!nrt_env_flag("NEURON_RT_INSPECT_ON_FAIL") ||
-				      nrt_env_flag("NEURON_RT_INSPECT_ENABLE"));
+	if (!nrt_env_flag("NEURON_RT_INSPECT_ENABLE", &enable) ||
+	    !nrt_env_flag("NEURON_RT_INSPECT_ON_FAIL", &on_fail))
+		status = NRT_INVALID;
+	else
+		status = begin_as_environment(!on_fail || enable);
 	nrt_leave();
 	return status;
 }
@@ -646,10 +652,12 @@ NRT_EXPORT NRT_STATUS nrt_inspect_stop(void)
 
 void nrt_inspect_init(void)
 {
-	bool enable = nrt_env_flag("NEURON_RT_INSPECT_ENABLE");
+	bool enable = false, on_fail = false;
 	NRT_STATUS status;
 
-	if ((!enable && !nrt_env_flag("NEURON_RT_INSPECT_ON_FAIL")) || nrt_enter() != NRT_SUCCESS)
+	nrt_env_flag("NEURON_RT_INSPECT_ENABLE", &enable);
+	nrt_env_flag("NEURON_RT_INSPECT_ON_FAIL", &on_fail);
+	if ((!enable && !on_fail) || nrt_enter() != NRT_SUCCESS)
 		return;
 	status = begin_as_environment(enable);
 	/* The program is not to fail for it. */

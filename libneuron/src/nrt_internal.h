@@ -112,8 +112,15 @@ struct nrt_env {
 
 #define NRT_CORE_DUMP_DIRECTORY "/tmp/neuron-core-dump/dt-%d-cid-%c"
 
-/* 1 or true. */
-bool nrt_env_flag(const char *name);
+/*
+ * *@value stays if the variable is not set, or empty.  false: what it says makes no sense,
+ * which is in the log, and nothing changed.
+ */
+/* 1, true, yes or on, 0, false, no or off, in any case. */
+bool nrt_env_flag(const char *name, bool *value);
+/* From @min to @max; @what that is, for the log. */
+bool nrt_env_value(const char *name, unsigned long min, unsigned long max, const char *what,
+		   unsigned long *value);
 /* A number from 0 to @max at @text; moves @end behind it. */
 bool nrt_env_parse(const char *text, const char **end, unsigned long max, unsigned long *value);
 /* The first of a list of "n" and "a-b" up to @max; *@text: the rest, NULL: that was all. */
@@ -121,8 +128,6 @@ bool nrt_env_range(const char **text, unsigned long max, unsigned long *first,
 		   unsigned long *last);
 /* A copy of @text in the place of *@at, which stays if there is no memory. */
 bool nrt_text_replace(char **at, const char *text);
-/* It is set, and a number up to @max. */
-bool nrt_env_number(const char *name, unsigned long max, unsigned long *value);
 /* NRT_INVALID with a line in the log. */
 NRT_STATUS nrt_env_read(struct nrt_env *env);
 void nrt_env_free(struct nrt_env *env);
@@ -139,7 +144,7 @@ struct nrt_process {
 	int claim_fd;		/* holds the claim on the cores, -1 none */
 	uint32_t claim_start;
 	uint32_t claim_count;
-	int timeout_ms;
+	int timeout_ms;		/* of an execution, -1 none */
 	bool verify_hash;
 	bool map_hbm;
 	bool contiguous;	/* scratchpad */

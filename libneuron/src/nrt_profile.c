@@ -44,17 +44,13 @@ static bool buffer_sizes(uint64_t bytes[NEURON_PROFILE_NR_BUFFERS])
 	};
 
 	for (int i = 0; i < NEURON_PROFILE_NR_BUFFERS; i++) {
-		const char *text = getenv(names[i]);
-		unsigned long mb;
+		unsigned long mb = 0;
 
 		bytes[i] = 0;
-		if (!text || !*text)
-			continue;
-		if (!nrt_env_number(names[i], MAX_BUFFER_MB, &mb) || !mb) {
-			LOG(NRT, ERROR, "%s=%s is not a number from 1 to %lu", names[i], text,
-			    MAX_BUFFER_MB);
+		if (!nrt_env_value(names[i], 1, MAX_BUFFER_MB, "a number from 1 to 1024", &mb))
 			return false;
-		}
+		if (!mb)
+			continue;
 		bytes[i] = 1ull << 20;
 		while (bytes[i] < (uint64_t)mb << 20)
 			bytes[i] *= 2;

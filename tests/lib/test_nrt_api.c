@@ -314,8 +314,8 @@ static void test_init(void **state)
 
 	setenv("NEURON_RT_EXEC_TIMEOUT", "-1", 1);
 	init_fails(NRT_INVALID, "NEURON_RT_EXEC_TIMEOUT");
-	setenv("NEURON_RT_EXEC_TIMEOUT", "0", 1);
-	init_fails(NRT_INVALID, "NEURON_RT_EXEC_TIMEOUT=0 is not a number of seconds from 1");
+	setenv("NEURON_RT_EXEC_TIMEOUT", "9999999999", 1);
+	init_fails(NRT_INVALID, "NEURON_RT_EXEC_TIMEOUT=9999999999 is not a number of seconds");
 	unsetenv("NEURON_RT_EXEC_TIMEOUT");
 	setenv("NEURON_SCRATCHPAD_PAGE_SIZE", "1000", 1);
 	init_fails(NRT_INVALID, "multiple of 512");
@@ -380,7 +380,6 @@ static void test_tensor(void **state)
 	assert_int_equal(nrt_tensor_read(t, out, 4910, 4), NRT_SUCCESS);
 	assert_memory_equal(out, "\x5a\x5a\x5a\x0d", 4);
 	assert_int_equal(nrt_tensor_memset(t, 4999, 0, 2), NRT_INVALID);
-	assert_null(nrt_tensor_get_va(t));
 
 	assert_int_equal(nrt_tensor_get_device_allocation_info(t, &info), NRT_SUCCESS);
 	assert_int_equal(info.size, 8192);
@@ -412,6 +411,63 @@ static void test_tensor(void **state)
 	nrt_tensor_free(&t);
 	nrt_tensor_free(NULL);
 	assert_int_equal(fake_used(), 0);
+}
+
+/* Mapped when a program asks for it, and not before. */
+static void test_C2_address_of_a_device_tensor(void **state)
+{
+	nrt_tensor_t *t = tensor(5000, 6), *part;
+	unsigned int mapped = fake.mapped;
+	char *va, c = 0;
+
+	(void)state;
+	assert_int_equal(nrt_tensor_write(t, "abc", 100, 3), NRT_SUCCESS);
+	assert_int_equal(fake.mapped, mapped);
+	va = nrt_tensor_get_va(t);
+	assert_non_null(va);
+	assert_int_equal(fake.mapped, mapped + 1);
+	assert_memory_equal(va + 100, "abc", 3);
+	va[100] = 'x';
+	assert_int_equal(nrt_tensor_read(t, &c, 100, 1), NRT_SUCCESS);
+	assert_int_equal(c, 'x');
+	assert_int_equal(nrt_tensor_allocate_slice(t, 100, 3, "s", &part), NRT_SUCCESS);
+	assert_ptr_equal(nrt_tensor_get_va(part), va + 100);
+	assert_int_equal(fake.mapped, mapped + 1);
+	nrt_tensor_free(&part);
+	nrt_tensor_free(&t);
+	nrt_close();
+	setenv("NEURON_RT_MAP_HBM", "0", 1);
+	init_cores(8);
+	t = tensor(5000, 6);
+	assert_null(nrt_tensor_get_va(t));
+	nrt_tensor_free(&t);
+}
+
+/* The exact cores win over a number of any. */
+static void test_visible_and_number_of_cores(void **state)
+{
+	uint32_t n = 0;
+
+	(void)state;
+	setenv("NEURON_RT_VISIBLE_CORES", "3", 1);
+	setenv("NEURON_RT_NUM_CORES", "2", 1);
+	assert_int_equal(nrt_get_visible_vnc_count(&n), NRT_SUCCESS);
+	assert_int_equal(n, 1);
+	init_cores(1);
+	assert_true(fake.dev[0].core[3].nq[NQ_TYPE_ERROR][0].on);
+	assert_false(fake.dev[0].core[0].nq[NQ_TYPE_ERROR][0].on);
+	nrt_close();
+	unsetenv("NEURON_RT_VISIBLE_CORES");
+	assert_int_equal(nrt_get_visible_vnc_count(&n), NRT_SUCCESS);
+	assert_int_equal(n, 2);
+	/* What nrt_init() would refuse is no answer. */
+	setenv("NEURON_RT_NUM_CORES", "two", 1);
+	assert_int_equal(nrt_get_visible_vnc_count(&n), NRT_INVALID);
+	setenv("NEURON_RT_NUM_CORES", "9", 1);
+	assert_int_equal(nrt_get_visible_vnc_count(&n), NRT_INVALID);
+	assert_int_equal(n, 2);
+	clear_env();
+	init_cores(8);
 }
 
 static void test_slices(void **state)
@@ -499,6 +555,8 @@ static void test_batches(void **state)
 	nrt_tensor_batch_op_t bad[] = { { 57, 8, one } };
 	nrt_tensor_batch_t w[] = { { a, wa, 2 }, { b, wb, 1 } }, r[] = { { a, ra, 1 }, { b, rb, 1 } };
 	nrt_tensor_batch_t wrong[] = { { a, bad, 1 } }, null[] = { { a, NULL, 1 } };
+	nrt_tensor_batch_op_t bad_good[] = { { 57, 8, one }, { 0, 8, two } };
+	nrt_tensor_batch_t stops[] = { { a, bad, 1 }, { b, wb, 1 } }, later[] = { { a, bad_good, 2 } };
 
 	(void)state;
 	assert_int_equal(nrt_tensor_write_batch(w, 2, false), NRT_SUCCESS);
@@ -508,6 +566,14 @@ static void test_batches(void **state)
 	assert_int_equal(nrt_tensor_write_batch(wrong, 1, false), NRT_INVALID);
 	assert_int_equal(nrt_tensor_write_batch(null, 1, false), NRT_INVALID);
 	assert_int_equal(nrt_tensor_write_batch(NULL, 1, false), NRT_INVALID);
+	/* The first that fails is the last, in a tensor and of several. */
+	assert_int_equal(nrt_tensor_write_batch(stops, 2, false), NRT_INVALID);
+	assert_int_equal(nrt_tensor_write_batch(&stops[1], 1, true), NRT_SUCCESS);
+	assert_int_equal(nrt_tensor_read_batch(stops, 1, false), NRT_INVALID);
+	assert_int_equal(nrt_tensor_write_batch(later, 1, false), NRT_INVALID);
+	assert_int_equal(nrt_tensor_read(a, got[0], 0, 8), NRT_SUCCESS);
+	assert_string_equal(got[0], one);
+	assert_string_equal(one, "1111111");
 	nrt_tensor_free(&a);
 	nrt_tensor_free(&b);
 	take_log();
@@ -1083,6 +1149,29 @@ static void test_unload_running(void **state)
 	take_log();
 }
 
+/* A child does not hold the cores when its parent is gone. */
+static void test_fork_closes_the_claim(void **state)
+{
+	int status;
+	pid_t pid;
+
+	(void)state;
+	nrt_close();
+	fake.has_claims = true;
+	setenv("NEURON_RT_VISIBLE_CORES", "2", 1);
+	init_cores(1);
+	assert_true(fake.claimed);
+	pid = fork();
+	if (!pid)
+		_exit(fake.claimed || fake.dev[0].opens);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_true(fake.claimed);
+	nrt_close();
+	assert_false(fake.claimed);
+	fake.has_claims = false;
+}
+
 /* A child starts over; its parent goes on. */
 static void test_fork(void **state)
 {
@@ -1185,6 +1274,9 @@ int main(void)
 		cmocka_unit_test_teardown(test_states, teardown),
 		cmocka_unit_test_teardown(test_init, teardown),
 		cmocka_unit_test_setup_teardown(test_tensor, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_C2_address_of_a_device_tensor, setup,
+						teardown),
+		cmocka_unit_test_teardown(test_visible_and_number_of_cores, teardown),
 		cmocka_unit_test_setup_teardown(test_slices, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_host_tensors, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_batches, setup, teardown),
@@ -1201,6 +1293,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_close, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_two_models_one_core, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_unload_running, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_fork_closes_the_claim, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_fork, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_log, setup, teardown),
 		cmocka_unit_test(test_names),

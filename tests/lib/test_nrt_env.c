@@ -8,12 +8,14 @@
 #include <cmocka.h>
 
 #include <dirent.h>
+#include <limits.h>
 #include <sys/stat.h>
 
 #include <nrt/nrt.h>
 #include <nrt/nrt_async.h>
 
 #include "fake_driver.h"
+#include "nrt_internal.h"
 #include "test_neffs.h"
 
 static const char *const names[] = {
@@ -21,7 +23,10 @@ static const char *const names[] = {
 	"NEURON_RT_LOW_LATENCY_TASKS_CPU_AFFINITY", "NEURON_RT_NUMERICAL_ERRORS_VERBOSITY",
 	"NEURON_FAIL_ON_NAN", "NEURON_RT_ONE_TMPBUF_PAGE_SIZE_MB", "NEURON_SCRATCHPAD_PAGE_SIZE",
 	"NEURON_RT_LOCAL_CORE_DUMP_DIRECTORY", "NEURON_RT_LOG_LOCATION",
-	"NEURON_RT_STOCHASTIC_ROUNDING_EN",
+	"NEURON_RT_STOCHASTIC_ROUNDING_EN", "NEURON_RT_EXEC_TIMEOUT", "NEURON_RT_VALIDATE_HASH",
+	"NEURON_RT_MAP_HBM", "NEURON_RT_CONTIGUOUS_SCRATCHPAD", "NEURON_RT_LOG_LEVEL_NMGR",
+	"NEURON_RT_ENABLE_DEVICE_MEMORY_OOM_LOG", "NEURON_RT_INSPECT_ENABLE",
+	"NEURON_RT_INSPECT_HOST_MEMORY",
 };
 
 static char directory[] = "/tmp/neuron-env-XXXXXX";
@@ -84,11 +89,23 @@ static void test_reset(void **state)
 	init();
 	assert_int_equal(fake.dev[0].core[0].resets, before);
 	nrt_close();
-	before = fake.dev[0].core[0].resets;
-	/* Anything else is no reason to take cores as they are. */
-	setenv("NEURON_RT_RESET_CORES", "", 1);
+	/* The last reset is that of the driver, when the device was closed. */
+	for (const char *const *off = (const char *const []){ "false", "No", "OFF", NULL }; *off; off++) {
+		before = fake.dev[0].core[0].resets;
+		setenv("NEURON_RT_RESET_CORES", *off, 1);
+		init();
+		assert_int_equal(fake.dev[0].core[0].resets, before);
+		nrt_close();
+	}
+	for (const char *const *on = (const char *const []){ "", "1", "true", NULL }; *on; on++) {
+		before = fake.dev[0].core[0].resets;
+		setenv("NEURON_RT_RESET_CORES", *on, 1);
+		init();
+		assert_int_equal(fake.dev[0].core[0].resets, before + 1);
+		nrt_close();
+	}
+	refused("NEURON_RT_RESET_CORES", "later");
 	init();
-	assert_int_equal(fake.dev[0].core[0].resets, before + 1);
 }
 
 static void read_log(const char *path, char *text, size_t size)
@@ -101,21 +118,231 @@ static void read_log(const char *path, char *text, size_t size)
 	assert_int_equal(unlink(path), 0);
 }
 
-static void test_ignored(void **state)
+/* Directories of dumps here; the name of one. */
+static unsigned int dumps(char name[64])
+{
+	DIR *d = opendir(".");
+	struct dirent *e;
+	unsigned int n = 0;
+
+	assert_non_null(d);
+	while ((e = readdir(d)))
+		if (e->d_name[0] != '.') {
+			snprintf(name, 64, "%.63s", e->d_name);
+			n++;
+		}
+	closedir(d);
+	return n;
+}
+
+/* Variables of the interface that nothing reads; at the level that is on if none is asked for. */
+static void test_L8_ignored(void **state)
+{
+	static const char *const ignored[] = {
+		"NEURON_RT_ALLOW_LEGACY_NEFF", "NEURON_RT_ASYNC_SENDRECV_BOOTSTRAP_PORT",
+		"NEURON_RT_ASYNC_SENDRECV_EXPERIMENTAL_ENABLED", "NEURON_RT_DBG_CC_DMA_PACKET_SIZE",
+		"NEURON_RT_DBG_DMA_PACKETIZATION_SIZE", "NEURON_RT_DEBUG_STREAM_BUFFER_SIZE",
+		"NEURON_RT_ENABLE_DGE_NOTIFICATIONS", "NEURON_RT_GPSIMD_STDOUT_QUEUE_SIZE_BYTES",
+		"NEURON_RT_INSPECT_PRECACHE_ENABLE", "NEURON_RT_MULTI_INSTANCE_SHARED_WEIGHTS",
+		"NEURON_RT_ONE_THREAD_PER_CORE", "NEURON_RT_RANKS_PER_NETWORK_PROXY",
+		"NEURON_RT_STOCHASTIC_ROUNDING_EN", "NEURON_RT_STOCHASTIC_ROUNDING_SEED",
+		"NEURON_RT_ULTRASERVER_MODE", "NEURON_RT_ULTRASERVER_NODE_ID",
+		"NEURON_RT_ULTRASERVER_SERVER_ID", "NEURON_PROCESS_TAG",
+	};
+	char text[8192], line[128];
+
+	(void)state;
+	unsetenv("NEURON_RT_LOG_LEVEL");
+	setenv("NEURON_RT_LOG_LOCATION", "log", 1);
+	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i += 2)
+		setenv(ignored[i], "1", 1);
+	init();
+	nrt_close();
+	read_log("log", text, sizeof(text));
+	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++) {
+		snprintf(line, sizeof(line), "%s has no effect", ignored[i]);
+		if ((strstr(text, line) != NULL) == i % 2)
+			fail_msg("%s", ignored[i]);
+		unsetenv(ignored[i]);
+	}
+}
+
+static void test_L8_flags(void **state)
+{
+	static const struct {
+		const char *name;
+		const bool *value;
+		bool otherwise;
+	} flags[] = {
+		{ "NEURON_RT_VALIDATE_HASH", &nrt_process.verify_hash, false },
+		{ "NEURON_RT_MAP_HBM", &nrt_process.map_hbm, true },
+		{ "NEURON_RT_ENABLE_DEVICE_MEMORY_OOM_LOG", &nrt_process.oom_table, true },
+		{ "NEURON_RT_CONTIGUOUS_SCRATCHPAD", &nrt_process.contiguous, false },
+		{ "NEURON_FAIL_ON_NAN", &nrt_process.env.find_nan, false },
+	};
+	static const char *const on[] = { "1", "true", "True", "TRUE", "yes", "On" };
+	static const char *const off[] = { "0", "false", "False", "NO", "off" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+		for (size_t k = 0; k < 11; k++) {
+			bool want = k < 6;
+
+			setenv(flags[i].name, want ? on[k] : off[k - 6], 1);
+			init();
+			if (*flags[i].value != want)
+				fail_msg("%s=%s", flags[i].name, getenv(flags[i].name));
+			nrt_close();
+		}
+		refused(flags[i].name, "2");
+		refused(flags[i].name, "maybe");
+		setenv(flags[i].name, "", 1);
+		init();
+		assert_int_equal(*flags[i].value, flags[i].otherwise);
+		nrt_close();
+		unsetenv(flags[i].name);
+	}
+	/* It begins when the runtime is there, which does not fail for it. */
+	setenv("NEURON_RT_INSPECT_ENABLE", "True", 1);
+	setenv("NEURON_RT_INSPECT_HOST_MEMORY", "maybe", 1);
+	init();
+	assert_int_equal(dumps((char[64]){ 0 }), 0);
+}
+
+static void test_L8_timeout(void **state)
+{
+	static const struct {
+		const char *text;
+		int ms;
+	} times[] = { { NULL, 30000 }, { "0", -1 }, { "7", 7000 }, { "2147483647", INT_MAX } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
+		if (times[i].text)
+			setenv("NEURON_RT_EXEC_TIMEOUT", times[i].text, 1);
+		init();
+		assert_int_equal(nrt_process.timeout_ms, times[i].ms);
+		nrt_close();
+	}
+	refused("NEURON_RT_EXEC_TIMEOUT", "soon");
+}
+
+/* Something for the log. */
+static void log_name(const char *name)
+{
+	nrt_tensor_t *t;
+
+	assert_int_equal(nrt_tensor_allocate((nrt_tensor_placement_t)7, 0, 1, name, &t),
+			 NRT_INVALID);
+}
+
+/* What cannot be used is said, once, where lines go instead. */
+static void test_L8_log_variables(void **state)
+{
+	char text[4096], *first;
+
+	(void)state;
+	setenv("NEURON_RT_LOG_LEVEL", "LOUD", 1);
+	setenv("NEURON_RT_LOG_LEVEL_NMGR", "7", 1);
+	setenv("NEURON_RT_LOG_LOCATION", "log", 1);
+	init();
+	nrt_close();
+	read_log("log", text, sizeof(text));
+	first = strstr(text, "NEURON_RT_LOG_LEVEL=LOUD: not a level");
+	assert_non_null(first);
+	assert_null(strstr(first + 1, "NEURON_RT_LOG_LEVEL="));
+	assert_non_null(strstr(text, "NEURON_RT_LOG_LEVEL_NMGR=7: not a level"));
+}
+
+/* Standard error, for as long as the test wants it. */
+static int console_of(const char *path)
+{
+	int old = dup(2), fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+	assert_int_equal(dup2(fd, 2), 2);
+	close(fd);
+	return old;
+}
+
+static void console_back(int old)
+{
+	fflush(stderr);
+	assert_int_equal(dup2(old, 2), 2);
+	close(old);
+}
+
+/* With and without a reader: nothing waits for it. */
+static void test_L22_fifo_as_location(void **state)
+{
+	char text[4096], *first;
+	int old, reader;
+
+	(void)state;
+	assert_int_equal(mkfifo("fifo", 0600), 0);
+	unsetenv("NEURON_RT_LOG_LEVEL");
+	setenv("NEURON_RT_LOG_LOCATION", "fifo", 1);
+	alarm(30);
+	for (int i = 0; i < 2; i++) {
+		reader = i ? open("fifo", O_RDONLY | O_NONBLOCK) : -1;
+		old = console_of("console");
+		init();
+		log_name("n");
+		nrt_close();
+		console_back(old);
+		close(reader);
+		read_log("console", text, sizeof(text));
+		first = strstr(text, "NEURON_RT_LOG_LOCATION=fifo: neither a file nor a terminal");
+		assert_non_null(first);
+		assert_null(strstr(first + 1, "NEURON_RT_LOG_LOCATION"));
+		assert_non_null(strstr(text, "placement 7"));
+	}
+	alarm(0);
+	assert_int_equal(unlink("fifo"), 0);
+}
+
+static void test_L22_forged_line(void **state)
+{
+	char text[4096], *end;
+
+	(void)state;
+	unsetenv("NEURON_RT_LOG_LEVEL");
+	setenv("NEURON_RT_LOG_LOCATION", "log", 1);
+	init();
+	log_name("n\n2025-Jan-31 12:00:00.123456 100:101 ERROR forged\x7f\x1b[2J");
+	nrt_close();
+	read_log("log", text, sizeof(text));
+	end = strchr(text, '\n');
+	assert_non_null(end);
+	assert_string_equal(end, "\n");
+	assert_non_null(strstr(text, "n?2025-Jan-31 12:00:00.123456 100:101 ERROR forged??[2J"));
+}
+
+/* A second life writes to the second file only; syslog is not one. */
+static void test_location_changes(void **state)
 {
 	char text[4096];
 
 	(void)state;
-	setenv("NEURON_RT_LOG_LEVEL", "WARN", 1);
-	setenv("NEURON_RT_LOG_LOCATION", "log", 1);
-	setenv("NEURON_RT_STOCHASTIC_ROUNDING_EN", "1", 1);
+	unsetenv("NEURON_RT_LOG_LEVEL");
+	setenv("NEURON_RT_LOG_LOCATION", "first", 1);
 	init();
+	log_name("one");
 	nrt_close();
-	read_log("log", text, sizeof(text));
-	assert_non_null(strstr(text, "NEURON_RT_STOCHASTIC_ROUNDING_EN has no effect"));
-	assert_null(strstr(text, "NEURON_RT_ULTRASERVER_MODE"));
-	setenv("NEURON_RT_LOG_LOCATION", "console", 1);
-	setenv("NEURON_RT_LOG_LEVEL", "QUIET", 1);
+	setenv("NEURON_RT_LOG_LOCATION", "second", 1);
+	init();
+	log_name("two");
+	nrt_close();
+	setenv("NEURON_RT_LOG_LOCATION", "syslog", 1);
+	init();
+	log_name("three");
+	nrt_close();
+	assert_int_equal(access("syslog", F_OK), -1);
+	read_log("first", text, sizeof(text));
+	assert_non_null(strstr(text, "tensor one"));
+	assert_null(strstr(text, "tensor two"));
+	read_log("second", text, sizeof(text));
+	assert_non_null(strstr(text, "tensor two"));
+	assert_null(strstr(text, "tensor three"));
 }
 
 struct run {
@@ -147,23 +374,6 @@ static void run_end(struct run *r)
 	nrt_tensor_free(&r->x);
 	nrt_tensor_free(&r->y);
 	assert_int_equal(nrt_unload(r->m), NRT_SUCCESS);
-}
-
-/* Directories of dumps here; the name of one. */
-static unsigned int dumps(char name[64])
-{
-	DIR *d = opendir(".");
-	struct dirent *e;
-	unsigned int n = 0;
-
-	assert_non_null(d);
-	while ((e = readdir(d)))
-		if (e->d_name[0] != '.') {
-			snprintf(name, 64, "%.63s", e->d_name);
-			n++;
-		}
-	closedir(d);
-	return n;
 }
 
 static void test_inputs(void **state)
@@ -350,7 +560,13 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_bad, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_reset, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_ignored, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_L8_ignored, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_L8_flags, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_L8_timeout, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_L8_log_variables, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_L22_fifo_as_location, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_L22_forged_line, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_location_changes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_inputs, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nan, setup, teardown),

@@ -293,7 +293,10 @@ NRT_STATUS nrt_tensor_attach_buffer(nrt_tensor_t *tensor, void *buffer, size_t s
 NRT_STATUS nrt_tensor_allocate_slice(const nrt_tensor_t *tensor_source, size_t offset,
 				     size_t size, const char *name,
 				     nrt_tensor_t **tensor_slice);
-/** @brief Address for the CPU or NULL; device tensors have one with NEURON_RT_MAP_HBM=1. */
+/**
+ * @brief Address for the CPU or NULL. Memory of a device is mapped when it is asked for;
+ * NEURON_RT_MAP_HBM=0 says never.
+ */
 void *nrt_tensor_get_va(const nrt_tensor_t *tensor);
 /**
  * @brief A dma-buf of memory at an address from nrt_tensor_get_va(), to be closed by the caller.

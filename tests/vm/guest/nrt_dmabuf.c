@@ -48,7 +48,6 @@ int main(void)
 {
 	int fd = -1;
 
-	setenv("NEURON_RT_MAP_HBM", "1", 1);
 	setenv("NEURON_RT_VISIBLE_CORES", "0", 1);
 	CHECK(nrt_get_dmabuf_fd(PAGE, PAGE, &fd) != NRT_SUCCESS, "not before nrt_init()");
 	CHECK(nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", "") == NRT_SUCCESS, "nrt_init()");
