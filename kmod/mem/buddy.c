@@ -59,7 +59,6 @@
 #include <linux/log2.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>
-#include <linux/seqlock.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #endif
@@ -186,7 +185,7 @@ struct page_head {
 
 /*
  * Everything is protected by the owner's zone lock, but: donated (lock-free
- * list), the reserve levels read by prepare, and st (sequence counter).
+ * list) and the reserve levels read by prepare.
  */
 struct neuron_buddy {
 	u32 len;			/* granules */
@@ -228,7 +227,6 @@ struct neuron_buddy {
 	struct llist_head donated;
 
 	u64 allocs_large;
-	seqcount_t seq;
 	struct neuron_buddy_stats st;	/* largest: unused, see the next three */
 	u32 largest_ext;
 	u32 largest_whole;
@@ -367,9 +365,7 @@ static bool reserve_ready(struct neuron_buddy *zone, u32 want)
 	if (likely(zone->pool_len >= want && zone->frame_pool_len &&
 		   zone->want == NEED_EXTENTS))
 		return true;
-	write_seqcount_begin(&zone->seq);
 	refill(zone, want);
-	write_seqcount_end(&zone->seq);
 	if (zone->pool_len < want || !zone->frame_pool_len) {
 		WRITE_ONCE(zone->want, want);
 		return false;
@@ -1806,7 +1802,6 @@ int neuron_buddy_alloc(struct neuron_buddy *zone, const struct neuron_buddy_requ
 	if (size <= zone->len && !reserve_ready(zone, NEED_EXTENTS))
 		return -EAGAIN;
 
-	write_seqcount_begin(&zone->seq);
 	n = min_t(u64, size, zone->len);
 	if (size > zone->len) {
 		why = NEURON_BUDDY_CAUSE_FULL;
@@ -1824,7 +1819,6 @@ int neuron_buddy_alloc(struct neuron_buddy *zone, const struct neuron_buddy_requ
 	else
 		place_take(zone, &p, n, exact, block);
 	update_largest(zone);
-	write_seqcount_end(&zone->seq);
 	if (cause)
 		*cause = why;
 	return err;
@@ -1898,7 +1892,6 @@ int neuron_buddy_free_batch(struct neuron_buddy *zone,
 	int err, ret = 0;
 	u32 i, j;
 
-	write_seqcount_begin(&zone->seq);
 	for (i = 0; i < n; i = j) {
 		bool clear = cleared >> i & 1;
 		u64 addr = blocks[i]->addr, end = addr + blocks[i]->size;
@@ -1934,7 +1927,6 @@ int neuron_buddy_free_batch(struct neuron_buddy *zone,
 			ext_release(zone, e);
 	}
 	update_largest(zone);
-	write_seqcount_end(&zone->seq);
 	return ret;
 }
 
@@ -1979,10 +1971,8 @@ int neuron_buddy_grow(struct neuron_buddy *zone, struct neuron_buddy_block *bloc
 	if (!reserve_ready(zone, NEED_EXTENTS))
 		return -EAGAIN;
 
-	write_seqcount_begin(&zone->seq);
 	if (size > zone->len - start) {
 		zone->st.failures[NEURON_BUDDY_CAUSE_BUSY]++;
-		write_seqcount_end(&zone->seq);
 		return -ENOSPC;
 	}
 	more = (u32)size - n;
@@ -1990,7 +1980,6 @@ int neuron_buddy_grow(struct neuron_buddy *zone, struct neuron_buddy_block *bloc
 	if (!range_free(zone, start + n, more) ||
 	    (e->type == EXT_FRAME && start + (u32)size > ext_end(e))) {
 		zone->st.failures[NEURON_BUDDY_CAUSE_BUSY]++;
-		write_seqcount_end(&zone->seq);
 		return -ENOSPC;
 	}
 	cleared = block->cleared && clean_test(zone, start + n, more);
@@ -2015,7 +2004,6 @@ int neuron_buddy_grow(struct neuron_buddy *zone, struct neuron_buddy_block *bloc
 	block->size = size << SHIFT;
 	block->cleared = cleared;
 	update_largest(zone);
-	write_seqcount_end(&zone->seq);
 	return 0;
 }
 
@@ -2038,7 +2026,6 @@ int neuron_buddy_split(struct neuron_buddy *zone, struct neuron_buddy_block *blo
 	if (!reserve_ready(zone, NEED_EXTENTS))
 		return -EAGAIN;
 
-	write_seqcount_begin(&zone->seq);
 	rest = ext_get(zone);
 	rest->type = EXT_USED;
 	rest->start = e->start + (u32)size;
@@ -2051,7 +2038,6 @@ int neuron_buddy_split(struct neuron_buddy *zone, struct neuron_buddy_block *blo
 	block->size = size << SHIFT;
 	fill_block(zone, tail, rest->start, rest->len, rest->gen);
 	tail->cleared = 0;
-	write_seqcount_end(&zone->seq);
 	return 0;
 }
 
@@ -2125,16 +2111,13 @@ int neuron_buddy_reserve(struct neuron_buddy *zone, u64 addr, u64 size)
 			busy = !frame_reservable(zone, to_frame(e), lo - frame_base(to_frame(e)),
 						 hi - frame_base(to_frame(e)), &need);
 		if (busy) {
-			write_seqcount_begin(&zone->seq);
 			zone->st.failures[NEURON_BUDDY_CAUSE_BUSY]++;
-			write_seqcount_end(&zone->seq);
 			return -EBUSY;
 		}
 	}
 	if (!reserve_ready(zone, max(need, NEED_EXTENTS)))
 		return -EAGAIN;
 
-	write_seqcount_begin(&zone->seq);
 	for (e = ext_find(zone, start); e && e->start < end; e = e->next) {
 		u32 lo = max(start, e->start), hi = min(end, ext_end(e));
 
@@ -2151,7 +2134,6 @@ int neuron_buddy_reserve(struct neuron_buddy *zone, u64 addr, u64 size)
 	zone->st.reserved += (u64)done << SHIFT;
 	WRITE_ONCE(zone->st.free, zone->st.free - ((u64)done << SHIFT));
 	update_largest(zone);
-	write_seqcount_end(&zone->seq);
 	return 0;
 }
 
@@ -2236,15 +2218,10 @@ unsigned int neuron_buddy_walk(struct neuron_buddy *zone, u64 *pos,
 
 /* --- counters -------------------------------------------------------------------- */
 
-void neuron_buddy_stats(struct neuron_buddy *zone, struct neuron_buddy_stats *stats)
+void neuron_buddy_stats(const struct neuron_buddy *zone, struct neuron_buddy_stats *stats)
 {
-	unsigned int seq;
-
-	do {
-		seq = read_seqcount_begin(&zone->seq);
-		*stats = zone->st;
-		stats->largest = (u64)max(zone->largest_ext, zone->largest_run) << SHIFT;
-	} while (read_seqcount_retry(&zone->seq, seq));
+	*stats = zone->st;
+	stats->largest = (u64)max(zone->largest_ext, zone->largest_run) << SHIFT;
 }
 
 u64 neuron_buddy_largest(struct neuron_buddy *zone, u64 align)
@@ -2332,7 +2309,6 @@ int neuron_buddy_create(struct neuron_buddy **out, u64 size)
 	zone->id = READ_ONCE(last_id) + 1;
 	WRITE_ONCE(last_id, zone->id);
 	zone->want = NEED_EXTENTS;
-	seqcount_init(&zone->seq);
 	words = (zone->frames + 63) / 64;
 	for (obits = OBITS_MIN; obits < OBITS_MAX && obits < zone->len >> 10; )
 		obits *= 2;

@@ -322,16 +322,14 @@ unsigned int neuron_buddy_walk(struct neuron_buddy *zone, u64 *pos,
 			       struct neuron_buddy_range *out, unsigned int count);
 
 /**
- * neuron_buddy_stats() - consistent snapshot
+ * neuron_buddy_stats() - snapshot
  * @zone:  the zone
  * @stats: filled in
  *
- * Context: any, lock-free: retries while a writer is active (sequence
- * counter). Safe beside any function that runs under the zone lock. Must not
- * be called from an interrupt that may arrive while the zone lock is held on
- * the same CPU.
+ * Context: zone lock; or, as the function only reads, a sequence counter that the
+ * owner advances wherever it changes the zone under the lock.
  */
-void neuron_buddy_stats(struct neuron_buddy *zone, struct neuron_buddy_stats *stats);
+void neuron_buddy_stats(const struct neuron_buddy *zone, struct neuron_buddy_stats *stats);
 
 /**
  * neuron_buddy_largest() - longest free run aligned to @align

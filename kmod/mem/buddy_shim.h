@@ -73,39 +73,6 @@ static inline struct llist_node *llist_del_all(struct llist_head *head)
 	return __atomic_exchange_n(&head->first, NULL, __ATOMIC_ACQUIRE);
 }
 
-typedef struct {
-	unsigned int sequence;
-} seqcount_t;
-
-#define seqcount_init(s)	((s)->sequence = 0)
-
-static inline void write_seqcount_begin(seqcount_t *s)
-{
-	__atomic_store_n(&s->sequence, s->sequence + 1, __ATOMIC_RELAXED);
-	__atomic_thread_fence(__ATOMIC_RELEASE);
-}
-
-static inline void write_seqcount_end(seqcount_t *s)
-{
-	__atomic_store_n(&s->sequence, s->sequence + 1, __ATOMIC_RELEASE);
-}
-
-static inline unsigned int read_seqcount_begin(const seqcount_t *s)
-{
-	unsigned int seq;
-
-	do {
-		seq = __atomic_load_n(&s->sequence, __ATOMIC_ACQUIRE);
-	} while (seq & 1);
-	return seq;
-}
-
-static inline bool read_seqcount_retry(const seqcount_t *s, unsigned int seq)
-{
-	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	return __atomic_load_n(&s->sequence, __ATOMIC_RELAXED) != seq;
-}
-
 static inline unsigned int __ffs64(u64 x)
 {
 	return (unsigned int)__builtin_ctzll(x);

