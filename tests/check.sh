@@ -140,6 +140,8 @@ check_rules() {
 	! files 'kmod/*.[ch]' | xargs grep -nE '\bBUG(_ON)?\(' || bad=1
 	# A reader of a plain one spins for ever if it preempted the writer (PREEMPT_RT).
 	! files 'kmod/*.[ch]' | xargs grep -nE '\bseqcount_(t|init)\b' || bad=1
+	# What is for tests only does not ship.
+	! files 'kmod/*.[ch]' | xargs grep -nE '\bfail_nth\b' || bad=1
 	! files 'kmod/*' 'libneuron/*' 'uapi/*' | xargs grep -nE '\b(TODO|FIXME|XXX)\b' || bad=1
 	return $bad
 }

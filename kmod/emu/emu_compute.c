@@ -113,7 +113,8 @@ int emu_packet_source(struct emu_packet *p, u32 meta, u64 addr, u32 len, bool ir
 {
 	u32 size;
 
-	if ((meta & ~META_SRC) != p->meta || p->nr_tx == NEURON_ISA_DMA_MAX_DESCS ||
+	/* The first destination settled how long the result is. */
+	if ((meta & ~META_SRC) != p->meta || p->nr_tx == NEURON_ISA_DMA_MAX_DESCS || p->nr_rx ||
 	    meta & ~META_ALL)
 		return -EINVAL;
 	if (emu_packet_op(p) == NEURON_ISA_DMA_TRANSPOSE) {

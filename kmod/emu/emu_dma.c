@@ -217,24 +217,40 @@ static bool emu_queue_ring(struct emu_dma *dma, u32 i)
 
 /* ---- what a queue does ---- */
 
+/* The core whose copies the driver makes on this queue; -1: it is no queue of the driver. */
+static int emu_dma_copies(const struct emu_dma *dma, u32 i)
+{
+	const struct neuron_geometry *geo = &dma->ed->geo;
+	int c;
+
+	for (c = geo->nr_cores - 1; c >= 0; c--)
+		if (geo->copy_engine[c] == dma->index && geo->copy_queue[c] == i)
+			break;
+	return c;
+}
+
 /* The core that an engine works for; the driver's own engines serve several. */
 static u32 emu_dma_core(const struct emu_dma *dma, u32 i)
 {
-	const struct neuron_geometry *geo = &dma->ed->geo;
-	u32 core = dma->index / geo->engines_per_core, c;
+	u32 core = dma->index / dma->ed->geo.engines_per_core;
 
-	if (core < geo->nr_cores)
-		return core;
-	for (c = 0; c < geo->nr_cores; c++)
-		if (geo->copy_engine[c] == dma->index && geo->copy_queue[c] == i)
-			return c;
-	return 0;
+	return core < dma->ed->geo.nr_cores ? core : max(emu_dma_copies(dma, i), 0);
+}
+
+/*
+ * May the owner of the engine's core see what the queue does?  The driver copies for
+ * other processes, on inf1 with an engine of the core.
+ */
+static bool emu_queue_visible(const struct emu_dma *dma, u32 i)
+{
+	return dma->index / dma->ed->geo.engines_per_core < dma->ed->geo.nr_cores &&
+	       emu_dma_copies(dma, i) < 0;
 }
 
 /*
  * Stop a queue: nothing more happens on it until it is reset.  The owner
- * learns it from the error queue of the core (engines for host copies belong
- * to no core), the status register and neuron_dma_irq().
+ * learns it from the error queue of the core (not of the driver's copies), the
+ * status register and neuron_dma_irq().
  */
 static void emu_queue_abort(struct emu_dma *dma, u32 i, u32 code, u64 addr)
 {
@@ -257,7 +273,7 @@ static void emu_queue_abort(struct emu_dma *dma, u32 i, u32 code, u64 addr)
 	dma->ready &= ~BIT(i);
 	dma->stalled &= ~BIT(i);
 	spin_unlock(&dma->lock);
-	if (core < ed->geo.nr_cores)
+	if (emu_queue_visible(dma, i))
 		emu_nq_post(ed->core[core], EMU_NQ_ERROR * NEURON_HW_NQ_ENGINES, &n);
 	neuron_dma_irq(ed->nd, dma->index, i);
 }
@@ -543,7 +559,7 @@ static int emu_queue_step_compute(struct emu_dma *dma, u32 i, u64 *bad)
 		q->tx.moved = len;
 		q->in_packet = true;
 	}
-	/* A reset of the other ring dropped it. */
+	/* The other ring started over. */
 	if (!q->packet)
 		return -NEURON_ISA_ERR_DMA_DESC;
 	if (!(ctrl & NEURON_DESC_LAST)) {
@@ -607,6 +623,8 @@ static int emu_queue_step(struct emu_dma *dma, u32 i)
 	/* Once, also if a full FIFO makes it wait. */
 	if (!q->tx.moved && !q->in_packet && !q->began) {
 		q->began = emu_trace_dma_begin(dma->ed, dma->index);
+		if (q->began && !emu_queue_visible(dma, i))
+			q->began = 0;
 		q->first = q->done;
 		q->bytes = 0;
 	}
@@ -855,25 +873,15 @@ void emu_dma_stop(struct emu_device *ed, u32 eng, u32 i)
 	mutex_unlock(&dma->run);
 }
 
-/*
- * The memory of a device is its own: /proc/PID/fail-nth, which makes allocations of
- * a system call fail, does not mean those that stand for it.
- */
-static unsigned int emu_fail_nth(unsigned int nth)
-{
-#ifdef CONFIG_FAULT_INJECTION
-	swap(current->fail_nth, nth);
-#endif
-	return nth;
-}
-
 /**
  * emu_dma_poll() - do a piece of a queue's work in the place of the work item
  * @ed: device
  * @eng: engine
  * @i: queue
  *
- * Only if nothing else was asked for than that it be done soon.
+ * Only a device that completes its work in a work item lets its waiters do it.
+ * Work that a former call left undone goes back to the device when that is no
+ * longer so, or when the waiter was killed: nobody will call again then.
  *
  * Context: may sleep.
  * Return: there is more, and nobody else does it.
@@ -881,32 +889,28 @@ static unsigned int emu_fail_nth(unsigned int nth)
 bool emu_dma_poll(struct emu_device *ed, u32 eng, u32 i)
 {
 	struct emu_dma *dma = emu_dma_find(ed, eng);
-	unsigned int nth;
 	bool more;
 
-	if (!dma || i >= NEURON_HW_QUEUES_PER_ENGINE ||
-	    READ_ONCE(ed->completion) != EMU_COMPLETE_WORKER)
+	if (!dma || i >= NEURON_HW_QUEUES_PER_ENGINE)
 		return false;
 	spin_lock(&dma->lock);
+	/* Otherwise the work item was faster. */
 	more = dma->ready & BIT(i);
-	/* Who is killed does not wait for the end of its work either. */
-	if (more && fatal_signal_pending(current)) {
+	if (more && (READ_ONCE(ed->completion) != EMU_COMPLETE_WORKER ||
+		     fatal_signal_pending(current))) {
 		emu_dma_schedule(dma);
 		more = false;
 	}
 	if (more)
 		dma->ready &= ~BIT(i);
 	spin_unlock(&dma->lock);
-	/* The work item was faster. */
 	if (!more)
 		return false;
-	nth = emu_fail_nth(0);
 	emu_busy_begin(&ed->busy);
 	mutex_lock(&dma->run);
 	more = emu_queue_serve(dma, i);
 	mutex_unlock(&dma->run);
 	emu_busy_end(&ed->busy);
-	emu_fail_nth(nth);
 	if (more) {
 		spin_lock(&dma->lock);
 		dma->ready |= BIT(i);
@@ -1058,8 +1062,17 @@ static int emu_dma_set_state(struct emu_dma *dma, u32 state)
 	return 0;
 }
 
+/* A ring of the queue starts over, and with it the packet that is being collected. */
+static void emu_queue_restart(struct emu_queue *q, struct emu_ring *r)
+{
+	emu_ring_reset(r);
+	emu_queue_drop_packet(q);
+	q->in_packet = false;
+	q->began = 0;
+}
+
 /* Registers that must not change while an enabled ring runs from them. */
-static int emu_ring_program(struct emu_ring *r, u32 reg, u32 val)
+static int emu_ring_program(struct emu_queue *q, struct emu_ring *r, u32 reg, u32 val)
 {
 	if (emu_ring_enabled(r))
 		return -EINVAL;
@@ -1076,7 +1089,7 @@ static int emu_ring_program(struct emu_ring *r, u32 reg, u32 val)
 		/* 0: there is no ring (yet) */
 		if (val && (val < NEURON_RING_MIN || val > NEURON_RING_MAX || val % 16))
 			return -EINVAL;
-		emu_ring_reset(r);
+		emu_queue_restart(q, r);
 		r->len = val;
 		return 0;
 	}
@@ -1102,7 +1115,7 @@ static int emu_queue_write(struct emu_dma *dma, u32 i, bool rx, u32 reg, u32 val
 	case NEURON_DMA_Q_BASE_LO:
 	case NEURON_DMA_Q_BASE_HI:
 	case NEURON_DMA_Q_LENGTH:
-		err = emu_ring_program(r, reg, val);
+		err = emu_ring_program(q, r, reg, val);
 		break;
 	case NEURON_DMA_Q_COMPL_LO:
 	case NEURON_DMA_Q_COMPL_HI:
@@ -1113,11 +1126,8 @@ static int emu_queue_write(struct emu_dma *dma, u32 i, bool rx, u32 reg, u32 val
 		if (reg != (rx ? NEURON_DMA_RX_SWRESET : NEURON_DMA_TX_SWRESET)) {
 			err = -EINVAL;
 		} else if (val & NEURON_DMA_Q_SWRESET) {
-			emu_ring_reset(r);
-			emu_queue_drop_packet(q);
-			q->in_packet = false;
+			emu_queue_restart(q, r);
 			q->aborted = false;
-			q->began = 0;
 			if (!rx)
 				q->done = 0;
 		}

@@ -185,6 +185,7 @@ static int emu_test_init(struct kunit *test)
 		.nr_events = 256,
 		.nr_nq_types = 5,
 		.nr_nq_engines = 16,
+		.copy_engine = { 8, 9 },
 		.host_window = HOST,
 		.tpb_base = { CORE_BASE(0), CORE_BASE(1) },
 		.tpb_size = 0x4000000,
@@ -949,6 +950,124 @@ static void dma_engine_states(struct kunit *test)
 	EQ(test, atomic_read(&nd->irqs), 3);
 }
 
+/* K16: a waiter has done a part, and then the device is to complete in another way. */
+static void dma_poll_hands_over(struct kunit *test)
+{
+	static const enum emu_completion later[] = { EMU_COMPLETE_INLINE, EMU_COMPLETE_TIMER };
+	struct neuron_device *nd = test->priv;
+	struct emu_device *ed = nd->ed;
+	u32 n, i;
+
+	for (n = 0; n < ARRAY_SIZE(later); n++) {
+		queue_open(test, 0, 0);
+		for (i = 0; i < RING_LEN; i++)
+			put_copy(test, 0, i, HBM1 + i * SZ_64K, HOST_DATA, 0,
+				 i == RING_LEN - 1 ? NEURON_DESC_INT : 0);
+		/* No work item comes in between. */
+		ed->completion = EMU_COMPLETE_TIMER;
+		ed->completion_nsec = 1000 * NSEC_PER_SEC;
+		doorbell(test, 0, 0, RING_LEN, RING_LEN);
+		KUNIT_EXPECT_EQ(test, hrtimer_cancel(&ed->dma[0]->timer), 1);
+		ed->completion = EMU_COMPLETE_WORKER;
+		KUNIT_EXPECT_TRUE(test, emu_dma_poll(ed, 0, 0));
+		EQ(test, atomic_read(&nd->irqs), n);
+
+		ed->completion_nsec = 1000;
+		ed->completion = later[n];
+		KUNIT_EXPECT_FALSE(test, emu_dma_poll(ed, 0, 0));
+		KUNIT_EXPECT_TRUE(test, wait_irqs(test, n + 1));
+		emu_dma_stop(ed, 0, 0);
+	}
+}
+
+#define TRANSPOSE (NEURON_ISA_DMA_COMPUTE | NEURON_ISA_DMA_TRANSPOSE << 20)
+
+static void put_compute(struct kunit *test, bool rx, u32 i, u32 meta, u64 addr, u32 len, u32 flags)
+{
+	struct neuron_desc d = {
+		.ctrl = cpu_to_le32(len | flags),
+		.meta = cpu_to_le32(meta),
+		.addr = cpu_to_le64(addr),
+	};
+
+	poke(test, ring_addr(0, rx) + i * sizeof(d), &d, sizeof(d));
+}
+
+/* K17: rings that are programmed anew know nothing of a packet that had begun. */
+static void dma_length_ends_a_packet(struct kunit *test)
+{
+	const u32 tx = NEURON_DMA_TX(0), rx = NEURON_DMA_RX(0);
+	u32 both;
+
+	for (both = 0; both < 2; both++) {
+		queue_open(test, 0, 0);
+		put_compute(test, false, 0, TRANSPOSE, HOST_DATA, 64,
+			    NEURON_DESC_FIRST | NEURON_DESC_LAST);
+		/* 8 rows of elements of 4 bytes; room for one half */
+		put_compute(test, true, 0, 8 | 4 << 24, HBM1, 32, 0);
+		doorbell(test, 0, 0, 1, 1);
+		wait_idle(test);
+		EQ(test, queue_status(test, 0, 0), NEURON_QUEUE_ENABLED);
+
+		reg(test, 0, tx + NEURON_DMA_Q_CONFIG, 0);
+		reg(test, 0, tx + NEURON_DMA_Q_LENGTH, RING_LEN);
+		put_compute(test, false, 0, TRANSPOSE, HOST_DATA, SZ_32K, NEURON_DESC_LAST);
+		if (both) {
+			reg(test, 0, rx + NEURON_DMA_Q_CONFIG, 0);
+			reg(test, 0, rx + NEURON_DMA_Q_LENGTH, RING_LEN);
+			reg(test, 0, rx + NEURON_DMA_Q_CONFIG, NEURON_DMA_Q_CONFIG_ENABLE);
+		}
+		put_compute(test, true, !both, 0, HBM1 + SZ_4K, 32, 0);
+		reg(test, 0, tx + NEURON_DMA_Q_CONFIG, NEURON_DMA_Q_CONFIG_ENABLE);
+		doorbell(test, 0, 0, 1, 1);
+		wait_idle(test);
+		EQ(test, queue_status(test, 0, 0), NEURON_QUEUE_ABORTED);
+		emu_dma_stop(((struct neuron_device *)test->priv)->ed, 0, 0);
+	}
+}
+
+/* K17: nothing is added to a packet whose length is settled. */
+static void packet_source_after_destination(struct kunit *test)
+{
+	struct emu_packet *p = emu_packet_new(TRANSPOSE);
+
+	KUNIT_ASSERT_NOT_NULL(test, p);
+	KUNIT_EXPECT_EQ(test, emu_packet_source(p, TRANSPOSE, HOST_DATA, 64, false), 0);
+	KUNIT_EXPECT_EQ(test, emu_packet_dest(p, 8 | 4 << 24, HBM1, 32, false), 0);
+	KUNIT_EXPECT_EQ(test, emu_packet_source(p, TRANSPOSE, HOST_DATA, SZ_32K, false), -EINVAL);
+	KUNIT_EXPECT_EQ(test, emu_packet_dest(p, 0, HBM1 + 32, 32, false), 1);
+	EQ(test, emu_packet_result(p), 64);
+	emu_packet_free(p);
+}
+
+/*
+ * K18: the driver copies on an engine of a core, as on inf1.  The core's owner sees what
+ * its own queues do on that engine, and nothing of the copies.
+ */
+static void dma_copies_are_not_shown(struct kunit *test)
+{
+	struct neuron_device *nd = test->priv;
+	u32 q;
+
+	nd->ed->geo.copy_engine[1] = 2;
+	nd->ed->geo.copy_queue[1] = 0;
+	nq_open(test, 0, NQ_ERR, NQ_ADDR(0), PAGE_SIZE);
+	nq_open(test, 0, EMU_NQ_TRACE_DMA * NEURON_HW_NQ_ENGINES + 2, NQ_ADDR(1), PAGE_SIZE);
+	for (q = 0; q < 2; q++) {
+		queue_open(test, 2, q);
+		put_copy(test, q, 0, HBM1, HOST_DATA, 4, 0);
+		/* outside of the space */
+		put_copy(test, q, 1, HBM1, SZ_64K, 4, 0);
+		doorbell(test, 2, q, 2, 2);
+		KUNIT_EXPECT_TRUE(test, wait_irqs(test, q + 1));
+		EQ(test, queue_status(test, 2, q), NEURON_QUEUE_ABORTED);
+		/* a packet that is complete, and one that failed */
+		EQ(test, atomic_read(&nd->posts), 2 * q);
+		EQ(test, notice_at(test, NQ_ADDR(0)).kind, q ? NEURON_ISA_NOTICE_DMA_ERROR : 0);
+		EQ(test, notice_at(test, NQ_ADDR(1)).kind, q ? NEURON_ISA_NOTICE_DMA_BEGIN : 0);
+	}
+}
+
 /* Stopping a queue in the middle of a lot of work leaves no pin behind. */
 static void dma_stop_is_synchronous(struct kunit *test)
 {
@@ -1641,6 +1760,10 @@ static struct kunit_case emu_cases[] = {
 	KUNIT_CASE(dma_ring_gone),
 	KUNIT_CASE(dma_registers),
 	KUNIT_CASE(dma_engine_states),
+	KUNIT_CASE(dma_poll_hands_over),
+	KUNIT_CASE(dma_length_ends_a_packet),
+	KUNIT_CASE(packet_source_after_destination),
+	KUNIT_CASE(dma_copies_are_not_shown),
 	KUNIT_CASE(dma_stop_is_synchronous),
 	KUNIT_CASE(dma_hostile_rings),
 	KUNIT_CASE(core_semaphores),
