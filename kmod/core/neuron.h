@@ -841,6 +841,7 @@ int neuron_ioctl_mem_copy_async_wait(struct neuron_file *nf, void *arg, void __u
 int neuron_native_copy_eventfd_ioctl(struct neuron_file *nf, void *arg, void __user *uarg);
 
 /* dma/queue.c */
+bool neuron_engine_is_kernel(struct neuron_device *nd, u32 eng);
 int neuron_queue_init(struct neuron_client *client, const struct neuron_ioctl_dma_queue_init *arg);
 void neuron_queue_drop(struct neuron_device *nd, u32 eng, u32 q);
 void neuron_queues_release(struct neuron_client *client);

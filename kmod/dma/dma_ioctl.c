@@ -38,6 +38,9 @@ int neuron_ioctl_dma_eng_set_state(struct neuron_file *nf, void *arg, void __use
 	if (a->state != NEURON_DMA_ENG_DISABLE && a->state != NEURON_DMA_ENG_NORMAL &&
 	    a->state != NEURON_DMA_ENG_ABORT)
 		return -EINVAL;
+	/* The driver's copies for all processes would stop, too. */
+	if (a->state != NEURON_DMA_ENG_NORMAL && neuron_engine_is_kernel(nf->nd, a->eng_id))
+		return -EPERM;
 	err = neuron_engine_access(nf->client, a->eng_id);
 	return err ?: nf->nd->ops->reg_write(nf->nd, NEURON_BLOCK_DMA, a->eng_id,
 					     NEURON_DMA_COMMON, a->state);

@@ -32,6 +32,24 @@ bool neuron_queue_is_kernel(struct neuron_device *nd, u32 eng, u32 q, u32 *core)
 	return false;
 }
 
+/**
+ * neuron_engine_is_kernel() - has this engine one of the driver's copy rings?
+ * @nd: device
+ * @eng: engine number
+ *
+ * Where the engines of cores do the driver's copies, too (inf1), the owner of the core
+ * shares the engine with everybody whose memory is copied.
+ */
+bool neuron_engine_is_kernel(struct neuron_device *nd, u32 eng)
+{
+	u32 i;
+
+	for (i = 0; i < nd->geo->nr_cores; i++)
+		if (nd->geo->copy_engine[i] == eng)
+			return true;
+	return false;
+}
+
 static void neuron_trace_irq(struct neuron_device *nd, u32 core, u32 eng, u32 q)
 {
 	u32 status;

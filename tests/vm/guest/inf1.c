@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* An inf1, where the driver copies on engines that belong to cores. */
+#include "emu.h"
+
+#define SHARED_ENGINE	2	/* the last one of core 0: its queue 15 is the driver's */
+
+static int set_state(int fd, uint32_t engine, uint32_t state)
+{
+	struct neuron_ioctl_dma_eng_set_state s = { .eng_id = engine, .state = state };
+
+	return call(fd, NEURON_IOCTL_DMA_ENG_SET_STATE, &s);
+}
+
+static int copy_to(int fd, uint64_t handle)
+{
+	static char page[4096];
+	struct neuron_ioctl_mem_buf_copy64 c = {
+		.mem_handle = handle, .buffer = page, .size = sizeof(page),
+		.copy_to_mem_handle = 1,
+	};
+
+	return call(fd, NEURON_IOCTL_MEM_BUF_COPY64, &c);
+}
+
+/* The owner of a core tries to stop what another process copies with. */
+static void test_k8_copies_go_on(int number)
+{
+	int owner = emu_open(number, O_RDWR), status = -1;
+	pid_t pid;
+
+	CHECK(owner >= 0 && !set_state(owner, SHARED_ENGINE, 2), "K8: own core 0");
+	CHECK(set_state(owner, SHARED_ENGINE, 0) == EPERM, "K8: disable a shared engine: EPERM");
+	CHECK(set_state(owner, SHARED_ENGINE, 3) == EPERM, "K8: abort a shared engine: EPERM");
+	CHECK(!set_state(owner, 0, 0) && !set_state(owner, 0, 2), "K8: an engine of one's own");
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		int fd = emu_open(number, O_RDWR);
+
+		_exit(fd < 0 || copy_to(fd, alloc(fd, 4096, 0, 0)));
+	}
+	CHECK(waitpid(pid, &status, 0) == pid && !status, "K8: another process copies");
+	close(owner);
+}
+
+int main(void)
+{
+	int number = -1;
+
+	if (emu_mkdir("inf1") || emu_set("inf1", "arch", "inf1") ||
+	    emu_set("inf1", "hbm_size", "256") || emu_set("inf1", "live", "1") ||
+	    sscanf(emu_get("inf1", "dev_name"), "neuron%d", &number) != 1) {
+		printf("not ok - a device (errno %d)\n", errno);
+		return 1;
+	}
+	test_k8_copies_go_on(number);
+	emu_del("inf1");
+	return failed != 0;
+}
