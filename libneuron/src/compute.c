@@ -37,8 +37,9 @@ void core_compute_free(struct neuron_core *core)
 
 	if (!c)
 		return;
-	if (c->setup.tx && !device_inherited(core->device))
-		neuron_queue_release(core->device, c->setup.engine, c->setup.queue);
+	if (c->setup.tx && !device_inherited(core->device) &&
+	    neuron_queue_release(core->device, c->setup.engine, c->setup.queue))
+		core->held = true;
 	neuron_mem_free(c->setup.tx);
 	neuron_mem_free(c->setup.rx);
 	neuron_mem_free(c->words);
@@ -179,7 +180,8 @@ static int run(struct neuron_core *core, struct transfer *t, int timeout_ms)
 		c->nr[NEURON_RING_TX] = 0;
 		c->nr[NEURON_RING_RX] = 0;
 		/* It must not write any more; what it said of its end is not the next run's. */
-		neuron_queue_release(core->device, c->setup.engine, QUEUE);
+		if (neuron_queue_release(core->device, c->setup.engine, QUEUE))
+			core->held = true;
 		core->broken = true;
 	}
 	return ret;

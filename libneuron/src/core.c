@@ -35,6 +35,9 @@ void core_put(struct neuron_core *core)
 		core_put(core->peer);
 	core_compute_free(core);
 	close_queues(core);
+	/* Its last chance before the device is closed; nobody hears of it. */
+	if (core->held && !device_inherited(core->device))
+		neuron_device_reset(core->device, 1u << core->nc);
 	if (core->eventfd >= 0)
 		close(core->eventfd);
 	while (core->nr_pages)
@@ -84,11 +87,21 @@ int core_reset_locked(struct neuron_core *core)
 	core->broken = true;
 	core_release_queues(core, NULL);
 	ret = neuron_device_reset(core->device, 1u << core->nc);
+	if (!ret)
+		core->held = false;
 	profile_reset(core, !ret);
 	if (!ret)
 		ret = open_queues(core);
 	core->broken = ret != 0;
 	return ret;
+}
+
+void core_take_back(struct neuron_core *core)
+{
+	pthread_mutex_lock(&core->lock);
+	if (core->held)
+		core_reset_locked(core);
+	pthread_mutex_unlock(&core->lock);
 }
 
 NEURON_EXPORT int neuron_core_reset(struct neuron_core *core)
@@ -226,9 +239,10 @@ void core_release_queues(struct neuron_core *core, const struct neuron_model *mo
 	for (uint32_t slot = 0; slot < core->nr_slots; slot++) {
 		if (!core->owner[slot] || (model && core->owner[slot] != model))
 			continue;
-		neuron_queue_release(core->device,
-				     core->nc * g->engines_per_core + slot_engine(g, slot),
-				     slot_queue(g, slot));
+		if (neuron_queue_release(core->device,
+					 core->nc * g->engines_per_core + slot_engine(g, slot),
+					 slot_queue(g, slot)))
+			core->held = true;
 		core->owner[slot] = NULL;
 	}
 }

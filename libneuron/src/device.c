@@ -132,10 +132,82 @@ NEURON_EXPORT int neuron_device_open(unsigned int index, struct neuron_device **
 	return ret;
 }
 
+/* False: the driver still has it. */
+static bool give_back(struct neuron_device *device, const struct leftover *what)
+{
+	struct neuron_ioctl_mem_get_extended_info e = { .mem_handle = what->handle };
+	struct neuron_ioctl_mem_free f = { .mem_handle = what->handle };
+	int ret = what->va ? do_ioctl(device, NEURON_IOCTL_MEM_GET_EXTENDED_INFO, &e) : 0;
+
+	if (!ret && (!what->va || e.mmap_offset == what->mmap_offset))
+		ret = do_ioctl(device, NEURON_IOCTL_MEM_FREE, &f);
+	if (ret && ret != -ENOENT && ret != -EINVAL)
+		return false;
+	if (what->va)
+		neuron_sys_munmap(what->va, what->mapped);
+	return true;
+}
+
+static void keep(struct neuron_device *device, struct leftover *left)
+{
+	left->next = atomic_load(&device->left);
+	while (!atomic_compare_exchange_weak(&device->left, &left->next, left))
+		;
+}
+
+/* What was kept before. */
+static void give_back_again(struct neuron_device *device)
+{
+	struct leftover *left = atomic_exchange(&device->left, NULL), *next;
+
+	for (; left; left = next) {
+		next = left->next;
+		if (give_back(device, left))
+			free(left);
+		else
+			keep(device, left);
+	}
+}
+
+void device_give_back(struct neuron_device *device, const struct leftover *what)
+{
+	struct leftover *left;
+
+	/* A child has nothing of it. */
+	if (device_inherited(device))
+		return;
+	if (atomic_load_explicit(&device->left, memory_order_relaxed))
+		give_back_again(device);
+	if (give_back(device, what))
+		return;
+	/* Without host memory for it, it stays until the device is closed. */
+	left = malloc(sizeof(*left));
+	if (left) {
+		*left = *what;
+		keep(device, left);
+	}
+}
+
+/* The last chance; then the driver takes everything. */
+static void forget_leftovers(struct neuron_device *device)
+{
+	struct leftover *left, *next;
+
+	if (!device_inherited(device))
+		give_back_again(device);
+	for (left = atomic_exchange(&device->left, NULL); left; left = next) {
+		next = left->next;
+		if (left->va && !device_inherited(device))
+			neuron_sys_munmap(left->va, left->mapped);
+		free(left);
+	}
+}
+
 void device_put(struct neuron_device *device)
 {
 	if (atomic_fetch_sub_explicit(&device->refs, 1, memory_order_acq_rel) != 1)
 		return;
+	forget_leftovers(device);
 	stats_close(device);
 	neuron_sys_close(device->fd);
 	memlog_free(device->log);

@@ -24,6 +24,7 @@ struct neuron_device {
 	struct neuron_geometry geometry;
 	pthread_mutex_t log_lock;	/* @log */
 	struct memlog *log;
+	_Atomic(struct leftover *) left;	/* what the driver did not take back yet */
 	_Atomic(void *) datastore;	/* stats.c; NULL: nothing is counted */
 	size_t datastore_size;
 };
@@ -85,6 +86,27 @@ static inline bool device_inherited(const struct neuron_device *device)
 }
 
 void device_put(struct neuron_device *device);
+
+/* Memory to be given back to the driver. */
+struct leftover {
+	struct leftover *next;
+	uint64_t handle;
+	/*
+	 * A notification queue's: mapped at @va, and the driver may have replaced it, so
+	 * that its handle is gone or another's. What is mapped keeps its address, by
+	 * which it is told apart. NULL: the handle is ours for certain.
+	 */
+	void *va;
+	uint64_t mapped;
+	uint64_t mmap_offset;
+};
+
+/*
+ * Give memory back. What the driver refuses, for another reason than that it has no such
+ * memory, is kept and tried again with the next memory that is given back, and when the
+ * device is closed.
+ */
+void device_give_back(struct neuron_device *device, const struct leftover *what);
 
 /*
  * Every ioctl of libneuron (libnrt has its own for claims, which need no device): again

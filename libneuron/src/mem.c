@@ -118,7 +118,7 @@ NEURON_EXPORT int neuron_mem_import(struct neuron_device *device, int fd, struct
 
 NEURON_EXPORT void neuron_mem_free(struct neuron_mem *mem)
 {
-	struct neuron_ioctl_mem_free f;
+	struct leftover left = { .next = NULL };
 	void *va;
 
 	if (!mem)
@@ -128,8 +128,8 @@ NEURON_EXPORT void neuron_mem_free(struct neuron_mem *mem)
 		neuron_sys_munmap(va, mem->mapped);
 	memlog_add(mem->device, MEMLOG_FREE, mem, mem->bytes, 0, 0);
 	stats_memory(mem, 0);
-	f.mem_handle = mem->handle;
-	do_ioctl(mem->device, NEURON_IOCTL_MEM_FREE, &f);
+	left.handle = mem->handle;
+	device_give_back(mem->device, &left);
 	device_put(mem->device);
 	pthread_mutex_destroy(&mem->lock);
 	free(mem);

@@ -218,6 +218,8 @@ static int load_parts(struct loader *l, struct neuron_core *core, const struct n
 		l[k].watch = watch;
 		l[k].nc = cores[k]->nc;
 		l[k].model->core = core_get(cores[k]);
+		/* It could be what there is no room for. */
+		core_take_back(cores[k]);
 		ret = load_apply_scratchpad(&l[k]);
 		load_lap(watch, &watch->stats.memory_ns);
 		if (!ret)
@@ -281,8 +283,14 @@ NEURON_EXPORT int neuron_model_load(struct neuron_core *core, const void *bytes,
 
 static void leave_core(struct neuron_core *core, const struct neuron_model *model)
 {
+	bool held;
+
 	pthread_mutex_lock(&core->lock);
+	held = core->held;
 	core_release_queues(core, model);
+	/* One that was held before would make every model wait for a core that is stuck. */
+	if (core->held && !held)
+		core_reset_locked(core);
 	for (struct neuron_model **p = &core->models; *p; p = &(*p)->next)
 		if (*p == model) {
 			*p = model->next;

@@ -71,6 +71,7 @@ struct neuron_core {
 	int eventfd;			/* signalled by both */
 	struct core_compute *compute;	/* compute.c, NULL at first */
 	bool broken;			/* to be reset before the next run */
+	bool held;			/* the driver kept what only a reset gives back */
 	struct profile_part *profile;	/* being recorded, or NULL */
 	bool done;			/* its part of the run */
 };
@@ -188,8 +189,13 @@ struct scratchpad_layout core_scratchpad_layout(const struct neuron_core *core);
 uint64_t core_scratchpad_address(const struct neuron_core *core, uint64_t offset);
 /* Last reference, nothing is computed any more. */
 void core_compute_free(struct neuron_core *core);
-/* Stop the queues that have rings of the model. */
+/*
+ * Stop the queues that have rings of the model; NULL: all.  A queue that the driver does
+ * not let go keeps its rings until the core is reset, and the core is @held.
+ */
 void core_release_queues(struct neuron_core *core, const struct neuron_model *model);
+/* Try again to reset a core that is @held. */
+void core_take_back(struct neuron_core *core);
 
 /* profile.c; all but the first two under core->lock. */
 struct labels *labels_get(struct labels *l);

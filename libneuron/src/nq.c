@@ -83,10 +83,8 @@ NEURON_EXPORT int neuron_nq_open(struct neuron_device *device,
 	n->entries = neuron_sys_mmap(device->fd, init.mmap_offset,
 				     round_up(o.bytes, NEURON_PAGE));
 	if (!n->entries) {
-		struct neuron_ioctl_mem_free f = { .mem_handle = init.mem_handle };
-
 		ret = -errno;
-		do_ioctl(device, NEURON_IOCTL_MEM_FREE, &f);
+		device_give_back(device, &(struct leftover){ .handle = init.mem_handle });
 		goto fail;
 	}
 	n->device = device_get(device);
@@ -103,19 +101,17 @@ fail:
 	return ret;
 }
 
-/*
- * The memory has a handle of its own, which a reset leaves alone.  If the queue
- * was replaced, the handle is gone and its number may be another's: ours is the
- * one at the address that is still mapped.
- */
+/* The memory has a handle of its own, which a reset leaves alone. */
 static void free_memory(struct neuron_nq *nq)
 {
-	struct neuron_ioctl_mem_get_extended_info e = { .mem_handle = nq->handle };
-	struct neuron_ioctl_mem_free f = { .mem_handle = nq->handle };
+	const struct leftover left = {
+		.handle = nq->handle,
+		.va = nq->entries,
+		.mapped = round_up(nq->opts.bytes, NEURON_PAGE),
+		.mmap_offset = nq->mmap_offset,
+	};
 
-	if (!do_ioctl(nq->device, NEURON_IOCTL_MEM_GET_EXTENDED_INFO, &e) &&
-	    e.mmap_offset == nq->mmap_offset)
-		do_ioctl(nq->device, NEURON_IOCTL_MEM_FREE, &f);
+	device_give_back(nq->device, &left);
 }
 
 NEURON_EXPORT void neuron_nq_close(struct neuron_nq *nq)
@@ -127,8 +123,6 @@ NEURON_EXPORT void neuron_nq_close(struct neuron_nq *nq)
 		close(nq->fd);
 	}
 	free_memory(nq);
-	if (!device_inherited(nq->device))
-		neuron_sys_munmap(nq->entries, round_up(nq->opts.bytes, NEURON_PAGE));
 	device_put(nq->device);
 	free(nq);
 }

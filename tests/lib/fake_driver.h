@@ -101,6 +101,12 @@ static struct {
 	/* The fail_at'th ioctl from now fails, or the fail_at'th with this number. */
 	unsigned int fail_at, fail_nr;
 	int fail_errno;
+	bool sticky;		/* so do all that follow it */
+	unsigned int also_nr;	/* with another number; 0: none */
+	unsigned int failed;
+	/* What a device still had when it was closed: device memory, and handles. */
+	uint64_t left_bytes;
+	unsigned int left_handles;
 	unsigned int calls, calls_nr[256];
 	unsigned int mapped;
 	bool map_fails, open_fails;
@@ -1110,6 +1116,10 @@ static void fake_close(struct fake_device *d)
 	assert_true(d->opens > 0);
 	if (--d->opens)
 		return;
+	for (unsigned int i = 0; i < FAKE_HBMS; i++)
+		fake.left_bytes += d->used[i];
+	for (unsigned int i = 0; i < FAKE_CHUNKS; i++)
+		fake.left_handles += d->chunk[i].used;
 	for (unsigned int i = 0; i < FAKE_CORES; i++) {
 		fake_reset(d, i);
 		free(d->core[i].sbuf);
@@ -1134,16 +1144,32 @@ int neuron_sys_close(int fd)
 	return 0;
 }
 
+static bool fake_fails(unsigned long cmd)
+{
+	if (!fake.fail_at)
+		return false;
+	/* Of all calls: a free that fails is tried again, and statistics may be missing. */
+	if (fake.fail_nr ? fake.fail_nr != _IOC_NR(cmd) &&
+			   (!fake.also_nr || fake.also_nr != _IOC_NR(cmd)) : cmd == NEURON_IOCTL_MEM_FREE ||
+			   cmd == NEURON_IOCTL_ACQUIRE_NEURON_DS)
+		return false;
+	if (fake.fail_at > 1) {
+		fake.fail_at--;
+		return false;
+	}
+	if (!fake.sticky)
+		fake.fail_at = 0;
+	fake.failed++;
+	return true;
+}
+
 static int fake_call(int fd, unsigned long cmd, void *arg)
 {
-	unsigned int nr = _IOC_NR(cmd);
 	int ret;
 
 	fake.calls++;
-	fake.calls_nr[nr]++;
-	/* Nobody can do anything about a free that fails, and statistics may be missing. */
-	if (fake.fail_at && (fake.fail_nr ? fake.fail_nr == nr : cmd != NEURON_IOCTL_MEM_FREE &&
-			     cmd != NEURON_IOCTL_ACQUIRE_NEURON_DS) && !--fake.fail_at) {
+	fake.calls_nr[_IOC_NR(cmd)]++;
+	if (fake_fails(cmd)) {
 		errno = fake.fail_errno;
 		return -1;
 	}
@@ -1223,6 +1249,9 @@ static inline void fake_fail(unsigned int n, unsigned int nr, int error)
 	fake.fail_at = n;
 	fake.fail_nr = nr;
 	fake.fail_errno = error;
+	fake.sticky = false;
+	fake.also_nr = 0;
+	fake.failed = 0;
 }
 
 #endif

@@ -226,7 +226,11 @@ static int teardown(void **state)
 	neuron_mem_free(f->y);
 	neuron_device_close(f->device);
 	free(f);
-	return fake_used() || fake.mapped || fake.dev[0].opens;
+	if (fake.left_bytes || fake.left_handles)
+		print_error("left before the device was closed: %llu bytes, %u handles\n",
+			    (unsigned long long)fake.left_bytes, fake.left_handles);
+	return fake_used() || fake.mapped || fake.dev[0].opens || fake.left_bytes ||
+	       fake.left_handles;
 }
 
 static int setup_contiguous(void **state)
@@ -848,6 +852,111 @@ static void test_late_error(void **state)
 	neuron_model_unload(m);
 }
 
+/* A queue that the driver does not let go gives its rings back with a reset of the core. */
+static void test_L23_queue_is_held(void **state)
+{
+	struct fixture *f = *state;
+	struct fake_core *core = &fake.dev[0].core[2];
+	uint64_t before = fake_used();
+
+	for (int stuck = 0; stuck < 2; stuck++) {
+		struct neuron_model *m = load(f, make_list_neff());
+		unsigned int resets = core->resets;
+
+		run_ok(f, m);
+		fake_fail(1, _IOC_NR(NEURON_IOCTL_DMA_QUEUE_INIT), EIO);
+		fake.sticky = stuck;
+		neuron_model_unload(m);
+		fake.fail_at = 0;
+		assert_int_equal(fake_used(), before);
+		assert_int_equal(core->resets, resets + 1);
+	}
+}
+
+/* If that fails, too: when the core is used again. */
+static void test_L23_core_is_held(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t before = fake_used();
+	struct neuron_model *m = load(f, make_list_neff());
+
+	run_ok(f, m);
+	fake_fail(1, _IOC_NR(NEURON_IOCTL_DMA_QUEUE_INIT), EIO);
+	fake.also_nr = _IOC_NR(NEURON_IOCTL_NC_RESET);
+	fake.sticky = true;
+	neuron_model_unload(m);
+	assert_true(fake_used() > before);
+	fake.fail_at = 0;
+	m = load(f, make_list_neff());
+	neuron_model_unload(m);
+	assert_int_equal(fake_used(), before);
+}
+
+static void test_L23_core_is_closed_held(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t before = fake_used();
+	struct neuron_model *m = load(f, make_list_neff());
+
+	run_ok(f, m);
+	fake_fail(1, _IOC_NR(NEURON_IOCTL_DMA_QUEUE_INIT), EIO);
+	fake.also_nr = _IOC_NR(NEURON_IOCTL_NC_RESET);
+	fake.sticky = true;
+	neuron_model_unload(m);
+	assert_true(fake_used() > before);
+	fake.fail_at = 0;
+	neuron_core_close(f->core);
+	f->core = NULL;
+	assert_int_equal(fake_used(), before);
+}
+
+static unsigned int handles(void)
+{
+	unsigned int nr = 0;
+
+	for (unsigned int i = 0; i < FAKE_CHUNKS; i++)
+		nr += fake.dev[0].chunk[i].used;
+	return nr;
+}
+
+/* Memory of queues, and any other, that the driver does not take back at once. */
+static void test_L23_memory_is_held(void **state)
+{
+	static const unsigned int nrs[] = {
+		_IOC_NR(NEURON_IOCTL_MEM_GET_EXTENDED_INFO), _IOC_NR(NEURON_IOCTL_MEM_FREE),
+	};
+	struct fixture *f = *state;
+	unsigned int before = handles(), mapped = fake.mapped;
+	struct neuron_mem *mem;
+
+	for (size_t i = 0; i < 2; i++)
+		for (int sticky = 0; sticky < 2; sticky++) {
+			struct neuron_core *c;
+
+			assert_int_equal(neuron_core_open(f->device, 0, NULL, &c), 0);
+			assert_int_equal(neuron_mem_alloc(f->device, 4096, NULL, &mem), 0);
+			assert_int_equal(handles(), before + 3);
+			fake_fail(1, nrs[i], EBUSY);
+			fake.sticky = sticky;
+			neuron_core_close(c);
+			assert_true(fake.failed > 0);
+			fake.fail_at = 0;
+			neuron_mem_free(mem);
+			assert_int_equal(handles(), before);
+			assert_int_equal(fake.mapped, mapped);
+		}
+	/* The last chance is when the device is closed, see teardown(). */
+	assert_int_equal(neuron_mem_alloc(f->device, 4096, NULL, &mem), 0);
+	neuron_core_close(f->core);
+	f->core = NULL;
+	neuron_mem_free(f->x);
+	neuron_mem_free(f->y);
+	f->x = f->y = NULL;
+	fake_fail(1, nrs[1], EBUSY);
+	neuron_mem_free(mem);
+	assert_int_equal(handles(), 1);
+}
+
 /* A child has nothing of its parent's device, and does not crash over it. */
 static void test_fork(void **state)
 {
@@ -1421,6 +1530,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_L5_error_beside_end, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_L5_error_of_the_other_core, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_late_error, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_L23_queue_is_held, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_L23_core_is_held, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_L23_core_is_closed_held, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_L23_memory_is_held, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_fork, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_many_runs, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_vendor, setup, teardown),
