@@ -197,6 +197,7 @@ static void free_buffers(struct profile_part *p)
 {
 	while (p->nr_buffers)
 		neuron_mem_free(p->buffers[--p->nr_buffers].mem);
+	p->complete = false;
 }
 
 static int open_buffers(struct profile_part *p)
@@ -217,6 +218,7 @@ static int open_buffers(struct profile_part *p)
 		if (!ret)
 			p->buffers[p->nr_buffers++] = list[i];
 	}
+	p->complete = !ret;
 	return ret;
 }
 
@@ -442,6 +444,7 @@ static void forget(struct profile_part *p)
 		labels_put(p->runs[--p->nr_runs].labels);
 	p->nr_items = 0;
 	p->lost = 0;
+	p->missing = 0;
 	p->discard = false;
 }
 
@@ -465,6 +468,11 @@ void profile_reset(struct neuron_core *core, bool works)
 	if (!p)
 		return;
 	ret = collect(p);
+	if (ret && !p->missing)
+		p->missing = ret;
+	/* Without the reset the driver keeps the queues, and their memory with them. */
+	if (!works && p->nr_buffers)
+		core->held = true;
 	free_buffers(p);
 	if (p->discard)
 		forget(p);
@@ -484,6 +492,8 @@ void profile_run_begin(struct neuron_model *model)
 
 	if (!p || !model->labels)
 		return;
+	if (!p->complete && !p->missing)
+		p->missing = p->error;
 	if (p->nr_runs >= PROFILE_MAX_RUNS) {
 		p->lost++;
 		return;
@@ -494,6 +504,7 @@ void profile_run_begin(struct neuron_model *model)
 
 		if (!runs) {
 			p->error = p->error ? p->error : -ENOMEM;
+			p->missing = p->missing ? p->missing : -ENOMEM;
 			return;
 		}
 		p->runs = runs;
@@ -645,10 +656,15 @@ NEURON_EXPORT void neuron_profile_close(struct neuron_profile *profile)
 {
 	if (!profile)
 		return;
-	/* In a child the core is the parent's. */
-	if (neuron_profile_stop(profile) == -EACCES)
+	if (device_inherited(profile->parts[0].core->device)) {
+		/* In a child the core is the parent's. */
 		for (size_t i = 0; i < profile->nr_parts; i++)
 			free_buffers(&profile->parts[i]);
+	} else {
+		neuron_profile_stop(profile);
+		for (size_t i = 0; i < profile->nr_parts; i++)
+			core_take_back(profile->parts[i].core);
+	}
 	free_profile(profile);
 }
 
@@ -708,7 +724,7 @@ static struct neuron_profile *copy_profile(const struct neuron_profile *profile)
 NEURON_EXPORT int neuron_profile_write(struct neuron_profile *profile, int fd)
 {
 	struct neuron_profile *copy = NULL;
-	int ret;
+	int ret, missing = 0;
 
 	if (device_inherited(profile->parts[0].core->device))
 		return -EACCES;
@@ -718,13 +734,15 @@ NEURON_EXPORT int neuron_profile_write(struct neuron_profile *profile, int fd)
 		copy = copy_profile(profile);
 		ret = copy ? 0 : -ENOMEM;
 	}
+	for (size_t i = 0; i < profile->nr_parts && !missing; i++)
+		missing = profile->parts[i].missing;
 	unlock_parts(profile);
 	if (ret)
 		return ret;
 	/* Whoever reads it may take its time, or run a model on the core first. */
 	ret = profile_write(copy, fd);
 	free_profile(copy);
-	return ret;
+	return ret ? ret : missing;
 }
 
 NEURON_EXPORT int neuron_profile_get_stats(struct neuron_profile *profile,

@@ -71,6 +71,8 @@ struct profile_part {
 	size_t max_items;
 	uint64_t lost;
 	int error;			/* first thing that went wrong meanwhile */
+	int missing;			/* first thing for which there is less than was run */
+	bool complete;			/* all buffers are there */
 	struct neuron_mem_failure *failure;	/* of who starts the profile, until it is on */
 	bool running;			/* the last run is not over */
 	bool stopping;

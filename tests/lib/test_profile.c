@@ -87,7 +87,7 @@ static int teardown(void **state)
 	neuron_core_close(f->core);
 	neuron_device_close(f->device);
 	free(f);
-	return fake_used() || fake.mapped;
+	return fake_used() || fake.mapped || fake.left_bytes || fake.left_handles;
 }
 
 static int run_only(struct fixture *f, struct neuron_model *m)
@@ -604,6 +604,75 @@ static void test_error_passes(void **state)
 	neuron_profile_close(p);
 }
 
+/* What could not be read is missing in the file, and the writer says so. */
+static void test_L16_write_tells(void **state)
+{
+	struct fixture *f = *state;
+	struct neuron_profile *p;
+	FILE *file = tmpfile();
+
+	assert_non_null(file);
+	assert_int_equal(neuron_profile_start(f->core, &small, &p), 0);
+	assert_int_equal(run(f, f->model), 0);
+	fake_fail(1, _IOC_NR(NEURON_IOCTL_MEM_BUF_COPY64), EIO);
+	assert_int_equal(neuron_profile_write(p, fileno(file)), -EIO);
+	assert_int_equal(fake.fail_at, 0);
+	assert_true(ftell(file) > 0 || lseek(fileno(file), 0, SEEK_END) > 0);
+	assert_int_equal(run(f, f->model), 0);
+	assert_int_equal(neuron_profile_stop(p), -EIO);
+	/* It still is. */
+	assert_int_equal(neuron_profile_write(p, fileno(file)), -EIO);
+	neuron_profile_close(p);
+	fclose(file);
+}
+
+/* Nor is a run recorded for which there are no buffers. */
+static void test_L16_run_without_buffers(void **state)
+{
+	struct fixture *f = *state;
+	struct neuron_profile *p;
+	FILE *file = tmpfile();
+
+	assert_non_null(file);
+	assert_int_equal(neuron_profile_start(f->core, &small, &p), 0);
+	assert_int_equal(run(f, f->model), 0);
+	/* The fourth of them: those before it are there. */
+	fake_fail(4, _IOC_NR(NEURON_IOCTL_NOTIFICATIONS_INIT_WITH_REALLOC_V2), ENOMEM);
+	assert_int_equal(neuron_profile_write(p, fileno(file)), 0);
+	assert_int_equal(run(f, f->model), 0);
+	assert_int_equal(neuron_profile_write(p, fileno(file)), -ENOMEM);
+	neuron_profile_close(p);
+	fclose(file);
+}
+
+/* Without the reset the driver keeps the buffers: it is tried again. */
+static void test_L16_stop_fails(void **state)
+{
+	struct fixture *f = *state;
+	struct neuron_profile *p;
+
+	for (int way = 0; way < 3; way++) {
+		assert_int_equal(neuron_profile_start(f->core, &small, &p), 0);
+		assert_int_equal(run(f, f->model), 0);
+		fake_fail(1, _IOC_NR(NEURON_IOCTL_NC_RESET), EIO);
+		fake.sticky = way == 2;
+		assert_int_equal(neuron_profile_stop(p), -EIO);
+		assert_true(profiler_bytes() > 0);
+		if (way == 0)
+			assert_int_equal(run(f, f->model), 0);
+		else
+			neuron_profile_close(p);
+		fake.fail_at = 0;
+		if (way == 2) {
+			assert_true(profiler_bytes() > 0);
+			assert_int_equal(run(f, f->model), 0);
+		}
+		assert_int_equal(profiler_bytes(), 0);
+		if (way == 0)
+			neuron_profile_close(p);
+	}
+}
+
 /* A service that never stops it. */
 static void test_limits(void **state)
 {
@@ -755,6 +824,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_last_only, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_pipe, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_error_passes, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_L16_write_tells, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_L16_run_without_buffers, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_L16_stop_fails, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_limits, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_hostile, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_failure_is_of_start, setup_pair, teardown),

@@ -820,6 +820,10 @@ int neuron_profile_start(struct neuron_core *core, const struct neuron_profile_o
 			 struct neuron_profile **profile);
 /**
  * @brief Stop: collect what is in the buffers, give them back. Resets the core.
+ *
+ * Without the reset the driver keeps the memory of the buffers. It is tried again by
+ * neuron_profile_close(), by whatever next loads or runs a model on the core or starts a
+ * profile of it, and when the core is closed.
  * @return 0, -EALREADY, or what went wrong since the start
  */
 int neuron_profile_stop(struct neuron_profile *profile);
@@ -829,7 +833,8 @@ int neuron_profile_stop(struct neuron_profile *profile);
  * Buffers are read when the core is reset. While the profile is on, this does so; after
  * neuron_profile_stop() it may be called as often as wanted. Runs do not wait for @p fd.
  * @param fd	written to from its present position
- * @return 0, -errno of the descriptor, -ENOMEM, or why the reset failed
+ * @return 0, -errno of the descriptor, -ENOMEM, or why the reset failed; or, with the file
+ * written, why something that was run is missing in it
  */
 int neuron_profile_write(struct neuron_profile *profile, int fd);
 int neuron_profile_get_stats(struct neuron_profile *profile, struct neuron_profile_stats *stats);
