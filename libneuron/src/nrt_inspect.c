@@ -17,6 +17,7 @@
 #include <nrt/nrt_profile.h>
 #include <nrt/nrt_sys_trace.h>
 
+#include "nrt_output.h"
 #include "nrt_profile.h"
 #include "thread.h"
 

@@ -13,16 +13,6 @@ NRT_STATUS nrt_core_profile_start(struct nrt_vnc *vnc, struct neuron_model *mode
 				  struct neuron_profile **profile);
 /* Closes @fd, which may be the -errno of opening @name. */
 NRT_STATUS nrt_core_profile_write(struct neuron_profile *profile, int fd, const char *name);
-/* All parts of a path; 0 or -errno. */
-int nrt_make_dir(const char *path);
-/*
- * To write to, empty: what the caller named, wherever that leads; and what anybody could
- * have known, which must be a file of this user, and no link.  Or -errno.
- */
-int nrt_open_named(const char *path);
-int nrt_open_output(int dir, const char *name);
-/* A directory of this user alone, or one he had before; -errno. */
-int nrt_open_session(const char *path);
 
 /* Begin if NEURON_RT_INSPECT_ENABLE or _ON_FAIL asks for it; at the end of nrt_init(). */
 void nrt_inspect_init(void);

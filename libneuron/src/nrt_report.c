@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "nrt_internal.h"
+#include "nrt_output.h"
 
 struct gathered {
 	struct neuron_report report;
@@ -85,17 +85,13 @@ static int gather(struct gathered *g, struct neuron_device *device, uint32_t hbm
 	return 0;
 }
 
-/* Only a plain file of our own, emptied: everybody can write to /tmp. -1: none. */
+/* Everybody can write to /tmp: only a file of our own. -1: none. */
 static int open_file(const char *path)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0644);
-	struct stat st;
+	int fd = nrt_open_output(AT_FDCWD, path);
 
-	if (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
-			ftruncate(fd, 0))) {
-		close(fd);
-		fd = -1;
-	}
+	if (fd < 0)
+		LOG(TDRV, WARN, "%s: %s", path, strerror(-fd));
 	return fd;
 }
 
@@ -109,14 +105,15 @@ static void write_table(const struct neuron_report *r, const char *reason, const
 	fd = open_file(path);
 	if (fd < 0)
 		return;
-	dprintf(fd, "%s\n\n%s", reason, table);
+	if (dprintf(fd, "%s\n\n%s", reason, table) < 0)
+		LOG(TDRV, WARN, "%s: %m", path);
 	close(fd);
 }
 
 static void write_csv(struct neuron_device *device, uint32_t hbm)
 {
 	char path[80];
-	int fd;
+	int fd, ret;
 
 	if (!nrt_process.memlog)
 		return;
@@ -125,7 +122,10 @@ static void write_csv(struct neuron_device *device, uint32_t hbm)
 	fd = open_file(path);
 	if (fd < 0)
 		return;
-	if (!neuron_device_write_memory_log(device, hbm, fd))
+	ret = neuron_device_write_memory_log(device, hbm, fd);
+	if (ret)
+		LOG(TDRV, WARN, "%s: %s", path, strerror(-ret));
+	else
 		LOG_AS(TDRV, ERROR, "dml_dump", "wrote nrt memory alloc debug info to %s", path);
 	close(fd);
 }

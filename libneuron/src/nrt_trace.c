@@ -11,6 +11,7 @@
 
 #include <nrt/nrt_sys_trace.h>
 
+#include "nrt_output.h"
 #include "nrt_profile.h"
 
 #define MAX_EVENTS (16u << 20)

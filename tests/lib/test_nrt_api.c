@@ -9,6 +9,8 @@
 
 #include <pthread.h>
 #include <regex.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include <nrt/nrt.h>
@@ -901,6 +903,60 @@ static void test_logical(void **state)
 	assert_int_equal(access(path, F_OK), -1);
 }
 
+/* The report's names are known to everybody who can write to /tmp. */
+static void test_L21_report_through_a_link(void **state)
+{
+	const char path[] = "/tmp/neuron_mem_table_device_0_hbm_0.log";
+	char other[] = "/tmp/neuron_other_XXXXXX", text[8];
+	nrt_tensor_t *t = NULL;
+	int fd = mkstemp(other);
+
+	(void)state;
+	assert_int_equal(write(fd, "precious", 8), 8);
+	unlink(path);
+	assert_int_equal(link(other, path), 0);
+	nrt_close();
+	setenv("NEURON_RT_LOG_LEVEL", "WARNING", 1);
+	init_cores(8);
+	take_log();
+	fake.reason = NEURON_NATIVE_REASON_FULL;
+	assert_int_equal(nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, 0, 4ull << 30, NULL, &t),
+			 NRT_RESOURCE);
+	fake.reason = NEURON_NATIVE_REASON_NONE;
+	assert_int_equal(pread(fd, text, sizeof(text), 0), 8);
+	assert_memory_equal(text, "precious", 8);
+	logged("neuron_mem_table_device_0_hbm_0.log: Operation not permitted");
+	close(fd);
+	unlink(other);
+	unlink(path);
+}
+
+/* Nor is half of a report taken for one. */
+static void test_L21_report_is_cut_short(void **state)
+{
+	struct rlimit limit, small;
+	nrt_tensor_t *t = NULL;
+
+	(void)state;
+	nrt_close();
+	setenv("NEURON_RT_LOG_LEVEL", "WARNING", 1);
+	init_cores(8);
+	remove_reports();
+	take_log();
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+	small = limit;
+	small.rlim_cur = 100;
+	signal(SIGXFSZ, SIG_IGN);
+	fake.reason = NEURON_NATIVE_REASON_FULL;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+	assert_int_equal(nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, 0, 4ull << 30, NULL, &t),
+			 NRT_RESOURCE);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	fake.reason = NEURON_NATIVE_REASON_NONE;
+	signal(SIGXFSZ, SIG_DFL);
+	logged("neuron_mem_table_device_0_hbm_0.log: File too large");
+}
+
 static void test_log_location(void **state)
 {
 	char path[] = "/tmp/neuron_log_XXXXXX", text[4096];
@@ -1031,6 +1087,45 @@ static void test_repeat(void **state)
 	list_expected(io.bytes, want);
 	assert_memory_equal(got, want, 1024);
 	io_free(&io);
+	assert_int_equal(nrt_unload(m), NRT_SUCCESS);
+}
+
+/* y is x, shifted by a byte: each time it is run again shows. */
+static struct neff_bytes shift_neff(void)
+{
+	static const char def[] =
+		"{\"name\": \"definition\", \"sp\": \"SP.json\","
+		" \"dma_queue\": {\"q\": {\"type\": \"data\"}}, \"var\": {"
+		" \"x\": {\"type\": \"input\", \"var_id\": 1, \"size\": 1024},"
+		" \"y\": {\"type\": \"output\", \"var_id\": 2, \"size\": 1024}}}";
+	static const char sp[] =
+		"{\"dma\": [{\"id\": 1, \"queue\": \"q\", \"desc\": ["
+		" {\"op\": \"copy\", \"from\": \"x\", \"to\": \"y\", \"to_off\": 1,"
+		"  \"from_sizes\": [1023], \"from_steps\": [1], \"to_sizes\": [1023], \"to_steps\": [1]},"
+		" {\"op\": \"copy\", \"from\": \"x\", \"from_off\": 1023, \"to\": \"y\","
+		"  \"from_sizes\": [1], \"from_steps\": [1], \"to_sizes\": [1], \"to_steps\": [1]}]}]}";
+	const struct neff_file files[] = { { "sg00/SP.json", sp, 0 } };
+
+	return make_neff("shift", def, files, 1);
+}
+
+/* What it is run on is what it made the time before, each time. */
+static void test_repeat_feeds_back_each_time(void **state)
+{
+	nrt_model_t *m = load(shift_neff(), 0);
+	uint8_t y[1024];
+
+	(void)state;
+	for (int times = 1; times <= 5; times++) {
+		struct io io;
+
+		io_init(&io, 1024, 0);
+		assert_int_equal(nrt_execute_repeat(m, io.in, io.out, times), NRT_SUCCESS);
+		assert_int_equal(nrt_tensor_read(io.y, y, 0, 1024), NRT_SUCCESS);
+		for (size_t i = 0; i < 1024; i++)
+			assert_int_equal(y[(i + (size_t)times) % 1024], io.bytes[i]);
+		io_free(&io);
+	}
 	assert_int_equal(nrt_unload(m), NRT_SUCCESS);
 }
 
@@ -1287,9 +1382,12 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_two_cores, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_oom, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_logical, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_L21_report_through_a_link, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_L21_report_is_cut_short, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_log_location, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_execute_errors, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_repeat, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_repeat_feeds_back_each_time, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_close, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_two_models_one_core, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_unload_running, setup, teardown),

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Files and directories that the runtime writes. */
+#ifndef NRT_LIB_OUTPUT_H
+#define NRT_LIB_OUTPUT_H
+
+/* All parts of a path; 0 or -errno. */
+int nrt_make_dir(const char *path);
+/*
+ * To write to, empty: what the caller named, wherever that leads; and what anybody could
+ * have known, which must be a file of this user, and no link.  Or -errno.
+ */
+int nrt_open_named(const char *path);
+int nrt_open_output(int dir, const char *name);
+/* A directory of this user alone, or one he had before; -errno. */
+int nrt_open_session(const char *path);
+
+#endif
