@@ -495,42 +495,47 @@ static int do_due(void)
 	return rest ? 1 : silent ? HELLO_MS / 4 : -1;
 }
 
-static void *hub_main(void *arg)
+/* Wait for the next thing to happen, and do it.  False: this was the last. */
+static bool hub_step(struct hub *h)
 {
-	struct pollfd pfd[MAX_PEERS + 2];
+	struct pollfd pfd[MAX_PEERS + 2] = {
+		{ .fd = h->stop, .events = POLLIN },
+		{ .fd = h->listener, .events = POLLIN },
+	};
 	struct peer *of[MAX_PEERS + 2];
-	struct hub *h = arg;
+	nfds_t nr = 2;
+	int timeout;
 	bool wait;
 
-	for (;;) {
-		nfds_t nr = 2;
-		int timeout;
-
-		pfd[0] = (struct pollfd){ .fd = h->stop, .events = POLLIN };
-		pfd[1] = (struct pollfd){ .fd = h->listener, .events = POLLIN };
-		pthread_mutex_lock(&comm_lock);
-		timeout = do_due();
-		reap();
-		for (uint32_t i = 0; i < MAX_PEERS; i++) {
-			if (h->peers[i].fd < 0)
-				continue;
-			of[nr] = &h->peers[i];
-			pfd[nr++] = (struct pollfd){ .fd = h->peers[i].fd, .events = POLLIN };
-		}
-		pthread_mutex_unlock(&comm_lock);
-		if (poll(pfd, nr, timeout) < 0 && errno != EINTR)
-			break;
-		if (pfd[0].revents)
-			break;
-		pthread_mutex_lock(&comm_lock);
-		for (nfds_t i = 2; i < nr; i++)
-			if (pfd[i].revents && of[i]->fd == pfd[i].fd && !of[i]->lost)
-				take_message(of[i]);
-		wait = pfd[1].revents && !take_peer();
-		pthread_mutex_unlock(&comm_lock);
-		if (wait)
-			usleep(10000);
+	pthread_mutex_lock(&comm_lock);
+	timeout = do_due();
+	reap();
+	for (uint32_t i = 0; i < MAX_PEERS; i++) {
+		if (h->peers[i].fd < 0)
+			continue;
+		of[nr] = &h->peers[i];
+		pfd[nr++] = (struct pollfd){ .fd = h->peers[i].fd, .events = POLLIN };
 	}
+	pthread_mutex_unlock(&comm_lock);
+	if (poll(pfd, nr, timeout) < 0 && errno != EINTR)
+		return false;
+	if (pfd[0].revents)
+		return false;
+	pthread_mutex_lock(&comm_lock);
+	for (nfds_t i = 2; i < nr; i++)
+		if (pfd[i].revents && of[i]->fd == pfd[i].fd && !of[i]->lost)
+			take_message(of[i]);
+	wait = pfd[1].revents && !take_peer();
+	pthread_mutex_unlock(&comm_lock);
+	if (wait)
+		usleep(10000);
+	return true;
+}
+
+static void *hub_main(void *arg)
+{
+	while (hub_step(arg))
+		;
 	return NULL;
 }
 
