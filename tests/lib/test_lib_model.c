@@ -698,6 +698,36 @@ static void test_dirty(void **state)
 	neuron_model_unload(other);
 }
 
+/* Each transfer of one core counts for the other one; what it leaves there is reset. */
+static void test_remote_semaphores(void **state)
+{
+	struct fixture *f = *state;
+	struct neuron_core_opts opts = { .size = sizeof(opts), .lnc = 2 };
+	struct fake_core *core = fake.dev[0].core;
+	struct neff_bytes n = make_pair_neff("1024");
+	const struct neuron_io io[] = {
+		{ "x", f->x, 0, 1024 }, { "a", f->y, 0, 1024 }, { "b", f->y, 1024, 1024 },
+	};
+	struct neuron_model *m;
+	struct neuron_core *c;
+	unsigned int resets;
+
+	assert_int_equal(neuron_core_open(f->device, 0, &opts, &c), 0);
+	assert_int_equal(neuron_model_load(c, n.data, n.size, NULL, &m), 0);
+	resets = core[1].resets;
+	for (unsigned int run = 0; run < 3; run++) {
+		assert_int_equal(neuron_model_run(m, io, 3, 1000, NULL), 0);
+		for (int i = 0; i < 256; i++) {
+			assert_int_equal(core[0].sem[i], 0);
+			assert_int_equal(core[1].sem[i], i == 17 ? 3 : 0);
+		}
+		assert_int_equal(core[1].resets, resets + run);
+	}
+	neuron_model_unload(m);
+	neuron_core_close(c);
+	free(n.data);
+}
+
 /* What it never triggers has no place in the ring. */
 static void test_untriggered(void **state)
 {
@@ -1524,6 +1554,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_bad_programs, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_notifications, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_dirty, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_remote_semaphores, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_untriggered, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_timeout, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_errors, setup, teardown),

@@ -194,7 +194,8 @@ static inline struct neff_bytes make_pair_neff(const char *y_size)
 		"{\"graphs\": [{\"definition\": \"sg00/def.json\", \"name\": \"sg00\"},"
 		"{\"definition\": \"sg01/def.json\", \"name\": \"sg01\"}], \"version\": \"0.5\"}";
 	static const char def0[] =
-		"{\"name\": \"definition\", \"sp\": \"SP.json\", \"dma_queue\": {\"q\": {\"type\": \"in\"}},"
+		"{\"name\": \"definition\", \"sp\": \"SP.json\","
+		" \"dma_queue\": {\"q\": {\"type\": \"in\", \"num_queues\": 3}},"
 		" \"var\": {\"x\": {\"type\": \"input\", \"var_id\": 1, \"size\": 1024},"
 		" \"v\": {\"type\": \"virtual\", \"var_id\": 4, \"size\": 4096,"
 		" \"backing_variable_off\": 0},"

@@ -850,6 +850,7 @@ static ssize_t say(int sock, const void *message, size_t size)
 {
 	static uint32_t answer[4096];
 
+	last_answer = 0;
 	if (send(sock, message, size, MSG_NOSIGNAL) != (ssize_t)size)
 		return 0;
 	last_answer = recv(sock, answer, sizeof(answer), 0);
@@ -1100,6 +1101,183 @@ static void test_L12_keys(void **state)
 	assert_true(last_answer > 0);
 	for (int i = 0; i < 3; i++)
 		close(sock[i]);
+}
+
+/* ---- peers of another user ----------------------------------------------------------- */
+
+/* How often it was asked whose the other end is, and how often it will be another user's. */
+static atomic_int asked, foreign;
+
+int __real_getsockopt(int fd, int level, int name, void *value, socklen_t *len);
+int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len)
+{
+	int ret = __real_getsockopt(fd, level, name, value, len);
+
+	if (name == SO_PEERCRED && atomic_load(&foreign) > 0) {
+		((struct ucred *)value)->uid++;
+		atomic_fetch_sub(&foreign, 1);
+	}
+	if (name == SO_PEERCRED)
+		atomic_fetch_add(&asked, 1);
+	return ret;
+}
+
+/* The hub does not listen to it, whatever it knows. */
+static void test_foreign_rank(void **state)
+{
+	NRT_STATUS status = UNSET;
+	struct comm_hello hello;
+	pthread_t zero;
+	int sock;
+
+	(void)state;
+	atomic_store(&asked, 0);
+	assert_int_equal(pthread_create(&zero, NULL, join_zero, &status), 0);
+	/* Rank 0 and the hub trust each other. */
+	for (int i = 0; i < 20000 && atomic_load(&asked) < 2; i++)
+		usleep(1000);
+	assert_int_equal(atomic_load(&asked), 2);
+	for (int again = 0; again < 2; again++) {
+		atomic_store(&foreign, !again);
+		sock = stranger();
+		hello = greeting(1, 2, 0);
+		assert_int_equal(say(sock, &hello, sizeof(hello)), 0);
+		assert_int_equal(last_answer > 0, again);
+		assert_int_equal(atomic_load(&foreign), 0);
+		close(sock);
+	}
+	pthread_join(zero, NULL);
+	assert_int_equal(status, NRT_SUCCESS);
+}
+
+/* A rank says nothing to it. */
+static void test_foreign_root(void **state)
+{
+	int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), peer, lock;
+	struct rank one = { .rank = 1, .count = 2, .fn = do_join };
+	struct comm_place p = place();
+	uint8_t secret[COMM_KEY];
+	struct comm_hello hello;
+	struct sockaddr_un a;
+
+	(void)state;
+	lock = comm_place_take(&p, secret);
+	assert_true(lock >= 0);
+	comm_place_address(&p, &a);
+	assert_int_equal(bind(sock, (struct sockaddr *)&a, sizeof(a)) | listen(sock, 5), 0);
+	atomic_store(&foreign, 1);
+	assert_int_equal(pthread_create(&one.thread, NULL, rank_main, &one), 0);
+	peer = accept(sock, NULL, NULL);
+	assert_int_equal(recv(peer, &hello, sizeof(hello), 0), 0);
+	pthread_join(one.thread, NULL);
+	assert_int_equal(one.status, NRT_FAILURE);
+	assert_int_equal(atomic_load(&foreign), 0);
+	close(peer);
+	close(sock);
+	comm_place_leave(&p, lock);
+	comm_place_close(&p);
+}
+
+/* ---- memory that can still change ---------------------------------------------------- */
+
+static int shared_memory(size_t size, int seals)
+{
+	int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	assert_int_equal(ftruncate(fd, (off_t)size), 0);
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, seals), 0);
+	return fd;
+}
+
+static NRT_STATUS gather_100(struct rank *r)
+{
+	uint8_t in[100] = { 0 }, out[200];
+
+	return nrt_all_gather(0, 0, r->count, sizeof(in), in, out);
+}
+
+static const struct {
+	int seals;
+	int more;		/* than what was agreed on */
+	bool taken;
+} memories[] = {
+	{ F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE, 0, true },
+	{ F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL, 0, true },
+	{ F_SEAL_GROW | F_SEAL_WRITE, 0, false },
+	{ F_SEAL_SHRINK | F_SEAL_WRITE, 0, false },
+	{ F_SEAL_SHRINK | F_SEAL_GROW, 0, false },
+	{ 0, 0, false },
+	{ F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE, 1, false },
+	{ F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE, -1, false },
+};
+
+#define NR_MEMORIES (sizeof(memories) / sizeof(memories[0]))
+
+/* What could change, or end, while it is read is not: nrt_all_gather(). */
+static void test_unsealed_gather(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < NR_MEMORIES; i++) {
+		struct rank zero = { .count = 2, .fn = gather_100 };
+		struct comm_request r = {
+			.type = COMM_REQUEST, .nr = 2, .fds = 1, .params = { 2, [16] = 100 },
+			.ranks = { 0, 1 },
+		};
+		int fd = shared_memory(100 + (size_t)memories[i].more, memories[i].seals), sock;
+		struct comm_hello hello;
+
+		init("20");
+		assert_int_equal(pthread_create(&zero.thread, NULL, rank_main, &zero), 0);
+		sock = stranger();
+		hello = greeting(1, 2, 0);
+		assert_int_equal(say(sock, &hello, sizeof(hello)), NRT_SUCCESS);
+		assert_int_equal(comm_send(sock, &r, offsetof(struct comm_request, ranks) + 8, &fd, 1),
+				 0);
+		pthread_join(zero.thread, NULL);
+		assert_int_equal(zero.status, memories[i].taken ? NRT_SUCCESS : NRT_FAILURE);
+		close(sock);
+		close(fd);
+	}
+}
+
+/* The same of an operation whose inputs go through memory of the host. */
+static void test_unsealed_input(void **state)
+{
+	struct op op = { .cc_op = NRT_CC_ALLREDUCE, .op = NRT_OP_ADD, .groups = 1, .nr_tensors = 1 };
+
+	(void)state;
+	for (size_t i = 0; i < NR_MEMORIES; i++) {
+		struct rank join = { .count = 2, .fn = do_join };
+		struct rank zero = { .count = 2, .fn = do_op, .arg = &op };
+		int fd = shared_memory(ELEMENTS * 4 + (size_t)memories[i].more, memories[i].seals);
+		struct comm_reply reply;
+		struct comm_hello hello;
+		int sock[2];
+
+		init("20");
+		/* On the other device. */
+		assert_int_equal(pthread_create(&join.thread, NULL, rank_main, &join), 0);
+		sock[0] = stranger();
+		hello = greeting(1, 2, 0);
+		hello.data[0] = 1;
+		assert_int_equal(send(sock[0], &hello, sizeof(hello), MSG_NOSIGNAL), sizeof(hello));
+		assert_true(recv(sock[0], &reply, sizeof(reply), 0) > 0);
+		pthread_join(join.thread, NULL);
+		assert_int_equal(pthread_create(&zero.thread, NULL, rank_main, &zero), 0);
+		sock[1] = stranger();
+		hello.channel = 1;
+		memcpy(hello.key, reply.key, COMM_KEY);
+		assert_int_equal(say(sock[1], &hello, sizeof(hello)), NRT_SUCCESS);
+		assert_true(impostor_says(sock[1], 3, fd));
+		assert_int_equal(impostor_says(sock[1], 4, -1), memories[i].taken);
+		pthread_join(zero.thread, NULL);
+		/* Of zeros the sum is another one. */
+		assert_int_equal(zero.status, memories[i].taken ? NRT_EXEC_COMPLETED_WITH_NUM_ERR :
+								  NRT_EXEC_HW_ERR_COLLECTIVES);
+		close(sock[0]);
+		close(sock[1]);
+		close(fd);
+	}
 }
 
 /* ---- where they meet ----------------------------------------------------------------- */
@@ -1358,6 +1536,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_requests, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_L12_impostor, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_L12_keys, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_foreign_rank, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_foreign_root, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_unsealed_gather, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_unsealed_input, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_L12_directory, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_L12_stale, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_L12_lock, setup, teardown),
