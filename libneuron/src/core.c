@@ -206,9 +206,13 @@ NEURON_EXPORT int neuron_core_open(struct neuron_device *device, uint32_t nc,
 		ret = take_microcode(c, o.microcode, o.failure);
 	if (!ret && o.lnc == 2) {
 		o.lnc = 1;
+		o.refused = NULL;
 		ret = neuron_core_open(device, nc + 1, &o, &c->peer);
 	}
 	if (ret) {
+		if (ret == -ENOMEM && o.refused && o.failure &&
+		    o.failure->reason != NEURON_MEM_REASON_NONE)
+			o.refused(o.refused_data, o.failure, NULL);
 		core_put(c);
 		return ret;
 	}
@@ -327,14 +331,13 @@ int core_scratchpad_grow(struct neuron_core *core, uint64_t need,
 		.failure = failure,
 	};
 	uint64_t hbm = core->device->geometry.hbm[core->hbm].size;
-	size_t before = core->nr_pages;
 	struct neuron_mem **grown;
 	uint64_t pages;
 	int ret = 0;
 
 	if (need <= region_bytes(core))
 		return 0;
-	if (core->contiguous && !before && need <= hbm) {
+	if (core->contiguous && !core->nr_pages && need <= hbm) {
 		ret = region_grow(core, need);
 		if (ret != -ENOMEM)
 			return ret;
@@ -342,7 +345,7 @@ int core_scratchpad_grow(struct neuron_core *core, uint64_t need,
 	}
 	need -= region_bytes(core);
 	pages = scratchpad_pages(need, core->page);
-	if (pages <= before)
+	if (pages <= core->nr_pages)
 		return 0;
 	if (pages > hbm / core->page) {
 		/* Hopeless: ask for it in one piece, to get the figures and the log line. */
@@ -374,9 +377,7 @@ int core_scratchpad_grow(struct neuron_core *core, uint64_t need,
 		if (!ret)
 			core->nr_pages++;
 	}
-	if (ret)
-		while (core->nr_pages > before)
-			neuron_mem_free(core->pages[--core->nr_pages]);
+	/* Pages that nobody uses go with the model that failed to load. */
 	return ret;
 }
 

@@ -58,6 +58,7 @@ struct trigger {
 	const struct neuron_neff_dma *dma;
 	uint32_t ring;			/* index in loader.ring_of_queue */
 	uint32_t count[2];		/* descriptors, by enum neuron_ring_side */
+	uint64_t moves, io_moves;	/* as in struct ring */
 	uint32_t semaphore;		/* generated: to wait for */
 	bool own_semaphore;
 };
@@ -141,8 +142,8 @@ int load_plan_need(struct loader *l);
 int load_plan_variables(struct loader *l);
 int load_plan_ring(struct loader *l, struct ring *ring, uint64_t *account);
 int load_plan_programs(struct loader *l);
-/* After this, usage is what will be allocated, to the byte. */
-void load_plan_account(struct loader *l);
+/* After this, usage is what will be allocated, to the byte; or what was so far. */
+int load_account(struct loader *l, bool held);
 
 /* load_apply.c */
 /* Decides the layout; from here on the model counts for the scratchpad. */

@@ -203,6 +203,19 @@ static int check_pointers(struct loader *l, const struct neuron_neff_var *v)
 			      l->sg->dir, v->name, n, (unsigned long long)v->size);
 }
 
+/* No address of a device memory but its start, which is not handed out, is so even. */
+static int check_alignment(struct loader *l, const struct neuron_neff_var *v)
+{
+	uint64_t room = l->g->hbm[l->g->core_hbm[l->nc]].size;
+
+	if (v->alignment < room || v->type == NEURON_NEFF_VAR_STATE_BUFFER)
+		return 0;
+	return load_fail(l, NEURON_ERROR_NEFF_INVALID, -EINVAL,
+			 "%s/def.json: var.%.200s: an alignment of %llu, the device memory has %llu bytes",
+			 l->sg->dir, v->name, (unsigned long long)v->alignment,
+			 (unsigned long long)room);
+}
+
 int load_plan_variables(struct loader *l)
 {
 	struct neuron_model_usage *u = &l->model->usage;
@@ -219,6 +232,9 @@ int load_plan_variables(struct loader *l)
 		const struct neuron_neff_var *v = &l->sg->vars[i];
 		struct place *place = &l->places[i];
 
+		ret = check_alignment(l, v);
+		if (ret)
+			return ret;
 		switch (v->type) {
 		case NEURON_NEFF_VAR_STATE_BUFFER:
 			place->address = l->g->tpb_base[l->nc] + NEURON_ISA_SBUF_OFF + v->backing_off;
@@ -293,8 +309,49 @@ int load_plan_programs(struct loader *l)
 	return ret;
 }
 
-void load_plan_account(struct loader *l)
+static uint64_t counted(const struct plan_alloc *a, bool held)
 {
+	return held && !a->mem ? 0 : round_up(a->bytes, NEURON_PAGE);
+}
+
+/*
+ * Rings that have descriptors for inputs or outputs and others: the memory of each kind is
+ * in proportion.  Writes to semaphores and slots that are left over belong to neither.
+ */
+static void divide_rings(struct loader *l, bool held)
+{
+	struct neuron_model *m = l->model;
+
+	m->usage.rings_io = 0;
+	for (size_t i = m->nr_fetch; i < m->nr_rings; i++) {
+		const struct ring *ring = &m->rings[i];
+		uint64_t io;
+
+		if (!ring->io_moves || !ring->alloc)
+			continue;
+		io = (counted(&l->allocs[ring->alloc - 1], held) +
+		      counted(&l->allocs[ring->alloc], held)) * ring->io_moves / ring->moves;
+		m->usage.rings_spill -= io;
+		m->usage.rings_io += io;
+	}
+}
+
+int load_account(struct loader *l, bool held)
+{
+	uint64_t sum = l->model->usage.shared_scratchpad;
+
 	for (size_t i = 0; i < l->nr_allocs; i++)
-		*l->allocs[i].account += round_up(l->allocs[i].bytes, NEURON_PAGE);
+		*l->allocs[i].account = 0;
+	for (size_t i = 0; i < l->nr_allocs; i++) {
+		const struct plan_alloc *a = &l->allocs[i];
+
+		if (a->bytes > UINT64_MAX - NEURON_PAGE ||
+		    __builtin_add_overflow(sum, counted(a, held), &sum))
+			return load_fail(l, NEURON_ERROR_LIMIT, -E2BIG,
+					 "%s/def.json: the variables have more than 2^64 bytes",
+					 l->sg->dir);
+		*a->account += counted(a, held);
+	}
+	divide_rings(l, held);
+	return 0;
 }

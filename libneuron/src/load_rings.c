@@ -15,6 +15,14 @@ static bool is_io(const struct loader *l, const struct neuron_neff_side *side)
 	return l->io_of_var[side->var - l->sg->vars] != 0;
 }
 
+static bool moves_io(const struct loader *l, const struct neuron_neff_desc *d)
+{
+	for (size_t i = 0; i < d->nr_from; i++)
+		if (is_io(l, &d->from[i]))
+			return true;
+	return is_io(l, &d->to);
+}
+
 /* For an input or output the base is the offset in the tensor. */
 static struct span side_span(const struct loader *l, const struct neuron_neff_side *side)
 {
@@ -96,6 +104,8 @@ static int count_entry(struct loader *l, struct trigger *t)
 		}
 		count[NEURON_RING_TX] += tx;
 		count[NEURON_RING_RX] += rx;
+		t->moves += tx + rx;
+		t->io_moves += moves_io(l, d) ? tx + rx : 0;
 	}
 	for (size_t i = 0; i < 2; i++) {
 		count[i] += dma->semaphore >= 0;
@@ -183,9 +193,13 @@ int load_plan_rings(struct loader *l)
 		size_t queue = (size_t)(t->dma->queue - l->sg->queues);
 		struct ring *ring;
 
-		/* Their descriptors are made on the device. */
-		if (l->vendor && t->dma->queue->type == NEURON_NEFF_QUEUE_DYNAMIC)
+		/* Their descriptors are made on a device that can; this one cannot. */
+		if (t->dma->queue->type == NEURON_NEFF_QUEUE_DYNAMIC) {
+			load_obstacle(l,
+				      "%s/def.json: dma_queue.%.200s: descriptors that the device generates",
+				      l->sg->dir, t->dma->queue->name);
 			continue;
+		}
 		if (!user[queue]) {
 			uint32_t slot = NR_ENGINES + (uint32_t)(m->nr_rings - m->nr_fetch);
 
@@ -219,6 +233,9 @@ int load_plan_rings(struct loader *l)
 			if (ring->side_count[k] > ring->count)
 				ring->count = ring->side_count[k];
 		}
+		ring->moves += t->moves;
+		ring->io_moves += t->io_moves;
+		ring->io |= t->io_moves != 0;
 		total += t->count[t->count[NEURON_RING_TX] < t->count[NEURON_RING_RX]];
 		if (ring->count > NEURON_RING_MAX_SLOTS - NEURON_RING_UNUSED_SLOTS ||
 		    total > MAX_DESCRIPTORS) {
@@ -377,36 +394,14 @@ static int upload_ring(struct loader *l, struct ring *ring)
 	return ret ? load_device_error(l, "writing descriptors", ret) : 0;
 }
 
-static bool entry_has_io(const struct loader *l, const struct neuron_neff_dma *dma)
-{
-	for (size_t i = 0; i < dma->nr_desc; i++) {
-		if (is_io(l, &dma->desc[i].to))
-			return true;
-		for (size_t k = 0; k < dma->desc[i].nr_from; k++)
-			if (is_io(l, &dma->desc[i].from[k]))
-				return true;
-	}
-	return false;
-}
-
-/* Which rings touch inputs or outputs; they are kept and written again when those move. */
-static void find_io_rings(struct loader *l)
-{
-	for (size_t i = 0; i < l->nr_triggers; i++)
-		if (l->triggers[i].count[NEURON_RING_TX] &&
-		    entry_has_io(l, l->triggers[i].dma))
-			l->model->rings[l->triggers[i].ring].io = true;
-}
-
 int load_plan_ring_memory(struct loader *l)
 {
 	struct neuron_model *m = l->model;
 	int ret = 0;
 
-	find_io_rings(l);
+	/* load_account() divides it. */
 	for (size_t i = m->nr_fetch; i < m->nr_rings && !ret; i++)
-		ret = load_plan_ring(l, &m->rings[i], m->rings[i].io ? &m->usage.rings_io :
-								       &m->usage.rings_spill);
+		ret = load_plan_ring(l, &m->rings[i], &m->usage.rings_spill);
 	return ret;
 }
 

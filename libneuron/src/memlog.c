@@ -37,7 +37,7 @@ NEURON_EXPORT int neuron_device_log_memory(struct neuron_device *device, size_t 
 {
 	struct memlog *log = NULL, *old;
 
-	if (entries > SIZE_MAX / sizeof(struct entry))
+	if (entries > NEURON_MEMORY_LOG_MAX)
 		return -EINVAL;
 	if (entries) {
 		log = calloc(1, sizeof(*log));
@@ -93,27 +93,43 @@ void memlog_add(struct neuron_device *device, enum memlog_op op, const struct ne
 	pthread_mutex_unlock(&device->log_lock);
 }
 
-static void write_entries(FILE *f, const struct neuron_device *device, const struct memlog *log,
-			  uint32_t hbm)
+/* A copy of what there is, the oldest first: allocations go on while it is written. */
+static int copy_entries(struct neuron_device *device, struct entry **list, size_t *nr)
+{
+	const struct memlog *log;
+	int ret = 0;
+
+	*list = NULL;
+	*nr = 0;
+	pthread_mutex_lock(&device->log_lock);
+	log = device->log;
+	if (log && log->nr) {
+		*nr = log->nr < log->room ? log->nr : log->room;
+		*list = malloc(*nr * sizeof(**list));
+		if (!*list)
+			ret = -ENOMEM;
+	}
+	for (size_t i = 0; *list && i < *nr; i++)
+		(*list)[i] = log->ring[(log->nr - *nr + i) % log->room];
+	pthread_mutex_unlock(&device->log_lock);
+	return ret;
+}
+
+static void write_entry(FILE *f, const struct neuron_device *device, const struct entry *e)
 {
 	static const char *const ops[] = { "alloc", "free", "grow", "shrink" };
-	uint64_t first = log->nr > log->room ? log->nr - log->room : 0;
 
-	for (uint64_t i = first; i < log->nr; i++) {
-		const struct entry *e = &log->ring[i % log->room];
-
-		if (e->hbm != hbm)
-			continue;
-		fprintf(f, "%lld.%09ld,%s,%u,%u,%u,%s,%llu,0x%llx,%llu,%s\n",
-			(long long)e->when.tv_sec, e->when.tv_nsec, ops[e->op], device->index, e->hbm,
-			e->nc, neuron_mem_category_name(e->category), (unsigned long long)e->bytes,
-			(unsigned long long)e->address, (unsigned long long)e->align,
-			e->reason ? neuron_mem_reason_name(e->reason) : "ok");
-	}
+	fprintf(f, "%lld.%09ld,%s,%u,%u,%u,%s,%llu,0x%llx,%llu,%s\n",
+		(long long)e->when.tv_sec, e->when.tv_nsec, ops[e->op], device->index, e->hbm,
+		e->nc, neuron_mem_category_name(e->category), (unsigned long long)e->bytes,
+		(unsigned long long)e->address, (unsigned long long)e->align,
+		e->reason ? neuron_mem_reason_name(e->reason) : "ok");
 }
 
 NEURON_EXPORT int neuron_device_write_memory_log(struct neuron_device *device, uint32_t hbm, int fd)
 {
+	struct entry *list;
+	size_t nr;
 	int copy = dup(fd), ret = 0;
 	FILE *f = copy < 0 ? NULL : fdopen(copy, "w");
 
@@ -123,12 +139,13 @@ NEURON_EXPORT int neuron_device_write_memory_log(struct neuron_device *device, u
 			close(copy);
 		return ret;
 	}
+	ret = copy_entries(device, &list, &nr);
 	fputs("time,operation,device,hbm,nc,category,bytes,address,alignment,result\n", f);
-	pthread_mutex_lock(&device->log_lock);
-	if (device->log)
-		write_entries(f, device, device->log, hbm);
-	pthread_mutex_unlock(&device->log_lock);
-	if (ferror(f))
+	for (size_t i = 0; i < nr && !ret; i++)
+		if (list[i].hbm == hbm)
+			write_entry(f, device, &list[i]);
+	free(list);
+	if (ferror(f) && !ret)
 		ret = -EIO;
 	if (fclose(f) && !ret)
 		ret = -errno;

@@ -57,7 +57,7 @@ static int plan_memory(struct loader *l)
 	if (!ret)
 		ret = load_plan_programs(l);
 	if (!ret)
-		load_plan_account(l);
+		ret = load_account(l, false);
 	return ret;
 }
 
@@ -231,6 +231,20 @@ static int load_parts(struct loader *l, struct neuron_core *core, const struct n
 	return ret ? ret : join_tensors(l, l[0].model);
 }
 
+/* While it still has what it got. */
+static void tell_refusal(struct loader *l, const struct neuron_model_opts *o)
+{
+	struct neuron_report_model so_far = {
+		.name = l[0].model->name, .usage.size = sizeof(so_far.usage),
+	};
+
+	for (size_t k = 0; k < MAX_PARTS; k++)
+		if (l[k].model)
+			load_account(&l[k], true);
+	neuron_model_get_usage(l[0].model, &so_far.usage);
+	o->refused(o->refused_data, &l->error->memory, &so_far);
+}
+
 NEURON_EXPORT int neuron_model_load(struct neuron_core *core, const void *bytes, size_t size,
 				    const struct neuron_model_opts *opts,
 				    struct neuron_model **model)
@@ -260,6 +274,8 @@ NEURON_EXPORT int neuron_model_load(struct neuron_core *core, const void *bytes,
 		stats->archive_ns = watch.last - began;
 		load_lap(&watch, &stats->json_ns);
 		ret = load_parts(l, core, neff, &watch, &error);
+		if (ret && o.refused && error.memory.reason != NEURON_MEM_REASON_NONE)
+			tell_refusal(l, &o);
 	}
 	for (size_t k = 0; k < MAX_PARTS; k++)
 		free_loader(&l[k]);
@@ -326,35 +342,87 @@ NEURON_EXPORT uint64_t neuron_plan_scratchpad(const struct neuron_plan_opts *opt
 	return need > UINT64_MAX - page ? UINT64_MAX : round_up(need, page);
 }
 
-NEURON_EXPORT void neuron_plan_sum(const struct neuron_plan *plans, size_t nr_plans,
-				   const struct neuron_plan_opts *opts, uint64_t microcode,
-				   struct neuron_report_core *core)
+static bool add(uint64_t *sum, uint64_t times, uint64_t bytes)
 {
-	uint64_t *bytes = core->device_bytes, need[MAX_PARTS] = { 0 };
+	return __builtin_mul_overflow(times, bytes, &bytes) ||
+	       __builtin_add_overflow(*sum, bytes, sum);
+}
+
+static bool add_part(uint64_t *bytes, const struct neuron_model_usage *u)
+{
+	const struct {
+		enum neuron_mem_category to;
+		uint64_t bytes;
+	} parts[] = {
+		{ NEURON_MEM_CODE, u->code },
+		{ NEURON_MEM_CONSTANTS, u->constants },
+		{ NEURON_MEM_SCRATCHPAD_PRIVATE, u->scratchpad },
+		{ NEURON_MEM_MISC, u->runtime },
+		{ NEURON_MEM_RINGS, u->rings_io },
+		{ NEURON_MEM_RINGS, u->rings_spill },
+		{ NEURON_MEM_RINGS, u->rings_collectives },
+		{ NEURON_MEM_RINGS, u->rings_runtime },
+		{ NEURON_MEM_COLLECTIVES, u->collectives },
+	};
+	bool over = false;
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		over |= add(&bytes[parts[i].to], 1, parts[i].bytes);
+	return over;
+}
+
+NEURON_EXPORT int neuron_plan_sum(const struct neuron_plan *plans, size_t nr_plans,
+				  const struct neuron_plan_opts *opts, uint64_t microcode,
+				  struct neuron_report_core *core)
+{
+	uint64_t *bytes = core->device_bytes, need[MAX_PARTS] = { 0 }, sum = 0;
 	struct neuron_plan_opts o;
+	uint64_t cores;
+	bool over;
 
 	/* The caller's may be shorter.  One that is not valid made no plan. */
 	opts_copy(&o, sizeof(o), opts);
+	cores = o.lnc == 2 ? 2 : 1;
 	memset(bytes, 0, sizeof(core->device_bytes));
-	bytes[NEURON_MEM_CODE] = (o.lnc == 2 ? 2 : 1) * round_up(microcode, NEURON_PAGE);
-	bytes[NEURON_MEM_NOTIFICATION] = (o.lnc == 2 ? 2 : 1) * o.profile;
-	for (size_t i = 0; i < nr_plans; i++)
+	over = microcode > UINT64_MAX - NEURON_PAGE ||
+	       add(&bytes[NEURON_MEM_CODE], cores, round_up(microcode, NEURON_PAGE)) ||
+	       add(&bytes[NEURON_MEM_NOTIFICATION], cores, o.profile) ||
+	       add(&bytes[NEURON_MEM_COLLECTIVES], cores, o.collectives);
+	for (size_t i = 0; i < nr_plans; i++) {
+		over |= add(&bytes[NEURON_MEM_TENSORS], o.io_sets,
+			    o.io_single ? plans[i].io_longest : plans[i].io);
 		for (uint32_t k = 0; k < plans[i].nr_parts; k++) {
-			const struct neuron_model_usage *u = &plans[i].parts[k];
-
-			bytes[NEURON_MEM_CODE] += u->code;
-			bytes[NEURON_MEM_CONSTANTS] += u->constants;
-			bytes[NEURON_MEM_SCRATCHPAD_PRIVATE] += u->scratchpad;
-			bytes[NEURON_MEM_MISC] += u->runtime;
-			bytes[NEURON_MEM_RINGS] += u->rings_io + u->rings_spill +
-						   u->rings_collectives + u->rings_runtime;
-			bytes[NEURON_MEM_COLLECTIVES] += u->collectives;
-			if (u->shared_scratchpad > need[k])
-				need[k] = u->shared_scratchpad;
+			over |= add_part(bytes, &plans[i].parts[k]);
+			if (plans[i].parts[k].shared_scratchpad > need[k])
+				need[k] = plans[i].parts[k].shared_scratchpad;
 		}
+	}
 	for (uint32_t k = 0; k < MAX_PARTS; k++)
-		bytes[o.contiguous ? NEURON_MEM_SCRATCHPAD_CONTIGUOUS : NEURON_MEM_SCRATCHPAD] +=
-			neuron_plan_scratchpad(&o, need[k]);
+		over |= add(&bytes[o.contiguous ? NEURON_MEM_SCRATCHPAD_CONTIGUOUS :
+						  NEURON_MEM_SCRATCHPAD], 1,
+			    neuron_plan_scratchpad(&o, need[k]));
+	for (size_t i = 0; i < NEURON_MAX_CATEGORIES; i++)
+		over |= add(&sum, 1, bytes[i]);
+	return over ? -E2BIG : 0;
+}
+
+/* As the runtime allocates them. */
+static int plan_io(struct loader *l, struct neuron_plan *plan)
+{
+	const struct neuron_model *m = l->model;
+
+	for (size_t i = 0; i < m->nr_tensors; i++) {
+		uint64_t bytes = m->tensors[i]->bytes;
+
+		if (bytes > UINT64_MAX - NEURON_PAGE ||
+		    add(&plan->io, 1, round_up(bytes, NEURON_PAGE)))
+			return load_fail(l, NEURON_ERROR_LIMIT, -E2BIG,
+					 "%s/def.json: inputs and outputs have more than 2^64 bytes",
+					 l->sg->dir);
+		if (round_up(bytes, NEURON_PAGE) > plan->io_longest)
+			plan->io_longest = round_up(bytes, NEURON_PAGE);
+	}
+	return 0;
 }
 
 NEURON_EXPORT int neuron_model_plan(const struct neuron_geometry *geometry, const void *bytes,
@@ -389,6 +457,8 @@ NEURON_EXPORT int neuron_model_plan(const struct neuron_geometry *geometry, cons
 	}
 	if (!ret)
 		ret = join_tensors(l, l[0].model);
+	if (!ret)
+		ret = plan_io(l, &out);
 	if (!ret)
 		snprintf(out.name, sizeof(out.name), "%s", l[0].model->name);
 	for (size_t k = 0; k < MAX_PARTS; k++) {

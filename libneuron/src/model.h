@@ -83,6 +83,8 @@ struct ring {
 	uint32_t side_count[2];		/* of each side, by enum neuron_ring_side */
 	uint32_t slots;			/* of the rings */
 	bool io;			/* touches inputs or outputs */
+	uint64_t moves;			/* descriptors of both sides that move data */
+	uint64_t io_moves;		/* of these, for transfers from or to inputs or outputs */
 	size_t alloc;			/* of @tx in the plan; @rx is the next */
 	struct neuron_mem *tx;
 	struct neuron_mem *rx;

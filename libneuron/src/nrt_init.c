@@ -14,9 +14,6 @@
 #include "sys.h"
 
 #define DEFAULT_TIMEOUT_S 30
-/* Device memory document, "Overview". */
-#define DEFAULT_MICROCODE_MIB 96ul
-#define DEFAULT_MEMLOG (1024ul * 1024)
 
 struct nrt_process nrt_process = {
 	.life = PTHREAD_RWLOCK_INITIALIZER,
@@ -29,8 +26,7 @@ struct wish {
 	uint32_t start;		/* of all cores of the host */
 	uint32_t count;
 	bool exact;		/* these; else any @count in a row */
-	uint64_t page;
-	uint64_t microcode;	/* bytes on each physical core */
+	struct neuron_placement placement;
 };
 
 NRT_STATUS nrt_ready(void)
@@ -98,18 +94,17 @@ static bool has_pairs(const struct neuron_device_entry *entry)
 	return !strncasecmp(entry->instance, "Trn2", 4) || !strncasecmp(entry->instance, "Trn3", 4);
 }
 
-/* Physical cores of a logical one; 0: what the environment says makes no sense here. */
-static uint32_t logical_size(const struct neuron_device_entry *list, size_t nr)
+static NRT_STATUS read_placement(bool pairs, struct neuron_placement *placement)
 {
-	const char *text = getenv("NEURON_LOGICAL_NC_CONFIG");
+	int ret = neuron_placement_read(pairs, placement);
 
-	if (!text)
-		text = getenv("NEURON_RT_VIRTUAL_CORE_SIZE");
-	if (!text || !*text)
-		return nr && has_pairs(&list[0]) ? 2 : 1;
-	if (!strcmp(text, "1"))
-		return 1;
-	return !strcmp(text, "2") && nr && has_pairs(&list[0]) ? 2 : 0;
+	/* Whoever set a variable that does nothing wants to know. */
+	if (placement->variable)
+		LOG_AS(NRT, ERROR, "nrt_init", "%s=%s %s", placement->variable,
+		       getenv(placement->variable), placement->text);
+	nrt_process.lnc = placement->lnc;
+	nrt_process.contiguous = placement->contiguous;
+	return ret ? NRT_INVALID : NRT_SUCCESS;
 }
 
 /* @total: logical cores */
@@ -118,7 +113,7 @@ static NRT_STATUS read_cores(struct wish *wish, uint32_t total)
 	const char *cores = getenv("NEURON_RT_VISIBLE_CORES");
 	unsigned long n = 0;
 
-	*wish = (struct wish){ .count = total };
+	wish->count = total;
 	if (cores && *cores) {
 		if (!parse_cores(cores, &wish->start, &wish->count)) {
 			LOG_AS(NRT, ERROR, "nrt_init",
@@ -140,30 +135,22 @@ static NRT_STATUS read_cores(struct wish *wish, uint32_t total)
 	return NRT_FAILURE;
 }
 
-static bool read_memory(struct wish *wish)
+static bool read_memory(void)
 {
-	const char *page = getenv("NEURON_SCRATCHPAD_PAGE_SIZE") ?
-			   "NEURON_SCRATCHPAD_PAGE_SIZE" : "NEURON_RT_ONE_TMPBUF_PAGE_SIZE_MB";
-	unsigned long size = 0, microcode = DEFAULT_MICROCODE_MIB, memlog = DEFAULT_MEMLOG;
+	unsigned long memlog = NEURON_MEMORY_LOG_MAX;
 	struct nrt_process *p = &nrt_process;
 
-	if (!nrt_env_value(page, 512, 4095, "a multiple of 512 below 4096", &size) ||
-	    !nrt_env_value("NEURON_RT_MICROCODE_MB", 0, 4096, "a number up to 4096", &microcode) ||
-	    !nrt_env_value("NEURON_RT_DEBUG_MEMLOG_MAX_SIZE", 0, 1ul << 30,
+	if (!nrt_env_value("NEURON_RT_DEBUG_MEMLOG_MAX_SIZE", 0, 1ul << 30,
 			   "a number of entries", &memlog))
 		return false;
-	if (size % 512) {
-		LOG_AS(NRT, ERROR, "nrt_init", "%s=%lu is not a multiple of 512 below 4096", page,
-		       size);
-		return false;
-	}
-	wish->page = (uint64_t)size << 20;
-	wish->microcode = (uint64_t)microcode << 20;
-	p->memlog = memlog;
+	if (memlog > NEURON_MEMORY_LOG_MAX)
+		LOG_AS(NRT, ERROR, "nrt_init",
+		       "NEURON_RT_DEBUG_MEMLOG_MAX_SIZE=%lu is more than the %u entries that are kept",
+		       memlog, NEURON_MEMORY_LOG_MAX);
+	p->memlog = memlog < NEURON_MEMORY_LOG_MAX ? memlog : NEURON_MEMORY_LOG_MAX;
 	p->oom_table = true;
 	p->map_hbm = true;
-	return nrt_env_flag("NEURON_RT_CONTIGUOUS_SCRATCHPAD", &p->contiguous) &&
-	       nrt_env_flag("NEURON_RT_ENABLE_DEVICE_MEMORY_OOM_LOG", &p->oom_table) &&
+	return nrt_env_flag("NEURON_RT_ENABLE_DEVICE_MEMORY_OOM_LOG", &p->oom_table) &&
 	       nrt_env_flag("NEURON_RT_MAP_HBM", &p->map_hbm);
 }
 
@@ -193,7 +180,7 @@ static NRT_STATUS read_environment(struct wish *wish, uint32_t total)
 
 	if (status != NRT_SUCCESS)
 		return status;
-	return read_memory(wish) && read_limits() ? nrt_env_read(&nrt_process.env) : NRT_INVALID;
+	return read_memory() && read_limits() ? nrt_env_read(&nrt_process.env) : NRT_INVALID;
 }
 
 /* Cores of a device that sysfs does not tell; 0 if it cannot be used. */
@@ -357,12 +344,12 @@ static int open_cores(const struct neuron_device_entry *list, size_t nr, uint32_
 	struct neuron_mem_failure failure = { .reason = NEURON_MEM_REASON_NONE };
 	struct neuron_core_opts opts = {
 		.size = sizeof(opts),
-		.scratchpad_page = wish->page,
-		.microcode = wish->microcode,
+		.scratchpad_page = wish->placement.page,
 		.contiguous = p->contiguous,
 		.no_reset = p->env.keep_cores,
 		.failure = &failure,
 		.lnc = p->lnc,
+		.refused = nrt_refused,
 	};
 	uint32_t base = 0;
 	int ret = 0;
@@ -385,14 +372,15 @@ static int open_cores(const struct neuron_device_entry *list, size_t nr, uint32_
 			ret = neuron_device_log_memory(device, p->memlog);
 		if (ret)
 			break;
+		opts.microcode = neuron_placement_microcode(&wish->placement,
+							    neuron_device_geometry(device));
 		for (uint32_t nc = start > base ? start - base : 0;
 		     nc + p->lnc <= cores && p->nr_vncs * p->lnc < wish->count; nc += p->lnc) {
 			struct nrt_vnc *vnc = &p->vncs[p->nr_vncs];
 
 			*failed = base + nc;
+			opts.refused_data = device;
 			ret = neuron_core_open(device, nc, &opts, &vnc->core);
-			if (ret == -ENOMEM && failure.reason != NEURON_MEM_REASON_NONE)
-				nrt_log_memory(device, &failure);
 			if (ret)
 				break;
 			vnc->device = device;
@@ -499,7 +487,7 @@ static NRT_STATUS init(void)
 {
 	struct nrt_process *p = &nrt_process;
 	struct neuron_device_entry *list = NULL;
-	struct wish wish;
+	struct wish wish = { .placement.size = sizeof(wish.placement) };
 	NRT_STATUS status;
 	uint32_t total;
 	size_t nr;
@@ -507,12 +495,9 @@ static NRT_STATUS init(void)
 	status = look_for_cores(&list, &nr, &total);
 	if (status != NRT_SUCCESS)
 		goto out;
-	p->lnc = logical_size(list, nr);
-	if (!p->lnc) {
-		status = init_failed(NRT_INVALID, "NEURON_LOGICAL_NC_CONFIG is not 1, or 2 where cores come in pairs");
+	status = read_placement(has_pairs(&list[0]), &wish.placement);
+	if (status != NRT_SUCCESS)
 		goto out;
-	}
-	p->contiguous = p->lnc == 2 || !has_pairs(&list[0]);
 	status = read_environment(&wish, total / p->lnc);
 	if (status == NRT_SUCCESS) {
 		/* From here on in physical cores, as the driver counts. */
@@ -651,8 +636,9 @@ NRT_EXPORT void nrt_close(void)
 
 NRT_EXPORT NRT_STATUS nrt_get_total_vnc_count(uint32_t *vnc_count)
 {
+	struct neuron_placement placement = { .size = sizeof(placement) };
 	struct neuron_device_entry *list = NULL;
-	uint32_t total, lnc;
+	uint32_t total;
 	size_t nr;
 
 	if (!vnc_count)
@@ -661,11 +647,12 @@ NRT_EXPORT NRT_STATUS nrt_get_total_vnc_count(uint32_t *vnc_count)
 		neuron_device_list_free(list);
 		return NRT_FAILURE;
 	}
-	lnc = logical_size(list, nr);
+	/* What else is wrong in there does not matter here. */
+	neuron_placement_read(nr && has_pairs(&list[0]), &placement);
 	neuron_device_list_free(list);
-	if (!lnc)
+	if (!placement.lnc)
 		return NRT_INVALID;
-	*vnc_count = total / lnc;
+	*vnc_count = total / placement.lnc;
 	return NRT_SUCCESS;
 }
 

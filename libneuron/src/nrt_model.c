@@ -96,12 +96,10 @@ static NRT_STATUS describe(struct nrt_model *m)
 	return NRT_SUCCESS;
 }
 
-static NRT_STATUS load_failed(const struct nrt_vnc *vnc, const struct neuron_error *error, int ret)
+static NRT_STATUS load_failed(const struct neuron_error *error, int ret)
 {
 	NRT_STATUS status = nrt_status_of(ret);
 
-	if (error->kind == NEURON_ERROR_MEMORY && error->memory.reason != NEURON_MEM_REASON_NONE)
-		nrt_log_memory(vnc->device, &error->memory);
 	/* Figures of the file, not of the host, were out of range. */
 	if (error->kind == NEURON_ERROR_NEFF_INVALID)
 		status = NRT_INVALID;
@@ -118,6 +116,7 @@ static NRT_STATUS load_on(uint32_t index, const void *bytes, size_t size, nrt_mo
 		.size = sizeof(opts),
 		.verify_hash = p->verify_hash,
 		.error = &error,
+		.refused = nrt_refused,
 	};
 	struct nrt_model *m = calloc(1, sizeof(*m));
 	NRT_STATUS status;
@@ -129,8 +128,9 @@ static NRT_STATUS load_on(uint32_t index, const void *bytes, size_t size, nrt_mo
 	m->vnc_index = index;
 	m->refs = 1;
 	pthread_mutex_init(&m->lock, NULL);
+	opts.refused_data = m->vnc->device;
 	ret = neuron_model_load(m->vnc->core, bytes, size, &opts, &m->model);
-	status = ret ? load_failed(m->vnc, &error, ret) : describe(m);
+	status = ret ? load_failed(&error, ret) : describe(m);
 	if (status != NRT_SUCCESS) {
 		model_free(m);
 		return status;

@@ -14,8 +14,6 @@
 #include "nrt_output.h"
 #include "nrt_profile.h"
 
-#define MAX_BUFFER_MB 1024ul
-
 struct nrt_profile_continuous_options {
 	char *dir;
 };
@@ -31,33 +29,6 @@ static struct {
 
 /* ---- what inspect needs, too --------------------------------------------------------- */
 
-/* The driver has queues of a power of two; more than asked for loses nothing. */
-static bool buffer_sizes(uint64_t bytes[NEURON_PROFILE_NR_BUFFERS])
-{
-	static const char *const names[NEURON_PROFILE_NR_BUFFERS] = {
-		[NEURON_PROFILE_EVENT] = "NEURON_RT_PROFILE_BUF_EVENT_MB",
-		[NEURON_PROFILE_DMA] = "NEURON_RT_PROFILE_BUF_DMA_MB",
-		[NEURON_PROFILE_THROTTLE] = "NEURON_RT_PROFILE_BUF_THROTTLE_MB",
-		[NEURON_PROFILE_CC_CORE_INSTRUCTION] =
-			"NEURON_RT_PROFILE_BUF_CC_CORE_INSTRUCTION_MB",
-		[NEURON_PROFILE_CC_CORE_EVENT] = "NEURON_RT_PROFILE_BUF_CC_CORE_EVENT_MB",
-	};
-
-	for (int i = 0; i < NEURON_PROFILE_NR_BUFFERS; i++) {
-		unsigned long mb = 0;
-
-		bytes[i] = 0;
-		if (!nrt_env_value(names[i], 1, MAX_BUFFER_MB, "a number from 1 to 1024", &mb))
-			return false;
-		if (!mb)
-			continue;
-		bytes[i] = 1ull << 20;
-		while (bytes[i] < (uint64_t)mb << 20)
-			bytes[i] *= 2;
-	}
-	return true;
-}
-
 NRT_STATUS nrt_core_profile_start(struct nrt_vnc *vnc, struct neuron_model *model, bool last_only,
 				  struct neuron_profile **profile)
 {
@@ -67,16 +38,20 @@ NRT_STATUS nrt_core_profile_start(struct nrt_vnc *vnc, struct neuron_model *mode
 		.model = model,
 		.last_only = last_only,
 		.failure = &failure,
+		.refused = nrt_refused,
+		.refused_data = vnc->device,
 	};
+	const char *variable;
 	int ret;
 
-	if (!buffer_sizes(opts.bytes))
+	if (neuron_profile_read(&opts, &variable)) {
+		LOG(NRT, ERROR, "%s=%s is not a number from 1 to 1024", variable,
+		    getenv(variable));
 		return NRT_INVALID;
+	}
 	ret = neuron_profile_start(vnc->core, &opts, profile);
 	if (!ret)
 		return NRT_SUCCESS;
-	if (ret == -ENOMEM && failure.reason != NEURON_MEM_REASON_NONE)
-		nrt_log_memory(vnc->device, &failure);
 	LOG(NRT, ERROR, "no profile of ND %u:NC %u: %s", neuron_device_index(vnc->device),
 	    vnc->index, strerror(-ret));
 	return nrt_status_of(ret);

@@ -12,6 +12,7 @@
 
 struct gathered {
 	struct neuron_report report;
+	char limit[128];
 	struct neuron_report_core cores[NEURON_MAX_CORES];
 	struct neuron_report_model *models;
 };
@@ -46,42 +47,133 @@ static void gather_models(struct gathered *g, struct neuron_device *device,
 	}
 }
 
-static int gather(struct gathered *g, struct neuron_device *device, uint32_t hbm)
+/* The one that is being loaded comes last. */
+static void gather_loading(struct gathered *g, struct neuron_report_core *core,
+			   const struct neuron_report_model *loading)
+{
+	size_t at = (size_t)(core->models - g->models) + core->nr_models++;
+
+	g->models[at] = *loading;
+	g->models[at].id = nrt_process.next_id;
+}
+
+/*
+ * What a logical core is charged with in an HBM, by category.  The driver has these sums for
+ * all memories of the device; a core that has some elsewhere gets one for all categories.
+ * False: it changed meanwhile.
+ */
+static bool gather_core(struct neuron_device *device, const struct neuron_hbm_stats *hbm,
+			uint32_t first, struct neuron_report_core *c)
+{
+	uint64_t here = 0, sum = 0;
+
+	for (uint32_t i = first; i < first + nrt_process.lnc; i++) {
+		struct neuron_core_stats s = { .size = sizeof(s) };
+
+		here += hbm->by_core[i];
+		if (neuron_core_get_stats(device, i, &s))
+			continue;
+		c->owner = s.owner ? s.owner : c->owner;
+		for (size_t k = 0; k < NEURON_MAX_CATEGORIES; k++) {
+			c->device_bytes[k] += s.device_bytes[k];
+			sum += s.device_bytes[k];
+		}
+	}
+	if (sum == here || !hbm->total)
+		return true;
+	memset(c->device_bytes, 0, sizeof(c->device_bytes));
+	c->device_bytes[NEURON_MEM_OTHER] = here;
+	return false;
+}
+
+/* The rows of one moment; after a few attempts without categories. */
+static void gather_cores(struct gathered *g, struct neuron_device *device, uint32_t hbm)
 {
 	const struct neuron_geometry *geo = neuron_device_geometry(device);
 	uint32_t lnc = nrt_process.lnc;
-	size_t nr = 0, at = 0;
+	bool same = false;
+
+	for (int attempt = 0; attempt < 8 && !same; attempt++) {
+		struct neuron_hbm_stats s = { .size = sizeof(s) };
+
+		same = !neuron_hbm_get_stats(device, hbm, &s);
+		g->report.total = s.total;
+		g->report.free = s.free;
+		g->report.reserved = s.reserved;
+		g->report.nr_cores = 0;
+		for (uint32_t nc = 0; nc + lnc <= geo->nr_cores; nc += lnc) {
+			struct neuron_report_core *c = &g->cores[g->report.nr_cores];
+			bool here = geo->core_hbm[nc] == hbm;
+
+			for (uint32_t i = nc; i < nc + lnc; i++)
+				here |= s.by_core[i] != 0;
+			if (!here)
+				continue;
+			*c = (struct neuron_report_core){ .nc = nc / lnc };
+			same &= gather_core(device, &s, nc, c);
+			g->report.nr_cores++;
+		}
+	}
+}
+
+/* Which limit it was, if it was one of the driver's.  The process's is asked first. */
+static void gather_limit(struct gathered *g, struct neuron_device *device,
+			 const struct neuron_mem_failure *f)
+{
+	struct neuron_report *r = &g->report;
+	static const char root[] = "/sys/devices/virtual/neuron_device";
+	uint64_t everybody;
+
+	if (f->reason != NEURON_MEM_REASON_CAPPED)
+		return;
+	for (int core = 0; core < 2; core++) {
+		if (neuron_limit_get(device, core ? NEURON_LIMIT_CORE : NEURON_LIMIT_PROCESS,
+				     core ? (int32_t)f->nc : 0, &r->limit, &r->limit_used) ||
+		    (r->limit > r->limit_used && f->bytes <= r->limit - r->limit_used))
+			continue;
+		if (core)
+			snprintf(g->limit, sizeof(g->limit), "%s/neuron%u/neuron_core%u/limits/memory",
+				 root, r->device, f->nc);
+		else if (!neuron_limit_get(device, NEURON_LIMIT_DEFAULT, 0, &everybody, NULL) &&
+			 everybody == r->limit)
+			snprintf(g->limit, sizeof(g->limit), "%s/neuron%u/limits/process_memory",
+				 root, r->device);
+		else
+			snprintf(g->limit, sizeof(g->limit), "set for this process alone");
+		r->limit_path = g->limit;
+		r->limit_core = (uint64_t)core;
+		return;
+	}
+}
+
+/* @loading: on core @nc, or NULL. */
+static int gather(struct gathered *g, struct neuron_device *device,
+		  const struct neuron_mem_failure *f, const struct neuron_report_model *loading)
+{
+	size_t nr = 1, at = 0;
 
 	memset(g, 0, sizeof(*g));
 	for (const struct nrt_model *m = nrt_process.models; m; m = m->next)
 		nr++;
-	g->models = calloc(nr + 1, sizeof(*g->models));
+	g->models = calloc(nr, sizeof(*g->models));
 	if (!g->models)
 		return -ENOMEM;
-	for (uint32_t nc = 0; nc + lnc <= geo->nr_cores; nc += lnc) {
-		struct neuron_report_core *c = &g->cores[g->report.nr_cores];
-
-		if (geo->core_hbm[nc] != hbm)
-			continue;
-		c->nc = nc / lnc;
-		for (uint32_t i = nc; i < nc + lnc; i++) {
-			struct neuron_core_stats s = { .size = sizeof(s) };
-
-			if (neuron_core_get_stats(device, i, &s))
-				continue;
-			c->owner = s.owner ? s.owner : c->owner;
-			for (size_t k = 0; k < NEURON_MAX_CATEGORIES; k++)
-				c->device_bytes[k] += s.device_bytes[k];
-		}
-		gather_models(g, device, c, at);
-		at += c->nr_models;
-		g->report.nr_cores++;
-	}
 	g->report.size = sizeof(g->report);
 	g->report.device = neuron_device_index(device);
-	g->report.hbm = hbm;
-	g->report.lnc = lnc;
+	g->report.hbm = f->hbm;
+	g->report.lnc = nrt_process.lnc;
 	g->report.cores = g->cores;
+	g->report.contiguous = nrt_process.contiguous;
+	gather_cores(g, device, f->hbm);
+	gather_limit(g, device, f);
+	for (size_t i = 0; i < g->report.nr_cores; i++) {
+		struct neuron_report_core *c = &g->cores[i];
+
+		gather_models(g, device, c, at);
+		if (loading && c->nc == f->nc / nrt_process.lnc)
+			gather_loading(g, c, loading);
+		at += c->nr_models;
+	}
 	return 0;
 }
 
@@ -174,17 +266,18 @@ static void log_failed(unsigned int nd, const struct neuron_mem_failure *f)
 	       f->align ? "; aligned allocations can fail although enough memory is free, when no piece starts at a multiple of the alignment" : "");
 }
 
-void nrt_log_memory(struct neuron_device *device, const struct neuron_mem_failure *failure)
+void nrt_refused(void *device, const struct neuron_mem_failure *failure,
+		 const struct neuron_report_model *loading)
 {
 	struct neuron_mem_failure f = *failure;
 	char *reason = NULL, *table = NULL;
 	struct gathered g;
 	int ret;
 
-	f.nc /= nrt_process.lnc;
 	/* Models stay while their names are used. */
 	pthread_mutex_lock(&nrt_process.lock);
-	ret = gather(&g, device, f.hbm);
+	ret = gather(&g, device, &f, loading);
+	f.nc /= nrt_process.lnc;
 	if (!ret)
 		ret = neuron_report_reason(&g.report, &f, &reason);
 	if (!ret)
@@ -206,4 +299,9 @@ void nrt_log_memory(struct neuron_device *device, const struct neuron_mem_failur
 	free(reason);
 	free(table);
 	free(g.models);
+}
+
+void nrt_log_memory(struct neuron_device *device, const struct neuron_mem_failure *failure)
+{
+	nrt_refused(device, failure, NULL);
 }

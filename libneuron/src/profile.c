@@ -615,6 +615,7 @@ NEURON_EXPORT int neuron_profile_start(struct neuron_core *core,
 	p->opts = o;
 	/* They are the caller's for this call only. */
 	p->opts.failure = NULL;
+	p->opts.refused = NULL;
 	p->opts.model = NULL;
 	if (o.model) {
 		p->wanted[0] = labels_get(o.model->labels);
@@ -629,6 +630,9 @@ NEURON_EXPORT int neuron_profile_start(struct neuron_core *core,
 	for (size_t i = 0; i < p->nr_parts && !ret; i++)
 		ret = start_part(&p->parts[i], o.failure);
 	if (ret) {
+		if (ret == -ENOMEM && o.refused && o.failure &&
+		    o.failure->reason != NEURON_MEM_REASON_NONE)
+			o.refused(o.refused_data, o.failure, NULL);
 		for (size_t i = 0; i < p->nr_parts; i++)
 			stop_part(&p->parts[i]);
 		free_profile(p);

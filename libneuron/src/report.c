@@ -54,11 +54,18 @@ static enum neuron_report_column column_of(enum neuron_mem_category category)
 	}
 }
 
+/* A sum that is too large for the type stays as large as that can be. */
+static void add(uint64_t *sum, uint64_t bytes)
+{
+	if (__builtin_add_overflow(*sum, bytes, sum))
+		*sum = UINT64_MAX;
+}
+
 static void add_up(uint64_t row[NEURON_REPORT_NR_COLUMNS])
 {
 	row[NEURON_REPORT_TOTAL] = 0;
 	for (int i = NEURON_REPORT_TOTAL + 1; i < NEURON_REPORT_NR_COLUMNS; i++)
-		row[NEURON_REPORT_TOTAL] += row[i];
+		add(&row[NEURON_REPORT_TOTAL], row[i]);
 }
 
 NEURON_EXPORT void neuron_report_model_row(const struct neuron_report_model *model,
@@ -89,7 +96,7 @@ static void core_row(const struct neuron_report_core *core, uint64_t row[NEURON_
 
 	memset(row, 0, NEURON_REPORT_NR_COLUMNS * sizeof(row[0]));
 	for (unsigned int i = 0; i < NEURON_MAX_CATEGORIES; i++)
-		row[column_of(i)] += core->device_bytes[i];
+		add(&row[column_of(i)], core->device_bytes[i]);
 	for (size_t m = 0; m < core->nr_models; m++) {
 		neuron_report_model_row(&core->models[m], model);
 		for (size_t k = 0; k < sizeof(rings) / sizeof(rings[0]); k++) {
@@ -116,7 +123,7 @@ NEURON_EXPORT void neuron_report_row(const struct neuron_report *report,
 	for (size_t i = 0; i < report->nr_cores; i++) {
 		core_row(&report->cores[i], one);
 		for (int k = 0; k < NEURON_REPORT_NR_COLUMNS; k++)
-			row[k] += one[k];
+			add(&row[k], one[k]);
 	}
 }
 
@@ -173,9 +180,39 @@ static void mapping(FILE *f, const struct neuron_report_model *m)
 	fputs("\"\n", f);
 }
 
+/*
+ * What is set aside on cores for microcode, as far as this process knows: code of a core that
+ * has no models is nothing else.
+ */
+static uint64_t microcode(const struct neuron_report_core *c)
+{
+	return c->nr_models || (c->owner && c->owner != getpid()) ?
+	       0 : c->device_bytes[NEURON_MEM_CODE];
+}
+
+/* The whole memory, to the byte. */
+static void balance(FILE *f, const struct neuron_report *r, uint64_t held)
+{
+	char text[4][32];
+	uint64_t code = 0;
+
+	fprintf(f, "\n%s are %s in these rows, %s free and %s reserved (%llu = %llu + %llu + %llu bytes)\n",
+		neuron_report_size(r->total, text[0], sizeof(text[0])),
+		neuron_report_size(held, text[1], sizeof(text[1])),
+		neuron_report_size(r->free, text[2], sizeof(text[2])),
+		neuron_report_size(r->reserved, text[3], sizeof(text[3])),
+		(unsigned long long)r->total, (unsigned long long)held,
+		(unsigned long long)r->free, (unsigned long long)r->reserved);
+	for (size_t i = 0; i < r->nr_cores; i++)
+		add(&code, microcode(&r->cores[i]));
+	if (code)
+		fprintf(f, "%s of the code are set aside for microcode on cores without models (NEURON_RT_MICROCODE_MB)\n",
+			neuron_report_size(code, text[0], sizeof(text[0])));
+}
+
 static void table(FILE *f, const struct neuron_report *r)
 {
-	uint64_t row[NEURON_REPORT_NR_COLUMNS];
+	uint64_t held, row[NEURON_REPORT_NR_COLUMNS];
 	char name[64];
 	int width = 14;
 	bool any = false;
@@ -191,6 +228,7 @@ static void table(FILE *f, const struct neuron_report *r)
 	header(f, width, true);
 	snprintf(name, sizeof(name), "ND %u HBM %u", r->device, r->hbm);
 	neuron_report_row(r, NULL, row);
+	held = row[NEURON_REPORT_TOTAL];
 	line(f, width, name, row, false);
 	for (size_t i = 0; i < r->nr_cores; i++) {
 		const struct neuron_report_core *c = &r->cores[i];
@@ -205,12 +243,20 @@ static void table(FILE *f, const struct neuron_report *r)
 			any = true;
 		}
 	}
+	if (r->total)
+		balance(f, r, held);
 	if (!any)
 		return;
 	fputs("\nNEFF id to name mapping:\n", f);
 	for (size_t i = 0; i < r->nr_cores; i++)
 		for (size_t m = 0; m < r->cores[i].nr_models; m++)
 			mapping(f, &r->cores[i].models[m]);
+}
+
+/* The caller's may be shorter. */
+static int report_copy(struct neuron_report *ours, const struct neuron_report *theirs)
+{
+	return theirs ? opts_copy(ours, sizeof(*ours), theirs) : -EINVAL;
 }
 
 static int text_end(FILE *f, char **out, char **text)
@@ -227,16 +273,18 @@ static int text_end(FILE *f, char **out, char **text)
 
 NEURON_EXPORT int neuron_report_table(const struct neuron_report *report, char **text)
 {
+	struct neuron_report r;
 	char *out = NULL;
 	size_t size;
 	FILE *f;
+	int ret = text ? report_copy(&r, report) : -EINVAL;
 
-	if (!result_valid(report) || !text)
-		return -EINVAL;
+	if (ret)
+		return ret;
 	f = open_memstream(&out, &size);
 	if (!f)
 		return -ENOMEM;
-	table(f, report);
+	table(f, &r);
 	return text_end(f, &out, text);
 }
 
@@ -253,8 +301,28 @@ static enum neuron_report_column largest(const uint64_t row[NEURON_REPORT_NR_COL
 	return best;
 }
 
-static void what(FILE *f, const struct neuron_mem_failure *fail, const char *left,
-		 const char *total, const char *run)
+static void capped(FILE *f, const struct neuron_report *r, const struct neuron_mem_failure *fail)
+{
+	char text[2][32];
+
+	if (!r->limit_path) {
+		fputs("is not to be used further by this process: a limit that is neither its own nor the core's is reached (a control group's)",
+		      f);
+		return;
+	}
+	fputs("is not to be used further by ", f);
+	if (r->limit_core)
+		fprintf(f, "NC %u: its limit", fail->nc);
+	else
+		fputs("this process: its limit", f);
+	fprintf(f, " of %s has %s left (%s)",
+		neuron_report_size(r->limit, text[0], sizeof(text[0])),
+		neuron_report_size(r->limit > r->limit_used ? r->limit - r->limit_used : 0, text[1],
+				   sizeof(text[1])), r->limit_path);
+}
+
+static void what(FILE *f, const struct neuron_report *r, const struct neuron_mem_failure *fail,
+		 const char *left, const char *total, const char *run)
 {
 	char text[32];
 
@@ -273,8 +341,8 @@ static void what(FILE *f, const struct neuron_mem_failure *fail, const char *lef
 			neuron_report_size(fail->largest_aligned, text, sizeof(text)));
 		break;
 	case NEURON_MEM_REASON_CAPPED:
-		fprintf(f, "is not to be used further by this process: a limit is reached, %s of %s are free",
-			left, total);
+		capped(f, r, fail);
+		fprintf(f, ", %s of %s are free", left, total);
 		break;
 	case NEURON_MEM_REASON_HOST:
 	case NEURON_MEM_REASON_NONE:
@@ -302,10 +370,33 @@ static void holders(FILE *f, const struct neuron_report *r)
 			fprintf(f, " (%s %d)", c->owner == getpid() ? "this process," : "process",
 				c->owner);
 		fprintf(f, " %s,", neuron_report_size(row[NEURON_REPORT_TOTAL], text, sizeof(text)));
-		fprintf(f, " most of it %s (%s)", names[most],
+		fprintf(f, " most of it %s (%s)",
+			most == NEURON_REPORT_CODE && microcode(c) ? "set aside for microcode" :
+			names[most],
 			neuron_report_size(row[most], text, sizeof(text)));
 		sep = " and";
 	}
+}
+
+/* To have less of what there is most of. */
+static void advise_less(FILE *f, const struct neuron_report *r, const char *sep,
+			enum neuron_report_column most)
+{
+	uint64_t reserve = 0, code = 0;
+
+	for (size_t i = 0; i < r->nr_cores; i++) {
+		add(&reserve, microcode(&r->cores[i]));
+		add(&code, r->cores[i].device_bytes[NEURON_MEM_CODE]);
+	}
+	if (most == NEURON_REPORT_TENSORS)
+		fprintf(f, "%s to free tensors, or smaller batches", sep);
+	else if (most == NEURON_REPORT_SHARED_SCRATCHPAD)
+		fprintf(f, "%s %smodels that need less scratchpad", sep,
+			r->contiguous ? "" : "NEURON_RT_CONTIGUOUS_SCRATCHPAD=1, or ");
+	else if (most == NEURON_REPORT_CODE && reserve && reserve == code)
+		fprintf(f, "%s to set less aside for microcode (NEURON_RT_MICROCODE_MB)", sep);
+	else
+		fprintf(f, "%s to unload models, or smaller ones", sep);
 }
 
 static void advice(FILE *f, const struct neuron_report *r, const struct neuron_mem_failure *fail)
@@ -315,7 +406,12 @@ static void advice(FILE *f, const struct neuron_report *r, const struct neuron_m
 
 	neuron_report_row(r, NULL, row);
 	if (fail->reason == NEURON_MEM_REASON_CAPPED) {
-		fprintf(f, "%s a higher limit, or fewer tensors and models in this process", sep);
+		if (r->limit_core)
+			fprintf(f, "%s a higher limit, or fewer tensors and models on NC %u", sep,
+				fail->nc);
+		else
+			fprintf(f, "%s a higher limit, or fewer tensors and models in this process",
+				sep);
 		sep = ", or";
 	} else if (fail->reason == NEURON_MEM_REASON_FRAGMENTED ||
 		   fail->reason == NEURON_MEM_REASON_ALIGNMENT) {
@@ -325,24 +421,14 @@ static void advice(FILE *f, const struct neuron_report *r, const struct neuron_m
 		if (fail->align > NEURON_PAGE)
 			fprintf(f, "%s a smaller alignment", sep);
 	}
-	if (row[NEURON_REPORT_SCRATCHPAD] > row[NEURON_REPORT_TOTAL] / 10) {
+	/* Pages are what a scratchpad in one piece does not have. */
+	if (!r->contiguous && row[NEURON_REPORT_SCRATCHPAD] > row[NEURON_REPORT_TOTAL] / 10) {
 		fprintf(f, "%s another NEURON_SCRATCHPAD_PAGE_SIZE (\"neuron-preflight --pages\" proposes one)",
 			sep);
 		sep = ", or";
 	}
-	switch (largest(row)) {
-	case NEURON_REPORT_TENSORS:
-		fprintf(f, "%s to free tensors, or smaller batches", sep);
-		break;
-	case NEURON_REPORT_SHARED_SCRATCHPAD:
-		fprintf(f, "%s NEURON_RT_CONTIGUOUS_SCRATCHPAD=1, or models that need less scratchpad",
-			sep);
-		break;
-	default:
-		fprintf(f, "%s to unload models, or smaller ones", sep);
-		break;
-	}
-	if (r->lnc == 1 && r->nr_cores > 1) {
+	advise_less(f, r, sep, largest(row));
+	if (r->lnc == 1 && r->nr_cores > 1 && fail->reason != NEURON_MEM_REASON_CAPPED) {
 		fprintf(f, ", or to put less on");
 		for (size_t i = 0, n = 0; i < r->nr_cores; i++)
 			if (r->cores[i].nc != fail->nc)
@@ -352,16 +438,35 @@ static void advice(FILE *f, const struct neuron_report *r, const struct neuron_m
 	}
 }
 
+/* The longest allocation that would have succeeded; false: what is left of a limit is not known. */
+static bool would_fit(const struct neuron_report *r, const struct neuron_mem_failure *fail,
+		      uint64_t *bytes)
+{
+	*bytes = fail->align > NEURON_PAGE ? fail->largest_aligned : fail->largest_free;
+	if (fail->reason != NEURON_MEM_REASON_CAPPED)
+		return true;
+	if (!r->limit_path)
+		return false;
+	if (r->limit <= r->limit_used)
+		*bytes = 0;
+	else if (r->limit - r->limit_used < *bytes)
+		*bytes = (r->limit - r->limit_used) & ~(uint64_t)(NEURON_PAGE - 1);
+	return true;
+}
+
 NEURON_EXPORT int neuron_report_reason(const struct neuron_report *report,
 				       const struct neuron_mem_failure *failure, char **text)
 {
 	char left[32], total[32], run[32], bytes[32];
+	struct neuron_report r;
 	char *out = NULL;
+	uint64_t fits;
 	size_t size;
 	FILE *f;
+	int ret = failure && text ? report_copy(&r, report) : -EINVAL;
 
-	if (!result_valid(report) || !failure || !text)
-		return -EINVAL;
+	if (ret)
+		return ret;
 	f = open_memstream(&out, &size);
 	if (!f)
 		return -ENOMEM;
@@ -370,14 +475,13 @@ NEURON_EXPORT int neuron_report_reason(const struct neuron_report *report,
 	neuron_report_size(failure->largest_free, run, sizeof(run));
 	fprintf(f, "No room for %s of %s: HBM %u of ND %u ",
 		neuron_report_size(failure->bytes, bytes, sizeof(bytes)),
-		names[column_of(failure->category)], report->hbm, report->device);
-	what(f, failure, left, total, run);
+		names[column_of(failure->category)], r.hbm, r.device);
+	what(f, &r, failure, left, total, run);
 	if (failure->reason != NEURON_MEM_REASON_HOST && failure->reason != NEURON_MEM_REASON_NONE) {
-		holders(f, report);
-		fprintf(f, "; up to %s would fit",
-			neuron_report_size(failure->align > NEURON_PAGE ? failure->largest_aligned :
-					   failure->largest_free, bytes, sizeof(bytes)));
-		advice(f, report, failure);
+		holders(f, &r);
+		if (would_fit(&r, failure, &fits))
+			fprintf(f, "; up to %s would fit", neuron_report_size(fits, bytes, sizeof(bytes)));
+		advice(f, &r, failure);
 	}
 	return text_end(f, &out, text);
 }

@@ -808,6 +808,81 @@ static void test_oom(void **state)
 	free(n.data);
 }
 
+/* The figures of the line under the table: total, in rows, free, reserved. */
+static void balance_of(const char *text, unsigned long long b[4])
+{
+	const char *at = strstr(text, " reserved (");
+
+	assert_non_null(at);
+	assert_int_equal(sscanf(at, " reserved (%llu = %llu + %llu + %llu bytes)", &b[0], &b[1], &b[2],
+				&b[3]), 4);
+	assert_true(b[0] == b[1] + b[2] + b[3]);
+}
+
+/* A load that fails is reported as it was then: with what the model had got. */
+static void test_T1_load(void **state)
+{
+	static const char def[] =
+		"{\"name\": \"definition\", \"sp\": \"SP.json\", \"dma_queue\": {}, \"var\": {"
+		" \"v\": {\"type\": \"virtual\", \"var_id\": 1, \"size\": 4096,"
+		"  \"backing_variable_off\": 0},"
+		" \"a\": {\"type\": \"tmp-buf\", \"var_id\": 2, \"size\": 2147483648},"
+		" \"b\": {\"type\": \"tmp-buf\", \"var_id\": 3, \"size\": 23622320128}}}";
+	static const char pages[] =
+		"{\"name\": \"definition\", \"sp\": \"SP.json\", \"dma_queue\": {}, \"var\": {"
+		" \"v\": {\"type\": \"virtual\", \"var_id\": 1, \"size\": 17179869184,"
+		"  \"backing_variable_off\": 0}}}";
+	const struct neff_file files[] = { { "sg00/SP.json", "{\"dma\": []}", 0 } };
+	struct neff_bytes n = make_neff("too \"large\"", def, files, 1);
+	nrt_tensor_t *t = tensor(4096, 1), *big;
+	unsigned long long b[4];
+	nrt_model_t *m = NULL;
+
+	(void)state;
+	take_log();
+	assert_int_equal(nrt_load(n.data, n.size, 0, -1, &m), NRT_RESOURCE);
+	logged("No room for 22.000GB of scratchpad: HBM 0 of ND 0 is full: 21.500GB of 24.000GB are free");
+	assert_non_null(strstr(log_text, "\n  \\_NEFF 1001 | 2.000GB  |  0.000B  |  0.000B  |   n/a    |   n/a    | 2.000GB  | 4.000KB  |"));
+	assert_non_null(strstr(log_text, "\n\\_NC 0        | 2.500GB  |  0.000B  |  0.000B  |  0.000B  |512.000MB | 2.000GB  | 4.000KB  |"));
+	assert_non_null(strstr(log_text, "1001: \"too \"large\"\"\n"));
+	balance_of(log_text, b);
+	assert_true(b[1] == (2560ull << 20) + 4096 + 4096);
+	assert_int_equal(fake_used(), 4096);
+	free(n.data);
+
+	/* Pages of the scratchpad are there until then, too. */
+	big = tensor(10ull << 30, 1);
+	n = make_neff("pages", pages, files, 1);
+	assert_int_equal(nrt_load(n.data, n.size, 0, -1, &m), NRT_RESOURCE);
+	logged("No room for 512.000MB of shared scratchpad: HBM 0 of ND 0 is full: 511.996MB of 24.000GB are free");
+	assert_non_null(strstr(log_text, "\n\\_NC 0        | 13.500GB |  0.000B  |  0.000B  |  0.000B  | 13.500GB |"));
+	balance_of(log_text, b);
+	assert_true(b[2] == (512ull << 20) - 4096);
+	assert_int_equal(fake_used(), 4096 + (10ull << 30));
+	free(n.data);
+	nrt_tensor_free(&big);
+	nrt_tensor_free(&t);
+}
+
+/* Said at the level that everybody sees. */
+static void test_T3_page_size(void **state)
+{
+	(void)state;
+	nrt_close();
+	take_log();
+	setenv("NEURON_SCRATCHPAD_PAGE_SIZE", "1024", 1);
+	assert_int_equal(nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", ""), NRT_SUCCESS);
+	take_log();
+	assert_null(strstr(log_text, "no effect"));
+	nrt_close();
+	setenv("NEURON_RT_CONTIGUOUS_SCRATCHPAD", "Yes", 1);
+	assert_int_equal(nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", ""), NRT_SUCCESS);
+	logged("NEURON_SCRATCHPAD_PAGE_SIZE=1024 has no effect on a scratchpad in one piece");
+	nrt_close();
+	setenv("NEURON_RT_CONTIGUOUS_SCRATCHPAD", "maybe", 1);
+	init_fails(NRT_INVALID, "NEURON_RT_CONTIGUOUS_SCRATCHPAD=maybe is not 1 or 0");
+}
+
 /* Logical cores, what is set aside on them, and the report of both. */
 static void test_logical(void **state)
 {
@@ -1381,6 +1456,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_load_arguments, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_two_cores, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_oom, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_T1_load, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_T3_page_size, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_logical, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_L21_report_through_a_link, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_L21_report_is_cut_short, setup, teardown),

@@ -11,6 +11,9 @@
 
 #include <cmocka.h>
 
+#include <pthread.h>
+#include <sys/stat.h>
+
 #include <nrt/nrt.h>
 
 #include "model.h"
@@ -119,9 +122,102 @@ static void reason_is(const struct neuron_report *r, const struct neuron_mem_fai
 {
 	char *text;
 
+	char pid[32], full[1024];
+	const char *at = strstr(want, "PID");
+
 	assert_int_equal(neuron_report_reason(r, f, &text), 0);
-	assert_string_equal(text, want);
+	snprintf(pid, sizeof(pid), "%d", getpid());
+	snprintf(full, sizeof(full), "%.*s%s%s", at ? (int)(at - want) : (int)strlen(want), want,
+		 at ? pid : "", at ? at + 3 : "");
+	assert_string_equal(text, full);
 	free(text);
+}
+
+static void reason_has_not(const struct neuron_report *r, const struct neuron_mem_failure *f,
+			   const char *unwanted)
+{
+	char *text;
+
+	assert_int_equal(neuron_report_reason(r, f, &text), 0);
+	assert_null(strstr(text, unwanted));
+	free(text);
+}
+
+/* A limit is named, with what is left of it, and is not put on somebody else. */
+static void test_R5_limits(void **state)
+{
+	struct neuron_mem_failure f = {
+		.reason = NEURON_MEM_REASON_CAPPED, .category = NEURON_MEM_TENSORS, .nc = 1,
+		.bytes = GIB, .total = 24 * GIB, .free = 20 * GIB, .largest_free = 18 * GIB,
+		.largest_aligned = 18 * GIB,
+	};
+	struct neuron_report_core core = {
+		.nc = 1, .device_bytes = { [NEURON_MEM_TENSORS] = 3 * GIB },
+	};
+	struct neuron_report r = {
+		.size = sizeof(r), .lnc = 1, .cores = &core, .nr_cores = 1, .limit_path = "/x/limit",
+		.limit = 3 * GIB + 512 * MIB, .limit_used = 3 * GIB, .limit_core = 1,
+	};
+
+	(void)state;
+	reason_is(&r, &f, "No room for 1.000GB of tensors: HBM 0 of ND 0 is not to be used further by NC 1:"
+		  " its limit of 3.500GB has 512.000MB left (/x/limit), 20.000GB of 24.000GB are free; held by"
+		  " NC 1 3.000GB, most of it tensors (3.000GB); up to 512.000MB would fit; try a higher limit,"
+		  " or fewer tensors and models on NC 1, or to free tensors, or smaller batches");
+	r.limit_core = 0;
+	r.limit_used = 4 * GIB;
+	reason_is(&r, &f, "No room for 1.000GB of tensors: HBM 0 of ND 0 is not to be used further by this process:"
+		  " its limit of 3.500GB has 0.000B left (/x/limit), 20.000GB of 24.000GB are free; held by"
+		  " NC 1 3.000GB, most of it tensors (3.000GB); up to 0.000B would fit; try a higher limit,"
+		  " or fewer tensors and models in this process, or to free tensors, or smaller batches");
+}
+
+/* What is set aside for microcode is no model. */
+static void test_R5_microcode(void **state)
+{
+	struct neuron_mem_failure f = {
+		.reason = NEURON_MEM_REASON_FRAGMENTED, .category = NEURON_MEM_TENSORS,
+		.bytes = 200 * MIB, .total = 256 * MIB, .free = 64 * MIB, .largest_free = 32 * MIB,
+	};
+	struct neuron_report_core core = {
+		.owner = getpid(), .device_bytes = { [NEURON_MEM_CODE] = 192 * MIB },
+	};
+	struct neuron_report r = {
+		.size = sizeof(r), .lnc = 2, .cores = &core, .nr_cores = 1, .total = 256 * MIB,
+		.free = 48 * MIB, .reserved = 16 * MIB,
+	};
+	char *text;
+
+	(void)state;
+	reason_has_not(&r, &f, "model code");
+	reason_has_not(&r, &f, "unload");
+	reason_is(&r, &f, "No room for 200.000MB of tensors: HBM 0 of ND 0 is fragmented: 64.000MB of 256.000MB are"
+		  " free, but the longest piece has 32.000MB; held by NC 0 (this process, PID) 192.000MB, most"
+		  " of it set aside for microcode (192.000MB); up to 32.000MB would fit; try to load models and"
+		  " allocate large tensors first, before small ones, or to set less aside for microcode"
+		  " (NEURON_RT_MICROCODE_MB)");
+	assert_int_equal(neuron_report_table(&r, &text), 0);
+	assert_non_null(strstr(text, "\n256.000MB are 192.000MB in these rows, 48.000MB free and 16.000MB reserved"
+			       " (268435456 = 201326592 + 50331648 + 16777216 bytes)\n192.000MB of the code are"
+			       " set aside for microcode on cores without models (NEURON_RT_MICROCODE_MB)\n"));
+	free(text);
+}
+
+/* Small memories keep room for models; real ones have what the vendor's takes. */
+static void test_R5_small(void **state)
+{
+	struct neuron_placement p = { .size = sizeof(p) };
+	struct neuron_geometry g;
+
+	(void)state;
+	assert_int_equal(neuron_instance_geometry("trn1", &g, NULL), 0);
+	assert_int_equal(neuron_placement_microcode(NULL, &g), 96 * MIB);
+	g.hbm[0].size = 64 * MIB;
+	assert_int_equal(neuron_placement_microcode(NULL, &g), 4 * MIB);
+	setenv("NEURON_RT_MICROCODE_MB", "8", 1);
+	assert_int_equal(neuron_placement_read(false, &p), 0);
+	unsetenv("NEURON_RT_MICROCODE_MB");
+	assert_int_equal(neuron_placement_microcode(&p, &g), 8 * MIB);
 }
 
 static void test_reason(void **state)
@@ -153,14 +249,18 @@ static void test_reason(void **state)
 		  " or another NEURON_SCRATCHPAD_PAGE_SIZE (\"neuron-preflight --pages\" proposes one),"
 		  " or to unload models, or smaller ones");
 	f.align = 0;
+	/* Where there are no pages, none are proposed. */
+	single.contiguous = 1;
+	reason_has_not(&single, &f, "PAGE_SIZE");
+	single.contiguous = 0;
 	f.reason = NEURON_MEM_REASON_CAPPED;
 	one.device_bytes[NEURON_MEM_SCRATCHPAD_PRIVATE] = 0;
 	one.device_bytes[NEURON_MEM_SCRATCHPAD] = GIB;
 	reason_is(&single, &f, "No room for 4.000GB of tensors: HBM 2 of ND 0 is not to be used further by this process:"
-		  " a limit is reached, 3.000GB of 24.000GB are free; held by NC 0 1.000GB, most of it"
-		  " shared scratchpad (1.000GB); up to 2.000GB would fit; try a higher limit, or fewer tensors"
-		  " and models in this process, or NEURON_RT_CONTIGUOUS_SCRATCHPAD=1, or models that need less"
-		  " scratchpad");
+		  " a limit that is neither its own nor the core's is reached (a control group's), 3.000GB of"
+		  " 24.000GB are free; held by NC 0 1.000GB, most of it shared scratchpad (1.000GB); try a higher"
+		  " limit, or fewer tensors and models in this process, or NEURON_RT_CONTIGUOUS_SCRATCHPAD=1, or"
+		  " models that need less scratchpad");
 	f.reason = NEURON_MEM_REASON_HOST;
 	reason_is(&single, &f, "No room for 4.000GB of tensors: HBM 2 of ND 0 is not to blame: the host is out of memory");
 }
@@ -316,6 +416,202 @@ static void test_plan_refused(void **state)
 	assert_int_equal(neuron_model_plan(&g, NULL, 0, &opts, &plan), -EINVAL);
 	assert_int_equal(neuron_model_plan(&g, n.data, n.size, &opts, NULL), -EINVAL);
 	free(n.data);
+}
+
+static struct neff_bytes neff_with(const char *def, const char *sp)
+{
+	const struct neff_file files[] = { { "sg00/SP.json", sp, 0 } };
+
+	return make_neff("rows", def, files, 1);
+}
+
+/* Loads, and has the rows that the plan said; gives the plan. */
+static struct neuron_plan planned_and_loaded(const char *def, const char *sp, bool *runs)
+{
+	struct neuron_plan plan = { .size = sizeof(plan) };
+	struct neuron_error error = { .size = sizeof(error) };
+	struct neuron_model_opts opts = { .size = sizeof(opts), .error = &error };
+	struct neuron_model_usage u = { .size = sizeof(u) };
+	struct neff_bytes n = neff_with(def, sp);
+	struct neuron_device *device;
+	struct neuron_core *core;
+	struct neuron_model *m;
+	uint64_t before;
+
+	assert_int_equal(neuron_device_open(0, &device), 0);
+	assert_int_equal(neuron_core_open(device, 1, NULL, &core), 0);
+	assert_int_equal(neuron_model_plan(neuron_device_geometry(device), n.data, n.size, NULL,
+					   &plan), 0);
+	before = fake_used();
+	if (neuron_model_load(core, n.data, n.size, &opts, &m))
+		fail_msg("%s", error.text);
+	assert_int_equal(neuron_model_get_usage(m, &u), 0);
+	plan.parts[0].size = u.size;
+	assert_memory_equal(&plan.parts[0], &u, sizeof(u));
+	assert_int_equal(fake_used() - before, u.code + u.constants + u.scratchpad + u.runtime +
+			 u.rings_io + u.rings_spill + u.rings_runtime);
+	*runs = !neuron_model_obstacle(m);
+	neuron_model_unload(m);
+	neuron_core_close(core);
+	neuron_device_close(device);
+	free(n.data);
+	assert_int_equal(fake_used(), 0);
+	return plan;
+}
+
+#define ROWS_DEF(type) \
+	"{\"name\": \"definition\", \"sp\": \"SP.json\", \"dma_queue\": {" \
+	"\"q\": {\"type\": \"data\"}, \"r\": {\"type\": \"" type "\"}}, \"var\": {" \
+	"\"x\": {\"type\": \"input\", \"var_id\": 1, \"size\": 4096}," \
+	"\"t\": {\"type\": \"tmp-buf\", \"var_id\": 2, \"size\": 65536}," \
+	"\"u\": {\"type\": \"tmp-buf\", \"var_id\": 3, \"size\": 65536}}}"
+#define ROWS_COPY(queue, id, from, n) \
+	"{\"id\": " #id ", \"queue\": \"" queue "\", \"semaphore\": 7, \"desc\": [{\"from\": \"" from "\"," \
+	" \"to\": \"t\", \"from_sizes\": [4, " #n "], \"from_steps\": [1, 8]," \
+	" \"to_sizes\": [4, " #n "], \"to_steps\": [1, 12]}]}"
+
+/* A ring has descriptors of several kinds. */
+static void test_T4_rings(void **state)
+{
+	struct neuron_plan p;
+	bool runs;
+
+	(void)state;
+	p = planned_and_loaded(ROWS_DEF("data"), "{\"dma\": [" ROWS_COPY("q", 0, "x", 20) ", "
+			       ROWS_COPY("q", 1, "u", 20) "]}", &runs);
+	assert_true(runs);
+	assert_int_equal(p.parts[0].rings_io, 4096);
+	assert_int_equal(p.parts[0].rings_spill, 4096);
+	p = planned_and_loaded(ROWS_DEF("data"), "{\"dma\": [" ROWS_COPY("q", 0, "x", 100) ", "
+			       ROWS_COPY("q", 1, "u", 300) ", " ROWS_COPY("r", 2, "x", 5) "]}", &runs);
+	assert_true(runs);
+	assert_int_equal(p.parts[0].rings_io, 2 * 8192 / 4 + 2 * 4096);
+	assert_int_equal(p.parts[0].rings_spill, 2 * 8192 / 4 * 3);
+}
+
+/* Descriptors that the device makes need no ring; nothing here makes them. */
+static void test_T4_dynamic(void **state)
+{
+	struct neuron_plan p;
+	bool runs;
+
+	(void)state;
+	p = planned_and_loaded(ROWS_DEF("dynamic"), "{\"dma\": [" ROWS_COPY("q", 0, "x", 20) ", "
+			       ROWS_COPY("r", 1, "u", 2000) "]}", &runs);
+	assert_false(runs);
+	assert_int_equal(p.parts[0].rings_io, 2 * 4096);
+	assert_int_equal(p.parts[0].rings_spill, 0);
+	assert_int_equal(p.parts[0].descriptors, 21 + 1);
+}
+
+/* Planning and loading say the same of a file with @vars. */
+static int refused(const char *vars, enum neuron_error_kind kind)
+{
+	struct neuron_plan plan = { .size = sizeof(plan) };
+	struct neuron_error planning = { .size = sizeof(planning) }, loading = planning;
+	struct neuron_plan_opts plan_opts = { .size = sizeof(plan_opts), .error = &planning };
+	struct neuron_model_opts opts = { .size = sizeof(opts), .error = &loading };
+	struct neuron_device *device;
+	struct neuron_core *core;
+	struct neuron_model *m;
+	struct neff_bytes n;
+	char def[1024];
+	int ret;
+
+	snprintf(def, sizeof(def), "{\"name\": \"definition\", \"sp\": \"SP.json\", \"dma_queue\": {}, \"var\": {%s}}",
+		 vars);
+	n = neff_with(def, "{\"dma\": []}");
+	assert_int_equal(neuron_device_open(0, &device), 0);
+	assert_int_equal(neuron_core_open(device, 1, NULL, &core), 0);
+	ret = neuron_model_plan(neuron_device_geometry(device), n.data, n.size, &plan_opts, &plan);
+	assert_int_equal(neuron_model_load(core, n.data, n.size, &opts, &m), ret);
+	assert_int_equal(planning.kind, kind);
+	assert_int_equal(loading.kind, kind);
+	assert_string_equal(planning.text, loading.text);
+	neuron_core_close(core);
+	neuron_device_close(device);
+	free(n.data);
+	assert_int_equal(fake_used(), 0);
+	return ret;
+}
+
+#define BIG(type, id, size) \
+	"\"v" #id "\": {\"type\": \"" type "\", \"var_id\": " #id ", \"size\": " size "}"
+
+static void test_L15_sums(void **state)
+{
+	(void)state;
+	assert_int_equal(refused(BIG("tmp-buf", 1, "9223372036854775807") ", "
+				 BIG("tmp-buf", 2, "9223372036854775807"), NEURON_ERROR_LIMIT), -E2BIG);
+	assert_int_equal(refused(BIG("tmp-buf", 1, "9223372036854775807") ", "
+				 BIG("file", 2, "9223372036854775807, \"file_name\": \"SP.json\""),
+				 NEURON_ERROR_LIMIT), -E2BIG);
+}
+
+/* So are those of plans, reports and inputs. */
+static void test_L15_more_sums(void **state)
+{
+	struct neuron_plan plans[2] = { { .nr_parts = 1 }, { .nr_parts = 1 } };
+	struct neuron_plan_opts opts = { .size = sizeof(opts), .io_sets = 2 };
+	uint64_t row[NEURON_REPORT_NR_COLUMNS];
+	struct neuron_report_core core = { .nc = 0 };
+	struct neuron_report r = { .size = sizeof(r), .cores = &core, .nr_cores = 1 };
+
+	(void)state;
+	plans[0].parts[0].scratchpad = plans[1].parts[0].scratchpad = 1ull << 63;
+	assert_int_equal(neuron_plan_sum(plans, 1, &opts, 4096, &core), 0);
+	assert_int_equal(neuron_plan_sum(plans, 2, &opts, 4096, &core), -E2BIG);
+	plans[0].parts[0].scratchpad = 0;
+	plans[0].io = 1ull << 62;
+	assert_int_equal(neuron_plan_sum(plans, 1, &opts, 4096, &core), 0);
+	assert_true(core.device_bytes[NEURON_MEM_TENSORS] == 1ull << 63);
+	plans[0].io = 1ull << 63;
+	assert_int_equal(neuron_plan_sum(plans, 1, &opts, 4096, &core), -E2BIG);
+	core.device_bytes[NEURON_MEM_TENSORS] = core.device_bytes[NEURON_MEM_CODE] = 1ull << 63;
+	neuron_report_row(&r, &core, row);
+	assert_true(row[NEURON_REPORT_TOTAL] == UINT64_MAX);
+}
+
+/* Inputs and outputs as the runtime allocates them. */
+static void test_T2_io(void **state)
+{
+	struct neuron_plan_opts opts = { .size = sizeof(opts), .io_sets = 1 };
+	struct neuron_report_core core = { .nc = 0 };
+	struct neuron_plan p = { .size = sizeof(p) };
+	struct neuron_geometry g;
+	struct neff_bytes n = make_pair_neff("1024");
+
+	(void)state;
+	assert_int_equal(neuron_instance_geometry("trn2", &g, NULL), 0);
+	opts.lnc = 2;
+	assert_int_equal(neuron_model_plan(&g, n.data, n.size, &opts, &p), 0);
+	free(n.data);
+	/* x is the input of both parts. */
+	assert_int_equal(p.io, 3 * 4096);
+	assert_int_equal(p.io_longest, 4096);
+	assert_int_equal(neuron_plan_sum(&p, 1, &opts, 0, &core), 0);
+	assert_int_equal(core.device_bytes[NEURON_MEM_TENSORS], 3 * 4096);
+	opts.io_sets = 5;
+	opts.io_single = 1;
+	assert_int_equal(neuron_plan_sum(&p, 1, &opts, 0, &core), 0);
+	assert_int_equal(core.device_bytes[NEURON_MEM_TENSORS], 5 * 4096);
+	opts.io_sets = 0;
+	assert_int_equal(neuron_plan_sum(&p, 1, &opts, 0, &core), 0);
+	assert_int_equal(core.device_bytes[NEURON_MEM_TENSORS], 0);
+}
+
+static void test_C3_alignment(void **state)
+{
+	static const char *const types[] = { "tmp-buf", "virtual", "pointer", "input" };
+	char vars[256];
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++)
+		for (int bit = 35; bit < 63; bit += 27) {
+			snprintf(vars, sizeof(vars), "\"v\": {\"type\": \"%s\", \"var_id\": 1, \"size\": 4096, \"alignment\": %llu}",
+				 types[i], 1ull << bit);
+			assert_int_equal(refused(vars, NEURON_ERROR_NEFF_INVALID), -EINVAL);
+		}
 }
 
 /* ---- logical cores of two ---------------------------------------------------------- */
@@ -509,9 +805,82 @@ static void test_log(void **state)
 		assert_memory_equal(all, ",alloc,0,1,3,tensors,1,", 23);
 	}
 	assert_int_equal(neuron_device_write_memory_log(device, 1, -1), -EBADF);
+	assert_int_equal(neuron_device_log_memory(device, NEURON_MEMORY_LOG_MAX + 1), -EINVAL);
 	assert_int_equal(neuron_device_log_memory(device, 0), 0);
 	assert_int_equal(log_lines(device, 1, text, sizeof(text)), 0);
 	neuron_device_close(device);
+	assert_int_equal(fake_used(), 0);
+}
+
+struct writing {
+	struct neuron_device *device;
+	int fd;
+	int ret;
+};
+
+static void *alloc_one(void *device)
+{
+	struct neuron_mem_opts opts = { .size = sizeof(opts), .hbm = 1, .category = NEURON_MEM_TENSORS };
+	struct neuron_mem *mem;
+
+	assert_int_equal(neuron_mem_alloc(device, 1, &opts, &mem), 0);
+	neuron_mem_free(mem);
+	return NULL;
+}
+
+static void *write_log(void *arg)
+{
+	struct writing *w = arg;
+
+	w->ret = neuron_device_write_memory_log(w->device, 1, w->fd);
+	return NULL;
+}
+
+/* Half a million allocations: what is kept and written is bounded, and nobody waits for it. */
+static void test_L20_bounds(void **state)
+{
+	struct neuron_mem_opts opts = { .size = sizeof(opts), .hbm = 1, .category = NEURON_MEM_TENSORS };
+	struct writing w;
+	struct neuron_mem *mem;
+	pthread_t writing, allocating;
+	struct timespec end;
+	struct stat st;
+	FILE *f = tmpfile();
+	char buf[65536];
+	int pipefd[2];
+
+	(void)state;
+	assert_non_null(f);
+	assert_int_equal(neuron_device_open(0, &w.device), 0);
+	assert_int_equal(neuron_device_log_memory(w.device, NEURON_MEMORY_LOG_MAX), 0);
+	assert_int_equal(neuron_mem_alloc(w.device, 1, &opts, &mem), 0);
+	/* As 530,000 pairs of neuron_mem_alloc() and neuron_mem_free() do. */
+	for (int i = 0; i < 530000; i++) {
+		memlog_add(w.device, MEMLOG_ALLOC, mem, 1, 0, 0);
+		memlog_add(w.device, MEMLOG_FREE, mem, 1, 0, 0);
+	}
+	neuron_mem_free(mem);
+	assert_int_equal(neuron_device_write_memory_log(w.device, 1, fileno(f)), 0);
+	assert_int_equal(fstat(fileno(f), &st), 0);
+	assert_in_range(st.st_size, NEURON_MEMORY_LOG_MAX * 40, 4 << 20);
+	fclose(f);
+
+	assert_int_equal(pipe(pipefd), 0);
+	w.fd = pipefd[1];
+	assert_int_equal(pthread_create(&writing, NULL, write_log, &w), 0);
+	/* It has begun, and cannot end. */
+	assert_int_equal(read(pipefd[0], buf, 1), 1);
+	assert_int_equal(pthread_create(&allocating, NULL, alloc_one, w.device), 0);
+	clock_gettime(CLOCK_REALTIME, &end);
+	end.tv_sec += 20;
+	assert_int_equal(pthread_timedjoin_np(allocating, NULL, &end), 0);
+	close(pipefd[1]);
+	while (read(pipefd[0], buf, sizeof(buf)) > 0)
+		;
+	assert_int_equal(pthread_join(writing, NULL), 0);
+	assert_int_equal(w.ret, 0);
+	close(pipefd[0]);
+	neuron_device_close(w.device);
 	assert_int_equal(fake_used(), 0);
 }
 
@@ -521,10 +890,20 @@ int main(void)
 		cmocka_unit_test(test_table),
 		cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_reason),
+		cmocka_unit_test(test_R5_limits),
+		cmocka_unit_test(test_R5_microcode),
+		cmocka_unit_test(test_R5_small),
 		cmocka_unit_test(test_plans),
 		cmocka_unit_test(test_plan_refused),
+		cmocka_unit_test(test_T4_rings),
+		cmocka_unit_test(test_T4_dynamic),
+		cmocka_unit_test(test_L15_sums),
+		cmocka_unit_test(test_L15_more_sums),
+		cmocka_unit_test(test_T2_io),
+		cmocka_unit_test(test_C3_alignment),
 		cmocka_unit_test(test_pair),
 		cmocka_unit_test(test_log),
+		cmocka_unit_test(test_L20_bounds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

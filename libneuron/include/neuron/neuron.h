@@ -570,6 +570,16 @@ struct neuron_error {
 	struct neuron_mem_failure memory;
 };
 
+struct neuron_report_model;
+
+/**
+ * @brief Called when device memory ran out, before what was taken so far is given back.
+ * @param failure	why
+ * @param model	name and memory so far of the model that was being loaded, or NULL
+ */
+typedef void (*neuron_refused_fn)(void *data, const struct neuron_mem_failure *failure,
+				  const struct neuron_report_model *model);
+
 struct neuron_core_opts {
 	size_t size;
 	uint64_t scratchpad_page;	/**< bytes, multiple of 512 MiB below 4 GiB; 0 = 512 MiB */
@@ -578,6 +588,8 @@ struct neuron_core_opts {
 	uint64_t contiguous;		/**< 1: scratchpad in one piece as long as that can grow */
 	struct neuron_mem_failure *failure;	/**< filled in with -ENOMEM, may be NULL */
 	uint64_t lnc;			/**< physical cores of the core, 1 or 2; 0 = 1 */
+	neuron_refused_fn refused;	/**< may be NULL; needs @c failure */
+	void *refused_data;
 };
 
 struct neuron_model_opts {
@@ -586,6 +598,8 @@ struct neuron_model_opts {
 	struct neuron_error *error;	/**< filled in on error, may be NULL */
 	uint32_t node;			/**< of a network of several nodes: which to load */
 	struct neuron_load_stats *stats;	/**< filled in on success, may be NULL */
+	neuron_refused_fn refused;	/**< may be NULL */
+	void *refused_data;
 };
 
 /** @brief Where the time of a load went, in nanoseconds; not measured for who does not ask. */
@@ -625,8 +639,8 @@ struct neuron_model_usage {
 	uint64_t constants;
 	uint64_t scratchpad;		/**< private to the model */
 	uint64_t runtime;
-	uint64_t rings_io;		/**< rings that touch inputs or outputs */
-	uint64_t rings_spill;		/**< rings of other variables */
+	uint64_t rings_io;		/**< descriptors from or to inputs or outputs */
+	uint64_t rings_spill;		/**< descriptors between other variables */
 	uint64_t rings_runtime;		/**< instruction fetch */
 	uint64_t shared_scratchpad;	/**< what it needs of the scratchpad of its core */
 	uint64_t descriptors;		/**< in all rings */
@@ -795,6 +809,8 @@ struct neuron_profile_opts {
 	struct neuron_model *model;	/**< only runs of this model on the core; NULL: of all */
 	uint64_t last_only;		/**< 1: forget what was before when a run begins */
 	struct neuron_mem_failure *failure;	/**< filled in with -ENOMEM, may be NULL */
+	neuron_refused_fn refused;	/**< may be NULL; needs @c failure */
+	void *refused_data;
 };
 
 /** @brief What was collected of the runs that are wanted; see neuron_profile_write() for when. */
@@ -840,6 +856,12 @@ int neuron_profile_write(struct neuron_profile *profile, int fd);
 int neuron_profile_get_stats(struct neuron_profile *profile, struct neuron_profile_stats *stats);
 /** @brief Stop it if it is on, and forget everything. NULL is allowed. */
 void neuron_profile_close(struct neuron_profile *profile);
+/**
+ * @brief Take the sizes of buffers that the environment asks for, NEURON_RT_PROFILE_BUF_*_MB,
+ * rounded up to a power of two; the others stay.
+ * @return 0, -EINVAL @p variable is not a number from 1 to 1024
+ */
+int neuron_profile_read(struct neuron_profile_opts *opts, const char **variable);
 /** @brief Bytes of device memory that a profile takes for each physical core; 0: -EINVAL. */
 uint64_t neuron_profile_memory(const struct neuron_geometry *geometry,
 			       const struct neuron_profile_opts *opts);
@@ -1013,6 +1035,14 @@ struct neuron_report {
 	uint32_t lnc;			/**< physical cores of a logical one */
 	const struct neuron_report_core *cores;
 	size_t nr_cores;
+	uint64_t total;			/**< of the memory, then; 0: what follows is not known */
+	uint64_t free;
+	uint64_t reserved;		/**< never handed out */
+	uint64_t contiguous;		/**< 1: the scratchpad is in one piece */
+	const char *limit_path;		/**< where the limit is set that refused it, or NULL */
+	uint64_t limit;
+	uint64_t limit_used;		/**< of that */
+	uint64_t limit_core;		/**< 1: it is that of the core, else the process's */
 };
 
 /** @brief The figures of a row: of core @p core, or of all of them if it is NULL. */
@@ -1034,9 +1064,12 @@ int neuron_report_table(const struct neuron_report *report, char **text);
  */
 int neuron_report_reason(const struct neuron_report *report,
 			 const struct neuron_mem_failure *failure, char **text);
+/** Entries that a memory log can have; written they are up to 4 MB. */
+#define NEURON_MEMORY_LOG_MAX	32768u
+
 /**
  * @brief Remember the last @p entries (de)allocations of device memory through this handle,
- * from now on; 0 stops. @return 0, -ENOMEM
+ * from now on; 0 stops. @return 0, -ENOMEM, -EINVAL more than NEURON_MEMORY_LOG_MAX
  */
 int neuron_device_log_memory(struct neuron_device *device, size_t entries);
 /**
@@ -1049,6 +1082,33 @@ int neuron_device_write_memory_log(struct neuron_device *device, uint32_t hbm, i
 /** @brief "1.500GB": three decimals, binary multiples up to GB. @return @p text */
 const char *neuron_report_size(uint64_t bytes, char *text, size_t size);
 
+#define NEURON_MICROCODE_DEFAULT UINT64_MAX
+
+/** @brief Where the runtime puts models: its defaults, and what the environment says. */
+struct neuron_placement {
+	size_t size;
+	uint32_t lnc;			/**< as in neuron_core_opts, like the next two */
+	bool contiguous;
+	uint64_t page;
+	uint64_t microcode;		/**< asked for, or NEURON_MICROCODE_DEFAULT */
+	const char *variable;		/**< that is wrong, or has no effect; or NULL */
+	const char *text;		/**< what is the matter with it */
+};
+
+/**
+ * @brief Read NEURON_LOGICAL_NC_CONFIG, NEURON_RT_CONTIGUOUS_SCRATCHPAD,
+ * NEURON_SCRATCHPAD_PAGE_SIZE and NEURON_RT_MICROCODE_MB as libnrt does.
+ * @param pairs	the device has pairs of cores that share a memory
+ * @return 0, -EINVAL the value of @c variable makes no sense
+ */
+int neuron_placement_read(bool pairs, struct neuron_placement *placement);
+/**
+ * @brief Bytes to set aside on each core of a device for microcode: what was asked for, or
+ * 96 MiB, but no more than a sixteenth of a memory. @p placement may be NULL.
+ */
+uint64_t neuron_placement_microcode(const struct neuron_placement *placement,
+				    const struct neuron_geometry *geometry);
+
 /** @brief How a host would be set up. */
 struct neuron_plan_opts {
 	size_t size;
@@ -1058,6 +1118,9 @@ struct neuron_plan_opts {
 	uint32_t node;			/**< as in neuron_model_opts */
 	struct neuron_error *error;	/**< filled in on error, may be NULL */
 	uint64_t profile;		/**< neuron_profile_memory(); 0: the core is not profiled */
+	uint64_t io_sets;		/**< how often inputs and outputs are there; 0: not counted */
+	uint64_t io_single;		/**< 1: each time one tensor, as long as the longest */
+	uint64_t collectives;		/**< staging of collective operations, bytes */
 };
 
 /** @brief What a NEFF takes of each physical core of a logical one. */
@@ -1066,6 +1129,8 @@ struct neuron_plan {
 	uint32_t nr_parts;
 	struct neuron_model_usage parts[2];
 	char name[257];
+	uint64_t io;			/**< inputs and outputs, once, in whole pages */
+	uint64_t io_longest;		/**< the longest of them */
 };
 
 /**
@@ -1086,10 +1151,11 @@ int neuron_model_plan(const struct neuron_geometry *geometry, const void *bytes,
  * @brief What models take together on a logical core, as the driver would count it.
  * @param microcode	bytes on each physical core
  * @param core	@c device_bytes is filled in
+ * @return 0, -E2BIG more than 2^64 bytes
  */
-void neuron_plan_sum(const struct neuron_plan *plans, size_t nr_plans,
-		     const struct neuron_plan_opts *opts, uint64_t microcode,
-		     struct neuron_report_core *core);
+int neuron_plan_sum(const struct neuron_plan *plans, size_t nr_plans,
+		    const struct neuron_plan_opts *opts, uint64_t microcode,
+		    struct neuron_report_core *core);
 /** @brief Bytes of a shared scratchpad of which models need up to @p need. */
 uint64_t neuron_plan_scratchpad(const struct neuron_plan_opts *opts, uint64_t need);
 

@@ -209,6 +209,55 @@ static void core_like(uint32_t lnc, bool contiguous, uint64_t page, uint64_t mic
 	      (unsigned long long)(microcode / MIB), loaded, equal);
 }
 
+/* The line under the table: everything is in a row, free or reserved, to the byte. */
+static bool balanced(const char *text, uint64_t used)
+{
+	unsigned long long b[4] = { 0 };
+	const char *at = strstr(text, " reserved (");
+
+	if (!at || sscanf(at, " reserved (%llu = %llu + %llu + %llu bytes)", &b[0], &b[1], &b[2],
+			  &b[3]) != 4)
+		return false;
+	if (b[0] != b[1] + b[2] + b[3] || b[1] != used)
+		printf("# %llu = %llu + %llu + %llu, the cores have %llu\n", b[0], b[1], b[2], b[3],
+		       (unsigned long long)used);
+	return b[0] == b[1] + b[2] + b[3] && b[1] == used;
+}
+
+/* A limit of the core: the refusal names it, and what is left of it. */
+static void limited(void)
+{
+	static const char path[] = "/sys/devices/virtual/neuron_device/neuron0/neuron_core2/limits/memory";
+	char text[8192] = "", want[256];
+	struct neuron_device *device;
+	nrt_tensor_t *t = NULL;
+	uint64_t used = 0;
+	FILE *f;
+
+	CHECK(!neuron_device_open(0, &device) &&
+	      !neuron_limit_get(device, NEURON_LIMIT_CORE, 2, NULL, &used) &&
+	      !neuron_limit_set(device, NEURON_LIMIT_CORE, 2, used + 8 * MIB), "R5: a limit of a core");
+	unlink("/tmp/neuron_mem_table_device_0_hbm_1.log");
+	CHECK(nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, 0, 64 * MIB, "t", &t) == NRT_RESOURCE,
+	      "R5: that refuses a tensor");
+	f = fopen("/tmp/neuron_mem_table_device_0_hbm_1.log", "r");
+	if (f) {
+		text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
+		fclose(f);
+	}
+	snprintf(want, sizeof(want), "is not to be used further by NC 1: its limit of ");
+	CHECK(strstr(text, want), "R5: is named as the core's");
+	snprintf(want, sizeof(want), " has 8.000MB left (%s)", path);
+	CHECK(strstr(text, want) && strstr(text, "up to 8.000MB would fit"), "R5: with its file, and what fits");
+	CHECK(nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, 0, 8 * MIB, "t", &t) == NRT_SUCCESS,
+	      "R5: it does fit");
+	if (failed)
+		printf("# %.2000s\n", text);
+	nrt_tensor_free(&t);
+	neuron_limit_set(device, NEURON_LIMIT_CORE, 2, NEURON_LIMIT_NONE);
+	neuron_device_close(device);
+}
+
 /* A full device: the table in the file has the bytes of the driver. */
 static void report(void)
 {
@@ -249,6 +298,7 @@ static void report(void)
 	neuron_report_size(total, want, sizeof(want));
 	snprintf(row, sizeof(row), "\\_NC 1        | %s |", want);
 	CHECK(strstr(text, row), "it has a row %s", row);
+	CHECK(balanced(text, total), "T1: rows, free and reserved bytes are the memory");
 	CHECK(strstr(text, "  \\_NEFF 1001 |") && strstr(text, "1001: \"generated\""), "and the model");
 	CHECK(strstr(text, "No room for 1.000GB of tensors: HBM 1 of ND 0 is ") &&
 	      strstr(text, "NC 1 (this process,"), "and says why");
@@ -256,6 +306,7 @@ static void report(void)
 		printf("# %.3000s\n", text);
 	while (n)
 		nrt_tensor_free(&t[--n]);
+	limited();
 	nrt_close();
 }
 
