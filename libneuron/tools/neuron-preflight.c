@@ -19,12 +19,13 @@
 
 static struct {
 	const char *instance;
-	unsigned long lnc, page, microcode;
-	int contiguous;		/* -1: as the runtime does */
 	bool pages;
 	bool profile;
+	unsigned long io_sets;
+	bool io_single;
+	unsigned long collectives;
 	struct neuron_profile_opts buffers;
-} options = { .instance = "trn2", .microcode = 96, .contiguous = -1 };
+} options = { .instance = "trn2", .io_sets = 1 };
 
 /* A file on a logical core of the device. */
 struct placed {
@@ -38,6 +39,7 @@ static size_t nr_placed;
 
 static struct neuron_geometry geometry;
 static uint64_t reserved;
+static struct neuron_placement placement = { .size = sizeof(placement) };
 
 static unsigned long number(const char *text, unsigned long max, struct argp_state *state)
 {
@@ -68,23 +70,35 @@ static void place(char *arg, struct argp_state *state)
 	nr_placed++;
 }
 
+static void inputs_outputs(const char *arg, struct argp_state *state)
+{
+	options.io_single = !strcmp(arg, "single");
+	options.io_sets = 1;
+	if (!strcmp(arg, "none"))
+		options.io_sets = 0;
+	else if (*arg == 'x')
+		options.io_sets = number(arg + 1, 1000000, state);
+	else if (strcmp(arg, "count") && !options.io_single)
+		argp_error(state, "%s is not count, single, none or xN", arg);
+}
+
+/* Options stand for variables of the runtime, so that both read the same. */
+static void variable(const char *name, const char *value)
+{
+	if (setenv(name, value, 1))
+		error(FAILURE, errno, "%s", name);
+}
+
 static error_t option(int key, char *arg, struct argp_state *state)
 {
 	switch (key) {
 	case 'i': options.instance = arg; return 0;
-	case 'l':
-		options.lnc = number(arg, 2, state);
-		if (!options.lnc)
-			argp_error(state, "a logical core has 1 or 2 physical ones");
-		return 0;
-	case 'p':
-		options.page = number(arg, 3584, state);
-		if (!options.page || options.page % 512)
-			argp_error(state, "a page has a multiple of 512 MiB below 4096");
-		options.contiguous = 0;
-		return 0;
-	case 'c': options.contiguous = 1; return 0;
-	case 'm': options.microcode = number(arg, 4096, state); return 0;
+	case 'l': variable("NEURON_LOGICAL_NC_CONFIG", arg); return 0;
+	case 'p': variable("NEURON_SCRATCHPAD_PAGE_SIZE", arg); return 0;
+	case 'c': variable("NEURON_RT_CONTIGUOUS_SCRATCHPAD", arg ? arg : "1"); return 0;
+	case 'm': variable("NEURON_RT_MICROCODE_MB", arg); return 0;
+	case 'o': inputs_outputs(arg, state); return 0;
+	case 'C': options.collectives = number(arg, 1ul << 30, state); return 0;
 	case 'P': options.pages = true; return 0;
 	case 'r': options.profile = true; return 0;
 	case 'b':
@@ -101,20 +115,24 @@ static error_t option(int key, char *arg, struct argp_state *state)
 	}
 }
 
-/* The defaults of libnrt. */
-static void defaults(void)
+/* As libnrt does. */
+static void read_environment(void)
 {
-	bool pairs;
+	struct neuron_profile_opts buffers = { .size = sizeof(buffers) };
+	const char *name;
+	int ret;
 
 	if (neuron_instance_geometry(options.instance, &geometry, &reserved))
 		error(FAILURE, 0, "%s: no such instance type", options.instance);
-	pairs = geometry.nr_cores > geometry.nr_hbms;
-	if (!options.lnc)
-		options.lnc = pairs ? 2 : 1;
-	if (options.lnc == 2 && !pairs)
-		error(FAILURE, 0, "%s: cores do not come in pairs", options.instance);
-	if (options.contiguous < 0)
-		options.contiguous = options.lnc == 2 || !pairs;
+	ret = neuron_placement_read(geometry.nr_cores > geometry.nr_hbms, &placement);
+	if (placement.variable)
+		error(ret ? FAILURE : 0, 0, "%s=%s %s", placement.variable,
+		      getenv(placement.variable), placement.text);
+	if (neuron_profile_read(&buffers, &name))
+		error(FAILURE, 0, "%s=%s is not a number from 1 to 1024", name, getenv(name));
+	for (int i = 0; i < NEURON_PROFILE_NR_BUFFERS; i++)
+		if (!options.buffers.bytes[i])
+			options.buffers.bytes[i] = buffers.bytes[i];
 }
 
 static void plan_all(const struct neuron_plan_opts *common)
@@ -129,7 +147,7 @@ static void plan_all(const struct neuron_plan_opts *common)
 		size_t size;
 		void *bytes = read_whole(p->path, &size, FAILURE);
 
-		if (p->core >= geometry.nr_cores / options.lnc)
+		if (p->core >= geometry.nr_cores / placement.lnc)
 			error(FAILURE, 0, "%s: %s has no core %lu", p->path, options.instance, p->core);
 		p->plan.size = sizeof(p->plan);
 		ret = neuron_model_plan(&geometry, bytes, size, &opts, &p->plan);
@@ -147,8 +165,9 @@ static size_t gather(uint32_t hbm, const struct neuron_plan_opts *opts,
 	struct neuron_plan_opts bare = *opts;
 	size_t nr = 0, m = 0;
 
-	/* A core without a file is not profiled. */
+	/* Nothing runs on a core without a file. */
 	bare.profile = 0;
+	bare.collectives = 0;
 	*used = false;
 	for (uint32_t nc = 0; nc < geometry.nr_cores / opts->lnc; nc++) {
 		struct neuron_report_core *c = &cores[nr];
@@ -183,11 +202,19 @@ static size_t gather(uint32_t hbm, const struct neuron_plan_opts *opts,
 		}
 		c->nr_models = m - first;
 		*used |= c->nr_models != 0;
-		neuron_plan_sum(plans + first, c->nr_models, c->nr_models ? opts : &bare,
-				options.microcode * MIB, c);
+		if (neuron_plan_sum(plans + first, c->nr_models, c->nr_models ? opts : &bare,
+				    neuron_placement_microcode(&placement, &geometry), c))
+			error(FAILURE, E2BIG, "what core %u has to hold", nc);
 		nr++;
 	}
 	return nr;
+}
+
+/* What is too much for the type is too much anywhere. */
+static void add(uint64_t *sum, uint64_t bytes)
+{
+	if (__builtin_add_overflow(*sum, bytes, sum))
+		*sum = UINT64_MAX;
 }
 
 /* Bytes missing on all memories together; prints a table for each in use if @print. */
@@ -212,9 +239,9 @@ static uint64_t examine(const struct neuron_plan_opts *opts, bool print, uint64_
 		if (!used)
 			continue;
 		neuron_report_row(&r, NULL, row);
-		*total += row[NEURON_REPORT_TOTAL];
+		add(total, row[NEURON_REPORT_TOTAL]);
 		if (row[NEURON_REPORT_TOTAL] > room)
-			missing += row[NEURON_REPORT_TOTAL] - room;
+			add(&missing, row[NEURON_REPORT_TOTAL] - room);
 		if (!print)
 			continue;
 		if (neuron_report_table(&r, &text))
@@ -235,32 +262,48 @@ static uint64_t examine(const struct neuron_plan_opts *opts, bool print, uint64_
 	return missing;
 }
 
-/* The page that takes the least memory; of equals the smallest. */
+/* Only what takes less than doing nothing. */
+static void advise(const uint64_t *totals, size_t best)
+{
+	if (placement.contiguous) {
+		if (totals[best] < totals[0])
+			printf("NEURON_SCRATCHPAD_PAGE_SIZE=%zu takes the least, with NEURON_RT_CONTIGUOUS_SCRATCHPAD=0\n",
+			       best * 512);
+		else
+			printf("the default, none, takes the least\n");
+		return;
+	}
+	if (totals[best] < totals[1])
+		printf("NEURON_SCRATCHPAD_PAGE_SIZE=%zu takes the least of all pages", best * 512);
+	else
+		printf("the default, 512, takes the least of all pages");
+	printf("%s\n", totals[0] < totals[best] ?
+	       "; none, which is NEURON_RT_CONTIGUOUS_SCRATCHPAD=1, takes less" : "");
+}
+
+/* What each page takes; of equals the smallest one is the best. */
 static int propose(struct neuron_plan_opts *opts)
 {
-	uint64_t best = 0, least = UINT64_MAX;
+	uint64_t totals[8];
+	size_t best = 1;
+	char text[32];
 
 	printf("%6s %12s\n", "page", "memory");
-	for (uint64_t page = 0; page < 4096; page += 512) {
-		uint64_t total;
-		char text[32];
-
-		opts->contiguous = !page;
-		opts->scratchpad_page = page * MIB;
+	for (size_t i = 0; i < 8; i++) {
+		opts->contiguous = !i;
+		opts->scratchpad_page = i * 512 * MIB;
 		plan_all(opts);
-		examine(opts, false, &total);
-		if (page)
-			printf("%6llu", (unsigned long long)page);
+		examine(opts, false, &totals[i]);
+		if (i)
+			printf("%6zu", i * 512);
 		else
 			printf("%6s", "none");
-		printf(" %12s\n", neuron_report_size(total, text, sizeof(text)));
-		if (page && total < least) {
-			best = page;
-			least = total;
-		}
+		printf(" %12s\n", neuron_report_size(totals[i], text, sizeof(text)));
+		if (i && totals[i] < totals[best])
+			best = i;
 	}
-	printf("\nNEURON_SCRATCHPAD_PAGE_SIZE=%llu takes the least; none is NEURON_RT_CONTIGUOUS_SCRATCHPAD=1\n",
-	       (unsigned long long)best);
+	putchar('\n');
+	advise(totals, best);
 	return 0;
 }
 
@@ -269,9 +312,11 @@ int main(int argc, char **argv)
 	static const struct argp_option opts[] = {
 		{ "instance", 'i', "TYPE", 0, "trn1, inf2, trn2, trn3, with or without a size (trn2)", 0 },
 		{ "lnc", 'l', "N", 0, "Physical cores of a logical one (2 on trn2 and trn3, else 1)", 0 },
-		{ "page", 'p', "MIB", 0, "Scratchpad in pages of that size (512)", 0 },
-		{ "contiguous", 'c', NULL, 0, "Scratchpad in one piece (where the runtime does so)", 0 },
+		{ "page", 'p', "MIB", 0, "Pages of a scratchpad that is made of pages (512)", 0 },
+		{ "contiguous", 'c', "0", OPTION_ARG_OPTIONAL, "Scratchpad in one piece, or with 0 in pages (as the runtime does)", 0 },
 		{ "microcode", 'm', "MIB", 0, "Set aside on each physical core (96)", 0 },
+		{ "io", 'o', "HOW", 0, "Inputs and outputs of a file: count (the default), single (one tensor as long as the longest), xN (N times), none", 0 },
+		{ "collectives", 'C', "MIB", 0, "Staging of collective operations, on each physical core that has a file (0)", 0 },
 		{ "pages", 'P', NULL, 0, "Compare page sizes, and propose one", 0 },
 		{ "profile", 'r', NULL, 0, "With the buffers of a profile on each core that has a file", 0 },
 		{ "profile-buffer", 'b', "KIND=MIB", 0, "Same, with this size of one kind of buffers", 0 },
@@ -287,15 +332,18 @@ int main(int argc, char **argv)
 
 	argp_err_exit_status = FAILURE;
 	argp_parse(&argp, argc, argv, 0, NULL, NULL);
-	defaults();
-	plan.lnc = (uint32_t)options.lnc;
+	read_environment();
+	plan.lnc = placement.lnc;
+	plan.io_sets = options.io_sets;
+	plan.io_single = options.io_single;
+	plan.collectives = options.collectives * MIB;
 	options.buffers.size = sizeof(options.buffers);
 	if (options.profile)
 		plan.profile = neuron_profile_memory(&geometry, &options.buffers);
 	if (options.pages)
 		return propose(&plan);
-	plan.contiguous = options.contiguous == 1;
-	plan.scratchpad_page = (options.page ? options.page : 512) * MIB;
+	plan.contiguous = placement.contiguous;
+	plan.scratchpad_page = placement.page;
 	plan_all(&plan);
 	return examine(&plan, true, &total) ? 1 : 0;
 }

@@ -46,8 +46,32 @@ check "pages of 512 MB: 2 GB shared, 2.5 GB private" 'status 0 -l 1 -p 512 $out.
 check "of 2 GB: 2 GB shared, nothing private" 'status 0 -l 1 -p 2048 $out.a $out.b && grep -q "^._NC 0 .*| 2.000GB  |  0.000B  |" $out'
 check "in one piece: what the larger one needs" 'status 0 -l 1 -c $out.a $out.b && grep -q "^._NC 0 .*| 1.625GB  |  0.000B  |" $out'
 check "2048 is proposed" 'status 0 -l 1 --pages $out.a $out.b && grep -q "^NEURON_SCRATCHPAD_PAGE_SIZE=2048 takes the least" $out'
+check "T3: which takes less than the best page" 'grep -q "; none, .* takes less$" $out'
+check "T3: no page is proposed that takes more than the default" 'status 0 --pages $out.a && grep -q "^the default, none, takes the least$" $out'
+check "T3: nor where the default is pages" 'status 0 -l 1 --pages "$model" && grep -q "^the default, 512, takes the least" $out'
+check "T3: a page size is ignored, aloud, where the runtime ignores it" 'status 0 -p 2048 $out.a $out.b && grep -q "NEURON_SCRATCHPAD_PAGE_SIZE=2048 has no effect" $out && grep -q "^._NC 0 .*| 1.625GB  |  0.000B  |" $out'
+check "T3: and takes effect where it does there" 'status 0 -c0 -p 2048 $out.a $out.b && ! grep -q "no effect" $out && grep -q "^._NC 0 .*| 2.000GB  |  0.000B  |" $out'
+check "T3: the environment counts as for the runtime" '(export NEURON_RT_CONTIGUOUS_SCRATCHPAD=0 NEURON_SCRATCHPAD_PAGE_SIZE=2048; status 0 $out.a $out.b) && grep -q "^._NC 0 .*| 2.000GB  |  0.000B  |" $out'
 sed -i 's/"size": 1610612736/"size": 26000000000/' $dir/sg00/def.json
 check "24 GB are not enough for 26" 'neuron-neff create -n big -o $out.b $dir && status 1 $out.b && grep -q "^HBM 0: does not fit, .* too much for 23.984GB" $out'
+# neff VARIABLES: a file with these
+neff() {
+	echo '{"name": "definition", "sp": "SP.json", "dma_queue": {}, "var": {'"$1"'}}' >$dir/sg00/def.json
+	neuron-neff create -n io -o $out.b $dir
+}
+check "T2: inputs and outputs of 60 GB do not fit" 'neff "\"x\": {\"type\": \"input\", \"var_id\": 1, \"size\": 40000000000}, \"y\": {\"type\": \"output\", \"var_id\": 2, \"size\": 20000000000}" && status 1 $out.b'
+check "T2: nor as one tensor; without them there is room" 'status 1 --io single $out.b && status 0 --io none $out.b'
+neff '"x": {"type": "input", "var_id": 1, "size": 3221225472}, "y": {"type": "output", "var_id": 2, "size": 1073741824}'
+check "T2: 4 GB of tensors" 'status 0 $out.b && grep -q "^._NC 0 .*| 4.000GB  |" $out && status 0 --io count $out.b && grep -q "^._NC 0 .*| 4.000GB  |" $out'
+check "T2: 3 GB as one, 12 GB three times, 28 GB not" 'status 0 --io single $out.b && grep -q "^._NC 0 .*| 3.000GB  |" $out && status 0 --io x3 $out.b && grep -q "^._NC 0 .*| 12.000GB |" $out && status 1 --io x7 $out.b'
+check "T2: a word that is none of these" 'status 2 --io twice $out.b && status 2 --io x $out.b'
+check "T4: staging of collectives is in its column" 'status 0 --collectives 512 -l 1 $out.b && grep -q "^._NC 0 .*| 512.000MB |  0.000B  |  0.000B  |$" $out'
+neff '"a": {"type": "tmp-buf", "var_id": 1, "size": 9223372036854775807}, "b": {"type": "tmp-buf", "var_id": 2, "size": 9223372036854775807}'
+check "L15: two buffers of 2^63-1 bytes" 'status 2 $out.b && grep -q "more than 2^64 bytes" $out'
+neff '"x": {"type": "input", "var_id": 1, "size": 9223372036854775807}'
+check "L15: a tensor of 2^63-1 bytes does not fit, nor twice" 'status 1 $out.b && status 2 --io x2 $out.b'
+neff '"a": {"type": "tmp-buf", "var_id": 1, "size": 4096, "alignment": 34359738368}'
+check "C3: an alignment of 2^35" 'status 2 $out.b && grep -q "var.a: an alignment of 34359738368" $out'
 check "on trn1 there is one memory for each core" 'status 0 -i trn1.32xlarge "$model@1" && grep -q "^ND 0 HBM 1" $out'
 check "which has no pairs of cores" 'status 2 -i trn1 -l 2 "$model"'
 check "page sizes are compared" 'status 0 --pages "$model" && [ $(grep -c "^ *\(none\|[0-9]*\) .*B$" $out) = 8 ]'
