@@ -29,6 +29,7 @@ static struct {
 static struct neuron_device *device;
 static struct neuron_core *core;
 static struct neuron_model *model;
+static struct neuron_placement placement = { .size = sizeof(placement) };
 
 static unsigned int number(const char *text, unsigned int min, unsigned int max,
 			   struct argp_state *state)
@@ -69,21 +70,42 @@ static error_t option(int key, char *arg, struct argp_state *state)
 	}
 }
 
-/* A logical core as the runtime makes them: of two where cores share a memory. */
+/* In words, if a memory was full. */
+static void no_room(const char *what, const struct neuron_mem_failure *why, int ret)
+{
+	char text[32];
+
+	if (ret == -ENOMEM && why->reason != NEURON_MEM_REASON_NONE)
+		error(1, 0, "no room for %s: HBM %u is %s, %s free", what, why->hbm,
+		      neuron_mem_reason_name(why->reason),
+		      neuron_report_size(why->free, text, sizeof(text)));
+	error(1, -ret, "%s", what);
+}
+
+/* A logical core as the runtime makes them, so that memory ends where it does there. */
 static void open_core(void)
 {
-	struct neuron_core_opts opts = { .size = sizeof(opts) };
+	struct neuron_mem_failure why = { .reason = NEURON_MEM_REASON_NONE };
+	struct neuron_core_opts opts = { .size = sizeof(opts), .failure = &why };
 	const struct neuron_geometry *g;
 	int ret = neuron_device_open(options.device, &device);
 
 	if (ret)
 		error(1, -ret, "device %u", options.device);
 	g = neuron_device_geometry(device);
-	opts.lnc = g->nr_cores > g->nr_hbms ? 2 : 1;
-	opts.contiguous = 1;
+	ret = neuron_placement_read(g->nr_cores > g->nr_hbms, &placement);
+	if (placement.variable)
+		error(ret != 0, 0, "%s=%s %s", placement.variable, getenv(placement.variable),
+		      placement.text);
+	opts.lnc = placement.lnc;
+	opts.contiguous = placement.contiguous;
+	opts.scratchpad_page = placement.page;
+	opts.microcode = neuron_placement_microcode(&placement, g);
 	ret = neuron_core_open(device, options.nc * (uint32_t)opts.lnc, &opts, &core);
-	if (ret)
+	if (ret && ret != -ENOMEM)
 		error(1, -ret, "core %u of device %u", options.nc, options.device);
+	if (ret)
+		no_room("a core", &why, ret);
 }
 
 static void load(void)
@@ -104,18 +126,23 @@ static void load(void)
 static struct neuron_mem *tensor(uint64_t bytes)
 {
 	const struct neuron_geometry *g = neuron_device_geometry(device);
+	struct neuron_mem_failure why = { .reason = NEURON_MEM_REASON_NONE };
 	uint32_t nc = neuron_core_index(core);
 	struct neuron_mem_opts opts = {
 		.size = sizeof(opts),
+		.flags = placement.contiguous ? NEURON_MEM_F_HIGH : 0,
 		.hbm = g->core_hbm[nc],
 		.nc = nc,
 		.category = NEURON_MEM_TENSORS,
+		.failure = &why,
 	};
 	struct neuron_mem *mem = NULL;
+	char what[64];
 	int ret = neuron_mem_alloc(device, bytes ? bytes : 1, &opts, &mem);
 
+	snprintf(what, sizeof(what), "a tensor of %llu bytes", (unsigned long long)bytes);
 	if (ret)
-		error(1, -ret, "tensor of %llu bytes", (unsigned long long)bytes);
+		no_room(what, &why, ret);
 	return mem;
 }
 
@@ -155,19 +182,21 @@ static struct neuron_io *tensors(size_t *nr, uint64_t *bytes)
 
 static void start(struct neuron_profile **profile)
 {
+	struct neuron_profile_opts sizes = { .size = sizeof(sizes) };
 	struct neuron_mem_failure why = { .reason = NEURON_MEM_REASON_NONE };
-	char text[32];
+	const char *name;
 	int ret;
 
+	if (neuron_profile_read(&sizes, &name))
+		error(1, 0, "%s=%s is not a number from 1 to 1024", name, getenv(name));
+	for (int i = 0; i < NEURON_PROFILE_NR_BUFFERS; i++)
+		if (!options.profile.bytes[i])
+			options.profile.bytes[i] = sizes.bytes[i];
 	options.profile.size = sizeof(options.profile);
 	options.profile.failure = &why;
 	ret = neuron_profile_start(core, &options.profile, profile);
-	if (ret == -ENOMEM && why.reason != NEURON_MEM_REASON_NONE)
-		error(1, 0, "no room for profile buffers: HBM %u is %s, %s free; try smaller ones (-b)",
-		      why.hbm, neuron_mem_reason_name(why.reason),
-		      neuron_report_size(why.free, text, sizeof(text)));
 	if (ret)
-		error(1, -ret, "profile");
+		no_room("profile buffers (-b makes them smaller)", &why, ret);
 }
 
 static void write_file(struct neuron_profile *profile)
