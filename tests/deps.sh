@@ -23,14 +23,16 @@ for group; do
 	case $group in
 	print)	print=1 ;;
 	build)	packages+=(gcc make libc6-dev pkg-config libarchive-dev
-			   libjansson-dev nettle-dev zlib1g-dev libudev-dev pahole kmod) ;;
+			   libjansson-dev nettle-dev zlib1g-dev libudev-dev
+			   libsmartcols-dev pahole kmod) ;;
 	test)	packages+=(gcc make libc6-dev pkg-config libcmocka-dev python3
 			   libarchive-dev libjansson-dev nettle-dev zlib1g-dev
 			   libudev-dev) ;;
 	vm)	packages+=(gcc make libc6-dev bc bison flex libelf-dev libssl-dev
 			   pahole kmod cpio gzip xz-utils tar busybox-static
 			   qemu-system-x86 rsync libarchive-dev libjansson-dev nettle-dev
-			   zlib1g-dev libudev-dev pkg-config udev systemd) ;;
+			   zlib1g-dev libudev-dev libsmartcols-dev pkg-config udev
+			   systemd) ;;
 	dkms)	packages+=(dkms patch pahole kmod) ;;
 	model)	packages+=(python3 python3-numpy gcc make libc6-dev libarchive-dev
 			   libjansson-dev nettle-dev zlib1g-dev)

@@ -19,3 +19,5 @@ LIBS_neuron-neff := $(NEFF_LIBS)
 SRCS_neuron-demo := tools/neuron-demo.c ../tests/models/host_ref.c ../tests/models/heldout.c \
 	$(NEFF_SRCS)
 LIBS_neuron-demo := $(NEFF_LIBS) -lm
+
+LIBS_neuron-ls := $(shell $(PKG_CONFIG) --libs smartcols)

@@ -1,0 +1,547 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * neuron-ls: which Neuron devices there are, how they are linked and who uses them.
+ *
+ * Nothing but sysfs, /proc and ioctls that need no right to use the device, so that it
+ * works beside anything and on other drivers of the same interface.
+ */
+#include <argp.h>
+#include <errno.h>
+#include <error.h>
+#include <fcntl.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <sys/ioctl.h>
+
+#include <jansson.h>
+#include <libsmartcols.h>
+
+#include <neuron/neuron.h>
+
+#include "../../uapi/neuron_ioctl.h"
+#include "../../uapi/neuron_native.h"
+#include "processes.h"
+
+#define MAX_LINKS 8
+
+struct device {
+	struct neuron_device_entry entry;
+	bool emulated;
+	uint64_t memory;		/* bytes, 0 unknown */
+	unsigned int links[MAX_LINKS];
+	unsigned int nr_links;
+	char bdf[16];			/* "" unknown */
+	char driver[32];		/* version, "" unknown */
+	int32_t owner[NEURON_MAX_CORES];	/* process of each core, 0 none or unknown */
+};
+
+static struct {
+	bool json;
+	bool topology;
+	unsigned int lnc;		/* 0: what the device has by default */
+} options;
+
+const char *argp_program_version = "neuron-ls " NEURON_VERSION;
+
+static const struct argp_option argp_options[] = {
+	{ "json", 'j', NULL, 0, "Print JSON", 0 },
+	{ "topology", 't', NULL, 0, "Only print how the devices are linked", 0 },
+	{ "lnc", 'l', "N", 0, "Physical cores of a logical core, 1 or 2", 0 },
+	{ 0 },
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	switch (key) {
+	case 'j':
+		options.json = true;
+		return 0;
+	case 't':
+		options.topology = true;
+		return 0;
+	case 'l':
+		if (strcmp(arg, "1") && strcmp(arg, "2"))
+			argp_error(state, "--lnc is 1 or 2, not \"%s\"", arg);
+		options.lnc = (unsigned int)(*arg - '0');
+		return 0;
+	case ARGP_KEY_ARG:
+		argp_error(state, "there is nothing to be named: \"%s\"", arg);
+		return EINVAL;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp argp = {
+	.options = argp_options,
+	.parser = parse,
+	.doc = "List Neuron devices: cores, memory, where they are, which processes use them and "
+	       "how they are linked.",
+};
+
+/* ---- what there is ------------------------------------------------------------------- */
+
+static const char *attr(const struct device *d, const char *name)
+{
+	static char text[256];
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/%s", d->entry.syspath, name);
+	read_short(path, text, sizeof(text));
+	text[strcspn(text, "\n")] = 0;
+	return text;
+}
+
+static void read_links(struct device *d)
+{
+	const char *at = attr(d, "connected_devices");
+	unsigned int n;
+	int used;
+
+	while (d->nr_links < MAX_LINKS && sscanf(at, "%u%n", &n, &used) == 1) {
+		d->links[d->nr_links++] = n;
+		at += used;
+		at += strspn(at, ", ");
+	}
+}
+
+/* A descriptor for looking needs no place among the processes that use the device. */
+static void ask_driver(struct device *d)
+{
+	struct neuron_native_geometry g = { .size = sizeof(g) };
+	struct neuron_ioctl_device_bdf_ext bdf = { .nd_index = 0 };
+	struct neuron_geometry known;
+	int fd = open(d->entry.path, O_WRONLY | O_CLOEXEC);
+
+	if (fd >= 0 && !ioctl(fd, NEURON_IOCTL_DEVICE_BDF_EXT, &bdf))
+		snprintf(d->bdf, sizeof(d->bdf), "%04x:%02x:%02x.%x", bdf.domain & 0xffff,
+			 bdf.bus_number & 0xff, bdf.slot & 0x1f, bdf.func & 7);
+	if (fd >= 0 && !ioctl(fd, NEURON_NATIVE_GET_GEOMETRY, &g)) {
+		for (uint32_t i = 0; i < g.nr_hbms && i < NEURON_NATIVE_MAX_HBMS; i++)
+			d->memory += g.hbm[i].size;
+		for (uint32_t i = 0; i < g.nr_cores && i < NEURON_MAX_CORES; i++) {
+			struct neuron_native_core_stats s = { .size = sizeof(s), .nc_id = i };
+
+			if (!ioctl(fd, NEURON_NATIVE_CORE_STATS, &s))
+				d->owner[i] = s.owner;
+		}
+	} else if (!neuron_instance_geometry(d->entry.instance, &known, NULL)) {
+		/* Another driver does not tell; the kind of device does. */
+		for (uint32_t i = 0; i < known.nr_hbms; i++)
+			d->memory += known.hbm[i].size;
+	}
+	if (fd >= 0)
+		close(fd);
+}
+
+static void read_device(struct device *d, const struct neuron_device_entry *entry)
+{
+	char text[64];
+
+	d->entry = *entry;
+	d->emulated = atoi(attr(d, "emulated")) == 1;
+	read_links(d);
+	ask_driver(d);
+	if (read_short("/sys/module/neuron/version", text, sizeof(text)))
+		snprintf(d->driver, sizeof(d->driver), "%.*s", (int)strcspn(text, "\n"), text);
+}
+
+/* Physical cores of a logical one: asked for, set for programs, or the device's default. */
+static unsigned int lnc(const struct device *d)
+{
+	const char *set = getenv("NEURON_LOGICAL_NC_CONFIG");
+	struct neuron_geometry g;
+	unsigned int n = options.lnc;
+
+	if (!n && set && (!strcmp(set, "1") || !strcmp(set, "2")))
+		n = (unsigned int)(*set - '0');
+	if (!n)
+		n = !neuron_instance_geometry(d->entry.instance, &g, NULL) && g.arch >= 3 ? 2 : 1;
+	return d->entry.nr_cores % n ? 1 : n;
+}
+
+/* ---- topology ------------------------------------------------------------------------ */
+
+static bool linked(const struct device *d, unsigned int other)
+{
+	for (unsigned int i = 0; i < d->nr_links; i++)
+		if (d->links[i] == other)
+			return true;
+	return false;
+}
+
+/* Are the devices a torus of @cols columns, numbered row by row? */
+static bool is_torus(const struct device *list, size_t n, size_t cols)
+{
+	size_t rows = n / cols;
+
+	for (size_t i = 0; i < n; i++) {
+		size_t row = i / cols, col = i % cols;
+
+		if (list[i].entry.index != list[0].entry.index + i ||
+		    !linked(&list[i], list[row * cols + (col + 1) % cols].entry.index) ||
+		    !linked(&list[i], list[row * cols + (col + cols - 1) % cols].entry.index) ||
+		    !linked(&list[i], list[(row + 1) % rows * cols + col].entry.index) ||
+		    !linked(&list[i], list[(row + rows - 1) % rows * cols + col].entry.index))
+			return false;
+	}
+	return true;
+}
+
+/* Lines of a drawing; plain where the terminal has no others. */
+struct strokes {
+	const char *across;
+	const char *down;
+};
+
+static struct strokes strokes(void)
+{
+	bool utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
+
+	return (struct strokes){ utf8 ? "──" : "--", utf8 ? "│" : "|" };
+}
+
+static void print_torus(const struct device *list, size_t n, size_t cols)
+{
+	struct strokes s = strokes();
+
+	printf("Links: a torus of %zu x %zu; what leaves at an edge comes in at the other.\n\n",
+	       n / cols, cols);
+	for (size_t row = 0; row <= n / cols; row++) {
+		printf("  ");
+		for (size_t col = 0; col < cols; col++)
+			printf("     %s ", s.down);
+		putchar('\n');
+		if (row == n / cols)
+			break;
+		printf("  %s", s.across);
+		for (size_t col = 0; col < cols; col++)
+			printf("[%3u]%s", list[row * cols + col].entry.index, s.across);
+		putchar('\n');
+	}
+}
+
+/* Devices in a row: the first number, and how many follow each other. */
+static size_t chain(const struct device *list, size_t n)
+{
+	size_t len = 1;
+
+	while (len < n && list[len].nr_links <= 2 && list[len - 1].nr_links <= 2 &&
+	       linked(&list[len], list[len - 1].entry.index))
+		len++;
+	return len;
+}
+
+static void print_chain(const struct device *list, size_t n)
+{
+	struct strokes s = strokes();
+	bool ring = n > 2 && linked(&list[0], list[n - 1].entry.index);
+
+	printf("Links: a %s of %zu.\n\n  %s", ring ? "ring" : "chain", n, ring ? s.across : "  ");
+	for (size_t i = 0; i < n; i++)
+		printf("[%u]%s", list[i].entry.index, i + 1 < n || ring ? s.across : "");
+	putchar('\n');
+}
+
+/* In pieces that hang together, if they can be drawn; else as a list. */
+static void print_topology(const struct device *list, size_t n)
+{
+	size_t cols, i, len;
+	bool any = false;
+
+	for (i = 0; i < n; i++)
+		any |= list[i].nr_links > 0;
+	if (!any) {
+		puts("Links: none.");
+		return;
+	}
+	for (cols = 2; cols * 2 <= n; cols++)
+		if (n % cols == 0 && cols >= n / cols && is_torus(list, n, cols)) {
+			print_torus(list, n, cols);
+			return;
+		}
+	for (i = 0; i < n; i += len) {
+		len = chain(list + i, n - i);
+		if (len > 1) {
+			print_chain(list + i, len);
+			continue;
+		}
+		printf("Links of neuron%u:", list[i].entry.index);
+		for (unsigned int k = 0; k < list[i].nr_links; k++)
+			printf(" %u", list[i].links[k]);
+		puts(list[i].nr_links ? "" : " none");
+	}
+}
+
+/* ---- for people ---------------------------------------------------------------------- */
+
+static const char *size_text(uint64_t bytes)
+{
+	static char text[8][24];
+	static unsigned int next;
+	char *out = text[next++ % 8];
+	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB" };
+	double value = (double)bytes;
+	unsigned int unit = 0;
+
+	for (; value >= 1024 && unit < 4; unit++)
+		value /= 1024;
+	snprintf(out, sizeof(text[0]), value < 100 && value != (double)(uint64_t)value ?
+		 "%.1f %s" : "%.0f %s", value, units[unit]);
+	return out;
+}
+
+static void set(struct libscols_line *line, size_t column, const char *text)
+{
+	if (scols_line_set_data(line, column, text))
+		error(1, ENOMEM, "table");
+}
+
+/* "0-3", the numbers of its cores among those of all devices. */
+static const char *core_range(unsigned int first, unsigned int count)
+{
+	static char text[32];
+
+	if (!count)
+		return "-";
+	snprintf(text, sizeof(text), count > 1 ? "%u-%u" : "%u", first, first + count - 1);
+	return text;
+}
+
+/* Cores of a device that a process owns, physical numbers. */
+static const char *owned(const struct device *d, int pid)
+{
+	static char text[64];
+	size_t len = 0;
+
+	text[0] = 0;
+	for (unsigned int i = 0; i < d->entry.nr_cores && i < NEURON_MAX_CORES; i++) {
+		unsigned int last = i;
+
+		if (d->owner[i] != pid)
+			continue;
+		while (last + 1 < d->entry.nr_cores && last + 1 < NEURON_MAX_CORES &&
+		       d->owner[last + 1] == pid)
+			last++;
+		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s", len ? "," : "",
+					core_range(i, last - i + 1));
+		i = last;
+	}
+	return len ? text : "-";
+}
+
+static struct libscols_table *table(const char *const *heads, size_t n, const char *right)
+{
+	struct libscols_table *t = scols_new_table();
+
+	for (size_t i = 0; t && i < n; i++)
+		if (!scols_table_new_column(t, heads[i], 0, (right[i] == 'r' ? SCOLS_FL_RIGHT : 0) |
+					    (right[i] == 't' ? SCOLS_FL_TRUNC : 0)))
+			t = NULL;
+	if (!t)
+		error(1, ENOMEM, "table");
+	return t;
+}
+
+static struct libscols_line *new_line(struct libscols_table *t)
+{
+	struct libscols_line *line = scols_table_new_line(t, NULL);
+
+	if (!line)
+		error(1, ENOMEM, "table");
+	return line;
+}
+
+static void print_devices(const struct device *list, size_t n)
+{
+	static const char *const heads[] = {
+		"DEVICE", "CHIP", "CORES", "NC IDS", "LNC", "MEMORY", "LINKS", "PLACE",
+	};
+	struct libscols_table *t = table(heads, 8, "llrrrrll");
+	unsigned int first = 0;
+	char text[64];
+
+	for (size_t i = 0; i < n; i++) {
+		const struct device *d = &list[i];
+		struct libscols_line *line = new_line(t);
+		size_t len = 0;
+
+		snprintf(text, sizeof(text), "neuron%u", d->entry.index);
+		set(line, 0, text);
+		set(line, 1, *d->entry.name ? d->entry.name : "-");
+		snprintf(text, sizeof(text), "%u", d->entry.nr_cores);
+		set(line, 2, text);
+		set(line, 3, core_range(first, d->entry.nr_cores / lnc(d)));
+		first += d->entry.nr_cores / lnc(d);
+		snprintf(text, sizeof(text), "%u", lnc(d));
+		set(line, 4, text);
+		set(line, 5, d->memory ? size_text(d->memory) : "-");
+		text[0] = 0;
+		for (unsigned int k = 0; k < d->nr_links; k++)
+			len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%u",
+						len ? "," : "", d->links[k]);
+		set(line, 6, *text ? text : "-");
+		snprintf(text, sizeof(text), "%s%s%s", d->bdf,
+			 *d->bdf && d->emulated ? ", " : "",
+			 d->emulated ? "software device" : "");
+		set(line, 7, *text ? text : "-");
+	}
+	scols_print_table(t);
+	scols_unref_table(t);
+}
+
+static void print_processes(const struct device *list, size_t n, const struct processes *all)
+{
+	static const char *const heads[] = {
+		"DEVICE", "PID", "CORES", "DEVICE MEMORY", "HOST MEMORY", "COMMAND",
+	};
+	struct libscols_table *t;
+	char text[32];
+
+	if (!all->count) {
+		puts("No process uses them.");
+		return;
+	}
+	t = table(heads, 6, "lrlrrt");
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < all->count; k++) {
+			const struct process *p = &all->list[k];
+			struct libscols_line *line;
+
+			if (p->device != list[i].entry.index)
+				continue;
+			line = new_line(t);
+			snprintf(text, sizeof(text), "neuron%u", p->device);
+			set(line, 0, text);
+			snprintf(text, sizeof(text), "%d", p->pid);
+			set(line, 1, text);
+			set(line, 2, owned(&list[i], p->pid));
+			set(line, 3, p->client ? size_text(p->device_bytes) : "-");
+			set(line, 4, p->client ? size_text(p->host_bytes) : "-");
+			set(line, 5, *p->command ? p->command : "-");
+		}
+	scols_print_table(t);
+	scols_unref_table(t);
+}
+
+static void print_text(const struct device *list, size_t n, const struct processes *all)
+{
+	if (!options.topology) {
+		printf("%zu Neuron device%s, %s%s%s\n\n", n, n == 1 ? "" : "s",
+		       *list[0].entry.instance ? list[0].entry.instance : "unknown kind",
+		       *list[0].driver ? ", driver " : "", list[0].driver);
+		print_devices(list, n);
+		putchar('\n');
+		print_processes(list, n, all);
+		putchar('\n');
+	}
+	print_topology(list, n);
+}
+
+/* ---- for programs -------------------------------------------------------------------- */
+
+/* A file of the PCI function, "" if there is none. */
+static const char *pci_attr(const struct device *d, const char *name)
+{
+	static char text[256];
+	char path[300];
+
+	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/%s", d->bdf, name);
+	if (d->emulated || !*d->bdf)
+		text[0] = 0;
+	else
+		read_short(path, text, sizeof(text));
+	text[strcspn(text, "\n")] = 0;
+	return text;
+}
+
+static json_t *processes_json(const struct device *d, const struct processes *all)
+{
+	json_t *procs = json_array();
+
+	for (size_t i = 0; i < all->count; i++) {
+		const struct process *p = &all->list[i];
+
+		if (p->device == d->entry.index)
+			json_array_append_new(procs, json_pack(
+				"{s:i, s:s, s:s, s:I, s:I}", "pid", p->pid, "command", p->command,
+				"neuron_runtime_version", "", "device_bytes",
+				(json_int_t)p->device_bytes, "host_bytes",
+				(json_int_t)p->host_bytes));
+	}
+	return procs;
+}
+
+static json_t *device_json(const struct device *d, unsigned int first, const struct processes *all)
+{
+	json_t *links = json_array(), *ids = json_array();
+	unsigned int cores = d->entry.nr_cores / lnc(d);
+	const char *numa;
+	json_t *o;
+
+	for (unsigned int i = 0; i < d->nr_links; i++)
+		json_array_append_new(links, json_integer(d->links[i]));
+	for (unsigned int i = 0; i < cores; i++)
+		json_array_append_new(ids, json_integer(first + i));
+	o = json_pack("{s:i, s:s, s:s}", "neuron_device", (int)d->entry.index, "bdf", d->bdf,
+		      "cpu_affinity", pci_attr(d, "local_cpulist"));
+	numa = pci_attr(d, "numa_node");
+	json_object_set_new(o, "numa_node", json_string(*numa ? numa : "-1"));
+	json_object_set_new(o, "connected_to", links);
+	json_object_set_new(o, "nc_count", json_integer(cores));
+	json_object_set_new(o, "logical_neuroncore_config", json_integer(lnc(d)));
+	json_object_set_new(o, "memory_size", json_integer((json_int_t)d->memory));
+	json_object_set_new(o, "neuroncore_ids", ids);
+	json_object_set_new(o, "neuron_processes", processes_json(d, all));
+	json_object_set_new(o, "emulated", json_boolean(d->emulated));
+	json_object_set_new(o, "schema_version", json_integer(1));
+	return o;
+}
+
+static int print_json(const struct device *list, size_t n, const struct processes *all)
+{
+	json_t *out = json_array();
+	unsigned int first = 0;
+	int ret;
+
+	for (size_t i = 0; i < n; i++) {
+		json_array_append_new(out, device_json(&list[i], first, all));
+		first += list[i].entry.nr_cores / lnc(&list[i]);
+	}
+	ret = json_dumpf(out, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
+	putchar('\n');
+	json_decref(out);
+	return ret;
+}
+
+int main(int argc, char **argv)
+{
+	struct neuron_device_entry *entries;
+	struct processes all = { 0 };
+	struct device *list;
+	size_t n;
+	int ret;
+
+	setlocale(LC_ALL, "");
+	argp_err_exit_status = 2;
+	argp_parse(&argp, argc, argv, 0, NULL, NULL);
+	ret = neuron_device_list(&entries, &n);
+	if (ret)
+		error(1, -ret, "looking for devices");
+	list = calloc(n + 1, sizeof(*list));
+	if (!list || find_processes(&all))
+		error(1, ENOMEM, "devices");
+	for (size_t i = 0; i < n; i++)
+		read_device(&list[i], &entries[i]);
+	neuron_device_list_free(entries);
+	if (options.json)
+		ret = print_json(list, n, &all);
+	else if (n)
+		print_text(list, n, &all);
+	if (!n)
+		fputs("neuron-ls: no Neuron device; is the module loaded (modprobe "
+		      "neuron_emu)?\n", stderr);
+	free(all.list);
+	free(list);
+	return ret || !n || fflush(stdout) ? 1 : 0;
+}
