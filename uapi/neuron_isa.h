@@ -31,7 +31,7 @@ enum neuron_isa_engine {
 };
 
 /*
- * Offsets inside the window of a core (uapi spec 6 for events, semaphores and
+ * Offsets inside the window of a core (uapi/FACTS.md 6 for events, semaphores and
  * the state buffer; the instruction FIFOs are the software device's own).
  * A DMA write to a register here acts like a register write.
  */

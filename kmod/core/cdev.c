@@ -76,7 +76,7 @@ static int neuron_open(struct inode *inode, struct file *file)
 	if (!nf)
 		return -ENOMEM;
 	nf->nd = nd;
-	/* Write-only means: look, do not attach (uapi spec 1.2). */
+	/* Write-only means: look, do not attach (uapi/FACTS.md 2). */
 	if (!(file->f_flags & O_WRONLY)) {
 		err = neuron_client_attach(nd, &nf->client);
 		if (err) {

@@ -289,7 +289,7 @@ int neuron_native_geometry_ioctl(struct neuron_file *nf, void *arg, void __user 
 	}
 	for (i = 0; i < geo->nr_cores; i++) {
 		a->tpb_base[i] = geo->tpb_base[i];
-		/* HBM h lies next to cores h*n .. h*n+n-1 (uapi spec 3.1). */
+		/* HBM h lies next to cores h*n .. h*n+n-1 (uapi/FACTS.md 4). */
 		a->core_hbm[i] = i * geo->nr_hbms / geo->nr_cores;
 	}
 	return 0;

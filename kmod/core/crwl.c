@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Who uses which core: claims, the cooperative lock, the initialisation
- * handshake (uapi spec 1.3 and 8).
+ * handshake (uapi/FACTS.md 2).
  *
  * A claim reserves cores for a process, across all devices, before it uses
  * them.  It goes with the client of the process or, if it was made through a
@@ -29,7 +29,7 @@
 #include "neuron.h"
 #include "trace.h"
 
-#define NEURON_READER_TIMEOUT	HZ		/* uapi spec 1.3 */
+#define NEURON_READER_TIMEOUT	HZ		/* uapi/FACTS.md 2 */
 #define NEURON_WRITER_TIMEOUT	(4 * HZ)
 #define NEURON_CINIT_TIMEOUT	(5 * HZ)
 
@@ -367,7 +367,7 @@ static int neuron_crwl_read(struct neuron_crwl *crwl, const struct neuron_client
 static int neuron_crwl_write(struct neuron_crwl *crwl, const struct neuron_client *client,
 			     const struct neuron_uuid *uuid)
 {
-	/* The vendor takes the lock and returns this (uapi spec 10.3, C25). */
+	/* The vendor takes the lock and returns this (uapi/FACTS.md 2). */
 	if (neuron_crwl_mine(crwl, client, uuid))
 		return -EALREADY;
 	if (crwl->writer || crwl->readers)
@@ -579,7 +579,7 @@ int neuron_ioctl_cinit(struct neuron_file *nf, void *arg, void __user *uarg)
 	return 0;
 }
 
-/* Only the firmware of v1 starts models by itself (uapi spec 1.5). */
+/* Only the firmware of v1 starts models by itself (uapi/FACTS.md 2). */
 int neuron_ioctl_model_started_count(struct neuron_file *nf, void *arg, void __user *uarg)
 {
 	struct neuron_ioctl_nc_model_started_count *a = arg;

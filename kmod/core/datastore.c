@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Datastores: memory that a process maps and publishes its counters in (uapi
- * spec 2.5).  sysfs shows the sums over all processes, live; what a process
+ * Datastores: memory that a process maps and publishes its counters in (uapi/FACTS.md
+ * 12).  sysfs shows the sums over all processes, live; what a process
  * leaves behind is added up.
  *
  * User space can put any number there.  They are only ever added and printed.

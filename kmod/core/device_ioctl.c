@@ -10,7 +10,7 @@
 
 #include "neuron.h"
 
-#define NEURON_PRINTK_MAX	512	/* uapi spec 1.3 */
+#define NEURON_PRINTK_MAX	512	/* uapi/FACTS.md 2 */
 #define NEURON_NC_MAP_CORES	8	/* of a device in the logical map */
 
 /* ---- where devices are ---- */
@@ -78,7 +78,7 @@ int neuron_ioctl_rid_map(struct neuron_file *nf, void *arg, void __user *uarg)
 	return 0;
 }
 
-/* Physical core of each logical one, by kind of position (uapi spec 6). */
+/* Physical core of each logical one, by kind of position (uapi/FACTS.md 6). */
 static const u8 neuron_nc_map_orders[][NEURON_NC_MAP_CORES] = {
 	{ 4, 5, 6, 7, 2, 3, 0, 1 },
 	{ 2, 3, 0, 1, 4, 5, 6, 7 },

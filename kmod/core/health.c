@@ -15,7 +15,7 @@
 
 /**
  * struct neuron_event_info - what an event means
- * @name: in the kernel log (sysfs spec 10); NULL: nobody needs to be told
+ * @name: in the kernel log (uapi/FACTS.md 9); NULL: nobody needs to be told
  * @action: what an operator should do
  * @counter: status counter of the core, 0 = none
  */

@@ -61,7 +61,7 @@ static int __init neuron_init(void)
 	err = class_register(&neuron_class);
 	if (err)
 		goto clients;
-	/* Clients look for the name in /proc/devices (sysfs spec 1). */
+	/* Clients look for the name in /proc/devices (uapi/FACTS.md 9). */
 	err = alloc_chrdev_region(&neuron_base, 0, NEURON_MAX_DEVICES, "neuron");
 	if (err)
 		goto class;

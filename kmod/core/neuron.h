@@ -61,7 +61,7 @@
 #include "fault.h"
 #include "neuron_hw.h"
 
-#define NEURON_MAX_DEVICES	64	/* uapi spec 2.2 */
+#define NEURON_MAX_DEVICES	64	/* uapi/FACTS.md 1 */
 #define NEURON_MAX_CLIENTS	NEURON_MAX_PROCESS_PER_DEVICE
 #define NEURON_NR_CATEGORIES	NEURON_MEMALLOC_TYPE_MAX
 #define NEURON_NO_LIMIT		NEURON_NATIVE_LIMIT_NONE
@@ -78,7 +78,7 @@ struct neuron_counter {
 	atomic64_t peak;
 };
 
-#define NEURON_ASYNC_TOKENS	2	/* uapi spec 2.4 */
+#define NEURON_ASYNC_TOKENS	2	/* uapi/FACTS.md 3 */
 
 struct neuron_async;
 struct neuron_client;

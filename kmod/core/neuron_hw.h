@@ -23,7 +23,7 @@ struct neuron_chunk;
 struct neuron_device;
 struct neuron_space;
 
-#define NEURON_HW_MAX_CORES		8	/* uapi spec 2.2 */
+#define NEURON_HW_MAX_CORES		8	/* uapi/FACTS.md 1 */
 #define NEURON_HW_MAX_HBMS		4
 #define NEURON_HW_MAX_NEIGHBOURS	8
 #define NEURON_HW_QUEUES_PER_ENGINE	16
@@ -46,13 +46,13 @@ enum neuron_block {
 	NEURON_BLOCK_DMA,	/* a DMA engine, below */
 };
 
-/* Notification queue i = type * 16 + engine (uapi spec 6). */
+/* Notification queue i = type * 16 + engine (uapi/FACTS.md 6). */
 #define NEURON_NQ_BASE_LO(i)	(0x100 + 0x28 * (i))
 #define NEURON_NQ_BASE_HI(i)	(0x104 + 0x28 * (i))
 #define NEURON_NQ_SIZE(i)	(0x108 + 0x28 * (i))	/* bytes; 0 = off */
 #define NEURON_NQ_HEAD(i)	(0x10c + 0x28 * (i))	/* read only: bytes */
 
-/* DMA engine registers (uapi spec 5.4). */
+/* DMA engine registers (uapi/FACTS.md 5). */
 #define NEURON_DMA_TX(q)	(0x1000 + 0x1000 * (q))
 #define NEURON_DMA_RX(q)	(0x21000 + 0x1000 * (q))
 #define NEURON_DMA_COMMON	0x38000			/* state request of the engine */
@@ -94,7 +94,7 @@ enum neuron_dma_eng_hw_state {
 	NEURON_DMA_ENG_RESET = 4,
 };
 
-/* Descriptor words (uapi spec 5.3). */
+/* Descriptor words (uapi/FACTS.md 5). */
 #define NEURON_DESC_SIZE	16
 struct neuron_desc {
 	__le32 ctrl;
@@ -123,7 +123,7 @@ struct neuron_desc {
  * struct neuron_hbm_geometry - one device memory
  * @base: device address
  * @size: bytes
- * @reserved: bytes at its start that firmware keeps (uapi spec 3.1)
+ * @reserved: bytes at its start that firmware keeps (uapi/FACTS.md 4)
  */
 struct neuron_hbm_geometry {
 	u64 base;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Access to the windows of cores: single registers, by BAR offset (uapi spec 6)
+ * Access to the windows of cores: single registers, by BAR offset (uapi/FACTS.md 6)
  * or device address, and blocks by DMA.  Everything else of a device is out of
  * reach: what is in rings and who may start them is for the driver to check.
  */
@@ -11,11 +11,11 @@
 
 #include "neuron.h"
 
-#define NEURON_BAR_MAX_COUNT	100	/* uapi spec 2.2 */
-#define NEURON_COUNTERS_MAX	8190	/* uapi spec 10.1, A6 */
+#define NEURON_BAR_MAX_COUNT	100	/* uapi/FACTS.md 1 */
+#define NEURON_COUNTERS_MAX	8190	/* uapi/FACTS.md 1 */
 #define NEURON_METRIC_MAX	128
 
-/* BAR in which the windows of cores are (uapi spec 6). */
+/* BAR in which the windows of cores are (uapi/FACTS.md 6). */
 static u32 neuron_cores_bar(struct neuron_device *nd)
 {
 	return nd->geo->arch == NEURON_ARCH_V1 ? 2 : 0;
@@ -217,7 +217,7 @@ static int neuron_program_engine(struct neuron_file *nf, u32 nc, u64 dst, void _
 
 	if (!size || nc >= nd->geo->nr_cores)
 		return -EINVAL;
-	/* The offset counts for both sides (uapi spec 1.5). */
+	/* The offset counts for both sides (uapi/FACTS.md 2). */
 	if (check_add_overflow(dst, off, &start) || check_add_overflow(start, size, &end) ||
 	    check_add_overflow((u64)(unsigned long)buf, off, &from))
 		return -EOVERFLOW;

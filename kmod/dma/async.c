@@ -13,7 +13,7 @@
 
 #include "../core/neuron.h"
 
-#define NEURON_TOKEN_NONE	(~0u)	/* uapi spec 2.4 */
+#define NEURON_TOKEN_NONE	(~0u)	/* uapi/FACTS.md 3 */
 #define NEURON_TOKEN_SYNC	0u
 
 /* A copy looks for the end of its process this often. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Copies between host and device on a ring that the driver owns, one per core
- * (uapi spec 5.4).  A batch of descriptors ends with one that copies a marker
+ * (uapi/FACTS.md 5).  A batch of descriptors ends with one that copies a marker
  * and asks for an interrupt; that wakes the waiter.
  */
 #include <linux/minmax.h>

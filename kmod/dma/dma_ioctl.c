@@ -22,7 +22,7 @@ static int neuron_engine_access(struct neuron_client *client, u32 eng)
 	return neuron_core_acquire(nd, neuron_engine_core(nd, eng), client);
 }
 
-/* The vendor's does nothing either (uapi spec 1.3). */
+/* The vendor's does nothing either (uapi/FACTS.md 2). */
 int neuron_ioctl_dma_eng_init(struct neuron_file *nf, void *arg, void __user *uarg)
 {
 	struct neuron_ioctl_dma_eng_init *a = arg;
@@ -50,7 +50,7 @@ int neuron_ioctl_dma_eng_get_state(struct neuron_file *nf, void *arg, void __use
 {
 	struct neuron_ioctl_dma_eng_get_state *a = arg;
 	struct neuron_dma_eng_state state = {
-		.revision_id = 4,		/* uapi spec 1.5 */
+		.revision_id = 4,		/* uapi/FACTS.md 2 */
 		.max_queues = NEURON_HW_QUEUES_PER_ENGINE,
 		.num_queues = NEURON_HW_QUEUES_PER_ENGINE,
 	};
@@ -72,7 +72,7 @@ int neuron_ioctl_dma_queue_init(struct neuron_file *nf, void *arg, void __user *
 	return neuron_queue_init(nf->client, arg);
 }
 
-/* Stops at the first error; earlier entries stay applied (uapi spec 1.3). */
+/* Stops at the first error; earlier entries stay applied (uapi/FACTS.md 2). */
 int neuron_ioctl_dma_queue_init_batch(struct neuron_file *nf, void *arg, void __user *uarg)
 {
 	struct neuron_ioctl_dma_queue_init_batch __user *batch = uarg;
@@ -168,7 +168,7 @@ int neuron_ioctl_dma_queue_copy_start(struct neuron_file *nf, void *arg, void __
 		/* Before it can be done. */
 		trace_neuron_ring_start(nd->dev.id, neuron_engine_core(nd, a->eng_id), a->eng_id,
 					a->qid, a->tx_desc_count, a->rx_desc_count);
-		/* Descriptors before doorbells; RX first (uapi spec 5.4). */
+		/* Descriptors before doorbells; RX first (uapi/FACTS.md 5). */
 		wmb();
 		err = nd->ops->reg_write(nd, NEURON_BLOCK_DMA, a->eng_id,
 					 NEURON_DMA_RX(a->qid) + NEURON_DMA_Q_TAIL_INC,

@@ -114,7 +114,7 @@ static int neuron_queue_ring(struct neuron_client *client, u64 handle, u32 count
 	struct neuron_chunk *chunk;
 
 	*out = NULL;
-	/* A ring may be attached later by other means (uapi spec 5.2). */
+	/* A ring may be attached later by other means (uapi/FACTS.md 5). */
 	if (!handle)
 		return 0;
 	if (count < NEURON_RING_MIN || count > NEURON_RING_MAX || count % 16)

@@ -11,7 +11,7 @@
 
 #include "emu.h"
 
-#define EMU_BUSY_WINDOW		60	/* seconds that figures are about (sysfs spec 5) */
+#define EMU_BUSY_WINDOW		60	/* seconds that figures are about (uapi/FACTS.md 9) */
 
 /* Under @b->lock: work went on from @b->since until @now. */
 static void emu_busy_account(struct emu_busy *b, u64 now)

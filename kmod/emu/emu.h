@@ -37,13 +37,13 @@
 #include "../core/neuron_hw.h"
 #include "exec.h"
 
-#define EMU_MAX_DEVICES		64	/* uapi spec 2.2 */
+#define EMU_MAX_DEVICES		64	/* uapi/FACTS.md 1 */
 #define EMU_COMPLETION_NSEC	10000	/* latency unless told otherwise */
 #define EMU_MAX_ENGINES		132	/* DMA engines of the largest device */
 #define EMU_MAX_SEMAPHORES	256
 #define EMU_MAX_EVENTS		256
 
-/* Notification queue types (uapi spec 2.4). */
+/* Notification queue types (uapi/FACTS.md 3). */
 #define EMU_NQ_TRACE		0
 #define EMU_NQ_NOTIFY		1
 #define EMU_NQ_EVENT		2

@@ -51,7 +51,7 @@ MODULE_PARM_DESC(host_memory,
 
 /* ---- geometries ---- */
 
-/* uapi spec 3.1, 5.1, 5.5 and 6; state buffer sizes: sysfs spec 12 */
+/* uapi/FACTS.md 4, 5, 6 and 10 */
 #define EMU_GEOMETRY_V2							\
 	.nr_cores = 2,							\
 	.nr_hbms = 2,							\
@@ -111,7 +111,7 @@ MODULE_PARM_DESC(host_memory,
 	.compat_min = 10,						\
 	.compat_max = 11
 
-/* Devices linked to devices 0 to 15 of a full host (uapi spec 6). */
+/* Devices linked to devices 0 to 15 of a full host (uapi/FACTS.md 6). */
 static const u8 emu_links_trn1[16][4] = {
 	{ 12, 3, 4, 1 }, { 13, 0, 5, 2 }, { 14, 1, 6, 3 }, { 15, 2, 7, 0 },
 	{ 0, 7, 8, 5 }, { 1, 4, 9, 6 }, { 2, 5, 10, 7 }, { 3, 6, 11, 4 },
@@ -210,7 +210,7 @@ static const struct emu_arch emu_archs[] = {
 		.links = emu_links_trn2,
 	}, {
 		/*
-		 * Sizes are published (sysfs spec 12); addresses, topology and
+		 * Sizes are published (uapi/FACTS.md 10); addresses, topology and
 		 * versions are not: those of trn2 are used.
 		 */
 		.name = "trn3",

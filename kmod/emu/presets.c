@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Whole instances (sysfs spec 12): which devices they have, and where these are
+ * Whole instances (uapi/FACTS.md 10): which devices they have, and where these are
  * plugged in, as far as that is published.  How they are linked follows from
  * their kind and number.
  */
@@ -21,7 +21,7 @@ struct emu_slot {
 	u8 rid;
 };
 
-/* The user guide of neuron-ls has the buses; routing ids: uapi spec 6. */
+/* The user guide of neuron-ls has the buses; routing ids: uapi/FACTS.md 6. */
 static const struct emu_slot emu_slots_trn2[16] = {
 	{ 0xcc, 0, 0 }, { 0xb5, 0, 8 }, { 0xb6, 0, 9 }, { 0xcb, 0, 1 },
 	{ 0x6f, 0, 2 }, { 0x58, 0, 10 }, { 0x59, 0, 11 }, { 0x6e, 0, 3 },

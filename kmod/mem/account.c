@@ -12,7 +12,7 @@
  * @host: host or device memory
  *
  * Unknown categories, and those of the other kind of memory, are charged as
- * uncategorized (uapi spec 2.3), so that nothing ever escapes the sums.
+ * uncategorized (uapi/FACTS.md 4), so that nothing ever escapes the sums.
  *
  * Return: a mem_alloc_category_t that fits @host.
  */
@@ -87,7 +87,7 @@ void neuron_account(struct neuron_chunk *chunk, u64 bytes, u64 last, bool add)
 	struct neuron_core *core = &nd->core[chunk->core];
 	u32 cat = chunk->category;
 
-	/* The contiguous scratchpad shares the counter (uapi spec 2.3). */
+	/* The contiguous scratchpad shares the counter (uapi/FACTS.md 4). */
 	if (cat == NEURON_MEMALLOC_TYPE_CONTIGUOUS_SCRATCHPAD_DEVICE)
 		cat = NEURON_MEMALLOC_TYPE_SCRATCHPAD_DEVICE;
 

@@ -149,7 +149,7 @@ static void neuron_top_processes(struct neuron_device *nd, struct neuron_refusal
 	mutex_unlock(&nd->clients_lock);
 }
 
-/* One line; its start is what tools look for (sysfs spec 10). */
+/* One line; its start is what tools look for (uapi/FACTS.md 9). */
 static void neuron_failure_log(struct neuron_device *nd, const struct neuron_refusal *r)
 {
 	static const char * const reasons[] = {

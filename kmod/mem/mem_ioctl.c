@@ -6,7 +6,7 @@
 
 #include "../core/neuron.h"
 
-#define NEURON_V1_REGIONS	4	/* of each device memory, uapi spec 3.1 */
+#define NEURON_V1_REGIONS	4	/* of each device memory, uapi/FACTS.md 4 */
 
 /*
  * Allocate, give it a handle, tell the caller: through @native if that is given,

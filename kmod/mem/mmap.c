@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Mappings of chunks.  The offset of a mapping is the device address of the
- * memory (uapi spec 7).  A mapping holds a reference on its chunk, so freeing
+ * memory (uapi/FACTS.md 7).  A mapping holds a reference on its chunk, so freeing
  * a mapped chunk gives the memory back only when the mapping is gone, too.
  */
 #include <linux/fs.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Memory of Neuron devices for other drivers (uapi spec 5.10).  New drivers
+ * Memory of Neuron devices for other drivers (uapi/FACTS.md 8).  New drivers
  * better import a dma-buf.
  */
 #ifndef NEURON_P2P_H

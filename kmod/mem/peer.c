@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The peer API (uapi spec 5.10): another driver learns where mapped memory is,
+ * The peer API (uapi/FACTS.md 8): another driver learns where mapped memory is,
  * and is told when it must forget that.
  *
  * A registration holds the chunk until it is taken back, by the peer or, when
@@ -17,7 +17,7 @@
 #include "../core/neuron.h"
 #include "neuron_p2p.h"
 
-/* From this size on, pages of 2 MiB are worth the trouble (uapi spec 5.10). */
+/* From this size on, pages of 2 MiB are worth the trouble (uapi/FACTS.md 8). */
 #define NEURON_PEER_LARGE	SZ_256M
 
 /**

@@ -9,7 +9,7 @@
 
 #include "../core/neuron.h"
 
-/* Bytes of a core's window that programs map as state buffer (uapi spec 7). */
+/* Bytes of a core's window that programs map as state buffer (uapi/FACTS.md 7). */
 #define NEURON_RESOURCE_SBUF	0x2000000u
 
 /* Offsets for mmap: the windows in a row, wherever they are in the device. */

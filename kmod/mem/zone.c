@@ -64,7 +64,7 @@ static int neuron_zone_make(struct neuron_zone *zone)
  * @zone: the zone
  *
  * Its tables take some 20 KiB per GiB; a device that nobody uses does without.
- * Takes the firmware's share (uapi spec 3.1) out for good.
+ * Takes the firmware's share (uapi/FACTS.md 4) out for good.
  *
  * Context: may sleep; any number of callers.
  * Return: 0, -ENOMEM.

@@ -114,7 +114,7 @@ static ssize_t show_core_count(struct neuron_node *node, char *buf)
 {
 	int len = sysfs_emit(buf, "%u", node->nd->geo->nr_cores);
 
-	/* No newline: that is how readers know it (uapi spec 4.1). */
+	/* No newline: that is how readers know it (uapi/FACTS.md 9). */
 	return len;
 }
 
@@ -187,7 +187,7 @@ static ssize_t store_notify_delay(struct neuron_node *node, const char *buf, siz
 	return count;
 }
 
-/* 0 in reset, 1 ready, 2 invalid (uapi spec 2.4). */
+/* 0 in reset, 1 ready, 2 invalid (uapi/FACTS.md 3). */
 static ssize_t show_reset(struct neuron_node *node, char *buf)
 {
 	u32 i, state = neuron_device_gone(node->nd) ? 2 : 1;
@@ -492,7 +492,7 @@ static const struct neuron_sysfs_row neuron_sysfs_table[] = {
 	      NDS_EXT_NC_COUNTER_ERR_SW_SEQUENCER_FATAL),
 	COUNT(CORE, "stats/status/hw_repairable_hbm_ue_error", CORE_TALLY,
 	      NDS_EXT_NC_COUNTER_HW_ERR_REPAIRABLE_HBM_UE),
-	/* The names of the user guide (sysfs spec 4) for three of them. */
+	/* The names of the user guide (uapi/FACTS.md 9) for three of them. */
 	COUNT(CORE, "stats/status/infer_completed_with_error", CORE_TALLY,
 	      NDS_NC_COUNTER_INFER_COMPLETED_WITH_ERR),
 	COUNT(CORE, "stats/status/infer_completed_with_num_error", CORE_TALLY,
@@ -579,7 +579,7 @@ static void neuron_count_read(struct neuron_node *node, u64 *total, u64 *present
 		*present = !!*total;
 	} else {
 		neuron_tally_read(node->nd, node->core, node->row->category, total, present);
-		/* Processes count multiply-accumulates: two operations (uapi spec 4.4). */
+		/* Processes count multiply-accumulates: two operations (uapi/FACTS.md 9). */
 		if (node->row->category == NDS_NC_COUNTER_MAC_COUNT) {
 			*total *= 2;
 			*present *= 2;

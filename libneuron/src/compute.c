@@ -9,10 +9,10 @@
 #include "transfer.h"
 #include "wait.h"
 
-/* By convention for collectives (uapi spec 5.1); models have those below. */
+/* By convention for collectives (uapi/FACTS.md 5); models have those below. */
 #define QUEUE 15u
 #define SLOTS 2048u
-/* Of a queue, uapi spec 5. */
+/* Of a queue, uapi/FACTS.md 5. */
 #define ENABLED 2u
 #define MAX_DESCS (SLOTS - NEURON_RING_UNUSED_SLOTS)
 /* The last packet copies a number from one word to the other. */

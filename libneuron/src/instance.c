@@ -9,7 +9,7 @@
 #define MIB (1ull << 20)
 #define GIB (1ull << 30)
 
-/* uapi spec 3.1 and 5; state buffers: sysfs spec 12 */
+/* uapi/FACTS.md 4, 5 and 10 */
 static const struct {
 	const char *name;
 	uint32_t arch, nr_cores, nr_hbms;

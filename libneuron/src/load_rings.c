@@ -280,7 +280,7 @@ static void add_copy(struct ring *ring, uint32_t *at, uint64_t to, uint64_t from
 static void write_word(struct loader *l, struct ring *ring, uint32_t *at, uint64_t to,
 		       uint32_t value)
 {
-	/* v1 has a barrier bit of its own (uapi spec 5.3). */
+	/* v1 has a barrier bit of its own (uapi/FACTS.md 5). */
 	struct neuron_descriptor *tx = &ring->tx_desc[at[NEURON_RING_TX]];
 
 	add_copy(ring, at, to, l->ones.address + 4ull * (value - 1), 4, true);

@@ -12,7 +12,7 @@
 
 #define NR_ENGINES ((uint32_t)NEURON_ISA_NR_ENGINES)
 
-/* Queues 14 and 15 have conventional users (sequencers, collectives; uapi spec 5.1). */
+/* Queues 14 and 15 have conventional users (sequencers, collectives; uapi/FACTS.md 5). */
 #define QUEUES_PER_ENGINE 14u
 /* The id that ends a run (docs/loading.md). */
 #define NOTIFY_DONE 1u

@@ -15,7 +15,7 @@
 
 #include "nrt_comm.h"
 
-/* nrt-api 3, measured on x86-64 */
+/* uapi/FACTS.md 11, measured on x86-64 */
 SIZE(nrt_cc_comm_t, 32);
 LAYOUT(nrt_cc_comm_t, rank, 8);
 LAYOUT(nrt_cc_comm_t, rank_n, 12);

@@ -17,7 +17,7 @@
 #include "nrt_internal.h"
 #include "wait.h"
 
-/* nrt-api 9 */
+/* uapi/FACTS.md 11 */
 #define HELPER "/opt/aws/neuron/bin/neuron-dump"
 #define NO_CLUSTER "0000000000000000"
 #define HELPER_MS 60000

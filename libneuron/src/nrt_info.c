@@ -11,7 +11,7 @@
 #error NEURON_VERSION comes from the Makefile
 #endif
 
-/* nrt-api 3, measured on x86-64 */
+/* uapi/FACTS.md 11, measured on x86-64 */
 SIZE(nrt_instance_info_t, 32);
 LAYOUT(nrt_instance_info_t, arch_name, 8);
 LAYOUT(nrt_instance_info_t, device_revision, 24);

@@ -105,7 +105,7 @@ struct nrt_vnc {
 	uint32_t nr_models;	/* process lock */
 };
 
-/* Section 5 of nrt-api, what is not about cores and memory. */
+/* The variables that are not about cores and memory (libnrt(7)). */
 struct nrt_env {
 	bool keep_cores;		/* open them without a reset */
 	bool find_nan;			/* in outputs */
@@ -326,7 +326,7 @@ NRT_STATUS nrt_trace_write(int fd, const char *name);
 
 /* ---- queued requests --------------------------------------------------------------- */
 
-#define NRT_MAX_INFLIGHT 63u		/* nrt-api 5, NEURON_RT_ASYNC_EXEC_MAX_INFLIGHT_REQUESTS */
+#define NRT_MAX_INFLIGHT 63u		/* uapi/FACTS.md 11 */
 
 /* The calling thread is one of a queue, in a function that it calls back. */
 bool nrt_on_worker(void);

@@ -5,7 +5,7 @@
 
 #include "nrt_internal.h"
 
-/* nrt-api 4.3 */
+/* uapi/FACTS.md 11 */
 #define NRT_OUTPUT_DIR "./output"
 
 /* Under the life lock; says in the log what went wrong. */

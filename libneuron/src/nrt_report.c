@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The memory report when an allocation fails: in the log and in a file in /tmp (nrt-api 7). */
+/* The memory report when an allocation fails: in the log and in a file in /tmp (uapi/FACTS.md 11). */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

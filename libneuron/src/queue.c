@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* DMA queues and the descriptors in their rings (uapi spec 5). */
+/* DMA queues and the descriptors in their rings (uapi/FACTS.md 5). */
 #include <endian.h>
 #include <errno.h>
 #include <stdlib.h>

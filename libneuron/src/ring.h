@@ -8,7 +8,7 @@
 
 #include "neff.h"
 
-/* Word 0 of a descriptor (uapi spec 5.3). */
+/* Word 0 of a descriptor (uapi/FACTS.md 5). */
 #define DESC_RING_ID_1		(1u << 24)
 #define DESC_FIRST		(1u << 26)
 #define DESC_LAST		(1u << 27)

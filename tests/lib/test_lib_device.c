@@ -288,7 +288,7 @@ static void test_descriptor(void **state)
 
 	(void)state;
 	neuron_descriptor_copy(&tx, &rx, 0x1122334455667788, 0x99aabbccddeeff00, 65536, false);
-	/* uapi spec 5.3: length 0 is 65536, ring id 1, first and last */
+	/* uapi/FACTS.md 5: length 0 is 65536, ring id 1, first and last */
 	assert_int_equal(le32toh(tx.control), 0x0d000000);
 	assert_int_equal(le32toh(tx.meta), 0x01080003);
 	assert_true(le64toh(tx.address) == 0x99aabbccddeeff00);

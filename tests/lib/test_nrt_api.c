@@ -1412,7 +1412,7 @@ static void test_log(void **state)
 	logged(" HAL:nrt_set_pool_eng_ucode ");
 	nrt_load(NULL, 0, 0, 0, &m);
 	take_log();
-	/* nrt-api 6 */
+	/* uapi/FACTS.md 11 */
 	assert_int_equal(regcomp(&re, "^[0-9]{4}-[A-Z][a-z]{2}-[0-9]{2} "
 				 "[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{6} "
 				 "[0-9]+:[0-9]+ ERROR  NMGR:nrt_load {32}invalid argument",

@@ -80,7 +80,7 @@ static inline int mem_free(int fd, uint64_t handle)
 	return call(fd, NEURON_IOCTL_MEM_FREE, &f);
 }
 
-/* Device address of the register that adds to a semaphore (uapi spec 6). */
+/* Device address of the register that adds to a semaphore (uapi/FACTS.md 6). */
 static inline uint64_t sem_inc_address(const struct neuron_native_geometry *geo, uint32_t core,
 				       uint32_t index)
 {

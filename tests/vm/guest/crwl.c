@@ -10,7 +10,7 @@
 
 #include "check.h"
 
-/* Seconds that the driver waits (uapi spec 1.3), less a little. */
+/* Seconds that the driver waits (uapi/FACTS.md 2), less a little. */
 #define WRITER_WAIT	3.9
 #define CINIT_WAIT	4.9
 

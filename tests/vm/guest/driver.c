@@ -350,7 +350,7 @@ static int wait_event(int evfd)
 	return poll(&p, 1, 30000) == 1 && read(evfd, &n, 8) == 8;
 }
 
-/* uapi spec 10.2, B10: types that an architecture has not. */
+/* uapi/FACTS.md 6: types that an architecture has not. */
 static void test_nq_types(int fd)
 {
 	uint32_t type, engine;
@@ -483,7 +483,7 @@ static void test_rings(int fd)
 		{ "the top of the address space", -32ULL, dst.pa, 64 },
 	};
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		/* Inferentia keeps none (uapi spec 3.1). */
+		/* Inferentia keeps none (uapi/FACTS.md 4). */
 		if (!i && geo.arch == 1)
 			continue;
 		memset(out, 0x5a, 64);

@@ -767,7 +767,7 @@ static void c26(void)
 		usleep(200000);
 		kill(pid, sig ? SIGKILL : SIGTERM);
 		waitpid(pid, NULL, 0);
-		/* By itself it ends after 4 s (uapi spec 1.3). */
+		/* By itself it ends after 4 s (uapi/FACTS.md 2). */
 		CHECK(now() - start < 3.9, "vendor C26: signal %s ends a wait in the driver",
 		      sig ? "KILL" : "TERM");
 		close(p[0]);
