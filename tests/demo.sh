@@ -15,4 +15,4 @@ echo "# building the modules for $release, the library and the tools"
 tests/vm/modules.sh "$kernel" >/dev/null
 echo "# starting a virtual machine with the distribution's kernel $release"
 exec tests/vm/run.sh "$kernel" --stack --stream --log demo --test-timeout 900 --timeout 1200 \
-	--mem 2048 --file tests/models:/usr/share/neuron/models --test tests/vm/demo.sh "$@"
+	--mem 2048 --test tests/vm/demo.sh "$@"

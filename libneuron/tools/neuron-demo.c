@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <nrt/nrt.h>
 #include <nrt/nrt_experimental.h>
@@ -27,7 +28,7 @@
 
 #define WANTED_ACCURACY	96.0
 #define SYSFS		"/sys/class/neuron_device"
-#define DEFAULT_DIR	"/usr/share/neuron/models"
+#define MODELS		"share/neuron/models"
 #define MAX_CATEGORIES	32
 
 static struct {
@@ -503,6 +504,22 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
+/* Where "make install" puts the models: next to this program, whatever the prefix. */
+static const char *installed_models(void)
+{
+	static char path[4000];
+	ssize_t len = readlink("/proc/self/exe", path, sizeof(path) - sizeof(MODELS) - 1);
+	int i;
+
+	for (i = 0; i < 2; i++)
+		while (len > 0 && path[--len] != '/')
+			;
+	if (len < 0)
+		len = 0;
+	strcpy(path + len, "/" MODELS);
+	return path;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct argp argp = {
@@ -516,7 +533,7 @@ int main(int argc, char **argv)
 
 	argp_parse(&argp, argc, argv, 0, NULL, NULL);
 	if (!options.dir)
-		options.dir = DEFAULT_DIR;
+		options.dir = installed_models();
 	/* One core is enough, and the table shows that one. */
 	setenv("NEURON_RT_VISIBLE_CORES", "0", 0);
 	/* One core is enough, and sysfs counts physical ones. */

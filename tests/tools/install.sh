@@ -1,0 +1,68 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# What "make install" and "make modules_install" leave behind works, whatever the
+# prefix. For libraries and tools that were built (make lib).
+#
+# shellcheck disable=SC2016,SC2317	# check() evaluates
+
+cd "$(dirname "$0")/../.." || exit 1
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+out=$dir/out
+prefix=$dir/prefix
+bad=0
+unset LD_LIBRARY_PATH
+
+check() {
+	if eval "$2" >"$out" 2>&1; then
+		echo "ok - $1"
+	else
+		echo "not ok - $1"
+		sed 's/^/# /' "$out"
+		bad=1
+	fi
+}
+
+compile() {
+	local flags
+
+	read -r -a flags <<<"$(PKG_CONFIG_PATH=$prefix/lib/pkgconfig pkg-config --cflags --libs "$2")"
+	gcc -o "$dir/${1##*/}.out" "$1" "${flags[@]}"
+}
+
+# Named by where it was found; there need not be a device.
+demo_finds_models() {
+	LD_LIBRARY_PATH=$prefix/lib "$prefix/bin/neuron-demo" -n 1 >"$dir/demo" 2>&1
+	cat "$dir/demo"
+	! grep -q 'No such file' "$dir/demo" && grep -q '^\(not \)\?ok - ' "$dir/demo"
+}
+
+make -s install PREFIX="$prefix" >"$dir/install" 2>&1 || {
+	cat "$dir/install"
+	echo "not ok - make install PREFIX=ELSEWHERE"
+	exit 1
+}
+check "R1: install says how programs find the libraries elsewhere" \
+	'grep -q "LD_LIBRARY_PATH=$prefix/lib" "$dir/install" || { cat "$dir/install"; false; }'
+check "R1: neuron-demo finds its models" demo_finds_models
+check "R1: with DESTDIR, it says that ldconfig is left to do" \
+	'make -s install DESTDIR="$dir/dest" 2>&1 | grep ldconfig'
+printf '%s\n' '#include <nrt/nrt.h>' '#include <stdio.h>' \
+	'int main(void) { puts(nrt_get_status_as_str(0)); return 0; }' >"$dir/nrt.c"
+printf '%s\n' '#include <neuron/neuron.h>' \
+	'int main(void) { neuron_device_close(0); return 0; }' >"$dir/neuron.c"
+check "R3: a program links with nrt.pc of another prefix" 'compile "$dir/nrt.c" nrt'
+check "R3: and runs" 'LD_LIBRARY_PATH=$prefix/lib "$dir/nrt.c.out"'
+check "R3: with neuron.pc" 'compile "$dir/neuron.c" neuron'
+check "R3: and runs" 'LD_LIBRARY_PATH=$prefix/lib "$dir/neuron.c.out"'
+
+# Debian's headers, without the System.map that kbuild asks for before it runs depmod.
+kdir=$(tests/vm/kdir.sh 6.12)
+release=$(tests/vm/kdir.sh 6.12 release)
+built=$(tests/vm/modules.sh 6.12) || exit 1
+check "R2: make modules_install" \
+	'make -s -C "$built" KDIR="$kdir" modules_install INSTALL_MOD_PATH="$dir/root"'
+check "R2: modprobe finds the modules" \
+	'[ "$(modprobe -n -v -d "$dir/root" -S "$release" neuron_emu | tee /dev/stderr | grep -c "neuron.*ko")" = 2 ]'
+exit $bad
