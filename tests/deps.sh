@@ -11,6 +11,7 @@
 #   dkms	the DKMS test
 #   model	training the example model
 #   check	static checks
+#   root	a Debian in a directory
 #   cover	coverage reports
 #   memcheck	make valgrind
 #   print	only print the packages of the groups that follow
@@ -29,7 +30,7 @@ for group; do
 			   libarchive-dev libjansson-dev nettle-dev zlib1g-dev
 			   libudev-dev) ;;
 	vm)	packages+=(gcc make libc6-dev bc bison flex libelf-dev libssl-dev
-			   pahole kmod cpio gzip xz-utils tar busybox-static
+			   pahole kmod cpio gzip xz-utils tar busybox-static dash
 			   qemu-system-x86 rsync libarchive-dev libjansson-dev nettle-dev
 			   zlib1g-dev libudev-dev libsmartcols-dev pkg-config udev
 			   systemd) ;;
@@ -40,6 +41,7 @@ for group; do
 		command -v npm >/dev/null || packages+=(npm) ;;
 	check)	packages+=(sparse codespell cppcheck shellcheck python3 perl
 			   python3-ply python3-git) ;;
+	root)	packages+=(mmdebstrap debian-archive-keyring e2fsprogs) ;;
 	cover)	packages+=(lcov) ;;
 	memcheck)	packages+=(valgrind) ;;
 	*)	echo "deps.sh: unknown group $group" >&2

@@ -4,11 +4,12 @@
 # Kernels for the tests, in the cache outside the tree:
 #
 #   6.1, 6.12    the distribution's kernels and headers, unpacked
+#   7.3, 7.3-rt  those of the next release's backports; rt is PREEMPT_RT
 #   debug        6.12 source built with configs/debug.config
 #   kcsan, fuzz  the debug kernel with configs/kcsan.config or fuzz.config on top
 #                (minutes; for named commands)
 #   uml          6.12 source built as User Mode Linux with configs/uml.config
-#   7.3          7.3 source built with configs/debug.config and configs/7.3.config on top
+#   7.3-debug    7.3 source built with configs/debug.config and configs/7.3-debug.config
 #
 # usage: kernels.sh [--update] NAME...
 #        kernels.sh --source SERIES	(prints the directory of the source)
@@ -36,24 +37,10 @@ apt_opts=(-qq -o APT::Sandbox::User=root)
 recipe_hash() {
 	case $1 in
 	debug) sha256sum <"$configs/debug.config" | cut -c1-10 ;;
-	kcsan|fuzz|7.3) cat "$configs/debug.config" "$configs/$1.config" | sha256sum | cut -c1-10 ;;
+	kcsan|fuzz|7.3-debug) cat "$configs/debug.config" "$configs/$1.config" | sha256sum | cut -c1-10 ;;
 	uml) sha256sum <"$configs/uml.config" | cut -c1-10 ;;
 	*) echo stock ;;
 	esac
-}
-
-with_lock() {
-	local name=$1 fd
-
-	shift
-	mkdir -p "$CACHE/lock"
-	exec {fd}>"$CACHE/lock/$name"
-	if ! flock -n "$fd"; then
-		say "waiting for another run that prepares $name"
-		flock "$fd"
-	fi
-	"$@"
-	exec {fd}>&-
 }
 
 # Package lists may be missing on a fresh machine.
@@ -68,8 +55,7 @@ apt_conf=()
 use_next_release() {
 	local dir=$CACHE/apt-$DEBIAN_NEXT uri
 
-	uri=$(apt-get indextargets --format '$(REPO_URI) $(ORIGIN) $(LABEL)' |
-	      awk '$2 == "Debian" && $3 == "Debian" { print $1; exit }')
+	uri=$(archive Debian)
 	[ -n "$uri" ] || die "no Debian archive among this machine's package sources"
 	mkdir -p "$dir/parts" "$dir/lists/partial" "$dir/cache/archives/partial"
 	cat >"$dir/sources.list" <<-END
@@ -120,49 +106,70 @@ complete() {
 
 # ---- the distribution's kernels ------------------------------------------------
 
-# The newest image package of a series, if there is one.
+# The newest image package of a series ("6.12") or of a flavour of it ("7.3-rt").
 find_image() {
-	apt-cache pkgnames "linux-image-$1." |
-		grep -E '^linux-image-[0-9.]+(-[0-9]+|\+deb[0-9]+)-amd64$' |
+	apt-cache "${apt_conf[@]}" pkgnames "linux-image-${1%-rt}." |
+		grep -E "^linux-image-[0-9.]+(-[0-9]+|\+deb[0-9]+)${1#"${1%-rt}"}-amd64\$" |
 		sort -V | tail -n 1 || true
 }
 
+# What an image package consists of: itself, or since 7.3 more packages of the same
+# release.
+image_packages() {
+	local release=${1#linux-image-}
+
+	echo "$1"
+	apt-cache "${apt_conf[@]}" show --no-all-versions "$1" | sed -n 's/^Depends: //p' |
+		tr -s ' ,|' '\n' | grep -xF -e "linux-base-$release" \
+			-e "linux-binary-$release" -e "linux-modules-$release" || true
+}
+
+# Unpack the packages that follow into $dir/root, and link their parts to where
+# kdir.sh looks for them.
+unpack_stock() {
+	local release=$1 headers=/usr/src/linux-headers-$1 modules deb
+	shift
+
+	rm -rf "$dir"
+	mkdir -p "$dir/root"
+	fetch "$@" | while read -r deb; do
+		dpkg -x "$deb" "$dir/root"
+	done
+	# Debian 13 has /usr/lib only.
+	modules=lib/modules/$release
+	[ -d "$dir/root/$modules" ] || modules=usr/$modules
+	# The headers find each other by absolute path: point them here.
+	sed -i "s|/usr/src/linux-headers|$dir/root&|" "$dir/root$headers/Makefile"
+	ln -s "root$headers" "$dir/kdir"
+	ln -s "root/$modules" "$dir/modules"
+	ln -s "$(cd "$dir" && ls -d root/boot/vmlinuz-* "root/$modules/vmlinuz" 2>/dev/null)" \
+		"$dir/image"
+	echo "$release" >"$dir/release"
+	[ -s "$dir/kdir/Module.symvers" ] && [ -s "$dir/image" ] &&
+		[ -s "$dir/modules/modules.order" ] || die "incomplete packages for $release"
+}
+
 make_stock() {
-	local name=$1 image release version dir deb kbuild
+	local name=$1 image release version dir kbuild packages
 
 	image=$(find_image "$name")
 	if [ -z "$image" ]; then
-		apt-get "${apt_opts[@]}" update >&2
+		apt-get "${apt_opts[@]}" "${apt_conf[@]}" update >&2
 		image=$(find_image "$name")
 	fi
 	[ -n "$image" ] || die "no linux-image package for $name in this distribution"
 	release=${image#linux-image-}
 	version=$(version_of "$image")
-	dir=$CACHE/kernels/$name-$version-stock
+	dir=$(readlink -f "$CACHE/kernels")/$name-$version-stock
 	if [ ! -e "$dir/.complete" ]; then
 		say "unpacking the distribution's kernel $release"
-		kbuild=linux-kbuild-${release%-amd64}
-		apt-cache show "$kbuild" >/dev/null 2>&1 || kbuild=linux-kbuild-$name
-		rm -rf "$dir"
-		mkdir -p "$dir/root"
-		fetch "$image" "linux-headers-$release" \
-		      "linux-headers-${release%-amd64}-common" "$kbuild" |
-		while read -r deb; do
-			dpkg -x "$deb" "$dir/root"
-		done
-		# The headers find each other by absolute path: point them here.
-		sed -i "s|^include /usr/src/|include $dir/root/usr/src/|" \
-			"$dir/root/usr/src/linux-headers-$release/Makefile"
-		ln -sfn "$dir/root/usr/src/linux-headers-$release" \
-			"$dir/root/lib/modules/$release/build"
-		ln -sfn "$dir/root/usr/src/linux-headers-${release%-amd64}-common" \
-			"$dir/root/lib/modules/$release/source"
-		ln -s "root/usr/src/linux-headers-$release" "$dir/kdir"
-		ln -s "root/boot/vmlinuz-$release" "$dir/image"
-		ln -s "root/lib/modules/$release" "$dir/modules"
-		echo "$release" >"$dir/release"
-		[ -s "$dir/kdir/Module.symvers" ] && [ -s "$dir/image" ] ||
-			die "incomplete packages for $release"
+		local common=${release%-amd64}
+		common=${common%-rt}
+		kbuild=linux-kbuild-$common
+		apt-cache "${apt_conf[@]}" show "$kbuild" >/dev/null 2>&1 || kbuild=linux-kbuild-$name
+		mapfile -t packages < <(image_packages "$image")
+		unpack_stock "$release" "${packages[@]}" "linux-headers-$release" \
+			"linux-headers-$common-common" "$kbuild"
 	fi
 	complete "$dir" "$name"
 }
@@ -235,7 +242,7 @@ make_built() {
 		logged "$log" make -C "$source" O="$dir" ARCH=$arch $base
 		merge_config "$fragment" "$dir" ARCH=$arch
 		case $name in
-		kcsan|fuzz|7.3)	merge_config "$configs/$name.config" "$dir" ARCH=$arch ;;
+		kcsan|fuzz|7.3-debug) merge_config "$configs/$name.config" "$dir" ARCH=$arch ;;
 		esac
 		case $what in
 		uml)
@@ -275,7 +282,8 @@ prepare() {
 	6.1|6.12)	make_stock "$1" ;;
 	debug|kcsan|fuzz) make_built "$1" 6.12 full ;;
 	uml)		make_built uml 6.12 uml ;;
-	7.3)		use_next_release; make_built 7.3 7.3 full ;;
+	7.3|7.3-rt)	use_next_release; make_stock "$1" ;;
+	7.3-debug)	use_next_release; make_built 7.3-debug 7.3 full ;;
 	esac
 }
 
@@ -299,11 +307,11 @@ if [ "${1:-}" = --update ]; then
 	shift
 	apt-get "${apt_opts[@]}" update >&2
 fi
-[ $# -gt 0 ] || die "usage: kernels.sh [--update] 6.1|6.12|debug|kcsan|fuzz|uml|7.3..."
+[ $# -gt 0 ] || die "usage: kernels.sh [--update] 6.1|6.12|7.3|7.3-rt|debug|kcsan|fuzz|uml|7.3-debug..."
 mkdir -p "$CACHE/kernels"
 for name; do
 	case $name in
-	6.1|6.12|debug|kcsan|fuzz|uml|7.3) ;;
+	6.1|6.12|7.3|7.3-rt|debug|kcsan|fuzz|uml|7.3-debug) ;;
 	*) die "unknown kernel $name" ;;
 	esac
 	link=$CACHE/kernels/$name-$(recipe_hash "$name")

@@ -28,3 +28,25 @@ logged() {
 		return 1
 	fi
 }
+
+# One run at a time: with_lock NAME COMMAND...
+with_lock() {
+	local name=$1 fd
+
+	shift
+	mkdir -p "$CACHE/lock"
+	exec {fd}>"$CACHE/lock/$name"
+	if ! flock -n "$fd"; then
+		say "waiting for another run that prepares $name"
+		flock "$fd"
+	fi
+	"$@"
+	exec {fd}>&-
+}
+
+# archive LABEL: the address of a Debian archive that this machine uses. Packages of
+# other releases come from there, too.
+archive() {
+	apt-get indextargets --format '$(REPO_URI) $(ORIGIN) $(LABEL)' |
+		awk -v label="$1" '$2 == "Debian" && $3 == label { print $1; exit }'
+}

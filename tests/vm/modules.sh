@@ -5,7 +5,7 @@
 # that holds them. Built in a copy, one for each kernel, so that kernels do not
 # disturb each other and the tree stays clean.
 #
-# usage: modules.sh 6.1|6.12|debug|kcsan|fuzz|uml|7.3 [make arguments...]
+# usage: modules.sh 6.1|6.12|7.3|7.3-rt|debug|kcsan|fuzz|uml|7.3-debug [make arguments...]
 
 set -eu -o pipefail
 . "$(dirname "$0")/lib.sh"
@@ -17,7 +17,7 @@ kdir=$("$ROOT/tests/vm/kdir.sh" "$kernel")
 # Warnings are errors: a warning is seen only when its file is compiled.
 args=(KDIR="$kdir" WERROR=1 NEURON_TESTS=1)
 case $kernel in
-debug|kcsan|7.3) args+=(NEURON_KUNIT=1) ;;
+debug|kcsan|7.3-debug) args+=(NEURON_KUNIT=1) ;;
 fuzz) args+=(NEURON_KCOV=1) ;;
 uml) args+=(NEURON_KUNIT=1 NEURON_TESTS=0 ARCH=um) ;;
 esac
@@ -44,9 +44,19 @@ for part in kmod uapi tests/kunit tests/vm/importer VERSION; do
 	fi
 done
 
+# Debian's 7.3 wants the compiler of Debian 13; where there is none, that of a root.
+inside=()
+if [[ $kernel == 7.3* ]] && [ "$kernel" != 7.3-debug ] &&
+   ! command -v x86_64-linux-gnu-gcc-14 >/dev/null; then
+	root=$("$ROOT/tests/root.sh" make debian-13 gcc-14 make libc6-dev pahole kmod)
+	inside=("$ROOT/tests/root.sh" run "$root" --bind "$(readlink -f "$CACHE")"
+		--bind "$(readlink -f "$CACHE/kernels")")
+	dir=$(readlink -f "$dir")
+fi
+
 log=$dir/build.log
 : >"$log"
-if ! make -C "$dir/kmod" -j"$JOBS" "${args[@]}" "$@" >"$log" 2>&1; then
+if ! "${inside[@]}" make -C "$dir/kmod" -j"$JOBS" "${args[@]}" "$@" >"$log" 2>&1; then
 	echo "modules do not build for $kernel; see $log:" >&2
 	grep -E -A6 'error|Error|undefined' "$log" | head -n 60 >&2
 	exit 1
