@@ -107,13 +107,17 @@ add_file() {
 	[ -d "$source" ] || add_libraries "$source"
 }
 
-# kmod's modprobe, not busybox's: it is what people have.
-rm -f "$root"/bin/{modprobe,insmod,rmmod,lsmod,modinfo,depmod}
-cp "$(command -v kmod)" "$root/bin/kmod"
-add_libraries "$(command -v kmod)"
-for applet in modprobe insmod rmmod lsmod modinfo; do
-	ln -s kmod "$root/bin/$applet"
+# kmod's modprobe, not busybox's: it is what people have. Busybox's shell would run
+# applets of its own before it looks for programs, so that the shell is dash.
+rm -f "$root"/bin/{modprobe,insmod,rmmod,lsmod,modinfo,depmod,sh,ash}
+for program in kmod dash; do
+	cp "$(command -v $program)" "$root/bin/$program"
+	add_libraries "$root/bin/$program"
 done
+for name in modprobe insmod rmmod lsmod modinfo; do
+	ln -s kmod "$root/bin/$name"
+done
+ln -s dash "$root/bin/sh"
 
 module_dir=$root/lib/modules/$release
 mkdir -p "$module_dir/updates"
@@ -142,6 +146,7 @@ add_needed() {
 	done
 }
 
+make -s -C "$ROOT" install-config DESTDIR="$root" PREFIX=/usr
 if [ $stack = 1 ]; then
 	built=$("$ROOT/tests/vm/modules.sh" "$kernel" "${make_args[@]}")
 	for m in "$built"/*.ko; do
@@ -238,7 +243,7 @@ if [ "$kernel" = uml ]; then
 	wait $group || status=$?
 	kill -KILL -- -$group 2>/dev/null || true
 else
-	timeout -k 5 "$timeout" qemu-system-x86_64 -nodefaults -no-user-config -display none \
+	timeout --foreground -k 5 "$timeout" qemu-system-x86_64 -nodefaults -no-user-config -display none \
 		-machine pc -accel tcg,thread=multi -cpu "$cpu" -smp 2 -m "$mem" -no-reboot \
 		-kernel "$image" -initrd "$staging/initrd" -append "$cmdline" \
 		"${output[@]}" \
@@ -275,6 +280,7 @@ complaint() {
 		/INFO: task .* blocked for more than/	{ print "hung-task: " $0; exit }
 		/rcu: INFO: .*stall|detected stalls? on CPUs|self-detected stall/ { print "rcu-stall: " $0; exit }
 		/BUG: workqueue lockup/			{ print "workqueue-lockup: " $0; exit }
+		/Invalid ELF header magic/		{ print "module: " $0; exit }
 		/ODEBUG:/				{ print "odebug: " $0; exit }
 		/refcount_t:/				{ print "refcount: " $0; exit }
 		/(list_add|list_del) corruption/	{ print "list: " $0; exit }

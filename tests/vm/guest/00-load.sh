@@ -9,6 +9,26 @@ check() {
 }
 root=/sys/devices/virtual/neuron_device
 
+# What people have: kmod's programs, and the options that are installed.
+for name in modprobe insmod rmmod modinfo; do
+	check "R4: $name is kmod's" "$name --version 2>&1 | grep -q '^kmod version'"
+done
+conf=/usr/lib/modprobe.d/neuron.conf
+grep '^#options ' $conf | while read -r _ module option; do
+	modinfo -F parm $module | grep -q "^${option%%=*}:" || echo "$option"
+done >/tmp/options
+check "R4: the installed modprobe.d names options that exist" \
+	'[ "$(grep -c "^#options " $conf)" -ge 7 ] && [ ! -s /tmp/options ]'
+mkdir -p /etc/modprobe.d
+sed -n 's/^#\(options neuron_emu arch=\).*/\1inf2/p' $conf >/etc/modprobe.d/neuron.conf
+echo 'options neuron_emu nr_devices=3' >/etc/modprobe.d/more.conf
+check "R4: load with a file of one's own in /etc/modprobe.d" 'modprobe neuron_emu'
+check "R4: that replaces the installed one" \
+	'[ "$(cat $root/neuron2/info/architecture/device_name)" = Inferentia2 ]'
+check "R4: unload with modprobe -r, and what it needs" \
+	'modprobe -r neuron_emu && ! grep -q ^neuron /proc/modules'
+rm -r /etc/modprobe.d
+
 check "load through modprobe" 'modprobe neuron_emu'
 check "device node" '[ -c /dev/neuron0 ]'
 check "major is named neuron" 'grep -qE "^ *[0-9]+ neuron$" /proc/devices'
