@@ -9,6 +9,8 @@
 #   make dkms			source for DKMS below /usr/src (DESTDIR)
 #   make demo			the example, in a virtual machine
 #   make test			all tests; TESTS="name..." for some of them
+#   make test-all		these and what takes long
+#   make mutate			how many changes of the code the tests notice, for SECONDS from SEED
 #   make kcsan			look for data races, in a virtual machine
 #   make fuzz-ioctl		fuzz the device interface there, for SECONDS from SEED
 #   make check			static checks
@@ -77,6 +79,12 @@ dkms: install-config
 test:
 	@tests/run.sh $(TESTS)
 
+test-all:
+	@tests/run.sh all
+
+mutate:
+	@tests/mutate.py $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED)) $(FILES)
+
 kcsan:
 	@tests/run.sh kcsan
 
@@ -123,4 +131,4 @@ clean: modules_clean
 	$(MAKE) -C tests/lib clean
 
 .PHONY: all modules modules_install modules_clean kernel-headers lib libneuron-check install install-config dkms \
-	test kcsan fuzz-ioctl demo check model bench bench-alloc bench-nrt valgrind coverage coverage-lib coverage-vm clean
+	test test-all mutate kcsan fuzz-ioctl demo check model bench bench-alloc bench-nrt valgrind coverage coverage-lib coverage-vm clean

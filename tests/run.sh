@@ -4,14 +4,24 @@
 # make test: everything, from host unit tests to the whole stack in virtual
 # machines. Missing packages are installed, kernels fetched and built (into the
 # cache, once). Each step's output goes to $CACHE/logs/test; what failed is shown.
-# The last line is "N passed, N failed", and the exit status agrees with it.
+# Then a table says how long each step took; the last line is "N passed, N failed", and
+# the exit status agrees with it.
 #
-# usage: run.sh [STEP...]	("run.sh list" names the steps)
+# Steps without a guest run one after the other; beside them run those with one, two at
+# a time on four processors and 8 GB, else one ($GUESTS says otherwise).
 #
-# Not among the steps of "make test", because they take long:
+# usage: run.sh [STEP...]	("run.sh list" names the steps; "all": and those below)
+#
+# Not among the steps of "make test", because they take long; "make test-all" has them:
+#   debian-12	each command in README.md in a clean root of that release
+#   debian-13
+#   vm-6.1-all	the whole stack on 6.1 and 7.3; vm-6.1 and vm-7.3 are what depends on
+#   vm-7.3-all	the kernel
+#   vm-7.3-rt	the whole stack on the distribution's PREEMPT_RT kernel
+#   vm-7.3-debug the whole stack on 7.3 with the options of the debug kernel
 #   kcsan	the data race detector: KUnit suites and the whole stack
+#   coverage-lib	the host tests of the library, counting the lines that run
 #   coverage-vm	the whole stack on the debug kernel, counting the lines that run
-#   vm-7.3-all	the whole stack on 7.3; vm-7.3 is what depends on the kernel
 #   fuzz-ioctl	the fuzzer of /dev/neuronN with coverage, for $SECONDS_TO_FUZZ seconds
 #		from seed $SEED
 
@@ -19,22 +29,40 @@ set -u -o pipefail
 . "$(dirname "$0")/vm/lib.sh"
 cd "$ROOT" || exit 1
 
-steps=(abi lib tap property fuzz bench model tools dkms
+# Of those with a guest, the longest first.
+steps=(abi lib tap property fuzz model tools readme dkms
        build-6.1 build-6.12 build-7.3
-       uml-kunit vm-kunit rig vm-debug vm-6.1 vm-6.12 vm-7.3 demo)
+       vm-debug vm-6.12 rig bench vm-6.1 vm-7.3 vm-kunit uml-kunit demo)
+long_steps=(debian-12 debian-13 coverage-lib kcsan coverage-vm
+	    vm-7.3-debug vm-7.3-rt vm-7.3-all vm-6.1-all fuzz-ioctl)
 
-if [ "${1:-}" = list ]; then
-	printf '%s\n' "${steps[@]}"
-	exit 0
-fi
+case ${1:-} in
+list)	printf '%s\n' "${steps[@]}"
+	exit 0 ;;
+all)	set -- "${steps[@]}" "${long_steps[@]}" ;;
+esac
 
 logs=$CACHE/logs/test
 mkdir -p "$logs"
-passed=0 failed=0
-failures=()
+results=$(mktemp)	# a line for each step: name, passed, failed, seconds, their processor time
+queue=$(mktemp)
+ended=$(mktemp)		# the steps that came to their end
+lanes=()
+
+# What was started ends with this program: each lane is a process group.
+at_exit() {
+	local lane
+
+	for lane in "${lanes[@]}"; do
+		kill -TERM -- "-$lane" 2>/dev/null
+	done
+	rm -f "$results" "$queue" "$ended"
+}
+trap at_exit EXIT
+trap 'exit 130' INT TERM
 began=$SECONDS
 
-# account STEP LOG STATUS SECONDS: a step ends with "N passed, N failed"; of one that
+# account STEP LOG STATUS SECONDS CPU: a step ends with "N passed, N failed"; of one that
 # does not, the "ok" and "not ok" lines count, or else its exit status.
 account() {
 	local line p=0 f=0
@@ -53,22 +81,22 @@ account() {
 	if [ "$3" != 0 ] && [ "$f" = 0 ]; then
 		f=1
 	fi
-	passed=$((passed + p))
-	failed=$((failed + f))
+	echo "$1 $p $f $4 $5" >>"$results"
 	printf '%-12s %5d passed, %d failed  (%d s)\n' "$1" "$p" "$f" "$4"
 	if [ "$f" != 0 ]; then
-		failures+=("$1")
 		grep -E -A3 '^not ok|rror:|Error |^# reason' "$2" | head -n 40 | sed 's/^/  | /'
 		echo "  | ... see $2"
 	fi
 }
 
 step() {
-	local name=$1 start=$SECONDS status=0
+	local name=$1 start=$SECONDS status=0 cpu TIMEFORMAT='%U %S'
 
 	shift
-	"$@" >"$logs/$name.log" 2>&1 </dev/null || status=$?
-	account "$name" "$logs/$name.log" $status $((SECONDS - start))
+	{ time "$@" >"$logs/$name.log" 2>&1 </dev/null; } 2>"$logs/$name.time" || status=$?
+	cpu=$(awk '{ printf "%d", $1 + $2 }' "$logs/$name.time")
+	# In one piece, beside what other lanes print.
+	printf '%s\n' "$(account "$name" "$logs/$name.log" $status $((SECONDS - start)) "$cpu")"
 }
 
 # Modules for one kernel, without a warning.
@@ -104,7 +132,7 @@ stack() {
 		return 1
 	fi
 	tests/vm/run.sh "$kernel" --stack --log "stack-$kernel" --mem 2048 --timeout 2400 \
-		--test-timeout 600 --file tests/models:/usr/share/neuron/models \
+		--test-timeout 600 \
 		--file "$(command -v udevadm)":/usr/bin/udevadm \
 		--file "$(command -v udevadm)":/usr/lib/systemd/systemd-udevd \
 		--file "$(command -v systemd-sysusers)":/usr/bin/systemd-sysusers "${tests[@]}" "$@"
@@ -161,26 +189,32 @@ run_step() {
 	model)		step model make -s -C tests/models check ;;
 	tools)		step tools make -s lib libneuron-check
 			step libraries tests/tools/libraries.sh
-			step neuron-neff tests/tools/neuron-neff.sh ;;
+			step neuron-neff tests/tools/neuron-neff.sh
+			step install tests/tools/install.sh ;;
+	readme)		step readme tests/readme.sh debian-12 build ;;
+	debian-*)	step "$1" tests/readme.sh "$1" ;;
 	dkms)		step dkms tests/dkms.sh ;;
 	build-*)	step "$1" build_modules "${1#build-}" ;;
 	uml-kunit)	step uml-kunit tests/uml/run.sh --log kunit-uml ;;
 	vm-kunit)	step vm-kunit kunit_vm debug ;;
 	rig)		step rig tests/vm/selftest.sh ;;
 	vm-debug)	step vm-debug stack debug ;;
-	vm-7.3)		only=$kernel_dependent step vm-7.3 stack 7.3 ;;
-	vm-7.3-all)	step vm-7.3-all stack 7.3 --test-timeout 1800 --timeout 7200 ;;
+	vm-6.1|vm-7.3)	only=$kernel_dependent step "$1" stack "${1#vm-}" ;;
+	vm-*-all)	kernel=${1#vm-}
+			step "$1" stack "${kernel%-all}" --log "$1" ;;
+	vm-7.3-debug)	step vm-7.3-debug stack 7.3-debug --test-timeout 1800 --timeout 7200 ;;
 	vm-*)		step "$1" stack "${1#vm-}" ;;
 	kcsan)		step kcsan-rig tests/vm/selftest.sh race
 			step kcsan-kunit kunit_vm kcsan --timeout 3600 --test-timeout 3000
 			step kcsan stack kcsan --timeout 7200 --test-timeout 1800 ;;
+	coverage-lib)	step coverage-lib make -s -C tests/lib coverage-lib ;;
 	coverage-vm)	step coverage-run stack debug --make NEURON_GCOV=1 --test tests/vm/gcov.sh
 			step coverage-vm tests/vm/coverage.sh "$CACHE/logs/stack-debug/output.log"
 			grep -v '^ok' "$logs/coverage-vm.log" ;;
 	fuzz-ioctl)	step fuzz-ioctl fuzz_ioctl
 			grep '^#' "$logs/fuzz-ioctl.log" ;;
 	demo)		step demo tests/demo.sh ;;
-	*)		die "unknown step $1; there are: ${steps[*]}" ;;
+	*)		step "$1" echo "not ok - there is no such step, but: ${steps[*]} ${long_steps[*]}" ;;
 	esac
 }
 
@@ -200,20 +234,74 @@ needed=$(for name; do
 	vm-kunit|vm-debug)		echo debug ;;
 	kcsan)				echo kcsan ;;
 	coverage-vm)			echo debug ;;
-	vm-7.3-all)			echo 7.3 ;;
+	vm-*-all)			name=${name#vm-}
+					echo "${name%-all}" ;;
 	fuzz-ioctl)			echo fuzz ;;
 	vm-*)				echo "${name#vm-}" ;;
-	abi|bench|dkms|demo)		echo 6.12 ;;
+	abi|bench|tools|dkms|demo)		echo 6.12 ;;
 	esac
 done | tr " " "\n" | sort -u)
 for kernel in $needed; do
 	tests/vm/kernels.sh "$kernel" || say "kernel $kernel is not available"
 done
+
+# Steps that boot a guest, or build a root of their own.
+has_guest() {
+	case $1 in
+	vm-*|uml-*|rig|bench|demo|kcsan|coverage-vm|fuzz-ioctl|debian-*) return 0 ;;
+	esac
+	return 1
+}
+
+guests_at_a_time() {
+	local memory
+	memory=$(awk '/^MemAvailable:/ { print int($2 / 1048576) }' /proc/meminfo)
+
+	if [ "$JOBS" -ge 4 ] && [ "${memory:-0}" -ge 8 ]; then
+		echo 2
+	else
+		echo 1
+	fi
+}
+
+# Takes the next step with a guest from the queue, until there is none.
+guest_lane() {
+	local name
+
+	while name=$(flock "$results" sed -i -e '1w /dev/stdout' -e 1d "$queue") && [ -n "$name" ]; do
+		run_step "$name"
+		echo "$name" >>"$ended"
+	done
+}
+
+host_lane() {
+	local name
+
+	for name; do
+		has_guest "$name" || { run_step "$name"; echo "$name" >>"$ended"; }
+	done
+}
+
+set -m
 for name; do
-	run_step "$name"
+	! has_guest "$name" || echo "$name"
+done >"$queue"
+host_lane "$@" &
+lanes+=($!)
+for _ in $(seq "${GUESTS:-$(guests_at_a_time)}"); do
+	guest_lane &
+	lanes+=($!)
+done
+wait
+lanes=()
+# Whatever became of a lane: its steps have not passed.
+for name; do
+	grep -qxF -e "$name" "$ended" || echo "$name 0 1 0 0" >>"$results"
 done
 
-[ $failed = 0 ] || echo "failed: ${failures[*]}"
+echo "# step          passed failed seconds   cpu"
+sort -k4,4nr "$results" | awk '{ printf "# %-14s %6d %6d %7d %5d\n", $1, $2, $3, $4, $5 }'
+failures=$(awk '$3 { print $1 }' "$results")
+[ -z "$failures" ] || echo "failed: ${failures//$'\n'/ }"
 echo "# $((SECONDS - began)) s, logs in $logs"
-echo "$passed passed, $failed failed"
-[ $failed = 0 ]
+awk '{ p += $2; f += $3 } END { print p + 0 " passed, " f + 0 " failed"; exit f > 0 || !p }' "$results"

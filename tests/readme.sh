@@ -1,0 +1,255 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Every command in README.md, word by word, on a clean Debian. The table below says
+# where each one runs; a command that it does not name, and a name that README.md does
+# not have, are failures.
+#
+# usage: readme.sh [RELEASE [PART...]]	(debian-12 or debian-13; all parts)
+#
+#   build	in a root with git and make: modules, with and without DKMS, library
+#   guest	the same root as a virtual machine, under systemd, with its own kernel
+#   fresh	in a root with git and make: what installs all that it needs
+#   no		not run, for the reason given
+#
+# A root stands for a machine that runs its newest kernel: "uname -r" says so there.
+
+set -eu -o pipefail
+. "$(dirname "$0")/vm/lib.sh"
+cd "$ROOT"
+
+# shellcheck disable=SC2016	# the words of README.md
+places() {
+	cat <<-'END'
+	fresh	make demo
+	no	make test	this is one of its steps
+	build	apt-get install dkms linux-headers-amd64
+	build	make dkms
+	build	dkms install neuron-open/$(cat VERSION)
+	guest	modprobe neuron_emu
+	guest	cat /sys/devices/virtual/neuron_device/neuron0/core_count
+	build	make modules && make modules_install
+	build	tests/deps.sh build
+	build	make lib && make install
+	guest	neuron-demo
+	guest	systemd-sysusers && udevadm control --reload && udevadm trigger -s neuron_device
+	guest	adduser USER neuron
+	guest	neuron-mem
+	guest	neuron-mem --failures
+	guest	neuron-preflight model.neff
+	guest	neuron-profile capture -n model.neff
+	guest	grep drm- /proc/PID/fdinfo/*
+	guest	cd /sys/class/neuron_device/neuron0
+	guest	echo $((8 << 30)) >limits/process_memory
+	guest	echo $((12 << 30)) >neuron_core0/limits/memory
+	guest	trace-cmd record -e neuron -- PROGRAM; trace-cmd report
+	guest	perf record -e 'neuron:*' -a -- PROGRAM; perf script
+	guest	bpftrace -e 'tracepoint:neuron:neuron_alloc { @[comm, args->category] = sum(args->size); }'
+	fresh	tests/vm/run.sh 6.12 --stack --test my-test.sh
+	fresh	tests/vm/run.sh debug --stack --test my-test.sh
+	fresh	tests/uml/run.sh
+	fresh	tests/vm/kdir.sh 7.3
+	fresh	tests/vm/kernels.sh --update 6.12
+	no	make test-all	this is one of its steps
+	no	make coverage	the host tests, which make test runs
+	no	make valgrind	half an hour
+	no	make coverage-lib	a step of make test-all
+	no	make coverage-vm	a step of make test-all
+	no	make kcsan	a step of make test-all
+	no	make mutate SECONDS=1800 SEED=1	half an hour
+	no	make fuzz-ioctl SECONDS=3600 SEED=1	an hour
+	no	make bench	an hour
+	no	make bench-alloc	a quarter of an hour
+	no	make bench-nrt	a quarter of an hour
+	END
+}
+
+# The commands in README.md: the first column of its indented blocks, where a block
+# has two. "Where things are" has a tree of files instead.
+commands() {
+	sed -E '/^## /h; /^    [^ ]/!d; G; /\n## Where things are/d; s/\n.*//; s/^ +//;
+		s/(\t| {2,}).*//' README.md
+}
+
+release=${1:-debian-12}
+[ $# = 0 ] || shift
+[ $# -gt 0 ] || set -- build guest fresh
+case $release in
+debian-12)	suite=bookworm cache=$CACHE ;;
+# The kernels have the same names there.
+debian-13)	suite=trixie cache=$CACHE/debian-13 ;;
+*)		die "unknown release $release" ;;
+esac
+
+passed=0 failed=0
+mkdir -p "$cache/tmp" "$cache/kernels" "$CACHE/archives/$suite" "$CACHE/logs"
+work=$(mktemp -d "$cache/tmp/readme.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+log=$work/log
+
+result() {
+	if [ "$1" = 0 ]; then
+		passed=$((passed + 1))
+		echo "ok - README, $release: $2"
+	else
+		failed=$((failed + 1))
+		echo "not ok - README, $release: $2"
+		tail -n 60 "$log" | sed 's/^/# /'
+	fi
+}
+
+# A root of its own in $root, with this tree in ~/neuron.
+new_root() {
+	local base
+	base=$(tests/root.sh make "$release" git make "$@")
+	root=$work/root
+	rm -rf "$root"
+	cp -a --reflink=auto "$base" "$root"
+	mkdir "$root/root/neuron"
+	git ls-files -coz --exclude-standard | while read -r -d '' file; do
+		[ ! -e "$file" ] || printf '%s\0' "$file"
+	done | tar -c --null -T - | tar -x -C "$root/root/neuron"
+	# The person who says yes.
+	echo 'APT::Get::Assume-Yes "true";' >"$root/etc/apt/apt.conf.d/yes"
+}
+
+inside() {
+	tests/root.sh run "$root" --bind "$CACHE/archives/$suite:/var/cache/apt/archives" \
+		--bind "$cache" --bind "$(dirname "$(readlink -f "$cache/kernels")")" \
+		--env NEURON_CACHE="$cache" bash -c "cd ~/neuron && $1" </dev/null
+}
+
+# Each command that runs in a place, in README.md's order.
+run_here() {
+	local command status
+
+	while read -r command; do
+		status=0
+		inside "$command" >"$log" 2>&1 || status=$?
+		result $status "$command"
+	done < <(commands_of "$1")
+}
+
+commands_of() {
+	commands | grep -xF -f <(places | sed -n "s/^$1\t//p")
+}
+
+machine() {
+	new_root linux-image-amd64 systemd-sysv udev adduser kmod "$@"
+	kernel=$(cd "$root/boot" && ls vmlinuz-*)
+	kernel=${kernel#vmlinuz-}
+	printf '#!/bin/sh\n[ "$*" = -r ] || exec /bin/uname "$@"\necho %s\n' "$kernel" \
+		>"$root/usr/local/bin/uname"
+	chmod +x "$root/usr/local/bin/uname"
+}
+
+part_build() {
+	local status=0
+
+	run_here build
+	# Each way by itself: R2.
+	# shellcheck disable=SC2016
+	inside 'cd /lib/modules/$(uname -r)/updates && mv dkms /root && cd - && make modules_install &&
+		modprobe -S $(uname -r) -n -v neuron_emu' >"$log" 2>&1 || status=$?
+	result $status "modprobe finds what make modules_install installed"
+	status=0
+	# shellcheck disable=SC2016
+	inside 'cd /lib/modules/$(uname -r)/updates && rm -r ./* && mv /root/dkms . &&
+		depmod $(uname -r) && modprobe -S $(uname -r) -n -v neuron_emu' >"$log" 2>&1 || status=$?
+	result $status "modprobe finds what DKMS installed"
+	status=0
+	inside 'neuron-neff --help >/dev/null && neuron-mem --help' >"$log" 2>&1 || status=$?
+	result $status "tools start"
+}
+
+# The script that is the guest's only service. Names in capitals and files that a
+# reader has are put in.
+guest_script() {
+	local command shown
+
+	cat <<-'END'
+	#!/bin/bash
+	exec >/dev/ttyS1 2>&1 </dev/null
+	export HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+	cd /root/neuron
+	mkdir -p /run/readme && cd /run/readme
+	cp /root/neuron/tests/models/mnist-bf16.neff model.neff
+	useradd somebody
+	udevadm settle
+	END
+	while read -r command; do
+		shown=$command
+		case $command in
+		# It runs until somebody stops it.
+		bpftrace*)	command="{ sleep 60; neuron-demo -n 1 >/dev/null; } & timeout -s INT 120 $command" ;;
+		# Not where an earlier line went to.
+		trace-cmd*|perf*) command="cd /run/readme; ${command//PROGRAM/neuron-demo -n 1}" ;;
+		*PID*)		command="exec 9<>/dev/neuron0; ${command/PID/\$\$}" ;;
+		*)		command=${command/USER/somebody} ;;
+		esac
+		printf 'echo "# "%q\n{ %s\n} && echo ok - %q || echo not ok - %q\n' \
+			"$shown" "$command" "$shown" "$shown"
+	done < <(commands_of guest)
+	cat <<-'END'
+	[ "$(stat -c %G /dev/neuron0)" = neuron ] && id -nG somebody | grep -qw neuron &&
+		echo "ok - the group may" || echo "not ok - the group may"
+	echo "# done"
+	reboot -f
+	END
+}
+
+part_guest() {
+	local status=0 output=$CACHE/logs/readme-$release command
+
+	guest_script >"$root/root/guest"
+	chmod +x "$root/root/guest"
+	printf '%s\n' '[Unit]' 'After=systemd-udev-settle.service' 'Wants=systemd-udev-settle.service' \
+		'[Service]' 'Type=oneshot' 'ExecStart=/root/guest' \
+		>"$root/etc/systemd/system/readme.service"
+	rm -f "$root/usr/local/bin/uname"
+	logged "$log" mke2fs -q -F -t ext4 -d "$root" "$work/disk" 6G
+	timeout -k 5 1800 qemu-system-x86_64 -nodefaults -no-user-config -display none \
+		-machine pc -accel tcg,thread=multi -cpu max -smp 2 -m 2048 -no-reboot \
+		-kernel "$root/boot/vmlinuz-$kernel" -initrd "$root/boot/initrd.img-$kernel" \
+		-append "root=/dev/vda rw console=ttyS0 no_timer_check mitigations=off panic=-1 systemd.unit=readme.service" \
+		-drive "file=$work/disk,format=raw,if=virtio,cache=unsafe" \
+		-serial "file:$output.console" -serial "file:$output.output" \
+		</dev/null >"$log" 2>&1 || status=$?
+	[ ! -e "$output.output" ] || tr -d '\r' <"$output.output" >>"$log"
+	while read -r command; do
+		status=0
+		grep -qxF -e "ok - $command" "$log" || status=1
+		result $status "$command"
+	done < <(commands_of guest; echo "the group may")
+	cp "$log" "$output.log"
+}
+
+part_fresh() {
+	new_root
+	echo 'echo ok - mine' >"$root/root/neuron/my-test.sh"
+	sed -i '1i#!/bin/sh' "$root/root/neuron/my-test.sh"
+	run_here fresh
+}
+
+tests/deps.sh root vm
+named=0
+diff <(commands | sort -u) <(places | cut -f2 | sort -u) >"$log" || named=1
+result $named "each command has its place, and the other way round"
+
+# Recorders are "the usual tools".
+for part; do
+	case $part in
+	build)	if [[ " $* " == *" guest "* ]]; then
+			machine trace-cmd linux-perf bpftrace
+		else
+			machine
+		fi
+		part_build ;;
+	guest)	part_guest ;;
+	fresh)	part_fresh ;;
+	*)	die "unknown part $part" ;;
+	esac
+done
+
+echo "# README on $release: $passed passed, $failed failed"
+[ $failed = 0 ]
