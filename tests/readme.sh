@@ -169,7 +169,8 @@ guest_script() {
 
 	cat <<-'END'
 	#!/bin/bash
-	exec >/dev/ttyS1 2>&1 </dev/null
+	{	# through a pipe: programs do not take it for a terminal and wait at its end
+	exec </dev/null
 	export HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 	cd /root/neuron
 	mkdir -p /run/readme && cd /run/readme
@@ -184,7 +185,7 @@ guest_script() {
 		bpftrace*)	command="{ sleep 60; neuron-demo -n 1 >/dev/null; } & timeout -s INT 120 $command" ;;
 		# Not where an earlier line went to.
 		trace-cmd*|perf*) command="cd /run/readme; ${command//PROGRAM/neuron-demo -n 1}" ;;
-		*PID*)		command="exec 9<>/dev/neuron0; ${command/PID/\$\$}" ;;
+		*PID*)		command="exec 9<>/dev/neuron0; ${command/PID/\$BASHPID}" ;;
 		*)		command=${command/USER/somebody} ;;
 		esac
 		printf 'echo "# "%q\n{ %s\n} && echo ok - %q || echo not ok - %q\n' \
@@ -194,6 +195,7 @@ guest_script() {
 	[ "$(stat -c %G /dev/neuron0)" = neuron ] && id -nG somebody | grep -qw neuron &&
 		echo "ok - the group may" || echo "not ok - the group may"
 	echo "# done"
+	} 2>&1 | cat >/dev/ttyS1
 	reboot -f
 	END
 }
@@ -216,12 +218,15 @@ part_guest() {
 		-serial "file:$output.console" -serial "file:$output.output" \
 		</dev/null >"$log" 2>&1 || status=$?
 	[ ! -e "$output.output" ] || tr -d '\r' <"$output.output" >>"$log"
+	mv "$log" "$output.log"
 	while read -r command; do
 		status=0
-		grep -qxF -e "ok - $command" "$log" || status=1
+		# What it printed itself.
+		sed -n '/^# /h; G; s/^\(.*\)\n# \(.*\)$/\2\t\1/p' "$output.log" |
+			awk -F '\t' -v command="$command" '$1 == command { print $2 }' >"$log"
+		grep -qxF -e "ok - $command" "$output.log" || status=1
 		result $status "$command"
 	done < <(commands_of guest; echo "the group may")
-	cp "$log" "$output.log"
 }
 
 part_fresh() {
