@@ -864,6 +864,33 @@ static void test_T1_load(void **state)
 	nrt_tensor_free(&t);
 }
 
+/* A limit that refused something is found, and its file named. */
+static void test_R5_limit(void **state)
+{
+	struct fake_device *d = &fake.dev[0];
+	nrt_tensor_t *t = NULL;
+
+	(void)state;
+	d->limit[NEURON_LIMIT_PROCESS][0] = d->limit[NEURON_LIMIT_DEFAULT][0] = NEURON_LIMIT_NONE;
+	d->limit[NEURON_LIMIT_CORE][1] = 1 << 20;
+	fake.reason = NEURON_NATIVE_REASON_CAPPED;
+	assert_int_equal(nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, 1, 2 << 20, NULL, &t),
+			 NRT_RESOURCE);
+	logged("not to be used further by NC 1: its limit of 1.000MB has 1.000MB left"
+	       " (/sys/devices/virtual/neuron_device/neuron0/neuron_core1/limits/memory)");
+	assert_non_null(strstr(log_text, "up to 1.000MB would fit"));
+	d->limit[NEURON_LIMIT_PROCESS][0] = d->limit[NEURON_LIMIT_DEFAULT][0] = 1 << 19;
+	assert_int_equal(nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, 1, 2 << 20, NULL, &t),
+			 NRT_RESOURCE);
+	logged("by this process: its limit of 512.000KB has 512.000KB left"
+	       " (/sys/devices/virtual/neuron_device/neuron0/limits/process_memory)");
+	d->limit[NEURON_LIMIT_DEFAULT][0] = NEURON_LIMIT_NONE;
+	assert_int_equal(nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, 1, 2 << 20, NULL, &t),
+			 NRT_RESOURCE);
+	logged("left (set for this process alone)");
+	memset(d->limit, 0, sizeof(d->limit));
+}
+
 /* Said at the level that everybody sees. */
 static void test_T3_page_size(void **state)
 {
@@ -1457,6 +1484,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_two_cores, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_oom, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_T1_load, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_R5_limit, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_T3_page_size, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_logical, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_L21_report_through_a_link, setup, teardown),
