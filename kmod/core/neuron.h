@@ -114,8 +114,7 @@ struct neuron_space {
  * @scrub: HBMs that it scrubs
  * @datastore: memory that it publishes counters in, under clients_lock
  * @handles: chunk by handle; its lock is that of what follows up to @closed
- * @spare: place in it of a handle that is reserved for the next chunk; index 0 = none.
- *	   What is reserved keeps its node from going
+ * @spare: in it, a handle that is reserved for the next chunk; 0 = none
  * @chunks: allocated by it, by device address
  * @fresh: the same, those that are not in @chunks yet; the newest first
  * @nr_fresh: their number
@@ -148,7 +147,7 @@ struct neuron_client {
 	struct neuron_scrub *scrub[NEURON_HW_MAX_HBMS];
 	struct neuron_chunk *datastore;
 	struct xarray handles;
-	struct xa_state spare;
+	u32 spare;
 	u32 nr_fresh;
 	struct rb_root chunks;
 	struct list_head fresh;

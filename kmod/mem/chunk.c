@@ -377,10 +377,13 @@ static int neuron_handle_new(struct neuron_client *client, void *entry, u32 *han
 
 	if (WARN_ON_ONCE(client->closed))
 		return -ENODEV;
-	if (client->spare.xa_index) {
-		*handle = client->spare.xa_index;
-		xas_store(&client->spare, entry);
-		client->spare.xa_index = 0;
+	if (client->spare) {
+		XA_STATE(xas, &client->handles, client->spare);
+
+		/* What is reserved has its place: no memory is needed. */
+		xas_store(&xas, entry);
+		*handle = client->spare;
+		client->spare = 0;
 		return 0;
 	}
 	err = __xa_alloc(&client->handles, handle, entry, XA_LIMIT(1, INT_MAX),
@@ -399,12 +402,8 @@ static void *neuron_handle_drop(struct neuron_client *client, u32 handle)
 
 	if (!entry || xa_is_zero(entry) || client->closed)
 		return NULL;
-	if (client->spare.xa_index) {
-		xas_store(&xas, NULL);
-	} else {
-		xas_store(&xas, XA_ZERO_ENTRY);
-		client->spare = xas;
-	}
+	xas_store(&xas, client->spare ? NULL : XA_ZERO_ENTRY);
+	client->spare = client->spare ?: handle;
 	return entry;
 }
 
