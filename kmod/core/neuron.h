@@ -122,6 +122,7 @@ struct neuron_space {
  * @closed: what has a handle is in neither of the three any more
  * @hbm_bytes: bytes held of each HBM; under that zone's lock
  * @device_bytes: bytes of device memory charged, for the limits
+ * @core_bytes: the same by core
  * @limit: of @device_bytes, set by the administrator; NEURON_NO_LIMIT = the
  *	   device's default
  * @own_limit: same, set by the process itself, under clients_lock
@@ -155,6 +156,7 @@ struct neuron_client {
 	bool closed;
 	u64 hbm_bytes[NEURON_HW_MAX_HBMS];
 	atomic64_t device_bytes;
+	atomic64_t core_bytes[NEURON_HW_MAX_CORES];
 	u64 limit;
 	u64 own_limit;
 	atomic64_t host_bytes;
@@ -384,8 +386,9 @@ struct neuron_crwl {
  * @reset_req: resets that were asked for
  * @reset_fail: resets that failed
  * @copy: copy ring
- * @device_bytes: bytes of device memory charged, for the limit
- * @limit: of @device_bytes, or NEURON_NO_LIMIT
+ * @device_bytes: bytes of device memory charged, by whomever
+ * @limit: of what the owner has charged, or of @device_bytes while there is none;
+ *	   or NEURON_NO_LIMIT
  * @host_mem: host memory charged to it
  * @device_mem: device memory charged to it
  * @category: device memory by category
@@ -766,6 +769,7 @@ int neuron_native_failures_ioctl(struct neuron_file *nf, void *arg, void __user 
 /* mem/limit.c */
 bool neuron_limit_charge(struct neuron_chunk *chunk, u64 bytes, u64 *limit);
 void neuron_limit_uncharge(struct neuron_chunk *chunk, u64 bytes);
+int neuron_limit_core(const struct neuron_client *client, u32 core);
 int neuron_native_limit_ioctl(struct neuron_file *nf, void *arg, void __user *uarg);
 
 /* mem/debugfs.c */

@@ -141,8 +141,9 @@ static int neuron_chunk_changeable(const struct neuron_client *client,
 /*
  * @bytes: the new length, rounded up to a page.  What is added reads as zero and is
  * charged as the chunk is.  -EINVAL host memory, or shorter than it is; -EOVERFLOW;
- * -EBUSY another process has a handle of it; -ENOENT it was freed; -ENOMEM what follows
- * is not free, see @why; -EIO clearing failed.  Nothing changes then.
+ * -EBUSY another process has a handle of it, or owns or has claimed the core; -ENOENT it
+ * was freed; -ENOMEM what follows is not free, see @why; -EIO clearing failed.  Nothing
+ * changes then.
  */
 static int neuron_chunk_grow(struct neuron_client *client, struct neuron_chunk *chunk,
 			     u64 bytes, struct neuron_failure *why)
@@ -174,7 +175,8 @@ static int neuron_chunk_grow(struct neuron_client *client, struct neuron_chunk *
 	xa_lock(&chunk->client->handles);
 	err = neuron_chunk_changeable(client, chunk);
 	xa_unlock(&chunk->client->handles);
-	err = err ?: neuron_tail_add(nd, chunk, more, why);
+	err = err ?: neuron_limit_core(client, chunk->core) ?:
+	      neuron_tail_add(nd, chunk, more, why);
 	if (err)
 		goto unlock;
 	neuron_account(chunk, more, more, true);

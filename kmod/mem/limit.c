@@ -37,6 +37,33 @@ static bool neuron_limit_add(atomic64_t *used, u64 bytes, u64 limit)
 }
 
 /**
+ * neuron_limit_core() - may a process have memory charged to a core?
+ * @client: the process
+ * @core: core number
+ *
+ * Not to one that another process owns or has claimed.  What was charged to it before
+ * stays, but does not count for the limit of the new owner.
+ *
+ * Context: may sleep.
+ * Return: 0, -EBUSY.
+ */
+int neuron_limit_core(const struct neuron_client *client, u32 core)
+{
+	struct neuron_core *c = &client->nd->core[core];
+	const struct neuron_client *owner = READ_ONCE(c->owner);
+	const struct pid *claim = READ_ONCE(c->claim);
+	int err;
+
+	/* Mostly it is clear without the lock. */
+	if (owner == client || (!owner && (!claim || claim == client->pid)))
+		return 0;
+	mutex_lock(&c->lock);
+	err = neuron_core_check(c, client);
+	mutex_unlock(&c->lock);
+	return err;
+}
+
+/**
  * neuron_limit_charge() - charge device memory if the limits allow it
  * @chunk: client and core are set
  * @bytes: how much
@@ -52,16 +79,20 @@ bool neuron_limit_charge(struct neuron_chunk *chunk, u64 bytes, u64 *limit)
 	struct neuron_core *core = &client->nd->core[chunk->core];
 	u64 process = neuron_limit_of(client);
 	u64 percore = client->kernel ? NEURON_NO_LIMIT : READ_ONCE(core->limit);
+	atomic64_t *own = &client->core_bytes[chunk->core], *all = &core->device_bytes;
+	bool owner = READ_ONCE(core->owner) == client;
 
 	if (!neuron_limit_add(&client->device_bytes, bytes, process)) {
 		*limit = process;
 		return false;
 	}
-	if (!neuron_limit_add(&core->device_bytes, bytes, percore)) {
+	/* What others had charged before the core was its owner's takes nothing from it. */
+	if (!neuron_limit_add(owner ? own : all, bytes, percore)) {
 		atomic64_sub(bytes, &client->device_bytes);
 		*limit = percore;
 		return false;
 	}
+	atomic64_add(bytes, owner ? all : own);
 	return true;
 }
 
@@ -74,8 +105,11 @@ bool neuron_limit_charge(struct neuron_chunk *chunk, u64 bytes, u64 *limit)
  */
 void neuron_limit_uncharge(struct neuron_chunk *chunk, u64 bytes)
 {
-	atomic64_sub(bytes, &chunk->client->nd->core[chunk->core].device_bytes);
-	atomic64_sub(bytes, &chunk->client->device_bytes);
+	struct neuron_client *client = chunk->client;
+
+	atomic64_sub(bytes, &client->nd->core[chunk->core].device_bytes);
+	atomic64_sub(bytes, &client->core_bytes[chunk->core]);
+	atomic64_sub(bytes, &client->device_bytes);
 }
 
 /* Under clients_lock. */
@@ -128,10 +162,14 @@ static int neuron_limit_apply(struct neuron_device *nd, u64 bytes, bool set, boo
 
 	if (a->what == NEURON_NATIVE_LIMIT_CORE && a->index < nd->geo->nr_cores) {
 		struct neuron_core *core;
+		u32 index = array_index_nospec(a->index, nd->geo->nr_cores);
 
-		core = &nd->core[array_index_nospec(a->index, nd->geo->nr_cores)];
+		core = &nd->core[index];
 		limit = &core->limit;
-		a->used = atomic64_read(&core->device_bytes);
+		mutex_lock(&core->lock);
+		a->used = atomic64_read(core->owner ? &core->owner->core_bytes[index] :
+						      &core->device_bytes);
+		mutex_unlock(&core->lock);
 	} else if (a->what == NEURON_NATIVE_LIMIT_DEFAULT && !a->index) {
 		limit = &nd->process_limit;
 	} else {

@@ -18,10 +18,16 @@ static int neuron_mem_alloc(struct neuron_file *nf, const struct neuron_chunk_re
 {
 	struct neuron_client *client = nf->client;
 	struct neuron_chunk *chunk;
-	u32 handle;
+	u32 handle, core = req->core;
 	u64 addr;
 	int err;
 
+	err = neuron_index_valid(&core, nf->nd->geo->nr_cores) ? neuron_limit_core(client, core) :
+								 -EINVAL;
+	if (err) {
+		memset(why, 0, sizeof(*why));
+		return err;
+	}
 	err = neuron_chunk_alloc(client, req, &chunk, why);
 	if (err)
 		return err;
