@@ -30,6 +30,7 @@
  *   core.nq_lock (spinlock)	eventfds
  *   crwl.lock (spinlock)	cooperative lock of a core
  *   neuron_peer_lock (spinlock)	peers of a mapping, mem/peer.c
+ *   zone.watch_lock (spinlock)	mem/watch.c
  * The spinlocks are leaves: none is held while taking another one, except that
  * an eventfd is signalled under core.nq_lock, and that a chunk is cut under
  * client.handles and zone.lock (mem/grow.c).
@@ -50,6 +51,7 @@
 #include <linux/rcupdate.h>
 #include <linux/seqlock.h>
 #include <linux/spinlock.h>
+#include <linux/static_key.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
@@ -84,6 +86,7 @@ struct neuron_async;
 struct neuron_client;
 struct neuron_device;
 struct neuron_scrub;
+struct neuron_watch;
 
 /**
  * struct neuron_space - what a process may reach by DMA
@@ -255,6 +258,8 @@ struct neuron_chunk {
  * @fail_capped: requests refused by a limit
  * @scrub_lock: memory is out for being scrubbed
  * @scrub: who scrubs it, NULL = nobody; not dereferenced
+ * @watch_lock: @watched
+ * @watched: who was given which range, mem/watch.c
  * @dmem: the HBM as the device-memory cgroup controller knows it
  */
 struct neuron_zone {
@@ -269,6 +274,8 @@ struct neuron_zone {
 	u64 fail_capped;
 	struct mutex scrub_lock;
 	struct neuron_scrub *scrub;
+	spinlock_t watch_lock;
+	struct rb_root_cached watched;
 #ifdef NEURON_DMEM
 	struct dmem_cgroup_region *dmem;
 #endif
@@ -278,12 +285,14 @@ struct neuron_zone {
  * struct neuron_queue - a DMA queue pair in use
  * @client: owner
  * @ring: ring memory by direction (enum neuron_dma_queue_type), may be NULL
+ * @watch: of @ring, for mem/watch.c
  * @length: descriptors by direction
  * @completed: software completion index by direction
  */
 struct neuron_queue {
 	struct neuron_client *client;
 	struct neuron_chunk *ring[2];
+	struct neuron_watch *watch[2];
 	u32 length[2];
 	u32 completed[2];
 };
@@ -301,10 +310,12 @@ struct neuron_engine {
 /**
  * struct neuron_nq - a notification queue in use
  * @chunk: its buffer
+ * @watch: of @chunk, for mem/watch.c
  * @eventfd: who is told of new entries, under core.nq_lock
  */
 struct neuron_nq {
 	struct neuron_chunk *chunk;
+	struct neuron_watch *watch;
 	struct eventfd_ctx *eventfd;
 };
 
@@ -754,6 +765,43 @@ static inline struct neuron_chunk *neuron_chunk_get(struct neuron_client *client
 	return neuron_chunk_use(client, handle, NEURON_USER_NONE);
 }
 
+/* mem/watch.c */
+DECLARE_STATIC_KEY_FALSE(neuron_watching);
+struct neuron_watch *neuron_watch_range(struct neuron_zone *zone, u64 off, u64 len,
+					enum neuron_user as);
+void neuron_watch_end(struct neuron_watch *w);
+enum neuron_user neuron_watch_user(struct neuron_zone *zone, u64 off, u64 len);
+void neuron_watch_freed(struct neuron_zone *zone, u64 off, u64 len);
+
+/* @off: from the start of the HBM. */
+static inline struct neuron_watch *neuron_watch(struct neuron_device *nd, u32 hbm, u64 off,
+						u64 len, enum neuron_user as)
+{
+	return static_branch_unlikely(&neuron_watching) ?
+	       neuron_watch_range(&nd->zone[hbm], off, len, as) : NULL;
+}
+
+/* @off: from the start of the chunk. */
+static inline struct neuron_watch *neuron_watch_chunk(const struct neuron_chunk *chunk, u64 off,
+						      u64 len, enum neuron_user as)
+{
+	return chunk->host ? NULL :
+	       neuron_watch(chunk->client->nd, chunk->hbm, chunk->block.addr + off, len, as);
+}
+
+static inline void neuron_unwatch(struct neuron_watch *w)
+{
+	if (static_branch_unlikely(&neuron_watching) && w)
+		neuron_watch_end(w);
+}
+
+/* Memory goes back to the allocator. */
+static inline void neuron_watch_free(struct neuron_zone *zone, u64 off, u64 len)
+{
+	if (static_branch_unlikely(&neuron_watching))
+		neuron_watch_freed(zone, off, len);
+}
+
 /* mem/account.c */
 u32 neuron_category(u32 type, bool host);
 const char *neuron_category_name(u32 type);
@@ -783,6 +831,7 @@ void neuron_debugfs_del(struct neuron_device *nd);
  * @ref: areas, and who looks at it
  * @areas: pieces that are mapped
  * @chunk: held
+ * @watch: of @chunk, for mem/watch.c
  * @peers: drivers that know the memory; mem/peer.c
  * @gone: no piece is mapped any more; mem/peer.c
  */
@@ -790,6 +839,7 @@ struct neuron_mapping {
 	struct kref ref;
 	atomic_t areas;
 	struct neuron_chunk *chunk;
+	struct neuron_watch *watch;
 	struct list_head peers;
 	bool gone;
 };

@@ -19,6 +19,7 @@
 struct attribute_group;
 struct module;
 struct page;
+struct neuron_watch;
 struct neuron_chunk;
 struct neuron_device;
 struct neuron_space;
@@ -382,6 +383,7 @@ enum neuron_target {
  * @pages: host buffer: its pages, from its start
  * @chunk: reference that keeps the memory; NULL for core windows
  * @counted: the chunk counts it among its users
+ * @watch: range that is noted for mem/watch.c
  */
 struct neuron_pin {
 	enum neuron_target kind;
@@ -390,6 +392,7 @@ struct neuron_pin {
 	struct page **pages;
 	struct neuron_chunk *chunk;
 	bool counted;
+	struct neuron_watch *watch;
 };
 
 struct neuron_device *neuron_device_add(const struct neuron_device_desc *desc);

@@ -51,6 +51,7 @@ static void neuron_nq_drop(struct neuron_core *core, u32 nq)
 	spin_unlock(&core->nq_lock);
 	if (eventfd)
 		eventfd_ctx_put(eventfd);
+	neuron_unwatch(q->watch);
 	neuron_chunk_unuse(q->chunk, NEURON_USER_RING);
 	kfree(q);
 }
@@ -141,6 +142,7 @@ static int neuron_nq_install(struct neuron_client *client, u32 index, u32 nq,
 	spin_unlock(&core->nq_lock);
 	if (old) {
 		neuron_chunk_revoke(old->chunk);
+		neuron_unwatch(old->watch);
 		neuron_chunk_unuse(old->chunk, NEURON_USER_RING);
 		kfree(old);
 	}
@@ -206,6 +208,7 @@ static int neuron_nq_init(struct neuron_client *client, struct neuron_nq_args *a
 	/* One reference for the handle, one for the queue. */
 	neuron_chunk_ref(q->chunk);
 	neuron_chunk_admit(q->chunk, NEURON_USER_RING);
+	q->watch = neuron_watch_chunk(q->chunk, 0, args->size, NEURON_USER_RING);
 	err = neuron_chunk_publish(q->chunk, &handle);
 	if (err) {
 		neuron_chunk_put(q->chunk);
@@ -224,6 +227,7 @@ static int neuron_nq_init(struct neuron_client *client, struct neuron_nq_args *a
 
 	neuron_chunk_revoke(q->chunk);
 put:
+	neuron_unwatch(q->watch);
 	neuron_chunk_unuse(q->chunk, NEURON_USER_RING);
 free:
 	kfree(q);

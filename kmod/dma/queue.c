@@ -86,8 +86,12 @@ NEURON_EXPORT_SYMBOL(neuron_dma_irq);
 
 static void neuron_queue_free(struct neuron_queue *queue)
 {
-	neuron_chunk_unuse(queue->ring[0], NEURON_USER_RING);
-	neuron_chunk_unuse(queue->ring[1], NEURON_USER_RING);
+	int dir;
+
+	for (dir = 0; dir < 2; dir++) {
+		neuron_unwatch(queue->watch[dir]);
+		neuron_chunk_unuse(queue->ring[dir], NEURON_USER_RING);
+	}
 	kfree(queue);
 }
 
@@ -109,11 +113,10 @@ void neuron_queue_drop(struct neuron_device *nd, u32 eng, u32 q)
 }
 
 static int neuron_queue_ring(struct neuron_client *client, u64 handle, u32 count,
-			     struct neuron_chunk **out)
+			     struct neuron_queue *queue, int dir)
 {
 	struct neuron_chunk *chunk;
 
-	*out = NULL;
 	/* A ring may be attached later by other means (uapi/FACTS.md 5). */
 	if (!handle)
 		return 0;
@@ -127,7 +130,9 @@ static int neuron_queue_ring(struct neuron_client *client, u64 handle, u32 count
 		neuron_chunk_unuse(chunk, NEURON_USER_RING);
 		return -EINVAL;
 	}
-	*out = chunk;
+	queue->ring[dir] = chunk;
+	queue->watch[dir] = neuron_watch_chunk(chunk, 0, (u64)count * NEURON_DESC_SIZE,
+					       NEURON_USER_RING);
 	return 0;
 }
 
@@ -184,8 +189,8 @@ int neuron_queue_init(struct neuron_client *client, const struct neuron_ioctl_dm
 	if (!queue)
 		return -ENOMEM;
 	queue->client = client;
-	err = neuron_queue_ring(client, arg->tx_handle, arg->tx_desc_count, &queue->ring[0]) ?:
-	      neuron_queue_ring(client, arg->rx_handle, arg->rx_desc_count, &queue->ring[1]);
+	err = neuron_queue_ring(client, arg->tx_handle, arg->tx_desc_count, queue, 0) ?:
+	      neuron_queue_ring(client, arg->rx_handle, arg->rx_desc_count, queue, 1);
 	/* Last, so that a request that is refused does not take the core. */
 	if (!err)
 		err = neuron_core_acquire(nd, neuron_engine_core(nd, eng), client);

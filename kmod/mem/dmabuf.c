@@ -25,6 +25,7 @@
  * struct neuron_export - memory behind a dma-buf
  * @nd: its device, held
  * @chunk: held
+ * @watch: of @chunk, for watch.c
  * @off: where it begins in the chunk, bytes
  * @size: bytes, whole pages
  * @lock: @maps
@@ -34,6 +35,7 @@
 struct neuron_export {
 	struct neuron_device *nd;
 	struct neuron_chunk *chunk;
+	struct neuron_watch *watch;
 	u64 off;
 	u64 size;
 	struct mutex lock;
@@ -333,6 +335,7 @@ static void neuron_export_release(struct dma_buf *buf)
 	struct neuron_export *export = buf->priv;
 	struct neuron_device *nd = export->nd;
 
+	neuron_unwatch(export->watch);
 	neuron_chunk_unuse(export->chunk, NEURON_USER_EXPORT);
 	kfree(export);
 	put_device(&nd->dev);
@@ -384,6 +387,7 @@ static int neuron_export_new(struct neuron_chunk *chunk, u64 off, u64 size, bool
 	/* From here on all of it goes with the dma-buf, and only so. */
 	neuron_chunk_ref(chunk);
 	neuron_chunk_admit(chunk, NEURON_USER_EXPORT);
+	export->watch = neuron_watch_chunk(chunk, off, size, NEURON_USER_EXPORT);
 	get_device(&nd->dev);
 	/* Removal of the device takes these mappings away, too. */
 	(*buf)->file->f_mapping = nd->inode->i_mapping;

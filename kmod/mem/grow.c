@@ -251,6 +251,7 @@ static int neuron_chunk_shrink(struct neuron_client *client, struct neuron_chunk
 					-EBUSY;
 	if (err)
 		goto unlock;
+	neuron_watch_free(zone, tail.addr, tail.size);
 	/* Before anyone else can get it. */
 	clear = nd->ops->hbm_release(nd, chunk->hbm, tail.addr, tail.size);
 	spin_lock(&zone->lock);

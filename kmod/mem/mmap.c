@@ -14,6 +14,7 @@ static void neuron_mapping_free(struct kref *ref)
 {
 	struct neuron_mapping *mapping = container_of(ref, struct neuron_mapping, ref);
 
+	neuron_unwatch(mapping->watch);
 	neuron_chunk_unuse(mapping->chunk, NEURON_USER_MAPPING);
 	kfree(mapping);
 }
@@ -194,6 +195,7 @@ int neuron_mmap(struct file *file, struct vm_area_struct *vma)
 	atomic_set(&mapping->areas, 1);
 	INIT_LIST_HEAD(&mapping->peers);
 	mapping->chunk = chunk;
+	mapping->watch = neuron_watch_chunk(chunk, addr - chunk->addr, len, NEURON_USER_MAPPING);
 	if (other)
 		vm_flags_clear(vma, VM_MAYWRITE);
 

@@ -24,6 +24,7 @@
  * struct neuron_peer - a registration
  * @node: in neuron_mapping.peers; empty once it is being taken back
  * @chunk: held until the peer has forgotten the memory
+ * @watch: of @chunk, for watch.c
  * @callback: tells it to
  * @data: for the callback
  * @revoker: runs the callback
@@ -34,6 +35,7 @@
 struct neuron_peer {
 	struct list_head node;
 	struct neuron_chunk *chunk;
+	struct neuron_watch *watch;
 	void (*callback)(void *data);
 	void *data;
 	struct task_struct *revoker;
@@ -66,6 +68,7 @@ static void neuron_peer_pages(struct neuron_peer *peer, bool hold)
 static void neuron_peer_let_go(struct neuron_peer *peer)
 {
 	neuron_peer_pages(peer, false);
+	neuron_unwatch(peer->watch);
 	neuron_chunk_unuse(peer->chunk, NEURON_USER_PEER);
 }
 
@@ -208,6 +211,7 @@ int neuron_p2p_register_va(u64 virtual_address, u64 length, struct neuron_p2p_va
 		goto exit;
 	peer->chunk = neuron_chunk_ref(mapping->chunk);
 	neuron_chunk_admit(peer->chunk, NEURON_USER_PEER);
+	peer->watch = neuron_watch_chunk(peer->chunk, off, length, NEURON_USER_PEER);
 	neuron_peer_pages(peer, true);
 
 	spin_lock(&neuron_peer_lock);

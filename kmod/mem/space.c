@@ -29,14 +29,16 @@ static int neuron_pin_core(struct neuron_device *nd, struct neuron_client *clien
 		pin->off = addr - nd->geo->tpb_base[i];
 		pin->pages = NULL;
 		pin->chunk = NULL;
+		pin->watch = NULL;
 		return 0;
 	}
 	return -EACCES;
 }
 
 static void neuron_pin_chunk(struct neuron_pin *pin, struct neuron_chunk *chunk, u64 addr,
-			     enum neuron_user as)
+			     u64 len, enum neuron_user as)
 {
+	pin->watch = neuron_watch_chunk(chunk, addr - chunk->addr, len, NEURON_USER_TRANSFER);
 	pin->chunk = chunk;
 	pin->counted = as != NEURON_USER_NONE;
 	if (chunk->host) {
@@ -82,6 +84,7 @@ int neuron_device_pin(struct neuron_device *nd, u64 addr, u64 len, bool write,
 			pin->off = addr - hbm->base;
 			pin->pages = NULL;
 			pin->chunk = NULL;
+			pin->watch = neuron_watch(nd, i, pin->off, len, NEURON_USER_TRANSFER);
 			return 0;
 		}
 	}
@@ -102,7 +105,7 @@ int neuron_device_pin(struct neuron_device *nd, u64 addr, u64 len, bool write,
 		return -EACCES;
 	}
 	/* Whoever has the driver access it is the user. */
-	neuron_pin_chunk(pin, chunk, addr, NEURON_USER_NONE);
+	neuron_pin_chunk(pin, chunk, addr, len, NEURON_USER_NONE);
 	return 0;
 }
 NEURON_EXPORT_SYMBOL(neuron_device_pin);
@@ -136,7 +139,7 @@ int neuron_space_pin(struct neuron_space *space, u64 addr, u64 len, bool write,
 	chunk = neuron_chunk_find(client, addr, len, NEURON_USER_TRANSFER);
 	if (!chunk)
 		return neuron_pin_core(client->nd, client, addr, len, pin);
-	neuron_pin_chunk(pin, chunk, addr, NEURON_USER_TRANSFER);
+	neuron_pin_chunk(pin, chunk, addr, len, NEURON_USER_TRANSFER);
 	return 0;
 }
 NEURON_EXPORT_SYMBOL(neuron_space_pin);
@@ -149,6 +152,8 @@ NEURON_EXPORT_SYMBOL(neuron_space_pin);
  */
 void neuron_pin_put(struct neuron_pin *pin)
 {
+	neuron_unwatch(pin->watch);
+	pin->watch = NULL;
 	if (pin->chunk && pin->counted)
 		neuron_chunk_unuse(pin->chunk, NEURON_USER_TRANSFER);
 	else

@@ -26,6 +26,8 @@ int neuron_zone_init(struct neuron_device *nd, u32 hbm)
 		return -EINVAL;
 	spin_lock_init(&zone->lock);
 	mutex_init(&zone->scrub_lock);
+	spin_lock_init(&zone->watch_lock);
+	zone->watched = RB_ROOT_CACHED;
 	seqcount_spinlock_init(&zone->seq, &zone->lock);
 	zone->nd = nd;
 	zone->base = geo->base;
@@ -334,6 +336,7 @@ void neuron_zone_free(struct neuron_device *nd, struct neuron_chunk *chunk)
 	struct neuron_zone *zone = &nd->zone[chunk->hbm];
 	bool clear;
 
+	neuron_watch_free(zone, chunk->block.addr, chunk->size);
 	/* Before anyone else can get it. */
 	clear = nd->ops->hbm_release(nd, zone->index, chunk->block.addr, chunk->size);
 	neuron_zone_give(zone, chunk, clear);
@@ -366,6 +369,7 @@ void neuron_zone_free_batch(struct neuron_device *nd, struct neuron_chunk **chun
 			end += chunks[j]->size;
 		}
 		bytes += end - addr;
+		neuron_watch_free(zone, addr, end - addr);
 		if (nd->ops->hbm_release(nd, zone->index, addr, end - addr))
 			clear |= GENMASK_ULL(j - 1, i);
 	}

@@ -216,6 +216,8 @@ cmdline="console=ttyS0,115200 no_timer_check panic=-1 oops=panic panic_on_warn=1
 cmdline+=" watchdog_thresh=30 rcupdate.rcu_cpu_stall_timeout=120"
 cmdline+=" sysctl.kernel.softlockup_panic=1 sysctl.kernel.hung_task_panic=1"
 cmdline+=" sysctl.kernel.panic_on_rcu_stall=1 kmemleak=on"
+# Memory that is freed while somebody still has it is a warning there.
+[ "$kernel" != debug ] || cmdline+=" neuron.check_users=1"
 # The rest of the kernel has data races, too: complaint() tells whose they are.
 [ "$kernel" != kcsan ] || cmdline+=" panic_on_warn=0"
 cmdline+=" rig.timeout=$test_timeout rig.leaks=$leaks$append"

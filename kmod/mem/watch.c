@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A check for developers, parameter check_users: each mapping, export, ring, peer and
+ * access of a device notes the range of device memory that it was given, apart from all
+ * references and counts.  Memory that goes back to the allocator while one of them still
+ * covers it is a WARN.
+ */
+#include <linux/interval_tree_generic.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+
+#include "../core/neuron.h"
+
+DEFINE_STATIC_KEY_FALSE(neuron_watching);
+
+/**
+ * struct neuron_watch - a range that somebody was given
+ * @node: in neuron_zone.watched
+ * @zone: HBM
+ * @start: first byte, from the start of the HBM
+ * @last: last byte
+ * @subtree_last: for the tree
+ * @as: who
+ */
+struct neuron_watch {
+	struct rb_node node;
+	struct neuron_zone *zone;
+	u64 start;
+	u64 last;
+	u64 subtree_last;
+	enum neuron_user as;
+};
+
+#define NEURON_WATCH_START(w)	((w)->start)
+#define NEURON_WATCH_LAST(w)	((w)->last)
+
+INTERVAL_TREE_DEFINE(struct neuron_watch, node, u64, subtree_last, NEURON_WATCH_START,
+		     NEURON_WATCH_LAST, static inline, neuron_watches)
+
+/**
+ * neuron_watch_range() - note a range of device memory
+ * @zone: HBM
+ * @off: first byte, from the start of the HBM
+ * @len: bytes, not 0
+ * @as: who was given it
+ *
+ * Use neuron_watch() and neuron_watch_chunk().
+ *
+ * Context: may sleep.
+ * Return: to be given back with neuron_unwatch(); NULL without memory.
+ */
+struct neuron_watch *neuron_watch_range(struct neuron_zone *zone, u64 off, u64 len,
+					enum neuron_user as)
+{
+	struct neuron_watch *w = kzalloc(sizeof(*w), GFP_KERNEL | __GFP_NOWARN);
+
+	if (!w)
+		return NULL;
+	w->zone = zone;
+	w->start = off;
+	w->last = off + len - 1;
+	w->as = as;
+	spin_lock(&zone->watch_lock);
+	neuron_watches_insert(w, &zone->watched);
+	spin_unlock(&zone->watch_lock);
+	return w;
+}
+
+/**
+ * neuron_watch_end() - nobody has a range any more
+ * @w: from neuron_watch_range(), not NULL
+ *
+ * Context: process.
+ */
+void neuron_watch_end(struct neuron_watch *w)
+{
+	spin_lock(&w->zone->watch_lock);
+	neuron_watches_remove(w, &w->zone->watched);
+	spin_unlock(&w->zone->watch_lock);
+	kfree(w);
+}
+
+/**
+ * neuron_watch_user() - who has a part of a range?
+ * @zone: HBM
+ * @off: first byte, from the start of the HBM
+ * @len: bytes, not 0
+ *
+ * Context: process.
+ * Return: NEURON_USER_NONE, or the kind of one of them.
+ */
+enum neuron_user neuron_watch_user(struct neuron_zone *zone, u64 off, u64 len)
+{
+	enum neuron_user as = NEURON_USER_NONE;
+	struct neuron_watch *w;
+
+	spin_lock(&zone->watch_lock);
+	w = neuron_watches_iter_first(&zone->watched, off, off + len - 1);
+	if (w)
+		as = w->as;
+	spin_unlock(&zone->watch_lock);
+	return as;
+}
+
+/**
+ * neuron_watch_freed() - complain if memory that becomes free has a user
+ * @zone: HBM
+ * @off: first byte, from the start of the HBM
+ * @len: bytes, not 0
+ *
+ * Use neuron_watch_free().
+ *
+ * Context: process.
+ */
+void neuron_watch_freed(struct neuron_zone *zone, u64 off, u64 len)
+{
+	static const char * const who[NEURON_NR_USERS] = {
+		[NEURON_USER_MAPPING] = "mapping",
+		[NEURON_USER_EXPORT] = "dma-buf",
+		[NEURON_USER_RING] = "ring",
+		[NEURON_USER_TRANSFER] = "transfer",
+		[NEURON_USER_PEER] = "peer",
+	};
+	enum neuron_user as = neuron_watch_user(zone, off, len);
+
+	WARN(as, "neuron: HBM %u: %#llx + %#llx is freed and part of a %s\n", zone->index, off, len,
+	     who[as]);
+}
+
+static int neuron_watch_set(const char *val, const struct kernel_param *kp)
+{
+	bool on;
+	int err = kstrtobool(val, &on);
+
+	if (!err && on)
+		static_branch_enable(&neuron_watching);
+	return err;
+}
+
+static int neuron_watch_get(char *buf, const struct kernel_param *kp)
+{
+	return sysfs_emit(buf, "%c\n", static_key_enabled(&neuron_watching) ? 'Y' : 'N');
+}
+
+static const struct kernel_param_ops neuron_watch_ops = {
+	.set = neuron_watch_set,
+	.get = neuron_watch_get,
+};
+
+/* When loaded, and not later: what is there already would be missing. */
+module_param_cb(check_users, &neuron_watch_ops, NULL, 0444);
+MODULE_PARM_DESC(check_users, "for developers: WARN when memory is freed that somebody still has (slow)");
