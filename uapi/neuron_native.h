@@ -318,7 +318,7 @@ struct neuron_native_mem_grow {
 	__u64 largest_free;
 };
 
-#define NEURON_NATIVE_FAILURES_MAX	16	/* that the driver keeps of a device */
+#define NEURON_NATIVE_FAILURES_MAX	16	/* kept of a process, and of those that are gone */
 #define NEURON_NATIVE_FAILURE_TOP	3
 
 /**
@@ -379,13 +379,15 @@ struct neuron_native_failure {
  * struct neuron_native_failures - the last allocations that were refused
  * @size: in
  * @count: in, entries that fit into @entries; out, entries stored
- * @since: in, only later ones than this number; 0 = all that are kept
+ * @since: in, only later ones than this number; 0 = the last NEURON_NATIVE_FAILURES_MAX,
+ *	   or the last @count if that is more
  * @last: in 0; out, number of the last one looked at: @since of the next call
  * @entries: in, where to store them, the oldest first
  * @entry_size: in, sizeof(struct neuron_native_failure)
  * @__reserved: 0
  *
- * Those of the calling process; with CAP_SYS_ADMIN those of all.
+ * Those of the calling process; with CAP_SYS_ADMIN those of all that have the device
+ * open, and the last ones of those that are gone: up to 17 * NEURON_NATIVE_FAILURES_MAX.
  */
 struct neuron_native_failures {
 	__u32 size;

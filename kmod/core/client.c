@@ -296,6 +296,7 @@ static void neuron_client_teardown(struct neuron_client *client)
 		neuron_claims_drop(client, NULL);
 	neuron_datastore_release(client);
 	neuron_chunk_unpublish_all(client);
+	neuron_failures_bury(client);
 
 	mutex_lock(&nd->clients_lock);
 	list_del_rcu(&client->node);

@@ -40,7 +40,7 @@ static void neuron_device_release(struct device *dev)
 	for (i = 0; nd->zone && i < nd->geo->nr_hbms; i++)
 		if (nd->zone[i].nd)
 			neuron_zone_exit(&nd->zone[i]);
-	neuron_failures_exit(nd);
+	neuron_failures_exit(nd->failures);
 	mtree_destroy(&nd->host_pages);
 	kvfree(nd->engine);
 	kvfree(nd->core);

@@ -26,7 +26,7 @@
  *   zone.scrub_lock (mutex)	memory is out for being scrubbed
  *   client.handles (its spinlock)	handles and addresses of a client's chunks
  *   zone.lock (spinlock)	allocator and accounting of one HBM
- *   failures.lock (spinlock)	record of refused allocations
+ *   device.failures_lock (spinlock)	records of refused allocations
  *   core.nq_lock (spinlock)	eventfds
  *   crwl.lock (spinlock)	cooperative lock of a core
  *   neuron_peer_lock (spinlock)	peers of a mapping, mem/peer.c
@@ -130,6 +130,7 @@ struct neuron_space {
  *	   device's default
  * @own_limit: same, set by the process itself, under clients_lock
  * @host_bytes: bytes of host memory held
+ * @failures: record of refused allocations, NULL: none; under device.failures_lock
  */
 struct neuron_client {
 	struct kref ref;
@@ -163,6 +164,7 @@ struct neuron_client {
 	u64 limit;
 	u64 own_limit;
 	atomic64_t host_bytes;
+	struct neuron_failures *failures;
 };
 
 /* How a chunk is found by its address. */
@@ -472,7 +474,9 @@ struct neuron_health {
  * @health: what it reports about itself
  * @fail_alloc: allocations of device memory that are to fail
  * @process_limit: device memory that a process may hold, or NEURON_NO_LIMIT
- * @failures: record of refused allocations
+ * @failures_lock: @failures_seq, the records of the device and of its clients
+ * @failures_seq: number of the last refused allocation
+ * @failures: record of allocations refused to processes that are gone
  * @sysfs: the tree
  * @sysfs_ready: it is complete; under neuron_devices_lock
  * @debugfs: directory of the device
@@ -502,6 +506,8 @@ struct neuron_device {
 	struct neuron_health health;
 	struct neuron_fault fail_alloc;
 	u64 process_limit;
+	spinlock_t failures_lock;
+	u64 failures_seq;
 	struct neuron_failures *failures;
 	struct neuron_sysfs *sysfs;
 	bool sysfs_ready;
@@ -809,7 +815,8 @@ void neuron_account(struct neuron_chunk *chunk, u64 bytes, u64 last, bool add);
 
 /* mem/failure.c */
 int neuron_failures_init(struct neuron_device *nd);
-void neuron_failures_exit(struct neuron_device *nd);
+void neuron_failures_exit(struct neuron_failures *f);
+void neuron_failures_bury(struct neuron_client *client);
 void neuron_failure_record(struct neuron_client *client, const struct neuron_chunk_request *req,
 			   const struct neuron_failure *why);
 int neuron_native_failures_ioctl(struct neuron_file *nf, void *arg, void __user *uarg);

@@ -2,6 +2,10 @@
 /*
  * What is known of allocations that were refused: a line in the kernel log that
  * operators can act on, and a record of the last ones that programs can fetch.
+ *
+ * Each process has a record and a share of the log of its own: however many are
+ * refused to one, the explanation that another one needs stays.  From processes
+ * that are gone, the device keeps the last ones for the administrator.
  */
 #include <linux/capability.h>
 #include <linux/ktime.h>
@@ -13,6 +17,9 @@
 #include "../core/neuron.h"
 
 #define NEURON_TOP	NEURON_NATIVE_FAILURE_TOP
+
+/* What the device keeps of a process that is gone: others that are gone have room, too. */
+#define NEURON_BURIED	4
 
 /**
  * struct neuron_refusal - an allocation that was refused
@@ -41,14 +48,12 @@ struct neuron_refusal {
 };
 
 /**
- * struct neuron_failures - the last refusals of a device
- * @lock: the rest
- * @seq: number of the last one
- * @ring: by number
+ * struct neuron_failures - the last refusals of a process, or of those that are gone
+ * @limit: lines in the kernel log
+ * @ring: in no order; a new one takes the place of the oldest
  */
 struct neuron_failures {
-	spinlock_t lock;
-	u64 seq;
+	struct ratelimit_state limit;
 	struct neuron_refusal ring[NEURON_NATIVE_FAILURES_MAX];
 };
 
@@ -70,6 +75,16 @@ static void neuron_refusal_get(const struct neuron_refusal *r)
 		get_pid(r->process[i].pid);
 }
 
+static struct neuron_failures *neuron_failures_new(gfp_t gfp)
+{
+	struct neuron_failures *f = kzalloc(sizeof(*f), gfp);
+
+	if (f)
+		ratelimit_state_init(&f->limit, DEFAULT_RATELIMIT_INTERVAL,
+				     DEFAULT_RATELIMIT_BURST);
+	return f;
+}
+
 /**
  * neuron_failures_init() - prepare the record of a device
  * @nd: device
@@ -79,26 +94,82 @@ static void neuron_refusal_get(const struct neuron_refusal *r)
  */
 int neuron_failures_init(struct neuron_device *nd)
 {
-	nd->failures = kzalloc(sizeof(*nd->failures), GFP_KERNEL);
-	if (!nd->failures)
-		return -ENOMEM;
-	spin_lock_init(&nd->failures->lock);
-	return 0;
+	spin_lock_init(&nd->failures_lock);
+	nd->failures = neuron_failures_new(GFP_KERNEL);
+	return nd->failures ? 0 : -ENOMEM;
 }
 
 /**
- * neuron_failures_exit() - release what neuron_failures_init() made
- * @nd: device that nobody uses
+ * neuron_failures_exit() - release a record
+ * @f: of a device that nobody uses, or NULL
  *
  * Context: may sleep.
  */
-void neuron_failures_exit(struct neuron_device *nd)
+void neuron_failures_exit(struct neuron_failures *f)
 {
 	u32 i;
 
-	for (i = 0; nd->failures && i < NEURON_NATIVE_FAILURES_MAX; i++)
-		neuron_refusal_put(&nd->failures->ring[i]);
-	kfree(nd->failures);
+	for (i = 0; f && i < NEURON_NATIVE_FAILURES_MAX; i++)
+		neuron_refusal_put(&f->ring[i]);
+	kfree(f);
+}
+
+/* Store a refusal in the place of the oldest, which is left in *@r.  Under failures_lock. */
+static void neuron_refusal_store(struct neuron_failures *f, struct neuron_refusal *r)
+{
+	struct neuron_refusal *slot = f->ring;
+	u32 i;
+
+	for (i = 1; i < NEURON_NATIVE_FAILURES_MAX; i++)
+		if (f->ring[i].seq < slot->seq)
+			slot = &f->ring[i];
+	if (slot->seq < r->seq)
+		swap(*r, *slot);
+}
+
+/**
+ * neuron_failures_bury() - a process goes: the device keeps its last refusals
+ * @client: the process
+ *
+ * Context: may sleep.
+ */
+void neuron_failures_bury(struct neuron_client *client)
+{
+	struct neuron_device *nd = client->nd;
+	struct neuron_refusal *last;
+	struct neuron_failures *f;
+	u32 i, n;
+
+	spin_lock(&nd->failures_lock);
+	f = client->failures;
+	client->failures = NULL;
+	for (n = 0; f && n < NEURON_BURIED; n++) {
+		for (last = f->ring, i = 1; i < NEURON_NATIVE_FAILURES_MAX; i++)
+			if (f->ring[i].seq > last->seq)
+				last = &f->ring[i];
+		neuron_refusal_store(nd->failures, last);
+		last->seq = 0;
+	}
+	spin_unlock(&nd->failures_lock);
+	neuron_failures_exit(f);
+}
+
+/* The record of a process, made at its first refusal; that of the device without memory. */
+static struct neuron_failures *neuron_failures_of(struct neuron_client *client)
+{
+	struct neuron_device *nd = client->nd;
+	struct neuron_failures *f = READ_ONCE(client->failures), *new;
+
+	if (f)
+		return f;
+	new = neuron_failures_new(GFP_KERNEL_ACCOUNT);
+	spin_lock(&nd->failures_lock);
+	if (!client->failures && new)
+		swap(client->failures, new);
+	f = client->failures ?: nd->failures;
+	spin_unlock(&nd->failures_lock);
+	kfree(new);
+	return f;
 }
 
 /* The largest first. */
@@ -150,7 +221,8 @@ static void neuron_top_processes(struct neuron_device *nd, struct neuron_refusal
 }
 
 /* One line; its start is what tools look for (uapi/FACTS.md 9). */
-static void neuron_failure_log(struct neuron_device *nd, const struct neuron_refusal *r)
+static void neuron_failure_log(struct neuron_device *nd, struct neuron_failures *f,
+			       const struct neuron_refusal *r)
 {
 	static const char * const reasons[] = {
 		[NEURON_NATIVE_REASON_NONE] = "invalid",
@@ -160,12 +232,14 @@ static void neuron_failure_log(struct neuron_device *nd, const struct neuron_ref
 		[NEURON_NATIVE_REASON_CAPPED] = "capped",
 		[NEURON_NATIVE_REASON_HOST] = "no host memory",
 	};
-	static DEFINE_RATELIMIT_STATE(limit, DEFAULT_RATELIMIT_INTERVAL, DEFAULT_RATELIMIT_BURST);
+	/* For processes that come and go; more than those of one device can use up. */
+	static DEFINE_RATELIMIT_STATE(limit, DEFAULT_RATELIMIT_INTERVAL,
+				      2 * NEURON_MAX_CLIENTS * DEFAULT_RATELIMIT_BURST);
 	const struct neuron_failure *why = &r->why;
 	char categories[160] = "", processes[128] = "", cap[24] = "none";
 	int n, i;
 
-	if (!__ratelimit(&limit))
+	if (!__ratelimit(&f->limit) || !__ratelimit(&limit))
 		return;
 	for (n = 0, i = 0; i < NEURON_TOP && r->category[i].bytes; i++)
 		n += scnprintf(categories + n, sizeof(categories) - n, "%s%s %llu", i ? ", " : "",
@@ -205,26 +279,79 @@ void neuron_failure_record(struct neuron_client *client, const struct neuron_chu
 			   const struct neuron_failure *why)
 {
 	struct neuron_device *nd = client->nd;
-	struct neuron_failures *f = nd->failures;
+	struct neuron_failures *f = neuron_failures_of(client);
 	struct neuron_refusal r = {
 		.time = ktime_get_real_ns(),
 		.pid = client->pid,
 		.req = *req,
 		.why = *why,
 	};
-	struct neuron_refusal *slot;
 
 	get_pid(r.pid);
 	neuron_top_categories(&r);
 	neuron_top_processes(nd, &r);
-	neuron_failure_log(nd, &r);
+	neuron_failure_log(nd, f, &r);
 
-	spin_lock(&f->lock);
-	r.seq = ++f->seq;
-	slot = &f->ring[r.seq % NEURON_NATIVE_FAILURES_MAX];
-	swap(r, *slot);
-	spin_unlock(&f->lock);
+	spin_lock(&nd->failures_lock);
+	r.seq = ++nd->failures_seq;
+	neuron_refusal_store(f, &r);
+	spin_unlock(&nd->failures_lock);
 	neuron_refusal_put(&r);
+}
+
+/* The oldest refusal after number @since that @pid may see, NULL: all.  Under failures_lock. */
+static void neuron_refusal_next(const struct neuron_failures *f, u64 since, const struct pid *pid,
+				const struct neuron_refusal **next)
+{
+	const struct neuron_refusal *r;
+	u32 i;
+
+	for (i = 0; f && i < NEURON_NATIVE_FAILURES_MAX; i++) {
+		r = &f->ring[i];
+		if (r->seq > since && (!pid || r->pid == pid) &&
+		    (!*next || r->seq < (*next)->seq))
+			*next = r;
+	}
+}
+
+/* The same among all records of a device; a copy with references.  False: none. */
+static bool neuron_failures_next(struct neuron_device *nd, u64 since, const struct pid *pid,
+				 struct neuron_refusal *out)
+{
+	const struct neuron_refusal *next = NULL;
+	struct neuron_client *client;
+
+	mutex_lock(&nd->clients_lock);
+	spin_lock(&nd->failures_lock);
+	neuron_refusal_next(nd->failures, since, pid, &next);
+	list_for_each_entry(client, &nd->clients, node)
+		neuron_refusal_next(client->failures, since, pid, &next);
+	if (next) {
+		*out = *next;
+		neuron_refusal_get(out);
+	}
+	spin_unlock(&nd->failures_lock);
+	mutex_unlock(&nd->clients_lock);
+	return next;
+}
+
+/* After which number to begin so that the last @max that @pid may see are shown. */
+static u64 neuron_failures_start(struct neuron_device *nd, const struct pid *pid, u32 max)
+{
+	struct neuron_refusal r;
+	u64 since = 0;
+	u32 n = 0;
+
+	while (neuron_failures_next(nd, since, pid, &r)) {
+		since = r.seq;
+		neuron_refusal_put(&r);
+		n++;
+	}
+	for (since = 0; n > max && neuron_failures_next(nd, since, pid, &r); n--) {
+		since = r.seq;
+		neuron_refusal_put(&r);
+	}
+	return since;
 }
 
 static void neuron_refusal_show(const struct neuron_refusal *r, struct neuron_native_failure *out)
@@ -264,13 +391,13 @@ static void neuron_refusal_show(const struct neuron_refusal *r, struct neuron_na
 int neuron_native_failures_ioctl(struct neuron_file *nf, void *arg, void __user *uarg)
 {
 	struct neuron_native_failures *a = arg;
-	struct neuron_failures *f = nf->nd->failures;
+	struct neuron_device *nd = nf->nd;
 	struct neuron_native_failure __user *out = (void __user *)(uintptr_t)a->entries;
-	bool all = capable(CAP_SYS_ADMIN);
+	const struct pid *pid = capable(CAP_SYS_ADMIN) ? NULL : task_tgid(current);
 	u32 room = a->count, count = 0;
 	struct neuron_native_failure *shown;
 	struct neuron_refusal r;
-	u64 seq, last;
+	u64 since, last;
 	int err = 0;
 
 	if (a->__reserved || a->last || a->entry_size != sizeof(*shown))
@@ -278,26 +405,21 @@ int neuron_native_failures_ioctl(struct neuron_file *nf, void *arg, void __user 
 	shown = kmalloc(sizeof(*shown), GFP_KERNEL_ACCOUNT);
 	if (!shown)
 		return -ENOMEM;
-	spin_lock(&f->lock);
-	last = f->seq;
-	spin_unlock(&f->lock);
+	spin_lock(&nd->failures_lock);
+	last = nd->failures_seq;
+	spin_unlock(&nd->failures_lock);
 
-	seq = last > NEURON_NATIVE_FAILURES_MAX ? last - NEURON_NATIVE_FAILURES_MAX : 0;
-	for (seq = max(seq, a->since); seq < last && count < room && !err; seq++) {
-		spin_lock(&f->lock);
-		r = f->ring[(seq + 1) % NEURON_NATIVE_FAILURES_MAX];
-		neuron_refusal_get(&r);
-		spin_unlock(&f->lock);
-		/* A newer one may have taken its place. */
-		if (r.seq == seq + 1 && (all || r.pid == task_tgid(current))) {
-			neuron_refusal_show(&r, shown);
-			if (copy_to_user(&out[count++], shown, sizeof(*shown)))
-				err = -EFAULT;
-		}
+	since = a->since ?: neuron_failures_start(nd, pid, max_t(u32, room,
+								 NEURON_NATIVE_FAILURES_MAX));
+	while (count < room && !err && neuron_failures_next(nd, since, pid, &r)) {
+		since = r.seq;
+		neuron_refusal_show(&r, shown);
+		if (copy_to_user(&out[count++], shown, sizeof(*shown)))
+			err = -EFAULT;
 		neuron_refusal_put(&r);
 	}
 	kfree(shown);
+	a->last = count < room ? max(since, last) : since;
 	a->count = count;
-	a->last = seq;
 	return err;
 }
