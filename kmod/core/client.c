@@ -43,6 +43,44 @@ void neuron_clients_destroy(void)
 	destroy_workqueue(neuron_reap_wq);
 }
 
+/* Processes that have a device open. */
+static LIST_HEAD(neuron_processes);
+static DEFINE_MUTEX(neuron_processes_lock);
+
+static struct neuron_process *neuron_process_get(struct pid *pid)
+{
+	struct neuron_process *p;
+
+	mutex_lock(&neuron_processes_lock);
+	list_for_each_entry(p, &neuron_processes, node) {
+		if (p->pid != pid)
+			continue;
+		kref_get(&p->ref);
+		goto unlock;
+	}
+	p = kzalloc(sizeof(*p), GFP_KERNEL_ACCOUNT);
+	if (p) {
+		kref_init(&p->ref);
+		p->pid = get_pid(pid);
+		list_add(&p->node, &neuron_processes);
+	}
+unlock:
+	mutex_unlock(&neuron_processes_lock);
+	return p;
+}
+
+static void neuron_process_release(struct kref *ref)
+	__releases(&neuron_processes_lock)
+{
+	struct neuron_process *p = container_of(ref, struct neuron_process, ref);
+
+	list_del(&p->node);
+	mutex_unlock(&neuron_processes_lock);
+	WARN_ON_ONCE(atomic64_read(&p->host_bytes));
+	put_pid(p->pid);
+	kfree(p);
+}
+
 /**
  * neuron_process_alive() - has a process threads that do not exit?
  * @pid: its thread group, or NULL
@@ -123,6 +161,13 @@ struct neuron_client *neuron_client_new(struct neuron_device *nd, struct pid *pi
 
 	if (!client)
 		return NULL;
+	if (pid) {
+		client->process = neuron_process_get(pid);
+		if (!client->process) {
+			kfree(client);
+			return NULL;
+		}
+	}
 	kref_init(&client->ref);
 	client->nd = nd;
 	client->space.client = client;
@@ -155,6 +200,9 @@ static void neuron_client_release(struct kref *ref)
 	WARN_ON_ONCE(!RB_EMPTY_ROOT(&client->chunks) || !RB_EMPTY_ROOT(&client->imports) ||
 		     !list_empty(&client->fresh));
 	xa_destroy(&client->handles);
+	if (client->process)
+		kref_put_mutex(&client->process->ref, neuron_process_release,
+			       &neuron_processes_lock);
 	put_pid(client->pid);
 	kfree_rcu(client, rcu);
 	if (!kernel)

@@ -22,6 +22,34 @@ struct neuron_device *neuron_device_lookup(u32 index)
 	return neuron_index_valid(&index, NEURON_MAX_DEVICES) ? neuron_devices[index] : NULL;
 }
 
+/**
+ * neuron_devices_reap() - neuron_clients_reap() of all devices
+ *
+ * Context: may sleep; none of the devices' locks held.
+ * Return: 0 something came back; -ENOENT nobody is dead; -EINTR.
+ */
+int neuron_devices_reap(void)
+{
+	struct neuron_device *nd;
+	int err, ret = -ENOENT;
+	u32 i;
+
+	for (i = 0; i < NEURON_MAX_DEVICES && ret != -EINTR; i++) {
+		mutex_lock(&neuron_devices_lock);
+		nd = neuron_device_lookup(i);
+		if (nd)
+			get_device(&nd->dev);
+		mutex_unlock(&neuron_devices_lock);
+		if (!nd)
+			continue;
+		err = neuron_clients_reap(nd);
+		if (err != -ENOENT)
+			ret = err;
+		put_device(&nd->dev);
+	}
+	return ret;
+}
+
 static void neuron_device_forget(struct neuron_device *nd)
 {
 	mutex_lock(&neuron_devices_lock);

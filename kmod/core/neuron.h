@@ -14,6 +14,7 @@
  * Locks, outermost first
  *   neuron_devices_lock (mutex)	device by number, claims of cores
  *   device.clients_lock (mutex)	attach and detach
+ *   neuron_processes_lock (mutex)	processes, core/client.c; nothing under it
  *   core.lock (mutex)		owner and notification queues of a core; several in
  *				the order of their numbers.  Page faults take it:
  *				no access to user memory under it
@@ -97,10 +98,25 @@ struct neuron_space {
 };
 
 /**
+ * struct neuron_process - a process that has devices open
+ * @ref: its clients
+ * @node: in the list of them
+ * @pid: its thread group
+ * @host_bytes: bytes of host memory charged, for the limit
+ */
+struct neuron_process {
+	struct kref ref;
+	struct list_head node;
+	struct pid *pid;
+	atomic64_t host_bytes;
+};
+
+/**
  * struct neuron_client - a process that has a device open
  * @ref: files and chunks
  * @nd: the device
  * @pid: its thread group; identifies it
+ * @process: what it has of all devices; NULL: the driver
  * @death: in the wait queue of @pid, from attach to teardown
  * @reap: looks after @death, with a reference on the client, whether the process is gone
  * @id: number that no other client has
@@ -136,6 +152,7 @@ struct neuron_client {
 	struct kref ref;
 	struct neuron_device *nd;
 	struct pid *pid;
+	struct neuron_process *process;
 	wait_queue_entry_t death;
 	struct work_struct reap;
 	u64 id;
@@ -580,6 +597,7 @@ static inline u32 neuron_engine_core(struct neuron_device *nd, u32 eng)
 
 extern struct mutex neuron_devices_lock;
 struct neuron_device *neuron_device_lookup(u32 index);
+int neuron_devices_reap(void);
 bool neuron_queue_is_kernel(struct neuron_device *nd, u32 eng, u32 q, u32 *core);
 
 /* core/client.c */
@@ -825,6 +843,9 @@ int neuron_native_failures_ioctl(struct neuron_file *nf, void *arg, void __user 
 bool neuron_limit_charge(struct neuron_chunk *chunk, u64 bytes, u64 *limit);
 void neuron_limit_uncharge(struct neuron_chunk *chunk, u64 bytes);
 int neuron_limit_core(const struct neuron_client *client, u32 core);
+u64 neuron_host_limit(bool process);
+bool neuron_limit_charge_host(struct neuron_client *client, u64 bytes, u64 *limit);
+void neuron_limit_uncharge_host(struct neuron_client *client, u64 bytes);
 int neuron_native_limit_ioctl(struct neuron_file *nf, void *arg, void __user *uarg);
 
 /* mem/debugfs.c */

@@ -102,12 +102,15 @@ static int neuron_host_map(struct neuron_device *nd, struct neuron_chunk *chunk,
 	return err;
 }
 
-static int neuron_host_alloc(struct neuron_device *nd, struct neuron_chunk *chunk)
+static int neuron_host_pages(struct neuron_device *nd, struct neuron_chunk *chunk)
 {
 	unsigned long i, n = chunk->size >> PAGE_SHIFT, start;
 	gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN | __GFP_RETRY_MAYFAIL;
 	int err = -ENOMEM;
 
+	/* Rather than push out what others use until somebody is killed for it. */
+	if (n > (unsigned long)max(si_mem_available(), 0L))
+		return -ENOMEM;
 	chunk->pages = kvcalloc(n, sizeof(*chunk->pages), gfp);
 	if (!chunk->pages)
 		return -ENOMEM;
@@ -138,6 +141,23 @@ free:
 		__free_page(chunk->pages[i]);
 	kvfree(chunk->pages);
 	return err == -EBUSY ? -ENOMEM : err;
+}
+
+static int neuron_host_alloc(struct neuron_device *nd, struct neuron_chunk *chunk,
+			     struct neuron_failure *why)
+{
+	int err;
+
+	if (!neuron_limit_charge_host(chunk->client, chunk->size, &why->limit)) {
+		why->reason = NEURON_NATIVE_REASON_CAPPED;
+		return -ENOMEM;
+	}
+	err = neuron_host_pages(nd, chunk);
+	if (err)
+		neuron_limit_uncharge_host(chunk->client, chunk->size);
+	if (err == -ENOMEM)
+		why->reason = NEURON_NATIVE_REASON_HOST;
+	return err;
 }
 
 static int neuron_chunk_make(struct neuron_client *client, const struct neuron_chunk_request *req,
@@ -178,9 +198,7 @@ static int neuron_chunk_make(struct neuron_client *client, const struct neuron_c
 	chunk->client = client;
 
 	if (req->host) {
-		err = neuron_host_alloc(nd, chunk);
-		if (err == -ENOMEM)
-			why->reason = NEURON_NATIVE_REASON_HOST;
+		err = neuron_host_alloc(nd, chunk, why);
 	} else {
 		/* A page that is mapped must hold nothing else. */
 		err = neuron_zone_alloc(nd, chunk, max_t(u64, req->align, PAGE_SIZE),
@@ -217,12 +235,12 @@ int neuron_chunk_alloc(struct neuron_client *client, const struct neuron_chunk_r
 	int err = neuron_chunk_make(client, req, out, why);
 
 	if (err == -ENOMEM && !client->kernel) {
-		int reaped = neuron_clients_reap(client->nd);
+		int reaped = req->host ? neuron_devices_reap() : neuron_clients_reap(client->nd);
 
 		if (reaped != -ENOENT)
 			err = reaped ?: neuron_chunk_make(client, req, out, why);
 	}
-	if (err && why->reason == NEURON_NATIVE_REASON_HOST)
+	if (err && (req->host || why->reason == NEURON_NATIVE_REASON_HOST))
 		memset(why->used, 0, sizeof(why->used));
 	if (err == -ENOMEM && !client->kernel)
 		neuron_failure_record(client, req, why);
@@ -282,10 +300,12 @@ static void neuron_chunk_release(struct kref *ref)
 		goto free;
 	}
 	trace_neuron_free(nd->dev.id, chunk, 0, 0);
-	if (chunk->host)
+	if (chunk->host) {
 		neuron_host_free(nd, chunk);
-	else
+		neuron_limit_uncharge_host(client, chunk->size);
+	} else {
 		neuron_zone_free(nd, chunk);
+	}
 	neuron_account(chunk, chunk->size, chunk->size, false);
 free:
 	if (chunk->host)

@@ -254,8 +254,8 @@ static void neuron_failure_log(struct neuron_device *nd, struct neuron_failures 
 
 	if (r->req.host || why->reason == NEURON_NATIVE_REASON_HOST)
 		dev_warn(&nd->dev,
-			 "neuron:mc_alloc: host memory: needed %llu for nc %u category %s pid %d: %s; processes: %s\n",
-			 r->req.size, r->req.core,
+			 "neuron:mc_alloc: host memory: needed %llu cap %s for nc %u category %s pid %d: %s; processes: %s\n",
+			 r->req.size, cap, r->req.core,
 			 neuron_category_name(neuron_category(r->req.category, r->req.host)),
 			 pid_nr(r->pid), reasons[why->reason], processes);
 	else

@@ -3,11 +3,17 @@
  * Limits of device memory: how much may be charged to a core, and how much a
  * process may hold, over all HBMs of the device.
  *
- * Both sums only grow through neuron_limit_charge(), which never takes them
- * beyond the limit.  A limit that is lowered takes nothing away: it refuses
- * requests until enough was given back.
+ * And of host memory, which is in nobody's resident set: how much a process may
+ * hold, and all of them together, over all devices; shares of the machine's memory.
+ * What a cgroup allows is the finer limit.
+ *
+ * The sums only grow through neuron_limit_charge() and neuron_limit_charge_host(),
+ * which never take them beyond the limit.  A limit that is lowered takes nothing
+ * away: it refuses requests until enough was given back.
  */
 #include <linux/capability.h>
+#include <linux/mm.h>
+#include <linux/moduleparam.h>
 #include <linux/nospec.h>
 #include <linux/pid.h>
 #include <linux/uaccess.h>
@@ -111,6 +117,77 @@ void neuron_limit_uncharge(struct neuron_chunk *chunk, u64 bytes)
 	atomic64_sub(bytes, &client->core_bytes[chunk->core]);
 	atomic64_sub(bytes, &client->device_bytes);
 }
+
+/* ---- host memory ---- */
+
+/* It is pinned: the rest is for everything else on the machine. */
+static uint host_percent = 75;
+module_param(host_percent, uint, 0644);
+MODULE_PARM_DESC(host_percent, "Share of the machine's memory that all processes together may hold as host memory of devices, in percent");
+
+static uint process_host_percent = 50;
+module_param(process_host_percent, uint, 0644);
+MODULE_PARM_DESC(process_host_percent, "Share that one process may hold, in percent");
+
+static atomic64_t neuron_host_used;
+
+/**
+ * neuron_host_limit() - how much host memory may be held
+ * @process: by one process; else by all together
+ *
+ * Context: any.
+ * Return: bytes.
+ */
+u64 neuron_host_limit(bool process)
+{
+	u32 percent = process ? READ_ONCE(process_host_percent) : READ_ONCE(host_percent);
+
+	return (u64)totalram_pages() * min(percent, 100u) / 100 << PAGE_SHIFT;
+}
+
+/**
+ * neuron_limit_charge_host() - charge host memory if the limits allow it
+ * @client: whose; the driver has no limit
+ * @bytes: how much
+ * @limit: set to the limit that refuses it
+ *
+ * Context: any.
+ * Return: false refused.
+ */
+bool neuron_limit_charge_host(struct neuron_client *client, u64 bytes, u64 *limit)
+{
+	u64 process = neuron_host_limit(true), all = neuron_host_limit(false);
+
+	if (client->kernel)
+		return true;
+	if (!neuron_limit_add(&client->process->host_bytes, bytes, process)) {
+		*limit = process;
+		return false;
+	}
+	if (!neuron_limit_add(&neuron_host_used, bytes, all)) {
+		atomic64_sub(bytes, &client->process->host_bytes);
+		*limit = all;
+		return false;
+	}
+	return true;
+}
+
+/**
+ * neuron_limit_uncharge_host() - take a charge back
+ * @client: as it was charged
+ * @bytes: how much
+ *
+ * Context: any.
+ */
+void neuron_limit_uncharge_host(struct neuron_client *client, u64 bytes)
+{
+	if (client->kernel)
+		return;
+	atomic64_sub(bytes, &neuron_host_used);
+	atomic64_sub(bytes, &client->process->host_bytes);
+}
+
+/* ---- NEURON_NATIVE_LIMIT ---- */
 
 /* Under clients_lock. */
 static int neuron_limit_process(struct neuron_device *nd, struct pid *pid, u64 bytes, bool set,

@@ -311,6 +311,16 @@ static ssize_t store_process_limit(struct neuron_node *node, const char *buf, si
 	return store_limit(buf, count, &node->nd->process_limit);
 }
 
+static ssize_t show_host_limit(struct neuron_node *node, char *buf)
+{
+	return show_limit(buf, neuron_host_limit(false));
+}
+
+static ssize_t show_process_host_limit(struct neuron_node *node, char *buf)
+{
+	return show_limit(buf, neuron_host_limit(true));
+}
+
 static ssize_t show_core_limit(struct neuron_node *node, char *buf)
 {
 	return show_limit(buf, READ_ONCE(node->nd->core[node->core].limit));
@@ -409,6 +419,8 @@ static const struct neuron_sysfs_row neuron_sysfs_table[] = {
 	    NEURON_MEMALLOC_TYPE_UNKNOWN_HOST),
 
 	/* Ours. */
+	FILE_RO(DEV, "limits/host_memory", show_host_limit),
+	FILE_RO(DEV, "limits/process_host_memory", show_process_host_limit),
 	FILE_RW(DEV, "limits/process_memory", show_process_limit, store_process_limit),
 
 	FILE_RO(HBM, "total", show_hbm_total),
