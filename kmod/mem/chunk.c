@@ -43,7 +43,7 @@ struct neuron_import {
 
 int neuron_chunk_cache_init(void)
 {
-	neuron_chunk_cache = KMEM_CACHE(neuron_chunk, SLAB_ACCOUNT);
+	neuron_chunk_cache = KMEM_CACHE(neuron_chunk, 0);
 	return neuron_chunk_cache ? 0 : -ENOMEM;
 }
 
@@ -102,10 +102,20 @@ static int neuron_host_map(struct neuron_device *nd, struct neuron_chunk *chunk,
 	return err;
 }
 
+/*
+ * What the driver itself needs, such as the rings for copies, serves everybody for as
+ * long as the device is open: it is not charged to the cgroup of who came first.
+ */
+static gfp_t neuron_chunk_gfp(const struct neuron_client *client)
+{
+	return client->kernel ? GFP_KERNEL : GFP_KERNEL_ACCOUNT;
+}
+
 static int neuron_host_pages(struct neuron_device *nd, struct neuron_chunk *chunk)
 {
 	unsigned long i, n = chunk->size >> PAGE_SHIFT, start;
-	gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN | __GFP_RETRY_MAYFAIL;
+	gfp_t gfp = neuron_chunk_gfp(chunk->client) | __GFP_ZERO | __GFP_NOWARN |
+		    __GFP_RETRY_MAYFAIL;
 	int err = -ENOMEM;
 
 	/* Rather than push out what others use until somebody is killed for it. */
@@ -184,7 +194,7 @@ static int neuron_chunk_make(struct neuron_client *client, const struct neuron_c
 		return -ENOMEM;
 	}
 
-	chunk = kmem_cache_zalloc(neuron_chunk_cache, GFP_KERNEL);
+	chunk = kmem_cache_zalloc(neuron_chunk_cache, neuron_chunk_gfp(client));
 	if (!chunk) {
 		why->reason = NEURON_NATIVE_REASON_HOST;
 		return -ENOMEM;
@@ -263,7 +273,7 @@ int neuron_chunk_alloc(struct neuron_client *client, const struct neuron_chunk_r
 int neuron_chunk_lend(struct neuron_device *nd, u32 core, struct page **pages, unsigned long n,
 		      bool dirty, struct neuron_chunk **out)
 {
-	struct neuron_chunk *chunk = kmem_cache_zalloc(neuron_chunk_cache, GFP_KERNEL);
+	struct neuron_chunk *chunk = kmem_cache_zalloc(neuron_chunk_cache, GFP_KERNEL_ACCOUNT);
 	unsigned long start;
 	int err;
 

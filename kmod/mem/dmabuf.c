@@ -123,7 +123,7 @@ static int neuron_export_table(struct neuron_export *export, struct neuron_expor
 
 	if (!max)
 		return -EINVAL;
-	pages = kmalloc_array(NEURON_EXPORT_BATCH, sizeof(*pages), GFP_KERNEL);
+	pages = kmalloc_array(NEURON_EXPORT_BATCH, sizeof(*pages), GFP_KERNEL_ACCOUNT);
 	if (!pages)
 		return -ENOMEM;
 	for (i = 0; i < count; i += n) {
@@ -132,7 +132,7 @@ static int neuron_export_table(struct neuron_export *export, struct neuron_expor
 		if (!err)
 			err = sg_alloc_append_table_from_pages(&map->table, pages, n, 0,
 							       n << PAGE_SHIFT, max,
-							       count - i - n, GFP_KERNEL);
+							       count - i - n, GFP_KERNEL_ACCOUNT);
 		if (err)
 			break;
 	}
@@ -173,7 +173,7 @@ static struct sg_table *neuron_export_map(struct dma_buf_attachment *attach,
 
 	if (dir != DMA_TO_DEVICE && !neuron_export_writable(attach->dmabuf))
 		return ERR_PTR(-EACCES);
-	map = kzalloc(sizeof(*map), GFP_KERNEL);
+	map = kzalloc(sizeof(*map), GFP_KERNEL_ACCOUNT);
 	if (!map)
 		return ERR_PTR(-ENOMEM);
 	map->dev = attach->dev;
@@ -285,7 +285,7 @@ static int neuron_export_vmap(struct dma_buf *buf, struct iosys_map *map)
 	int idx, err = -ENODEV;
 	void *va;
 
-	pages = kvmalloc_array(count, sizeof(*pages), GFP_KERNEL);
+	pages = kvmalloc_array(count, sizeof(*pages), GFP_KERNEL_ACCOUNT);
 	if (!pages)
 		return -ENOMEM;
 	if (!neuron_device_enter(export->nd, &idx))
