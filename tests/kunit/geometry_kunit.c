@@ -36,37 +36,39 @@ struct geometry_row {
 	bool valid;
 };
 
-static void no_change(struct neuron_geometry *geo) { }
-static void no_cores(struct neuron_geometry *geo) { geo->nr_cores = 0; }
-static void many_cores(struct neuron_geometry *geo) { geo->nr_cores = NEURON_HW_MAX_CORES + 1; }
-static void no_hbms(struct neuron_geometry *geo) { geo->nr_hbms = 0; }
-static void many_hbms(struct neuron_geometry *geo) { geo->nr_hbms = NEURON_HW_MAX_HBMS + 1; }
-static void few_engines(struct neuron_geometry *geo) { geo->engines_per_core = 4; }
-static void engines_wrap(struct neuron_geometry *geo) { geo->engines_per_core = 1u << 31; }
-static void no_engines(struct neuron_geometry *geo) { geo->engines_per_core = 0; }
-static void two_host_bits(struct neuron_geometry *geo) { geo->host_window |= 1; }
-static void empty_core(struct neuron_geometry *geo) { geo->tpb_size = 0; geo->sbuf_size = 0; }
-static void empty_hbm(struct neuron_geometry *geo) { geo->hbm[0].size = geo->hbm[0].reserved = 0; }
-static void all_reserved(struct neuron_geometry *geo) { geo->hbm[0].reserved = 64 * MIB; }
-static void hbms_overlap(struct neuron_geometry *geo) { geo->hbm[1].base = 64 * MIB - 4096; }
-static void hbms_touch(struct neuron_geometry *geo) { geo->hbm[1].base = 64 * MIB; }
-static void hbm_wraps(struct neuron_geometry *geo) { geo->hbm[1].base = -4096ULL; }
-static void cores_overlap(struct neuron_geometry *geo) { geo->tpb_base[1] = geo->tpb_base[0] + 4096; }
-static void core_in_hbm(struct neuron_geometry *geo) { geo->tpb_base[1] = 32 * MIB; }
-static void core_in_host(struct neuron_geometry *geo) { geo->tpb_base[1] = geo->host_window; }
-static void hbm_in_host(struct neuron_geometry *geo) { geo->hbm[0].base = geo->host_window + MIB; }
-static void row_in_hbm(struct neuron_geometry *geo) { geo->hbm[0].base = 0xfffc4000000;
-						      geo->tpb_base[1] = 0; }
-static void big_sbuf(struct neuron_geometry *geo) { geo->sbuf_size = geo->tpb_size + 1; }
-static void copy_beyond(struct neuron_geometry *geo) { geo->copy_engine[1] = geo->nr_dma_engines; }
-static void copy_queue_beyond(struct neuron_geometry *geo)
-{
-	geo->copy_queue[1] = NEURON_HW_QUEUES_PER_ENGINE;
+/* What a row changes in its geometry. */
+#define CHANGE(name, change)					\
+static void name(struct neuron_geometry *geo)			\
+{								\
+	change;							\
 }
 
-static void copy_of_other(struct neuron_geometry *geo) { geo->copy_engine[1] = 0; }
-static void copies_meet(struct neuron_geometry *geo) { geo->copy_engine[1] = geo->copy_engine[0]; }
-static void copies_share(struct neuron_geometry *geo) { copies_meet(geo); geo->copy_queue[1] = 1; }
+CHANGE(no_change, (void)geo)
+CHANGE(no_cores, geo->nr_cores = 0)
+CHANGE(many_cores, geo->nr_cores = NEURON_HW_MAX_CORES + 1)
+CHANGE(no_hbms, geo->nr_hbms = 0)
+CHANGE(many_hbms, geo->nr_hbms = NEURON_HW_MAX_HBMS + 1)
+CHANGE(few_engines, geo->engines_per_core = 4)
+CHANGE(engines_wrap, geo->engines_per_core = 1u << 31)
+CHANGE(no_engines, geo->engines_per_core = 0)
+CHANGE(two_host_bits, geo->host_window |= 1)
+CHANGE(empty_core, geo->tpb_size = 0; geo->sbuf_size = 0)
+CHANGE(empty_hbm, geo->hbm[0].size = 0; geo->hbm[0].reserved = 0)
+CHANGE(all_reserved, geo->hbm[0].reserved = 64 * MIB)
+CHANGE(hbms_overlap, geo->hbm[1].base = 64 * MIB - 4096)
+CHANGE(hbms_touch, geo->hbm[1].base = 64 * MIB)
+CHANGE(hbm_wraps, geo->hbm[1].base = -4096ULL)
+CHANGE(cores_overlap, geo->tpb_base[1] = geo->tpb_base[0] + 4096)
+CHANGE(core_in_hbm, geo->tpb_base[1] = 32 * MIB)
+CHANGE(core_in_host, geo->tpb_base[1] = geo->host_window)
+CHANGE(hbm_in_host, geo->hbm[0].base = geo->host_window + MIB)
+CHANGE(row_in_hbm, geo->hbm[0].base = 0xfffc4000000; geo->tpb_base[1] = 0)
+CHANGE(big_sbuf, geo->sbuf_size = geo->tpb_size + 1)
+CHANGE(copy_beyond, geo->copy_engine[1] = geo->nr_dma_engines)
+CHANGE(copy_queue_beyond, geo->copy_queue[1] = NEURON_HW_QUEUES_PER_ENGINE)
+CHANGE(copy_of_other, geo->copy_engine[1] = 0)
+CHANGE(copies_meet, geo->copy_engine[1] = geo->copy_engine[0])
+CHANGE(copies_share, copies_meet(geo); geo->copy_queue[1] = 1)
 
 static const struct geometry_row rows[] = {
 	{ "copies on engines of nobody", &apart, no_change, true },
