@@ -2,6 +2,8 @@
 /*
  * What the library does, with every allocation and every call of the driver failing in
  * turn: an error that says so, or success if it can do without; and nothing stays.
+ *
+ * FAULTS_ALL in the environment lets all calls fail with all errors, which takes minutes.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -46,7 +48,14 @@ static bool late;
 
 static void giving_back(void)
 {
-	late = fake.fail_at != 0;
+	late = fake.failed == 0;
+}
+
+/* Closing a core is where everything comes back that the driver refused before. */
+static void closing(void)
+{
+	if (fake.sticky)
+		fake.fail_at = 0;
 }
 
 static bool alloc_fails(void)
@@ -103,6 +112,9 @@ static void no_trace(unsigned int files)
 	assert_int_equal(fake.dev[0].opens + fake.dev[1].opens, 0);
 	assert_false(fake.claimed);
 	assert_int_equal(open_files(), files);
+	/* Before the devices were closed, which gives everything back. */
+	assert_int_equal(fake.left_bytes, 0);
+	assert_int_equal(fake.left_handles, 0);
 }
 
 /*
@@ -168,6 +180,7 @@ static int open_core(const struct neuron_core_opts *opts)
 
 static void close_core(void)
 {
+	closing();
 	neuron_core_close(core);
 	neuron_device_close(device);
 }
@@ -224,8 +237,30 @@ static void test_core(void **state)
 
 /* ---- models ---------------------------------------------------------------------------- */
 
-static uint32_t lnc;
-static const char *outputs[2];
+static uint32_t lnc = 1;
+static const char *outputs[2] = { "y", "y" };
+
+static int fill(struct neuron_mem *mem)
+{
+	uint8_t bytes[1024];
+
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (uint8_t)(i * 7 + i / 256);
+	return neuron_mem_write(mem, 0, bytes, sizeof(bytes));
+}
+
+/* A run that says it worked did: x is at the start of @mem, and a copy of its end at @y. */
+static int worked(struct neuron_mem *mem, uint64_t y, uint8_t xor)
+{
+	uint8_t in[512], out[512];
+	int ret = neuron_mem_read(mem, 512, in, sizeof(in));
+
+	if (!ret)
+		ret = neuron_mem_read(mem, y + 512, out, sizeof(out));
+	for (size_t i = 0; i < sizeof(in) && !ret; i++)
+		assert_int_equal(out[i], in[i] ^ xor);
+	return ret;
+}
 
 static int use_model(void)
 {
@@ -240,6 +275,8 @@ static int use_model(void)
 	if (ret)
 		return ret;
 	ret = neuron_mem_alloc(device, 200000, NULL, &mem);
+	if (!ret)
+		ret = fill(mem);
 	if (!ret) {
 		ret = neuron_model_load(core, neff.data, neff.size, &mo, &m);
 		/* Whatever it was, it is said. */
@@ -251,6 +288,8 @@ static int use_model(void)
 	io[2] = (struct neuron_io){ outputs[1], mem, 100000, 100000 };
 	if (!ret)
 		ret = neuron_model_run(m, io, 3, 10000, NULL);
+	if (!ret)
+		ret = worked(mem, 100000, 0);
 	giving_back();
 	neuron_model_unload(m);
 	neuron_mem_free(mem);
@@ -334,6 +373,9 @@ static int invert(void *context, const struct neuron_host_tensor *in, size_t nr_
 	return 0;
 }
 
+/* What the network does to x: a list that is none copies it. */
+static uint8_t net_mask;
+
 static int use_net(void)
 {
 	static const struct neuron_host_op ops[] = { { "invert", invert, NULL } };
@@ -342,28 +384,34 @@ static int use_net(void)
 	struct neuron_pool *pool = NULL;
 	struct neuron_net *net = NULL;
 	struct neuron_mem *mem = NULL;
+	struct neuron_core_opts opts = { .size = sizeof(opts), .lnc = lnc };
 	struct neuron_io io[2];
 	int ret = neuron_device_open(0, &device);
 
 	if (ret)
 		return ret;
 	for (uint32_t i = 0; i < 2 && !ret; i++)
-		ret = neuron_core_open(device, i, NULL, &cores[i]);
+		ret = neuron_core_open(device, i * lnc, &opts, &cores[i]);
 	if (!ret)
 		ret = neuron_pool_open(cores, 2, &pool);
 	if (!ret)
 		ret = neuron_mem_alloc(device, 4096, NULL, &mem);
+	if (!ret)
+		ret = fill(mem);
 	if (!ret)
 		ret = neuron_net_load(pool, neff.data, neff.size, &o, &net);
 	io[0] = (struct neuron_io){ "x", mem, 0, 1024 };
 	io[1] = (struct neuron_io){ "y", mem, 2048, 1024 };
 	for (int i = 0; i < 3 && !ret; i++)
 		ret = neuron_net_infer(net, io, 2, NULL);
+	if (!ret)
+		ret = worked(mem, 2048, net_mask);
 	giving_back();
 	neuron_net_unload(net);
 	neuron_mem_free(mem);
 	if (pool)
 		neuron_pool_close(pool);
+	closing();
 	for (uint32_t i = 0; i < 2; i++)
 		neuron_core_close(cores[i]);
 	neuron_device_close(device);
@@ -373,10 +421,13 @@ static int use_net(void)
 static void test_net(void **state)
 {
 	(void)state;
+	lnc = 1;
+	net_mask = 0xff;
 	neff = net_neff();
 	every_failure(use_net, -ENOMEM, -EIO, false);
 	free(neff.data);
 	/* One that is no network. */
+	net_mask = 0;
 	neff = make_list_neff();
 	every_failure(use_net, -ENOMEM, -EIO, false);
 	free(neff.data);
@@ -497,6 +548,7 @@ static int use_runtime(void)
 		status = use_trace();
 	for (size_t i = 0; i < 4; i++)
 		nrt_tensor_free(&t[i]);
+	closing();
 	nrt_close();
 	return (int)status;
 }
@@ -513,9 +565,259 @@ static void test_runtime(void **state)
 	free(neff.data);
 }
 
+/* ---- profiles, computing ----------------------------------------------------------------- */
+
+static int use_profile(void)
+{
+	const struct neuron_profile_opts small = {
+		.size = sizeof(small), .bytes = { 4096, 4096, 4096, 4096, 4096 },
+	};
+	struct neuron_profile_stats stats = { .size = sizeof(stats) };
+	struct neuron_core_opts opts = { .size = sizeof(opts), .lnc = lnc };
+	struct neuron_profile *p = NULL;
+	struct neuron_model *m = NULL;
+	struct neuron_mem *mem = NULL;
+	struct neuron_io io[2];
+	int fd, ret = open_core(&opts);
+
+	if (ret)
+		return ret;
+	fd = memfd_create("profile", MFD_CLOEXEC);
+	ret = neuron_mem_alloc(device, 4096, NULL, &mem);
+	if (!ret)
+		ret = neuron_model_load(core, neff.data, neff.size, NULL, &m);
+	if (!ret)
+		ret = neuron_profile_start(core, &small, &p);
+	io[0] = (struct neuron_io){ "x", mem, 0, 1024 };
+	io[1] = (struct neuron_io){ "y", mem, 2048, 1024 };
+	for (int i = 0; i < 2 && !ret; i++)
+		ret = neuron_model_run(m, io, 2, 10000, NULL);
+	if (!ret)
+		ret = neuron_profile_write(p, fd);
+	if (!ret) {
+		assert_int_equal(neuron_profile_get_stats(p, &stats), 0);
+		assert_int_equal(stats.runs, 2);
+		/* Prologue, four transfers with their waits, an event, the end. */
+		assert_int_equal(stats.instructions, 2 * 11);
+		assert_int_equal(stats.lost, 0);
+	}
+	if (!ret)
+		ret = neuron_profile_stop(p);
+	giving_back();
+	neuron_profile_close(p);
+	neuron_model_unload(m);
+	neuron_mem_free(mem);
+	close_core();
+	close(fd);
+	return ret;
+}
+
+static int use_compute(void)
+{
+	struct neuron_core_opts opts = { .size = sizeof(opts), .lnc = lnc };
+	struct neuron_mem *mem = NULL;
+	struct neuron_operand src[2];
+	struct neuron_compute c;
+	float in[128], out[64];
+	int ret = open_core(&opts);
+
+	if (ret)
+		return ret;
+	for (unsigned int i = 0; i < 128; i++)
+		in[i] = (float)(i * i);
+	ret = neuron_mem_alloc(device, 4096, NULL, &mem);
+	if (!ret)
+		ret = neuron_mem_write(mem, 0, in, sizeof(in));
+	for (size_t i = 0; i < 2; i++)
+		src[i] = (struct neuron_operand){ mem, i * sizeof(out), NEURON_ISA_DT_FP32 };
+	c = (struct neuron_compute){
+		.size = sizeof(c), .op = NEURON_COMPUTE_ADD, .elements = 64,
+		.dst = { mem, 2048, NEURON_ISA_DT_FP32 }, .src = src, .nr_src = 2,
+	};
+	if (!ret)
+		ret = neuron_core_compute(core, &c, 1000);
+	if (!ret)
+		ret = neuron_mem_read(mem, 2048, out, sizeof(out));
+	for (unsigned int i = 0; i < 64 && !ret; i++)
+		assert_true(out[i] == in[i] + in[i + 64]);
+	giving_back();
+	neuron_mem_free(mem);
+	close_core();
+	return ret;
+}
+
+/* ---- every call with every error ----------------------------------------------------------- */
+
+/*
+ * Of what the library can do without, or tries again, it may say that it worked; that is
+ * only believed when the results are right.
+ */
+#define RECOVERS true
+
+static const struct {
+	unsigned long cmd;
+	const char *name;
+	bool recovers;
+} calls[] = {
+	{ NEURON_NATIVE_GET_GEOMETRY, "GET_GEOMETRY", false },
+	{ NEURON_IOCTL_HOST_DEVICE_ID, "HOST_DEVICE_ID", false },
+	{ NEURON_IOCTL_NC_RESET, "NC_RESET", false },
+	{ NEURON_IOCTL_NC_RESET_READY, "NC_RESET_READY", false },
+	{ NEURON_IOCTL_NOTIFICATIONS_INIT_WITH_REALLOC_V2, "NOTIFICATIONS_INIT", false },
+	{ NEURON_NATIVE_NQ_EVENTFD, "NQ_EVENTFD", RECOVERS },
+	{ NEURON_NATIVE_MEM_ALLOC, "MEM_ALLOC", false },
+	{ NEURON_NATIVE_MEM_GROW, "MEM_GROW", false },
+	{ NEURON_IOCTL_MEM_FREE, "MEM_FREE", RECOVERS },
+	{ NEURON_IOCTL_MEM_GET_EXTENDED_INFO, "MEM_GET_EXTENDED_INFO", RECOVERS },
+	{ NEURON_IOCTL_MEM_BUF_COPY64, "MEM_BUF_COPY64", false },
+	{ NEURON_IOCTL_MEM_COPY64, "MEM_COPY64", false },
+	{ NEURON_IOCTL_MEMSET64, "MEMSET64", false },
+	{ NEURON_IOCTL_DMA_COPY_DESCRIPTORS64, "DMA_COPY_DESCRIPTORS64", false },
+	{ NEURON_IOCTL_DMA_QUEUE_INIT, "DMA_QUEUE_INIT", RECOVERS },
+	{ NEURON_IOCTL_DMA_QUEUE_INIT_BATCH, "DMA_QUEUE_INIT_BATCH", false },
+	{ NEURON_IOCTL_DMA_QUEUE_COPY_START, "DMA_QUEUE_COPY_START", false },
+	{ NEURON_IOCTL_DMA_QUEUE_RELEASE, "DMA_QUEUE_RELEASE", RECOVERS },
+	{ NEURON_IOCTL_ACQUIRE_NEURON_DS, "ACQUIRE_NEURON_DS", RECOVERS },
+	{ NEURON_IOCTL_SEMAPHORE_READ, "SEMAPHORE_READ", false },
+	{ NEURON_IOCTL_SEMAPHORE_WRITE, "SEMAPHORE_WRITE", false },
+	{ NEURON_IOCTL_EVENT_SET, "EVENT_SET", false },
+	{ NEURON_IOCTL_EVENT_GET, "EVENT_GET", false },
+	{ NEURON_NATIVE_CORE_STATS, "CORE_STATS", false },
+	{ NEURON_NATIVE_HBM_STATS, "HBM_STATS", false },
+};
+
+#define NR_CALLS (sizeof(calls) / sizeof(calls[0]))
+
+static const struct {
+	int error;
+	const char *name;
+} errors[] = {
+	{ EIO, "EIO" }, { ENOMEM, "ENOMEM" }, { EBUSY, "EBUSY" }, { ENODEV, "ENODEV" },
+	{ ETIMEDOUT, "ETIMEDOUT" }, { EPERM, "EPERM" }, { EAGAIN, "EAGAIN" }, { EINTR, "EINTR" },
+};
+
+#define NR_ERRORS (sizeof(errors) / sizeof(errors[0]))
+
+static struct neff_bytes plain_pair(void)
+{
+	return make_pair_neff("1024");
+}
+
+static const struct scenario {
+	const char *name;
+	int (*run)(void);
+	uint32_t lnc;
+	struct neff_bytes (*neff)(void);
+	const char *outputs[2];
+	uint8_t mask;
+} scenarios[] = {
+	{ "core", use_core, 2, make_list_neff, { "y", "y" }, 0 },
+	{ "model", use_model, 1, make_list_neff, { "y", "y" }, 0 },
+	{ "model, LNC 2", use_model, 2, plain_pair, { "a", "b" }, 0 },
+	{ "profile", use_profile, 1, make_list_neff, { "y", "y" }, 0 },
+	{ "profile, LNC 2", use_profile, 2, make_list_neff, { "y", "y" }, 0 },
+	{ "group", use_net, 1, net_neff, { "y", "y" }, 0xff },
+	{ "group, LNC 2", use_net, 2, net_neff, { "y", "y" }, 0xff },
+	{ "collectives", use_compute, 1, make_list_neff, { "y", "y" }, 0 },
+	{ "collectives, LNC 2", use_compute, 2, make_list_neff, { "y", "y" }, 0 },
+};
+
+#define NR_SCENARIOS (sizeof(scenarios) / sizeof(scenarios[0]))
+
+struct row {
+	const struct scenario *scenario;
+	size_t call, error;
+	unsigned int times;		/* it is called */
+	char name[80];
+};
+
+static void begin(const struct scenario *s)
+{
+	neff = s->neff();
+	lnc = s->lnc;
+	outputs[0] = s->outputs[0];
+	outputs[1] = s->outputs[1];
+	net_mask = s->mask;
+	fake.nr_devices = 1;
+	fake.has_claims = true;
+	fake.fail_at = 0;
+	/* Whatever the row before it left. */
+	fake.mapped = 0;
+	fake.left_bytes = 0;
+	fake.left_handles = 0;
+}
+
+/* The @n'th call fails, and with @sticky all that follow it until the core is closed. */
+static void one_failure(const struct row *row, unsigned int n, bool sticky, unsigned int files)
+{
+	int error = errors[row->error].error, ret;
+
+	late = false;
+	fake_fail(n, _IOC_NR(calls[row->call].cmd), error);
+	fake.sticky = sticky;
+	ret = row->scenario->run();
+	fake.fail_at = 0;
+	/* What is called at the end only never fails for good. */
+	if (!fake.failed && !sticky)
+		fail_msg("call %u was not made", n);
+	if (error == EINTR ? ret != 0 : ret != -error && (ret || !(calls[row->call].recovers || late)))
+		fail_msg("call %u%s: %d", n, sticky ? " and all that follow" : "", ret);
+	no_trace(files);
+}
+
+/* In the short form all calls fail only with EIO; of other errors the first and the last. */
+static void test_row(void **state)
+{
+	const struct row *row = *state;
+	bool all = getenv("FAULTS_ALL") || errors[row->error].error == EIO;
+	unsigned int files = open_files();
+
+	begin(row->scenario);
+	for (unsigned int n = 1; n <= row->times; n++)
+		if (all || n == 1 || n == row->times)
+			one_failure(row, n, false, files);
+	for (unsigned int n = 1; n <= row->times && errors[row->error].error != EINTR; n++)
+		if (n == 1 || (all && (n == row->times || getenv("FAULTS_ALL"))))
+			one_failure(row, n, true, files);
+	free(neff.data);
+}
+
+/* A row for each call of a scenario that works, and each error. */
+static size_t make_rows(struct row *rows)
+{
+	size_t nr = 0;
+
+	for (size_t s = 0; s < NR_SCENARIOS; s++) {
+		unsigned int before[256];
+		int ret;
+
+		begin(&scenarios[s]);
+		memcpy(before, fake.calls_nr, sizeof(before));
+		ret = scenarios[s].run();
+		free(neff.data);
+		if (ret)
+			printf("# %s: %d without a failure\n", scenarios[s].name, ret);
+		for (size_t i = 0; i < NR_CALLS; i++) {
+			unsigned int n = _IOC_NR(calls[i].cmd);
+
+			for (size_t e = 0; e < NR_ERRORS && fake.calls_nr[n] > before[n]; e++) {
+				struct row *row = &rows[nr++];
+
+				*row = (struct row){ &scenarios[s], i, e,
+						     fake.calls_nr[n] - before[n], "" };
+				snprintf(row->name, sizeof(row->name), "%s: %s: %s",
+					 scenarios[s].name, calls[i].name, errors[e].name);
+			}
+		}
+	}
+	return nr;
+}
+
+#define MAX_ROWS (NR_SCENARIOS * NR_CALLS * NR_ERRORS)
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
+	static const struct CMUnitTest others[] = {
 		cmocka_unit_test(test_core),
 		cmocka_unit_test(test_list_model),
 		cmocka_unit_test(test_program_model),
@@ -524,6 +826,12 @@ int main(void)
 		cmocka_unit_test(test_net),
 		cmocka_unit_test(test_runtime),
 	};
+	static struct CMUnitTest tests[sizeof(others) / sizeof(others[0]) + MAX_ROWS];
+	static struct row rows[MAX_ROWS];
+	size_t nr = sizeof(others) / sizeof(others[0]), nr_rows = make_rows(rows);
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	memcpy(tests, others, sizeof(others));
+	for (size_t i = 0; i < nr_rows; i++)
+		tests[nr++] = (struct CMUnitTest){ rows[i].name, test_row, NULL, NULL, &rows[i] };
+	return _cmocka_run_group_tests("faults", tests, nr, NULL, NULL);
 }
