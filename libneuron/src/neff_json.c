@@ -320,7 +320,7 @@ static int find_file(struct neff_reader *r, const struct jpath *at,
 		     const struct neuron_neff_subgraph *sg, const char *file,
 		     struct neff_member **out)
 {
-	size_t room = strlen(sg->dir) + 1 + strlen(file) + 1;
+	size_t room = strlen(sg->dir) + strlen("/") + strlen(file) + 1;
 	char *raw = malloc(room), *name = malloc(room);
 	const char *why;
 	int err = 0;
@@ -329,7 +329,7 @@ static int find_file(struct neff_reader *r, const struct jpath *at,
 		err = memory_at(r, at);
 		goto done;
 	}
-	snprintf(raw, room, "%s/%s", *sg->dir ? sg->dir : ".", file);
+	snprintf(raw, room, "%s%s%s", sg->dir, *sg->dir ? "/" : "", file);
 	why = *file == '/' ? "absolute path" : neff_normalise(raw, name);
 	if (why) {
 		err = invalid_at(r, at, "'%s': %s", file, why);

@@ -553,6 +553,29 @@ static void test_two_graphs(void **state)
 	fixture_free(&f);
 }
 
+/* A definition at the root of the archive finds its files there. */
+static void test_L3_root(void **state)
+{
+	struct neuron_neff *neff;
+	struct fixture f;
+	size_t size;
+	void *bytes;
+
+	(void)state;
+	fixture_init(&f);
+	set_text(&f, "kelf-0.json", "{\"graphs\": [{\"definition\": \"def.json\"}]}");
+	for (size_t i = 0; i < f.nr; i++)
+		if (!strncmp(f.file[i].name, "sg00/", 5))
+			f.file[i].name += 5;
+	bytes = build(&f, true, &size);
+	neff = accepted(bytes, size);
+	free(bytes);
+	assert_string_equal(neff->subgraphs[0].dir, "");
+	assert_int_equal(neff->subgraphs[0].engines[NEURON_NEFF_SP].nr_dma, 3);
+	neuron_neff_close(neff);
+	fixture_free(&f);
+}
+
 static void test_vendor_code(void **state)
 {
 	static const char code[200] = "\x10\x20\x30 an encoding that nobody published";
@@ -1594,6 +1617,7 @@ int main(void)
 		cmocka_unit_test(test_header),
 		cmocka_unit_test(test_arguments),
 		cmocka_unit_test(test_hash),
+		cmocka_unit_test(test_L3_root),
 		cmocka_unit_test(test_text_is_tame),
 		cmocka_unit_test(test_truncated),
 		cmocka_unit_test(test_corrupt),
