@@ -277,6 +277,43 @@ static uint32_t count_values(const char *text, size_t size)
 }
 
 /* Parse a member as JSON; the caller drops the reference. */
+/* Of a value, in the order of the document, the first number that no integer can be. */
+static int find_large(struct neff_reader *r, const struct jpath *at, const json_t *v)
+{
+	const char *key;
+	json_t *member;
+	int err = 0;
+
+	if (json_is_real(v) && json_real_value(v) >= 0x1p63)
+		return invalid_at(r, at, "is more than %" PRId64, INT64_MAX);
+	if (json_is_real(v) && json_real_value(v) < -0x1p63)
+		return invalid_at(r, at, "is less than %" PRId64, INT64_MIN);
+	for (size_t i = 0; i < json_array_size(v) && !err; i++)
+		err = find_large(r, AT_INDEX(at, i), json_array_get(v, i));
+	json_object_foreach((json_t *)(uintptr_t)v, key, member)
+		if (!err)
+			err = find_large(r, AT_KEY(at, key), member);
+	return err;
+}
+
+/* The parser says the column of a number that is too large; people look for its key. */
+static int fail_syntax(struct neff_reader *r, const struct neff_member *m, const json_error_t *e)
+{
+	const struct jpath at = { .member = m->name };
+	json_t *v = NULL;
+	int err = 0;
+
+	if (json_error_code(e) == json_error_numeric_overflow)
+		v = json_loadb(m->data, m->size, JSON_DECODE_INT_AS_REAL, NULL);
+	if (v)
+		err = find_large(r, &at, v);
+	json_decref(v);
+	if (err)
+		return err;
+	return neff_fail(r, NEURON_NEFF_INVALID, m->name, "line %d column %d: %s", e->line,
+			 e->column, e->text);
+}
+
 static int load_json(struct neff_reader *r, const char *name, const struct jpath *who,
 		     json_t **out)
 {
@@ -296,8 +333,7 @@ static int load_json(struct neff_reader *r, const char *name, const struct jpath
 	if (!*out && json_error_code(&e) == json_error_out_of_memory)
 		return neff_fail_memory(r, name);
 	if (!*out)
-		return neff_fail(r, NEURON_NEFF_INVALID, name, "line %d column %d: %s",
-				 e.line, e.column, e.text);
+		return fail_syntax(r, m, &e);
 	if (!json_is_object(*out)) {
 		json_decref(*out);
 		return neff_fail(r, NEURON_NEFF_INVALID, name, "not a JSON object");
