@@ -138,7 +138,7 @@ static inline size_t pointer_count(const struct neuron_neff_var *v)
 }
 
 /* load_plan.c: nothing of it needs a device */
-int load_plan_need(struct loader *l);
+void load_plan_need(struct loader *l);
 int load_plan_variables(struct loader *l);
 int load_plan_ring(struct loader *l, struct ring *ring, uint64_t *account);
 int load_plan_programs(struct loader *l);

@@ -13,9 +13,8 @@
 #define ARENA_VAR (1ull << 20)
 #define ARENA_BYTES (16ull << 20)
 #define VAR_ALIGN 64u
-
-/* Scratch areas of a model; they are looked up one by one. */
-#define MAX_AREAS 64u
+/* Into which a tensor with more elements than a dimension can have is split. */
+#define MAX_ROWS (1ull << 20)
 
 static int alloc_new(struct loader *l, uint64_t bytes, uint64_t align,
 		     enum neuron_mem_category category, uint64_t *account, size_t *alloc)
@@ -86,78 +85,16 @@ static int arena_add(struct loader *l, struct arena *arena, struct place *place,
 
 /* ---- scratchpad -------------------------------------------------------------------- */
 
-/* Where each scratch area starts in the scratchpad of the model; need over all of them. */
-struct areas {
-	struct {
-		const char *name;
-		uint64_t need;
-		uint64_t base;
-	} *list;
-	size_t nr;
-	size_t max;
-};
-
-static int areas_add(struct loader *l, struct areas *areas, const struct neuron_neff_var *v)
-{
-	uint64_t end = v->backing_off + v->size;
-	size_t i;
-
-	for (i = 0; i < areas->nr; i++)
-		if (!strcmp(areas->list[i].name, v->backing_buf))
-			break;
-	if (i == areas->nr) {
-		if (i == MAX_AREAS)
-			return load_fail(l, NEURON_ERROR_LIMIT, -E2BIG,
-					      "%s/def.json: var.%.200s: more than %u scratch areas",
-					      l->sg->dir, v->name, MAX_AREAS);
-		if (load_grow((void **)&areas->list, areas->nr, &areas->max,
-				   sizeof(*areas->list)))
-			return load_no_memory(l);
-		areas->list[areas->nr++].name = v->backing_buf;
-		areas->list[i].need = 0;
-	}
-	if (end > areas->list[i].need)
-		areas->list[i].need = end;
-	return 0;
-}
-
-static uint64_t areas_base(const struct areas *areas, const char *name)
-{
-	for (size_t i = 0; i < areas->nr; i++)
-		if (!strcmp(areas->list[i].name, name))
-			return areas->list[i].base;
-	return 0;
-}
-
 /* Need of the scratchpad, and the offset of every variable in it. */
-int load_plan_need(struct loader *l)
+void load_plan_need(struct loader *l)
 {
-	struct areas areas = { 0 };
-	uint64_t need = 0;
-	int ret = 0;
-
-	for (size_t i = 0; i < l->sg->nr_vars && !ret; i++)
-		if (l->sg->vars[i].type == NEURON_NEFF_VAR_VIRTUAL)
-			ret = areas_add(l, &areas, &l->sg->vars[i]);
-	for (size_t i = 0; i < areas.nr && !ret; i++) {
-		areas.list[i].base = need;
-		if (__builtin_add_overflow(need, areas.list[i].need, &need) ||
-		    need > UINT64_MAX / 2)
-			ret = load_fail(l, NEURON_ERROR_NEFF_INVALID, -EINVAL,
-					     "%s/def.json: scratchpad of more than 2^63 bytes",
-					     l->sg->dir);
-		else if (i + 1 < areas.nr)
-			need = round_up(need, 1u << 16);
-	}
-	for (size_t i = 0; i < l->sg->nr_vars && !ret; i++) {
+	for (size_t i = 0; i < l->sg->nr_vars; i++) {
 		const struct neuron_neff_var *v = &l->sg->vars[i];
 
 		if (v->type == NEURON_NEFF_VAR_VIRTUAL)
-			l->scratch[i] = areas_base(&areas, v->backing_buf) + v->backing_off;
+			l->scratch[i] = v->area->base + v->backing_off;
 	}
-	free(areas.list);
-	l->model->usage.shared_scratchpad = need;
-	return ret;
+	l->model->usage.shared_scratchpad = l->sg->scratchpad;
 }
 
 /* In the shared scratchpad if it fits there, else on its own. */
@@ -175,6 +112,26 @@ static int plan_virtual(struct loader *l, size_t i)
 
 /* ---- variables --------------------------------------------------------------------- */
 
+/*
+ * The public shape has 32-bit dimensions.  A larger tensor is so many rows as make them
+ * short enough, and has no shape if none do.
+ */
+static void set_shape(struct io_tensor *t, const struct neuron_neff_var *v)
+{
+	uint64_t rows = v->size / UINT32_MAX + 1;
+
+	t->ndim = v->ndim;
+	for (uint32_t i = 0; i < v->ndim; i++)
+		t->shape[i] = (uint32_t)v->shape[i];
+	if (v->ndim != 1 || v->shape[0] <= UINT32_MAX)
+		return;
+	while (rows < MAX_ROWS && v->size % rows)
+		rows++;
+	t->ndim = rows < MAX_ROWS ? 2 : 0;
+	t->shape[0] = (uint32_t)rows;
+	t->shape[1] = (uint32_t)(v->size / rows);
+}
+
 static int add_io(struct loader *l, const struct neuron_neff_var *v)
 {
 	struct io_tensor *t = &l->model->io[l->model->nr_io];
@@ -185,8 +142,7 @@ static int add_io(struct loader *l, const struct neuron_neff_var *v)
 	t->usage = v->type == NEURON_NEFF_VAR_INPUT ? NEURON_TENSOR_INPUT : NEURON_TENSOR_OUTPUT;
 	t->bytes = v->size;
 	t->dtype = v->dtype;
-	t->ndim = v->ndim;
-	memcpy(t->shape, v->shape, sizeof(t->shape));
+	set_shape(t, v);
 	l->model->nr_io++;
 	l->io_of_var[v - l->sg->vars] = (uint32_t)l->model->nr_io;
 	return 0;

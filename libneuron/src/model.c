@@ -38,7 +38,9 @@ static int plan_programs(struct loader *l)
 	if (!l->places || !l->scratch || !l->io_of_var || !l->model->io)
 		return load_no_memory(l);
 	ret = load_scan_programs(l);
-	return ret ? ret : load_plan_need(l);
+	if (!ret)
+		load_plan_need(l);
+	return ret;
 }
 
 /* The rest, when it is known which parts of the scratchpad there are in one piece. */

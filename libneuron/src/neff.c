@@ -77,19 +77,8 @@ int neff_fail(struct neff_reader *r, enum neuron_neff_class class, const char *w
 	int err;
 
 	va_start(ap, fmt);
-	err = fail(r, class, class == NEURON_NEFF_UNSUPPORTED ? -EOPNOTSUPP : -EINVAL,
-		   where, fmt, ap);
-	va_end(ap);
-	return err;
-}
-
-int neff_fail_limit(struct neff_reader *r, const char *where, const char *fmt, ...)
-{
-	va_list ap;
-	int err;
-
-	va_start(ap, fmt);
-	err = fail(r, NEURON_NEFF_RESOURCE, -E2BIG, where, fmt, ap);
+	err = fail(r, class, class == NEURON_NEFF_UNSUPPORTED ? -EOPNOTSUPP :
+		   class == NEURON_NEFF_RESOURCE ? -E2BIG : -EINVAL, where, fmt, ap);
 	va_end(ap);
 	return err;
 }

@@ -177,6 +177,20 @@ enum neuron_neff_dtype {
 	NEURON_NEFF_DT_FP8_E5 = 0xf,
 };
 
+#define NEURON_NEFF_MAX_AREAS	64u
+
+/**
+ * struct neuron_neff_area - variables that share scratch memory
+ * @name: backing_buf
+ * @need: bytes, where the last of its variables ends
+ * @base: where it starts in the scratchpad of the subgraph
+ */
+struct neuron_neff_area {
+	const char *name;
+	uint64_t need;
+	uint64_t base;
+};
+
 /**
  * struct neuron_neff_var - one variable of a subgraph
  * @name: unique in the subgraph
@@ -188,6 +202,7 @@ enum neuron_neff_dtype {
  * @backing_off: virtual: offset in its scratch area; state-buffer: offset in
  *               the state buffer (own extension, 0 in other NEFFs)
  * @backing_buf: virtual: name of the scratch area, default "main"
+ * @area: virtual: that area
  * @referenced: pointer: the variable whose device address it holds
  * @list: dge-table: variables whose device addresses it holds, in order
  * @nr_list: entries of @list
@@ -207,6 +222,7 @@ struct neuron_neff_var {
 	enum neuron_neff_fabric fabric;
 	uint64_t backing_off;
 	const char *backing_buf;
+	const struct neuron_neff_area *area;
 	const struct neuron_neff_var *referenced;
 	const struct neuron_neff_var **list;
 	size_t nr_list;
@@ -215,7 +231,7 @@ struct neuron_neff_var {
 	size_t data_size;
 	enum neuron_neff_dtype dtype;
 	uint32_t ndim;
-	uint32_t shape[NEURON_NEFF_MAX_SHAPE];
+	uint64_t shape[NEURON_NEFF_MAX_SHAPE];
 };
 
 /**
@@ -367,6 +383,9 @@ struct neuron_neff_engine {
  * @vars: variables in file order
  * @nr_vars: entries
  * @vars_by_name: the same, sorted by name
+ * @areas: scratch areas of virtual variables
+ * @nr_areas: entries
+ * @scratchpad: bytes of all of them, one behind the other
  * @queues: queue sets in file order
  * @nr_queues: entries
  */
@@ -377,6 +396,9 @@ struct neuron_neff_subgraph {
 	struct neuron_neff_var *vars;
 	size_t nr_vars;
 	const struct neuron_neff_var **vars_by_name;
+	struct neuron_neff_area *areas;
+	size_t nr_areas;
+	uint64_t scratchpad;
 	struct neuron_neff_queue *queues;
 	size_t nr_queues;
 };

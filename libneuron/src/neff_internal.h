@@ -41,8 +41,7 @@ struct neff_reader {
 /* Fail: note class and "<where>: <what>", return the negative errno of the class. */
 int neff_fail(struct neff_reader *r, enum neuron_neff_class class, const char *where,
 	      const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-int neff_fail_limit(struct neff_reader *r, const char *where, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
+#define neff_fail_limit(r, where, ...) neff_fail((r), NEURON_NEFF_RESOURCE, (where), __VA_ARGS__)
 int neff_fail_memory(struct neff_reader *r, const char *where);
 
 /* Zeroed memory that lives as long as the object; NULL without memory or on overflow. */

@@ -21,6 +21,7 @@
 
 #define NEFF_IO_FORMAT	"neuron-pack-1"
 #define MAX_IO_NAME	255u		/* NRT_TENSOR_NAME_MAX with its NUL */
+#define AREA_ALIGN	(1ull << 16)	/* of the start of a scratch area */
 #define NR_ELEMS(a)	(sizeof(a) / sizeof((a)[0]))
 
 /* Where in a JSON document we are, for messages; lives on the stack. */
@@ -276,7 +277,6 @@ static uint32_t count_values(const char *text, size_t size)
 	return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
 }
 
-/* Parse a member as JSON; the caller drops the reference. */
 /* Of a value, in the order of the document, the first number that no integer can be. */
 static int find_large(struct neff_reader *r, const struct jpath *at, const json_t *v)
 {
@@ -314,6 +314,7 @@ static int fail_syntax(struct neff_reader *r, const struct neff_member *m, const
 			 e->column, e->text);
 }
 
+/* Parse a member as JSON; the caller drops the reference. */
 static int load_json(struct neff_reader *r, const char *name, const struct jpath *who,
 		     json_t **out)
 {
@@ -421,7 +422,8 @@ static int load_constant(struct neff_reader *r, const struct jpath *at,
 		if (npy.ndim && npy.size == var->size) {
 			var->dtype = npy.dtype;
 			var->ndim = npy.ndim;
-			memcpy(var->shape, npy.shape, sizeof(var->shape));
+			for (uint32_t i = 0; i < npy.ndim; i++)
+				var->shape[i] = npy.shape[i];
 		}
 	}
 	if (var->data_size > var->size)
@@ -468,18 +470,7 @@ static int parse_var(struct neff_reader *r, const struct jpath *at, const json_t
 
 	var->dtype = NEURON_NEFF_DT_UINT8;
 	var->ndim = 1;
-	if (var->size <= UINT32_MAX) {
-		var->shape[0] = (uint32_t)var->size;
-	} else {
-		/* A shape has 32-bit dimensions: split off 4 KiB rows. */
-		if (var->size % 4096 == 0 && var->size / 4096 <= UINT32_MAX) {
-			var->ndim = 2;
-			var->shape[0] = (uint32_t)(var->size / 4096);
-			var->shape[1] = 4096;
-		} else {
-			var->shape[0] = UINT32_MAX;
-		}
-	}
+	var->shape[0] = var->size;
 
 	switch (var->type) {
 	case NEURON_NEFF_VAR_INPUT:
@@ -573,6 +564,50 @@ static int parse_references(struct neff_reader *r, const struct jpath *at, const
 	return 0;
 }
 
+/* The scratch area of a virtual variable, with room for it. */
+static int find_area(struct neff_reader *r, const struct jpath *at,
+		     struct neuron_neff_subgraph *sg, struct neuron_neff_var *var)
+{
+	uint64_t end = var->backing_off + var->size;
+	size_t i;
+
+	for (i = 0; i < sg->nr_areas; i++)
+		if (!strcmp(sg->areas[i].name, var->backing_buf))
+			break;
+	if (i == NEURON_NEFF_MAX_AREAS)
+		return fail_at(r, NEURON_NEFF_RESOURCE, at, "more than %u scratch areas",
+			       NEURON_NEFF_MAX_AREAS);
+	if (i == sg->nr_areas)
+		sg->areas[sg->nr_areas++].name = var->backing_buf;
+	if (end > sg->areas[i].need)
+		sg->areas[i].need = end;
+	var->area = &sg->areas[i];
+	return 0;
+}
+
+/* One area behind the other; each is as long as its last variable reaches. */
+static int place_areas(struct neff_reader *r, const struct jpath *at,
+		       struct neuron_neff_subgraph *sg)
+{
+	int err = 0;
+
+	sg->areas = neff_alloc(r->obj, NEURON_NEFF_MAX_AREAS, sizeof(*sg->areas));
+	if (!sg->areas)
+		return memory_at(r, at);
+	for (size_t i = 0; i < sg->nr_vars && !err; i++)
+		if (sg->vars[i].type == NEURON_NEFF_VAR_VIRTUAL)
+			err = find_area(r, AT_KEY(at, sg->vars[i].name), sg, &sg->vars[i]);
+	for (size_t i = 0; i < sg->nr_areas && !err; i++) {
+		if (i)
+			sg->scratchpad = (sg->scratchpad + AREA_ALIGN - 1) & ~(AREA_ALIGN - 1);
+		sg->areas[i].base = sg->scratchpad;
+		if (__builtin_add_overflow(sg->scratchpad, sg->areas[i].need, &sg->scratchpad) ||
+		    sg->scratchpad > INT64_MAX)
+			err = invalid_at(r, at, "scratchpad of more than 2^63 bytes");
+	}
+	return err;
+}
+
 static int parse_vars(struct neff_reader *r, const struct jpath *at, json_t *vars,
 		      struct neuron_neff_subgraph *sg)
 {
@@ -607,6 +642,9 @@ static int parse_vars(struct neff_reader *r, const struct jpath *at, json_t *var
 	sg->nr_vars = n;
 	if (!n)
 		return 0;
+	err = place_areas(r, at, sg);
+	if (err)
+		return err;
 	qsort(sg->vars_by_name, n, sizeof(*sg->vars_by_name), compare_var_names);
 	qsort(by_id, n, sizeof(*by_id), compare_var_ids);
 	for (i = 1; i < n; i++)
@@ -1494,7 +1532,7 @@ static int parse_shape(struct neff_reader *r, const struct jpath *at, const json
 {
 	uint64_t bytes = neuron_neff_dtype_size(dtype), v = 0;
 	size_t n = json_array_size(shape);
-	uint32_t dims[NEURON_NEFF_MAX_SHAPE] = { 0 };
+	uint64_t dims[NEURON_NEFF_MAX_SHAPE] = { 0 };
 	int err;
 
 	if (!n || n > NEURON_NEFF_MAX_SHAPE)
@@ -1504,7 +1542,7 @@ static int parse_shape(struct neff_reader *r, const struct jpath *at, const json
 		err = check_int(r, AT_INDEX(at, i), json_array_get(shape, i), 1, UINT32_MAX, &v);
 		if (err)
 			return err;
-		dims[i] = (uint32_t)v;
+		dims[i] = v;
 		if (__builtin_mul_overflow(bytes, v, &bytes))
 			return invalid_at(r, at, "product overflows");
 	}

@@ -27,7 +27,7 @@ static void write_whole(const char *path, const void *data, size_t size)
 {
 	FILE *f = fopen(path, "wb");
 
-	if (!f || fwrite(data, 1, size, f) != size || fclose(f))
+	if (!f || (size && fwrite(data, 1, size, f) != size) || fclose(f))
 		error(EXIT_FAILURE, errno, "%s", path);
 }
 
@@ -74,16 +74,23 @@ static json_t *header_json(const struct neuron_neff_header *h)
 			 "lnc_size", (json_int_t)h->lnc_size);
 }
 
+static bool has_offset(const struct neuron_neff_var *v)
+{
+	return v->type == NEURON_NEFF_VAR_VIRTUAL || v->type == NEURON_NEFF_VAR_STATE_BUFFER;
+}
+
 static json_t *var_json(const struct neuron_neff_var *v)
 {
 	json_t *shape = json_array();
 
 	for (uint32_t i = 0; i < v->ndim; i++)
-		json_array_append_new(shape, json_integer(v->shape[i]));
-	return json_pack("{s:s, s:s, s:I, s:I, s:s, s:o}", "name", v->name, "type",
+		json_array_append_new(shape, json_integer((json_int_t)v->shape[i]));
+	return json_pack("{s:s, s:s, s:I, s:I, s:s, s:o, s:o*, s:s*}", "name", v->name, "type",
 			 neuron_neff_var_type_name(v->type), "var_id", (json_int_t)v->var_id,
 			 "size", (json_int_t)v->size, "dtype", neuron_neff_dtype_name(v->dtype),
-			 "shape", shape);
+			 "shape", shape, "offset",
+			 has_offset(v) ? json_integer((json_int_t)v->backing_off) : NULL,
+			 "buffer", v->backing_buf);
 }
 
 static json_t *engine_json(const struct neuron_neff_engine *e, const char *name)
@@ -103,16 +110,22 @@ static json_t *neff_json(const struct neuron_neff *neff)
 
 	for (size_t g = 0; g < neff->nr_subgraphs; g++) {
 		const struct neuron_neff_subgraph *sg = &neff->subgraphs[g];
-		json_t *vars = json_array(), *engines = json_array();
+		json_t *vars = json_array(), *engines = json_array(), *areas = json_object();
 
+		for (size_t i = 0; i < sg->nr_areas; i++)
+			json_object_set_new(areas, sg->areas[i].name,
+					    json_integer((json_int_t)sg->areas[i].need));
 		for (size_t i = 0; i < sg->nr_vars; i++)
 			json_array_append_new(vars, var_json(&sg->vars[i]));
 		for (int e = 0; e < NEURON_NEFF_NR_ENGINES; e++)
 			if (sg->engines[e].json_name || sg->engines[e].code_name)
 				json_array_append_new(engines, engine_json(&sg->engines[e],
 									   engine_names[e]));
-		json_array_append_new(graphs, json_pack("{s:s, s:o, s:o}", "name", sg->name,
-							"variables", vars, "engines", engines));
+		json_array_append_new(graphs, json_pack("{s:s, s:o, s:o, s:I, s:o}",
+							"name", sg->name, "variables", vars,
+							"scratchpad", areas, "scratchpad_total",
+							(json_int_t)sg->scratchpad,
+							"engines", engines));
 	}
 	return json_pack("{s:o, s:b, s:o}", "header", header_json(&neff->header), "executable",
 			 neff->executable, "graphs", graphs);
@@ -120,18 +133,25 @@ static json_t *neff_json(const struct neuron_neff *neff)
 
 static void print_graph(const struct neuron_neff_subgraph *sg)
 {
-	printf("\nGraph %s\n  %-24s %-12s %6s %12s  %-9s %s\n", sg->name, "Variable", "Type", "Id",
-	       "Size", "DataType", "Shape");
+	printf("\nGraph %s\n  %-24s %-12s %6s %12s %12s  %-9s %s\n", sg->name, "Variable", "Type",
+	       "Id", "Size", "Offset", "DataType", "Shape");
 	for (size_t i = 0; i < sg->nr_vars; i++) {
 		const struct neuron_neff_var *v = &sg->vars[i];
 
-		printf("  %-24s %-12s %6u %12" PRIu64 "  %-9s ", v->name,
-		       neuron_neff_var_type_name(v->type), v->var_id, v->size,
-		       neuron_neff_dtype_name(v->dtype));
+		printf("  %-24s %-12s %6u %12" PRIu64, v->name,
+		       neuron_neff_var_type_name(v->type), v->var_id, v->size);
+		if (has_offset(v))
+			printf(" %12" PRIu64, v->backing_off);
+		printf("%*s  %-9s ", has_offset(v) ? 0 : 13, "", neuron_neff_dtype_name(v->dtype));
 		for (uint32_t d = 0; d < v->ndim; d++)
-			printf("%s%u", d ? "x" : "", v->shape[d]);
+			printf("%s%" PRIu64, d ? "x" : "", v->shape[d]);
 		putchar('\n');
 	}
+	for (size_t i = 0; i < sg->nr_areas; i++)
+		printf("  Scratchpad %s: %" PRIu64 " bytes\n", sg->areas[i].name,
+		       sg->areas[i].need);
+	if (sg->nr_areas)
+		printf("  Scratchpad total: %" PRIu64 " bytes\n", sg->scratchpad);
 	printf("  %-24s %-16s %12s %12s\n", "Engine", "Instructions", "Code bytes", "DMA entries");
 	for (int i = 0; i < NEURON_NEFF_NR_ENGINES; i++) {
 		const struct neuron_neff_engine *e = &sg->engines[i];

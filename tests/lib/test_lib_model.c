@@ -1157,6 +1157,25 @@ static void test_too_large(void **state)
 	free(n.data);
 }
 
+/* More elements than a dimension can have: rows, or none if there is no such number of rows. */
+static void test_T6_large_shape(void **state)
+{
+	struct fixture *f = *state;
+	struct neuron_model *m = load(f, neff_with(
+		"{\"name\": \"definition\", \"var\": {"
+		" \"x\": {\"type\": \"input\", \"var_id\": 1, \"size\": 30000000000},"
+		" \"y\": {\"type\": \"output\", \"var_id\": 2, \"size\": 4294967311}}}", "{}"));
+	struct neuron_tensor_info info = { .size = sizeof(info) };
+
+	assert_int_equal(neuron_model_tensor_info(m, 0, &info), 0);
+	assert_int_equal(info.ndim, 2);
+	assert_true((uint64_t)info.shape[0] * info.shape[1] == 30000000000);
+	assert_int_equal(neuron_model_tensor_info(m, 1, &info), 0);
+	assert_true(info.bytes == 4294967311);
+	assert_int_equal(info.ndim, 0);
+	neuron_model_unload(m);
+}
+
 static void test_not_executable(void **state)
 {
 	struct fixture *f = *state;
@@ -1570,6 +1589,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_vendor, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_too_large, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_T6_large_shape, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_not_executable, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_empty, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_areas, setup, teardown),

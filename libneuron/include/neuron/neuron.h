@@ -628,7 +628,7 @@ struct neuron_tensor_info {
 	enum neuron_tensor_usage usage;
 	uint64_t bytes;
 	uint32_t dtype;		/**< nrt_dtype_t */
-	uint32_t ndim;
+	uint32_t ndim;		/**< 0: dimensions of 32 bits cannot say it, see @c bytes */
 	uint32_t shape[8];
 };
 
