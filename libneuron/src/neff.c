@@ -183,6 +183,7 @@ static int parse_header(struct neff_reader *r, const uint8_t *p, size_t size)
 	memcpy(h->tpb_per_node, p + 480, sizeof(h->tpb_per_node));
 	h->feature_bits = get64(p + 544);
 	h->lnc_size = get32(p + 552);
+	r->obj->lnc_size = h->lnc_size;
 
 	/* The size first: a file of another kind fails here, not at "version". */
 	if (h->header_size != NEURON_NEFF_HEADER_SIZE)
@@ -244,12 +245,8 @@ static void fill_opts(struct neff_reader *r, const struct neuron_neff_opts *opts
 		memcpy(o, opts, opts->size < sizeof(*o) ? opts->size : sizeof(*o));
 	if (!o->max_members)
 		o->max_members = 65536;
-	if (!o->max_member)
-		o->max_member = 4 * GIB;
 	if (!o->max_total)
 		o->max_total = 16 * GIB;
-	if (!o->max_ratio)
-		o->max_ratio = 512;
 	if (!o->max_json)
 		o->max_json = GIB / 4;
 	if (!o->max_values)
@@ -273,25 +270,29 @@ static void drop_unused_members(struct neff_object *obj)
 	}
 }
 
+static int start(struct neff_reader *r, const struct neuron_neff_opts *opts,
+		 struct neuron_neff_error *scratch)
+{
+	fill_opts(r, opts);
+	r->error = r->opts.error ? r->opts.error : scratch;
+	*r->error = (struct neuron_neff_error){ .class = NEURON_NEFF_OK };
+	r->obj = calloc(1, sizeof(*r->obj));
+	return r->obj ? 0 : neff_fail_memory(r, "header");
+}
+
 int neuron_neff_open(const void *bytes, size_t size, const struct neuron_neff_opts *opts,
 		     struct neuron_neff **out)
 {
 	struct neuron_neff_error scratch;
-	struct neff_reader r = { .error = &scratch };
+	struct neff_reader r = { .obj = NULL };
 	const uint8_t *payload;
 	int err;
 
 	if (!out || (!bytes && size) || (opts && !opts->size))
 		return -EINVAL;
-	fill_opts(&r, opts);
-	if (r.opts.error)
-		r.error = r.opts.error;
-	*r.error = (struct neuron_neff_error){ .class = NEURON_NEFF_OK };
-
-	r.obj = calloc(1, sizeof(*r.obj));
-	if (!r.obj)
-		return neff_fail_memory(&r, "header");
-
+	err = start(&r, opts, &scratch);
+	if (err)
+		return err;
 	err = parse_header(&r, bytes, size);
 	if (err)
 		goto fail;
@@ -310,7 +311,8 @@ int neuron_neff_open(const void *bytes, size_t size, const struct neuron_neff_op
 	err = neff_parse(&r);
 	if (err)
 		goto fail;
-	drop_unused_members(r.obj);
+	if (!r.opts.keep)
+		drop_unused_members(r.obj);
 	*out = &r.obj->pub;
 	return 0;
 
@@ -319,17 +321,53 @@ fail:
 	return err;
 }
 
+int neuron_neff_open_node(struct neuron_neff *file, const struct neuron_neff_opts *opts,
+			  struct neuron_neff **out)
+{
+	struct neff_object *whole = (struct neff_object *)file;
+	struct neuron_neff_error scratch;
+	struct neff_reader r = { .obj = NULL };
+	int err = start(&r, opts, &scratch);
+
+	if (err)
+		return err;
+	r.obj->pub.header = file->header;
+	r.obj->members = whole->members;
+	r.obj->nr_members = whole->nr_members;
+	r.obj->shares = true;
+	r.obj->payload = whole->payload;
+	r.obj->payload_size = whole->payload_size;
+	/* As the file has it: the first node counted its own graphs. */
+	r.obj->pub.header.lnc_size = whole->lnc_size;
+	err = neff_parse(&r);
+	if (err)
+		neuron_neff_close(&r.obj->pub);
+	else
+		*out = &r.obj->pub;
+	return err;
+}
+
+void neuron_neff_forget(struct neuron_neff *neff)
+{
+	struct neff_object *obj = (struct neff_object *)neff;
+
+	for (size_t i = 0; i < obj->nr_members; i++) {
+		free(obj->members[i].name);
+		free_data(&obj->members[i]);
+	}
+	free(obj->members);
+	obj->members = NULL;
+	obj->nr_members = 0;
+}
+
 void neuron_neff_close(struct neuron_neff *neff)
 {
 	struct neff_object *obj = (struct neff_object *)neff;
 
 	if (!obj)
 		return;
-	for (size_t i = 0; i < obj->nr_members; i++) {
-		free(obj->members[i].name);
-		free_data(&obj->members[i]);
-	}
-	free(obj->members);
+	if (!obj->shares)
+		neuron_neff_forget(neff);
 	while (obj->allocs) {
 		struct neff_alloc *next = obj->allocs->next;
 

@@ -59,10 +59,8 @@ struct neuron_neff_error {
  * @size: sizeof(struct neuron_neff_opts)
  * @verify_hash: compare the payload with the hash of the header
  * @max_members: archive members, default 65536
- * @max_member: unpacked bytes of one member, default 4 GiB
- * @max_total: unpacked bytes of all members, default 16 GiB
- * @max_ratio: unpacked bytes per byte of payload, default 512, applied once
- *             more than 16 MiB were unpacked
+ * @max_total: unpacked bytes of all members, default 16 GiB; only those that
+ *             something names take memory
  * @max_json: bytes of one JSON member, default 256 MiB
  * @max_values: values in one JSON member, default 8 Mi; a value takes about 100
  *              bytes of memory while the member is parsed
@@ -70,22 +68,23 @@ struct neuron_neff_error {
  * @node: of a network of several nodes, the N of kelf-N.json to parse
  * @borrow: point into the file where it is not compressed; it must then stay as long
  *          as the object
- * @unpacked: set to the time (CLOCK_MONOTONIC, ns) at which all members were there;
+ * @unpacked: set to the time (CLOCK_MONOTONIC, ns) at which the archive was read;
  *            may be NULL
+ * @keep: keep all members for neuron_neff_open_node(); the file must then stay
+ *        until neuron_neff_forget()
  */
 struct neuron_neff_opts {
 	size_t size;
 	bool verify_hash;
 	uint32_t max_members;
-	uint64_t max_member;
 	uint64_t max_total;
-	uint32_t max_ratio;
 	uint64_t max_json;
 	uint32_t max_values;
 	struct neuron_neff_error *error;
 	uint32_t node;
 	bool borrow;
 	uint64_t *unpacked;
+	bool keep;
 };
 
 /* Header in host byte order; texts are NUL terminated. */
@@ -379,6 +378,7 @@ struct neuron_neff_engine {
  * struct neuron_neff_subgraph - what one physical core runs
  * @name: name in the list of graphs
  * @dir: directory of its members, "sg00"
+ * @definition: member that describes it, "sg00/def.json"
  * @engines: indexed by enum neuron_neff_engine_id
  * @vars: variables in file order
  * @nr_vars: entries
@@ -392,6 +392,7 @@ struct neuron_neff_engine {
 struct neuron_neff_subgraph {
 	const char *name;
 	const char *dir;
+	const char *definition;
 	struct neuron_neff_engine engines[NEURON_NEFF_NR_ENGINES];
 	struct neuron_neff_var *vars;
 	size_t nr_vars;
@@ -425,7 +426,8 @@ struct neuron_neff_edge {
  * @cpu: runs on the host; else kelf-@kelf.json does on a core
  * @kelf: see @cpu
  * @op: name of the operation, of a CPU node
- * @object: contents of a shared object that has it, NULL none
+ * @object_name: member with a shared object that has it, NULL none
+ * @object: its contents
  * @object_size: its bytes
  * @inputs: edges, which an accelerator node has inputs named after
  * @nr_inputs: entries
@@ -437,6 +439,7 @@ struct neuron_neff_node {
 	bool cpu;
 	uint32_t kelf;
 	const char *op;
+	const char *object_name;
 	const void *object;
 	size_t object_size;
 	const char **inputs;
@@ -481,6 +484,24 @@ struct neuron_neff {
  */
 int neuron_neff_open(const void *bytes, size_t size, const struct neuron_neff_opts *opts,
 		     struct neuron_neff **out);
+
+/**
+ * neuron_neff_open_node() - another node of a file that was opened with @keep
+ * @file: the file, to be closed after @out
+ * @opts: as for neuron_neff_open(), without @verify_hash
+ * @out: the node, to be closed with neuron_neff_close()
+ *
+ * The archive is not unpacked again.  Return: as neuron_neff_open().
+ */
+int neuron_neff_open_node(struct neuron_neff *file, const struct neuron_neff_opts *opts,
+			  struct neuron_neff **out);
+
+/**
+ * neuron_neff_forget() - free the members that @keep kept
+ *
+ * Constants, programs, tables and shared objects go with them.
+ */
+void neuron_neff_forget(struct neuron_neff *neff);
 
 /** neuron_neff_close() - free a parsed NEFF; NULL is allowed */
 void neuron_neff_close(struct neuron_neff *neff);

@@ -5,6 +5,10 @@
  * zlib inflates (it checks length and CRC, which libarchive's own filter does
  * not), libarchive reads the tar.  Every limit is applied before memory is
  * taken, so that a small file cannot make a large process.
+ *
+ * The first pass lists the members and takes what is small.  What else the
+ * descriptions name is fetched in further passes, all of it that is known at a
+ * time in one; a member that nothing names never takes memory.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -18,7 +22,8 @@
 #include "neff_internal.h"
 
 #define CHUNK		(256u * 1024)
-#define RATIO_FREE	(16u * 1024 * 1024)	/* the ratio counts above this */
+#define EAGER_MEMBER	(1u << 20)	/* the first pass takes members up to this */
+#define EAGER_TOTAL	(16u << 20)	/* and so much of them */
 #define MAX_NAME	1024u
 
 struct source {
@@ -27,6 +32,10 @@ struct source {
 	size_t left;
 	size_t payload;
 	uint64_t out;		/* bytes given to libarchive */
+	bool first;		/* pass */
+	size_t room;		/* for members */
+	uint64_t total;		/* bytes of all members */
+	uint64_t eager;		/* bytes taken without being asked for */
 	bool gzip;
 	bool end;
 	int err;		/* set when the reason was already noted */
@@ -40,11 +49,8 @@ static int check_total(struct source *s, uint64_t total)
 
 	if (total > o->max_total)
 		return neff_fail_limit(s->r, "archive",
-				       "unpacks to more than %" PRIu64 " bytes", o->max_total);
-	if (total > RATIO_FREE && total / o->max_ratio > s->payload)
-		return neff_fail_limit(s->r, "archive",
-				       "%zu bytes unpack to more than %u times as much",
-				       s->payload, o->max_ratio);
+				       "unpacks to more than the limit of %" PRIu64 " bytes",
+				       o->max_total);
 	return 0;
 }
 
@@ -140,23 +146,11 @@ static bool in_payload(const struct source *s, const void *p)
 	return !s->gzip && (const uint8_t *)p < s->in && (const uint8_t *)p >= s->in - s->payload;
 }
 
-static int read_member(struct source *s, struct archive *a, struct archive_entry *e,
-		       struct neff_member *m)
+static int read_data(struct source *s, struct archive *a, struct neff_member *m, bool take)
 {
-	uint64_t size = (uint64_t)archive_entry_size(e);
 	size_t done = 0;
 
-	if (size > s->r->opts.max_member)
-		return neff_fail_limit(s->r, m->name,
-				       "%" PRIu64 " bytes, the limit is %" PRIu64, size,
-				       s->r->opts.max_member);
-	/* Not more than the source can still hold, before memory is taken. */
-	if (!s->gzip && size > s->payload)
-		return neff_fail(s->r, NEURON_NEFF_INVALID, m->name,
-				 "archive ends inside this member");
-	if (!size)
-		return 0;
-	while (done < size) {
+	while (done < m->size && (take || !s->gzip)) {
 		const void *block;
 		la_int64_t at;
 		size_t n;
@@ -164,27 +158,62 @@ static int read_member(struct source *s, struct archive *a, struct archive_entry
 
 		if (ret != ARCHIVE_OK && ret != ARCHIVE_EOF)
 			return fail_archive(s, a, m->name);
-		if (ret == ARCHIVE_EOF || (uint64_t)at != done || n > size - done)
+		if (ret == ARCHIVE_EOF || (uint64_t)at != done || n > m->size - done)
 			return neff_fail(s->r, NEURON_NEFF_INVALID, m->name,
 					 "archive ends inside this member");
-		m->borrowed = s->r->opts.borrow && n == size && in_payload(s, block);
+		m->borrowed = n == m->size && in_payload(s, block);
 		if (m->borrowed) {
 			m->data = (void *)(uintptr_t)block;
 			break;
 		}
+		if (!take)
+			return 0;
 		if (!m->data)
-			m->data = malloc(size);
+			m->data = malloc(m->size);
 		if (!m->data)
 			return neff_fail_memory(s->r, m->name);
 		memcpy((char *)m->data + done, block, n);
 		done += n;
 	}
-	m->size = size;
+	m->there = take || m->borrowed;
 	return 0;
 }
 
-static int add_entry(struct source *s, struct archive *a, struct archive_entry *e,
-		     size_t *room, uint64_t *total)
+static int read_member(struct source *s, struct archive *a, uint64_t size, struct neff_member *m)
+{
+	bool take = size <= EAGER_MEMBER && s->eager + size <= EAGER_TOTAL;
+
+	/* Not more than the source can still hold, before memory is taken. */
+	if (!s->gzip && size > s->payload)
+		return neff_fail(s->r, NEURON_NEFF_INVALID, m->name,
+				 "archive ends inside this member");
+	s->total += size;
+	s->err = check_total(s, s->total);
+	if (s->err)
+		return s->err;
+	if (take)
+		s->eager += size;
+	m->size = size;
+	return read_data(s, a, m, take);
+}
+
+static int grow_members(struct source *s)
+{
+	struct neff_object *obj = s->r->obj;
+	size_t more = s->room ? s->room * 2 : 16;
+	struct neff_member *grown;
+
+	if (obj->nr_members < s->room)
+		return 0;
+	grown = realloc(obj->members, more * sizeof(*grown));
+	if (!grown)
+		return neff_fail_memory(s->r, "archive");
+	obj->members = grown;
+	s->room = more;
+	return 0;
+}
+
+static int add_entry(struct source *s, struct archive *a, struct archive_entry *e)
 {
 	struct neff_object *obj = s->r->obj;
 	const char *raw = archive_entry_pathname(e);
@@ -215,28 +244,18 @@ static int add_entry(struct source *s, struct archive *a, struct archive_entry *
 		goto drop;
 	}
 	err = check_entry(s, e, raw);
+	if (!err && s->first)
+		err = grow_members(s);
 	if (err)
 		goto drop;
-	*total += (uint64_t)archive_entry_size(e);
-	err = check_total(s, *total);
-	if (err)
-		goto drop;
-
-	if (obj->nr_members == *room) {
-		size_t more = *room ? *room * 2 : 16;
-		struct neff_member *grown = realloc(obj->members, more * sizeof(*grown));
-
-		if (!grown) {
-			err = neff_fail_memory(s->r, "archive");
-			goto drop;
-		}
-		obj->members = grown;
-		*room = more;
+	if (s->first) {
+		m = &obj->members[obj->nr_members++];
+		*m = (struct neff_member){ .name = name };
+		return read_member(s, a, (uint64_t)archive_entry_size(e), m);
 	}
-	m = &obj->members[obj->nr_members++];
-	*m = (struct neff_member){ .name = name };
-	return read_member(s, a, e, m);
-
+	m = neff_find_member(obj, name);
+	if (m && m->wanted && !m->there)
+		err = read_data(s, a, m, true);
 drop:
 	free(name);
 	return err;
@@ -250,11 +269,8 @@ static int compare_members(const void *a, const void *b)
 
 static int read_archive(struct source *s, struct archive *a)
 {
-	struct neff_object *obj = s->r->obj;
 	struct archive_entry *e;
-	uint64_t total = 0;
 	uint32_t count = 0;
-	size_t room = 0;
 	int ret, err;
 
 	if (archive_read_support_format_tar(a) != ARCHIVE_OK ||
@@ -272,19 +288,23 @@ static int read_archive(struct source *s, struct archive *a)
 		if (++count > s->r->opts.max_members)
 			return neff_fail_limit(s->r, "archive", "more than %u members",
 					       s->r->opts.max_members);
-		err = add_entry(s, a, e, &room, &total);
+		err = add_entry(s, a, e);
 		if (err)
 			return err;
 	}
-	if (s->err)
-		return s->err;
+	return s->err;
+}
+
+static int sort_members(struct neff_reader *r)
+{
+	struct neff_object *obj = r->obj;
 
 	if (!obj->nr_members)
-		return neff_fail(s->r, NEURON_NEFF_INVALID, "archive", "no members");
+		return neff_fail(r, NEURON_NEFF_INVALID, "archive", "no members");
 	qsort(obj->members, obj->nr_members, sizeof(*obj->members), compare_members);
 	for (size_t i = 1; i < obj->nr_members; i++)
 		if (!strcmp(obj->members[i - 1].name, obj->members[i].name))
-			return neff_fail(s->r, NEURON_NEFF_INVALID, obj->members[i].name,
+			return neff_fail(r, NEURON_NEFF_INVALID, obj->members[i].name,
 					 "twice in the archive");
 	return 0;
 }
@@ -307,14 +327,14 @@ static int drain(struct source *s)
 	return 0;
 }
 
-int neff_unpack(struct neff_reader *r, const uint8_t *payload, size_t size)
+static int pass(struct neff_reader *r, bool first)
 {
+	const uint8_t *payload = r->obj->payload;
+	size_t size = r->obj->payload_size;
 	struct archive *a = NULL;
 	struct source *s;
 	int err;
 
-	if (!size)
-		return neff_fail(r, NEURON_NEFF_INVALID, "archive", "empty");
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return neff_fail_memory(r, "archive");
@@ -322,6 +342,7 @@ int neff_unpack(struct neff_reader *r, const uint8_t *payload, size_t size)
 	s->in = payload;
 	s->left = size;
 	s->payload = size;
+	s->first = first;
 	s->gzip = size >= 2 && payload[0] == 0x1f && payload[1] == 0x8b;
 	/* 15 window bits, + 16: gzip wrapper only. */
 	if (s->gzip && inflateInit2(&s->z, 15 + 16) != Z_OK) {
@@ -337,5 +358,41 @@ int neff_unpack(struct neff_reader *r, const uint8_t *payload, size_t size)
 		inflateEnd(&s->z);
 free_source:
 	free(s);
+	return err;
+}
+
+int neff_unpack(struct neff_reader *r, const uint8_t *payload, size_t size)
+{
+	int err;
+
+	if (!size)
+		return neff_fail(r, NEURON_NEFF_INVALID, "archive", "empty");
+	r->obj->payload = payload;
+	r->obj->payload_size = size;
+	err = pass(r, true);
+	return err ? err : sort_members(r);
+}
+
+int neff_fetch(struct neff_reader *r)
+{
+	bool missing = false;
+	int err = 0;
+
+	for (size_t i = 0; i < r->obj->nr_members; i++)
+		missing |= r->obj->members[i].wanted && !r->obj->members[i].there;
+	if (missing)
+		err = pass(r, false);
+	for (size_t i = 0; i < r->obj->nr_members && !err; i++) {
+		struct neff_member *m = &r->obj->members[i];
+		void *copy;
+
+		if (!m->keep || !m->borrowed || r->opts.borrow)
+			continue;
+		copy = malloc(m->size);
+		if (!copy)
+			return neff_fail_memory(r, m->name);
+		m->data = memcpy(copy, m->data, m->size);
+		m->borrowed = false;
+	}
 	return err;
 }

@@ -10,6 +10,8 @@ struct neff_member {
 	char *name;		/* normalised */
 	void *data;		/* NULL once dropped or if empty */
 	size_t size;
+	bool wanted;		/* something names it */
+	bool there;		/* it is in @data */
 	bool keep;		/* something parsed points into @data */
 	bool borrowed;		/* @data is in the file, not malloc()ed */
 };
@@ -20,6 +22,10 @@ struct neff_object {
 	struct neff_alloc *allocs;
 	struct neff_member *members;	/* sorted by name once the archive is read */
 	size_t nr_members;
+	uint32_t lnc_size;		/* of the file, 0 if it does not say */
+	bool shares;			/* @members belong to another object */
+	const uint8_t *payload;		/* to fetch members from */
+	size_t payload_size;
 };
 
 /* A name by which DMA entries find a queue set. */
@@ -56,8 +62,11 @@ const char *neff_normalise(const char *path, char *out);
 
 struct neff_member *neff_find_member(struct neff_object *obj, const char *name);
 
-/* neff_archive.c: unpack the payload into @r->obj->members. */
+/* neff_archive.c: list the members of the payload in @r->obj->members. */
 int neff_unpack(struct neff_reader *r, const uint8_t *payload, size_t size);
+
+/* Unpack the wanted ones that are not there. */
+int neff_fetch(struct neff_reader *r);
 
 /* neff_json.c: from members to subgraphs. */
 int neff_parse(struct neff_reader *r);

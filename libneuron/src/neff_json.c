@@ -352,7 +352,7 @@ static bool has_control(const char *s)
 	return false;
 }
 
-/* Member @file of the subgraph's directory, as named by the value at @at. */
+/* Member @file of the subgraph's directory, as named by the value at @at; to be fetched. */
 static int find_file(struct neff_reader *r, const struct jpath *at,
 		     const struct neuron_neff_subgraph *sg, const char *file,
 		     struct neff_member **out)
@@ -375,6 +375,8 @@ static int find_file(struct neff_reader *r, const struct jpath *at,
 	*out = neff_find_member(r->obj, name);
 	if (!*out)
 		err = invalid_at(r, at, "'%s' is not in the archive", name);
+	else
+		(*out)->wanted = true;
 done:
 	free(raw);
 	free(name);
@@ -397,45 +399,11 @@ static int compare_var_ids(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static int load_constant(struct neff_reader *r, const struct jpath *at,
-			 const struct neuron_neff_subgraph *sg, struct neuron_neff_var *var)
-{
-	const struct jpath *here = AT_KEY(at, "file_name");
-	struct neff_member *m;
-	struct neff_npy npy;
-	size_t n;
-	int err;
-
-	err = find_file(r, here, sg, var->file_name, &m);
-	if (err)
-		return err;
-	m->keep = true;
-	var->data = m->data;
-	var->data_size = m->size;
-	n = strlen(m->name);
-	if (n > 4 && !strcmp(m->name + n - 4, ".npy")) {
-		err = neff_npy_parse(r, m->name, m->data, m->size, &npy);
-		if (err)
-			return err;
-		var->data = npy.data;
-		var->data_size = npy.size;
-		if (npy.ndim && npy.size == var->size) {
-			var->dtype = npy.dtype;
-			var->ndim = npy.ndim;
-			for (uint32_t i = 0; i < npy.ndim; i++)
-				var->shape[i] = npy.shape[i];
-		}
-	}
-	if (var->data_size > var->size)
-		return invalid_at(r, here, "'%s' has %zu bytes, the variable %" PRIu64,
-				  m->name, var->data_size, var->size);
-	return 0;
-}
-
 static int parse_var(struct neff_reader *r, const struct jpath *at, const json_t *obj,
 		     const struct neuron_neff_subgraph *sg, struct neuron_neff_var *var)
 {
 	const char *type = NULL, *text = NULL;
+	struct neff_member *m;
 	uint64_t v = 0;
 	int err, i;
 
@@ -485,7 +453,9 @@ static int parse_var(struct neff_reader *r, const struct jpath *at, const json_t
 		if (!err)
 			err = copy_text(r, at, text, &var->file_name);
 		if (!err)
-			err = load_constant(r, at, sg, var);
+			err = find_file(r, AT_KEY(at, "file_name"), sg, text, &m);
+		if (!err)
+			m->keep = true;
 		break;
 	case NEURON_NEFF_VAR_VIRTUAL:
 		text = "main";
@@ -805,7 +775,7 @@ static int parse_queues(struct neff_reader *r, const struct jpath *at, json_t *q
 			return err;
 		sg->nr_queues++;
 	}
-	return index_queues(r, at, sg);
+	return 0;
 }
 
 /* ---- transfers ---- */
@@ -1277,8 +1247,6 @@ static int parse_dve_tables(struct neff_reader *r, const struct jpath *at, const
 			if (err)
 				return err;
 			m->keep = true;
-			blob->data = m->data;
-			blob->size = m->size;
 			eng->nr_tables++;
 		}
 	}
@@ -1344,32 +1312,6 @@ static int check_nisa(struct neff_reader *r, const char *where,
 	return 0;
 }
 
-static int load_code(struct neff_reader *r, const struct jpath *at, const char *file,
-		     const struct neuron_neff_subgraph *sg, struct neuron_neff_engine *eng,
-		     unsigned int id)
-{
-	struct neff_member *m;
-	int err;
-
-	err = find_file(r, at, sg, file, &m);
-	if (!err)
-		err = copy_text(r, at, file, &eng->code_name);
-	if (err)
-		return err;
-	m->keep = true;
-	eng->code = m->data;
-	eng->code_size = m->size;
-	if (!m->size)
-		return 0;
-	if (!has_prologue(m->data, m->size)) {
-		eng->code_kind = NEURON_NEFF_CODE_VENDOR;
-		r->obj->pub.executable = false;
-		return 0;
-	}
-	eng->code_kind = NEURON_NEFF_CODE_NISA;
-	return check_nisa(r, m->name, eng, id);
-}
-
 static int parse_engine_json(struct neff_reader *r, const char *member,
 			     const struct neuron_neff_subgraph *sg,
 			     struct neuron_neff_engine *eng)
@@ -1393,45 +1335,45 @@ static int parse_engine_json(struct neff_reader *r, const char *member,
 	return err;
 }
 
-static int parse_engine(struct neff_reader *r, const struct jpath *at, const json_t *def,
-			struct neuron_neff_subgraph *sg, unsigned int id)
+static const char *const engine_keys[] = { "pe", "act", "pool", "dve", "sp" };
+static const char *const code_keys[] = {
+	"pe_instr", "act_instr", "pool_instr", "dve_instr", "sp_instr"
+};
+
+static int name_engine(struct neff_reader *r, const struct jpath *at, const json_t *def,
+		       struct neuron_neff_subgraph *sg, unsigned int id)
 {
-	static const char *const keys[] = { "pe", "act", "pool", "dve", "sp" };
-	static const char *const code_keys[] = {
-		"pe_instr", "act_instr", "pool_instr", "dve_instr", "sp_instr"
-	};
 	struct neuron_neff_engine *eng = &sg->engines[id];
 	const char *json = NULL, *code = NULL;
 	struct neff_member *m;
 	int err;
 
-	err = get_text(r, at, def, keys[id], false, &json);
+	err = get_text(r, at, def, engine_keys[id], false, &json);
 	if (!err)
 		err = get_text(r, at, def, code_keys[id], false, &code);
-	if (!err && json) {
-		err = find_file(r, AT_KEY(at, keys[id]), sg, json, &m);
-		if (!err)
-			err = copy_text(r, at, json, &eng->json_name);
-		if (!err)
-			err = parse_engine_json(r, m->name, sg, eng);
-	}
-	/* After the JSON: the code names its DMA entries. */
+	if (!err && json)
+		err = find_file(r, AT_KEY(at, engine_keys[id]), sg, json, &m);
+	if (!err && json)
+		err = copy_text(r, at, json, &eng->json_name);
 	if (!err && code)
-		err = load_code(r, AT_KEY(at, code_keys[id]), code, sg, eng, id);
+		err = find_file(r, AT_KEY(at, code_keys[id]), sg, code, &m);
+	if (!err && code) {
+		m->keep = true;
+		err = copy_text(r, at, code, &eng->code_name);
+	}
 	return err;
 }
 
 /* ---- graphs ---- */
 
-static int parse_definition(struct neff_reader *r, const char *member,
-			    struct neuron_neff_subgraph *sg)
+/* What a subgraph is made of, and what it names. */
+static int parse_definition(struct neff_reader *r, struct neuron_neff_subgraph *sg)
 {
-	const struct jpath at = { .member = member };
+	const struct jpath at = { .member = sg->definition };
 	json_t *root, *vars, *queues;
 	int err;
 
-	r->nr_queue_names = 0;
-	err = load_json(r, member, NULL, &root);
+	err = load_json(r, sg->definition, NULL, &root);
 	if (err)
 		return err;
 	err = get_object(r, &at, root, "var", true, &vars);
@@ -1442,9 +1384,124 @@ static int parse_definition(struct neff_reader *r, const char *member,
 	if (!err && queues)
 		err = parse_queues(r, AT_KEY(&at, "dma_queue"), queues, sg);
 	for (unsigned int id = 0; !err && id < NEURON_NEFF_NR_ENGINES; id++)
-		err = parse_engine(r, &at, root, sg, id);
+		err = name_engine(r, &at, root, sg, id);
 	json_decref(root);
 	return err;
+}
+
+static int parse_engines(struct neff_reader *r, struct neuron_neff_subgraph *sg)
+{
+	const struct jpath at = { .member = sg->definition };
+	int err = index_queues(r, AT_KEY(&at, "dma_queue"), sg);
+
+	for (unsigned int id = 0; !err && id < NEURON_NEFF_NR_ENGINES; id++) {
+		struct neuron_neff_engine *eng = &sg->engines[id];
+		struct neff_member *m;
+
+		if (!eng->json_name)
+			continue;
+		err = find_file(r, AT_KEY(&at, engine_keys[id]), sg, eng->json_name, &m);
+		if (!err)
+			err = parse_engine_json(r, m->name, sg, eng);
+	}
+	return err;
+}
+
+/* ---- contents, when they were fetched ---- */
+
+static int load_constant(struct neff_reader *r, const struct neuron_neff_subgraph *sg,
+			 struct neuron_neff_var *var)
+{
+	const struct jpath root = { .member = sg->definition };
+	const struct jpath *here = AT_KEY(AT_KEY(AT_KEY(&root, "var"), var->name), "file_name");
+	struct neff_member *m;
+	struct neff_npy npy;
+	size_t n;
+	int err;
+
+	err = find_file(r, here, sg, var->file_name, &m);
+	if (err)
+		return err;
+	var->data = m->data;
+	var->data_size = m->size;
+	n = strlen(m->name);
+	if (n > 4 && !strcmp(m->name + n - 4, ".npy")) {
+		err = neff_npy_parse(r, m->name, m->data, m->size, &npy);
+		if (err)
+			return err;
+		var->data = npy.data;
+		var->data_size = npy.size;
+		if (npy.ndim && npy.size == var->size) {
+			var->dtype = npy.dtype;
+			var->ndim = npy.ndim;
+			for (uint32_t i = 0; i < npy.ndim; i++)
+				var->shape[i] = npy.shape[i];
+		}
+	}
+	if (var->data_size > var->size)
+		return invalid_at(r, here, "'%s' has %zu bytes, the variable %" PRIu64,
+				  m->name, var->data_size, var->size);
+	return 0;
+}
+
+static int load_code(struct neff_reader *r, const struct neuron_neff_subgraph *sg,
+		     struct neuron_neff_engine *eng, unsigned int id)
+{
+	const struct jpath at = { .member = sg->definition };
+	struct neff_member *m;
+	int err;
+
+	err = find_file(r, AT_KEY(&at, code_keys[id]), sg, eng->code_name, &m);
+	if (err)
+		return err;
+	eng->code = m->data;
+	eng->code_size = m->size;
+	if (!m->size)
+		return 0;
+	if (!has_prologue(m->data, m->size)) {
+		eng->code_kind = NEURON_NEFF_CODE_VENDOR;
+		r->obj->pub.executable = false;
+		return 0;
+	}
+	eng->code_kind = NEURON_NEFF_CODE_NISA;
+	return check_nisa(r, m->name, eng, id);
+}
+
+static int load_contents(struct neff_reader *r, struct neuron_neff_subgraph *sg)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < sg->nr_vars && !err; i++)
+		if (sg->vars[i].file_name)
+			err = load_constant(r, sg, &sg->vars[i]);
+	for (unsigned int id = 0; id < NEURON_NEFF_NR_ENGINES && !err; id++) {
+		struct neuron_neff_engine *eng = &sg->engines[id];
+
+		for (size_t i = 0; i < eng->nr_tables; i++) {
+			struct neuron_neff_blob *blob = &eng->tables[i];
+			const struct neff_member *m = neff_find_member(r->obj, blob->name);
+
+			blob->data = m->data;
+			blob->size = m->size;
+		}
+		if (eng->code_name)
+			err = load_code(r, sg, eng, id);
+	}
+	return err;
+}
+
+static void load_objects(struct neff_reader *r)
+{
+	for (size_t i = 0; i < r->obj->pub.nr_nodes; i++) {
+		struct neuron_neff_node *node = &r->obj->pub.nodes[i];
+		const struct neff_member *m;
+
+		if (!node->object_name)
+			continue;
+		m = neff_find_member(r->obj, node->object_name);
+		node->object = m->data;
+		node->object_size = m->size;
+	}
 }
 
 static int parse_subgraph(struct neff_reader *r, const struct jpath *at, const json_t *obj,
@@ -1452,6 +1509,7 @@ static int parse_subgraph(struct neff_reader *r, const struct jpath *at, const j
 {
 	const struct jpath *here = AT_KEY(at, "definition");
 	const char *file = NULL, *name = "", *why;
+	struct neff_member *m;
 	char *path, *slash;
 	int err;
 
@@ -1470,8 +1528,11 @@ static int parse_subgraph(struct neff_reader *r, const struct jpath *at, const j
 	why = neff_normalise(file, path);
 	if (why)
 		return invalid_at(r, here, "'%s': %s", file, why);
-	if (!neff_find_member(r->obj, path))
+	m = neff_find_member(r->obj, path);
+	if (!m)
 		return invalid_at(r, here, "'%s' is not in the archive", path);
+	m->wanted = true;
+	sg->definition = path;
 	slash = strrchr(path, '/');
 	sg->dir = "";
 	if (slash) {
@@ -1482,7 +1543,7 @@ static int parse_subgraph(struct neff_reader *r, const struct jpath *at, const j
 		dir[slash - path] = '\0';
 		sg->dir = dir;
 	}
-	return parse_definition(r, path, sg);
+	return 0;
 }
 
 static int parse_graphs(struct neff_reader *r, const char *member, const json_t *root)
@@ -1629,9 +1690,9 @@ static int parse_node(struct neff_reader *r, const struct jpath *at, const json_
 
 		if (!m)
 			return invalid_at(r, AT_KEY(at, "object"), "'%s' is not in the archive", object);
+		m->wanted = true;
 		m->keep = true;
-		node->object = m->data;
-		node->object_size = m->size;
+		err = copy_text(r, at, object, &node->object_name);
 	}
 	if (!err)
 		err = get_texts(r, at, v, "inputs", &node->inputs, &node->nr_inputs);
@@ -1790,18 +1851,56 @@ static int parse_neff_json(struct neff_reader *r)
 	return err;
 }
 
-int neff_parse(struct neff_reader *r)
+static void want(struct neff_reader *r, const char *name)
+{
+	struct neff_member *m = neff_find_member(r->obj, name);
+
+	if (m)
+		m->wanted = true;
+}
+
+static int parse_kelf(struct neff_reader *r)
 {
 	char member[24];
 	json_t *root;
 	int err;
 
 	snprintf(member, sizeof(member), "kelf-%u.json", r->opts.node);
-	r->obj->pub.executable = true;
-	err = load_json(r, member, NULL, &root);
+	want(r, member);
+	want(r, "neff.json");
+	err = neff_fetch(r);
+	if (!err)
+		err = load_json(r, member, NULL, &root);
 	if (err)
 		return err;
 	err = parse_graphs(r, member, root);
 	json_decref(root);
-	return err ? err : parse_neff_json(r);
+	return err;
+}
+
+/* Each step names what the next one needs. */
+int neff_parse(struct neff_reader *r)
+{
+	struct neuron_neff *neff = &r->obj->pub;
+	int err;
+
+	neff->executable = true;
+	err = parse_kelf(r);
+	if (!err)
+		err = neff_fetch(r);
+	for (size_t i = 0; i < neff->nr_subgraphs && !err; i++)
+		err = parse_definition(r, &neff->subgraphs[i]);
+	if (!err)
+		err = neff_fetch(r);
+	for (size_t i = 0; i < neff->nr_subgraphs && !err; i++)
+		err = parse_engines(r, &neff->subgraphs[i]);
+	if (!err)
+		err = parse_neff_json(r);
+	if (!err)
+		err = neff_fetch(r);
+	for (size_t i = 0; i < neff->nr_subgraphs && !err; i++)
+		err = load_contents(r, &neff->subgraphs[i]);
+	if (!err)
+		load_objects(r);
+	return err;
 }

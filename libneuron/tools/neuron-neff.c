@@ -213,8 +213,7 @@ static void unpack(void *bytes, size_t size)
 	struct neff_object *obj = calloc(1, sizeof(*obj));
 	struct neff_reader r = {
 		.obj = obj, .error = &e,
-		.opts = { .max_members = 65536, .max_member = 1ull << 32,
-			  .max_total = 1ull << 34, .max_ratio = 512 },
+		.opts = { .max_members = 65536, .max_total = 1ull << 34, .borrow = true },
 	};
 
 	if (!obj)
@@ -222,6 +221,10 @@ static void unpack(void *bytes, size_t size)
 	neuron_neff_close(open_neff(bytes, size));
 	if (neff_unpack(&r, (uint8_t *)bytes + NEURON_NEFF_HEADER_SIZE,
 			size - NEURON_NEFF_HEADER_SIZE))
+		error(EXIT_FAILURE, 0, "%s: %s", options.input, e.text);
+	for (size_t i = 0; i < obj->nr_members; i++)
+		obj->members[i].wanted = true;
+	if (neff_fetch(&r))
 		error(EXIT_FAILURE, 0, "%s: %s", options.input, e.text);
 	/* A new directory: nothing in it can lead a member elsewhere. */
 	if (mkdir(options.output, 0777) || chdir(options.output))

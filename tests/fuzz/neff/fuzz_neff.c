@@ -173,7 +173,7 @@ static void open_and_check(const void *bytes, size_t size)
 {
 	struct neuron_neff_error e = { .text = "" };
 	struct neuron_neff_opts o = {
-		.size = sizeof(o), .max_member = 1 << 22, .max_total = 1 << 24,
+		.size = sizeof(o), .max_total = 1 << 24,
 		.max_json = 1 << 20, .error = &e, .borrow = size % 2,
 	};
 	struct neuron_neff *neff = NULL;
