@@ -51,6 +51,7 @@ struct stage {
 	struct neuron_host_op op;
 	void *object;			/* dlopen() */
 	int object_fd;			/* its name while it is loaded, or -1 */
+	uint32_t cores;			/* physical ones that it is made for */
 	uint32_t *inputs, *outputs;	/* edges */
 	size_t copies;			/* where slot.copies of its tensors start */
 	void *bounce;			/* if the group has several devices */
@@ -693,6 +694,8 @@ static int load_failed(struct neuron_error *error, int err, const char *fmt, ...
 	va_list args;
 
 	error->kind = err == -EINVAL ? NEURON_ERROR_NEFF_INVALID :
+		      err == -E2BIG ? NEURON_ERROR_LIMIT :
+		      err == -ERANGE ? NEURON_ERROR_CORES :
 		      err == -ENOMEM ? NEURON_ERROR_MEMORY : NEURON_ERROR_NEFF_UNSUPPORTED;
 	va_start(args, fmt);
 	vsnprintf(error->text, sizeof(error->text), fmt, args);
@@ -838,20 +841,53 @@ static int check_model(const struct neuron_net *net, const struct stage *stage,
 	return 0;
 }
 
-static int load_stages(struct neuron_net *net, const void *bytes, size_t size,
-		       const struct neuron_net_opts *o, struct neuron_error *error)
+/* Cores of the group for a node; each of them can be a pair. */
+static size_t group_cores(const struct stage *s, const struct neuron_core *core)
+{
+	uint32_t lnc = core->peer ? 2 : 1;
+
+	return (s->cores + lnc - 1) / lnc;
+}
+
+/* The archive is unpacked once for all nodes. */
+static int load_model(struct neuron_net *net, struct stage *s, struct neuron_core *core,
+		      const struct neuron_net_opts *o, struct neuron_error *error)
+{
+	struct neuron_neff_error e = { .class = NEURON_NEFF_OK };
+	struct neuron_neff_opts no = {
+		.size = sizeof(no),
+		.error = &e,
+		.node = s->node->kelf,
+		.borrow = true,
+		.short_constants = o->short_constants,
+	};
+	struct neuron_model_opts mo = {
+		.size = sizeof(mo),
+		.error = error,
+		.node = s->node->kelf,
+		.cores = s->cores,
+	};
+	struct neuron_neff *neff = net->neff;
+	int ret = 0;
+
+	if (no.node)
+		ret = neuron_neff_open_node(net->neff, &no, &neff);
+	if (ret)
+		return load_failed(error, ret, "%s", e.text);
+	ret = model_load_opened(core, neff, &mo, &s->model);
+	if (neff != net->neff)
+		neuron_neff_close(neff);
+	return ret;
+}
+
+static int load_stages(struct neuron_net *net, const struct neuron_net_opts *o,
+		       struct neuron_error *error)
 {
 	size_t core = 0;
 	int ret = 0;
 
 	for (size_t i = 0; i < net->nr_stages && !ret; i++) {
 		struct stage *s = &net->stages[i];
-		struct neuron_model_opts mo = {
-			.size = sizeof(mo),
-			.verify_hash = o->verify_hash,
-			.error = error,
-			.node = s->node->kelf,
-		};
 
 		s->inputs = edge_indices(net, s->node->inputs, s->node->nr_inputs);
 		s->outputs = edge_indices(net, s->node->outputs, s->node->nr_outputs);
@@ -863,9 +899,9 @@ static int load_stages(struct neuron_net *net, const void *bytes, size_t size,
 			ret = find_op(s, o, error);
 			continue;
 		}
-		ret = neuron_model_load(net->group->cores[core], bytes, size, &mo, &s->model);
+		ret = load_model(net, s, net->group->cores[core], o, error);
 		if (net->mode == NEURON_NET_NORMAL)
-			core++;
+			core += group_cores(s, net->group->cores[0]);
 		if (!ret)
 			ret = check_model(net, s, error);
 		if (!ret && neuron_model_obstacle(s->model))
@@ -1067,9 +1103,15 @@ static int open_neff(struct neuron_net *net, const void *bytes, size_t size,
 		.size = sizeof(no),
 		.verify_hash = o->verify_hash,
 		.error = &e,
+		.borrow = true,
+		.keep = true,
+		.max_total = o->max_unpacked,
+		.short_constants = o->short_constants,
 	};
 	int ret = neuron_neff_open(bytes, size, &no, &net->neff);
 	size_t nr = 0;
+
+	memcpy(error->name, e.name, sizeof(e.name));
 
 	if (ret)
 		return load_failed(error, ret, "%s", e.text);
@@ -1089,6 +1131,7 @@ static int open_neff(struct neuron_net *net, const void *bytes, size_t size,
 		net->stages[i].net = net;
 		net->stages[i].object_fd = -1;
 		net->stages[i].node = net->neff->nr_nodes ? &net->neff->nodes[i] : &net->single;
+		net->stages[i].cores = neuron_neff_cores(net->neff, net->stages[i].node->kelf);
 	}
 	return 0;
 }
@@ -1097,11 +1140,18 @@ static int open_neff(struct neuron_net *net, const void *bytes, size_t size,
 static int choose_group(struct neuron_net *net, struct neuron_pool *pool,
 			struct neuron_group *group, struct neuron_error *error)
 {
-	size_t want = 0;
+	size_t want = 0, least = 1;
 	int ret;
 
-	for (size_t i = 0; i < net->nr_stages; i++)
-		want += !net->stages[i].node->cpu;
+	for (size_t i = 0; i < net->nr_stages; i++) {
+		const struct stage *s = &net->stages[i];
+
+		if (s->node->cpu)
+			continue;
+		want += group_cores(s, pool->cores[0]);
+		if (group_cores(s, pool->cores[0]) > least)
+			least = group_cores(s, pool->cores[0]);
+	}
 	if (!group) {
 		/* One core at least: memory needs a place. */
 		ret = neuron_group_create(pool, want ? want : 1, &group);
@@ -1112,6 +1162,9 @@ static int choose_group(struct neuron_net *net, struct neuron_pool *pool,
 		net->implicit = true;
 	} else if (group->pool != pool) {
 		return -EINVAL;
+	} else if (group->nr < least) {
+		return load_failed(error, -ERANGE, "a node is made for %zu cores, the group has %zu",
+				   least, group->nr);
 	}
 	pthread_mutex_lock(&pool->lock);
 	group->nr_nets++;
@@ -1146,7 +1199,10 @@ NEURON_EXPORT int neuron_net_load(struct neuron_pool *pool, const void *bytes, s
 	if (!ret)
 		ret = choose_group(net, pool, o.group, &error);
 	if (!ret)
-		ret = load_stages(net, bytes, size, &o, &error);
+		ret = load_stages(net, &o, &error);
+	/* What the nodes needed of it is on the devices. */
+	if (net->neff)
+		neuron_neff_forget(net->neff);
 	if (!ret)
 		ret = list_io(net);
 	if (!ret)

@@ -43,14 +43,17 @@ int load_device_error(struct loader *l, const char *what, int ret)
 void __attribute__((format(printf, 2, 3)))
 load_obstacle(struct loader *l, const char *fmt, ...)
 {
+	struct neuron_model *m = l->model;
+	char *text = m->obstacles[m->nr_obstacles];
 	va_list ap;
 
-	if (l->model->obstacle[0])
+	if (m->nr_obstacles == NEURON_MAX_OBSTACLES)
 		return;
 	va_start(ap, fmt);
-	vsnprintf(l->model->obstacle, sizeof(l->model->obstacle), fmt, ap);
+	vsnprintf(text, sizeof(m->obstacles[0]), fmt, ap);
 	va_end(ap);
-	neuron_neff_printable(l->model->obstacle);
+	neuron_neff_printable(text);
+	m->nr_obstacles++;
 }
 
 /* Room for one more element of an array that doubles. */

@@ -101,7 +101,7 @@ struct loader {
 	size_t nr_notify;		/* of SP */
 
 	bool generated;			/* the SP program is ours */
-	bool vendor;
+	bool vendor;			/* programs are not looked into: it is only placed */
 	void *code[NR_ENGINES];
 	size_t code_size[NR_ENGINES];
 	struct place programs[NR_ENGINES];

@@ -62,7 +62,8 @@ static void count_compute(struct loader *l, const struct trigger *t,
 			  uint64_t *rx)
 {
 	struct transfer transfer;
-	const char *why = l->g->isa_version ? side_spans(l, d, &transfer) :
+	const char *why = d->op == NEURON_NEFF_OP_UNKNOWN ? "unknown operation" :
+			  l->g->isa_version ? side_spans(l, d, &transfer) :
 			  "this library only builds copies for real devices";
 	struct span dst;
 
@@ -70,8 +71,10 @@ static void count_compute(struct loader *l, const struct trigger *t,
 		transfer_count(transfer, limit, tx, rx);
 		return;
 	}
-	load_obstacle(l, "%s/%s: DMA entry %u: %s", l->sg->dir,
-		      l->sg->engines[t->engine].json_name, t->dma->id, why);
+	/* The reader named what it does not know. */
+	if (d->op != NEURON_NEFF_OP_UNKNOWN)
+		load_obstacle(l, "%s/%s: DMA entry %u: %s", l->sg->dir,
+			      l->sg->engines[t->engine].json_name, t->dma->id, why);
 	/* For the accounting: what a copy of the destination takes. */
 	dst = side_span(l, &d->to);
 	*tx = piece_count(&dst, &dst, limit);

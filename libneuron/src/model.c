@@ -74,13 +74,13 @@ static int apply(struct loader *l)
 		ret = load_apply_contents(l);
 	load_lap(l->watch, &stats->copy_ns);
 	/* A model that cannot be run has its rings for the accounting only. */
-	if (!ret && !m->obstacle[0])
+	if (!ret && !m->nr_obstacles)
 		ret = load_fill_rings(l);
-	for (size_t i = 0; i < m->nr_fetch && !ret && !m->obstacle[0]; i++)
+	for (size_t i = 0; i < m->nr_fetch && !ret && !m->nr_obstacles; i++)
 		ret = load_fill_fetch(l, &m->rings[i]);
 	if (!ret)
 		ret = load_plan_setup(l);
-	for (size_t i = 0; i < m->nr_rings && !m->obstacle[0]; i++)
+	for (size_t i = 0; i < m->nr_rings && !m->nr_obstacles; i++)
 		stats->descriptors += 2ull * m->rings[i].count;
 	load_lap(l->watch, &stats->rings_ns);
 	return ret;
@@ -122,9 +122,28 @@ static void free_model(struct neuron_model *model)
 	free(model);
 }
 
-/* @lnc: physical cores that there are for it. */
+/* @lnc: physical cores of the logical one; @cores: that the caller has for it. */
+static int check_cores(struct loader *l, const struct neuron_neff *neff, uint32_t node,
+		       uint32_t lnc, uint32_t cores)
+{
+	uint32_t want = neuron_neff_cores(neff, node);
+
+	if (neff->nr_subgraphs > lnc || neff->header.lnc_size > lnc)
+		return load_fail(l, NEURON_ERROR_NEFF_UNSUPPORTED, -EOPNOTSUPP,
+				 "header: made for logical cores of %u physical cores",
+				 neff->header.lnc_size > neff->nr_subgraphs ?
+				 neff->header.lnc_size : (unsigned int)neff->nr_subgraphs);
+	if (want > cores)
+		return load_fail(l, NEURON_ERROR_CORES, -ERANGE,
+				 "header: node %u is made for %u cores, it gets %u", node, want,
+				 cores);
+	if (!neff->nr_subgraphs)
+		return load_fail(l, NEURON_ERROR_NEFF_INVALID, -EINVAL, "header: no subgraph");
+	return 0;
+}
+
 static int open_neff(struct loader *l, const void *bytes, size_t size,
-		     const struct neuron_model_opts *o, uint32_t lnc, struct neuron_neff **neff,
+		     const struct neuron_model_opts *o, struct neuron_neff **neff,
 		     uint64_t *unpacked)
 {
 	struct neuron_neff_error error = { .class = NEURON_NEFF_OK };
@@ -135,22 +154,19 @@ static int open_neff(struct loader *l, const void *bytes, size_t size,
 		.node = o->node,
 		.borrow = true,
 		.unpacked = unpacked,
+		.max_total = o->max_unpacked,
+		.short_constants = o->short_constants,
 	};
 	int ret = neuron_neff_open(bytes, size, &opts, neff);
 
+	memcpy(l->error->name, error.name, sizeof(error.name));
 	if (ret)
 		return load_fail(l, error.class == NEURON_NEFF_UNSUPPORTED ?
 				 NEURON_ERROR_NEFF_UNSUPPORTED :
+				 ret == -ENOMEM ? NEURON_ERROR_MEMORY :
 				 error.class == NEURON_NEFF_RESOURCE ? NEURON_ERROR_LIMIT :
 				 NEURON_ERROR_NEFF_INVALID, ret, "%s", error.text);
-	if ((*neff)->nr_subgraphs > lnc || (*neff)->header.lnc_size > lnc)
-		return load_fail(l, NEURON_ERROR_NEFF_UNSUPPORTED, -EOPNOTSUPP,
-				 "header: made for logical cores of %u physical cores",
-				 (*neff)->header.lnc_size > (*neff)->nr_subgraphs ?
-				 (*neff)->header.lnc_size : (unsigned int)(*neff)->nr_subgraphs);
-	if (!(*neff)->nr_subgraphs)
-		return load_fail(l, NEURON_ERROR_NEFF_INVALID, -EINVAL, "header: no subgraph");
-	return 0;
+	return ret;
 }
 
 /* What both parts need to know of the file: programs, and semaphores of each other. */
@@ -177,8 +193,12 @@ static int plan_parts(struct loader *l, const struct neuron_neff *neff,
 		if (!l[k].model->name)
 			return load_no_memory(&l[0]);
 	}
-	for (size_t k = 0; k < neff->nr_subgraphs && !ret; k++)
+	for (size_t i = 0; i < neff->nr_obstacles; i++)
+		load_obstacle(&l[0], "%s", neff->obstacles[i]);
+	for (size_t k = 0; k < neff->nr_subgraphs && !ret; k++) {
+		l[k].vendor = neff->nr_obstacles;
 		ret = plan_programs(&l[k]);
+	}
 	for (size_t k = 0; k < neff->nr_subgraphs && !ret; k++)
 		load_check_balance(&l[k]);
 	return ret;
@@ -247,56 +267,75 @@ static void tell_refusal(struct loader *l, const struct neuron_model_opts *o)
 	o->refused(o->refused_data, &l->error->memory, &so_far);
 }
 
-NEURON_EXPORT int neuron_model_load(struct neuron_core *core, const void *bytes, size_t size,
-				    const struct neuron_model_opts *opts,
-				    struct neuron_model **model)
+/*
+ * @bytes of a file, or one that was opened already: *@neff is closed unless it came from the
+ * caller.
+ */
+static int load(struct neuron_core *core, const void *bytes, size_t size, struct neuron_neff *neff,
+		const struct neuron_model_opts *o, struct neuron_model **model)
 {
-	struct neuron_model_opts o;
 	struct neuron_error error = { .size = sizeof(error) };
 	struct loader l[MAX_PARTS] = { { .error = &error } };
-	struct stopwatch watch = { .on = false };
+	struct stopwatch watch = { .on = result_valid(o->stats) };
 	struct neuron_load_stats *stats = &watch.stats;
-	struct neuron_neff *neff = NULL;
+	uint32_t lnc = core->peer ? 2 : 1;
 	uint64_t began = 0;
-	int ret;
+	int ret = 0;
 
-	ret = opts_copy(&o, sizeof(o), opts);
-	if (ret)
-		return ret;
-	if (!model || !bytes)
-		return -EINVAL;
-	if (device_inherited(core->device))
-		return -EACCES;
-	watch.on = result_valid(o.stats);
 	if (watch.on)
-		began = now_ns();
-	ret = open_neff(l, bytes, size, &o, core->peer ? 2 : 1, &neff,
-			watch.on ? &watch.last : NULL);
+		watch.last = began = now_ns();
+	if (bytes)
+		ret = open_neff(l, bytes, size, o, &neff, watch.on ? &watch.last : NULL);
+	if (!ret)
+		ret = check_cores(l, neff, o->node, lnc, o->cores ? o->cores : lnc);
 	if (!ret) {
 		stats->archive_ns = watch.last - began;
 		load_lap(&watch, &stats->json_ns);
 		ret = load_parts(l, core, neff, &watch, &error);
-		if (ret && o.refused && error.memory.reason != NEURON_MEM_REASON_NONE)
-			tell_refusal(l, &o);
+		if (ret && o->refused && error.memory.reason != NEURON_MEM_REASON_NONE)
+			tell_refusal(l, o);
 	}
 	for (size_t k = 0; k < MAX_PARTS; k++)
 		free_loader(&l[k]);
-	neuron_neff_close(neff);
+	if (bytes)
+		neuron_neff_close(neff);
 	if (ret) {
 		stats_load(core->device, core->nc, ret);
 		neuron_model_unload(l[0].model);
-		if (result_valid(o.error))
-			result_copy(o.error, &error, sizeof(error));
+		if (result_valid(o->error))
+			result_copy(o->error, &error, sizeof(error));
 		return ret;
 	}
 	for (const struct neuron_model *m = l[0].model; m; m = m->peer)
 		stats_load(core->device, m->core->nc, 0);
 	if (watch.on) {
 		stats->total_ns = now_ns() - began;
-		result_copy(o.stats, stats, sizeof(*stats));
+		result_copy(o->stats, stats, sizeof(*stats));
 	}
 	*model = l[0].model;
 	return 0;
+}
+
+int model_load_opened(struct neuron_core *core, struct neuron_neff *neff,
+		      const struct neuron_model_opts *opts, struct neuron_model **model)
+{
+	return load(core, NULL, 0, neff, opts, model);
+}
+
+NEURON_EXPORT int neuron_model_load(struct neuron_core *core, const void *bytes, size_t size,
+				    const struct neuron_model_opts *opts,
+				    struct neuron_model **model)
+{
+	struct neuron_model_opts o;
+	int ret = opts_copy(&o, sizeof(o), opts);
+
+	if (ret)
+		return ret;
+	if (!model || !bytes)
+		return -EINVAL;
+	if (device_inherited(core->device))
+		return -EACCES;
+	return load(core, bytes, size, NULL, &o, model);
 }
 
 static void leave_core(struct neuron_core *core, const struct neuron_model *model)
@@ -446,8 +485,15 @@ NEURON_EXPORT int neuron_model_plan(const struct neuron_geometry *geometry, cons
 	if (!geometry || !bytes || !result_valid(plan) || o.lnc > MAX_PARTS ||
 	    !scratchpad_page_valid(o.scratchpad_page))
 		return -EINVAL;
-	ret = open_neff(l, bytes, size, &(struct neuron_model_opts){ .node = o.node },
-			o.lnc ? o.lnc : 1, &neff, NULL);
+	ret = open_neff(l, bytes, size, &(struct neuron_model_opts){
+				.node = o.node,
+				.max_unpacked = o.max_unpacked,
+				.short_constants = o.short_constants,
+			}, &neff, NULL);
+	if (!ret) {
+		out.cores = neuron_neff_cores(neff, o.node);
+		ret = check_cores(l, neff, o.node, o.lnc ? o.lnc : 1, out.cores);
+	}
 	if (!ret)
 		ret = plan_parts(l, neff, geometry, &error);
 	for (size_t k = 0; !ret && k < neff->nr_subgraphs; k++) {
@@ -463,6 +509,12 @@ NEURON_EXPORT int neuron_model_plan(const struct neuron_geometry *geometry, cons
 		ret = plan_io(l, &out);
 	if (!ret)
 		snprintf(out.name, sizeof(out.name), "%s", l[0].model->name);
+	for (const char *text; !ret && out.nr_obstacles < NEURON_MAX_OBSTACLES; out.nr_obstacles++) {
+		text = neuron_model_obstacles(l[0].model, out.nr_obstacles);
+		if (!text)
+			break;
+		snprintf(out.obstacles[out.nr_obstacles], sizeof(out.obstacles[0]), "%s", text);
+	}
 	for (size_t k = 0; k < MAX_PARTS; k++) {
 		free_loader(&l[k]);
 		if (l[k].model)
@@ -536,9 +588,17 @@ NEURON_EXPORT int neuron_model_get_usage(const struct neuron_model *model,
 	return 0;
 }
 
+NEURON_EXPORT const char *neuron_model_obstacles(const struct neuron_model *model, size_t index)
+{
+	for (; model; model = model->peer) {
+		if (index < model->nr_obstacles)
+			return model->obstacles[index];
+		index -= model->nr_obstacles;
+	}
+	return NULL;
+}
+
 NEURON_EXPORT const char *neuron_model_obstacle(const struct neuron_model *model)
 {
-	if (!model->obstacle[0] && model->peer)
-		return neuron_model_obstacle(model->peer);
-	return model->obstacle[0] ? model->obstacle : NULL;
+	return neuron_model_obstacles(model, 0);
 }

@@ -154,7 +154,8 @@ struct neuron_model {
 	char *name;
 	char uuid[33];			/* hexadecimal */
 	struct labels *labels;		/* NULL: it cannot be run */
-	char obstacle[256];		/* "" none */
+	char obstacles[NEURON_MAX_OBSTACLES + 1][256];
+	size_t nr_obstacles;
 	bool dirty;			/* a run leaves semaphores or events set */
 	uint64_t macs;			/* multiply-accumulates of a run */
 	struct neuron_mem **mems;	/* everything it allocated */
@@ -179,6 +180,9 @@ static inline uint32_t core_slots(const struct neuron_geometry *g)
 	       g->engines_per_core;
 }
 
+/* As neuron_model_load(), of a file that was opened already. */
+int model_load_opened(struct neuron_core *core, struct neuron_neff *neff,
+		      const struct neuron_model_opts *opts, struct neuron_model **model);
 struct neuron_core *core_get(struct neuron_core *core);
 void core_put(struct neuron_core *core);
 /* Under core->lock. */

@@ -179,6 +179,7 @@ static int parse_header(struct neff_reader *r, const uint8_t *p, size_t size)
 	memcpy(h->hash, p + 172, sizeof(h->hash));
 	memcpy(h->uuid, p + 204, sizeof(h->uuid));
 	get_text(h->name, p + 220, 256);
+	memcpy(r->error->name, h->name, sizeof(h->name));
 	h->requested_tpb_count = get32(p + 476);
 	memcpy(h->tpb_per_node, p + 480, sizeof(h->tpb_per_node));
 	h->feature_bits = get64(p + 544);
@@ -203,9 +204,6 @@ static int parse_header(struct neff_reader *r, const uint8_t *p, size_t size)
 				 "NEFF version mismatch supported: %u.x received: %" PRIu64
 				 ".%" PRIu64, NEFF_MAX_MAJOR, h->version_major,
 				 h->version_minor);
-	if (h->feature_bits)
-		return neff_fail(r, NEURON_NEFF_UNSUPPORTED, "header",
-				 "unknown feature_bits 0x%" PRIx64, h->feature_bits);
 	if (h->lnc_size > 2)
 		return neff_fail(r, NEURON_NEFF_INVALID, "header",
 				 "lnc_size is %u, not 1 or 2", h->lnc_size);
@@ -394,6 +392,17 @@ neuron_neff_find_var(const struct neuron_neff_subgraph *sg, const char *name)
 			low = mid + 1;
 	}
 	return NULL;
+}
+
+uint32_t neuron_neff_cores(const struct neuron_neff *neff, uint32_t node)
+{
+	const struct neuron_neff_header *h = &neff->header;
+	uint32_t cores = node < sizeof(h->tpb_per_node) ? h->tpb_per_node[node] : 0;
+
+	/* Without a count for each node there is one for the file. */
+	if (!cores && !neff->nr_nodes)
+		cores = h->requested_tpb_count ? h->requested_tpb_count : h->num_tpb;
+	return cores ? cores : 1;
 }
 
 const struct neuron_neff_dma *

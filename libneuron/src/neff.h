@@ -48,10 +48,12 @@ enum neuron_neff_class {
  *        "header", "archive", a member name, or "member: JSON path", as in
  *        "sg00/def.json: var.w0.alignment: 3 is not a power of two".
  *        Non-printable bytes of the file are replaced.
+ * @name: of the model, "" if opening did not get so far
  */
 struct neuron_neff_error {
 	enum neuron_neff_class class;
 	char text[512];
+	char name[257];
 };
 
 /**
@@ -72,6 +74,7 @@ struct neuron_neff_error {
  *            may be NULL
  * @keep: keep all members for neuron_neff_open_node(); the file must then stay
  *        until neuron_neff_forget()
+ * @short_constants: the file of a constant may be shorter than the variable
  */
 struct neuron_neff_opts {
 	size_t size;
@@ -85,6 +88,7 @@ struct neuron_neff_opts {
 	bool borrow;
 	uint64_t *unpacked;
 	bool keep;
+	bool short_constants;
 };
 
 /* Header in host byte order; texts are NUL terminated. */
@@ -144,6 +148,7 @@ enum neuron_neff_queue_type {
 	NEURON_NEFF_QUEUE_DATA,
 	NEURON_NEFF_QUEUE_EMBEDDING_UPDATE,
 	NEURON_NEFF_QUEUE_DYNAMIC,
+	NEURON_NEFF_QUEUE_UNKNOWN,	/* an obstacle */
 };
 
 enum neuron_neff_op {
@@ -154,6 +159,7 @@ enum neuron_neff_op {
 	NEURON_NEFF_OP_MIN,
 	NEURON_NEFF_OP_MAX,
 	NEURON_NEFF_OP_TRANSPOSE,
+	NEURON_NEFF_OP_UNKNOWN,		/* it, or a type of its sides: an obstacle */
 };
 
 /* Element types: the values of nrt_dtype_t. */
@@ -283,7 +289,7 @@ struct neuron_neff_side {
 /**
  * struct neuron_neff_desc - one transfer
  * @op: operation.  copy: byte counts of both sides are equal; the others:
- *      element counts are equal
+ *      element counts are equal; unknown: the sides need not agree
  * @to: destination
  * @from: sources; more than one for compute operations only
  * @nr_from: 1..16
@@ -311,7 +317,7 @@ struct neuron_neff_desc {
 
 /**
  * struct neuron_neff_dma - a DMA trigger of an engine
- * @id: unique among the entries of the engine; names it in DMA_TRIGGER
+ * @id: names it in DMA_TRIGGER; unique among the entries of the engine, or an obstacle
  * @queue: its queue set (the one that has the instance if an instance is named)
  * @instance: index in @queue->instances, -1 none
  * @function_start: name of the function that starts here, or NULL
@@ -406,6 +412,7 @@ struct neuron_neff_subgraph {
 
 #define NEURON_NEFF_MAX_NODES	64u
 #define NEURON_NEFF_MAX_EDGES	1024u
+#define NEURON_NEFF_MAX_OBSTACLES	8u
 
 enum neuron_neff_edge_use {
 	NEURON_NEFF_EDGE_INTERNAL,
@@ -454,7 +461,9 @@ struct neuron_neff_node {
  * @graph_version: "version" of kelf-0.json, "" if absent
  * @subgraphs: one per physical core, at most two
  * @nr_subgraphs: entries
- * @executable: no subgraph has vendor instructions
+ * @executable: no subgraph has vendor instructions, and there are no obstacles
+ * @obstacles: why it cannot be run, like the texts of errors; it can be placed all the same
+ * @nr_obstacles: entries; the file can have more
  * @nodes: of a network of several nodes, in the order in which they run; else NULL
  * @nr_nodes: entries
  * @edges: its tensors
@@ -466,6 +475,8 @@ struct neuron_neff {
 	struct neuron_neff_subgraph *subgraphs;
 	size_t nr_subgraphs;
 	bool executable;
+	const char *obstacles[NEURON_NEFF_MAX_OBSTACLES];
+	size_t nr_obstacles;
 	struct neuron_neff_node *nodes;
 	size_t nr_nodes;
 	struct neuron_neff_edge *edges;
@@ -516,6 +527,9 @@ neuron_neff_find_dma(const struct neuron_neff_engine *engine, uint32_t id);
 
 /** neuron_neff_dtype_size() - bytes of an element, 0 for an unknown type */
 uint32_t neuron_neff_dtype_size(enum neuron_neff_dtype dtype);
+
+/** neuron_neff_cores() - physical cores that the header asks for, for a node; at least 1 */
+uint32_t neuron_neff_cores(const struct neuron_neff *neff, uint32_t node);
 
 /** neuron_neff_side_run() - contiguous bytes of the innermost dimension of a side */
 static inline uint64_t neuron_neff_side_run(const struct neuron_neff_side *side)

@@ -4,12 +4,14 @@
  * JSONs, constants, instruction binaries, and our own form of neff.json.
  *
  * Keys that are not known are skipped: newer compilers may say more.  Values
- * that are not known (types, operations) are not: they change what the program
- * means.
+ * that are not known change what the program means: where it can still be placed
+ * (types of elements and queues, operations) they are obstacles to running it,
+ * elsewhere the file is refused.
  */
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,6 +71,32 @@ static int memory_at(struct neff_reader *r, const struct jpath *path)
 
 	path_text(path, where, sizeof(where));
 	return neff_fail_memory(r, where);
+}
+
+/* It can be placed, but not run. */
+__attribute__((format(printf, 3, 4)))
+static int obstacle_at(struct neff_reader *r, const struct jpath *path, const char *fmt, ...)
+{
+	struct neuron_neff *neff = &r->obj->pub;
+	char text[512];
+	va_list ap;
+	int n;
+
+	neff->executable = false;
+	if (neff->nr_obstacles == NEURON_NEFF_MAX_OBSTACLES)
+		return 0;
+	path_text(path, text, 320);
+	n = (int)strlen(text);
+	n += snprintf(text + n, sizeof(text) - (size_t)n, ": ");
+	va_start(ap, fmt);
+	vsnprintf(text + n, sizeof(text) - (size_t)n, fmt, ap);
+	va_end(ap);
+	neuron_neff_printable(text);
+	neff->obstacles[neff->nr_obstacles] = neff_strdup(r->obj, text);
+	if (!neff->obstacles[neff->nr_obstacles])
+		return memory_at(r, path);
+	neff->nr_obstacles++;
+	return 0;
 }
 
 static const char *type_name(const json_t *v)
@@ -663,11 +691,10 @@ static int parse_queue(struct neff_reader *r, const struct jpath *at, const json
 	if (err)
 		return err;
 	i = find_name(type, types, NR_ELEMS(types));
-	if (i < 0)
-		return unsupported_at(r, AT_KEY(at, "type"), "unknown type '%s'", type);
-	q->type = (enum neuron_neff_queue_type)i;
-
-	err = get_int(r, at, obj, "num_queues", false, 1, NEURON_NEFF_MAX_QUEUES, &n);
+	q->type = i < 0 ? NEURON_NEFF_QUEUE_UNKNOWN : (enum neuron_neff_queue_type)i;
+	err = i < 0 ? obstacle_at(r, AT_KEY(at, "type"), "unknown type '%s'", type) : 0;
+	if (!err)
+		err = get_int(r, at, obj, "num_queues", false, 1, NEURON_NEFF_MAX_QUEUES, &n);
 	if (!err)
 		err = get_text(r, at, obj, "owner", false, &owner);
 	if (!err)
@@ -796,7 +823,7 @@ static const struct side_keys to_keys = {
 /* Everything but the size check against the variable; ndim 0 = no sizes given. */
 static int parse_side(struct neff_reader *r, const struct jpath *at, const json_t *obj,
 		      const struct side_keys *k, const struct neuron_neff_subgraph *sg,
-		      struct neuron_neff_side *side)
+		      struct neuron_neff_side *side, struct neuron_neff_desc *d)
 {
 	const char *name = NULL, *dtype = "uint8";
 	json_t *sizes, *steps;
@@ -820,8 +847,13 @@ static int parse_side(struct neff_reader *r, const struct jpath *at, const json_
 	if (err)
 		return err;
 	side->dtype = neuron_neff_dtype_parse(dtype);
-	if (side->dtype == NEURON_NEFF_DT_UNKNOWN)
-		return unsupported_at(r, AT_KEY(at, k->dtype), "unknown type '%s'", dtype);
+	if (side->dtype == NEURON_NEFF_DT_UNKNOWN) {
+		side->dtype = NEURON_NEFF_DT_UINT8;
+		d->op = NEURON_NEFF_OP_UNKNOWN;
+		err = obstacle_at(r, AT_KEY(at, k->dtype), "unknown type '%s'", dtype);
+	}
+	if (err)
+		return err;
 	if (!sizes != !steps)
 		return invalid_at(r, at, "has only one of %s and %s", k->sizes, k->steps);
 	if (!sizes)
@@ -864,13 +896,18 @@ static uint64_t elements(const struct neuron_neff_side *s)
 /* A side without sizes is contiguous and has as many elements as the other. */
 static int fill_side(struct neff_reader *r, const struct jpath *at,
 		     struct neuron_neff_side *side, const struct neuron_neff_side *other,
-		     bool copy)
+		     enum neuron_neff_op op)
 {
-	uint64_t n = copy ? other->bytes : elements(other);
-	uint64_t unit = copy ? 1 : neuron_neff_dtype_size(side->dtype);
+	bool bytes = op == NEURON_NEFF_OP_COPY || op == NEURON_NEFF_OP_UNKNOWN;
+	uint64_t n = bytes ? other->bytes : elements(other);
+	uint64_t unit = bytes ? 1 : neuron_neff_dtype_size(side->dtype);
 
 	if (side->ndim)
 		return 0;
+	/* Of elements of unknown sizes nobody can say how far they reach. */
+	if (op == NEURON_NEFF_OP_UNKNOWN && side->off < side->var->size &&
+	    n > side->var->size - side->off)
+		n = side->var->size - side->off;
 	if (__builtin_mul_overflow(n, unit, &n) || n > INT64_MAX)
 		return invalid_at(r, at, "size overflows");
 	side->ndim = 1;
@@ -911,6 +948,8 @@ static int check_writable(struct neff_reader *r, const struct jpath *at,
 	}
 	switch (to->var->type) {
 	case NEURON_NEFF_VAR_INPUT:
+		return obstacle_at(r, AT_KEY(at, "to"), "'%s' is an input and written",
+				   to->var->name);
 	case NEURON_NEFF_VAR_FILE:
 	case NEURON_NEFF_VAR_POINTER:
 	case NEURON_NEFF_VAR_DGE_TABLE:
@@ -946,14 +985,14 @@ static int parse_sources(struct neff_reader *r, const struct jpath *at, const js
 		return memory_at(r, at);
 	d->nr_from = n;
 	if (!arr)
-		return parse_side(r, at, obj, &from_keys, sg, &d->from[0]);
+		return parse_side(r, at, obj, &from_keys, sg, &d->from[0], d);
 	for (size_t i = 0; i < n; i++) {
 		const struct jpath *here = AT_INDEX(AT_KEY(at, "from_arr"), i);
 		json_t *v = json_array_get(arr, i);
 
 		if (!json_is_object(v))
 			return invalid_at(r, here, "is %s, not an object", type_name(v));
-		err = parse_side(r, here, v, &from_keys, sg, &d->from[i]);
+		err = parse_side(r, here, v, &from_keys, sg, &d->from[i], d);
 		if (err)
 			return err;
 	}
@@ -961,7 +1000,8 @@ static int parse_sources(struct neff_reader *r, const struct jpath *at, const js
 }
 
 static int get_dtype(struct neff_reader *r, const struct jpath *at, const json_t *obj,
-		     const char *key, enum neuron_neff_dtype *out)
+		     const char *key, enum neuron_neff_dtype unknown,
+		     enum neuron_neff_dtype *out)
 {
 	const char *text = NULL;
 	int err = get_text(r, at, obj, key, false, &text);
@@ -969,9 +1009,10 @@ static int get_dtype(struct neff_reader *r, const struct jpath *at, const json_t
 	if (err || !text)
 		return err;
 	*out = neuron_neff_dtype_parse(text);
-	if (*out == NEURON_NEFF_DT_UNKNOWN)
-		return unsupported_at(r, AT_KEY(at, key), "unknown type '%s'", text);
-	return 0;
+	if (*out != NEURON_NEFF_DT_UNKNOWN)
+		return 0;
+	*out = unknown;
+	return obstacle_at(r, AT_KEY(at, key), "unknown type '%s'", text);
 }
 
 static int parse_transpose(struct neff_reader *r, const struct jpath *at, const json_t *obj,
@@ -1016,11 +1057,13 @@ static int parse_compute(struct neff_reader *r, const struct jpath *at, const js
 	err = get_int(r, at, obj, "num_tiling_dimensions", false, 0, UINT32_MAX, &tiling);
 	d->num_tiling_dimensions = (uint32_t)tiling;
 	if (!err && d->op == NEURON_NEFF_OP_FMA)
-		err = get_dtype(r, at, obj, "scale_dtype", &d->scale_dtype);
+		err = get_dtype(r, at, obj, "scale_dtype", NEURON_NEFF_DT_FLOAT32,
+				&d->scale_dtype);
 	if (!err && d->op == NEURON_NEFF_OP_FMA)
 		err = get_number(r, at, obj, "scale", &d->scale);
 	if (!err && (d->op == NEURON_NEFF_OP_MIN || d->op == NEURON_NEFF_OP_MAX)) {
-		err = get_dtype(r, at, obj, "constant_dtype", &d->constant_dtype);
+		err = get_dtype(r, at, obj, "constant_dtype", NEURON_NEFF_DT_FLOAT32,
+				&d->constant_dtype);
 		if (!err && !json_object_get(obj, "constant") !=
 			    (d->constant_dtype == NEURON_NEFF_DT_UNKNOWN))
 			err = invalid_at(r, at,
@@ -1047,7 +1090,7 @@ static int parse_desc(struct neff_reader *r, const struct jpath *at, const json_
 	};
 	const struct neuron_neff_side *sized = NULL;
 	const char *op = "copy";
-	bool copy;
+	bool bytes;
 	int err, i;
 
 	if (!json_is_object(obj))
@@ -1056,16 +1099,15 @@ static int parse_desc(struct neff_reader *r, const struct jpath *at, const json_
 	if (err)
 		return err;
 	i = find_name(op, ops, NR_ELEMS(ops));
-	if (i < 0)
-		return unsupported_at(r, AT_KEY(at, "op"), "unknown operation '%s'", op);
-	d->op = (enum neuron_neff_op)i;
-	copy = d->op == NEURON_NEFF_OP_COPY;
-
-	err = parse_side(r, at, obj, &to_keys, sg, &d->to);
+	d->op = i < 0 ? NEURON_NEFF_OP_UNKNOWN : (enum neuron_neff_op)i;
+	err = i < 0 ? obstacle_at(r, AT_KEY(at, "op"), "unknown operation '%s'", op) : 0;
+	if (!err)
+		err = parse_side(r, at, obj, &to_keys, sg, &d->to, d);
 	if (!err)
 		err = parse_sources(r, at, obj, sg, d);
 	if (err)
 		return err;
+	bytes = d->op == NEURON_NEFF_OP_COPY;
 
 	if (d->to.ndim)
 		sized = &d->to;
@@ -1074,7 +1116,7 @@ static int parse_desc(struct neff_reader *r, const struct jpath *at, const json_
 			sized = &d->from[s];
 	if (!sized)
 		return invalid_at(r, at, "neither side has sizes");
-	err = fill_side(r, AT_KEY(at, "to"), &d->to, sized, copy);
+	err = fill_side(r, AT_KEY(at, "to"), &d->to, sized, d->op);
 	if (!err)
 		err = check_side(r, AT_KEY(at, "to"), &d->to);
 	if (!err)
@@ -1082,15 +1124,15 @@ static int parse_desc(struct neff_reader *r, const struct jpath *at, const json_
 	for (size_t s = 0; !err && s < d->nr_from; s++) {
 		struct neuron_neff_side *from = &d->from[s];
 
-		err = fill_side(r, AT_KEY(at, "from"), from, &d->to, copy);
+		err = fill_side(r, AT_KEY(at, "from"), from, &d->to, d->op);
 		if (!err)
 			err = check_side(r, AT_KEY(at, "from"), from);
-		if (!err && (copy ? from->bytes != d->to.bytes :
-				    elements(from) != elements(&d->to)))
+		if (!err && d->op != NEURON_NEFF_OP_UNKNOWN &&
+		    (bytes ? from->bytes != d->to.bytes : elements(from) != elements(&d->to)))
 			err = invalid_at(r, at, "%" PRIu64 " %s from '%s' to %" PRIu64 " in '%s'",
-					 copy ? from->bytes : elements(from),
-					 copy ? "bytes" : "elements", from->var->name,
-					 copy ? d->to.bytes : elements(&d->to),
+					 bytes ? from->bytes : elements(from),
+					 bytes ? "bytes" : "elements", from->var->name,
+					 bytes ? d->to.bytes : elements(&d->to),
 					 d->to.var->name);
 	}
 	if (err)
@@ -1209,7 +1251,7 @@ static int parse_dma_list(struct neff_reader *r, const struct jpath *at, const j
 	qsort(eng->dma_by_id, n, sizeof(*eng->dma_by_id), compare_dma_ids);
 	for (size_t i = 1; i < n; i++)
 		if (eng->dma_by_id[i]->id == eng->dma_by_id[i - 1]->id)
-			return invalid_at(r, at, "two entries have id %u", eng->dma_by_id[i]->id);
+			return obstacle_at(r, at, "two entries have id %u", eng->dma_by_id[i]->id);
 	return 0;
 }
 
@@ -1441,6 +1483,10 @@ static int load_constant(struct neff_reader *r, const struct neuron_neff_subgrap
 	if (var->data_size > var->size)
 		return invalid_at(r, here, "'%s' has %zu bytes, the variable %" PRIu64,
 				  m->name, var->data_size, var->size);
+	/* Weights that are missing would silently read as zero. */
+	if (var->data_size < var->size && !r->opts.short_constants)
+		return invalid_at(r, here, "'%s' has only %zu of the %" PRIu64
+				  " bytes of the variable", m->name, var->data_size, var->size);
 	return 0;
 }
 
@@ -1591,7 +1637,7 @@ static int parse_graphs(struct neff_reader *r, const char *member, const json_t 
 static int parse_shape(struct neff_reader *r, const struct jpath *at, const json_t *shape,
 		       enum neuron_neff_dtype dtype, struct neuron_neff_var *var)
 {
-	uint64_t bytes = neuron_neff_dtype_size(dtype), v = 0;
+	uint64_t element = neuron_neff_dtype_size(dtype), bytes = element ? element : 1, v = 0;
 	size_t n = json_array_size(shape);
 	uint64_t dims[NEURON_NEFF_MAX_SHAPE] = { 0 };
 	int err;
@@ -1607,7 +1653,8 @@ static int parse_shape(struct neff_reader *r, const struct jpath *at, const json
 		if (__builtin_mul_overflow(bytes, v, &bytes))
 			return invalid_at(r, at, "product overflows");
 	}
-	if (bytes != var->size)
+	/* The size of an element of an unknown type is what makes it fit. */
+	if (element ? bytes != var->size : var->size % bytes)
 		return invalid_at(r, at, "%" PRIu64 " bytes, variable '%s' has %" PRIu64, bytes,
 				  var->name, var->size);
 	var->dtype = dtype;
@@ -1633,7 +1680,7 @@ static int parse_io(struct neff_reader *r, const struct jpath *at, const json_t 
 			return invalid_at(r, here, "is %s, not an object", type_name(v));
 		err = get_text(r, here, v, "name", true, &name);
 		if (!err)
-			err = get_dtype(r, here, v, "dtype", &dtype);
+			err = get_dtype(r, here, v, "dtype", NEURON_NEFF_DT_UNKNOWN, &dtype);
 		if (!err)
 			err = get_list(r, here, v, "shape", true, &shape);
 		if (err)
@@ -1882,10 +1929,14 @@ static int parse_kelf(struct neff_reader *r)
 int neff_parse(struct neff_reader *r)
 {
 	struct neuron_neff *neff = &r->obj->pub;
-	int err;
+	int err = 0;
 
 	neff->executable = true;
-	err = parse_kelf(r);
+	if (neff->header.feature_bits)
+		err = obstacle_at(r, &(struct jpath){ .member = "header" },
+				  "unknown feature_bits 0x%" PRIx64, neff->header.feature_bits);
+	if (!err)
+		err = parse_kelf(r);
 	if (!err)
 		err = neff_fetch(r);
 	for (size_t i = 0; i < neff->nr_subgraphs && !err; i++)

@@ -58,8 +58,9 @@ static void hex(const uint8_t *p, size_t n, char *out)
 
 static json_t *header_json(const struct neuron_neff_header *h)
 {
-	char hash[65], uuid[33];
+	char hash[65], uuid[33], features[24];
 
+	snprintf(features, sizeof(features), "0x%" PRIx64, h->feature_bits);
 	hex(h->hash, h->pkg_version == 1 ? 32 : 16, hash);
 	hex(h->uuid, 16, uuid);
 	return json_pack("{s:s, s:s, s:I, s:I, s:s, s:I, s:I, s:s, s:s, s:I, s:I}",
@@ -69,7 +70,7 @@ static json_t *header_json(const struct neuron_neff_header *h)
 			 "hash", hash,
 			 "version_major", (json_int_t)h->version_major,
 			 "version_minor", (json_int_t)h->version_minor,
-			 "uuid", uuid, "feature_bits", "0x0",
+			 "uuid", uuid, "feature_bits", features,
 			 "num_tpb", (json_int_t)h->num_tpb,
 			 "lnc_size", (json_int_t)h->lnc_size);
 }
@@ -106,7 +107,7 @@ static json_t *engine_json(const struct neuron_neff_engine *e, const char *name)
 
 static json_t *neff_json(const struct neuron_neff *neff)
 {
-	json_t *graphs = json_array();
+	json_t *graphs = json_array(), *obstacles = json_array();
 
 	for (size_t g = 0; g < neff->nr_subgraphs; g++) {
 		const struct neuron_neff_subgraph *sg = &neff->subgraphs[g];
@@ -127,8 +128,10 @@ static json_t *neff_json(const struct neuron_neff *neff)
 							(json_int_t)sg->scratchpad,
 							"engines", engines));
 	}
-	return json_pack("{s:o, s:b, s:o}", "header", header_json(&neff->header), "executable",
-			 neff->executable, "graphs", graphs);
+	for (size_t i = 0; i < neff->nr_obstacles; i++)
+		json_array_append_new(obstacles, json_string(neff->obstacles[i]));
+	return json_pack("{s:o, s:b, s:o, s:o}", "header", header_json(&neff->header), "executable",
+			 neff->executable, "obstacles", obstacles, "graphs", graphs);
 }
 
 static void print_graph(const struct neuron_neff_subgraph *sg)
@@ -187,7 +190,10 @@ static void info(void *bytes, size_t size)
 		printf("Cores:           %u\n", h->num_tpb);
 		printf("LNC size:        %u\n", h->lnc_size);
 		printf("Executable:      %s\n", neff->executable ? "yes" :
+		       neff->nr_obstacles ? "no" :
 		       "no, it has instructions of a real accelerator");
+		for (size_t i = 0; i < neff->nr_obstacles; i++)
+			printf("Cannot run here because of %s\n", neff->obstacles[i]);
 		for (size_t g = 0; g < neff->nr_subgraphs; g++)
 			print_graph(&neff->subgraphs[g]);
 	}

@@ -153,6 +153,10 @@ static void plan_all(const struct neuron_plan_opts *common)
 		ret = neuron_model_plan(&geometry, bytes, size, &opts, &p->plan);
 		if (ret)
 			error(FAILURE, e.text[0] ? 0 : -ret, "%s: %s", p->path, e.text);
+		if (p->core * common->lnc + p->plan.cores > geometry.nr_cores)
+			error(FAILURE, 0, "%s: made for %u cores, %s has %u from core %lu on",
+			      p->path, p->plan.cores, options.instance,
+			      (unsigned int)(geometry.nr_cores - p->core * common->lnc), p->core);
 		free(bytes);
 	}
 }
@@ -257,6 +261,10 @@ static uint64_t examine(const struct neuron_plan_opts *opts, bool print, uint64_
 			       neuron_report_size(room - row[NEURON_REPORT_TOTAL], a, sizeof(a)),
 			       neuron_report_size(room, b, sizeof(b)));
 	}
+	for (size_t i = 0; i < nr_placed && print; i++)
+		for (uint32_t k = 0; k < placed[i].plan.nr_obstacles; k++)
+			printf("%s: cannot run here because of %s\n", placed[i].path,
+			       placed[i].plan.obstacles[k]);
 	free(models);
 	free(plans);
 	return missing;

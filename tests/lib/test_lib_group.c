@@ -162,6 +162,17 @@ static int teardown_two(void **state)
 	return ret || fake_used() || fake.mapped || fake.dev[1].opens;
 }
 
+static unsigned int inflations;
+
+int __real_inflateInit2_(void *z, int bits, const char *version, int size);
+int __wrap_inflateInit2_(void *z, int bits, const char *version, int size);
+
+int __wrap_inflateInit2_(void *z, int bits, const char *version, int size)
+{
+	inflations++;
+	return __real_inflateInit2_(z, bits, version, size);
+}
+
 /* ---- tests ---------------------------------------------------------------------------- */
 
 static void test_groups(void **state)
@@ -225,6 +236,48 @@ static void test_implicit(void **state)
 }
 
 /* Two networks on a group: one runs at a time. */
+/* However many nodes there are. */
+static void test_L6_unpacked_once(void **state)
+{
+	struct neuron_net *net;
+
+	(void)state;
+	inflations = 0;
+	net = load(net_neff(), NULL, 0);
+	assert_int_equal(inflations, 1);
+	neuron_net_unload(net);
+}
+
+/* A node that is made for more cores takes them, or the load fails. */
+static void test_L11_cores(void **state)
+{
+	struct neuron_error error = { .size = sizeof(error) };
+	struct neuron_net_opts o = {
+		.size = sizeof(o), .ops = ops, .nr_ops = 1, .error = &error,
+	};
+	struct neuron_net *net = NULL;
+	struct neff_bytes n;
+
+	(void)state;
+	neff_cores = 2;
+	n = net_neff();
+	neff_cores = 1;
+	assert_int_equal(neuron_net_load(pool, n.data, n.size, &o, &net), 0);
+	assert_int_equal(neuron_pool_free(pool), NR_CORES - 3);
+	neuron_net_unload(net);
+	assert_int_equal(neuron_group_create(pool, 2, &o.group), 0);
+	assert_int_equal(neuron_net_load(pool, n.data, n.size, &o, &net), 0);
+	assert_int_equal(neuron_net_mode(net), NEURON_NET_SHARED);
+	neuron_net_unload(net);
+	assert_int_equal(neuron_group_destroy(o.group), 0);
+	assert_int_equal(neuron_group_create(pool, 1, &o.group), 0);
+	assert_int_equal(neuron_net_load(pool, n.data, n.size, &o, &net), -ERANGE);
+	assert_int_equal(error.kind, NEURON_ERROR_CORES);
+	assert_string_equal(error.text, "a node is made for 2 cores, the group has 1");
+	assert_int_equal(neuron_group_destroy(o.group), 0);
+	free(n.data);
+}
+
 static void test_start_stop(void **state)
 {
 	struct neuron_net *a, *b;
@@ -662,6 +715,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_groups, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_implicit, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_start_stop, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_L6_unpacked_once, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_L11_cores, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_shared, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_pipeline, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_L17_full_eventfd, setup, teardown),

@@ -3,4 +3,4 @@
 SRCS_lib_group = $(patsubst $(ROOT)/%,%,$(filter-out %/sys.c %/discover.c, \
 	$(filter-out $(wildcard $(ROOT)/libneuron/src/nrt_*.c),$(wildcard $(ROOT)/libneuron/src/*.c))))
 CFLAGS_lib_group = -D_GNU_SOURCE -pthread -DNEURON_VERSION='"test"'
-LIBS_lib_group = -ldl -larchive -ljansson -lz -lnettle -pthread
+LIBS_lib_group = -Wl,--wrap=inflateInit2_ -ldl -larchive -ljansson -lz -lnettle -pthread

@@ -283,8 +283,8 @@ static void test_stats(void **state)
 	assert_true(s.archive_ns + s.json_ns + s.plan_ns + s.memory_ns + s.copy_ns + s.rings_ns <=
 		    s.total_ns);
 	/* k, the numbers to add, what g points to (p points to an input), the program */
-	assert_true(s.copy_bytes > 200 + 64 + 2 * 8);
-	assert_int_equal((s.copy_bytes - 200 - 2 * 8) % NEURON_ISA_INST_SIZE, 0);
+	assert_true(s.copy_bytes > 256 + 64 + 2 * 8);
+	assert_int_equal((s.copy_bytes - 256 - 2 * 8) % NEURON_ISA_INST_SIZE, 0);
 	assert_int_equal(s.descriptors % 2, 0);
 	assert_true(s.descriptors > 2);
 	neuron_model_unload(m);
@@ -1157,6 +1157,63 @@ static void test_too_large(void **state)
 	free(n.data);
 }
 
+/* It is placed and accounted, and says why it cannot be run. */
+static void test_L10_obstacles(void **state)
+{
+	struct fixture *f = *state;
+	struct neuron_run_result r = { .size = sizeof(r) };
+	struct neuron_model_usage u = { .size = sizeof(u) };
+	struct neuron_model *m;
+
+	neff_features = 0x40;
+	m = load(f, neff_with(DEF(TMP("a", "1", "4096") ", " TMP("b", "2", "4096")),
+			      "{\"dma\": ["
+			      "{\"id\": 1, \"queue\": \"q\", \"desc\": [{\"op\": \"scatter\","
+			      " \"from\": \"a\", \"to\": \"b\", \"to_dtype\": \"float4\","
+			      " \"from_sizes\": [64], \"from_steps\": [1]}]},"
+			      "{\"id\": 1, \"queue\": \"q\", \"desc\": [{\"from\": \"a\", \"to\": \"b\","
+			      " \"from_sizes\": [64], \"from_steps\": [1]}]}]}"));
+	neff_features = 0;
+	assert_string_equal(neuron_model_obstacle(m), "header: unknown feature_bits 0x40");
+	assert_string_equal(neuron_model_obstacles(m, 1),
+			    "sg00/SP.json: dma[0].desc[0].op: unknown operation 'scatter'");
+	assert_string_equal(neuron_model_obstacles(m, 2),
+			    "sg00/SP.json: dma[0].desc[0].to_dtype: unknown type 'float4'");
+	assert_string_equal(neuron_model_obstacles(m, 3), "sg00/SP.json: dma: two entries have id 1");
+	assert_null(neuron_model_obstacles(m, 4));
+	assert_int_equal(neuron_model_get_usage(m, &u), 0);
+	assert_int_equal(u.scratchpad, 8192);
+	assert_true(u.rings_spill > 0);
+	assert_int_equal(neuron_model_run(m, NULL, 0, 1000, &r), -EOPNOTSUPP);
+	assert_string_equal(r.text, "header: unknown feature_bits 0x40");
+	neuron_model_unload(m);
+}
+
+/* Made for four cores: not on one; the plan says so. */
+static void test_L11_cores(void **state)
+{
+	struct fixture *f = *state;
+	struct neuron_model_opts o = { .size = sizeof(o), .cores = 4 };
+	struct neuron_plan_opts po = { .size = sizeof(po) };
+	struct neuron_plan p = { .size = sizeof(p) };
+	struct neuron_geometry g;
+	struct neuron_model *m;
+	struct neff_bytes n;
+
+	neff_cores = 4;
+	n = make_list_neff();
+	refused(f, make_list_neff(), -ERANGE, NEURON_ERROR_CORES,
+		"header: node 0 is made for 4 cores, it gets 1");
+	neff_cores = 1;
+	assert_int_equal(neuron_model_load(f->core, n.data, n.size, &o, &m), 0);
+	run_ok(f, m);
+	neuron_model_unload(m);
+	assert_int_equal(neuron_instance_geometry("trn2", &g, NULL), 0);
+	assert_int_equal(neuron_model_plan(&g, n.data, n.size, &po, &p), 0);
+	assert_int_equal(p.cores, 4);
+	free(n.data);
+}
+
 /* More elements than a dimension can have: rows, or none if there is no such number of rows. */
 static void test_T6_large_shape(void **state)
 {
@@ -1589,6 +1646,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_vendor, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_too_large, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_L10_obstacles, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_L11_cores, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_T6_large_shape, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_not_executable, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_empty, setup, teardown),

@@ -22,13 +22,19 @@ struct neff_bytes {
 /* Not compressed, so that a test can change single bytes. */
 static bool neff_plain;
 
+/* Of the header: cores of its node, features. */
+static uint8_t neff_cores = 1;
+static uint64_t neff_features;
+
 static inline struct neff_bytes make_neff(const char *name, const char *def,
 					  const struct neff_file *files, size_t nr)
 {
 	static const char kelf[] =
 		"{\"graphs\": [{\"definition\": \"sg00/def.json\", \"name\": \"sg00\"}],"
 		" \"version\": \"0.5\"}";
-	struct neuron_neff_header header = { .version_major = 2, .num_tpb = 1, .lnc_size = 1 };
+	struct neuron_neff_header header = { .version_major = 2, .num_tpb = 1, .lnc_size = 1,
+					     .tpb_per_node = { neff_cores },
+					     .feature_bits = neff_features };
 	struct neuron_neff_writer *w = neuron_neff_writer_new();
 	struct neff_bytes out;
 
@@ -89,11 +95,11 @@ static inline struct neff_bytes make_list_neff(void)
 	const struct neff_file files[] = {
 		{ "sg00/PE.json", pe, 0 },
 		{ "sg00/SP.json", sp, 0 },
-		{ "sg00/k.bin", k, 200 },
+		{ "sg00/k.bin", k, sizeof(k) },
 	};
 
 	for (size_t i = 0; i < sizeof(k); i++)
-		k[i] = (char)(200 - i);
+		k[i] = i < 200 ? (char)(200 - i) : 0;
 	return make_neff("list", def, files, 3);
 }
 
@@ -255,7 +261,8 @@ static inline void add_kelf(struct neuron_neff_writer *w, unsigned int n, const 
 
 static inline struct neff_bytes net_finish(struct neuron_neff_writer *w, const char *network)
 {
-	struct neuron_neff_header header = { .version_major = 2, .num_tpb = 2, .lnc_size = 1 };
+	struct neuron_neff_header header = { .version_major = 2, .num_tpb = 2, .lnc_size = 1,
+					     .tpb_per_node = { neff_cores, 1 } };
 	struct neff_bytes out;
 
 	strcpy(header.name, "net");

@@ -560,6 +560,7 @@ enum neuron_error_kind {
 	NEURON_ERROR_MEMORY,		/**< device or host memory, see @c memory */
 	NEURON_ERROR_LIMIT,		/**< more queues, semaphores, descriptors than there are */
 	NEURON_ERROR_DEVICE,		/**< the driver refused something */
+	NEURON_ERROR_CORES,		/**< it is made for more cores */
 };
 
 /** @brief What went wrong and where, in one line without a newline. */
@@ -568,6 +569,7 @@ struct neuron_error {
 	enum neuron_error_kind kind;
 	char text[512];
 	struct neuron_mem_failure memory;
+	char name[257];			/**< in the header of the NEFF, "" it has none */
 };
 
 struct neuron_report_model;
@@ -600,6 +602,10 @@ struct neuron_model_opts {
 	struct neuron_load_stats *stats;	/**< filled in on success, may be NULL */
 	neuron_refused_fn refused;	/**< may be NULL */
 	void *refused_data;
+	uint64_t max_unpacked;		/**< bytes that the archive may unpack to; 0: 16 GiB */
+	/** Zero what a constant's file does not cover; else such a file is refused. */
+	bool short_constants;
+	uint32_t cores;			/**< physical cores set aside for it; 0: those of the core */
 };
 
 /** @brief Where the time of a load went, in nanoseconds; not measured for who does not ask. */
@@ -704,8 +710,8 @@ int neuron_core_reset(struct neuron_core *core);
  * @brief Load a NEFF: parse it, place it in device memory, build its rings.
  * @param bytes	the file, not used after the call returns
  * @return 0, -EINVAL bad NEFF, -EOPNOTSUPP unknown version or feature, -ENOMEM,
- * -E2BIG a limit of the device; @c opts->error says more. Nothing stays allocated
- * on error.
+ * -E2BIG a limit of the device or of @p opts, -ERANGE it is made for more cores;
+ * @c opts->error says more. Nothing stays allocated on error.
  */
 int neuron_model_load(struct neuron_core *core, const void *bytes, size_t size,
 		      const struct neuron_model_opts *opts, struct neuron_model **model);
@@ -722,6 +728,9 @@ int neuron_model_tensor_info(const struct neuron_model *model, size_t index,
 int neuron_model_get_usage(const struct neuron_model *model, struct neuron_model_usage *usage);
 /** @brief Why the model cannot be run, NULL if it can. */
 const char *neuron_model_obstacle(const struct neuron_model *model);
+#define NEURON_MAX_OBSTACLES 8u
+/** @brief All reasons (the first NEURON_MAX_OBSTACLES) from 0 on; NULL behind the last. */
+const char *neuron_model_obstacles(const struct neuron_model *model, size_t index);
 /**
  * @brief Run the model once; blocks until it is done or @p timeout_ms have passed.
  *
@@ -923,6 +932,8 @@ struct neuron_net_opts {
 	bool verify_hash;
 	struct neuron_error *error;	/**< filled in on error, may be NULL */
 	int timeout_ms;			/**< of one execution; 0: 30 s, negative: none */
+	uint64_t max_unpacked;		/**< as in neuron_model_opts */
+	bool short_constants;		/**< same */
 };
 
 /** @brief How a network uses its cores. */
@@ -1121,6 +1132,8 @@ struct neuron_plan_opts {
 	uint64_t io_sets;		/**< how often inputs and outputs are there; 0: not counted */
 	uint64_t io_single;		/**< 1: each time one tensor, as long as the longest */
 	uint64_t collectives;		/**< staging of collective operations, bytes */
+	uint64_t max_unpacked;		/**< as in neuron_model_opts */
+	bool short_constants;		/**< same */
 };
 
 /** @brief What a NEFF takes of each physical core of a logical one. */
@@ -1131,6 +1144,9 @@ struct neuron_plan {
 	char name[257];
 	uint64_t io;			/**< inputs and outputs, once, in whole pages */
 	uint64_t io_longest;		/**< the longest of them */
+	uint32_t cores;			/**< physical ones that its header asks for, at least 1 */
+	uint32_t nr_obstacles;		/**< why it cannot be run */
+	char obstacles[NEURON_MAX_OBSTACLES][256];
 };
 
 /**

@@ -105,7 +105,7 @@ static void check_side(const struct neuron_neff_subgraph *sg, const struct neuro
 static void check_dma(const struct neuron_neff_subgraph *sg, const struct neuron_neff_engine *e,
 		      const struct neuron_neff_dma *dma)
 {
-	must(neuron_neff_find_dma(e, dma->id) == dma);
+	must(neuron_neff_find_dma(e, dma->id)->id == dma->id);
 	must(in_list(dma->queue, sg->queues, sg->nr_queues, sizeof(*dma->queue)));
 	must(dma->instance < (int)dma->queue->nr_instances);
 	must(dma->semaphore >= -1 && dma->semaphore < (int)NEURON_NEFF_MAX_SEMAPHORES);
@@ -123,7 +123,8 @@ static void check_dma(const struct neuron_neff_subgraph *sg, const struct neuron
 			const struct neuron_neff_side *f = &d->from[s];
 
 			check_side(sg, f);
-			must(d->op == NEURON_NEFF_OP_COPY ? f->bytes == d->to.bytes :
+			must(d->op == NEURON_NEFF_OP_UNKNOWN ? true :
+			     d->op == NEURON_NEFF_OP_COPY ? f->bytes == d->to.bytes :
 			     f->bytes / neuron_neff_dtype_size(f->dtype) == n);
 		}
 	}
@@ -135,7 +136,6 @@ static void check_neff(const struct neuron_neff *neff)
 
 	must(neff->nr_subgraphs >= 1 && neff->nr_subgraphs <= 2);
 	must(neff->header.lnc_size == neff->nr_subgraphs);
-	must(!neff->header.feature_bits);
 	touch_text(neff->header.name);
 	touch_text(neff->graph_version);
 	for (size_t g = 0; g < neff->nr_subgraphs; g++) {
