@@ -158,15 +158,20 @@ static bool read_memory(void)
 static bool read_limits(void)
 {
 	static const char depth[] = "NEURON_RT_ASYNC_EXEC_MAX_INFLIGHT_REQUESTS";
-	unsigned long seconds = DEFAULT_TIMEOUT_S, inflight = 0;
+	unsigned long seconds = DEFAULT_TIMEOUT_S, inflight = 0, unpacked = 0;
 	struct nrt_process *p = &nrt_process;
 
 	p->verify_hash = false;
+	p->short_constants = false;
 	if (!nrt_env_value("NEURON_RT_EXEC_TIMEOUT", 0, INT_MAX, "a number of seconds",
 			   &seconds) ||
 	    !nrt_env_value(depth, 0, NRT_MAX_INFLIGHT, "a number up to 63", &inflight) ||
+	    !nrt_env_value("NEURON_RT_NEFF_MAX_UNPACKED_MB", 0, 1ul << 30,
+			   "a number of megabytes", &unpacked) ||
+	    !nrt_env_flag("NEURON_RT_NEFF_SHORT_CONSTANTS", &p->short_constants) ||
 	    !nrt_env_flag("NEURON_RT_VALIDATE_HASH", &p->verify_hash))
 		return false;
+	p->max_unpacked = (uint64_t)unpacked << 20;
 	/* With 0 as a limit nothing could ever succeed: there is none. */
 	p->timeout_ms = !seconds ? -1 : seconds > INT_MAX / 1000 ? INT_MAX : (int)seconds * 1000;
 	p->implicit_async = inflight;

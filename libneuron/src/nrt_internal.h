@@ -152,6 +152,8 @@ struct nrt_process {
 	uint32_t claim_count;
 	int timeout_ms;		/* of an execution, -1 none */
 	bool verify_hash;
+	uint64_t max_unpacked;	/* bytes of an archive, 0 default */
+	bool short_constants;
 	bool map_hbm;
 	bool contiguous;	/* scratchpad */
 	bool oom_table;

@@ -103,7 +103,13 @@ static NRT_STATUS load_failed(const struct neuron_error *error, int ret)
 	/* Figures of the file, not of the host, were out of range. */
 	if (error->kind == NEURON_ERROR_NEFF_INVALID)
 		status = NRT_INVALID;
-	LOG_AS(NMGR, ERROR, "kmgr_load_nn_post_metrics", "failed to load NN: %s, err: %d",
+	/* Memory is not what it lacks. */
+	if (error->kind == NEURON_ERROR_LIMIT)
+		status = NRT_UNSUPPORTED_NEFF_VERSION;
+	if (error->kind == NEURON_ERROR_CORES)
+		status = NRT_LOAD_NOT_ENOUGH_NC;
+	LOG_AS(NMGR, ERROR, "kmgr_load_nn_post_metrics", "failed to load NN%s%s: %s, err: %d",
+	       error->name[0] ? " " : "", error->name,
 	       error->text[0] ? error->text : strerror(-ret), (int)status);
 	return status;
 }
@@ -117,6 +123,10 @@ static NRT_STATUS load_on(uint32_t index, const void *bytes, size_t size, nrt_mo
 		.verify_hash = p->verify_hash,
 		.error = &error,
 		.refused = nrt_refused,
+		.max_unpacked = p->max_unpacked,
+		.short_constants = p->short_constants,
+		/* Those of the process from this one on. */
+		.cores = (p->nr_vncs - index) * p->lnc,
 	};
 	struct nrt_model *m = calloc(1, sizeof(*m));
 	NRT_STATUS status;
@@ -171,7 +181,10 @@ NRT_EXPORT NRT_STATUS nrt_load(const void *neff_bytes, size_t size, int32_t vnc,
 
 	if (status != NRT_SUCCESS)
 		return status;
-	if (!neff_bytes || !size || !model || vnc < -1 || vnc_count < -1) {
+	if (neff_bytes && !size) {
+		LOG(NMGR, ERROR, "invalid argument: the NEFF is empty");
+		status = NRT_INVALID;
+	} else if (!neff_bytes || !model || vnc < -1 || vnc_count < -1) {
 		LOG(NMGR, ERROR, "invalid argument: %zu bytes, core %d, %d cores", size, vnc,
 		    vnc_count);
 		status = NRT_INVALID;

@@ -129,11 +129,11 @@ NEURON_EXPORT void neuron_report_row(const struct neuron_report *report,
 
 NEURON_EXPORT const char *neuron_report_size(uint64_t bytes, char *text, size_t size)
 {
-	static const char *const units[] = { "B", "KB", "MB", "GB" };
+	static const char *const units[] = { "B", "KB", "MB", "GB", "TB", "PB", "EB" };
 	double value = (double)bytes;
 	unsigned int unit = 0;
 
-	while (value >= 1024 && unit < 3) {
+	while (value >= 1024 && unit < 6) {
 		value /= 1024;
 		unit++;
 	}

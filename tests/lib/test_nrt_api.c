@@ -56,7 +56,8 @@ static void clear_env(void)
 {
 	static const char *const names[] = {
 		"NEURON_RT_VISIBLE_CORES", "NEURON_RT_NUM_CORES", "NEURON_RT_EXEC_TIMEOUT",
-		"NEURON_SCRATCHPAD_PAGE_SIZE", "NEURON_RT_VALIDATE_HASH", "NEURON_RT_MAP_HBM",
+		"NEURON_SCRATCHPAD_PAGE_SIZE", "NEURON_RT_VALIDATE_HASH",
+		"NEURON_RT_NEFF_MAX_UNPACKED_MB", "NEURON_RT_NEFF_SHORT_CONSTANTS", "NEURON_RT_MAP_HBM",
 		"NEURON_RT_LOG_LEVEL", "NEURON_RT_LOG_LEVEL_TDRV", "NEURON_RT_LOG_LEVEL_NMGR",
 		"NEURON_RT_LOG_LOCATION", "NEURON_RT_LOG_LOCATION_NMGR",
 		"NEURON_RT_CONTIGUOUS_SCRATCHPAD", "NEURON_RT_ENABLE_DEVICE_MEMORY_OOM_LOG",
@@ -741,12 +742,8 @@ static void test_load_arguments(void **state)
 	/* One line, where and what. */
 	logged("NMGR:kmgr_load_nn_post_metrics");
 	assert_ptr_equal(strchr(log_text, '\n'), log_text + strlen(log_text) - 1);
-	assert_non_null(strstr(log_text, "failed to load NN: header: "));
+	assert_non_null(strstr(log_text, "failed to load NN list: header: "));
 	assert_non_null(strstr(log_text, "err: 2\n"));
-	/* Unknown feature bits. */
-	byte[544] = 1;
-	assert_int_equal(nrt_load(n.data, n.size, 0, -1, &m), NRT_UNSUPPORTED_NEFF_VERSION);
-	byte[544] = 0;
 	byte[552] = 2;
 	assert_int_equal(nrt_load(n.data, n.size, 0, -1, &m), NRT_INVALID);
 	byte[552] = 1;
@@ -1465,6 +1462,99 @@ static void test_names(void **state)
 	assert_string_equal(nrt_get_status_as_str((NRT_STATUS)8), "UNKNOWN");
 }
 
+/* What a load says and returns for a list NEFF, with a variable set. */
+static NRT_STATUS load_with(const char *name, const char *value, struct neff_bytes n)
+{
+	nrt_model_t *model = NULL;
+	NRT_STATUS status;
+
+	clear_env();
+	if (name)
+		setenv(name, value, 1);
+	assert_int_equal(nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", ""), NRT_SUCCESS);
+	take_log();
+	status = nrt_load(n.data, n.size, 0, -1, &model);
+	if (status == NRT_SUCCESS)
+		assert_int_equal(nrt_unload(model), NRT_SUCCESS);
+	nrt_close();
+	clear_env();
+	return status;
+}
+
+static void test_VALIDATE_HASH(void **state)
+{
+	struct neff_bytes n = make_list_neff();
+
+	(void)state;
+	assert_int_equal(load_with("NEURON_RT_VALIDATE_HASH", "1", n), NRT_SUCCESS);
+	((uint8_t *)n.data)[172] ^= 1;
+	assert_int_equal(load_with("NEURON_RT_VALIDATE_HASH", "1", n), NRT_INVALID);
+	logged("hash does not match");
+	assert_int_equal(load_with("NEURON_RT_VALIDATE_HASH", "0", n), NRT_SUCCESS);
+	free(n.data);
+}
+
+static void test_L4_limit(void **state)
+{
+	static const char def[] =
+		"{\"name\": \"definition\", \"var\": {\"k\": {\"type\": \"file\", \"var_id\": 1,"
+		" \"size\": 20971520, \"file_name\": \"k.bin\"}}}";
+	struct neff_file file = { "sg00/k.bin", calloc(1, 20 << 20), 20 << 20 };
+	struct neff_bytes n = make_neff("zeros", def, &file, 1);
+
+	(void)state;
+	assert_int_equal(load_with(NULL, NULL, n), NRT_SUCCESS);
+	assert_int_equal(load_with("NEURON_RT_NEFF_MAX_UNPACKED_MB", "19", n),
+			 NRT_UNSUPPORTED_NEFF_VERSION);
+	logged("failed to load NN zeros: archive: unpacks to more than the limit of 19922944 bytes");
+	free(n.data);
+	free((void *)(uintptr_t)file.data);
+}
+
+static void test_C6_short_constants(void **state)
+{
+	static const char def[] =
+		"{\"name\": \"definition\", \"var\": {\"k\": {\"type\": \"file\", \"var_id\": 1,"
+		" \"size\": 10, \"file_name\": \"k.bin\"}}}";
+	struct neff_file file = { "sg00/k.bin", "four", 4 };
+	struct neff_bytes n = make_neff("short", def, &file, 1);
+
+	(void)state;
+	assert_int_equal(load_with(NULL, NULL, n), NRT_INVALID);
+	logged("has only 4 of the 10 bytes");
+	assert_int_equal(load_with("NEURON_RT_NEFF_SHORT_CONSTANTS", "1", n), NRT_SUCCESS);
+	free(n.data);
+}
+
+static void test_C7_messages(void **state)
+{
+	struct neff_bytes n = make_list_neff(), empty = { n.data, 0 };
+	char text[32];
+
+	(void)state;
+	assert_int_equal(load_with(NULL, NULL, empty), NRT_INVALID);
+	logged("the NEFF is empty");
+	n.size--;
+	assert_int_equal(load_with(NULL, NULL, n), NRT_INVALID);
+	logged("failed to load NN list: header: data_size");
+	free(n.data);
+	assert_string_equal(neuron_report_size(1ull << 62, text, sizeof(text)), "4.000EB");
+	assert_string_equal(neuron_report_size(3ull << 40, text, sizeof(text)), "3.000TB");
+}
+
+static void test_L11_cores(void **state)
+{
+	struct neff_bytes n;
+
+	(void)state;
+	neff_cores = 200;
+	n = make_list_neff();
+	neff_cores = 1;
+	assert_int_equal(load_with(NULL, NULL, n), NRT_LOAD_NOT_ENOUGH_NC);
+	logged("node 0 is made for 200 cores, it gets");
+	free(n.data);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -1500,6 +1590,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_fork, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_log, setup, teardown),
 		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_VALIDATE_HASH),
+		cmocka_unit_test(test_L4_limit),
+		cmocka_unit_test(test_C6_short_constants),
+		cmocka_unit_test(test_C7_messages),
+		cmocka_unit_test(test_L11_cores),
 	};
 
 	return cmocka_run_group_tests(tests, group_setup, group_teardown);

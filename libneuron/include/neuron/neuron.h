@@ -1090,7 +1090,7 @@ int neuron_device_log_memory(struct neuron_device *device, size_t entries);
  * @return 0, -errno
  */
 int neuron_device_write_memory_log(struct neuron_device *device, uint32_t hbm, int fd);
-/** @brief "1.500GB": three decimals, binary multiples up to GB. @return @p text */
+/** @brief "1.500GB": three decimals, binary multiples. @return @p text */
 const char *neuron_report_size(uint64_t bytes, char *text, size_t size);
 
 #define NEURON_MICROCODE_DEFAULT UINT64_MAX
