@@ -327,10 +327,10 @@ static void plans(bool contiguous, uint64_t page)
 	};
 	struct neuron_error error = { .size = sizeof(error) };
 	struct neuron_plan_opts plan_opts = {
-		.size = sizeof(plan_opts), .scratchpad_page = page, .contiguous = contiguous,
+		.short_constants = true, .size = sizeof(plan_opts), .scratchpad_page = page, .contiguous = contiguous,
 		.error = &error,
 	};
-	struct neuron_model_opts model_opts = { .size = sizeof(model_opts), .error = &error };
+	struct neuron_model_opts model_opts = { .short_constants = true, .size = sizeof(model_opts), .error = &error };
 	struct neuron_device *device;
 	struct neuron_core *core;
 	unsigned int loaded = 0;
@@ -384,7 +384,7 @@ static void test_plans(void **state)
 static void test_plan_refused(void **state)
 {
 	struct neuron_error error = { .size = sizeof(error) };
-	struct neuron_plan_opts opts = { .size = sizeof(opts), .error = &error };
+	struct neuron_plan_opts opts = { .short_constants = true, .size = sizeof(opts), .error = &error };
 	struct neff_bytes n = make_list_neff();
 	struct neuron_plan plan = { .size = sizeof(plan) };
 	struct neuron_geometry g;
@@ -430,7 +430,7 @@ static struct neuron_plan planned_and_loaded(const char *def, const char *sp, bo
 {
 	struct neuron_plan plan = { .size = sizeof(plan) };
 	struct neuron_error error = { .size = sizeof(error) };
-	struct neuron_model_opts opts = { .size = sizeof(opts), .error = &error };
+	struct neuron_model_opts opts = { .short_constants = true, .size = sizeof(opts), .error = &error };
 	struct neuron_model_usage u = { .size = sizeof(u) };
 	struct neff_bytes n = neff_with(def, sp);
 	struct neuron_device *device;
@@ -509,8 +509,8 @@ static int refused(const char *vars, enum neuron_error_kind kind)
 {
 	struct neuron_plan plan = { .size = sizeof(plan) };
 	struct neuron_error planning = { .size = sizeof(planning) }, loading = planning;
-	struct neuron_plan_opts plan_opts = { .size = sizeof(plan_opts), .error = &planning };
-	struct neuron_model_opts opts = { .size = sizeof(opts), .error = &loading };
+	struct neuron_plan_opts plan_opts = { .short_constants = true, .size = sizeof(plan_opts), .error = &planning };
+	struct neuron_model_opts opts = { .short_constants = true, .size = sizeof(opts), .error = &loading };
 	struct neuron_device *device;
 	struct neuron_core *core;
 	struct neuron_model *m;
@@ -552,7 +552,7 @@ static void test_L15_sums(void **state)
 static void test_L15_more_sums(void **state)
 {
 	struct neuron_plan plans[2] = { { .nr_parts = 1 }, { .nr_parts = 1 } };
-	struct neuron_plan_opts opts = { .size = sizeof(opts), .io_sets = 2 };
+	struct neuron_plan_opts opts = { .short_constants = true, .size = sizeof(opts), .io_sets = 2 };
 	uint64_t row[NEURON_REPORT_NR_COLUMNS];
 	struct neuron_report_core core = { .nc = 0 };
 	struct neuron_report r = { .size = sizeof(r), .cores = &core, .nr_cores = 1 };
@@ -575,7 +575,7 @@ static void test_L15_more_sums(void **state)
 /* Inputs and outputs as the runtime allocates them. */
 static void test_T2_io(void **state)
 {
-	struct neuron_plan_opts opts = { .size = sizeof(opts), .io_sets = 1 };
+	struct neuron_plan_opts opts = { .short_constants = true, .size = sizeof(opts), .io_sets = 1 };
 	struct neuron_report_core core = { .nc = 0 };
 	struct neuron_plan p = { .size = sizeof(p) };
 	struct neuron_geometry g;
@@ -622,7 +622,7 @@ static void test_pair(void **state)
 	struct neuron_mem_opts mem = { .size = sizeof(mem), .hbm = 1, .nc = 2,
 				       .category = NEURON_MEM_TENSORS };
 	struct neuron_error error = { .size = sizeof(error) };
-	struct neuron_model_opts model_opts = { .size = sizeof(model_opts), .error = &error };
+	struct neuron_model_opts model_opts = { .short_constants = true, .size = sizeof(model_opts), .error = &error };
 	struct neuron_run_result r = { .size = sizeof(r) };
 	struct neuron_tensor_info info = { .size = sizeof(info) };
 	struct neff_bytes n = make_pair_neff("1024");
@@ -631,7 +631,7 @@ static void test_pair(void **state)
 	struct neuron_core *core, *single;
 	struct neuron_model *m = NULL;
 	struct neuron_plan plan = { .size = sizeof(plan) };
-	struct neuron_plan_opts plan_opts = { .size = sizeof(plan_opts), .lnc = 2 };
+	struct neuron_plan_opts plan_opts = { .short_constants = true, .size = sizeof(plan_opts), .lnc = 2 };
 	struct neuron_model_usage u = { .size = sizeof(u) };
 	uint8_t in[1024], out[1024];
 	struct neuron_io io[3];

@@ -165,10 +165,10 @@ static void core_like(uint32_t lnc, bool contiguous, uint64_t page, uint64_t mic
 	};
 	struct neuron_error error = { .size = sizeof(error) };
 	struct neuron_plan_opts plan_opts = {
-		.size = sizeof(plan_opts), .scratchpad_page = page, .contiguous = contiguous, .lnc = lnc,
+		.short_constants = true, .size = sizeof(plan_opts), .scratchpad_page = page, .contiguous = contiguous, .lnc = lnc,
 		.error = &error,
 	};
-	struct neuron_model_opts model_opts = { .size = sizeof(model_opts), .error = &error };
+	struct neuron_model_opts model_opts = { .short_constants = true, .size = sizeof(model_opts), .error = &error };
 	struct neuron_geometry g;
 	struct neuron_device *device;
 	struct neuron_core *core;
