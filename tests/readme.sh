@@ -154,7 +154,8 @@ part_build() {
 	result $status "modprobe finds what make modules_install installed"
 	status=0
 	# shellcheck disable=SC2016
-	inside 'cd /lib/modules/$(uname -r)/updates && rm -r ./* && mv /root/dkms . &&
+	inside 'cd /lib/modules/$(uname -r)/updates &&
+		find .. -name "neuron*.ko*" -delete && mv /root/dkms . &&
 		depmod $(uname -r) && modprobe -S $(uname -r) -n -v neuron_emu' >"$log" 2>&1 || status=$?
 	result $status "modprobe finds what DKMS installed"
 	status=0

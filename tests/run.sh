@@ -238,7 +238,8 @@ needed=$(for name; do
 					echo "${name%-all}" ;;
 	fuzz-ioctl)			echo fuzz ;;
 	vm-*)				echo "${name#vm-}" ;;
-	abi|bench|tools|dkms|demo)		echo 6.12 ;;
+	tools)				echo 6.1 6.12 ;;
+	abi|bench|dkms|demo)		echo 6.12 ;;
 	esac
 done | tr " " "\n" | sort -u)
 for kernel in $needed; do

@@ -58,11 +58,13 @@ check "R3: with neuron.pc" 'compile "$dir/neuron.c" neuron'
 check "R3: and runs" 'LD_LIBRARY_PATH=$prefix/lib "$dir/neuron.c.out"'
 
 # Debian's headers, without the System.map that kbuild asks for before it runs depmod.
-kdir=$(tests/vm/kdir.sh 6.12)
-release=$(tests/vm/kdir.sh 6.12 release)
-built=$(tests/vm/modules.sh 6.12) || exit 1
-check "R2: make modules_install" \
-	'make -s -C "$built" KDIR="$kdir" modules_install INSTALL_MOD_PATH="$dir/root"'
-check "R2: modprobe finds the modules" \
-	'[ "$(modprobe -n -v -d "$dir/root" -S "$release" neuron_emu | tee /dev/stderr | grep -c "neuron.*ko")" = 2 ]'
+for kernel in 6.1 6.12; do
+	kdir=$(tests/vm/kdir.sh $kernel)
+	release=$(tests/vm/kdir.sh $kernel release)
+	built=$(tests/vm/modules.sh $kernel) || exit 1
+	check "R2: make modules_install for $kernel" \
+		'make -s -C "$built" KDIR="$kdir" modules_install INSTALL_MOD_PATH="$dir/root"'
+	check "R2: modprobe finds the modules for $kernel" \
+		'[ "$(modprobe -n -v -d "$dir/root" -S "$release" neuron_emu | tee /dev/stderr | grep -c "neuron.*ko")" = 2 ]'
+done
 exit $bad
