@@ -38,7 +38,7 @@ WANTED = 85
 PATTERNS = ["kmod/mem/*.c", "kmod/mem/buddy/*.c", "kmod/dma/*.c", "libneuron/src/neff*.c",
             "libneuron/src/load*.c", "libneuron/src/neff/*.c", "libneuron/src/load/*.c"]
 # What runs in User Mode Linux after the KUnit suites, if it passes on unchanged code.
-GUEST = ["driver.c", "mmap.c", "grow.c", "notify.c", "statistics.c", "ioctl_hostile.c"]
+GUEST = ["driver.c", "mmap.c", "grow.c", "notify.c", "ioctl_hostile.c"]
 LOAD = "tests/vm/guest/00-load.sh"
 UNLOAD = "tests/vm/guest/zz-unload.sh"
 HOST = [(r"kmod/mem/buddy.*", ["buddy"]),
