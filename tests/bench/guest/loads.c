@@ -276,6 +276,7 @@ static bool process(const char *what, u32 loads, u32 seed, const char *cores, u3
 	setenv("NEURON_RT_VISIBLE_CORES", cores, 1);
 	setenv("NEURON_LOGICAL_NC_CONFIG", "1", 1);
 	rng_seed(&rng, seed);
+	setenv("NEURON_RT_NEFF_SHORT_CONSTANTS", "1", 1);
 	CHECK(!nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", ""), "init");
 	limit = room() / 100 * 95 / sharing;
 	if (!failed)
