@@ -34,6 +34,7 @@ places() {
 	guest	neuron-demo
 	guest	systemd-sysusers && udevadm control --reload && udevadm trigger -s neuron_device
 	guest	adduser USER neuron
+	guest	neuron-ls
 	guest	neuron-mem
 	guest	neuron-mem --failures
 	guest	neuron-preflight model.neff
