@@ -171,8 +171,10 @@ guest_script() {
 
 	cat <<-'END'
 	#!/bin/bash
-	{	# through a pipe: programs do not take it for a terminal and wait at its end
-	exec </dev/null
+	# Into a file: at a terminal programs wait for keys, into a pipe perf records.
+	touch /run/out
+	tail -f /run/out >/dev/ttyS1 &
+	exec >/run/out 2>&1 </dev/null
 	export HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 	cd /root/neuron
 	mkdir -p /run/readme && cd /run/readme
@@ -187,7 +189,7 @@ guest_script() {
 		bpftrace*)	command="{ sleep 60; neuron-demo -n 1 >/dev/null; } & timeout -s INT 120 $command" ;;
 		# Not where an earlier line went to.
 		trace-cmd*|perf*) command="cd /run/readme; ${command//PROGRAM/neuron-demo -n 1}" ;;
-		*PID*)		command="exec 9<>/dev/neuron0; ${command/PID/\$BASHPID}" ;;
+		*PID*)		command="sleep 900 9<>/dev/neuron0 & sleep 1; ${command/PID/\$!}" ;;
 		*)		command=${command/USER/somebody} ;;
 		esac
 		printf 'echo "# "%q\n{ %s\n} && echo ok - %q || echo not ok - %q\n' \
@@ -197,7 +199,7 @@ guest_script() {
 	[ "$(stat -c %G /dev/neuron0)" = neuron ] && id -nG somebody | grep -qw neuron &&
 		echo "ok - the group may" || echo "not ok - the group may"
 	echo "# done"
-	} 2>&1 | cat >/dev/ttyS1
+	sleep 3
 	reboot -f
 	END
 }
