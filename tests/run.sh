@@ -22,6 +22,7 @@
 #   kcsan	the data race detector: KUnit suites and the whole stack
 #   coverage-lib	the host tests of the library, counting the lines that run
 #   coverage-vm	the whole stack on the debug kernel, counting the lines that run
+#   pairs	every call against every other for $SECONDS_OF_PAIRS seconds, debug kernel
 #   fuzz-ioctl	the fuzzer of /dev/neuronN with coverage, for $SECONDS_TO_FUZZ seconds
 #		from seed $SEED
 
@@ -34,7 +35,7 @@ steps=(abi lib tap property fuzz model tools readme dkms
        build-6.1 build-6.12 build-7.3
        vm-debug vm-6.12 rig bench vm-6.1 vm-7.3 vm-kunit uml-kunit demo)
 long_steps=(debian-12 debian-13 coverage-lib kcsan coverage-vm
-	    vm-7.3-debug vm-7.3-rt vm-7.3-all vm-6.1-all fuzz-ioctl)
+	    vm-7.3-debug vm-7.3-rt vm-7.3-all vm-6.1-all pairs fuzz-ioctl)
 
 case ${1:-} in
 list)	printf '%s\n' "${steps[@]}"
@@ -147,6 +148,15 @@ kunit_vm() {
 		--log "kunit-$kernel" --timeout 900 --test-timeout 600 "$@"
 }
 
+pairs() {
+	local seconds=${SECONDS_OF_PAIRS:-1800}
+
+	tests/vm/run.sh debug --stack --log pairs --mem 2048 --timeout $((seconds + 900)) \
+		--test-timeout $((seconds + 600)) --append "pairs.seconds=$seconds pairs.rounds=20" \
+		--test tests/vm/guest/00-load.sh --test tests/vm/guest/pairs.c \
+		--test tests/vm/guest/zz-unload.sh
+}
+
 fuzz_ioctl() {
 	local seconds=${SECONDS_TO_FUZZ:-600} seed=${SEED:-$(date +%s)}
 
@@ -211,6 +221,8 @@ run_step() {
 	coverage-vm)	step coverage-run stack debug --make NEURON_GCOV=1 --test tests/vm/gcov.sh
 			step coverage-vm tests/vm/coverage.sh "$CACHE/logs/stack-debug/output.log"
 			grep -v '^ok' "$logs/coverage-vm.log" ;;
+	pairs)		step pairs pairs
+			grep '^#' "$logs/pairs.log" ;;
 	fuzz-ioctl)	step fuzz-ioctl fuzz_ioctl
 			grep '^#' "$logs/fuzz-ioctl.log" ;;
 	demo)		step demo tests/demo.sh ;;
@@ -231,7 +243,7 @@ needed=$(for name; do
 	build-*)			echo "${name#build-}" ;;
 	uml-kunit)			echo uml ;;
 	rig)				echo debug uml ;;
-	vm-kunit|vm-debug)		echo debug ;;
+	vm-kunit|vm-debug|pairs)	echo debug ;;
 	kcsan)				echo kcsan ;;
 	coverage-vm)			echo debug ;;
 	vm-*-all)			name=${name#vm-}
@@ -249,7 +261,7 @@ done
 # Steps that boot a guest, or build a root of their own.
 has_guest() {
 	case $1 in
-	vm-*|uml-*|rig|bench|demo|kcsan|coverage-vm|fuzz-ioctl|debian-*) return 0 ;;
+	vm-*|uml-*|rig|bench|demo|kcsan|coverage-vm|pairs|fuzz-ioctl|debian-*) return 0 ;;
 	esac
 	return 1
 }
