@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# fake_driver.h is in the place of sys.c and discover.c.
-SRCS_lib_device = $(patsubst $(ROOT)/%,%,$(filter-out %/sys.c %/discover.c, \
-	$(filter-out $(wildcard $(ROOT)/libneuron/src/nrt_*.c),$(wildcard $(ROOT)/libneuron/src/*.c))))
+SRCS_lib_device = $(LIB_SRCS)
 CFLAGS_lib_device = -D_GNU_SOURCE -pthread -DNEURON_VERSION='"test"'
 LIBS_lib_device = -larchive -ljansson -lz -lnettle -pthread

@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# fake_driver.h is in the place of sys.c and discover.c.
-SRCS_nrt_env = $(patsubst $(ROOT)/%,%,$(filter-out %/sys.c %/discover.c, \
-	$(wildcard $(ROOT)/libneuron/src/*.c)))
+SRCS_nrt_env = $(NRT_SRCS)
 CFLAGS_nrt_env = -D_GNU_SOURCE -pthread -DNEURON_VERSION='"test"'
 LIBS_nrt_env = -larchive -ljansson -lz -lnettle -pthread

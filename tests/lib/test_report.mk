@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# fake_driver.h is in the place of sys.c and discover.c.
-SRCS_report = $(patsubst $(ROOT)/%,%,$(filter-out %/sys.c %/discover.c, \
-	$(wildcard $(ROOT)/libneuron/src/*.c)))
+SRCS_report = $(NRT_SRCS)
 CFLAGS_report = -D_GNU_SOURCE -pthread -DNEURON_VERSION='"test"'
 LIBS_report = -larchive -ljansson -lz -lnettle -pthread

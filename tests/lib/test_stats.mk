@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# fake_driver.h is in the place of sys.c and discover.c.
-SRCS_stats = $(patsubst $(ROOT)/%,%,$(filter-out %/sys.c %/discover.c, \
-	$(wildcard $(ROOT)/libneuron/src/*.c)))
+SRCS_stats = $(NRT_SRCS)
 CFLAGS_stats = -D_GNU_SOURCE -pthread -DNEURON_VERSION='"test"'
 LIBS_stats = -larchive -ljansson -lz -lnettle -pthread
