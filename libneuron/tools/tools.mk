@@ -20,4 +20,5 @@ SRCS_neuron-demo := tools/neuron-demo.c ../tests/models/host_ref.c ../tests/mode
 	$(NEFF_SRCS)
 LIBS_neuron-demo := $(NEFF_LIBS) -lm
 
+CFLAGS_neuron-ls := $(shell $(PKG_CONFIG) --cflags smartcols)
 LIBS_neuron-ls := $(shell $(PKG_CONFIG) --libs smartcols)
