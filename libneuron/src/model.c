@@ -67,6 +67,8 @@ static int apply(struct loader *l)
 {
 	struct neuron_load_stats *stats = &l->watch->stats;
 	struct neuron_model *m = l->model;
+	/* Obstacles of the file are listed with the first part, and are those of both. */
+	bool runs = !l->vendor && !m->nr_obstacles;
 	int ret = load_apply_memory(l);
 
 	load_lap(l->watch, &stats->memory_ns);
@@ -74,13 +76,13 @@ static int apply(struct loader *l)
 		ret = load_apply_contents(l);
 	load_lap(l->watch, &stats->copy_ns);
 	/* A model that cannot be run has its rings for the accounting only. */
-	if (!ret && !m->nr_obstacles)
+	if (!ret && runs)
 		ret = load_fill_rings(l);
-	for (size_t i = 0; i < m->nr_fetch && !ret && !m->nr_obstacles; i++)
+	for (size_t i = 0; i < m->nr_fetch && !ret && runs; i++)
 		ret = load_fill_fetch(l, &m->rings[i]);
 	if (!ret)
 		ret = load_plan_setup(l);
-	for (size_t i = 0; i < m->nr_rings && !m->nr_obstacles; i++)
+	for (size_t i = 0; i < m->nr_rings && runs; i++)
 		stats->descriptors += 2ull * m->rings[i].count;
 	load_lap(l->watch, &stats->rings_ns);
 	return ret;

@@ -1189,6 +1189,32 @@ static void test_L10_obstacles(void **state)
 	neuron_model_unload(m);
 }
 
+/* Nor are descriptors made for what is not known of the second core's part. */
+static void test_obstacle_of_other_part(void **state)
+{
+	struct fixture *f = *state;
+	struct neuron_core_opts opts = { .size = sizeof(opts), .lnc = 2 };
+	struct neuron_load_stats stats = { .size = sizeof(stats) };
+	struct neuron_model_opts mo = { .size = sizeof(mo), .stats = &stats };
+	struct neff_bytes n;
+	struct neuron_model *m;
+	struct neuron_core *c;
+
+	neff_pair_op = "scatter";
+	n = make_pair_neff("1024");
+	neff_pair_op = "copy";
+	assert_int_equal(neuron_core_open(f->device, 0, &opts, &c), 0);
+	assert_int_equal(neuron_model_load(c, n.data, n.size, &mo, &m), 0);
+	assert_string_equal(neuron_model_obstacle(m),
+			    "sg01/SP.json: dma[0].desc[0].op: unknown operation 'scatter'");
+	assert_null(neuron_model_obstacles(m, 1));
+	assert_int_equal(stats.descriptors, 0);
+	assert_int_equal(neuron_model_run(m, NULL, 0, 1000, NULL), -EOPNOTSUPP);
+	neuron_model_unload(m);
+	neuron_core_close(c);
+	free(n.data);
+}
+
 /* Made for four cores: not on one; the plan says so. */
 static void test_L11_cores(void **state)
 {
@@ -1647,6 +1673,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_too_large, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_L10_obstacles, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_obstacle_of_other_part, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_L11_cores, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_T6_large_shape, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_not_executable, setup, teardown),

@@ -26,6 +26,9 @@ static bool neff_plain;
 static uint8_t neff_cores = 1;
 static uint64_t neff_features;
 
+/* Of the transfer of sg01 in make_pair_neff(). */
+static const char *neff_pair_op = "copy";
+
 static inline struct neff_bytes make_neff(const char *name, const char *def,
 					  const struct neff_file *files, size_t nr)
 {
@@ -207,7 +210,8 @@ static inline struct neff_bytes make_pair_neff(const char *y_size)
 		" \"backing_variable_off\": 0},"
 		" \"a\": {\"type\": \"output\", \"var_id\": 2, \"size\": 1024}}}";
 	static const char copy[] =
-		"{\"dma\": [{\"id\": 1, \"queue\": \"q\"%s, \"desc\": [{\"from\": \"x\", \"to\": \"%s\","
+		"{\"dma\": [{\"id\": 1, \"queue\": \"q\"%s, \"desc\": [{\"op\": \"%s\","
+		" \"from\": \"x\", \"to\": \"%s\","
 		" \"from_sizes\": [1024], \"from_steps\": [1], \"to_sizes\": [1024], \"to_steps\": [1]}]}]}";
 	struct neuron_neff_header header = { .version_major = 2, .num_tpb = 2, .lnc_size = 2 };
 	struct neuron_neff_writer *w = neuron_neff_writer_new();
@@ -219,8 +223,8 @@ static inline struct neff_bytes make_pair_neff(const char *y_size)
 		 " \"var\": {\"x\": {\"type\": \"input\", \"var_id\": 1, \"size\": %s},"
 		 " \"t\": {\"type\": \"tmp-buf\", \"var_id\": 7, \"size\": 10000},"
 		 " \"b\": {\"type\": \"output\", \"var_id\": 2, \"size\": 1024}}}", y_size);
-	snprintf(sp0, sizeof(sp0), copy, ", \"remote_semaphores\": [17]", "a");
-	snprintf(sp1, sizeof(sp1), copy, "", "b");
+	snprintf(sp0, sizeof(sp0), copy, ", \"remote_semaphores\": [17]", "copy", "a");
+	snprintf(sp1, sizeof(sp1), copy, "", neff_pair_op, "b");
 	strcpy(header.name, "pair");
 	assert_int_equal(neuron_neff_writer_add(w, "kelf-0.json", kelf, strlen(kelf)), 0);
 	assert_int_equal(neuron_neff_writer_add(w, "sg00/def.json", def0, strlen(def0)), 0);
