@@ -844,7 +844,7 @@ static int check_model(const struct neuron_net *net, const struct stage *stage,
 /* Cores of the group for a node; each of them can be a pair. */
 static size_t group_cores(const struct stage *s, const struct neuron_core *core)
 {
-	uint32_t lnc = core->peer ? 2 : 1;
+	size_t lnc = core->peer ? 2 : 1;
 
 	return (s->cores + lnc - 1) / lnc;
 }

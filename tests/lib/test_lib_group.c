@@ -124,6 +124,21 @@ static int setup(void **state)
 	return ret ? ret : neuron_pool_open(cores, NR_CORES, &pool);
 }
 
+/* Logical cores of two. */
+static int setup_pairs(void **state)
+{
+	struct neuron_core_opts opts = { .size = sizeof(opts), .lnc = 2 };
+	int ret;
+
+	(void)state;
+	fake.nr_devices = 1;
+	memset(cores, 0, sizeof(cores));
+	ret = neuron_device_open(0, &device);
+	for (uint32_t i = 0; i < NR_CORES / 2 && !ret; i++)
+		ret = neuron_core_open(device, 2 * i, &opts, &cores[i]);
+	return ret ? ret : neuron_pool_open(cores, NR_CORES / 2, &pool);
+}
+
 static int teardown(void **state)
 {
 	(void)state;
@@ -275,6 +290,26 @@ static void test_L11_cores(void **state)
 	assert_int_equal(error.kind, NEURON_ERROR_CORES);
 	assert_string_equal(error.text, "a node is made for 2 cores, the group has 1");
 	assert_int_equal(neuron_group_destroy(o.group), 0);
+	free(n.data);
+}
+
+/* More pairs than a number of cores can say are too many, not none. */
+static void test_too_many_cores(void **state)
+{
+	struct neuron_error error = { .size = sizeof(error) };
+	struct neuron_net_opts o = { .size = sizeof(o), .error = &error };
+	struct neuron_net *net = NULL;
+	struct neff_bytes n;
+
+	(void)state;
+	neff_cores = 0;
+	n = make_list_neff();
+	neff_cores = 1;
+	/* requested_tpb_count */
+	memset((char *)n.data + 476, 0xff, 4);
+	assert_int_equal(neuron_net_load(pool, n.data, n.size, &o, &net), -EBUSY);
+	assert_string_equal(error.text, "2147483648 cores wanted, 2 are free");
+	assert_int_equal(neuron_pool_free(pool), 2);
 	free(n.data);
 }
 
@@ -717,6 +752,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_start_stop, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_L6_unpacked_once, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_L11_cores, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_too_many_cores, setup_pairs, teardown),
 		cmocka_unit_test_setup_teardown(test_shared, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_pipeline, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_L17_full_eventfd, setup, teardown),
