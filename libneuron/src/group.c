@@ -859,6 +859,7 @@ static int load_model(struct neuron_net *net, struct stage *s, struct neuron_cor
 		.error = &e,
 		.node = s->node->kelf,
 		.borrow = true,
+		.max_total = o->max_unpacked,
 		.short_constants = o->short_constants,
 	};
 	struct neuron_model_opts mo = {
