@@ -148,25 +148,35 @@ static bool give_back(struct neuron_device *device, const struct leftover *what)
 	return true;
 }
 
-static void keep(struct neuron_device *device, struct leftover *left)
+static void keep(struct neuron_device *device, struct leftover *first, struct leftover *last)
 {
-	left->next = atomic_load(&device->left);
-	while (!atomic_compare_exchange_weak(&device->left, &left->next, left))
+	last->next = atomic_load(&device->left);
+	while (!atomic_compare_exchange_weak(&device->left, &last->next, first))
 		;
 }
 
-/* What was kept before. */
+/*
+ * What was kept before, up to one that the driver still refuses: with a device that is gone
+ * it refuses all of them each time.
+ */
 static void give_back_again(struct neuron_device *device)
 {
-	struct leftover *left = atomic_exchange(&device->left, NULL), *next;
+	struct leftover *left = atomic_exchange(&device->left, NULL), *first, *last;
 
-	for (; left; left = next) {
-		next = left->next;
-		if (give_back(device, left))
-			free(left);
-		else
-			keep(device, left);
+	while (left && give_back(device, left)) {
+		first = left->next;
+		free(left);
+		left = first;
 	}
+	if (!left)
+		return;
+	/* The next attempt begins with another one. */
+	first = left->next ? left->next : left;
+	for (last = left; last->next; last = last->next)
+		;
+	if (last != left)
+		last->next = left;
+	keep(device, first, left);
 }
 
 void device_give_back(struct neuron_device *device, const struct leftover *what)
@@ -184,20 +194,18 @@ void device_give_back(struct neuron_device *device, const struct leftover *what)
 	left = malloc(sizeof(*left));
 	if (left) {
 		*left = *what;
-		keep(device, left);
+		keep(device, left, left);
 	}
 }
 
 /* The last chance; then the driver takes everything. */
 static void forget_leftovers(struct neuron_device *device)
 {
-	struct leftover *left, *next;
+	struct leftover *left = atomic_exchange(&device->left, NULL), *next;
 
-	if (!device_inherited(device))
-		give_back_again(device);
-	for (left = atomic_exchange(&device->left, NULL); left; left = next) {
+	for (; left; left = next) {
 		next = left->next;
-		if (left->va && !device_inherited(device))
+		if (!device_inherited(device) && !give_back(device, left) && left->va)
 			neuron_sys_munmap(left->va, left->mapped);
 		free(left);
 	}

@@ -81,6 +81,28 @@ static void test_interrupted(void **state)
 	neuron_mem_free(mem);
 }
 
+/* What a driver refuses to take back is not all tried again with each that follows. */
+static void test_many_refused(void **state)
+{
+	enum { NR = 64 };
+	const unsigned int *calls = &fake.calls_nr[_IOC_NR(NEURON_IOCTL_MEM_FREE)];
+	struct neuron_mem *mem[NR];
+	unsigned int before;
+
+	for (int i = 0; i < NR; i++)
+		assert_int_equal(neuron_mem_alloc(*state, 100, NULL, &mem[i]), 0);
+	fake_fail(1, _IOC_NR(NEURON_IOCTL_MEM_FREE), ENODEV);
+	fake.sticky = true;
+	before = *calls;
+	for (int i = 1; i < NR; i++)
+		neuron_mem_free(mem[i]);
+	assert_true(*calls - before <= 2 * NR);
+	/* As soon as it takes one, it is offered the others. */
+	fake.fail_at = 0;
+	neuron_mem_free(mem[0]);
+	assert_false(fake_used());
+}
+
 static void test_limits(void **state)
 {
 	struct neuron_device *device = *state;
@@ -455,6 +477,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_open),
 		cmocka_unit_test_setup_teardown(test_interrupted, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_many_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_limits, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refusals, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_memory, setup, teardown),
