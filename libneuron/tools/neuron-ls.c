@@ -359,7 +359,7 @@ static void print_devices(const struct device *list, size_t n)
 	};
 	struct libscols_table *t = table(heads, 8, "llrrrrll");
 	unsigned int first = 0;
-	char text[64];
+	char text[MAX_LINKS * sizeof("4294967295,")];
 
 	for (size_t i = 0; i < n; i++) {
 		const struct device *d = &list[i];
