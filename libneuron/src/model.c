@@ -162,13 +162,13 @@ static int open_neff(struct loader *l, const void *bytes, size_t size,
 	int ret = neuron_neff_open(bytes, size, &opts, neff);
 
 	memcpy(l->error->name, error.name, sizeof(error.name));
-	if (ret)
-		return load_fail(l, error.class == NEURON_NEFF_UNSUPPORTED ?
-				 NEURON_ERROR_NEFF_UNSUPPORTED :
-				 ret == -ENOMEM ? NEURON_ERROR_MEMORY :
-				 error.class == NEURON_NEFF_RESOURCE ? NEURON_ERROR_LIMIT :
-				 NEURON_ERROR_NEFF_INVALID, ret, "%s", error.text);
-	return ret;
+	if (!ret)
+		return 0;
+	return load_fail(l, error.class == NEURON_NEFF_UNSUPPORTED ?
+			 NEURON_ERROR_NEFF_UNSUPPORTED :
+			 ret == -ENOMEM ? NEURON_ERROR_MEMORY :
+			 error.class == NEURON_NEFF_RESOURCE ? NEURON_ERROR_LIMIT :
+			 NEURON_ERROR_NEFF_INVALID, ret, "%s", error.text);
 }
 
 /* What both parts need to know of the file: programs, and semaphores of each other. */
