@@ -70,7 +70,7 @@ check_kernel-doc() {
 
 check_codespell() {
 	files . | grep -vE '\.(npy|neff|png|bin|gz|json)$|^LICENSES/' |
-		xargs codespell -q 35 -L inout,fo,ser,nd,ot,te,clen,hda,fpr,ue,iput,inflight
+		xargs codespell -q 35 -L inout,fo,ser,nd,ot,te,clen,hda,fpr,ue,iput,inflight,parm
 }
 
 check_shellcheck() {

@@ -4,7 +4,7 @@
 # What "make install" and "make modules_install" leave behind works, whatever the
 # prefix. For libraries and tools that were built (make lib).
 #
-# shellcheck disable=SC2016,SC2317	# check() evaluates
+# shellcheck disable=SC2016,SC2034,SC2317	# check() evaluates
 
 cd "$(dirname "$0")/../.." || exit 1
 dir=$(mktemp -d)
