@@ -41,7 +41,9 @@ static struct {
 	unsigned int lnc;		/* 0: what the device has by default */
 } options;
 
-const char *argp_program_version = "neuron-ls " NEURON_VERSION;
+/* What argp looks for in the program. */
+__attribute__((visibility("default"))) const char *argp_program_version =
+	"neuron-ls " NEURON_VERSION;
 
 static const struct argp_option argp_options[] = {
 	{ "json", 'j', NULL, 0, "Print JSON", 0 },

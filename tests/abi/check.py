@@ -228,11 +228,23 @@ def kernels():
     return sorted(found)
 
 
+def missing_compiler(kdir):
+    """The compiler that headers of a newer release name and this machine has not."""
+    path = os.path.join(kdir, ".kernelvariables")
+    text = open(path, encoding="ascii").read() if os.path.exists(path) else ""
+    wanted = re.search(r"^CC = .*\b(gcc-\d+)$", text, re.MULTILINE)
+    return wanted[1] if wanted and not shutil.which(wanted[1]) else None
+
+
 def check_kernels(tmp):
     kdirs = kernels()
     if not kdirs:
         print("# skipped: no kernel headers (tests/vm/kernels.sh gets some)")
     for kdir in kdirs:
+        missing = missing_compiler(kdir)
+        if missing:
+            print(f"# skipped: {os.path.basename(os.path.realpath(kdir))} wants {missing}")
+            continue
         work = tempfile.mkdtemp(dir=tmp)
         shutil.copy(os.path.join(HERE, "abi_kernel.c"), work)
         with open(os.path.join(work, "Kbuild"), "w", encoding="ascii") as out:

@@ -677,8 +677,8 @@ static void test_pair(void **state)
 			assert_int_equal(neuron_mem_read(t[i], 0, out, 1024), 0);
 			assert_memory_equal(out, in, 1024);
 		}
-		/* The other core was told. */
-		assert_int_equal(fake.dev[0].core[3].sem[17], 1);
+		/* Each of three queues told the other core. */
+		assert_int_equal(fake.dev[0].core[3].sem[17], 3);
 		assert_int_equal(fake.dev[0].core[2].sem[17], 0);
 	}
 	/* One part fails, both are clean afterwards. */
