@@ -253,6 +253,16 @@ static NRT_STATUS start_root(const char *func, struct member *m, uint32_t count,
 	return ret == -ENOMEM || ret == -EAGAIN || ret == -EMFILE ? NRT_RESOURCE : NRT_FAILURE;
 }
 
+/* Nobody comes to one that has not joined itself: another process may be rank 0. */
+static void stop_root(void)
+{
+	pthread_mutex_lock(&comm.root);
+	pthread_mutex_lock(&comm_lock);
+	hub_stop();
+	pthread_mutex_unlock(&comm_lock);
+	pthread_mutex_unlock(&comm.root);
+}
+
 /* More than this host has cores: the others are elsewhere. */
 static NRT_STATUS check_count(const char *func, uint32_t rank, uint32_t count)
 {
@@ -290,6 +300,7 @@ static NRT_STATUS join_locked(const char *func, uint32_t vnc, struct member *m, 
 	struct deadline deadline = deadline_in(nrt_process.timeout_ms);
 	struct comm_reply *reply;
 	NRT_STATUS status = NRT_SUCCESS;
+	bool root;
 
 	if (m->joined && !m->broken) {
 		if (m->rank == rank && m->count == count)
@@ -313,8 +324,11 @@ static NRT_STATUS join_locked(const char *func, uint32_t vnc, struct member *m, 
 	memcpy(reply->data[0], &us, sizeof(us));
 	if (count > 1 && !rank)
 		status = start_root(func, m, count, &deadline);
+	root = count > 1 && !rank && status == NRT_SUCCESS;
 	if (count > 1 && status == NRT_SUCCESS)
 		status = open_channel(func, m, &hello, &deadline, reply);
+	if (root && status != NRT_SUCCESS)
+		stop_root();
 	if (status == NRT_COLL_PENDING)
 		status = NRT_TIMEOUT;
 	pthread_mutex_lock(&comm_lock);

@@ -1405,6 +1405,23 @@ static void test_L12_lock(void **state)
 	comm_place_close(&p);
 }
 
+/* Rank 0 that has given up makes room for another process to be it. */
+static void test_place_after_timeout(void **state)
+{
+	uint8_t secret[COMM_KEY];
+	struct comm_place p;
+	int lock;
+
+	(void)state;
+	init("1");
+	join_fails(getenv("NEURON_RT_ROOT_COMM_ID"), 0, 2, NRT_TIMEOUT);
+	p = place();
+	lock = comm_place_take(&p, secret);
+	assert_true(lock >= 0);
+	comm_place_leave(&p, lock);
+	comm_place_close(&p);
+}
+
 /* ---- connections that say nothing ---------------------------------------------------- */
 
 #define SILENT 600
@@ -1543,6 +1560,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_L12_directory, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_L12_stale, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_L12_lock, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_place_after_timeout, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_L19_silent, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_L19_flood, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_L19_deadline, setup, teardown),
