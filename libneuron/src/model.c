@@ -414,6 +414,16 @@ static bool add_part(uint64_t *bytes, const struct neuron_model_usage *u)
 	return over;
 }
 
+/* Each of the caller's may be shorter. */
+static struct neuron_plan plan_at(const struct neuron_plan *plans, size_t i)
+{
+	size_t size = result_valid(plans) ? plans->size : sizeof(*plans);
+	struct neuron_plan plan = { .nr_parts = 0 };
+
+	memcpy(&plan, (const char *)plans + i * size, size < sizeof(plan) ? size : sizeof(plan));
+	return plan;
+}
+
 NEURON_EXPORT int neuron_plan_sum(const struct neuron_plan *plans, size_t nr_plans,
 				  const struct neuron_plan_opts *opts, uint64_t microcode,
 				  struct neuron_report_core *core)
@@ -432,12 +442,14 @@ NEURON_EXPORT int neuron_plan_sum(const struct neuron_plan *plans, size_t nr_pla
 	       add(&bytes[NEURON_MEM_NOTIFICATION], cores, o.profile) ||
 	       add(&bytes[NEURON_MEM_COLLECTIVES], cores, o.collectives);
 	for (size_t i = 0; i < nr_plans; i++) {
+		const struct neuron_plan plan = plan_at(plans, i);
+
 		over |= add(&bytes[NEURON_MEM_TENSORS], o.io_sets,
-			    o.io_single ? plans[i].io_longest : plans[i].io);
-		for (uint32_t k = 0; k < plans[i].nr_parts; k++) {
-			over |= add_part(bytes, &plans[i].parts[k]);
-			if (plans[i].parts[k].shared_scratchpad > need[k])
-				need[k] = plans[i].parts[k].shared_scratchpad;
+			    o.io_single ? plan.io_longest : plan.io);
+		for (uint32_t k = 0; k < plan.nr_parts; k++) {
+			over |= add_part(bytes, &plan.parts[k]);
+			if (plan.parts[k].shared_scratchpad > need[k])
+				need[k] = plan.parts[k].shared_scratchpad;
 		}
 	}
 	for (uint32_t k = 0; k < MAX_PARTS; k++)

@@ -600,6 +600,26 @@ static void test_T2_io(void **state)
 	assert_int_equal(core.device_bytes[NEURON_MEM_TENSORS], 0);
 }
 
+/* A list of a program that knows less of a plan. */
+static void test_older_plans(void **state)
+{
+	enum { OLD = offsetof(struct neuron_plan, io) };
+	struct neuron_plan_opts opts = { .size = sizeof(opts) };
+	struct neuron_report_core core = { .nc = 0 };
+	struct neuron_plan p = { .size = OLD, .nr_parts = 1 };
+	char *list = malloc(2 * OLD);
+
+	(void)state;
+	assert_non_null(list);
+	p.parts[0].constants = 4096;
+	memcpy(list, &p, OLD);
+	p.parts[0].constants = 8192;
+	memcpy(list + OLD, &p, OLD);
+	assert_int_equal(neuron_plan_sum((struct neuron_plan *)(void *)list, 2, &opts, 0, &core), 0);
+	assert_int_equal(core.device_bytes[NEURON_MEM_CONSTANTS], 3 * 4096);
+	free(list);
+}
+
 static void test_C3_alignment(void **state)
 {
 	static const char *const types[] = { "tmp-buf", "virtual", "pointer", "input" };
@@ -900,6 +920,7 @@ int main(void)
 		cmocka_unit_test(test_L15_sums),
 		cmocka_unit_test(test_L15_more_sums),
 		cmocka_unit_test(test_T2_io),
+		cmocka_unit_test(test_older_plans),
 		cmocka_unit_test(test_C3_alignment),
 		cmocka_unit_test(test_pair),
 		cmocka_unit_test(test_log),
