@@ -151,14 +151,17 @@ static void read_device(struct device *d, const struct neuron_device_entry *entr
 /* Physical cores of a logical one: asked for, set for programs, or the device's default. */
 static unsigned int lnc(const struct device *d)
 {
-	const char *set = getenv("NEURON_LOGICAL_NC_CONFIG");
+	struct neuron_placement placement = { .size = sizeof(placement) };
 	struct neuron_geometry g;
 	unsigned int n = options.lnc;
+	bool pairs = !neuron_instance_geometry(d->entry.instance, &g, NULL) && g.arch >= 3;
 
-	if (!n && set && (!strcmp(set, "1") || !strcmp(set, "2")))
-		n = (unsigned int)(*set - '0');
+	/* What else may be wrong in there does not matter here. */
+	neuron_placement_read(pairs, &placement);
 	if (!n)
-		n = !neuron_instance_geometry(d->entry.instance, &g, NULL) && g.arch >= 3 ? 2 : 1;
+		n = placement.lnc;
+	if (!n)
+		n = pairs ? 2 : 1;
 	return d->entry.nr_cores % n ? 1 : n;
 }
 

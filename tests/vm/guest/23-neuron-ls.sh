@@ -17,6 +17,8 @@ check "no links" 'grep -qx "Links: none." /tmp/ls'
 check "one physical core each" 'neuron-ls --lnc 1 | grep -q "^neuron0 *Trainium2 *8 *0-7 *1 "'
 check "the variable does the same" \
 	'NEURON_LOGICAL_NC_CONFIG=1 neuron-ls | grep -q "^neuron0 *Trainium2 *8 *0-7 *1 "'
+check "so does its other name, which the runtime knows, too" \
+	'NEURON_RT_VIRTUAL_CORE_SIZE=1 neuron-ls | grep -q "^neuron0 *Trainium2 *8 *0-7 *1 "'
 
 sleep 1000 3<>/dev/neuron0 &
 holder=$!
