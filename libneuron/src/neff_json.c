@@ -342,6 +342,15 @@ static int fail_syntax(struct neff_reader *r, const struct neff_member *m, const
 			 e->column, e->text);
 }
 
+/* To be fetched, if it is not too long to be parsed. */
+static int want_json(struct neff_reader *r, struct neff_member *m)
+{
+	m->wanted = m->size <= r->opts.max_json;
+	return m->wanted ? 0 : neff_fail_limit(r, m->name,
+					       "%zu bytes of JSON, the limit is %" PRIu64, m->size,
+					       r->opts.max_json);
+}
+
 /* Parse a member as JSON; the caller drops the reference. */
 static int load_json(struct neff_reader *r, const char *name, const struct jpath *who,
 		     json_t **out)
@@ -353,9 +362,6 @@ static int load_json(struct neff_reader *r, const char *name, const struct jpath
 		return invalid_at(r, who, "'%s' is not in the archive", name);
 	if (!m)
 		return neff_fail(r, NEURON_NEFF_INVALID, name, "missing from the archive");
-	if (m->size > r->opts.max_json)
-		return neff_fail_limit(r, name, "%zu bytes of JSON, the limit is %" PRIu64,
-				       m->size, r->opts.max_json);
 	if (count_values(m->data, m->size) > r->opts.max_values)
 		return neff_fail_limit(r, name, "more than %u values", r->opts.max_values);
 	*out = json_loadb(m->data ? m->data : "", m->size, JSON_REJECT_DUPLICATES, &e);
@@ -1396,6 +1402,8 @@ static int name_engine(struct neff_reader *r, const struct jpath *at, const json
 	if (!err && json)
 		err = find_file(r, AT_KEY(at, engine_keys[id]), sg, json, &m);
 	if (!err && json)
+		err = want_json(r, m);
+	if (!err && json)
 		err = copy_text(r, at, json, &eng->json_name);
 	if (!err && code)
 		err = find_file(r, AT_KEY(at, code_keys[id]), sg, code, &m);
@@ -1577,7 +1585,9 @@ static int parse_subgraph(struct neff_reader *r, const struct jpath *at, const j
 	m = neff_find_member(r->obj, path);
 	if (!m)
 		return invalid_at(r, here, "'%s' is not in the archive", path);
-	m->wanted = true;
+	err = want_json(r, m);
+	if (err)
+		return err;
 	sg->definition = path;
 	slash = strrchr(path, '/');
 	sg->dir = "";
@@ -1898,12 +1908,11 @@ static int parse_neff_json(struct neff_reader *r)
 	return err;
 }
 
-static void want(struct neff_reader *r, const char *name)
+static int want_named(struct neff_reader *r, const char *name)
 {
 	struct neff_member *m = neff_find_member(r->obj, name);
 
-	if (m)
-		m->wanted = true;
+	return m ? want_json(r, m) : 0;
 }
 
 static int parse_kelf(struct neff_reader *r)
@@ -1913,9 +1922,11 @@ static int parse_kelf(struct neff_reader *r)
 	int err;
 
 	snprintf(member, sizeof(member), "kelf-%u.json", r->opts.node);
-	want(r, member);
-	want(r, "neff.json");
-	err = neff_fetch(r);
+	err = want_named(r, member);
+	if (!err)
+		err = want_named(r, "neff.json");
+	if (!err)
+		err = neff_fetch(r);
 	if (!err)
 		err = load_json(r, member, NULL, &root);
 	if (err)

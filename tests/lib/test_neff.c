@@ -1039,6 +1039,13 @@ static void test_bomb(void **state)
 	raw_start(&r, 1 << 20, true);
 	raw_add(&r, "kelf-0.json", AE_IFREG, NULL, false, kelf_json, sizeof(kelf_json) - 1);
 	raw_refused(&r, &o, -E2BIG, "bytes of JSON, the limit is 10");
+	/* Before it takes memory. */
+	o.max_json = 1 << 20;
+	raw_start(&r, 1 << 20, true);
+	raw_add(&r, "kelf-0.json", AE_IFREG, NULL, false, zeros, 8 << 20);
+	largest = 0;
+	raw_refused(&r, &o, -E2BIG, "kelf-0.json: 8388608 bytes of JSON, the limit is 1048576");
+	assert_true(largest < 8 << 20);
 	o.max_json = 0;
 	o.max_values = 4;
 	raw_start(&r, 1 << 20, true);
