@@ -104,7 +104,8 @@ NRT_STATUS nrta_get_sequence(uint32_t lnc, nrta_xu_t xu, int queue, nrta_seq_t *
 /**
  * @brief Add 1 to an eventfd when a request is complete, at once if it is.
  *
- * The library keeps its own duplicate of @p fd, and does not wait for one that is full.  -1 takes the registration back.  One
+ * The library keeps its own duplicate of @p fd, and does not wait for one that is full.  -1
+ * takes the registration back.  One
  * descriptor per request; another one replaces it.
  */
 NRT_STATUS nrta_event_register_seq_id_completion(nrta_seq_t seq, int fd);
