@@ -69,8 +69,8 @@ unlock:
 	return p;
 }
 
+/* From kref_put_mutex(): the lock is held. */
 static void neuron_process_release(struct kref *ref)
-	__releases(&neuron_processes_lock)
 {
 	struct neuron_process *p = container_of(ref, struct neuron_process, ref);
 
