@@ -18,6 +18,7 @@
 #define OUT_ERR		0x04	/* copy it out when there was not enough, too: it says why */
 #define ANY		0x08	/* also on write-only and foreign descriptors */
 #define NATIVE		0x10	/* found by number, sized by its first member */
+#define PARTS		0x20	/* with ENOMEM a part is done, or a result is taken: not again */
 
 /* Arguments up to this size live on the stack. */
 #define NEURON_IOCTL_STACK	128
@@ -55,7 +56,7 @@ static const struct neuron_ioctl_row neuron_ioctls[] = {
 	ROW(DEVICE_GET_ALL_APPS_INFO, struct neuron_ioctl_get_apps_info, IN | OUT,
 	    neuron_ioctl_apps_info),
 	ROW(BAR_READ, struct neuron_ioctl_bar_rw, IN, neuron_ioctl_bar_read),
-	ROW(BAR_WRITE, struct neuron_ioctl_bar_rw, IN, neuron_ioctl_bar_write),
+	ROW(BAR_WRITE, struct neuron_ioctl_bar_rw, IN | PARTS, neuron_ioctl_bar_write),
 	ROW(POST_METRIC, struct neuron_ioctl_post_metric, IN, neuron_ioctl_post_metric_fn),
 	ROW(MEM_ALLOC, struct neuron_ioctl_mem_alloc, IN, neuron_ioctl_mem_alloc),
 	ROW(MEM_FREE, struct neuron_ioctl_mem_free, IN, neuron_ioctl_mem_free),
@@ -65,7 +66,7 @@ static const struct neuron_ioctl_row neuron_ioctls[] = {
 	ROW(MEM_BUF_COPY64, struct neuron_ioctl_mem_buf_copy64, IN, neuron_ioctl_mem_buf_copy64),
 	ROW(MEM_GET_PA, struct neuron_ioctl_mem_get_pa, IN, neuron_ioctl_mem_get_pa),
 	ROW(MEM_GET_INFO, struct neuron_ioctl_mem_get_info, IN, neuron_ioctl_mem_get_info),
-	ROW(PROGRAM_ENGINE, struct neuron_ioctl_program_engine, IN,
+	ROW(PROGRAM_ENGINE, struct neuron_ioctl_program_engine, IN | PARTS,
 	    neuron_ioctl_program_engine_fn),
 	ROW(MEMSET, struct neuron_ioctl_memset, IN, neuron_ioctl_memset),
 	ROW(MEMSET64, struct neuron_ioctl_memset64, IN, neuron_ioctl_memset64),
@@ -145,19 +146,19 @@ static const struct neuron_ioctl_row neuron_ioctls[] = {
 	ROW(NC_RESET, struct neuron_ioctl_device_reset, IN | OUT, neuron_ioctl_nc_reset),
 	ROW(NC_RESET_READY, struct neuron_ioctl_device_ready, IN | OUT,
 	    neuron_ioctl_nc_reset_ready),
-	ROW(PROGRAM_ENGINE_NC, struct neuron_ioctl_program_engine_nc, IN,
+	ROW(PROGRAM_ENGINE_NC, struct neuron_ioctl_program_engine_nc, IN | PARTS,
 	    neuron_ioctl_program_engine_nc_fn),
-	ROW(PROGRAM_ENGINE_NC64, struct neuron_ioctl_program_engine_nc64, IN,
+	ROW(PROGRAM_ENGINE_NC64, struct neuron_ioctl_program_engine_nc64, IN | PARTS,
 	    neuron_ioctl_program_engine_nc64_fn),
 	ROW(DEVICE_RESET_STATUS, __u8, OUT, neuron_ioctl_device_ready_fn),
 	ROW(DEVICE_BDF_EXT, struct neuron_ioctl_device_bdf_ext, IN | OUT | ANY,
 	    neuron_ioctl_device_bdf_ext_fn),
 	ROW(DMABUF_FD, struct neuron_ioctl_dmabuf_fd, IN | ANY, neuron_ioctl_dmabuf_fd_fn),
-	ROW_UNDO(MEM_COPY_ASYNC, struct neuron_ioctl_mem_copy_async, IN | OUT,
+	ROW_UNDO(MEM_COPY_ASYNC, struct neuron_ioctl_mem_copy_async, IN | OUT | PARTS,
 		 neuron_ioctl_mem_copy_async, neuron_mem_copy_async_undo),
-	ROW_UNDO(MEM_COPY_ASYNC64, struct neuron_ioctl_mem_copy_async64, IN | OUT,
+	ROW_UNDO(MEM_COPY_ASYNC64, struct neuron_ioctl_mem_copy_async64, IN | OUT | PARTS,
 		 neuron_ioctl_mem_copy_async64, neuron_mem_copy_async64_undo),
-	ROW(MEM_COPY_ASYNC_WAIT, struct neuron_ioctl_mem_copy_async_wait, IN,
+	ROW(MEM_COPY_ASYNC_WAIT, struct neuron_ioctl_mem_copy_async_wait, IN | PARTS,
 	    neuron_ioctl_mem_copy_async_wait),
 	ROW(DRIVER_INFO_GET, struct neuron_ioctl_device_driver_info, OUT | ANY,
 	    neuron_ioctl_driver_info),
@@ -179,7 +180,8 @@ static const struct neuron_ioctl_row neuron_ioctls[] = {
 	    neuron_ioctl_pid_state_dump),
 	ROW(HBM_SCRUB_START, struct neuron_ioctl_hbm_scrub_start, IN,
 	    neuron_ioctl_hbm_scrub_start_fn),
-	ROW(HBM_SCRUB_WAIT, struct neuron_ioctl_hbm_scrub_wait, IN, neuron_ioctl_hbm_scrub_wait_fn),
+	ROW(HBM_SCRUB_WAIT, struct neuron_ioctl_hbm_scrub_wait, IN | PARTS,
+	    neuron_ioctl_hbm_scrub_wait_fn),
 	ROW(GET_LOGICAL_TO_PHYSICAL_NC_MAP, struct neuron_ioctl_get_logical_to_physical_nc_map,
 	    IN | ANY, neuron_ioctl_logical_map),
 	/* There is no pod to be a member of; nothing is written. */
@@ -316,8 +318,8 @@ long neuron_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 			return -ENOMEM;
 	}
 	err = neuron_ioctl_run(nf, row, buf, uarg, usize);
-	/* What fails changes nothing, so it can be tried again. */
-	if (neuron_ioctl_shortage(err)) {
+	/* What fails has mostly changed nothing, so it can be tried again. */
+	if (neuron_ioctl_shortage(err) && !(row->flags & PARTS && err == -ENOMEM)) {
 		int reaped = neuron_clients_reap(nf->nd);
 
 		if (reaped != -ENOENT)
