@@ -232,6 +232,7 @@ int neuron_client_attach(struct neuron_device *nd, struct neuron_client **out)
 {
 	struct pid *pid = task_tgid(current);
 	struct neuron_client *client;
+	bool reaped = false;
 	int err = 0;
 
 again:
@@ -259,7 +260,9 @@ again:
 	}
 	if (nd->nr_clients >= NEURON_MAX_CLIENTS) {
 		mutex_unlock(&nd->clients_lock);
-		err = neuron_clients_reap(nd);
+		/* Once: others could come and die for ever. */
+		err = reaped ? -ENOENT : neuron_clients_reap(nd);
+		reaped = true;
 		if (!err)
 			goto again;
 		return err == -ENOENT ? -EBUSY : err;
@@ -384,7 +387,8 @@ void neuron_client_exit(struct neuron_client *client)
  * neuron_clients_reap() - have dead processes give back what they own
  * @nd: device
  *
- * For what would be refused otherwise, once more if this returns 0.
+ * For what would be refused otherwise, once more if this returns 0.  Looks for no
+ * more than there can be: others could come and die for ever.
  *
  * Context: may sleep; none of the device's locks held.
  * Return: 0 something came back; -ENOENT nobody is dead; -EINTR.
@@ -392,11 +396,13 @@ void neuron_client_exit(struct neuron_client *client)
 int neuron_clients_reap(struct neuron_device *nd)
 {
 	struct neuron_client *client;
-	int err = -ENOENT;
+	int n = 0, err = -ENOENT;
 
 again:
 	mutex_lock(&nd->clients_lock);
 	list_for_each_entry(client, &nd->clients, node) {
+		if (n == NEURON_MAX_CLIENTS)
+			break;
 		if (!client->dead && neuron_process_alive(client->pid))
 			continue;
 		kref_get(&client->ref);
@@ -406,6 +412,7 @@ again:
 		neuron_client_put(client);
 		if (err)
 			return -EINTR;
+		n++;
 		goto again;
 	}
 	mutex_unlock(&nd->clients_lock);

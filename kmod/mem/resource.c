@@ -79,9 +79,9 @@ int neuron_resource_mmap(struct neuron_file *nf, struct vm_area_struct *vma)
 		return -EPERM;
 	if (vma->vm_end - vma->vm_start > NEURON_RESOURCE_SBUF - in)
 		return -EINVAL;
-	do
+	err = neuron_core_acquire(nf->nd, index, nf->client);
+	if (err == -EBUSY && !neuron_clients_reap(nf->nd))
 		err = neuron_core_acquire(nf->nd, index, nf->client);
-	while (err == -EBUSY && !neuron_clients_reap(nf->nd));
 	if (err)
 		return err;
 	vm_flags_set(vma, VM_DONTEXPAND | VM_DONTDUMP | VM_DONTCOPY | VM_PFNMAP | VM_IO);
