@@ -335,14 +335,14 @@ static bool neuron_failures_next(struct neuron_device *nd, u64 since, const stru
 	return next;
 }
 
-/* After which number to begin so that the last @max that @pid may see are shown. */
-static u64 neuron_failures_start(struct neuron_device *nd, const struct pid *pid, u32 max)
+/* After which number to begin so that the last @max up to @last that @pid may see are shown. */
+static u64 neuron_failures_start(struct neuron_device *nd, const struct pid *pid, u64 last, u32 max)
 {
 	struct neuron_refusal r;
 	u64 since = 0;
 	u32 n = 0;
 
-	while (neuron_failures_next(nd, since, pid, &r)) {
+	while (since < last && neuron_failures_next(nd, since, pid, &r)) {
 		since = r.seq;
 		neuron_refusal_put(&r);
 		n++;
@@ -409,9 +409,10 @@ int neuron_native_failures_ioctl(struct neuron_file *nf, void *arg, void __user 
 	last = nd->failures_seq;
 	spin_unlock(&nd->failures_lock);
 
-	since = a->since ?: neuron_failures_start(nd, pid, max_t(u32, room,
-								 NEURON_NATIVE_FAILURES_MAX));
-	while (count < room && !err && neuron_failures_next(nd, since, pid, &r)) {
+	since = a->since ?: neuron_failures_start(nd, pid, last,
+						  max_t(u32, room, NEURON_NATIVE_FAILURES_MAX));
+	/* More may come all the time: they are for the next call. */
+	while (count < room && since < last && !err && neuron_failures_next(nd, since, pid, &r)) {
 		since = r.seq;
 		neuron_refusal_show(&r, shown);
 		if (copy_to_user(&out[count++], shown, sizeof(*shown)))
