@@ -99,5 +99,6 @@ bool neuron_geometry_valid(const struct neuron_geometry *geo)
 	       geo->nr_cores <= geo->nr_dma_engines / geo->engines_per_core &&
 	       geo->nr_nq_types <= NEURON_HW_NQ_TYPES &&
 	       geo->nr_nq_engines <= NEURON_HW_NQ_ENGINES && is_power_of_2(geo->host_window) &&
+	       geo->host_window >= NEURON_HOST_WINDOW && geo->tpb_size >= NEURON_RESOURCE_SBUF &&
 	       neuron_geometry_windows(geo) && neuron_geometry_copies(geo);
 }

@@ -31,6 +31,8 @@ struct neuron_space;
 #define NEURON_HW_NQ_TYPES		6
 #define NEURON_HW_NQ_ENGINES		16
 #define NEURON_HW_NR_NQ			(NEURON_HW_NQ_TYPES * NEURON_HW_NQ_ENGINES)
+/* Bytes of a core's window that programs map as state buffer (uapi/FACTS.md 7). */
+#define NEURON_RESOURCE_SBUF		0x2000000u
 
 /* Value of DEVICE_BASIC_INFO.architecture. */
 enum neuron_arch {

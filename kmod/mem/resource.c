@@ -9,9 +9,6 @@
 
 #include "../core/neuron.h"
 
-/* Bytes of a core's window that programs map as state buffer (uapi/FACTS.md 7). */
-#define NEURON_RESOURCE_SBUF	0x2000000u
-
 /* Offsets for mmap: the windows in a row, wherever they are in the device. */
 static u64 neuron_resource_base(struct neuron_device *nd, u32 core)
 {

@@ -52,6 +52,8 @@ CHANGE(few_engines, geo->engines_per_core = 4)
 CHANGE(engines_wrap, geo->engines_per_core = 1u << 31)
 CHANGE(no_engines, geo->engines_per_core = 0)
 CHANGE(two_host_bits, geo->host_window |= 1)
+CHANGE(low_host_bit, geo->host_window = 1ULL << 39)
+CHANGE(small_core, geo->tpb_size = 16 * MIB)
 CHANGE(empty_core, geo->tpb_size = 0; geo->sbuf_size = 0)
 CHANGE(empty_hbm, geo->hbm[0].size = 0; geo->hbm[0].reserved = 0)
 CHANGE(all_reserved, geo->hbm[0].reserved = 64 * MIB)
@@ -83,6 +85,8 @@ static const struct geometry_row rows[] = {
 	{ "number of engines wraps", &apart, engines_wrap },
 	{ "cores without engines", &apart, no_engines },
 	{ "host memory by two bits", &apart, two_host_bits },
+	{ "host memory by a bit of its addresses", &apart, low_host_bit },
+	{ "windows smaller than what is mapped of them", &apart, small_core },
 	{ "windows of size 0", &apart, empty_core },
 	{ "a memory of size 0", &apart, empty_hbm },
 	{ "all of a memory reserved", &apart, all_reserved },
