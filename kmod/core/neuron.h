@@ -14,17 +14,16 @@
  * Locks, outermost first
  *   neuron_devices_lock (mutex)	device by number, claims of cores
  *   device.clients_lock (mutex)	attach and detach
- *   neuron_processes_lock (mutex)	processes, core/client.c; nothing under it
+ *   device.grow_lock (mutex)	growing of chunks
  *   core.lock (mutex)		owner and notification queues of a core; several in
- *				the order of their numbers.  Page faults take it:
- *				no access to user memory under it
+ *				the order of their numbers
  *   engine.lock (mutex)		queues of a DMA engine
  *   client.async_lock (mutex)	tokens of copies under way; not held while waiting
  *   copy.lock (mutex)		the kernel's copy ring of a core
  *   export.lock (mutex)	who has mapped a dma-buf
  *   device.host_lock (mutex)	room in the device's view of host memory
- *   device.grow_lock (mutex)	growing of chunks
  *   zone.scrub_lock (mutex)	memory is out for being scrubbed
+ *   neuron_processes_lock (mutex)	processes, core/client.c; nothing under it
  *   client.handles (its spinlock)	handles and addresses of a client's chunks
  *   zone.lock (spinlock)	allocator and accounting of one HBM
  *   device.failures_lock (spinlock)	records of refused allocations
@@ -32,6 +31,8 @@
  *   crwl.lock (spinlock)	cooperative lock of a core
  *   neuron_peer_lock (spinlock)	peers of a mapping, mem/peer.c
  *   zone.watch_lock (spinlock)	mem/watch.c
+ * Page faults take core.lock, and mmap() waits for teardown: no access to user memory
+ * under any of them.
  * The spinlocks are leaves: none is held while taking another one, except that
  * an eventfd is signalled under core.nq_lock, and that a chunk is cut under
  * client.handles and zone.lock (mem/grow.c).
