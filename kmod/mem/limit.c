@@ -88,6 +88,13 @@ bool neuron_limit_charge(struct neuron_chunk *chunk, u64 bytes, u64 *limit)
 	atomic64_t *own = &client->core_bytes[chunk->core], *all = &core->device_bytes;
 	bool owner = READ_ONCE(core->owner) == client;
 
+	/* No zone has that much.  Charged until it is refused, it would make the sums wrap. */
+	if (bytes > NEURON_BUDDY_MAX_SIZE) {
+		process = min(process, percore);
+		if (bytes > process)
+			*limit = process;
+		return bytes <= process;
+	}
 	if (!neuron_limit_add(&client->device_bytes, bytes, process)) {
 		*limit = process;
 		return false;
@@ -113,6 +120,8 @@ void neuron_limit_uncharge(struct neuron_chunk *chunk, u64 bytes)
 {
 	struct neuron_client *client = chunk->client;
 
+	if (bytes > NEURON_BUDDY_MAX_SIZE)
+		return;
 	atomic64_sub(bytes, &client->nd->core[chunk->core].device_bytes);
 	atomic64_sub(bytes, &client->core_bytes[chunk->core]);
 	atomic64_sub(bytes, &client->device_bytes);

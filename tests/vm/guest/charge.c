@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* K7: whose memory is charged to a core, and what of it counts for the limit of its owner. */
+#include <signal.h>
+
 #include "check.h"
 
 #define MIB	(1ull << 20)
@@ -87,6 +89,34 @@ static pid_t start_owner(void)
 	return pid;
 }
 
+/* A request that no device could fulfil, over and over, while others ask for a page. */
+static void beside_absurd(void)
+{
+	struct neuron_native_mem_alloc a = {
+		.size = sizeof(a), .bytes = 4096, .hbm = 1, .nc_id = 2,
+		.mem_type = NEURON_MEMALLOC_TYPE_TENSORS_DEVICE,
+	};
+	int i, err = 0;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		fd = open_node(O_RDWR);
+		while (take(2, -4096ull, 0, NULL) == ENOMEM)
+			;
+		_exit(1);
+	}
+	for (i = 0; i < 20000 && !err; i++) {
+		err = call(fd, NEURON_NATIVE_MEM_ALLOC, &a);
+		if (!err)
+			err = mem_free(fd, a.mem_handle);
+	}
+	CHECK(!err, "K7: an absurd request of one process refuses nothing to another");
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
 int main(void)
 {
 	uint64_t before;
@@ -115,5 +145,6 @@ int main(void)
 	CHECK(!take(0, 4096, 0, NULL) && !take(1, 4096, 0, NULL),
 	      "K7: when it is gone, both are free again");
 	CHECK(limit(NEURON_NATIVE_LIMIT_NONE) == 0, "K7: and nothing is charged");
+	beside_absurd();
 	return failed != 0;
 }
