@@ -9,9 +9,6 @@
  *
  * Whatever they do, the hub's tables stay consistent, nobody without the secret or a rank's
  * key hears what the ranks say, answers are whole, and no descriptor stays behind.
- *
- * Built with -fsanitize=fuzzer this is a libFuzzer target.  With -DSTANDALONE it mutates
- * the files named on its command line itself: fuzz_hub SECONDS FILE...
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -325,77 +322,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	must(descriptors() == before);
 	return 0;
 }
-
-#ifdef STANDALONE
-#include <time.h>
-
-static uint64_t state = 0x9e3779b97f4a7c15ull;
-
-static uint64_t rnd(uint64_t below)
-{
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return state % below;
-}
-
-static size_t mutate(uint8_t *d, size_t n, size_t room)
-{
-	for (uint64_t times = 1 + rnd(6); times && n > 8; times--) {
-		size_t at = rnd(n), len = 1 + rnd(16);
-
-		if (len > n - at)
-			len = n - at;
-		switch (rnd(4)) {
-		case 0:
-			d[at] = (uint8_t)(rnd(2) ? rnd(8) : rnd(256));
-			break;
-		case 1:
-			memmove(d + at, d + at + len, n - at - len);
-			n -= len;
-			break;
-		case 2:
-			if (n + len > room)
-				break;
-			memmove(d + at + len, d + at, n - at);
-			n += len;
-			break;
-		case 3:
-			memmove(d + rnd(n - len + 1), d + at, len);
-			break;
-		}
-	}
-	return n;
-}
-
-int main(int argc, char **argv)
-{
-	static uint8_t seed[256][1000], work[1000];
-	size_t len[256], nr = 0;
-	unsigned long runs = 0;
-	time_t end;
-
-	if (argc < 3)
-		return 2;
-	for (int i = 2; i < argc && nr < 256; i++) {
-		FILE *f = fopen(argv[i], "rb");
-
-		if (!f) {
-			perror(argv[i]);
-			return 2;
-		}
-		len[nr] = fread(seed[nr], 1, sizeof(seed[0]), f);
-		fclose(f);
-		LLVMFuzzerTestOneInput(seed[nr], len[nr]);
-		nr++;
-	}
-	for (end = time(NULL) + atol(argv[1]); time(NULL) < end; runs++) {
-		size_t s = rnd(nr);
-
-		memcpy(work, seed[s], len[s]);
-		LLVMFuzzerTestOneInput(work, mutate(work, len[s], sizeof(work)));
-	}
-	printf("# %zu files, %lu mutations\n", nr, runs);
-	return 0;
-}
-#endif

@@ -2,40 +2,19 @@
 /*
  * Fuzz the NEFF reader.
  *
- * An input that starts with "=== " describes an archive as text, so that the
- * fuzzer gets past container and compression:
- *
- *	=== member name
- *	contents
- *	=== next member
- *
- * Any other input starts with a byte that says what it is: even, the payload
- * behind a header that fits; odd, a whole file.
+ * An input that starts with "=== " describes an archive as text (text.h).  Any other input
+ * starts with a byte that says what it is: even, the payload behind a header that fits; odd,
+ * a whole file.
  *
  * What the reader accepts must keep every promise of neff.h.
- *
- * Built with -fsanitize=fuzzer this is a libFuzzer target.  With
- * -DSTANDALONE it mutates the files named on its command line itself (seeded,
- * for compilers without libFuzzer): fuzz_neff SECONDS FILE...
  */
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "neff.h"
+#include "../text.h"
 
 #define MAX_PAYLOAD (1u << 20)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define must(cond) \
-	do { \
-		if (!(cond)) { \
-			fprintf(stderr, "%s:%d: broken promise: %s\n", __FILE__, __LINE__, #cond); \
-			abort(); \
-		} \
-	} while (0)
 
 static volatile uint8_t sink;
 
@@ -166,15 +145,16 @@ static void check_neff(const struct neuron_neff *neff)
 				touch(eng->tables[i].data, eng->tables[i].size);
 		}
 	}
-	must(neff->executable == !vendor);
+	must(neff->executable == (!vendor && !neff->nr_obstacles));
 }
 
-static void open_and_check(const void *bytes, size_t size)
+static int open_with(const void *bytes, size_t size, bool short_constants)
 {
 	struct neuron_neff_error e = { .text = "" };
 	struct neuron_neff_opts o = {
 		.size = sizeof(o), .max_total = 1 << 24,
 		.max_json = 1 << 20, .error = &e, .borrow = size % 2,
+		.short_constants = short_constants,
 	};
 	struct neuron_neff *neff = NULL;
 	int err = neuron_neff_open(bytes, size, &o, &neff);
@@ -183,7 +163,7 @@ static void open_and_check(const void *bytes, size_t size)
 		must(e.class == NEURON_NEFF_OK);
 		check_neff(neff);
 		neuron_neff_close(neff);
-		return;
+		return 0;
 	}
 	must(!neff);
 	must(err == -EINVAL || err == -EOPNOTSUPP || err == -E2BIG);
@@ -192,46 +172,25 @@ static void open_and_check(const void *bytes, size_t size)
 	must(strstr(e.text, ": "));
 	for (const char *p = e.text; *p; p++)
 		must(*p >= ' ' && *p < 0x7f);
+	return err;
 }
 
-static const uint8_t *next_mark(const uint8_t *p, const uint8_t *end)
+/* What is refused may only have constants that are too short, and have more behind them. */
+static void open_and_check(const void *bytes, size_t size)
 {
-	for (; (p = memchr(p, '=', (size_t)(end - p))); p++) {
-		if (end - p < 4)
-			return NULL;
-		if (!memcmp(p, "=== ", 4) && p[-1] == '\n')
-			return p;
-	}
-	return NULL;
+	if (open_with(bytes, size, false))
+		open_with(bytes, size, true);
 }
 
 static void fuzz_text(const uint8_t *data, size_t size)
 {
 	static const struct neuron_neff_header header = { .version_major = 1 };
-	struct neuron_neff_writer *w = neuron_neff_writer_new();
-	const uint8_t *p = data, *end = data + size;
-	void *bytes;
 	size_t n;
+	void *bytes = pack_text(data, size, &header, &n);
 
-	must(w);
-	while (p) {
-		const uint8_t *line = memchr(p, '\n', (size_t)(end - p)), *next;
-		char name[64];
-
-		if (!line)
-			break;
-		next = next_mark(line + 1, end);
-		snprintf(name, sizeof(name), "%.*s", (int)(line - p - 4), (const char *)p + 4);
-		/* A bad or second name only leaves the member out. */
-		(void)neuron_neff_writer_add(w, name, line + 1,
-					     (size_t)((next ? next : end) - line - 1));
-		p = next;
-	}
-	if (!neuron_neff_writer_finish(w, &header, false, &bytes, &n)) {
+	if (bytes)
 		open_and_check(bytes, n);
-		free(bytes);
-	}
-	neuron_neff_writer_free(w);
+	free(bytes);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -259,96 +218,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	free(bytes);
 	return 0;
 }
-
-#ifdef STANDALONE
-#include <time.h>
-
-static uint64_t state = 0x9e3779b97f4a7c15ull;
-
-static uint64_t rnd(uint64_t below)
-{
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return state % below;
-}
-
-static size_t mutate(uint8_t *d, size_t n, size_t room)
-{
-	static const char *const words[] = {
-		"0", "-1", "256", "4294967296", "9223372036854775807", "null", "[]", "{}", "\"\"",
-		"\"x\"", "true", "1.5", "\"../\"", "/", "[[[[", "\"sbuf\"", "\"virtual\"",
-	};
-	uint64_t times = 1 + rnd(4);
-
-	while (times-- && n > 8) {
-		size_t at = rnd(n), len = 1 + rnd(16);
-
-		if (len > n - at)
-			len = n - at;
-		switch (rnd(5)) {
-		case 0:
-			d[at] ^= (uint8_t)(1u << rnd(8));
-			break;
-		case 1:
-			memmove(d + at, d + at + len, n - at - len);
-			n -= len;
-			break;
-		case 2:
-			if (n + len > room)
-				break;
-			memmove(d + at + len, d + at, n - at);
-			n += len;
-			break;
-		case 3:
-			memmove(d + rnd(n - len + 1), d + at, len);
-			break;
-		default: {
-			const char *w = words[rnd(sizeof(words) / sizeof(words[0]))];
-			size_t k = strlen(w);
-
-			/* In place of a number, most of the time. */
-			for (size_t i = 0; i < 64 && at < n - 1 && (d[at] < '0' || d[at] > '9'); i++)
-				at++;
-			if (n + k > room)
-				break;
-			memmove(d + at + k, d + at, n - at);
-			memcpy(d + at, w, k);
-			n += k;
-		}
-		}
-	}
-	return n;
-}
-
-int main(int argc, char **argv)
-{
-	static uint8_t seed[64][65536], work[65536 + 4096];
-	size_t len[64], nr = 0;
-	unsigned long runs = 0;
-	time_t end;
-
-	if (argc < 3)
-		return 2;
-	for (int i = 2; i < argc && nr < 64; i++) {
-		FILE *f = fopen(argv[i], "rb");
-
-		if (!f) {
-			perror(argv[i]);
-			return 2;
-		}
-		len[nr] = fread(seed[nr], 1, sizeof(seed[0]), f);
-		fclose(f);
-		LLVMFuzzerTestOneInput(seed[nr], len[nr]);
-		nr++;
-	}
-	for (end = time(NULL) + atol(argv[1]); time(NULL) < end; runs++) {
-		size_t s = rnd(nr);
-
-		memcpy(work, seed[s], len[s]);
-		LLVMFuzzerTestOneInput(work, mutate(work, len[s], sizeof(work)));
-	}
-	printf("# %zu files, %lu mutations\n", nr, runs);
-	return 0;
-}
-#endif
