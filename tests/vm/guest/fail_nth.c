@@ -423,7 +423,7 @@ static int export_elsewhere(void)
 	pid = fork();
 	if (!pid) {
 		struct neuron_native_mem_alloc a = {
-			.size = sizeof(a), .bytes = KIB64,
+			.size = sizeof(a), .bytes = KIB64, .nc_id = 1,	/* 0 has an owner */
 			.mem_type = NEURON_MEMALLOC_TYPE_TENSORS_DEVICE,
 		};
 		struct neuron_native_mem_export e = { .size = sizeof(e) };
