@@ -132,8 +132,8 @@ stack() {
 		echo "not ok - no tests in tests/vm/guest"
 		return 1
 	fi
-	tests/vm/run.sh "$kernel" --stack --log "stack-$kernel" --mem 2048 --timeout 2400 \
-		--test-timeout 600 \
+	tests/vm/run.sh "$kernel" --stack --log "stack-$kernel" --mem 2048 --timeout 3000 \
+		--test-timeout 900 \
 		--file "$(command -v udevadm)":/usr/bin/udevadm \
 		--file "$(command -v udevadm)":/usr/lib/systemd/systemd-udevd \
 		--file "$(command -v systemd-sysusers)":/usr/bin/systemd-sysusers "${tests[@]}" "$@"

@@ -22,24 +22,44 @@ static int copy_to(int fd, uint64_t handle)
 	return call(fd, NEURON_IOCTL_MEM_BUF_COPY64, &c);
 }
 
+/* Memory of core 0 from before it has an owner; copies to it when told to. */
+static pid_t copier(int number, int go)
+{
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		int fd = emu_open(number, O_RDWR), err = fd < 0;
+		uint64_t handle = alloc(fd, 4096, 0, 0);
+		char byte = 0;
+
+		/* Here I am; and on. */
+		if (write(go, &byte, 1) != 1 || read(go, &byte, 1) != 1)
+			_exit(2);
+		_exit(err || copy_to(fd, handle));
+	}
+	return pid;
+}
+
 /* The owner of a core tries to stop what another process copies with. */
 static void test_k8_copies_go_on(int number)
 {
-	int owner = emu_open(number, O_RDWR), status = -1;
+	int go[2], owner, status = -1;
+	char byte = 0;
 	pid_t pid;
 
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, go))
+		exit(1);
+	pid = copier(number, go[1]);
+	CHECK(read(go[0], &byte, 1) == 1, "K8: another process has memory");
+	owner = emu_open(number, O_RDWR);
 	CHECK(owner >= 0 && !set_state(owner, SHARED_ENGINE, 2), "K8: own core 0");
 	CHECK(set_state(owner, SHARED_ENGINE, 0) == EPERM, "K8: disable a shared engine: EPERM");
 	CHECK(set_state(owner, SHARED_ENGINE, 3) == EPERM, "K8: abort a shared engine: EPERM");
 	CHECK(!set_state(owner, 0, 0) && !set_state(owner, 0, 2), "K8: an engine of one's own");
-	fflush(stdout);
-	pid = fork();
-	if (!pid) {
-		int fd = emu_open(number, O_RDWR);
-
-		_exit(fd < 0 || copy_to(fd, alloc(fd, 4096, 0, 0)));
-	}
-	CHECK(waitpid(pid, &status, 0) == pid && !status, "K8: another process copies");
+	CHECK(write(go[0], &byte, 1) == 1 && waitpid(pid, &status, 0) == pid && !status,
+	      "K8: the other process copies");
 	close(owner);
 }
 

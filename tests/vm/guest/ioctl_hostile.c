@@ -661,12 +661,15 @@ static void bad(int fd, unsigned long cmd, const void *arg, const char *what, co
 /* What the tests below work on; made by make_objects(). */
 static __u64 dev_mem, host_mem, tx_ring, rx_ring, dev_addr, host_addr;
 
+/* The core that pays; nobody may charge what another process owns. */
+static __u32 charged;
+
 static __u64 allocate(int fd, __u64 size, __u32 host, __u32 type)
 {
 	__u64 handle = 0;
 	struct neuron_ioctl_mem_alloc_v2_mem_type64 req = {
 		.size = size, .align = 4096, .host_memory = host, .mem_type = type,
-		.mem_handle = &handle,
+		.nc_id = charged, .mem_handle = &handle,
 	};
 	int error = call(fd, NEURON_IOCTL_MEM_ALLOC_V2MT64, &req);
 
@@ -1426,6 +1429,7 @@ static void stranger(int unused)
 	}
 
 	about = "somebody else's queue";
+	charged = 1;
 	init.tx_handle = allocate(fd, 4096, 1, NEURON_MEMALLOC_TYPE_DMA_RINGS_HOST);
 	init.rx_handle = allocate(fd, 4096, 1, NEURON_MEMALLOC_TYPE_DMA_RINGS_HOST);
 	bad(fd, NEURON_IOCTL_DMA_QUEUE_INIT, &init, "set it up", "EBUSY");
