@@ -407,6 +407,9 @@ static void test_one_process(void)
 	nrt_close();
 	CHECK(!nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", ""), "again");
 	test_squatter();
+	/* Core 0 has met others. */
+	nrt_close();
+	CHECK(!nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", ""), "and again");
 	CHECK(nrt_build_global_comm(0, 0, total + 1) == NRT_FAILURE, "more ranks than cores");
 	setenv("NEURON_RT_ROOT_COMM_ID", "192.0.2.1:7000", 1);
 	CHECK(nrt_build_global_comm(0, 0, 2) == NRT_FAILURE, "a root that is elsewhere");
