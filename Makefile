@@ -97,6 +97,9 @@ demo:
 check:
 	@tests/check.sh
 
+layers:
+	@tests/layers.sh
+
 model:
 	@tests/deps.sh model
 	$(MAKE) -C tests/models
@@ -131,4 +134,4 @@ clean: modules_clean
 	$(MAKE) -C tests/lib clean
 
 .PHONY: all modules modules_install modules_clean kernel-headers lib libneuron-check install install-config dkms \
-	test test-all mutate kcsan fuzz-ioctl demo check model bench bench-alloc bench-nrt valgrind coverage coverage-lib coverage-vm clean
+	test test-all mutate kcsan fuzz-ioctl demo check layers model bench bench-alloc bench-nrt valgrind coverage coverage-lib coverage-vm clean

@@ -14,6 +14,7 @@
 #   root	a Debian in a directory
 #   cover	coverage reports
 #   memcheck	make valgrind
+#   layers	make layers
 #   print	only print the packages of the groups that follow
 
 set -eu
@@ -44,6 +45,7 @@ for group; do
 	root)	packages+=(mmdebstrap debian-archive-keyring e2fsprogs) ;;
 	cover)	packages+=(lcov) ;;
 	memcheck)	packages+=(valgrind) ;;
+	layers)	packages+=(python3 python3-networkx graphviz) ;;
 	*)	echo "deps.sh: unknown group $group" >&2
 		exit 2 ;;
 	esac

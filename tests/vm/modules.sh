@@ -35,7 +35,7 @@ for part in kmod uapi tests/kunit tests/vm/importer VERSION; do
 	[ -e "$ROOT/$part" ] || continue
 	mkdir -p "$dir/$(dirname "$part")"
 	if [ -d "$ROOT/$part" ]; then
-		rsync -rlp --delete --checksum --exclude='*.o' --exclude='*.ko' --exclude='*.gcno' --exclude='.*.cmd' \
+		rsync -rlp --delete --checksum --exclude='*.o' --exclude='*.ko' --exclude='*.gcno' --exclude='*.ci' --exclude='.*.cmd' \
 			--exclude='*.mod' --exclude='*.mod.c' --exclude='*.cmd' \
 			--exclude=modules.order --exclude=Module.symvers \
 			"$ROOT/$part/" "$dir/$part/"

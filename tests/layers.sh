@@ -1,0 +1,38 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# make layers: circles of files in the modules and libraries, and the arrows between
+# folders, from the compiler's own call graph; pictures of the folders in build/layers.
+
+set -eu -o pipefail
+. "$(dirname "$0")/vm/lib.sh"
+cd "$ROOT"
+
+tests/deps.sh build vm layers
+work=$ROOT/build/layers
+rm -rf "$work"
+mkdir -p "$work"/{neuron,emu,libneuron,libnrt}
+
+built=$(tests/vm/modules.sh 6.12 KCFLAGS=-fcallgraph-info)
+for part in core mem dma sysfs emu; do
+	group=neuron
+	[ $part != emu ] || group=emu
+	mkdir -p "$work/$group/kmod/$part"
+	cp "$built/$part"/*.ci "$work/$group/kmod/$part"
+done
+make -s -C libneuron B="$work/objects" CFLAGS='-O2 -fcallgraph-info' lib-objects
+for file in "$work"/objects/src/*.ci; do
+	group=libneuron
+	[[ ${file##*/} != nrt_* ]] || group=libnrt
+	install -D -m 644 "$file" "$work/$group/libneuron/src/${file##*/}"
+done
+
+status=0
+# Not another Python that comes first in the path: the package is for this one.
+/usr/bin/python3 tests/layers.py --dot "$work" "neuron.ko=$work/neuron" "neuron_emu.ko=$work/emu" \
+	"libneuron=$work/libneuron" "libnrt=$work/libnrt" || status=$?
+for dot in "$work"/*.dot; do
+	dot -Tsvg -o "${dot%.dot}.svg" "$dot"
+done
+echo "# pictures: $work/*.svg"
+exit $status
