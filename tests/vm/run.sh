@@ -256,8 +256,7 @@ else
 			-serial "file:$logs/console.log" -serial chardev:out \
 			-serial "file:$logs/verdict.log" \
 			</dev/null 2>"$logs/qemu.log" || status=$?
-		if [ $status = 124 ] || tr -d '\r' <"$logs/console.log" |
-		   grep -q 'Run /init as init process'; then
+		if [ $status = 124 ] || grep -q 'Run /init as init process' "$logs/console.log"; then
 			break
 		fi
 		say "$kernel: did not come to its first program (try $try)"
