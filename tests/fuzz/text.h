@@ -13,15 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "must.h"
 #include "neff.h"
-
-#define must(cond) \
-	do { \
-		if (!(cond)) { \
-			fprintf(stderr, "%s:%d: broken promise: %s\n", __FILE__, __LINE__, #cond); \
-			abort(); \
-		} \
-	} while (0)
 
 static inline const uint8_t *next_mark(const uint8_t *p, const uint8_t *end)
 {

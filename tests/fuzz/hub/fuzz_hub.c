@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "../must.h"
 #include "wait.h"
 
 static uint64_t clock_ns = 1;
@@ -34,14 +35,6 @@ static int poll_now(struct pollfd *pfd, nfds_t nr, int timeout)
 #define NR_CLIENTS (MAX_SILENT + 16)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define must(cond) \
-	do { \
-		if (!(cond)) { \
-			fprintf(stderr, "%s:%d: broken promise: %s\n", __FILE__, __LINE__, #cond); \
-			abort(); \
-		} \
-	} while (0)
 
 /* The hub here needs no directory: its socket has a name that the kernel chose. */
 int comm_place_take(const struct comm_place *place, uint8_t secret[COMM_KEY])
