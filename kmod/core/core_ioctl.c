@@ -5,7 +5,7 @@
 #include <linux/sched.h>
 
 #include "../../uapi/neuron_isa.h"
-#include "neuron.h"
+#include "../base/neuron.h"
 
 int neuron_ioctl_nop(struct neuron_file *nf, void *arg, void __user *uarg)
 {

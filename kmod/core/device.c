@@ -2,8 +2,8 @@
 /* Devices: what a backend adds and removes. */
 #include <linux/slab.h>
 
-#include "geometry.h"
-#include "neuron.h"
+#include "../base/geometry.h"
+#include "../base/neuron.h"
 
 /* Devices that exist, by number; under neuron_devices_lock. */
 static struct neuron_device *neuron_devices[NEURON_MAX_DEVICES];

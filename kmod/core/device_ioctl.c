@@ -8,7 +8,7 @@
 #include <linux/string.h>
 #include <linux/uaccess.h>
 
-#include "neuron.h"
+#include "../base/neuron.h"
 
 #define NEURON_PRINTK_MAX	512	/* uapi/FACTS.md 2 */
 #define NEURON_NC_MAP_CORES	8	/* of a device in the logical map */

@@ -5,7 +5,7 @@
  */
 #include <linux/seq_file.h>
 
-#include "neuron.h"
+#include "../base/neuron.h"
 
 /**
  * neuron_show_fdinfo() - write the file

@@ -11,7 +11,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "neuron.h"
+#include "../base/neuron.h"
 
 #define IN		0x01	/* copy the argument in */
 #define OUT		0x02	/* copy it out after success */

@@ -6,10 +6,10 @@
 #include <linux/idr.h>
 #include <linux/module.h>
 
-#include "neuron.h"
+#include "../base/neuron.h"
 
 #define CREATE_TRACE_POINTS
-#include "trace.h"
+#include "../base/trace.h"
 
 static dev_t neuron_base;
 static DEFINE_IDA(neuron_minors);

@@ -9,7 +9,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "neuron.h"
+#include "../base/neuron.h"
 
 #define NEURON_BAR_MAX_COUNT	100	/* uapi/FACTS.md 1 */
 #define NEURON_COUNTERS_MAX	8190	/* uapi/FACTS.md 1 */

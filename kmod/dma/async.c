@@ -11,7 +11,7 @@
 #include <linux/slab.h>
 #include <linux/workqueue.h>
 
-#include "../core/neuron.h"
+#include "../base/neuron.h"
 
 #define NEURON_TOKEN_NONE	(~0u)	/* uapi/FACTS.md 3 */
 #define NEURON_TOKEN_SYNC	0u

@@ -10,8 +10,8 @@
 #include <linux/uaccess.h>
 
 #include "../../uapi/neuron_isa.h"
-#include "../core/neuron.h"
-#include "../core/trace.h"
+#include "../base/neuron.h"
+#include "../base/trace.h"
 
 #define NEURON_COPY_TIMEOUT	(30 * HZ)
 /* An instruction FIFO that its engine does not empty must not hold the ring up. */

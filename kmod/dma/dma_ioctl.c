@@ -4,8 +4,8 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "../core/neuron.h"
-#include "../core/trace.h"
+#include "../base/neuron.h"
+#include "../base/trace.h"
 
 /* Descriptors are handled this many bytes at a time. */
 #define NEURON_DESC_BATCH	(64u << 10)

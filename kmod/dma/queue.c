@@ -8,8 +8,8 @@
  */
 #include <linux/slab.h>
 
-#include "../core/neuron.h"
-#include "../core/trace.h"
+#include "../base/neuron.h"
+#include "../base/trace.h"
 
 /**
  * neuron_queue_is_kernel() - is this queue one of the driver's copy rings?

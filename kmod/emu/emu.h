@@ -33,8 +33,8 @@
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
 
-#include "../core/fault.h"
-#include "../core/neuron_hw.h"
+#include "../base/fault.h"
+#include "../base/neuron_hw.h"
 #include "exec.h"
 
 #define EMU_MAX_DEVICES		64	/* uapi/FACTS.md 1 */

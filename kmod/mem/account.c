@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Memory counters that sysfs shows.  The figures that must add up exactly
- * change under the zone's lock (zone.c); these are the same bytes seen by
+ * change under the zone's lock (hbm.c); these are the same bytes seen by
  * category and core, readable one by one without any lock.
  */
-#include "../core/neuron.h"
+#include "../base/neuron.h"
 
 /**
  * neuron_category() - category to charge

@@ -13,8 +13,8 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "../core/neuron.h"
-#include "../core/trace.h"
+#include "../base/neuron.h"
+#include "../base/trace.h"
 
 static struct kmem_cache *neuron_chunk_cache;
 

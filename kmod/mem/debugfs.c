@@ -10,7 +10,7 @@
 #include <linux/debugfs.h>
 #include <linux/seq_file.h>
 
-#include "../core/neuron.h"
+#include "../base/neuron.h"
 
 static struct dentry *neuron_debugfs;
 

@@ -17,7 +17,7 @@
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>
 
-#include "../core/neuron.h"
+#include "../base/neuron.h"
 
 #define NEURON_EXPORT_BATCH	256
 

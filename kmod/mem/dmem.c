@@ -5,7 +5,7 @@
  */
 #include <linux/err.h>
 
-#include "../core/neuron.h"
+#include "../base/neuron.h"
 
 #ifdef NEURON_DMEM
 #include <linux/cgroup_dmem.h>

@@ -4,7 +4,7 @@
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>
 
-#include "../core/neuron.h"
+#include "../base/neuron.h"
 
 /**
  * struct neuron_dump_source - allocations of one process

@@ -14,7 +14,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "../core/neuron.h"
+#include "../base/neuron.h"
 
 #define NEURON_TOP	NEURON_NATIVE_FAILURE_TOP
 

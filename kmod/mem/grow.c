@@ -8,7 +8,7 @@
 #include <linux/overflow.h>
 #include <linux/uaccess.h>
 
-#include "../core/neuron.h"
+#include "../base/neuron.h"
 
 /* Bytes between the end of a chunk and what follows: taken, so that nobody else gets them. */
 static int neuron_tail_take(struct neuron_device *nd, struct neuron_chunk *chunk, u64 more,

@@ -18,7 +18,7 @@
 #include <linux/pid.h>
 #include <linux/uaccess.h>
 
-#include "../core/neuron.h"
+#include "../base/neuron.h"
 
 static u64 neuron_limit_of(const struct neuron_client *client)
 {

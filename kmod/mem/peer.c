@@ -14,7 +14,7 @@
 #include <linux/sizes.h>
 #include <linux/slab.h>
 
-#include "../core/neuron.h"
+#include "../base/neuron.h"
 #include "neuron_p2p.h"
 
 /* From this size on, pages of 2 MiB are worth the trouble (uapi/FACTS.md 8). */

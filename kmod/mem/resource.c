@@ -7,7 +7,7 @@
 #include <linux/fs.h>
 #include <linux/mm.h>
 
-#include "../core/neuron.h"
+#include "../base/neuron.h"
 
 /* Offsets for mmap: the windows in a row, wherever they are in the device. */
 static u64 neuron_resource_base(struct neuron_device *nd, u32 core)

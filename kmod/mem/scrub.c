@@ -12,7 +12,7 @@
 #include <linux/slab.h>
 #include <linux/workqueue.h>
 
-#include "../core/neuron.h"
+#include "../base/neuron.h"
 
 /* How much is out at a time, and so how long an allocation may have to wait. */
 #define NEURON_SCRUB_PIECE	(16ull << 20)

@@ -7,7 +7,7 @@
  */
 #include <linux/overflow.h>
 
-#include "../core/neuron.h"
+#include "../base/neuron.h"
 
 static bool neuron_in(u64 base, u64 size, u64 addr, u64 len)
 {

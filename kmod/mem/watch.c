@@ -9,7 +9,7 @@
 #include <linux/module.h>
 #include <linux/slab.h>
 
-#include "../core/neuron.h"
+#include "../base/neuron.h"
 
 DEFINE_STATIC_KEY_FALSE(neuron_watching);
 

@@ -14,7 +14,7 @@
 #include <linux/sysfs.h>
 #include <linux/workqueue.h>
 
-#include "../core/neuron.h"
+#include "../base/neuron.h"
 
 enum neuron_sysfs_scope {
 	DEV,	/* neuronN/ */

@@ -90,8 +90,8 @@ def debugfs_files():
 
 
 def trace_events():
-    """Tracepoints of kmod/core/trace.h."""
-    text = strip(read(os.path.join(ROOT, "kmod", "core", "trace.h")))
+    """Tracepoints of kmod/base/trace.h."""
+    text = strip(read(os.path.join(ROOT, "kmod", "base", "trace.h")))
     for name in re.findall(r"\bTRACE_EVENT\((\w+)|\bDEFINE_EVENT\(\w+, (\w+)", text):
         yield "/sys/kernel/tracing/events/neuron/" + (name[0] or name[1])
 

@@ -3,7 +3,7 @@
 #include <kunit/test.h>
 #include <linux/module.h>
 
-#include "../../kmod/core/geometry.c"
+#include "../../kmod/base/geometry.c"
 
 #define MIB	(1ULL << 20)
 

@@ -4,7 +4,7 @@
  *
  * Objects and who keeps them
  *   device	one per card; kept by its open files and by whoever added it.  It
- *		can go at any time (core/hw.c); what the others hold is then
+ *		can go at any time (base/hw.c); what the others hold is then
  *		host memory only
  *   client	one per process and device; kept by its files and its chunks
  *   chunk	one allocation; kept by its handles, mappings, rings, notification
@@ -23,7 +23,7 @@
  *   export.lock (mutex)	who has mapped a dma-buf
  *   device.host_lock (mutex)	room in the device's view of host memory
  *   zone.scrub_lock (mutex)	memory is out for being scrubbed
- *   neuron_processes_lock (mutex)	processes, core/client.c; nothing under it
+ *   neuron_processes_lock (mutex)	processes, base/client.c; nothing under it
  *   client.handles (its spinlock)	handles and addresses of a client's chunks
  *   zone.lock (spinlock)	allocator and accounting of one HBM
  *   device.failures_lock (spinlock)	records of refused allocations
@@ -478,7 +478,7 @@ struct neuron_health {
  * @clients_lock: @clients, @nr_clients
  * @clients: attached processes
  * @nr_clients: their number
- * @gone: being removed: nothing starts any more; see core/hw.c
+ * @gone: being removed: nothing starts any more; see base/hw.c
  * @dead: nothing runs any more
  * @gone_wait: woken when it goes
  * @kclient: the driver's own memory
@@ -551,14 +551,14 @@ int neuron_minor_get(int wanted);
 void neuron_minor_put(int minor);
 dev_t neuron_devt(int minor);
 
-/* core/cdev.c */
+/* core/file.c */
 int neuron_inode_get(struct neuron_device *nd);
 void neuron_inode_put(struct neuron_device *nd);
 
 /* core/fdinfo.c */
 void neuron_show_fdinfo(struct seq_file *m, struct file *file);
 
-/* core/hw.c */
+/* base/hw.c */
 extern const struct neuron_hw_ops neuron_hw_ops;
 
 /* Whoever waits for something that the device does waits for this, too. */
@@ -601,7 +601,7 @@ struct neuron_device *neuron_device_lookup(u32 index);
 int neuron_devices_reap(void);
 bool neuron_queue_is_kernel(struct neuron_device *nd, u32 eng, u32 q, u32 *core);
 
-/* core/client.c */
+/* base/client.c */
 struct neuron_client *neuron_client_new(struct neuron_device *nd, struct pid *pid);
 void neuron_client_put(struct neuron_client *client);
 void neuron_client_put_some(struct neuron_client *client, u32 n);
@@ -625,7 +625,7 @@ int neuron_core_acquire(struct neuron_device *nd, u32 core, struct neuron_client
 void neuron_core_release(struct neuron_device *nd, u32 core, struct neuron_client *client);
 int neuron_core_reset(struct neuron_device *nd, u32 core, struct neuron_client *client);
 
-/* core/health.c */
+/* base/health.c */
 void neuron_health_init(struct neuron_device *nd);
 void neuron_health_exit(struct neuron_device *nd);
 u64 neuron_health_ecc(struct neuron_device *nd, enum neuron_event event);
@@ -633,7 +633,7 @@ void neuron_health_clear(struct neuron_device *nd, enum neuron_event event);
 int neuron_health_power(struct neuron_device *nd, struct neuron_power *power);
 int neuron_device_reset(struct neuron_device *nd);
 
-/* core/crwl.c */
+/* base/crwl.c */
 void neuron_crwl_init(struct neuron_crwl *crwl);
 void neuron_crwl_reset(struct neuron_crwl *crwl);
 void neuron_crwl_evict(struct neuron_crwl *crwl, const struct pid *pid);
@@ -643,7 +643,7 @@ bool neuron_core_reserved(struct neuron_device *nd, struct neuron_core *core,
 void neuron_claims_drop(const void *via, const struct pid *pid);
 void neuron_claims_drop_device(struct neuron_device *nd);
 
-/* core/datastore.c */
+/* mem/datastore.c */
 void neuron_datastore_release(struct neuron_client *client);
 struct neuron_chunk *neuron_datastore_find(struct neuron_device *nd, u64 addr);
 void neuron_tally_read(struct neuron_device *nd, u32 core, u32 counter, u64 *total, u64 *present);
@@ -657,7 +657,7 @@ int neuron_ioctl_init(void);
 bool neuron_ioctl_allowed(const struct neuron_file *nf);
 long neuron_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
 
-/* mem/zone.c */
+/* mem/hbm.c */
 
 /**
  * struct neuron_failure - why memory was refused; bytes
@@ -873,7 +873,7 @@ struct neuron_mapping {
 	bool gone;
 };
 
-/* mem/mmap.c */
+/* mem/map.c */
 int neuron_mmap(struct file *file, struct vm_area_struct *vma);
 struct neuron_mapping *neuron_mapping_get(u64 va, u64 len, u64 *off, bool *write);
 void neuron_mapping_put(struct neuron_mapping *mapping);
@@ -929,7 +929,7 @@ void neuron_queue_drop(struct neuron_device *nd, u32 eng, u32 q);
 void neuron_queues_release(struct neuron_client *client);
 void neuron_engine_release(struct neuron_client *client, u32 eng);
 
-/* dma/nq.c */
+/* dma/notify.c */
 int neuron_eventfd_get(int fd, struct eventfd_ctx **out);
 void neuron_nqs_release(struct neuron_device *nd, u32 core);
 void neuron_nqs_wake(struct neuron_device *nd, u32 core);
@@ -944,7 +944,7 @@ void neuron_sysfs_notify_mem(struct neuron_device *nd, bool host, u32 core, u32 
 /* An ioctl handler: @arg is the kernel copy of the argument. */
 typedef int (*neuron_ioctl_fn)(struct neuron_file *nf, void *arg, void __user *uarg);
 
-/* mem/mem_ioctl.c */
+/* core/mem_ioctl.c */
 int neuron_ioctl_mem_alloc(struct neuron_file *nf, void *arg, void __user *uarg);
 int neuron_ioctl_mem_alloc_v2(struct neuron_file *nf, void *arg, void __user *uarg);
 int neuron_ioctl_mem_alloc_v2mt(struct neuron_file *nf, void *arg, void __user *uarg);
@@ -980,7 +980,7 @@ int neuron_ioctl_dma_copy_descriptors(struct neuron_file *nf, void *arg, void __
 int neuron_ioctl_dma_copy_descriptors64(struct neuron_file *nf, void *arg, void __user *uarg);
 int neuron_ioctl_dma_descriptor_copyout(struct neuron_file *nf, void *arg, void __user *uarg);
 
-/* dma/nq.c */
+/* dma/notify.c */
 int neuron_ioctl_nq_init_v1(struct neuron_file *nf, void *arg, void __user *uarg);
 int neuron_ioctl_nq_init_v2(struct neuron_file *nf, void *arg, void __user *uarg);
 int neuron_ioctl_nq_init_realloc_v2(struct neuron_file *nf, void *arg, void __user *uarg);
@@ -1005,7 +1005,7 @@ int neuron_ioctl_event_get(struct neuron_file *nf, void *arg, void __user *uarg)
 
 int neuron_native_reset_eventfd_ioctl(struct neuron_file *nf, void *arg, void __user *uarg);
 
-/* core/crwl.c */
+/* base/crwl.c */
 int neuron_ioctl_crwl_reader_enter(struct neuron_file *nf, void *arg, void __user *uarg);
 int neuron_ioctl_crwl_reader_exit(struct neuron_file *nf, void *arg, void __user *uarg);
 int neuron_ioctl_crwl_writer_enter(struct neuron_file *nf, void *arg, void __user *uarg);

@@ -8,8 +8,8 @@
 #include <linux/eventfd.h>
 #include <linux/slab.h>
 
-#include "../core/neuron.h"
-#include "../core/trace.h"
+#include "../base/neuron.h"
+#include "../base/trace.h"
 
 #define NEURON_NQ_MIN_SIZE	256u
 

@@ -6,7 +6,7 @@
 #include <linux/log2.h>
 #include <linux/slab.h>
 
-#include "../core/neuron.h"
+#include "../base/neuron.h"
 
 /**
  * neuron_zone_init() - set up the zone of an HBM

@@ -4,7 +4,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "../core/neuron.h"
+#include "../base/neuron.h"
 
 #define NEURON_V1_REGIONS	4	/* of each device memory, uapi/FACTS.md 4 */
 

@@ -237,7 +237,7 @@ TRACE_EVENT(neuron_fault,
 #endif
 
 #undef TRACE_INCLUDE_PATH
-#define TRACE_INCLUDE_PATH core
+#define TRACE_INCLUDE_PATH base
 #undef TRACE_INCLUDE_FILE
 #define TRACE_INCLUDE_FILE trace
 #include <trace/define_trace.h>

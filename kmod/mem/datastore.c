@@ -10,7 +10,7 @@
 #include <linux/pid.h>
 #include <linux/slab.h>
 
-#include "neuron.h"
+#include "../base/neuron.h"
 
 #define NEURON_DS_SIZE		262144
 

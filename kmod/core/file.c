@@ -6,7 +6,7 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
-#include "neuron.h"
+#include "../base/neuron.h"
 
 #define NEURON_FS_MAGIC		0x4e45524e	/* "NERN" */
 

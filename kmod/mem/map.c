@@ -8,7 +8,7 @@
 #include <linux/mm.h>
 #include <linux/slab.h>
 
-#include "../core/neuron.h"
+#include "../base/neuron.h"
 
 static void neuron_mapping_free(struct kref *ref)
 {
