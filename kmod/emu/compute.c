@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Arithmetic of the compute operations of DMA.  ISA.md section 11 defines it;
- * emu_compute.c brings the operands.
+ * packet.c brings the operands.
  */
 #include "compute.h"
 

@@ -61,7 +61,7 @@ enum emu_completion {
 	EMU_COMPLETE_TIMER,	/* in a work item, after a latency */
 };
 
-/* What can be made to fail.  fault.c has the names. */
+/* What can be made to fail.  faults.c has the names. */
 enum emu_fault_kind {
 	EMU_FAULT_DMA_ABORT,
 	EMU_FAULT_LOST_NOTICE,
@@ -376,7 +376,7 @@ static inline bool emu_fault(struct emu_device *ed, enum emu_fault_kind kind)
 	return neuron_fault_hit(&ed->fault[kind]);
 }
 
-/* fault.c */
+/* faults.c */
 bool emu_ecc(struct emu_device *ed, enum emu_fault_kind kind, u32 core);
 int emu_mem_ecc(struct emu_device *ed, u32 core, const struct neuron_pin *from);
 int emu_find_completion(const char *name);
@@ -392,7 +392,7 @@ void emu_busy_begin(struct emu_busy *b);
 void emu_busy_end(struct emu_busy *b);
 int emu_busy_read(struct emu_busy *b, struct neuron_power *p);
 
-/* emu_main.c */
+/* device.c */
 /* "EMU", then a number: serial numbers of devices that were given none. */
 #define EMU_SERIAL(i)		(0x454d550000000000ULL | (i))
 
@@ -437,7 +437,7 @@ static inline void emu_configfs_exit(void)
 }
 #endif
 
-/* emu_hbm.c: device memory, and copies between whatever can be pinned */
+/* hbm.c: device memory, and copies between whatever can be pinned */
 extern atomic_long_t emu_total_pages;
 extern unsigned long emu_max_pages;
 bool emu_pages_charge(long n);
@@ -456,7 +456,7 @@ int emu_mem_copy(struct emu_device *ed, const struct neuron_pin *dst, u64 dst_of
 int emu_mem_post(struct emu_device *ed, const struct neuron_pin *pin,
 		 const struct neuron_isa_notice *n);
 
-/* emu_dma.c */
+/* dma.c */
 void emu_dma_init(struct emu_device *ed);
 void emu_dma_destroy(struct emu_device *ed);
 int emu_dma_bind(struct emu_device *ed, u32 eng, u32 q, struct neuron_space *space);
@@ -468,7 +468,7 @@ bool emu_dma_trigger(struct emu_device *ed, u32 eng, u32 q, struct neuron_space 
 		     u32 tx, u32 rx);
 void emu_dma_kick(struct emu_device *ed);
 
-/* emu_compute.c: compute packets */
+/* packet.c: compute packets */
 struct emu_packet *emu_packet_new(u32 meta);
 void emu_packet_free(struct emu_packet *p);
 int emu_packet_source(struct emu_packet *p, u32 meta, u64 addr, u32 len, bool irq);
@@ -479,7 +479,7 @@ u32 emu_packet_result(const struct emu_packet *p);
 int emu_packet_run(struct emu_device *ed, struct neuron_space *space, u32 core,
 		   struct emu_packet *p, u64 *bad);
 
-/* emu_core.c */
+/* core.c */
 int emu_core_init(struct emu_device *ed);
 void emu_core_destroy(struct emu_device *ed);
 void emu_core_bind(struct emu_core *core, struct neuron_space *space);
@@ -496,7 +496,7 @@ int emu_nq_reg_write(struct emu_core *core, u32 off, u32 val);
 void emu_nq_post(struct emu_core *core, u32 nq, const struct neuron_isa_notice *n);
 void emu_nq_fill(struct emu_core *core, u32 nq, const struct neuron_isa_notice *n, u32 count);
 
-/* emu_trace.c */
+/* trace.c */
 void emu_trace_inst(struct emu_core *core, u32 e, enum neuron_isa_notice_kind kind);
 void emu_trace_sem_prepare(struct emu_core *core, u32 i, u32 by, struct neuron_isa_notice *n);
 void emu_trace_sem_post(struct emu_core *core, const struct neuron_isa_notice *n);

@@ -12,7 +12,7 @@
 #ifndef EMU_FP_H
 #define EMU_FP_H
 
-#include "emu_shim.h"
+#include "shim.h"
 #include "../../uapi/neuron_isa.h"
 
 #define EMU_F32_NAN		0x7fc00000u

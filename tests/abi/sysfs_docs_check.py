@@ -82,7 +82,7 @@ def debugfs_files():
         yield f"/sys/kernel/debug/neuron/neuron<N>/{name}<M>"
     for name in re.findall(r'neuron_fault_add\([^"]*"(\w+)"', source):
         yield f"/sys/kernel/debug/neuron/neuron<N>/inject_{name}"
-    source = read(os.path.join(ROOT, "kmod", "emu", "fault.c"))
+    source = read(os.path.join(ROOT, "kmod", "emu", "faults.c"))
     for name in re.findall(r'\[EMU_FAULT_\w+\] = "(\w+)"', source):
         yield f"/sys/kernel/debug/neuron_emu/neuron<N>/inject_{name}"
     for name in re.findall(r'debugfs_create_\w+\("(\w+)", 0\d+,', source):

@@ -136,13 +136,13 @@ void fake_device_report(struct neuron_device *nd, enum neuron_event event, u32 c
 }
 
 #include "../../kmod/emu/busy.c"
-#include "../../kmod/emu/fault.c"
-#include "../../kmod/emu/emu_hbm.c"
+#include "../../kmod/emu/faults.c"
+#include "../../kmod/emu/hbm.c"
 #include "../../kmod/emu/compute.c"
-#include "../../kmod/emu/emu_compute.c"
-#include "../../kmod/emu/emu_dma.c"
-#include "../../kmod/emu/emu_core.c"
-#include "../../kmod/emu/emu_trace.c"
+#include "../../kmod/emu/packet.c"
+#include "../../kmod/emu/dma.c"
+#include "../../kmod/emu/core.c"
+#include "../../kmod/emu/trace.c"
 
 /* ---- device ---- */
 

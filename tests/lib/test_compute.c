@@ -57,7 +57,7 @@ static void fill(uint8_t *p, uint8_t dtype, size_t n)
 	}
 }
 
-/* As emu_compute.c does it, for sources that lie in @src one after the other. */
+/* As packet.c does it, for sources that lie in @src one after the other. */
 static void compute(const struct emu_compute *c, uint8_t *dst, uint8_t *const *src, uint32_t n)
 {
 	struct emu_lane lane;
