@@ -14,7 +14,7 @@ rm -rf "$work"
 mkdir -p "$work"/{neuron,emu,libneuron,libnrt}
 
 built=$(tests/vm/modules.sh 6.12 KCFLAGS=-fcallgraph-info)
-for part in base mem dma sysfs core emu; do
+for part in base mem mem/buddy dma sysfs core emu; do
 	group=neuron
 	[ $part != emu ] || group=emu
 	mkdir -p "$work/$group/kmod/$part"

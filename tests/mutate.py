@@ -8,7 +8,7 @@ Debian has no mutator for C, hence this one; it changes tokens of code lines onl
 
     kmod/mem, kmod/dma         in User Mode Linux: the KUnit suites, then guest tests
                                of the device interface
-    kmod/mem/buddy.c           its unit and property tests on the host before that
+    kmod/mem/buddy             its unit and property tests on the host before that
     libneuron, NEFF reader     host tests that are made of it
     and loader
 
@@ -41,7 +41,7 @@ PATTERNS = ["kmod/mem/*.c", "kmod/mem/buddy/*.c", "kmod/dma/*.c", "libneuron/src
 GUEST = ["driver.c", "mmap.c", "grow.c", "notify.c", "ioctl_hostile.c"]
 LOAD = "tests/vm/guest/00-load.sh"
 UNLOAD = "tests/vm/guest/zz-unload.sh"
-HOST = [(r"kmod/mem/buddy.*", ["buddy"]),
+HOST = [(r"kmod/mem/buddy/.*", ["buddy"]),
         (r"libneuron/src/neff.*", ["neff", "neff_pack", "lib_model"]),
         (r"libneuron/src/load.*", ["lib_model", "lib_faults", "report"])]
 

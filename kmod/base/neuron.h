@@ -61,7 +61,7 @@
 #include "../../uapi/neuron_ioctl.h"
 #include "../../uapi/neuron_native.h"
 #include "../compat/compat.h"
-#include "../mem/buddy.h"
+#include "../mem/buddy/buddy.h"
 #include "fault.h"
 #include "neuron_hw.h"
 

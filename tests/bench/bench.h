@@ -24,7 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "../../kmod/mem/buddy_shim.h"
+#include "../../kmod/mem/buddy/shim.h"
 #define bench_complain(fmt, ...) fprintf(stderr, fmt "\n", ##__VA_ARGS__)
 #define bench_alloc_mem(n)	calloc(1, n)
 #define bench_free_mem(p)	free(p)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The project's allocator as a participant of the benchmark. */
 #include "bench.h"
-#include "../../kmod/mem/buddy.c"
+#include "../../kmod/mem/buddy/all.h"
 
 static void *ours_create(u64 size)
 {

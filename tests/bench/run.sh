@@ -24,10 +24,10 @@ source=$("$root/tests/vm/kernels.sh" --source 6.12)
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/neuron-bench.XXXXXX")
 trap 'rm -rf "$work"' EXIT
-mkdir -p "$work/tests/bench" "$work/kmod/mem" "$work/root"/{bin,proc,dev}
+mkdir -p "$work/tests/bench" "$work/kmod/mem/buddy" "$work/root"/{bin,proc,dev}
 cp "$here"/*.[ch] "$here/Kbuild" "$work/tests/bench/"
 rm -f "$work/tests/bench"/{host,threads}.c
-cp "$root"/kmod/mem/buddy.[ch] "$root/kmod/mem/buddy_shim.h" "$work/kmod/mem/"
+cp "$root"/kmod/mem/buddy/*.[ch] "$work/kmod/mem/buddy/"
 peer() {
 	{ echo '#include "peers.h"'; cat "$source/$2"; } >"$work/tests/bench/peer_$1.c"
 }

@@ -9,7 +9,7 @@
 #define TREE_SHIFT_UNDER_PROOF 2
 #endif
 #define NEURON_BUDDY_TREE_SHIFT		TREE_SHIFT_UNDER_PROOF
-#include "../../kmod/mem/buddy.c"
+#include "../../kmod/mem/buddy/all.h"
 
 #define CHECK(cond, text) __CPROVER_assert(cond, text)
 

@@ -34,7 +34,7 @@
 #define NEURON_BUDDY_SMALL		SMALL_UNDER_PROOF
 #define NEURON_BUDDY_BIN_ROWS		1u
 #define NEURON_BUDDY_TREE_SHIFT		1
-#include "../../kmod/mem/buddy.c"
+#include "../../kmod/mem/buddy/all.h"
 
 #define FRAMES	((LEN + FRAME_LEN - 1) / FRAME_LEN)
 #define EXTENTS	(LEN + 6)

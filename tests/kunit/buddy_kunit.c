@@ -2,7 +2,7 @@
 /*
  * The HBM allocator in the kernel: the cases that depend on being there (pages,
  * locks, two processors), and a random walk against a bitmap. The rest of its
- * tests run on the host, on the same file (tests/lib/test_buddy.c).
+ * tests run on the host, on the same files (tests/lib/test_buddy.c).
  */
 #include <kunit/test.h>
 #include <linux/bitmap.h>
@@ -16,7 +16,7 @@
 #include <linux/spinlock.h>
 #include <linux/vmalloc.h>
 
-#include "../../kmod/mem/buddy.c"
+#include "../../kmod/mem/buddy/all.h"
 
 struct buddy_test {
 	struct neuron_buddy *zone;

@@ -6,7 +6,7 @@
  * interface promises. Shared by the unit tests, the property test and the
  * fuzzing harness. A difference ends the program with the failed condition.
  *
- * buddy.c itself is included, so that each program may choose its constants.
+ * The sources themselves are included, so that each program may choose its constants.
  */
 #ifndef TESTS_BUDDY_MODEL_H
 #define TESTS_BUDDY_MODEL_H
@@ -41,7 +41,7 @@ static inline void model_cfree(void *p)
 
 #define NEURON_BUDDY_SHIM_ALLOC(n, size) model_calloc(n, size)
 #define NEURON_BUDDY_SHIM_FREE(p) model_cfree(p)
-#include "../../kmod/mem/buddy.c"
+#include "../../kmod/mem/buddy/all.h"
 
 #define MODEL_ASSERT(cond)						\
 	do {								\

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# buddy_model.h includes buddy.c itself: no sources here.
+# buddy_model.h includes the allocator itself: no sources here.

@@ -35,7 +35,7 @@
 #ifdef __KERNEL__
 #include <linux/types.h>
 #else
-#include "buddy_shim.h"
+#include "shim.h"
 #endif
 
 /* One granule: the unit of every address and size. */
@@ -200,7 +200,7 @@ int neuron_buddy_prepare(struct neuron_buddy *zone);
  * @cause: if not NULL, says why the request was refused
  *
  * Refuses only if no free aligned run exists. (Bounded work makes one
- * exception, see "aligned small requests" in buddy.c.)
+ * exception, see "aligned small requests" in zone.h.)
  *
  * Context: zone lock.
  * Return: 0; -EINVAL malformed request; -ENOSPC refused, see @cause;
@@ -358,7 +358,7 @@ u64 neuron_buddy_free_bytes(const struct neuron_buddy *zone);
  *
  * Context: zone lock.
  * Return: 0 or a positive number that names the violated rule (its line in
- *	   buddy.c).
+ *	   check.c).
  */
 int neuron_buddy_check(struct neuron_buddy *zone);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The few kernel primitives that buddy.c uses, for user space: unit tests,
- * fuzzing, benchmarks and model checking compile the very same buddy.c.
+ * The few kernel primitives that the allocator uses, for user space: unit tests,
+ * fuzzing, benchmarks and model checking compile the very same files.
  */
 #ifndef NEURON_MEM_BUDDY_SHIM_H
 #define NEURON_MEM_BUDDY_SHIM_H

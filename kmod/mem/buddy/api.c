@@ -1,0 +1,452 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The operations of a zone; see buddy.h.
+ */
+#include "bits.h"
+#include "clear.h"
+#include "extents.h"
+#include "frames.h"
+#include "generation.h"
+#include "placement.h"
+#include "pool.h"
+
+static void charge(struct neuron_buddy *zone, u32 n)
+{
+	u64 bytes = (u64)n << SHIFT;
+
+	WRITE_ONCE(zone->st.used, zone->st.used + bytes);
+	WRITE_ONCE(zone->st.free, zone->st.free - bytes);
+	zone->st.high_water = max(zone->st.high_water, zone->st.used);
+}
+
+static void fill_block(struct neuron_buddy *zone, struct neuron_buddy_block *block,
+		       u32 start, u32 n, u32 gen)
+{
+	block->addr = (u64)start << SHIFT;
+	block->size = (u64)n << SHIFT;
+	block->id = zone->id;
+	block->gen = gen;
+	block->cleared = clean_test(zone, start, n);
+}
+
+static void place_take(struct neuron_buddy *zone, struct place *p, u32 n, bool exact,
+		       struct neuron_buddy_block *block)
+{
+	u32 start = p->fr ? frame_base(p->fr) + p->fit.off : p->pos;
+	u32 gen = gen_next(zone, start);
+
+	if (p->fr) {
+		if (exact || p->fit.rest == NONE) {
+			/* rest is not known: take first, then look */
+			p->fit.rest = p->fr->run;
+			frame_take(zone, p->fr, &p->fit, n, gen);
+			frame_set_run(zone, p->fr, frame_longest(p->fr));
+		} else {
+			frame_take(zone, p->fr, &p->fit, n, gen);
+		}
+	} else {
+		ext_take(zone, p->e, p->pos, n)->gen = gen;
+	}
+	charge(zone, n);
+	zone->st.allocs++;
+	zone->st.alloc_calls++;
+	fill_block(zone, block, start, n, gen);
+}
+
+int neuron_buddy_alloc(struct neuron_buddy *zone, const struct neuron_buddy_request *req,
+		       struct neuron_buddy_block *block, enum neuron_buddy_cause *cause)
+{
+	enum neuron_buddy_cause why = NEURON_BUDDY_CAUSE_NONE;
+	u64 size = to_granules(req->size);
+	bool exact = req->flags & NEURON_BUDDY_EXACT;
+	struct place p;
+	u32 n, k = 0;
+	int err = 0;
+
+	if (cause)
+		*cause = why;
+	if (!size || req->flags & ~NEURON_BUDDY_FLAGS || req->flags & (req->flags - 1))
+		return -EINVAL;
+	if (req->align > NEURON_BUDDY_GRANULE) {
+		if (!is_power_of_2(req->align))
+			return -EINVAL;
+		/* Only address 0 is aligned to 2^31 granules and more. */
+		k = min(log2_floor(req->align) - SHIFT, 31u);
+	} else if (req->align && !is_power_of_2(req->align)) {
+		return -EINVAL;
+	}
+	if (exact && (req->addr & (max_t(u64, req->align, NEURON_BUDDY_GRANULE) - 1) ||
+		      to_granules(req->addr) >= zone->len ||
+		      size > zone->len - to_granules(req->addr)))
+		return -EINVAL;
+	if (size <= zone->len && !reserve_ready(zone, NEED_EXTENTS))
+		return -EAGAIN;
+
+	n = min_t(u64, size, zone->len);
+	if (size > zone->len) {
+		why = NEURON_BUDDY_CAUSE_FULL;
+		err = -ENOSPC;
+	} else if (exact) {
+		err = place_exact(zone, (u32)(req->addr >> SHIFT), n, &p);
+		if (err)
+			why = NEURON_BUDDY_CAUSE_BUSY;
+	} else if (!place_find(zone, n, k, req->flags, &p)) {
+		why = refusal(zone, n, k);
+		err = -ENOSPC;
+	}
+	if (err)
+		zone->st.failures[why]++;
+	else
+		place_take(zone, &p, n, exact, block);
+	update_largest(zone);
+	if (cause)
+		*cause = why;
+	return err;
+}
+
+/* Find the live allocation that @block names. */
+static int block_find(struct neuron_buddy *zone, const struct neuron_buddy_block *block,
+		      struct ext **ext)
+{
+	u64 addr = block->addr, size = block->size;
+	const struct obit *o;
+	struct frame *fr;
+	struct ext *e;
+	u32 start, n, off;
+
+	if (block->id != zone->id || (addr | size) & (NEURON_BUDDY_GRANULE - 1) || !size ||
+	    addr >> SHIFT >= zone->len || size >> SHIFT > zone->len - (addr >> SHIFT))
+		return -EINVAL;
+	start = (u32)(addr >> SHIFT);
+	n = (u32)(size >> SHIFT);
+	e = ext_find(zone, start);
+	*ext = e;
+	if (e->type == EXT_RESERVED)
+		return -EPERM;
+	if (e->type == EXT_USED) {
+		if (e->start != start)
+			return -ENOENT;
+		return e->len == n && e->gen == block->gen ? 0 : -ESTALE;
+	}
+	if (e->type != EXT_FRAME)
+		return -ENOENT;
+
+	fr = to_frame(e);
+	off = start - frame_base(fr);
+	if (fr->pins && pin_covers(zone, start, 1))
+		return -EPERM;
+	if (bit_test(fr->a, off) || !bit_test(fr->b, off))
+		return -ENOENT;
+	o = obit_of(zone, start);
+	if (frame_block_len(fr, off) != n || !frame_check_tag(fr, off, n, block->gen) ||
+	    (o->start == start && o->gen == block->gen))
+		return -ESTALE;
+	return 0;
+}
+
+int neuron_buddy_free_batch(struct neuron_buddy *zone,
+			    const struct neuron_buddy_block *const *blocks, unsigned int n,
+			    u64 cleared)
+{
+	struct ext *e, *next;
+	int err, ret = 0;
+	u32 i, j;
+
+	for (i = 0; i < n; i = j) {
+		bool clear = cleared >> i & 1;
+		u64 addr = blocks[i]->addr, end = addr + blocks[i]->size;
+
+		j = i + 1;
+		err = block_find(zone, blocks[i], &e);
+		if (err) {
+			zone->st.bad_frees++;
+			ret = ret ? ret : err;
+			continue;
+		}
+		/* What comes next in the frame goes along. */
+		if (e->type == EXT_FRAME) {
+			obit_add(zone, blocks[i]);
+			for (; j < n && blocks[j]->addr == end &&
+			       end >> SHIFT < ext_end(e) && (cleared >> j & 1) == clear; j++) {
+				if (block_find(zone, blocks[j], &next))
+					break;
+				obit_add(zone, blocks[j]);
+				end += blocks[j]->size;
+			}
+		}
+		clean_set(zone, (u32)(addr >> SHIFT), (u32)((end - addr) >> SHIFT), clear);
+		WRITE_ONCE(zone->st.used, zone->st.used - (end - addr));
+		WRITE_ONCE(zone->st.free, zone->st.free + (end - addr));
+		zone->st.allocs -= j - i;
+		zone->st.free_calls += j - i;
+		if (e->type == EXT_FRAME)
+			frame_free(zone, to_frame(e),
+				   (u32)(addr >> SHIFT) - frame_base(to_frame(e)),
+				   (u32)((end - addr) >> SHIFT), j - i);
+		else
+			ext_release(zone, e);
+	}
+	update_largest(zone);
+	return ret;
+}
+
+int neuron_buddy_free(struct neuron_buddy *zone, const struct neuron_buddy_block *block,
+		      bool cleared)
+{
+	return neuron_buddy_free_batch(zone, &block, 1, cleared);
+}
+
+int neuron_buddy_grow(struct neuron_buddy *zone, struct neuron_buddy_block *block, u64 new_size)
+{
+	u64 size = to_granules(new_size);
+	u32 start, n, more;
+	struct ext *e, *next;
+	bool cleared;
+	int err;
+
+	err = block_find(zone, block, &e);
+	if (err)
+		return err;
+	start = (u32)(block->addr >> SHIFT);
+	n = (u32)(block->size >> SHIFT);
+	if (size < n)
+		return -EINVAL;
+	if (size == n)
+		return 0;
+	if (!reserve_ready(zone, NEED_EXTENTS))
+		return -EAGAIN;
+
+	if (size > zone->len - start) {
+		zone->st.failures[NEURON_BUDDY_CAUSE_BUSY]++;
+		return -ENOSPC;
+	}
+	more = (u32)size - n;
+	/* A block of a frame cannot leave it. */
+	if (!range_free(zone, start + n, more) ||
+	    (e->type == EXT_FRAME && start + (u32)size > ext_end(e))) {
+		zone->st.failures[NEURON_BUDDY_CAUSE_BUSY]++;
+		return -ENOSPC;
+	}
+	cleared = block->cleared && clean_test(zone, start + n, more);
+	if (e->type == EXT_FRAME) {
+		frame_grow(zone, to_frame(e), start - frame_base(to_frame(e)), n, more,
+			   block->gen);
+	} else {
+		struct frame *fr;
+
+		if (range_in_frame(zone, start + n, more, &fr)) {
+			frame_trim(zone, fr, true, more);
+			next = e->next;
+		} else {
+			next = range_to_extent(zone, start + n, more);
+		}
+		next = ext_take(zone, next, start + n, more);
+		ext_unlink(zone, next);
+		e->len += more;
+		ext_put(zone, next);
+	}
+	charge(zone, more);
+	block->size = size << SHIFT;
+	block->cleared = cleared;
+	update_largest(zone);
+	return 0;
+}
+
+int neuron_buddy_split(struct neuron_buddy *zone, struct neuron_buddy_block *block, u64 new_size,
+		       struct neuron_buddy_block *tail)
+{
+	u64 size = to_granules(new_size);
+	struct ext *e, *rest;
+	u32 n;
+	int err;
+
+	err = block_find(zone, block, &e);
+	if (err)
+		return err;
+	n = (u32)(block->size >> SHIFT);
+	if (!size || size >= n)
+		return -EINVAL;
+	if (e->type == EXT_FRAME)
+		return -ENOSPC;
+	if (!reserve_ready(zone, NEED_EXTENTS))
+		return -EAGAIN;
+
+	rest = ext_get(zone);
+	rest->type = EXT_USED;
+	rest->start = e->start + (u32)size;
+	rest->len = n - (u32)size;
+	rest->gen = gen_next(zone, rest->start);
+	e->len = (u32)size;
+	ext_link_after(zone, e, rest);
+	zone->st.allocs++;
+	zone->st.alloc_calls++;
+	block->size = size << SHIFT;
+	fill_block(zone, tail, rest->start, rest->len, rest->gen);
+	tail->cleared = 0;
+	return 0;
+}
+
+int neuron_buddy_reserve(struct neuron_buddy *zone, u64 addr, u64 size)
+{
+	u32 start, end, need = 0, done = 0;
+	struct ext *e;
+
+	if ((addr | size) & (NEURON_BUDDY_GRANULE - 1) || !size || addr >> SHIFT >= zone->len ||
+	    size >> SHIFT > zone->len - (addr >> SHIFT))
+		return -EINVAL;
+	start = (u32)(addr >> SHIFT);
+	end = start + (u32)(size >> SHIFT);
+
+	for (e = ext_find(zone, start); e && e->start < end; e = e->next) {
+		u32 lo = max(start, e->start), hi = min(end, ext_end(e));
+		bool busy = e->type == EXT_USED;
+
+		if (e->type == EXT_FREE)
+			need += 2;
+		else if (e->type == EXT_FRAME)
+			busy = !frame_reservable(zone, to_frame(e), lo - frame_base(to_frame(e)),
+						 hi - frame_base(to_frame(e)), &need);
+		if (busy) {
+			zone->st.failures[NEURON_BUDDY_CAUSE_BUSY]++;
+			return -EBUSY;
+		}
+	}
+	if (!reserve_ready(zone, max(need, NEED_EXTENTS)))
+		return -EAGAIN;
+
+	for (e = ext_find(zone, start); e && e->start < end; e = e->next) {
+		u32 lo = max(start, e->start), hi = min(end, ext_end(e));
+
+		if (e->type == EXT_FREE) {
+			e = ext_take(zone, e, lo, hi - lo);
+			e->type = EXT_RESERVED;
+			done += hi - lo;
+		} else if (e->type == EXT_FRAME) {
+			struct frame *fr = to_frame(e);
+
+			done += frame_reserve(zone, fr, lo - frame_base(fr), hi - frame_base(fr));
+		}
+	}
+	zone->st.reserved += (u64)done << SHIFT;
+	WRITE_ONCE(zone->st.free, zone->st.free - ((u64)done << SHIFT));
+	update_largest(zone);
+	return 0;
+}
+
+void neuron_buddy_mark_clear(struct neuron_buddy *zone)
+{
+	/*
+	 * A unit's bit speaks of its free granules only, so it may be set for
+	 * all; what is allocated now says at its free what it leaves behind.
+	 */
+	clean_set(zone, 0, zone->frames << FRAME_ORDER, true);
+}
+
+int neuron_buddy_query(struct neuron_buddy *zone, u64 addr, struct neuron_buddy_block *out)
+{
+	struct frame *fr;
+	struct ext *e;
+	u32 granule, off;
+
+	if (addr >> SHIFT >= zone->len)
+		return -EINVAL;
+	granule = (u32)(addr >> SHIFT);
+	e = ext_find(zone, granule);
+	if (e->type == EXT_USED) {
+		fill_block(zone, out, e->start, e->len, e->gen);
+		out->cleared = 0;
+		return 0;
+	}
+	if (e->type != EXT_FRAME)
+		return -ENOENT;
+	fr = to_frame(e);
+	off = granule - frame_base(fr);
+	if (!bit_test(fr->a, off) && !bit_test(fr->b, off))
+		return -ENOENT;
+	if (fr->pins && pin_covers(zone, granule, 1))
+		return -ENOENT;
+	off = frame_block_start(fr, off);
+	fill_block(zone, out, frame_base(fr) + off, frame_block_len(fr, off), 0);
+	out->cleared = 0;
+	return 0;
+}
+
+unsigned int neuron_buddy_walk(struct neuron_buddy *zone, u64 *pos,
+			       struct neuron_buddy_range *out, unsigned int count)
+{
+	unsigned int i;
+	u64 at = to_granules(*pos);
+
+	for (i = 0; i < count && at < zone->len; i++) {
+		struct ext *e = ext_find(zone, (u32)at);
+		u32 end = ext_end(e);
+
+		out[i].addr = at << SHIFT;
+		out[i].small = e->type == EXT_FRAME;
+		if (e->type == EXT_FREE) {
+			out[i].state = NEURON_BUDDY_RANGE_FREE;
+		} else if (e->type == EXT_USED) {
+			out[i].state = NEURON_BUDDY_RANGE_USED;
+		} else if (e->type == EXT_RESERVED) {
+			out[i].state = NEURON_BUDDY_RANGE_RESERVED;
+		} else {
+			struct frame *fr = to_frame(e);
+			u32 off = (u32)at - frame_base(fr);
+
+			if (bit_test(fr->a, off) || bit_test(fr->b, off)) {
+				u32 first = frame_block_start(fr, off);
+
+				end = frame_base(fr) + first + frame_block_len(fr, first);
+				out[i].state = fr->pins && pin_covers(zone, (u32)at, 1) ?
+					       NEURON_BUDDY_RANGE_RESERVED :
+					       NEURON_BUDDY_RANGE_USED;
+			} else {
+				end = min(frame_base(fr) + frame_scan(fr, off, true), end);
+				out[i].state = NEURON_BUDDY_RANGE_FREE;
+			}
+		}
+		out[i].size = (end - at) << SHIFT;
+		at = end;
+	}
+	*pos = at << SHIFT;
+	return i;
+}
+
+void neuron_buddy_stats(const struct neuron_buddy *zone, struct neuron_buddy_stats *stats)
+{
+	*stats = zone->st;
+	stats->largest = (u64)max(zone->largest_ext, zone->largest_run) << SHIFT;
+}
+
+u64 neuron_buddy_largest(struct neuron_buddy *zone, u64 align)
+{
+	u64 ext = READ_ONCE(zone->largest_ext), run = READ_ONCE(zone->largest_run);
+	u64 whole = (u64)READ_ONCE(zone->largest_whole) << FRAME_ORDER;
+	u64 mask, best;
+
+	if (!is_power_of_2(align))
+		return 0;
+	align = max_t(u64, align >> SHIFT, 1);
+	mask = align - 1;
+	best = max(ext > mask ? ext - mask : 0, run > mask ? run - mask : 0);
+	if (align <= FRAME_LEN)
+		best = max(best, whole);
+	else
+		best = max(best, whole > align - FRAME_LEN ? whole - (align - FRAME_LEN) : 0);
+	return best << SHIFT;
+}
+
+u64 neuron_buddy_total(const struct neuron_buddy *zone)
+{
+	return (u64)zone->len << SHIFT;
+}
+
+u64 neuron_buddy_used(const struct neuron_buddy *zone)
+{
+	return READ_ONCE(zone->st.used);
+}
+
+u64 neuron_buddy_free_bytes(const struct neuron_buddy *zone)
+{
+	return READ_ONCE(zone->st.free);
+}

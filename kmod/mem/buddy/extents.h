@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Extents: the list of ranges that tile the zone, and the bins of the free ones.
+ */
+#ifndef NEURON_BUDDY_EXTENTS_H
+#define NEURON_BUDDY_EXTENTS_H
+
+#include "bits.h"
+#include "zone.h"
+
+static inline u32 ext_end(const struct ext *e)
+{
+	return e->start + e->len;
+}
+
+/* Whole aligned frames inside an extent. */
+static inline u32 ext_whole(const struct ext *e)
+{
+	u32 first = frame_of(e->start + FRAME_LEN - 1);
+	u32 end = frame_of(ext_end(e));
+
+	return end > first ? end - first : 0;
+}
+
+static inline void order_add(struct neuron_buddy *zone, u32 len)
+{
+	if (len)
+		zone->st.order_free[log2_floor(len)] += (u64)len << SHIFT;
+}
+
+static inline void order_sub(struct neuron_buddy *zone, u32 len)
+{
+	if (len)
+		zone->st.order_free[log2_floor(len)] -= (u64)len << SHIFT;
+}
+
+void trees_update(struct neuron_buddy *zone, u32 f);
+void map_add(struct neuron_buddy *zone, struct ext *e);
+void map_del(struct neuron_buddy *zone, struct ext *e);
+void ext_link_after(struct neuron_buddy *zone, struct ext *prev, struct ext *e);
+void ext_unlink(struct neuron_buddy *zone, struct ext *e);
+void ext_replace(struct neuron_buddy *zone, struct ext *old, struct ext *e);
+struct ext *ext_find(struct neuron_buddy *zone, u32 granule);
+void bin_of(u32 len, u32 *row, u32 *col);
+void bin_add(struct neuron_buddy *zone, struct ext *e);
+bool bin_next(const struct neuron_buddy *zone, u32 *row, u32 *col);
+struct ext *ext_release(struct neuron_buddy *zone, struct ext *e);
+struct ext *ext_take(struct neuron_buddy *zone, struct ext *e, u32 pos, u32 n);
+
+#endif

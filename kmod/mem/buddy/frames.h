@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Frames: 2 MiB shared by small blocks, two bits per granule.
+ */
+#ifndef NEURON_BUDDY_FRAMES_H
+#define NEURON_BUDDY_FRAMES_H
+
+#include "extents.h"
+#include "zone.h"
+
+/* A place in a frame. */
+struct fit {
+	u32 off;	/* first granule, relative to the aligned frame */
+	u32 lo;		/* the free run around it */
+	u32 hi;
+	u32 rest;	/* longest run of the frame once this is taken, NONE = unknown */
+};
+
+static inline u64 frame_used(const struct frame *fr, u32 word)
+{
+	return fr->a[word] | fr->b[word];
+}
+
+/* Offset of the frame's extent within its aligned 2 MiB, and its end. */
+static inline u32 frame_lo(const struct frame *fr)
+{
+	return fr->e.start & (FRAME_LEN - 1);
+}
+
+static inline u32 frame_hi(const struct frame *fr)
+{
+	return frame_lo(fr) + fr->e.len;
+}
+
+static inline u32 frame_base(const struct frame *fr)
+{
+	return fr->e.start & ~(FRAME_LEN - 1);
+}
+
+static inline u32 run_top(const struct neuron_buddy *zone)
+{
+	u32 run = bits_prev(zone->run_map, FRAME_LEN);
+
+	return run == NONE ? 0 : run;
+}
+
+u32 frame_scan(const struct frame *fr, u32 from, bool value);
+u32 frame_free_below(const struct frame *fr, u32 from);
+u32 run_next(const struct neuron_buddy *zone, u32 run);
+void frame_set_run(struct neuron_buddy *zone, struct frame *fr, u32 run);
+bool frame_fit(struct frame *fr, u32 n, u32 k, struct fit *fit);
+void frame_fit_at(struct frame *fr, u32 off, u32 n, struct fit *fit);
+bool frame_check_tag(const struct frame *fr, u32 off, u32 n, u32 gen);
+u32 frame_block_len(const struct frame *fr, u32 off);
+u32 frame_block_start(const struct frame *fr, u32 off);
+void frame_take(struct neuron_buddy *zone, struct frame *fr, const struct fit *fit,
+		       u32 n, u32 gen);
+u32 frame_longest(const struct frame *fr);
+struct frame *frame_create(struct neuron_buddy *zone, struct ext *e);
+void frame_free(struct neuron_buddy *zone, struct frame *fr, u32 off, u32 n, u32 blocks);
+void frame_trim(struct neuron_buddy *zone, struct frame *fr, bool low, u32 n);
+void frame_grow(struct neuron_buddy *zone, struct frame *fr, u32 off, u32 n,
+		       u32 more, u32 gen);
+bool pin_covers(const struct neuron_buddy *zone, u32 start, u32 n);
+u32 frame_reserve(struct neuron_buddy *zone, struct frame *fr, u32 lo, u32 hi);
+bool frame_reservable(const struct neuron_buddy *zone, const struct frame *fr,
+			     u32 lo, u32 hi, u32 *need);
+
+#endif
