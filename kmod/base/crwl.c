@@ -1,287 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Who uses which core: claims, the cooperative lock, the initialisation
- * handshake (uapi/FACTS.md 2).
+ * The cooperative lock of a core and the handshake that initialises it
+ * (uapi/FACTS.md 2).
  *
- * A claim reserves cores for a process, across all devices, before it uses
- * them.  It goes with the client of the process or, if it was made through a
- * descriptor that is not the process's own or is write-only, with that descriptor
- * or the process.
- *
- * Among those who claim, a claim always counts.  Others it keeps from becoming the
- * owner of a core only on a device that its process is attached to; or, for the time
- * that a program may take from its claim to its last open(), on one that its device
- * cgroup lets it open.  So nobody reserves a device for long that it does not use, nor
- * at all one that its cgroup keeps it from.  By which path, and so with which file
- * mode, a process would open another device is not known to a driver: that is not
- * looked at.
- *
- * The lock and the handshake are between threads and processes that want to
- * cooperate.  They protect nothing here.
+ * They are between threads and processes that want to cooperate.  They protect
+ * nothing here.
  */
-#include <linux/bitmap.h>
-#include <linux/device_cgroup.h>
-#include <linux/moduleparam.h>
 #include <linux/pid.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 
 #include "neuron.h"
-#include "trace.h"
 
-#define NEURON_READER_TIMEOUT	HZ		/* uapi/FACTS.md 2 */
-#define NEURON_WRITER_TIMEOUT	(4 * HZ)
 #define NEURON_CINIT_TIMEOUT	(5 * HZ)
-
-/* ---- claims ---- */
-
-/* Runtimes claim, then open up to 64 devices one after the other: seconds at most. */
-static uint claim_seconds = 30;
-module_param(claim_seconds, uint, 0644);
-MODULE_PARM_DESC(claim_seconds, "How long a claim of cores holds on devices that its process has not opened yet");
-
-/* Core @i counted from the first one of *@nd, and its device; a mixed host is no array of cores. */
-static struct neuron_core *neuron_claim_core(struct neuron_device **nd, u32 i)
-{
-	u32 n = (*nd)->geo->nr_cores;
-	struct neuron_device *at = neuron_device_lookup(neuron_device_index(*nd) + i / n);
-
-	if (!at || at->geo->nr_cores != n)
-		return NULL;
-	*nd = at;
-	return &at->core[i % n];
-}
-
-/*
- * Has somebody who lives claimed a core?  A process can die without a descriptor that
- * would tell, after it claimed through one that it inherited and closed.
- */
-static bool neuron_core_claimed(const struct neuron_core *core)
-{
-	return neuron_process_alive(core->claim);
-}
-
-/**
- * neuron_core_reserved() - does a claim keep a process away from a core?
- * @nd: device
- * @core: the core, locked
- * @pid: thread group of the process, or NULL: any other than the claim's
- */
-bool neuron_core_reserved(struct neuron_device *nd, struct neuron_core *core,
-			  const struct pid *pid)
-{
-	return core->claim != pid && neuron_core_claimed(core) &&
-	       (time_before64(get_jiffies_64(), core->claim_until) ||
-		neuron_process_attached(nd, core->claim));
-}
-
-/* Until when a claim of the caller holds if it does not open the device. */
-static u64 neuron_claim_until(struct neuron_device *nd)
-{
-	u64 now = get_jiffies_64();
-
-	if (devcgroup_check_permission(DEVCG_DEV_CHAR, MAJOR(nd->dev.devt), MINOR(nd->dev.devt),
-				       DEVCG_ACC_READ))
-		return now;
-	return now + (u64)READ_ONCE(claim_seconds) * HZ;
-}
-
-/* Under neuron_devices_lock and core.lock. */
-static void neuron_claim_end(struct neuron_core *core)
-{
-	put_pid(core->claim);
-	core->claim = NULL;
-	core->claim_via = NULL;
-}
-
-/* Nobody has claimed it and no other process uses it; claim it if @via is given. */
-static bool neuron_claim_one(struct neuron_device *nd, u32 i, const void *via)
-{
-	struct neuron_core *core = neuron_claim_core(&nd, i);
-	struct pid *pid = task_tgid(current);
-	bool good;
-
-	if (!core)
-		return false;
-	mutex_lock(&core->lock);
-	good = !neuron_core_claimed(core) && (!core->owner || core->owner->pid == pid ||
-					      !neuron_process_alive(core->owner->pid));
-	if (good && via) {
-		neuron_claim_end(core);
-		core->claim = get_pid(pid);
-		core->claim_via = via;
-		core->claim_until = neuron_claim_until(nd);
-		if (neuron_core_reserved(nd, core, NULL))
-			neuron_crwl_evict(&core->crwl, pid);
-	}
-	mutex_unlock(&core->lock);
-	return good;
-}
-
-static void neuron_unclaim_one(struct neuron_core *core)
-{
-	mutex_lock(&core->lock);
-	neuron_claim_end(core);
-	mutex_unlock(&core->lock);
-}
-
-/* Claim @count cores from @first; all or none. */
-static bool neuron_claim_run(struct neuron_device *nd, u32 first, u32 count, const void *via)
-{
-	u32 i;
-
-	for (i = 0; i < count; i++)
-		if (!neuron_claim_one(nd, first + i, via))
-			break;
-	if (i == count)
-		return true;
-	while (i--) {
-		struct neuron_device *at = nd;
-
-		neuron_unclaim_one(neuron_claim_core(&at, first + i));
-	}
-	return false;
-}
-
-static int neuron_range_mark(struct neuron_file *nf, u32 count, u32 start, u32 end, u32 *longest,
-			     unsigned long *map, u32 bits)
-{
-	const void *via = nf;
-	bool *claims = &nf->claims;
-	u32 i, run = 0;
-	int err = -EBUSY;
-
-	if (!count || count > bits || start > end || start >= bits)
-		return -EINVAL;
-	if (neuron_ioctl_allowed(nf)) {
-		via = nf->client;
-		claims = &nf->client->claims;
-	}
-	bitmap_zero(map, bits);
-	*longest = 0;
-
-	mutex_lock(&neuron_devices_lock);
-	/* Before there is one, for those who look without the lock. */
-	WRITE_ONCE(*claims, true);
-	for (i = start; i <= min(end, bits - 1); i++) {
-		run = neuron_claim_one(nf->nd, i, NULL) ? run + 1 : 0;
-		*longest = max(*longest, run);
-		if (run < count)
-			continue;
-		/* A core may have found an owner since it was looked at. */
-		if (neuron_claim_run(nf->nd, i + 1 - count, count, via)) {
-			bitmap_set(map, i + 1 - count, count);
-			err = 0;
-			break;
-		}
-		run = 0;
-	}
-	mutex_unlock(&neuron_devices_lock);
-	return err;
-}
-
-int neuron_ioctl_nc_range_mark(struct neuron_file *nf, void *arg, void __user *uarg)
-{
-	struct neuron_ioctl_crwl_nc_map *a = arg;
-
-	return neuron_range_mark(nf, a->nc_count, a->start_nc_index, a->end_nc_index,
-				 &a->max_nc_available, (unsigned long *)&a->bitmap,
-				 BITS_PER_TYPE(a->bitmap));
-}
-
-int neuron_ioctl_nc_range_mark_ext(struct neuron_file *nf, void *arg, void __user *uarg)
-{
-	struct neuron_ioctl_crwl_nc_map_ext *a = arg;
-
-	return neuron_range_mark(nf, a->nc_count, a->start_nc_index, a->end_nc_index,
-				 &a->max_nc_available, a->bitmap, BITS_PER_TYPE(a->bitmap));
-}
-
-/* Cores that are not the caller's are left alone. */
-static int neuron_range_unmark(struct neuron_file *nf, const unsigned long *map, u32 bits)
-{
-	u32 i;
-
-	mutex_lock(&neuron_devices_lock);
-	for_each_set_bit(i, map, bits) {
-		struct neuron_device *at = nf->nd;
-		struct neuron_core *core = neuron_claim_core(&at, i);
-
-		if (core && core->claim == task_tgid(current))
-			neuron_unclaim_one(core);
-	}
-	mutex_unlock(&neuron_devices_lock);
-	return 0;
-}
-
-/* Nobody learnt what was claimed. */
-void neuron_nc_range_mark_undo(struct neuron_file *nf, void *arg)
-{
-	struct neuron_ioctl_crwl_nc_map *a = arg;
-
-	neuron_range_unmark(nf, (unsigned long *)&a->bitmap, BITS_PER_TYPE(a->bitmap));
-}
-
-void neuron_nc_range_mark_ext_undo(struct neuron_file *nf, void *arg)
-{
-	struct neuron_ioctl_crwl_nc_map_ext *a = arg;
-
-	neuron_range_unmark(nf, a->bitmap, BITS_PER_TYPE(a->bitmap));
-}
-
-int neuron_ioctl_nc_range_unmark(struct neuron_file *nf, void *arg, void __user *uarg)
-{
-	struct neuron_ioctl_crwl_nc_map *a = arg;
-
-	return neuron_range_unmark(nf, (unsigned long *)&a->bitmap, BITS_PER_TYPE(a->bitmap));
-}
-
-int neuron_ioctl_nc_range_unmark_ext(struct neuron_file *nf, void *arg, void __user *uarg)
-{
-	struct neuron_ioctl_crwl_nc_map_ext *a = arg;
-
-	return neuron_range_unmark(nf, a->bitmap, BITS_PER_TYPE(a->bitmap));
-}
-
-/**
- * neuron_claims_drop() - end claims
- * @via: client or file that they were made through
- * @pid: only those of this thread group; NULL: all
- *
- * Context: may sleep.
- */
-void neuron_claims_drop(const void *via, const struct pid *pid)
-{
-	struct neuron_device *nd;
-	struct neuron_core *core;
-	u32 i, n;
-
-	mutex_lock(&neuron_devices_lock);
-	for (i = 0; i < NEURON_MAX_DEVICES; i++) {
-		nd = neuron_device_lookup(i);
-		for (n = 0; nd && n < nd->geo->nr_cores; n++) {
-			core = &nd->core[n];
-			if (core->claim && core->claim_via == via &&
-			    (!pid || core->claim == pid))
-				neuron_unclaim_one(core);
-		}
-	}
-	mutex_unlock(&neuron_devices_lock);
-}
-
-/**
- * neuron_claims_drop_device() - end all claims of a device's cores
- * @nd: device that goes
- *
- * Context: neuron_devices_lock is held.
- */
-void neuron_claims_drop_device(struct neuron_device *nd)
-{
-	u32 i;
-
-	for (i = 0; i < nd->geo->nr_cores; i++)
-		neuron_unclaim_one(&nd->core[i]);
-}
 
 /* ---- the lock ---- */
 
@@ -302,7 +33,7 @@ static void neuron_crwl_clear(struct neuron_crwl *crwl)
 }
 
 /* Drop what a process holds of a core's lock. */
-static void neuron_crwl_drop(struct neuron_crwl *crwl, const struct neuron_client *client)
+void neuron_crwl_drop(struct neuron_crwl *crwl, const struct neuron_client *client)
 {
 	spin_lock(&crwl->lock);
 	if (crwl->owner == client)
@@ -349,12 +80,8 @@ static bool neuron_crwl_mine(const struct neuron_crwl *crwl, const struct neuron
 	return crwl->owner == client && !memcmp(&crwl->uuid, uuid, sizeof(*uuid));
 }
 
-/* One attempt; -EAGAIN: wait for a change. */
-typedef int (*neuron_crwl_fn)(struct neuron_crwl *crwl, const struct neuron_client *client,
-			      const struct neuron_uuid *uuid);
-
-static int neuron_crwl_read(struct neuron_crwl *crwl, const struct neuron_client *client,
-			    const struct neuron_uuid *uuid)
+int neuron_crwl_read(struct neuron_crwl *crwl, const struct neuron_client *client,
+		     const struct neuron_uuid *uuid)
 {
 	if (crwl->writer || crwl->readers == U32_MAX)
 		return -EAGAIN;
@@ -364,8 +91,8 @@ static int neuron_crwl_read(struct neuron_crwl *crwl, const struct neuron_client
 	return 0;
 }
 
-static int neuron_crwl_write(struct neuron_crwl *crwl, const struct neuron_client *client,
-			     const struct neuron_uuid *uuid)
+int neuron_crwl_write(struct neuron_crwl *crwl, const struct neuron_client *client,
+		      const struct neuron_uuid *uuid)
 {
 	/* The vendor takes the lock and returns this (uapi/FACTS.md 2). */
 	if (neuron_crwl_mine(crwl, client, uuid))
@@ -378,8 +105,8 @@ static int neuron_crwl_write(struct neuron_crwl *crwl, const struct neuron_clien
 	return 0;
 }
 
-static int neuron_crwl_read_end(struct neuron_crwl *crwl, const struct neuron_client *client,
-				const struct neuron_uuid *uuid)
+int neuron_crwl_read_end(struct neuron_crwl *crwl, const struct neuron_client *client,
+			 const struct neuron_uuid *uuid)
 {
 	if (!neuron_crwl_mine(crwl, client, uuid) || !crwl->readers)
 		return -ENOENT;
@@ -387,8 +114,8 @@ static int neuron_crwl_read_end(struct neuron_crwl *crwl, const struct neuron_cl
 	return 0;
 }
 
-static int neuron_crwl_downgrade(struct neuron_crwl *crwl, const struct neuron_client *client,
-				 const struct neuron_uuid *uuid)
+int neuron_crwl_downgrade(struct neuron_crwl *crwl, const struct neuron_client *client,
+			  const struct neuron_uuid *uuid)
 {
 	if (!neuron_crwl_mine(crwl, client, uuid) || !crwl->writer)
 		return -ENOENT;
@@ -407,86 +134,32 @@ static bool neuron_crwl_try(struct neuron_crwl *crwl, neuron_crwl_fn fn,
 	return *err != -EAGAIN;
 }
 
-static int neuron_crwl(struct neuron_file *nf, const struct neuron_ioctl_crwl *a,
-		       neuron_crwl_fn fn, long timeout)
+/**
+ * neuron_crwl() - change the lock of a core when that is possible
+ * @client: the caller
+ * @nc: core number, below the device's number of cores
+ * @uuid: the model
+ * @fn: one attempt
+ * @timeout: jiffies to wait at most
+ *
+ * Context: may sleep.
+ * Return: 0; -EBUSY not in that time; -EINTR; -ENODEV; what @fn returns.
+ */
+int neuron_crwl(struct neuron_client *client, u32 nc, const struct neuron_uuid *uuid,
+		neuron_crwl_fn fn, long timeout)
 {
-	struct neuron_crwl *crwl;
-	u32 nc = a->nc_id;
+	struct neuron_crwl *crwl = &client->nd->core[nc].crwl;
 	long left;
 	int err;
 
-	if (!neuron_index_valid(&nc, nf->nd->geo->nr_cores))
-		return -EINVAL;
-	crwl = &nf->nd->core[nc].crwl;
 	left = wait_event_interruptible_timeout(crwl->wait,
-						neuron_crwl_try(crwl, fn, nf->client, &a->uuid,
-								&err), timeout);
+						neuron_crwl_try(crwl, fn, client, uuid, &err),
+						timeout);
 	if (left <= 0)
 		return left ? -EINTR : -EBUSY;
 	if (!err)
 		wake_up_all(&crwl->wait);
 	return err;
-}
-
-/* What makes the caller a reader: an execution begins. */
-static int neuron_crwl_exec(struct neuron_file *nf, const struct neuron_ioctl_crwl *a,
-			    neuron_crwl_fn fn, long timeout)
-{
-	int err = neuron_crwl(nf, a, fn, timeout);
-
-	if (!err)
-		trace_neuron_exec_start(nf->nd->dev.id, a->nc_id, task_tgid_nr(current));
-	return err;
-}
-
-int neuron_ioctl_crwl_reader_enter(struct neuron_file *nf, void *arg, void __user *uarg)
-{
-	return neuron_crwl_exec(nf, arg, neuron_crwl_read, NEURON_READER_TIMEOUT);
-}
-
-int neuron_ioctl_crwl_reader_exit(struct neuron_file *nf, void *arg, void __user *uarg)
-{
-	const struct neuron_ioctl_crwl *a = arg;
-	int err = neuron_crwl(nf, a, neuron_crwl_read_end, NEURON_READER_TIMEOUT);
-
-	if (!err)
-		trace_neuron_exec_finish(nf->nd->dev.id, a->nc_id, task_tgid_nr(current));
-	return err;
-}
-
-/* The lock of a core is only for those who could use the core. */
-static int neuron_crwl_admit(struct neuron_file *nf, u32 nc)
-{
-	struct neuron_core *core = &nf->nd->core[nc];
-	int err;
-
-	mutex_lock(&core->lock);
-	err = neuron_core_check(core, nf->client);
-	mutex_unlock(&core->lock);
-	return err;
-}
-
-int neuron_ioctl_crwl_writer_enter(struct neuron_file *nf, void *arg, void __user *uarg)
-{
-	struct neuron_ioctl_crwl *a = arg;
-	int err;
-
-	if (!neuron_index_valid(&a->nc_id, nf->nd->geo->nr_cores))
-		return -EINVAL;
-	err = neuron_crwl_admit(nf, a->nc_id) ?:
-	      neuron_crwl(nf, a, neuron_crwl_write, NEURON_WRITER_TIMEOUT);
-	/* Somebody may have got the core meanwhile. */
-	if (!err) {
-		err = neuron_crwl_admit(nf, a->nc_id);
-		if (err)
-			neuron_crwl_drop(&nf->nd->core[a->nc_id].crwl, nf->client);
-	}
-	return err;
-}
-
-int neuron_ioctl_crwl_writer_downgrade(struct neuron_file *nf, void *arg, void __user *uarg)
-{
-	return neuron_crwl_exec(nf, arg, neuron_crwl_downgrade, NEURON_WRITER_TIMEOUT);
 }
 
 /* ---- initialisation ---- */
@@ -545,47 +218,38 @@ static bool neuron_cinit_start(struct neuron_crwl *crwl)
 	return done;
 }
 
-int neuron_ioctl_cinit(struct neuron_file *nf, void *arg, void __user *uarg)
+/**
+ * neuron_cinit() - a thread initialises a core, or has done so
+ * @client: owner of the core
+ * @nc: core number
+ * @state: NEURON_CINIT_STATE_STARTED: wait until it is this thread's turn or it is
+ *	   done; NEURON_CINIT_STATE_COMPLETED
+ * @out: the state now
+ *
+ * Context: may sleep.
+ * Return: 0; -EBUSY another thread takes too long; -EINTR; -ENODEV.
+ */
+int neuron_cinit(struct neuron_client *client, u32 nc, u32 state, u32 *out)
 {
-	struct neuron_ioctl_cinit_set *a = arg;
-	struct neuron_crwl *crwl;
+	struct neuron_device *nd = client->nd;
+	struct neuron_crwl *crwl = &nd->core[nc].crwl;
 	long left;
-	int err;
 
-	if (!neuron_index_valid(&a->nc_id, nf->nd->geo->nr_cores))
-		return -E2BIG;
-	if (a->state != NEURON_CINIT_STATE_STARTED && a->state != NEURON_CINIT_STATE_COMPLETED)
-		return -EINVAL;
-	err = neuron_core_acquire(nf->nd, a->nc_id, nf->client);
-	if (err)
-		return err;
-	crwl = &nf->nd->core[a->nc_id].crwl;
-	if (a->state == NEURON_CINIT_STATE_STARTED) {
-		left = wait_event_interruptible_timeout(crwl->wait, neuron_device_gone(nf->nd) ||
+	if (state == NEURON_CINIT_STATE_STARTED) {
+		left = wait_event_interruptible_timeout(crwl->wait, neuron_device_gone(nd) ||
 							neuron_cinit_start(crwl),
 							NEURON_CINIT_TIMEOUT);
 		if (left <= 0)
 			return left ? -EINTR : -EBUSY;
 	}
-	if (neuron_device_gone(nf->nd))
+	if (neuron_device_gone(nd))
 		return -ENODEV;
 
 	spin_lock(&crwl->lock);
-	if (a->state == NEURON_CINIT_STATE_COMPLETED && crwl->cinit == NEURON_CINIT_STATE_STARTED)
+	if (state == NEURON_CINIT_STATE_COMPLETED && crwl->cinit == NEURON_CINIT_STATE_STARTED)
 		neuron_cinit_set(crwl, NEURON_CINIT_STATE_COMPLETED);
-	a->new_state = crwl->cinit;
+	*out = crwl->cinit;
 	spin_unlock(&crwl->lock);
 	wake_up_all(&crwl->wait);
-	return 0;
-}
-
-/* Only the firmware of v1 starts models by itself (uapi/FACTS.md 2). */
-int neuron_ioctl_model_started_count(struct neuron_file *nf, void *arg, void __user *uarg)
-{
-	struct neuron_ioctl_nc_model_started_count *a = arg;
-
-	if (a->nc_id >= nf->nd->geo->nr_cores)
-		return -E2BIG;
-	a->started_count = 0;
 	return 0;
 }

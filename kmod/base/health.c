@@ -180,38 +180,3 @@ int neuron_health_power(struct neuron_device *nd, struct neuron_power *power)
 	}
 	return err;
 }
-
-/**
- * neuron_device_reset() - reset all cores of a device that nobody uses
- * @nd: device
- *
- * Context: may sleep; nobody can open the device before it is done.
- * Return: 0; -EBUSY a process has it open; -EIO a core does not reset; -ENODEV.
- */
-int neuron_device_reset(struct neuron_device *nd)
-{
-	int err = 0, failed;
-	u32 i;
-
-	mutex_lock(&nd->clients_lock);
-	if (nd->nr_clients)
-		err = -EBUSY;
-	else if (neuron_device_gone(nd))
-		err = -ENODEV;
-	for (i = 0; i < nd->geo->nr_cores && (!err || err == -EIO); i++) {
-		struct neuron_core *core = &nd->core[i];
-
-		mutex_lock(&core->lock);
-		atomic64_inc(&core->reset_req);
-		failed = neuron_core_clean(nd, i);
-		core->reset_failed = failed;
-		if (failed) {
-			atomic64_inc(&core->reset_fail);
-			err = failed;
-		}
-		neuron_crwl_reset(&core->crwl);
-		mutex_unlock(&core->lock);
-	}
-	mutex_unlock(&nd->clients_lock);
-	return err;
-}

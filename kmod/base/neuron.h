@@ -544,19 +544,18 @@ struct neuron_file {
 	bool claims;
 };
 
-/* core/module.c */
+/* base/devices.c */
 extern struct class neuron_class;
-extern const struct file_operations neuron_fops;
+int neuron_devices_init(void);
+void neuron_devices_exit(void);
 int neuron_minor_get(int wanted);
 void neuron_minor_put(int minor);
 dev_t neuron_devt(int minor);
 
 /* core/file.c */
+extern const struct file_operations neuron_fops;
 int neuron_inode_get(struct neuron_device *nd);
 void neuron_inode_put(struct neuron_device *nd);
-
-/* core/fdinfo.c */
-void neuron_show_fdinfo(struct seq_file *m, struct file *file);
 
 /* base/hw.c */
 extern const struct neuron_hw_ops neuron_hw_ops;
@@ -590,7 +589,7 @@ static inline bool neuron_index_valid(u32 *index, u32 count)
 	return true;
 }
 
-/* core/device.c */
+/* base/devices.c */
 static inline u32 neuron_engine_core(struct neuron_device *nd, u32 eng)
 {
 	return eng / nd->geo->engines_per_core;
@@ -598,6 +597,7 @@ static inline u32 neuron_engine_core(struct neuron_device *nd, u32 eng)
 
 extern struct mutex neuron_devices_lock;
 struct neuron_device *neuron_device_lookup(u32 index);
+void neuron_device_set(u32 index, struct neuron_device *nd);
 int neuron_devices_reap(void);
 bool neuron_queue_is_kernel(struct neuron_device *nd, u32 eng, u32 q, u32 *core);
 
@@ -611,6 +611,7 @@ void neuron_client_exit(struct neuron_client *client);
 bool neuron_process_alive(struct pid *pid);
 bool neuron_process_attached(struct neuron_device *nd, const struct pid *pid);
 int neuron_clients_reap(struct neuron_device *nd);
+void neuron_client_reap_later(struct neuron_client *client);
 int neuron_clients_init(void);
 void neuron_clients_destroy(void);
 void neuron_core_reset_eventfd(struct neuron_core *c, struct eventfd_ctx *eventfd);
@@ -638,6 +639,22 @@ void neuron_crwl_init(struct neuron_crwl *crwl);
 void neuron_crwl_reset(struct neuron_crwl *crwl);
 void neuron_crwl_evict(struct neuron_crwl *crwl, const struct pid *pid);
 void neuron_crwl_exit(struct neuron_client *client);
+void neuron_crwl_drop(struct neuron_crwl *crwl, const struct neuron_client *client);
+int neuron_cinit(struct neuron_client *client, u32 nc, u32 state, u32 *out);
+
+/* One attempt; -EAGAIN: wait for a change. */
+typedef int (*neuron_crwl_fn)(struct neuron_crwl *crwl, const struct neuron_client *client,
+			      const struct neuron_uuid *uuid);
+int neuron_crwl(struct neuron_client *client, u32 nc, const struct neuron_uuid *uuid,
+		neuron_crwl_fn fn, long timeout);
+int neuron_crwl_read(struct neuron_crwl *crwl, const struct neuron_client *client,
+		     const struct neuron_uuid *uuid);
+int neuron_crwl_write(struct neuron_crwl *crwl, const struct neuron_client *client,
+		      const struct neuron_uuid *uuid);
+int neuron_crwl_read_end(struct neuron_crwl *crwl, const struct neuron_client *client,
+			 const struct neuron_uuid *uuid);
+int neuron_crwl_downgrade(struct neuron_crwl *crwl, const struct neuron_client *client,
+			  const struct neuron_uuid *uuid);
 bool neuron_core_reserved(struct neuron_device *nd, struct neuron_core *core,
 			  const struct pid *pid);
 void neuron_claims_drop(const void *via, const struct pid *pid);

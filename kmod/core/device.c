@@ -5,55 +5,10 @@
 #include "../base/geometry.h"
 #include "../base/neuron.h"
 
-/* Devices that exist, by number; under neuron_devices_lock. */
-static struct neuron_device *neuron_devices[NEURON_MAX_DEVICES];
-DEFINE_MUTEX(neuron_devices_lock);
-
-/**
- * neuron_device_lookup() - device of a number
- * @index: any number
- *
- * Context: neuron_devices_lock is held, and keeps the device.
- * Return: the device or NULL.
- */
-struct neuron_device *neuron_device_lookup(u32 index)
-{
-	lockdep_assert_held(&neuron_devices_lock);
-	return neuron_index_valid(&index, NEURON_MAX_DEVICES) ? neuron_devices[index] : NULL;
-}
-
-/**
- * neuron_devices_reap() - neuron_clients_reap() of all devices
- *
- * Context: may sleep; none of the devices' locks held.
- * Return: 0 something came back; -ENOENT nobody is dead; -EINTR.
- */
-int neuron_devices_reap(void)
-{
-	struct neuron_device *nd;
-	int err, ret = -ENOENT;
-	u32 i;
-
-	for (i = 0; i < NEURON_MAX_DEVICES && ret != -EINTR; i++) {
-		mutex_lock(&neuron_devices_lock);
-		nd = neuron_device_lookup(i);
-		if (nd)
-			get_device(&nd->dev);
-		mutex_unlock(&neuron_devices_lock);
-		if (!nd)
-			continue;
-		err = neuron_clients_reap(nd);
-		if (err != -ENOENT)
-			ret = err;
-		put_device(&nd->dev);
-	}
-	return ret;
-}
-
 static void neuron_device_forget(struct neuron_device *nd)
 {
 	mutex_lock(&neuron_devices_lock);
-	neuron_devices[neuron_device_index(nd)] = NULL;
+	neuron_device_set(neuron_device_index(nd), NULL);
 	neuron_claims_drop_device(nd);
 	mutex_unlock(&neuron_devices_lock);
 }
@@ -157,7 +112,7 @@ struct neuron_device *neuron_device_add(const struct neuron_device_desc *desc)
 	}
 
 	mutex_lock(&neuron_devices_lock);
-	neuron_devices[minor] = nd;
+	neuron_device_set(minor, nd);
 	mutex_unlock(&neuron_devices_lock);
 
 	/* User space hears of the device when all its files exist. */
@@ -223,23 +178,3 @@ void neuron_device_del(struct neuron_device *nd)
 	put_device(&nd->dev);
 }
 NEURON_EXPORT_SYMBOL(neuron_device_del);
-
-/**
- * neuron_device_priv() - what the backend put into its description
- * @nd: device
- */
-void *neuron_device_priv(struct neuron_device *nd)
-{
-	return nd->desc.priv;
-}
-NEURON_EXPORT_SYMBOL(neuron_device_priv);
-
-/**
- * neuron_device_index() - number of a device
- * @nd: device
- */
-u32 neuron_device_index(struct neuron_device *nd)
-{
-	return MINOR(nd->dev.devt);
-}
-NEURON_EXPORT_SYMBOL(neuron_device_index);

@@ -91,32 +91,6 @@ void neuron_tally_clear(struct neuron_device *nd, u32 core, u32 counter, bool to
 }
 
 /**
- * neuron_tally_add() - the device reported what a counter is about
- * @nd: device
- * @core: core number
- * @counter: as for neuron_tally_read()
- * @n: how often
- *
- * A process that publishes counters counts it itself, when its execution ends.
- *
- * Context: may sleep.
- */
-void neuron_tally_add(struct neuron_device *nd, u32 core, u32 counter, u32 n)
-{
-	struct neuron_tally *t = &nd->core[core].tally[counter];
-	struct neuron_client *client;
-
-	mutex_lock(&nd->clients_lock);
-	list_for_each_entry(client, &nd->clients, node)
-		if (client == READ_ONCE(nd->core[core].owner) && client->datastore)
-			n = 0;
-	t->ended += n;
-	if (n)
-		t->last = n;
-	mutex_unlock(&nd->clients_lock);
-}
-
-/**
  * neuron_datastore_release() - add up what a process leaves, give the memory back
  * @client: the process; may have no datastore
  *

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A process attaches to a device, detaches from it, and is torn down in a stated
+ * order.
+ *
+ * A process attaches with its first descriptor and detaches with its last
+ * one, or when it dies, whichever comes first.
+ *
+ * A process is dead when the last thread of its thread group has begun to exit;
+ * what it called has returned by then.  A first thread that ends before the
+ * others is no death, nor is exec().  At its death everything that it owns
+ * comes back: queues, cores, claims, memory and its place among the clients,
+ * whatever happened to its descriptors.  A child that inherited one, a process
+ * that got one in a message and one that shares the table of descriptors keep
+ * a file that says EACCES.  Memory that is mapped or exported goes back with
+ * the last mapping or export, as after MEM_FREE.
+ *
+ * Three find out.  A process that has a descriptor itself closes it while it
+ * exits, so that all is back before wait() returns (neuron_flush()).  For any
+ * other one the kernel wakes the wait queue of its struct pid, as it does for
+ * pidfds, before wait() returns; a work item does the rest.  And what is about
+ * to be refused for want of anything looks for the dead first
+ * (neuron_clients_reap()), so that no timing decides whether it succeeds.
+ */
+#include <linux/pid.h>
+#include <linux/sched/signal.h>
+
+#include "../base/neuron.h"
+
+static void neuron_client_reap(struct work_struct *work)
+{
+	struct neuron_client *client = container_of(work, struct neuron_client, reap);
+
+	/* Older kernels wake for a traced thread, too. */
+	if (!neuron_process_alive(client->pid))
+		neuron_client_exit(client);
+	neuron_client_put(client);
+}
+
+/*
+ * Runs with locks of the kernel held.  An open file, or whoever does the teardown,
+ * has a reference: teardown takes the entry away, and waits for this function.
+ */
+static int neuron_client_woken(wait_queue_entry_t *entry, unsigned int mode, int flags, void *key)
+{
+	neuron_client_reap_later(container_of(entry, struct neuron_client, death));
+	return 0;
+}
+
+/**
+ * neuron_client_attach() - the current process opens a device
+ * @nd: device
+ * @out: its client, with a reference for the new file
+ *
+ * Context: may sleep.
+ * Return: 0; -ENODEV device gone; -EBUSY 16 processes have it open; -ENOMEM; -EINTR.
+ */
+int neuron_client_attach(struct neuron_device *nd, struct neuron_client **out)
+{
+	struct pid *pid = task_tgid(current);
+	struct neuron_client *client;
+	bool reaped = false;
+	int err = 0;
+
+again:
+	mutex_lock(&nd->clients_lock);
+	if (neuron_device_gone(nd)) {
+		err = -ENODEV;
+		goto unlock;
+	}
+	list_for_each_entry(client, &nd->clients, node) {
+		if (client->pid != pid)
+			continue;
+		kref_get(&client->ref);
+		if (!client->dead) {
+			client->nr_files++;
+			*out = client;
+			goto unlock;
+		}
+		/* Another thread just closed the last descriptor: start anew after that. */
+		mutex_unlock(&nd->clients_lock);
+		err = wait_for_completion_killable(&client->done);
+		neuron_client_put(client);
+		if (err)
+			return -EINTR;
+		goto again;
+	}
+	if (nd->nr_clients >= NEURON_MAX_CLIENTS) {
+		mutex_unlock(&nd->clients_lock);
+		/* Once: others could come and die for ever. */
+		err = reaped ? -ENOENT : neuron_clients_reap(nd);
+		reaped = true;
+		if (!err)
+			goto again;
+		return err == -ENOENT ? -EBUSY : err;
+	}
+	client = neuron_client_new(nd, pid);
+	if (!client) {
+		err = -ENOMEM;
+		goto unlock;
+	}
+	client->nr_files = 1;
+	init_waitqueue_func_entry(&client->death, neuron_client_woken);
+	INIT_WORK(&client->reap, neuron_client_reap);
+	/* The process lives: it is the caller.  So its death is still to come. */
+	add_wait_queue(&pid->wait_pidfd, &client->death);
+	list_add_tail_rcu(&client->node, &nd->clients);
+	nd->nr_clients++;
+	*out = client;
+unlock:
+	mutex_unlock(&nd->clients_lock);
+	return err;
+}
+
+/*
+ * Give back everything a process owns.  First its queues and engines are
+ * stopped, so that nothing moves data on its behalf, then its memory goes.
+ * client->dead is set: nobody attaches to it and no ioctl of it is running.
+ */
+static void neuron_client_teardown(struct neuron_client *client)
+{
+	struct neuron_device *nd = client->nd;
+	bool last;
+	u32 i;
+
+	remove_wait_queue(&client->pid->wait_pidfd, &client->death);
+	neuron_async_exit(client);
+	neuron_scrub_exit(client);
+	neuron_queues_release(client);
+	for (i = 0; i < nd->geo->nr_cores; i++)
+		neuron_core_release(nd, i, client);
+	neuron_crwl_exit(client);
+	if (client->claims)
+		neuron_claims_drop(client, NULL);
+	neuron_datastore_release(client);
+	neuron_chunk_unpublish_all(client);
+	neuron_failures_bury(client);
+
+	mutex_lock(&nd->clients_lock);
+	list_del_rcu(&client->node);
+	last = !--nd->nr_clients;
+	mutex_unlock(&nd->clients_lock);
+
+	/* An idle device holds no host memory; a process that comes now makes it anew. */
+	for (i = 0; last && i < nd->geo->nr_cores; i++)
+		neuron_copy_exit(nd, i);
+	complete_all(&client->done);
+}
+
+/**
+ * neuron_client_exit() - give back everything a dying process owns
+ * @client: all threads of its process are past their ioctls; calling it twice is fine
+ *
+ * All of it is back when this returns, whoever did it.
+ *
+ * Context: may sleep.
+ */
+void neuron_client_exit(struct neuron_client *client)
+{
+	struct neuron_device *nd = client->nd;
+	bool first;
+
+	mutex_lock(&nd->clients_lock);
+	first = !client->dead;
+	WRITE_ONCE(client->dead, true);
+	mutex_unlock(&nd->clients_lock);
+	if (first)
+		neuron_client_teardown(client);
+	else
+		wait_for_completion(&client->done);
+}
+
+/**
+ * neuron_client_detach() - a file of a process was closed for good
+ * @client: its reference is dropped
+ *
+ * Context: may sleep.
+ */
+void neuron_client_detach(struct neuron_client *client)
+{
+	struct neuron_device *nd = client->nd;
+	bool last;
+
+	/* Decided under the lock, or an open() could attach to what is going. */
+	mutex_lock(&nd->clients_lock);
+	last = !--client->nr_files && !client->dead;
+	if (last)
+		WRITE_ONCE(client->dead, true);
+	mutex_unlock(&nd->clients_lock);
+	if (last)
+		neuron_client_teardown(client);
+	neuron_client_put(client);
+}
