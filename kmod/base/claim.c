@@ -141,7 +141,7 @@ static int neuron_range_mark(struct neuron_file *nf, u32 count, u32 start, u32 e
 
 	if (!count || count > bits || start > end || start >= bits)
 		return -EINVAL;
-	if (neuron_ioctl_allowed(nf)) {
+	if (neuron_file_allowed(nf)) {
 		via = nf->client;
 		claims = &nf->client->claims;
 	}

@@ -214,3 +214,16 @@ again:
 	mutex_unlock(&nd->clients_lock);
 	return err;
 }
+
+/**
+ * neuron_file_allowed() - may the caller do everything with a descriptor?
+ * @nf: the descriptor
+ *
+ * The process that opened it may, nobody who inherited or received it: what it
+ * does would be charged to somebody else.
+ */
+bool neuron_file_allowed(const struct neuron_file *nf)
+{
+	return nf->client && nf->client->pid == task_tgid(current) &&
+	       !READ_ONCE(nf->client->dead);
+}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Who owns which core. */
 #include <linux/eventfd.h>
+#include <linux/mm.h>
 
 #include "neuron.h"
 #include "trace.h"
@@ -22,7 +23,8 @@ void neuron_core_reset_eventfd(struct neuron_core *c, struct eventfd_ctx *eventf
 
 /*
  * Reset a core and bring its DMA engines back to normal: a state that the last
- * owner set must not stop the next one.  Under core->lock.
+ * owner set must not stop the next one.  Mappings of its state buffer lose their
+ * pages; the next access shows the buffer as the reset left it.  Under core->lock.
  */
 int neuron_core_clean(struct neuron_device *nd, u32 core)
 {
@@ -36,6 +38,8 @@ int neuron_core_clean(struct neuron_device *nd, u32 core)
 						 NEURON_DMA_ENG_NORMAL);
 	}
 	/* Whatever the engines said; and a device that goes can still be stopped. */
+	unmap_mapping_range(nd->inode->i_mapping, neuron_core_window(nd, core),
+			    NEURON_RESOURCE_SBUF, 1);
 	reset = nd->ops->core_reset(nd, core);
 	if (!err || err == -ENODEV)
 		err = reset;

@@ -8,6 +8,7 @@
 #include <linux/dmi.h>
 #include <linux/ktime.h>
 #include <linux/ratelimit.h>
+#include <linux/sysfs.h>
 #include <linux/utsname.h>
 
 #include "neuron.h"
@@ -60,7 +61,7 @@ static void neuron_health_log(struct neuron_device *nd, const struct neuron_even
 static void neuron_health_work(struct work_struct *work)
 {
 	struct neuron_device *nd = container_of(work, struct neuron_device, health.work);
-	u32 event, core, n;
+	u32 event, core, n, i;
 
 	for (event = 0; event < NEURON_NR_EVENTS; event++) {
 		const struct neuron_event_info *info = &neuron_events[event];
@@ -74,7 +75,9 @@ static void neuron_health_work(struct work_struct *work)
 			neuron_health_log(nd, info, core);
 		}
 	}
-	neuron_sysfs_notify_health(nd);
+	for (i = 0; i < NEURON_HEALTH_FILES; i++)
+		if (nd->health.files[i])
+			sysfs_notify_dirent(nd->health.files[i]);
 }
 
 /**

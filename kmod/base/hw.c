@@ -9,7 +9,6 @@
  * it at all.  In between, those who stop something on their own, because
  * their process goes, still do so.
  */
-#include <linux/poll.h>
 #include <linux/srcu.h>
 
 #include "neuron.h"
@@ -136,7 +135,6 @@ static int neuron_hw_core_reset(struct neuron_device *nd, u32 core)
 	int idx, err = -ENODEV;
 
 	if (neuron_hw_enter_stop(nd, &idx)) {
-		neuron_resource_forget(nd, core);
 		err = nd->desc.ops->core_reset(nd, core);
 		neuron_device_exit(idx);
 	}
@@ -229,71 +227,15 @@ const struct neuron_hw_ops neuron_hw_ops = {
 	.power = neuron_hw_power,
 };
 
-/* Whoever waits for the device is told, and finds it gone. */
-static void neuron_hw_wake(struct neuron_device *nd)
-{
-	u32 i;
-
-	for (i = 0; i < nd->geo->nr_cores; i++) {
-		wake_up_all(&nd->core[i].copy.wait);
-		wake_up_all(&nd->core[i].crwl.wait);
-		neuron_nqs_wake(nd, i);
-	}
-	wake_up_all(&nd->gone_wait);
-}
-
 /**
- * neuron_hw_stop() - stop everything on a device, for good
- * @nd: device that goes
+ * neuron_hw_synchronize() - wait until each operation sees what became of its device
  *
- * When this returns, none of its operations runs or will be called, it makes
- * no access, and no process sees its memory.
+ * After device.gone is set: none runs any more but those that stop something; after
+ * device.dead is set: none at all.
  *
  * Context: may sleep.
  */
-void neuron_hw_stop(struct neuron_device *nd)
+void neuron_hw_synchronize(void)
 {
-	u32 i, q;
-
-	WRITE_ONCE(nd->gone, true);
-	neuron_hw_wake(nd);
 	synchronize_srcu(&neuron_hw_srcu);
-	/* Host memory comes back at the next access, what is the device's does not. */
-	unmap_mapping_range(nd->inode->i_mapping, 0, 0, 1);
-
-	for (i = 0; i < nd->geo->nr_dma_engines; i++)
-		for (q = 0; q < NEURON_HW_QUEUES_PER_ENGINE; q++)
-			nd->desc.ops->queue_stop(nd, i, q);
-	for (i = 0; i < nd->geo->nr_cores; i++) {
-		if (nd->desc.ops->core_reset(nd, i))
-			dev_err(&nd->dev, "core %u does not reset\n", i);
-		nd->desc.ops->core_bind(nd, i, NULL);
-	}
-	WRITE_ONCE(nd->dead, true);
-	synchronize_srcu(&neuron_hw_srcu);
-
-	/* Nobody resets them any more, so nobody else would tell. */
-	for (i = 0; i < nd->geo->nr_cores; i++) {
-		mutex_lock(&nd->core[i].lock);
-		if (nd->core[i].reset_eventfd)
-			neuron_eventfd_signal(nd->core[i].reset_eventfd);
-		mutex_unlock(&nd->core[i].lock);
-	}
-}
-
-/**
- * neuron_poll() - poll() of /dev/neuronN
- * @file: open descriptor
- * @wait: table
- *
- * There is nothing to wait for but the end of the device.
- *
- * Return: EPOLLHUP and EPOLLERR when it is gone.
- */
-__poll_t neuron_poll(struct file *file, struct poll_table_struct *wait)
-{
-	struct neuron_file *nf = file->private_data;
-
-	poll_wait(file, &nf->nd->gone_wait, wait);
-	return neuron_device_gone(nf->nd) ? EPOLLHUP | EPOLLERR : 0;
 }

@@ -70,17 +70,27 @@
 #define NEURON_NR_CATEGORIES	NEURON_MEMALLOC_TYPE_MAX
 #define NEURON_NO_LIMIT		NEURON_NATIVE_LIMIT_NONE
 
+struct neuron_device;
+
 /**
  * struct neuron_counter - one memory counter as sysfs shows it; bytes
  * @total: now in use
  * @present: size of the last change
  * @peak: highest @total
+ * @dir: its directory in sysfs, or NULL
  */
 struct neuron_counter {
 	atomic64_t total;
 	atomic64_t present;
 	atomic64_t peak;
+	struct kobject *dir;
 };
+
+/* info/notify_delay: 0 = tell pollers of changes; one switch for all devices. */
+DECLARE_STATIC_KEY_FALSE(neuron_notify);
+void neuron_counter_tell(struct neuron_counter *c);
+void neuron_counter_change(struct neuron_device *nd, struct neuron_counter *c, u64 bytes,
+			   u64 last, bool add);
 
 #define NEURON_ASYNC_TOKENS	2	/* uapi/FACTS.md 3 */
 
@@ -450,6 +460,10 @@ struct neuron_core {
 struct neuron_sysfs;
 struct neuron_failures;
 
+#define NEURON_HEALTH_FILES	8
+
+#define NEURON_HEALTH_FILES	8
+
 /**
  * struct neuron_health - what a device reports about itself
  * @pending: reports that @work has not seen, by event and core
@@ -457,6 +471,7 @@ struct neuron_failures;
  * @hw_errors: uncorrected errors so far
  * @cleared: ECC counts when they were cleared
  * @heartbeat: when the device last answered, seconds since 1970
+ * @files: those in sysfs that show it, told of each report
  */
 struct neuron_health {
 	atomic_t pending[NEURON_NR_EVENTS][NEURON_HW_MAX_CORES];
@@ -464,6 +479,7 @@ struct neuron_health {
 	atomic64_t hw_errors;
 	atomic64_t cleared[NEURON_NR_ECC];
 	atomic64_t heartbeat;
+	struct kernfs_node *files[NEURON_HEALTH_FILES];
 };
 
 /**
@@ -568,8 +584,7 @@ static inline bool neuron_device_gone(const struct neuron_device *nd)
 
 bool neuron_device_enter(struct neuron_device *nd, int *idx);
 void neuron_device_exit(int idx);
-void neuron_hw_stop(struct neuron_device *nd);
-__poll_t neuron_poll(struct file *file, struct poll_table_struct *wait);
+void neuron_hw_synchronize(void);
 
 /*
  * Base of the register addresses that user space forms.  Any value will do as
@@ -595,6 +610,12 @@ static inline u32 neuron_engine_core(struct neuron_device *nd, u32 eng)
 	return eng / nd->geo->engines_per_core;
 }
 
+/* Where mmap() finds the state buffer of a core: all in a row, wherever they are in the device. */
+static inline u64 neuron_core_window(const struct neuron_device *nd, u32 core)
+{
+	return nd->geo->tpb_base[0] + core * nd->geo->tpb_size;
+}
+
 extern struct mutex neuron_devices_lock;
 struct neuron_device *neuron_device_lookup(u32 index);
 void neuron_device_set(u32 index, struct neuron_device *nd);
@@ -613,6 +634,7 @@ bool neuron_process_attached(struct neuron_device *nd, const struct pid *pid);
 int neuron_clients_reap(struct neuron_device *nd);
 void neuron_client_reap_later(struct neuron_client *client);
 int neuron_clients_init(void);
+bool neuron_file_allowed(const struct neuron_file *nf);
 void neuron_clients_destroy(void);
 void neuron_core_reset_eventfd(struct neuron_core *c, struct eventfd_ctx *eventfd);
 int neuron_core_clean(struct neuron_device *nd, u32 core);
@@ -671,7 +693,6 @@ int neuron_ioctl_release_ds(struct neuron_file *nf, void *arg, void __user *uarg
 
 /* core/ioctl.c */
 int neuron_ioctl_init(void);
-bool neuron_ioctl_allowed(const struct neuron_file *nf);
 long neuron_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
 
 /* mem/hbm.c */
@@ -879,7 +900,7 @@ void neuron_debugfs_del(struct neuron_device *nd);
  * @chunk: held
  * @watch: of @chunk, for mem/watch.c
  * @peers: drivers that know the memory; mem/peer.c
- * @gone: no piece is mapped any more; mem/peer.c
+ * @revoke: told when no piece is mapped any more; NULL: nobody needs to be
  */
 struct neuron_mapping {
 	struct kref ref;
@@ -887,7 +908,7 @@ struct neuron_mapping {
 	struct neuron_chunk *chunk;
 	struct neuron_watch *watch;
 	struct list_head peers;
-	bool gone;
+	void (*revoke)(struct neuron_mapping *mapping);
 };
 
 /* mem/map.c */
@@ -896,12 +917,8 @@ struct neuron_mapping *neuron_mapping_get(u64 va, u64 len, u64 *off, bool *write
 void neuron_mapping_put(struct neuron_mapping *mapping);
 
 /* mem/resource.c */
-void neuron_resource_forget(struct neuron_device *nd, u32 core);
 int neuron_resource_mmap(struct neuron_file *nf, struct vm_area_struct *vma);
 int neuron_ioctl_resource_mmap_info_fn(struct neuron_file *nf, void *arg, void __user *uarg);
-
-/* mem/peer.c */
-void neuron_peer_revoke(struct neuron_mapping *mapping);
 
 /* mem/dmabuf.c */
 int neuron_chunk_page(struct neuron_chunk *chunk, u64 off, struct page **page);
@@ -927,10 +944,12 @@ void neuron_scrub_exit(struct neuron_client *client);
 int neuron_ioctl_hbm_scrub_start_fn(struct neuron_file *nf, void *arg, void __user *uarg);
 int neuron_ioctl_hbm_scrub_wait_fn(struct neuron_file *nf, void *arg, void __user *uarg);
 
+/* base/workqueue.c */
+int neuron_workqueue_init(void);
+void neuron_queue_work(struct work_struct *work);
+void neuron_workqueue_exit(void);
+
 /* dma/async.c */
-int neuron_async_init(void);
-void neuron_async_queue(struct work_struct *work);
-void neuron_async_destroy(void);
 void neuron_async_exit(struct neuron_client *client);
 int neuron_ioctl_mem_copy_async(struct neuron_file *nf, void *arg, void __user *uarg);
 void neuron_mem_copy_async_undo(struct neuron_file *nf, void *arg);
@@ -946,8 +965,10 @@ void neuron_queue_drop(struct neuron_device *nd, u32 eng, u32 q);
 void neuron_queues_release(struct neuron_client *client);
 void neuron_engine_release(struct neuron_client *client, u32 eng);
 
-/* dma/notify.c */
+/* base/eventfd.c */
 int neuron_eventfd_get(int fd, struct eventfd_ctx **out);
+
+/* dma/notify.c */
 void neuron_nqs_release(struct neuron_device *nd, u32 core);
 void neuron_nqs_wake(struct neuron_device *nd, u32 core);
 
@@ -955,8 +976,6 @@ void neuron_nqs_wake(struct neuron_device *nd, u32 core);
 void neuron_sysfs_init(void);
 int neuron_sysfs_add(struct neuron_device *nd);
 void neuron_sysfs_del(struct neuron_device *nd);
-void neuron_sysfs_notify_health(struct neuron_device *nd);
-void neuron_sysfs_notify_mem(struct neuron_device *nd, bool host, u32 core, u32 category);
 
 /* An ioctl handler: @arg is the kernel copy of the argument. */
 typedef int (*neuron_ioctl_fn)(struct neuron_file *nf, void *arg, void __user *uarg);

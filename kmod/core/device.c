@@ -150,6 +150,53 @@ put:
 }
 NEURON_EXPORT_SYMBOL(neuron_device_add);
 
+/* Whoever waits for the device is told, and finds it gone. */
+static void neuron_device_wake(struct neuron_device *nd)
+{
+	u32 i;
+
+	for (i = 0; i < nd->geo->nr_cores; i++) {
+		wake_up_all(&nd->core[i].copy.wait);
+		wake_up_all(&nd->core[i].crwl.wait);
+		neuron_nqs_wake(nd, i);
+	}
+	wake_up_all(&nd->gone_wait);
+}
+
+/*
+ * Stop everything on a device, for good: afterwards none of its operations runs
+ * or will be called, it makes no access, and no process sees its memory.
+ */
+static void neuron_device_stop(struct neuron_device *nd)
+{
+	u32 i, q;
+
+	WRITE_ONCE(nd->gone, true);
+	neuron_device_wake(nd);
+	neuron_hw_synchronize();
+	/* Host memory comes back at the next access, what is the device's does not. */
+	unmap_mapping_range(nd->inode->i_mapping, 0, 0, 1);
+
+	for (i = 0; i < nd->geo->nr_dma_engines; i++)
+		for (q = 0; q < NEURON_HW_QUEUES_PER_ENGINE; q++)
+			nd->ops->queue_stop(nd, i, q);
+	for (i = 0; i < nd->geo->nr_cores; i++) {
+		if (nd->ops->core_reset(nd, i))
+			dev_err(&nd->dev, "core %u does not reset\n", i);
+		nd->ops->core_bind(nd, i, NULL);
+	}
+	WRITE_ONCE(nd->dead, true);
+	neuron_hw_synchronize();
+
+	/* Nobody resets them any more, so nobody else would tell. */
+	for (i = 0; i < nd->geo->nr_cores; i++) {
+		mutex_lock(&nd->core[i].lock);
+		if (nd->core[i].reset_eventfd)
+			neuron_eventfd_signal(nd->core[i].reset_eventfd);
+		mutex_unlock(&nd->core[i].lock);
+	}
+}
+
 /**
  * neuron_device_del() - remove a device
  * @nd: from neuron_device_add(); must not be used any more
@@ -167,7 +214,7 @@ void neuron_device_del(struct neuron_device *nd)
 	u32 i;
 
 	neuron_device_forget(nd);
-	neuron_hw_stop(nd);
+	neuron_device_stop(nd);
 	neuron_health_exit(nd);
 	for (i = 0; i < nd->geo->nr_cores; i++)
 		neuron_copy_exit(nd, i);

@@ -2,6 +2,7 @@
 /* The character device. */
 #include <linux/fs.h>
 #include <linux/mount.h>
+#include <linux/poll.h>
 #include <linux/pseudo_fs.h>
 #include <linux/sched/signal.h>
 #include <linux/seq_file.h>
@@ -118,6 +119,23 @@ static int neuron_release(struct inode *inode, struct file *file)
 		neuron_claims_drop(nf, NULL);
 	kfree(nf);
 	return 0;
+}
+
+/**
+ * neuron_poll() - poll() of /dev/neuronN
+ * @file: open descriptor
+ * @wait: table
+ *
+ * There is nothing to wait for but the end of the device.
+ *
+ * Return: EPOLLHUP and EPOLLERR when it is gone.
+ */
+static __poll_t neuron_poll(struct file *file, struct poll_table_struct *wait)
+{
+	struct neuron_file *nf = file->private_data;
+
+	poll_wait(file, &nf->nd->gone_wait, wait);
+	return neuron_device_gone(nf->nd) ? EPOLLHUP | EPOLLERR : 0;
 }
 
 #ifdef CONFIG_PROC_FS

@@ -253,19 +253,6 @@ static const struct neuron_ioctl_row *neuron_ioctl_find(u32 cmd)
 	return NULL;
 }
 
-/**
- * neuron_ioctl_allowed() - may the caller do everything with a descriptor?
- * @nf: the descriptor
- *
- * The process that opened it may, nobody who inherited or received it: what it
- * does would be charged to somebody else.
- */
-bool neuron_ioctl_allowed(const struct neuron_file *nf)
-{
-	return nf->client && nf->client->pid == task_tgid(current) &&
-	       !READ_ONCE(nf->client->dead);
-}
-
 /* Errors that say that there is not enough of something. */
 static bool neuron_ioctl_shortage(long err)
 {
@@ -300,7 +287,7 @@ long neuron_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return -ENODEV;
 	if (!row)
 		return -ENOTTY;
-	if (!(row->flags & ANY) && !neuron_ioctl_allowed(nf))
+	if (!(row->flags & ANY) && !neuron_file_allowed(nf))
 		return -EACCES;
 	size = row->size;
 	usize = size;

@@ -6,9 +6,6 @@
 
 #include "../base/neuron.h"
 
-#define CREATE_TRACE_POINTS
-#include "../base/trace.h"
-
 static int __init neuron_init(void)
 {
 	int err;
@@ -20,12 +17,12 @@ static int __init neuron_init(void)
 	err = neuron_chunk_cache_init();
 	if (err)
 		return err;
-	err = neuron_async_init();
+	err = neuron_workqueue_init();
 	if (err)
 		goto cache;
 	err = neuron_clients_init();
 	if (err)
-		goto async;
+		goto workqueue;
 	err = neuron_devices_init();
 	if (err)
 		goto clients;
@@ -35,8 +32,8 @@ static int __init neuron_init(void)
 
 clients:
 	neuron_clients_destroy();
-async:
-	neuron_async_destroy();
+workqueue:
+	neuron_workqueue_exit();
 cache:
 	neuron_chunk_cache_exit();
 	return err;
@@ -47,7 +44,7 @@ static void __exit neuron_exit(void)
 	neuron_debugfs_exit();
 	neuron_devices_exit();
 	neuron_clients_destroy();
-	neuron_async_destroy();
+	neuron_workqueue_exit();
 	neuron_chunk_cache_exit();
 }
 

@@ -19,8 +19,6 @@
 /* A copy looks for the end of its process this often. */
 #define NEURON_ASYNC_BATCH	(64ull << 20)
 
-static struct workqueue_struct *neuron_async_wq;
-
 /**
  * struct neuron_async - a copy under way, or its result
  * @ref: its token, its work and those who wait
@@ -60,27 +58,6 @@ struct neuron_async {
 	bool finished;
 	struct eventfd_ctx *eventfd;
 };
-
-/* Copies sleep for long: they get a queue of their own. */
-int neuron_async_init(void)
-{
-	neuron_async_wq = alloc_workqueue("neuron_copy", WQ_UNBOUND, 0);
-	return neuron_async_wq ? 0 : -ENOMEM;
-}
-
-/**
- * neuron_async_queue() - have something done that takes long
- * @work: is waited for by its process before that is gone
- */
-void neuron_async_queue(struct work_struct *work)
-{
-	queue_work(neuron_async_wq, work);
-}
-
-void neuron_async_destroy(void)
-{
-	destroy_workqueue(neuron_async_wq);
-}
 
 static void neuron_async_release(struct kref *ref)
 {
@@ -216,7 +193,7 @@ static int neuron_async_start(struct neuron_client *client, struct neuron_async 
 		kref_get(&async->ref);
 		kref_get(&async->ref);
 		slots[next - 1] = async;
-		queue_work(neuron_async_wq, &async->work);
+		neuron_queue_work(&async->work);
 	}
 	mutex_unlock(&client->async_lock);
 	if (err)

@@ -298,28 +298,6 @@ int neuron_ioctl_nq_init_realloc_v2(struct neuron_file *nf, void *arg, void __us
 	return neuron_nq_init_v2(nf, arg, a->force_alloc_mem, &a->mmap_offset, &a->mem_handle);
 }
 
-/**
- * neuron_eventfd_get() - eventfd that a caller named
- * @fd: descriptor; -1: none
- * @out: the eventfd, to be put; or NULL
- *
- * Return: 0; -EBADF, -EINVAL no eventfd.
- */
-int neuron_eventfd_get(int fd, struct eventfd_ctx **out)
-{
-	*out = NULL;
-	if (fd == -1)
-		return 0;
-	if (fd < 0)
-		return -EINVAL;
-	*out = eventfd_ctx_fdget(fd);
-	if (!IS_ERR(*out))
-		return 0;
-	fd = PTR_ERR(*out);
-	*out = NULL;
-	return fd;
-}
-
 int neuron_native_nq_eventfd_ioctl(struct neuron_file *nf, void *arg, void __user *uarg)
 {
 	struct neuron_native_nq_eventfd *a = arg;

@@ -59,19 +59,6 @@ const char *neuron_category_name(u32 type)
 	return type < NEURON_NR_CATEGORIES ? names[type] : "unknown";
 }
 
-static void neuron_counter_change(struct neuron_counter *c, u64 bytes, u64 last, bool add)
-{
-	s64 total, peak;
-
-	total = atomic64_add_return(add ? bytes : -bytes, &c->total);
-	atomic64_set(&c->present, last);
-	if (!add)
-		return;
-	peak = atomic64_read(&c->peak);
-	while (total > peak && !atomic64_try_cmpxchg(&c->peak, &peak, total))
-		;
-}
-
 /**
  * neuron_account() - show a chunk in sysfs
  * @chunk: the chunk; its kind, core, category and client are set
@@ -92,12 +79,11 @@ void neuron_account(struct neuron_chunk *chunk, u64 bytes, u64 last, bool add)
 		cat = NEURON_MEMALLOC_TYPE_SCRATCHPAD_DEVICE;
 
 	if (chunk->host) {
-		neuron_counter_change(&nd->host_category[cat], bytes, last, add);
-		neuron_counter_change(&core->host_mem, bytes, last, add);
+		neuron_counter_change(nd, &nd->host_category[cat], bytes, last, add);
+		neuron_counter_change(nd, &core->host_mem, bytes, last, add);
 		atomic64_add(add ? bytes : -bytes, &chunk->client->host_bytes);
 	} else {
-		neuron_counter_change(&core->category[cat], bytes, last, add);
-		neuron_counter_change(&core->device_mem, bytes, last, add);
+		neuron_counter_change(nd, &core->category[cat], bytes, last, add);
+		neuron_counter_change(nd, &core->device_mem, bytes, last, add);
 	}
-	neuron_sysfs_notify_mem(nd, chunk->host, chunk->core, cat);
 }

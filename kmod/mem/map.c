@@ -41,10 +41,14 @@ static void neuron_vm_open(struct vm_area_struct *vma)
 static void neuron_vm_close(struct vm_area_struct *vma)
 {
 	struct neuron_mapping *mapping = vma->vm_private_data;
+	void (*revoke)(struct neuron_mapping *mapping);
 
 	/* A mapping can be split and moved: only the last piece counts. */
-	if (atomic_dec_and_test(&mapping->areas))
-		neuron_peer_revoke(mapping);
+	if (atomic_dec_and_test(&mapping->areas)) {
+		revoke = READ_ONCE(mapping->revoke);
+		if (revoke)
+			revoke(mapping);
+	}
 	neuron_mapping_put(mapping);
 }
 

@@ -72,21 +72,13 @@ static void neuron_peer_let_go(struct neuron_peer *peer)
 	neuron_chunk_unuse(peer->chunk, NEURON_USER_PEER);
 }
 
-/**
- * neuron_peer_revoke() - a mapping is gone: tell its peers
- * @mapping: no piece of it is mapped any more
- *
- * When this returns, no peer uses the memory.
- *
- * Context: may sleep.
- */
-void neuron_peer_revoke(struct neuron_mapping *mapping)
+/* No piece of a mapping is mapped any more.  When this returns, no peer uses the memory. */
+static void neuron_peer_revoke(struct neuron_mapping *mapping)
 {
 	struct neuron_peer *peer;
 	bool orphan;
 
 	spin_lock(&neuron_peer_lock);
-	mapping->gone = true;
 	while (!list_empty(&mapping->peers)) {
 		peer = list_first_entry(&mapping->peers, struct neuron_peer, node);
 		list_del_init(&peer->node);
@@ -215,7 +207,10 @@ int neuron_p2p_register_va(u64 virtual_address, u64 length, struct neuron_p2p_va
 	neuron_peer_pages(peer, true);
 
 	spin_lock(&neuron_peer_lock);
-	if (!mapping->gone)
+	WRITE_ONCE(mapping->revoke, neuron_peer_revoke);
+	/* Either who unmaps the last piece sees the callback, or that is seen here. */
+	smp_mb();
+	if (atomic_read(&mapping->areas))
 		list_add(&peer->node, &mapping->peers);
 	else
 		err = -EINVAL;

@@ -9,25 +9,6 @@
 
 #include "../base/neuron.h"
 
-/* Offsets for mmap: the windows in a row, wherever they are in the device. */
-static u64 neuron_resource_base(struct neuron_device *nd, u32 core)
-{
-	return nd->geo->tpb_base[0] + core * nd->geo->tpb_size;
-}
-
-/**
- * neuron_resource_forget() - take the mappings of a core's state buffer away
- * @nd: device
- * @core: core number; nobody faults any page of it in
- *
- * Context: may sleep.
- */
-void neuron_resource_forget(struct neuron_device *nd, u32 core)
-{
-	unmap_mapping_range(nd->inode->i_mapping, neuron_resource_base(nd, core),
-			    NEURON_RESOURCE_SBUF, 1);
-}
-
 static vm_fault_t neuron_resource_fault(struct vm_fault *vmf)
 {
 	struct neuron_file *nf = vmf->vma->vm_file->private_data;
@@ -100,7 +81,7 @@ int neuron_ioctl_resource_mmap_info_fn(struct neuron_file *nf, void *arg, void _
 			return -EOPNOTSUPP;
 		if (a->resource != NEURON_DM_RESOURCE_SBUF)
 			return -EINVAL;
-		a->offset = neuron_resource_base(nf->nd, a->block_id);
+		a->offset = neuron_core_window(nf->nd, a->block_id);
 		a->size = NEURON_RESOURCE_SBUF;
 		return 0;
 	case NEURON_DM_BLOCK_TOPSP:

@@ -163,7 +163,7 @@ int neuron_ioctl_hbm_scrub_start_fn(struct neuron_file *nf, void *arg, void __us
 	} else {
 		client->scrub[a->hbm_index] = scrub;
 		kref_get(&scrub->ref);
-		neuron_async_queue(&scrub->work);
+		neuron_queue_work(&scrub->work);
 	}
 	mutex_unlock(&client->async_lock);
 	if (err)

@@ -86,23 +86,12 @@ struct neuron_node {
  * @nd: the device
  * @watch: looks at the counters that processes publish
  * @nodes: all directories, parents first
- * @host: counter directories by category, for notifications
- * @core_host: same by core
- * @core_device: same
- * @core_category: same by core and category
  */
 struct neuron_sysfs {
 	struct neuron_device *nd;
 	struct delayed_work watch;
 	struct list_head nodes;
-	struct neuron_node *host[NEURON_NR_CATEGORIES];
-	struct neuron_node *core_host[NEURON_HW_MAX_CORES];
-	struct neuron_node *core_device[NEURON_HW_MAX_CORES];
-	struct neuron_node *core_category[NEURON_HW_MAX_CORES][NEURON_NR_CATEGORIES];
 };
-
-/* info/notify_delay: 0 = tell pollers of changes; one switch for all devices. */
-static DEFINE_STATIC_KEY_FALSE(neuron_notify);
 
 /*
  * Processes publish counters by writing to memory.  Nobody learns of that, so
@@ -624,15 +613,6 @@ static ssize_t neuron_node_show(struct kobject *kobj, struct attribute *attr, ch
 	return neuron_attr_row(attr)->show(node, buf);
 }
 
-static void neuron_node_notify(struct neuron_node *node)
-{
-	if (!node)
-		return;
-	sysfs_notify(&node->kobj, NULL, "total");
-	sysfs_notify(&node->kobj, NULL, "present");
-	sysfs_notify(&node->kobj, NULL, "peak");
-}
-
 /*
  * Writing anything clears a figure.  What is in use now cannot be cleared, so
  * a write to total changes nothing and the peak starts again from there.
@@ -646,7 +626,7 @@ static ssize_t neuron_mem_clear(struct neuron_node *node, struct attribute *attr
 	else if (attr == &neuron_mem_peak)
 		atomic64_set(&c->peak, atomic64_read(&c->total));
 	if (static_branch_unlikely(&neuron_notify))
-		neuron_node_notify(node);
+		neuron_counter_tell(c);
 	return count;
 }
 
@@ -778,26 +758,6 @@ static struct kobject *neuron_walk(struct neuron_device *nd, struct kobject *par
 	}
 }
 
-static void neuron_node_index(struct neuron_sysfs *sysfs, struct neuron_node *node)
-{
-	switch (node->row->where) {
-	case DEV_HOST:
-		sysfs->host[node->row->category] = node;
-		break;
-	case CORE_HOST:
-		sysfs->core_host[node->core] = node;
-		break;
-	case CORE_DEVICE:
-		sysfs->core_device[node->core] = node;
-		break;
-	case CORE_CATEGORY:
-		sysfs->core_category[node->core][node->row->category] = node;
-		break;
-	default:
-		break;
-	}
-}
-
 static int neuron_row_add(struct neuron_device *nd, struct kobject *root,
 			  const struct neuron_sysfs_row *row, u32 core)
 {
@@ -810,9 +770,10 @@ static int neuron_row_add(struct neuron_device *nd, struct kobject *root,
 		return sysfs_create_file(kobj, &neuron_file_attrs[row - neuron_sysfs_table].attr);
 	node = container_of(kobj, struct neuron_node, kobj);
 	node->row = row;
-	neuron_node_index(nd->sysfs, node);
-	return sysfs_create_files(kobj, neuron_node_is_count(node) ? neuron_count_attrs :
-								     neuron_mem_attrs);
+	if (neuron_node_is_count(node))
+		return sysfs_create_files(kobj, neuron_count_attrs);
+	WRITE_ONCE(neuron_node_counter(node)->dir, kobj);
+	return sysfs_create_files(kobj, neuron_mem_attrs);
 }
 
 static ssize_t neuron_root_show(struct device *dev, struct device_attribute *attr, char *buf)
@@ -851,6 +812,22 @@ void __init neuron_sysfs_init(void)
 	}
 }
 
+/* Remember the files that tell of the device's health. */
+static int neuron_health_files(struct neuron_device *nd)
+{
+	struct kobject *dir = neuron_walk(nd, &nd->dev.kobj, NEURON_HEALTH_DIR, 0, true);
+	u32 i, n = 0;
+
+	if (IS_ERR(dir))
+		return PTR_ERR(dir);
+	for (i = 0; i < ARRAY_SIZE(neuron_sysfs_table); i++)
+		if (strstarts(neuron_sysfs_table[i].path, NEURON_HEALTH_DIR) &&
+		    !WARN_ON_ONCE(n == NEURON_HEALTH_FILES))
+			nd->health.files[n++] =
+				sysfs_get_dirent(dir->sd, neuron_file_attrs[i].attr.name);
+	return 0;
+}
+
 /**
  * neuron_sysfs_del() - remove the tree of a device
  * @nd: device
@@ -872,6 +849,8 @@ void neuron_sysfs_del(struct neuron_device *nd)
 		if (neuron_sysfs_table[i].scope == DEV &&
 		    !strchr(neuron_sysfs_table[i].path, '/'))
 			sysfs_remove_file(&nd->dev.kobj, &neuron_file_attrs[i].attr);
+	for (i = 0; i < NEURON_HEALTH_FILES; i++)
+		sysfs_put(nd->health.files[i]);
 	list_for_each_entry_safe_reverse(node, next, &nd->sysfs->nodes, list) {
 		list_del(&node->list);
 		kobject_del(&node->kobj);
@@ -921,6 +900,7 @@ int neuron_sysfs_add(struct neuron_device *nd)
 	for (i = 0; i < ARRAY_SIZE(neuron_sysfs_table) && !err; i++)
 		if (neuron_sysfs_table[i].scope == DEV)
 			err = neuron_row_add(nd, &nd->dev.kobj, &neuron_sysfs_table[i], 0);
+	err = err ?: neuron_health_files(nd);
 	for (i = 0; i < nd->geo->nr_hbms && !err; i++)
 		err = neuron_scope_add(nd, HBM, "hbm", i);
 	for (i = 0; i < nd->geo->nr_cores && !err; i++)
@@ -935,57 +915,4 @@ int neuron_sysfs_add(struct neuron_device *nd)
 		neuron_watch_start(nd);
 	mutex_unlock(&neuron_devices_lock);
 	return 0;
-}
-
-/**
- * neuron_sysfs_notify_health() - tell pollers that the health of a device changed
- * @nd: device; the tree does not go meanwhile
- *
- * Context: may sleep.
- */
-void neuron_sysfs_notify_health(struct neuron_device *nd)
-{
-	struct kobject *kobj = neuron_walk(nd, &nd->dev.kobj, NEURON_HEALTH_DIR, 0, true);
-	u32 i;
-
-	for (i = 0; !IS_ERR(kobj) && i < ARRAY_SIZE(neuron_sysfs_table); i++) {
-		const struct neuron_sysfs_row *row = &neuron_sysfs_table[i];
-
-		if (strstarts(row->path, NEURON_HEALTH_DIR))
-			sysfs_notify(kobj, NULL, neuron_file_attrs[i].attr.name);
-	}
-}
-
-static noinline void neuron_notify_mem(struct neuron_device *nd, bool host, u32 core,
-				       u32 category)
-{
-	int idx;
-
-	if (!neuron_device_enter(nd, &idx))
-		return;
-	if (host) {
-		neuron_node_notify(nd->sysfs->host[category]);
-		neuron_node_notify(nd->sysfs->core_host[core]);
-	} else {
-		neuron_node_notify(nd->sysfs->core_category[core][category]);
-		neuron_node_notify(nd->sysfs->core_device[core]);
-	}
-	neuron_device_exit(idx);
-}
-
-/**
- * neuron_sysfs_notify_mem() - tell pollers that memory figures changed
- * @nd: device
- * @host: host or device memory
- * @core: core charged
- * @category: category charged
- *
- * Costs nothing unless info/notify_delay is 0.
- *
- * Context: may sleep.
- */
-void neuron_sysfs_notify_mem(struct neuron_device *nd, bool host, u32 core, u32 category)
-{
-	if (static_branch_unlikely(&neuron_notify))
-		neuron_notify_mem(nd, host, core, category);
 }

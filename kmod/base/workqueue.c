@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Work that sleeps for long has a queue of its own. */
+#include <linux/workqueue.h>
+
+#include "neuron.h"
+
+static struct workqueue_struct *neuron_long_wq;
+
+int neuron_workqueue_init(void)
+{
+	neuron_long_wq = alloc_workqueue("neuron_copy", WQ_UNBOUND, 0);
+	return neuron_long_wq ? 0 : -ENOMEM;
+}
+
+/**
+ * neuron_queue_work() - have something done that takes long
+ * @work: is waited for by its process before that is gone
+ *
+ * Context: any.
+ */
+void neuron_queue_work(struct work_struct *work)
+{
+	queue_work(neuron_long_wq, work);
+}
+
+void neuron_workqueue_exit(void)
+{
+	destroy_workqueue(neuron_long_wq);
+}
