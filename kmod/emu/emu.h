@@ -379,18 +379,39 @@ static inline bool emu_fault(struct emu_device *ed, enum emu_fault_kind kind)
 /* faults.c */
 bool emu_ecc(struct emu_device *ed, enum emu_fault_kind kind, u32 core);
 int emu_mem_ecc(struct emu_device *ed, u32 core, const struct neuron_pin *from);
+void emu_faults_add(struct emu_device *ed, struct dentry *dir);
+
+/* completion.c */
 int emu_find_completion(const char *name);
 const char *emu_completion_name(enum emu_completion c);
-void emu_faults_add(struct emu_device *ed);
-void emu_faults_del(struct emu_device *ed);
-void emu_faults_init(void);
-void emu_faults_exit(void);
+
+/* debugfs.c */
+void emu_debugfs_add(struct emu_device *ed);
+void emu_debugfs_del(struct emu_device *ed);
+void emu_debugfs_init(void);
+void emu_debugfs_exit(void);
 
 /* busy.c */
 void emu_busy_init(struct emu_busy *b);
 void emu_busy_begin(struct emu_busy *b);
 void emu_busy_end(struct emu_busy *b);
 int emu_busy_read(struct emu_busy *b, struct neuron_power *p);
+
+/* arch.c */
+#define EMU_MIN_HBM_MIB		64	/* the reserved part and something to use */
+
+/**
+ * struct emu_arch - a kind of device
+ * @name: value of the parameter arch
+ * @geo: geometry
+ * @links: neighbours on a host with 16 of them; NULL: inf1, chains of 4 and 16,
+ *         and inf2, a ring of 12 or a chain of 6
+ */
+struct emu_arch {
+	const char *name;
+	struct neuron_geometry geo;
+	const u8 (*links)[4];
+};
 
 /* device.c */
 /* "EMU", then a number: serial numbers of devices that were given none. */
@@ -502,5 +523,45 @@ void emu_trace_sem_prepare(struct emu_core *core, u32 i, u32 by, struct neuron_i
 void emu_trace_sem_post(struct emu_core *core, const struct neuron_isa_notice *n);
 u64 emu_trace_dma_begin(struct emu_device *ed, u32 eng);
 void emu_trace_dma_end(struct emu_device *ed, u32 eng, u32 q, u64 began, u32 first, u32 bytes);
+
+/* arch.c */
+u32 emu_neighbours(const struct emu_arch *a, u32 i, u32 n, u32 *list);
+
+/* dma.c */
+struct emu_dma *emu_dma_find(struct emu_device *ed, u32 eng);
+struct emu_dma *emu_dma_get(struct emu_device *ed, u32 eng);
+void emu_dma_serve(struct emu_dma *dma);
+void emu_queue_check(struct emu_dma *dma, u32 i);
+bool emu_queue_ring(struct emu_dma *dma, u32 i);
+
+/* engine.c */
+bool emu_engine_turn(struct emu_core *core, u32 e);
+
+/* hbm.c */
+struct page *emu_hbm_page(struct emu_device *ed, u32 hbm, u64 off);
+struct page *emu_pages_alloc(unsigned int order);
+unsigned int emu_pages_store(struct emu_device *ed, u32 hbm, unsigned long index,
+			     struct page *page, unsigned int n);
+
+/* queue.c */
+void emu_queue_abort(struct emu_dma *dma, u32 i, u32 code, u64 addr);
+void emu_queue_init(struct emu_queue *q, struct neuron_space *space);
+void emu_queue_restart(struct emu_queue *q, struct emu_ring *r);
+bool emu_queue_runnable(const struct emu_dma *dma, const struct emu_queue *q);
+bool emu_queue_serve(struct emu_dma *dma, u32 i);
+void emu_ring_add(struct emu_ring *r, u32 n);
+bool emu_ring_enabled(const struct emu_ring *r);
+bool emu_ring_takes(const struct emu_ring *r, u32 n);
+
+/* sbuf.c */
+void emu_sbuf_free(struct emu_core *core, u8 *sbuf);
+
+/* window.c */
+int emu_copy_locked(struct emu_device *ed, const struct neuron_pin *dst, u64 dst_off,
+		    const struct neuron_pin *src, u64 src_off, u32 len);
+void emu_core_wake(struct emu_core *core);
+int emu_sem_post(struct emu_core *core, u32 i, u32 op, u32 val);
+int emu_window_read(struct emu_core *core, u32 off, u32 *val);
+int emu_window_write(struct emu_core *core, u32 off, u32 val);
 
 #endif /* EMU_H */

@@ -1,18 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Faults of a software device, and the other knobs of its debugfs directory,
- * neuron_emu/neuronN.  README.md says what each fault does; here is when.
+ * Faults of a software device.  README.md says what each of them does; here is when.
  */
-#include <linux/debugfs.h>
-#include <linux/module.h>
-#include <linux/seq_file.h>
-#include <linux/slab.h>
-#include <linux/string.h>
-#include <linux/uaccess.h>
+#include <linux/atomic.h>
 
 #include "emu.h"
-
-static struct dentry *emu_debugfs;
 
 static const char * const emu_fault_names[EMU_NR_FAULTS] = {
 	[EMU_FAULT_DMA_ABORT] = "dma_abort",
@@ -72,126 +64,15 @@ int emu_mem_ecc(struct emu_device *ed, u32 core, const struct neuron_pin *from)
 	return emu_ecc(ed, EMU_FAULT_MEM_REPAIRABLE, core) ? -EUCLEAN : 0;
 }
 
-static const char * const emu_completions[] = {
-	[EMU_COMPLETE_WORKER] = "worker",
-	[EMU_COMPLETE_INLINE] = "inline",
-	[EMU_COMPLETE_TIMER] = "timer",
-};
-
 /**
- * emu_find_completion() - way of completion of a name
- * @name: text, may end with a newline
- *
- * Return: enum emu_completion, -EINVAL.
+ * emu_faults_add() - make the files of all faults
+ * @ed: device
+ * @dir: its directory in debugfs
  */
-int emu_find_completion(const char *name)
+void emu_faults_add(struct emu_device *ed, struct dentry *dir)
 {
-	return sysfs_match_string(emu_completions, name);
-}
-
-/**
- * emu_completion_name() - name of a way of completion
- * @c: the way
- */
-const char *emu_completion_name(enum emu_completion c)
-{
-	return emu_completions[c];
-}
-
-static int emu_completion_show(struct seq_file *m, void *v)
-{
-	struct emu_device *ed = m->private;
-
-	seq_printf(m, "%s\n", emu_completion_name(READ_ONCE(ed->completion)));
-	return 0;
-}
-
-static int emu_completion_open(struct inode *inode, struct file *file)
-{
-	return single_open(file, emu_completion_show, inode->i_private);
-}
-
-static ssize_t emu_completion_write(struct file *file, const char __user *ubuf, size_t count,
-				    loff_t *pos)
-{
-	struct emu_device *ed = file_inode(file)->i_private;
-	char buf[16] = "";
-	int c;
-
-	if (count >= sizeof(buf))
-		return -EINVAL;
-	if (copy_from_user(buf, ubuf, count))
-		return -EFAULT;
-	c = emu_find_completion(buf);
-	if (c < 0)
-		return c;
-	WRITE_ONCE(ed->completion, c);
-	return count;
-}
-
-static const struct file_operations emu_completion_fops = {
-	.owner = THIS_MODULE,
-	.open = emu_completion_open,
-	.read = seq_read,
-	.write = emu_completion_write,
-	.llseek = seq_lseek,
-	.release = single_release,
-};
-
-/* Pull the device out.  Not here: its own files go last. */
-static ssize_t emu_remove_write(struct file *file, const char __user *ubuf, size_t count,
-				loff_t *pos)
-{
-	struct emu_device *ed = file_inode(file)->i_private;
-
-	schedule_work(&ed->unplug);
-	return count;
-}
-
-static const struct file_operations emu_remove_fops = {
-	.owner = THIS_MODULE,
-	.open = simple_open,
-	.write = emu_remove_write,
-	.llseek = noop_llseek,
-};
-
-/**
- * emu_faults_add() - make the knobs of a device
- * @ed: device; neuron.ko knows it
- */
-void emu_faults_add(struct emu_device *ed)
-{
-	char name[16];
 	u32 i;
 
-	snprintf(name, sizeof(name), "neuron%u", ed->number);
-	ed->debugfs = debugfs_create_dir(name, emu_debugfs);
 	for (i = 0; i < EMU_NR_FAULTS; i++)
-		neuron_fault_add(&ed->fault[i], emu_fault_names[i], ed->debugfs);
-	debugfs_create_u32("reset_slow_msec", 0600, ed->debugfs, &ed->reset_slow_msec);
-	debugfs_create_file("completion", 0600, ed->debugfs, ed, &emu_completion_fops);
-	debugfs_create_u64("completion_nsec", 0600, ed->debugfs, &ed->completion_nsec);
-	debugfs_create_file("remove", 0200, ed->debugfs, ed, &emu_remove_fops);
-}
-
-/**
- * emu_faults_del() - remove the knobs of a device
- * @ed: device
- *
- * Context: may sleep; waits for who uses them.
- */
-void emu_faults_del(struct emu_device *ed)
-{
-	/* Whoever comes second finds nothing, and waits for the first by other means. */
-	debugfs_remove_recursive(xchg(&ed->debugfs, NULL));
-}
-
-void emu_faults_init(void)
-{
-	emu_debugfs = debugfs_create_dir("neuron_emu", NULL);
-}
-
-void emu_faults_exit(void)
-{
-	debugfs_remove_recursive(emu_debugfs);
+		neuron_fault_add(&ed->fault[i], emu_fault_names[i], dir);
 }

@@ -85,6 +85,7 @@ def debugfs_files():
     source = read(os.path.join(ROOT, "kmod", "emu", "faults.c"))
     for name in re.findall(r'\[EMU_FAULT_\w+\] = "(\w+)"', source):
         yield f"/sys/kernel/debug/neuron_emu/neuron<N>/inject_{name}"
+    source = read(os.path.join(ROOT, "kmod", "emu", "debugfs.c"))
     for name in re.findall(r'debugfs_create_\w+\("(\w+)", 0\d+,', source):
         yield f"/sys/kernel/debug/neuron_emu/neuron<N>/{name}"
 

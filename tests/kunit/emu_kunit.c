@@ -137,12 +137,21 @@ void fake_device_report(struct neuron_device *nd, enum neuron_event event, u32 c
 
 #include "../../kmod/emu/busy.c"
 #include "../../kmod/emu/faults.c"
+#include "../../kmod/emu/completion.c"
 #include "../../kmod/emu/hbm.c"
-#include "../../kmod/emu/compute.c"
-#include "../../kmod/emu/packet.c"
-#include "../../kmod/emu/dma.c"
-#include "../../kmod/emu/core.c"
+#include "../../kmod/emu/sbuf.c"
+#include "../../kmod/emu/mem.c"
+#include "../../kmod/emu/notify.c"
 #include "../../kmod/emu/trace.c"
+#include "../../kmod/emu/compute.c"
+#include "../../kmod/emu/window.c"
+#include "../../kmod/emu/packet.c"
+#include "../../kmod/emu/queue.c"
+#include "../../kmod/emu/dma.c"
+#include "../../kmod/emu/dma_regs.c"
+#include "../../kmod/emu/engine.c"
+#include "../../kmod/emu/core.c"
+#include "../../kmod/emu/debugfs.c"
 
 /* ---- device ---- */
 

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * neuron_emu: Neuron devices in software, for machines without one.
+ *
+ *   modprobe neuron_emu [arch=inf1|trn1|inf2|trn2|trn3] [nr_devices=N] [hbm_size=MIB]
+ *   modprobe neuron_emu instance=trn2.48xlarge [hbm_size=MIB]
+ */
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/moduleparam.h>
+
+#include "../compat/compat.h"
+#include "emu.h"
+
+static char *arch = "trn2";
+module_param(arch, charp, 0444);
+MODULE_PARM_DESC(arch, "kind of device: inf1, trn1, inf2, trn2 (default) or trn3");
+
+static char *instance;
+module_param(instance, charp, 0444);
+MODULE_PARM_DESC(instance, "whole instance, such as trn2.48xlarge, instead of arch and nr_devices");
+
+static unsigned int nr_devices = 1;
+module_param(nr_devices, uint, 0444);
+MODULE_PARM_DESC(nr_devices, "number of devices to start with, 0 to 64 (default 1)");
+
+static unsigned int hbm_size;
+module_param(hbm_size, uint, 0444);
+MODULE_PARM_DESC(hbm_size,
+		 "MiB of each device memory, 64 up to the real size (default 0: the real size)");
+
+static char *completion = "worker";
+module_param(completion, charp, 0444);
+MODULE_PARM_DESC(completion,
+		 "when DMA work is done: worker (default), inline or timer");
+
+static unsigned long completion_nsec = EMU_COMPLETION_NSEC;
+module_param(completion_nsec, ulong, 0444);
+MODULE_PARM_DESC(completion_nsec, "latency of completion=timer in ns (default 10000)");
+
+static unsigned int host_memory;
+module_param(host_memory, uint, 0444);
+MODULE_PARM_DESC(host_memory,
+		 "MiB of host memory that all device memories may use (default 0: half of it)");
+
+static struct emu_device *emu_devices[EMU_MAX_DEVICES];
+
+static void emu_remove_all(void)
+{
+	u32 i;
+
+	for (i = 0; i < EMU_MAX_DEVICES; i++) {
+		if (emu_devices[i])
+			emu_device_free(emu_devices[i]);
+		emu_devices[i] = NULL;
+	}
+	/* every page of every device memory must have been given back */
+	WARN_ON(atomic_long_read(&emu_total_pages));
+}
+
+static int __init emu_init(void)
+{
+	const struct emu_preset *preset = NULL;
+	const char *kind = arch;
+	const struct emu_arch *a;
+	int err = 0, c = emu_find_completion(completion);
+	u32 i;
+
+	if (c < 0) {
+		pr_err("neuron_emu: completion=%s is not one of worker, inline, timer\n",
+		       completion);
+		return -EINVAL;
+	}
+	if (instance) {
+		preset = emu_find_preset(instance);
+		if (!preset) {
+			pr_err("neuron_emu: instance=%s is not known\n", instance);
+			return -EINVAL;
+		}
+		kind = preset->arch;
+		nr_devices = preset->nr_devices;
+	}
+	a = emu_find_arch(kind);
+	if (!a) {
+		pr_err("neuron_emu: arch=%s is not one of inf1, trn1, inf2, trn2, trn3\n", arch);
+		return -EINVAL;
+	}
+	if (nr_devices > EMU_MAX_DEVICES) {
+		pr_err("neuron_emu: nr_devices=%u is not in 0..%u\n", nr_devices,
+		       EMU_MAX_DEVICES);
+		return -EINVAL;
+	}
+	if (!emu_hbm_size_valid(a, hbm_size)) {
+		pr_err("neuron_emu: hbm_size=%u is not in %u..%llu MiB\n", hbm_size,
+		       EMU_MIN_HBM_MIB, a->geo.hbm[0].size >> 20);
+		return -EINVAL;
+	}
+	emu_max_pages = host_memory ? (unsigned long)host_memory << (20 - PAGE_SHIFT) :
+				      totalram_pages() / 2;
+	emu_debugfs_init();
+	for (i = 0; i < nr_devices && !err; i++) {
+		struct emu_config cfg = {
+			.arch = a,
+			.hbm_size = (u64)hbm_size << 20,
+			.serial = EMU_SERIAL(i),
+			.completion = c,
+			.completion_nsec = completion_nsec,
+		};
+		struct emu_device *ed;
+
+		cfg.nr_neighbours = emu_neighbours(a, i, nr_devices, cfg.neighbours);
+		/* neighbours are known by number */
+		cfg.index = cfg.nr_neighbours ? (int)i : -1;
+		if (preset)
+			cfg.location = emu_preset_location(preset, i);
+		ed = emu_device_new(&cfg);
+		err = PTR_ERR_OR_ZERO(ed);
+		if (err)
+			pr_err("neuron_emu: device %u of %u: error %d\n", i, nr_devices, err);
+		else
+			emu_devices[i] = ed;
+	}
+	/*
+	 * Last: what users make there takes no number away, and is not there if the
+	 * module has to go again.
+	 */
+	if (!err || emu_devices[0])
+		err = emu_configfs_init();
+	/* The first devices may be open already: they stay. */
+	if (!err || emu_devices[0])
+		return 0;
+	emu_debugfs_exit();
+	return err;
+}
+module_init(emu_init);
+
+static void __exit emu_exit(void)
+{
+	emu_configfs_exit();
+	emu_remove_all();
+	emu_debugfs_exit();
+}
+module_exit(emu_exit);
+
+MODULE_AUTHOR("The neuron-driver developers");
+MODULE_DESCRIPTION("AWS Neuron device in software");
+MODULE_LICENSE("GPL");
+MODULE_VERSION(NEURON_VERSION);
+NEURON_IMPORT_NS();

@@ -1,0 +1,495 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Queues of a DMA engine: a ring of source (TX) and a ring of destination (RX)
+ * descriptors in memory, and what is done for the descriptors.
+ *
+ * The ring id (phase) in bits 25:24 of a descriptor is not compared with the
+ * phase of the ring: applications write a ring once and run it many times, so
+ * their descriptors carry the id of the first pass only.  Nothing is lost by
+ * it, since the doorbells count exactly how many descriptors are valid.
+ */
+#include <linux/sizes.h>
+#include <linux/string.h>
+
+#include "emu.h"
+
+/* What a queue may do before the next one of the engine gets a turn. */
+#define EMU_SLICE_DESCS		256
+#define EMU_SLICE_BYTES		SZ_1M
+
+static void emu_ring_reset(struct emu_ring *r)
+{
+	r->head = 0;
+	r->tail = 0;
+	r->head_phase = 1;
+	r->tail_phase = 1;
+	r->pending = 0;
+	r->busy = false;
+	r->moved = 0;
+	r->next = 0;
+	r->fetched = 0;
+}
+
+/* Forget a compute packet that is not complete.  Caller holds emu_dma.run. */
+static void emu_queue_drop_packet(struct emu_queue *q)
+{
+	emu_packet_free(q->packet);
+	q->packet = NULL;
+}
+
+void emu_queue_init(struct emu_queue *q, struct neuron_space *space)
+{
+	emu_queue_drop_packet(q);
+	memset(q, 0, sizeof(*q));
+	emu_ring_reset(&q->tx);
+	emu_ring_reset(&q->rx);
+	q->space = space;
+}
+
+/* A ring of the queue starts over, and with it the packet that is being collected. */
+void emu_queue_restart(struct emu_queue *q, struct emu_ring *r)
+{
+	emu_ring_reset(r);
+	emu_queue_drop_packet(q);
+	q->in_packet = false;
+	q->began = 0;
+}
+
+static void emu_ring_step(const struct emu_ring *r, u32 *index, u32 *phase, u32 n)
+{
+	*index += n;
+	if (*index >= r->len) {
+		*index -= r->len;
+		*phase = (*phase + 1) & 3;
+	}
+}
+
+bool emu_ring_takes(const struct emu_ring *r, u32 n)
+{
+	return n <= r->len - r->pending;
+}
+
+/* Caller holds the lock of the engine and has checked emu_ring_takes(). */
+void emu_ring_add(struct emu_ring *r, u32 n)
+{
+	emu_ring_step(r, &r->tail, &r->tail_phase, n);
+	r->pending += n;
+}
+
+/* Is there a descriptor to work on? */
+static bool emu_ring_has(const struct emu_ring *r)
+{
+	return r->busy || r->pending;
+}
+
+bool emu_ring_enabled(const struct emu_ring *r)
+{
+	return r->len &&
+	       (r->config & NEURON_DMA_Q_CONFIG_ENABLE) == NEURON_DMA_Q_CONFIG_ENABLE;
+}
+
+/* Caller holds the lock of the engine. */
+bool emu_queue_runnable(const struct emu_dma *dma, const struct emu_queue *q)
+{
+	return q->space && !q->aborted && !q->stopping &&
+	       dma->state == NEURON_DMA_ENG_NORMAL &&
+	       emu_ring_enabled(&q->tx) && emu_ring_enabled(&q->rx) &&
+	       emu_ring_has(&q->tx) && emu_ring_has(&q->rx);
+}
+
+/* The core whose copies the driver makes on this queue; -1: it is no queue of the driver. */
+static int emu_dma_copies(const struct emu_dma *dma, u32 i)
+{
+	const struct neuron_geometry *geo = &dma->ed->geo;
+	int c;
+
+	for (c = geo->nr_cores - 1; c >= 0; c--)
+		if (geo->copy_engine[c] == dma->index && geo->copy_queue[c] == i)
+			break;
+	return c;
+}
+
+/* The core that an engine works for; the driver's own engines serve several. */
+static u32 emu_dma_core(const struct emu_dma *dma, u32 i)
+{
+	u32 core = dma->index / dma->ed->geo.engines_per_core;
+
+	return core < dma->ed->geo.nr_cores ? core : max(emu_dma_copies(dma, i), 0);
+}
+
+/*
+ * May the owner of the engine's core see what the queue does?  The driver copies for
+ * other processes, on inf1 with an engine of the core.
+ */
+static bool emu_queue_visible(const struct emu_dma *dma, u32 i)
+{
+	return dma->index / dma->ed->geo.engines_per_core < dma->ed->geo.nr_cores &&
+	       emu_dma_copies(dma, i) < 0;
+}
+
+/*
+ * Stop a queue: nothing more happens on it until it is reset.  The owner
+ * learns it from the error queue of the core (not of the driver's copies), the
+ * status register and neuron_dma_irq().
+ */
+void emu_queue_abort(struct emu_dma *dma, u32 i, u32 code, u64 addr)
+{
+	struct emu_device *ed = dma->ed;
+	u32 core = dma->index / ed->geo.engines_per_core;
+	struct emu_queue *q = &dma->q[i];
+	struct neuron_isa_notice n = {
+		.id = cpu_to_le32(q->done),
+		.engine = dma->index & 0xff,
+		.kind = NEURON_ISA_NOTICE_DMA_ERROR,
+		.code = code,
+		.phase = i << 4,
+		.data = cpu_to_le64(addr),
+	};
+
+	lockdep_assert_held(&dma->run);
+	emu_queue_drop_packet(q);
+	spin_lock(&dma->lock);
+	q->aborted = true;
+	dma->ready &= ~BIT(i);
+	dma->stalled &= ~BIT(i);
+	spin_unlock(&dma->lock);
+	if (emu_queue_visible(dma, i))
+		emu_nq_post(ed->core[core], EMU_NQ_ERROR * NEURON_HW_NQ_ENGINES, &n);
+	neuron_dma_irq(ed->nd, dma->index, i);
+}
+
+static u32 emu_copy_error(int err)
+{
+	switch (err) {
+	case -EACCES:
+		return NEURON_ISA_ERR_DMA_ACCESS;
+	case -EINVAL:
+		return NEURON_ISA_ERR_DMA_DESC;
+	case -ERANGE:
+		return NEURON_ISA_ERR_SEMAPHORE;
+	case -EBADMSG:
+		return NEURON_ISA_ERR_MEM_UE;
+	case -EUCLEAN:
+		return NEURON_ISA_ERR_MEM_REPAIRABLE;
+	default: /* the host is out of memory */
+		return NEURON_ISA_ERR_ABORT;
+	}
+}
+
+static u32 emu_desc_len(const struct neuron_desc *d)
+{
+	u32 len = le32_to_cpu(d->ctrl) & NEURON_DESC_LEN_MASK;
+
+	return len ? len : NEURON_DESC_MAX_LEN;
+}
+
+/* Have descriptors of a ring at hand.  Return: 0, enum neuron_isa_error. */
+static int emu_ring_load(struct emu_dma *dma, struct emu_queue *q, struct emu_ring *r,
+			 struct neuron_desc *desc, u64 *bad)
+{
+	u64 addr = r->base + (u64)r->head * NEURON_DESC_SIZE;
+	struct neuron_pin pin;
+	u32 n;
+	int err;
+
+	if (r->next < r->fetched)
+		return 0;
+	spin_lock(&dma->lock);
+	n = min3(r->pending, r->len - r->head, (u32)EMU_FETCH);
+	spin_unlock(&dma->lock);
+	*bad = addr;
+	if (neuron_space_pin(q->space, addr, n * NEURON_DESC_SIZE, false, &pin))
+		return NEURON_ISA_ERR_DMA_RING;
+	err = pin.kind == NEURON_TARGET_CORE ? -EACCES :
+	      emu_mem_read(dma->ed, &pin, 0, desc, n * NEURON_DESC_SIZE);
+	neuron_pin_put(&pin);
+	if (err)
+		return NEURON_ISA_ERR_DMA_RING;
+	r->next = 0;
+	r->fetched = n;
+	return 0;
+}
+
+/*
+ * Take the next descriptor from the ring, unless one is under way.  The head
+ * moves now, as the ring does not matter any more: the owner may write to it at
+ * any time, and a descriptor that is partly done must not change.  It also
+ * means that whoever sees what the descriptor wrote sees its place free.
+ */
+static int emu_ring_take(struct emu_dma *dma, struct emu_queue *q, struct emu_ring *r,
+			 struct neuron_desc *desc, u64 *bad)
+{
+	int err;
+
+	if (r->busy)
+		return 0;
+	err = emu_ring_load(dma, q, r, desc, bad);
+	if (err)
+		return err;
+	r->cur = desc[r->next++];
+	r->cur_addr = r->base + (u64)r->head * NEURON_DESC_SIZE;
+	r->moved = 0;
+	spin_lock(&dma->lock);
+	r->busy = true;
+	emu_ring_step(r, &r->head, &r->head_phase, 1);
+	r->pending--;
+	spin_unlock(&dma->lock);
+	return 0;
+}
+
+/* The descriptor is complete. */
+static void emu_ring_retire(struct emu_dma *dma, struct emu_ring *r)
+{
+	spin_lock(&dma->lock);
+	r->busy = false;
+	spin_unlock(&dma->lock);
+}
+
+/*
+ * Move the bytes that the descriptors of both rings have in common.  Both
+ * are checked with their whole length first.  Return: bytes moved, 0 if the
+ * destination has no room now, -enum neuron_isa_error with *@bad set.
+ */
+static int emu_queue_copy(struct emu_dma *dma, u32 i, const struct neuron_desc *tx,
+			  const struct neuron_desc *rx, u64 *bad)
+{
+	struct emu_queue *q = &dma->q[i];
+	u64 src = le64_to_cpu(tx->addr), dst = le64_to_cpu(rx->addr);
+	u32 left_tx = emu_desc_len(tx) - q->tx.moved;
+	u32 left_rx = emu_desc_len(rx) - q->rx.moved;
+	struct neuron_pin from, to;
+	int ret;
+
+	*bad = src;
+	if (neuron_space_pin(q->space, src, emu_desc_len(tx), false, &from))
+		return -NEURON_ISA_ERR_DMA_ACCESS;
+	if (neuron_space_pin(q->space, dst, emu_desc_len(rx), true, &to)) {
+		neuron_pin_put(&from);
+		*bad = dst;
+		return -NEURON_ISA_ERR_DMA_ACCESS;
+	}
+	ret = emu_mem_ecc(dma->ed, emu_dma_core(dma, i), &from) ?:
+	      emu_copy_locked(dma->ed, &to, q->rx.moved, &from, q->tx.moved,
+			      min(left_tx, left_rx));
+	neuron_pin_put(&to);
+	neuron_pin_put(&from);
+	if (ret == -EAGAIN)
+		return 0;
+	if (ret < 0) {
+		/* the window is to blame, and if both are one, the destination */
+		if (to.kind == NEURON_TARGET_CORE && ret != -EBADMSG && ret != -EUCLEAN)
+			*bad = dst;
+		return -emu_copy_error(ret);
+	}
+	return ret;
+}
+
+/* A packet is complete. */
+static void emu_queue_traced(struct emu_dma *dma, u32 i)
+{
+	struct emu_queue *q = &dma->q[i];
+
+	emu_trace_dma_end(dma->ed, dma->index, i, q->began, q->first, q->bytes);
+	q->began = 0;
+}
+
+/*
+ * Copy: a packet is a stream of bytes, source descriptors from FIRST to LAST,
+ * and as many destination descriptors as hold exactly the same number of bytes.
+ * Return: bytes moved, 0 no room in a FIFO, -enum neuron_isa_error.
+ */
+static int emu_queue_step_copy(struct emu_dma *dma, u32 i, u64 *bad)
+{
+	struct emu_queue *q = &dma->q[i];
+	const struct neuron_desc *tx = &q->tx.cur, *rx = &q->rx.cur;
+	u32 tx_len = emu_desc_len(tx), rx_len = emu_desc_len(rx);
+	bool irq = false;
+	int ret;
+
+	if (q->packet || (le32_to_cpu(tx->ctrl) & NEURON_DESC_LAST &&
+			  tx_len - q->tx.moved < rx_len - q->rx.moved))
+		return -NEURON_ISA_ERR_DMA_DESC;
+	ret = emu_queue_copy(dma, i, tx, rx, bad);
+	if (ret < 0)
+		return ret;
+	/*
+	 * What was written is visible before what later descriptors write: all
+	 * descriptors are ordered, with and without a barrier bit.
+	 */
+	smp_wmb();
+	q->tx.moved += ret;
+	q->rx.moved += ret;
+	q->bytes += ret;
+	if (q->tx.moved == tx_len) {
+		q->in_packet = !(le32_to_cpu(tx->ctrl) & NEURON_DESC_LAST);
+		q->done++;
+		if (!q->in_packet)
+			emu_queue_traced(dma, i);
+		irq |= le32_to_cpu(tx->ctrl) & NEURON_DESC_INT;
+		emu_ring_retire(dma, &q->tx);
+	}
+	if (q->rx.moved == rx_len) {
+		irq |= le32_to_cpu(rx->ctrl) & NEURON_DESC_INT;
+		emu_ring_retire(dma, &q->rx);
+	}
+	if (irq)
+		neuron_dma_irq(dma->ed->nd, dma->index, i);
+	return ret;
+}
+
+/*
+ * Compute: collect a descriptor, and execute the packet with the last one.  The
+ * last source stays busy until then, so that the queue is known to have work.
+ * Return: bytes, -enum neuron_isa_error.
+ */
+static int emu_queue_step_compute(struct emu_dma *dma, u32 i, u64 *bad)
+{
+	struct emu_queue *q = &dma->q[i];
+	const struct neuron_desc *tx = &q->tx.cur, *rx = &q->rx.cur;
+	u32 ctrl = le32_to_cpu(tx->ctrl), len = emu_desc_len(tx);
+	bool irq;
+	int ret;
+
+	if (!q->tx.moved) {
+		if (ctrl & NEURON_DESC_FIRST)
+			q->packet = emu_packet_new(le32_to_cpu(tx->meta));
+		if (!q->packet)
+			return q->in_packet ? -NEURON_ISA_ERR_DMA_DESC : -NEURON_ISA_ERR_ABORT;
+		ret = emu_packet_source(q->packet, le32_to_cpu(tx->meta), le64_to_cpu(tx->addr),
+					len, ctrl & NEURON_DESC_INT);
+		if (ret)
+			return -NEURON_ISA_ERR_DMA_DESC;
+		q->tx.moved = len;
+		q->in_packet = true;
+	}
+	/* The other ring started over. */
+	if (!q->packet)
+		return -NEURON_ISA_ERR_DMA_DESC;
+	if (!(ctrl & NEURON_DESC_LAST)) {
+		emu_ring_retire(dma, &q->tx);
+		return len;
+	}
+	*bad = q->rx.cur_addr;
+	len = emu_desc_len(rx);
+	ret = emu_packet_dest(q->packet, le32_to_cpu(rx->meta), le64_to_cpu(rx->addr), len,
+			      le32_to_cpu(rx->ctrl) & NEURON_DESC_INT);
+	if (ret < 0)
+		return -NEURON_ISA_ERR_DMA_DESC;
+	if (ret) {
+		ret = emu_packet_run(dma->ed, q->space, emu_dma_core(dma, i), q->packet, bad);
+		if (ret)
+			return -emu_copy_error(ret);
+		/* as after a copy */
+		smp_wmb();
+		irq = emu_packet_irq(q->packet);
+		q->done += emu_packet_sources(q->packet);
+		q->bytes = emu_packet_result(q->packet);
+		emu_queue_drop_packet(q);
+		q->in_packet = false;
+		emu_queue_traced(dma, i);
+		emu_ring_retire(dma, &q->tx);
+		emu_ring_retire(dma, &q->rx);
+		if (irq)
+			neuron_dma_irq(dma->ed->nd, dma->index, i);
+		return len;
+	}
+	emu_ring_retire(dma, &q->rx);
+	return len;
+}
+
+/*
+ * Work on the descriptors of a queue.  Return: bytes, 0 no room in a FIFO,
+ * negative: the queue was stopped.
+ */
+static int emu_queue_step(struct emu_dma *dma, u32 i)
+{
+	struct emu_queue *q = &dma->q[i];
+	u64 bad = 0;
+	int ret;
+
+	ret = emu_ring_take(dma, q, &q->rx, dma->rx_desc, &bad) ?:
+	      emu_ring_take(dma, q, &q->tx, dma->tx_desc, &bad);
+	if (ret) {
+		ret = -ret;
+		goto abort;
+	}
+	bad = q->tx.cur_addr;
+	if (emu_fault(dma->ed, EMU_FAULT_DMA_ABORT)) {
+		neuron_device_report(dma->ed->nd, NEURON_EVENT_DMA_ABORT, emu_dma_core(dma, i));
+		ret = -NEURON_ISA_ERR_ABORT;
+		goto abort;
+	}
+	ret = -NEURON_ISA_ERR_DMA_DESC;
+	if (!q->tx.moved &&
+	    !!(le32_to_cpu(q->tx.cur.ctrl) & NEURON_DESC_FIRST) == q->in_packet)
+		goto abort;
+	/* Once, also if a full FIFO makes it wait. */
+	if (!q->tx.moved && !q->in_packet && !q->began) {
+		q->began = emu_trace_dma_begin(dma->ed, dma->index);
+		if (q->began && !emu_queue_visible(dma, i))
+			q->began = 0;
+		q->first = q->done;
+		q->bytes = 0;
+	}
+	switch (le32_to_cpu(q->tx.cur.meta) & NEURON_DESC_META_OP_MASK) {
+	case NEURON_DESC_META_OP_COPY:
+		ret = emu_queue_step_copy(dma, i, &bad);
+		break;
+	case NEURON_ISA_DMA_COMPUTE:
+		ret = emu_queue_step_compute(dma, i, &bad);
+		break;
+	}
+	if (ret >= 0)
+		return ret;
+abort:
+	emu_queue_abort(dma, i, -ret, bad);
+	return -EIO;
+}
+
+static bool emu_queue_can_run(struct emu_dma *dma, u32 i)
+{
+	bool can;
+
+	spin_lock(&dma->lock);
+	can = emu_queue_runnable(dma, &dma->q[i]);
+	spin_unlock(&dma->lock);
+	return can;
+}
+
+/*
+ * Serve a queue for a while.  Return: there is more to do now.
+ *
+ * A queue whose FIFO is full is marked first and tries once more then: the
+ * engine either sees the mark when it makes room, or has made room before.
+ */
+bool emu_queue_serve(struct emu_dma *dma, u32 i)
+{
+	struct emu_queue *q = &dma->q[i];
+	u32 bytes = 0, n;
+	bool marked = false;
+	int ret;
+
+	/* what is in the buffers may be of another queue */
+	q->tx.fetched = 0;
+	q->tx.next = 0;
+	q->rx.fetched = 0;
+	q->rx.next = 0;
+	for (n = 0; n < EMU_SLICE_DESCS && bytes < EMU_SLICE_BYTES; n++) {
+		if (!emu_queue_can_run(dma, i))
+			return false;
+		ret = emu_queue_step(dma, i);
+		if (ret < 0)
+			return false;
+		bytes += ret;
+		if (ret)
+			continue;
+		if (marked)
+			return false;
+		marked = true;
+		spin_lock(&dma->lock);
+		dma->stalled |= BIT(i);
+		spin_unlock(&dma->lock);
+		set_bit(dma->index, dma->ed->stalled);
+	}
+	return emu_queue_can_run(dma, i);
+}
