@@ -21,11 +21,9 @@ for part in base mem mem/buddy dma sysfs core emu; do
 	cp "$built/$part"/*.ci "$work/$group/kmod/$part"
 done
 make -s -C libneuron B="$work/objects" CFLAGS='-O2 -fcallgraph-info' lib-objects
-for file in "$work"/objects/src/*.ci; do
-	group=libneuron
-	[[ ${file##*/} != nrt_* ]] || group=libnrt
-	install -D -m 644 "$file" "$work/$group/libneuron/src/${file##*/}"
-done
+mkdir "$work"/lib{neuron,nrt}/libneuron
+cp -r "$work/objects/src" "$work/libneuron/libneuron"
+cp -r "$work/objects/nrt" "$work/libnrt/libneuron"
 
 status=0
 # Not another Python that comes first in the path: the package is for this one.

@@ -35,15 +35,16 @@ import time
 
 ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), ".."))
 WANTED = 85
-PATTERNS = ["kmod/mem/*.c", "kmod/mem/buddy/*.c", "kmod/dma/*.c", "libneuron/src/neff*.c",
-            "libneuron/src/load*.c", "libneuron/src/neff/*.c", "libneuron/src/load/*.c"]
+PATTERNS = ["kmod/mem/*.c", "kmod/mem/buddy/*.c", "kmod/dma/*.c", "libneuron/src/neff/*.c",
+            "libneuron/src/isa/*.c", "libneuron/src/load/*.c"]
 # What runs in User Mode Linux after the KUnit suites, if it passes on unchanged code.
 GUEST = ["driver.c", "mmap.c", "grow.c", "notify.c", "ioctl_hostile.c"]
 LOAD = "tests/vm/guest/00-load.sh"
 UNLOAD = "tests/vm/guest/zz-unload.sh"
 HOST = [(r"kmod/mem/buddy/.*", ["buddy"]),
-        (r"libneuron/src/neff.*", ["neff", "neff_pack", "lib_model"]),
-        (r"libneuron/src/load.*", ["lib_model", "lib_faults", "report"])]
+        (r"libneuron/src/neff/.*", ["neff", "neff_pack", "lib_model"]),
+        (r"libneuron/src/isa/.*", ["transfer", "lib_model", "lib_faults"]),
+        (r"libneuron/src/load/.*", ["lib_model", "lib_faults", "report"])]
 
 # token -> replacements; applied to each occurrence on its own
 OPERATORS = [
@@ -201,7 +202,7 @@ class Worker:
             subprocess.run(["objcopy", "-g", source, path], check=True)
         else:
             good, _ = run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-DNEURON_VERSION=\"1\"", "-O2", "-w",
-                           "-g0", "-Iuapi", "-Iuapi/share", "-Ilibneuron/include", "-Ilibneuron/src",
+                           "-g0", "-Iuapi", "-Iuapi/share", "-Ilibneuron/include",
                            "-Ikmod", "-c", name, "-o", path], self.dir, 120)
             if not good:
                 return None

@@ -13,7 +13,7 @@
 
 #include <jansson.h>
 
-#include "../src/neff_internal.h"
+#include "../src/neff/reader.h"
 #include "file.h"
 
 static struct {

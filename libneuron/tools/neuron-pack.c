@@ -25,7 +25,7 @@
 #include <jansson.h>
 
 #include "../../uapi/neuron_isa.h"
-#include "../src/neff_internal.h"
+#include "../src/neff/reader.h"
 
 #define FORMAT		"neuron-pack-1"
 #define SBUF_ALIGN	64u

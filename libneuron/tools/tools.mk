@@ -4,7 +4,7 @@
 # contain the NEFF reader: neuron-pack and neuron-neff need its insides, and
 # neuron-demo then needs nothing of the runtime but the public interface.
 
-NEFF_SRCS := src/neff.c src/neff_archive.c src/neff_json.c src/neff_npy.c src/neff_write.c
+NEFF_SRCS := $(wildcard src/neff/*.c)
 NEFF_LIBS := -larchive -ljansson -lz -lnettle
 
 NEFF_TOOLS := neuron-pack neuron-neff neuron-demo

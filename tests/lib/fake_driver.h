@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A driver and its devices in one file, in place of libneuron/src/sys.c and
+ * A driver and its devices in one file, in place of libneuron/src/device/sys.c and
  * discover.c: enough of both doors for the library, with a failure wherever a
  * test wants one.  Memory is counted; DMA and the control instructions happen
  * at once.  Include after cmocka.h, in one file of a test.
@@ -25,7 +25,7 @@
 #include "neuron_ioctl.h"
 #include "neuron_isa.h"
 #include "neuron_native.h"
-#include "sys.h"
+#include "src/device/sys.h"
 #ifdef FAKE_COMPUTE
 #include "dma_ref.h"	/* needs -lm -ffp-contract=off */
 #endif

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "emu/exec.h"
-#include "neff.h"
+#include "src/neff/neff.h"
 
 #define SBUF_SIZE	(1u << 20)
 

@@ -18,7 +18,7 @@
 
 #include <neuron/neuron.h>
 
-#include "sys.h"
+#include "src/device/sys.h"
 
 /* ---- udev ------------------------------------------------------------------------------ */
 

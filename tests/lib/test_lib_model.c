@@ -15,7 +15,7 @@
 #include "fake_driver.h"
 #include "test_neffs.h"
 
-#include "model.h"
+#include "src/run/model.h"
 
 #define MIB (1ull << 20)
 #define GIB (1ull << 30)

@@ -19,7 +19,7 @@
 #include <cmocka.h>
 #include <zlib.h>
 
-#include "neff.h"
+#include "src/neff/neff.h"
 #include "neuron_isa.h"
 
 /* ---- allocations that fail ---- */

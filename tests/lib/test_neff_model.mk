@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only
-NEFF_SRCS := libneuron/src/neff.c libneuron/src/neff_archive.c libneuron/src/neff_json.c \
-	libneuron/src/neff_npy.c libneuron/src/neff_write.c
 SRCS_neff_model = $(NEFF_SRCS) tests/models/host_ref.c tests/models/heldout.c \
 	kmod/emu/exec.c kmod/emu/fp.c
 CFLAGS_neff_model = -D_GNU_SOURCE -O2 -ffp-contract=off -I$(ROOT)/tests/models \

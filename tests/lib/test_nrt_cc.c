@@ -19,7 +19,7 @@
 #include <nrt/nrt_experimental.h>
 
 #include "fake_driver.h"
-#include "nrt_comm.h"
+#include "nrt/cc/comm.h"
 #include "test_neffs.h"
 
 #define MAX_RANKS 8		/* cores of two devices */

@@ -16,7 +16,7 @@
 
 #include <nrt/nrt.h>
 
-#include "model.h"
+#include "src/run/model.h"
 #include "fake_driver.h"
 #include "test_neffs.h"
 

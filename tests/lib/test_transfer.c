@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * libneuron/src/transfer.c: random transfers of every operation, with strides
+ * libneuron/src/isa/transfer.c: random transfers of every operation, with strides
  * on all sides, become packets; these are executed with the arithmetic of the
  * software device and compared with a walk element by element (dma_ref.h).
  */
@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "../../kmod/emu/compute.h"
-#include "transfer.h"
+#include "src/isa/transfer.h"
 #include "random_side.h"
 
 /* Sources, then the destination. */

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "../must.h"
-#include "wait.h"
+#include "common/wait.h"
 
 static uint64_t clock_ns = 1;
 
@@ -29,7 +29,7 @@ static int poll_now(struct pollfd *pfd, nfds_t nr, int timeout)
 #define poll(pfd, nr, timeout) poll_now(pfd, nr, timeout)
 #define now_ns() clock_ns
 #define usleep(us) ((void)0)
-#include "nrt_hub.c"
+#include "nrt/cc/hub.c"
 #undef poll
 
 #define NR_CLIENTS (MAX_SILENT + 16)

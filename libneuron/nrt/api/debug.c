@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Debug streams: no program here shows a tensor, and connecting says so. */
+#include <nrt/ndebug_stream.h>
+
+#include "internal.h"
+
+/* Measured on x86-64. */
+SIZE(ndebug_stream_event_header_t, 64);
+LAYOUT(ndebug_stream_event_header_t, type, 8);
+LAYOUT(ndebug_stream_event_header_t, reserved, 12);
+SIZE(ndebug_stream_payload_debug_tensor_read_t, 1024);
+LAYOUT(ndebug_stream_payload_debug_tensor_read_t, logical_nc_id, 512);
+LAYOUT(ndebug_stream_payload_debug_tensor_read_t, pipe, 516);
+LAYOUT(ndebug_stream_payload_debug_tensor_read_t, tensor_dtype, 520);
+LAYOUT(ndebug_stream_payload_debug_tensor_read_t, tensor_shape, 536);
+LAYOUT(ndebug_stream_payload_debug_tensor_read_t, tensor_data_size, 600);
+LAYOUT(ndebug_stream_payload_debug_tensor_read_t, reserved, 608);
+
+NRT_EXPORT NRT_STATUS nrt_debug_client_connect(int logical_nc_idx, int *stream_fd)
+{
+	NRT_STATUS status = nrt_enter();
+	struct nrt_vnc *v;
+
+	if (status != NRT_SUCCESS)
+		return status;
+	if (!stream_fd || nrt_vnc_get(logical_nc_idx, &v) != NRT_SUCCESS) {
+		status = NRT_INVALID;
+	} else {
+		LOG(NRT, ERROR, "core %d: no instruction of its programs shows a tensor",
+		    logical_nc_idx);
+		status = NRT_FAILURE;
+	}
+	nrt_leave();
+	return status;
+}
+
+NRT_EXPORT void nrt_debug_client_connect_close(int stream_fd)
+{
+	(void)stream_fd;
+}
+
+/* Whatever this gets is no stream. */
+NRT_EXPORT NRT_STATUS nrt_debug_client_read_one_event(int stream_fd,
+						      ndebug_stream_event_header_t *header,
+						      void **payload)
+{
+	NRT_STATUS status = nrt_enter();
+
+	(void)stream_fd;
+	(void)header;
+	(void)payload;
+	if (status != NRT_SUCCESS)
+		return status;
+	nrt_leave();
+	return NRT_INVALID;
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* What the environment asks for beyond cores and memory (init.c has these). */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "internal.h"
+
+/* Of the interface, without anything here that they could change: libnrt(7) has the reasons. */
+static const char *const ignored[] = {
+	"NEURON_RT_ALLOW_LEGACY_NEFF",
+	"NEURON_RT_ASYNC_SENDRECV_BOOTSTRAP_PORT",
+	"NEURON_RT_ASYNC_SENDRECV_EXPERIMENTAL_ENABLED",
+	"NEURON_RT_DBG_CC_DMA_PACKET_SIZE",
+	"NEURON_RT_DBG_DMA_PACKETIZATION_SIZE",
+	"NEURON_RT_DEBUG_STREAM_BUFFER_SIZE",
+	"NEURON_RT_ENABLE_DGE_NOTIFICATIONS",
+	"NEURON_RT_GPSIMD_STDOUT_QUEUE_SIZE_BYTES",
+	"NEURON_RT_INSPECT_PRECACHE_ENABLE",
+	"NEURON_RT_MULTI_INSTANCE_SHARED_WEIGHTS",
+	"NEURON_RT_ONE_THREAD_PER_CORE",
+	"NEURON_RT_RANKS_PER_NETWORK_PROXY",
+	"NEURON_RT_STOCHASTIC_ROUNDING_EN",
+	"NEURON_RT_STOCHASTIC_ROUNDING_SEED",
+	"NEURON_RT_ULTRASERVER_MODE",
+	"NEURON_RT_ULTRASERVER_NODE_ID",
+	"NEURON_RT_ULTRASERVER_SERVER_ID",
+	"NEURON_PROCESS_TAG",
+};
+
+/* NULL: it is not set, or empty, which is the same. */
+static const char *text_of(const char *name)
+{
+	const char *text = getenv(name);
+
+	return text && *text ? text : NULL;
+}
+
+static bool refused(const char *name, const char *what)
+{
+	LOG_AS(NRT, ERROR, "nrt_init", "%s=%s is not %s", name, getenv(name), what);
+	return false;
+}
+
+bool nrt_env_flag(const char *name, bool *value)
+{
+	static const char *const words[] = { "0", "1", "false", "true", "no", "yes", "off", "on" };
+	const char *text = text_of(name);
+
+	if (!text)
+		return true;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (!strcasecmp(text, words[i])) {
+			*value = i % 2;
+			return true;
+		}
+	return refused(name, "1 or 0");
+}
+
+bool nrt_env_parse(const char *text, const char **end, unsigned long max, unsigned long *value)
+{
+	char *e;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	*value = strtoul(text, &e, 10);
+	*end = e;
+	return !errno && *value <= max;
+}
+
+bool nrt_env_value(const char *name, unsigned long min, unsigned long max, const char *what,
+		   unsigned long *value)
+{
+	const char *text = text_of(name), *end;
+	unsigned long n;
+
+	if (!text)
+		return true;
+	if (!nrt_env_parse(text, &end, max, &n) || *end || n < min)
+		return refused(name, what);
+	*value = n;
+	return true;
+}
+
+bool nrt_env_range(const char **text, unsigned long max, unsigned long *first,
+		   unsigned long *last)
+{
+	const char *at = *text;
+
+	if (!nrt_env_parse(at, &at, max, first))
+		return false;
+	*last = *first;
+	if (*at == '-' && !nrt_env_parse(at + 1, &at, max, last))
+		return false;
+	*text = *at ? at + 1 : NULL;
+	return *last >= *first && (!*at || *at == ',');
+}
+
+bool nrt_text_replace(char **at, const char *text)
+{
+	char *copy = strdup(text);
+
+	if (!copy)
+		return false;
+	free(*at);
+	*at = copy;
+	return true;
+}
+
+/* In any order. */
+static bool parse_cpus(const char *text, cpu_set_t *cpus)
+{
+	unsigned long first, last;
+
+	CPU_ZERO(cpus);
+	while (text) {
+		if (!nrt_env_range(&text, CPU_SETSIZE - 1, &first, &last))
+			return false;
+		for (; first <= last; first++)
+			CPU_SET(first, cpus);
+	}
+	return true;
+}
+
+static bool copy_text(const char *name, const char *otherwise, char **copy)
+{
+	const char *text = getenv(name);
+
+	return nrt_text_replace(copy, text ? text : otherwise);
+}
+
+NRT_STATUS nrt_env_read(struct nrt_env *env)
+{
+	static const char affinity[] = "NEURON_RT_LOW_LATENCY_TASKS_CPU_AFFINITY";
+	const char *nan = text_of("NEURON_RT_NUMERICAL_ERRORS_VERBOSITY");
+	unsigned long n = 0;
+	bool reset = true;
+
+	env->has_cpus = text_of(affinity);
+	env->find_nan = nan && !strcasecmp(nan, "critical");
+	if (env->has_cpus && !parse_cpus(text_of(affinity), &env->cpus)) {
+		refused(affinity, "a list of processors");
+		return NRT_INVALID;
+	}
+	if (!nrt_env_value("NEURON_RT_DBG_DUMP_INPUTS_ON_ERR", 0, INT_MAX, "a status", &n) ||
+	    !nrt_env_flag("NEURON_RT_RESET_CORES", &reset) ||
+	    !nrt_env_flag("NEURON_FAIL_ON_NAN", &env->find_nan))
+		return NRT_INVALID;
+	env->dump_inputs_on = (NRT_STATUS)n;
+	env->keep_cores = !reset;
+	if (!copy_text("NEURON_RT_LOCAL_CORE_DUMP_DIRECTORY", NRT_CORE_DUMP_DIRECTORY,
+		       &env->core_dump_dir) ||
+	    !copy_text("NEURON_RT_S3_CORE_DUMP_PREFIX", "", &env->core_dump_s3))
+		return NRT_RESOURCE;
+	/* An error, if a harmless one: at the level that is on. */
+	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
+		if (getenv(ignored[i]))
+			LOG_AS(NRT, ERROR, "nrt_init", "%s has no effect in this version",
+			       ignored[i]);
+	return NRT_SUCCESS;
+}
+
+void nrt_env_forget(struct nrt_env *env)
+{
+	*env = (struct nrt_env){ 0 };
+}
+
+void nrt_env_free(struct nrt_env *env)
+{
+	free(env->core_dump_dir);
+	free(env->core_dump_s3);
+	nrt_env_forget(env);
+}

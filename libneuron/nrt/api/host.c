@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Where the devices of a host are, what is near them, and their memory by its address. */
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../../uapi/neuron_ioctl.h"
+#include "internal.h"
+#include "../../src/device/sys.h"
+
+#ifndef NRT_PCI_DEVICES
+#define NRT_PCI_DEVICES "/sys/bus/pci/devices"
+#endif
+
+/* uapi/FACTS.md 11, measured on x86-64 */
+SIZE(nrt_ucode_img, 16);
+SIZE(nrt_ucode_info, 32);
+
+NRT_EXPORT NRT_STATUS nrt_host_device_id_get(int neuron_dev, uint32_t *host_device_id)
+{
+	struct neuron_device *device;
+	NRT_STATUS status = nrt_enter();
+	int ret;
+
+	if (status != NRT_SUCCESS)
+		return status;
+	pthread_mutex_lock(&nrt_process.lock);
+	ret = neuron_dev < 0 || !host_device_id ? -EINVAL :
+	      neuron_device_open((unsigned int)neuron_dev, &device);
+	if (!ret) {
+		*host_device_id = neuron_device_index(device);
+		neuron_device_close(device);
+	}
+	pthread_mutex_unlock(&nrt_process.lock);
+	if (ret) {
+		LOG(NRT, ERROR, "nd%d: %s", neuron_dev, strerror(-ret));
+		status = NRT_INVALID;
+	}
+	nrt_leave();
+	return status;
+}
+
+NRT_EXPORT NRT_STATUS nrt_host_device_id_rid_map_get(uint32_t *count,
+						     uint32_t *host_did_to_rid_map)
+{
+	struct neuron_ioctl_host_device_id_to_rid_map m = { 0 };
+	uint32_t nr = NEURON_IOCTL_MAX_DEVICES;
+	NRT_STATUS status = nrt_enter();
+
+	if (status != NRT_SUCCESS)
+		return status;
+	if (!count || (*count && !host_did_to_rid_map)) {
+		status = NRT_INVALID;
+	} else if (neuron_sys_ioctl(neuron_device_fd(nrt_process.devices[0]),
+				    NEURON_IOCTL_HOST_DEVICE_ID_TO_RID_MAP, &m)) {
+		status = NRT_FAILURE;
+	} else {
+		/* Numbers can have gaps. */
+		while (nr && m.host_did_to_rid_map[nr - 1] == UINT32_MAX)
+			nr--;
+		if (*count < nr)
+			status = NRT_RESOURCE;
+		else
+			memcpy(host_did_to_rid_map, m.host_did_to_rid_map,
+			       nr * sizeof(*host_did_to_rid_map));
+		*count = nr;
+	}
+	nrt_leave();
+	return status;
+}
+
+NRT_EXPORT NRT_STATUS nrt_get_hbm_mmap_va(int device_id, int hbm_idx, void **addr, size_t *size)
+{
+	const struct neuron_geometry *g = NULL;
+	NRT_STATUS status = nrt_enter();
+
+	if (status != NRT_SUCCESS)
+		return status;
+	for (size_t i = 0; i < nrt_process.nr_devices; i++)
+		if (device_id >= 0 &&
+		    neuron_device_index(nrt_process.devices[i]) == (unsigned int)device_id)
+			g = neuron_device_geometry(nrt_process.devices[i]);
+	if (!g || hbm_idx < 0 || !addr || !size) {
+		status = NRT_INVALID;
+	} else if ((uint32_t)hbm_idx >= g->nr_hbms) {
+		status = NRT_INVALID_HANDLE;
+	} else {
+		LOG(HAL, ERROR, "nd%d hbm%d: the driver maps tensors, not whole memories", device_id,
+		    hbm_idx);
+		status = NRT_INVALID;
+	}
+	nrt_leave();
+	return status;
+}
+
+/* ---- network adapters -------------------------------------------------------------- */
+
+/* A hexadecimal number in a file of a PCI device; -1: none. */
+static long read_id(const char *device, const char *name)
+{
+	char path[PATH_MAX + 32];
+	long id = -1;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", device, name);
+	f = fopen(path, "re");
+	if (!f)
+		return -1;
+	if (fscanf(f, "%lx", (unsigned long *)&id) != 1)
+		id = -1;
+	fclose(f);
+	return id;
+}
+
+/* The Elastic Fabric Adapter's numbers, as in the kernel's efa driver. */
+static bool is_efa(const char *device)
+{
+	long id = read_id(device, "device");
+
+	return read_id(device, "vendor") == 0x1d0f && id >= 0xefa0 && id <= 0xefaf;
+}
+
+/* Where the bus path of a PCI device leads; false: there is none. */
+static bool pci_path(const char *bdf, char *path)
+{
+	char link[sizeof(NRT_PCI_DEVICES) + NAME_MAX + 1];
+
+	snprintf(link, sizeof(link), "%s/%.*s", NRT_PCI_DEVICES, NAME_MAX, bdf);
+	return realpath(link, path);
+}
+
+/* Bridges that both paths go through. */
+static size_t shared_bridges(const char *a, const char *b)
+{
+	size_t n = 0;
+
+	for (; *a && *a == *b; a++, b++)
+		n += *a == '/';
+	return n;
+}
+
+/* Behind the same bridges as the device, the lowest address of several. */
+static bool nearest_efa(const char *device, char *bdf, size_t size)
+{
+	char ours[PATH_MAX], path[PATH_MAX];
+	struct dirent **list;
+	size_t best = 0, n;
+	int nr;
+
+	if (!pci_path(device, ours))
+		return false;
+	nr = scandir(NRT_PCI_DEVICES, &list, NULL, alphasort);
+	for (int i = 0; i < nr; i++) {
+		if (list[i]->d_name[0] != '.' && pci_path(list[i]->d_name, path) &&
+		    is_efa(path)) {
+			n = shared_bridges(ours, path);
+			if (n > best) {
+				best = n;
+				snprintf(bdf, size, "%s", list[i]->d_name);
+			}
+		}
+		free(list[i]);
+	}
+	if (nr >= 0)
+		free(list);
+	return best;
+}
+
+NRT_EXPORT NRT_STATUS nrt_get_attached_efa_bdf(const void *va, char *bdf, size_t *len)
+{
+	struct neuron_ioctl_device_bdf_ext d = { 0 };
+	char device[32], found[NAME_MAX + 1];
+	struct nrt_storage *s = NULL;
+	NRT_STATUS status = nrt_enter();
+
+	if (status != NRT_SUCCESS)
+		return status;
+	if (va && bdf && len)
+		s = nrt_storage_at(va, 1);
+	if (!s) {
+		status = NRT_INVALID;
+		goto out;
+	}
+	if (neuron_sys_ioctl(neuron_device_fd(s->device), NEURON_IOCTL_DEVICE_BDF_EXT, &d)) {
+		status = NRT_FAILURE;
+		goto out;
+	}
+	snprintf(device, sizeof(device), "%04x:%02x:%02x.%x", d.domain, d.bus_number, d.slot, d.func);
+	if (!nearest_efa(device, found, sizeof(found))) {
+		LOG(HAL, ERROR, "nd%u at %s: no network adapter near it",
+		    neuron_device_index(s->device), device);
+		status = NRT_FAILURE;
+		goto out;
+	}
+	if (*len <= strlen(found))
+		status = NRT_RESOURCE;
+	else
+		strcpy(bdf, found);
+	*len = strlen(found) + (status != NRT_SUCCESS);
+out:
+	nrt_storage_put(s);
+	nrt_leave();
+	return status;
+}
+
+/* ---- memory, microcode, plugins ------------------------------------------------------ */
+
+NRT_EXPORT NRT_STATUS nrt_memcpy_to_device(void *dest, const void *src, size_t size)
+{
+	struct nrt_storage *s = NULL;
+	NRT_STATUS status = nrt_enter();
+
+	if (status != NRT_SUCCESS)
+		return status;
+	if (dest && (src || !size))
+		s = nrt_storage_at(dest, size);
+	if (!s)
+		status = NRT_INVALID;
+	else if (size)
+		memmove(dest, src, size);
+	nrt_storage_put(s);
+	nrt_leave();
+	return status;
+}
+
+static bool image_valid(const nrt_ucode_img *image)
+{
+	return image->bin && image->size;
+}
+
+NRT_EXPORT NRT_STATUS nrt_set_pool_eng_ucode(const nrt_ucode_info *ucode_info)
+{
+	if (!ucode_info || !image_valid(&ucode_info->iram) || !image_valid(&ucode_info->dram))
+		return NRT_INVALID;
+	if (nrt_enter() == NRT_SUCCESS) {
+		LOG(HAL, ERROR, "only before nrt_init()");
+		nrt_leave();
+	} else {
+		LOG(HAL, ERROR, "the Pool engine has no microcode that can be replaced");
+	}
+	return NRT_FAILURE;
+}
+
+NRT_EXPORT void *nrt_get_libnccl_net(int *err, char *msg, size_t msg_len)
+{
+	if (err)
+		*err = NRT_FAILURE;
+	if (msg && msg_len)
+		snprintf(msg, msg_len, "no network plugin: collectives stay within one host");
+	return NULL;
+}

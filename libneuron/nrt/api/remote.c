@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Sending tensors to other hosts: there is no way to one, and every function says so. */
+#include <nrt/nrt_async_sendrecv.h>
+
+#include "internal.h"
+
+/* One line for each call: who wonders why finds out where. */
+static NRT_STATUS nothing(const char *func, NRT_STATUS status)
+{
+	NRT_STATUS entered = nrt_enter();
+
+	if (entered != NRT_SUCCESS)
+		return entered;
+	LOG_AS(ENC, ERROR, func, "tensors can not be sent to other hosts");
+	nrt_leave();
+	return status;
+}
+
+static NRT_STATUS limit(int *number)
+{
+	if (!number)
+		return NRT_INVALID;
+	*number = 0;
+	return NRT_SUCCESS;
+}
+
+NRT_EXPORT NRT_STATUS nrt_async_sendrecv_get_max_num_communicators_per_lnc(int *num)
+{
+	return limit(num);
+}
+
+NRT_EXPORT NRT_STATUS nrt_async_sendrecv_get_max_num_pending_request(int *num)
+{
+	return limit(num);
+}
+
+NRT_EXPORT NRT_STATUS nrt_async_sendrecv_init(int lnc)
+{
+	(void)lnc;
+	return nothing(__func__, NRT_FAILURE);
+}
+
+NRT_EXPORT NRT_STATUS nrt_async_sendrecv_close(int lnc)
+{
+	(void)lnc;
+	return nothing(__func__, NRT_FAILURE);
+}
+
+NRT_EXPORT NRT_STATUS nrt_async_sendrecv_flush(int lnc)
+{
+	(void)lnc;
+	return nothing(__func__, NRT_FAILURE);
+}
+
+/* The limit is 0 communicators. */
+static NRT_STATUS no_communicator(const char *func, const char *peer_ip,
+				  nrt_async_sendrecv_comm_t **comm)
+{
+	return nothing(func, peer_ip && comm ? NRT_RESOURCE : NRT_INVALID);
+}
+
+NRT_EXPORT NRT_STATUS nrt_async_sendrecv_connect(const char *peer_ip, int peer_lnc, int lnc,
+						 nrt_async_sendrecv_comm_t **comm)
+{
+	(void)peer_lnc;
+	(void)lnc;
+	return no_communicator(__func__, peer_ip, comm);
+}
+
+NRT_EXPORT NRT_STATUS nrt_async_sendrecv_accept(const char *peer_ip, int peer_lnc, int lnc,
+						nrt_async_sendrecv_comm_t **comm)
+{
+	(void)peer_lnc;
+	(void)lnc;
+	return no_communicator(__func__, peer_ip, comm);
+}
+
+/* Whatever these get is no handle. */
+NRT_EXPORT NRT_STATUS nrt_async_sendrecv_test_comm(nrt_async_sendrecv_comm_t *comm, bool *done)
+{
+	(void)comm;
+	(void)done;
+	return nothing(__func__, NRT_INVALID_HANDLE);
+}
+
+NRT_EXPORT NRT_STATUS nrt_async_sendrecv_send_tensor(nrt_tensor_t *tensor, size_t offset,
+						     size_t length, nrt_async_sendrecv_comm_t *comm,
+						     nrt_async_sendrecv_request_t **request)
+{
+	(void)tensor;
+	(void)offset;
+	(void)length;
+	(void)comm;
+	(void)request;
+	return nothing(__func__, NRT_INVALID_HANDLE);
+}
+
+NRT_EXPORT NRT_STATUS nrt_async_sendrecv_recv_tensor(nrt_tensor_t *tensor, size_t offset,
+						     size_t length, nrt_async_sendrecv_comm_t *comm,
+						     nrt_async_sendrecv_request_t **request)
+{
+	(void)tensor;
+	(void)offset;
+	(void)length;
+	(void)comm;
+	(void)request;
+	return nothing(__func__, NRT_INVALID_HANDLE);
+}
+
+NRT_EXPORT NRT_STATUS nrt_async_sendrecv_test_request(nrt_async_sendrecv_request_t *request,
+						      bool *done, size_t *size)
+{
+	(void)request;
+	(void)done;
+	(void)size;
+	return nothing(__func__, NRT_INVALID_HANDLE);
+}

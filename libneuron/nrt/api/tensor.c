@@ -1,0 +1,914 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Tensors: storage, views of it, and sets of them by name. */
+#include <errno.h>
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "internal.h"
+#include "../../common/wait.h"
+
+/* How often a tensor was written by an execution; shared with what holds the tensor. */
+struct nrt_completions {
+	atomic_uint refs;
+	uint64_t count;			/* completions_lock */
+};
+
+static pthread_mutex_t completions_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t completions_cond = PTHREAD_COND_INITIALIZER;
+
+/* ---- handles ----------------------------------------------------------------------- */
+
+/*
+ * Tensors and sets that have not been freed, as trees of tsearch(): what a program gives
+ * may be anything, and is looked at only if it is one of these.  A set says nothing of
+ * its tensors, which may have been freed since.
+ */
+static pthread_mutex_t handles_lock = PTHREAD_MUTEX_INITIALIZER;
+static void *live_tensors, *live_sets;
+
+/* Its complement, so that a leak checker does not find what was lost through the tree. */
+static void *key_of(const void *handle)
+{
+	return (void *)~(uintptr_t)handle;
+}
+
+static int by_address(const void *a, const void *b)
+{
+	return ((uintptr_t)a > (uintptr_t)b) - ((uintptr_t)a < (uintptr_t)b);
+}
+
+/* false: no memory. */
+static bool handle_add(void **tree, const void *handle)
+{
+	bool added;
+
+	pthread_mutex_lock(&handles_lock);
+	added = tsearch(key_of(handle), tree, by_address);
+	pthread_mutex_unlock(&handles_lock);
+	return added;
+}
+
+/* Of two threads that free the same, one does. */
+static bool handle_remove(void **tree, const void *handle)
+{
+	bool removed;
+
+	pthread_mutex_lock(&handles_lock);
+	removed = tdelete(key_of(handle), tree, by_address);
+	pthread_mutex_unlock(&handles_lock);
+	return removed;
+}
+
+static bool handle_live(void **tree, const void *handle)
+{
+	bool live;
+
+	pthread_mutex_lock(&handles_lock);
+	live = tfind(key_of(handle), tree, by_address);
+	pthread_mutex_unlock(&handles_lock);
+	return live;
+}
+
+void nrt_handles_lock(void)
+{
+	pthread_mutex_lock(&handles_lock);
+}
+
+void nrt_handles_unlock(void)
+{
+	pthread_mutex_unlock(&handles_lock);
+}
+
+bool nrt_tensor_valid(const nrt_tensor_t *tensor)
+{
+	return handle_live(&live_tensors, tensor);
+}
+
+struct nrt_set *nrt_set_of(const nrt_tensor_set_t *set)
+{
+	return handle_live(&live_sets, set) ? (struct nrt_set *)(uintptr_t)set : NULL;
+}
+
+/* ---- storage ----------------------------------------------------------------------- */
+
+static void storage_link(struct nrt_storage *s)
+{
+	struct nrt_process *p = &nrt_process;
+
+	pthread_mutex_lock(&p->lock);
+	s->next = p->storages;
+	s->pprev = &p->storages;
+	if (s->next)
+		s->next->pprev = &s->next;
+	p->storages = s;
+	pthread_mutex_unlock(&p->lock);
+}
+
+static struct nrt_storage *storage_new(enum nrt_storage_kind kind, uint64_t size)
+{
+	struct nrt_storage *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	atomic_init(&s->refs, 1);
+	s->kind = kind;
+	s->size = size;
+	return s;
+}
+
+void nrt_storage_put(struct nrt_storage *s)
+{
+	if (!s || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	pthread_mutex_lock(&nrt_process.lock);
+	if (s->pprev) {
+		*s->pprev = s->next;
+		if (s->next)
+			s->next->pprev = s->pprev;
+	}
+	pthread_mutex_unlock(&nrt_process.lock);
+	neuron_mem_free(s->mem);
+	if (s->owned)
+		free(s->user);
+	free(s);
+}
+
+struct nrt_storage *nrt_storage_at(const void *va, uint64_t size)
+{
+	uintptr_t at = (uintptr_t)va;
+	struct nrt_storage *s;
+	unsigned int refs = 0;
+
+	pthread_mutex_lock(&nrt_process.lock);
+	for (s = nrt_process.storages; s; s = s->next) {
+		uintptr_t start = (uintptr_t)atomic_load(&s->va);
+
+		if (start && at >= start && at - start <= s->size && size <= s->size - (at - start))
+			break;
+	}
+	/* One that another thread is about to free, which waits for the lock, stays dead. */
+	if (s)
+		refs = atomic_load(&s->refs);
+	while (refs && !atomic_compare_exchange_weak(&s->refs, &refs, refs + 1))
+		;
+	pthread_mutex_unlock(&nrt_process.lock);
+	return refs ? s : NULL;
+}
+
+/* Under the life lock for writing: nobody else is in here. */
+void nrt_storages_close(void)
+{
+	for (struct nrt_storage *s = nrt_process.storages; s; s = s->next) {
+		neuron_mem_free(s->mem);
+		s->mem = NULL;
+		s->device = NULL;
+		atomic_store(&s->va, NULL);
+	}
+}
+
+void nrt_storages_forget(void)
+{
+	while (nrt_process.storages) {
+		struct nrt_storage *s = nrt_process.storages;
+
+		nrt_process.storages = s->next;
+		s->next = NULL;
+		s->pprev = NULL;
+		s->mem = NULL;
+		s->device = NULL;
+		atomic_store(&s->va, NULL);
+	}
+}
+
+static NRT_STATUS storage_alloc(struct nrt_vnc *vnc, nrt_tensor_placement_t placement,
+				size_t size, struct nrt_storage **out)
+{
+	struct neuron_mem_failure failure = { .reason = NEURON_MEM_REASON_NONE };
+	const struct neuron_geometry *g = neuron_device_geometry(vnc->device);
+	bool host = placement == NRT_TENSOR_PLACEMENT_HOST;
+	struct neuron_mem_opts opts = {
+		.size = sizeof(opts),
+		.flags = host ? NEURON_MEM_F_HOST : nrt_process.contiguous ? NEURON_MEM_F_HIGH : 0,
+		.hbm = g->core_hbm[vnc->nc],
+		.nc = vnc->nc,
+		.category = host ? NEURON_MEM_HOST_TENSORS : NEURON_MEM_TENSORS,
+		.failure = &failure,
+	};
+	struct nrt_storage *s;
+	int ret;
+
+	s = storage_new(host ? NRT_STORAGE_HOST : NRT_STORAGE_DEVICE, size);
+	if (!s)
+		return NRT_RESOURCE;
+	ret = neuron_mem_alloc(vnc->device, size, &opts, &s->mem);
+	if (ret) {
+		free(s);
+		if (ret == -ENOMEM)
+			nrt_log_memory(vnc->device, &failure);
+		else
+			LOG_AS(TDRV, ERROR, "tensor_allocate", "failed to allocate %zu bytes: %s",
+			       size, strerror(-ret));
+		return nrt_status_of(ret);
+	}
+	s->device = vnc->device;
+	s->hbm = host ? 0 : opts.hbm;
+	s->vnc = (uint32_t)(vnc - nrt_process.vncs);
+	storage_link(s);
+	*out = s;
+	return NRT_SUCCESS;
+}
+
+/* ---- tensors ----------------------------------------------------------------------- */
+
+static void completions_put(struct nrt_completions *c)
+{
+	if (c && atomic_fetch_sub_explicit(&c->refs, 1, memory_order_acq_rel) == 1)
+		free(c);
+}
+
+static void completions_get(struct nrt_completions *c)
+{
+	atomic_fetch_add_explicit(&c->refs, 1, memory_order_relaxed);
+}
+
+/* Takes the reference to @completions; NULL: new ones. */
+static NRT_STATUS tensor_make(const char *name, struct nrt_completions *completions,
+			      nrt_tensor_t **out)
+{
+	struct nrt_tensor *t = calloc(1, sizeof(*t));
+
+	if (!completions) {
+		completions = calloc(1, sizeof(*completions));
+		if (completions)
+			atomic_init(&completions->refs, 1);
+	}
+	if (t && name)
+		t->name = strdup(name);
+	if (!t || !completions || (name && !t->name) || !handle_add(&live_tensors, t)) {
+		completions_put(completions);
+		if (t)
+			free(t->name);
+		free(t);
+		return NRT_RESOURCE;
+	}
+	t->completions = completions;
+	*out = t;
+	return NRT_SUCCESS;
+}
+
+static NRT_STATUS tensor_new(const char *name, nrt_tensor_t **out)
+{
+	return tensor_make(name, NULL, out);
+}
+
+/* Another tensor with the storage of @t, as it is now; NULL: no memory. */
+nrt_tensor_t *nrt_tensor_hold(const nrt_tensor_t *t)
+{
+	nrt_tensor_t *own;
+
+	completions_get(t->completions);
+	if (tensor_make(t->name, t->completions, &own) != NRT_SUCCESS)
+		return NULL;
+	own->storage = t->storage;
+	if (own->storage)
+		atomic_fetch_add_explicit(&own->storage->refs, 1, memory_order_relaxed);
+	own->offset = t->offset;
+	own->size = t->size;
+	return own;
+}
+
+static void tensor_free(nrt_tensor_t *t)
+{
+	nrt_storage_put(t->storage);
+	completions_put(t->completions);
+	free(t->name);
+	free(t);
+}
+
+/* While the runtime stays; NULL is allowed. */
+void nrt_tensor_drop(nrt_tensor_t *t)
+{
+	if (t && handle_remove(&live_tensors, t))
+		tensor_free(t);
+}
+
+void nrt_completions_forget(void)
+{
+	pthread_mutex_init(&completions_lock, NULL);
+	pthread_cond_init(&completions_cond, NULL);
+}
+
+void nrt_tensor_written(nrt_tensor_t *t)
+{
+	pthread_mutex_lock(&completions_lock);
+	t->completions->count++;
+	pthread_cond_broadcast(&completions_cond);
+	pthread_mutex_unlock(&completions_lock);
+}
+
+static const char *tensor_name(const nrt_tensor_t *t)
+{
+	return t->name ? t->name : "UNKNOWN";
+}
+
+NRT_EXPORT NRT_STATUS nrt_tensor_allocate(nrt_tensor_placement_t tensor_placement, int vnc,
+					  size_t size, const char *name, nrt_tensor_t **tensor)
+{
+	uint64_t began = nrt_trace_begin();
+	struct nrt_storage *s = NULL;
+	nrt_tensor_t *t = NULL;
+	struct nrt_vnc *v;
+	NRT_STATUS status = nrt_enter();
+
+	if (status != NRT_SUCCESS)
+		return status;
+	status = nrt_vnc_get(vnc, &v);
+	if (status != NRT_SUCCESS || !tensor || !size) {
+		LOG(NRT, ERROR, "tensor %s of %zu bytes on core %d: invalid argument",
+		    name ? name : "UNKNOWN", size, vnc);
+		status = NRT_INVALID;
+		goto out;
+	}
+	switch (tensor_placement) {
+	case NRT_TENSOR_PLACEMENT_DEVICE:
+	case NRT_TENSOR_PLACEMENT_HOST:
+		status = storage_alloc(v, tensor_placement, size, &s);
+		break;
+	case NRT_TENSOR_PLACEMENT_VIRTUAL:
+		s = storage_new(NRT_STORAGE_USER, size);
+		if (s)
+			s->user = calloc(1, size);
+		if (!s || !s->user) {
+			free(s);
+			s = NULL;
+			status = NRT_RESOURCE;
+			break;
+		}
+		s->owned = true;
+		break;
+	default:
+		LOG(NRT, ERROR, "tensor %s: placement %d is not known", name ? name : "UNKNOWN",
+		    (int)tensor_placement);
+		status = NRT_INVALID;
+	}
+	if (status == NRT_SUCCESS)
+		status = tensor_new(name, &t);
+	nrt_trace_end(began, NRT_TRACE_TENSOR_ALLOCATE, (uint32_t)vnc, status, size, name);
+	if (status != NRT_SUCCESS) {
+		nrt_storage_put(s);
+		goto out;
+	}
+	t->storage = s;
+	t->size = size;
+	*tensor = t;
+out:
+	nrt_leave();
+	return status;
+}
+
+NRT_EXPORT NRT_STATUS nrt_tensor_allocate_empty(const char *name, nrt_tensor_t **tensor)
+{
+	NRT_STATUS status = nrt_enter();
+
+	if (status != NRT_SUCCESS)
+		return status;
+	status = tensor ? tensor_new(name, tensor) : NRT_INVALID;
+	nrt_leave();
+	return status;
+}
+
+/* Callable after nrt_close() too: what the tensor had is gone by then. */
+NRT_EXPORT void nrt_tensor_free(nrt_tensor_t **tensor)
+{
+	nrt_tensor_t *t;
+
+	if (!tensor || !handle_remove(&live_tensors, *tensor))
+		return;
+	t = *tensor;
+	*tensor = NULL;
+	pthread_rwlock_rdlock(&nrt_process.life);
+	tensor_free(t);
+	pthread_rwlock_unlock(&nrt_process.life);
+}
+
+NRT_EXPORT NRT_STATUS nrt_tensor_attach_buffer(nrt_tensor_t *tensor, void *buffer, size_t size)
+{
+	struct nrt_storage *s;
+	NRT_STATUS status = nrt_enter();
+
+	if (status != NRT_SUCCESS)
+		return status;
+	if (!nrt_tensor_valid(tensor) || !buffer || !size) {
+		status = NRT_INVALID;
+		goto out;
+	}
+	s = storage_new(NRT_STORAGE_USER, size);
+	if (!s) {
+		status = NRT_RESOURCE;
+		goto out;
+	}
+	s->user = buffer;
+	nrt_storage_put(tensor->storage);
+	tensor->storage = s;
+	tensor->offset = 0;
+	tensor->size = size;
+out:
+	nrt_leave();
+	return status;
+}
+
+NRT_EXPORT NRT_STATUS nrt_tensor_allocate_slice(const nrt_tensor_t *tensor_source, size_t offset,
+						size_t size, const char *name,
+						nrt_tensor_t **tensor_slice)
+{
+	nrt_tensor_t *t;
+	NRT_STATUS status = nrt_enter();
+
+	if (status != NRT_SUCCESS)
+		return status;
+	if (!nrt_tensor_valid(tensor_source) || !tensor_slice || !tensor_source->storage || !size ||
+	    offset > tensor_source->size || size > tensor_source->size - offset) {
+		LOG(NRT, ERROR, "slice %s: %zu bytes at %zu are not inside the tensor",
+		    name ? name : "UNKNOWN", size, offset);
+		status = NRT_INVALID;
+		goto out;
+	}
+	status = tensor_new(name, &t);
+	if (status != NRT_SUCCESS)
+		goto out;
+	t->storage = tensor_source->storage;
+	atomic_fetch_add_explicit(&t->storage->refs, 1, memory_order_relaxed);
+	t->offset = tensor_source->offset + offset;
+	t->size = size;
+	*tensor_slice = t;
+out:
+	nrt_leave();
+	return status;
+}
+
+/* Has storage, and the range lies in it. */
+NRT_STATUS nrt_tensor_check(const char *func, const nrt_tensor_t *t, uint64_t offset,
+			    uint64_t size)
+{
+	if (!nrt_tensor_valid(t))
+		return NRT_INVALID;
+	if (!nrt_tensor_stored(t)) {
+		LOG_AS(NRT, ERROR, func, "tensor %s has no storage", tensor_name(t));
+		return NRT_INVALID;
+	}
+	if (offset > t->size || size > t->size - offset) {
+		LOG_AS(NRT, ERROR, func, "tensor %s of %llu bytes: %llu bytes at %llu are outside",
+		       tensor_name(t), (unsigned long long)t->size, (unsigned long long)size,
+		       (unsigned long long)offset);
+		return NRT_INVALID;
+	}
+	return NRT_SUCCESS;
+}
+
+static NRT_STATUS done(const char *func, const nrt_tensor_t *t, int ret)
+{
+	if (ret)
+		LOG_AS(NRT, ERROR, func, "tensor %s: %s", tensor_name(t), strerror(-ret));
+	return nrt_status_of(ret);
+}
+
+/* Under the life lock, or in a thread that ends before the runtime does. */
+NRT_STATUS nrt_tensor_transfer(const char *func, const nrt_tensor_t *t, void *buf,
+			       uint64_t offset, uint64_t size, bool write)
+{
+	NRT_STATUS status = nrt_tensor_check(func, t, offset, size);
+	uint64_t began = nrt_trace_begin();
+	struct nrt_storage *s;
+	int ret = 0;
+
+	if (status != NRT_SUCCESS)
+		return status;
+	if (!buf && size)
+		return NRT_INVALID;
+	s = t->storage;
+	offset += t->offset;
+	if (!size)
+		return NRT_SUCCESS;
+	if (s->kind == NRT_STORAGE_USER && write)
+		memmove((char *)s->user + offset, buf, size);
+	else if (s->kind == NRT_STORAGE_USER)
+		memmove(buf, (char *)s->user + offset, size);
+	else if (write)
+		ret = neuron_mem_write(s->mem, offset, buf, size);
+	else
+		ret = neuron_mem_read(s->mem, offset, buf, size);
+	status = done(func, t, ret);
+	nrt_trace_end(began, write ? NRT_TRACE_TENSOR_WRITE : NRT_TRACE_TENSOR_READ, s->vnc, status,
+		      size, t->name);
+	return status;
+}
+
+NRT_EXPORT NRT_STATUS nrt_tensor_read(const nrt_tensor_t *tensor, void *buf, size_t offset,
+				      size_t size)
+{
+	NRT_STATUS status = nrt_enter();
+
+	if (status != NRT_SUCCESS)
+		return status;
+	status = nrt_tensor_transfer(__func__, tensor, buf, offset, size, false);
+	nrt_leave();
+	return status;
+}
+
+NRT_EXPORT NRT_STATUS nrt_tensor_write(nrt_tensor_t *tensor, const void *buf, size_t offset,
+				       size_t size)
+{
+	NRT_STATUS status = nrt_enter();
+
+	if (status != NRT_SUCCESS)
+		return status;
+	status = nrt_tensor_transfer(__func__, tensor, (void *)(uintptr_t)buf, offset, size, true);
+	nrt_leave();
+	return status;
+}
+
+static NRT_STATUS batch(const char *func, const nrt_tensor_batch_t *batches,
+			uint64_t num_batches, bool write)
+{
+	NRT_STATUS status = nrt_enter();
+
+	if (status != NRT_SUCCESS)
+		return status;
+	if (!batches && num_batches)
+		status = NRT_INVALID;
+	for (uint64_t i = 0; i < num_batches && status == NRT_SUCCESS; i++) {
+		const nrt_tensor_batch_t *b = &batches[i];
+
+		if (!b->ops && b->num_ops)
+			status = NRT_INVALID;
+		for (uint32_t k = 0; k < b->num_ops && status == NRT_SUCCESS; k++)
+			status = nrt_tensor_transfer(func, b->tensor, b->ops[k].buffer, b->ops[k].offset,
+					  b->ops[k].size, write);
+	}
+	nrt_leave();
+	return status;
+}
+
+/* Every transfer here is complete when it returns: there is no tracking to skip. */
+NRT_EXPORT NRT_STATUS nrt_tensor_read_batch(const nrt_tensor_batch_t *batches,
+					    uint64_t num_batches, bool unsafe)
+{
+	(void)unsafe;
+	return batch(__func__, batches, num_batches, false);
+}
+
+NRT_EXPORT NRT_STATUS nrt_tensor_write_batch(const nrt_tensor_batch_t *batches,
+					     uint64_t num_batches, bool unsafe)
+{
+	(void)unsafe;
+	return batch(__func__, batches, num_batches, true);
+}
+
+/* Same. */
+NRT_STATUS nrt_tensor_move(const char *func, const nrt_tensor_t *src, uint64_t src_offset,
+			   nrt_tensor_t *dst, uint64_t dst_offset, uint64_t size)
+{
+	NRT_STATUS status = nrt_tensor_check(func, src, src_offset, size);
+	uint64_t began = nrt_trace_begin();
+	struct nrt_storage *s, *d;
+
+	if (status == NRT_SUCCESS)
+		status = nrt_tensor_check(func, dst, dst_offset, size);
+	if (status != NRT_SUCCESS || !size)
+		return status;
+	s = src->storage;
+	d = dst->storage;
+	if (s->kind == NRT_STORAGE_USER)
+		return nrt_tensor_transfer(func, dst, (char *)s->user + src->offset + src_offset,
+					   dst_offset, size, true);
+	if (d->kind == NRT_STORAGE_USER)
+		return nrt_tensor_transfer(func, src, (char *)d->user + dst->offset + dst_offset,
+					   src_offset, size, false);
+	if (s->device != d->device) {
+		LOG_AS(NRT, ERROR, func, "tensors %s and %s are on different devices",
+		       tensor_name(src), tensor_name(dst));
+		return NRT_INVALID;
+	}
+	status = done(func, dst, neuron_mem_copy(d->mem, dst->offset + dst_offset, s->mem,
+						 src->offset + src_offset, size));
+	nrt_trace_end(began, NRT_TRACE_TENSOR_COPY, d->vnc, status, size, dst->name);
+	return status;
+}
+
+NRT_EXPORT NRT_STATUS nrt_tensor_copy(const nrt_tensor_t *src, size_t src_offset,
+				      nrt_tensor_t *dst, size_t dst_offset, size_t size)
+{
+	NRT_STATUS status = nrt_enter();
+
+	if (status != NRT_SUCCESS)
+		return status;
+	status = nrt_tensor_move(__func__, src, src_offset, dst, dst_offset, size);
+	nrt_leave();
+	return status;
+}
+
+NRT_EXPORT size_t nrt_tensor_get_size(const nrt_tensor_t *tensor)
+{
+	return nrt_tensor_valid(tensor) ? tensor->size : 0;
+}
+
+NRT_EXPORT NRT_STATUS nrt_tensor_memset(nrt_tensor_t *tensor, uint64_t offset, int value,
+					size_t size)
+{
+	NRT_STATUS status = nrt_enter();
+
+	if (status != NRT_SUCCESS)
+		return status;
+	status = nrt_tensor_check(__func__, tensor, offset, size);
+	if (status == NRT_SUCCESS && size) {
+		struct nrt_storage *s = tensor->storage;
+
+		if (s->kind == NRT_STORAGE_USER)
+			memset((char *)s->user + tensor->offset + offset, value, size);
+		else
+			status = done(__func__, tensor,
+				      neuron_mem_set(s->mem, tensor->offset + offset, value, size));
+	}
+	nrt_leave();
+	return status;
+}
+
+NRT_EXPORT void *nrt_tensor_get_va(const nrt_tensor_t *tensor)
+{
+	void *va = NULL;
+
+	if (nrt_enter() != NRT_SUCCESS)
+		return NULL;
+	if (nrt_tensor_valid(tensor) && nrt_tensor_stored(tensor)) {
+		struct nrt_storage *s = tensor->storage;
+
+		if (s->kind == NRT_STORAGE_USER)
+			va = s->user;
+		else if ((s->kind == NRT_STORAGE_HOST || nrt_process.map_hbm) &&
+			 !neuron_mem_map(s->mem, &va))
+			atomic_store(&s->va, va);
+		if (va)
+			va = (char *)va + tensor->offset;
+	}
+	nrt_leave();
+	return va;
+}
+
+NRT_EXPORT NRT_STATUS
+nrt_tensor_get_device_allocation_info(const nrt_tensor_t *tensor,
+				      nrt_tensor_device_allocation_info_t *alloc_info)
+{
+	struct neuron_mem_info info = { .size = sizeof(info) };
+	NRT_STATUS status = nrt_enter();
+
+	if (status != NRT_SUCCESS)
+		return status;
+	if (!nrt_tensor_valid(tensor) || !alloc_info || !nrt_tensor_stored(tensor) ||
+	    tensor->storage->kind != NRT_STORAGE_DEVICE) {
+		status = NRT_INVALID;
+		goto out;
+	}
+	status = done(__func__, tensor, neuron_mem_get_info(tensor->storage->mem, &info));
+	if (status != NRT_SUCCESS)
+		goto out;
+	memset(alloc_info, 0, sizeof(*alloc_info));
+	alloc_info->physical_address = info.address + tensor->offset;
+	alloc_info->size = info.bytes - tensor->offset;
+	alloc_info->hbm_index = (int)tensor->storage->hbm;
+out:
+	nrt_leave();
+	return status;
+}
+
+/*
+ * Not under the life lock: that may take forever.  Every second it looks whether the
+ * runtime is still there.
+ */
+NRT_EXPORT NRT_STATUS nrt_tensor_check_output_completion(const nrt_tensor_t *output_tensor,
+							 int64_t timeout_us,
+							 uint64_t expected_completion_count)
+{
+	const int64_t warn_us = 30 * 1000000;
+	NRT_STATUS status = nrt_enter();
+	struct nrt_completions *c = NULL;
+	struct timespec began, now, until;
+	bool warned = false;
+
+	if (status != NRT_SUCCESS)
+		return status;
+	if (nrt_tensor_valid(output_tensor)) {
+		c = output_tensor->completions;
+		completions_get(c);
+	}
+	nrt_leave();
+	if (!c)
+		return NRT_INVALID;
+	clock_gettime(CLOCK_MONOTONIC, &began);
+	for (;;) {
+		int64_t waited, left = 1000000;
+		bool reached;
+
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		waited = (int64_t)(now.tv_sec - began.tv_sec) * 1000000 +
+			 (now.tv_nsec - began.tv_nsec) / 1000;
+		if (timeout_us >= 0 && timeout_us - waited < left)
+			left = timeout_us - waited;
+		until = time_in_us(left > 0 ? left : 0);
+		pthread_mutex_lock(&completions_lock);
+		if (c->count < expected_completion_count && left > 0)
+			pthread_cond_clockwait(&completions_cond, &completions_lock,
+					       CLOCK_MONOTONIC, &until);
+		reached = c->count >= expected_completion_count;
+		pthread_mutex_unlock(&completions_lock);
+		if (reached)
+			break;
+		if (left <= 0) {
+			status = NRT_TIMEOUT;
+			break;
+		}
+		status = nrt_ready();
+		if (status != NRT_SUCCESS)
+			break;
+		if (!warned && timeout_us < 0 && waited >= warn_us) {
+			warned = true;
+			LOG(NRT, WARN, "waiting for an output for more than 30 seconds");
+		}
+	}
+	completions_put(c);
+	return status;
+}
+
+NRT_EXPORT NRT_STATUS nrt_tensor_reset_output_completion(nrt_tensor_t *output_tensor)
+{
+	NRT_STATUS status = nrt_enter();
+
+	if (status != NRT_SUCCESS)
+		return status;
+	if (nrt_tensor_valid(output_tensor)) {
+		pthread_mutex_lock(&completions_lock);
+		output_tensor->completions->count = 0;
+		pthread_mutex_unlock(&completions_lock);
+	} else {
+		status = NRT_INVALID;
+	}
+	nrt_leave();
+	return status;
+}
+
+/* ---- sets -------------------------------------------------------------------------- */
+
+NRT_EXPORT NRT_STATUS nrt_allocate_tensor_set(nrt_tensor_set_t **result)
+{
+	struct nrt_set *s;
+	NRT_STATUS status = nrt_enter();
+
+	if (status != NRT_SUCCESS)
+		return status;
+	s = result ? calloc(1, sizeof(*s)) : NULL;
+	if (s && handle_add(&live_sets, s)) {
+		*result = s;
+	} else {
+		status = result ? NRT_RESOURCE : NRT_INVALID;
+		free(s);
+	}
+	nrt_leave();
+	return status;
+}
+
+static void set_free(struct nrt_set *s)
+{
+	for (size_t i = 0; i < s->nr; i++)
+		free(s->entries[i].name);
+	free(s->entries);
+	free(s);
+}
+
+NRT_EXPORT void nrt_destroy_tensor_set(nrt_tensor_set_t **tensor_set)
+{
+	if (!tensor_set || !handle_remove(&live_sets, *tensor_set))
+		return;
+	set_free(*tensor_set);
+	*tensor_set = NULL;
+}
+
+/* A set that has its own tensors; NULL is allowed. */
+void nrt_set_drop(struct nrt_set *set)
+{
+	if (!set)
+		return;
+	for (size_t i = 0; i < set->nr; i++)
+		nrt_tensor_drop(set->entries[i].tensor);
+	set_free(set);
+}
+
+/* The set as it is now, in @out; false: no memory. A freed tensor is left out. */
+bool nrt_set_hold(const struct nrt_set *set, struct nrt_set **out)
+{
+	struct nrt_set *own = calloc(1, sizeof(*own));
+
+	if (!own)
+		return false;
+	own->entries = calloc(set->nr + 1, sizeof(*own->entries));
+	for (size_t i = 0; own->entries && i < set->nr; i++) {
+		struct nrt_set_entry *e = &own->entries[own->nr];
+
+		if (!nrt_tensor_valid(set->entries[i].tensor))
+			continue;
+		e->name = strdup(set->entries[i].name);
+		e->tensor = e->name ? nrt_tensor_hold(set->entries[i].tensor) : NULL;
+		own->nr++;
+		if (!e->tensor) {
+			nrt_set_drop(own);
+			return false;
+		}
+	}
+	if (!own->entries) {
+		nrt_set_drop(own);
+		return false;
+	}
+	*out = own;
+	return true;
+}
+
+static struct nrt_set_entry *set_entry(const struct nrt_set *set, const char *name, size_t hint)
+{
+	if (hint < set->nr && !strcmp(set->entries[hint].name, name))
+		return &set->entries[hint];
+	for (size_t i = 0; i < set->nr; i++)
+		if (!strcmp(set->entries[i].name, name))
+			return &set->entries[i];
+	return NULL;
+}
+
+nrt_tensor_t *nrt_set_find(const struct nrt_set *set, const char *name, size_t hint)
+{
+	struct nrt_set_entry *e = set ? set_entry(set, name, hint) : NULL;
+
+	return e ? e->tensor : NULL;
+}
+
+NRT_EXPORT NRT_STATUS nrt_add_tensor_to_tensor_set(nrt_tensor_set_t *tensor_set,
+						   const char *tensor_name, nrt_tensor_t *tensor)
+{
+	struct nrt_set *s = nrt_set_of(tensor_set);
+	struct nrt_set_entry *e;
+	NRT_STATUS status = nrt_enter();
+
+	if (status != NRT_SUCCESS)
+		return status;
+	if (!s || !tensor_name || !nrt_tensor_valid(tensor)) {
+		status = NRT_INVALID;
+		goto out;
+	}
+	e = set_entry(s, tensor_name, s->nr);
+	if (e) {
+		e->tensor = tensor;
+		goto out;
+	}
+	if (s->nr == s->max) {
+		size_t max = s->max ? s->max * 2 : 8;
+
+		e = reallocarray(s->entries, max, sizeof(*e));
+		if (!e) {
+			status = NRT_RESOURCE;
+			goto out;
+		}
+		s->entries = e;
+		s->max = max;
+	}
+	e = &s->entries[s->nr];
+	e->name = strdup(tensor_name);
+	e->tensor = tensor;
+	if (e->name)
+		s->nr++;
+	else
+		status = NRT_RESOURCE;
+out:
+	nrt_leave();
+	return status;
+}
+
+NRT_EXPORT NRT_STATUS nrt_get_tensor_from_tensor_set(nrt_tensor_set_t *tensor_set,
+						     const char *tensor_name,
+						     nrt_tensor_t **tensor)
+{
+	struct nrt_set *s = nrt_set_of(tensor_set);
+	nrt_tensor_t *t;
+	NRT_STATUS status = nrt_enter();
+
+	if (status != NRT_SUCCESS)
+		return status;
+	if (!s || !tensor_name || !tensor) {
+		status = NRT_INVALID;
+	} else {
+		t = nrt_set_find(s, tensor_name, 0);
+		if (t)
+			*tensor = t;
+		else
+			status = NRT_FAILURE;
+	}
+	nrt_leave();
+	return status;
+}

@@ -1,0 +1,590 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* A core's part in a communicator: joining, and exchanges with the others. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "comm.h"
+#include "../../common/wait.h"
+
+struct member {
+	/* Held for an exchange, all of them for joining; outside of comm_lock. */
+	pthread_mutex_t busy[COMM_CHANNELS];
+	int fd[COMM_CHANNELS];		/* -1 none; changes under busy and comm_lock */
+	atomic_bool broken;		/* somebody is missing */
+	/* Change under all busy and comm_lock: */
+	bool joined;
+	bool opening;			/* as rank 0 of several: the hub is this one's */
+	uint32_t rank;
+	uint32_t count;
+	uint8_t key[COMM_KEY];		/* for channels after the first */
+	uint32_t devices[COMM_MAX_RANKS];
+};
+
+static struct {
+	struct member *members;		/* of each core; comm_lock */
+	uint32_t nr;
+	bool closing;			/* comm_lock */
+	pthread_mutex_t root;		/* starting and stopping the hub; outside of comm_lock */
+} comm = { .root = PTHREAD_MUTEX_INITIALIZER };
+
+/* What a core says of itself when it joins. */
+struct introduction {
+	uint32_t device;
+};
+
+_Static_assert(sizeof(struct introduction) <= COMM_DATA, "fits");
+
+static NRT_STATUS members_get(uint32_t vnc, struct member **out)
+{
+	NRT_STATUS status = NRT_SUCCESS;
+
+	pthread_mutex_lock(&comm_lock);
+	if (comm.closing) {
+		status = NRT_CLOSED;
+	} else if (!comm.members) {
+		comm.members = calloc(nrt_process.nr_vncs, sizeof(*comm.members));
+		comm.nr = comm.members ? nrt_process.nr_vncs : 0;
+		for (uint32_t i = 0; i < comm.nr; i++)
+			for (uint32_t c = 0; c < COMM_CHANNELS; c++) {
+				pthread_mutex_init(&comm.members[i].busy[c], NULL);
+				comm.members[i].fd[c] = -1;
+			}
+	}
+	if (status == NRT_SUCCESS && !comm.members)
+		status = NRT_RESOURCE;
+	if (status == NRT_SUCCESS)
+		*out = &comm.members[vnc];
+	pthread_mutex_unlock(&comm_lock);
+	return status;
+}
+
+/* ---- sockets ----------------------------------------------------------------------- */
+
+static void hang_up(struct member *m, uint32_t channel)
+{
+	pthread_mutex_lock(&comm_lock);
+	if (m->fd[channel] >= 0)
+		close(m->fd[channel]);
+	m->fd[channel] = -1;
+	pthread_mutex_unlock(&comm_lock);
+}
+
+static bool closing(void)
+{
+	bool yes;
+
+	pthread_mutex_lock(&comm_lock);
+	yes = comm.closing;
+	pthread_mutex_unlock(&comm_lock);
+	return yes;
+}
+
+/* Only one thread at a time is in a channel, so that its number stays. */
+static NRT_STATUS await(const struct member *m, uint32_t channel, const struct deadline *deadline,
+			struct comm_reply *reply, int *fds, uint32_t nr_fds)
+{
+	struct pollfd pfd = { .fd = m->fd[channel], .events = POLLIN };
+	ssize_t n;
+	int ret;
+
+	do {
+		ret = poll(&pfd, 1, deadline_left(deadline));
+		n = ret > 0 ? comm_receive(pfd.fd, reply, sizeof(*reply), fds, nr_fds) : -EAGAIN;
+	} while ((ret < 0 && errno == EINTR) || (ret > 0 && (n == -EAGAIN || n == -EINTR)));
+	if (closing())
+		return NRT_CLOSED;
+	if (!ret)
+		return NRT_TIMEOUT;
+	/* The hub has gone. */
+	if (n == 0 || n == -ECONNRESET)
+		return NRT_COLL_PENDING;
+	if (n == -EMFILE)
+		return NRT_RESOURCE;
+	if (ret < 0 || n < (ssize_t)offsetof(struct comm_reply, data) ||
+	    reply->type != COMM_REPLY || reply->nr > COMM_MAX_RANKS ||
+	    (size_t)n != offsetof(struct comm_reply, data) + reply->nr * COMM_DATA)
+		return NRT_FAILURE;
+	return (NRT_STATUS)reply->status;
+}
+
+/* Without its first channel a core has nobody to open another one to. */
+static bool hub_lost(const struct member *m)
+{
+	struct pollfd pfd = { .events = 0 };
+	bool lost;
+
+	pthread_mutex_lock(&comm_lock);
+	pfd.fd = m->fd[0];
+	lost = pfd.fd < 0 || poll(&pfd, 1, 0) > 0;
+	pthread_mutex_unlock(&comm_lock);
+	return lost;
+}
+
+/* As soon as there is somebody to connect to. */
+static NRT_STATUS connect_place(struct member *m, uint32_t channel,
+				const struct comm_place *place, const struct deadline *deadline)
+{
+	struct sockaddr_un address;
+	NRT_STATUS status;
+
+	comm_place_address(place, &address);
+	pthread_mutex_lock(&comm_lock);
+	status = comm.closing ? NRT_CLOSED : NRT_SUCCESS;
+	if (status == NRT_SUCCESS) {
+		m->fd[channel] = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+		if (m->fd[channel] < 0)
+			status = NRT_RESOURCE;
+	}
+	pthread_mutex_unlock(&comm_lock);
+	while (status == NRT_SUCCESS &&
+	       connect(m->fd[channel], (const struct sockaddr *)&address, sizeof(address))) {
+		/* Not there yet, or not through with those before us. */
+		if (errno != ENOENT && errno != ECONNREFUSED && errno != EAGAIN && errno != EINTR)
+			status = NRT_FAILURE;
+		else if (channel && hub_lost(m))
+			status = NRT_FAILURE;
+		else if (!deadline_left(deadline))
+			status = NRT_TIMEOUT;
+		else if (closing())
+			status = NRT_CLOSED;
+		else
+			usleep(5000);
+	}
+	return status;
+}
+
+/* Connect and say who we are.  NRT_COLL_PENDING: again. */
+static NRT_STATUS connect_channel(const char *func, struct member *m, struct comm_hello *hello,
+				  const struct deadline *deadline, struct comm_reply *reply)
+{
+	uint32_t channel = hello->channel;
+	struct comm_place place;
+	NRT_STATUS status = comm_place_open(func, &place);
+
+	if (status == NRT_SUCCESS)
+		status = connect_place(m, channel, &place, deadline);
+	if (status == NRT_SUCCESS && !comm_peer_is_us(m->fd[channel])) {
+		LOG_AS(ENC, ERROR, func, "another user listens at the place of rank 0");
+		status = NRT_FAILURE;
+	}
+	/* Of the one who listens, who wrote it before. */
+	if (status == NRT_SUCCESS && !channel && comm_place_secret(&place, hello->key))
+		status = NRT_COLL_PENDING;
+	if (status == NRT_SUCCESS && comm_send(m->fd[channel], hello, sizeof(*hello), NULL, 0))
+		status = NRT_COLL_PENDING;
+	if (status == NRT_SUCCESS)
+		status = await(m, channel, deadline, reply, NULL, 0);
+	if (status == NRT_SUCCESS && reply->nr != hello->count)
+		status = NRT_FAILURE;
+	if (status != NRT_SUCCESS)
+		hang_up(m, channel);
+	comm_place_close(&place);
+	return status;
+}
+
+/* Those who met before may still be there, or just going; rank 0 comes again. */
+static NRT_STATUS open_channel(const char *func, struct member *m, struct comm_hello *hello,
+			       const struct deadline *deadline, struct comm_reply *reply)
+{
+	NRT_STATUS status = connect_channel(func, m, hello, deadline, reply);
+
+	while (status == NRT_COLL_PENDING && deadline_left(deadline)) {
+		usleep(5000);
+		status = connect_channel(func, m, hello, deadline, reply);
+	}
+	return status;
+}
+
+/* ---- joining ----------------------------------------------------------------------- */
+
+/* Under comm_lock: another core of the process is rank 0 of several, or becomes it. */
+static bool is_root(const struct member *except)
+{
+	for (uint32_t i = 0; i < comm.nr; i++) {
+		const struct member *m = &comm.members[i];
+
+		if (m != except && (m->opening ||
+				    (m->joined && !m->broken && !m->rank && m->count > 1)))
+			return true;
+	}
+	return false;
+}
+
+/* The place where the others come to; again while an earlier one is being given up. */
+static NRT_STATUS start_root(const char *func, struct member *m, uint32_t count,
+			     const struct deadline *deadline)
+{
+	struct comm_place place;
+	NRT_STATUS status = comm_place_open(func, &place);
+	int ret;
+
+	if (status != NRT_SUCCESS)
+		return status;
+	pthread_mutex_lock(&comm.root);
+	for (;;) {
+		pthread_mutex_lock(&comm_lock);
+		ret = is_root(m) ? -EALREADY : 0;
+		if (!ret) {
+			m->opening = true;
+			hub_stop();
+			ret = comm.closing ? -ESHUTDOWN : hub_start(&place, count);
+		}
+		pthread_mutex_unlock(&comm_lock);
+		if (ret != -EADDRINUSE || !deadline_left(deadline))
+			break;
+		usleep(5000);
+	}
+	pthread_mutex_unlock(&comm.root);
+	comm_place_close(&place);
+	if (!ret)
+		return NRT_SUCCESS;
+	if (ret == -ESHUTDOWN)
+		return NRT_CLOSED;
+	if (ret == -EALREADY) {
+		LOG_AS(ENC, ERROR, func, "another core of this process is rank 0");
+		return NRT_INVALID;
+	}
+	LOG_AS(ENC, ERROR, func, "rank 0 of NEURON_RT_ROOT_COMM_ID=%s: %s",
+	       getenv("NEURON_RT_ROOT_COMM_ID"), strerror(-ret));
+	return ret == -ENOMEM || ret == -EAGAIN || ret == -EMFILE ? NRT_RESOURCE : NRT_FAILURE;
+}
+
+/* Nobody comes to one that has not joined itself: another process may be rank 0. */
+static void stop_root(void)
+{
+	pthread_mutex_lock(&comm.root);
+	pthread_mutex_lock(&comm_lock);
+	hub_stop();
+	pthread_mutex_unlock(&comm_lock);
+	pthread_mutex_unlock(&comm.root);
+}
+
+/* More than this host has cores: the others are elsewhere. */
+static NRT_STATUS check_count(const char *func, uint32_t rank, uint32_t count)
+{
+	uint32_t total = COMM_MAX_RANKS;
+
+	if (!count || rank >= count) {
+		LOG_AS(ENC, ERROR, func, "rank %u of %u", rank, count);
+		return NRT_INVALID;
+	}
+	if (nrt_get_total_vnc_count(&total) == NRT_SUCCESS)
+		total *= nrt_process.lnc;
+	if (count > COMM_MAX_RANKS || count > total) {
+		LOG_AS(ENC, ERROR, func,
+		       "%u ranks are more than the cores of this host: collectives stay within one host",
+		       count);
+		return NRT_FAILURE;
+	}
+	return NRT_SUCCESS;
+}
+
+/* Under busy[0]. */
+static NRT_STATUS join_locked(const char *func, uint32_t vnc, struct member *m, uint32_t rank,
+			      uint32_t count)
+{
+	struct introduction us = {
+		.device = neuron_device_index(nrt_process.vncs[vnc].device),
+	};
+	struct comm_hello hello = {
+		.type = COMM_HELLO,
+		.magic = COMM_MAGIC,
+		.version = COMM_VERSION,
+		.rank = rank,
+		.count = count,
+	};
+	struct deadline deadline = deadline_in(nrt_process.timeout_ms);
+	struct comm_reply *reply;
+	NRT_STATUS status = NRT_SUCCESS;
+	bool root;
+
+	if (m->joined && !m->broken) {
+		if (m->rank == rank && m->count == count)
+			return NRT_SUCCESS;
+		LOG_AS(ENC, ERROR, func, "core %u is rank %u of %u, not rank %u of %u", vnc,
+		       m->rank, m->count, rank, count);
+		return NRT_INVALID;
+	}
+	status = check_count(func, rank, count);
+	if (status != NRT_SUCCESS)
+		return status;
+	reply = calloc(1, sizeof(*reply));
+	if (!reply)
+		return NRT_RESOURCE;
+	for (uint32_t c = 0; c < COMM_CHANNELS; c++)
+		hang_up(m, c);
+	pthread_mutex_lock(&comm_lock);
+	m->joined = false;
+	pthread_mutex_unlock(&comm_lock);
+	memcpy(hello.data, &us, sizeof(us));
+	memcpy(reply->data[0], &us, sizeof(us));
+	if (count > 1 && !rank)
+		status = start_root(func, m, count, &deadline);
+	root = count > 1 && !rank && status == NRT_SUCCESS;
+	if (count > 1 && status == NRT_SUCCESS)
+		status = open_channel(func, m, &hello, &deadline, reply);
+	if (root && status != NRT_SUCCESS)
+		stop_root();
+	if (status == NRT_COLL_PENDING)
+		status = NRT_TIMEOUT;
+	pthread_mutex_lock(&comm_lock);
+	m->opening = false;
+	if (status == NRT_SUCCESS) {
+		m->rank = rank;
+		m->count = count;
+		memcpy(m->key, reply->key, COMM_KEY);
+		for (uint32_t i = 0; i < count; i++)
+			memcpy(&m->devices[i], reply->data[i], sizeof(m->devices[i]));
+		m->broken = false;
+		m->joined = true;
+	}
+	pthread_mutex_unlock(&comm_lock);
+	if (status == NRT_SUCCESS)
+		LOG_AS(ENC, INFO, func, "core %u is rank %u of %u", vnc, rank, count);
+	else
+		LOG_AS(ENC, ERROR, func, "core %u, rank %u of %u: %s", vnc, rank, count,
+		       nrt_get_status_as_str(status));
+	free(reply);
+	return status;
+}
+
+NRT_STATUS nrt_comm_join(const char *func, uint32_t vnc, uint32_t rank, uint32_t count)
+{
+	struct member *m;
+	NRT_STATUS status = members_get(vnc, &m);
+
+	if (status != NRT_SUCCESS || nrt_comm_check(vnc, rank, count) == NRT_SUCCESS)
+		return status;
+	/* What goes on in a communicator that is broken ends soon. */
+	for (uint32_t c = 0; c < COMM_CHANNELS; c++)
+		pthread_mutex_lock(&m->busy[c]);
+	status = join_locked(func, vnc, m, rank, count);
+	for (uint32_t c = 0; c < COMM_CHANNELS; c++)
+		pthread_mutex_unlock(&m->busy[c]);
+	return status;
+}
+
+NRT_STATUS nrt_comm_check(uint32_t vnc, uint32_t rank, uint32_t count)
+{
+	struct member *m;
+	NRT_STATUS status = members_get(vnc, &m);
+
+	if (status != NRT_SUCCESS)
+		return status;
+	pthread_mutex_lock(&comm_lock);
+	if (!m->joined || m->broken || m->rank != rank || m->count != count)
+		status = NRT_FAILURE;
+	pthread_mutex_unlock(&comm_lock);
+	return status;
+}
+
+uint32_t nrt_comm_device(uint32_t vnc, uint32_t rank)
+{
+	uint32_t device;
+
+	pthread_mutex_lock(&comm_lock);
+	device = comm.members[vnc].devices[rank];
+	pthread_mutex_unlock(&comm_lock);
+	return device;
+}
+
+/* ---- exchanges --------------------------------------------------------------------- */
+
+static void make_request(const struct nrt_exchange *x, struct comm_request *r)
+{
+	memset(r, 0, sizeof(*r));
+	r->type = COMM_REQUEST;
+	r->failed = x->failed;
+	r->nr = x->nr;
+	r->fds = x->fd >= 0;
+	if (x->params_size)
+		memcpy(r->params, x->params, x->params_size);
+	if (x->data_size)
+		memcpy(r->data, x->data, x->data_size);
+	for (uint32_t i = 0; i < r->nr; i++)
+		r->ranks[i] = x->ranks ? x->ranks[i] : i;
+}
+
+/* Another thread may have joined again as something else. */
+static bool group_exists(const struct member *m, const struct comm_request *r, bool some)
+{
+	if (!some)
+		return r->nr == m->count;
+	for (uint32_t i = 0; i < r->nr; i++)
+		if (r->ranks[i] >= m->count)
+			return false;
+	return true;
+}
+
+/* A group of one: what it says is what it hears. */
+static NRT_STATUS alone(const struct comm_request *r, const struct nrt_exchange *x)
+{
+	if (x->failed)
+		return NRT_EXEC_COMPLETED_WITH_ERR;
+	if (x->all)
+		memcpy(x->all[0], r->data, COMM_DATA);
+	if (x->fd >= 0) {
+		x->fds[0] = fcntl(x->fd, F_DUPFD_CLOEXEC, 0);
+		if (x->fds[0] < 0)
+			return NRT_RESOURCE;
+	}
+	return NRT_SUCCESS;
+}
+
+/* Under busy[channel]. */
+static NRT_STATUS exchange(struct member *m, const struct nrt_exchange *x,
+			   const struct comm_request *r, struct comm_reply *reply)
+{
+	struct comm_hello hello = {
+		.type = COMM_HELLO,
+		.magic = COMM_MAGIC,
+		.version = COMM_VERSION,
+		.rank = m->rank,
+		.count = m->count,
+		.channel = x->channel,
+	};
+	struct deadline deadline = deadline_in(nrt_process.timeout_ms);
+	size_t size = offsetof(struct comm_request, ranks) + r->nr * sizeof(r->ranks[0]);
+	NRT_STATUS status = NRT_SUCCESS;
+	uint32_t nr_fds = r->fds ? r->nr : 0;
+	int ret;
+
+	memcpy(hello.key, m->key, COMM_KEY);
+	if (m->fd[x->channel] < 0)
+		status = open_channel(x->func, m, &hello, &deadline, reply);
+	if (status == NRT_SUCCESS) {
+		/* Those on their way to others arrive soon. */
+		while ((ret = comm_send(m->fd[x->channel], r, size, &x->fd, r->fds)) ==
+		       -ETOOMANYREFS && deadline_left(&deadline) && !closing())
+			usleep(1000);
+		status = ret ? NRT_FAILURE : NRT_SUCCESS;
+	}
+	if (status == NRT_SUCCESS)
+		status = await(m, x->channel, &deadline, reply, x->fds, nr_fds);
+	if (status == NRT_COLL_PENDING)
+		status = NRT_FAILURE;
+	if (status == NRT_SUCCESS &&
+	    (reply->nr != r->nr || (nr_fds && x->fds[nr_fds - 1] < 0)))
+		status = NRT_FAILURE;
+	if (status == NRT_SUCCESS && x->all)
+		memcpy(x->all, reply->data, reply->nr * COMM_DATA);
+	return status;
+}
+
+static void log_failure(const struct nrt_exchange *x, const struct comm_request *r,
+			const struct member *m, NRT_STATUS status)
+{
+	switch (status) {
+	case NRT_TIMEOUT:
+		LOG_AS(ENC, ERROR, x->func, "rank %u: not all of %u ranks came in %d ms", m->rank,
+		       r->nr, nrt_process.timeout_ms);
+		break;
+	case NRT_INVALID:
+		LOG_AS(ENC, ERROR, x->func, "rank %u: the %u ranks do not ask for the same", m->rank,
+		       r->nr);
+		break;
+	case NRT_FAILURE:
+		LOG_AS(ENC, ERROR, x->func, "rank %u: one of %u ranks is gone", m->rank, r->nr);
+		break;
+	case NRT_RESOURCE:
+		LOG_AS(ENC, ERROR, x->func,
+		       "rank %u: out of memory, or of descriptors: each of the cores of this process needs %u (ulimit -n)",
+		       m->rank, r->nr);
+		break;
+	default:
+		LOG_AS(ENC, ERROR, x->func, "rank %u, with %u ranks: %s", m->rank, r->nr,
+		       nrt_get_status_as_str(status));
+	}
+}
+
+NRT_STATUS nrt_comm_exchange(uint32_t vnc, struct nrt_exchange *x)
+{
+	struct comm_reply *reply = malloc(sizeof(*reply));
+	struct comm_request r;
+	struct member *m;
+	NRT_STATUS status = members_get(vnc, &m);
+
+	if (status != NRT_SUCCESS || !reply) {
+		free(reply);
+		return status != NRT_SUCCESS ? status : NRT_RESOURCE;
+	}
+	pthread_mutex_lock(&m->busy[x->channel]);
+	make_request(x, &r);
+	if (x->fds)
+		memset(x->fds, 0xff, r.nr * sizeof(*x->fds));
+	if (!m->joined || m->broken || !group_exists(m, &r, x->ranks != NULL))
+		status = NRT_FAILURE;
+	else if (r.nr == 1)
+		status = alone(&r, x);
+	else
+		status = exchange(m, x, &r, reply);
+	if (status != NRT_SUCCESS) {
+		log_failure(x, &r, m, status);
+		if (x->fds)
+			comm_close_fds(x->fds, r.nr);
+	}
+	/* Of these the others know, and everything goes on. */
+	if (status != NRT_SUCCESS && status != NRT_INVALID &&
+	    status != NRT_EXEC_COMPLETED_WITH_ERR && r.nr > 1) {
+		m->broken = true;
+		hang_up(m, x->channel);
+	}
+	pthread_mutex_unlock(&m->busy[x->channel]);
+	free(reply);
+	return status;
+}
+
+/* ---- the end ----------------------------------------------------------------------- */
+
+void nrt_comm_stop(void)
+{
+	pthread_mutex_lock(&comm_lock);
+	comm.closing = true;
+	for (uint32_t i = 0; i < comm.nr; i++)
+		for (uint32_t c = 0; c < COMM_CHANNELS; c++)
+			if (comm.members[i].fd[c] >= 0)
+				shutdown(comm.members[i].fd[c], SHUT_RDWR);
+	pthread_mutex_unlock(&comm_lock);
+}
+
+static void close_members(void)
+{
+	for (uint32_t i = 0; i < comm.nr; i++)
+		for (uint32_t c = 0; c < COMM_CHANNELS; c++) {
+			if (comm.members[i].fd[c] >= 0)
+				close(comm.members[i].fd[c]);
+			pthread_mutex_destroy(&comm.members[i].busy[c]);
+		}
+	free(comm.members);
+	comm.members = NULL;
+	comm.nr = 0;
+	comm.closing = false;
+}
+
+void nrt_comm_close(void)
+{
+	pthread_mutex_lock(&comm_lock);
+	hub_stop();
+	close_members();
+	pthread_mutex_unlock(&comm_lock);
+}
+
+void nrt_comm_forget(void)
+{
+	hub_forget();
+	/* Mutexes that another thread of the parent may have had. */
+	for (uint32_t i = 0; i < comm.nr; i++)
+		for (uint32_t c = 0; c < COMM_CHANNELS; c++)
+			if (comm.members[i].fd[c] >= 0)
+				close(comm.members[i].fd[c]);
+	comm.members = NULL;
+	comm.nr = 0;
+	comm.closing = false;
+	pthread_mutex_init(&comm.root, NULL);
+	/* This thread had it at fork(). */
+	pthread_mutex_unlock(&comm_lock);
+}

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The place where the ranks of a job meet: a socket in a directory that only its user can
+ * enter, named after NEURON_RT_ROOT_COMM_ID.  Beside it is a file with the secret of the
+ * job, which the process with rank 0 holds a lock on for as long as it listens: what
+ * nobody has locked is left from a process that died.
+ */
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ifaddrs.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "comm.h"
+
+#define SUFFIX ".sock"
+
+/* ---- its name ---------------------------------------------------------------------- */
+
+static bool is_local(int family, const unsigned char *address)
+{
+	struct ifaddrs *list;
+	bool found = false;
+
+	/* The loopback interface need not be up: nothing is sent. */
+	if (family == AF_INET ? address[0] == 127 :
+				!memcmp(address, &in6addr_loopback, sizeof(in6addr_loopback)))
+		return true;
+	if (getifaddrs(&list))
+		return false;
+	for (struct ifaddrs *i = list; i && !found; i = i->ifa_next) {
+		if (!i->ifa_addr || i->ifa_addr->sa_family != family)
+			continue;
+		if (family == AF_INET)
+			found = !memcmp(&((struct sockaddr_in *)(void *)i->ifa_addr)->sin_addr,
+					address, sizeof(struct in_addr));
+		else
+			found = !memcmp(&((struct sockaddr_in6 *)(void *)i->ifa_addr)->sin6_addr,
+					address, sizeof(struct in6_addr));
+	}
+	freeifaddrs(list);
+	return found;
+}
+
+/* "ip:port", an IPv6 address in brackets; as a name of our own if it is of this host. */
+static NRT_STATUS root_name(const char *func, char *name, size_t size)
+{
+	const char *text = getenv("NEURON_RT_ROOT_COMM_ID"), *colon;
+	unsigned char ip[sizeof(struct in6_addr)];
+	unsigned long port = 0;
+	char host[INET6_ADDRSTRLEN + 2], *end = NULL;
+	int family;
+
+	if (!text || !*text) {
+		LOG_AS(ENC, ERROR, func, "NEURON_RT_ROOT_COMM_ID is not set");
+		return NRT_INVALID;
+	}
+	colon = strrchr(text, ':');
+	if (colon && colon[1] >= '0' && colon[1] <= '9') {
+		port = strtoul(colon + 1, &end, 10);
+		if (*end)
+			goto bad;
+	}
+	if (!port || port > UINT16_MAX || (size_t)(colon - text) >= sizeof(host))
+		goto bad;
+	if (*text == '[' && colon > text + 1 && colon[-1] == ']')
+		snprintf(host, sizeof(host), "%.*s", (int)(colon - text) - 2, text + 1);
+	else
+		snprintf(host, sizeof(host), "%.*s", (int)(colon - text), text);
+	family = *text == '[' ? AF_INET6 : AF_INET;
+	if (inet_pton(family, host, ip) != 1)
+		goto bad;
+	if (!is_local(family, ip)) {
+		LOG_AS(ENC, ERROR, func,
+		       "root %s is not this host: collectives stay within one host", text);
+		return NRT_FAILURE;
+	}
+	snprintf(name, size, "%s-%lu", host, port);
+	return NRT_SUCCESS;
+bad:
+	LOG_AS(ENC, ERROR, func, "NEURON_RT_ROOT_COMM_ID=%s is not an address and a port", text);
+	return NRT_INVALID;
+}
+
+/* ---- its directory ----------------------------------------------------------------- */
+
+/* In @base, ours alone: a descriptor or -errno, -EPERM if it is another user's. */
+static int open_private(const char *base)
+{
+	char path[PATH_MAX];
+	struct stat st;
+	int fd;
+
+	if ((size_t)snprintf(path, sizeof(path), "%s/neuron-nrt-%u", base, geteuid()) >=
+	    sizeof(path))
+		return -ENAMETOOLONG;
+	if (mkdir(path, 0700) && errno != EEXIST)
+		return -errno;
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) || st.st_uid != geteuid() || st.st_mode & (S_IRWXG | S_IRWXO)) {
+		close(fd);
+		return -EPERM;
+	}
+	return fd;
+}
+
+/*
+ * The first one that is there.  /tmp is the last: anybody can have made a directory of that
+ * name there before us.
+ */
+static int open_directory(const char *func)
+{
+	const char *given = getenv("XDG_RUNTIME_DIR");
+	char of_user[32];
+	const char *bases[] = { given, of_user, "/run", "/tmp" };
+	int fd = -ENOENT;
+
+	snprintf(of_user, sizeof(of_user), "/run/user/%u", geteuid());
+	for (size_t i = 0; i < sizeof(bases) / sizeof(bases[0]); i++) {
+		if (!bases[i] || *bases[i] != '/')
+			continue;
+		fd = open_private(bases[i]);
+		if (fd >= 0)
+			return fd;
+		if (fd == -EPERM)
+			LOG_AS(ENC, WARN, func, "%s/neuron-nrt-%u is not a directory of this user alone",
+			       bases[i], geteuid());
+	}
+	LOG_AS(ENC, ERROR, func,
+	       "no directory to meet in: XDG_RUNTIME_DIR has to name one of this user alone (%s)",
+	       strerror(-fd));
+	return fd;
+}
+
+NRT_STATUS comm_place_open(const char *func, struct comm_place *place)
+{
+	NRT_STATUS status;
+
+	place->dir = -1;
+	status = root_name(func, place->name, sizeof(place->name));
+	if (status != NRT_SUCCESS)
+		return status;
+	place->dir = open_directory(func);
+	if (place->dir < 0)
+		return place->dir == -EMFILE || place->dir == -ENFILE ? NRT_RESOURCE : NRT_FAILURE;
+	return NRT_SUCCESS;
+}
+
+void comm_place_close(struct comm_place *place)
+{
+	comm_close_fds(&place->dir, 1);
+}
+
+/* Through the descriptor: however long the path is, and whatever happens to its parts. */
+void comm_place_address(const struct comm_place *place, struct sockaddr_un *address)
+{
+	*address = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	snprintf(address->sun_path, sizeof(address->sun_path), "/proc/self/fd/%d/%s" SUFFIX,
+		 place->dir, place->name);
+}
+
+/* ---- its files --------------------------------------------------------------------- */
+
+int comm_random(uint8_t key[COMM_KEY])
+{
+	return getrandom(key, COMM_KEY, 0) == COMM_KEY ? 0 : -EIO;
+}
+
+int comm_place_secret(const struct comm_place *place, uint8_t key[COMM_KEY])
+{
+	int fd = openat(place->dir, place->name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	n = pread(fd, key, COMM_KEY, 0);
+	close(fd);
+	return n == COMM_KEY ? 0 : -EAGAIN;
+}
+
+/* Only who has the lock takes the name away, so that it is the name of what is locked. */
+static int lock_file(int dir, const char *name, int flags)
+{
+	struct stat st;
+	int fd, ret;
+
+	for (;;) {
+		fd = openat(dir, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC | flags, 0600);
+		if (fd < 0)
+			return -errno;
+		ret = flock(fd, LOCK_EX | LOCK_NB) || fstat(fd, &st) ? -errno : 0;
+		if (!ret && st.st_nlink)
+			return fd;
+		close(fd);
+		if (ret)
+			return ret == -EWOULDBLOCK ? -EADDRINUSE : ret;
+	}
+}
+
+static void unlink_socket(int dir, const char *name)
+{
+	char path[sizeof(((struct comm_place *)NULL)->name) + sizeof(SUFFIX)];
+
+	snprintf(path, sizeof(path), "%s" SUFFIX, name);
+	unlinkat(dir, path, 0);
+}
+
+static void unlink_both(int dir, const char *name)
+{
+	unlink_socket(dir, name);
+	unlinkat(dir, name, 0);
+}
+
+/* What dead processes left at places where nobody meets any more. */
+static void sweep(const struct comm_place *place)
+{
+	int fd = openat(place->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	struct dirent *d;
+
+	if (!dir && fd >= 0)
+		close(fd);
+	while (dir && (d = readdir(dir))) {
+		/* Sockets and directories do not open like that. */
+		int lock = strlen(d->d_name) < sizeof(place->name) ?
+			   lock_file(place->dir, d->d_name, O_NONBLOCK) : -1;
+
+		if (lock < 0)
+			continue;
+		unlink_both(place->dir, d->d_name);
+		close(lock);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+int comm_place_take(const struct comm_place *place, uint8_t secret[COMM_KEY])
+{
+	int lock, ret;
+
+	sweep(place);
+	lock = lock_file(place->dir, place->name, O_CREAT);
+	if (lock < 0)
+		return lock;
+	unlink_socket(place->dir, place->name);
+	ret = comm_random(secret);
+	if (!ret && pwrite(lock, secret, COMM_KEY, 0) != COMM_KEY)
+		ret = -EIO;
+	if (ret) {
+		comm_place_leave(place, lock);
+		return ret;
+	}
+	/* systemd-tmpfiles leaves alone what is in a directory that somebody has locked. */
+	(void)flock(place->dir, LOCK_SH | LOCK_NB);
+	return lock;
+}
+
+void comm_place_leave(const struct comm_place *place, int lock)
+{
+	unlink_both(place->dir, place->name);
+	/* Also if a child has a copy of the descriptor. */
+	flock(lock, LOCK_UN);
+	close(lock);
+}

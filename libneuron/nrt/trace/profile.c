@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Device profiles: of a model, and of the last execution on each core. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <nrt/nrt_profile.h>
+
+#include "../api/internal.h"
+#include "output.h"
+#include "profile.h"
+
+struct nrt_profile_continuous_options {
+	char *dir;
+};
+
+static struct {
+	pthread_mutex_t lock;
+	struct neuron_profile *model;		/* nrt_profile_start() */
+	char *filename;
+	struct neuron_profile **cores;		/* nrt_profile_continuous_start(), by vnc */
+	char *dir;
+	unsigned int saved;
+} profiles = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+/* ---- what inspect needs, too --------------------------------------------------------- */
+
+NRT_STATUS nrt_core_profile_start(struct nrt_vnc *vnc, struct neuron_model *model, bool last_only,
+				  struct neuron_profile **profile)
+{
+	struct neuron_mem_failure failure = { .reason = NEURON_MEM_REASON_NONE };
+	struct neuron_profile_opts opts = {
+		.size = sizeof(opts),
+		.model = model,
+		.last_only = last_only,
+		.failure = &failure,
+		.refused = nrt_refused,
+		.refused_data = vnc->device,
+	};
+	const char *variable;
+	int ret;
+
+	if (neuron_profile_read(&opts, &variable)) {
+		LOG(NRT, ERROR, "%s=%s is not a number from 1 to 1024", variable,
+		    getenv(variable));
+		return NRT_INVALID;
+	}
+	ret = neuron_profile_start(vnc->core, &opts, profile);
+	if (!ret)
+		return NRT_SUCCESS;
+	LOG(NRT, ERROR, "no profile of ND %u:NC %u: %s", neuron_device_index(vnc->device),
+	    vnc->index, strerror(-ret));
+	return nrt_status_of(ret);
+}
+
+NRT_STATUS nrt_core_profile_write(struct neuron_profile *profile, int fd, const char *name)
+{
+	int ret = fd < 0 ? fd : neuron_profile_write(profile, fd);
+
+	if (fd >= 0 && close(fd) && !ret)
+		ret = -errno;
+	if (ret)
+		LOG(NRT, ERROR, "profile %s: %s", name, strerror(-ret));
+	return ret ? NRT_FAILURE : NRT_SUCCESS;
+}
+
+/* ---- of a model ---------------------------------------------------------------------- */
+
+static NRT_STATUS start_model(const struct nrt_model *m, const char *filename)
+{
+	NRT_STATUS status;
+	char *name;
+	int fd;
+
+	if (profiles.model) {
+		LOG(NRT, ERROR, "a model is being profiled");
+		return NRT_FAILURE;
+	}
+	/* Not after hours of recording; what is in it goes when there is something new. */
+	fd = open(filename, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+	if (fd < 0) {
+		LOG(NRT, ERROR, "profile %s: %m", filename);
+		return NRT_FAILURE;
+	}
+	close(fd);
+	name = strdup(filename);
+	if (!name)
+		return NRT_RESOURCE;
+	status = nrt_core_profile_start(m->vnc, m->model, false, &profiles.model);
+	if (status != NRT_SUCCESS) {
+		free(name);
+		return status;
+	}
+	profiles.filename = name;
+	return NRT_SUCCESS;
+}
+
+NRT_EXPORT NRT_STATUS nrt_profile_start(nrt_model_t *model, const char *filename)
+{
+	NRT_STATUS status = nrt_enter();
+	struct nrt_model *m;
+
+	if (status != NRT_SUCCESS)
+		return status;
+	m = nrt_model_get(model);
+	if (!m) {
+		status = NRT_INVALID_HANDLE;
+	} else if (!filename || !*filename) {
+		status = NRT_INVALID;
+	} else {
+		pthread_mutex_lock(&profiles.lock);
+		status = start_model(m, filename);
+		pthread_mutex_unlock(&profiles.lock);
+	}
+	nrt_model_put(m);
+	nrt_leave();
+	return status;
+}
+
+/* Under the lock. */
+static void forget_model(void)
+{
+	neuron_profile_close(profiles.model);
+	free(profiles.filename);
+	profiles.model = NULL;
+	profiles.filename = NULL;
+}
+
+NRT_EXPORT NRT_STATUS nrt_profile_stop(const char *filename)
+{
+	NRT_STATUS status = nrt_enter();
+	int ret;
+
+	if (status != NRT_SUCCESS)
+		return status;
+	pthread_mutex_lock(&profiles.lock);
+	if (!profiles.model) {
+		status = NRT_FAILURE;
+	} else {
+		const char *name = filename ? filename : profiles.filename;
+
+		ret = neuron_profile_stop(profiles.model);
+		status = nrt_core_profile_write(profiles.model,
+						nrt_open_named(name), name);
+		if (ret)
+			status = nrt_status_of(ret);
+		forget_model();
+	}
+	pthread_mutex_unlock(&profiles.lock);
+	nrt_leave();
+	return status;
+}
+
+/* ---- of the last execution on each core ---------------------------------------------- */
+
+NRT_EXPORT NRT_STATUS
+nrt_profile_continuous_options_allocate(nrt_profile_continuous_options_t **options)
+{
+	if (!options)
+		return NRT_INVALID;
+	*options = calloc(1, sizeof(**options));
+	return *options ? NRT_SUCCESS : NRT_RESOURCE;
+}
+
+NRT_EXPORT NRT_STATUS nrt_profile_continuous_options_free(nrt_profile_continuous_options_t *options)
+{
+	if (!options)
+		return NRT_INVALID;
+	free(options->dir);
+	free(options);
+	return NRT_SUCCESS;
+}
+
+NRT_EXPORT NRT_STATUS
+nrt_profile_continuous_options_set_output_dir(nrt_profile_continuous_options_t *options,
+					      const char *output_dir)
+{
+	if (!options || !output_dir || !*output_dir)
+		return NRT_INVALID;
+	return nrt_text_replace(&options->dir, output_dir) ? NRT_SUCCESS : NRT_RESOURCE;
+}
+
+static const char *dir_of(const nrt_profile_continuous_options_t *options, const char *otherwise)
+{
+	return options && options->dir ? options->dir : otherwise;
+}
+
+/* Under the lock. */
+static void forget_cores(void)
+{
+	for (uint32_t i = 0; profiles.cores && i < nrt_process.nr_vncs; i++)
+		neuron_profile_close(profiles.cores[i]);
+	free(profiles.cores);
+	free(profiles.dir);
+	profiles.cores = NULL;
+	profiles.dir = NULL;
+}
+
+static NRT_STATUS start_cores(const char *dir)
+{
+	NRT_STATUS status = NRT_SUCCESS;
+
+	if (profiles.cores)
+		return NRT_FAILURE;
+	profiles.cores = calloc(nrt_process.nr_vncs, sizeof(struct neuron_profile *));
+	profiles.dir = strdup(dir);
+	if (!profiles.cores || !profiles.dir)
+		status = NRT_RESOURCE;
+	for (uint32_t i = 0; i < nrt_process.nr_vncs && status == NRT_SUCCESS; i++)
+		status = nrt_core_profile_start(&nrt_process.vncs[i], NULL, true,
+						&profiles.cores[i]);
+	if (status != NRT_SUCCESS)
+		forget_cores();
+	return status;
+}
+
+NRT_EXPORT NRT_STATUS nrt_profile_continuous_start(nrt_profile_continuous_options_t *options)
+{
+	NRT_STATUS status = nrt_enter();
+
+	if (status != NRT_SUCCESS)
+		return status;
+	pthread_mutex_lock(&profiles.lock);
+	status = start_cores(dir_of(options, NRT_OUTPUT_DIR));
+	pthread_mutex_unlock(&profiles.lock);
+	nrt_leave();
+	return status;
+}
+
+static NRT_STATUS save_core(uint32_t vnc, const char *dir)
+{
+	const struct nrt_vnc *v = &nrt_process.vncs[vnc];
+	char path[PATH_MAX];
+	int ret = nrt_make_dir(dir);
+
+	if (ret) {
+		LOG(NRT, ERROR, "%s: %s", dir, strerror(-ret));
+		return NRT_FAILURE;
+	}
+	if (snprintf(path, sizeof(path), "%s/profile_nd_%u_nc_%u_pid_%d_%u.json", dir,
+		     neuron_device_index(v->device), v->index, (int)getpid(), profiles.saved) >=
+	    (int)sizeof(path))
+		return NRT_INVALID;
+	profiles.saved++;
+	return nrt_core_profile_write(profiles.cores[vnc], nrt_open_output(AT_FDCWD, path), path);
+}
+
+NRT_EXPORT NRT_STATUS nrt_profile_continuous_save(uint32_t vnc,
+						  nrt_profile_continuous_options_t *options)
+{
+	NRT_STATUS status = nrt_enter();
+
+	if (status != NRT_SUCCESS)
+		return status;
+	pthread_mutex_lock(&profiles.lock);
+	if (vnc >= nrt_process.nr_vncs)
+		status = NRT_INVALID;
+	else if (!profiles.cores)
+		status = NRT_FAILURE;
+	else
+		status = save_core(vnc, dir_of(options, profiles.dir));
+	pthread_mutex_unlock(&profiles.lock);
+	nrt_leave();
+	return status;
+}
+
+NRT_EXPORT NRT_STATUS nrt_profile_continuous_stop(void)
+{
+	NRT_STATUS status = nrt_enter();
+
+	if (status != NRT_SUCCESS)
+		return status;
+	pthread_mutex_lock(&profiles.lock);
+	if (!profiles.cores)
+		status = NRT_FAILURE;
+	forget_cores();
+	pthread_mutex_unlock(&profiles.lock);
+	nrt_leave();
+	return status;
+}
+
+/* ---- process ------------------------------------------------------------------------- */
+
+void nrt_profiles_close(void)
+{
+	pthread_mutex_lock(&profiles.lock);
+	forget_model();
+	forget_cores();
+	pthread_mutex_unlock(&profiles.lock);
+}
+
+void nrt_profiles_forget(void)
+{
+	pthread_mutex_init(&profiles.lock, NULL);
+	profiles.model = NULL;
+	profiles.filename = NULL;
+	profiles.cores = NULL;
+	profiles.dir = NULL;
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* A plan onto a device: memory, addresses, contents. */
+#include <endian.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "loader.h"
+
+static const char *memory_reason(const struct neuron_mem_failure *f, char *text, size_t size)
+{
+	snprintf(text, size, "HBM %u: %s, %llu bytes free, longest run %llu, aligned %llu", f->hbm,
+		 neuron_mem_reason_name(f->reason), (unsigned long long)f->free,
+		 (unsigned long long)f->largest_free, (unsigned long long)f->largest_aligned);
+	return text;
+}
+
+/* From here on the scratchpad stays, because the model counts for it. */
+int load_apply_scratchpad(struct loader *l)
+{
+	struct neuron_core *core = l->core;
+	struct neuron_model *m = l->model;
+	uint64_t need = m->usage.shared_scratchpad;
+	char text[160];
+	int ret = 0;
+
+	pthread_mutex_lock(&core->lock);
+	if (need)
+		ret = core_scratchpad_grow(core, need, &l->error->memory);
+	if (need && !ret) {
+		m->next = core->models;
+		core->models = m;
+	}
+	l->layout = core_scratchpad_layout(core);
+	pthread_mutex_unlock(&core->lock);
+	if (ret == -ENOMEM)
+		return load_fail(l, NEURON_ERROR_MEMORY, ret,
+				      "no room for a scratchpad of %llu bytes in %s",
+				      (unsigned long long)need,
+				      memory_reason(&l->error->memory, text, sizeof(text)));
+	return ret ? load_device_error(l, "scratchpad", ret) : 0;
+}
+
+static int apply_alloc(struct loader *l, struct plan_alloc *a)
+{
+	struct neuron_model *m = l->model;
+	struct neuron_mem_opts opts = {
+		.size = sizeof(opts),
+		.flags = l->core->contiguous ? NEURON_MEM_F_HIGH : 0,
+		.hbm = l->core->hbm,
+		.nc = l->core->nc,
+		.category = a->category,
+		.align = a->align > NEURON_PAGE ? a->align : 0,
+		.failure = &l->error->memory,
+	};
+	char text[160];
+	int ret = neuron_mem_alloc(l->core->device, a->bytes, &opts, &a->mem);
+
+	if (ret == -ENOMEM)
+		return load_fail(l, NEURON_ERROR_MEMORY, ret, "no room for %llu bytes of %s in %s",
+				      (unsigned long long)a->bytes,
+				      neuron_mem_category_name(a->category),
+				      memory_reason(&l->error->memory, text, sizeof(text)));
+	if (ret)
+		return load_device_error(l, "memory allocation", ret);
+	m->mems[m->nr_mems++] = a->mem;
+	return 0;
+}
+
+static void set_address(const struct loader *l, struct place *place)
+{
+	if (place->alloc)
+		place->address = neuron_mem_address(l->allocs[place->alloc - 1].mem) + place->offset;
+}
+
+/* Everything the plan asks for, and the addresses that come of it. */
+int load_apply_memory(struct loader *l)
+{
+	struct neuron_model *m = l->model;
+	int ret = 0;
+
+	m->mems = calloc(l->nr_allocs + 1, sizeof(*m->mems));
+	if (!m->mems)
+		return load_no_memory(l);
+	for (size_t i = 0; i < l->nr_allocs && !ret; i++)
+		ret = apply_alloc(l, &l->allocs[i]);
+	if (ret)
+		return ret;
+	set_address(l, &l->ones);
+	for (uint32_t i = 0; i < NR_ENGINES; i++)
+		set_address(l, &l->programs[i]);
+	pthread_mutex_lock(&l->core->lock);
+	for (size_t i = 0; i < l->sg->nr_vars; i++) {
+		if (l->sg->vars[i].type == NEURON_NEFF_VAR_VIRTUAL && !l->places[i].alloc)
+			l->places[i].address = core_scratchpad_address(l->core, l->scratch[i]);
+		else
+			set_address(l, &l->places[i]);
+	}
+	pthread_mutex_unlock(&l->core->lock);
+	for (size_t i = 0; i < m->nr_rings; i++) {
+		if (!m->rings[i].alloc)
+			continue;
+		m->rings[i].tx = l->allocs[m->rings[i].alloc - 1].mem;
+		m->rings[i].rx = l->allocs[m->rings[i].alloc].mem;
+	}
+	return 0;
+}
+
+/* What is to be written into an allocation: at once if it is one thing, else joined. */
+static int write_items(struct loader *l, const struct plan_alloc *a)
+{
+	const struct plan_item *item = &l->items[a->first - 1];
+	uint64_t first = item->offset, end = 0;
+	unsigned char *staging;
+	int ret;
+
+	for (size_t i = a->first; i; i = l->items[i - 1].next) {
+		end = l->items[i - 1].offset + l->items[i - 1].size;
+		l->watch->stats.copy_bytes += l->items[i - 1].size;
+	}
+	if (a->first == a->last)
+		return neuron_mem_write(a->mem, item->offset, item->data, item->size);
+	staging = calloc(1, end - first);
+	if (!staging)
+		return -ENOMEM;
+	for (size_t i = a->first; i; i = l->items[i - 1].next) {
+		item = &l->items[i - 1];
+		memcpy(staging + (item->offset - first), item->data, item->size);
+	}
+	ret = neuron_mem_write(a->mem, first, staging, end - first);
+	free(staging);
+	return ret;
+}
+
+static int write_pointer(struct loader *l, const struct place *table, uint64_t index,
+			 const struct neuron_neff_var *target)
+{
+	struct neuron_mem *mem = l->allocs[table->alloc - 1].mem;
+	uint32_t io = l->io_of_var[target - l->sg->vars];
+	uint64_t offset = table->offset + index * 8;
+	uint64_t word;
+	int ret;
+
+	if (io) {
+		struct io_tensor *t = &l->model->io[io - 1];
+		struct pointer_fixup *p =
+			reallocarray(t->pointers, t->nr_pointers + 1, sizeof(*p));
+
+		if (!p)
+			return load_no_memory(l);
+		t->pointers = p;
+		p[t->nr_pointers++] = (struct pointer_fixup){ mem, offset };
+		return 0;
+	}
+	word = htole64(l->places[target - l->sg->vars].address);
+	l->watch->stats.copy_bytes += sizeof(word);
+	ret = neuron_mem_write(mem, offset, &word, sizeof(word));
+	return ret ? load_device_error(l, "writing pointers", ret) : 0;
+}
+
+/* Constants, programs, tables of addresses. */
+int load_apply_contents(struct loader *l)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < l->nr_allocs && !ret; i++) {
+		if (!l->allocs[i].first)
+			continue;
+		ret = write_items(l, &l->allocs[i]);
+		if (ret)
+			load_device_error(l, "writing constants", ret);
+	}
+	for (size_t i = 0; i < l->sg->nr_vars && !ret; i++) {
+		const struct neuron_neff_var *v = &l->sg->vars[i];
+		size_t n = pointer_count(v);
+
+		for (size_t k = 0; k < n && !ret; k++)
+			ret = write_pointer(l, &l->places[i], k,
+					    v->type == NEURON_NEFF_VAR_POINTER ? v->referenced :
+										 v->list[k]);
+	}
+	return ret;
+}

@@ -1,0 +1,535 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The rings of a model: how long they get, and the descriptors in them. */
+#include <endian.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "loader.h"
+#include "../isa/transfer.h"
+
+/* Descriptors of a model: 1 GiB of rings a side. */
+#define MAX_DESCRIPTORS (1ull << 26)
+
+static bool is_io(const struct loader *l, const struct neuron_neff_side *side)
+{
+	return l->io_of_var[side->var - l->sg->vars] != 0;
+}
+
+static bool moves_io(const struct loader *l, const struct neuron_neff_desc *d)
+{
+	for (size_t i = 0; i < d->nr_from; i++)
+		if (is_io(l, &d->from[i]))
+			return true;
+	return is_io(l, &d->to);
+}
+
+/* For an input or output the base is the offset in the tensor. */
+static struct span side_span(const struct loader *l, const struct neuron_neff_side *side)
+{
+	return span_of(side, l->places[side->var - l->sg->vars].address + side->off);
+}
+
+static int check_side(struct loader *l, const struct trigger *t,
+		      const struct neuron_neff_side *side)
+{
+	uint64_t end;
+
+	if (side->var->type != NEURON_NEFF_VAR_STATE_BUFFER)
+		return 0;
+	if (!__builtin_add_overflow(span_end(side), side->var->backing_off, &end) &&
+	    end <= l->g->sbuf_size)
+		return 0;
+	return load_fail(l, NEURON_ERROR_NEFF_INVALID, -EINVAL,
+			 "%s/%s: DMA entry %u: %.200s lies outside the state buffer of %llu bytes",
+			 l->sg->dir, l->sg->engines[t->engine].json_name, t->dma->id,
+			 side->var->name, (unsigned long long)l->g->sbuf_size);
+}
+
+/* NULL, or why the transfer cannot be built. */
+static const char *side_spans(const struct loader *l, const struct neuron_neff_desc *d,
+			      struct transfer *transfer)
+{
+	struct span src[NEURON_NEFF_MAX_SOURCES], dst = side_span(l, &d->to);
+
+	for (size_t i = 0; i < d->nr_from; i++)
+		src[i] = side_span(l, &d->from[i]);
+	return transfer_start(transfer, d, &dst, src);
+}
+
+/* Descriptors of a transfer that computes. */
+static void count_compute(struct loader *l, const struct trigger *t,
+			  const struct neuron_neff_desc *d, uint64_t limit, uint64_t *tx,
+			  uint64_t *rx)
+{
+	struct transfer transfer;
+	const char *why = d->op == NEURON_NEFF_OP_UNKNOWN ? "unknown operation" :
+			  l->g->isa_version ? side_spans(l, d, &transfer) :
+			  "this library only builds copies for real devices";
+	struct span dst;
+
+	if (!why) {
+		transfer_count(transfer, limit, tx, rx);
+		return;
+	}
+	/* The reader named what it does not know. */
+	if (d->op != NEURON_NEFF_OP_UNKNOWN)
+		load_obstacle(l, "%s/%s: DMA entry %u: %s", l->sg->dir,
+			      l->sg->engines[t->engine].json_name, t->dma->id, why);
+	/* For the accounting: what a copy of the destination takes. */
+	dst = side_span(l, &d->to);
+	*tx = piece_count(&dst, &dst, limit);
+	*rx = *tx;
+}
+
+/* Descriptors of one entry, the writes at its end included. */
+static int count_entry(struct loader *l, struct trigger *t)
+{
+	const struct neuron_neff_dma *dma = t->dma;
+	const uint64_t limit = NEURON_RING_MAX_SLOTS;
+	uint64_t count[2] = { 0, 0 }, tx, rx;
+	int ret = 0;
+
+	for (size_t i = 0; i < dma->nr_desc && count[0] <= limit && count[1] <= limit; i++) {
+		const struct neuron_neff_desc *d = &dma->desc[i];
+
+		ret = check_side(l, t, &d->to);
+		for (size_t k = 0; k < d->nr_from && !ret; k++)
+			ret = check_side(l, t, &d->from[k]);
+		if (ret)
+			return ret;
+		if (d->op == NEURON_NEFF_OP_COPY) {
+			struct span dst = side_span(l, &d->to), src = side_span(l, &d->from[0]);
+
+			tx = piece_count(&dst, &src, limit);
+			rx = tx;
+		} else {
+			count_compute(l, t, d, limit, &tx, &rx);
+		}
+		count[NEURON_RING_TX] += tx;
+		count[NEURON_RING_RX] += rx;
+		t->moves += tx + rx;
+		t->io_moves += moves_io(l, d) ? tx + rx : 0;
+	}
+	for (size_t i = 0; i < 2; i++) {
+		count[i] += dma->semaphore >= 0;
+		count[i] += t->own_semaphore;
+		count[i] += dma->event >= 0;
+		count[i] += l->other ? dma->nr_remote_semaphores : 0;
+		if (count[i] > limit)
+			return load_fail(l, NEURON_ERROR_LIMIT, -E2BIG,
+					 "%s/%s: DMA entry %u: more than %u descriptors", l->sg->dir,
+					 l->sg->engines[t->engine].json_name, dma->id,
+					 NEURON_RING_MAX_SLOTS);
+		t->count[i] = (uint32_t)count[i];
+	}
+	return 0;
+}
+
+static int check_semaphores(struct loader *l, const struct trigger *t)
+{
+	const struct neuron_neff_dma *dma = t->dma;
+	const char *json = l->sg->engines[t->engine].json_name;
+
+	if (dma->nr_remote_semaphores && !l->other)
+		load_obstacle(l, "%s/%s: DMA entry %u: semaphores of another core", l->sg->dir,
+			      json, dma->id);
+	if (dma->semaphore >= 0 && (uint32_t)dma->semaphore >= l->g->nr_semaphores)
+		return load_fail(l, NEURON_ERROR_LIMIT, -E2BIG,
+				 "%s/%s: DMA entry %u: semaphore %d, the core has %u", l->sg->dir, json,
+				 dma->id, dma->semaphore, l->g->nr_semaphores);
+	for (size_t i = 0; i < dma->nr_remote_semaphores; i++)
+		if (dma->remote_semaphores[i] >= l->g->nr_semaphores)
+			return load_fail(l, NEURON_ERROR_LIMIT, -E2BIG,
+					 "%s/%s: DMA entry %u: remote semaphore %u, a core has %u",
+					 l->sg->dir, json, dma->id, dma->remote_semaphores[i],
+					 l->g->nr_semaphores);
+	if (dma->event >= 0 && (uint32_t)dma->event >= l->g->nr_events)
+		return load_fail(l, NEURON_ERROR_LIMIT, -E2BIG,
+				 "%s/%s: DMA entry %u: event %d, the core has %u", l->sg->dir, json,
+				 dma->id, dma->event, l->g->nr_events);
+	return 0;
+}
+
+/* A semaphore for generated programs that no entry uses. */
+static int own_semaphore(struct loader *l, uint32_t *index)
+{
+	bool used[NEURON_NEFF_MAX_SEMAPHORES] = { false };
+
+	for (size_t i = 0; i < l->nr_triggers; i++)
+		if (l->triggers[i].dma->semaphore >= 0)
+			used[l->triggers[i].dma->semaphore % NEURON_NEFF_MAX_SEMAPHORES] = true;
+	for (uint32_t i = l->g->nr_semaphores; i-- > 0;)
+		if (i < NEURON_NEFF_MAX_SEMAPHORES && !used[i]) {
+			*index = i;
+			return 0;
+		}
+	return load_fail(l, NEURON_ERROR_LIMIT, -E2BIG, "%s: no semaphore is left", l->sg->dir);
+}
+
+/* Decide which rings there are and how long they get. */
+int load_plan_rings(struct loader *l)
+{
+	struct neuron_model *m = l->model;
+	uint32_t *user;			/* engine + 1 that triggers a queue set */
+	uint64_t total = 0;
+	uint32_t own = 0;
+	int ret = 0;
+
+	if (l->generated)
+		ret = own_semaphore(l, &own);
+	if (ret)
+		return ret;
+	m->rings = calloc(NR_ENGINES + l->sg->nr_queues, sizeof(*m->rings));
+	l->ring_of_queue = calloc(l->sg->nr_queues + 1, sizeof(*l->ring_of_queue));
+	user = calloc(l->sg->nr_queues + 1, sizeof(*user));
+	if (!m->rings || !l->ring_of_queue || !user) {
+		ret = load_no_memory(l);
+		goto out;
+	}
+	for (uint32_t i = 0; i < NR_ENGINES; i++)
+		if (l->code_size[i] || (l->generated && i == NEURON_ISA_ENGINE_SP))
+			m->rings[m->nr_rings++].slot = i;
+	m->nr_fetch = m->nr_rings;
+
+	for (size_t i = 0; i < l->nr_triggers; i++) {
+		struct trigger *t = &l->triggers[i];
+		size_t queue = (size_t)(t->dma->queue - l->sg->queues);
+		struct ring *ring;
+
+		/* Their descriptors are made on a device that can; this one cannot. */
+		if (t->dma->queue->type == NEURON_NEFF_QUEUE_DYNAMIC) {
+			load_obstacle(l,
+				      "%s/def.json: dma_queue.%.200s: descriptors that the device generates",
+				      l->sg->dir, t->dma->queue->name);
+			continue;
+		}
+		if (!user[queue]) {
+			uint32_t slot = NR_ENGINES + (uint32_t)(m->nr_rings - m->nr_fetch);
+
+			if (slot >= l->nr_slots) {
+				ret = load_fail(l, NEURON_ERROR_LIMIT, -E2BIG,
+						"%s/def.json: more than %u queue sets in use", l->sg->dir,
+						l->nr_slots - NR_ENGINES);
+				goto out;
+			}
+			m->rings[m->nr_rings].slot = slot;
+			l->ring_of_queue[queue] = (uint32_t)m->nr_rings++;
+			user[queue] = t->engine + 1;
+		} else if (user[queue] != t->engine + 1 && !l->generated && !l->vendor) {
+			/* Which engine is first would decide what a trigger starts. */
+			ret = load_fail(l, NEURON_ERROR_NEFF_INVALID, -EINVAL,
+					"%s/def.json: dma_queue.%.200s is triggered by two engines",
+					l->sg->dir, t->dma->queue->name);
+			goto out;
+		}
+		t->ring = l->ring_of_queue[queue];
+		t->own_semaphore = l->generated && t->dma->semaphore < 0;
+		t->semaphore = t->own_semaphore ? own : (uint32_t)t->dma->semaphore;
+		ret = check_semaphores(l, t);
+		if (!ret)
+			ret = count_entry(l, t);
+		if (ret)
+			goto out;
+		ring = &m->rings[t->ring];
+		for (size_t k = 0; k < 2; k++) {
+			ring->side_count[k] += t->count[k];
+			if (ring->side_count[k] > ring->count)
+				ring->count = ring->side_count[k];
+		}
+		ring->moves += t->moves;
+		ring->io_moves += t->io_moves;
+		ring->io |= t->io_moves != 0;
+		total += t->count[t->count[NEURON_RING_TX] < t->count[NEURON_RING_RX]];
+		if (ring->count > NEURON_RING_MAX_SLOTS - NEURON_RING_UNUSED_SLOTS ||
+		    total > MAX_DESCRIPTORS) {
+			ret = load_fail(l, NEURON_ERROR_LIMIT, -E2BIG,
+					"%s/def.json: dma_queue.%.200s: more descriptors than a ring or a model can have",
+					l->sg->dir, t->dma->queue->name);
+			goto out;
+		}
+	}
+out:
+	free(user);
+	return ret;
+}
+
+static int add_fixup(struct loader *l, const struct neuron_neff_side *side, uint32_t ring,
+		     uint32_t index, uint64_t offset, bool rx)
+{
+	struct io_tensor *t = &l->model->io[l->io_of_var[side->var - l->sg->vars] - 1];
+
+	if (load_grow((void **)&t->fixups, t->nr_fixups, &t->max_fixups, sizeof(*t->fixups)))
+		return load_no_memory(l);
+	t->fixups[t->nr_fixups++] = (struct fixup){ ring, index, offset, rx };
+	return 0;
+}
+
+/* Offset of semaphore increment registers; v1 has its blocks closer together (ISA.md 2). */
+static uint64_t semaphore_register(const struct loader *l, uint32_t nc, uint32_t index)
+{
+	uint64_t off = l->g->arch == 1 ? 0x2701200u + 4u * index : NEURON_ISA_SEM_INC_OFF(index);
+
+	return l->g->tpb_base[nc] + off;
+}
+
+/* @at: next slot of each side, by enum neuron_ring_side. */
+static void add_copy(struct ring *ring, uint32_t *at, uint64_t to, uint64_t from, uint32_t bytes,
+		     bool barrier)
+{
+	neuron_descriptor_copy(&ring->tx_desc[at[NEURON_RING_TX]++],
+			       &ring->rx_desc[at[NEURON_RING_RX]++], to, from, bytes, barrier);
+}
+
+static void write_word(struct loader *l, struct ring *ring, uint32_t *at, uint64_t to,
+		       uint32_t value)
+{
+	/* v1 has a barrier bit of its own (uapi/FACTS.md 5). */
+	struct neuron_descriptor *tx = &ring->tx_desc[at[NEURON_RING_TX]];
+
+	add_copy(ring, at, to, l->ones.address + 4ull * (value - 1), 4, true);
+	if (l->g->arch == 1)
+		tx->control |= htole32(1u << 30);
+}
+
+static int fill_copy(struct loader *l, const struct trigger *t, const struct neuron_neff_desc *d,
+		     uint32_t *at)
+{
+	struct span dst = side_span(l, &d->to), src = side_span(l, &d->from[0]);
+	struct piece_iter it;
+	struct piece p;
+	int ret = 0;
+
+	piece_start(&it, &dst, &src);
+	while (!ret && piece_next(&it, &p)) {
+		if (is_io(l, &d->to))
+			ret = add_fixup(l, &d->to, t->ring, at[NEURON_RING_RX], p.dst, true);
+		if (!ret && is_io(l, &d->from[0]))
+			ret = add_fixup(l, &d->from[0], t->ring, at[NEURON_RING_TX], p.src, false);
+		if (!ret)
+			add_copy(&l->model->rings[t->ring], at, p.dst, p.src, p.bytes, false);
+	}
+	return ret;
+}
+
+static int fill_compute(struct loader *l, const struct trigger *t,
+			const struct neuron_neff_desc *d, uint32_t *at)
+{
+	struct ring *ring = &l->model->rings[t->ring];
+	struct transfer_packet p;
+	struct transfer transfer;
+	int ret = 0;
+
+	side_spans(l, d, &transfer);
+	while (transfer_next(&transfer, &p)) {
+		for (uint32_t i = 0; i < p.nr_tx && !ret; i++) {
+			const struct neuron_neff_side *from = &d->from[p.tx[i].source];
+
+			if (is_io(l, from))
+				ret = add_fixup(l, from, t->ring, at[NEURON_RING_TX],
+						p.tx[i].address, false);
+			transfer_descriptor(&ring->tx_desc[at[NEURON_RING_TX]++], &p.tx[i], !i,
+					    i == p.nr_tx - 1);
+		}
+		for (uint32_t i = 0; i < p.nr_rx && !ret; i++) {
+			if (is_io(l, &d->to))
+				ret = add_fixup(l, &d->to, t->ring, at[NEURON_RING_RX],
+						p.rx[i].address, true);
+			transfer_descriptor(&ring->rx_desc[at[NEURON_RING_RX]++], &p.rx[i], false,
+					    false);
+		}
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+static int fill_entry(struct loader *l, struct trigger *t, uint32_t *at)
+{
+	struct ring *ring = &l->model->rings[t->ring];
+	const struct neuron_neff_dma *dma = t->dma;
+	int ret = 0;
+
+	for (size_t i = 0; i < dma->nr_desc && !ret; i++) {
+		const struct neuron_neff_desc *d = &dma->desc[i];
+
+		ret = d->op == NEURON_NEFF_OP_COPY ? fill_copy(l, t, d, at) :
+						     fill_compute(l, t, d, at);
+	}
+	if (ret)
+		return ret;
+	if (dma->event >= 0)
+		write_word(l, ring, at,
+			   l->g->tpb_base[l->nc] + NEURON_ISA_EVENT_OFF((uint32_t)dma->event),
+			   1);
+	if (dma->semaphore >= 0)
+		write_word(l, ring, at, semaphore_register(l, l->nc, (uint32_t)dma->semaphore),
+			   dma->queue->num_queues);
+	if (t->own_semaphore)
+		write_word(l, ring, at, semaphore_register(l, l->nc, t->semaphore), 1);
+	/* The other core of the logical one. */
+	for (size_t i = 0; l->other && i < dma->nr_remote_semaphores; i++)
+		write_word(l, ring, at,
+			   semaphore_register(l, l->nc ^ 1, dma->remote_semaphores[i]),
+			   dma->queue->num_queues);
+	return 0;
+}
+
+static int ring_buffers(struct loader *l, struct ring *ring)
+{
+	ring->tx_desc = calloc(ring->count, sizeof(*ring->tx_desc));
+	ring->rx_desc = calloc(ring->count, sizeof(*ring->rx_desc));
+	return ring->count && (!ring->tx_desc || !ring->rx_desc) ? load_no_memory(l) : 0;
+}
+
+static int upload_ring(struct loader *l, struct ring *ring)
+{
+	int ret;
+
+	ret = neuron_queue_write(l->core->device, ring->tx, NEURON_RING_TX, 0, ring->tx_desc,
+				 ring->count);
+	if (!ret)
+		ret = neuron_queue_write(l->core->device, ring->rx, NEURON_RING_RX, 0,
+					 ring->rx_desc, ring->count);
+	free(ring->tx_desc);
+	free(ring->rx_desc);
+	ring->tx_desc = NULL;
+	ring->rx_desc = NULL;
+	return ret ? load_device_error(l, "writing descriptors", ret) : 0;
+}
+
+int load_plan_ring_memory(struct loader *l)
+{
+	struct neuron_model *m = l->model;
+	int ret = 0;
+
+	/* load_account() divides it. */
+	for (size_t i = m->nr_fetch; i < m->nr_rings && !ret; i++)
+		ret = load_plan_ring(l, &m->rings[i], &m->usage.rings_spill);
+	return ret;
+}
+
+static int by_ring(const void *a, const void *b, void *entries)
+{
+	const struct label_entry *x = (struct label_entry *)entries + *(const uint32_t *)a;
+	const struct label_entry *y = (struct label_entry *)entries + *(const uint32_t *)b;
+
+	if (x->ring != y->ring)
+		return x->ring < y->ring ? -1 : 1;
+	return x->first < y->first ? -1 : x->first > y->first;
+}
+
+static int make_labels(struct loader *l)
+{
+	struct neuron_model *m = l->model;
+	struct labels *labels = calloc(1, sizeof(*labels));
+
+	if (!labels)
+		return load_no_memory(l);
+	m->labels = labels;
+	atomic_init(&labels->refs, 1);
+	labels->name = strdup(m->name);
+	labels->rings = calloc(m->nr_rings + 1, sizeof(*labels->rings));
+	labels->entries = calloc(l->nr_triggers + 1, sizeof(*labels->entries));
+	labels->by_ring = calloc(l->nr_triggers + 1, sizeof(*labels->by_ring));
+	if (!labels->name || !labels->rings || !labels->entries || !labels->by_ring)
+		return load_no_memory(l);
+	/* The header of a file has bytes; a profile is UTF-8. */
+	for (char *c = labels->name; *c; c++)
+		if (*c < ' ' || *c > '~')
+			*c = '?';
+	for (uint32_t i = 0; i < NR_ENGINES; i++)
+		labels->nr_inst[i] = (uint32_t)(l->code_size[i] / NEURON_ISA_INST_SIZE);
+	for (size_t i = 0; i < m->nr_rings; i++)
+		labels->rings[i].slot = m->rings[i].slot;
+	labels->nr_rings = m->nr_rings;
+	return 0;
+}
+
+/* Before the descriptors of @t are written. */
+static int label_trigger(struct loader *l, const struct trigger *t, uint32_t first)
+{
+	struct labels *labels = l->model->labels;
+	char **name = &labels->rings[t->ring].name;
+
+	labels->by_ring[labels->nr_entries] = (uint32_t)labels->nr_entries;
+	labels->entries[labels->nr_entries++] = (struct label_entry){
+		.engine = l->generated ? NEURON_ISA_ENGINE_SP : t->engine,
+		.inst = (uint32_t)t->inst,
+		.ring = t->ring,
+		.first = first,
+		.id = t->dma->id,
+	};
+	if (!*name)
+		*name = strdup(t->dma->queue->name);
+	return *name ? 0 : load_no_memory(l);
+}
+
+int load_fill_rings(struct loader *l)
+{
+	struct neuron_model *m = l->model;
+	/* next slot of each side */
+	uint32_t (*at)[2] = calloc(m->nr_rings + 1, sizeof(*at));
+	int ret = at ? make_labels(l) : load_no_memory(l);
+
+	for (size_t i = m->nr_fetch; i < m->nr_rings && !ret; i++)
+		ret = ring_buffers(l, &m->rings[i]);
+	for (size_t i = 0; i < l->nr_triggers && !ret; i++) {
+		struct trigger *t = &l->triggers[i];
+
+		ret = label_trigger(l, t, at[t->ring][NEURON_RING_TX]);
+		if (!ret)
+			ret = fill_entry(l, t, at[t->ring]);
+	}
+	if (!ret)
+		qsort_r(m->labels->by_ring, m->labels->nr_entries, sizeof(*m->labels->by_ring),
+			by_ring, m->labels->entries);
+	for (size_t i = m->nr_fetch; i < m->nr_rings && !ret; i++) {
+		/* What depends on tensors is written when they are known. */
+		if (m->rings[i].io)
+			m->rings[i].dirty_end = m->rings[i].count;
+		else
+			ret = upload_ring(l, &m->rings[i]);
+	}
+	free(at);
+	return ret;
+}
+
+int load_fill_fetch(struct loader *l, struct ring *ring)
+{
+	uint64_t fifo = l->g->tpb_base[l->nc] + NEURON_ISA_FIFO_OFF(ring->slot);
+	uint64_t code = l->programs[ring->slot].address;
+	size_t size = l->code_size[ring->slot];
+	int ret = ring_buffers(l, ring);
+
+	for (uint32_t i = 0; i < ring->count && !ret; i++) {
+		size_t off = (size_t)i * FETCH_BYTES;
+		uint32_t bytes = size - off < FETCH_BYTES ? (uint32_t)(size - off) : FETCH_BYTES;
+
+		neuron_descriptor_copy(&ring->tx_desc[i], &ring->rx_desc[i], fifo, code + off,
+				       bytes, false);
+	}
+	return ret ? ret : upload_ring(l, ring);
+}
+
+int load_plan_setup(struct loader *l)
+{
+	struct neuron_model *m = l->model;
+
+	m->setup = calloc(m->nr_rings + 1, sizeof(*m->setup));
+	if (!m->setup)
+		return load_no_memory(l);
+	for (size_t i = 0; i < m->nr_rings; i++) {
+		const struct ring *ring = &m->rings[i];
+
+		m->setup[i] = (struct neuron_queue_setup){
+			.engine = l->nc * l->g->engines_per_core +
+				  slot_engine(l->g, ring->slot),
+			.queue = slot_queue(l->g, ring->slot),
+			.tx = ring->tx,
+			.rx = ring->rx,
+			.tx_slots = ring->slots,
+			.rx_slots = ring->slots,
+		};
+	}
+	return 0;
+}

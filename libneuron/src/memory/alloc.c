@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Memory of a device and host memory that a device can reach. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "../device/stats.h"
+#include "../device/sys.h"
+
+_Static_assert((int)NEURON_MEM_NR_CATEGORIES == (int)NEURON_MEMALLOC_TYPE_MAX, "categories");
+_Static_assert((int)NEURON_MEM_RINGS == (int)NEURON_MEMALLOC_TYPE_DMA_RINGS_DEVICE, "categories");
+_Static_assert((int)NEURON_MEM_SCRATCHPAD_PRIVATE ==
+	       (int)NEURON_MEMALLOC_TYPE_SCRATCHPAD_NONSHARED_DEVICE, "categories");
+_Static_assert((int)NEURON_MEM_REASON_HOST == (int)NEURON_NATIVE_REASON_HOST, "reasons");
+_Static_assert(NEURON_MEM_F_HOST == NEURON_NATIVE_ALLOC_HOST &&
+	       NEURON_MEM_F_LOW == NEURON_NATIVE_ALLOC_LOW &&
+	       NEURON_MEM_F_HIGH == NEURON_NATIVE_ALLOC_HIGH &&
+	       NEURON_MEM_EXPORT_RDONLY == NEURON_NATIVE_EXPORT_RDONLY, "flags");
+
+NEURON_EXPORT int neuron_mem_alloc(struct neuron_device *device, uint64_t bytes,
+				   const struct neuron_mem_opts *opts, struct neuron_mem **mem)
+{
+	struct neuron_native_mem_alloc a = { .size = sizeof(a), .bytes = bytes };
+	struct neuron_mem_opts o;
+	struct neuron_mem *m;
+	int ret;
+
+	ret = opts_copy(&o, sizeof(o), opts);
+	if (ret)
+		return ret;
+	if (!opts)
+		o.category = NEURON_MEM_OTHER;
+	if (!bytes || !mem)
+		return -EINVAL;
+	m = calloc(1, sizeof(*m));
+	if (!m)
+		return -ENOMEM;
+	a.flags = o.flags;
+	a.align = o.align;
+	a.hbm = o.flags & NEURON_MEM_F_HOST ? 0 : o.hbm;
+	a.nc_id = o.nc;
+	a.mem_type = o.category;
+	m->category = o.category;
+	m->hbm = a.hbm;
+	m->nc = o.nc;
+	ret = do_ioctl(device, NEURON_NATIVE_MEM_ALLOC, &a);
+	if (ret) {
+		if (ret == -ENOMEM)
+			memlog_add(device, MEMLOG_ALLOC, m, bytes, o.align, a.reason);
+		free(m);
+		if (ret == -ENOMEM && o.failure)
+			*o.failure = (struct neuron_mem_failure){
+				.reason = (enum neuron_mem_reason)a.reason,
+				.category = o.category,
+				.hbm = a.hbm,
+				.nc = o.nc,
+				.bytes = bytes,
+				.align = o.align,
+				.total = a.total,
+				.free = a.free,
+				.largest_free = a.largest_free,
+				.largest_aligned = a.largest_aligned,
+			};
+		return ret;
+	}
+	m->device = device_get(device);
+	m->handle = a.mem_handle;
+	m->address = a.pa;
+	m->mmap_offset = a.mmap_offset;
+	m->bytes = bytes;
+	pthread_mutex_init(&m->lock, NULL);
+	memlog_add(device, MEMLOG_ALLOC, m, bytes, o.align, 0);
+	stats_memory(m, bytes);
+	*mem = m;
+	return 0;
+}
+
+NEURON_EXPORT int neuron_mem_export(struct neuron_mem *mem, uint32_t flags, int *fd)
+{
+	struct neuron_native_mem_export e = {
+		.size = sizeof(e), .flags = flags, .mem_handle = mem->handle,
+	};
+	int ret;
+
+	if (!fd)
+		return -EINVAL;
+	ret = do_ioctl(mem->device, NEURON_NATIVE_MEM_EXPORT, &e);
+	if (!ret)
+		*fd = e.fd;
+	return ret;
+}
+
+NEURON_EXPORT int neuron_mem_import(struct neuron_device *device, int fd, struct neuron_mem **mem)
+{
+	struct neuron_native_mem_import i = { .size = sizeof(i), .fd = fd };
+	struct neuron_mem *m;
+	int ret;
+
+	if (!mem)
+		return -EINVAL;
+	m = calloc(1, sizeof(*m));
+	if (!m)
+		return -ENOMEM;
+	ret = do_ioctl(device, NEURON_NATIVE_MEM_IMPORT, &i);
+	if (ret) {
+		free(m);
+		return ret;
+	}
+	m->device = device_get(device);
+	m->handle = i.mem_handle;
+	m->address = i.pa;
+	m->mmap_offset = i.mmap_offset;
+	m->bytes = i.bytes;
+	m->category = NEURON_MEM_HOST_OTHER;	/* charged to whoever exports it */
+	pthread_mutex_init(&m->lock, NULL);
+	*mem = m;
+	return 0;
+}
+
+NEURON_EXPORT void neuron_mem_free(struct neuron_mem *mem)
+{
+	struct leftover left = { .next = NULL };
+	void *va;
+
+	if (!mem)
+		return;
+	va = atomic_load(&mem->va);
+	if (va && !device_inherited(mem->device))
+		neuron_sys_munmap(va, mem->mapped);
+	memlog_add(mem->device, MEMLOG_FREE, mem, mem->bytes, 0, 0);
+	stats_memory(mem, 0);
+	left.handle = mem->handle;
+	device_give_back(mem->device, &left);
+	device_put(mem->device);
+	pthread_mutex_destroy(&mem->lock);
+	free(mem);
+}
+
+NEURON_EXPORT uint64_t neuron_mem_address(const struct neuron_mem *mem)
+{
+	return mem->address;
+}
+
+NEURON_EXPORT uint64_t neuron_mem_bytes(const struct neuron_mem *mem)
+{
+	return mem->bytes;
+}
+
+NEURON_EXPORT uint64_t neuron_mem_handle(const struct neuron_mem *mem)
+{
+	return mem->handle;
+}
+
+NEURON_EXPORT int neuron_mem_get_info(struct neuron_mem *mem, struct neuron_mem_info *info)
+{
+	struct neuron_ioctl_mem_get_extended_info e = { .mem_handle = mem->handle };
+	struct neuron_mem_info out = { 0 };
+	int ret;
+
+	if (!result_valid(info))
+		return -EINVAL;
+	ret = do_ioctl(mem->device, NEURON_IOCTL_MEM_GET_EXTENDED_INFO, &e);
+	if (ret)
+		return ret;
+	out.address = e.pa;
+	out.bytes = e.size;
+	out.mmap_offset = e.mmap_offset;
+	out.host = e.host_memory;
+	out.pid = e.pid;
+	result_copy(info, &out, sizeof(out));
+	return 0;
+}
+
+static bool in_range(const struct neuron_mem *mem, uint64_t offset, uint64_t bytes)
+{
+	return offset <= mem->bytes && bytes <= mem->bytes - offset;
+}
+
+static int buf_copy(struct neuron_mem *mem, uint64_t offset, void *buffer, uint64_t bytes,
+		    bool to_mem)
+{
+	struct neuron_ioctl_mem_buf_copy64 c = {
+		.mem_handle = mem->handle,
+		.buffer = buffer,
+		.size = bytes,
+		.offset = offset,
+		.copy_to_mem_handle = to_mem,
+	};
+
+	if (!in_range(mem, offset, bytes))
+		return -EINVAL;
+	if (!bytes)
+		return 0;
+	return do_ioctl(mem->device, NEURON_IOCTL_MEM_BUF_COPY64, &c);
+}
+
+NEURON_EXPORT int neuron_mem_read(struct neuron_mem *mem, uint64_t offset, void *buffer,
+				  uint64_t bytes)
+{
+	return buf_copy(mem, offset, buffer, bytes, false);
+}
+
+NEURON_EXPORT int neuron_mem_write(struct neuron_mem *mem, uint64_t offset, const void *buffer,
+				   uint64_t bytes)
+{
+	/* The interface has one pointer for both directions. */
+	return buf_copy(mem, offset, (void *)(uintptr_t)buffer, bytes, true);
+}
+
+NEURON_EXPORT int neuron_mem_copy(struct neuron_mem *dst, uint64_t dst_offset,
+				  struct neuron_mem *src, uint64_t src_offset, uint64_t bytes)
+{
+	struct neuron_ioctl_mem_copy64 c = {
+		.src_mem_handle = src->handle,
+		.dst_mem_handle = dst->handle,
+		.size = bytes,
+		.src_offset = src_offset,
+		.dst_offset = dst_offset,
+	};
+
+	if (dst->device != src->device || !in_range(dst, dst_offset, bytes) ||
+	    !in_range(src, src_offset, bytes))
+		return -EINVAL;
+	if (!bytes)
+		return 0;
+	return do_ioctl(dst->device, NEURON_IOCTL_MEM_COPY64, &c);
+}
+
+/* Of the two tokens of a core only the first is used: there is nothing to tell apart. */
+#define COPY_TOKEN 1u
+
+NEURON_EXPORT int neuron_mem_copy_finish(struct neuron_mem *dst, struct neuron_mem *src)
+{
+	struct neuron_ioctl_mem_copy_async_wait w = {
+		.src_mem_handle = src->handle,
+		.dst_mem_handle = dst->handle,
+		.pwait_handle = COPY_TOKEN,
+	};
+
+	if (dst->device != src->device)
+		return -EINVAL;
+	return do_ioctl(dst->device, NEURON_IOCTL_MEM_COPY_ASYNC_WAIT, &w);
+}
+
+NEURON_EXPORT int neuron_mem_copy_start(struct neuron_mem *dst, uint64_t dst_offset,
+					struct neuron_mem *src, uint64_t src_offset,
+					uint64_t bytes, int eventfd)
+{
+	struct neuron_ioctl_mem_copy_async64 c = {
+		.src_mem_handle = src->handle,
+		.dst_mem_handle = dst->handle,
+		.size = bytes,
+		.src_offset = src_offset,
+		.dst_offset = dst_offset,
+		.pwait_handle = ~0u,
+	};
+	struct neuron_native_copy_eventfd e = {
+		.size = sizeof(e),
+		.src_mem_handle = src->handle,
+		.dst_mem_handle = dst->handle,
+		.token = COPY_TOKEN,
+		.eventfd = eventfd,
+	};
+	int ret;
+
+	if (dst->device != src->device || !bytes || !in_range(dst, dst_offset, bytes) ||
+	    !in_range(src, src_offset, bytes))
+		return -EINVAL;
+	ret = do_ioctl(dst->device, NEURON_IOCTL_MEM_COPY_ASYNC64, &c);
+	if (ret || eventfd < 0)
+		return ret;
+	ret = do_ioctl(dst->device, NEURON_NATIVE_COPY_EVENTFD, &e);
+	/* Nobody would learn of its end. */
+	if (ret)
+		neuron_mem_copy_finish(dst, src);
+	return ret;
+}
+
+NEURON_EXPORT int neuron_mem_set(struct neuron_mem *mem, uint64_t offset, int value,
+				 uint64_t bytes)
+{
+	struct neuron_ioctl_memset64 s = {
+		.mem_handle = mem->handle,
+		.offset = offset,
+		.value = (unsigned char)value,
+		.size = bytes,
+	};
+
+	if (!in_range(mem, offset, bytes))
+		return -EINVAL;
+	if (!bytes)
+		return 0;
+	return do_ioctl(mem->device, NEURON_IOCTL_MEMSET64, &s);
+}
+
+NEURON_EXPORT int neuron_mem_map(struct neuron_mem *mem, void **address)
+{
+	void *va = atomic_load(&mem->va);
+	int ret = 0;
+
+	if (device_inherited(mem->device))
+		return -EACCES;
+	if (!va) {
+		pthread_mutex_lock(&mem->lock);
+		va = atomic_load(&mem->va);
+		if (!va) {
+			mem->mapped = round_up(mem->bytes, NEURON_PAGE);
+			va = neuron_sys_mmap(mem->device->fd, mem->mmap_offset, mem->mapped);
+			if (va)
+				atomic_store(&mem->va, va);
+			else
+				ret = -errno;
+		}
+		pthread_mutex_unlock(&mem->lock);
+	}
+	if (!ret)
+		*address = va;
+	return ret;
+}
+
+/* To g->bytes; the rest of *@g is what the driver answers. */
+static int resize(struct neuron_mem *mem, struct neuron_native_mem_grow *g)
+{
+	bool shrink = g->flags & NEURON_NATIVE_GROW_SHRINK;
+	uint64_t bytes = g->bytes;
+	int ret;
+
+	if (device_inherited(mem->device))
+		return -EACCES;
+	pthread_mutex_lock(&mem->lock);
+	if (shrink ? !bytes || bytes > mem->bytes : bytes < mem->bytes)
+		ret = -EINVAL;
+	else if (atomic_load(&mem->va))	/* the mapping that everybody gets is this long */
+		ret = -EBUSY;
+	else
+		ret = do_ioctl(mem->device, NEURON_NATIVE_MEM_GROW, g);
+	if (!ret) {
+		mem->bytes = bytes;
+		stats_memory(mem, bytes);
+	}
+	if (!ret || (ret == -ENOMEM && !shrink))
+		memlog_add(mem->device, shrink ? MEMLOG_SHRINK : MEMLOG_GROW, mem, bytes, 0,
+			   ret ? g->reason : 0);
+	pthread_mutex_unlock(&mem->lock);
+	return ret;
+}
+
+NEURON_EXPORT int neuron_mem_grow(struct neuron_mem *mem, uint64_t bytes,
+				  struct neuron_mem_failure *failure)
+{
+	struct neuron_native_mem_grow g = {
+		.size = sizeof(g),
+		.mem_handle = mem->handle,
+		.bytes = bytes,
+	};
+	int ret = resize(mem, &g);
+
+	if (ret == -ENOMEM && failure)
+		*failure = (struct neuron_mem_failure){
+			.reason = (enum neuron_mem_reason)g.reason,
+			.bytes = bytes,
+			.total = g.total,
+			.free = g.free,
+			.largest_free = g.largest_free,
+			.largest_aligned = g.largest_free,
+		};
+	return ret;
+}
+
+NEURON_EXPORT int neuron_mem_shrink(struct neuron_mem *mem, uint64_t bytes)
+{
+	struct neuron_native_mem_grow g = {
+		.size = sizeof(g),
+		.flags = NEURON_NATIVE_GROW_SHRINK,
+		.mem_handle = mem->handle,
+		.bytes = bytes,
+	};
+
+	return resize(mem, &g);
+}
+
+NEURON_EXPORT const char *neuron_mem_category_name(enum neuron_mem_category category)
+{
+	static const char *const names[NEURON_MEM_NR_CATEGORIES] = {
+		[NEURON_MEM_HOST_OTHER] = "uncategorized",
+		[NEURON_MEM_HOST_CODE] = "dma_buffers",
+		[NEURON_MEM_HOST_TENSORS] = "tensors",
+		[NEURON_MEM_HOST_CONSTANTS] = "constants",
+		[NEURON_MEM_HOST_MISC] = "application_memory",
+		[NEURON_MEM_HOST_DRIVER] = "driver_memory",
+		[NEURON_MEM_HOST_NOTIFICATION] = "notifications",
+		[NEURON_MEM_OTHER] = "uncategorized",
+		[NEURON_MEM_CODE] = "model_code",
+		[NEURON_MEM_TENSORS] = "tensors",
+		[NEURON_MEM_CONSTANTS] = "constants",
+		[NEURON_MEM_SCRATCHPAD] = "model_shared_scratchpad",
+		[NEURON_MEM_MISC] = "runtime_memory",
+		[NEURON_MEM_DRIVER] = "driver_memory",
+		[NEURON_MEM_COLLECTIVES] = "collectives",
+		[NEURON_MEM_SCRATCHPAD_PRIVATE] = "nonshared_scratchpad",
+		[NEURON_MEM_NOTIFICATION] = "notifications",
+		[NEURON_MEM_HOST_RINGS] = "dma_rings",
+		[NEURON_MEM_RINGS] = "dma_rings",
+		[NEURON_MEM_SCRATCHPAD_CONTIGUOUS] = "model_shared_scratchpad",
+	};
+
+	return (unsigned int)category < NEURON_MEM_NR_CATEGORIES ? names[category] : "unknown";
+}
+
+NEURON_EXPORT const char *neuron_mem_reason_name(enum neuron_mem_reason reason)
+{
+	static const char *const names[] = {
+		[NEURON_MEM_REASON_NONE] = "none",
+		[NEURON_MEM_REASON_FULL] = "full",
+		[NEURON_MEM_REASON_FRAGMENTED] = "fragmented",
+		[NEURON_MEM_REASON_ALIGNMENT] = "alignment",
+		[NEURON_MEM_REASON_CAPPED] = "capped",
+		[NEURON_MEM_REASON_HOST] = "host",
+	};
+
+	return (unsigned int)reason < sizeof(names) / sizeof(names[0]) ? names[reason] : "unknown";
+}

@@ -1,0 +1,487 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The memory report: a table whose layout existing tools know, and a line in plain
+ * words.  Pure arithmetic and text.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../device/device.h"
+
+static const struct {
+	const char *top, *bottom;
+	unsigned int width;
+	bool model;		/* a model has it; else its row says n/a */
+} columns[NEURON_REPORT_NR_COLUMNS] = {
+	[NEURON_REPORT_TOTAL] = { "", "TOTAL", 10, true },
+	[NEURON_REPORT_CODE] = { "Model", "Code", 10, true },
+	[NEURON_REPORT_CONSTANTS] = { "Model", "Constants", 10, true },
+	[NEURON_REPORT_TENSORS] = { "", "Tensors", 10, false },
+	[NEURON_REPORT_SHARED_SCRATCHPAD] = { "Shared", "Scratchpad", 10, false },
+	[NEURON_REPORT_SCRATCHPAD] = { "", "Scratchpad", 10, true },
+	[NEURON_REPORT_RUNTIME] = { "", "Runtime", 10, true },
+	[NEURON_REPORT_RINGS_IO] = { "DMA Rings", "IO", 10, true },
+	[NEURON_REPORT_RINGS_SPILL] = { "DMA Rings", "Spill", 10, true },
+	[NEURON_REPORT_RINGS_COLLECTIVES] = { "DMA Rings", "Collectives", 11, true },
+	[NEURON_REPORT_RINGS_RUNTIME] = { "DMA Rings", "Runtime", 10, true },
+	[NEURON_REPORT_COLLECTIVES] = { "", "Collectives", 11, true },
+	[NEURON_REPORT_XT_CC] = { "", "XT CC", 10, false },
+	[NEURON_REPORT_PROFILER] = { "Profiler", "Buffers", 10, false },
+};
+
+/* In running text. */
+static const char *const names[NEURON_REPORT_NR_COLUMNS] = {
+	"everything", "model code", "model constants", "tensors", "shared scratchpad",
+	"scratchpad", "runtime", "dma rings io", "dma rings spill", "dma rings collectives",
+	"dma rings runtime", "collectives", "xt cc", "profiler buffers",
+};
+
+static enum neuron_report_column column_of(enum neuron_mem_category category)
+{
+	switch (category) {
+	case NEURON_MEM_CODE: return NEURON_REPORT_CODE;
+	case NEURON_MEM_TENSORS: return NEURON_REPORT_TENSORS;
+	case NEURON_MEM_CONSTANTS: return NEURON_REPORT_CONSTANTS;
+	case NEURON_MEM_SCRATCHPAD:
+	case NEURON_MEM_SCRATCHPAD_CONTIGUOUS: return NEURON_REPORT_SHARED_SCRATCHPAD;
+	case NEURON_MEM_SCRATCHPAD_PRIVATE: return NEURON_REPORT_SCRATCHPAD;
+	case NEURON_MEM_COLLECTIVES: return NEURON_REPORT_COLLECTIVES;
+	/* Those of running models are in host memory. */
+	case NEURON_MEM_NOTIFICATION: return NEURON_REPORT_PROFILER;
+	case NEURON_MEM_RINGS: return NEURON_REPORT_RINGS_RUNTIME;
+	default: return NEURON_REPORT_RUNTIME;
+	}
+}
+
+/* A sum that is too large for the type stays as large as that can be. */
+static void add(uint64_t *sum, uint64_t bytes)
+{
+	if (__builtin_add_overflow(*sum, bytes, sum))
+		*sum = UINT64_MAX;
+}
+
+static void add_up(uint64_t row[NEURON_REPORT_NR_COLUMNS])
+{
+	row[NEURON_REPORT_TOTAL] = 0;
+	for (int i = NEURON_REPORT_TOTAL + 1; i < NEURON_REPORT_NR_COLUMNS; i++)
+		add(&row[NEURON_REPORT_TOTAL], row[i]);
+}
+
+NEURON_EXPORT void neuron_report_model_row(const struct neuron_report_model *model,
+					   uint64_t row[NEURON_REPORT_NR_COLUMNS])
+{
+	const struct neuron_model_usage *u = &model->usage;
+
+	memset(row, 0, NEURON_REPORT_NR_COLUMNS * sizeof(row[0]));
+	row[NEURON_REPORT_CODE] = u->code;
+	row[NEURON_REPORT_CONSTANTS] = u->constants;
+	row[NEURON_REPORT_SCRATCHPAD] = u->scratchpad;
+	row[NEURON_REPORT_RUNTIME] = u->runtime;
+	row[NEURON_REPORT_RINGS_IO] = u->rings_io;
+	row[NEURON_REPORT_RINGS_SPILL] = u->rings_spill;
+	row[NEURON_REPORT_RINGS_COLLECTIVES] = u->rings_collectives;
+	row[NEURON_REPORT_RINGS_RUNTIME] = u->rings_runtime;
+	row[NEURON_REPORT_COLLECTIVES] = u->collectives;
+	add_up(row);
+}
+
+/* The driver knows how much is in rings, the models what those are for. */
+static void core_row(const struct neuron_report_core *core, uint64_t row[NEURON_REPORT_NR_COLUMNS])
+{
+	static const enum neuron_report_column rings[] = {
+		NEURON_REPORT_RINGS_IO, NEURON_REPORT_RINGS_SPILL, NEURON_REPORT_RINGS_COLLECTIVES,
+	};
+	uint64_t model[NEURON_REPORT_NR_COLUMNS], *rest = &row[NEURON_REPORT_RINGS_RUNTIME];
+
+	memset(row, 0, NEURON_REPORT_NR_COLUMNS * sizeof(row[0]));
+	for (unsigned int i = 0; i < NEURON_MAX_CATEGORIES; i++)
+		add(&row[column_of(i)], core->device_bytes[i]);
+	for (size_t m = 0; m < core->nr_models; m++) {
+		neuron_report_model_row(&core->models[m], model);
+		for (size_t k = 0; k < sizeof(rings) / sizeof(rings[0]); k++) {
+			uint64_t bytes = model[rings[k]] < *rest ? model[rings[k]] : *rest;
+
+			row[rings[k]] += bytes;
+			*rest -= bytes;
+		}
+	}
+	add_up(row);
+}
+
+NEURON_EXPORT void neuron_report_row(const struct neuron_report *report,
+				     const struct neuron_report_core *core,
+				     uint64_t row[NEURON_REPORT_NR_COLUMNS])
+{
+	uint64_t one[NEURON_REPORT_NR_COLUMNS];
+
+	if (core) {
+		core_row(core, row);
+		return;
+	}
+	memset(row, 0, NEURON_REPORT_NR_COLUMNS * sizeof(row[0]));
+	for (size_t i = 0; i < report->nr_cores; i++) {
+		core_row(&report->cores[i], one);
+		for (int k = 0; k < NEURON_REPORT_NR_COLUMNS; k++)
+			add(&row[k], one[k]);
+	}
+}
+
+NEURON_EXPORT const char *neuron_report_size(uint64_t bytes, char *text, size_t size)
+{
+	static const char *const units[] = { "B", "KB", "MB", "GB", "TB", "PB", "EB" };
+	double value = (double)bytes;
+	unsigned int unit = 0;
+
+	while (value >= 1024 && unit < 6) {
+		value /= 1024;
+		unit++;
+	}
+	snprintf(text, size, "%.3f%s", value, units[unit]);
+	return text;
+}
+
+/* ---- table ------------------------------------------------------------------------- */
+
+static void cell(FILE *f, const char *text, unsigned int width)
+{
+	unsigned int n = (unsigned int)strlen(text);
+	unsigned int left = n < width ? (width - n) / 2 : 0;
+
+	fprintf(f, "%*s%-*s|", (int)left, "", (int)(width - left), text);
+}
+
+static void header(FILE *f, int width, bool bottom)
+{
+	fprintf(f, "%*s|", width, "");
+	for (int i = 0; i < NEURON_REPORT_NR_COLUMNS; i++)
+		cell(f, bottom ? columns[i].bottom : columns[i].top, columns[i].width);
+	fputc('\n', f);
+}
+
+static void line(FILE *f, int width, const char *name,
+		 const uint64_t row[NEURON_REPORT_NR_COLUMNS], bool model)
+{
+	char text[32];
+
+	fprintf(f, "%-*s|", width, name);
+	for (int i = 0; i < NEURON_REPORT_NR_COLUMNS; i++)
+		cell(f, model && !columns[i].model ? "n/a" :
+		     neuron_report_size(row[i], text, sizeof(text)), columns[i].width);
+	fputc('\n', f);
+}
+
+/* A name comes from a file: one line, nothing that a terminal obeys. */
+static void mapping(FILE *f, const struct neuron_report_model *m)
+{
+	fprintf(f, "%u: \"", m->id);
+	for (const char *c = m->name; *c; c++)
+		fputc((unsigned char)*c < ' ' || *c == 0x7f ? '?' : *c, f);
+	fputs("\"\n", f);
+}
+
+/*
+ * What is set aside on cores for microcode, as far as this process knows: code of a core that
+ * has no models is nothing else.
+ */
+static uint64_t microcode(const struct neuron_report_core *c)
+{
+	return c->nr_models || (c->owner && c->owner != getpid()) ?
+	       0 : c->device_bytes[NEURON_MEM_CODE];
+}
+
+/* The whole memory, to the byte. */
+static void balance(FILE *f, const struct neuron_report *r, uint64_t held)
+{
+	char text[4][32];
+	uint64_t code = 0;
+
+	fprintf(f, "\n%s are %s in these rows, %s free and %s reserved (%llu = %llu + %llu + %llu bytes)\n",
+		neuron_report_size(r->total, text[0], sizeof(text[0])),
+		neuron_report_size(held, text[1], sizeof(text[1])),
+		neuron_report_size(r->free, text[2], sizeof(text[2])),
+		neuron_report_size(r->reserved, text[3], sizeof(text[3])),
+		(unsigned long long)r->total, (unsigned long long)held,
+		(unsigned long long)r->free, (unsigned long long)r->reserved);
+	for (size_t i = 0; i < r->nr_cores; i++)
+		add(&code, microcode(&r->cores[i]));
+	if (code)
+		fprintf(f, "%s of the code are set aside for microcode on cores without models (NEURON_RT_MICROCODE_MB)\n",
+			neuron_report_size(code, text[0], sizeof(text[0])));
+}
+
+static void table(FILE *f, const struct neuron_report *r)
+{
+	uint64_t held, row[NEURON_REPORT_NR_COLUMNS];
+	char name[64];
+	int width = 14;
+	bool any = false;
+
+	for (size_t i = 0; i < r->nr_cores; i++)
+		for (size_t m = 0; m < r->cores[i].nr_models; m++) {
+			int n = snprintf(name, sizeof(name), "  \\_NEFF %u ",
+					 r->cores[i].models[m].id);
+
+			width = n > width ? n : width;
+		}
+	header(f, width, false);
+	header(f, width, true);
+	snprintf(name, sizeof(name), "ND %u HBM %u", r->device, r->hbm);
+	neuron_report_row(r, NULL, row);
+	held = row[NEURON_REPORT_TOTAL];
+	line(f, width, name, row, false);
+	for (size_t i = 0; i < r->nr_cores; i++) {
+		const struct neuron_report_core *c = &r->cores[i];
+
+		snprintf(name, sizeof(name), "\\_NC %u", c->nc);
+		core_row(c, row);
+		line(f, width, name, row, false);
+		for (size_t m = 0; m < c->nr_models; m++) {
+			snprintf(name, sizeof(name), "  \\_NEFF %u", c->models[m].id);
+			neuron_report_model_row(&c->models[m], row);
+			line(f, width, name, row, true);
+			any = true;
+		}
+	}
+	if (r->total)
+		balance(f, r, held);
+	if (!any)
+		return;
+	fputs("\nNEFF id to name mapping:\n", f);
+	for (size_t i = 0; i < r->nr_cores; i++)
+		for (size_t m = 0; m < r->cores[i].nr_models; m++)
+			mapping(f, &r->cores[i].models[m]);
+}
+
+/* The caller's may be shorter. */
+static int report_copy(struct neuron_report *ours, const struct neuron_report *theirs)
+{
+	return theirs ? opts_copy(ours, sizeof(*ours), theirs) : -EINVAL;
+}
+
+static int text_end(FILE *f, char **out, char **text)
+{
+	bool bad = ferror(f);
+
+	if (fclose(f) || bad) {
+		free(*out);
+		return -ENOMEM;
+	}
+	*text = *out;
+	return 0;
+}
+
+NEURON_EXPORT int neuron_report_table(const struct neuron_report *report, char **text)
+{
+	struct neuron_report r;
+	char *out = NULL;
+	size_t size;
+	FILE *f;
+	int ret = text ? report_copy(&r, report) : -EINVAL;
+
+	if (ret)
+		return ret;
+	f = open_memstream(&out, &size);
+	if (!f)
+		return -ENOMEM;
+	table(f, &r);
+	return text_end(f, &out, text);
+}
+
+/* ---- in plain words ---------------------------------------------------------------- */
+
+/* The largest column of a row, TOTAL aside. */
+static enum neuron_report_column largest(const uint64_t row[NEURON_REPORT_NR_COLUMNS])
+{
+	enum neuron_report_column best = NEURON_REPORT_CODE;
+
+	for (int i = NEURON_REPORT_CODE; i < NEURON_REPORT_NR_COLUMNS; i++)
+		if (row[i] > row[best])
+			best = (enum neuron_report_column)i;
+	return best;
+}
+
+static void capped(FILE *f, const struct neuron_report *r, const struct neuron_mem_failure *fail)
+{
+	char text[2][32];
+
+	if (!r->limit_path) {
+		fputs("is not to be used further by this process: a limit that is neither its own nor the core's is reached (a control group's)",
+		      f);
+		return;
+	}
+	fputs("is not to be used further by ", f);
+	if (r->limit_core)
+		fprintf(f, "NC %u: its limit", fail->nc);
+	else
+		fputs("this process: its limit", f);
+	fprintf(f, " of %s has %s left (%s)",
+		neuron_report_size(r->limit, text[0], sizeof(text[0])),
+		neuron_report_size(r->limit > r->limit_used ? r->limit - r->limit_used : 0, text[1],
+				   sizeof(text[1])), r->limit_path);
+}
+
+static void what(FILE *f, const struct neuron_report *r, const struct neuron_mem_failure *fail,
+		 const char *left, const char *total, const char *run)
+{
+	char text[32];
+
+	switch (fail->reason) {
+	case NEURON_MEM_REASON_FULL:
+		fprintf(f, "is full: %s of %s are free", left, total);
+		break;
+	case NEURON_MEM_REASON_FRAGMENTED:
+		fprintf(f, "is fragmented: %s of %s are free, but the longest piece has %s", left,
+			total, run);
+		break;
+	case NEURON_MEM_REASON_ALIGNMENT:
+		fprintf(f, "has no piece that starts where it must: %s of %s are free, the longest piece has %s, the longest one from a multiple of %s",
+			left, total, run, neuron_report_size(fail->align, text, sizeof(text)));
+		fprintf(f, " has %s",
+			neuron_report_size(fail->largest_aligned, text, sizeof(text)));
+		break;
+	case NEURON_MEM_REASON_CAPPED:
+		capped(f, r, fail);
+		fprintf(f, ", %s of %s are free", left, total);
+		break;
+	case NEURON_MEM_REASON_HOST:
+	case NEURON_MEM_REASON_NONE:
+		fputs("is not to blame: the host is out of memory", f);
+		break;
+	}
+}
+
+static void holders(FILE *f, const struct neuron_report *r)
+{
+	uint64_t row[NEURON_REPORT_NR_COLUMNS];
+	const char *sep = "; held by";
+	char text[32];
+
+	for (size_t i = 0; i < r->nr_cores; i++) {
+		const struct neuron_report_core *c = &r->cores[i];
+		enum neuron_report_column most;
+
+		core_row(c, row);
+		if (!row[NEURON_REPORT_TOTAL])
+			continue;
+		most = largest(row);
+		fprintf(f, "%s NC %u", sep, c->nc);
+		if (c->owner)
+			fprintf(f, " (%s %d)", c->owner == getpid() ? "this process," : "process",
+				c->owner);
+		fprintf(f, " %s,", neuron_report_size(row[NEURON_REPORT_TOTAL], text, sizeof(text)));
+		fprintf(f, " most of it %s (%s)",
+			most == NEURON_REPORT_CODE && microcode(c) ? "set aside for microcode" :
+			names[most],
+			neuron_report_size(row[most], text, sizeof(text)));
+		sep = " and";
+	}
+}
+
+/* To have less of what there is most of. */
+static void advise_less(FILE *f, const struct neuron_report *r, const char *sep,
+			enum neuron_report_column most)
+{
+	uint64_t reserve = 0, code = 0;
+
+	for (size_t i = 0; i < r->nr_cores; i++) {
+		add(&reserve, microcode(&r->cores[i]));
+		add(&code, r->cores[i].device_bytes[NEURON_MEM_CODE]);
+	}
+	if (most == NEURON_REPORT_TENSORS)
+		fprintf(f, "%s to free tensors, or smaller batches", sep);
+	else if (most == NEURON_REPORT_SHARED_SCRATCHPAD)
+		fprintf(f, "%s %smodels that need less scratchpad", sep,
+			r->contiguous ? "" : "NEURON_RT_CONTIGUOUS_SCRATCHPAD=1, or ");
+	else if (most == NEURON_REPORT_CODE && reserve && reserve == code)
+		fprintf(f, "%s to set less aside for microcode (NEURON_RT_MICROCODE_MB)", sep);
+	else
+		fprintf(f, "%s to unload models, or smaller ones", sep);
+}
+
+static void advice(FILE *f, const struct neuron_report *r, const struct neuron_mem_failure *fail)
+{
+	uint64_t row[NEURON_REPORT_NR_COLUMNS];
+	const char *sep = "; try";
+
+	neuron_report_row(r, NULL, row);
+	if (fail->reason == NEURON_MEM_REASON_CAPPED) {
+		if (r->limit_core)
+			fprintf(f, "%s a higher limit, or fewer tensors and models on NC %u", sep,
+				fail->nc);
+		else
+			fprintf(f, "%s a higher limit, or fewer tensors and models in this process",
+				sep);
+		sep = ", or";
+	} else if (fail->reason == NEURON_MEM_REASON_FRAGMENTED ||
+		   fail->reason == NEURON_MEM_REASON_ALIGNMENT) {
+		fprintf(f, "%s to load models and allocate large tensors first, before small ones",
+			sep);
+		sep = ", or";
+		if (fail->align > NEURON_PAGE)
+			fprintf(f, "%s a smaller alignment", sep);
+	}
+	/* Pages are what a scratchpad in one piece does not have. */
+	if (!r->contiguous && row[NEURON_REPORT_SCRATCHPAD] > row[NEURON_REPORT_TOTAL] / 10) {
+		fprintf(f, "%s another NEURON_SCRATCHPAD_PAGE_SIZE (\"neuron-preflight --pages\" proposes one)",
+			sep);
+		sep = ", or";
+	}
+	advise_less(f, r, sep, largest(row));
+	if (r->lnc == 1 && r->nr_cores > 1 && fail->reason != NEURON_MEM_REASON_CAPPED) {
+		fprintf(f, ", or to put less on");
+		for (size_t i = 0, n = 0; i < r->nr_cores; i++)
+			if (r->cores[i].nc != fail->nc)
+				fprintf(f, "%s NC %u", n++ ? " and" : "", r->cores[i].nc);
+		fprintf(f, ", which shares this memory with NC %u (NEURON_LOGICAL_NC_CONFIG=2 makes one core of them)",
+			fail->nc);
+	}
+}
+
+/* The longest allocation that would have succeeded; false: what is left of a limit is not known. */
+static bool would_fit(const struct neuron_report *r, const struct neuron_mem_failure *fail,
+		      uint64_t *bytes)
+{
+	*bytes = fail->align > NEURON_PAGE ? fail->largest_aligned : fail->largest_free;
+	if (fail->reason != NEURON_MEM_REASON_CAPPED)
+		return true;
+	if (!r->limit_path)
+		return false;
+	if (r->limit <= r->limit_used)
+		*bytes = 0;
+	else if (r->limit - r->limit_used < *bytes)
+		*bytes = (r->limit - r->limit_used) & ~(uint64_t)(NEURON_PAGE - 1);
+	return true;
+}
+
+NEURON_EXPORT int neuron_report_reason(const struct neuron_report *report,
+				       const struct neuron_mem_failure *failure, char **text)
+{
+	char left[32], total[32], run[32], bytes[32];
+	struct neuron_report r;
+	char *out = NULL;
+	uint64_t fits;
+	size_t size;
+	FILE *f;
+	int ret = failure && text ? report_copy(&r, report) : -EINVAL;
+
+	if (ret)
+		return ret;
+	f = open_memstream(&out, &size);
+	if (!f)
+		return -ENOMEM;
+	neuron_report_size(failure->free, left, sizeof(left));
+	neuron_report_size(failure->total, total, sizeof(total));
+	neuron_report_size(failure->largest_free, run, sizeof(run));
+	fprintf(f, "No room for %s of %s: HBM %u of ND %u ",
+		neuron_report_size(failure->bytes, bytes, sizeof(bytes)),
+		names[column_of(failure->category)], r.hbm, r.device);
+	what(f, &r, failure, left, total, run);
+	if (failure->reason != NEURON_MEM_REASON_HOST && failure->reason != NEURON_MEM_REASON_NONE) {
+		holders(f, &r);
+		if (would_fit(&r, failure, &fits))
+			fprintf(f, "; up to %s would fit", neuron_report_size(fits, bytes, sizeof(bytes)));
+		advice(f, &r, failure);
+	}
+	return text_end(f, &out, text);
+}

@@ -1,0 +1,782 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Profiles of a core: buffers in device memory that the device writes its traces to
+ * (kmod/emu/ISA.md section 9), and what is in them, joined with the runs that it is
+ * about.
+ *
+ * The buffers are notification queues.  The driver keeps those until the core is
+ * reset, and only behind a reset it is certain that nothing is written to them any
+ * more: so a reset is when they are read, given back, and made anew.
+ */
+#include <endian.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "record.h"
+#include "../device/stats.h"
+#include "../device/sys.h"
+
+#define MIB (1ull << 20)
+#define MIN_BUFFER 4096u
+#define MAX_BUFFER (1ull << 30)
+/* Entries read at once. */
+#define PIECE 4096u
+
+/* Sizes that together give the 2 GB of the device memory document, "Profile Buffers". */
+static const uint64_t default_bytes[NEURON_PROFILE_NR_BUFFERS] = {
+	[NEURON_PROFILE_EVENT] = 128 * MIB,
+	[NEURON_PROFILE_DMA] = 64 * MIB,
+	[NEURON_PROFILE_THROTTLE] = 64 * MIB,
+	[NEURON_PROFILE_CC_CORE_INSTRUCTION] = 64 * MIB,
+	[NEURON_PROFILE_CC_CORE_EVENT] = 64 * MIB,
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* ---- labels ------------------------------------------------------------------------ */
+
+struct labels *labels_get(struct labels *l)
+{
+	if (l)
+		atomic_fetch_add_explicit(&l->refs, 1, memory_order_relaxed);
+	return l;
+}
+
+void labels_put(struct labels *l)
+{
+	if (!l || atomic_fetch_sub_explicit(&l->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	for (size_t i = 0; i < l->nr_rings; i++)
+		free(l->rings[i].name);
+	free(l->rings);
+	free(l->entries);
+	free(l->by_ring);
+	free(l->name);
+	free(l);
+}
+
+/* ---- buffers ----------------------------------------------------------------------- */
+
+static int check_opts(struct neuron_profile_opts *o)
+{
+	for (int i = 0; i < NEURON_PROFILE_NR_BUFFERS; i++) {
+		uint64_t *bytes = &o->bytes[i];
+
+		if (!*bytes)
+			*bytes = default_bytes[i];
+		if (*bytes & (*bytes - 1) || *bytes < MIN_BUFFER || *bytes > MAX_BUFFER)
+			return -EINVAL;
+	}
+	for (int i = NEURON_PROFILE_NR_BUFFERS; i < NEURON_PROFILE_MAX_KINDS; i++)
+		if (o->bytes[i])
+			return -EINVAL;
+	return 0;
+}
+
+static void add_buffer(struct profile_buffer *list, size_t *nr, uint32_t type, uint32_t engine,
+		       uint64_t bytes)
+{
+	list[(*nr)++] = (struct profile_buffer){ .type = type, .engine = engine, .bytes = bytes };
+}
+
+/* The buffers of a core; those of the sequencers and of throttling nothing writes to yet. */
+static size_t list_buffers(const struct neuron_geometry *g, const struct neuron_profile_opts *o,
+			   struct profile_buffer list[PROFILE_MAX_BUFFERS])
+{
+	const uint64_t *bytes = o->bytes;
+	size_t nr = 0;
+
+	for (uint32_t e = 0; e < NR_ENGINES && e < g->nr_nq_engines; e++)
+		add_buffer(list, &nr, NQ_TYPE_TRACE, e, bytes[NEURON_PROFILE_EVENT]);
+	add_buffer(list, &nr, NQ_TYPE_EVENT, 0, bytes[NEURON_PROFILE_EVENT]);
+	for (uint32_t e = 0; g->nr_nq_types > NQ_TYPE_TRACE_DMA && e < g->engines_per_core &&
+			     e < g->nr_nq_engines && e < 16; e++)
+		add_buffer(list, &nr, NQ_TYPE_TRACE_DMA, e, bytes[NEURON_PROFILE_DMA]);
+	for (int i = NEURON_PROFILE_THROTTLE; i < NEURON_PROFILE_NR_BUFFERS; i++)
+		add_buffer(list, &nr, PROFILE_NO_QUEUE, 0, bytes[i]);
+	return nr;
+}
+
+NEURON_EXPORT uint64_t neuron_profile_memory(const struct neuron_geometry *geometry,
+					     const struct neuron_profile_opts *opts)
+{
+	struct profile_buffer list[PROFILE_MAX_BUFFERS];
+	struct neuron_profile_opts o;
+	uint64_t sum = 0;
+	size_t nr;
+
+	if (opts_copy(&o, sizeof(o), opts) || check_opts(&o))
+		return 0;
+	nr = list_buffers(geometry, &o, list);
+	for (size_t i = 0; i < nr; i++)
+		sum += list[i].bytes;
+	return sum;
+}
+
+/* The call for a queue does not say why there was no memory; the counters do. */
+static void explain(const struct neuron_core *core, uint64_t bytes,
+		    struct neuron_mem_failure *failure)
+{
+	struct neuron_hbm_stats s = { .size = sizeof(s) };
+
+	if (!failure)
+		return;
+	*failure = (struct neuron_mem_failure){
+		.category = NEURON_MEM_NOTIFICATION,
+		.hbm = core->hbm,
+		.nc = core->nc,
+		.bytes = bytes,
+	};
+	if (neuron_hbm_get_stats(core->device, core->hbm, &s))
+		return;
+	failure->total = s.total;
+	failure->free = s.free;
+	failure->largest_free = failure->largest_aligned = s.largest_free;
+	failure->reason = s.free < bytes ? NEURON_MEM_REASON_FULL :
+			  s.largest_free < bytes ? NEURON_MEM_REASON_FRAGMENTED :
+			  NEURON_MEM_REASON_CAPPED;
+}
+
+static int open_queue(struct neuron_core *core, struct profile_buffer *b)
+{
+	struct neuron_ioctl_notifications_init_with_realloc_v2 init = {
+		.nq_dev_id = core->nc,
+		.nq_dev_type = NQ_DEVICE_TYPE_NEURON_CORE,
+		.nq_type = b->type,
+		.engine_index = b->engine,
+		.size = (uint32_t)b->bytes,
+		.dram_channel = core->hbm,
+		.force_alloc_mem = 1,
+	};
+	struct neuron_mem *m = calloc(1, sizeof(*m));
+	int ret;
+
+	if (!m)
+		return -ENOMEM;
+	ret = do_ioctl(core->device, NEURON_IOCTL_NOTIFICATIONS_INIT_WITH_REALLOC_V2, &init);
+	if (ret) {
+		free(m);
+		return ret;
+	}
+	m->device = device_get(core->device);
+	m->handle = init.mem_handle;
+	m->mmap_offset = init.mmap_offset;
+	m->bytes = b->bytes;
+	m->category = NEURON_MEM_NOTIFICATION;
+	m->hbm = core->hbm;
+	m->nc = core->nc;
+	pthread_mutex_init(&m->lock, NULL);
+	memlog_add(core->device, MEMLOG_ALLOC, m, b->bytes, 0, 0);
+	stats_memory(m, b->bytes);
+	b->mem = m;
+	return 0;
+}
+
+static int open_memory(struct neuron_core *core, struct profile_buffer *b,
+		       struct neuron_mem_failure *failure)
+{
+	struct neuron_mem_opts opts = {
+		.size = sizeof(opts),
+		.hbm = core->hbm,
+		.nc = core->nc,
+		.category = NEURON_MEM_NOTIFICATION,
+		.failure = failure,
+	};
+
+	return neuron_mem_alloc(core->device, b->bytes, &opts, &b->mem);
+}
+
+static void free_buffers(struct profile_part *p)
+{
+	while (p->nr_buffers)
+		neuron_mem_free(p->buffers[--p->nr_buffers].mem);
+	p->complete = false;
+}
+
+static int open_buffers(struct profile_part *p)
+{
+	struct neuron_core *core = p->core;
+	struct profile_buffer list[PROFILE_MAX_BUFFERS];
+	size_t nr = list_buffers(&core->device->geometry, &p->profile->opts, list);
+	int ret = 0;
+
+	for (size_t i = 0; i < nr && !ret; i++) {
+		if (list[i].type == PROFILE_NO_QUEUE) {
+			ret = open_memory(core, &list[i], p->failure);
+		} else {
+			ret = open_queue(core, &list[i]);
+			if (ret == -ENOMEM)
+				explain(core, list[i].bytes, p->failure);
+		}
+		if (!ret)
+			p->buffers[p->nr_buffers++] = list[i];
+	}
+	p->complete = !ret;
+	return ret;
+}
+
+/* ---- collecting -------------------------------------------------------------------- */
+
+/* NULL: that was the limit. */
+static int add_item(struct profile_part *p, struct profile_item **item)
+{
+	*item = NULL;
+	if (p->nr_items >= PROFILE_MAX_ITEMS) {
+		p->lost++;
+		return 0;
+	}
+	if (p->nr_items == p->max_items) {
+		size_t more = p->max_items ? p->max_items * 2 : 1024;
+		struct profile_item *items = reallocarray(p->items, more, sizeof(*items));
+
+		if (!items)
+			return -ENOMEM;
+		p->items = items;
+		p->max_items = more;
+	}
+	*item = &p->items[p->nr_items++];
+	**item = (struct profile_item){ 0 };
+	return 0;
+}
+
+/* The last run of this epoch that @ts is not before. */
+static uint32_t run_at(const struct profile_part *p, uint64_t ts)
+{
+	size_t low = p->epoch, high = p->nr_runs;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (p->runs[mid].begin <= ts)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low > p->epoch ? (uint32_t)(low - 1) : PROFILE_NO_RUN;
+}
+
+/* By number, as what an engine does late belongs to the run that gave it the program. */
+static uint32_t run_of_instruction(const struct profile_part *p, uint32_t engine, uint32_t id)
+{
+	size_t low = p->epoch, high = p->nr_runs;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (p->runs[mid].first[engine] <= id)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low > p->epoch ? (uint32_t)(low - 1) : PROFILE_NO_RUN;
+}
+
+/* Of no run, or of one that is not wanted: it would not be in the file. */
+static bool wanted(const struct profile_part *p, uint32_t run)
+{
+	return run != PROFILE_NO_RUN && p->runs[run].labels;
+}
+
+/* The item that is added last is @open for its end. */
+static int take_instruction(struct profile_part *p, const struct neuron_isa_notice *n,
+			    size_t *open)
+{
+	uint32_t id = le32toh(n->id), run;
+	struct profile_item *item;
+	size_t begun = *open;
+	int ret;
+
+	if (n->engine >= NR_ENGINES)
+		return 0;
+	*open = PROFILE_NO_ITEM;
+	if (n->kind == NEURON_ISA_NOTICE_END) {
+		if (begun != PROFILE_NO_ITEM) {
+			p->items[begun].end = le64toh(n->data);
+			p->items[begun].unfinished = false;
+		}
+		return 0;
+	}
+	run = run_of_instruction(p, n->engine, id);
+	if (!wanted(p, run))
+		return 0;
+	ret = add_item(p, &item);
+	if (!item)
+		return ret;
+	item->type = PROFILE_INSTRUCTION;
+	item->begin = item->end = le64toh(n->data);
+	item->run = run;
+	item->where = n->engine;
+	item->id = id - p->runs[run].first[n->engine];
+	item->code = n->code;
+	item->unfinished = true;
+	*open = p->nr_items - 1;
+	return 0;
+}
+
+/* Queues of the core that are not the model's are left out. */
+static bool has_slot(const struct profile_part *p, uint32_t run, uint32_t slot)
+{
+	const struct labels *l = p->runs[run].labels;
+
+	for (size_t i = 0; i < l->nr_rings; i++)
+		if (l->rings[i].slot == slot)
+			return true;
+	return false;
+}
+
+static int take_packet(struct profile_part *p, const struct neuron_isa_notice *n, uint32_t engine,
+		       size_t *open)
+{
+	uint32_t slot = engine + p->core->device->geometry.engines_per_core * (n->phase >> 4);
+	uint32_t run = run_at(p, le64toh(n->data));
+	struct profile_item *item;
+	size_t begun = *open;
+	int ret;
+
+	*open = PROFILE_NO_ITEM;
+	if (n->kind == NEURON_ISA_NOTICE_DMA_END) {
+		if (begun != PROFILE_NO_ITEM) {
+			p->items[begun].end = le64toh(n->data);
+			p->items[begun].bytes = le32toh(n->id);
+		}
+		return 0;
+	}
+	if (!wanted(p, run) || !has_slot(p, run, slot))
+		return 0;
+	ret = add_item(p, &item);
+	if (!item)
+		return ret;
+	item->type = PROFILE_PACKET;
+	item->begin = item->end = le64toh(n->data);
+	item->where = slot;
+	item->run = run;
+	item->id = le32toh(n->id);
+	*open = p->nr_items - 1;
+	return 0;
+}
+
+static int take_semaphore(struct profile_part *p, const struct neuron_isa_notice *n)
+{
+	uint32_t run = run_at(p, le64toh(n->data));
+	struct profile_item *item;
+	int ret;
+
+	if (!wanted(p, run))
+		return 0;
+	ret = add_item(p, &item);
+	if (!item)
+		return ret;
+	item->type = PROFILE_SEMAPHORE;
+	item->begin = item->end = le64toh(n->data);
+	item->run = run;
+	item->where = n->code;
+	item->id = le32toh(n->id);
+	item->by = n->engine;
+	return 0;
+}
+
+static int take(struct profile_part *p, const struct profile_buffer *b,
+		const struct neuron_isa_notice *n, size_t *open)
+{
+	switch (n->kind) {
+	case NEURON_ISA_NOTICE_BEGIN:
+	case NEURON_ISA_NOTICE_END:
+		return take_instruction(p, n, open);
+	case NEURON_ISA_NOTICE_DMA_BEGIN:
+	case NEURON_ISA_NOTICE_DMA_END:
+		return take_packet(p, n, b->engine, open);
+	case NEURON_ISA_NOTICE_SEMAPHORE:
+		return take_semaphore(p, n);
+	case NEURON_ISA_NOTICE_LOST:
+		p->lost += le64toh(n->data);
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+/* Entries are there up to the first one without the phase of the first pass. */
+static int read_buffer(struct profile_part *p, const struct profile_buffer *b,
+		       struct neuron_isa_notice *piece)
+{
+	/* An index: the process can write what it likes between the two entries of an item. */
+	size_t open = PROFILE_NO_ITEM;
+	int ret;
+
+	for (uint64_t off = 0; off < b->bytes; off += PIECE * sizeof(*piece)) {
+		uint64_t left = (b->bytes - off) / sizeof(*piece);
+		size_t nr = left < PIECE ? left : PIECE;
+
+		ret = neuron_mem_read(b->mem, off, piece, nr * sizeof(*piece));
+		for (size_t i = 0; i < nr && !ret; i++) {
+			if (!(piece[i].phase & 1))
+				return 0;
+			ret = take(p, b, &piece[i], &open);
+		}
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+static int collect(struct profile_part *p)
+{
+	struct neuron_isa_notice *piece = calloc(PIECE, sizeof(*piece));
+	int ret = piece ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < p->nr_buffers && !ret; i++)
+		if (p->buffers[i].type != PROFILE_NO_QUEUE)
+			ret = read_buffer(p, &p->buffers[i], piece);
+	free(piece);
+	return ret;
+}
+
+static void forget(struct profile_part *p)
+{
+	while (p->nr_runs)
+		labels_put(p->runs[--p->nr_runs].labels);
+	p->nr_items = 0;
+	p->lost = 0;
+	p->missing = 0;
+	p->discard = false;
+}
+
+/* ---- what running a model tells ---------------------------------------------------- */
+
+bool profile_starts_over(const struct neuron_core *core)
+{
+	struct profile_part *p = core->profile;
+
+	if (!p || !p->profile->opts.last_only || !p->nr_runs)
+		return false;
+	p->discard = true;
+	return true;
+}
+
+void profile_reset(struct neuron_core *core, bool works)
+{
+	struct profile_part *p = core->profile;
+	int ret;
+
+	if (!p)
+		return;
+	ret = collect(p);
+	if (ret && !p->missing)
+		p->missing = ret;
+	/* Without the reset the driver keeps the queues, and their memory with them. */
+	if (!works && p->nr_buffers)
+		core->held = true;
+	free_buffers(p);
+	if (p->discard)
+		forget(p);
+	p->epoch = p->nr_runs;
+	memset(p->next, 0, sizeof(p->next));
+	if (!ret && works && !p->stopping)
+		ret = open_buffers(p);
+	if (ret && !p->error)
+		p->error = ret;
+}
+
+void profile_run_begin(struct neuron_model *model)
+{
+	struct profile_part *p = model->core->profile;
+	struct labels *const *only;
+	struct profile_run *r;
+
+	if (!p || !model->labels)
+		return;
+	if (!p->complete && !p->missing)
+		p->missing = p->error;
+	if (p->nr_runs >= PROFILE_MAX_RUNS) {
+		p->lost++;
+		return;
+	}
+	if (p->nr_runs == p->max_runs) {
+		size_t more = p->max_runs ? p->max_runs * 2 : 16;
+		struct profile_run *runs = reallocarray(p->runs, more, sizeof(*runs));
+
+		if (!runs) {
+			p->error = p->error ? p->error : -ENOMEM;
+			p->missing = p->missing ? p->missing : -ENOMEM;
+			return;
+		}
+		p->runs = runs;
+		p->max_runs = more;
+	}
+	only = p->profile->wanted;
+	r = &p->runs[p->nr_runs++];
+	*r = (struct profile_run){ .begin = now_ns(), .number = p->number++ };
+	/* The last one stands for all that follow, so that what they do is not another's. */
+	if (p->nr_runs == PROFILE_MAX_RUNS)
+		p->lost++;
+	else if (!only[0] || only[0] == model->labels || only[1] == model->labels)
+		r->labels = labels_get(model->labels);
+	memcpy(r->first, p->next, sizeof(r->first));
+	for (uint32_t e = 0; e < NR_ENGINES; e++)
+		p->next[e] += model->labels->nr_inst[e];
+	p->running = true;
+}
+
+void profile_run_end(struct neuron_model *model, int ret)
+{
+	struct profile_part *p = model->core->profile;
+
+	if (!p || !p->running)
+		return;
+	p->running = false;
+	p->runs[p->nr_runs - 1].end = now_ns();
+	p->runs[p->nr_runs - 1].ret = ret;
+}
+
+/* ---- for callers ------------------------------------------------------------------- */
+
+static int start_part(struct profile_part *p, struct neuron_mem_failure *failure)
+{
+	int ret;
+
+	pthread_mutex_lock(&p->core->lock);
+	if (p->core->profile) {
+		ret = -EBUSY;
+	} else {
+		p->core->profile = p;
+		p->failure = failure;
+		/* Makes the buffers, too. */
+		ret = core_reset_locked(p->core);
+		/* It is the caller's: resets from now on, of any thread, must not use it. */
+		p->failure = NULL;
+		if (!ret)
+			ret = p->error;
+	}
+	pthread_mutex_unlock(&p->core->lock);
+	return ret;
+}
+
+/* -EALREADY: it was not on. */
+static int stop_part(struct profile_part *p)
+{
+	int ret = -EALREADY;
+
+	pthread_mutex_lock(&p->core->lock);
+	if (p->core->profile == p) {
+		p->stopping = true;
+		ret = core_reset_locked(p->core);
+		p->core->profile = NULL;
+		if (!ret)
+			ret = p->error;
+	}
+	pthread_mutex_unlock(&p->core->lock);
+	return ret;
+}
+
+static void free_profile(struct neuron_profile *profile)
+{
+	for (size_t i = 0; i < profile->nr_parts; i++) {
+		struct profile_part *p = &profile->parts[i];
+
+		forget(p);
+		free(p->runs);
+		free(p->items);
+		core_put(p->core);
+	}
+	labels_put(profile->wanted[0]);
+	labels_put(profile->wanted[1]);
+	free(profile);
+}
+
+NEURON_EXPORT int neuron_profile_start(struct neuron_core *core,
+				       const struct neuron_profile_opts *opts,
+				       struct neuron_profile **profile)
+{
+	struct neuron_profile_opts o;
+	struct neuron_profile *p;
+	int ret;
+
+	ret = opts_copy(&o, sizeof(o), opts);
+	if (!ret)
+		ret = check_opts(&o);
+	if (ret)
+		return ret;
+	if (!profile || (o.model && o.model->core != core))
+		return -EINVAL;
+	if (device_inherited(core->device))
+		return -EACCES;
+	if (o.model && neuron_model_obstacle(o.model))
+		return -EOPNOTSUPP;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return -ENOMEM;
+	p->opts = o;
+	/* They are the caller's for this call only. */
+	p->opts.failure = NULL;
+	p->opts.refused = NULL;
+	p->opts.model = NULL;
+	if (o.model) {
+		p->wanted[0] = labels_get(o.model->labels);
+		p->wanted[1] = o.model->peer ? labels_get(o.model->peer->labels) : NULL;
+	}
+	for (struct neuron_core *c = core; c; c = c->peer) {
+		struct profile_part *part = &p->parts[p->nr_parts++];
+
+		part->profile = p;
+		part->core = core_get(c);
+	}
+	for (size_t i = 0; i < p->nr_parts && !ret; i++)
+		ret = start_part(&p->parts[i], o.failure);
+	if (ret) {
+		if (ret == -ENOMEM && o.refused && o.failure &&
+		    o.failure->reason != NEURON_MEM_REASON_NONE)
+			o.refused(o.refused_data, o.failure, NULL);
+		for (size_t i = 0; i < p->nr_parts; i++)
+			stop_part(&p->parts[i]);
+		free_profile(p);
+		return ret;
+	}
+	*profile = p;
+	return 0;
+}
+
+NEURON_EXPORT int neuron_profile_stop(struct neuron_profile *profile)
+{
+	int ret = 0;
+
+	if (device_inherited(profile->parts[0].core->device))
+		return -EACCES;
+	for (size_t i = 0; i < profile->nr_parts; i++) {
+		int r = stop_part(&profile->parts[i]);
+
+		ret = ret ? ret : r;
+	}
+	return ret;
+}
+
+NEURON_EXPORT void neuron_profile_close(struct neuron_profile *profile)
+{
+	if (!profile)
+		return;
+	if (device_inherited(profile->parts[0].core->device)) {
+		/* In a child the core is the parent's. */
+		for (size_t i = 0; i < profile->nr_parts; i++)
+			free_buffers(&profile->parts[i]);
+	} else {
+		neuron_profile_stop(profile);
+		for (size_t i = 0; i < profile->nr_parts; i++)
+			core_take_back(profile->parts[i].core);
+	}
+	free_profile(profile);
+}
+
+/* What the device has written so far: only a reset can tell. */
+static int catch_up(struct neuron_profile *profile)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < profile->nr_parts && !ret; i++) {
+		struct profile_part *p = &profile->parts[i];
+
+		if (p->core->profile == p)
+			ret = core_reset_locked(p->core);
+	}
+	return ret;
+}
+
+static void lock_parts(struct neuron_profile *profile)
+{
+	for (size_t i = 0; i < profile->nr_parts; i++)
+		pthread_mutex_lock(&profile->parts[i].core->lock);
+}
+
+static void unlock_parts(struct neuron_profile *profile)
+{
+	for (size_t i = 0; i < profile->nr_parts; i++)
+		pthread_mutex_unlock(&profile->parts[i].core->lock);
+}
+
+/* What was collected, and nothing else. */
+static struct neuron_profile *copy_profile(const struct neuron_profile *profile)
+{
+	struct neuron_profile *copy = calloc(1, sizeof(*copy));
+
+	for (size_t i = 0; copy && i < profile->nr_parts; i++) {
+		const struct profile_part *p = &profile->parts[i];
+		struct profile_part *c = &copy->parts[copy->nr_parts++];
+
+		c->core = core_get(p->core);
+		c->runs = calloc(p->nr_runs + 1, sizeof(*c->runs));
+		c->items = calloc(p->nr_items + 1, sizeof(*c->items));
+		if (!c->runs || !c->items) {
+			free_profile(copy);
+			return NULL;
+		}
+		for (; c->nr_runs < p->nr_runs; c->nr_runs++) {
+			c->runs[c->nr_runs] = p->runs[c->nr_runs];
+			labels_get(c->runs[c->nr_runs].labels);
+		}
+		for (; c->nr_items < p->nr_items; c->nr_items++)
+			c->items[c->nr_items] = p->items[c->nr_items];
+		c->lost = p->lost;
+	}
+	return copy;
+}
+
+NEURON_EXPORT int neuron_profile_write(struct neuron_profile *profile, int fd)
+{
+	struct neuron_profile *copy = NULL;
+	int ret, missing = 0;
+
+	if (device_inherited(profile->parts[0].core->device))
+		return -EACCES;
+	lock_parts(profile);
+	ret = catch_up(profile);
+	if (!ret) {
+		copy = copy_profile(profile);
+		ret = copy ? 0 : -ENOMEM;
+	}
+	for (size_t i = 0; i < profile->nr_parts && !missing; i++)
+		missing = profile->parts[i].missing;
+	unlock_parts(profile);
+	if (ret)
+		return ret;
+	/* Whoever reads it may take its time, or run a model on the core first. */
+	ret = profile_write(copy, fd);
+	free_profile(copy);
+	return ret ? ret : missing;
+}
+
+NEURON_EXPORT int neuron_profile_get_stats(struct neuron_profile *profile,
+					   struct neuron_profile_stats *stats)
+{
+	struct neuron_profile_stats out = { 0 };
+
+	if (!result_valid(stats))
+		return -EINVAL;
+	if (device_inherited(profile->parts[0].core->device))
+		return -EACCES;
+	lock_parts(profile);
+	for (size_t i = 0; i < profile->nr_parts; i++) {
+		const struct profile_part *p = &profile->parts[i];
+
+		out.runs += p->nr_runs;
+		out.lost += p->lost;
+		out.error = out.error ? out.error : p->error;
+		for (size_t k = 0; k < p->nr_items; k++) {
+			const struct profile_item *item = &p->items[k];
+
+			out.instructions += item->type == PROFILE_INSTRUCTION;
+			out.packets += item->type == PROFILE_PACKET;
+			out.semaphores += item->type == PROFILE_SEMAPHORE;
+			out.bytes += item->bytes;
+		}
+		for (size_t k = 0; k < p->nr_buffers; k++)
+			out.memory += p->buffers[k].bytes;
+	}
+	unlock_parts(profile);
+	result_copy(stats, &out, sizeof(out));
+	return 0;
+}

@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Running a model: bind tensors, set up queues, start instruction fetch, wait. */
+#include <endian.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "model.h"
+#include "../device/stats.h"
+#include "../../common/wait.h"
+
+/* Callers tend to pass them in the order of the model. */
+static const struct neuron_io *find_io(const struct neuron_io *io, size_t nr, size_t hint,
+				       const char *name)
+{
+	if (hint < nr && io[hint].name && !strcmp(io[hint].name, name))
+		return &io[hint];
+	for (size_t i = 0; i < nr; i++)
+		if (io[i].name && !strcmp(io[i].name, name))
+			return &io[i];
+	return NULL;
+}
+
+static void set_address(struct neuron_model *m, const struct fixup *f, uint64_t address)
+{
+	struct ring *ring = &m->rings[f->ring];
+	struct neuron_descriptor *d = f->rx ? &ring->rx_desc[f->index] : &ring->tx_desc[f->index];
+
+	d->address = htole64(address + f->offset);
+	if (ring->dirty_first >= ring->dirty_end) {
+		ring->dirty_first = f->index;
+		ring->dirty_end = f->index + 1;
+	} else if (f->index < ring->dirty_first) {
+		ring->dirty_first = f->index;
+	} else if (f->index >= ring->dirty_end) {
+		ring->dirty_end = f->index + 1;
+	}
+}
+
+static int bind_tensor(struct neuron_model *m, struct io_tensor *t, uint64_t address)
+{
+	uint64_t word = htole64(address);
+	int ret = 0;
+
+	if (t->bound && t->address == address)
+		return 0;
+	/* If something fails half way, the next run does all of it again. */
+	t->bound = false;
+	for (size_t i = 0; i < t->nr_fixups; i++)
+		set_address(m, &t->fixups[i], address);
+	for (size_t i = 0; i < t->nr_pointers && !ret; i++)
+		ret = neuron_mem_write(t->pointers[i].mem, t->pointers[i].offset, &word,
+				       sizeof(word));
+	if (!ret) {
+		t->address = address;
+		t->bound = true;
+	}
+	return ret;
+}
+
+static int check_io(const struct neuron_model *m, const struct io_tensor *t,
+		    const struct neuron_io *io, struct neuron_run_result *result)
+{
+	const char *what = NULL;
+
+	if (!io || !io->mem)
+		what = "is missing";
+	else if (io->mem->device != m->core->device)
+		what = "is on another device";
+	else if (io->bytes < t->bytes)
+		what = "is too small";
+	else if (io->offset > io->mem->bytes || io->bytes > io->mem->bytes - io->offset)
+		what = "ends beyond its memory";
+	if (!what)
+		return 0;
+	snprintf(result->text, sizeof(result->text), "%s %.160s %s",
+		 t->usage == NEURON_TENSOR_INPUT ? "input" : "output", t->name, what);
+	neuron_neff_printable(result->text);
+	return -EINVAL;
+}
+
+/* All parts of a model: what is refused must not have touched the core of any. */
+static int check_model(const struct neuron_model *model, const struct neuron_io *io, size_t nr_io,
+		       struct neuron_run_result *result)
+{
+	int ret = 0;
+
+	for (const struct neuron_model *m = model; m; m = m->peer)
+		for (size_t i = 0; i < m->nr_io && !ret; i++)
+			ret = check_io(m, &m->io[i], find_io(io, nr_io, i, m->io[i].name), result);
+	return ret;
+}
+
+/* After check_model(). */
+static int bind(struct neuron_model *m, const struct neuron_io *io, size_t nr_io)
+{
+	struct neuron_device *device = m->core->device;
+	int ret = 0;
+
+	for (size_t i = 0; i < m->nr_io && !ret; i++) {
+		const struct neuron_io *b = find_io(io, nr_io, i, m->io[i].name);
+
+		ret = bind_tensor(m, &m->io[i], neuron_mem_address(b->mem) + b->offset);
+	}
+	for (size_t i = m->nr_fetch; i < m->nr_rings && !ret; i++) {
+		struct ring *r = &m->rings[i];
+		uint32_t count = r->dirty_end - r->dirty_first;
+
+		if (r->dirty_first >= r->dirty_end)
+			continue;
+		ret = neuron_queue_write(device, r->tx, NEURON_RING_TX, r->dirty_first,
+					 r->tx_desc + r->dirty_first, count);
+		if (!ret)
+			ret = neuron_queue_write(device, r->rx, NEURON_RING_RX, r->dirty_first,
+						 r->rx_desc + r->dirty_first, count);
+		if (!ret) {
+			r->dirty_first = 0;
+			r->dirty_end = 0;
+		}
+	}
+	return ret;
+}
+
+static int start(struct neuron_model *m)
+{
+	struct neuron_core *core = m->core;
+	int ret;
+
+	profile_run_begin(m);
+	/* Also takes the rings to their first slot again. */
+	for (size_t i = 0; i < m->nr_rings; i++)
+		core->owner[m->rings[i].slot] = m;
+	ret = neuron_queue_init(core->device, m->setup, m->nr_rings);
+	for (size_t i = 0; i < m->nr_fetch && !ret; i++)
+		ret = neuron_queue_start(core->device, m->setup[i].engine, m->setup[i].queue,
+					 m->rings[i].count, m->rings[i].count);
+	return ret;
+}
+
+static const char *error_name(uint8_t code)
+{
+	static const char *const names[] = {
+		[NEURON_ISA_ERR_NONE] = "no error",
+		[NEURON_ISA_ERR_ILLEGAL] = "illegal instruction",
+		[NEURON_ISA_ERR_ENGINE] = "instruction for another engine",
+		[NEURON_ISA_ERR_BOUNDS] = "operand outside the state buffer",
+		[NEURON_ISA_ERR_INDEX] = "no such semaphore, event or queue",
+		[NEURON_ISA_ERR_SEMAPHORE] = "semaphore would wrap",
+		[NEURON_ISA_ERR_QUEUE] = "DMA trigger refused",
+		[NEURON_ISA_ERR_DMA_ACCESS] = "DMA to memory out of bounds",
+		[NEURON_ISA_ERR_DMA_DESC] = "malformed DMA descriptor",
+		[NEURON_ISA_ERR_DMA_RING] = "DMA ring gone",
+		[NEURON_ISA_ERR_ABORT] = "aborted",
+		[NEURON_ISA_ERR_MEM_UE] = "uncorrectable error of device memory",
+		[NEURON_ISA_ERR_MEM_REPAIRABLE] = "repairable error of device memory",
+		[NEURON_ISA_ERR_SRAM_UE] = "uncorrectable error of the state buffer",
+	};
+
+	return code < sizeof(names) / sizeof(names[0]) ? names[code] : "unknown error";
+}
+
+static int stopped(const struct neuron_notice *n, struct neuron_run_result *result)
+{
+	static const char *const engines[] = { "PE", "Activation", "Pool", "DVE", "SP" };
+
+	result->notice = *n;
+	if (n->kind == NEURON_ISA_NOTICE_DMA_ERROR) {
+		result->status = NEURON_RUN_DMA_ERROR;
+		snprintf(result->text, sizeof(result->text),
+			 "DMA engine %u queue %u stopped after %u descriptors: %s, address 0x%llx",
+			 n->engine, n->queue, n->id, error_name(n->code),
+			 (unsigned long long)n->data);
+	} else {
+		result->status = NEURON_RUN_ENGINE_ERROR;
+		snprintf(result->text, sizeof(result->text),
+			 "engine %s stopped at instruction %u: %s, opcode 0x%llx",
+			 n->engine < NR_ENGINES ? engines[n->engine] : "?", n->id,
+			 error_name(n->code), (unsigned long long)n->data);
+	}
+	return -EIO;
+}
+
+/* Takes what the core's program said; the core is done when it said so. */
+static void look_for_end(struct neuron_core *core)
+{
+	struct neuron_notice n;
+
+	while (!core->done && !neuron_nq_read(core->notify, &n))
+		core->done = n.kind == NEURON_ISA_NOTICE_NOTIFY && n.id == NOTIFY_DONE;
+}
+
+/*
+ * Whether every part of the model is done; -EAGAIN: not yet.  The ends are read before the
+ * errors, and the errors of all cores each time: an error makes the results worthless
+ * though its core is done, and though another core still runs.
+ */
+static int look(const struct neuron_model *model, struct neuron_run_result *result)
+{
+	struct neuron_notice n;
+	int ret = 0;
+
+	for (const struct neuron_model *m = model; m; m = m->peer) {
+		look_for_end(m->core);
+		if (!m->core->done)
+			ret = -EAGAIN;
+	}
+	for (const struct neuron_model *m = model; m; m = m->peer)
+		if (!neuron_nq_read(m->core->error, &n))
+			return stopped(&n, result);
+	return ret;
+}
+
+/* Takes the signals of the cores: what comes after the look signals again. */
+static int take_signals(const struct pollfd *pfd, nfds_t nr)
+{
+	uint64_t count;
+
+	for (nfds_t i = 0; i < nr; i++)
+		if (read(pfd[i].fd, &count, sizeof(count)) < 0 && errno != EAGAIN &&
+		    errno != EINTR)
+			return -errno;
+	return 0;
+}
+
+/* All parts of the model; the first error of any of them ends it. */
+static int wait_done(const struct neuron_model *model, int timeout_ms,
+		     struct neuron_run_result *result)
+{
+	struct deadline deadline = deadline_in(timeout_ms);
+	struct pollfd pfd[2];
+	nfds_t nr = 0;
+	int ret;
+
+	for (const struct neuron_model *m = model; m; m = m->peer)
+		pfd[nr++] = (struct pollfd){ .fd = m->core->eventfd, .events = POLLIN };
+	for (;;) {
+		ret = take_signals(pfd, nr);
+		if (!ret)
+			ret = look(model, result);
+		if (ret != -EAGAIN)
+			return ret;
+		if (!deadline_left(&deadline)) {
+			result->status = NEURON_RUN_TIMEOUT;
+			snprintf(result->text, sizeof(result->text),
+				 "no completion notification in %d ms", timeout_ms);
+			return -ETIMEDOUT;
+		}
+		if (poll(pfd, nr, deadline_left(&deadline)) < 0 && errno != EINTR)
+			return -errno;
+	}
+}
+
+static void drain(struct neuron_nq *nq)
+{
+	struct neuron_notice n;
+
+	while (!neuron_nq_read(nq, &n))
+		;
+}
+
+static void lock_cores(struct neuron_model *model)
+{
+	for (struct neuron_model *m = model; m; m = m->peer)
+		pthread_mutex_lock(&m->core->lock);
+}
+
+static void unlock_cores(struct neuron_model *model)
+{
+	for (struct neuron_model *m = model; m; m = m->peer)
+		pthread_mutex_unlock(&m->core->lock);
+}
+
+/* The part of a model on one core, so far that it can be started. */
+static int prepare(struct neuron_model *m, const struct neuron_io *io, size_t nr_io)
+{
+	struct neuron_core *core = m->core;
+	/* Whatever the reset is for, the profile is to know. */
+	bool over = profile_starts_over(core);
+	struct neuron_notice late;
+	int ret = 0;
+
+	/*
+	 * An error that came after the end of the last run: an engine or a queue
+	 * that stands still until the core is reset.
+	 */
+	if (over || core->broken || !neuron_nq_read(core->error, &late))
+		ret = core_reset_locked(core);
+	if (!ret)
+		ret = bind(m, io, nr_io);
+	if (!ret)
+		drain(core->notify);
+	core->done = false;
+	return ret;
+}
+
+/* The status counter of a core for the end of a run; 0 if the driver counts it itself. */
+static unsigned int status_counter(int ret, const struct neuron_run_result *r)
+{
+	switch (ret) {
+	case 0: return NDS_NC_COUNTER_INFER_COMPLETED;
+	case -ETIMEDOUT: return NDS_NC_COUNTER_INFER_TIMED_OUT;
+	case -EINVAL: return NDS_NC_COUNTER_INFER_INCORRECT_INPUT;
+	case -EOPNOTSUPP: return NDS_NC_COUNTER_ERR_UNSUPPORTED_NEFF_VERSION;
+	case -ENODEV: return NDS_NC_COUNTER_ERR_HW;
+	case -EIO: break;
+	default: return NDS_NC_COUNTER_GENERIC_FAIL;
+	}
+	if (r->status == NEURON_RUN_DONE)
+		return NDS_NC_COUNTER_ERR_HW;
+	switch (r->notice.code) {
+	case NEURON_ISA_ERR_BOUNDS:
+	case NEURON_ISA_ERR_DMA_ACCESS: return NDS_NC_COUNTER_OOB;
+	case NEURON_ISA_ERR_DMA_DESC:
+	case NEURON_ISA_ERR_DMA_RING: return NDS_EXT_NC_COUNTER_HW_ERR_DMA_ABORT;
+	case NEURON_ISA_ERR_SEMAPHORE: return NDS_EXT_NC_COUNTER_ERR_SW_SEMAPHORE_ERROR;
+	case NEURON_ISA_ERR_MEM_UE: return NDS_EXT_NC_COUNTER_HW_ERR_HBM_UE;
+	case NEURON_ISA_ERR_MEM_REPAIRABLE: return NDS_EXT_NC_COUNTER_HW_ERR_REPAIRABLE_HBM_UE;
+	case NEURON_ISA_ERR_SRAM_UE: return NDS_EXT_NC_COUNTER_HW_ERR_NC_UE;
+	case NEURON_ISA_ERR_ABORT:
+		return r->status == NEURON_RUN_DMA_ERROR ? NDS_EXT_NC_COUNTER_HW_ERR_DMA_ABORT :
+							   NDS_NC_COUNTER_INFER_COMPLETED_WITH_ERR;
+	default: return NDS_NC_COUNTER_INFER_COMPLETED_WITH_ERR;
+	}
+}
+
+/* Microseconds: @called, @started on the cores (0: it was not), @ended. */
+static void count_run(const struct neuron_model *model, int ret, const struct neuron_run_result *r,
+		      uint64_t called, uint64_t started, uint64_t ended)
+{
+	const struct neuron_device *device = model->core->device;
+	unsigned int counter = status_counter(ret, r);
+
+	for (const struct neuron_model *m = model; m; m = m->peer) {
+		uint32_t nc = m->core->nc;
+
+		if (counter)
+			stats_add(device, nc, counter, 1);
+		if (!started)
+			continue;
+		stats_add(device, nc, NDS_NC_COUNTER_INFERENCE_COUNT, 1);
+		stats_add(device, nc, NDS_NC_COUNTER_TIME_IN_USE, ended - started);
+		if (ret)
+			continue;
+		stats_add(device, nc, NDS_NC_COUNTER_MAC_COUNT, m->macs);
+		stats_set(device, nc, NDS_NC_COUNTER_LATENCY_DEVICE, ended - started);
+		stats_set(device, nc, NDS_NC_COUNTER_LATENCY_TOTAL, ended - called);
+	}
+}
+
+NEURON_EXPORT int neuron_model_run(struct neuron_model *model, const struct neuron_io *io,
+				   size_t nr_io, int timeout_ms,
+				   struct neuron_run_result *result)
+{
+	struct neuron_run_result r = { .status = NEURON_RUN_DONE };
+	const char *obstacle = neuron_model_obstacle(model);
+	uint64_t called = stats_time(), started = 0, ended = called;
+	int ret = 0;
+
+	if (device_inherited(model->core->device))
+		return -EACCES;
+	if (obstacle) {
+		snprintf(r.text, sizeof(r.text), "%.255s", obstacle);
+		if (result_valid(result))
+			result_copy(result, &r, sizeof(r));
+		count_run(model, -EOPNOTSUPP, &r, called, 0, called);
+		return -EOPNOTSUPP;
+	}
+	lock_cores(model);
+	ret = check_model(model, io, nr_io, &r);
+	for (struct neuron_model *m = model; m && !ret; m = m->peer)
+		ret = prepare(m, io, nr_io);
+	if (!ret) {
+		started = stats_time();
+		for (struct neuron_model *m = model; m && !ret; m = m->peer)
+			ret = start(m);
+		if (!ret)
+			ret = wait_done(model, timeout_ms, &r);
+		ended = stats_time();
+		/* What is still going on must not meet the next run. */
+		for (struct neuron_model *m = model; m; m = m->peer) {
+			profile_run_end(m, ret);
+			if (ret)
+				core_reset_locked(m->core);
+			else
+				m->core->broken = m->dirty;
+		}
+	}
+	count_run(model, ret, &r, called, started, ended);
+	unlock_cores(model);
+	if (result_valid(result))
+		result_copy(result, &r, sizeof(r));
+	return ret;
+}
