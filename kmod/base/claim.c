@@ -21,7 +21,11 @@
 #include <linux/pid.h>
 #include <linux/sched.h>
 
-#include "neuron.h"
+#include "call.h"
+#include "claim.h"
+#include "client.h"
+#include "core.h"
+#include "devices.h"
 
 /* Runtimes claim, then open up to 64 devices one after the other: seconds at most. */
 static uint claim_seconds = 30;

@@ -4,7 +4,8 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
-#include "neuron.h"
+#include "client.h"
+#include "device.h"
 
 /* Of its own: teardown waits for work on others. */
 static struct workqueue_struct *neuron_reap_wq;

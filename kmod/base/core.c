@@ -3,7 +3,9 @@
 #include <linux/eventfd.h>
 #include <linux/mm.h>
 
-#include "neuron.h"
+#include "claim.h"
+#include "client.h"
+#include "core.h"
 #include "trace.h"
 
 /**

@@ -3,7 +3,9 @@
 #include <linux/kobject.h>
 #include <linux/sysfs.h>
 
-#include "neuron.h"
+#include "counter.h"
+#include "device.h"
+#include "hw.h"
 
 DEFINE_STATIC_KEY_FALSE(neuron_notify);
 

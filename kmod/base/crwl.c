@@ -10,7 +10,9 @@
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 
-#include "neuron.h"
+#include "client.h"
+#include "core.h"
+#include "crwl.h"
 
 #define NEURON_CINIT_TIMEOUT	(5 * HZ)
 

@@ -3,7 +3,10 @@
 #include <linux/fs.h>
 #include <linux/idr.h>
 
-#include "neuron.h"
+#include "../compat/compat.h"
+#include "client.h"
+#include "device.h"
+#include "devices.h"
 
 /* Devices that exist, by number; under neuron_devices_lock. */
 static struct neuron_device *neuron_devices[NEURON_MAX_DEVICES];

@@ -2,7 +2,7 @@
 /* Eventfds that callers name. */
 #include <linux/eventfd.h>
 
-#include "neuron.h"
+#include "eventfd.h"
 
 /**
  * neuron_eventfd_get() - eventfd that a caller named

@@ -7,6 +7,7 @@
 #include <linux/log2.h>
 #include <linux/overflow.h>
 
+#include "../../uapi/neuron_ioctl.h"
 #include "geometry.h"
 
 /* The device's view of host memory begins at the bit that says so (mem/chunk.c). */

@@ -11,7 +11,9 @@
 #include <linux/sysfs.h>
 #include <linux/utsname.h>
 
-#include "neuron.h"
+#include "../compat/compat.h"
+#include "core.h"
+#include "health.h"
 #include "trace.h"
 
 /**

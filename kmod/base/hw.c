@@ -11,7 +11,9 @@
  */
 #include <linux/srcu.h>
 
-#include "neuron.h"
+#include "client.h"
+#include "device.h"
+#include "hw.h"
 
 /* Operations are short, so one for all devices will do. */
 DEFINE_STATIC_SRCU(neuron_hw_srcu);

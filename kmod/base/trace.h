@@ -12,7 +12,7 @@
 
 #include <linux/tracepoint.h>
 
-#include "neuron.h"
+struct neuron_chunk;
 
 #ifndef NEURON_TRACE_FAULTS
 #define NEURON_TRACE_FAULTS

@@ -25,7 +25,18 @@
 #include <linux/pid.h>
 #include <linux/sched/signal.h>
 
-#include "../base/neuron.h"
+#include "../base/claim.h"
+#include "../base/client.h"
+#include "../base/crwl.h"
+#include "../dma/async.h"
+#include "../dma/copy.h"
+#include "../dma/queue.h"
+#include "../mem/chunk.h"
+#include "../mem/datastore.h"
+#include "../mem/failure.h"
+#include "../mem/scrub.h"
+#include "attach.h"
+#include "reset.h"
 
 static void neuron_client_reap(struct work_struct *work)
 {

@@ -5,7 +5,12 @@
 #include <linux/sched.h>
 
 #include "../../uapi/neuron_isa.h"
-#include "../base/neuron.h"
+#include "../base/call.h"
+#include "../base/client.h"
+#include "../base/core.h"
+#include "../base/eventfd.h"
+#include "reg_ioctl.h"
+#include "reset.h"
 
 int neuron_ioctl_nop(struct neuron_file *nf, void *arg, void __user *uarg)
 {

@@ -2,7 +2,9 @@
 /* ioctls of the cooperative lock and of the handshake that initialises a core. */
 #include <linux/sched.h>
 
-#include "../base/neuron.h"
+#include "../base/call.h"
+#include "../base/client.h"
+#include "../base/core.h"
 #include "../base/trace.h"
 
 #define NEURON_READER_TIMEOUT	HZ		/* uapi/FACTS.md 2 */

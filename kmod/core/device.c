@@ -2,8 +2,21 @@
 /* Devices: what a backend adds and removes. */
 #include <linux/slab.h>
 
+#include "../base/claim.h"
+#include "../base/client.h"
+#include "../base/core.h"
+#include "../base/devices.h"
 #include "../base/geometry.h"
-#include "../base/neuron.h"
+#include "../base/health.h"
+#include "../base/hw.h"
+#include "../dma/copy.h"
+#include "../dma/notify.h"
+#include "../dma/queue.h"
+#include "../mem/debugfs.h"
+#include "../mem/failure.h"
+#include "../mem/hbm.h"
+#include "../sysfs/tree.h"
+#include "file.h"
 
 static void neuron_device_forget(struct neuron_device *nd)
 {
@@ -26,6 +39,8 @@ static void neuron_device_release(struct device *dev)
 	neuron_failures_exit(nd->failures);
 	mtree_destroy(&nd->host_pages);
 	kvfree(nd->engine);
+	for (i = 0; nd->core && i < nd->geo->nr_cores; i++)
+		kfree(nd->core[i].copy);
 	kvfree(nd->core);
 	kvfree(nd->zone);
 	neuron_inode_put(nd);
@@ -101,7 +116,11 @@ struct neuron_device *neuron_device_add(const struct neuron_device_desc *desc)
 		mutex_init(&nd->core[i].lock);
 		spin_lock_init(&nd->core[i].nq_lock);
 		neuron_crwl_init(&nd->core[i].crwl);
-		neuron_copy_init(&nd->core[i].copy);
+		nd->core[i].copy = neuron_copy_new();
+		if (!nd->core[i].copy) {
+			err = -ENOMEM;
+			goto put;
+		}
 	}
 	for (i = 0; i < geo->nr_dma_engines; i++)
 		mutex_init(&nd->engine[i].lock);
@@ -156,7 +175,7 @@ static void neuron_device_wake(struct neuron_device *nd)
 	u32 i;
 
 	for (i = 0; i < nd->geo->nr_cores; i++) {
-		wake_up_all(&nd->core[i].copy.wait);
+		wake_up_all(&nd->core[i].copy->wait);
 		wake_up_all(&nd->core[i].crwl.wait);
 		neuron_nqs_wake(nd, i);
 	}

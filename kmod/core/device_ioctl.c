@@ -8,7 +8,10 @@
 #include <linux/string.h>
 #include <linux/uaccess.h>
 
-#include "../base/neuron.h"
+#include "../base/call.h"
+#include "../base/client.h"
+#include "../base/core.h"
+#include "../base/devices.h"
 
 #define NEURON_PRINTK_MAX	512	/* uapi/FACTS.md 2 */
 #define NEURON_NC_MAP_CORES	8	/* of a device in the logical map */

@@ -8,7 +8,13 @@
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 
-#include "../base/neuron.h"
+#include "../base/claim.h"
+#include "../base/client.h"
+#include "../base/device.h"
+#include "../mem/map.h"
+#include "attach.h"
+#include "file.h"
+#include "ioctl.h"
 
 #define NEURON_FS_MAGIC		0x4e45524e	/* "NERN" */
 

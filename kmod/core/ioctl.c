@@ -11,7 +11,10 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "../base/neuron.h"
+#include "../base/call.h"
+#include "../base/client.h"
+#include "../base/device.h"
+#include "ioctl.h"
 
 #define IN		0x01	/* copy the argument in */
 #define OUT		0x02	/* copy it out after success */

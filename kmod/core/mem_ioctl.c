@@ -4,7 +4,15 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "../base/neuron.h"
+#include "../base/call.h"
+#include "../base/client.h"
+#include "../base/core.h"
+#include "../dma/copy.h"
+#include "../mem/account.h"
+#include "../mem/chunk.h"
+#include "../mem/failure.h"
+#include "../mem/hbm.h"
+#include "../mem/limit.h"
 
 #define NEURON_V1_REGIONS	4	/* of each device memory, uapi/FACTS.md 4 */
 

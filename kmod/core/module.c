@@ -4,7 +4,13 @@
 
 #include <linux/module.h>
 
-#include "../base/neuron.h"
+#include "../base/client.h"
+#include "../base/devices.h"
+#include "../base/workqueue.h"
+#include "../mem/chunk.h"
+#include "../mem/debugfs.h"
+#include "../sysfs/tree.h"
+#include "ioctl.h"
 
 static int __init neuron_init(void)
 {

@@ -9,7 +9,11 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "../base/neuron.h"
+#include "../base/call.h"
+#include "../base/client.h"
+#include "../base/core.h"
+#include "../dma/copy.h"
+#include "reg_ioctl.h"
 
 #define NEURON_BAR_MAX_COUNT	100	/* uapi/FACTS.md 1 */
 #define NEURON_COUNTERS_MAX	8190	/* uapi/FACTS.md 1 */

@@ -2,7 +2,12 @@
 /* A core is reset for its owner, or goes back to nobody. */
 #include <linux/eventfd.h>
 
-#include "../base/neuron.h"
+#include "../base/client.h"
+#include "../base/core.h"
+#include "../compat/compat.h"
+#include "../dma/notify.h"
+#include "../dma/queue.h"
+#include "reset.h"
 
 /**
  * neuron_core_release() - end a process's ownership of a core

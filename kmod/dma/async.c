@@ -11,7 +11,14 @@
 #include <linux/slab.h>
 #include <linux/workqueue.h>
 
-#include "../base/neuron.h"
+#include "../base/call.h"
+#include "../base/client.h"
+#include "../base/device.h"
+#include "../base/eventfd.h"
+#include "../base/workqueue.h"
+#include "../mem/chunk.h"
+#include "async.h"
+#include "copy.h"
 
 #define NEURON_TOKEN_NONE	(~0u)	/* uapi/FACTS.md 3 */
 #define NEURON_TOKEN_SYNC	0u

@@ -7,11 +7,16 @@
 #include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
+#include <linux/slab.h>
 #include <linux/uaccess.h>
 
 #include "../../uapi/neuron_isa.h"
-#include "../base/neuron.h"
+#include "../base/client.h"
+#include "../base/core.h"
 #include "../base/trace.h"
+#include "../mem/chunk.h"
+#include "../mem/failure.h"
+#include "copy.h"
 
 #define NEURON_COPY_TIMEOUT	(30 * HZ)
 /* An instruction FIFO that its engine does not empty must not hold the ring up. */
@@ -25,10 +30,21 @@
 #define NEURON_MARKER_SRC	0
 #define NEURON_MARKER_DST	64
 
-void neuron_copy_init(struct neuron_copy *copy)
+/**
+ * neuron_copy_new() - make the copy ring of a core, which is set up on first use
+ *
+ * Context: may sleep.
+ * Return: to be freed with kfree() after neuron_copy_exit(); NULL without memory.
+ */
+struct neuron_copy *neuron_copy_new(void)
 {
-	mutex_init(&copy->lock);
-	init_waitqueue_head(&copy->wait);
+	struct neuron_copy *copy = kzalloc(sizeof(*copy), GFP_KERNEL);
+
+	if (copy) {
+		mutex_init(&copy->lock);
+		init_waitqueue_head(&copy->wait);
+	}
+	return copy;
 }
 
 static int neuron_copy_alloc(struct neuron_device *nd, u32 core, u64 size,
@@ -47,7 +63,7 @@ static int neuron_copy_alloc(struct neuron_device *nd, u32 core, u64 size,
 
 static int neuron_copy_program(struct neuron_device *nd, u32 core)
 {
-	struct neuron_copy *copy = &nd->core[core].copy;
+	struct neuron_copy *copy = nd->core[core].copy;
 	u32 eng = nd->geo->copy_engine[core], q = nd->geo->copy_queue[core];
 	u32 base[2] = { NEURON_DMA_TX(q), NEURON_DMA_RX(q) };
 	int err, i;
@@ -87,7 +103,7 @@ static void neuron_copy_free(struct neuron_copy *copy)
 /* Under copy->lock. */
 static int neuron_copy_setup(struct neuron_device *nd, u32 core)
 {
-	struct neuron_copy *copy = &nd->core[core].copy;
+	struct neuron_copy *copy = nd->core[core].copy;
 	int i, err = 0;
 
 	if (copy->ready)
@@ -119,7 +135,7 @@ static int neuron_copy_setup(struct neuron_device *nd, u32 core)
  */
 void neuron_copy_exit(struct neuron_device *nd, u32 core)
 {
-	struct neuron_copy *copy = &nd->core[core].copy;
+	struct neuron_copy *copy = nd->core[core].copy;
 
 	mutex_lock(&copy->lock);
 	if (copy->ready) {
@@ -137,20 +153,20 @@ void neuron_copy_exit(struct neuron_device *nd, u32 core)
  */
 static int neuron_bounce_take(struct neuron_device *nd, u32 core, struct neuron_chunk **out)
 {
-	*out = xchg(&nd->core[core].copy.bounce, NULL);
+	*out = xchg(&nd->core[core].copy->bounce, NULL);
 	return *out ? 0 : neuron_copy_alloc(nd, core, NEURON_COPY_BOUNCE, out);
 }
 
 static void neuron_bounce_give(struct neuron_device *nd, u32 core, struct neuron_chunk *bounce)
 {
-	if (cmpxchg(&nd->core[core].copy.bounce, NULL, bounce))
+	if (cmpxchg(&nd->core[core].copy->bounce, NULL, bounce))
 		neuron_chunk_put(bounce);
 }
 
 /* Start a transfer; 0 means the ring is locked and ready. */
 static int neuron_copy_begin(struct neuron_device *nd, u32 core)
 {
-	struct neuron_copy *copy = &nd->core[core].copy;
+	struct neuron_copy *copy = nd->core[core].copy;
 	int err;
 
 	if (mutex_lock_killable(&copy->lock))
@@ -163,7 +179,7 @@ static int neuron_copy_begin(struct neuron_device *nd, u32 core)
 
 static void neuron_copy_end(struct neuron_device *nd, u32 core)
 {
-	mutex_unlock(&nd->core[core].copy.lock);
+	mutex_unlock(&nd->core[core].copy->lock);
 }
 
 /**
@@ -175,7 +191,7 @@ static void neuron_copy_end(struct neuron_device *nd, u32 core)
  */
 void neuron_copy_wake(struct neuron_device *nd, u32 core)
 {
-	wake_up(&nd->core[core].copy.wait);
+	wake_up(&nd->core[core].copy->wait);
 }
 
 static void neuron_copy_desc(struct neuron_copy *copy, u64 dst, u64 src, u32 len, u32 flags)
@@ -204,7 +220,7 @@ static void neuron_copy_desc(struct neuron_copy *copy, u64 dst, u64 src, u32 len
 
 static bool neuron_copy_done(struct neuron_device *nd, u32 core, int *err)
 {
-	struct neuron_copy *copy = &nd->core[core].copy;
+	struct neuron_copy *copy = nd->core[core].copy;
 	u32 eng = nd->geo->copy_engine[core], q = nd->geo->copy_queue[core];
 	__le32 *marker = page_address(copy->marker->pages[0]) + NEURON_MARKER_DST;
 	u32 status;
@@ -242,7 +258,7 @@ static long neuron_copy_timeout(struct neuron_device *nd, u64 dst, u64 len)
 /* Under copy->lock: start what was queued and wait until it is done. */
 static int neuron_copy_flush(struct neuron_device *nd, u32 core, u32 count, long timeout)
 {
-	struct neuron_copy *copy = &nd->core[core].copy;
+	struct neuron_copy *copy = nd->core[core].copy;
 	u32 eng = nd->geo->copy_engine[core], q = nd->geo->copy_queue[core];
 	void *marker = page_address(copy->marker->pages[0]);
 	int err, werr = 0;
@@ -287,7 +303,7 @@ static int neuron_copy_flush(struct neuron_device *nd, u32 core, u32 count, long
 static int neuron_copy_run(struct neuron_device *nd, u32 core, u64 dst, u64 src, u64 len,
 			   u64 src_len)
 {
-	struct neuron_copy *copy = &nd->core[core].copy;
+	struct neuron_copy *copy = nd->core[core].copy;
 	long timeout = neuron_copy_timeout(nd, dst, len);
 	u32 count = 0, n;
 	u64 pos = 0;

@@ -4,8 +4,13 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "../base/neuron.h"
+#include "../base/call.h"
+#include "../base/client.h"
+#include "../base/core.h"
 #include "../base/trace.h"
+#include "../mem/chunk.h"
+#include "copy.h"
+#include "queue.h"
 
 /* Descriptors are handled this many bytes at a time. */
 #define NEURON_DESC_BATCH	(64u << 10)

@@ -8,8 +8,14 @@
 #include <linux/eventfd.h>
 #include <linux/slab.h>
 
-#include "../base/neuron.h"
+#include "../base/call.h"
+#include "../base/core.h"
+#include "../base/eventfd.h"
+#include "../base/hw.h"
 #include "../base/trace.h"
+#include "../mem/failure.h"
+#include "../mem/watch.h"
+#include "notify.h"
 
 #define NEURON_NQ_MIN_SIZE	256u
 

@@ -8,8 +8,12 @@
  */
 #include <linux/slab.h>
 
-#include "../base/neuron.h"
+#include "../base/call.h"
+#include "../base/core.h"
 #include "../base/trace.h"
+#include "../mem/watch.h"
+#include "copy.h"
+#include "queue.h"
 
 /**
  * neuron_queue_is_kernel() - is this queue one of the driver's copy rings?

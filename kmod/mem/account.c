@@ -4,7 +4,10 @@
  * change under the zone's lock (hbm.c); these are the same bytes seen by
  * category and core, readable one by one without any lock.
  */
-#include "../base/neuron.h"
+#include "../base/client.h"
+#include "../base/core.h"
+#include "account.h"
+#include "chunk.h"
 
 /**
  * neuron_category() - category to charge

@@ -13,8 +13,14 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "../base/neuron.h"
+#include "../base/client.h"
+#include "../base/devices.h"
 #include "../base/trace.h"
+#include "account.h"
+#include "chunk.h"
+#include "failure.h"
+#include "hbm.h"
+#include "limit.h"
 
 static struct kmem_cache *neuron_chunk_cache;
 

@@ -10,7 +10,12 @@
 #include <linux/pid.h>
 #include <linux/slab.h>
 
-#include "../base/neuron.h"
+#include "../base/call.h"
+#include "../base/client.h"
+#include "../base/core.h"
+#include "chunk.h"
+#include "datastore.h"
+#include "failure.h"
 
 #define NEURON_DS_SIZE		262144
 

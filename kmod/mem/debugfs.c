@@ -10,7 +10,8 @@
 #include <linux/debugfs.h>
 #include <linux/seq_file.h>
 
-#include "../base/neuron.h"
+#include "debugfs.h"
+#include "hbm.h"
 
 static struct dentry *neuron_debugfs;
 

@@ -17,7 +17,11 @@
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>
 
-#include "../base/neuron.h"
+#include "../base/call.h"
+#include "../base/hw.h"
+#include "dmabuf.h"
+#include "map.h"
+#include "watch.h"
 
 #define NEURON_EXPORT_BATCH	256
 

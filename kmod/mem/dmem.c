@@ -5,7 +5,10 @@
  */
 #include <linux/err.h>
 
-#include "../base/neuron.h"
+#include "../base/client.h"
+#include "chunk.h"
+#include "dmem.h"
+#include "hbm.h"
 
 #ifdef NEURON_DMEM
 #include <linux/cgroup_dmem.h>

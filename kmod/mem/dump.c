@@ -4,7 +4,10 @@
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>
 
-#include "../base/neuron.h"
+#include "../base/call.h"
+#include "../base/client.h"
+#include "../base/device.h"
+#include "chunk.h"
 
 /**
  * struct neuron_dump_source - allocations of one process

@@ -14,7 +14,11 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "../base/neuron.h"
+#include "../base/call.h"
+#include "../base/client.h"
+#include "account.h"
+#include "chunk.h"
+#include "failure.h"
 
 #define NEURON_TOP	NEURON_NATIVE_FAILURE_TOP
 

@@ -8,7 +8,12 @@
 #include <linux/overflow.h>
 #include <linux/uaccess.h>
 
-#include "../base/neuron.h"
+#include "../base/call.h"
+#include "account.h"
+#include "dmem.h"
+#include "failure.h"
+#include "limit.h"
+#include "watch.h"
 
 /* Bytes between the end of a chunk and what follows: taken, so that nobody else gets them. */
 static int neuron_tail_take(struct neuron_device *nd, struct neuron_chunk *chunk, u64 more,

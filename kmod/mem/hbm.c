@@ -6,7 +6,11 @@
 #include <linux/log2.h>
 #include <linux/slab.h>
 
-#include "../base/neuron.h"
+#include "dmem.h"
+#include "failure.h"
+#include "hbm.h"
+#include "limit.h"
+#include "watch.h"
 
 /**
  * neuron_zone_init() - set up the zone of an HBM

@@ -18,7 +18,11 @@
 #include <linux/pid.h>
 #include <linux/uaccess.h>
 
-#include "../base/neuron.h"
+#include "../base/call.h"
+#include "../base/client.h"
+#include "../base/core.h"
+#include "chunk.h"
+#include "limit.h"
 
 static u64 neuron_limit_of(const struct neuron_client *client)
 {

@@ -8,7 +8,11 @@
 #include <linux/mm.h>
 #include <linux/slab.h>
 
-#include "../base/neuron.h"
+#include "../base/hw.h"
+#include "datastore.h"
+#include "map.h"
+#include "resource.h"
+#include "watch.h"
 
 static void neuron_mapping_free(struct kref *ref)
 {

@@ -14,8 +14,11 @@
 #include <linux/sizes.h>
 #include <linux/slab.h>
 
-#include "../base/neuron.h"
+#include "../base/hw.h"
+#include "dmabuf.h"
+#include "map.h"
 #include "neuron_p2p.h"
+#include "watch.h"
 
 /* From this size on, pages of 2 MiB are worth the trouble (uapi/FACTS.md 8). */
 #define NEURON_PEER_LARGE	SZ_256M

@@ -7,7 +7,12 @@
 #include <linux/fs.h>
 #include <linux/mm.h>
 
-#include "../base/neuron.h"
+#include "../base/call.h"
+#include "../base/client.h"
+#include "../base/core.h"
+#include "../base/hw.h"
+#include "../compat/compat.h"
+#include "resource.h"
 
 static vm_fault_t neuron_resource_fault(struct vm_fault *vmf)
 {

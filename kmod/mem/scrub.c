@@ -12,7 +12,12 @@
 #include <linux/slab.h>
 #include <linux/workqueue.h>
 
-#include "../base/neuron.h"
+#include "../base/call.h"
+#include "../base/client.h"
+#include "../base/workqueue.h"
+#include "chunk.h"
+#include "hbm.h"
+#include "scrub.h"
 
 /* How much is out at a time, and so how long an allocation may have to wait. */
 #define NEURON_SCRUB_PIECE	(16ull << 20)

@@ -7,7 +7,8 @@
  */
 #include <linux/overflow.h>
 
-#include "../base/neuron.h"
+#include "../base/core.h"
+#include "watch.h"
 
 static bool neuron_in(u64 base, u64 size, u64 addr, u64 len)
 {

@@ -9,7 +9,7 @@
 #include <linux/module.h>
 #include <linux/slab.h>
 
-#include "../base/neuron.h"
+#include "watch.h"
 
 DEFINE_STATIC_KEY_FALSE(neuron_watching);
 

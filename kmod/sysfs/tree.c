@@ -14,7 +14,13 @@
 #include <linux/sysfs.h>
 #include <linux/workqueue.h>
 
-#include "../base/neuron.h"
+#include "../base/core.h"
+#include "../base/devices.h"
+#include "../base/health.h"
+#include "../mem/datastore.h"
+#include "../mem/hbm.h"
+#include "../mem/limit.h"
+#include "tree.h"
 
 enum neuron_sysfs_scope {
 	DEV,	/* neuronN/ */

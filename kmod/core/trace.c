@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The tracepoints of neuron.ko. */
-#include "neuron.h"
+#include "../base/neuron_hw.h"
+#include "../mem/chunk.h"
 
 #define CREATE_TRACE_POINTS
-#include "trace.h"
+#include "../base/trace.h"

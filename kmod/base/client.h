@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Processes that have a device open, and their descriptors. */
+#ifndef NEURON_BASE_CLIENT_H
+#define NEURON_BASE_CLIENT_H
+
+#include <linux/atomic.h>
+#include <linux/completion.h>
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/rbtree.h>
+#include <linux/rcupdate.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
+
+#include "neuron_hw.h"
+
+struct neuron_async;
+struct neuron_chunk;
+struct neuron_device;
+struct neuron_failures;
+struct neuron_scrub;
+struct pid;
+
+#define NEURON_ASYNC_TOKENS	2	/* uapi/FACTS.md 3 */
+
+/**
+ * struct neuron_space - what a process may reach by DMA
+ * @client: whose memory and cores these are
+ */
+struct neuron_space {
+	struct neuron_client *client;
+};
+
+/**
+ * struct neuron_process - a process that has devices open
+ * @ref: its clients
+ * @node: in the list of them
+ * @pid: its thread group
+ * @host_bytes: bytes of host memory charged, for the limit
+ */
+struct neuron_process {
+	struct kref ref;
+	struct list_head node;
+	struct pid *pid;
+	atomic64_t host_bytes;
+};
+
+/**
+ * struct neuron_client - a process that has a device open
+ * @ref: files and chunks
+ * @nd: the device
+ * @pid: its thread group; identifies it
+ * @process: what it has of all devices; NULL: the driver
+ * @death: in the wait queue of @pid, from attach to teardown
+ * @reap: looks after @death, with a reference on the client, whether the process is gone
+ * @id: number that no other client has
+ * @space: what its queues may touch
+ * @node: in device.clients, under clients_lock; read under RCU, too
+ * @rcu: freeing
+ * @nr_files: open files, under clients_lock
+ * @dead: teardown has begun, under clients_lock
+ * @done: teardown has ended
+ * @kernel: the driver itself; reaches everything
+ * @claims: it may have claimed cores
+ * @async_lock: @async, @scrub
+ * @async: copies under way and results, by core and token - 1
+ * @scrub: HBMs that it scrubs
+ * @datastore: memory that it publishes counters in, under clients_lock
+ * @handles: chunk by handle; its lock is that of what follows up to @closed
+ * @spare: in it, a handle that is reserved for the next chunk; 0 = none
+ * @chunks: allocated by it, by device address
+ * @fresh: the same, those that are not in @chunks yet; the newest first
+ * @nr_fresh: their number
+ * @imports: allocated elsewhere, by device address
+ * @closed: what has a handle is in neither of the three any more
+ * @hbm_bytes: bytes held of each HBM; under that zone's lock
+ * @device_bytes: bytes of device memory charged, for the limits
+ * @core_bytes: the same by core
+ * @limit: of @device_bytes, set by the administrator; NEURON_NO_LIMIT = the
+ *	   device's default
+ * @own_limit: same, set by the process itself, under clients_lock
+ * @host_bytes: bytes of host memory held
+ * @failures: record of refused allocations, NULL: none; under device.failures_lock
+ */
+struct neuron_client {
+	struct kref ref;
+	struct neuron_device *nd;
+	struct pid *pid;
+	struct neuron_process *process;
+	wait_queue_entry_t death;
+	struct work_struct reap;
+	u64 id;
+	struct neuron_space space;
+	struct list_head node;
+	struct rcu_head rcu;
+	unsigned int nr_files;
+	bool dead;
+	struct completion done;
+	bool kernel;
+	bool claims;
+	struct mutex async_lock;
+	struct neuron_async *async[NEURON_HW_MAX_CORES][NEURON_ASYNC_TOKENS];
+	struct neuron_scrub *scrub[NEURON_HW_MAX_HBMS];
+	struct neuron_chunk *datastore;
+	struct xarray handles;
+	u32 spare;
+	u32 nr_fresh;
+	struct rb_root chunks;
+	struct list_head fresh;
+	struct rb_root imports;
+	bool closed;
+	u64 hbm_bytes[NEURON_HW_MAX_HBMS];
+	atomic64_t device_bytes;
+	atomic64_t core_bytes[NEURON_HW_MAX_CORES];
+	u64 limit;
+	u64 own_limit;
+	atomic64_t host_bytes;
+	struct neuron_failures *failures;
+};
+
+/**
+ * struct neuron_file - an open descriptor
+ * @nd: the device
+ * @client: the process that opened it; NULL if opened write-only
+ * @claims: cores may have been claimed through it
+ */
+struct neuron_file {
+	struct neuron_device *nd;
+	struct neuron_client *client;
+	bool claims;
+};
+
+struct neuron_client *neuron_client_new(struct neuron_device *nd, struct pid *pid);
+void neuron_client_put(struct neuron_client *client);
+void neuron_client_put_some(struct neuron_client *client, u32 n);
+bool neuron_process_alive(struct pid *pid);
+bool neuron_process_attached(struct neuron_device *nd, const struct pid *pid);
+int neuron_clients_reap(struct neuron_device *nd);
+void neuron_client_reap_later(struct neuron_client *client);
+int neuron_clients_init(void);
+bool neuron_file_allowed(const struct neuron_file *nf);
+void neuron_clients_destroy(void);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Memory counters, as sysfs shows them. */
+#ifndef NEURON_BASE_COUNTER_H
+#define NEURON_BASE_COUNTER_H
+
+#include <linux/atomic.h>
+#include <linux/jump_label.h>
+
+struct kobject;
+struct neuron_device;
+
+/**
+ * struct neuron_counter - one memory counter as sysfs shows it; bytes
+ * @total: now in use
+ * @present: size of the last change
+ * @peak: highest @total
+ * @dir: its directory in sysfs, or NULL
+ */
+struct neuron_counter {
+	atomic64_t total;
+	atomic64_t present;
+	atomic64_t peak;
+	struct kobject *dir;
+};
+
+/* info/notify_delay: 0 = tell pollers of changes; one switch for all devices. */
+DECLARE_STATIC_KEY_FALSE(neuron_notify);
+void neuron_counter_tell(struct neuron_counter *c);
+void neuron_counter_change(struct neuron_device *nd, struct neuron_counter *c, u64 bytes,
+			   u64 last, bool add);
+
+#endif

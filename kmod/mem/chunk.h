@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Chunks: allocations, their handles, addresses and users. */
+#ifndef NEURON_MEM_CHUNK_H
+#define NEURON_MEM_CHUNK_H
+
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/rbtree.h>
+#include <linux/rcupdate.h>
+
+#include "../compat/compat.h"
+#include "buddy/buddy.h"
+
+struct dmem_cgroup_pool_state;
+struct neuron_client;
+struct neuron_device;
+struct neuron_failure;
+struct page;
+
+/* How a chunk is found by its address. */
+enum neuron_chunk_place {
+	NEURON_PLACE_NONE,		/* it has no handle */
+	NEURON_PLACE_FRESH,		/* in client.fresh */
+	NEURON_PLACE_TREE,		/* in client.chunks */
+};
+
+/* What is special about a chunk. */
+enum neuron_chunk_kind {
+	NEURON_CHUNK_PLAIN,
+	NEURON_CHUNK_DATASTORE,		/* other processes may map it for reading */
+	NEURON_CHUNK_LENT,		/* pinned pages of a process, for one transfer */
+	NEURON_CHUNK_LENT_DIRTY,	/* same, and the device writes to them */
+};
+
+/* What a chunk is used for; the rules are in mem/README.md. */
+enum neuron_user {
+	NEURON_USER_NONE,		/* somebody looks */
+	NEURON_USER_MAPPING,
+	NEURON_USER_EXPORT,
+	NEURON_USER_IMPORT,		/* a handle of another allocation's memory */
+	NEURON_USER_RING,		/* of a DMA queue, or a notification queue */
+	NEURON_USER_TRANSFER,
+	NEURON_USER_PEER,
+	NEURON_NR_USERS
+};
+
+/**
+ * struct neuron_chunk - one allocation of device or host memory
+ * @ref: see the top of this file
+ * @host: host memory, else device memory
+ * @hbm: HBM number of device memory
+ * @core: core charged
+ * @category: mem_alloc_category_t charged
+ * @handle: number in client.handles, 0 = none
+ * @kind: enum neuron_chunk_kind
+ * @place: enum neuron_chunk_place; under the lock of client.handles
+ * @users: by enum neuron_user; under the lock of client.handles
+ * @size: bytes; changes under the lock of client.handles (and device.grow_lock), read
+ *	  without
+ * @addr: device address
+ * @client: process charged
+ * @node: in client.chunks
+ * @fresh: in client.fresh
+ * @rcu: freeing of host memory, which is looked up under RCU
+ * @block: device memory: what the allocator knows
+ * @dmem: device memory: cgroup charged
+ * @dmem_extra: how often it was charged for growing; under device.grow_lock
+ * @dmem_kept: bytes that stay charged until it is freed; under device.grow_lock
+ * @pages: host memory: its pages
+ */
+struct neuron_chunk {
+	struct kref ref;
+	u8 host;
+	u8 hbm;
+	u8 core;
+	u8 category;
+	u32 handle;
+	u8 kind;
+	u8 place;
+	u32 users[NEURON_NR_USERS];
+	u64 size;
+	u64 addr;
+	struct neuron_client *client;
+	union {
+		struct rb_node node;
+		struct list_head fresh;
+		struct rcu_head rcu;
+	};
+	union {
+		struct neuron_buddy_block block;
+		struct page **pages;
+	};
+#ifdef NEURON_DMEM
+	struct dmem_cgroup_pool_state *dmem;
+	u32 dmem_extra;
+	u64 dmem_kept;
+#endif
+};
+
+struct neuron_chunk_request {
+	u64 size;
+	u64 align;
+	bool host;
+	u32 hbm;
+	u32 core;
+	u32 category;
+	u32 placement;		/* NEURON_BUDDY_LOW, _HIGH or 0 */
+};
+
+int neuron_chunk_cache_init(void);
+void neuron_chunk_cache_exit(void);
+int neuron_chunk_alloc(struct neuron_client *client, const struct neuron_chunk_request *req,
+		       struct neuron_chunk **out, struct neuron_failure *why);
+int neuron_chunk_lend(struct neuron_device *nd, u32 core, struct page **pages, unsigned long n,
+		      bool dirty, struct neuron_chunk **out);
+int neuron_chunk_publish(struct neuron_chunk *chunk, u32 *out);
+int neuron_chunk_import(struct neuron_client *client, struct neuron_chunk *chunk, u32 *out);
+void neuron_chunk_revoke(struct neuron_chunk *chunk);
+int neuron_chunk_unpublish(struct neuron_client *client, u64 handle);
+void neuron_chunk_unpublish_all(struct neuron_client *client);
+void neuron_chunks_settle(struct neuron_client *client);
+struct neuron_chunk *neuron_chunk_use(struct neuron_client *client, u64 handle,
+				      enum neuron_user as);
+struct neuron_chunk *neuron_chunk_find(struct neuron_client *client, u64 addr, u64 len,
+				       enum neuron_user as);
+void neuron_chunk_admit(struct neuron_chunk *chunk, enum neuron_user as);
+void neuron_chunk_unuse(struct neuron_chunk *chunk, enum neuron_user as);
+u32 neuron_chunk_handle(struct neuron_client *client, struct neuron_chunk *chunk);
+void neuron_chunk_put(struct neuron_chunk *chunk);
+int neuron_chunk_range(const struct neuron_chunk *chunk, u64 off, u64 len);
+int neuron_chunk_rw_host(struct neuron_chunk *chunk, u64 off, void *buf, u64 len, bool write);
+int neuron_chunk_rw_user(struct neuron_chunk *chunk, u64 off, void __user *buf, u64 len,
+			 bool write);
+int neuron_chunk_fill_host(struct neuron_chunk *chunk, u64 off, u8 value, u64 len);
+
+static inline struct neuron_chunk *neuron_chunk_ref(struct neuron_chunk *chunk)
+{
+	kref_get(&chunk->ref);
+	return chunk;
+}
+
+/* For those who only look at it: it may get shorter at any time. */
+static inline struct neuron_chunk *neuron_chunk_get(struct neuron_client *client, u64 handle)
+{
+	return neuron_chunk_use(client, handle, NEURON_USER_NONE);
+}
+
+#endif
