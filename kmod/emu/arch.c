@@ -5,7 +5,8 @@
 #include <linux/kernel.h>
 #include <linux/string.h>
 
-#include "emu.h"
+#include "../../uapi/neuron_isa.h"
+#include "arch.h"
 
 /* uapi/FACTS.md 4, 5, 6 and 10 */
 #define EMU_GEOMETRY_V2							\
@@ -219,15 +220,6 @@ const struct emu_arch *emu_find_arch(const char *name)
 		if (sysfs_streq(name, emu_archs[i].name))
 			return &emu_archs[i];
 	return NULL;
-}
-
-/**
- * emu_arch_name() - name of a kind of device
- * @a: kind
- */
-const char *emu_arch_name(const struct emu_arch *a)
-{
-	return a->name;
 }
 
 /**

@@ -9,7 +9,7 @@
 #include <linux/ktime.h>
 #include <linux/math64.h>
 
-#include "emu.h"
+#include "busy.h"
 
 #define EMU_BUSY_WINDOW		60	/* seconds that figures are about (uapi/FACTS.md 9) */
 

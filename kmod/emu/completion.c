@@ -4,7 +4,7 @@
  */
 #include <linux/string.h>
 
-#include "emu.h"
+#include "completion.h"
 
 static const char * const emu_completions[] = {
 	[EMU_COMPLETE_WORKER] = "worker",

@@ -18,7 +18,8 @@
 #include <linux/module.h>
 #include <linux/slab.h>
 
-#include "emu.h"
+#include "configfs.h"
+#include "device.h"
 
 /**
  * struct emu_item - a directory
@@ -61,7 +62,7 @@ static int emu_item_edit(struct emu_item *it)
 
 static ssize_t emu_item_arch_show(struct config_item *item, char *page)
 {
-	return sysfs_emit(page, "%s\n", emu_arch_name(READ_ONCE(to_emu_item(item)->cfg.arch)));
+	return sysfs_emit(page, "%s\n", READ_ONCE(to_emu_item(item)->cfg.arch)->name);
 }
 
 static ssize_t emu_item_arch_store(struct config_item *item, const char *page, size_t count)

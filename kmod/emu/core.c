@@ -9,14 +9,44 @@
 #include <linux/delay.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
-#include <linux/string.h>
 
-#include "emu.h"
+#include "core.h"
+#include "dma.h"
+#include "sbuf.h"
 
 /* Rounds of a core before others get a turn. */
 #define EMU_CORE_ROUNDS		64
 
-static void emu_core_work(struct work_struct *work);
+/* Give the engines turns.  Return: there is more to do. */
+static bool emu_core_serve(struct emu_core *core)
+{
+	u32 round, e;
+
+	for (round = 0; round < EMU_CORE_ROUNDS; round++) {
+		bool progress = false;
+
+		for (e = 0; e < NEURON_ISA_NR_ENGINES; e++)
+			progress |= emu_engine_turn(&core->engine[e]);
+		if (!progress || READ_ONCE(core->window.resetting))
+			return false;
+		cond_resched();
+	}
+	return true;
+}
+
+static void emu_core_work(struct work_struct *work)
+{
+	struct emu_core *core = container_of(work, struct emu_core, window.work);
+	struct emu_window *w = &core->window;
+
+	emu_busy_begin(&w->ed->busy);
+	if (emu_core_serve(core)) {
+		spin_lock(&w->lock);
+		emu_window_wake(w);
+		spin_unlock(&w->lock);
+	}
+	emu_busy_end(&w->ed->busy);
+}
 
 /**
  * emu_core_init() - make the cores of a device
@@ -27,25 +57,27 @@ static void emu_core_work(struct work_struct *work);
 int emu_core_init(struct emu_device *ed)
 {
 	struct emu_core *core;
-	u32 i;
+	u32 i, e;
 
-	init_rwsem(&ed->window);
+	init_rwsem(&ed->window_lock);
+	ed->lim = (struct emu_isa_limits){
+		.sbuf_size = ed->geo.sbuf_size,
+		.nr_semaphores = ed->geo.nr_semaphores,
+		.nr_events = ed->geo.nr_events,
+		.engines_per_core = ed->geo.engines_per_core,
+		.nr_queues = NEURON_HW_QUEUES_PER_ENGINE,
+	};
 	for (i = 0; i < ed->geo.nr_cores; i++) {
 		core = kzalloc(sizeof(*core), GFP_KERNEL);
 		if (!core)
 			return -ENOMEM;
-		core->ed = ed;
-		core->index = i;
 		mutex_init(&core->reset);
-		mutex_init(&core->append);
-		mutex_init(&core->nq_lock);
-		spin_lock_init(&core->lock);
-		INIT_WORK(&core->work, emu_core_work);
-		core->lim.sbuf_size = ed->geo.sbuf_size;
-		core->lim.nr_semaphores = ed->geo.nr_semaphores;
-		core->lim.nr_events = ed->geo.nr_events;
-		core->lim.engines_per_core = ed->geo.engines_per_core;
-		core->lim.nr_queues = NEURON_HW_QUEUES_PER_ENGINE;
+		emu_window_init(&core->window, ed, i, emu_core_work);
+		emu_notify_init(&core->notify, ed, i);
+		for (e = 0; e < NEURON_ISA_NR_ENGINES; e++)
+			emu_engine_init(&core->engine[e], &core->window, e);
+		ed->window[i] = &core->window;
+		ed->notify[i] = &core->notify;
 		ed->core[i] = core;
 	}
 	return 0;
@@ -75,9 +107,9 @@ void emu_core_destroy(struct emu_device *ed)
  */
 void emu_core_bind(struct emu_core *core, struct neuron_space *space)
 {
-	spin_lock(&core->lock);
-	core->space = space;
-	spin_unlock(&core->lock);
+	spin_lock(&core->window.lock);
+	core->window.space = space;
+	spin_unlock(&core->window.lock);
 }
 
 /**
@@ -92,73 +124,29 @@ void emu_core_bind(struct emu_core *core, struct neuron_space *space)
  */
 int emu_core_reset(struct emu_core *core)
 {
-	u8 *fifo[NEURON_ISA_NR_ENGINES], *sbuf;
+	struct emu_window *w = &core->window;
+	struct emu_device *ed = w->ed;
 	bool broken;
-	u32 i;
+	u32 e;
 
 	mutex_lock(&core->reset);
-	if (emu_fault(core->ed, EMU_FAULT_RESET_SLOW))
-		msleep(READ_ONCE(core->ed->reset_slow_msec));
-	broken = emu_fault(core->ed, EMU_FAULT_RESET);
-	spin_lock(&core->lock);
-	core->resetting = true;
-	spin_unlock(&core->lock);
-	cancel_work_sync(&core->work);
+	if (emu_fault(&ed->faults, EMU_FAULT_RESET_SLOW))
+		msleep(READ_ONCE(ed->faults.reset_slow_msec));
+	broken = emu_fault(&ed->faults, EMU_FAULT_RESET);
+	spin_lock(&w->lock);
+	w->resetting = true;
+	spin_unlock(&w->lock);
+	cancel_work_sync(&w->work);
 
-	mutex_lock(&core->nq_lock);
-	memset(core->nq, 0, sizeof(core->nq));
-	mutex_unlock(&core->nq_lock);
-
-	down_write(&core->ed->window);
-	spin_lock(&core->lock);
-	for (i = 0; i < NEURON_ISA_NR_ENGINES; i++) {
-		fifo[i] = core->engine[i].fifo.buf;
-		memset(&core->engine[i], 0, sizeof(core->engine[i]));
-	}
-	sbuf = core->sbuf;
-	core->sbuf = NULL;
-	memset(core->sem, 0, sizeof(core->sem));
-	bitmap_zero(core->event, EMU_MAX_EVENTS);
-	core->waiting = 0;
-	core->resetting = false;
-	core->broken = broken;
-	spin_unlock(&core->lock);
-	up_write(&core->ed->window);
-
-	for (i = 0; i < NEURON_ISA_NR_ENGINES; i++)
-		kvfree(fifo[i]);
-	emu_sbuf_free(core, sbuf);
+	emu_notify_reset(&core->notify);
+	down_write(&ed->window_lock);
+	for (e = 0; e < NEURON_ISA_NR_ENGINES; e++)
+		emu_engine_init(&core->engine[e], w, e);
+	emu_sbuf_free(ed, xchg(&ed->sbuf[w->core], NULL));
+	emu_window_reset(w, broken);
+	up_write(&ed->window_lock);
 	/* the FIFOs have room now */
-	emu_dma_kick(core->ed);
+	emu_dma_kick(ed);
 	mutex_unlock(&core->reset);
 	return broken ? -EIO : 0;
-}
-
-static void emu_core_serve(struct emu_core *core)
-{
-	u32 round, e;
-
-	for (round = 0; round < EMU_CORE_ROUNDS; round++) {
-		bool progress = false;
-
-		for (e = 0; e < NEURON_ISA_NR_ENGINES; e++)
-			progress |= emu_engine_turn(core, e);
-		if (!progress)
-			return;
-		if (READ_ONCE(core->resetting))
-			return;
-		cond_resched();
-	}
-	spin_lock(&core->lock);
-	emu_core_wake(core);
-	spin_unlock(&core->lock);
-}
-
-static void emu_core_work(struct work_struct *work)
-{
-	struct emu_core *core = container_of(work, struct emu_core, work);
-
-	emu_busy_begin(&core->ed->busy);
-	emu_core_serve(core);
-	emu_busy_end(&core->ed->busy);
 }

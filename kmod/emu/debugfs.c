@@ -8,7 +8,7 @@
 #include <linux/seq_file.h>
 #include <linux/uaccess.h>
 
-#include "emu.h"
+#include "debugfs.h"
 
 static struct dentry *emu_debugfs;
 
@@ -79,8 +79,8 @@ void emu_debugfs_add(struct emu_device *ed)
 
 	snprintf(name, sizeof(name), "neuron%u", ed->number);
 	ed->debugfs = debugfs_create_dir(name, emu_debugfs);
-	emu_faults_add(ed, ed->debugfs);
-	debugfs_create_u32("reset_slow_msec", 0600, ed->debugfs, &ed->reset_slow_msec);
+	emu_faults_add(&ed->faults, ed->debugfs);
+	debugfs_create_u32("reset_slow_msec", 0600, ed->debugfs, &ed->faults.reset_slow_msec);
 	debugfs_create_file("completion", 0600, ed->debugfs, ed, &emu_completion_fops);
 	debugfs_create_u64("completion_nsec", 0600, ed->debugfs, &ed->completion_nsec);
 	debugfs_create_file("remove", 0200, ed->debugfs, ed, &emu_remove_fops);

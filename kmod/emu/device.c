@@ -9,7 +9,11 @@
 #include <linux/slab.h>
 #include <linux/sysfs.h>
 
-#include "emu.h"
+#include "core.h"
+#include "debugfs.h"
+#include "device.h"
+#include "dma.h"
+#include "sbuf.h"
 
 /*
  * Applications may come before neuron_device_add() returns; all that runs is
@@ -37,9 +41,9 @@ static int emu_reg_read(struct neuron_device *nd, enum neuron_block block, u32 i
 		return -EINVAL;
 	switch (block) {
 	case NEURON_BLOCK_CORE:
-		return emu_window_read(ed->core[index], off, val);
+		return emu_window_read(ed->window[index], off, val);
 	case NEURON_BLOCK_CORE_NQ:
-		return emu_nq_reg_read(ed->core[index], off, val);
+		return emu_nq_reg_read(ed->notify[index], off, val);
 	default:
 		return -EINVAL;
 	}
@@ -58,9 +62,9 @@ static int emu_reg_write(struct neuron_device *nd, enum neuron_block block, u32 
 		return -EINVAL;
 	switch (block) {
 	case NEURON_BLOCK_CORE:
-		return emu_window_write(ed->core[index], off, val);
+		return emu_window_write(ed->window[index], off, val);
 	case NEURON_BLOCK_CORE_NQ:
-		return emu_nq_reg_write(ed->core[index], off, val);
+		return emu_nq_reg_write(ed->notify[index], off, val);
 	default:
 		return -EINVAL;
 	}
@@ -99,17 +103,17 @@ static int emu_op_core_reset(struct neuron_device *nd, u32 core)
 
 static bool emu_op_hbm_release(struct neuron_device *nd, u32 hbm, u64 off, u64 len)
 {
-	return !emu_hbm_zero(emu_of(nd), hbm, off, len, true);
+	return !emu_hbm_zero(emu_hbm(emu_of(nd), hbm), off, len, true);
 }
 
 static int emu_op_hbm_clear(struct neuron_device *nd, u32 hbm, u64 off, u64 len)
 {
-	return emu_hbm_zero(emu_of(nd), hbm, off, len, false) ? -EIO : 0;
+	return emu_hbm_zero(emu_hbm(emu_of(nd), hbm), off, len, false) ? -EIO : 0;
 }
 
 static int emu_op_hbm_pfn(struct neuron_device *nd, u32 hbm, u64 off, unsigned long *pfn)
 {
-	int err = emu_hbm_frame(emu_of(nd), hbm, off, pfn);
+	int err = emu_hbm_frame(emu_hbm(emu_of(nd), hbm), off, pfn);
 
 	return err == -EINVAL ? -ENXIO : err;
 }
@@ -120,20 +124,20 @@ static int emu_op_core_pfn(struct neuron_device *nd, u32 core, u64 off, unsigned
 	struct emu_device *ed = emu_of(nd);
 	u8 *sbuf;
 
-	if (core >= ed->geo.nr_cores || !emu_core_is_sbuf(ed, off, PAGE_SIZE))
+	if (core >= ed->geo.nr_cores || !emu_sbuf_has(ed, off, PAGE_SIZE))
 		return -ENXIO;
-	down_read(&ed->window);
-	sbuf = emu_core_sbuf(ed->core[core], true);
+	down_read(&ed->window_lock);
+	sbuf = emu_sbuf_get(ed, core, true);
 	if (sbuf)
 		*pfn = is_vmalloc_addr(sbuf) ? vmalloc_to_pfn(sbuf + off) :
 					       page_to_pfn(virt_to_page(sbuf + off));
-	up_read(&ed->window);
+	up_read(&ed->window_lock);
 	return sbuf ? 0 : -ENOMEM;
 }
 
 static int emu_op_ecc_count(struct neuron_device *nd, enum neuron_event event, u64 *count)
 {
-	*count = atomic64_read(&emu_of(nd)->ecc[event]);
+	*count = atomic64_read(&emu_of(nd)->faults.ecc[event]);
 	return 0;
 }
 
@@ -208,6 +212,8 @@ static void emu_unplug_work(struct work_struct *work)
  */
 void emu_device_free(struct emu_device *ed)
 {
+	u32 i;
+
 	emu_debugfs_del(ed);
 	cancel_work_sync(&ed->unplug);
 	emu_unplug(ed);
@@ -215,7 +221,8 @@ void emu_device_free(struct emu_device *ed)
 	emu_dma_destroy(ed);
 	if (ed->wq)
 		destroy_workqueue(ed->wq);
-	emu_hbm_destroy(ed);
+	for (i = 0; i < ed->geo.nr_hbms; i++)
+		emu_hbm_destroy(&ed->hbm[i]);
 	kfree(ed);
 }
 
@@ -249,11 +256,12 @@ struct emu_device *emu_device_new(const struct emu_config *cfg)
 		ed->geo.hbm[k].size = cfg->hbm_size;
 	ed->completion = cfg->completion;
 	ed->completion_nsec = cfg->completion_nsec;
-	ed->reset_slow_msec = 2000;
+	ed->faults.reset_slow_msec = 2000;
 	mutex_init(&ed->unplug_lock);
 	INIT_WORK(&ed->unplug, emu_unplug_work);
 	emu_busy_init(&ed->busy);
-	emu_hbm_init(ed);
+	for (k = 0; k < ed->geo.nr_hbms; k++)
+		emu_hbm_init(&ed->hbm[k], ed->geo.hbm[k].size);
 	emu_dma_init(ed);
 	/*
 	 * Its items use the CPU and do not wait for each other: a few threads

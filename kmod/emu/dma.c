@@ -11,7 +11,7 @@
 #include <linux/slab.h>
 
 #include "../compat/compat.h"
-#include "emu.h"
+#include "dma.h"
 
 /* Turns before the work item ends and queues itself again. */
 #define EMU_DMA_TURNS		16
@@ -57,7 +57,13 @@ void emu_dma_destroy(struct emu_device *ed)
 	}
 }
 
-/* The engine, or NULL if none of its queues was ever bound. */
+/**
+ * emu_dma_find() - a DMA engine
+ * @ed: device
+ * @eng: number
+ *
+ * Return: the engine; NULL: there is none, or none of its queues was ever bound.
+ */
 struct emu_dma *emu_dma_find(struct emu_device *ed, u32 eng)
 {
 	if (eng >= ed->geo.nr_dma_engines)
@@ -66,7 +72,13 @@ struct emu_dma *emu_dma_find(struct emu_device *ed, u32 eng)
 	return smp_load_acquire(&ed->dma[eng]);
 }
 
-/* The engine, made if needed; NULL: no memory. */
+/**
+ * emu_dma_get() - a DMA engine, made if needed
+ * @ed: device
+ * @eng: number of an engine that there is
+ *
+ * Return: the engine, NULL: no memory.
+ */
 struct emu_dma *emu_dma_get(struct emu_device *ed, u32 eng)
 {
 	struct emu_dma *dma = emu_dma_find(ed, eng);
@@ -107,8 +119,12 @@ static void emu_dma_schedule(struct emu_dma *dma)
 			      HRTIMER_MODE_REL);
 }
 
-/* Something changed that may let the queue run.  Caller holds the lock. */
-void emu_queue_check(struct emu_dma *dma, u32 i)
+/**
+ * emu_dma_check() - something changed that may let a queue run
+ * @dma: engine, locked
+ * @i: queue
+ */
+void emu_dma_check(struct emu_dma *dma, u32 i)
 {
 	if (emu_queue_runnable(dma, &dma->q[i])) {
 		dma->ready |= BIT(i);
@@ -120,10 +136,10 @@ void emu_queue_check(struct emu_dma *dma, u32 i)
  * A doorbell rang.  Return: its caller does the work, when it has let go of
  * the lock.
  */
-bool emu_queue_ring(struct emu_dma *dma, u32 i)
+static bool emu_queue_ring(struct emu_dma *dma, u32 i)
 {
 	if (READ_ONCE(dma->ed->completion) != EMU_COMPLETE_INLINE) {
-		emu_queue_check(dma, i);
+		emu_dma_check(dma, i);
 		return false;
 	}
 	if (!emu_queue_runnable(dma, &dma->q[i]))
@@ -174,7 +190,7 @@ static bool emu_dma_turns(struct emu_dma *dma)
 	return true;
 }
 
-void emu_dma_serve(struct emu_dma *dma)
+static void emu_dma_serve(struct emu_dma *dma)
 {
 	bool more;
 
@@ -213,6 +229,35 @@ void emu_dma_kick(struct emu_device *ed)
 		emu_dma_schedule(dma);
 		spin_unlock(&dma->lock);
 	}
+}
+
+/**
+ * emu_dma_ring() - ring the doorbell of a ring
+ * @dma: engine
+ * @i: queue
+ * @rx: of destination descriptors
+ * @n: descriptors to add
+ *
+ * Return: 0, -EINVAL the queue is not set up or has no room for that many.
+ */
+int emu_dma_ring(struct emu_dma *dma, u32 i, bool rx, u32 n)
+{
+	struct emu_queue *q = &dma->q[i];
+	struct emu_ring *r = rx ? &q->rx : &q->tx;
+	bool now = false;
+	int err = 0;
+
+	spin_lock(&dma->lock);
+	if (!q->space || !r->len || !emu_ring_takes(r, n)) {
+		err = -EINVAL;
+	} else {
+		emu_ring_add(r, n);
+		now = emu_queue_ring(dma, i);
+	}
+	spin_unlock(&dma->lock);
+	if (now)
+		emu_dma_serve(dma);
+	return err;
 }
 
 /**

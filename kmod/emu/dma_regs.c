@@ -4,7 +4,7 @@
  */
 #include <linux/kernel.h>
 
-#include "emu.h"
+#include "dma.h"
 
 /* Which queue and ring does @off belong to?  *@reg is the offset in its block. */
 static bool emu_dma_decode(u32 off, u32 *i, bool *rx, u32 *reg)
@@ -98,27 +98,6 @@ int emu_dma_reg_read(struct emu_device *ed, u32 eng, u32 off, u32 *val)
 	return err;
 }
 
-/* Doorbell. */
-static int emu_dma_ring(struct emu_dma *dma, u32 i, bool rx, u32 n)
-{
-	struct emu_queue *q = &dma->q[i];
-	struct emu_ring *r = rx ? &q->rx : &q->tx;
-	bool now = false;
-	int err = 0;
-
-	spin_lock(&dma->lock);
-	if (!q->space || !r->len || !emu_ring_takes(r, n)) {
-		err = -EINVAL;
-	} else {
-		emu_ring_add(r, n);
-		now = emu_queue_ring(dma, i);
-	}
-	spin_unlock(&dma->lock);
-	if (now)
-		emu_dma_serve(dma);
-	return err;
-}
-
 /*
  * State request of an engine: everything else than NORMAL pauses it, ABORT
  * stops the queues that are in use for good.
@@ -134,7 +113,7 @@ static int emu_dma_set_state(struct emu_dma *dma, u32 state)
 	spin_lock(&dma->lock);
 	WRITE_ONCE(dma->state, state);
 	for (i = 0; i < NEURON_HW_QUEUES_PER_ENGINE; i++)
-		emu_queue_check(dma, i);
+		emu_dma_check(dma, i);
 	spin_unlock(&dma->lock);
 	for (i = 0; state == NEURON_DMA_ENG_ABORT && i < NEURON_HW_QUEUES_PER_ENGINE; i++) {
 		struct emu_queue *q = &dma->q[i];
@@ -186,7 +165,7 @@ static int emu_queue_write(struct emu_dma *dma, u32 i, bool rx, u32 reg, u32 val
 	switch (reg) {
 	case NEURON_DMA_Q_CONFIG:
 		r->config = val;
-		emu_queue_check(dma, i);
+		emu_dma_check(dma, i);
 		break;
 	case NEURON_DMA_Q_BASE_LO:
 	case NEURON_DMA_Q_BASE_HI:

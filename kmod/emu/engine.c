@@ -6,7 +6,11 @@
  */
 #include <linux/string.h>
 
-#include "emu.h"
+#include "dma.h"
+#include "engine.h"
+#include "notify.h"
+#include "sbuf.h"
+#include "trace.h"
 
 /* Instructions of an engine before others get a turn. */
 #define EMU_ENGINE_TURN		32
@@ -15,100 +19,113 @@
 #define EMU_BLOCKED		(-1)	/* waits for a semaphore or event */
 #define EMU_MORE		(-2)	/* not complete, wants another turn */
 
-static int emu_engine_wait(struct emu_core *core, u32 e, const struct neuron_isa_inst *inst)
+/**
+ * emu_engine_init() - bring an engine to its initial state
+ * @eng: engine
+ * @w: window of its core
+ * @index: enum neuron_isa_engine
+ */
+void emu_engine_init(struct emu_engine *eng, struct emu_window *w, u32 index)
+{
+	memset(eng, 0, sizeof(*eng));
+	eng->window = w;
+	eng->index = index;
+}
+
+static struct emu_notify *emu_engine_nq(struct emu_engine *eng)
+{
+	return eng->window->ed->notify[eng->window->core];
+}
+
+static int emu_engine_wait(struct emu_engine *eng, const struct neuron_isa_inst *inst)
 {
 	u32 i = le32_to_cpu(inst->u.sem.index), val = le32_to_cpu(inst->u.sem.value);
 	bool consume = inst->flags & NEURON_ISA_F_CONSUME, go;
 	struct neuron_isa_notice change = { .kind = 0 };
+	struct emu_window *w = eng->window;
 
-	spin_lock(&core->lock);
+	spin_lock(&w->lock);
 	if (inst->opcode == NEURON_ISA_OP_EVENT_WAIT) {
-		go = test_bit(i, core->event) == val;
+		go = test_bit(i, w->event) == val;
 		if (go && consume)
-			__clear_bit(i, core->event);
+			__clear_bit(i, w->event);
 	} else {
-		go = inst->op == NEURON_ISA_WAIT_EQ ? core->sem[i] == val : core->sem[i] >= val;
+		go = inst->op == NEURON_ISA_WAIT_EQ ? w->sem[i] == val : w->sem[i] >= val;
 		if (go && consume) {
-			core->sem[i] -= val;
-			emu_trace_sem_prepare(core, i, e, &change);
+			w->sem[i] -= val;
+			emu_trace_sem_prepare(emu_engine_nq(eng), i, w->sem[i], eng->index,
+					      &change);
 		}
 	}
 	if (go)
-		core->waiting &= ~BIT(e);
+		w->waiting &= ~BIT(eng->index);
 	else
-		core->waiting |= BIT(e);
-	spin_unlock(&core->lock);
-	emu_trace_sem_post(core, &change);
+		w->waiting |= BIT(eng->index);
+	spin_unlock(&w->lock);
+	emu_trace_sem_post(emu_engine_nq(eng), &change);
 	return go ? 0 : EMU_BLOCKED;
 }
 
-/*
- * Engines that wait for this are looked at in the next round, which comes
- * because this engine made progress: no need to queue the work.
- */
-static int emu_engine_post(struct emu_core *core, u32 e, const struct neuron_isa_inst *inst)
+static int emu_engine_post(struct emu_engine *eng, const struct neuron_isa_inst *inst)
 {
 	u32 i = le32_to_cpu(inst->u.sem.index), val = le32_to_cpu(inst->u.sem.value);
-	struct neuron_isa_notice change = { .kind = 0 };
-	int err = 0;
+	struct emu_window *w = eng->window;
 
-	spin_lock(&core->lock);
-	if (inst->opcode == NEURON_ISA_OP_EVENT_SET) {
-		__assign_bit(i, core->event, val);
-	} else {
-		err = emu_sem_post(core, i, inst->op, val);
-		if (!err)
-			emu_trace_sem_prepare(core, i, e, &change);
-	}
-	spin_unlock(&core->lock);
-	emu_trace_sem_post(core, &change);
-	return err ? NEURON_ISA_ERR_SEMAPHORE : 0;
+	if (inst->opcode != NEURON_ISA_OP_EVENT_SET)
+		return emu_sem_post(w, i, inst->op, val, eng->index) ?
+		       NEURON_ISA_ERR_SEMAPHORE : 0;
+	spin_lock(&w->lock);
+	__assign_bit(i, w->event, val);
+	spin_unlock(&w->lock);
+	return 0;
 }
 
-static int emu_engine_trigger(struct emu_core *core, const struct neuron_isa_inst *inst)
+static int emu_engine_trigger(struct emu_engine *eng, const struct neuron_isa_inst *inst)
 {
-	u32 eng = core->index * core->lim.engines_per_core + le16_to_cpu(inst->u.dma.engine);
+	struct emu_window *w = eng->window;
+	u32 dma = w->core * w->ed->lim.engines_per_core + le16_to_cpu(inst->u.dma.engine);
 	struct neuron_space *space;
 
-	spin_lock(&core->lock);
-	space = core->space;
-	spin_unlock(&core->lock);
-	if (!space || !emu_dma_trigger(core->ed, eng, le16_to_cpu(inst->u.dma.queue), space,
+	spin_lock(&w->lock);
+	space = w->space;
+	spin_unlock(&w->lock);
+	if (!space || !emu_dma_trigger(w->ed, dma, le16_to_cpu(inst->u.dma.queue), space,
 				       le32_to_cpu(inst->u.dma.tx_count),
 				       le32_to_cpu(inst->u.dma.rx_count)))
 		return NEURON_ISA_ERR_QUEUE;
 	return 0;
 }
 
-static void emu_engine_notify(struct emu_core *core, u32 e, const struct neuron_isa_inst *inst)
+static void emu_engine_notify(struct emu_engine *eng, const struct neuron_isa_inst *inst)
 {
 	struct neuron_isa_notice n = {
 		.id = inst->u.notify.id,
-		.engine = e,
+		.engine = eng->index,
 		.kind = NEURON_ISA_NOTICE_NOTIFY,
 		.data = inst->u.notify.data,
 	};
 
-	emu_nq_post(core, EMU_NQ_NOTIFY * NEURON_HW_NQ_ENGINES + e, &n);
+	emu_nq_post(emu_engine_nq(eng), EMU_NQ_NOTIFY * NEURON_HW_NQ_ENGINES + eng->index, &n);
 }
 
-static int emu_engine_compute(struct emu_core *core, u32 e)
+static int emu_engine_compute(struct emu_engine *eng)
 {
-	struct emu_engine *eng = &core->engine[e];
+	struct emu_device *ed = eng->window->ed;
+	u32 core = eng->window->core;
 	int err;
 
 	if (!eng->computing) {
 		struct emu_sbuf sb = {
-			.base = emu_core_sbuf(core, true),
-			.size = core->lim.sbuf_size,
+			.base = emu_sbuf_get(ed, core, true),
+			.size = ed->lim.sbuf_size,
 		};
 
 		if (!sb.base)
 			return NEURON_ISA_ERR_ABORT;
-		emu_ecc(core->ed, EMU_FAULT_SRAM_CORRECTED, core->index);
-		if (emu_ecc(core->ed, EMU_FAULT_SRAM_UNCORRECTED, core->index))
+		emu_ecc(&ed->faults, EMU_FAULT_SRAM_CORRECTED, ed->nd, core);
+		if (emu_ecc(&ed->faults, EMU_FAULT_SRAM_UNCORRECTED, ed->nd, core))
 			return NEURON_ISA_ERR_SRAM_UE;
-		err = emu_exec_start(&eng->exec, &eng->inst, e, &sb);
+		err = emu_exec_start(&eng->exec, &eng->inst, eng->index, &sb);
 		if (err)
 			return err;
 		eng->computing = true;
@@ -120,24 +137,23 @@ static int emu_engine_compute(struct emu_core *core, u32 e)
 }
 
 /* Do the current instruction, or what fits into a turn. */
-static int emu_engine_execute(struct emu_core *core, u32 e)
+static int emu_engine_execute(struct emu_engine *eng)
 {
-	struct emu_engine *eng = &core->engine[e];
 	const struct neuron_isa_inst *inst = &eng->inst;
 
 	if (emu_isa_is_compute(inst))
-		return emu_engine_compute(core, e);
+		return emu_engine_compute(eng);
 	switch (inst->opcode) {
 	case NEURON_ISA_OP_SEM_WAIT:
 	case NEURON_ISA_OP_EVENT_WAIT:
-		return emu_engine_wait(core, e, inst);
+		return emu_engine_wait(eng, inst);
 	case NEURON_ISA_OP_SEM_POST:
 	case NEURON_ISA_OP_EVENT_SET:
-		return emu_engine_post(core, e, inst);
+		return emu_engine_post(eng, inst);
 	case NEURON_ISA_OP_DMA_TRIGGER:
-		return emu_engine_trigger(core, inst);
+		return emu_engine_trigger(eng, inst);
 	case NEURON_ISA_OP_NOTIFY:
-		emu_engine_notify(core, e, inst);
+		emu_engine_notify(eng, inst);
 		return 0;
 	case NEURON_ISA_OP_PROLOGUE:
 	case NEURON_ISA_OP_NOP:
@@ -147,22 +163,19 @@ static int emu_engine_execute(struct emu_core *core, u32 e)
 	}
 }
 
-/* Get the next instruction.  Return: 0, EMU_BLOCKED, enum neuron_isa_error. */
-static int emu_engine_fetch(struct emu_core *core, u32 e)
+static void emu_engine_trace(struct emu_engine *eng, enum neuron_isa_notice_kind kind)
 {
-	struct emu_engine *eng = &core->engine[e];
-	u32 head;
+	emu_trace_inst(emu_engine_nq(eng), eng->index, kind, eng->done, eng->inst.opcode);
+}
+
+/* Get the next instruction.  Return: 0, EMU_BLOCKED, enum neuron_isa_error. */
+static int emu_engine_fetch(struct emu_engine *eng)
+{
 	int err;
 
-	spin_lock(&core->lock);
-	head = eng->fifo.head;
-	err = head == eng->fifo.tail ? EMU_BLOCKED : 0;
-	spin_unlock(&core->lock);
-	if (err)
-		return err;
-	/* Whole instructions only, and the size is a multiple: never split. */
-	memcpy(&eng->inst, eng->fifo.buf + head % NEURON_ISA_FIFO_SIZE, sizeof(eng->inst));
-	err = emu_isa_check(&eng->inst, e, &core->lim);
+	if (!emu_fifo_peek(eng->window, eng->index, &eng->inst))
+		return EMU_BLOCKED;
+	err = emu_isa_check(&eng->inst, eng->index, &eng->window->ed->lim);
 	if (err)
 		return err;
 	if (eng->inst.opcode == NEURON_ISA_OP_PROLOGUE)
@@ -170,66 +183,54 @@ static int emu_engine_fetch(struct emu_core *core, u32 e)
 	if (!eng->started)
 		return NEURON_ISA_ERR_ILLEGAL;
 	eng->loaded = true;
-	emu_trace_inst(core, e, NEURON_ISA_NOTICE_BEGIN);
+	emu_engine_trace(eng, NEURON_ISA_NOTICE_BEGIN);
 	return 0;
 }
 
-static void emu_engine_fail(struct emu_core *core, u32 e, u32 code)
+static void emu_engine_fail(struct emu_engine *eng, u32 code)
 {
-	struct emu_engine *eng = &core->engine[e];
 	struct neuron_isa_notice n = {
 		.id = cpu_to_le32(eng->done),
-		.engine = e,
+		.engine = eng->index,
 		.kind = NEURON_ISA_NOTICE_ERROR,
 		.code = code,
 		.data = cpu_to_le64(eng->inst.opcode),
 	};
 
 	eng->failed = true;
-	emu_nq_post(core, EMU_NQ_ERROR * NEURON_HW_NQ_ENGINES, &n);
+	emu_nq_post(emu_engine_nq(eng), EMU_NQ_ERROR * NEURON_HW_NQ_ENGINES, &n);
 }
 
-/* The current instruction is complete: make room in the FIFO. */
-static void emu_engine_retire(struct emu_core *core, struct emu_engine *eng)
+/* The current instruction is complete. */
+static void emu_engine_retire(struct emu_engine *eng)
 {
-	struct emu_fifo *fifo = &eng->fifo;
-	bool kick;
-
 	eng->loaded = false;
 	eng->done++;
-	spin_lock(&core->lock);
-	fifo->head += NEURON_ISA_INST_SIZE;
 	/* Writers that wait are woken for more than one instruction's room. */
-	kick = fifo->stalled && fifo->tail - fifo->head <= NEURON_ISA_FIFO_SIZE / 2;
-	if (kick)
-		fifo->stalled = false;
-	spin_unlock(&core->lock);
-	if (kick)
-		emu_dma_kick(core->ed);
+	if (emu_fifo_take(eng->window, eng->index, NEURON_ISA_INST_SIZE,
+			  NEURON_ISA_FIFO_SIZE / 2))
+		emu_dma_kick(eng->window->ed);
 }
 
 /*
  * The engine cannot go on: whoever waits for room may use what there is now,
  * since what the engine needs may come from behind it in the same ring.
  */
-static void emu_engine_idle(struct emu_core *core, struct emu_engine *eng)
+static void emu_engine_idle(struct emu_engine *eng)
 {
-	struct emu_fifo *fifo = &eng->fifo;
-	bool kick;
-
-	spin_lock(&core->lock);
-	kick = fifo->stalled && fifo->tail - fifo->head < NEURON_ISA_FIFO_SIZE;
-	if (kick)
-		fifo->stalled = false;
-	spin_unlock(&core->lock);
-	if (kick)
-		emu_dma_kick(core->ed);
+	if (emu_fifo_take(eng->window, eng->index, 0, NEURON_ISA_FIFO_SIZE - 1))
+		emu_dma_kick(eng->window->ed);
 }
 
-/* Give an engine a turn.  Return: did anything happen? */
-bool emu_engine_turn(struct emu_core *core, u32 e)
+/**
+ * emu_engine_turn() - let an engine execute a few instructions
+ * @eng: engine
+ *
+ * Context: emu_window.work, may sleep.
+ * Return: did anything happen?
+ */
+bool emu_engine_turn(struct emu_engine *eng)
 {
-	struct emu_engine *eng = &core->engine[e];
 	bool progress = false;
 	int i, ret = 0;
 
@@ -237,25 +238,25 @@ bool emu_engine_turn(struct emu_core *core, u32 e)
 		return false;
 	for (i = 0; i < EMU_ENGINE_TURN; i++) {
 		if (!eng->loaded)
-			ret = emu_engine_fetch(core, e);
+			ret = emu_engine_fetch(eng);
 		/* An engine that hangs says nothing. */
-		if (!ret && emu_fault(core->ed, EMU_FAULT_HANG)) {
+		if (!ret && emu_fault(&eng->window->ed->faults, EMU_FAULT_HANG)) {
 			eng->failed = true;
 			return progress;
 		}
 		if (!ret)
-			ret = emu_engine_execute(core, e);
+			ret = emu_engine_execute(eng);
 		if (ret)
 			break;
-		emu_trace_inst(core, e, NEURON_ISA_NOTICE_END);
-		emu_engine_retire(core, eng);
+		emu_engine_trace(eng, NEURON_ISA_NOTICE_END);
+		emu_engine_retire(eng);
 		progress = true;
 	}
 	if (ret == EMU_MORE)
 		return true;
 	if (ret > 0)
-		emu_engine_fail(core, e, ret);
+		emu_engine_fail(eng, ret);
 	if (ret)
-		emu_engine_idle(core, eng);
+		emu_engine_idle(eng);
 	return progress;
 }

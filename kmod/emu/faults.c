@@ -4,7 +4,7 @@
  */
 #include <linux/atomic.h>
 
-#include "emu.h"
+#include "faults.h"
 
 static const char * const emu_fault_names[EMU_NR_FAULTS] = {
 	[EMU_FAULT_DMA_ABORT] = "dma_abort",
@@ -21,15 +21,16 @@ static const char * const emu_fault_names[EMU_NR_FAULTS] = {
 
 /**
  * emu_ecc() - an access may meet a bit that has flipped
- * @ed: device
+ * @f: faults of the device
  * @kind: one of the ECC faults
+ * @nd: device
  * @core: core that the access is for
  *
  * Counted and reported if it does.
  *
  * Return: did it?
  */
-bool emu_ecc(struct emu_device *ed, enum emu_fault_kind kind, u32 core)
+bool emu_ecc(struct emu_faults *f, enum emu_fault_kind kind, struct neuron_device *nd, u32 core)
 {
 	static const enum neuron_event events[EMU_NR_FAULTS] = {
 		[EMU_FAULT_MEM_CORRECTED] = NEURON_EVENT_MEM_CORRECTED,
@@ -39,40 +40,42 @@ bool emu_ecc(struct emu_device *ed, enum emu_fault_kind kind, u32 core)
 		[EMU_FAULT_SRAM_UNCORRECTED] = NEURON_EVENT_SRAM_UNCORRECTED,
 	};
 
-	if (!emu_fault(ed, kind))
+	if (!emu_fault(f, kind))
 		return false;
-	atomic64_inc(&ed->ecc[events[kind]]);
-	neuron_device_report(ed->nd, events[kind], core);
+	atomic64_inc(&f->ecc[events[kind]]);
+	neuron_device_report(nd, events[kind], core);
 	return true;
 }
 
 /**
  * emu_mem_ecc() - DMA reads a range: device memory may have flipped bits there
- * @ed: device
+ * @f: faults of the device
+ * @nd: device
  * @core: core that the access is for
  * @from: what is read
  *
  * Return: 0, -EBADMSG uncorrectable, -EUCLEAN same, in memory that can be repaired.
  */
-int emu_mem_ecc(struct emu_device *ed, u32 core, const struct neuron_pin *from)
+int emu_mem_ecc(struct emu_faults *f, struct neuron_device *nd, u32 core,
+		const struct neuron_pin *from)
 {
 	if (from->kind != NEURON_TARGET_HBM)
 		return 0;
-	emu_ecc(ed, EMU_FAULT_MEM_CORRECTED, core);
-	if (emu_ecc(ed, EMU_FAULT_MEM_UNCORRECTED, core))
+	emu_ecc(f, EMU_FAULT_MEM_CORRECTED, nd, core);
+	if (emu_ecc(f, EMU_FAULT_MEM_UNCORRECTED, nd, core))
 		return -EBADMSG;
-	return emu_ecc(ed, EMU_FAULT_MEM_REPAIRABLE, core) ? -EUCLEAN : 0;
+	return emu_ecc(f, EMU_FAULT_MEM_REPAIRABLE, nd, core) ? -EUCLEAN : 0;
 }
 
 /**
  * emu_faults_add() - make the files of all faults
- * @ed: device
+ * @f: faults of the device, zeroed
  * @dir: its directory in debugfs
  */
-void emu_faults_add(struct emu_device *ed, struct dentry *dir)
+void emu_faults_add(struct emu_faults *f, struct dentry *dir)
 {
 	u32 i;
 
 	for (i = 0; i < EMU_NR_FAULTS; i++)
-		neuron_fault_add(&ed->fault[i], emu_fault_names[i], dir);
+		neuron_fault_add(&f->fault[i], emu_fault_names[i], dir);
 }

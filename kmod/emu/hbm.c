@@ -10,7 +10,7 @@
 #include <linux/highmem.h>
 #include <linux/sched.h>
 
-#include "emu.h"
+#include "hbm.h"
 
 /* Of all devices, state buffers included; must be 0 when the module goes. */
 atomic_long_t emu_total_pages = ATOMIC_LONG_INIT(0);
@@ -42,39 +42,35 @@ void emu_pages_uncharge(long n)
 #define EMU_HBM_BATCH	256
 
 /**
- * emu_hbm_init() - make the memories of a device, empty
- * @ed: device; the geometry is set
+ * emu_hbm_init() - make a memory, empty
+ * @hbm: zeroed
+ * @size: bytes
  */
-void emu_hbm_init(struct emu_device *ed)
+void emu_hbm_init(struct emu_hbm *hbm, u64 size)
 {
-	u32 i;
-
-	atomic_long_set(&ed->nr_pages, 0);
-	for (i = 0; i < ed->geo.nr_hbms; i++) {
-		xa_init(&ed->hbm[i].pages);
-		ed->hbm[i].size = ed->geo.hbm[i].size;
-	}
+	xa_init(&hbm->pages);
+	hbm->size = size;
 }
 
-static void emu_page_free(struct emu_device *ed, struct page *page)
+static void emu_page_free(struct emu_hbm *hbm, struct page *page)
 {
 	__free_page(page);
-	atomic_long_dec(&ed->nr_pages);
+	atomic_long_dec(&hbm->nr_pages);
 	emu_pages_uncharge(1);
 }
 
 /* Drop the pages with index first to last. */
-static void emu_hbm_drop(struct emu_device *ed, u32 hbm, unsigned long first,
+static void emu_hbm_drop(struct emu_hbm *hbm, unsigned long first,
 			 unsigned long last)
 {
-	XA_STATE(xas, &ed->hbm[hbm].pages, first);
+	XA_STATE(xas, &hbm->pages, first);
 	unsigned int n = 0;
 	struct page *page;
 
 	xas_lock(&xas);
 	xas_for_each(&xas, page, last) {
 		xas_store(&xas, NULL);
-		emu_page_free(ed, page);
+		emu_page_free(hbm, page);
 		if (++n % EMU_HBM_BATCH)
 			continue;
 		/* xas_pause() would skip what the emptied node's parent covers. */
@@ -87,24 +83,20 @@ static void emu_hbm_drop(struct emu_device *ed, u32 hbm, unsigned long first,
 }
 
 /**
- * emu_hbm_destroy() - give all memory back
- * @ed: device; nothing accesses it any more
+ * emu_hbm_destroy() - give all of a memory back
+ * @hbm: memory; nothing accesses it any more
  */
-void emu_hbm_destroy(struct emu_device *ed)
+void emu_hbm_destroy(struct emu_hbm *hbm)
 {
-	u32 i;
-
-	for (i = 0; i < ed->geo.nr_hbms; i++) {
-		emu_hbm_drop(ed, i, 0, ULONG_MAX);
-		xa_destroy(&ed->hbm[i].pages);
-	}
-	WARN_ON(atomic_long_read(&ed->nr_pages));
+	emu_hbm_drop(hbm, 0, ULONG_MAX);
+	xa_destroy(&hbm->pages);
+	WARN_ON(atomic_long_read(&hbm->nr_pages));
 }
 
 /* The page, made if it is not there.  May sleep. */
-struct page *emu_hbm_page(struct emu_device *ed, u32 hbm, u64 off)
+struct page *emu_hbm_page(struct emu_hbm *hbm, u64 off)
 {
-	struct xarray *xa = &ed->hbm[hbm].pages;
+	struct xarray *xa = &hbm->pages;
 	unsigned long index = off >> PAGE_SHIFT;
 	struct page *page, *old;
 
@@ -128,19 +120,19 @@ struct page *emu_hbm_page(struct emu_device *ed, u32 hbm, u64 off)
 		emu_pages_uncharge(1);
 		return xa_is_err(old) ? ERR_PTR(xa_err(old)) : old;
 	}
-	atomic_long_inc(&ed->nr_pages);
+	atomic_long_inc(&hbm->nr_pages);
 	return page;
 }
 
-static bool emu_hbm_valid(struct emu_device *ed, u32 hbm, u64 off, u64 len)
+static bool emu_hbm_valid(struct emu_hbm *hbm, u64 off, u64 len)
 {
-	return hbm < ed->geo.nr_hbms && len <= ed->hbm[hbm].size &&
-	       off <= ed->hbm[hbm].size - len;
+	return hbm && len <= hbm->size &&
+	       off <= hbm->size - len;
 }
 
-static void emu_hbm_zero_part(struct emu_device *ed, u32 hbm, u64 off, u32 len)
+static void emu_hbm_zero_part(struct emu_hbm *hbm, u64 off, u32 len)
 {
-	struct page *page = xa_load(&ed->hbm[hbm].pages, off >> PAGE_SHIFT);
+	struct page *page = xa_load(&hbm->pages, off >> PAGE_SHIFT);
 
 	if (page)
 		memzero_page(page, offset_in_page(off), len);
@@ -148,36 +140,35 @@ static void emu_hbm_zero_part(struct emu_device *ed, u32 hbm, u64 off, u32 len)
 
 /**
  * emu_hbm_zero() - make a range read as zero
- * @ed: device
- * @hbm: memory
+ * @hbm: memory, NULL: there is no such
  * @off: first byte
  * @len: bytes
  * @drop: nobody maps the range, give its pages back
  *
  * Return: 0, -EINVAL not inside the memory.
  */
-int emu_hbm_zero(struct emu_device *ed, u32 hbm, u64 off, u64 len, bool drop)
+int emu_hbm_zero(struct emu_hbm *hbm, u64 off, u64 len, bool drop)
 {
 	unsigned long index, first, last;
 	struct page *page;
 	u64 end;
 
-	if (!emu_hbm_valid(ed, hbm, off, len))
+	if (!emu_hbm_valid(hbm, off, len))
 		return -EINVAL;
 	/* Nobody else uses the range, so no page of it appears. */
-	if (data_race(xa_empty(&ed->hbm[hbm].pages)))
+	if (data_race(xa_empty(&hbm->pages)))
 		return 0;
 	end = off + len;
 	if (offset_in_page(off)) {
 		u32 n = min_t(u64, PAGE_SIZE - offset_in_page(off), len);
 
-		emu_hbm_zero_part(ed, hbm, off, n);
+		emu_hbm_zero_part(hbm, off, n);
 		off += n;
 	}
 	if (off < end && offset_in_page(end)) {
 		u32 n = offset_in_page(end);
 
-		emu_hbm_zero_part(ed, hbm, end - n, n);
+		emu_hbm_zero_part(hbm, end - n, n);
 		end -= n;
 	}
 	if (off >= end)
@@ -185,10 +176,10 @@ int emu_hbm_zero(struct emu_device *ed, u32 hbm, u64 off, u64 len, bool drop)
 	first = off >> PAGE_SHIFT;
 	last = (end >> PAGE_SHIFT) - 1;
 	if (drop) {
-		emu_hbm_drop(ed, hbm, first, last);
+		emu_hbm_drop(hbm, first, last);
 		return 0;
 	}
-	xa_for_each_range(&ed->hbm[hbm].pages, index, page, first, last) {
+	xa_for_each_range(&hbm->pages, index, page, first, last) {
 		clear_highpage(page);
 		cond_resched();
 	}
@@ -197,20 +188,19 @@ int emu_hbm_zero(struct emu_device *ed, u32 hbm, u64 off, u64 len, bool drop)
 
 /**
  * emu_hbm_frame() - page frame behind an offset, made if there is none
- * @ed: device
- * @hbm: memory
+ * @hbm: memory, NULL: there is no such
  * @off: offset
  * @pfn: the result
  *
  * Return: 0, -ENOMEM, -EINVAL not inside the memory.
  */
-int emu_hbm_frame(struct emu_device *ed, u32 hbm, u64 off, unsigned long *pfn)
+int emu_hbm_frame(struct emu_hbm *hbm, u64 off, unsigned long *pfn)
 {
 	struct page *page;
 
-	if (!emu_hbm_valid(ed, hbm, off, 1))
+	if (!emu_hbm_valid(hbm, off, 1))
 		return -EINVAL;
-	page = emu_hbm_page(ed, hbm, off);
+	page = emu_hbm_page(hbm, off);
 	if (IS_ERR(page))
 		return PTR_ERR(page);
 	*pfn = page_to_pfn(page);
@@ -233,10 +223,10 @@ struct page *emu_pages_alloc(unsigned int order)
 }
 
 /* Put @n pages where there are none; how many, from the first one on. */
-unsigned int emu_pages_store(struct emu_device *ed, u32 hbm, unsigned long index,
+unsigned int emu_hbm_store(struct emu_hbm *hbm, unsigned long index,
 				    struct page *page, unsigned int n)
 {
-	XA_STATE(xas, &ed->hbm[hbm].pages, index);
+	XA_STATE(xas, &hbm->pages, index);
 	unsigned int i = 0;
 
 	do {
@@ -251,6 +241,6 @@ unsigned int emu_pages_store(struct emu_device *ed, u32 hbm, unsigned long index
 		}
 		xas_unlock(&xas);
 	} while (xas_nomem(&xas, GFP_KERNEL));
-	atomic_long_add(i, &ed->nr_pages);
+	atomic_long_add(i, &hbm->nr_pages);
 	return i;
 }

@@ -7,7 +7,8 @@
 #include <linux/log2.h>
 #include <linux/sizes.h>
 
-#include "emu.h"
+#include "mem.h"
+#include "sbuf.h"
 
 /**
  * struct emu_piece - part of a pinned range that the CPU can touch as a whole
@@ -71,7 +72,7 @@ static bool emu_seen(const struct emu_look *look, unsigned long index)
 /*
  * Get the piece at @off of a pinned range.  @make: something is going to be
  * written there.  @look: of this range.  Core windows: state buffer only,
- * emu_device.window is held.
+ * emu_device.window_lock is held.
  */
 static int emu_piece_get(struct emu_device *ed, const struct neuron_pin *pin, u64 off,
 			 u32 len, bool make, struct emu_look *look, struct emu_piece *pc)
@@ -82,9 +83,9 @@ static int emu_piece_get(struct emu_device *ed, const struct neuron_pin *pin, u6
 	if (pin->kind == NEURON_TARGET_CORE) {
 		u8 *sbuf;
 
-		if (!emu_core_is_sbuf(ed, off, len))
+		if (!emu_sbuf_has(ed, off, len))
 			return -EACCES;
-		sbuf = emu_core_sbuf(ed->core[pin->index], make);
+		sbuf = emu_sbuf_get(ed, pin->index, make);
 		if (make && !sbuf)
 			return -ENOMEM;
 		*pc = (struct emu_piece){ sbuf ? sbuf + off : NULL, len, false };
@@ -97,7 +98,7 @@ static int emu_piece_get(struct emu_device *ed, const struct neuron_pin *pin, u6
 		page = emu_look(&ed->hbm[pin->index].pages, look, off >> PAGE_SHIFT,
 				(off + len - 1) >> PAGE_SHIFT);
 	if (!page && make)
-		page = emu_hbm_page(ed, pin->index, off);
+		page = emu_hbm_page(&ed->hbm[pin->index], off);
 	if (IS_ERR(page))
 		return PTR_ERR(page);
 	pc->mapped = page;
@@ -204,6 +205,7 @@ int emu_mem_write(struct emu_device *ed, const struct neuron_pin *pin, u64 off,
 static u32 emu_pages_fill(struct emu_device *ed, const struct neuron_pin *dst, u64 dst_off,
 			  const struct neuron_pin *src, u64 src_off, u32 len)
 {
+	struct emu_hbm *hbm;
 	unsigned long index = (dst->off + dst_off) >> PAGE_SHIFT, found = index;
 	unsigned int order, n, i, stored = 0;
 	struct page *page;
@@ -212,9 +214,10 @@ static u32 emu_pages_fill(struct emu_device *ed, const struct neuron_pin *dst, u
 	if (len < PAGE_SIZE || offset_in_page(dst->off + dst_off) ||
 	    dst->kind != NEURON_TARGET_HBM || src->kind != NEURON_TARGET_HOST)
 		return 0;
+	hbm = &ed->hbm[dst->index];
 	order = min_t(unsigned int, ilog2(len >> PAGE_SHIFT), EMU_FILL_ORDER);
 	n = 1U << order;
-	if (xa_find(&ed->hbm[dst->index].pages, &found, index + n - 1, XA_PRESENT))
+	if (xa_find(&hbm->pages, &found, index + n - 1, XA_PRESENT))
 		return 0;
 	page = emu_pages_alloc(order);
 	if (!page)
@@ -225,7 +228,7 @@ static u32 emu_pages_fill(struct emu_device *ed, const struct neuron_pin *dst, u
 		emu_mem_read(ed, src, src_off + i * PAGE_SIZE, p, PAGE_SIZE);
 		kunmap_local(p);
 	}
-	stored = emu_pages_store(ed, dst->index, index, page, n);
+	stored = emu_hbm_store(hbm, index, page, n);
 	for (i = stored; i < n; i++)
 		__free_page(page + i);
 	emu_pages_uncharge(n - stored);

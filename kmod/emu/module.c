@@ -10,7 +10,10 @@
 #include <linux/moduleparam.h>
 
 #include "../compat/compat.h"
-#include "emu.h"
+#include "configfs.h"
+#include "debugfs.h"
+#include "device.h"
+#include "presets.h"
 
 static char *arch = "trn2";
 module_param(arch, charp, 0444);

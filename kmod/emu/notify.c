@@ -4,39 +4,64 @@
  */
 #include <linux/string.h>
 
-#include "emu.h"
+#include "mem.h"
+#include "notify.h"
 
-static struct emu_nq *emu_nq_find(struct emu_core *core, u32 off, u32 *reg)
+/**
+ * emu_notify_init() - the notification queues of a core
+ * @nt: zeroed
+ * @ed: device
+ * @core: number of the core
+ */
+void emu_notify_init(struct emu_notify *nt, struct emu_device *ed, u32 core)
+{
+	nt->ed = ed;
+	nt->core = core;
+	mutex_init(&nt->lock);
+}
+
+/**
+ * emu_notify_reset() - switch all queues off
+ * @nt: queues of a core
+ */
+void emu_notify_reset(struct emu_notify *nt)
+{
+	mutex_lock(&nt->lock);
+	memset(nt->nq, 0, sizeof(nt->nq));
+	mutex_unlock(&nt->lock);
+}
+
+static struct emu_nq *emu_nq_find(struct emu_notify *nt, u32 off, u32 *reg)
 {
 	u32 i;
 
 	if (off < NEURON_NQ_BASE_LO(0))
 		return NULL;
 	i = (off - NEURON_NQ_BASE_LO(0)) / 0x28;
-	if (i >= NEURON_HW_NR_NQ || i / NEURON_HW_NQ_ENGINES >= core->ed->geo.nr_nq_types ||
-	    i % NEURON_HW_NQ_ENGINES >= core->ed->geo.nr_nq_engines)
+	if (i >= NEURON_HW_NR_NQ || i / NEURON_HW_NQ_ENGINES >= nt->ed->geo.nr_nq_types ||
+	    i % NEURON_HW_NQ_ENGINES >= nt->ed->geo.nr_nq_engines)
 		return NULL;
 	*reg = off - 0x28 * i;
-	return &core->nq[i];
+	return &nt->nq[i];
 }
 
 /**
  * emu_nq_reg_read() - read a register of the notification queues
- * @core: core
+ * @nt: queues of a core
  * @off: offset, a multiple of 4
  * @val: the result
  *
  * Return: 0, -EINVAL no such register.
  */
-int emu_nq_reg_read(struct emu_core *core, u32 off, u32 *val)
+int emu_nq_reg_read(struct emu_notify *nt, u32 off, u32 *val)
 {
 	u32 reg;
-	struct emu_nq *nq = emu_nq_find(core, off, &reg);
+	struct emu_nq *nq = emu_nq_find(nt, off, &reg);
 	int err = 0;
 
 	if (!nq)
 		return -EINVAL;
-	mutex_lock(&core->nq_lock);
+	mutex_lock(&nt->lock);
 	switch (reg) {
 	case NEURON_NQ_BASE_LO(0):
 		*val = lower_32_bits(nq->new_base);
@@ -53,13 +78,13 @@ int emu_nq_reg_read(struct emu_core *core, u32 off, u32 *val)
 	default:
 		err = -EINVAL;
 	}
-	mutex_unlock(&core->nq_lock);
+	mutex_unlock(&nt->lock);
 	return err;
 }
 
 /**
  * emu_nq_reg_write() - write a register of the notification queues
- * @core: core
+ * @nt: queues of a core
  * @off: offset, a multiple of 4
  * @val: value
  *
@@ -69,15 +94,15 @@ int emu_nq_reg_read(struct emu_core *core, u32 off, u32 *val)
  *
  * Return: 0, -EINVAL no such register, or address or size not a multiple of 16.
  */
-int emu_nq_reg_write(struct emu_core *core, u32 off, u32 val)
+int emu_nq_reg_write(struct emu_notify *nt, u32 off, u32 val)
 {
 	u32 reg;
-	struct emu_nq *nq = emu_nq_find(core, off, &reg);
+	struct emu_nq *nq = emu_nq_find(nt, off, &reg);
 	int err = 0;
 
 	if (!nq)
 		return -EINVAL;
-	mutex_lock(&core->nq_lock);
+	mutex_lock(&nt->lock);
 	switch (reg) {
 	case NEURON_NQ_BASE_LO(0):
 		if (val % sizeof(struct neuron_isa_notice))
@@ -102,12 +127,12 @@ int emu_nq_reg_write(struct emu_core *core, u32 off, u32 val)
 	default:
 		err = -EINVAL;
 	}
-	mutex_unlock(&core->nq_lock);
+	mutex_unlock(&nt->lock);
 	return err;
 }
 
-/* Write an entry where the next one goes.  Caller holds core->nq_lock. */
-static bool emu_nq_write(struct emu_core *core, struct emu_nq *q,
+/* Write an entry where the next one goes.  Caller holds nt->lock. */
+static bool emu_nq_write(struct emu_notify *nt, struct emu_nq *q,
 			 const struct neuron_isa_notice *n)
 {
 	struct neuron_isa_notice entry = *n;
@@ -115,31 +140,31 @@ static bool emu_nq_write(struct emu_core *core, struct emu_nq *q,
 	bool posted;
 
 	entry.phase = (entry.phase & ~1) | q->phase;
-	if (neuron_device_pin(core->ed->nd, q->base + q->head, sizeof(entry), true, &pin)) {
+	if (neuron_device_pin(nt->ed->nd, q->base + q->head, sizeof(entry), true, &pin)) {
 		q->size = 0;
 		return false;
 	}
-	posted = !emu_mem_post(core->ed, &pin, &entry);
+	posted = !emu_mem_post(nt->ed, &pin, &entry);
 	neuron_pin_put(&pin);
 	return posted;
 }
 
 /**
  * emu_nq_post() - append to a notification queue
- * @core: core
+ * @nt: queues of a core
  * @nq: queue number, type * 16 + engine
  * @n: the entry; bit 0 of the phase is filled in here
  *
  * The entry is lost if the queue is off, its memory is gone, or it is to be.
  */
-void emu_nq_post(struct emu_core *core, u32 nq, const struct neuron_isa_notice *n)
+void emu_nq_post(struct emu_notify *nt, u32 nq, const struct neuron_isa_notice *n)
 {
-	struct emu_nq *q = &core->nq[nq];
+	struct emu_nq *q = &nt->nq[nq];
 	bool posted = false;
 
-	mutex_lock(&core->nq_lock);
-	if (q->size && !emu_fault(core->ed, EMU_FAULT_LOST_NOTICE))
-		posted = emu_nq_write(core, q, n);
+	mutex_lock(&nt->lock);
+	if (q->size && !emu_fault(&nt->ed->faults, EMU_FAULT_LOST_NOTICE))
+		posted = emu_nq_write(nt, q, n);
 	if (posted) {
 		q->head += sizeof(*n);
 		if (q->head == q->size) {
@@ -147,14 +172,14 @@ void emu_nq_post(struct emu_core *core, u32 nq, const struct neuron_isa_notice *
 			q->phase ^= 1;
 		}
 	}
-	mutex_unlock(&core->nq_lock);
+	mutex_unlock(&nt->lock);
 	if (posted)
-		neuron_nq_posted(core->ed->nd, core->index, nq);
+		neuron_nq_posted(nt->ed->nd, nt->core, nq);
 }
 
 /**
  * emu_nq_fill() - append to a queue that is written through once
- * @core: core
+ * @nt: queues of a core
  * @nq: queue number
  * @n: entries, posted together or not at all
  * @count: how many
@@ -162,19 +187,19 @@ void emu_nq_post(struct emu_core *core, u32 nq, const struct neuron_isa_notice *
  * What does not fit is counted in the last entry of the queue, which is kept for that; so
  * is, from then on, what there was no host memory for.
  */
-void emu_nq_fill(struct emu_core *core, u32 nq, const struct neuron_isa_notice *n, u32 count)
+void emu_nq_fill(struct emu_notify *nt, u32 nq, const struct neuron_isa_notice *n, u32 count)
 {
-	struct emu_nq *q = &core->nq[nq];
+	struct emu_nq *q = &nt->nq[nq];
 	struct neuron_isa_notice lost = { .kind = NEURON_ISA_NOTICE_LOST };
 	bool posted = false;
 	u32 head, i;
 
-	mutex_lock(&core->nq_lock);
+	mutex_lock(&nt->lock);
 	if (!q->size)
 		goto out;
 	if (!q->lost && q->size - q->head > count * sizeof(*n)) {
 		head = q->head;
-		for (i = 0; i < count && emu_nq_write(core, q, &n[i]); i++)
+		for (i = 0; i < count && emu_nq_write(nt, q, &n[i]); i++)
 			q->head += sizeof(*n);
 		posted = i == count;
 		if (posted || !q->size)
@@ -186,9 +211,9 @@ void emu_nq_fill(struct emu_core *core, u32 nq, const struct neuron_isa_notice *
 	q->lost += count;
 	lost.id = cpu_to_le32(lower_32_bits(q->lost));
 	lost.data = cpu_to_le64(q->lost);
-	posted = emu_nq_write(core, q, &lost);
+	posted = emu_nq_write(nt, q, &lost);
 out:
-	mutex_unlock(&core->nq_lock);
+	mutex_unlock(&nt->lock);
 	if (posted)
-		neuron_nq_posted(core->ed->nd, core->index, nq);
+		neuron_nq_posted(nt->ed->nd, nt->core, nq);
 }

@@ -13,8 +13,9 @@
 #include <linux/sched.h>
 #include <linux/slab.h>
 
-#include "compute.h"
-#include "emu.h"
+#include "mem.h"
+#include "packet.h"
+#include "sbuf.h"
 
 /* Word 1 of a source descriptor; what is not here is 0. */
 #define META_SRC	0xfu
@@ -23,46 +24,6 @@
 #define META_OP		(7u << META_OP_SHIFT)
 #define META_ALL	(NEURON_DESC_META_OP_MASK | META_OP | META_TYPES | \
 			 NEURON_DESC_META_WRITE_BARRIER)
-
-/**
- * struct emu_extent - a run of bytes
- * @addr: device address
- * @len: bytes
- * @pin: while the packet is executed
- */
-struct emu_extent {
-	u64 addr;
-	u32 len;
-	struct neuron_pin pin;
-};
-
-/**
- * struct emu_packet - a compute packet being collected; belongs to a queue
- * @meta: word 1 of its first descriptor, without the source type
- * @nr_tx: source descriptors
- * @nr_rx: destination descriptors
- * @count: elements of each source; transpose: bytes of all sources
- * @result: bytes of the result
- * @room: bytes of the destination descriptors so far
- * @irq: one of the descriptors asks for an interrupt
- * @c: what to compute
- * @lane: for elementwise operations
- * @tx: sources
- * @rx: destinations
- */
-struct emu_packet {
-	u32 meta;
-	u32 nr_tx;
-	u32 nr_rx;
-	u32 count;
-	u32 result;
-	u32 room;
-	bool irq;
-	struct emu_compute c;
-	struct emu_lane lane;
-	struct emu_extent tx[NEURON_ISA_DMA_MAX_DESCS];
-	struct emu_extent rx[NEURON_ISA_DMA_MAX_DESCS];
-};
 
 static u32 emu_packet_op(const struct emu_packet *p)
 {
@@ -182,39 +143,6 @@ int emu_packet_dest(struct emu_packet *p, u32 arg, u64 addr, u32 len, bool irq)
 	return p->room == p->result;
 }
 
-/**
- * emu_packet_irq() - is the completion of the packet to be reported?
- * @p: packet
- *
- * Return: one of its descriptors asked for it.
- */
-bool emu_packet_irq(const struct emu_packet *p)
-{
-	return p->irq;
-}
-
-/**
- * emu_packet_sources() - number of source descriptors
- * @p: packet
- *
- * Return: the number.
- */
-u32 emu_packet_sources(const struct emu_packet *p)
-{
-	return p->nr_tx;
-}
-
-/**
- * emu_packet_result() - what the packet writes
- * @p: packet with all its descriptors
- *
- * Return: bytes.
- */
-u32 emu_packet_result(const struct emu_packet *p)
-{
-	return p->result;
-}
-
 static void emu_extents_put(struct emu_extent *op, u32 n)
 {
 	while (n--)
@@ -232,7 +160,7 @@ static int emu_extents_pin(struct emu_device *ed, struct neuron_space *space,
 		if (neuron_space_pin(space, op[i].addr, op[i].len, write, &op[i].pin))
 			break;
 		if (op[i].pin.kind == NEURON_TARGET_CORE &&
-		    !emu_core_is_sbuf(ed, op[i].pin.off, op[i].len)) {
+		    !emu_sbuf_has(ed, op[i].pin.off, op[i].len)) {
 			neuron_pin_put(&op[i].pin);
 			break;
 		}
@@ -313,7 +241,7 @@ int emu_packet_run(struct emu_device *ed, struct neuron_space *space, u32 core,
 		goto put_tx;
 	for (i = 0; i < p->nr_tx && !err; i++) {
 		*bad = p->tx[i].addr;
-		err = emu_mem_ecc(ed, core, &p->tx[i].pin);
+		err = emu_mem_ecc(&ed->faults, ed->nd, core, &p->tx[i].pin);
 	}
 	if (err)
 		goto put_rx;
@@ -322,7 +250,7 @@ int emu_packet_run(struct emu_device *ed, struct neuron_space *space, u32 core,
 		err = -ENOMEM;
 		goto put_rx;
 	}
-	down_read(&ed->window);
+	down_read(&ed->window_lock);
 	if (emu_packet_op(p) == NEURON_ISA_DMA_TRANSPOSE)
 		err = emu_packet_transpose(ed, p, out);
 	else
@@ -331,7 +259,7 @@ int emu_packet_run(struct emu_device *ed, struct neuron_space *space, u32 core,
 		err = emu_mem_write(ed, &p->rx[i].pin, 0, out + at, p->rx[i].len);
 		at += p->rx[i].len;
 	}
-	up_read(&ed->window);
+	up_read(&ed->window_lock);
 	kvfree(out);
 put_rx:
 	emu_extents_put(p->rx, p->nr_rx);

@@ -7,7 +7,7 @@
 #include <linux/kernel.h>
 #include <linux/string.h>
 
-#include "emu.h"
+#include "presets.h"
 
 /**
  * struct emu_slot - place of a device on the PCI bus, domain and function 0

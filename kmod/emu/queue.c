@@ -11,7 +11,12 @@
 #include <linux/sizes.h>
 #include <linux/string.h>
 
-#include "emu.h"
+#include "notify.h"
+#include "mem.h"
+#include "packet.h"
+#include "queue.h"
+#include "trace.h"
+#include "window.h"
 
 /* What a queue may do before the next one of the engine gets a turn. */
 #define EMU_SLICE_DESCS		256
@@ -154,7 +159,7 @@ void emu_queue_abort(struct emu_dma *dma, u32 i, u32 code, u64 addr)
 	dma->stalled &= ~BIT(i);
 	spin_unlock(&dma->lock);
 	if (emu_queue_visible(dma, i))
-		emu_nq_post(ed->core[core], EMU_NQ_ERROR * NEURON_HW_NQ_ENGINES, &n);
+		emu_nq_post(ed->notify[core], EMU_NQ_ERROR * NEURON_HW_NQ_ENGINES, &n);
 	neuron_dma_irq(ed->nd, dma->index, i);
 }
 
@@ -268,8 +273,8 @@ static int emu_queue_copy(struct emu_dma *dma, u32 i, const struct neuron_desc *
 		*bad = dst;
 		return -NEURON_ISA_ERR_DMA_ACCESS;
 	}
-	ret = emu_mem_ecc(dma->ed, emu_dma_core(dma, i), &from) ?:
-	      emu_copy_locked(dma->ed, &to, q->rx.moved, &from, q->tx.moved,
+	ret = emu_mem_ecc(&dma->ed->faults, dma->ed->nd, emu_dma_core(dma, i), &from) ?:
+	      emu_window_copy(dma->ed, &to, q->rx.moved, &from, q->tx.moved,
 			      min(left_tx, left_rx));
 	neuron_pin_put(&to);
 	neuron_pin_put(&from);
@@ -381,9 +386,9 @@ static int emu_queue_step_compute(struct emu_dma *dma, u32 i, u64 *bad)
 			return -emu_copy_error(ret);
 		/* as after a copy */
 		smp_wmb();
-		irq = emu_packet_irq(q->packet);
-		q->done += emu_packet_sources(q->packet);
-		q->bytes = emu_packet_result(q->packet);
+		irq = q->packet->irq;
+		q->done += q->packet->nr_tx;
+		q->bytes = q->packet->result;
 		emu_queue_drop_packet(q);
 		q->in_packet = false;
 		emu_queue_traced(dma, i);
@@ -414,7 +419,7 @@ static int emu_queue_step(struct emu_dma *dma, u32 i)
 		goto abort;
 	}
 	bad = q->tx.cur_addr;
-	if (emu_fault(dma->ed, EMU_FAULT_DMA_ABORT)) {
+	if (emu_fault(&dma->ed->faults, EMU_FAULT_DMA_ABORT)) {
 		neuron_device_report(dma->ed->nd, NEURON_EVENT_DMA_ABORT, emu_dma_core(dma, i));
 		ret = -NEURON_ISA_ERR_ABORT;
 		goto abort;

@@ -8,59 +8,64 @@
  */
 #include <linux/ktime.h>
 
-#include "emu.h"
+#include "trace.h"
 
 static u32 emu_trace_nq(u32 type, u32 engine)
 {
 	return type * NEURON_HW_NQ_ENGINES + engine;
 }
 
-static bool emu_trace_on(const struct emu_core *core, u32 nq)
+static bool emu_trace_on(const struct emu_notify *nt, u32 nq)
 {
 	/* A queue that comes or goes meanwhile is found out under the lock. */
-	return data_race(core->nq[nq].size);
+	return data_race(nt->nq[nq].size);
 }
 
 /**
  * emu_trace_inst() - an engine begins or completes an instruction
- * @core: core
- * @e: engine; its current instruction is the one
+ * @nt: notification queues of the core
+ * @e: engine
  * @kind: NEURON_ISA_NOTICE_BEGIN or NEURON_ISA_NOTICE_END
+ * @id: instructions that the engine completed before
+ * @opcode: of the instruction
  *
  * Context: the worker of the core, no spinlocks held.
  */
-void emu_trace_inst(struct emu_core *core, u32 e, enum neuron_isa_notice_kind kind)
+void emu_trace_inst(struct emu_notify *nt, u32 e, enum neuron_isa_notice_kind kind, u32 id,
+		    u8 opcode)
 {
 	const u32 nq = emu_trace_nq(EMU_NQ_TRACE, e);
-	const struct emu_engine *eng = &core->engine[e];
 	struct neuron_isa_notice n = {
-		.id = cpu_to_le32(eng->done),
+		.id = cpu_to_le32(id),
 		.engine = e,
 		.kind = kind,
-		.code = eng->inst.opcode,
+		.code = opcode,
 	};
 
-	if (!emu_trace_on(core, nq))
+	if (!emu_trace_on(nt, nq))
 		return;
 	n.data = cpu_to_le64(ktime_get_ns());
-	emu_nq_fill(core, nq, &n, 1);
+	emu_nq_fill(nt, nq, &n, 1);
 }
 
 /**
  * emu_trace_sem_prepare() - note a change of a semaphore
- * @core: core; its lock is held, so that times are in the order of the changes
- * @i: semaphore, changed
+ * @nt: notification queues of the core
+ * @i: semaphore
+ * @val: its new value
  * @by: engine that changed it, NEURON_ISA_BY_ACCESS
  * @n: for emu_trace_sem_post()
+ *
+ * Context: under the lock of the semaphore, so that times are in the order of the changes.
  */
-void emu_trace_sem_prepare(struct emu_core *core, u32 i, u32 by, struct neuron_isa_notice *n)
+void emu_trace_sem_prepare(struct emu_notify *nt, u32 i, u32 val, u32 by,
+			   struct neuron_isa_notice *n)
 {
-	lockdep_assert_held(&core->lock);
 	n->kind = 0;
-	if (!emu_trace_on(core, emu_trace_nq(EMU_NQ_EVENT, 0)))
+	if (!emu_trace_on(nt, emu_trace_nq(EMU_NQ_EVENT, 0)))
 		return;
 	*n = (struct neuron_isa_notice){
-		.id = cpu_to_le32(core->sem[i]),
+		.id = cpu_to_le32(val),
 		.engine = by,
 		.kind = NEURON_ISA_NOTICE_SEMAPHORE,
 		.code = i,
@@ -70,26 +75,26 @@ void emu_trace_sem_prepare(struct emu_core *core, u32 i, u32 by, struct neuron_i
 
 /**
  * emu_trace_sem_post() - post what emu_trace_sem_prepare() noted
- * @core: core
+ * @nt: notification queues of the core
  * @n: the note
  *
  * Context: process, no spinlocks held.
  */
-void emu_trace_sem_post(struct emu_core *core, const struct neuron_isa_notice *n)
+void emu_trace_sem_post(struct emu_notify *nt, const struct neuron_isa_notice *n)
 {
 	if (n->kind)
-		emu_nq_fill(core, emu_trace_nq(EMU_NQ_EVENT, 0), n, 1);
+		emu_nq_fill(nt, emu_trace_nq(EMU_NQ_EVENT, 0), n, 1);
 }
 
-/* The core and the notification queue of a DMA engine; NULL: it belongs to no core. */
-static struct emu_core *emu_trace_dma_core(struct emu_device *ed, u32 eng, u32 *nq)
+/* The notification queues of the core of a DMA engine, and which one; NULL: no core. */
+static struct emu_notify *emu_trace_dma_nq(struct emu_device *ed, u32 eng, u32 *nq)
 {
 	u32 core = eng / ed->geo.engines_per_core, i = eng % ed->geo.engines_per_core;
 
 	if (core >= ed->geo.nr_cores || i >= NEURON_HW_NQ_ENGINES)
 		return NULL;
 	*nq = emu_trace_nq(EMU_NQ_TRACE_DMA, i);
-	return ed->core[core];
+	return ed->notify[core];
 }
 
 /**
@@ -102,9 +107,9 @@ static struct emu_core *emu_trace_dma_core(struct emu_device *ed, u32 eng, u32 *
 u64 emu_trace_dma_begin(struct emu_device *ed, u32 eng)
 {
 	u32 nq;
-	struct emu_core *core = emu_trace_dma_core(ed, eng, &nq);
+	struct emu_notify *nt = emu_trace_dma_nq(ed, eng, &nq);
 
-	return core && emu_trace_on(core, nq) ? ktime_get_ns() : 0;
+	return nt && emu_trace_on(nt, nq) ? ktime_get_ns() : 0;
 }
 
 /**
@@ -121,7 +126,7 @@ u64 emu_trace_dma_begin(struct emu_device *ed, u32 eng)
 void emu_trace_dma_end(struct emu_device *ed, u32 eng, u32 q, u64 began, u32 first, u32 bytes)
 {
 	u32 nq;
-	struct emu_core *core = emu_trace_dma_core(ed, eng, &nq);
+	struct emu_notify *nt = emu_trace_dma_nq(ed, eng, &nq);
 	struct neuron_isa_notice n[2] = {
 		{
 			.id = cpu_to_le32(first),
@@ -137,8 +142,8 @@ void emu_trace_dma_end(struct emu_device *ed, u32 eng, u32 q, u64 began, u32 fir
 		},
 	};
 
-	if (!began || !core)
+	if (!began || !nt)
 		return;
 	n[1].data = cpu_to_le64(ktime_get_ns());
-	emu_nq_fill(core, nq, n, ARRAY_SIZE(n));
+	emu_nq_fill(nt, nq, n, ARRAY_SIZE(n));
 }

@@ -6,21 +6,64 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
-#include "emu.h"
+#include "mem.h"
+#include "sbuf.h"
+#include "trace.h"
+#include "window.h"
 
-/* Run the engines.  Caller holds core->lock. */
-void emu_core_wake(struct emu_core *core)
+/**
+ * emu_window_init() - make the window of a core
+ * @w: zeroed
+ * @ed: device
+ * @core: number of the core
+ * @work: runs the engines of the core
+ */
+void emu_window_init(struct emu_window *w, struct emu_device *ed, u32 core, work_func_t work)
 {
-	lockdep_assert_held(&core->lock);
-	if (!core->resetting && !core->broken)
-		queue_work(core->ed->wq, &core->work);
+	w->ed = ed;
+	w->core = core;
+	mutex_init(&w->append);
+	spin_lock_init(&w->lock);
+	INIT_WORK(&w->work, work);
 }
 
-/* A semaphore or event changed.  Caller holds core->lock. */
-static void emu_core_signal(struct emu_core *core)
+/**
+ * emu_window_reset() - empty the FIFOs, clear semaphores and events
+ * @w: window of a core that is being reset; emu_device.window_lock is held for writing
+ * @broken: do not run the engines before the next reset
+ */
+void emu_window_reset(struct emu_window *w, bool broken)
 {
-	if (core->waiting)
-		emu_core_wake(core);
+	u32 e;
+
+	for (e = 0; e < NEURON_ISA_NR_ENGINES; e++)
+		kvfree(w->fifo[e].buf);
+	spin_lock(&w->lock);
+	memset(w->fifo, 0, sizeof(w->fifo));
+	memset(w->sem, 0, sizeof(w->sem));
+	bitmap_zero(w->event, EMU_MAX_EVENTS);
+	w->waiting = 0;
+	w->resetting = false;
+	w->broken = broken;
+	spin_unlock(&w->lock);
+}
+
+/**
+ * emu_window_wake() - run the engines, unless the core is being reset or broken
+ * @w: window, locked
+ */
+void emu_window_wake(struct emu_window *w)
+{
+	lockdep_assert_held(&w->lock);
+	if (!w->resetting && !w->broken)
+		queue_work(w->ed->wq, &w->work);
+}
+
+/* A semaphore or event was written to.  Caller holds w->lock. */
+static void emu_window_signal(struct emu_window *w)
+{
+	if (w->waiting)
+		emu_window_wake(w);
 }
 
 /* Is @off one of @nr registers that start at @first? */
@@ -32,103 +75,107 @@ static bool emu_reg_in(u64 off, u32 first, u32 nr, u32 *index)
 	return true;
 }
 
-/* Caller holds core->lock.  Return: 0, -ERANGE the counter would wrap. */
-int emu_sem_post(struct emu_core *core, u32 i, u32 op, u32 val)
+/* Caller holds w->lock.  Return: 0, -ERANGE the counter would wrap. */
+static int emu_sem_change(struct emu_window *w, u32 i, u32 op, u32 val)
 {
-	u32 old = core->sem[i];
+	u32 old = w->sem[i];
 
-	switch (op) {
-	case NEURON_ISA_POST_SET:
-		core->sem[i] = val;
-		return 0;
-	case NEURON_ISA_POST_INC:
-		if (val > U32_MAX - old)
-			return -ERANGE;
-		core->sem[i] = old + val;
-		return 0;
-	default: /* NEURON_ISA_POST_DEC */
-		if (val > old)
-			return -ERANGE;
-		core->sem[i] = old - val;
-		return 0;
-	}
+	if ((op == NEURON_ISA_POST_INC && val > U32_MAX - old) ||
+	    (op == NEURON_ISA_POST_DEC && val > old))
+		return -ERANGE;
+	w->sem[i] = op == NEURON_ISA_POST_SET ? val :
+		    op == NEURON_ISA_POST_INC ? old + val : old - val;
+	return 0;
 }
 
 /**
- * emu_core_reg_read() - read a register of a core window
- * @core: core
+ * emu_sem_post() - change a semaphore
+ * @w: window
+ * @i: semaphore
+ * @op: NEURON_ISA_POST_SET, _INC or _DEC
+ * @val: new value, or by how much
+ * @by: engine that does it, or NEURON_ISA_BY_ACCESS
+ *
+ * Engines that wait for what another one does are looked at in the next round, which
+ * comes because that engine made progress; only an access has to wake them.
+ *
+ * Return: 0, -ERANGE the counter would wrap.
+ */
+int emu_sem_post(struct emu_window *w, u32 i, u32 op, u32 val, u32 by)
+{
+	struct emu_notify *nt = w->ed->notify[w->core];
+	struct neuron_isa_notice change = { .kind = 0 };
+	int err;
+
+	spin_lock(&w->lock);
+	err = emu_sem_change(w, i, op, val);
+	if (!err) {
+		if (by == NEURON_ISA_BY_ACCESS)
+			emu_window_signal(w);
+		emu_trace_sem_prepare(nt, i, w->sem[i], by, &change);
+	}
+	spin_unlock(&w->lock);
+	emu_trace_sem_post(nt, &change);
+	return err;
+}
+
+/**
+ * emu_window_reg_read() - read a register of a core window
+ * @w: window
  * @off: offset, a multiple of 4
  * @val: the result
  *
  * Return: 0, -EACCES no such register.
  */
-int emu_core_reg_read(struct emu_core *core, u64 off, u32 *val)
+int emu_window_reg_read(struct emu_window *w, u64 off, u32 *val)
 {
 	u32 i;
 
-	if (emu_reg_in(off, NEURON_ISA_EVENT_OFF(0), core->lim.nr_events, &i)) {
-		spin_lock(&core->lock);
-		*val = test_bit(i, core->event);
-		spin_unlock(&core->lock);
+	if (emu_reg_in(off, NEURON_ISA_EVENT_OFF(0), w->ed->lim.nr_events, &i)) {
+		spin_lock(&w->lock);
+		*val = test_bit(i, w->event);
+		spin_unlock(&w->lock);
 		return 0;
 	}
-	if (emu_reg_in(off, NEURON_ISA_SEM_READ_OFF(0), core->lim.nr_semaphores, &i)) {
-		spin_lock(&core->lock);
-		*val = core->sem[i];
-		spin_unlock(&core->lock);
+	if (emu_reg_in(off, NEURON_ISA_SEM_READ_OFF(0), w->ed->lim.nr_semaphores, &i)) {
+		spin_lock(&w->lock);
+		*val = w->sem[i];
+		spin_unlock(&w->lock);
 		return 0;
 	}
 	return -EACCES;
 }
 
 /**
- * emu_core_reg_write() - write a register of a core window
- * @core: core
+ * emu_window_reg_write() - write a register of a core window
+ * @w: window
  * @off: offset, a multiple of 4
  * @val: value
  *
  * Return: 0, -EACCES no such register, -ERANGE a semaphore would wrap.
  */
-int emu_core_reg_write(struct emu_core *core, u64 off, u32 val)
+int emu_window_reg_write(struct emu_window *w, u64 off, u32 val)
 {
 	/* behind the block to read: set, increment, decrement */
-	const u32 base = NEURON_ISA_SEM_READ_OFF(0) + core->ed->geo.sem_block;
-	struct neuron_isa_notice change = { .kind = 0 };
+	const u32 base = NEURON_ISA_SEM_READ_OFF(0) + w->ed->geo.sem_block;
 	u32 i, op;
-	int err;
 
-	if (emu_reg_in(off, NEURON_ISA_EVENT_OFF(0), core->lim.nr_events, &i)) {
-		spin_lock(&core->lock);
-		__assign_bit(i, core->event, val & 1);
-		emu_core_signal(core);
-		spin_unlock(&core->lock);
+	if (emu_reg_in(off, NEURON_ISA_EVENT_OFF(0), w->ed->lim.nr_events, &i)) {
+		spin_lock(&w->lock);
+		__assign_bit(i, w->event, val & 1);
+		emu_window_signal(w);
+		spin_unlock(&w->lock);
 		return 0;
 	}
-	for (op = NEURON_ISA_POST_SET; op <= NEURON_ISA_POST_DEC; op++) {
-		if (!emu_reg_in(off, base + op * core->ed->geo.sem_block,
-				core->lim.nr_semaphores, &i))
-			continue;
-		spin_lock(&core->lock);
-		err = emu_sem_post(core, i, op, val);
-		if (!err) {
-			emu_core_signal(core);
-			emu_trace_sem_prepare(core, i, NEURON_ISA_BY_ACCESS, &change);
-		}
-		spin_unlock(&core->lock);
-		emu_trace_sem_post(core, &change);
-		return err;
-	}
+	for (op = NEURON_ISA_POST_SET; op <= NEURON_ISA_POST_DEC; op++)
+		if (emu_reg_in(off, base + op * w->ed->geo.sem_block, w->ed->lim.nr_semaphores,
+			       &i))
+			return emu_sem_post(w, i, op, val, NEURON_ISA_BY_ACCESS);
 	return -EACCES;
 }
 
-/**
- * emu_core_fifo_engine() - whose instruction FIFO is this?
- * @off: offset in a core window
- * @len: bytes
- *
- * Return: enum neuron_isa_engine, or -EACCES if the range is not in one FIFO.
- */
-int emu_core_fifo_engine(u64 off, u64 len)
+/* The engine whose FIFO a range of a core window is in; -EACCES: it is not in one FIFO. */
+static int emu_fifo_engine(u64 off, u64 len)
 {
 	u32 e;
 
@@ -140,27 +187,20 @@ int emu_core_fifo_engine(u64 off, u64 len)
 	return (int)e;
 }
 
-/**
- * emu_core_fifo_write() - append instructions
- * @core: core; emu_device.window is held
- * @e: engine
- * @src: where they are
- * @src_off: offset from the start of that pin
- * @len: bytes, a multiple of NEURON_ISA_INST_SIZE
- *
- * Takes as much as there is room for.  When there is none, emu_dma_kick() will
- * be called as soon as that changes.
- *
+/*
+ * Append instructions: @len bytes at @src_off of the pin, a multiple of
+ * NEURON_ISA_INST_SIZE, as much as there is room for.  When there is none, the engine
+ * calls emu_dma_kick() as soon as that changes.
  * Return: bytes taken; -EAGAIN no room, -ENOMEM, -EACCES source is not memory.
  */
-int emu_core_fifo_write(struct emu_core *core, u32 e, const struct neuron_pin *src,
-			u64 src_off, u32 len)
+static int emu_fifo_write(struct emu_window *w, u32 e, const struct neuron_pin *src,
+			  u64 src_off, u32 len)
 {
-	struct emu_fifo *fifo = &core->engine[e].fifo;
+	struct emu_fifo *fifo = &w->fifo[e];
 	u32 room, tail, part, pos;
 	int err = 0;
 
-	mutex_lock(&core->append);
+	mutex_lock(&w->append);
 	if (!fifo->buf) {
 		fifo->buf = kvmalloc(NEURON_ISA_FIFO_SIZE,
 				     GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN);
@@ -169,11 +209,11 @@ int emu_core_fifo_write(struct emu_core *core, u32 e, const struct neuron_pin *s
 			goto out;
 		}
 	}
-	spin_lock(&core->lock);
+	spin_lock(&w->lock);
 	tail = fifo->tail;
 	room = NEURON_ISA_FIFO_SIZE - (tail - fifo->head);
 	fifo->stalled |= !room;
-	spin_unlock(&core->lock);
+	spin_unlock(&w->lock);
 	if (!room) {
 		err = -EAGAIN;
 		goto out;
@@ -182,19 +222,66 @@ int emu_core_fifo_write(struct emu_core *core, u32 e, const struct neuron_pin *s
 	len = min(len, room);
 	pos = tail % NEURON_ISA_FIFO_SIZE;
 	part = min_t(u32, len, NEURON_ISA_FIFO_SIZE - pos);
-	err = emu_mem_read(core->ed, src, src_off, fifo->buf + pos, part);
+	err = emu_mem_read(w->ed, src, src_off, fifo->buf + pos, part);
 	if (!err && part < len)
-		err = emu_mem_read(core->ed, src, src_off + part, fifo->buf, len - part);
+		err = emu_mem_read(w->ed, src, src_off + part, fifo->buf, len - part);
 	if (err)
 		goto out;
-	spin_lock(&core->lock);
+	spin_lock(&w->lock);
 	fifo->tail = tail + len;
-	emu_core_wake(core);
-	spin_unlock(&core->lock);
+	emu_window_wake(w);
+	spin_unlock(&w->lock);
 	err = len;
 out:
-	mutex_unlock(&core->append);
+	mutex_unlock(&w->append);
 	return err;
+}
+
+/**
+ * emu_fifo_peek() - the next instruction of an engine
+ * @w: window
+ * @e: engine
+ * @inst: filled in
+ *
+ * Return: false: there is none.
+ */
+bool emu_fifo_peek(struct emu_window *w, u32 e, struct neuron_isa_inst *inst)
+{
+	struct emu_fifo *fifo = &w->fifo[e];
+	u32 head;
+	bool some;
+
+	spin_lock(&w->lock);
+	head = fifo->head;
+	some = head != fifo->tail;
+	spin_unlock(&w->lock);
+	/* Whole instructions only, and the size is a multiple: never split. */
+	if (some)
+		memcpy(inst, fifo->buf + head % NEURON_ISA_FIFO_SIZE, sizeof(*inst));
+	return some;
+}
+
+/**
+ * emu_fifo_take() - make room in a FIFO
+ * @w: window
+ * @e: engine
+ * @n: bytes that its engine is done with
+ * @most: those who wait for room are not woken as long as more bytes than that are left
+ *
+ * Return: wake them, with emu_dma_kick().
+ */
+bool emu_fifo_take(struct emu_window *w, u32 e, u32 n, u32 most)
+{
+	struct emu_fifo *fifo = &w->fifo[e];
+	bool kick;
+
+	spin_lock(&w->lock);
+	fifo->head += n;
+	kick = fifo->stalled && fifo->tail - fifo->head <= most;
+	if (kick)
+		fifo->stalled = false;
+	spin_unlock(&w->lock);
+	return kick;
 }
 
 /*
@@ -205,7 +292,7 @@ static int emu_check_window(struct emu_device *ed, const struct neuron_pin *pin,
 			    u32 len, bool *reg)
 {
 	off += pin->off;
-	*reg = pin->kind == NEURON_TARGET_CORE && !emu_core_is_sbuf(ed, off, len);
+	*reg = pin->kind == NEURON_TARGET_CORE && !emu_sbuf_has(ed, off, len);
 	if (!*reg)
 		return 0;
 	if (off < NEURON_ISA_EVENT_OFF(0) || off >= NEURON_ISA_FIFO_OFF(0))
@@ -213,11 +300,7 @@ static int emu_check_window(struct emu_device *ed, const struct neuron_pin *pin,
 	return len == 4 && off % 4 == 0 ? 0 : -EINVAL;
 }
 
-/*
- * Copy between pinned ranges, any of which may be (in) a core window.
- * Return: bytes copied, fewer than asked for only into a FIFO; -EAGAIN the FIFO
- * is full; -EACCES, -EINVAL, -ERANGE, -ENOMEM.
- */
+/* emu_window_copy() with the windows locked, if one of them is in use. */
 static int emu_copy(struct emu_device *ed, const struct neuron_pin *dst, u64 dst_off,
 		    const struct neuron_pin *src, u64 src_off, u32 len)
 {
@@ -231,12 +314,12 @@ static int emu_copy(struct emu_device *ed, const struct neuron_pin *dst, u64 dst
 	if (err)
 		return err;
 	if (dst->kind == NEURON_TARGET_CORE) {
-		int e = emu_core_fifo_engine(woff, len);
+		int e = emu_fifo_engine(woff, len);
 
 		if (e >= 0) {
 			if (from_reg || len % NEURON_ISA_INST_SIZE)
 				return -EINVAL;
-			return emu_core_fifo_write(ed->core[dst->index], e, src, src_off, len);
+			return emu_fifo_write(ed->window[dst->index], e, src, src_off, len);
 		}
 	}
 	err = emu_check_window(ed, dst, dst_off, len, &to_reg);
@@ -246,7 +329,7 @@ static int emu_copy(struct emu_device *ed, const struct neuron_pin *dst, u64 dst
 		return emu_mem_copy(ed, dst, dst_off, src, src_off, len) ?: len;
 
 	if (from_reg) {
-		err = emu_core_reg_read(ed->core[src->index], src->off + src_off, &val);
+		err = emu_window_reg_read(ed->window[src->index], src->off + src_off, &val);
 		word = cpu_to_le32(val);
 	} else {
 		err = emu_mem_read(ed, src, src_off, &word, sizeof(word));
@@ -254,58 +337,87 @@ static int emu_copy(struct emu_device *ed, const struct neuron_pin *dst, u64 dst
 	if (err)
 		return err;
 	if (to_reg)
-		err = emu_core_reg_write(ed->core[dst->index], woff, le32_to_cpu(word));
+		err = emu_window_reg_write(ed->window[dst->index], woff, le32_to_cpu(word));
 	else
 		err = emu_mem_write(ed, dst, dst_off, &word, sizeof(word));
 	return err ?: len;
 }
 
-/* Copy, with the core windows kept as long as one of them is in use. */
-int emu_copy_locked(struct emu_device *ed, const struct neuron_pin *dst, u64 dst_off,
-			   const struct neuron_pin *src, u64 src_off, u32 len)
+/**
+ * emu_window_copy() - copy between pinned ranges, any of which may be in a core window
+ * @ed: device
+ * @dst: destination
+ * @dst_off: offset from the start of that pin
+ * @src: source
+ * @src_off: offset from the start of that pin
+ * @len: bytes, all inside both
+ *
+ * Return: bytes copied, fewer than asked for only into a FIFO; -EAGAIN the FIFO
+ * is full; -EACCES, -EINVAL no such register or FIFO, -ERANGE a semaphore would wrap,
+ * -ENOMEM.
+ */
+int emu_window_copy(struct emu_device *ed, const struct neuron_pin *dst, u64 dst_off,
+		    const struct neuron_pin *src, u64 src_off, u32 len)
 {
 	int ret;
 
 	if (dst->kind != NEURON_TARGET_CORE && src->kind != NEURON_TARGET_CORE)
 		return emu_copy(ed, dst, dst_off, src, src_off, len);
-	down_read(&ed->window);
+	down_read(&ed->window_lock);
 	ret = emu_copy(ed, dst, dst_off, src, src_off, len);
-	up_read(&ed->window);
+	up_read(&ed->window_lock);
 	return ret;
 }
 
-/* Core windows through registers: as DMA sees them, but for the FIFOs. */
-int emu_window_read(struct emu_core *core, u32 off, u32 *val)
+/**
+ * emu_window_read() - read four bytes of a window through the CPU
+ * @w: window
+ * @off: offset, a multiple of 4
+ * @val: the result
+ *
+ * The CPU sees a window as DMA does, but for the FIFOs.
+ *
+ * Return: 0, -EINVAL no such register.
+ */
+int emu_window_read(struct emu_window *w, u32 off, u32 *val)
 {
 	const u8 *sbuf;
 	int err = 0;
 
-	down_read(&core->ed->window);
-	if (emu_core_is_sbuf(core->ed, off, 4)) {
-		sbuf = emu_core_sbuf(core, false);
+	down_read(&w->ed->window_lock);
+	if (emu_sbuf_has(w->ed, off, 4)) {
+		sbuf = emu_sbuf_get(w->ed, w->core, false);
 		*val = sbuf ? emu_get32(sbuf + off) : 0;
 	} else {
-		err = emu_core_reg_read(core, off, val);
+		err = emu_window_reg_read(w, off, val);
 	}
-	up_read(&core->ed->window);
+	up_read(&w->ed->window_lock);
 	return err ? -EINVAL : 0;
 }
 
-int emu_window_write(struct emu_core *core, u32 off, u32 val)
+/**
+ * emu_window_write() - write four bytes of a window through the CPU
+ * @w: window
+ * @off: offset, a multiple of 4
+ * @val: value
+ *
+ * Return: 0, -EINVAL no such register or a semaphore would wrap, -ENOMEM.
+ */
+int emu_window_write(struct emu_window *w, u32 off, u32 val)
 {
 	u8 *sbuf;
 	int err = 0;
 
-	down_read(&core->ed->window);
-	if (emu_core_is_sbuf(core->ed, off, 4)) {
-		sbuf = emu_core_sbuf(core, true);
+	down_read(&w->ed->window_lock);
+	if (emu_sbuf_has(w->ed, off, 4)) {
+		sbuf = emu_sbuf_get(w->ed, w->core, true);
 		if (sbuf)
 			emu_put32(sbuf + off, val);
 		else
 			err = -ENOMEM;
-	} else if (emu_core_reg_write(core, off, val)) {
+	} else if (emu_window_reg_write(w, off, val)) {
 		err = -EINVAL;
 	}
-	up_read(&core->ed->window);
+	up_read(&w->ed->window_lock);
 	return err;
 }

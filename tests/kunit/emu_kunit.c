@@ -21,7 +21,7 @@
 #define neuron_nq_posted	fake_nq_posted
 #define neuron_device_report	fake_device_report
 
-#include "../../kmod/emu/emu.h"
+#include "../../kmod/emu/core.h"
 
 /* Unsigned and of one type everywhere; KUnit compares types, too. */
 #define EQ(test, a, b)	KUNIT_EXPECT_EQ(test, (u64)(a), (u64)(b))
@@ -155,6 +155,18 @@ void fake_device_report(struct neuron_device *nd, enum neuron_event event, u32 c
 
 /* ---- device ---- */
 
+/* Pages of host memory behind all device memories. */
+static long nr_pages(struct kunit *test)
+{
+	struct emu_device *ed = ((struct neuron_device *)test->priv)->ed;
+	long n = 0;
+	u32 i;
+
+	for (i = 0; i < ed->geo.nr_hbms; i++)
+		n += atomic_long_read(&ed->hbm[i].nr_pages);
+	return n;
+}
+
 static void emu_test_exit(struct kunit *test)
 {
 	struct neuron_device *nd = test->priv;
@@ -171,9 +183,10 @@ static void emu_test_exit(struct kunit *test)
 	emu_dma_destroy(ed);
 	if (ed->wq)
 		destroy_workqueue(ed->wq);
-	emu_hbm_destroy(ed);
+	for (i = 0; i < ed->geo.nr_hbms; i++)
+		emu_hbm_destroy(&ed->hbm[i]);
 	EQ(test, atomic_read(&nd->pins), 0);
-	EQ(test, atomic_long_read(&ed->nr_pages), 0);
+	EQ(test, nr_pages(test), 0);
 	for (i = 0; i < HOST_PAGES; i++)
 		if (nd->host[i])
 			__free_page(nd->host[i]);
@@ -215,7 +228,8 @@ static int emu_test_init(struct kunit *test)
 	ed->geo = geo;
 	init_waitqueue_head(&nd->wait);
 	emu_busy_init(&ed->busy);
-	emu_hbm_init(ed);
+	for (i = 0; i < geo.nr_hbms; i++)
+		emu_hbm_init(&ed->hbm[i], geo.hbm[i].size);
 	emu_dma_init(ed);
 	ed->wq = alloc_workqueue("emu_kunit", WQ_UNBOUND, 4);
 	if (!ed->wq)
@@ -394,12 +408,12 @@ static u32 queue_status(struct kunit *test, u32 eng, u32 q)
 static void nq_open(struct kunit *test, u32 core, u32 nq, u64 addr, u32 size)
 {
 	struct neuron_device *nd = test->priv;
-	struct emu_core *c = nd->ed->core[core];
+	struct emu_notify *nt = nd->ed->notify[core];
 
-	EQ(test, emu_nq_reg_write(c, NEURON_NQ_SIZE(nq), 0), 0);
-	EQ(test, emu_nq_reg_write(c, NEURON_NQ_BASE_LO(nq), lower_32_bits(addr)), 0);
-	EQ(test, emu_nq_reg_write(c, NEURON_NQ_BASE_HI(nq), upper_32_bits(addr)), 0);
-	EQ(test, emu_nq_reg_write(c, NEURON_NQ_SIZE(nq), size), 0);
+	EQ(test, emu_nq_reg_write(nt, NEURON_NQ_SIZE(nq), 0), 0);
+	EQ(test, emu_nq_reg_write(nt, NEURON_NQ_BASE_LO(nq), lower_32_bits(addr)), 0);
+	EQ(test, emu_nq_reg_write(nt, NEURON_NQ_BASE_HI(nq), upper_32_bits(addr)), 0);
+	EQ(test, emu_nq_reg_write(nt, NEURON_NQ_SIZE(nq), size), 0);
 }
 
 #define NQ_ERR	(EMU_NQ_ERROR * NEURON_HW_NQ_ENGINES)
@@ -478,10 +492,10 @@ static void feed(struct kunit *test, u32 core, u32 e, const struct neuron_isa_in
 
 	poke(test, addr, in, n * sizeof(*in));
 	pin = pin_at(test, addr, n * sizeof(*in));
-	down_read(&nd->ed->window);
-	EQ(test, emu_core_fifo_write(nd->ed->core[core], e, &pin, 0, n * sizeof(*in)),
+	down_read(&nd->ed->window_lock);
+	EQ(test, emu_fifo_write(nd->ed->window[core], e, &pin, 0, n * sizeof(*in)),
 	   n * sizeof(*in));
-	up_read(&nd->ed->window);
+	up_read(&nd->ed->window_lock);
 	fake_pin_put(&pin);
 }
 
@@ -490,8 +504,8 @@ static u32 sem(struct kunit *test, u32 core, u32 i)
 	struct neuron_device *nd = test->priv;
 	u32 val = ~0;
 
-	KUNIT_ASSERT_EQ(test, emu_core_reg_read(nd->ed->core[core], NEURON_ISA_SEM_READ_OFF(i),
-						&val), 0);
+	KUNIT_ASSERT_EQ(test, emu_window_reg_read(nd->ed->window[core],
+						  NEURON_ISA_SEM_READ_OFF(i), &val), 0);
 	return val;
 }
 
@@ -499,17 +513,10 @@ static int sem_inc(struct kunit *test, u32 core, u32 i, u32 n)
 {
 	struct neuron_device *nd = test->priv;
 
-	return emu_core_reg_write(nd->ed->core[core], NEURON_ISA_SEM_INC_OFF(i), n);
+	return emu_window_reg_write(nd->ed->window[core], NEURON_ISA_SEM_INC_OFF(i), n);
 }
 
 /* ---- device memory ---- */
-
-static long nr_pages(struct kunit *test)
-{
-	struct neuron_device *nd = test->priv;
-
-	return atomic_long_read(&nd->ed->nr_pages);
-}
 
 static void hbm_is_sparse(struct kunit *test)
 {
@@ -533,14 +540,14 @@ static void hbm_is_sparse(struct kunit *test)
 	/* the same offset of another memory is other memory */
 	EQ(test, peek32(test, HBM1 + PAGE_SIZE), 0);
 
-	EQ(test, emu_hbm_frame(nd->ed, 0, PAGE_SIZE, &pfn), 0);
+	EQ(test, emu_hbm_frame(emu_hbm(nd->ed, 0), PAGE_SIZE, &pfn), 0);
 	EQ(test, nr_pages(test), 3);
-	EQ(test, emu_hbm_frame(nd->ed, 0, 9 * PAGE_SIZE, &pfn), 0);
+	EQ(test, emu_hbm_frame(emu_hbm(nd->ed, 0), 9 * PAGE_SIZE, &pfn), 0);
 	EQ(test, nr_pages(test), 4);
-	EQ(test, emu_hbm_frame(nd->ed, 0, 9 * PAGE_SIZE, &pfn2), 0);
+	EQ(test, emu_hbm_frame(emu_hbm(nd->ed, 0), 9 * PAGE_SIZE, &pfn2), 0);
 	EQ(test, pfn, pfn2);
-	KUNIT_EXPECT_EQ(test, emu_hbm_frame(nd->ed, 0, HBM_SIZE, &pfn), -EINVAL);
-	KUNIT_EXPECT_EQ(test, emu_hbm_frame(nd->ed, 2, 0, &pfn), -EINVAL);
+	KUNIT_EXPECT_EQ(test, emu_hbm_frame(emu_hbm(nd->ed, 0), HBM_SIZE, &pfn), -EINVAL);
+	KUNIT_EXPECT_EQ(test, emu_hbm_frame(emu_hbm(nd->ed, 2), 0, &pfn), -EINVAL);
 }
 
 static void hbm_zero_and_drop(struct kunit *test)
@@ -555,7 +562,7 @@ static void hbm_zero_and_drop(struct kunit *test)
 	EQ(test, nr_pages(test), 6);
 
 	/* cleared, not dropped: it may be mapped */
-	EQ(test, emu_hbm_zero(nd->ed, 1, 100, 2 * PAGE_SIZE, false), 0);
+	EQ(test, emu_hbm_zero(emu_hbm(nd->ed, 1), 100, 2 * PAGE_SIZE, false), 0);
 	EQ(test, nr_pages(test), 6);
 	peek(test, HBM1, buf, len);
 	KUNIT_EXPECT_NULL(test, memchr_inv(buf, 0x55, 100));
@@ -564,20 +571,20 @@ static void hbm_zero_and_drop(struct kunit *test)
 					   len - 100 - 2 * PAGE_SIZE));
 
 	/* inside one page; from the end of one to the start of another */
-	EQ(test, emu_hbm_zero(nd->ed, 1, 10, 20, true), 0);
-	EQ(test, emu_hbm_zero(nd->ed, 1, 3 * PAGE_SIZE + 1, 2 * PAGE_SIZE - 2, true), 0);
+	EQ(test, emu_hbm_zero(emu_hbm(nd->ed, 1), 10, 20, true), 0);
+	EQ(test, emu_hbm_zero(emu_hbm(nd->ed, 1), 3 * PAGE_SIZE + 1, 2 * PAGE_SIZE - 2, true), 0);
 	EQ(test, nr_pages(test), 6);
-	EQ(test, emu_hbm_zero(nd->ed, 1, 3 * PAGE_SIZE - 8, 2 * PAGE_SIZE + 16, true), 0);
+	EQ(test, emu_hbm_zero(emu_hbm(nd->ed, 1), 3 * PAGE_SIZE - 8, 2 * PAGE_SIZE + 16, true), 0);
 	EQ(test, nr_pages(test), 4);
 	peek(test, HBM1, buf, len);
 	KUNIT_EXPECT_NULL(test, memchr_inv(buf, 0x55, 10));
 	KUNIT_EXPECT_NULL(test, memchr_inv(buf + 3 * PAGE_SIZE - 8, 0, 2 * PAGE_SIZE + 16));
 	KUNIT_EXPECT_NULL(test, memchr_inv(buf + 5 * PAGE_SIZE + 8, 0x55, PAGE_SIZE - 8));
 
-	KUNIT_EXPECT_EQ(test, emu_hbm_zero(nd->ed, 1, HBM_SIZE - 1, 2, true), -EINVAL);
-	KUNIT_EXPECT_EQ(test, emu_hbm_zero(nd->ed, 1, 2, U64_MAX, true), -EINVAL);
-	KUNIT_EXPECT_EQ(test, emu_hbm_zero(nd->ed, 5, 0, 1, true), -EINVAL);
-	EQ(test, emu_hbm_zero(nd->ed, 1, 0, HBM_SIZE, true), 0);
+	KUNIT_EXPECT_EQ(test, emu_hbm_zero(emu_hbm(nd->ed, 1), HBM_SIZE - 1, 2, true), -EINVAL);
+	KUNIT_EXPECT_EQ(test, emu_hbm_zero(emu_hbm(nd->ed, 1), 2, U64_MAX, true), -EINVAL);
+	KUNIT_EXPECT_EQ(test, emu_hbm_zero(emu_hbm(nd->ed, 5), 0, 1, true), -EINVAL);
+	EQ(test, emu_hbm_zero(emu_hbm(nd->ed, 1), 0, HBM_SIZE, true), 0);
 	EQ(test, nr_pages(test), 0);
 }
 
@@ -623,7 +630,7 @@ static void hbm_fills_new_pages(struct kunit *test)
 		EQ(test, nr_pages(test), 20);
 		peek(test, HBM1 + doff, buf, n);
 		KUNIT_EXPECT_EQ(test, memcmp(buf, data + so, n), 0);
-		EQ(test, emu_hbm_zero(nd->ed, 1, 0, HBM_SIZE, true), 0);
+		EQ(test, emu_hbm_zero(emu_hbm(nd->ed, 1), 0, HBM_SIZE, true), 0);
 		EQ(test, nr_pages(test), 0);
 	}
 	emu_max_pages = atomic_long_read(&emu_total_pages) + 18;
@@ -1045,7 +1052,7 @@ static void packet_source_after_destination(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, emu_packet_dest(p, 8 | 4 << 24, HBM1, 32, false), 0);
 	KUNIT_EXPECT_EQ(test, emu_packet_source(p, TRANSPOSE, HOST_DATA, SZ_32K, false), -EINVAL);
 	KUNIT_EXPECT_EQ(test, emu_packet_dest(p, 0, HBM1 + 32, 32, false), 1);
-	EQ(test, emu_packet_result(p), 64);
+	EQ(test, p->result, 64);
 	emu_packet_free(p);
 }
 
@@ -1154,34 +1161,35 @@ static void core_semaphores(struct kunit *test)
 {
 	struct neuron_device *nd = test->priv;
 	struct emu_core *core = nd->ed->core[1];
+	struct emu_window *w = &core->window;
 	u32 val;
 
 	EQ(test, sem_inc(test, 1, 255, 5), 0);
 	EQ(test, sem(test, 1, 255), 5);
 	EQ(test, sem(test, 0, 255), 0);
-	EQ(test, emu_core_reg_write(core, NEURON_ISA_SEM_DEC_OFF(255), 3), 0);
-	KUNIT_EXPECT_EQ(test, emu_core_reg_write(core, NEURON_ISA_SEM_DEC_OFF(255), 3), -ERANGE);
+	EQ(test, emu_window_reg_write(w, NEURON_ISA_SEM_DEC_OFF(255), 3), 0);
+	KUNIT_EXPECT_EQ(test, emu_window_reg_write(w, NEURON_ISA_SEM_DEC_OFF(255), 3), -ERANGE);
 	EQ(test, sem(test, 1, 255), 2);
-	EQ(test, emu_core_reg_write(core, NEURON_ISA_SEM_SET_OFF(255), U32_MAX), 0);
+	EQ(test, emu_window_reg_write(w, NEURON_ISA_SEM_SET_OFF(255), U32_MAX), 0);
 	KUNIT_EXPECT_EQ(test, sem_inc(test, 1, 255, 1), -ERANGE);
 	EQ(test, sem(test, 1, 255), U32_MAX);
-	KUNIT_EXPECT_EQ(test, emu_core_reg_write(core, NEURON_ISA_SEM_READ_OFF(0), 1), -EACCES);
-	KUNIT_EXPECT_EQ(test, emu_core_reg_read(core, NEURON_ISA_SEM_SET_OFF(0), &val), -EACCES);
-	KUNIT_EXPECT_EQ(test, emu_core_reg_read(core, NEURON_ISA_SEM_READ_OFF(0) + 2, &val),
+	KUNIT_EXPECT_EQ(test, emu_window_reg_write(w, NEURON_ISA_SEM_READ_OFF(0), 1), -EACCES);
+	KUNIT_EXPECT_EQ(test, emu_window_reg_read(w, NEURON_ISA_SEM_SET_OFF(0), &val), -EACCES);
+	KUNIT_EXPECT_EQ(test, emu_window_reg_read(w, NEURON_ISA_SEM_READ_OFF(0) + 2, &val),
 			-EACCES);
 
-	EQ(test, emu_core_reg_write(core, NEURON_ISA_EVENT_OFF(7), 3), 0);
-	EQ(test, emu_core_reg_read(core, NEURON_ISA_EVENT_OFF(7), &val), 0);
+	EQ(test, emu_window_reg_write(w, NEURON_ISA_EVENT_OFF(7), 3), 0);
+	EQ(test, emu_window_reg_read(w, NEURON_ISA_EVENT_OFF(7), &val), 0);
 	EQ(test, val, 1);
-	EQ(test, emu_core_reg_write(core, NEURON_ISA_EVENT_OFF(7), 2), 0);
-	EQ(test, emu_core_reg_read(core, NEURON_ISA_EVENT_OFF(7), &val), 0);
+	EQ(test, emu_window_reg_write(w, NEURON_ISA_EVENT_OFF(7), 2), 0);
+	EQ(test, emu_window_reg_read(w, NEURON_ISA_EVENT_OFF(7), &val), 0);
 	EQ(test, val, 0);
-	KUNIT_EXPECT_EQ(test, emu_core_reg_read(core, NEURON_ISA_EVENT_OFF(256), &val), -EACCES);
+	KUNIT_EXPECT_EQ(test, emu_window_reg_read(w, NEURON_ISA_EVENT_OFF(256), &val), -EACCES);
 
-	EQ(test, emu_core_reg_write(core, NEURON_ISA_EVENT_OFF(9), 1), 0);
+	EQ(test, emu_window_reg_write(w, NEURON_ISA_EVENT_OFF(9), 1), 0);
 	emu_core_reset(core);
 	EQ(test, sem(test, 1, 255), 0);
-	EQ(test, emu_core_reg_read(core, NEURON_ISA_EVENT_OFF(9), &val), 0);
+	EQ(test, emu_window_reg_read(w, NEURON_ISA_EVENT_OFF(9), &val), 0);
 	EQ(test, val, 0);
 }
 
@@ -1209,7 +1217,7 @@ static void core_engines_wait_and_post(struct kunit *test)
 	sem_inc(test, 0, 0, 2);
 	wait_idle(test);
 	EQ(test, sem(test, 0, 0), 2);
-	EQ(test, nd->ed->core[0]->waiting, 0x1f);
+	EQ(test, nd->ed->window[0]->waiting, 0x1f);
 	sem_inc(test, 0, 0, 1);
 	KUNIT_EXPECT_TRUE(test, wait_posts(test, 1));
 	wait_idle(test);
@@ -1223,7 +1231,7 @@ static void core_engines_wait_and_post(struct kunit *test)
 		EQ(test, sem(test, 0, e), e ? 0 : 3);
 		EQ(test, nd->ed->core[0]->engine[e].done, 202);
 	}
-	EQ(test, nd->ed->core[0]->waiting, 0);
+	EQ(test, nd->ed->window[0]->waiting, 0);
 }
 
 static void core_events(struct kunit *test)
@@ -1240,14 +1248,14 @@ static void core_events(struct kunit *test)
 	feed(test, 1, NEURON_ISA_ENGINE_SP, in, 4);
 	wait_idle(test);
 	EQ(test, nd->ed->core[1]->engine[NEURON_ISA_ENGINE_SP].done, 1);
-	EQ(test, emu_core_reg_write(nd->ed->core[1], NEURON_ISA_EVENT_OFF(200), 1), 0);
+	EQ(test, emu_window_reg_write(nd->ed->window[1], NEURON_ISA_EVENT_OFF(200), 1), 0);
 	wait_idle(test);
-	EQ(test, emu_core_reg_read(nd->ed->core[1], NEURON_ISA_EVENT_OFF(200), &val), 0);
+	EQ(test, emu_window_reg_read(nd->ed->window[1], NEURON_ISA_EVENT_OFF(200), &val), 0);
 	EQ(test, val, 0);
-	EQ(test, emu_core_reg_read(nd->ed->core[1], NEURON_ISA_EVENT_OFF(201), &val), 0);
+	EQ(test, emu_window_reg_read(nd->ed->window[1], NEURON_ISA_EVENT_OFF(201), &val), 0);
 	EQ(test, val, 1);
 	EQ(test, nd->ed->core[1]->engine[NEURON_ISA_ENGINE_SP].done, 3);
-	EQ(test, emu_core_reg_write(nd->ed->core[1], NEURON_ISA_EVENT_OFF(201), 0), 0);
+	EQ(test, emu_window_reg_write(nd->ed->window[1], NEURON_ISA_EVENT_OFF(201), 0), 0);
 	wait_idle(test);
 	EQ(test, nd->ed->core[1]->engine[NEURON_ISA_ENGINE_SP].done, 4);
 }
@@ -1398,7 +1406,7 @@ static void fifo_pauses_the_queue(struct kunit *test)
 	const u32 nr = 4 * NEURON_ISA_FIFO_SIZE / NEURON_ISA_INST_SIZE;
 	const u64 code = HBM1 + SZ_1M;
 	struct neuron_isa_inst in = in_prologue(0);
-	struct emu_engine *pe = &nd->ed->core[0]->engine[0];
+	struct emu_fifo *pe = &nd->ed->window[0]->fifo[0];
 	u32 i;
 
 	nq_open(test, 0, NQ_NOTE(0), NQ_ADDR(0), 256);
@@ -1426,9 +1434,9 @@ static void fifo_pauses_the_queue(struct kunit *test)
 	doorbell(test, 0, 0, 6, 6);
 	wait_idle(test);
 	/* asleep, not spinning: FIFO full, the second descriptor has begun */
-	EQ(test, pe->fifo.tail - pe->fifo.head, NEURON_ISA_FIFO_SIZE);
+	EQ(test, pe->tail - pe->head, NEURON_ISA_FIFO_SIZE);
 	EQ(test, reg_get(test, 0, NEURON_DMA_TX(0) + NEURON_DMA_Q_HEAD), 1u << 30 | 2);
-	EQ(test, pe->done, 1);
+	EQ(test, nd->ed->core[0]->engine[0].done, 1);
 	sem_inc(test, 0, 0, 1);
 	KUNIT_EXPECT_TRUE(test, wait_posts(test, 1));
 	EQ(test, le32_to_cpu(notice_at(test, NQ_ADDR(0)).id), 7);
@@ -1442,11 +1450,11 @@ static void fifo_pauses_the_queue(struct kunit *test)
 		put_copy(test, 0, i, CORE_BASE(0) + NEURON_ISA_FIFO_OFF(0), code, 0, 0);
 	doorbell(test, 0, 0, 3, 3);
 	wait_idle(test);
-	EQ(test, pe->fifo.tail - pe->fifo.head, NEURON_ISA_FIFO_SIZE);
+	EQ(test, pe->tail - pe->head, NEURON_ISA_FIFO_SIZE);
 	emu_dma_stop(nd->ed, 0, 0);
 	EQ(test, atomic_read(&nd->pins), 0);
 	emu_core_reset(nd->ed->core[0]);
-	EQ(test, pe->fifo.tail, 0);
+	EQ(test, pe->tail, 0);
 }
 
 /*
@@ -1456,7 +1464,7 @@ static void fifo_pauses_the_queue(struct kunit *test)
 static void dma_ignores_later_writes(struct kunit *test)
 {
 	struct neuron_device *nd = test->priv;
-	struct emu_engine *pe = &nd->ed->core[0]->engine[0];
+	struct emu_fifo *pe = &nd->ed->window[0]->fifo[0];
 	const u64 fifo = CORE_BASE(0) + NEURON_ISA_FIFO_OFF(0);
 	const u64 code = HBM1 + SZ_1M;
 	struct neuron_isa_inst in[3] = { in_prologue(0), WAIT(0, 1), POST(1, 1) };
@@ -1470,7 +1478,7 @@ static void dma_ignores_later_writes(struct kunit *test)
 	doorbell(test, 0, 0, 2, 2);
 	wait_idle(test);
 	/* the prologue is gone, so 64 bytes of the second copy are in */
-	EQ(test, pe->fifo.tail, SZ_64K + 64);
+	EQ(test, pe->tail, SZ_64K + 64);
 	put_copy(test, 0, 1, HBM1, SZ_64K, 32, 0);
 	sem_inc(test, 0, 0, 1);
 	KUNIT_EXPECT_TRUE(test, wait_irqs(test, 1));
@@ -1509,8 +1517,8 @@ static void core_reset_under_load(struct kunit *test)
 		emu_core_reset(core);
 		wait_idle(test);
 		EQ(test, sem(test, 0, 1), 0);
-		KUNIT_EXPECT_NULL(test, core->sbuf);
-		KUNIT_EXPECT_NULL(test, core->engine[4].fifo.buf);
+		KUNIT_EXPECT_NULL(test, nd->ed->sbuf[0]);
+		KUNIT_EXPECT_NULL(test, core->window.fifo[4].buf);
 		EQ(test, core->engine[4].done, 0);
 	}
 }
@@ -1518,45 +1526,45 @@ static void core_reset_under_load(struct kunit *test)
 static void nq_wraps(struct kunit *test)
 {
 	struct neuron_device *nd = test->priv;
-	struct emu_core *core = nd->ed->core[0];
+	struct emu_notify *nt = nd->ed->notify[0];
 	struct neuron_isa_notice n = { .kind = NEURON_ISA_NOTICE_NOTIFY };
 	const u32 nq = NQ_NOTE(2);
 	u32 i, val;
 
 	/* off: lost */
-	emu_nq_post(core, nq, &n);
+	emu_nq_post(nt, nq, &n);
 	EQ(test, atomic_read(&nd->posts), 0);
 	nq_open(test, 0, nq, NQ_ADDR(1), 64);
 	for (i = 0; i < 11; i++) {
 		n.id = cpu_to_le32(i);
-		emu_nq_post(core, nq, &n);
+		emu_nq_post(nt, nq, &n);
 		EQ(test, le32_to_cpu(notice_at(test, NQ_ADDR(1) + i % 4 * 16).id), i);
 		EQ(test, notice_at(test, NQ_ADDR(1) + i % 4 * 16).phase, !(i / 4 % 2));
-		EQ(test, emu_nq_reg_read(core, NEURON_NQ_HEAD(nq), &val), 0);
+		EQ(test, emu_nq_reg_read(nt, NEURON_NQ_HEAD(nq), &val), 0);
 		EQ(test, val, (i + 1) % 4 * 16);
 	}
 	EQ(test, peek32(test, NQ_ADDR(1) + 64), 0);
 	/* new memory: not used before the size is written, then from its start */
-	EQ(test, emu_nq_reg_write(core, NEURON_NQ_BASE_LO(nq), lower_32_bits(NQ_ADDR(2))), 0);
-	emu_nq_post(core, nq, &n);
+	EQ(test, emu_nq_reg_write(nt, NEURON_NQ_BASE_LO(nq), lower_32_bits(NQ_ADDR(2))), 0);
+	emu_nq_post(nt, nq, &n);
 	EQ(test, notice_at(test, NQ_ADDR(2)).kind, 0);
-	EQ(test, emu_nq_reg_write(core, NEURON_NQ_SIZE(nq), 64), 0);
-	emu_nq_post(core, nq, &n);
+	EQ(test, emu_nq_reg_write(nt, NEURON_NQ_SIZE(nq), 64), 0);
+	emu_nq_post(nt, nq, &n);
 	EQ(test, notice_at(test, NQ_ADDR(2)).phase, 1);
 	/* memory that is gone */
 	nq_open(test, 0, nq, HOST_END, 64);
 	i = atomic_read(&nd->posts);
-	emu_nq_post(core, nq, &n);
+	emu_nq_post(nt, nq, &n);
 	EQ(test, atomic_read(&nd->posts), i);
-	EQ(test, emu_nq_reg_read(core, NEURON_NQ_SIZE(nq), &val), 0);
+	EQ(test, emu_nq_reg_read(nt, NEURON_NQ_SIZE(nq), &val), 0);
 	EQ(test, val, 0);
 
-	KUNIT_EXPECT_EQ(test, emu_nq_reg_write(core, NEURON_NQ_SIZE(nq), 24), -EINVAL);
-	KUNIT_EXPECT_EQ(test, emu_nq_reg_write(core, NEURON_NQ_BASE_LO(nq), 8), -EINVAL);
-	KUNIT_EXPECT_EQ(test, emu_nq_reg_write(core, NEURON_NQ_HEAD(nq), 0), -EINVAL);
-	KUNIT_EXPECT_EQ(test, emu_nq_reg_write(core, NEURON_NQ_SIZE(nq) + 8, 0), -EINVAL);
-	KUNIT_EXPECT_EQ(test, emu_nq_reg_write(core, NEURON_NQ_SIZE(80), 0), -EINVAL);
-	KUNIT_EXPECT_EQ(test, emu_nq_reg_write(core, 0xfc, 0), -EINVAL);
+	KUNIT_EXPECT_EQ(test, emu_nq_reg_write(nt, NEURON_NQ_SIZE(nq), 24), -EINVAL);
+	KUNIT_EXPECT_EQ(test, emu_nq_reg_write(nt, NEURON_NQ_BASE_LO(nq), 8), -EINVAL);
+	KUNIT_EXPECT_EQ(test, emu_nq_reg_write(nt, NEURON_NQ_HEAD(nq), 0), -EINVAL);
+	KUNIT_EXPECT_EQ(test, emu_nq_reg_write(nt, NEURON_NQ_SIZE(nq) + 8, 0), -EINVAL);
+	KUNIT_EXPECT_EQ(test, emu_nq_reg_write(nt, NEURON_NQ_SIZE(80), 0), -EINVAL);
+	KUNIT_EXPECT_EQ(test, emu_nq_reg_write(nt, 0xfc, 0), -EINVAL);
 }
 
 #define NQ_TRACE(e)	(EMU_NQ_TRACE * NEURON_HW_NQ_ENGINES + (e))
@@ -1709,7 +1717,7 @@ static void trace_does_not_wrap(struct kunit *test)
 static void trace_without_memory(struct kunit *test)
 {
 	struct neuron_device *nd = test->priv;
-	struct emu_core *core = nd->ed->core[0];
+	struct emu_notify *nt = nd->ed->notify[0];
 	const u64 addr = HBM1 + PAGE_SIZE - 32;
 	struct neuron_isa_notice n[2] = {
 		{ .kind = NEURON_ISA_NOTICE_DMA_BEGIN }, { .kind = NEURON_ISA_NOTICE_DMA_END },
@@ -1721,25 +1729,25 @@ static void trace_without_memory(struct kunit *test)
 	/* the second entry of the second packet is in the next page */
 	poke32(test, HBM1, 0);
 	nq_open(test, 0, nq, addr, 1024);
-	emu_nq_fill(core, nq, n, 1);
+	emu_nq_fill(nt, nq, n, 1);
 	emu_max_pages = atomic_long_read(&emu_total_pages);
-	emu_nq_fill(core, nq, n, ARRAY_SIZE(n));
+	emu_nq_fill(nt, nq, n, ARRAY_SIZE(n));
 	got = notice_at(test, addr + 16);
 	EQ(test, got.kind, NEURON_ISA_NOTICE_LOST);
 	EQ(test, got.phase, 1);
 	EQ(test, le64_to_cpu(got.data), 2);
 	emu_max_pages = max;
-	emu_nq_fill(core, nq, n, ARRAY_SIZE(n));
+	emu_nq_fill(nt, nq, n, ARRAY_SIZE(n));
 	EQ(test, le64_to_cpu(notice_at(test, addr + 16).data), 4);
 	EQ(test, notice_at(test, addr + 32).phase, 0);
 
 	/* nor for the entry that says so, at first */
 	nq_open(test, 0, nq, HBM1 + SZ_1M, 1024);
 	emu_max_pages = atomic_long_read(&emu_total_pages);
-	emu_nq_fill(core, nq, n, ARRAY_SIZE(n));
+	emu_nq_fill(nt, nq, n, ARRAY_SIZE(n));
 	emu_max_pages = max;
 	EQ(test, notice_at(test, HBM1 + SZ_1M).phase, 0);
-	emu_nq_fill(core, nq, n, ARRAY_SIZE(n));
+	emu_nq_fill(nt, nq, n, ARRAY_SIZE(n));
 	got = notice_at(test, HBM1 + SZ_1M);
 	EQ(test, got.kind, NEURON_ISA_NOTICE_LOST);
 	EQ(test, le64_to_cpu(got.data), 4);

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* When DMA work is done. */
+#ifndef EMU_COMPLETION_H
+#define EMU_COMPLETION_H
+
+#define EMU_COMPLETION_NSEC	10000	/* latency unless told otherwise */
+
+/* When the DMA work is done that a doorbell starts. */
+enum emu_completion {
+	EMU_COMPLETE_WORKER,	/* soon, in a work item */
+	EMU_COMPLETE_INLINE,	/* before the doorbell returns */
+	EMU_COMPLETE_TIMER,	/* in a work item, after a latency */
+};
+
+int emu_find_completion(const char *name);
+const char *emu_completion_name(enum emu_completion c);
+
+#endif /* EMU_COMPLETION_H */

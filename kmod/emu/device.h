@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Devices: how they are made, and what they are to be like. */
+#ifndef EMU_DEVICE_H
+#define EMU_DEVICE_H
+
+#include "arch.h"
+#include "emu.h"
+
+#define EMU_MAX_DEVICES		64	/* uapi/FACTS.md 1 */
+/* "EMU", then a number: serial numbers of devices that were given none. */
+#define EMU_SERIAL(i)		(0x454d550000000000ULL | (i))
+
+/**
+ * struct emu_config - what a device is to be like
+ * @arch: kind of device
+ * @hbm_size: bytes of each device memory, 0 = the real size
+ * @index: number, -1 = the first free one
+ * @serial: serial number
+ * @location: where it is plugged in, if known
+ * @nr_neighbours: entries of @neighbours
+ * @neighbours: numbers of the devices that it is linked to
+ * @completion: when DMA work is done
+ * @completion_nsec: latency of EMU_COMPLETE_TIMER
+ */
+struct emu_config {
+	const struct emu_arch *arch;
+	u64 hbm_size;
+	int index;
+	u64 serial;
+	struct neuron_location location;
+	u32 nr_neighbours;
+	u32 neighbours[NEURON_HW_MAX_NEIGHBOURS];
+	enum emu_completion completion;
+	u64 completion_nsec;
+};
+
+struct emu_device *emu_device_new(const struct emu_config *cfg);
+void emu_device_free(struct emu_device *ed);
+
+#endif /* EMU_DEVICE_H */

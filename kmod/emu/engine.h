@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The engines of a core, which execute its instructions. */
+#ifndef EMU_ENGINE_H
+#define EMU_ENGINE_H
+
+#include "window.h"
+
+/**
+ * struct emu_engine - one of the engines of a core
+ * @window: window of its core, with the FIFO that its instructions come from
+ * @index: enum neuron_isa_engine
+ * @inst: the current one (worker)
+ * @loaded: @inst is valid and checked (worker)
+ * @computing: @exec is in the middle of @inst (worker)
+ * @started: it has seen a prologue (worker)
+ * @failed: stopped by an error until reset (worker)
+ * @done: instructions completed since start (worker)
+ * @exec: state of a compute instruction (worker)
+ *
+ * "Worker": only emu_window.work touches it, or a reset that has cancelled it.
+ */
+struct emu_engine {
+	struct emu_window *window;
+	u32 index;
+	struct neuron_isa_inst inst;
+	bool loaded;
+	bool computing;
+	bool started;
+	bool failed;
+	u32 done;
+	struct emu_exec exec;
+};
+
+void emu_engine_init(struct emu_engine *eng, struct emu_window *w, u32 index);
+bool emu_engine_turn(struct emu_engine *eng);
+
+#endif /* EMU_ENGINE_H */

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Reading, writing and copying whatever memory a device address leads to. */
+#ifndef EMU_MEM_H
+#define EMU_MEM_H
+
+#include "emu.h"
+
+int emu_mem_read(struct emu_device *ed, const struct neuron_pin *pin, u64 off,
+		 void *buf, u32 len);
+int emu_mem_write(struct emu_device *ed, const struct neuron_pin *pin, u64 off,
+		  const void *buf, u32 len);
+int emu_mem_copy(struct emu_device *ed, const struct neuron_pin *dst, u64 dst_off,
+		 const struct neuron_pin *src, u64 src_off, u32 len);
+int emu_mem_post(struct emu_device *ed, const struct neuron_pin *pin,
+		 const struct neuron_isa_notice *n);
+
+#endif /* EMU_MEM_H */
