@@ -5,145 +5,160 @@
 
 #include <linux/types.h>
 
+struct neuron_client;
+struct neuron_device;
 struct neuron_file;
 
-/* @arg is the kernel copy of the argument. */
-typedef int (*neuron_ioctl_fn)(struct neuron_file *nf, void *arg, void __user *uarg);
+/**
+ * struct neuron_call - an ioctl under way
+ * @nf: the descriptor
+ * @nd: its device
+ * @client: the process that opened it; NULL if it was opened write-only
+ * @arg: the argument, copied to the kernel
+ * @uarg: where it came from
+ */
+struct neuron_call {
+	struct neuron_file *nf;
+	struct neuron_device *nd;
+	struct neuron_client *client;
+	void *arg;
+	void __user *uarg;
+};
 
 /* base/claim.c */
-int neuron_ioctl_nc_range_mark(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_ioctl_nc_range_mark_ext(struct neuron_file *nf, void *arg, void __user *uarg);
-void neuron_nc_range_mark_undo(struct neuron_file *nf, void *arg);
-void neuron_nc_range_mark_ext_undo(struct neuron_file *nf, void *arg);
-int neuron_ioctl_nc_range_unmark(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_ioctl_nc_range_unmark_ext(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_do_crwl_nc_range_mark(struct neuron_call *call);
+int neuron_do_crwl_nc_range_mark_ext(struct neuron_call *call);
+void neuron_undo_crwl_nc_range_mark(struct neuron_call *call);
+void neuron_undo_crwl_nc_range_mark_ext(struct neuron_call *call);
+int neuron_do_crwl_nc_range_unmark(struct neuron_call *call);
+int neuron_do_crwl_nc_range_unmark_ext(struct neuron_call *call);
 
 /* core/core_ioctl.c */
-int neuron_ioctl_nop(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_ioctl_device_info_fn(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_ioctl_device_basic_info_fn(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_ioctl_driver_info(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_ioctl_compatible_version_fn(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_ioctl_host_device_id_fn(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_ioctl_app_pid(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_ioctl_nc_reset(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_ioctl_device_reset_fn(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_ioctl_device_ready_fn(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_ioctl_nc_reset_ready(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_native_reset_eventfd_ioctl(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_ioctl_semaphore_increment(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_ioctl_semaphore_decrement(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_ioctl_semaphore_read(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_ioctl_semaphore_write(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_ioctl_event_set(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_ioctl_event_get(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_native_geometry_ioctl(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_do_nop(struct neuron_call *call);
+int neuron_do_device_info(struct neuron_call *call);
+int neuron_do_device_basic_info(struct neuron_call *call);
+int neuron_do_driver_info_get(struct neuron_call *call);
+int neuron_do_compatible_version(struct neuron_call *call);
+int neuron_do_host_device_id(struct neuron_call *call);
+int neuron_do_device_app_pid(struct neuron_call *call);
+int neuron_do_nc_reset(struct neuron_call *call);
+int neuron_do_device_reset(struct neuron_call *call);
+int neuron_do_device_ready(struct neuron_call *call);
+int neuron_do_nc_reset_ready(struct neuron_call *call);
+int neuron_do_native_reset_eventfd(struct neuron_call *call);
+int neuron_do_semaphore_increment(struct neuron_call *call);
+int neuron_do_semaphore_decrement(struct neuron_call *call);
+int neuron_do_semaphore_read(struct neuron_call *call);
+int neuron_do_semaphore_write(struct neuron_call *call);
+int neuron_do_event_set(struct neuron_call *call);
+int neuron_do_event_get(struct neuron_call *call);
+int neuron_do_native_get_geometry(struct neuron_call *call);
 
 /* core/crwl_ioctl.c */
-int neuron_ioctl_crwl_reader_enter(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_ioctl_crwl_reader_exit(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_ioctl_crwl_writer_enter(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_ioctl_crwl_writer_downgrade(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_ioctl_cinit(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_ioctl_model_started_count(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_do_crwl_reader_enter(struct neuron_call *call);
+int neuron_do_crwl_reader_exit(struct neuron_call *call);
+int neuron_do_crwl_writer_enter(struct neuron_call *call);
+int neuron_do_crwl_writer_downgrade(struct neuron_call *call);
+int neuron_do_cinit_set_state(struct neuron_call *call);
+int neuron_do_nc_model_started_count(struct neuron_call *call);
 
 /* core/device_ioctl.c */
-int neuron_ioctl_device_bdf_fn(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_ioctl_device_bdf_ext_fn(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_ioctl_rid_map(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_ioctl_logical_map(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_ioctl_printk_fn(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_ioctl_pid_state_dump(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_ioctl_apps_info(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_ioctl_enotty(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_ioctl_eperm(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_ioctl_eopnotsupp(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_do_device_bdf(struct neuron_call *call);
+int neuron_do_device_bdf_ext(struct neuron_call *call);
+int neuron_do_host_device_id_to_rid_map(struct neuron_call *call);
+int neuron_do_get_logical_to_physical_nc_map(struct neuron_call *call);
+int neuron_do_printk(struct neuron_call *call);
+int neuron_do_nc_pid_state_dump(struct neuron_call *call);
+int neuron_do_device_get_all_apps_info(struct neuron_call *call);
+int neuron_do_enotty(struct neuron_call *call);
+int neuron_do_eperm(struct neuron_call *call);
+int neuron_do_eopnotsupp(struct neuron_call *call);
 
 /* core/mem_ioctl.c */
-int neuron_ioctl_mem_alloc(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_ioctl_mem_alloc_v2(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_ioctl_mem_alloc_v2mt(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_native_mem_alloc_ioctl(struct neuron_file *nf, void *arg, void __user *uarg);
-void neuron_native_mem_alloc_undo(struct neuron_file *nf, void *arg);
-int neuron_ioctl_mem_free(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_ioctl_mem_copy(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_ioctl_mem_copy64(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_ioctl_mem_buf_copy(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_ioctl_mem_buf_copy64(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_ioctl_memset(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_ioctl_memset64(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_ioctl_mem_get_pa(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_ioctl_mem_get_info(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_ioctl_mem_get_extended_info(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_ioctl_mem_mc_get_info(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_ioctl_mem_mc_get_info_v2(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_native_hbm_stats_ioctl(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_native_core_stats_ioctl(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_do_mem_alloc(struct neuron_call *call);
+int neuron_do_mem_alloc_v2(struct neuron_call *call);
+int neuron_do_mem_alloc_v2mt(struct neuron_call *call);
+int neuron_do_native_mem_alloc(struct neuron_call *call);
+void neuron_undo_native_mem_alloc(struct neuron_call *call);
+int neuron_do_mem_free(struct neuron_call *call);
+int neuron_do_mem_copy(struct neuron_call *call);
+int neuron_do_mem_copy64(struct neuron_call *call);
+int neuron_do_mem_buf_copy(struct neuron_call *call);
+int neuron_do_mem_buf_copy64(struct neuron_call *call);
+int neuron_do_memset(struct neuron_call *call);
+int neuron_do_memset64(struct neuron_call *call);
+int neuron_do_mem_get_pa(struct neuron_call *call);
+int neuron_do_mem_get_info(struct neuron_call *call);
+int neuron_do_mem_get_extended_info(struct neuron_call *call);
+int neuron_do_mem_mc_get_info(struct neuron_call *call);
+int neuron_do_mem_mc_get_info_v2(struct neuron_call *call);
+int neuron_do_native_hbm_stats(struct neuron_call *call);
+int neuron_do_native_core_stats(struct neuron_call *call);
 
 /* core/reg_ioctl.c */
-int neuron_ioctl_bar_read(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_ioctl_bar_write(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_ioctl_read_hw_counters_fn(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_ioctl_post_metric_fn(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_ioctl_program_engine_fn(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_ioctl_program_engine_nc_fn(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_ioctl_program_engine_nc64_fn(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_do_bar_read(struct neuron_call *call);
+int neuron_do_bar_write(struct neuron_call *call);
+int neuron_do_read_hw_counters(struct neuron_call *call);
+int neuron_do_post_metric(struct neuron_call *call);
+int neuron_do_program_engine(struct neuron_call *call);
+int neuron_do_program_engine_nc(struct neuron_call *call);
+int neuron_do_program_engine_nc64(struct neuron_call *call);
 
 /* dma/async.c */
-int neuron_ioctl_mem_copy_async(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_ioctl_mem_copy_async64(struct neuron_file *nf, void *arg, void __user *uarg);
-void neuron_mem_copy_async_undo(struct neuron_file *nf, void *arg);
-void neuron_mem_copy_async64_undo(struct neuron_file *nf, void *arg);
-int neuron_ioctl_mem_copy_async_wait(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_native_copy_eventfd_ioctl(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_do_mem_copy_async(struct neuron_call *call);
+int neuron_do_mem_copy_async64(struct neuron_call *call);
+void neuron_undo_mem_copy_async(struct neuron_call *call);
+void neuron_undo_mem_copy_async64(struct neuron_call *call);
+int neuron_do_mem_copy_async_wait(struct neuron_call *call);
+int neuron_do_native_copy_eventfd(struct neuron_call *call);
 
 /* dma/dma_ioctl.c */
-int neuron_ioctl_dma_eng_init(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_ioctl_dma_eng_set_state(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_ioctl_dma_eng_get_state(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_ioctl_dma_queue_init(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_ioctl_dma_queue_init_batch(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_ioctl_dma_queue_release(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_ioctl_dma_queue_copy_start(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_ioctl_dma_ack_completed(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_ioctl_dma_queue_get_state(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_ioctl_dma_copy_descriptors(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_ioctl_dma_copy_descriptors64(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_ioctl_dma_descriptor_copyout(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_do_dma_eng_init(struct neuron_call *call);
+int neuron_do_dma_eng_set_state(struct neuron_call *call);
+int neuron_do_dma_eng_get_state(struct neuron_call *call);
+int neuron_do_dma_queue_init(struct neuron_call *call);
+int neuron_do_dma_queue_init_batch(struct neuron_call *call);
+int neuron_do_dma_queue_release(struct neuron_call *call);
+int neuron_do_dma_queue_copy_start(struct neuron_call *call);
+int neuron_do_dma_ack_completed(struct neuron_call *call);
+int neuron_do_dma_queue_get_state(struct neuron_call *call);
+int neuron_do_dma_copy_descriptors(struct neuron_call *call);
+int neuron_do_dma_copy_descriptors64(struct neuron_call *call);
+int neuron_do_dma_descriptor_copyout(struct neuron_call *call);
 
 /* dma/notify.c */
-int neuron_ioctl_nq_init_v1(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_ioctl_nq_init_v2(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_ioctl_nq_init_realloc_v2(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_native_nq_eventfd_ioctl(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_do_notifications_init_v1(struct neuron_call *call);
+int neuron_do_notifications_init_v2(struct neuron_call *call);
+int neuron_do_notifications_init_with_realloc_v2(struct neuron_call *call);
+int neuron_do_native_nq_eventfd(struct neuron_call *call);
 
 /* mem/datastore.c */
-int neuron_ioctl_acquire_ds(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_ioctl_release_ds(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_do_acquire_neuron_ds(struct neuron_call *call);
+int neuron_do_release_neuron_ds(struct neuron_call *call);
 
 /* mem/dmabuf.c */
-int neuron_ioctl_dmabuf_fd_fn(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_native_mem_export_ioctl(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_native_mem_import_ioctl(struct neuron_file *nf, void *arg, void __user *uarg);
-void neuron_native_mem_import_undo(struct neuron_file *nf, void *arg);
+int neuron_do_dmabuf_fd(struct neuron_call *call);
+int neuron_do_native_mem_export(struct neuron_call *call);
+int neuron_do_native_mem_import(struct neuron_call *call);
+void neuron_undo_native_mem_import(struct neuron_call *call);
 
 /* mem/dump.c */
-int neuron_ioctl_dump_mem_chunks_fn(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_do_dump_mem_chunks(struct neuron_call *call);
 
 /* mem/failure.c */
-int neuron_native_failures_ioctl(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_do_native_failures(struct neuron_call *call);
 
 /* mem/grow.c */
-int neuron_native_mem_grow_ioctl(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_do_native_mem_grow(struct neuron_call *call);
 
 /* mem/limit.c */
-int neuron_native_limit_ioctl(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_do_native_limit(struct neuron_call *call);
 
 /* mem/resource.c */
-int neuron_ioctl_resource_mmap_info_fn(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_do_resource_mmap_info(struct neuron_call *call);
 
 /* mem/scrub.c */
-int neuron_ioctl_hbm_scrub_start_fn(struct neuron_file *nf, void *arg, void __user *uarg);
-int neuron_ioctl_hbm_scrub_wait_fn(struct neuron_file *nf, void *arg, void __user *uarg);
+int neuron_do_hbm_scrub_start(struct neuron_call *call);
+int neuron_do_hbm_scrub_wait(struct neuron_call *call);
 
 #endif

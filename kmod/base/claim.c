@@ -172,20 +172,20 @@ static int neuron_range_mark(struct neuron_file *nf, u32 count, u32 start, u32 e
 	return err;
 }
 
-int neuron_ioctl_nc_range_mark(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_crwl_nc_range_mark(struct neuron_call *call)
 {
-	struct neuron_ioctl_crwl_nc_map *a = arg;
+	struct neuron_ioctl_crwl_nc_map *a = call->arg;
 
-	return neuron_range_mark(nf, a->nc_count, a->start_nc_index, a->end_nc_index,
+	return neuron_range_mark(call->nf, a->nc_count, a->start_nc_index, a->end_nc_index,
 				 &a->max_nc_available, (unsigned long *)&a->bitmap,
 				 BITS_PER_TYPE(a->bitmap));
 }
 
-int neuron_ioctl_nc_range_mark_ext(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_crwl_nc_range_mark_ext(struct neuron_call *call)
 {
-	struct neuron_ioctl_crwl_nc_map_ext *a = arg;
+	struct neuron_ioctl_crwl_nc_map_ext *a = call->arg;
 
-	return neuron_range_mark(nf, a->nc_count, a->start_nc_index, a->end_nc_index,
+	return neuron_range_mark(call->nf, a->nc_count, a->start_nc_index, a->end_nc_index,
 				 &a->max_nc_available, a->bitmap, BITS_PER_TYPE(a->bitmap));
 }
 
@@ -207,32 +207,32 @@ static int neuron_range_unmark(struct neuron_file *nf, const unsigned long *map,
 }
 
 /* Nobody learnt what was claimed. */
-void neuron_nc_range_mark_undo(struct neuron_file *nf, void *arg)
+void neuron_undo_crwl_nc_range_mark(struct neuron_call *call)
 {
-	struct neuron_ioctl_crwl_nc_map *a = arg;
+	struct neuron_ioctl_crwl_nc_map *a = call->arg;
 
-	neuron_range_unmark(nf, (unsigned long *)&a->bitmap, BITS_PER_TYPE(a->bitmap));
+	neuron_range_unmark(call->nf, (unsigned long *)&a->bitmap, BITS_PER_TYPE(a->bitmap));
 }
 
-void neuron_nc_range_mark_ext_undo(struct neuron_file *nf, void *arg)
+void neuron_undo_crwl_nc_range_mark_ext(struct neuron_call *call)
 {
-	struct neuron_ioctl_crwl_nc_map_ext *a = arg;
+	struct neuron_ioctl_crwl_nc_map_ext *a = call->arg;
 
-	neuron_range_unmark(nf, a->bitmap, BITS_PER_TYPE(a->bitmap));
+	neuron_range_unmark(call->nf, a->bitmap, BITS_PER_TYPE(a->bitmap));
 }
 
-int neuron_ioctl_nc_range_unmark(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_crwl_nc_range_unmark(struct neuron_call *call)
 {
-	struct neuron_ioctl_crwl_nc_map *a = arg;
+	struct neuron_ioctl_crwl_nc_map *a = call->arg;
 
-	return neuron_range_unmark(nf, (unsigned long *)&a->bitmap, BITS_PER_TYPE(a->bitmap));
+	return neuron_range_unmark(call->nf, (unsigned long *)&a->bitmap, BITS_PER_TYPE(a->bitmap));
 }
 
-int neuron_ioctl_nc_range_unmark_ext(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_crwl_nc_range_unmark_ext(struct neuron_call *call)
 {
-	struct neuron_ioctl_crwl_nc_map_ext *a = arg;
+	struct neuron_ioctl_crwl_nc_map_ext *a = call->arg;
 
-	return neuron_range_unmark(nf, a->bitmap, BITS_PER_TYPE(a->bitmap));
+	return neuron_range_unmark(call->nf, a->bitmap, BITS_PER_TYPE(a->bitmap));
 }
 
 /**

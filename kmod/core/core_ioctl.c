@@ -12,43 +12,43 @@
 #include "reg_ioctl.h"
 #include "reset.h"
 
-int neuron_ioctl_nop(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_nop(struct neuron_call *call)
 {
 	return 0;
 }
 
-int neuron_ioctl_device_info_fn(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_device_info(struct neuron_call *call)
 {
-	struct neuron_ioctl_device_info *a = arg;
-	const struct neuron_device_desc *desc = &nf->nd->desc;
+	struct neuron_ioctl_device_info *a = call->arg;
+	const struct neuron_device_desc *desc = &call->nd->desc;
 	u32 i;
 
-	a->architecture = nf->nd->geo->arch;
-	a->revision = nf->nd->geo->revision;
+	a->architecture = call->nd->geo->arch;
+	a->revision = call->nd->geo->revision;
 	a->connected_device_count = desc->nr_neighbours;
 	for (i = 0; i < desc->nr_neighbours; i++)
 		a->connected_devices[i] = desc->neighbours[i];
 	for (i = 0; i < NEURON_MAX_BARS; i++)
 		a->bar_address[i] = NEURON_BAR_COOKIE(i);
-	a->bar_size[neuron_cores_bar_entry(nf->nd)] = neuron_bar_size(nf->nd);
+	a->bar_size[neuron_cores_bar_entry(call->nd)] = neuron_bar_size(call->nd);
 	return 0;
 }
 
-int neuron_ioctl_device_basic_info_fn(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_device_basic_info(struct neuron_call *call)
 {
-	struct neuron_ioctl_device_basic_info *a = arg;
+	struct neuron_ioctl_device_basic_info *a = call->arg;
 
-	a->architecture = nf->nd->geo->arch;
-	a->revision = nf->nd->geo->revision;
+	a->architecture = call->nd->geo->arch;
+	a->revision = call->nd->geo->revision;
 	return 0;
 }
 
-int neuron_ioctl_driver_info(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_driver_info_get(struct neuron_call *call)
 {
-	struct neuron_ioctl_device_driver_info *a = arg;
+	struct neuron_ioctl_device_driver_info *a = call->arg;
 
-	a->architecture = nf->nd->geo->arch;
-	a->revision = nf->nd->geo->revision;
+	a->architecture = call->nd->geo->arch;
+	a->revision = call->nd->geo->revision;
 	a->version = NEURON_DEVICE_DRIVER_INFO_VERSION0;
 	a->size = sizeof(*a);
 	/* Only what works. */
@@ -62,39 +62,39 @@ int neuron_ioctl_driver_info(struct neuron_file *nf, void *arg, void __user *uar
 	return 0;
 }
 
-int neuron_ioctl_compatible_version_fn(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_compatible_version(struct neuron_call *call)
 {
-	struct neuron_ioctl_compatible_version *a = arg;
+	struct neuron_ioctl_compatible_version *a = call->arg;
 
-	a->min = nf->nd->geo->compat_min;
-	a->max = nf->nd->geo->compat_max;
+	a->min = call->nd->geo->compat_min;
+	a->max = call->nd->geo->compat_max;
 	return 0;
 }
 
-int neuron_ioctl_host_device_id_fn(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_host_device_id(struct neuron_call *call)
 {
-	struct neuron_ioctl_host_device_id *a = arg;
+	struct neuron_ioctl_host_device_id *a = call->arg;
 
-	a->host_device_id = neuron_device_index(nf->nd);
+	a->host_device_id = neuron_device_index(call->nd);
 	return 0;
 }
 
 /* The process attached longest, 0 if none is. */
-int neuron_ioctl_app_pid(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_device_app_pid(struct neuron_call *call)
 {
-	struct neuron_device *nd = nf->nd;
+	struct neuron_device *nd = call->nd;
 	struct neuron_client *client;
 
 	mutex_lock(&nd->clients_lock);
 	client = list_first_entry_or_null(&nd->clients, struct neuron_client, node);
-	*(s32 *)arg = client ? pid_vnr(client->pid) : 0;
+	*(s32 *)call->arg = client ? pid_vnr(client->pid) : 0;
 	mutex_unlock(&nd->clients_lock);
 	return 0;
 }
 
-static int neuron_reset_cores(struct neuron_file *nf, u32 map)
+static int neuron_reset_cores(struct neuron_client *client, u32 map)
 {
-	struct neuron_device *nd = nf->nd;
+	struct neuron_device *nd = client->nd;
 	u32 all = GENMASK(nd->geo->nr_cores - 1, 0);
 	u32 i;
 	int err;
@@ -106,7 +106,7 @@ static int neuron_reset_cores(struct neuron_file *nf, u32 map)
 		if (!(map & BIT(i)))
 			continue;
 		mutex_lock(&nd->core[i].lock);
-		err = neuron_core_check(&nd->core[i], nf->client);
+		err = neuron_core_check(&nd->core[i], client);
 		mutex_unlock(&nd->core[i].lock);
 		if (err)
 			return err;
@@ -114,7 +114,7 @@ static int neuron_reset_cores(struct neuron_file *nf, u32 map)
 	for (i = 0; i < nd->geo->nr_cores; i++) {
 		if (!(map & BIT(i)))
 			continue;
-		err = neuron_core_reset(nd, i, nf->client);
+		err = neuron_core_reset(nd, i, client);
 		if (err)
 			return err;
 	}
@@ -122,59 +122,59 @@ static int neuron_reset_cores(struct neuron_file *nf, u32 map)
 }
 
 /* Done when it returns; the token only exists because callers wait with it. */
-int neuron_ioctl_nc_reset(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_nc_reset(struct neuron_call *call)
 {
-	struct neuron_ioctl_device_reset *a = arg;
+	struct neuron_ioctl_device_reset *a = call->arg;
 	int err;
 
-	err = neuron_reset_cores(nf, a->nc_map == NEURON_NC_MAP_DEVICE ?
-				     GENMASK(nf->nd->geo->nr_cores - 1, 0) : a->nc_map);
+	err = neuron_reset_cores(call->client, a->nc_map == NEURON_NC_MAP_DEVICE ?
+				     GENMASK(call->nd->geo->nr_cores - 1, 0) : a->nc_map);
 	if (!err)
-		a->request_id = pid_vnr(nf->client->pid);
+		a->request_id = pid_vnr(call->client->pid);
 	return err;
 }
 
-int neuron_ioctl_device_reset_fn(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_device_reset(struct neuron_call *call)
 {
-	return neuron_reset_cores(nf, GENMASK(nf->nd->geo->nr_cores - 1, 0));
+	return neuron_reset_cores(call->client, GENMASK(call->nd->geo->nr_cores - 1, 0));
 }
 
 /* DEVICE_READY and DEVICE_RESET_STATUS: no core is left in a failed reset. */
-int neuron_ioctl_device_ready_fn(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_device_ready(struct neuron_call *call)
 {
-	u8 *ready = arg;
+	u8 *ready = call->arg;
 	u32 i;
 
 	*ready = 1;
-	for (i = 0; i < nf->nd->geo->nr_cores; i++)
-		if (READ_ONCE(nf->nd->core[i].reset_failed))
+	for (i = 0; i < call->nd->geo->nr_cores; i++)
+		if (READ_ONCE(call->nd->core[i].reset_failed))
 			*ready = 0;
 	return 0;
 }
 
-int neuron_ioctl_nc_reset_ready(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_nc_reset_ready(struct neuron_call *call)
 {
-	struct neuron_ioctl_device_ready *a = arg;
+	struct neuron_ioctl_device_ready *a = call->arg;
 
-	a->result = a->request_id == pid_vnr(nf->client->pid) ? 0 : 1;
+	a->result = a->request_id == pid_vnr(call->client->pid) ? 0 : 1;
 	return 0;
 }
 
-int neuron_native_reset_eventfd_ioctl(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_native_reset_eventfd(struct neuron_call *call)
 {
-	struct neuron_native_reset_eventfd *a = arg;
+	struct neuron_native_reset_eventfd *a = call->arg;
 	struct eventfd_ctx *eventfd;
 	struct neuron_core *core;
 	int err;
 
-	if (a->flags || !neuron_index_valid(&a->nc_id, nf->nd->geo->nr_cores))
+	if (a->flags || !neuron_index_valid(&a->nc_id, call->nd->geo->nr_cores))
 		return -EINVAL;
 	err = neuron_eventfd_get(a->eventfd, &eventfd);
 	if (err)
 		return err;
-	core = &nf->nd->core[a->nc_id];
+	core = &call->nd->core[a->nc_id];
 	mutex_lock(&core->lock);
-	if (core->owner == nf->client)
+	if (core->owner == call->client)
 		neuron_core_reset_eventfd(core, eventfd);
 	else
 		err = core->owner ? -EBUSY : -ENOENT;
@@ -192,10 +192,10 @@ enum neuron_sem_block {
 	NEURON_SEM_DEC,
 };
 
-static int neuron_semaphore(struct neuron_file *nf, const struct neuron_ioctl_semaphore *a,
+static int neuron_semaphore(struct neuron_client *client, const struct neuron_ioctl_semaphore *a,
 			    enum neuron_sem_block block, u32 *read)
 {
-	struct neuron_device *nd = nf->nd;
+	struct neuron_device *nd = client->nd;
 	u32 index = a->semaphore_index;
 	u32 off;
 	int err;
@@ -204,7 +204,7 @@ static int neuron_semaphore(struct neuron_file *nf, const struct neuron_ioctl_se
 		return -E2BIG;
 	if (!neuron_index_valid(&index, nd->geo->nr_semaphores))
 		return -EINVAL;
-	err = neuron_core_acquire(nd, a->nc_id, nf->client);
+	err = neuron_core_acquire(nd, a->nc_id, client);
 	if (err)
 		return err;
 	off = NEURON_ISA_SEM_READ_OFF(index) + block * nd->geo->sem_block;
@@ -213,38 +213,38 @@ static int neuron_semaphore(struct neuron_file *nf, const struct neuron_ioctl_se
 	return nd->ops->reg_write(nd, NEURON_BLOCK_CORE, a->nc_id, off, a->value);
 }
 
-int neuron_ioctl_semaphore_increment(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_semaphore_increment(struct neuron_call *call)
 {
-	return neuron_semaphore(nf, arg, NEURON_SEM_INC, NULL);
+	return neuron_semaphore(call->client, call->arg, NEURON_SEM_INC, NULL);
 }
 
-int neuron_ioctl_semaphore_decrement(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_semaphore_decrement(struct neuron_call *call)
 {
-	return neuron_semaphore(nf, arg, NEURON_SEM_DEC, NULL);
+	return neuron_semaphore(call->client, call->arg, NEURON_SEM_DEC, NULL);
 }
 
-int neuron_ioctl_semaphore_read(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_semaphore_read(struct neuron_call *call)
 {
-	struct neuron_ioctl_semaphore *a = arg;
+	struct neuron_ioctl_semaphore *a = call->arg;
 
-	return neuron_semaphore(nf, a, NEURON_SEM_READ, &a->value);
+	return neuron_semaphore(call->client, a, NEURON_SEM_READ, &a->value);
 }
 
-int neuron_ioctl_semaphore_write(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_semaphore_write(struct neuron_call *call)
 {
-	return neuron_semaphore(nf, arg, NEURON_SEM_SET, NULL);
+	return neuron_semaphore(call->client, call->arg, NEURON_SEM_SET, NULL);
 }
 
-static int neuron_event(struct neuron_file *nf, struct neuron_ioctl_event *a, bool set)
+static int neuron_event(struct neuron_client *client, struct neuron_ioctl_event *a, bool set)
 {
-	struct neuron_device *nd = nf->nd;
+	struct neuron_device *nd = client->nd;
 	int err;
 
 	if (a->nc_id >= nd->geo->nr_cores)
 		return -E2BIG;
 	if (!neuron_index_valid(&a->event_index, nd->geo->nr_events))
 		return -EINVAL;
-	err = neuron_core_acquire(nd, a->nc_id, nf->client);
+	err = neuron_core_acquire(nd, a->nc_id, client);
 	if (err)
 		return err;
 	if (set)
@@ -254,20 +254,20 @@ static int neuron_event(struct neuron_file *nf, struct neuron_ioctl_event *a, bo
 				 NEURON_ISA_EVENT_OFF(a->event_index), &a->value);
 }
 
-int neuron_ioctl_event_set(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_event_set(struct neuron_call *call)
 {
-	return neuron_event(nf, arg, true);
+	return neuron_event(call->client, call->arg, true);
 }
 
-int neuron_ioctl_event_get(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_event_get(struct neuron_call *call)
 {
-	return neuron_event(nf, arg, false);
+	return neuron_event(call->client, call->arg, false);
 }
 
-int neuron_native_geometry_ioctl(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_native_get_geometry(struct neuron_call *call)
 {
-	struct neuron_native_geometry *a = arg;
-	const struct neuron_geometry *geo = nf->nd->geo;
+	struct neuron_native_geometry *a = call->arg;
+	const struct neuron_geometry *geo = call->nd->geo;
 	u32 i;
 
 	BUILD_BUG_ON(NEURON_HW_MAX_HBMS > NEURON_NATIVE_MAX_HBMS);

@@ -29,10 +29,10 @@ static struct neuron_location neuron_location(struct neuron_device *nd)
 	return at;
 }
 
-int neuron_ioctl_device_bdf_fn(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_device_bdf(struct neuron_call *call)
 {
-	struct neuron_ioctl_device_bdf *a = arg;
-	struct neuron_location at = neuron_location(nf->nd);
+	struct neuron_ioctl_device_bdf *a = call->arg;
+	struct neuron_location at = neuron_location(call->nd);
 
 	a->bus_number = at.bus;
 	a->slot = at.slot;
@@ -40,9 +40,9 @@ int neuron_ioctl_device_bdf_fn(struct neuron_file *nf, void *arg, void __user *u
 	return 0;
 }
 
-int neuron_ioctl_device_bdf_ext_fn(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_device_bdf_ext(struct neuron_call *call)
 {
-	struct neuron_ioctl_device_bdf_ext *a = arg;
+	struct neuron_ioctl_device_bdf_ext *a = call->arg;
 	u32 index = a->nd_index;
 	struct neuron_location at;
 	struct neuron_device *nd;
@@ -50,7 +50,7 @@ int neuron_ioctl_device_bdf_ext_fn(struct neuron_file *nf, void *arg, void __use
 	if (index >= NEURON_MAX_DEVICES)
 		return -EINVAL;
 	mutex_lock(&neuron_devices_lock);
-	nd = neuron_device_lookup(neuron_device_index(nf->nd) + index);
+	nd = neuron_device_lookup(neuron_device_index(call->nd) + index);
 	if (nd)
 		at = neuron_location(nd);
 	mutex_unlock(&neuron_devices_lock);
@@ -65,9 +65,9 @@ int neuron_ioctl_device_bdf_ext_fn(struct neuron_file *nf, void *arg, void __use
 	return 0;
 }
 
-int neuron_ioctl_rid_map(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_host_device_id_to_rid_map(struct neuron_call *call)
 {
-	struct neuron_ioctl_host_device_id_to_rid_map *a = arg;
+	struct neuron_ioctl_host_device_id_to_rid_map *a = call->arg;
 	struct neuron_device *nd;
 	u32 i;
 
@@ -93,14 +93,14 @@ static const u8 neuron_nc_map_devices[NEURON_NC_MAP_MAX_ENTRIES / NEURON_NC_MAP_
 	0, 1, 0, 1, 2, 3, 2, 3, 0, 1, 0, 1, 2, 3, 2, 3,
 };
 
-int neuron_ioctl_logical_map(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_get_logical_to_physical_nc_map(struct neuron_call *call)
 {
-	struct neuron_ioctl_get_logical_to_physical_nc_map *a = arg;
+	struct neuron_ioctl_get_logical_to_physical_nc_map *a = call->arg;
 	struct neuron_ioctl_nc_map __user *map = (struct neuron_ioctl_nc_map __user *)a->map;
 	struct neuron_ioctl_nc_map_entry entry;
 	u32 i;
 
-	if (nf->nd->geo->arch < NEURON_ARCH_V3)
+	if (call->nd->geo->arch < NEURON_ARCH_V3)
 		return -EOPNOTSUPP;
 	if (!a->max_map_entries || a->max_map_entries > NEURON_NC_MAP_MAX_ENTRIES ||
 	    a->mapping_version != NEURON_IOCTL_NC_MAPPING_TYPE_V0)
@@ -119,9 +119,9 @@ int neuron_ioctl_logical_map(struct neuron_file *nf, void *arg, void __user *uar
 
 /* ---- the log ---- */
 
-int neuron_ioctl_printk_fn(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_printk(struct neuron_call *call)
 {
-	struct neuron_ioctl_printk *a = arg;
+	struct neuron_ioctl_printk *a = call->arg;
 	u32 i, len;
 	char *text;
 
@@ -141,15 +141,15 @@ int neuron_ioctl_printk_fn(struct neuron_file *nf, void *arg, void __user *uarg)
 	for (i = 0; i < len; i++)
 		if (!isascii(text[i]) || !isprint(text[i]))
 			text[i] = '?';
-	dev_notice_ratelimited(&nf->nd->dev, "pid %d: %s\n", task_tgid_nr(current), text);
+	dev_notice_ratelimited(&call->nd->dev, "pid %d: %s\n", task_tgid_nr(current), text);
 	kfree(text);
 	return 0;
 }
 
-int neuron_ioctl_pid_state_dump(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_nc_pid_state_dump(struct neuron_call *call)
 {
-	struct neuron_ioctl_nc_pid_state_dump *a = arg;
-	u32 n = nf->nd->geo->nr_cores;
+	struct neuron_ioctl_nc_pid_state_dump *a = call->arg;
+	u32 n = call->nd->geo->nr_cores;
 	struct neuron_device *nd;
 	struct task_struct *task;
 	struct pid *pid = NULL;
@@ -176,7 +176,7 @@ int neuron_ioctl_pid_state_dump(struct neuron_file *nf, void *arg, void __user *
 		for (c = comm; *c; c++)
 			if (!isprint(*c))
 				*c = '?';
-		dev_notice_ratelimited(&nf->nd->dev, "core %u: pid %d (%s), state %c\n", a->nc_id,
+		dev_notice_ratelimited(&call->nd->dev, "core %u: pid %d (%s), state %c\n", a->nc_id,
 				       pid_nr(pid), comm, task_state_to_char(task));
 		put_task_struct(task);
 	}
@@ -214,10 +214,10 @@ static void neuron_app_info(struct neuron_client *client, u32 flags, struct neur
 	}
 }
 
-int neuron_ioctl_apps_info(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_device_get_all_apps_info(struct neuron_call *call)
 {
-	struct neuron_ioctl_get_apps_info __user *out = uarg;
-	struct neuron_ioctl_get_apps_info *a = arg;
+	struct neuron_ioctl_get_apps_info __user *out = call->uarg;
+	struct neuron_ioctl_get_apps_info *a = call->arg;
 	struct neuron_client *client;
 	struct neuron_app_info *info;
 	int err = 0;
@@ -228,13 +228,13 @@ int neuron_ioctl_apps_info(struct neuron_file *nf, void *arg, void __user *uarg)
 	if (!info)
 		return -ENOMEM;
 	a->size = 0;
-	mutex_lock(&nf->nd->clients_lock);
-	list_for_each_entry(client, &nf->nd->clients, node) {
+	mutex_lock(&call->nd->clients_lock);
+	list_for_each_entry(client, &call->nd->clients, node) {
 		if (a->size >= min_t(u32, a->capacity, NEURON_MAX_CLIENTS))
 			break;
 		neuron_app_info(client, a->apps_info_flags, &info[a->size++]);
 	}
-	mutex_unlock(&nf->nd->clients_lock);
+	mutex_unlock(&call->nd->clients_lock);
 	if (copy_to_user(out->app_data, info, a->size * sizeof(*info)))
 		err = -EFAULT;
 	kfree(info);
@@ -243,17 +243,17 @@ int neuron_ioctl_apps_info(struct neuron_file *nf, void *arg, void __user *uarg)
 
 /* ---- always the same answer ---- */
 
-int neuron_ioctl_enotty(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_enotty(struct neuron_call *call)
 {
 	return -ENOTTY;
 }
 
-int neuron_ioctl_eperm(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_eperm(struct neuron_call *call)
 {
 	return -EPERM;
 }
 
-int neuron_ioctl_eopnotsupp(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_eopnotsupp(struct neuron_call *call)
 {
 	return -EOPNOTSUPP;
 }

@@ -20,18 +20,18 @@
  * Allocate, give it a handle, tell the caller: through @native if that is given,
  * else at @uhandle.
  */
-static int neuron_mem_alloc(struct neuron_file *nf, const struct neuron_chunk_request *req,
+static int neuron_mem_alloc(struct neuron_client *client, const struct neuron_chunk_request *req,
 			    u64 __user *uhandle, struct neuron_failure *why,
 			    struct neuron_native_mem_alloc *native)
 {
-	struct neuron_client *client = nf->client;
 	struct neuron_chunk *chunk;
 	u32 handle, core = req->core;
 	u64 addr;
 	int err;
 
-	err = neuron_index_valid(&core, nf->nd->geo->nr_cores) ? neuron_limit_core(client, core) :
-								 -EINVAL;
+	err = neuron_index_valid(&core, client->nd->geo->nr_cores) ?
+		      neuron_limit_core(client, core) :
+		      -EINVAL;
 	if (err) {
 		memset(why, 0, sizeof(*why));
 		return err;
@@ -60,7 +60,7 @@ static int neuron_mem_alloc(struct neuron_file *nf, const struct neuron_chunk_re
 }
 
 /* Regions do not exist here: the field must name the only one. */
-static int neuron_alloc_compat(struct neuron_file *nf, u64 size, u64 align, u32 host,
+static int neuron_alloc_compat(struct neuron_client *client, u64 size, u64 align, u32 host,
 			       u32 channel, u32 region, u32 nc, u32 type, u64 __user *uhandle)
 {
 	struct neuron_chunk_request req = {
@@ -77,31 +77,31 @@ static int neuron_alloc_compat(struct neuron_file *nf, u64 size, u64 align, u32 
 	 * v1 has regions, which are only names here.  Firmware and runtime of v2 and
 	 * later only know one, any number is that.
 	 */
-	if (channel >= nf->nd->geo->nr_hbms ||
-	    (region >= NEURON_V1_REGIONS && nf->nd->geo->arch == NEURON_ARCH_V1))
+	if (channel >= client->nd->geo->nr_hbms ||
+	    (region >= NEURON_V1_REGIONS && client->nd->geo->arch == NEURON_ARCH_V1))
 		return -EINVAL;
 	/* The contiguous scratchpad grows at the far end of the HBM. */
 	if (type == NEURON_MEMALLOC_TYPE_CONTIGUOUS_SCRATCHPAD_DEVICE)
 		req.placement = NEURON_BUDDY_HIGH;
-	return neuron_mem_alloc(nf, &req, uhandle, &why, NULL);
+	return neuron_mem_alloc(client, &req, uhandle, &why, NULL);
 }
 
-int neuron_ioctl_mem_alloc(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_mem_alloc(struct neuron_call *call)
 {
-	struct neuron_ioctl_mem_alloc *a = arg;
+	struct neuron_ioctl_mem_alloc *a = call->arg;
 
-	return neuron_alloc_compat(nf, a->size, 0, a->host_memory, a->dram_channel,
+	return neuron_alloc_compat(call->client, a->size, 0, a->host_memory, a->dram_channel,
 				   a->dram_region, a->nc_id,
 				   a->host_memory ? NEURON_MEMALLOC_TYPE_UNKNOWN_HOST :
 						    NEURON_MEMALLOC_TYPE_UNKNOWN_DEVICE,
 				   (u64 __user *)a->mem_handle);
 }
 
-int neuron_ioctl_mem_alloc_v2(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_mem_alloc_v2(struct neuron_call *call)
 {
-	struct neuron_ioctl_mem_alloc_v2 *a = arg;
+	struct neuron_ioctl_mem_alloc_v2 *a = call->arg;
 
-	return neuron_alloc_compat(nf, a->size, a->align, a->host_memory, a->dram_channel,
+	return neuron_alloc_compat(call->client, a->size, a->align, a->host_memory, a->dram_channel,
 				   a->dram_region, a->nc_id,
 				   a->host_memory ? NEURON_MEMALLOC_TYPE_UNKNOWN_HOST :
 						    NEURON_MEMALLOC_TYPE_UNKNOWN_DEVICE,
@@ -109,18 +109,18 @@ int neuron_ioctl_mem_alloc_v2(struct neuron_file *nf, void *arg, void __user *ua
 }
 
 /* V2MT and V2MT64 differ in a trailing pad that nobody reads. */
-int neuron_ioctl_mem_alloc_v2mt(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_mem_alloc_v2mt(struct neuron_call *call)
 {
-	struct neuron_ioctl_mem_alloc_v2_mem_type *a = arg;
+	struct neuron_ioctl_mem_alloc_v2_mem_type *a = call->arg;
 
-	return neuron_alloc_compat(nf, a->size, a->align, a->host_memory, a->dram_channel,
+	return neuron_alloc_compat(call->client, a->size, a->align, a->host_memory, a->dram_channel,
 				   a->dram_region, a->nc_id, a->mem_type,
 				   (u64 __user *)a->mem_handle);
 }
 
-int neuron_native_mem_alloc_ioctl(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_native_mem_alloc(struct neuron_call *call)
 {
-	struct neuron_native_mem_alloc *a = arg;
+	struct neuron_native_mem_alloc *a = call->arg;
 	struct neuron_chunk_request req = {
 		.size = a->bytes,
 		.align = a->align,
@@ -143,7 +143,7 @@ int neuron_native_mem_alloc_ioctl(struct neuron_file *nf, void *arg, void __user
 	if (a->flags & NEURON_NATIVE_ALLOC_HIGH)
 		req.placement = NEURON_BUDDY_HIGH;
 
-	err = neuron_mem_alloc(nf, &req, NULL, &why, a);
+	err = neuron_mem_alloc(call->client, &req, NULL, &why, a);
 	a->reason = why.reason;
 	a->total = why.total;
 	a->free = why.free;
@@ -154,35 +154,35 @@ int neuron_native_mem_alloc_ioctl(struct neuron_file *nf, void *arg, void __user
 }
 
 /* The caller could not be told of its chunk. */
-void neuron_native_mem_alloc_undo(struct neuron_file *nf, void *arg)
+void neuron_undo_native_mem_alloc(struct neuron_call *call)
 {
-	struct neuron_native_mem_alloc *a = arg;
+	struct neuron_native_mem_alloc *a = call->arg;
 
-	neuron_chunk_unpublish(nf->client, a->mem_handle);
+	neuron_chunk_unpublish(call->client, a->mem_handle);
 }
 
-int neuron_ioctl_mem_free(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_mem_free(struct neuron_call *call)
 {
-	struct neuron_ioctl_mem_free *a = arg;
+	struct neuron_ioctl_mem_free *a = call->arg;
 
-	return neuron_chunk_unpublish(nf->client, a->mem_handle);
+	return neuron_chunk_unpublish(call->client, a->mem_handle);
 }
 
-static int neuron_mem_copy(struct neuron_file *nf, u64 src_handle, u64 dst_handle, u64 size,
+static int neuron_mem_copy(struct neuron_client *client, u64 src_handle, u64 dst_handle, u64 size,
 			   u64 src_off, u64 dst_off)
 {
 	struct neuron_chunk *src, *dst;
 	int err = -ENOENT;
 
-	src = neuron_chunk_use(nf->client, src_handle, NEURON_USER_TRANSFER);
-	dst = neuron_chunk_use(nf->client, dst_handle, NEURON_USER_TRANSFER);
+	src = neuron_chunk_use(client, src_handle, NEURON_USER_TRANSFER);
+	dst = neuron_chunk_use(client, dst_handle, NEURON_USER_TRANSFER);
 	if (!src || !dst)
 		goto out;
 	err = neuron_chunk_range(src, src_off, size);
 	if (!err)
 		err = neuron_chunk_range(dst, dst_off, size);
 	if (!err)
-		err = neuron_dma_copy(nf->nd, dst->host ? src->core : dst->core,
+		err = neuron_dma_copy(client->nd, dst->host ? src->core : dst->core,
 				      dst->addr + dst_off, src->addr + src_off, size);
 out:
 	neuron_chunk_unuse(src, NEURON_USER_TRANSFER);
@@ -190,26 +190,26 @@ out:
 	return err;
 }
 
-int neuron_ioctl_mem_copy(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_mem_copy(struct neuron_call *call)
 {
-	struct neuron_ioctl_mem_copy *a = arg;
+	struct neuron_ioctl_mem_copy *a = call->arg;
 
-	return neuron_mem_copy(nf, a->src_mem_handle, a->dst_mem_handle, a->size,
+	return neuron_mem_copy(call->client, a->src_mem_handle, a->dst_mem_handle, a->size,
 			       a->src_offset, a->dst_offset);
 }
 
-int neuron_ioctl_mem_copy64(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_mem_copy64(struct neuron_call *call)
 {
-	struct neuron_ioctl_mem_copy64 *a = arg;
+	struct neuron_ioctl_mem_copy64 *a = call->arg;
 
-	return neuron_mem_copy(nf, a->src_mem_handle, a->dst_mem_handle, a->size,
+	return neuron_mem_copy(call->client, a->src_mem_handle, a->dst_mem_handle, a->size,
 			       a->src_offset, a->dst_offset);
 }
 
-static int neuron_mem_buf_copy(struct neuron_file *nf, u64 handle, void __user *buf, u64 size,
+static int neuron_mem_buf_copy(struct neuron_client *client, u64 handle, void __user *buf, u64 size,
 			       u64 off, bool to_chunk)
 {
-	struct neuron_chunk *chunk = neuron_chunk_use(nf->client, handle, NEURON_USER_TRANSFER);
+	struct neuron_chunk *chunk = neuron_chunk_use(client, handle, NEURON_USER_TRANSFER);
 	int err;
 
 	if (!chunk)
@@ -219,31 +219,31 @@ static int neuron_mem_buf_copy(struct neuron_file *nf, u64 handle, void __user *
 		err = -EFAULT;
 	if (!err)
 		err = chunk->host ? neuron_chunk_rw_user(chunk, off, buf, size, to_chunk) :
-				    neuron_dma_copy_user(nf->nd, chunk->core, chunk, off, buf,
+				    neuron_dma_copy_user(client->nd, chunk->core, chunk, off, buf,
 							 size, to_chunk);
 	neuron_chunk_unuse(chunk, NEURON_USER_TRANSFER);
 	return err;
 }
 
-int neuron_ioctl_mem_buf_copy(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_mem_buf_copy(struct neuron_call *call)
 {
-	struct neuron_ioctl_mem_buf_copy *a = arg;
+	struct neuron_ioctl_mem_buf_copy *a = call->arg;
 
-	return neuron_mem_buf_copy(nf, a->mem_handle, (void __user *)a->buffer, a->size,
+	return neuron_mem_buf_copy(call->client, a->mem_handle, (void __user *)a->buffer, a->size,
 				   a->offset, a->copy_to_mem_handle);
 }
 
-int neuron_ioctl_mem_buf_copy64(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_mem_buf_copy64(struct neuron_call *call)
 {
-	struct neuron_ioctl_mem_buf_copy64 *a = arg;
+	struct neuron_ioctl_mem_buf_copy64 *a = call->arg;
 
-	return neuron_mem_buf_copy(nf, a->mem_handle, (void __user *)a->buffer, a->size,
+	return neuron_mem_buf_copy(call->client, a->mem_handle, (void __user *)a->buffer, a->size,
 				   a->offset, a->copy_to_mem_handle);
 }
 
-static int neuron_memset(struct neuron_file *nf, u64 handle, u64 off, u8 value, u64 size)
+static int neuron_memset(struct neuron_client *client, u64 handle, u64 off, u8 value, u64 size)
 {
-	struct neuron_chunk *chunk = neuron_chunk_use(nf->client, handle, NEURON_USER_TRANSFER);
+	struct neuron_chunk *chunk = neuron_chunk_use(client, handle, NEURON_USER_TRANSFER);
 	int err;
 
 	if (!chunk)
@@ -252,28 +252,28 @@ static int neuron_memset(struct neuron_file *nf, u64 handle, u64 off, u8 value, 
 	if (!err && chunk->host)
 		err = neuron_chunk_fill_host(chunk, off, value, size);
 	else if (!err)
-		err = neuron_dma_fill(nf->nd, chunk->core, chunk->addr + off, value, size);
+		err = neuron_dma_fill(client->nd, chunk->core, chunk->addr + off, value, size);
 	neuron_chunk_unuse(chunk, NEURON_USER_TRANSFER);
 	return err;
 }
 
-int neuron_ioctl_memset(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_memset(struct neuron_call *call)
 {
-	struct neuron_ioctl_memset *a = arg;
+	struct neuron_ioctl_memset *a = call->arg;
 
-	return neuron_memset(nf, a->mem_handle, a->offset, a->value, a->size);
+	return neuron_memset(call->client, a->mem_handle, a->offset, a->value, a->size);
 }
 
-int neuron_ioctl_memset64(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_memset64(struct neuron_call *call)
 {
-	struct neuron_ioctl_memset64 *a = arg;
+	struct neuron_ioctl_memset64 *a = call->arg;
 
-	return neuron_memset(nf, a->mem_handle, a->offset, a->value, a->size);
+	return neuron_memset(call->client, a->mem_handle, a->offset, a->value, a->size);
 }
 
-static int neuron_chunk_addr(struct neuron_file *nf, u64 handle, u64 *addr)
+static int neuron_chunk_addr(struct neuron_client *client, u64 handle, u64 *addr)
 {
-	struct neuron_chunk *chunk = neuron_chunk_get(nf->client, handle);
+	struct neuron_chunk *chunk = neuron_chunk_get(client, handle);
 
 	if (!chunk)
 		return -ENOENT;
@@ -282,23 +282,23 @@ static int neuron_chunk_addr(struct neuron_file *nf, u64 handle, u64 *addr)
 	return 0;
 }
 
-int neuron_ioctl_mem_get_pa(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_mem_get_pa(struct neuron_call *call)
 {
-	struct neuron_ioctl_mem_get_pa *a = arg;
+	struct neuron_ioctl_mem_get_pa *a = call->arg;
 	u64 addr;
 	int err;
 
-	err = neuron_chunk_addr(nf, a->mem_handle, &addr);
+	err = neuron_chunk_addr(call->client, a->mem_handle, &addr);
 	return err ?: put_user(addr, (u64 __user *)a->pa);
 }
 
-int neuron_ioctl_mem_get_info(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_mem_get_info(struct neuron_call *call)
 {
-	struct neuron_ioctl_mem_get_info *a = arg;
+	struct neuron_ioctl_mem_get_info *a = call->arg;
 	u64 addr;
 	int err;
 
-	err = neuron_chunk_addr(nf, a->mem_handle, &addr);
+	err = neuron_chunk_addr(call->client, a->mem_handle, &addr);
 	if (err)
 		return err;
 	if (put_user(addr, (u64 __user *)a->pa))
@@ -308,10 +308,10 @@ int neuron_ioctl_mem_get_info(struct neuron_file *nf, void *arg, void __user *ua
 	return 0;
 }
 
-int neuron_ioctl_mem_get_extended_info(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_mem_get_extended_info(struct neuron_call *call)
 {
-	struct neuron_ioctl_mem_get_extended_info *a = arg;
-	struct neuron_chunk *chunk = neuron_chunk_get(nf->client, a->mem_handle);
+	struct neuron_ioctl_mem_get_extended_info *a = call->arg;
+	struct neuron_chunk *chunk = neuron_chunk_get(call->client, a->mem_handle);
 
 	if (!chunk)
 		return -ENOENT;
@@ -326,10 +326,10 @@ int neuron_ioctl_mem_get_extended_info(struct neuron_file *nf, void *arg, void _
 	return 0;
 }
 
-int neuron_ioctl_mem_mc_get_info(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_mem_mc_get_info(struct neuron_call *call)
 {
-	struct neuron_ioctl_mem_get_mc_mmap_info *a = arg;
-	struct neuron_chunk *chunk = neuron_chunk_find(nf->client, a->pa, 1, NEURON_USER_NONE);
+	struct neuron_ioctl_mem_get_mc_mmap_info *a = call->arg;
+	struct neuron_chunk *chunk = neuron_chunk_find(call->client, a->pa, 1, NEURON_USER_NONE);
 
 	if (!chunk)
 		return -ENOENT;
@@ -339,34 +339,34 @@ int neuron_ioctl_mem_mc_get_info(struct neuron_file *nf, void *arg, void __user 
 	return 0;
 }
 
-int neuron_ioctl_mem_mc_get_info_v2(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_mem_mc_get_info_v2(struct neuron_call *call)
 {
-	struct neuron_ioctl_mem_get_mc_mmap_info_v2 *a = arg;
-	struct neuron_chunk *chunk = neuron_chunk_find(nf->client, a->pa, 1, NEURON_USER_NONE);
+	struct neuron_ioctl_mem_get_mc_mmap_info_v2 *a = call->arg;
+	struct neuron_chunk *chunk = neuron_chunk_find(call->client, a->pa, 1, NEURON_USER_NONE);
 
 	if (!chunk)
 		return -ENOENT;
 	a->mmap_offset = chunk->addr;
 	a->size = READ_ONCE(chunk->size);
-	a->mem_handle = neuron_chunk_handle(nf->client, chunk);
+	a->mem_handle = neuron_chunk_handle(call->client, chunk);
 	neuron_chunk_put(chunk);
 	return a->mem_handle ? 0 : -ENOENT;
 }
 
-int neuron_native_hbm_stats_ioctl(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_native_hbm_stats(struct neuron_call *call)
 {
-	struct neuron_native_hbm_stats *a = arg;
+	struct neuron_native_hbm_stats *a = call->arg;
 
-	if (!neuron_index_valid(&a->hbm, nf->nd->geo->nr_hbms))
+	if (!neuron_index_valid(&a->hbm, call->nd->geo->nr_hbms))
 		return -EINVAL;
-	neuron_zone_stats(&nf->nd->zone[a->hbm], nf->client, a);
+	neuron_zone_stats(&call->nd->zone[a->hbm], call->client, a);
 	return 0;
 }
 
-int neuron_native_core_stats_ioctl(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_native_core_stats(struct neuron_call *call)
 {
-	struct neuron_native_core_stats *a = arg;
-	struct neuron_device *nd = nf->nd;
+	struct neuron_native_core_stats *a = call->arg;
+	struct neuron_device *nd = call->nd;
 	struct neuron_core *core;
 	u32 i;
 

@@ -111,11 +111,12 @@ static int neuron_bar_prepare(struct neuron_device *nd, const struct neuron_ioct
 	return 0;
 }
 
-static int neuron_bar_rw(struct neuron_file *nf, const struct neuron_ioctl_bar_rw *a, bool write)
+static int neuron_bar_rw(struct neuron_client *client, const struct neuron_ioctl_bar_rw *a,
+			 bool write)
 {
 	void __user *udata = (void __user *)a->data;
 	struct neuron_bar_access *access;
-	struct neuron_device *nd = nf->nd;
+	struct neuron_device *nd = client->nd;
 	unsigned long cores;
 	u32 i;
 	int err;
@@ -131,13 +132,13 @@ static int neuron_bar_rw(struct neuron_file *nf, const struct neuron_ioctl_bar_r
 	if (!err)
 		err = neuron_bar_prepare(nd, a, access, &cores);
 	if (!err && write)
-		err = neuron_cores_acquire(nd, cores, nf->client);
+		err = neuron_cores_acquire(nd, cores, client);
 	for (i = 0; i < a->count && !err; i++) {
 		struct neuron_reg *reg = &access->reg[i];
 
 		err = write ? nd->ops->reg_write(nd, NEURON_BLOCK_CORE, reg->core, reg->off,
 						 access->data[i]) :
-			      neuron_core_read(nd, reg->core, nf->client, reg->off,
+			      neuron_core_read(nd, reg->core, client, reg->off,
 					       &access->data[i]);
 	}
 	if (!err && !write && copy_to_user(udata, access->data, a->count * sizeof(u32)))
@@ -146,18 +147,18 @@ static int neuron_bar_rw(struct neuron_file *nf, const struct neuron_ioctl_bar_r
 	return err;
 }
 
-int neuron_ioctl_bar_read(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_bar_read(struct neuron_call *call)
 {
-	return neuron_bar_rw(nf, arg, false);
+	return neuron_bar_rw(call->client, call->arg, false);
 }
 
-int neuron_ioctl_bar_write(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_bar_write(struct neuron_call *call)
 {
-	return neuron_bar_rw(nf, arg, true);
+	return neuron_bar_rw(call->client, call->arg, true);
 }
 
 /* The values are put where the addresses were: there is one for each. */
-static int neuron_counters_read(struct neuron_file *nf, u64 *addr, u32 count)
+static int neuron_counters_read(struct neuron_client *client, u64 *addr, u32 count)
 {
 	u32 *val = (u32 *)addr;
 	struct neuron_reg reg;
@@ -165,13 +166,13 @@ static int neuron_counters_read(struct neuron_file *nf, u64 *addr, u32 count)
 	int err;
 
 	for (i = 0; i < count; i++) {
-		err = neuron_reg_of_address(nf->nd, addr[i], &reg);
+		err = neuron_reg_of_address(client->nd, addr[i], &reg);
 		if (err)
 			return err;
 	}
 	for (i = 0; i < count; i++) {
-		neuron_reg_of_address(nf->nd, addr[i], &reg);
-		err = neuron_core_read(nf->nd, reg.core, nf->client, reg.off, &val[i]);
+		neuron_reg_of_address(client->nd, addr[i], &reg);
+		err = neuron_core_read(client->nd, reg.core, client, reg.off, &val[i]);
 		if (err)
 			return err;
 		if (fatal_signal_pending(current))
@@ -181,9 +182,9 @@ static int neuron_counters_read(struct neuron_file *nf, u64 *addr, u32 count)
 	return 0;
 }
 
-int neuron_ioctl_read_hw_counters_fn(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_read_hw_counters(struct neuron_call *call)
 {
-	struct neuron_ioctl_read_hw_counters *a = arg;
+	struct neuron_ioctl_read_hw_counters *a = call->arg;
 	u64 *addr;
 	int err;
 
@@ -192,16 +193,16 @@ int neuron_ioctl_read_hw_counters_fn(struct neuron_file *nf, void *arg, void __u
 	addr = vmemdup_user((void __user *)a->address, a->count * sizeof(*addr));
 	if (IS_ERR(addr))
 		return PTR_ERR(addr);
-	err = neuron_counters_read(nf, addr, a->count);
+	err = neuron_counters_read(call->client, addr, a->count);
 	if (!err && copy_to_user((void __user *)a->data, addr, a->count * sizeof(u32)))
 		err = -EFAULT;
 	kvfree(addr);
 	return err;
 }
 
-int neuron_ioctl_post_metric_fn(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_post_metric(struct neuron_call *call)
 {
-	struct neuron_ioctl_post_metric *a = arg;
+	struct neuron_ioctl_post_metric *a = call->arg;
 	u8 blob[NEURON_METRIC_MAX];
 
 	if (a->data_size > sizeof(blob))
@@ -211,10 +212,10 @@ int neuron_ioctl_post_metric_fn(struct neuron_file *nf, void *arg, void __user *
 	return copy_from_user(blob, (void __user *)a->data, a->data_size) ? -EFAULT : 0;
 }
 
-static int neuron_program_engine(struct neuron_file *nf, u32 nc, u64 dst, void __user *buf,
+static int neuron_program_engine(struct neuron_client *client, u32 nc, u64 dst, void __user *buf,
 				 u64 size, u64 off)
 {
-	struct neuron_device *nd = nf->nd;
+	struct neuron_device *nd = client->nd;
 	u64 start, end, from;
 	u32 i;
 	int err;
@@ -233,30 +234,31 @@ static int neuron_program_engine(struct neuron_file *nf, u32 nc, u64 dst, void _
 		return -EINVAL;
 	if (!access_ok((void __user *)(unsigned long)from, size))
 		return -EFAULT;
-	err = neuron_core_acquire(nd, i, nf->client);
+	err = neuron_core_acquire(nd, i, client);
 	return err ?: neuron_dma_addr_user(nd, i, start, (void __user *)(unsigned long)from, size,
 					   true);
 }
 
-int neuron_ioctl_program_engine_fn(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_program_engine(struct neuron_call *call)
 {
-	struct neuron_ioctl_program_engine *a = arg;
+	struct neuron_ioctl_program_engine *a = call->arg;
 
-	return neuron_program_engine(nf, 0, a->dst, (void __user *)a->buffer, a->size, a->offset);
-}
-
-int neuron_ioctl_program_engine_nc_fn(struct neuron_file *nf, void *arg, void __user *uarg)
-{
-	struct neuron_ioctl_program_engine_nc *a = arg;
-
-	return neuron_program_engine(nf, a->nc_id, a->dst, (void __user *)a->buffer, a->size,
+	return neuron_program_engine(call->client, 0, a->dst, (void __user *)a->buffer, a->size,
 				     a->offset);
 }
 
-int neuron_ioctl_program_engine_nc64_fn(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_program_engine_nc(struct neuron_call *call)
 {
-	struct neuron_ioctl_program_engine_nc64 *a = arg;
+	struct neuron_ioctl_program_engine_nc *a = call->arg;
 
-	return neuron_program_engine(nf, a->nc_id, a->dst, (void __user *)a->buffer, a->size,
-				     a->offset);
+	return neuron_program_engine(call->client, a->nc_id, a->dst, (void __user *)a->buffer,
+				     a->size, a->offset);
+}
+
+int neuron_do_program_engine_nc64(struct neuron_call *call)
+{
+	struct neuron_ioctl_program_engine_nc64 *a = call->arg;
+
+	return neuron_program_engine(call->client, a->nc_id, a->dst, (void __user *)a->buffer,
+				     a->size, a->offset);
 }

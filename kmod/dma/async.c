@@ -214,8 +214,8 @@ static u32 neuron_async_core(const struct neuron_chunk *src, const struct neuron
 	return dst->host ? src->core : dst->core;
 }
 
-static int neuron_mem_copy_async(struct neuron_file *nf, u64 src, u64 dst, u64 size, u64 src_off,
-				 u64 dst_off, u32 prev, u32 *token)
+static int neuron_mem_copy_async(struct neuron_client *client, u64 src, u64 dst, u64 size,
+				 u64 src_off, u64 dst_off, u32 prev, u32 *token)
 {
 	struct neuron_async *async, *before;
 	int err = -ENOENT;
@@ -225,12 +225,12 @@ static int neuron_mem_copy_async(struct neuron_file *nf, u64 src, u64 dst, u64 s
 		return -ENOMEM;
 	kref_init(&async->ref);
 	spin_lock_init(&async->lock);
-	async->nd = nf->nd;
-	async->client = nf->client;
+	async->nd = client->nd;
+	async->client = client;
 	async->src_handle = src;
 	async->dst_handle = dst;
-	async->src = neuron_chunk_use(nf->client, src, NEURON_USER_TRANSFER);
-	async->dst = neuron_chunk_use(nf->client, dst, NEURON_USER_TRANSFER);
+	async->src = neuron_chunk_use(client, src, NEURON_USER_TRANSFER);
+	async->dst = neuron_chunk_use(client, dst, NEURON_USER_TRANSFER);
 	if (!async->src || !async->dst)
 		goto put;
 	err = neuron_chunk_range(async->src, src_off, size) ?:
@@ -245,15 +245,15 @@ static int neuron_mem_copy_async(struct neuron_file *nf, u64 src, u64 dst, u64 s
 	async->len = size;
 	if (prev == NEURON_TOKEN_SYNC) {
 		*token = NEURON_TOKEN_SYNC;
-		err = neuron_dma_copy(nf->nd, async->core, async->to, async->from, size);
+		err = neuron_dma_copy(client->nd, async->core, async->to, async->from, size);
 		goto put;
 	}
-	err = neuron_async_start(nf->client, async, prev, token, &before);
+	err = neuron_async_start(client, async, prev, token, &before);
 	if (!err && before) {
-		err = neuron_async_wait(nf->client, before);
+		err = neuron_async_wait(client, before);
 		/* The caller does not learn the new token, so that copy ends here, too. */
 		if (err) {
-			neuron_async_wait(nf->client, async);
+			neuron_async_wait(client, async);
 			return err;
 		}
 	}
@@ -300,62 +300,62 @@ static int neuron_async_find(struct neuron_client *client, u64 src_handle, u64 d
 	return *out ? 0 : err;
 }
 
-int neuron_ioctl_mem_copy_async(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_mem_copy_async(struct neuron_call *call)
 {
-	struct neuron_ioctl_mem_copy_async *a = arg;
+	struct neuron_ioctl_mem_copy_async *a = call->arg;
 
-	return neuron_mem_copy_async(nf, a->src_mem_handle, a->dst_mem_handle, a->size,
+	return neuron_mem_copy_async(call->client, a->src_mem_handle, a->dst_mem_handle, a->size,
 				     a->src_offset, a->dst_offset, a->pwait_handle,
 				     &a->wait_handle);
 }
 
-int neuron_ioctl_mem_copy_async64(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_mem_copy_async64(struct neuron_call *call)
 {
-	struct neuron_ioctl_mem_copy_async64 *a = arg;
+	struct neuron_ioctl_mem_copy_async64 *a = call->arg;
 
-	return neuron_mem_copy_async(nf, a->src_mem_handle, a->dst_mem_handle, a->size,
+	return neuron_mem_copy_async(call->client, a->src_mem_handle, a->dst_mem_handle, a->size,
 				     a->src_offset, a->dst_offset, a->pwait_handle,
 				     &a->wait_handle);
 }
 
 /* The caller could not be told its token. */
-static void neuron_async_forget(struct neuron_file *nf, u64 src, u64 dst, u32 token)
+static void neuron_async_forget(struct neuron_client *client, u64 src, u64 dst, u32 token)
 {
 	struct neuron_async *async;
 
 	if (token != NEURON_TOKEN_SYNC &&
-	    !neuron_async_find(nf->client, src, dst, token, &async))
-		neuron_async_wait(nf->client, async);
+	    !neuron_async_find(client, src, dst, token, &async))
+		neuron_async_wait(client, async);
 }
 
-void neuron_mem_copy_async_undo(struct neuron_file *nf, void *arg)
+void neuron_undo_mem_copy_async(struct neuron_call *call)
 {
-	struct neuron_ioctl_mem_copy_async *a = arg;
+	struct neuron_ioctl_mem_copy_async *a = call->arg;
 
-	neuron_async_forget(nf, a->src_mem_handle, a->dst_mem_handle, a->wait_handle);
+	neuron_async_forget(call->client, a->src_mem_handle, a->dst_mem_handle, a->wait_handle);
 }
 
-void neuron_mem_copy_async64_undo(struct neuron_file *nf, void *arg)
+void neuron_undo_mem_copy_async64(struct neuron_call *call)
 {
-	struct neuron_ioctl_mem_copy_async64 *a = arg;
+	struct neuron_ioctl_mem_copy_async64 *a = call->arg;
 
-	neuron_async_forget(nf, a->src_mem_handle, a->dst_mem_handle, a->wait_handle);
+	neuron_async_forget(call->client, a->src_mem_handle, a->dst_mem_handle, a->wait_handle);
 }
 
-int neuron_ioctl_mem_copy_async_wait(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_mem_copy_async_wait(struct neuron_call *call)
 {
-	struct neuron_ioctl_mem_copy_async_wait *a = arg;
+	struct neuron_ioctl_mem_copy_async_wait *a = call->arg;
 	struct neuron_async *async;
 	int err;
 
-	err = neuron_async_find(nf->client, a->src_mem_handle, a->dst_mem_handle,
+	err = neuron_async_find(call->client, a->src_mem_handle, a->dst_mem_handle,
 				a->pwait_handle, &async);
-	return err ?: neuron_async_wait(nf->client, async);
+	return err ?: neuron_async_wait(call->client, async);
 }
 
-int neuron_native_copy_eventfd_ioctl(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_native_copy_eventfd(struct neuron_call *call)
 {
-	struct neuron_native_copy_eventfd *a = arg;
+	struct neuron_native_copy_eventfd *a = call->arg;
 	struct eventfd_ctx *eventfd;
 	struct neuron_async *async;
 	int err;
@@ -365,7 +365,8 @@ int neuron_native_copy_eventfd_ioctl(struct neuron_file *nf, void *arg, void __u
 	err = neuron_eventfd_get(a->eventfd, &eventfd);
 	if (err)
 		return err;
-	err = neuron_async_find(nf->client, a->src_mem_handle, a->dst_mem_handle, a->token, &async);
+	err = neuron_async_find(call->client, a->src_mem_handle, a->dst_mem_handle, a->token,
+				&async);
 	if (!err) {
 		spin_lock(&async->lock);
 		if (!async->finished)

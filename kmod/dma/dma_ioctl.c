@@ -28,32 +28,32 @@ static int neuron_engine_access(struct neuron_client *client, u32 eng)
 }
 
 /* The vendor's does nothing either (uapi/FACTS.md 2). */
-int neuron_ioctl_dma_eng_init(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_dma_eng_init(struct neuron_call *call)
 {
-	struct neuron_ioctl_dma_eng_init *a = arg;
+	struct neuron_ioctl_dma_eng_init *a = call->arg;
 
-	return a->eng_id < nf->nd->geo->nr_dma_engines ? 0 : -EINVAL;
+	return a->eng_id < call->nd->geo->nr_dma_engines ? 0 : -EINVAL;
 }
 
-int neuron_ioctl_dma_eng_set_state(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_dma_eng_set_state(struct neuron_call *call)
 {
-	struct neuron_ioctl_dma_eng_set_state *a = arg;
+	struct neuron_ioctl_dma_eng_set_state *a = call->arg;
 	int err;
 
 	if (a->state != NEURON_DMA_ENG_DISABLE && a->state != NEURON_DMA_ENG_NORMAL &&
 	    a->state != NEURON_DMA_ENG_ABORT)
 		return -EINVAL;
 	/* The driver's copies for all processes would stop, too. */
-	if (a->state != NEURON_DMA_ENG_NORMAL && neuron_engine_is_kernel(nf->nd, a->eng_id))
+	if (a->state != NEURON_DMA_ENG_NORMAL && neuron_engine_is_kernel(call->nd, a->eng_id))
 		return -EPERM;
-	err = neuron_engine_access(nf->client, a->eng_id);
-	return err ?: nf->nd->ops->reg_write(nf->nd, NEURON_BLOCK_DMA, a->eng_id,
+	err = neuron_engine_access(call->client, a->eng_id);
+	return err ?: call->nd->ops->reg_write(call->nd, NEURON_BLOCK_DMA, a->eng_id,
 					     NEURON_DMA_COMMON, a->state);
 }
 
-int neuron_ioctl_dma_eng_get_state(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_dma_eng_get_state(struct neuron_call *call)
 {
-	struct neuron_ioctl_dma_eng_get_state *a = arg;
+	struct neuron_ioctl_dma_eng_get_state *a = call->arg;
 	struct neuron_dma_eng_state state = {
 		.revision_id = 4,		/* uapi/FACTS.md 2 */
 		.max_queues = NEURON_HW_QUEUES_PER_ENGINE,
@@ -62,9 +62,10 @@ int neuron_ioctl_dma_eng_get_state(struct neuron_file *nf, void *arg, void __use
 	u32 val;
 	int err;
 
-	if (!neuron_index_valid(&a->eng_id, nf->nd->geo->nr_dma_engines))
+	if (!neuron_index_valid(&a->eng_id, call->nd->geo->nr_dma_engines))
 		return -EINVAL;
-	err = nf->nd->ops->reg_read(nf->nd, NEURON_BLOCK_DMA, a->eng_id, NEURON_DMA_COMMON, &val);
+	err = call->nd->ops->reg_read(call->nd, NEURON_BLOCK_DMA, a->eng_id, NEURON_DMA_COMMON,
+				      &val);
 	if (err)
 		return err;
 	state.tx_state = val;
@@ -72,15 +73,15 @@ int neuron_ioctl_dma_eng_get_state(struct neuron_file *nf, void *arg, void __use
 	return copy_to_user((void __user *)a->state, &state, sizeof(state)) ? -EFAULT : 0;
 }
 
-int neuron_ioctl_dma_queue_init(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_dma_queue_init(struct neuron_call *call)
 {
-	return neuron_queue_init(nf->client, arg);
+	return neuron_queue_init(call->client, call->arg);
 }
 
 /* Stops at the first error; earlier entries stay applied (uapi/FACTS.md 2). */
-int neuron_ioctl_dma_queue_init_batch(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_dma_queue_init_batch(struct neuron_call *call)
 {
-	struct neuron_ioctl_dma_queue_init_batch __user *batch = uarg;
+	struct neuron_ioctl_dma_queue_init_batch __user *batch = call->uarg;
 	struct neuron_ioctl_dma_queue_init entry;
 	u32 i, count;
 	int err;
@@ -92,7 +93,7 @@ int neuron_ioctl_dma_queue_init_batch(struct neuron_file *nf, void *arg, void __
 	for (i = 0; i < count; i++) {
 		if (copy_from_user(&entry, &batch->entries[i], sizeof(entry)))
 			return -EFAULT;
-		err = neuron_queue_init(nf->client, &entry);
+		err = neuron_queue_init(call->client, &entry);
 		if (err)
 			return err;
 	}
@@ -100,11 +101,11 @@ int neuron_ioctl_dma_queue_init_batch(struct neuron_file *nf, void *arg, void __
 }
 
 /* The vendor's does nothing either: a queue stays until its process goes. */
-int neuron_ioctl_dma_queue_release(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_dma_queue_release(struct neuron_call *call)
 {
-	struct neuron_ioctl_dma_queue_release *a = arg;
+	struct neuron_ioctl_dma_queue_release *a = call->arg;
 
-	return a->eng_id < nf->nd->geo->nr_dma_engines && a->qid < NEURON_HW_QUEUES_PER_ENGINE ?
+	return a->eng_id < call->nd->geo->nr_dma_engines && a->qid < NEURON_HW_QUEUES_PER_ENGINE ?
 	       0 : -EINVAL;
 }
 
@@ -153,16 +154,16 @@ static int neuron_queue_room(struct neuron_device *nd, u32 eng, u32 base,
 	return count + busy > len - NEURON_RING_UNUSED ? -ENOSPC : 0;
 }
 
-int neuron_ioctl_dma_queue_copy_start(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_dma_queue_copy_start(struct neuron_call *call)
 {
-	struct neuron_ioctl_dma_queue_copy_start *a = arg;
-	struct neuron_device *nd = nf->nd;
+	struct neuron_ioctl_dma_queue_copy_start *a = call->arg;
+	struct neuron_device *nd = call->nd;
 	struct neuron_queue *queue;
 	int err;
 
 	if (!a->rx_desc_count)
 		return -EINVAL;
-	err = neuron_queue_lock(nf->client, a->eng_id, a->qid, &queue);
+	err = neuron_queue_lock(call->client, a->eng_id, a->qid, &queue);
 	if (err)
 		return err;
 	err = neuron_queue_room(nd, a->eng_id, NEURON_DMA_RX(a->qid), queue, 1,
@@ -191,13 +192,13 @@ int neuron_ioctl_dma_queue_copy_start(struct neuron_file *nf, void *arg, void __
 	return err;
 }
 
-int neuron_ioctl_dma_ack_completed(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_dma_ack_completed(struct neuron_call *call)
 {
-	struct neuron_ioctl_dma_ack_completed *a = arg;
+	struct neuron_ioctl_dma_ack_completed *a = call->arg;
 	struct neuron_queue *queue;
 	int err, dir;
 
-	err = neuron_queue_lock(nf->client, a->eng_id, a->qid, &queue);
+	err = neuron_queue_lock(call->client, a->eng_id, a->qid, &queue);
 	if (err)
 		return err;
 	for (dir = 0; dir < 2; dir++)
@@ -208,10 +209,10 @@ int neuron_ioctl_dma_ack_completed(struct neuron_file *nf, void *arg, void __use
 			queue->completed[dir] = ((u64)queue->completed[dir] + a->count) %
 						queue->length[dir];
 	if (!err)
-		trace_neuron_ring_ack(nf->nd->dev.id, neuron_engine_core(nf->nd, a->eng_id),
+		trace_neuron_ring_ack(call->nd->dev.id, neuron_engine_core(call->nd, a->eng_id),
 				      a->eng_id, a->qid, queue->length[0] ? a->count : 0,
 				      queue->length[1] ? a->count : 0);
-	mutex_unlock(&nf->nd->engine[a->eng_id].lock);
+	mutex_unlock(&call->nd->engine[a->eng_id].lock);
 	return err;
 }
 
@@ -243,19 +244,19 @@ static int neuron_queue_regs(struct neuron_device *nd, u32 eng, u32 base,
 	return 0;
 }
 
-int neuron_ioctl_dma_queue_get_state(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_dma_queue_get_state(struct neuron_call *call)
 {
-	struct neuron_ioctl_dma_queue_get_state *a = arg;
+	struct neuron_ioctl_dma_queue_get_state *a = call->arg;
 	struct neuron_dma_queue_state tx, rx;
 	struct neuron_queue *queue;
 	int err;
 
-	err = neuron_queue_lock(nf->client, a->eng_id, a->qid, &queue);
+	err = neuron_queue_lock(call->client, a->eng_id, a->qid, &queue);
 	if (err)
 		return err;
-	err = neuron_queue_regs(nf->nd, a->eng_id, NEURON_DMA_TX(a->qid), &tx) ?:
-	      neuron_queue_regs(nf->nd, a->eng_id, NEURON_DMA_RX(a->qid), &rx);
-	mutex_unlock(&nf->nd->engine[a->eng_id].lock);
+	err = neuron_queue_regs(call->nd, a->eng_id, NEURON_DMA_TX(a->qid), &tx) ?:
+	      neuron_queue_regs(call->nd, a->eng_id, NEURON_DMA_RX(a->qid), &rx);
+	mutex_unlock(&call->nd->engine[a->eng_id].lock);
 	if (err)
 		return err;
 	if (copy_to_user((void __user *)a->tx, &tx, sizeof(tx)) ||
@@ -268,7 +269,7 @@ int neuron_ioctl_dma_queue_get_state(struct neuron_file *nf, void *arg, void __u
  * Descriptors are only moved: what they point to is checked when the device
  * fetches them, because a ring can change at any time after this.
  */
-static int neuron_copy_descriptors(struct neuron_file *nf, u64 handle, const void __user *buf,
+static int neuron_copy_descriptors(struct neuron_client *client, u64 handle, const void __user *buf,
 				   u32 num, u64 off, u32 type)
 {
 	u64 len = (u64)num * NEURON_DESC_SIZE;
@@ -281,7 +282,7 @@ static int neuron_copy_descriptors(struct neuron_file *nf, u64 handle, const voi
 		return -EINVAL;
 	if (off % NEURON_DESC_SIZE)
 		return -EINVAL;
-	chunk = neuron_chunk_use(nf->client, handle, NEURON_USER_TRANSFER);
+	chunk = neuron_chunk_use(client, handle, NEURON_USER_TRANSFER);
 	if (!chunk)
 		return -ENOENT;
 	err = neuron_chunk_range(chunk, off, len);
@@ -297,7 +298,8 @@ static int neuron_copy_descriptors(struct neuron_file *nf, u64 handle, const voi
 		if (copy_from_user(batch, buf, n))
 			err = -EFAULT;
 		else
-			err = neuron_dma_write(nf->nd, chunk->core, chunk->addr + off, batch, n);
+			err = neuron_dma_write(client->nd, chunk->core, chunk->addr + off, batch,
+					       n);
 		buf += n;
 		off += n;
 		len -= n;
@@ -307,25 +309,25 @@ static int neuron_copy_descriptors(struct neuron_file *nf, u64 handle, const voi
 	return err;
 }
 
-int neuron_ioctl_dma_copy_descriptors(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_dma_copy_descriptors(struct neuron_call *call)
 {
-	struct neuron_ioctl_dma_copy_descriptors *a = arg;
+	struct neuron_ioctl_dma_copy_descriptors *a = call->arg;
 
-	return neuron_copy_descriptors(nf, a->mem_handle, (void __user *)a->buffer, a->num_descs,
-				       a->offset, a->queue_type);
+	return neuron_copy_descriptors(call->client, a->mem_handle, (void __user *)a->buffer,
+				       a->num_descs, a->offset, a->queue_type);
 }
 
-int neuron_ioctl_dma_copy_descriptors64(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_dma_copy_descriptors64(struct neuron_call *call)
 {
-	struct neuron_ioctl_dma_copy_descriptors64 *a = arg;
+	struct neuron_ioctl_dma_copy_descriptors64 *a = call->arg;
 
-	return neuron_copy_descriptors(nf, a->mem_handle, (void __user *)a->buffer, a->num_descs,
-				       a->offset, a->queue_type);
+	return neuron_copy_descriptors(call->client, a->mem_handle, (void __user *)a->buffer,
+				       a->num_descs, a->offset, a->queue_type);
 }
 
-int neuron_ioctl_dma_descriptor_copyout(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_dma_descriptor_copyout(struct neuron_call *call)
 {
-	struct neuron_ioctl_dma_descriptor_copyout *a = arg;
+	struct neuron_ioctl_dma_descriptor_copyout *a = call->arg;
 	struct neuron_queue *queue;
 	struct neuron_chunk *ring = NULL;
 	u64 off, len;
@@ -333,7 +335,7 @@ int neuron_ioctl_dma_descriptor_copyout(struct neuron_file *nf, void *arg, void 
 
 	if (!neuron_index_valid(&a->type, ARRAY_SIZE(queue->ring)))
 		return -EINVAL;
-	err = neuron_queue_lock(nf->client, a->eng_id, a->qid, &queue);
+	err = neuron_queue_lock(call->client, a->eng_id, a->qid, &queue);
 	if (err)
 		return err;
 	if (!a->count || a->start_index >= queue->length[a->type] ||
@@ -343,7 +345,7 @@ int neuron_ioctl_dma_descriptor_copyout(struct neuron_file *nf, void *arg, void 
 		ring = neuron_chunk_ref(queue->ring[a->type]);
 	if (ring)
 		neuron_chunk_admit(ring, NEURON_USER_TRANSFER);
-	mutex_unlock(&nf->nd->engine[a->eng_id].lock);
+	mutex_unlock(&call->nd->engine[a->eng_id].lock);
 	if (err)
 		return err;
 
@@ -352,7 +354,7 @@ int neuron_ioctl_dma_descriptor_copyout(struct neuron_file *nf, void *arg, void 
 	if (ring->host)
 		err = neuron_chunk_rw_user(ring, off, (void __user *)a->buffer, len, false);
 	else
-		err = neuron_dma_copy_user(nf->nd, ring->core, ring, off,
+		err = neuron_dma_copy_user(call->nd, ring->core, ring, off,
 					   (void __user *)a->buffer, len, false);
 	neuron_chunk_unuse(ring, NEURON_USER_TRANSFER);
 	return err;

@@ -240,9 +240,9 @@ free:
 	return err;
 }
 
-int neuron_ioctl_nq_init_v1(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_notifications_init_v1(struct neuron_call *call)
 {
-	struct neuron_ioctl_notifications_init_v1 *a = arg;
+	struct neuron_ioctl_notifications_init_v1 *a = call->arg;
 	struct neuron_nq_args args = {
 		.core = a->nc_id,
 		.type = a->nq_type,
@@ -250,7 +250,7 @@ int neuron_ioctl_nq_init_v1(struct neuron_file *nf, void *arg, void __user *uarg
 		.size = a->size,
 		.host = true,
 	};
-	int err = neuron_nq_init(nf->client, &args);
+	int err = neuron_nq_init(call->client, &args);
 
 	if (!err)
 		a->mmap_offset = args.mmap_offset;
@@ -266,7 +266,7 @@ static int neuron_nq_dev_type(u32 type)
 }
 
 /* What both layouts ask for: they are the same up to dram_region. */
-static int neuron_nq_init_v2(struct neuron_file *nf,
+static int neuron_nq_init_v2(struct neuron_client *client,
 			     const struct neuron_ioctl_notifications_init_v2 *a, bool force,
 			     u64 *mmap_offset, u64 *handle)
 {
@@ -279,7 +279,7 @@ static int neuron_nq_init_v2(struct neuron_file *nf,
 		.hbm = a->dram_channel,
 		.force = force,
 	};
-	int err = neuron_nq_dev_type(a->nq_dev_type) ?: neuron_nq_init(nf->client, &args);
+	int err = neuron_nq_dev_type(a->nq_dev_type) ?: neuron_nq_init(client, &args);
 
 	if (!err) {
 		*mmap_offset = args.mmap_offset;
@@ -288,27 +288,28 @@ static int neuron_nq_init_v2(struct neuron_file *nf,
 	return err;
 }
 
-int neuron_ioctl_nq_init_v2(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_notifications_init_v2(struct neuron_call *call)
 {
-	struct neuron_ioctl_notifications_init_v2 *a = arg;
+	struct neuron_ioctl_notifications_init_v2 *a = call->arg;
 
-	return neuron_nq_init_v2(nf, a, false, &a->mmap_offset, &a->mem_handle);
+	return neuron_nq_init_v2(call->client, a, false, &a->mmap_offset, &a->mem_handle);
 }
 
-int neuron_ioctl_nq_init_realloc_v2(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_notifications_init_with_realloc_v2(struct neuron_call *call)
 {
-	struct neuron_ioctl_notifications_init_with_realloc_v2 *a = arg;
+	struct neuron_ioctl_notifications_init_with_realloc_v2 *a = call->arg;
 
 	BUILD_BUG_ON(offsetof(typeof(*a), dram_region) !=
 		     offsetof(struct neuron_ioctl_notifications_init_v2, dram_region));
-	return neuron_nq_init_v2(nf, arg, a->force_alloc_mem, &a->mmap_offset, &a->mem_handle);
+	return neuron_nq_init_v2(call->client, call->arg, a->force_alloc_mem, &a->mmap_offset,
+				 &a->mem_handle);
 }
 
-int neuron_native_nq_eventfd_ioctl(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_native_nq_eventfd(struct neuron_call *call)
 {
-	struct neuron_native_nq_eventfd *a = arg;
+	struct neuron_native_nq_eventfd *a = call->arg;
 	struct eventfd_ctx *eventfd;
-	struct neuron_device *nd = nf->nd;
+	struct neuron_device *nd = call->nd;
 	struct neuron_core *core;
 	u32 nq;
 	int err;
@@ -326,7 +327,7 @@ int neuron_native_nq_eventfd_ioctl(struct neuron_file *nf, void *arg, void __use
 	nq = a->nq_type * NEURON_HW_NQ_ENGINES + a->engine_index;
 	core = &nd->core[a->nq_dev_id];
 	mutex_lock(&core->lock);
-	if (core->owner != nf->client) {
+	if (core->owner != call->client) {
 		err = core->owner ? -EBUSY : -ENOENT;
 	} else if (!core->nq[nq]) {
 		err = -ENOENT;

@@ -208,17 +208,17 @@ static int neuron_datastore_of(struct neuron_device *nd, struct pid *pid, u64 *a
 	return err;
 }
 
-int neuron_ioctl_acquire_ds(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_acquire_neuron_ds(struct neuron_call *call)
 {
-	struct neuron_ioctl_neuron_ds_info *a = arg;
+	struct neuron_ioctl_neuron_ds_info *a = call->arg;
 	struct pid *pid = a->pid ? find_get_pid(a->pid) : NULL;
 	u64 addr;
 	int err;
 
-	if (!a->pid || pid == nf->client->pid)
-		err = neuron_datastore_own(nf->client, &addr);
+	if (!a->pid || pid == call->client->pid)
+		err = neuron_datastore_own(call->client, &addr);
 	else
-		err = pid ? neuron_datastore_of(nf->nd, pid, &addr) : -ENOENT;
+		err = pid ? neuron_datastore_of(call->nd, pid, &addr) : -ENOENT;
 	put_pid(pid);
 	if (err)
 		return err;
@@ -228,11 +228,11 @@ int neuron_ioctl_acquire_ds(struct neuron_file *nf, void *arg, void __user *uarg
 }
 
 /* Whoever looked at another process's releases it, too: nothing happens. */
-int neuron_ioctl_release_ds(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_release_neuron_ds(struct neuron_call *call)
 {
-	struct neuron_ioctl_neuron_ds_info *a = arg;
+	struct neuron_ioctl_neuron_ds_info *a = call->arg;
 
-	if (!a->pid || a->pid == pid_vnr(nf->client->pid))
-		neuron_datastore_release(nf->client);
+	if (!a->pid || a->pid == pid_vnr(call->client->pid))
+		neuron_datastore_release(call->client);
 	return 0;
 }

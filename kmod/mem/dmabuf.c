@@ -414,9 +414,9 @@ static int neuron_export_install(struct dma_buf *buf, int fd, s32 __user *uaddr)
 	return 0;
 }
 
-int neuron_ioctl_dmabuf_fd_fn(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_dmabuf_fd(struct neuron_call *call)
 {
-	struct neuron_ioctl_dmabuf_fd *a = arg;
+	struct neuron_ioctl_dmabuf_fd *a = call->arg;
 	struct neuron_mapping *mapping;
 	struct dma_buf *buf;
 	u64 off, size;
@@ -436,10 +436,10 @@ int neuron_ioctl_dmabuf_fd_fn(struct neuron_file *nf, void *arg, void __user *ua
 	return fd < 0 ? fd : neuron_export_install(buf, fd, (s32 __user *)a->fd);
 }
 
-int neuron_native_mem_export_ioctl(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_native_mem_export(struct neuron_call *call)
 {
-	struct neuron_native_mem_export __user *result = uarg;
-	struct neuron_native_mem_export *a = arg;
+	struct neuron_native_mem_export __user *result = call->uarg;
+	struct neuron_native_mem_export *a = call->arg;
 	struct neuron_chunk *chunk;
 	struct dma_buf *buf;
 	int err, fd;
@@ -448,7 +448,7 @@ int neuron_native_mem_export_ioctl(struct neuron_file *nf, void *arg, void __use
 	if (a->flags & ~NEURON_NATIVE_EXPORT_RDONLY || a->__reserved)
 		return -EINVAL;
 	/* Meanwhile it must not get shorter. */
-	chunk = neuron_chunk_use(nf->client, a->mem_handle, NEURON_USER_EXPORT);
+	chunk = neuron_chunk_use(call->client, a->mem_handle, NEURON_USER_EXPORT);
 	if (!chunk)
 		return -ENOENT;
 	bytes = a->bytes;
@@ -476,9 +476,9 @@ static int neuron_import_whole(struct neuron_client *client, struct neuron_expor
 	return err;
 }
 
-int neuron_native_mem_import_ioctl(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_native_mem_import(struct neuron_call *call)
 {
-	struct neuron_native_mem_import *a = arg;
+	struct neuron_native_mem_import *a = call->arg;
 	struct neuron_export *export;
 	struct neuron_chunk *chunk;
 	struct dma_buf *buf;
@@ -496,12 +496,12 @@ int neuron_native_mem_import_ioctl(struct neuron_file *nf, void *arg, void __use
 	export = buf->priv;
 	chunk = export->chunk;
 	/* A handle is for writing, too. */
-	if (export->nd != nf->nd)
+	if (export->nd != call->nd)
 		err = -EXDEV;
 	else if (!neuron_export_writable(buf))
 		err = -EPERM;
 	else
-		err = neuron_import_whole(nf->client, export, &handle);
+		err = neuron_import_whole(call->client, export, &handle);
 	if (err)
 		goto put;
 	a->mem_handle = handle;
@@ -515,9 +515,9 @@ put:
 }
 
 /* The caller could not be told of its handle. */
-void neuron_native_mem_import_undo(struct neuron_file *nf, void *arg)
+void neuron_undo_native_mem_import(struct neuron_call *call)
 {
-	struct neuron_native_mem_import *a = arg;
+	struct neuron_native_mem_import *a = call->arg;
 
-	neuron_chunk_unpublish(nf->client, a->mem_handle);
+	neuron_chunk_unpublish(call->client, a->mem_handle);
 }

@@ -75,12 +75,12 @@ static int neuron_dump(struct neuron_dump_source *src, u32 n, u64 from, u64 end,
 	return *count > room ? -EAGAIN : 0;
 }
 
-int neuron_ioctl_dump_mem_chunks_fn(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_dump_mem_chunks(struct neuron_call *call)
 {
 	struct neuron_dump_source src[NEURON_MAX_CLIENTS] = { };
-	struct neuron_ioctl_dump_mem_chunks *a = arg;
+	struct neuron_ioctl_dump_mem_chunks *a = call->arg;
 	const struct neuron_hbm_geometry *hbm;
-	struct neuron_device *nd = nf->nd;
+	struct neuron_device *nd = call->nd;
 	struct neuron_client *client;
 	bool all = capable(CAP_SYS_ADMIN);
 	u32 n = 0, i;
@@ -93,7 +93,7 @@ int neuron_ioctl_dump_mem_chunks_fn(struct neuron_file *nf, void *arg, void __us
 
 	mutex_lock(&nd->clients_lock);
 	list_for_each_entry(client, &nd->clients, node) {
-		if (client != nf->client && !all)
+		if (client != call->client && !all)
 			continue;
 		if (n == ARRAY_SIZE(src))
 			break;

@@ -392,10 +392,10 @@ static void neuron_refusal_show(const struct neuron_refusal *r, struct neuron_na
  * which, like the list of their allocations, takes CAP_SYS_ADMIN.  How much
  * each process holds is no secret: DEVICE_GET_ALL_APPS_INFO tells it, too.
  */
-int neuron_native_failures_ioctl(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_native_failures(struct neuron_call *call)
 {
-	struct neuron_native_failures *a = arg;
-	struct neuron_device *nd = nf->nd;
+	struct neuron_native_failures *a = call->arg;
+	struct neuron_device *nd = call->nd;
 	struct neuron_native_failure __user *out = (void __user *)(uintptr_t)a->entries;
 	const struct pid *pid = capable(CAP_SYS_ADMIN) ? NULL : task_tgid(current);
 	u32 room = a->count, count = 0;

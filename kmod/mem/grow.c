@@ -273,10 +273,10 @@ unlock:
 	return err;
 }
 
-int neuron_native_mem_grow_ioctl(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_native_mem_grow(struct neuron_call *call)
 {
-	struct neuron_native_mem_grow __user *result = uarg;
-	struct neuron_native_mem_grow *a = arg;
+	struct neuron_native_mem_grow __user *result = call->uarg;
+	struct neuron_native_mem_grow *a = call->arg;
 	struct neuron_failure why = { };
 	bool shrink = a->flags & NEURON_NATIVE_GROW_SHRINK;
 	struct neuron_chunk *chunk;
@@ -287,11 +287,11 @@ int neuron_native_mem_grow_ioctl(struct neuron_file *nf, void *arg, void __user 
 	/* It could not be undone if the caller could not be told. */
 	if (put_user(0, &result->reason))
 		return -EFAULT;
-	chunk = neuron_chunk_get(nf->client, a->mem_handle);
+	chunk = neuron_chunk_get(call->client, a->mem_handle);
 	if (!chunk)
 		return -ENOENT;
-	err = shrink ? neuron_chunk_shrink(nf->client, chunk, a->bytes) :
-		       neuron_chunk_grow(nf->client, chunk, a->bytes, &why);
+	err = shrink ? neuron_chunk_shrink(call->client, chunk, a->bytes) :
+		       neuron_chunk_grow(call->client, chunk, a->bytes, &why);
 	if (!err)
 		a->bytes = chunk->size;
 	neuron_chunk_put(chunk);

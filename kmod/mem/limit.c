@@ -273,21 +273,21 @@ static int neuron_limit_apply(struct neuron_device *nd, u64 bytes, bool set, boo
 	return 0;
 }
 
-int neuron_native_limit_ioctl(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_native_limit(struct neuron_call *call)
 {
-	struct neuron_native_limit __user *result = uarg;
-	struct neuron_native_limit *a = arg;
+	struct neuron_native_limit __user *result = call->uarg;
+	struct neuron_native_limit *a = call->arg;
 	bool set = a->flags & NEURON_NATIVE_LIMIT_SET;
 	u64 bytes = a->bytes;
 	int err;
 
 	if (a->flags & ~NEURON_NATIVE_LIMIT_SET || a->used || (!set && bytes) || a->index < 0)
 		return -EINVAL;
-	err = neuron_limit_apply(nf->nd, bytes, set, false, a);
+	err = neuron_limit_apply(call->nd, bytes, set, false, a);
 	if (err)
 		return err;
 	/* First: when the caller cannot be told, nothing was set. */
 	if (put_user(a->bytes, &result->bytes) || put_user(a->used, &result->used))
 		return -EFAULT;
-	return set ? neuron_limit_apply(nf->nd, bytes, true, true, a) : 0;
+	return set ? neuron_limit_apply(call->nd, bytes, true, true, a) : 0;
 }

@@ -72,10 +72,10 @@ int neuron_resource_mmap(struct neuron_file *nf, struct vm_area_struct *vma)
 	return 0;
 }
 
-int neuron_ioctl_resource_mmap_info_fn(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_resource_mmap_info(struct neuron_call *call)
 {
-	struct neuron_ioctl_resource_mmap_info *a = arg;
-	const struct neuron_geometry *geo = nf->nd->geo;
+	struct neuron_ioctl_resource_mmap_info *a = call->arg;
+	const struct neuron_geometry *geo = call->nd->geo;
 
 	switch (a->block) {
 	case NEURON_DM_BLOCK_TPB:
@@ -86,7 +86,7 @@ int neuron_ioctl_resource_mmap_info_fn(struct neuron_file *nf, void *arg, void _
 			return -EOPNOTSUPP;
 		if (a->resource != NEURON_DM_RESOURCE_SBUF)
 			return -EINVAL;
-		a->offset = neuron_core_window(nf->nd, a->block_id);
+		a->offset = neuron_core_window(call->nd, a->block_id);
 		a->size = NEURON_RESOURCE_SBUF;
 		return 0;
 	case NEURON_DM_BLOCK_TOPSP:

@@ -138,11 +138,11 @@ void neuron_scrub_exit(struct neuron_client *client)
 	}
 }
 
-int neuron_ioctl_hbm_scrub_start_fn(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_hbm_scrub_start(struct neuron_call *call)
 {
-	struct neuron_ioctl_hbm_scrub_start *a = arg;
-	struct neuron_client *client = nf->client;
-	struct neuron_device *nd = nf->nd;
+	struct neuron_ioctl_hbm_scrub_start *a = call->arg;
+	struct neuron_client *client = call->client;
+	struct neuron_device *nd = call->nd;
 	struct neuron_scrub *scrub;
 	int err;
 
@@ -176,14 +176,14 @@ int neuron_ioctl_hbm_scrub_start_fn(struct neuron_file *nf, void *arg, void __us
 	return err;
 }
 
-int neuron_ioctl_hbm_scrub_wait_fn(struct neuron_file *nf, void *arg, void __user *uarg)
+int neuron_do_hbm_scrub_wait(struct neuron_call *call)
 {
-	struct neuron_ioctl_hbm_scrub_wait *a = arg;
-	struct neuron_client *client = nf->client;
+	struct neuron_ioctl_hbm_scrub_wait *a = call->arg;
+	struct neuron_client *client = call->client;
 	struct neuron_scrub *scrub;
 	int err;
 
-	if (!neuron_index_valid(&a->hbm_index, nf->nd->geo->nr_hbms))
+	if (!neuron_index_valid(&a->hbm_index, call->nd->geo->nr_hbms))
 		return -EINVAL;
 	mutex_lock(&client->async_lock);
 	scrub = client->scrub[a->hbm_index];
