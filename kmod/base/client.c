@@ -180,17 +180,44 @@ void neuron_client_put_some(struct neuron_client *client, u32 n)
 	WARN_ON_ONCE(refcount_sub_and_test(n, &client->ref.refcount));
 }
 
+/* Teardowns that have ended, of all devices; may wrap. */
+static atomic_t neuron_teardowns = ATOMIC_INIT(0);
+
+/**
+ * neuron_teardowns_read() - number of processes that have given back what they own
+ *
+ * Context: any.
+ * Return: for neuron_clients_reap(); read before the attempt that may be refused.
+ */
+u32 neuron_teardowns_read(void)
+{
+	return atomic_read(&neuron_teardowns);
+}
+
+/**
+ * neuron_teardown_ended() - a process has given back what it owned
+ *
+ * Context: any.
+ */
+void neuron_teardown_ended(void)
+{
+	/* What was given back is seen by who sees the new number. */
+	atomic_inc_return(&neuron_teardowns);
+}
+
 /**
  * neuron_clients_reap() - have dead processes give back what they own
  * @nd: device
+ * @seen: neuron_teardowns_read() before the attempt that was refused
  *
- * For what would be refused otherwise, once more if this returns 0.  Looks for no
+ * For what would be refused otherwise, once more if this returns 0: also when a
+ * teardown that ran beside the attempt has ended before this looks.  Looks for no
  * more than there can be: others could come and die for ever.
  *
  * Context: may sleep; none of the device's locks held.
  * Return: 0 something came back; -ENOENT nobody is dead; -EINTR.
  */
-int neuron_clients_reap(struct neuron_device *nd)
+int neuron_clients_reap(struct neuron_device *nd, u32 seen)
 {
 	struct neuron_client *client;
 	int n = 0, err = -ENOENT;
@@ -213,7 +240,7 @@ again:
 		goto again;
 	}
 	mutex_unlock(&nd->clients_lock);
-	return err;
+	return err == -ENOENT && neuron_teardowns_read() != seen ? 0 : err;
 }
 
 /**

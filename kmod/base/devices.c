@@ -90,11 +90,12 @@ struct neuron_device *neuron_device_lookup(u32 index)
 
 /**
  * neuron_devices_reap() - neuron_clients_reap() of all devices
+ * @seen: as for that
  *
  * Context: may sleep; none of the devices' locks held.
  * Return: 0 something came back; -ENOENT nobody is dead; -EINTR.
  */
-int neuron_devices_reap(void)
+int neuron_devices_reap(u32 seen)
 {
 	struct neuron_device *nd;
 	int err, ret = -ENOENT;
@@ -108,7 +109,7 @@ int neuron_devices_reap(void)
 		mutex_unlock(&neuron_devices_lock);
 		if (!nd)
 			continue;
-		err = neuron_clients_reap(nd);
+		err = neuron_clients_reap(nd, seen);
 		if (err != -ENOENT)
 			ret = err;
 		put_device(&nd->dev);

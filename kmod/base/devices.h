@@ -17,6 +17,6 @@ dev_t neuron_devt(int minor);
 extern struct mutex neuron_devices_lock;
 struct neuron_device *neuron_device_lookup(u32 index);
 void neuron_device_set(u32 index, struct neuron_device *nd);
-int neuron_devices_reap(void);
+int neuron_devices_reap(u32 seen);
 
 #endif

@@ -72,6 +72,7 @@ int neuron_client_attach(struct neuron_device *nd, struct neuron_client **out)
 	struct neuron_client *client;
 	bool reaped = false;
 	int err = 0;
+	u32 seen;
 
 again:
 	mutex_lock(&nd->clients_lock);
@@ -97,9 +98,10 @@ again:
 		goto again;
 	}
 	if (nd->nr_clients >= NEURON_MAX_CLIENTS) {
+		seen = neuron_teardowns_read();
 		mutex_unlock(&nd->clients_lock);
 		/* Once: others could come and die for ever. */
-		err = reaped ? -ENOENT : neuron_clients_reap(nd);
+		err = reaped ? -ENOENT : neuron_clients_reap(nd, seen);
 		reaped = true;
 		if (!err)
 			goto again;
@@ -150,6 +152,7 @@ static void neuron_client_teardown(struct neuron_client *client)
 	mutex_lock(&nd->clients_lock);
 	list_del_rcu(&client->node);
 	last = !--nd->nr_clients;
+	neuron_teardown_ended();
 	mutex_unlock(&nd->clients_lock);
 
 	/* An idle device holds no host memory; a process that comes now makes it anew. */

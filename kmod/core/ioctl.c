@@ -287,7 +287,7 @@ long neuron_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		.arg = stack,
 		.uarg = (void __user *)arg,
 	};
-	u32 usize, size;
+	u32 usize, size, seen;
 	long err;
 
 	if (neuron_device_gone(call.nd))
@@ -311,10 +311,11 @@ long neuron_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		if (!call.arg)
 			return -ENOMEM;
 	}
+	seen = neuron_teardowns_read();
 	err = neuron_ioctl_run(&call, row, usize);
 	/* What fails has mostly changed nothing, so it can be tried again. */
 	if (neuron_ioctl_shortage(err) && !(row->flags & PARTS && err == -ENOMEM)) {
-		int reaped = neuron_clients_reap(call.nd);
+		int reaped = neuron_clients_reap(call.nd, seen);
 
 		if (reaped != -ENOENT)
 			err = reaped ?: neuron_ioctl_run(&call, row, usize);

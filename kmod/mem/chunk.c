@@ -248,10 +248,12 @@ static int neuron_chunk_make(struct neuron_client *client, const struct neuron_c
 int neuron_chunk_alloc(struct neuron_client *client, const struct neuron_chunk_request *req,
 		       struct neuron_chunk **out, struct neuron_failure *why)
 {
+	u32 seen = neuron_teardowns_read();
 	int err = neuron_chunk_make(client, req, out, why);
 
 	if (err == -ENOMEM && !client->kernel) {
-		int reaped = req->host ? neuron_devices_reap() : neuron_clients_reap(client->nd);
+		int reaped = req->host ? neuron_devices_reap(seen) :
+					 neuron_clients_reap(client->nd, seen);
 
 		if (reaped != -ENOENT)
 			err = reaped ?: neuron_chunk_make(client, req, out, why);

@@ -56,14 +56,16 @@ int neuron_resource_mmap(struct neuron_file *nf, struct vm_area_struct *vma)
 {
 	u64 off = ((u64)vma->vm_pgoff << PAGE_SHIFT) - nf->nd->geo->tpb_base[0];
 	u64 index = off / nf->nd->geo->tpb_size, in = off % nf->nd->geo->tpb_size;
+	u32 seen;
 	int err;
 
 	if (index >= nf->nd->geo->nr_cores || in >= NEURON_RESOURCE_SBUF)
 		return -EPERM;
 	if (vma->vm_end - vma->vm_start > NEURON_RESOURCE_SBUF - in)
 		return -EINVAL;
+	seen = neuron_teardowns_read();
 	err = neuron_core_acquire(nf->nd, index, nf->client);
-	if (err == -EBUSY && !neuron_clients_reap(nf->nd))
+	if (err == -EBUSY && !neuron_clients_reap(nf->nd, seen))
 		err = neuron_core_acquire(nf->nd, index, nf->client);
 	if (err)
 		return err;
