@@ -503,15 +503,14 @@ static void log_failure(const struct nrt_exchange *x, const struct comm_request 
 
 NRT_STATUS nrt_comm_exchange(uint32_t vnc, struct nrt_exchange *x)
 {
-	struct comm_reply *reply = malloc(sizeof(*reply));
+	/* Not allocated: the others would wait for one that has no memory. */
+	struct comm_reply reply;
 	struct comm_request r;
 	struct member *m;
 	NRT_STATUS status = members_get(vnc, &m);
 
-	if (status != NRT_SUCCESS || !reply) {
-		free(reply);
-		return status != NRT_SUCCESS ? status : NRT_RESOURCE;
-	}
+	if (status != NRT_SUCCESS)
+		return status;
 	pthread_mutex_lock(&m->busy[x->channel]);
 	make_request(x, &r);
 	if (x->fds)
@@ -521,7 +520,7 @@ NRT_STATUS nrt_comm_exchange(uint32_t vnc, struct nrt_exchange *x)
 	else if (r.nr == 1)
 		status = alone(&r, x);
 	else
-		status = exchange(m, x, &r, reply);
+		status = exchange(m, x, &r, &reply);
 	if (status != NRT_SUCCESS) {
 		log_failure(x, &r, m, status);
 		if (x->fds)
@@ -534,7 +533,6 @@ NRT_STATUS nrt_comm_exchange(uint32_t vnc, struct nrt_exchange *x)
 		hang_up(m, x->channel);
 	}
 	pthread_mutex_unlock(&m->busy[x->channel]);
-	free(reply);
 	return status;
 }
 
