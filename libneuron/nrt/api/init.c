@@ -315,7 +315,7 @@ static int claim_cores(struct wish *wish, uint32_t total, const struct neuron_de
 		neuron_sys_close(fd);
 		if (ret == -EBUSY)
 			*available = map.max_nc_available;
-		return ret == -EBUSY ? ret : 0;
+		return ret == -ENOTTY || ret == -EINVAL ? 0 : ret;
 	}
 	wish->start = first_core(&map);
 	wish->exact = true;
