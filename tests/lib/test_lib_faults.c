@@ -34,9 +34,11 @@ void *__wrap_reallocarray(void *p, size_t n, size_t size);
 char *__wrap_strdup(const char *text);
 
 /* The driver's own memory is never short. */
+#define malloc __real_malloc
 #define calloc __real_calloc
 #define realloc __real_realloc
 #include "fake_driver.h"
+#undef malloc
 #undef calloc
 #undef realloc
 #include "test_neffs.h"
@@ -533,14 +535,29 @@ static NRT_STATUS use_trace(void)
 	return status;
 }
 
+/* The runtime did not start: why, only its log says. */
+static bool not_started;
+
+static NRT_STATUS start_runtime(void)
+{
+	const char *cores = lnc == 1 ? "1" : "2";
+	NRT_STATUS status;
+
+	setenv("NEURON_RT_LOG_LEVEL", "QUIET", 1);
+	setenv("NEURON_RT_EXEC_TIMEOUT", "600", 1);
+	setenv("NEURON_LOGICAL_NC_CONFIG", cores, 1);
+	status = nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", "");
+	not_started = !!status;
+	return status == NRT_FAILURE ? NRT_HW_ERROR : status;
+}
+
 static int use_runtime(void)
 {
 	nrt_tensor_t *t[4] = { NULL };
-	NRT_STATUS status = nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", "");
+	NRT_STATUS status = start_runtime();
 
-	/* Which call of the driver it was does not matter there. */
 	if (status)
-		return (int)(status == NRT_FAILURE ? NRT_HW_ERROR : status);
+		return (int)status;
 	status = use_tensors(t);
 	if (!status)
 		status = use_runs(t);
@@ -556,13 +573,157 @@ static int use_runtime(void)
 static void test_runtime(void **state)
 {
 	(void)state;
-	setenv("NEURON_RT_LOG_LEVEL", "QUIET", 1);
-	setenv("NEURON_RT_EXEC_TIMEOUT", "600", 1);
-	setenv("NEURON_LOGICAL_NC_CONFIG", "1", 1);
+	lnc = 1;
 	neff = make_list_neff();
 	/* The log of allocations may be short of entries. */
 	every_failure(use_runtime, NRT_RESOURCE, NRT_HW_ERROR, true);
 	free(neff.data);
+}
+
+/* ---- collectives by ranks --------------------------------------------------------------- */
+
+#define RANKS 2
+#define ELEMENTS 256
+
+static struct rank {
+	pthread_t thread;
+	uint32_t rank;
+	nrt_tensor_t *in, *out;
+	NRT_STATUS status;
+} ranks[RANKS];
+
+/* The others wait for a rank that is refused before they hear of it: it tries once more. */
+#define AGAIN(first, call) do {			\
+	(first) = (call);			\
+	if (first)				\
+		status = (call);		\
+} while (0)
+
+static NRT_STATUS all_reduce(const struct rank *r)
+{
+	nrt_tensor_t *in = r->in, *out = r->out;
+	nrt_tensor_list_t ins = { &in, 1 }, outs = { &out, 1 };
+	nrt_cc_comm_t comm = {
+		.rank = r->rank, .rank_n = RANKS, .ctx_device_id = r->rank,
+		.ctx_device_count = RANKS, .vnc = r->rank,
+	};
+	/* It is written at the latest when the runtime is closed. */
+	static NRT_STATUS done[RANKS];
+	NRT_STATUS status = NRT_SUCCESS, joined, prepared = NRT_SUCCESS, scheduled = NRT_SUCCESS;
+	nrt_cc_context_t *c = NULL;
+	nrta_seq_t seq;
+	uint64_t n;
+	int fd;
+
+	AGAIN(joined, nrt_build_global_comm((int32_t)r->rank, r->rank, RANKS));
+	if (!status)
+		AGAIN(prepared, nrta_cc_prepare(&comm, &ins, &outs, NRT_DTYPE_FLOAT32, NRT_OP_ADD,
+						NRT_CC_ALLREDUCE, &c));
+	if (!status)
+		AGAIN(scheduled, nrta_cc_schedule(&c, 0, &done[r->rank], &seq));
+	if (status)
+		return status;
+	fd = eventfd(0, EFD_CLOEXEC);
+	AGAIN(status, nrta_event_register_seq_id_completion(seq, fd));
+	if (!status && read(fd, &n, sizeof(n)) != sizeof(n))
+		status = NRT_FAILURE;
+	close(fd);
+	return joined ? joined : prepared ? prepared : scheduled ? scheduled :
+	       status ? status : done[r->rank];
+}
+
+static void *rank_main(void *arg)
+{
+	struct rank *r = arg;
+
+	r->status = all_reduce(r);
+	return NULL;
+}
+
+static NRT_STATUS fill_rank(struct rank *r)
+{
+	float in[ELEMENTS];
+	NRT_STATUS status = nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, (int)r->rank,
+						sizeof(in), "in", &r->in);
+
+	if (!status)
+		status = nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, (int)r->rank,
+					     sizeof(in), "out", &r->out);
+	for (uint32_t i = 0; i < ELEMENTS; i++)
+		in[i] = (float)(i * (r->rank + 1));
+	return status ? status : nrt_tensor_write(r->in, in, 0, sizeof(in));
+}
+
+/* A rank that says it worked has the sum. */
+static NRT_STATUS rank_worked(const struct rank *r)
+{
+	float out[ELEMENTS];
+	NRT_STATUS status = nrt_tensor_read(r->out, out, 0, sizeof(out));
+
+	for (uint32_t i = 0; i < ELEMENTS && !status; i++)
+		assert_true(out[i] == (float)(i * 3));
+	return status;
+}
+
+/* What one rank is refused the others hear of, and none waits for it for ever. */
+static int use_ranks(void)
+{
+	NRT_STATUS status = start_runtime(), of_others = NRT_SUCCESS;
+
+	if (status)
+		return (int)status;
+	for (uint32_t i = 0; i < RANKS; i++) {
+		ranks[i] = (struct rank){ .rank = i };
+		if (!status)
+			status = fill_rank(&ranks[i]);
+	}
+	for (uint32_t i = 0; i < RANKS && !status; i++)
+		assert_int_equal(pthread_create(&ranks[i].thread, NULL, rank_main, &ranks[i]), 0);
+	for (uint32_t i = 0; i < RANKS && ranks[i].thread; i++)
+		pthread_join(ranks[i].thread, NULL);
+	for (uint32_t i = 0; i < RANKS; i++) {
+		if (ranks[i].thread && !ranks[i].status)
+			ranks[i].status = rank_worked(&ranks[i]);
+		if (ranks[i].status == NRT_EXEC_HW_ERR_COLLECTIVES)
+			of_others = ranks[i].status;
+		else if (!status)
+			/* The core is reset when it is needed again. */
+			status = ranks[i].status == NRT_EXEC_HW_ERR_DMA_ABORT ? NRT_HW_ERROR :
+										ranks[i].status;
+	}
+	giving_back();
+	for (uint32_t i = 0; i < RANKS; i++) {
+		nrt_tensor_free(&ranks[i].in);
+		nrt_tensor_free(&ranks[i].out);
+	}
+	closing();
+	nrt_close();
+	return (int)(status ? status : of_others);
+}
+
+static void test_ranks(void **state)
+{
+	(void)state;
+	lnc = 1;
+	every_failure(use_ranks, NRT_RESOURCE, NRT_HW_ERROR, true);
+}
+
+static char runtime_dir[] = "/tmp/test_lib_faults_XXXXXX";
+
+static int make_runtime_dir(void)
+{
+	return !mkdtemp(runtime_dir) || setenv("XDG_RUNTIME_DIR", runtime_dir, 1) ||
+	       setenv("NEURON_RT_ROOT_COMM_ID", "127.0.0.1:20000", 1);
+}
+
+/* Nothing is left in it. */
+static int remove_runtime_dir(void **state)
+{
+	char name[64];
+
+	(void)state;
+	snprintf(name, sizeof(name), "%s/neuron-nrt-%u", runtime_dir, geteuid());
+	return rmdir(name) || rmdir(runtime_dir);
 }
 
 /* ---- profiles, computing ----------------------------------------------------------------- */
@@ -661,12 +822,16 @@ static const struct {
 } calls[] = {
 	{ NEURON_NATIVE_GET_GEOMETRY, "GET_GEOMETRY", false },
 	{ NEURON_IOCTL_HOST_DEVICE_ID, "HOST_DEVICE_ID", false },
+	{ NEURON_IOCTL_CRWL_NC_RANGE_MARK_EXT0, "CRWL_NC_RANGE_MARK", false },
+	{ NEURON_IOCTL_CRWL_NC_RANGE_UNMARK_EXT0, "CRWL_NC_RANGE_UNMARK", RECOVERS },
 	{ NEURON_IOCTL_NC_RESET, "NC_RESET", false },
 	{ NEURON_IOCTL_NC_RESET_READY, "NC_RESET_READY", false },
 	{ NEURON_IOCTL_NOTIFICATIONS_INIT_WITH_REALLOC_V2, "NOTIFICATIONS_INIT", false },
 	{ NEURON_NATIVE_NQ_EVENTFD, "NQ_EVENTFD", RECOVERS },
 	{ NEURON_NATIVE_MEM_ALLOC, "MEM_ALLOC", false },
 	{ NEURON_NATIVE_MEM_GROW, "MEM_GROW", false },
+	{ NEURON_NATIVE_MEM_EXPORT, "MEM_EXPORT", false },
+	{ NEURON_NATIVE_MEM_IMPORT, "MEM_IMPORT", false },
 	{ NEURON_IOCTL_MEM_FREE, "MEM_FREE", RECOVERS },
 	{ NEURON_IOCTL_MEM_GET_EXTENDED_INFO, "MEM_GET_EXTENDED_INFO", RECOVERS },
 	{ NEURON_IOCTL_MEM_BUF_COPY64, "MEM_BUF_COPY64", false },
@@ -691,9 +856,12 @@ static const struct {
 static const struct {
 	int error;
 	const char *name;
+	NRT_STATUS status;	/* what the runtime interface makes of it */
 } errors[] = {
-	{ EIO, "EIO" }, { ENOMEM, "ENOMEM" }, { EBUSY, "EBUSY" }, { ENODEV, "ENODEV" },
-	{ ETIMEDOUT, "ETIMEDOUT" }, { EPERM, "EPERM" }, { EAGAIN, "EAGAIN" }, { EINTR, "EINTR" },
+	{ EIO, "EIO", NRT_HW_ERROR }, { ENOMEM, "ENOMEM", NRT_RESOURCE },
+	{ EBUSY, "EBUSY", NRT_EXEC_NC_BUSY }, { ENODEV, "ENODEV", NRT_HW_ERROR },
+	{ ETIMEDOUT, "ETIMEDOUT", NRT_TIMEOUT }, { EPERM, "EPERM", NRT_FAILURE },
+	{ EAGAIN, "EAGAIN", NRT_FAILURE }, { EINTR, "EINTR", NRT_SUCCESS },
 };
 
 #define NR_ERRORS (sizeof(errors) / sizeof(errors[0]))
@@ -710,16 +878,21 @@ static const struct scenario {
 	struct neff_bytes (*neff)(void);
 	const char *outputs[2];
 	uint8_t mask;
+	bool runtime;		/* it returns NRT_STATUS */
 } scenarios[] = {
-	{ "core", use_core, 2, make_list_neff, { "y", "y" }, 0 },
-	{ "model", use_model, 1, make_list_neff, { "y", "y" }, 0 },
-	{ "model, LNC 2", use_model, 2, plain_pair, { "a", "b" }, 0 },
-	{ "profile", use_profile, 1, make_list_neff, { "y", "y" }, 0 },
-	{ "profile, LNC 2", use_profile, 2, make_list_neff, { "y", "y" }, 0 },
-	{ "group", use_net, 1, net_neff, { "y", "y" }, 0xff },
-	{ "group, LNC 2", use_net, 2, net_neff, { "y", "y" }, 0xff },
-	{ "collectives", use_compute, 1, make_list_neff, { "y", "y" }, 0 },
-	{ "collectives, LNC 2", use_compute, 2, make_list_neff, { "y", "y" }, 0 },
+	{ "core", use_core, 2, make_list_neff, { "y", "y" }, 0, false },
+	{ "model", use_model, 1, make_list_neff, { "y", "y" }, 0, false },
+	{ "model, LNC 2", use_model, 2, plain_pair, { "a", "b" }, 0, false },
+	{ "profile", use_profile, 1, make_list_neff, { "y", "y" }, 0, false },
+	{ "profile, LNC 2", use_profile, 2, make_list_neff, { "y", "y" }, 0, false },
+	{ "group", use_net, 1, net_neff, { "y", "y" }, 0xff, false },
+	{ "group, LNC 2", use_net, 2, net_neff, { "y", "y" }, 0xff, false },
+	{ "compute", use_compute, 1, make_list_neff, { "y", "y" }, 0, false },
+	{ "compute, LNC 2", use_compute, 2, make_list_neff, { "y", "y" }, 0, false },
+	{ "runtime", use_runtime, 1, make_list_neff, { "y", "y" }, 0, true },
+	{ "runtime, LNC 2", use_runtime, 2, make_list_neff, { "y", "y" }, 0, true },
+	{ "ranks", use_ranks, 1, make_list_neff, { "y", "y" }, 0, true },
+	{ "ranks, LNC 2", use_ranks, 2, make_list_neff, { "y", "y" }, 0, true },
 };
 
 #define NR_SCENARIOS (sizeof(scenarios) / sizeof(scenarios[0]))
@@ -747,6 +920,23 @@ static void begin(const struct scenario *s)
 	fake.left_handles = 0;
 }
 
+/* What the call's error becomes, or nothing where that is good enough. */
+static bool as_wanted(const struct row *row, int ret)
+{
+	int error = errors[row->error].error;
+	NRT_STATUS status = errors[row->error].status;
+
+	if (!ret)
+		return error == EINTR || calls[row->call].recovers || late;
+	if (!row->scenario->runtime)
+		return error != EINTR && ret == -error;
+	if (not_started)
+		return ret == (int)status || ret == NRT_HW_ERROR;
+	/* Collectives have one status for what has no better name. */
+	return ret == (int)status || (ret == NRT_EXEC_HW_ERR_COLLECTIVES &&
+				      (status == NRT_TIMEOUT || status == NRT_FAILURE));
+}
+
 /* The @n'th call fails, and with @sticky all that follow it until the core is closed. */
 static void one_failure(const struct row *row, unsigned int n, bool sticky, unsigned int files)
 {
@@ -760,7 +950,7 @@ static void one_failure(const struct row *row, unsigned int n, bool sticky, unsi
 	/* What is called at the end only never fails for good. */
 	if (!fake.failed && !sticky)
 		fail_msg("call %u was not made", n);
-	if (error == EINTR ? ret != 0 : ret != -error && (ret || !(calls[row->call].recovers || late)))
+	if (!as_wanted(row, ret))
 		fail_msg("call %u%s: %d", n, sticky ? " and all that follow" : "", ret);
 	no_trace(files);
 }
@@ -813,11 +1003,26 @@ static size_t make_rows(struct row *rows)
 	return nr;
 }
 
+/* Every call that a scenario makes is in the table. */
+static void test_calls(void **state)
+{
+	(void)state;
+	for (unsigned int n = 0; n < 256; n++) {
+		bool known = !fake.calls_nr[n];
+
+		for (size_t i = 0; i < NR_CALLS; i++)
+			known |= n == _IOC_NR(calls[i].cmd);
+		if (!known)
+			fail_msg("call %u is made and has no rows", n);
+	}
+}
+
 #define MAX_ROWS (NR_SCENARIOS * NR_CALLS * NR_ERRORS)
 
 int main(void)
 {
 	static const struct CMUnitTest others[] = {
+		cmocka_unit_test(test_calls),
 		cmocka_unit_test(test_core),
 		cmocka_unit_test(test_list_model),
 		cmocka_unit_test(test_program_model),
@@ -825,13 +1030,17 @@ int main(void)
 		cmocka_unit_test(test_plan),
 		cmocka_unit_test(test_net),
 		cmocka_unit_test(test_runtime),
+		cmocka_unit_test(test_ranks),
 	};
 	static struct CMUnitTest tests[sizeof(others) / sizeof(others[0]) + MAX_ROWS];
 	static struct row rows[MAX_ROWS];
-	size_t nr = sizeof(others) / sizeof(others[0]), nr_rows = make_rows(rows);
+	size_t nr = sizeof(others) / sizeof(others[0]), nr_rows;
 
+	if (make_runtime_dir())
+		return 1;
+	nr_rows = make_rows(rows);
 	memcpy(tests, others, sizeof(others));
 	for (size_t i = 0; i < nr_rows; i++)
 		tests[nr++] = (struct CMUnitTest){ rows[i].name, test_row, NULL, NULL, &rows[i] };
-	return _cmocka_run_group_tests("faults", tests, nr, NULL, NULL);
+	return _cmocka_run_group_tests("faults", tests, nr, NULL, remove_runtime_dir);
 }
