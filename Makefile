@@ -83,7 +83,8 @@ test-all:
 	@tests/run.sh all
 
 mutate:
-	@tests/mutate.py $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED)) $(FILES)
+	@tests/mutate.py $(if $(SECONDS),--seconds $(SECONDS)) $(if $(COUNT),--count $(COUNT)) \
+		$(if $(SEED),--seed $(SEED)) $(FILES)
 
 kcsan:
 	@tests/run.sh kcsan

@@ -6,17 +6,18 @@ Each mutant has one small change: an operator, a constant, a negated condition, 
 statement left out. A mutant that passes the tests below survives and is printed.
 Debian has no mutator for C, hence this one; it changes tokens of code lines only.
 
-    kmod/mem, kmod/dma         in User Mode Linux: the KUnit suites, then guest tests
-                               of the device interface
+    kmod/mem, kmod/dma         in User Mode Linux: the KUnit suites and those guest tests
+                               that need neither the library nor another processor
     kmod/mem/buddy             its unit and property tests on the host before that
     libneuron, NEFF reader     host tests that are made of it
     and loader
 
-usage: mutate.py [--seconds S] [--seed N] [--jobs J] [--list] [FILE...]
+usage: mutate.py [--seconds S] [--count C] [--seed N] [--jobs J] [--list] [FILE...]
 
-Files take turns, so that each has its share of the time; without FILE all of the above.
-Mutants that do not compile, or compile to the same object, do not count. Fails when
-fewer than 85 % of the mutants of kmod/mem, of kmod/dma or of the loader are noticed.
+Files take turns, so that each has its share; without FILE all of the above. It ends
+after S seconds, or when C mutants of each group have been tried. Mutants that do not
+compile, or compile to the same object, do not count. Fails when fewer than 85 % of the
+mutants of kmod/mem, of kmod/dma or of the loader are noticed.
 """
 
 import argparse
@@ -37,9 +38,12 @@ ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), ".."))
 WANTED = 85
 PATTERNS = ["kmod/mem/*.c", "kmod/mem/buddy/*.c", "kmod/dma/*.c", "libneuron/src/neff/*.c",
             "libneuron/src/isa/*.c", "libneuron/src/load/*.c"]
-# What runs in User Mode Linux after the KUnit suites, if it passes on unchanged code.
-GUEST = ["driver.c", "mmap.c", "grow.c", "notify.c", "ioctl_hostile.c"]
-LOAD = "tests/vm/guest/00-load.sh"
+# What runs in User Mode Linux, short ones first; what noticed a mutant of a file is the
+# first one for the next mutant of it.
+GUEST = ["tests/vm/kunit.sh"] + [f"tests/vm/guest/{name}.c" for name in (
+    "driver", "mmap", "limits", "scrub", "death", "grow", "dmabuf", "dma_compute", "async",
+    "zerocopy", "refusals", "fdinfo", "regs", "inf1", "process", "charge", "crwl", "notify",
+    "host_memory", "datastore", "faults", "configfs", "ioctl_hostile")]
 UNLOAD = "tests/vm/guest/zz-unload.sh"
 HOST = [(r"kmod/mem/buddy/.*", ["buddy"]),
         (r"libneuron/src/neff/.*", ["neff", "neff_pack", "lib_model"]),
@@ -150,6 +154,7 @@ class Worker:
                 os.makedirs(os.path.dirname(os.path.join(self.dir, name)), exist_ok=True)
                 shutil.copy2(os.path.join(ROOT, name), os.path.join(self.dir, name))
         self.guest = None
+        self.order = {}
         self.seconds = 0
         self.before = {}
         self.passed = set()
@@ -162,37 +167,65 @@ class Worker:
 
     def modules(self):
         """Build for User Mode Linux; the directory of the modules, or None."""
-        good, out = run(["tests/vm/modules.sh", "uml", "WERROR=0"], self.dir, 900)
+        good, out = run(["tests/vm/modules.sh", "uml", "WERROR=0", "NEURON_TESTS=1"], self.dir, 900)
         if not good:
             return None
         self.built = out.strip().split("\n")[-1]
         return self.built
 
     def boot(self, directory, tests, timeout):
+        """What failed first, or None."""
+        load = os.path.join(self.dir, "load.sh")
+        tests = [load] + tests + [UNLOAD]
         command = ["tests/vm/run.sh", "uml", "--modules", directory, "--mem", "768", "--log",
-                   self.log, "--timeout", str(timeout), "--test-timeout", str(timeout)]
+                   self.log, "--timeout", str(timeout), "--test-timeout", str(timeout // 2),
+                   "--append", "rig.first=1 neuron.check_users=1"]
         for test in tests:
             command += ["--test", test]
-        return run(command, self.dir, timeout + 300)[0]
+        if run(command, self.dir, timeout + 300)[0]:
+            return None
+        cache = os.environ.get("NEURON_CACHE", os.path.expanduser("~/.cache/neuron-driver"))
+        with open(os.path.join(cache, "logs", self.log, "verdict.log"), encoding="utf-8") as f:
+            ran = [line.split() for line in f if line.startswith("test ")]
+        # Without a bad verdict it is the one that did not come to its end.
+        passed = [words for words in ran if words[2] == "0" and words[4] == "0"]
+        return tests[len(passed)] if len(passed) < len(tests) else "the kernel log"
 
     def guest_tests(self):
-        """Choose those that pass here on unchanged code, and measure them."""
+        """Compile them once, and measure them on unchanged code, which they must pass."""
         if self.guest is not None:
             return
         directory = self.modules()
         if not directory:
             sys.exit("the unchanged modules do not build")
-        self.guest = ["tests/vm/kunit.sh"]
+        load = os.path.join(self.dir, "load.sh")
+        with open(load, "w", encoding="utf-8") as f:
+            f.write("#!/bin/sh\nmodprobe neuron_emu && echo ok\n")
+        self.guest = []
         for name in GUEST:
-            path = "tests/vm/guest/" + name
-            if os.path.exists(path) and self.boot(directory, [LOAD, path, UNLOAD], 200):
-                self.guest += [LOAD, path, UNLOAD]
-            else:
-                print(f"# {path} does not pass in User Mode Linux", flush=True)
+            if name.endswith(".c"):
+                program = os.path.join(self.dir, os.path.basename(name)[:-2])
+                good, out = run(["gcc", "-O1", "-g", "-std=gnu11", "-pthread", "-Iuapi", "-Iuapi/share",
+                                 "-Ilibneuron/include", "-o", program, name, "-lm"], self.dir, 100)
+                if not good:
+                    sys.exit(out)
+                name = program
+            self.guest.append(name)
         start = time.monotonic()
-        if not self.boot(directory, self.guest, 600):
-            sys.exit("the unchanged modules do not pass in User Mode Linux")
+        failed = self.boot(directory, self.guest, 900)
+        if failed:
+            sys.exit(f"{failed}: unchanged modules do not pass in User Mode Linux")
         self.seconds = time.monotonic() - start
+        print(f"# {self.seconds:.0f} s for unchanged modules", flush=True)
+
+    def notices(self, name, directory):
+        """The guest test that notices a mutant of a file, or None."""
+        order = self.order.setdefault(name, list(self.guest))
+        failed = self.boot(directory, order, int(3 * self.seconds) + 60)
+        if failed in order:
+            order.remove(failed)
+            order.insert(0, failed)
+        return failed
 
     def object_hash(self, name, directory):
         """Of the code that a file compiles to."""
@@ -213,40 +246,41 @@ class Worker:
         for name in names:
             good, _ = run(["make", "-s", "-C", "tests/lib", "TIMEOUT=120", name], self.dir, 400)
             if not good:
-                return False
-        return True
+                return name
+        return None
 
     def prepare(self, name, directory):
         """The hash of unchanged code, which must pass what its mutants are to fail."""
         for pattern, names in HOST:
             if re.fullmatch(pattern, name) and not self.passed.issuperset(names):
-                if not self.host(names):
+                if self.host(names):
                     sys.exit(f"{name}: the unchanged file does not pass {' '.join(names)}")
                 self.passed.update(names)
         self.before[name] = self.object_hash(name, directory)
 
     def test(self, name):
-        """killed, survived, same or broken; None for unchanged code."""
+        """killed, survived, same or broken, and by what; None for unchanged code."""
         directory = None
         if name.startswith("kmod"):
             self.guest_tests()
             directory = self.modules()
             if not directory:
-                return "broken"
+                return "broken", ""
         if name not in self.before:
             self.prepare(name, directory)
             return None
         found = self.object_hash(name, directory)
         if found is None:
-            return "broken"
+            return "broken", ""
         if found == self.before[name]:
-            return "same"
+            return "same", ""
+        failed = None
         for pattern, names in HOST:
-            if re.fullmatch(pattern, name) and not self.host(names):
-                return "killed"
-        if directory and not self.boot(directory, self.guest, int(3 * self.seconds) + 30):
-            return "killed"
-        return "survived"
+            if not failed and re.fullmatch(pattern, name):
+                failed = self.host(names)
+        if directory and not failed:
+            failed = self.notices(name, directory)
+        return ("killed", os.path.basename(failed)) if failed else ("survived", "")
 
     def mutate(self, name, text, mutant):
         changed = list(text)
@@ -308,6 +342,7 @@ def report(counts):
 def main():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("--seconds", type=int, default=1800)
+    parser.add_argument("--count", type=int, default=1000000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 1) // 2))
     parser.add_argument("--list", action="store_true")
@@ -326,6 +361,10 @@ def main():
     counts = {}
     lock = threading.Lock()
 
+    def enough(name):
+        return sum(count["killed"] + count["survived"] for other, count in counts.items()
+                   if group(other) == group(name)) >= args.count
+
     def work(number):
         worker = Worker(number)
         try:
@@ -334,11 +373,16 @@ def main():
                     name, text, mutant = next(queue, (None, None, None))
                 if not name:
                     break
-                result = worker.mutate(name, text, mutant)
+                if enough(name):
+                    continue
+                result, by = worker.mutate(name, text, mutant)
                 counts.setdefault(name, dict.fromkeys(("killed", "survived", "same", "broken"), 0))
                 counts[name][result] += 1
-                if result == "survived":
-                    print(f"survived: {name}:{mutant[0] + 1}\n  - {text[mutant[0]].strip()}\n"
+                where = f"{name}:{mutant[0] + 1}"
+                if result == "killed":
+                    print(f"# {by} notices {where}: {mutant[1].strip()}", flush=True)
+                elif result == "survived":
+                    print(f"survived: {where}\n  - {text[mutant[0]].strip()}\n"
                           f"  + {mutant[1].strip()}", flush=True)
         finally:
             worker.close()

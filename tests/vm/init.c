@@ -16,7 +16,7 @@
  *
  * On the kernel command line: rig.timeout=SECONDS for each test,
  * rig.leaks=0 to leave out the leak scan, rig.off=1 to power off at the end
- * instead of restarting.
+ * instead of restarting, rig.first=1 to end with the first test that fails.
  */
 
 #define _GNU_SOURCE
@@ -55,6 +55,7 @@ static int output_fd = -1;
 static int test_timeout = 300;
 static int scan_leaks = 1;
 static int power_off;
+static int end_with_first;
 
 static void write_all(int fd, const char *buf, size_t len)
 {
@@ -190,6 +191,9 @@ static void prepare(void)
 		p = strstr(line, "rig.off=");
 		if (p)
 			power_off = atoi(p + strlen("rig.off="));
+		p = strstr(line, "rig.first=");
+		if (p)
+			end_with_first = atoi(p + strlen("rig.first="));
 	}
 
 	setenv("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", 1);
@@ -257,9 +261,9 @@ static pid_t start(const char *path, int out)
 
 /*
  * A test is over when its process has ended, even if children of it still hold
- * the pipe; what they wrote until then is taken in.
+ * the pipe; what they wrote until then is taken in. Returns 0 if it passed.
  */
-static void run_test(const char *name)
+static int run_test(const char *name)
 {
 	struct counts c = { 0 };
 	char path[512], buf[4096], result[32];
@@ -274,7 +278,7 @@ static void run_test(const char *name)
 	if (pipe2(p, O_CLOEXEC | O_NONBLOCK) ||
 	    fcntl(p[1], F_SETFL, 0)) {
 		put(verdict_fd, "test %s pipe 0 0\n", name);
-		return;
+		return -1;
 	}
 	pid = start(path, p[1]);
 	close(p[1]);
@@ -326,6 +330,7 @@ static void run_test(const char *name)
 	note("end", name);
 	put(output_fd, "# %s: status %s\n", name, result);
 	put(verdict_fd, "test %s %s %u %u\n", name, result, c.ok, c.not_ok);
+	return timed_out || status || c.not_ok ? -1 : 0;
 }
 
 static int visible(const struct dirent *d)
@@ -419,7 +424,8 @@ int main(void)
 		n = 0;
 	put(verdict_fd, "plan %d\n", n);
 	for (i = 0; i < n; i++)
-		run_test(list[i]->d_name);
+		if (run_test(list[i]->d_name) && end_with_first)
+			break;
 
 	if (scan_leaks)
 		check_leaks();
