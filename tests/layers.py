@@ -8,7 +8,8 @@ OBJECTS is a directory of objects that were compiled with -fcallgraph-info, with
 .ci files beside them. A file calls the files that define the functions that it calls,
 and includes a header of the tree; a header and the source of its name are one. Prints
 the circles of files of each GROUP, largest first, and the arrows between folders; with
---dot also a graph of the folders for each group. Fails when there is a circle.
+--dot also a graph of the folders for each group. Fails when there is a circle, or an
+arrow from a folder of ORDER to a later one.
 """
 
 import argparse
@@ -24,6 +25,13 @@ ROOT = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)),
 NODE = re.compile(r'^node: { title: "([^"]*)" label: "([^"]*)"(.*)}$')
 EDGE = re.compile(r'^edge: { sourcename: "([^"]*)" targetname: "([^"]*)"')
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+
+# Folders that have an order, lowest first: each knows those before it.
+ORDER = ["uapi", "libneuron/include/neuron", "libneuron/include/nrt", "libneuron/common",
+         "libneuron/src/device", "libneuron/src/memory", "libneuron/src/neff",
+         "libneuron/src/isa", "libneuron/src/load", "libneuron/src/run",
+         "libneuron/src/profile",
+         "libneuron/nrt/base", "libneuron/nrt/trace", "libneuron/nrt/cc", "libneuron/nrt/api"]
 
 
 def read(directory):
@@ -106,6 +114,15 @@ def folders(graph):
     return arrows
 
 
+def upwards(graph):
+    """Arrows against the order, as (file, file)."""
+    for a, b in sorted(graph.edges):
+        folder_a, folder_b = os.path.dirname(a), os.path.dirname(b)
+        if folder_a in ORDER and folder_b in ORDER and \
+                ORDER.index(folder_a) < ORDER.index(folder_b):
+            yield a, b
+
+
 def draw(arrows, path):
     with open(path, "w", encoding="utf-8") as out:
         out.write("digraph {\n\tnode [shape=box]\n")
@@ -119,7 +136,7 @@ def main():
     parser.add_argument("--dot")
     parser.add_argument("groups", nargs="+")
     args = parser.parse_args()
-    circles = 0
+    wrong = 0
     for group in args.groups:
         name, _, directory = group.partition("=")
         graph = graph_of(directory)
@@ -128,15 +145,19 @@ def main():
             return 1
         parts = sorted((c for c in networkx.strongly_connected_components(graph) if len(c) > 1),
                        key=len, reverse=True)
-        circles += len(parts)
-        print(f"{'not ok' if parts else 'ok'} - {name}: {len(graph)} files, {len(parts)} circles")
+        against = list(upwards(graph))
+        wrong += len(parts) + len(against)
+        print(f"{'not ok' if parts or against else 'ok'} - {name}: {len(graph)} files, "
+              f"{len(parts)} circles, {len(against)} arrows upwards")
         for part in parts:
             print(f"# {len(part)} files: " + " ".join(sorted(part)))
+        for a, b in against:
+            print(f"# upwards: {a} -> {b} ({graph.edges[a, b]['why']})")
         for (a, b), n in sorted(folders(graph).items()):
             print(f"#   {a} -> {b}: {n}")
         if args.dot:
             draw(folders(graph), os.path.join(args.dot, f"{name}.dot"))
-    return circles != 0
+    return wrong != 0
 
 
 if __name__ == "__main__":

@@ -22,6 +22,11 @@ static inline uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+static inline uint64_t now_us(void)
+{
+	return now_ns() / 1000;
+}
+
 static inline int64_t now_ms(void)
 {
 	return (int64_t)(now_ns() / 1000000);

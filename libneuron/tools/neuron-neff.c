@@ -13,7 +13,7 @@
 
 #include <jansson.h>
 
-#include "../src/neff/reader.h"
+#include "../src/neff/archive.h"
 #include "file.h"
 
 static struct {

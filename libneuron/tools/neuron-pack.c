@@ -25,7 +25,7 @@
 #include <jansson.h>
 
 #include "../../uapi/neuron_isa.h"
-#include "../src/neff/reader.h"
+#include "../src/neff/npy.h"
 
 #define FORMAT		"neuron-pack-1"
 #define SBUF_ALIGN	64u

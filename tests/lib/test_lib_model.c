@@ -15,7 +15,9 @@
 #include "fake_driver.h"
 #include "test_neffs.h"
 
-#include "src/run/model.h"
+#include "src/isa/program.h"
+#include "src/isa/span.h"
+#include "src/run/core.h"
 
 #define MIB (1ull << 20)
 #define GIB (1ull << 30)
@@ -1426,11 +1428,11 @@ static void test_contiguous(void **state)
 	m[0] = load_virtual(f, 1, 700 * MIB);
 	assert_int_equal(neuron_core_scratchpad(f->core), 704 * MIB);
 	assert_int_equal(private_bytes(m[0]), 0);
-	address = core_scratchpad_address(f->core, 0);
+	address = scratchpad_address(&f->core->scratchpad, 0);
 	m[1] = load_virtual(f, 512 * MIB - 1, 1024 * MIB);
 	assert_int_equal(neuron_core_scratchpad(f->core), 1536 * MIB);
 	assert_int_equal(private_bytes(m[1]), 0);
-	assert_int_equal(core_scratchpad_address(f->core, 0), address);
+	assert_int_equal(scratchpad_address(&f->core->scratchpad, 0), address);
 	assert_int_equal(fake.dev[0].by_category[NEURON_MEM_SCRATCHPAD_CONTIGUOUS], 1536 * MIB);
 
 	/* It cannot grow: the rest in pages; what crosses the end gets memory of its own. */
@@ -1438,8 +1440,8 @@ static void test_contiguous(void **state)
 	m[2] = load_virtual(f, 1536 * MIB, 512 * MIB);
 	assert_int_equal(neuron_core_scratchpad(f->core), 2048 * MIB);
 	assert_int_equal(private_bytes(m[2]), 0);
-	assert_int_equal(core_scratchpad_address(f->core, 1535 * MIB), address + 1535 * MIB);
-	assert_true(core_scratchpad_address(f->core, 1536 * MIB) != address + 1536 * MIB);
+	assert_int_equal(scratchpad_address(&f->core->scratchpad, 1535 * MIB), address + 1535 * MIB);
+	assert_true(scratchpad_address(&f->core->scratchpad, 1536 * MIB) != address + 1536 * MIB);
 	m[3] = load_virtual(f, 1000 * MIB, 600 * MIB);
 	assert_int_equal(private_bytes(m[3]), 600 * MIB);
 	assert_int_equal(neuron_core_scratchpad(f->core), 2048 * MIB);
@@ -1455,7 +1457,7 @@ static void test_contiguous(void **state)
 	assert_int_equal(neuron_core_scratchpad(f->core), 1536 * MIB);
 	m[2] = load_virtual(f, 1536 * MIB, 1);
 	assert_int_equal(neuron_core_scratchpad(f->core), 1600 * MIB);
-	assert_int_equal(core_scratchpad_address(f->core, 1536 * MIB), address + 1536 * MIB);
+	assert_int_equal(scratchpad_address(&f->core->scratchpad, 1536 * MIB), address + 1536 * MIB);
 
 	/* Its end goes with who needed it, and nothing moves. */
 	neuron_model_unload(m[2]);
@@ -1470,10 +1472,10 @@ static void test_contiguous(void **state)
 	assert_int_equal(fake.dev[0].by_category[NEURON_MEM_SCRATCHPAD_CONTIGUOUS], 704 * MIB);
 	assert_int_equal(neuron_plan_scratchpad(&(struct neuron_plan_opts){ .contiguous = 1 },
 						700 * MIB + 1), 704 * MIB);
-	assert_int_equal(core_scratchpad_address(f->core, 0), address);
+	assert_int_equal(scratchpad_address(&f->core->scratchpad, 0), address);
 	m[1] = load_virtual(f, 800 * MIB, 1);
 	assert_int_equal(neuron_core_scratchpad(f->core), 832 * MIB);
-	assert_int_equal(core_scratchpad_address(f->core, 800 * MIB), address + 800 * MIB);
+	assert_int_equal(scratchpad_address(&f->core->scratchpad, 800 * MIB), address + 800 * MIB);
 	neuron_model_unload(m[0]);
 	assert_int_equal(neuron_core_scratchpad(f->core), 832 * MIB);
 	neuron_model_unload(m[1]);

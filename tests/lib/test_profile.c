@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 
 #include "fake_driver.h"
-#include "src/run/model.h"
+#include "src/run/core.h"
 #include "test_neffs.h"
 #include "trace_check.h"
 

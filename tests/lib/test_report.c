@@ -16,7 +16,8 @@
 
 #include <nrt/nrt.h>
 
-#include "src/run/model.h"
+#include "src/memory/log.h"
+#include "src/run/core.h"
 #include "fake_driver.h"
 #include "test_neffs.h"
 

@@ -9,7 +9,12 @@
 
 #include <libudev.h>
 
-#include "device.h"
+#include <string.h>
+
+#include <neuron/neuron.h>
+
+#include "../../../uapi/neuron_ioctl.h"
+#include "../../common/util.h"
 #include "../../common/wait.h"
 
 #define SUBSYSTEM "neuron_device"

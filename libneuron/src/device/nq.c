@@ -14,9 +14,11 @@
 #include <unistd.h>
 
 #include "../../../uapi/neuron_isa.h"
-#include "device.h"
-#include "sys.h"
 #include "../../common/wait.h"
+#include "device.h"
+#include "leftover.h"
+#include "opts.h"
+#include "sys.h"
 
 #define NQ_DEFAULT_BYTES 16384u
 #define NQ_MAX_BYTES (1u << 30)
@@ -48,7 +50,7 @@ static int set_eventfd(struct neuron_nq *nq, int fd)
 		.eventfd = fd,
 	};
 
-	return do_ioctl(nq->device, NEURON_NATIVE_NQ_EVENTFD, &e);
+	return device_ioctl(nq->device, NEURON_NATIVE_NQ_EVENTFD, &e);
 }
 
 NEURON_EXPORT int neuron_nq_open(struct neuron_device *device,
@@ -77,7 +79,7 @@ NEURON_EXPORT int neuron_nq_open(struct neuron_device *device,
 	init.size = o.bytes;
 	init.on_host_memory = 1;
 	init.force_alloc_mem = 1;	/* fresh memory, so that phases start again */
-	ret = do_ioctl(device, NEURON_IOCTL_NOTIFICATIONS_INIT_WITH_REALLOC_V2, &init);
+	ret = device_ioctl(device, NEURON_IOCTL_NOTIFICATIONS_INIT_WITH_REALLOC_V2, &init);
 	if (ret)
 		goto fail;
 	n->entries = neuron_sys_mmap(device->fd, init.mmap_offset,

@@ -8,11 +8,6 @@
 
 #include "../neff/neff.h"
 
-/* Word 0 of a descriptor (uapi/FACTS.md 5). */
-#define DESC_RING_ID_1		(1u << 24)
-#define DESC_FIRST		(1u << 26)
-#define DESC_LAST		(1u << 27)
-
 /* Those of a transfer, and one more for elements that lie apart. */
 #define SPAN_DIMS (NEURON_NEFF_MAX_DIMS + 1)
 

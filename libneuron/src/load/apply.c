@@ -4,8 +4,10 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "loader.h"
+#include "apply.h"
+#include "plan.h"
 
 static const char *memory_reason(const struct neuron_mem_failure *f, char *text, size_t size)
 {
@@ -15,30 +17,20 @@ static const char *memory_reason(const struct neuron_mem_failure *f, char *text,
 	return text;
 }
 
-/* From here on the scratchpad stays, because the model counts for it. */
 int load_apply_scratchpad(struct loader *l)
 {
-	struct neuron_core *core = l->core;
-	struct neuron_model *m = l->model;
-	uint64_t need = m->usage.shared_scratchpad;
+	uint64_t need = l->model->usage.shared_scratchpad;
 	char text[160];
-	int ret = 0;
+	int ret;
 
-	pthread_mutex_lock(&core->lock);
-	if (need)
-		ret = core_scratchpad_grow(core, need, &l->error->memory);
-	if (need && !ret) {
-		m->next = core->models;
-		core->models = m;
-	}
-	l->layout = core_scratchpad_layout(core);
-	pthread_mutex_unlock(&core->lock);
+	l->model->scratchpad.need = need;
+	ret = scratchpad_join(l->scratchpad, &l->model->scratchpad, &l->layout, &l->error->memory);
 	if (ret == -ENOMEM)
-		return load_fail(l, NEURON_ERROR_MEMORY, ret,
+		return error_note(l->error, NEURON_ERROR_MEMORY, ret,
 				      "no room for a scratchpad of %llu bytes in %s",
 				      (unsigned long long)need,
 				      memory_reason(&l->error->memory, text, sizeof(text)));
-	return ret ? load_device_error(l, "scratchpad", ret) : 0;
+	return ret ? error_device(l->error, "scratchpad", ret) : 0;
 }
 
 static int apply_alloc(struct loader *l, struct plan_alloc *a)
@@ -46,23 +38,23 @@ static int apply_alloc(struct loader *l, struct plan_alloc *a)
 	struct neuron_model *m = l->model;
 	struct neuron_mem_opts opts = {
 		.size = sizeof(opts),
-		.flags = l->core->contiguous ? NEURON_MEM_F_HIGH : 0,
-		.hbm = l->core->hbm,
-		.nc = l->core->nc,
+		.flags = l->scratchpad->contiguous ? NEURON_MEM_F_HIGH : 0,
+		.hbm = l->scratchpad->hbm,
+		.nc = l->nc,
 		.category = a->category,
 		.align = a->align > NEURON_PAGE ? a->align : 0,
 		.failure = &l->error->memory,
 	};
 	char text[160];
-	int ret = neuron_mem_alloc(l->core->device, a->bytes, &opts, &a->mem);
+	int ret = neuron_mem_alloc(l->scratchpad->device, a->bytes, &opts, &a->mem);
 
 	if (ret == -ENOMEM)
-		return load_fail(l, NEURON_ERROR_MEMORY, ret, "no room for %llu bytes of %s in %s",
+		return error_note(l->error, NEURON_ERROR_MEMORY, ret, "no room for %llu bytes of %s in %s",
 				      (unsigned long long)a->bytes,
 				      neuron_mem_category_name(a->category),
 				      memory_reason(&l->error->memory, text, sizeof(text)));
 	if (ret)
-		return load_device_error(l, "memory allocation", ret);
+		return error_device(l->error, "memory allocation", ret);
 	m->mems[m->nr_mems++] = a->mem;
 	return 0;
 }
@@ -81,22 +73,20 @@ int load_apply_memory(struct loader *l)
 
 	m->mems = calloc(l->nr_allocs + 1, sizeof(*m->mems));
 	if (!m->mems)
-		return load_no_memory(l);
+		return error_no_memory(l->error);
 	for (size_t i = 0; i < l->nr_allocs && !ret; i++)
 		ret = apply_alloc(l, &l->allocs[i]);
 	if (ret)
 		return ret;
 	set_address(l, &l->ones);
 	for (uint32_t i = 0; i < NR_ENGINES; i++)
-		set_address(l, &l->programs[i]);
-	pthread_mutex_lock(&l->core->lock);
+		set_address(l, &l->code[i]);
 	for (size_t i = 0; i < l->sg->nr_vars; i++) {
 		if (l->sg->vars[i].type == NEURON_NEFF_VAR_VIRTUAL && !l->places[i].alloc)
-			l->places[i].address = core_scratchpad_address(l->core, l->scratch[i]);
+			l->places[i].address = scratchpad_address(l->scratchpad, l->scratch[i]);
 		else
 			set_address(l, &l->places[i]);
 	}
-	pthread_mutex_unlock(&l->core->lock);
 	for (size_t i = 0; i < m->nr_rings; i++) {
 		if (!m->rings[i].alloc)
 			continue;
@@ -147,7 +137,7 @@ static int write_pointer(struct loader *l, const struct place *table, uint64_t i
 			reallocarray(t->pointers, t->nr_pointers + 1, sizeof(*p));
 
 		if (!p)
-			return load_no_memory(l);
+			return error_no_memory(l->error);
 		t->pointers = p;
 		p[t->nr_pointers++] = (struct pointer_fixup){ mem, offset };
 		return 0;
@@ -155,7 +145,7 @@ static int write_pointer(struct loader *l, const struct place *table, uint64_t i
 	word = htole64(l->places[target - l->sg->vars].address);
 	l->watch->stats.copy_bytes += sizeof(word);
 	ret = neuron_mem_write(mem, offset, &word, sizeof(word));
-	return ret ? load_device_error(l, "writing pointers", ret) : 0;
+	return ret ? error_device(l->error, "writing pointers", ret) : 0;
 }
 
 /* Constants, programs, tables of addresses. */
@@ -168,7 +158,7 @@ int load_apply_contents(struct loader *l)
 			continue;
 		ret = write_items(l, &l->allocs[i]);
 		if (ret)
-			load_device_error(l, "writing constants", ret);
+			error_device(l->error, "writing constants", ret);
 	}
 	for (size_t i = 0; i < l->sg->nr_vars && !ret; i++) {
 		const struct neuron_neff_var *v = &l->sg->vars[i];

@@ -6,8 +6,9 @@
 #include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "loader.h"
+#include "plan.h"
 
 /* Variables below this size share an allocation, each allocation about that long. */
 #define ARENA_VAR (1ull << 20)
@@ -16,11 +17,18 @@
 /* Into which a tensor with more elements than a dimension can have is split. */
 #define MAX_ROWS (1ull << 20)
 
+/* Small variables of a category share an allocation. */
+struct arena {
+	enum neuron_mem_category category;
+	uint64_t *account;
+	size_t alloc;			/* index + 1 of the one that is being filled */
+};
+
 static int alloc_new(struct loader *l, uint64_t bytes, uint64_t align,
 		     enum neuron_mem_category category, uint64_t *account, size_t *alloc)
 {
-	if (load_grow((void **)&l->allocs, l->nr_allocs, &l->max_allocs, sizeof(*l->allocs)))
-		return load_no_memory(l);
+	if (array_grow((void **)&l->allocs, l->nr_allocs, &l->max_allocs, sizeof(*l->allocs)))
+		return error_no_memory(l->error);
 	l->allocs[l->nr_allocs++] = (struct plan_alloc){
 		.category = category,
 		.account = account,
@@ -37,8 +45,8 @@ static int item_add(struct loader *l, const struct place *place, const void *dat
 
 	if (!size)
 		return 0;
-	if (load_grow((void **)&l->items, l->nr_items, &l->max_items, sizeof(*l->items)))
-		return load_no_memory(l);
+	if (array_grow((void **)&l->items, l->nr_items, &l->max_items, sizeof(*l->items)))
+		return error_no_memory(l->error);
 	l->items[l->nr_items++] = (struct plan_item){
 		.offset = place->offset,
 		.data = data,
@@ -138,7 +146,7 @@ static int add_io(struct loader *l, const struct neuron_neff_var *v)
 
 	t->name = strdup(v->name);
 	if (!t->name)
-		return load_no_memory(l);
+		return error_no_memory(l->error);
 	t->usage = v->type == NEURON_NEFF_VAR_INPUT ? NEURON_TENSOR_INPUT : NEURON_TENSOR_OUTPUT;
 	t->bytes = v->size;
 	t->dtype = v->dtype;
@@ -154,7 +162,7 @@ static int check_pointers(struct loader *l, const struct neuron_neff_var *v)
 
 	if (n <= v->size / 8)
 		return 0;
-	return load_fail(l, NEURON_ERROR_NEFF_INVALID, -EINVAL,
+	return error_note(l->error, NEURON_ERROR_NEFF_INVALID, -EINVAL,
 			      "%s/def.json: var.%.200s: %zu addresses do not fit into %llu bytes",
 			      l->sg->dir, v->name, n, (unsigned long long)v->size);
 }
@@ -166,7 +174,7 @@ static int check_alignment(struct loader *l, const struct neuron_neff_var *v)
 
 	if (v->alignment < room || v->type == NEURON_NEFF_VAR_STATE_BUFFER)
 		return 0;
-	return load_fail(l, NEURON_ERROR_NEFF_INVALID, -EINVAL,
+	return error_note(l->error, NEURON_ERROR_NEFF_INVALID, -EINVAL,
 			 "%s/def.json: var.%.200s: an alignment of %llu, the device memory has %llu bytes",
 			 l->sg->dir, v->name, (unsigned long long)v->alignment,
 			 (unsigned long long)room);
@@ -244,20 +252,21 @@ int load_plan_ring(struct loader *l, struct ring *ring, uint64_t *account)
 int load_plan_programs(struct loader *l)
 {
 	struct neuron_model *m = l->model;
+	const struct programs *p = &l->programs;
 	struct arena code = { NEURON_MEM_CODE, &m->usage.code, 0 };
 	int ret = 0;
 
 	for (uint32_t i = 0; i < NR_ENGINES && !ret; i++)
-		if (l->code_size[i])
-			ret = arena_add(l, &code, &l->programs[i], l->code_size[i], 0, l->code[i],
-					l->code_size[i]);
+		if (p->code_size[i])
+			ret = arena_add(l, &code, &l->code[i], p->code_size[i], 0, p->code[i],
+					p->code_size[i]);
 	for (size_t i = 0; i < m->nr_fetch && !ret; i++) {
 		struct ring *ring = &m->rings[i];
-		size_t size = l->code_size[ring->slot];
+		size_t size = p->code_size[ring->slot];
 
 		if (size > (uint64_t)FETCH_BYTES *
 			   (NEURON_RING_MAX_SLOTS - NEURON_RING_UNUSED_SLOTS))
-			return load_fail(l, NEURON_ERROR_LIMIT, -E2BIG, "%s: program of %zu bytes",
+			return error_note(l->error, NEURON_ERROR_LIMIT, -E2BIG, "%s: program of %zu bytes",
 					      l->sg->dir, size);
 		ring->count = (uint32_t)((size + FETCH_BYTES - 1) / FETCH_BYTES);
 		ret = load_plan_ring(l, ring, &m->usage.rings_runtime);
@@ -303,7 +312,7 @@ int load_account(struct loader *l, bool held)
 
 		if (a->bytes > UINT64_MAX - NEURON_PAGE ||
 		    __builtin_add_overflow(sum, counted(a, held), &sum))
-			return load_fail(l, NEURON_ERROR_LIMIT, -E2BIG,
+			return error_note(l->error, NEURON_ERROR_LIMIT, -E2BIG,
 					 "%s/def.json: the variables have more than 2^64 bytes",
 					 l->sg->dir);
 		*a->account += counted(a, held);

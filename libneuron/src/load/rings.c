@@ -4,8 +4,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "loader.h"
+#include "../device/slots.h"
 #include "../isa/transfer.h"
+#include "plan.h"
+#include "rings.h"
 
 /* Descriptors of a model: 1 GiB of rings a side. */
 #define MAX_DESCRIPTORS (1ull << 26)
@@ -39,7 +41,7 @@ static int check_side(struct loader *l, const struct trigger *t,
 	if (!__builtin_add_overflow(span_end(side), side->var->backing_off, &end) &&
 	    end <= l->g->sbuf_size)
 		return 0;
-	return load_fail(l, NEURON_ERROR_NEFF_INVALID, -EINVAL,
+	return error_note(l->error, NEURON_ERROR_NEFF_INVALID, -EINVAL,
 			 "%s/%s: DMA entry %u: %.200s lies outside the state buffer of %llu bytes",
 			 l->sg->dir, l->sg->engines[t->engine].json_name, t->dma->id,
 			 side->var->name, (unsigned long long)l->g->sbuf_size);
@@ -73,7 +75,7 @@ static void count_compute(struct loader *l, const struct trigger *t,
 	}
 	/* The reader named what it does not know. */
 	if (d->op != NEURON_NEFF_OP_UNKNOWN)
-		load_obstacle(l, "%s/%s: DMA entry %u: %s", l->sg->dir,
+		obstacle_add(&l->model->obstacles, "%s/%s: DMA entry %u: %s", l->sg->dir,
 			      l->sg->engines[t->engine].json_name, t->dma->id, why);
 	/* For the accounting: what a copy of the destination takes. */
 	dst = side_span(l, &d->to);
@@ -114,9 +116,9 @@ static int count_entry(struct loader *l, struct trigger *t)
 		count[i] += dma->semaphore >= 0;
 		count[i] += t->own_semaphore;
 		count[i] += dma->event >= 0;
-		count[i] += l->other ? dma->nr_remote_semaphores : 0;
+		count[i] += l->programs.other ? dma->nr_remote_semaphores : 0;
 		if (count[i] > limit)
-			return load_fail(l, NEURON_ERROR_LIMIT, -E2BIG,
+			return error_note(l->error, NEURON_ERROR_LIMIT, -E2BIG,
 					 "%s/%s: DMA entry %u: more than %u descriptors", l->sg->dir,
 					 l->sg->engines[t->engine].json_name, dma->id,
 					 NEURON_RING_MAX_SLOTS);
@@ -130,21 +132,21 @@ static int check_semaphores(struct loader *l, const struct trigger *t)
 	const struct neuron_neff_dma *dma = t->dma;
 	const char *json = l->sg->engines[t->engine].json_name;
 
-	if (dma->nr_remote_semaphores && !l->other)
-		load_obstacle(l, "%s/%s: DMA entry %u: semaphores of another core", l->sg->dir,
+	if (dma->nr_remote_semaphores && !l->programs.other)
+		obstacle_add(&l->model->obstacles, "%s/%s: DMA entry %u: semaphores of another core", l->sg->dir,
 			      json, dma->id);
 	if (dma->semaphore >= 0 && (uint32_t)dma->semaphore >= l->g->nr_semaphores)
-		return load_fail(l, NEURON_ERROR_LIMIT, -E2BIG,
+		return error_note(l->error, NEURON_ERROR_LIMIT, -E2BIG,
 				 "%s/%s: DMA entry %u: semaphore %d, the core has %u", l->sg->dir, json,
 				 dma->id, dma->semaphore, l->g->nr_semaphores);
 	for (size_t i = 0; i < dma->nr_remote_semaphores; i++)
 		if (dma->remote_semaphores[i] >= l->g->nr_semaphores)
-			return load_fail(l, NEURON_ERROR_LIMIT, -E2BIG,
+			return error_note(l->error, NEURON_ERROR_LIMIT, -E2BIG,
 					 "%s/%s: DMA entry %u: remote semaphore %u, a core has %u",
 					 l->sg->dir, json, dma->id, dma->remote_semaphores[i],
 					 l->g->nr_semaphores);
 	if (dma->event >= 0 && (uint32_t)dma->event >= l->g->nr_events)
-		return load_fail(l, NEURON_ERROR_LIMIT, -E2BIG,
+		return error_note(l->error, NEURON_ERROR_LIMIT, -E2BIG,
 				 "%s/%s: DMA entry %u: event %d, the core has %u", l->sg->dir, json,
 				 dma->id, dma->event, l->g->nr_events);
 	return 0;
@@ -155,15 +157,15 @@ static int own_semaphore(struct loader *l, uint32_t *index)
 {
 	bool used[NEURON_NEFF_MAX_SEMAPHORES] = { false };
 
-	for (size_t i = 0; i < l->nr_triggers; i++)
-		if (l->triggers[i].dma->semaphore >= 0)
-			used[l->triggers[i].dma->semaphore % NEURON_NEFF_MAX_SEMAPHORES] = true;
+	for (size_t i = 0; i < l->programs.nr_triggers; i++)
+		if (l->programs.triggers[i].dma->semaphore >= 0)
+			used[l->programs.triggers[i].dma->semaphore % NEURON_NEFF_MAX_SEMAPHORES] = true;
 	for (uint32_t i = l->g->nr_semaphores; i-- > 0;)
 		if (i < NEURON_NEFF_MAX_SEMAPHORES && !used[i]) {
 			*index = i;
 			return 0;
 		}
-	return load_fail(l, NEURON_ERROR_LIMIT, -E2BIG, "%s: no semaphore is left", l->sg->dir);
+	return error_note(l->error, NEURON_ERROR_LIMIT, -E2BIG, "%s: no semaphore is left", l->sg->dir);
 }
 
 /* Decide which rings there are and how long they get. */
@@ -175,7 +177,7 @@ int load_plan_rings(struct loader *l)
 	uint32_t own = 0;
 	int ret = 0;
 
-	if (l->generated)
+	if (l->programs.generated)
 		ret = own_semaphore(l, &own);
 	if (ret)
 		return ret;
@@ -183,22 +185,22 @@ int load_plan_rings(struct loader *l)
 	l->ring_of_queue = calloc(l->sg->nr_queues + 1, sizeof(*l->ring_of_queue));
 	user = calloc(l->sg->nr_queues + 1, sizeof(*user));
 	if (!m->rings || !l->ring_of_queue || !user) {
-		ret = load_no_memory(l);
+		ret = error_no_memory(l->error);
 		goto out;
 	}
 	for (uint32_t i = 0; i < NR_ENGINES; i++)
-		if (l->code_size[i] || (l->generated && i == NEURON_ISA_ENGINE_SP))
+		if (l->programs.code_size[i] || (l->programs.generated && i == NEURON_ISA_ENGINE_SP))
 			m->rings[m->nr_rings++].slot = i;
 	m->nr_fetch = m->nr_rings;
 
-	for (size_t i = 0; i < l->nr_triggers; i++) {
-		struct trigger *t = &l->triggers[i];
+	for (size_t i = 0; i < l->programs.nr_triggers; i++) {
+		struct trigger *t = &l->programs.triggers[i];
 		size_t queue = (size_t)(t->dma->queue - l->sg->queues);
 		struct ring *ring;
 
 		/* Their descriptors are made on a device that can; this one cannot. */
 		if (t->dma->queue->type == NEURON_NEFF_QUEUE_DYNAMIC) {
-			load_obstacle(l,
+			obstacle_add(&l->model->obstacles,
 				      "%s/def.json: dma_queue.%.200s: descriptors that the device generates",
 				      l->sg->dir, t->dma->queue->name);
 			continue;
@@ -207,7 +209,7 @@ int load_plan_rings(struct loader *l)
 			uint32_t slot = NR_ENGINES + (uint32_t)(m->nr_rings - m->nr_fetch);
 
 			if (slot >= l->nr_slots) {
-				ret = load_fail(l, NEURON_ERROR_LIMIT, -E2BIG,
+				ret = error_note(l->error, NEURON_ERROR_LIMIT, -E2BIG,
 						"%s/def.json: more than %u queue sets in use", l->sg->dir,
 						l->nr_slots - NR_ENGINES);
 				goto out;
@@ -215,15 +217,16 @@ int load_plan_rings(struct loader *l)
 			m->rings[m->nr_rings].slot = slot;
 			l->ring_of_queue[queue] = (uint32_t)m->nr_rings++;
 			user[queue] = t->engine + 1;
-		} else if (user[queue] != t->engine + 1 && !l->generated && !l->vendor) {
+		} else if (user[queue] != t->engine + 1 && !l->programs.generated && !l->programs.vendor) {
 			/* Which engine is first would decide what a trigger starts. */
-			ret = load_fail(l, NEURON_ERROR_NEFF_INVALID, -EINVAL,
+			ret = error_note(l->error, NEURON_ERROR_NEFF_INVALID, -EINVAL,
 					"%s/def.json: dma_queue.%.200s is triggered by two engines",
 					l->sg->dir, t->dma->queue->name);
 			goto out;
 		}
 		t->ring = l->ring_of_queue[queue];
-		t->own_semaphore = l->generated && t->dma->semaphore < 0;
+		t->slot = m->rings[t->ring].slot;
+		t->own_semaphore = l->programs.generated && t->dma->semaphore < 0;
 		t->semaphore = t->own_semaphore ? own : (uint32_t)t->dma->semaphore;
 		ret = check_semaphores(l, t);
 		if (!ret)
@@ -242,7 +245,7 @@ int load_plan_rings(struct loader *l)
 		total += t->count[t->count[NEURON_RING_TX] < t->count[NEURON_RING_RX]];
 		if (ring->count > NEURON_RING_MAX_SLOTS - NEURON_RING_UNUSED_SLOTS ||
 		    total > MAX_DESCRIPTORS) {
-			ret = load_fail(l, NEURON_ERROR_LIMIT, -E2BIG,
+			ret = error_note(l->error, NEURON_ERROR_LIMIT, -E2BIG,
 					"%s/def.json: dma_queue.%.200s: more descriptors than a ring or a model can have",
 					l->sg->dir, t->dma->queue->name);
 			goto out;
@@ -258,8 +261,8 @@ static int add_fixup(struct loader *l, const struct neuron_neff_side *side, uint
 {
 	struct io_tensor *t = &l->model->io[l->io_of_var[side->var - l->sg->vars] - 1];
 
-	if (load_grow((void **)&t->fixups, t->nr_fixups, &t->max_fixups, sizeof(*t->fixups)))
-		return load_no_memory(l);
+	if (array_grow((void **)&t->fixups, t->nr_fixups, &t->max_fixups, sizeof(*t->fixups)))
+		return error_no_memory(l->error);
 	t->fixups[t->nr_fixups++] = (struct fixup){ ring, index, offset, rx };
 	return 0;
 }
@@ -367,7 +370,7 @@ static int fill_entry(struct loader *l, struct trigger *t, uint32_t *at)
 	if (t->own_semaphore)
 		write_word(l, ring, at, semaphore_register(l, l->nc, t->semaphore), 1);
 	/* The other core of the logical one. */
-	for (size_t i = 0; l->other && i < dma->nr_remote_semaphores; i++)
+	for (size_t i = 0; l->programs.other && i < dma->nr_remote_semaphores; i++)
 		write_word(l, ring, at,
 			   semaphore_register(l, l->nc ^ 1, dma->remote_semaphores[i]),
 			   dma->queue->num_queues);
@@ -378,23 +381,23 @@ static int ring_buffers(struct loader *l, struct ring *ring)
 {
 	ring->tx_desc = calloc(ring->count, sizeof(*ring->tx_desc));
 	ring->rx_desc = calloc(ring->count, sizeof(*ring->rx_desc));
-	return ring->count && (!ring->tx_desc || !ring->rx_desc) ? load_no_memory(l) : 0;
+	return ring->count && (!ring->tx_desc || !ring->rx_desc) ? error_no_memory(l->error) : 0;
 }
 
 static int upload_ring(struct loader *l, struct ring *ring)
 {
 	int ret;
 
-	ret = neuron_queue_write(l->core->device, ring->tx, NEURON_RING_TX, 0, ring->tx_desc,
+	ret = neuron_queue_write(l->scratchpad->device, ring->tx, NEURON_RING_TX, 0, ring->tx_desc,
 				 ring->count);
 	if (!ret)
-		ret = neuron_queue_write(l->core->device, ring->rx, NEURON_RING_RX, 0,
+		ret = neuron_queue_write(l->scratchpad->device, ring->rx, NEURON_RING_RX, 0,
 					 ring->rx_desc, ring->count);
 	free(ring->tx_desc);
 	free(ring->rx_desc);
 	ring->tx_desc = NULL;
 	ring->rx_desc = NULL;
-	return ret ? load_device_error(l, "writing descriptors", ret) : 0;
+	return ret ? error_device(l->error, "writing descriptors", ret) : 0;
 }
 
 int load_plan_ring_memory(struct loader *l)
@@ -408,81 +411,31 @@ int load_plan_ring_memory(struct loader *l)
 	return ret;
 }
 
-static int by_ring(const void *a, const void *b, void *entries)
-{
-	const struct label_entry *x = (struct label_entry *)entries + *(const uint32_t *)a;
-	const struct label_entry *y = (struct label_entry *)entries + *(const uint32_t *)b;
-
-	if (x->ring != y->ring)
-		return x->ring < y->ring ? -1 : 1;
-	return x->first < y->first ? -1 : x->first > y->first;
-}
-
-static int make_labels(struct loader *l)
-{
-	struct neuron_model *m = l->model;
-	struct labels *labels = calloc(1, sizeof(*labels));
-
-	if (!labels)
-		return load_no_memory(l);
-	m->labels = labels;
-	atomic_init(&labels->refs, 1);
-	labels->name = strdup(m->name);
-	labels->rings = calloc(m->nr_rings + 1, sizeof(*labels->rings));
-	labels->entries = calloc(l->nr_triggers + 1, sizeof(*labels->entries));
-	labels->by_ring = calloc(l->nr_triggers + 1, sizeof(*labels->by_ring));
-	if (!labels->name || !labels->rings || !labels->entries || !labels->by_ring)
-		return load_no_memory(l);
-	/* The header of a file has bytes; a profile is UTF-8. */
-	for (char *c = labels->name; *c; c++)
-		if (*c < ' ' || *c > '~')
-			*c = '?';
-	for (uint32_t i = 0; i < NR_ENGINES; i++)
-		labels->nr_inst[i] = (uint32_t)(l->code_size[i] / NEURON_ISA_INST_SIZE);
-	for (size_t i = 0; i < m->nr_rings; i++)
-		labels->rings[i].slot = m->rings[i].slot;
-	labels->nr_rings = m->nr_rings;
-	return 0;
-}
-
-/* Before the descriptors of @t are written. */
-static int label_trigger(struct loader *l, const struct trigger *t, uint32_t first)
-{
-	struct labels *labels = l->model->labels;
-	char **name = &labels->rings[t->ring].name;
-
-	labels->by_ring[labels->nr_entries] = (uint32_t)labels->nr_entries;
-	labels->entries[labels->nr_entries++] = (struct label_entry){
-		.engine = l->generated ? NEURON_ISA_ENGINE_SP : t->engine,
-		.inst = (uint32_t)t->inst,
-		.ring = t->ring,
-		.first = first,
-		.id = t->dma->id,
-	};
-	if (!*name)
-		*name = strdup(t->dma->queue->name);
-	return *name ? 0 : load_no_memory(l);
-}
-
 int load_fill_rings(struct loader *l)
 {
 	struct neuron_model *m = l->model;
 	/* next slot of each side */
 	uint32_t (*at)[2] = calloc(m->nr_rings + 1, sizeof(*at));
-	int ret = at ? make_labels(l) : load_no_memory(l);
+	int ret = 0;
 
+	m->labels = labels_new(m->name, &l->programs, m->nr_rings);
+	if (!at || !m->labels)
+		ret = error_no_memory(l->error);
+	for (size_t i = 0; i < m->nr_rings && !ret; i++)
+		m->labels->rings[i].slot = m->rings[i].slot;
 	for (size_t i = m->nr_fetch; i < m->nr_rings && !ret; i++)
 		ret = ring_buffers(l, &m->rings[i]);
-	for (size_t i = 0; i < l->nr_triggers && !ret; i++) {
-		struct trigger *t = &l->triggers[i];
+	for (size_t i = 0; i < l->programs.nr_triggers && !ret; i++) {
+		struct trigger *t = &l->programs.triggers[i];
 
-		ret = label_trigger(l, t, at[t->ring][NEURON_RING_TX]);
-		if (!ret)
-			ret = fill_entry(l, t, at[t->ring]);
+		/* A generated program is SP's, whatever engine the transfer is listed for. */
+		ret = labels_add(m->labels, t,
+				 l->programs.generated ? NEURON_ISA_ENGINE_SP : t->engine,
+				 at[t->ring][NEURON_RING_TX]);
+		ret = ret ? error_no_memory(l->error) : fill_entry(l, t, at[t->ring]);
 	}
 	if (!ret)
-		qsort_r(m->labels->by_ring, m->labels->nr_entries, sizeof(*m->labels->by_ring),
-			by_ring, m->labels->entries);
+		labels_sort(m->labels);
 	for (size_t i = m->nr_fetch; i < m->nr_rings && !ret; i++) {
 		/* What depends on tensors is written when they are known. */
 		if (m->rings[i].io)
@@ -497,8 +450,8 @@ int load_fill_rings(struct loader *l)
 int load_fill_fetch(struct loader *l, struct ring *ring)
 {
 	uint64_t fifo = l->g->tpb_base[l->nc] + NEURON_ISA_FIFO_OFF(ring->slot);
-	uint64_t code = l->programs[ring->slot].address;
-	size_t size = l->code_size[ring->slot];
+	uint64_t code = l->code[ring->slot].address;
+	size_t size = l->programs.code_size[ring->slot];
 	int ret = ring_buffers(l, ring);
 
 	for (uint32_t i = 0; i < ring->count && !ret; i++) {
@@ -517,7 +470,7 @@ int load_plan_setup(struct loader *l)
 
 	m->setup = calloc(m->nr_rings + 1, sizeof(*m->setup));
 	if (!m->setup)
-		return load_no_memory(l);
+		return error_no_memory(l->error);
 	for (size_t i = 0; i < m->nr_rings; i++) {
 		const struct ring *ring = &m->rings[i];
 

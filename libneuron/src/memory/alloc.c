@@ -3,8 +3,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "../device/stats.h"
+#include "../device/leftover.h"
+#include "../device/opts.h"
 #include "../device/sys.h"
+#include "count.h"
+#include "log.h"
 
 _Static_assert((int)NEURON_MEM_NR_CATEGORIES == (int)NEURON_MEMALLOC_TYPE_MAX, "categories");
 _Static_assert((int)NEURON_MEM_RINGS == (int)NEURON_MEMALLOC_TYPE_DMA_RINGS_DEVICE, "categories");
@@ -42,7 +45,7 @@ NEURON_EXPORT int neuron_mem_alloc(struct neuron_device *device, uint64_t bytes,
 	m->category = o.category;
 	m->hbm = a.hbm;
 	m->nc = o.nc;
-	ret = do_ioctl(device, NEURON_NATIVE_MEM_ALLOC, &a);
+	ret = device_ioctl(device, NEURON_NATIVE_MEM_ALLOC, &a);
 	if (ret) {
 		if (ret == -ENOMEM)
 			memlog_add(device, MEMLOG_ALLOC, m, bytes, o.align, a.reason);
@@ -62,16 +65,22 @@ NEURON_EXPORT int neuron_mem_alloc(struct neuron_device *device, uint64_t bytes,
 			};
 		return ret;
 	}
-	m->device = device_get(device);
-	m->handle = a.mem_handle;
 	m->address = a.pa;
-	m->mmap_offset = a.mmap_offset;
 	m->bytes = bytes;
-	pthread_mutex_init(&m->lock, NULL);
-	memlog_add(device, MEMLOG_ALLOC, m, bytes, o.align, 0);
-	stats_memory(m, bytes);
+	mem_adopt(m, device, a.mem_handle, a.mmap_offset, o.align);
 	*mem = m;
 	return 0;
+}
+
+void mem_adopt(struct neuron_mem *mem, struct neuron_device *device, uint64_t handle,
+	       uint64_t mmap_offset, uint64_t align)
+{
+	mem->device = device_get(device);
+	mem->handle = handle;
+	mem->mmap_offset = mmap_offset;
+	pthread_mutex_init(&mem->lock, NULL);
+	memlog_add(device, MEMLOG_ALLOC, mem, mem->bytes, align, 0);
+	mem_count(mem, mem->bytes);
 }
 
 NEURON_EXPORT int neuron_mem_export(struct neuron_mem *mem, uint32_t flags, int *fd)
@@ -83,7 +92,7 @@ NEURON_EXPORT int neuron_mem_export(struct neuron_mem *mem, uint32_t flags, int 
 
 	if (!fd)
 		return -EINVAL;
-	ret = do_ioctl(mem->device, NEURON_NATIVE_MEM_EXPORT, &e);
+	ret = device_ioctl(mem->device, NEURON_NATIVE_MEM_EXPORT, &e);
 	if (!ret)
 		*fd = e.fd;
 	return ret;
@@ -100,7 +109,7 @@ NEURON_EXPORT int neuron_mem_import(struct neuron_device *device, int fd, struct
 	m = calloc(1, sizeof(*m));
 	if (!m)
 		return -ENOMEM;
-	ret = do_ioctl(device, NEURON_NATIVE_MEM_IMPORT, &i);
+	ret = device_ioctl(device, NEURON_NATIVE_MEM_IMPORT, &i);
 	if (ret) {
 		free(m);
 		return ret;
@@ -127,7 +136,7 @@ NEURON_EXPORT void neuron_mem_free(struct neuron_mem *mem)
 	if (va && !device_inherited(mem->device))
 		neuron_sys_munmap(va, mem->mapped);
 	memlog_add(mem->device, MEMLOG_FREE, mem, mem->bytes, 0, 0);
-	stats_memory(mem, 0);
+	mem_count(mem, 0);
 	left.handle = mem->handle;
 	device_give_back(mem->device, &left);
 	device_put(mem->device);
@@ -158,7 +167,7 @@ NEURON_EXPORT int neuron_mem_get_info(struct neuron_mem *mem, struct neuron_mem_
 
 	if (!result_valid(info))
 		return -EINVAL;
-	ret = do_ioctl(mem->device, NEURON_IOCTL_MEM_GET_EXTENDED_INFO, &e);
+	ret = device_ioctl(mem->device, NEURON_IOCTL_MEM_GET_EXTENDED_INFO, &e);
 	if (ret)
 		return ret;
 	out.address = e.pa;
@@ -190,7 +199,7 @@ static int buf_copy(struct neuron_mem *mem, uint64_t offset, void *buffer, uint6
 		return -EINVAL;
 	if (!bytes)
 		return 0;
-	return do_ioctl(mem->device, NEURON_IOCTL_MEM_BUF_COPY64, &c);
+	return device_ioctl(mem->device, NEURON_IOCTL_MEM_BUF_COPY64, &c);
 }
 
 NEURON_EXPORT int neuron_mem_read(struct neuron_mem *mem, uint64_t offset, void *buffer,
@@ -222,7 +231,7 @@ NEURON_EXPORT int neuron_mem_copy(struct neuron_mem *dst, uint64_t dst_offset,
 		return -EINVAL;
 	if (!bytes)
 		return 0;
-	return do_ioctl(dst->device, NEURON_IOCTL_MEM_COPY64, &c);
+	return device_ioctl(dst->device, NEURON_IOCTL_MEM_COPY64, &c);
 }
 
 /* Of the two tokens of a core only the first is used: there is nothing to tell apart. */
@@ -238,7 +247,7 @@ NEURON_EXPORT int neuron_mem_copy_finish(struct neuron_mem *dst, struct neuron_m
 
 	if (dst->device != src->device)
 		return -EINVAL;
-	return do_ioctl(dst->device, NEURON_IOCTL_MEM_COPY_ASYNC_WAIT, &w);
+	return device_ioctl(dst->device, NEURON_IOCTL_MEM_COPY_ASYNC_WAIT, &w);
 }
 
 NEURON_EXPORT int neuron_mem_copy_start(struct neuron_mem *dst, uint64_t dst_offset,
@@ -265,10 +274,10 @@ NEURON_EXPORT int neuron_mem_copy_start(struct neuron_mem *dst, uint64_t dst_off
 	if (dst->device != src->device || !bytes || !in_range(dst, dst_offset, bytes) ||
 	    !in_range(src, src_offset, bytes))
 		return -EINVAL;
-	ret = do_ioctl(dst->device, NEURON_IOCTL_MEM_COPY_ASYNC64, &c);
+	ret = device_ioctl(dst->device, NEURON_IOCTL_MEM_COPY_ASYNC64, &c);
 	if (ret || eventfd < 0)
 		return ret;
-	ret = do_ioctl(dst->device, NEURON_NATIVE_COPY_EVENTFD, &e);
+	ret = device_ioctl(dst->device, NEURON_NATIVE_COPY_EVENTFD, &e);
 	/* Nobody would learn of its end. */
 	if (ret)
 		neuron_mem_copy_finish(dst, src);
@@ -289,7 +298,7 @@ NEURON_EXPORT int neuron_mem_set(struct neuron_mem *mem, uint64_t offset, int va
 		return -EINVAL;
 	if (!bytes)
 		return 0;
-	return do_ioctl(mem->device, NEURON_IOCTL_MEMSET64, &s);
+	return device_ioctl(mem->device, NEURON_IOCTL_MEMSET64, &s);
 }
 
 NEURON_EXPORT int neuron_mem_map(struct neuron_mem *mem, void **address)
@@ -332,10 +341,10 @@ static int resize(struct neuron_mem *mem, struct neuron_native_mem_grow *g)
 	else if (atomic_load(&mem->va))	/* the mapping that everybody gets is this long */
 		ret = -EBUSY;
 	else
-		ret = do_ioctl(mem->device, NEURON_NATIVE_MEM_GROW, g);
+		ret = device_ioctl(mem->device, NEURON_NATIVE_MEM_GROW, g);
 	if (!ret) {
 		mem->bytes = bytes;
-		stats_memory(mem, bytes);
+		mem_count(mem, bytes);
 	}
 	if (!ret || (ret == -ENOMEM && !shrink))
 		memlog_add(mem->device, shrink ? MEMLOG_SHRINK : MEMLOG_GROW, mem, bytes, 0,
@@ -376,46 +385,4 @@ NEURON_EXPORT int neuron_mem_shrink(struct neuron_mem *mem, uint64_t bytes)
 	};
 
 	return resize(mem, &g);
-}
-
-NEURON_EXPORT const char *neuron_mem_category_name(enum neuron_mem_category category)
-{
-	static const char *const names[NEURON_MEM_NR_CATEGORIES] = {
-		[NEURON_MEM_HOST_OTHER] = "uncategorized",
-		[NEURON_MEM_HOST_CODE] = "dma_buffers",
-		[NEURON_MEM_HOST_TENSORS] = "tensors",
-		[NEURON_MEM_HOST_CONSTANTS] = "constants",
-		[NEURON_MEM_HOST_MISC] = "application_memory",
-		[NEURON_MEM_HOST_DRIVER] = "driver_memory",
-		[NEURON_MEM_HOST_NOTIFICATION] = "notifications",
-		[NEURON_MEM_OTHER] = "uncategorized",
-		[NEURON_MEM_CODE] = "model_code",
-		[NEURON_MEM_TENSORS] = "tensors",
-		[NEURON_MEM_CONSTANTS] = "constants",
-		[NEURON_MEM_SCRATCHPAD] = "model_shared_scratchpad",
-		[NEURON_MEM_MISC] = "runtime_memory",
-		[NEURON_MEM_DRIVER] = "driver_memory",
-		[NEURON_MEM_COLLECTIVES] = "collectives",
-		[NEURON_MEM_SCRATCHPAD_PRIVATE] = "nonshared_scratchpad",
-		[NEURON_MEM_NOTIFICATION] = "notifications",
-		[NEURON_MEM_HOST_RINGS] = "dma_rings",
-		[NEURON_MEM_RINGS] = "dma_rings",
-		[NEURON_MEM_SCRATCHPAD_CONTIGUOUS] = "model_shared_scratchpad",
-	};
-
-	return (unsigned int)category < NEURON_MEM_NR_CATEGORIES ? names[category] : "unknown";
-}
-
-NEURON_EXPORT const char *neuron_mem_reason_name(enum neuron_mem_reason reason)
-{
-	static const char *const names[] = {
-		[NEURON_MEM_REASON_NONE] = "none",
-		[NEURON_MEM_REASON_FULL] = "full",
-		[NEURON_MEM_REASON_FRAGMENTED] = "fragmented",
-		[NEURON_MEM_REASON_ALIGNMENT] = "alignment",
-		[NEURON_MEM_REASON_CAPPED] = "capped",
-		[NEURON_MEM_REASON_HOST] = "host",
-	};
-
-	return (unsigned int)reason < sizeof(names) / sizeof(names[0]) ? names[reason] : "unknown";
 }

@@ -17,7 +17,7 @@ NEURON_EXPORT int neuron_limit_get(struct neuron_device *device, enum neuron_lim
 	struct neuron_native_limit l = {
 		.size = sizeof(l), .what = (uint32_t)kind, .index = index,
 	};
-	int ret = do_ioctl(device, NEURON_NATIVE_LIMIT, &l);
+	int ret = device_ioctl(device, NEURON_NATIVE_LIMIT, &l);
 
 	if (!ret && bytes)
 		*bytes = l.bytes;
@@ -34,7 +34,7 @@ NEURON_EXPORT int neuron_limit_set(struct neuron_device *device, enum neuron_lim
 		.index = index, .bytes = bytes,
 	};
 
-	return do_ioctl(device, NEURON_NATIVE_LIMIT, &l);
+	return device_ioctl(device, NEURON_NATIVE_LIMIT, &l);
 }
 
 static void refusal(struct neuron_mem_refusal *out, const struct neuron_native_failure *f)
@@ -76,7 +76,7 @@ NEURON_EXPORT int neuron_mem_get_refusals(struct neuron_device *device, uint64_t
 		.count = (uint32_t)(*n < NEURON_NATIVE_FAILURES_MAX ? *n :
 				    NEURON_NATIVE_FAILURES_MAX),
 	};
-	int ret = do_ioctl(device, NEURON_NATIVE_FAILURES, &a);
+	int ret = device_ioctl(device, NEURON_NATIVE_FAILURES, &a);
 
 	if (ret)
 		return ret;

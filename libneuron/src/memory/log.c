@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "../device/device.h"
+#include "log.h"
 
 struct entry {
 	struct timespec when;
@@ -23,15 +23,8 @@ struct memlog {
 	size_t max;
 	size_t room;		/* of @ring; grows up to @max, then the oldest ones go */
 	uint64_t nr;		/* ever */
-	struct entry *ring;
+	struct entry ring[];
 };
-
-void memlog_free(struct memlog *log)
-{
-	if (log)
-		free(log->ring);
-	free(log);
-}
 
 NEURON_EXPORT int neuron_device_log_memory(struct neuron_device *device, size_t entries)
 {
@@ -49,23 +42,26 @@ NEURON_EXPORT int neuron_device_log_memory(struct neuron_device *device, size_t 
 	old = device->log;
 	device->log = log;
 	pthread_mutex_unlock(&device->log_lock);
-	memlog_free(old);
+	free(old);
 	return 0;
 }
 
 /* What there is no host memory for is not logged. */
-static struct entry *next_entry(struct memlog *log)
+static struct entry *next_entry(struct neuron_device *device)
 {
+	struct memlog *log = device->log;
+
+	if (!log)
+		return NULL;
 	if (log->nr == log->room && log->room < log->max) {
 		size_t room = log->room ? log->room * 2 : 256;
-		struct entry *ring;
 
 		room = room < log->max ? room : log->max;
-		ring = reallocarray(log->ring, room, sizeof(*ring));
-		if (!ring)
+		log = realloc(log, sizeof(*log) + room * sizeof(log->ring[0]));
+		if (!log)
 			return NULL;
-		log->ring = ring;
 		log->room = room;
+		device->log = log;
 	}
 	return &log->ring[log->nr++ % log->room];
 }
@@ -78,7 +74,7 @@ void memlog_add(struct neuron_device *device, enum memlog_op op, const struct ne
 	if (category_host(mem->category) || device_inherited(device))
 		return;
 	pthread_mutex_lock(&device->log_lock);
-	e = device->log ? next_entry(device->log) : NULL;
+	e = next_entry(device);
 	if (e) {
 		clock_gettime(CLOCK_REALTIME, &e->when);
 		e->address = reason ? 0 : mem->address;

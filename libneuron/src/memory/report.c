@@ -6,8 +6,13 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
-#include "../device/device.h"
+#include <neuron/neuron.h>
+
+#include "../../common/util.h"
+#include "../device/opts.h"
 
 static const struct {
 	const char *top, *bottom;

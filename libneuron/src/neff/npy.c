@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "reader.h"
+#include "npy.h"
 
 struct text {
 	const char *p;

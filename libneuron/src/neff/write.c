@@ -9,7 +9,7 @@
 #include <nettle/md5.h>
 #include <nettle/sha2.h>
 
-#include "reader.h"
+#include "object.h"
 
 struct neuron_neff_writer {
 	struct neff_member *members;

@@ -11,11 +11,12 @@
 #include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <time.h>
+#include <string.h>
 
-#include "record.h"
-#include "../device/stats.h"
-#include "../device/sys.h"
+#include "../../common/wait.h"
+#include "../device/opts.h"
+#include "../memory/mem.h"
+#include "write.h"
 
 #define MIB (1ull << 20)
 #define MIN_BUFFER 4096u
@@ -31,36 +32,6 @@ static const uint64_t default_bytes[NEURON_PROFILE_NR_BUFFERS] = {
 	[NEURON_PROFILE_CC_CORE_INSTRUCTION] = 64 * MIB,
 	[NEURON_PROFILE_CC_CORE_EVENT] = 64 * MIB,
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
-/* ---- labels ------------------------------------------------------------------------ */
-
-struct labels *labels_get(struct labels *l)
-{
-	if (l)
-		atomic_fetch_add_explicit(&l->refs, 1, memory_order_relaxed);
-	return l;
-}
-
-void labels_put(struct labels *l)
-{
-	if (!l || atomic_fetch_sub_explicit(&l->refs, 1, memory_order_acq_rel) != 1)
-		return;
-	for (size_t i = 0; i < l->nr_rings; i++)
-		free(l->rings[i].name);
-	free(l->rings);
-	free(l->entries);
-	free(l->by_ring);
-	free(l->name);
-	free(l);
-}
 
 /* ---- buffers ----------------------------------------------------------------------- */
 
@@ -160,21 +131,16 @@ static int open_queue(struct neuron_core *core, struct profile_buffer *b)
 
 	if (!m)
 		return -ENOMEM;
-	ret = do_ioctl(core->device, NEURON_IOCTL_NOTIFICATIONS_INIT_WITH_REALLOC_V2, &init);
+	ret = device_ioctl(core->device, NEURON_IOCTL_NOTIFICATIONS_INIT_WITH_REALLOC_V2, &init);
 	if (ret) {
 		free(m);
 		return ret;
 	}
-	m->device = device_get(core->device);
-	m->handle = init.mem_handle;
-	m->mmap_offset = init.mmap_offset;
 	m->bytes = b->bytes;
 	m->category = NEURON_MEM_NOTIFICATION;
 	m->hbm = core->hbm;
 	m->nc = core->nc;
-	pthread_mutex_init(&m->lock, NULL);
-	memlog_add(core->device, MEMLOG_ALLOC, m, b->bytes, 0, 0);
-	stats_memory(m, b->bytes);
+	mem_adopt(m, core->device, init.mem_handle, init.mmap_offset, 0);
 	b->mem = m;
 	return 0;
 }
@@ -450,29 +416,23 @@ static void forget(struct profile_part *p)
 
 /* ---- what running a model tells ---------------------------------------------------- */
 
-bool profile_starts_over(const struct neuron_core *core)
+static bool starts_over(struct profile_part *p)
 {
-	struct profile_part *p = core->profile;
-
-	if (!p || !p->profile->opts.last_only || !p->nr_runs)
+	if (!p->profile->opts.last_only || !p->nr_runs)
 		return false;
 	p->discard = true;
 	return true;
 }
 
-void profile_reset(struct neuron_core *core, bool works)
+static void after_reset(struct profile_part *p, bool works)
 {
-	struct profile_part *p = core->profile;
-	int ret;
+	int ret = collect(p);
 
-	if (!p)
-		return;
-	ret = collect(p);
 	if (ret && !p->missing)
 		p->missing = ret;
 	/* Without the reset the driver keeps the queues, and their memory with them. */
 	if (!works && p->nr_buffers)
-		core->held = true;
+		p->core->held = true;
 	free_buffers(p);
 	if (p->discard)
 		forget(p);
@@ -484,13 +444,12 @@ void profile_reset(struct neuron_core *core, bool works)
 		p->error = ret;
 }
 
-void profile_run_begin(struct neuron_model *model)
+static void run_begin(struct profile_part *p, const struct neuron_model *model)
 {
-	struct profile_part *p = model->core->profile;
 	struct labels *const *only;
 	struct profile_run *r;
 
-	if (!p || !model->labels)
+	if (!model->labels)
 		return;
 	if (!p->complete && !p->missing)
 		p->missing = p->error;
@@ -524,16 +483,21 @@ void profile_run_begin(struct neuron_model *model)
 	p->running = true;
 }
 
-void profile_run_end(struct neuron_model *model, int ret)
+static void run_end(struct profile_part *p, int ret)
 {
-	struct profile_part *p = model->core->profile;
-
-	if (!p || !p->running)
+	if (!p->running)
 		return;
 	p->running = false;
 	p->runs[p->nr_runs - 1].end = now_ns();
 	p->runs[p->nr_runs - 1].ret = ret;
 }
+
+static const struct recorder_ops recorder = {
+	.starts_over = starts_over,
+	.reset = after_reset,
+	.run_begin = run_begin,
+	.run_end = run_end,
+};
 
 /* ---- for callers ------------------------------------------------------------------- */
 
@@ -546,6 +510,7 @@ static int start_part(struct profile_part *p, struct neuron_mem_failure *failure
 		ret = -EBUSY;
 	} else {
 		p->core->profile = p;
+		p->core->recorder = &recorder;
 		p->failure = failure;
 		/* Makes the buffers, too. */
 		ret = core_reset_locked(p->core);

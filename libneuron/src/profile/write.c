@@ -7,7 +7,8 @@
 
 #include <jansson.h>
 
-#include "record.h"
+#include "../device/slots.h"
+#include "write.h"
 
 /* Processes of the file: beyond all numbers that processes of the host can have. */
 #define FIRST_PID 0x1000000
@@ -29,29 +30,6 @@ struct line {
 	const struct profile_run *run;
 	uint64_t begin, end;
 };
-
-static const char *const engines[] = { "PE", "Activation", "Pool", "DVE", "SP" };
-
-static const char *opcode_name(uint8_t code)
-{
-	switch (code) {
-	case NEURON_ISA_OP_NOP: return "NOP";
-	case NEURON_ISA_OP_PROLOGUE: return "PROLOGUE";
-	case NEURON_ISA_OP_SEM_WAIT: return "SEM_WAIT";
-	case NEURON_ISA_OP_SEM_POST: return "SEM_POST";
-	case NEURON_ISA_OP_EVENT_WAIT: return "EVENT_WAIT";
-	case NEURON_ISA_OP_EVENT_SET: return "EVENT_SET";
-	case NEURON_ISA_OP_DMA_TRIGGER: return "DMA_TRIGGER";
-	case NEURON_ISA_OP_NOTIFY: return "NOTIFY";
-	case NEURON_ISA_OP_MATMUL: return "MATMUL";
-	case NEURON_ISA_OP_TENSOR: return "TENSOR";
-	case NEURON_ISA_OP_ACTIVATE: return "ACTIVATE";
-	case NEURON_ISA_OP_REDUCE: return "REDUCE";
-	case NEURON_ISA_OP_CAST: return "CAST";
-	case NEURON_ISA_OP_MEMSET: return "MEMSET";
-	default: return "?";
-	}
-}
 
 /* Takes the event; NULL is one that there was no memory for. */
 static void put(struct writer *w, json_t *event)
@@ -160,7 +138,7 @@ static json_t *instruction_event(const struct line *l)
 {
 	const struct profile_item *item = l->item;
 	const struct labels *labels = l->run->labels;
-	const char *opcode = opcode_name(item->code);
+	const char *opcode = isa_opcode_name(item->code);
 	const struct label_entry *e = find_trigger(labels, item->where, item->id);
 	json_t *name, *args = run_args(l->run);
 
@@ -189,7 +167,7 @@ static json_t *packet_event(const struct line *l)
 	if (e)
 		name = json_sprintf("%s %u", labels->rings[ring].name, e->id);
 	else if (item->where < NR_ENGINES)
-		name = json_sprintf("fetch %s", engines[item->where]);
+		name = json_sprintf("fetch %s", isa_engine_name(item->where));
 	else
 		name = json_string("DMA");
 	bad = json_object_set_new(args, "descriptor", json_integer(item->id)) ||
@@ -243,7 +221,7 @@ static void put_names(struct writer *w, const struct profile_part *p)
 				       p->core->nc)));
 	put(w, name_event(p, "thread_name", TID_RUNS, json_string("Models")));
 	for (uint32_t e = 0; e < NR_ENGINES; e++)
-		put(w, name_event(p, "thread_name", TID_ENGINE + (int)e, json_string(engines[e])));
+		put(w, name_event(p, "thread_name", TID_ENGINE + (int)e, json_string(isa_engine_name(e))));
 	for (size_t i = 0; i < p->nr_items; i++) {
 		const struct profile_item *item = &p->items[i];
 

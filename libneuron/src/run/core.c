@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Cores: notification queues, reset, and the scratchpad that their models share. */
+/* Cores: opening, reset, and the queues that belong to them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "model.h"
-#include "../device/stats.h"
+#include "../device/datastore.h"
+#include "../device/opts.h"
+#include "../device/slots.h"
+#include "../isa/program.h"
+#include "compute_queue.h"
+#include "core.h"
 
 struct neuron_core *core_get(struct neuron_core *core)
 {
@@ -33,19 +37,17 @@ void core_put(struct neuron_core *core)
 		return;
 	if (core->peer)
 		core_put(core->peer);
-	core_compute_free(core);
+	if (compute_queue_free(core->compute))
+		core->held = true;
 	close_queues(core);
 	/* Its last chance before the device is closed; nobody hears of it. */
 	if (core->held && !device_inherited(core->device))
 		neuron_device_reset(core->device, 1u << core->nc);
 	if (core->eventfd >= 0)
 		close(core->eventfd);
-	while (core->nr_pages)
-		neuron_mem_free(core->pages[--core->nr_pages]);
-	neuron_mem_free(core->region);
+	scratchpad_free(&core->scratchpad);
 	neuron_mem_free(core->microcode);
 	pthread_mutex_destroy(&core->lock);
-	free(core->pages);
 	free(core->owner);
 	device_put(core->device);
 	free(core);
@@ -89,7 +91,8 @@ int core_reset_locked(struct neuron_core *core)
 	ret = neuron_device_reset(core->device, 1u << core->nc);
 	if (!ret)
 		core->held = false;
-	profile_reset(core, !ret);
+	if (core->profile)
+		core->recorder->reset(core->profile, !ret);
 	if (!ret)
 		ret = open_queues(core);
 	core->broken = ret != 0;
@@ -186,8 +189,15 @@ NEURON_EXPORT int neuron_core_open(struct neuron_device *device, uint32_t nc,
 	c->nc = nc;
 	c->hbm = g->core_hbm[nc];
 	c->nr_slots = core_slots(g);
-	c->page = o.scratchpad_page;
 	c->contiguous = o.contiguous;
+	c->scratchpad = (struct scratchpad){
+		.device = device,
+		.nc = nc,
+		.hbm = c->hbm,
+		.page = o.scratchpad_page,
+		.contiguous = o.contiguous,
+		.lock = PTHREAD_MUTEX_INITIALIZER,
+	};
 	atomic_init(&c->refs, 1);
 	pthread_mutex_init(&c->lock, NULL);
 	c->owner = calloc(c->nr_slots, sizeof(*c->owner));
@@ -263,175 +273,8 @@ NEURON_EXPORT void neuron_core_count(struct neuron_core *core, enum neuron_core_
 		stats_add(core->device, core->nc, counters[event], 1);
 }
 
-/* ---- scratchpad -------------------------------------------------------------------- */
-
-static uint64_t region_bytes(const struct neuron_core *core)
-{
-	return core->region ? neuron_mem_bytes(core->region) : 0;
-}
-
-/*
- * In contiguous mode everything else is taken from the top of the memory, and the
- * regions of cores that share it start apart, so that they can grow.
- */
-static uint64_t region_align(const struct neuron_core *core)
-{
-	const struct neuron_geometry *g = &core->device->geometry;
-	uint64_t share, align = SCRATCHPAD_ALIGN;
-	uint32_t before = 0, others = 0;
-
-	for (uint32_t i = 0; i < g->nr_cores; i++) {
-		if (i == core->nc || g->core_hbm[i] != core->hbm)
-			continue;
-		before += i < core->nc;
-		others++;
-	}
-	share = g->hbm[core->hbm].size / (others + 1);
-	while (before && align <= share / 2)
-		align *= 2;
-	return align;
-}
-
-/* The region from nothing, or longer where it is. -ENOMEM: it cannot be. */
-static int region_grow(struct neuron_core *core, uint64_t need)
-{
-	struct neuron_mem_opts opts = {
-		.size = sizeof(opts),
-		.flags = NEURON_MEM_F_LOW,
-		.hbm = core->hbm,
-		.nc = core->nc,
-		.category = NEURON_MEM_SCRATCHPAD_CONTIGUOUS,
-		.align = region_align(core),
-	};
-	uint64_t bytes = round_up(need, SCRATCHPAD_STEP);
-	int ret;
-
-	if (core->region)
-		return neuron_mem_grow(core->region, bytes, NULL);
-	ret = neuron_mem_alloc(core->device, bytes, &opts, &core->region);
-	if (ret != -ENOMEM || opts.align == SCRATCHPAD_ALIGN)
-		return ret;
-	opts.align = SCRATCHPAD_ALIGN;
-	return neuron_mem_alloc(core->device, bytes, &opts, &core->region);
-}
-
-/*
- * Pages and the region are where the descriptors of loaded models point to: they never
- * move, and more is added behind them.
- */
-int core_scratchpad_grow(struct neuron_core *core, uint64_t need,
-			 struct neuron_mem_failure *failure)
-{
-	struct neuron_mem_opts opts = {
-		.size = sizeof(opts),
-		.hbm = core->hbm,
-		.nc = core->nc,
-		.category = NEURON_MEM_SCRATCHPAD,
-		.align = SCRATCHPAD_ALIGN,
-		.failure = failure,
-	};
-	uint64_t hbm = core->device->geometry.hbm[core->hbm].size;
-	struct neuron_mem **grown;
-	uint64_t pages;
-	int ret = 0;
-
-	if (need <= region_bytes(core))
-		return 0;
-	if (core->contiguous && !core->nr_pages && need <= hbm) {
-		ret = region_grow(core, need);
-		if (ret != -ENOMEM)
-			return ret;
-		/* Not in one piece: pages need not follow each other. */
-	}
-	need -= region_bytes(core);
-	pages = scratchpad_pages(need, core->page);
-	if (pages <= core->nr_pages)
-		return 0;
-	if (pages > hbm / core->page) {
-		/* Hopeless: ask for it in one piece, to get the figures and the log line. */
-		struct neuron_mem *mem;
-		uint64_t bytes = need > UINT64_MAX - core->page ? need : pages * core->page;
-
-		ret = neuron_mem_alloc(core->device, bytes, &opts, &mem);
-		if (!ret)
-			neuron_mem_free(mem);
-		if (ret != -ENOMEM)
-			*failure = (struct neuron_mem_failure){
-				.reason = NEURON_MEM_REASON_FULL,
-				.category = NEURON_MEM_SCRATCHPAD,
-				.hbm = core->hbm,
-				.nc = core->nc,
-				.bytes = bytes,
-				.total = hbm,
-			};
-		return -ENOMEM;
-	}
-	grown = realloc(core->pages, pages * sizeof(*grown));
-	if (!grown)
-		return -ENOMEM;
-	core->pages = grown;
-	ret = 0;
-	while (core->nr_pages < pages && !ret) {
-		ret = neuron_mem_alloc(core->device, core->page, &opts,
-				       &core->pages[core->nr_pages]);
-		if (!ret)
-			core->nr_pages++;
-	}
-	/* Pages that nobody uses go with the model that failed to load. */
-	return ret;
-}
-
-/*
- * Pages from the end, then the end of the region; all of that when nobody uses the
- * scratchpad any more.  Where pages start depends on where the region ends, so that
- * stays as long as there are any.
- */
-void core_scratchpad_shrink(struct neuron_core *core)
-{
-	uint64_t need = 0, behind;
-
-	for (const struct neuron_model *m = core->models; m; m = m->next)
-		if (m->usage.shared_scratchpad > need)
-			need = m->usage.shared_scratchpad;
-	if (!need) {
-		neuron_mem_free(core->region);
-		core->region = NULL;
-	}
-	behind = need - (need < region_bytes(core) ? need : region_bytes(core));
-	while (core->nr_pages > scratchpad_pages(behind, core->page))
-		neuron_mem_free(core->pages[--core->nr_pages]);
-	if (core->nr_pages)
-		return;
-	free(core->pages);
-	core->pages = NULL;
-	/* A driver that cannot do it leaves it as long as it is. */
-	if (core->region && round_up(need, SCRATCHPAD_STEP) < region_bytes(core))
-		neuron_mem_shrink(core->region, round_up(need, SCRATCHPAD_STEP));
-}
-
-struct scratchpad_layout core_scratchpad_layout(const struct neuron_core *core)
-{
-	return (struct scratchpad_layout){ .region = region_bytes(core), .page = core->page };
-}
-
-uint64_t core_scratchpad_address(const struct neuron_core *core, uint64_t offset)
-{
-	uint64_t region = region_bytes(core);
-
-	if (offset < region)
-		return neuron_mem_address(core->region) + offset;
-	offset -= region;
-	return neuron_mem_address(core->pages[offset / core->page]) + offset % core->page;
-}
-
 NEURON_EXPORT uint64_t neuron_core_scratchpad(struct neuron_core *core)
 {
-	uint64_t bytes;
-
-	pthread_mutex_lock(&core->lock);
-	bytes = region_bytes(core) + core->nr_pages * core->page;
-	if (core->peer)
-		bytes += neuron_core_scratchpad(core->peer);
-	pthread_mutex_unlock(&core->lock);
-	return bytes;
+	return scratchpad_bytes(&core->scratchpad) +
+	       (core->peer ? neuron_core_scratchpad(core->peer) : 0);
 }

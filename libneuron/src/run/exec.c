@@ -4,11 +4,14 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
-#include "model.h"
-#include "../device/stats.h"
 #include "../../common/wait.h"
+#include "../device/datastore.h"
+#include "../device/opts.h"
+#include "../isa/program.h"
+#include "core.h"
 
 /* Callers tend to pass them in the order of the model. */
 static const struct neuron_io *find_io(const struct neuron_io *io, size_t nr, size_t hint,
@@ -127,7 +130,8 @@ static int start(struct neuron_model *m)
 	struct neuron_core *core = m->core;
 	int ret;
 
-	profile_run_begin(m);
+	if (core->profile)
+		core->recorder->run_begin(core->profile, m);
 	/* Also takes the rings to their first slot again. */
 	for (size_t i = 0; i < m->nr_rings; i++)
 		core->owner[m->rings[i].slot] = m;
@@ -138,45 +142,21 @@ static int start(struct neuron_model *m)
 	return ret;
 }
 
-static const char *error_name(uint8_t code)
-{
-	static const char *const names[] = {
-		[NEURON_ISA_ERR_NONE] = "no error",
-		[NEURON_ISA_ERR_ILLEGAL] = "illegal instruction",
-		[NEURON_ISA_ERR_ENGINE] = "instruction for another engine",
-		[NEURON_ISA_ERR_BOUNDS] = "operand outside the state buffer",
-		[NEURON_ISA_ERR_INDEX] = "no such semaphore, event or queue",
-		[NEURON_ISA_ERR_SEMAPHORE] = "semaphore would wrap",
-		[NEURON_ISA_ERR_QUEUE] = "DMA trigger refused",
-		[NEURON_ISA_ERR_DMA_ACCESS] = "DMA to memory out of bounds",
-		[NEURON_ISA_ERR_DMA_DESC] = "malformed DMA descriptor",
-		[NEURON_ISA_ERR_DMA_RING] = "DMA ring gone",
-		[NEURON_ISA_ERR_ABORT] = "aborted",
-		[NEURON_ISA_ERR_MEM_UE] = "uncorrectable error of device memory",
-		[NEURON_ISA_ERR_MEM_REPAIRABLE] = "repairable error of device memory",
-		[NEURON_ISA_ERR_SRAM_UE] = "uncorrectable error of the state buffer",
-	};
-
-	return code < sizeof(names) / sizeof(names[0]) ? names[code] : "unknown error";
-}
-
 static int stopped(const struct neuron_notice *n, struct neuron_run_result *result)
 {
-	static const char *const engines[] = { "PE", "Activation", "Pool", "DVE", "SP" };
-
 	result->notice = *n;
 	if (n->kind == NEURON_ISA_NOTICE_DMA_ERROR) {
 		result->status = NEURON_RUN_DMA_ERROR;
 		snprintf(result->text, sizeof(result->text),
 			 "DMA engine %u queue %u stopped after %u descriptors: %s, address 0x%llx",
-			 n->engine, n->queue, n->id, error_name(n->code),
+			 n->engine, n->queue, n->id, isa_error_name(n->code),
 			 (unsigned long long)n->data);
 	} else {
 		result->status = NEURON_RUN_ENGINE_ERROR;
 		snprintf(result->text, sizeof(result->text),
 			 "engine %s stopped at instruction %u: %s, opcode 0x%llx",
-			 n->engine < NR_ENGINES ? engines[n->engine] : "?", n->id,
-			 error_name(n->code), (unsigned long long)n->data);
+			 isa_engine_name(n->engine), n->id,
+			 isa_error_name(n->code), (unsigned long long)n->data);
 	}
 	return -EIO;
 }
@@ -276,7 +256,7 @@ static int prepare(struct neuron_model *m, const struct neuron_io *io, size_t nr
 {
 	struct neuron_core *core = m->core;
 	/* Whatever the reset is for, the profile is to know. */
-	bool over = profile_starts_over(core);
+	bool over = core->profile && core->recorder->starts_over(core->profile);
 	struct neuron_notice late;
 	int ret = 0;
 
@@ -354,7 +334,7 @@ NEURON_EXPORT int neuron_model_run(struct neuron_model *model, const struct neur
 {
 	struct neuron_run_result r = { .status = NEURON_RUN_DONE };
 	const char *obstacle = neuron_model_obstacle(model);
-	uint64_t called = stats_time(), started = 0, ended = called;
+	uint64_t called = now_us(), started = 0, ended = called;
 	int ret = 0;
 
 	if (device_inherited(model->core->device))
@@ -371,15 +351,16 @@ NEURON_EXPORT int neuron_model_run(struct neuron_model *model, const struct neur
 	for (struct neuron_model *m = model; m && !ret; m = m->peer)
 		ret = prepare(m, io, nr_io);
 	if (!ret) {
-		started = stats_time();
+		started = now_us();
 		for (struct neuron_model *m = model; m && !ret; m = m->peer)
 			ret = start(m);
 		if (!ret)
 			ret = wait_done(model, timeout_ms, &r);
-		ended = stats_time();
+		ended = now_us();
 		/* What is still going on must not meet the next run. */
 		for (struct neuron_model *m = model; m; m = m->peer) {
-			profile_run_end(m, ret);
+			if (m->core->profile)
+				m->core->recorder->run_end(m->core->profile, ret);
 			if (ret)
 				core_reset_locked(m->core);
 			else

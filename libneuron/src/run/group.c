@@ -19,9 +19,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "model.h"
 #include "../../common/thread.h"
 #include "../../common/wait.h"
+#include "../device/opts.h"
+#include "model.h"
 
 #define MAX_DEPTH 1024u
 #define DEFAULT_TIMEOUT_MS 30000

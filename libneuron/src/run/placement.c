@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <strings.h>
 
-#include "model.h"
+#include "../device/opts.h"
+#include "../memory/scratchpad.h"
 
 #define MIB (1ull << 20)
 /* Device memory document, "Overview". */

@@ -4,8 +4,8 @@
  * over all processes and shows it in sysfs (stats/status, stats/other_info). Without a
  * datastore - there are as many as processes can have a device open - nothing is counted.
  */
-#ifndef NEURON_LIB_STATS_H
-#define NEURON_LIB_STATS_H
+#ifndef NEURON_LIB_DATASTORE_H
+#define NEURON_LIB_DATASTORE_H
 
 #include "device.h"
 
@@ -17,11 +17,7 @@ void stats_close(struct neuron_device *device);
 /* @counter: NDS_NC_COUNTER_* or NDS_EXT_NC_COUNTER_* */
 void stats_add(const struct neuron_device *device, uint32_t nc, unsigned int counter, uint64_t n);
 void stats_set(const struct neuron_device *device, uint32_t nc, unsigned int counter, uint64_t n);
-/* @mem has so many bytes now; under its lock, or when nobody else knows it. */
-void stats_memory(struct neuron_mem *mem, uint64_t bytes);
-/* A model was loaded, or why not. */
-void stats_load(const struct neuron_device *device, uint32_t nc, int ret);
-/* Microseconds since some point. */
-uint64_t stats_time(void);
+/* @counter: NDS_ND_COUNTER_*, of the device and not of a core */
+void stats_add_host(const struct neuron_device *device, unsigned int counter, uint64_t n);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a profile has recorded: record.c collects it, write.c writes it. */
-#ifndef NEURON_LIB_PROFILE_H
-#define NEURON_LIB_PROFILE_H
+/* What a profile has recorded, of each physical core. */
+#ifndef NEURON_LIB_PART_H
+#define NEURON_LIB_PART_H
 
-#include "../run/model.h"
+#include "../run/core.h"
 
 /* Notification queues and the other buffers of a core. */
 #define PROFILE_MAX_BUFFERS 32u
@@ -85,8 +85,5 @@ struct neuron_profile {
 	struct profile_part parts[2];
 	size_t nr_parts;
 };
-
-/* One file of all parts, which nobody changes meanwhile. */
-int profile_write(const struct neuron_profile *profile, int fd);
 
 #endif

@@ -4,8 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "device.h"
-#include "../isa/span.h"
+#include "../device/opts.h"
+#include "mem.h"
+#include "queue.h"
 
 #define META_COPY		0x01080003u
 #define META_WRITE_BARRIER	(1u << 26)
@@ -74,7 +75,7 @@ NEURON_EXPORT int neuron_queue_init(struct neuron_device *device,
 				.tx_handle = setup[i].tx ? setup[i].tx->handle : 0,
 				.rx_handle = setup[i].rx ? setup[i].rx->handle : 0,
 			};
-		ret = do_ioctl(device, NEURON_IOCTL_DMA_QUEUE_INIT_BATCH, batch);
+		ret = device_ioctl(device, NEURON_IOCTL_DMA_QUEUE_INIT_BATCH, batch);
 		setup += n;
 		count -= n;
 	}
@@ -100,7 +101,7 @@ NEURON_EXPORT int neuron_queue_write(struct neuron_device *device, struct neuron
 		return -EINVAL;
 	if (!count)
 		return 0;
-	return do_ioctl(device, NEURON_IOCTL_DMA_COPY_DESCRIPTORS64, &c);
+	return device_ioctl(device, NEURON_IOCTL_DMA_COPY_DESCRIPTORS64, &c);
 }
 
 NEURON_EXPORT int neuron_queue_start(struct neuron_device *device, uint32_t engine,
@@ -113,7 +114,7 @@ NEURON_EXPORT int neuron_queue_start(struct neuron_device *device, uint32_t engi
 		.rx_desc_count = rx_count,
 	};
 
-	return do_ioctl(device, NEURON_IOCTL_DMA_QUEUE_COPY_START, &s);
+	return device_ioctl(device, NEURON_IOCTL_DMA_QUEUE_COPY_START, &s);
 }
 
 NEURON_EXPORT int neuron_queue_ack(struct neuron_device *device, uint32_t engine,
@@ -125,7 +126,7 @@ NEURON_EXPORT int neuron_queue_ack(struct neuron_device *device, uint32_t engine
 		.count = count,
 	};
 
-	return do_ioctl(device, NEURON_IOCTL_DMA_ACK_COMPLETED, &a);
+	return device_ioctl(device, NEURON_IOCTL_DMA_ACK_COMPLETED, &a);
 }
 
 static void side_copy(struct neuron_queue_side *out, const struct neuron_dma_queue_state *in)
@@ -153,7 +154,7 @@ NEURON_EXPORT int neuron_queue_get_state(struct neuron_device *device, uint32_t 
 
 	if (!result_valid(state))
 		return -EINVAL;
-	ret = do_ioctl(device, NEURON_IOCTL_DMA_QUEUE_GET_STATE, &g);
+	ret = device_ioctl(device, NEURON_IOCTL_DMA_QUEUE_GET_STATE, &g);
 	if (ret)
 		return ret;
 	side_copy(&out.tx, &tx);
@@ -171,7 +172,7 @@ NEURON_EXPORT int neuron_queue_release(struct neuron_device *device, uint32_t en
 {
 	struct neuron_ioctl_dma_queue_init i = { .eng_id = engine, .qid = queue };
 	struct neuron_ioctl_dma_queue_release r = { .eng_id = engine, .qid = queue };
-	int ret = do_ioctl(device, NEURON_IOCTL_DMA_QUEUE_INIT, &i);
+	int ret = device_ioctl(device, NEURON_IOCTL_DMA_QUEUE_INIT, &i);
 
-	return ret ? ret : do_ioctl(device, NEURON_IOCTL_DMA_QUEUE_RELEASE, &r);
+	return ret ? ret : device_ioctl(device, NEURON_IOCTL_DMA_QUEUE_RELEASE, &r);
 }

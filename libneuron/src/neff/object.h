@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the files of the NEFF reader share; not for anybody else. */
-#ifndef NEURON_NEFF_INTERNAL_H
-#define NEURON_NEFF_INTERNAL_H
+/* A NEFF while it is read, and all that belongs to it afterwards. */
+#ifndef NEURON_NEFF_OBJECT_H
+#define NEURON_NEFF_OBJECT_H
 
 #include "neff.h"
 
@@ -28,12 +28,7 @@ struct neff_object {
 	size_t payload_size;
 };
 
-/* A name by which DMA entries find a queue set. */
-struct neff_queue_name {
-	const char *name;
-	const struct neuron_neff_queue *queue;
-	int instance;			/* -1: @name is that of the set */
-};
+struct neff_queue_name;
 
 /* While opening. */
 struct neff_reader {
@@ -60,27 +55,9 @@ char *neff_strdup(struct neff_object *obj, const char *s);
  */
 const char *neff_normalise(const char *path, char *out);
 
+/* What was only needed to parse goes: descriptions, debug information. */
+void neff_drop_unused(struct neff_object *obj);
+
 struct neff_member *neff_find_member(struct neff_object *obj, const char *name);
 
-/* archive.c: list the members of the payload in @r->obj->members. */
-int neff_unpack(struct neff_reader *r, const uint8_t *payload, size_t size);
-
-/* Unpack the wanted ones that are not there. */
-int neff_fetch(struct neff_reader *r);
-
-/* graph.c: from members to subgraphs. */
-int neff_parse(struct neff_reader *r);
-
-/* npy.c */
-struct neff_npy {
-	const void *data;
-	size_t size;
-	enum neuron_neff_dtype dtype;
-	uint32_t ndim;			/* 0: not representable, use the default */
-	uint32_t shape[NEURON_NEFF_MAX_SHAPE];
-};
-
-int neff_npy_parse(struct neff_reader *r, const char *where, const void *data, size_t size,
-		   struct neff_npy *npy);
-
-#endif /* NEURON_NEFF_INTERNAL_H */
+#endif

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* What a device says of itself, resets, semaphores and events. */
+#include <errno.h>
+
+#include "device.h"
+#include "opts.h"
+
+NEURON_EXPORT int neuron_device_get_info(struct neuron_device *device,
+					 struct neuron_device_info *info)
+{
+	struct neuron_ioctl_device_info di = { 0 };
+	struct neuron_ioctl_compatible_version cv = { 0 };
+	struct neuron_ioctl_device_driver_info dr = { .size = sizeof(dr) };
+	struct neuron_device_info out = { 0 };
+	int ret;
+
+	if (!result_valid(info))
+		return -EINVAL;
+	ret = device_ioctl(device, NEURON_IOCTL_DEVICE_INFO, &di);
+	if (!ret)
+		ret = device_ioctl(device, NEURON_IOCTL_COMPATIBLE_VERSION, &cv);
+	if (!ret)
+		ret = device_ioctl(device, NEURON_IOCTL_DRIVER_INFO_GET, &dr);
+	if (ret)
+		return ret;
+	if (di.connected_device_count > NEURON_IOCTL_MAX_CONNECTED_DEVICES)
+		return -EPROTO;
+	out.arch = di.architecture;
+	out.revision = di.revision;
+	out.nr_connected = di.connected_device_count;
+	memcpy(out.connected, di.connected_devices, sizeof(out.connected));
+	out.compat_min = cv.min;
+	out.compat_max = cv.max;
+	out.features = dr.feature_flags1;
+	result_copy(info, &out, sizeof(out));
+	return 0;
+}
+
+NEURON_EXPORT int neuron_device_set_reset_eventfd(struct neuron_device *device, uint32_t nc, int fd)
+{
+	struct neuron_native_reset_eventfd e = {
+		.size = sizeof(e),
+		.nc_id = nc,
+		.eventfd = fd < 0 ? -1 : fd,
+	};
+
+	return device_ioctl(device, NEURON_NATIVE_RESET_EVENTFD, &e);
+}
+
+NEURON_EXPORT int neuron_device_reset(struct neuron_device *device, uint32_t nc_map)
+{
+	struct neuron_ioctl_device_reset reset = { .nc_map = nc_map };
+	struct neuron_ioctl_device_ready ready = { 0 };
+	int ret;
+
+	if (!nc_map)
+		return -EINVAL;
+	ret = device_ioctl(device, NEURON_IOCTL_NC_RESET, &reset);
+	if (ret)
+		return ret;
+	do {
+		ready.request_id = reset.request_id;
+		ready.result = 0;
+		ret = device_ioctl(device, NEURON_IOCTL_NC_RESET_READY, &ready);
+	} while (!ret && ready.result == -EINTR);
+	if (ret)
+		return ret;
+	return ready.result ? -EIO : 0;
+}
+
+static int semaphore(struct neuron_device *device, unsigned long cmd, uint32_t nc,
+		     uint32_t index, uint32_t *value)
+{
+	struct neuron_ioctl_semaphore s = {
+		.nc_id = nc, .semaphore_index = index, .value = *value,
+	};
+	int ret = device_ioctl(device, cmd, &s);
+
+	if (!ret)
+		*value = s.value;
+	return ret;
+}
+
+NEURON_EXPORT int neuron_semaphore_read(struct neuron_device *device, uint32_t nc,
+					uint32_t index, uint32_t *value)
+{
+	uint32_t v = 0;
+	int ret = semaphore(device, NEURON_IOCTL_SEMAPHORE_READ, nc, index, &v);
+
+	if (!ret)
+		*value = v;
+	return ret;
+}
+
+NEURON_EXPORT int neuron_semaphore_set(struct neuron_device *device, uint32_t nc,
+				       uint32_t index, uint32_t value)
+{
+	return semaphore(device, NEURON_IOCTL_SEMAPHORE_WRITE, nc, index, &value);
+}
+
+NEURON_EXPORT int neuron_semaphore_add(struct neuron_device *device, uint32_t nc,
+				       uint32_t index, uint32_t value)
+{
+	return semaphore(device, NEURON_IOCTL_SEMAPHORE_INCREMENT, nc, index, &value);
+}
+
+NEURON_EXPORT int neuron_semaphore_subtract(struct neuron_device *device, uint32_t nc,
+					    uint32_t index, uint32_t value)
+{
+	return semaphore(device, NEURON_IOCTL_SEMAPHORE_DECREMENT, nc, index, &value);
+}
+
+NEURON_EXPORT int neuron_event_read(struct neuron_device *device, uint32_t nc, uint32_t index,
+				    uint32_t *value)
+{
+	struct neuron_ioctl_event e = { .nc_id = nc, .event_index = index };
+	int ret = device_ioctl(device, NEURON_IOCTL_EVENT_GET, &e);
+
+	if (!ret)
+		*value = e.value;
+	return ret;
+}
+
+NEURON_EXPORT int neuron_event_set(struct neuron_device *device, uint32_t nc, uint32_t index,
+				   uint32_t value)
+{
+	struct neuron_ioctl_event e = { .nc_id = nc, .event_index = index, .value = value };
+
+	return device_ioctl(device, NEURON_IOCTL_EVENT_SET, &e);
+}

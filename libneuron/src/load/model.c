@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* What a model is (model.h). */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "../device/opts.h"
+#include "model.h"
+
+void model_free(struct neuron_model *model)
+{
+	while (model->nr_mems)
+		neuron_mem_free(model->mems[--model->nr_mems]);
+	for (size_t i = 0; i < model->nr_rings; i++) {
+		free(model->rings[i].tx_desc);
+		free(model->rings[i].rx_desc);
+	}
+	for (size_t i = 0; i < model->nr_io; i++) {
+		free(model->io[i].name);
+		free(model->io[i].fixups);
+		free(model->io[i].pointers);
+	}
+	labels_put(model->labels);
+	free(model->io);
+	free(model->tensors);
+	free(model->mems);
+	free(model->rings);
+	free(model->setup);
+	free(model->name);
+	free(model);
+}
+
+NEURON_EXPORT const char *neuron_model_uuid(const struct neuron_model *model)
+{
+	return model->uuid;
+}
+
+NEURON_EXPORT const char *neuron_model_name(const struct neuron_model *model)
+{
+	return model->name;
+}
+
+NEURON_EXPORT size_t neuron_model_tensor_count(const struct neuron_model *model)
+{
+	return model->nr_tensors;
+}
+
+NEURON_EXPORT int neuron_model_tensor_info(const struct neuron_model *model, size_t index,
+					   struct neuron_tensor_info *info)
+{
+	struct neuron_tensor_info out = { 0 };
+	const struct io_tensor *t;
+
+	if (index >= model->nr_tensors || !result_valid(info))
+		return -EINVAL;
+	t = model->tensors[index];
+	out.name = t->name;
+	out.usage = t->usage;
+	out.bytes = t->bytes;
+	out.dtype = t->dtype;
+	out.ndim = t->ndim;
+	memcpy(out.shape, t->shape, sizeof(out.shape));
+	result_copy(info, &out, sizeof(out));
+	return 0;
+}
+
+NEURON_EXPORT int neuron_model_get_usage(const struct neuron_model *model,
+					 struct neuron_model_usage *usage)
+{
+	struct neuron_model_usage sum = { 0 };
+
+	if (!result_valid(usage))
+		return -EINVAL;
+	for (const struct neuron_model *m = model; m; m = m->peer) {
+		sum.code += m->usage.code;
+		sum.constants += m->usage.constants;
+		sum.scratchpad += m->usage.scratchpad;
+		sum.runtime += m->usage.runtime;
+		sum.rings_io += m->usage.rings_io;
+		sum.rings_spill += m->usage.rings_spill;
+		sum.rings_runtime += m->usage.rings_runtime;
+		sum.rings_collectives += m->usage.rings_collectives;
+		sum.collectives += m->usage.collectives;
+		sum.shared_scratchpad += m->usage.shared_scratchpad;
+		sum.descriptors += m->usage.descriptors;
+	}
+	result_copy(usage, &sum, sizeof(sum));
+	return 0;
+}
+
+NEURON_EXPORT const char *neuron_model_obstacles(const struct neuron_model *model, size_t index)
+{
+	for (; model; model = model->peer) {
+		if (index < model->obstacles.nr)
+			return model->obstacles.text[index];
+		index -= model->obstacles.nr;
+	}
+	return NULL;
+}
+
+NEURON_EXPORT const char *neuron_model_obstacle(const struct neuron_model *model)
+{
+	return neuron_model_obstacles(model, 0);
+}

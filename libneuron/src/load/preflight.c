@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* What models would take of a device, without one. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../device/opts.h"
+#include "steps.h"
+
+NEURON_EXPORT uint64_t neuron_plan_scratchpad(const struct neuron_plan_opts *opts, uint64_t need)
+{
+	uint64_t page = opts->contiguous ? SCRATCHPAD_STEP :
+			opts->scratchpad_page ? opts->scratchpad_page : SCRATCHPAD_PAGE;
+
+	return need > UINT64_MAX - page ? UINT64_MAX : round_up(need, page);
+}
+
+static bool add(uint64_t *sum, uint64_t times, uint64_t bytes)
+{
+	return __builtin_mul_overflow(times, bytes, &bytes) ||
+	       __builtin_add_overflow(*sum, bytes, sum);
+}
+
+static bool add_part(uint64_t *bytes, const struct neuron_model_usage *u)
+{
+	const struct {
+		enum neuron_mem_category to;
+		uint64_t bytes;
+	} parts[] = {
+		{ NEURON_MEM_CODE, u->code },
+		{ NEURON_MEM_CONSTANTS, u->constants },
+		{ NEURON_MEM_SCRATCHPAD_PRIVATE, u->scratchpad },
+		{ NEURON_MEM_MISC, u->runtime },
+		{ NEURON_MEM_RINGS, u->rings_io },
+		{ NEURON_MEM_RINGS, u->rings_spill },
+		{ NEURON_MEM_RINGS, u->rings_collectives },
+		{ NEURON_MEM_RINGS, u->rings_runtime },
+		{ NEURON_MEM_COLLECTIVES, u->collectives },
+	};
+	bool over = false;
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		over |= add(&bytes[parts[i].to], 1, parts[i].bytes);
+	return over;
+}
+
+/* Each of the caller's may be shorter. */
+static struct neuron_plan plan_at(const struct neuron_plan *plans, size_t i)
+{
+	size_t size = result_valid(plans) ? plans->size : sizeof(*plans);
+	struct neuron_plan plan = { .nr_parts = 0 };
+
+	memcpy(&plan, (const char *)plans + i * size, size < sizeof(plan) ? size : sizeof(plan));
+	return plan;
+}
+
+NEURON_EXPORT int neuron_plan_sum(const struct neuron_plan *plans, size_t nr_plans,
+				  const struct neuron_plan_opts *opts, uint64_t microcode,
+				  struct neuron_report_core *core)
+{
+	uint64_t *bytes = core->device_bytes, need[MAX_PARTS] = { 0 }, sum = 0;
+	struct neuron_plan_opts o;
+	uint64_t cores;
+	bool over;
+
+	/* The caller's may be shorter.  One that is not valid made no plan. */
+	opts_copy(&o, sizeof(o), opts);
+	cores = o.lnc == 2 ? 2 : 1;
+	memset(bytes, 0, sizeof(core->device_bytes));
+	over = microcode > UINT64_MAX - NEURON_PAGE ||
+	       add(&bytes[NEURON_MEM_CODE], cores, round_up(microcode, NEURON_PAGE)) ||
+	       add(&bytes[NEURON_MEM_NOTIFICATION], cores, o.profile) ||
+	       add(&bytes[NEURON_MEM_COLLECTIVES], cores, o.collectives);
+	for (size_t i = 0; i < nr_plans; i++) {
+		const struct neuron_plan plan = plan_at(plans, i);
+
+		over |= add(&bytes[NEURON_MEM_TENSORS], o.io_sets,
+			    o.io_single ? plan.io_longest : plan.io);
+		for (uint32_t k = 0; k < plan.nr_parts; k++) {
+			over |= add_part(bytes, &plan.parts[k]);
+			if (plan.parts[k].shared_scratchpad > need[k])
+				need[k] = plan.parts[k].shared_scratchpad;
+		}
+	}
+	for (uint32_t k = 0; k < MAX_PARTS; k++)
+		over |= add(&bytes[o.contiguous ? NEURON_MEM_SCRATCHPAD_CONTIGUOUS :
+						  NEURON_MEM_SCRATCHPAD], 1,
+			    neuron_plan_scratchpad(&o, need[k]));
+	for (size_t i = 0; i < NEURON_MAX_CATEGORIES; i++)
+		over |= add(&sum, 1, bytes[i]);
+	return over ? -E2BIG : 0;
+}
+
+/* As the runtime allocates them. */
+static int plan_io(struct loader *l, struct neuron_plan *plan)
+{
+	const struct neuron_model *m = l->model;
+
+	for (size_t i = 0; i < m->nr_tensors; i++) {
+		uint64_t bytes = m->tensors[i]->bytes;
+
+		if (bytes > UINT64_MAX - NEURON_PAGE ||
+		    add(&plan->io, 1, round_up(bytes, NEURON_PAGE)))
+			return error_note(l->error, NEURON_ERROR_LIMIT, -E2BIG,
+					 "%s/def.json: inputs and outputs have more than 2^64 bytes",
+					 l->sg->dir);
+		if (round_up(bytes, NEURON_PAGE) > plan->io_longest)
+			plan->io_longest = round_up(bytes, NEURON_PAGE);
+	}
+	return 0;
+}
+
+NEURON_EXPORT int neuron_model_plan(const struct neuron_geometry *geometry, const void *bytes,
+				    size_t size, const struct neuron_plan_opts *opts,
+				    struct neuron_plan *plan)
+{
+	struct neuron_plan_opts o;
+	struct neuron_plan out = { 0 };
+	struct neuron_error error = { .size = sizeof(error) };
+	struct loader l[MAX_PARTS] = { { .error = &error } };
+	struct neuron_neff *neff = NULL;
+	int ret;
+
+	ret = opts_copy(&o, sizeof(o), opts);
+	if (ret)
+		return ret;
+	if (!o.scratchpad_page)
+		o.scratchpad_page = SCRATCHPAD_PAGE;
+	if (!geometry || !bytes || !result_valid(plan) || o.lnc > MAX_PARTS ||
+	    !scratchpad_page_valid(o.scratchpad_page))
+		return -EINVAL;
+	ret = load_open_neff(l, bytes, size, &(struct neuron_model_opts){
+				.node = o.node,
+				.max_unpacked = o.max_unpacked,
+				.short_constants = o.short_constants,
+			}, &neff, NULL);
+	if (!ret) {
+		out.cores = neuron_neff_cores(neff, o.node);
+		ret = load_check_cores(l, neff, o.node, o.lnc ? o.lnc : 1, out.cores);
+	}
+	if (!ret)
+		ret = load_plan_parts(l, neff, geometry, &error);
+	for (size_t k = 0; !ret && k < neff->nr_subgraphs; k++) {
+		l[k].layout.region = o.contiguous ? UINT64_MAX : 0;
+		l[k].layout.page = o.scratchpad_page;
+		ret = load_plan_memory(&l[k]);
+		if (!ret)
+			out.parts[out.nr_parts++] = l[k].model->usage;
+	}
+	if (!ret)
+		ret = load_join_tensors(l, l[0].model);
+	if (!ret)
+		ret = plan_io(l, &out);
+	if (!ret)
+		snprintf(out.name, sizeof(out.name), "%s", l[0].model->name);
+	for (const char *text; !ret && out.nr_obstacles < NEURON_MAX_OBSTACLES; out.nr_obstacles++) {
+		text = neuron_model_obstacles(l[0].model, out.nr_obstacles);
+		if (!text)
+			break;
+		snprintf(out.obstacles[out.nr_obstacles], sizeof(out.obstacles[0]), "%s", text);
+	}
+	load_free(l);
+	for (size_t k = 0; k < MAX_PARTS; k++)
+		if (l[k].model)
+			model_free(l[k].model);
+	neuron_neff_close(neff);
+	if (!ret)
+		result_copy(plan, &out, sizeof(out));
+	else if (result_valid(o.error))
+		result_copy(o.error, &error, sizeof(error));
+	return ret;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The way of a NEFF onto the cores that it is for, step by step: to the end for loading,
+ * without the steps that need a device for a preflight, so that it cannot say anything
+ * else than what loading does.  The first part has the error, which is of both.
+ */
+#ifndef NEURON_LIB_STEPS_H
+#define NEURON_LIB_STEPS_H
+
+#include "loader.h"
+
+/* Cores of a logical one, each with a subgraph of the file. */
+#define MAX_PARTS 2u
+
+int load_open_neff(struct loader *l, const void *bytes, size_t size,
+		   const struct neuron_model_opts *o, struct neuron_neff **neff,
+		   uint64_t *unpacked);
+/* @lnc: physical cores of the logical one; @cores: that the caller has for it. */
+int load_check_cores(struct loader *l, const struct neuron_neff *neff, uint32_t node,
+		     uint32_t lnc, uint32_t cores);
+/* What both parts need to know of the file: programs, and semaphores of each other. */
+int load_plan_parts(struct loader *l, const struct neuron_neff *neff,
+		    const struct neuron_geometry *g, struct neuron_error *error);
+/* The rest of a part, when it is known which parts of the scratchpad there are in one piece. */
+int load_plan_memory(struct loader *l);
+/* Onto the device. */
+int load_apply(struct loader *l);
+/* Inputs and outputs by name; both parts may have the same one. */
+int load_join_tensors(struct loader *l, struct neuron_model *m);
+/* Of all parts, but for their models. */
+void load_free(struct loader *l);
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* An allocation: device memory, or host memory that the device reaches. */
+#ifndef NEURON_LIB_MEM_H
+#define NEURON_LIB_MEM_H
+
+#include "../device/device.h"
+
+struct neuron_mem {
+	struct neuron_device *device;
+	uint64_t handle;
+	uint64_t address;
+	uint64_t mmap_offset;
+	_Atomic uint64_t bytes;	/* asked for */
+	pthread_mutex_t lock;	/* growing and mapping */
+	_Atomic(void *) va;
+	uint64_t mapped;	/* bytes at @va */
+	uint64_t counted;	/* bytes, by stats.c */
+	enum neuron_mem_category category;
+	uint32_t hbm;
+	uint32_t nc;
+};
+
+/* Host memory comes first, but for one. */
+static inline bool category_host(enum neuron_mem_category category)
+{
+	return category < NEURON_MEM_OTHER || category == NEURON_MEM_HOST_RINGS;
+}
+
+/*
+ * The allocation that a call of the driver has made besides others, as notification queues
+ * do: @handle and @mmap_offset are the driver's, bytes, category, hbm and nc are filled in.
+ * From here on it is one like any other.
+ */
+void mem_adopt(struct neuron_mem *mem, struct neuron_device *device, uint64_t handle,
+	       uint64_t mmap_offset, uint64_t align);
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The scratchpad of a core, which its models share: one region, which can be empty, and
+ * pages behind it.  In paged mode there are only pages; in contiguous mode there are pages
+ * only when the region could not grow.
+ *
+ * Descriptors of loaded models point there: what there is never moves, and more is added
+ * behind it.
+ */
+#ifndef NEURON_LIB_SCRATCHPAD_H
+#define NEURON_LIB_SCRATCHPAD_H
+
+#include "mem.h"
+
+#define SCRATCHPAD_PAGE (512ull << 20)
+/* By which the region grows. */
+#define SCRATCHPAD_STEP (64ull << 20)
+/* What the start of every piece is aligned to. */
+#define SCRATCHPAD_ALIGN (1u << 20)
+
+struct scratchpad_layout {
+	uint64_t region;		/* bytes */
+	uint64_t page;
+};
+
+/* Part of a model, for as long as it is loaded. */
+struct scratchpad_user {
+	uint64_t need;
+	struct scratchpad_user *next;
+};
+
+struct scratchpad {
+	struct neuron_device *device;	/* the core's, like all up to the lock */
+	uint32_t nc;
+	uint32_t hbm;
+	uint64_t page;
+	bool contiguous;
+	pthread_mutex_t lock;		/* the rest; nothing but memory is taken under it */
+	struct neuron_mem *region;
+	struct neuron_mem **pages;
+	size_t nr_pages;
+	struct scratchpad_user *users;
+};
+
+void scratchpad_free(struct scratchpad *s);
+/*
+ * Room for a user, who counts from here on; *@layout is what there is now.  Pages that only
+ * a failed call made go with the next user that leaves.
+ */
+int scratchpad_join(struct scratchpad *s, struct scratchpad_user *user,
+		    struct scratchpad_layout *layout, struct neuron_mem_failure *failure);
+/* Give back what nobody needs any more.  @user may be one that did not join. */
+void scratchpad_leave(struct scratchpad *s, const struct scratchpad_user *user);
+/* Device address of a byte that there is memory for. */
+uint64_t scratchpad_address(struct scratchpad *s, uint64_t offset);
+uint64_t scratchpad_bytes(struct scratchpad *s);
+
+/* Device memory document, "Shared scratchpad". */
+static inline bool scratchpad_page_valid(uint64_t page)
+{
+	return page && !(page % SCRATCHPAD_PAGE) && page < 4ull << 30;
+}
+
+/* Pages for @need bytes; can be far more than there is memory for. */
+static inline uint64_t scratchpad_pages(uint64_t need, uint64_t page)
+{
+	return need / page + (need % page != 0);
+}
+
+/* Whether a variable lies in one page (device memory document, "Shared scratchpad"). */
+static inline bool scratchpad_fits(uint64_t offset, uint64_t bytes, uint64_t page)
+{
+	return bytes <= page && offset % page <= page - bytes;
+}
+
+/* Whether it lies in one piece of memory. */
+static inline bool scratchpad_placed(const struct scratchpad_layout *layout, uint64_t offset,
+				     uint64_t bytes)
+{
+	if (offset < layout->region)
+		return bytes <= layout->region - offset;
+	return scratchpad_fits(offset - layout->region, bytes, layout->page);
+}
+
+#endif

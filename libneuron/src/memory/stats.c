@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* What the driver counts of device memory. */
+#include <errno.h>
+
+#include "../device/device.h"
+#include "../device/opts.h"
+
+_Static_assert(NEURON_MAX_CATEGORIES == NEURON_NATIVE_MAX_CATEGORIES, "limits of the driver");
+_Static_assert(NEURON_MAX_ORDERS == NEURON_NATIVE_MAX_ORDERS, "limits of the driver");
+
+NEURON_EXPORT int neuron_hbm_get_stats(struct neuron_device *device, uint32_t hbm,
+				       struct neuron_hbm_stats *stats)
+{
+	struct neuron_native_hbm_stats s = { .size = sizeof(s), .hbm = hbm };
+	struct neuron_hbm_stats out = { 0 };
+	int ret;
+
+	if (!result_valid(stats))
+		return -EINVAL;
+	ret = device_ioctl(device, NEURON_NATIVE_HBM_STATS, &s);
+	if (ret)
+		return ret;
+	out.total = s.total;
+	out.used = s.used;
+	out.reserved = s.reserved;
+	out.free = s.free;
+	out.largest_free = s.largest_free;
+	out.high_water = s.high_water;
+	out.nr_allocs = s.nr_allocs;
+	out.own_process = s.own_process;
+	out.driver = s.driver;
+	out.metadata = s.metadata;
+	out.fail_full = s.fail_full;
+	out.fail_fragmented = s.fail_fragmented;
+	out.fail_alignment = s.fail_alignment;
+	out.fail_capped = s.fail_capped;
+	for (unsigned int i = 0; i < NEURON_MAX_ORDERS; i++)
+		out.free_by_order[i] = s.free_by_order[i];
+	for (unsigned int i = 0; i < NEURON_MAX_CATEGORIES; i++)
+		out.by_category[i] = s.by_category[i];
+	for (unsigned int i = 0; i < NEURON_MAX_CORES; i++)
+		out.by_core[i] = s.by_core[i];
+	result_copy(stats, &out, sizeof(out));
+	return 0;
+}
+
+NEURON_EXPORT int neuron_core_get_stats(struct neuron_device *device, uint32_t nc,
+					struct neuron_core_stats *stats)
+{
+	struct neuron_native_core_stats s = { .size = sizeof(s), .nc_id = nc };
+	struct neuron_core_stats out = { 0 };
+	int ret;
+
+	if (!result_valid(stats))
+		return -EINVAL;
+	ret = device_ioctl(device, NEURON_NATIVE_CORE_STATS, &s);
+	if (ret)
+		return ret;
+	out.owner = s.owner;
+	for (unsigned int i = 0; i < NEURON_MAX_CATEGORIES; i++)
+		out.device_bytes[i] = s.device_bytes[i];
+	out.host_bytes = s.host_bytes;
+	result_copy(stats, &out, sizeof(out));
+	return 0;
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Errors and obstacles in words, without what could forge a line (error.h). */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "error.h"
+#include "neff.h"
+
+int error_note(struct neuron_error *e, enum neuron_error_kind kind, int ret, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (e->kind == NEURON_ERROR_NONE) {
+		e->kind = kind;
+		va_start(ap, fmt);
+		vsnprintf(e->text, sizeof(e->text), fmt, ap);
+		va_end(ap);
+		neuron_neff_printable(e->text);
+	}
+	return ret;
+}
+
+int error_no_memory(struct neuron_error *e)
+{
+	return error_note(e, NEURON_ERROR_MEMORY, -ENOMEM, "out of host memory");
+}
+
+int error_device(struct neuron_error *e, const char *what, int ret)
+{
+	if (ret == -ENOMEM)
+		return error_note(e, NEURON_ERROR_MEMORY, ret, "%s: out of memory", what);
+	return error_note(e, NEURON_ERROR_DEVICE, ret, "%s: %s", what, strerror(-ret));
+}
+
+void obstacle_add(struct obstacles *o, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (o->nr == NEURON_MAX_OBSTACLES)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(o->text[o->nr], sizeof(o->text[0]), fmt, ap);
+	va_end(ap);
+	neuron_neff_printable(o->text[o->nr++]);
+}

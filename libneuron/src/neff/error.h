@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What is said of a file that cannot be loaded, or not be run. */
+#ifndef NEURON_LIB_ERROR_H
+#define NEURON_LIB_ERROR_H
+
+#include <neuron/neuron.h>
+
+/* Why a model cannot be run; it can be placed all the same. */
+struct obstacles {
+	size_t nr;
+	char text[NEURON_MAX_OBSTACLES][256];
+};
+
+/* Note the first error.  Returns @ret. */
+int error_note(struct neuron_error *e, enum neuron_error_kind kind, int ret, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+int error_no_memory(struct neuron_error *e);
+/* What the driver said to @what. */
+int error_device(struct neuron_error *e, const char *what, int ret);
+/* Beyond NEURON_MAX_OBSTACLES there is no room, and no need. */
+void obstacle_add(struct obstacles *o, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A physical core, which runs the models that are loaded onto it. */
+#ifndef NEURON_LIB_CORE_H
+#define NEURON_LIB_CORE_H
+
+#include "../load/model.h"
+
+struct profile_part;
+struct compute_queue;
+
+/* What a profile of a core is told, under core->lock. */
+struct recorder_ops {
+	/* Whether the core has to be reset before the next run. */
+	bool (*starts_over)(struct profile_part *part);
+	/* Behind a reset; @works: the core can be used again. */
+	void (*reset)(struct profile_part *part, bool works);
+	void (*run_begin)(struct profile_part *part, const struct neuron_model *model);
+	void (*run_end)(struct profile_part *part, int ret);
+};
+
+struct neuron_core {
+	struct neuron_device *device;
+	struct neuron_core *peer;	/* second one of a logical core */
+	uint32_t nc;
+	uint32_t hbm;
+	uint32_t nr_slots;
+	bool contiguous;
+	struct neuron_mem *microcode;
+	atomic_uint refs;
+	struct scratchpad scratchpad;	/* has a lock of its own */
+
+	pthread_mutex_t lock;		/* everything below, and running a model */
+	const struct neuron_model **owner;	/* whose rings a slot's queue has */
+	struct neuron_nq *notify;
+	struct neuron_nq *error;
+	int eventfd;			/* signalled by both */
+	struct compute_queue *compute;	/* NULL until something is computed */
+	bool broken;			/* to be reset before the next run */
+	bool held;			/* the driver kept what only a reset gives back */
+	bool done;			/* its part of the run */
+	const struct recorder_ops *recorder;	/* of @profile */
+	struct profile_part *profile;	/* being recorded, or NULL */
+};
+
+struct neuron_core *core_get(struct neuron_core *core);
+void core_put(struct neuron_core *core);
+/* Under core->lock. */
+int core_reset_locked(struct neuron_core *core);
+/*
+ * Stop the queues that have rings of the model; NULL: all.  A queue that the driver does
+ * not let go keeps its rings until the core is reset, and the core is @held.
+ */
+void core_release_queues(struct neuron_core *core, const struct neuron_model *model);
+/* Try again to reset a core that is @held. */
+void core_take_back(struct neuron_core *core);
+
+#endif
