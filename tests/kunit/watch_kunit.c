@@ -3,6 +3,18 @@
 #include <kunit/test.h>
 #include <linux/module.h>
 
+#undef WARN
+#define WARN(condition, format...) do {				\
+	if (condition) {					\
+		warnings++;					\
+		snprintf(warning, sizeof(warning), format);	\
+	}							\
+} while (0)
+
+/* A real one would end a guest; that it does, tests/vm/selftest.sh shows. */
+static unsigned int warnings;
+static char warning[128];
+
 #include "../../kmod/mem/watch.c"
 
 static void watch_sees_overlap(struct kunit *test)
@@ -30,8 +42,43 @@ static void watch_sees_overlap(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, neuron_watch_user(&zone, 0, U64_MAX), NEURON_USER_NONE);
 }
 
+static void watch_warns(struct kunit *test)
+{
+	static struct neuron_zone zone = { .watched = RB_ROOT_CACHED, .index = 1 };
+	static const struct {
+		enum neuron_user as;
+		const char *name;
+	} rows[] = {
+		{ NEURON_USER_MAPPING, "mapping" }, { NEURON_USER_EXPORT, "dma-buf" },
+		{ NEURON_USER_RING, "ring" }, { NEURON_USER_TRANSFER, "transfer" },
+		{ NEURON_USER_PEER, "peer" },
+	};
+	char want[128];
+	unsigned int i;
+
+	spin_lock_init(&zone.watch_lock);
+	warnings = 0;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct neuron_watch *w = neuron_watch_range(&zone, 0x10000, 0x4000, rows[i].as);
+
+		KUNIT_ASSERT_NOT_NULL(test, w);
+		neuron_watch_freed(&zone, 0, 0x10000);
+		neuron_watch_freed(&zone, 0x14000, 0x1000);
+		KUNIT_EXPECT_EQ(test, warnings, i);
+		neuron_watch_freed(&zone, 0x13000, 0x2000);
+		KUNIT_EXPECT_EQ(test, warnings, i + 1);
+		snprintf(want, sizeof(want),
+			 "neuron: HBM 1: 0x13000 + 0x2000 is freed and part of a %s\n", rows[i].name);
+		KUNIT_EXPECT_STREQ(test, warning, want);
+		neuron_watch_end(w);
+		neuron_watch_freed(&zone, 0x13000, 0x2000);
+		KUNIT_EXPECT_EQ(test, warnings, i + 1);
+	}
+}
+
 static struct kunit_case watch_cases[] = {
 	KUNIT_CASE(watch_sees_overlap),
+	KUNIT_CASE(watch_warns),
 	{}
 };
 

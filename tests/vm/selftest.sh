@@ -12,6 +12,7 @@ set -eu -o pipefail
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+printf '#!/bin/sh\nmodprobe neuron_emu && echo ok - loaded\n' >"$work/load.sh"
 
 # The faulty module for a kernel; prints its directory.
 build_faulty() {
@@ -54,6 +55,29 @@ expect() {
 		grep -qx "# reason: $reason" "$work/out" || bad=1
 	fi
 	result $bad "$text"
+}
+
+# expect_cut USER TEXT: a driver that cuts memory which a USER has, as no driver of ours
+# must (mem/grow.c asks before), is caught by its own option check_users.
+expect_cut() {
+	local user=$1 tree=$CACHE/build/selftest-cut bad=0 modules
+
+	mkdir -p "$tree"
+	(cd "$ROOT" && git ls-files -co --exclude-standard kmod uapi tests/vm tests/kunit VERSION) |
+		rsync -a --delete --files-from=- "$ROOT/" "$tree/"
+	sed -i 's/i < NEURON_NR_USERS/0 \&\& &/' "$tree/kmod/mem/grow.c"
+	if cmp -s {"$ROOT","$tree"}/kmod/mem/grow.c ||
+	   ! modules=$("$tree/tests/vm/modules.sh" uml 2>"$work/out"); then
+		bad=1
+	elif "$ROOT/tests/vm/run.sh" uml --modules "$modules" --test "$work/load.sh" \
+			--test "$ROOT/tests/vm/faulty/cut.c" --append "neuron.check_users=1 user=$user" \
+			--log "selftest-cut-$user" >"$work/out" 2>&1; then
+		bad=1
+	else
+		grep -qx "# reason: warn" "$work/out" &&
+			grep -q "is freed and part of a $user\$" "$work/out" || bad=1
+	fi
+	result $bad "$2"
 }
 
 # What only the debug kernel notices runs there; what the host and init notice runs
@@ -111,12 +135,14 @@ run_case() {
 		kernel=uml
 		expect forged no-verdict "a forged verdict is not believed" \
 			"printf 'plan 1\ntest 10-forged.sh 0 1 0\ndone\n'; busybox poweroff -f" ;;
+	cut-*)	expect_cut "${1#cut-}" "memory that is freed under a ${1#cut-} is noticed" ;;
 	*)	die "unknown case $1" ;;
 	esac
 }
 
 if [ $# = 0 ]; then
 	set -- uml-clean uml-warn uml-oops no-verdict timeout status signal point forged \
+		cut-mapping cut-dma-buf cut-ring \
 		clean oops warn kasan ubsan lockdep atomic-sleep leak soft-lockup hung-task dead
 fi
 for name; do
