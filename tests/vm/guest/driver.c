@@ -717,6 +717,58 @@ static uint64_t counters(void)
 	return sum;
 }
 
+static int take_one(int fd, uint64_t *handle)
+{
+	struct neuron_native_mem_alloc a;
+	int err = err_of(alloc_native(fd, 4096, 0, NEURON_MEMALLOC_TYPE_TENSORS_DEVICE, 0, &a));
+
+	*handle = err ? 0 : a.mem_handle;
+	return err;
+}
+
+/* Each has memory of its own, which its handle leads to. */
+static int all_own(int fd, uint64_t *handle, uint32_t nr)
+{
+	uint32_t i, value;
+
+	for (i = 0; i < nr; i++)
+		if (buf_copy(fd, handle[i], &handle[i], sizeof(value), 0, 1))
+			return 0;
+	for (i = 0; i < nr; i++)
+		if (buf_copy(fd, handle[i], &value, sizeof(value), 0, 0) || value != (uint32_t)handle[i])
+			return 0;
+	return 1;
+}
+
+/* K14: of a table of three levels only the place of the freed handle is left; then it grows. */
+static void test_spare_handle(int fd)
+{
+	enum { NR = 4200 };
+	static uint64_t handle[NR];
+	uint64_t spare, again, value = 0;
+	uint32_t i;
+	int bad = 0;
+
+	for (i = 0; i < NR; i++)
+		bad += take_one(fd, &handle[i]);
+	CHECK(!bad && all_own(fd, handle, NR), "K14: %u handles", NR);
+	spare = handle[NR - 1];
+	for (i = NR; i-- > 0;)
+		bad += mem_free(fd, handle[i]);
+	CHECK(!bad, "K14: all are freed");
+	CHECK(buf_copy(fd, spare, &value, 4, 0, 0) && errno == ENOENT && mem_free(fd, spare) == ENOENT,
+	      "K14: the one that was freed first is no handle");
+	CHECK(!take_one(fd, &again) && again == spare && all_own(fd, &again, 1),
+	      "K14: and is the next one");
+	CHECK(!mem_free(fd, again), "K14: freed again");
+	for (i = 0; i < NR; i++)
+		bad += take_one(fd, &handle[i]);
+	CHECK(!bad && handle[0] == spare && all_own(fd, handle, NR), "K14: all are there once");
+	for (i = 0; i < NR; i++)
+		bad += mem_free(fd, handle[i]);
+	CHECK(!bad, "K14: each is freed once");
+}
+
 int main(void)
 {
 	int fd = open_node(O_RDWR);
@@ -724,6 +776,7 @@ int main(void)
 
 	test_info(fd);
 	test_memory(fd);
+	test_spare_handle(fd);
 	test_walk(fd);
 	test_mmap(fd);
 	test_rings(fd);
