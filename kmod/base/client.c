@@ -141,7 +141,7 @@ struct neuron_client *neuron_client_new(struct neuron_device *nd, struct pid *pi
 	init_completion(&client->done);
 	xa_init_flags(&client->handles, XA_FLAGS_ALLOC1 | XA_FLAGS_ACCOUNT);
 	client->chunks = RB_ROOT;
-	INIT_LIST_HEAD(&client->fresh);
+	INIT_LIST_HEAD(&client->unindexed);
 	client->imports = RB_ROOT;
 	client->limit = NEURON_NO_LIMIT;
 	client->own_limit = NEURON_NO_LIMIT;
@@ -158,7 +158,7 @@ static void neuron_client_release(struct kref *ref)
 	bool kernel = client->kernel;
 
 	WARN_ON_ONCE(!RB_EMPTY_ROOT(&client->chunks) || !RB_EMPTY_ROOT(&client->imports) ||
-		     !list_empty(&client->fresh));
+		     !list_empty(&client->unindexed));
 	xa_destroy(&client->handles);
 	if (client->process)
 		kref_put_mutex(&client->process->ref, neuron_process_release,

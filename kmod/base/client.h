@@ -71,11 +71,11 @@ struct neuron_process {
  * @handles: chunk by handle; its lock is that of what follows up to @closed
  * @spare: in it, a handle that is reserved for the next chunk; 0 = none
  * @chunks: allocated by it, by device address
- * @fresh: the same, those that are not in @chunks yet; the newest first
- * @nr_fresh: their number
+ * @unindexed: the same, those that are not in @chunks yet; the newest first
+ * @nr_unindexed: their number
  * @imports: allocated elsewhere, by device address
  * @closed: what has a handle is in neither of the three any more
- * @hbm_bytes: bytes held of each HBM; under that zone's lock
+ * @hbm_bytes: bytes held of each HBM; under that hbm's lock
  * @device_bytes: bytes of device memory charged, for the limits
  * @core_bytes: the same by core
  * @limit: of @device_bytes, set by the administrator; NEURON_NO_LIMIT = the
@@ -106,9 +106,9 @@ struct neuron_client {
 	struct neuron_chunk *datastore;
 	struct xarray handles;
 	u32 spare;
-	u32 nr_fresh;
+	u32 nr_unindexed;
 	struct rb_root chunks;
-	struct list_head fresh;
+	struct list_head unindexed;
 	struct rb_root imports;
 	bool closed;
 	u64 hbm_bytes[NEURON_HW_MAX_HBMS];

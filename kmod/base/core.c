@@ -171,6 +171,29 @@ int neuron_core_read(struct neuron_device *nd, u32 core, const struct neuron_cli
 }
 
 /**
+ * neuron_core_try_reset() - reset a core because somebody asked for it
+ * @nd: device
+ * @core: core number
+ *
+ * Context: may sleep, core.lock is held.
+ * Return: 0; -EIO it does not reset; -ENODEV.
+ */
+int neuron_core_try_reset(struct neuron_device *nd, u32 core)
+{
+	struct neuron_core *c = &nd->core[core];
+	int err;
+
+	atomic64_inc(&c->reset_req);
+	err = neuron_core_clean(nd, core);
+	c->reset_failed = err;
+	if (err)
+		atomic64_inc(&c->reset_fail);
+	else
+		neuron_crwl_reset(&c->crwl);
+	return err;
+}
+
+/**
  * neuron_device_reset() - reset all cores of a device that nobody uses
  * @nd: device
  *
@@ -179,7 +202,7 @@ int neuron_core_read(struct neuron_device *nd, u32 core, const struct neuron_cli
  */
 int neuron_device_reset(struct neuron_device *nd)
 {
-	int err = 0, failed;
+	int err = 0;
 	u32 i;
 
 	mutex_lock(&nd->clients_lock);
@@ -191,14 +214,7 @@ int neuron_device_reset(struct neuron_device *nd)
 		struct neuron_core *core = &nd->core[i];
 
 		mutex_lock(&core->lock);
-		atomic64_inc(&core->reset_req);
-		failed = neuron_core_clean(nd, i);
-		core->reset_failed = failed;
-		if (failed) {
-			atomic64_inc(&core->reset_fail);
-			err = failed;
-		}
-		neuron_crwl_reset(&core->crwl);
+		err = neuron_core_try_reset(nd, i) ?: err;
 		mutex_unlock(&core->lock);
 	}
 	mutex_unlock(&nd->clients_lock);
@@ -206,19 +222,19 @@ int neuron_device_reset(struct neuron_device *nd)
 }
 
 /**
- * neuron_tally_add() - the device reported what a counter is about
+ * neuron_nds_add() - the device reported what a counter is about
  * @nd: device
  * @core: core number
- * @counter: as for neuron_tally_read()
+ * @counter: as for neuron_nds_read()
  * @n: how often
  *
  * A process that publishes counters counts it itself, when its execution ends.
  *
  * Context: may sleep.
  */
-void neuron_tally_add(struct neuron_device *nd, u32 core, u32 counter, u32 n)
+void neuron_nds_add(struct neuron_device *nd, u32 core, u32 counter, u32 n)
 {
-	struct neuron_tally *t = &nd->core[core].tally[counter];
+	struct neuron_nds_counter *t = &nd->core[core].nds[counter];
 	struct neuron_client *client;
 
 	mutex_lock(&nd->clients_lock);

@@ -17,12 +17,12 @@ struct neuron_nq;
 struct pid;
 
 /**
- * struct neuron_tally - a counter that processes publish in their datastores
+ * struct neuron_nds_counter - a counter that processes publish in their datastores
  * @ended: sum of what processes left that are gone
  * @last: what the last one of them left
  * @cleared: what of the sum a write to sysfs made disappear
  */
-struct neuron_tally {
+struct neuron_nds_counter {
 	u64 ended;
 	u64 last;
 	u64 cleared;
@@ -38,7 +38,7 @@ struct neuron_tally {
  * @crwl: cooperative lock
  * @nq_lock: eventfds in @nq
  * @nq: notification queues in use, by type * 16 + engine; made on first use
- * @tally: published counters by NDS_NC_COUNTER_*, under clients_lock
+ * @nds: published counters by NDS_NC_COUNTER_*, under clients_lock
  * @dirty: it did not reset and may hold what its last owner left
  * @reset_eventfd: who is told of resets; under @lock
  * @reset_failed: the last reset did
@@ -61,7 +61,7 @@ struct neuron_core {
 	struct neuron_crwl crwl;
 	spinlock_t nq_lock;
 	struct neuron_nq *nq[NEURON_HW_NR_NQ];
-	struct neuron_tally tally[NDS_EXT_NC_COUNTER_LAST];
+	struct neuron_nds_counter nds[NDS_EXT_NC_COUNTER_LAST];
 	bool dirty;
 	struct eventfd_ctx *reset_eventfd;
 	bool reset_failed;
@@ -84,7 +84,8 @@ void neuron_core_take(struct neuron_device *nd, u32 core, struct neuron_client *
 int neuron_cores_acquire(struct neuron_device *nd, unsigned long map,
 			 struct neuron_client *client);
 int neuron_core_acquire(struct neuron_device *nd, u32 core, struct neuron_client *client);
+int neuron_core_try_reset(struct neuron_device *nd, u32 core);
 int neuron_device_reset(struct neuron_device *nd);
-void neuron_tally_add(struct neuron_device *nd, u32 core, u32 counter, u32 n);
+void neuron_nds_add(struct neuron_device *nd, u32 core, u32 counter, u32 n);
 
 #endif

@@ -28,7 +28,7 @@ struct neuron_core;
 struct neuron_engine;
 struct neuron_failures;
 struct neuron_sysfs;
-struct neuron_zone;
+struct neuron_hbm;
 
 #define NEURON_MAX_DEVICES	64	/* uapi/FACTS.md 1 */
 #define NEURON_MAX_CLIENTS	NEURON_MAX_PROCESS_PER_DEVICE
@@ -73,7 +73,7 @@ struct neuron_health {
  * @dead: nothing runs any more
  * @gone_wait: woken when it goes
  * @kclient: the driver's own memory
- * @zone: by HBM
+ * @hbm: by HBM
  * @core: by number
  * @engine: by number
  * @host_lock: one search for room in @host_pages at a time
@@ -105,7 +105,7 @@ struct neuron_device {
 	bool dead;
 	wait_queue_head_t gone_wait;
 	struct neuron_client *kclient;
-	struct neuron_zone *zone;
+	struct neuron_hbm *hbm;
 	struct neuron_core *core;
 	struct neuron_engine *engine;
 	struct mutex host_lock;

@@ -73,7 +73,7 @@ static void neuron_health_work(struct work_struct *work)
 			if (!n || !info->name)
 				continue;
 			atomic64_add(n, &nd->health.hw_errors);
-			neuron_tally_add(nd, core, info->counter, n);
+			neuron_nds_add(nd, core, info->counter, n);
 			neuron_health_log(nd, info, core);
 		}
 	}

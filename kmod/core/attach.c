@@ -34,6 +34,7 @@
 #include "../mem/chunk.h"
 #include "../mem/datastore.h"
 #include "../mem/failure.h"
+#include "../mem/handle.h"
 #include "../mem/scrub.h"
 #include "attach.h"
 #include "reset.h"

@@ -33,16 +33,16 @@ static void neuron_device_release(struct device *dev)
 
 	if (nd->kclient)
 		neuron_client_put(nd->kclient);
-	for (i = 0; nd->zone && i < nd->geo->nr_hbms; i++)
-		if (nd->zone[i].nd)
-			neuron_zone_exit(&nd->zone[i]);
+	for (i = 0; nd->hbm && i < nd->geo->nr_hbms; i++)
+		if (nd->hbm[i].nd)
+			neuron_hbm_exit(&nd->hbm[i]);
 	neuron_failures_exit(nd->failures);
 	mtree_destroy(&nd->host_pages);
 	kvfree(nd->engine);
 	for (i = 0; nd->core && i < nd->geo->nr_cores; i++)
 		kfree(nd->core[i].copy);
 	kvfree(nd->core);
-	kvfree(nd->zone);
+	kvfree(nd->hbm);
 	neuron_inode_put(nd);
 	neuron_minor_put(MINOR(dev->devt));
 	kfree(nd);
@@ -102,11 +102,11 @@ struct neuron_device *neuron_device_add(const struct neuron_device_desc *desc)
 	if (err)
 		goto put;
 	err = -ENOMEM;
-	nd->zone = kvcalloc(geo->nr_hbms, sizeof(*nd->zone), GFP_KERNEL);
+	nd->hbm = kvcalloc(geo->nr_hbms, sizeof(*nd->hbm), GFP_KERNEL);
 	nd->core = kvcalloc(geo->nr_cores, sizeof(*nd->core), GFP_KERNEL);
 	nd->engine = kvcalloc(geo->nr_dma_engines, sizeof(*nd->engine), GFP_KERNEL);
 	nd->kclient = neuron_client_new(nd, NULL);
-	if (!nd->zone || !nd->core || !nd->engine || !nd->kclient)
+	if (!nd->hbm || !nd->core || !nd->engine || !nd->kclient)
 		goto put;
 	err = neuron_failures_init(nd);
 	if (err)
@@ -125,7 +125,7 @@ struct neuron_device *neuron_device_add(const struct neuron_device_desc *desc)
 	for (i = 0; i < geo->nr_dma_engines; i++)
 		mutex_init(&nd->engine[i].lock);
 	for (i = 0; i < geo->nr_hbms; i++) {
-		err = neuron_zone_init(nd, i);
+		err = neuron_hbm_init(nd, i);
 		if (err)
 			goto put;
 	}

@@ -11,7 +11,9 @@
 #include "../mem/account.h"
 #include "../mem/chunk.h"
 #include "../mem/failure.h"
+#include "../mem/handle.h"
 #include "../mem/hbm.h"
+#include "../mem/host.h"
 #include "../mem/limit.h"
 
 #define NEURON_V1_REGIONS	4	/* of each device memory, uapi/FACTS.md 4 */
@@ -359,7 +361,7 @@ int neuron_do_native_hbm_stats(struct neuron_call *call)
 
 	if (!neuron_index_valid(&a->hbm, call->nd->geo->nr_hbms))
 		return -EINVAL;
-	neuron_zone_stats(&call->nd->zone[a->hbm], call->client, a);
+	neuron_hbm_stats(&call->nd->hbm[a->hbm], call->client, a);
 	return 0;
 }
 

@@ -61,19 +61,13 @@ int neuron_core_reset(struct neuron_device *nd, u32 core, struct neuron_client *
 	err = neuron_core_check(c, client);
 	if (err)
 		goto unlock;
-	atomic64_inc(&c->reset_req);
 	for (eng = first; eng < first + nd->geo->engines_per_core; eng++)
 		neuron_engine_release(client, eng);
-	err = neuron_core_clean(nd, core);
-	c->reset_failed = err;
-	if (err) {
-		atomic64_inc(&c->reset_fail);
-		goto tell;
+	err = neuron_core_try_reset(nd, core);
+	if (!err) {
+		neuron_nqs_release(nd, core);
+		nd->ops->core_bind(nd, core, c->owner ? &client->space : NULL);
 	}
-	neuron_nqs_release(nd, core);
-	neuron_crwl_reset(&c->crwl);
-	nd->ops->core_bind(nd, core, c->owner ? &client->space : NULL);
-tell:
 	/* Whoever hears of it finds a core that works. */
 	if (c->reset_eventfd)
 		neuron_eventfd_signal(c->reset_eventfd);

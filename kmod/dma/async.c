@@ -17,6 +17,7 @@
 #include "../base/eventfd.h"
 #include "../base/workqueue.h"
 #include "../mem/chunk.h"
+#include "../mem/handle.h"
 #include "async.h"
 #include "copy.h"
 

@@ -16,7 +16,9 @@
 #include "../base/trace.h"
 #include "../mem/chunk.h"
 #include "../mem/failure.h"
+#include "../mem/host.h"
 #include "copy.h"
+#include "ring.h"
 
 #define NEURON_COPY_TIMEOUT	(30 * HZ)
 /* An instruction FIFO that its engine does not empty must not hold the ring up. */
@@ -70,14 +72,7 @@ static int neuron_copy_program(struct neuron_device *nd, u32 core)
 
 	err = nd->ops->queue_bind(nd, eng, q, &nd->kclient->space);
 	for (i = 0; i < 2 && !err; i++)
-		err = nd->ops->reg_write(nd, NEURON_BLOCK_DMA, eng, base[i] + NEURON_DMA_Q_BASE_LO,
-					 lower_32_bits(copy->ring[i]->addr)) ?:
-		      nd->ops->reg_write(nd, NEURON_BLOCK_DMA, eng, base[i] + NEURON_DMA_Q_BASE_HI,
-					 upper_32_bits(copy->ring[i]->addr)) ?:
-		      nd->ops->reg_write(nd, NEURON_BLOCK_DMA, eng, base[i] + NEURON_DMA_Q_LENGTH,
-					 NEURON_COPY_RING) ?:
-		      nd->ops->reg_write(nd, NEURON_BLOCK_DMA, eng, base[i] + NEURON_DMA_Q_CONFIG,
-					 NEURON_DMA_Q_CONFIG_ENABLE);
+		err = neuron_ring_program(nd, eng, base[i], copy->ring[i]->addr, NEURON_COPY_RING);
 	copy->next = 0;
 	copy->ring_id = 1;
 	return err;
@@ -373,7 +368,7 @@ static int neuron_copy_lent(struct neuron_device *nd, u32 core, u64 addr, unsign
 		return -ENOMEM;
 	got = pin_user_pages_fast(buf - in, n, to_device ? 0 : FOLL_WRITE, pages);
 	if (got == n) {
-		err = neuron_chunk_lend(nd, core, pages, n, !to_device, &chunk);
+		err = neuron_chunk_user_pages(nd, core, pages, n, !to_device, &chunk);
 		if (!err) {
 			err = to_device ? neuron_dma_copy(nd, core, addr, chunk->addr + in, len) :
 					  neuron_dma_copy(nd, core, chunk->addr + in, addr, len);

@@ -9,6 +9,8 @@
 #include "../base/core.h"
 #include "../base/trace.h"
 #include "../mem/chunk.h"
+#include "../mem/handle.h"
+#include "../mem/host.h"
 #include "copy.h"
 #include "queue.h"
 

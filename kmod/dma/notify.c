@@ -14,6 +14,7 @@
 #include "../base/hw.h"
 #include "../base/trace.h"
 #include "../mem/failure.h"
+#include "../mem/handle.h"
 #include "../mem/watch.h"
 #include "notify.h"
 

@@ -11,9 +11,11 @@
 #include "../base/call.h"
 #include "../base/core.h"
 #include "../base/trace.h"
+#include "../mem/handle.h"
 #include "../mem/watch.h"
 #include "copy.h"
 #include "queue.h"
+#include "ring.h"
 
 /**
  * neuron_queue_is_kernel() - is this queue one of the driver's copy rings?
@@ -146,20 +148,10 @@ static int neuron_queue_program(struct neuron_device *nd, u32 eng, u32 q,
 	const u32 base[2] = { NEURON_DMA_TX(q), NEURON_DMA_RX(q) };
 	int dir, err = 0;
 
-	for (dir = 0; dir < 2 && !err; dir++) {
-		u64 addr = queue->ring[dir] ? queue->ring[dir]->addr : 0;
-
-		err = nd->ops->reg_write(nd, NEURON_BLOCK_DMA, eng,
-					 base[dir] + NEURON_DMA_Q_BASE_LO, lower_32_bits(addr)) ?:
-		      nd->ops->reg_write(nd, NEURON_BLOCK_DMA, eng,
-					 base[dir] + NEURON_DMA_Q_BASE_HI, upper_32_bits(addr)) ?:
-		      nd->ops->reg_write(nd, NEURON_BLOCK_DMA, eng,
-					 base[dir] + NEURON_DMA_Q_LENGTH, queue->length[dir]);
-		if (!err && queue->ring[dir])
-			err = nd->ops->reg_write(nd, NEURON_BLOCK_DMA, eng,
-						 base[dir] + NEURON_DMA_Q_CONFIG,
-						 NEURON_DMA_Q_CONFIG_ENABLE);
-	}
+	for (dir = 0; dir < 2 && !err; dir++)
+		err = neuron_ring_program(nd, eng, base[dir],
+					  queue->ring[dir] ? queue->ring[dir]->addr : 0,
+					  queue->length[dir]);
 	return err;
 }
 

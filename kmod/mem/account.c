@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Memory counters that sysfs shows.  The figures that must add up exactly
- * change under the zone's lock (hbm.c); these are the same bytes seen by
+ * change under the HBM's lock (hbm.c); these are the same bytes seen by
  * category and core, readable one by one without any lock.
  */
 #include "../base/client.h"

@@ -20,7 +20,7 @@ struct page;
 /* How a chunk is found by its address. */
 enum neuron_chunk_place {
 	NEURON_PLACE_NONE,		/* it has no handle */
-	NEURON_PLACE_FRESH,		/* in client.fresh */
+	NEURON_PLACE_UNINDEXED,		/* in client.unindexed */
 	NEURON_PLACE_TREE,		/* in client.chunks */
 };
 
@@ -28,8 +28,8 @@ enum neuron_chunk_place {
 enum neuron_chunk_kind {
 	NEURON_CHUNK_PLAIN,
 	NEURON_CHUNK_DATASTORE,		/* other processes may map it for reading */
-	NEURON_CHUNK_LENT,		/* pinned pages of a process, for one transfer */
-	NEURON_CHUNK_LENT_DIRTY,	/* same, and the device writes to them */
+	NEURON_CHUNK_PINNED,		/* pinned pages of a process, for one transfer */
+	NEURON_CHUNK_PINNED_DIRTY,	/* same, and the device writes to them */
 };
 
 /* What a chunk is used for; the rules are in mem/README.md. */
@@ -60,7 +60,7 @@ enum neuron_user {
  * @addr: device address
  * @client: process charged
  * @node: in client.chunks
- * @fresh: in client.fresh
+ * @unindexed: in client.unindexed
  * @rcu: freeing of host memory, which is looked up under RCU
  * @block: device memory: what the allocator knows
  * @dmem: device memory: cgroup charged
@@ -83,7 +83,7 @@ struct neuron_chunk {
 	struct neuron_client *client;
 	union {
 		struct rb_node node;
-		struct list_head fresh;
+		struct list_head unindexed;
 		struct rcu_head rcu;
 	};
 	union {
@@ -111,38 +111,18 @@ int neuron_chunk_cache_init(void);
 void neuron_chunk_cache_exit(void);
 int neuron_chunk_alloc(struct neuron_client *client, const struct neuron_chunk_request *req,
 		       struct neuron_chunk **out, struct neuron_failure *why);
-int neuron_chunk_lend(struct neuron_device *nd, u32 core, struct page **pages, unsigned long n,
-		      bool dirty, struct neuron_chunk **out);
-int neuron_chunk_publish(struct neuron_chunk *chunk, u32 *out);
-int neuron_chunk_import(struct neuron_client *client, struct neuron_chunk *chunk, u32 *out);
-void neuron_chunk_revoke(struct neuron_chunk *chunk);
-int neuron_chunk_unpublish(struct neuron_client *client, u64 handle);
-void neuron_chunk_unpublish_all(struct neuron_client *client);
-void neuron_chunks_settle(struct neuron_client *client);
-struct neuron_chunk *neuron_chunk_use(struct neuron_client *client, u64 handle,
-				      enum neuron_user as);
-struct neuron_chunk *neuron_chunk_find(struct neuron_client *client, u64 addr, u64 len,
-				       enum neuron_user as);
+int neuron_chunk_user_pages(struct neuron_device *nd, u32 core, struct page **pages,
+			    unsigned long n, bool dirty, struct neuron_chunk **out);
 void neuron_chunk_admit(struct neuron_chunk *chunk, enum neuron_user as);
 void neuron_chunk_unuse(struct neuron_chunk *chunk, enum neuron_user as);
-u32 neuron_chunk_handle(struct neuron_client *client, struct neuron_chunk *chunk);
 void neuron_chunk_put(struct neuron_chunk *chunk);
+void neuron_chunks_free(struct neuron_client *client, struct neuron_chunk **chunks, u32 n);
 int neuron_chunk_range(const struct neuron_chunk *chunk, u64 off, u64 len);
-int neuron_chunk_rw_host(struct neuron_chunk *chunk, u64 off, void *buf, u64 len, bool write);
-int neuron_chunk_rw_user(struct neuron_chunk *chunk, u64 off, void __user *buf, u64 len,
-			 bool write);
-int neuron_chunk_fill_host(struct neuron_chunk *chunk, u64 off, u8 value, u64 len);
 
 static inline struct neuron_chunk *neuron_chunk_ref(struct neuron_chunk *chunk)
 {
 	kref_get(&chunk->ref);
 	return chunk;
-}
-
-/* For those who only look at it: it may get shorter at any time. */
-static inline struct neuron_chunk *neuron_chunk_get(struct neuron_client *client, u64 handle)
-{
-	return neuron_chunk_use(client, handle, NEURON_USER_NONE);
 }
 
 #endif

@@ -39,7 +39,7 @@ static u64 neuron_ds_value(const struct neuron_chunk *ds, u32 core, u32 counter)
 }
 
 /* Under clients_lock. */
-static u64 neuron_tally_live(struct neuron_device *nd, u32 core, u32 counter)
+static u64 neuron_nds_live(struct neuron_device *nd, u32 core, u32 counter)
 {
 	struct neuron_client *client;
 	u64 live = 0;
@@ -51,7 +51,7 @@ static u64 neuron_tally_live(struct neuron_device *nd, u32 core, u32 counter)
 }
 
 /**
- * neuron_tally_read() - a published counter over all processes
+ * neuron_nds_read() - a published counter over all processes
  * @nd: device
  * @core: core number
  * @counter: NDS_NC_COUNTER_* or NDS_EXT_NC_COUNTER_*, below NDS_EXT_NC_COUNTER_LAST
@@ -60,13 +60,13 @@ static u64 neuron_tally_live(struct neuron_device *nd, u32 core, u32 counter)
  *
  * Context: may sleep.
  */
-void neuron_tally_read(struct neuron_device *nd, u32 core, u32 counter, u64 *total, u64 *present)
+void neuron_nds_read(struct neuron_device *nd, u32 core, u32 counter, u64 *total, u64 *present)
 {
-	struct neuron_tally *t = &nd->core[core].tally[counter];
+	struct neuron_nds_counter *t = &nd->core[core].nds[counter];
 	u64 live, sum;
 
 	mutex_lock(&nd->clients_lock);
-	live = neuron_tally_live(nd, core, counter);
+	live = neuron_nds_live(nd, core, counter);
 	sum = t->ended + live;
 	/* A process can take back what it has published. */
 	*total = sum > t->cleared ? sum - t->cleared : 0;
@@ -75,21 +75,21 @@ void neuron_tally_read(struct neuron_device *nd, u32 core, u32 counter, u64 *tot
 }
 
 /**
- * neuron_tally_clear() - start a published counter again from 0
+ * neuron_nds_clear() - start a published counter again from 0
  * @nd: device
  * @core: core number
- * @counter: as for neuron_tally_read()
+ * @counter: as for neuron_nds_read()
  * @total: the sum, else what the last process left
  *
  * Context: may sleep.
  */
-void neuron_tally_clear(struct neuron_device *nd, u32 core, u32 counter, bool total)
+void neuron_nds_clear(struct neuron_device *nd, u32 core, u32 counter, bool total)
 {
-	struct neuron_tally *t = &nd->core[core].tally[counter];
+	struct neuron_nds_counter *t = &nd->core[core].nds[counter];
 
 	mutex_lock(&nd->clients_lock);
 	if (total)
-		t->cleared = t->ended + neuron_tally_live(nd, core, counter);
+		t->cleared = t->ended + neuron_nds_live(nd, core, counter);
 	else
 		t->last = 0;
 	mutex_unlock(&nd->clients_lock);
@@ -112,7 +112,7 @@ void neuron_datastore_release(struct neuron_client *client)
 	client->datastore = NULL;
 	for (core = 0; ds && core < nd->geo->nr_cores; core++) {
 		for (i = 0; i < NDS_EXT_NC_COUNTER_LAST; i++) {
-			struct neuron_tally *t = &nd->core[core].tally[i];
+			struct neuron_nds_counter *t = &nd->core[core].nds[i];
 			u64 value = neuron_ds_value(ds, core, i);
 
 			t->ended += value;

@@ -11,7 +11,7 @@ struct neuron_device;
 
 void neuron_datastore_release(struct neuron_client *client);
 struct neuron_chunk *neuron_datastore_find(struct neuron_device *nd, u64 addr);
-void neuron_tally_read(struct neuron_device *nd, u32 core, u32 counter, u64 *total, u64 *present);
-void neuron_tally_clear(struct neuron_device *nd, u32 core, u32 counter, bool total);
+void neuron_nds_read(struct neuron_device *nd, u32 core, u32 counter, u64 *total, u64 *present);
+void neuron_nds_clear(struct neuron_device *nd, u32 core, u32 counter, bool total);
 
 #endif

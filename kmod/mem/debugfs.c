@@ -3,7 +3,7 @@
  * debugfs: neuron/neuronN/hbmM lists the ranges of a device memory, a line
  * each: first byte, bytes, state.  For tools and bug reports.
  *
- * The position in the file is an address.  The zone's lock is taken for one
+ * The position in the file is an address.  The hbm's lock is taken for one
  * range at a time and never while a line goes to user space, so a slow reader
  * holds nobody up; what changes meanwhile shows or not.
  */
@@ -17,12 +17,12 @@ static struct dentry *neuron_debugfs;
 
 /**
  * struct neuron_walk - a reader
- * @zone: what it reads
+ * @hbm: what it reads
  * @range: the current range
  * @next: address behind it
  */
 struct neuron_walk {
-	struct neuron_zone *zone;
+	struct neuron_hbm *hbm;
 	struct neuron_buddy_range range;
 	u64 next;
 };
@@ -32,9 +32,9 @@ static void *neuron_walk_step(struct neuron_walk *walk, loff_t addr)
 	unsigned int n;
 
 	walk->next = addr;
-	spin_lock(&walk->zone->lock);
-	n = neuron_buddy_walk(walk->zone->buddy, &walk->next, &walk->range, 1);
-	spin_unlock(&walk->zone->lock);
+	spin_lock(&walk->hbm->lock);
+	n = neuron_buddy_walk(walk->hbm->buddy, &walk->next, &walk->range, 1);
+	spin_unlock(&walk->hbm->lock);
 	return n ? walk : NULL;
 }
 
@@ -64,7 +64,7 @@ static int neuron_walk_show(struct seq_file *m, void *v)
 	};
 	struct neuron_walk *walk = v;
 
-	seq_printf(m, "0x%llx %llu %s%s\n", walk->zone->base + walk->range.addr,
+	seq_printf(m, "0x%llx %llu %s%s\n", walk->hbm->base + walk->range.addr,
 		   walk->range.size, states[walk->range.state], walk->range.small ? " frame" : "");
 	return 0;
 }
@@ -78,17 +78,17 @@ static const struct seq_operations neuron_walk_ops = {
 
 static int neuron_walk_open(struct inode *inode, struct file *file)
 {
-	struct neuron_zone *zone = inode->i_private;
+	struct neuron_hbm *hbm = inode->i_private;
 	struct neuron_walk *walk;
 	int err;
 
-	err = neuron_zone_ready(zone);
+	err = neuron_hbm_ready(hbm);
 	if (err)
 		return err;
 	walk = __seq_open_private(file, &neuron_walk_ops, sizeof(*walk));
 	if (!walk)
 		return -ENOMEM;
-	walk->zone = zone;
+	walk->hbm = hbm;
 	return 0;
 }
 
@@ -115,7 +115,7 @@ void neuron_debugfs_add(struct neuron_device *nd)
 	neuron_fault_add(&nd->fail_alloc, "mc_alloc", nd->debugfs);
 	for (i = 0; i < nd->geo->nr_hbms; i++) {
 		snprintf(name, sizeof(name), "hbm%u", i);
-		debugfs_create_file(name, 0400, nd->debugfs, &nd->zone[i], &neuron_walk_fops);
+		debugfs_create_file(name, 0400, nd->debugfs, &nd->hbm[i], &neuron_walk_fops);
 	}
 }
 

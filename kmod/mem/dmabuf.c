@@ -20,6 +20,7 @@
 #include "../base/call.h"
 #include "../base/hw.h"
 #include "dmabuf.h"
+#include "handle.h"
 #include "map.h"
 #include "watch.h"
 

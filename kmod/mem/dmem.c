@@ -16,35 +16,35 @@
 /**
  * neuron_dmem_init() - make an HBM known to the controller
  * @nd: device; it has its name
- * @zone: HBM
+ * @hbm: HBM
  * @size: bytes that can be allocated
  *
  * Context: may sleep.
  * Return: 0, -ENOMEM.
  */
-int neuron_dmem_init(struct neuron_device *nd, struct neuron_zone *zone, u64 size)
+int neuron_dmem_init(struct neuron_device *nd, struct neuron_hbm *hbm, u64 size)
 {
 	struct dmem_cgroup_init init = { .size = size };
 	struct dmem_cgroup_region *region;
 
 	region = dmem_cgroup_register_region(&init, "neuron/%s/hbm%u", dev_name(&nd->dev),
-					     zone->index);
+					     hbm->index);
 	if (IS_ERR(region))
 		return PTR_ERR(region);
-	zone->dmem = region;
+	hbm->dmem = region;
 	return 0;
 }
 
 /**
  * neuron_dmem_exit() - undo neuron_dmem_init()
- * @zone: HBM; may not have got that far
+ * @hbm: HBM; may not have got that far
  *
  * Context: may sleep.
  */
-void neuron_dmem_exit(struct neuron_zone *zone)
+void neuron_dmem_exit(struct neuron_hbm *hbm)
 {
-	dmem_cgroup_unregister_region(zone->dmem);
-	zone->dmem = NULL;
+	dmem_cgroup_unregister_region(hbm->dmem);
+	hbm->dmem = NULL;
 }
 
 /*
@@ -60,37 +60,37 @@ static bool neuron_dmem_counts(const struct neuron_chunk *chunk, u64 bytes)
 
 /**
  * neuron_dmem_charge() - charge an allocation to the cgroup of the calling process
- * @zone: HBM
+ * @hbm: HBM
  * @chunk: its size, HBM and client are set
  *
  * Context: may sleep.
  * Return: 0; -EAGAIN a limit was reached; -ENOMEM.
  */
-int neuron_dmem_charge(struct neuron_zone *zone, struct neuron_chunk *chunk)
+int neuron_dmem_charge(struct neuron_hbm *hbm, struct neuron_chunk *chunk)
 {
 	chunk->dmem = NULL;
 	if (!neuron_dmem_counts(chunk, chunk->size))
 		return 0;
-	return dmem_cgroup_try_charge(zone->dmem, chunk->size, &chunk->dmem, NULL);
+	return dmem_cgroup_try_charge(hbm->dmem, chunk->size, &chunk->dmem, NULL);
 }
 
 /**
  * neuron_dmem_grow() - charge what a chunk is to be longer
- * @zone: HBM
+ * @hbm: HBM
  * @chunk: the chunk; its process must be in the cgroup that is charged already
  * @more: bytes
  *
  * Context: may sleep, grow_lock of the device held.
  * Return: 0; -EAGAIN a limit was reached, or another cgroup; -ENOMEM.
  */
-int neuron_dmem_grow(struct neuron_zone *zone, struct neuron_chunk *chunk, u64 more)
+int neuron_dmem_grow(struct neuron_hbm *hbm, struct neuron_chunk *chunk, u64 more)
 {
 	struct dmem_cgroup_pool_state *pool;
 	int err;
 
 	if (!neuron_dmem_counts(chunk, more))
 		return 0;
-	err = dmem_cgroup_try_charge(zone->dmem, more, &pool, NULL);
+	err = dmem_cgroup_try_charge(hbm->dmem, more, &pool, NULL);
 	if (err)
 		return err;
 	if (pool != chunk->dmem) {

@@ -8,6 +8,7 @@
 #include "../base/client.h"
 #include "../base/device.h"
 #include "chunk.h"
+#include "handle.h"
 
 /**
  * struct neuron_dump_source - allocations of one process
@@ -28,7 +29,7 @@ static void neuron_dump_next(struct neuron_dump_source *s, u64 from, u64 end)
 	struct rb_node *node;
 
 	xa_lock(&s->client->handles);
-	neuron_chunks_settle(s->client);
+	neuron_chunks_index(s->client);
 	node = s->client->chunks.rb_node;
 	while (node) {
 		chunk = rb_entry(node, struct neuron_chunk, node);

@@ -275,7 +275,7 @@ static void neuron_failure_log(struct neuron_device *nd, struct neuron_failures 
  * neuron_failure_record() - log and remember a refused allocation
  * @client: the process
  * @req: what it asked for
- * @why: what neuron_zone_alloc() said
+ * @why: what neuron_hbm_alloc() said
  *
  * Context: may sleep; none of the device's locks held.
  */

@@ -12,6 +12,7 @@
 #include "account.h"
 #include "dmem.h"
 #include "failure.h"
+#include "handle.h"
 #include "limit.h"
 #include "watch.h"
 
@@ -19,115 +20,63 @@
 static int neuron_tail_take(struct neuron_device *nd, struct neuron_chunk *chunk, u64 more,
 			    struct neuron_buddy_block *tail, struct neuron_failure *why)
 {
-	struct neuron_zone *zone = &nd->zone[chunk->hbm];
+	struct neuron_hbm *hbm = &nd->hbm[chunk->hbm];
 	struct neuron_buddy_request req = {
 		.size = more,
 		.addr = chunk->block.addr + chunk->block.size,
 		.flags = NEURON_BUDDY_EXACT,
 	};
-	enum neuron_buddy_cause cause;
 	int err;
 
-	err = neuron_dmem_grow(zone, chunk, more);
+	err = neuron_dmem_grow(hbm, chunk, more);
 	if (err)
-		return neuron_zone_capped(zone, 0, err, why);
+		return neuron_hbm_capped(hbm, 0, err, why);
 	/* The memory behind it may be out for being scrubbed. */
-	mutex_lock(&zone->scrub_lock);
-	do {
-		err = neuron_buddy_prepare(zone->buddy);
-		if (err) {
-			why->reason = NEURON_NATIVE_REASON_HOST;
-			break;
-		}
-		spin_lock(&zone->lock);
-		write_seqcount_begin(&zone->seq);
-		if (neuron_limit_charge(chunk, more, &why->limit)) {
-			err = neuron_buddy_alloc(zone->buddy, &req, tail, &cause);
-			if (!err)
-				neuron_zone_charge(zone, chunk, more, true);
-			else
-				neuron_limit_uncharge(chunk, more);
-		} else {
-			zone->fail_capped++;
-			err = -ENOSPC;
-		}
-		write_seqcount_end(&zone->seq);
-		spin_unlock(&zone->lock);
-	} while (err == -EAGAIN);
-	mutex_unlock(&zone->scrub_lock);
+	mutex_lock(&hbm->scrub_lock);
+	err = neuron_hbm_take(hbm, chunk, &req, tail, why);
+	mutex_unlock(&hbm->scrub_lock);
 	if (err)
 		neuron_dmem_shrink(chunk, more);
-	/* Beyond the end of the zone it says that the request is invalid. */
-	if (err == -EBUSY || err == -ENOSPC || err == -EINVAL) {
-		spin_lock(&zone->lock);
-		cause = more > neuron_buddy_free_bytes(zone->buddy) ? NEURON_BUDDY_CAUSE_FULL :
-								      NEURON_BUDDY_CAUSE_BUSY;
-		neuron_zone_explain(zone, 0, cause, why);
-		spin_unlock(&zone->lock);
-		return -ENOMEM;
-	}
 	return err;
 }
 
-/* Give it back; with @join the chunk gets it in the same breath.  -EAGAIN: start over. */
-static int neuron_tail_put(struct neuron_device *nd, struct neuron_chunk *chunk,
-			   struct neuron_buddy_block *tail, bool join)
+/* Memory that is not the chunk's any more, or did not become it. */
+static void neuron_tail_uncharge(struct neuron_chunk *chunk, u64 bytes)
 {
-	struct neuron_zone *zone = &nd->zone[chunk->hbm];
-	struct neuron_buddy_block grown = chunk->block;
-	int err = join ? neuron_buddy_prepare(zone->buddy) : 0;
-	bool clear = !err && join;
-
-	join = clear;
-	spin_lock(&zone->lock);
-	write_seqcount_begin(&zone->seq);
-	WARN_ON_ONCE(neuron_buddy_free(zone->buddy, tail, clear));
-	if (join)
-		err = neuron_buddy_grow(zone->buddy, &grown, grown.size + tail->size);
-	if (join && !err) {
-		chunk->block = grown;
-	} else {
-		neuron_zone_charge(zone, chunk, tail->size, false);
-		neuron_limit_uncharge(chunk, tail->size);
-	}
-	write_seqcount_end(&zone->seq);
-	spin_unlock(&zone->lock);
-	if (!join || err)
-		neuron_dmem_shrink(chunk, tail->size);
-	return err;
+	neuron_limit_uncharge(chunk, bytes);
+	neuron_dmem_shrink(chunk, bytes);
 }
 
 static int neuron_tail_add(struct neuron_device *nd, struct neuron_chunk *chunk, u64 more,
 			   struct neuron_failure *why)
 {
+	struct neuron_hbm *hbm = &nd->hbm[chunk->hbm];
 	struct neuron_buddy_block tail;
 	int err;
 
 	do {
 		err = neuron_tail_take(nd, chunk, more, &tail, why);
+		/* What follows is not free, or a limit is reached: @why says it. */
 		if (err)
-			return err;
-		if (!tail.cleared) {
+			return -ENOMEM;
+		if (!tail.cleared)
 			err = nd->ops->hbm_clear(nd, chunk->hbm, tail.addr, more);
-			if (err) {
-				if (err == -ENOMEM)
-					why->reason = NEURON_NATIVE_REASON_HOST;
-				neuron_tail_put(nd, chunk, &tail, false);
-				return err;
-			}
-		}
-		err = neuron_tail_put(nd, chunk, &tail, true);
+		if (err)
+			neuron_hbm_give(hbm, chunk, &tail, more, false);
+		else
+			err = neuron_hbm_join(hbm, chunk, &tail);
+		if (err)
+			neuron_tail_uncharge(chunk, more);
 	} while (err == -EAGAIN);
-	/* A short chunk lives in a frame and cannot leave it. */
-	if (err == -ENOSPC) {
-		spin_lock(&nd->zone[chunk->hbm].lock);
-		neuron_zone_explain(&nd->zone[chunk->hbm], 0, NEURON_BUDDY_CAUSE_BUSY, why);
-		spin_unlock(&nd->zone[chunk->hbm].lock);
-		return -ENOMEM;
-	}
 	if (err == -ENOMEM)
 		why->reason = NEURON_NATIVE_REASON_HOST;
-	return err;
+	if (err != -ENOSPC)
+		return err;
+	/* A short chunk lives in a frame and cannot leave it. */
+	spin_lock(&hbm->lock);
+	neuron_hbm_explain(hbm, 0, NEURON_BUDDY_CAUSE_BUSY, why);
+	spin_unlock(&hbm->lock);
+	return -ENOMEM;
 }
 
 /*
@@ -202,25 +151,20 @@ unlock:
 static int neuron_tail_cut(struct neuron_client *client, struct neuron_chunk *chunk, u64 size,
 			   struct neuron_buddy_block *tail)
 {
-	struct neuron_zone *zone = &client->nd->zone[chunk->hbm];
+	struct neuron_hbm *hbm = &client->nd->hbm[chunk->hbm];
 	struct neuron_buddy_block head = chunk->block;
 	int err, i;
 
 	do {
-		err = neuron_buddy_prepare(zone->buddy);
+		err = neuron_buddy_prepare(hbm->buddy);
 		if (err)
 			return err;
 		xa_lock(&client->handles);
 		err = neuron_chunk_changeable(client, chunk);
 		for (i = 0; i < NEURON_NR_USERS && !err; i++)
 			err = chunk->users[i] ? -EBUSY : 0;
-		if (!err) {
-			spin_lock(&zone->lock);
-			write_seqcount_begin(&zone->seq);
-			err = neuron_buddy_split(zone->buddy, &head, size, tail);
-			write_seqcount_end(&zone->seq);
-			spin_unlock(&zone->lock);
-		}
+		if (!err)
+			err = neuron_hbm_split(hbm, &head, size, tail);
 		if (!err) {
 			chunk->block = head;
 			WRITE_ONCE(chunk->size, size);
@@ -238,7 +182,7 @@ static int neuron_tail_cut(struct neuron_client *client, struct neuron_chunk *ch
 static int neuron_chunk_shrink(struct neuron_client *client, struct neuron_chunk *chunk, u64 bytes)
 {
 	struct neuron_device *nd = client->nd;
-	struct neuron_zone *zone = &nd->zone[chunk->hbm];
+	struct neuron_hbm *hbm = &nd->hbm[chunk->hbm];
 	struct neuron_buddy_block tail;
 	int err = -EINVAL;
 	bool clear;
@@ -256,16 +200,11 @@ static int neuron_chunk_shrink(struct neuron_client *client, struct neuron_chunk
 					-EBUSY;
 	if (err)
 		goto unlock;
-	neuron_watch_free(zone, tail.addr, tail.size);
+	neuron_watch_free(hbm, tail.addr, tail.size);
 	/* Before anyone else can get it. */
 	clear = nd->ops->hbm_release(nd, chunk->hbm, tail.addr, tail.size);
-	spin_lock(&zone->lock);
-	write_seqcount_begin(&zone->seq);
-	WARN_ON_ONCE(neuron_buddy_free(zone->buddy, &tail, clear));
-	neuron_zone_charge(zone, chunk, tail.size, false);
+	neuron_hbm_give(hbm, chunk, &tail, tail.size, clear);
 	neuron_limit_uncharge(chunk, tail.size);
-	write_seqcount_end(&zone->seq);
-	spin_unlock(&zone->lock);
 	neuron_dmem_cut(chunk, tail.size);
 	neuron_account(chunk, tail.size, tail.size, false);
 unlock:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * One zone per HBM: the allocator, its lock and the accounting that changes
+ * One hbm per HBM: the allocator, its lock and the accounting that changes
  * together with it.
  */
 #include <linux/log2.h>
@@ -13,61 +13,60 @@
 #include "watch.h"
 
 /**
- * neuron_zone_init() - set up the zone of an HBM
+ * neuron_hbm_init() - set up an HBM
  * @nd: device
- * @hbm: HBM number
+ * @index: HBM number
  *
  * Context: may sleep, before the device is visible.
  * Return: 0, -EINVAL geometry, -ENOMEM.
  */
-int neuron_zone_init(struct neuron_device *nd, u32 hbm)
+int neuron_hbm_init(struct neuron_device *nd, u32 index)
 {
-	const struct neuron_hbm_geometry *geo = &nd->geo->hbm[hbm];
-	struct neuron_zone *zone = &nd->zone[hbm];
+	const struct neuron_hbm_geometry *geo = &nd->geo->hbm[index];
+	struct neuron_hbm *hbm = &nd->hbm[index];
 
 	if (!geo->size || geo->size % NEURON_BUDDY_GRANULE || geo->size > NEURON_BUDDY_MAX_SIZE ||
 	    geo->reserved % NEURON_BUDDY_GRANULE || geo->reserved >= geo->size)
 		return -EINVAL;
-	spin_lock_init(&zone->lock);
-	mutex_init(&zone->scrub_lock);
-	spin_lock_init(&zone->watch_lock);
-	zone->watched = RB_ROOT_CACHED;
-	seqcount_spinlock_init(&zone->seq, &zone->lock);
-	zone->nd = nd;
-	zone->base = geo->base;
-	zone->index = hbm;
-	return neuron_dmem_init(nd, zone, geo->size - geo->reserved);
+	spin_lock_init(&hbm->lock);
+	mutex_init(&hbm->scrub_lock);
+	spin_lock_init(&hbm->watch_lock);
+	hbm->watched = RB_ROOT_CACHED;
+	seqcount_spinlock_init(&hbm->seq, &hbm->lock);
+	hbm->nd = nd;
+	hbm->base = geo->base;
+	hbm->index = index;
+	return neuron_dmem_init(nd, hbm, geo->size - geo->reserved);
 }
 
-static int neuron_zone_make(struct neuron_zone *zone)
+static int neuron_hbm_make(struct neuron_hbm *hbm)
 {
-	const struct neuron_geometry *geo = zone->nd->geo;
-	const struct neuron_hbm_geometry *hbm = &geo->hbm[zone->index];
+	const struct neuron_hbm_geometry *geo = &hbm->nd->geo->hbm[hbm->index];
 	struct neuron_buddy *buddy;
 	int err;
 
-	err = neuron_buddy_create(&buddy, hbm->size);
+	err = neuron_buddy_create(&buddy, geo->size);
 	if (err)
 		return err;
 	/* Nobody else knows it, so there is no -EAGAIN. */
 	err = neuron_buddy_prepare(buddy);
 	if (!err) {
-		spin_lock(&zone->lock);
-		if (hbm->reserved)
-			err = neuron_buddy_reserve(buddy, 0, hbm->reserved);
-		if (!err && geo->hbm_clear_at_start)
+		spin_lock(&hbm->lock);
+		if (geo->reserved)
+			err = neuron_buddy_reserve(buddy, 0, geo->reserved);
+		if (!err && hbm->nd->geo->hbm_clear_at_start)
 			neuron_buddy_mark_clear(buddy);
-		spin_unlock(&zone->lock);
+		spin_unlock(&hbm->lock);
 	}
 	/* Another process may have been faster. */
-	if (err || cmpxchg_release(&zone->buddy, NULL, buddy))
+	if (err || cmpxchg_release(&hbm->buddy, NULL, buddy))
 		neuron_buddy_destroy(buddy);
 	return err;
 }
 
 /**
- * neuron_zone_ready() - make the allocator of an HBM, if there is none yet
- * @zone: the zone
+ * neuron_hbm_ready() - make the allocator of an HBM, if there is none yet
+ * @hbm: the HBM
  *
  * Its tables take some 20 KiB per GiB; a device that nobody uses does without.
  * Takes the firmware's share (uapi/FACTS.md 4) out for good.
@@ -75,54 +74,49 @@ static int neuron_zone_make(struct neuron_zone *zone)
  * Context: may sleep; any number of callers.
  * Return: 0, -ENOMEM.
  */
-int neuron_zone_ready(struct neuron_zone *zone)
+int neuron_hbm_ready(struct neuron_hbm *hbm)
 {
-	/* Pairs with the release in neuron_zone_make(). */
-	return likely(smp_load_acquire(&zone->buddy)) ? 0 : neuron_zone_make(zone);
+	/* Pairs with the release in neuron_hbm_make(). */
+	return likely(smp_load_acquire(&hbm->buddy)) ? 0 : neuron_hbm_make(hbm);
 }
 
 /**
- * neuron_zone_exit() - release what neuron_zone_init() made
- * @zone: the zone; no chunk of it exists any more
+ * neuron_hbm_exit() - release what neuron_hbm_init() made
+ * @hbm: the HBM; no chunk of it exists any more
  *
  * Context: may sleep.
  */
-void neuron_zone_exit(struct neuron_zone *zone)
+void neuron_hbm_exit(struct neuron_hbm *hbm)
 {
-	neuron_dmem_exit(zone);
-	neuron_buddy_destroy(zone->buddy);
-	zone->buddy = NULL;
+	neuron_dmem_exit(hbm);
+	neuron_buddy_destroy(hbm->buddy);
+	hbm->buddy = NULL;
 }
 
-/**
- * neuron_zone_charge() - charge device memory to whoever has it
- * @zone: the zone; its lock is held and its sequence counter odd
- * @chunk: core, category and client
- * @bytes: how much
- * @add: it comes or it goes
- */
-void neuron_zone_charge(struct neuron_zone *zone, struct neuron_chunk *chunk, u64 bytes, bool add)
+/* Charge device memory to whoever has it, or take the charge back.  Between lock and unlock. */
+static void neuron_hbm_charge(struct neuron_hbm *hbm, struct neuron_chunk *chunk, u64 bytes,
+			      bool add)
 {
 	u64 delta = add ? bytes : -bytes;
 
-	zone->used[chunk->core][chunk->category] += delta;
+	hbm->used[chunk->core][chunk->category] += delta;
 	if (chunk->client->kernel)
-		zone->driver += delta;
+		hbm->driver += delta;
 	else
-		chunk->client->hbm_bytes[zone->index] += delta;
+		chunk->client->hbm_bytes[hbm->index] += delta;
 }
 
 /**
- * neuron_zone_explain() - say why there was no memory
- * @zone: the zone
+ * neuron_hbm_explain() - say why there was no memory
+ * @hbm: the HBM
  * @align: of the request, bytes
  * @cause: what the allocator said
  * @why: filled in
  *
- * Context: zone->lock held.
+ * Context: hbm->lock held.
  */
-void neuron_zone_explain(struct neuron_zone *zone, u64 align, enum neuron_buddy_cause cause,
-			 struct neuron_failure *why)
+void neuron_hbm_explain(struct neuron_hbm *hbm, u64 align, enum neuron_buddy_cause cause,
+			struct neuron_failure *why)
 {
 	static const enum neuron_native_reason reasons[] = {
 		[NEURON_BUDDY_CAUSE_NONE] = NEURON_NATIVE_REASON_NONE,
@@ -134,111 +128,162 @@ void neuron_zone_explain(struct neuron_zone *zone, u64 align, enum neuron_buddy_
 	u32 core, cat;
 
 	why->reason = why->limit == NEURON_NO_LIMIT ? reasons[cause] : NEURON_NATIVE_REASON_CAPPED;
-	why->total = neuron_buddy_total(zone->buddy);
-	why->free = neuron_buddy_free_bytes(zone->buddy);
-	why->largest_free = neuron_buddy_largest(zone->buddy, NEURON_BUDDY_GRANULE);
-	why->largest_aligned = neuron_buddy_largest(zone->buddy,
+	why->total = neuron_buddy_total(hbm->buddy);
+	why->free = neuron_buddy_free_bytes(hbm->buddy);
+	why->largest_free = neuron_buddy_largest(hbm->buddy, NEURON_BUDDY_GRANULE);
+	why->largest_aligned = neuron_buddy_largest(hbm->buddy,
 						    max_t(u64, align, NEURON_BUDDY_GRANULE));
 	memset(why->used, 0, sizeof(why->used));
 	for (core = 0; core < NEURON_HW_MAX_CORES; core++)
 		for (cat = 0; cat < NEURON_NR_CATEGORIES; cat++)
-			why->used[cat] += zone->used[core][cat];
+			why->used[cat] += hbm->used[core][cat];
+}
+
+/* The allocator and the accounting change together, for those who read both without the lock. */
+static void neuron_hbm_lock(struct neuron_hbm *hbm)
+{
+	spin_lock(&hbm->lock);
+	write_seqcount_begin(&hbm->seq);
+}
+
+static void neuron_hbm_unlock(struct neuron_hbm *hbm)
+{
+	write_seqcount_end(&hbm->seq);
+	spin_unlock(&hbm->lock);
+}
+
+/* Was a request refused, other than for being wrong?  A certain range can be past the end. */
+static bool neuron_hbm_refused(const struct neuron_buddy_request *req, int err)
+{
+	return err == -ENOSPC || err == -EDQUOT ||
+	       (req->flags & NEURON_BUDDY_EXACT && (err == -EBUSY || err == -EINVAL));
 }
 
 /**
- * neuron_zone_take() - take a certain range for a moment
- * @zone: the zone
- * @piece: size, core, category and client are set; block is filled in
- * @addr: first byte, from the start of the zone
+ * neuron_hbm_take() - take memory and charge it
+ * @hbm: the HBM
+ * @chunk: core, category and client to charge
+ * @req: what
+ * @block: filled in
+ * @why: filled in when it is refused; NULL: for a moment only, which no limit counts
  *
  * What the memory holds is not changed.
  *
  * Context: may sleep.
- * Return: 0; -EBUSY not all of it is free; -ENOMEM.
+ * Return: 0; -ENOSPC none; -EBUSY, -EINVAL not that range; -EDQUOT a limit; -ENOMEM host memory.
  */
-int neuron_zone_take(struct neuron_zone *zone, struct neuron_chunk *piece, u64 addr)
+int neuron_hbm_take(struct neuron_hbm *hbm, struct neuron_chunk *chunk,
+		    const struct neuron_buddy_request *req, struct neuron_buddy_block *block,
+		    struct neuron_failure *why)
 {
-	struct neuron_buddy_request req = {
-		.size = piece->size,
-		.addr = addr,
-		.flags = NEURON_BUDDY_EXACT,
-	};
+	enum neuron_buddy_cause cause = NEURON_BUDDY_CAUSE_NONE;
 	int err;
 
 	do {
-		err = neuron_buddy_prepare(zone->buddy);
-		if (err)
+		err = neuron_buddy_prepare(hbm->buddy);
+		if (err) {
+			if (why)
+				why->reason = NEURON_NATIVE_REASON_HOST;
 			return err;
-		spin_lock(&zone->lock);
-		write_seqcount_begin(&zone->seq);
-		err = neuron_buddy_alloc(zone->buddy, &req, &piece->block, NULL);
-		if (!err)
-			neuron_zone_charge(zone, piece, piece->size, true);
-		write_seqcount_end(&zone->seq);
-		spin_unlock(&zone->lock);
+		}
+		neuron_hbm_lock(hbm);
+		if (why && !neuron_limit_charge(chunk, req->size, &why->limit)) {
+			hbm->fail_capped++;
+			err = -EDQUOT;
+		} else {
+			err = neuron_buddy_alloc(hbm->buddy, req, block, &cause);
+			if (!err)
+				neuron_hbm_charge(hbm, chunk, req->size, true);
+			else if (why)
+				neuron_limit_uncharge(chunk, req->size);
+		}
+		if (req->flags & NEURON_BUDDY_EXACT)
+			cause = req->size > neuron_buddy_free_bytes(hbm->buddy) ?
+				NEURON_BUDDY_CAUSE_FULL : NEURON_BUDDY_CAUSE_BUSY;
+		/* These are the figures that the request met. */
+		if (why && neuron_hbm_refused(req, err))
+			neuron_hbm_explain(hbm, req->align, cause, why);
+		neuron_hbm_unlock(hbm);
 	} while (err == -EAGAIN);
 	return err;
 }
 
 /**
- * neuron_zone_give() - give a range or a chunk's memory back
- * @zone: the zone
- * @chunk: from neuron_zone_take() or neuron_zone_alloc()
+ * neuron_hbm_give() - give memory back
+ * @hbm: the HBM
+ * @chunk: core, category and client that are charged
+ * @block: from neuron_hbm_take(), or of a chunk
+ * @bytes: that are charged
  * @clear: it reads as zero
  *
  * Context: process.
  */
-void neuron_zone_give(struct neuron_zone *zone, struct neuron_chunk *chunk, bool clear)
+void neuron_hbm_give(struct neuron_hbm *hbm, struct neuron_chunk *chunk,
+		     struct neuron_buddy_block *block, u64 bytes, bool clear)
 {
 	int err;
 
-	spin_lock(&zone->lock);
-	write_seqcount_begin(&zone->seq);
-	err = neuron_buddy_free(zone->buddy, &chunk->block, clear);
+	neuron_hbm_lock(hbm);
+	err = neuron_buddy_free(hbm->buddy, block, clear);
 	if (!err)
-		neuron_zone_charge(zone, chunk, chunk->size, false);
-	write_seqcount_end(&zone->seq);
-	spin_unlock(&zone->lock);
-	WARN_ONCE(err, "neuron: free of %#llx + %#llx: %d\n", chunk->block.addr, chunk->size, err);
+		neuron_hbm_charge(hbm, chunk, bytes, false);
+	neuron_hbm_unlock(hbm);
+	WARN_ONCE(err, "neuron: free of %#llx + %#llx: %d\n", block->addr, bytes, err);
 }
 
-/* One attempt.  -ENOSPC, -EDQUOT: refused, for want of memory or by a limit; see @why. */
-static int neuron_zone_try(struct neuron_zone *zone, struct neuron_chunk *chunk,
-			   const struct neuron_buddy_request *req, enum neuron_buddy_cause *cause,
-			   struct neuron_failure *why)
+/**
+ * neuron_hbm_join() - give memory back and have the chunk before it grow by it, at once
+ * @hbm: the HBM
+ * @chunk: its block changes
+ * @tail: behind the chunk, clear, charged like it; not there any more afterwards
+ *
+ * Context: may sleep.
+ * Return: 0; an error of neuron_buddy_grow(): the memory is not charged any more, -EAGAIN it
+ *	   can be tried again.
+ */
+int neuron_hbm_join(struct neuron_hbm *hbm, struct neuron_chunk *chunk,
+		    struct neuron_buddy_block *tail)
 {
-	int err;
+	struct neuron_buddy_block grown = chunk->block;
+	int err = neuron_buddy_prepare(hbm->buddy);
+	bool join = !err;
 
-	do {
-		err = neuron_buddy_prepare(zone->buddy);
-		if (err) {
-			why->reason = NEURON_NATIVE_REASON_HOST;
-			return err;
-		}
-		spin_lock(&zone->lock);
-		write_seqcount_begin(&zone->seq);
-		if (neuron_limit_charge(chunk, chunk->size, &why->limit)) {
-			err = neuron_buddy_alloc(zone->buddy, req, &chunk->block, cause);
-			if (!err)
-				neuron_zone_charge(zone, chunk, chunk->size, true);
-			else
-				neuron_limit_uncharge(chunk, chunk->size);
-		} else {
-			zone->fail_capped++;
-			err = -EDQUOT;
-		}
-		write_seqcount_end(&zone->seq);
-		/* These are the figures that the request met. */
-		if (err == -ENOSPC || err == -EDQUOT)
-			neuron_zone_explain(zone, req->align, *cause, why);
-		spin_unlock(&zone->lock);
-	} while (err == -EAGAIN);
+	neuron_hbm_lock(hbm);
+	WARN_ON_ONCE(neuron_buddy_free(hbm->buddy, tail, join));
+	if (join)
+		err = neuron_buddy_grow(hbm->buddy, &grown, grown.size + tail->size);
+	if (err)
+		neuron_hbm_charge(hbm, chunk, tail->size, false);
+	else
+		chunk->block = grown;
+	neuron_hbm_unlock(hbm);
 	return err;
 }
 
 /**
- * neuron_zone_capped() - report that the cgroup of the process was not charged
- * @zone: the zone
+ * neuron_hbm_split() - make a block of the end of another one
+ * @hbm: the HBM; prepared
+ * @head: gets shorter
+ * @size: its new length
+ * @tail: filled in
+ *
+ * Context: process.
+ * Return: as neuron_buddy_split().
+ */
+int neuron_hbm_split(struct neuron_hbm *hbm, struct neuron_buddy_block *head, u64 size,
+		     struct neuron_buddy_block *tail)
+{
+	int err;
+
+	neuron_hbm_lock(hbm);
+	err = neuron_buddy_split(hbm->buddy, head, size, tail);
+	neuron_hbm_unlock(hbm);
+	return err;
+}
+
+/**
+ * neuron_hbm_capped() - report that the cgroup of the process was not charged
+ * @hbm: the HBM
  * @align: of the request, bytes
  * @err: -EAGAIN it may not have more, else it could not be asked
  * @why: filled in
@@ -246,24 +291,22 @@ static int neuron_zone_try(struct neuron_zone *zone, struct neuron_chunk *chunk,
  * Context: process.
  * Return: what to tell the process.
  */
-int neuron_zone_capped(struct neuron_zone *zone, u64 align, int err, struct neuron_failure *why)
+int neuron_hbm_capped(struct neuron_hbm *hbm, u64 align, int err, struct neuron_failure *why)
 {
 	if (err != -EAGAIN) {
 		why->reason = NEURON_NATIVE_REASON_HOST;
 		return err;
 	}
-	spin_lock(&zone->lock);
-	write_seqcount_begin(&zone->seq);
-	zone->fail_capped++;
-	write_seqcount_end(&zone->seq);
-	neuron_zone_explain(zone, align, NEURON_BUDDY_CAUSE_NONE, why);
-	spin_unlock(&zone->lock);
+	neuron_hbm_lock(hbm);
+	hbm->fail_capped++;
+	neuron_hbm_explain(hbm, align, NEURON_BUDDY_CAUSE_NONE, why);
+	neuron_hbm_unlock(hbm);
 	why->reason = NEURON_NATIVE_REASON_CAPPED;
 	return -ENOMEM;
 }
 
 /**
- * neuron_zone_alloc() - allocate device memory for a chunk and charge it
+ * neuron_hbm_alloc() - allocate device memory for a chunk and charge it
  * @nd: device
  * @chunk: size, hbm, core, category and client are set; block and addr are filled in
  * @align: bytes, 0 or a power of two
@@ -275,53 +318,52 @@ int neuron_zone_capped(struct neuron_zone *zone, u64 align, int err, struct neur
  * Context: may sleep.
  * Return: 0; -EINVAL; -ENOMEM refused, see @why; -EIO clearing failed.
  */
-int neuron_zone_alloc(struct neuron_device *nd, struct neuron_chunk *chunk, u64 align,
-		      u32 flags, struct neuron_failure *why)
+int neuron_hbm_alloc(struct neuron_device *nd, struct neuron_chunk *chunk, u64 align,
+		     u32 flags, struct neuron_failure *why)
 {
-	struct neuron_zone *zone = &nd->zone[chunk->hbm];
+	struct neuron_hbm *hbm = &nd->hbm[chunk->hbm];
 	struct neuron_buddy_request req = {
 		.size = chunk->size,
 		.align = align,
 		.flags = flags,
 	};
-	enum neuron_buddy_cause cause = NEURON_BUDDY_CAUSE_NONE;
 	bool scrub;
 	int err;
 
-	err = neuron_zone_ready(zone);
+	err = neuron_hbm_ready(hbm);
 	if (err) {
 		why->reason = NEURON_NATIVE_REASON_HOST;
 		return err;
 	}
 	if (neuron_fault_hit(&nd->fail_alloc)) {
-		spin_lock(&zone->lock);
-		neuron_zone_explain(zone, align, NEURON_BUDDY_CAUSE_FULL, why);
-		spin_unlock(&zone->lock);
+		spin_lock(&hbm->lock);
+		neuron_hbm_explain(hbm, align, NEURON_BUDDY_CAUSE_FULL, why);
+		spin_unlock(&hbm->lock);
 		return -ENOMEM;
 	}
-	err = neuron_dmem_charge(zone, chunk);
+	err = neuron_dmem_charge(hbm, chunk);
 	if (err)
-		return neuron_zone_capped(zone, align, err, why);
-	scrub = READ_ONCE(zone->scrub);
-	err = neuron_zone_try(zone, chunk, &req, &cause, why);
-	if (err == -ENOSPC && (scrub || READ_ONCE(zone->scrub))) {
+		return neuron_hbm_capped(hbm, align, err, why);
+	scrub = READ_ONCE(hbm->scrub);
+	err = neuron_hbm_take(hbm, chunk, &req, &chunk->block, why);
+	if (err == -ENOSPC && (scrub || READ_ONCE(hbm->scrub))) {
 		/* What is missing may be the piece that is being scrubbed. */
-		mutex_lock(&zone->scrub_lock);
-		err = neuron_zone_try(zone, chunk, &req, &cause, why);
-		mutex_unlock(&zone->scrub_lock);
+		mutex_lock(&hbm->scrub_lock);
+		err = neuron_hbm_take(hbm, chunk, &req, &chunk->block, why);
+		mutex_unlock(&hbm->scrub_lock);
 	}
 	if (err)
 		neuron_dmem_uncharge(chunk);
 	if (err)
 		return err == -ENOSPC || err == -EDQUOT ? -ENOMEM : err;
 
-	chunk->addr = zone->base + chunk->block.addr;
+	chunk->addr = hbm->base + chunk->block.addr;
 	if (!chunk->block.cleared) {
-		err = nd->ops->hbm_clear(nd, zone->index, chunk->block.addr, chunk->size);
+		err = nd->ops->hbm_clear(nd, hbm->index, chunk->block.addr, chunk->size);
 		if (err) {
 			if (err == -ENOMEM)
 				why->reason = NEURON_NATIVE_REASON_HOST;
-			neuron_zone_free(nd, chunk);
+			neuron_hbm_free(nd, chunk);
 			return err;
 		}
 	}
@@ -329,37 +371,37 @@ int neuron_zone_alloc(struct neuron_device *nd, struct neuron_chunk *chunk, u64 
 }
 
 /**
- * neuron_zone_free() - give the device memory of a chunk back
+ * neuron_hbm_free() - give the device memory of a chunk back
  * @nd: device
- * @chunk: as neuron_zone_alloc() left it; nothing uses its memory any more
+ * @chunk: as neuron_hbm_alloc() left it; nothing uses its memory any more
  *
  * Context: may sleep.
  */
-void neuron_zone_free(struct neuron_device *nd, struct neuron_chunk *chunk)
+void neuron_hbm_free(struct neuron_device *nd, struct neuron_chunk *chunk)
 {
-	struct neuron_zone *zone = &nd->zone[chunk->hbm];
+	struct neuron_hbm *hbm = &nd->hbm[chunk->hbm];
 	bool clear;
 
-	neuron_watch_free(zone, chunk->block.addr, chunk->size);
+	neuron_watch_free(hbm, chunk->block.addr, chunk->size);
 	/* Before anyone else can get it. */
-	clear = nd->ops->hbm_release(nd, zone->index, chunk->block.addr, chunk->size);
-	neuron_zone_give(zone, chunk, clear);
+	clear = nd->ops->hbm_release(nd, hbm->index, chunk->block.addr, chunk->size);
+	neuron_hbm_give(hbm, chunk, &chunk->block, chunk->size, clear);
 	neuron_dmem_uncharge(chunk);
 	neuron_limit_uncharge(chunk, chunk->size);
 }
 
 /**
- * neuron_zone_free_batch() - same for several chunks at once
+ * neuron_hbm_free_batch() - same for several chunks at once
  * @nd: device
  * @chunks: of one process, HBM, core and category
  * @n: their number, up to NEURON_FREE_BATCH
  *
  * Context: may sleep.
  */
-void neuron_zone_free_batch(struct neuron_device *nd, struct neuron_chunk **chunks, u32 n)
+void neuron_hbm_free_batch(struct neuron_device *nd, struct neuron_chunk **chunks, u32 n)
 {
 	const struct neuron_buddy_block *blocks[NEURON_FREE_BATCH];
-	struct neuron_zone *zone = &nd->zone[chunks[0]->hbm];
+	struct neuron_hbm *hbm = &nd->hbm[chunks[0]->hbm];
 	u64 clear = 0, bytes = 0, addr, end;
 	u32 i, j;
 	int err;
@@ -373,17 +415,15 @@ void neuron_zone_free_batch(struct neuron_device *nd, struct neuron_chunk **chun
 			end += chunks[j]->size;
 		}
 		bytes += end - addr;
-		neuron_watch_free(zone, addr, end - addr);
-		if (nd->ops->hbm_release(nd, zone->index, addr, end - addr))
+		neuron_watch_free(hbm, addr, end - addr);
+		if (nd->ops->hbm_release(nd, hbm->index, addr, end - addr))
 			clear |= GENMASK_ULL(j - 1, i);
 	}
-	spin_lock(&zone->lock);
-	write_seqcount_begin(&zone->seq);
-	err = neuron_buddy_free_batch(zone->buddy, blocks, n, clear);
+	neuron_hbm_lock(hbm);
+	err = neuron_buddy_free_batch(hbm->buddy, blocks, n, clear);
 	/* Also if one was refused: nobody will give it back any more. */
-	neuron_zone_charge(zone, chunks[0], bytes, false);
-	write_seqcount_end(&zone->seq);
-	spin_unlock(&zone->lock);
+	neuron_hbm_charge(hbm, chunks[0], bytes, false);
+	neuron_hbm_unlock(hbm);
 	WARN_ONCE(err, "neuron: free of %u chunks: %d\n", n, err);
 	for (i = 0; i < n; i++)
 		neuron_dmem_uncharge(chunks[i]);
@@ -391,8 +431,8 @@ void neuron_zone_free_batch(struct neuron_device *nd, struct neuron_chunk **chun
 }
 
 /* What the allocator will say when it is made. */
-static void neuron_zone_unused(const struct neuron_hbm_geometry *geo,
-			       struct neuron_buddy_stats *bs)
+static void neuron_hbm_unused(const struct neuron_hbm_geometry *geo,
+			      struct neuron_buddy_stats *bs)
 {
 	memset(bs, 0, sizeof(*bs));
 	bs->total = geo->size;
@@ -402,63 +442,63 @@ static void neuron_zone_unused(const struct neuron_hbm_geometry *geo,
 	bs->order_free[ilog2(bs->free >> NEURON_BUDDY_GRANULE_SHIFT)] = bs->free;
 }
 
-/* In a read section of zone->seq. */
-static void neuron_zone_read(struct neuron_zone *zone, struct neuron_buddy_stats *bs)
+/* In a read section of hbm->seq. */
+static void neuron_hbm_read(struct neuron_hbm *hbm, struct neuron_buddy_stats *bs)
 {
-	/* Pairs with the release in neuron_zone_make(). */
-	struct neuron_buddy *buddy = smp_load_acquire(&zone->buddy);
+	/* Pairs with the release in neuron_hbm_make(). */
+	struct neuron_buddy *buddy = smp_load_acquire(&hbm->buddy);
 
 	if (buddy)
 		neuron_buddy_stats(buddy, bs);
 	else
-		neuron_zone_unused(&zone->nd->geo->hbm[zone->index], bs);
+		neuron_hbm_unused(&hbm->nd->geo->hbm[hbm->index], bs);
 }
 
 /**
- * neuron_zone_figures() - what the allocator of an HBM counts
- * @zone: the zone
+ * neuron_hbm_figures() - what the allocator of an HBM counts
+ * @hbm: the HBM
  * @bs: filled in
  *
- * Context: process; retries while the zone changes.
+ * Context: process; retries while the HBM changes.
  */
-void neuron_zone_figures(struct neuron_zone *zone, struct neuron_buddy_stats *bs)
+void neuron_hbm_figures(struct neuron_hbm *hbm, struct neuron_buddy_stats *bs)
 {
 	unsigned int seq;
 
 	do {
-		seq = read_seqcount_begin(&zone->seq);
-		neuron_zone_read(zone, bs);
-	} while (read_seqcount_retry(&zone->seq, seq));
+		seq = read_seqcount_begin(&hbm->seq);
+		neuron_hbm_read(hbm, bs);
+	} while (read_seqcount_retry(&hbm->seq, seq));
 }
 
 /**
- * neuron_zone_largest() - longest free run of an HBM
- * @zone: the zone
+ * neuron_hbm_largest() - longest free run of an HBM
+ * @hbm: the HBM
  * @align: that its start must have, bytes, a power of two
  *
  * Context: any.
  * Return: bytes.
  */
-u64 neuron_zone_largest(struct neuron_zone *zone, u64 align)
+u64 neuron_hbm_largest(struct neuron_hbm *hbm, u64 align)
 {
-	const struct neuron_hbm_geometry *hbm = &zone->nd->geo->hbm[zone->index];
-	/* Pairs with the release in neuron_zone_make(). */
-	struct neuron_buddy *buddy = smp_load_acquire(&zone->buddy);
+	const struct neuron_hbm_geometry *geo = &hbm->nd->geo->hbm[hbm->index];
+	/* Pairs with the release in neuron_hbm_make(). */
+	struct neuron_buddy *buddy = smp_load_acquire(&hbm->buddy);
 
 	return buddy ? neuron_buddy_largest(buddy, align) :
-		       hbm->size - ALIGN(hbm->reserved, align);
+		       geo->size - ALIGN(geo->reserved, align);
 }
 
 /**
- * neuron_zone_stats() - consistent picture of an HBM, without its lock
- * @zone: the zone
+ * neuron_hbm_stats() - consistent picture of an HBM, without its lock
+ * @hbm: the HBM
  * @client: whose own_process to report, may be NULL
  * @stats: filled in, except size and hbm
  *
- * Context: process; retries while the zone changes.
+ * Context: process; retries while the HBM changes.
  */
-void neuron_zone_stats(struct neuron_zone *zone, struct neuron_client *client,
-		       struct neuron_native_hbm_stats *stats)
+void neuron_hbm_stats(struct neuron_hbm *hbm, struct neuron_client *client,
+		      struct neuron_native_hbm_stats *stats)
 {
 	struct neuron_buddy_stats bs;
 	unsigned int seq, core, cat;
@@ -468,20 +508,20 @@ void neuron_zone_stats(struct neuron_zone *zone, struct neuron_client *client,
 	BUILD_BUG_ON(NEURON_HW_MAX_CORES > NEURON_NATIVE_MAX_CORES);
 
 	do {
-		seq = read_seqcount_begin(&zone->seq);
+		seq = read_seqcount_begin(&hbm->seq);
 		memset(stats->by_category, 0, sizeof(stats->by_category));
 		memset(stats->by_core, 0, sizeof(stats->by_core));
 		for (core = 0; core < NEURON_HW_MAX_CORES; core++) {
 			for (cat = 0; cat < NEURON_NR_CATEGORIES; cat++) {
-				stats->by_category[cat] += zone->used[core][cat];
-				stats->by_core[core] += zone->used[core][cat];
+				stats->by_category[cat] += hbm->used[core][cat];
+				stats->by_core[core] += hbm->used[core][cat];
 			}
 		}
-		stats->driver = zone->driver;
-		stats->own_process = client ? client->hbm_bytes[zone->index] : 0;
-		stats->fail_capped = zone->fail_capped;
-		neuron_zone_read(zone, &bs);
-	} while (read_seqcount_retry(&zone->seq, seq));
+		stats->driver = hbm->driver;
+		stats->own_process = client ? client->hbm_bytes[hbm->index] : 0;
+		stats->fail_capped = hbm->fail_capped;
+		neuron_hbm_read(hbm, &bs);
+	} while (read_seqcount_retry(&hbm->seq, seq));
 
 	stats->total = bs.total;
 	stats->used = bs.used;

@@ -21,7 +21,7 @@ struct neuron_native_hbm_stats;
 struct neuron_scrub;
 
 /**
- * struct neuron_zone - one HBM
+ * struct neuron_hbm - one HBM
  * @lock: @buddy, @used, @fail_capped and client.hbm_bytes[index]
  * @seq: written under @lock around every change, for readers without it
  * @nd: the device
@@ -37,7 +37,7 @@ struct neuron_scrub;
  * @watched: who was given which range, mem/watch.c
  * @dmem: the HBM as the device-memory cgroup controller knows it
  */
-struct neuron_zone {
+struct neuron_hbm {
 	spinlock_t lock;
 	seqcount_spinlock_t seq;
 	struct neuron_device *nd;
@@ -58,22 +58,28 @@ struct neuron_zone {
 
 #define NEURON_FREE_BATCH	64	/* chunks freed at a time, at most */
 
-int neuron_zone_init(struct neuron_device *nd, u32 hbm);
-int neuron_zone_ready(struct neuron_zone *zone);
-void neuron_zone_figures(struct neuron_zone *zone, struct neuron_buddy_stats *bs);
-u64 neuron_zone_largest(struct neuron_zone *zone, u64 align);
-void neuron_zone_exit(struct neuron_zone *zone);
-int neuron_zone_alloc(struct neuron_device *nd, struct neuron_chunk *chunk, u64 align,
-		      u32 flags, struct neuron_failure *why);
-void neuron_zone_free(struct neuron_device *nd, struct neuron_chunk *chunk);
-void neuron_zone_free_batch(struct neuron_device *nd, struct neuron_chunk **chunks, u32 n);
-void neuron_zone_charge(struct neuron_zone *zone, struct neuron_chunk *chunk, u64 bytes, bool add);
-int neuron_zone_capped(struct neuron_zone *zone, u64 align, int err, struct neuron_failure *why);
-void neuron_zone_explain(struct neuron_zone *zone, u64 align, enum neuron_buddy_cause cause,
-			 struct neuron_failure *why);
-int neuron_zone_take(struct neuron_zone *zone, struct neuron_chunk *piece, u64 addr);
-void neuron_zone_give(struct neuron_zone *zone, struct neuron_chunk *chunk, bool clear);
-void neuron_zone_stats(struct neuron_zone *zone, struct neuron_client *client,
-		       struct neuron_native_hbm_stats *stats);
+int neuron_hbm_init(struct neuron_device *nd, u32 hbm);
+int neuron_hbm_ready(struct neuron_hbm *hbm);
+void neuron_hbm_figures(struct neuron_hbm *hbm, struct neuron_buddy_stats *bs);
+u64 neuron_hbm_largest(struct neuron_hbm *hbm, u64 align);
+void neuron_hbm_exit(struct neuron_hbm *hbm);
+int neuron_hbm_alloc(struct neuron_device *nd, struct neuron_chunk *chunk, u64 align,
+		     u32 flags, struct neuron_failure *why);
+void neuron_hbm_free(struct neuron_device *nd, struct neuron_chunk *chunk);
+void neuron_hbm_free_batch(struct neuron_device *nd, struct neuron_chunk **chunks, u32 n);
+int neuron_hbm_capped(struct neuron_hbm *hbm, u64 align, int err, struct neuron_failure *why);
+void neuron_hbm_explain(struct neuron_hbm *hbm, u64 align, enum neuron_buddy_cause cause,
+			struct neuron_failure *why);
+int neuron_hbm_take(struct neuron_hbm *hbm, struct neuron_chunk *chunk,
+		    const struct neuron_buddy_request *req, struct neuron_buddy_block *block,
+		    struct neuron_failure *why);
+int neuron_hbm_join(struct neuron_hbm *hbm, struct neuron_chunk *chunk,
+		    struct neuron_buddy_block *tail);
+int neuron_hbm_split(struct neuron_hbm *hbm, struct neuron_buddy_block *head, u64 size,
+		     struct neuron_buddy_block *tail);
+void neuron_hbm_give(struct neuron_hbm *hbm, struct neuron_chunk *chunk,
+		     struct neuron_buddy_block *block, u64 bytes, bool clear);
+void neuron_hbm_stats(struct neuron_hbm *hbm, struct neuron_client *client,
+		      struct neuron_native_hbm_stats *stats);
 
 #endif

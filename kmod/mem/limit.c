@@ -79,8 +79,8 @@ int neuron_limit_core(const struct neuron_client *client, u32 core)
  * @bytes: how much
  * @limit: set to the limit that refuses it
  *
- * Context: any; charge and allocation are under the lock of one zone, so that
- *	    a charge that is taken back soon is not seen by others of that zone.
+ * Context: any; charge and allocation are under the lock of one hbm, so that
+ *	    a charge that is taken back soon is not seen by others of that hbm.
  * Return: false refused.
  */
 bool neuron_limit_charge(struct neuron_chunk *chunk, u64 bytes, u64 *limit)
@@ -92,7 +92,7 @@ bool neuron_limit_charge(struct neuron_chunk *chunk, u64 bytes, u64 *limit)
 	atomic64_t *own = &client->core_bytes[chunk->core], *all = &core->device_bytes;
 	bool owner = READ_ONCE(core->owner) == client;
 
-	/* No zone has that much.  Charged until it is refused, it would make the sums wrap. */
+	/* No hbm has that much.  Charged until it is refused, it would make the sums wrap. */
 	if (bytes > NEURON_BUDDY_MAX_SIZE) {
 		process = min(process, percore);
 		if (bytes > process)

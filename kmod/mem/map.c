@@ -10,6 +10,7 @@
 
 #include "../base/hw.h"
 #include "datastore.h"
+#include "handle.h"
 #include "map.h"
 #include "resource.h"
 #include "watch.h"

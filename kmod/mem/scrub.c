@@ -59,25 +59,29 @@ static void neuron_scrub_put(struct neuron_scrub *scrub)
 static int neuron_scrub_piece(struct neuron_scrub *scrub, u64 addr, u64 size)
 {
 	struct neuron_device *nd = scrub->nd;
-	struct neuron_zone *zone = &nd->zone[scrub->hbm];
+	struct neuron_hbm *hbm = &nd->hbm[scrub->hbm];
 	struct neuron_chunk piece = {
 		.hbm = scrub->hbm,
 		.core = scrub->core,
 		.category = NEURON_MEMALLOC_TYPE_NCDEV_DEVICE,
-		.size = size,
 		.client = nd->kclient,
+	};
+	struct neuron_buddy_request req = {
+		.size = size,
+		.addr = addr,
+		.flags = NEURON_BUDDY_EXACT,
 	};
 	int err;
 
-	mutex_lock(&zone->scrub_lock);
-	err = neuron_zone_take(zone, &piece, addr);
+	mutex_lock(&hbm->scrub_lock);
+	err = neuron_hbm_take(hbm, &piece, &req, &piece.block, NULL);
 	if (!err) {
 		err = nd->ops->hbm_clear(nd, scrub->hbm, addr, size);
-		neuron_zone_give(zone, &piece, !err);
+		neuron_hbm_give(hbm, &piece, &piece.block, size, !err);
 	} else if (err == -EBUSY) {
 		err = 0;
 	}
-	mutex_unlock(&zone->scrub_lock);
+	mutex_unlock(&hbm->scrub_lock);
 	cond_resched();
 	return err;
 }
@@ -85,16 +89,16 @@ static int neuron_scrub_piece(struct neuron_scrub *scrub, u64 addr, u64 size)
 static void neuron_scrub_work(struct work_struct *work)
 {
 	struct neuron_scrub *scrub = container_of(work, struct neuron_scrub, work);
-	struct neuron_zone *zone = &scrub->nd->zone[scrub->hbm];
+	struct neuron_hbm *hbm = &scrub->nd->hbm[scrub->hbm];
 	struct neuron_buddy_range range[NEURON_SCRUB_RANGES];
 	u64 pos = 0, off, len;
 	unsigned int i, n;
 	int err = 0;
 
 	do {
-		spin_lock(&zone->lock);
-		n = neuron_buddy_walk(zone->buddy, &pos, range, NEURON_SCRUB_RANGES);
-		spin_unlock(&zone->lock);
+		spin_lock(&hbm->lock);
+		n = neuron_buddy_walk(hbm->buddy, &pos, range, NEURON_SCRUB_RANGES);
+		spin_unlock(&hbm->lock);
 		for (i = 0; i < n; i++) {
 			if (range[i].state != NEURON_BUDDY_RANGE_FREE)
 				continue;
@@ -111,7 +115,7 @@ static void neuron_scrub_work(struct work_struct *work)
 	} while (n && !err);
 
 	scrub->err = err;
-	WRITE_ONCE(zone->scrub, NULL);
+	WRITE_ONCE(hbm->scrub, NULL);
 	complete_all(&scrub->done);
 	neuron_scrub_put(scrub);
 }
@@ -149,7 +153,7 @@ int neuron_do_hbm_scrub_start(struct neuron_call *call)
 	if (!neuron_index_valid(&a->hbm_index, nd->geo->nr_hbms) ||
 	    !neuron_index_valid(&a->nc_id, nd->geo->nr_cores))
 		return -EINVAL;
-	err = neuron_zone_ready(&nd->zone[a->hbm_index]);
+	err = neuron_hbm_ready(&nd->hbm[a->hbm_index]);
 	if (err)
 		return err;
 	scrub = kzalloc(sizeof(*scrub), GFP_KERNEL_ACCOUNT);
@@ -163,7 +167,7 @@ int neuron_do_hbm_scrub_start(struct neuron_call *call)
 	scrub->core = a->nc_id;
 
 	mutex_lock(&client->async_lock);
-	if (client->scrub[a->hbm_index] || cmpxchg(&nd->zone[a->hbm_index].scrub, NULL, scrub)) {
+	if (client->scrub[a->hbm_index] || cmpxchg(&nd->hbm[a->hbm_index].scrub, NULL, scrub)) {
 		err = -EBUSY;
 	} else {
 		client->scrub[a->hbm_index] = scrub;

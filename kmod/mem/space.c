@@ -8,6 +8,7 @@
 #include <linux/overflow.h>
 
 #include "../base/core.h"
+#include "handle.h"
 #include "watch.h"
 
 static bool neuron_in(u64 base, u64 size, u64 addr, u64 len)

@@ -16,7 +16,7 @@ DEFINE_STATIC_KEY_FALSE(neuron_watching);
 /**
  * struct neuron_watch - a range that somebody was given
  * @node: in neuron_zone.watched
- * @zone: HBM
+ * @hbm: HBM
  * @start: first byte, from the start of the HBM
  * @last: last byte
  * @subtree_last: for the tree
@@ -24,7 +24,7 @@ DEFINE_STATIC_KEY_FALSE(neuron_watching);
  */
 struct neuron_watch {
 	struct rb_node node;
-	struct neuron_zone *zone;
+	struct neuron_hbm *hbm;
 	u64 start;
 	u64 last;
 	u64 subtree_last;
@@ -39,7 +39,7 @@ INTERVAL_TREE_DEFINE(struct neuron_watch, node, u64, subtree_last, NEURON_WATCH_
 
 /**
  * neuron_watch_range() - note a range of device memory
- * @zone: HBM
+ * @hbm: HBM
  * @off: first byte, from the start of the HBM
  * @len: bytes, not 0
  * @as: who was given it
@@ -49,20 +49,20 @@ INTERVAL_TREE_DEFINE(struct neuron_watch, node, u64, subtree_last, NEURON_WATCH_
  * Context: may sleep.
  * Return: to be given back with neuron_unwatch(); NULL without memory.
  */
-struct neuron_watch *neuron_watch_range(struct neuron_zone *zone, u64 off, u64 len,
+struct neuron_watch *neuron_watch_range(struct neuron_hbm *hbm, u64 off, u64 len,
 					enum neuron_user as)
 {
 	struct neuron_watch *w = kzalloc(sizeof(*w), GFP_KERNEL | __GFP_NOWARN);
 
 	if (!w)
 		return NULL;
-	w->zone = zone;
+	w->hbm = hbm;
 	w->start = off;
 	w->last = off + len - 1;
 	w->as = as;
-	spin_lock(&zone->watch_lock);
-	neuron_watches_insert(w, &zone->watched);
-	spin_unlock(&zone->watch_lock);
+	spin_lock(&hbm->watch_lock);
+	neuron_watches_insert(w, &hbm->watched);
+	spin_unlock(&hbm->watch_lock);
 	return w;
 }
 
@@ -74,37 +74,37 @@ struct neuron_watch *neuron_watch_range(struct neuron_zone *zone, u64 off, u64 l
  */
 void neuron_watch_end(struct neuron_watch *w)
 {
-	spin_lock(&w->zone->watch_lock);
-	neuron_watches_remove(w, &w->zone->watched);
-	spin_unlock(&w->zone->watch_lock);
+	spin_lock(&w->hbm->watch_lock);
+	neuron_watches_remove(w, &w->hbm->watched);
+	spin_unlock(&w->hbm->watch_lock);
 	kfree(w);
 }
 
 /**
  * neuron_watch_user() - who has a part of a range?
- * @zone: HBM
+ * @hbm: HBM
  * @off: first byte, from the start of the HBM
  * @len: bytes, not 0
  *
  * Context: process.
  * Return: NEURON_USER_NONE, or the kind of one of them.
  */
-enum neuron_user neuron_watch_user(struct neuron_zone *zone, u64 off, u64 len)
+enum neuron_user neuron_watch_user(struct neuron_hbm *hbm, u64 off, u64 len)
 {
 	enum neuron_user as = NEURON_USER_NONE;
 	struct neuron_watch *w;
 
-	spin_lock(&zone->watch_lock);
-	w = neuron_watches_iter_first(&zone->watched, off, off + len - 1);
+	spin_lock(&hbm->watch_lock);
+	w = neuron_watches_iter_first(&hbm->watched, off, off + len - 1);
 	if (w)
 		as = w->as;
-	spin_unlock(&zone->watch_lock);
+	spin_unlock(&hbm->watch_lock);
 	return as;
 }
 
 /**
  * neuron_watch_freed() - complain if memory that becomes free has a user
- * @zone: HBM
+ * @hbm: HBM
  * @off: first byte, from the start of the HBM
  * @len: bytes, not 0
  *
@@ -112,7 +112,7 @@ enum neuron_user neuron_watch_user(struct neuron_zone *zone, u64 off, u64 len)
  *
  * Context: process.
  */
-void neuron_watch_freed(struct neuron_zone *zone, u64 off, u64 len)
+void neuron_watch_freed(struct neuron_hbm *hbm, u64 off, u64 len)
 {
 	static const char * const who[NEURON_NR_USERS] = {
 		[NEURON_USER_MAPPING] = "mapping",
@@ -121,9 +121,9 @@ void neuron_watch_freed(struct neuron_zone *zone, u64 off, u64 len)
 		[NEURON_USER_TRANSFER] = "transfer",
 		[NEURON_USER_PEER] = "peer",
 	};
-	enum neuron_user as = neuron_watch_user(zone, off, len);
+	enum neuron_user as = neuron_watch_user(hbm, off, len);
 
-	WARN(as, "neuron: HBM %u: %#llx + %#llx is freed and part of a %s\n", zone->index, off, len,
+	WARN(as, "neuron: HBM %u: %#llx + %#llx is freed and part of a %s\n", hbm->index, off, len,
 	     who[as]);
 }
 

@@ -12,18 +12,18 @@
 struct neuron_watch;
 
 DECLARE_STATIC_KEY_FALSE(neuron_watching);
-struct neuron_watch *neuron_watch_range(struct neuron_zone *zone, u64 off, u64 len,
+struct neuron_watch *neuron_watch_range(struct neuron_hbm *hbm, u64 off, u64 len,
 					enum neuron_user as);
 void neuron_watch_end(struct neuron_watch *w);
-enum neuron_user neuron_watch_user(struct neuron_zone *zone, u64 off, u64 len);
-void neuron_watch_freed(struct neuron_zone *zone, u64 off, u64 len);
+enum neuron_user neuron_watch_user(struct neuron_hbm *hbm, u64 off, u64 len);
+void neuron_watch_freed(struct neuron_hbm *hbm, u64 off, u64 len);
 
 /* @off: from the start of the HBM. */
 static inline struct neuron_watch *neuron_watch(struct neuron_device *nd, u32 hbm, u64 off,
 						u64 len, enum neuron_user as)
 {
 	return static_branch_unlikely(&neuron_watching) ?
-	       neuron_watch_range(&nd->zone[hbm], off, len, as) : NULL;
+	       neuron_watch_range(&nd->hbm[hbm], off, len, as) : NULL;
 }
 
 /* @off: from the start of the chunk. */
@@ -41,10 +41,10 @@ static inline void neuron_unwatch(struct neuron_watch *w)
 }
 
 /* Memory goes back to the allocator. */
-static inline void neuron_watch_free(struct neuron_zone *zone, u64 off, u64 len)
+static inline void neuron_watch_free(struct neuron_hbm *hbm, u64 off, u64 len)
 {
 	if (static_branch_unlikely(&neuron_watching))
-		neuron_watch_freed(zone, off, len);
+		neuron_watch_freed(hbm, off, len);
 }
 
 #endif

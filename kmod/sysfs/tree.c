@@ -55,7 +55,7 @@ enum neuron_sysfs_where {
 	CORE_HOST,	/* host memory of a core, all categories */
 	CORE_DEVICE,	/* device memory of a core, all categories */
 	CORE_CATEGORY,	/* device memory of a core, one category */
-	CORE_TALLY,	/* counter that processes publish */
+	CORE_NDS,	/* counter that processes publish */
 	CORE_RESETS,	/* resets asked for (0), failed (1) */
 };
 
@@ -330,7 +330,7 @@ static struct neuron_buddy_stats hbm_figures(struct neuron_node *node)
 {
 	struct neuron_buddy_stats stats;
 
-	neuron_zone_figures(&node->nd->zone[node->core], &stats);
+	neuron_hbm_figures(&node->nd->hbm[node->core], &stats);
 	return stats;
 }
 
@@ -351,13 +351,13 @@ static ssize_t show_hbm_free(struct neuron_node *node, char *buf)
 
 static ssize_t show_hbm_largest(struct neuron_node *node, char *buf)
 {
-	return sysfs_emit(buf, "%llu\n", neuron_zone_largest(&node->nd->zone[node->core],
+	return sysfs_emit(buf, "%llu\n", neuron_hbm_largest(&node->nd->hbm[node->core],
 							     NEURON_BUDDY_GRANULE));
 }
 
 static ssize_t show_hbm_largest_2m(struct neuron_node *node, char *buf)
 {
-	return sysfs_emit(buf, "%llu\n", neuron_zone_largest(&node->nd->zone[node->core], SZ_2M));
+	return sysfs_emit(buf, "%llu\n", neuron_hbm_largest(&node->nd->hbm[node->core], SZ_2M));
 }
 
 static ssize_t show_hbm_high_water(struct neuron_node *node, char *buf)
@@ -451,67 +451,67 @@ static const struct neuron_sysfs_row neuron_sysfs_table[] = {
 	    NEURON_MEMALLOC_TYPE_TENSORS_DEVICE),
 	MEM(CORE, "stats/memory_usage/device_mem/uncategorized", CORE_CATEGORY,
 	    NEURON_MEMALLOC_TYPE_UNKNOWN_DEVICE),
-	COUNT(CORE, "stats/status/success", CORE_TALLY,
+	COUNT(CORE, "stats/status/success", CORE_NDS,
 	      NDS_NC_COUNTER_INFER_COMPLETED),
-	COUNT(CORE, "stats/status/failure", CORE_TALLY,
+	COUNT(CORE, "stats/status/failure", CORE_NDS,
 	      NDS_NC_COUNTER_GENERIC_FAIL),
-	COUNT(CORE, "stats/status/timeout", CORE_TALLY,
+	COUNT(CORE, "stats/status/timeout", CORE_NDS,
 	      NDS_NC_COUNTER_INFER_TIMED_OUT),
-	COUNT(CORE, "stats/status/exec_bad_input", CORE_TALLY,
+	COUNT(CORE, "stats/status/exec_bad_input", CORE_NDS,
 	      NDS_NC_COUNTER_INFER_INCORRECT_INPUT),
-	COUNT(CORE, "stats/status/hw_error", CORE_TALLY,
+	COUNT(CORE, "stats/status/hw_error", CORE_NDS,
 	      NDS_NC_COUNTER_ERR_HW),
-	COUNT(CORE, "stats/status/execute_completed_with_error", CORE_TALLY,
+	COUNT(CORE, "stats/status/execute_completed_with_error", CORE_NDS,
 	      NDS_NC_COUNTER_INFER_COMPLETED_WITH_ERR),
-	COUNT(CORE, "stats/status/execute_completed_with_num_error", CORE_TALLY,
+	COUNT(CORE, "stats/status/execute_completed_with_num_error", CORE_NDS,
 	      NDS_NC_COUNTER_INFER_COMPLETED_WITH_NUM_ERR),
-	COUNT(CORE, "stats/status/generic_error", CORE_TALLY,
+	COUNT(CORE, "stats/status/generic_error", CORE_NDS,
 	      NDS_NC_COUNTER_ERR_GENERIC),
-	COUNT(CORE, "stats/status/resource_error", CORE_TALLY,
+	COUNT(CORE, "stats/status/resource_error", CORE_NDS,
 	      NDS_NC_COUNTER_ERR_RESOURCE),
-	COUNT(CORE, "stats/status/resource_nc_error", CORE_TALLY,
+	COUNT(CORE, "stats/status/resource_nc_error", CORE_NDS,
 	      NDS_NC_COUNTER_ERR_RESOURCE_NC),
-	COUNT(CORE, "stats/status/execute_failed_to_queue", CORE_TALLY,
+	COUNT(CORE, "stats/status/execute_failed_to_queue", CORE_NDS,
 	      NDS_NC_COUNTER_INFER_FAILED_TO_QUEUE),
-	COUNT(CORE, "stats/status/invalid_error", CORE_TALLY,
+	COUNT(CORE, "stats/status/invalid_error", CORE_NDS,
 	      NDS_NC_COUNTER_ERR_INVALID),
-	COUNT(CORE, "stats/status/unsupported_neff_version", CORE_TALLY,
+	COUNT(CORE, "stats/status/unsupported_neff_version", CORE_NDS,
 	      NDS_NC_COUNTER_ERR_UNSUPPORTED_NEFF_VERSION),
-	COUNT(CORE, "stats/status/oob_error", CORE_TALLY,
+	COUNT(CORE, "stats/status/oob_error", CORE_NDS,
 	      NDS_NC_COUNTER_OOB),
-	COUNT(CORE, "stats/status/hw_collectives_error", CORE_TALLY,
+	COUNT(CORE, "stats/status/hw_collectives_error", CORE_NDS,
 	      NDS_EXT_NC_COUNTER_HW_ERR_COLLECTIVES),
-	COUNT(CORE, "stats/status/hw_hbm_ue_error", CORE_TALLY,
+	COUNT(CORE, "stats/status/hw_hbm_ue_error", CORE_NDS,
 	      NDS_EXT_NC_COUNTER_HW_ERR_HBM_UE),
-	COUNT(CORE, "stats/status/hw_nc_ue_error", CORE_TALLY,
+	COUNT(CORE, "stats/status/hw_nc_ue_error", CORE_NDS,
 	      NDS_EXT_NC_COUNTER_HW_ERR_NC_UE),
-	COUNT(CORE, "stats/status/hw_dma_abort_error", CORE_TALLY,
+	COUNT(CORE, "stats/status/hw_dma_abort_error", CORE_NDS,
 	      NDS_EXT_NC_COUNTER_HW_ERR_DMA_ABORT),
-	COUNT(CORE, "stats/status/execute_sw_nq_overflow", CORE_TALLY,
+	COUNT(CORE, "stats/status/execute_sw_nq_overflow", CORE_NDS,
 	      NDS_EXT_NC_COUNTER_ERR_SW_NQ_OVERFLOW),
-	COUNT(CORE, "stats/status/execute_sw_semaphore_error", CORE_TALLY,
+	COUNT(CORE, "stats/status/execute_sw_semaphore_error", CORE_NDS,
 	      NDS_EXT_NC_COUNTER_ERR_SW_SEMAPHORE_ERROR),
-	COUNT(CORE, "stats/status/execute_sw_event_error", CORE_TALLY,
+	COUNT(CORE, "stats/status/execute_sw_event_error", CORE_NDS,
 	      NDS_EXT_NC_COUNTER_ERR_SW_EVENT_ERROR),
-	COUNT(CORE, "stats/status/execute_sw_psum_collision", CORE_TALLY,
+	COUNT(CORE, "stats/status/execute_sw_psum_collision", CORE_NDS,
 	      NDS_EXT_NC_COUNTER_ERR_SW_PSUM_COLLISION),
-	COUNT(CORE, "stats/status/execute_sw_sequencer_fatal", CORE_TALLY,
+	COUNT(CORE, "stats/status/execute_sw_sequencer_fatal", CORE_NDS,
 	      NDS_EXT_NC_COUNTER_ERR_SW_SEQUENCER_FATAL),
-	COUNT(CORE, "stats/status/hw_repairable_hbm_ue_error", CORE_TALLY,
+	COUNT(CORE, "stats/status/hw_repairable_hbm_ue_error", CORE_NDS,
 	      NDS_EXT_NC_COUNTER_HW_ERR_REPAIRABLE_HBM_UE),
 	/* The names of the user guide (uapi/FACTS.md 9) for three of them. */
-	COUNT(CORE, "stats/status/infer_completed_with_error", CORE_TALLY,
+	COUNT(CORE, "stats/status/infer_completed_with_error", CORE_NDS,
 	      NDS_NC_COUNTER_INFER_COMPLETED_WITH_ERR),
-	COUNT(CORE, "stats/status/infer_completed_with_num_error", CORE_TALLY,
+	COUNT(CORE, "stats/status/infer_completed_with_num_error", CORE_NDS,
 	      NDS_NC_COUNTER_INFER_COMPLETED_WITH_NUM_ERR),
-	COUNT(CORE, "stats/status/infer_failed_to_queue", CORE_TALLY,
+	COUNT(CORE, "stats/status/infer_failed_to_queue", CORE_NDS,
 	      NDS_NC_COUNTER_INFER_FAILED_TO_QUEUE),
-	COUNT(CORE, "stats/other_info/model_load_count", CORE_TALLY,
+	COUNT(CORE, "stats/other_info/model_load_count", CORE_NDS,
 	      NDS_NC_COUNTER_MODEL_LOAD_COUNT),
-	COUNT(CORE, "stats/other_info/inference_count", CORE_TALLY,
+	COUNT(CORE, "stats/other_info/inference_count", CORE_NDS,
 	      NDS_NC_COUNTER_INFERENCE_COUNT),
-	COUNT(CORE, "stats/other_info/flop_count", CORE_TALLY, NDS_NC_COUNTER_MAC_COUNT),
-	COUNT(CORE, "stats/other_info/nc_time_in_use", CORE_TALLY, NDS_NC_COUNTER_TIME_IN_USE),
+	COUNT(CORE, "stats/other_info/flop_count", CORE_NDS, NDS_NC_COUNTER_MAC_COUNT),
+	COUNT(CORE, "stats/other_info/nc_time_in_use", CORE_NDS, NDS_NC_COUNTER_TIME_IN_USE),
 	COUNT(CORE, "stats/other_info/reset_req_count", CORE_RESETS, 0),
 	COUNT(CORE, "stats/other_info/reset_fail_count", CORE_RESETS, 1),
 };
@@ -585,7 +585,7 @@ static void neuron_count_read(struct neuron_node *node, u64 *total, u64 *present
 		*total = atomic64_read(neuron_node_resets(node));
 		*present = !!*total;
 	} else {
-		neuron_tally_read(node->nd, node->core, node->row->category, total, present);
+		neuron_nds_read(node->nd, node->core, node->row->category, total, present);
 		/* Processes count multiply-accumulates: two operations (uapi/FACTS.md 9). */
 		if (node->row->category == NDS_NC_COUNTER_MAC_COUNT) {
 			*total *= 2;
@@ -604,7 +604,7 @@ static ssize_t neuron_count_show(struct neuron_node *node, struct attribute *att
 
 static bool neuron_node_is_count(const struct neuron_node *node)
 {
-	return node->row && (node->row->where == CORE_TALLY || node->row->where == CORE_RESETS);
+	return node->row && (node->row->where == CORE_NDS || node->row->where == CORE_RESETS);
 }
 
 static ssize_t neuron_node_show(struct kobject *kobj, struct attribute *attr, char *buf)
@@ -641,8 +641,8 @@ static ssize_t neuron_count_clear(struct neuron_node *node, struct attribute *at
 	if (node->row->where == CORE_RESETS)
 		atomic64_set(neuron_node_resets(node), 0);
 	else
-		neuron_tally_clear(node->nd, node->core, node->row->category,
-				   attr == &neuron_mem_total);
+		neuron_nds_clear(node->nd, node->core, node->row->category,
+				 attr == &neuron_mem_total);
 	return count;
 }
 

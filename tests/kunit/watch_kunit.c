@@ -19,27 +19,27 @@ static char warning[128];
 
 static void watch_sees_overlap(struct kunit *test)
 {
-	static struct neuron_zone zone = { .watched = RB_ROOT_CACHED };
+	static struct neuron_hbm hbm = { .watched = RB_ROOT_CACHED };
 	struct neuron_watch *map, *ring;
 
-	spin_lock_init(&zone.watch_lock);
-	KUNIT_EXPECT_EQ(test, neuron_watch_user(&zone, 0, U64_MAX), NEURON_USER_NONE);
-	map = neuron_watch_range(&zone, 0x10000, 0x4000, NEURON_USER_MAPPING);
-	ring = neuron_watch_range(&zone, 0x12000, 0x10000, NEURON_USER_RING);
+	spin_lock_init(&hbm.watch_lock);
+	KUNIT_EXPECT_EQ(test, neuron_watch_user(&hbm, 0, U64_MAX), NEURON_USER_NONE);
+	map = neuron_watch_range(&hbm, 0x10000, 0x4000, NEURON_USER_MAPPING);
+	ring = neuron_watch_range(&hbm, 0x12000, 0x10000, NEURON_USER_RING);
 	KUNIT_ASSERT_NOT_NULL(test, map);
 	KUNIT_ASSERT_NOT_NULL(test, ring);
-	KUNIT_EXPECT_EQ(test, neuron_watch_user(&zone, 0, 0x10000), NEURON_USER_NONE);
-	KUNIT_EXPECT_EQ(test, neuron_watch_user(&zone, 0, 0x10001), NEURON_USER_MAPPING);
-	KUNIT_EXPECT_EQ(test, neuron_watch_user(&zone, 0x11000, 1), NEURON_USER_MAPPING);
-	KUNIT_EXPECT_EQ(test, neuron_watch_user(&zone, 0x14000, 0x1000), NEURON_USER_RING);
-	KUNIT_EXPECT_EQ(test, neuron_watch_user(&zone, 0x22000, 0x1000), NEURON_USER_NONE);
+	KUNIT_EXPECT_EQ(test, neuron_watch_user(&hbm, 0, 0x10000), NEURON_USER_NONE);
+	KUNIT_EXPECT_EQ(test, neuron_watch_user(&hbm, 0, 0x10001), NEURON_USER_MAPPING);
+	KUNIT_EXPECT_EQ(test, neuron_watch_user(&hbm, 0x11000, 1), NEURON_USER_MAPPING);
+	KUNIT_EXPECT_EQ(test, neuron_watch_user(&hbm, 0x14000, 0x1000), NEURON_USER_RING);
+	KUNIT_EXPECT_EQ(test, neuron_watch_user(&hbm, 0x22000, 0x1000), NEURON_USER_NONE);
 
 	/* The same range twice: the other one still has it. */
 	neuron_watch_end(map);
-	KUNIT_EXPECT_EQ(test, neuron_watch_user(&zone, 0x11000, 0x1000), NEURON_USER_NONE);
-	KUNIT_EXPECT_EQ(test, neuron_watch_user(&zone, 0x11000, 0x1001), NEURON_USER_RING);
+	KUNIT_EXPECT_EQ(test, neuron_watch_user(&hbm, 0x11000, 0x1000), NEURON_USER_NONE);
+	KUNIT_EXPECT_EQ(test, neuron_watch_user(&hbm, 0x11000, 0x1001), NEURON_USER_RING);
 	neuron_watch_end(ring);
-	KUNIT_EXPECT_EQ(test, neuron_watch_user(&zone, 0, U64_MAX), NEURON_USER_NONE);
+	KUNIT_EXPECT_EQ(test, neuron_watch_user(&hbm, 0, U64_MAX), NEURON_USER_NONE);
 }
 
 static void watch_warns(struct kunit *test)

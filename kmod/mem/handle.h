@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Handles of chunks, and how a chunk is found. */
+#ifndef NEURON_MEM_HANDLE_H
+#define NEURON_MEM_HANDLE_H
+
+#include "chunk.h"
+
+int neuron_chunk_publish(struct neuron_chunk *chunk, u32 *out);
+int neuron_chunk_import(struct neuron_client *client, struct neuron_chunk *chunk, u32 *out);
+void neuron_chunk_revoke(struct neuron_chunk *chunk);
+int neuron_chunk_unpublish(struct neuron_client *client, u64 handle);
+void neuron_chunk_unpublish_all(struct neuron_client *client);
+void neuron_chunks_index(struct neuron_client *client);
+struct neuron_chunk *neuron_chunk_use(struct neuron_client *client, u64 handle,
+				      enum neuron_user as);
+struct neuron_chunk *neuron_chunk_find(struct neuron_client *client, u64 addr, u64 len,
+				       enum neuron_user as);
+u32 neuron_chunk_handle(struct neuron_client *client, struct neuron_chunk *chunk);
+
+/* For those who only look at it: it may get shorter at any time. */
+static inline struct neuron_chunk *neuron_chunk_get(struct neuron_client *client, u64 handle)
+{
+	return neuron_chunk_use(client, handle, NEURON_USER_NONE);
+}
+
+#endif
