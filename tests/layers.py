@@ -6,7 +6,7 @@ usage: layers.py [--dot DIRECTORY] GROUP=OBJECTS...
 
 OBJECTS is a directory of objects that were compiled with -fcallgraph-info, with the
 .ci files beside them. A file calls the files that define the functions that it calls,
-and includes a header of the tree; a header and the source of its name are one. Prints
+and includes a header of the tree. Prints
 the circles of files of each GROUP, largest first, and the arrows between folders; with
 --dot also a graph of the folders for each group. Fails when there is a circle, or an
 arrow from a folder of ORDER to a later one.
@@ -27,7 +27,10 @@ EDGE = re.compile(r'^edge: { sourcename: "([^"]*)" targetname: "([^"]*)"')
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
 # Folders that have an order, lowest first: each knows those before it.
-ORDER = ["uapi", "libneuron/include/neuron", "libneuron/include/nrt", "libneuron/common",
+ORDER = ["uapi/share", "uapi",
+         "kmod/compat", "kmod/base", "kmod/mem/buddy", "kmod/mem", "kmod/dma", "kmod/sysfs",
+         "kmod/core",
+         "libneuron/include/neuron", "libneuron/include/nrt", "libneuron/common",
          "libneuron/src/device", "libneuron/src/memory", "libneuron/src/neff",
          "libneuron/src/isa", "libneuron/src/load", "libneuron/src/run",
          "libneuron/src/profile",
@@ -65,12 +68,6 @@ def source_of(path, directory):
     return name
 
 
-def concept(path):
-    """A header belongs to the source of its name."""
-    source = os.path.splitext(path)[0] + ".c"
-    return source if os.path.exists(os.path.join(ROOT, source)) else path
-
-
 def included(path):
     with open(os.path.join(ROOT, path), encoding="utf-8") as file:
         names = INCLUDE.findall(file.read())
@@ -100,8 +97,7 @@ def graph_of(directory):
         seen.add(path)
         for header in included(path):
             todo.append(header)
-            if concept(path) != concept(header):
-                graph.add_edge(concept(path), concept(header), why="#include")
+            graph.add_edge(path, header, why="#include")
     return graph
 
 

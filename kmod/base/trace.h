@@ -25,7 +25,7 @@ enum neuron_trace_fault {
 #endif
 
 DECLARE_EVENT_CLASS(neuron_chunk,
-		    TP_PROTO(u32 dev, const struct neuron_chunk *chunk, u64 align, u32 reason),
+	TP_PROTO(u32 dev, const struct neuron_chunk *chunk, u64 align, u32 reason),
 	TP_ARGS(dev, chunk, align, reason),
 	TP_STRUCT__entry(
 		__field(u32, dev)
@@ -56,24 +56,24 @@ DECLARE_EVENT_CLASS(neuron_chunk,
 
 /* A chunk was allocated. */
 DEFINE_EVENT(neuron_chunk, neuron_alloc,
-	     TP_PROTO(u32 dev, const struct neuron_chunk *chunk, u64 align, u32 reason),
+	TP_PROTO(u32 dev, const struct neuron_chunk *chunk, u64 align, u32 reason),
 	TP_ARGS(dev, chunk, align, reason)
 );
 
 /* An allocation was refused; reason is enum neuron_native_reason. */
 DEFINE_EVENT(neuron_chunk, neuron_alloc_fail,
-	     TP_PROTO(u32 dev, const struct neuron_chunk *chunk, u64 align, u32 reason),
+	TP_PROTO(u32 dev, const struct neuron_chunk *chunk, u64 align, u32 reason),
 	TP_ARGS(dev, chunk, align, reason)
 );
 
 /* The last user of a chunk is gone, its memory goes back. */
 DEFINE_EVENT(neuron_chunk, neuron_free,
-	     TP_PROTO(u32 dev, const struct neuron_chunk *chunk, u64 align, u32 reason),
+	TP_PROTO(u32 dev, const struct neuron_chunk *chunk, u64 align, u32 reason),
 	TP_ARGS(dev, chunk, align, reason)
 );
 
 DECLARE_EVENT_CLASS(neuron_ring,
-		    TP_PROTO(u32 dev, u32 core, u32 eng, u32 queue, u32 tx, u32 rx),
+	TP_PROTO(u32 dev, u32 core, u32 eng, u32 queue, u32 tx, u32 rx),
 	TP_ARGS(dev, core, eng, queue, tx, rx),
 	TP_STRUCT__entry(
 		__field(u32, dev)
@@ -98,19 +98,19 @@ DECLARE_EVENT_CLASS(neuron_ring,
 
 /* Descriptors were given to a queue. */
 DEFINE_EVENT(neuron_ring, neuron_ring_start,
-	     TP_PROTO(u32 dev, u32 core, u32 eng, u32 queue, u32 tx, u32 rx),
+	TP_PROTO(u32 dev, u32 core, u32 eng, u32 queue, u32 tx, u32 rx),
 	TP_ARGS(dev, core, eng, queue, tx, rx)
 );
 
 /* The program has taken note of that many descriptors (DMA_ACK_COMPLETED). */
 DEFINE_EVENT(neuron_ring, neuron_ring_ack,
-	     TP_PROTO(u32 dev, u32 core, u32 eng, u32 queue, u32 tx, u32 rx),
+	TP_PROTO(u32 dev, u32 core, u32 eng, u32 queue, u32 tx, u32 rx),
 	TP_ARGS(dev, core, eng, queue, tx, rx)
 );
 
 /* A descriptor with the interrupt bit completed, or the queue stopped. */
 TRACE_EVENT(neuron_ring_done,
-	    TP_PROTO(u32 dev, u32 core, u32 eng, u32 queue, u32 status),
+	TP_PROTO(u32 dev, u32 core, u32 eng, u32 queue, u32 status),
 	TP_ARGS(dev, core, eng, queue, status),
 	TP_STRUCT__entry(
 		__field(u32, dev)
@@ -134,7 +134,7 @@ TRACE_EVENT(neuron_ring_done,
 );
 
 DECLARE_EVENT_CLASS(neuron_exec,
-		    TP_PROTO(u32 dev, u32 core, u32 tgid),
+	TP_PROTO(u32 dev, u32 core, u32 tgid),
 	TP_ARGS(dev, core, tgid),
 	TP_STRUCT__entry(
 		__field(u32, dev)
@@ -151,19 +151,19 @@ DECLARE_EVENT_CLASS(neuron_exec,
 
 /* A program announced an execution: it entered the core's lock as a reader. */
 DEFINE_EVENT(neuron_exec, neuron_exec_start,
-	     TP_PROTO(u32 dev, u32 core, u32 tgid),
+	TP_PROTO(u32 dev, u32 core, u32 tgid),
 	TP_ARGS(dev, core, tgid)
 );
 
 /* And left it again. */
 DEFINE_EVENT(neuron_exec, neuron_exec_finish,
-	     TP_PROTO(u32 dev, u32 core, u32 tgid),
+	TP_PROTO(u32 dev, u32 core, u32 tgid),
 	TP_ARGS(dev, core, tgid)
 );
 
 /* The device appended to a notification queue: a run ended, or failed. */
 TRACE_EVENT(neuron_notify,
-	    TP_PROTO(u32 dev, u32 core, u32 type, u32 engine),
+	TP_PROTO(u32 dev, u32 core, u32 type, u32 engine),
 	TP_ARGS(dev, core, type, engine),
 	TP_STRUCT__entry(
 		__field(u32, dev)
@@ -183,7 +183,7 @@ TRACE_EVENT(neuron_notify,
 
 /* A core was reset: for a new owner, at the end of the last one, or on request. */
 TRACE_EVENT(neuron_reset,
-	    TP_PROTO(u32 dev, u32 core, int err),
+	TP_PROTO(u32 dev, u32 core, int err),
 	TP_ARGS(dev, core, err),
 	TP_STRUCT__entry(
 		__field(u32, dev)
@@ -200,7 +200,7 @@ TRACE_EVENT(neuron_reset,
 
 /* Something went wrong in the device; fields that do not apply are 0. */
 TRACE_EVENT(neuron_fault,
-	    TP_PROTO(u32 dev, u32 core, u32 kind, u32 eng, u32 queue),
+	TP_PROTO(u32 dev, u32 core, u32 kind, u32 eng, u32 queue),
 	TP_ARGS(dev, core, kind, eng, queue),
 	TP_STRUCT__entry(
 		__field(u32, dev)

@@ -2,7 +2,6 @@
 /* Work that sleeps for long has a queue of its own. */
 #include <linux/workqueue.h>
 
-#include "../dma/copy.h"
 #include "workqueue.h"
 
 static struct workqueue_struct *neuron_long_wq;

@@ -44,7 +44,7 @@ static void watch_sees_overlap(struct kunit *test)
 
 static void watch_warns(struct kunit *test)
 {
-	static struct neuron_zone zone = { .watched = RB_ROOT_CACHED, .index = 1 };
+	static struct neuron_hbm hbm = { .watched = RB_ROOT_CACHED, .index = 1 };
 	static const struct {
 		enum neuron_user as;
 		const char *name;
@@ -56,22 +56,22 @@ static void watch_warns(struct kunit *test)
 	char want[128];
 	unsigned int i;
 
-	spin_lock_init(&zone.watch_lock);
+	spin_lock_init(&hbm.watch_lock);
 	warnings = 0;
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct neuron_watch *w = neuron_watch_range(&zone, 0x10000, 0x4000, rows[i].as);
+		struct neuron_watch *w = neuron_watch_range(&hbm, 0x10000, 0x4000, rows[i].as);
 
 		KUNIT_ASSERT_NOT_NULL(test, w);
-		neuron_watch_freed(&zone, 0, 0x10000);
-		neuron_watch_freed(&zone, 0x14000, 0x1000);
+		neuron_watch_freed(&hbm, 0, 0x10000);
+		neuron_watch_freed(&hbm, 0x14000, 0x1000);
 		KUNIT_EXPECT_EQ(test, warnings, i);
-		neuron_watch_freed(&zone, 0x13000, 0x2000);
+		neuron_watch_freed(&hbm, 0x13000, 0x2000);
 		KUNIT_EXPECT_EQ(test, warnings, i + 1);
 		snprintf(want, sizeof(want),
 			 "neuron: HBM 1: 0x13000 + 0x2000 is freed and part of a %s\n", rows[i].name);
 		KUNIT_EXPECT_STREQ(test, warning, want);
 		neuron_watch_end(w);
-		neuron_watch_freed(&zone, 0x13000, 0x2000);
+		neuron_watch_freed(&hbm, 0x13000, 0x2000);
 		KUNIT_EXPECT_EQ(test, warnings, i + 1);
 	}
 }
