@@ -42,7 +42,8 @@ PATTERNS = ["kmod/mem/*.c", "kmod/mem/buddy/*.c", "kmod/dma/*.c", "libneuron/src
 # first one for the next mutant of it.
 GUEST = ["tests/vm/kunit.sh"] + [f"tests/vm/guest/{name}.c" for name in (
     "driver", "mmap", "limits", "scrub", "death", "grow", "dmabuf", "dma_compute", "async",
-    "zerocopy", "refusals", "fdinfo", "regs", "inf1", "process", "charge", "crwl", "notify",
+    "zerocopy", "refusals", "fdinfo", "regs", "inf1", "process", "eventfd", "compat", "removal",
+    "vendor_bugs", "caps", "charge", "crwl", "notify",
     "host_memory", "datastore", "faults", "configfs", "ioctl_hostile")]
 UNLOAD = "tests/vm/guest/zz-unload.sh"
 HOST = [(r"kmod/mem/buddy/.*", ["buddy"]),
