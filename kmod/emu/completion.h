@@ -10,9 +10,9 @@ enum emu_completion {
 	EMU_COMPLETE_WORKER,	/* soon, in a work item */
 	EMU_COMPLETE_INLINE,	/* before the doorbell returns */
 	EMU_COMPLETE_TIMER,	/* in a work item, after a latency */
+	EMU_NR_COMPLETIONS
 };
 
-int emu_find_completion(const char *name);
-const char *emu_completion_name(enum emu_completion c);
+extern const char * const emu_completion_names[EMU_NR_COMPLETIONS];
 
 #endif /* EMU_COMPLETION_H */

@@ -50,15 +50,29 @@ static void emu_item_kill(struct emu_item *it)
 	it->ed = NULL;
 }
 
-/* Lock it to change what the device will be like, unless there is one. */
-static int emu_item_edit(struct emu_item *it)
+/* Change what the device will be like, unless there is one.  Return: @count, -EBUSY. */
+static ssize_t emu_item_set(struct config_item *item, void *field, const void *value,
+			    size_t size, size_t count)
 {
+	struct emu_item *it = to_emu_item(item);
+	ssize_t ret = -EBUSY;
+
 	mutex_lock(&it->lock);
-	if (!it->ed)
-		return 0;
+	if (!it->ed) {
+		memcpy(field, value, size);
+		ret = count;
+	}
 	mutex_unlock(&it->lock);
-	return -EBUSY;
+	return ret;
 }
+
+/* Set a field of the configuration to a value of its type. */
+#define EMU_ITEM_SET(item, field, value, count)						\
+({											\
+	typeof(to_emu_item(item)->cfg.field) value_ = (value);				\
+											\
+	emu_item_set(item, &to_emu_item(item)->cfg.field, &value_, sizeof(value_), count);	\
+})
 
 static ssize_t emu_item_arch_show(struct config_item *item, char *page)
 {
@@ -68,17 +82,8 @@ static ssize_t emu_item_arch_show(struct config_item *item, char *page)
 static ssize_t emu_item_arch_store(struct config_item *item, const char *page, size_t count)
 {
 	const struct emu_arch *a = emu_find_arch(page);
-	struct emu_item *it = to_emu_item(item);
-	int err;
 
-	if (!a)
-		return -EINVAL;
-	err = emu_item_edit(it);
-	if (err)
-		return err;
-	it->cfg.arch = a;
-	mutex_unlock(&it->lock);
-	return count;
+	return a ? EMU_ITEM_SET(item, arch, a, count) : -EINVAL;
 }
 
 static ssize_t emu_item_hbm_size_show(struct config_item *item, char *page)
@@ -88,19 +93,10 @@ static ssize_t emu_item_hbm_size_show(struct config_item *item, char *page)
 
 static ssize_t emu_item_hbm_size_store(struct config_item *item, const char *page, size_t count)
 {
-	struct emu_item *it = to_emu_item(item);
 	u32 mib;
-	int err;
+	int err = kstrtou32(page, 0, &mib);
 
-	err = kstrtou32(page, 0, &mib);
-	if (err)
-		return err;
-	err = emu_item_edit(it);
-	if (err)
-		return err;
-	it->cfg.hbm_size = (u64)mib << 20;
-	mutex_unlock(&it->lock);
-	return count;
+	return err ?: EMU_ITEM_SET(item, hbm_size, (u64)mib << 20, count);
 }
 
 static ssize_t emu_item_index_show(struct config_item *item, char *page)
@@ -110,20 +106,11 @@ static ssize_t emu_item_index_show(struct config_item *item, char *page)
 
 static ssize_t emu_item_index_store(struct config_item *item, const char *page, size_t count)
 {
-	struct emu_item *it = to_emu_item(item);
-	int index, err;
+	int index, err = kstrtoint(page, 0, &index);
 
-	err = kstrtoint(page, 0, &index);
-	if (err)
-		return err;
-	if (index < -1 || index >= EMU_MAX_DEVICES)
-		return -EINVAL;
-	err = emu_item_edit(it);
-	if (err)
-		return err;
-	it->cfg.index = index;
-	mutex_unlock(&it->lock);
-	return count;
+	if (!err && (index < -1 || index >= EMU_MAX_DEVICES))
+		err = -EINVAL;
+	return err ?: EMU_ITEM_SET(item, index, index, count);
 }
 
 static ssize_t emu_item_serial_show(struct config_item *item, char *page)
@@ -133,19 +120,10 @@ static ssize_t emu_item_serial_show(struct config_item *item, char *page)
 
 static ssize_t emu_item_serial_store(struct config_item *item, const char *page, size_t count)
 {
-	struct emu_item *it = to_emu_item(item);
 	u64 serial;
-	int err;
+	int err = kstrtou64(page, 16, &serial);
 
-	err = kstrtou64(page, 16, &serial);
-	if (err)
-		return err;
-	err = emu_item_edit(it);
-	if (err)
-		return err;
-	it->cfg.serial = serial;
-	mutex_unlock(&it->lock);
-	return count;
+	return err ?: EMU_ITEM_SET(item, serial, serial, count);
 }
 
 static ssize_t emu_item_neighbours_show(struct config_item *item, char *page)
@@ -195,36 +173,28 @@ static ssize_t emu_item_neighbours_store(struct config_item *item, const char *p
 	kfree(text);
 	if (n < 0)
 		return n;
-	err = emu_item_edit(it);
-	if (err)
-		return err;
-	memcpy(it->cfg.neighbours, list, sizeof(list));
-	it->cfg.nr_neighbours = n;
+	mutex_lock(&it->lock);
+	err = it->ed ? -EBUSY : 0;
+	if (!err) {
+		memcpy(it->cfg.neighbours, list, sizeof(list));
+		it->cfg.nr_neighbours = n;
+	}
 	mutex_unlock(&it->lock);
-	return count;
+	return err ?: count;
 }
 
 static ssize_t emu_item_completion_show(struct config_item *item, char *page)
 {
 	return sysfs_emit(page, "%s\n",
-			  emu_completion_name(READ_ONCE(to_emu_item(item)->cfg.completion)));
+			  emu_completion_names[READ_ONCE(to_emu_item(item)->cfg.completion)]);
 }
 
 static ssize_t emu_item_completion_store(struct config_item *item, const char *page,
 					 size_t count)
 {
-	struct emu_item *it = to_emu_item(item);
-	int c = emu_find_completion(page);
-	int err;
+	int c = sysfs_match_string(emu_completion_names, page);
 
-	if (c < 0)
-		return c;
-	err = emu_item_edit(it);
-	if (err)
-		return err;
-	it->cfg.completion = c;
-	mutex_unlock(&it->lock);
-	return count;
+	return c < 0 ? c : EMU_ITEM_SET(item, completion, c, count);
 }
 
 static ssize_t emu_item_completion_nsec_show(struct config_item *item, char *page)
@@ -235,19 +205,10 @@ static ssize_t emu_item_completion_nsec_show(struct config_item *item, char *pag
 static ssize_t emu_item_completion_nsec_store(struct config_item *item, const char *page,
 					      size_t count)
 {
-	struct emu_item *it = to_emu_item(item);
 	u64 nsec;
-	int err;
+	int err = kstrtou64(page, 0, &nsec);
 
-	err = kstrtou64(page, 0, &nsec);
-	if (err)
-		return err;
-	err = emu_item_edit(it);
-	if (err)
-		return err;
-	it->cfg.completion_nsec = nsec;
-	mutex_unlock(&it->lock);
-	return count;
+	return err ?: EMU_ITEM_SET(item, completion_nsec, nsec, count);
 }
 
 static ssize_t emu_item_dev_name_show(struct config_item *item, char *page)

@@ -12,7 +12,7 @@
 
 #include "core.h"
 #include "dma.h"
-#include "sbuf.h"
+#include "mem.h"
 
 /* Rounds of a core before others get a turn. */
 #define EMU_CORE_ROUNDS		64

@@ -16,7 +16,7 @@ static int emu_completion_show(struct seq_file *m, void *v)
 {
 	struct emu_device *ed = m->private;
 
-	seq_printf(m, "%s\n", emu_completion_name(READ_ONCE(ed->completion)));
+	seq_printf(m, "%s\n", emu_completion_names[READ_ONCE(ed->completion)]);
 	return 0;
 }
 
@@ -36,7 +36,7 @@ static ssize_t emu_completion_write(struct file *file, const char __user *ubuf, 
 		return -EINVAL;
 	if (copy_from_user(buf, ubuf, count))
 		return -EFAULT;
-	c = emu_find_completion(buf);
+	c = sysfs_match_string(emu_completion_names, buf);
 	if (c < 0)
 		return c;
 	WRITE_ONCE(ed->completion, c);

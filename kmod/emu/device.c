@@ -13,7 +13,7 @@
 #include "debugfs.h"
 #include "device.h"
 #include "dma.h"
-#include "sbuf.h"
+#include "mem.h"
 
 /*
  * Applications may come before neuron_device_add() returns; all that runs is

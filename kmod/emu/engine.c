@@ -8,8 +8,8 @@
 
 #include "dma.h"
 #include "engine.h"
+#include "mem.h"
 #include "notify.h"
-#include "sbuf.h"
 #include "trace.h"
 
 /* Instructions of an engine before others get a turn. */

@@ -23,32 +23,25 @@ struct emu_op_rule {
 };
 
 static const struct emu_op_rule emu_op_rules[] = {
-	{ NEURON_ISA_OP_NOP, ALL_ENGINES, 0, 0, 0, false, false },
-	{ NEURON_ISA_OP_PROLOGUE, ALL_ENGINES, 0, 0, 8, false, false },
-	{ NEURON_ISA_OP_SEM_WAIT, ALL_ENGINES, NEURON_ISA_F_CONSUME,
-	  NEURON_ISA_WAIT_GE, 8, false, false },
-	{ NEURON_ISA_OP_SEM_POST, ALL_ENGINES, 0, NEURON_ISA_POST_DEC, 8,
-	  false, false },
-	{ NEURON_ISA_OP_EVENT_WAIT, ALL_ENGINES, NEURON_ISA_F_CONSUME, 0, 8,
-	  false, false },
-	{ NEURON_ISA_OP_EVENT_SET, ALL_ENGINES, 0, 0, 8, false, false },
-	{ NEURON_ISA_OP_DMA_TRIGGER, ALL_ENGINES, 0, 0, 12, false, false },
-	{ NEURON_ISA_OP_NOTIFY, ALL_ENGINES, 0, 0, 16, false, false },
+	{ NEURON_ISA_OP_NOP, ALL_ENGINES, .operands = 0 },
+	{ NEURON_ISA_OP_PROLOGUE, ALL_ENGINES, .operands = 8 },
+	{ NEURON_ISA_OP_SEM_WAIT, ALL_ENGINES, NEURON_ISA_F_CONSUME, NEURON_ISA_WAIT_GE,
+	  .operands = 8 },
+	{ NEURON_ISA_OP_SEM_POST, ALL_ENGINES, 0, NEURON_ISA_POST_DEC, .operands = 8 },
+	{ NEURON_ISA_OP_EVENT_WAIT, ALL_ENGINES, NEURON_ISA_F_CONSUME, 0, .operands = 8 },
+	{ NEURON_ISA_OP_EVENT_SET, ALL_ENGINES, .operands = 8 },
+	{ NEURON_ISA_OP_DMA_TRIGGER, ALL_ENGINES, .operands = 12 },
+	{ NEURON_ISA_OP_NOTIFY, ALL_ENGINES, .operands = 16 },
 	{ NEURON_ISA_OP_MATMUL, ENGINE_BIT(PE),
-	  NEURON_ISA_F_ACCUMULATE | NEURON_ISA_F_B_TRANSPOSED, 0, 36,
-	  true, true },
+	  NEURON_ISA_F_ACCUMULATE | NEURON_ISA_F_B_TRANSPOSED, 0, 36, true, true },
 	{ NEURON_ISA_OP_TENSOR, ENGINE_BIT(POOL) | ENGINE_BIT(DVE),
-	  NEURON_ISA_F_IMMEDIATE | NEURON_ISA_F_SRC1_COLUMN,
-	  NEURON_ISA_ALU_MIN, 36, true, true },
-	{ NEURON_ISA_OP_ACTIVATE, ENGINE_BIT(ACT), 0, NEURON_ISA_ACT_EXP, 36,
+	  NEURON_ISA_F_IMMEDIATE | NEURON_ISA_F_SRC1_COLUMN, NEURON_ISA_ALU_MIN, 36, true, true },
+	{ NEURON_ISA_OP_ACTIVATE, ENGINE_BIT(ACT), 0, NEURON_ISA_ACT_EXP, 36, true, true },
+	{ NEURON_ISA_OP_REDUCE, ENGINE_BIT(POOL) | ENGINE_BIT(DVE), 0, NEURON_ISA_ALU_MIN, 36,
 	  true, true },
-	{ NEURON_ISA_OP_REDUCE, ENGINE_BIT(POOL) | ENGINE_BIT(DVE), 0,
-	  NEURON_ISA_ALU_MIN, 36, true, true },
-	{ NEURON_ISA_OP_CAST,
-	  ENGINE_BIT(ACT) | ENGINE_BIT(POOL) | ENGINE_BIT(DVE), 0, 0, 36,
+	{ NEURON_ISA_OP_CAST, ENGINE_BIT(ACT) | ENGINE_BIT(POOL) | ENGINE_BIT(DVE), 0, 0, 36,
 	  true, true },
-	{ NEURON_ISA_OP_MEMSET,
-	  ENGINE_BIT(ACT) | ENGINE_BIT(POOL) | ENGINE_BIT(DVE), 0, 0, 36,
+	{ NEURON_ISA_OP_MEMSET, ENGINE_BIT(ACT) | ENGINE_BIT(POOL) | ENGINE_BIT(DVE), 0, 0, 36,
 	  false, true },
 };
 
@@ -75,8 +68,7 @@ static int emu_check_form(const struct neuron_isa_inst *inst, u32 engine)
 		return NEURON_ISA_ERR_ILLEGAL;
 	if (engine >= NEURON_ISA_NR_ENGINES || !(rule->engines >> engine & 1))
 		return NEURON_ISA_ERR_ENGINE;
-	if (inst->reserved || inst->flags & ~rule->flags ||
-	    inst->op > rule->max_op)
+	if (inst->reserved || inst->flags & ~rule->flags || inst->op > rule->max_op)
 		return NEURON_ISA_ERR_ILLEGAL;
 	if (rule->src ? !emu_dtype_size(inst->src_dtype) : inst->src_dtype)
 		return NEURON_ISA_ERR_ILLEGAL;
@@ -92,8 +84,8 @@ static int emu_check_form(const struct neuron_isa_inst *inst, u32 engine)
  * Describe an operand and check that it lies in the buffer.  Nothing wraps:
  * once a row is known to fit, all terms of the sum are below 2^64 together.
  */
-static int emu_operand_init(struct emu_operand *o, u8 dtype, u32 off,
-			    u32 stride, u32 rows, u32 cols, u32 size)
+static int emu_operand_init(struct emu_operand *o, u8 dtype, u32 off, u32 stride, u32 rows,
+			    u32 cols, u32 size)
 {
 	u64 len = (u64)cols * emu_dtype_size(dtype);
 
@@ -119,8 +111,7 @@ static u64 emu_operand_end(const struct emu_operand *o)
  * May two operands share bytes?  Exact for the cases that matter: apart as a
  * whole, or side by side in rows of the same stride (columns of one matrix).
  */
-static bool emu_operand_overlap(const struct emu_operand *x,
-				const struct emu_operand *y)
+static bool emu_operand_overlap(const struct emu_operand *x, const struct emu_operand *y)
 {
 	u32 dist;
 
@@ -139,8 +130,7 @@ static bool emu_operand_overlap(const struct emu_operand *x,
  * Element by element in place: every element is read before it is written.
  * Both have as many columns, so rows of one length have elements of one size.
  */
-static bool emu_operand_same(const struct emu_operand *x,
-			     const struct emu_operand *y)
+static bool emu_operand_same(const struct emu_operand *x, const struct emu_operand *y)
 {
 	return x->off == y->off && x->stride == y->stride && x->len == y->len;
 }
@@ -166,8 +156,7 @@ static bool emu_matmul_types(u8 src, u8 dst)
 	}
 }
 
-static int emu_matmul_init(struct emu_exec *x,
-			   const struct neuron_isa_inst *inst, u32 size)
+static int emu_matmul_init(struct emu_exec *x, const struct neuron_isa_inst *inst, u32 size)
 {
 	u32 m = le32_to_cpu(inst->u.matmul.m);
 	u32 n = le32_to_cpu(inst->u.matmul.n);
@@ -179,26 +168,20 @@ static int emu_matmul_init(struct emu_exec *x,
 		return NEURON_ISA_ERR_ILLEGAL;
 	if (!m || !n || !k)
 		return NEURON_ISA_ERR_ILLEGAL;
-	err = emu_operand_init(&x->a, inst->src_dtype,
-			       le32_to_cpu(inst->u.matmul.a),
-			       le32_to_cpu(inst->u.matmul.a_stride), m, k,
+	err = emu_operand_init(&x->a, inst->src_dtype, le32_to_cpu(inst->u.matmul.a),
+			       le32_to_cpu(inst->u.matmul.a_stride), m, k, size);
+	if (err)
+		return err;
+	err = emu_operand_init(&x->b, inst->src_dtype, le32_to_cpu(inst->u.matmul.b),
+			       le32_to_cpu(inst->u.matmul.b_stride), trans ? n : k, trans ? k : n,
 			       size);
 	if (err)
 		return err;
-	err = emu_operand_init(&x->b, inst->src_dtype,
-			       le32_to_cpu(inst->u.matmul.b),
-			       le32_to_cpu(inst->u.matmul.b_stride),
-			       trans ? n : k, trans ? k : n, size);
+	err = emu_operand_init(&x->d, inst->dst_dtype, le32_to_cpu(inst->u.matmul.c),
+			       le32_to_cpu(inst->u.matmul.c_stride), m, n, size);
 	if (err)
 		return err;
-	err = emu_operand_init(&x->d, inst->dst_dtype,
-			       le32_to_cpu(inst->u.matmul.c),
-			       le32_to_cpu(inst->u.matmul.c_stride), m, n,
-			       size);
-	if (err)
-		return err;
-	if (!emu_operand_writable(&x->d) ||
-	    emu_operand_overlap(&x->d, &x->a) ||
+	if (!emu_operand_writable(&x->d) || emu_operand_overlap(&x->d, &x->a) ||
 	    emu_operand_overlap(&x->d, &x->b))
 		return NEURON_ISA_ERR_ILLEGAL;
 	x->rows = m;
@@ -215,8 +198,7 @@ static bool emu_imm_fits(u32 imm, u8 dtype)
 	return size == 4 || !(imm >> 8 * size);
 }
 
-static int emu_tensor_init(struct emu_exec *x,
-			   const struct neuron_isa_inst *inst, u32 size)
+static int emu_tensor_init(struct emu_exec *x, const struct neuron_isa_inst *inst, u32 size)
 {
 	u32 rows = le32_to_cpu(inst->u.tensor.rows);
 	u32 cols = le32_to_cpu(inst->u.tensor.cols);
@@ -239,30 +221,24 @@ static int emu_tensor_init(struct emu_exec *x,
 		return NEURON_ISA_ERR_ILLEGAL;
 	if (!has_src1 && (inst->u.tensor.src1 || inst->u.tensor.src1_stride))
 		return NEURON_ISA_ERR_ILLEGAL;
-	if (has_imm ? !emu_imm_fits(imm, has_src0 ? inst->src_dtype
-						  : inst->dst_dtype) : imm)
+	if (has_imm ? !emu_imm_fits(imm, has_src0 ? inst->src_dtype : inst->dst_dtype) : imm)
 		return NEURON_ISA_ERR_ILLEGAL;
 
-	err = emu_operand_init(&x->d, inst->dst_dtype,
-			       le32_to_cpu(inst->u.tensor.dst),
+	err = emu_operand_init(&x->d, inst->dst_dtype, le32_to_cpu(inst->u.tensor.dst),
 			       le32_to_cpu(inst->u.tensor.dst_stride), rows,
-			       inst->opcode == NEURON_ISA_OP_REDUCE ? 1 : cols,
-			       size);
+			       inst->opcode == NEURON_ISA_OP_REDUCE ? 1 : cols, size);
 	if (err)
 		return err;
 	if (has_src0) {
-		err = emu_operand_init(&x->a, inst->src_dtype,
-				       le32_to_cpu(inst->u.tensor.src0),
-				       le32_to_cpu(inst->u.tensor.src0_stride),
-				       rows, cols, size);
+		err = emu_operand_init(&x->a, inst->src_dtype, le32_to_cpu(inst->u.tensor.src0),
+				       le32_to_cpu(inst->u.tensor.src0_stride), rows, cols, size);
 		if (err)
 			return err;
 	}
 	if (has_src1) {
-		err = emu_operand_init(&x->b, inst->src_dtype,
-				       le32_to_cpu(inst->u.tensor.src1),
-				       le32_to_cpu(inst->u.tensor.src1_stride),
-				       rows, column ? 1 : cols, size);
+		err = emu_operand_init(&x->b, inst->src_dtype, le32_to_cpu(inst->u.tensor.src1),
+				       le32_to_cpu(inst->u.tensor.src1_stride), rows,
+				       column ? 1 : cols, size);
 		if (err)
 			return err;
 	}
@@ -270,8 +246,7 @@ static int emu_tensor_init(struct emu_exec *x,
 	if (!emu_operand_writable(&x->d))
 		return NEURON_ISA_ERR_ILLEGAL;
 	if (has_src0 && emu_operand_overlap(&x->d, &x->a) &&
-	    (inst->opcode == NEURON_ISA_OP_REDUCE ||
-	     !emu_operand_same(&x->d, &x->a)))
+	    (inst->opcode == NEURON_ISA_OP_REDUCE || !emu_operand_same(&x->d, &x->a)))
 		return NEURON_ISA_ERR_ILLEGAL;
 	if (has_src1 && emu_operand_overlap(&x->d, &x->b) &&
 	    (column || !emu_operand_same(&x->d, &x->b)))
@@ -290,13 +265,11 @@ static int emu_tensor_init(struct emu_exec *x,
  */
 bool emu_isa_is_compute(const struct neuron_isa_inst *inst)
 {
-	return inst->opcode >= NEURON_ISA_OP_MATMUL &&
-	       inst->opcode <= NEURON_ISA_OP_MEMSET;
+	return inst->opcode >= NEURON_ISA_OP_MATMUL && inst->opcode <= NEURON_ISA_OP_MEMSET;
 }
 
 /* Check a compute instruction and decode it into @x. */
-static int emu_compute_init(struct emu_exec *x,
-			    const struct neuron_isa_inst *inst, u32 engine,
+static int emu_compute_init(struct emu_exec *x, const struct neuron_isa_inst *inst, u32 engine,
 			    u32 size)
 {
 	int err = emu_check_form(inst, engine);
@@ -333,8 +306,7 @@ static int emu_compute_init(struct emu_exec *x,
  *
  * Return: 0 or enum neuron_isa_error.
  */
-int emu_isa_check(const struct neuron_isa_inst *inst,
-		  enum neuron_isa_engine engine,
+int emu_isa_check(const struct neuron_isa_inst *inst, enum neuron_isa_engine engine,
 		  const struct emu_isa_limits *lim)
 {
 	u32 index = le32_to_cpu(inst->u.sem.index);
@@ -349,10 +321,8 @@ int emu_isa_check(const struct neuron_isa_inst *inst,
 		return err;
 	switch (inst->opcode) {
 	case NEURON_ISA_OP_PROLOGUE:
-		if (le32_to_cpu(inst->u.prologue.signature) !=
-		    NEURON_ISA_SIGNATURE ||
-		    le16_to_cpu(inst->u.prologue.version) !=
-		    NEURON_ISA_VERSION)
+		if (le32_to_cpu(inst->u.prologue.signature) != NEURON_ISA_SIGNATURE ||
+		    le16_to_cpu(inst->u.prologue.version) != NEURON_ISA_VERSION)
 			return NEURON_ISA_ERR_ILLEGAL;
 		if (le16_to_cpu(inst->u.prologue.engine) != engine)
 			return NEURON_ISA_ERR_ENGINE;
@@ -401,8 +371,7 @@ int emu_exec_start(struct emu_exec *x, const struct neuron_isa_inst *inst,
 	return emu_compute_init(x, inst, engine, sb->size);
 }
 
-static u8 *emu_at(const struct emu_exec *x, const struct emu_operand *o,
-		  u32 row, u32 byte)
+static u8 *emu_at(const struct emu_exec *x, const struct emu_operand *o, u32 row, u32 byte)
 {
 	return x->base + o->off + (size_t)row * o->stride + byte;
 }
@@ -515,13 +484,10 @@ static bool emu_tensor_step(struct emu_exec *x, u32 *work)
 			emu_elems_load(x->acc, &imm, x->a.dtype, 1);
 			emu_fill(x->acc, x->acc[0], now);
 		} else if (x->flags & NEURON_ISA_F_SRC1_COLUMN) {
-			emu_elems_load(x->acc, emu_at(x, &x->b, x->row, 0),
-				       x->b.dtype, 1);
+			emu_elems_load(x->acc, emu_at(x, &x->b, x->row, 0), x->b.dtype, 1);
 			emu_fill(x->acc, x->acc[0], now);
 		} else {
-			emu_elems_load(x->acc,
-				       emu_at(x, &x->b, x->row,
-					      x->col * x->b.esize),
+			emu_elems_load(x->acc, emu_at(x, &x->b, x->row, x->col * x->b.esize),
 				       x->b.dtype, now);
 		}
 		emu_elems_alu(v, v, x->acc, cls, x->op, now);
@@ -543,8 +509,7 @@ static bool emu_reduce_step(struct emu_exec *x, u32 *work)
 	u32 v[EMU_EXEC_BLOCK], row = x->row;
 	bool done;
 
-	emu_elems_load(v, emu_at(x, &x->a, row, x->col * x->a.esize),
-		       x->a.dtype, now);
+	emu_elems_load(v, emu_at(x, &x->a, row, x->col * x->a.esize), x->a.dtype, now);
 	if (x->col)
 		x->acc[0] = emu_elems_fold(x->acc[0], v, x->cls, x->op, now);
 	else
@@ -552,8 +517,7 @@ static bool emu_reduce_step(struct emu_exec *x, u32 *work)
 	*work = now;
 	done = emu_advance(x, now);
 	if (!x->col)
-		emu_elems_store(emu_at(x, &x->d, row, 0), x->d.dtype, x->acc,
-				x->cls, 1);
+		emu_elems_store(emu_at(x, &x->d, row, 0), x->d.dtype, x->acc, x->cls, 1);
 	return done;
 }
 
@@ -613,7 +577,7 @@ int emu_exec_step(struct emu_exec *x, u32 budget)
 				break;
 			}
 			fallthrough;
-		default:	/* NEURON_ISA_OP_MEMSET */
+		default: /* NEURON_ISA_OP_MEMSET */
 			done = emu_move_step(x, &work);
 			break;
 		}
@@ -622,27 +586,4 @@ int emu_exec_step(struct emu_exec *x, u32 budget)
 		budget -= min_t(u32, budget, work);
 	} while (budget);
 	return -EAGAIN;
-}
-
-/**
- * emu_exec() - execute a compute instruction to its end
- * @inst: the instruction
- * @engine: engine that executes it
- * @sb: state buffer
- *
- * For tests and for callers that need not give up the CPU in between.
- *
- * Return: 0 or enum neuron_isa_error, in which case nothing was changed.
- */
-int emu_exec(const struct neuron_isa_inst *inst, enum neuron_isa_engine engine,
-	     struct emu_sbuf *sb)
-{
-	struct emu_exec x;
-	int err = emu_exec_start(&x, inst, engine, sb);
-
-	if (err)
-		return err;
-	while (emu_exec_step(&x, U32_MAX) == -EAGAIN)
-		;
-	return 0;
 }

@@ -83,7 +83,5 @@ bool emu_isa_is_compute(const struct neuron_isa_inst *inst);
 int emu_exec_start(struct emu_exec *x, const struct neuron_isa_inst *inst,
 		   enum neuron_isa_engine engine, const struct emu_sbuf *sb);
 int emu_exec_step(struct emu_exec *x, u32 budget);
-int emu_exec(const struct neuron_isa_inst *inst, enum neuron_isa_engine engine,
-	     struct emu_sbuf *sb);
 
 #endif /* EMU_EXEC_H */

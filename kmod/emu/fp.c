@@ -197,23 +197,11 @@ u32 emu_f32_min(u32 a, u32 b)
 	return f32_order(a) < f32_order(b) ? a : b;
 }
 
-bool emu_f32_eq(u32 a, u32 b)
-{
-	if (emu_f32_is_nan(a) || emu_f32_is_nan(b))
-		return false;
-	return a == b || !f32_mag(a | b);
-}
-
 bool emu_f32_lt(u32 a, u32 b)
 {
 	if (emu_f32_is_nan(a) || emu_f32_is_nan(b) || !f32_mag(a | b))
 		return false;
 	return f32_order(a) < f32_order(b);
-}
-
-bool emu_f32_le(u32 a, u32 b)
-{
-	return emu_f32_lt(a, b) || emu_f32_eq(a, b);
 }
 
 /* Round the magnitude of @x to an integer; the caller excludes >= 2^32. */
@@ -256,26 +244,6 @@ u32 emu_f32_to_u32(u32 x)
 static __always_inline s32 clamp_s32(s32 x, s32 lo, s32 hi)
 {
 	return x < lo ? lo : x > hi ? hi : x;
-}
-
-s16 emu_f32_to_s16(u32 x)
-{
-	return (s16)clamp_s32(emu_f32_to_s32(x), -32768, 32767);
-}
-
-u16 emu_f32_to_u16(u32 x)
-{
-	return (u16)clamp_s32(emu_f32_to_s32(x), 0, 65535);
-}
-
-s8 emu_f32_to_s8(u32 x)
-{
-	return (s8)clamp_s32(emu_f32_to_s32(x), -128, 127);
-}
-
-u8 emu_f32_to_u8(u32 x)
-{
-	return (u8)clamp_s32(emu_f32_to_s32(x), 0, 255);
 }
 
 u32 emu_u32_to_f32(u32 x)
@@ -579,11 +547,6 @@ static __always_inline u32 f32_mac(u32 acc, u32 a, u32 b, bool exact)
 		return f32_mac_slow(acc, a, b);
 	prod += (e - 128) << 23;
 	return f32_add_finite(acc, prod | ((a ^ b) & EMU_F32_SIGN));
-}
-
-u32 emu_f32_mac(u32 acc, u32 a, u32 b)
-{
-	return f32_mac(acc, a, b, false);
 }
 
 static __always_inline u32 get_bf16(const u8 *p)
@@ -957,49 +920,5 @@ void emu_elems_act(u32 *v, u8 act, u32 n)
 			*v = emu_f32_exp(*v);
 			break;
 		}
-	}
-}
-
-/**
- * emu_elems_mac() - acc[i] = rn(acc[i] + rn(v[i] * scale)), fp32
- * @acc: fp32 accumulators
- * @v: fp32 values
- * @scale: fp32 factor
- * @n: how many
- *
- * One call for each source of a scaled sum.
- */
-void emu_elems_mac(u32 *acc, const u32 *v, u32 scale, u32 n)
-{
-	for (; n; n--, acc++, v++)
-		*acc = f32_mac(*acc, *v, scale, false);
-}
-
-/**
- * emu_elems_cast() - convert a stream of elements
- * @dst: destination, must not overlap @src unless it starts at the same byte
- *       and the elements have the same size
- * @dst_dtype: its type
- * @src: source
- * @src_dtype: its type; if it is that of the destination, bytes are copied
- * @n: number of elements
- */
-void emu_elems_cast(void *dst, u8 dst_dtype, const void *src, u8 src_dtype,
-		    u32 n)
-{
-	u32 ssize = emu_dtype_size(src_dtype), dsize = emu_dtype_size(dst_dtype);
-	enum emu_class cls = emu_dtype_class(src_dtype);
-	u32 v[64], now;
-
-	if (src_dtype == dst_dtype) {
-		memmove(dst, src, (size_t)n * ssize);
-		return;
-	}
-	for (; n; n -= now) {
-		now = min_t(u32, n, 64);
-		emu_elems_load(v, src, src_dtype, now);
-		emu_elems_store(dst, dst_dtype, v, cls, now);
-		src = (const u8 *)src + (size_t)now * ssize;
-		dst = (u8 *)dst + (size_t)now * dsize;
 	}
 }

@@ -32,10 +32,8 @@ u32 emu_f32_div(u32 a, u32 b);
 u32 emu_f32_max(u32 a, u32 b);
 u32 emu_f32_min(u32 a, u32 b);
 
-/* Comparisons: false when either is a NaN; -0 equals +0. */
-bool emu_f32_eq(u32 a, u32 b);
+/* False when either is a NaN; -0 equals +0. */
 bool emu_f32_lt(u32 a, u32 b);
-bool emu_f32_le(u32 a, u32 b);
 
 /* Functions of one operand, defined operation by operation in ISA.md. */
 u32 emu_f32_relu(u32 x);
@@ -46,10 +44,6 @@ u32 emu_f32_tanh(u32 x);
 /* To integers: round to nearest even, saturate, NaN gives 0. */
 s32 emu_f32_to_s32(u32 x);
 u32 emu_f32_to_u32(u32 x);
-s16 emu_f32_to_s16(u32 x);
-u16 emu_f32_to_u16(u32 x);
-s8 emu_f32_to_s8(u32 x);
-u8 emu_f32_to_u8(u32 x);
 s64 emu_f32_to_s64(u32 x);
 u64 emu_f32_to_u64(u32 x);
 u32 emu_s32_to_f32(s32 x);
@@ -80,14 +74,11 @@ u32 emu_f8e4_to_f32(u8 x);
 u8 emu_f32_to_f8e5(u32 x);
 u32 emu_f8e5_to_f32(u8 x);
 
-/* One multiply-accumulate: rn(acc + rn(a * b)), two roundings. */
-u32 emu_f32_mac(u32 acc, u32 a, u32 b);
-
 /*
- * The inner loops.  @b advances by @bstep bytes from element to element.
+ * The inner loops of mac(acc, a, b) = rn(acc + rn(a * b)), two roundings.  @b advances by
+ * @bstep bytes from element to element.
  * vmac: acc[j] = mac(acc[j], a, b[j]) for j = 0 .. n-1.
- * dot:  acc = mac(acc, a[k], b[k]) for k = 0 .. n-1 in that order; a is
- * contiguous.
+ * dot:  acc = mac(acc, a[k], b[k]) for k = 0 .. n-1 in that order; a is contiguous.
  */
 void emu_f32_vmac(u32 *acc, u32 a, const u8 *b, size_t bstep, u32 n);
 void emu_bf16_vmac(u32 *acc, u16 a, const u8 *b, size_t bstep, u32 n);
@@ -119,8 +110,5 @@ void emu_elems_alu(u32 *dst, const u32 *a, const u32 *b, enum emu_class cls,
 		   u8 alu, u32 n);
 u32 emu_elems_fold(u32 acc, const u32 *v, enum emu_class cls, u8 alu, u32 n);
 void emu_elems_act(u32 *v, u8 act, u32 n);
-void emu_elems_mac(u32 *acc, const u32 *v, u32 scale, u32 n);
-void emu_elems_cast(void *dst, u8 dst_dtype, const void *src, u8 src_dtype,
-		    u32 n);
 
 #endif /* EMU_FP_H */

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Reading, writing and copying whatever memory a device address leads to. */
+/* State buffers; reading, writing and copying whatever memory a device address leads to. */
 #ifndef EMU_MEM_H
 #define EMU_MEM_H
 
 #include "emu.h"
 
+bool emu_sbuf_has(const struct emu_device *ed, u64 off, u64 len);
+u8 *emu_sbuf_get(struct emu_device *ed, u32 core, bool alloc);
+void emu_sbuf_free(struct emu_device *ed, u8 *sbuf);
 int emu_mem_read(struct emu_device *ed, const struct neuron_pin *pin, u64 off,
 		 void *buf, u32 len);
 int emu_mem_write(struct emu_device *ed, const struct neuron_pin *pin, u64 off,

@@ -66,7 +66,7 @@ static int __init emu_init(void)
 	const struct emu_preset *preset = NULL;
 	const char *kind = arch;
 	const struct emu_arch *a;
-	int err = 0, c = emu_find_completion(completion);
+	int err = 0, c = sysfs_match_string(emu_completion_names, completion);
 	u32 i;
 
 	if (c < 0) {

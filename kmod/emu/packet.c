@@ -15,7 +15,6 @@
 
 #include "mem.h"
 #include "packet.h"
-#include "sbuf.h"
 
 /* Word 1 of a source descriptor; what is not here is 0. */
 #define META_SRC	0xfu

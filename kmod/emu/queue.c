@@ -11,8 +11,8 @@
 #include <linux/sizes.h>
 #include <linux/string.h>
 
-#include "notify.h"
 #include "mem.h"
+#include "notify.h"
 #include "packet.h"
 #include "queue.h"
 #include "trace.h"

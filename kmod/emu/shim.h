@@ -81,52 +81,27 @@ static inline u64 div64_u64_rem(u64 n, u64 d, u64 *rem)
 #endif /* __KERNEL__ */
 
 /*
- * State buffer accesses: little endian, any alignment.  memcpy of a constant
- * size is one load or store on every machine this runs on.
+ * emu_get16(), emu_put16() and so on: accesses to the state buffer, little endian, of any
+ * alignment.  memcpy of a constant size is one load or store on every machine this runs on.
  */
-static __always_inline u16 emu_get16(const void *p)
-{
-	__le16 v;
-
-	memcpy(&v, p, sizeof(v));
-	return le16_to_cpu(v);
+#define EMU_ACCESS(bits)							\
+static __always_inline u##bits emu_get##bits(const void *p)			\
+{										\
+	__le##bits v;								\
+										\
+	memcpy(&v, p, sizeof(v));						\
+	return le##bits##_to_cpu(v);						\
+}										\
+										\
+static __always_inline void emu_put##bits(void *p, u##bits x)			\
+{										\
+	__le##bits v = cpu_to_le##bits(x);					\
+										\
+	memcpy(p, &v, sizeof(v));						\
 }
 
-static __always_inline u32 emu_get32(const void *p)
-{
-	__le32 v;
-
-	memcpy(&v, p, sizeof(v));
-	return le32_to_cpu(v);
-}
-
-static __always_inline u64 emu_get64(const void *p)
-{
-	__le64 v;
-
-	memcpy(&v, p, sizeof(v));
-	return le64_to_cpu(v);
-}
-
-static __always_inline void emu_put16(void *p, u16 x)
-{
-	__le16 v = cpu_to_le16(x);
-
-	memcpy(p, &v, sizeof(v));
-}
-
-static __always_inline void emu_put32(void *p, u32 x)
-{
-	__le32 v = cpu_to_le32(x);
-
-	memcpy(p, &v, sizeof(v));
-}
-
-static __always_inline void emu_put64(void *p, u64 x)
-{
-	__le64 v = cpu_to_le64(x);
-
-	memcpy(p, &v, sizeof(v));
-}
+EMU_ACCESS(16)
+EMU_ACCESS(32)
+EMU_ACCESS(64)
 
 #endif /* EMU_SHIM_H */

@@ -7,7 +7,6 @@
 #include <linux/string.h>
 
 #include "mem.h"
-#include "sbuf.h"
 #include "trace.h"
 #include "window.h"
 

@@ -9,6 +9,7 @@
 
 #include "../../kmod/emu/fp.c"
 #include "../../kmod/emu/exec.c"
+#include "exec_run.h"
 #include "fp_sweep.h"
 
 #define SBUF_SIZE	16384
@@ -24,7 +25,7 @@ static void fp_sweep_matches_fpu(struct kunit *test)
 		sum = fp_sweep_add(sum, emu_f32_add(a, b));
 		sum = fp_sweep_add(sum, emu_f32_mul(a, b));
 		sum = fp_sweep_add(sum, emu_f32_div(a, b));
-		sum = fp_sweep_add(sum, emu_f32_mac(b, a, b));
+		sum = fp_sweep_add(sum, fp_sweep_mac(b, a, b));
 		sum = fp_sweep_add(sum, emu_f32_tanh(a));
 		sum = fp_sweep_add(sum, emu_f32_sigmoid(b));
 	}
@@ -50,7 +51,7 @@ static void fp_known_values(struct kunit *test)
 	/* 2.5, -1e10, NaN to integers; 2^24 + 1 back */
 	KUNIT_EXPECT_EQ(test, emu_f32_to_s32(0x40200000), 2);
 	KUNIT_EXPECT_EQ(test, emu_f32_to_s32(0xd01502f9), S32_MIN);
-	KUNIT_EXPECT_EQ(test, emu_f32_to_u8(0xd01502f9), 0);
+	KUNIT_EXPECT_EQ(test, emu_f32_to_u32(0xd01502f9), 0u);
 	KUNIT_EXPECT_EQ(test, emu_f32_to_s32(0x7f800001), 0);
 	KUNIT_EXPECT_EQ(test, emu_s32_to_f32(0x01000001), 0x4b800000u);
 	/* narrow formats: overflow, subnormals, NaN */
@@ -118,7 +119,7 @@ static void exec_matmul(struct kunit *test)
 
 		exec_fill(mem);
 		KUNIT_ASSERT_EQ(test, 0,
-				emu_exec(&in, NEURON_ISA_ENGINE_PE, &sb));
+				exec_run(&in, NEURON_ISA_ENGINE_PE, &sb));
 		for (i = 0; i < 3; i++) {
 			for (j = 0; j < 70; j++) {
 				u32 acc = 0, a, b;
@@ -161,7 +162,7 @@ static void exec_slices(struct kunit *test)
 						&sb));
 	while (emu_exec_step(x, 128) == -EAGAIN)
 		steps++;
-	KUNIT_ASSERT_EQ(test, 0, emu_exec(&in, NEURON_ISA_ENGINE_PE,
+	KUNIT_ASSERT_EQ(test, 0, exec_run(&in, NEURON_ISA_ENGINE_PE,
 					  &sb_whole));
 	KUNIT_EXPECT_EQ(test, 0, memcmp(mem, whole, SBUF_SIZE));
 	/* 3 rows of 50 x 70, at most 128 a step and never two blocks */
@@ -180,32 +181,32 @@ static void exec_refuses(struct kunit *test)
 
 	in = matmul(NEURON_ISA_DT_FP32, NEURON_ISA_DT_FP32);
 	KUNIT_EXPECT_EQ(test, (int)NEURON_ISA_ERR_ENGINE,
-			emu_exec(&in, NEURON_ISA_ENGINE_SP, &sb));
+			exec_run(&in, NEURON_ISA_ENGINE_SP, &sb));
 	in.magic = 0;
 	KUNIT_EXPECT_EQ(test, (int)NEURON_ISA_ERR_ILLEGAL,
-			emu_exec(&in, NEURON_ISA_ENGINE_PE, &sb));
+			exec_run(&in, NEURON_ISA_ENGINE_PE, &sb));
 	in = matmul(NEURON_ISA_DT_FP32, NEURON_ISA_DT_BF16);
 	KUNIT_EXPECT_EQ(test, (int)NEURON_ISA_ERR_ILLEGAL,
-			emu_exec(&in, NEURON_ISA_ENGINE_PE, &sb));
+			exec_run(&in, NEURON_ISA_ENGINE_PE, &sb));
 	in = matmul(NEURON_ISA_DT_FP32, NEURON_ISA_DT_FP32);
 	in.u.matmul.c = cpu_to_le32(SBUF_SIZE - 839);
 	KUNIT_EXPECT_EQ(test, (int)NEURON_ISA_ERR_BOUNDS,
-			emu_exec(&in, NEURON_ISA_ENGINE_PE, &sb));
+			exec_run(&in, NEURON_ISA_ENGINE_PE, &sb));
 	/* ends at 2^64 exactly, were it not for the check */
 	in.u.matmul.a = cpu_to_le32(2);
 	in.u.matmul.a_stride = cpu_to_le32(U32_MAX);
 	in.u.matmul.m = cpu_to_le32(U32_MAX);
 	in.u.matmul.k = cpu_to_le32(0xbfffffff);
 	KUNIT_EXPECT_EQ(test, (int)NEURON_ISA_ERR_BOUNDS,
-			emu_exec(&in, NEURON_ISA_ENGINE_PE, &sb));
+			exec_run(&in, NEURON_ISA_ENGINE_PE, &sb));
 	in = matmul(NEURON_ISA_DT_FP32, NEURON_ISA_DT_FP32);
 	in.u.matmul.c = cpu_to_le32(599);
 	KUNIT_EXPECT_EQ(test, (int)NEURON_ISA_ERR_ILLEGAL,
-			emu_exec(&in, NEURON_ISA_ENGINE_PE, &sb));
+			exec_run(&in, NEURON_ISA_ENGINE_PE, &sb));
 	in = matmul(NEURON_ISA_DT_FP32, NEURON_ISA_DT_FP32);
 	in.u.bytes[55] = 1;
 	KUNIT_EXPECT_EQ(test, (int)NEURON_ISA_ERR_ILLEGAL,
-			emu_exec(&in, NEURON_ISA_ENGINE_PE, &sb));
+			exec_run(&in, NEURON_ISA_ENGINE_PE, &sb));
 	KUNIT_EXPECT_EQ(test, 0, memcmp(mem, mem + SBUF_SIZE, SBUF_SIZE));
 }
 

@@ -139,7 +139,6 @@ void fake_device_report(struct neuron_device *nd, enum neuron_event event, u32 c
 #include "../../kmod/emu/faults.c"
 #include "../../kmod/emu/completion.c"
 #include "../../kmod/emu/hbm.c"
-#include "../../kmod/emu/sbuf.c"
 #include "../../kmod/emu/mem.c"
 #include "../../kmod/emu/notify.c"
 #include "../../kmod/emu/trace.c"

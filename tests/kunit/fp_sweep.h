@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A fixed sequence of operands and a fingerprint of the results, integers
- * only.  test_fp.c computes the fingerprint with the FPU; the KUnit test, which
+ * only; include it after fp.h.  test_fp.c computes the fingerprint with the FPU; the KUnit test, which
  * has none, has to get the same from the integer routines in the kernel.
  */
 #ifndef FP_SWEEP_H
@@ -60,6 +60,16 @@ static inline __u32 fp_sweep_add(__u32 sum, __u32 x)
 {
 	/* FNV-1a, a word at a time */
 	return (sum ^ x) * 16777619u;
+}
+
+/* One multiply-accumulate. */
+static inline __u32 fp_sweep_mac(__u32 acc, __u32 a, __u32 b)
+{
+	__u8 bytes[4];
+
+	emu_put32(bytes, b);
+	emu_f32_vmac(&acc, a, bytes, 0, 1);
+	return acc;
 }
 
 #endif /* FP_SWEEP_H */

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "emu/exec.h"
+#include "../kunit/exec_run.h"
 #include "src/neff/neff.h"
 
 #define SBUF_SIZE	(1u << 20)
@@ -118,7 +119,7 @@ static bool machine_advance(struct machine *m, unsigned int e)
 		break;
 	default:
 		assert_true(emu_isa_is_compute(&inst));
-		assert_int_equal(emu_exec(&inst, e, &m->sbuf), 0);
+		assert_int_equal(exec_run(&inst, e, &m->sbuf), 0);
 	}
 	m->pc[e]++;
 	return true;
