@@ -78,8 +78,7 @@ static __always_inline u32 f32_add_finite(u32 a, u32 b)
 		return a & b & EMU_F32_SIGN;
 	/* Normalise, but not below the smallest exponent. */
 	shift = min_t(int, __builtin_clzll(sum) - 1, (int)eb + 6);
-	return f32_pack((int)eb + 7 - shift, sum << shift) |
-	       (big & EMU_F32_SIGN);
+	return f32_pack((int)eb + 7 - shift, sum << shift) | (big & EMU_F32_SIGN);
 }
 
 /**
@@ -246,23 +245,6 @@ static __always_inline s32 clamp_s32(s32 x, s32 lo, s32 hi)
 	return x < lo ? lo : x > hi ? hi : x;
 }
 
-u32 emu_u32_to_f32(u32 x)
-{
-	int shift;
-
-	if (!x)
-		return 0;
-	shift = __builtin_clz(x);
-	return f32_pack(127 + 31 - shift, (u64)x << (31 + shift));
-}
-
-u32 emu_s32_to_f32(s32 x)
-{
-	if (x < 0)
-		return EMU_F32_SIGN | emu_u32_to_f32(0 - (u32)x);
-	return emu_u32_to_f32((u32)x);
-}
-
 /** emu_f32_to_s64() - to int64: nearest even, saturating, NaN gives 0 */
 s64 emu_f32_to_s64(u32 x)
 {
@@ -356,49 +338,25 @@ static __always_inline u32 f32_widen(u32 x, int eb, int mb)
 		return sign;
 	/* A subnormal is a normal fp32: move its leading one to bit mb. */
 	shift = __builtin_clz(frac) - (31 - mb);
-	return sign | (((u32)(rebias - shift) << 23) +
-		       (frac << shift << (23 - mb)));
+	return sign | (((u32)(rebias - shift) << 23) + (frac << shift << (23 - mb)));
 }
 
-u16 emu_f32_to_f16(u32 x)
-{
-	return (u16)f32_narrow(x, 5, 10);
+/* emu_f32_to_f16(), emu_f16_to_f32() and so on. */
+#define NARROW_FORMAT(name, type, eb, mb)		\
+type emu_f32_to_##name(u32 x)				\
+{							\
+	return (type)f32_narrow(x, eb, mb);		\
+}							\
+							\
+u32 emu_##name##_to_f32(type x)				\
+{							\
+	return f32_widen(x, eb, mb);			\
 }
 
-u32 emu_f16_to_f32(u16 x)
-{
-	return f32_widen(x, 5, 10);
-}
-
-u8 emu_f32_to_f8e3(u32 x)
-{
-	return (u8)f32_narrow(x, 3, 4);
-}
-
-u32 emu_f8e3_to_f32(u8 x)
-{
-	return f32_widen(x, 3, 4);
-}
-
-u8 emu_f32_to_f8e4(u32 x)
-{
-	return (u8)f32_narrow(x, 4, 3);
-}
-
-u32 emu_f8e4_to_f32(u8 x)
-{
-	return f32_widen(x, 4, 3);
-}
-
-u8 emu_f32_to_f8e5(u32 x)
-{
-	return (u8)f32_narrow(x, 5, 2);
-}
-
-u32 emu_f8e5_to_f32(u8 x)
-{
-	return f32_widen(x, 5, 2);
-}
+NARROW_FORMAT(f16, u16, 5, 10)
+NARROW_FORMAT(f8e3, u8, 3, 4)
+NARROW_FORMAT(f8e4, u8, 4, 3)
+NARROW_FORMAT(f8e5, u8, 5, 2)
 
 /** emu_f32_relu() - maximum(x, +0) */
 u32 emu_f32_relu(u32 x)
@@ -455,9 +413,7 @@ u32 emu_f32_exp(u32 x)
 /** emu_f32_sigmoid() - 1 / (1 + exp(-x)) */
 u32 emu_f32_sigmoid(u32 x)
 {
-	return emu_f32_div(EMU_F32_ONE,
-			   emu_f32_add(EMU_F32_ONE,
-				       emu_f32_exp(x ^ EMU_F32_SIGN)));
+	return emu_f32_div(EMU_F32_ONE, emu_f32_add(EMU_F32_ONE, emu_f32_exp(x ^ EMU_F32_SIGN)));
 }
 
 /**
@@ -530,8 +486,7 @@ static __always_inline u32 f32_mac(u32 acc, u32 a, u32 b, bool exact)
 		top = small >> 23;
 		prod = small << (1 - top);
 	} else {
-		sig = (u64)((a & 0x7fffff) | 0x800000) *
-		      ((b & 0x7fffff) | 0x800000);
+		sig = (u64)((a & 0x7fffff) | 0x800000) * ((b & 0x7fffff) | 0x800000);
 		top = (u32)(sig >> 47);
 		sig <<= 1 - top;
 		/* 48 bits: round at bit 24 */
@@ -549,59 +504,42 @@ static __always_inline u32 f32_mac(u32 acc, u32 a, u32 b, bool exact)
 	return f32_add_finite(acc, prod | ((a ^ b) & EMU_F32_SIGN));
 }
 
-static __always_inline u32 get_bf16(const u8 *p)
+static __always_inline u32 f32_wide(u32 x)
 {
-	return (u32)emu_get16(p) << 16;
+	return x;
 }
 
-void emu_f32_vmac(u32 *acc, u32 a, const u8 *b, size_t bstep, u32 n)
+/* A product does not depend on the payload of a NaN. */
+static __always_inline u32 bf16_wide(u16 x)
 {
-	for (; n; n--, acc++, b += bstep)
-		*acc = f32_mac(*acc, a, emu_get32(b), false);
+	return (u32)x << 16;
 }
 
-void emu_bf16_vmac(u32 *acc, u16 a, const u8 *b, size_t bstep, u32 n)
-{
-	u32 wide = (u32)a << 16;
-
-	for (; n; n--, acc++, b += bstep)
-		*acc = f32_mac(*acc, wide, get_bf16(b), true);
+/* Loops over elements of @bits, which @wide() makes fp32; @exact: products need no rounding. */
+#define MAC_LOOPS(name, bits, wide, exact)						\
+void emu_##name##_vmac(u32 *acc, u##bits a, const u8 *b, size_t bstep, u32 n)		\
+{											\
+	const u32 factor = wide(a);							\
+											\
+	for (; n; n--, acc++, b += bstep)						\
+		*acc = f32_mac(*acc, factor, wide(emu_get##bits(b)), exact);		\
+}											\
+											\
+u32 emu_##name##_dot(u32 acc, const u8 *a, const u8 *b, size_t bstep, u32 n)		\
+{											\
+	for (; n; n--, a += (bits) / 8, b += bstep)					\
+		acc = f32_mac(acc, wide(emu_get##bits(a)), wide(emu_get##bits(b)), exact); \
+	return acc;									\
 }
 
-void emu_f16_vmac(u32 *acc, u16 a, const u8 *b, size_t bstep, u32 n)
-{
-	u32 wide = emu_f16_to_f32(a);
-
-	for (; n; n--, acc++, b += bstep)
-		*acc = f32_mac(*acc, wide, emu_f16_to_f32(emu_get16(b)), true);
-}
+MAC_LOOPS(f32, 32, f32_wide, false)
+MAC_LOOPS(bf16, 16, bf16_wide, true)
+MAC_LOOPS(f16, 16, emu_f16_to_f32, true)
 
 void emu_s8_vmac(u32 *acc, s8 a, const u8 *b, size_t bstep, u32 n)
 {
 	for (; n; n--, acc++, b += bstep)
 		*acc += (u32)(a * (s8)*b);
-}
-
-u32 emu_f32_dot(u32 acc, const u8 *a, const u8 *b, size_t bstep, u32 n)
-{
-	for (; n; n--, a += 4, b += bstep)
-		acc = f32_mac(acc, emu_get32(a), emu_get32(b), false);
-	return acc;
-}
-
-u32 emu_bf16_dot(u32 acc, const u8 *a, const u8 *b, size_t bstep, u32 n)
-{
-	for (; n; n--, a += 2, b += bstep)
-		acc = f32_mac(acc, get_bf16(a), get_bf16(b), true);
-	return acc;
-}
-
-u32 emu_f16_dot(u32 acc, const u8 *a, const u8 *b, size_t bstep, u32 n)
-{
-	for (; n; n--, a += 2, b += bstep)
-		acc = f32_mac(acc, emu_f16_to_f32(emu_get16(a)),
-			      emu_f16_to_f32(emu_get16(b)), true);
-	return acc;
 }
 
 u32 emu_s8_dot(u32 acc, const u8 *a, const u8 *b, size_t bstep, u32 n)
@@ -611,63 +549,43 @@ u32 emu_s8_dot(u32 acc, const u8 *a, const u8 *b, size_t bstep, u32 n)
 	return acc;
 }
 
-/**
- * emu_dtype_size() - bytes of one element
- * @dtype: enum neuron_isa_dtype
- *
- * Return: the size, 0 if @dtype is not an element type of the software device.
- */
+/* Bytes of an element, and the form in which it is worked on, by enum neuron_isa_dtype. */
+static const struct {
+	u8 size;
+	u8 cls;
+} emu_dtypes[] = {
+	[NEURON_ISA_DT_INT8] = { 1, EMU_CLASS_SINT },
+	[NEURON_ISA_DT_UINT8] = { 1, EMU_CLASS_SINT },
+	[NEURON_ISA_DT_INT16] = { 2, EMU_CLASS_SINT },
+	[NEURON_ISA_DT_UINT16] = { 2, EMU_CLASS_SINT },
+	[NEURON_ISA_DT_INT32] = { 4, EMU_CLASS_SINT },
+	[NEURON_ISA_DT_UINT32] = { 4, EMU_CLASS_UINT },
+	[NEURON_ISA_DT_BF16] = { 2, EMU_CLASS_FLOAT },
+	[NEURON_ISA_DT_FP16] = { 2, EMU_CLASS_FLOAT },
+	[NEURON_ISA_DT_FP32] = { 4, EMU_CLASS_FLOAT },
+	[NEURON_ISA_DT_FP8_E3] = { 1, EMU_CLASS_FLOAT },
+	[NEURON_ISA_DT_FP8_E4] = { 1, EMU_CLASS_FLOAT },
+	[NEURON_ISA_DT_FP8_E5] = { 1, EMU_CLASS_FLOAT },
+};
+
+/** emu_dtype_size() - bytes of an element; 0: it is no type of the software device */
 u32 emu_dtype_size(u8 dtype)
 {
-	switch (dtype) {
-	case NEURON_ISA_DT_INT8:
-	case NEURON_ISA_DT_UINT8:
-	case NEURON_ISA_DT_FP8_E3:
-	case NEURON_ISA_DT_FP8_E4:
-	case NEURON_ISA_DT_FP8_E5:
-		return 1;
-	case NEURON_ISA_DT_INT16:
-	case NEURON_ISA_DT_UINT16:
-	case NEURON_ISA_DT_BF16:
-	case NEURON_ISA_DT_FP16:
-		return 2;
-	case NEURON_ISA_DT_INT32:
-	case NEURON_ISA_DT_UINT32:
-	case NEURON_ISA_DT_FP32:
-		return 4;
-	default:
-		return 0;
-	}
+	return dtype < ARRAY_SIZE(emu_dtypes) ? emu_dtypes[dtype].size : 0;
 }
 
-/**
- * emu_dtype_class() - the form in which elements of a type are worked on
- * @dtype: enum neuron_isa_dtype
- *
- * Return: EMU_CLASS_NONE if @dtype is not an element type.
- */
+/** emu_dtype_class() - the form in which elements are worked on; EMU_CLASS_NONE: no type */
 enum emu_class emu_dtype_class(u8 dtype)
 {
-	switch (dtype) {
-	case NEURON_ISA_DT_INT8:
-	case NEURON_ISA_DT_UINT8:
-	case NEURON_ISA_DT_INT16:
-	case NEURON_ISA_DT_UINT16:
-	case NEURON_ISA_DT_INT32:
-		return EMU_CLASS_SINT;
-	case NEURON_ISA_DT_UINT32:
-		return EMU_CLASS_UINT;
-	case NEURON_ISA_DT_BF16:
-	case NEURON_ISA_DT_FP16:
-	case NEURON_ISA_DT_FP32:
-	case NEURON_ISA_DT_FP8_E3:
-	case NEURON_ISA_DT_FP8_E4:
-	case NEURON_ISA_DT_FP8_E5:
-		return EMU_CLASS_FLOAT;
-	default:
-		return EMU_CLASS_NONE;
-	}
+	return dtype < ARRAY_SIZE(emu_dtypes) ? emu_dtypes[dtype].cls : EMU_CLASS_NONE;
 }
+
+/* A case of emu_elems_load(): @value of the element at @p[i]. */
+#define LOAD(type, value)			\
+	case NEURON_ISA_DT_##type:		\
+		for (i = 0; i < n; i++)		\
+			out[i] = (value);	\
+		break
 
 /**
  * emu_elems_load() - read elements into the form of their class
@@ -684,48 +602,18 @@ void emu_elems_load(u32 *out, const void *src, u8 dtype, u32 n)
 	u32 i;
 
 	switch (dtype) {
-	case NEURON_ISA_DT_INT8:
-		for (i = 0; i < n; i++)
-			out[i] = (u32)(s32)(s8)p[i];
-		break;
-	case NEURON_ISA_DT_UINT8:
-		for (i = 0; i < n; i++)
-			out[i] = p[i];
-		break;
-	case NEURON_ISA_DT_INT16:
-		for (i = 0; i < n; i++)
-			out[i] = (u32)(s32)(s16)emu_get16(p + 2 * (size_t)i);
-		break;
-	case NEURON_ISA_DT_UINT16:
-		for (i = 0; i < n; i++)
-			out[i] = emu_get16(p + 2 * (size_t)i);
-		break;
-	case NEURON_ISA_DT_INT32:
-	case NEURON_ISA_DT_UINT32:
-	case NEURON_ISA_DT_FP32:
-		for (i = 0; i < n; i++)
-			out[i] = emu_get32(p + 4 * (size_t)i);
-		break;
-	case NEURON_ISA_DT_BF16:
-		for (i = 0; i < n; i++)
-			out[i] = emu_bf16_to_f32(emu_get16(p + 2 * (size_t)i));
-		break;
-	case NEURON_ISA_DT_FP16:
-		for (i = 0; i < n; i++)
-			out[i] = emu_f16_to_f32(emu_get16(p + 2 * (size_t)i));
-		break;
-	case NEURON_ISA_DT_FP8_E3:
-		for (i = 0; i < n; i++)
-			out[i] = emu_f8e3_to_f32(p[i]);
-		break;
-	case NEURON_ISA_DT_FP8_E4:
-		for (i = 0; i < n; i++)
-			out[i] = emu_f8e4_to_f32(p[i]);
-		break;
-	case NEURON_ISA_DT_FP8_E5:
-		for (i = 0; i < n; i++)
-			out[i] = emu_f8e5_to_f32(p[i]);
-		break;
+	LOAD(INT8, (u32)(s32)(s8)p[i]);
+	LOAD(UINT8, p[i]);
+	LOAD(INT16, (u32)(s32)(s16)emu_get16(p + 2 * (size_t)i));
+	LOAD(UINT16, emu_get16(p + 2 * (size_t)i));
+	LOAD(INT32, emu_get32(p + 4 * (size_t)i));
+	LOAD(UINT32, emu_get32(p + 4 * (size_t)i));
+	LOAD(FP32, emu_get32(p + 4 * (size_t)i));
+	LOAD(BF16, emu_bf16_to_f32(emu_get16(p + 2 * (size_t)i)));
+	LOAD(FP16, emu_f16_to_f32(emu_get16(p + 2 * (size_t)i)));
+	LOAD(FP8_E3, emu_f8e3_to_f32(p[i]));
+	LOAD(FP8_E4, emu_f8e4_to_f32(p[i]));
+	LOAD(FP8_E5, emu_f8e5_to_f32(p[i]));
 	}
 }
 
@@ -735,11 +623,9 @@ static u32 elem_convert(u32 v, enum emu_class to, enum emu_class from)
 	if (to == from)
 		return v;
 	if (from == EMU_CLASS_FLOAT)
-		return to == EMU_CLASS_SINT ? (u32)emu_f32_to_s32(v)
-					    : emu_f32_to_u32(v);
+		return to == EMU_CLASS_SINT ? (u32)emu_f32_to_s32(v) : emu_f32_to_u32(v);
 	if (to == EMU_CLASS_FLOAT)
-		return from == EMU_CLASS_SINT ? emu_s32_to_f32((s32)v)
-					      : emu_u32_to_f32(v);
+		return from == EMU_CLASS_SINT ? emu_s64_to_f32((s32)v) : emu_u64_to_f32(v);
 	/* Between int32 and uint32 the upper half of the range saturates. */
 	if (to == EMU_CLASS_SINT)
 		return min_t(u32, v, S32_MAX);
@@ -761,22 +647,33 @@ void emu_elems_convert(u32 *v, enum emu_class to, enum emu_class from, u32 n)
 		*v = elem_convert(*v, to, from);
 }
 
-static __always_inline u8 *put8(u8 *p, u8 v)
+/* The bits of a value of the class of @dtype as an element. */
+static __always_inline u32 elem_narrow(u32 v, u8 dtype)
 {
-	*p = v;
-	return p + 1;
-}
-
-static __always_inline u8 *put16(u8 *p, u16 v)
-{
-	emu_put16(p, v);
-	return p + 2;
-}
-
-static __always_inline u8 *put32(u8 *p, u32 v)
-{
-	emu_put32(p, v);
-	return p + 4;
+	switch (dtype) {
+	case NEURON_ISA_DT_INT8:
+		return clamp_s32((s32)v, -128, 127);
+	case NEURON_ISA_DT_UINT8:
+		return clamp_s32((s32)v, 0, 255);
+	case NEURON_ISA_DT_INT16:
+		return clamp_s32((s32)v, -32768, 32767);
+	case NEURON_ISA_DT_UINT16:
+		return clamp_s32((s32)v, 0, 65535);
+	case NEURON_ISA_DT_FP32:
+		return emu_f32_is_nan(v) ? EMU_F32_NAN : v;
+	case NEURON_ISA_DT_BF16:
+		return emu_f32_to_bf16(v);
+	case NEURON_ISA_DT_FP16:
+		return emu_f32_to_f16(v);
+	case NEURON_ISA_DT_FP8_E3:
+		return emu_f32_to_f8e3(v);
+	case NEURON_ISA_DT_FP8_E4:
+		return emu_f32_to_f8e4(v);
+	case NEURON_ISA_DT_FP8_E5:
+		return emu_f32_to_f8e5(v);
+	default:	/* NEURON_ISA_DT_INT32, NEURON_ISA_DT_UINT32 */
+		return v;
+	}
 }
 
 /**
@@ -790,51 +687,20 @@ static __always_inline u8 *put32(u8 *p, u32 v)
  * Rounds to nearest even, integers saturate, NaNs become canonical (0 in an
  * integer).  An integer goes to a narrow float by way of fp32.
  */
-void emu_elems_store(void *dst, u8 dtype, const u32 *in, enum emu_class cls,
-		     u32 n)
+void emu_elems_store(void *dst, u8 dtype, const u32 *in, enum emu_class cls, u32 n)
 {
 	enum emu_class to = emu_dtype_class(dtype);
+	u32 size = emu_dtype_size(dtype), v;
 	u8 *p = dst;
-	u32 i, v;
 
-	for (i = 0; i < n; i++) {
-		v = elem_convert(in[i], to, cls);
-		switch (dtype) {
-		case NEURON_ISA_DT_INT8:
-			p = put8(p, clamp_s32((s32)v, -128, 127));
-			break;
-		case NEURON_ISA_DT_UINT8:
-			p = put8(p, clamp_s32((s32)v, 0, 255));
-			break;
-		case NEURON_ISA_DT_INT16:
-			p = put16(p, clamp_s32((s32)v, -32768, 32767));
-			break;
-		case NEURON_ISA_DT_UINT16:
-			p = put16(p, clamp_s32((s32)v, 0, 65535));
-			break;
-		case NEURON_ISA_DT_INT32:
-		case NEURON_ISA_DT_UINT32:
-			p = put32(p, v);
-			break;
-		case NEURON_ISA_DT_FP32:
-			p = put32(p, emu_f32_is_nan(v) ? EMU_F32_NAN : v);
-			break;
-		case NEURON_ISA_DT_BF16:
-			p = put16(p, emu_f32_to_bf16(v));
-			break;
-		case NEURON_ISA_DT_FP16:
-			p = put16(p, emu_f32_to_f16(v));
-			break;
-		case NEURON_ISA_DT_FP8_E3:
-			p = put8(p, emu_f32_to_f8e3(v));
-			break;
-		case NEURON_ISA_DT_FP8_E4:
-			p = put8(p, emu_f32_to_f8e4(v));
-			break;
-		case NEURON_ISA_DT_FP8_E5:
-			p = put8(p, emu_f32_to_f8e5(v));
-			break;
-		}
+	for (; n; n--, in++, p += size) {
+		v = elem_narrow(elem_convert(*in, to, cls), dtype);
+		if (size == 1)
+			*p = (u8)v;
+		else if (size == 2)
+			emu_put16(p, (u16)v);
+		else
+			emu_put32(p, v);
 	}
 }
 
@@ -871,8 +737,7 @@ static __always_inline u32 elem_alu(u32 a, u32 b, enum emu_class cls, u8 alu)
  * @alu: enum neuron_isa_alu, a valid one
  * @n: how many
  */
-void emu_elems_alu(u32 *dst, const u32 *a, const u32 *b, enum emu_class cls,
-		   u8 alu, u32 n)
+void emu_elems_alu(u32 *dst, const u32 *a, const u32 *b, enum emu_class cls, u8 alu, u32 n)
 {
 	u32 i;
 

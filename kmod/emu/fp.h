@@ -46,8 +46,6 @@ s32 emu_f32_to_s32(u32 x);
 u32 emu_f32_to_u32(u32 x);
 s64 emu_f32_to_s64(u32 x);
 u64 emu_f32_to_u64(u32 x);
-u32 emu_s32_to_f32(s32 x);
-u32 emu_u32_to_f32(u32 x);
 u32 emu_s64_to_f32(s64 x);
 u32 emu_u64_to_f32(u64 x);
 
@@ -103,11 +101,9 @@ enum emu_class {
 u32 emu_dtype_size(u8 dtype);
 enum emu_class emu_dtype_class(u8 dtype);
 void emu_elems_load(u32 *out, const void *src, u8 dtype, u32 n);
-void emu_elems_store(void *dst, u8 dtype, const u32 *in, enum emu_class cls,
-		     u32 n);
+void emu_elems_store(void *dst, u8 dtype, const u32 *in, enum emu_class cls, u32 n);
 void emu_elems_convert(u32 *v, enum emu_class to, enum emu_class from, u32 n);
-void emu_elems_alu(u32 *dst, const u32 *a, const u32 *b, enum emu_class cls,
-		   u8 alu, u32 n);
+void emu_elems_alu(u32 *dst, const u32 *a, const u32 *b, enum emu_class cls, u8 alu, u32 n);
 u32 emu_elems_fold(u32 acc, const u32 *v, enum emu_class cls, u8 alu, u32 n);
 void emu_elems_act(u32 *v, u8 act, u32 n);
 

@@ -53,7 +53,7 @@ static void fp_known_values(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, emu_f32_to_s32(0xd01502f9), S32_MIN);
 	KUNIT_EXPECT_EQ(test, emu_f32_to_u32(0xd01502f9), 0u);
 	KUNIT_EXPECT_EQ(test, emu_f32_to_s32(0x7f800001), 0);
-	KUNIT_EXPECT_EQ(test, emu_s32_to_f32(0x01000001), 0x4b800000u);
+	KUNIT_EXPECT_EQ(test, emu_s64_to_f32(0x01000001), 0x4b800000u);
 	/* narrow formats: overflow, subnormals, NaN */
 	KUNIT_EXPECT_EQ(test, emu_f32_to_f16(0x477ff000), 0x7c00);
 	KUNIT_EXPECT_EQ(test, emu_f32_to_f16(0x33800000), 0x0001);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A fixed sequence of operands and a fingerprint of the results, integers
- * only; include it after fp.h.  test_fp.c computes the fingerprint with the FPU; the KUnit test, which
- * has none, has to get the same from the integer routines in the kernel.
+ * only; include it after fp.h.  test_fp.c computes the fingerprint with the FPU;
+ * the KUnit test, which has none, has to get the same from the integer routines
+ * in the kernel.
  */
 #ifndef FP_SWEEP_H
 #define FP_SWEEP_H

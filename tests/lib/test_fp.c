@@ -250,9 +250,9 @@ static void test_to_int(void **state)
 
 static void check_from_int(u32 a)
 {
-	CHECK("from s32", emu_s32_to_f32((s32)a), ref_bits((float)(s32)a), a,
+	CHECK("from s32", emu_s64_to_f32((s32)a), ref_bits((float)(s32)a), a,
 	      0);
-	CHECK("from u32", emu_u32_to_f32(a), ref_bits((float)a), a, 0);
+	CHECK("from u32", emu_u64_to_f32(a), ref_bits((float)a), a, 0);
 }
 
 static void test_from_int(void **state)
