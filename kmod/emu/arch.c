@@ -9,7 +9,18 @@
 #include "arch.h"
 
 /* uapi/FACTS.md 4, 5, 6 and 10 */
+#define EMU_GEOMETRY_COMMON						\
+	.nr_semaphores = 256,						\
+	.sem_block = 0x400,						\
+	.nr_events = 256,						\
+	.nr_nq_engines = 16,						\
+	.tpb_size = 0x4000000,						\
+	.isa_version = NEURON_ISA_VERSION,				\
+	.hbm_clear_at_start = true,					\
+	.engines_per_core = 16
+
 #define EMU_GEOMETRY_V2							\
+	EMU_GEOMETRY_COMMON,						\
 	.nr_cores = 2,							\
 	.nr_hbms = 2,							\
 	.hbm = {							\
@@ -17,25 +28,18 @@
 		{ 0x1000000000, 16ULL << 30, 16 << 20 },		\
 	},								\
 	.nr_dma_engines = 34,						\
-	.engines_per_core = 16,						\
-	.nr_semaphores = 256,						\
-	.sem_block = 0x400,						\
-	.nr_events = 256,						\
 	.nr_topsp = 6,							\
 	.nr_nq_types = 6,						\
-	.nr_nq_engines = 16,						\
 	.copy_engine = { 32, 33 },					\
 	.copy_queue = { 0, 0 },						\
 	.host_window = 1ULL << 44,					\
 	.tpb_base = { 0xfffc0000000, 0xfffc4000000 },			\
-	.tpb_size = 0x4000000,						\
 	.sbuf_size = 24 << 20,						\
-	.isa_version = NEURON_ISA_VERSION,				\
-	.hbm_clear_at_start = true,					\
 	.compat_min = 5,						\
 	.compat_max = 7
 
 #define EMU_GEOMETRY_V3(hbm_gib, sbuf_mib)				\
+	EMU_GEOMETRY_COMMON,						\
 	.nr_cores = 8,							\
 	.nr_hbms = 4,							\
 	.hbm = {							\
@@ -45,13 +49,8 @@
 		{ 0x804000000000, (hbm_gib) << 30, 16 << 20 },		\
 	},								\
 	.nr_dma_engines = 132,						\
-	.engines_per_core = 16,						\
-	.nr_semaphores = 256,						\
-	.sem_block = 0x400,						\
-	.nr_events = 256,						\
 	.nr_topsp = 16,							\
 	.nr_nq_types = 5,						\
-	.nr_nq_engines = 16,						\
 	.copy_engine = { 128, 128, 129, 129, 130, 130, 131, 131 },	\
 	.copy_queue = { 0, 1, 0, 1, 0, 1, 0, 1 },			\
 	.host_window = 1ULL << 46,					\
@@ -61,10 +60,7 @@
 		0x802000000000, 0x803000000000,				\
 		0x806000000000, 0x807000000000,				\
 	},								\
-	.tpb_size = 0x4000000,						\
 	.sbuf_size = (sbuf_mib) << 20,					\
-	.isa_version = NEURON_ISA_VERSION,				\
-	.hbm_clear_at_start = true,					\
 	.compat_min = 10,						\
 	.compat_max = 11
 

@@ -1,14 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Devices that come and go at run time:
- *
- *   cd /sys/kernel/config/neuron_emu
- *   mkdir mine
- *   echo trn1 >mine/arch
- *   echo 1 >mine/live
- *   cat mine/dev_name
- *   echo 0 >mine/live
- *   rmdir mine
+ * Devices that come and go at run time.  README.md has an example.
  *
  * While a device is live, what it is like cannot be changed.  Setting live to
  * 0 removes it even if it is in use, like pulling out a card.

@@ -163,17 +163,7 @@ static const struct neuron_hw_ops emu_ops = {
 	.power = emu_op_power,
 };
 
-/**
- * emulated_show() - the file "emulated" of a device
- * @dev: device
- * @attr: attribute
- * @buf: text
- *
- * The file exists on software devices only and always says 1.  Whoever must
- * not take one for a card checks whether it is there.
- *
- * Return: bytes of text.
- */
+/* The file exists on software devices only, so that nobody takes one for a card. */
 static ssize_t emulated_show(struct device *dev, struct device_attribute *attr, char *buf)
 {
 	return sysfs_emit(buf, "1\n");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * DMA engines: 16 queues each.
+ * DMA engines: their registers, doorbells among them, and who gets a turn.
  *
  * One work item for each engine serves its queues in turns.  It runs when a
  * doorbell rang and sleeps when no queue has descriptors on both rings.  All
@@ -57,14 +57,8 @@ void emu_dma_destroy(struct emu_device *ed)
 	}
 }
 
-/**
- * emu_dma_find() - a DMA engine
- * @ed: device
- * @eng: number
- *
- * Return: the engine; NULL: there is none, or none of its queues was ever bound.
- */
-struct emu_dma *emu_dma_find(struct emu_device *ed, u32 eng)
+/* The engine, or NULL if none of its queues was ever bound. */
+static struct emu_dma *emu_dma_find(struct emu_device *ed, u32 eng)
 {
 	if (eng >= ed->geo.nr_dma_engines)
 		return NULL;
@@ -72,14 +66,8 @@ struct emu_dma *emu_dma_find(struct emu_device *ed, u32 eng)
 	return smp_load_acquire(&ed->dma[eng]);
 }
 
-/**
- * emu_dma_get() - a DMA engine, made if needed
- * @ed: device
- * @eng: number of an engine that there is
- *
- * Return: the engine, NULL: no memory.
- */
-struct emu_dma *emu_dma_get(struct emu_device *ed, u32 eng)
+/* The engine, made if needed; NULL: no memory. */
+static struct emu_dma *emu_dma_get(struct emu_device *ed, u32 eng)
 {
 	struct emu_dma *dma = emu_dma_find(ed, eng);
 
@@ -119,12 +107,8 @@ static void emu_dma_schedule(struct emu_dma *dma)
 			      HRTIMER_MODE_REL);
 }
 
-/**
- * emu_dma_check() - something changed that may let a queue run
- * @dma: engine, locked
- * @i: queue
- */
-void emu_dma_check(struct emu_dma *dma, u32 i)
+/* Something changed that may let the queue run.  Caller holds the lock. */
+static void emu_dma_check(struct emu_dma *dma, u32 i)
 {
 	if (emu_queue_runnable(dma, &dma->q[i])) {
 		dma->ready |= BIT(i);
@@ -167,24 +151,32 @@ static int emu_dma_next(struct emu_dma *dma)
 	return -1;
 }
 
+/* Give a queue its turn.  Return: there is more to do now. */
+static bool emu_dma_turn(struct emu_dma *dma, u32 i)
+{
+	bool more;
+
+	mutex_lock(&dma->run);
+	more = emu_queue_serve(dma, i);
+	mutex_unlock(&dma->run);
+	if (more) {
+		spin_lock(&dma->lock);
+		dma->ready |= BIT(i);
+		spin_unlock(&dma->lock);
+	}
+	return more;
+}
+
 /* Return: there may be more to do. */
 static bool emu_dma_turns(struct emu_dma *dma)
 {
-	bool more;
 	int i, n;
 
 	for (n = 0; n < EMU_DMA_TURNS; n++) {
 		i = emu_dma_next(dma);
 		if (i < 0)
 			return false;
-		mutex_lock(&dma->run);
-		more = emu_queue_serve(dma, i);
-		mutex_unlock(&dma->run);
-		if (more) {
-			spin_lock(&dma->lock);
-			dma->ready |= BIT(i);
-			spin_unlock(&dma->lock);
-		}
+		emu_dma_turn(dma, i);
 		cond_resched();
 	}
 	return true;
@@ -231,33 +223,20 @@ void emu_dma_kick(struct emu_device *ed)
 	}
 }
 
-/**
- * emu_dma_ring() - ring the doorbell of a ring
- * @dma: engine
- * @i: queue
- * @rx: of destination descriptors
- * @n: descriptors to add
- *
- * Return: 0, -EINVAL the queue is not set up or has no room for that many.
- */
-int emu_dma_ring(struct emu_dma *dma, u32 i, bool rx, u32 n)
+/* A doorbell.  Return: 0, -EINVAL the queue is not set up or has no room for that many. */
+static int emu_dma_ring(struct emu_dma *dma, u32 i, bool rx, u32 n)
 {
 	struct emu_queue *q = &dma->q[i];
-	struct emu_ring *r = rx ? &q->rx : &q->tx;
-	bool now = false;
-	int err = 0;
+	bool ok, now = false;
 
 	spin_lock(&dma->lock);
-	if (!q->space || !r->len || !emu_ring_takes(r, n)) {
-		err = -EINVAL;
-	} else {
-		emu_ring_add(r, n);
+	ok = q->space && (rx ? &q->rx : &q->tx)->len && emu_queue_add(q, rx ? 0 : n, rx ? n : 0);
+	if (ok)
 		now = emu_queue_ring(dma, i);
-	}
 	spin_unlock(&dma->lock);
 	if (now)
 		emu_dma_serve(dma);
-	return err;
+	return ok ? 0 : -EINVAL;
 }
 
 /**
@@ -284,12 +263,9 @@ bool emu_dma_trigger(struct emu_device *ed, u32 eng, u32 i, struct neuron_space 
 	q = &dma->q[i];
 	spin_lock(&dma->lock);
 	ok = q->space == space && !q->stopping && !q->aborted && q->tx.len && q->rx.len &&
-	     emu_ring_takes(&q->tx, tx) && emu_ring_takes(&q->rx, rx);
-	if (ok) {
-		emu_ring_add(&q->rx, rx);
-		emu_ring_add(&q->tx, tx);
+	     emu_queue_add(q, tx, rx);
+	if (ok)
 		now = emu_queue_ring(dma, i);
-	}
 	spin_unlock(&dma->lock);
 	if (now)
 		emu_dma_serve(dma);
@@ -391,14 +367,228 @@ bool emu_dma_poll(struct emu_device *ed, u32 eng, u32 i)
 	if (!more)
 		return false;
 	emu_busy_begin(&ed->busy);
-	mutex_lock(&dma->run);
-	more = emu_queue_serve(dma, i);
-	mutex_unlock(&dma->run);
+	more = emu_dma_turn(dma, i);
 	emu_busy_end(&ed->busy);
-	if (more) {
+	return more;
+}
+
+/* Which queue and ring does @off belong to?  *@reg is the offset in its block. */
+static bool emu_dma_decode(u32 off, u32 *i, bool *rx, u32 *reg)
+{
+	u32 base = NEURON_DMA_TX(0);
+
+	*rx = off >= NEURON_DMA_RX(0);
+	if (*rx)
+		base = NEURON_DMA_RX(0);
+	if (off < base)
+		return false;
+	*i = (off - base) / 0x1000;
+	*reg = (off - base) % 0x1000;
+	return *i < NEURON_HW_QUEUES_PER_ENGINE;
+}
+
+static u32 emu_pointer(u32 index, u32 phase)
+{
+	return index | phase << NEURON_DMA_Q_PHASE_SHIFT;
+}
+
+/**
+ * emu_dma_reg_read() - read a register of a DMA engine
+ * @ed: device
+ * @eng: engine
+ * @off: offset, a multiple of 4
+ * @val: the result
+ *
+ * Registers of an engine that was never used read as after a reset.
+ *
+ * Return: 0, -EINVAL no such register.
+ */
+int emu_dma_reg_read(struct emu_device *ed, u32 eng, u32 off, u32 *val)
+{
+	struct emu_ring ring = { .head_phase = 1, .tail_phase = 1 };
+	struct emu_dma *dma = emu_dma_find(ed, eng);
+	const struct emu_ring *r = &ring;
+	bool rx, aborted = false;
+	u32 i, reg;
+	int err = 0;
+
+	if (eng >= ed->geo.nr_dma_engines)
+		return -EINVAL;
+	if (off == NEURON_DMA_COMMON) {
+		*val = dma ? READ_ONCE(dma->state) : NEURON_DMA_ENG_NORMAL;
+		return 0;
+	}
+	if (!emu_dma_decode(off, &i, &rx, &reg))
+		return -EINVAL;
+	if (dma) {
 		spin_lock(&dma->lock);
-		dma->ready |= BIT(i);
+		ring = rx ? dma->q[i].rx : dma->q[i].tx;
+		aborted = dma->q[i].aborted;
 		spin_unlock(&dma->lock);
 	}
-	return more;
+	switch (reg) {
+	case NEURON_DMA_Q_CONFIG:
+		*val = r->config;
+		break;
+	case NEURON_DMA_Q_STATUS:
+		*val = aborted ? NEURON_QUEUE_ABORTED :
+		       emu_ring_enabled(r) ? NEURON_QUEUE_ENABLED : NEURON_QUEUE_DISABLED;
+		break;
+	case NEURON_DMA_Q_BASE_LO:
+		*val = lower_32_bits(r->base);
+		break;
+	case NEURON_DMA_Q_BASE_HI:
+		*val = upper_32_bits(r->base);
+		break;
+	case NEURON_DMA_Q_LENGTH:
+		*val = r->len;
+		break;
+	case NEURON_DMA_Q_HEAD:
+	case NEURON_DMA_Q_CURRENT:
+		*val = emu_pointer(r->head, r->head_phase);
+		break;
+	case NEURON_DMA_Q_TAIL:
+		*val = emu_pointer(r->tail, r->tail_phase);
+		break;
+	case NEURON_DMA_Q_TAIL_INC:
+	case NEURON_DMA_Q_COMPL_LO:
+	case NEURON_DMA_Q_COMPL_HI:
+	case NEURON_DMA_Q_COMPL_HEAD:
+		*val = 0;
+		break;
+	default:
+		if (reg != (rx ? NEURON_DMA_RX_SWRESET : NEURON_DMA_TX_SWRESET))
+			err = -EINVAL;
+		*val = 0;
+	}
+	return err;
+}
+
+/*
+ * State request of an engine: everything else than NORMAL pauses it, ABORT
+ * stops the queues that are in use for good.
+ */
+static int emu_dma_set_state(struct emu_dma *dma, u32 state)
+{
+	u32 i;
+
+	if (state != NEURON_DMA_ENG_DISABLE && state != NEURON_DMA_ENG_NORMAL &&
+	    state != NEURON_DMA_ENG_ABORT)
+		return -EINVAL;
+	mutex_lock(&dma->run);
+	spin_lock(&dma->lock);
+	WRITE_ONCE(dma->state, state);
+	for (i = 0; i < NEURON_HW_QUEUES_PER_ENGINE; i++)
+		emu_dma_check(dma, i);
+	spin_unlock(&dma->lock);
+	for (i = 0; state == NEURON_DMA_ENG_ABORT && i < NEURON_HW_QUEUES_PER_ENGINE; i++) {
+		struct emu_queue *q = &dma->q[i];
+
+		if (q->space && !q->aborted &&
+		    (emu_ring_enabled(&q->tx) || emu_ring_enabled(&q->rx)))
+			emu_queue_abort(dma, i, NEURON_ISA_ERR_ABORT, 0);
+	}
+	mutex_unlock(&dma->run);
+	return 0;
+}
+
+/* Registers that must not change while an enabled ring runs from them. */
+static int emu_ring_program(struct emu_queue *q, struct emu_ring *r, u32 reg, u32 val)
+{
+	if (emu_ring_enabled(r))
+		return -EINVAL;
+	switch (reg) {
+	case NEURON_DMA_Q_BASE_LO:
+		if (val % NEURON_RING_ALIGN)
+			return -EINVAL;
+		r->base = (r->base & ~(u64)U32_MAX) | val;
+		return 0;
+	case NEURON_DMA_Q_BASE_HI:
+		r->base = (r->base & U32_MAX) | (u64)val << 32;
+		return 0;
+	default: /* NEURON_DMA_Q_LENGTH */
+		/* 0: there is no ring (yet) */
+		if (val && (val < NEURON_RING_MIN || val > NEURON_RING_MAX || val % 16))
+			return -EINVAL;
+		emu_queue_restart(q, r);
+		r->len = val;
+		return 0;
+	}
+}
+
+static int emu_queue_write(struct emu_dma *dma, u32 i, bool rx, u32 reg, u32 val)
+{
+	struct emu_queue *q = &dma->q[i];
+	struct emu_ring *r = rx ? &q->rx : &q->tx;
+	int err = 0;
+
+	mutex_lock(&dma->run);
+	spin_lock(&dma->lock);
+	if (!q->space || q->stopping) {
+		err = -EINVAL;
+		goto out;
+	}
+	switch (reg) {
+	case NEURON_DMA_Q_CONFIG:
+		r->config = val;
+		emu_dma_check(dma, i);
+		break;
+	case NEURON_DMA_Q_BASE_LO:
+	case NEURON_DMA_Q_BASE_HI:
+	case NEURON_DMA_Q_LENGTH:
+		err = emu_ring_program(q, r, reg, val);
+		break;
+	case NEURON_DMA_Q_COMPL_LO:
+	case NEURON_DMA_Q_COMPL_HI:
+		/* there are no completion rings */
+		err = val ? -EINVAL : 0;
+		break;
+	default:
+		if (reg != (rx ? NEURON_DMA_RX_SWRESET : NEURON_DMA_TX_SWRESET)) {
+			err = -EINVAL;
+		} else if (val & NEURON_DMA_Q_SWRESET) {
+			emu_queue_restart(q, r);
+			q->aborted = false;
+			if (!rx)
+				q->done = 0;
+		}
+	}
+out:
+	spin_unlock(&dma->lock);
+	mutex_unlock(&dma->run);
+	return err;
+}
+
+/**
+ * emu_dma_reg_write() - write a register of a DMA engine
+ * @ed: device
+ * @eng: engine
+ * @off: offset, a multiple of 4
+ * @val: value
+ *
+ * Doorbells return at once, unless completion is inline.  Other writes wait for
+ * the turn of the queue that is being served, so what they change has taken effect.
+ *
+ * Return: 0, -ENOMEM, -EINVAL: no such register, queue not bound, value refused
+ * (misaligned base, length out of range, doorbell beyond the ring), or a ring
+ * is to be programmed while it is enabled.
+ */
+int emu_dma_reg_write(struct emu_device *ed, u32 eng, u32 off, u32 val)
+{
+	struct emu_dma *dma;
+	u32 i, reg;
+	bool rx;
+
+	if (eng >= ed->geo.nr_dma_engines)
+		return -EINVAL;
+	if (off == NEURON_DMA_COMMON) {
+		dma = emu_dma_get(ed, eng);
+		return dma ? emu_dma_set_state(dma, val) : -ENOMEM;
+	}
+	dma = emu_dma_find(ed, eng);
+	if (!dma || !emu_dma_decode(off, &i, &rx, &reg))
+		return -EINVAL;
+	if (reg == NEURON_DMA_Q_TAIL_INC)
+		return emu_dma_ring(dma, i, rx, val);
+	return emu_queue_write(dma, i, rx, reg, val);
 }

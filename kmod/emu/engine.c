@@ -105,7 +105,7 @@ static void emu_engine_notify(struct emu_engine *eng, const struct neuron_isa_in
 		.data = inst->u.notify.data,
 	};
 
-	emu_nq_post(emu_engine_nq(eng), EMU_NQ_NOTIFY * NEURON_HW_NQ_ENGINES + eng->index, &n);
+	emu_nq_post(emu_engine_nq(eng), EMU_NQ(EMU_NQ_NOTIFY, eng->index), &n);
 }
 
 static int emu_engine_compute(struct emu_engine *eng)
@@ -198,7 +198,7 @@ static void emu_engine_fail(struct emu_engine *eng, u32 code)
 	};
 
 	eng->failed = true;
-	emu_nq_post(emu_engine_nq(eng), EMU_NQ_ERROR * NEURON_HW_NQ_ENGINES, &n);
+	emu_nq_post(emu_engine_nq(eng), EMU_NQ(EMU_NQ_ERROR, 0), &n);
 }
 
 /* The current instruction is complete. */

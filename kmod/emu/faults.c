@@ -32,18 +32,12 @@ static const char * const emu_fault_names[EMU_NR_FAULTS] = {
  */
 bool emu_ecc(struct emu_faults *f, enum emu_fault_kind kind, struct neuron_device *nd, u32 core)
 {
-	static const enum neuron_event events[EMU_NR_FAULTS] = {
-		[EMU_FAULT_MEM_CORRECTED] = NEURON_EVENT_MEM_CORRECTED,
-		[EMU_FAULT_MEM_UNCORRECTED] = NEURON_EVENT_MEM_UNCORRECTED,
-		[EMU_FAULT_MEM_REPAIRABLE] = NEURON_EVENT_MEM_REPAIRABLE,
-		[EMU_FAULT_SRAM_CORRECTED] = NEURON_EVENT_SRAM_CORRECTED,
-		[EMU_FAULT_SRAM_UNCORRECTED] = NEURON_EVENT_SRAM_UNCORRECTED,
-	};
+	const enum neuron_event event = NEURON_EVENT_MEM_CORRECTED + kind - EMU_FAULT_MEM_CORRECTED;
 
 	if (!emu_fault(f, kind))
 		return false;
-	atomic64_inc(&f->ecc[events[kind]]);
-	neuron_device_report(nd, events[kind], core);
+	atomic64_inc(&f->ecc[event]);
+	neuron_device_report(nd, event, core);
 	return true;
 }
 

@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * neuron_emu: Neuron devices in software, for machines without one.
- *
- *   modprobe neuron_emu [arch=inf1|trn1|inf2|trn2|trn3] [nr_devices=N] [hbm_size=MIB]
- *   modprobe neuron_emu instance=trn2.48xlarge [hbm_size=MIB]
- */
+/* neuron_emu: Neuron devices in software, for machines without one.  README.md has examples. */
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/moduleparam.h>
@@ -47,19 +42,6 @@ MODULE_PARM_DESC(host_memory,
 		 "MiB of host memory that all device memories may use (default 0: half of it)");
 
 static struct emu_device *emu_devices[EMU_MAX_DEVICES];
-
-static void emu_remove_all(void)
-{
-	u32 i;
-
-	for (i = 0; i < EMU_MAX_DEVICES; i++) {
-		if (emu_devices[i])
-			emu_device_free(emu_devices[i]);
-		emu_devices[i] = NULL;
-	}
-	/* every page of every device memory must have been given back */
-	WARN_ON(atomic_long_read(&emu_total_pages));
-}
 
 static int __init emu_init(void)
 {
@@ -139,8 +121,14 @@ module_init(emu_init);
 
 static void __exit emu_exit(void)
 {
+	u32 i;
+
 	emu_configfs_exit();
-	emu_remove_all();
+	for (i = 0; i < EMU_MAX_DEVICES; i++)
+		if (emu_devices[i])
+			emu_device_free(emu_devices[i]);
+	/* every page of every device memory must have been given back */
+	WARN_ON(atomic_long_read(&emu_total_pages));
 	emu_debugfs_exit();
 }
 module_exit(emu_exit);

@@ -11,6 +11,7 @@
 #define EMU_NQ_EVENT		2
 #define EMU_NQ_ERROR		3
 #define EMU_NQ_TRACE_DMA	4
+#define EMU_NQ(type, engine)	((type) * NEURON_HW_NQ_ENGINES + (engine))
 
 /**
  * struct emu_nq - a notification queue

@@ -24,15 +24,10 @@
 
 static void emu_ring_reset(struct emu_ring *r)
 {
-	r->head = 0;
-	r->tail = 0;
-	r->head_phase = 1;
-	r->tail_phase = 1;
-	r->pending = 0;
-	r->busy = false;
-	r->moved = 0;
-	r->next = 0;
-	r->fetched = 0;
+	*r = (struct emu_ring){
+		.base = r->base, .len = r->len, .config = r->config,
+		.head_phase = 1, .tail_phase = 1,
+	};
 }
 
 /* Forget a compute packet that is not complete.  Caller holds emu_dma.run. */
@@ -42,6 +37,11 @@ static void emu_queue_drop_packet(struct emu_queue *q)
 	q->packet = NULL;
 }
 
+/**
+ * emu_queue_init() - bring a queue to its initial state
+ * @q: queue; emu_dma.run and emu_dma.lock are held
+ * @space: what it may touch, NULL: it is not bound
+ */
 void emu_queue_init(struct emu_queue *q, struct neuron_space *space)
 {
 	emu_queue_drop_packet(q);
@@ -51,7 +51,11 @@ void emu_queue_init(struct emu_queue *q, struct neuron_space *space)
 	q->space = space;
 }
 
-/* A ring of the queue starts over, and with it the packet that is being collected. */
+/**
+ * emu_queue_restart() - a ring starts over, and with it the packet that is being collected
+ * @q: queue; emu_dma.run and emu_dma.lock are held
+ * @r: one of its rings
+ */
 void emu_queue_restart(struct emu_queue *q, struct emu_ring *r)
 {
 	emu_ring_reset(r);
@@ -69,16 +73,33 @@ static void emu_ring_step(const struct emu_ring *r, u32 *index, u32 *phase, u32 
 	}
 }
 
-bool emu_ring_takes(const struct emu_ring *r, u32 n)
+static bool emu_ring_takes(const struct emu_ring *r, u32 n)
 {
 	return n <= r->len - r->pending;
 }
 
-/* Caller holds the lock of the engine and has checked emu_ring_takes(). */
-void emu_ring_add(struct emu_ring *r, u32 n)
+static void emu_ring_add(struct emu_ring *r, u32 n)
 {
-	emu_ring_step(r, &r->tail, &r->tail_phase, n);
+	if (n)
+		emu_ring_step(r, &r->tail, &r->tail_phase, n);
 	r->pending += n;
+}
+
+/**
+ * emu_queue_add() - the rings have more descriptors
+ * @q: queue; emu_dma.lock is held
+ * @tx: source descriptors
+ * @rx: destination descriptors
+ *
+ * Return: false: there is no room for that many, and nothing was done.
+ */
+bool emu_queue_add(struct emu_queue *q, u32 tx, u32 rx)
+{
+	if (!emu_ring_takes(&q->tx, tx) || !emu_ring_takes(&q->rx, rx))
+		return false;
+	emu_ring_add(&q->rx, rx);
+	emu_ring_add(&q->tx, tx);
+	return true;
 }
 
 /* Is there a descriptor to work on? */
@@ -87,13 +108,21 @@ static bool emu_ring_has(const struct emu_ring *r)
 	return r->busy || r->pending;
 }
 
+/**
+ * emu_ring_enabled() - is a ring programmed and switched on?
+ * @r: ring
+ */
 bool emu_ring_enabled(const struct emu_ring *r)
 {
 	return r->len &&
 	       (r->config & NEURON_DMA_Q_CONFIG_ENABLE) == NEURON_DMA_Q_CONFIG_ENABLE;
 }
 
-/* Caller holds the lock of the engine. */
+/**
+ * emu_queue_runnable() - can a queue go on?
+ * @dma: engine, locked
+ * @q: its queue
+ */
 bool emu_queue_runnable(const struct emu_dma *dma, const struct emu_queue *q)
 {
 	return q->space && !q->aborted && !q->stopping &&
@@ -132,9 +161,14 @@ static bool emu_queue_visible(const struct emu_dma *dma, u32 i)
 	       emu_dma_copies(dma, i) < 0;
 }
 
-/*
- * Stop a queue: nothing more happens on it until it is reset.  The owner
- * learns it from the error queue of the core (not of the driver's copies), the
+/**
+ * emu_queue_abort() - stop a queue: nothing more happens on it until it is reset
+ * @dma: engine; emu_dma.run is held
+ * @i: queue
+ * @code: enum neuron_isa_error
+ * @addr: device address that is to blame
+ *
+ * The owner learns it from the error queue of the core (not of the driver's copies), the
  * status register and neuron_dma_irq().
  */
 void emu_queue_abort(struct emu_dma *dma, u32 i, u32 code, u64 addr)
@@ -159,7 +193,7 @@ void emu_queue_abort(struct emu_dma *dma, u32 i, u32 code, u64 addr)
 	dma->stalled &= ~BIT(i);
 	spin_unlock(&dma->lock);
 	if (emu_queue_visible(dma, i))
-		emu_nq_post(ed->notify[core], EMU_NQ_ERROR * NEURON_HW_NQ_ENGINES, &n);
+		emu_nq_post(ed->notify[core], EMU_NQ(EMU_NQ_ERROR, 0), &n);
 	neuron_dma_irq(ed->nd, dma->index, i);
 }
 
@@ -352,7 +386,7 @@ static int emu_queue_step_compute(struct emu_dma *dma, u32 i, u64 *bad)
 	struct emu_queue *q = &dma->q[i];
 	const struct neuron_desc *tx = &q->tx.cur, *rx = &q->rx.cur;
 	u32 ctrl = le32_to_cpu(tx->ctrl), len = emu_desc_len(tx);
-	bool irq;
+	bool irq = false;
 	int ret;
 
 	if (!q->tx.moved) {
@@ -393,12 +427,10 @@ static int emu_queue_step_compute(struct emu_dma *dma, u32 i, u64 *bad)
 		q->in_packet = false;
 		emu_queue_traced(dma, i);
 		emu_ring_retire(dma, &q->tx);
-		emu_ring_retire(dma, &q->rx);
-		if (irq)
-			neuron_dma_irq(dma->ed->nd, dma->index, i);
-		return len;
 	}
 	emu_ring_retire(dma, &q->rx);
+	if (irq)
+		neuron_dma_irq(dma->ed->nd, dma->index, i);
 	return len;
 }
 
@@ -461,11 +493,15 @@ static bool emu_queue_can_run(struct emu_dma *dma, u32 i)
 	return can;
 }
 
-/*
- * Serve a queue for a while.  Return: there is more to do now.
+/**
+ * emu_queue_serve() - serve a queue for a while
+ * @dma: engine; emu_dma.run is held
+ * @i: queue
  *
  * A queue whose FIFO is full is marked first and tries once more then: the
  * engine either sees the mark when it makes room, or has made room before.
+ *
+ * Return: there is more to do now.
  */
 bool emu_queue_serve(struct emu_dma *dma, u32 i)
 {

@@ -105,11 +105,10 @@ struct emu_dma {
 	struct emu_queue q[NEURON_HW_QUEUES_PER_ENGINE];
 };
 
-bool emu_ring_takes(const struct emu_ring *r, u32 n);
-void emu_ring_add(struct emu_ring *r, u32 n);
 bool emu_ring_enabled(const struct emu_ring *r);
 void emu_queue_init(struct emu_queue *q, struct neuron_space *space);
 void emu_queue_restart(struct emu_queue *q, struct emu_ring *r);
+bool emu_queue_add(struct emu_queue *q, u32 tx, u32 rx);
 bool emu_queue_runnable(const struct emu_dma *dma, const struct emu_queue *q);
 bool emu_queue_serve(struct emu_dma *dma, u32 i);
 void emu_queue_abort(struct emu_dma *dma, u32 i, u32 code, u64 addr);

@@ -10,11 +10,6 @@
 
 #include "trace.h"
 
-static u32 emu_trace_nq(u32 type, u32 engine)
-{
-	return type * NEURON_HW_NQ_ENGINES + engine;
-}
-
 static bool emu_trace_on(const struct emu_notify *nt, u32 nq)
 {
 	/* A queue that comes or goes meanwhile is found out under the lock. */
@@ -34,7 +29,7 @@ static bool emu_trace_on(const struct emu_notify *nt, u32 nq)
 void emu_trace_inst(struct emu_notify *nt, u32 e, enum neuron_isa_notice_kind kind, u32 id,
 		    u8 opcode)
 {
-	const u32 nq = emu_trace_nq(EMU_NQ_TRACE, e);
+	const u32 nq = EMU_NQ(EMU_NQ_TRACE, e);
 	struct neuron_isa_notice n = {
 		.id = cpu_to_le32(id),
 		.engine = e,
@@ -62,7 +57,7 @@ void emu_trace_sem_prepare(struct emu_notify *nt, u32 i, u32 val, u32 by,
 			   struct neuron_isa_notice *n)
 {
 	n->kind = 0;
-	if (!emu_trace_on(nt, emu_trace_nq(EMU_NQ_EVENT, 0)))
+	if (!emu_trace_on(nt, EMU_NQ(EMU_NQ_EVENT, 0)))
 		return;
 	*n = (struct neuron_isa_notice){
 		.id = cpu_to_le32(val),
@@ -83,7 +78,7 @@ void emu_trace_sem_prepare(struct emu_notify *nt, u32 i, u32 val, u32 by,
 void emu_trace_sem_post(struct emu_notify *nt, const struct neuron_isa_notice *n)
 {
 	if (n->kind)
-		emu_nq_fill(nt, emu_trace_nq(EMU_NQ_EVENT, 0), n, 1);
+		emu_nq_fill(nt, EMU_NQ(EMU_NQ_EVENT, 0), n, 1);
 }
 
 /* The notification queues of the core of a DMA engine, and which one; NULL: no core. */
@@ -93,7 +88,7 @@ static struct emu_notify *emu_trace_dma_nq(struct emu_device *ed, u32 eng, u32 *
 
 	if (core >= ed->geo.nr_cores || i >= NEURON_HW_NQ_ENGINES)
 		return NULL;
-	*nq = emu_trace_nq(EMU_NQ_TRACE_DMA, i);
+	*nq = EMU_NQ(EMU_NQ_TRACE_DMA, i);
 	return ed->notify[core];
 }
 

@@ -147,7 +147,6 @@ void fake_device_report(struct neuron_device *nd, enum neuron_event event, u32 c
 #include "../../kmod/emu/packet.c"
 #include "../../kmod/emu/queue.c"
 #include "../../kmod/emu/dma.c"
-#include "../../kmod/emu/dma_regs.c"
 #include "../../kmod/emu/engine.c"
 #include "../../kmod/emu/core.c"
 #include "../../kmod/emu/debugfs.c"
@@ -415,8 +414,8 @@ static void nq_open(struct kunit *test, u32 core, u32 nq, u64 addr, u32 size)
 	EQ(test, emu_nq_reg_write(nt, NEURON_NQ_SIZE(nq), size), 0);
 }
 
-#define NQ_ERR	(EMU_NQ_ERROR * NEURON_HW_NQ_ENGINES)
-#define NQ_NOTE(e) (EMU_NQ_NOTIFY * NEURON_HW_NQ_ENGINES + (e))
+#define NQ_ERR	EMU_NQ(EMU_NQ_ERROR, 0)
+#define NQ_NOTE(e) EMU_NQ(EMU_NQ_NOTIFY, e)
 
 static struct neuron_isa_notice notice_at(struct kunit *test, u64 addr)
 {
