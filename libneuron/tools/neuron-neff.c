@@ -13,7 +13,8 @@
 
 #include <jansson.h>
 
-#include "../src/neff/archive.h"
+#include <neuron/neff.h>
+
 #include "file.h"
 
 static struct {
@@ -213,33 +214,37 @@ static void make_directories(char *path)
 	}
 }
 
+/* A new directory: nothing in it can lead a member elsewhere. */
+static void make_output(void)
+{
+	static bool made;
+
+	if (!made && (mkdir(options.output, 0777) || chdir(options.output)))
+		error(EXIT_FAILURE, errno, "%s", options.output);
+	made = true;
+}
+
+static void write_member(void *context, const char *name, const void *data, size_t size)
+{
+	char *path = strdup(name);
+
+	(void)context;
+	if (!path)
+		error(EXIT_FAILURE, ENOMEM, "allocation");
+	make_output();
+	make_directories(path);
+	write_whole(name, data, size);
+	free(path);
+}
+
 static void unpack(void *bytes, size_t size)
 {
 	struct neuron_neff_error e = { .text = "" };
-	struct neff_object *obj = calloc(1, sizeof(*obj));
-	struct neff_reader r = {
-		.obj = obj, .error = &e,
-		.opts = { .max_members = 65536, .max_total = 1ull << 34, .borrow = true },
-	};
 
-	if (!obj)
-		error(EXIT_FAILURE, ENOMEM, "allocation");
 	neuron_neff_close(open_neff(bytes, size));
-	if (neff_unpack(&r, (uint8_t *)bytes + NEURON_NEFF_HEADER_SIZE,
-			size - NEURON_NEFF_HEADER_SIZE))
+	if (neuron_neff_unpack(bytes, size, &e, write_member, NULL))
 		error(EXIT_FAILURE, 0, "%s: %s", options.input, e.text);
-	for (size_t i = 0; i < obj->nr_members; i++)
-		obj->members[i].wanted = true;
-	if (neff_fetch(&r))
-		error(EXIT_FAILURE, 0, "%s: %s", options.input, e.text);
-	/* A new directory: nothing in it can lead a member elsewhere. */
-	if (mkdir(options.output, 0777) || chdir(options.output))
-		error(EXIT_FAILURE, errno, "%s", options.output);
-	for (size_t i = 0; i < obj->nr_members; i++) {
-		make_directories(obj->members[i].name);
-		write_whole(obj->members[i].name, obj->members[i].data, obj->members[i].size);
-	}
-	neuron_neff_close(&obj->pub);
+	make_output();
 }
 
 /* ---- create ---- */

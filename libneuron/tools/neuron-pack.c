@@ -24,8 +24,9 @@
 
 #include <jansson.h>
 
+#include <neuron/neff.h>
+
 #include "../../uapi/neuron_isa.h"
-#include "../src/neff/npy.h"
 
 #define FORMAT		"neuron-pack-1"
 #define SBUF_ALIGN	64u
@@ -313,14 +314,13 @@ static void read_constant(struct tensor *t, const char *where, const json_t *v)
 {
 	const char *file = text(v, where, "file", true);
 	struct neuron_neff_error e = { .text = "" };
-	struct neff_reader r = { .error = &e };
 	enum neuron_neff_dtype want;
-	struct neff_npy npy;
+	struct neuron_neff_npy npy;
 	size_t size, n;
 	uint16_t *out;
 	void *data = read_file(file, &size);
 
-	if (neff_npy_parse(&r, file, data, size, &npy))
+	if (neuron_neff_npy(file, data, size, &e, &npy))
 		die("%s", e.text);
 	if (!npy.ndim)
 		die("%s: %s has an unusable shape or type", where, file);

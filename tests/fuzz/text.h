@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "must.h"
-#include "src/neff/neff.h"
+#include <neuron/neff.h>
 
 static inline const uint8_t *next_mark(const uint8_t *p, const uint8_t *end)
 {

@@ -11,9 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <neuron/neff.h>
+
 #include "emu/exec.h"
 #include "../kunit/exec_run.h"
-#include "src/neff/neff.h"
 
 #define SBUF_SIZE	(1u << 20)
 

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "../../libneuron/src/neff/neff.h"
+#include <neuron/neff.h>
 #include "dma_ref.h"
 
 #define SIDE_BYTES	(1u << 18)	/* of one side; more than any of them needs */

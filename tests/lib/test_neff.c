@@ -19,7 +19,7 @@
 #include <cmocka.h>
 #include <zlib.h>
 
-#include "src/neff/neff.h"
+#include <neuron/neff.h>
 #include "neuron_isa.h"
 
 /* ---- allocations that fail ---- */
@@ -303,7 +303,7 @@ static void refused(const void *bytes, size_t size, struct neuron_neff_opts *opt
 		fail_msg("returned %d, not %d; \"%s\" should contain \"%s\"", ret, err, e.text,
 			 what);
 	assert_ptr_equal(neff, &o);
-	assert_int_equal(e.class, class_of(err));
+	assert_int_equal(e.kind, class_of(err));
 	assert_null(strpbrk(e.text, "\n\r\x1b"));
 }
 
@@ -315,7 +315,7 @@ static struct neuron_neff *accepted(const void *bytes, size_t size)
 
 	if (neuron_neff_open(bytes, size, &o, &neff))
 		fail_msg("%s", e.text);
-	assert_int_equal(e.class, NEURON_NEFF_OK);
+	assert_int_equal(e.kind, NEURON_NEFF_OK);
 	return neff;
 }
 
@@ -1696,7 +1696,7 @@ static void test_out_of_memory(void **state)
 			break;
 		}
 		assert_int_equal(err, -ENOMEM);
-		assert_int_equal(e.class, NEURON_NEFF_RESOURCE);
+		assert_int_equal(e.kind, NEURON_NEFF_RESOURCE);
 		assert_non_null(strstr(e.text, ": out of host memory"));
 		assert_null(neff);
 	}

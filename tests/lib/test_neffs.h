@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "src/neff/neff.h"
+#include <neuron/neff.h>
 #include "neuron_isa.h"
 
 struct neff_file {

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../../libneuron/src/neff/neff.h"
+#include <neuron/neff.h>
 
 #define HOST_PIXELS	784
 #define HOST_POOLED	196

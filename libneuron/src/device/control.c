@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* What a device says of itself, resets, semaphores and events. */
 #include <errno.h>
+#include <stdio.h>
 
 #include "device.h"
 #include "opts.h"
+
+_Static_assert(NEURON_MAX_DEVICES == NEURON_IOCTL_MAX_DEVICES, "limits of the driver");
 
 NEURON_EXPORT int neuron_device_get_info(struct neuron_device *device,
 					 struct neuron_device_info *info)
@@ -33,6 +36,33 @@ NEURON_EXPORT int neuron_device_get_info(struct neuron_device *device,
 	out.compat_max = cv.max;
 	out.features = dr.feature_flags1;
 	result_copy(info, &out, sizeof(out));
+	return 0;
+}
+
+NEURON_EXPORT int neuron_device_bdf(struct neuron_device *device, char bdf[NEURON_BDF_SIZE])
+{
+	struct neuron_ioctl_device_bdf_ext d = { 0 };
+	int ret = device_ioctl(device, NEURON_IOCTL_DEVICE_BDF_EXT, &d);
+
+	if (!ret)
+		snprintf(bdf, NEURON_BDF_SIZE, "%04x:%02x:%02x.%x", d.domain & 0xffff,
+			 d.bus_number & 0xff, d.slot & 0x1f, d.func & 7);
+	return ret;
+}
+
+NEURON_EXPORT int neuron_device_routing_ids(struct neuron_device *device,
+					    uint32_t ids[NEURON_MAX_DEVICES], uint32_t *nr)
+{
+	struct neuron_ioctl_host_device_id_to_rid_map m = { 0 };
+	int ret = device_ioctl(device, NEURON_IOCTL_HOST_DEVICE_ID_TO_RID_MAP, &m);
+
+	if (ret)
+		return ret;
+	/* Numbers can have gaps. */
+	*nr = NEURON_MAX_DEVICES;
+	while (*nr && m.host_did_to_rid_map[*nr - 1] == UINT32_MAX)
+		(*nr)--;
+	memcpy(ids, m.host_did_to_rid_map, *nr * sizeof(*ids));
 	return 0;
 }
 

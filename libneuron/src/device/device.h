@@ -46,10 +46,11 @@ static inline bool device_inherited(const struct neuron_device *device)
 }
 
 /*
- * Every ioctl of a device: again if a signal interrupted it, and only then.  0 or -errno;
- * what a driver says with a positive result is -EIO.  -EACCES in a child of the process
- * that opened the device.
+ * Every ioctl: again if a signal interrupted it, and only then.  0 or -errno; what a driver
+ * says with a positive result is -EIO.  That of a device is -EACCES in a child of the
+ * process that opened it.
  */
+int fd_ioctl(int fd, unsigned long cmd, void *arg);
 int device_ioctl(const struct neuron_device *device, unsigned long cmd, void *arg);
 
 #endif

@@ -5,16 +5,19 @@
 #include "device.h"
 #include "sys.h"
 
-int device_ioctl(const struct neuron_device *device, unsigned long cmd, void *arg)
+int fd_ioctl(int fd, unsigned long cmd, void *arg)
 {
 	int ret;
 
-	if (device_inherited(device))
-		return -EACCES;
 	do {
-		ret = neuron_sys_ioctl(device->fd, cmd, arg);
+		ret = neuron_sys_ioctl(fd, cmd, arg);
 	} while (ret < 0 && errno == EINTR);
 	if (ret < 0)
 		return -errno;
 	return ret > 0 ? -EIO : 0;
+}
+
+int device_ioctl(const struct neuron_device *device, unsigned long cmd, void *arg)
+{
+	return device_inherited(device) ? -EACCES : fd_ioctl(device->fd, cmd, arg);
 }

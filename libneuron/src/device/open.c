@@ -105,7 +105,8 @@ void device_put(struct neuron_device *device)
 		return;
 	device_forget_leftovers(device);
 	stats_close(device);
-	neuron_sys_close(device->fd);
+	if (device->fd >= 0)
+		neuron_sys_close(device->fd);
 	free(device->log);
 	pthread_mutex_destroy(&device->log_lock);
 	free(device);
@@ -115,6 +116,14 @@ NEURON_EXPORT void neuron_device_close(struct neuron_device *device)
 {
 	if (device)
 		device_put(device);
+}
+
+NEURON_EXPORT void neuron_device_abandon(struct neuron_device *device)
+{
+	if (!device_inherited(device) || device->fd < 0)
+		return;
+	neuron_sys_close(device->fd);
+	device->fd = -1;
 }
 
 NEURON_EXPORT int neuron_device_fd(const struct neuron_device *device)

@@ -7,7 +7,7 @@
 #define NEURON_LIB_PROGRAM_H
 
 #include "../neff/error.h"
-#include "../neff/neff.h"
+#include <neuron/neff.h>
 #include "names.h"
 
 /* Semaphores from here up belong to the loader (docs/loading.md). */

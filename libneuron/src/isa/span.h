@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../neff/neff.h"
+#include <neuron/neff.h>
 
 /* Those of a transfer, and one more for elements that lie apart. */
 #define SPAN_DIMS (NEURON_NEFF_MAX_DIMS + 1)

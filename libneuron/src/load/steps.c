@@ -131,7 +131,7 @@ int load_open_neff(struct loader *l, const void *bytes, size_t size,
 		   const struct neuron_model_opts *o, struct neuron_neff **neff,
 		   uint64_t *unpacked)
 {
-	struct neuron_neff_error error = { .class = NEURON_NEFF_OK };
+	struct neuron_neff_error error = { .kind = NEURON_NEFF_OK };
 	struct neuron_neff_opts opts = {
 		.size = sizeof(opts),
 		.verify_hash = o->verify_hash,
@@ -147,10 +147,10 @@ int load_open_neff(struct loader *l, const void *bytes, size_t size,
 	memcpy(l->error->name, error.name, sizeof(error.name));
 	if (!ret)
 		return 0;
-	return error_note(l->error, error.class == NEURON_NEFF_UNSUPPORTED ?
+	return error_note(l->error, error.kind == NEURON_NEFF_UNSUPPORTED ?
 			 NEURON_ERROR_NEFF_UNSUPPORTED :
 			 ret == -ENOMEM ? NEURON_ERROR_MEMORY :
-			 error.class == NEURON_NEFF_RESOURCE ? NEURON_ERROR_LIMIT :
+			 error.kind == NEURON_NEFF_RESOURCE ? NEURON_ERROR_LIMIT :
 			 NEURON_ERROR_NEFF_INVALID, ret, "%s", error.text);
 }
 

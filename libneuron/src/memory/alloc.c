@@ -98,6 +98,21 @@ NEURON_EXPORT int neuron_mem_export(struct neuron_mem *mem, uint32_t flags, int 
 	return ret;
 }
 
+NEURON_EXPORT int neuron_mem_export_range(struct neuron_device *device, uint64_t address,
+					  uint64_t bytes, int *fd)
+{
+	int32_t out = -1;
+	struct neuron_ioctl_dmabuf_fd d = { .va = address, .size = bytes, .fd = &out };
+	int ret;
+
+	if (!fd)
+		return -EINVAL;
+	ret = device_ioctl(device, NEURON_IOCTL_DMABUF_FD, &d);
+	if (!ret)
+		*fd = out;
+	return ret;
+}
+
 NEURON_EXPORT int neuron_mem_import(struct neuron_device *device, int fd, struct neuron_mem **mem)
 {
 	struct neuron_native_mem_import i = { .size = sizeof(i), .fd = fd };

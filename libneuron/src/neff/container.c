@@ -10,6 +10,7 @@
 #include <nettle/sha2.h>
 
 #include "../../common/wait.h"
+#include "../../common/util.h"
 #include "archive.h"
 #include "graph.h"
 #include "object.h"
@@ -139,13 +140,14 @@ static int start(struct neff_reader *r, const struct neuron_neff_opts *opts,
 {
 	fill_opts(r, opts);
 	r->error = r->opts.error ? r->opts.error : scratch;
-	*r->error = (struct neuron_neff_error){ .class = NEURON_NEFF_OK };
+	*r->error = (struct neuron_neff_error){ .kind = NEURON_NEFF_OK };
 	r->obj = calloc(1, sizeof(*r->obj));
 	return r->obj ? 0 : neff_fail_memory(r, "header");
 }
 
-int neuron_neff_open(const void *bytes, size_t size, const struct neuron_neff_opts *opts,
-		     struct neuron_neff **out)
+NEURON_EXPORT int neuron_neff_open(const void *bytes, size_t size,
+				   const struct neuron_neff_opts *opts,
+				   struct neuron_neff **out)
 {
 	struct neuron_neff_error scratch;
 	struct neff_reader r = { .obj = NULL };
@@ -185,8 +187,40 @@ fail:
 	return err;
 }
 
-int neuron_neff_open_node(struct neuron_neff *file, const struct neuron_neff_opts *opts,
-			  struct neuron_neff **out)
+NEURON_EXPORT int neuron_neff_unpack(const void *bytes, size_t size,
+				     struct neuron_neff_error *error,
+				     void (*member)(void *context, const char *name,
+						    const void *data, size_t size),
+				     void *context)
+{
+	const struct neuron_neff_opts opts = {
+		.size = sizeof(opts), .error = error, .borrow = true,
+	};
+	struct neuron_neff_error scratch;
+	struct neff_reader r = { .obj = NULL };
+	int err = start(&r, &opts, &scratch);
+
+	if (err)
+		return err;
+	if (size < NEURON_NEFF_HEADER_SIZE)
+		err = neff_fail(&r, NEURON_NEFF_INVALID, "header", "file has only %zu bytes", size);
+	else
+		err = neff_unpack(&r, (const uint8_t *)bytes + NEURON_NEFF_HEADER_SIZE,
+				  size - NEURON_NEFF_HEADER_SIZE);
+	for (size_t i = 0; !err && i < r.obj->nr_members; i++)
+		r.obj->members[i].wanted = true;
+	if (!err)
+		err = neff_fetch(&r);
+	for (size_t i = 0; !err && i < r.obj->nr_members; i++)
+		member(context, r.obj->members[i].name, r.obj->members[i].data,
+		       r.obj->members[i].size);
+	neuron_neff_close(&r.obj->pub);
+	return err;
+}
+
+NEURON_EXPORT int neuron_neff_open_node(struct neuron_neff *file,
+					const struct neuron_neff_opts *opts,
+					struct neuron_neff **out)
 {
 	struct neff_object *whole = (struct neff_object *)file;
 	struct neuron_neff_error scratch;
@@ -211,7 +245,7 @@ int neuron_neff_open_node(struct neuron_neff *file, const struct neuron_neff_opt
 	return err;
 }
 
-uint32_t neuron_neff_cores(const struct neuron_neff *neff, uint32_t node)
+NEURON_EXPORT uint32_t neuron_neff_cores(const struct neuron_neff *neff, uint32_t node)
 {
 	const struct neuron_neff_header *h = &neff->header;
 	uint32_t cores = node < sizeof(h->tpb_per_node) ? h->tpb_per_node[node] : 0;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "error.h"
-#include "neff.h"
+#include <neuron/neff.h>
 
 int error_note(struct neuron_error *e, enum neuron_error_kind kind, int ret, const char *fmt, ...)
 {

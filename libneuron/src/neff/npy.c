@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../common/util.h"
 #include "npy.h"
 
 struct text {
@@ -171,7 +172,7 @@ static bool parse_descr(const char *s, enum neuron_neff_dtype *dtype, uint64_t *
 }
 
 static int check_dict(struct neff_reader *r, const char *where, const struct dict *d,
-		      struct neff_npy *npy)
+		      struct neuron_neff_npy *npy)
 {
 	uint64_t bytes, item;
 	unsigned int wide = 0;
@@ -204,7 +205,7 @@ static int check_dict(struct neff_reader *r, const char *where, const struct dic
 }
 
 int neff_npy_parse(struct neff_reader *r, const char *where, const void *data, size_t size,
-		   struct neff_npy *npy)
+		   struct neuron_neff_npy *npy)
 {
 	const uint8_t *p = data;
 	struct dict d = { .seen = 0 };
@@ -235,9 +236,18 @@ int neff_npy_parse(struct neff_reader *r, const char *where, const void *data, s
 	if (!get_dict(&t, &d))
 		return neff_fail(r, NEURON_NEFF_INVALID, where, "bad header of the .npy file");
 
-	*npy = (struct neff_npy){
+	*npy = (struct neuron_neff_npy){
 		.data = p + skip + length,
 		.size = size - skip - length,
 	};
 	return check_dict(r, where, &d, npy);
+}
+
+NEURON_EXPORT int neuron_neff_npy(const char *name, const void *data, size_t size,
+				  struct neuron_neff_error *error, struct neuron_neff_npy *npy)
+{
+	struct neuron_neff_error scratch;
+	struct neff_reader r = { .error = error ? error : &scratch };
+
+	return neff_npy_parse(&r, name, data, size, npy);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../common/util.h"
 #include "object.h"
 
 struct neff_alloc {
@@ -44,7 +45,7 @@ int neff_fail(struct neff_reader *r, enum neuron_neff_class class, const char *w
 	va_list ap;
 	int n;
 
-	e->class = class;
+	e->kind = class;
 	/* A long path must not push the reason out of the line. */
 	n = snprintf(e->text, sizeof(e->text), "%.320s: ", where);
 	va_start(ap, fmt);
@@ -117,7 +118,7 @@ void neff_drop_unused(struct neff_object *obj)
 	}
 }
 
-void neuron_neff_forget(struct neuron_neff *neff)
+NEURON_EXPORT void neuron_neff_forget(struct neuron_neff *neff)
 {
 	struct neff_object *obj = (struct neff_object *)neff;
 
@@ -130,7 +131,7 @@ void neuron_neff_forget(struct neuron_neff *neff)
 	obj->nr_members = 0;
 }
 
-void neuron_neff_close(struct neuron_neff *neff)
+NEURON_EXPORT void neuron_neff_close(struct neuron_neff *neff)
 {
 	struct neff_object *obj = (struct neff_object *)neff;
 

@@ -3,7 +3,7 @@
 #ifndef NEURON_NEFF_OBJECT_H
 #define NEURON_NEFF_OBJECT_H
 
-#include "neff.h"
+#include <neuron/neff.h>
 
 /* A regular file of the archive. */
 struct neff_member {

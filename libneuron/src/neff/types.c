@@ -4,16 +4,16 @@
 #include <string.h>
 
 #include "../../common/util.h"
-#include "neff.h"
+#include <neuron/neff.h>
 
-void neuron_neff_printable(char *s)
+NEURON_EXPORT void neuron_neff_printable(char *s)
 {
 	for (; *s; s++)
 		if (!isascii((unsigned char)*s) || iscntrl((unsigned char)*s))
 			*s = '?';
 }
 
-const struct neuron_neff_var *
+NEURON_EXPORT const struct neuron_neff_var *
 neuron_neff_find_var(const struct neuron_neff_subgraph *sg, const char *name)
 {
 	size_t low = 0, high = sg->nr_vars;
@@ -32,7 +32,7 @@ neuron_neff_find_var(const struct neuron_neff_subgraph *sg, const char *name)
 	return NULL;
 }
 
-const struct neuron_neff_dma *
+NEURON_EXPORT const struct neuron_neff_dma *
 neuron_neff_find_dma(const struct neuron_neff_engine *engine, uint32_t id)
 {
 	size_t low = 0, high = engine->nr_dma;
@@ -74,19 +74,19 @@ static const struct {
 
 #define NR_DTYPES ARRAY_SIZE(dtypes)
 
-uint32_t neuron_neff_dtype_size(enum neuron_neff_dtype dtype)
+NEURON_EXPORT uint32_t neuron_neff_dtype_size(enum neuron_neff_dtype dtype)
 {
 	return (size_t)dtype < NR_DTYPES ? dtypes[dtype].size : 0;
 }
 
-const char *neuron_neff_dtype_name(enum neuron_neff_dtype dtype)
+NEURON_EXPORT const char *neuron_neff_dtype_name(enum neuron_neff_dtype dtype)
 {
 	if ((size_t)dtype < NR_DTYPES && dtypes[dtype].name)
 		return dtypes[dtype].name;
 	return "unknown";
 }
 
-enum neuron_neff_dtype neuron_neff_dtype_parse(const char *name)
+NEURON_EXPORT enum neuron_neff_dtype neuron_neff_dtype_parse(const char *name)
 {
 	for (size_t i = 0; i < NR_DTYPES; i++)
 		if (dtypes[i].name && !strcmp(dtypes[i].name, name))
@@ -94,7 +94,7 @@ enum neuron_neff_dtype neuron_neff_dtype_parse(const char *name)
 	return NEURON_NEFF_DT_UNKNOWN;
 }
 
-const char *neuron_neff_var_type_name(enum neuron_neff_var_type type)
+NEURON_EXPORT const char *neuron_neff_var_type_name(enum neuron_neff_var_type type)
 {
 	static const char *const names[] = {
 		"state-buffer", "input", "output", "file", "tmp-buf", "virtual",

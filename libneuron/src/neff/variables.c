@@ -264,7 +264,7 @@ int load_constant(struct neff_reader *r, const struct neuron_neff_subgraph *sg,
 	const struct jpath root = { .member = sg->definition };
 	const struct jpath *here = AT_KEY(AT_KEY(AT_KEY(&root, "var"), var->name), "file_name");
 	struct neff_member *m;
-	struct neff_npy npy;
+	struct neuron_neff_npy npy;
 	size_t n;
 	int err;
 

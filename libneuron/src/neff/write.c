@@ -9,6 +9,7 @@
 #include <nettle/md5.h>
 #include <nettle/sha2.h>
 
+#include "../../common/util.h"
 #include "object.h"
 
 struct neuron_neff_writer {
@@ -17,12 +18,12 @@ struct neuron_neff_writer {
 	size_t room;
 };
 
-struct neuron_neff_writer *neuron_neff_writer_new(void)
+NEURON_EXPORT struct neuron_neff_writer *neuron_neff_writer_new(void)
 {
 	return calloc(1, sizeof(struct neuron_neff_writer));
 }
 
-void neuron_neff_writer_free(struct neuron_neff_writer *w)
+NEURON_EXPORT void neuron_neff_writer_free(struct neuron_neff_writer *w)
 {
 	if (!w)
 		return;
@@ -34,8 +35,8 @@ void neuron_neff_writer_free(struct neuron_neff_writer *w)
 	free(w);
 }
 
-int neuron_neff_writer_add(struct neuron_neff_writer *w, const char *name, const void *data,
-			   size_t size)
+NEURON_EXPORT int neuron_neff_writer_add(struct neuron_neff_writer *w, const char *name,
+					 const void *data, size_t size)
 {
 	struct neff_member m = { .size = size };
 	int err = -ENOMEM;
@@ -212,9 +213,9 @@ static void put_header(uint8_t *p, const struct neuron_neff_header *h, size_t pa
 	put32(p + 552, h->lnc_size);
 }
 
-int neuron_neff_writer_finish(struct neuron_neff_writer *w,
-			      const struct neuron_neff_header *header, bool gzip,
-			      void **bytes, size_t *size)
+NEURON_EXPORT int neuron_neff_writer_finish(struct neuron_neff_writer *w,
+					    const struct neuron_neff_header *header, bool gzip,
+					    void **bytes, size_t *size)
 {
 	struct sink s = { .size = NEURON_NEFF_HEADER_SIZE };
 	int err;

@@ -4,7 +4,7 @@
 
 #include "../../common/util.h"
 #include "../device/opts.h"
-#include "../neff/neff.h"
+#include <neuron/neff.h>
 #include "compute_queue.h"
 #include "core.h"
 

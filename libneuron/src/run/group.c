@@ -854,7 +854,7 @@ static size_t group_cores(const struct stage *s, const struct neuron_core *core)
 static int load_model(struct neuron_net *net, struct stage *s, struct neuron_core *core,
 		      const struct neuron_net_opts *o, struct neuron_error *error)
 {
-	struct neuron_neff_error e = { .class = NEURON_NEFF_OK };
+	struct neuron_neff_error e = { .kind = NEURON_NEFF_OK };
 	struct neuron_neff_opts no = {
 		.size = sizeof(no),
 		.error = &e,
@@ -1100,7 +1100,7 @@ static void net_free(struct neuron_net *net)
 static int open_neff(struct neuron_net *net, const void *bytes, size_t size,
 		     const struct neuron_net_opts *o, struct neuron_error *error)
 {
-	struct neuron_neff_error e = { .class = NEURON_NEFF_OK };
+	struct neuron_neff_error e = { .kind = NEURON_NEFF_OK };
 	struct neuron_neff_opts no = {
 		.size = sizeof(no),
 		.verify_hash = o->verify_hash,

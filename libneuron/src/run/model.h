@@ -3,7 +3,7 @@
 #ifndef NEURON_LIB_RUN_MODEL_H
 #define NEURON_LIB_RUN_MODEL_H
 
-#include "../neff/neff.h"
+#include <neuron/neff.h>
 #include "core.h"
 
 /* As neuron_model_load(), of a file that was opened already. */

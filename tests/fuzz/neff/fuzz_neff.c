@@ -160,14 +160,14 @@ static int open_with(const void *bytes, size_t size, bool short_constants)
 	int err = neuron_neff_open(bytes, size, &o, &neff);
 
 	if (!err) {
-		must(e.class == NEURON_NEFF_OK);
+		must(e.kind == NEURON_NEFF_OK);
 		check_neff(neff);
 		neuron_neff_close(neff);
 		return 0;
 	}
 	must(!neff);
 	must(err == -EINVAL || err == -EOPNOTSUPP || err == -E2BIG);
-	must(e.class == (err == -EINVAL ? NEURON_NEFF_INVALID : err == -E2BIG ?
+	must(e.kind == (err == -EINVAL ? NEURON_NEFF_INVALID : err == -E2BIG ?
 			 NEURON_NEFF_RESOURCE : NEURON_NEFF_UNSUPPORTED));
 	must(strstr(e.text, ": "));
 	for (const char *p = e.text; *p; p++)

@@ -43,7 +43,7 @@ enum neuron_neff_class {
 
 /**
  * struct neuron_neff_error - what is wrong and where
- * @class: coarse reason
+ * @kind: coarse reason
  * @text: one line without a newline: "<where>: <what>", where being
  *        "header", "archive", a member name, or "member: JSON path", as in
  *        "sg00/def.json: var.w0.alignment: 3 is not a power of two".
@@ -51,7 +51,7 @@ enum neuron_neff_class {
  * @name: of the model, "" if opening did not get so far
  */
 struct neuron_neff_error {
-	enum neuron_neff_class class;
+	enum neuron_neff_class kind;
 	char text[512];
 	char name[257];
 };
@@ -545,6 +545,51 @@ enum neuron_neff_dtype neuron_neff_dtype_parse(const char *name);
 
 /** neuron_neff_var_type_name() - name as in def.json */
 const char *neuron_neff_var_type_name(enum neuron_neff_var_type type);
+
+/**
+ * struct neuron_neff_npy - an array in a file of numpy
+ * @data: its elements, in the file
+ * @size: their bytes
+ * @dtype: of an element
+ * @ndim: 0: not representable
+ * @shape: elements per dimension
+ */
+struct neuron_neff_npy {
+	const void *data;
+	size_t size;
+	enum neuron_neff_dtype dtype;
+	uint32_t ndim;
+	uint32_t shape[NEURON_NEFF_MAX_SHAPE];
+};
+
+/**
+ * neuron_neff_npy() - look into a .npy file
+ * @name: for messages
+ * @data: the file, which @npy then points into
+ * @size: its bytes
+ * @error: filled in on error, may be NULL
+ * @npy: result
+ *
+ * Return: 0, -EINVAL, -EOPNOTSUPP.
+ */
+int neuron_neff_npy(const char *name, const void *data, size_t size,
+		    struct neuron_neff_error *error, struct neuron_neff_npy *npy);
+
+/**
+ * neuron_neff_unpack() - go through the members of the archive in a NEFF
+ * @bytes: the file; its header is not looked at
+ * @size: bytes at @bytes
+ * @error: filled in on error, may be NULL
+ * @member: called for each member, sorted by name, when all are unpacked; @data is valid
+ *          until it returns.  Names are relative, without "." and ".." components.
+ * @context: for @member
+ *
+ * Return: as neuron_neff_open().
+ */
+int neuron_neff_unpack(const void *bytes, size_t size, struct neuron_neff_error *error,
+		       void (*member)(void *context, const char *name, const void *data,
+				      size_t size),
+		       void *context);
 
 /*
  * Writer.  Members may be added in any order; the archive has them sorted by

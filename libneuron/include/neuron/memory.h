@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/** @file memory.h
+ * @brief Memory of devices, and the DMA queues that move it.
+ */
+#ifndef NEURON_MEMORY_H
+#define NEURON_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <neuron/device.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** @defgroup memory Memory
+ * @{ */
+
+struct neuron_mem;
+
+/** @brief What memory is for; the numbers are those of mem_alloc_category_t. */
+enum neuron_mem_category {
+	NEURON_MEM_HOST_OTHER = 0,
+	NEURON_MEM_HOST_CODE = 1,
+	NEURON_MEM_HOST_TENSORS = 2,
+	NEURON_MEM_HOST_CONSTANTS = 3,
+	NEURON_MEM_HOST_MISC = 4,
+	NEURON_MEM_HOST_DRIVER = 5,
+	NEURON_MEM_HOST_NOTIFICATION = 6,
+	NEURON_MEM_OTHER = 7,
+	NEURON_MEM_CODE = 8,
+	NEURON_MEM_TENSORS = 9,
+	NEURON_MEM_CONSTANTS = 10,
+	NEURON_MEM_SCRATCHPAD = 11,		/**< shared by the models of a core */
+	NEURON_MEM_MISC = 12,			/**< "runtime" */
+	NEURON_MEM_DRIVER = 13,
+	NEURON_MEM_COLLECTIVES = 14,
+	NEURON_MEM_SCRATCHPAD_PRIVATE = 15,
+	NEURON_MEM_NOTIFICATION = 16,
+	NEURON_MEM_HOST_RINGS = 17,
+	NEURON_MEM_RINGS = 18,
+	NEURON_MEM_SCRATCHPAD_CONTIGUOUS = 19,
+	NEURON_MEM_NR_CATEGORIES = 20,
+};
+
+/** @brief Why an allocation failed. */
+enum neuron_mem_reason {
+	NEURON_MEM_REASON_NONE = 0,
+	NEURON_MEM_REASON_FULL = 1,		/**< less free than asked for */
+	NEURON_MEM_REASON_FRAGMENTED = 2,	/**< enough free, but no run that long */
+	NEURON_MEM_REASON_ALIGNMENT = 3,	/**< a run that long, but none aligned */
+	NEURON_MEM_REASON_CAPPED = 4,		/**< a limit was reached */
+	NEURON_MEM_REASON_HOST = 5,		/**< the kernel ran out of its own memory */
+};
+
+/** @brief The figures at the moment an allocation failed. */
+struct neuron_mem_failure {
+	enum neuron_mem_reason reason;	/**< NONE if nothing failed for want of memory */
+	enum neuron_mem_category category;
+	uint32_t hbm;
+	uint32_t nc;
+	uint64_t bytes;			/**< asked for */
+	uint64_t align;
+	uint64_t total;			/**< of the device memory */
+	uint64_t free;
+	uint64_t largest_free;		/**< longest free run */
+	uint64_t largest_aligned;	/**< longest free run that starts at @c align */
+};
+
+/* struct neuron_mem_opts.flags */
+#define NEURON_MEM_F_HOST	0x1u	/**< host memory that the device can reach */
+#define NEURON_MEM_F_LOW	0x2u	/**< prefer low addresses */
+#define NEURON_MEM_F_HIGH	0x4u	/**< prefer high addresses */
+
+struct neuron_mem_opts {
+	size_t size;
+	uint32_t flags;
+	uint32_t hbm;				/**< device memory, ignored for host memory */
+	uint32_t nc;				/**< core that is charged */
+	enum neuron_mem_category category;	/**< must fit host or device */
+	uint64_t align;				/**< 0 or a power of two */
+	struct neuron_mem_failure *failure;	/**< filled in with -ENOMEM, may be NULL */
+};
+
+struct neuron_mem_info {
+	size_t size;
+	uint64_t address;	/**< device address */
+	uint64_t bytes;		/**< rounded up to whole pages */
+	uint64_t mmap_offset;
+	uint32_t host;		/**< 1 host memory */
+	uint64_t pid;		/**< process that allocated it */
+};
+
+/**
+ * @brief Allocate memory. Device memory reads as zero.
+ * @param opts	NULL: device memory 0, core 0, category "other"
+ * @return 0, -ENOMEM (see @c failure), -EINVAL, -EOVERFLOW
+ */
+int neuron_mem_alloc(struct neuron_device *device, uint64_t bytes,
+		     const struct neuron_mem_opts *opts, struct neuron_mem **mem);
+/**
+ * @brief Give memory back; mappings made with neuron_mem_map() go too. NULL is allowed.
+ *
+ * Rings and transfers that still use it keep it in the driver until they end.
+ */
+void neuron_mem_free(struct neuron_mem *mem);
+uint64_t neuron_mem_address(const struct neuron_mem *mem);
+/** @brief Bytes asked for. */
+uint64_t neuron_mem_bytes(const struct neuron_mem *mem);
+/** @brief Handle for the ioctl interface. */
+uint64_t neuron_mem_handle(const struct neuron_mem *mem);
+int neuron_mem_get_info(struct neuron_mem *mem, struct neuron_mem_info *info);
+/** @brief Copy from memory to a buffer; blocks until done. @return 0, -EINVAL out of range */
+int neuron_mem_read(struct neuron_mem *mem, uint64_t offset, void *buffer, uint64_t bytes);
+int neuron_mem_write(struct neuron_mem *mem, uint64_t offset, const void *buffer,
+		     uint64_t bytes);
+/** @brief Copy between two allocations of a device; blocks until done. */
+int neuron_mem_copy(struct neuron_mem *dst, uint64_t dst_offset, struct neuron_mem *src,
+		    uint64_t src_offset, uint64_t bytes);
+/**
+ * @brief Start such a copy; one at a time for each core that memory is charged to.
+ * @param eventfd	signalled when it is done; negative: none
+ * @return 0, -EINVAL, -EBUSY the one before was not finished
+ */
+int neuron_mem_copy_start(struct neuron_mem *dst, uint64_t dst_offset, struct neuron_mem *src,
+			  uint64_t src_offset, uint64_t bytes, int eventfd);
+/** @brief Wait for it. @return its result; -EINVAL none was started */
+int neuron_mem_copy_finish(struct neuron_mem *dst, struct neuron_mem *src);
+int neuron_mem_set(struct neuron_mem *mem, uint64_t offset, int value, uint64_t bytes);
+/** @brief Map all of it; the same address each time, valid until it is freed. */
+int neuron_mem_map(struct neuron_mem *mem, void **address);
+/**
+ * @brief Make device memory longer where it is; what is added reads as zero.
+ * @param bytes	new length, not below the present one
+ * @param failure	filled in with -ENOMEM but for category, hbm and nc; may be NULL
+ * @return 0, -ENOMEM the memory behind it is not free, -EINVAL, -EBUSY it is mapped
+ */
+int neuron_mem_grow(struct neuron_mem *mem, uint64_t bytes, struct neuron_mem_failure *failure);
+/**
+ * @brief Make device memory shorter where it is; what is left does not change.
+ * @param bytes	new length, not 0 and not above the present one
+ * @return 0, -EINVAL, -EBUSY it is mapped, exported, in a ring or a transfer, -EOPNOTSUPP it
+ *	   was allocated with no more than 1 MiB, or the driver cannot
+ */
+int neuron_mem_shrink(struct neuron_mem *mem, uint64_t bytes);
+
+#define NEURON_MEM_EXPORT_RDONLY	0x1u	/**< a descriptor that cannot be written through */
+
+/**
+ * @brief Make a dma-buf of all of it, for other devices and other processes.
+ *
+ * The dma-buf keeps the memory, also after it was freed and the process has ended.
+ * @param flags	NEURON_MEM_EXPORT_*
+ * @param fd	to be closed by the caller
+ * @return 0, -EINVAL, -EMFILE, -ENOMEM
+ */
+int neuron_mem_export(struct neuron_mem *mem, uint32_t flags, int *fd);
+/**
+ * @brief Make a dma-buf of a part of the memory that is mapped in this process.
+ * @param address	where it is mapped for the CPU; @p bytes and it are whole pages
+ * @param fd	to be closed by the caller
+ * @return 0, -EINVAL the driver has not mapped all of it there, -EOVERFLOW, -EMFILE, -ENOMEM
+ */
+int neuron_mem_export_range(struct neuron_device *device, uint64_t address, uint64_t bytes,
+			    int *fd);
+/**
+ * @brief Memory from a dma-buf that a process has made with neuron_mem_export(). It stays
+ * charged to that process; the descriptor may be closed.
+ * @return 0, -EINVAL no such dma-buf or only of a part, -EXDEV of another device,
+ *	   -EPERM read-only, -EBADF, -ENOMEM
+ */
+int neuron_mem_import(struct neuron_device *device, int fd, struct neuron_mem **mem);
+
+/** @brief One consistent picture of a device memory. */
+struct neuron_hbm_stats {
+	size_t size;
+	uint64_t total;			/**< reserved bytes included */
+	uint64_t used;			/**< = sum of by_category = sum of by_core */
+	uint64_t reserved;		/**< never handed out */
+	uint64_t free;			/**< total - used - reserved */
+	uint64_t largest_free;		/**< longest free run */
+	uint64_t high_water;		/**< highest @c used */
+	uint64_t nr_allocs;
+	uint64_t own_process;		/**< bytes that the calling process holds */
+	uint64_t driver;		/**< bytes that the driver holds */
+	uint64_t metadata;		/**< host memory that the allocator uses */
+	uint64_t fail_full;		/**< requests refused, by reason */
+	uint64_t fail_fragmented;
+	uint64_t fail_alignment;
+	uint64_t fail_capped;
+	uint64_t free_by_order[NEURON_MAX_ORDERS];
+	uint64_t by_category[NEURON_MAX_CATEGORIES];
+	uint64_t by_core[NEURON_MAX_CORES];
+};
+
+/** @brief Memory charged to one core. */
+struct neuron_core_stats {
+	size_t size;
+	int32_t owner;			/**< process that holds the core, 0 if none */
+	uint64_t device_bytes[NEURON_MAX_CATEGORIES];
+	uint64_t host_bytes;
+};
+
+int neuron_hbm_get_stats(struct neuron_device *device, uint32_t hbm,
+			 struct neuron_hbm_stats *stats);
+int neuron_core_get_stats(struct neuron_device *device, uint32_t nc,
+			  struct neuron_core_stats *stats);
+
+#define NEURON_LIMIT_NONE	UINT64_MAX
+
+/** @brief What a limit of device memory is for; it is over all HBMs of the device. */
+enum neuron_limit_kind {
+	NEURON_LIMIT_CORE = 0,		/**< what is charged to a core */
+	NEURON_LIMIT_PROCESS = 1,	/**< what a process holds */
+	NEURON_LIMIT_DEFAULT = 2,	/**< same, of processes without a limit of their own */
+};
+
+/**
+ * @brief Read a limit.
+ * @param index	core, or process (0: the caller); 0 for the default
+ * @param bytes	the limit in force, or NEURON_LIMIT_NONE; may be NULL
+ * @param used	bytes charged now; may be NULL
+ * @return 0, -EINVAL, -ENOENT the process has not opened the device
+ */
+int neuron_limit_get(struct neuron_device *device, enum neuron_limit_kind kind, int32_t index,
+		     uint64_t *bytes, uint64_t *used);
+/**
+ * @brief Set a limit.
+ *
+ * Takes CAP_SYS_ADMIN, except that a process may lower its own. What is in use stays;
+ * allocations fail with -ENOMEM (CAPPED) until enough is back. The limit of a process
+ * ends when it closes the device.
+ * @param bytes	or NEURON_LIMIT_NONE; for a process: the default again
+ * @return 0, -EINVAL, -ENOENT, -EPERM
+ */
+int neuron_limit_set(struct neuron_device *device, enum neuron_limit_kind kind, int32_t index,
+		     uint64_t bytes);
+
+#define NEURON_REFUSALS_MAX	16	/* that the driver remembers */
+#define NEURON_REFUSAL_TOP	3
+
+/** @brief An allocation that the driver refused. */
+struct neuron_mem_refusal {
+	uint64_t number;		/**< counted from 1 */
+	uint64_t time;			/**< CLOCK_REALTIME, nanoseconds */
+	int32_t pid;			/**< who asked; 0 outside this pid namespace */
+	bool host;			/**< for host memory */
+	uint64_t limit;			/**< that was reached, or NEURON_LIMIT_NONE */
+	struct neuron_mem_failure failure;
+	struct {
+		enum neuron_mem_category category;
+		uint64_t bytes;
+	} categories[NEURON_REFUSAL_TOP];	/**< that held most, most first */
+	struct {
+		int32_t pid;
+		uint64_t bytes;
+	} processes[NEURON_REFUSAL_TOP];	/**< that held most, most first */
+};
+
+/**
+ * @brief Get the last allocations that were refused: the caller's own, with
+ *	  CAP_SYS_ADMIN all; the oldest first.
+ * @param since	only later ones than this number; set to where to go on
+ * @param list	room for *n
+ * @param n	set to the number stored
+ * @return 0, -EFAULT, -ENOMEM
+ */
+int neuron_mem_get_refusals(struct neuron_device *device, uint64_t *since,
+			    struct neuron_mem_refusal *list, size_t *n);
+
+/** @brief Name of a category as in sysfs ("model_code"), "unknown" for an unknown one. */
+const char *neuron_mem_category_name(enum neuron_mem_category category);
+/** @brief Reason in one word: "full", "fragmented", "alignment", "capped", "host", "none". */
+const char *neuron_mem_reason_name(enum neuron_mem_reason reason);
+
+/** Entries that a memory log can have; written they are up to 4 MB. */
+#define NEURON_MEMORY_LOG_MAX	32768u
+
+/**
+ * @brief Remember the last @p entries (de)allocations of device memory through this handle,
+ * from now on; 0 stops. @return 0, -ENOMEM, -EINVAL more than NEURON_MEMORY_LOG_MAX
+ */
+int neuron_device_log_memory(struct neuron_device *device, size_t entries);
+/**
+ * @brief Write what is remembered of a device memory to a descriptor, as CSV: time, operation
+ * (alloc, free, grow, shrink), device, hbm, nc, category, bytes, address (0x0 if it failed),
+ * alignment, result ("ok" or a reason).
+ * @return 0, -errno
+ */
+int neuron_device_write_memory_log(struct neuron_device *device, uint32_t hbm, int fd);
+
+/** @} @defgroup queue DMA queues
+ * @{ */
+
+#define NEURON_DESC_MAX_BYTES	65536u
+#define NEURON_RING_MIN_SLOTS	32u
+#define NEURON_RING_MAX_SLOTS	16777200u
+#define NEURON_RING_UNUSED_SLOTS 16u
+
+/** @brief DMA descriptor, little endian as in memory (16 bytes). */
+struct neuron_descriptor {
+	uint32_t control;
+	uint32_t meta;
+	uint64_t address;
+};
+
+enum neuron_ring_side {
+	NEURON_RING_TX = 0,	/**< sources */
+	NEURON_RING_RX = 1,	/**< destinations */
+};
+
+struct neuron_queue_setup {
+	uint32_t engine;
+	uint32_t queue;
+	struct neuron_mem *tx;		/**< at least tx_slots descriptors, or NULL */
+	struct neuron_mem *rx;
+	uint32_t tx_slots;		/**< multiple of 16, see neuron_ring_slots() */
+	uint32_t rx_slots;
+};
+
+/** @brief State of one side of a queue. */
+struct neuron_queue_side {
+	uint32_t hw_status;
+	uint32_t sw_status;	/**< 1 disabled, 2 enabled, 3 aborted */
+	uint64_t base;		/**< device address of the ring */
+	uint32_t slots;
+	uint32_t head;		/**< index fetched next */
+	uint32_t tail;		/**< index added next */
+};
+
+struct neuron_queue_state {
+	size_t size;
+	struct neuron_queue_side tx;
+	struct neuron_queue_side rx;
+};
+
+/**
+ * @brief Slots of a ring that takes @p descriptors at a time: 16 stay unused, the
+ * number is a multiple of 16 and at least 32.
+ * @return slots, 0 if no ring is that long
+ */
+uint32_t neuron_ring_slots(uint64_t descriptors);
+/**
+ * @brief Descriptor pair that copies @p bytes (1..65536) from @p src to @p dst.
+ *
+ * Ring id 1, the one that is valid between neuron_queue_init() and the first wrap.
+ * @param barrier	everything before is written before this is
+ */
+void neuron_descriptor_copy(struct neuron_descriptor *tx, struct neuron_descriptor *rx,
+			    uint64_t dst, uint64_t src, uint32_t bytes, bool barrier);
+/**
+ * @brief Point queues at rings and start from their first slot. The caller owns them until
+ * neuron_queue_release(); the rings stay in the driver as long.
+ * @return 0; on error queues before the bad one may have been set up
+ */
+int neuron_queue_init(struct neuron_device *device, const struct neuron_queue_setup *setup,
+		      size_t count);
+/** @brief Check descriptors and copy them into a ring, from slot @p first. */
+int neuron_queue_write(struct neuron_device *device, struct neuron_mem *ring,
+		       enum neuron_ring_side side, uint32_t first,
+		       const struct neuron_descriptor *descriptors, uint32_t count);
+/** @brief Tell the engine that descriptors were added. */
+int neuron_queue_start(struct neuron_device *device, uint32_t engine, uint32_t queue,
+		       uint32_t tx_count, uint32_t rx_count);
+/** @brief Tell the driver that descriptors were seen to be complete. */
+int neuron_queue_ack(struct neuron_device *device, uint32_t engine, uint32_t queue,
+		     uint32_t count);
+int neuron_queue_get_state(struct neuron_device *device, uint32_t engine, uint32_t queue,
+			   struct neuron_queue_state *state);
+int neuron_queue_release(struct neuron_device *device, uint32_t engine, uint32_t queue);
+
+/** @} */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/** @file report.h
+ * @brief Who has the memory, and what models would take.
+ */
+#ifndef NEURON_REPORT_H
+#define NEURON_REPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <neuron/model.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** @defgroup report Memory report and preflight
+ * @{ */
+
+/** @brief Columns of the report. */
+enum neuron_report_column {
+	NEURON_REPORT_TOTAL = 0,	/**< sum of the others */
+	NEURON_REPORT_CODE,
+	NEURON_REPORT_CONSTANTS,
+	NEURON_REPORT_TENSORS,
+	NEURON_REPORT_SHARED_SCRATCHPAD,
+	NEURON_REPORT_SCRATCHPAD,	/**< private to models */
+	NEURON_REPORT_RUNTIME,
+	NEURON_REPORT_RINGS_IO,
+	NEURON_REPORT_RINGS_SPILL,
+	NEURON_REPORT_RINGS_COLLECTIVES,
+	NEURON_REPORT_RINGS_RUNTIME,	/**< and rings that no known model has */
+	NEURON_REPORT_COLLECTIVES,
+	NEURON_REPORT_XT_CC,
+	NEURON_REPORT_PROFILER,
+	NEURON_REPORT_NR_COLUMNS,
+};
+
+struct neuron_report_model {
+	uint32_t id;
+	const char *name;
+	struct neuron_model_usage usage;
+};
+
+/** @brief What is charged to a logical core, and the models on it that are known. */
+struct neuron_report_core {
+	uint32_t nc;			/**< logical core of the device */
+	int32_t owner;			/**< process that holds it, 0 none */
+	uint64_t device_bytes[NEURON_MAX_CATEGORIES];	/**< as in neuron_core_stats */
+	const struct neuron_report_model *models;
+	size_t nr_models;
+};
+
+/** @brief One device memory and the cores that use it. */
+struct neuron_report {
+	size_t size;
+	uint32_t device;		/**< number */
+	uint32_t hbm;
+	uint32_t lnc;			/**< physical cores of a logical one */
+	const struct neuron_report_core *cores;
+	size_t nr_cores;
+	uint64_t total;			/**< of the memory, then; 0: what follows is not known */
+	uint64_t free;
+	uint64_t reserved;		/**< never handed out */
+	uint64_t contiguous;		/**< 1: the scratchpad is in one piece */
+	const char *limit_path;		/**< where the limit is set that refused it, or NULL */
+	uint64_t limit;
+	uint64_t limit_used;		/**< of that */
+	uint64_t limit_core;		/**< 1: it is that of the core, else the process's */
+};
+
+/** @brief The figures of a row: of core @p core, or of all of them if it is NULL. */
+void neuron_report_row(const struct neuron_report *report, const struct neuron_report_core *core,
+		       uint64_t row[NEURON_REPORT_NR_COLUMNS]);
+/** @brief The figures of the row of a model. */
+void neuron_report_model_row(const struct neuron_report_model *model,
+			     uint64_t row[NEURON_REPORT_NR_COLUMNS]);
+/**
+ * @brief The table as the runtime prints it, and the names of the models.
+ * @param text	lines with a newline each, to be freed with free()
+ * @return 0, -ENOMEM
+ */
+int neuron_report_table(const struct neuron_report *report, char **text);
+/**
+ * @brief Why an allocation failed, who holds the memory, what would fit, what to try.
+ * @param text	one line without a newline, to be freed with free()
+ * @return 0, -ENOMEM
+ */
+int neuron_report_reason(const struct neuron_report *report,
+			 const struct neuron_mem_failure *failure, char **text);
+/** @brief "1.500GB": three decimals, binary multiples. @return @p text */
+const char *neuron_report_size(uint64_t bytes, char *text, size_t size);
+
+#define NEURON_MICROCODE_DEFAULT UINT64_MAX
+
+/** @brief Where the runtime puts models: its defaults, and what the environment says. */
+struct neuron_placement {
+	size_t size;
+	uint32_t lnc;			/**< as in neuron_core_opts, like the next two */
+	bool contiguous;
+	uint64_t page;
+	uint64_t microcode;		/**< asked for, or NEURON_MICROCODE_DEFAULT */
+	const char *variable;		/**< that is wrong, or has no effect; or NULL */
+	const char *text;		/**< what is the matter with it */
+};
+
+/**
+ * @brief Read NEURON_LOGICAL_NC_CONFIG, NEURON_RT_CONTIGUOUS_SCRATCHPAD,
+ * NEURON_SCRATCHPAD_PAGE_SIZE and NEURON_RT_MICROCODE_MB as libnrt does.
+ * @param pairs	the device has pairs of cores that share a memory
+ * @return 0, -EINVAL the value of @c variable makes no sense
+ */
+int neuron_placement_read(bool pairs, struct neuron_placement *placement);
+/**
+ * @brief Bytes to set aside on each core of a device for microcode: what was asked for, or
+ * 96 MiB, but no more than a sixteenth of a memory. @p placement may be NULL.
+ */
+uint64_t neuron_placement_microcode(const struct neuron_placement *placement,
+				    const struct neuron_geometry *geometry);
+
+/** @brief How a host would be set up. */
+struct neuron_plan_opts {
+	size_t size;
+	uint64_t scratchpad_page;	/**< as in neuron_core_opts */
+	uint64_t contiguous;		/**< same */
+	uint32_t lnc;			/**< physical cores of a logical one, 1 or 2; 0 = 1 */
+	uint32_t node;			/**< as in neuron_model_opts */
+	struct neuron_error *error;	/**< filled in on error, may be NULL */
+	uint64_t profile;		/**< neuron_profile_memory(); 0: the core is not profiled */
+	uint64_t io_sets;		/**< how often inputs and outputs are there; 0: not counted */
+	uint64_t io_single;		/**< 1: each time one tensor, as long as the longest */
+	uint64_t collectives;		/**< staging of collective operations, bytes */
+	uint64_t max_unpacked;		/**< as in neuron_model_opts */
+	bool short_constants;		/**< same */
+};
+
+/** @brief What a NEFF takes of each physical core of a logical one. */
+struct neuron_plan {
+	size_t size;
+	uint32_t nr_parts;
+	struct neuron_model_usage parts[2];
+	char name[257];
+	uint64_t io;			/**< inputs and outputs, once, in whole pages */
+	uint64_t io_longest;		/**< the longest of them */
+	uint32_t cores;			/**< physical ones that its header asks for, at least 1 */
+	uint32_t nr_obstacles;		/**< why it cannot be run */
+	char obstacles[NEURON_MAX_OBSTACLES][256];
+};
+
+/**
+ * @brief What loading a NEFF would allocate, to the byte; nothing of it needs a device.
+ * @return as neuron_model_load()
+ */
+int neuron_model_plan(const struct neuron_geometry *geometry, const void *bytes, size_t size,
+		      const struct neuron_plan_opts *opts, struct neuron_plan *plan);
+/**
+ * @brief What models take together on a logical core, as the driver would count it.
+ * @param microcode	bytes on each physical core
+ * @param core	@c device_bytes is filled in
+ * @return 0, -E2BIG more than 2^64 bytes
+ */
+int neuron_plan_sum(const struct neuron_plan *plans, size_t nr_plans,
+		    const struct neuron_plan_opts *opts, uint64_t microcode,
+		    struct neuron_report_core *core);
+/** @brief Bytes of a shared scratchpad of which models need up to @p need. */
+uint64_t neuron_plan_scratchpad(const struct neuron_plan_opts *opts, uint64_t need);
+
+/** @} */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
