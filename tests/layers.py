@@ -34,7 +34,8 @@ ORDER = ["uapi/share", "uapi",
          "libneuron/src/device", "libneuron/src/memory", "libneuron/src/neff",
          "libneuron/src/isa", "libneuron/src/load", "libneuron/src/run",
          "libneuron/src/profile",
-         "libneuron/nrt/base", "libneuron/nrt/trace", "libneuron/nrt/cc", "libneuron/nrt/api"]
+         "libneuron/nrt/base", "libneuron/nrt/trace", "libneuron/nrt/object",
+         "libneuron/nrt/profile", "libneuron/nrt/cc", "libneuron/nrt/api"]
 
 
 def read(directory):

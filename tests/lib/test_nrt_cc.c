@@ -20,6 +20,8 @@
 
 #include "fake_driver.h"
 #include "nrt/cc/comm.h"
+#include "nrt/cc/hub.h"
+#include "nrt/object/tensor.h"
 #include "test_neffs.h"
 
 #define MAX_RANKS 8		/* cores of two devices */

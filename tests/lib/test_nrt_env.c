@@ -15,7 +15,7 @@
 #include <nrt/nrt_async.h>
 
 #include "fake_driver.h"
-#include "nrt/api/internal.h"
+#include "nrt/base/process.h"
 #include "test_neffs.h"
 
 static const char *const names[] = {

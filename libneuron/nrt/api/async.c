@@ -1,383 +1,39 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * Requests that are queued: a thread per queue in use does them in order.
- *
- * A request holds its model, and tensors and sets of its own that share the storage of
- * the caller's; nothing that the caller frees or changes afterwards matters to it.
- */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
+/* Requests of programs: copies of tensors, and executions. */
 #include <nrt/nrt_async.h>
 
-#include "internal.h"
-#include "../../common/thread.h"
-#include "../../common/wait.h"
+#include "../object/model.h"
+#include "../object/set.h"
+#include "execute.h"
+#include "queue.h"
 
-#define TENSOR_DEPTH 1024u		/* requests of a queue that wait */
-#define NR_QUEUES 6u			/* of a core: 2 + 1 + 3 */
-
-enum job_kind { JOB_WRITE, JOB_READ, JOB_COPY, JOB_EXECUTE, JOB_COLLECTIVE };
-
-struct job {
-	enum job_kind kind;
-	bool callback;			/* tell the registered function */
-	nrt_tensor_t *src, *dst;
-	void *buf;
-	uint64_t src_offset, dst_offset, size;
-	struct nrt_model *model;
-	struct nrt_set *in, *out;
-	struct nrt_cc_context *collective;
-	uint32_t queue;			/* of a collective */
-	NRT_STATUS *ret;
-};
-
-/* Who wants to know of one request. */
-struct watch {
-	struct watch *next;
-	uint64_t number;
-	int fd;
-};
-
-struct queue {
-	pthread_mutex_t lock;		/* everything below */
-	pthread_cond_t work;		/* there is some, or stop */
-	pthread_cond_t progress;	/* a request is complete */
-	pthread_t thread;
-	bool started;
-	bool stop;
-	bool dead;			/* the device is gone */
-	uint32_t depth;
-	struct job *jobs;		/* by number modulo depth */
-	uint64_t scheduled;		/* number of the last one */
-	uint64_t completed;
-	struct watch *watches;
-	int fd;				/* told of all, or -1 */
-};
-
-static struct {
-	pthread_mutex_t lock;		/* everything below; outside of queue.lock */
-	struct queue *queues;		/* NR_QUEUES for each core */
-	uint32_t nr;
-	bool closing;
-	NRT_ASYNC_EXEC_STATUS_CALLBACK callback;
-	void *callback_params;
-} async = { .lock = PTHREAD_MUTEX_INITIALIZER };
-
-static _Thread_local bool on_worker;
-
-static const uint8_t queues_of[NRTA_XU_TYPE_NUM] = { 2, 1, 3 };
-static const uint8_t first_of[NRTA_XU_TYPE_NUM] = { 0, 2, 3 };
-
-/* ---- queues ------------------------------------------------------------------------ */
-
-/* Under async.lock, after nrt_enter(). */
-static NRT_STATUS table_get(void)
+static NRT_STATUS run_write(const struct nrt_job *job)
 {
-	uint32_t nr = nrt_process.nr_vncs * NR_QUEUES;
-
-	if (async.closing)
-		return NRT_CLOSED;
-	if (async.queues)
-		return NRT_SUCCESS;
-	async.queues = calloc(nr, sizeof(*async.queues));
-	if (!async.queues)
-		return NRT_RESOURCE;
-	for (uint32_t i = 0; i < nr; i++) {
-		struct queue *q = &async.queues[i];
-
-		pthread_mutex_init(&q->lock, NULL);
-		pthread_cond_init(&q->work, NULL);
-		pthread_cond_init(&q->progress, NULL);
-		q->depth = i % NR_QUEUES == first_of[NRTA_XU_COMPUTE] ? nrt_process.exec_depth :
-									TENSOR_DEPTH;
-		q->fd = -1;
-	}
-	async.nr = nr;
-	return NRT_SUCCESS;
+	return nrt_tensor_transfer("nrta_tensor_write", job->dst, job->buf, job->dst_offset,
+				   job->size, true);
 }
 
-static nrta_seq_t seq_of(uint32_t index, uint64_t number)
+static NRT_STATUS run_read(const struct nrt_job *job)
 {
-	return (uint64_t)(index + 1) << NRTA_SEQ_NUM_BITS | number;
+	return nrt_tensor_transfer("nrta_tensor_read", job->src, job->buf, job->src_offset,
+				   job->size, false);
 }
 
-static NRT_STATUS find_queue(int64_t vnc, nrta_xu_t xu, int queue, uint32_t *index)
+static NRT_STATUS run_copy(const struct nrt_job *job)
 {
-	NRT_STATUS status;
-
-	if (vnc < 0 || vnc >= nrt_process.nr_vncs || (int)xu < 0 || xu >= NRTA_XU_TYPE_NUM ||
-	    queue < 0 || queue >= queues_of[xu])
-		return NRT_INVALID;
-	*index = (uint32_t)vnc * NR_QUEUES + first_of[xu] + (uint32_t)queue;
-	pthread_mutex_lock(&async.lock);
-	status = table_get();
-	pthread_mutex_unlock(&async.lock);
-	return status;
+	return nrt_tensor_move("nrta_tensor_copy", job->src, job->src_offset, job->dst,
+			       job->dst_offset, job->size);
 }
 
-/* The queue of an id, and the number, if it can exist. */
-static struct queue *queue_of_seq(nrta_seq_t seq, uint64_t *number)
-{
-	uint64_t index = NRTA_SEQ_GET_XU_ID(seq);
-	struct queue *q = NULL;
-
-	*number = NRTA_SEQ_GET_SEQ_NUM(seq);
-	pthread_mutex_lock(&async.lock);
-	if (async.queues && index >= 1 && index <= async.nr && *number)
-		q = &async.queues[index - 1];
-	pthread_mutex_unlock(&async.lock);
-	return q;
-}
-
-static void job_drop(struct job *job)
+static void drop_tensors(const struct nrt_job *job)
 {
 	nrt_tensor_drop(job->src);
 	nrt_tensor_drop(job->dst);
-	nrt_set_drop(job->in);
-	nrt_set_drop(job->out);
-	nrt_model_put(job->model);
-	nrt_cc_free(job->collective);
 }
 
-static NRT_STATUS job_run(const struct job *job)
-{
-	switch (job->kind) {
-	case JOB_WRITE:
-		return nrt_tensor_transfer("nrta_tensor_write", job->dst, job->buf, job->dst_offset,
-					   job->size, true);
-	case JOB_READ:
-		return nrt_tensor_transfer("nrta_tensor_read", job->src, job->buf, job->src_offset,
-					   job->size, false);
-	case JOB_COPY:
-		return nrt_tensor_move("nrta_tensor_copy", job->src, job->src_offset, job->dst,
-				       job->dst_offset, job->size);
-	case JOB_COLLECTIVE:
-		return nrt_cc_run(job->collective, job->queue);
-	default:
-		return nrt_model_execute(job->model, job->in, job->out, 1);
-	}
-}
-
-static void call_back(const struct job *job, uint64_t number, NRT_STATUS status)
-{
-	NRT_ASYNC_EXEC_STATUS_CALLBACK fn;
-	void *params;
-
-	pthread_mutex_lock(&async.lock);
-	fn = async.callback;
-	params = async.callback_params;
-	pthread_mutex_unlock(&async.lock);
-	if (fn)
-		fn(params, job->model->id, job->model->vnc_index, number, status);
-}
-
-/* Under q->lock. */
-static void complete(struct queue *q)
-{
-	uint64_t number = ++q->completed;
-
-	for (struct watch **at = &q->watches; *at;) {
-		struct watch *w = *at;
-
-		if (w->number > number) {
-			at = &w->next;
-			continue;
-		}
-		tell_eventfd(w->fd);
-		close(w->fd);
-		*at = w->next;
-		free(w);
-	}
-	if (q->fd >= 0)
-		tell_eventfd(q->fd);
-	pthread_cond_broadcast(&q->progress);
-}
-
-static void *worker(void *arg)
-{
-	struct queue *q = arg;
-
-	on_worker = true;
-	pthread_mutex_lock(&q->lock);
-	for (;;) {
-		uint64_t number = q->completed + 1;
-		bool cancel;
-		NRT_STATUS status;
-		struct job job;
-
-		if (q->completed == q->scheduled) {
-			if (q->stop)
-				break;
-			pthread_cond_wait(&q->work, &q->lock);
-			continue;
-		}
-		job = q->jobs[number % q->depth];
-		cancel = q->stop;
-		pthread_mutex_unlock(&q->lock);
-
-		status = cancel ? NRT_CLOSED : job_run(&job);
-		if (job.ret)
-			__atomic_store_n(job.ret, status, __ATOMIC_RELEASE);
-		if (job.callback)
-			call_back(&job, number, status);
-		job_drop(&job);
-
-		pthread_mutex_lock(&q->lock);
-		if (status == NRT_HW_ERROR)
-			q->dead = true;
-		complete(q);
-	}
-	pthread_mutex_unlock(&q->lock);
-	return NULL;
-}
-
-bool nrt_on_worker(void)
-{
-	return on_worker;
-}
-
-/* Under q->lock; 0 or -errno. */
-static int start_worker(struct queue *q)
-{
-	const struct nrt_env *env = &nrt_process.env;
-	int ret;
-
-	if (q->started)
-		return 0;
-	if (!q->jobs)
-		q->jobs = calloc(q->depth, sizeof(*q->jobs));
-	if (!q->jobs)
-		return -ENOMEM;
-	ret = thread_start(&q->thread, worker, q);
-	q->started = !ret;
-	/* Processors that are not there: wherever it runs is better than not at all. */
-	if (!ret && env->has_cpus)
-		pthread_setaffinity_np(q->thread, sizeof(env->cpus), &env->cpus);
-	return ret;
-}
-
-/* Executions that did not get in are in the statistics of their core. */
-static NRT_STATUS queue_full(uint32_t index)
-{
-	if (index % NR_QUEUES == first_of[NRTA_XU_COMPUTE])
-		neuron_core_count(nrt_process.vncs[index / NR_QUEUES].core, NEURON_CORE_QUEUE_FULL);
-	return NRT_QUEUE_FULL;
-}
-
-/* Takes what @job holds, unless it fails. */
-static NRT_STATUS schedule(uint32_t index, const struct job *job, bool wait, nrta_seq_t *seq)
-{
-	struct queue *q = &async.queues[index];
-	NRT_STATUS status = NRT_SUCCESS;
-
-	pthread_mutex_lock(&q->lock);
-	while (wait && !q->stop && q->scheduled - q->completed >= q->depth && !on_worker)
-		pthread_cond_wait(&q->progress, &q->lock);
-	if (q->stop)
-		status = NRT_CLOSED;
-	else if (q->dead)
-		status = NRT_EXEC_UNIT_UNRECOVERABLE;
-	else if (q->scheduled - q->completed >= q->depth)
-		status = queue_full(index);
-	else if (start_worker(q))
-		status = NRT_RESOURCE;
-	if (status == NRT_SUCCESS) {
-		q->jobs[++q->scheduled % q->depth] = *job;
-		/* Before the worker can be done with it. */
-		if (seq)
-			*seq = seq_of(index, q->scheduled);
-		pthread_cond_signal(&q->work);
-	}
-	pthread_mutex_unlock(&q->lock);
-	return status;
-}
-
-/*
- * What has begun is finished, the rest ends with NRT_CLOSED.  Before the life lock is
- * taken for writing: a function that is called back may use the runtime.
- */
-void nrt_async_stop(void)
-{
-	struct queue *queues;
-	uint32_t nr;
-
-	pthread_mutex_lock(&async.lock);
-	async.closing = true;
-	queues = async.queues;
-	nr = async.nr;
-	pthread_mutex_unlock(&async.lock);
-	for (uint32_t i = 0; queues && i < nr; i++) {
-		struct queue *q = &queues[i];
-		bool join;
-
-		pthread_mutex_lock(&q->lock);
-		q->stop = true;
-		join = q->started;
-		q->started = false;
-		pthread_cond_broadcast(&q->work);
-		pthread_cond_broadcast(&q->progress);
-		pthread_mutex_unlock(&q->lock);
-		if (join)
-			pthread_join(q->thread, NULL);
-	}
-}
-
-/* Under the life lock for writing, all threads have ended. */
-void nrt_async_close(void)
-{
-	for (uint32_t i = 0; i < async.nr; i++) {
-		struct queue *q = &async.queues[i];
-
-		while (q->watches) {
-			struct watch *w = q->watches;
-
-			q->watches = w->next;
-			close(w->fd);
-			free(w);
-		}
-		if (q->fd >= 0)
-			close(q->fd);
-		free(q->jobs);
-		pthread_cond_destroy(&q->work);
-		pthread_cond_destroy(&q->progress);
-		pthread_mutex_destroy(&q->lock);
-	}
-	free(async.queues);
-	async.queues = NULL;
-	async.nr = 0;
-	async.closing = false;
-	async.callback = NULL;
-}
-
-/* In a child: the threads are the parent's, and what they hold; this one is no worker. */
-void nrt_async_forget(void)
-{
-	on_worker = false;
-	pthread_mutex_init(&async.lock, NULL);
-	async.queues = NULL;
-	async.nr = 0;
-	async.closing = false;
-	async.callback = NULL;
-}
-
-/* ---- requests ---------------------------------------------------------------------- */
-
-static NRT_STATUS submit(int64_t vnc, nrta_xu_t xu, int queue, struct job *job, bool wait,
-			 nrta_seq_t *seq)
-{
-	uint32_t index;
-	NRT_STATUS status = find_queue(vnc, xu, queue, &index);
-
-	if (status == NRT_SUCCESS)
-		status = schedule(index, job, wait, seq);
-	if (status != NRT_SUCCESS)
-		job_drop(job);
-	return status;
-}
+static const struct nrt_job_ops write_ops = { .run = run_write, .drop = drop_tensors };
+static const struct nrt_job_ops read_ops = { .run = run_read, .drop = drop_tensors };
+static const struct nrt_job_ops copy_ops = { .run = run_copy, .drop = drop_tensors };
 
 /* A tensor of the request's own, after the check of the range. */
 static NRT_STATUS hold(const char *func, const nrt_tensor_t *tensor, uint64_t offset,
@@ -391,12 +47,12 @@ static NRT_STATUS hold(const char *func, const nrt_tensor_t *tensor, uint64_t of
 	return *out ? NRT_SUCCESS : NRT_RESOURCE;
 }
 
-static NRT_STATUS tensor_op(const char *func, enum job_kind kind, nrt_tensor_t *src,
+static NRT_STATUS tensor_op(const char *func, const struct nrt_job_ops *ops, nrt_tensor_t *src,
 			    uint64_t src_offset, nrt_tensor_t *dst, uint64_t dst_offset, void *buf,
 			    uint64_t size, int queue, NRT_STATUS *ret, nrta_seq_t *seq)
 {
-	struct job job = {
-		.kind = kind,
+	struct nrt_job job = {
+		.ops = ops,
 		.buf = buf,
 		.src_offset = src_offset,
 		.dst_offset = dst_offset,
@@ -407,77 +63,43 @@ static NRT_STATUS tensor_op(const char *func, enum job_kind kind, nrt_tensor_t *
 
 	if (status != NRT_SUCCESS)
 		return status;
-	if (kind != JOB_COPY && !buf)
+	if (ops != &copy_ops && !buf)
 		status = NRT_INVALID;
-	if (status == NRT_SUCCESS && kind != JOB_WRITE)
+	if (status == NRT_SUCCESS && ops != &write_ops)
 		status = hold(func, src, src_offset, size, &job.src);
-	if (status == NRT_SUCCESS && kind != JOB_READ)
+	if (status == NRT_SUCCESS && ops != &read_ops)
 		status = hold(func, dst, dst_offset, size, &job.dst);
 	if (status == NRT_SUCCESS)
-		status = submit((job.dst ? job.dst : job.src)->storage->vnc, NRTA_XU_TENSOR_OP,
-				queue, &job, false, seq);
-	else
-		job_drop(&job);
+		status = nrt_queue_submit((job.dst ? job.dst : job.src)->storage->vnc,
+					  NRTA_XU_TENSOR_OP, queue, &job, false, seq);
+	if (status != NRT_SUCCESS)
+		drop_tensors(&job);
 	nrt_leave();
 	return status;
 }
 
-NRT_EXPORT NRT_STATUS nrta_tensor_write(nrt_tensor_t *tensor, const void *buf, uint64_t offset,
+NEURON_EXPORT NRT_STATUS nrta_tensor_write(nrt_tensor_t *tensor, const void *buf, uint64_t offset,
 					uint64_t size, int queue, NRT_STATUS *ret, nrta_seq_t *seq)
 {
-	return tensor_op(__func__, JOB_WRITE, NULL, 0, tensor, offset, (void *)(uintptr_t)buf, size,
+	return tensor_op(__func__, &write_ops, NULL, 0, tensor, offset, (void *)(uintptr_t)buf, size,
 			 queue, ret, seq);
 }
 
-NRT_EXPORT NRT_STATUS nrta_tensor_read(void *buf, nrt_tensor_t *tensor, uint64_t offset,
+NEURON_EXPORT NRT_STATUS nrta_tensor_read(void *buf, nrt_tensor_t *tensor, uint64_t offset,
 				       uint64_t size, int queue, NRT_STATUS *ret, nrta_seq_t *seq)
 {
-	return tensor_op(__func__, JOB_READ, tensor, offset, NULL, 0, buf, size, queue, ret, seq);
+	return tensor_op(__func__, &read_ops, tensor, offset, NULL, 0, buf, size, queue, ret, seq);
 }
 
-NRT_EXPORT NRT_STATUS nrta_tensor_copy(nrt_tensor_t *src, uint64_t src_offset, nrt_tensor_t *dst,
+NEURON_EXPORT NRT_STATUS nrta_tensor_copy(nrt_tensor_t *src, uint64_t src_offset, nrt_tensor_t *dst,
 				       uint64_t dst_offset, uint64_t size, int queue,
 				       NRT_STATUS *ret, nrta_seq_t *seq)
 {
-	return tensor_op(__func__, JOB_COPY, src, src_offset, dst, dst_offset, NULL, size, queue,
+	return tensor_op(__func__, &copy_ops, src, src_offset, dst, dst_offset, NULL, size, queue,
 			 ret, seq);
 }
 
-/* Takes the reference to @model. */
-NRT_STATUS nrt_async_execute(struct nrt_model *model, const struct nrt_set *in,
-			     const struct nrt_set *out, int queue, bool implicit, NRT_STATUS *ret,
-			     uint64_t *seq)
-{
-	struct job job = {
-		.kind = JOB_EXECUTE,
-		.callback = implicit,
-		.model = model,
-		.ret = ret,
-	};
-
-	if ((in && !nrt_set_hold(in, &job.in)) || (out && !nrt_set_hold(out, &job.out))) {
-		job_drop(&job);
-		return NRT_RESOURCE;
-	}
-	return submit(model->vnc_index, NRTA_XU_COMPUTE, queue, &job, implicit, seq);
-}
-
-NRT_STATUS nrt_async_collective(struct nrt_cc_context *c, uint32_t vnc, int queue,
-				NRT_STATUS *ret, uint64_t *seq)
-{
-	struct job job = {
-		.kind = JOB_COLLECTIVE,
-		.collective = c,
-		.queue = (uint32_t)queue,
-		.ret = ret,
-	};
-	uint32_t index;
-	NRT_STATUS status = find_queue(vnc, NRTA_XU_COLLECTIVES, queue, &index);
-
-	return status == NRT_SUCCESS ? schedule(index, &job, false, seq) : status;
-}
-
-NRT_EXPORT NRT_STATUS nrta_execute_schedule(nrt_model_t *model, const nrt_tensor_set_t *input_set,
+NEURON_EXPORT NRT_STATUS nrta_execute_schedule(nrt_model_t *model, const nrt_tensor_set_t *input_set,
 					    nrt_tensor_set_t *output_set, int queue,
 					    NRT_STATUS *ret, nrta_seq_t *seq)
 {
@@ -495,198 +117,6 @@ NRT_EXPORT NRT_STATUS nrta_execute_schedule(nrt_model_t *model, const nrt_tensor
 		status = NRT_INVALID;
 	} else {
 		status = nrt_async_execute(m, in, out, queue, false, ret, seq);
-	}
-	nrt_leave();
-	return status;
-}
-
-/* ---- completion -------------------------------------------------------------------- */
-
-NRT_EXPORT NRT_STATUS nrta_is_completed(nrta_seq_t seq, bool *is_completed)
-{
-	NRT_STATUS status = nrt_enter();
-	struct queue *q;
-	uint64_t number;
-
-	if (status != NRT_SUCCESS)
-		return status;
-	q = queue_of_seq(seq, &number);
-	status = NRT_INVALID;
-	if (q && is_completed) {
-		pthread_mutex_lock(&q->lock);
-		if (number <= q->scheduled) {
-			*is_completed = number <= q->completed;
-			status = NRT_SUCCESS;
-		}
-		pthread_mutex_unlock(&q->lock);
-	}
-	nrt_leave();
-	return status;
-}
-
-NRT_EXPORT NRT_STATUS nrta_get_sequence(uint32_t lnc, nrta_xu_t xu, int queue, nrta_seq_t *seq)
-{
-	NRT_STATUS status = nrt_enter();
-	uint32_t index;
-
-	if (status != NRT_SUCCESS)
-		return status;
-	status = seq ? find_queue(lnc, xu, queue, &index) : NRT_INVALID;
-	if (status == NRT_SUCCESS) {
-		struct queue *q = &async.queues[index];
-
-		pthread_mutex_lock(&q->lock);
-		*seq = seq_of(index, q->completed);
-		pthread_mutex_unlock(&q->lock);
-	}
-	nrt_leave();
-	return status;
-}
-
-/* -1, or a duplicate of @fd. */
-static NRT_STATUS keep(int fd, int *out)
-{
-	*out = -1;
-	if (fd < -1)
-		return NRT_INVALID;
-	if (fd == -1)
-		return NRT_SUCCESS;
-	*out = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	if (*out >= 0)
-		return NRT_SUCCESS;
-	return errno == EBADF ? NRT_INVALID : NRT_RESOURCE;
-}
-
-/* Under q->lock; takes @fd. */
-static NRT_STATUS watch(struct queue *q, uint64_t number, int fd)
-{
-	struct watch **at = &q->watches;
-	struct watch *w;
-
-	while (*at && (*at)->number != number)
-		at = &(*at)->next;
-	w = *at;
-	if (w) {
-		close(w->fd);
-		w->fd = fd;
-		if (fd < 0) {
-			*at = w->next;
-			free(w);
-		}
-		return NRT_SUCCESS;
-	}
-	if (fd < 0)
-		return NRT_SUCCESS;
-	if (number <= q->completed) {
-		tell_eventfd(fd);
-		close(fd);
-		return NRT_SUCCESS;
-	}
-	w = malloc(sizeof(*w));
-	if (!w) {
-		close(fd);
-		return NRT_RESOURCE;
-	}
-	*w = (struct watch){ .next = q->watches, .number = number, .fd = fd };
-	q->watches = w;
-	return NRT_SUCCESS;
-}
-
-NRT_EXPORT NRT_STATUS nrta_event_register_seq_id_completion(nrta_seq_t seq, int fd)
-{
-	NRT_STATUS status = nrt_enter();
-	struct queue *q;
-	uint64_t number;
-	int own;
-
-	if (status != NRT_SUCCESS)
-		return status;
-	q = queue_of_seq(seq, &number);
-	status = q ? keep(fd, &own) : NRT_INVALID;
-	if (status == NRT_SUCCESS) {
-		pthread_mutex_lock(&q->lock);
-		if (number <= q->scheduled) {
-			status = watch(q, number, own);
-		} else {
-			status = NRT_INVALID;
-			if (own >= 0)
-				close(own);
-		}
-		pthread_mutex_unlock(&q->lock);
-	}
-	nrt_leave();
-	return status;
-}
-
-NRT_EXPORT NRT_STATUS nrta_event_register_xu_completion(int lnc, nrta_xu_t xu, int queue, int fd)
-{
-	NRT_STATUS status = nrt_enter();
-	uint32_t index;
-	int own;
-
-	if (status != NRT_SUCCESS)
-		return status;
-	status = find_queue(lnc, xu, queue, &index);
-	if (status == NRT_SUCCESS)
-		status = keep(fd, &own);
-	if (status == NRT_SUCCESS) {
-		struct queue *q = &async.queues[index];
-
-		pthread_mutex_lock(&q->lock);
-		if (q->fd >= 0)
-			close(q->fd);
-		q->fd = own;
-		pthread_mutex_unlock(&q->lock);
-	}
-	nrt_leave();
-	return status;
-}
-
-/* ---- executions that nrt_execute() queues ------------------------------------------- */
-
-bool nrt_async_implicit(void)
-{
-	bool on;
-
-	pthread_mutex_lock(&async.lock);
-	on = nrt_process.implicit_async && async.callback;
-	pthread_mutex_unlock(&async.lock);
-	return on;
-}
-
-NRT_EXPORT NRT_STATUS nrt_register_async_exec_callback(NRT_ASYNC_EXEC_STATUS_CALLBACK callback,
-						       void *params)
-{
-	NRT_STATUS status = nrt_enter();
-
-	if (status != NRT_SUCCESS)
-		return status;
-	pthread_mutex_lock(&async.lock);
-	async.callback = callback;
-	async.callback_params = params;
-	pthread_mutex_unlock(&async.lock);
-	nrt_leave();
-	return NRT_SUCCESS;
-}
-
-/* Those that are queued when it is called. */
-NRT_EXPORT NRT_STATUS nrt_async_drain_queued_execs(int32_t vnc)
-{
-	NRT_STATUS status = nrt_enter();
-	uint32_t index;
-
-	if (status != NRT_SUCCESS)
-		return status;
-	status = on_worker ? NRT_INVALID : find_queue(vnc, NRTA_XU_COMPUTE, 0, &index);
-	if (status == NRT_SUCCESS) {
-		struct queue *q = &async.queues[index];
-		uint64_t last;
-
-		pthread_mutex_lock(&q->lock);
-		last = q->scheduled;
-		while (q->completed < last)
-			pthread_cond_wait(&q->progress, &q->lock);
-		pthread_mutex_unlock(&q->lock);
 	}
 	nrt_leave();
 	return status;

@@ -2,7 +2,9 @@
 /* Debug streams: no program here shows a tensor, and connecting says so. */
 #include <nrt/ndebug_stream.h>
 
-#include "internal.h"
+#include "../base/layout.h"
+#include "../base/log.h"
+#include "../base/process.h"
 
 /* Measured on x86-64. */
 SIZE(ndebug_stream_event_header_t, 64);
@@ -16,7 +18,7 @@ LAYOUT(ndebug_stream_payload_debug_tensor_read_t, tensor_shape, 536);
 LAYOUT(ndebug_stream_payload_debug_tensor_read_t, tensor_data_size, 600);
 LAYOUT(ndebug_stream_payload_debug_tensor_read_t, reserved, 608);
 
-NRT_EXPORT NRT_STATUS nrt_debug_client_connect(int logical_nc_idx, int *stream_fd)
+NEURON_EXPORT NRT_STATUS nrt_debug_client_connect(int logical_nc_idx, int *stream_fd)
 {
 	NRT_STATUS status = nrt_enter();
 	struct nrt_vnc *v;
@@ -34,13 +36,13 @@ NRT_EXPORT NRT_STATUS nrt_debug_client_connect(int logical_nc_idx, int *stream_f
 	return status;
 }
 
-NRT_EXPORT void nrt_debug_client_connect_close(int stream_fd)
+NEURON_EXPORT void nrt_debug_client_connect_close(int stream_fd)
 {
 	(void)stream_fd;
 }
 
 /* Whatever this gets is no stream. */
-NRT_EXPORT NRT_STATUS nrt_debug_client_read_one_event(int stream_fd,
+NEURON_EXPORT NRT_STATUS nrt_debug_client_read_one_event(int stream_fd,
 						      ndebug_stream_event_header_t *header,
 						      void **payload)
 {

@@ -14,8 +14,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "internal.h"
 #include "../../common/wait.h"
+#include "../base/log.h"
+#include "failure.h"
 
 /* uapi/FACTS.md 11 */
 #define HELPER "/opt/aws/neuron/bin/neuron-dump"

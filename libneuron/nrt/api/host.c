@@ -7,9 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../../uapi/neuron_ioctl.h"
-#include "internal.h"
-#include "../../src/device/sys.h"
+#include <nrt/nrt_experimental.h>
+
+#include "../base/layout.h"
+#include "../base/log.h"
+#include "../object/storage.h"
 
 #ifndef NRT_PCI_DEVICES
 #define NRT_PCI_DEVICES "/sys/bus/pci/devices"
@@ -19,7 +21,7 @@
 SIZE(nrt_ucode_img, 16);
 SIZE(nrt_ucode_info, 32);
 
-NRT_EXPORT NRT_STATUS nrt_host_device_id_get(int neuron_dev, uint32_t *host_device_id)
+NEURON_EXPORT NRT_STATUS nrt_host_device_id_get(int neuron_dev, uint32_t *host_device_id)
 {
 	struct neuron_device *device;
 	NRT_STATUS status = nrt_enter();
@@ -43,36 +45,30 @@ NRT_EXPORT NRT_STATUS nrt_host_device_id_get(int neuron_dev, uint32_t *host_devi
 	return status;
 }
 
-NRT_EXPORT NRT_STATUS nrt_host_device_id_rid_map_get(uint32_t *count,
+NEURON_EXPORT NRT_STATUS nrt_host_device_id_rid_map_get(uint32_t *count,
 						     uint32_t *host_did_to_rid_map)
 {
-	struct neuron_ioctl_host_device_id_to_rid_map m = { 0 };
-	uint32_t nr = NEURON_IOCTL_MAX_DEVICES;
+	uint32_t ids[NEURON_MAX_DEVICES], nr;
 	NRT_STATUS status = nrt_enter();
 
 	if (status != NRT_SUCCESS)
 		return status;
 	if (!count || (*count && !host_did_to_rid_map)) {
 		status = NRT_INVALID;
-	} else if (neuron_sys_ioctl(neuron_device_fd(nrt_process.devices[0]),
-				    NEURON_IOCTL_HOST_DEVICE_ID_TO_RID_MAP, &m)) {
+	} else if (neuron_device_routing_ids(nrt_process.devices[0], ids, &nr)) {
 		status = NRT_FAILURE;
 	} else {
-		/* Numbers can have gaps. */
-		while (nr && m.host_did_to_rid_map[nr - 1] == UINT32_MAX)
-			nr--;
 		if (*count < nr)
 			status = NRT_RESOURCE;
 		else
-			memcpy(host_did_to_rid_map, m.host_did_to_rid_map,
-			       nr * sizeof(*host_did_to_rid_map));
+			memcpy(host_did_to_rid_map, ids, nr * sizeof(*ids));
 		*count = nr;
 	}
 	nrt_leave();
 	return status;
 }
 
-NRT_EXPORT NRT_STATUS nrt_get_hbm_mmap_va(int device_id, int hbm_idx, void **addr, size_t *size)
+NEURON_EXPORT NRT_STATUS nrt_get_hbm_mmap_va(int device_id, int hbm_idx, void **addr, size_t *size)
 {
 	const struct neuron_geometry *g = NULL;
 	NRT_STATUS status = nrt_enter();
@@ -169,10 +165,9 @@ static bool nearest_efa(const char *device, char *bdf, size_t size)
 	return best;
 }
 
-NRT_EXPORT NRT_STATUS nrt_get_attached_efa_bdf(const void *va, char *bdf, size_t *len)
+NEURON_EXPORT NRT_STATUS nrt_get_attached_efa_bdf(const void *va, char *bdf, size_t *len)
 {
-	struct neuron_ioctl_device_bdf_ext d = { 0 };
-	char device[32], found[NAME_MAX + 1];
+	char device[NEURON_BDF_SIZE], found[NAME_MAX + 1];
 	struct nrt_storage *s = NULL;
 	NRT_STATUS status = nrt_enter();
 
@@ -184,11 +179,10 @@ NRT_EXPORT NRT_STATUS nrt_get_attached_efa_bdf(const void *va, char *bdf, size_t
 		status = NRT_INVALID;
 		goto out;
 	}
-	if (neuron_sys_ioctl(neuron_device_fd(s->device), NEURON_IOCTL_DEVICE_BDF_EXT, &d)) {
+	if (neuron_device_bdf(s->device, device)) {
 		status = NRT_FAILURE;
 		goto out;
 	}
-	snprintf(device, sizeof(device), "%04x:%02x:%02x.%x", d.domain, d.bus_number, d.slot, d.func);
 	if (!nearest_efa(device, found, sizeof(found))) {
 		LOG(HAL, ERROR, "nd%u at %s: no network adapter near it",
 		    neuron_device_index(s->device), device);
@@ -208,7 +202,7 @@ out:
 
 /* ---- memory, microcode, plugins ------------------------------------------------------ */
 
-NRT_EXPORT NRT_STATUS nrt_memcpy_to_device(void *dest, const void *src, size_t size)
+NEURON_EXPORT NRT_STATUS nrt_memcpy_to_device(void *dest, const void *src, size_t size)
 {
 	struct nrt_storage *s = NULL;
 	NRT_STATUS status = nrt_enter();
@@ -231,7 +225,7 @@ static bool image_valid(const nrt_ucode_img *image)
 	return image->bin && image->size;
 }
 
-NRT_EXPORT NRT_STATUS nrt_set_pool_eng_ucode(const nrt_ucode_info *ucode_info)
+NEURON_EXPORT NRT_STATUS nrt_set_pool_eng_ucode(const nrt_ucode_info *ucode_info)
 {
 	if (!ucode_info || !image_valid(&ucode_info->iram) || !image_valid(&ucode_info->dram))
 		return NRT_INVALID;
@@ -244,7 +238,7 @@ NRT_EXPORT NRT_STATUS nrt_set_pool_eng_ucode(const nrt_ucode_info *ucode_info)
 	return NRT_FAILURE;
 }
 
-NRT_EXPORT void *nrt_get_libnccl_net(int *err, char *msg, size_t msg_len)
+NEURON_EXPORT void *nrt_get_libnccl_net(int *err, char *msg, size_t msg_len)
 {
 	if (err)
 		*err = NRT_FAILURE;

@@ -5,7 +5,11 @@
 #include <string.h>
 #include <strings.h>
 
-#include "internal.h"
+#include <nrt/nrt_experimental.h>
+
+#include "../base/layout.h"
+#include "../base/process.h"
+#include "../base/status.h"
 
 #ifndef NEURON_VERSION
 #error NEURON_VERSION comes from the Makefile
@@ -34,44 +38,7 @@ SIZE(nrt_vnc_memory_stats_t, 16);
 SIZE(nrt_model_info_t, 4);
 SIZE(NRT_STATUS, 4);
 
-NRT_EXPORT const char *nrt_get_status_as_str(NRT_STATUS status)
-{
-	switch (status) {
-#define NAME(status) case status: return #status
-	NAME(NRT_SUCCESS);
-	NAME(NRT_FAILURE);
-	NAME(NRT_INVALID);
-	NAME(NRT_INVALID_HANDLE);
-	NAME(NRT_RESOURCE);
-	NAME(NRT_TIMEOUT);
-	NAME(NRT_HW_ERROR);
-	NAME(NRT_QUEUE_FULL);
-	NAME(NRT_LOAD_NOT_ENOUGH_NC);
-	NAME(NRT_UNSUPPORTED_NEFF_VERSION);
-	NAME(NRT_FAIL_HOST_MEM_ALLOC);
-	NAME(NRT_UNINITIALIZED);
-	NAME(NRT_CLOSED);
-	NAME(NRT_QUEUE_EMPTY);
-	NAME(NRT_EXEC_UNIT_UNRECOVERABLE);
-	NAME(NRT_EXEC_BAD_INPUT);
-	NAME(NRT_EXEC_COMPLETED_WITH_NUM_ERR);
-	NAME(NRT_EXEC_COMPLETED_WITH_ERR);
-	NAME(NRT_EXEC_NC_BUSY);
-	NAME(NRT_EXEC_OOB);
-	NAME(NRT_COLL_PENDING);
-	NAME(NRT_EXEC_HW_ERR_COLLECTIVES);
-	NAME(NRT_EXEC_HW_ERR_HBM_UE);
-	NAME(NRT_EXEC_HW_ERR_NC_UE);
-	NAME(NRT_EXEC_HW_ERR_DMA_ABORT);
-	NAME(NRT_EXEC_SW_NQ_OVERFLOW);
-	NAME(NRT_EXEC_HW_ERR_REPAIRABLE_HBM_UE);
-	NAME(NRT_NETWORK_PROXY_FAILURE);
-#undef NAME
-	}
-	return "UNKNOWN";
-}
-
-NRT_EXPORT NRT_STATUS nrt_get_version(nrt_version_t *ver, size_t size)
+NEURON_EXPORT NRT_STATUS nrt_get_version(nrt_version_t *ver, size_t size)
 {
 	nrt_version_t v = { .rt_major = NRT_MAJOR_VERSION, .rt_minor = NRT_MINOR_VERSION };
 
@@ -130,7 +97,7 @@ static uint32_t size_of(uint32_t family, size_t devices)
 	return NRT_INSTANCE_SIZE_UNKNOWN;
 }
 
-NRT_EXPORT NRT_STATUS nrt_get_instance_info(nrt_instance_info_t *info, size_t instance_info_len)
+NEURON_EXPORT NRT_STATUS nrt_get_instance_info(nrt_instance_info_t *info, size_t instance_info_len)
 {
 	nrt_instance_info_t ours = { 0 };
 	struct neuron_device_entry *list = NULL;
@@ -151,7 +118,7 @@ NRT_EXPORT NRT_STATUS nrt_get_instance_info(nrt_instance_info_t *info, size_t in
 	return NRT_SUCCESS;
 }
 
-NRT_EXPORT NRT_STATUS nrt_get_vnc_memory_stats(uint32_t vnc, nrt_vnc_memory_stats_t *stats,
+NEURON_EXPORT NRT_STATUS nrt_get_vnc_memory_stats(uint32_t vnc, nrt_vnc_memory_stats_t *stats,
 					       size_t size_in, size_t *size_out)
 {
 	struct neuron_core_stats core = { .size = sizeof(core) };

@@ -1,25 +1,28 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* nrt_init, nrt_close: environment, claiming cores. */
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
-#include "../../../uapi/neuron_ioctl.h"
+#include "../base/cores.h"
+#include "../base/log.h"
 #include "../cc/comm.h"
-#include "../trace/profile.h"
-#include "../../src/device/sys.h"
+#include "../cc/hub.h"
+#include "../object/handles.h"
+#include "../object/model.h"
+#include "../object/report.h"
+#include "../object/tensor.h"
+#include "../profile/inspect.h"
+#include "../profile/profile.h"
+#include "../trace/events.h"
+#include "collective.h"
+#include "execute.h"
+#include "failure.h"
+#include "queue.h"
 
 #define DEFAULT_TIMEOUT_S 30
-
-struct nrt_process nrt_process = {
-	.life = PTHREAD_RWLOCK_INITIALIZER,
-	.lock = PTHREAD_MUTEX_INITIALIZER,
-	.claim_fd = -1,
-};
 
 /* What the environment asks for. */
 struct wish {
@@ -28,71 +31,6 @@ struct wish {
 	bool exact;		/* these; else any @count in a row */
 	struct neuron_placement placement;
 };
-
-NRT_STATUS nrt_ready(void)
-{
-	switch (atomic_load(&nrt_process.state)) {
-	case NRT_STATE_READY: return NRT_SUCCESS;
-	case NRT_STATE_UNINITIALIZED: return NRT_UNINITIALIZED;
-	default: return NRT_CLOSED;
-	}
-}
-
-static NRT_STATUS may_enter(void)
-{
-	if (atomic_load(&nrt_process.state) == NRT_STATE_CLOSING && nrt_on_worker())
-		return NRT_SUCCESS;
-	return nrt_ready();
-}
-
-NRT_STATUS nrt_enter(void)
-{
-	NRT_STATUS status = may_enter();
-
-	if (status != NRT_SUCCESS)
-		return status;
-	pthread_rwlock_rdlock(&nrt_process.life);
-	status = may_enter();
-	if (status != NRT_SUCCESS)
-		pthread_rwlock_unlock(&nrt_process.life);
-	return status;
-}
-
-void nrt_leave(void)
-{
-	pthread_rwlock_unlock(&nrt_process.life);
-}
-
-NRT_STATUS nrt_vnc_get(int64_t vnc, struct nrt_vnc **out)
-{
-	if (vnc < 0 || vnc >= nrt_process.nr_vncs)
-		return NRT_INVALID;
-	*out = &nrt_process.vncs[vnc];
-	return NRT_SUCCESS;
-}
-
-/* An ascending run without gaps. */
-static bool parse_cores(const char *text, uint32_t *start, uint32_t *count)
-{
-	unsigned long first, last, next = 0;
-	bool any = false;
-
-	while (text) {
-		if (!nrt_env_range(&text, UINT16_MAX, &first, &last) || (any && first != next))
-			return false;
-		if (!any)
-			*start = (uint32_t)first;
-		any = true;
-		next = last + 1;
-	}
-	*count = (uint32_t)next - *start;
-	return true;
-}
-
-static bool has_pairs(const struct neuron_device_entry *entry)
-{
-	return !strncasecmp(entry->instance, "Trn2", 4) || !strncasecmp(entry->instance, "Trn3", 4);
-}
 
 static NRT_STATUS read_placement(bool pairs, struct neuron_placement *placement)
 {
@@ -115,7 +53,7 @@ static NRT_STATUS read_cores(struct wish *wish, uint32_t total)
 
 	wish->count = total;
 	if (cores && *cores) {
-		if (!parse_cores(cores, &wish->start, &wish->count)) {
+		if (!nrt_parse_cores(cores, &wish->start, &wish->count)) {
 			LOG_AS(NRT, ERROR, "nrt_init",
 			       "NEURON_RT_VISIBLE_CORES=%s is not an ascending run of cores", cores);
 			return NRT_INVALID;
@@ -188,36 +126,6 @@ static NRT_STATUS read_environment(struct wish *wish, uint32_t total)
 	return read_memory() && read_limits() ? nrt_env_read(&nrt_process.env) : NRT_INVALID;
 }
 
-/* Cores of a device that sysfs does not tell; 0 if it cannot be used. */
-static int ask_cores(struct neuron_device_entry *entry)
-{
-	struct neuron_device *device;
-	int ret;
-
-	pthread_mutex_lock(&nrt_process.lock);
-	ret = neuron_device_open(entry->index, &device);
-	if (!ret) {
-		entry->nr_cores = neuron_device_geometry(device)->nr_cores;
-		neuron_device_close(device);
-	}
-	pthread_mutex_unlock(&nrt_process.lock);
-	return ret == -ENOMEM ? ret : 0;
-}
-
-/* All entries have their number of cores afterwards. */
-static int count_cores(uint32_t *total, struct neuron_device_entry **list, size_t *nr)
-{
-	int ret = neuron_device_list(list, nr);
-
-	*total = 0;
-	for (size_t i = 0; !ret && i < *nr; i++) {
-		if (!(*list)[i].nr_cores)
-			ret = ask_cores(&(*list)[i]);
-		*total += (*list)[i].nr_cores;
-	}
-	return ret;
-}
-
 static void release_cores(void)
 {
 	struct nrt_process *p = &nrt_process;
@@ -233,96 +141,31 @@ static void release_cores(void)
 	p->devices = NULL;
 	p->nr_vncs = 0;
 	p->nr_devices = 0;
-	/* Closing the descriptor gives the claim back, too; this does it at once. */
-	if (p->claim_fd >= 0) {
-		struct neuron_ioctl_crwl_nc_map_ext map = { .nc_count = p->claim_count };
-
-		for (uint32_t i = 0; i < p->claim_count; i++)
-			map.bitmap[(p->claim_start + i) / 64] |= 1ul << (p->claim_start + i) % 64;
-		neuron_sys_ioctl(p->claim_fd, NEURON_IOCTL_CRWL_NC_RANGE_UNMARK_EXT0, &map);
-		neuron_sys_close(p->claim_fd);
-		p->claim_fd = -1;
-	}
+	neuron_claim_release(p->claim);
+	p->claim = NULL;
 	pthread_mutex_unlock(&p->lock);
 }
 
-/* Claims count cores through consecutive devices that are all alike. */
-static bool claims_fit(const struct neuron_device_entry *list, size_t nr)
-{
-	for (size_t i = 1; i < nr; i++)
-		if (list[i].index != list[0].index + i || list[i].nr_cores != list[0].nr_cores)
-			return false;
-	return true;
-}
-
-static uint32_t first_core(const struct neuron_ioctl_crwl_nc_map_ext *map)
-{
-	uint32_t i = 0;
-
-	while (i < 511 && !(map->bitmap[i / 64] >> i % 64 & 1))
-		i++;
-	return i;
-}
-
-static int mark_cores(int fd, struct neuron_ioctl_crwl_nc_map_ext *map)
-{
-	int ret;
-
-	do {
-		ret = neuron_sys_ioctl(fd, NEURON_IOCTL_CRWL_NC_RANGE_MARK_EXT0, map);
-	} while (ret < 0 && errno == EINTR);
-	return ret < 0 ? -errno : ret ? -EIO : 0;
-}
-
-/*
- * Claim cores in the table that all processes share.  Where there is none, the
- * cores are owned by whoever programs them first; then this says yes.  Under the lock.
- */
+/* In the table that all processes share, if there is one.  Under the lock. */
 static int claim_cores(struct wish *wish, uint32_t total, const struct neuron_device_entry *list,
 		       size_t nr, uint32_t *available)
 {
-	struct neuron_ioctl_crwl_nc_map_ext map = {
-		.nc_count = wish->count,
-		.start_nc_index = wish->start,
-		.end_nc_index = wish->exact ? wish->start + wish->count - 1 : total - 1,
+	struct neuron_claim_opts opts = {
+		.size = sizeof(opts),
+		.start = wish->start,
+		.count = wish->count,
+		.exact = wish->exact,
+		.total = total,
+		.align = nrt_process.lnc,
+		.available = available,
 	};
-	char path[32];
-	int fd, ret;
+	int ret = neuron_claim_cores(list, nr, &opts, &nrt_process.claim);
 
-	if (!claims_fit(list, nr))
-		return 0;
-	snprintf(path, sizeof(path), "/dev/neuron%u", list[0].index);
-	fd = neuron_sys_open(path, O_WRONLY);
-	if (fd < 0)
-		return -errno;
-	ret = mark_cores(fd, &map);
-	/* Others may have taken an odd number of cores: look for whole pairs one by one. */
-	if (!ret && !wish->exact && first_core(&map) % nrt_process.lnc) {
-		uint32_t last = total - wish->count;
-
-		neuron_sys_ioctl(fd, NEURON_IOCTL_CRWL_NC_RANGE_UNMARK_EXT0, &map);
-		ret = -EBUSY;
-		for (uint32_t at = 0; at <= last && ret == -EBUSY; at += nrt_process.lnc) {
-			map = (struct neuron_ioctl_crwl_nc_map_ext){
-				.nc_count = wish->count,
-				.start_nc_index = at,
-				.end_nc_index = at + wish->count - 1,
-			};
-			ret = mark_cores(fd, &map);
-		}
+	if (!ret && nrt_process.claim) {
+		wish->start = neuron_claim_start(nrt_process.claim);
+		wish->exact = true;
 	}
-	if (ret) {
-		neuron_sys_close(fd);
-		if (ret == -EBUSY)
-			*available = map.max_nc_available;
-		return ret == -ENOTTY || ret == -EINVAL ? 0 : ret;
-	}
-	wish->start = first_core(&map);
-	wish->exact = true;
-	nrt_process.claim_fd = fd;
-	nrt_process.claim_start = wish->start;
-	nrt_process.claim_count = wish->count;
-	return 0;
+	return ret;
 }
 
 static int open_device(unsigned int index, struct neuron_device **device)
@@ -472,7 +315,7 @@ static NRT_STATUS init_failed(NRT_STATUS status, const char *why)
 /* The devices and their cores, which have to be freed in any case. */
 static NRT_STATUS look_for_cores(struct neuron_device_entry **list, size_t *nr, uint32_t *total)
 {
-	int ret = count_cores(total, list, nr);
+	int ret = nrt_count_cores(total, list, nr);
 
 	if (ret == -ENOMEM)
 		return init_failed(NRT_RESOURCE, "out of host memory");
@@ -500,7 +343,7 @@ static NRT_STATUS init(void)
 	status = look_for_cores(&list, &nr, &total);
 	if (status != NRT_SUCCESS)
 		goto out;
-	status = read_placement(has_pairs(&list[0]), &wish.placement);
+	status = read_placement(nrt_has_pairs(&list[0]), &wish.placement);
 	if (status != NRT_SUCCESS)
 		goto out;
 	status = read_environment(&wish, total / p->lnc);
@@ -522,7 +365,7 @@ out:
 	return status;
 }
 
-NRT_EXPORT NRT_STATUS nrt_init(nrt_framework_type_t framework, const char *fw_version,
+NEURON_EXPORT NRT_STATUS nrt_init(nrt_framework_type_t framework, const char *fw_version,
 			       const char *fal_version)
 {
 	NRT_STATUS status;
@@ -579,7 +422,8 @@ static void in_child(void)
 	pthread_mutex_unlock(&p->lock);
 	nrt_storages_forget();
 	pthread_mutex_init(&change, NULL);
-	nrt_async_forget();
+	nrt_queues_forget();
+	nrt_execute_forget();
 	nrt_env_forget(&p->env);
 	nrt_failure_forget();
 	nrt_cc_forget();
@@ -589,10 +433,9 @@ static void in_child(void)
 	nrt_profiles_forget();
 	nrt_inspect_forget();
 	for (size_t i = 0; i < p->nr_devices; i++)
-		neuron_sys_close(neuron_device_fd(p->devices[i]));
-	if (p->claim_fd >= 0)
-		neuron_sys_close(p->claim_fd);
-	p->claim_fd = -1;
+		neuron_device_abandon(p->devices[i]);
+	neuron_claim_release(p->claim);
+	p->claim = NULL;
 	p->models = NULL;
 	p->devices = NULL;
 	p->nr_devices = 0;
@@ -606,7 +449,7 @@ static void __attribute__((constructor)) watch_forks(void)
 	pthread_atfork(before_fork, after_fork, in_child);
 }
 
-NRT_EXPORT void nrt_close(void)
+NEURON_EXPORT void nrt_close(void)
 {
 	struct nrt_process *p = &nrt_process;
 
@@ -622,9 +465,10 @@ NRT_EXPORT void nrt_close(void)
 	atomic_store(&p->state, NRT_STATE_CLOSING);
 	/* Calls and workers that wait for others return early. */
 	nrt_comm_stop();
-	nrt_async_stop();
+	nrt_queues_stop();
 	pthread_rwlock_wrlock(&p->life);
-	nrt_async_close();
+	nrt_queues_close();
+	nrt_execute_close();
 	nrt_cc_close();
 	nrt_comm_close();
 	nrt_inspect_close();
@@ -637,67 +481,4 @@ NRT_EXPORT void nrt_close(void)
 	atomic_store(&p->state, NRT_STATE_CLOSED);
 	pthread_rwlock_unlock(&p->life);
 	pthread_mutex_unlock(&change);
-}
-
-NRT_EXPORT NRT_STATUS nrt_get_total_vnc_count(uint32_t *vnc_count)
-{
-	struct neuron_placement placement = { .size = sizeof(placement) };
-	struct neuron_device_entry *list = NULL;
-	uint32_t total;
-	size_t nr;
-
-	if (!vnc_count)
-		return NRT_INVALID;
-	if (count_cores(&total, &list, &nr)) {
-		neuron_device_list_free(list);
-		return NRT_FAILURE;
-	}
-	/* What else is wrong in there does not matter here. */
-	neuron_placement_read(nr && has_pairs(&list[0]), &placement);
-	neuron_device_list_free(list);
-	if (!placement.lnc)
-		return NRT_INVALID;
-	*vnc_count = total / placement.lnc;
-	return NRT_SUCCESS;
-}
-
-NRT_EXPORT NRT_STATUS nrt_get_total_nc_count(uint32_t *nc_count)
-{
-	return nrt_get_total_vnc_count(nc_count);
-}
-
-/* After nrt_init() what was claimed, before it what would be. */
-NRT_EXPORT NRT_STATUS nrt_get_visible_vnc_count(uint32_t *vnc_count)
-{
-	uint32_t total, start, count;
-	NRT_STATUS status;
-	const char *cores;
-	unsigned long n = 0;
-
-	if (!vnc_count)
-		return NRT_INVALID;
-	if (nrt_enter() == NRT_SUCCESS) {
-		*vnc_count = nrt_process.nr_vncs;
-		nrt_leave();
-		return NRT_SUCCESS;
-	}
-	status = nrt_get_total_vnc_count(&total);
-	if (status != NRT_SUCCESS)
-		return status;
-	cores = getenv("NEURON_RT_VISIBLE_CORES");
-	if (cores && *cores) {
-		if (!parse_cores(cores, &start, &count) || start >= total || count > total - start)
-			return NRT_INVALID;
-		*vnc_count = count;
-		return NRT_SUCCESS;
-	}
-	if (!nrt_env_value("NEURON_RT_NUM_CORES", 0, total, "a number of cores of this host", &n))
-		return NRT_INVALID;
-	*vnc_count = n ? (uint32_t)n : total;
-	return NRT_SUCCESS;
-}
-
-NRT_EXPORT NRT_STATUS nrt_get_visible_nc_count(uint32_t *nc_count)
-{
-	return nrt_get_visible_vnc_count(nc_count);
 }

@@ -2,7 +2,10 @@
 /* Outputs that are not numbers. */
 #include <stdlib.h>
 
-#include "internal.h"
+#include <nrt/nrt_experimental.h>
+
+#include "../base/log.h"
+#include "numeric.h"
 
 #define PIECE (1u << 20)
 

@@ -2,7 +2,8 @@
 /* Sending tensors to other hosts: there is no way to one, and every function says so. */
 #include <nrt/nrt_async_sendrecv.h>
 
-#include "internal.h"
+#include "../base/log.h"
+#include "../base/process.h"
 
 /* One line for each call: who wonders why finds out where. */
 static NRT_STATUS nothing(const char *func, NRT_STATUS status)
@@ -24,29 +25,29 @@ static NRT_STATUS limit(int *number)
 	return NRT_SUCCESS;
 }
 
-NRT_EXPORT NRT_STATUS nrt_async_sendrecv_get_max_num_communicators_per_lnc(int *num)
+NEURON_EXPORT NRT_STATUS nrt_async_sendrecv_get_max_num_communicators_per_lnc(int *num)
 {
 	return limit(num);
 }
 
-NRT_EXPORT NRT_STATUS nrt_async_sendrecv_get_max_num_pending_request(int *num)
+NEURON_EXPORT NRT_STATUS nrt_async_sendrecv_get_max_num_pending_request(int *num)
 {
 	return limit(num);
 }
 
-NRT_EXPORT NRT_STATUS nrt_async_sendrecv_init(int lnc)
+NEURON_EXPORT NRT_STATUS nrt_async_sendrecv_init(int lnc)
 {
 	(void)lnc;
 	return nothing(__func__, NRT_FAILURE);
 }
 
-NRT_EXPORT NRT_STATUS nrt_async_sendrecv_close(int lnc)
+NEURON_EXPORT NRT_STATUS nrt_async_sendrecv_close(int lnc)
 {
 	(void)lnc;
 	return nothing(__func__, NRT_FAILURE);
 }
 
-NRT_EXPORT NRT_STATUS nrt_async_sendrecv_flush(int lnc)
+NEURON_EXPORT NRT_STATUS nrt_async_sendrecv_flush(int lnc)
 {
 	(void)lnc;
 	return nothing(__func__, NRT_FAILURE);
@@ -59,7 +60,7 @@ static NRT_STATUS no_communicator(const char *func, const char *peer_ip,
 	return nothing(func, peer_ip && comm ? NRT_RESOURCE : NRT_INVALID);
 }
 
-NRT_EXPORT NRT_STATUS nrt_async_sendrecv_connect(const char *peer_ip, int peer_lnc, int lnc,
+NEURON_EXPORT NRT_STATUS nrt_async_sendrecv_connect(const char *peer_ip, int peer_lnc, int lnc,
 						 nrt_async_sendrecv_comm_t **comm)
 {
 	(void)peer_lnc;
@@ -67,7 +68,7 @@ NRT_EXPORT NRT_STATUS nrt_async_sendrecv_connect(const char *peer_ip, int peer_l
 	return no_communicator(__func__, peer_ip, comm);
 }
 
-NRT_EXPORT NRT_STATUS nrt_async_sendrecv_accept(const char *peer_ip, int peer_lnc, int lnc,
+NEURON_EXPORT NRT_STATUS nrt_async_sendrecv_accept(const char *peer_ip, int peer_lnc, int lnc,
 						nrt_async_sendrecv_comm_t **comm)
 {
 	(void)peer_lnc;
@@ -76,14 +77,14 @@ NRT_EXPORT NRT_STATUS nrt_async_sendrecv_accept(const char *peer_ip, int peer_ln
 }
 
 /* Whatever these get is no handle. */
-NRT_EXPORT NRT_STATUS nrt_async_sendrecv_test_comm(nrt_async_sendrecv_comm_t *comm, bool *done)
+NEURON_EXPORT NRT_STATUS nrt_async_sendrecv_test_comm(nrt_async_sendrecv_comm_t *comm, bool *done)
 {
 	(void)comm;
 	(void)done;
 	return nothing(__func__, NRT_INVALID_HANDLE);
 }
 
-NRT_EXPORT NRT_STATUS nrt_async_sendrecv_send_tensor(nrt_tensor_t *tensor, size_t offset,
+NEURON_EXPORT NRT_STATUS nrt_async_sendrecv_send_tensor(nrt_tensor_t *tensor, size_t offset,
 						     size_t length, nrt_async_sendrecv_comm_t *comm,
 						     nrt_async_sendrecv_request_t **request)
 {
@@ -95,7 +96,7 @@ NRT_EXPORT NRT_STATUS nrt_async_sendrecv_send_tensor(nrt_tensor_t *tensor, size_
 	return nothing(__func__, NRT_INVALID_HANDLE);
 }
 
-NRT_EXPORT NRT_STATUS nrt_async_sendrecv_recv_tensor(nrt_tensor_t *tensor, size_t offset,
+NEURON_EXPORT NRT_STATUS nrt_async_sendrecv_recv_tensor(nrt_tensor_t *tensor, size_t offset,
 						     size_t length, nrt_async_sendrecv_comm_t *comm,
 						     nrt_async_sendrecv_request_t **request)
 {
@@ -107,7 +108,7 @@ NRT_EXPORT NRT_STATUS nrt_async_sendrecv_recv_tensor(nrt_tensor_t *tensor, size_
 	return nothing(__func__, NRT_INVALID_HANDLE);
 }
 
-NRT_EXPORT NRT_STATUS nrt_async_sendrecv_test_request(nrt_async_sendrecv_request_t *request,
+NEURON_EXPORT NRT_STATUS nrt_async_sendrecv_test_request(nrt_async_sendrecv_request_t *request,
 						      bool *done, size_t *size)
 {
 	(void)request;

@@ -5,10 +5,14 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
-#include "comm.h"
 #include "../../common/wait.h"
+#include "../base/log.h"
+#include "../base/process.h"
+#include "comm.h"
+#include "hub.h"
 
 struct member {
 	/* Held for an exchange, all of them for joining; outside of comm_lock. */

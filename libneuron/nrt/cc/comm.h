@@ -11,88 +11,9 @@
 #ifndef NRT_COMM_H
 #define NRT_COMM_H
 
-#include <sys/socket.h>
-#include <sys/un.h>
+#include <nrt/nrt.h>
 
-#include "../api/internal.h"
-
-#define COMM_MAGIC	0x6e727463u
-#define COMM_VERSION	2u
-/* Logical cores of the largest host; the descriptors of all fit into one message. */
-#define COMM_MAX_RANKS	128u
-/* Exchanges of a core that go on at the same time: of a call, and of each queue. */
-#define COMM_CHANNELS	4u
-#define COMM_DATA	64u
-#define COMM_KEY	32
-
-/* All that follows is of one host and one library: no byte order, no padding. */
-enum comm_type {
-	COMM_HELLO = 1,		/* first, answered by a COMM_REPLY when all are there */
-	COMM_REQUEST,
-	COMM_REPLY,
-};
-
-struct comm_hello {
-	uint32_t type;
-	uint32_t magic;
-	uint32_t version;
-	uint32_t rank;
-	uint32_t count;
-	uint32_t channel;
-	uint8_t key[COMM_KEY];		/* channel 0: the secret of the job, others: the rank's own */
-	uint8_t data[COMM_DATA];
-};
-
-/* @ranks goes as far as @nr. */
-struct comm_request {
-	uint32_t type;
-	uint32_t failed;		/* the others are to give up */
-	uint32_t nr;
-	uint32_t fds;			/* 1: there is a descriptor */
-	uint8_t params[COMM_DATA];	/* the same of all */
-	uint8_t data[COMM_DATA];
-	uint32_t ranks[COMM_MAX_RANKS];
-};
-
-/* @data goes as far as @nr, which is 0 unless @status is NRT_SUCCESS. */
-struct comm_reply {
-	uint32_t type;
-	uint32_t status;
-	uint32_t nr;
-	uint32_t fds;			/* 0 or @nr */
-	uint8_t key[COMM_KEY];		/* to a hello: what this rank opens its channels with */
-	uint8_t data[COMM_MAX_RANKS][COMM_DATA];
-};
-
-/* place.c */
-struct comm_place {
-	int dir;
-	char name[64];			/* in it: of the file with the secret */
-};
-
-NRT_STATUS comm_place_open(const char *func, struct comm_place *place);
-void comm_place_close(struct comm_place *place);
-void comm_place_address(const struct comm_place *place, struct sockaddr_un *address);
-/* What the process with rank 0 has written there.  0 or -errno. */
-int comm_place_secret(const struct comm_place *place, uint8_t key[COMM_KEY]);
-/* As rank 0, with a new secret: a lock or -errno, -EADDRINUSE somebody else is there. */
-int comm_place_take(const struct comm_place *place, uint8_t secret[COMM_KEY]);
-void comm_place_leave(const struct comm_place *place, int lock);
-int comm_random(uint8_t key[COMM_KEY]);
-
-/* hub.c: both under comm_lock; stopping lets go of it meanwhile */
-extern pthread_mutex_t comm_lock;
-/* 0 or -errno, -EADDRINUSE somebody else has rank 0; a hub that runs has the place. */
-int hub_start(struct comm_place *place, uint32_t count);
-void hub_stop(void);
-void hub_forget(void);
-
-/* A message with descriptors in it, which stay the sender's.  0 or -errno. */
-int comm_send(int sock, const void *message, size_t size, const int *fds, uint32_t nr_fds);
-/* Its length, or -errno; all @nr_fds are set, to -1 if fewer came. */
-ssize_t comm_receive(int sock, void *message, size_t size, int *fds, uint32_t nr_fds);
-void comm_close_fds(int *fds, uint32_t nr);
-bool comm_peer_is_us(int sock);
+#include "message.h"
 
 struct nrt_exchange {
 	const char *func;		/* for the log */

@@ -19,7 +19,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "comm.h"
+#include "../base/log.h"
+#include "place.h"
 
 #define SUFFIX ".sock"
 

@@ -9,14 +9,17 @@
 
 #include <jansson.h>
 
+#include <nrt/nrt_experimental.h>
 #include <nrt/nrt_sys_trace.h>
 
-#include "output.h"
-#include "profile.h"
+#include "../../common/wait.h"
+#include "../base/log.h"
+#include "../base/output.h"
+#include "../base/process.h"
+#include "events.h"
 
 #define MAX_EVENTS (16u << 20)
 #define DEFAULT_EVENTS 65536u
-#define MAX_CORES 1024u		/* whose events can be switched off */
 
 static const char *const type_names[] = {
 	[NRT_TRACE_LOAD] = "nrt_load",
@@ -65,14 +68,6 @@ static struct {
 	struct event_ring *rings;
 	uint32_t nr;
 } trace = { .lock = PTHREAD_MUTEX_INITIALIZER };
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 uint64_t nrt_trace_begin(void)
 {
@@ -203,7 +198,7 @@ NRT_STATUS nrt_trace_off(void)
 	return status;
 }
 
-NRT_EXPORT NRT_STATUS nrt_sys_trace_start(nrt_sys_trace_config_t *config)
+NEURON_EXPORT NRT_STATUS nrt_sys_trace_start(nrt_sys_trace_config_t *config)
 {
 	NRT_STATUS status = nrt_enter();
 
@@ -214,7 +209,7 @@ NRT_EXPORT NRT_STATUS nrt_sys_trace_start(nrt_sys_trace_config_t *config)
 	return status;
 }
 
-NRT_EXPORT NRT_STATUS nrt_sys_trace_stop(void)
+NEURON_EXPORT NRT_STATUS nrt_sys_trace_stop(void)
 {
 	NRT_STATUS status = nrt_enter();
 
@@ -275,7 +270,7 @@ static void drop(const struct nrt_sys_trace_fetch_options *o)
 	}
 }
 
-NRT_EXPORT NRT_STATUS nrt_sys_trace_fetch_events(char **buffer, size_t *written_size,
+NEURON_EXPORT NRT_STATUS nrt_sys_trace_fetch_events(char **buffer, size_t *written_size,
 						 const nrt_sys_trace_fetch_options_t *options)
 {
 	struct nrt_sys_trace_fetch_options o = { 0 };
@@ -303,12 +298,12 @@ NRT_EXPORT NRT_STATUS nrt_sys_trace_fetch_events(char **buffer, size_t *written_
 	return NRT_SUCCESS;
 }
 
-NRT_EXPORT void nrt_sys_trace_buffer_free(char *buffer)
+NEURON_EXPORT void nrt_sys_trace_buffer_free(char *buffer)
 {
 	free(buffer);
 }
 
-NRT_EXPORT NRT_STATUS nrt_trace_start(bool trace_mem)
+NEURON_EXPORT NRT_STATUS nrt_trace_start(bool trace_mem)
 {
 	nrt_sys_trace_config_t config;
 
@@ -318,7 +313,7 @@ NRT_EXPORT NRT_STATUS nrt_trace_start(bool trace_mem)
 	return nrt_sys_trace_start(&config);
 }
 
-NRT_EXPORT NRT_STATUS nrt_trace_stop(const char *filename)
+NEURON_EXPORT NRT_STATUS nrt_trace_stop(const char *filename)
 {
 	NRT_STATUS status;
 
@@ -354,7 +349,7 @@ NRT_STATUS nrt_trace_write(int fd, const char *name)
 
 /* ---- configuration ------------------------------------------------------------------- */
 
-NRT_EXPORT NRT_STATUS nrt_sys_trace_config_allocate(nrt_sys_trace_config_t **config)
+NEURON_EXPORT NRT_STATUS nrt_sys_trace_config_allocate(nrt_sys_trace_config_t **config)
 {
 	if (!config)
 		return NRT_INVALID;
@@ -365,7 +360,7 @@ NRT_EXPORT NRT_STATUS nrt_sys_trace_config_allocate(nrt_sys_trace_config_t **con
 	return NRT_SUCCESS;
 }
 
-NRT_EXPORT void nrt_sys_trace_config_set_defaults(nrt_sys_trace_config_t *config)
+NEURON_EXPORT void nrt_sys_trace_config_set_defaults(nrt_sys_trace_config_t *config)
 {
 	if (config)
 		*config = (struct nrt_sys_trace_config){
@@ -374,19 +369,19 @@ NRT_EXPORT void nrt_sys_trace_config_set_defaults(nrt_sys_trace_config_t *config
 		};
 }
 
-NRT_EXPORT void nrt_sys_trace_config_free(nrt_sys_trace_config_t *config)
+NEURON_EXPORT void nrt_sys_trace_config_free(nrt_sys_trace_config_t *config)
 {
 	free(config);
 }
 
-NRT_EXPORT void nrt_sys_trace_config_set_max_events_per_nc(nrt_sys_trace_config_t *config,
+NEURON_EXPORT void nrt_sys_trace_config_set_max_events_per_nc(nrt_sys_trace_config_t *config,
 							   uint64_t max_events_per_nc)
 {
 	if (config && max_events_per_nc)
 		config->max_events = max_events_per_nc < MAX_EVENTS ? max_events_per_nc : MAX_EVENTS;
 }
 
-NRT_EXPORT void nrt_sys_trace_config_set_capture_enabled_for_nc(nrt_sys_trace_config_t *config,
+NEURON_EXPORT void nrt_sys_trace_config_set_capture_enabled_for_nc(nrt_sys_trace_config_t *config,
 								uint32_t nc_idx, bool enabled)
 {
 	if (!config || nc_idx >= MAX_CORES)
@@ -397,7 +392,7 @@ NRT_EXPORT void nrt_sys_trace_config_set_capture_enabled_for_nc(nrt_sys_trace_co
 		config->off[nc_idx / 8] |= (uint8_t)(1u << nc_idx % 8);
 }
 
-NRT_EXPORT NRT_STATUS
+NEURON_EXPORT NRT_STATUS
 nrt_sys_trace_config_set_capture_enabled_for_event_type(nrt_sys_trace_config_t *config,
 							const char *event_type, bool enabled)
 {
@@ -436,26 +431,26 @@ static NRT_STATUS list_types(uint32_t types, const char ***event_types, size_t *
 	return nrt_names_list(type_names, NRT_TRACE_NR_TYPES, types, event_types, count);
 }
 
-NRT_EXPORT NRT_STATUS nrt_sys_trace_get_event_types(const char ***event_types, size_t *count)
+NEURON_EXPORT NRT_STATUS nrt_sys_trace_get_event_types(const char ***event_types, size_t *count)
 {
 	return list_types(UINT32_MAX, event_types, count);
 }
 
 /* The names themselves are the library's. */
-NRT_EXPORT void nrt_sys_trace_free_event_types(const char **event_types, size_t count)
+NEURON_EXPORT void nrt_sys_trace_free_event_types(const char **event_types, size_t count)
 {
 	(void)count;
 	free(event_types);
 }
 
-NRT_EXPORT NRT_STATUS
+NEURON_EXPORT NRT_STATUS
 nrt_sys_trace_config_get_enabled_event_types(const nrt_sys_trace_config_t *config,
 					     const char ***event_types, size_t *count)
 {
 	return config ? list_types(config->types, event_types, count) : NRT_INVALID;
 }
 
-NRT_EXPORT NRT_STATUS
+NEURON_EXPORT NRT_STATUS
 nrt_sys_trace_fetch_options_allocate(nrt_sys_trace_fetch_options_t **options)
 {
 	if (!options)
@@ -464,18 +459,18 @@ nrt_sys_trace_fetch_options_allocate(nrt_sys_trace_fetch_options_t **options)
 	return *options ? NRT_SUCCESS : NRT_RESOURCE;
 }
 
-NRT_EXPORT void nrt_sys_trace_fetch_options_set_defaults(nrt_sys_trace_fetch_options_t *options)
+NEURON_EXPORT void nrt_sys_trace_fetch_options_set_defaults(nrt_sys_trace_fetch_options_t *options)
 {
 	if (options)
 		memset(options, 0, sizeof(*options));
 }
 
-NRT_EXPORT void nrt_sys_trace_fetch_options_free(nrt_sys_trace_fetch_options_t *options)
+NEURON_EXPORT void nrt_sys_trace_fetch_options_free(nrt_sys_trace_fetch_options_t *options)
 {
 	free(options);
 }
 
-NRT_EXPORT void
+NEURON_EXPORT void
 nrt_sys_trace_fetch_options_set_max_events_per_nc(nrt_sys_trace_fetch_options_t *options,
 						  uint64_t max_events_per_nc)
 {
@@ -483,7 +478,7 @@ nrt_sys_trace_fetch_options_set_max_events_per_nc(nrt_sys_trace_fetch_options_t 
 		options->max_events = max_events_per_nc;
 }
 
-NRT_EXPORT void nrt_sys_trace_fetch_options_set_nc_idx(nrt_sys_trace_fetch_options_t *options,
+NEURON_EXPORT void nrt_sys_trace_fetch_options_set_nc_idx(nrt_sys_trace_fetch_options_t *options,
 						       uint64_t nc_idx)
 {
 	if (options) {

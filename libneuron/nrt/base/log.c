@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "internal.h"
+#include "log.h"
 
 /* Not <syslog.h>: its LOG_INFO and LOG_DEBUG are other numbers than ours. */
 void syslog(int prio, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -13,7 +13,15 @@
 
 #include <nrt/nrt_async.h>
 
-#include "comm.h"
+#include "../base/layout.h"
+#include "../base/log.h"
+#include "../base/status.h"
+#include "../cc/comm.h"
+#include "../object/model.h"
+#include "../object/report.h"
+#include "../object/tensor.h"
+#include "collective.h"
+#include "queue.h"
 
 /* uapi/FACTS.md 11, measured on x86-64 */
 SIZE(nrt_cc_comm_t, 32);
@@ -72,19 +80,19 @@ static NRT_STATUS build(const char *func, int64_t vnc, uint32_t rank, uint32_t c
 	return status;
 }
 
-NRT_EXPORT NRT_STATUS nrt_build_global_comm(int32_t vnc, uint32_t g_device_id,
+NEURON_EXPORT NRT_STATUS nrt_build_global_comm(int32_t vnc, uint32_t g_device_id,
 					    uint32_t g_device_count)
 {
 	return build(__func__, vnc, g_device_id, g_device_count);
 }
 
-NRT_EXPORT NRT_STATUS nrt_cc_global_comm_init(uint32_t vnc, uint32_t g_device_id,
+NEURON_EXPORT NRT_STATUS nrt_cc_global_comm_init(uint32_t vnc, uint32_t g_device_id,
 					      uint32_t g_device_count)
 {
 	return build(__func__, vnc, g_device_id, g_device_count);
 }
 
-NRT_EXPORT NRT_STATUS nrt_load_collectives(const void *neff_bytes, size_t size, int32_t vnc,
+NEURON_EXPORT NRT_STATUS nrt_load_collectives(const void *neff_bytes, size_t size, int32_t vnc,
 					   int32_t vnc_count, uint32_t ctx_device_id,
 					   uint32_t ctx_device_count, nrt_model_t **model)
 {
@@ -161,7 +169,7 @@ struct params {
 
 _Static_assert(sizeof(struct params) <= COMM_DATA, "fits");
 
-NRT_EXPORT NRT_STATUS nrt_barrier(int32_t vnc, uint32_t g_device_id, uint32_t g_device_count)
+NEURON_EXPORT NRT_STATUS nrt_barrier(int32_t vnc, uint32_t g_device_id, uint32_t g_device_count)
 {
 	struct params params = { .kind = KIND_BARRIER };
 	struct nrt_exchange x = {
@@ -191,7 +199,7 @@ static NRT_STATUS gather(int fds[], uint32_t count, size_t size, void *out)
 	return NRT_SUCCESS;
 }
 
-NRT_EXPORT NRT_STATUS nrt_all_gather(int32_t vnc, uint32_t g_device_id, uint32_t g_device_count,
+NEURON_EXPORT NRT_STATUS nrt_all_gather(int32_t vnc, uint32_t g_device_id, uint32_t g_device_count,
 				     uint32_t rank_input_size, void *input, void *output)
 {
 	struct params params = { .kind = KIND_ALL_GATHER, .size = rank_input_size };
@@ -231,7 +239,7 @@ out:
 
 /* ---- preparing --------------------------------------------------------------------- */
 
-void nrt_cc_free(struct nrt_cc_context *c)
+static void context_free(struct nrt_cc_context *c)
 {
 	if (!c)
 		return;
@@ -372,7 +380,7 @@ static NRT_STATUS prepare(const nrt_cc_comm_t *comm, const nrt_tensor_list_t *in
 	if (status == NRT_SUCCESS)
 		*context = c;
 	else
-		nrt_cc_free(c);
+		context_free(c);
 	return status;
 }
 
@@ -407,7 +415,7 @@ void nrt_cc_close(void)
 		struct nrt_cc_context *c = contexts;
 
 		contexts = c->next;
-		nrt_cc_free(c);
+		context_free(c);
 	}
 }
 
@@ -418,7 +426,7 @@ void nrt_cc_forget(void)
 	contexts = NULL;
 }
 
-NRT_EXPORT NRT_STATUS nrta_cc_prepare(nrt_cc_comm_t *comm, nrt_tensor_list_t *input,
+NEURON_EXPORT NRT_STATUS nrta_cc_prepare(nrt_cc_comm_t *comm, nrt_tensor_list_t *input,
 				      nrt_tensor_list_t *output, nrt_dtype_t dtype,
 				      nrt_op_type_t op, nrt_cc_op_type_t cc_op,
 				      nrt_cc_context_t **cc_ctx)
@@ -430,30 +438,6 @@ NRT_EXPORT NRT_STATUS nrta_cc_prepare(nrt_cc_comm_t *comm, nrt_tensor_list_t *in
 	status = prepare(comm, input, output, dtype, op, cc_op, cc_ctx);
 	if (status == NRT_SUCCESS)
 		context_add(*cc_ctx);
-	nrt_leave();
-	return status;
-}
-
-NRT_EXPORT NRT_STATUS nrta_cc_schedule(nrt_cc_context_t **cc_ctx, int queue, NRT_STATUS *ret,
-				       nrta_seq_t *seq)
-{
-	NRT_STATUS status = nrt_enter();
-	struct nrt_cc_context *c;
-
-	if (status != NRT_SUCCESS)
-		return status;
-	c = cc_ctx ? *cc_ctx : NULL;
-	if (!cc_ctx) {
-		status = NRT_INVALID;
-	} else if (!context_take(c)) {
-		status = NRT_INVALID_HANDLE;
-	} else {
-		status = nrt_async_collective(c, c->vnc, queue, ret, seq);
-		if (status == NRT_SUCCESS)
-			*cc_ctx = NULL;
-		else
-			context_add(c);
-	}
 	nrt_leave();
 	return status;
 }
@@ -703,7 +687,7 @@ static NRT_STATUS run_tensor(const struct nrt_cc_context *c, uint32_t channel, s
 	return x.failed && status == NRT_EXEC_COMPLETED_WITH_ERR ? own : status;
 }
 
-NRT_STATUS nrt_cc_run(const struct nrt_cc_context *c, uint32_t queue)
+static NRT_STATUS run_context(const struct nrt_cc_context *c, uint32_t queue)
 {
 	NRT_STATUS status = NRT_SUCCESS;
 	size_t i;
@@ -723,4 +707,50 @@ NRT_STATUS nrt_cc_run(const struct nrt_cc_context *c, uint32_t queue)
 	default:
 		return status;
 	}
+}
+
+/* ---- queueing it ------------------------------------------------------------------- */
+
+static NRT_STATUS run_job(const struct nrt_job *job)
+{
+	return run_context(job->collective, job->queue);
+}
+
+static void drop_job(const struct nrt_job *job)
+{
+	context_free(job->collective);
+}
+
+static const struct nrt_job_ops job_ops = { .run = run_job, .drop = drop_job };
+
+NEURON_EXPORT NRT_STATUS nrta_cc_schedule(nrt_cc_context_t **cc_ctx, int queue, NRT_STATUS *ret,
+				       nrta_seq_t *seq)
+{
+	NRT_STATUS status = nrt_enter();
+	struct nrt_cc_context *c;
+
+	if (status != NRT_SUCCESS)
+		return status;
+	c = cc_ctx ? *cc_ctx : NULL;
+	if (!cc_ctx) {
+		status = NRT_INVALID;
+	} else if (!context_take(c)) {
+		status = NRT_INVALID_HANDLE;
+	} else {
+		const struct nrt_job job = {
+			.ops = &job_ops,
+			.ret = ret,
+			.collective = c,
+			.queue = (uint32_t)queue,
+		};
+
+		/* Only if it is queued it is the queue's. */
+		status = nrt_queue_submit(c->vnc, NRTA_XU_COLLECTIVES, queue, &job, false, seq);
+		if (status == NRT_SUCCESS)
+			*cc_ctx = NULL;
+		else
+			context_add(c);
+	}
+	nrt_leave();
+	return status;
 }

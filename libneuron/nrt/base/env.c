@@ -6,7 +6,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "internal.h"
+#include "env.h"
+#include "log.h"
 
 /* Of the interface, without anything here that they could change: libnrt(7) has the reasons. */
 static const char *const ignored[] = {

@@ -7,8 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "internal.h"
-#include "../trace/output.h"
+#include "../base/log.h"
+#include "../base/output.h"
+#include "model.h"
+#include "report.h"
 
 struct gathered {
 	struct neuron_report report;

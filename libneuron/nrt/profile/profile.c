@@ -10,8 +10,11 @@
 
 #include <nrt/nrt_profile.h>
 
-#include "../api/internal.h"
-#include "output.h"
+#include "../base/log.h"
+#include "../base/output.h"
+#include "../base/status.h"
+#include "../object/model.h"
+#include "capture.h"
 #include "profile.h"
 
 struct nrt_profile_continuous_options {
@@ -26,47 +29,6 @@ static struct {
 	char *dir;
 	unsigned int saved;
 } profiles = { .lock = PTHREAD_MUTEX_INITIALIZER };
-
-/* ---- what inspect needs, too --------------------------------------------------------- */
-
-NRT_STATUS nrt_core_profile_start(struct nrt_vnc *vnc, struct neuron_model *model, bool last_only,
-				  struct neuron_profile **profile)
-{
-	struct neuron_mem_failure failure = { .reason = NEURON_MEM_REASON_NONE };
-	struct neuron_profile_opts opts = {
-		.size = sizeof(opts),
-		.model = model,
-		.last_only = last_only,
-		.failure = &failure,
-		.refused = nrt_refused,
-		.refused_data = vnc->device,
-	};
-	const char *variable;
-	int ret;
-
-	if (neuron_profile_read(&opts, &variable)) {
-		LOG(NRT, ERROR, "%s=%s is not a number from 1 to 1024", variable,
-		    getenv(variable));
-		return NRT_INVALID;
-	}
-	ret = neuron_profile_start(vnc->core, &opts, profile);
-	if (!ret)
-		return NRT_SUCCESS;
-	LOG(NRT, ERROR, "no profile of ND %u:NC %u: %s", neuron_device_index(vnc->device),
-	    vnc->index, strerror(-ret));
-	return nrt_status_of(ret);
-}
-
-NRT_STATUS nrt_core_profile_write(struct neuron_profile *profile, int fd, const char *name)
-{
-	int ret = fd < 0 ? fd : neuron_profile_write(profile, fd);
-
-	if (fd >= 0 && close(fd) && !ret)
-		ret = -errno;
-	if (ret)
-		LOG(NRT, ERROR, "profile %s: %s", name, strerror(-ret));
-	return ret ? NRT_FAILURE : NRT_SUCCESS;
-}
 
 /* ---- of a model ---------------------------------------------------------------------- */
 
@@ -99,7 +61,7 @@ static NRT_STATUS start_model(const struct nrt_model *m, const char *filename)
 	return NRT_SUCCESS;
 }
 
-NRT_EXPORT NRT_STATUS nrt_profile_start(nrt_model_t *model, const char *filename)
+NEURON_EXPORT NRT_STATUS nrt_profile_start(nrt_model_t *model, const char *filename)
 {
 	NRT_STATUS status = nrt_enter();
 	struct nrt_model *m;
@@ -130,7 +92,7 @@ static void forget_model(void)
 	profiles.filename = NULL;
 }
 
-NRT_EXPORT NRT_STATUS nrt_profile_stop(const char *filename)
+NEURON_EXPORT NRT_STATUS nrt_profile_stop(const char *filename)
 {
 	NRT_STATUS status = nrt_enter();
 	int ret;
@@ -157,7 +119,7 @@ NRT_EXPORT NRT_STATUS nrt_profile_stop(const char *filename)
 
 /* ---- of the last execution on each core ---------------------------------------------- */
 
-NRT_EXPORT NRT_STATUS
+NEURON_EXPORT NRT_STATUS
 nrt_profile_continuous_options_allocate(nrt_profile_continuous_options_t **options)
 {
 	if (!options)
@@ -166,7 +128,7 @@ nrt_profile_continuous_options_allocate(nrt_profile_continuous_options_t **optio
 	return *options ? NRT_SUCCESS : NRT_RESOURCE;
 }
 
-NRT_EXPORT NRT_STATUS nrt_profile_continuous_options_free(nrt_profile_continuous_options_t *options)
+NEURON_EXPORT NRT_STATUS nrt_profile_continuous_options_free(nrt_profile_continuous_options_t *options)
 {
 	if (!options)
 		return NRT_INVALID;
@@ -175,7 +137,7 @@ NRT_EXPORT NRT_STATUS nrt_profile_continuous_options_free(nrt_profile_continuous
 	return NRT_SUCCESS;
 }
 
-NRT_EXPORT NRT_STATUS
+NEURON_EXPORT NRT_STATUS
 nrt_profile_continuous_options_set_output_dir(nrt_profile_continuous_options_t *options,
 					      const char *output_dir)
 {
@@ -218,7 +180,7 @@ static NRT_STATUS start_cores(const char *dir)
 	return status;
 }
 
-NRT_EXPORT NRT_STATUS nrt_profile_continuous_start(nrt_profile_continuous_options_t *options)
+NEURON_EXPORT NRT_STATUS nrt_profile_continuous_start(nrt_profile_continuous_options_t *options)
 {
 	NRT_STATUS status = nrt_enter();
 
@@ -249,7 +211,7 @@ static NRT_STATUS save_core(uint32_t vnc, const char *dir)
 	return nrt_core_profile_write(profiles.cores[vnc], nrt_open_output(AT_FDCWD, path), path);
 }
 
-NRT_EXPORT NRT_STATUS nrt_profile_continuous_save(uint32_t vnc,
+NEURON_EXPORT NRT_STATUS nrt_profile_continuous_save(uint32_t vnc,
 						  nrt_profile_continuous_options_t *options)
 {
 	NRT_STATUS status = nrt_enter();
@@ -268,7 +230,7 @@ NRT_EXPORT NRT_STATUS nrt_profile_continuous_save(uint32_t vnc,
 	return status;
 }
 
-NRT_EXPORT NRT_STATUS nrt_profile_continuous_stop(void)
+NEURON_EXPORT NRT_STATUS nrt_profile_continuous_stop(void)
 {
 	NRT_STATUS status = nrt_enter();
 

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Tensors: storage, views of it, and sets of them by name. */
+/* Tensors: views of storage. */
 #include <errno.h>
-#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "internal.h"
 #include "../../common/wait.h"
+#include "../base/log.h"
+#include "../base/status.h"
+#include "../trace/events.h"
+#include "handles.h"
+#include "tensor.h"
 
 /* How often a tensor was written by an execution; shared with what holds the tensor. */
 struct nrt_completions {
@@ -18,209 +21,10 @@ struct nrt_completions {
 static pthread_mutex_t completions_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t completions_cond = PTHREAD_COND_INITIALIZER;
 
-/* ---- handles ----------------------------------------------------------------------- */
-
-/*
- * Tensors and sets that have not been freed, as trees of tsearch(): what a program gives
- * may be anything, and is looked at only if it is one of these.  A set says nothing of
- * its tensors, which may have been freed since.
- */
-static pthread_mutex_t handles_lock = PTHREAD_MUTEX_INITIALIZER;
-static void *live_tensors, *live_sets;
-
-/* Its complement, so that a leak checker does not find what was lost through the tree. */
-static void *key_of(const void *handle)
-{
-	return (void *)~(uintptr_t)handle;
-}
-
-static int by_address(const void *a, const void *b)
-{
-	return ((uintptr_t)a > (uintptr_t)b) - ((uintptr_t)a < (uintptr_t)b);
-}
-
-/* false: no memory. */
-static bool handle_add(void **tree, const void *handle)
-{
-	bool added;
-
-	pthread_mutex_lock(&handles_lock);
-	added = tsearch(key_of(handle), tree, by_address);
-	pthread_mutex_unlock(&handles_lock);
-	return added;
-}
-
-/* Of two threads that free the same, one does. */
-static bool handle_remove(void **tree, const void *handle)
-{
-	bool removed;
-
-	pthread_mutex_lock(&handles_lock);
-	removed = tdelete(key_of(handle), tree, by_address);
-	pthread_mutex_unlock(&handles_lock);
-	return removed;
-}
-
-static bool handle_live(void **tree, const void *handle)
-{
-	bool live;
-
-	pthread_mutex_lock(&handles_lock);
-	live = tfind(key_of(handle), tree, by_address);
-	pthread_mutex_unlock(&handles_lock);
-	return live;
-}
-
-void nrt_handles_lock(void)
-{
-	pthread_mutex_lock(&handles_lock);
-}
-
-void nrt_handles_unlock(void)
-{
-	pthread_mutex_unlock(&handles_lock);
-}
-
 bool nrt_tensor_valid(const nrt_tensor_t *tensor)
 {
-	return handle_live(&live_tensors, tensor);
+	return nrt_handle_live(NRT_HANDLES_TENSORS, tensor);
 }
-
-struct nrt_set *nrt_set_of(const nrt_tensor_set_t *set)
-{
-	return handle_live(&live_sets, set) ? (struct nrt_set *)(uintptr_t)set : NULL;
-}
-
-/* ---- storage ----------------------------------------------------------------------- */
-
-static void storage_link(struct nrt_storage *s)
-{
-	struct nrt_process *p = &nrt_process;
-
-	pthread_mutex_lock(&p->lock);
-	s->next = p->storages;
-	s->pprev = &p->storages;
-	if (s->next)
-		s->next->pprev = &s->next;
-	p->storages = s;
-	pthread_mutex_unlock(&p->lock);
-}
-
-static struct nrt_storage *storage_new(enum nrt_storage_kind kind, uint64_t size)
-{
-	struct nrt_storage *s = calloc(1, sizeof(*s));
-
-	if (!s)
-		return NULL;
-	atomic_init(&s->refs, 1);
-	s->kind = kind;
-	s->size = size;
-	return s;
-}
-
-void nrt_storage_put(struct nrt_storage *s)
-{
-	if (!s || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1)
-		return;
-	pthread_mutex_lock(&nrt_process.lock);
-	if (s->pprev) {
-		*s->pprev = s->next;
-		if (s->next)
-			s->next->pprev = s->pprev;
-	}
-	pthread_mutex_unlock(&nrt_process.lock);
-	neuron_mem_free(s->mem);
-	if (s->owned)
-		free(s->user);
-	free(s);
-}
-
-struct nrt_storage *nrt_storage_at(const void *va, uint64_t size)
-{
-	uintptr_t at = (uintptr_t)va;
-	struct nrt_storage *s;
-	unsigned int refs = 0;
-
-	pthread_mutex_lock(&nrt_process.lock);
-	for (s = nrt_process.storages; s; s = s->next) {
-		uintptr_t start = (uintptr_t)atomic_load(&s->va);
-
-		if (start && at >= start && at - start <= s->size && size <= s->size - (at - start))
-			break;
-	}
-	/* One that another thread is about to free, which waits for the lock, stays dead. */
-	if (s)
-		refs = atomic_load(&s->refs);
-	while (refs && !atomic_compare_exchange_weak(&s->refs, &refs, refs + 1))
-		;
-	pthread_mutex_unlock(&nrt_process.lock);
-	return refs ? s : NULL;
-}
-
-/* Under the life lock for writing: nobody else is in here. */
-void nrt_storages_close(void)
-{
-	for (struct nrt_storage *s = nrt_process.storages; s; s = s->next) {
-		neuron_mem_free(s->mem);
-		s->mem = NULL;
-		s->device = NULL;
-		atomic_store(&s->va, NULL);
-	}
-}
-
-void nrt_storages_forget(void)
-{
-	while (nrt_process.storages) {
-		struct nrt_storage *s = nrt_process.storages;
-
-		nrt_process.storages = s->next;
-		s->next = NULL;
-		s->pprev = NULL;
-		s->mem = NULL;
-		s->device = NULL;
-		atomic_store(&s->va, NULL);
-	}
-}
-
-static NRT_STATUS storage_alloc(struct nrt_vnc *vnc, nrt_tensor_placement_t placement,
-				size_t size, struct nrt_storage **out)
-{
-	struct neuron_mem_failure failure = { .reason = NEURON_MEM_REASON_NONE };
-	const struct neuron_geometry *g = neuron_device_geometry(vnc->device);
-	bool host = placement == NRT_TENSOR_PLACEMENT_HOST;
-	struct neuron_mem_opts opts = {
-		.size = sizeof(opts),
-		.flags = host ? NEURON_MEM_F_HOST : nrt_process.contiguous ? NEURON_MEM_F_HIGH : 0,
-		.hbm = g->core_hbm[vnc->nc],
-		.nc = vnc->nc,
-		.category = host ? NEURON_MEM_HOST_TENSORS : NEURON_MEM_TENSORS,
-		.failure = &failure,
-	};
-	struct nrt_storage *s;
-	int ret;
-
-	s = storage_new(host ? NRT_STORAGE_HOST : NRT_STORAGE_DEVICE, size);
-	if (!s)
-		return NRT_RESOURCE;
-	ret = neuron_mem_alloc(vnc->device, size, &opts, &s->mem);
-	if (ret) {
-		free(s);
-		if (ret == -ENOMEM)
-			nrt_log_memory(vnc->device, &failure);
-		else
-			LOG_AS(TDRV, ERROR, "tensor_allocate", "failed to allocate %zu bytes: %s",
-			       size, strerror(-ret));
-		return nrt_status_of(ret);
-	}
-	s->device = vnc->device;
-	s->hbm = host ? 0 : opts.hbm;
-	s->vnc = (uint32_t)(vnc - nrt_process.vncs);
-	storage_link(s);
-	*out = s;
-	return NRT_SUCCESS;
-}
-
-/* ---- tensors ----------------------------------------------------------------------- */
 
 static void completions_put(struct nrt_completions *c)
 {
@@ -246,7 +50,7 @@ static NRT_STATUS tensor_make(const char *name, struct nrt_completions *completi
 	}
 	if (t && name)
 		t->name = strdup(name);
-	if (!t || !completions || (name && !t->name) || !handle_add(&live_tensors, t)) {
+	if (!t || !completions || (name && !t->name) || !nrt_handle_add(NRT_HANDLES_TENSORS, t)) {
 		completions_put(completions);
 		if (t)
 			free(t->name);
@@ -290,7 +94,7 @@ static void tensor_free(nrt_tensor_t *t)
 /* While the runtime stays; NULL is allowed. */
 void nrt_tensor_drop(nrt_tensor_t *t)
 {
-	if (t && handle_remove(&live_tensors, t))
+	if (t && nrt_handle_remove(NRT_HANDLES_TENSORS, t))
 		tensor_free(t);
 }
 
@@ -313,7 +117,7 @@ static const char *tensor_name(const nrt_tensor_t *t)
 	return t->name ? t->name : "UNKNOWN";
 }
 
-NRT_EXPORT NRT_STATUS nrt_tensor_allocate(nrt_tensor_placement_t tensor_placement, int vnc,
+NEURON_EXPORT NRT_STATUS nrt_tensor_allocate(nrt_tensor_placement_t tensor_placement, int vnc,
 					  size_t size, const char *name, nrt_tensor_t **tensor)
 {
 	uint64_t began = nrt_trace_begin();
@@ -334,10 +138,10 @@ NRT_EXPORT NRT_STATUS nrt_tensor_allocate(nrt_tensor_placement_t tensor_placemen
 	switch (tensor_placement) {
 	case NRT_TENSOR_PLACEMENT_DEVICE:
 	case NRT_TENSOR_PLACEMENT_HOST:
-		status = storage_alloc(v, tensor_placement, size, &s);
+		status = nrt_storage_alloc(v, tensor_placement, size, &s);
 		break;
 	case NRT_TENSOR_PLACEMENT_VIRTUAL:
-		s = storage_new(NRT_STORAGE_USER, size);
+		s = nrt_storage_new(NRT_STORAGE_USER, size);
 		if (s)
 			s->user = calloc(1, size);
 		if (!s || !s->user) {
@@ -368,7 +172,7 @@ out:
 	return status;
 }
 
-NRT_EXPORT NRT_STATUS nrt_tensor_allocate_empty(const char *name, nrt_tensor_t **tensor)
+NEURON_EXPORT NRT_STATUS nrt_tensor_allocate_empty(const char *name, nrt_tensor_t **tensor)
 {
 	NRT_STATUS status = nrt_enter();
 
@@ -380,11 +184,11 @@ NRT_EXPORT NRT_STATUS nrt_tensor_allocate_empty(const char *name, nrt_tensor_t *
 }
 
 /* Callable after nrt_close() too: what the tensor had is gone by then. */
-NRT_EXPORT void nrt_tensor_free(nrt_tensor_t **tensor)
+NEURON_EXPORT void nrt_tensor_free(nrt_tensor_t **tensor)
 {
 	nrt_tensor_t *t;
 
-	if (!tensor || !handle_remove(&live_tensors, *tensor))
+	if (!tensor || !nrt_handle_remove(NRT_HANDLES_TENSORS, *tensor))
 		return;
 	t = *tensor;
 	*tensor = NULL;
@@ -393,7 +197,7 @@ NRT_EXPORT void nrt_tensor_free(nrt_tensor_t **tensor)
 	pthread_rwlock_unlock(&nrt_process.life);
 }
 
-NRT_EXPORT NRT_STATUS nrt_tensor_attach_buffer(nrt_tensor_t *tensor, void *buffer, size_t size)
+NEURON_EXPORT NRT_STATUS nrt_tensor_attach_buffer(nrt_tensor_t *tensor, void *buffer, size_t size)
 {
 	struct nrt_storage *s;
 	NRT_STATUS status = nrt_enter();
@@ -404,7 +208,7 @@ NRT_EXPORT NRT_STATUS nrt_tensor_attach_buffer(nrt_tensor_t *tensor, void *buffe
 		status = NRT_INVALID;
 		goto out;
 	}
-	s = storage_new(NRT_STORAGE_USER, size);
+	s = nrt_storage_new(NRT_STORAGE_USER, size);
 	if (!s) {
 		status = NRT_RESOURCE;
 		goto out;
@@ -419,7 +223,7 @@ out:
 	return status;
 }
 
-NRT_EXPORT NRT_STATUS nrt_tensor_allocate_slice(const nrt_tensor_t *tensor_source, size_t offset,
+NEURON_EXPORT NRT_STATUS nrt_tensor_allocate_slice(const nrt_tensor_t *tensor_source, size_t offset,
 						size_t size, const char *name,
 						nrt_tensor_t **tensor_slice)
 {
@@ -505,7 +309,7 @@ NRT_STATUS nrt_tensor_transfer(const char *func, const nrt_tensor_t *t, void *bu
 	return status;
 }
 
-NRT_EXPORT NRT_STATUS nrt_tensor_read(const nrt_tensor_t *tensor, void *buf, size_t offset,
+NEURON_EXPORT NRT_STATUS nrt_tensor_read(const nrt_tensor_t *tensor, void *buf, size_t offset,
 				      size_t size)
 {
 	NRT_STATUS status = nrt_enter();
@@ -517,7 +321,7 @@ NRT_EXPORT NRT_STATUS nrt_tensor_read(const nrt_tensor_t *tensor, void *buf, siz
 	return status;
 }
 
-NRT_EXPORT NRT_STATUS nrt_tensor_write(nrt_tensor_t *tensor, const void *buf, size_t offset,
+NEURON_EXPORT NRT_STATUS nrt_tensor_write(nrt_tensor_t *tensor, const void *buf, size_t offset,
 				       size_t size)
 {
 	NRT_STATUS status = nrt_enter();
@@ -552,14 +356,14 @@ static NRT_STATUS batch(const char *func, const nrt_tensor_batch_t *batches,
 }
 
 /* Every transfer here is complete when it returns: there is no tracking to skip. */
-NRT_EXPORT NRT_STATUS nrt_tensor_read_batch(const nrt_tensor_batch_t *batches,
+NEURON_EXPORT NRT_STATUS nrt_tensor_read_batch(const nrt_tensor_batch_t *batches,
 					    uint64_t num_batches, bool unsafe)
 {
 	(void)unsafe;
 	return batch(__func__, batches, num_batches, false);
 }
 
-NRT_EXPORT NRT_STATUS nrt_tensor_write_batch(const nrt_tensor_batch_t *batches,
+NEURON_EXPORT NRT_STATUS nrt_tensor_write_batch(const nrt_tensor_batch_t *batches,
 					     uint64_t num_batches, bool unsafe)
 {
 	(void)unsafe;
@@ -597,7 +401,7 @@ NRT_STATUS nrt_tensor_move(const char *func, const nrt_tensor_t *src, uint64_t s
 	return status;
 }
 
-NRT_EXPORT NRT_STATUS nrt_tensor_copy(const nrt_tensor_t *src, size_t src_offset,
+NEURON_EXPORT NRT_STATUS nrt_tensor_copy(const nrt_tensor_t *src, size_t src_offset,
 				      nrt_tensor_t *dst, size_t dst_offset, size_t size)
 {
 	NRT_STATUS status = nrt_enter();
@@ -609,12 +413,12 @@ NRT_EXPORT NRT_STATUS nrt_tensor_copy(const nrt_tensor_t *src, size_t src_offset
 	return status;
 }
 
-NRT_EXPORT size_t nrt_tensor_get_size(const nrt_tensor_t *tensor)
+NEURON_EXPORT size_t nrt_tensor_get_size(const nrt_tensor_t *tensor)
 {
 	return nrt_tensor_valid(tensor) ? tensor->size : 0;
 }
 
-NRT_EXPORT NRT_STATUS nrt_tensor_memset(nrt_tensor_t *tensor, uint64_t offset, int value,
+NEURON_EXPORT NRT_STATUS nrt_tensor_memset(nrt_tensor_t *tensor, uint64_t offset, int value,
 					size_t size)
 {
 	NRT_STATUS status = nrt_enter();
@@ -635,7 +439,7 @@ NRT_EXPORT NRT_STATUS nrt_tensor_memset(nrt_tensor_t *tensor, uint64_t offset, i
 	return status;
 }
 
-NRT_EXPORT void *nrt_tensor_get_va(const nrt_tensor_t *tensor)
+NEURON_EXPORT void *nrt_tensor_get_va(const nrt_tensor_t *tensor)
 {
 	void *va = NULL;
 
@@ -656,7 +460,7 @@ NRT_EXPORT void *nrt_tensor_get_va(const nrt_tensor_t *tensor)
 	return va;
 }
 
-NRT_EXPORT NRT_STATUS
+NEURON_EXPORT NRT_STATUS
 nrt_tensor_get_device_allocation_info(const nrt_tensor_t *tensor,
 				      nrt_tensor_device_allocation_info_t *alloc_info)
 {
@@ -686,7 +490,7 @@ out:
  * Not under the life lock: that may take forever.  Every second it looks whether the
  * runtime is still there.
  */
-NRT_EXPORT NRT_STATUS nrt_tensor_check_output_completion(const nrt_tensor_t *output_tensor,
+NEURON_EXPORT NRT_STATUS nrt_tensor_check_output_completion(const nrt_tensor_t *output_tensor,
 							 int64_t timeout_us,
 							 uint64_t expected_completion_count)
 {
@@ -740,7 +544,7 @@ NRT_EXPORT NRT_STATUS nrt_tensor_check_output_completion(const nrt_tensor_t *out
 	return status;
 }
 
-NRT_EXPORT NRT_STATUS nrt_tensor_reset_output_completion(nrt_tensor_t *output_tensor)
+NEURON_EXPORT NRT_STATUS nrt_tensor_reset_output_completion(nrt_tensor_t *output_tensor)
 {
 	NRT_STATUS status = nrt_enter();
 
@@ -752,162 +556,6 @@ NRT_EXPORT NRT_STATUS nrt_tensor_reset_output_completion(nrt_tensor_t *output_te
 		pthread_mutex_unlock(&completions_lock);
 	} else {
 		status = NRT_INVALID;
-	}
-	nrt_leave();
-	return status;
-}
-
-/* ---- sets -------------------------------------------------------------------------- */
-
-NRT_EXPORT NRT_STATUS nrt_allocate_tensor_set(nrt_tensor_set_t **result)
-{
-	struct nrt_set *s;
-	NRT_STATUS status = nrt_enter();
-
-	if (status != NRT_SUCCESS)
-		return status;
-	s = result ? calloc(1, sizeof(*s)) : NULL;
-	if (s && handle_add(&live_sets, s)) {
-		*result = s;
-	} else {
-		status = result ? NRT_RESOURCE : NRT_INVALID;
-		free(s);
-	}
-	nrt_leave();
-	return status;
-}
-
-static void set_free(struct nrt_set *s)
-{
-	for (size_t i = 0; i < s->nr; i++)
-		free(s->entries[i].name);
-	free(s->entries);
-	free(s);
-}
-
-NRT_EXPORT void nrt_destroy_tensor_set(nrt_tensor_set_t **tensor_set)
-{
-	if (!tensor_set || !handle_remove(&live_sets, *tensor_set))
-		return;
-	set_free(*tensor_set);
-	*tensor_set = NULL;
-}
-
-/* A set that has its own tensors; NULL is allowed. */
-void nrt_set_drop(struct nrt_set *set)
-{
-	if (!set)
-		return;
-	for (size_t i = 0; i < set->nr; i++)
-		nrt_tensor_drop(set->entries[i].tensor);
-	set_free(set);
-}
-
-/* The set as it is now, in @out; false: no memory. A freed tensor is left out. */
-bool nrt_set_hold(const struct nrt_set *set, struct nrt_set **out)
-{
-	struct nrt_set *own = calloc(1, sizeof(*own));
-
-	if (!own)
-		return false;
-	own->entries = calloc(set->nr + 1, sizeof(*own->entries));
-	for (size_t i = 0; own->entries && i < set->nr; i++) {
-		struct nrt_set_entry *e = &own->entries[own->nr];
-
-		if (!nrt_tensor_valid(set->entries[i].tensor))
-			continue;
-		e->name = strdup(set->entries[i].name);
-		e->tensor = e->name ? nrt_tensor_hold(set->entries[i].tensor) : NULL;
-		own->nr++;
-		if (!e->tensor) {
-			nrt_set_drop(own);
-			return false;
-		}
-	}
-	if (!own->entries) {
-		nrt_set_drop(own);
-		return false;
-	}
-	*out = own;
-	return true;
-}
-
-static struct nrt_set_entry *set_entry(const struct nrt_set *set, const char *name, size_t hint)
-{
-	if (hint < set->nr && !strcmp(set->entries[hint].name, name))
-		return &set->entries[hint];
-	for (size_t i = 0; i < set->nr; i++)
-		if (!strcmp(set->entries[i].name, name))
-			return &set->entries[i];
-	return NULL;
-}
-
-nrt_tensor_t *nrt_set_find(const struct nrt_set *set, const char *name, size_t hint)
-{
-	struct nrt_set_entry *e = set ? set_entry(set, name, hint) : NULL;
-
-	return e ? e->tensor : NULL;
-}
-
-NRT_EXPORT NRT_STATUS nrt_add_tensor_to_tensor_set(nrt_tensor_set_t *tensor_set,
-						   const char *tensor_name, nrt_tensor_t *tensor)
-{
-	struct nrt_set *s = nrt_set_of(tensor_set);
-	struct nrt_set_entry *e;
-	NRT_STATUS status = nrt_enter();
-
-	if (status != NRT_SUCCESS)
-		return status;
-	if (!s || !tensor_name || !nrt_tensor_valid(tensor)) {
-		status = NRT_INVALID;
-		goto out;
-	}
-	e = set_entry(s, tensor_name, s->nr);
-	if (e) {
-		e->tensor = tensor;
-		goto out;
-	}
-	if (s->nr == s->max) {
-		size_t max = s->max ? s->max * 2 : 8;
-
-		e = reallocarray(s->entries, max, sizeof(*e));
-		if (!e) {
-			status = NRT_RESOURCE;
-			goto out;
-		}
-		s->entries = e;
-		s->max = max;
-	}
-	e = &s->entries[s->nr];
-	e->name = strdup(tensor_name);
-	e->tensor = tensor;
-	if (e->name)
-		s->nr++;
-	else
-		status = NRT_RESOURCE;
-out:
-	nrt_leave();
-	return status;
-}
-
-NRT_EXPORT NRT_STATUS nrt_get_tensor_from_tensor_set(nrt_tensor_set_t *tensor_set,
-						     const char *tensor_name,
-						     nrt_tensor_t **tensor)
-{
-	struct nrt_set *s = nrt_set_of(tensor_set);
-	nrt_tensor_t *t;
-	NRT_STATUS status = nrt_enter();
-
-	if (status != NRT_SUCCESS)
-		return status;
-	if (!s || !tensor_name || !tensor) {
-		status = NRT_INVALID;
-	} else {
-		t = nrt_set_find(s, tensor_name, 0);
-		if (t)
-			*tensor = t;
-		else
-			status = NRT_FAILURE;
 	}
 	nrt_leave();
 	return status;

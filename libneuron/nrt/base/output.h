@@ -3,6 +3,9 @@
 #ifndef NRT_LIB_OUTPUT_H
 #define NRT_LIB_OUTPUT_H
 
+/* Where files go that nobody named a place for (uapi/FACTS.md 11). */
+#define NRT_OUTPUT_DIR "./output"
+
 /* All parts of a path; 0 or -errno. */
 int nrt_make_dir(const char *path);
 /*

@@ -17,13 +17,17 @@
 #include <nrt/nrt_profile.h>
 #include <nrt/nrt_sys_trace.h>
 
-#include "output.h"
-#include "profile.h"
 #include "../../common/thread.h"
+#include "../../common/wait.h"
+#include "../base/env.h"
+#include "../base/log.h"
+#include "../base/output.h"
+#include "../trace/events.h"
+#include "capture.h"
+#include "inspect.h"
 
 #define SAMPLE_NS 100000000u
 #define MAX_SAMPLES 65536u	/* almost two hours */
-#define MAX_CORES 1024u		/* as in events.c */
 
 enum activity {
 	SYSTEM_PROFILE,
@@ -103,7 +107,7 @@ static NRT_STATUS set_defaults(nrt_inspect_config_t *c)
 	return NRT_SUCCESS;
 }
 
-NRT_EXPORT NRT_STATUS nrt_inspect_config_allocate(nrt_inspect_config_t **config)
+NEURON_EXPORT NRT_STATUS nrt_inspect_config_allocate(nrt_inspect_config_t **config)
 {
 	nrt_inspect_config_t *c;
 	NRT_STATUS status;
@@ -121,7 +125,7 @@ NRT_EXPORT NRT_STATUS nrt_inspect_config_allocate(nrt_inspect_config_t **config)
 	return status;
 }
 
-NRT_EXPORT NRT_STATUS nrt_inspect_config_free(nrt_inspect_config_t *config)
+NEURON_EXPORT NRT_STATUS nrt_inspect_config_free(nrt_inspect_config_t *config)
 {
 	if (!config)
 		return NRT_INVALID;
@@ -130,7 +134,7 @@ NRT_EXPORT NRT_STATUS nrt_inspect_config_free(nrt_inspect_config_t *config)
 	return NRT_SUCCESS;
 }
 
-NRT_EXPORT NRT_STATUS nrt_inspect_config_set_defaults(nrt_inspect_config_t *config)
+NEURON_EXPORT NRT_STATUS nrt_inspect_config_set_defaults(nrt_inspect_config_t *config)
 {
 	nrt_inspect_config_t fresh;
 	NRT_STATUS status = config ? set_defaults(&fresh) : NRT_INVALID;
@@ -142,7 +146,7 @@ NRT_EXPORT NRT_STATUS nrt_inspect_config_set_defaults(nrt_inspect_config_t *conf
 	return NRT_SUCCESS;
 }
 
-NRT_EXPORT NRT_STATUS nrt_inspect_config_set_session_id(nrt_inspect_config_t *config, int session_id)
+NEURON_EXPORT NRT_STATUS nrt_inspect_config_set_session_id(nrt_inspect_config_t *config, int session_id)
 {
 	if (!config)
 		return NRT_INVALID;
@@ -150,7 +154,7 @@ NRT_EXPORT NRT_STATUS nrt_inspect_config_set_session_id(nrt_inspect_config_t *co
 	return NRT_SUCCESS;
 }
 
-NRT_EXPORT NRT_STATUS nrt_inspect_config_set_output_dir(nrt_inspect_config_t *config,
+NEURON_EXPORT NRT_STATUS nrt_inspect_config_set_output_dir(nrt_inspect_config_t *config,
 							const char *output_dir)
 {
 	if (!config || !output_dir || !*output_dir)
@@ -158,7 +162,7 @@ NRT_EXPORT NRT_STATUS nrt_inspect_config_set_output_dir(nrt_inspect_config_t *co
 	return nrt_text_replace(&config->dir, output_dir) ? NRT_SUCCESS : NRT_RESOURCE;
 }
 
-NRT_EXPORT NRT_STATUS
+NEURON_EXPORT NRT_STATUS
 nrt_inspect_config_set_sys_trace_max_events_per_nc(nrt_inspect_config_t *config,
 						   uint64_t max_events_per_nc)
 {
@@ -168,7 +172,7 @@ nrt_inspect_config_set_sys_trace_max_events_per_nc(nrt_inspect_config_t *config,
 	return NRT_SUCCESS;
 }
 
-NRT_EXPORT NRT_STATUS nrt_inspect_config_set_capture_enabled_for_nc(nrt_inspect_config_t *config,
+NEURON_EXPORT NRT_STATUS nrt_inspect_config_set_capture_enabled_for_nc(nrt_inspect_config_t *config,
 								    uint32_t nc_idx, bool enabled)
 {
 	if (!config || nc_idx >= MAX_CORES)
@@ -181,7 +185,7 @@ NRT_EXPORT NRT_STATUS nrt_inspect_config_set_capture_enabled_for_nc(nrt_inspect_
 	return NRT_SUCCESS;
 }
 
-NRT_EXPORT NRT_STATUS
+NEURON_EXPORT NRT_STATUS
 nrt_inspect_config_set_capture_enabled_for_event_type_string(nrt_inspect_config_t *config,
 							     const char *event_type, bool enabled)
 {
@@ -191,7 +195,7 @@ nrt_inspect_config_set_capture_enabled_for_event_type_string(nrt_inspect_config_
 			NRT_INVALID;
 }
 
-NRT_EXPORT NRT_STATUS nrt_inspect_config_set_enable_inspect(nrt_inspect_config_t *config,
+NEURON_EXPORT NRT_STATUS nrt_inspect_config_set_enable_inspect(nrt_inspect_config_t *config,
 							    bool enabled)
 {
 	if (!config)
@@ -200,7 +204,7 @@ NRT_EXPORT NRT_STATUS nrt_inspect_config_set_enable_inspect(nrt_inspect_config_t
 	return NRT_SUCCESS;
 }
 
-NRT_EXPORT NRT_STATUS nrt_inspect_config_set_enable_inspect_on_fail(nrt_inspect_config_t *config,
+NEURON_EXPORT NRT_STATUS nrt_inspect_config_set_enable_inspect_on_fail(nrt_inspect_config_t *config,
 								    bool enabled)
 {
 	if (!config)
@@ -209,7 +213,7 @@ NRT_EXPORT NRT_STATUS nrt_inspect_config_set_enable_inspect_on_fail(nrt_inspect_
 	return NRT_SUCCESS;
 }
 
-NRT_EXPORT NRT_STATUS nrt_inspect_config_set_activity(nrt_inspect_config_t *config,
+NEURON_EXPORT NRT_STATUS nrt_inspect_config_set_activity(nrt_inspect_config_t *config,
 						      const char *activity, bool enabled)
 {
 	uint32_t bits = 0;
@@ -233,13 +237,13 @@ static NRT_STATUS list_activities(uint32_t activities, const char ***types, size
 	return nrt_names_list(activity_names, NR_ACTIVITIES, activities, types, count);
 }
 
-NRT_EXPORT NRT_STATUS nrt_inspect_config_get_all_activity_types(const char ***activity_types,
+NEURON_EXPORT NRT_STATUS nrt_inspect_config_get_all_activity_types(const char ***activity_types,
 								size_t *count)
 {
 	return list_activities(UINT32_MAX, activity_types, count);
 }
 
-NRT_EXPORT NRT_STATUS nrt_inspect_config_get_enabled_activity_types(nrt_inspect_config_t *config,
+NEURON_EXPORT NRT_STATUS nrt_inspect_config_get_enabled_activity_types(nrt_inspect_config_t *config,
 								    const char ***activity_types,
 								    size_t *count)
 {
@@ -247,7 +251,7 @@ NRT_EXPORT NRT_STATUS nrt_inspect_config_get_enabled_activity_types(nrt_inspect_
 }
 
 /* The names themselves are the library's. */
-NRT_EXPORT void nrt_inspect_config_free_activity_types(const char **activity_types, size_t count)
+NEURON_EXPORT void nrt_inspect_config_free_activity_types(const char **activity_types, size_t count)
 {
 	(void)count;
 	free(activity_types);
@@ -591,7 +595,7 @@ static NRT_STATUS end(void)
 	return status;
 }
 
-NRT_EXPORT NRT_STATUS nrt_inspect_begin_with_options(nrt_inspect_config_t *config)
+NEURON_EXPORT NRT_STATUS nrt_inspect_begin_with_options(nrt_inspect_config_t *config)
 {
 	nrt_inspect_config_t defaults = { .session = 0 };
 	NRT_STATUS status = nrt_enter();
@@ -622,7 +626,7 @@ static NRT_STATUS begin_as_environment(bool enable)
 	return status;
 }
 
-NRT_EXPORT NRT_STATUS nrt_inspect_begin(void)
+NEURON_EXPORT NRT_STATUS nrt_inspect_begin(void)
 {
 	bool enable = false, on_fail = false;
 	NRT_STATUS status = nrt_enter();
@@ -638,7 +642,7 @@ NRT_EXPORT NRT_STATUS nrt_inspect_begin(void)
 	return status;
 }
 
-NRT_EXPORT NRT_STATUS nrt_inspect_stop(void)
+NEURON_EXPORT NRT_STATUS nrt_inspect_stop(void)
 {
 	NRT_STATUS status = nrt_enter();
 

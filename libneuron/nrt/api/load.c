@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Models: loading, what they are, unloading. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <nrt/nrt_experimental.h>
+
+#include "../base/log.h"
+#include "../base/status.h"
+#include "../object/model.h"
+#include "../object/report.h"
+#include "../trace/events.h"
+
+static void log_usage(const struct nrt_model *m)
+{
+	struct neuron_model_usage u = { .size = sizeof(u) };
+	struct neuron_core_stats s = { .size = sizeof(s) };
+	char text[12][32], name[NRT_TENSOR_NAME_MAX];
+	uint64_t used = 0, total;
+
+	if (!nrt_log_enabled(LOG_TDRV, LOG_INFO) || neuron_model_get_usage(m->model, &u))
+		return;
+	for (uint32_t nc = m->vnc->nc; nc < m->vnc->nc + nrt_process.lnc; nc++) {
+		if (neuron_core_get_stats(m->vnc->device, nc, &s))
+			return;
+		for (size_t i = 0; i < NEURON_MAX_CATEGORIES; i++)
+			used += s.device_bytes[i];
+	}
+	snprintf(name, sizeof(name), "%s", neuron_model_name(m->model));
+	nrt_log_printable(name);
+	total = u.code + u.constants + u.scratchpad + u.runtime + u.rings_io + u.rings_spill +
+		u.rings_collectives + u.rings_runtime + u.collectives;
+	LOG_AS(TDRV, INFO, "dml_log_dev_neff_mem",
+	       "\n[ND %u:NC %u] Current Usage Total: %s\n\tshared scratchpad: %s\n"
+	       "Per NEFF memory usage breakdown for [%s]:\n\tTotal: %s\n\t* model code: %s\n"
+	       "\t* model constants: %s\n\t* scratchpad: %s\n\t* runtime: %s\n"
+	       "\t* dma rings io: %s\n\t* dma rings spill: %s\n\t* dma rings collectives: %s\n"
+	       "\t* dma rings runtime: %s\n\t* collectives: %s",
+	       neuron_device_index(m->vnc->device), m->vnc->index,
+	       neuron_report_size(used, text[0], sizeof(text[0])),
+	       neuron_report_size(neuron_core_scratchpad(m->vnc->core), text[1], sizeof(text[1])),
+	       name, neuron_report_size(total, text[2], sizeof(text[2])),
+	       neuron_report_size(u.code, text[3], sizeof(text[3])),
+	       neuron_report_size(u.constants, text[4], sizeof(text[4])),
+	       neuron_report_size(u.scratchpad, text[5], sizeof(text[5])),
+	       neuron_report_size(u.runtime, text[6], sizeof(text[6])),
+	       neuron_report_size(u.rings_io, text[7], sizeof(text[7])),
+	       neuron_report_size(u.rings_spill, text[8], sizeof(text[8])),
+	       neuron_report_size(u.rings_collectives, text[9], sizeof(text[9])),
+	       neuron_report_size(u.rings_runtime, text[10], sizeof(text[10])),
+	       neuron_report_size(u.collectives, text[11], sizeof(text[11])));
+}
+
+/* Tensor descriptions of the loaded model. */
+static NRT_STATUS describe(struct nrt_model *m)
+{
+	m->nr_io = neuron_model_tensor_count(m->model);
+	m->info = calloc(m->nr_io + 1, sizeof(*m->info));
+	m->stages = calloc(m->nr_io + 1, sizeof(*m->stages));
+	m->io = calloc(m->nr_io + 1, sizeof(*m->io));
+	if (!m->info || !m->stages || !m->io)
+		return NRT_RESOURCE;
+	for (size_t i = 0; i < m->nr_io; i++) {
+		m->info[i].size = sizeof(m->info[i]);
+		if (neuron_model_tensor_info(m->model, i, &m->info[i]))
+			return NRT_FAILURE;
+	}
+	return NRT_SUCCESS;
+}
+
+static NRT_STATUS load_failed(const struct neuron_error *error, int ret)
+{
+	NRT_STATUS status = nrt_status_of(ret);
+
+	/* Figures of the file, not of the host, were out of range. */
+	if (error->kind == NEURON_ERROR_NEFF_INVALID)
+		status = NRT_INVALID;
+	/* Memory is not what it lacks. */
+	if (error->kind == NEURON_ERROR_LIMIT)
+		status = NRT_UNSUPPORTED_NEFF_VERSION;
+	if (error->kind == NEURON_ERROR_CORES)
+		status = NRT_LOAD_NOT_ENOUGH_NC;
+	LOG_AS(NMGR, ERROR, "kmgr_load_nn_post_metrics", "failed to load NN%s%s: %s, err: %d",
+	       error->name[0] ? " " : "", error->name,
+	       error->text[0] ? error->text : strerror(-ret), (int)status);
+	return status;
+}
+
+static NRT_STATUS load_on(uint32_t index, const void *bytes, size_t size, nrt_model_t **model)
+{
+	struct nrt_process *p = &nrt_process;
+	struct neuron_error error = { .size = sizeof(error) };
+	struct neuron_model_opts opts = {
+		.size = sizeof(opts),
+		.verify_hash = p->verify_hash,
+		.error = &error,
+		.refused = nrt_refused,
+		.max_unpacked = p->max_unpacked,
+		.short_constants = p->short_constants,
+		/* Those of the process from this one on. */
+		.cores = (p->nr_vncs - index) * p->lnc,
+	};
+	struct nrt_model *m = calloc(1, sizeof(*m));
+	NRT_STATUS status;
+	int ret;
+
+	if (!m)
+		return NRT_RESOURCE;
+	m->vnc = &p->vncs[index];
+	m->vnc_index = index;
+	m->refs = 1;
+	pthread_mutex_init(&m->lock, NULL);
+	opts.refused_data = m->vnc->device;
+	ret = neuron_model_load(m->vnc->core, bytes, size, &opts, &m->model);
+	status = ret ? load_failed(&error, ret) : describe(m);
+	if (status != NRT_SUCCESS) {
+		nrt_model_free(m);
+		return status;
+	}
+	if (neuron_model_obstacle(m->model))
+		LOG_AS(NMGR, WARN, "nrt_load", "%s can be loaded but not executed: %s",
+		       neuron_model_name(m->model), neuron_model_obstacle(m->model));
+	pthread_mutex_lock(&p->lock);
+	m->id = p->next_id++;
+	m->vnc->nr_models++;
+	m->next = p->models;
+	p->models = m;
+	pthread_mutex_unlock(&p->lock);
+	log_usage(m);
+	*model = m;
+	return NRT_SUCCESS;
+}
+
+NEURON_EXPORT NRT_STATUS nrt_load(const void *neff_bytes, size_t size, int32_t vnc,
+			       int32_t vnc_count, nrt_model_t **model)
+{
+	uint64_t began = nrt_trace_begin();
+	struct nrt_process *p = &nrt_process;
+	NRT_STATUS status = nrt_enter();
+
+	if (status != NRT_SUCCESS)
+		return status;
+	if (neff_bytes && !size) {
+		LOG(NMGR, ERROR, "invalid argument: the NEFF is empty");
+		status = NRT_INVALID;
+	} else if (!neff_bytes || !model || vnc < -1 || vnc_count < -1) {
+		LOG(NMGR, ERROR, "invalid argument: %zu bytes, core %d, %d cores", size, vnc,
+		    vnc_count);
+		status = NRT_INVALID;
+	} else if ((vnc >= 0 && (uint32_t)vnc >= p->nr_vncs) || vnc_count > 1) {
+		LOG_AS(TDRV, ERROR, "db_vtpb_get_mla_and_tpb", "could not find VNC id %d, count %d",
+		       vnc, vnc_count);
+		status = NRT_LOAD_NOT_ENOUGH_NC;
+	} else {
+		uint32_t index = vnc < 0 ? nrt_emptiest_vnc() : (uint32_t)vnc;
+
+		status = load_on(index, neff_bytes, size, model);
+		nrt_trace_end(began, NRT_TRACE_LOAD, index, status, size,
+			      status == NRT_SUCCESS ? neuron_model_name((*model)->model) : NULL);
+	}
+	nrt_leave();
+	return status;
+}
+
+NEURON_EXPORT NRT_STATUS nrt_unload(nrt_model_t *model)
+{
+	struct nrt_process *p = &nrt_process;
+	uint64_t began = nrt_trace_begin();
+	struct nrt_model **at, *found = NULL;
+	NRT_STATUS status = nrt_enter();
+	uint32_t vnc = 0;
+
+	if (status != NRT_SUCCESS)
+		return status;
+	pthread_mutex_lock(&p->lock);
+	for (at = &p->models; *at; at = &(*at)->next)
+		if (*at == model) {
+			found = model;
+			vnc = model->vnc_index;
+			*at = model->next;
+			model->vnc->nr_models--;
+			break;
+		}
+	pthread_mutex_unlock(&p->lock);
+	if (found)
+		nrt_model_put(found);
+	else
+		status = NRT_INVALID_HANDLE;
+	nrt_trace_end(began, NRT_TRACE_UNLOAD, vnc, status, 0, NULL);
+	nrt_leave();
+	return status;
+}
+
+NEURON_EXPORT NRT_STATUS nrt_get_model_tensor_info(nrt_model_t *model,
+						nrt_tensor_info_array_t **tensor_info)
+{
+	nrt_tensor_info_array_t *array;
+	NRT_STATUS status = nrt_enter();
+	struct nrt_model *m;
+
+	if (status != NRT_SUCCESS)
+		return status;
+	m = nrt_model_get(model);
+	if (!m) {
+		status = NRT_INVALID_HANDLE;
+		goto out;
+	}
+	if (!tensor_info) {
+		status = NRT_INVALID;
+		goto out;
+	}
+	array = calloc(1, sizeof(*array) + model->nr_io * sizeof(array->tensor_array[0]));
+	if (!array) {
+		status = NRT_RESOURCE;
+		goto out;
+	}
+	for (size_t i = 0; i < model->nr_io; i++) {
+		const struct neuron_tensor_info *info = &model->info[i];
+		nrt_tensor_info_t *t = &array->tensor_array[i];
+
+		array->tensor_count = i + 1;
+		strncpy(t->name, info->name, sizeof(t->name) - 1);
+		t->usage = (nrt_tensor_usage_t)info->usage;
+		t->size = info->bytes;
+		t->dtype = (nrt_dtype_t)info->dtype;
+		t->ndim = info->ndim;
+		t->shape = calloc(info->ndim ? info->ndim : 1, sizeof(*t->shape));
+		if (!t->shape) {
+			nrt_free_model_tensor_info(array);
+			status = NRT_RESOURCE;
+			goto out;
+		}
+		memcpy(t->shape, info->shape, info->ndim * sizeof(*t->shape));
+	}
+	*tensor_info = array;
+out:
+	nrt_model_put(m);
+	nrt_leave();
+	return status;
+}
+
+/* Callable at any time: it is plain memory. */
+NEURON_EXPORT NRT_STATUS nrt_free_model_tensor_info(nrt_tensor_info_array_t *tensor_info)
+{
+	if (!tensor_info)
+		return NRT_INVALID;
+	for (uint64_t i = 0; i < tensor_info->tensor_count; i++)
+		free(tensor_info->tensor_array[i].shape);
+	free(tensor_info);
+	return NRT_SUCCESS;
+}
+
+static NRT_STATUS model_number(const nrt_model_t *model, uint32_t *out, uint32_t value)
+{
+	NRT_STATUS status = nrt_enter();
+	struct nrt_model *m;
+
+	if (status != NRT_SUCCESS)
+		return status;
+	m = nrt_model_get(model);
+	if (!m)
+		status = NRT_INVALID_HANDLE;
+	else if (!out)
+		status = NRT_INVALID;
+	else
+		*out = value;
+	nrt_model_put(m);
+	nrt_leave();
+	return status;
+}
+
+NEURON_EXPORT NRT_STATUS nrt_get_model_vnc_count(const nrt_model_t *model, uint32_t *vnc_count)
+{
+	return model_number(model, vnc_count, 1);
+}
+
+NEURON_EXPORT NRT_STATUS nrt_get_model_nc_count(const nrt_model_t *model, uint32_t *nc_count)
+{
+	return model_number(model, nc_count, 1);
+}
+
+NEURON_EXPORT NRT_STATUS nrt_get_model_instance_count(nrt_model_t *model, uint32_t *instance_count)
+{
+	return model_number(model, instance_count, 1);
+}
+
+NEURON_EXPORT NRT_STATUS nrt_get_model_info(const nrt_model_t *model, nrt_model_info_t *info,
+					 size_t size_in, size_t *size_out)
+{
+	nrt_model_info_t ours;
+	NRT_STATUS status = nrt_enter();
+	struct nrt_model *m;
+
+	if (status != NRT_SUCCESS)
+		return status;
+	m = nrt_model_get(model);
+	if (!m) {
+		status = NRT_INVALID_HANDLE;
+	} else if (!info) {
+		status = NRT_INVALID;
+	} else {
+		size_t size = size_in < sizeof(ours) ? size_in : sizeof(ours);
+
+		ours.vnc = model->vnc_index;
+		memcpy(info, &ours, size);
+		if (size_out)
+			*size_out = size;
+	}
+	nrt_model_put(m);
+	nrt_leave();
+	return status;
+}

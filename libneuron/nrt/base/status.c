@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Status values: from errors of libneuron, and as text. */
+#include <errno.h>
+
+#include "../../common/util.h"
+#include "status.h"
+
+NRT_STATUS nrt_status_of(int ret)
+{
+	switch (ret) {
+	case 0: return NRT_SUCCESS;
+	case -EINVAL: return NRT_INVALID;
+	case -ENOMEM:
+	case -E2BIG: return NRT_RESOURCE;
+	case -EOPNOTSUPP: return NRT_UNSUPPORTED_NEFF_VERSION;
+	case -ETIMEDOUT: return NRT_TIMEOUT;
+	case -EBUSY: return NRT_EXEC_NC_BUSY;
+	case -ENODEV:
+	case -EIO: return NRT_HW_ERROR;
+	default: return NRT_FAILURE;
+	}
+}
+
+NEURON_EXPORT const char *nrt_get_status_as_str(NRT_STATUS status)
+{
+	switch (status) {
+#define NAME(status) case status: return #status
+	NAME(NRT_SUCCESS);
+	NAME(NRT_FAILURE);
+	NAME(NRT_INVALID);
+	NAME(NRT_INVALID_HANDLE);
+	NAME(NRT_RESOURCE);
+	NAME(NRT_TIMEOUT);
+	NAME(NRT_HW_ERROR);
+	NAME(NRT_QUEUE_FULL);
+	NAME(NRT_LOAD_NOT_ENOUGH_NC);
+	NAME(NRT_UNSUPPORTED_NEFF_VERSION);
+	NAME(NRT_FAIL_HOST_MEM_ALLOC);
+	NAME(NRT_UNINITIALIZED);
+	NAME(NRT_CLOSED);
+	NAME(NRT_QUEUE_EMPTY);
+	NAME(NRT_EXEC_UNIT_UNRECOVERABLE);
+	NAME(NRT_EXEC_BAD_INPUT);
+	NAME(NRT_EXEC_COMPLETED_WITH_NUM_ERR);
+	NAME(NRT_EXEC_COMPLETED_WITH_ERR);
+	NAME(NRT_EXEC_NC_BUSY);
+	NAME(NRT_EXEC_OOB);
+	NAME(NRT_COLL_PENDING);
+	NAME(NRT_EXEC_HW_ERR_COLLECTIVES);
+	NAME(NRT_EXEC_HW_ERR_HBM_UE);
+	NAME(NRT_EXEC_HW_ERR_NC_UE);
+	NAME(NRT_EXEC_HW_ERR_DMA_ABORT);
+	NAME(NRT_EXEC_SW_NQ_OVERFLOW);
+	NAME(NRT_EXEC_HW_ERR_REPAIRABLE_HBM_UE);
+	NAME(NRT_NETWORK_PROXY_FAILURE);
+#undef NAME
+	}
+	return "UNKNOWN";
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Memory that tensors are views of. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/log.h"
+#include "../base/status.h"
+#include "report.h"
+#include "storage.h"
+
+static void storage_link(struct nrt_storage *s)
+{
+	struct nrt_process *p = &nrt_process;
+
+	pthread_mutex_lock(&p->lock);
+	s->next = p->storages;
+	s->pprev = &p->storages;
+	if (s->next)
+		s->next->pprev = &s->next;
+	p->storages = s;
+	pthread_mutex_unlock(&p->lock);
+}
+
+struct nrt_storage *nrt_storage_new(enum nrt_storage_kind kind, uint64_t size)
+{
+	struct nrt_storage *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	atomic_init(&s->refs, 1);
+	s->kind = kind;
+	s->size = size;
+	return s;
+}
+
+void nrt_storage_put(struct nrt_storage *s)
+{
+	if (!s || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	pthread_mutex_lock(&nrt_process.lock);
+	if (s->pprev) {
+		*s->pprev = s->next;
+		if (s->next)
+			s->next->pprev = s->pprev;
+	}
+	pthread_mutex_unlock(&nrt_process.lock);
+	neuron_mem_free(s->mem);
+	if (s->owned)
+		free(s->user);
+	free(s);
+}
+
+struct nrt_storage *nrt_storage_at(const void *va, uint64_t size)
+{
+	uintptr_t at = (uintptr_t)va;
+	struct nrt_storage *s;
+	unsigned int refs = 0;
+
+	pthread_mutex_lock(&nrt_process.lock);
+	for (s = nrt_process.storages; s; s = s->next) {
+		uintptr_t start = (uintptr_t)atomic_load(&s->va);
+
+		if (start && at >= start && at - start <= s->size && size <= s->size - (at - start))
+			break;
+	}
+	/* One that another thread is about to free, which waits for the lock, stays dead. */
+	if (s)
+		refs = atomic_load(&s->refs);
+	while (refs && !atomic_compare_exchange_weak(&s->refs, &refs, refs + 1))
+		;
+	pthread_mutex_unlock(&nrt_process.lock);
+	return refs ? s : NULL;
+}
+
+/* Under the life lock for writing: nobody else is in here. */
+void nrt_storages_close(void)
+{
+	for (struct nrt_storage *s = nrt_process.storages; s; s = s->next) {
+		neuron_mem_free(s->mem);
+		s->mem = NULL;
+		s->device = NULL;
+		atomic_store(&s->va, NULL);
+	}
+}
+
+void nrt_storages_forget(void)
+{
+	while (nrt_process.storages) {
+		struct nrt_storage *s = nrt_process.storages;
+
+		nrt_process.storages = s->next;
+		s->next = NULL;
+		s->pprev = NULL;
+		s->mem = NULL;
+		s->device = NULL;
+		atomic_store(&s->va, NULL);
+	}
+}
+
+NRT_STATUS nrt_storage_alloc(struct nrt_vnc *vnc, nrt_tensor_placement_t placement,
+			     size_t size, struct nrt_storage **out)
+{
+	struct neuron_mem_failure failure = { .reason = NEURON_MEM_REASON_NONE };
+	const struct neuron_geometry *g = neuron_device_geometry(vnc->device);
+	bool host = placement == NRT_TENSOR_PLACEMENT_HOST;
+	struct neuron_mem_opts opts = {
+		.size = sizeof(opts),
+		.flags = host ? NEURON_MEM_F_HOST : nrt_process.contiguous ? NEURON_MEM_F_HIGH : 0,
+		.hbm = g->core_hbm[vnc->nc],
+		.nc = vnc->nc,
+		.category = host ? NEURON_MEM_HOST_TENSORS : NEURON_MEM_TENSORS,
+		.failure = &failure,
+	};
+	struct nrt_storage *s;
+	int ret;
+
+	s = nrt_storage_new(host ? NRT_STORAGE_HOST : NRT_STORAGE_DEVICE, size);
+	if (!s)
+		return NRT_RESOURCE;
+	ret = neuron_mem_alloc(vnc->device, size, &opts, &s->mem);
+	if (ret) {
+		free(s);
+		if (ret == -ENOMEM)
+			nrt_log_memory(vnc->device, &failure);
+		else
+			LOG_AS(TDRV, ERROR, "tensor_allocate", "failed to allocate %zu bytes: %s",
+			       size, strerror(-ret));
+		return nrt_status_of(ret);
+	}
+	s->device = vnc->device;
+	s->hbm = host ? 0 : opts.hbm;
+	s->vnc = (uint32_t)(vnc - nrt_process.vncs);
+	storage_link(s);
+	*out = s;
+	return NRT_SUCCESS;
+}
