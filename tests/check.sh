@@ -10,7 +10,7 @@ set -u -o pipefail
 cd "$ROOT" || exit 1
 
 checks=(warnings sparse checkpatch kernel-doc codespell shellcheck cppcheck
-	licences versions rules config sysfs-docs)
+	licences versions rules config sysfs-docs man)
 [ $# -gt 0 ] || set -- "${checks[@]}"
 
 "$ROOT/tests/deps.sh" build vm check || exit 1
@@ -129,6 +129,21 @@ check_config() {
 		 sed -E 's/^kmod\/emu[^(]*\(/neuron_emu /; s/^kmod[^(]*\(/neuron /') |
 		sort >"$work/params"
 	diff "$work/params" <(sed 's/=.*//' "$work/options") || bad=1
+	return $bad
+}
+
+# The pages are well-formed, have an example, and there is one for each function.
+check_man() {
+	local bad=0 page symbol
+
+	mandoc -T lint -W warning libneuron/man/*.[137] || bad=1
+	for page in libneuron/man/*.[13]; do
+		grep -q '^\.SH EXAMPLES' "$page" || { echo "$page: no example"; bad=1; }
+	done
+	sed -n '/^\.SH NAME/{n;s/ .-.*//;s/,//g;p}' libneuron/man/*.3 | tr ' ' '\n' >"$work/pages"
+	while read -r symbol; do
+		grep -qx "$symbol" "$work/pages" || { echo "$symbol: no page"; bad=1; }
+	done < <(sed 's/@@.*//' libneuron/*.symbols)
 	return $bad
 }
 

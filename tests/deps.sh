@@ -40,7 +40,7 @@ for group; do
 			   libjansson-dev nettle-dev zlib1g-dev)
 		# Not needed where another package provides it (they conflict).
 		command -v npm >/dev/null || packages+=(npm) ;;
-	check)	packages+=(sparse codespell cppcheck shellcheck python3 perl
+	check)	packages+=(mandoc sparse codespell cppcheck shellcheck python3 perl
 			   python3-ply python3-git) ;;
 	root)	packages+=(mmdebstrap debian-archive-keyring e2fsprogs) ;;
 	cover)	packages+=(lcov) ;;
