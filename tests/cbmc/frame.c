@@ -53,7 +53,11 @@ static void proof_fit(void)
 	bool found;
 
 	any_frame();
-	__CPROVER_assume(n >= 1 && n <= FRAME_LEN && k <= FRAME_ORDER);
+	/* a frame begins anywhere; alignments up to twice its size */
+	fr.base = nondet_u32();
+	__CPROVER_assume(fr.base < 2 * FRAME_LEN);
+	fr.e.start = fr.base;
+	__CPROVER_assume(n >= 1 && n <= FRAME_LEN && k <= FRAME_ORDER + 1);
 	mask = (1u << k) - 1;
 	fr.run = longest();
 	fr.miss_n = 0;
@@ -62,7 +66,7 @@ static void proof_fit(void)
 	for (i = 0; i <= FRAME_LEN; i++) {
 		if (is_free(i))
 			continue;
-		j = (lo + mask) & ~mask;
+		j = ((fr.base + lo + mask) & ~mask) - fr.base;
 		if (j < i && i - j >= n)
 			tightest = min(tightest, i - lo);
 		lo = i + 1;
@@ -72,7 +76,7 @@ static void proof_fit(void)
 		CHECK(fr.miss_n == n && fr.miss_k == k, "remembers the miss");
 		return;
 	}
-	CHECK(!(fit.off & mask), "aligned");
+	CHECK(!((fr.base + fit.off) & mask), "aligned");
 	CHECK(fit.lo <= fit.off && fit.off + n <= fit.hi && fit.hi <= FRAME_LEN, "inside its run");
 	CHECK(fit.hi - fit.lo == tightest, "the tightest run");
 	for (i = 0; i < FRAME_LEN; i++)
@@ -192,9 +196,9 @@ static void proof_clean(void)
 	bool known;
 
 	zone.clean = word;
-	zone.clean_frame = all;
+	zone.clean_cell = all;
 	zone.clean_mixed = mixed;
-	zone.frames = 2;
+	zone.cells = 2;
 	__CPROVER_assume(s1 < 2 * FRAME_LEN && n1 >= 1 && n1 <= 2 * FRAME_LEN - s1);
 	__CPROVER_assume(s2 < 2 * FRAME_LEN && n2 >= 1 && n2 <= 2 * FRAME_LEN - s2);
 	__CPROVER_assume(s3 < 2 * FRAME_LEN && n3 >= 1 && n3 <= 2 * FRAME_LEN - s3);

@@ -34,6 +34,7 @@
 #define NEURON_BUDDY_SMALL		SMALL_UNDER_PROOF
 #define NEURON_BUDDY_BIN_ROWS		1u
 #define NEURON_BUDDY_TREE_SHIFT		1
+#define NEURON_BUDDY_CLASS_BITS		0
 #include "../../kmod/mem/buddy/all.h"
 
 #define FRAMES	((LEN + FRAME_LEN - 1) / FRAME_LEN)
@@ -43,12 +44,14 @@ u32 nondet_u32(void);
 
 static struct neuron_buddy zone;
 static struct ext exts[EXTENTS];
-static struct frame frames[FRAMES + 1];
+/* A frame may be half as long as the longest. */
+static struct frame frames[2 * FRAMES + 2];
 static struct ext *map[FRAMES];
-static u64 starts[1], clean[FRAMES], clean_frame[1], clean_mixed[1];
+static u64 starts[1], clean[FRAMES], clean_cell[1], clean_mixed[1];
 static struct obit obits[2];
 static u32 longest0[8], longest1[4], longest2[2], longest3[2];
 static u32 whole0[8], whole1[4], whole2[2], whole3[2];
+static u32 joined0[8], joined1[4], joined2[2], joined3[2];
 
 /* The model: who owns each granule; 0 is nobody. */
 static u8 owner[LEN];
@@ -76,13 +79,13 @@ static void zone_init(void)
 	u32 i;
 
 	zone.len = LEN;
-	zone.frames = FRAMES;
+	zone.cells = FRAMES;
 	zone.id = 1;
 	zone.want = NEED_EXTENTS;
 	zone.map = map;
 	zone.starts = starts;
 	zone.clean = clean;
-	zone.clean_frame = clean_frame;
+	zone.clean_cell = clean_cell;
 	zone.clean_mixed = clean_mixed;
 	zone.obits = obits;
 	zone.obit_shift = 31;
@@ -90,9 +93,10 @@ static void zone_init(void)
 	obits[1].start = NONE;
 	tree_init(&zone.longest, longest0, longest1, longest2, longest3);
 	tree_init(&zone.whole, whole0, whole1, whole2, whole3);
+	tree_init(&zone.joined, joined0, joined1, joined2, joined3);
 	for (i = 0; i < EXTENTS; i++)
 		ext_put(&zone, &exts[i]);
-	for (i = 0; i < FRAMES + 1; i++) {
+	for (i = 0; i < 2 * FRAMES + 2; i++) {
 		frames[i].e.embedded = true;
 		ext_put(&zone, &frames[i].e);
 	}
@@ -253,12 +257,16 @@ static void forget(void)
 	memset(owner, 0, sizeof(owner));
 	memset(live, 0, sizeof(live));
 	starts[0] = 0;
-	clean_frame[0] = 0;
+	clean_cell[0] = 0;
 	clean_mixed[0] = 0;
 	memset(longest0, 0, sizeof(longest0));
 	memset(longest1, 0, sizeof(longest1));
 	memset(longest2, 0, sizeof(longest2));
 	memset(longest3, 0, sizeof(longest3));
+	memset(joined0, 0, sizeof(joined0));
+	memset(joined1, 0, sizeof(joined1));
+	memset(joined2, 0, sizeof(joined2));
+	memset(joined3, 0, sizeof(joined3));
 	memset(whole0, 0, sizeof(whole0));
 	memset(whole1, 0, sizeof(whole1));
 	memset(whole2, 0, sizeof(whole2));

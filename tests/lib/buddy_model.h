@@ -191,7 +191,7 @@ static long model_alloc(struct model *m, u64 size, u64 align, u64 addr, u32 flag
 			return err;
 		}
 		if (model_has_run(m, n, k)) {
-			MODEL_ASSERT(m->allow_capped && n < FRAME_LEN && k);
+			MODEL_ASSERT(m->allow_capped && n < 1u << k);
 			m->refused_wrongly++;
 			return err;
 		}
@@ -457,9 +457,7 @@ static void model_compare(struct model *m, unsigned int count)
 		run = (m->g[i] & G_STATE) == G_FREE ? run + 1 : 0;
 		longest = max(longest, run);
 	}
-	MODEL_ASSERT(st.largest <= longest << SHIFT);
-	if (!m->zone->st.frames)
-		MODEL_ASSERT(st.largest == longest << SHIFT);
+	MODEL_ASSERT(st.largest == longest << SHIFT);
 }
 
 /* What the zone says is the largest aligned run can be had; nothing above exists. */

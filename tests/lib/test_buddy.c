@@ -306,7 +306,7 @@ static void test_placement(void **state)
 	assert_int_equal(hi2.addr, 58 * MIB);
 	/* frames of small blocks follow the flag, too; the default is the top */
 	assert_int_equal(alloc(zone, G, 0, NEURON_BUDDY_LOW, &b), 0);
-	assert_in_range(b.addr, 8 * MIB, 10 * MIB - 1);
+	assert_int_equal(b.addr, 7 * MIB);
 	zone_end(zone);
 	zone = zone_new(64 * MIB);
 	assert_int_equal(alloc(zone, G, 0, 0, &b), 0);
@@ -681,7 +681,7 @@ static void test_hazard_one_order(void **state)
 	assert_int_equal(alloc_at(zone, 0, MIB, &a), 0);
 	assert_int_equal(alloc_at(zone, 8 * MIB, 56 * MIB, &b), 0);
 	assert_int_equal(alloc(zone, 6 * MIB, 0, 0, &c), 0);
-	assert_int_equal(c.addr, MIB);
+	assert_int_equal(c.addr, 2 * MIB);
 	zone_end(zone);
 }
 
@@ -963,7 +963,7 @@ static void test_trees(void **state)
 	static u32 plain[4353];
 	struct neuron_buddy *zone = zone_new(4353 * 2 * MIB);
 	struct tree *t = &zone->longest;
-	u32 n = zone->frames, round, i, want, need, at;
+	u32 n = zone->cells, round, i, want, need, at;
 
 	(void)state;
 	assert_int_equal(n, 4353);
@@ -1088,59 +1088,166 @@ static u64 where(struct neuron_buddy *zone, u64 size, u64 align, u32 flags)
 	return at;
 }
 
-/* Where things go: this is what keeps fragmentation low. */
-static void test_policy(void **state)
+static const u32 policy_holes[] = { 17, 9, 5, 3, 5, 33, 4, 9 };
+
+/* Where what is large in its zone goes, the slow way. Sizes in granules. */
+static u32 policy_choice(u32 n, u32 cut)
 {
-	static const u32 holes[] = { 17, 9, 5, 3, 5, 33, 4, 9 };
+	u32 i, len, tightest = NONE, roomy = NONE;
+
+	for (i = 0; i < 8; i++) {
+		len = policy_holes[i] * 256;
+		if (len >= n && (tightest == NONE || policy_holes[i] < policy_holes[tightest]))
+			tightest = i;
+		if (len >= n + cut && (roomy == NONE || policy_holes[i] < policy_holes[roomy]))
+			roomy = i;
+	}
+	if (policy_holes[tightest] * 256 <= n + n * 3 / 10)
+		return tightest;
+	return roomy == NONE ? tightest : roomy;
+}
+
+/* What is small in its zone goes to the top, and so does what is asked to. */
+static void test_policy_small(void **state)
+{
 	u64 at[8], size, lowest, highest;
 	struct neuron_buddy *zone;
-	struct neuron_buddy_block b;
-	u32 i, n, tightest;
+	u32 i, n;
 
 	(void)state;
-	/* 85 MiB free of 512: tightest */
-	zone = zone_with_holes(512 * MIB, holes, 8, at);
+	/* 419 of the 427 MiB in use are one extent: all that is smaller is small */
+	zone = zone_with_holes(512 * MIB, policy_holes, 8, at);
+	assert_int_equal(sizes_cut(zone), 416 * 256);
 	for (n = 2; n <= 33; n++) {
 		size = n * MIB;
-		tightest = 5;
 		lowest = highest = 0;
 		for (i = 0; i < 8; i++) {
-			if (holes[i] < n)
-				continue;
-			if (holes[i] < holes[tightest])
-				tightest = i;
-			highest = at[i] + (holes[i] - n) * MIB;
+			if (policy_holes[i] >= n)
+				highest = at[i] + (policy_holes[i] - n) * MIB;
 		}
 		for (i = 8; i--; )
-			lowest = holes[i] >= n ? at[i] : lowest;
-		assert_int_equal(where(zone, size, 0, 0), at[tightest]);
+			lowest = policy_holes[i] >= n ? at[i] : lowest;
+		assert_int_equal(where(zone, size, 0, 0), highest);
 		assert_int_equal(where(zone, size, 0, NEURON_BUDDY_LOW), lowest);
 		assert_int_equal(where(zone, size, 0, NEURON_BUDDY_HIGH), highest);
 	}
-	/* aligned: the tightest that fits, 5 MiB at 28 MiB does, at 38 it does not */
-	assert_int_equal(at[2], 28 * MIB);
-	assert_int_equal(where(zone, 5 * MIB, 4 * MIB, 0), 28 * MIB);
 	assert_int_equal(where(zone, 3 * MIB, 32 * MIB, NEURON_BUDDY_LOW), 0);
 	assert_int_equal(where(zone, 9 * MIB, 32 * MIB, NEURON_BUDDY_HIGH), 64 * MIB);
 	neuron_buddy_destroy(zone);
+}
 
-	/* 85 MiB free of 128: lowest, but highest below 4 MiB */
-	zone = zone_with_holes(128 * MIB, holes, 8, at);
-	assert_int_equal(where(zone, 4 * MIB, 0, 0), 0);
-	assert_int_equal(where(zone, 10 * MIB, 0, 0), 0);
-	assert_int_equal(where(zone, 18 * MIB, 0, 0), at[5]);
-	assert_int_equal(where(zone, 4 * MIB - G, 0, 0), at[7] + 5 * MIB + G);
-	/* the switch comes at a fifth */
-	assert_int_equal(alloc_at(zone, at[5], 33 * MIB, &b), 0);
-	assert_int_equal(alloc_at(zone, at[0] + 8 * MIB, 9 * MIB, &b), 0);
-	assert_int_equal(alloc_at(zone, at[0], 8 * MIB, &b), 0);
-	assert_int_equal(alloc_at(zone, at[1], 9 * MIB, &b), 0);
-	/* 26 MiB of 128 free: more than a fifth */
-	assert_int_equal(neuron_buddy_free_bytes(zone), 26 * MIB);
-	assert_int_equal(where(zone, 4 * MIB, 0, 0), at[2]);
-	assert_int_equal(alloc_at(zone, at[7] + 8 * MIB, MIB, &b), 0);
-	assert_int_equal(where(zone, 4 * MIB, 0, 0), at[6]);
+/* The others: tight, or leaving something useful. */
+static void test_policy_large(void **state)
+{
+	struct neuron_buddy *zone;
+	u64 at[8];
+	u32 n;
+
+	(void)state;
+	/* 8 MiB in walls of 1 MiB, 35 in one extent: from 1 MiB up nothing is small */
+	zone = zone_with_holes(128 * MIB, policy_holes, 8, at);
+	assert_int_equal(sizes_cut(zone), 256);
+	for (n = 256; n <= 33 * 256; n += 16)
+		assert_int_equal(where(zone, n * G, 0, 0), at[policy_choice(n, 256)]);
+	/* below: the top */
+	assert_int_equal(where(zone, 255 * G, 0, 0), at[7] + 9 * MIB - 255 * G);
+	/* aligned: the tightest that fits, 5 MiB at 28 MiB does, at 38 it does not */
+	assert_int_equal(at[2], 28 * MIB);
+	assert_int_equal(where(zone, 5 * MIB, 4 * MIB, 0), 28 * MIB);
 	neuron_buddy_destroy(zone);
+}
+
+/* Nothing leaves a useful rest: the tightest after all. */
+static void test_policy_useless_rest(void **state)
+{
+	static const u32 holes[] = { 4, 6, 5 };
+	struct neuron_buddy_block b;
+	struct neuron_buddy *zone;
+	u64 at[3];
+	u32 i;
+
+	(void)state;
+	zone = zone_with_holes(74 * MIB, holes, 3, at);
+	/* fourteen extents of 4 MiB in the place of one of 56, beside three of 1 MiB */
+	assert_int_equal(neuron_buddy_query(zone, 18 * MIB, &b), 0);
+	assert_int_equal(neuron_buddy_free(zone, &b, false), 0);
+	for (i = 0; i < 14; i++)
+		assert_int_equal(alloc_at(zone, (18 + 4 * i) * MIB, 4 * MIB, &b), 0);
+	assert_int_equal(sizes_cut(zone), 1024);
+	assert_int_equal(where(zone, 4 * MIB, 0, 0), at[0]);
+	/* 1.5 MiB would be left of 6, and 0.5 of 5, which suits */
+	assert_int_equal(where(zone, 4 * MIB + 512 * KIB, 0, 0), at[2]);
+	assert_int_equal(alloc_at(zone, at[2], 5 * MIB, &b), 0);
+	assert_int_equal(alloc_at(zone, at[0], 4 * MIB, &b), 0);
+	/* 6 and 8 MiB: neither suits, and neither leaves 4 */
+	assert_int_equal(neuron_buddy_query(zone, 66 * MIB, &b), 0);
+	assert_int_equal(neuron_buddy_free(zone, &b, false), 0);
+	assert_int_equal(neuron_buddy_query(zone, 70 * MIB, &b), 0);
+	assert_int_equal(neuron_buddy_free(zone, &b, false), 0);
+	assert_int_equal(where(zone, 4 * MIB + 512 * KIB, 0, 0), at[1]);
+	assert_int_equal(where(zone, 4 * MIB + 512 * KIB, 2 * MIB, 0), at[1] + MIB);
+	zone_end(zone);
+}
+
+/* The cut follows what is in use. */
+static void test_policy_cut(void **state)
+{
+	struct neuron_buddy_block b[20], small;
+	struct neuron_buddy *zone = zone_new(256 * MIB);
+	u32 i;
+
+	(void)state;
+	assert_int_equal(sizes_cut(zone), 1);
+	for (i = 0; i < 20; i++)
+		assert_int_equal(alloc(zone, (i < 2 ? 1 : 8) * MIB, 0, 0, &b[i]), 0);
+	/* 2 MiB of 146 */
+	assert_int_equal(sizes_cut(zone), 8 * 256);
+	for (i = 4; i < 20; i++)
+		assert_int_equal(neuron_buddy_free(zone, &b[i], false), 0);
+	/* 2 MiB of 18 */
+	assert_int_equal(sizes_cut(zone), 256);
+	/* frames are small, whatever their size: 4 MiB of 22 */
+	for (i = 0; i < 8; i++)
+		assert_int_equal(alloc(zone, 512 * KIB, 0, 0, &small), 0);
+	assert_int_equal(sizes_cut(zone), 1);
+	assert_int_equal(neuron_buddy_grow(zone, &b[3], 100 * MIB), 0);
+	assert_int_equal(sizes_cut(zone), 8 * 256);
+	assert_int_equal(neuron_buddy_split(zone, &b[3], 60 * MIB, &small), 0);
+	zone_end(zone);
+}
+
+/* One size fills a zone to the last block, with each alignment, and again after churn. */
+static void test_fill_one_size(void **state)
+{
+	static const u32 sizes[] = { 1, 3, 7, 9, 36, 63, 100, 127, 128, 129, 150, 171, 175, 192,
+				     250, 256, 257, 400, 511, 512, 513, 1000, 1536, 2000 };
+	static struct neuron_buddy_block b[32768];
+	u32 i, k, n, live, most, j;
+
+	(void)state;
+	rnd_seed(9);
+	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		for (k = 0; !(sizes[i] & ((1u << k) - 1)); k++) {
+			struct neuron_buddy *zone = zone_new(128 * MIB);
+
+			n = sizes[i];
+			most = 32768 / n;
+			for (live = 0; !alloc(zone, n * G, G << k, 0, &b[live]); live++)
+				;
+			assert_int_equal(live, most);
+			for (j = 0; j < 3 * most; j++) {
+				u32 x = rnd() % live, y = rnd() % live;
+
+				assert_int_equal(neuron_buddy_free(zone, &b[x], false), 0);
+				if (y != x) {
+					assert_int_equal(neuron_buddy_free(zone, &b[y], false), 0);
+					assert_int_equal(alloc(zone, n * G, G << k, 0, &b[y]), 0);
+				}
+				assert_int_equal(alloc(zone, n * G, G << k, 0, &b[x]), 0);
+			}
+			zone_end(zone);
+		}
+	}
 }
 
 /* Small requests: the tightest frame, in it the tightest run, the lowest among equals. */
@@ -1161,13 +1268,13 @@ static void test_policy_frames(void **state)
 	assert_int_equal(neuron_buddy_grow(zone, &b, used1[0][1] * G), 0);
 	for (i = 1; i < 6; i++)
 		assert_int_equal(alloc_at(zone, f1 + used1[i][0] * G, used1[i][1] * G, &b), 0);
-	assert_int_equal(alloc(zone, 250 * G, 0, 0, &b), 0);
+	assert_int_equal(alloc(zone, 128 * G, 0, 0, &b), 0);
 	assert_int_equal(b.addr, f2);
 	assert_int_equal(neuron_buddy_free(zone, &b, false), 0);
 	assert_int_equal(alloc(zone, G, 0, 0, &b), 0);
 	assert_int_equal(b.addr, f1 + 24 * G);
 	assert_int_equal(neuron_buddy_free(zone, &b, false), 0);
-	assert_int_equal(alloc(zone, 250 * G, 0, 0, &b), 0);
+	assert_int_equal(alloc(zone, 128 * G, 0, 0, &b), 0);
 	assert_int_equal(b.addr, f2);
 	/* the last one first: it keeps the frame while the middle is cut up */
 	assert_int_equal(alloc_at(zone, f2 + used2[3][0] * G, used2[3][1] * G, &last), 0);
@@ -1182,7 +1289,10 @@ static void test_policy_frames(void **state)
 	assert_int_equal(where(zone, 10 * G, 0, 0), f2 + 208 * G);
 	/* alignment: granule 32 is inside the run of 6 */
 	assert_int_equal(where(zone, 4 * G, 16 * G, 0), f1 + 32 * G);
-	assert_int_equal(where(zone, 31 * G, 0, 0), 58 * MIB);
+	/* a new frame is as long as sixteen blocks, which fill it */
+	assert_int_equal(where(zone, 31 * G, 0, 0), f2 - 16 * 31 * G);
+	/* or begins where the block does, and ends where one would */
+	assert_int_equal(where(zone, 31 * G, 64 * G, 0), 58 * MIB);
 	zone_end(zone);
 }
 
@@ -1288,6 +1398,72 @@ static void test_probe_cap(void **state)
 	zone_end(zone);
 }
 
+/* The same for runs that cross the border of two frames. */
+static void test_probe_cap_joined(void **state)
+{
+	struct neuron_buddy_request req = { .size = 4 * G, .align = 2 * MIB };
+	struct neuron_buddy *zone = zone_new(1100 * 4 * MIB);
+	static struct neuron_buddy_block low, high[1100], last, x;
+	enum neuron_buddy_cause cause;
+	u64 at = 0;
+	int i;
+
+	(void)state;
+	/* each pair of frames: free are three granules below the border, and two above it */
+	for (i = 0; i < 1100; i++) {
+		assert_int_equal(alloc(zone, G, 2 * MIB, NEURON_BUDDY_LOW, &low), 0);
+		at = low.addr;
+		assert_int_equal(alloc(zone, G, 2 * MIB, NEURON_BUDDY_LOW, &high[i]), 0);
+		assert_int_equal(high[i].addr, at + 2 * MIB);
+		assert_int_equal(alloc_at(zone, at + G, 2 * MIB - (i < 1099 ? 4 : 8) * G, &x), 0);
+		assert_int_equal(alloc_at(zone, high[i].addr + 2 * G, 2 * MIB - 2 * G, &last), 0);
+	}
+	for (i = 0; i < 1100; i++) {
+		assert_int_equal(alloc_at(zone, high[i].addr + G, G, &x), 0);
+		assert_int_equal(neuron_buddy_free(zone, &high[i], false), 0);
+		assert_int_equal(neuron_buddy_free(zone, &x, false), 0);
+	}
+	assert_int_equal(neuron_buddy_check(zone), 0);
+	assert_int_equal(neuron_buddy_largest(zone, 1), 9 * G);
+	assert_int_equal(neuron_buddy_alloc(zone, &req, &x, &cause), -ENOSPC);
+	assert_int_equal(cause, NEURON_BUDDY_CAUSE_ALIGNMENT);
+	/* the last one opens, but for its last granule: long enough to be sure */
+	assert_int_equal(alloc_at(zone, last.addr - 2 * G, 2 * G, &low), 0);
+	assert_int_equal(neuron_buddy_free(zone, &last, false), 0);
+	assert_int_equal(alloc_at(zone, last.addr + 2 * MIB - 3 * G, G, &x), 0);
+	assert_int_equal(neuron_buddy_free(zone, &low, false), 0);
+	assert_int_equal(neuron_buddy_largest(zone, 1), (7 + 511) * G);
+	assert_int_equal(neuron_buddy_alloc(zone, &req, &x, &cause), 0);
+	assert_int_equal(x.addr, at + 2 * MIB);
+	zone_end(zone);
+}
+
+/* Alignment up to the size: nothing is left out, however much there is. */
+static void test_no_cap(void **state)
+{
+	struct neuron_buddy_request req = { .size = 256 * G, .align = 256 * G };
+	struct neuron_buddy *zone = zone_new(4 * GIB);
+	enum neuron_buddy_cause cause;
+	struct neuron_buddy_block x;
+	u64 at;
+	u32 i;
+
+	(void)state;
+	for (i = 0; i < 2048; i++) {
+		/* free: granules 1 to 299, and in the 1,500th frame 255 to 511 */
+		assert_int_equal(alloc(zone, G, 2 * MIB, NEURON_BUDDY_LOW, &x), 0);
+		at = x.addr;
+		if (i == 1500)
+			assert_int_equal(alloc_at(zone, at + G, 254 * G, &x), 0);
+		else
+			assert_int_equal(alloc_at(zone, at + 300 * G, 212 * G, &x), 0);
+	}
+	assert_int_equal(neuron_buddy_alloc(zone, &req, &x, &cause), 0);
+	assert_int_equal(x.addr, 1500 * 2 * MIB + MIB);
+	assert_int_equal(neuron_buddy_alloc(zone, &req, &x, &cause), -ENOSPC);
+	zone_end(zone);
+}
+
 /* --- failing metadata --------------------------------------------------------------------- */
 
 /* Make each allocation of create fail in turn: nothing leaks, nothing is returned. */
@@ -1372,8 +1548,8 @@ static void test_fail_nth(void **state)
 
 		rnd_seed(11);
 		model_init(&m, 8192);
-		/* no whole frame is free anywhere */
-		for (hole = 256; hole < 8192; hole += 512)
+		/* there is room for a frame nowhere */
+		for (hole = 128; hole < 8192; hole += 256)
 			assert_true(model_alloc(&m, G, 0, hole * G, NEURON_BUDDY_EXACT) >= 0);
 		model_alloc_fail = n;
 		failed = story(&m, &splits);
@@ -1595,7 +1771,7 @@ static void test_check_sees_damage(void **state)
 	DAMAGE(e->type, EXT_PIN);
 	DAMAGE(e->prev->type, EXT_FREE);
 	DAMAGE(e->next->prev, NULL);
-	DAMAGE(zone->map[frame_of(e->start)], NULL);
+	DAMAGE(zone->map[cell_of(e->start)], NULL);
 	DAMAGE(fr->run, fr->run - 1);
 	DAMAGE(fr->live, 9);
 	DAMAGE(fr->live, 0);
@@ -1661,7 +1837,7 @@ static void test_check_sees_damage(void **state)
 	/* a second extent of the same frame as its first */
 	assert_int_equal(alloc_at(zone, 20 * MIB, 8 * G, &x), 0);
 	assert_int_equal(alloc_at(zone, 20 * MIB + 8 * G, 8 * G, &x), 0);
-	DAMAGE(zone->map[frame_of(20 * MIB / G)], zone->map[frame_of(20 * MIB / G)]->next);
+	DAMAGE(zone->map[cell_of(20 * MIB / G)], zone->map[cell_of(20 * MIB / G)]->next);
 	/* a granule outside a trimmed frame */
 	assert_int_equal(neuron_buddy_free(zone, &small[0], false), 0);
 	lo = fr->e.start;
@@ -1671,10 +1847,15 @@ static void test_check_sees_damage(void **state)
 	assert_true(fr->e.start == lo + n);
 	DAMAGE(fr->b[0], fr->b[0] & ~1ULL);
 	DAMAGE(fr->a[0], fr->a[0] | 1);
+	/* what is in use by size, the part of it that is small, runs over a border */
+	DAMAGE(zone->extents_used, zone->extents_used + 1);
+	DAMAGE(zone->class_used[0], zone->class_used[0] + 1);
+	DAMAGE(zone->cut_below, zone->cut_below + 1);
+	DAMAGE(zone->joined.level[0][0], zone->joined.level[0][0] + 1);
 	/* frames with the same longest run are linked both ways */
 	for (i = 0; i < 12; i++)
-		assert_int_equal(alloc(zone, 201 * G, 0, 0, &x), 0);
-	two = to_frame(zone->run[FRAME_LEN - 402]);
+		assert_int_equal(alloc(zone, 120 * G, 0, 0, &x), 0);
+	two = to_frame(zone->run[0]);
 	assert_non_null(two->e.bnext);
 	DAMAGE(two->e.bnext->bprev, NULL);
 	DAMAGE(two->e.bnext, NULL);
@@ -1719,11 +1900,17 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_bits),
 		cmocka_unit_test(test_trees),
 		cmocka_unit_test(test_bins),
-		cmocka_unit_test(test_policy),
+		cmocka_unit_test(test_policy_small),
+		cmocka_unit_test(test_policy_large),
+		cmocka_unit_test(test_policy_useless_rest),
+		cmocka_unit_test(test_policy_cut),
+		cmocka_unit_test(test_fill_one_size),
 		cmocka_unit_test(test_policy_frames),
 		cmocka_unit_test(test_prepare_pages),
 		cmocka_unit_test(test_generations),
 		cmocka_unit_test(test_probe_cap),
+		cmocka_unit_test(test_probe_cap_joined),
+		cmocka_unit_test(test_no_cap),
 		cmocka_unit_test(test_fail_create),
 		cmocka_unit_test(test_fail_nth),
 		cmocka_unit_test(test_free_needs_nothing),

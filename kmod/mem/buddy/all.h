@@ -11,6 +11,7 @@
 #include "extents.c"
 #include "frames.c"
 #include "clear.c"
+#include "sizes.c"
 #include "placement.c"
 #include "api.c"
 #include "create.c"

@@ -9,6 +9,7 @@
 #include "generation.h"
 #include "placement.h"
 #include "pool.h"
+#include "sizes.h"
 
 static void charge(struct neuron_buddy *zone, u32 n)
 {
@@ -46,6 +47,7 @@ static void place_take(struct neuron_buddy *zone, struct place *p, u32 n, bool e
 		}
 	} else {
 		ext_take(zone, p->e, p->pos, n)->gen = gen;
+		sizes_add(zone, n);
 	}
 	charge(zone, n);
 	zone->st.allocs++;
@@ -179,12 +181,14 @@ int neuron_buddy_free_batch(struct neuron_buddy *zone,
 		WRITE_ONCE(zone->st.free, zone->st.free + (end - addr));
 		zone->st.allocs -= j - i;
 		zone->st.free_calls += j - i;
-		if (e->type == EXT_FRAME)
+		if (e->type == EXT_FRAME) {
 			frame_free(zone, to_frame(e),
 				   (u32)(addr >> SHIFT) - frame_base(to_frame(e)),
 				   (u32)((end - addr) >> SHIFT), j - i);
-		else
+		} else {
+			sizes_sub(zone, e->len);
 			ext_release(zone, e);
+		}
 	}
 	update_largest(zone);
 	return ret;
@@ -242,6 +246,8 @@ int neuron_buddy_grow(struct neuron_buddy *zone, struct neuron_buddy_block *bloc
 		}
 		next = ext_take(zone, next, start + n, more);
 		ext_unlink(zone, next);
+		sizes_sub(zone, n);
+		sizes_add(zone, n + more);
 		e->len += more;
 		ext_put(zone, next);
 	}
@@ -278,6 +284,9 @@ int neuron_buddy_split(struct neuron_buddy *zone, struct neuron_buddy_block *blo
 	rest->gen = gen_next(zone, rest->start);
 	e->len = (u32)size;
 	ext_link_after(zone, e, rest);
+	sizes_sub(zone, n);
+	sizes_add(zone, e->len);
+	sizes_add(zone, rest->len);
 	zone->st.allocs++;
 	zone->st.alloc_calls++;
 	block->size = size << SHIFT;
@@ -339,7 +348,7 @@ void neuron_buddy_mark_clear(struct neuron_buddy *zone)
 	 * A unit's bit speaks of its free granules only, so it may be set for
 	 * all; what is allocated now says at its free what it leaves behind.
 	 */
-	clean_set(zone, 0, zone->frames << FRAME_ORDER, true);
+	clean_set(zone, 0, zone->cells << FRAME_ORDER, true);
 }
 
 int neuron_buddy_query(struct neuron_buddy *zone, u64 addr, struct neuron_buddy_block *out)
@@ -415,12 +424,14 @@ unsigned int neuron_buddy_walk(struct neuron_buddy *zone, u64 *pos,
 void neuron_buddy_stats(const struct neuron_buddy *zone, struct neuron_buddy_stats *stats)
 {
 	*stats = zone->st;
-	stats->largest = (u64)max(zone->largest_ext, zone->largest_run) << SHIFT;
+	stats->largest = (u64)max(max(zone->largest_ext, zone->largest_run),
+				  zone->largest_joined) << SHIFT;
 }
 
 u64 neuron_buddy_largest(struct neuron_buddy *zone, u64 align)
 {
-	u64 ext = READ_ONCE(zone->largest_ext), run = READ_ONCE(zone->largest_run);
+	u64 ext = max(READ_ONCE(zone->largest_ext), READ_ONCE(zone->largest_joined));
+	u64 run = READ_ONCE(zone->largest_run);
 	u64 whole = (u64)READ_ONCE(zone->largest_whole) << FRAME_ORDER;
 	u64 mask, best;
 

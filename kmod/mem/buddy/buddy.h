@@ -63,9 +63,9 @@ struct neuron_buddy;
  * @addr:  with NEURON_BUDDY_EXACT the wanted address, granule aligned and
  *	   aligned to @align; otherwise ignored
  * @flags: at most one of NEURON_BUDDY_LOW, _HIGH, _EXACT; 0 lets the zone
- *	   choose, which fragments least. Requests of up to 1 MiB live in
- *	   shared 2 MiB frames; for these LOW and HIGH choose where a new frame
- *	   is taken, and are a preference only.
+ *	   choose, which fragments least. Requests of up to 512 KiB
+ *	   share frames; for these LOW and HIGH choose where a new frame is taken,
+ *	   and are a preference only.
  */
 struct neuron_buddy_request {
 	u64 size;
@@ -114,7 +114,7 @@ enum neuron_buddy_state {
  * @addr:  first byte
  * @size:  bytes
  * @state: enum neuron_buddy_state
- * @small: lies in a 2 MiB frame shared by small allocations
+ * @small: lies in a frame, which small allocations share
  */
 struct neuron_buddy_range {
 	u64 addr;
@@ -130,9 +130,8 @@ struct neuron_buddy_range {
  * @reserved:	 permanent reservations; total = used + reserved + free
  * @free:	 free
  * @high_water:	 largest @used so far
- * @largest:	 longest run that one request can get now without joining a
- *		 frame's free edge to its neighbour: a request of this size
- *		 and granule alignment succeeds
+ * @largest:	 longest free run: a request of this size and granule alignment
+ *		 succeeds, no larger one does
  * @order_free:	 free bytes in free runs of 2^o up to 2^(o+1)-1 granules
  * @allocs:	 live allocations
  * @alloc_calls: allocations made so far
@@ -140,7 +139,7 @@ struct neuron_buddy_range {
  * @slow_calls:	 allocations that needed an exhaustive search
  * @bad_frees:	 frees refused (double, stale, foreign, malformed)
  * @failures:	 refusals so far, by enum neuron_buddy_cause
- * @frames:	 2 MiB frames in use for small allocations
+ * @frames:	 frames of up to 2 MiB in use for small allocations
  * @metadata:	 bytes of host memory that the zone uses for itself
  */
 struct neuron_buddy_stats {
@@ -200,7 +199,7 @@ int neuron_buddy_prepare(struct neuron_buddy *zone);
  * @cause: if not NULL, says why the request was refused
  *
  * Refuses only if no free aligned run exists. (Bounded work makes one
- * exception, see "aligned small requests" in zone.h.)
+ * exception, see "What is refused" in zone.h.)
  *
  * Context: zone lock.
  * Return: 0; -EINVAL malformed request; -ENOSPC refused, see @cause;
@@ -298,7 +297,7 @@ void neuron_buddy_mark_clear(struct neuron_buddy *zone);
  * @zone: the zone
  * @addr: any byte
  * @out:  set on success: @addr, @size and @id; @gen is exact for allocations
- *	  above 1 MiB and 0 otherwise, so @out is for looking, not for freeing
+ *	  above 512 KiB and 0 otherwise, so @out is for looking, not for freeing
  *
  * Context: zone lock.
  * Return: 0, -EINVAL outside the zone, -ENOENT free or reserved.
@@ -336,9 +335,8 @@ void neuron_buddy_stats(const struct neuron_buddy *zone, struct neuron_buddy_sta
  * @zone:  the zone
  * @align: bytes, a power of two
  *
- * Exact for alignments of one granule and of 2 MiB. For others a lower bound: a
- * request of that size and alignment succeeds, a slightly larger one may, too.
- * Runs that need a frame's free edge are not counted.
+ * Exact for alignments of one granule. For others a lower bound: a request of that size
+ * and alignment succeeds, a slightly larger one may, too.
  *
  * Context: any, lock-free. The value may be outdated when it is returned.
  * Return: bytes; 0 if there is none or @align is no power of two.

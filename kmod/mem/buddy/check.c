@@ -17,6 +17,7 @@ struct tally {
 	u64 pins;
 	u64 frames;
 	u64 free_exts;
+	u64 extents_used;	/* granules */
 };
 
 static void tally_free(struct tally *sum, u32 n)
@@ -136,23 +137,32 @@ static int check_runs(const struct neuron_buddy *zone, u64 frames)
 	return 0;
 }
 
-static int check_trees(const struct neuron_buddy *zone, const struct tree *t, bool whole)
+/* What the tree @t says about @e. */
+static u32 tree_value(const struct neuron_buddy *zone, const struct tree *t, const struct ext *e)
+{
+	if (t == &zone->joined)
+		return ext_joined(e);
+	if (e->type != EXT_FREE)
+		return 0;
+	return t == &zone->whole ? ext_whole(e) : e->len;
+}
+
+static int check_trees(const struct neuron_buddy *zone, const struct tree *t)
 {
 	u32 f, l, i, best, c;
 
-	for (f = 0; f < zone->frames; f++) {
+	for (f = 0; f < zone->cells; f++) {
 		const struct ext *e;
 
 		best = 0;
 		if (!zone->map[f] != !bit_test(zone->starts, f))
 			return __LINE__;
-		for (e = zone->map[f]; e && frame_of(e->start) == f; e = e->next) {
-			if (e == zone->map[f] && e->prev && frame_of(e->prev->start) == f)
+		for (e = zone->map[f]; e && cell_of(e->start) == f; e = e->next) {
+			if (e == zone->map[f] && e->prev && cell_of(e->prev->start) == f)
 				return __LINE__;
-			if (e->type == EXT_FREE)
-				best = max(best, whole ? ext_whole(e) : e->len);
+			best = max(best, tree_value(zone, t, e));
 		}
-		if (t->level[0][f] != best || (whole && best && f > zone->whole_end))
+		if (t->level[0][f] != best)
 			return __LINE__;
 	}
 	for (l = 1; l < t->levels; l++) {
@@ -164,6 +174,22 @@ static int check_trees(const struct neuron_buddy *zone, const struct tree *t, bo
 				return __LINE__;
 		}
 	}
+	return 0;
+}
+
+static int check_sizes(const struct neuron_buddy *zone, u64 used)
+{
+	u64 sum = 0, below = 0;
+	u32 c;
+
+	for (c = 0; c < CLASSES; c++) {
+		sum += zone->class_used[c];
+		below += c < zone->cut ? zone->class_used[c] : 0;
+	}
+	if (sum != used || sum != zone->extents_used)
+		return __LINE__;
+	if (below != zone->cut_below)
+		return __LINE__;
 	return 0;
 }
 
@@ -198,7 +224,7 @@ int neuron_buddy_check(struct neuron_buddy *zone)
 			return __LINE__;
 		if (e->next && e->next->prev != e)
 			return __LINE__;
-		if (!zone->map[frame_of(e->start)])
+		if (!zone->map[cell_of(e->start)])
 			return __LINE__;
 		at += e->len;
 		if (e->type == EXT_FREE) {
@@ -208,6 +234,7 @@ int neuron_buddy_check(struct neuron_buddy *zone)
 			sum.frames++;
 		} else if (e->type == EXT_USED) {
 			sum.used += (u64)e->len << SHIFT;
+			sum.extents_used += e->len;
 			sum.blocks++;
 		} else {
 			if (e->type != EXT_RESERVED)
@@ -239,13 +266,17 @@ int neuron_buddy_check(struct neuron_buddy *zone)
 	for (o = 0; o < NEURON_BUDDY_ORDERS; o++)
 		if (sum.order_free[o] != zone->st.order_free[o])
 			return __LINE__;
-	err = check_bins(zone, sum.free_exts);
+	err = check_sizes(zone, sum.extents_used);
+	if (!err)
+		err = check_bins(zone, sum.free_exts);
 	if (!err)
 		err = check_runs(zone, sum.frames);
 	if (!err)
-		err = check_trees(zone, &zone->longest, false);
+		err = check_trees(zone, &zone->longest);
 	if (!err)
-		err = check_trees(zone, &zone->whole, true);
+		err = check_trees(zone, &zone->whole);
+	if (!err)
+		err = check_trees(zone, &zone->joined);
 	if (!err)
 		err = check_pools(zone);
 	return err;

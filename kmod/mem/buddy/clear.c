@@ -7,7 +7,7 @@
 
 /*
  * One bit says that what is free of a unit is zero. It never influences how
- * ranges are kept or merged. A frame that is all the same needs no word.
+ * ranges are kept or merged. A cell that is all the same needs no word.
  */
 #define UNIT		(FRAME_ORDER >= 6 ? FRAME_LEN / 64 : 1)
 #define UNITS		(FRAME_LEN / UNIT)
@@ -17,10 +17,10 @@ static u64 clean_word(const struct neuron_buddy *zone, u32 f)
 {
 	if (bit_test(zone->clean_mixed, f))
 		return zone->clean[f];
-	return bit_test(zone->clean_frame, f) ? ALL_UNITS : 0;
+	return bit_test(zone->clean_cell, f) ? ALL_UNITS : 0;
 }
 
-/* Units of frame @f touched by, or (@inside) lying within, [lo, hi) of it. */
+/* Units of cell @f touched by, or (@inside) lying within, [lo, hi) of it. */
 static u64 clean_mask(u32 lo, u32 hi, bool inside)
 {
 	if (inside)
@@ -36,26 +36,26 @@ static u64 clean_mask(u32 lo, u32 hi, bool inside)
 
 void clean_set(struct neuron_buddy *zone, u32 start, u32 n, bool clean)
 {
-	u32 f = frame_of(start), end = start + n;
+	u32 f = cell_of(start), end = start + n;
 
 	/* Mostly there is nothing new to know. */
-	if (f == frame_of(end - 1) && !bit_test(zone->clean_mixed, f) &&
-	    bit_test(zone->clean_frame, f) == clean)
+	if (f == cell_of(end - 1) && !bit_test(zone->clean_mixed, f) &&
+	    bit_test(zone->clean_cell, f) == clean)
 		return;
 	while (start < end) {
 		u32 lo = start & (FRAME_LEN - 1);
 		u32 hi = min(end - (start - lo), FRAME_LEN);
 
 		if (lo == 0 && hi == FRAME_LEN) {
-			u32 frames = (end - start) >> FRAME_ORDER;
+			u32 cells = (end - start) >> FRAME_ORDER;
 
-			bits_assign(zone->clean_mixed, f, frames, false);
-			bits_assign(zone->clean_frame, f, frames, clean);
-			f += frames;
-			start += frames << FRAME_ORDER;
+			bits_assign(zone->clean_mixed, f, cells, false);
+			bits_assign(zone->clean_cell, f, cells, clean);
+			f += cells;
+			start += cells << FRAME_ORDER;
 			continue;
 		}
-		if (clean != bit_test(zone->clean_frame, f) || bit_test(zone->clean_mixed, f)) {
+		if (clean != bit_test(zone->clean_cell, f) || bit_test(zone->clean_mixed, f)) {
 			u64 word = clean_word(zone, f);
 			bool mixed;
 
@@ -66,7 +66,7 @@ void clean_set(struct neuron_buddy *zone, u32 start, u32 n, bool clean)
 			mixed = word && word != ALL_UNITS;
 			zone->clean[f] = word;
 			bits_assign(zone->clean_mixed, f, 1, mixed);
-			bits_assign(zone->clean_frame, f, 1, word == ALL_UNITS);
+			bits_assign(zone->clean_cell, f, 1, word == ALL_UNITS);
 		}
 		start += hi - lo;
 		f++;
@@ -75,22 +75,22 @@ void clean_set(struct neuron_buddy *zone, u32 start, u32 n, bool clean)
 
 bool clean_test(const struct neuron_buddy *zone, u32 start, u32 n)
 {
-	u32 f = frame_of(start), end = start + n;
+	u32 f = cell_of(start), end = start + n;
 
-	/* Most are small, and in a frame that is all the same. */
-	if (f == frame_of(end - 1) && !bit_test(zone->clean_mixed, f))
-		return bit_test(zone->clean_frame, f);
+	/* Most are small, and in a cell that is all the same. */
+	if (f == cell_of(end - 1) && !bit_test(zone->clean_mixed, f))
+		return bit_test(zone->clean_cell, f);
 	while (start < end) {
 		u32 lo = start & (FRAME_LEN - 1);
 		u32 hi = min(end - (start - lo), FRAME_LEN);
 
 		if (lo == 0 && hi == FRAME_LEN) {
-			u32 frames = (end - start) >> FRAME_ORDER;
+			u32 cells = (end - start) >> FRAME_ORDER;
 
-			if (!bits_all(zone->clean_frame, f, frames, true))
+			if (!bits_all(zone->clean_cell, f, cells, true))
 				return false;
-			f += frames;
-			start += frames << FRAME_ORDER;
+			f += cells;
+			start += cells << FRAME_ORDER;
 			continue;
 		}
 		if (clean_mask(lo, hi, false) & ~clean_word(zone, f))

@@ -28,25 +28,25 @@ int neuron_buddy_create(struct neuron_buddy **out, u64 size)
 		return -ENOMEM;
 	zone->st.metadata = sizeof(*zone);
 	zone->len = (u32)(size >> SHIFT);
-	zone->frames = (u32)(((size >> SHIFT) + FRAME_LEN - 1) >> FRAME_ORDER);
+	zone->cells = (u32)(((size >> SHIFT) + FRAME_LEN - 1) >> FRAME_ORDER);
 	/* Only to tell zones apart; a tie between racing creators is harmless. */
 	zone->id = READ_ONCE(last_id) + 1;
 	WRITE_ONCE(last_id, zone->id);
 	zone->want = NEED_EXTENTS;
-	words = (zone->frames + 63) / 64;
+	words = (zone->cells + 63) / 64;
 	for (obits = OBITS_MIN; obits < OBITS_MAX && obits < zone->len >> 10; )
 		obits *= 2;
 	zone->obit_shift = 32 - log2_floor(obits);
 
-	zone->map = meta_alloc(zone, zone->frames, sizeof(*zone->map));
+	zone->map = meta_alloc(zone, zone->cells, sizeof(*zone->map));
 	zone->starts = meta_alloc(zone, words, sizeof(u64));
-	zone->clean = meta_alloc(zone, zone->frames, sizeof(u64));
-	zone->clean_frame = meta_alloc(zone, words, sizeof(u64));
+	zone->clean = meta_alloc(zone, zone->cells, sizeof(u64));
+	zone->clean_cell = meta_alloc(zone, words, sizeof(u64));
 	zone->clean_mixed = meta_alloc(zone, words, sizeof(u64));
 	zone->obits = meta_alloc(zone, obits, sizeof(*zone->obits));
-	if (!zone->map || !zone->starts || !zone->clean || !zone->clean_frame ||
+	if (!zone->map || !zone->starts || !zone->clean || !zone->clean_cell ||
 	    !zone->clean_mixed || !zone->obits || tree_create(zone, &zone->longest) ||
-	    tree_create(zone, &zone->whole) || neuron_buddy_prepare(zone)) {
+	    tree_create(zone, &zone->whole) || tree_create(zone, &zone->joined) || neuron_buddy_prepare(zone)) {
 		neuron_buddy_destroy(zone);
 		return -ENOMEM;
 	}
@@ -82,11 +82,12 @@ void neuron_buddy_destroy(struct neuron_buddy *zone)
 		zone->pages = page->all;
 		free_page((unsigned long)page);
 	}
+	kvfree(zone->joined.level[0]);
 	kvfree(zone->whole.level[0]);
 	kvfree(zone->longest.level[0]);
 	kvfree(zone->obits);
 	kvfree(zone->clean_mixed);
-	kvfree(zone->clean_frame);
+	kvfree(zone->clean_cell);
 	kvfree(zone->clean);
 	kvfree(zone->starts);
 	kvfree(zone->map);

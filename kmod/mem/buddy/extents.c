@@ -7,27 +7,27 @@
 #include "pool.h"
 #include "trees.h"
 
-/* Recompute what the trees say about the extents that start in frame @f. */
+/* Recompute what the trees say about the extents that start in cell @f. */
 void trees_update(struct neuron_buddy *zone, u32 f)
 {
 	const struct ext *e;
-	u32 len = 0, whole = 0;
+	u32 len = 0, whole = 0, joined = 0;
 
-	for (e = zone->map[f]; e && frame_of(e->start) == f; e = e->next) {
+	for (e = zone->map[f]; e && cell_of(e->start) == f; e = e->next) {
 		if (e->type == EXT_FREE) {
 			len = max(len, e->len);
 			whole = max(whole, ext_whole(e));
 		}
+		joined = max(joined, ext_joined(e));
 	}
 	tree_set(&zone->longest, f, len);
 	tree_set(&zone->whole, f, whole);
-	if (whole && f > zone->whole_end)
-		zone->whole_end = f;
+	tree_set(&zone->joined, f, joined);
 }
 
 void map_add(struct neuron_buddy *zone, struct ext *e)
 {
-	u32 f = frame_of(e->start);
+	u32 f = cell_of(e->start);
 
 	if (!zone->map[f] || zone->map[f]->start >= e->start) {
 		zone->map[f] = e;
@@ -37,11 +37,11 @@ void map_add(struct neuron_buddy *zone, struct ext *e)
 
 void map_del(struct neuron_buddy *zone, struct ext *e)
 {
-	u32 f = frame_of(e->start);
+	u32 f = cell_of(e->start);
 
 	if (zone->map[f] != e)
 		return;
-	if (e->next && frame_of(e->next->start) == f) {
+	if (e->next && cell_of(e->next->start) == f) {
 		zone->map[f] = e->next;
 	} else {
 		zone->map[f] = NULL;
@@ -81,18 +81,18 @@ void ext_replace(struct neuron_buddy *zone, struct ext *old, struct ext *e)
 		zone->first = e;
 	if (e->next)
 		e->next->prev = e;
-	if (zone->map[frame_of(e->start)] == old)
-		zone->map[frame_of(e->start)] = e;
+	if (zone->map[cell_of(e->start)] == old)
+		zone->map[cell_of(e->start)] = e;
 }
 
 /* The extent that contains @granule. */
 struct ext *ext_find(struct neuron_buddy *zone, u32 granule)
 {
-	u32 f = frame_of(granule);
+	u32 f = cell_of(granule);
 	struct ext *e = zone->map[f];
 
 	if (!e || e->start > granule) {
-		/* Extent 0 starts in frame 0: there always is a lower one. */
+		/* Extent 0 starts in cell 0: there always is a lower one. */
 		f = bits_prev(zone->starts, f - 1);
 		e = zone->map[f];
 	}
@@ -174,28 +174,32 @@ struct ext *ext_release(struct neuron_buddy *zone, struct ext *e)
 	struct ext *prev = e->prev, *next = e->next;
 
 	if (next && next->type == EXT_FREE) {
-		u32 f = frame_of(next->start);
+		u32 f = cell_of(next->start);
 
 		bin_del(zone, next);
 		e->len += next->len;
 		ext_unlink(zone, next);
 		ext_put(zone, next);
-		if (f != frame_of(e->start))
+		if (f != cell_of(e->start))
 			trees_update(zone, f);
 	}
 	if (prev && prev->type == EXT_FREE) {
-		u32 f = frame_of(e->start);
+		u32 f = cell_of(e->start);
 
 		bin_del(zone, prev);
 		prev->len += e->len;
 		ext_unlink(zone, e);
 		ext_put(zone, e);
-		if (f != frame_of(prev->start))
+		if (f != cell_of(prev->start))
 			trees_update(zone, f);
 		e = prev;
 	}
 	bin_add(zone, e);
-	trees_update(zone, frame_of(e->start));
+	trees_update(zone, cell_of(e->start));
+	/* A frame above it no longer touches what is below. */
+	if (e->next && e->next->type == EXT_FRAME &&
+	    cell_of(e->next->start) != cell_of(e->start))
+		trees_update(zone, cell_of(e->next->start));
 	return e;
 }
 
@@ -204,7 +208,7 @@ struct ext *ext_take(struct neuron_buddy *zone, struct ext *e, u32 pos, u32 n)
 {
 	u32 head = pos - e->start;
 	u32 tail = e->len - head - n;
-	u32 f = frame_of(e->start);
+	u32 f = cell_of(e->start);
 	struct ext *used = e, *rest;
 
 	bin_del(zone, e);
@@ -223,8 +227,8 @@ struct ext *ext_take(struct neuron_buddy *zone, struct ext *e, u32 pos, u32 n)
 		rest->len = tail;
 		ext_link_after(zone, used, rest);
 		bin_add(zone, rest);
-		if (frame_of(rest->start) != f)
-			trees_update(zone, frame_of(rest->start));
+		if (cell_of(rest->start) != f)
+			trees_update(zone, cell_of(rest->start));
 	}
 	trees_update(zone, f);
 	return used;

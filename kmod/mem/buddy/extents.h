@@ -13,13 +13,40 @@ static inline u32 ext_end(const struct ext *e)
 	return e->start + e->len;
 }
 
-/* Whole aligned frames inside an extent. */
+/* Whole cells inside an extent. */
 static inline u32 ext_whole(const struct ext *e)
 {
-	u32 first = frame_of(e->start + FRAME_LEN - 1);
-	u32 end = frame_of(ext_end(e));
+	u32 first = cell_of(e->start + FRAME_LEN - 1);
+	u32 end = cell_of(ext_end(e));
 
 	return end > first ? end - first : 0;
+}
+
+/* Free granules at the low end of @e, and at its high end. */
+static inline u32 ext_head(const struct ext *e)
+{
+	return e->type == EXT_FREE ? e->len : e->type == EXT_FRAME ? to_frame(e)->head : 0;
+}
+
+static inline u32 ext_tail(const struct ext *e)
+{
+	return e->type == EXT_FREE ? e->len : e->type == EXT_FRAME ? to_frame(e)->tail : 0;
+}
+
+/*
+ * A free run that crosses a border of a frame belongs to the free extent that is part of
+ * it or, if two frames touch, to the upper one. Its length; 0 if no border is crossed.
+ */
+static inline u32 ext_joined(const struct ext *e)
+{
+	u32 below = e->prev && e->prev->type == EXT_FRAME ? to_frame(e->prev)->tail : 0;
+	u32 above = e->next && e->next->type == EXT_FRAME ? to_frame(e->next)->head : 0;
+
+	if (e->type == EXT_FREE)
+		return below | above ? below + e->len + above : 0;
+	if (e->type == EXT_FRAME && below && to_frame(e)->head)
+		return below + to_frame(e)->head;
+	return 0;
 }
 
 static inline void order_add(struct neuron_buddy *zone, u32 len)

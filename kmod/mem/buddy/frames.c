@@ -92,12 +92,36 @@ void frame_set_run(struct neuron_buddy *zone, struct frame *fr, u32 run)
 	}
 }
 
-static void frame_set_edges(struct frame *fr)
+/*
+ * The free edges of a frame changed: so did the runs that they are part of. Those that
+ * lead nowhere, which is most, are not looked at.
+ */
+static void frame_set_head(struct neuron_buddy *zone, struct frame *fr, u32 head)
+{
+	const struct ext *x = fr->e.prev;
+
+	fr->head = head;
+	if (x && x->type == EXT_FREE)
+		trees_update(zone, cell_of(x->start));
+	else if (x && x->type == EXT_FRAME && to_frame(x)->tail)
+		trees_update(zone, cell_of(fr->e.start));
+}
+
+static void frame_set_tail(struct neuron_buddy *zone, struct frame *fr, u32 tail)
+{
+	const struct ext *x = fr->e.next;
+
+	fr->tail = tail;
+	if (x && (x->type == EXT_FREE || (x->type == EXT_FRAME && to_frame(x)->head)))
+		trees_update(zone, cell_of(x->start));
+}
+
+static void frame_set_edges(struct neuron_buddy *zone, struct frame *fr)
 {
 	u32 lo = frame_lo(fr), hi = frame_hi(fr);
 
-	fr->head = min(frame_scan(fr, lo, true), hi) - lo;
-	fr->tail = min(frame_free_below(fr, hi), fr->e.len);
+	frame_set_head(zone, fr, min(frame_scan(fr, lo, true), hi) - lo);
+	frame_set_tail(zone, fr, min(frame_free_below(fr, hi), fr->e.len));
 }
 
 /*
@@ -106,6 +130,7 @@ static void frame_set_edges(struct frame *fr)
  */
 struct fit_search {
 	u32 n;
+	u32 base;
 	u32 mask;
 	u32 best;
 	u32 rest;
@@ -135,7 +160,7 @@ static u64 runs_from(u64 x, u32 n)
 /* Look at the free run [lo, hi). True once nothing better can come. */
 static bool fit_run(struct fit_search *s, struct fit *fit, u32 lo, u32 hi, u32 longest)
 {
-	u32 off = (lo + s->mask) & ~s->mask;
+	u32 off = ((s->base + lo + s->mask) & ~s->mask) - s->base;
 
 	if (off < hi && hi - off >= s->n && hi - lo < s->best) {
 		if (s->best != NONE)
@@ -154,16 +179,12 @@ static bool fit_run(struct fit_search *s, struct fit *fit, u32 lo, u32 hi, u32 l
 /* Tightest run of @fr for @n granules aligned to 2^k. */
 bool frame_fit(struct frame *fr, u32 n, u32 k, struct fit *fit)
 {
-	struct fit_search s = { .n = n, .best = NONE };
+	struct fit_search s = { .n = n, .base = fr->base, .mask = (1u << k) - 1, .best = NONE };
 	u32 i, base, open = 0;
 	u64 x, low;
 
 	if (fr->miss_n && n >= fr->miss_n && k >= fr->miss_k)
 		return false;
-	/* Above the frame size only the frame's first granule can be aligned. */
-	if (k > FRAME_ORDER && frame_base(fr) & ((1u << k) - 1))
-		return false;
-	s.mask = (1u << min_t(u32, k, FRAME_ORDER)) - 1;
 
 	/* open: length of the run that reaches the end of the words seen so far */
 	for (i = 0, base = 0; i < FRAME_WORDS; i++, base += 64) {
@@ -318,9 +339,9 @@ void frame_take(struct neuron_buddy *zone, struct frame *fr, const struct fit *f
 	frame_mark(fr, fit->off, n, gen);
 	frame_set_run(zone, fr, fit->rest);
 	if (fit->lo == frame_lo(fr))
-		fr->head = fit->off - fit->lo;
+		frame_set_head(zone, fr, fit->off - fit->lo);
 	if (fit->hi == frame_hi(fr))
-		fr->tail = fit->hi - fit->off - n;
+		frame_set_tail(zone, fr, fit->hi - fit->off - n);
 }
 
 /* Longest free run, the slow way. */
@@ -335,7 +356,7 @@ u32 frame_longest(const struct frame *fr)
 	return run;
 }
 
-/* Turn the used extent @e, one whole frame, into an empty frame. */
+/* Turn the used extent @e, of FRAME_LEN granules at most, into an empty frame. */
 struct frame *frame_create(struct neuron_buddy *zone, struct ext *e)
 {
 	struct frame *fr = frame_get(zone);
@@ -344,19 +365,21 @@ struct frame *frame_create(struct neuron_buddy *zone, struct ext *e)
 	ext_replace(zone, e, &fr->e);
 	ext_put(zone, e);
 	fr->e.type = EXT_FRAME;
+	fr->base = fr->e.start;
 	for (i = 0; i < FRAME_WORDS; i++) {
 		fr->a[i] = 0;
 		fr->b[i] = 0;
 	}
-	if (FRAME_LEN < FRAME_BITS)
-		bits_assign(fr->b, FRAME_LEN, FRAME_BITS - FRAME_LEN, true);
+	bits_assign(fr->b, fr->e.len, FRAME_BITS - fr->e.len, true);
 	fr->live = 0;
 	fr->pins = 0;
 	fr->miss_n = 0;
 	fr->miss_k = 0;
-	/* head and tail follow with the first block, which both edges see */
-	run_add(zone, fr, FRAME_LEN);
-	order_add(zone, FRAME_LEN);
+	/* The edges follow with the first block, which both of them see. */
+	fr->head = 0;
+	fr->tail = 0;
+	run_add(zone, fr, fr->e.len);
+	order_add(zone, fr->e.len);
 	zone->st.frames++;
 	return fr;
 }
@@ -369,6 +392,8 @@ static void frame_destroy(struct neuron_buddy *zone, struct frame *fr)
 	run_del(zone, fr);
 	order_sub(zone, e->len);
 	zone->st.frames--;
+	frame_set_head(zone, fr, 0);
+	frame_set_tail(zone, fr, 0);
 	/* With an empty pool the frame's own extent serves instead. */
 	if (zone->pool_len) {
 		e = ext_get(zone);
@@ -400,9 +425,9 @@ void frame_free(struct neuron_buddy *zone, struct frame *fr, u32 off, u32 n, u32
 	if (n > fr->run)
 		frame_set_run(zone, fr, n);
 	if (off == frame_lo(fr))
-		fr->head = n;
+		frame_set_head(zone, fr, n);
 	if (off + n == frame_hi(fr))
-		fr->tail = n;
+		frame_set_tail(zone, fr, n);
 }
 
 /*
@@ -437,7 +462,7 @@ void frame_trim(struct neuron_buddy *zone, struct frame *fr, bool low, u32 n)
 	}
 	e->len = n;
 	frame_set_run(zone, fr, frame_longest(fr));
-	frame_set_edges(fr);
+	frame_set_edges(zone, fr);
 	ext_release(zone, e);
 }
 
@@ -453,7 +478,7 @@ void frame_grow(struct neuron_buddy *zone, struct frame *fr, u32 off, u32 n,
 	bits_assign(fr->a, end, more, true);
 	frame_put_tag(fr, off, n + more, gen);
 	frame_set_run(zone, fr, frame_longest(fr));
-	frame_set_edges(fr);
+	frame_set_edges(zone, fr);
 }
 
 bool pin_covers(const struct neuron_buddy *zone, u32 start, u32 n)

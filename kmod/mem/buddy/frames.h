@@ -10,7 +10,7 @@
 
 /* A place in a frame. */
 struct fit {
-	u32 off;	/* first granule, relative to the aligned frame */
+	u32 off;	/* first granule, relative to the frame */
 	u32 lo;		/* the free run around it */
 	u32 hi;
 	u32 rest;	/* longest run of the frame once this is taken, NONE = unknown */
@@ -21,10 +21,10 @@ static inline u64 frame_used(const struct frame *fr, u32 word)
 	return fr->a[word] | fr->b[word];
 }
 
-/* Offset of the frame's extent within its aligned 2 MiB, and its end. */
+/* Where the frame's extent begins and ends, in bits. */
 static inline u32 frame_lo(const struct frame *fr)
 {
-	return fr->e.start & (FRAME_LEN - 1);
+	return fr->e.start - fr->base;
 }
 
 static inline u32 frame_hi(const struct frame *fr)
@@ -34,7 +34,7 @@ static inline u32 frame_hi(const struct frame *fr)
 
 static inline u32 frame_base(const struct frame *fr)
 {
-	return fr->e.start & ~(FRAME_LEN - 1);
+	return fr->base;
 }
 
 static inline u32 run_top(const struct neuron_buddy *zone)

@@ -6,6 +6,7 @@
 #include "extents.h"
 #include "frames.h"
 #include "placement.h"
+#include "sizes.h"
 #include "trees.h"
 
 static bool ext_fits(const struct ext *e, u32 n, u32 mask, u32 *pos)
@@ -39,7 +40,7 @@ static struct ext *find_lowest(struct neuron_buddy *zone, u32 n, u32 k, u32 *pos
 	struct ext *e;
 
 	for (f = tree_next(t, 0, need); f != NONE; f = tree_next(t, f + 1, need)) {
-		for (e = zone->map[f]; e && frame_of(e->start) == f; e = e->next) {
+		for (e = zone->map[f]; e && cell_of(e->start) == f; e = e->next) {
 			if (e->type == EXT_FREE && ext_fits(e, n, mask, pos))
 				return e;
 		}
@@ -53,8 +54,8 @@ static struct ext *find_highest(struct neuron_buddy *zone, u32 n, u32 k, u32 *po
 	const struct tree *t = tree_for(zone, n, k, &need);
 	struct ext *e, *best = NULL;
 
-	for (f = tree_prev(t, zone->frames, need); f != NONE; f = tree_prev(t, f, need)) {
-		for (e = zone->map[f]; e && frame_of(e->start) == f; e = e->next) {
+	for (f = tree_prev(t, zone->cells, need); f != NONE; f = tree_prev(t, f, need)) {
+		for (e = zone->map[f]; e && cell_of(e->start) == f; e = e->next) {
 			if (e->type == EXT_FREE && ext_fits(e, n, mask, pos))
 				best = e;
 		}
@@ -104,36 +105,45 @@ static struct ext *find_tightest(struct neuron_buddy *zone, u32 n, u32 k, u32 *p
 	return find_lowest(zone, n, k, pos);
 }
 
-static bool plenty_free(const struct neuron_buddy *zone)
-{
-	return (zone->st.free >> SHIFT) * 100 > (u64)zone->len * NEURON_BUDDY_FIT_PERCENT;
-}
-
+/*
+ * The policy. What is small in this zone goes to the top, out of the way. The rest takes
+ * the tightest extent if that suits it; if not, what is left over ought to be of use for
+ * something: the tightest extent which leaves room for more than small requests.
+ */
 static struct ext *find_extent(struct neuron_buddy *zone, u32 n, u32 k, u32 flags, u32 *pos)
 {
-	if (!flags) {
-		if (!plenty_free(zone))
-			return find_tightest(zone, n, k, pos);
-		if (n < MEDIUM_END)
-			flags = NEURON_BUDDY_HIGH;
-	}
+	struct ext *e, *x;
+	u32 cut, p;
+
 	if (flags & NEURON_BUDDY_HIGH)
 		return find_highest(zone, n, k, pos);
-	return find_lowest(zone, n, k, pos);
+	if (flags & NEURON_BUDDY_LOW)
+		return find_lowest(zone, n, k, pos);
+	cut = sizes_cut(zone);
+	if (n < cut)
+		return find_highest(zone, n, k, pos);
+	e = find_tightest(zone, n, k, pos);
+	if (!e || e->len <= SUITS(n))
+		return e;
+	x = cut <= zone->len - n ? find_tightest(zone, n + cut, k, &p) : NULL;
+	if (!x)
+		return e;
+	*pos = p;
+	return x;
 }
 
 /* A frame with room for @n granules aligned to 2^k; examines at most @probes. */
 static struct frame *find_frame(struct neuron_buddy *zone, u32 n, u32 k, u32 probes,
 				struct fit *fit)
 {
-	u32 sure = n + (1u << min_t(u32, k, FRAME_ORDER)) - 1;
+	u32 sure = n + (1u << k) - 1;
 	u32 run;
 
 	for (run = run_next(zone, n); run != NONE; run = run_next(zone, run + 1)) {
 		struct ext *e;
 
-		/* From here on every frame fits, unless alignment exceeds the frame. */
-		if (run >= sure && k <= FRAME_ORDER)
+		/* From here on every frame fits. */
+		if (run >= sure)
 			probes = NONE;
 		for (e = zone->run[run]; e; e = e->bnext) {
 			if (!probes--)
@@ -144,103 +154,62 @@ static struct frame *find_frame(struct neuron_buddy *zone, u32 n, u32 k, u32 pro
 		if (!e)
 			continue;
 		/* Out of probes: go on where success is certain. */
-		if (k > FRAME_ORDER)
-			return NULL;
 		probes = 0;
 		run = max(run, sure - 1);
 	}
 	return NULL;
 }
 
-/* Take a new frame: from the top, or the bottom if asked for. */
-static struct frame *new_frame(struct neuron_buddy *zone, u32 k, u32 flags)
+/*
+ * Take a new frame for blocks of @n granules aligned to 2^k, as long as they fill it: from
+ * the top, or the bottom if asked for.
+ */
+static struct frame *new_frame(struct neuron_buddy *zone, u32 n, u32 k, u32 flags)
 {
+	u32 stride, len, pos;
 	struct ext *e;
-	u32 pos, f;
 
 	if (k > FRAME_ORDER)
 		return NULL;
-	if (flags & NEURON_BUDDY_LOW) {
-		f = tree_next(&zone->whole, 0, 1);
-		if (f == NONE)
-			return NULL;
-		for (e = zone->map[f]; e->type != EXT_FREE || !ext_whole(e); e = e->next)
-			;
-		pos = (e->start + FRAME_LEN - 1) & ~(FRAME_LEN - 1);
-	} else {
-		struct ext *x;
-
-		f = tree_prev(&zone->whole, zone->whole_end + 1, 1);
-		if (f == NONE)
-			return NULL;
-		zone->whole_end = f;
-		for (e = NULL, x = zone->map[f]; x && frame_of(x->start) == f; x = x->next) {
-			if (x->type == EXT_FREE && ext_whole(x))
-				e = x;
-		}
-		pos = (ext_end(e) & ~(FRAME_LEN - 1)) - FRAME_LEN;
-	}
-	return frame_create(zone, ext_take(zone, e, pos, FRAME_LEN));
+	stride = ((n - 1) | ((1u << k) - 1)) + 1;
+	len = FRAME_LEN / stride * stride;
+	if (flags & NEURON_BUDDY_LOW)
+		e = find_lowest(zone, len, k, &pos);
+	else
+		e = find_highest(zone, len, k, &pos);
+	return e ? frame_create(zone, ext_take(zone, e, pos, len)) : NULL;
 }
 
-static u32 edge_low(const struct ext *e)
+/* A place in the run that belongs to @e and crosses a border of a frame. */
+static bool joined_fits(const struct ext *e, u32 n, u32 mask, u32 *pos)
 {
-	return e->type == EXT_FREE ? e->len : e->type == EXT_FRAME ? to_frame(e)->head : 0;
-}
+	u32 len = ext_joined(e), lo, p;
 
-static u32 edge_high(const struct ext *e)
-{
-	return e->type == EXT_FREE ? e->len : e->type == EXT_FRAME ? to_frame(e)->tail : 0;
-}
-
-/*
- * The free run around the boundary below @e: it may take the free high edge of
- * the frame (or the free extent, and the frame edge below that) before it.
- */
-static bool joined_run(const struct ext *e, u32 *lo, u32 *hi)
-{
-	const struct ext *x = e;
-
-	if (!e->prev || !edge_low(e) || !edge_high(e->prev))
+	if (len < n)
 		return false;
-	*lo = e->start;
-	*hi = e->start + edge_low(e);
-	/* upwards, over a free extent */
-	if (x->type == EXT_FREE && x->next)
-		*hi += x->next->type == EXT_FRAME ? to_frame(x->next)->head : 0;
-	x = e->prev;
-	*lo -= edge_high(x);
-	if (x->type == EXT_FREE && x->prev)
-		*lo -= x->prev->type == EXT_FRAME ? to_frame(x->prev)->tail : 0;
+	lo = e->start - (e->prev ? ext_tail(e->prev) : 0);
+	p = (lo + mask) & ~mask;
+	if (p - lo > len - n)
+		return false;
+	*pos = p;
 	return true;
 }
 
-/*
- * Search the runs that cross the edge of a frame; the result is [*pos, *pos +
- * n). @longest gets the longest such run, for the statistics of refusals.
- */
-static bool find_joined(struct neuron_buddy *zone, u32 n, u32 k, u32 *pos, u32 *longest)
+/* Search these runs; the result is [*pos, *pos + n). */
+static bool find_joined(struct neuron_buddy *zone, u32 n, u32 k, u32 *pos)
 {
-	u32 mask = (1u << k) - 1, run, lo, hi, p, side;
-	const struct ext *e, *at;
+	u32 mask = (1u << k) - 1, probes = mask < n ? NONE : PROBE_JOINED, need = n, f;
+	const struct ext *e;
 
-	*longest = 0;
-	if (tree_top(&zone->longest) + 2 * run_top(zone) < n)
-		return false;
-	for (run = run_next(zone, 1); run != NONE; run = run_next(zone, run + 1)) {
-		for (e = zone->run[run]; e; e = e->bnext) {
-			for (side = 0; side < 2; side++) {
-				at = side ? e->next : e;
-				if (!at || !joined_run(at, &lo, &hi))
-					continue;
-				*longest = max(*longest, hi - lo);
-				p = (lo + mask) & ~mask;
-				if (p < hi && hi - p >= n) {
-					*pos = p;
-					return true;
-				}
-			}
+	for (f = tree_next(&zone->joined, 0, n); f != NONE;
+	     f = tree_next(&zone->joined, f + 1, need)) {
+		for (e = zone->map[f]; e && cell_of(e->start) == f; e = e->next) {
+			if (joined_fits(e, n, mask, pos))
+				return true;
 		}
+		/* Out of probes: go on where success is certain. */
+		if (!--probes)
+			need = n + mask;
 	}
 	return false;
 }
@@ -295,16 +264,13 @@ bool range_in_frame(struct neuron_buddy *zone, u32 start, u32 n, struct frame **
 
 bool place_find(struct neuron_buddy *zone, u32 n, u32 k, u32 flags, struct place *p)
 {
-	bool small = n <= SMALL_MAX;
-	u32 longest;
-
 	p->fr = NULL;
-	if (small) {
+	if (n <= SMALL_MAX) {
 		p->fr = find_frame(zone, n, k, PROBE_FRAMES, &p->fit);
 		if (!p->fr) {
-			p->fr = new_frame(zone, k, flags);
+			p->fr = new_frame(zone, n, k, flags);
 			if (p->fr)
-				p->fit = (struct fit){ .hi = FRAME_LEN, .rest = FRAME_LEN - n };
+				p->fit = (struct fit){ .hi = p->fr->e.len, .rest = p->fr->e.len - n };
 		}
 		if (p->fr)
 			return true;
@@ -322,12 +288,12 @@ bool place_find(struct neuron_buddy *zone, u32 n, u32 k, u32 flags, struct place
 		return false;
 
 	zone->st.slow_calls++;
-	/* Whatever else the frames have: larger or awkwardly aligned runs. */
-	if (n < FRAME_LEN)
-		p->fr = find_frame(zone, n, k, PROBE_FRAMES_MAX, &p->fit);
+	/* Whatever else the frames have: larger or awkwardly aligned runs, and their edges. */
+	if (n <= FRAME_LEN)
+		p->fr = find_frame(zone, n, k, (1u << k) > n ? PROBE_FRAMES_MAX : NONE, &p->fit);
 	if (p->fr)
 		return true;
-	if (!find_joined(zone, n, k, &p->pos, &longest))
+	if (!find_joined(zone, n, k, &p->pos))
 		return false;
 	p->e = range_to_extent(zone, p->pos, n);
 	return true;
@@ -351,14 +317,11 @@ int place_exact(struct neuron_buddy *zone, u32 start, u32 n, struct place *p)
 /* Why nothing was found for @n granules. */
 enum neuron_buddy_cause refusal(struct neuron_buddy *zone, u32 n, u32 k)
 {
-	u32 pos, longest;
-
 	if ((u64)n << SHIFT > zone->st.free)
 		return NEURON_BUDDY_CAUSE_FULL;
 	if (!k)
 		return NEURON_BUDDY_CAUSE_FRAGMENTED;
-	if (tree_top(&zone->longest) >= n || run_top(zone) >= n ||
-	    find_joined(zone, n, 0, &pos, &longest))
+	if (tree_top(&zone->longest) >= n || tree_top(&zone->joined) >= n || run_top(zone) >= n)
 		return NEURON_BUDDY_CAUSE_ALIGNMENT;
 	return NEURON_BUDDY_CAUSE_FRAGMENTED;
 }
@@ -368,4 +331,5 @@ void update_largest(struct neuron_buddy *zone)
 	WRITE_ONCE(zone->largest_ext, tree_top(&zone->longest));
 	WRITE_ONCE(zone->largest_whole, tree_top(&zone->whole));
 	WRITE_ONCE(zone->largest_run, run_top(zone));
+	WRITE_ONCE(zone->largest_joined, tree_top(&zone->joined));
 }

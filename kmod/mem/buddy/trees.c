@@ -94,7 +94,7 @@ u32 tree_prev(const struct tree *t, u32 i, u32 need)
 
 int tree_create(struct neuron_buddy *zone, struct tree *t)
 {
-	u32 count = zone->frames, l, total = 0;
+	u32 count = zone->cells, l, total = 0;
 	u32 *mem;
 
 	/* Every level is padded to whole groups, which stay 0. */

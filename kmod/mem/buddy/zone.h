@@ -1,35 +1,49 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Allocator of contiguous device memory; what a zone is made of. See buddy.h for the interface.
+ * Allocator of contiguous device memory: what a zone is made of. See buddy.h for the
+ * interface.
  *
  * What it keeps of a buddy allocator, and what not
  * ------------------------------------------------
- * Sizes are counted in orders, blocks are split, and a freed block joins its
- * neighbours at once. What is missing is the habit of a binary buddy to place
- * every request at a multiple of its rounded-up size. Contiguous device memory
- * has no use for that, and it is what fragments: at 90 % occupancy, mixed
- * machine learning sizes, 24 GiB,
+ * Sizes are counted in orders, blocks are split, and a freed block joins its neighbours at
+ * once. What is missing is the habit of a binary buddy to place every request at a multiple
+ * of its rounded-up size. Contiguous device memory has no use for that, and it is what
+ * fragments: tests/bench/README.md has the figures.
  *
- *	power-of-two placement (kernel GPU buddy)  14.4 % refused
- *	lowest address (genalloc first fit)         3.9 %
- *	this allocator                              see tests/bench/README.md
+ * Where a request goes
+ * --------------------
+ * What is *small* is decided by the zone: the smallest sizes, as long as they make no more
+ * than a sixteenth of the bytes in use (sizes.c). A small request goes to the highest place
+ * that it fits in. So the small ones gather at the top, where their comings and goings do
+ * not cut up the space that the large ones need.
  *
- * and a buddy had to evict a model at every second model load, where the
- * others never did. So:
+ * Any other request takes
  *
- * Large requests are extents. Free extents sit in two-level size bins and in
- * two trees of maxima over the zone's 2 MiB frames. While more than a fifth of
- * the zone is free, the lowest fitting address wins (the highest for what is
- * below 4 MiB); after that, the tightest fit. Head and tail of the chosen extent
- * stay free.
+ *  1. the tightest free extent, if that is at most 3/10 longer than the request;
+ *  2. else the tightest which leaves at least as much as a request that is not small;
+ *  3. else the tightest after all.
  *
- * Small requests (up to 1 MiB) share frames: aligned 2 MiB pieces taken from
- * the top of the zone, two bits per granule. The frame whose longest run is
- * tightest takes the request, in its tightest run. An empty frame becomes a
- * free extent again. If no frame can be had, small requests use holes between
- * large ones; and if nothing else is left, the free edge of a frame is given
- * back so that it joins the free extent (or frame edge) beside it. A request is
- * therefore refused only if there is no run for it at all.
+ * It begins where the extent begins. A tight fit wastes little; anything else ought to
+ * leave a rest that somebody can use. Best fit alone, which prefers a useless rest to a
+ * useful one, gets into states where nothing that is asked for fits any more; so does
+ * first fit. Requests of one size pack without a gap: every place is a multiple of the
+ * size away from one end of the zone, or the other.
+ *
+ * How it is kept
+ * --------------
+ * Extents tile the zone. The free ones sit in two-level size bins and in trees of maxima
+ * over the zone's cells of 2 MiB, by address.
+ *
+ * An extent costs 48 bytes. Requests of up to 512 KiB share *frames* instead: pieces of up
+ * to 2 MiB, two bits per granule. A frame is as long as a whole number of the blocks that
+ * it was made for, taken like a small request, and holds blocks of other sizes, too. The
+ * frame whose longest run is tightest takes the request, in its tightest run. An empty
+ * frame becomes a free extent again. If no frame can be had, such a request takes the
+ * tightest free extent.
+ *
+ * Frames are no barrier. A run of free granules that crosses a border of a frame is known
+ * to a tree of its own, and is used before anything is refused: the free edge of the frame
+ * is given back and joins the extent (or edge) beside it.
  *
  * Two bits describe a granule of a frame:
  *
@@ -38,16 +52,19 @@
  *	0 1	first granule of a block
  *	1 x	later granule of a block; x: next bit of the block's generation
  *
- * so that a block of n granules carries n - 1 bits of its generation, at no
- * cost. Single granules carry none: for them, and to be exact for the others,
- * a table remembers the most recent frees ("obituaries").
+ * so that a block of n granules carries n - 1 bits of its generation, at no cost. Single
+ * granules carry none: for them, and to be exact for the others, a table remembers the
+ * most recent frees ("obituaries").
  *
- * Aligned small requests: the only search with a cap. When no frame is known
- * to have an aligned run, at most PROBE_FRAMES_MAX frames are examined; each
- * remembers the failure until something in it is freed.
+ * What is refused
+ * ---------------
+ * What has no free aligned run in the whole zone. Bounded work makes one exception, for
+ * alignments that exceed the size: after PROBE_FRAMES_MAX frames, and PROBE_JOINED runs
+ * over borders, that might have had a place and had none, the search goes on where there
+ * must be one. Each frame remembers its failure until something in it is freed.
  *
- * Work per operation is bounded by the number of frames, and typically touches
- * a handful of cache lines.
+ * Work per operation is bounded by the number of cells, and typically touches a handful of
+ * cache lines.
  */
 #ifndef NEURON_BUDDY_ZONE_H
 #define NEURON_BUDDY_ZONE_H
@@ -68,7 +85,7 @@
 
 #define SHIFT		NEURON_BUDDY_GRANULE_SHIFT
 
-/* Frames of 512 granules; model checking uses smaller ones. */
+/* Cells, and frames at most, of 512 granules; model checking uses smaller ones. */
 #ifndef NEURON_BUDDY_FRAME_ORDER
 #define NEURON_BUDDY_FRAME_ORDER 9
 #endif
@@ -77,23 +94,29 @@
 #define FRAME_WORDS	(FRAME_ORDER > 6 ? FRAME_LEN / 64 : 1)
 #define FRAME_BITS	(FRAME_WORDS * 64)
 
-/* Requests of up to this many granules live in frames. */
+/* Requests of up to this many granules live in frames: what keeps metadata small. */
 #ifndef NEURON_BUDDY_SMALL
-#define NEURON_BUDDY_SMALL (FRAME_LEN / 2)
+#define NEURON_BUDDY_SMALL (FRAME_LEN / 4)
 #endif
 #define SMALL_MAX	NEURON_BUDDY_SMALL
 
-/* Below this, requests beyond a frame come from the top, too, while there is plenty. */
-#define MEDIUM_END	(2 * FRAME_LEN)
+/* The smallest requests, which make one part in SHARE of the bytes in use, go to the top. */
+#define SHARE		16u
+/* A free extent suits a request if it is at most 3/10 longer. */
+#define SUITS(n)	((n) + (u32)((u64)(n) * 3 / 10))
 
-/* Above this percentage of free memory the lowest address wins, else the tightest fit. */
-#ifndef NEURON_BUDDY_FIT_PERCENT
-#define NEURON_BUDDY_FIT_PERCENT 20
+/* Sizes in classes, 8 to an octave, for what is in use by size. */
+#ifndef NEURON_BUDDY_CLASS_BITS
+#define NEURON_BUDDY_CLASS_BITS 3u
 #endif
+#define CLASS_BITS	NEURON_BUDDY_CLASS_BITS
+#define CLASSES		(32u << CLASS_BITS)
 
 /* Frames examined for an aligned request before a new frame is taken, and at most. */
 #define PROBE_FRAMES	4
 #define PROBE_FRAMES_MAX 1024
+/* Borders of frames examined for an alignment that exceeds the size. */
+#define PROBE_JOINED	1024
 /* Extents examined in one bin, and in all bins before the trees decide. */
 #define PROBE_BIN	16
 #define PROBE_BINS	64
@@ -105,7 +128,7 @@
 #define BIN_COLS	32u
 #define BIN_ROWS	NEURON_BUDDY_BIN_ROWS
 
-/* Fan-out of the trees of maxima; 6 levels above the leaves cover 2^22 frames. */
+/* Fan-out of the trees of maxima; 6 levels above the leaves cover 2^22 cells. */
 #ifndef NEURON_BUDDY_TREE_SHIFT
 #define NEURON_BUDDY_TREE_SHIFT 4
 #endif
@@ -146,9 +169,9 @@ struct ext {
 };
 
 /*
- * A frame in use. Its extent covers the whole frame or, after an edge was given
- * back, what is left of it. Granules outside the extent look like first
- * granules, which ends both runs and blocks.
+ * A frame in use. Its extent covers all of it or, after an edge was given back, what is
+ * left. Granules outside the extent look like first granules, which ends both runs and
+ * blocks.
  */
 struct frame {
 	struct ext e;
@@ -159,13 +182,14 @@ struct frame {
 	u16 miss_n;		/* no run of miss_n granules aligned to 2^miss_k */
 	u8 miss_k;		/* (miss_n == 0: nothing known) */
 	u8 pins;		/* some blocks are reservations */
+	u32 base;		/* granule of the first bit */
 	u64 a[FRAME_WORDS];
 	u64 b[FRAME_WORDS];
 };
 
 #define to_frame(ext)	((struct frame *)(ext))
 
-/* Maxima over 2^TREE_SHIFT children each; level 0 has one value per frame. */
+/* Maxima over 2^TREE_SHIFT children each; level 0 has one value per cell. */
 struct tree {
 	u32 *level[TREE_LEVELS];
 	u32 count[TREE_LEVELS];
@@ -192,7 +216,7 @@ struct page_head {
  */
 struct neuron_buddy {
 	u32 len;			/* granules */
-	u32 frames;			/* frames, the last one may be partial */
+	u32 cells;			/* of FRAME_LEN granules, the last one may be partial */
 	u32 id;
 	u32 gen;
 	struct ext *first;		/* lowest extent */
@@ -201,18 +225,18 @@ struct neuron_buddy {
 	u32 bin_cols[BIN_ROWS];
 	struct ext *bin[BIN_ROWS][BIN_COLS];
 
-	struct tree longest;		/* longest free extent starting in a frame */
-	struct tree whole;		/* most whole frames inside one such extent */
-	u32 whole_end;			/* above this frame, whole is 0 */
+	struct tree longest;		/* longest free extent starting in a cell */
+	struct tree whole;		/* most whole cells inside one such extent */
+	struct tree joined;		/* longest run over a border of a frame */
 
-	struct ext **map;		/* lowest extent starting in a frame, or NULL */
+	struct ext **map;		/* lowest extent starting in a cell, or NULL */
 	u64 *starts;			/* bit: map[] is set */
 
 	u64 run_map[FRAME_BITS / 64 + 1];
 	struct ext *run[FRAME_LEN + 1];	/* frames by longest run */
 
-	u64 *clean;			/* per frame, if mixed: bit per unit known clear */
-	u64 *clean_frame;		/* bit: frame known clear, if not mixed */
+	u64 *clean;			/* per cell, if mixed: bit per unit known clear */
+	u64 *clean_cell;		/* bit: cell known clear, if not mixed */
 	u64 *clean_mixed;
 
 	struct obit *obits;
@@ -229,14 +253,19 @@ struct neuron_buddy {
 	struct page_head *spare;
 	struct llist_head donated;
 
-	u64 allocs_large;
+	u64 class_used[CLASSES];	/* granules of used extents, by size */
+	u64 extents_used;		/* their sum: the rest is in frames */
+	u64 cut_below;			/* of the classes below cut */
+	u32 cut;
+
 	struct neuron_buddy_stats st;	/* largest: unused, see the next three */
 	u32 largest_ext;
 	u32 largest_whole;
 	u32 largest_run;
+	u32 largest_joined;
 };
 
-static inline u32 frame_of(u32 granule)
+static inline u32 cell_of(u32 granule)
 {
 	return granule >> FRAME_ORDER;
 }

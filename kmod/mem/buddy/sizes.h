@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What sizes are in use: which requests are small in this zone.
+ */
+#ifndef NEURON_BUDDY_SIZES_H
+#define NEURON_BUDDY_SIZES_H
+
+#include "zone.h"
+
+void sizes_add(struct neuron_buddy *zone, u32 n);
+void sizes_sub(struct neuron_buddy *zone, u32 n);
+u32 sizes_cut(struct neuron_buddy *zone);
+
+#endif
