@@ -94,6 +94,7 @@ static int take(const struct bench_peer *p, void *zone, u64 size, u64 align, boo
 	if (nr_live == MAX_LIVE)
 		return -1;
 	b->size = size;
+	bench_settle();
 	t = bench_cycles();
 	err = p->alloc(zone, size, align, b);
 	t = bench_cycles() - t;
@@ -129,6 +130,7 @@ static void give(const struct bench_peer *p, void *zone, u32 i, bool measure)
 	u64 t;
 
 	live_bytes -= live[i].size;
+	bench_settle();
 	t = bench_cycles();
 	p->free(zone, &live[i]);
 	t = bench_cycles() - t;
@@ -451,6 +453,40 @@ static bool checkerboard(const struct bench_peer *p)
 		bench_print(",\"refill_us\":%llu,\"reverse_us\":%llu,\"done\":%u,\"wanted\":%u,\"filled\":%u}\n",
 			    (unsigned long long)lat_total_us(&lat_alloc),
 			    (unsigned long long)lat_total_us(&lat_free), done, n / 2, filled);
+	}
+	end(p, zone);
+	return last;
+}
+
+/* A million blocks of 4 KiB; then one goes and one comes, in any order. */
+static bool million(const struct bench_peer *p)
+{
+	void *zone = p->create(ZONE);
+	u64 began = bench_cycles();
+	struct rng r;
+	bool last;
+	u32 i;
+
+	if (!zone)
+		return true;
+	begin();
+	rng_seed(&r, 1);
+	while (nr_live < 1000000 && !take(p, zone, 4 * KIB, 4 * KIB, false)) {
+		if (!(nr_live & 255))
+			cond_resched();
+	}
+	for (i = 0; i < LAT_MAX; i++) {
+		give(p, zone, rng_below(&r, nr_live), true);
+		take(p, zone, 4 * KIB, 4 * KIB, true);
+		if (!(i & 255))
+			cond_resched();
+	}
+	last = rep == REPS - 1 || us_since(began) > 10 * SLOW_US;
+	if (last) {
+		head(p, "million", "4k", 0, 1);
+		lat_print("alloc", &lat_alloc);
+		lat_print("free", &lat_free);
+		tail(p, zone);
 	}
 	end(p, zone);
 	return last;
@@ -798,12 +834,32 @@ static bool wanted(const char *name, const char *list)
 	return !*list || strstr(list, name);
 }
 
-static void run_peer(const struct bench_peer *p, const char *tests, u32 seeds)
+/* @name is one of the words of @list: first-fit is part of another name. */
+static bool named(const char *name, const char *list)
 {
+	size_t n = strlen(name);
+	const char *at;
+
+	for (at = strstr(list, name); at; at = strstr(at + 1, name)) {
+		if ((at == list || at[-1] == ',' || at[-1] == ' ') &&
+		    (!at[n] || at[n] == ',' || at[n] == ' '))
+			return true;
+	}
+	return !*list;
+}
+
+static void run_peer(const struct bench_peer *p, const struct bench_options *opt)
+{
+	const char *tests = opt->tests;
+	u32 seeds = opt->seeds;
 	static const u32 occupancy[] = { 50, 80, 85, 90, 95 };
 	static const u32 resident[] = { 80, 85, 90, 95, 97 };
 	u32 t, o, s;
 
+	if (!p->scattered && !p->slow)
+		bench_pack(p, opt, live, MAX_LIVE);
+	if (p->only_packing)
+		return;
 	for (t = 0; t < NR_TRACES; t++) {
 		for (o = 0; o < 5; o++) {
 			/* a million live objects once is enough */
@@ -840,6 +896,8 @@ static void run_peer(const struct bench_peer *p, const char *tests, u32 seeds)
 		;
 	for (rep = 0; wanted("storm", tests) && !storm(p, "768k-12m", 768 * KIB, 4); rep++)
 		;
+	for (rep = 0; wanted("million", tests) && !p->slow && !million(p); rep++)
+		;
 	for (rep = 0; wanted("create", tests) && !creation(p); rep++)
 		;
 	/* Only if it is asked for: it takes ten minutes. */
@@ -847,9 +905,32 @@ static void run_peer(const struct bench_peer *p, const char *tests, u32 seeds)
 		siege(p);
 }
 
-int bench_run(const char *tests, const char *peers, u32 seeds, char *traces)
+/* Peers that stand for others: are they the same? */
+static void twins(void)
+{
+	const struct bench_peer *const *p, *const *q;
+	static const char *const pair[][2] = {
+		{ "first-fit", "genalloc-first-fit" }, { "best-fit", "genalloc-best-fit" },
+	};
+	u32 i;
+
+	for (i = 0; i < 2; i++) {
+		for (p = bench_peers; *p; p++) {
+			for (q = bench_peers; *q; q++) {
+				if (strcmp((*p)->name, pair[i][0]) || strcmp((*q)->name, pair[i][1]))
+					continue;
+				head(*p, "twin", (*q)->name, 0, 0);
+				bench_print(",\"same\":%u}\n",
+					    bench_twins(*p, *q, live, MAX_LIVE));
+			}
+		}
+	}
+}
+
+int bench_run(const struct bench_options *o)
 {
 	const struct bench_peer *const *p;
+	char *traces = o->recorded;
 	u64 t, best = ~0ULL;
 	const char *path;
 	u32 i;
@@ -874,9 +955,11 @@ int bench_run(const char *tests, const char *peers, u32 seeds, char *traces)
 			}
 		}
 		for (p = bench_peers; *p && !err; p++) {
-			if (wanted((*p)->name, peers))
-				run_peer(*p, tests, seeds);
+			if (named((*p)->name, o->peers))
+				run_peer(*p, o);
 		}
+		if (!err && wanted("twin", o->tests))
+			twins();
 	}
 	while (nr_recordings)
 		bench_free_mem(recordings[--nr_recordings].event);

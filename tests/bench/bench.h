@@ -50,11 +50,15 @@ struct bench_peer {
 	u64 (*metadata)(void *zone);
 	/* gives out scattered pieces: placement says nothing about it */
 	bool scattered;
+	/* a bitmap that is searched from its beginning: not for what takes it hours */
+	bool slow;
+	/* stands for another one where that is slow: says nothing about time */
+	bool only_packing;
 	/* negative if its books are wrong; NULL if it cannot tell */
 	int (*check)(void *zone);
 };
 
-extern const struct bench_peer bench_ours;
+extern const struct bench_peer bench_ours, bench_exact_first, bench_exact_best;
 extern const struct bench_peer *const bench_peers[];
 
 /* Platform. */
@@ -64,11 +68,34 @@ void bench_print(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* A file as text, from bench_alloc_mem(); NULL if it cannot be read. */
 char *bench_read(const char *path);
 
-/*
- * Run the tests whose name contains @tests ("" for all) on the peers whose
- * name contains @peers; results go to bench_print, one JSON object per line.
- * @recorded: files with recorded traces, separated by commas; taken apart.
- */
-int bench_run(const char *tests, const char *peers, u32 seeds, char *recorded);
+/* What the owner reads before a call has arrived: its misses are not the allocator's. */
+static inline void bench_settle(void)
+{
+#ifdef __x86_64__
+	__builtin_ia32_lfence();
+#else
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
+}
+
+/* What to run. */
+struct bench_options {
+	const char *tests, *peers;	/* parts of names, separated; "" for all */
+	u32 seeds;
+	char *recorded;			/* files with recorded traces, separated by commas; taken apart */
+	bool quick;			/* packing in minutes instead of hours */
+	u64 draw;			/* seed that the mixes of "mixes" are drawn from */
+};
+
+/* Results go to bench_print, one JSON object per line. */
+int bench_run(const struct bench_options *o);
+
+/* How tightly @p packs (pack.c), with up to @max of @blocks. */
+void bench_pack(const struct bench_peer *p, const struct bench_options *o,
+		struct bench_block *blocks, u32 max);
+
+/* True if two peers of one policy give out the same addresses. */
+bool bench_twins(const struct bench_peer *a, const struct bench_peer *b,
+		 struct bench_block *blocks, u32 max);
 
 #endif

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The benchmark on the host: the project's allocator only. For quick looks;
- * the comparison runs in the kernel (module.c).
+ * The benchmark on the host: the project's allocator, and the policies that it is compared
+ * with. For quick looks; the comparison of times runs in the kernel (module.c).
  *
- * usage: bench-host [TESTS [PEERS [SEEDS [TRACE,TRACE...]]]]
+ * usage: bench-host [TESTS [PEERS [SEEDS [TRACE,TRACE... [DRAW [full]]]]]]
  */
 #include <stdarg.h>
 #include <time.h>
 #include "bench.h"
 
-const struct bench_peer *const bench_peers[] = { &bench_ours, NULL };
+const struct bench_peer *const bench_peers[] = {
+	&bench_ours, &bench_exact_first, &bench_exact_best, NULL,
+};
 
 u64 bench_cycles(void)
 {
@@ -74,6 +76,12 @@ int main(int argc, char **argv)
 	while (nanoseconds() - t < 20000000)
 		;
 	cycles_per_ms = (bench_cycles() - c) * 1000000 / (nanoseconds() - t);
-	return bench_run(argc > 1 ? argv[1] : "", argc > 2 ? argv[2] : "",
-			 argc > 3 ? (u32)atoi(argv[3]) : 3, argc > 4 ? argv[4] : NULL) ? 1 : 0;
+	return bench_run(&(struct bench_options){
+		.tests = argc > 1 ? argv[1] : "",
+		.peers = argc > 2 ? argv[2] : "",
+		.seeds = argc > 3 ? (u32)atoi(argv[3]) : 3,
+		.recorded = argc > 4 ? argv[4] : NULL,
+		.draw = argc > 5 ? strtoull(argv[5], NULL, 0) : 1,
+		.quick = argc <= 6,
+	}) ? 1 : 0;
 }

@@ -24,6 +24,13 @@ static uint seeds = 3;
 module_param(seeds, uint, 0);
 MODULE_PARM_DESC(seeds, "runs with different random numbers");
 
+static bool quick;
+module_param(quick, bool, 0);
+MODULE_PARM_DESC(quick, "fewer sizes, mixes and seeds where packing is measured");
+static ulong draw = 1;
+module_param(draw, ulong, 0);
+MODULE_PARM_DESC(draw, "seed that mixes of sizes are drawn from");
+
 static char *recorded;
 module_param(recorded, charp, 0);
 MODULE_PARM_DESC(recorded, "files with recorded traces");
@@ -96,7 +103,10 @@ static int __init bench_init(void)
 	while (ktime_get_ns() - t < 100 * NSEC_PER_MSEC)
 		;
 	cycles_per_ms = (bench_cycles() - c) * NSEC_PER_MSEC / (ktime_get_ns() - t);
-	err = bench_run(tests, peers, seeds, recorded);
+	err = bench_run(&(struct bench_options){
+		.tests = tests, .peers = peers, .seeds = seeds, .recorded = recorded,
+		.quick = quick, .draw = draw,
+	});
 	bench_peers_stop();
 close:
 	filp_close(file, NULL);

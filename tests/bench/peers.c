@@ -201,6 +201,7 @@ static const struct bench_peer gen_first = {
 	.alloc = gen_alloc,
 	.free = gen_free,
 	.metadata = gen_metadata,
+	.slow = true,
 };
 
 static const struct bench_peer gen_best = {
@@ -210,6 +211,7 @@ static const struct bench_peer gen_best = {
 	.alloc = gen_alloc,
 	.free = gen_free,
 	.metadata = gen_metadata,
+	.slow = true,
 };
 
 /* --- drm_mm ----------------------------------------------------------------- */
@@ -289,6 +291,8 @@ const struct bench_peer *const bench_peers[] = {
 	&gen_first,
 	&gen_best,
 	&drm_mm_best,
+	&bench_exact_first,
+	&bench_exact_best,
 	NULL,
 };
 

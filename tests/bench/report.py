@@ -18,8 +18,10 @@ SCATTERED = "gpu_buddy-scattered"
 FIRST = "genalloc-first-fit"
 BEST = "genalloc-best-fit"
 COLOURS = {OURS: "#c0392b", GPU: "#2471a3", SCATTERED: "#85c1e9", FIRST: "#1e8449",
-           BEST: "#7dcea0", "drm_mm-best": "#8e44ad"}
+           BEST: "#7dcea0", "drm_mm-best": "#8e44ad", "first-fit": "#117a65",
+           "best-fit": "#a9dfbf"}
 TRACES = ["ml-mix", "log-uniform", "pow2", "ml-mix-2m-aligned", "4k-16m", "4k-64k"]
+PACKING = ["bands", "mixes", "huge"]
 LATENCY = ["mean", "p50", "p99", "p999", "max"]
 
 
@@ -32,27 +34,98 @@ def load(path):
             groups.setdefault((d["peer"], d["test"], d["trace"], d["occupancy"]), []).append(d)
     out = collections.OrderedDict()
     for key, runs in groups.items():
-        mean = {"runs": len(runs)}
+        average = {"runs": len(runs)}
         for name, value in runs[0].items():
             if name in ("alloc", "free"):
                 good = [r[name] for r in runs if r[name]]
                 if good:
-                    mean[name] = {c: (max if c == "max" else lambda v: sum(v) / len(v))
+                    average[name] = {c: (max if c == "max" else lambda v: sum(v) / len(v))
                                   ([g[c] for g in good]) for c in LATENCY}
             elif isinstance(value, int) and name not in ("seed", "occupancy"):
-                mean[name] = sum(r[name] for r in runs) / len(runs)
-        if mean.get("attempts"):
-            mean["refused_percent"] = 100 * sum(r["refused"] for r in runs) / \
+                average[name] = sum(r[name] for r in runs) / len(runs)
+        if average.get("attempts"):
+            average["refused_percent"] = 100 * sum(r["refused"] for r in runs) / \
                 sum(r["attempts"] for r in runs)
-        if mean.get("loads"):
-            mean["forced_per_load"] = sum(r["forced"] for r in runs) / \
+        if average.get("loads"):
+            average["forced_per_load"] = sum(r["forced"] for r in runs) / \
                 sum(r["loads"] for r in runs)
-        out[key] = mean
+        out[key] = average
     return out
 
 
 def peers_of(data):
     return list(collections.OrderedDict((k[0], 1) for k in data))
+
+
+def regrets(data, test, peer):
+    """Of each cell: points that PEER refuses more than the best of the others."""
+    out = []
+    for (p, t, trace, occ), r in data.items():
+        if p != peer or t != test:
+            continue
+        others = [data[q, t, trace, occ]["refused_percent"] for q in peers_of(data)
+                  if q not in (peer, OURS) and (q, t, trace, occ) in data]
+        if others:
+            out.append((r["refused_percent"] - min(others), r["refused_percent"],
+                        f"{trace} at {occ} %"))
+    return sorted(out)
+
+
+def mean(values):
+    values = list(values)
+    return sum(values) / len(values)
+
+
+def percentile95(values):
+    return values[min(len(values) - 1, len(values) * 95 // 100)]
+
+
+def packing(data):
+    """How tightly each peer packs, and what it loses to the best of the others."""
+    out = ("\n## Packing\n\nOne size (per mille of what could be placed, the worst of all sizes and "
+           "alignments), then refused %, mean over the cells; regret: points more than the best "
+           "contiguous peer of the cell, mean / 95th percentile / worst. first-fit and best-fit "
+           "are genalloc's policies, to the address.\n\n")
+    out += row(["allocator", "one size", "worst at"] +
+               [x for t in PACKING for x in (t, "regret")]) + row(["---"] * 9)
+    for p in peers_of(data):
+        fill = [(k[2], r) for k, r in data.items() if k[:2] == (p, "fill-one")]
+        cells = [p] + ([f"{fill[0][1]['worst_permille']:.0f}", fill[0][0]] if fill else ["–"] * 2)
+        for test in PACKING:
+            r = regrets(data, test, p)
+            cells += [f"{mean(x[1] for x in r):.2f}",
+                      f"{mean(x[0] for x in r):+.2f} / {percentile95(r)[0]:+.2f} / "
+                      f"{r[-1][0]:+.2f}"] if r else ["–"] * 2
+        if cells.count("–") < 8:
+            out += row(cells)
+    worst = [x for t in PACKING for x in regrets(data, t, OURS)[-3:][::-1]]
+    return out + "\nOurs loses most at: " + "; ".join(
+        f"{where} ({lost:+.2f}, {refused:.2f} %)" for lost, refused, where in worst) + ".\n"
+
+
+def packing_goals(data, goal):
+    fill = [(k[2], r) for k, r in data.items() if k[:2] == (OURS, "fill-one")]
+    if fill:
+        r = fill[0][1]
+        goal("G16", "one size fills a zone to 99.5 % of what could be placed, with each alignment, "
+             "and after churn", f"worst {r['worst_permille'] / 10:.1f} % ({fill[0][0]}); "
+             f"{r['below']:.0f} of {r['runs']:.0f} sizes and alignments below", not r["below"])
+    limits = {"bands": ("G17", "narrow bands", 0.1, 0.5, 2), "mixes": ("G18", "drawn mixes", 0.1, 0.5, 2),
+              "huge": ("G19", "huge sizes", 0.3, None, None)}
+    for test, (name, text, most, most95, worst) in limits.items():
+        r = regrets(data, test, OURS)
+        if not r:
+            continue
+        got = mean(x[0] for x in r), percentile95(r)[0], r[-1][0]
+        held = got[0] <= most and (worst is None or (got[1] <= most95 and got[2] <= worst))
+        text += f": regret at most {most}" + ("" if worst is None else f" / {most95} / {worst}")
+        if test != "bands":
+            text += ", ahead of each peer on average"
+            ours = mean(x[1] for x in r)
+            held = held and all(ours < mean(x[1] for x in regrets(data, test, p))
+                                for p in peers_of(data) if p != OURS and regrets(data, test, p))
+        goal(name, text, f"{got[0]:+.2f} / {got[1]:+.2f} / {got[2]:+.2f} of {len(r)} cells "
+             f"(worst: {r[-1][2]})", held)
 
 
 def row(cells):
@@ -147,6 +220,8 @@ def table(data, machine):
         for p in capped:
             r = data[p, "capped", "64k-256m", 85]
             out += row([p, f"{r['refused_percent']:.2f}", f"{r['filled_permille'] / 10:.1f} %"])
+    if any(k[1] in PACKING for k in data):
+        out += packing(data)
     storms = [k for k in data if k[1] == "storm"]
     if storms:
         out += "\n" + row(["storm", "zone filled with", "alloc", "free"]) + row(["---"] * 4)
@@ -213,13 +288,13 @@ def goals(data, alone):
     us = churn(OURS, "ml-mix", 90)
     if us and not alone:
         gpu, first = churn(GPU, "ml-mix", 90), churn(FIRST, "ml-mix", 90)
-        mean = us["alloc"]["mean"]
+        took = us["alloc"]["mean"]
         if gpu and first:
             goal("G1", "mean allocation, ML mix at 90 %: at most 1/4 of GPU buddy, 1/30 of "
                  "genalloc first fit, 200 ns",
-                 f"1/{gpu['alloc']['mean'] / mean:.1f}, 1/{first['alloc']['mean'] / mean:.0f}, "
-                 f"{mean:.0f} ns", gpu["alloc"]["mean"] >= 4 * mean and
-                 first["alloc"]["mean"] >= 30 * mean and mean <= 200)
+                 f"1/{gpu['alloc']['mean'] / took:.1f}, 1/{first['alloc']['mean'] / took:.0f}, "
+                 f"{took:.0f} ns", gpu["alloc"]["mean"] >= 4 * took and
+                 first["alloc"]["mean"] >= 30 * took and took <= 200)
     if us and not alone:
         goal("G2", "p99 / p99.9 of the same: 500 ns / 2 µs",
              f"{us['alloc']['p99']:.0f} / {us['alloc']['p999']:.0f} ns",
@@ -271,6 +346,16 @@ def goals(data, alone):
         goal("G12", "checkerboard: refill and reverse free, 10 ms each",
              f"{r['refill_us'] / 1000:.1f} / {r['reverse_us'] / 1000:.1f} ms",
              max(r["refill_us"], r["reverse_us"]) <= 10000 and r["done"] == r["wanted"])
+    packing_goals(data, goal)
+    r = data.get((OURS, "million", "4k", 0))
+    if r and not alone:
+        goal("G20", "a million blocks of 4 KiB live, one comes and one goes: 90 and 80 ns",
+             f"alloc {r['alloc']['mean']:.0f}, free {r['free']['mean']:.0f} ns",
+             r["alloc"]["mean"] <= 90 and r["free"]["mean"] <= 80)
+    twins = [r["same"] for k, r in data.items() if k[1] == "twin"]
+    if twins:
+        goal("twin", "first-fit and best-fit give out what genalloc does", f"{len(twins)} pairs",
+             all(twins))
     recorded = [(k, r) for k, r in data.items() if k[:2] == (OURS, "recorded")]
     if recorded:
         refused = sum(r["refused"] for _, r in recorded)

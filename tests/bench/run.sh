@@ -4,8 +4,8 @@
 # Build the benchmark with the kernel's own allocators, from the distribution's
 # kernel source, and run it in User Mode Linux: kernel code at native speed.
 #
-# usage: run.sh RESULTS [TESTS [PEERS [SEEDS]]]
-# TESTS and PEERS are lists of names, all if empty.
+# usage: run.sh RESULTS [TESTS [PEERS [SEEDS [QUICK [DRAW]]]]]
+# TESTS and PEERS are lists of names, all if empty; QUICK is 1 or 0.
 # RESULTS becomes a directory with results.jsonl and machine.txt.
 
 set -eu
@@ -13,7 +13,7 @@ set -eu
 {
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
-results=$1 seeds=${4:-3}
+results=$1 seeds=${4:-3} quick=${5:-0} draw=${6:-1}
 tests=${2:-} peers=${3:-}
 tests=${tests// /,} peers=${peers// /,}
 
@@ -44,8 +44,8 @@ cp "$work/tests/bench/neuron_bench.ko" "$here/traces"/*.trace "$work/root/"
 cp "$(command -v busybox)" "$work/root/bin/busybox"
 install -m 755 "$here/init.sh" "$work/root/init"
 recorded=$(cd "$work/root" && printf ',/%s' *.trace)
-printf 'tests="%s"\npeers="%s"\nseeds=%s\nrecorded="%s"\n' "$tests" "$peers" "$seeds" \
-	"${recorded#,}" >"$work/root/arguments"
+printf 'tests="%s"\npeers="%s"\nseeds=%s\nrecorded="%s"\nquick=%s\ndraw=%s\n' "$tests" "$peers" \
+	"$seeds" "${recorded#,}" "$quick" "$draw" >"$work/root/arguments"
 echo "# running it" >&2
 timeout "${BENCH_TIMEOUT:-7200}" "$image" mem=1500M root=none rootfstype=hostfs \
 	rootflags="$work/root" rw init=/init con=null con0=null,fd:1 \
