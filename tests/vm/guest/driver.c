@@ -384,6 +384,68 @@ static int sem_wait_value(int fd, uint32_t core, uint32_t index, uint32_t value)
 	return sem_read(fd, core, index) == value;
 }
 
+static uint32_t hole(const struct neuron_dma_queue_state *s, size_t off)
+{
+	uint32_t value;
+
+	memcpy(&value, (const char *)s + off, sizeof(value));
+	return value;
+}
+
+/* Bytes from one place to another, by a queue of a core. */
+static int move(int fd, uint32_t core, uint64_t to, uint64_t from, uint32_t len)
+{
+	struct neuron_native_mem_alloc ring[2];
+	struct neuron_ioctl_dma_queue_init init = {
+		.eng_id = core * geo.engines_per_core + eng, .qid = 6,
+		.tx_desc_count = 32, .rx_desc_count = 32,
+	};
+	struct neuron_dma_queue_state s[2] = { 0 };
+	struct neuron_ioctl_dma_queue_get_state get = {
+		.eng_id = init.eng_id, .qid = 6, .tx = &s[0], .rx = &s[1],
+	};
+	int i, bad;
+
+	if (alloc_native(fd, 4096, 0, NEURON_MEMALLOC_TYPE_DMA_RINGS_DEVICE, core, &ring[0]) ||
+	    alloc_native(fd, 4096, 0, NEURON_MEMALLOC_TYPE_DMA_RINGS_DEVICE, core, &ring[1]))
+		return -1;
+	init.tx_handle = ring[0].mem_handle;
+	init.rx_handle = ring[1].mem_handle;
+	bad = ioctl(fd, NEURON_IOCTL_DMA_QUEUE_INIT, &init) ||
+	      write_desc(fd, init.tx_handle, 0, 0, from, len) ||
+	      write_desc(fd, init.rx_handle, 1, 0, to, len) || start(fd, init.eng_id, 6, 1);
+	for (i = 0; i < 3000 && !bad && s[1].head_pointer != 1; i++) {
+		bad = ioctl(fd, NEURON_IOCTL_DMA_QUEUE_GET_STATE, &get);
+		usleep(1000);
+	}
+	mem_free(fd, init.tx_handle);
+	mem_free(fd, init.rx_handle);
+	return bad || s[1].head_pointer != 1;
+}
+
+/* Each core has a window of its own. */
+static void test_windows(void)
+{
+	int fd = open_node(O_RDWR);
+	struct neuron_native_mem_alloc a;
+	uint8_t in[2][256], out[2][256];
+	uint32_t i;
+	int bad = 0;
+
+	memset(in[0], 0x11, 256);
+	memset(in[1], 0x22, 256);
+	CHECK(!alloc_native(fd, 4096, 0, NEURON_MEMALLOC_TYPE_TENSORS_DEVICE, 0, &a) &&
+	      !buf_copy(fd, a.mem_handle, in, sizeof(in), 0, 1), "memory for two windows");
+	for (i = 0; i < 2; i++)
+		bad += move(fd, i, geo.tpb_base[i] + NEURON_ISA_SBUF_OFF, a.pa + i * 256, 256);
+	CHECK(!bad, "bytes into the windows of two cores");
+	for (i = 0; i < 2; i++)
+		bad += move(fd, i, a.pa + 1024 + i * 256, geo.tpb_base[i] + NEURON_ISA_SBUF_OFF, 256);
+	CHECK(!bad && !buf_copy(fd, a.mem_handle, out, sizeof(out), 1024, 0) &&
+	      !memcmp(in, out, sizeof(in)), "each has kept its own");
+	close(fd);
+}
+
 static void test_rings(int fd)
 {
 	struct neuron_native_mem_alloc tx, rx, src, dst, one;
@@ -440,9 +502,14 @@ static void test_rings(int fd)
 	      "64 KiB arrived");
 	get.tx = &ts;
 	get.rx = &rs;
+	memset(&ts, 0xff, sizeof(ts));
+	memset(&rs, 0xff, sizeof(rs));
 	CHECK(!ioctl(fd, NEURON_IOCTL_DMA_QUEUE_GET_STATE, &get) && ts.length == 48 &&
 	      ts.head_pointer == 2 && ts.tail_pointer == 2 && ts.base_addr == tx.pa &&
 	      rs.base_addr == rx.pa && ts.sw_status == 2, "queue state");
+	/* Holes of the structure: they would show what the kernel's stack had. */
+	CHECK(!hole(&ts, 28) && !hole(&ts, 44) && !hole(&rs, 28) && !hole(&rs, 44),
+	      "and nothing beside it");
 	eget.state = &es;
 	CHECK(!ioctl(fd, NEURON_IOCTL_DMA_ENG_GET_STATE, &eget) && es.max_queues == 16,
 	      "engine state");
@@ -779,6 +846,7 @@ int main(void)
 	test_spare_handle(fd);
 	test_walk(fd);
 	test_mmap(fd);
+	in_child(test_windows);
 	test_rings(fd);
 	test_nq_types(fd);
 	test_core(fd);
