@@ -3,7 +3,7 @@
  * How busy a device is: the share of each second in which at least one of its
  * engines was at work.  It stands for the power that a card would draw.
  *
- * Who begins or ends work accounts the time; there is no timer.  A second
+ * An engine accounts the time when it begins or ends work; there is no timer.  A second
  * without an entry was idle.
  */
 #include <linux/ktime.h>

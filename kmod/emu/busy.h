@@ -11,15 +11,15 @@
 
 /**
  * struct emu_busy - when a device was at work
- * @lock: the rest
+ * @lock: guards the other fields
  * @active: engines at work
- * @since: what was before is accounted; nanoseconds
+ * @since: time up to which work is accounted, nanoseconds
  * @first: first whole second of the device
- * @sec: which second an entry is about
- * @busy: nanoseconds of it
+ * @sec: second that an entry is about
+ * @busy: nanoseconds of work in that second
  */
 struct emu_busy {
-	spinlock_t lock;	/* the rest */
+	spinlock_t lock;	/* see above */
 	u32 active;
 	u64 since;
 	u64 first;

@@ -90,11 +90,11 @@ void emu_debugfs_add(struct emu_device *ed)
  * emu_debugfs_del() - remove the knobs of a device
  * @ed: device
  *
- * Context: may sleep; waits for who uses them.
+ * Context: may sleep; waits for processes that use them.
  */
 void emu_debugfs_del(struct emu_device *ed)
 {
-	/* Whoever comes second finds nothing, and waits for the first by other means. */
+	/* A second caller finds nothing here; unplug_lock or the work item makes it wait. */
 	debugfs_remove_recursive(xchg(&ed->debugfs, NULL));
 }
 

@@ -195,7 +195,7 @@ static void emu_unplug_work(struct work_struct *work)
 }
 
 /**
- * emu_device_free() - remove a device, whoever uses it
+ * emu_device_free() - remove a device, even if it is in use
  * @ed: from emu_device_new()
  *
  * Context: may sleep.

@@ -5,7 +5,8 @@
  * One work item for each engine serves its queues in turns.  It runs when a
  * doorbell rang and sleeps when no queue has descriptors on both rings.  All
  * starts of work go through emu_dma_schedule(), or are done by the doorbell
- * itself if the device is to complete them inline.  Who waits may do the work, too.
+ * itself if the device is to complete them inline.  A thread that waits for a queue may
+ * do its work, too.
  */
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -116,10 +117,7 @@ static void emu_dma_check(struct emu_dma *dma, u32 i)
 	}
 }
 
-/*
- * A doorbell rang.  Return: its caller does the work, when it has let go of
- * the lock.
- */
+/* A doorbell rang.  Return: the caller does the work once it has dropped the lock. */
 static bool emu_queue_ring(struct emu_dma *dma, u32 i)
 {
 	if (READ_ONCE(dma->ed->completion) != EMU_COMPLETE_INLINE) {

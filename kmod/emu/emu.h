@@ -7,7 +7,7 @@
  *
  *   emu_core.reset		mutex: one reset of a core at a time
  *   emu_dma.run		mutex: the worker of a DMA engine while it serves a
- *				queue, and whoever stops or programs one
+ *				queue, and a caller that stops or programs one
  *   emu_device.window_lock	rwsem: read by DMA and register accesses to core
  *				windows, written when a reset takes their memory away
  *   emu_window.append		mutex: one writer to the instruction FIFOs at a time
@@ -63,7 +63,7 @@ struct emu_window;
  * @completion: when DMA work is done (READ_ONCE)
  * @completion_nsec: latency of EMU_COMPLETE_TIMER (READ_ONCE)
  * @busy: when it was at work
- * @faults: what is to fail
+ * @faults: faults that are to happen, and ECC counters
  * @unplug_lock: @added, after the device was made
  * @unplug: pulls the device out
  * @debugfs: directory of the device

@@ -213,8 +213,8 @@ static void emu_engine_retire(struct emu_engine *eng)
 }
 
 /*
- * The engine cannot go on: whoever waits for room may use what there is now,
- * since what the engine needs may come from behind it in the same ring.
+ * The engine cannot go on: DMA queues that wait for room in its FIFO may use the room
+ * there is, since the data that the engine needs may come later in the same ring.
  */
 static void emu_engine_idle(struct emu_engine *eng)
 {

@@ -46,7 +46,7 @@ bool emu_ecc(struct emu_faults *f, enum emu_fault_kind kind, struct neuron_devic
  * @f: faults of the device
  * @nd: device
  * @core: core that the access is for
- * @from: what is read
+ * @from: memory that is read
  *
  * Return: 0, -EBADMSG uncorrectable, -EUCLEAN same, in memory that can be repaired.
  */

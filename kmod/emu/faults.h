@@ -23,7 +23,7 @@ enum emu_fault_kind {
 
 /**
  * struct emu_faults - the faults of a device
- * @fault: what is to fail
+ * @fault: faults that are to happen
  * @reset_slow_msec: how long a slow reset takes
  * @ecc: ECC events so far, by enum neuron_event
  */

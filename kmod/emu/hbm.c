@@ -4,7 +4,7 @@
  *
  * Pages appear when they are first written (or mapped) and go when neuron.ko
  * says that nobody uses them any more.  It says so only when no pin, mapping or
- * ring holds them, so who holds a pin may use a page without taking a
+ * ring holds them, so the holder of a pin may use a page without taking a
  * reference to it.
  */
 #include <linux/highmem.h>
@@ -17,7 +17,7 @@ atomic_long_t emu_total_pages = ATOMIC_LONG_INIT(0);
 
 /*
  * An application can write to more device memory than the machine has memory,
- * and the OOM killer would not see who did it.
+ * and the OOM killer would not see which one it was.
  */
 unsigned long emu_max_pages = ULONG_MAX;
 

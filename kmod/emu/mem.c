@@ -50,7 +50,7 @@ u8 *emu_sbuf_get(struct emu_device *ed, u32 core, bool alloc)
 		return sbuf;
 	if (!emu_pages_charge(PFN_UP(ed->geo.sbuf_size)))
 		return NULL;
-	/* Somebody who uses the device must not cost others their lives. */
+	/* The OOM killer must not end other processes for a user of the device. */
 	sbuf = kvzalloc(ed->geo.sbuf_size, GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN);
 	if (!sbuf) {
 		emu_pages_uncharge(PFN_UP(ed->geo.sbuf_size));
@@ -114,7 +114,7 @@ static struct page *emu_look(struct xarray *xa, struct emu_look *look, unsigned 
 				look->page[xas.xa_index - index] = page;
 		rcu_read_unlock();
 	}
-	/* What is there stays; what was not may have been made meanwhile. */
+	/* A page that was found stays; one that was missing may have been made meanwhile. */
 	return look->page[index - look->first] ?: xa_load(xa, index);
 }
 
@@ -167,8 +167,8 @@ static void emu_piece_put(struct emu_piece *pc)
 }
 
 /*
- * Whoever polls for a marker of 4 or 8 bytes sees all of it or nothing, as with
- * a bus write.
+ * A host thread that polls for a marker of 4 or 8 bytes sees all of it or nothing, as
+ * with a bus write.
  */
 static void emu_store(u8 *dst, const u8 *src, u32 len)
 {

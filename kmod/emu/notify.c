@@ -184,8 +184,8 @@ void emu_nq_post(struct emu_notify *nt, u32 nq, const struct neuron_isa_notice *
  * @n: entries, posted together or not at all
  * @count: how many
  *
- * What does not fit is counted in the last entry of the queue, which is kept for that; so
- * is, from then on, what there was no host memory for.
+ * Entries that do not fit are counted in the last entry of the queue, which is kept for
+ * that.  An entry for which there was no host memory counts too, and so do all after it.
  */
 void emu_nq_fill(struct emu_notify *nt, u32 nq, const struct neuron_isa_notice *n, u32 count)
 {

@@ -16,7 +16,7 @@
 #include "mem.h"
 #include "packet.h"
 
-/* Word 1 of a source descriptor; what is not here is 0. */
+/* Word 1 of a source descriptor; all other bits are 0. */
 #define META_SRC	0xfu
 #define META_TYPES	0x3ffu		/* of source, destination and argument */
 #define META_OP_SHIFT	20

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Queues of a DMA engine: a ring of source (TX) and a ring of destination (RX)
- * descriptors in memory, and what is done for the descriptors.
+ * descriptors in memory, and the copies and packets that descriptors ask for.
  *
  * The ring id (phase) in bits 25:24 of a descriptor is not compared with the
  * phase of the ring: applications write a ring once and run it many times, so
@@ -253,7 +253,7 @@ static int emu_ring_load(struct emu_dma *dma, struct emu_queue *q, struct emu_ri
  * Take the next descriptor from the ring, unless one is under way.  The head
  * moves now, as the ring does not matter any more: the owner may write to it at
  * any time, and a descriptor that is partly done must not change.  It also
- * means that whoever sees what the descriptor wrote sees its place free.
+ * means that a thread that sees what the descriptor wrote sees its place free.
  */
 static int emu_ring_take(struct emu_dma *dma, struct emu_queue *q, struct emu_ring *r,
 			 struct neuron_desc *desc, u64 *bad)
@@ -510,7 +510,7 @@ bool emu_queue_serve(struct emu_dma *dma, u32 i)
 	bool marked = false;
 	int ret;
 
-	/* what is in the buffers may be of another queue */
+	/* the buffers may hold descriptors of another queue */
 	q->tx.fetched = 0;
 	q->tx.next = 0;
 	q->rx.fetched = 0;

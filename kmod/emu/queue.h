@@ -54,7 +54,7 @@ struct emu_ring {
  * @in_packet: the next source descriptor continues a packet (run)
  * @packet: compute packet whose descriptors are being collected, or NULL (run)
  * @aborted: stopped by an error (run; written also under lock)
- * @stopping: somebody waits for the queue to be left alone (READ_ONCE)
+ * @stopping: emu_dma_stop() waits for the queue to be left alone (READ_ONCE)
  * @done: source descriptors completed since start (run)
  * @began: when the current packet was taken, 0 = it is not traced (run)
  * @first: @done at that time (run)

@@ -265,9 +265,9 @@ bool emu_fifo_peek(struct emu_window *w, u32 e, struct neuron_isa_inst *inst)
  * @w: window
  * @e: engine
  * @n: bytes that its engine is done with
- * @most: those who wait for room are not woken as long as more bytes than that are left
+ * @most: DMA queues that wait for room are woken when no more bytes than that are left
  *
- * Return: wake them, with emu_dma_kick().
+ * Return: the caller wakes DMA queues with emu_dma_kick().
  */
 bool emu_fifo_take(struct emu_window *w, u32 e, u32 n, u32 most)
 {

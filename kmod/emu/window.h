@@ -13,7 +13,7 @@
  * @buf: NEURON_ISA_FIFO_SIZE bytes, made at the first write
  * @head: bytes ever taken out, modulo 2^32 (emu_window.lock)
  * @tail: bytes ever put in, modulo 2^32 (emu_window.lock)
- * @stalled: somebody waits for room (emu_window.lock)
+ * @stalled: a DMA queue waits for room (emu_window.lock)
  */
 struct emu_fifo {
 	u8 *buf;
@@ -27,8 +27,8 @@ struct emu_fifo {
  * @ed: device
  * @core: number of the core
  * @append: one writer to the FIFOs at a time
- * @lock: the rest, but for the contents of the FIFOs
- * @work: runs the engines; whatever may let one of them go on queues it
+ * @lock: guards the other fields, but not the contents of the FIFOs
+ * @work: runs the engines; queued when one of them may be able to go on
  * @space: for whom the core acts, NULL = nobody
  * @resetting: do not queue @work
  * @broken: same, because the last reset failed
