@@ -72,7 +72,7 @@ char *bench_read(const char *path);
 static inline void bench_settle(void)
 {
 #ifdef __x86_64__
-	__builtin_ia32_lfence();
+	__asm__ volatile("lfence" : : : "memory");
 #else
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 #endif
