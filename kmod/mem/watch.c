@@ -15,7 +15,7 @@ DEFINE_STATIC_KEY_FALSE(neuron_watching);
 
 /**
  * struct neuron_watch - a range that somebody was given
- * @node: in neuron_zone.watched
+ * @node: in neuron_hbm.watched
  * @hbm: HBM
  * @start: first byte, from the start of the HBM
  * @last: last byte
