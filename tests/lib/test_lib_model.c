@@ -437,7 +437,8 @@ static void test_list(void **state)
 	assert_int_equal(m->nr_fetch, 1);
 	assert_int_equal(m->rings[0].slot, NEURON_ISA_ENGINE_SP);
 	assert_int_equal(m->rings[0].count, 1);
-	assert_int_equal(pair_address(&m->rings[0], 0, true), tpb + NEURON_ISA_FIFO_OFF(4));
+	check_pair(&m->rings[0], 0, tpb + NEURON_ISA_FIFO_OFF(4), pair_address(&m->rings[0], 0, false),
+		   11 * 64, false);
 	assert_int_equal(m->rings[1].count, 18);
 	assert_int_equal(m->rings[1].slots, 48);
 	assert_int_equal(m->rings[2].count, 16 + 1 + 2 + 1);
@@ -582,6 +583,53 @@ static void test_program(void **state)
 	assert_int_equal(le32toh(loaded[1].u.dma.rx_count), 3);
 	assert_int_equal(le32toh(loaded[3].u.dma.tx_count), 2);
 	neuron_model_unload(m);
+}
+
+/* @key's program moves x to y, that of SP waits for it. */
+static struct neff_bytes engine_neff(const char *key, unsigned int engine)
+{
+	const struct neuron_isa_inst own[] = { inst_prologue(engine), inst_trigger(7) };
+	const struct neuron_isa_inst sp[] = {
+		inst_prologue(NEURON_ISA_ENGINE_SP), inst_wait(8, 1), inst_notify(1),
+	};
+	const struct neff_file files[] = {
+		{ "sg00/E.json", "{\"dma\": [{\"id\": 7, \"queue\": \"q\", \"semaphore\": 8, \"desc\": ["
+		  "{\"from\": \"x\", \"to\": \"y\", \"from_sizes\": [1000], \"from_steps\": [1],"
+		  " \"to_sizes\": [1000], \"to_steps\": [1]}]}]}", 0 },
+		{ "sg00/E.bin", own, sizeof(own) },
+		{ "sg00/SP.json", "{\"dma\": []}", 0 },
+		{ "sg00/SP.bin", sp, sizeof(sp) },
+	};
+	char def[512];
+
+	snprintf(def, sizeof(def),
+		 "{\"name\": \"definition\", \"%s\": \"E.json\", \"%s_instr\": \"E.bin\","
+		 " \"sp\": \"SP.json\", \"sp_instr\": \"SP.bin\","
+		 " \"dma_queue\": {\"q\": {\"type\": \"data\"}}, \"var\": {"
+		 " \"x\": {\"type\": \"input\", \"var_id\": 1, \"size\": 1000},"
+		 " \"y\": {\"type\": \"output\", \"var_id\": 2, \"size\": 1000}}}", key, key);
+	return make_neff("engine", def, files, 4);
+}
+
+/* Each engine has its program, fetched from where it is. */
+static void test_engines(void **state)
+{
+	static const char *const keys[] = { "pe", "act", "pool", "dve" };
+	struct fixture *f = *state;
+	uint8_t got[1000];
+
+	for (unsigned int e = 0; e < 4; e++) {
+		struct neuron_model *m = load(f, engine_neff(keys[e], e));
+		uint64_t code = pair_address(&m->rings[0], 0, false);
+
+		assert_int_equal(m->rings[0].slot, e);
+		check_pair(&m->rings[0], 0, FAKE_TPB(2) + NEURON_ISA_FIFO_OFF(e), code, 2 * 64, false);
+		assert_int_equal(neuron_mem_set(f->y, 0, 0, sizeof(got)), 0);
+		run_ok(f, m);
+		assert_int_equal(neuron_mem_read(f->y, 0, got, sizeof(got)), 0);
+		assert_memory_equal(got, f->in, sizeof(got));
+		neuron_model_unload(m);
+	}
 }
 
 static void refuse_program(struct fixture *f, const struct neuron_isa_inst *p, size_t n,
@@ -1353,6 +1401,35 @@ static void test_areas(void **state)
 		"sg00/def.json: var.v64: more than 64 scratch areas");
 }
 
+/* In the shared scratchpad if its place there is aligned as it wants, else on its own. */
+static void test_virtual_alignment(void **state)
+{
+	static const struct {
+		const char *off, *alignment;
+		bool own;
+	} rows[] = {
+		{ "65536", "0", false }, { "65536", "1", false }, { "65536", "4096", false },
+		{ "65536", "65536", false }, { "65536", "131072", true },
+		{ "1114112", "65536", false }, { "1114112", "131072", true },
+		{ "2097152", "1048576", false }, { "2097152", "2097152", true },
+	};
+	struct fixture *f = *state;
+	char def[512];
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct neuron_model *m;
+
+		snprintf(def, sizeof(def), DEF("\"v\": {\"type\": \"virtual\", \"var_id\": 1,"
+			 " \"size\": 4096, \"backing_variable_off\": %s, \"alignment\": %s}"),
+			 rows[i].off, rows[i].alignment);
+		m = load(f, neff_with(def, COPY("", "v", "v", "64")));
+		if (m->usage.scratchpad != (rows[i].own ? 4096 : 0))
+			fail_msg("%s at %s: %llu bytes of its own", rows[i].alignment, rows[i].off,
+				 (unsigned long long)m->usage.scratchpad);
+		neuron_model_unload(m);
+	}
+}
+
 /* The worked example of the device memory document. */
 static void test_worked_example(void **state)
 {
@@ -1655,6 +1732,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_rebind, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_bad_tensors, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_program, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_engines, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_bad_programs, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_notifications, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_dirty, setup, teardown),
@@ -1681,6 +1759,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_not_executable, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_empty, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_areas, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_virtual_alignment, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_worked_example, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_worked_example_2g, setup_big_page, teardown),
 		cmocka_unit_test_setup_teardown(test_contiguous, setup_contiguous, teardown),

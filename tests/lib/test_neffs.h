@@ -26,6 +26,9 @@ static bool neff_plain;
 static uint8_t neff_cores = 1;
 static uint64_t neff_features;
 
+/* Of the model of make_list_neff(). */
+static const char *neff_name = "list";
+
 /* Of the transfer of sg01 in make_pair_neff(). */
 static const char *neff_pair_op = "copy";
 
@@ -103,7 +106,7 @@ static inline struct neff_bytes make_list_neff(void)
 
 	for (size_t i = 0; i < sizeof(k); i++)
 		k[i] = i < 200 ? (char)(200 - i) : 0;
-	return make_neff("list", def, files, 3);
+	return make_neff(neff_name, def, files, 3);
 }
 
 /* What make_list_neff() makes of x. */

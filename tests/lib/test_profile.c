@@ -205,6 +205,30 @@ static void test_file(void **state)
 	neuron_profile_close(p);
 }
 
+/* Only what can be printed of the model's name gets into the file. */
+static void test_name(void **state)
+{
+	struct fixture *f = *state;
+	struct neuron_model *other;
+	struct neuron_profile *p;
+	struct neff_bytes n;
+	char *text;
+
+	neff_name = "a b~\x1f\x7f\xe4!";
+	n = make_list_neff();
+	neff_name = "list";
+	assert_int_equal(neuron_model_load(f->core, n.data, n.size, NULL, &other), 0);
+	free(n.data);
+	assert_int_equal(neuron_profile_start(f->core, &small, &p), 0);
+	assert_int_equal(run(f, other), 0);
+	assert_int_equal(neuron_profile_stop(p), 0);
+	text = file_of(p);
+	assert_non_null(strstr(text, "\"a b~\?\?\?!\""));
+	free(text);
+	neuron_profile_close(p);
+	neuron_model_unload(other);
+}
+
 /* The model may be gone when the file is written; another one is not in it. */
 static void test_one_model(void **state)
 {
@@ -813,6 +837,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_file, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_name, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_one_model, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_continuous, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_lost, setup, teardown),
