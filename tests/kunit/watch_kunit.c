@@ -68,7 +68,8 @@ static void watch_warns(struct kunit *test)
 		neuron_watch_freed(&hbm, 0x13000, 0x2000);
 		KUNIT_EXPECT_EQ(test, warnings, i + 1);
 		snprintf(want, sizeof(want),
-			 "neuron: HBM 1: 0x13000 + 0x2000 is freed and part of a %s\n", rows[i].name);
+			 "neuron: HBM 1: 0x13000 + 0x2000 is freed and part of a %s\n",
+			 rows[i].name);
 		KUNIT_EXPECT_STREQ(test, warning, want);
 		neuron_watch_end(w);
 		neuron_watch_freed(&hbm, 0x13000, 0x2000);
