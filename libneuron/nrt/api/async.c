@@ -59,10 +59,9 @@ static NRT_STATUS tensor_op(const char *func, const struct nrt_job_ops *ops, nrt
 		.size = size,
 		.ret = ret,
 	};
-	NRT_STATUS status = nrt_enter();
+	NRT_STATUS status = NRT_SUCCESS;
 
-	if (status != NRT_SUCCESS)
-		return status;
+	NRT_ENTER();
 	if (ops != &copy_ops && !buf)
 		status = NRT_INVALID;
 	if (status == NRT_SUCCESS && ops != &write_ops)
@@ -74,41 +73,39 @@ static NRT_STATUS tensor_op(const char *func, const struct nrt_job_ops *ops, nrt
 					  NRTA_XU_TENSOR_OP, queue, &job, false, seq);
 	if (status != NRT_SUCCESS)
 		drop_tensors(&job);
-	nrt_leave();
 	return status;
 }
 
 NEURON_EXPORT NRT_STATUS nrta_tensor_write(nrt_tensor_t *tensor, const void *buf, uint64_t offset,
-					uint64_t size, int queue, NRT_STATUS *ret, nrta_seq_t *seq)
+					   uint64_t size, int queue, NRT_STATUS *ret, nrta_seq_t *seq)
 {
 	return tensor_op(__func__, &write_ops, NULL, 0, tensor, offset, (void *)(uintptr_t)buf, size,
 			 queue, ret, seq);
 }
 
 NEURON_EXPORT NRT_STATUS nrta_tensor_read(void *buf, nrt_tensor_t *tensor, uint64_t offset,
-				       uint64_t size, int queue, NRT_STATUS *ret, nrta_seq_t *seq)
+					  uint64_t size, int queue, NRT_STATUS *ret, nrta_seq_t *seq)
 {
 	return tensor_op(__func__, &read_ops, tensor, offset, NULL, 0, buf, size, queue, ret, seq);
 }
 
 NEURON_EXPORT NRT_STATUS nrta_tensor_copy(nrt_tensor_t *src, uint64_t src_offset, nrt_tensor_t *dst,
-				       uint64_t dst_offset, uint64_t size, int queue,
-				       NRT_STATUS *ret, nrta_seq_t *seq)
+					  uint64_t dst_offset, uint64_t size, int queue,
+					  NRT_STATUS *ret, nrta_seq_t *seq)
 {
 	return tensor_op(__func__, &copy_ops, src, src_offset, dst, dst_offset, NULL, size, queue,
 			 ret, seq);
 }
 
 NEURON_EXPORT NRT_STATUS nrta_execute_schedule(nrt_model_t *model, const nrt_tensor_set_t *input_set,
-					    nrt_tensor_set_t *output_set, int queue,
-					    NRT_STATUS *ret, nrta_seq_t *seq)
+					       nrt_tensor_set_t *output_set, int queue,
+					       NRT_STATUS *ret, nrta_seq_t *seq)
 {
 	const struct nrt_set *in = nrt_set_of(input_set), *out = nrt_set_of(output_set);
-	NRT_STATUS status = nrt_enter();
+	NRT_STATUS status = NRT_SUCCESS;
 	struct nrt_model *m;
 
-	if (status != NRT_SUCCESS)
-		return status;
+	NRT_ENTER();
 	m = nrt_model_get(model);
 	if (!m) {
 		status = NRT_INVALID_HANDLE;
@@ -118,6 +115,5 @@ NEURON_EXPORT NRT_STATUS nrta_execute_schedule(nrt_model_t *model, const nrt_ten
 	} else {
 		status = nrt_async_execute(m, in, out, queue, false, ret, seq);
 	}
-	nrt_leave();
 	return status;
 }

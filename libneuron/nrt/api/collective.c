@@ -71,30 +71,25 @@ static NRT_STATUS join(const char *func, int64_t vnc, uint32_t rank, uint32_t co
 
 static NRT_STATUS build(const char *func, int64_t vnc, uint32_t rank, uint32_t count)
 {
-	NRT_STATUS status = nrt_enter();
-
-	if (status != NRT_SUCCESS)
-		return status;
-	status = join(func, vnc, rank, count);
-	nrt_leave();
-	return status;
+	NRT_ENTER();
+	return join(func, vnc, rank, count);
 }
 
 NEURON_EXPORT NRT_STATUS nrt_build_global_comm(int32_t vnc, uint32_t g_device_id,
-					    uint32_t g_device_count)
+					       uint32_t g_device_count)
 {
 	return build(__func__, vnc, g_device_id, g_device_count);
 }
 
 NEURON_EXPORT NRT_STATUS nrt_cc_global_comm_init(uint32_t vnc, uint32_t g_device_id,
-					      uint32_t g_device_count)
+						 uint32_t g_device_count)
 {
 	return build(__func__, vnc, g_device_id, g_device_count);
 }
 
 NEURON_EXPORT NRT_STATUS nrt_load_collectives(const void *neff_bytes, size_t size, int32_t vnc,
-					   int32_t vnc_count, uint32_t ctx_device_id,
-					   uint32_t ctx_device_count, nrt_model_t **model)
+					      int32_t vnc_count, uint32_t ctx_device_id,
+					      uint32_t ctx_device_count, nrt_model_t **model)
 {
 	NRT_STATUS status = nrt_enter();
 
@@ -179,15 +174,11 @@ NEURON_EXPORT NRT_STATUS nrt_barrier(int32_t vnc, uint32_t g_device_id, uint32_t
 		.params_size = sizeof(params),
 		.fd = -1,
 	};
-	NRT_STATUS status = nrt_enter();
+	NRT_STATUS status;
 
-	if (status != NRT_SUCCESS)
-		return status;
+	NRT_ENTER();
 	status = join(__func__, vnc, g_device_id, g_device_count);
-	if (status == NRT_SUCCESS)
-		status = nrt_comm_exchange((uint32_t)vnc, &x);
-	nrt_leave();
-	return status;
+	return status == NRT_SUCCESS ? nrt_comm_exchange((uint32_t)vnc, &x) : status;
 }
 
 static NRT_STATUS gather(int fds[], uint32_t count, size_t size, void *out)
@@ -200,7 +191,7 @@ static NRT_STATUS gather(int fds[], uint32_t count, size_t size, void *out)
 }
 
 NEURON_EXPORT NRT_STATUS nrt_all_gather(int32_t vnc, uint32_t g_device_id, uint32_t g_device_count,
-				     uint32_t rank_input_size, void *input, void *output)
+					uint32_t rank_input_size, void *input, void *output)
 {
 	struct params params = { .kind = KIND_ALL_GATHER, .size = rank_input_size };
 	int fds[COMM_MAX_RANKS];
@@ -211,14 +202,13 @@ NEURON_EXPORT NRT_STATUS nrt_all_gather(int32_t vnc, uint32_t g_device_id, uint3
 		.params_size = sizeof(params),
 		.fds = fds,
 	};
-	NRT_STATUS status = nrt_enter();
+	NRT_STATUS status;
 
-	if (status != NRT_SUCCESS)
-		return status;
+	NRT_ENTER();
 	status = !rank_input_size || !input || !output ? NRT_INVALID :
 		 join(__func__, vnc, g_device_id, g_device_count);
 	if (status != NRT_SUCCESS)
-		goto out;
+		return status;
 	x.fd = make_memfd();
 	/* The others are waiting for us, also if we cannot. */
 	if (x.fd < 0 || !transfer_all(x.fd, input, rank_input_size, true) || !seal(x.fd))
@@ -232,8 +222,6 @@ NEURON_EXPORT NRT_STATUS nrt_all_gather(int32_t vnc, uint32_t g_device_id, uint3
 	} else if (x.failed) {
 		status = NRT_RESOURCE;
 	}
-out:
-	nrt_leave();
 	return status;
 }
 
@@ -427,18 +415,16 @@ void nrt_cc_forget(void)
 }
 
 NEURON_EXPORT NRT_STATUS nrta_cc_prepare(nrt_cc_comm_t *comm, nrt_tensor_list_t *input,
-				      nrt_tensor_list_t *output, nrt_dtype_t dtype,
-				      nrt_op_type_t op, nrt_cc_op_type_t cc_op,
-				      nrt_cc_context_t **cc_ctx)
+					 nrt_tensor_list_t *output, nrt_dtype_t dtype,
+					 nrt_op_type_t op, nrt_cc_op_type_t cc_op,
+					 nrt_cc_context_t **cc_ctx)
 {
-	NRT_STATUS status = nrt_enter();
+	NRT_STATUS status;
 
-	if (status != NRT_SUCCESS)
-		return status;
+	NRT_ENTER();
 	status = prepare(comm, input, output, dtype, op, cc_op, cc_ctx);
 	if (status == NRT_SUCCESS)
 		context_add(*cc_ctx);
-	nrt_leave();
 	return status;
 }
 
@@ -724,33 +710,24 @@ static void drop_job(const struct nrt_job *job)
 static const struct nrt_job_ops job_ops = { .run = run_job, .drop = drop_job };
 
 NEURON_EXPORT NRT_STATUS nrta_cc_schedule(nrt_cc_context_t **cc_ctx, int queue, NRT_STATUS *ret,
-				       nrta_seq_t *seq)
+					  nrta_seq_t *seq)
 {
-	NRT_STATUS status = nrt_enter();
+	struct nrt_job job = { .ops = &job_ops, .ret = ret, .queue = (uint32_t)queue };
 	struct nrt_cc_context *c;
+	NRT_STATUS status;
 
-	if (status != NRT_SUCCESS)
-		return status;
-	c = cc_ctx ? *cc_ctx : NULL;
-	if (!cc_ctx) {
-		status = NRT_INVALID;
-	} else if (!context_take(c)) {
-		status = NRT_INVALID_HANDLE;
-	} else {
-		const struct nrt_job job = {
-			.ops = &job_ops,
-			.ret = ret,
-			.collective = c,
-			.queue = (uint32_t)queue,
-		};
-
-		/* Only if it is queued it is the queue's. */
-		status = nrt_queue_submit(c->vnc, NRTA_XU_COLLECTIVES, queue, &job, false, seq);
-		if (status == NRT_SUCCESS)
-			*cc_ctx = NULL;
-		else
-			context_add(c);
-	}
-	nrt_leave();
+	NRT_ENTER();
+	if (!cc_ctx)
+		return NRT_INVALID;
+	c = *cc_ctx;
+	if (!context_take(c))
+		return NRT_INVALID_HANDLE;
+	job.collective = c;
+	/* Only if it is queued it is the queue's. */
+	status = nrt_queue_submit(c->vnc, NRTA_XU_COLLECTIVES, queue, &job, false, seq);
+	if (status == NRT_SUCCESS)
+		*cc_ctx = NULL;
+	else
+		context_add(c);
 	return status;
 }

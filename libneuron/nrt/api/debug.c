@@ -20,20 +20,13 @@ LAYOUT(ndebug_stream_payload_debug_tensor_read_t, reserved, 608);
 
 NEURON_EXPORT NRT_STATUS nrt_debug_client_connect(int logical_nc_idx, int *stream_fd)
 {
-	NRT_STATUS status = nrt_enter();
 	struct nrt_vnc *v;
 
-	if (status != NRT_SUCCESS)
-		return status;
-	if (!stream_fd || nrt_vnc_get(logical_nc_idx, &v) != NRT_SUCCESS) {
-		status = NRT_INVALID;
-	} else {
-		LOG(NRT, ERROR, "core %d: no instruction of its programs shows a tensor",
-		    logical_nc_idx);
-		status = NRT_FAILURE;
-	}
-	nrt_leave();
-	return status;
+	NRT_ENTER();
+	if (!stream_fd || nrt_vnc_get(logical_nc_idx, &v) != NRT_SUCCESS)
+		return NRT_INVALID;
+	LOG(NRT, ERROR, "core %d: no instruction of its programs shows a tensor", logical_nc_idx);
+	return NRT_FAILURE;
 }
 
 NEURON_EXPORT void nrt_debug_client_connect_close(int stream_fd)
@@ -43,16 +36,12 @@ NEURON_EXPORT void nrt_debug_client_connect_close(int stream_fd)
 
 /* Whatever this gets is no stream. */
 NEURON_EXPORT NRT_STATUS nrt_debug_client_read_one_event(int stream_fd,
-						      ndebug_stream_event_header_t *header,
-						      void **payload)
+							 ndebug_stream_event_header_t *header,
+							 void **payload)
 {
-	NRT_STATUS status = nrt_enter();
-
 	(void)stream_fd;
 	(void)header;
 	(void)payload;
-	if (status != NRT_SUCCESS)
-		return status;
-	nrt_leave();
+	NRT_ENTER();
 	return NRT_INVALID;
 }

@@ -7,11 +7,10 @@
 NEURON_EXPORT NRT_STATUS nrt_get_dmabuf_fd_v2(uint64_t va, uint64_t size, int *fd, uint64_t *offset)
 {
 	uint64_t before = va % NEURON_PAGE;
-	NRT_STATUS status = nrt_enter();
+	NRT_STATUS status = NRT_SUCCESS;
 	int ret;
 
-	if (status != NRT_SUCCESS)
-		return status;
+	NRT_ENTER();
 	if (!fd || !offset || !size || size > UINT64_MAX - before) {
 		status = NRT_INVALID;
 	} else {
@@ -22,7 +21,6 @@ NEURON_EXPORT NRT_STATUS nrt_get_dmabuf_fd_v2(uint64_t va, uint64_t size, int *f
 		else
 			*offset = before;
 	}
-	nrt_leave();
 	return status;
 }
 

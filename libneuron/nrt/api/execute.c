@@ -315,17 +315,13 @@ static bool queued(void)
 }
 
 NEURON_EXPORT NRT_STATUS nrt_register_async_exec_callback(NRT_ASYNC_EXEC_STATUS_CALLBACK callback,
-						       void *params)
+							  void *params)
 {
-	NRT_STATUS status = nrt_enter();
-
-	if (status != NRT_SUCCESS)
-		return status;
+	NRT_ENTER();
 	pthread_mutex_lock(&registered.lock);
 	registered.fn = callback;
 	registered.params = params;
 	pthread_mutex_unlock(&registered.lock);
-	nrt_leave();
 	return NRT_SUCCESS;
 }
 
@@ -344,39 +340,30 @@ static NRT_STATUS execute(nrt_model_t *model, const nrt_tensor_set_t *input_set,
 			  nrt_tensor_set_t *output_set, int repeat_count)
 {
 	const struct nrt_set *in = nrt_set_of(input_set), *out = nrt_set_of(output_set);
-	NRT_STATUS status = nrt_enter();
+	NRT_STATUS status = NRT_INVALID;
 	struct nrt_model *m;
 
-	if (status != NRT_SUCCESS)
-		return status;
+	NRT_ENTER();
 	m = nrt_model_get(model);
-	if (!m) {
-		status = NRT_INVALID_HANDLE;
-		goto out;
-	}
-	if ((input_set && !in) || (output_set && !out) || repeat_count < 1) {
-		status = NRT_INVALID;
-	} else if (repeat_count == 1 && queued()) {
-		/* It takes the model. */
-		status = nrt_async_execute(m, in, out, 0, true, NULL, NULL);
-		m = NULL;
-	} else {
+	if (!m)
+		return NRT_INVALID_HANDLE;
+	/* It takes the model. */
+	if (repeat_count == 1 && queued() && (!input_set || in) && (!output_set || out))
+		return nrt_async_execute(m, in, out, 0, true, NULL, NULL);
+	if ((!input_set || in) && (!output_set || out) && repeat_count >= 1)
 		status = nrt_model_execute(m, in, out, repeat_count);
-	}
-out:
 	nrt_model_put(m);
-	nrt_leave();
 	return status;
 }
 
 NEURON_EXPORT NRT_STATUS nrt_execute(nrt_model_t *model, const nrt_tensor_set_t *input_set,
-				  nrt_tensor_set_t *output_set)
+				     nrt_tensor_set_t *output_set)
 {
 	return execute(model, input_set, output_set, 1);
 }
 
 NEURON_EXPORT NRT_STATUS nrt_execute_repeat(nrt_model_t *model, const nrt_tensor_set_t *input_set,
-					 nrt_tensor_set_t *output_set, int repeat_count)
+					    nrt_tensor_set_t *output_set, int repeat_count)
 {
 	return execute(model, input_set, output_set, repeat_count);
 }

@@ -24,11 +24,9 @@ SIZE(nrt_ucode_info, 32);
 NEURON_EXPORT NRT_STATUS nrt_host_device_id_get(int neuron_dev, uint32_t *host_device_id)
 {
 	struct neuron_device *device;
-	NRT_STATUS status = nrt_enter();
 	int ret;
 
-	if (status != NRT_SUCCESS)
-		return status;
+	NRT_ENTER();
 	pthread_mutex_lock(&nrt_process.lock);
 	ret = neuron_dev < 0 || !host_device_id ? -EINVAL :
 	      neuron_device_open((unsigned int)neuron_dev, &device);
@@ -37,59 +35,46 @@ NEURON_EXPORT NRT_STATUS nrt_host_device_id_get(int neuron_dev, uint32_t *host_d
 		neuron_device_close(device);
 	}
 	pthread_mutex_unlock(&nrt_process.lock);
-	if (ret) {
-		LOG(NRT, ERROR, "nd%d: %s", neuron_dev, strerror(-ret));
-		status = NRT_INVALID;
-	}
-	nrt_leave();
-	return status;
+	if (!ret)
+		return NRT_SUCCESS;
+	LOG(NRT, ERROR, "nd%d: %s", neuron_dev, strerror(-ret));
+	return NRT_INVALID;
 }
 
 NEURON_EXPORT NRT_STATUS nrt_host_device_id_rid_map_get(uint32_t *count,
-						     uint32_t *host_did_to_rid_map)
+							uint32_t *host_did_to_rid_map)
 {
 	uint32_t ids[NEURON_MAX_DEVICES], nr;
-	NRT_STATUS status = nrt_enter();
+	NRT_STATUS status = NRT_SUCCESS;
 
-	if (status != NRT_SUCCESS)
-		return status;
-	if (!count || (*count && !host_did_to_rid_map)) {
-		status = NRT_INVALID;
-	} else if (neuron_device_routing_ids(nrt_process.devices[0], ids, &nr)) {
-		status = NRT_FAILURE;
-	} else {
-		if (*count < nr)
-			status = NRT_RESOURCE;
-		else
-			memcpy(host_did_to_rid_map, ids, nr * sizeof(*ids));
-		*count = nr;
-	}
-	nrt_leave();
+	NRT_ENTER();
+	if (!count || (*count && !host_did_to_rid_map))
+		return NRT_INVALID;
+	if (neuron_device_routing_ids(nrt_process.devices[0], ids, &nr))
+		return NRT_FAILURE;
+	if (*count < nr)
+		status = NRT_RESOURCE;
+	else
+		memcpy(host_did_to_rid_map, ids, nr * sizeof(*ids));
+	*count = nr;
 	return status;
 }
 
 NEURON_EXPORT NRT_STATUS nrt_get_hbm_mmap_va(int device_id, int hbm_idx, void **addr, size_t *size)
 {
 	const struct neuron_geometry *g = NULL;
-	NRT_STATUS status = nrt_enter();
 
-	if (status != NRT_SUCCESS)
-		return status;
+	NRT_ENTER();
 	for (size_t i = 0; i < nrt_process.nr_devices; i++)
 		if (device_id >= 0 &&
 		    neuron_device_index(nrt_process.devices[i]) == (unsigned int)device_id)
 			g = neuron_device_geometry(nrt_process.devices[i]);
-	if (!g || hbm_idx < 0 || !addr || !size) {
-		status = NRT_INVALID;
-	} else if ((uint32_t)hbm_idx >= g->nr_hbms) {
-		status = NRT_INVALID_HANDLE;
-	} else {
-		LOG(HAL, ERROR, "nd%d hbm%d: the driver maps tensors, not whole memories", device_id,
-		    hbm_idx);
-		status = NRT_INVALID;
-	}
-	nrt_leave();
-	return status;
+	if (!g || hbm_idx < 0 || !addr || !size)
+		return NRT_INVALID;
+	if ((uint32_t)hbm_idx >= g->nr_hbms)
+		return NRT_INVALID_HANDLE;
+	LOG(HAL, ERROR, "nd%d hbm%d: the driver maps tensors, not whole memories", device_id, hbm_idx);
+	return NRT_INVALID;
 }
 
 /* ---- network adapters -------------------------------------------------------------- */
@@ -169,35 +154,30 @@ NEURON_EXPORT NRT_STATUS nrt_get_attached_efa_bdf(const void *va, char *bdf, siz
 {
 	char device[NEURON_BDF_SIZE], found[NAME_MAX + 1];
 	struct nrt_storage *s = NULL;
-	NRT_STATUS status = nrt_enter();
+	unsigned int nd;
+	int ret;
 
-	if (status != NRT_SUCCESS)
-		return status;
+	NRT_ENTER();
 	if (va && bdf && len)
 		s = nrt_storage_at(va, 1);
-	if (!s) {
-		status = NRT_INVALID;
-		goto out;
-	}
-	if (neuron_device_bdf(s->device, device)) {
-		status = NRT_FAILURE;
-		goto out;
-	}
-	if (!nearest_efa(device, found, sizeof(found))) {
-		LOG(HAL, ERROR, "nd%u at %s: no network adapter near it",
-		    neuron_device_index(s->device), device);
-		status = NRT_FAILURE;
-		goto out;
-	}
-	if (*len <= strlen(found))
-		status = NRT_RESOURCE;
-	else
-		strcpy(bdf, found);
-	*len = strlen(found) + (status != NRT_SUCCESS);
-out:
+	if (!s)
+		return NRT_INVALID;
+	nd = neuron_device_index(s->device);
+	ret = neuron_device_bdf(s->device, device);
 	nrt_storage_put(s);
-	nrt_leave();
-	return status;
+	if (ret)
+		return NRT_FAILURE;
+	if (!nearest_efa(device, found, sizeof(found))) {
+		LOG(HAL, ERROR, "nd%u at %s: no network adapter near it", nd, device);
+		return NRT_FAILURE;
+	}
+	if (*len <= strlen(found)) {
+		*len = strlen(found) + 1;
+		return NRT_RESOURCE;
+	}
+	strcpy(bdf, found);
+	*len = strlen(found);
+	return NRT_SUCCESS;
 }
 
 /* ---- memory, microcode, plugins ------------------------------------------------------ */
@@ -205,19 +185,16 @@ out:
 NEURON_EXPORT NRT_STATUS nrt_memcpy_to_device(void *dest, const void *src, size_t size)
 {
 	struct nrt_storage *s = NULL;
-	NRT_STATUS status = nrt_enter();
 
-	if (status != NRT_SUCCESS)
-		return status;
+	NRT_ENTER();
 	if (dest && (src || !size))
 		s = nrt_storage_at(dest, size);
 	if (!s)
-		status = NRT_INVALID;
-	else if (size)
+		return NRT_INVALID;
+	if (size)
 		memmove(dest, src, size);
 	nrt_storage_put(s);
-	nrt_leave();
-	return status;
+	return NRT_SUCCESS;
 }
 
 static bool image_valid(const nrt_ucode_img *image)

@@ -119,23 +119,20 @@ NEURON_EXPORT NRT_STATUS nrt_get_instance_info(nrt_instance_info_t *info, size_t
 }
 
 NEURON_EXPORT NRT_STATUS nrt_get_vnc_memory_stats(uint32_t vnc, nrt_vnc_memory_stats_t *stats,
-					       size_t size_in, size_t *size_out)
+						  size_t size_in, size_t *size_out)
 {
 	struct neuron_core_stats core = { .size = sizeof(core) };
 	struct neuron_hbm_stats hbm = { .size = sizeof(hbm) };
 	nrt_vnc_memory_stats_t ours = { 0 };
 	struct nrt_vnc *v;
 	size_t size = size_in < sizeof(ours) ? size_in : sizeof(ours);
-	NRT_STATUS status = nrt_enter();
+	NRT_STATUS status;
 	int ret = 0;
 
-	if (status != NRT_SUCCESS)
-		return status;
+	NRT_ENTER();
 	status = nrt_vnc_get(vnc, &v);
-	if (status != NRT_SUCCESS || !stats) {
-		status = NRT_INVALID;
-		goto out;
-	}
+	if (status != NRT_SUCCESS || !stats)
+		return NRT_INVALID;
 	for (uint32_t nc = v->nc; nc < v->nc + nrt_process.lnc; nc++) {
 		ret = neuron_core_get_stats(v->device, nc, &core);
 		if (ret)
@@ -146,15 +143,11 @@ NEURON_EXPORT NRT_STATUS nrt_get_vnc_memory_stats(uint32_t vnc, nrt_vnc_memory_s
 	if (!ret)
 		ret = neuron_hbm_get_stats(v->device, neuron_device_geometry(v->device)->core_hbm[v->nc],
 					   &hbm);
-	if (ret) {
-		status = nrt_status_of(ret);
-		goto out;
-	}
+	if (ret)
+		return nrt_status_of(ret);
 	ours.bytes_limit = hbm.total - hbm.reserved;
 	memcpy(stats, &ours, size);
 	if (size_out)
 		*size_out = size;
-out:
-	nrt_leave();
 	return status;
 }

@@ -366,7 +366,7 @@ out:
 }
 
 NEURON_EXPORT NRT_STATUS nrt_init(nrt_framework_type_t framework, const char *fw_version,
-			       const char *fal_version)
+				  const char *fal_version)
 {
 	NRT_STATUS status;
 

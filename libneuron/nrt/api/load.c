@@ -134,14 +134,13 @@ static NRT_STATUS load_on(uint32_t index, const void *bytes, size_t size, nrt_mo
 }
 
 NEURON_EXPORT NRT_STATUS nrt_load(const void *neff_bytes, size_t size, int32_t vnc,
-			       int32_t vnc_count, nrt_model_t **model)
+				  int32_t vnc_count, nrt_model_t **model)
 {
 	uint64_t began = nrt_trace_begin();
 	struct nrt_process *p = &nrt_process;
-	NRT_STATUS status = nrt_enter();
+	NRT_STATUS status = NRT_SUCCESS;
 
-	if (status != NRT_SUCCESS)
-		return status;
+	NRT_ENTER();
 	if (neff_bytes && !size) {
 		LOG(NMGR, ERROR, "invalid argument: the NEFF is empty");
 		status = NRT_INVALID;
@@ -160,7 +159,6 @@ NEURON_EXPORT NRT_STATUS nrt_load(const void *neff_bytes, size_t size, int32_t v
 		nrt_trace_end(began, NRT_TRACE_LOAD, index, status, size,
 			      status == NRT_SUCCESS ? neuron_model_name((*model)->model) : NULL);
 	}
-	nrt_leave();
 	return status;
 }
 
@@ -169,11 +167,10 @@ NEURON_EXPORT NRT_STATUS nrt_unload(nrt_model_t *model)
 	struct nrt_process *p = &nrt_process;
 	uint64_t began = nrt_trace_begin();
 	struct nrt_model **at, *found = NULL;
-	NRT_STATUS status = nrt_enter();
+	NRT_STATUS status = NRT_SUCCESS;
 	uint32_t vnc = 0;
 
-	if (status != NRT_SUCCESS)
-		return status;
+	NRT_ENTER();
 	pthread_mutex_lock(&p->lock);
 	for (at = &p->models; *at; at = &(*at)->next)
 		if (*at == model) {
@@ -189,12 +186,11 @@ NEURON_EXPORT NRT_STATUS nrt_unload(nrt_model_t *model)
 	else
 		status = NRT_INVALID_HANDLE;
 	nrt_trace_end(began, NRT_TRACE_UNLOAD, vnc, status, 0, NULL);
-	nrt_leave();
 	return status;
 }
 
 NEURON_EXPORT NRT_STATUS nrt_get_model_tensor_info(nrt_model_t *model,
-						nrt_tensor_info_array_t **tensor_info)
+						   nrt_tensor_info_array_t **tensor_info)
 {
 	nrt_tensor_info_array_t *array;
 	NRT_STATUS status = nrt_enter();
@@ -254,11 +250,10 @@ NEURON_EXPORT NRT_STATUS nrt_free_model_tensor_info(nrt_tensor_info_array_t *ten
 
 static NRT_STATUS model_number(const nrt_model_t *model, uint32_t *out, uint32_t value)
 {
-	NRT_STATUS status = nrt_enter();
+	NRT_STATUS status = NRT_SUCCESS;
 	struct nrt_model *m;
 
-	if (status != NRT_SUCCESS)
-		return status;
+	NRT_ENTER();
 	m = nrt_model_get(model);
 	if (!m)
 		status = NRT_INVALID_HANDLE;
@@ -267,7 +262,6 @@ static NRT_STATUS model_number(const nrt_model_t *model, uint32_t *out, uint32_t
 	else
 		*out = value;
 	nrt_model_put(m);
-	nrt_leave();
 	return status;
 }
 
@@ -287,14 +281,13 @@ NEURON_EXPORT NRT_STATUS nrt_get_model_instance_count(nrt_model_t *model, uint32
 }
 
 NEURON_EXPORT NRT_STATUS nrt_get_model_info(const nrt_model_t *model, nrt_model_info_t *info,
-					 size_t size_in, size_t *size_out)
+					    size_t size_in, size_t *size_out)
 {
 	nrt_model_info_t ours;
-	NRT_STATUS status = nrt_enter();
+	NRT_STATUS status = NRT_SUCCESS;
 	struct nrt_model *m;
 
-	if (status != NRT_SUCCESS)
-		return status;
+	NRT_ENTER();
 	m = nrt_model_get(model);
 	if (!m) {
 		status = NRT_INVALID_HANDLE;
@@ -309,6 +302,5 @@ NEURON_EXPORT NRT_STATUS nrt_get_model_info(const nrt_model_t *model, nrt_model_
 			*size_out = size;
 	}
 	nrt_model_put(m);
-	nrt_leave();
 	return status;
 }

@@ -295,12 +295,11 @@ void nrt_queues_forget(void)
 
 NEURON_EXPORT NRT_STATUS nrta_is_completed(nrta_seq_t seq, bool *is_completed)
 {
-	NRT_STATUS status = nrt_enter();
+	NRT_STATUS status = NRT_SUCCESS;
 	struct queue *q;
 	uint64_t number;
 
-	if (status != NRT_SUCCESS)
-		return status;
+	NRT_ENTER();
 	q = queue_of_seq(seq, &number);
 	status = NRT_INVALID;
 	if (q && is_completed) {
@@ -311,17 +310,15 @@ NEURON_EXPORT NRT_STATUS nrta_is_completed(nrta_seq_t seq, bool *is_completed)
 		}
 		pthread_mutex_unlock(&q->lock);
 	}
-	nrt_leave();
 	return status;
 }
 
 NEURON_EXPORT NRT_STATUS nrta_get_sequence(uint32_t lnc, nrta_xu_t xu, int queue, nrta_seq_t *seq)
 {
-	NRT_STATUS status = nrt_enter();
+	NRT_STATUS status;
 	uint32_t index;
 
-	if (status != NRT_SUCCESS)
-		return status;
+	NRT_ENTER();
 	status = seq ? find_queue(lnc, xu, queue, &index) : NRT_INVALID;
 	if (status == NRT_SUCCESS) {
 		struct queue *q = &async.queues[index];
@@ -330,7 +327,6 @@ NEURON_EXPORT NRT_STATUS nrta_get_sequence(uint32_t lnc, nrta_xu_t xu, int queue
 		*seq = seq_of(index, q->completed);
 		pthread_mutex_unlock(&q->lock);
 	}
-	nrt_leave();
 	return status;
 }
 
@@ -385,13 +381,12 @@ static NRT_STATUS watch(struct queue *q, uint64_t number, int fd)
 
 NEURON_EXPORT NRT_STATUS nrta_event_register_seq_id_completion(nrta_seq_t seq, int fd)
 {
-	NRT_STATUS status = nrt_enter();
+	NRT_STATUS status = NRT_SUCCESS;
 	struct queue *q;
 	uint64_t number;
 	int own;
 
-	if (status != NRT_SUCCESS)
-		return status;
+	NRT_ENTER();
 	q = queue_of_seq(seq, &number);
 	status = q ? keep(fd, &own) : NRT_INVALID;
 	if (status == NRT_SUCCESS) {
@@ -405,18 +400,16 @@ NEURON_EXPORT NRT_STATUS nrta_event_register_seq_id_completion(nrta_seq_t seq, i
 		}
 		pthread_mutex_unlock(&q->lock);
 	}
-	nrt_leave();
 	return status;
 }
 
 NEURON_EXPORT NRT_STATUS nrta_event_register_xu_completion(int lnc, nrta_xu_t xu, int queue, int fd)
 {
-	NRT_STATUS status = nrt_enter();
+	NRT_STATUS status;
 	uint32_t index;
 	int own;
 
-	if (status != NRT_SUCCESS)
-		return status;
+	NRT_ENTER();
 	status = find_queue(lnc, xu, queue, &index);
 	if (status == NRT_SUCCESS)
 		status = keep(fd, &own);
@@ -429,18 +422,16 @@ NEURON_EXPORT NRT_STATUS nrta_event_register_xu_completion(int lnc, nrta_xu_t xu
 		q->fd = own;
 		pthread_mutex_unlock(&q->lock);
 	}
-	nrt_leave();
 	return status;
 }
 
 /* Those that are queued when it is called. */
 NEURON_EXPORT NRT_STATUS nrt_async_drain_queued_execs(int32_t vnc)
 {
-	NRT_STATUS status = nrt_enter();
+	NRT_STATUS status;
 	uint32_t index;
 
-	if (status != NRT_SUCCESS)
-		return status;
+	NRT_ENTER();
 	status = nrt_on_worker() ? NRT_INVALID : find_queue(vnc, NRTA_XU_COMPUTE, 0, &index);
 	if (status == NRT_SUCCESS) {
 		struct queue *q = &async.queues[index];
@@ -452,6 +443,5 @@ NEURON_EXPORT NRT_STATUS nrt_async_drain_queued_execs(int32_t vnc)
 			pthread_cond_wait(&q->progress, &q->lock);
 		pthread_mutex_unlock(&q->lock);
 	}
-	nrt_leave();
 	return status;
 }

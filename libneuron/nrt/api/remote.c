@@ -8,12 +8,8 @@
 /* One line for each call: who wonders why finds out where. */
 static NRT_STATUS nothing(const char *func, NRT_STATUS status)
 {
-	NRT_STATUS entered = nrt_enter();
-
-	if (entered != NRT_SUCCESS)
-		return entered;
+	NRT_ENTER();
 	LOG_AS(ENC, ERROR, func, "tensors can not be sent to other hosts");
-	nrt_leave();
 	return status;
 }
 
@@ -61,7 +57,7 @@ static NRT_STATUS no_communicator(const char *func, const char *peer_ip,
 }
 
 NEURON_EXPORT NRT_STATUS nrt_async_sendrecv_connect(const char *peer_ip, int peer_lnc, int lnc,
-						 nrt_async_sendrecv_comm_t **comm)
+						    nrt_async_sendrecv_comm_t **comm)
 {
 	(void)peer_lnc;
 	(void)lnc;
@@ -69,7 +65,7 @@ NEURON_EXPORT NRT_STATUS nrt_async_sendrecv_connect(const char *peer_ip, int pee
 }
 
 NEURON_EXPORT NRT_STATUS nrt_async_sendrecv_accept(const char *peer_ip, int peer_lnc, int lnc,
-						nrt_async_sendrecv_comm_t **comm)
+						   nrt_async_sendrecv_comm_t **comm)
 {
 	(void)peer_lnc;
 	(void)lnc;
@@ -85,8 +81,8 @@ NEURON_EXPORT NRT_STATUS nrt_async_sendrecv_test_comm(nrt_async_sendrecv_comm_t 
 }
 
 NEURON_EXPORT NRT_STATUS nrt_async_sendrecv_send_tensor(nrt_tensor_t *tensor, size_t offset,
-						     size_t length, nrt_async_sendrecv_comm_t *comm,
-						     nrt_async_sendrecv_request_t **request)
+							size_t length, nrt_async_sendrecv_comm_t *comm,
+							nrt_async_sendrecv_request_t **request)
 {
 	(void)tensor;
 	(void)offset;
@@ -97,8 +93,8 @@ NEURON_EXPORT NRT_STATUS nrt_async_sendrecv_send_tensor(nrt_tensor_t *tensor, si
 }
 
 NEURON_EXPORT NRT_STATUS nrt_async_sendrecv_recv_tensor(nrt_tensor_t *tensor, size_t offset,
-						     size_t length, nrt_async_sendrecv_comm_t *comm,
-						     nrt_async_sendrecv_request_t **request)
+							size_t length, nrt_async_sendrecv_comm_t *comm,
+							nrt_async_sendrecv_request_t **request)
 {
 	(void)tensor;
 	(void)offset;
@@ -109,7 +105,7 @@ NEURON_EXPORT NRT_STATUS nrt_async_sendrecv_recv_tensor(nrt_tensor_t *tensor, si
 }
 
 NEURON_EXPORT NRT_STATUS nrt_async_sendrecv_test_request(nrt_async_sendrecv_request_t *request,
-						      bool *done, size_t *size)
+							 bool *done, size_t *size)
 {
 	(void)request;
 	(void)done;

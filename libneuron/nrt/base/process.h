@@ -87,6 +87,19 @@ NRT_STATUS nrt_enter(void);
 /* NRT_SUCCESS if it is READY; for those who wait, and do not stay inside meanwhile. */
 NRT_STATUS nrt_ready(void);
 void nrt_leave(void);
+
+static inline void nrt_leave_entered(const NRT_STATUS *entered)
+{
+	if (*entered == NRT_SUCCESS)
+		nrt_leave();
+}
+
+/* Behind the declarations: the runtime stays until the function returns, or it returns why not. */
+#define NRT_ENTER() \
+	NRT_STATUS entered_ __attribute__((cleanup(nrt_leave_entered))) = nrt_enter(); \
+	if (entered_ != NRT_SUCCESS) \
+		return entered_
+
 /* The calling thread is one of a queue, in a function that it calls back. */
 bool nrt_on_worker(void);
 void nrt_set_worker(bool on);

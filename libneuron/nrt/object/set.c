@@ -15,10 +15,9 @@ struct nrt_set *nrt_set_of(const nrt_tensor_set_t *set)
 NEURON_EXPORT NRT_STATUS nrt_allocate_tensor_set(nrt_tensor_set_t **result)
 {
 	struct nrt_set *s;
-	NRT_STATUS status = nrt_enter();
+	NRT_STATUS status = NRT_SUCCESS;
 
-	if (status != NRT_SUCCESS)
-		return status;
+	NRT_ENTER();
 	s = result ? calloc(1, sizeof(*s)) : NULL;
 	if (s && nrt_handle_add(NRT_HANDLES_SETS, s)) {
 		*result = s;
@@ -26,7 +25,6 @@ NEURON_EXPORT NRT_STATUS nrt_allocate_tensor_set(nrt_tensor_set_t **result)
 		status = result ? NRT_RESOURCE : NRT_INVALID;
 		free(s);
 	}
-	nrt_leave();
 	return status;
 }
 
@@ -103,65 +101,50 @@ nrt_tensor_t *nrt_set_find(const struct nrt_set *set, const char *name, size_t h
 }
 
 NEURON_EXPORT NRT_STATUS nrt_add_tensor_to_tensor_set(nrt_tensor_set_t *tensor_set,
-						   const char *tensor_name, nrt_tensor_t *tensor)
+						      const char *tensor_name, nrt_tensor_t *tensor)
 {
 	struct nrt_set *s = nrt_set_of(tensor_set);
 	struct nrt_set_entry *e;
-	NRT_STATUS status = nrt_enter();
 
-	if (status != NRT_SUCCESS)
-		return status;
-	if (!s || !tensor_name || !nrt_tensor_valid(tensor)) {
-		status = NRT_INVALID;
-		goto out;
-	}
+	NRT_ENTER();
+	if (!s || !tensor_name || !nrt_tensor_valid(tensor))
+		return NRT_INVALID;
 	e = set_entry(s, tensor_name, s->nr);
 	if (e) {
 		e->tensor = tensor;
-		goto out;
+		return NRT_SUCCESS;
 	}
 	if (s->nr == s->max) {
 		size_t max = s->max ? s->max * 2 : 8;
 
 		e = reallocarray(s->entries, max, sizeof(*e));
-		if (!e) {
-			status = NRT_RESOURCE;
-			goto out;
-		}
+		if (!e)
+			return NRT_RESOURCE;
 		s->entries = e;
 		s->max = max;
 	}
 	e = &s->entries[s->nr];
 	e->name = strdup(tensor_name);
 	e->tensor = tensor;
-	if (e->name)
-		s->nr++;
-	else
-		status = NRT_RESOURCE;
-out:
-	nrt_leave();
-	return status;
+	if (!e->name)
+		return NRT_RESOURCE;
+	s->nr++;
+	return NRT_SUCCESS;
 }
 
 NEURON_EXPORT NRT_STATUS nrt_get_tensor_from_tensor_set(nrt_tensor_set_t *tensor_set,
-						     const char *tensor_name,
-						     nrt_tensor_t **tensor)
+							const char *tensor_name,
+							nrt_tensor_t **tensor)
 {
 	struct nrt_set *s = nrt_set_of(tensor_set);
 	nrt_tensor_t *t;
-	NRT_STATUS status = nrt_enter();
 
-	if (status != NRT_SUCCESS)
-		return status;
-	if (!s || !tensor_name || !tensor) {
-		status = NRT_INVALID;
-	} else {
-		t = nrt_set_find(s, tensor_name, 0);
-		if (t)
-			*tensor = t;
-		else
-			status = NRT_FAILURE;
-	}
-	nrt_leave();
-	return status;
+	NRT_ENTER();
+	if (!s || !tensor_name || !tensor)
+		return NRT_INVALID;
+	t = nrt_set_find(s, tensor_name, 0);
+	if (!t)
+		return NRT_FAILURE;
+	*tensor = t;
+	return NRT_SUCCESS;
 }

@@ -118,22 +118,20 @@ static const char *tensor_name(const nrt_tensor_t *t)
 }
 
 NEURON_EXPORT NRT_STATUS nrt_tensor_allocate(nrt_tensor_placement_t tensor_placement, int vnc,
-					  size_t size, const char *name, nrt_tensor_t **tensor)
+					     size_t size, const char *name, nrt_tensor_t **tensor)
 {
 	uint64_t began = nrt_trace_begin();
 	struct nrt_storage *s = NULL;
 	nrt_tensor_t *t = NULL;
 	struct nrt_vnc *v;
-	NRT_STATUS status = nrt_enter();
+	NRT_STATUS status;
 
-	if (status != NRT_SUCCESS)
-		return status;
+	NRT_ENTER();
 	status = nrt_vnc_get(vnc, &v);
 	if (status != NRT_SUCCESS || !tensor || !size) {
 		LOG(NRT, ERROR, "tensor %s of %zu bytes on core %d: invalid argument",
 		    name ? name : "UNKNOWN", size, vnc);
-		status = NRT_INVALID;
-		goto out;
+		return NRT_INVALID;
 	}
 	switch (tensor_placement) {
 	case NRT_TENSOR_PLACEMENT_DEVICE:
@@ -162,25 +160,18 @@ NEURON_EXPORT NRT_STATUS nrt_tensor_allocate(nrt_tensor_placement_t tensor_place
 	nrt_trace_end(began, NRT_TRACE_TENSOR_ALLOCATE, (uint32_t)vnc, status, size, name);
 	if (status != NRT_SUCCESS) {
 		nrt_storage_put(s);
-		goto out;
+		return status;
 	}
 	t->storage = s;
 	t->size = size;
 	*tensor = t;
-out:
-	nrt_leave();
 	return status;
 }
 
 NEURON_EXPORT NRT_STATUS nrt_tensor_allocate_empty(const char *name, nrt_tensor_t **tensor)
 {
-	NRT_STATUS status = nrt_enter();
-
-	if (status != NRT_SUCCESS)
-		return status;
-	status = tensor ? tensor_new(name, tensor) : NRT_INVALID;
-	nrt_leave();
-	return status;
+	NRT_ENTER();
+	return tensor ? tensor_new(name, tensor) : NRT_INVALID;
 }
 
 /* Callable after nrt_close() too: what the tensor had is gone by then. */
@@ -200,55 +191,43 @@ NEURON_EXPORT void nrt_tensor_free(nrt_tensor_t **tensor)
 NEURON_EXPORT NRT_STATUS nrt_tensor_attach_buffer(nrt_tensor_t *tensor, void *buffer, size_t size)
 {
 	struct nrt_storage *s;
-	NRT_STATUS status = nrt_enter();
 
-	if (status != NRT_SUCCESS)
-		return status;
-	if (!nrt_tensor_valid(tensor) || !buffer || !size) {
-		status = NRT_INVALID;
-		goto out;
-	}
+	NRT_ENTER();
+	if (!nrt_tensor_valid(tensor) || !buffer || !size)
+		return NRT_INVALID;
 	s = nrt_storage_new(NRT_STORAGE_USER, size);
-	if (!s) {
-		status = NRT_RESOURCE;
-		goto out;
-	}
+	if (!s)
+		return NRT_RESOURCE;
 	s->user = buffer;
 	nrt_storage_put(tensor->storage);
 	tensor->storage = s;
 	tensor->offset = 0;
 	tensor->size = size;
-out:
-	nrt_leave();
-	return status;
+	return NRT_SUCCESS;
 }
 
 NEURON_EXPORT NRT_STATUS nrt_tensor_allocate_slice(const nrt_tensor_t *tensor_source, size_t offset,
-						size_t size, const char *name,
-						nrt_tensor_t **tensor_slice)
+						   size_t size, const char *name,
+						   nrt_tensor_t **tensor_slice)
 {
 	nrt_tensor_t *t;
-	NRT_STATUS status = nrt_enter();
+	NRT_STATUS status = NRT_SUCCESS;
 
-	if (status != NRT_SUCCESS)
-		return status;
+	NRT_ENTER();
 	if (!nrt_tensor_valid(tensor_source) || !tensor_slice || !tensor_source->storage || !size ||
 	    offset > tensor_source->size || size > tensor_source->size - offset) {
 		LOG(NRT, ERROR, "slice %s: %zu bytes at %zu are not inside the tensor",
 		    name ? name : "UNKNOWN", size, offset);
-		status = NRT_INVALID;
-		goto out;
+		return NRT_INVALID;
 	}
 	status = tensor_new(name, &t);
 	if (status != NRT_SUCCESS)
-		goto out;
+		return status;
 	t->storage = tensor_source->storage;
 	atomic_fetch_add_explicit(&t->storage->refs, 1, memory_order_relaxed);
 	t->offset = tensor_source->offset + offset;
 	t->size = size;
 	*tensor_slice = t;
-out:
-	nrt_leave();
 	return status;
 }
 
@@ -310,36 +289,25 @@ NRT_STATUS nrt_tensor_transfer(const char *func, const nrt_tensor_t *t, void *bu
 }
 
 NEURON_EXPORT NRT_STATUS nrt_tensor_read(const nrt_tensor_t *tensor, void *buf, size_t offset,
-				      size_t size)
+					 size_t size)
 {
-	NRT_STATUS status = nrt_enter();
-
-	if (status != NRT_SUCCESS)
-		return status;
-	status = nrt_tensor_transfer(__func__, tensor, buf, offset, size, false);
-	nrt_leave();
-	return status;
+	NRT_ENTER();
+	return nrt_tensor_transfer(__func__, tensor, buf, offset, size, false);
 }
 
 NEURON_EXPORT NRT_STATUS nrt_tensor_write(nrt_tensor_t *tensor, const void *buf, size_t offset,
-				       size_t size)
+					  size_t size)
 {
-	NRT_STATUS status = nrt_enter();
-
-	if (status != NRT_SUCCESS)
-		return status;
-	status = nrt_tensor_transfer(__func__, tensor, (void *)(uintptr_t)buf, offset, size, true);
-	nrt_leave();
-	return status;
+	NRT_ENTER();
+	return nrt_tensor_transfer(__func__, tensor, (void *)(uintptr_t)buf, offset, size, true);
 }
 
 static NRT_STATUS batch(const char *func, const nrt_tensor_batch_t *batches,
 			uint64_t num_batches, bool write)
 {
-	NRT_STATUS status = nrt_enter();
+	NRT_STATUS status = NRT_SUCCESS;
 
-	if (status != NRT_SUCCESS)
-		return status;
+	NRT_ENTER();
 	if (!batches && num_batches)
 		status = NRT_INVALID;
 	for (uint64_t i = 0; i < num_batches && status == NRT_SUCCESS; i++) {
@@ -351,20 +319,19 @@ static NRT_STATUS batch(const char *func, const nrt_tensor_batch_t *batches,
 			status = nrt_tensor_transfer(func, b->tensor, b->ops[k].buffer, b->ops[k].offset,
 					  b->ops[k].size, write);
 	}
-	nrt_leave();
 	return status;
 }
 
 /* Every transfer here is complete when it returns: there is no tracking to skip. */
 NEURON_EXPORT NRT_STATUS nrt_tensor_read_batch(const nrt_tensor_batch_t *batches,
-					    uint64_t num_batches, bool unsafe)
+					       uint64_t num_batches, bool unsafe)
 {
 	(void)unsafe;
 	return batch(__func__, batches, num_batches, false);
 }
 
 NEURON_EXPORT NRT_STATUS nrt_tensor_write_batch(const nrt_tensor_batch_t *batches,
-					     uint64_t num_batches, bool unsafe)
+						uint64_t num_batches, bool unsafe)
 {
 	(void)unsafe;
 	return batch(__func__, batches, num_batches, true);
@@ -402,15 +369,10 @@ NRT_STATUS nrt_tensor_move(const char *func, const nrt_tensor_t *src, uint64_t s
 }
 
 NEURON_EXPORT NRT_STATUS nrt_tensor_copy(const nrt_tensor_t *src, size_t src_offset,
-				      nrt_tensor_t *dst, size_t dst_offset, size_t size)
+					 nrt_tensor_t *dst, size_t dst_offset, size_t size)
 {
-	NRT_STATUS status = nrt_enter();
-
-	if (status != NRT_SUCCESS)
-		return status;
-	status = nrt_tensor_move(__func__, src, src_offset, dst, dst_offset, size);
-	nrt_leave();
-	return status;
+	NRT_ENTER();
+	return nrt_tensor_move(__func__, src, src_offset, dst, dst_offset, size);
 }
 
 NEURON_EXPORT size_t nrt_tensor_get_size(const nrt_tensor_t *tensor)
@@ -419,12 +381,11 @@ NEURON_EXPORT size_t nrt_tensor_get_size(const nrt_tensor_t *tensor)
 }
 
 NEURON_EXPORT NRT_STATUS nrt_tensor_memset(nrt_tensor_t *tensor, uint64_t offset, int value,
-					size_t size)
+					   size_t size)
 {
-	NRT_STATUS status = nrt_enter();
+	NRT_STATUS status;
 
-	if (status != NRT_SUCCESS)
-		return status;
+	NRT_ENTER();
 	status = nrt_tensor_check(__func__, tensor, offset, size);
 	if (status == NRT_SUCCESS && size) {
 		struct nrt_storage *s = tensor->storage;
@@ -435,7 +396,6 @@ NEURON_EXPORT NRT_STATUS nrt_tensor_memset(nrt_tensor_t *tensor, uint64_t offset
 			status = done(__func__, tensor,
 				      neuron_mem_set(s->mem, tensor->offset + offset, value, size));
 	}
-	nrt_leave();
 	return status;
 }
 
@@ -465,24 +425,19 @@ nrt_tensor_get_device_allocation_info(const nrt_tensor_t *tensor,
 				      nrt_tensor_device_allocation_info_t *alloc_info)
 {
 	struct neuron_mem_info info = { .size = sizeof(info) };
-	NRT_STATUS status = nrt_enter();
+	NRT_STATUS status = NRT_SUCCESS;
 
-	if (status != NRT_SUCCESS)
-		return status;
+	NRT_ENTER();
 	if (!nrt_tensor_valid(tensor) || !alloc_info || !nrt_tensor_stored(tensor) ||
-	    tensor->storage->kind != NRT_STORAGE_DEVICE) {
-		status = NRT_INVALID;
-		goto out;
-	}
+	    tensor->storage->kind != NRT_STORAGE_DEVICE)
+		return NRT_INVALID;
 	status = done(__func__, tensor, neuron_mem_get_info(tensor->storage->mem, &info));
 	if (status != NRT_SUCCESS)
-		goto out;
+		return status;
 	memset(alloc_info, 0, sizeof(*alloc_info));
 	alloc_info->physical_address = info.address + tensor->offset;
 	alloc_info->size = info.bytes - tensor->offset;
 	alloc_info->hbm_index = (int)tensor->storage->hbm;
-out:
-	nrt_leave();
 	return status;
 }
 
@@ -491,8 +446,8 @@ out:
  * runtime is still there.
  */
 NEURON_EXPORT NRT_STATUS nrt_tensor_check_output_completion(const nrt_tensor_t *output_tensor,
-							 int64_t timeout_us,
-							 uint64_t expected_completion_count)
+							    int64_t timeout_us,
+							    uint64_t expected_completion_count)
 {
 	const int64_t warn_us = 30 * 1000000;
 	NRT_STATUS status = nrt_enter();
@@ -546,10 +501,9 @@ NEURON_EXPORT NRT_STATUS nrt_tensor_check_output_completion(const nrt_tensor_t *
 
 NEURON_EXPORT NRT_STATUS nrt_tensor_reset_output_completion(nrt_tensor_t *output_tensor)
 {
-	NRT_STATUS status = nrt_enter();
+	NRT_STATUS status = NRT_SUCCESS;
 
-	if (status != NRT_SUCCESS)
-		return status;
+	NRT_ENTER();
 	if (nrt_tensor_valid(output_tensor)) {
 		pthread_mutex_lock(&completions_lock);
 		output_tensor->completions->count = 0;
@@ -557,6 +511,5 @@ NEURON_EXPORT NRT_STATUS nrt_tensor_reset_output_completion(nrt_tensor_t *output
 	} else {
 		status = NRT_INVALID;
 	}
-	nrt_leave();
 	return status;
 }

@@ -155,7 +155,7 @@ NEURON_EXPORT NRT_STATUS nrt_inspect_config_set_session_id(nrt_inspect_config_t 
 }
 
 NEURON_EXPORT NRT_STATUS nrt_inspect_config_set_output_dir(nrt_inspect_config_t *config,
-							const char *output_dir)
+							   const char *output_dir)
 {
 	if (!config || !output_dir || !*output_dir)
 		return NRT_INVALID;
@@ -173,7 +173,7 @@ nrt_inspect_config_set_sys_trace_max_events_per_nc(nrt_inspect_config_t *config,
 }
 
 NEURON_EXPORT NRT_STATUS nrt_inspect_config_set_capture_enabled_for_nc(nrt_inspect_config_t *config,
-								    uint32_t nc_idx, bool enabled)
+								       uint32_t nc_idx, bool enabled)
 {
 	if (!config || nc_idx >= MAX_CORES)
 		return NRT_INVALID;
@@ -196,7 +196,7 @@ nrt_inspect_config_set_capture_enabled_for_event_type_string(nrt_inspect_config_
 }
 
 NEURON_EXPORT NRT_STATUS nrt_inspect_config_set_enable_inspect(nrt_inspect_config_t *config,
-							    bool enabled)
+							       bool enabled)
 {
 	if (!config)
 		return NRT_INVALID;
@@ -205,7 +205,7 @@ NEURON_EXPORT NRT_STATUS nrt_inspect_config_set_enable_inspect(nrt_inspect_confi
 }
 
 NEURON_EXPORT NRT_STATUS nrt_inspect_config_set_enable_inspect_on_fail(nrt_inspect_config_t *config,
-								    bool enabled)
+								       bool enabled)
 {
 	if (!config)
 		return NRT_INVALID;
@@ -214,7 +214,7 @@ NEURON_EXPORT NRT_STATUS nrt_inspect_config_set_enable_inspect_on_fail(nrt_inspe
 }
 
 NEURON_EXPORT NRT_STATUS nrt_inspect_config_set_activity(nrt_inspect_config_t *config,
-						      const char *activity, bool enabled)
+							 const char *activity, bool enabled)
 {
 	uint32_t bits = 0;
 
@@ -238,14 +238,14 @@ static NRT_STATUS list_activities(uint32_t activities, const char ***types, size
 }
 
 NEURON_EXPORT NRT_STATUS nrt_inspect_config_get_all_activity_types(const char ***activity_types,
-								size_t *count)
+								   size_t *count)
 {
 	return list_activities(UINT32_MAX, activity_types, count);
 }
 
 NEURON_EXPORT NRT_STATUS nrt_inspect_config_get_enabled_activity_types(nrt_inspect_config_t *config,
-								    const char ***activity_types,
-								    size_t *count)
+								       const char ***activity_types,
+								       size_t *count)
 {
 	return config ? list_activities(config->activities, activity_types, count) : NRT_INVALID;
 }
@@ -598,16 +598,14 @@ static NRT_STATUS end(void)
 NEURON_EXPORT NRT_STATUS nrt_inspect_begin_with_options(nrt_inspect_config_t *config)
 {
 	nrt_inspect_config_t defaults = { .session = 0 };
-	NRT_STATUS status = nrt_enter();
+	NRT_STATUS status = NRT_SUCCESS;
 
-	if (status != NRT_SUCCESS)
-		return status;
+	NRT_ENTER();
 	if (!config)
 		status = set_defaults(&defaults);
 	if (status == NRT_SUCCESS)
 		status = begin(config ? config : &defaults);
 	clear(&defaults);
-	nrt_leave();
 	return status;
 }
 
@@ -629,28 +627,18 @@ static NRT_STATUS begin_as_environment(bool enable)
 NEURON_EXPORT NRT_STATUS nrt_inspect_begin(void)
 {
 	bool enable = false, on_fail = false;
-	NRT_STATUS status = nrt_enter();
 
-	if (status != NRT_SUCCESS)
-		return status;
+	NRT_ENTER();
 	if (!nrt_env_flag("NEURON_RT_INSPECT_ENABLE", &enable) ||
 	    !nrt_env_flag("NEURON_RT_INSPECT_ON_FAIL", &on_fail))
-		status = NRT_INVALID;
-	else
-		status = begin_as_environment(!on_fail || enable);
-	nrt_leave();
-	return status;
+		return NRT_INVALID;
+	return begin_as_environment(!on_fail || enable);
 }
 
 NEURON_EXPORT NRT_STATUS nrt_inspect_stop(void)
 {
-	NRT_STATUS status = nrt_enter();
-
-	if (status != NRT_SUCCESS)
-		return status;
-	status = end();
-	nrt_leave();
-	return status;
+	NRT_ENTER();
+	return end();
 }
 
 /* ---- process ------------------------------------------------------------------------- */

@@ -63,11 +63,10 @@ static NRT_STATUS start_model(const struct nrt_model *m, const char *filename)
 
 NEURON_EXPORT NRT_STATUS nrt_profile_start(nrt_model_t *model, const char *filename)
 {
-	NRT_STATUS status = nrt_enter();
+	NRT_STATUS status = NRT_SUCCESS;
 	struct nrt_model *m;
 
-	if (status != NRT_SUCCESS)
-		return status;
+	NRT_ENTER();
 	m = nrt_model_get(model);
 	if (!m) {
 		status = NRT_INVALID_HANDLE;
@@ -79,7 +78,6 @@ NEURON_EXPORT NRT_STATUS nrt_profile_start(nrt_model_t *model, const char *filen
 		pthread_mutex_unlock(&profiles.lock);
 	}
 	nrt_model_put(m);
-	nrt_leave();
 	return status;
 }
 
@@ -94,11 +92,10 @@ static void forget_model(void)
 
 NEURON_EXPORT NRT_STATUS nrt_profile_stop(const char *filename)
 {
-	NRT_STATUS status = nrt_enter();
+	NRT_STATUS status = NRT_SUCCESS;
 	int ret;
 
-	if (status != NRT_SUCCESS)
-		return status;
+	NRT_ENTER();
 	pthread_mutex_lock(&profiles.lock);
 	if (!profiles.model) {
 		status = NRT_FAILURE;
@@ -113,7 +110,6 @@ NEURON_EXPORT NRT_STATUS nrt_profile_stop(const char *filename)
 		forget_model();
 	}
 	pthread_mutex_unlock(&profiles.lock);
-	nrt_leave();
 	return status;
 }
 
@@ -182,14 +178,12 @@ static NRT_STATUS start_cores(const char *dir)
 
 NEURON_EXPORT NRT_STATUS nrt_profile_continuous_start(nrt_profile_continuous_options_t *options)
 {
-	NRT_STATUS status = nrt_enter();
+	NRT_STATUS status = NRT_SUCCESS;
 
-	if (status != NRT_SUCCESS)
-		return status;
+	NRT_ENTER();
 	pthread_mutex_lock(&profiles.lock);
 	status = start_cores(dir_of(options, NRT_OUTPUT_DIR));
 	pthread_mutex_unlock(&profiles.lock);
-	nrt_leave();
 	return status;
 }
 
@@ -212,12 +206,11 @@ static NRT_STATUS save_core(uint32_t vnc, const char *dir)
 }
 
 NEURON_EXPORT NRT_STATUS nrt_profile_continuous_save(uint32_t vnc,
-						  nrt_profile_continuous_options_t *options)
+						     nrt_profile_continuous_options_t *options)
 {
-	NRT_STATUS status = nrt_enter();
+	NRT_STATUS status = NRT_SUCCESS;
 
-	if (status != NRT_SUCCESS)
-		return status;
+	NRT_ENTER();
 	pthread_mutex_lock(&profiles.lock);
 	if (vnc >= nrt_process.nr_vncs)
 		status = NRT_INVALID;
@@ -226,22 +219,19 @@ NEURON_EXPORT NRT_STATUS nrt_profile_continuous_save(uint32_t vnc,
 	else
 		status = save_core(vnc, dir_of(options, profiles.dir));
 	pthread_mutex_unlock(&profiles.lock);
-	nrt_leave();
 	return status;
 }
 
 NEURON_EXPORT NRT_STATUS nrt_profile_continuous_stop(void)
 {
-	NRT_STATUS status = nrt_enter();
+	NRT_STATUS status = NRT_SUCCESS;
 
-	if (status != NRT_SUCCESS)
-		return status;
+	NRT_ENTER();
 	pthread_mutex_lock(&profiles.lock);
 	if (!profiles.cores)
 		status = NRT_FAILURE;
 	forget_cores();
 	pthread_mutex_unlock(&profiles.lock);
-	nrt_leave();
 	return status;
 }
 

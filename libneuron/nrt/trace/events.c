@@ -200,24 +200,14 @@ NRT_STATUS nrt_trace_off(void)
 
 NEURON_EXPORT NRT_STATUS nrt_sys_trace_start(nrt_sys_trace_config_t *config)
 {
-	NRT_STATUS status = nrt_enter();
-
-	if (status != NRT_SUCCESS)
-		return status;
-	status = nrt_trace_on(config);
-	nrt_leave();
-	return status;
+	NRT_ENTER();
+	return nrt_trace_on(config);
 }
 
 NEURON_EXPORT NRT_STATUS nrt_sys_trace_stop(void)
 {
-	NRT_STATUS status = nrt_enter();
-
-	if (status != NRT_SUCCESS)
-		return status;
-	status = nrt_trace_off();
-	nrt_leave();
-	return status;
+	NRT_ENTER();
+	return nrt_trace_off();
 }
 
 /* ---- giving it out ------------------------------------------------------------------- */
@@ -271,7 +261,7 @@ static void drop(const struct nrt_sys_trace_fetch_options *o)
 }
 
 NEURON_EXPORT NRT_STATUS nrt_sys_trace_fetch_events(char **buffer, size_t *written_size,
-						 const nrt_sys_trace_fetch_options_t *options)
+						    const nrt_sys_trace_fetch_options_t *options)
 {
 	struct nrt_sys_trace_fetch_options o = { 0 };
 	char *text = NULL;
@@ -375,14 +365,14 @@ NEURON_EXPORT void nrt_sys_trace_config_free(nrt_sys_trace_config_t *config)
 }
 
 NEURON_EXPORT void nrt_sys_trace_config_set_max_events_per_nc(nrt_sys_trace_config_t *config,
-							   uint64_t max_events_per_nc)
+							      uint64_t max_events_per_nc)
 {
 	if (config && max_events_per_nc)
 		config->max_events = max_events_per_nc < MAX_EVENTS ? max_events_per_nc : MAX_EVENTS;
 }
 
 NEURON_EXPORT void nrt_sys_trace_config_set_capture_enabled_for_nc(nrt_sys_trace_config_t *config,
-								uint32_t nc_idx, bool enabled)
+								   uint32_t nc_idx, bool enabled)
 {
 	if (!config || nc_idx >= MAX_CORES)
 		return;
@@ -479,7 +469,7 @@ nrt_sys_trace_fetch_options_set_max_events_per_nc(nrt_sys_trace_fetch_options_t 
 }
 
 NEURON_EXPORT void nrt_sys_trace_fetch_options_set_nc_idx(nrt_sys_trace_fetch_options_t *options,
-						       uint64_t nc_idx)
+							  uint64_t nc_idx)
 {
 	if (options) {
 		options->nc = nc_idx;

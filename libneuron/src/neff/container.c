@@ -190,7 +190,7 @@ fail:
 NEURON_EXPORT int neuron_neff_unpack(const void *bytes, size_t size,
 				     struct neuron_neff_error *error,
 				     void (*member)(void *context, const char *name,
-						    const void *data, size_t size),
+				     const void *data, size_t size),
 				     void *context)
 {
 	const struct neuron_neff_opts opts = {
