@@ -16,7 +16,7 @@
 
 #include <nrt/nrt.h>
 
-#include "src/memory/log.h"
+#include "src/memory/mem.h"
 #include "src/run/core.h"
 #include "fake_driver.h"
 #include "test_neffs.h"

@@ -15,7 +15,7 @@
 
 #include "../base/layout.h"
 #include "../base/log.h"
-#include "../base/status.h"
+#include "../base/process.h"
 #include "../cc/comm.h"
 #include "../object/model.h"
 #include "../object/report.h"

@@ -5,12 +5,10 @@
 
 #include "../../../uapi/neuron_isa.h"
 #include "../base/log.h"
-#include "../base/status.h"
-#include "../profile/inspect.h"
+#include "../base/process.h"
+#include "../profile/profile.h"
 #include "../trace/events.h"
 #include "execute.h"
-#include "failure.h"
-#include "numeric.h"
 #include "queue.h"
 
 static int stage_get(struct nrt_model *m, size_t i)

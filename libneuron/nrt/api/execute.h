@@ -17,4 +17,11 @@ NRT_STATUS nrt_async_execute(struct nrt_model *model, const struct nrt_set *in,
 void nrt_execute_close(void);
 void nrt_execute_forget(void);
 
+/* The device ended an execution with @status: keep what the environment asks for. */
+void nrt_execution_failed(struct nrt_model *m, const struct nrt_set *in, NRT_STATUS status);
+void nrt_failure_forget(void);
+
+/* NRT_EXEC_COMPLETED_WITH_NUM_ERR and a line in the log: there is a NaN in an output. */
+NRT_STATUS nrt_numeric_check(const struct nrt_model *m, const struct nrt_set *out);
+
 #endif

@@ -16,7 +16,7 @@
 
 #include "../../common/wait.h"
 #include "../base/log.h"
-#include "failure.h"
+#include "execute.h"
 
 /* uapi/FACTS.md 11 */
 #define HELPER "/opt/aws/neuron/bin/neuron-dump"

@@ -9,7 +9,6 @@
 
 #include "../base/layout.h"
 #include "../base/process.h"
-#include "../base/status.h"
 
 #ifndef NEURON_VERSION
 #error NEURON_VERSION comes from the Makefile

@@ -14,12 +14,10 @@
 #include "../object/model.h"
 #include "../object/report.h"
 #include "../object/tensor.h"
-#include "../profile/inspect.h"
 #include "../profile/profile.h"
 #include "../trace/events.h"
 #include "collective.h"
 #include "execute.h"
-#include "failure.h"
 #include "queue.h"
 
 #define DEFAULT_TIMEOUT_S 30

@@ -8,7 +8,7 @@
 #include <nrt/nrt_experimental.h>
 
 #include "../base/log.h"
-#include "../base/status.h"
+#include "../base/process.h"
 #include "../object/model.h"
 #include "../object/report.h"
 #include "../trace/events.h"

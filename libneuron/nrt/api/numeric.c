@@ -5,7 +5,7 @@
 #include <nrt/nrt_experimental.h>
 
 #include "../base/log.h"
-#include "numeric.h"
+#include "execute.h"
 
 #define PIECE (1u << 20)
 

@@ -105,4 +105,7 @@ bool nrt_on_worker(void);
 void nrt_set_worker(bool on);
 NRT_STATUS nrt_vnc_get(int64_t vnc, struct nrt_vnc **out);
 
+/* For a 0 or -errno of libneuron. */
+NRT_STATUS nrt_status_of(int ret);
+
 #endif

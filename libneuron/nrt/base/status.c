@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "../../common/util.h"
-#include "status.h"
+#include "process.h"
 
 NRT_STATUS nrt_status_of(int ret)
 {

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "../base/log.h"
-#include "place.h"
+#include "hub.h"
 
 #define SUFFIX ".sock"
 

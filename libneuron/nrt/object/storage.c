@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "../base/log.h"
-#include "../base/status.h"
+#include "../base/process.h"
 #include "report.h"
 #include "storage.h"
 

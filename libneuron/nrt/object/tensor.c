@@ -7,7 +7,7 @@
 
 #include "../../common/wait.h"
 #include "../base/log.h"
-#include "../base/status.h"
+#include "../base/process.h"
 #include "../trace/events.h"
 #include "handles.h"
 #include "tensor.h"

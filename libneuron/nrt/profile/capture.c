@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include "../base/log.h"
-#include "../base/status.h"
+#include "../base/process.h"
 #include "../object/report.h"
-#include "capture.h"
+#include "profile.h"
 
 NRT_STATUS nrt_core_profile_start(struct nrt_vnc *vnc, struct neuron_model *model, bool last_only,
 				  struct neuron_profile **profile)

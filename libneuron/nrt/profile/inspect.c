@@ -23,8 +23,7 @@
 #include "../base/log.h"
 #include "../base/output.h"
 #include "../trace/events.h"
-#include "capture.h"
-#include "inspect.h"
+#include "profile.h"
 
 #define SAMPLE_NS 100000000u
 #define MAX_SAMPLES 65536u	/* almost two hours */

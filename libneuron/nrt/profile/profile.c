@@ -12,9 +12,8 @@
 
 #include "../base/log.h"
 #include "../base/output.h"
-#include "../base/status.h"
+#include "../base/process.h"
 #include "../object/model.h"
-#include "capture.h"
 #include "profile.h"
 
 struct nrt_profile_continuous_options {

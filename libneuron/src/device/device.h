@@ -3,6 +3,7 @@
 #ifndef NEURON_LIB_DEVICE_H
 #define NEURON_LIB_DEVICE_H
 
+#include <stdint.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/types.h>
@@ -52,5 +53,28 @@ static inline bool device_inherited(const struct neuron_device *device)
  */
 int fd_ioctl(int fd, unsigned long cmd, void *arg);
 int device_ioctl(const struct neuron_device *device, unsigned long cmd, void *arg);
+
+/* Memory to be given back to the driver. */
+struct leftover {
+	struct leftover *next;
+	uint64_t handle;
+	/*
+	 * A notification queue's: mapped at @va, and the driver may have replaced it, so
+	 * that its handle is gone or another's. What is mapped keeps its address, by
+	 * which it is told apart. NULL: the handle is ours for certain.
+	 */
+	void *va;
+	uint64_t mapped;
+	uint64_t mmap_offset;
+};
+
+/*
+ * Give memory back. What the driver refuses, for another reason than that it has no such
+ * memory, is kept and tried again with the next memory that is given back, and when the
+ * device is closed.
+ */
+void device_give_back(struct neuron_device *device, const struct leftover *what);
+/* The device is about to be closed: try a last time; then the driver takes everything. */
+void device_forget_leftovers(struct neuron_device *device);
 
 #endif

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "device.h"
-#include "leftover.h"
 #include "sys.h"
 
 /* False: the driver still has it. */

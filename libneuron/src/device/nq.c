@@ -16,7 +16,6 @@
 #include "../../../uapi/neuron_isa.h"
 #include "../../common/wait.h"
 #include "device.h"
-#include "leftover.h"
 #include "opts.h"
 #include "sys.h"
 

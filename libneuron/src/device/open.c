@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "datastore.h"
-#include "leftover.h"
+#include "device.h"
 #include "sys.h"
 
 _Static_assert(NEURON_MAX_HBMS == NEURON_NATIVE_MAX_HBMS, "limits of the driver");

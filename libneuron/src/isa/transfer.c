@@ -2,7 +2,7 @@
 #include <endian.h>
 #include <string.h>
 
-#include "../memory/queue.h"
+#include "../memory/mem.h"
 #include "transfer.h"
 
 /* Rows and columns of a tile of a transpose: the largest that one packet can hold. */

@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apply.h"
-#include "plan.h"
+#include "loader.h"
 
 static const char *memory_reason(const struct neuron_mem_failure *f, char *text, size_t size)
 {

@@ -71,4 +71,37 @@ struct loader {
 /* Add the time since the last call to a member of the statistics. */
 void load_lap(struct stopwatch *watch, uint64_t *sum);
 
+/* Instructions fetched by one descriptor. */
+#define FETCH_BYTES 4096u
+
+/* Words that a variable has for addresses of others. */
+static inline size_t pointer_count(const struct neuron_neff_var *v)
+{
+	return v->type == NEURON_NEFF_VAR_POINTER ? v->referenced != NULL :
+	       v->type == NEURON_NEFF_VAR_DGE_TABLE ? v->nr_list : 0;
+}
+
+void load_plan_need(struct loader *l);
+int load_plan_variables(struct loader *l);
+int load_plan_ring(struct loader *l, struct ring *ring, uint64_t *account);
+int load_plan_programs(struct loader *l);
+/*
+ * After this, usage is what will be allocated, to the byte; or, @held, what was so far.
+ */
+int load_account(struct loader *l, bool held);
+
+/* Decides the layout; from here on the model counts for the scratchpad. */
+int load_apply_scratchpad(struct loader *l);
+/* Everything the plan asks for, and the addresses that come of it. */
+int load_apply_memory(struct loader *l);
+/* Constants, programs, tables of addresses. */
+int load_apply_contents(struct loader *l);
+
+/* Decide which rings there are and how long they get. */
+int load_plan_rings(struct loader *l);
+int load_plan_ring_memory(struct loader *l);
+int load_fill_rings(struct loader *l);
+int load_fill_fetch(struct loader *l, struct ring *ring);
+int load_plan_setup(struct loader *l);
+
 #endif

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plan.h"
+#include "loader.h"
 
 /* Variables below this size share an allocation, each allocation about that long. */
 #define ARENA_VAR (1ull << 20)

@@ -6,8 +6,7 @@
 
 #include "../device/slots.h"
 #include "../isa/transfer.h"
-#include "plan.h"
-#include "rings.h"
+#include "loader.h"
 
 /* Descriptors of a model: 1 GiB of rings a side. */
 #define MAX_DESCRIPTORS (1ull << 26)

@@ -13,9 +13,7 @@
 
 #include "../../common/wait.h"
 #include "../device/slots.h"
-#include "apply.h"
-#include "plan.h"
-#include "rings.h"
+#include "loader.h"
 #include "steps.h"
 
 void load_lap(struct stopwatch *watch, uint64_t *sum)

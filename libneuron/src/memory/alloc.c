@@ -3,11 +3,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "../device/leftover.h"
+#include "../device/device.h"
 #include "../device/opts.h"
 #include "../device/sys.h"
-#include "count.h"
-#include "log.h"
+#include "mem.h"
 
 _Static_assert((int)NEURON_MEM_NR_CATEGORIES == (int)NEURON_MEMALLOC_TYPE_MAX, "categories");
 _Static_assert((int)NEURON_MEM_RINGS == (int)NEURON_MEMALLOC_TYPE_DMA_RINGS_DEVICE, "categories");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Which counter of the datastore an allocation belongs to. */
 #include "../device/datastore.h"
-#include "count.h"
+#include "mem.h"
 
 static unsigned int host_counter(enum neuron_mem_category category)
 {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "log.h"
+#include "mem.h"
 
 struct entry {
 	struct timespec when;

@@ -14,7 +14,7 @@ struct neuron_mem {
 	pthread_mutex_t lock;	/* growing and mapping */
 	_Atomic(void *) va;
 	uint64_t mapped;	/* bytes at @va */
-	uint64_t counted;	/* bytes, by stats.c */
+	uint64_t counted;	/* bytes, by count.c */
 	enum neuron_mem_category category;
 	uint32_t hbm;
 	uint32_t nc;
@@ -33,5 +33,25 @@ static inline bool category_host(enum neuron_mem_category category)
  */
 void mem_adopt(struct neuron_mem *mem, struct neuron_device *device, uint64_t handle,
 	       uint64_t mmap_offset, uint64_t align);
+
+/* @mem has so many bytes now; under its lock, or when nobody else knows it. */
+void mem_count(struct neuron_mem *mem, uint64_t bytes);
+
+enum memlog_op {
+	MEMLOG_ALLOC,
+	MEMLOG_FREE,
+	MEMLOG_GROW,
+	MEMLOG_SHRINK,
+};
+
+/* Host memory is not logged; without a log this does nothing.  @reason: enum
+ * neuron_mem_reason of one that failed, 0 */
+void memlog_add(struct neuron_device *device, enum memlog_op op, const struct neuron_mem *mem,
+		uint64_t bytes, uint64_t align, uint32_t reason);
+
+/* Word 0 of a DMA descriptor (uapi/FACTS.md 5). */
+#define DESC_RING_ID_1		(1u << 24)
+#define DESC_FIRST		(1u << 26)
+#define DESC_LAST		(1u << 27)
 
 #endif

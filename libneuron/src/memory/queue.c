@@ -6,7 +6,6 @@
 
 #include "../device/opts.h"
 #include "mem.h"
-#include "queue.h"
 
 #define META_COPY		0x01080003u
 #define META_WRITE_BARRIER	(1u << 26)

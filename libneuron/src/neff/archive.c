@@ -19,7 +19,7 @@
 #include <archive_entry.h>
 #include <zlib.h>
 
-#include "archive.h"
+#include "object.h"
 
 #define CHUNK		(256u * 1024)
 #define EAGER_MEMBER	(1u << 20)	/* the first pass takes members up to this */

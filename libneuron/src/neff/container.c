@@ -11,8 +11,6 @@
 
 #include "../../common/wait.h"
 #include "../../common/util.h"
-#include "archive.h"
-#include "graph.h"
 #include "object.h"
 
 #define GIB (1024ull * 1024 * 1024)

@@ -5,9 +5,7 @@
 
 #include "../../../uapi/neuron_isa.h"
 #include "../../common/util.h"
-#include "engines.h"
-#include "queues.h"
-#include "transfers.h"
+#include "parse.h"
 
 static const char *const engine_keys[] = { "pe", "act", "pool", "dve", "sp" };
 static const char *const code_keys[] = {

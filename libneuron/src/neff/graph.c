@@ -12,12 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "archive.h"
-#include "engines.h"
-#include "graph.h"
-#include "network.h"
-#include "queues.h"
-#include "variables.h"
+#include "object.h"
+#include "parse.h"
 
 /* What a subgraph is made of, and what it names. */
 static int parse_definition(struct neff_reader *r, struct neuron_neff_subgraph *sg)

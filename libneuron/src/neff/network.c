@@ -7,7 +7,7 @@
 
 #include "../../common/util.h"
 #include "json.h"
-#include "network.h"
+#include "parse.h"
 
 #define NEFF_IO_FORMAT	"neuron-pack-1"
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "../../common/util.h"
-#include "npy.h"
+#include "object.h"
 
 struct text {
 	const char *p;
@@ -246,7 +246,7 @@ int neff_npy_parse(struct neff_reader *r, const char *where, const void *data, s
 NEURON_EXPORT int neuron_neff_npy(const char *name, const void *data, size_t size,
 				  struct neuron_neff_error *error, struct neuron_neff_npy *npy)
 {
-	struct neuron_neff_error scratch;
+	struct neuron_neff_error scratch = { .kind = NEURON_NEFF_OK };
 	struct neff_reader r = { .error = error ? error : &scratch };
 
 	return neff_npy_parse(&r, name, data, size, npy);

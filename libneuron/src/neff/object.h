@@ -60,4 +60,15 @@ void neff_drop_unused(struct neff_object *obj);
 
 struct neff_member *neff_find_member(struct neff_object *obj, const char *name);
 
+/* List the members of the payload in @r->obj->members; small ones are there then. */
+int neff_unpack(struct neff_reader *r, const uint8_t *payload, size_t size);
+/* Unpack the wanted ones that are not there. */
+int neff_fetch(struct neff_reader *r);
+
+int neff_npy_parse(struct neff_reader *r, const char *where, const void *data, size_t size,
+		   struct neuron_neff_npy *npy);
+
+/* The reader's object has the header and the archive, and gets the rest. */
+int neff_parse(struct neff_reader *r);
+
 #endif

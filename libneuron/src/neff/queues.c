@@ -5,7 +5,7 @@
 
 #include "../../common/util.h"
 #include "json.h"
-#include "queues.h"
+#include "parse.h"
 
 /* "PE", "pe", "Activation", "act", ...: the owner key's spelling is not published. */
 static int find_engine(const char *text)

@@ -6,8 +6,7 @@
 
 #include "../../common/util.h"
 #include "json.h"
-#include "queues.h"
-#include "transfers.h"
+#include "parse.h"
 
 /* Keys of a side: from_* or to_*. */
 struct side_keys {

@@ -7,8 +7,8 @@
 
 #include "../../../uapi/neuron_isa.h"
 #include "../../common/util.h"
-#include "npy.h"
-#include "variables.h"
+#include "object.h"
+#include "parse.h"
 
 #define AREA_ALIGN	(1ull << 16)	/* of the start of a scratch area */
 

@@ -86,4 +86,7 @@ struct neuron_profile {
 	size_t nr_parts;
 };
 
+/* One file of all parts, which nobody changes meanwhile. */
+int profile_write(const struct neuron_profile *profile, int fd);
+
 #endif

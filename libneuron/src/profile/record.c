@@ -16,7 +16,7 @@
 #include "../../common/wait.h"
 #include "../device/opts.h"
 #include "../memory/mem.h"
-#include "write.h"
+#include "part.h"
 
 #define MIB (1ull << 20)
 #define MIN_BUFFER 4096u

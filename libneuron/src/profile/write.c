@@ -8,7 +8,7 @@
 #include <jansson.h>
 
 #include "../device/slots.h"
-#include "write.h"
+#include "part.h"
 
 /* Processes of the file: beyond all numbers that processes of the host can have. */
 #define FIRST_PID 0x1000000

@@ -3,6 +3,8 @@
 #ifndef NEURON_LIB_CORE_H
 #define NEURON_LIB_CORE_H
 
+#include <neuron/neff.h>
+
 #include "../load/model.h"
 
 struct profile_part;
@@ -53,5 +55,9 @@ int core_reset_locked(struct neuron_core *core);
 void core_release_queues(struct neuron_core *core, const struct neuron_model *model);
 /* Try again to reset a core that is @held. */
 void core_take_back(struct neuron_core *core);
+
+/* As neuron_model_load(), of a file that was opened already. */
+int model_load_opened(struct neuron_core *core, struct neuron_neff *neff,
+		      const struct neuron_model_opts *opts, struct neuron_model **model);
 
 #endif

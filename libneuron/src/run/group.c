@@ -22,7 +22,7 @@
 #include "../../common/thread.h"
 #include "../../common/wait.h"
 #include "../device/opts.h"
-#include "model.h"
+#include "core.h"
 
 #define MAX_DEPTH 1024u
 #define DEFAULT_TIMEOUT_MS 30000

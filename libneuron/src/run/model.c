@@ -8,11 +8,9 @@
 #include "../../common/wait.h"
 #include "../device/datastore.h"
 #include "../device/opts.h"
-#include "../load/apply.h"
-#include "../load/plan.h"
+#include "../load/loader.h"
 #include "../load/steps.h"
 #include "core.h"
-#include "model.h"
 
 /* A model was loaded, or why not, in the statistics. */
 static void count_load(const struct neuron_core *core, int ret)
