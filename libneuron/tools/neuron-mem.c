@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* neuron-mem: where the memory of Neuron devices went. */
 #include <argp.h>
-#include <dirent.h>
 #include <errno.h>
 #include <error.h>
 #include <inttypes.h>
@@ -9,11 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <jansson.h>
 
 #include <neuron/neuron.h>
+
+#include "processes.h"
 
 static struct {
 	bool json;
@@ -82,101 +82,7 @@ static const char *size_text(uint64_t bytes)
 	return out;
 }
 
-/* A process as its fdinfo shows it. */
-struct process {
-	unsigned int device;
-	uint64_t client;
-	int pid;
-	char name[32];
-	uint64_t hbm[NEURON_MAX_HBMS];
-	uint64_t host;
-};
-
-static struct process *processes;
-static size_t nr_processes;
-
-/* A file that is short: what there is of it, terminated. */
-static void read_short(const char *path, char *text, size_t size)
-{
-	FILE *file = fopen(path, "re");
-	size_t len = file ? fread(text, 1, size - 1, file) : 0;
-
-	text[len] = 0;
-	if (file)
-		fclose(file);
-}
-
-/* The number behind a key at the start of a line, in bytes. */
-static bool fdinfo(const char *text, const char *key, uint64_t *value)
-{
-	const char *line = strstr(text, key);
-	char unit[4] = "";
-
-	if (!line || (line > text && line[-1] != '\n') ||
-	    sscanf(line + strlen(key), ":%" SCNu64 " %3s", value, unit) < 1)
-		return false;
-	if (!strcmp(unit, "KiB"))
-		*value <<= 10;
-	return true;
-}
-
-/* Several descriptors, and those that children inherited, show the same client. */
-static void add_process(int pid, const char *text)
-{
-	struct process p = { .pid = pid }, *more;
-	char path[64], key[32];
-	uint64_t device;
-
-	if (!strstr(text, "drm-driver:\tneuron\n") || !fdinfo(text, "neuron-device", &device) ||
-	    !fdinfo(text, "drm-client-id", &p.client))
-		return;
-	for (size_t i = 0; i < nr_processes; i++)
-		if (processes[i].client == p.client)
-			return;
-	p.device = (unsigned int)device;
-	for (unsigned int h = 0; h < NEURON_MAX_HBMS; h++) {
-		snprintf(key, sizeof(key), "drm-total-hbm%u", h);
-		fdinfo(text, key, &p.hbm[h]);
-	}
-	fdinfo(text, "drm-total-memory", &p.host);
-	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
-	read_short(path, p.name, sizeof(p.name));
-	/* The process chose it. */
-	for (char *c = p.name; *c; c++)
-		if (*c < ' ' || *c > '~')
-			*c = c[1] ? '?' : 0;
-	more = realloc(processes, (nr_processes + 1) * sizeof(p));
-	if (!more)
-		error(1, ENOMEM, "processes");
-	processes = more;
-	processes[nr_processes++] = p;
-}
-
-/* Those of this user, or of all if that is root. */
-static void find_processes(void)
-{
-	char path[300], text[4096];
-	struct dirent *entry, *fd;
-	DIR *proc = opendir("/proc"), *fds;
-
-	while (proc && (entry = readdir(proc))) {
-		int pid = atoi(entry->d_name);
-
-		if (pid <= 0 || pid == getpid())
-			continue;
-		snprintf(path, sizeof(path), "/proc/%d/fdinfo", pid);
-		fds = opendir(path);
-		while (fds && (fd = readdir(fds))) {
-			snprintf(path, sizeof(path), "/proc/%d/fdinfo/%.255s", pid, fd->d_name);
-			read_short(path, text, sizeof(text));
-			add_process(pid, text);
-		}
-		if (fds)
-			closedir(fds);
-	}
-	if (proc)
-		closedir(proc);
-}
+static struct processes processes;
 
 struct device {
 	unsigned int index;
@@ -257,7 +163,7 @@ static void print_process(const struct process *p)
 	for (unsigned int h = 0; h < NEURON_MAX_HBMS; h++)
 		if (p->hbm[h])
 			printf(" HBM %u %s,", h, size_text(p->hbm[h]));
-	printf(" host %s\n", size_text(p->host));
+	printf(" host %s\n", size_text(p->host_bytes));
 }
 
 static void print_text(const struct device *d)
@@ -304,9 +210,9 @@ static void print_text(const struct device *d)
 	if (d->process_limit != NEURON_LIMIT_NONE)
 		printf("neuron%u limit of a process: %s\n", d->index,
 		       size_text(d->process_limit));
-	for (size_t i = 0; i < nr_processes; i++)
-		if (processes[i].device == d->index)
-			print_process(&processes[i]);
+	for (size_t i = 0; i < processes.count; i++)
+		if (processes.list[i].device == d->index && processes.list[i].client)
+			print_process(&processes.list[i]);
 	for (size_t i = 0; i < d->nr_refusals; i++)
 		print_refusal(d, &d->refusals[i]);
 }
@@ -340,7 +246,7 @@ static json_t *process_json(const struct device *d, const struct process *p)
 	for (uint32_t h = 0; h < d->g->nr_hbms; h++)
 		json_array_append_new(hbm, json_integer((json_int_t)p->hbm[h]));
 	return json_pack("{s:i, s:s, s:o, s:I}", "pid", p->pid, "name", p->name, "hbms", hbm,
-			 "host", (json_int_t)p->host);
+			 "host", (json_int_t)p->host_bytes);
 }
 
 static json_t *refusal_json(const struct neuron_mem_refusal *r)
@@ -395,9 +301,9 @@ static json_t *to_json(const struct device *d)
 			"owner", (int)d->core[i].owner, "host", (json_int_t)d->core[i].host_bytes,
 			"limit", limit_json(d->core_limit[i]),
 			"categories", categories(d->core[i].device_bytes)));
-	for (size_t i = 0; i < nr_processes; i++)
-		if (processes[i].device == d->index)
-			json_array_append_new(procs, process_json(d, &processes[i]));
+	for (size_t i = 0; i < processes.count; i++)
+		if (processes.list[i].device == d->index && processes.list[i].client)
+			json_array_append_new(procs, process_json(d, &processes.list[i]));
 	o = json_pack("{s:i, s:o, s:o, s:o, s:o}", "device", (int)d->index, "hbms", hbms,
 		      "cores", cores, "process_limit", limit_json(d->process_limit),
 		      "processes", procs);
@@ -440,7 +346,8 @@ int main(int argc, char **argv)
 	int ret = 0;
 
 	argp_parse(&argp, argc, argv, 0, NULL, NULL);
-	find_processes();
+	if (find_processes(&processes))
+		error(1, ENOMEM, "processes");
 	if (options.json)
 		out = json_array();
 	if (options.device >= 0) {
@@ -455,7 +362,7 @@ int main(int argc, char **argv)
 			ret |= show(list[i].index, out);
 		neuron_device_list_free(list);
 	}
-	free(processes);
+	free(processes.list);
 	if (out) {
 		ret |= json_dumpf(out, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER) != 0;
 		putchar('\n');

@@ -12,7 +12,7 @@
 #include <neuron/neuron.h>
 
 #include "file.h"
-#include "profile_buffers.h"
+#include "options.h"
 
 #define MIB (1ull << 20)
 #define FAILURE 2	/* 1 is "does not fit" */
@@ -41,18 +41,6 @@ static struct neuron_geometry geometry;
 static uint64_t reserved;
 static struct neuron_placement placement = { .size = sizeof(placement) };
 
-static unsigned long number(const char *text, unsigned long max, struct argp_state *state)
-{
-	char *end;
-	unsigned long n;
-
-	errno = 0;
-	n = strtoul(text, &end, 10);
-	if (*text < '0' || *text > '9' || *end || errno || n > max)
-		argp_error(state, "%s is not a number up to %lu", text, max);
-	return n;
-}
-
 /* FILE or FILE@CORE; a name may contain an @ itself. */
 static void place(char *arg, struct argp_state *state)
 {
@@ -65,7 +53,7 @@ static void place(char *arg, struct argp_state *state)
 	placed[nr_placed].path = arg;
 	if (at && at[1] && at[1 + strspn(at + 1, "0123456789")] == '\0') {
 		*at = '\0';
-		placed[nr_placed].core = number(at + 1, NEURON_MAX_CORES - 1, state);
+		placed[nr_placed].core = number(at + 1, 0, NEURON_MAX_CORES - 1, state);
 	}
 	nr_placed++;
 }
@@ -77,7 +65,7 @@ static void inputs_outputs(const char *arg, struct argp_state *state)
 	if (!strcmp(arg, "none"))
 		options.io_sets = 0;
 	else if (*arg == 'x')
-		options.io_sets = number(arg + 1, 1000000, state);
+		options.io_sets = number(arg + 1, 0, 1000000, state);
 	else if (strcmp(arg, "count") && !options.io_single)
 		argp_error(state, "%s is not count, single, none or xN", arg);
 }
@@ -98,7 +86,7 @@ static error_t option(int key, char *arg, struct argp_state *state)
 	case 'c': variable("NEURON_RT_CONTIGUOUS_SCRATCHPAD", arg ? arg : "1"); return 0;
 	case 'm': variable("NEURON_RT_MICROCODE_MB", arg); return 0;
 	case 'o': inputs_outputs(arg, state); return 0;
-	case 'C': options.collectives = number(arg, 1ul << 30, state); return 0;
+	case 'C': options.collectives = number(arg, 0, 1ul << 30, state); return 0;
 	case 'P': options.pages = true; return 0;
 	case 'r': options.profile = true; return 0;
 	case 'b':
@@ -113,26 +101,6 @@ static error_t option(int key, char *arg, struct argp_state *state)
 		return 0;
 	default: return ARGP_ERR_UNKNOWN;
 	}
-}
-
-/* As libnrt does. */
-static void read_environment(void)
-{
-	struct neuron_profile_opts buffers = { .size = sizeof(buffers) };
-	const char *name;
-	int ret;
-
-	if (neuron_instance_geometry(options.instance, &geometry, &reserved))
-		error(FAILURE, 0, "%s: no such instance type", options.instance);
-	ret = neuron_placement_read(geometry.nr_cores > geometry.nr_hbms, &placement);
-	if (placement.variable)
-		error(ret ? FAILURE : 0, 0, "%s=%s %s", placement.variable,
-		      getenv(placement.variable), placement.text);
-	if (neuron_profile_read(&buffers, &name))
-		error(FAILURE, 0, "%s=%s is not a number from 1 to 1024", name, getenv(name));
-	for (int i = 0; i < NEURON_PROFILE_NR_BUFFERS; i++)
-		if (!options.buffers.bytes[i])
-			options.buffers.bytes[i] = buffers.bytes[i];
 }
 
 static void plan_all(const struct neuron_plan_opts *common)
@@ -340,7 +308,9 @@ int main(int argc, char **argv)
 
 	argp_err_exit_status = FAILURE;
 	argp_parse(&argp, argc, argv, 0, NULL, NULL);
-	read_environment();
+	if (neuron_instance_geometry(options.instance, &geometry, &reserved))
+		error(FAILURE, 0, "%s: no such instance type", options.instance);
+	read_environment(&geometry, FAILURE, &placement, &options.buffers);
 	plan.lnc = placement.lnc;
 	plan.io_sets = options.io_sets;
 	plan.io_single = options.io_single;

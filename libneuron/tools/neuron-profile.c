@@ -13,7 +13,7 @@
 #include <neuron/neuron.h>
 
 #include "file.h"
-#include "profile_buffers.h"
+#include "options.h"
 
 static struct {
 	const char *neff;
@@ -31,27 +31,14 @@ static struct neuron_core *core;
 static struct neuron_model *model;
 static struct neuron_placement placement = { .size = sizeof(placement) };
 
-static unsigned int number(const char *text, unsigned int min, unsigned int max,
-			   struct argp_state *state)
-{
-	unsigned long n;
-	char *end;
-
-	errno = 0;
-	n = strtoul(text, &end, 10);
-	if (*text < '0' || *text > '9' || *end || errno || n < min || n > max)
-		argp_error(state, "%s is not a number from %u to %u", text, min, max);
-	return (unsigned int)n;
-}
-
 static error_t option(int key, char *arg, struct argp_state *state)
 {
 	switch (key) {
 	case 'n': options.neff = arg; return 0;
 	case 's': options.output = arg; return 0;
-	case 'd': options.device = number(arg, 0, 63, state); return 0;
-	case 'c': options.nc = number(arg, 0, NEURON_MAX_CORES - 1, state); return 0;
-	case 'r': options.runs = number(arg, 1, 1000000, state); return 0;
+	case 'd': options.device = (unsigned int)number(arg, 0, 63, state); return 0;
+	case 'c': options.nc = (uint32_t)number(arg, 0, NEURON_MAX_CORES - 1, state); return 0;
+	case 'r': options.runs = (unsigned int)number(arg, 1, 1000000, state); return 0;
 	case 't': options.timeout_ms = (int)number(arg, 1, INT_MAX / 1000, state) * 1000; return 0;
 	case 'i': options.single_io = true; return 0;
 	case 'b':
@@ -93,10 +80,7 @@ static void open_core(void)
 	if (ret)
 		error(1, -ret, "device %u", options.device);
 	g = neuron_device_geometry(device);
-	ret = neuron_placement_read(g->nr_cores > g->nr_hbms, &placement);
-	if (placement.variable)
-		error(ret != 0, 0, "%s=%s %s", placement.variable, getenv(placement.variable),
-		      placement.text);
+	read_environment(g, 1, &placement, &options.profile);
 	opts.lnc = placement.lnc;
 	opts.contiguous = placement.contiguous;
 	opts.scratchpad_page = placement.page;
@@ -182,16 +166,9 @@ static struct neuron_io *tensors(size_t *nr, uint64_t *bytes)
 
 static void start(struct neuron_profile **profile)
 {
-	struct neuron_profile_opts sizes = { .size = sizeof(sizes) };
 	struct neuron_mem_failure why = { .reason = NEURON_MEM_REASON_NONE };
-	const char *name;
 	int ret;
 
-	if (neuron_profile_read(&sizes, &name))
-		error(1, 0, "%s=%s is not a number from 1 to 1024", name, getenv(name));
-	for (int i = 0; i < NEURON_PROFILE_NR_BUFFERS; i++)
-		if (!options.profile.bytes[i])
-			options.profile.bytes[i] = sizes.bytes[i];
 	options.profile.size = sizeof(options.profile);
 	options.profile.failure = &why;
 	ret = neuron_profile_start(core, &options.profile, profile);

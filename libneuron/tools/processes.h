@@ -12,12 +12,16 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <neuron/neuron.h>
+
 struct process {
 	unsigned int device;
 	int pid;
 	uint64_t client;	/* number that the driver gave it, 0: it gives none */
 	uint64_t device_bytes;
+	uint64_t hbm[NEURON_MAX_HBMS];	/* of these, by memory */
 	uint64_t host_bytes;
+	char name[32];
 	char command[256];
 };
 
@@ -57,16 +61,16 @@ static inline uint64_t fdinfo_sum(const char *text, const char *key)
 	return sum;
 }
 
-/* The arguments with spaces between them; what is not printable is the process's doing. */
-static inline void read_command(int pid, char *text, size_t size)
+/* Arguments with spaces between them; what is not printable is the process's doing. */
+static inline void read_words(int pid, const char *file, char *text, size_t size)
 {
 	char path[64];
 	size_t len;
 
-	snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, file);
 	len = read_short(path, text, size);
-	while (len && !text[len - 1])
-		len--;
+	while (len && (!text[len - 1] || text[len - 1] == '\n'))
+		text[--len] = 0;
 	for (size_t i = 0; i < len; i++)
 		if (!text[i])
 			text[i] = ' ';
@@ -90,7 +94,7 @@ static inline bool process_known(const struct processes *all, const struct proce
 static inline int add_descriptor(struct processes *all, int pid, const char *fd)
 {
 	struct process p = { .pid = pid }, *more;
-	char path[300], target[64], text[4096], rest;
+	char path[300], target[64], text[4096], key[32], rest;
 	ssize_t len;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd/%.255s", pid, fd);
@@ -107,8 +111,13 @@ static inline int add_descriptor(struct processes *all, int pid, const char *fd)
 	if ((strstr(text, "drm-driver:") && !p.client) || process_known(all, &p))
 		return 0;
 	p.device_bytes = fdinfo_sum(text, "drm-total-hbm");
+	for (unsigned int h = 0; h < NEURON_MAX_HBMS; h++) {
+		snprintf(key, sizeof(key), "drm-total-hbm%u:", h);
+		p.hbm[h] = fdinfo_sum(text, key);
+	}
 	p.host_bytes = fdinfo_sum(text, "drm-total-memory");
-	read_command(pid, p.command, sizeof(p.command));
+	read_words(pid, "comm", p.name, sizeof(p.name));
+	read_words(pid, "cmdline", p.command, sizeof(p.command));
 	more = realloc(all->list, (all->count + 1) * sizeof(p));
 	if (!more)
 		return -1;

@@ -23,8 +23,8 @@
 #include <nrt/nrt.h>
 #include <nrt/nrt_experimental.h>
 
-#include "../../tests/models/heldout.h"
-#include "../../tests/models/host_ref.h"
+#include "heldout.h"
+#include "host_ref.h"
 
 #define WANTED_ACCURACY	96.0
 #define SYSFS		"/sys/class/neuron_device"

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What neuron-preflight and neuron-profile take from the command line and the environment. */
+#ifndef NEURON_TOOLS_OPTIONS_H
+#define NEURON_TOOLS_OPTIONS_H
+
+#include <argp.h>
+#include <errno.h>
+#include <error.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include <neuron/neuron.h>
+
+/* KIND=MIB, kinds as in NEURON_RT_PROFILE_BUF_<KIND>_MB; 0 or -EINVAL. */
+static inline int profile_buffer(const char *arg, struct neuron_profile_opts *opts)
+{
+	static const char *const kinds[NEURON_PROFILE_NR_BUFFERS] = {
+		[NEURON_PROFILE_EVENT] = "EVENT",
+		[NEURON_PROFILE_DMA] = "DMA",
+		[NEURON_PROFILE_THROTTLE] = "THROTTLE",
+		[NEURON_PROFILE_CC_CORE_INSTRUCTION] = "CC_CORE_INSTRUCTION",
+		[NEURON_PROFILE_CC_CORE_EVENT] = "CC_CORE_EVENT",
+	};
+	size_t len = strcspn(arg, "=");
+	unsigned long mib;
+	char *end;
+
+	if (arg[len] != '=' || arg[len + 1] < '0' || arg[len + 1] > '9')
+		return -EINVAL;
+	mib = strtoul(arg + len + 1, &end, 10);
+	if (*end || !mib || mib > 1024 || mib & (mib - 1))
+		return -EINVAL;
+	for (int i = 0; i < NEURON_PROFILE_NR_BUFFERS; i++)
+		if (strlen(kinds[i]) == len && !strncasecmp(arg, kinds[i], len)) {
+			opts->bytes[i] = (uint64_t)mib << 20;
+			return 0;
+		}
+	return -EINVAL;
+}
+
+static inline unsigned long number(const char *text, unsigned long min, unsigned long max,
+				   struct argp_state *state)
+{
+	unsigned long n;
+	char *end;
+
+	errno = 0;
+	n = strtoul(text, &end, 10);
+	if (*text < '0' || *text > '9' || *end || errno || n < min || n > max)
+		argp_error(state, "%s is not a number from %lu to %lu", text, min, max);
+	return n;
+}
+
+/* As libnrt does; what makes no sense ends the program with @status. */
+static inline void read_environment(const struct neuron_geometry *g, int status,
+				    struct neuron_placement *placement,
+				    struct neuron_profile_opts *buffers)
+{
+	struct neuron_profile_opts sizes = { .size = sizeof(sizes) };
+	const char *name;
+	int ret = neuron_placement_read(g->nr_cores > g->nr_hbms, placement);
+
+	if (placement->variable)
+		error(ret ? status : 0, 0, "%s=%s %s", placement->variable,
+		      getenv(placement->variable), placement->text);
+	if (neuron_profile_read(&sizes, &name))
+		error(status, 0, "%s=%s is not a number from 1 to 1024", name, getenv(name));
+	for (int i = 0; i < NEURON_PROFILE_NR_BUFFERS; i++)
+		if (!buffers->bytes[i])
+			buffers->bytes[i] = sizes.bytes[i];
+}
+
+#define PROFILE_BUFFER_HELP \
+	"is not KIND=MIB, with EVENT, DMA, THROTTLE, CC_CORE_INSTRUCTION or CC_CORE_EVENT and a power of two up to 1024"
+
+#endif
