@@ -13,6 +13,7 @@
 
 #include <nrt/nrt_async.h>
 
+#include "../../common/lock.h"
 #include "../base/layout.h"
 #include "../base/log.h"
 #include "../base/process.h"
@@ -374,10 +375,9 @@ static NRT_STATUS prepare(const nrt_cc_comm_t *comm, const nrt_tensor_list_t *in
 
 static void context_add(struct nrt_cc_context *c)
 {
-	pthread_mutex_lock(&contexts_lock);
+	GUARD(&contexts_lock);
 	c->next = contexts;
 	contexts = c;
-	pthread_mutex_unlock(&contexts_lock);
 }
 
 /* The list tells handles from anything else. */
@@ -386,14 +386,13 @@ static bool context_take(const struct nrt_cc_context *c)
 	struct nrt_cc_context **at;
 	bool found = false;
 
-	pthread_mutex_lock(&contexts_lock);
+	GUARD(&contexts_lock);
 	for (at = &contexts; *at && *at != c; at = &(*at)->next)
 		;
 	if (c && *at) {
 		*at = c->next;
 		found = true;
 	}
-	pthread_mutex_unlock(&contexts_lock);
 	return found;
 }
 

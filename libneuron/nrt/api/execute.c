@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../common/lock.h"
 #include "../../../uapi/neuron_isa.h"
 #include "../base/log.h"
 #include "../base/process.h"
@@ -233,7 +234,7 @@ NRT_STATUS nrt_model_execute(struct nrt_model *m, const struct nrt_set *in,
 {
 	NRT_STATUS status = NRT_SUCCESS;
 
-	pthread_mutex_lock(&m->lock);
+	GUARD(&m->lock);
 	if (repeat_count > 1)
 		status = feed_back(m, in, out, true);
 	for (int i = 0; i < repeat_count && status == NRT_SUCCESS; i++) {
@@ -242,7 +243,6 @@ NRT_STATUS nrt_model_execute(struct nrt_model *m, const struct nrt_set *in,
 		if (status == NRT_SUCCESS)
 			status = run(m, in, out);
 	}
-	pthread_mutex_unlock(&m->lock);
 	return status;
 }
 
@@ -304,22 +304,17 @@ NRT_STATUS nrt_async_execute(struct nrt_model *model, const struct nrt_set *in,
 
 static bool queued(void)
 {
-	bool on;
-
-	pthread_mutex_lock(&registered.lock);
-	on = nrt_process.implicit_async && registered.fn;
-	pthread_mutex_unlock(&registered.lock);
-	return on;
+	GUARD(&registered.lock);
+	return nrt_process.implicit_async && registered.fn;
 }
 
 NEURON_EXPORT NRT_STATUS nrt_register_async_exec_callback(NRT_ASYNC_EXEC_STATUS_CALLBACK callback,
 							  void *params)
 {
 	NRT_ENTER();
-	pthread_mutex_lock(&registered.lock);
+	GUARD(&registered.lock);
 	registered.fn = callback;
 	registered.params = params;
-	pthread_mutex_unlock(&registered.lock);
 	return NRT_SUCCESS;
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../common/lock.h"
 #include "../base/cores.h"
 #include "../base/log.h"
 #include "../cc/comm.h"
@@ -130,7 +131,7 @@ static void release_cores(void)
 
 	for (uint32_t i = 0; i < p->nr_vncs; i++)
 		neuron_core_close(p->vncs[i].core);
-	pthread_mutex_lock(&p->lock);
+	GUARD(&p->lock);
 	for (size_t i = 0; i < p->nr_devices; i++)
 		neuron_device_close(p->devices[i]);
 	free(p->vncs);
@@ -141,7 +142,6 @@ static void release_cores(void)
 	p->nr_devices = 0;
 	neuron_claim_release(p->claim);
 	p->claim = NULL;
-	pthread_mutex_unlock(&p->lock);
 }
 
 /* In the table that all processes share, if there is one.  Under the lock. */

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../../common/lock.h"
 #include "../../common/thread.h"
 #include "../../common/wait.h"
 #include "queue.h"
@@ -82,16 +83,13 @@ static nrta_seq_t seq_of(uint32_t index, uint64_t number)
 
 static NRT_STATUS find_queue(int64_t vnc, nrta_xu_t xu, int queue, uint32_t *index)
 {
-	NRT_STATUS status;
 
 	if (vnc < 0 || vnc >= nrt_process.nr_vncs || (int)xu < 0 || xu >= NRTA_XU_TYPE_NUM ||
 	    queue < 0 || queue >= queues_of[xu])
 		return NRT_INVALID;
 	*index = (uint32_t)vnc * NR_QUEUES + first_of[xu] + (uint32_t)queue;
-	pthread_mutex_lock(&async.lock);
-	status = table_get();
-	pthread_mutex_unlock(&async.lock);
-	return status;
+	GUARD(&async.lock);
+	return table_get();
 }
 
 /* The queue of an id, and the number, if it can exist. */
@@ -101,10 +99,9 @@ static struct queue *queue_of_seq(nrta_seq_t seq, uint64_t *number)
 	struct queue *q = NULL;
 
 	*number = NRTA_SEQ_GET_SEQ_NUM(seq);
-	pthread_mutex_lock(&async.lock);
+	GUARD(&async.lock);
 	if (async.queues && index >= 1 && index <= async.nr && *number)
 		q = &async.queues[index - 1];
-	pthread_mutex_unlock(&async.lock);
 	return q;
 }
 
@@ -202,7 +199,7 @@ static NRT_STATUS schedule(uint32_t index, const struct nrt_job *job, bool wait,
 	struct queue *q = &async.queues[index];
 	NRT_STATUS status = NRT_SUCCESS;
 
-	pthread_mutex_lock(&q->lock);
+	GUARD(&q->lock);
 	while (wait && !q->stop && q->scheduled - q->completed >= q->depth && !nrt_on_worker())
 		pthread_cond_wait(&q->progress, &q->lock);
 	if (q->stop)
@@ -220,7 +217,6 @@ static NRT_STATUS schedule(uint32_t index, const struct nrt_job *job, bool wait,
 			*seq = seq_of(index, q->scheduled);
 		pthread_cond_signal(&q->work);
 	}
-	pthread_mutex_unlock(&q->lock);
 	return status;
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
+#include "../../common/lock.h"
 #include "cores.h"
 #include "process.h"
 
@@ -35,13 +36,12 @@ static int ask_cores(struct neuron_device_entry *entry)
 	struct neuron_device *device;
 	int ret;
 
-	pthread_mutex_lock(&nrt_process.lock);
+	GUARD(&nrt_process.lock);
 	ret = neuron_device_open(entry->index, &device);
 	if (!ret) {
 		entry->nr_cores = neuron_device_geometry(device)->nr_cores;
 		neuron_device_close(device);
 	}
-	pthread_mutex_unlock(&nrt_process.lock);
 	return ret == -ENOMEM ? ret : 0;
 }
 

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "../../common/lock.h"
 #include "../../common/wait.h"
 #include "../base/log.h"
 #include "../base/process.h"
@@ -46,7 +47,7 @@ static NRT_STATUS members_get(uint32_t vnc, struct member **out)
 {
 	NRT_STATUS status = NRT_SUCCESS;
 
-	pthread_mutex_lock(&comm_lock);
+	GUARD(&comm_lock);
 	if (comm.closing) {
 		status = NRT_CLOSED;
 	} else if (!comm.members) {
@@ -62,7 +63,6 @@ static NRT_STATUS members_get(uint32_t vnc, struct member **out)
 		status = NRT_RESOURCE;
 	if (status == NRT_SUCCESS)
 		*out = &comm.members[vnc];
-	pthread_mutex_unlock(&comm_lock);
 	return status;
 }
 
@@ -70,21 +70,16 @@ static NRT_STATUS members_get(uint32_t vnc, struct member **out)
 
 static void hang_up(struct member *m, uint32_t channel)
 {
-	pthread_mutex_lock(&comm_lock);
+	GUARD(&comm_lock);
 	if (m->fd[channel] >= 0)
 		close(m->fd[channel]);
 	m->fd[channel] = -1;
-	pthread_mutex_unlock(&comm_lock);
 }
 
 static bool closing(void)
 {
-	bool yes;
-
-	pthread_mutex_lock(&comm_lock);
-	yes = comm.closing;
-	pthread_mutex_unlock(&comm_lock);
-	return yes;
+	GUARD(&comm_lock);
+	return comm.closing;
 }
 
 /* Only one thread at a time is in a channel, so that its number stays. */
@@ -119,13 +114,10 @@ static NRT_STATUS await(const struct member *m, uint32_t channel, const struct d
 static bool hub_lost(const struct member *m)
 {
 	struct pollfd pfd = { .events = 0 };
-	bool lost;
 
-	pthread_mutex_lock(&comm_lock);
+	GUARD(&comm_lock);
 	pfd.fd = m->fd[0];
-	lost = pfd.fd < 0 || poll(&pfd, 1, 0) > 0;
-	pthread_mutex_unlock(&comm_lock);
-	return lost;
+	return pfd.fd < 0 || poll(&pfd, 1, 0) > 0;
 }
 
 /* As soon as there is somebody to connect to. */
@@ -379,21 +371,16 @@ NRT_STATUS nrt_comm_check(uint32_t vnc, uint32_t rank, uint32_t count)
 
 	if (status != NRT_SUCCESS)
 		return status;
-	pthread_mutex_lock(&comm_lock);
+	GUARD(&comm_lock);
 	if (!m->joined || m->broken || m->rank != rank || m->count != count)
 		status = NRT_FAILURE;
-	pthread_mutex_unlock(&comm_lock);
 	return status;
 }
 
 uint32_t nrt_comm_device(uint32_t vnc, uint32_t rank)
 {
-	uint32_t device;
-
-	pthread_mutex_lock(&comm_lock);
-	device = comm.members[vnc].devices[rank];
-	pthread_mutex_unlock(&comm_lock);
-	return device;
+	GUARD(&comm_lock);
+	return comm.members[vnc].devices[rank];
 }
 
 /* ---- exchanges --------------------------------------------------------------------- */
@@ -515,7 +502,7 @@ NRT_STATUS nrt_comm_exchange(uint32_t vnc, struct nrt_exchange *x)
 
 	if (status != NRT_SUCCESS)
 		return status;
-	pthread_mutex_lock(&m->busy[x->channel]);
+	GUARD(&m->busy[x->channel]);
 	make_request(x, &r);
 	if (x->fds)
 		memset(x->fds, 0xff, r.nr * sizeof(*x->fds));
@@ -536,7 +523,6 @@ NRT_STATUS nrt_comm_exchange(uint32_t vnc, struct nrt_exchange *x)
 		m->broken = true;
 		hang_up(m, x->channel);
 	}
-	pthread_mutex_unlock(&m->busy[x->channel]);
 	return status;
 }
 
@@ -544,13 +530,12 @@ NRT_STATUS nrt_comm_exchange(uint32_t vnc, struct nrt_exchange *x)
 
 void nrt_comm_stop(void)
 {
-	pthread_mutex_lock(&comm_lock);
+	GUARD(&comm_lock);
 	comm.closing = true;
 	for (uint32_t i = 0; i < comm.nr; i++)
 		for (uint32_t c = 0; c < COMM_CHANNELS; c++)
 			if (comm.members[i].fd[c] >= 0)
 				shutdown(comm.members[i].fd[c], SHUT_RDWR);
-	pthread_mutex_unlock(&comm_lock);
 }
 
 static void close_members(void)
@@ -569,10 +554,9 @@ static void close_members(void)
 
 void nrt_comm_close(void)
 {
-	pthread_mutex_lock(&comm_lock);
+	GUARD(&comm_lock);
 	hub_stop();
 	close_members();
-	pthread_mutex_unlock(&comm_lock);
 }
 
 void nrt_comm_forget(void)

@@ -4,6 +4,7 @@
 #include <search.h>
 #include <stdint.h>
 
+#include "../../common/lock.h"
 #include "handles.h"
 
 static pthread_mutex_t handles_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -22,32 +23,20 @@ static int by_address(const void *a, const void *b)
 
 bool nrt_handle_add(enum nrt_handles kind, const void *handle)
 {
-	bool added;
-
-	pthread_mutex_lock(&handles_lock);
-	added = tsearch(key_of(handle), &live[kind], by_address);
-	pthread_mutex_unlock(&handles_lock);
-	return added;
+	GUARD(&handles_lock);
+	return tsearch(key_of(handle), &live[kind], by_address);
 }
 
 bool nrt_handle_remove(enum nrt_handles kind, const void *handle)
 {
-	bool removed;
-
-	pthread_mutex_lock(&handles_lock);
-	removed = tdelete(key_of(handle), &live[kind], by_address);
-	pthread_mutex_unlock(&handles_lock);
-	return removed;
+	GUARD(&handles_lock);
+	return tdelete(key_of(handle), &live[kind], by_address);
 }
 
 bool nrt_handle_live(enum nrt_handles kind, const void *handle)
 {
-	bool found;
-
-	pthread_mutex_lock(&handles_lock);
-	found = tfind(key_of(handle), &live[kind], by_address);
-	pthread_mutex_unlock(&handles_lock);
-	return found;
+	GUARD(&handles_lock);
+	return tfind(key_of(handle), &live[kind], by_address);
 }
 
 void nrt_handles_lock(void)

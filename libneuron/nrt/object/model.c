@@ -2,6 +2,7 @@
 /* Loaded models, and who uses them (model.h). */
 #include <stdlib.h>
 
+#include "../../common/lock.h"
 #include "model.h"
 
 void nrt_model_free(struct nrt_model *m)
@@ -20,12 +21,11 @@ struct nrt_model *nrt_model_get(const struct nrt_model *handle)
 {
 	struct nrt_model *m;
 
-	pthread_mutex_lock(&nrt_process.lock);
+	GUARD(&nrt_process.lock);
 	for (m = nrt_process.models; m && m != handle; m = m->next)
 		;
 	if (m)
 		m->refs++;
-	pthread_mutex_unlock(&nrt_process.lock);
 	return m;
 }
 
@@ -59,10 +59,9 @@ uint32_t nrt_emptiest_vnc(void)
 	struct nrt_process *p = &nrt_process;
 	uint32_t best = 0;
 
-	pthread_mutex_lock(&p->lock);
+	GUARD(&p->lock);
 	for (uint32_t i = 1; i < p->nr_vncs; i++)
 		if (p->vncs[i].nr_models < p->vncs[best].nr_models)
 			best = i;
-	pthread_mutex_unlock(&p->lock);
 	return best;
 }

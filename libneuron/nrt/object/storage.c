@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../common/lock.h"
 #include "../base/log.h"
 #include "../base/process.h"
 #include "report.h"
@@ -13,13 +14,12 @@ static void storage_link(struct nrt_storage *s)
 {
 	struct nrt_process *p = &nrt_process;
 
-	pthread_mutex_lock(&p->lock);
+	GUARD(&p->lock);
 	s->next = p->storages;
 	s->pprev = &p->storages;
 	if (s->next)
 		s->next->pprev = &s->next;
 	p->storages = s;
-	pthread_mutex_unlock(&p->lock);
 }
 
 struct nrt_storage *nrt_storage_new(enum nrt_storage_kind kind, uint64_t size)
@@ -57,7 +57,7 @@ struct nrt_storage *nrt_storage_at(const void *va, uint64_t size)
 	struct nrt_storage *s;
 	unsigned int refs = 0;
 
-	pthread_mutex_lock(&nrt_process.lock);
+	GUARD(&nrt_process.lock);
 	for (s = nrt_process.storages; s; s = s->next) {
 		uintptr_t start = (uintptr_t)atomic_load(&s->va);
 
@@ -69,7 +69,6 @@ struct nrt_storage *nrt_storage_at(const void *va, uint64_t size)
 		refs = atomic_load(&s->refs);
 	while (refs && !atomic_compare_exchange_weak(&s->refs, &refs, refs + 1))
 		;
-	pthread_mutex_unlock(&nrt_process.lock);
 	return refs ? s : NULL;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "../../common/lock.h"
 #include "../../common/wait.h"
 #include "../base/log.h"
 #include "../base/process.h"
@@ -106,10 +107,9 @@ void nrt_completions_forget(void)
 
 void nrt_tensor_written(nrt_tensor_t *t)
 {
-	pthread_mutex_lock(&completions_lock);
+	GUARD(&completions_lock);
 	t->completions->count++;
 	pthread_cond_broadcast(&completions_cond);
-	pthread_mutex_unlock(&completions_lock);
 }
 
 static const char *tensor_name(const nrt_tensor_t *t)

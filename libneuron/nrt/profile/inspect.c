@@ -17,6 +17,7 @@
 #include <nrt/nrt_profile.h>
 #include <nrt/nrt_sys_trace.h>
 
+#include "../../common/lock.h"
 #include "../../common/thread.h"
 #include "../../common/wait.h"
 #include "../base/env.h"
@@ -367,7 +368,7 @@ static void *sample(void *arg)
 	uint64_t next = now;
 	struct sampler *s = arg;
 
-	pthread_mutex_lock(&s->lock);
+	GUARD(&s->lock);
 	while (!s->stop && s->nr < MAX_SAMPLES) {
 		struct sample *one = &s->samples[s->nr++];
 		uint64_t before = now, used = cpu;
@@ -386,7 +387,6 @@ static void *sample(void *arg)
 		while (!s->stop && !pthread_cond_timedwait(&s->wake, &s->lock, &until))
 			;
 	}
-	pthread_mutex_unlock(&s->lock);
 	return NULL;
 }
 
@@ -577,7 +577,7 @@ static NRT_STATUS end(void)
 {
 	NRT_STATUS status = NRT_FAILURE;
 
-	pthread_mutex_lock(&inspect.lock);
+	GUARD(&inspect.lock);
 	if (inspect.on) {
 		const nrt_inspect_config_t *c = &inspect.config;
 
@@ -590,7 +590,6 @@ static NRT_STATUS end(void)
 		inspect.system = false;
 		forget();
 	}
-	pthread_mutex_unlock(&inspect.lock);
 	return status;
 }
 

@@ -10,6 +10,7 @@
 
 #include <nrt/nrt_profile.h>
 
+#include "../../common/lock.h"
 #include "../base/log.h"
 #include "../base/output.h"
 #include "../base/process.h"
@@ -95,7 +96,7 @@ NEURON_EXPORT NRT_STATUS nrt_profile_stop(const char *filename)
 	int ret;
 
 	NRT_ENTER();
-	pthread_mutex_lock(&profiles.lock);
+	GUARD(&profiles.lock);
 	if (!profiles.model) {
 		status = NRT_FAILURE;
 	} else {
@@ -108,7 +109,6 @@ NEURON_EXPORT NRT_STATUS nrt_profile_stop(const char *filename)
 			status = nrt_status_of(ret);
 		forget_model();
 	}
-	pthread_mutex_unlock(&profiles.lock);
 	return status;
 }
 
@@ -177,13 +177,9 @@ static NRT_STATUS start_cores(const char *dir)
 
 NEURON_EXPORT NRT_STATUS nrt_profile_continuous_start(nrt_profile_continuous_options_t *options)
 {
-	NRT_STATUS status = NRT_SUCCESS;
-
 	NRT_ENTER();
-	pthread_mutex_lock(&profiles.lock);
-	status = start_cores(dir_of(options, NRT_OUTPUT_DIR));
-	pthread_mutex_unlock(&profiles.lock);
-	return status;
+	GUARD(&profiles.lock);
+	return start_cores(dir_of(options, NRT_OUTPUT_DIR));
 }
 
 static NRT_STATUS save_core(uint32_t vnc, const char *dir)
@@ -210,14 +206,13 @@ NEURON_EXPORT NRT_STATUS nrt_profile_continuous_save(uint32_t vnc,
 	NRT_STATUS status = NRT_SUCCESS;
 
 	NRT_ENTER();
-	pthread_mutex_lock(&profiles.lock);
+	GUARD(&profiles.lock);
 	if (vnc >= nrt_process.nr_vncs)
 		status = NRT_INVALID;
 	else if (!profiles.cores)
 		status = NRT_FAILURE;
 	else
 		status = save_core(vnc, dir_of(options, profiles.dir));
-	pthread_mutex_unlock(&profiles.lock);
 	return status;
 }
 
@@ -226,11 +221,10 @@ NEURON_EXPORT NRT_STATUS nrt_profile_continuous_stop(void)
 	NRT_STATUS status = NRT_SUCCESS;
 
 	NRT_ENTER();
-	pthread_mutex_lock(&profiles.lock);
+	GUARD(&profiles.lock);
 	if (!profiles.cores)
 		status = NRT_FAILURE;
 	forget_cores();
-	pthread_mutex_unlock(&profiles.lock);
 	return status;
 }
 
@@ -238,10 +232,9 @@ NEURON_EXPORT NRT_STATUS nrt_profile_continuous_stop(void)
 
 void nrt_profiles_close(void)
 {
-	pthread_mutex_lock(&profiles.lock);
+	GUARD(&profiles.lock);
 	forget_model();
 	forget_cores();
-	pthread_mutex_unlock(&profiles.lock);
 }
 
 void nrt_profiles_forget(void)

@@ -12,6 +12,7 @@
 #include <nrt/nrt_experimental.h>
 #include <nrt/nrt_sys_trace.h>
 
+#include "../../common/lock.h"
 #include "../../common/wait.h"
 #include "../base/log.h"
 #include "../base/output.h"
@@ -110,7 +111,7 @@ void nrt_trace_end(uint64_t began, enum nrt_trace_type type, uint32_t vnc, NRT_S
 	if (!began)
 		return;
 	end = now_ns();
-	pthread_mutex_lock(&trace.lock);
+	GUARD(&trace.lock);
 	if (trace.on && vnc < trace.nr && trace.config.types >> type & 1 &&
 	    (vnc >= MAX_CORES || !(trace.config.off[vnc / 8] >> vnc % 8 & 1))) {
 		struct event *e = ring_add(&trace.rings[vnc], trace.config.max_events);
@@ -131,7 +132,6 @@ void nrt_trace_end(uint64_t began, enum nrt_trace_type type, uint32_t vnc, NRT_S
 					*c = '?';
 		}
 	}
-	pthread_mutex_unlock(&trace.lock);
 }
 
 /* Under the lock. */
@@ -147,9 +147,8 @@ static void rings_free(void)
 /* At nrt_close() a trace ends; what it has can still be fetched. */
 void nrt_trace_close(void)
 {
-	pthread_mutex_lock(&trace.lock);
+	GUARD(&trace.lock);
 	trace.on = false;
-	pthread_mutex_unlock(&trace.lock);
 }
 
 /* In a child: another thread of the parent may have had the lock. */
@@ -167,7 +166,7 @@ NRT_STATUS nrt_trace_on(const nrt_sys_trace_config_t *config)
 	struct event_ring *rings;
 
 	rings = calloc(nrt_process.nr_vncs, sizeof(*rings));
-	pthread_mutex_lock(&trace.lock);
+	GUARD(&trace.lock);
 	if (trace.on) {
 		status = NRT_FAILURE;
 		free(rings);
@@ -183,7 +182,6 @@ NRT_STATUS nrt_trace_on(const nrt_sys_trace_config_t *config)
 			nrt_sys_trace_config_set_defaults(&trace.config);
 		trace.on = true;
 	}
-	pthread_mutex_unlock(&trace.lock);
 	return status;
 }
 
@@ -191,10 +189,9 @@ NRT_STATUS nrt_trace_off(void)
 {
 	NRT_STATUS status;
 
-	pthread_mutex_lock(&trace.lock);
+	GUARD(&trace.lock);
 	status = trace.on ? NRT_SUCCESS : NRT_FAILURE;
 	trace.on = false;
-	pthread_mutex_unlock(&trace.lock);
 	return status;
 }
 

@@ -24,7 +24,7 @@ struct trigger {
 	size_t inst;			/* in the program; unused if generated */
 	const struct neuron_neff_dma *dma;
 	/* Of the loader: */
-	uint32_t ring;			/* index in loader.ring_of_queue */
+	uint32_t ring;			/* index in model->rings */
 	uint32_t slot;			/* of its queue */
 	uint32_t count[2];		/* descriptors, by enum neuron_ring_side */
 	uint64_t moves, io_moves;	/* as in struct ring */

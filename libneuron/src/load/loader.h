@@ -65,7 +65,7 @@ struct loader {
 
 	struct programs programs;
 	struct place code[NR_ENGINES];	/* where the programs are */
-	uint32_t *ring_of_queue;	/* index in model->rings, or 0 (a fetch ring) */
+	uint32_t *ring_of_queue;	/* index in model->rings + 1, 0 none */
 };
 
 /* Add the time since the last call to a member of the statistics. */

@@ -10,6 +10,7 @@
 /* A ring pair and its queue. */
 struct ring {
 	uint32_t slot;
+	uint32_t engine;		/* that triggers it first */
 	uint32_t count;			/* descriptors of the longer side */
 	uint32_t side_count[2];		/* of each side, by enum neuron_ring_side */
 	uint32_t slots;			/* of the rings */

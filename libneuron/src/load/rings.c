@@ -167,91 +167,94 @@ static int own_semaphore(struct loader *l, uint32_t *index)
 	return error_note(l->error, NEURON_ERROR_LIMIT, -E2BIG, "%s: no semaphore is left", l->sg->dir);
 }
 
-/* Decide which rings there are and how long they get. */
+/* The ring of a trigger's queue set, new if it is the first one. */
+static int take_ring(struct loader *l, struct trigger *t)
+{
+	struct neuron_model *m = l->model;
+	uint32_t *index = &l->ring_of_queue[t->dma->queue - l->sg->queues];
+	uint32_t slot = NR_ENGINES + (uint32_t)(m->nr_rings - m->nr_fetch);
+
+	if (!*index) {
+		if (slot >= l->nr_slots)
+			return error_note(l->error, NEURON_ERROR_LIMIT, -E2BIG,
+					  "%s/def.json: more than %u queue sets in use", l->sg->dir,
+					  l->nr_slots - NR_ENGINES);
+		m->rings[m->nr_rings].slot = slot;
+		m->rings[m->nr_rings++].engine = t->engine;
+		*index = (uint32_t)m->nr_rings;
+	}
+	t->ring = *index - 1;
+	t->slot = m->rings[t->ring].slot;
+	/* Which engine is first would decide what a trigger starts. */
+	if (m->rings[t->ring].engine != t->engine && !l->programs.generated && !l->programs.vendor)
+		return error_note(l->error, NEURON_ERROR_NEFF_INVALID, -EINVAL,
+				  "%s/def.json: dma_queue.%.200s is triggered by two engines",
+				  l->sg->dir, t->dma->queue->name);
+	return 0;
+}
+
+/* The descriptors of a trigger, in its ring; *@total: those of the model. */
+static int add_trigger(struct loader *l, const struct trigger *t, uint64_t *total)
+{
+	struct ring *ring = &l->model->rings[t->ring];
+
+	for (size_t k = 0; k < 2; k++) {
+		ring->side_count[k] += t->count[k];
+		if (ring->side_count[k] > ring->count)
+			ring->count = ring->side_count[k];
+	}
+	ring->moves += t->moves;
+	ring->io_moves += t->io_moves;
+	ring->io |= t->io_moves != 0;
+	*total += t->count[t->count[NEURON_RING_TX] < t->count[NEURON_RING_RX]];
+	if (ring->count <= NEURON_RING_MAX_SLOTS - NEURON_RING_UNUSED_SLOTS &&
+	    *total <= MAX_DESCRIPTORS)
+		return 0;
+	return error_note(l->error, NEURON_ERROR_LIMIT, -E2BIG,
+			  "%s/def.json: dma_queue.%.200s: more descriptors than a ring or a model can have",
+			  l->sg->dir, t->dma->queue->name);
+}
+
 int load_plan_rings(struct loader *l)
 {
 	struct neuron_model *m = l->model;
-	uint32_t *user;			/* engine + 1 that triggers a queue set */
 	uint64_t total = 0;
 	uint32_t own = 0;
-	int ret = 0;
+	int ret = l->programs.generated ? own_semaphore(l, &own) : 0;
 
-	if (l->programs.generated)
-		ret = own_semaphore(l, &own);
 	if (ret)
 		return ret;
 	m->rings = calloc(NR_ENGINES + l->sg->nr_queues, sizeof(*m->rings));
 	l->ring_of_queue = calloc(l->sg->nr_queues + 1, sizeof(*l->ring_of_queue));
-	user = calloc(l->sg->nr_queues + 1, sizeof(*user));
-	if (!m->rings || !l->ring_of_queue || !user) {
-		ret = error_no_memory(l->error);
-		goto out;
-	}
+	if (!m->rings || !l->ring_of_queue)
+		return error_no_memory(l->error);
 	for (uint32_t i = 0; i < NR_ENGINES; i++)
 		if (l->programs.code_size[i] || (l->programs.generated && i == NEURON_ISA_ENGINE_SP))
 			m->rings[m->nr_rings++].slot = i;
 	m->nr_fetch = m->nr_rings;
 
-	for (size_t i = 0; i < l->programs.nr_triggers; i++) {
+	for (size_t i = 0; i < l->programs.nr_triggers && !ret; i++) {
 		struct trigger *t = &l->programs.triggers[i];
-		size_t queue = (size_t)(t->dma->queue - l->sg->queues);
-		struct ring *ring;
 
 		/* Their descriptors are made on a device that can; this one cannot. */
 		if (t->dma->queue->type == NEURON_NEFF_QUEUE_DYNAMIC) {
-			obstacle_add(&l->model->obstacles,
-				      "%s/def.json: dma_queue.%.200s: descriptors that the device generates",
-				      l->sg->dir, t->dma->queue->name);
+			obstacle_add(&m->obstacles,
+				     "%s/def.json: dma_queue.%.200s: descriptors that the device generates",
+				     l->sg->dir, t->dma->queue->name);
 			continue;
 		}
-		if (!user[queue]) {
-			uint32_t slot = NR_ENGINES + (uint32_t)(m->nr_rings - m->nr_fetch);
-
-			if (slot >= l->nr_slots) {
-				ret = error_note(l->error, NEURON_ERROR_LIMIT, -E2BIG,
-						"%s/def.json: more than %u queue sets in use", l->sg->dir,
-						l->nr_slots - NR_ENGINES);
-				goto out;
-			}
-			m->rings[m->nr_rings].slot = slot;
-			l->ring_of_queue[queue] = (uint32_t)m->nr_rings++;
-			user[queue] = t->engine + 1;
-		} else if (user[queue] != t->engine + 1 && !l->programs.generated && !l->programs.vendor) {
-			/* Which engine is first would decide what a trigger starts. */
-			ret = error_note(l->error, NEURON_ERROR_NEFF_INVALID, -EINVAL,
-					"%s/def.json: dma_queue.%.200s is triggered by two engines",
-					l->sg->dir, t->dma->queue->name);
-			goto out;
-		}
-		t->ring = l->ring_of_queue[queue];
-		t->slot = m->rings[t->ring].slot;
+		ret = take_ring(l, t);
+		if (ret)
+			return ret;
 		t->own_semaphore = l->programs.generated && t->dma->semaphore < 0;
 		t->semaphore = t->own_semaphore ? own : (uint32_t)t->dma->semaphore;
 		ret = check_semaphores(l, t);
-		if (!ret)
-			ret = count_entry(l, t);
 		if (ret)
-			goto out;
-		ring = &m->rings[t->ring];
-		for (size_t k = 0; k < 2; k++) {
-			ring->side_count[k] += t->count[k];
-			if (ring->side_count[k] > ring->count)
-				ring->count = ring->side_count[k];
-		}
-		ring->moves += t->moves;
-		ring->io_moves += t->io_moves;
-		ring->io |= t->io_moves != 0;
-		total += t->count[t->count[NEURON_RING_TX] < t->count[NEURON_RING_RX]];
-		if (ring->count > NEURON_RING_MAX_SLOTS - NEURON_RING_UNUSED_SLOTS ||
-		    total > MAX_DESCRIPTORS) {
-			ret = error_note(l->error, NEURON_ERROR_LIMIT, -E2BIG,
-					"%s/def.json: dma_queue.%.200s: more descriptors than a ring or a model can have",
-					l->sg->dir, t->dma->queue->name);
-			goto out;
-		}
+			return ret;
+		ret = count_entry(l, t);
+		if (!ret)
+			ret = add_trigger(l, t, &total);
 	}
-out:
-	free(user);
 	return ret;
 }
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "../../common/lock.h"
 #include "../device/device.h"
 #include "../device/opts.h"
 #include "../device/sys.h"
@@ -349,7 +350,7 @@ static int resize(struct neuron_mem *mem, struct neuron_native_mem_grow *g)
 
 	if (device_inherited(mem->device))
 		return -EACCES;
-	pthread_mutex_lock(&mem->lock);
+	GUARD(&mem->lock);
 	if (shrink ? !bytes || bytes > mem->bytes : bytes < mem->bytes)
 		ret = -EINVAL;
 	else if (atomic_load(&mem->va))	/* the mapping that everybody gets is this long */
@@ -363,7 +364,6 @@ static int resize(struct neuron_mem *mem, struct neuron_native_mem_grow *g)
 	if (!ret || (ret == -ENOMEM && !shrink))
 		memlog_add(mem->device, shrink ? MEMLOG_SHRINK : MEMLOG_GROW, mem, bytes, 0,
 			   ret ? g->reason : 0);
-	pthread_mutex_unlock(&mem->lock);
 	return ret;
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "../../common/lock.h"
 #include "mem.h"
 
 struct entry {
@@ -73,7 +74,7 @@ void memlog_add(struct neuron_device *device, enum memlog_op op, const struct ne
 
 	if (category_host(mem->category) || device_inherited(device))
 		return;
-	pthread_mutex_lock(&device->log_lock);
+	GUARD(&device->log_lock);
 	e = next_entry(device);
 	if (e) {
 		clock_gettime(CLOCK_REALTIME, &e->when);
@@ -86,7 +87,6 @@ void memlog_add(struct neuron_device *device, enum memlog_op op, const struct ne
 		e->category = (uint8_t)mem->category;
 		e->reason = (uint8_t)reason;
 	}
-	pthread_mutex_unlock(&device->log_lock);
 }
 
 /* A copy of what there is, the oldest first: allocations go on while it is written. */
@@ -97,7 +97,7 @@ static int copy_entries(struct neuron_device *device, struct entry **list, size_
 
 	*list = NULL;
 	*nr = 0;
-	pthread_mutex_lock(&device->log_lock);
+	GUARD(&device->log_lock);
 	log = device->log;
 	if (log && log->nr) {
 		*nr = log->nr < log->room ? log->nr : log->room;
@@ -107,7 +107,6 @@ static int copy_entries(struct neuron_device *device, struct entry **list, size_
 	}
 	for (size_t i = 0; *list && i < *nr; i++)
 		(*list)[i] = log->ring[(log->nr - *nr + i) % log->room];
-	pthread_mutex_unlock(&device->log_lock);
 	return ret;
 }
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "../../common/lock.h"
 #include "scratchpad.h"
 
 static uint64_t region_bytes(const struct scratchpad *s)
@@ -128,7 +129,7 @@ int scratchpad_join(struct scratchpad *s, struct scratchpad_user *user,
 {
 	int ret = 0;
 
-	pthread_mutex_lock(&s->lock);
+	GUARD(&s->lock);
 	if (user->need)
 		ret = grow(s, user->need, failure);
 	if (user->need && !ret) {
@@ -136,7 +137,6 @@ int scratchpad_join(struct scratchpad *s, struct scratchpad_user *user,
 		s->users = user;
 	}
 	*layout = (struct scratchpad_layout){ .region = region_bytes(s), .page = s->page };
-	pthread_mutex_unlock(&s->lock);
 	return ret;
 }
 
@@ -170,39 +170,33 @@ static void shrink(struct scratchpad *s)
 
 void scratchpad_leave(struct scratchpad *s, const struct scratchpad_user *user)
 {
-	pthread_mutex_lock(&s->lock);
+	GUARD(&s->lock);
 	for (struct scratchpad_user **p = &s->users; *p; p = &(*p)->next)
 		if (*p == user) {
 			*p = user->next;
 			break;
 		}
 	shrink(s);
-	pthread_mutex_unlock(&s->lock);
 }
 
 uint64_t scratchpad_address(struct scratchpad *s, uint64_t offset)
 {
 	uint64_t region, address;
 
-	pthread_mutex_lock(&s->lock);
+	GUARD(&s->lock);
 	region = region_bytes(s);
 	if (offset < region)
 		address = neuron_mem_address(s->region) + offset;
 	else
 		address = neuron_mem_address(s->pages[(offset - region) / s->page]) +
 			  (offset - region) % s->page;
-	pthread_mutex_unlock(&s->lock);
 	return address;
 }
 
 uint64_t scratchpad_bytes(struct scratchpad *s)
 {
-	uint64_t bytes;
-
-	pthread_mutex_lock(&s->lock);
-	bytes = region_bytes(s) + s->nr_pages * s->page;
-	pthread_mutex_unlock(&s->lock);
-	return bytes;
+	GUARD(&s->lock);
+	return region_bytes(s) + s->nr_pages * s->page;
 }
 
 void scratchpad_free(struct scratchpad *s)

@@ -26,6 +26,33 @@ static int compare_var_ids(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/* A variable of the state buffer or the scratchpad: where in there. */
+static int parse_place(struct neff_reader *r, const struct jpath *at, const json_t *obj,
+		       struct neuron_neff_var *var)
+{
+	bool sbuf = var->type == NEURON_NEFF_VAR_STATE_BUFFER;
+	uint64_t room = sbuf ? NEURON_NEFF_SBUF_WINDOW : INT64_MAX;
+	const char *text = "main";
+	int err;
+
+	if (!sbuf) {
+		err = jget_text(r, at, obj, "backing_buf", false, &text);
+		if (!err)
+			err = jcopy_text(r, at, text, &var->backing_buf);
+		if (err)
+			return err;
+	}
+	err = jget_int(r, at, obj, "backing_variable_off", !sbuf, 0, INT64_MAX, &var->backing_off);
+	if (err)
+		return err;
+	if (sbuf && !var->size && var->backing_off < room)
+		var->size = room - var->backing_off;
+	if (var->backing_off > room || var->size > room - var->backing_off || !var->size)
+		return invalid_at(r, at, "offset %" PRIu64 " plus size %" PRIu64
+				  " is more than %" PRIu64, var->backing_off, var->size, room);
+	return 0;
+}
+
 static int parse_var(struct neff_reader *r, const struct jpath *at, const json_t *obj,
 		     const struct neuron_neff_subgraph *sg, struct neuron_neff_var *var)
 {
@@ -85,27 +112,8 @@ static int parse_var(struct neff_reader *r, const struct jpath *at, const json_t
 			m->keep = true;
 		break;
 	case NEURON_NEFF_VAR_VIRTUAL:
-		text = "main";
-		err = jget_text(r, at, obj, "backing_buf", false, &text);
-		if (!err)
-			err = jcopy_text(r, at, text, &var->backing_buf);
-		/* fall through */
 	case NEURON_NEFF_VAR_STATE_BUFFER:
-		if (!err)
-			err = jget_int(r, at, obj, "backing_variable_off",
-				      var->type == NEURON_NEFF_VAR_VIRTUAL, 0, INT64_MAX,
-				      &var->backing_off);
-		if (err)
-			break;
-		if (var->type == NEURON_NEFF_VAR_STATE_BUFFER && !var->size &&
-		    var->backing_off < NEURON_NEFF_SBUF_WINDOW)
-			var->size = NEURON_NEFF_SBUF_WINDOW - var->backing_off;
-		v = var->type == NEURON_NEFF_VAR_STATE_BUFFER ? NEURON_NEFF_SBUF_WINDOW :
-		    INT64_MAX;
-		if (var->backing_off > v || var->size > v - var->backing_off || !var->size)
-			err = invalid_at(r, at, "offset %" PRIu64 " plus size %" PRIu64
-					 " is more than %" PRIu64, var->backing_off, var->size, v);
-		break;
+		return parse_place(r, at, obj, var);
 	default:
 		break;
 	}

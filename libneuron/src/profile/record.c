@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../common/lock.h"
 #include "../../common/wait.h"
 #include "../device/opts.h"
 #include "../memory/mem.h"
@@ -505,7 +506,7 @@ static int start_part(struct profile_part *p, struct neuron_mem_failure *failure
 {
 	int ret;
 
-	pthread_mutex_lock(&p->core->lock);
+	GUARD(&p->core->lock);
 	if (p->core->profile) {
 		ret = -EBUSY;
 	} else {
@@ -519,7 +520,6 @@ static int start_part(struct profile_part *p, struct neuron_mem_failure *failure
 		if (!ret)
 			ret = p->error;
 	}
-	pthread_mutex_unlock(&p->core->lock);
 	return ret;
 }
 
@@ -528,7 +528,7 @@ static int stop_part(struct profile_part *p)
 {
 	int ret = -EALREADY;
 
-	pthread_mutex_lock(&p->core->lock);
+	GUARD(&p->core->lock);
 	if (p->core->profile == p) {
 		p->stopping = true;
 		ret = core_reset_locked(p->core);
@@ -536,7 +536,6 @@ static int stop_part(struct profile_part *p)
 		if (!ret)
 			ret = p->error;
 	}
-	pthread_mutex_unlock(&p->core->lock);
 	return ret;
 }
 

@@ -2,6 +2,7 @@
 /* Computing with device memory. */
 #include <errno.h>
 
+#include "../../common/lock.h"
 #include "../../common/util.h"
 #include "../device/opts.h"
 #include <neuron/neff.h>
@@ -99,11 +100,10 @@ NEURON_EXPORT int neuron_core_compute(struct neuron_core *core,
 		return -EINVAL;
 
 	/* A run of a model can end with a reset, which stops all queues of the core. */
-	pthread_mutex_lock(&core->lock);
+	GUARD(&core->lock);
 	if (core->broken)
 		ret = core_reset_locked(core);
 	if (!ret)
 		ret = run(core, &t, timeout_ms);
-	pthread_mutex_unlock(&core->lock);
 	return ret;
 }

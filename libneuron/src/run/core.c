@@ -5,6 +5,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "../../common/lock.h"
 #include "../device/datastore.h"
 #include "../device/opts.h"
 #include "../device/slots.h"
@@ -101,10 +102,9 @@ int core_reset_locked(struct neuron_core *core)
 
 void core_take_back(struct neuron_core *core)
 {
-	pthread_mutex_lock(&core->lock);
+	GUARD(&core->lock);
 	if (core->held)
 		core_reset_locked(core);
-	pthread_mutex_unlock(&core->lock);
 }
 
 NEURON_EXPORT int neuron_core_reset(struct neuron_core *core)
@@ -113,11 +113,10 @@ NEURON_EXPORT int neuron_core_reset(struct neuron_core *core)
 
 	if (device_inherited(core->device))
 		return -EACCES;
-	pthread_mutex_lock(&core->lock);
+	GUARD(&core->lock);
 	ret = core_reset_locked(core);
 	if (core->peer && !ret)
 		ret = neuron_core_reset(core->peer);
-	pthread_mutex_unlock(&core->lock);
 	return ret;
 }
 

@@ -19,6 +19,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "../../common/lock.h"
 #include "../../common/thread.h"
 #include "../../common/wait.h"
 #include "../device/opts.h"
@@ -168,12 +169,8 @@ static size_t pool_free_locked(const struct neuron_pool *pool)
 
 NEURON_EXPORT size_t neuron_pool_free(struct neuron_pool *pool)
 {
-	size_t n;
-
-	pthread_mutex_lock(&pool->lock);
-	n = pool_free_locked(pool);
-	pthread_mutex_unlock(&pool->lock);
-	return n;
+	GUARD(&pool->lock);
+	return pool_free_locked(pool);
 }
 
 NEURON_EXPORT int neuron_group_create(struct neuron_pool *pool, size_t nr,
@@ -538,7 +535,7 @@ NEURON_EXPORT int neuron_net_submit(struct neuron_net *net, const struct neuron_
 
 	if (device_inherited(net->group->cores[0]->device))
 		return -EACCES;
-	pthread_mutex_lock(&net->lock);
+	GUARD(&net->lock);
 	slot = &net->slots[net->submitted % net->depth];
 	if (!net->running)
 		ret = -ESHUTDOWN;
@@ -556,7 +553,6 @@ NEURON_EXPORT int neuron_net_submit(struct neuron_net *net, const struct neuron_
 		*cookie = net->submitted++;
 		pthread_cond_broadcast(&net->progress);
 	}
-	pthread_mutex_unlock(&net->lock);
 	return ret;
 }
 
@@ -569,7 +565,7 @@ NEURON_EXPORT int neuron_net_wait(struct neuron_net *net, uint64_t cookie, int t
 
 	if (device_inherited(net->group->cores[0]->device))
 		return -EACCES;
-	pthread_mutex_lock(&net->lock);
+	GUARD(&net->lock);
 	slot = &net->slots[cookie % net->depth];
 	/* Of two that wait for one request, the second finds it gone. */
 	for (;;) {
@@ -601,7 +597,6 @@ NEURON_EXPORT int neuron_net_wait(struct neuron_net *net, uint64_t cookie, int t
 		slot->state = SLOT_FREE;
 		pthread_cond_broadcast(&net->progress);
 	}
-	pthread_mutex_unlock(&net->lock);
 	return ret;
 }
 
@@ -634,11 +629,10 @@ NEURON_EXPORT int neuron_net_set_eventfd(struct neuron_net *net, int fd)
 		if (own < 0)
 			return -errno;
 	}
-	pthread_mutex_lock(&net->lock);
+	GUARD(&net->lock);
 	if (net->eventfd >= 0)
 		close(net->eventfd);
 	net->eventfd = own;
-	pthread_mutex_unlock(&net->lock);
 	return 0;
 }
 

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 
+#include "../../common/lock.h"
 #include "../../common/wait.h"
 #include "../device/datastore.h"
 #include "../device/opts.h"
@@ -152,14 +153,13 @@ static void leave_core(struct neuron_core *core, const struct neuron_model *mode
 {
 	bool held;
 
-	pthread_mutex_lock(&core->lock);
+	GUARD(&core->lock);
 	held = core->held;
 	core_release_queues(core, model);
 	/* One that was held before would make every model wait for a core that is stuck. */
 	if (core->held && !held)
 		core_reset_locked(core);
 	scratchpad_leave(&core->scratchpad, &model->scratchpad);
-	pthread_mutex_unlock(&core->lock);
 }
 
 NEURON_EXPORT void neuron_model_unload(struct neuron_model *model)
