@@ -163,8 +163,8 @@ def check_readme():
     rows = {}
     for native, name, rest in re.findall(r"\bROW(?:_RAW|_UNDO|(_NATIVE))?\(\s*(\w+),(.*?)\)\s*,\s*\n",
                                          code + "\n", flags=re.S):
-        state = ("no-op" if "neuron_ioctl_nop" in rest else
-                 "no" if "neuron_ioctl_eopnotsupp" in rest else "yes")
+        state = ("no-op" if "neuron_do_nop" in rest else
+                 "no" if "neuron_do_eopnotsupp" in rest else "yes")
         rows[(bool(native), name)] = (state, "W" if re.search(r"\bANY\b", rest) else "")
     report(len(rows) == len(re.findall(r"\bROW(?:_RAW|_UNDO|_NATIVE)?\(", code)),
            "each row of the dispatcher is understood")
