@@ -14,6 +14,7 @@
 #   make kcsan			look for data races, in a virtual machine
 #   make fuzz-ioctl		fuzz the device interface there, for SECONDS from SEED
 #   make check			static checks
+#   make layers			who calls whom: circles, arrows upwards, pictures in build/layers
 #   make model			train and pack the example's model again
 #   make bench		what the driver costs, in a virtual machine, results into RESULTS
 #   make bench-alloc		speed of the allocator, results into RESULTS

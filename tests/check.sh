@@ -10,7 +10,7 @@ set -u -o pipefail
 cd "$ROOT" || exit 1
 
 checks=(warnings sparse checkpatch kernel-doc codespell shellcheck cppcheck
-	licences versions rules config sysfs-docs man)
+	licences versions rules config sysfs-docs man layers)
 [ $# -gt 0 ] || set -- "${checks[@]}"
 
 "$ROOT/tests/deps.sh" build vm check || exit 1
@@ -145,6 +145,11 @@ check_man() {
 		grep -qx "$symbol" "$work/pages" || { echo "$symbol: no page"; bad=1; }
 	done < <(sed 's/@@.*//' libneuron/*.symbols)
 	return $bad
+}
+
+# No circle of files, no arrow against the order of the folders.
+check_layers() {
+	tests/layers.sh
 }
 
 # House rules that no tool knows.
