@@ -420,12 +420,12 @@ static void test_refused(void)
 
 	/* addresses */
 	source(add, src, 64, true, false);
-	source(add, geo.hbm[0].base + 4096, 64, false, true);
+	source(add, geo.hbm[0].base + geo.hbm[0].size / 2, 64, false, true);
 	dest(0, dst, 64);
 	refused(2, 1, access, "a second source that is not ours");
 	source(add, src, 64, true, true);
 	dest(0, dst, 32);
-	dest(0, geo.hbm[0].base + 4096, 32);
+	dest(0, geo.hbm[0].base + geo.hbm[0].size / 2, 32);
 	refused(1, 2, access, "a second destination that is not ours");
 	source(add, src + MAP - 32, 64, true, true);
 	dest(0, dst, 64);
