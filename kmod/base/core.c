@@ -39,9 +39,9 @@ int neuron_core_clean(struct neuron_device *nd, u32 core)
 			err = nd->ops->reg_write(nd, NEURON_BLOCK_DMA, eng, NEURON_DMA_COMMON,
 						 NEURON_DMA_ENG_NORMAL);
 	}
-	/* Whatever the engines said; and a device that goes can still be stopped. */
 	unmap_mapping_range(nd->inode->i_mapping, neuron_core_window(nd, core),
 			    NEURON_RESOURCE_SBUF, 1);
+	/* Whatever the engines said; and a device that goes can still be stopped. */
 	reset = nd->ops->core_reset(nd, core);
 	if (!err || err == -ENODEV)
 		err = reset;

@@ -8,7 +8,6 @@
  */
 #include <linux/pid.h>
 #include <linux/sched.h>
-#include <linux/sched/signal.h>
 
 #include "client.h"
 #include "core.h"

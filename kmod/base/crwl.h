@@ -9,8 +9,6 @@
 #include "../../uapi/neuron_ioctl.h"
 
 struct neuron_client;
-struct neuron_core;
-struct neuron_device;
 struct neuron_uuid;
 struct pid;
 

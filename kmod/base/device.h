@@ -27,15 +27,13 @@ struct neuron_client;
 struct neuron_core;
 struct neuron_engine;
 struct neuron_failures;
-struct neuron_sysfs;
 struct neuron_hbm;
+struct neuron_sysfs;
 
 #define NEURON_MAX_DEVICES	64	/* uapi/FACTS.md 1 */
 #define NEURON_MAX_CLIENTS	NEURON_MAX_PROCESS_PER_DEVICE
 #define NEURON_NR_CATEGORIES	NEURON_MEMALLOC_TYPE_MAX
 #define NEURON_NO_LIMIT		NEURON_NATIVE_LIMIT_NONE
-
-#define NEURON_HEALTH_FILES	8
 
 #define NEURON_HEALTH_FILES	8
 

@@ -23,7 +23,6 @@
  * (neuron_clients_reap()), so that no timing decides whether it succeeds.
  */
 #include <linux/pid.h>
-#include <linux/sched/signal.h>
 
 #include "../base/claim.h"
 #include "../base/client.h"

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* ioctls of memory; see uapi/README.md for what differs from the vendor's. */
-#include <linux/overflow.h>
-#include <linux/slab.h>
 #include <linux/uaccess.h>
 
 #include "../base/call.h"

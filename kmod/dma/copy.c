@@ -6,9 +6,7 @@
  */
 #include <linux/minmax.h>
 #include <linux/mm.h>
-#include <linux/sched/signal.h>
 #include <linux/slab.h>
-#include <linux/uaccess.h>
 
 #include "../../uapi/neuron_isa.h"
 #include "../base/client.h"

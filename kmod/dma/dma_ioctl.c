@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* ioctls of DMA engines, queues and descriptors. */
-#include <linux/overflow.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 

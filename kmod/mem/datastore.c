@@ -8,7 +8,6 @@
  */
 #include <linux/mm.h>
 #include <linux/pid.h>
-#include <linux/slab.h>
 
 #include "../base/call.h"
 #include "../base/client.h"

@@ -4,7 +4,6 @@
  * together with it.
  */
 #include <linux/log2.h>
-#include <linux/slab.h>
 
 #include "dmem.h"
 #include "failure.h"
