@@ -180,30 +180,7 @@ void neuron_client_put_some(struct neuron_client *client, u32 n)
 	WARN_ON_ONCE(refcount_sub_and_test(n, &client->ref.refcount));
 }
 
-/* Teardowns that have ended, of all devices; may wrap. */
-static atomic_t neuron_teardowns = ATOMIC_INIT(0);
-
-/**
- * neuron_teardowns_read() - number of processes that have given back what they own
- *
- * Context: any.
- * Return: for neuron_clients_reap(); read before the attempt that may be refused.
- */
-u32 neuron_teardowns_read(void)
-{
-	return atomic_read(&neuron_teardowns);
-}
-
-/**
- * neuron_teardown_ended() - a process has given back what it owned
- *
- * Context: any.
- */
-void neuron_teardown_ended(void)
-{
-	/* What was given back is seen by who sees the new number. */
-	atomic_inc_return(&neuron_teardowns);
-}
+atomic_t neuron_teardowns = ATOMIC_INIT(0);
 
 /**
  * neuron_clients_reap() - have dead processes give back what they own

@@ -137,12 +137,35 @@ void neuron_client_put(struct neuron_client *client);
 void neuron_client_put_some(struct neuron_client *client, u32 n);
 bool neuron_process_alive(struct pid *pid);
 bool neuron_process_attached(struct neuron_device *nd, const struct pid *pid);
-u32 neuron_teardowns_read(void);
-void neuron_teardown_ended(void);
 int neuron_clients_reap(struct neuron_device *nd, u32 seen);
 void neuron_client_reap_later(struct neuron_client *client);
 int neuron_clients_init(void);
 bool neuron_file_allowed(const struct neuron_file *nf);
 void neuron_clients_destroy(void);
+
+/* Teardowns that have ended, of all devices; may wrap. */
+extern atomic_t neuron_teardowns;
+
+/**
+ * neuron_teardowns_read() - number of processes that have given back what they own
+ *
+ * Context: any.
+ * Return: for neuron_clients_reap(); read before the attempt that may be refused.
+ */
+static inline u32 neuron_teardowns_read(void)
+{
+	return atomic_read(&neuron_teardowns);
+}
+
+/**
+ * neuron_teardown_ended() - a process has given back what it owned
+ *
+ * Context: any.
+ */
+static inline void neuron_teardown_ended(void)
+{
+	/* What was given back is seen by who sees the new number. */
+	atomic_inc_return(&neuron_teardowns);
+}
 
 #endif

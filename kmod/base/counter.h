@@ -26,7 +26,32 @@ struct neuron_counter {
 /* info/notify_delay: 0 = tell pollers of changes; one switch for all devices. */
 DECLARE_STATIC_KEY_FALSE(neuron_notify);
 void neuron_counter_tell(struct neuron_counter *c);
-void neuron_counter_change(struct neuron_device *nd, struct neuron_counter *c, u64 bytes,
-			   u64 last, bool add);
+void neuron_counter_changed(struct neuron_device *nd, struct neuron_counter *c);
+
+/**
+ * neuron_counter_change() - memory came or goes
+ * @nd: device
+ * @c: counter
+ * @bytes: how much
+ * @last: size of the last allocation of these
+ * @add: it came
+ *
+ * Telling pollers costs nothing unless info/notify_delay is 0.
+ *
+ * Context: may sleep.
+ */
+static inline void neuron_counter_change(struct neuron_device *nd, struct neuron_counter *c,
+					 u64 bytes, u64 last, bool add)
+{
+	s64 total, peak;
+
+	total = atomic64_add_return(add ? bytes : -bytes, &c->total);
+	atomic64_set(&c->present, last);
+	peak = atomic64_read(&c->peak);
+	while (add && total > peak && !atomic64_try_cmpxchg(&c->peak, &peak, total))
+		;
+	if (static_branch_unlikely(&neuron_notify))
+		neuron_counter_changed(nd, c);
+}
 
 #endif
