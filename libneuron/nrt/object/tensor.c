@@ -452,8 +452,9 @@ NEURON_EXPORT NRT_STATUS nrt_tensor_check_output_completion(const nrt_tensor_t *
 	const int64_t warn_us = 30 * 1000000;
 	NRT_STATUS status = nrt_enter();
 	struct nrt_completions *c = NULL;
-	struct timespec began, now, until;
+	struct timespec until;
 	bool warned = false;
+	uint64_t began;
 
 	if (status != NRT_SUCCESS)
 		return status;
@@ -464,14 +465,12 @@ NEURON_EXPORT NRT_STATUS nrt_tensor_check_output_completion(const nrt_tensor_t *
 	nrt_leave();
 	if (!c)
 		return NRT_INVALID;
-	clock_gettime(CLOCK_MONOTONIC, &began);
+	began = now_ns();
 	for (;;) {
 		int64_t waited, left = 1000000;
 		bool reached;
 
-		clock_gettime(CLOCK_MONOTONIC, &now);
-		waited = (int64_t)(now.tv_sec - began.tv_sec) * 1000000 +
-			 (now.tv_nsec - began.tv_nsec) / 1000;
+		waited = (int64_t)((now_ns() - began) / 1000);
 		if (timeout_us >= 0 && timeout_us - waited < left)
 			left = timeout_us - waited;
 		until = time_in_us(left > 0 ? left : 0);

@@ -341,14 +341,6 @@ static bool read_environment(nrt_inspect_config_t *c)
 
 /* ---- memory and processor time --------------------------------------------------------- */
 
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 static uint64_t resident(void)
 {
 	unsigned long long total = 0, pages = 0;
@@ -364,7 +356,7 @@ static uint64_t resident(void)
 
 static void *sample(void *arg)
 {
-	uint64_t now = clock_ns(CLOCK_MONOTONIC), cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	uint64_t now = now_ns(), cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	uint64_t next = now;
 	struct sampler *s = arg;
 
@@ -374,7 +366,7 @@ static void *sample(void *arg)
 		uint64_t before = now, used = cpu;
 		struct timespec until;
 
-		now = clock_ns(CLOCK_MONOTONIC);
+		now = now_ns();
 		cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 		*one = (struct sample){
 			.when = now,
