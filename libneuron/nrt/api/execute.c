@@ -229,8 +229,9 @@ static NRT_STATUS feed_back(struct nrt_model *m, const struct nrt_set *in,
 	return NRT_SUCCESS;
 }
 
-NRT_STATUS nrt_model_execute(struct nrt_model *m, const struct nrt_set *in,
-			     const struct nrt_set *out, int repeat_count)
+/* Under the life lock, or in a thread that ends before the runtime does. */
+static NRT_STATUS run_times(struct nrt_model *m, const struct nrt_set *in,
+			    const struct nrt_set *out, int repeat_count)
 {
 	NRT_STATUS status = NRT_SUCCESS;
 
@@ -255,7 +256,7 @@ static struct {
 
 static NRT_STATUS run_job(const struct nrt_job *job)
 {
-	return nrt_model_execute(job->model, job->in, job->out, 1);
+	return run_times(job->model, job->in, job->out, 1);
 }
 
 static void call_back(const struct nrt_job *job, uint64_t number, NRT_STATUS status)
@@ -344,7 +345,7 @@ static NRT_STATUS execute(nrt_model_t *model, const nrt_tensor_set_t *input_set,
 	if (repeat_count == 1 && queued() && (!input_set || in) && (!output_set || out))
 		return nrt_async_execute(m, in, out, 0, true, NULL, NULL);
 	if ((!input_set || in) && (!output_set || out) && repeat_count >= 1)
-		status = nrt_model_execute(m, in, out, repeat_count);
+		status = run_times(m, in, out, repeat_count);
 	nrt_model_put(m);
 	return status;
 }

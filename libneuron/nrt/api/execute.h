@@ -6,9 +6,6 @@
 #include "../object/model.h"
 #include "../object/set.h"
 
-/* Under the life lock, or in a thread that ends before the runtime does. */
-NRT_STATUS nrt_model_execute(struct nrt_model *m, const struct nrt_set *in,
-			     const struct nrt_set *out, int repeat_count);
 /* Takes the reference to @model.  @implicit: the registered function is told. */
 NRT_STATUS nrt_async_execute(struct nrt_model *model, const struct nrt_set *in,
 			     const struct nrt_set *out, int queue, bool implicit, NRT_STATUS *ret,

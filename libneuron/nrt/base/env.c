@@ -60,7 +60,8 @@ bool nrt_env_flag(const char *name, bool *value)
 	return refused(name, "1 or 0");
 }
 
-bool nrt_env_parse(const char *text, const char **end, unsigned long max, unsigned long *value)
+/* A number from 0 to @max at @text; moves @end behind it. */
+static bool parse(const char *text, const char **end, unsigned long max, unsigned long *value)
 {
 	char *e;
 
@@ -80,7 +81,7 @@ bool nrt_env_value(const char *name, unsigned long min, unsigned long max, const
 
 	if (!text)
 		return true;
-	if (!nrt_env_parse(text, &end, max, &n) || *end || n < min)
+	if (!parse(text, &end, max, &n) || *end || n < min)
 		return refused(name, what);
 	*value = n;
 	return true;
@@ -91,10 +92,10 @@ bool nrt_env_range(const char **text, unsigned long max, unsigned long *first,
 {
 	const char *at = *text;
 
-	if (!nrt_env_parse(at, &at, max, first))
+	if (!parse(at, &at, max, first))
 		return false;
 	*last = *first;
-	if (*at == '-' && !nrt_env_parse(at + 1, &at, max, last))
+	if (*at == '-' && !parse(at + 1, &at, max, last))
 		return false;
 	*text = *at ? at + 1 : NULL;
 	return *last >= *first && (!*at || *at == ',');

@@ -30,8 +30,6 @@ bool nrt_env_flag(const char *name, bool *value);
 /* From @min to @max; @what that is, for the log. */
 bool nrt_env_value(const char *name, unsigned long min, unsigned long max, const char *what,
 		   unsigned long *value);
-/* A number from 0 to @max at @text; moves @end behind it. */
-bool nrt_env_parse(const char *text, const char **end, unsigned long max, unsigned long *value);
 /* The first of a list of "n" and "a-b" up to @max; *@text: the rest, NULL: that was all. */
 bool nrt_env_range(const char **text, unsigned long max, unsigned long *first,
 		   unsigned long *last);
