@@ -65,6 +65,6 @@ for kernel in 6.1 6.12; do
 	check "R2: make modules_install for $kernel" \
 		'make -s -C "$built" KDIR="$kdir" modules_install INSTALL_MOD_PATH="$dir/root"'
 	check "R2: modprobe finds the modules for $kernel" \
-		'[ "$(modprobe -n -v -d "$dir/root" -S "$release" neuron_emu | tee /dev/stderr | grep -c "neuron.*ko")" = 2 ]'
+		'[ "$(modprobe -n -v -d "$dir/root" -S "$release" neuron_emu | tee >(cat >&2) | grep -c "neuron.*ko")" = 2 ]'
 done
 exit $bad

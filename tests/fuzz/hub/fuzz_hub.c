@@ -18,7 +18,7 @@
 #include "../must.h"
 #include "common/wait.h"
 
-static uint64_t clock_ns = 1;
+static uint64_t hub_clock = 1;
 
 static int poll_now(struct pollfd *pfd, nfds_t nr, int timeout)
 {
@@ -27,7 +27,7 @@ static int poll_now(struct pollfd *pfd, nfds_t nr, int timeout)
 }
 
 #define poll(pfd, nr, timeout) poll_now(pfd, nr, timeout)
-#define now_ns() clock_ns
+#define now_ns() hub_clock
 #define usleep(us) ((void)0)
 #include "nrt/cc/hub.c"
 #undef poll
@@ -304,7 +304,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		case 3: ask(c); break;
 		case 4: say_anything(c); break;
 		case 5: hear(c); break;
-		case 6: clock_ns += byte() * 16000000ull; break;
+		case 6: hub_clock += byte() * 16000000ull; break;
 		case 7: shutdown(c->fd, byte() % 3); break;
 		}
 		/* Some do several things before the hub looks. */
