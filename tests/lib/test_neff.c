@@ -1367,6 +1367,10 @@ static const struct edit_case {
 	{ SP, "\"to\": \"t\"", "\"to\": \"g\", \"to_steps\": [1], \"to_sizes\": [16]", -EINVAL, "" },
 	{ SP, "\"from_sizes\": [64]", "\"from_sizes\": [62]", -EINVAL,
 	  "62 bytes are no multiple of a float32" },
+	{ SP, "\"from_sizes\": [16, 8], \"to\": \"sbuf\", \"to_off\": 3968, "
+	  "\"to_steps\": [1],   \"to_sizes\": [128]",
+	  "\"from_sizes\": [15, 7], \"to\": \"sbuf\", \"to_dtype\": \"uint32\"", -EINVAL,
+	  "105 bytes are no multiple of its type" },
 	{ SP, "\"to_dtype\": \"bfloat16\"",
 	  "\"to_dtype\": \"bfloat16\", \"to_steps\": [1], \"to_sizes\": [34]", -EINVAL,
 	  "16 elements from 'w' to 17 in 't'" },

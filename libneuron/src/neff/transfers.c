@@ -106,11 +106,15 @@ static int fill_side(struct neff_reader *r, const struct jpath *at,
 	if (side->ndim)
 		return 0;
 	/* Of elements of unknown sizes nobody can say how far they reach. */
-	if (op == NEURON_NEFF_OP_UNKNOWN && side->off < side->var->size &&
-	    n > side->var->size - side->off)
-		n = side->var->size - side->off;
+	if (op == NEURON_NEFF_OP_UNKNOWN) {
+		side->dtype = NEURON_NEFF_DT_UINT8;
+		if (side->off < side->var->size && n > side->var->size - side->off)
+			n = side->var->size - side->off;
+	}
 	if (__builtin_mul_overflow(n, unit, &n) || n > INT64_MAX)
 		return invalid_at(r, at, "size overflows");
+	if (n % neuron_neff_dtype_size(side->dtype))
+		return invalid_at(r, at, "%" PRIu64 " bytes are no multiple of its type", n);
 	side->ndim = 1;
 	side->size[0] = n;
 	side->step[0] = 1;
