@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The ioctls: what a handler gets, and all of them. */
+/* The ioctl handlers, and the call structure that each of them takes. */
 #ifndef NEURON_BASE_CALL_H
 #define NEURON_BASE_CALL_H
 

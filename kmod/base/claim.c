@@ -3,17 +3,17 @@
  * Claims: a process reserves cores, across all devices, before it uses them
  * (uapi/FACTS.md 2).
  *
- * A claim goes with the client of the process or, if it was made through a
- * descriptor that is not the process's own or is write-only, with that descriptor
- * or the process.
+ * A claim ends with the client of its process.  A claim that was made through a
+ * write-only descriptor, or through one that another process opened, ends with that
+ * descriptor or with the process.
  *
- * Among those who claim, a claim always counts.  Others it keeps from becoming the
- * owner of a core only on a device that its process is attached to; or, for the time
- * that a program may take from its claim to its last open(), on one that its device
- * cgroup lets it open.  So nobody reserves a device for long that it does not use, nor
- * at all one that its cgroup keeps it from.  By which path, and so with which file
- * mode, a process would open another device is not known to a driver: that is not
- * looked at.
+ * A claimed core is refused to every other claim.  A process that only uses cores is kept
+ * from owning it while the claiming process is attached to the device and, for the time
+ * that a program may take from its claim to its last open(), while the device cgroup of
+ * the claiming process lets it open the device.  So no process reserves a device for long
+ * without using it, and none reserves a device that its cgroup denies.  The driver cannot
+ * know by which path, and so with which file mode, a process would open another device:
+ * modes are not checked.
  */
 #include <linux/bitmap.h>
 #include <linux/device_cgroup.h>
@@ -32,7 +32,10 @@ static uint claim_seconds = 30;
 module_param(claim_seconds, uint, 0644);
 MODULE_PARM_DESC(claim_seconds, "How long a claim of cores holds on devices that its process has not opened yet");
 
-/* Core @i counted from the first one of *@nd, and its device; a mixed host is no array of cores. */
+/*
+ * Find core @i, counted from the first core of *@nd, and set *@nd to its device.  Devices
+ * with different numbers of cores do not form one array.
+ */
 static struct neuron_core *neuron_claim_core(struct neuron_device **nd, u32 i)
 {
 	u32 n = (*nd)->geo->nr_cores;
@@ -45,8 +48,8 @@ static struct neuron_core *neuron_claim_core(struct neuron_device **nd, u32 i)
 }
 
 /*
- * Has somebody who lives claimed a core?  A process can die without a descriptor that
- * would tell, after it claimed through one that it inherited and closed.
+ * Has a living process claimed a core?  A process that claimed through a descriptor which
+ * it had inherited, and closed that, dies without a call that would drop the claim.
  */
 static bool neuron_core_claimed(const struct neuron_core *core)
 {
@@ -57,7 +60,7 @@ static bool neuron_core_claimed(const struct neuron_core *core)
  * neuron_core_reserved() - does a claim keep a process away from a core?
  * @nd: device
  * @core: the core, locked
- * @pid: thread group of the process, or NULL: any other than the claim's
+ * @pid: thread group of the process; NULL stands for any process but the claiming one
  */
 bool neuron_core_reserved(struct neuron_device *nd, struct neuron_core *core,
 			  const struct pid *pid)
@@ -67,7 +70,7 @@ bool neuron_core_reserved(struct neuron_device *nd, struct neuron_core *core,
 		neuron_process_attached(nd, core->claim));
 }
 
-/* Until when a claim of the caller holds if it does not open the device. */
+/* The time at which a claim of the caller expires if the caller does not open the device. */
 static u64 neuron_claim_until(struct neuron_device *nd)
 {
 	u64 now = get_jiffies_64();
@@ -86,7 +89,7 @@ static void neuron_claim_end(struct neuron_core *core)
 	core->claim_via = NULL;
 }
 
-/* Nobody has claimed it and no other process uses it; claim it if @via is given. */
+/* Is a core neither claimed nor in use by another process?  If so, and @via is given, claim it. */
 static bool neuron_claim_one(struct neuron_device *nd, u32 i, const void *via)
 {
 	struct neuron_core *core = neuron_claim_core(&nd, i);
@@ -153,14 +156,14 @@ static int neuron_range_mark(struct neuron_file *nf, u32 count, u32 start, u32 e
 	*longest = 0;
 
 	mutex_lock(&neuron_devices_lock);
-	/* Before there is one, for those who look without the lock. */
+	/* Set before the first claim exists, because readers test it without the lock. */
 	WRITE_ONCE(*claims, true);
 	for (i = start; i <= min(end, bits - 1); i++) {
 		run = neuron_claim_one(nf->nd, i, NULL) ? run + 1 : 0;
 		*longest = max(*longest, run);
 		if (run < count)
 			continue;
-		/* A core may have found an owner since it was looked at. */
+		/* A core may have found an owner since it was checked. */
 		if (neuron_claim_run(nf->nd, i + 1 - count, count, via)) {
 			bitmap_set(map, i + 1 - count, count);
 			err = 0;
@@ -189,7 +192,7 @@ int neuron_do_crwl_nc_range_mark_ext(struct neuron_call *call)
 				 &a->max_nc_available, a->bitmap, BITS_PER_TYPE(a->bitmap));
 }
 
-/* Cores that are not the caller's are left alone. */
+/* End claims of the caller; cores that it has not claimed are skipped. */
 static int neuron_range_unmark(struct neuron_file *nf, const unsigned long *map, u32 bits)
 {
 	u32 i;
@@ -206,7 +209,7 @@ static int neuron_range_unmark(struct neuron_file *nf, const unsigned long *map,
 	return 0;
 }
 
-/* Nobody learnt what was claimed. */
+/* The caller did not learn what it claimed: end those claims. */
 void neuron_undo_crwl_nc_range_mark(struct neuron_call *call)
 {
 	struct neuron_ioctl_crwl_nc_map *a = call->arg;
@@ -263,7 +266,7 @@ void neuron_claims_drop(const void *via, const struct pid *pid)
 
 /**
  * neuron_claims_drop_device() - end all claims of a device's cores
- * @nd: device that goes
+ * @nd: device being removed
  *
  * Context: neuron_devices_lock is held.
  */

@@ -7,7 +7,7 @@
 #include "client.h"
 #include "device.h"
 
-/* Of its own: teardown waits for work on others. */
+/* A queue of its own, because teardown waits for work on the others. */
 static struct workqueue_struct *neuron_reap_wq;
 
 int neuron_clients_init(void)
@@ -59,7 +59,7 @@ static void neuron_process_release(struct kref *ref)
 }
 
 /**
- * neuron_process_alive() - has a process threads that do not exit?
+ * neuron_process_alive() - does a process have a thread that is not exiting?
  * @pid: its thread group, or NULL
  *
  * Context: any.
@@ -96,8 +96,8 @@ bool neuron_process_attached(struct neuron_device *nd, const struct pid *pid)
 }
 
 /**
- * neuron_client_reap_later() - have client.reap look whether its process is dead
- * @client: somebody else has a reference
+ * neuron_client_reap_later() - queue client.reap: is the process dead?
+ * @client: kept by another reference during the call
  *
  * Context: any.
  */
@@ -174,7 +174,7 @@ void neuron_client_put(struct neuron_client *client)
 	kref_put(&client->ref, neuron_client_release);
 }
 
-/* The same for @n references, when the caller has another one. */
+/* Drop @n references, none of which is the last. */
 void neuron_client_put_some(struct neuron_client *client, u32 n)
 {
 	WARN_ON_ONCE(refcount_sub_and_test(n, &client->ref.refcount));
@@ -187,12 +187,12 @@ atomic_t neuron_teardowns = ATOMIC_INIT(0);
  * @nd: device
  * @seen: neuron_teardowns_read() before the attempt that was refused
  *
- * For what would be refused otherwise, once more if this returns 0: also when a
- * teardown that ran beside the attempt has ended before this looks.  Looks for no
- * more than there can be: others could come and die for ever.
+ * A request that would be refused is tried once more if this returns 0, which also
+ * happens when a teardown that ran beside the first attempt has ended since.  The number
+ * of processes waited for is bounded, because others could attach and die for ever.
  *
  * Context: may sleep; none of the device's locks held.
- * Return: 0 something came back; -ENOENT nobody is dead; -EINTR.
+ * Return: 0 a process has given back what it owned; -ENOENT no process is dead; -EINTR.
  */
 int neuron_clients_reap(struct neuron_device *nd, u32 seen)
 {
@@ -224,8 +224,8 @@ again:
  * neuron_file_allowed() - may the caller do everything with a descriptor?
  * @nf: the descriptor
  *
- * The process that opened it may, nobody who inherited or received it: what it
- * does would be charged to somebody else.
+ * Only the process that opened it may.  What another process does through an inherited or
+ * received descriptor would be charged to the opener.
  */
 bool neuron_file_allowed(const struct neuron_file *nf)
 {

@@ -52,10 +52,10 @@ struct neuron_process {
  * @ref: files and chunks
  * @nd: the device
  * @pid: its thread group; identifies it
- * @process: what it has of all devices; NULL: the driver
+ * @process: its process, shared by its clients of all devices; NULL: the driver itself
  * @death: in the wait queue of @pid, from attach to teardown
- * @reap: looks after @death, with a reference on the client, whether the process is gone
- * @id: number that no other client has
+ * @reap: queued by @death, with a reference on the client: is the process dead?
+ * @id: unique number
  * @space: what its queues may touch
  * @node: in device.clients, under clients_lock; read under RCU, too
  * @rcu: freeing
@@ -68,18 +68,18 @@ struct neuron_process {
  * @async: copies under way and results, by core and token - 1
  * @scrub: HBMs that it scrubs
  * @datastore: memory that it publishes counters in, under clients_lock
- * @handles: chunk by handle; its lock is that of what follows up to @closed
- * @spare: in it, a handle that is reserved for the next chunk; 0 = none
+ * @handles: chunk by handle; its lock also guards the fields from @spare to @closed
+ * @spare: handle in @handles that is reserved for the next chunk; 0 = none
  * @chunks: allocated by it, by device address
- * @unindexed: the same, those that are not in @chunks yet; the newest first
+ * @unindexed: chunks allocated by it that are not in @chunks yet, newest first
  * @nr_unindexed: their number
- * @imports: allocated elsewhere, by device address
- * @closed: what has a handle is in neither of the three any more
+ * @imports: imported chunks, by device address
+ * @closed: @chunks, @unindexed and @imports are not used any more, only @handles is
  * @hbm_bytes: bytes held of each HBM; under that hbm's lock
  * @device_bytes: bytes of device memory charged, for the limits
  * @core_bytes: the same by core
- * @limit: of @device_bytes, set by the administrator; NEURON_NO_LIMIT = the
- *	   device's default
+ * @limit: limit of @device_bytes set by the administrator; NEURON_NO_LIMIT = the device's
+ *	   default
  * @own_limit: same, set by the process itself, under clients_lock
  * @host_bytes: bytes of host memory held
  * @failures: record of refused allocations, NULL: none; under device.failures_lock
@@ -164,7 +164,7 @@ static inline u32 neuron_teardowns_read(void)
  */
 static inline void neuron_teardown_ended(void)
 {
-	/* What was given back is seen by who sees the new number. */
+	/* A reader that sees the new number also sees what was given back. */
 	atomic_inc_return(&neuron_teardowns);
 }
 

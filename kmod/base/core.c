@@ -9,7 +9,7 @@
 #include "trace.h"
 
 /**
- * neuron_core_reset_eventfd() - tell another eventfd of resets
+ * neuron_core_reset_eventfd() - replace the eventfd that is signalled at resets
  * @c: core, locked
  * @eventfd: taken over; NULL = none
  *
@@ -41,7 +41,7 @@ int neuron_core_clean(struct neuron_device *nd, u32 core)
 	}
 	unmap_mapping_range(nd->inode->i_mapping, neuron_core_window(nd, core),
 			    NEURON_RESOURCE_SBUF, 1);
-	/* Whatever the engines said; and a device that goes can still be stopped. */
+	/* Reset even if the engines failed, and even if the device is being removed. */
 	reset = nd->ops->core_reset(nd, core);
 	if (!err || err == -ENODEV)
 		err = reset;
@@ -84,7 +84,7 @@ void neuron_core_take(struct neuron_device *nd, u32 core, struct neuron_client *
 	neuron_crwl_reset(&c->crwl);
 	nd->ops->core_bind(nd, core, &client->space);
 	WRITE_ONCE(c->owner, client);
-	/* Who took the cooperative lock when the core was free has nothing to lock. */
+	/* Another process may have taken the cooperative lock of the free core. */
 	neuron_crwl_evict(&c->crwl, client->pid);
 }
 
@@ -95,8 +95,8 @@ void neuron_core_take(struct neuron_device *nd, u32 core, struct neuron_client *
  * @client: the process
  *
  * The first process that changes anything of a core owns it until it
- * detaches.  A new owner gets it reset.  Either all of @map are the process's
- * afterwards, or none is that was not before.
+ * detaches.  The core is reset for its new owner.  Afterwards the process owns all cores
+ * of @map or, on error, only those that it owned before.
  *
  * Context: may sleep.
  * Return: 0; -EBUSY another process owns or has claimed one; -EIO reset failed.
@@ -107,7 +107,7 @@ int neuron_cores_acquire(struct neuron_device *nd, unsigned long map,
 	unsigned int i;
 	int err = 0;
 
-	/* lockdep knows no more levels. */
+	/* lockdep has no more subclasses. */
 	BUILD_BUG_ON(NEURON_HW_MAX_CORES > MAX_LOCKDEP_SUBCLASSES);
 	for_each_set_bit(i, &map, NEURON_HW_MAX_CORES)
 		mutex_lock_nested(&nd->core[i].lock, i);
@@ -171,12 +171,12 @@ int neuron_core_read(struct neuron_device *nd, u32 core, const struct neuron_cli
 }
 
 /**
- * neuron_core_try_reset() - reset a core because somebody asked for it
+ * neuron_core_try_reset() - reset a core on request
  * @nd: device
  * @core: core number
  *
  * Context: may sleep, core.lock is held.
- * Return: 0; -EIO it does not reset; -ENODEV.
+ * Return: 0; -EIO the reset failed; -ENODEV.
  */
 int neuron_core_try_reset(struct neuron_device *nd, u32 core)
 {
@@ -222,13 +222,13 @@ int neuron_device_reset(struct neuron_device *nd)
 }
 
 /**
- * neuron_nds_add() - the device reported what a counter is about
+ * neuron_nds_add() - count an event that the device reported
  * @nd: device
  * @core: core number
  * @counter: as for neuron_nds_read()
  * @n: how often
  *
- * A process that publishes counters counts it itself, when its execution ends.
+ * A process that publishes counters counts the event itself when its execution ends.
  *
  * Context: may sleep.
  */

@@ -18,9 +18,9 @@ struct pid;
 
 /**
  * struct neuron_nds_counter - a counter that processes publish in their datastores
- * @ended: sum of what processes left that are gone
- * @last: what the last one of them left
- * @cleared: what of the sum a write to sysfs made disappear
+ * @ended: sum of what ended processes left behind
+ * @last: what the process that ended last left behind
+ * @cleared: part of the sum that a write to sysfs cleared
  */
 struct neuron_nds_counter {
 	u64 ended;
@@ -32,22 +32,22 @@ struct neuron_nds_counter {
  * struct neuron_core - a NeuronCore
  * @lock: @owner, @nq; with neuron_devices_lock: @claim, @claim_via, @claim_until
  * @owner: process that uses it; NULL = free.  Set and cleared under @lock
- * @claim: thread group that has claimed it, or NULL; see crwl.c
- * @claim_via: client or file whose end is the end of the claim
- * @claim_until: until then (jiffies64) the claim holds although its process is not attached
+ * @claim: thread group that has claimed it, or NULL; see claim.c
+ * @claim_via: client or file that the claim ends with
+ * @claim_until: until then (jiffies64) the claim holds even if its process is not attached
  * @crwl: cooperative lock
  * @nq_lock: eventfds in @nq
  * @nq: notification queues in use, by type * 16 + engine; made on first use
  * @nds: published counters by NDS_NC_COUNTER_*, under clients_lock
- * @dirty: it did not reset and may hold what its last owner left
- * @reset_eventfd: who is told of resets; under @lock
- * @reset_failed: the last reset did
- * @reset_req: resets that were asked for
+ * @dirty: its reset failed, so it may hold what its last owner left
+ * @reset_eventfd: signalled at resets; under @lock
+ * @reset_failed: the last reset failed
+ * @reset_req: resets that were requested
  * @reset_fail: resets that failed
  * @copy: copy ring; its own allocation
- * @device_bytes: bytes of device memory charged, by whomever
- * @limit: of what the owner has charged, or of @device_bytes while there is none;
- *	   or NEURON_NO_LIMIT
+ * @device_bytes: bytes of device memory charged to it by all processes
+ * @limit: limit of what the owner has charged or, without an owner, of @device_bytes; or
+ *	   NEURON_NO_LIMIT
  * @host_mem: host memory charged to it
  * @device_mem: device memory charged to it
  * @category: device memory by category

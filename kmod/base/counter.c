@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Memory counters, and who is told that they changed. */
+/* Memory counters, and the wake-up of their pollers. */
 #include <linux/kobject.h>
 #include <linux/sysfs.h>
 
@@ -10,8 +10,8 @@
 DEFINE_STATIC_KEY_FALSE(neuron_notify);
 
 /**
- * neuron_counter_tell() - tell those who poll the files of a counter
- * @c: the counter; its directory does not go meanwhile
+ * neuron_counter_tell() - wake the pollers of a counter's files
+ * @c: the counter; its directory stays during the call
  *
  * Context: may sleep.
  */
@@ -26,7 +26,7 @@ void neuron_counter_tell(struct neuron_counter *c)
 }
 
 /**
- * neuron_counter_changed() - the same, at any time
+ * neuron_counter_changed() - wake the pollers of a counter, if its directory exists
  * @nd: device
  * @c: the counter
  *
@@ -36,7 +36,7 @@ void neuron_counter_changed(struct neuron_device *nd, struct neuron_counter *c)
 {
 	int idx;
 
-	/* The directories go when the device has gone. */
+	/* The directories are removed only after the device is gone. */
 	if (!neuron_device_enter(nd, &idx))
 		return;
 	neuron_counter_tell(c);

@@ -29,14 +29,14 @@ void neuron_counter_tell(struct neuron_counter *c);
 void neuron_counter_changed(struct neuron_device *nd, struct neuron_counter *c);
 
 /**
- * neuron_counter_change() - memory came or goes
+ * neuron_counter_change() - count memory that was allocated or freed
  * @nd: device
  * @c: counter
  * @bytes: how much
- * @last: size of the last allocation of these
- * @add: it came
+ * @last: size of the last allocation in @bytes
+ * @add: it was allocated
  *
- * Telling pollers costs nothing unless info/notify_delay is 0.
+ * Pollers cost nothing unless info/notify_delay is 0.
  *
  * Context: may sleep.
  */

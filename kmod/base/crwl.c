@@ -3,8 +3,8 @@
  * The cooperative lock of a core and the handshake that initialises it
  * (uapi/FACTS.md 2).
  *
- * They are between threads and processes that want to cooperate.  They protect
- * nothing here.
+ * Both serve threads and processes that want to cooperate.  They protect nothing in the
+ * driver.
  */
 #include <linux/pid.h>
 #include <linux/sched.h>
@@ -44,9 +44,9 @@ void neuron_crwl_drop(struct neuron_crwl *crwl, const struct neuron_client *clie
 }
 
 /**
- * neuron_crwl_evict() - a core is a process's now: nobody else keeps its lock
+ * neuron_crwl_evict() - a core has a new owner: all others lose its lock
  * @crwl: of the core
- * @pid: the process
+ * @pid: the new owner
  *
  * Context: process.
  */
@@ -95,7 +95,7 @@ int neuron_crwl_read(struct neuron_crwl *crwl, const struct neuron_client *clien
 int neuron_crwl_write(struct neuron_crwl *crwl, const struct neuron_client *client,
 		      const struct neuron_uuid *uuid)
 {
-	/* The vendor takes the lock and returns this (uapi/FACTS.md 2). */
+	/* The vendor's driver takes the lock and returns this (uapi/FACTS.md 2). */
 	if (neuron_crwl_mine(crwl, client, uuid))
 		return -EALREADY;
 	if (crwl->writer || crwl->readers)
@@ -144,7 +144,7 @@ static bool neuron_crwl_try(struct neuron_crwl *crwl, neuron_crwl_fn fn,
  * @timeout: jiffies to wait at most
  *
  * Context: may sleep.
- * Return: 0; -EBUSY not in that time; -EINTR; -ENODEV; what @fn returns.
+ * Return: 0; -EBUSY it was not possible in that time; -EINTR; -ENODEV; what @fn returns.
  */
 int neuron_crwl(struct neuron_client *client, u32 nc, const struct neuron_uuid *uuid,
 		neuron_crwl_fn fn, long timeout)
@@ -174,7 +174,7 @@ static void neuron_cinit_set(struct neuron_crwl *crwl, u32 state)
 }
 
 /**
- * neuron_crwl_reset() - a core was reset: somebody has to initialise it again
+ * neuron_crwl_reset() - a core was reset and has to be initialised again
  * @crwl: of the core
  *
  * Context: process.
@@ -187,7 +187,7 @@ void neuron_crwl_reset(struct neuron_crwl *crwl)
 	wake_up_all(&crwl->wait);
 }
 
-/* Does the thread live that initialises the core?  Under crwl.lock. */
+/* Is the thread that initialises the core alive?  Under crwl.lock. */
 static bool neuron_cinit_alive(const struct neuron_crwl *crwl)
 {
 	struct task_struct *task;
@@ -201,8 +201,8 @@ static bool neuron_cinit_alive(const struct neuron_crwl *crwl)
 }
 
 /*
- * Who is told STARTED has to initialise the core: the first who comes, and the
- * next one if that thread is gone.  All others wait for it.
+ * A thread that is told STARTED has to initialise the core.  That is the first thread
+ * that asks or, if it has died, the next one.  All others wait for it.
  */
 static bool neuron_cinit_start(struct neuron_crwl *crwl)
 {

@@ -16,11 +16,11 @@ struct pid;
  * struct neuron_crwl - what cooperating processes agree on about a core
  * @lock: the rest
  * @wait: woken at every change
- * @owner: process that loaded the model, NULL = none; gives it up before it goes
+ * @owner: process that loaded the model, NULL = none; its teardown drops the lock
  * @uuid: the model
  * @writer: the owner is loading it
  * @readers: executions that the owner has under way
- * @cinit: is the core initialised, enum neuron_cinit_state
+ * @cinit: progress of the initialisation, enum neuron_cinit_state
  * @starter: thread that initialises it, NULL = none
  */
 struct neuron_crwl {

@@ -44,7 +44,7 @@ struct neuron_sysfs;
  * @hw_errors: uncorrected errors so far
  * @cleared: ECC counts when they were cleared
  * @heartbeat: when the device last answered, seconds since 1970
- * @files: those in sysfs that show it, told of each report
+ * @files: sysfs files that show it; their pollers are woken at each report
  */
 struct neuron_health {
 	atomic_t pending[NEURON_NR_EVENTS][NEURON_HW_MAX_CORES];
@@ -59,7 +59,7 @@ struct neuron_health {
  * struct neuron_device - a device
  * @dev: class device neuronN
  * @cdev: /dev/neuronN
- * @desc: what the backend said
+ * @desc: the backend's description
  * @geometry: copy, because the backend's may go before the last reference
  * @geo: the copy
  * @ops: guarded desc.ops: they fail when the device is gone
@@ -121,15 +121,15 @@ struct neuron_device {
 	struct dentry *debugfs;
 };
 
-/* Whoever waits for something that the device does waits for this, too. */
+/* Every wait for the device must also end when this becomes true. */
 static inline bool neuron_device_gone(const struct neuron_device *nd)
 {
 	return READ_ONCE(nd->gone);
 }
 
 /*
- * Is an index that user space chose below @count?  If so, nothing else is
- * fetched with it, not even by speculation.
+ * Is an index that user space chose below @count?  If so, it is clamped so that
+ * speculation cannot use it beyond @count either.
  */
 static inline bool neuron_index_valid(u32 *index, u32 count)
 {
@@ -144,7 +144,7 @@ static inline u32 neuron_engine_core(struct neuron_device *nd, u32 eng)
 	return eng / nd->geo->engines_per_core;
 }
 
-/* Where mmap() finds the state buffer of a core: all in a row, wherever they are in the device. */
+/* Offset of a core's state buffer for mmap(): in a row, wherever the windows are in the device. */
 static inline u64 neuron_core_window(const struct neuron_device *nd, u32 core)
 {
 	return nd->geo->tpb_base[0] + core * nd->geo->tpb_size;

@@ -93,7 +93,7 @@ struct neuron_device *neuron_device_lookup(u32 index)
  * @seen: as for that
  *
  * Context: may sleep; none of the devices' locks held.
- * Return: 0 something came back; -ENOENT nobody is dead; -EINTR.
+ * Return: 0 a process has given back what it owned; -ENOENT no process is dead; -EINTR.
  */
 int neuron_devices_reap(u32 seen)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Faults on demand.  Each has a file in debugfs, inject_NAME: as many of the
- * next operations fail as was written there.  On kernels with fault injection
- * a directory fail_NAME has the usual attributes (probability, interval ...).
+ * Faults on demand.  Each has a file in debugfs, inject_NAME: a number written there
+ * makes that many of the next operations fail.  On kernels with fault injection a
+ * directory fail_NAME has the usual attributes (probability, interval ...).
  */
 #ifndef NEURON_FAULT_H
 #define NEURON_FAULT_H
@@ -13,7 +13,7 @@
 
 /**
  * struct neuron_fault - something that can be made to fail
- * @shots: how many of the next operations do
+ * @shots: how many of the next operations fail
  * @attr: fault injection of the kernel
  */
 struct neuron_fault {
@@ -25,7 +25,7 @@ struct neuron_fault {
 
 /**
  * neuron_fault_hit() - is this operation to fail?
- * @f: what it is
+ * @f: the fault
  *
  * Context: any.
  */
@@ -34,7 +34,7 @@ static inline bool neuron_fault_hit(struct neuron_fault *f)
 	if (unlikely(atomic_read(&f->shots) > 0) && atomic_dec_if_positive(&f->shots) >= 0)
 		return true;
 #ifdef CONFIG_FAULT_INJECTION_DEBUG_FS
-	/* Not for /proc/PID/fail-nth, which is about memory and counts every attempt. */
+	/* Without a probability, should_fail() must not count this for /proc/PID/fail-nth. */
 	return READ_ONCE(f->attr.probability) && should_fail(&f->attr, 1);
 #else
 	return false;
@@ -55,7 +55,7 @@ static inline void neuron_fault_add(struct neuron_fault *f, const char *name, st
 	debugfs_create_atomic_t(file, 0600, dir, &f->shots);
 #ifdef CONFIG_FAULT_INJECTION_DEBUG_FS
 	f->attr = (struct fault_attr)FAULT_ATTR_INITIALIZER;
-	/* The kernel log is for what comes of it. */
+	/* The kernel log shows the consequences, not the fault. */
 	f->attr.verbose = 0;
 	snprintf(file, sizeof(file), "fail_%s", name);
 	fault_create_debugfs_attr(file, dir, &f->attr);

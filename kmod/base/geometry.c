@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a back end says that its device is made of: checked once, relied on
- * ever after.
+ * The geometry that a back end reports: checked once, trusted from then on.
  */
 #include <linux/bits.h>
 #include <linux/log2.h>
@@ -10,7 +9,7 @@
 #include "../../uapi/neuron_ioctl.h"
 #include "geometry.h"
 
-/* The device's view of host memory begins at the bit that says so (mem/chunk.c). */
+/* The device sees host memory above the bit host_window (mem/host.c). */
 #define NEURON_HOST_WINDOW	BIT_ULL(40)
 
 /**
@@ -40,7 +39,7 @@ static bool neuron_windows_apart(const struct neuron_window *w, u32 n)
 	return true;
 }
 
-/* No address means two things, on the device and as an offset for mmap(). */
+/* No address may have two meanings, on the device or as an offset for mmap(). */
 static bool neuron_geometry_windows(const struct neuron_geometry *geo)
 {
 	struct neuron_window w[NEURON_HW_MAX_HBMS + 1 + NEURON_HW_MAX_CORES];
@@ -64,9 +63,9 @@ static bool neuron_geometry_windows(const struct neuron_geometry *geo)
 }
 
 /*
- * Each core has a queue of its own for the driver's copies.  Programs have the
- * other queues of the engines that belong to cores, and reset these engines with
- * their core: so a copy queue is there on an engine of its own core, or elsewhere.
+ * Each core has a queue of its own for the driver's copies.  Programs use the other
+ * queues of the engines that belong to cores, and a core's reset resets its engines.  So
+ * a copy queue lies on an engine of its own core or on one that belongs to no core.
  */
 static bool neuron_geometry_copies(const struct neuron_geometry *geo)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What a back end may say that its device is made of. */
+/* Check of the geometry that a back end reports. */
 #ifndef NEURON_GEOMETRY_H
 #define NEURON_GEOMETRY_H
 

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Health: what a device reports about itself, who is told, and resetting it.
- *
- * A report can come from anywhere.  Telling needs to sleep and is left to a
- * work item; reports that come faster than it runs are told of as one.
+ * Health: what a device reports about itself, in counters, in the log and in sysfs.
  */
 #include <linux/dmi.h>
 #include <linux/ktime.h>
@@ -18,7 +15,7 @@
 
 /**
  * struct neuron_event_info - what an event means
- * @name: in the kernel log (uapi/FACTS.md 9); NULL: nobody needs to be told
+ * @name: in the kernel log (uapi/FACTS.md 9); NULL: not logged
  * @action: what an operator should do
  * @counter: status counter of the core, 0 = none
  */
@@ -83,14 +80,15 @@ static void neuron_health_work(struct work_struct *work)
 }
 
 /**
- * neuron_device_report() - the device has something to say about itself
+ * neuron_device_report() - take an event that a device reports
  * @nd: device
  * @event: what happened
- * @core: core that it happened to
+ * @core: core that it concerns
  *
- * Called by the device.  Uncorrected errors and failed transfers are counted
- * in the status of the core and logged; readers of the health files hear of
- * everything.
+ * Called by the device.  Uncorrected errors and failed transfers are counted in the
+ * status of the core and logged.  All events wake the pollers of the health files.
+ * Waking them may sleep, so a work item does it; it merges events that come faster than
+ * it runs.
  *
  * Context: any.
  */
@@ -110,7 +108,7 @@ void neuron_health_init(struct neuron_device *nd)
 }
 
 /**
- * neuron_health_exit() - no more reports are told of
+ * neuron_health_exit() - stop passing events on
  * @nd: device; stopped, so that it reports nothing
  *
  * Context: may sleep.
@@ -152,7 +150,7 @@ u64 neuron_health_ecc(struct neuron_device *nd, enum neuron_event event)
  * @nd: device
  * @event: below NEURON_NR_ECC
  *
- * The count of the device goes on.
+ * The device itself goes on counting.
  *
  * Context: may sleep.
  */
@@ -160,7 +158,7 @@ void neuron_health_clear(struct neuron_device *nd, enum neuron_event event)
 {
 	u64 count;
 
-	/* What cannot be read now was not seen, either. */
+	/* A count that cannot be read has nothing to clear. */
 	if (!nd->ops->ecc_count(nd, event, &count))
 		atomic64_set(&nd->health.cleared[event], count);
 }
@@ -171,7 +169,7 @@ void neuron_health_clear(struct neuron_device *nd, enum neuron_event event)
  * @power: filled in, with the time only if there are no figures
  *
  * Context: may sleep.
- * Return: 0; -ENODATA no sample yet; any other error: it cannot be told.
+ * Return: 0; -ENODATA no sample yet; any other error: the power is not known.
  */
 int neuron_health_power(struct neuron_device *nd, struct neuron_power *power)
 {

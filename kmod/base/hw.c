@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The operations of a device as the rest of neuron.ko calls them: as long as
- * the device is there, its own; afterwards an error.  So nobody who calls
- * nd->ops needs to know whether the device was just pulled out.
+ * the device is there, its own; afterwards an error.  So a caller of nd->ops need not
+ * know whether the device was just pulled out.
  *
- * Removal has two steps.  First the device is gone: nothing new starts.  Then
- * all that runs is stopped, and from then on the device is dead: nothing calls
- * it at all.  In between, those who stop something on their own, because
- * their process goes, still do so.
+ * Removal has two steps.  First the device is gone: nothing new starts.  Then everything
+ * that runs is stopped, and from then on the device is dead: nothing calls it at all.  In
+ * between, the teardown of a process can still stop what the process owns.
  */
 #include <linux/srcu.h>
 
@@ -15,16 +14,16 @@
 #include "device.h"
 #include "hw.h"
 
-/* Operations are short, so one for all devices will do. */
+/* Operations are short, so all devices share one. */
 DEFINE_STATIC_SRCU(neuron_hw_srcu);
 
 /**
- * neuron_device_enter() - keep a device from going
+ * neuron_device_enter() - keep a device from being removed
  * @nd: device
  * @idx: for neuron_device_exit()
  *
- * Not across anything that user space can hold up, such as its page faults:
- * neuron_device_del() waits.
+ * neuron_device_del() waits for neuron_device_exit(), so nothing in between may depend on
+ * user space, such as a page fault.
  *
  * Context: may be nested; may sleep afterwards.
  * Return: false the device is gone.
@@ -33,7 +32,7 @@ bool neuron_device_enter(struct neuron_device *nd, int *idx)
 {
 	*idx = srcu_read_lock(&neuron_hw_srcu);
 	if (!neuron_device_gone(nd)) {
-		/* Sparse knows no lock that is taken or not. */
+		/* Sparse knows no conditional lock. */
 		__release(&neuron_hw_srcu);
 		return true;
 	}
@@ -42,7 +41,7 @@ bool neuron_device_enter(struct neuron_device *nd, int *idx)
 }
 
 /**
- * neuron_device_exit() - let the device go
+ * neuron_device_exit() - allow the removal of the device again
  * @idx: from neuron_device_enter()
  */
 void neuron_device_exit(int idx)
@@ -50,7 +49,7 @@ void neuron_device_exit(int idx)
 	srcu_read_unlock(&neuron_hw_srcu, idx);
 }
 
-/* For what stops something. */
+/* For operations that stop something. */
 static bool neuron_hw_enter_stop(struct neuron_device *nd, int *idx)
 {
 	*idx = srcu_read_lock(&neuron_hw_srcu);
@@ -113,7 +112,7 @@ static bool neuron_hw_queue_poll(struct neuron_device *nd, u32 eng, u32 q)
 	bool more = nd->desc.ops->queue_poll;
 	int idx;
 
-	/* Removal of a device waits for a piece of the work only. */
+	/* Enter for each piece of the work, so that removal waits for one piece only. */
 	while (more && neuron_device_enter(nd, &idx)) {
 		more = nd->desc.ops->queue_poll(nd, eng, q);
 		neuron_device_exit(idx);
@@ -230,10 +229,10 @@ const struct neuron_hw_ops neuron_hw_ops = {
 };
 
 /**
- * neuron_hw_synchronize() - wait until each operation sees what became of its device
+ * neuron_hw_synchronize() - wait for all operations that began before
  *
- * After device.gone is set: none runs any more but those that stop something; after
- * device.dead is set: none at all.
+ * If device.gone was set before, only operations that stop something can still run.  If
+ * device.dead was set before, none can.
  *
  * Context: may sleep.
  */

@@ -7,9 +7,8 @@
  *
  * The device does what hardware does: it decodes register writes, fetches
  * 16-byte descriptors from rings in memory, moves data, counts semaphores and
- * appends to notification queues.  Translation and protection of the addresses
- * it meets there are those of the space bound to the queue, the way an IOMMU
- * would do it.
+ * appends to notification queues.  The space bound to the queue translates and checks the
+ * addresses that it meets there, as an IOMMU would.
  */
 #ifndef NEURON_HW_H
 #define NEURON_HW_H
@@ -195,7 +194,7 @@ struct neuron_geometry {
 	u32 compat_max;
 };
 
-/* What a device reports by itself; the ECC events first, which it also counts. */
+/* Events that a device reports.  The ECC events come first; the device also counts them. */
 enum neuron_event {
 	NEURON_EVENT_MEM_CORRECTED,	/* ECC of device memory, corrected */
 	NEURON_EVENT_MEM_UNCORRECTED,	/* not corrected */
@@ -210,7 +209,7 @@ enum neuron_event {
 #define NEURON_POWER_MAX	10000u
 
 /**
- * struct neuron_power - power drawn, in parts of NEURON_POWER_MAX of the most
+ * struct neuron_power - power drawn, where NEURON_POWER_MAX is the most
  * @time: when it was sampled last, seconds since 1970
  * @now: last sample
  * @min: lowest of the last minute
@@ -268,17 +267,17 @@ struct neuron_hw_ops {
 
 	/**
 	 * @queue_poll: the caller is about to sleep until the queue pair has done
-	 * what its doorbells asked for.  A device whose work is done by processors
-	 * does a piece of it here, then nobody needs to be woken twice; nothing
-	 * when a fatal signal is pending.  Optional.
+	 * what its doorbells asked for.  A device whose work is done by CPUs does a piece
+	 * of it here, which saves a wake-up; it does nothing when a fatal signal is
+	 * pending.  Optional.
 	 *
-	 * Return: there is more, and it is only done if the caller comes again.
+	 * Return: true if there is more, which is only done if the caller calls again.
 	 */
 	bool (*queue_poll)(struct neuron_device *nd, u32 eng, u32 q);
 
 	/**
 	 * @core_bind: the engines of @core act for @space from now on (DMA
-	 * triggers only reach queues bound to the same space).  NULL: nobody.
+	 * triggers only reach queues bound to the same space).  NULL: for no space.
 	 * Called while the core is reset.
 	 */
 	void (*core_bind)(struct neuron_device *nd, u32 core, struct neuron_space *space);
@@ -293,7 +292,7 @@ struct neuron_hw_ops {
 
 	/**
 	 * @hbm_release: memory at @off (from the start of @hbm, 4 KiB units)
-	 * is not used any more.  Optional.
+	 * is no longer used.  Optional.
 	 * Return: true if it reads as zero from now on.
 	 */
 	bool (*hbm_release)(struct neuron_device *nd, u32 hbm, u64 off, u64 len);
@@ -370,7 +369,7 @@ struct neuron_device_desc {
 	u32 neighbours[NEURON_HW_MAX_NEIGHBOURS];
 };
 
-/* What an address of a space leads to. */
+/* What a device address refers to. */
 enum neuron_target {
 	NEURON_TARGET_HBM,
 	NEURON_TARGET_HOST,
@@ -379,13 +378,13 @@ enum neuron_target {
 
 /**
  * struct neuron_pin - a checked range of device addresses, held for access
- * @kind: where it leads
+ * @kind: what the range is in
  * @index: HBM or core number
  * @off: offset from the start of the HBM, of the host buffer, of the core window
  * @pages: host buffer: its pages, from its start
  * @chunk: reference that keeps the memory; NULL for core windows
  * @counted: the chunk counts it among its users
- * @watch: range that is noted for mem/watch.c
+ * @watch: the range as noted by mem/watch.c
  */
 struct neuron_pin {
 	enum neuron_target kind;

@@ -102,7 +102,7 @@ DEFINE_EVENT(neuron_ring, neuron_ring_start,
 	TP_ARGS(dev, core, eng, queue, tx, rx)
 );
 
-/* The program has taken note of that many descriptors (DMA_ACK_COMPLETED). */
+/* The program acknowledged that many descriptors (DMA_ACK_COMPLETED). */
 DEFINE_EVENT(neuron_ring, neuron_ring_ack,
 	TP_PROTO(u32 dev, u32 core, u32 eng, u32 queue, u32 tx, u32 rx),
 	TP_ARGS(dev, core, eng, queue, tx, rx)
@@ -155,7 +155,7 @@ DEFINE_EVENT(neuron_exec, neuron_exec_start,
 	TP_ARGS(dev, core, tgid)
 );
 
-/* And left it again. */
+/* The execution ended: the program left the core's lock. */
 DEFINE_EVENT(neuron_exec, neuron_exec_finish,
 	TP_PROTO(u32 dev, u32 core, u32 tgid),
 	TP_ARGS(dev, core, tgid)

@@ -13,8 +13,8 @@ int neuron_workqueue_init(void)
 }
 
 /**
- * neuron_queue_work() - have something done that takes long
- * @work: is waited for by its process before that is gone
+ * neuron_queue_work() - queue work that takes long
+ * @work: the teardown of its process waits for it
  *
  * Context: any.
  */
