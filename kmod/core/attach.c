@@ -7,20 +7,20 @@
  * one, or when it dies, whichever comes first.
  *
  * A process is dead when the last thread of its thread group has begun to exit;
- * what it called has returned by then.  A first thread that ends before the
- * others is no death, nor is exec().  At its death everything that it owns
- * comes back: queues, cores, claims, memory and its place among the clients,
- * whatever happened to its descriptors.  A child that inherited one, a process
- * that got one in a message and one that shares the table of descriptors keep
- * a file that says EACCES.  Memory that is mapped or exported goes back with
- * the last mapping or export, as after MEM_FREE.
+ * its system calls have returned by then.  The exit of the first thread alone is no
+ * death, nor is exec().  At its death the process gives back everything that it owns:
+ * queues, cores, claims, memory and its place among the clients, whatever happened to its
+ * descriptors.  A child that inherited a descriptor, a process that received one in a
+ * message and one that shares the descriptor table keep a file whose calls fail with
+ * EACCES.  Memory that is mapped or exported is freed with the last mapping or export, as
+ * after MEM_FREE.
  *
- * Three find out.  A process that has a descriptor itself closes it while it
- * exits, so that all is back before wait() returns (neuron_flush()).  For any
- * other one the kernel wakes the wait queue of its struct pid, as it does for
- * pidfds, before wait() returns; a work item does the rest.  And what is about
- * to be refused for want of anything looks for the dead first
- * (neuron_clients_reap()), so that no timing decides whether it succeeds.
+ * A death is noticed in three ways.  A process with a descriptor of its own closes it
+ * while it exits, so that everything is given back before wait() returns
+ * (neuron_flush()).  For any other process the kernel wakes the wait queue of its struct
+ * pid, as for pidfds, before wait() returns; a work item does the rest.  And a request
+ * that is about to be refused for a shortage first reaps dead processes
+ * (neuron_clients_reap()), so that its success does not depend on timing.
  */
 #include <linux/pid.h>
 
@@ -42,15 +42,15 @@ static void neuron_client_reap(struct work_struct *work)
 {
 	struct neuron_client *client = container_of(work, struct neuron_client, reap);
 
-	/* Older kernels wake for a traced thread, too. */
+	/* Older kernels also wake when a traced thread exits. */
 	if (!neuron_process_alive(client->pid))
 		neuron_client_exit(client);
 	neuron_client_put(client);
 }
 
 /*
- * Runs with locks of the kernel held.  An open file, or whoever does the teardown,
- * has a reference: teardown takes the entry away, and waits for this function.
+ * Runs under locks of the kernel.  An open file or the teardown holds a reference:
+ * teardown removes the entry, which waits for this function.
  */
 static int neuron_client_woken(wait_queue_entry_t *entry, unsigned int mode, int flags, void *key)
 {
@@ -89,7 +89,7 @@ again:
 			*out = client;
 			goto unlock;
 		}
-		/* Another thread just closed the last descriptor: start anew after that. */
+		/* Another thread just closed the last descriptor: try again after the teardown. */
 		mutex_unlock(&nd->clients_lock);
 		err = wait_for_completion_killable(&client->done);
 		neuron_client_put(client);
@@ -100,7 +100,7 @@ again:
 	if (nd->nr_clients >= NEURON_MAX_CLIENTS) {
 		seen = neuron_teardowns_read();
 		mutex_unlock(&nd->clients_lock);
-		/* Once: others could come and die for ever. */
+		/* Only once: other processes could attach and die for ever. */
 		err = reaped ? -ENOENT : neuron_clients_reap(nd, seen);
 		reaped = true;
 		if (!err)
@@ -115,7 +115,7 @@ again:
 	client->nr_files = 1;
 	init_waitqueue_func_entry(&client->death, neuron_client_woken);
 	INIT_WORK(&client->reap, neuron_client_reap);
-	/* The process lives: it is the caller.  So its death is still to come. */
+	/* The process is the caller, so its death is still to come. */
 	add_wait_queue(&pid->wait_pidfd, &client->death);
 	list_add_tail_rcu(&client->node, &nd->clients);
 	nd->nr_clients++;
@@ -155,7 +155,7 @@ static void neuron_client_teardown(struct neuron_client *client)
 	neuron_teardown_ended();
 	mutex_unlock(&nd->clients_lock);
 
-	/* An idle device holds no host memory; a process that comes now makes it anew. */
+	/* An idle device holds no host memory; the next process makes the copy rings again. */
 	for (i = 0; last && i < nd->geo->nr_cores; i++)
 		neuron_copy_exit(nd, i);
 	complete_all(&client->done);
@@ -165,7 +165,7 @@ static void neuron_client_teardown(struct neuron_client *client)
  * neuron_client_exit() - give back everything a dying process owns
  * @client: all threads of its process are past their ioctls; calling it twice is fine
  *
- * All of it is back when this returns, whoever did it.
+ * Everything is given back when this returns, even if another caller did the work.
  *
  * Context: may sleep.
  */
@@ -195,7 +195,7 @@ void neuron_client_detach(struct neuron_client *client)
 	struct neuron_device *nd = client->nd;
 	bool last;
 
-	/* Decided under the lock, or an open() could attach to what is going. */
+	/* Decided under the lock, or an open() could attach to a client that is torn down. */
 	mutex_lock(&nd->clients_lock);
 	last = !--client->nr_files && !client->dead;
 	if (last)

@@ -51,7 +51,7 @@ int neuron_do_driver_info_get(struct neuron_call *call)
 	a->revision = call->nd->geo->revision;
 	a->version = NEURON_DEVICE_DRIVER_INFO_VERSION0;
 	a->size = sizeof(*a);
-	/* Only what works. */
+	/* Only features that work are announced. */
 	a->feature_flags1 = NEURON_DRIVER_FEATURE_DMABUF |
 			    NEURON_DRIVER_FEATURE_ASYNC_DMA |
 			    NEURON_DRIVER_FEATURE_BATCH_DMAQ_INIT |
@@ -79,7 +79,7 @@ int neuron_do_host_device_id(struct neuron_call *call)
 	return 0;
 }
 
-/* The process attached longest, 0 if none is. */
+/* The process that has been attached longest; 0 if there is none. */
 int neuron_do_device_app_pid(struct neuron_call *call)
 {
 	struct neuron_device *nd = call->nd;
@@ -101,7 +101,7 @@ static int neuron_reset_cores(struct neuron_client *client, u32 map)
 
 	if (!map || map & ~all)
 		return -EINVAL;
-	/* All or nothing: look before the first is touched. */
+	/* All or nothing: check all cores before the first one is reset. */
 	for (i = 0; i < nd->geo->nr_cores; i++) {
 		if (!(map & BIT(i)))
 			continue;
@@ -121,7 +121,7 @@ static int neuron_reset_cores(struct neuron_client *client, u32 map)
 	return 0;
 }
 
-/* Done when it returns; the token only exists because callers wait with it. */
+/* The reset is done when this returns.  The token exists because callers wait with it. */
 int neuron_do_nc_reset(struct neuron_call *call)
 {
 	struct neuron_ioctl_device_reset *a = call->arg;

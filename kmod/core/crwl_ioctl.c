@@ -20,7 +20,7 @@ static int neuron_crwl_change(struct neuron_client *client, const struct neuron_
 	return neuron_crwl(client, nc, &a->uuid, fn, timeout);
 }
 
-/* What makes the caller a reader: an execution begins. */
+/* Make the caller a reader: an execution begins. */
 static int neuron_crwl_exec(struct neuron_client *client, const struct neuron_ioctl_crwl *a,
 			    neuron_crwl_fn fn, long timeout)
 {
@@ -46,7 +46,7 @@ int neuron_do_crwl_reader_exit(struct neuron_call *call)
 	return err;
 }
 
-/* The lock of a core is only for those who could use the core. */
+/* Only a process that could use a core may lock it. */
 static int neuron_crwl_admit(struct neuron_client *client, u32 nc)
 {
 	struct neuron_core *core = &client->nd->core[nc];
@@ -68,7 +68,7 @@ int neuron_do_crwl_writer_enter(struct neuron_call *call)
 	err = neuron_crwl_admit(call->client, a->nc_id) ?:
 	      neuron_crwl(call->client, a->nc_id, &a->uuid, neuron_crwl_write,
 			  NEURON_WRITER_TIMEOUT);
-	/* Somebody may have got the core meanwhile. */
+	/* Another process may have become the owner meanwhile. */
 	if (!err) {
 		err = neuron_crwl_admit(call->client, a->nc_id);
 		if (err)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Devices: what a backend adds and removes. */
+/* Devices, as a backend adds and removes them. */
 #include <linux/slab.h>
 
 #include "../base/claim.h"
@@ -143,8 +143,8 @@ struct neuron_device *neuron_device_add(const struct neuron_device_desc *desc)
 	if (err)
 		goto del;
 	/*
-	 * Whoever drives the device should stay while it is open, although it
-	 * may delete the device.  cdev_put() drops the device before the module.
+	 * The backend's module should stay while the device is open, although the backend
+	 * may delete the device. cdev_put() drops the device before the module.
 	 */
 	cdev_init(&nd->cdev, &neuron_fops);
 	nd->cdev.owner = desc->ops->owner;
@@ -169,7 +169,7 @@ put:
 }
 NEURON_EXPORT_SYMBOL(neuron_device_add);
 
-/* Whoever waits for the device is told, and finds it gone. */
+/* Wake everything that waits for the device; the waiters find it gone. */
 static void neuron_device_wake(struct neuron_device *nd)
 {
 	u32 i;
@@ -183,8 +183,8 @@ static void neuron_device_wake(struct neuron_device *nd)
 }
 
 /*
- * Stop everything on a device, for good: afterwards none of its operations runs
- * or will be called, it makes no access, and no process sees its memory.
+ * Stop everything on a device for good.  Afterwards none of its operations runs or will
+ * be called, the device makes no access, and no process sees its memory.
  */
 static void neuron_device_stop(struct neuron_device *nd)
 {
@@ -193,7 +193,7 @@ static void neuron_device_stop(struct neuron_device *nd)
 	WRITE_ONCE(nd->gone, true);
 	neuron_device_wake(nd);
 	neuron_hw_synchronize();
-	/* Host memory comes back at the next access, what is the device's does not. */
+	/* The next access faults host memory in again, but no memory of the device. */
 	unmap_mapping_range(nd->inode->i_mapping, 0, 0, 1);
 
 	for (i = 0; i < nd->geo->nr_dma_engines; i++)
@@ -207,7 +207,7 @@ static void neuron_device_stop(struct neuron_device *nd)
 	WRITE_ONCE(nd->dead, true);
 	neuron_hw_synchronize();
 
-	/* Nobody resets them any more, so nobody else would tell. */
+	/* There will be no other reset that signals these eventfds. */
 	for (i = 0; i < nd->geo->nr_cores; i++) {
 		mutex_lock(&nd->core[i].lock);
 		if (nd->core[i].reset_eventfd)

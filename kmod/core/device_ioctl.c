@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* ioctls about the host's devices and processes, and those that only answer no. */
+/* ioctls about the host's devices and processes, and those that are not supported. */
 #include <linux/ctype.h>
 #include <linux/pid.h>
 #include <linux/ratelimit.h>
@@ -137,7 +137,7 @@ int neuron_do_printk(struct neuron_call *call)
 	len = strlen(text);
 	while (len && text[len - 1] == '\n')
 		text[--len] = '\0';
-	/* One line, and nothing that a terminal would obey. */
+	/* One line, without control characters that a terminal would obey. */
 	for (i = 0; i < len; i++)
 		if (!isascii(text[i]) || !isprint(text[i]))
 			text[i] = '?';
@@ -172,7 +172,7 @@ int neuron_do_nc_pid_state_dump(struct neuron_call *call)
 	task = get_pid_task(pid, PIDTYPE_TGID);
 	if (task) {
 		get_task_comm(comm, task);
-		/* The process chose it: no line breaks, no escapes. */
+		/* The process chose its name: keep line breaks and escapes out of the log. */
 		for (c = comm; *c; c++)
 			if (!isprint(*c))
 				*c = '?';

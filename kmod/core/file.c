@@ -26,7 +26,7 @@ static int neuron_fs_init(struct fs_context *fc)
 	return init_pseudo(fc, NEURON_FS_MAGIC) ? 0 : -ENOMEM;
 }
 
-/* Nobody can mount it; it is where the inodes of neuron_inode_get() live. */
+/* User space cannot mount it; the inodes of neuron_inode_get() live on it. */
 static struct file_system_type neuron_fs = {
 	.name = "neuron",
 	.owner = THIS_MODULE,
@@ -93,7 +93,7 @@ static int neuron_open(struct inode *inode, struct file *file)
 		}
 	}
 	file->private_data = nf;
-	/* There may be several nodes; removal must find all mappings. */
+	/* A device may have several nodes, but its removal must find all mappings. */
 	file->f_mapping = nd->inode->i_mapping;
 	return 0;
 }
@@ -132,7 +132,7 @@ static int neuron_release(struct inode *inode, struct file *file)
  * @file: open descriptor
  * @wait: table
  *
- * There is nothing to wait for but the end of the device.
+ * The only event is the end of the device.
  *
  * Return: EPOLLHUP and EPOLLERR when it is gone.
  */

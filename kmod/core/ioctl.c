@@ -18,10 +18,10 @@
 
 #define IN		0x01	/* copy the argument in */
 #define OUT		0x02	/* copy it out after success */
-#define OUT_ERR		0x04	/* copy it out when there was not enough, too: it says why */
+#define OUT_ERR		0x04	/* also copy it out after a shortage: it says why */
 #define ANY		0x08	/* also on write-only and foreign descriptors */
 #define NATIVE		0x10	/* found by number, sized by its first member */
-#define PARTS		0x20	/* with ENOMEM a part is done, or a result is taken: not again */
+#define PARTS		0x20	/* ENOMEM may leave a part done or a result taken: no retry */
 
 /* Arguments up to this size live on the stack. */
 #define NEURON_IOCTL_STACK	128
@@ -32,7 +32,7 @@ struct neuron_ioctl_row {
 	u16 min;		/* NATIVE: smallest size accepted */
 	u32 flags;
 	int (*fn)(struct neuron_call *call);
-	void (*undo)(struct neuron_call *call);	/* the result got lost */
+	void (*undo)(struct neuron_call *call);	/* the result could not be copied out */
 };
 
 #define ROW(_name, _type, _flags, _fn) \
@@ -95,7 +95,7 @@ static const struct neuron_ioctl_row neuron_ioctls[] = {
 	    neuron_do_dma_copy_descriptors64),
 	ROW(DMA_DESCRIPTOR_COPYOUT, struct neuron_ioctl_dma_descriptor_copyout, IN,
 	    neuron_do_dma_descriptor_copyout),
-	/* The vendor gave these two up; what it answers is what programs know. */
+	/* The vendor's driver dropped these two; programs know this answer. */
 	ROW_RAW(DMA_QUIESCE_QUEUES, 0, neuron_do_enotty),
 	ROW(SEMAPHORE_INCREMENT, struct neuron_ioctl_semaphore, IN,
 	    neuron_do_semaphore_increment),
@@ -187,7 +187,7 @@ static const struct neuron_ioctl_row neuron_ioctls[] = {
 	    neuron_do_hbm_scrub_wait),
 	ROW(GET_LOGICAL_TO_PHYSICAL_NC_MAP, struct neuron_ioctl_get_logical_to_physical_nc_map,
 	    IN | ANY, neuron_do_get_logical_to_physical_nc_map),
-	/* There is no pod to be a member of; nothing is written. */
+	/* There are no pods; nothing is written. */
 	ROW_RAW(POD_INFO, ANY, neuron_do_eopnotsupp),
 	ROW_RAW(POD_STATUS, ANY, neuron_do_eopnotsupp),
 	ROW_RAW(POD_STATUS_V2, ANY, neuron_do_eopnotsupp),
@@ -256,7 +256,7 @@ static const struct neuron_ioctl_row *neuron_ioctl_find(u32 cmd)
 	return NULL;
 }
 
-/* Errors that say that there is not enough of something. */
+/* Errors that report a shortage. */
 static bool neuron_ioctl_shortage(long err)
 {
 	return err == -ENOMEM || err == -EBUSY || err == -EAGAIN;
@@ -266,7 +266,7 @@ static int neuron_ioctl_run(struct neuron_call *call, const struct neuron_ioctl_
 {
 	int err = 0;
 
-	/* Nothing uninitialised ever goes back. */
+	/* No uninitialised byte is ever copied out. */
 	memset(call->arg, 0, row->size);
 	if (row->flags & NATIVE)
 		err = copy_struct_from_user(call->arg, row->size, call->uarg, usize);
@@ -313,7 +313,7 @@ long neuron_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	}
 	seen = neuron_teardowns_read();
 	err = neuron_ioctl_run(&call, row, usize);
-	/* What fails has mostly changed nothing, so it can be tried again. */
+	/* Except for PARTS, a call that failed changed nothing and can be tried again. */
 	if (neuron_ioctl_shortage(err) && !(row->flags & PARTS && err == -ENOMEM)) {
 		int reaped = neuron_clients_reap(call.nd, seen);
 

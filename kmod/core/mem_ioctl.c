@@ -17,8 +17,8 @@
 #define NEURON_V1_REGIONS	4	/* of each device memory, uapi/FACTS.md 4 */
 
 /*
- * Allocate, give it a handle, tell the caller: through @native if that is given,
- * else at @uhandle.
+ * Allocate a chunk, publish its handle and tell the caller: through @native if that is
+ * given, else at @uhandle.
  */
 static int neuron_mem_alloc(struct neuron_client *client, const struct neuron_chunk_request *req,
 			    u64 __user *uhandle, struct neuron_failure *why,
@@ -40,7 +40,7 @@ static int neuron_mem_alloc(struct neuron_client *client, const struct neuron_ch
 	if (err)
 		return err;
 	addr = chunk->addr;
-	/* Afterwards another thread may guess the handle and free it. */
+	/* From here on another thread may guess the handle and free the chunk. */
 	err = neuron_chunk_publish(chunk, &handle);
 	if (err) {
 		why->reason = NEURON_NATIVE_REASON_HOST;
@@ -59,7 +59,6 @@ static int neuron_mem_alloc(struct neuron_client *client, const struct neuron_ch
 	return 0;
 }
 
-/* Regions do not exist here: the field must name the only one. */
 static int neuron_alloc_compat(struct neuron_client *client, u64 size, u64 align, u32 host,
 			       u32 channel, u32 region, u32 nc, u32 type, u64 __user *uhandle)
 {
@@ -74,13 +73,13 @@ static int neuron_alloc_compat(struct neuron_client *client, u64 size, u64 align
 	struct neuron_failure why;
 
 	/*
-	 * v1 has regions, which are only names here.  Firmware and runtime of v2 and
-	 * later only know one, any number is that.
+	 * Regions are names only.  v1 has NEURON_V1_REGIONS of them; v2 and later have
+	 * one, which any number names.
 	 */
 	if (channel >= client->nd->geo->nr_hbms ||
 	    (region >= NEURON_V1_REGIONS && client->nd->geo->arch == NEURON_ARCH_V1))
 		return -EINVAL;
-	/* The contiguous scratchpad grows at the far end of the HBM. */
+	/* The contiguous scratchpad is placed at the far end of the HBM. */
 	if (type == NEURON_MEMALLOC_TYPE_CONTIGUOUS_SCRATCHPAD_DEVICE)
 		req.placement = NEURON_BUDDY_HIGH;
 	return neuron_mem_alloc(client, &req, uhandle, &why, NULL);
@@ -153,7 +152,7 @@ int neuron_do_native_mem_alloc(struct neuron_call *call)
 	return err;
 }
 
-/* The caller could not be told of its chunk. */
+/* The caller did not learn its handle: free the chunk. */
 void neuron_undo_native_mem_alloc(struct neuron_call *call)
 {
 	struct neuron_native_mem_alloc *a = call->arg;
@@ -315,7 +314,7 @@ int neuron_do_mem_get_extended_info(struct neuron_call *call)
 
 	if (!chunk)
 		return -ENOENT;
-	/* The vendor overwrites the handle with a kernel address; it stays here. */
+	/* The vendor's driver overwrites the handle with a kernel address; here it stays. */
 	a->version = 0;
 	a->host_memory = chunk->host;
 	a->mmap_offset = chunk->addr;

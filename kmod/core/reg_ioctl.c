@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Access to the windows of cores: single registers, by BAR offset (uapi/FACTS.md 6)
- * or device address, and blocks by DMA.  Everything else of a device is out of
- * reach: what is in rings and who may start them is for the driver to check.
+ * or device address, and blocks by DMA.  All other registers of a device are out of
+ * reach, because the driver checks what is in rings and who may start them.
  */
 #include <linux/overflow.h>
 #include <linux/sched/signal.h>
@@ -25,13 +25,13 @@ static u32 neuron_cores_bar(struct neuron_device *nd)
 	return nd->geo->arch == NEURON_ARCH_V1 ? 2 : 0;
 }
 
-/* Its entry in struct neuron_ioctl_device_info: BAR 0, then the other one. */
+/* Index of that BAR in struct neuron_ioctl_device_info: BAR 0 is first, then the other one. */
 u32 neuron_cores_bar_entry(struct neuron_device *nd)
 {
 	return neuron_cores_bar(nd) ? 1 : 0;
 }
 
-/* They follow each other from here. */
+/* Offset of the first core's window in that BAR; the others follow it. */
 static u64 neuron_bar_cores(struct neuron_device *nd)
 {
 	return nd->geo->arch >= NEURON_ARCH_V3 ? 0xd0000000 : 0;
@@ -56,7 +56,7 @@ static int neuron_reg_of_bar(struct neuron_device *nd, u64 addr, struct neuron_r
 {
 	u64 off = addr - NEURON_BAR_COOKIE(neuron_cores_bar_entry(nd)) - neuron_bar_cores(nd);
 
-	/* What lies below wraps to a large number. */
+	/* An address below the first window wraps to a large offset. */
 	if (off >= nd->geo->nr_cores * nd->geo->tpb_size || off % 4)
 		return -EINVAL;
 	reg->core = array_index_nospec((u32)div64_u64(off, nd->geo->tpb_size), nd->geo->nr_cores);
@@ -82,15 +82,15 @@ static int neuron_reg_of_address(struct neuron_device *nd, u64 addr, struct neur
 
 /**
  * struct neuron_bar_access - registers of one call
- * @reg: where
- * @data: what
+ * @reg: the registers
+ * @data: their values
  */
 struct neuron_bar_access {
 	struct neuron_reg reg[NEURON_BAR_MAX_COUNT];
 	u32 data[NEURON_BAR_MAX_COUNT];
 };
 
-/* All addresses are looked at before anything happens. */
+/* All addresses are checked before the first access. */
 static int neuron_bar_prepare(struct neuron_device *nd, const struct neuron_ioctl_bar_rw *a,
 			      struct neuron_bar_access *access, unsigned long *cores)
 {
@@ -157,7 +157,7 @@ int neuron_do_bar_write(struct neuron_call *call)
 	return neuron_bar_rw(call->client, call->arg, true);
 }
 
-/* The values are put where the addresses were: there is one for each. */
+/* Each value replaces its address in @addr. */
 static int neuron_counters_read(struct neuron_client *client, u64 *addr, u32 count)
 {
 	u32 *val = (u32 *)addr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A core is reset for its owner, or goes back to nobody. */
+/* Reset of a core for its owner, and the end of an ownership. */
 #include <linux/eventfd.h>
 
 #include "../base/client.h"
@@ -68,7 +68,7 @@ int neuron_core_reset(struct neuron_device *nd, u32 core, struct neuron_client *
 		neuron_nqs_release(nd, core);
 		nd->ops->core_bind(nd, core, c->owner ? &client->space : NULL);
 	}
-	/* Whoever hears of it finds a core that works. */
+	/* Signalled last, so that the listener finds a core that works. */
 	if (c->reset_eventfd)
 		neuron_eventfd_signal(c->reset_eventfd);
 unlock:
