@@ -29,7 +29,7 @@
 #define NEURON_IMPORT_NS_DMA_BUF()	MODULE_IMPORT_NS("DMA_BUF")
 #endif
 
-/* 6.2: whoever calls these holds the reservation lock, or says that it does not. */
+/* 6.2: the plain names expect the reservation lock, the _unlocked ones take it. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
 #define dma_buf_vmap_unlocked(buf, map)		dma_buf_vmap(buf, map)
 #define dma_buf_vunmap_unlocked(buf, map)	dma_buf_vunmap(buf, map)

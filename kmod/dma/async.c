@@ -3,8 +3,8 @@
  * Asynchronous copies.  A process has two tokens for each core: it starts one
  * copy and waits for the one before, so that there is always one under way.
  *
- * A copy that is done holds no memory any more.  What stays until somebody
- * waits for it, or the process goes, is its result: at most two for each core.
+ * A copy that is done holds no memory any more.  Only its result stays until a thread
+ * waits for it or the process ends: at most two results for each core.
  */
 #include <linux/completion.h>
 #include <linux/eventfd.h>
@@ -24,12 +24,12 @@
 #define NEURON_TOKEN_NONE	(~0u)	/* uapi/FACTS.md 3 */
 #define NEURON_TOKEN_SYNC	0u
 
-/* A copy looks for the end of its process this often. */
+/* A copy checks after this many bytes whether its process has ended. */
 #define NEURON_ASYNC_BATCH	(64ull << 20)
 
 /**
  * struct neuron_async - a copy under way, or its result
- * @ref: its token, its work and those who wait
+ * @ref: held by its token, its work and its waiters
  * @work: does it
  * @done: it is done
  * @nd: device; only until it is done
@@ -44,7 +44,7 @@
  * @len: bytes
  * @err: result
  * @lock: @finished, @eventfd
- * @finished: nobody looks at @eventfd any more
+ * @finished: @eventfd is not used any more
  * @eventfd: signalled at the end
  */
 struct neuron_async {
@@ -91,7 +91,7 @@ static void neuron_async_work(struct work_struct *work)
 
 	for (done = 0; done < async->len && !err; done += n) {
 		n = min_t(u64, async->len - done, NEURON_ASYNC_BATCH);
-		/* A dead process must not wait here for the rest. */
+		/* The teardown of a dead process must not wait for the rest. */
 		if (READ_ONCE(async->client->dead))
 			err = -EINTR;
 		else
@@ -99,7 +99,7 @@ static void neuron_async_work(struct work_struct *work)
 					      async->from + done, n);
 	}
 	async->err = err;
-	/* Who waits may count on it that freed memory is free. */
+	/* Memory that the process has freed must be free when the waiter goes on. */
 	neuron_async_unuse(async);
 
 	spin_lock(&async->lock);
@@ -136,14 +136,14 @@ void neuron_async_exit(struct neuron_client *client)
 	}
 }
 
-/* Wait for a copy and give its token back.  Takes a reference of @async. */
+/* Wait for a copy and give its token back.  Consumes a reference of @async. */
 static int neuron_async_wait(struct neuron_client *client, struct neuron_async *async)
 {
 	int err = async ? 0 : -EINVAL;
 	u32 i;
 
 	if (!err && wait_for_completion_killable(&async->done)) {
-		/* It stays, for the end of the process. */
+		/* The copy keeps its token until the process ends. */
 		err = -EINTR;
 	} else if (!err) {
 		err = -EINVAL;
@@ -151,7 +151,7 @@ static int neuron_async_wait(struct neuron_client *client, struct neuron_async *
 		for (i = 0; i < NEURON_ASYNC_TOKENS; i++) {
 			struct neuron_async **slot = &client->async[async->core][i];
 
-			/* Another thread may have waited for it, too: one gets the result. */
+			/* Another thread may have waited for it, too: only one gets the result. */
 			if (*slot == async) {
 				err = async->err;
 				*slot = NULL;
@@ -165,7 +165,7 @@ static int neuron_async_wait(struct neuron_client *client, struct neuron_async *
 	return err;
 }
 
-/* Under client.async_lock; gives a reference. */
+/* Under client.async_lock; returns a reference. */
 static struct neuron_async *neuron_async_get(struct neuron_client *client, u32 core, u32 token)
 {
 	struct neuron_async *async = client->async[core][token - 1];
@@ -176,8 +176,9 @@ static struct neuron_async *neuron_async_get(struct neuron_client *client, u32 c
 }
 
 /*
- * The chunks of @async are its own to give up, whatever happens.  @async is kept for
- * the caller; @prev is the copy to wait for, if any.
+ * Start the copy.  It gives up its chunks in any case; the caller keeps its own reference
+ * of @async.  @before is set to the copy of token @prev, if any, which the caller waits
+ * for.
  */
 static int neuron_async_start(struct neuron_client *client, struct neuron_async *async, u32 prev,
 			      u32 *token, struct neuron_async **before)
@@ -252,7 +253,7 @@ static int neuron_mem_copy_async(struct neuron_client *client, u64 src, u64 dst,
 	err = neuron_async_start(client, async, prev, token, &before);
 	if (!err && before) {
 		err = neuron_async_wait(client, before);
-		/* The caller does not learn the new token, so that copy ends here, too. */
+		/* The caller does not learn the new token: wait for that copy here, too. */
 		if (err) {
 			neuron_async_wait(client, async);
 			return err;
@@ -268,8 +269,8 @@ put:
 }
 
 /*
- * Find a copy by what it was started with.  The handles may be freed; else any
- * two will do that tell the core.
+ * Find a copy by the handles that it was started with, even if they have been freed
+ * since.  Without such a copy, any two handles that determine the core will do.
  */
 static int neuron_async_find(struct neuron_client *client, u64 src_handle, u64 dst_handle,
 			     u32 token, struct neuron_async **out)
@@ -319,7 +320,7 @@ int neuron_do_mem_copy_async64(struct neuron_call *call)
 				     &a->wait_handle);
 }
 
-/* The caller could not be told its token. */
+/* The caller did not learn its token: wait for the copy. */
 static void neuron_async_forget(struct neuron_client *client, u64 src, u64 dst, u32 token)
 {
 	struct neuron_async *async;

@@ -2,7 +2,7 @@
 /*
  * Copies between host and device on a ring that the driver owns, one per core
  * (uapi/FACTS.md 5).  A batch of descriptors ends with one that copies a marker
- * and asks for an interrupt; that wakes the waiter.
+ * and asks for an interrupt, which wakes the waiter.
  */
 #include <linux/minmax.h>
 #include <linux/mm.h>
@@ -19,14 +19,14 @@
 #include "ring.h"
 
 #define NEURON_COPY_TIMEOUT	(30 * HZ)
-/* An instruction FIFO that its engine does not empty must not hold the ring up. */
+/* An instruction FIFO that its engine does not empty must not block the ring. */
 #define NEURON_FIFO_TIMEOUT	HZ
 
-/* What one batch of descriptors moves; the ring is free for others in between. */
+/* Descriptors of one batch; other copies may use the ring between two batches. */
 #define NEURON_COPY_DESCS	(NEURON_COPY_RING - NEURON_RING_UNUSED - 1)
 #define NEURON_COPY_BATCH	((u64)NEURON_COPY_DESCS * NEURON_DESC_MAX_LEN)
 
-/* In the marker page: what the device copies, and where to. */
+/* In the marker page: source and destination of the device's copy. */
 #define NEURON_MARKER_SRC	0
 #define NEURON_MARKER_DST	64
 
@@ -141,8 +141,8 @@ void neuron_copy_exit(struct neuron_device *nd, u32 core)
 }
 
 /*
- * User memory is copied without the ring's lock: a page fault there can take
- * as long as the process likes.  One buffer is kept for the next caller.
+ * User memory is copied without the ring's lock: a process can make a page fault take as
+ * long as it likes.  One buffer is kept for the next caller.
  */
 static int neuron_bounce_take(struct neuron_device *nd, u32 core, struct neuron_chunk **out)
 {
@@ -156,7 +156,7 @@ static void neuron_bounce_give(struct neuron_device *nd, u32 core, struct neuron
 		neuron_chunk_put(bounce);
 }
 
-/* Start a transfer; 0 means the ring is locked and ready. */
+/* Start a transfer.  Return: 0 with the ring locked and ready. */
 static int neuron_copy_begin(struct neuron_device *nd, u32 core)
 {
 	struct neuron_copy *copy = nd->core[core].copy;
@@ -264,7 +264,7 @@ static int neuron_copy_flush(struct neuron_device *nd, u32 core, u32 count, long
 			 NEURON_DESC_INT | NEURON_DESC_BARRIER);
 	count++;
 
-	/* Before it can be done. */
+	/* Trace it before it can complete. */
 	trace_neuron_ring_start(nd->dev.id, core, eng, q, count, count);
 	/* Descriptors before doorbells. */
 	wmb();
@@ -281,7 +281,7 @@ static int neuron_copy_flush(struct neuron_device *nd, u32 core, u32 count, long
 	if (err == -ETIMEDOUT)
 		trace_neuron_fault(nd->dev.id, core, NEURON_FAULT_TIMEOUT, eng, q);
 	if (err) {
-		/* Nothing may be under way when the caller lets go of its memory. */
+		/* No access may be under way when the caller releases its memory. */
 		neuron_copy_stop(nd, core);
 		if (neuron_copy_program(nd, core)) {
 			neuron_copy_stop(nd, core);
@@ -348,11 +348,11 @@ int neuron_dma_copy(struct neuron_device *nd, u32 core, u64 dst, u64 src, u64 le
 	return err;
 }
 
-/* Pages of the caller that the device works on at a time, and from where on that pays. */
+/* Bytes of user pages that are pinned at a time, and the length from which pinning pays. */
 #define NEURON_LEND_BYTES	(2u << 20)
 #define NEURON_LEND_MIN		(128u << 10)
 
-/* One transfer straight to or from pages of the caller. */
+/* One transfer directly to or from pinned pages of the caller. */
 static int neuron_copy_lent(struct neuron_device *nd, u32 core, u64 addr, unsigned long buf,
 			    u32 len, bool to_device)
 {
@@ -402,7 +402,10 @@ int neuron_dma_addr_user(struct neuron_device *nd, u32 core, u64 addr, void __us
 	while (len >= NEURON_LEND_MIN) {
 		n = min_t(u64, len, NEURON_LEND_BYTES);
 		err = neuron_copy_lent(nd, core, addr, (unsigned long)buf, n, to_device);
-		/* Memory that has no pages, for one, is left to the other way. */
+		/*
+		 * The bounce buffer serves memory that cannot be pinned, such as memory
+		 * without pages.
+		 */
 		if (err == -EFAULT || err == -ENOMEM)
 			break;
 		if (err)

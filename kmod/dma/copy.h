@@ -20,7 +20,7 @@ struct neuron_device;
  * @bounce: spare buffer between user memory and the device; taken with xchg()
  * @marker: page with the completion marker
  * @next: index of the next descriptor
- * @ring_id: phase that goes with it
+ * @ring_id: phase of @next
  * @seq: value of the last marker
  * @wait: woken by neuron_dma_irq()
  */

@@ -28,7 +28,7 @@ static int neuron_engine_access(struct neuron_client *client, u32 eng)
 	return neuron_core_acquire(nd, neuron_engine_core(nd, eng), client);
 }
 
-/* The vendor's does nothing either (uapi/FACTS.md 2). */
+/* The vendor's driver does nothing either (uapi/FACTS.md 2). */
 int neuron_do_dma_eng_init(struct neuron_call *call)
 {
 	struct neuron_ioctl_dma_eng_init *a = call->arg;
@@ -101,7 +101,7 @@ int neuron_do_dma_queue_init_batch(struct neuron_call *call)
 	return 0;
 }
 
-/* The vendor's does nothing either: a queue stays until its process goes. */
+/* The vendor's driver does nothing either: a queue stays until its process ends. */
 int neuron_do_dma_queue_release(struct neuron_call *call)
 {
 	struct neuron_ioctl_dma_queue_release *a = call->arg;
@@ -172,7 +172,7 @@ int neuron_do_dma_queue_copy_start(struct neuron_call *call)
 	      neuron_queue_room(nd, a->eng_id, NEURON_DMA_TX(a->qid), queue, 0,
 				a->tx_desc_count);
 	if (!err) {
-		/* Before it can be done. */
+		/* Trace it before it can complete. */
 		trace_neuron_ring_start(nd->dev.id, neuron_engine_core(nd, a->eng_id), a->eng_id,
 					a->qid, a->tx_desc_count, a->rx_desc_count);
 		/* Descriptors before doorbells; RX first (uapi/FACTS.md 5). */
@@ -184,7 +184,7 @@ int neuron_do_dma_queue_copy_start(struct neuron_call *call)
 			err = nd->ops->reg_write(nd, NEURON_BLOCK_DMA, a->eng_id,
 						 NEURON_DMA_TX(a->qid) + NEURON_DMA_Q_TAIL_INC,
 						 a->tx_desc_count);
-			/* One ring would be ahead of the other for ever. */
+			/* Otherwise one ring would stay ahead of the other. */
 			if (err)
 				neuron_queue_drop(nd, a->eng_id, a->qid);
 		}

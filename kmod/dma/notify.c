@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Notification queues: rings in memory that the device appends to and the
- * application maps.  A queue belongs to the owner of its core and goes with
- * it.  Instead of spinning on the memory, an application can have an eventfd
+ * application maps.  A queue belongs to the owner of its core and ends with that
+ * ownership.  Instead of spinning on the memory, an application can have an eventfd
  * signalled.
  */
 #include <linux/eventfd.h>
@@ -20,7 +20,7 @@
 
 #define NEURON_NQ_MIN_SIZE	256u
 
-/* Where the result of the three init calls goes. */
+/* Where the three init calls store their result. */
 struct neuron_nq_args {
 	u32 core;
 	u32 type;
@@ -37,7 +37,7 @@ static int neuron_nq_program(struct neuron_device *nd, u32 core, u32 nq, u64 add
 {
 	const struct neuron_hw_ops *ops = nd->ops;
 
-	/* Off while the base changes. */
+	/* The queue is off while its base changes. */
 	return ops->reg_write(nd, NEURON_BLOCK_CORE_NQ, core, NEURON_NQ_SIZE(nq), 0) ?:
 	       ops->reg_write(nd, NEURON_BLOCK_CORE_NQ, core, NEURON_NQ_BASE_LO(nq),
 			      lower_32_bits(addr)) ?:
@@ -100,8 +100,8 @@ void neuron_nqs_wake(struct neuron_device *nd, u32 core)
 }
 
 /*
- * Is there a queue that the caller can go on using?  One whose handle was
- * freed is made anew.  Under core->lock.
+ * Is there a queue that the caller can go on using?  A queue whose handle was freed is
+ * replaced.  Under core->lock.
  */
 static bool neuron_nq_usable(struct neuron_client *client, struct neuron_core *core, u32 nq)
 {
@@ -116,9 +116,8 @@ static bool neuron_nq_usable(struct neuron_client *client, struct neuron_core *c
 }
 
 /*
- * Put a queue in place, and make the caller the owner of the core if nobody
- * is: last, so that a request that is refused does not take it.
- * Under core->lock.  Return: 0, -EBUSY, -EIO.
+ * Install a queue.  The caller becomes the owner of a free core as the last step, so that
+ * a refused request does not take the core.  Under core->lock.  Return: 0, -EBUSY, -EIO.
  */
 static int neuron_nq_install(struct neuron_client *client, u32 index, u32 nq,
 			     struct neuron_nq *q, u32 size)
@@ -140,7 +139,7 @@ static int neuron_nq_install(struct neuron_client *client, u32 index, u32 nq,
 			nd->ops->core_reset(nd, index);
 		return err;
 	}
-	/* The eventfd goes over at once: the device writes to the new buffer by now. */
+	/* Move the eventfd immediately: the device already writes to the new buffer. */
 	spin_lock(&core->nq_lock);
 	old = core->nq[nq];
 	if (old)
@@ -266,7 +265,7 @@ static int neuron_nq_dev_type(u32 type)
 	return type == NQ_DEVICE_TYPE_TOPSP ? -EOPNOTSUPP : -EINVAL;
 }
 
-/* What both layouts ask for: they are the same up to dram_region. */
+/* The common part of both layouts, which are the same up to dram_region. */
 static int neuron_nq_init_v2(struct neuron_client *client,
 			     const struct neuron_ioctl_notifications_init_v2 *a, bool force,
 			     u64 *mmap_offset, u64 *handle)
@@ -359,7 +358,7 @@ void neuron_nq_posted(struct neuron_device *nd, u32 core, u32 nq)
 
 	if (WARN_ON_ONCE(core >= nd->geo->nr_cores || nq >= NEURON_HW_NR_NQ))
 		return;
-	/* When a device goes, this is called to wake everybody. */
+	/* Removal of a device calls this to wake everybody. */
 	if (!neuron_device_gone(nd)) {
 		trace_neuron_notify(nd->dev.id, core, nq / NEURON_HW_NQ_ENGINES,
 				    nq % NEURON_HW_NQ_ENGINES);

@@ -14,7 +14,7 @@ struct neuron_watch;
  * struct neuron_nq - a notification queue in use
  * @chunk: its buffer
  * @watch: of @chunk, for mem/watch.c
- * @eventfd: who is told of new entries, under core.nq_lock
+ * @eventfd: signalled at new entries, under core.nq_lock
  */
 struct neuron_nq {
 	struct neuron_chunk *chunk;

@@ -39,12 +39,12 @@ bool neuron_queue_is_kernel(struct neuron_device *nd, u32 eng, u32 q, u32 *core)
 }
 
 /**
- * neuron_engine_is_kernel() - has this engine one of the driver's copy rings?
+ * neuron_engine_is_kernel() - does this engine serve one of the driver's copy rings?
  * @nd: device
  * @eng: engine number
  *
  * Where the engines of cores do the driver's copies, too (inf1), the owner of the core
- * shares the engine with everybody whose memory is copied.
+ * shares the engine with all processes whose memory is copied.
  */
 bool neuron_engine_is_kernel(struct neuron_device *nd, u32 eng)
 {
@@ -156,7 +156,7 @@ static int neuron_queue_program(struct neuron_device *nd, u32 eng, u32 q,
 }
 
 /**
- * neuron_queue_init() - set a queue pair up, or set it up anew
+ * neuron_queue_init() - set a queue pair up, for the first time or again
  * @client: caller
  * @arg: as user space wrote it
  *
@@ -187,7 +187,7 @@ int neuron_queue_init(struct neuron_client *client, const struct neuron_ioctl_dm
 	queue->client = client;
 	err = neuron_queue_ring(client, arg->tx_handle, arg->tx_desc_count, queue, 0) ?:
 	      neuron_queue_ring(client, arg->rx_handle, arg->rx_desc_count, queue, 1);
-	/* Last, so that a request that is refused does not take the core. */
+	/* Last, so that a refused request does not take the core. */
 	if (!err)
 		err = neuron_core_acquire(nd, neuron_engine_core(nd, eng), client);
 	if (err)

@@ -11,7 +11,7 @@
  * @length: descriptors
  *
  * Context: may sleep; the queue is bound and stopped.
- * Return: 0; what the device says.
+ * Return: 0, or the device's error.
  */
 int neuron_ring_program(struct neuron_device *nd, u32 eng, u32 base, u64 addr, u32 length)
 {

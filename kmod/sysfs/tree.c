@@ -100,8 +100,8 @@ struct neuron_sysfs {
 };
 
 /*
- * Processes publish counters by writing to memory.  Nobody learns of that, so
- * they are looked at this often while somebody wants to know.
+ * Processes publish counters by writing to memory, which raises no event.  While
+ * notification is on, the counters are read this often.
  */
 #define NEURON_WATCH_INTERVAL	(HZ / 10)
 
@@ -109,7 +109,7 @@ static ssize_t show_core_count(struct neuron_node *node, char *buf)
 {
 	int len = sysfs_emit(buf, "%u", node->nd->geo->nr_cores);
 
-	/* No newline: that is how readers know it (uapi/FACTS.md 9). */
+	/* Readers expect no newline (uapi/FACTS.md 9). */
 	return len;
 }
 
@@ -227,7 +227,7 @@ static ssize_t clear_hw_errors(struct neuron_node *node, const char *buf, size_t
 
 static ssize_t show_heartbeat(struct neuron_node *node, char *buf)
 {
-	/* Asking is what makes the heart beat. */
+	/* Reading a count from the device updates its heartbeat. */
 	neuron_health_ecc(node->nd, NEURON_EVENT_MEM_UNCORRECTED);
 	return sysfs_emit(buf, "%lld\n", atomic64_read(&node->nd->health.heartbeat));
 }
@@ -413,7 +413,7 @@ static const struct neuron_sysfs_row neuron_sysfs_table[] = {
 	MEM(DEV, "stats/memory_usage/host_mem/uncategorized", DEV_HOST,
 	    NEURON_MEMALLOC_TYPE_UNKNOWN_HOST),
 
-	/* Ours. */
+	/* Files that only this driver has. */
 	FILE_RO(DEV, "limits/host_memory", show_host_limit),
 	FILE_RO(DEV, "limits/process_host_memory", show_process_host_limit),
 	FILE_RW(DEV, "limits/process_memory", show_process_limit, store_process_limit),
@@ -677,7 +677,7 @@ static void neuron_watch_work(struct work_struct *work)
 /* Under neuron_devices_lock. */
 static void neuron_watch_start(struct neuron_device *nd)
 {
-	/* It may still be about to see that it should stop. */
+	/* The work of an earlier watch may not have stopped yet. */
 	cancel_delayed_work_sync(&nd->sysfs->watch);
 	neuron_watch_look(nd, false);
 	schedule_delayed_work(&nd->sysfs->watch, NEURON_WATCH_INTERVAL);
@@ -737,7 +737,7 @@ static struct neuron_node *neuron_node_get(struct neuron_device *nd, struct kobj
 
 /*
  * The directory of a file or, with @dir, the directory that the path names;
- * made with all its parents if it is not there.
+ * made with all its parents if it does not exist.
  */
 static struct kobject *neuron_walk(struct neuron_device *nd, struct kobject *parent,
 				   const char *path, u32 core, bool dir)
@@ -818,7 +818,7 @@ void __init neuron_sysfs_init(void)
 	}
 }
 
-/* Remember the files that tell of the device's health. */
+/* Remember the files that show the device's health. */
 static int neuron_health_files(struct neuron_device *nd)
 {
 	struct kobject *dir = neuron_walk(nd, &nd->dev.kobj, NEURON_HEALTH_DIR, 0, true);
