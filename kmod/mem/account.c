@@ -11,7 +11,7 @@
 
 /**
  * neuron_category() - category to charge
- * @type: what the caller asked for
+ * @type: category that the caller asked for
  * @host: host or device memory
  *
  * Unknown categories, and those of the other kind of memory, are charged as
@@ -65,9 +65,10 @@ const char *neuron_category_name(u32 type)
 /**
  * neuron_account() - show a chunk in sysfs
  * @chunk: the chunk; its kind, core, category and client are set
- * @bytes: its length, or by how much it grew, or that of all that are charged like it
- * @last: length of the last one of these
- * @add: it came or it goes
+ * @bytes: its length, what it grew by, or the sum over several chunks that are charged
+ *	like it
+ * @last: length of the last chunk in @bytes
+ * @add: allocated, else freed
  *
  * Context: process, no locks held.
  */

@@ -96,8 +96,8 @@ static int neuron_chunk_make(struct neuron_client *client, const struct neuron_c
 
 /**
  * neuron_chunk_alloc() - allocate a chunk
- * @client: who is charged; a reference is taken
- * @req: what
+ * @client: the process that is charged; a reference is taken
+ * @req: what to allocate
  * @out: the chunk; the caller holds its reference
  * @why: filled in with -ENOMEM
  *
@@ -174,7 +174,7 @@ static void neuron_chunk_release(struct kref *ref)
 	struct neuron_client *client = chunk->client;
 	struct neuron_device *nd = client->nd;
 
-	/* What is pinned was never allocated. */
+	/* Pinned user pages were never allocated here. */
 	if (chunk->kind == NEURON_CHUNK_PINNED || chunk->kind == NEURON_CHUNK_PINNED_DIRTY) {
 		neuron_host_free(nd, chunk);
 		goto free;
@@ -207,7 +207,7 @@ void neuron_chunk_put(struct neuron_chunk *chunk)
 		kref_put(&chunk->ref, neuron_chunk_release);
 }
 
-/* Give the memory of chunks of a process back that nobody refers to any more. */
+/* Free chunks of a process that have no reference left. */
 void neuron_chunks_free(struct neuron_client *client, struct neuron_chunk **chunks, u32 n)
 {
 	struct neuron_device *nd = client->nd;
@@ -237,8 +237,8 @@ void neuron_chunks_free(struct neuron_client *client, struct neuron_chunk **chun
  * @chunk: held by the caller, with a reference for the user
  * @as: kind of user, not NEURON_USER_NONE
  *
- * Until neuron_chunk_unuse() the chunk is as long as it is now, or longer: only
- * afterwards is its length to be looked at.
+ * The chunk does not get shorter until neuron_chunk_unuse(), so its length is only valid
+ * to check after this call.
  *
  * Context: process.
  */
@@ -252,7 +252,7 @@ void neuron_chunk_admit(struct neuron_chunk *chunk, enum neuron_user as)
 /**
  * neuron_chunk_unuse() - a user of a chunk is gone, with its reference
  * @chunk: may be NULL
- * @as: what it was admitted as, not NEURON_USER_NONE
+ * @as: kind that it was admitted as, not NEURON_USER_NONE
  *
  * Context: may sleep.
  */

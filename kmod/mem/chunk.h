@@ -27,14 +27,14 @@ enum neuron_chunk_place {
 /* What is special about a chunk. */
 enum neuron_chunk_kind {
 	NEURON_CHUNK_PLAIN,
-	NEURON_CHUNK_DATASTORE,		/* other processes may map it for reading */
+	NEURON_CHUNK_DATASTORE,		/* other processes may map it to read */
 	NEURON_CHUNK_PINNED,		/* pinned pages of a process, for one transfer */
 	NEURON_CHUNK_PINNED_DIRTY,	/* same, and the device writes to them */
 };
 
-/* What a chunk is used for; the rules are in mem/README.md. */
+/* The kinds of users of a chunk; mem/README.md has the rules. */
 enum neuron_user {
-	NEURON_USER_NONE,		/* somebody looks */
+	NEURON_USER_NONE,		/* a reader of its fields */
 	NEURON_USER_MAPPING,
 	NEURON_USER_EXPORT,
 	NEURON_USER_IMPORT,		/* a handle of another allocation's memory */
@@ -62,7 +62,7 @@ enum neuron_user {
  * @node: in client.chunks
  * @unindexed: in client.unindexed
  * @rcu: freeing of host memory, which is looked up under RCU
- * @block: device memory: what the allocator knows
+ * @block: device memory: the allocator's block
  * @dmem: device memory: cgroup charged
  * @dmem_extra: how often it was charged for growing; under device.grow_lock
  * @dmem_kept: bytes that stay charged until it is freed; under device.grow_lock

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Datastores: memory that a process maps and publishes its counters in (uapi/FACTS.md
- * 12).  sysfs shows the sums over all processes, live; what a process
- * leaves behind is added up.
+ * 12).  sysfs shows the sums over all processes, live; the counts of ended processes are
+ * added up.
  *
- * User space can put any number there.  They are only ever added and printed.
+ * User space can write any number there.  The driver only adds and prints them.
  */
 #include <linux/mm.h>
 #include <linux/pid.h>
@@ -178,7 +178,7 @@ static int neuron_datastore_own(struct neuron_client *client, u64 *addr)
 		if (err)
 			return err;
 		mutex_lock(&nd->clients_lock);
-		/* Another thread may have been faster. */
+		/* Another thread may have made one meanwhile. */
 		if (!client->datastore) {
 			client->datastore = ds;
 			ds = NULL;
@@ -226,7 +226,7 @@ int neuron_do_acquire_neuron_ds(struct neuron_call *call)
 	return 0;
 }
 
-/* Whoever looked at another process's releases it, too: nothing happens. */
+/* Programs also release the datastore of another process, for which nothing is to be done. */
 int neuron_do_release_neuron_ds(struct neuron_call *call)
 {
 	struct neuron_ioctl_neuron_ds_info *a = call->arg;

@@ -4,8 +4,8 @@
  * each: first byte, bytes, state.  For tools and bug reports.
  *
  * The position in the file is an address.  The hbm's lock is taken for one
- * range at a time and never while a line goes to user space, so a slow reader
- * holds nobody up; what changes meanwhile shows or not.
+ * range at a time and never while a line goes to user space, so a slow reader delays
+ * nobody.  The list may or may not show changes made meanwhile.
  */
 #include <linux/debugfs.h>
 #include <linux/seq_file.h>

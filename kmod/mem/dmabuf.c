@@ -3,9 +3,10 @@
  * Memory as dma-bufs: for other devices, and for other processes.
  *
  * An export holds its chunk, and so outlives the handle, the mapping and the
- * process that it was made from.  Once the device is gone, whatever is asked of
- * it is -ENODEV and its mappings give SIGBUS.  What importers and the kernel
- * have mapped by then stays theirs until they unmap it: they hold the pages.
+ * process that it was made from.  Once the device is gone, its operations fail with
+ * -ENODEV and accesses to its mappings raise SIGBUS.  Memory that importers and the
+ * kernel have mapped by then stays valid until they unmap it, because they hold the
+ * pages.
  */
 #include <linux/dma-buf.h>
 #include <linux/dma-mapping.h>
@@ -35,7 +36,7 @@
  * @size: bytes, whole pages
  * @lock: @maps
  * @maps: tables that importers have mapped
- * @vmap_pages: pages that the kernel has mapped; dma_buf_vmap() asks for it once
+ * @vmap_pages: pages that the kernel has mapped; dma_buf_vmap() maps them once only
  */
 struct neuron_export {
 	struct neuron_device *nd;
@@ -67,7 +68,7 @@ struct neuron_export_map {
  * @page: the page; stays as long as the chunk and the device do
  *
  * Context: may sleep.  Inside of neuron_device_enter().
- * Return: 0; -ENOMEM; -ENXIO there is no page that others could use, or it is
+ * Return: 0; -ENOMEM; -ENXIO there is no page that others could use, or the offset is
  *	   beyond the end.
  */
 int neuron_chunk_page(struct neuron_chunk *chunk, u64 off, struct page **page)
@@ -147,7 +148,7 @@ static int neuron_export_table(struct neuron_export *export, struct neuron_expor
 	return err;
 }
 
-/* The table keeps its pages by itself. */
+/* Take or drop the table's own references to its pages. */
 static void neuron_table_hold(struct sg_table *sgt, bool hold)
 {
 	struct sg_page_iter iter;
@@ -163,7 +164,7 @@ static void neuron_table_hold(struct sg_table *sgt, bool hold)
 	}
 }
 
-/* A descriptor that is read-only stays so, also through another device or the kernel. */
+/* A read-only descriptor gives no write access through another device or the kernel either. */
 static bool neuron_export_writable(const struct dma_buf *buf)
 {
 	return buf->file->f_mode & FMODE_WRITE;
@@ -253,7 +254,7 @@ static vm_fault_t neuron_export_fault(struct vm_fault *vmf)
 	struct page *page;
 	int idx;
 
-	/* The page must not go before removal of the device can find the mapping. */
+	/* The page must stay until removal of the device can find the mapping. */
 	if (!neuron_device_enter(export->nd, &idx))
 		return ret;
 	if (!neuron_export_pages(export, vmf->pgoff, 1, &page))
@@ -271,7 +272,7 @@ static int neuron_export_mmap(struct dma_buf *buf, struct vm_area_struct *vma)
 {
 	struct neuron_export *export = buf->priv;
 
-	/* VM_SHARED is not set for descriptors that are read-only. */
+	/* VM_SHARED is not set for read-only descriptors. */
 	if (!(vma->vm_flags & VM_MAYSHARE))
 		return -EINVAL;
 	if (neuron_device_gone(export->nd))
@@ -389,12 +390,12 @@ static int neuron_export_new(struct neuron_chunk *chunk, u64 off, u64 size, bool
 		kfree(export);
 		return PTR_ERR(*buf);
 	}
-	/* From here on all of it goes with the dma-buf, and only so. */
+	/* From here on the release of the dma-buf frees everything. */
 	neuron_chunk_ref(chunk);
 	neuron_chunk_admit(chunk, NEURON_USER_EXPORT);
 	export->watch = neuron_watch_chunk(chunk, off, size, NEURON_USER_EXPORT);
 	get_device(&nd->dev);
-	/* Removal of the device takes these mappings away, too. */
+	/* Removal of the device must find these mappings, too. */
 	(*buf)->file->f_mapping = nd->inode->i_mapping;
 
 	fd = get_unused_fd_flags(O_CLOEXEC);
@@ -403,7 +404,7 @@ static int neuron_export_new(struct neuron_chunk *chunk, u64 off, u64 size, bool
 	return fd;
 }
 
-/* Tell the caller of its descriptor, then make it one. */
+/* Tell the caller its descriptor, then install it. */
 static int neuron_export_install(struct dma_buf *buf, int fd, s32 __user *uaddr)
 {
 	if (put_user(fd, uaddr)) {
@@ -448,7 +449,7 @@ int neuron_do_native_mem_export(struct neuron_call *call)
 
 	if (a->flags & ~NEURON_NATIVE_EXPORT_RDONLY || a->__reserved)
 		return -EINVAL;
-	/* Meanwhile it must not get shorter. */
+	/* As a user, the export keeps the chunk from getting shorter. */
 	chunk = neuron_chunk_use(call->client, a->mem_handle, NEURON_USER_EXPORT);
 	if (!chunk)
 		return -ENOENT;
@@ -463,7 +464,10 @@ int neuron_do_native_mem_export(struct neuron_call *call)
 	return fd < 0 ? fd : neuron_export_install(buf, fd, &result->fd);
 }
 
-/* A handle is for all of a chunk, now and later: under grow_lock it does not grow. */
+/*
+ * A handle is for the whole chunk, so the export must cover it; under grow_lock the chunk
+ * does not grow.
+ */
 static int neuron_import_whole(struct neuron_client *client, struct neuron_export *export,
 			       u32 *handle)
 {
@@ -496,7 +500,7 @@ int neuron_do_native_mem_import(struct neuron_call *call)
 		goto put;
 	export = buf->priv;
 	chunk = export->chunk;
-	/* A handle is for writing, too. */
+	/* A handle gives write access, too. */
 	if (export->nd != call->nd)
 		err = -EXDEV;
 	else if (!neuron_export_writable(buf))
@@ -515,7 +519,7 @@ put:
 	return err;
 }
 
-/* The caller could not be told of its handle. */
+/* The caller did not learn its handle: free it. */
 void neuron_undo_native_mem_import(struct neuron_call *call)
 {
 	struct neuron_native_mem_import *a = call->arg;

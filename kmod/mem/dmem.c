@@ -48,8 +48,9 @@ void neuron_dmem_exit(struct neuron_hbm *hbm)
 }
 
 /*
- * What the driver holds is nobody's.  A request for more than there is fails by
- * itself; charged until then, it would be in the way of others below the same limit.
+ * No cgroup is charged for the driver's own memory.  A request for more than the HBM has
+ * fails anyway; charged until then, it would make requests of others under the same limit
+ * fail.
  */
 static bool neuron_dmem_counts(const struct neuron_chunk *chunk, u64 bytes)
 {
@@ -75,7 +76,7 @@ int neuron_dmem_charge(struct neuron_hbm *hbm, struct neuron_chunk *chunk)
 }
 
 /**
- * neuron_dmem_grow() - charge what a chunk is to be longer
+ * neuron_dmem_grow() - charge the bytes that a chunk will grow by
  * @hbm: HBM
  * @chunk: the chunk; its process must be in the cgroup that is charged already
  * @more: bytes
@@ -127,7 +128,7 @@ void neuron_dmem_cut(struct neuron_chunk *chunk, u64 less)
 {
 	if (!chunk->dmem)
 		return;
-	/* The first charge must hold the pool for the rest: it is given back with that. */
+	/* The remaining bytes are uncharged with the first charge, which must hold the pool. */
 	if (chunk->dmem_extra)
 		neuron_dmem_shrink(chunk, less);
 	else
@@ -136,7 +137,8 @@ void neuron_dmem_cut(struct neuron_chunk *chunk, u64 less)
 
 /**
  * neuron_dmem_uncharge() - the memory of a chunk is free again
- * @chunk: the chunk; whoever frees it, who allocated it gets the credit
+ * @chunk: the chunk; the cgroup that allocated it gets the credit, whichever process
+ *	frees it
  *
  * Context: any.
  */

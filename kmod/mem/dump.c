@@ -13,8 +13,8 @@
 /**
  * struct neuron_dump_source - allocations of one process
  * @client: the process, with a reference
- * @next: its next one
- * @valid: there is one
+ * @next: its next allocation
+ * @valid: @next is filled in
  */
 struct neuron_dump_source {
 	struct neuron_client *client;
@@ -64,7 +64,7 @@ static int neuron_dump(struct neuron_dump_source *src, u32 n, u64 from, u64 end,
 				s = &src[i];
 		if (!s || *count == U32_MAX)
 			break;
-		/* No lock is held: others may free and allocate meanwhile. */
+		/* No lock is held: other threads may free and allocate meanwhile. */
 		if (*count < room && copy_to_user(&data[*count], &s->next, sizeof(s->next)))
 			return -EFAULT;
 		++*count;

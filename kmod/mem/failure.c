@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What is known of allocations that were refused: a line in the kernel log that
- * operators can act on, and a record of the last ones that programs can fetch.
+ * Refused allocations: a line in the kernel log that operators can act on, and a record
+ * of the last refusals that programs can fetch.
  *
- * Each process has a record and a share of the log of its own: however many are
- * refused to one, the explanation that another one needs stays.  From processes
- * that are gone, the device keeps the last ones for the administrator.
+ * Each process has its own record and its own share of the log, so that many refusals of
+ * one process do not push out the explanation that another one needs.  The device keeps
+ * the last refusals of ended processes for the administrator.
  */
 #include <linux/capability.h>
 #include <linux/ktime.h>
@@ -22,18 +22,18 @@
 
 #define NEURON_TOP	NEURON_NATIVE_FAILURE_TOP
 
-/* What the device keeps of a process that is gone: others that are gone have room, too. */
+/* Refusals that the device keeps of an ended process, which leaves room for other ended ones. */
 #define NEURON_BURIED	4
 
 /**
  * struct neuron_refusal - an allocation that was refused
  * @seq: number, from 1; 0 = unused
  * @time: CLOCK_REALTIME, ns
- * @pid: who asked
- * @req: what for
- * @why: what there was
- * @category: who holds most, by category; most first
- * @process: same by process, with a reference
+ * @pid: the process that asked
+ * @req: what it asked for
+ * @why: what it could have had
+ * @category: the categories that hold most, largest first
+ * @process: the processes that hold most, with a reference
  */
 struct neuron_refusal {
 	u64 seq;
@@ -118,7 +118,7 @@ void neuron_failures_exit(struct neuron_failures *f)
 	kfree(f);
 }
 
-/* Store a refusal in the place of the oldest, which is left in *@r.  Under failures_lock. */
+/* Exchange *@r with the oldest refusal of a record.  Under failures_lock. */
 static void neuron_refusal_store(struct neuron_failures *f, struct neuron_refusal *r)
 {
 	struct neuron_refusal *slot = f->ring;
@@ -158,7 +158,7 @@ void neuron_failures_bury(struct neuron_client *client)
 	neuron_failures_exit(f);
 }
 
-/* The record of a process, made at its first refusal; that of the device without memory. */
+/* The record of a process, made at its first refusal; without memory for it, the device's. */
 static struct neuron_failures *neuron_failures_of(struct neuron_client *client)
 {
 	struct neuron_device *nd = client->nd;
@@ -176,7 +176,7 @@ static struct neuron_failures *neuron_failures_of(struct neuron_client *client)
 	return f;
 }
 
-/* The largest first. */
+/* Sort the categories, largest first. */
 static void neuron_top_categories(struct neuron_refusal *r)
 {
 	u32 cat, i, j;
@@ -224,7 +224,7 @@ static void neuron_top_processes(struct neuron_device *nd, struct neuron_refusal
 	mutex_unlock(&nd->clients_lock);
 }
 
-/* One line; its start is what tools look for (uapi/FACTS.md 9). */
+/* Log one line; tools look for its start (uapi/FACTS.md 9). */
 static void neuron_failure_log(struct neuron_device *nd, struct neuron_failures *f,
 			       const struct neuron_refusal *r)
 {
@@ -236,7 +236,10 @@ static void neuron_failure_log(struct neuron_device *nd, struct neuron_failures 
 		[NEURON_NATIVE_REASON_CAPPED] = "capped",
 		[NEURON_NATIVE_REASON_HOST] = "no host memory",
 	};
-	/* For processes that come and go; more than those of one device can use up. */
+	/*
+	 * Limits short-lived processes together; the processes of one device alone cannot
+	 * reach it.
+	 */
 	static DEFINE_RATELIMIT_STATE(limit, DEFAULT_RATELIMIT_INTERVAL,
 				      2 * NEURON_MAX_CLIENTS * DEFAULT_RATELIMIT_BURST);
 	const struct neuron_failure *why = &r->why;
@@ -318,7 +321,7 @@ static void neuron_refusal_next(const struct neuron_failures *f, u64 since, cons
 	}
 }
 
-/* The same among all records of a device; a copy with references.  False: none. */
+/* The same among all records of a device.  Sets *@r to a copy with references; false: none. */
 static bool neuron_failures_next(struct neuron_device *nd, u64 since, const struct pid *pid,
 				 struct neuron_refusal *out)
 {
@@ -339,7 +342,7 @@ static bool neuron_failures_next(struct neuron_device *nd, u64 since, const stru
 	return next;
 }
 
-/* After which number to begin so that the last @max up to @last that @pid may see are shown. */
+/* The number after which to begin, to show the last @max refusals up to @last that @pid may see. */
 static u64 neuron_failures_start(struct neuron_device *nd, const struct pid *pid, u64 last, u32 max)
 {
 	struct neuron_refusal r;
@@ -388,8 +391,8 @@ static void neuron_refusal_show(const struct neuron_refusal *r, struct neuron_na
 }
 
 /*
- * A process sees its own refusals.  Those of others tell what they asked for,
- * which, like the list of their allocations, takes CAP_SYS_ADMIN.  How much
+ * A process sees its own refusals.  Refusals of other processes show what these asked
+ * for.  To see them takes CAP_SYS_ADMIN, like the list of their allocations.  How much
  * each process holds is no secret: DEVICE_GET_ALL_APPS_INFO tells it, too.
  */
 int neuron_do_native_failures(struct neuron_call *call)
@@ -415,7 +418,7 @@ int neuron_do_native_failures(struct neuron_call *call)
 
 	since = a->since ?: neuron_failures_start(nd, pid, last,
 						  max_t(u32, room, NEURON_NATIVE_FAILURES_MAX));
-	/* More may come all the time: they are for the next call. */
+	/* New refusals may come all the time: they are left to the next call. */
 	while (count < room && since < last && !err && neuron_failures_next(nd, since, pid, &r)) {
 		since = r.seq;
 		neuron_refusal_show(&r, shown);

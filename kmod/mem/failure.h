@@ -17,7 +17,7 @@ struct neuron_failures;
  * @total: of the HBM, like what follows; all 0 for host memory
  * @free: same
  * @largest_free: longest free run
- * @largest_aligned: longest free run that is aligned as wanted
+ * @largest_aligned: longest free run with the requested alignment
  * @limit: the limit that was reached, or NEURON_NO_LIMIT
  * @used: by category
  */

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * MEM_GROW: make a chunk longer where it is.  Its address, its first bytes and
- * whoever uses them are not touched; what uses it already (mappings, rings,
- * transfers, exports) keeps the length it was made with.  So a chunk gets shorter
- * only while there is nothing of the kind: README.md.
+ * MEM_GROW: make a chunk longer in place.  Its address, its contents and its users are
+ * not touched; existing users (mappings, rings, transfers, exports) keep the length they
+ * were made with.  So a chunk can get shorter only while it has no such user: README.md.
  */
 #include <linux/overflow.h>
 #include <linux/uaccess.h>
@@ -16,7 +15,7 @@
 #include "limit.h"
 #include "watch.h"
 
-/* Bytes between the end of a chunk and what follows: taken, so that nobody else gets them. */
+/* Take the bytes behind a chunk, so that nobody else gets them. */
 static int neuron_tail_take(struct neuron_device *nd, struct neuron_chunk *chunk, u64 more,
 			    struct neuron_buddy_block *tail, struct neuron_failure *why)
 {
@@ -31,7 +30,7 @@ static int neuron_tail_take(struct neuron_device *nd, struct neuron_chunk *chunk
 	err = neuron_dmem_grow(hbm, chunk, more);
 	if (err)
 		return neuron_hbm_capped(hbm, 0, err, why);
-	/* The memory behind it may be out for being scrubbed. */
+	/* The memory behind the chunk may be taken for scrubbing. */
 	mutex_lock(&hbm->scrub_lock);
 	err = neuron_hbm_take(hbm, chunk, &req, tail, why);
 	mutex_unlock(&hbm->scrub_lock);
@@ -40,7 +39,7 @@ static int neuron_tail_take(struct neuron_device *nd, struct neuron_chunk *chunk
 	return err;
 }
 
-/* Memory that is not the chunk's any more, or did not become it. */
+/* Uncharge memory that is no longer the chunk's, or did not become the chunk's. */
 static void neuron_tail_uncharge(struct neuron_chunk *chunk, u64 bytes)
 {
 	neuron_limit_uncharge(chunk, bytes);
@@ -56,7 +55,7 @@ static int neuron_tail_add(struct neuron_device *nd, struct neuron_chunk *chunk,
 
 	do {
 		err = neuron_tail_take(nd, chunk, more, &tail, why);
-		/* What follows is not free, or a limit is reached: @why says it. */
+		/* The memory that follows is not free, or a limit is reached: see @why. */
 		if (err)
 			return -ENOMEM;
 		if (!tail.cleared)
@@ -80,24 +79,27 @@ static int neuron_tail_add(struct neuron_device *nd, struct neuron_chunk *chunk,
 }
 
 /*
- * May the holder of a handle change a chunk, that is has it a handle still, and no
- * other one?  Under the lock of the handles of @chunk's client.
+ * May the holder of a handle change a chunk?  The chunk must still have its handle, and
+ * no other process may have one.  Under the lock of the handles of @chunk's client.
  */
 static int neuron_chunk_changeable(const struct neuron_client *client,
 				   const struct neuron_chunk *chunk)
 {
-	/* An import may have gone meanwhile; its process never had a say. */
+	/*
+	 * The caller may be an importer, even one whose import is gone by now: it may not
+	 * change the chunk.
+	 */
 	if (chunk->client != client || chunk->users[NEURON_USER_IMPORT])
 		return -EBUSY;
 	return chunk->place == NEURON_PLACE_NONE ? -ENOENT : 0;
 }
 
 /*
- * @bytes: the new length, rounded up to a page.  What is added reads as zero and is
- * charged as the chunk is.  -EINVAL host memory, or shorter than it is; -EOVERFLOW;
- * -EBUSY another process has a handle of it, or owns or has claimed the core; -ENOENT it
- * was freed; -ENOMEM what follows is not free, see @why; -EIO clearing failed.  Nothing
- * changes then.
+ * @bytes: the new length, rounded up to a page.  The added bytes read as zero and are
+ * charged like the chunk.  Return: 0; -EINVAL host memory, or shorter than the chunk is;
+ * -EOVERFLOW; -EBUSY another process has a handle of it, or owns or has claimed the core;
+ * -ENOENT it was freed; -ENOMEM the memory that follows is not free, see @why; -EIO
+ * clearing failed.  Nothing changes on error.
  */
 static int neuron_chunk_grow(struct neuron_client *client, struct neuron_chunk *chunk,
 			     u64 bytes, struct neuron_failure *why)
@@ -123,8 +125,8 @@ static int neuron_chunk_grow(struct neuron_client *client, struct neuron_chunk *
 	if (!more)
 		goto unlock;
 	/*
-	 * The others were given what there was, and no more.  None is added meanwhile:
-	 * imports are admitted under grow_lock.
+	 * Other processes were given the old length and no more.  No import is added
+	 * meanwhile, because imports are admitted under grow_lock.
 	 */
 	xa_lock(&chunk->client->handles);
 	err = neuron_chunk_changeable(client, chunk);
@@ -135,7 +137,7 @@ static int neuron_chunk_grow(struct neuron_client *client, struct neuron_chunk *
 		goto unlock;
 	neuron_account(chunk, more, more, true);
 	xa_lock(&chunk->client->handles);
-	/* Whoever sees the new length finds the memory clear and the chunk's. */
+	/* A reader of the new length finds the memory cleared and owned by the chunk. */
 	smp_store_release(&chunk->size, size);
 	xa_unlock(&chunk->client->handles);
 unlock:
@@ -144,8 +146,8 @@ unlock:
 }
 
 /*
- * The rest of the block becomes one of its own, which nobody else knows, and the chunk
- * ends there: if it has a handle and no user.  Whoever is admitted later finds the new
+ * If the chunk has a handle and no user, its end becomes a block of its own, which nobody
+ * else knows, and the chunk gets shorter.  Users that are admitted later find the new
  * length.
  */
 static int neuron_tail_cut(struct neuron_client *client, struct neuron_chunk *chunk, u64 size,
@@ -175,9 +177,10 @@ static int neuron_tail_cut(struct neuron_client *client, struct neuron_chunk *ch
 }
 
 /*
- * @bytes: the new length, rounded up to a page.  -EINVAL host memory, 0, or longer than
- * it is; -EBUSY somebody uses it, or another process has a handle of it; -ENOENT it was
- * freed; -EOPNOTSUPP it shares a frame; -ENOMEM.  Nothing changes then.
+ * @bytes: the new length, rounded up to a page.  Return: 0; -EINVAL host memory, 0, or
+ * longer than the chunk is; -EBUSY the chunk has users, or another process has a handle
+ * of it; -ENOENT it was freed; -EOPNOTSUPP it shares a frame; -ENOMEM.  Nothing changes
+ * on error.
  */
 static int neuron_chunk_shrink(struct neuron_client *client, struct neuron_chunk *chunk, u64 bytes)
 {
@@ -195,13 +198,13 @@ static int neuron_chunk_shrink(struct neuron_client *client, struct neuron_chunk
 	err = 0;
 	if (PAGE_ALIGN(bytes) == chunk->size)
 		goto unlock;
-	/* The lock that is needed is that of the client whose chunk it is. */
+	/* The lock is that of the client that the chunk belongs to. */
 	err = chunk->client == client ? neuron_tail_cut(client, chunk, PAGE_ALIGN(bytes), &tail) :
 					-EBUSY;
 	if (err)
 		goto unlock;
 	neuron_watch_free(hbm, tail.addr, tail.size);
-	/* Before anyone else can get it. */
+	/* Release it before anybody else can allocate it. */
 	clear = nd->ops->hbm_release(nd, chunk->hbm, tail.addr, tail.size);
 	neuron_hbm_give(hbm, chunk, &tail, tail.size, clear);
 	neuron_limit_uncharge(chunk, tail.size);
@@ -223,7 +226,7 @@ int neuron_do_native_mem_grow(struct neuron_call *call)
 
 	if (a->flags & ~NEURON_NATIVE_GROW_SHRINK || a->reason || a->__reserved)
 		return -EINVAL;
-	/* It could not be undone if the caller could not be told. */
+	/* Shrinking cannot be undone if a later copy to the caller fails. */
 	if (put_user(0, &result->reason))
 		return -EFAULT;
 	chunk = neuron_chunk_get(call->client, a->mem_handle);

@@ -14,8 +14,8 @@
 #define NEURON_ENTRY_IMPORT	1	/* xa_pointer_tag() */
 
 /*
- * Most chunks that come and go are never looked for by their address.  So the
- * newest ones, up to this number, only enter the tree when somebody looks.
+ * Most chunks that come and go are never looked for by their address.  So the newest
+ * ones, up to this number, only enter the tree at the next lookup.
  */
 #define NEURON_UNINDEXED_MAX	256
 
@@ -31,7 +31,7 @@ struct neuron_import {
 	u32 handle;
 };
 
-/* Under the lock of client->handles, as what follows. */
+/* Under the lock of client->handles, like the functions that follow. */
 static void neuron_chunk_index(struct neuron_client *client, struct neuron_chunk *chunk)
 {
 	struct rb_node **link = &client->chunks.rb_node, *parent = NULL;
@@ -70,7 +70,7 @@ static void neuron_chunk_link(struct neuron_client *client, struct neuron_chunk 
 							   unindexed));
 }
 
-/* Take what loses its handle out of where it is found by its address. */
+/* Remove an entry that loses its handle from the lookup by address. */
 static void neuron_entry_unlink(struct neuron_client *client, void *entry)
 {
 	struct neuron_chunk *chunk = entry;
@@ -92,8 +92,8 @@ static void neuron_entry_unlink(struct neuron_client *client, void *entry)
 }
 
 /*
- * Store an entry at a handle of its own.  Memory may be allocated, and the lock be
- * dropped for that: nothing else of what it guards may have changed before.
+ * Store an entry under a new handle.  This may drop the lock to allocate memory, so the
+ * caller must not have changed anything that the lock guards before.
  */
 static int neuron_handle_new(struct neuron_client *client, void *entry, u32 *handle)
 {
@@ -104,7 +104,7 @@ static int neuron_handle_new(struct neuron_client *client, void *entry, u32 *han
 	if (client->spare) {
 		XA_STATE(xas, &client->handles, client->spare);
 
-		/* What is reserved has its place: no memory is needed. */
+		/* A reserved handle has its slot already: no memory is needed. */
 		xas_store(&xas, entry);
 		*handle = client->spare;
 		client->spare = 0;
@@ -116,8 +116,8 @@ static int neuron_handle_new(struct neuron_client *client, void *entry, u32 *han
 }
 
 /*
- * Take an entry away from its handle.  One handle stays reserved: whoever frees and
- * allocates in turn neither tears the table down nor searches it.
+ * Take an entry away from its handle.  One handle stays reserved, so that a process which
+ * frees and allocates in turn neither tears the table down nor searches it.
  */
 static void *neuron_handle_drop(struct neuron_client *client, u32 handle)
 {
@@ -137,8 +137,8 @@ static void *neuron_handle_drop(struct neuron_client *client, u32 handle)
  * @chunk: held by the caller; the handle gets its own reference
  * @out: the handle
  *
- * The process reaches all of the chunk, as if it had allocated it; it stays
- * charged to who did.
+ * The process may use the whole chunk as if it had allocated it.  The chunk stays charged
+ * to the process that did.
  *
  * Context: may sleep.
  * Return: 0, -ENOMEM.
@@ -272,7 +272,7 @@ int neuron_chunk_unpublish(struct neuron_client *client, u64 handle)
 
 /**
  * neuron_chunk_unpublish_all() - take all handles of a client away
- * @client: being torn down, nobody adds any; the caller has a reference
+ * @client: being torn down, so that no handle is added; the caller has a reference
  *
  * Context: may sleep.
  */
@@ -283,7 +283,7 @@ void neuron_chunk_unpublish_all(struct neuron_client *client)
 	struct neuron_chunk *chunk;
 	u32 n, nr_free, i;
 
-	/* All of it goes, so nothing needs to be taken out one by one. */
+	/* All entries go, so none needs to be unlinked from the trees. */
 	xa_lock(&client->handles);
 	client->closed = true;
 	client->chunks = RB_ROOT;
@@ -295,7 +295,7 @@ void neuron_chunk_unpublish_all(struct neuron_client *client)
 		n = 0;
 		xas_lock(&xas);
 		xas_for_each(&xas, entry, ULONG_MAX) {
-			/* The spare one. */
+			/* The spare handle. */
 			if (xa_is_zero(entry))
 				continue;
 			neuron_entry_unlink(client, entry);
@@ -306,7 +306,10 @@ void neuron_chunk_unpublish_all(struct neuron_client *client)
 		xas_pause(&xas);
 		xas_unlock(&xas);
 
-		/* Those to be freed move to the front: the stack has no room for two arrays. */
+		/*
+		 * Chunks to be freed move to the front: the stack has no room for a
+		 * second array.
+		 */
 		for (i = 0, nr_free = 0; i < n; i++) {
 			chunk = batch[i];
 			if (xa_pointer_tag(batch[i]) == NEURON_ENTRY_IMPORT || chunk->host)
@@ -321,7 +324,7 @@ void neuron_chunk_unpublish_all(struct neuron_client *client)
 	xa_destroy(&client->handles);
 }
 
-/* A reference and a user of a chunk that was found under the lock of client->handles. */
+/* Take a reference and add a user of a chunk that was found under the lock of client->handles. */
 static void neuron_chunk_hold(struct neuron_client *client, struct neuron_chunk *chunk,
 			      enum neuron_user as)
 {
@@ -330,7 +333,7 @@ static void neuron_chunk_hold(struct neuron_client *client, struct neuron_chunk 
 		chunk->users[as]++;
 }
 
-/* Then, without the lock: what was imported is counted where it was allocated. */
+/* The second half, without the lock: an imported chunk counts its users at its own client. */
 static void neuron_chunk_held(struct neuron_client *client, struct neuron_chunk *chunk,
 			      enum neuron_user as)
 {
@@ -342,7 +345,7 @@ static void neuron_chunk_held(struct neuron_client *client, struct neuron_chunk 
  * neuron_chunk_use() - chunk behind a handle
  * @client: whose handle
  * @handle: as user space knows it
- * @as: what for; ends with neuron_chunk_unuse(), or neuron_chunk_put() if it is
+ * @as: kind of user; ends with neuron_chunk_unuse(), or neuron_chunk_put() if it is
  *	NEURON_USER_NONE
  *
  * Context: process.
@@ -388,7 +391,7 @@ static struct neuron_import *neuron_import_find(struct neuron_client *client, u6
  * @client: whose handle
  * @addr: device address
  * @len: bytes, not 0
- * @as: what for, as for neuron_chunk_use()
+ * @as: kind of user, as for neuron_chunk_use()
  *
  * Context: process.
  * Return: the chunk with a reference for the caller, NULL if there is none.

@@ -17,7 +17,7 @@ struct neuron_chunk *neuron_chunk_find(struct neuron_client *client, u64 addr, u
 				       enum neuron_user as);
 u32 neuron_chunk_handle(struct neuron_client *client, struct neuron_chunk *chunk);
 
-/* For those who only look at it: it may get shorter at any time. */
+/* For readers that do not use the memory: the chunk may get shorter at any time. */
 static inline struct neuron_chunk *neuron_chunk_get(struct neuron_client *client, u64 handle)
 {
 	return neuron_chunk_use(client, handle, NEURON_USER_NONE);

@@ -47,7 +47,7 @@ static int neuron_hbm_make(struct neuron_hbm *hbm)
 	err = neuron_buddy_create(&buddy, geo->size);
 	if (err)
 		return err;
-	/* Nobody else knows it, so there is no -EAGAIN. */
+	/* No other thread knows it yet, so there is no -EAGAIN. */
 	err = neuron_buddy_prepare(buddy);
 	if (!err) {
 		spin_lock(&hbm->lock);
@@ -57,7 +57,7 @@ static int neuron_hbm_make(struct neuron_hbm *hbm)
 			neuron_buddy_mark_clear(buddy);
 		spin_unlock(&hbm->lock);
 	}
-	/* Another process may have been faster. */
+	/* Another process may have made it meanwhile. */
 	if (err || cmpxchg_release(&hbm->buddy, NULL, buddy))
 		neuron_buddy_destroy(buddy);
 	return err;
@@ -67,7 +67,7 @@ static int neuron_hbm_make(struct neuron_hbm *hbm)
  * neuron_hbm_ready() - make the allocator of an HBM, if there is none yet
  * @hbm: the HBM
  *
- * Its tables take some 20 KiB per GiB; a device that nobody uses does without.
+ * Its tables take some 20 KiB per GiB; a device that nobody uses does not need them.
  * Takes the firmware's share (uapi/FACTS.md 4) out for good.
  *
  * Context: may sleep; any number of callers.
@@ -92,7 +92,7 @@ void neuron_hbm_exit(struct neuron_hbm *hbm)
 	hbm->buddy = NULL;
 }
 
-/* Charge device memory to whoever has it, or take the charge back.  Between lock and unlock. */
+/* Charge device memory of a chunk, or take the charge back.  Between lock and unlock. */
 static void neuron_hbm_charge(struct neuron_hbm *hbm, struct neuron_chunk *chunk, u64 bytes,
 			      bool add)
 {
@@ -106,10 +106,10 @@ static void neuron_hbm_charge(struct neuron_hbm *hbm, struct neuron_chunk *chunk
 }
 
 /**
- * neuron_hbm_explain() - say why there was no memory
+ * neuron_hbm_explain() - record why a request was refused
  * @hbm: the HBM
  * @align: of the request, bytes
- * @cause: what the allocator said
+ * @cause: cause that the allocator gave
  * @why: filled in
  *
  * Context: hbm->lock held.
@@ -138,7 +138,7 @@ void neuron_hbm_explain(struct neuron_hbm *hbm, u64 align, enum neuron_buddy_cau
 			why->used[cat] += hbm->used[core][cat];
 }
 
-/* The allocator and the accounting change together, for those who read both without the lock. */
+/* The allocator and the accounting change together, for lockless readers of both. */
 static void neuron_hbm_lock(struct neuron_hbm *hbm)
 {
 	spin_lock(&hbm->lock);
@@ -151,7 +151,7 @@ static void neuron_hbm_unlock(struct neuron_hbm *hbm)
 	spin_unlock(&hbm->lock);
 }
 
-/* Was a request refused, other than for being wrong?  A certain range can be past the end. */
+/* Was a valid request refused?  An exact range past the end is valid, too. */
 static bool neuron_hbm_refused(const struct neuron_buddy_request *req, int err)
 {
 	return err == -ENOSPC || err == -EDQUOT ||
@@ -162,14 +162,16 @@ static bool neuron_hbm_refused(const struct neuron_buddy_request *req, int err)
  * neuron_hbm_take() - take memory and charge it
  * @hbm: the HBM
  * @chunk: core, category and client to charge
- * @req: what
+ * @req: the request
  * @block: filled in
- * @why: filled in when it is refused; NULL: for a moment only, which no limit counts
+ * @why: filled in when it is refused; NULL: a short-lived request, which limits do not
+ *	count
  *
- * What the memory holds is not changed.
+ * The contents of the memory do not change.
  *
  * Context: may sleep.
- * Return: 0; -ENOSPC none; -EBUSY, -EINVAL not that range; -EDQUOT a limit; -ENOMEM host memory.
+ * Return: 0; -ENOSPC no memory; -EBUSY, -EINVAL range not available; -EDQUOT a limit; -ENOMEM
+ *	host memory.
  */
 int neuron_hbm_take(struct neuron_hbm *hbm, struct neuron_chunk *chunk,
 		    const struct neuron_buddy_request *req, struct neuron_buddy_block *block,
@@ -199,7 +201,7 @@ int neuron_hbm_take(struct neuron_hbm *hbm, struct neuron_chunk *chunk,
 		if (req->flags & NEURON_BUDDY_EXACT)
 			cause = req->size > neuron_buddy_free_bytes(hbm->buddy) ?
 				NEURON_BUDDY_CAUSE_FULL : NEURON_BUDDY_CAUSE_BUSY;
-		/* These are the figures that the request met. */
+		/* Still under the lock, so these are the figures at the refusal. */
 		if (why && neuron_hbm_refused(req, err))
 			neuron_hbm_explain(hbm, req->align, cause, why);
 		neuron_hbm_unlock(hbm);
@@ -231,14 +233,14 @@ void neuron_hbm_give(struct neuron_hbm *hbm, struct neuron_chunk *chunk,
 }
 
 /**
- * neuron_hbm_join() - give memory back and have the chunk before it grow by it, at once
+ * neuron_hbm_join() - grow a chunk by the memory behind it, in one step
  * @hbm: the HBM
  * @chunk: its block changes
- * @tail: behind the chunk, clear, charged like it; not there any more afterwards
+ * @tail: block behind the chunk, cleared and charged like it; gone afterwards
  *
  * Context: may sleep.
- * Return: 0; an error of neuron_buddy_grow(): the memory is not charged any more, -EAGAIN it
- *	   can be tried again.
+ * Return: 0; an error of neuron_buddy_grow(): the memory is no longer charged, and after
+ *	   -EAGAIN the caller can try again.
  */
 int neuron_hbm_join(struct neuron_hbm *hbm, struct neuron_chunk *chunk,
 		    struct neuron_buddy_block *tail)
@@ -260,7 +262,7 @@ int neuron_hbm_join(struct neuron_hbm *hbm, struct neuron_chunk *chunk,
 }
 
 /**
- * neuron_hbm_split() - make a block of the end of another one
+ * neuron_hbm_split() - split the end of a block off
  * @hbm: the HBM; prepared
  * @head: gets shorter
  * @size: its new length
@@ -281,14 +283,14 @@ int neuron_hbm_split(struct neuron_hbm *hbm, struct neuron_buddy_block *head, u6
 }
 
 /**
- * neuron_hbm_capped() - report that the cgroup of the process was not charged
+ * neuron_hbm_capped() - report that a charge to the cgroup of the process failed
  * @hbm: the HBM
  * @align: of the request, bytes
- * @err: -EAGAIN it may not have more, else it could not be asked
+ * @err: -EAGAIN: its limit is reached; else the charge itself failed
  * @why: filled in
  *
  * Context: process.
- * Return: what to tell the process.
+ * Return: the error for the process.
  */
 int neuron_hbm_capped(struct neuron_hbm *hbm, u64 align, int err, struct neuron_failure *why)
 {
@@ -346,7 +348,7 @@ int neuron_hbm_alloc(struct neuron_device *nd, struct neuron_chunk *chunk, u64 a
 	scrub = READ_ONCE(hbm->scrub);
 	err = neuron_hbm_take(hbm, chunk, &req, &chunk->block, why);
 	if (err == -ENOSPC && (scrub || READ_ONCE(hbm->scrub))) {
-		/* What is missing may be the piece that is being scrubbed. */
+		/* The missing memory may be the piece that is being scrubbed. */
 		mutex_lock(&hbm->scrub_lock);
 		err = neuron_hbm_take(hbm, chunk, &req, &chunk->block, why);
 		mutex_unlock(&hbm->scrub_lock);
@@ -382,7 +384,7 @@ void neuron_hbm_free(struct neuron_device *nd, struct neuron_chunk *chunk)
 	bool clear;
 
 	neuron_watch_free(hbm, chunk->block.addr, chunk->size);
-	/* Before anyone else can get it. */
+	/* Release it before anybody else can allocate it. */
 	clear = nd->ops->hbm_release(nd, hbm->index, chunk->block.addr, chunk->size);
 	neuron_hbm_give(hbm, chunk, &chunk->block, chunk->size, clear);
 	neuron_dmem_uncharge(chunk);
@@ -405,7 +407,7 @@ void neuron_hbm_free_batch(struct neuron_device *nd, struct neuron_chunk **chunk
 	u32 i, j;
 	int err;
 
-	/* What is allocated in one go mostly lies in one piece. */
+	/* Chunks that were allocated in a row usually lie side by side. */
 	for (i = 0; i < n; i = j) {
 		addr = chunks[i]->block.addr;
 		end = addr;
@@ -420,7 +422,7 @@ void neuron_hbm_free_batch(struct neuron_device *nd, struct neuron_chunk **chunk
 	}
 	neuron_hbm_lock(hbm);
 	err = neuron_buddy_free_batch(hbm->buddy, blocks, n, clear);
-	/* Also if one was refused: nobody will give it back any more. */
+	/* Also for a refused one, because nobody will free it again. */
 	neuron_hbm_charge(hbm, chunks[0], bytes, false);
 	neuron_hbm_unlock(hbm);
 	WARN_ONCE(err, "neuron: free of %u chunks: %d\n", n, err);
@@ -429,7 +431,7 @@ void neuron_hbm_free_batch(struct neuron_device *nd, struct neuron_chunk **chunk
 	neuron_limit_uncharge(chunks[0], bytes);
 }
 
-/* What the allocator will say when it is made. */
+/* The figures that the allocator will give once it is made. */
 static void neuron_hbm_unused(const struct neuron_hbm_geometry *geo,
 			      struct neuron_buddy_stats *bs)
 {
@@ -454,7 +456,7 @@ static void neuron_hbm_read(struct neuron_hbm *hbm, struct neuron_buddy_stats *b
 }
 
 /**
- * neuron_hbm_figures() - what the allocator of an HBM counts
+ * neuron_hbm_figures() - figures of an HBM's allocator
  * @hbm: the HBM
  * @bs: filled in
  *
@@ -473,7 +475,7 @@ void neuron_hbm_figures(struct neuron_hbm *hbm, struct neuron_buddy_stats *bs)
 /**
  * neuron_hbm_largest() - longest free run of an HBM
  * @hbm: the HBM
- * @align: that its start must have, bytes, a power of two
+ * @align: alignment of its start, bytes, a power of two
  *
  * Context: any.
  * Return: bytes.

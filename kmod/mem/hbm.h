@@ -25,16 +25,16 @@ struct neuron_scrub;
  * @lock: @buddy, @used, @fail_capped and client.hbm_bytes[index]
  * @seq: written under @lock around every change, for readers without it
  * @nd: the device
- * @buddy: the allocator; NULL until somebody wants memory
+ * @buddy: the allocator; NULL until the first allocation
  * @base: device address
  * @index: HBM number
  * @used: bytes by core and category
  * @driver: bytes of @used that the driver holds
  * @fail_capped: requests refused by a limit
- * @scrub_lock: memory is out for being scrubbed
- * @scrub: who scrubs it, NULL = nobody; not dereferenced
+ * @scrub_lock: held while memory is taken for scrubbing
+ * @scrub: the scrub under way, NULL = none; not dereferenced
  * @watch_lock: @watched
- * @watched: who was given which range, mem/watch.c
+ * @watched: ranges by user, mem/watch.c
  * @dmem: the HBM as the device-memory cgroup controller knows it
  */
 struct neuron_hbm {

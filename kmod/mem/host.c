@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Host memory of chunks: its pages, where the device sees them, and access from the
- * kernel.
+ * Host memory of chunks: its pages, its device addresses, and access from the kernel.
  */
 #include <linux/highmem.h>
 #include <linux/mm.h>
@@ -15,8 +14,8 @@
 
 /*
  * Find room in the device's view of host memory. mtree_alloc_range() of 6.1
- * gives wrong ranges; this is what it does since. Storing may let go of the
- * tree's lock, so those who look for room are kept apart by a mutex.
+ * gives wrong ranges; this is what later kernels do.  Storing may drop the tree's lock,
+ * so a mutex serialises the searches for room.
  */
 int neuron_host_map(struct neuron_device *nd, struct neuron_chunk *chunk,
 		    unsigned long n, unsigned long *start)
@@ -44,7 +43,7 @@ void neuron_host_free(struct neuron_device *nd, struct neuron_chunk *chunk)
 	bool pinned =
 		chunk->kind == NEURON_CHUNK_PINNED || chunk->kind == NEURON_CHUNK_PINNED_DIRTY;
 
-	/* Older kernels: it can fail for want of memory. */
+	/* On older kernels this can fail for want of memory. */
 	do
 		mtree_erase(&nd->host_pages, index);
 	while (mtree_load(&nd->host_pages, index) == chunk);
@@ -65,7 +64,7 @@ static int neuron_host_pages(struct neuron_device *nd, struct neuron_chunk *chun
 		    __GFP_RETRY_MAYFAIL;
 	int err = -ENOMEM;
 
-	/* Rather than push out what others use until somebody is killed for it. */
+	/* Fail, rather than reclaim memory that others use until the OOM killer runs. */
 	if (n > (unsigned long)max(si_mem_available(), 0L))
 		return -ENOMEM;
 	chunk->pages = kvcalloc(n, sizeof(*chunk->pages), gfp);

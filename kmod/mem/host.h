@@ -6,12 +6,12 @@
 #include "../base/client.h"
 #include "chunk.h"
 
-/* Host memory is seen by the device through 2^40 bytes of its address space. */
+/* The device sees host memory through 2^40 bytes of its address space. */
 #define NEURON_HOST_PAGES_MAX	((1UL << (40 - PAGE_SHIFT)) - 1)
 
 /*
- * What the driver itself needs, such as the rings for copies, serves everybody for as
- * long as the device is open: it is not charged to the cgroup of who came first.
+ * Memory of the driver itself, such as the copy rings, serves all processes while the
+ * device is open.  It is not charged to the cgroup of the process that came first.
  */
 static inline gfp_t neuron_chunk_gfp(const struct neuron_client *client)
 {

@@ -3,9 +3,9 @@
  * Limits of device memory: how much may be charged to a core, and how much a
  * process may hold, over all HBMs of the device.
  *
- * And of host memory, which is in nobody's resident set: how much a process may
- * hold, and all of them together, over all devices; shares of the machine's memory.
- * What a cgroup allows is the finer limit.
+ * Limits of host memory, which is in no process's resident set: how much one process and
+ * all processes together may hold, over all devices, as shares of the machine's memory.
+ * Cgroups set finer limits.
  *
  * The sums only grow through neuron_limit_charge() and neuron_limit_charge_host(),
  * which never take them beyond the limit.  A limit that is lowered takes nothing
@@ -51,8 +51,8 @@ static bool neuron_limit_add(atomic64_t *used, u64 bytes, u64 limit)
  * @client: the process
  * @core: core number
  *
- * Not to one that another process owns or has claimed.  What was charged to it before
- * stays, but does not count for the limit of the new owner.
+ * No memory may be charged to a core that another process owns or has claimed.  Earlier
+ * charges to the core stay, but do not count for the limit of its new owner.
  *
  * Context: may sleep.
  * Return: 0, -EBUSY.
@@ -64,7 +64,7 @@ int neuron_limit_core(const struct neuron_client *client, u32 core)
 	const struct pid *claim = READ_ONCE(c->claim);
 	int err;
 
-	/* Mostly it is clear without the lock. */
+	/* Usually the answer is clear without the lock. */
 	if (owner == client || (!owner && (!claim || claim == client->pid)))
 		return 0;
 	mutex_lock(&c->lock);
@@ -79,8 +79,8 @@ int neuron_limit_core(const struct neuron_client *client, u32 core)
  * @bytes: how much
  * @limit: set to the limit that refuses it
  *
- * Context: any; charge and allocation are under the lock of one hbm, so that
- *	    a charge that is taken back soon is not seen by others of that hbm.
+ * Context: any; the caller charges and allocates under the lock of one hbm, so that no
+ *	    other request of that hbm sees a charge that is taken back.
  * Return: false refused.
  */
 bool neuron_limit_charge(struct neuron_chunk *chunk, u64 bytes, u64 *limit)
@@ -92,7 +92,7 @@ bool neuron_limit_charge(struct neuron_chunk *chunk, u64 bytes, u64 *limit)
 	atomic64_t *own = &client->core_bytes[chunk->core], *all = &core->device_bytes;
 	bool owner = READ_ONCE(core->owner) == client;
 
-	/* No hbm has that much.  Charged until it is refused, it would make the sums wrap. */
+	/* No hbm has that much.  A charge until the refusal could make the sums wrap. */
 	if (bytes > NEURON_BUDDY_MAX_SIZE) {
 		process = min(process, percore);
 		if (bytes > process)
@@ -103,7 +103,7 @@ bool neuron_limit_charge(struct neuron_chunk *chunk, u64 bytes, u64 *limit)
 		*limit = process;
 		return false;
 	}
-	/* What others had charged before the core was its owner's takes nothing from it. */
+	/* Charges of others from before the owner took the core do not count for it. */
 	if (!neuron_limit_add(owner ? own : all, bytes, percore)) {
 		atomic64_sub(bytes, &client->device_bytes);
 		*limit = percore;
@@ -133,7 +133,7 @@ void neuron_limit_uncharge(struct neuron_chunk *chunk, u64 bytes)
 
 /* ---- host memory ---- */
 
-/* It is pinned: the rest is for everything else on the machine. */
+/* Host memory is pinned: the rest is left to everything else on the machine. */
 static uint host_percent = 75;
 module_param(host_percent, uint, 0644);
 MODULE_PARM_DESC(host_percent, "Share of the machine's memory that all processes together may hold as host memory of devices, in percent");
@@ -160,7 +160,7 @@ u64 neuron_host_limit(bool process)
 
 /**
  * neuron_limit_charge_host() - charge host memory if the limits allow it
- * @client: whose; the driver has no limit
+ * @client: the process; the driver has no limit
  * @bytes: how much
  * @limit: set to the limit that refuses it
  *
@@ -233,7 +233,7 @@ static int neuron_limit_process(struct neuron_device *nd, struct pid *pid, u64 b
 	return -ENOENT;
 }
 
-/* Fill in what is, or what will be when it is set, in force.  @commit: set it. */
+/* Fill in the limit in force now or, if @set, after the change.  @commit: make the change. */
 static int neuron_limit_apply(struct neuron_device *nd, u64 bytes, bool set, bool commit,
 			      struct neuron_native_limit *a)
 {
@@ -286,7 +286,7 @@ int neuron_do_native_limit(struct neuron_call *call)
 	err = neuron_limit_apply(call->nd, bytes, set, false, a);
 	if (err)
 		return err;
-	/* First: when the caller cannot be told, nothing was set. */
+	/* Tell the caller first: if that fails, nothing was set. */
 	if (put_user(a->bytes, &result->bytes) || put_user(a->used, &result->used))
 		return -EFAULT;
 	return set ? neuron_limit_apply(call->nd, bytes, true, true, a) : 0;

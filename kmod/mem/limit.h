@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Limits of memory, and what is charged to them. */
+/* Limits of memory, and charges to them. */
 #ifndef NEURON_MEM_LIMIT_H
 #define NEURON_MEM_LIMIT_H
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Mappings of chunks.  The offset of a mapping is the device address of the
- * memory (uapi/FACTS.md 7).  A mapping holds a reference on its chunk, so freeing
- * a mapped chunk gives the memory back only when the mapping is gone, too.
+ * memory (uapi/FACTS.md 7).  A mapping holds a reference on its chunk, so the memory of a
+ * freed chunk stays until its last mapping is gone.
  */
 #include <linux/fs.h>
 #include <linux/mm.h>
@@ -57,7 +57,7 @@ static void neuron_vm_close(struct vm_area_struct *vma)
 	neuron_mapping_put(mapping);
 }
 
-/* The chunk, and where in it the fault is.  NULL: beyond its end. */
+/* The chunk, and the offset of the fault in it.  NULL: beyond its end. */
 static struct neuron_chunk *neuron_vm_chunk(struct vm_fault *vmf, u64 *off)
 {
 	struct neuron_mapping *mapping = vmf->vma->vm_private_data;
@@ -83,7 +83,7 @@ static vm_fault_t neuron_vm_fault_device(struct vm_fault *vmf)
 {
 	u64 off;
 	struct neuron_chunk *chunk = neuron_vm_chunk(vmf, &off);
-	/* VM_FAULT_OOM would have the task fault again and again. */
+	/* VM_FAULT_OOM would make the task fault again and again. */
 	vm_fault_t ret = VM_FAULT_SIGBUS;
 	struct neuron_device *nd;
 	unsigned long pfn;
@@ -92,7 +92,7 @@ static vm_fault_t neuron_vm_fault_device(struct vm_fault *vmf)
 	if (!chunk)
 		return ret;
 	nd = chunk->client->nd;
-	/* The frame must not go before removal of the device can find the mapping. */
+	/* The frame must stay until removal of the device can find the mapping. */
 	if (!neuron_device_enter(nd, &idx))
 		return ret;
 	if (!nd->ops->hbm_pfn(nd, chunk->hbm, chunk->block.addr + off, &pfn))
@@ -123,8 +123,8 @@ static const struct vm_operations_struct neuron_vm_device = {
  * Finds mappings of all devices.
  *
  * Context: may sleep.
- * Return: the mapping, with a reference; -EINVAL not, or not all of it, in one
- *	   mapping of a chunk; -EINTR.
+ * Return: the mapping, with a reference; -EINVAL the range is not inside one mapping of a
+ *	   chunk; -EINTR.
  */
 struct neuron_mapping *neuron_mapping_get(u64 va, u64 len, u64 *off, bool *write)
 {
@@ -177,7 +177,7 @@ int neuron_mmap(struct file *file, struct vm_area_struct *vma)
 		return -EACCES;
 	/*
 	 * Device memory has no pages to copy on write.  VM_SHARED is not set for
-	 * descriptors that are read-only.
+	 * read-only descriptors.
 	 */
 	if (!(vma->vm_flags & VM_MAYSHARE))
 		return -EINVAL;
@@ -191,7 +191,7 @@ int neuron_mmap(struct file *file, struct vm_area_struct *vma)
 	}
 	if (!chunk)
 		return neuron_resource_mmap(nf, vma);
-	/* Somebody else's datastore is there to be looked at. */
+	/* The datastore of another process is read-only. */
 	err = other && vma->vm_flags & VM_WRITE ? -EPERM : 0;
 	if (!err && neuron_chunk_range(chunk, addr - chunk->addr, len))
 		err = -EINVAL;

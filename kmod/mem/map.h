@@ -14,12 +14,12 @@ struct vm_area_struct;
 
 /**
  * struct neuron_mapping - a chunk in the address space of a process
- * @ref: areas, and who looks at it
+ * @ref: held by its areas and by lookups
  * @areas: pieces that are mapped
  * @chunk: held
  * @watch: of @chunk, for mem/watch.c
  * @peers: drivers that know the memory; mem/peer.c
- * @revoke: told when no piece is mapped any more; NULL: nobody needs to be
+ * @revoke: called when no piece is mapped any more, or NULL
  */
 struct neuron_mapping {
 	struct kref ref;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Memory of Neuron devices for other drivers (uapi/FACTS.md 8).  New drivers
- * better import a dma-buf.
+ * Memory of Neuron devices for other drivers (uapi/FACTS.md 8).  New drivers should
+ * import a dma-buf instead.
  */
 #ifndef NEURON_P2P_H
 #define NEURON_P2P_H

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The peer API (uapi/FACTS.md 8): another driver learns where mapped memory is,
- * and is told when it must forget that.
+ * and is told when it must forget the address.
  *
- * A registration holds the chunk until it is taken back, by the peer or, when
- * the process does not map the memory any more, by its callback.  It holds the
- * pages, too, because the device may go before that.
+ * A registration holds the chunk until the peer unregisters it or, once the process no
+ * longer maps the memory, the peer's callback has run.  It holds the pages, too, because
+ * the device may go earlier.
  */
 #include <linux/completion.h>
 #include <linux/mm.h>
@@ -20,7 +20,7 @@
 #include "neuron_p2p.h"
 #include "watch.h"
 
-/* From this size on, pages of 2 MiB are worth the trouble (uapi/FACTS.md 8). */
+/* From this size on, pages of 2 MiB are reported (uapi/FACTS.md 8). */
 #define NEURON_PEER_LARGE	SZ_256M
 
 /**
@@ -28,7 +28,7 @@
  * @node: in neuron_mapping.peers; empty once it is being taken back
  * @chunk: held until the peer has forgotten the memory
  * @watch: of @chunk, for watch.c
- * @callback: tells it to
+ * @callback: tells the peer to forget the memory
  * @data: for the callback
  * @revoker: runs the callback
  * @revoked: the callback has returned
@@ -47,7 +47,7 @@ struct neuron_peer {
 	struct neuron_p2p_va_info info;
 };
 
-/* Lists of peers, and who takes them back. */
+/* Guards the lists of peers and their revocation. */
 static DEFINE_SPINLOCK(neuron_peer_lock);
 
 static void neuron_peer_pages(struct neuron_peer *peer, bool hold)
@@ -92,7 +92,7 @@ static void neuron_peer_revoke(struct neuron_mapping *mapping)
 		spin_lock(&neuron_peer_lock);
 		peer->chunk = NULL;
 		orphan = peer->orphan;
-		/* Unless it is ours, it may be gone from here on. */
+		/* Unless @peer is an orphan, it may be freed from here on. */
 		complete(&peer->revoked);
 		if (orphan) {
 			spin_unlock(&neuron_peer_lock);
@@ -199,7 +199,7 @@ int neuron_p2p_register_va(u64 virtual_address, u64 length, struct neuron_p2p_va
 	peer->info.shift_page_size = PAGE_SHIFT;
 	if (length >= NEURON_PEER_LARGE && IS_ALIGNED(bits | virtual_address | length, SZ_2M))
 		peer->info.shift_page_size = ilog2(SZ_2M);
-	/* The pages stay where they are as long as chunk and device do. */
+	/* The pages stay in place as long as the chunk and the device exist. */
 	err = neuron_peer_runs(mapping->chunk, off, length, &bits, &peer->info,
 			       &peer->info.entries);
 	if (err)
@@ -211,7 +211,7 @@ int neuron_p2p_register_va(u64 virtual_address, u64 length, struct neuron_p2p_va
 
 	spin_lock(&neuron_peer_lock);
 	WRITE_ONCE(mapping->revoke, neuron_peer_revoke);
-	/* Either who unmaps the last piece sees the callback, or that is seen here. */
+	/* Either the unmap of the last piece sees the callback, or this function sees the unmap. */
 	smp_mb();
 	if (atomic_read(&mapping->areas))
 		list_add(&peer->node, &mapping->peers);
@@ -233,11 +233,11 @@ put:
 EXPORT_SYMBOL_GPL(neuron_p2p_register_va);
 
 /**
- * neuron_p2p_unregister_va() - the memory is not used any more
+ * neuron_p2p_unregister_va() - end a registration
  * @va_info: from neuron_p2p_register_va(); not valid afterwards
  *
- * Waits for the callback, if that is running, except when called by it.  The
- * callback is not called after this has returned.
+ * Waits for a running callback, except when the callback itself calls it.  The callback
+ * is not called after this has returned.
  *
  * Context: may sleep; without locks that the callback takes.
  * Return: 0, -EINVAL NULL.
@@ -261,7 +261,7 @@ int neuron_p2p_unregister_va(struct neuron_p2p_va_info *va_info)
 		return 0;
 	if (wait) {
 		wait_for_completion(&peer->revoked);
-		/* Whoever has completed it lets go of the lock now. */
+		/* The thread that completed it may still hold the lock. */
 		spin_lock(&neuron_peer_lock);
 		spin_unlock(&neuron_peer_lock);
 	}

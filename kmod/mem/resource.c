@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * RESOURCE_MMAP_INFO, and mappings of what it tells of: the state buffer of a
- * core, by its owner.  A reset takes the mapping's pages away; the next access
- * shows the buffer as the reset left it.
+ * RESOURCE_MMAP_INFO, and the mappings that it describes: of a core's state buffer, by
+ * the core's owner.  A reset removes the pages of a mapping; the next access shows the
+ * buffer as the reset left it.
  */
 #include <linux/fs.h>
 #include <linux/mm.h>
@@ -25,7 +25,7 @@ static vm_fault_t neuron_resource_fault(struct vm_fault *vmf)
 	unsigned long pfn;
 	int idx;
 
-	/* Neither a reset nor removal may miss what is faulted in here. */
+	/* Neither a reset nor removal may miss a page that is faulted in here. */
 	if (!neuron_device_enter(nd, &idx))
 		return ret;
 	mutex_lock(&core->lock);
@@ -50,7 +50,7 @@ static const struct vm_operations_struct neuron_resource_vm = {
  *
  * Context: may sleep, mmap lock held for writing.
  * Return: 0; -EPERM nothing that can be mapped; -EINVAL past its end; -EBUSY
- *	   the core is another process's; -EIO.
+ *	   another process owns the core; -EIO.
  */
 int neuron_resource_mmap(struct neuron_file *nf, struct vm_area_struct *vma)
 {
@@ -83,7 +83,7 @@ int neuron_do_resource_mmap_info(struct neuron_call *call)
 	case NEURON_DM_BLOCK_TPB:
 		if (a->block_id >= geo->nr_cores)
 			return -EINVAL;
-		/* Registers are behind the device's operations. */
+		/* Registers are only reached through the device's operations. */
 		if (a->resource == NEURON_DM_RESOURCE_SEMAPHORE)
 			return -EOPNOTSUPP;
 		if (a->resource != NEURON_DM_RESOURCE_SBUF)
@@ -96,7 +96,7 @@ int neuron_do_resource_mmap_info(struct neuron_call *call)
 		       (a->resource == NEURON_DM_RESOURCE_SEMAPHORE ||
 			a->resource == NEURON_DM_RESOURCE_ALL) ? -EOPNOTSUPP : -EINVAL;
 	case NEURON_DM_BLOCK_HBM:
-		/* It holds the memory of everybody. */
+		/* An HBM holds the memory of all processes. */
 		return a->block_id < geo->nr_hbms && a->resource == NEURON_DM_RESOURCE_DMEM ?
 		       -EPERM : -EINVAL;
 	default:

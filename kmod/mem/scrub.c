@@ -3,10 +3,10 @@
  * HBM_SCRUB_START and HBM_SCRUB_WAIT: clear the free memory of an HBM, in the
  * background.
  *
- * Free memory is taken piece by piece, cleared and given back as clear.  Memory
- * that somebody uses is left alone, and what is taken meanwhile is cleared by
- * its allocation.  An allocation that fails while a piece is out waits for that
- * piece and tries again, so that scrubbing never decides whether there is memory.
+ * Free memory is taken piece by piece, cleared and given back as clear.  Memory in use is
+ * left alone; memory that is allocated meanwhile is cleared by the allocation.  An
+ * allocation that fails while a piece is taken waits for that piece and tries again, so
+ * that scrubbing never makes an allocation fail.
  */
 #include <linux/completion.h>
 #include <linux/slab.h>
@@ -19,18 +19,18 @@
 #include "hbm.h"
 #include "scrub.h"
 
-/* How much is out at a time, and so how long an allocation may have to wait. */
+/* Size of a piece, which bounds how long an allocation may have to wait. */
 #define NEURON_SCRUB_PIECE	(16ull << 20)
 #define NEURON_SCRUB_RANGES	16
 
 /**
  * struct neuron_scrub - an HBM being scrubbed for a process
- * @ref: the process, the work, who waits
+ * @ref: held by the process, the work and waiters
  * @work: does it
  * @done: it is done
  * @nd: device
  * @hbm: HBM number
- * @core: core that is charged with the piece that is out
+ * @core: core that the taken piece is charged to
  * @stop: the process has ended
  * @err: result
  */
@@ -108,7 +108,7 @@ static void neuron_scrub_work(struct work_struct *work)
 				      neuron_scrub_piece(scrub, range[i].addr + off, len);
 			}
 		}
-		/* Memory in use is passed by without a pause, however much there is. */
+		/* Skipping memory in use does not sleep, so offer the CPU here. */
 		cond_resched();
 		if (!err && READ_ONCE(scrub->stop))
 			err = -EINTR;
@@ -121,7 +121,7 @@ static void neuron_scrub_work(struct work_struct *work)
 }
 
 /**
- * neuron_scrub_exit() - end what a process has started
+ * neuron_scrub_exit() - end the scrubs of a process
  * @client: being torn down
  *
  * Context: may sleep, as long as it takes to clear a piece.
@@ -199,7 +199,7 @@ int neuron_do_hbm_scrub_wait(struct neuron_call *call)
 
 	err = wait_for_completion_interruptible(&scrub->done) ? -EINTR : scrub->err;
 	if (err != -EINTR) {
-		/* Another thread may have waited, too. */
+		/* Another thread may have waited for it, too. */
 		mutex_lock(&client->async_lock);
 		if (client->scrub[a->hbm_index] == scrub) {
 			client->scrub[a->hbm_index] = NULL;

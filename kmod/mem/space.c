@@ -2,8 +2,8 @@
 /*
  * Spaces: which device addresses a process may reach by DMA.
  *
- * The device asks for every address it meets in a ring or a descriptor, the
- * way it would ask an IOMMU.  The answer holds the memory until it is put.
+ * The device asks for every address in a ring or a descriptor, as it would ask an IOMMU.
+ * A pin holds the memory until it is put.
  */
 #include <linux/overflow.h>
 
@@ -106,7 +106,7 @@ int neuron_device_pin(struct neuron_device *nd, u64 addr, u64 len, bool write,
 		neuron_chunk_put(chunk);
 		return -EACCES;
 	}
-	/* Whoever has the driver access it is the user. */
+	/* The caller on whose behalf the driver acts is the counted user. */
 	neuron_pin_chunk(pin, chunk, addr, len, NEURON_USER_NONE);
 	return 0;
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * A check for developers, parameter check_users: each mapping, export, ring, peer and
- * access of a device notes the range of device memory that it was given, apart from all
- * references and counts.  Memory that goes back to the allocator while one of them still
- * covers it is a WARN.
+ * access of a device notes its range of device memory, independent of all references and
+ * counts.  Memory that goes back to the allocator while a noted range covers it is a
+ * WARN.
  */
 #include <linux/interval_tree_generic.h>
 #include <linux/module.h>
@@ -14,13 +14,13 @@
 DEFINE_STATIC_KEY_FALSE(neuron_watching);
 
 /**
- * struct neuron_watch - a range that somebody was given
+ * struct neuron_watch - a range that has a user
  * @node: in neuron_hbm.watched
  * @hbm: HBM
  * @start: first byte, from the start of the HBM
  * @last: last byte
  * @subtree_last: for the tree
- * @as: who
+ * @as: kind of user
  */
 struct neuron_watch {
 	struct rb_node node;
@@ -42,12 +42,12 @@ INTERVAL_TREE_DEFINE(struct neuron_watch, node, u64, subtree_last, NEURON_WATCH_
  * @hbm: HBM
  * @off: first byte, from the start of the HBM
  * @len: bytes, not 0
- * @as: who was given it
+ * @as: kind of user
  *
  * Use neuron_watch() and neuron_watch_chunk().
  *
  * Context: may sleep.
- * Return: to be given back with neuron_unwatch(); NULL without memory.
+ * Return: the range, ended with neuron_unwatch(); NULL without memory.
  */
 struct neuron_watch *neuron_watch_range(struct neuron_hbm *hbm, u64 off, u64 len,
 					enum neuron_user as)
@@ -67,7 +67,7 @@ struct neuron_watch *neuron_watch_range(struct neuron_hbm *hbm, u64 off, u64 len
 }
 
 /**
- * neuron_watch_end() - nobody has a range any more
+ * neuron_watch_end() - the user of a range is gone
  * @w: from neuron_watch_range(), not NULL
  *
  * Context: process.
@@ -81,7 +81,7 @@ void neuron_watch_end(struct neuron_watch *w)
 }
 
 /**
- * neuron_watch_user() - who has a part of a range?
+ * neuron_watch_user() - does a range have a user?
  * @hbm: HBM
  * @off: first byte, from the start of the HBM
  * @len: bytes, not 0
@@ -147,6 +147,6 @@ static const struct kernel_param_ops neuron_watch_ops = {
 	.get = neuron_watch_get,
 };
 
-/* When loaded, and not later: what is there already would be missing. */
+/* Set at load time only: later, existing users would be missing. */
 module_param_cb(check_users, &neuron_watch_ops, NULL, 0444);
 MODULE_PARM_DESC(check_users, "for developers: WARN when memory is freed that somebody still has (slow)");

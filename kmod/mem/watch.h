@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A check for developers: who was given which range of device memory. */
+/* A check for developers: the users of ranges of device memory. */
 #ifndef NEURON_MEM_WATCH_H
 #define NEURON_MEM_WATCH_H
 

@@ -38,7 +38,7 @@ static void place_take(struct neuron_buddy *zone, struct place *p, u32 n, bool e
 
 	if (p->fr) {
 		if (exact || p->fit.rest == NONE) {
-			/* rest is not known: take first, then look */
+			/* rest is not known: take the block first, then look for the longest run */
 			p->fit.rest = p->fr->run;
 			frame_take(zone, p->fr, &p->fit, n, gen);
 			frame_set_run(zone, p->fr, frame_longest(p->fr));
@@ -165,7 +165,7 @@ int neuron_buddy_free_batch(struct neuron_buddy *zone,
 			ret = ret ? ret : err;
 			continue;
 		}
-		/* What comes next in the frame goes along. */
+		/* Neighbours in the same frame are freed together. */
 		if (e->type == EXT_FRAME) {
 			obit_add(zone, blocks[i]);
 			for (; j < n && blocks[j]->addr == end &&
@@ -345,8 +345,8 @@ int neuron_buddy_reserve(struct neuron_buddy *zone, u64 addr, u64 size)
 void neuron_buddy_mark_clear(struct neuron_buddy *zone)
 {
 	/*
-	 * A unit's bit speaks of its free granules only, so it may be set for
-	 * all; what is allocated now says at its free what it leaves behind.
+	 * A unit's bit describes its free granules only, so it may be set for all units.
+	 * The free of a live allocation tells whether it leaves zeros behind.
 	 */
 	clean_set(zone, 0, zone->cells << FRAME_ORDER, true);
 }

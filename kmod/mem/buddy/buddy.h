@@ -25,9 +25,8 @@
  *		spin_unlock(&lock);
  *	} while (err == -EAGAIN);
  *
- * -EAGAIN only happens when other threads drank the reserve between prepare
- * and lock. Freeing needs no reserve, never allocates and never fails for a
- * block that is live.
+ * -EAGAIN only happens when other threads used the reserve up between prepare and lock.
+ * Freeing needs no reserve, never allocates and never fails for a block that is live.
  */
 #ifndef NEURON_MEM_BUDDY_H
 #define NEURON_MEM_BUDDY_H
@@ -50,7 +49,7 @@
 
 struct neuron_buddy;
 
-/* Where to place an allocation; see struct neuron_buddy_request. */
+/* Placement of an allocation; see struct neuron_buddy_request. */
 #define NEURON_BUDDY_LOW	(1u << 0)	/* lowest fitting address */
 #define NEURON_BUDDY_HIGH	(1u << 1)	/* highest fitting address */
 #define NEURON_BUDDY_EXACT	(1u << 2)	/* at request.addr or not at all */
@@ -62,10 +61,9 @@ struct neuron_buddy;
  * @align: bytes, a power of two; 0 or anything below the granule means the granule
  * @addr:  with NEURON_BUDDY_EXACT the wanted address, granule aligned and
  *	   aligned to @align; otherwise ignored
- * @flags: at most one of NEURON_BUDDY_LOW, _HIGH, _EXACT; 0 lets the zone
- *	   choose, which fragments least. Requests of up to 512 KiB
- *	   share frames; for these LOW and HIGH choose where a new frame is taken,
- *	   and are a preference only.
+ * @flags: at most one of NEURON_BUDDY_LOW, _HIGH, _EXACT; with 0 the zone chooses, which
+ *	   fragments least. Requests of up to 512 KiB share frames; for these LOW and HIGH
+ *	   choose where a new frame is taken, and are a preference only.
  */
 struct neuron_buddy_request {
 	u64 size;
@@ -78,8 +76,8 @@ struct neuron_buddy_request {
  * struct neuron_buddy_block - a live allocation, kept by its owner
  * @addr:    first byte, relative to the zone
  * @size:    bytes, the request rounded up to the granule
- * @id:      number of the zone that made it: tells foreign blocks
- * @gen:     generation of this allocation: tells stale blocks
+ * @id:      number of the zone that made it: detects foreign blocks
+ * @gen:     generation of this allocation: detects stale blocks
  * @cleared: the memory is known to be all zero
  *
  * The owner stores it and hands it back unchanged. 24 bytes.
@@ -97,7 +95,7 @@ enum neuron_buddy_cause {
 	NEURON_BUDDY_CAUSE_NONE,	/* was not refused, or -EINVAL / -EAGAIN */
 	NEURON_BUDDY_CAUSE_FULL,	/* free bytes < size */
 	NEURON_BUDDY_CAUSE_FRAGMENTED,	/* free bytes >= size, no run of that length */
-	NEURON_BUDDY_CAUSE_ALIGNMENT,	/* such a run exists, none is aligned so */
+	NEURON_BUDDY_CAUSE_ALIGNMENT,	/* such a run exists, but none has that alignment */
 	NEURON_BUDDY_CAUSE_BUSY,	/* EXACT, reserve, grow: range is not free */
 	NEURON_BUDDY_CAUSES
 };
@@ -126,7 +124,7 @@ struct neuron_buddy_range {
 /**
  * struct neuron_buddy_stats - snapshot of a zone; bytes unless said otherwise
  * @total:	 size of the zone
- * @used:	 handed out and not given back
+ * @used:	 allocated now
  * @reserved:	 permanent reservations; total = used + reserved + free
  * @free:	 free
  * @high_water:	 largest @used so far
@@ -230,7 +228,7 @@ int neuron_buddy_free(struct neuron_buddy *zone, const struct neuron_buddy_block
  * @n:       their number, up to 64
  * @cleared: bit per block, as in neuron_buddy_free()
  *
- * The same as one free after the other, for less where blocks are neighbours.
+ * The same as freeing one after the other, but cheaper where blocks are neighbours.
  *
  * Context: zone lock. Never allocates.
  * Return: 0, or what neuron_buddy_free() says about the first block it refuses;
@@ -253,7 +251,7 @@ int neuron_buddy_free_batch(struct neuron_buddy *zone,
 int neuron_buddy_grow(struct neuron_buddy *zone, struct neuron_buddy_block *block, u64 new_size);
 
 /**
- * neuron_buddy_split() - make two allocations of one, where it is
+ * neuron_buddy_split() - split an allocation in place
  * @zone:     the zone
  * @block:    live allocation; @block->size is updated on success
  * @new_size: bytes that it keeps, not 0 and below the present size; rounded up
@@ -262,8 +260,8 @@ int neuron_buddy_grow(struct neuron_buddy *zone, struct neuron_buddy_block *bloc
  *	      clear
  *
  * Context: zone lock, after prepare.
- * Return: 0; errors of free() for a bad block; -EINVAL @new_size; -ENOSPC it is
- *	   one of those that share a frame; -EAGAIN.
+ * Return: 0; errors of free() for a bad block; -EINVAL @new_size; -ENOSPC it shares a
+ *	   frame with other small ones; -EAGAIN.
  */
 int neuron_buddy_split(struct neuron_buddy *zone, struct neuron_buddy_block *block, u64 new_size,
 		       struct neuron_buddy_block *tail);
@@ -297,7 +295,7 @@ void neuron_buddy_mark_clear(struct neuron_buddy *zone);
  * @zone: the zone
  * @addr: any byte
  * @out:  set on success: @addr, @size and @id; @gen is exact for allocations
- *	  above 512 KiB and 0 otherwise, so @out is for looking, not for freeing
+ *	  above 512 KiB and 0 otherwise, so @out does for inspection, not for freeing
  *
  * Context: zone lock.
  * Return: 0, -EINVAL outside the zone, -ENOENT free or reserved.
@@ -307,12 +305,12 @@ int neuron_buddy_query(struct neuron_buddy *zone, u64 addr, struct neuron_buddy_
 /**
  * neuron_buddy_walk() - list the ranges of the zone, a few at a time
  * @zone:  the zone
- * @pos:   where to go on: 0 first; advanced past what was listed
+ * @pos:   where to go on; 0 at first, then advanced past the listed ranges
  * @out:   array for @count ranges
  * @count: size of @out
  *
- * Ranges come in address order. Between two calls the lock may be dropped;
- * what changed meanwhile shows or not, but no address is listed twice.
+ * Ranges come in address order. The lock may be dropped between two calls. The list may
+ * or may not show changes made meanwhile, but no address is listed twice.
  *
  * Context: zone lock.
  * Return: number of ranges filled in; 0 at the end of the zone.

@@ -7,7 +7,7 @@
 #include "frames.h"
 #include "trees.h"
 
-/* A violated rule is named by its line. */
+/* The line number of a check names the violated rule. */
 struct tally {
 	u64 order_free[NEURON_BUDDY_ORDERS];
 	u64 free;
@@ -137,7 +137,7 @@ static int check_runs(const struct neuron_buddy *zone, u64 frames)
 	return 0;
 }
 
-/* What the tree @t says about @e. */
+/* The value that the tree @t should have for @e. */
 static u32 tree_value(const struct neuron_buddy *zone, const struct tree *t, const struct ext *e)
 {
 	if (t == &zone->joined)

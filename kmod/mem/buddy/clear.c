@@ -6,8 +6,8 @@
 #include "clear.h"
 
 /*
- * One bit says that what is free of a unit is zero. It never influences how
- * ranges are kept or merged. A cell that is all the same needs no word.
+ * One bit per unit says that its free granules are zero. The bits never influence how
+ * ranges are kept or merged. A cell whose units all have the same bit needs no word.
  */
 #define UNIT		(FRAME_ORDER >= 6 ? FRAME_LEN / 64 : 1)
 #define UNITS		(FRAME_LEN / UNIT)
@@ -38,7 +38,7 @@ void clean_set(struct neuron_buddy *zone, u32 start, u32 n, bool clean)
 {
 	u32 f = cell_of(start), end = start + n;
 
-	/* Mostly there is nothing new to know. */
+	/* Common case: nothing changes. */
 	if (f == cell_of(end - 1) && !bit_test(zone->clean_mixed, f) &&
 	    bit_test(zone->clean_cell, f) == clean)
 		return;
@@ -77,7 +77,7 @@ bool clean_test(const struct neuron_buddy *zone, u32 start, u32 n)
 {
 	u32 f = cell_of(start), end = start + n;
 
-	/* Most are small, and in a cell that is all the same. */
+	/* Common case: a small range in a cell whose units all have the same bit. */
 	if (f == cell_of(end - 1) && !bit_test(zone->clean_mixed, f))
 		return bit_test(zone->clean_cell, f);
 	while (start < end) {

@@ -7,7 +7,7 @@
 #include "pool.h"
 #include "trees.h"
 
-/* Recompute what the trees say about the extents that start in cell @f. */
+/* Recompute the values that the trees hold for the extents that start in cell @f. */
 void trees_update(struct neuron_buddy *zone, u32 f)
 {
 	const struct ext *e;
@@ -59,7 +59,7 @@ void ext_link_after(struct neuron_buddy *zone, struct ext *prev, struct ext *e)
 	map_add(zone, e);
 }
 
-/* Not for the lowest extent: what goes is always the upper part of a merge. */
+/* Never called for the lowest extent, because a merge removes its upper part. */
 void ext_unlink(struct neuron_buddy *zone, struct ext *e)
 {
 	map_del(zone, e);

@@ -34,8 +34,8 @@ static inline u32 ext_tail(const struct ext *e)
 }
 
 /*
- * A free run that crosses a border of a frame belongs to the free extent that is part of
- * it or, if two frames touch, to the upper one. Its length; 0 if no border is crossed.
+ * The length of a free run that crosses a border of a frame; 0 if no border is crossed.
+ * The run belongs to the free extent in it or, if two frames touch, to the upper frame.
  */
 static inline u32 ext_joined(const struct ext *e)
 {

@@ -93,8 +93,8 @@ void frame_set_run(struct neuron_buddy *zone, struct frame *fr, u32 run)
 }
 
 /*
- * The free edges of a frame changed: so did the runs that they are part of. Those that
- * lead nowhere, which is most, are not looked at.
+ * The free edges of a frame changed, and with them the runs that cross its borders. Most
+ * edges are part of no such run and cost nothing.
  */
 static void frame_set_head(struct neuron_buddy *zone, struct frame *fr, u32 head)
 {
@@ -125,8 +125,8 @@ static void frame_set_edges(struct neuron_buddy *zone, struct frame *fr)
 }
 
 /*
- * State of frame_fit(): the tightest run so far, and the longest of the others. Runs
- * that are too short by far are passed over.
+ * State of frame_fit(): the tightest run so far, and the longest of the others. Runs that
+ * are far too short are skipped.
  */
 struct fit_search {
 	u32 n;
@@ -137,7 +137,7 @@ struct fit_search {
 	bool passed;
 };
 
-/* The runs of set bits of @x that have at least @n, which is not 0. */
+/* The runs of at least @n set bits in @x; @n is not 0. */
 static u64 runs_from(u64 x, u32 n)
 {
 	u32 have, step;
@@ -145,7 +145,7 @@ static u64 runs_from(u64 x, u32 n)
 
 	if (n > 64)
 		return 0;
-	/* A bit stays if @have of them begin there. */
+	/* A bit stays if a run of @have set bits begins there. */
 	for (have = 1; have < n && y; have += step) {
 		step = min(have, n - have);
 		y &= y >> step;
@@ -172,7 +172,7 @@ static bool fit_run(struct fit_search *s, struct fit *fit, u32 lo, u32 hi, u32 l
 	} else {
 		s->rest = max(s->rest, hi - lo);
 	}
-	/* An exact fit, and the frame's longest run was seen elsewhere or must be. */
+	/* An exact fit, and the frame's longest run was seen elsewhere or must exist elsewhere. */
 	return s->best == s->n && (s->rest == longest || s->n < longest);
 }
 
@@ -232,7 +232,7 @@ found:
 		s.rest = fr->run;
 	s.rest = max(s.rest, fit->off - fit->lo);
 	fit->rest = max(s.rest, fit->hi - fit->off - n);
-	/* What was passed over has at least one granule, and less than n. */
+	/* A skipped run has at least one granule and fewer than n. */
 	if (s.passed && fit->rest < n - 1)
 		fit->rest = n > 2 ? NONE : 1;
 	return true;
@@ -302,7 +302,7 @@ static void frame_clear(struct frame *fr, u32 off, u32 n)
 	}
 }
 
-/* Length of the block that starts at @off: up to the next granule that does not belong. */
+/* Length of the block that starts at @off: up to the next granule that does not belong to it. */
 u32 frame_block_len(const struct frame *fr, u32 off)
 {
 	u32 i = (off + 1) >> 6;
@@ -375,7 +375,7 @@ struct frame *frame_create(struct neuron_buddy *zone, struct ext *e)
 	fr->pins = 0;
 	fr->miss_n = 0;
 	fr->miss_k = 0;
-	/* The edges follow with the first block, which both of them see. */
+	/* The first block sets the edges, because it changes both of them. */
 	fr->head = 0;
 	fr->tail = 0;
 	run_add(zone, fr, fr->e.len);
@@ -447,7 +447,7 @@ void frame_trim(struct neuron_buddy *zone, struct frame *fr, bool low, u32 n)
 		map_del(zone, &fr->e);
 		fr->e.start += n;
 		fr->e.len -= n;
-		/* It goes in front; a range that ends here begins below. */
+		/* The new extent lies below the frame's own one. */
 		e->prev = fr->e.prev;
 		e->next = &fr->e;
 		e->prev->next = e;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Generations and obituaries: how stale blocks are told.
+ * Generations and obituaries, which detect stale blocks.
  */
 #ifndef NEURON_BUDDY_GENERATION_H
 #define NEURON_BUDDY_GENERATION_H

@@ -21,7 +21,7 @@ static bool ext_fits(const struct ext *e, u32 n, u32 mask, u32 *pos)
 
 /*
  * A fit for @n granules aligned to a whole frame or more must contain n /
- * FRAME_LEN whole frames; for anything else length is all the trees know.
+ * FRAME_LEN whole frames; for any other request the trees only know lengths.
  */
 static const struct tree *tree_for(const struct neuron_buddy *zone, u32 n, u32 k, u32 *need)
 {
@@ -106,9 +106,9 @@ static struct ext *find_tightest(struct neuron_buddy *zone, u32 n, u32 k, u32 *p
 }
 
 /*
- * The policy. What is small in this zone goes to the top, out of the way. The rest takes
- * the tightest extent if that suits it; if not, what is left over ought to be of use for
- * something: the tightest extent which leaves room for more than small requests.
+ * The policy. A request that is small in this zone goes to the top, out of the way. Any
+ * other takes the tightest extent if that suits it. If it does not, the rest should stay
+ * useful: take the tightest extent that leaves room for more than small requests.
  */
 static struct ext *find_extent(struct neuron_buddy *zone, u32 n, u32 k, u32 flags, u32 *pos)
 {
@@ -195,7 +195,7 @@ static bool joined_fits(const struct ext *e, u32 n, u32 mask, u32 *pos)
 	return true;
 }
 
-/* Search these runs; the result is [*pos, *pos + n). */
+/* Search the runs that cross a border of a frame; the result is [*pos, *pos + n). */
 static bool find_joined(struct neuron_buddy *zone, u32 n, u32 k, u32 *pos)
 {
 	u32 mask = (1u << k) - 1, probes = mask < n ? NONE : PROBE_JOINED, need = n, f;
@@ -274,7 +274,7 @@ bool place_find(struct neuron_buddy *zone, u32 n, u32 k, u32 flags, struct place
 		}
 		if (p->fr)
 			return true;
-		/* In the holes only the tightest one is good enough. */
+		/* Among the holes only the tightest one will do. */
 		if (!(flags & NEURON_BUDDY_HIGH))
 			p->e = find_tightest(zone, n, k, &p->pos);
 		else
@@ -288,7 +288,7 @@ bool place_find(struct neuron_buddy *zone, u32 n, u32 k, u32 flags, struct place
 		return false;
 
 	zone->st.slow_calls++;
-	/* Whatever else the frames have: larger or awkwardly aligned runs, and their edges. */
+	/* What is left in frames: larger or badly aligned runs, and the frames' edges. */
 	if (n <= FRAME_LEN)
 		p->fr = find_frame(zone, n, k, (1u << k) > n ? PROBE_FRAMES_MAX : NONE, &p->fit);
 	if (p->fr)
@@ -314,7 +314,7 @@ int place_exact(struct neuron_buddy *zone, u32 start, u32 n, struct place *p)
 	return 0;
 }
 
-/* Why nothing was found for @n granules. */
+/* The reason that nothing was found for @n granules. */
 enum neuron_buddy_cause refusal(struct neuron_buddy *zone, u32 n, u32 k)
 {
 	if ((u64)n << SHIFT > zone->st.free)

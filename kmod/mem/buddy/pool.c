@@ -69,7 +69,7 @@ int neuron_buddy_prepare(struct neuron_buddy *zone)
 		pages += (want - have + per_page - 1) / per_page;
 	if (!READ_ONCE(zone->frame_pool_len))
 		pages++;
-	/* Pages wait to be taken over; if they do not do, there is another round. */
+	/* Donated pages wait to be taken over. If they are too few, the caller comes again. */
 	if (likely(!pages) || !llist_empty(&zone->donated))
 		return 0;
 	while (pages--) {

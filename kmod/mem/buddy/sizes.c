@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What sizes are in use. Extents are counted by size; what is used otherwise is in frames
- * and belongs to the smallest.
+ * The sizes in use. Used extents are counted by size; other used granules are in frames
+ * and count as the smallest size.
  */
 #include "bits.h"
 #include "sizes.h"
@@ -45,8 +45,8 @@ void sizes_sub(struct neuron_buddy *zone, u32 n)
 }
 
 /*
- * The size below which requests are small: they make at most one part in SHARE of what is
- * in use. The boundary moves with what comes and goes, mostly not at all.
+ * The size below which requests are small: they make at most one part in SHARE of the
+ * granules in use. Allocations and frees rarely move the boundary.
  */
 u32 sizes_cut(struct neuron_buddy *zone)
 {

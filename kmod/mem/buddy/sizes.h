@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What sizes are in use: which requests are small in this zone.
+ * The sizes in use, which decide what requests are small in this zone.
  */
 #ifndef NEURON_BUDDY_SIZES_H
 #define NEURON_BUDDY_SIZES_H

@@ -9,7 +9,7 @@ static u32 tree_max(const u32 *child, u32 value)
 {
 	u32 all = 0, c;
 
-	/* No value exceeds all of them ored, and mostly only one is not 0. */
+	/* No value exceeds the OR of all values, and usually only one of them is not 0. */
 	for (c = 0; c < TREE_FAN; c += 2)
 		all |= child[c] | child[c + 1];
 	for (c = 0; c < TREE_FAN && value != all; c++)

@@ -6,16 +6,16 @@
  * What it keeps of a buddy allocator, and what not
  * ------------------------------------------------
  * Sizes are counted in orders, blocks are split, and a freed block joins its neighbours at
- * once. What is missing is the habit of a binary buddy to place every request at a multiple
- * of its rounded-up size. Contiguous device memory has no use for that, and it is what
- * fragments: tests/bench/README.md has the figures.
+ * once. Unlike a binary buddy, it does not place every request at a multiple of its
+ * rounded-up size. Contiguous device memory has no use for that, and it causes
+ * fragmentation: tests/bench/README.md has the figures.
  *
  * Where a request goes
  * --------------------
- * What is *small* is decided by the zone: the smallest sizes, as long as they make no more
- * than a sixteenth of the bytes in use (sizes.c). A small request goes to the highest place
- * that it fits in. So the small ones gather at the top, where their comings and goings do
- * not cut up the space that the large ones need.
+ * The zone decides which requests are *small*: those of the smallest sizes, as long as
+ * these make no more than a sixteenth of the bytes in use (sizes.c). A small request goes
+ * to the highest place that it fits in. So small allocations gather at the top, where
+ * allocating and freeing them does not cut up the space that the large ones need.
  *
  * Any other request takes
  *
@@ -23,11 +23,11 @@
  *  2. else the tightest which leaves at least as much as a request that is not small;
  *  3. else the tightest after all.
  *
- * It begins where the extent begins. A tight fit wastes little; anything else ought to
- * leave a rest that somebody can use. Best fit alone, which prefers a useless rest to a
- * useful one, gets into states where nothing that is asked for fits any more; so does
- * first fit. Requests of one size pack without a gap: every place is a multiple of the
- * size away from one end of the zone, or the other.
+ * It begins where the extent begins. A tight fit wastes little; any other fit ought to
+ * leave a rest of useful size. Best fit alone prefers a useless rest to a useful one and
+ * gets into states where no request fits any more; so does first fit. Requests of one
+ * size pack without a gap: every place is a multiple of the size away from one end of the
+ * zone, or the other.
  *
  * How it is kept
  * --------------
@@ -37,12 +37,12 @@
  * An extent costs 48 bytes. Requests of up to 512 KiB share *frames* instead: pieces of up
  * to 2 MiB, two bits per granule. A frame is as long as a whole number of the blocks that
  * it was made for, taken like a small request, and holds blocks of other sizes, too. The
- * frame whose longest run is tightest takes the request, in its tightest run. An empty
- * frame becomes a free extent again. If no frame can be had, such a request takes the
- * tightest free extent.
+ * request goes to the frame whose longest run is the tightest, into that frame's tightest
+ * run. An empty frame becomes a free extent again. If there is no room for a frame, such
+ * a request takes the tightest free extent.
  *
- * Frames are no barrier. A run of free granules that crosses a border of a frame is known
- * to a tree of its own, and is used before anything is refused: the free edge of the frame
+ * Frames are no barrier. A tree of its own knows the runs of free granules that cross a
+ * border of a frame. They are used before a request is refused: the free edge of the frame
  * is given back and joins the extent (or edge) beside it.
  *
  * Two bits describe a granule of a frame:
@@ -58,10 +58,11 @@
  *
  * What is refused
  * ---------------
- * What has no free aligned run in the whole zone. Bounded work makes one exception, for
- * alignments that exceed the size: after PROBE_FRAMES_MAX frames, and PROBE_JOINED runs
- * over borders, that might have had a place and had none, the search goes on where there
- * must be one. Each frame remembers its failure until something in it is freed.
+ * A request is refused if the whole zone has no free aligned run for it. Bounded work
+ * makes one exception, for alignments that exceed the size: after PROBE_FRAMES_MAX
+ * frames, and PROBE_JOINED runs over borders, that turned out to have no place, the
+ * search goes on only where there must be one. Each frame remembers its failure until
+ * something in it is freed.
  *
  * Work per operation is bounded by the number of cells, and typically touches a handful of
  * cache lines.
@@ -94,7 +95,7 @@
 #define FRAME_WORDS	(FRAME_ORDER > 6 ? FRAME_LEN / 64 : 1)
 #define FRAME_BITS	(FRAME_WORDS * 64)
 
-/* Requests of up to this many granules live in frames: what keeps metadata small. */
+/* Requests of up to this many granules live in frames, which keeps metadata small. */
 #ifndef NEURON_BUDDY_SMALL
 #define NEURON_BUDDY_SMALL (FRAME_LEN / 4)
 #endif
@@ -105,14 +106,14 @@
 /* A free extent suits a request if it is at most 3/10 longer. */
 #define SUITS(n)	((n) + (u32)((u64)(n) * 3 / 10))
 
-/* Sizes in classes, 8 to an octave, for what is in use by size. */
+/* Size classes, 8 to an octave, for counting the granules in use by size. */
 #ifndef NEURON_BUDDY_CLASS_BITS
 #define NEURON_BUDDY_CLASS_BITS 3u
 #endif
 #define CLASS_BITS	NEURON_BUDDY_CLASS_BITS
 #define CLASSES		(32u << CLASS_BITS)
 
-/* Frames examined for an aligned request before a new frame is taken, and at most. */
+/* Frames examined for an aligned request before a new frame is taken, and in all. */
 #define PROBE_FRAMES	4
 #define PROBE_FRAMES_MAX 1024
 /* Borders of frames examined for an alignment that exceeds the size. */
@@ -211,8 +212,8 @@ struct page_head {
 };
 
 /*
- * Everything is protected by the owner's zone lock, but: donated (lock-free
- * list) and the reserve levels read by prepare.
+ * The owner's zone lock protects everything except donated (a lock-free list) and the
+ * reserve levels that prepare reads.
  */
 struct neuron_buddy {
 	u32 len;			/* granules */
