@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Kinds of devices: their geometries, and how devices of a kind are linked.
+ * Kinds of devices: their geometries, and the links between devices of a kind.
  */
 #include <linux/kernel.h>
 #include <linux/string.h>
@@ -179,7 +179,7 @@ u32 emu_neighbours(const struct emu_arch *a, u32 i, u32 n, u32 *list)
 		return 4;
 	}
 	if (a->geo.arch == NEURON_ARCH_V1) {
-		/* towards the end of the chain first */
+		/* the neighbour towards the end of the chain comes first */
 		k = 0;
 		if ((n == 4 || n == 16) && i + 1 < n)
 			list[k++] = i + 1;
@@ -203,7 +203,7 @@ u32 emu_neighbours(const struct emu_arch *a, u32 i, u32 n, u32 *list)
 }
 
 /**
- * emu_find_arch() - kind of device of a name
+ * emu_find_arch() - find a kind of device by its name
  * @name: text, may end with a newline
  *
  * Return: the kind, NULL: unknown.
@@ -219,7 +219,7 @@ const struct emu_arch *emu_find_arch(const char *name)
 }
 
 /**
- * emu_hbm_size_valid() - can its device memories be that small or large?
+ * emu_hbm_size_valid() - can its device memories have that size?
  * @a: kind
  * @mib: MiB of each of them; 0 stands for the real size
  */

@@ -53,7 +53,7 @@ void emu_busy_begin(struct emu_busy *b)
 }
 
 /**
- * emu_busy_end() - and stops
+ * emu_busy_end() - an engine stops working
  * @b: account
  */
 void emu_busy_end(struct emu_busy *b)

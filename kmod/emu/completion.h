@@ -5,7 +5,7 @@
 
 #define EMU_COMPLETION_NSEC	10000	/* latency unless told otherwise */
 
-/* When the DMA work is done that a doorbell starts. */
+/* When DMA work that a doorbell starts is done. */
 enum emu_completion {
 	EMU_COMPLETE_WORKER,	/* soon, in a work item */
 	EMU_COMPLETE_INLINE,	/* before the doorbell returns */

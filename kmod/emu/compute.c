@@ -48,7 +48,7 @@ static enum emu_form form_of(u8 dtype)
 	}
 }
 
-/* What the operation is done in. */
+/* The form in which an operation computes. */
 static enum emu_form compute_form(const struct emu_compute *c)
 {
 	enum emu_form form = EMU_FORM_UINT, f;
@@ -213,7 +213,7 @@ void emu_compute_source(const struct emu_compute *c, struct emu_lane *lane, u32 
 }
 
 /**
- * emu_compute_result() - store what all sources gave
+ * emu_compute_result() - store the result of all sources
  * @c: operation, checked
  * @lane: has seen all sources
  * @dst: destination, @n elements

@@ -13,7 +13,7 @@
 #define EMU_COMPUTE_STEP	64u
 
 /**
- * enum emu_form - how elements are worked on
+ * enum emu_form - the form in which elements are worked on
  * @EMU_FORM_FLOAT: fp32, its bits in the low half
  * @EMU_FORM_SINT: int64
  * @EMU_FORM_UINT: uint64
@@ -46,7 +46,7 @@ struct emu_compute {
  * struct emu_lane - a step of work: up to EMU_COMPUTE_STEP elements
  * @raw: elements of a source, as they are in memory
  * @v: the same as numbers
- * @acc: what the sources so far give
+ * @acc: result of the sources so far
  */
 struct emu_lane {
 	u8 raw[8 * EMU_COMPUTE_STEP];

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Devices that come and go at run time.  README.md has an example.
+ * Devices that are added and removed at run time.  README.md has an example.
  *
- * While a device is live, what it is like cannot be changed.  Setting live to
- * 0 removes it even if it is in use, like pulling out a card.
+ * The attributes of a device cannot be changed while it is live.  Setting live to 0
+ * removes the device even if it is in use, like pulling out a card.
  */
 #include <linux/atomic.h>
 #include <linux/configfs.h>
@@ -17,7 +17,7 @@
  * struct emu_item - a directory
  * @item: in configfs
  * @lock: the rest
- * @cfg: what the device is like; hbm_size is in bytes
+ * @cfg: configuration of the device; hbm_size is in bytes
  * @ed: the device, NULL = not live
  */
 struct emu_item {
@@ -27,7 +27,7 @@ struct emu_item {
 	struct emu_device *ed;
 };
 
-/* The numbers below are those of the devices from module parameters. */
+/* The numbers below 64 belong to the devices from module parameters. */
 static atomic_t emu_serials = ATOMIC_INIT(64);
 
 static struct emu_item *to_emu_item(struct config_item *item)
@@ -42,7 +42,7 @@ static void emu_item_kill(struct emu_item *it)
 	it->ed = NULL;
 }
 
-/* Change what the device will be like, unless there is one.  Return: @count, -EBUSY. */
+/* Change the configuration, unless the device is live.  Return: @count, -EBUSY. */
 static ssize_t emu_item_set(struct config_item *item, void *field, const void *value,
 			    size_t size, size_t count)
 {
@@ -209,7 +209,7 @@ static ssize_t emu_item_dev_name_show(struct config_item *item, char *page)
 	ssize_t ret;
 
 	mutex_lock(&it->lock);
-	/* It may have been pulled out by other means. */
+	/* The device may have been removed through debugfs. */
 	if (it->ed && READ_ONCE(it->ed->added))
 		ret = sysfs_emit(page, "neuron%u\n", it->ed->number);
 	else
@@ -228,7 +228,7 @@ static int emu_item_start(struct emu_item *it)
 {
 	struct emu_device *ed;
 
-	/* What is possible depends on the kind, which may be set last. */
+	/* Checked here, because the valid sizes depend on the kind, which may be set last. */
 	if (!emu_hbm_size_valid(it->cfg.arch, it->cfg.hbm_size >> 20))
 		return -EINVAL;
 	ed = emu_device_new(&it->cfg);
@@ -354,9 +354,9 @@ int __init emu_configfs_init(void)
 }
 
 /**
- * emu_configfs_exit() - remove it, if it was made
+ * emu_configfs_exit() - remove that directory, if it was made
  *
- * Directories in it keep the module, so there are none.
+ * A directory in it would hold a reference on the module, so it is empty.
  */
 void emu_configfs_exit(void)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * NeuronCores: how they come, go and are reset.
+ * NeuronCores: creation, removal and reset.
  *
  * One work item runs the engines of a core in turns.  It sleeps when all of
- * them are blocked or out of instructions, and is queued by whatever can change
+ * them are blocked or out of instructions, and is queued by every event that can change
  * that: bytes in a FIFO, or a write to a semaphore or event.
  */
 #include <linux/delay.h>
@@ -119,8 +119,7 @@ void emu_core_bind(struct emu_core *core, struct neuron_space *space)
  * Returns when the engines have stopped and will not write to notification
  * queues any more.
  *
- * Return: 0; -EIO a fault that was asked for: the engines do not start before
- * the next reset.
+ * Return: 0; -EIO an injected fault: the engines do not start before the next reset.
  */
 int emu_core_reset(struct emu_core *core)
 {

@@ -52,7 +52,7 @@ static const struct file_operations emu_completion_fops = {
 	.release = single_release,
 };
 
-/* Pull the device out.  Not here: its own files go last. */
+/* Pull the device out.  A work item does it, because removal waits for users of this file. */
 static ssize_t emu_remove_write(struct file *file, const char __user *ubuf, size_t count,
 				loff_t *pos)
 {
@@ -94,7 +94,7 @@ void emu_debugfs_add(struct emu_device *ed)
  */
 void emu_debugfs_del(struct emu_device *ed)
 {
-	/* A second caller finds nothing here; unplug_lock or the work item makes it wait. */
+	/* A second caller finds NULL here; unplug_lock or the work item makes it wait. */
 	debugfs_remove_recursive(xchg(&ed->debugfs, NULL));
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A software device, from neuron_device_add() to neuron_device_del(), and what neuron.ko
- * calls in between.
+ * A software device, from neuron_device_add() to neuron_device_del(), and the operations
+ * that neuron.ko calls in between.
  */
 #include <linux/device.h>
 #include <linux/mm.h>
@@ -16,8 +16,8 @@
 #include "mem.h"
 
 /*
- * Applications may come before neuron_device_add() returns; all that runs is
- * started by one of the operations, so it finds @nd set.
+ * Applications may open the device before neuron_device_add() returns.  All work is
+ * started by an operation, so it finds @nd set.
  */
 static struct emu_device *emu_of(struct neuron_device *nd)
 {
@@ -163,7 +163,7 @@ static const struct neuron_hw_ops emu_ops = {
 	.power = emu_op_power,
 };
 
-/* The file exists on software devices only, so that nobody takes one for a card. */
+/* The file exists on software devices only, to tell them from cards. */
 static ssize_t emulated_show(struct device *dev, struct device_attribute *attr, char *buf)
 {
 	return sysfs_emit(buf, "1\n");
@@ -189,7 +189,7 @@ static void emu_unplug_work(struct work_struct *work)
 {
 	struct emu_device *ed = container_of(work, struct emu_device, unplug);
 
-	/* Its number, and so the name of the directory, can be another device's soon. */
+	/* Another device may soon get its number, and with it the name of the directory. */
 	emu_debugfs_del(ed);
 	emu_unplug(ed);
 }
@@ -218,7 +218,7 @@ void emu_device_free(struct emu_device *ed)
 
 /**
  * emu_device_new() - make a device and add it
- * @cfg: what it is like
+ * @cfg: its configuration
  *
  * Context: may sleep.
  * Return: the device; ERR_PTR(-ENOMEM), or an error of neuron_device_add().
@@ -254,7 +254,7 @@ struct emu_device *emu_device_new(const struct emu_config *cfg)
 		emu_hbm_init(&ed->hbm[k], ed->geo.hbm[k].size);
 	emu_dma_init(ed);
 	/*
-	 * Its items use the CPU and do not wait for each other: a few threads
+	 * The work items use the CPU and do not wait for each other.  So a few threads
 	 * are enough, and they exist only while there is work.
 	 */
 	ed->wq = alloc_workqueue("neuron_emu", WQ_UNBOUND, num_possible_cpus() + 2);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Devices: how they are made, and what they are to be like. */
+/* Devices: creation and configuration. */
 #ifndef EMU_DEVICE_H
 #define EMU_DEVICE_H
 
@@ -7,11 +7,11 @@
 #include "emu.h"
 
 #define EMU_MAX_DEVICES		64	/* uapi/FACTS.md 1 */
-/* "EMU", then a number: serial numbers of devices that were given none. */
+/* Default serial numbers: "EMU", then a number. */
 #define EMU_SERIAL(i)		(0x454d550000000000ULL | (i))
 
 /**
- * struct emu_config - what a device is to be like
+ * struct emu_config - configuration of a device
  * @arch: kind of device
  * @hbm_size: bytes of each device memory, 0 = the real size
  * @index: number, -1 = the first free one

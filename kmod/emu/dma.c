@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * DMA engines: their registers, doorbells among them, and who gets a turn.
+ * DMA engines: their registers, including doorbells, and the turns of their queues.
  *
- * One work item for each engine serves its queues in turns.  It runs when a
- * doorbell rang and sleeps when no queue has descriptors on both rings.  All
- * starts of work go through emu_dma_schedule(), or are done by the doorbell
- * itself if the device is to complete them inline.  A thread that waits for a queue may
- * do its work, too.
+ * One work item for each engine serves its queues in turns.  A doorbell queues it through
+ * emu_dma_schedule(), and it ends when no queue has descriptors on both rings.  On a
+ * device that completes inline, the doorbell does the work itself.  A thread that waits
+ * for a queue may also do a piece of the queue's work (emu_dma_poll()).
  */
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -149,7 +148,7 @@ static int emu_dma_next(struct emu_dma *dma)
 	return -1;
 }
 
-/* Give a queue its turn.  Return: there is more to do now. */
+/* Give a queue its turn.  Return: true if there is more to do now. */
 static bool emu_dma_turn(struct emu_dma *dma, u32 i)
 {
 	bool more;
@@ -165,7 +164,7 @@ static bool emu_dma_turn(struct emu_dma *dma, u32 i)
 	return more;
 }
 
-/* Return: there may be more to do. */
+/* Return: true if there may be more to do. */
 static bool emu_dma_turns(struct emu_dma *dma)
 {
 	int i, n;
@@ -187,7 +186,7 @@ static void emu_dma_serve(struct emu_dma *dma)
 	emu_busy_begin(&dma->ed->busy);
 	more = emu_dma_turns(dma);
 	emu_busy_end(&dma->ed->busy);
-	/* What began has had its latency. */
+	/* The latency applies to the start of the work only. */
 	if (more)
 		queue_work(dma->ed->wq, &dma->work);
 }
@@ -201,7 +200,7 @@ static void emu_dma_work(struct work_struct *work)
  * emu_dma_kick() - an instruction FIFO has room
  * @ed: device
  *
- * All queues that wait for room try again; it does not matter which FIFO it is.
+ * All queues that wait for room in any FIFO try again.
  */
 void emu_dma_kick(struct emu_device *ed)
 {
@@ -242,12 +241,12 @@ static int emu_dma_ring(struct emu_dma *dma, u32 i, bool rx, u32 n)
  * @ed: device
  * @eng: DMA engine
  * @i: queue
- * @space: for whom the core acts
+ * @space: space that the core acts for
  * @tx: source descriptors to add
  * @rx: destination descriptors to add
  *
- * Return: false if the queue is not set up, is not bound to @space, or has no
- * room for that many descriptors; nothing was done then.
+ * Return: false if the queue is not set up, is not bound to @space, or has no room for
+ * that many descriptors; then nothing was done.
  */
 bool emu_dma_trigger(struct emu_device *ed, u32 eng, u32 i, struct neuron_space *space,
 		     u32 tx, u32 rx)
@@ -308,8 +307,7 @@ int emu_dma_bind(struct emu_device *ed, u32 eng, u32 i, struct neuron_space *spa
  * @eng: engine
  * @i: queue
  *
- * Waits for the descriptor being worked on, not for more: a paused queue is
- * not being worked on.
+ * Waits for the descriptor under way, if any.  A paused queue has none under way.
  */
 void emu_dma_stop(struct emu_device *ed, u32 eng, u32 i)
 {
@@ -332,17 +330,17 @@ void emu_dma_stop(struct emu_device *ed, u32 eng, u32 i)
 }
 
 /**
- * emu_dma_poll() - do a piece of a queue's work in the place of the work item
+ * emu_dma_poll() - do a piece of a queue's work in place of the work item
  * @ed: device
  * @eng: engine
  * @i: queue
  *
- * Only a device that completes its work in a work item lets its waiters do it.
- * Work that a former call left undone goes back to the device when that is no
- * longer so, or when the waiter was killed: nobody will call again then.
+ * Only a device that completes in a work item lets its waiters work.  If the completion
+ * mode has changed, or the waiter was killed, no further call comes: work that an earlier
+ * call left undone goes back to the work item.
  *
  * Context: may sleep.
- * Return: there is more, and nobody else does it.
+ * Return: true if there is more, which nobody else does.
  */
 bool emu_dma_poll(struct emu_device *ed, u32 eng, u32 i)
 {
@@ -352,7 +350,7 @@ bool emu_dma_poll(struct emu_device *ed, u32 eng, u32 i)
 	if (!dma || i >= NEURON_HW_QUEUES_PER_ENGINE)
 		return false;
 	spin_lock(&dma->lock);
-	/* Otherwise the work item was faster. */
+	/* Otherwise the work item has taken the queue already. */
 	more = dma->ready & BIT(i);
 	if (more && (READ_ONCE(ed->completion) != EMU_COMPLETE_WORKER ||
 		     fatal_signal_pending(current))) {
@@ -463,8 +461,8 @@ int emu_dma_reg_read(struct emu_device *ed, u32 eng, u32 off, u32 *val)
 }
 
 /*
- * State request of an engine: everything else than NORMAL pauses it, ABORT
- * stops the queues that are in use for good.
+ * State request of an engine: any state but NORMAL pauses it; ABORT stops the queues in
+ * use for good.
  */
 static int emu_dma_set_state(struct emu_dma *dma, u32 state)
 {
@@ -565,11 +563,12 @@ out:
  * @val: value
  *
  * Doorbells return at once, unless completion is inline.  Other writes wait for
- * the turn of the queue that is being served, so what they change has taken effect.
+ * the turn of the queue that is being served, so that the change has taken effect when
+ * they return.
  *
  * Return: 0, -ENOMEM, -EINVAL: no such register, queue not bound, value refused
- * (misaligned base, length out of range, doorbell beyond the ring), or a ring
- * is to be programmed while it is enabled.
+ * (misaligned base, length out of range, doorbell beyond the ring), or the ring is
+ * enabled and must not be programmed.
  */
 int emu_dma_reg_write(struct emu_device *ed, u32 eng, u32 off, u32 val)
 {

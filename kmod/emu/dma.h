@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* DMA engines: registers, doorbells among them. */
+/* DMA engines: registers, including doorbells. */
 #ifndef EMU_DMA_H
 #define EMU_DMA_H
 

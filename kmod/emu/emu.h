@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A software device: what its parts share.  Each of them has its own structure in
- * its own header; README.md in this folder tells how they work together.
+ * A software device: the structure that its parts share.  Each part has its own structure
+ * in its own header; README.md in this folder describes how they work together.
  *
- * Locks, outermost first.  Nothing of neuron.ko is called with a spinlock held.
+ * Locks, outermost first.  No function of neuron.ko is called with a spinlock held.
  *
  *   emu_core.reset		mutex: one reset of a core at a time
  *   emu_dma.run		mutex: the worker of a DMA engine while it serves a
@@ -44,26 +44,26 @@ struct emu_window;
 
 /**
  * struct emu_device - a device
- * @nd: what neuron.ko knows it as; set before anything can run
+ * @nd: the device in neuron.ko; set before anything can run
  * @added: neuron.ko knows it
- * @number: its number there
+ * @number: its number in neuron.ko
  * @geo: geometry
- * @lim: what instructions may refer to
- * @wq: where the work of its engines and cores runs
+ * @lim: limits of what instructions may refer to
+ * @wq: runs the work of its engines and cores
  * @hbm: device memories
  * @window_lock: held for reading while a core window is accessed
- * @sbuf: state buffers of the cores, made at the first write; one that is not there
- *	  reads as zero.  It stays while @window_lock is held or its core is at work.
+ * @sbuf: state buffers of the cores, made at the first write; a missing one reads as
+ *	  zero.  It stays while @window_lock is held or its core is at work.
  * @notify: notification queues of the cores
  * @window: windows of the cores
  * @core: cores
- * @dma_alloc: makes @dma entries one at a time
- * @dma: DMA engines; entries appear, and go only with the device
+ * @dma_alloc: serialises the creation of @dma entries
+ * @dma: DMA engines; an entry, once made, stays until the device goes
  * @stalled: DMA engines with queues that wait for room in a FIFO
  * @completion: when DMA work is done (READ_ONCE)
  * @completion_nsec: latency of EMU_COMPLETE_TIMER (READ_ONCE)
  * @busy: when it was at work
- * @faults: faults that are to happen, and ECC counters
+ * @faults: pending faults, and ECC counters
  * @unplug_lock: @added, after the device was made
  * @unplug: pulls the device out
  * @debugfs: directory of the device
@@ -93,7 +93,7 @@ struct emu_device {
 	struct dentry *debugfs;
 };
 
-/* A memory of the device, NULL: it has no such. */
+/* Memory @i of the device; NULL if there is none. */
 static inline struct emu_hbm *emu_hbm(struct emu_device *ed, u32 i)
 {
 	return i < ed->geo.nr_hbms ? &ed->hbm[i] : NULL;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The engines of a core execute the instructions of uapi/neuron_isa.h.  ISA.md says
- * what the instructions mean; this file does the control instructions and calls
- * exec.c for those that compute.
+ * The engines of a core execute the instructions of uapi/neuron_isa.h.  ISA.md defines
+ * the instructions.  This file executes the control instructions and calls exec.c for
+ * those that compute.
  */
 #include <linux/string.h>
 
@@ -136,7 +136,7 @@ static int emu_engine_compute(struct emu_engine *eng)
 	return 0;
 }
 
-/* Do the current instruction, or what fits into a turn. */
+/* Execute the current instruction, or as much of it as fits into a turn. */
 static int emu_engine_execute(struct emu_engine *eng)
 {
 	const struct neuron_isa_inst *inst = &eng->inst;
@@ -206,15 +206,15 @@ static void emu_engine_retire(struct emu_engine *eng)
 {
 	eng->loaded = false;
 	eng->done++;
-	/* Writers that wait are woken for more than one instruction's room. */
+	/* Waiting writers are woken only when there is room for more than one instruction. */
 	if (emu_fifo_take(eng->window, eng->index, NEURON_ISA_INST_SIZE,
 			  NEURON_ISA_FIFO_SIZE / 2))
 		emu_dma_kick(eng->window->ed);
 }
 
 /*
- * The engine cannot go on: DMA queues that wait for room in its FIFO may use the room
- * there is, since the data that the engine needs may come later in the same ring.
+ * The engine cannot go on.  DMA queues that wait for room in its FIFO may use the little
+ * room there is, because the data that the engine needs may come later in the same ring.
  */
 static void emu_engine_idle(struct emu_engine *eng)
 {
@@ -227,7 +227,7 @@ static void emu_engine_idle(struct emu_engine *eng)
  * @eng: engine
  *
  * Context: emu_window.work, may sleep.
- * Return: did anything happen?
+ * Return: true if the engine made progress.
  */
 bool emu_engine_turn(struct emu_engine *eng)
 {
@@ -239,7 +239,7 @@ bool emu_engine_turn(struct emu_engine *eng)
 	for (i = 0; i < EMU_ENGINE_TURN; i++) {
 		if (!eng->loaded)
 			ret = emu_engine_fetch(eng);
-		/* An engine that hangs says nothing. */
+		/* A hanging engine reports nothing. */
 		if (!ret && emu_fault(&eng->window->ed->faults, EMU_FAULT_HANG)) {
 			eng->failed = true;
 			return progress;

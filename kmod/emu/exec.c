@@ -12,7 +12,7 @@ static_assert(sizeof(struct neuron_isa_inst) == NEURON_ISA_INST_SIZE,
 #define ENGINE_BIT(e)	(1u << NEURON_ISA_ENGINE_##e)
 #define ALL_ENGINES	((1u << NEURON_ISA_NR_ENGINES) - 1)
 
-/* What does not depend on the operands, by opcode. */
+/* Rules by opcode that do not depend on the operands. */
 struct emu_op_rule {
 	u8 opcode;
 	u8 engines;	/* bit mask of those that may execute it */
@@ -55,7 +55,7 @@ static const struct emu_op_rule *emu_op_find(u8 opcode)
 	return NULL;
 }
 
-/* The checks that need nothing but the header and the unused bytes. */
+/* Check the header and the unused bytes. */
 static int emu_check_form(const struct neuron_isa_inst *inst, u32 engine)
 {
 	const struct emu_op_rule *rule;
@@ -108,8 +108,8 @@ static u64 emu_operand_end(const struct emu_operand *o)
 }
 
 /*
- * May two operands share bytes?  Exact for the cases that matter: apart as a
- * whole, or side by side in rows of the same stride (columns of one matrix).
+ * May two operands share bytes?  Exact for the cases that matter: operands that lie
+ * apart, or side by side in rows of the same stride (columns of one matrix).
  */
 static bool emu_operand_overlap(const struct emu_operand *x, const struct emu_operand *y)
 {
@@ -294,12 +294,12 @@ static int emu_compute_init(struct emu_exec *x, const struct neuron_isa_inst *in
  * emu_isa_check() - check an instruction completely
  * @inst: the instruction, a private copy: it must not change under the check
  * @engine: engine that is to execute it
- * @lim: what there is to refer to
+ * @lim: limits of the core
  *
  * Covers everything that can be known before execution: form, permitted
  * engine, ranges of numbers, bounds and overlap of operands.  What depends on
  * the state of the core (a semaphore that would wrap, a queue that is not set
- * up or of another owner) is for the engine to find.
+ * up or of another owner) is checked by the engine.
  *
  * The order of checks, hence which error wins: magic and opcode, engine, the
  * form and its unused bytes, numbers, bounds, overlap.
@@ -355,7 +355,7 @@ int emu_isa_check(const struct neuron_isa_inst *inst, enum neuron_isa_engine eng
 
 /**
  * emu_exec_start() - begin a compute instruction
- * @x: what to execute it with; no need to clear it
+ * @x: state of the execution; need not be cleared
  * @inst: the instruction, not needed any more afterwards
  * @engine: engine that executes it
  * @sb: state buffer, has to stay until the instruction is done or given up
@@ -437,7 +437,7 @@ static void emu_matmul_block(struct emu_exec *x, u32 now, u32 ks)
 	}
 }
 
-/* One slice of a matrix product; *work is how much it was. */
+/* One slice of a matrix product; *work is its amount of work. */
 static bool emu_matmul_step(struct emu_exec *x, u32 budget, u32 *work)
 {
 	u32 now = min_t(u32, x->cols - x->col, EMU_EXEC_BLOCK);
@@ -551,8 +551,8 @@ static bool emu_move_step(struct emu_exec *x, u32 *work)
  *
  * The bits that come out do not depend on the budgets.
  *
- * Return: 0 when the instruction is done, -EAGAIN if there is more to do; it
- * may be abandoned then, which leaves the destination partly written.
+ * Return: 0 when the instruction is done, -EAGAIN if there is more to do; in that case
+ * the caller may abandon it, which leaves the destination partly written.
  */
 int emu_exec_step(struct emu_exec *x, u32 budget)
 {

@@ -5,8 +5,8 @@
  *
  * No locks, no memory allocation, no sleeping: the caller serialises the users
  * of one struct emu_exec.  The contents of the state buffer may change while an
- * instruction runs (DMA and the other engines of the core do that); this can
- * change the numbers that come out but never which bytes are touched.
+ * instruction runs (DMA and the other engines of the core do that); this can change the
+ * results but never which bytes are touched.
  */
 #ifndef EMU_EXEC_H
 #define EMU_EXEC_H
@@ -30,7 +30,7 @@ struct emu_sbuf {
 };
 
 /**
- * struct emu_isa_limits - what instructions may refer to
+ * struct emu_isa_limits - limits of what instructions may refer to
  * @sbuf_size: bytes of state buffer
  * @nr_semaphores: semaphores of the core
  * @nr_events: events of the core

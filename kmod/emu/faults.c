@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Faults of a software device.  README.md says what each of them does; here is when.
+ * Faults of a software device.  README.md says what each of them does; this file decides
+ * when.
  */
 #include <linux/atomic.h>
 
@@ -20,15 +21,15 @@ static const char * const emu_fault_names[EMU_NR_FAULTS] = {
 };
 
 /**
- * emu_ecc() - an access may meet a bit that has flipped
+ * emu_ecc() - does an access meet a flipped bit?
  * @f: faults of the device
  * @kind: one of the ECC faults
  * @nd: device
  * @core: core that the access is for
  *
- * Counted and reported if it does.
+ * A flipped bit is counted and reported.
  *
- * Return: did it?
+ * Return: true if it does.
  */
 bool emu_ecc(struct emu_faults *f, enum emu_fault_kind kind, struct neuron_device *nd, u32 core)
 {
@@ -42,13 +43,14 @@ bool emu_ecc(struct emu_faults *f, enum emu_fault_kind kind, struct neuron_devic
 }
 
 /**
- * emu_mem_ecc() - DMA reads a range: device memory may have flipped bits there
+ * emu_mem_ecc() - does a read by DMA meet a flipped bit of device memory?
  * @f: faults of the device
  * @nd: device
  * @core: core that the access is for
  * @from: memory that is read
  *
- * Return: 0, -EBADMSG uncorrectable, -EUCLEAN same, in memory that can be repaired.
+ * Return: 0, -EBADMSG uncorrectable, -EUCLEAN uncorrectable, in memory that can be
+ *	repaired.
  */
 int emu_mem_ecc(struct emu_faults *f, struct neuron_device *nd, u32 core,
 		const struct neuron_pin *from)

@@ -6,7 +6,7 @@
 #include "../base/fault.h"
 #include "../base/neuron_hw.h"
 
-/* What can be made to fail.  faults.c has the names. */
+/* Faults that can be injected. faults.c has their names. */
 enum emu_fault_kind {
 	EMU_FAULT_DMA_ABORT,
 	EMU_FAULT_LOST_NOTICE,
@@ -23,7 +23,7 @@ enum emu_fault_kind {
 
 /**
  * struct emu_faults - the faults of a device
- * @fault: faults that are to happen
+ * @fault: pending faults
  * @reset_slow_msec: how long a slow reset takes
  * @ecc: ECC events so far, by enum neuron_event
  */

@@ -24,7 +24,7 @@ static __always_inline u32 f32_mag(u32 x)
 /*
  * Round @sig (leading one at bit 62, or lower when @e is 1) and put it
  * together with exponent @e >= 1.  A carry out of the fraction runs into the
- * exponent, which is just what has to happen, up to and including infinity.
+ * exponent, which is the right result, up to and including infinity.
  */
 static __always_inline u32 f32_pack(int e, u64 sig)
 {
@@ -35,7 +35,7 @@ static __always_inline u32 f32_pack(int e, u64 sig)
 	return min_t(u32, mag, EMU_F32_INF);
 }
 
-/* As f32_pack() for any exponent: too small a one makes a subnormal. */
+/* As f32_pack() for any exponent; one that is too small makes a subnormal. */
 static u32 f32_pack_any(int e, u64 sig)
 {
 	if (e >= 0xff)
@@ -449,7 +449,7 @@ u32 emu_f32_tanh(u32 x)
 	return emu_f32_sub(EMU_F32_ONE, p) | (x & EMU_F32_SIGN);
 }
 
-/* What the fast paths below do not cover; operands are rarely like that. */
+/* The rare operands that the fast paths below do not cover. */
 static noinline u32 f32_mac_slow(u32 acc, u32 a, u32 b)
 {
 	return emu_f32_add(acc, emu_f32_mul(a, b));
@@ -471,7 +471,7 @@ static __always_inline u32 f32_mac(u32 acc, u32 a, u32 b, bool exact)
 	u64 sig;
 
 	if (unlikely(!f32_is_normal(a) || !f32_is_normal(b))) {
-		/* Zeros are common: pixels, and whatever ReLU cut off. */
+		/* Zeros are common: pixels, and the values that ReLU cut off. */
 		if ((!f32_mag(a) || !f32_mag(b)) && f32_exp(a) != 0xff &&
 		    f32_exp(b) != 0xff && acc != EMU_F32_SIGN)
 			return emu_f32_is_nan(acc) ? EMU_F32_NAN : acc;
@@ -568,13 +568,13 @@ static const struct {
 	[NEURON_ISA_DT_FP8_E5] = { 1, EMU_CLASS_FLOAT },
 };
 
-/** emu_dtype_size() - bytes of an element; 0: it is no type of the software device */
+/** emu_dtype_size() - bytes of an element; 0 if it is no type of the software device */
 u32 emu_dtype_size(u8 dtype)
 {
 	return dtype < ARRAY_SIZE(emu_dtypes) ? emu_dtypes[dtype].size : 0;
 }
 
-/** emu_dtype_class() - the form in which elements are worked on; EMU_CLASS_NONE: no type */
+/** emu_dtype_class() - the form in which elements are worked on; EMU_CLASS_NONE if it is no type */
 enum emu_class emu_dtype_class(u8 dtype)
 {
 	return dtype < ARRAY_SIZE(emu_dtypes) ? emu_dtypes[dtype].cls : EMU_CLASS_NONE;

@@ -4,7 +4,7 @@
  *
  * All values are bit patterns.  Every operation rounds to nearest, ties to
  * even; subnormals are kept; every result that is a NaN is the canonical quiet
- * NaN of its format, whatever NaN went in.  There are no exception flags.  The
+ * NaN of its format, whichever NaN was an operand.  There are no exception flags.  The
  * results are those of an ordinary FPU, NaN payloads apart.
  *
  * Pure functions without locks or memory allocation: any context will do.
@@ -59,7 +59,7 @@ u32 emu_u64_to_f32(u64 x);
  *   fp8 e4      1        4        3     7  240       0x7c
  *   fp8 e5      1        5        2    15  57344     0x7e
  *
- * Widening is exact.  What rounds beyond the largest value becomes infinity.
+ * Widening is exact.  A number that rounds beyond the largest value becomes infinity.
  */
 u16 emu_f32_to_bf16(u32 x);
 u32 emu_bf16_to_f32(u16 x);

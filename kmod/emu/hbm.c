@@ -2,27 +2,26 @@
 /*
  * Device memory that costs host memory only where it was written.
  *
- * Pages appear when they are first written (or mapped) and go when neuron.ko
- * says that nobody uses them any more.  It says so only when no pin, mapping or
- * ring holds them, so the holder of a pin may use a page without taking a
- * reference to it.
+ * A page is allocated when it is first written (or mapped), and freed when neuron.ko
+ * releases its range. neuron.ko does so only when no pin, mapping or ring holds the
+ * range, so the holder of a pin may use a page without taking a reference to it.
  */
 #include <linux/highmem.h>
 #include <linux/sched.h>
 
 #include "hbm.h"
 
-/* Of all devices, state buffers included; must be 0 when the module goes. */
+/* Pages of all devices, including state buffers; must be 0 at module exit. */
 atomic_long_t emu_total_pages = ATOMIC_LONG_INIT(0);
 
 /*
- * An application can write to more device memory than the machine has memory,
- * and the OOM killer would not see which one it was.
+ * An application can write to more device memory than the machine has memory, and the OOM
+ * killer could not tell which application that is.
  */
 unsigned long emu_max_pages = ULONG_MAX;
 
 /**
- * emu_pages_charge() - may memory of the machine be used for a device?
+ * emu_pages_charge() - charge host memory to the devices, if the limit allows it
  * @n: pages; given back with emu_pages_uncharge()
  */
 bool emu_pages_charge(long n)
@@ -38,7 +37,7 @@ void emu_pages_uncharge(long n)
 	atomic_long_sub(n, &emu_total_pages);
 }
 
-/* Steps between two offers to give up the CPU or a lock. */
+/* Pages handled before the CPU or a lock is offered to others. */
 #define EMU_HBM_BATCH	256
 
 /**
@@ -73,7 +72,7 @@ static void emu_hbm_drop(struct emu_hbm *hbm, unsigned long first,
 		emu_page_free(hbm, page);
 		if (++n % EMU_HBM_BATCH)
 			continue;
-		/* xas_pause() would skip what the emptied node's parent covers. */
+		/* xas_pause() would skip the range that the emptied node's parent covers. */
 		xas_set(&xas, xas.xa_index + 1);
 		xas_unlock(&xas);
 		cond_resched();
@@ -83,7 +82,7 @@ static void emu_hbm_drop(struct emu_hbm *hbm, unsigned long first,
 }
 
 /**
- * emu_hbm_destroy() - give all of a memory back
+ * emu_hbm_destroy() - free all pages of a memory
  * @hbm: memory; nothing accesses it any more
  */
 void emu_hbm_destroy(struct emu_hbm *hbm)
@@ -93,7 +92,7 @@ void emu_hbm_destroy(struct emu_hbm *hbm)
 	WARN_ON(atomic_long_read(&hbm->nr_pages));
 }
 
-/* The page, made if it is not there.  May sleep. */
+/* Get the page at @off, allocating it if needed.  May sleep. */
 struct page *emu_hbm_page(struct emu_hbm *hbm, u64 off)
 {
 	struct xarray *xa = &hbm->pages;
@@ -143,7 +142,7 @@ static void emu_hbm_zero_part(struct emu_hbm *hbm, u64 off, u32 len)
  * @hbm: memory, NULL: there is no such
  * @off: first byte
  * @len: bytes
- * @drop: nobody maps the range, give its pages back
+ * @drop: nobody maps the range, so that its pages can be freed
  *
  * Return: 0, -EINVAL not inside the memory.
  */
@@ -155,7 +154,7 @@ int emu_hbm_zero(struct emu_hbm *hbm, u64 off, u64 len, bool drop)
 
 	if (!emu_hbm_valid(hbm, off, len))
 		return -EINVAL;
-	/* Nobody else uses the range, so no page of it appears. */
+	/* Nobody else uses the range, so no page of it is being added. */
 	if (data_race(xa_empty(&hbm->pages)))
 		return 0;
 	end = off + len;
@@ -187,7 +186,7 @@ int emu_hbm_zero(struct emu_hbm *hbm, u64 off, u64 len, bool drop)
 }
 
 /**
- * emu_hbm_frame() - page frame behind an offset, made if there is none
+ * emu_hbm_frame() - page frame behind an offset, allocated if needed
  * @hbm: memory, NULL: there is no such
  * @off: offset
  * @pfn: the result
@@ -207,7 +206,7 @@ int emu_hbm_frame(struct emu_hbm *hbm, u64 off, unsigned long *pfn)
 	return 0;
 }
 
-/* 2^@order pages, each on its own, or NULL; with whatever was in them. */
+/* Allocate 2^@order pages as single pages, not cleared; NULL without memory. */
 struct page *emu_pages_alloc(unsigned int order)
 {
 	struct page *page;
@@ -222,7 +221,7 @@ struct page *emu_pages_alloc(unsigned int order)
 	return page;
 }
 
-/* Put @n pages where there are none; how many, from the first one on. */
+/* Insert @n pages where there are none.  Return: how many were inserted, from the first on. */
 unsigned int emu_hbm_store(struct emu_hbm *hbm, unsigned long index,
 				    struct page *page, unsigned int n)
 {

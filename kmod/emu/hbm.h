@@ -18,7 +18,7 @@ struct emu_hbm {
 	u64 size;
 };
 
-/* Of all devices, in pages: what they use (0 when the module goes) and may use. */
+/* Pages that all devices use (0 at module exit), and the most that they may use. */
 extern atomic_long_t emu_total_pages;
 extern unsigned long emu_max_pages;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * State buffers, and copies between everything that a device address can lead to:
- * device memory, pinned host memory, state buffers.
+ * State buffers, and copies between all kinds of memory that a device address can refer
+ * to: device memory, pinned host memory, state buffers.
  */
 #include <linux/highmem.h>
 #include <linux/log2.h>
@@ -37,10 +37,11 @@ void emu_sbuf_free(struct emu_device *ed, u8 *sbuf)
 /**
  * emu_sbuf_get() - state buffer of a core
  * @ed: device
- * @core: number of the core; emu_device.window_lock is held, or it is the work of the core
- * @alloc: make it if it is not there
+ * @core: number of the core; emu_device.window_lock is held, or the caller is the worker
+ *	of the core
+ * @alloc: make the buffer if it does not exist
  *
- * Return: the buffer; NULL: nothing was written yet, or no memory.
+ * Return: the buffer; NULL if nothing was written yet, or without memory.
  */
 u8 *emu_sbuf_get(struct emu_device *ed, u32 core, bool alloc)
 {
@@ -66,8 +67,8 @@ u8 *emu_sbuf_get(struct emu_device *ed, u32 core, bool alloc)
 
 /**
  * struct emu_piece - part of a pinned range that the CPU can touch as a whole
- * @p: address, NULL = reads as zero and nothing is there
- * @len: bytes, as far as asked for
+ * @p: address; NULL = nothing was written there, it reads as zero
+ * @len: bytes, at most those asked for
  * @mapped: @p came from kmap_local_page()
  */
 struct emu_piece {
@@ -76,7 +77,7 @@ struct emu_piece {
 	bool mapped;
 };
 
-/* Pages of a device memory that are looked up at a time: those of a long descriptor. */
+/* Pages of device memory looked up at a time, enough for a long descriptor. */
 #define EMU_LOOK_PAGES		16
 
 /**
@@ -97,7 +98,7 @@ static void emu_look_init(struct emu_look *look)
 	look->nr = 0;
 }
 
-/* The page at @index; those up to @last are looked up on the way. */
+/* Find the page at @index; pages up to @last are looked up with it. */
 static struct page *emu_look(struct xarray *xa, struct emu_look *look, unsigned long index,
 			     unsigned long last)
 {
@@ -124,9 +125,8 @@ static bool emu_seen(const struct emu_look *look, unsigned long index)
 }
 
 /*
- * Get the piece at @off of a pinned range.  @make: something is going to be
- * written there.  @look: of this range.  Core windows: state buffer only,
- * emu_device.window_lock is held.
+ * Get the piece at @off of a pinned range.  @make: the caller will write there.  @look:
+ * pages of this range.  Core windows: state buffer only, emu_device.window_lock is held.
  */
 static int emu_piece_get(struct emu_device *ed, const struct neuron_pin *pin, u64 off,
 			 u32 len, bool make, struct emu_look *look, struct emu_piece *pc)
@@ -167,8 +167,8 @@ static void emu_piece_put(struct emu_piece *pc)
 }
 
 /*
- * A host thread that polls for a marker of 4 or 8 bytes sees all of it or nothing, as
- * with a bus write.
+ * Store in one access where possible: a host thread that polls for a marker of 4 or 8
+ * bytes sees all of it or nothing, as with a bus write.
  */
 static void emu_store(u8 *dst, const u8 *src, u32 len)
 {
@@ -247,14 +247,14 @@ int emu_mem_write(struct emu_device *ed, const struct neuron_pin *pin, u64 off,
 	return 0;
 }
 
-/* Pages that get their contents at once: as many as a descriptor can fill. */
+/* Pages that are filled together: as many as a descriptor can write. */
 #define EMU_FILL_ORDER	get_order(SZ_64K)
 
 /*
- * Pages that are written for the first time, as a whole and with memory of the host,
- * get their contents before anybody can see them: nothing has to clear them, and they
- * come many at a time.  Returns the bytes done; 0: it is no such place, or there is no
- * such memory, and one page after the other has to do.
+ * Fill whole pages of device memory, which do not exist yet, from host memory before
+ * anybody can see them.  They need no clearing and are allocated many at a time.  Returns
+ * the bytes done; 0 if this is not such a range or memory is short, and the caller has to
+ * go page by page.
  */
 static u32 emu_pages_fill(struct emu_device *ed, const struct neuron_pin *dst, u64 dst_off,
 			  const struct neuron_pin *src, u64 src_off, u32 len)
@@ -278,7 +278,7 @@ static u32 emu_pages_fill(struct emu_device *ed, const struct neuron_pin *dst, u
 		return 0;
 	for (i = 0; i < n; i++) {
 		p = kmap_local_page(page + i);
-		/* Cannot fail: it is memory. */
+		/* Cannot fail, because the source is host memory. */
 		emu_mem_read(ed, src, src_off + i * PAGE_SIZE, p, PAGE_SIZE);
 		kunmap_local(p);
 	}
@@ -301,8 +301,8 @@ static u32 emu_pages_fill(struct emu_device *ed, const struct neuron_pin *dst, u
  * Device memory that was never written stays that way when zeros from other
  * such memory are copied to it.
  *
- * Return: 0, -EACCES one of them is not memory, -ENOMEM; something may have
- * been copied then.
+ * Return: 0, -EACCES one of them is not memory, -ENOMEM; on error a part may have been
+ * copied.
  */
 int emu_mem_copy(struct emu_device *ed, const struct neuron_pin *dst, u64 dst_off,
 		 const struct neuron_pin *src, u64 src_off, u32 len)
@@ -354,7 +354,7 @@ int emu_mem_copy(struct emu_device *ed, const struct neuron_pin *dst, u64 dst_of
  * @pin: the 16 bytes, aligned to 16
  * @n: the entry
  *
- * The half with the phase bit is written last and at once.
+ * The half with the phase bit is written last, in one access.
  *
  * Return: 0, -EACCES not memory, -ENOMEM.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* State buffers; reading, writing and copying whatever memory a device address leads to. */
+/* State buffers; reads, writes and copies of any memory that a device address refers to. */
 #ifndef EMU_MEM_H
 #define EMU_MEM_H
 

@@ -94,7 +94,7 @@ static int __init emu_init(void)
 		struct emu_device *ed;
 
 		cfg.nr_neighbours = emu_neighbours(a, i, nr_devices, cfg.neighbours);
-		/* neighbours are known by number */
+		/* neighbours refer to devices by number */
 		cfg.index = cfg.nr_neighbours ? (int)i : -1;
 		if (preset)
 			cfg.location = emu_preset_location(preset, i);
@@ -106,12 +106,12 @@ static int __init emu_init(void)
 			emu_devices[i] = ed;
 	}
 	/*
-	 * Last: what users make there takes no number away, and is not there if the
-	 * module has to go again.
+	 * configfs comes last, so that devices made there take no number from the others,
+	 * and none exists if the module fails to load.
 	 */
 	if (!err || emu_devices[0])
 		err = emu_configfs_init();
-	/* The first devices may be open already: they stay. */
+	/* The first devices may be open already, so they stay. */
 	if (!err || emu_devices[0])
 		return 0;
 	emu_debugfs_exit();

@@ -88,9 +88,8 @@ int emu_nq_reg_read(struct emu_notify *nt, u32 off, u32 *val)
  * @off: offset, a multiple of 4
  * @val: value
  *
- * A new address takes effect with the next write of the size, which starts the
- * ring anew.  When a write of size 0 returns, the old ring is not touched any
- * more.
+ * A new address takes effect with the next write of the size, which restarts the ring.
+ * When a write of size 0 returns, the old ring is not touched any more.
  *
  * Return: 0, -EINVAL no such register, or address or size not a multiple of 16.
  */
@@ -155,7 +154,7 @@ static bool emu_nq_write(struct emu_notify *nt, struct emu_nq *q,
  * @nq: queue number, type * 16 + engine
  * @n: the entry; bit 0 of the phase is filled in here
  *
- * The entry is lost if the queue is off, its memory is gone, or it is to be.
+ * The entry is lost if the queue is off, if its memory is gone, or by an injected fault.
  */
 void emu_nq_post(struct emu_notify *nt, u32 nq, const struct neuron_isa_notice *n)
 {
@@ -178,14 +177,14 @@ void emu_nq_post(struct emu_notify *nt, u32 nq, const struct neuron_isa_notice *
 }
 
 /**
- * emu_nq_fill() - append to a queue that is written through once
+ * emu_nq_fill() - append to a queue that does not wrap
  * @nt: queues of a core
  * @nq: queue number
  * @n: entries, posted together or not at all
  * @count: how many
  *
  * Entries that do not fit are counted in the last entry of the queue, which is kept for
- * that.  An entry for which there was no host memory counts too, and so do all after it.
+ * that.  An entry for which there was no host memory counts, too, and so do all after it.
  */
 void emu_nq_fill(struct emu_notify *nt, u32 nq, const struct neuron_isa_notice *n, u32 count)
 {
@@ -204,10 +203,10 @@ void emu_nq_fill(struct emu_notify *nt, u32 nq, const struct neuron_isa_notice *
 		posted = i == count;
 		if (posted || !q->size)
 			goto out;
-		/* Device memory is made when it is written, and there was none. */
+		/* Writing allocates device memory, and that failed. */
 		q->head = head;
 	}
-	/* Nothing comes behind the first one that was lost: a trace has no holes. */
+	/* No entry follows the first one that was lost: a trace has no holes. */
 	q->lost += count;
 	lost.id = cpu_to_le32(lower_32_bits(q->lost));
 	lost.data = cpu_to_le64(q->lost);

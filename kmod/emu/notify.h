@@ -15,7 +15,7 @@
 
 /**
  * struct emu_nq - a notification queue
- * @new_base: address registers; count from the next write of the size
+ * @new_base: address registers; take effect with the next write of the size
  * @base: device address in use
  * @size: bytes, 0 = off
  * @head: byte offset of the next entry

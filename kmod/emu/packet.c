@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Compute operations of DMA: packets whose sources are worked on instead of
- * being copied (ISA.md section 11).
+ * Compute operations of DMA: packets that compute on their sources instead of copying
+ * them (ISA.md section 11).
  *
- * The descriptors of a packet are collected as they come, and checked.  When
- * all of them are there, every address is asked for, as for a copy; then all
- * sources are read and the result is built beside them; then it is written.
- * So nothing is touched by a packet that is refused, and a destination may
- * overlap the sources in any way.
+ * Descriptors are checked and collected until their packet is complete.  Then all
+ * addresses are pinned, as for a copy, all sources are read into a result buffer, and the
+ * result is written.  So a refused packet touches nothing, and a destination may overlap
+ * the sources in any way.
  */
 #include <linux/mm.h>
 #include <linux/sched.h>
@@ -29,7 +28,7 @@ static u32 emu_packet_op(const struct emu_packet *p)
 	return (p->meta & META_OP) >> META_OP_SHIFT;
 }
 
-/* A buffer for data; the queue stops if there is no memory, the OOM killer is left alone. */
+/* A buffer for data.  Without memory the queue stops; the OOM killer does not run. */
 static void *emu_packet_buffer(u32 bytes)
 {
 	return kvmalloc(bytes, GFP_KERNEL | __GFP_NOWARN | __GFP_RETRY_MAYFAIL);
@@ -51,7 +50,7 @@ struct emu_packet *emu_packet_new(u32 meta)
 }
 
 /**
- * emu_packet_free() - forget a compute packet
+ * emu_packet_free() - free a compute packet
  * @p: packet, may be NULL; nothing is pinned between two calls
  */
 void emu_packet_free(struct emu_packet *p)
@@ -73,7 +72,7 @@ int emu_packet_source(struct emu_packet *p, u32 meta, u64 addr, u32 len, bool ir
 {
 	u32 size;
 
-	/* The first destination settled how long the result is. */
+	/* The first destination has fixed the length of the result. */
 	if ((meta & ~META_SRC) != p->meta || p->nr_tx == NEURON_ISA_DMA_MAX_DESCS || p->nr_rx ||
 	    meta & ~META_ALL)
 		return -EINVAL;
@@ -101,7 +100,7 @@ int emu_packet_source(struct emu_packet *p, u32 meta, u64 addr, u32 len, bool ir
 	return 0;
 }
 
-/* The first destination descriptor brings the argument; sizes are known then. */
+/* The first destination descriptor has the argument, and with it all sizes are known. */
 static int emu_packet_argument(struct emu_packet *p, u32 arg)
 {
 	u32 rows, cols, size;
@@ -148,7 +147,7 @@ static void emu_extents_put(struct emu_extent *op, u32 n)
 		neuron_pin_put(&op[n].pin);
 }
 
-/* Pin all of them, or none; registers and FIFOs are no operands. */
+/* Pin all of them, or none; registers and FIFOs cannot be operands. */
 static int emu_extents_pin(struct emu_device *ed, struct neuron_space *space,
 			   struct emu_extent *op, u32 n, bool write, u64 *bad)
 {
@@ -217,10 +216,10 @@ static int emu_packet_transpose(struct emu_device *ed, struct emu_packet *p, u8 
 /**
  * emu_packet_run() - execute a complete packet
  * @ed: device
- * @space: for whom
- * @core: same, its number
+ * @space: space of the queue
+ * @core: core that the packet is for
  * @p: packet
- * @bad: address that cannot be accessed or read, if one
+ * @bad: set to an address that cannot be accessed or read, if any
  *
  * Return: 0; -EACCES; -EBADMSG, -EUCLEAN as emu_mem_ecc(); -ENOMEM part of the
  * result may have been written.

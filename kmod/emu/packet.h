@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Compute packets: DMA that works on its sources instead of copying them. */
+/* Compute packets: DMA that computes on its sources instead of copying them. */
 #ifndef EMU_PACKET_H
 #define EMU_PACKET_H
 
@@ -10,7 +10,7 @@
  * struct emu_extent - a run of bytes
  * @addr: device address
  * @len: bytes
- * @pin: while the packet is executed
+ * @pin: held while the packet is executed
  */
 struct emu_extent {
 	u64 addr;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Whole instances (uapi/FACTS.md 10): which devices they have, and where these are
- * plugged in, as far as that is published.  How they are linked follows from
- * their kind and number.
+ * Whole instances (uapi/FACTS.md 10): their devices and, as far as published, the places
+ * of these on the PCI bus.  The links follow from the kind and number of the devices.
  */
 #include <linux/kernel.h>
 #include <linux/string.h>
@@ -44,7 +43,7 @@ static const struct emu_preset emu_presets[] = {
 };
 
 /**
- * emu_find_preset() - instance of a name
+ * emu_find_preset() - find an instance type by its name
  * @name: text, may end with a newline
  *
  * Return: the instance, NULL: unknown.
@@ -64,7 +63,7 @@ const struct emu_preset *emu_find_preset(const char *name)
  * @p: instance
  * @i: device, below @p->nr_devices
  *
- * Return: the place; not known if it is not published.
+ * Return: the place; @known is false if it is not published.
  */
 struct neuron_location emu_preset_location(const struct emu_preset *p, u32 i)
 {

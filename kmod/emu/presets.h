@@ -9,7 +9,7 @@ struct emu_slot;
 
 /**
  * struct emu_preset - an instance type
- * @name: as users know it
+ * @name: name that users give
  * @arch: kind of its devices
  * @nr_devices: how many it has
  * @slots: where each of them is plugged in; NULL: not published

@@ -5,8 +5,8 @@
  *
  * The ring id (phase) in bits 25:24 of a descriptor is not compared with the
  * phase of the ring: applications write a ring once and run it many times, so
- * their descriptors carry the id of the first pass only.  Nothing is lost by
- * it, since the doorbells count exactly how many descriptors are valid.
+ * their descriptors carry the id of the first pass only.  No check is lost, since the
+ * doorbells count exactly how many descriptors are valid.
  */
 #include <linux/sizes.h>
 #include <linux/string.h>
@@ -18,7 +18,7 @@
 #include "trace.h"
 #include "window.h"
 
-/* What a queue may do before the next one of the engine gets a turn. */
+/* Work of a queue before the engine's next queue gets a turn. */
 #define EMU_SLICE_DESCS		256
 #define EMU_SLICE_BYTES		SZ_1M
 
@@ -52,7 +52,7 @@ void emu_queue_init(struct emu_queue *q, struct neuron_space *space)
 }
 
 /**
- * emu_queue_restart() - a ring starts over, and with it the packet that is being collected
+ * emu_queue_restart() - restart a ring, and drop the packet being collected
  * @q: queue; emu_dma.run and emu_dma.lock are held
  * @r: one of its rings
  */
@@ -91,7 +91,7 @@ static void emu_ring_add(struct emu_ring *r, u32 n)
  * @tx: source descriptors
  * @rx: destination descriptors
  *
- * Return: false: there is no room for that many, and nothing was done.
+ * Return: false if there is no room for that many; then nothing was done.
  */
 bool emu_queue_add(struct emu_queue *q, u32 tx, u32 rx)
 {
@@ -131,7 +131,7 @@ bool emu_queue_runnable(const struct emu_dma *dma, const struct emu_queue *q)
 	       emu_ring_has(&q->tx) && emu_ring_has(&q->rx);
 }
 
-/* The core whose copies the driver makes on this queue; -1: it is no queue of the driver. */
+/* The core whose copies the driver makes on this queue; -1 if it is not the driver's. */
 static int emu_dma_copies(const struct emu_dma *dma, u32 i)
 {
 	const struct neuron_geometry *geo = &dma->ed->geo;
@@ -152,8 +152,8 @@ static u32 emu_dma_core(const struct emu_dma *dma, u32 i)
 }
 
 /*
- * May the owner of the engine's core see what the queue does?  The driver copies for
- * other processes, on inf1 with an engine of the core.
+ * May the owner of the engine's core see what the queue does?  The driver's copies are
+ * for other processes; on inf1 they use an engine of the core.
  */
 static bool emu_queue_visible(const struct emu_dma *dma, u32 i)
 {
@@ -162,14 +162,14 @@ static bool emu_queue_visible(const struct emu_dma *dma, u32 i)
 }
 
 /**
- * emu_queue_abort() - stop a queue: nothing more happens on it until it is reset
+ * emu_queue_abort() - stop a queue until it is reset
  * @dma: engine; emu_dma.run is held
  * @i: queue
  * @code: enum neuron_isa_error
- * @addr: device address that is to blame
+ * @addr: device address that caused the error
  *
- * The owner learns it from the error queue of the core (not of the driver's copies), the
- * status register and neuron_dma_irq().
+ * The owner learns of it from the core's error queue (except for the driver's copies),
+ * the status register and neuron_dma_irq().
  */
 void emu_queue_abort(struct emu_dma *dma, u32 i, u32 code, u64 addr)
 {
@@ -222,7 +222,7 @@ static u32 emu_desc_len(const struct neuron_desc *d)
 	return len ? len : NEURON_DESC_MAX_LEN;
 }
 
-/* Have descriptors of a ring at hand.  Return: 0, enum neuron_isa_error. */
+/* Fetch descriptors of a ring, unless some are left.  Return: 0, enum neuron_isa_error. */
 static int emu_ring_load(struct emu_dma *dma, struct emu_queue *q, struct emu_ring *r,
 			 struct neuron_desc *desc, u64 *bad)
 {
@@ -250,10 +250,10 @@ static int emu_ring_load(struct emu_dma *dma, struct emu_queue *q, struct emu_ri
 }
 
 /*
- * Take the next descriptor from the ring, unless one is under way.  The head
- * moves now, as the ring does not matter any more: the owner may write to it at
- * any time, and a descriptor that is partly done must not change.  It also
- * means that a thread that sees what the descriptor wrote sees its place free.
+ * Take the next descriptor from the ring, unless one is under way.  The head moves now,
+ * because the ring is not read again: its owner may write to it at any time, and a
+ * descriptor that is partly done must not change.  So a thread that sees what the
+ * descriptor wrote also sees its place in the ring free.
  */
 static int emu_ring_take(struct emu_dma *dma, struct emu_queue *q, struct emu_ring *r,
 			 struct neuron_desc *desc, u64 *bad)
@@ -315,7 +315,7 @@ static int emu_queue_copy(struct emu_dma *dma, u32 i, const struct neuron_desc *
 	if (ret == -EAGAIN)
 		return 0;
 	if (ret < 0) {
-		/* the window is to blame, and if both are one, the destination */
+		/* report the side that is a core window; the destination if both are */
 		if (to.kind == NEURON_TARGET_CORE && ret != -EBADMSG && ret != -EUCLEAN)
 			*bad = dst;
 		return -emu_copy_error(ret);
@@ -352,8 +352,8 @@ static int emu_queue_step_copy(struct emu_dma *dma, u32 i, u64 *bad)
 	if (ret < 0)
 		return ret;
 	/*
-	 * What was written is visible before what later descriptors write: all
-	 * descriptors are ordered, with and without a barrier bit.
+	 * These writes are visible before those of later descriptors: all descriptors are
+	 * ordered, with and without a barrier bit.
 	 */
 	smp_wmb();
 	q->tx.moved += ret;
@@ -377,8 +377,8 @@ static int emu_queue_step_copy(struct emu_dma *dma, u32 i, u64 *bad)
 }
 
 /*
- * Compute: collect a descriptor, and execute the packet with the last one.  The
- * last source stays busy until then, so that the queue is known to have work.
+ * Compute: collect a descriptor; the last one executes the packet.  The last source stays
+ * busy until then, so that the queue still counts as having work.
  * Return: bytes, -enum neuron_isa_error.
  */
 static int emu_queue_step_compute(struct emu_dma *dma, u32 i, u64 *bad)
@@ -401,7 +401,7 @@ static int emu_queue_step_compute(struct emu_dma *dma, u32 i, u64 *bad)
 		q->tx.moved = len;
 		q->in_packet = true;
 	}
-	/* The other ring started over. */
+	/* The other ring was restarted. */
 	if (!q->packet)
 		return -NEURON_ISA_ERR_DMA_DESC;
 	if (!(ctrl & NEURON_DESC_LAST)) {
@@ -460,7 +460,7 @@ static int emu_queue_step(struct emu_dma *dma, u32 i)
 	if (!q->tx.moved &&
 	    !!(le32_to_cpu(q->tx.cur.ctrl) & NEURON_DESC_FIRST) == q->in_packet)
 		goto abort;
-	/* Once, also if a full FIFO makes it wait. */
+	/* Only once per packet, even if a full FIFO makes it wait. */
 	if (!q->tx.moved && !q->in_packet && !q->began) {
 		q->began = emu_trace_dma_begin(dma->ed, dma->index);
 		if (q->began && !emu_queue_visible(dma, i))
@@ -498,10 +498,10 @@ static bool emu_queue_can_run(struct emu_dma *dma, u32 i)
  * @dma: engine; emu_dma.run is held
  * @i: queue
  *
- * A queue whose FIFO is full is marked first and tries once more then: the
- * engine either sees the mark when it makes room, or has made room before.
+ * A queue whose FIFO is full is marked and then tries once more.  The engine either sees
+ * the mark when it makes room, or made room before that attempt.
  *
- * Return: there is more to do now.
+ * Return: true if there is more to do now.
  */
 bool emu_queue_serve(struct emu_dma *dma, u32 i)
 {

@@ -25,7 +25,7 @@ struct emu_packet;
  * @busy: @cur was taken and is not complete (run; written under lock)
  * @moved: bytes of @cur that are done (run)
  * @cur: descriptor being worked on (run)
- * @cur_addr: where it was (run)
+ * @cur_addr: its address in the ring (run)
  * @next: first unused entry of the fetched descriptors (run)
  * @fetched: number of fetched descriptors (run)
  */
@@ -54,7 +54,7 @@ struct emu_ring {
  * @in_packet: the next source descriptor continues a packet (run)
  * @packet: compute packet whose descriptors are being collected, or NULL (run)
  * @aborted: stopped by an error (run; written also under lock)
- * @stopping: emu_dma_stop() waits for the queue to be left alone (READ_ONCE)
+ * @stopping: emu_dma_stop() waits for the worker to leave the queue (READ_ONCE)
  * @done: source descriptors completed since start (run)
  * @began: when the current packet was taken, 0 = it is not traced (run)
  * @first: @done at that time (run)

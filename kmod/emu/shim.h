@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the arithmetic and instruction code of the software device needs from
- * its surroundings.  fp.c and exec.c include nothing else, so the very same
- * files build into neuron_emu.ko and into the host unit tests.
+ * The kernel functions that the arithmetic and instruction code of the software device
+ * needs. fp.c and exec.c include nothing else, so the very same files build into
+ * neuron_emu.ko and into the host unit tests.
  */
 #ifndef EMU_SHIM_H
 #define EMU_SHIM_H

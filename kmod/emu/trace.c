@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Traces: what engines and DMA queues do, and how semaphores change, as entries of
- * notification queues (ISA.md section 9).
+ * Traces: notification queue entries for instructions, DMA packets and changes of
+ * semaphores (ISA.md section 9).
  *
- * A queue that is not set up costs one look at its size.  One that is full stays as it
- * is: its last entry counts what did not fit, and nobody waits.
+ * A queue that is not set up costs one read of its size.  A full queue stays as it is:
+ * its last entry counts the entries that did not fit, and nobody waits.
  */
 #include <linux/ktime.h>
 
@@ -12,7 +12,7 @@
 
 static bool emu_trace_on(const struct emu_notify *nt, u32 nq)
 {
-	/* A queue that comes or goes meanwhile is found out under the lock. */
+	/* A change of the queue meanwhile is noticed under the lock. */
 	return data_race(nt->nq[nq].size);
 }
 
@@ -81,7 +81,7 @@ void emu_trace_sem_post(struct emu_notify *nt, const struct neuron_isa_notice *n
 		emu_nq_fill(nt, EMU_NQ(EMU_NQ_EVENT, 0), n, 1);
 }
 
-/* The notification queues of the core of a DMA engine, and which one; NULL: no core. */
+/* The notification queues of a DMA engine's core; *@nq is the queue to use.  NULL: no core. */
 static struct emu_notify *emu_trace_dma_nq(struct emu_device *ed, u32 eng, u32 *nq)
 {
 	u32 core = eng / ed->geo.engines_per_core, i = eng % ed->geo.engines_per_core;
@@ -97,7 +97,7 @@ static struct emu_notify *emu_trace_dma_nq(struct emu_device *ed, u32 eng, u32 *
  * @ed: device
  * @eng: DMA engine
  *
- * Return: the time, for emu_trace_dma_end(); 0: there is no trace.
+ * Return: the time, for emu_trace_dma_end(); 0 if there is no trace.
  */
 u64 emu_trace_dma_begin(struct emu_device *ed, u32 eng)
 {

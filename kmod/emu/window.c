@@ -92,11 +92,11 @@ static int emu_sem_change(struct emu_window *w, u32 i, u32 op, u32 val)
  * @w: window
  * @i: semaphore
  * @op: NEURON_ISA_POST_SET, _INC or _DEC
- * @val: new value, or by how much
- * @by: engine that does it, or NEURON_ISA_BY_ACCESS
+ * @val: new value, or amount of the change
+ * @by: engine that makes the change, or NEURON_ISA_BY_ACCESS
  *
- * Engines that wait for what another one does are looked at in the next round, which
- * comes because that engine made progress; only an access has to wake them.
+ * Engines that wait for another engine try again in the next round, which comes because
+ * that engine made progress.  Only an access has to wake them.
  *
  * Return: 0, -ERANGE the counter would wrap.
  */
@@ -173,7 +173,7 @@ int emu_window_reg_write(struct emu_window *w, u64 off, u32 val)
 	return -EACCES;
 }
 
-/* The engine whose FIFO a range of a core window is in; -EACCES: it is not in one FIFO. */
+/* The engine whose FIFO contains a range of a core window; -EACCES if no FIFO does. */
 static int emu_fifo_engine(u64 off, u64 len)
 {
 	u32 e;
@@ -188,8 +188,8 @@ static int emu_fifo_engine(u64 off, u64 len)
 
 /*
  * Append instructions: @len bytes at @src_off of the pin, a multiple of
- * NEURON_ISA_INST_SIZE, as much as there is room for.  When there is none, the engine
- * calls emu_dma_kick() as soon as that changes.
+ * NEURON_ISA_INST_SIZE, as many as there is room for.  Without room, the engine calls
+ * emu_dma_kick() as soon as there is some.
  * Return: bytes taken; -EAGAIN no room, -ENOMEM, -EACCES source is not memory.
  */
 static int emu_fifo_write(struct emu_window *w, u32 e, const struct neuron_pin *src,
@@ -242,7 +242,7 @@ out:
  * @e: engine
  * @inst: filled in
  *
- * Return: false: there is none.
+ * Return: false if there is none.
  */
 bool emu_fifo_peek(struct emu_window *w, u32 e, struct neuron_isa_inst *inst)
 {
@@ -254,7 +254,7 @@ bool emu_fifo_peek(struct emu_window *w, u32 e, struct neuron_isa_inst *inst)
 	head = fifo->head;
 	some = head != fifo->tail;
 	spin_unlock(&w->lock);
-	/* Whole instructions only, and the size is a multiple: never split. */
+	/* An instruction is never split: only whole ones are put in, and the size is a multiple. */
 	if (some)
 		memcpy(inst, fifo->buf + head % NEURON_ISA_FIFO_SIZE, sizeof(*inst));
 	return some;
@@ -264,10 +264,10 @@ bool emu_fifo_peek(struct emu_window *w, u32 e, struct neuron_isa_inst *inst)
  * emu_fifo_take() - make room in a FIFO
  * @w: window
  * @e: engine
- * @n: bytes that its engine is done with
+ * @n: bytes that its engine has consumed
  * @most: DMA queues that wait for room are woken when no more bytes than that are left
  *
- * Return: the caller wakes DMA queues with emu_dma_kick().
+ * Return: true if the caller has to wake DMA queues with emu_dma_kick().
  */
 bool emu_fifo_take(struct emu_window *w, u32 e, u32 n, u32 most)
 {
@@ -284,7 +284,7 @@ bool emu_fifo_take(struct emu_window *w, u32 e, u32 n, u32 most)
 }
 
 /*
- * *@reg: the access is to a register, not to memory.  Registers take exactly 4
+ * Sets *@reg if the access is to a register, not to memory.  Register accesses are 4
  * bytes at a multiple of 4.
  */
 static int emu_check_window(struct emu_device *ed, const struct neuron_pin *pin, u64 off,
@@ -299,7 +299,7 @@ static int emu_check_window(struct emu_device *ed, const struct neuron_pin *pin,
 	return len == 4 && off % 4 == 0 ? 0 : -EINVAL;
 }
 
-/* emu_window_copy() with the windows locked, if one of them is in use. */
+/* emu_window_copy() with the windows locked, if one is involved. */
 static int emu_copy(struct emu_device *ed, const struct neuron_pin *dst, u64 dst_off,
 		    const struct neuron_pin *src, u64 src_off, u32 len)
 {
@@ -374,7 +374,7 @@ int emu_window_copy(struct emu_device *ed, const struct neuron_pin *dst, u64 dst
  * @off: offset, a multiple of 4
  * @val: the result
  *
- * The CPU sees a window as DMA does, but for the FIFOs.
+ * The CPU sees a window as DMA does, except for the FIFOs.
  *
  * Return: 0, -EINVAL no such register.
  */

@@ -28,10 +28,10 @@ struct emu_fifo {
  * @core: number of the core
  * @append: one writer to the FIFOs at a time
  * @lock: guards the other fields, but not the contents of the FIFOs
- * @work: runs the engines; queued when one of them may be able to go on
- * @space: for whom the core acts, NULL = nobody
+ * @work: runs the engines; queued when an engine may be able to go on
+ * @space: space that the core acts for, or NULL
  * @resetting: do not queue @work
- * @broken: same, because the last reset failed
+ * @broken: do not queue @work, because the last reset failed
  * @waiting: engines that wait for a semaphore or event, bit mask
  * @sem: semaphores
  * @event: events
