@@ -7,11 +7,11 @@
  *
  * Conventions:
  *  - The argument is the address of the structure named in the command, also
- *    where the command is written with a pointer type (there the size field of
- *    the number is 8, the size of the pointer, and says nothing).
- *  - The direction bits of a number do not tell the direction of the data: that
- *    is what [in] and [out] at the fields are for. A field marked [in] that
- *    holds an address tells where a result goes.
+ *    where the command is written with a pointer type (there the size field of the number
+ *    is 8, the size of a pointer, and is meaningless).
+ *  - The direction bits of a number do not tell the direction of the data; [in] and [out]
+ *    at the fields do. A field marked [in] that holds an address tells where a result
+ *    goes.
  *  - Layouts are those of 64-bit systems; 32-bit programs are not served.
  *
  * New programs should prefer the commands of neuron_native.h where both exist.
@@ -117,8 +117,8 @@ struct neuron_ioctl_mem_alloc_v2_mem_type {
  * @mem_handle: [in] where to store the handle
  * @pad: [unused] makes the size of the structure unique
  *
- * The layout differs from the _mem_type form only in size: that a driver knows
- * it tells the application that requests of 4 GiB and more work.
+ * The layout differs from the _mem_type form only in size. A driver that knows it tells
+ * the application that requests of 4 GiB and more work.
  */
 struct neuron_ioctl_mem_alloc_v2_mem_type64 {
 	__u64 size;
@@ -449,7 +449,7 @@ struct neuron_ioctl_bar_rw {
 
 /**
  * struct neuron_ioctl_post_metric - argument of POST_METRIC
- * @data: [in] what to post
+ * @data: [in] the metrics
  * @data_size: [in] bytes, at most 128
  */
 struct neuron_ioctl_post_metric {
@@ -729,7 +729,7 @@ struct neuron_ioctl_notifications_init_with_realloc_v2 {
 
 /**
  * struct neuron_ioctl_neuron_ds_info - argument of ACQUIRE_NEURON_DS and RELEASE_NEURON_DS
- * @pid: [in] 0: the own datastore (made when missing), else the process (tgid)
+ * @pid: [in] 0: the caller's own datastore (made when missing), else the process (tgid)
  *	to look up
  * @mmap_offset: [out] offset for mmap
  * @size: [out] bytes of the datastore
@@ -909,7 +909,7 @@ struct neuron_ioctl_device_bdf_ext {
 /**
  * struct neuron_ioctl_resource_mmap_info - argument of RESOURCE_MMAP_INFO
  * @block: [in] enum neuron_dm_block_type
- * @block_id: [in] which one of them
+ * @block_id: [in] number of the block
  * @resource: [in] enum neuron_dm_resource_type
  * @offset: [out] offset for mmap
  * @size: [out] bytes to map
@@ -1194,7 +1194,7 @@ struct neuron_ioctl_pod_ctrl_v2 {
 #define NEURON_IOCTL_DEVICE_INIT \
 	_IOR(NEURON_IOCTL_BASE, 4, struct neuron_ioctl_device_init *)
 
-/* Accepted and ignored: everything goes when the process closes the device. */
+/* Accepted and ignored: closing the device releases everything. */
 #define NEURON_IOCTL_DEVICE_RELEASE _IO(NEURON_IOCTL_BASE, 5)
 
 /* Process (tgid) that attached first, 0 when none is attached. */
@@ -1234,8 +1234,8 @@ struct neuron_ioctl_pod_ctrl_v2 {
 	_IOR(NEURON_IOCTL_BASE, 102, struct neuron_ioctl_mem_alloc_v2_mem_type64)
 
 /*
- * Give a handle back. The memory itself goes when its last user (mapping, ring, transfer,
- * dma-buf) is gone.
+ * Give a handle back. The memory itself is freed when its last user (mapping, ring,
+ * transfer, dma-buf) is gone.
  */
 #define NEURON_IOCTL_MEM_FREE \
 	_IOR(NEURON_IOCTL_BASE, 22, struct neuron_ioctl_mem_free *)
@@ -1279,7 +1279,7 @@ struct neuron_ioctl_pod_ctrl_v2 {
 #define NEURON_IOCTL_MEMSET64 \
 	_IOR(NEURON_IOCTL_BASE, 28, struct neuron_ioctl_memset64)
 
-/* Everything there is to know about an allocation. */
+/* All properties of an allocation. */
 #define NEURON_IOCTL_MEM_GET_EXTENDED_INFO \
 	_IOR(NEURON_IOCTL_BASE, 29, struct neuron_ioctl_mem_get_extended_info *)
 
@@ -1363,7 +1363,7 @@ struct neuron_ioctl_pod_ctrl_v2 {
 #define NEURON_IOCTL_NOTIFICATIONS_INIT_V1 \
 	_IOR(NEURON_IOCTL_BASE, 51, struct neuron_ioctl_notifications_init_v1 *)
 
-/* Accepted and ignored: the queue goes with the process that made it. */
+/* Accepted and ignored: the queue ends with the process that made it. */
 #define NEURON_IOCTL_NOTIFICATIONS_DESTROY_V1 \
 	_IOR(NEURON_IOCTL_BASE, 52, struct neuron_ioctl_notifications_destroy *)
 
@@ -1390,7 +1390,7 @@ struct neuron_ioctl_pod_ctrl_v2 {
 #define NEURON_IOCTL_ACQUIRE_NEURON_DS \
 	_IOR(NEURON_IOCTL_BASE, 71, struct neuron_ioctl_neuron_ds_info *)
 
-/* Give the own datastore back; its counters are added to the totals. */
+/* Give the caller's datastore back; its counters are added to the totals. */
 #define NEURON_IOCTL_RELEASE_NEURON_DS \
 	_IOR(NEURON_IOCTL_BASE, 72, struct neuron_ioctl_neuron_ds_info *)
 
@@ -1427,8 +1427,8 @@ struct neuron_ioctl_pod_ctrl_v2 {
 	_IOW(NEURON_IOCTL_BASE, 86, struct neuron_ioctl_crwl_nc_map_ext)
 
 /*
- * Who initialises a core: enter "started" (waits while another process has it) or
- * "completed".
+ * Take part in the initialisation of a core: enter "started" (waits while another thread
+ * is at it) or "completed".
  */
 #define NEURON_IOCTL_CINIT_SET_STATE \
 	_IOW(NEURON_IOCTL_BASE, 91, struct neuron_ioctl_cinit_set *)
@@ -1453,7 +1453,7 @@ struct neuron_ioctl_pod_ctrl_v2 {
 #define NEURON_IOCTL_NC_RESET \
 	_IOR(NEURON_IOCTL_BASE, 103, struct neuron_ioctl_device_reset *)
 
-/* Wait for a reset asked for with NC_RESET. */
+/* Wait for a reset that was requested with NC_RESET. */
 #define NEURON_IOCTL_NC_RESET_READY \
 	_IOR(NEURON_IOCTL_BASE, 104, struct neuron_ioctl_device_ready *)
 
@@ -1485,7 +1485,7 @@ struct neuron_ioctl_pod_ctrl_v2 {
 #define NEURON_IOCTL_MEM_COPY_ASYNC_WAIT \
 	_IOW(NEURON_IOCTL_BASE, 109, struct neuron_ioctl_mem_copy_async_wait)
 
-/* What the driver can do. */
+/* Features of the driver. */
 #define NEURON_IOCTL_DRIVER_INFO_GET \
 	_IOR(NEURON_IOCTL_BASE, 110, struct neuron_ioctl_device_driver_info)
 
@@ -1558,7 +1558,7 @@ struct neuron_ioctl_pod_ctrl_v2 {
 	_IOWR(NEURON_IOCTL_BASE, 123, struct neuron_ioctl_pod_ctrl_v2)
 
 /*
- * MEM_BUF_COPY64 that may transfer straight between the pages of the buffer and the memory.
+ * MEM_BUF_COPY64 that may transfer directly between the pages of the buffer and the memory.
  */
 #define NEURON_IOCTL_MEM_BUF_ZEROCOPY64 \
 	_IOWR(NEURON_IOCTL_BASE, 124, struct neuron_ioctl_mem_buf_copy64)

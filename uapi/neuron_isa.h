@@ -15,7 +15,7 @@
 #define NEURON_ISA_VERSION	1u
 #define NEURON_ISA_INST_SIZE	64u
 
-/* Second byte of every instruction: tells ours from anything else. */
+/* Second byte of every instruction, which identifies this instruction set. */
 #define NEURON_ISA_MAGIC	0x4eu
 /* Signature in the prologue that starts every instruction binary ("NISA"). */
 #define NEURON_ISA_SIGNATURE	0x4153494eu
@@ -67,7 +67,7 @@ enum neuron_isa_opcode {
 
 /* SEM_WAIT .op */
 enum { NEURON_ISA_WAIT_EQ = 0, NEURON_ISA_WAIT_GE = 1 };
-/* SEM_WAIT .flags: subtract the value once the condition held */
+/* SEM_WAIT .flags: subtract the value when the condition holds */
 #define NEURON_ISA_F_CONSUME		0x01u
 /* SEM_POST .op */
 enum { NEURON_ISA_POST_SET = 0, NEURON_ISA_POST_INC = 1, NEURON_ISA_POST_DEC = 2 };
@@ -163,7 +163,7 @@ enum neuron_isa_dma_arg {
  * @reserved: must be 0
  * @u: operands; addresses are byte offsets in the state buffer, strides are
  *     bytes between the starts of two rows (0 repeats the row), elements of a
- *     row are contiguous; bytes a form does not use must be 0
+ *     row are contiguous; bytes that a form does not use must be 0
  */
 struct neuron_isa_inst {
 	__u8 opcode;
@@ -177,7 +177,7 @@ struct neuron_isa_inst {
 		struct {
 			__le32 signature;
 			__le16 version;
-			__le16 engine;	/* enum neuron_isa_engine it is meant for */
+			__le16 engine;	/* enum neuron_isa_engine that executes it */
 		} prologue;
 		struct {
 			__le32 index;
@@ -229,13 +229,13 @@ enum neuron_isa_notice_kind {
 	NEURON_ISA_NOTICE_LOST		= 9
 };
 
-/* Who changed a semaphore: no engine, but a write by DMA or from the host. */
+/* The semaphore was changed by a write by DMA or from the host, not by an engine. */
 #define NEURON_ISA_BY_ACCESS		0xffu
 
 enum neuron_isa_error {
 	NEURON_ISA_ERR_NONE		= 0,
 	NEURON_ISA_ERR_ILLEGAL		= 1,	/* unknown opcode, magic, field or combination */
-	NEURON_ISA_ERR_ENGINE		= 2,	/* this engine cannot do that */
+	NEURON_ISA_ERR_ENGINE		= 2,	/* not an instruction of this engine */
 	NEURON_ISA_ERR_BOUNDS		= 3,	/* operand outside the state buffer */
 	NEURON_ISA_ERR_INDEX		= 4,	/* semaphore, event, queue number */
 	NEURON_ISA_ERR_SEMAPHORE	= 5,	/* counter would wrap */
@@ -264,10 +264,10 @@ enum neuron_isa_error {
  * @phase: bit 0 = 1 on the first pass through the ring, then it alternates; bits
  *         7:4 = DMA queue number for DMA.  Written last.
  * @data: NOTIFY: the instruction's data; errors: opcode or device address; traces:
- *        when, nanoseconds of CLOCK_MONOTONIC; LOST: entries that did not fit
+ *        time, nanoseconds of CLOCK_MONOTONIC; LOST: entries that did not fit
  *
- * The device writes entries in order and wraps at the end of the buffer; the
- * reader knows a new entry by its phase bit.  Traces do not wrap.
+ * The device writes entries in order and wraps at the end of the buffer; the phase bit
+ * tells the reader that an entry is new.  Traces do not wrap.
  */
 struct neuron_isa_notice {
 	__le32 id;

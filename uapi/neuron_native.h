@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
 /*
- * The native door of neuron.ko: what the compatible interface
- * (neuron_ioctl.h) lacks.
+ * The native door of neuron.ko: commands that the compatible interface (neuron_ioctl.h)
+ * lacks.
  *
  * Every structure starts with @size, the size the caller knows.  A shorter
  * structure than the kernel's is accepted down to the first published size; a
@@ -11,8 +11,8 @@
  * errno: ENOTTY unknown command; EFAULT bad pointer; E2BIG unknown tail;
  * EINVAL bad value or reserved field; ENOENT bad handle; EOVERFLOW arithmetic;
  * EACCES the caller is not the process that opened the device, or opened it
- * write-only; EBUSY held by another process; ENOMEM with a reason where the
- * structure has one; ENODEV device gone.
+ * write-only; EBUSY held by another process; ENOMEM, with a reason if the structure has a
+ * field for it; ENODEV device gone.
  */
 #ifndef _UAPI_NEURON_NATIVE_H
 #define _UAPI_NEURON_NATIVE_H
@@ -41,7 +41,7 @@
 #define NEURON_NATIVE_MAX_ORDERS	32
 
 /**
- * struct neuron_native_geometry - what the device is made of
+ * struct neuron_native_geometry - cores, memories and engines of a device
  * @size: in
  * @arch: as in DEVICE_BASIC_INFO
  * @nr_cores: physical NeuronCores
@@ -97,15 +97,15 @@ struct neuron_native_geometry {
 /* Why an allocation failed. */
 enum neuron_native_reason {
 	NEURON_NATIVE_REASON_NONE	= 0,
-	NEURON_NATIVE_REASON_FULL	= 1,	/* less free than asked for */
-	NEURON_NATIVE_REASON_FRAGMENTED	= 2,	/* enough free, no run that long */
-	NEURON_NATIVE_REASON_ALIGNMENT	= 3,	/* a run that long, none aligned */
+	NEURON_NATIVE_REASON_FULL	= 1,	/* fewer bytes free than requested */
+	NEURON_NATIVE_REASON_FRAGMENTED	= 2,	/* enough free, but no run that long */
+	NEURON_NATIVE_REASON_ALIGNMENT	= 3,	/* such runs exist, but none is aligned */
 	NEURON_NATIVE_REASON_CAPPED	= 4,	/* a limit was reached */
-	NEURON_NATIVE_REASON_HOST	= 5	/* the kernel had no memory for it */
+	NEURON_NATIVE_REASON_HOST	= 5	/* not enough host memory */
 };
 
 /**
- * struct neuron_native_mem_alloc - allocate a chunk; says why it failed
+ * struct neuron_native_mem_alloc - allocate a chunk; on failure tells the reason
  * @size: in
  * @flags: in, NEURON_NATIVE_ALLOC_*
  * @bytes: in, rounded up to 4096
@@ -147,7 +147,7 @@ struct neuron_native_mem_alloc {
 };
 
 /**
- * struct neuron_native_nq_eventfd - be told of new notification queue entries
+ * struct neuron_native_nq_eventfd - set the eventfd of a notification queue
  * @size: in
  * @flags: 0
  * @nq_dev_id: in, core
@@ -173,7 +173,7 @@ struct neuron_native_nq_eventfd {
  * struct neuron_native_hbm_stats - one consistent picture of a device memory
  * @size: in
  * @hbm: in
- * @total: bytes, reserved ones included
+ * @total: bytes, including reserved ones
  * @used: allocated bytes = sum of @by_category = sum of @by_core
  * @reserved: bytes never handed out (carve-out, retired)
  * @free: @total - @used - @reserved
@@ -232,7 +232,7 @@ struct neuron_native_core_stats {
 };
 
 /* struct neuron_native_mem_export.flags */
-#define NEURON_NATIVE_EXPORT_RDONLY	0x1u	/* a descriptor that cannot be written through */
+#define NEURON_NATIVE_EXPORT_RDONLY	0x1u	/* the descriptor gives no write access */
 
 /**
  * struct neuron_native_mem_export - make a dma-buf of a chunk
@@ -244,8 +244,8 @@ struct neuron_native_core_stats {
  * @fd: out, the descriptor, with O_CLOEXEC
  * @__reserved: 0
  *
- * The dma-buf keeps the memory, also after its handle and its process are gone;
- * it stays charged to that process.
+ * The dma-buf keeps the memory even after its handle and its process are gone.  The
+ * memory stays charged to that process.
  */
 struct neuron_native_mem_export {
 	__u32 size;
@@ -269,7 +269,7 @@ struct neuron_native_mem_export {
  * @bytes: out
  * @host: out, 1 host memory
  *
- * The process reaches the memory as if it had allocated it.
+ * The process can use the memory as if it had allocated it.
  */
 struct neuron_native_mem_import {
 	__u32 size;
@@ -299,12 +299,12 @@ struct neuron_native_mem_import {
  * @free: out with -ENOMEM: free bytes
  * @largest_free: out with -ENOMEM: longest free run, bytes
  *
- * The address stays, the old contents too; what is added reads as zero.
- * Mappings, rings, transfers and exports keep the length they were made with.
- * What is imported does not grow as long as that handle exists, nor through it (-EBUSY).
- * It must have its handle still (-ENOENT).  What is mapped, used by
- * a ring or transfer, exported or imported does not shrink (-EBUSY), and what shares
- * 2 MiB with others because it was made with up to 1 MiB neither (-EOPNOTSUPP).
+ * The address and the old contents stay; added memory reads as zero.  Mappings, rings,
+ * transfers and exports keep the length they were made with.  An imported chunk does not
+ * grow while the imported handle exists, nor through that handle (-EBUSY).  The handle
+ * must not be freed meanwhile (-ENOENT).  A chunk that is mapped, used by a ring or
+ * transfer, exported or imported does not shrink (-EBUSY).  Neither does a chunk that was
+ * made with up to 1 MiB and so shares 2 MiB with others (-EOPNOTSUPP).
  */
 struct neuron_native_mem_grow {
 	__u32 size;
@@ -318,7 +318,7 @@ struct neuron_native_mem_grow {
 	__u64 largest_free;
 };
 
-#define NEURON_NATIVE_FAILURES_MAX	16	/* kept of a process, and of those that are gone */
+#define NEURON_NATIVE_FAILURES_MAX	16	/* kept of a process, and of all ended ones */
 #define NEURON_NATIVE_FAILURE_TOP	3
 
 /**
@@ -327,23 +327,23 @@ struct neuron_native_mem_grow {
  * @flags: NEURON_NATIVE_ALLOC_HOST for host memory
  * @seq: number; the first of a device is 1
  * @time: CLOCK_REALTIME, nanoseconds
- * @pid: who asked, in the caller's pid namespace; 0 if it is not in there
+ * @pid: the process, in the caller's pid namespace; 0 if it is not in that
  * @reason: enum neuron_native_reason
  * @hbm: device memory
  * @nc_id: core to charge
  * @mem_type: mem_alloc_category_t to charge
  * @__reserved: 0
- * @bytes: asked for
- * @align: asked for
+ * @bytes: length of the request
+ * @align: alignment of the request
  * @total: bytes of the device memory; this and the next are 0 for host memory
  * @free: free bytes
  * @largest_free: longest free run
  * @largest_aligned: longest free run that starts at @align
- * @limit: the limit that was reached, else NEURON_NATIVE_LIMIT_NONE; also when it
- *         is that of a cgroup
- * @category: which categories held most of the device memory, most first
- * @process: which processes held most of it, or of host memory, most first;
- *           pid as in @pid, 0 bytes = there is none
+ * @limit: the limit that was reached, else NEURON_NATIVE_LIMIT_NONE; also if the limit is
+ *         that of a cgroup
+ * @category: the categories that held most of the device memory, largest first
+ * @process: the processes that held most of it, or of host memory, largest first; pid as
+ *           in @pid, 0 bytes = unused entry
  */
 struct neuron_native_failure {
 	__u32 size;
@@ -379,15 +379,16 @@ struct neuron_native_failure {
  * struct neuron_native_failures - the last allocations that were refused
  * @size: in
  * @count: in, entries that fit into @entries; out, entries stored
- * @since: in, only later ones than this number; 0 = the last NEURON_NATIVE_FAILURES_MAX,
- *	   or the last @count if that is more
- * @last: in 0; out, number of the last one looked at: @since of the next call
+ * @since: in, report only later ones than this number; 0 = the last
+ *	   NEURON_NATIVE_FAILURES_MAX, or the last @count if that is more
+ * @last: in 0; out, number of the last one considered: @since of the next call
  * @entries: in, where to store them, the oldest first
  * @entry_size: in, sizeof(struct neuron_native_failure)
  * @__reserved: 0
  *
- * Those of the calling process; with CAP_SYS_ADMIN those of all that have the device
- * open, and the last ones of those that are gone: up to 17 * NEURON_NATIVE_FAILURES_MAX.
+ * Reports refusals of the calling process.  With CAP_SYS_ADMIN it reports those of all
+ * processes that have the device open, and the last ones of ended processes: up to 17 *
+ * NEURON_NATIVE_FAILURES_MAX.
  */
 struct neuron_native_failures {
 	__u32 size;
@@ -402,13 +403,13 @@ struct neuron_native_failures {
 #define NEURON_NATIVE_LIMIT_NONE	0xffffffffffffffffULL
 
 /* struct neuron_native_limit.flags */
-#define NEURON_NATIVE_LIMIT_SET		0x1u	/* set it, else only tell */
+#define NEURON_NATIVE_LIMIT_SET		0x1u	/* set the limit, else only report it */
 
 /* struct neuron_native_limit.what */
 enum neuron_native_limit_what {
-	NEURON_NATIVE_LIMIT_CORE	= 0,	/* what is charged to a core */
-	NEURON_NATIVE_LIMIT_PROCESS	= 1,	/* what a process holds */
-	NEURON_NATIVE_LIMIT_DEFAULT	= 2	/* same, of those without one of their own */
+	NEURON_NATIVE_LIMIT_CORE	= 0,	/* memory charged to a core */
+	NEURON_NATIVE_LIMIT_PROCESS	= 1,	/* memory that a process holds */
+	NEURON_NATIVE_LIMIT_DEFAULT	= 2	/* same, without a limit of its own */
 };
 
 /**
@@ -416,14 +417,14 @@ enum neuron_native_limit_what {
  * @size: in
  * @flags: in, NEURON_NATIVE_LIMIT_*
  * @what: in, enum neuron_native_limit_what
- * @index: in, core number; process in the caller's pid namespace, 0 = the caller;
- *         for the default 0
- * @bytes: in with _SET, else 0: the limit, or NEURON_NATIVE_LIMIT_NONE.  out: the one
- *         in force
+ * @index: in, core number; or process in the caller's pid namespace, 0 = the caller; 0
+ *         for the default
+ * @bytes: in with _SET, else 0: the limit, or NEURON_NATIVE_LIMIT_NONE. out: the limit in
+ *         force
  * @used: in 0; out, bytes charged now, except for the default
  *
- * CAP_SYS_ADMIN sets any limit; a process may lower its own (EPERM).  A limit
- * below what is in use takes nothing away.  One of a process ends when it closes
+ * CAP_SYS_ADMIN sets any limit; a process may lower its own (EPERM).  A limit below the
+ * bytes in use takes nothing away.  The limit of a process ends when the process closes
  * the device; NEURON_NATIVE_LIMIT_NONE puts it under the default again.
  */
 struct neuron_native_limit {
@@ -436,14 +437,15 @@ struct neuron_native_limit {
 };
 
 /**
- * struct neuron_native_copy_eventfd - be told of the end of an asynchronous copy
+ * struct neuron_native_copy_eventfd - set the eventfd of an asynchronous copy
  * @size: in
  * @flags: 0
  * @src_mem_handle: in, as for MEM_COPY_ASYNC_WAIT
  * @dst_mem_handle: in, same
  * @token: in, same
- * @eventfd: in, an eventfd; -1 removes it.  It is signalled once, when the copy
- *           is done, at once if it is; MEM_COPY_ASYNC_WAIT has the result then
+ * @eventfd: in, an eventfd; -1 removes it.  It is signalled once, when the copy is done,
+ *           or now if it is done already.  MEM_COPY_ASYNC_WAIT then returns the result
+ *           without waiting
  */
 struct neuron_native_copy_eventfd {
 	__u32 size;
@@ -455,13 +457,13 @@ struct neuron_native_copy_eventfd {
 };
 
 /**
- * struct neuron_native_reset_eventfd - be told of resets of a core
+ * struct neuron_native_reset_eventfd - set the eventfd for resets of a core
  * @size: in
  * @flags: 0
  * @nc_id: in, core that the caller owns
- * @eventfd: in, an eventfd; -1 removes it.  It is signalled after each
- *           NC_RESET or DEVICE_RESET of the core, also one that failed, and when
- *           the device goes; stays until the core is given up
+ * @eventfd: in, an eventfd; -1 removes it.  It is signalled after each NC_RESET or
+ *           DEVICE_RESET of the core, even a failed one, and when the device is removed.
+ *           It stays until the caller gives the core up
  */
 struct neuron_native_reset_eventfd {
 	__u32 size;

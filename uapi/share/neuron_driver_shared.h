@@ -13,8 +13,8 @@
 #endif
 
 /*
- * Member of unknown length at the end of a structure: plain C, an extension
- * known to all compilers in C++, where -pedantic is told not to mind.
+ * Member of unknown length at the end of a structure: standard in C, an extension of all
+ * compilers in C++, where -pedantic must not warn of it.
  */
 #if defined(__cplusplus) && defined(__clang__)
 #define NEURON_FLEX_ARRAY(type, name)				\
@@ -66,7 +66,7 @@ enum {
 
 /* State of the election of a pod. */
 enum {
-	NEURON_POD_E_STATE_NOT_STARTED = 0,	/* nobody asked yet */
+	NEURON_POD_E_STATE_NOT_STARTED = 0,	/* no election was requested */
 	NEURON_POD_E_STATE_IN_PROGRESS = 1,	/* running */
 	NEURON_POD_E_STATE_ULTRASERVER = 2,	/* this host is a node of a pod */
 	NEURON_POD_E_STATE_FAILED = 3,		/* no agreement */
@@ -116,10 +116,10 @@ enum neuron_dma_queue_type {
 };
 
 /**
- * enum neuron_cinit_state - who initialises a core
- * @NEURON_CINIT_STATE_STARTED: a process is at it
+ * enum neuron_cinit_state - initialisation of a core
+ * @NEURON_CINIT_STATE_STARTED: a process is initialising it
  * @NEURON_CINIT_STATE_COMPLETED: done
- * @NEURON_CINIT_STATE_INVALID: nobody has begun since the last reset
+ * @NEURON_CINIT_STATE_INVALID: no process has begun since the last reset
  */
 enum neuron_cinit_state {
 	NEURON_CINIT_STATE_STARTED = 1,
@@ -158,7 +158,7 @@ enum NQ_DEVICE_TYPE {
 /**
  * enum NQ_TYPE - what a notification queue reports
  * @NQ_TYPE_TRACE: begin and end of instructions
- * @NQ_TYPE_NOTIFY: what instructions ask to report
+ * @NQ_TYPE_NOTIFY: reports requested by instructions
  * @NQ_TYPE_EVENT: events
  * @NQ_TYPE_ERROR: errors
  * @NQ_TYPE_TRACE_DMA: begin and end of transfers
@@ -405,7 +405,7 @@ enum {
 	NDS_ND_COUNTER_MEM_USAGE_CONSTANTS_HOST = 8,	/* bytes */
 	NDS_ND_COUNTER_MEM_USAGE_SCRATCHPAD_HOST = 9,	/* bytes */
 	NDS_ND_COUNTER_MEM_USAGE_MISC_HOST = 10,	/* bytes */
-	NDS_ND_COUNTER_DYNAMIC_SYSFS_METRIC_BITMAP = 11, /* optional sysfs files wanted */
+	NDS_ND_COUNTER_DYNAMIC_SYSFS_METRIC_BITMAP = 11, /* optional sysfs files that are wanted */
 	NDS_ND_COUNTER_DEVICE_CLUSTER_ID = 12,		/* cluster the device works in */
 	NDS_ND_COUNTER_COUNT = 31,			/* number, with the reserved ones */
 };
@@ -458,7 +458,7 @@ enum {
 /** Further cores, in the second part. */
 #define NDS_EXT_MAX_NEURONCORE_COUNT 12
 
-/* Further counters of a core; numbers go on where the first ones end. */
+/* Further counters of a core; numbering continues after the first ones. */
 enum {
 	NDS_EXT_NC_COUNTER_HW_ERR_COLLECTIVES = 31,	/* hardware errors, by kind */
 	NDS_EXT_NC_COUNTER_HW_ERR_HBM_UE = 32,
@@ -519,8 +519,8 @@ typedef struct nds_header nds_header_t;
 	 (nc_index) * NDS_NEURONCORE_COUNTERS_COUNT)
 
 /*
- * An earlier layout put the second part at another place. What is in use starts
- * behind it, so that old and new programs do not take one for the other.
+ * An earlier layout put the second part at another place. The present one starts behind
+ * it, so that old and new programs cannot confuse the two.
  */
 #define NDS_EXT_NC_COUNTER_COUNT_OLD 65
 #define NDS_TOTAL_NC_COUNTER_COUNT_OLD \
