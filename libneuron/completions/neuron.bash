@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# shellcheck shell=bash disable=SC2034,SC2154
+#
+# Completion for the neuron tools, under the name of each. Options are those that --help
+# prints; here is only what their arguments can be.
+
+_neuron()
+{
+	local cur prev words cword split tool=${1##*/}
+
+	_init_completion -s || return
+	case "$tool $prev" in
+	*" --lnc"|"neuron-ls -l"|"neuron-preflight -l"|"neuron-neff "@(-l|-r|--package-version))
+		mapfile -t COMPREPLY < <(compgen -W "1 2" -- "$cur") ;;
+	"neuron-preflight "@(-i|--instance))
+		mapfile -t COMPREPLY < <(compgen -W "trn1 inf2 trn2 trn3" -- "$cur") ;;
+	"neuron-preflight "@(-o|--io))
+		mapfile -t COMPREPLY < <(compgen -W "count single none" -- "$cur") ;;
+	"neuron-preflight "@(-b|--profile-buffer)|"neuron-profile "@(-b|--buffer))
+		mapfile -t COMPREPLY < <(compgen -S = -W "EVENT DMA THROTTLE \
+			CC_CORE_INSTRUCTION CC_CORE_EVENT" -- "$cur")
+		compopt -o nospace ;;
+	"neuron-demo "@(-m|--model))
+		mapfile -t COMPREPLY < <(compgen -W "mnist-bf16 mnist-int8" -- "$cur") ;;
+	"neuron-pack "@(-C|--directory))
+		_filedir -d ;;
+	"neuron-profile "@(-n|--neff))
+		_filedir neff ;;
+	"neuron-neff "@(-o|--output)|"neuron-pack "@(-o|--output)|"neuron-profile "@(-s|--session-file))
+		_filedir ;;
+	*)	if ! $split; then
+			_neuron_word
+		fi ;;
+	esac
+}
+
+# A word that no option asks for.
+_neuron_word()
+{
+	if [[ $cur == -* ]]; then
+		mapfile -t COMPREPLY < <(compgen -W "$(_parse_help "${words[0]}")" -- "$cur")
+		[[ ${COMPREPLY[0]-} != *= ]] || compopt -o nospace
+		return
+	fi
+	case "$tool ${words[*]:1:cword-1} " in
+	"neuron-neff "*" create "*|"neuron-demo "*)
+		_filedir -d ;;
+	"neuron-neff "*" "@(info|unpack)" "*|"neuron-preflight "*)
+		_filedir neff ;;
+	"neuron-neff "*)
+		mapfile -t COMPREPLY < <(compgen -W "info unpack create" -- "$cur") ;;
+	"neuron-profile "*)
+		mapfile -t COMPREPLY < <(compgen -W "capture" -- "$cur") ;;
+	"neuron-pack "*)
+		_filedir json ;;
+	"neuron-mem "*)
+		mapfile -t COMPREPLY < <(compgen -W "$(cd /sys/class/neuron_device 2>/dev/null &&
+			printf '%s\n' neuron* | sed -n 's/^neuron\([0-9]\)/\1/p')" -- "$cur") ;;
+	esac
+} &&
+	complete -F _neuron neuron-demo neuron-ls neuron-mem neuron-neff neuron-pack \
+		neuron-preflight neuron-profile
