@@ -77,6 +77,24 @@ dkms: install-config
 	sed 's/#MODULE_VERSION#/$(VERSION)/' dkms.conf >$(dkms_dir)/dkms.conf
 	@echo "Now, as root: dkms install neuron-open/$(VERSION)"
 
+# Installed once more, to learn the names. A directory goes if it is ours and empty.
+uninstall:
+	@stage=$$(mktemp -d) && trap 'rm -rf "$$stage"' EXIT && \
+	$(MAKE) -s install DESTDIR="$$stage" PREFIX=$(PREFIX) >/dev/null && cd "$$stage" && \
+	find . ! -type d -printf '$(DESTDIR)/%P\0' | xargs -0 rm -f && \
+	find . -depth -type d -regex '.*/\(lib\)?\(neuron\|nrt\)\(/.*\)?' -printf '$(DESTDIR)/%P\0' | \
+		xargs -0 rmdir --ignore-fail-on-non-empty
+
+# In a copy of the tree, because dpkg-buildpackage writes beside it.
+deb:
+	@tests/deps.sh build deb
+	rm -rf build/deb
+	mkdir -p build/deb/neuron-open
+	git ls-files -z --cached --others --exclude-standard | xargs -0 ls -d 2>/dev/null | \
+		tar -c -T - | tar -x -C build/deb/neuron-open
+	cd build/deb/neuron-open && dpkg-buildpackage -us -uc $(DEB_OPTIONS)
+	rm -r build/deb/neuron-open
+
 test:
 	@tests/run.sh $(TESTS)
 
@@ -132,8 +150,9 @@ coverage-vm:
 	@tests/run.sh coverage-vm
 
 clean: modules_clean
+	$(RM) -r build/deb
 	$(MAKE) -C libneuron clean
 	$(MAKE) -C tests/lib clean
 
-.PHONY: all modules modules_install modules_clean kernel-headers lib libneuron-check install install-config dkms \
+.PHONY: all modules modules_install modules_clean kernel-headers lib libneuron-check install install-config uninstall dkms deb \
 	test test-all mutate kcsan fuzz-ioctl demo check layers model bench bench-alloc bench-nrt valgrind coverage coverage-lib coverage-vm clean

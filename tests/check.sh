@@ -74,7 +74,7 @@ check_codespell() {
 }
 
 check_shellcheck() {
-	{ files '*.sh'; echo .ci/run; } | xargs shellcheck -S warning
+	{ files '*.sh' '*.bash' 'debian/*.postinst'; echo .ci/run; } | xargs shellcheck -S warning
 }
 
 check_cppcheck() {
@@ -102,11 +102,13 @@ check_sysfs-docs() {
 	make -s -C tests/abi sysfs-docs
 }
 
-# One file holds the version.
+# One file holds the version; what must name it, too, names the same.
 check_versions() {
 	local version
 	version=$(cat VERSION)
 
+	[ "$(sed -n '1s/.*(\(.*\)).*/\1/p' debian/changelog)" = "$version" ] ||
+		{ echo "debian/changelog is not of $version"; return 1; }
 	! files . | grep -vE '^VERSION$' | xargs grep -nF -e "\"$version\"" -e "version $version" -- 2>/dev/null
 }
 

@@ -15,6 +15,7 @@
 #   cover	coverage reports
 #   memcheck	make valgrind
 #   layers	make layers
+#   deb		make deb
 #   print	only print the packages of the groups that follow
 
 set -eu
@@ -43,6 +44,7 @@ for group; do
 	check)	packages+=(mandoc sparse codespell cppcheck shellcheck python3 perl
 			   python3-ply python3-git) ;;
 	root)	packages+=(mmdebstrap debian-archive-keyring e2fsprogs) ;;
+	deb)	packages+=(build-essential debhelper dh-dkms fakeroot) ;;
 	cover)	packages+=(lcov) ;;
 	memcheck)	packages+=(valgrind) ;;
 	layers)	packages+=(python3 python3-networkx graphviz) ;;

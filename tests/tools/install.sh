@@ -57,6 +57,13 @@ check "R3: and runs" 'LD_LIBRARY_PATH=$prefix/lib "$dir/nrt.c.out"'
 check "R3: with neuron.pc" 'compile "$dir/neuron.c" neuron'
 check "R3: and runs" 'LD_LIBRARY_PATH=$prefix/lib "$dir/neuron.c.out"'
 
+touch "$prefix/bin/mine" "$prefix/include/neuron/mine.h"
+check "make uninstall" 'make -s uninstall PREFIX="$prefix"'
+check "make uninstall takes what make install brought, nothing else" \
+	'[ "$(find "$prefix" ! -type d | sort | xargs)" = "$prefix/bin/mine $prefix/include/neuron/mine.h" ]'
+check "make uninstall leaves no directory of ours behind" \
+	'[ "$(find "$prefix" -type d -name "*neuron*" -o -type d -name "*nrt*")" = "$prefix/include/neuron" ]'
+
 # Debian's headers, without the System.map that kbuild asks for before it runs depmod.
 for kernel in 6.1 6.12; do
 	kdir=$(tests/vm/kdir.sh $kernel)
