@@ -17,10 +17,10 @@ static int parse_dve_tables(struct neff_reader *r, const struct jpath *at, const
 			    struct neuron_neff_engine *eng)
 {
 	static const char *const keys[] = { "control_table", "datapath_table", "opcode_table" };
-	json_t *list;
+	json_t *list = NULL;
 	int err;
 
-	err = jget_list(r, at, root, "dve_tables", false, &list);
+	err = jget(r, at, root, { "dve_tables", .list = &list });
 	if (err || !list)
 		return err;
 	eng->tables = neff_alloc(r->obj, json_array_size(list),
@@ -29,20 +29,16 @@ static int parse_dve_tables(struct neff_reader *r, const struct jpath *at, const
 		return memory_at(r, at);
 	for (size_t i = 0; i < json_array_size(list); i++) {
 		const struct jpath *here = AT_INDEX(AT_KEY(at, "dve_tables"), i);
-		json_t *v = json_array_get(list, i);
 
-		if (!json_is_object(v))
-			return invalid_at(r, here, "is %s, not an object", jtype_name(v));
 		for (size_t k = 0; k < ARRAY_SIZE(keys); k++) {
 			struct neuron_neff_blob *blob = &eng->tables[eng->nr_tables];
-			const char *file = NULL;
 			struct neff_member *m;
+			const char *file;
 
-			err = jget_text(r, here, v, keys[k], true, &file);
-			if (!err)
-				err = neff_find_file(r, AT_KEY(here, keys[k]), sg, file, &m);
-			if (!err)
-				err = jcopy_text(r, here, m->name, &blob->name);
+			err = jget(r, here, json_array_get(list, i),
+				   { keys[k], .text = &file, .required = true }) ?:
+			      neff_find_file(r, AT_KEY(here, keys[k]), sg, file, &m) ?:
+			      jcopy_text(r, here, m->name, &blob->name);
 			if (err)
 				return err;
 			m->keep = true;
@@ -116,20 +112,16 @@ static int parse_engine_json(struct neff_reader *r, const char *member,
 			     struct neuron_neff_engine *eng)
 {
 	const struct jpath at = { .member = member };
-	json_t *root, *list;
-	int err;
+	json_t *root, *list = NULL;
+	int err = jload(r, member, NULL, &root);
 
-	err = jload(r, member, NULL, &root);
 	if (err)
 		return err;
-	err = jget_list(r, &at, root, "dma", false, &list);
-	if (!err && list)
-		err = parse_dma_list(r, AT_KEY(&at, "dma"), list, sg, eng);
-	if (!err)
-		err = jget_texts(r, &at, root, "activation_function_sets", &eng->act_sets,
-				&eng->nr_act_sets);
-	if (!err)
-		err = parse_dve_tables(r, &at, root, sg, eng);
+	err = jget(r, &at, root, { "dma", .list = &list },
+		   { "activation_function_sets", .texts = &eng->act_sets,
+		     .nr = &eng->nr_act_sets }) ?:
+	      parse_dma_list(r, AT_KEY(&at, "dma"), list, sg, eng) ?:
+	      parse_dve_tables(r, &at, root, sg, eng);
 	json_decref(root);
 	return err;
 }
@@ -138,24 +130,17 @@ int name_engine(struct neff_reader *r, const struct jpath *at, const json_t *def
 		struct neuron_neff_subgraph *sg, unsigned int id)
 {
 	struct neuron_neff_engine *eng = &sg->engines[id];
-	const char *json = NULL, *code = NULL;
 	struct neff_member *m;
-	int err;
+	int err = jget(r, at, def, { engine_keys[id], .copy = &eng->json_name },
+		       { code_keys[id], .copy = &eng->code_name });
 
-	err = jget_text(r, at, def, engine_keys[id], false, &json);
-	if (!err)
-		err = jget_text(r, at, def, code_keys[id], false, &code);
-	if (!err && json)
-		err = neff_find_file(r, AT_KEY(at, engine_keys[id]), sg, json, &m);
-	if (!err && json)
-		err = neff_want_json(r, m);
-	if (!err && json)
-		err = jcopy_text(r, at, json, &eng->json_name);
-	if (!err && code)
-		err = neff_find_file(r, AT_KEY(at, code_keys[id]), sg, code, &m);
-	if (!err && code) {
-		m->keep = true;
-		err = jcopy_text(r, at, code, &eng->code_name);
+	if (!err && eng->json_name)
+		err = neff_find_file(r, AT_KEY(at, engine_keys[id]), sg, eng->json_name, &m) ?:
+		      neff_want_json(r, m);
+	if (!err && eng->code_name) {
+		err = neff_find_file(r, AT_KEY(at, code_keys[id]), sg, eng->code_name, &m);
+		if (!err)
+			m->keep = true;
 	}
 	return err;
 }
@@ -171,9 +156,8 @@ int parse_engines(struct neff_reader *r, struct neuron_neff_subgraph *sg)
 
 		if (!eng->json_name)
 			continue;
-		err = neff_find_file(r, AT_KEY(&at, engine_keys[id]), sg, eng->json_name, &m);
-		if (!err)
-			err = parse_engine_json(r, m->name, sg, eng);
+		err = neff_find_file(r, AT_KEY(&at, engine_keys[id]), sg, eng->json_name, &m) ?:
+		      parse_engine_json(r, m->name, sg, eng);
 	}
 	return err;
 }

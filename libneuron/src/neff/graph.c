@@ -19,19 +19,15 @@
 static int parse_definition(struct neff_reader *r, struct neuron_neff_subgraph *sg)
 {
 	const struct jpath at = { .member = sg->definition };
-	json_t *root, *vars, *queues;
-	int err;
+	json_t *root, *vars, *queues = NULL;
+	int err = jload(r, sg->definition, NULL, &root);
 
-	err = jload(r, sg->definition, NULL, &root);
 	if (err)
 		return err;
-	err = jget_object(r, &at, root, "var", true, &vars);
-	if (!err)
-		err = parse_vars(r, AT_KEY(&at, "var"), vars, sg);
-	if (!err)
-		err = jget_object(r, &at, root, "dma_queue", false, &queues);
-	if (!err && queues)
-		err = parse_queues(r, AT_KEY(&at, "dma_queue"), queues, sg);
+	err = jget(r, &at, root, { "var", .object = &vars, .required = true },
+		   { "dma_queue", .object = &queues }) ?:
+	      parse_vars(r, AT_KEY(&at, "var"), vars, sg) ?:
+	      parse_queues(r, AT_KEY(&at, "dma_queue"), queues, sg);
 	for (unsigned int id = 0; !err && id < NEURON_NEFF_NR_ENGINES; id++)
 		err = name_engine(r, &at, root, sg, id);
 	json_decref(root);
@@ -65,18 +61,14 @@ static int parse_subgraph(struct neff_reader *r, const struct jpath *at, const j
 			  struct neuron_neff_subgraph *sg)
 {
 	const struct jpath *here = AT_KEY(at, "definition");
-	const char *file = NULL, *name = "", *why;
+	const char *file, *why;
 	struct neff_member *m;
 	char *path, *slash;
 	int err;
 
-	if (!json_is_object(obj))
-		return invalid_at(r, at, "is %s, not an object", jtype_name(obj));
-	err = jget_text(r, at, obj, "definition", true, &file);
-	if (!err)
-		err = jget_text(r, at, obj, "name", false, &name);
-	if (!err)
-		err = jcopy_text(r, at, name, &sg->name);
+	sg->name = "";
+	err = jget(r, at, obj, { "definition", .text = &file, .required = true },
+		   { "name", .copy = &sg->name });
 	if (err)
 		return err;
 	path = neff_strdup(r->obj, file);
@@ -110,16 +102,13 @@ static int parse_graphs(struct neff_reader *r, const char *member, const json_t 
 	const struct jpath at = { .member = member };
 	const struct jpath *here = AT_KEY(&at, "graphs");
 	struct neuron_neff *neff = &r->obj->pub;
-	const char *version = "";
 	json_t *graphs;
 	size_t n;
 	int err;
 
-	err = jget_text(r, &at, root, "version", false, &version);
-	if (!err)
-		err = jcopy_text(r, &at, version, &neff->graph_version);
-	if (!err)
-		err = jget_list(r, &at, root, "graphs", true, &graphs);
+	neff->graph_version = "";
+	err = jget(r, &at, root, { "version", .copy = &neff->graph_version },
+		   { "graphs", .list = &graphs, .required = true });
 	if (err)
 		return err;
 	n = json_array_size(graphs);
@@ -159,17 +148,23 @@ static int parse_kelf(struct neff_reader *r)
 	int err;
 
 	snprintf(member, sizeof(member), "kelf-%u.json", r->opts.node);
-	err = want_named(r, member);
-	if (!err)
-		err = want_named(r, "neff.json");
-	if (!err)
-		err = neff_fetch(r);
-	if (!err)
-		err = jload(r, member, NULL, &root);
+	err = want_named(r, member) ?: want_named(r, "neff.json") ?: neff_fetch(r) ?:
+	      jload(r, member, NULL, &root);
 	if (err)
 		return err;
 	err = parse_graphs(r, member, root);
 	json_decref(root);
+	return err;
+}
+
+static int for_each_graph(struct neff_reader *r,
+			  int (*step)(struct neff_reader *, struct neuron_neff_subgraph *))
+{
+	struct neuron_neff *neff = &r->obj->pub;
+	int err = 0;
+
+	for (size_t i = 0; i < neff->nr_subgraphs && !err; i++)
+		err = step(r, &neff->subgraphs[i]);
 	return err;
 }
 
@@ -183,23 +178,8 @@ int neff_parse(struct neff_reader *r)
 	if (neff->header.feature_bits)
 		err = obstacle_at(r, &(struct jpath){ .member = "header" },
 				  "unknown feature_bits 0x%" PRIx64, neff->header.feature_bits);
-	if (!err)
-		err = parse_kelf(r);
-	if (!err)
-		err = neff_fetch(r);
-	for (size_t i = 0; i < neff->nr_subgraphs && !err; i++)
-		err = parse_definition(r, &neff->subgraphs[i]);
-	if (!err)
-		err = neff_fetch(r);
-	for (size_t i = 0; i < neff->nr_subgraphs && !err; i++)
-		err = parse_engines(r, &neff->subgraphs[i]);
-	if (!err)
-		err = parse_neff_json(r);
-	if (!err)
-		err = neff_fetch(r);
-	for (size_t i = 0; i < neff->nr_subgraphs && !err; i++)
-		err = load_contents(r, &neff->subgraphs[i]);
-	if (!err)
-		load_objects(r);
-	return err;
+	return err ?: parse_kelf(r) ?:
+	       neff_fetch(r) ?: for_each_graph(r, parse_definition) ?:
+	       neff_fetch(r) ?: for_each_graph(r, parse_engines) ?: parse_neff_json(r) ?:
+	       neff_fetch(r) ?: for_each_graph(r, load_contents) ?: load_objects(r);
 }

@@ -2,6 +2,7 @@
 /* Values of JSON documents, and where they are (json.h). */
 #include <ctype.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,65 +75,20 @@ const char *jtype_name(const json_t *v)
 	}
 }
 
-static int jget(struct neff_reader *r, const struct jpath *at, const json_t *obj,
-	       const char *key, json_type type, const char *type_text, bool required,
-	       json_t **out)
+static int must_be(struct neff_reader *r, const struct jpath *at, const json_t *v, bool is,
+		   const char *what)
 {
-	json_t *v = json_object_get(obj, key);
-
-	*out = v;
-	if (!v)
-		return required ? invalid_at(r, AT_KEY(at, key), "missing") : 0;
-	if (json_typeof(v) != type)
-		return invalid_at(r, AT_KEY(at, key), "is %s, not %s", jtype_name(v), type_text);
-	return 0;
-}
-
-int jget_list(struct neff_reader *r, const struct jpath *at, const json_t *obj,
-	      const char *key, bool required, json_t **out)
-{
-	return jget(r, at, obj, key, JSON_ARRAY, "a list", required, out);
-}
-
-int jget_object(struct neff_reader *r, const struct jpath *at, const json_t *obj,
-		const char *key, bool required, json_t **out)
-{
-	return jget(r, at, obj, key, JSON_OBJECT, "an object", required, out);
-}
-
-/* The text belongs to the JSON document; *out untouched if absent. */
-int jget_text(struct neff_reader *r, const struct jpath *at, const json_t *obj,
-	      const char *key, bool required, const char **out)
-{
-	json_t *v;
-	int err = jget(r, at, obj, key, JSON_STRING, "a string", required, &v);
-
-	if (!err && v)
-		*out = json_string_value(v);
-	return err;
-}
-
-int jget_bool(struct neff_reader *r, const struct jpath *at, const json_t *obj,
-	      const char *key, bool *out)
-{
-	json_t *v = json_object_get(obj, key);
-
-	if (!v)
-		return 0;
-	if (!json_is_boolean(v))
-		return invalid_at(r, AT_KEY(at, key), "is %s, not a boolean", jtype_name(v));
-	*out = json_is_true(v);
-	return 0;
+	return is ? 0 : invalid_at(r, at, "is %s, not %s", jtype_name(v), what);
 }
 
 int jcheck_int(struct neff_reader *r, const struct jpath *at, const json_t *v,
 	       uint64_t min, uint64_t max, uint64_t *out)
 {
-	json_int_t n;
+	json_int_t n = json_integer_value(v);
+	int err = must_be(r, at, v, json_is_integer(v), "an integer");
 
-	if (!json_is_integer(v))
-		return invalid_at(r, at, "is %s, not an integer", jtype_name(v));
-	n = json_integer_value(v);
+	if (err)
+		return err;
 	if (n < 0 || (uint64_t)n < min || (uint64_t)n > max)
 		return invalid_at(r, at, "%" JSON_INTEGER_FORMAT " is not in %" PRIu64
 				  "..%" PRIu64, n, min, max);
@@ -140,54 +96,24 @@ int jcheck_int(struct neff_reader *r, const struct jpath *at, const json_t *v,
 	return 0;
 }
 
-/* *out untouched if absent. */
-int jget_int(struct neff_reader *r, const struct jpath *at, const json_t *obj,
-	     const char *key, bool required, uint64_t min, uint64_t max, uint64_t *out)
+static int copy_integers(struct neff_reader *r, const struct jpath *at, const json_t *list,
+			 const struct jfield *f)
 {
-	json_t *v = json_object_get(obj, key);
-
-	if (!v)
-		return required ? invalid_at(r, AT_KEY(at, key), "missing") : 0;
-	return jcheck_int(r, AT_KEY(at, key), v, min, max, out);
-}
-
-int jget_number(struct neff_reader *r, const struct jpath *at, const json_t *obj,
-		const char *key, double *out)
-{
-	json_t *v = json_object_get(obj, key);
-
-	if (!v)
-		return 0;
-	if (!json_is_number(v))
-		return invalid_at(r, AT_KEY(at, key), "is %s, not a number", jtype_name(v));
-	*out = json_number_value(v);
-	return 0;
-}
-
-/* A list of integers in min..max, copied; *out = NULL and *n = 0 if absent. */
-int jget_ints(struct neff_reader *r, const struct jpath *at, const json_t *obj,
-	      const char *key, uint32_t max, const uint32_t **out, size_t *n)
-{
-	uint32_t *copy;
+	size_t n = json_array_size(list);
+	uint32_t *copy = neff_alloc(r->obj, n, sizeof(*copy));
 	uint64_t v;
-	json_t *list;
-	int err;
 
-	err = jget_list(r, at, obj, key, false, &list);
-	if (err || !list)
-		return err;
-	copy = neff_alloc(r->obj, json_array_size(list), sizeof(*copy));
 	if (!copy)
-		return memory_at(r, AT_KEY(at, key));
-	for (size_t i = 0; i < json_array_size(list); i++) {
-		err = jcheck_int(r, AT_INDEX(AT_KEY(at, key), i), json_array_get(list, i),
-				0, max, &v);
+		return memory_at(r, at);
+	for (size_t i = 0; i < n; i++) {
+		int err = jcheck_int(r, AT_INDEX(at, i), json_array_get(list, i), 0, f->max, &v);
+
 		if (err)
 			return err;
 		copy[i] = (uint32_t)v;
 	}
-	*out = copy;
-	*n = json_array_size(list);
+	*f->integers = copy;
+	*f->nr = n;
 	return 0;
 }
 
@@ -198,32 +124,26 @@ int jcopy_text(struct neff_reader *r, const struct jpath *at, const char *text,
 	return *out ? 0 : memory_at(r, at);
 }
 
-/* A list of strings, copied. */
-int jget_texts(struct neff_reader *r, const struct jpath *at, const json_t *obj,
-	       const char *key, const char ***out, size_t *n)
+static int copy_texts(struct neff_reader *r, const struct jpath *at, const json_t *list,
+		      const struct jfield *f)
 {
-	const char **copy;
-	json_t *list;
-	int err;
+	size_t n = json_array_size(list);
+	const char **copy = neff_alloc(r->obj, n, sizeof(*copy));
 
-	err = jget_list(r, at, obj, key, false, &list);
-	if (err || !list)
-		return err;
-	copy = neff_alloc(r->obj, json_array_size(list), sizeof(*copy));
 	if (!copy)
-		return memory_at(r, AT_KEY(at, key));
-	for (size_t i = 0; i < json_array_size(list); i++) {
-		const struct jpath *here = AT_INDEX(AT_KEY(at, key), i);
+		return memory_at(r, at);
+	for (size_t i = 0; i < n; i++) {
+		const struct jpath *here = AT_INDEX(at, i);
 		json_t *v = json_array_get(list, i);
+		int err = must_be(r, here, v, json_is_string(v), "a string");
 
-		if (!json_is_string(v))
-			return invalid_at(r, here, "is %s, not a string", jtype_name(v));
-		err = jcopy_text(r, here, json_string_value(v), &copy[i]);
+		if (!err)
+			err = jcopy_text(r, here, json_string_value(v), &copy[i]);
 		if (err)
 			return err;
 	}
-	*out = copy;
-	*n = json_array_size(list);
+	*f->texts = copy;
+	*f->nr = n;
 	return 0;
 }
 
@@ -235,21 +155,102 @@ int find_name(const char *text, const char *const *names, size_t n)
 	return -1;
 }
 
-int jget_fabric(struct neff_reader *r, const struct jpath *at, const json_t *obj,
-		enum neuron_neff_fabric *out)
+static int read_text(struct neff_reader *r, const struct jpath *at, const json_t *v,
+		     const struct jfield *f)
 {
-	static const char *const names[] = { "main", "alt" };
-	const char *text = "main";
-	int err, i;
+	static const char *const fabrics[] = { "main", "alt" };
+	const char *text = json_string_value(v);
+	int i;
 
-	err = jget_text(r, at, obj, "fabric_path", false, &text);
+	if (f->copy)
+		return jcopy_text(r, at, text, f->copy);
+	if (f->fabric) {
+		i = find_name(text, fabrics, ARRAY_SIZE(fabrics));
+		if (i < 0)
+			return unsupported_at(r, at, "unknown path '%s'", text);
+		*f->fabric = (enum neuron_neff_fabric)i;
+		return 0;
+	}
+	if (f->dtype) {
+		*f->dtype = neuron_neff_dtype_parse(text);
+		if (*f->dtype != NEURON_NEFF_DT_UNKNOWN)
+			return 0;
+		*f->dtype = f->unknown;
+		return obstacle_at(r, at, "unknown type '%s'", text);
+	}
+	*f->text = text;
+	return 0;
+}
+
+static int read_integer(struct neff_reader *r, const struct jpath *at, const json_t *v,
+			const struct jfield *f)
+{
+	uint64_t max = f->integer ? INT64_MAX : f->number ? UINT32_MAX : INT_MAX, n;
+	int err = jcheck_int(r, at, v, f->min, f->max ? f->max : max, &n);
+
 	if (err)
 		return err;
-	i = find_name(text, names, ARRAY_SIZE(names));
-	if (i < 0)
-		return unsupported_at(r, AT_KEY(at, "fabric_path"), "unknown path '%s'", text);
-	*out = (enum neuron_neff_fabric)i;
+	if (f->integer)
+		*f->integer = n;
+	else if (f->number)
+		*f->number = (uint32_t)n;
+	else
+		*f->index = (int)n;
 	return 0;
+}
+
+static int read_list(struct neff_reader *r, const struct jpath *at, json_t *v,
+		     const struct jfield *f)
+{
+	if (f->integers)
+		return copy_integers(r, at, v, f);
+	if (f->texts)
+		return copy_texts(r, at, v, f);
+	*f->list = v;
+	return 0;
+}
+
+static int read_field(struct neff_reader *r, const struct jpath *at, json_t *v,
+		      const struct jfield *f)
+{
+	int err;
+
+	if (f->integer || f->number || f->index)
+		return read_integer(r, at, v, f);
+	if (f->list || f->integers || f->texts) {
+		err = must_be(r, at, v, json_is_array(v), "a list");
+		return err ? err : read_list(r, at, v, f);
+	}
+	if (f->object) {
+		*f->object = v;
+		return must_be(r, at, v, json_is_object(v), "an object");
+	}
+	if (f->boolean) {
+		*f->boolean = json_is_true(v);
+		return must_be(r, at, v, json_is_boolean(v), "a boolean");
+	}
+	if (f->real) {
+		*f->real = json_number_value(v);
+		return must_be(r, at, v, json_is_number(v), "a number");
+	}
+	err = must_be(r, at, v, json_is_string(v), "a string");
+	return err ? err : read_text(r, at, v, f);
+}
+
+int jget_fields(struct neff_reader *r, const struct jpath *at, const json_t *obj,
+		const struct jfield *fields)
+{
+	int err = must_be(r, at, obj, json_is_object(obj), "an object");
+
+	for (const struct jfield *f = fields; !err && f->key; f++) {
+		json_t *v = json_object_get(obj, f->key);
+
+		if (v)
+			err = read_field(r, AT_KEY(at, f->key), v, f);
+		else if (f->required)
+			err = invalid_at(r, AT_KEY(at, f->key), "missing");
+	}
+	return err;
 }
 
 /*
@@ -372,20 +373,4 @@ bool has_control(const char *s)
 		    ((unsigned char)s[0] == 0xc2 && (unsigned char)s[1] < 0xa0))
 			return true;
 	return false;
-}
-
-int jget_dtype(struct neff_reader *r, const struct jpath *at, const json_t *obj,
-	       const char *key, enum neuron_neff_dtype unknown,
-	       enum neuron_neff_dtype *out)
-{
-	const char *text = NULL;
-	int err = jget_text(r, at, obj, key, false, &text);
-
-	if (err || !text)
-		return err;
-	*out = neuron_neff_dtype_parse(text);
-	if (*out != NEURON_NEFF_DT_UNKNOWN)
-		return 0;
-	*out = unknown;
-	return obstacle_at(r, AT_KEY(at, key), "unknown type '%s'", text);
 }

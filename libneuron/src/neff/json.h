@@ -45,33 +45,37 @@ bool has_control(const char *s);
 int find_name(const char *text, const char *const *names, size_t n);
 
 /*
- * @key of @obj, at the path @at.  What is absent and not required leaves *@out alone, or
- * NULL if it is a pointer; texts and documents belong to @obj, what is copied to the reader.
+ * A key of an object, and where its value goes: the pointer that is set says what the value
+ * has to be.  What is absent and not required leaves that alone.  Texts and documents belong
+ * to the object, what is copied to the reader.
  */
-int jget_list(struct neff_reader *r, const struct jpath *at, const json_t *obj,
-	      const char *key, bool required, json_t **out);
-int jget_object(struct neff_reader *r, const struct jpath *at, const json_t *obj,
-		const char *key, bool required, json_t **out);
-int jget_text(struct neff_reader *r, const struct jpath *at, const json_t *obj,
-	      const char *key, bool required, const char **out);
-int jget_bool(struct neff_reader *r, const struct jpath *at, const json_t *obj,
-	      const char *key, bool *out);
-int jget_int(struct neff_reader *r, const struct jpath *at, const json_t *obj,
-	     const char *key, bool required, uint64_t min, uint64_t max, uint64_t *out);
-int jget_number(struct neff_reader *r, const struct jpath *at, const json_t *obj,
-		const char *key, double *out);
-int jget_fabric(struct neff_reader *r, const struct jpath *at, const json_t *obj,
-		enum neuron_neff_fabric *out);
-int jget_dtype(struct neff_reader *r, const struct jpath *at, const json_t *obj,
-	       const char *key, enum neuron_neff_dtype unknown,
-	       enum neuron_neff_dtype *out);
+struct jfield {
+	const char *key;
+	bool required;
+	const char **text;
+	const char **copy;		/* of a text */
+	bool *boolean;
+	uint64_t *integer;		/* min to max; max 0: what the type can hold */
+	uint32_t *number;
+	int *index;
+	uint64_t min, max;
+	double *real;
+	json_t **list, **object;
+	const uint32_t **integers;	/* 0 to max, copied */
+	const char ***texts;		/* copied */
+	size_t *nr;			/* of both */
+	enum neuron_neff_fabric *fabric;
+	enum neuron_neff_dtype *dtype, unknown;
+};
+
+/* The fields of @obj, at the path @at, in their order. */
+int jget_fields(struct neff_reader *r, const struct jpath *at, const json_t *obj,
+		const struct jfield *fields);
+#define jget(r, at, obj, ...) \
+	jget_fields((r), (at), (obj), (const struct jfield[]){ __VA_ARGS__, { .key = NULL } })
+
 int jcheck_int(struct neff_reader *r, const struct jpath *at, const json_t *v,
 	       uint64_t min, uint64_t max, uint64_t *out);
-/* Lists, copied; *out = NULL and *n = 0 if absent. */
-int jget_ints(struct neff_reader *r, const struct jpath *at, const json_t *obj,
-	      const char *key, uint32_t max, const uint32_t **out, size_t *n);
-int jget_texts(struct neff_reader *r, const struct jpath *at, const json_t *obj,
-	       const char *key, const char ***out, size_t *n);
 int jcopy_text(struct neff_reader *r, const struct jpath *at, const char *text,
 	       const char **out);
 

@@ -49,17 +49,13 @@ static int parse_io(struct neff_reader *r, const struct jpath *at, const json_t 
 	for (size_t i = 0; i < json_array_size(list); i++) {
 		const struct jpath *here = AT_INDEX(at, i);
 		enum neuron_neff_dtype dtype = NEURON_NEFF_DT_UINT8;
-		json_t *v = json_array_get(list, i), *shape;
-		const char *name = NULL;
+		const char *name;
 		bool found = false;
+		json_t *shape;
 
-		if (!json_is_object(v))
-			return invalid_at(r, here, "is %s, not an object", jtype_name(v));
-		err = jget_text(r, here, v, "name", true, &name);
-		if (!err)
-			err = jget_dtype(r, here, v, "dtype", NEURON_NEFF_DT_UNKNOWN, &dtype);
-		if (!err)
-			err = jget_list(r, here, v, "shape", true, &shape);
+		err = jget(r, here, json_array_get(list, i),
+			   { "name", .text = &name, .required = true }, { "dtype", .dtype = &dtype },
+			   { "shape", .list = &shape, .required = true });
 		if (err)
 			return err;
 		for (size_t g = 0; g < neff->nr_subgraphs; g++) {
@@ -84,47 +80,50 @@ static int parse_io(struct neff_reader *r, const struct jpath *at, const json_t 
 static int parse_node(struct neff_reader *r, const struct jpath *at, const json_t *v,
 		      struct neuron_neff_node *node)
 {
-	const char *name = NULL, *op = "", *object = "";
-	json_t *kelf = json_object_get(v, "kelf");
-	uint64_t index = 0;
+	bool kelf = json_object_get(v, "kelf");
+	struct neff_member *m;
 	int err;
 
-	if (!json_is_object(v))
-		return invalid_at(r, at, "is %s, not an object", jtype_name(v));
-	err = jget_text(r, at, v, "name", true, &name);
-	if (!err)
-		err = jget_text(r, at, v, "op", !kelf, &op);
-	if (!err)
-		err = jget_text(r, at, v, "object", false, &object);
-	if (!err && kelf)
-		err = jcheck_int(r, AT_KEY(at, "kelf"), kelf, 0, NEURON_NEFF_MAX_NODES - 1, &index);
+	node->op = "";
+	err = jget(r, at, v, { "name", .copy = &node->name, .required = true },
+		   { "op", .copy = &node->op, .required = !kelf },
+		   { "object", .copy = &node->object_name },
+		   { "kelf", .number = &node->kelf, .max = NEURON_NEFF_MAX_NODES - 1 },
+		   { "inputs", .texts = &node->inputs, .nr = &node->nr_inputs },
+		   { "outputs", .texts = &node->outputs, .nr = &node->nr_outputs });
 	if (err)
 		return err;
-	if (kelf && (*op || *object))
+	if (node->object_name && !*node->object_name)
+		node->object_name = NULL;
+	if (kelf && (*node->op || node->object_name))
 		return invalid_at(r, at, "has 'kelf' and 'op' or 'object'");
 	node->cpu = !kelf;
-	node->kelf = (uint32_t)index;
-	err = jcopy_text(r, at, name, &node->name);
-	if (!err)
-		err = jcopy_text(r, at, op, &node->op);
-	if (!err && *object) {
-		struct neff_member *m = neff_find_member(r->obj, object);
+	if (!node->object_name)
+		return 0;
+	m = neff_find_member(r->obj, node->object_name);
+	if (!m)
+		return invalid_at(r, AT_KEY(at, "object"), "'%s' is not in the archive",
+				  node->object_name);
+	m->wanted = true;
+	m->keep = true;
+	return 0;
+}
 
-		if (!m)
-			return invalid_at(r, AT_KEY(at, "object"), "'%s' is not in the archive", object);
-		m->wanted = true;
-		m->keep = true;
-		err = jcopy_text(r, at, object, &node->object_name);
-	}
-	if (!err)
-		err = jget_texts(r, at, v, "inputs", &node->inputs, &node->nr_inputs);
-	if (!err)
-		err = jget_texts(r, at, v, "outputs", &node->outputs, &node->nr_outputs);
-	return err;
+static struct neuron_neff_edge *find_edge(struct neuron_neff *neff, const char *name)
+{
+	for (size_t i = 0; i < neff->nr_edges; i++)
+		if (!strcmp(neff->edges[i].name, name))
+			return &neff->edges[i];
+	return NULL;
 }
 
 static int parse_edge_list(struct neff_reader *r, const struct jpath *at, const json_t *list)
 {
+	static const char *const uses[] = {
+		[NEURON_NEFF_EDGE_INTERNAL] = "internal",
+		[NEURON_NEFF_EDGE_INPUT] = "input",
+		[NEURON_NEFF_EDGE_OUTPUT] = "output",
+	};
 	struct neuron_neff *neff = &r->obj->pub;
 	size_t n = json_array_size(list);
 
@@ -136,46 +135,28 @@ static int parse_edge_list(struct neff_reader *r, const struct jpath *at, const 
 	for (size_t i = 0; i < n; i++) {
 		const struct jpath *here = AT_INDEX(at, i);
 		struct neuron_neff_edge *e = &neff->edges[i];
-		json_t *v = json_array_get(list, i);
-		const char *name = NULL, *use = "internal";
-		int err;
+		const char *use = "internal";
+		int known, err;
 
-		if (!json_is_object(v))
-			return invalid_at(r, here, "is %s, not an object", jtype_name(v));
-		err = jget_text(r, here, v, "name", true, &name);
-		if (!err)
-			err = jget_text(r, here, v, "use", false, &use);
-		if (!err)
-			err = jcheck_int(r, AT_KEY(here, "bytes"), json_object_get(v, "bytes"), 1,
-					UINT32_MAX, &e->bytes);
-		if (!err && !*name)
-			err = invalid_at(r, here, "has no name");
-		if (!err && strlen(name) > MAX_IO_NAME)
-			err = invalid_at(r, here, "name is longer than %u", MAX_IO_NAME);
-		if (!err)
-			err = jcopy_text(r, here, name, &e->name);
+		err = jget(r, here, json_array_get(list, i),
+			   { "name", .copy = &e->name, .required = true }, { "use", .text = &use },
+			   { "bytes", .integer = &e->bytes, .required = true, .min = 1,
+			     .max = UINT32_MAX });
 		if (err)
 			return err;
-		for (size_t k = 0; k < i; k++)
-			if (!strcmp(neff->edges[k].name, e->name))
-				return invalid_at(r, here, "'%s' is there twice", e->name);
-		if (!strcmp(use, "input"))
-			e->use = NEURON_NEFF_EDGE_INPUT;
-		else if (!strcmp(use, "output"))
-			e->use = NEURON_NEFF_EDGE_OUTPUT;
-		else if (strcmp(use, "internal"))
+		if (!*e->name)
+			return invalid_at(r, here, "has no name");
+		if (strlen(e->name) > MAX_IO_NAME)
+			return invalid_at(r, here, "name is longer than %u", MAX_IO_NAME);
+		if (find_edge(neff, e->name))
+			return invalid_at(r, here, "'%s' is there twice", e->name);
+		known = find_name(use, uses, ARRAY_SIZE(uses));
+		if (known < 0)
 			return invalid_at(r, here, "use '%s' is not known", use);
+		e->use = (enum neuron_neff_edge_use)known;
 		neff->nr_edges = i + 1;
 	}
 	return 0;
-}
-
-static struct neuron_neff_edge *find_edge(struct neuron_neff *neff, const char *name)
-{
-	for (size_t i = 0; i < neff->nr_edges; i++)
-		if (!strcmp(neff->edges[i].name, name))
-			return &neff->edges[i];
-	return NULL;
 }
 
 /* Every edge is written once, by a node or the caller, before a node reads it. */
@@ -225,7 +206,7 @@ static int parse_network(struct neff_reader *r, const struct jpath *at, const js
 	struct neuron_neff *neff = &r->obj->pub;
 	size_t n = json_array_size(nodes);
 	json_t *edges;
-	int err = jget_list(r, at, root, "edges", true, &edges);
+	int err = jget(r, at, root, { "edges", .list = &edges, .required = true });
 
 	if (err)
 		return err;
@@ -257,23 +238,18 @@ int parse_neff_json(struct neff_reader *r)
 		return err;
 	format = json_object_get(root, "format");
 	if (json_is_string(format) && !strcmp(json_string_value(format), NEFF_IO_FORMAT)) {
-		err = jget_list(r, &at, root, "inputs", false, &in);
-		if (!err)
-			err = jget_list(r, &at, root, "outputs", false, &out);
-		if (!err)
-			err = jget_list(r, &at, root, "nodes", false, &nodes);
+		err = jget(r, &at, root, { "inputs", .list = &in }, { "outputs", .list = &out },
+			   { "nodes", .list = &nodes });
 		if (!err && nodes)
 			err = parse_network(r, &at, root, nodes);
-		if (!err && in)
-			err = parse_io(r, AT_KEY(&at, "inputs"), in, NEURON_NEFF_VAR_INPUT);
-		if (!err && out)
-			err = parse_io(r, AT_KEY(&at, "outputs"), out, NEURON_NEFF_VAR_OUTPUT);
+		err = err ?: parse_io(r, AT_KEY(&at, "inputs"), in, NEURON_NEFF_VAR_INPUT) ?:
+			     parse_io(r, AT_KEY(&at, "outputs"), out, NEURON_NEFF_VAR_OUTPUT);
 	}
 	json_decref(root);
 	return err;
 }
 
-void load_objects(struct neff_reader *r)
+int load_objects(struct neff_reader *r)
 {
 	for (size_t i = 0; i < r->obj->pub.nr_nodes; i++) {
 		struct neuron_neff_node *node = &r->obj->pub.nodes[i];
@@ -285,4 +261,5 @@ void load_objects(struct neff_reader *r)
 		node->object = m->data;
 		node->object_size = m->size;
 	}
+	return 0;
 }

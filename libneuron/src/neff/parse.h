@@ -18,6 +18,7 @@ int index_queues(struct neff_reader *r, const struct jpath *at,
 /* The first of that name; NULL: none. */
 const struct neff_queue_name *find_queue_name(const struct neff_reader *r,
 					      const char *name, bool instance);
+/* @queues can be NULL: there are none. */
 int parse_queues(struct neff_reader *r, const struct jpath *at, json_t *queues,
 		 struct neuron_neff_subgraph *sg);
 
@@ -40,6 +41,6 @@ int load_code(struct neff_reader *r, const struct neuron_neff_subgraph *sg,
 
 int parse_neff_json(struct neff_reader *r);
 /* When they were fetched. */
-void load_objects(struct neff_reader *r);
+int load_objects(struct neff_reader *r);
 
 #endif

@@ -28,38 +28,25 @@ static int parse_queue(struct neff_reader *r, const struct jpath *at, const json
 		       struct neuron_neff_queue *q)
 {
 	static const char *const types[] = { "in", "out", "data", "embedding_update", "dynamic" };
-	const char *type = NULL, *owner = NULL;
-	uint64_t n = 1, sem = UINT64_MAX;
+	const char *type, *owner = "";
+	int err, i, sem = -1;
 	uint32_t *one;
-	int err, i;
 
-	err = jget_text(r, at, obj, "type", true, &type);
+	q->num_queues = 1;
+	err = jget(r, at, obj, { "type", .text = &type, .required = true },
+		   { "num_queues", .number = &q->num_queues, .min = 1,
+		     .max = NEURON_NEFF_MAX_QUEUES },
+		   { "owner", .text = &owner },
+		   { "pinned", .boolean = &q->pinned },
+		   { "queue_instances", .texts = &q->instances, .nr = &q->nr_instances },
+		   { "semaphore_set", .integers = &q->semaphores, .nr = &q->nr_semaphores,
+		     .max = NEURON_NEFF_MAX_SEMAPHORES - 1 },
+		   { "semaphore", .index = &sem, .max = NEURON_NEFF_MAX_SEMAPHORES - 1 },
+		   { "fabric_path", .fabric = &q->fabric });
 	if (err)
 		return err;
-	i = find_name(type, types, ARRAY_SIZE(types));
-	q->type = i < 0 ? NEURON_NEFF_QUEUE_UNKNOWN : (enum neuron_neff_queue_type)i;
-	err = i < 0 ? obstacle_at(r, AT_KEY(at, "type"), "unknown type '%s'", type) : 0;
-	if (!err)
-		err = jget_int(r, at, obj, "num_queues", false, 1, NEURON_NEFF_MAX_QUEUES, &n);
-	if (!err)
-		err = jget_text(r, at, obj, "owner", false, &owner);
-	if (!err)
-		err = jget_bool(r, at, obj, "pinned", &q->pinned);
-	if (!err)
-		err = jget_texts(r, at, obj, "queue_instances", &q->instances, &q->nr_instances);
-	if (!err)
-		err = jget_ints(r, at, obj, "semaphore_set", NEURON_NEFF_MAX_SEMAPHORES - 1,
-			       &q->semaphores, &q->nr_semaphores);
-	if (!err)
-		err = jget_int(r, at, obj, "semaphore", false, 0,
-			      NEURON_NEFF_MAX_SEMAPHORES - 1, &sem);
-	if (!err)
-		err = jget_fabric(r, at, obj, &q->fabric);
-	if (err)
-		return err;
-	q->num_queues = (uint32_t)n;
-	q->owner = owner ? find_engine(owner) : -1;
-	if (sem != UINT64_MAX && !q->nr_semaphores) {
+	q->owner = find_engine(owner);
+	if (sem >= 0 && !q->nr_semaphores) {
 		one = neff_alloc(r->obj, 1, sizeof(*one));
 		if (!one)
 			return memory_at(r, at);
@@ -67,7 +54,9 @@ static int parse_queue(struct neff_reader *r, const struct jpath *at, const json
 		q->semaphores = one;
 		q->nr_semaphores = 1;
 	}
-	return 0;
+	i = find_name(type, types, ARRAY_SIZE(types));
+	q->type = i < 0 ? NEURON_NEFF_QUEUE_UNKNOWN : (enum neuron_neff_queue_type)i;
+	return i < 0 ? obstacle_at(r, AT_KEY(at, "type"), "unknown type '%s'", type) : 0;
 }
 
 static int compare_queue_names(const void *a, const void *b)
@@ -138,11 +127,7 @@ int parse_queues(struct neff_reader *r, const struct jpath *at, json_t *queues,
 		struct neuron_neff_queue *q = &sg->queues[sg->nr_queues];
 		const struct jpath *here = AT_KEY(at, name);
 
-		if (!json_is_object(v))
-			return invalid_at(r, here, "is %s, not an object", jtype_name(v));
-		err = jcopy_text(r, here, name, &q->name);
-		if (!err)
-			err = parse_queue(r, here, v, q);
+		err = jcopy_text(r, here, name, &q->name) ?: parse_queue(r, here, v, q);
 		if (err)
 			return err;
 		sg->nr_queues++;

@@ -26,35 +26,24 @@ static int parse_side(struct neff_reader *r, const struct jpath *at, const json_
 		      const struct side_keys *k, const struct neuron_neff_subgraph *sg,
 		      struct neuron_neff_side *side, struct neuron_neff_desc *d)
 {
-	const char *name = NULL, *dtype = "uint8";
-	json_t *sizes, *steps;
-	uint64_t v = 0;
+	json_t *sizes = NULL, *steps = NULL;
+	const char *name;
 	size_t n;
 	int err;
 
-	err = jget_text(r, at, obj, k->var, true, &name);
+	side->dtype = NEURON_NEFF_DT_UINT8;
+	err = jget(r, at, obj, { k->var, .text = &name, .required = true },
+		   { k->off, .integer = &side->off }, { k->dtype, .dtype = &side->dtype },
+		   { k->sizes, .list = &sizes }, { k->steps, .list = &steps });
 	if (err)
 		return err;
 	side->var = neuron_neff_find_var(sg, name);
 	if (!side->var)
 		return invalid_at(r, AT_KEY(at, k->var), "no variable is called '%s'", name);
-	err = jget_int(r, at, obj, k->off, false, 0, INT64_MAX, &side->off);
-	if (!err)
-		err = jget_text(r, at, obj, k->dtype, false, &dtype);
-	if (!err)
-		err = jget_list(r, at, obj, k->sizes, false, &sizes);
-	if (!err)
-		err = jget_list(r, at, obj, k->steps, false, &steps);
-	if (err)
-		return err;
-	side->dtype = neuron_neff_dtype_parse(dtype);
 	if (side->dtype == NEURON_NEFF_DT_UNKNOWN) {
 		side->dtype = NEURON_NEFF_DT_UINT8;
 		d->op = NEURON_NEFF_OP_UNKNOWN;
-		err = obstacle_at(r, AT_KEY(at, k->dtype), "unknown type '%s'", dtype);
 	}
-	if (err)
-		return err;
 	if (!sizes != !steps)
 		return invalid_at(r, at, "has only one of %s and %s", k->sizes, k->steps);
 	if (!sizes)
@@ -70,13 +59,11 @@ static int parse_side(struct neff_reader *r, const struct jpath *at, const json_
 	side->bytes = 1;
 	for (size_t i = 0; i < n; i++) {
 		err = jcheck_int(r, AT_INDEX(AT_KEY(at, k->sizes), i), json_array_get(sizes, i),
-				1, INT64_MAX, &side->size[i]);
-		if (!err)
-			err = jcheck_int(r, AT_INDEX(AT_KEY(at, k->steps), i),
-					json_array_get(steps, i), 0, INT64_MAX, &v);
+				 1, INT64_MAX, &side->size[i]) ?:
+		      jcheck_int(r, AT_INDEX(AT_KEY(at, k->steps), i), json_array_get(steps, i),
+				 0, INT64_MAX, &side->step[i]);
 		if (err)
 			return err;
-		side->step[i] = v;
 		if (__builtin_mul_overflow(side->bytes, side->size[i], &side->bytes) ||
 		    side->bytes > INT64_MAX)
 			return invalid_at(r, AT_KEY(at, k->sizes), "product overflows");
@@ -85,7 +72,7 @@ static int parse_side(struct neff_reader *r, const struct jpath *at, const json_
 	if (side->size[0] % neuron_neff_dtype_size(side->dtype))
 		return invalid_at(r, AT_INDEX(AT_KEY(at, k->sizes), 0),
 				  "%" PRIu64 " bytes are no multiple of a %s", side->size[0],
-				  dtype);
+				  neuron_neff_dtype_name(side->dtype));
 	return 0;
 }
 
@@ -168,11 +155,11 @@ static int check_writable(struct neff_reader *r, const struct jpath *at,
 static int parse_sources(struct neff_reader *r, const struct jpath *at, const json_t *obj,
 			 const struct neuron_neff_subgraph *sg, struct neuron_neff_desc *d)
 {
-	json_t *arr;
+	json_t *arr = NULL;
 	size_t n = 1;
 	int err;
 
-	err = jget_list(r, at, obj, "from_arr", false, &arr);
+	err = jget(r, at, obj, { "from_arr", .list = &arr });
 	if (err)
 		return err;
 	if (arr) {
@@ -192,12 +179,8 @@ static int parse_sources(struct neff_reader *r, const struct jpath *at, const js
 	if (!arr)
 		return parse_side(r, at, obj, &from_keys, sg, &d->from[0], d);
 	for (size_t i = 0; i < n; i++) {
-		const struct jpath *here = AT_INDEX(AT_KEY(at, "from_arr"), i);
-		json_t *v = json_array_get(arr, i);
-
-		if (!json_is_object(v))
-			return invalid_at(r, here, "is %s, not an object", jtype_name(v));
-		err = parse_side(r, here, v, &from_keys, sg, &d->from[i], d);
+		err = parse_side(r, AT_INDEX(AT_KEY(at, "from_arr"), i), json_array_get(arr, i),
+				 &from_keys, sg, &d->from[i], d);
 		if (err)
 			return err;
 	}
@@ -208,19 +191,18 @@ static int parse_transpose(struct neff_reader *r, const struct jpath *at, const 
 			   struct neuron_neff_desc *d)
 {
 	const struct jpath *here = AT_KEY(at, "transpose_shape");
-	uint64_t bytes, v = 0;
+	uint64_t bytes;
 	json_t *shape;
 	int err;
 
-	err = jget_list(r, at, obj, "transpose_shape", true, &shape);
-	if (!err)
-		err = jget_int(r, at, obj, "transpose_element_size", true, 1, 16, &v);
+	err = jget(r, at, obj, { "transpose_shape", .list = &shape, .required = true },
+		   { "transpose_element_size", .number = &d->transpose_element_size,
+		     .required = true, .min = 1, .max = 16 });
 	if (err)
 		return err;
 	if (json_array_size(shape) != 4)
 		return invalid_at(r, here, "%zu dimensions, not 4", json_array_size(shape));
-	d->transpose_element_size = (uint32_t)v;
-	bytes = v;
+	bytes = d->transpose_element_size;
 	for (size_t i = 0; i < 4; i++) {
 		err = jcheck_int(r, AT_INDEX(here, i), json_array_get(shape, i), 1, INT64_MAX,
 				&d->transpose_shape[i]);
@@ -238,37 +220,39 @@ static int parse_transpose(struct neff_reader *r, const struct jpath *at, const 
 static int parse_compute(struct neff_reader *r, const struct jpath *at, const json_t *obj,
 			 struct neuron_neff_desc *d)
 {
-	uint64_t tiling = 0;
+	bool constant = json_object_get(obj, "constant");
 	int err;
 
 	d->scale_dtype = NEURON_NEFF_DT_FLOAT32;
 	d->scale = 1.0;
-	err = jget_int(r, at, obj, "num_tiling_dimensions", false, 0, UINT32_MAX, &tiling);
-	d->num_tiling_dimensions = (uint32_t)tiling;
-	if (!err && d->op == NEURON_NEFF_OP_FMA)
-		err = jget_dtype(r, at, obj, "scale_dtype", NEURON_NEFF_DT_FLOAT32,
-				&d->scale_dtype);
-	if (!err && d->op == NEURON_NEFF_OP_FMA)
-		err = jget_number(r, at, obj, "scale", &d->scale);
-	if (!err && (d->op == NEURON_NEFF_OP_MIN || d->op == NEURON_NEFF_OP_MAX)) {
-		err = jget_dtype(r, at, obj, "constant_dtype", NEURON_NEFF_DT_FLOAT32,
-				&d->constant_dtype);
-		if (!err && !json_object_get(obj, "constant") !=
-			    (d->constant_dtype == NEURON_NEFF_DT_UNKNOWN))
-			err = invalid_at(r, at,
-					 "has only one of constant and constant_dtype");
-		if (!err && d->constant_dtype != NEURON_NEFF_DT_UNKNOWN &&
-		    d->constant_dtype != NEURON_NEFF_DT_FLOAT32 &&
+	err = jget(r, at, obj, { "num_tiling_dimensions", .number = &d->num_tiling_dimensions });
+	if (err)
+		return err;
+	switch (d->op) {
+	case NEURON_NEFF_OP_FMA:
+		return jget(r, at, obj, { "scale_dtype", .dtype = &d->scale_dtype,
+					  .unknown = NEURON_NEFF_DT_FLOAT32 },
+			    { "scale", .real = &d->scale });
+	case NEURON_NEFF_OP_MIN:
+	case NEURON_NEFF_OP_MAX:
+		err = jget(r, at, obj, { "constant_dtype", .dtype = &d->constant_dtype,
+					 .unknown = NEURON_NEFF_DT_FLOAT32 },
+			   { "constant", .real = &d->constant });
+		if (err)
+			return err;
+		if (constant != (d->constant_dtype != NEURON_NEFF_DT_UNKNOWN))
+			return invalid_at(r, at, "has only one of constant and constant_dtype");
+		if (constant && d->constant_dtype != NEURON_NEFF_DT_FLOAT32 &&
 		    d->constant_dtype != NEURON_NEFF_DT_INT32 &&
 		    d->constant_dtype != NEURON_NEFF_DT_UINT32)
-			err = invalid_at(r, AT_KEY(at, "constant_dtype"),
-					 "is not float32, int32 or uint32");
-		if (!err)
-			err = jget_number(r, at, obj, "constant", &d->constant);
+			return invalid_at(r, AT_KEY(at, "constant_dtype"),
+					  "is not float32, int32 or uint32");
+		return 0;
+	case NEURON_NEFF_OP_TRANSPOSE:
+		return parse_transpose(r, at, obj, d);
+	default:
+		return 0;
 	}
-	if (!err && d->op == NEURON_NEFF_OP_TRANSPOSE)
-		err = parse_transpose(r, at, obj, d);
-	return err;
 }
 
 static int parse_desc(struct neff_reader *r, const struct jpath *at, const json_t *obj,
@@ -282,18 +266,14 @@ static int parse_desc(struct neff_reader *r, const struct jpath *at, const json_
 	bool bytes;
 	int err, i;
 
-	if (!json_is_object(obj))
-		return invalid_at(r, at, "is %s, not an object", jtype_name(obj));
-	err = jget_text(r, at, obj, "op", false, &op);
+	err = jget(r, at, obj, { "op", .text = &op });
 	if (err)
 		return err;
 	i = find_name(op, ops, ARRAY_SIZE(ops));
 	d->op = i < 0 ? NEURON_NEFF_OP_UNKNOWN : (enum neuron_neff_op)i;
 	err = i < 0 ? obstacle_at(r, AT_KEY(at, "op"), "unknown operation '%s'", op) : 0;
-	if (!err)
-		err = parse_side(r, at, obj, &to_keys, sg, &d->to, d);
-	if (!err)
-		err = parse_sources(r, at, obj, sg, d);
+	err = err ?: parse_side(r, at, obj, &to_keys, sg, &d->to, d) ?:
+		     parse_sources(r, at, obj, sg, d);
 	if (err)
 		return err;
 	bytes = d->op == NEURON_NEFF_OP_COPY;
@@ -305,28 +285,24 @@ static int parse_desc(struct neff_reader *r, const struct jpath *at, const json_
 			sized = &d->from[s];
 	if (!sized)
 		return invalid_at(r, at, "neither side has sizes");
-	err = fill_side(r, AT_KEY(at, "to"), &d->to, sized, d->op);
-	if (!err)
-		err = check_side(r, AT_KEY(at, "to"), &d->to);
-	if (!err)
-		err = check_writable(r, at, &d->to);
+	err = fill_side(r, AT_KEY(at, "to"), &d->to, sized, d->op) ?:
+	      check_side(r, AT_KEY(at, "to"), &d->to) ?: check_writable(r, at, &d->to);
 	for (size_t s = 0; !err && s < d->nr_from; s++) {
 		struct neuron_neff_side *from = &d->from[s];
+		uint64_t here, there;
 
-		err = fill_side(r, AT_KEY(at, "from"), from, &d->to, d->op);
-		if (!err)
-			err = check_side(r, AT_KEY(at, "from"), from);
-		if (!err && d->op != NEURON_NEFF_OP_UNKNOWN &&
-		    (bytes ? from->bytes != d->to.bytes : elements(from) != elements(&d->to)))
-			err = invalid_at(r, at, "%" PRIu64 " %s from '%s' to %" PRIu64 " in '%s'",
-					 bytes ? from->bytes : elements(from),
-					 bytes ? "bytes" : "elements", from->var->name,
-					 bytes ? d->to.bytes : elements(&d->to),
-					 d->to.var->name);
+		err = fill_side(r, AT_KEY(at, "from"), from, &d->to, d->op) ?:
+		      check_side(r, AT_KEY(at, "from"), from);
+		if (err)
+			return err;
+		here = bytes ? from->bytes : elements(from);
+		there = bytes ? d->to.bytes : elements(&d->to);
+		if (here != there && d->op != NEURON_NEFF_OP_UNKNOWN)
+			return invalid_at(r, at, "%" PRIu64 " %s from '%s' to %" PRIu64 " in '%s'",
+					  here, bytes ? "bytes" : "elements", from->var->name, there,
+					  d->to.var->name);
 	}
-	if (err)
-		return err;
-	return parse_compute(r, at, obj, d);
+	return err ? err : parse_compute(r, at, obj, d);
 }
 
 static int find_queue(struct neff_reader *r, const struct jpath *at, const json_t *obj,
@@ -336,9 +312,8 @@ static int find_queue(struct neff_reader *r, const struct jpath *at, const json_
 	const struct neff_queue_name *hit;
 	int err;
 
-	err = jget_text(r, at, obj, "instance_name", false, &instance);
-	if (!err)
-		err = jget_text(r, at, obj, "queue", !instance, &queue);
+	err = jget(r, at, obj, { "instance_name", .text = &instance },
+		   { "queue", .text = &queue, .required = !json_object_get(obj, "instance_name") });
 	if (err)
 		return err;
 	hit = find_queue_name(r, instance ? instance : queue, instance);
@@ -356,35 +331,21 @@ static int parse_dma(struct neff_reader *r, const struct jpath *at, const json_t
 		     const struct neuron_neff_subgraph *sg, struct neuron_neff_dma *dma)
 {
 	const struct jpath *here = AT_KEY(at, "desc");
-	uint64_t id = 0, event = UINT64_MAX, sem = UINT64_MAX;
-	const char *function = NULL;
 	json_t *desc;
 	int err;
 
-	if (!json_is_object(obj))
-		return invalid_at(r, at, "is %s, not an object", jtype_name(obj));
-	err = jget_int(r, at, obj, "id", true, 0, UINT32_MAX, &id);
-	if (!err)
-		err = find_queue(r, at, obj, dma);
-	if (!err)
-		err = jget_text(r, at, obj, "function_start", false, &function);
-	if (!err && function)
-		err = jcopy_text(r, at, function, &dma->function_start);
-	if (!err)
-		err = jget_bool(r, at, obj, "section_start_desc", &dma->section_start);
-	if (!err)
-		err = jget_int(r, at, obj, "event", false, 0, NEURON_NEFF_MAX_EVENTS - 1, &event);
-	if (!err)
-		err = jget_int(r, at, obj, "semaphore", false, 0,
-			      NEURON_NEFF_MAX_SEMAPHORES - 1, &sem);
-	if (!err)
-		err = jget_ints(r, at, obj, "remote_semaphores", NEURON_NEFF_MAX_SEMAPHORES - 1,
-			       &dma->remote_semaphores, &dma->nr_remote_semaphores);
+	dma->event = -1;
+	dma->semaphore = -1;
+	err = jget(r, at, obj, { "id", .number = &dma->id, .required = true }) ?:
+	      find_queue(r, at, obj, dma) ?:
+	      jget(r, at, obj, { "function_start", .copy = &dma->function_start },
+		   { "section_start_desc", .boolean = &dma->section_start },
+		   { "event", .index = &dma->event, .max = NEURON_NEFF_MAX_EVENTS - 1 },
+		   { "semaphore", .index = &dma->semaphore, .max = NEURON_NEFF_MAX_SEMAPHORES - 1 },
+		   { "remote_semaphores", .integers = &dma->remote_semaphores,
+		     .nr = &dma->nr_remote_semaphores, .max = NEURON_NEFF_MAX_SEMAPHORES - 1 });
 	if (err)
 		return err;
-	dma->id = (uint32_t)id;
-	dma->event = event == UINT64_MAX ? -1 : (int)event;
-	dma->semaphore = sem == UINT64_MAX ? -1 : (int)sem;
 
 	desc = json_object_get(obj, "desc");
 	if (!desc)

@@ -32,17 +32,14 @@ static int parse_place(struct neff_reader *r, const struct jpath *at, const json
 {
 	bool sbuf = var->type == NEURON_NEFF_VAR_STATE_BUFFER;
 	uint64_t room = sbuf ? NEURON_NEFF_SBUF_WINDOW : INT64_MAX;
-	const char *text = "main";
-	int err;
+	int err = 0;
 
 	if (!sbuf) {
-		err = jget_text(r, at, obj, "backing_buf", false, &text);
-		if (!err)
-			err = jcopy_text(r, at, text, &var->backing_buf);
-		if (err)
-			return err;
+		var->backing_buf = "main";
+		err = jget(r, at, obj, { "backing_buf", .copy = &var->backing_buf });
 	}
-	err = jget_int(r, at, obj, "backing_variable_off", !sbuf, 0, INT64_MAX, &var->backing_off);
+	err = err ?: jget(r, at, obj, { "backing_variable_off", .integer = &var->backing_off,
+					.required = !sbuf });
 	if (err)
 		return err;
 	if (sbuf && !var->size && var->backing_off < room)
@@ -56,12 +53,11 @@ static int parse_place(struct neff_reader *r, const struct jpath *at, const json
 static int parse_var(struct neff_reader *r, const struct jpath *at, const json_t *obj,
 		     const struct neuron_neff_subgraph *sg, struct neuron_neff_var *var)
 {
-	const char *type = NULL, *text = NULL;
 	struct neff_member *m;
-	uint64_t v = 0;
+	const char *type;
 	int err, i;
 
-	err = jget_text(r, at, obj, "type", true, &type);
+	err = jget(r, at, obj, { "type", .text = &type, .required = true });
 	if (err)
 		return err;
 	for (i = 0; i < NEURON_NEFF_NR_VAR_TYPES; i++)
@@ -70,25 +66,17 @@ static int parse_var(struct neff_reader *r, const struct jpath *at, const json_t
 	if (i == NEURON_NEFF_NR_VAR_TYPES)
 		return unsupported_at(r, AT_KEY(at, "type"), "unknown type '%s'", type);
 	var->type = (enum neuron_neff_var_type)i;
-
-	err = jget_int(r, at, obj, "var_id", true, 0, UINT32_MAX, &v);
-	if (err)
-		return err;
-	var->var_id = (uint32_t)v;
 	/* Nothing to address, nothing to allocate: only the state buffer has a size anyway. */
-	err = jget_int(r, at, obj, "size", true, var->type != NEURON_NEFF_VAR_STATE_BUFFER,
-		      INT64_MAX, &var->size);
-	if (err)
-		return err;
-	err = jget_int(r, at, obj, "alignment", false, 0, INT64_MAX, &var->alignment);
+	err = jget(r, at, obj, { "var_id", .number = &var->var_id, .required = true },
+		   { "size", .integer = &var->size, .required = true,
+		     .min = var->type != NEURON_NEFF_VAR_STATE_BUFFER },
+		   { "alignment", .integer = &var->alignment },
+		   { "fabric_path", .fabric = &var->fabric });
 	if (err)
 		return err;
 	if (var->alignment & (var->alignment - 1))
 		return invalid_at(r, AT_KEY(at, "alignment"), "%" PRIu64
 				  " is not a power of two", var->alignment);
-	err = jget_fabric(r, at, obj, &var->fabric);
-	if (err)
-		return err;
 
 	var->dtype = NEURON_NEFF_DT_UINT8;
 	var->ndim = 1;
@@ -103,11 +91,8 @@ static int parse_var(struct neff_reader *r, const struct jpath *at, const json_t
 			return invalid_at(r, at, "name has control characters");
 		break;
 	case NEURON_NEFF_VAR_FILE:
-		err = jget_text(r, at, obj, "file_name", true, &text);
-		if (!err)
-			err = jcopy_text(r, at, text, &var->file_name);
-		if (!err)
-			err = neff_find_file(r, AT_KEY(at, "file_name"), sg, text, &m);
+		err = jget(r, at, obj, { "file_name", .copy = &var->file_name, .required = true }) ?:
+		      neff_find_file(r, AT_KEY(at, "file_name"), sg, var->file_name, &m);
 		if (!err)
 			m->keep = true;
 		break;
@@ -128,25 +113,24 @@ static int parse_references(struct neff_reader *r, const struct jpath *at, const
 	struct neuron_neff_var key, *pkey = &key;
 	const struct neuron_neff_var **hit;
 	const uint32_t *ids = NULL;
-	uint64_t id = 0;
 	size_t n = 0;
 	int err;
 
 	if (var->type == NEURON_NEFF_VAR_POINTER) {
-		err = jget_int(r, at, obj, "referenced_var_id", true, 0, UINT32_MAX, &id);
+		err = jget(r, at, obj, { "referenced_var_id", .number = &key.var_id,
+					 .required = true });
 		if (err)
 			return err;
-		key.var_id = (uint32_t)id;
 		hit = bsearch(&pkey, by_id, nr, sizeof(*by_id), compare_var_ids);
 		if (!hit)
 			return invalid_at(r, AT_KEY(at, "referenced_var_id"),
-					  "no variable has id %" PRIu64, id);
+					  "no variable has id %u", key.var_id);
 		var->referenced = *hit;
 		if (var->size < 8)
 			return invalid_at(r, AT_KEY(at, "size"), "a pointer needs 8 bytes");
 	}
 	if (var->type == NEURON_NEFF_VAR_DGE_TABLE) {
-		err = jget_ints(r, at, obj, "list", UINT32_MAX, &ids, &n);
+		err = jget(r, at, obj, { "list", .integers = &ids, .nr = &n, .max = UINT32_MAX });
 		if (err)
 			return err;
 		if (var->size / 8 < n)
@@ -234,11 +218,7 @@ int parse_vars(struct neff_reader *r, const struct jpath *at, json_t *vars,
 
 		if (!*name)
 			return invalid_at(r, at, "variable without a name");
-		if (!json_is_object(v))
-			return invalid_at(r, here, "is %s, not an object", jtype_name(v));
-		err = jcopy_text(r, here, name, &var->name);
-		if (!err)
-			err = parse_var(r, here, v, sg, var);
+		err = jcopy_text(r, here, name, &var->name) ?: parse_var(r, here, v, sg, var);
 		if (err)
 			return err;
 		sg->vars_by_name[i] = by_id[i] = var;
