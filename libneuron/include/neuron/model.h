@@ -137,11 +137,23 @@ enum neuron_run_status {
 	NEURON_RUN_DMA_ERROR,		/**< a DMA queue stopped, see @c notice */
 };
 
+/** @brief What kind of error stopped an engine or a DMA queue. */
+enum neuron_run_fault {
+	NEURON_FAULT_PROGRAM = 0,	/**< of the program, or none */
+	NEURON_FAULT_BOUNDS,		/**< access outside of a memory */
+	NEURON_FAULT_SEMAPHORE,
+	NEURON_FAULT_DMA,		/**< a DMA queue or its descriptors */
+	NEURON_FAULT_MEMORY,		/**< uncorrectable error of device memory */
+	NEURON_FAULT_MEMORY_REPAIRABLE,
+	NEURON_FAULT_SRAM,		/**< uncorrectable error of the state buffer */
+};
+
 struct neuron_run_result {
 	size_t size;
 	enum neuron_run_status status;
 	struct neuron_notice notice;	/**< of the error */
 	char text[256];			/**< the error in one line */
+	enum neuron_run_fault fault;
 };
 
 /**

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "../../common/lock.h"
-#include "../../../uapi/neuron_isa.h"
 #include "../base/log.h"
 #include "../base/process.h"
 #include "../profile/profile.h"
@@ -115,27 +114,19 @@ static void outputs_written(const struct nrt_model *m, const struct nrt_set *out
 
 static NRT_STATUS run_status(const struct neuron_run_result *r, int ret)
 {
+	static const NRT_STATUS faults[] = {
+		[NEURON_FAULT_PROGRAM] = NRT_EXEC_COMPLETED_WITH_ERR,
+		[NEURON_FAULT_BOUNDS] = NRT_EXEC_OOB,
+		[NEURON_FAULT_SEMAPHORE] = NRT_EXEC_COMPLETED_WITH_ERR,
+		[NEURON_FAULT_DMA] = NRT_EXEC_HW_ERR_DMA_ABORT,
+		[NEURON_FAULT_MEMORY] = NRT_EXEC_HW_ERR_HBM_UE,
+		[NEURON_FAULT_MEMORY_REPAIRABLE] = NRT_EXEC_HW_ERR_REPAIRABLE_HBM_UE,
+		[NEURON_FAULT_SRAM] = NRT_EXEC_HW_ERR_NC_UE,
+	};
+
 	if (ret != -EIO || r->status == NEURON_RUN_DONE)
 		return nrt_status_of(ret);
-	switch (r->notice.code) {
-	case NEURON_ISA_ERR_BOUNDS:
-	case NEURON_ISA_ERR_DMA_ACCESS:
-		return NRT_EXEC_OOB;
-	case NEURON_ISA_ERR_DMA_DESC:
-	case NEURON_ISA_ERR_DMA_RING:
-		return NRT_EXEC_HW_ERR_DMA_ABORT;
-	case NEURON_ISA_ERR_MEM_UE:
-		return NRT_EXEC_HW_ERR_HBM_UE;
-	case NEURON_ISA_ERR_MEM_REPAIRABLE:
-		return NRT_EXEC_HW_ERR_REPAIRABLE_HBM_UE;
-	case NEURON_ISA_ERR_SRAM_UE:
-		return NRT_EXEC_HW_ERR_NC_UE;
-	case NEURON_ISA_ERR_ABORT:
-		return r->status == NEURON_RUN_DMA_ERROR ? NRT_EXEC_HW_ERR_DMA_ABORT :
-							   NRT_EXEC_COMPLETED_WITH_ERR;
-	default:
-		return NRT_EXEC_COMPLETED_WITH_ERR;
-	}
+	return faults[r->fault];
 }
 
 static NRT_STATUS run_failed(const struct nrt_model *m, const struct neuron_run_result *r, int ret)

@@ -52,3 +52,21 @@ const char *isa_error_name(uint8_t code)
 
 	return code < ARRAY_SIZE(names) ? names[code] : "unknown error";
 }
+
+enum neuron_run_fault isa_fault(const struct neuron_notice *n)
+{
+	switch (n->code) {
+	case NEURON_ISA_ERR_BOUNDS:
+	case NEURON_ISA_ERR_DMA_ACCESS: return NEURON_FAULT_BOUNDS;
+	case NEURON_ISA_ERR_SEMAPHORE: return NEURON_FAULT_SEMAPHORE;
+	case NEURON_ISA_ERR_DMA_DESC:
+	case NEURON_ISA_ERR_DMA_RING: return NEURON_FAULT_DMA;
+	case NEURON_ISA_ERR_MEM_UE: return NEURON_FAULT_MEMORY;
+	case NEURON_ISA_ERR_MEM_REPAIRABLE: return NEURON_FAULT_MEMORY_REPAIRABLE;
+	case NEURON_ISA_ERR_SRAM_UE: return NEURON_FAULT_SRAM;
+	case NEURON_ISA_ERR_ABORT:
+		return n->kind == NEURON_ISA_NOTICE_DMA_ERROR ? NEURON_FAULT_DMA :
+								NEURON_FAULT_PROGRAM;
+	default: return NEURON_FAULT_PROGRAM;
+	}
+}

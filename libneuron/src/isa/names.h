@@ -3,7 +3,7 @@
 #ifndef NEURON_LIB_NAMES_H
 #define NEURON_LIB_NAMES_H
 
-#include <stdint.h>
+#include <neuron/neuron.h>
 
 #include "../../../uapi/neuron_isa.h"
 
@@ -13,5 +13,7 @@
 const char *isa_engine_name(uint32_t engine);
 const char *isa_opcode_name(uint8_t opcode);
 const char *isa_error_name(uint8_t code);
+/* Of a notice of an error. */
+enum neuron_run_fault isa_fault(const struct neuron_notice *n);
 
 #endif

@@ -145,6 +145,7 @@ static int start(struct neuron_model *m)
 static int stopped(const struct neuron_notice *n, struct neuron_run_result *result)
 {
 	result->notice = *n;
+	result->fault = isa_fault(n);
 	if (n->kind == NEURON_ISA_NOTICE_DMA_ERROR) {
 		result->status = NEURON_RUN_DMA_ERROR;
 		snprintf(result->text, sizeof(result->text),
@@ -277,6 +278,16 @@ static int prepare(struct neuron_model *m, const struct neuron_io *io, size_t nr
 /* The status counter of a core for the end of a run; 0 if the driver counts it itself. */
 static unsigned int status_counter(int ret, const struct neuron_run_result *r)
 {
+	static const unsigned int faults[] = {
+		[NEURON_FAULT_PROGRAM] = NDS_NC_COUNTER_INFER_COMPLETED_WITH_ERR,
+		[NEURON_FAULT_BOUNDS] = NDS_NC_COUNTER_OOB,
+		[NEURON_FAULT_SEMAPHORE] = NDS_EXT_NC_COUNTER_ERR_SW_SEMAPHORE_ERROR,
+		[NEURON_FAULT_DMA] = NDS_EXT_NC_COUNTER_HW_ERR_DMA_ABORT,
+		[NEURON_FAULT_MEMORY] = NDS_EXT_NC_COUNTER_HW_ERR_HBM_UE,
+		[NEURON_FAULT_MEMORY_REPAIRABLE] = NDS_EXT_NC_COUNTER_HW_ERR_REPAIRABLE_HBM_UE,
+		[NEURON_FAULT_SRAM] = NDS_EXT_NC_COUNTER_HW_ERR_NC_UE,
+	};
+
 	switch (ret) {
 	case 0: return NDS_NC_COUNTER_INFER_COMPLETED;
 	case -ETIMEDOUT: return NDS_NC_COUNTER_INFER_TIMED_OUT;
@@ -288,20 +299,7 @@ static unsigned int status_counter(int ret, const struct neuron_run_result *r)
 	}
 	if (r->status == NEURON_RUN_DONE)
 		return NDS_NC_COUNTER_ERR_HW;
-	switch (r->notice.code) {
-	case NEURON_ISA_ERR_BOUNDS:
-	case NEURON_ISA_ERR_DMA_ACCESS: return NDS_NC_COUNTER_OOB;
-	case NEURON_ISA_ERR_DMA_DESC:
-	case NEURON_ISA_ERR_DMA_RING: return NDS_EXT_NC_COUNTER_HW_ERR_DMA_ABORT;
-	case NEURON_ISA_ERR_SEMAPHORE: return NDS_EXT_NC_COUNTER_ERR_SW_SEMAPHORE_ERROR;
-	case NEURON_ISA_ERR_MEM_UE: return NDS_EXT_NC_COUNTER_HW_ERR_HBM_UE;
-	case NEURON_ISA_ERR_MEM_REPAIRABLE: return NDS_EXT_NC_COUNTER_HW_ERR_REPAIRABLE_HBM_UE;
-	case NEURON_ISA_ERR_SRAM_UE: return NDS_EXT_NC_COUNTER_HW_ERR_NC_UE;
-	case NEURON_ISA_ERR_ABORT:
-		return r->status == NEURON_RUN_DMA_ERROR ? NDS_EXT_NC_COUNTER_HW_ERR_DMA_ABORT :
-							   NDS_NC_COUNTER_INFER_COMPLETED_WITH_ERR;
-	default: return NDS_NC_COUNTER_INFER_COMPLETED_WITH_ERR;
-	}
+	return faults[r->fault];
 }
 
 /* Microseconds: @called, @started on the cores (0: it was not), @ended. */
