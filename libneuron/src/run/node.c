@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Loading the nodes of a network: models onto cores, operations of the host. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "net.h"
+
+int load_failed(struct neuron_error *error, int err, const char *fmt, ...)
+{
+	va_list args;
+
+	error->kind = err == -EINVAL ? NEURON_ERROR_NEFF_INVALID :
+		      err == -E2BIG ? NEURON_ERROR_LIMIT :
+		      err == -ERANGE ? NEURON_ERROR_CORES :
+		      err == -ENOMEM ? NEURON_ERROR_MEMORY : NEURON_ERROR_NEFF_UNSUPPORTED;
+	va_start(args, fmt);
+	vsnprintf(error->text, sizeof(error->text), fmt, args);
+	va_end(args);
+	neuron_neff_printable(error->text);
+	return err;
+}
+
+static uint32_t edge_index(const struct neuron_net *net, const char *name)
+{
+	for (uint32_t i = 0; i < net->nr_edges; i++)
+		if (!strcmp(net->edges[i].name, name))
+			return i;
+	return UINT32_MAX;
+}
+
+static uint32_t *edge_indices(const struct neuron_net *net, const char *const *names, size_t nr)
+{
+	uint32_t *list = calloc(nr + 1, sizeof(*list));
+
+	for (size_t i = 0; list && i < nr; i++)
+		list[i] = edge_index(net, names[i]);
+	return list;
+}
+
+/*
+ * The function with the name of the operation; the file never touches a disk.  Objects
+ * are known by their path, so the descriptor stays as long as the object does.
+ */
+static int load_object(struct stage *stage, struct neuron_error *error)
+{
+	const struct neuron_neff_node *node = stage->node;
+	const char *data = node->object;
+	size_t left = node->object_size;
+	char path[32];
+	int fd = memfd_create("neff-object", MFD_CLOEXEC);
+
+	stage->object_fd = fd;
+	if (fd < 0)
+		return load_failed(error, -errno, "node %s: memfd_create: %s", node->name,
+				   strerror(errno));
+	while (left) {
+		ssize_t n = write(fd, data, left);
+
+		if (n < 0)
+			return load_failed(error, -errno, "node %s: %s", node->name, strerror(errno));
+		data += n;
+		left -= (size_t)n;
+	}
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	stage->object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (!stage->object)
+		return load_failed(error, -EINVAL, "node %s: %s", node->name, dlerror());
+	*(void **)&stage->op.fn = dlsym(stage->object, node->op);
+	if (!stage->op.fn)
+		return load_failed(error, -EINVAL, "node %s: its object has no function %s",
+				   node->name, node->op);
+	return 0;
+}
+
+static int find_op(struct stage *stage, const struct neuron_net_opts *o,
+		   struct neuron_error *error)
+{
+	const struct neuron_neff_node *node = stage->node;
+
+	for (size_t i = 0; i < o->nr_ops; i++)
+		if (!strcmp(o->ops[i].name, node->op)) {
+			stage->op = o->ops[i];
+			return 0;
+		}
+	if (node->object && o->load_objects)
+		return load_object(stage, error);
+	if (node->object)
+		return load_failed(error, -EPERM,
+				   "node %s: operation %s is in a shared object, which is not loaded",
+				   node->name, node->op);
+	return load_failed(error, -ENOENT, "node %s: no operation %s was registered", node->name,
+			   node->op);
+}
+
+/* The node's inputs and outputs are those of its model, and as large. */
+static int check_model(const struct neuron_net *net, const struct stage *stage,
+		       struct neuron_error *error)
+{
+	const struct neuron_neff_node *node = stage->node;
+	size_t nr = neuron_model_tensor_count(stage->model), found = 0;
+
+	for (size_t i = 0; i < nr; i++) {
+		struct neuron_tensor_info info = { .size = sizeof(info) };
+		bool in, there = false;
+
+		if (neuron_model_tensor_info(stage->model, i, &info))
+			continue;
+		in = info.usage == NEURON_TENSOR_INPUT;
+		for (size_t k = 0; k < (in ? node->nr_inputs : node->nr_outputs); k++) {
+			uint32_t e = in ? stage->inputs[k] : stage->outputs[k];
+
+			if (!strcmp(net->edges[e].name, info.name) &&
+			    net->edges[e].bytes == info.bytes)
+				there = true;
+		}
+		if (!there)
+			return load_failed(error, -EINVAL,
+					   "node %s: no edge of %llu bytes for its tensor %s", node->name,
+					   (unsigned long long)info.bytes, info.name);
+		found++;
+	}
+	if (found != node->nr_inputs + node->nr_outputs)
+		return load_failed(error, -EINVAL, "node %s: its program has %zu tensors, not %zu",
+				   node->name, found, node->nr_inputs + node->nr_outputs);
+	return 0;
+}
+
+/* Cores of the group for a node; each of them can be a pair. */
+size_t group_cores(const struct stage *s, const struct neuron_core *core)
+{
+	size_t lnc = core->peer ? 2 : 1;
+
+	return (s->cores + lnc - 1) / lnc;
+}
+
+/* The archive is unpacked once for all nodes. */
+static int load_model(struct neuron_net *net, struct stage *s, struct neuron_core *core,
+		      const struct neuron_net_opts *o, struct neuron_error *error)
+{
+	struct neuron_neff_error e = { .kind = NEURON_NEFF_OK };
+	struct neuron_neff_opts no = {
+		.size = sizeof(no),
+		.error = &e,
+		.node = s->node->kelf,
+		.borrow = true,
+		.max_total = o->max_unpacked,
+		.short_constants = o->short_constants,
+	};
+	struct neuron_model_opts mo = {
+		.size = sizeof(mo),
+		.error = error,
+		.node = s->node->kelf,
+		.cores = s->cores,
+	};
+	struct neuron_neff *neff = net->neff;
+	int ret = 0;
+
+	if (no.node)
+		ret = neuron_neff_open_node(net->neff, &no, &neff);
+	if (ret)
+		return load_failed(error, ret, "%s", e.text);
+	ret = model_load_opened(core, neff, &mo, &s->model);
+	if (neff != net->neff)
+		neuron_neff_close(neff);
+	return ret;
+}
+
+int load_stages(struct neuron_net *net, const struct neuron_net_opts *o,
+		struct neuron_error *error)
+{
+	size_t core = 0;
+	int ret = 0;
+
+	for (size_t i = 0; i < net->nr_stages && !ret; i++) {
+		struct stage *s = &net->stages[i];
+
+		s->inputs = edge_indices(net, s->node->inputs, s->node->nr_inputs);
+		s->outputs = edge_indices(net, s->node->outputs, s->node->nr_outputs);
+		if (!s->inputs || !s->outputs)
+			return -ENOMEM;
+		s->copies = net->nr_copies;
+		net->nr_copies += stage_tensors(s);
+		if (s->node->cpu) {
+			ret = find_op(s, o, error);
+			continue;
+		}
+		ret = load_model(net, s, net->group->cores[core], o, error);
+		if (net->mode == NEURON_NET_NORMAL)
+			core += group_cores(s, net->group->cores[0]);
+		if (!ret)
+			ret = check_model(net, s, error);
+		if (!ret && neuron_model_obstacle(s->model))
+			ret = load_failed(error, -EOPNOTSUPP, "node %s: %s", s->node->name,
+					  neuron_model_obstacle(s->model));
+	}
+	return ret;
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Pools of cores, and groups of them. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "../../common/lock.h"
+#include "net.h"
+
+static void pool_put(struct neuron_pool *pool)
+{
+	if (atomic_fetch_sub_explicit(&pool->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	for (size_t i = 0; i < pool->nr; i++)
+		core_put(pool->cores[i]);
+	pthread_mutex_destroy(&pool->lock);
+	free(pool->cores);
+	free(pool->owner);
+	free(pool);
+}
+
+NEURON_EXPORT int neuron_pool_open(struct neuron_core *const *cores, size_t nr,
+				   struct neuron_pool **out)
+{
+	struct neuron_pool *pool;
+
+	if (!cores || !nr)
+		return -EINVAL;
+	for (size_t i = 0; i < nr; i++)
+		for (size_t k = 0; k <= i; k++)
+			if (!cores[i] || (k < i && cores[i] == cores[k]))
+				return -EINVAL;
+	pool = calloc(1, sizeof(*pool));
+	if (!pool)
+		return -ENOMEM;
+	pool->cores = calloc(nr, sizeof(*pool->cores));
+	pool->owner = calloc(nr, sizeof(*pool->owner));
+	if (!pool->cores || !pool->owner) {
+		free(pool->cores);
+		free(pool->owner);
+		free(pool);
+		return -ENOMEM;
+	}
+	atomic_init(&pool->refs, 1);
+	pthread_mutex_init(&pool->lock, NULL);
+	for (size_t i = 0; i < nr; i++)
+		pool->cores[i] = core_get(cores[i]);
+	pool->nr = nr;
+	*out = pool;
+	return 0;
+}
+
+NEURON_EXPORT void neuron_pool_close(struct neuron_pool *pool)
+{
+	if (pool)
+		pool_put(pool);
+}
+
+static size_t pool_free_locked(const struct neuron_pool *pool)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < pool->nr; i++)
+		n += !pool->owner[i];
+	return n;
+}
+
+NEURON_EXPORT size_t neuron_pool_free(struct neuron_pool *pool)
+{
+	GUARD(&pool->lock);
+	return pool_free_locked(pool);
+}
+
+NEURON_EXPORT int neuron_group_create(struct neuron_pool *pool, size_t nr,
+				      struct neuron_group **out)
+{
+	struct neuron_group *group;
+	int ret = 0;
+
+	if (!nr || nr > pool->nr)
+		return -EINVAL;
+	group = calloc(1, sizeof(*group));
+	if (group)
+		group->cores = calloc(nr, sizeof(*group->cores));
+	if (!group || !group->cores) {
+		free(group);
+		return -ENOMEM;
+	}
+	pthread_mutex_lock(&pool->lock);
+	if (pool_free_locked(pool) < nr)
+		ret = -EBUSY;
+	for (size_t i = 0; !ret && group->nr < nr; i++)
+		if (!pool->owner[i]) {
+			pool->owner[i] = group;
+			group->cores[group->nr++] = pool->cores[i];
+		}
+	pthread_mutex_unlock(&pool->lock);
+	if (ret) {
+		free(group->cores);
+		free(group);
+		return ret;
+	}
+	atomic_fetch_add_explicit(&pool->refs, 1, memory_order_relaxed);
+	group->pool = pool;
+	*out = group;
+	return 0;
+}
+
+NEURON_EXPORT int neuron_group_destroy(struct neuron_group *group)
+{
+	struct neuron_pool *pool;
+	bool busy;
+
+	if (!group)
+		return 0;
+	pool = group->pool;
+	pthread_mutex_lock(&pool->lock);
+	busy = group->nr_nets;
+	for (size_t i = 0; i < pool->nr && !busy; i++)
+		if (pool->owner[i] == group)
+			pool->owner[i] = NULL;
+	pthread_mutex_unlock(&pool->lock);
+	if (busy)
+		return -EBUSY;
+	free(group->cores);
+	free(group);
+	pool_put(pool);
+	return 0;
+}
+
+/* The first core of the group on a device. */
+const struct neuron_core *core_on(const struct neuron_group *group,
+				  const struct neuron_device *device)
+{
+	for (size_t i = 0; i < group->nr; i++)
+		if (group->cores[i]->device == device)
+			return group->cores[i];
+	return NULL;
+}

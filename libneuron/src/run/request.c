@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The queue of requests of a network. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../../common/lock.h"
+#include "../../common/wait.h"
+#include "../device/opts.h"
+#include "net.h"
+
+static const struct neuron_io *find_io(const struct neuron_io *io, size_t nr, const char *name)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (io[i].name && !strcmp(io[i].name, name))
+			return &io[i];
+	return NULL;
+}
+
+static int bind_io(struct neuron_net *net, struct slot *slot, const struct neuron_io *io,
+		   size_t nr_io)
+{
+	for (size_t i = 0; i < net->nr_io; i++) {
+		uint32_t e = net->io_edges[i];
+		const struct neuron_io *b = find_io(io, nr_io, net->edges[e].name);
+		struct slot_edge *edge = &slot->edges[e];
+		void *va = NULL;
+		int ret;
+
+		if (!b || !b->mem || b->bytes < net->edges[e].bytes ||
+		    b->offset > b->mem->bytes || b->bytes > b->mem->bytes - b->offset ||
+		    !core_on(net->group, b->mem->device))
+			return -EINVAL;
+		if (used_on_host(net, e)) {
+			ret = neuron_mem_map(b->mem, &va);
+			if (ret)
+				return ret;
+			va = (char *)va + b->offset;
+		}
+		edge->mem = b->mem;
+		edge->offset = b->offset;
+		edge->va = va;
+		ret = make_copies(net, slot, e, NULL);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+NEURON_EXPORT int neuron_net_submit(struct neuron_net *net, const struct neuron_io *io,
+				    size_t nr_io, uint64_t *cookie)
+{
+	struct slot *slot;
+	int ret = 0;
+
+	if (device_inherited(net->group->cores[0]->device))
+		return -EACCES;
+	GUARD(&net->lock);
+	slot = &net->slots[net->submitted % net->depth];
+	if (!net->running)
+		ret = -ESHUTDOWN;
+	else if (slot->state != SLOT_FREE)
+		ret = -EAGAIN;
+	else
+		ret = bind_io(net, slot, io, nr_io);
+	if (ret == -EAGAIN)
+		neuron_core_count(net->group->cores[0], NEURON_CORE_QUEUE_FULL);
+	else if (ret == -EINVAL)
+		neuron_core_count(net->group->cores[0], NEURON_CORE_BAD_INPUT);
+	if (!ret) {
+		slot->state = SLOT_QUEUED;
+		memset(&slot->result, 0, sizeof(slot->result));
+		*cookie = net->submitted++;
+		pthread_cond_broadcast(&net->progress);
+	}
+	return ret;
+}
+
+NEURON_EXPORT int neuron_net_wait(struct neuron_net *net, uint64_t cookie, int timeout_ms,
+				  struct neuron_net_result *result)
+{
+	struct deadline deadline = deadline_in(timeout_ms);
+	struct slot *slot;
+	int ret = 0;
+
+	if (device_inherited(net->group->cores[0]->device))
+		return -EACCES;
+	GUARD(&net->lock);
+	slot = &net->slots[cookie % net->depth];
+	/* Of two that wait for one request, the second finds it gone. */
+	for (;;) {
+		struct timespec until;
+		int left;
+
+		if (cookie >= net->submitted || net->submitted - cookie > net->depth ||
+		    slot->state == SLOT_FREE) {
+			ret = -ENOENT;
+			break;
+		}
+		if (slot->state == SLOT_DONE)
+			break;
+		left = deadline_left(&deadline);
+		if (!left) {
+			ret = -ETIMEDOUT;
+			break;
+		}
+		if (left < 0) {
+			pthread_cond_wait(&net->progress, &net->lock);
+			continue;
+		}
+		until = time_in_us((int64_t)left * 1000);
+		pthread_cond_clockwait(&net->progress, &net->lock, CLOCK_MONOTONIC, &until);
+	}
+	if (!ret) {
+		if (result_valid(result))
+			result_copy(result, &slot->result, sizeof(slot->result));
+		slot->state = SLOT_FREE;
+		pthread_cond_broadcast(&net->progress);
+	}
+	return ret;
+}
+
+NEURON_EXPORT int neuron_net_infer(struct neuron_net *net, const struct neuron_io *io,
+				   size_t nr_io, struct neuron_net_result *result)
+{
+	struct neuron_net_result own = { .size = sizeof(own) };
+	uint64_t cookie;
+	int ret = neuron_net_submit(net, io, nr_io, &cookie);
+
+	if (!ret)
+		ret = neuron_net_wait(net, cookie, -1, &own);
+	if (ret)
+		return ret;
+	if (result_valid(result))
+		result_copy(result, &own, sizeof(own));
+	return own.status;
+}
+
+NEURON_EXPORT int neuron_net_set_eventfd(struct neuron_net *net, int fd)
+{
+	int own = -1;
+
+	if (device_inherited(net->group->cores[0]->device))
+		return -EACCES;
+	if (fd < -1)
+		return -EINVAL;
+	if (fd >= 0) {
+		own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+		if (own < 0)
+			return -errno;
+	}
+	GUARD(&net->lock);
+	if (net->eventfd >= 0)
+		close(net->eventfd);
+	net->eventfd = own;
+	return 0;
+}
+
+NEURON_EXPORT int neuron_net_start(struct neuron_net *net)
+{
+	struct neuron_pool *pool = net->group->pool;
+	int ret = 0;
+
+	if (device_inherited(net->group->cores[0]->device))
+		return -EACCES;
+	pthread_mutex_lock(&pool->lock);
+	if (net->group->running == net)
+		ret = -EALREADY;
+	else if (net->group->running)
+		ret = -EBUSY;
+	else
+		net->group->running = net;
+	pthread_mutex_unlock(&pool->lock);
+	if (ret)
+		return ret;
+	pthread_mutex_lock(&net->lock);
+	net->running = true;
+	pthread_mutex_unlock(&net->lock);
+	return 0;
+}
+
+NEURON_EXPORT int neuron_net_stop(struct neuron_net *net)
+{
+	struct neuron_pool *pool = net->group->pool;
+	bool was;
+
+	if (device_inherited(net->group->cores[0]->device))
+		return -EACCES;
+	pthread_mutex_lock(&net->lock);
+	was = net->running;
+	net->running = false;
+	while (net->nr_threads && net->stages[net->nr_stages - 1].done < net->submitted)
+		pthread_cond_wait(&net->progress, &net->lock);
+	pthread_mutex_unlock(&net->lock);
+	pthread_mutex_lock(&pool->lock);
+	if (was && net->group->running == net)
+		net->group->running = NULL;
+	pthread_mutex_unlock(&pool->lock);
+	return was ? 0 : -EALREADY;
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* What a request of a network has of its own: memory of the edges, and copies of it. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "net.h"
+
+/* Where a stage finds a tensor: the edge itself, or the copy on its device. */
+struct neuron_mem **find_copy(const struct stage *stage, struct slot *slot, size_t i)
+{
+	const struct slot_edge *edge = &slot->edges[stage_edge(stage, i)];
+
+	if (!stage->model || edge->mem->device == stage->model->core->device)
+		return NULL;
+	return &slot->copies[stage->copies + i];
+}
+
+static bool uses(const struct stage *stage, uint32_t edge)
+{
+	for (size_t i = 0; i < stage_tensors(stage); i++)
+		if (stage_edge(stage, i) == edge)
+			return true;
+	return false;
+}
+
+bool used_on_host(const struct neuron_net *net, uint32_t edge)
+{
+	for (size_t s = 0; s < net->nr_stages; s++)
+		if (!net->stages[s].model && uses(&net->stages[s], edge))
+			return true;
+	return false;
+}
+
+/* Memory for the copies of an edge that is where it is now. */
+int make_copies(struct neuron_net *net, struct slot *slot, uint32_t edge,
+		struct neuron_mem_failure *failure)
+{
+	for (size_t s = 0; s < net->nr_stages; s++) {
+		const struct stage *stage = &net->stages[s];
+
+		for (size_t i = 0; i < stage_tensors(stage); i++) {
+			struct neuron_mem **copy;
+			int ret;
+
+			if (stage_edge(stage, i) != edge)
+				continue;
+			copy = find_copy(stage, slot, i);
+			if (!copy || *copy)
+				continue;
+			ret = neuron_mem_alloc(stage->model->core->device, net->edges[edge].bytes,
+					       &(struct neuron_mem_opts){
+						       .size = sizeof(struct neuron_mem_opts),
+						       .nc = stage->model->core->nc,
+						       .hbm = stage->model->core->hbm,
+						       .category = NEURON_MEM_TENSORS,
+						       .failure = failure,
+					       }, copy);
+			if (ret)
+				return ret;
+		}
+	}
+	return 0;
+}
+
+/* The device of the node that writes an edge, or if that is the host, of one that reads it. */
+static const struct neuron_device *edge_device(const struct neuron_net *net, uint32_t e)
+{
+	for (size_t s = 0; s < net->nr_stages; s++)
+		if (net->stages[s].model && uses(&net->stages[s], e))
+			return net->stages[s].model->core->device;
+	return net->group->cores[0]->device;
+}
+
+static bool crosses_devices(const struct neuron_net *net, uint32_t e)
+{
+	const struct neuron_device *device = edge_device(net, e);
+
+	for (size_t s = 0; s < net->nr_stages; s++)
+		if (net->stages[s].model && net->stages[s].model->core->device != device &&
+		    uses(&net->stages[s], e))
+			return true;
+	return false;
+}
+
+/*
+ * Between cores of a device in its memory, next to the first.  Where the host or another
+ * device is involved in that of the host, so that it is copied once for each of them.
+ */
+static int make_edge(struct neuron_net *net, uint32_t e, struct slot_edge *edge,
+		     struct neuron_error *error)
+{
+	const struct neuron_core *core = core_on(net->group, edge_device(net, e));
+	bool host = used_on_host(net, e) || crosses_devices(net, e);
+	struct neuron_mem_opts opts = {
+		.size = sizeof(opts),
+		.flags = host ? NEURON_MEM_F_HOST : 0,
+		.nc = core->nc,
+		.hbm = core->hbm,
+		.category = host ? NEURON_MEM_HOST_TENSORS : NEURON_MEM_TENSORS,
+		.failure = &error->memory,
+	};
+	int ret = neuron_mem_alloc(core->device, net->edges[e].bytes, &opts, &edge->mem);
+
+	if (!ret && host)
+		ret = neuron_mem_map(edge->mem, &edge->va);
+	return ret ? load_failed(error, ret, "no memory for %s: %s", net->edges[e].name,
+				 strerror(-ret)) : 0;
+}
+
+int make_slots(struct neuron_net *net, struct neuron_error *error)
+{
+	int ret = 0;
+
+	net->slots = calloc(net->depth, sizeof(*net->slots));
+	if (!net->slots)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < net->depth && !ret; i++) {
+		struct slot *slot = &net->slots[i];
+
+		slot->edges = calloc(net->nr_edges + 1, sizeof(*slot->edges));
+		slot->copies = calloc(net->nr_copies + 1, sizeof(*slot->copies));
+		slot->io = calloc(net->nr_edges + 1, sizeof(*slot->io));
+		slot->host = calloc(net->nr_edges * 2 + 1, sizeof(*slot->host));
+		if (!slot->edges || !slot->copies || !slot->io || !slot->host)
+			return -ENOMEM;
+		for (uint32_t e = 0; e < net->nr_edges && !ret; e++) {
+			if (net->edges[e].use != NEURON_NEFF_EDGE_INTERNAL)
+				continue;
+			ret = make_edge(net, e, &slot->edges[e], error);
+			if (ret)
+				return ret;
+			ret = make_copies(net, slot, e, &error->memory);
+			if (ret)
+				return load_failed(error, ret, "no memory for a copy of %s: %s",
+						   net->edges[e].name, strerror(-ret));
+		}
+	}
+	return ret;
+}
