@@ -3,8 +3,10 @@
 #ifndef NEURON_TOOLS_FILE_H
 #define NEURON_TOOLS_FILE_H
 
+#include <argp.h>
 #include <errno.h>
 #include <error.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -32,6 +34,24 @@ static inline void *read_whole(const char *path, size_t *size, int status)
 	fclose(f);
 	*size = n;
 	return data;
+}
+
+static inline void write_whole(const char *path, const void *data, size_t size)
+{
+	FILE *f = fopen(path, "wb");
+
+	if (!f || (size && fwrite(data, 1, size, f) != size) || fclose(f))
+		error(EXIT_FAILURE, errno, "%s", path);
+}
+
+/* An argument that is a version of NEFF. */
+static inline void neff_version(const char *arg, uint64_t *major, uint64_t *minor,
+				struct argp_state *state)
+{
+	char rest;
+
+	if (sscanf(arg, "%" SCNu64 ".%" SCNu64 "%c", major, minor, &rest) != 2)
+		argp_error(state, "%s is not MAJOR.MINOR", arg);
 }
 
 #endif

@@ -24,14 +24,6 @@ static struct {
 	unsigned int lnc;
 } options = { .major = 1, .package = 2 };
 
-static void write_whole(const char *path, const void *data, size_t size)
-{
-	FILE *f = fopen(path, "wb");
-
-	if (!f || (size && fwrite(data, 1, size, f) != size) || fclose(f))
-		error(EXIT_FAILURE, errno, "%s", path);
-}
-
 /* Parse, or say what is wrong and stop. */
 static struct neuron_neff *open_neff(void *bytes, size_t size)
 {
@@ -318,8 +310,6 @@ static const struct argp_option option_table[] = {
 
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
-	char *end;
-
 	switch (key) {
 	case 'o':
 		options.output = arg;
@@ -348,13 +338,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 			options.package = (uint64_t)(*arg - '0');
 		break;
 	case 'k':
-		options.major = strtoull(arg, &end, 10);
-		if (end == arg || *end != '.')
-			argp_error(state, "%s is not MAJOR.MINOR", arg);
-		arg = end + 1;
-		options.minor = strtoull(arg, &end, 10);
-		if (end == arg || *end)
-			argp_error(state, "%s is not a minor version", arg);
+		neff_version(arg, &options.major, &options.minor, state);
 		break;
 	case ARGP_KEY_ARG:
 		if (!options.command)

@@ -27,6 +27,7 @@
 #include <neuron/neff.h>
 
 #include "../../uapi/neuron_isa.h"
+#include "file.h"
 
 #define FORMAT		"neuron-pack-1"
 #define SBUF_ALIGN	64u
@@ -113,6 +114,11 @@ static void *xalloc(size_t n, size_t size)
 	return p;
 }
 
+static char *xstrdup(const char *s)
+{
+	return strcpy(xalloc(strlen(s) + 1, 1), s);
+}
+
 static void *xgrow(void *p, size_t nr, size_t *room, size_t size)
 {
 	if (nr < *room)
@@ -126,30 +132,13 @@ static void *xgrow(void *p, size_t nr, size_t *room, size_t size)
 
 static void *read_file(const char *name, size_t *size)
 {
-	FILE *f;
-	char *path = NULL;
-	size_t room = 0, n = 0, got;
-	char *data = NULL;
+	char *path, *data;
 
-	if (*name == '/' || !pack.dir)
-		path = strdup(name);
-	else if (asprintf(&path, "%s/%s", pack.dir, name) < 0)
-		path = NULL;
-	if (!path)
+	if (asprintf(&path, "%s%s%s", *name == '/' ? "" : pack.dir, *name == '/' ? "" : "/",
+		     name) < 0)
 		error(EXIT_FAILURE, ENOMEM, "allocation");
-	f = fopen(path, "rb");
-	if (!f)
-		die("%s: %s", path, strerror(errno));
-	do {
-		data = xgrow(data, n + 65536 - 1, &room, 1);
-		got = fread(data + n, 1, 65536 < room - n ? 65536 : room - n, f);
-		n += got;
-	} while (got);
-	if (ferror(f))
-		die("%s: cannot read", path);
-	fclose(f);
+	data = read_whole(path, size, EXIT_FAILURE);
 	free(path);
-	*size = n;
 	return data;
 }
 
@@ -183,31 +172,27 @@ static bool flag(const json_t *obj, const char *where, const char *key)
 	return json_is_true(v);
 }
 
+/* What the device works on, as .npy says it; bfloat16 is the void that numpy extensions use. */
+static const char *const npy_types[] = {
+	[NEURON_NEFF_DT_INT8] = "|i1", [NEURON_NEFF_DT_UINT8] = "|u1",
+	[NEURON_NEFF_DT_INT16] = "<i2", [NEURON_NEFF_DT_UINT16] = "<u2",
+	[NEURON_NEFF_DT_BFLOAT16] = "<V2", [NEURON_NEFF_DT_FLOAT16] = "<f2",
+	[NEURON_NEFF_DT_INT32] = "<i4", [NEURON_NEFF_DT_UINT32] = "<u4",
+	[NEURON_NEFF_DT_FLOAT32] = "<f4",
+};
+
+#define NR_DTYPES (sizeof(npy_types) / sizeof(npy_types[0]))
+
 static enum neuron_neff_dtype dtype_of(const json_t *obj, const char *where,
 				       enum neuron_neff_dtype def)
 {
 	const char *s = text(obj, where, "dtype", false);
 	enum neuron_neff_dtype d = s ? neuron_neff_dtype_parse(s) : def;
 
-	switch (d) {
-	case NEURON_NEFF_DT_INT8:
-	case NEURON_NEFF_DT_UINT8:
-	case NEURON_NEFF_DT_INT16:
-	case NEURON_NEFF_DT_UINT16:
-	case NEURON_NEFF_DT_BFLOAT16:
-	case NEURON_NEFF_DT_FLOAT16:
-	case NEURON_NEFF_DT_INT32:
-	case NEURON_NEFF_DT_UINT32:
-	case NEURON_NEFF_DT_FLOAT32:
-		return d;
-	case NEURON_NEFF_DT_UNKNOWN:
-		if (!s)
-			return d;
-		/* fall through */
-	default:
+	if ((s || d != NEURON_NEFF_DT_UNKNOWN) && ((size_t)d >= NR_DTYPES || !npy_types[d]))
 		die("%s: the device cannot work on elements of type %s", where,
 		    s ? s : neuron_neff_dtype_name(d));
-	}
+	return d;
 }
 
 static uint32_t count_of(const json_t *v, const char *where, const char *what)
@@ -276,9 +261,7 @@ static struct tensor *new_tensor(const char *name)
 
 	if (find_tensor(name))
 		die("tensor %s is defined twice", name);
-	t->name = strdup(name);
-	if (!t->name)
-		error(EXIT_FAILURE, ENOMEM, "allocation");
+	t->name = xstrdup(name);
 	t->storage = t;
 	*pack.tail = t;
 	pack.tail = &t->next;
@@ -495,14 +478,19 @@ static void activation_layer(const json_t *l, const char *where, int f)
 		 result(l, where, in->dtype, in->rows, in->cols));
 }
 
-/* Second operand of an elementwise step: matrix, one row for all, or one column. */
-static void second_operand(struct step *s, const char *where, const struct tensor *a,
-			   struct tensor *b)
+static void same_type(const char *where, const struct tensor *a, const struct tensor *b)
 {
 	if (b->dtype != a->dtype)
 		die("%s: %s is %s, %s is %s", where, a->name,
 		    neuron_neff_dtype_name(a->dtype), b->name,
 		    neuron_neff_dtype_name(b->dtype));
+}
+
+/* Second operand of an elementwise step: matrix, one row for all, or one column. */
+static void second_operand(struct step *s, const char *where, const struct tensor *a,
+			   struct tensor *b)
+{
+	same_type(where, a, b);
 	s->operand[1] = b;
 	if (b->rows == a->rows && b->cols == a->cols) {
 		s->inst.u.tensor.src1_stride = htole32(row_bytes(b));
@@ -595,10 +583,7 @@ static void dense_layer(const json_t *l, const char *where)
 	struct tensor *out, *c;
 	struct step *s;
 
-	if (w->dtype != a->dtype)
-		die("%s: %s is %s, %s is %s", where, a->name,
-		    neuron_neff_dtype_name(a->dtype), w->name,
-		    neuron_neff_dtype_name(w->dtype));
+	same_type(where, a, w);
 	if (a->dtype != NEURON_NEFF_DT_INT8 && a->dtype != NEURON_NEFF_DT_BFLOAT16 &&
 	    a->dtype != NEURON_NEFF_DT_FLOAT16 && a->dtype != NEURON_NEFF_DT_FLOAT32)
 		die("%s: no matrix product of %s", where, neuron_neff_dtype_name(a->dtype));
@@ -1001,16 +986,9 @@ static json_t *shape_json(const struct tensor *t)
 	return list;
 }
 
-/* A constant as .npy; bfloat16 as the two-byte void that numpy extensions use. */
+/* A constant as .npy. */
 static void add_npy(const struct tensor *t)
 {
-	static const char *const descr[] = {
-		[NEURON_NEFF_DT_INT8] = "|i1", [NEURON_NEFF_DT_UINT8] = "|u1",
-		[NEURON_NEFF_DT_INT16] = "<i2", [NEURON_NEFF_DT_UINT16] = "<u2",
-		[NEURON_NEFF_DT_BFLOAT16] = "<V2", [NEURON_NEFF_DT_FLOAT16] = "<f2",
-		[NEURON_NEFF_DT_INT32] = "<i4", [NEURON_NEFF_DT_UINT32] = "<u4",
-		[NEURON_NEFF_DT_FLOAT32] = "<f4",
-	};
 	uint64_t bytes = tensor_bytes(t);
 	char head[512], dims[256] = "", name[160];
 	size_t n = 0, pad;
@@ -1021,7 +999,7 @@ static void add_npy(const struct tensor *t)
 				      i + 1 < t->ndim ? " " : "");
 	n = (size_t)snprintf(head + 10, sizeof(head) - 10,
 			     "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }",
-			     descr[t->dtype], dims);
+			     npy_types[t->dtype], dims);
 	/* Elements start at a multiple of 64; the header ends with a newline. */
 	pad = (64 - (10 + n + 1) % 64) % 64;
 	memset(head + 10 + n, ' ', pad);
@@ -1111,16 +1089,14 @@ static json_t *queue_json(const char *type, int semaphore)
 
 static json_t *compile(void)
 {
-	static const struct neuron_isa_inst notify = {
-		.opcode = NEURON_ISA_OP_NOTIFY, .magic = NEURON_ISA_MAGIC,
-		.u.notify.id = 1,
-	};
 	const enum neuron_isa_engine sp = NEURON_ISA_ENGINE_SP;
+	const struct neuron_isa_inst notify = {
+		.opcode = NEURON_ISA_OP_NOTIFY, .magic = NEURON_ISA_MAGIC,
+		.u.notify.id = htole32(1),
+	};
 	json_t *dma = checked(json_array());
-	struct neuron_isa_inst last = notify;
 	uint32_t constants, inputs, outputs;
 
-	last.u.notify.id = htole32(1);
 	pack.turn = sp;
 	constants = add_dma(dma, KIND_CONSTANT, "qSPConstants0", SEM_CONSTANTS);
 	inputs = add_dma(dma, KIND_INPUT, "qSPIn0", SEM_INPUTS);
@@ -1134,7 +1110,7 @@ static json_t *compile(void)
 	outputs = add_dma(dma, KIND_OUTPUT, "qSPOut0", SEM_OUTPUTS);
 	if (outputs)
 		emit_wait(sp, SEM_OUTPUTS, outputs);
-	emit(sp, &last);
+	emit(sp, &notify);
 	return dma;
 }
 
@@ -1206,27 +1182,15 @@ static void pack_model(void)
 
 /* ---- literal archives ---- */
 
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 static void add_hex(const char *name, const char *hex)
 {
 	size_t n = strlen(hex);
 	uint8_t *data = xalloc(1, n / 2 + 1);
 
-	for (size_t i = 0; i < n; i += 2) {
-		int hi = hex_digit(hex[i]), lo = hi < 0 ? -1 : hex_digit(hex[i + 1]);
-
-		if (hi < 0 || lo < 0)
-			die("members.%s: not a hexadecimal string", name);
-		data[i / 2] = (uint8_t)(hi << 4 | lo);
-	}
+	if (n % 2 || hex[strspn(hex, "0123456789abcdefABCDEF")])
+		die("members.%s: not a hexadecimal string", name);
+	for (size_t i = 0; i < n; i += 2)
+		sscanf(hex + i, "%2hhx", &data[i / 2]);
 	add_member(name, data, n / 2);
 	free(data);
 }
@@ -1331,14 +1295,6 @@ static void check_result(const void *bytes, size_t size)
 	neuron_neff_close(neff);
 }
 
-static void write_output(const void *bytes, size_t size)
-{
-	FILE *f = fopen(options.output, "wb");
-
-	if (!f || fwrite(bytes, 1, size, f) != size || fclose(f))
-		error(EXIT_FAILURE, errno, "%s", options.output);
-}
-
 static const struct argp_option option_table[] = {
 	{ "output", 'o', "FILE", 0, "Write the NEFF to FILE (required)", 0 },
 	{ "name", 'n', "NAME", 0, "Name of the model; default: that of the description", 0 },
@@ -1367,13 +1323,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		options.dir = arg;
 		break;
 	case 'k':
-		options.major = strtoull(arg, &end, 10);
-		if (end == arg || *end != '.')
-			argp_error(state, "%s is not MAJOR.MINOR", arg);
-		arg = end + 1;
-		options.minor = strtoull(arg, &end, 10);
-		if (end == arg || *end)
-			argp_error(state, "%s is not a minor version", arg);
+		neff_version(arg, &options.major, &options.minor, state);
 		break;
 	case 's':
 		options.sbuf = (uint32_t)strtoul(arg, &end, 0);
@@ -1413,7 +1363,6 @@ int main(int argc, char **argv)
 	};
 	json_t *members;
 	json_error_t e;
-	char *copy;
 	void *bytes;
 	size_t size;
 	int err;
@@ -1428,8 +1377,7 @@ int main(int argc, char **argv)
 		die("not a JSON object");
 	if (strcmp(text(pack.root, "description", "format", true), FORMAT))
 		die("format is not " FORMAT);
-	copy = strdup(options.input);
-	pack.dir = options.dir ? options.dir : copy ? dirname(copy) : ".";
+	pack.dir = options.dir ? options.dir : dirname(xstrdup(options.input));
 	pack.writer = neuron_neff_writer_new();
 	if (!pack.writer)
 		error(EXIT_FAILURE, ENOMEM, "allocation");
@@ -1445,24 +1393,8 @@ int main(int argc, char **argv)
 		die("cannot build the archive: %s", strerror(-err));
 	if (!options.no_check)
 		check_result(bytes, size);
-	write_output(bytes, size);
+	write_whole(options.output, bytes, size);
 	if (options.verbose)
 		print_summary(size);
-
-	free(bytes);
-	neuron_neff_writer_free(pack.writer);
-	json_decref(pack.root);
-	while (pack.tensors) {
-		struct tensor *next = pack.tensors->next;
-
-		free(pack.tensors->name);
-		free(pack.tensors->data);
-		free(pack.tensors);
-		pack.tensors = next;
-	}
-	for (int i = 0; i < NEURON_ISA_NR_ENGINES; i++)
-		free(pack.code[i].inst);
-	free(pack.steps);
-	free(copy);
 	return EXIT_SUCCESS;
 }
