@@ -8,17 +8,35 @@
 #include "error.h"
 #include <neuron/neff.h>
 
+static void note(struct neuron_error *e, enum neuron_error_kind kind, const char *fmt, va_list ap)
+{
+	if (e->kind != NEURON_ERROR_NONE)
+		return;
+	e->kind = kind;
+	vsnprintf(e->text, sizeof(e->text), fmt, ap);
+	neuron_neff_printable(e->text);
+}
+
 int error_note(struct neuron_error *e, enum neuron_error_kind kind, int ret, const char *fmt, ...)
 {
 	va_list ap;
 
-	if (e->kind == NEURON_ERROR_NONE) {
-		e->kind = kind;
-		va_start(ap, fmt);
-		vsnprintf(e->text, sizeof(e->text), fmt, ap);
-		va_end(ap);
-		neuron_neff_printable(e->text);
-	}
+	va_start(ap, fmt);
+	note(e, kind, fmt, ap);
+	va_end(ap);
+	return ret;
+}
+
+int load_failed(struct neuron_error *e, int ret, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	note(e, ret == -EINVAL ? NEURON_ERROR_NEFF_INVALID :
+	     ret == -E2BIG ? NEURON_ERROR_LIMIT :
+	     ret == -ERANGE ? NEURON_ERROR_CORES :
+	     ret == -ENOMEM ? NEURON_ERROR_MEMORY : NEURON_ERROR_NEFF_UNSUPPORTED, fmt, ap);
+	va_end(ap);
 	return ret;
 }
 

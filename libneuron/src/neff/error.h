@@ -14,6 +14,9 @@ struct obstacles {
 /* Note the first error.  Returns @ret. */
 int error_note(struct neuron_error *e, enum neuron_error_kind kind, int ret, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
+/* The same, the kind follows from @ret. */
+int load_failed(struct neuron_error *e, int ret, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 int error_no_memory(struct neuron_error *e);
 /* What the driver said to @what. */
 int error_device(struct neuron_error *e, const char *what, int ret);

@@ -75,9 +75,8 @@ static int open_queues(struct neuron_core *core)
 	int ret;
 
 	close_queues(core);
-	ret = open_queue(core, NEURON_NQ_NOTIFY, NEURON_ISA_ENGINE_SP, &core->notify);
-	if (!ret)
-		ret = open_queue(core, NEURON_NQ_ERROR, 0, &core->error);
+	ret = open_queue(core, NEURON_NQ_NOTIFY, NEURON_ISA_ENGINE_SP, &core->notify) ?:
+	      open_queue(core, NEURON_NQ_ERROR, 0, &core->error);
 	if (ret)
 		close_queues(core);
 	return ret;
@@ -94,8 +93,7 @@ int core_reset_locked(struct neuron_core *core)
 		core->held = false;
 	if (core->profile)
 		core->recorder->reset(core->profile, !ret);
-	if (!ret)
-		ret = open_queues(core);
+	ret = ret ?: open_queues(core);
 	core->broken = ret != 0;
 	return ret;
 }
@@ -209,8 +207,7 @@ NEURON_EXPORT int neuron_core_open(struct neuron_device *device, uint32_t nc,
 		ret = open_queues(c);
 	else
 		ret = core_reset_locked(c);
-	if (!ret)
-		ret = first_copy(c, o.failure);
+	ret = ret ?: first_copy(c, o.failure);
 	if (!ret && o.microcode)
 		ret = take_microcode(c, o.microcode, o.failure);
 	if (!ret && o.lnc == 2) {

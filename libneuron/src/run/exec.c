@@ -44,7 +44,6 @@ static void set_address(struct neuron_model *m, const struct fixup *f, uint64_t 
 static int bind_tensor(struct neuron_model *m, struct io_tensor *t, uint64_t address)
 {
 	uint64_t word = htole64(address);
-	int ret = 0;
 
 	if (t->bound && t->address == address)
 		return 0;
@@ -52,14 +51,16 @@ static int bind_tensor(struct neuron_model *m, struct io_tensor *t, uint64_t add
 	t->bound = false;
 	for (size_t i = 0; i < t->nr_fixups; i++)
 		set_address(m, &t->fixups[i], address);
-	for (size_t i = 0; i < t->nr_pointers && !ret; i++)
-		ret = neuron_mem_write(t->pointers[i].mem, t->pointers[i].offset, &word,
-				       sizeof(word));
-	if (!ret) {
-		t->address = address;
-		t->bound = true;
+	for (size_t i = 0; i < t->nr_pointers; i++) {
+		int ret = neuron_mem_write(t->pointers[i].mem, t->pointers[i].offset, &word,
+					   sizeof(word));
+
+		if (ret)
+			return ret;
 	}
-	return ret;
+	t->address = address;
+	t->bound = true;
+	return 0;
 }
 
 static int check_io(const struct neuron_model *m, const struct io_tensor *t,
@@ -113,14 +114,13 @@ static int bind(struct neuron_model *m, const struct neuron_io *io, size_t nr_io
 		if (r->dirty_first >= r->dirty_end)
 			continue;
 		ret = neuron_queue_write(device, r->tx, NEURON_RING_TX, r->dirty_first,
-					 r->tx_desc + r->dirty_first, count);
-		if (!ret)
-			ret = neuron_queue_write(device, r->rx, NEURON_RING_RX, r->dirty_first,
-						 r->rx_desc + r->dirty_first, count);
-		if (!ret) {
-			r->dirty_first = 0;
-			r->dirty_end = 0;
-		}
+					 r->tx_desc + r->dirty_first, count) ?:
+		      neuron_queue_write(device, r->rx, NEURON_RING_RX, r->dirty_first,
+					 r->rx_desc + r->dirty_first, count);
+		if (ret)
+			return ret;
+		r->dirty_first = 0;
+		r->dirty_end = 0;
 	}
 	return ret;
 }
@@ -216,9 +216,7 @@ static int wait_done(const struct neuron_model *model, int timeout_ms,
 	for (const struct neuron_model *m = model; m; m = m->peer)
 		pfd[nr++] = (struct pollfd){ .fd = m->core->eventfd, .events = POLLIN };
 	for (;;) {
-		ret = take_signals(pfd, nr);
-		if (!ret)
-			ret = look(model, result);
+		ret = take_signals(pfd, nr) ?: look(model, result);
 		if (ret != -EAGAIN)
 			return ret;
 		if (!deadline_left(&deadline)) {
@@ -230,14 +228,6 @@ static int wait_done(const struct neuron_model *model, int timeout_ms,
 		if (poll(pfd, nr, deadline_left(&deadline)) < 0 && errno != EINTR)
 			return -errno;
 	}
-}
-
-static void drain(struct neuron_nq *nq)
-{
-	struct neuron_notice n;
-
-	while (!neuron_nq_read(nq, &n))
-		;
 }
 
 static void lock_cores(struct neuron_model *model)
@@ -267,10 +257,9 @@ static int prepare(struct neuron_model *m, const struct neuron_io *io, size_t nr
 	 */
 	if (over || core->broken || !neuron_nq_read(core->error, &late))
 		ret = core_reset_locked(core);
-	if (!ret)
-		ret = bind(m, io, nr_io);
-	if (!ret)
-		drain(core->notify);
+	ret = ret ?: bind(m, io, nr_io);
+	while (!ret && !neuron_nq_read(core->notify, &late))
+		;
 	core->done = false;
 	return ret;
 }

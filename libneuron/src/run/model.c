@@ -56,13 +56,11 @@ static int load_parts(struct loader *l, struct neuron_core *core, const struct n
 		core_take_back(cores[k]);
 		ret = load_apply_scratchpad(&l[k]);
 		load_lap(watch, &watch->stats.memory_ns);
-		if (!ret)
-			ret = load_plan_memory(&l[k]);
+		ret = ret ?: load_plan_memory(&l[k]);
 		load_lap(watch, &watch->stats.plan_ns);
-		if (!ret)
-			ret = load_apply(&l[k]);
+		ret = ret ?: load_apply(&l[k]);
 	}
-	return ret ? ret : load_join_tensors(l, l[0].model);
+	return ret ?: load_join_tensors(l, l[0].model);
 }
 
 /* While it still has what it got. */

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Networks: loading and unloading, and what they consist of. */
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "../../common/lock.h"
 #include "../device/opts.h"
 #include "net.h"
 
@@ -93,29 +91,8 @@ static void net_free(struct neuron_net *net)
 {
 	struct neuron_pool *pool = net->group ? net->group->pool : NULL;
 
-	for (uint32_t i = 0; net->slots && i < net->depth; i++) {
-		struct slot *slot = &net->slots[i];
-
-		for (uint32_t e = 0; slot->edges && e < net->nr_edges; e++)
-			if (net->edges[e].use == NEURON_NEFF_EDGE_INTERNAL)
-				neuron_mem_free(slot->edges[e].mem);
-		for (size_t c = 0; slot->copies && c < net->nr_copies; c++)
-			neuron_mem_free(slot->copies[c]);
-		free(slot->edges);
-		free(slot->copies);
-		free(slot->io);
-		free(slot->host);
-	}
-	for (size_t i = 0; i < net->nr_stages; i++) {
-		neuron_model_unload(net->stages[i].model);
-		free(net->stages[i].inputs);
-		free(net->stages[i].outputs);
-		free(net->stages[i].bounce);
-		if (net->stages[i].object)
-			dlclose(net->stages[i].object);
-		if (net->stages[i].object_fd >= 0)
-			close(net->stages[i].object_fd);
-	}
+	free_slots(net);
+	free_stages(net);
 	if (pool) {
 		pthread_mutex_lock(&pool->lock);
 		net->group->nr_nets--;
@@ -132,8 +109,6 @@ static void net_free(struct neuron_net *net)
 		close(net->eventfd);
 	pthread_mutex_destroy(&net->lock);
 	pthread_cond_destroy(&net->progress);
-	free(net->slots);
-	free(net->stages);
 	free(net->io_edges);
 	free(net->info);
 	free(net);
@@ -239,25 +214,15 @@ NEURON_EXPORT int neuron_net_load(struct neuron_pool *pool, const void *bytes, s
 	pthread_cond_init(&net->progress, NULL);
 	net->eventfd = -1;
 	net->timeout_ms = o.timeout_ms ? o.timeout_ms : DEFAULT_TIMEOUT_MS;
-	ret = open_neff(net, bytes, size, &o, &error);
-	if (!ret)
-		ret = choose_group(net, pool, o.group, &error);
-	if (!ret)
-		ret = load_stages(net, &o, &error);
+	ret = open_neff(net, bytes, size, &o, &error) ?:
+	      choose_group(net, pool, o.group, &error) ?: load_stages(net, &o, &error);
 	/* What the nodes needed of it is on the devices. */
 	if (net->neff)
 		neuron_neff_forget(net->neff);
-	if (!ret)
-		ret = list_io(net);
-	if (!ret)
-		ret = make_bounce(net);
-	if (!ret) {
-		/* The theory of operation's starting point; a shared one has no pipeline. */
-		net->depth = o.depth ? o.depth : (uint32_t)net->nr_stages + 1;
-		ret = make_slots(net, &error);
-	}
-	if (!ret)
-		ret = start_threads(net);
+	/* The theory of operation's starting point; a shared one has no pipeline. */
+	net->depth = o.depth ? o.depth : (uint32_t)net->nr_stages + 1;
+	ret = ret ?: list_io(net) ?: make_bounce(net) ?: make_slots(net, &error) ?:
+	      start_threads(net);
 	if (!ret && net->implicit)
 		ret = neuron_net_start(net);
 	if (ret) {

@@ -24,10 +24,10 @@ struct neuron_pool {
 
 struct neuron_group {
 	struct neuron_pool *pool;
-	size_t nr;
-	struct neuron_core **cores;	/* the pool's */
 	size_t nr_nets;			/* pool->lock */
 	struct neuron_net *running;	/* pool->lock */
+	size_t nr;
+	struct neuron_core *cores[];	/* the pool's */
 };
 
 struct stage {
@@ -113,16 +113,15 @@ bool used_on_host(const struct neuron_net *net, uint32_t edge);
 int make_copies(struct neuron_net *net, struct slot *slot, uint32_t edge,
 		struct neuron_mem_failure *failure);
 int make_slots(struct neuron_net *net, struct neuron_error *error);
+void free_slots(struct neuron_net *net);
 
 int make_bounce(struct neuron_net *net);
 int start_threads(struct neuron_net *net);
 
-/* Say why a network is not loaded.  Returns @err. */
-int load_failed(struct neuron_error *error, int err, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
 /* Cores of the group for a node; each of them can be a pair. */
 size_t group_cores(const struct stage *s, const struct neuron_core *core);
 int load_stages(struct neuron_net *net, const struct neuron_net_opts *o,
 		struct neuron_error *error);
+void free_stages(struct neuron_net *net);
 
 #endif

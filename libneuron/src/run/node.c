@@ -2,7 +2,6 @@
 /* Loading the nodes of a network: models onto cores, operations of the host. */
 #include <dlfcn.h>
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,21 +9,6 @@
 #include <unistd.h>
 
 #include "net.h"
-
-int load_failed(struct neuron_error *error, int err, const char *fmt, ...)
-{
-	va_list args;
-
-	error->kind = err == -EINVAL ? NEURON_ERROR_NEFF_INVALID :
-		      err == -E2BIG ? NEURON_ERROR_LIMIT :
-		      err == -ERANGE ? NEURON_ERROR_CORES :
-		      err == -ENOMEM ? NEURON_ERROR_MEMORY : NEURON_ERROR_NEFF_UNSUPPORTED;
-	va_start(args, fmt);
-	vsnprintf(error->text, sizeof(error->text), fmt, args);
-	va_end(args);
-	neuron_neff_printable(error->text);
-	return err;
-}
 
 static uint32_t edge_index(const struct neuron_net *net, const char *name)
 {
@@ -159,16 +143,34 @@ static int load_model(struct neuron_net *net, struct stage *s, struct neuron_cor
 		.cores = s->cores,
 	};
 	struct neuron_neff *neff = net->neff;
-	int ret = 0;
+	int ret = no.node ? neuron_neff_open_node(net->neff, &no, &neff) : 0;
 
-	if (no.node)
-		ret = neuron_neff_open_node(net->neff, &no, &neff);
 	if (ret)
 		return load_failed(error, ret, "%s", e.text);
 	ret = model_load_opened(core, neff, &mo, &s->model);
 	if (neff != net->neff)
 		neuron_neff_close(neff);
 	return ret;
+}
+
+static int load_node(struct neuron_net *net, struct stage *s, struct neuron_core *core,
+		     const struct neuron_net_opts *o, struct neuron_error *error)
+{
+	int ret;
+
+	s->inputs = edge_indices(net, s->node->inputs, s->node->nr_inputs);
+	s->outputs = edge_indices(net, s->node->outputs, s->node->nr_outputs);
+	if (!s->inputs || !s->outputs)
+		return -ENOMEM;
+	s->copies = net->nr_copies;
+	net->nr_copies += stage_tensors(s);
+	if (s->node->cpu)
+		return find_op(s, o, error);
+	ret = load_model(net, s, core, o, error) ?: check_model(net, s, error);
+	if (ret || !neuron_model_obstacle(s->model))
+		return ret;
+	return load_failed(error, -EOPNOTSUPP, "node %s: %s", s->node->name,
+			   neuron_model_obstacle(s->model));
 }
 
 int load_stages(struct neuron_net *net, const struct neuron_net_opts *o,
@@ -180,24 +182,26 @@ int load_stages(struct neuron_net *net, const struct neuron_net_opts *o,
 	for (size_t i = 0; i < net->nr_stages && !ret; i++) {
 		struct stage *s = &net->stages[i];
 
-		s->inputs = edge_indices(net, s->node->inputs, s->node->nr_inputs);
-		s->outputs = edge_indices(net, s->node->outputs, s->node->nr_outputs);
-		if (!s->inputs || !s->outputs)
-			return -ENOMEM;
-		s->copies = net->nr_copies;
-		net->nr_copies += stage_tensors(s);
-		if (s->node->cpu) {
-			ret = find_op(s, o, error);
-			continue;
-		}
-		ret = load_model(net, s, net->group->cores[core], o, error);
-		if (net->mode == NEURON_NET_NORMAL)
+		ret = load_node(net, s, net->group->cores[core], o, error);
+		if (!s->node->cpu && net->mode == NEURON_NET_NORMAL)
 			core += group_cores(s, net->group->cores[0]);
-		if (!ret)
-			ret = check_model(net, s, error);
-		if (!ret && neuron_model_obstacle(s->model))
-			ret = load_failed(error, -EOPNOTSUPP, "node %s: %s", s->node->name,
-					  neuron_model_obstacle(s->model));
 	}
 	return ret;
+}
+
+void free_stages(struct neuron_net *net)
+{
+	for (size_t i = 0; i < net->nr_stages; i++) {
+		struct stage *s = &net->stages[i];
+
+		neuron_model_unload(s->model);
+		free(s->inputs);
+		free(s->outputs);
+		free(s->bounce);
+		if (s->object)
+			dlclose(s->object);
+		if (s->object_fd >= 0)
+			close(s->object_fd);
+	}
+	free(net->stages);
 }

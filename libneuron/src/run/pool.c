@@ -74,31 +74,20 @@ NEURON_EXPORT int neuron_group_create(struct neuron_pool *pool, size_t nr,
 				      struct neuron_group **out)
 {
 	struct neuron_group *group;
-	int ret = 0;
 
 	if (!nr || nr > pool->nr)
 		return -EINVAL;
-	group = calloc(1, sizeof(*group));
-	if (group)
-		group->cores = calloc(nr, sizeof(*group->cores));
-	if (!group || !group->cores) {
-		free(group);
-		return -ENOMEM;
-	}
-	pthread_mutex_lock(&pool->lock);
+	GUARD(&pool->lock);
 	if (pool_free_locked(pool) < nr)
-		ret = -EBUSY;
-	for (size_t i = 0; !ret && group->nr < nr; i++)
+		return -EBUSY;
+	group = calloc(1, sizeof(*group) + nr * sizeof(group->cores[0]));
+	if (!group)
+		return -ENOMEM;
+	for (size_t i = 0; group->nr < nr; i++)
 		if (!pool->owner[i]) {
 			pool->owner[i] = group;
 			group->cores[group->nr++] = pool->cores[i];
 		}
-	pthread_mutex_unlock(&pool->lock);
-	if (ret) {
-		free(group->cores);
-		free(group);
-		return ret;
-	}
 	atomic_fetch_add_explicit(&pool->refs, 1, memory_order_relaxed);
 	group->pool = pool;
 	*out = group;
@@ -121,7 +110,6 @@ NEURON_EXPORT int neuron_group_destroy(struct neuron_group *group)
 	pthread_mutex_unlock(&pool->lock);
 	if (busy)
 		return -EBUSY;
-	free(group->cores);
 	free(group);
 	pool_put(pool);
 	return 0;

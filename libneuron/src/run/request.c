@@ -52,29 +52,26 @@ NEURON_EXPORT int neuron_net_submit(struct neuron_net *net, const struct neuron_
 				    size_t nr_io, uint64_t *cookie)
 {
 	struct slot *slot;
-	int ret = 0;
+	int ret;
 
 	if (device_inherited(net->group->cores[0]->device))
 		return -EACCES;
 	GUARD(&net->lock);
 	slot = &net->slots[net->submitted % net->depth];
 	if (!net->running)
-		ret = -ESHUTDOWN;
-	else if (slot->state != SLOT_FREE)
-		ret = -EAGAIN;
-	else
-		ret = bind_io(net, slot, io, nr_io);
+		return -ESHUTDOWN;
+	ret = slot->state != SLOT_FREE ? -EAGAIN : bind_io(net, slot, io, nr_io);
 	if (ret == -EAGAIN)
 		neuron_core_count(net->group->cores[0], NEURON_CORE_QUEUE_FULL);
 	else if (ret == -EINVAL)
 		neuron_core_count(net->group->cores[0], NEURON_CORE_BAD_INPUT);
-	if (!ret) {
-		slot->state = SLOT_QUEUED;
-		memset(&slot->result, 0, sizeof(slot->result));
-		*cookie = net->submitted++;
-		pthread_cond_broadcast(&net->progress);
-	}
-	return ret;
+	if (ret)
+		return ret;
+	slot->state = SLOT_QUEUED;
+	memset(&slot->result, 0, sizeof(slot->result));
+	*cookie = net->submitted++;
+	pthread_cond_broadcast(&net->progress);
+	return 0;
 }
 
 NEURON_EXPORT int neuron_net_wait(struct neuron_net *net, uint64_t cookie, int timeout_ms,
@@ -82,7 +79,6 @@ NEURON_EXPORT int neuron_net_wait(struct neuron_net *net, uint64_t cookie, int t
 {
 	struct deadline deadline = deadline_in(timeout_ms);
 	struct slot *slot;
-	int ret = 0;
 
 	if (device_inherited(net->group->cores[0]->device))
 		return -EACCES;
@@ -94,17 +90,13 @@ NEURON_EXPORT int neuron_net_wait(struct neuron_net *net, uint64_t cookie, int t
 		int left;
 
 		if (cookie >= net->submitted || net->submitted - cookie > net->depth ||
-		    slot->state == SLOT_FREE) {
-			ret = -ENOENT;
-			break;
-		}
+		    slot->state == SLOT_FREE)
+			return -ENOENT;
 		if (slot->state == SLOT_DONE)
 			break;
 		left = deadline_left(&deadline);
-		if (!left) {
-			ret = -ETIMEDOUT;
-			break;
-		}
+		if (!left)
+			return -ETIMEDOUT;
 		if (left < 0) {
 			pthread_cond_wait(&net->progress, &net->lock);
 			continue;
@@ -112,13 +104,11 @@ NEURON_EXPORT int neuron_net_wait(struct neuron_net *net, uint64_t cookie, int t
 		until = time_in_us((int64_t)left * 1000);
 		pthread_cond_clockwait(&net->progress, &net->lock, CLOCK_MONOTONIC, &until);
 	}
-	if (!ret) {
-		if (result_valid(result))
-			result_copy(result, &slot->result, sizeof(slot->result));
-		slot->state = SLOT_FREE;
-		pthread_cond_broadcast(&net->progress);
-	}
-	return ret;
+	if (result_valid(result))
+		result_copy(result, &slot->result, sizeof(slot->result));
+	slot->state = SLOT_FREE;
+	pthread_cond_broadcast(&net->progress);
+	return 0;
 }
 
 NEURON_EXPORT int neuron_net_infer(struct neuron_net *net, const struct neuron_io *io,
@@ -126,10 +116,9 @@ NEURON_EXPORT int neuron_net_infer(struct neuron_net *net, const struct neuron_i
 {
 	struct neuron_net_result own = { .size = sizeof(own) };
 	uint64_t cookie;
-	int ret = neuron_net_submit(net, io, nr_io, &cookie);
+	int ret = neuron_net_submit(net, io, nr_io, &cookie) ?:
+		  neuron_net_wait(net, cookie, -1, &own);
 
-	if (!ret)
-		ret = neuron_net_wait(net, cookie, -1, &own);
 	if (ret)
 		return ret;
 	if (result_valid(result))

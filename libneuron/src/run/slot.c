@@ -102,10 +102,29 @@ static int make_edge(struct neuron_net *net, uint32_t e, struct slot_edge *edge,
 	};
 	int ret = neuron_mem_alloc(core->device, net->edges[e].bytes, &opts, &edge->mem);
 
-	if (!ret && host)
-		ret = neuron_mem_map(edge->mem, &edge->va);
-	return ret ? load_failed(error, ret, "no memory for %s: %s", net->edges[e].name,
-				 strerror(-ret)) : 0;
+	return ret || !host ? ret : neuron_mem_map(edge->mem, &edge->va);
+}
+
+static int make_slot(struct neuron_net *net, struct slot *slot, struct neuron_error *error)
+{
+	int ret = 0;
+
+	slot->edges = calloc(net->nr_edges + 1, sizeof(*slot->edges));
+	slot->copies = calloc(net->nr_copies + 1, sizeof(*slot->copies));
+	slot->io = calloc(net->nr_edges + 1, sizeof(*slot->io));
+	slot->host = calloc(net->nr_edges * 2 + 1, sizeof(*slot->host));
+	if (!slot->edges || !slot->copies || !slot->io || !slot->host)
+		return -ENOMEM;
+	for (uint32_t e = 0; e < net->nr_edges && !ret; e++) {
+		if (net->edges[e].use != NEURON_NEFF_EDGE_INTERNAL)
+			continue;
+		ret = make_edge(net, e, &slot->edges[e], error) ?:
+		      make_copies(net, slot, e, &error->memory);
+		if (ret)
+			load_failed(error, ret, "no memory for %s: %s", net->edges[e].name,
+				    strerror(-ret));
+	}
+	return ret;
 }
 
 int make_slots(struct neuron_net *net, struct neuron_error *error)
@@ -115,26 +134,25 @@ int make_slots(struct neuron_net *net, struct neuron_error *error)
 	net->slots = calloc(net->depth, sizeof(*net->slots));
 	if (!net->slots)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < net->depth && !ret; i++) {
+	for (uint32_t i = 0; i < net->depth && !ret; i++)
+		ret = make_slot(net, &net->slots[i], error);
+	return ret;
+}
+
+void free_slots(struct neuron_net *net)
+{
+	for (uint32_t i = 0; net->slots && i < net->depth; i++) {
 		struct slot *slot = &net->slots[i];
 
-		slot->edges = calloc(net->nr_edges + 1, sizeof(*slot->edges));
-		slot->copies = calloc(net->nr_copies + 1, sizeof(*slot->copies));
-		slot->io = calloc(net->nr_edges + 1, sizeof(*slot->io));
-		slot->host = calloc(net->nr_edges * 2 + 1, sizeof(*slot->host));
-		if (!slot->edges || !slot->copies || !slot->io || !slot->host)
-			return -ENOMEM;
-		for (uint32_t e = 0; e < net->nr_edges && !ret; e++) {
-			if (net->edges[e].use != NEURON_NEFF_EDGE_INTERNAL)
-				continue;
-			ret = make_edge(net, e, &slot->edges[e], error);
-			if (ret)
-				return ret;
-			ret = make_copies(net, slot, e, &error->memory);
-			if (ret)
-				return load_failed(error, ret, "no memory for a copy of %s: %s",
-						   net->edges[e].name, strerror(-ret));
-		}
+		for (uint32_t e = 0; slot->edges && e < net->nr_edges; e++)
+			if (net->edges[e].use == NEURON_NEFF_EDGE_INTERNAL)
+				neuron_mem_free(slot->edges[e].mem);
+		for (size_t c = 0; slot->copies && c < net->nr_copies; c++)
+			neuron_mem_free(slot->copies[c]);
+		free(slot->edges);
+		free(slot->copies);
+		free(slot->io);
+		free(slot->host);
 	}
-	return ret;
+	free(net->slots);
 }

@@ -51,11 +51,12 @@ static void copy_edge(struct stage *stage, struct slot *slot, size_t i, struct n
 	}
 	for (; done < bytes && !ret; done += n) {
 		n = bytes - done < BOUNCE_BYTES ? bytes - done : BOUNCE_BYTES;
-		ret = in ? neuron_mem_read(edge->mem, edge->offset + done, stage->bounce, n) :
-			   neuron_mem_read(copy, done, stage->bounce, n);
-		if (!ret)
-			ret = in ? neuron_mem_write(copy, done, stage->bounce, n) :
-				   neuron_mem_write(edge->mem, edge->offset + done, stage->bounce, n);
+		if (in)
+			ret = neuron_mem_read(edge->mem, edge->offset + done, stage->bounce, n) ?:
+			      neuron_mem_write(copy, done, stage->bounce, n);
+		else
+			ret = neuron_mem_read(copy, done, stage->bounce, n) ?:
+			      neuron_mem_write(edge->mem, edge->offset + done, stage->bounce, n);
 	}
 	if (ret)
 		request_failed(slot, stage, ret, "copy of %.60s between devices %u and %u: %s",
@@ -137,14 +138,6 @@ static void run_stage(struct stage *stage, struct slot *slot)
 		run_op(stage, slot);
 }
 
-/* Under net->lock. */
-static void request_done(struct neuron_net *net, struct slot *slot)
-{
-	slot->state = SLOT_DONE;
-	if (net->eventfd >= 0)
-		tell_eventfd(net->eventfd);
-}
-
 static void *stage_thread(void *arg)
 {
 	struct stage *first = arg;
@@ -169,8 +162,11 @@ static void *stage_thread(void *arg)
 			run_stage(s, slot);
 		pthread_mutex_lock(&net->lock);
 		last->done++;
-		if (last == net->stages + net->nr_stages - 1)
-			request_done(net, slot);
+		if (last == net->stages + net->nr_stages - 1) {
+			slot->state = SLOT_DONE;
+			if (net->eventfd >= 0)
+				tell_eventfd(net->eventfd);
+		}
 		pthread_cond_broadcast(&net->progress);
 	}
 	pthread_mutex_unlock(&net->lock);
