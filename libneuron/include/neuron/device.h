@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /** @file device.h
- * @brief Devices: finding, opening, claiming, resetting them, and what they report.
+ * @brief Devices: find, open, claim and reset them, and read their notifications.
  */
 #ifndef NEURON_DEVICE_H
 #define NEURON_DEVICE_H
@@ -36,7 +36,7 @@ struct neuron_device_entry {
 	char name[32];		/**< sysfs architecture/device_name, "" unknown */
 };
 
-/** @brief What a device is made of; constant while it exists. */
+/** @brief Cores, memories and engines of a device; constant while it exists. */
 struct neuron_geometry {
 	uint32_t arch;			/**< 1 inf1, 2 trn1 and inf2, 3 trn2, 4 trn3 */
 	uint32_t nr_cores;		/**< physical NeuronCores */
@@ -61,7 +61,7 @@ struct neuron_geometry {
 	uint8_t core_hbm[NEURON_MAX_CORES];	/**< device memory next to each core */
 };
 
-/** @brief What the driver says about a device and itself. */
+/** @brief Properties of a device and of its driver. */
 struct neuron_device_info {
 	size_t size;
 	uint32_t arch;
@@ -73,7 +73,7 @@ struct neuron_device_info {
 	uint64_t features;		/**< NEURON_DRIVER_FEATURE_* of the uapi header */
 };
 
-/** @brief What happened to a device. */
+/** @brief Events of a device. */
 enum neuron_monitor_action {
 	NEURON_DEVICE_ADDED = 1,
 	NEURON_DEVICE_REMOVED = 2,
@@ -94,7 +94,7 @@ struct neuron_monitor_event {
 int neuron_device_list(struct neuron_device_entry **list, size_t *count);
 void neuron_device_list_free(struct neuron_device_entry *list);
 
-/** @brief Watch devices come and go. @return 0, -ENOMEM, -errno of the netlink socket */
+/** @brief Watch for added and removed devices. @return 0, -ENOMEM, -errno of the netlink socket */
 int neuron_monitor_open(struct neuron_monitor **monitor);
 void neuron_monitor_close(struct neuron_monitor *monitor);
 /** @brief File descriptor that becomes readable when there is an event. */
@@ -105,7 +105,7 @@ int neuron_monitor_read(struct neuron_monitor *monitor, struct neuron_monitor_ev
 
 /** @brief Open /dev/neuronN for reading and writing. @return 0, -ENOENT, -EACCES, -EBUSY, ... */
 int neuron_device_open(unsigned int index, struct neuron_device **device);
-/** @brief Same from a descriptor, which belongs to the device afterwards (not on error). */
+/** @brief Same for an open descriptor, which belongs to the device afterwards (not on error). */
 int neuron_device_open_fd(int fd, struct neuron_device **device);
 /** @brief Drop the handle; the device is closed when its memory, queues and cores are gone too. */
 void neuron_device_close(struct neuron_device *device);
@@ -126,8 +126,8 @@ int neuron_device_get_info(struct neuron_device *device, struct neuron_device_in
 int neuron_device_reset(struct neuron_device *device, uint32_t nc_map);
 /**
  * @brief Signal an eventfd after each reset of a core that this process uses.
- * @param fd	an eventfd; negative: no longer
- * @return 0, -ENOENT nobody uses the core, -EBUSY another process does
+ * @param fd an eventfd; negative: none @return 0, -ENOENT no process uses the core,
+ * -EBUSY another process does
  */
 int neuron_device_set_reset_eventfd(struct neuron_device *device, uint32_t nc, int fd);
 /** Room for a PCI address as text, "0000:00:1e.0". */
@@ -147,10 +147,9 @@ int neuron_device_routing_ids(struct neuron_device *device, uint32_t ids[NEURON_
  */
 void neuron_device_abandon(struct neuron_device *device);
 /**
- * @brief What a device of a type is made of, without one.
- * @param instance	"trn1.32xlarge", "inf2.48xlarge", "trn2", ...; the size may be missing
- * @param reserved	bytes of each device memory that are never handed out; may be NULL
- * @return 0, -ENOENT there is no such type
+ * @brief Geometry of a type of device; needs no device. @param instance "trn1.32xlarge",
+ * "inf2.48xlarge", "trn2", ...; the size may be missing @param reserved bytes of each device
+ * memory that are never allocated; may be NULL @return 0, -ENOENT there is no such type
  */
 int neuron_instance_geometry(const char *instance, struct neuron_geometry *geometry,
 			     uint64_t *reserved);
@@ -159,7 +158,7 @@ struct neuron_claim;
 
 struct neuron_claim_opts {
 	size_t size;
-	uint32_t start;		/**< first core that will do, counted through all devices */
+	uint32_t start;		/**< first possible core, counted through all devices */
 	uint32_t count;
 	uint32_t total;		/**< cores of all devices */
 	bool exact;		/**< from @c start on; else any @c count in a row */
@@ -170,18 +169,18 @@ struct neuron_claim_opts {
 /**
  * @brief Claim cores in the table that all processes of the host share.
  *
- * A claim keeps other processes that claim from the cores, nobody else. It ends with
- * neuron_claim_release(), or with the process.
- * @param list	all devices of the host, with their numbers of cores
- * @param claim	NULL where there is no such table: the driver has none, or the devices are
- *		not alike; cores then belong to whoever programs them first
- * @return 0, -EBUSY others have claimed them, -EINVAL, -ENOMEM, -errno of opening the device
+ * A claim keeps the cores from other claims, but not from processes that do not claim. It
+ * ends with neuron_claim_release(), or with the process. @param list all devices of the
+ * host, with their numbers of cores @param claim NULL if there is no such table, because
+ * the driver has none or the devices are not alike; a core then belongs to the first
+ * process that programs it @return 0, -EBUSY other processes have claimed them, -EINVAL,
+ * -ENOMEM, -errno of opening the device
  */
 int neuron_claim_cores(const struct neuron_device_entry *list, size_t nr,
 		       const struct neuron_claim_opts *opts, struct neuron_claim **claim);
 /** @brief First core of a claim, counted through all devices. */
 uint32_t neuron_claim_start(const struct neuron_claim *claim);
-/** @brief Give it back; NULL is allowed. In a child after fork() it stays the parent's. */
+/** @brief End a claim; NULL is allowed. In a child after fork() the claim stays the parent's. */
 void neuron_claim_release(struct neuron_claim *claim);
 
 /** @} @defgroup notify Notification queues, semaphores, events
@@ -222,12 +221,12 @@ struct neuron_nq_opts {
  */
 int neuron_nq_open(struct neuron_device *device, const struct neuron_nq_opts *opts,
 		   struct neuron_nq **nq);
-/** @brief Give it back; NULL is allowed. What the device still reports is lost. */
+/** @brief Free a queue; NULL is allowed. Later reports of the device are lost. */
 void neuron_nq_close(struct neuron_nq *nq);
 /**
  * @brief Have an eventfd signalled after an entry was written; -1 stops that.
  *
- * Replaces the one that neuron_nq_wait() uses.
+ * Replaces the eventfd that neuron_nq_wait() uses.
  */
 int neuron_nq_set_eventfd(struct neuron_nq *nq, int fd);
 /** @brief Take the next entry without waiting. @return 0, -EAGAIN there is none */

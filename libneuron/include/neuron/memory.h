@@ -20,7 +20,7 @@ extern "C" {
 
 struct neuron_mem;
 
-/** @brief What memory is for; the numbers are those of mem_alloc_category_t. */
+/** @brief Purpose of memory; the numbers are those of mem_alloc_category_t. */
 enum neuron_mem_category {
 	NEURON_MEM_HOST_OTHER = 0,
 	NEURON_MEM_HOST_CODE = 1,
@@ -48,7 +48,7 @@ enum neuron_mem_category {
 /** @brief Why an allocation failed. */
 enum neuron_mem_reason {
 	NEURON_MEM_REASON_NONE = 0,
-	NEURON_MEM_REASON_FULL = 1,		/**< less free than asked for */
+	NEURON_MEM_REASON_FULL = 1,		/**< fewer bytes free than requested */
 	NEURON_MEM_REASON_FRAGMENTED = 2,	/**< enough free, but no run that long */
 	NEURON_MEM_REASON_ALIGNMENT = 3,	/**< a run that long, but none aligned */
 	NEURON_MEM_REASON_CAPPED = 4,		/**< a limit was reached */
@@ -57,11 +57,11 @@ enum neuron_mem_reason {
 
 /** @brief The figures at the moment an allocation failed. */
 struct neuron_mem_failure {
-	enum neuron_mem_reason reason;	/**< NONE if nothing failed for want of memory */
+	enum neuron_mem_reason reason;	/**< NONE if memory was not the cause */
 	enum neuron_mem_category category;
 	uint32_t hbm;
 	uint32_t nc;
-	uint64_t bytes;			/**< asked for */
+	uint64_t bytes;			/**< requested */
 	uint64_t align;
 	uint64_t total;			/**< of the device memory */
 	uint64_t free;
@@ -101,13 +101,12 @@ struct neuron_mem_info {
 int neuron_mem_alloc(struct neuron_device *device, uint64_t bytes,
 		     const struct neuron_mem_opts *opts, struct neuron_mem **mem);
 /**
- * @brief Give memory back; mappings made with neuron_mem_map() go too. NULL is allowed.
- *
- * Rings and transfers that still use it keep it in the driver until they end.
+ * @brief Free memory and its mappings by neuron_mem_map(). NULL is allowed. Rings and
+ * transfers that still use it keep it in the driver until they end.
  */
 void neuron_mem_free(struct neuron_mem *mem);
 uint64_t neuron_mem_address(const struct neuron_mem *mem);
-/** @brief Bytes asked for. */
+/** @brief Bytes that were requested. */
 uint64_t neuron_mem_bytes(const struct neuron_mem *mem);
 /** @brief Handle for the ioctl interface. */
 uint64_t neuron_mem_handle(const struct neuron_mem *mem);
@@ -120,55 +119,54 @@ int neuron_mem_write(struct neuron_mem *mem, uint64_t offset, const void *buffer
 int neuron_mem_copy(struct neuron_mem *dst, uint64_t dst_offset, struct neuron_mem *src,
 		    uint64_t src_offset, uint64_t bytes);
 /**
- * @brief Start such a copy; one at a time for each core that memory is charged to.
- * @param eventfd	signalled when it is done; negative: none
- * @return 0, -EINVAL, -EBUSY the one before was not finished
+ * @brief Start a copy like neuron_mem_copy(); one at a time for each core that memory is
+ * charged to. @param eventfd signalled when it is done; negative: none @return 0,
+ * -EINVAL, -EBUSY the previous copy was not finished
  */
 int neuron_mem_copy_start(struct neuron_mem *dst, uint64_t dst_offset, struct neuron_mem *src,
 			  uint64_t src_offset, uint64_t bytes, int eventfd);
-/** @brief Wait for it. @return its result; -EINVAL none was started */
+/** @brief Wait for the started copy. @return its result; -EINVAL none was started */
 int neuron_mem_copy_finish(struct neuron_mem *dst, struct neuron_mem *src);
 int neuron_mem_set(struct neuron_mem *mem, uint64_t offset, int value, uint64_t bytes);
 /** @brief Map all of it; the same address each time, valid until it is freed. */
 int neuron_mem_map(struct neuron_mem *mem, void **address);
 /**
- * @brief Make device memory longer where it is; what is added reads as zero.
- * @param bytes	new length, not below the present one
- * @param failure	filled in with -ENOMEM but for category, hbm and nc; may be NULL
- * @return 0, -ENOMEM the memory behind it is not free, -EINVAL, -EBUSY it is mapped
+ * @brief Make device memory longer in place; the added bytes read as zero. @param bytes
+ * new length, not below the present one @param failure filled in with -ENOMEM except for
+ * category, hbm and nc; may be NULL @return 0, -ENOMEM the memory behind it is not free,
+ * -EINVAL, -EBUSY it is mapped
  */
 int neuron_mem_grow(struct neuron_mem *mem, uint64_t bytes, struct neuron_mem_failure *failure);
 /**
- * @brief Make device memory shorter where it is; what is left does not change.
- * @param bytes	new length, not 0 and not above the present one
- * @return 0, -EINVAL, -EBUSY it is mapped, exported, in a ring or a transfer, -EOPNOTSUPP it
- *	   was allocated with no more than 1 MiB, or the driver cannot
+ * @brief Make device memory shorter in place; the remaining bytes do not change. @param
+ * bytes new length, not 0 and not above the present one @return 0, -EINVAL, -EBUSY it is
+ * mapped, exported, in a ring or a transfer, -EOPNOTSUPP it was allocated with no more than
+ * 1 MiB, or the driver cannot
  */
 int neuron_mem_shrink(struct neuron_mem *mem, uint64_t bytes);
 
-#define NEURON_MEM_EXPORT_RDONLY	0x1u	/**< a descriptor that cannot be written through */
+#define NEURON_MEM_EXPORT_RDONLY	0x1u	/**< the descriptor gives no write access */
 
 /**
  * @brief Make a dma-buf of all of it, for other devices and other processes.
  *
- * The dma-buf keeps the memory, also after it was freed and the process has ended.
- * @param flags	NEURON_MEM_EXPORT_*
- * @param fd	to be closed by the caller
- * @return 0, -EINVAL, -EMFILE, -ENOMEM
+ * The dma-buf keeps the memory even after it was freed and the process has ended. @param
+ * flags NEURON_MEM_EXPORT_* @param fd to be closed by the caller @return 0, -EINVAL,
+ * -EMFILE, -ENOMEM
  */
 int neuron_mem_export(struct neuron_mem *mem, uint32_t flags, int *fd);
 /**
  * @brief Make a dma-buf of a part of the memory that is mapped in this process.
- * @param address	where it is mapped for the CPU; @p bytes and it are whole pages
- * @param fd	to be closed by the caller
- * @return 0, -EINVAL the driver has not mapped all of it there, -EOVERFLOW, -EMFILE, -ENOMEM
+ * @param address address of the mapping; whole pages, like @p bytes @param fd to be closed
+ * by the caller @return 0, -EINVAL the range is not in a mapping of the driver,
+ * -EOVERFLOW, -EMFILE, -ENOMEM
  */
 int neuron_mem_export_range(struct neuron_device *device, uint64_t address, uint64_t bytes,
 			    int *fd);
 /**
  * @brief Memory from a dma-buf that a process has made with neuron_mem_export(). It stays
  * charged to that process; the descriptor may be closed.
- * @return 0, -EINVAL no such dma-buf or only of a part, -EXDEV of another device,
+ * @return 0, -EINVAL no such dma-buf, or a dma-buf of a part, -EXDEV of another device,
  *	   -EPERM read-only, -EBADF, -ENOMEM
  */
 int neuron_mem_import(struct neuron_device *device, int fd, struct neuron_mem **mem);
@@ -176,9 +174,9 @@ int neuron_mem_import(struct neuron_device *device, int fd, struct neuron_mem **
 /** @brief One consistent picture of a device memory. */
 struct neuron_hbm_stats {
 	size_t size;
-	uint64_t total;			/**< reserved bytes included */
+	uint64_t total;			/**< including reserved bytes */
 	uint64_t used;			/**< = sum of by_category = sum of by_core */
-	uint64_t reserved;		/**< never handed out */
+	uint64_t reserved;		/**< never allocated */
 	uint64_t free;			/**< total - used - reserved */
 	uint64_t largest_free;		/**< longest free run */
 	uint64_t high_water;		/**< highest @c used */
@@ -210,10 +208,10 @@ int neuron_core_get_stats(struct neuron_device *device, uint32_t nc,
 
 #define NEURON_LIMIT_NONE	UINT64_MAX
 
-/** @brief What a limit of device memory is for; it is over all HBMs of the device. */
+/** @brief Subject of a limit of device memory, which counts all HBMs of the device. */
 enum neuron_limit_kind {
-	NEURON_LIMIT_CORE = 0,		/**< what is charged to a core */
-	NEURON_LIMIT_PROCESS = 1,	/**< what a process holds */
+	NEURON_LIMIT_CORE = 0,		/**< memory charged to a core */
+	NEURON_LIMIT_PROCESS = 1,	/**< memory that a process holds */
 	NEURON_LIMIT_DEFAULT = 2,	/**< same, of processes without a limit of their own */
 };
 
@@ -229,11 +227,10 @@ int neuron_limit_get(struct neuron_device *device, enum neuron_limit_kind kind, 
 /**
  * @brief Set a limit.
  *
- * Takes CAP_SYS_ADMIN, except that a process may lower its own. What is in use stays;
- * allocations fail with -ENOMEM (CAPPED) until enough is back. The limit of a process
- * ends when it closes the device.
- * @param bytes	or NEURON_LIMIT_NONE; for a process: the default again
- * @return 0, -EINVAL, -ENOENT, -EPERM
+ * Takes CAP_SYS_ADMIN, except that a process may lower its own. Memory in use stays;
+ * allocations fail with -ENOMEM (CAPPED) until enough of it is freed. The limit of a
+ * process ends when it closes the device. @param bytes or NEURON_LIMIT_NONE; for a
+ * process: the default again @return 0, -EINVAL, -ENOENT, -EPERM
  */
 int neuron_limit_set(struct neuron_device *device, enum neuron_limit_kind kind, int32_t index,
 		     uint64_t bytes);
@@ -245,9 +242,9 @@ int neuron_limit_set(struct neuron_device *device, enum neuron_limit_kind kind, 
 struct neuron_mem_refusal {
 	uint64_t number;		/**< counted from 1 */
 	uint64_t time;			/**< CLOCK_REALTIME, nanoseconds */
-	int32_t pid;			/**< who asked; 0 outside this pid namespace */
+	int32_t pid;			/**< process; 0 outside this pid namespace */
 	bool host;			/**< for host memory */
-	uint64_t limit;			/**< that was reached, or NEURON_LIMIT_NONE */
+	uint64_t limit;			/**< limit that was reached, or NEURON_LIMIT_NONE */
 	struct neuron_mem_failure failure;
 	struct {
 		enum neuron_mem_category category;
@@ -260,12 +257,10 @@ struct neuron_mem_refusal {
 };
 
 /**
- * @brief Get the last allocations that were refused: the caller's own, with
- *	  CAP_SYS_ADMIN all; the oldest first.
- * @param since	only later ones than this number; set to where to go on
- * @param list	room for *n
- * @param n	set to the number stored
- * @return 0, -EFAULT, -ENOMEM
+ * @brief Get the last allocations that were refused: the caller's own, or with
+ *	  CAP_SYS_ADMIN all; the oldest first. @param since report only later ones than
+ *	  this number; set to the value for the next call @param list room for *n @param n
+ *	  set to the number stored @return 0, -EFAULT, -ENOMEM
  */
 int neuron_mem_get_refusals(struct neuron_device *device, uint64_t *since,
 			    struct neuron_mem_refusal *list, size_t *n);
@@ -275,7 +270,7 @@ const char *neuron_mem_category_name(enum neuron_mem_category category);
 /** @brief Reason in one word: "full", "fragmented", "alignment", "capped", "host", "none". */
 const char *neuron_mem_reason_name(enum neuron_mem_reason reason);
 
-/** Entries that a memory log can have; written they are up to 4 MB. */
+/** Most entries of a memory log; its CSV file has up to 4 MB. */
 #define NEURON_MEMORY_LOG_MAX	32768u
 
 /**
@@ -284,10 +279,9 @@ const char *neuron_mem_reason_name(enum neuron_mem_reason reason);
  */
 int neuron_device_log_memory(struct neuron_device *device, size_t entries);
 /**
- * @brief Write what is remembered of a device memory to a descriptor, as CSV: time, operation
- * (alloc, free, grow, shrink), device, hbm, nc, category, bytes, address (0x0 if it failed),
- * alignment, result ("ok" or a reason).
- * @return 0, -errno
+ * @brief Write the log of a device memory to a descriptor, as CSV: time, operation (alloc,
+ * free, grow, shrink), device, hbm, nc, category, bytes, address (0x0 if it failed),
+ * alignment, result ("ok" or a reason). @return 0, -errno
  */
 int neuron_device_write_memory_log(struct neuron_device *device, uint32_t hbm, int fd);
 
@@ -345,15 +339,15 @@ uint32_t neuron_ring_slots(uint64_t descriptors);
 /**
  * @brief Descriptor pair that copies @p bytes (1..65536) from @p src to @p dst.
  *
- * Ring id 1, the one that is valid between neuron_queue_init() and the first wrap.
- * @param barrier	everything before is written before this is
+ * Has ring id 1, which is valid between neuron_queue_init() and the first wrap. @param
+ * barrier all earlier writes are done before this one
  */
 void neuron_descriptor_copy(struct neuron_descriptor *tx, struct neuron_descriptor *rx,
 			    uint64_t dst, uint64_t src, uint32_t bytes, bool barrier);
 /**
- * @brief Point queues at rings and start from their first slot. The caller owns them until
- * neuron_queue_release(); the rings stay in the driver as long.
- * @return 0; on error queues before the bad one may have been set up
+ * @brief Point queues at rings and start from their first slot. The caller owns the queues
+ * until neuron_queue_release(), and the driver keeps the rings as long. @return 0; on
+ * error queues before the bad one may have been set up
  */
 int neuron_queue_init(struct neuron_device *device, const struct neuron_queue_setup *setup,
 		      size_t count);

@@ -22,7 +22,7 @@ struct neuron_core;
 struct neuron_model;
 struct neuron_report_model;
 
-/** @brief Where the memory of a model went, in bytes as the driver accounts them. */
+/** @brief Memory of a model by use, in bytes as the driver accounts them. */
 struct neuron_model_usage {
 	size_t size;
 	uint64_t code;
@@ -32,7 +32,7 @@ struct neuron_model_usage {
 	uint64_t rings_io;		/**< descriptors from or to inputs or outputs */
 	uint64_t rings_spill;		/**< descriptors between other variables */
 	uint64_t rings_runtime;		/**< instruction fetch */
-	uint64_t shared_scratchpad;	/**< what it needs of the scratchpad of its core */
+	uint64_t shared_scratchpad;	/**< its share of the scratchpad of its core */
 	uint64_t descriptors;		/**< in all rings */
 	uint64_t rings_collectives;
 	uint64_t collectives;
@@ -42,26 +42,26 @@ struct neuron_model_usage {
 enum neuron_error_kind {
 	NEURON_ERROR_NONE = 0,
 	NEURON_ERROR_NEFF_INVALID,	/**< the file is broken */
-	NEURON_ERROR_NEFF_UNSUPPORTED,	/**< version or feature nobody here knows */
+	NEURON_ERROR_NEFF_UNSUPPORTED,	/**< unknown version or feature */
 	NEURON_ERROR_MEMORY,		/**< device or host memory, see @c memory */
-	NEURON_ERROR_LIMIT,		/**< more queues, semaphores, descriptors than there are */
+	NEURON_ERROR_LIMIT,		/**< too many queues, semaphores or descriptors */
 	NEURON_ERROR_DEVICE,		/**< the driver refused something */
 	NEURON_ERROR_CORES,		/**< it is made for more cores */
 };
 
-/** @brief What went wrong and where, in one line without a newline. */
+/** @brief An error and its place, in one line without a newline. */
 struct neuron_error {
 	size_t size;
 	enum neuron_error_kind kind;
 	char text[512];
 	struct neuron_mem_failure memory;
-	char name[257];			/**< in the header of the NEFF, "" it has none */
+	char name[257];			/**< name in the header of the NEFF, or "" */
 };
 
 /**
- * @brief Called when device memory ran out, before what was taken so far is given back.
- * @param failure	why
- * @param model	name and memory so far of the model that was being loaded, or NULL
+ * @brief Called when device memory ran out, before the memory taken so far is freed.
+ * @param failure the reason @param model name and memory so far of the model that was
+ * being loaded, or NULL
  */
 typedef void (*neuron_refused_fn)(void *data, const struct neuron_mem_failure *failure,
 				  const struct neuron_report_model *model);
@@ -82,24 +82,24 @@ struct neuron_model_opts {
 	size_t size;
 	bool verify_hash;		/**< compare the archive with the hash of the header */
 	struct neuron_error *error;	/**< filled in on error, may be NULL */
-	uint32_t node;			/**< of a network of several nodes: which to load */
+	uint32_t node;			/**< number of the node to load, for a network of several */
 	struct neuron_load_stats *stats;	/**< filled in on success, may be NULL */
 	neuron_refused_fn refused;	/**< may be NULL */
 	void *refused_data;
 	uint64_t max_unpacked;		/**< bytes that the archive may unpack to; 0: 16 GiB */
-	/** Zero what a constant's file does not cover; else such a file is refused. */
+	/** Zero the bytes that a constant's file does not cover; else such a file is refused. */
 	bool short_constants;
 	uint32_t cores;			/**< physical cores set aside for it; 0: those of the core */
 };
 
-/** @brief Where the time of a load went, in nanoseconds; not measured for who does not ask. */
+/** @brief Time of the steps of a load, in nanoseconds; only measured if the caller passes this. */
 struct neuron_load_stats {
 	size_t size;
 	uint64_t total_ns;
 	uint64_t archive_ns;		/**< header, hash, unpacking */
 	uint64_t json_ns;		/**< descriptions parsed and checked */
-	uint64_t plan_ns;		/**< programs looked through, places decided */
-	uint64_t memory_ns;		/**< device memory taken, the scratchpad included */
+	uint64_t plan_ns;		/**< programs scanned, memory planned */
+	uint64_t memory_ns;		/**< device memory allocated, including the scratchpad */
 	uint64_t copy_ns;		/**< constants, programs and tables to the device */
 	uint64_t rings_ns;		/**< descriptors made, checked and written */
 	uint64_t copy_bytes;		/**< constants, programs and tables */
@@ -118,14 +118,14 @@ struct neuron_tensor_info {
 	enum neuron_tensor_usage usage;
 	uint64_t bytes;
 	uint32_t dtype;		/**< nrt_dtype_t */
-	uint32_t ndim;		/**< 0: dimensions of 32 bits cannot say it, see @c bytes */
+	uint32_t ndim;		/**< 0: a dimension does not fit 32 bits, see @c bytes */
 	uint32_t shape[8];
 };
 
 /** @brief Binds memory to an input or output for one run. */
 struct neuron_io {
 	const char *name;
-	struct neuron_mem *mem;		/**< of the same device, for a network of one of its */
+	struct neuron_mem *mem;		/**< on the same device, or a device of the network */
 	uint64_t offset;
 	uint64_t bytes;			/**< at least the size of the tensor */
 };
@@ -160,18 +160,18 @@ struct neuron_run_result {
  * @brief Take a core for loading and running models: reset it, make its notification queues.
  *
  * A logical core of two (opts.lnc) is core @p nc, which is even, and the next one.
- * @return 0, -EBUSY another process has it, -EINVAL no such core, -EOPNOTSUPP no
+ * @return 0, -EBUSY another process owns it, -EINVAL no such core, -EOPNOTSUPP no
  * instruction set that this library knows
  */
 int neuron_core_open(struct neuron_device *device, uint32_t nc,
 		     const struct neuron_core_opts *opts, struct neuron_core **core);
-/** @brief Drop the handle; the core goes when its last model is unloaded. */
+/** @brief Drop the handle; the core is released when its last model is unloaded. */
 void neuron_core_close(struct neuron_core *core);
 struct neuron_device *neuron_core_device(const struct neuron_core *core);
 uint32_t neuron_core_index(const struct neuron_core *core);
 /** @brief Bytes of the shared scratchpad of the core now. */
 uint64_t neuron_core_scratchpad(struct neuron_core *core);
-/** @brief What a caller of the library knows about a core, and the library does not. */
+/** @brief Events of a core that only the caller of the library knows. */
 enum neuron_core_event {
 	NEURON_CORE_QUEUE_FULL = 0,	/**< a request found the caller's queue full */
 	NEURON_CORE_BAD_INPUT = 1,	/**< the caller refused the input of a request */
@@ -190,12 +190,12 @@ int neuron_core_reset(struct neuron_core *core);
  * @brief Load a NEFF: parse it, place it in device memory, build its rings.
  * @param bytes	the file, not used after the call returns
  * @return 0, -EINVAL bad NEFF, -EOPNOTSUPP unknown version or feature, -ENOMEM,
- * -E2BIG a limit of the device or of @p opts, -ERANGE it is made for more cores;
- * @c opts->error says more. Nothing stays allocated on error.
+ * -E2BIG a limit of the device or of @p opts, -ERANGE it is made for more cores; @c
+ * opts->error has details. Nothing stays allocated on error.
  */
 int neuron_model_load(struct neuron_core *core, const void *bytes, size_t size,
 		      const struct neuron_model_opts *opts, struct neuron_model **model);
-/** @brief Wait for a run in progress, then give everything back. NULL is allowed. */
+/** @brief Wait for a run in progress, then free everything. NULL is allowed. */
 void neuron_model_unload(struct neuron_model *model);
 /** @brief Name in the header of the NEFF. */
 const char *neuron_model_name(const struct neuron_model *model);
@@ -206,10 +206,10 @@ size_t neuron_model_tensor_count(const struct neuron_model *model);
 int neuron_model_tensor_info(const struct neuron_model *model, size_t index,
 			     struct neuron_tensor_info *info);
 int neuron_model_get_usage(const struct neuron_model *model, struct neuron_model_usage *usage);
-/** @brief Why the model cannot be run, NULL if it can. */
+/** @brief The first reason that the model cannot be run, NULL if it can. */
 const char *neuron_model_obstacle(const struct neuron_model *model);
 #define NEURON_MAX_OBSTACLES 8u
-/** @brief All reasons (the first NEURON_MAX_OBSTACLES) from 0 on; NULL behind the last. */
+/** @brief All reasons (the first NEURON_MAX_OBSTACLES) from 0 on; NULL after the last. */
 const char *neuron_model_obstacles(const struct neuron_model *model, size_t index);
 /**
  * @brief Run the model once; blocks until it is done or @p timeout_ms have passed.
@@ -226,20 +226,19 @@ int neuron_model_run(struct neuron_model *model, const struct neuron_io *io, siz
 
 /** @} @defgroup compute Computing with device memory
  *
- * DMA engines of the software device can convert and combine elements on their way.
- * @{ */
+ * DMA engines of the software device can convert and combine elements that they copy. @{ */
 
 #define NEURON_COMPUTE_MAX_SOURCES 16u
 
 enum neuron_compute_op {
 	NEURON_COMPUTE_CAST = 0,	/**< one source, in the type of the result */
-	NEURON_COMPUTE_ADD = 1,		/**< sum, in fp32 whatever the types are */
+	NEURON_COMPUTE_ADD = 1,		/**< sum, in fp32 for all types */
 	NEURON_COMPUTE_FMA = 2,		/**< sum of the sources, each times @c scale */
 	NEURON_COMPUTE_MIN = 3,
 	NEURON_COMPUTE_MAX = 4,
 };
 
-/** @brief Elements that follow each other, in memory of the core's device or of the host. */
+/** @brief Contiguous elements, in memory of the core's device or of the host. */
 struct neuron_operand {
 	struct neuron_mem *mem;
 	uint64_t offset;
@@ -257,13 +256,14 @@ struct neuron_compute {
 };
 
 /**
- * @brief Compute element by element and wait for it.
+ * @brief Compute element by element and wait for the result.
  *
  * Waits for a run in progress on the core, and runs wait for it. The result may lie exactly
  * over a source of the same element size; over sources in other ways it is undefined.
- * The first call on a core takes 68 KiB of memory for rings, which go with the core.
- * @return 0, -EINVAL unknown type or operation, operand elsewhere or beyond its memory,
- * -ETIMEDOUT, -EIO the queue stopped, -EOPNOTSUPP the device cannot, -ENOMEM, -ENODEV
+ * The first call on a core takes 68 KiB of memory for rings, which are freed with the
+ * core. @return 0, -EINVAL unknown type or operation, operand elsewhere or beyond its
+ * memory, -ETIMEDOUT, -EIO the queue stopped, -EOPNOTSUPP the device cannot, -ENOMEM,
+ * -ENODEV
  */
 int neuron_core_compute(struct neuron_core *core, const struct neuron_compute *compute,
 			int timeout_ms);

@@ -3,11 +3,10 @@
  * NEFF container: reader and writer.
  *
  * A NEFF is a 1024-byte header followed by a tar archive (gzip or plain) with
- * JSON descriptions, constants and one instruction binary per engine.  The
- * reader checks everything it reads, so that what it returns can be placed
- * and run without looking at offsets, sizes or names again; the only limits
- * it cannot know are those of the device (state buffer, memory, number of
- * semaphores and queues beyond the architectural ones).
+ * JSON descriptions, constants and one instruction binary per engine.  The reader checks
+ * everything it reads, so that its result can be placed and run without another check of
+ * offsets, sizes or names.  It only does not know the limits of the device (state buffer,
+ * memory, number of semaphores and queues beyond the architectural ones).
  *
  * Nothing here touches a device, prints, or keeps global state.  An object may
  * be used from several threads as long as nobody closes it.
@@ -33,7 +32,7 @@ extern "C" {
 /* A state buffer variable without a size may use this much (window of a core). */
 #define NEURON_NEFF_SBUF_WINDOW		0x2000000u
 
-/* Why a NEFF was refused; the second column is the natural nrt_* status. */
+/* Reasons to refuse a NEFF; the second column is the natural nrt_* status. */
 enum neuron_neff_class {
 	NEURON_NEFF_OK = 0,		/* NRT_SUCCESS */
 	NEURON_NEFF_INVALID,		/* NRT_INVALID; -EINVAL */
@@ -42,13 +41,13 @@ enum neuron_neff_class {
 };
 
 /**
- * struct neuron_neff_error - what is wrong and where
+ * struct neuron_neff_error - an error and its place
  * @kind: coarse reason
  * @text: one line without a newline: "<where>: <what>", where being
  *        "header", "archive", a member name, or "member: JSON path", as in
  *        "sg00/def.json: var.w0.alignment: 3 is not a power of two".
  *        Non-printable bytes of the file are replaced.
- * @name: of the model, "" if opening did not get so far
+ * @name: name of the model, "" if opening failed before that
  */
 struct neuron_neff_error {
 	enum neuron_neff_class kind;
@@ -57,12 +56,12 @@ struct neuron_neff_error {
 };
 
 /**
- * struct neuron_neff_opts - how to open; zero means default everywhere
+ * struct neuron_neff_opts - how to open; zero is the default of each member
  * @size: sizeof(struct neuron_neff_opts)
  * @verify_hash: compare the payload with the hash of the header
  * @max_members: archive members, default 65536
- * @max_total: unpacked bytes of all members, default 16 GiB; only those that
- *             something names take memory
+ * @max_total: unpacked bytes of all members, default 16 GiB; only referenced members take
+ *             memory
  * @max_json: bytes of one JSON member, default 256 MiB
  * @max_values: values in one JSON member, default 8 Mi; a value takes about 100
  *              bytes of memory while the member is parsed
@@ -159,7 +158,7 @@ enum neuron_neff_op {
 	NEURON_NEFF_OP_MIN,
 	NEURON_NEFF_OP_MAX,
 	NEURON_NEFF_OP_TRANSPOSE,
-	NEURON_NEFF_OP_UNKNOWN,		/* it, or a type of its sides: an obstacle */
+	NEURON_NEFF_OP_UNKNOWN,		/* unknown, or a side has an unknown type */
 };
 
 /* Element types: the values of nrt_dtype_t. */
@@ -244,7 +243,7 @@ struct neuron_neff_var {
  * @name: unique in the subgraph
  * @type: use
  * @num_queues: hardware queues, 1..16
- * @owner: engine that triggers (enum neuron_neff_engine_id), -1 not said
+ * @owner: engine that triggers it (enum neuron_neff_engine_id), -1 if not given
  * @pinned: Inf1 only
  * @instances: names of ring sets that can be swapped at run time
  * @nr_instances: entries of @instances
@@ -317,7 +316,7 @@ struct neuron_neff_desc {
 
 /**
  * struct neuron_neff_dma - a DMA trigger of an engine
- * @id: names it in DMA_TRIGGER; unique among the entries of the engine, or an obstacle
+ * @id: number in DMA_TRIGGER; unique among the entries of the engine, or an obstacle
  * @queue: its queue set (the one that has the instance if an instance is named)
  * @instance: index in @queue->instances, -1 none
  * @function_start: name of the function that starts here, or NULL
@@ -351,12 +350,12 @@ struct neuron_neff_blob {
 };
 
 /**
- * struct neuron_neff_engine - what one engine runs
+ * struct neuron_neff_engine - programs and tables of one engine
  * @json_name: member name below the subgraph, NULL if the engine is not used
  * @code_name: member name of the instruction binary, NULL if there is none
  * @code: instructions
  * @code_size: bytes; NISA: a multiple of 64, at least 64
- * @code_kind: whose instructions they are
+ * @code_kind: instruction set of the code
  * @dma: DMA triggers in program order
  * @nr_dma: entries
  * @dma_by_id: the same, sorted by id
@@ -381,7 +380,7 @@ struct neuron_neff_engine {
 };
 
 /**
- * struct neuron_neff_subgraph - what one physical core runs
+ * struct neuron_neff_subgraph - the part of a NEFF that one physical core runs
  * @name: name in the list of graphs
  * @dir: directory of its members, "sg00"
  * @definition: member that describes it, "sg00/def.json"
@@ -391,7 +390,7 @@ struct neuron_neff_engine {
  * @vars_by_name: the same, sorted by name
  * @areas: scratch areas of virtual variables
  * @nr_areas: entries
- * @scratchpad: bytes of all of them, one behind the other
+ * @scratchpad: bytes of all areas together
  * @queues: queue sets in file order
  * @nr_queues: entries
  */
@@ -430,13 +429,13 @@ struct neuron_neff_edge {
 /**
  * struct neuron_neff_node - a part of a network
  * @name: for messages
- * @cpu: runs on the host; else kelf-@kelf.json does on a core
+ * @cpu: it runs on the host; else kelf-@kelf.json runs on a core
  * @kelf: see @cpu
  * @op: name of the operation, of a CPU node
- * @object_name: member with a shared object that has it, NULL none
+ * @object_name: member with a shared object that has the operation, or NULL
  * @object: its contents
  * @object_size: its bytes
- * @inputs: edges, which an accelerator node has inputs named after
+ * @inputs: edges; an accelerator node has inputs of the same names
  * @nr_inputs: entries
  * @outputs: same for outputs
  * @nr_outputs: entries
@@ -462,7 +461,8 @@ struct neuron_neff_node {
  * @subgraphs: one per physical core, at most two
  * @nr_subgraphs: entries
  * @executable: no subgraph has vendor instructions, and there are no obstacles
- * @obstacles: why it cannot be run, like the texts of errors; it can be placed all the same
+ * @obstacles: reasons that it cannot be run, in the form of error texts; it can still be
+ *	placed
  * @nr_obstacles: entries; the file can have more
  * @nodes: of a network of several nodes, in the order in which they run; else NULL
  * @nr_nodes: entries
@@ -491,7 +491,7 @@ struct neuron_neff {
  * @out: the parsed NEFF, to be closed with neuron_neff_close(); untouched on error
  *
  * Return: 0; -EINVAL (invalid), -EOPNOTSUPP (version or feature this reader
- * does not know), -ENOMEM, -E2BIG (a limit of @opts).  @opts->error says more.
+ * does not know), -ENOMEM, -E2BIG (a limit of @opts).  @opts->error has details.
  */
 int neuron_neff_open(const void *bytes, size_t size, const struct neuron_neff_opts *opts,
 		     struct neuron_neff **out);
@@ -563,7 +563,7 @@ struct neuron_neff_npy {
 };
 
 /**
- * neuron_neff_npy() - look into a .npy file
+ * neuron_neff_npy() - parse a .npy file
  * @name: for messages
  * @data: the file, which @npy then points into
  * @size: its bytes
@@ -576,8 +576,8 @@ int neuron_neff_npy(const char *name, const void *data, size_t size,
 		    struct neuron_neff_error *error, struct neuron_neff_npy *npy);
 
 /**
- * neuron_neff_unpack() - go through the members of the archive in a NEFF
- * @bytes: the file; its header is not looked at
+ * neuron_neff_unpack() - call a function for each member of a NEFF's archive
+ * @bytes: the file; its header is not checked
  * @size: bytes at @bytes
  * @error: filled in on error, may be NULL
  * @member: called for each member, sorted by name, when all are unpacked; @data is valid
@@ -600,7 +600,7 @@ struct neuron_neff_writer;
 /** neuron_neff_writer_new() - start an empty NEFF; NULL without memory */
 struct neuron_neff_writer *neuron_neff_writer_new(void);
 
-/** neuron_neff_writer_free() - drop it; NULL is allowed */
+/** neuron_neff_writer_free() - free it; NULL is allowed */
 void neuron_neff_writer_free(struct neuron_neff_writer *w);
 
 /**
@@ -631,7 +631,7 @@ int neuron_neff_writer_finish(struct neuron_neff_writer *w,
 			      void **bytes, size_t *size);
 
 /**
- * neuron_neff_printable() - replace what is not printable ASCII by '?'
+ * neuron_neff_printable() - replace all but printable ASCII by '?'
  * @text: changed in place
  *
  * Names come from the file: keep them from breaking or forging a log line.

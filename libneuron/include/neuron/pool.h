@@ -17,11 +17,10 @@ extern "C" {
 
 /** @defgroup group Core groups and networks
  *
- * A pool has the cores that a program uses. Groups take cores from it; a core is in
- * one group at most. Networks are loaded on a group, of which one at a time runs;
- * networks of different groups run in parallel. A network has one or more nodes, on
- * cores or on the host (docs/loading.md), and a queue of requests.
- * @{ */
+ * A pool has the cores that a program uses. Groups take cores from it; a core is in one
+ * group at most. Networks are loaded on a group. One network of a group runs at a time;
+ * networks of different groups run in parallel. A network has one or more nodes, on cores
+ * or on the host (docs/loading.md), and a queue of requests. @{ */
 
 struct neuron_pool;
 struct neuron_group;
@@ -30,14 +29,14 @@ struct neuron_net;
 /** @brief Make a pool; it holds the cores until neuron_pool_close(). @return 0, -EINVAL
  * none or one twice, -ENOMEM */
 int neuron_pool_open(struct neuron_core *const *cores, size_t nr, struct neuron_pool **pool);
-/** @brief Drop the handle; the pool goes with its last group. */
+/** @brief Drop the handle; the pool is freed with its last group. */
 void neuron_pool_close(struct neuron_pool *pool);
 /** @brief Cores that are in no group. */
 size_t neuron_pool_free(struct neuron_pool *pool);
 
-/** @brief Take cores from a pool. @return 0, -EINVAL, -EBUSY not so many are free, -ENOMEM */
+/** @brief Take cores from a pool. @return 0, -EINVAL, -EBUSY too few are free, -ENOMEM */
 int neuron_group_create(struct neuron_pool *pool, size_t nr, struct neuron_group **group);
-/** @brief Give them back. @return 0, -EBUSY networks are loaded */
+/** @brief Give the cores back. @return 0, -EBUSY networks are loaded */
 int neuron_group_destroy(struct neuron_group *group);
 
 /** @brief A tensor of an operation on the host. */
@@ -67,7 +66,7 @@ struct neuron_net_opts {
 	uint32_t depth;			/**< requests in flight, up to 1024; 0: nodes + 1 */
 	const struct neuron_host_op *ops;	/**< copied */
 	size_t nr_ops;
-	/** Run shared objects of the NEFF in this process: only for files that are trusted. */
+	/** Run shared objects of the NEFF in this process: only for trusted files. */
 	bool load_objects;
 	bool verify_hash;
 	struct neuron_error *error;	/**< filled in on error, may be NULL */
@@ -84,31 +83,31 @@ enum neuron_net_mode {
 
 #define NEURON_NET_MAX_ERRORS 8u
 
-/** @brief How a request ended. */
+/** @brief Result of a request. */
 struct neuron_net_result {
 	size_t size;
 	int status;		/**< 0 or the negative errno value of the first error */
 	uint32_t nr_errors;
-	char errors[NEURON_NET_MAX_ERRORS][256];	/**< what led to it, the cause first */
+	char errors[NEURON_NET_MAX_ERRORS][256];	/**< its errors, the cause first */
 };
 
 /**
  * @brief Load a network on a group: in normal mode if it has a core for each node, else in
  * shared mode.
  *
- * Without a group it takes as many free cores as it has nodes, and is running when
- * this returns.
- * @return as neuron_model_load(); -EBUSY not enough free cores; -ENOENT an operation of the
- * host is not among @c ops; -EPERM it is in a shared object and @c load_objects is not set
+ * Without a group it takes as many free cores as it has nodes, and the network is running
+ * when this returns. @return as neuron_model_load(); -EBUSY not enough free cores; -ENOENT
+ * an operation of the host is not among @c ops; -EPERM it is in a shared object and @c
+ * load_objects is not set
  */
 int neuron_net_load(struct neuron_pool *pool, const void *bytes, size_t size,
 		    const struct neuron_net_opts *opts, struct neuron_net **net);
-/** @brief Stop it and give everything back, requests included; NULL is allowed. */
+/** @brief Stop it and free everything, including requests; NULL is allowed. */
 void neuron_net_unload(struct neuron_net *net);
 enum neuron_net_mode neuron_net_mode(const struct neuron_net *net);
 /** @brief Accept requests. @return 0, -EALREADY, -EBUSY another network of the group runs */
 int neuron_net_start(struct neuron_net *net);
-/** @brief Finish what is queued, accept no more. @return 0, -EALREADY */
+/** @brief Finish queued requests, accept no more. @return 0, -EALREADY */
 int neuron_net_stop(struct neuron_net *net);
 
 size_t neuron_net_tensor_count(const struct neuron_net *net);
@@ -121,21 +120,21 @@ int neuron_net_tensor_info(const struct neuron_net *net, size_t index,
  *
  * Inputs and outputs are used where they are, without copies; they must stay until
  * neuron_net_wait() has returned. Those of host nodes must be memory that can be mapped.
- * They are of any device of the group; a node on another device works on a copy.
- * @param cookie names the request
- * @return 0, -EINVAL a tensor is missing, too small or elsewhere, -EAGAIN the queue is full:
- * as many requests as its depth are under way or were not waited for, -ESHUTDOWN not
- * running, -EACCES, -ENOMEM
+ * They may be on any device of the group; a node on another device works on a copy. @param
+ * cookie names the request @return 0, -EINVAL a tensor is missing, too small or elsewhere,
+ * -EAGAIN the queue is full: as many requests as its depth are under way or were not waited
+ * for, -ESHUTDOWN not running, -EACCES, -ENOMEM
  */
 int neuron_net_submit(struct neuron_net *net, const struct neuron_io *io, size_t nr_io,
 		      uint64_t *cookie);
 /**
  * @brief Wait for a request, and take its result.
- * @return 0 it is done, see @p result; -ETIMEDOUT it is not yet; -ENOENT no such request
+ * @return 0 it is done, see @p result; -ETIMEDOUT it is not done yet; -ENOENT no such
+ * request
  */
 int neuron_net_wait(struct neuron_net *net, uint64_t cookie, int timeout_ms,
 		    struct neuron_net_result *result);
-/** @brief Both. @return that of the request, see @p result */
+/** @brief Queue a request and wait for it. @return the status of the request, see @p result */
 int neuron_net_infer(struct neuron_net *net, const struct neuron_io *io, size_t nr_io,
 		     struct neuron_net_result *result);
 /** @brief Add 1 to an eventfd at the end of each request; -1: none. A duplicate is kept. */

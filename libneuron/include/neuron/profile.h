@@ -17,10 +17,9 @@ extern "C" {
 
 /** @defgroup profile Profiles
  *
- * While a core is profiled, the device writes down when its engines begin and end each
+ * While a core is profiled, the device records when its engines begin and end each
  * instruction, when its DMA queues begin and end each packet, and when its semaphores
- * change. It does so in buffers in device memory, category "notifications".
- * @{ */
+ * change. It does so in buffers in device memory, category "notifications". @{ */
 
 #define NEURON_PROFILE_MAX_KINDS 8
 
@@ -43,13 +42,13 @@ struct neuron_profile_opts {
 	 * kinds to come: 0 */
 	uint64_t bytes[NEURON_PROFILE_MAX_KINDS];
 	struct neuron_model *model;	/**< only runs of this model on the core; NULL: of all */
-	uint64_t last_only;		/**< 1: forget what was before when a run begins */
+	uint64_t last_only;		/**< 1: a run that begins drops the earlier ones */
 	struct neuron_mem_failure *failure;	/**< filled in with -ENOMEM, may be NULL */
 	neuron_refused_fn refused;	/**< may be NULL; needs @c failure */
 	void *refused_data;
 };
 
-/** @brief What was collected of the runs that are wanted; see neuron_profile_write() for when. */
+/** @brief Counts of the recorded runs; see neuron_profile_write() for when they are collected. */
 struct neuron_profile_stats {
 	size_t size;
 	uint64_t runs;
@@ -71,16 +70,16 @@ struct neuron_profile_stats {
 int neuron_profile_start(struct neuron_core *core, const struct neuron_profile_opts *opts,
 			 struct neuron_profile **profile);
 /**
- * @brief Stop: collect what is in the buffers, give them back. Resets the core.
+ * @brief Stop: collect the entries of the buffers and free these. Resets the core.
  *
- * Without the reset the driver keeps the memory of the buffers. It is tried again by
- * neuron_profile_close(), by whatever next loads or runs a model on the core or starts a
- * profile of it, and when the core is closed.
- * @return 0, -EALREADY, or what went wrong since the start
+ * Without the reset the driver keeps the memory of the buffers. The reset is tried again
+ * by neuron_profile_close(), by the next call that loads or runs a model on the core or
+ * starts a profile of it, and when the core is closed. @return 0, -EALREADY, or the first
+ * error since the start
  */
 int neuron_profile_stop(struct neuron_profile *profile);
 /**
- * @brief Write what was collected, in the Trace Event format (see neuron_profile(3)).
+ * @brief Write the recorded runs in the Trace Event format (see neuron_profile(3)).
  *
  * Buffers are read when the core is reset. While the profile is on, this does so; after
  * neuron_profile_stop() it may be called as often as wanted. Runs do not wait for @p fd.
@@ -90,7 +89,7 @@ int neuron_profile_stop(struct neuron_profile *profile);
  */
 int neuron_profile_write(struct neuron_profile *profile, int fd);
 int neuron_profile_get_stats(struct neuron_profile *profile, struct neuron_profile_stats *stats);
-/** @brief Stop it if it is on, and forget everything. NULL is allowed. */
+/** @brief Stop it if it is on, and free everything. NULL is allowed. */
 void neuron_profile_close(struct neuron_profile *profile);
 /**
  * @brief Take the sizes of buffers that the environment asks for, NEURON_RT_PROFILE_BUF_*_MB,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /** @file report.h
- * @brief Who has the memory, and what models would take.
+ * @brief Reports of memory by user, and the memory that models would take.
  */
 #ifndef NEURON_REPORT_H
 #define NEURON_REPORT_H
@@ -30,7 +30,7 @@ enum neuron_report_column {
 	NEURON_REPORT_RINGS_IO,
 	NEURON_REPORT_RINGS_SPILL,
 	NEURON_REPORT_RINGS_COLLECTIVES,
-	NEURON_REPORT_RINGS_RUNTIME,	/**< and rings that no known model has */
+	NEURON_REPORT_RINGS_RUNTIME,	/**< and rings of no known model */
 	NEURON_REPORT_COLLECTIVES,
 	NEURON_REPORT_XT_CC,
 	NEURON_REPORT_PROFILER,
@@ -43,7 +43,7 @@ struct neuron_report_model {
 	struct neuron_model_usage usage;
 };
 
-/** @brief What is charged to a logical core, and the models on it that are known. */
+/** @brief Memory charged to a logical core, and the known models on it. */
 struct neuron_report_core {
 	uint32_t nc;			/**< logical core of the device */
 	int32_t owner;			/**< process that holds it, 0 none */
@@ -60,14 +60,14 @@ struct neuron_report {
 	uint32_t lnc;			/**< physical cores of a logical one */
 	const struct neuron_report_core *cores;
 	size_t nr_cores;
-	uint64_t total;			/**< of the memory, then; 0: what follows is not known */
+	uint64_t total;			/**< bytes of the memory; 0: the next figures are unknown */
 	uint64_t free;
 	uint64_t reserved;		/**< never handed out */
 	uint64_t contiguous;		/**< 1: the scratchpad is in one piece */
-	const char *limit_path;		/**< where the limit is set that refused it, or NULL */
+	const char *limit_path;		/**< file of the limit that refused it, or NULL */
 	uint64_t limit;
 	uint64_t limit_used;		/**< of that */
-	uint64_t limit_core;		/**< 1: it is that of the core, else the process's */
+	uint64_t limit_core;		/**< 1: limit of the core, else of the process */
 };
 
 /** @brief The figures of a row: of core @p core, or of all of them if it is NULL. */
@@ -83,9 +83,8 @@ void neuron_report_model_row(const struct neuron_report_model *model,
  */
 int neuron_report_table(const struct neuron_report *report, char **text);
 /**
- * @brief Why an allocation failed, who holds the memory, what would fit, what to try.
- * @param text	one line without a newline, to be freed with free()
- * @return 0, -ENOMEM
+ * @brief The reason for a failed allocation, the holders of the memory, and advice.
+ * @param text one line without a newline, to be freed with free() @return 0, -ENOMEM
  */
 int neuron_report_reason(const struct neuron_report *report,
 			 const struct neuron_mem_failure *failure, char **text);
@@ -94,15 +93,15 @@ const char *neuron_report_size(uint64_t bytes, char *text, size_t size);
 
 #define NEURON_MICROCODE_DEFAULT UINT64_MAX
 
-/** @brief Where the runtime puts models: its defaults, and what the environment says. */
+/** @brief Placement of models by the runtime: its defaults and the environment's settings. */
 struct neuron_placement {
 	size_t size;
 	uint32_t lnc;			/**< as in neuron_core_opts, like the next two */
 	bool contiguous;
 	uint64_t page;
-	uint64_t microcode;		/**< asked for, or NEURON_MICROCODE_DEFAULT */
-	const char *variable;		/**< that is wrong, or has no effect; or NULL */
-	const char *text;		/**< what is the matter with it */
+	uint64_t microcode;		/**< requested, or NEURON_MICROCODE_DEFAULT */
+	const char *variable;		/**< variable that is wrong or has no effect, or NULL */
+	const char *text;		/**< the problem with it */
 };
 
 /**
@@ -113,13 +112,13 @@ struct neuron_placement {
  */
 int neuron_placement_read(bool pairs, struct neuron_placement *placement);
 /**
- * @brief Bytes to set aside on each core of a device for microcode: what was asked for, or
- * 96 MiB, but no more than a sixteenth of a memory. @p placement may be NULL.
+ * @brief Bytes to set aside on each core of a device for microcode: the requested number,
+ * or 96 MiB, but no more than a sixteenth of a memory.  @p placement may be NULL.
  */
 uint64_t neuron_placement_microcode(const struct neuron_placement *placement,
 				    const struct neuron_geometry *geometry);
 
-/** @brief How a host would be set up. */
+/** @brief Assumed set-up of a host. */
 struct neuron_plan_opts {
 	size_t size;
 	uint64_t scratchpad_page;	/**< as in neuron_core_opts */
@@ -128,14 +127,14 @@ struct neuron_plan_opts {
 	uint32_t node;			/**< as in neuron_model_opts */
 	struct neuron_error *error;	/**< filled in on error, may be NULL */
 	uint64_t profile;		/**< neuron_profile_memory(); 0: the core is not profiled */
-	uint64_t io_sets;		/**< how often inputs and outputs are there; 0: not counted */
-	uint64_t io_single;		/**< 1: each time one tensor, as long as the longest */
+	uint64_t io_sets;		/**< copies of inputs and outputs; 0: not counted */
+	uint64_t io_single;		/**< 1: each copy is one tensor, as long as the longest */
 	uint64_t collectives;		/**< staging of collective operations, bytes */
 	uint64_t max_unpacked;		/**< as in neuron_model_opts */
 	bool short_constants;		/**< same */
 };
 
-/** @brief What a NEFF takes of each physical core of a logical one. */
+/** @brief Memory that a NEFF takes of each physical core of a logical one. */
 struct neuron_plan {
 	size_t size;
 	uint32_t nr_parts;
@@ -143,22 +142,21 @@ struct neuron_plan {
 	char name[257];
 	uint64_t io;			/**< inputs and outputs, once, in whole pages */
 	uint64_t io_longest;		/**< the longest of them */
-	uint32_t cores;			/**< physical ones that its header asks for, at least 1 */
-	uint32_t nr_obstacles;		/**< why it cannot be run */
+	uint32_t cores;			/**< physical cores that its header asks for, at least 1 */
+	uint32_t nr_obstacles;		/**< reasons that it cannot be run */
 	char obstacles[NEURON_MAX_OBSTACLES][256];
 };
 
 /**
- * @brief What loading a NEFF would allocate, to the byte; nothing of it needs a device.
+ * @brief Memory that loading a NEFF would allocate, to the byte; needs no device.
  * @return as neuron_model_load()
  */
 int neuron_model_plan(const struct neuron_geometry *geometry, const void *bytes, size_t size,
 		      const struct neuron_plan_opts *opts, struct neuron_plan *plan);
 /**
- * @brief What models take together on a logical core, as the driver would count it.
- * @param microcode	bytes on each physical core
- * @param core	@c device_bytes is filled in
- * @return 0, -E2BIG more than 2^64 bytes
+ * @brief Memory of several models together on a logical core, as the driver would count
+ * it.  @param microcode bytes on each physical core @param core @c device_bytes is filled
+ * in @return 0, -E2BIG more than 2^64 bytes
  */
 int neuron_plan_sum(const struct neuron_plan *plans, size_t nr_plans,
 		    const struct neuron_plan_opts *opts, uint64_t microcode,
