@@ -134,7 +134,27 @@ check_config() {
 	return $bad
 }
 
-# The pages are well-formed, have an example, and there is one for each function.
+# "structure field" for each public structure of the library.
+public_fields() {
+	perl -0777 -ne '
+		s{/\*.*?\*/}{}gs;
+		while (/^struct (\w+) \{\n(.*?)^\};/gms) {
+			my ($name, $body) = ($1, $2);
+			1 while $body =~ s/\{[^{}]*\}|\[[^]]*\]//g;
+			for (split /[;,]/, $body) {
+				print "$name $1\n" if /\(\*(\w+)\)/ || /(\w+)\s*$/;
+			}
+		}' libneuron/include/neuron/*.h
+}
+
+# The same as the tables of the pages have them.
+described_fields() {
+	awk -F'|' '/^\.S[HS]/ { split($0, w, " "); name = w[2] == "struct" ? w[3] : "" }
+		name && /^[a-z_]+\|/ { print name, $1 }' libneuron/man/neuron_*.3
+}
+
+# The pages are well-formed, have an example, and there is one for each function and a row
+# for each field of a structure.
 check_man() {
 	local bad=0 page symbol
 
@@ -146,6 +166,9 @@ check_man() {
 	while read -r symbol; do
 		grep -qx "$symbol" "$work/pages" || { echo "$symbol: no page"; bad=1; }
 	done < <(sed 's/@@.*//' libneuron/*.symbols)
+	public_fields | sort -u >"$work/fields"
+	[ -s "$work/fields" ] || bad=1
+	! described_fields | sort -u | comm -3 "$work/fields" - | grep . || bad=1
 	return $bad
 }
 
