@@ -191,53 +191,40 @@ static int open_buffers(struct profile_part *p)
 
 /* ---- collecting -------------------------------------------------------------------- */
 
-/* NULL: that was the limit. */
-static int add_item(struct profile_part *p, struct profile_item **item)
+/* Up to the limit; @open, if it is not NULL, is the one that was added last. */
+static int add_item(struct profile_part *p, const struct profile_item *item, size_t *open)
 {
-	*item = NULL;
+	int ret;
+
 	if (p->nr_items >= PROFILE_MAX_ITEMS) {
 		p->lost++;
 		return 0;
 	}
-	if (p->nr_items == p->max_items) {
-		size_t more = p->max_items ? p->max_items * 2 : 1024;
-		struct profile_item *items = reallocarray(p->items, more, sizeof(*items));
-
-		if (!items)
-			return -ENOMEM;
-		p->items = items;
-		p->max_items = more;
-	}
-	*item = &p->items[p->nr_items++];
-	**item = (struct profile_item){ 0 };
+	ret = array_grow((void **)&p->items, p->nr_items, &p->max_items, sizeof(*p->items));
+	if (ret)
+		return ret;
+	p->items[p->nr_items] = *item;
+	if (open)
+		*open = p->nr_items;
+	p->nr_items++;
 	return 0;
 }
 
-/* The last run of this epoch that @ts is not before. */
-static uint32_t run_at(const struct profile_part *p, uint64_t ts)
+#define BY_TIME NR_ENGINES
+
+/*
+ * The last run of this epoch that @at is not before: a time, or the number of an engine's
+ * instruction, as what it does late belongs to the run that gave it the program.
+ */
+static uint32_t run_of(const struct profile_part *p, uint32_t engine, uint64_t at)
 {
 	size_t low = p->epoch, high = p->nr_runs;
 
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
+		const struct profile_run *r = &p->runs[mid];
 
-		if (p->runs[mid].begin <= ts)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low > p->epoch ? (uint32_t)(low - 1) : PROFILE_NO_RUN;
-}
-
-/* By number, as what an engine does late belongs to the run that gave it the program. */
-static uint32_t run_of_instruction(const struct profile_part *p, uint32_t engine, uint32_t id)
-{
-	size_t low = p->epoch, high = p->nr_runs;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (p->runs[mid].first[engine] <= id)
+		if ((engine == BY_TIME ? r->begin : r->first[engine]) <= at)
 			low = mid + 1;
 		else
 			high = mid;
@@ -256,9 +243,7 @@ static int take_instruction(struct profile_part *p, const struct neuron_isa_noti
 			    size_t *open)
 {
 	uint32_t id = le32toh(n->id), run;
-	struct profile_item *item;
 	size_t begun = *open;
-	int ret;
 
 	if (n->engine >= NR_ENGINES)
 		return 0;
@@ -270,21 +255,19 @@ static int take_instruction(struct profile_part *p, const struct neuron_isa_noti
 		}
 		return 0;
 	}
-	run = run_of_instruction(p, n->engine, id);
+	run = run_of(p, n->engine, id);
 	if (!wanted(p, run))
 		return 0;
-	ret = add_item(p, &item);
-	if (!item)
-		return ret;
-	item->type = PROFILE_INSTRUCTION;
-	item->begin = item->end = le64toh(n->data);
-	item->run = run;
-	item->where = n->engine;
-	item->id = id - p->runs[run].first[n->engine];
-	item->code = n->code;
-	item->unfinished = true;
-	*open = p->nr_items - 1;
-	return 0;
+	return add_item(p, &(struct profile_item){
+				.type = PROFILE_INSTRUCTION,
+				.begin = le64toh(n->data),
+				.end = le64toh(n->data),
+				.run = run,
+				.where = n->engine,
+				.id = id - p->runs[run].first[n->engine],
+				.code = n->code,
+				.unfinished = true,
+			}, open);
 }
 
 /* Queues of the core that are not the model's are left out. */
@@ -302,10 +285,8 @@ static int take_packet(struct profile_part *p, const struct neuron_isa_notice *n
 		       size_t *open)
 {
 	uint32_t slot = engine + p->core->device->geometry.engines_per_core * (n->phase >> 4);
-	uint32_t run = run_at(p, le64toh(n->data));
-	struct profile_item *item;
+	uint32_t run = run_of(p, BY_TIME, le64toh(n->data));
 	size_t begun = *open;
-	int ret;
 
 	*open = PROFILE_NO_ITEM;
 	if (n->kind == NEURON_ISA_NOTICE_DMA_END) {
@@ -317,36 +298,31 @@ static int take_packet(struct profile_part *p, const struct neuron_isa_notice *n
 	}
 	if (!wanted(p, run) || !has_slot(p, run, slot))
 		return 0;
-	ret = add_item(p, &item);
-	if (!item)
-		return ret;
-	item->type = PROFILE_PACKET;
-	item->begin = item->end = le64toh(n->data);
-	item->where = slot;
-	item->run = run;
-	item->id = le32toh(n->id);
-	*open = p->nr_items - 1;
-	return 0;
+	return add_item(p, &(struct profile_item){
+				.type = PROFILE_PACKET,
+				.begin = le64toh(n->data),
+				.end = le64toh(n->data),
+				.where = slot,
+				.run = run,
+				.id = le32toh(n->id),
+			}, open);
 }
 
 static int take_semaphore(struct profile_part *p, const struct neuron_isa_notice *n)
 {
-	uint32_t run = run_at(p, le64toh(n->data));
-	struct profile_item *item;
-	int ret;
+	uint32_t run = run_of(p, BY_TIME, le64toh(n->data));
 
 	if (!wanted(p, run))
 		return 0;
-	ret = add_item(p, &item);
-	if (!item)
-		return ret;
-	item->type = PROFILE_SEMAPHORE;
-	item->begin = item->end = le64toh(n->data);
-	item->run = run;
-	item->where = n->code;
-	item->id = le32toh(n->id);
-	item->by = n->engine;
-	return 0;
+	return add_item(p, &(struct profile_item){
+				.type = PROFILE_SEMAPHORE,
+				.begin = le64toh(n->data),
+				.end = le64toh(n->data),
+				.run = run,
+				.where = n->code,
+				.id = le32toh(n->id),
+				.by = n->engine,
+			}, NULL);
 }
 
 static int take(struct profile_part *p, const struct profile_buffer *b,
@@ -458,17 +434,10 @@ static void run_begin(struct profile_part *p, const struct neuron_model *model)
 		p->lost++;
 		return;
 	}
-	if (p->nr_runs == p->max_runs) {
-		size_t more = p->max_runs ? p->max_runs * 2 : 16;
-		struct profile_run *runs = reallocarray(p->runs, more, sizeof(*runs));
-
-		if (!runs) {
-			p->error = p->error ? p->error : -ENOMEM;
-			p->missing = p->missing ? p->missing : -ENOMEM;
-			return;
-		}
-		p->runs = runs;
-		p->max_runs = more;
+	if (array_grow((void **)&p->runs, p->nr_runs, &p->max_runs, sizeof(*p->runs))) {
+		p->error = p->error ?: -ENOMEM;
+		p->missing = p->missing ?: -ENOMEM;
+		return;
 	}
 	only = p->profile->wanted;
 	r = &p->runs[p->nr_runs++];
@@ -507,36 +476,30 @@ static int start_part(struct profile_part *p, struct neuron_mem_failure *failure
 	int ret;
 
 	GUARD(&p->core->lock);
-	if (p->core->profile) {
-		ret = -EBUSY;
-	} else {
-		p->core->profile = p;
-		p->core->recorder = &recorder;
-		p->failure = failure;
-		/* Makes the buffers, too. */
-		ret = core_reset_locked(p->core);
-		/* It is the caller's: resets from now on, of any thread, must not use it. */
-		p->failure = NULL;
-		if (!ret)
-			ret = p->error;
-	}
-	return ret;
+	if (p->core->profile)
+		return -EBUSY;
+	p->core->profile = p;
+	p->core->recorder = &recorder;
+	p->failure = failure;
+	/* Makes the buffers, too. */
+	ret = core_reset_locked(p->core);
+	/* It is the caller's: resets from now on, of any thread, must not use it. */
+	p->failure = NULL;
+	return ret ?: p->error;
 }
 
 /* -EALREADY: it was not on. */
 static int stop_part(struct profile_part *p)
 {
-	int ret = -EALREADY;
+	int ret;
 
 	GUARD(&p->core->lock);
-	if (p->core->profile == p) {
-		p->stopping = true;
-		ret = core_reset_locked(p->core);
-		p->core->profile = NULL;
-		if (!ret)
-			ret = p->error;
-	}
-	return ret;
+	if (p->core->profile != p)
+		return -EALREADY;
+	p->stopping = true;
+	ret = core_reset_locked(p->core);
+	p->core->profile = NULL;
+	return ret ?: p->error;
 }
 
 static void free_profile(struct neuron_profile *profile)
@@ -562,9 +525,7 @@ NEURON_EXPORT int neuron_profile_start(struct neuron_core *core,
 	struct neuron_profile *p;
 	int ret;
 
-	ret = opts_copy(&o, sizeof(o), opts);
-	if (!ret)
-		ret = check_opts(&o);
+	ret = opts_copy(&o, sizeof(o), opts) ?: check_opts(&o);
 	if (ret)
 		return ret;
 	if (!profile || (o.model && o.model->core != core))

@@ -118,19 +118,15 @@ static json_t *complete(const struct line *l, json_t *name, const char *cat, int
 			 pid_of(l->part), "tid", tid, "args", args);
 }
 
-static json_t *run_args(const struct profile_run *r)
-{
-	return json_pack("{s:s, s:I}", "model", r->labels->name, "run", (json_int_t)r->number);
-}
+/* What every event has, and then more. */
+#define RUN_ARGS(r, format, ...) \
+	json_pack("{s:s, s:I, " format "}", "model", (r)->labels->name, "run", \
+		  (json_int_t)(r)->number, __VA_ARGS__)
 
 static json_t *run_event(const struct line *l)
 {
-	json_t *args = run_args(l->run);
+	json_t *args = RUN_ARGS(l->run, "s:i", "result", l->run->ret);
 
-	if (json_object_set_new(args, "result", json_integer(l->run->ret))) {
-		json_decref(args);
-		return NULL;
-	}
 	return complete(l, json_string(l->run->labels->name), "model", TID_RUNS, args);
 }
 
@@ -140,18 +136,15 @@ static json_t *instruction_event(const struct line *l)
 	const struct labels *labels = l->run->labels;
 	const char *opcode = isa_opcode_name(item->code);
 	const struct label_entry *e = find_trigger(labels, item->where, item->id);
-	json_t *name, *args = run_args(l->run);
+	json_int_t id = item->id;
+	json_t *name, *args = item->unfinished ?
+		RUN_ARGS(l->run, "s:I, s:b", "instruction", id, "unfinished", true) :
+		RUN_ARGS(l->run, "s:I", "instruction", id);
 
 	if (e && item->code == NEURON_ISA_OP_DMA_TRIGGER)
 		name = json_sprintf("%s %s %u", opcode, labels->rings[e->ring].name, e->id);
 	else
 		name = json_string(opcode);
-	if (json_object_set_new(args, "instruction", json_integer(item->id)) ||
-	    (item->unfinished && json_object_set_new(args, "unfinished", json_true()))) {
-		json_decref(name);
-		json_decref(args);
-		return NULL;
-	}
 	return complete(l, name, "instruction", TID_ENGINE + (int)item->where, args);
 }
 
@@ -159,10 +152,14 @@ static json_t *packet_event(const struct line *l)
 {
 	const struct profile_item *item = l->item;
 	const struct labels *labels = l->run->labels;
-	int ring = find_ring(labels, item->where), bad;
+	int ring = find_ring(labels, item->where);
 	const struct label_entry *e = ring < 0 ? NULL :
 				      find_transfer(labels, (uint32_t)ring, item->id);
-	json_t *name, *args = run_args(l->run);
+	json_int_t id = item->id, bytes = item->bytes;
+	json_t *name, *args = e ?
+		RUN_ARGS(l->run, "s:I, s:I, s:s, s:I", "descriptor", id, "bytes", bytes, "queue",
+			 labels->rings[ring].name, "transfer", (json_int_t)e->id) :
+		RUN_ARGS(l->run, "s:I, s:I", "descriptor", id, "bytes", bytes);
 
 	if (e)
 		name = json_sprintf("%s %u", labels->rings[ring].name, e->id);
@@ -170,16 +167,6 @@ static json_t *packet_event(const struct line *l)
 		name = json_sprintf("fetch %s", isa_engine_name(item->where));
 	else
 		name = json_string("DMA");
-	bad = json_object_set_new(args, "descriptor", json_integer(item->id)) ||
-	      json_object_set_new(args, "bytes", json_integer(item->bytes));
-	if (e && !bad)
-		bad = json_object_set_new(args, "queue", json_string(labels->rings[ring].name)) ||
-		      json_object_set_new(args, "transfer", json_integer(e->id));
-	if (bad) {
-		json_decref(name);
-		json_decref(args);
-		return NULL;
-	}
 	return complete(l, name, "dma", TID_QUEUE + (int)item->where, args);
 }
 
