@@ -102,18 +102,14 @@ NEURON_EXPORT NRT_STATUS nrta_execute_schedule(nrt_model_t *model, const nrt_ten
 					       NRT_STATUS *ret, nrta_seq_t *seq)
 {
 	const struct nrt_set *in = nrt_set_of(input_set), *out = nrt_set_of(output_set);
-	NRT_STATUS status = NRT_SUCCESS;
 	struct nrt_model *m;
 
 	NRT_ENTER();
 	m = nrt_model_get(model);
-	if (!m) {
-		status = NRT_INVALID_HANDLE;
-	} else if ((input_set && !in) || (output_set && !out)) {
-		nrt_model_put(m);
-		status = NRT_INVALID;
-	} else {
-		status = nrt_async_execute(m, in, out, queue, false, ret, seq);
-	}
-	return status;
+	if (!m)
+		return NRT_INVALID_HANDLE;
+	if ((!input_set || in) && (!output_set || out))
+		return nrt_async_execute(m, in, out, queue, false, ret, seq);
+	nrt_model_put(m);
+	return NRT_INVALID;
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Running a model: tensors in their places, and what becomes of the result. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "../../common/lock.h"

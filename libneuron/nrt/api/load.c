@@ -138,27 +138,28 @@ NEURON_EXPORT NRT_STATUS nrt_load(const void *neff_bytes, size_t size, int32_t v
 {
 	uint64_t began = nrt_trace_begin();
 	struct nrt_process *p = &nrt_process;
-	NRT_STATUS status = NRT_SUCCESS;
+	NRT_STATUS status;
+	uint32_t index;
 
 	NRT_ENTER();
 	if (neff_bytes && !size) {
 		LOG(NMGR, ERROR, "invalid argument: the NEFF is empty");
-		status = NRT_INVALID;
-	} else if (!neff_bytes || !model || vnc < -1 || vnc_count < -1) {
+		return NRT_INVALID;
+	}
+	if (!neff_bytes || !model || vnc < -1 || vnc_count < -1) {
 		LOG(NMGR, ERROR, "invalid argument: %zu bytes, core %d, %d cores", size, vnc,
 		    vnc_count);
-		status = NRT_INVALID;
-	} else if ((vnc >= 0 && (uint32_t)vnc >= p->nr_vncs) || vnc_count > 1) {
+		return NRT_INVALID;
+	}
+	if ((vnc >= 0 && (uint32_t)vnc >= p->nr_vncs) || vnc_count > 1) {
 		LOG_AS(TDRV, ERROR, "db_vtpb_get_mla_and_tpb", "could not find VNC id %d, count %d",
 		       vnc, vnc_count);
-		status = NRT_LOAD_NOT_ENOUGH_NC;
-	} else {
-		uint32_t index = vnc < 0 ? nrt_emptiest_vnc() : (uint32_t)vnc;
-
-		status = load_on(index, neff_bytes, size, model);
-		nrt_trace_end(began, NRT_TRACE_LOAD, index, status, size,
-			      status == NRT_SUCCESS ? neuron_model_name((*model)->model) : NULL);
+		return NRT_LOAD_NOT_ENOUGH_NC;
 	}
+	index = vnc < 0 ? nrt_emptiest_vnc() : (uint32_t)vnc;
+	status = load_on(index, neff_bytes, size, model);
+	nrt_trace_end(began, NRT_TRACE_LOAD, index, status, size,
+		      status == NRT_SUCCESS ? neuron_model_name((*model)->model) : NULL);
 	return status;
 }
 
@@ -193,27 +194,16 @@ NEURON_EXPORT NRT_STATUS nrt_get_model_tensor_info(nrt_model_t *model,
 						   nrt_tensor_info_array_t **tensor_info)
 {
 	nrt_tensor_info_array_t *array;
-	NRT_STATUS status = nrt_enter();
-	struct nrt_model *m;
 
-	if (status != NRT_SUCCESS)
-		return status;
-	m = nrt_model_get(model);
-	if (!m) {
-		status = NRT_INVALID_HANDLE;
-		goto out;
-	}
-	if (!tensor_info) {
-		status = NRT_INVALID;
-		goto out;
-	}
-	array = calloc(1, sizeof(*array) + model->nr_io * sizeof(array->tensor_array[0]));
-	if (!array) {
-		status = NRT_RESOURCE;
-		goto out;
-	}
-	for (size_t i = 0; i < model->nr_io; i++) {
-		const struct neuron_tensor_info *info = &model->info[i];
+	NRT_ENTER();
+	NRT_MODEL(m, model);
+	if (!tensor_info)
+		return NRT_INVALID;
+	array = calloc(1, sizeof(*array) + m->nr_io * sizeof(array->tensor_array[0]));
+	if (!array)
+		return NRT_RESOURCE;
+	for (size_t i = 0; i < m->nr_io; i++) {
+		const struct neuron_tensor_info *info = &m->info[i];
 		nrt_tensor_info_t *t = &array->tensor_array[i];
 
 		array->tensor_count = i + 1;
@@ -225,16 +215,12 @@ NEURON_EXPORT NRT_STATUS nrt_get_model_tensor_info(nrt_model_t *model,
 		t->shape = calloc(info->ndim ? info->ndim : 1, sizeof(*t->shape));
 		if (!t->shape) {
 			nrt_free_model_tensor_info(array);
-			status = NRT_RESOURCE;
-			goto out;
+			return NRT_RESOURCE;
 		}
 		memcpy(t->shape, info->shape, info->ndim * sizeof(*t->shape));
 	}
 	*tensor_info = array;
-out:
-	nrt_model_put(m);
-	nrt_leave();
-	return status;
+	return NRT_SUCCESS;
 }
 
 /* Callable at any time: it is plain memory. */
@@ -250,19 +236,12 @@ NEURON_EXPORT NRT_STATUS nrt_free_model_tensor_info(nrt_tensor_info_array_t *ten
 
 static NRT_STATUS model_number(const nrt_model_t *model, uint32_t *out, uint32_t value)
 {
-	NRT_STATUS status = NRT_SUCCESS;
-	struct nrt_model *m;
-
 	NRT_ENTER();
-	m = nrt_model_get(model);
-	if (!m)
-		status = NRT_INVALID_HANDLE;
-	else if (!out)
-		status = NRT_INVALID;
-	else
-		*out = value;
-	nrt_model_put(m);
-	return status;
+	NRT_MODEL(m, model);
+	if (!out)
+		return NRT_INVALID;
+	*out = value;
+	return NRT_SUCCESS;
 }
 
 NEURON_EXPORT NRT_STATUS nrt_get_model_vnc_count(const nrt_model_t *model, uint32_t *vnc_count)
@@ -284,23 +263,15 @@ NEURON_EXPORT NRT_STATUS nrt_get_model_info(const nrt_model_t *model, nrt_model_
 					    size_t size_in, size_t *size_out)
 {
 	nrt_model_info_t ours;
-	NRT_STATUS status = NRT_SUCCESS;
-	struct nrt_model *m;
+	size_t size = size_in < sizeof(ours) ? size_in : sizeof(ours);
 
 	NRT_ENTER();
-	m = nrt_model_get(model);
-	if (!m) {
-		status = NRT_INVALID_HANDLE;
-	} else if (!info) {
-		status = NRT_INVALID;
-	} else {
-		size_t size = size_in < sizeof(ours) ? size_in : sizeof(ours);
-
-		ours.vnc = model->vnc_index;
-		memcpy(info, &ours, size);
-		if (size_out)
-			*size_out = size;
-	}
-	nrt_model_put(m);
-	return status;
+	NRT_MODEL(m, model);
+	if (!info)
+		return NRT_INVALID;
+	ours.vnc = m->vnc_index;
+	memcpy(info, &ours, size);
+	if (size_out)
+		*size_out = size;
+	return NRT_SUCCESS;
 }

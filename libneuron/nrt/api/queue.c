@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "../../common/lock.h"
@@ -83,7 +82,6 @@ static nrta_seq_t seq_of(uint32_t index, uint64_t number)
 
 static NRT_STATUS find_queue(int64_t vnc, nrta_xu_t xu, int queue, uint32_t *index)
 {
-
 	if (vnc < 0 || vnc >= nrt_process.nr_vncs || (int)xu < 0 || xu >= NRTA_XU_TYPE_NUM ||
 	    queue < 0 || queue >= queues_of[xu])
 		return NRT_INVALID;
@@ -197,36 +195,32 @@ static NRT_STATUS queue_full(uint32_t index)
 static NRT_STATUS schedule(uint32_t index, const struct nrt_job *job, bool wait, nrta_seq_t *seq)
 {
 	struct queue *q = &async.queues[index];
-	NRT_STATUS status = NRT_SUCCESS;
 
 	GUARD(&q->lock);
 	while (wait && !q->stop && q->scheduled - q->completed >= q->depth && !nrt_on_worker())
 		pthread_cond_wait(&q->progress, &q->lock);
 	if (q->stop)
-		status = NRT_CLOSED;
-	else if (q->dead)
-		status = NRT_EXEC_UNIT_UNRECOVERABLE;
-	else if (q->scheduled - q->completed >= q->depth)
-		status = queue_full(index);
-	else if (start_worker(q))
-		status = NRT_RESOURCE;
-	if (status == NRT_SUCCESS) {
-		q->jobs[++q->scheduled % q->depth] = *job;
-		/* Before the worker can be done with it. */
-		if (seq)
-			*seq = seq_of(index, q->scheduled);
-		pthread_cond_signal(&q->work);
-	}
-	return status;
+		return NRT_CLOSED;
+	if (q->dead)
+		return NRT_EXEC_UNIT_UNRECOVERABLE;
+	if (q->scheduled - q->completed >= q->depth)
+		return queue_full(index);
+	if (start_worker(q))
+		return NRT_RESOURCE;
+	q->jobs[++q->scheduled % q->depth] = *job;
+	/* Before the worker can be done with it. */
+	if (seq)
+		*seq = seq_of(index, q->scheduled);
+	pthread_cond_signal(&q->work);
+	return NRT_SUCCESS;
 }
 
 NRT_STATUS nrt_queue_submit(int64_t vnc, nrta_xu_t xu, int queue, const struct nrt_job *job,
 			    bool wait, nrta_seq_t *seq)
 {
 	uint32_t index;
-	NRT_STATUS status = find_queue(vnc, xu, queue, &index);
 
-	return status == NRT_SUCCESS ? schedule(index, job, wait, seq) : status;
+	return find_queue(vnc, xu, queue, &index) ?: schedule(index, job, wait, seq);
 }
 
 void nrt_queues_stop(void)
@@ -291,22 +285,18 @@ void nrt_queues_forget(void)
 
 NEURON_EXPORT NRT_STATUS nrta_is_completed(nrta_seq_t seq, bool *is_completed)
 {
-	NRT_STATUS status = NRT_SUCCESS;
 	struct queue *q;
 	uint64_t number;
 
 	NRT_ENTER();
 	q = queue_of_seq(seq, &number);
-	status = NRT_INVALID;
-	if (q && is_completed) {
-		pthread_mutex_lock(&q->lock);
-		if (number <= q->scheduled) {
-			*is_completed = number <= q->completed;
-			status = NRT_SUCCESS;
-		}
-		pthread_mutex_unlock(&q->lock);
-	}
-	return status;
+	if (!q || !is_completed)
+		return NRT_INVALID;
+	GUARD(&q->lock);
+	if (number > q->scheduled)
+		return NRT_INVALID;
+	*is_completed = number <= q->completed;
+	return NRT_SUCCESS;
 }
 
 NEURON_EXPORT NRT_STATUS nrta_get_sequence(uint32_t lnc, nrta_xu_t xu, int queue, nrta_seq_t *seq)
@@ -316,14 +306,11 @@ NEURON_EXPORT NRT_STATUS nrta_get_sequence(uint32_t lnc, nrta_xu_t xu, int queue
 
 	NRT_ENTER();
 	status = seq ? find_queue(lnc, xu, queue, &index) : NRT_INVALID;
-	if (status == NRT_SUCCESS) {
-		struct queue *q = &async.queues[index];
-
-		pthread_mutex_lock(&q->lock);
-		*seq = seq_of(index, q->completed);
-		pthread_mutex_unlock(&q->lock);
-	}
-	return status;
+	if (status != NRT_SUCCESS)
+		return status;
+	GUARD(&async.queues[index].lock);
+	*seq = seq_of(index, async.queues[index].completed);
+	return NRT_SUCCESS;
 }
 
 /* -1, or a duplicate of @fd. */
@@ -377,7 +364,7 @@ static NRT_STATUS watch(struct queue *q, uint64_t number, int fd)
 
 NEURON_EXPORT NRT_STATUS nrta_event_register_seq_id_completion(nrta_seq_t seq, int fd)
 {
-	NRT_STATUS status = NRT_SUCCESS;
+	NRT_STATUS status;
 	struct queue *q;
 	uint64_t number;
 	int own;
@@ -385,59 +372,51 @@ NEURON_EXPORT NRT_STATUS nrta_event_register_seq_id_completion(nrta_seq_t seq, i
 	NRT_ENTER();
 	q = queue_of_seq(seq, &number);
 	status = q ? keep(fd, &own) : NRT_INVALID;
-	if (status == NRT_SUCCESS) {
-		pthread_mutex_lock(&q->lock);
-		if (number <= q->scheduled) {
-			status = watch(q, number, own);
-		} else {
-			status = NRT_INVALID;
-			if (own >= 0)
-				close(own);
-		}
-		pthread_mutex_unlock(&q->lock);
-	}
-	return status;
+	if (status != NRT_SUCCESS)
+		return status;
+	GUARD(&q->lock);
+	if (number <= q->scheduled)
+		return watch(q, number, own);
+	if (own >= 0)
+		close(own);
+	return NRT_INVALID;
 }
 
 NEURON_EXPORT NRT_STATUS nrta_event_register_xu_completion(int lnc, nrta_xu_t xu, int queue, int fd)
 {
 	NRT_STATUS status;
+	struct queue *q;
 	uint32_t index;
 	int own;
 
 	NRT_ENTER();
-	status = find_queue(lnc, xu, queue, &index);
-	if (status == NRT_SUCCESS)
-		status = keep(fd, &own);
-	if (status == NRT_SUCCESS) {
-		struct queue *q = &async.queues[index];
-
-		pthread_mutex_lock(&q->lock);
-		if (q->fd >= 0)
-			close(q->fd);
-		q->fd = own;
-		pthread_mutex_unlock(&q->lock);
-	}
-	return status;
+	status = find_queue(lnc, xu, queue, &index) ?: keep(fd, &own);
+	if (status != NRT_SUCCESS)
+		return status;
+	q = &async.queues[index];
+	GUARD(&q->lock);
+	if (q->fd >= 0)
+		close(q->fd);
+	q->fd = own;
+	return NRT_SUCCESS;
 }
 
 /* Those that are queued when it is called. */
 NEURON_EXPORT NRT_STATUS nrt_async_drain_queued_execs(int32_t vnc)
 {
 	NRT_STATUS status;
+	struct queue *q;
 	uint32_t index;
+	uint64_t last;
 
 	NRT_ENTER();
 	status = nrt_on_worker() ? NRT_INVALID : find_queue(vnc, NRTA_XU_COMPUTE, 0, &index);
-	if (status == NRT_SUCCESS) {
-		struct queue *q = &async.queues[index];
-		uint64_t last;
-
-		pthread_mutex_lock(&q->lock);
-		last = q->scheduled;
-		while (q->completed < last)
-			pthread_cond_wait(&q->progress, &q->lock);
-		pthread_mutex_unlock(&q->lock);
-	}
-	return status;
+	if (status != NRT_SUCCESS)
+		return status;
+	q = &async.queues[index];
+	GUARD(&q->lock);
+	last = q->scheduled;
+	while (q->completed < last)
+		pthread_cond_wait(&q->progress, &q->lock);
+	return NRT_SUCCESS;
 }

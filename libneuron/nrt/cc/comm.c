@@ -45,25 +45,22 @@ _Static_assert(sizeof(struct introduction) <= COMM_DATA, "fits");
 
 static NRT_STATUS members_get(uint32_t vnc, struct member **out)
 {
-	NRT_STATUS status = NRT_SUCCESS;
-
 	GUARD(&comm_lock);
-	if (comm.closing) {
-		status = NRT_CLOSED;
-	} else if (!comm.members) {
+	if (comm.closing)
+		return NRT_CLOSED;
+	if (!comm.members) {
 		comm.members = calloc(nrt_process.nr_vncs, sizeof(*comm.members));
-		comm.nr = comm.members ? nrt_process.nr_vncs : 0;
+		if (!comm.members)
+			return NRT_RESOURCE;
+		comm.nr = nrt_process.nr_vncs;
 		for (uint32_t i = 0; i < comm.nr; i++)
 			for (uint32_t c = 0; c < COMM_CHANNELS; c++) {
 				pthread_mutex_init(&comm.members[i].busy[c], NULL);
 				comm.members[i].fd[c] = -1;
 			}
 	}
-	if (status == NRT_SUCCESS && !comm.members)
-		status = NRT_RESOURCE;
-	if (status == NRT_SUCCESS)
-		*out = &comm.members[vnc];
-	return status;
+	*out = &comm.members[vnc];
+	return NRT_SUCCESS;
 }
 
 /* ---- sockets ----------------------------------------------------------------------- */
@@ -120,37 +117,58 @@ static bool hub_lost(const struct member *m)
 	return pfd.fd < 0 || poll(&pfd, 1, 0) > 0;
 }
 
+static NRT_STATUS make_socket(struct member *m, uint32_t channel)
+{
+	GUARD(&comm_lock);
+	if (comm.closing)
+		return NRT_CLOSED;
+	m->fd[channel] = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	return m->fd[channel] < 0 ? NRT_RESOURCE : NRT_SUCCESS;
+}
+
 /* As soon as there is somebody to connect to. */
 static NRT_STATUS connect_place(struct member *m, uint32_t channel,
 				const struct comm_place *place, const struct deadline *deadline)
 {
 	struct sockaddr_un address;
-	NRT_STATUS status;
+	NRT_STATUS status = make_socket(m, channel);
 
+	if (status != NRT_SUCCESS)
+		return status;
 	comm_place_address(place, &address);
-	pthread_mutex_lock(&comm_lock);
-	status = comm.closing ? NRT_CLOSED : NRT_SUCCESS;
-	if (status == NRT_SUCCESS) {
-		m->fd[channel] = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-		if (m->fd[channel] < 0)
-			status = NRT_RESOURCE;
-	}
-	pthread_mutex_unlock(&comm_lock);
-	while (status == NRT_SUCCESS &&
-	       connect(m->fd[channel], (const struct sockaddr *)&address, sizeof(address))) {
+	while (connect(m->fd[channel], (const struct sockaddr *)&address, sizeof(address))) {
 		/* Not there yet, or not through with those before us. */
 		if (errno != ENOENT && errno != ECONNREFUSED && errno != EAGAIN && errno != EINTR)
-			status = NRT_FAILURE;
-		else if (channel && hub_lost(m))
-			status = NRT_FAILURE;
-		else if (!deadline_left(deadline))
-			status = NRT_TIMEOUT;
-		else if (closing())
-			status = NRT_CLOSED;
-		else
-			usleep(5000);
+			return NRT_FAILURE;
+		if (channel && hub_lost(m))
+			return NRT_FAILURE;
+		if (!deadline_left(deadline))
+			return NRT_TIMEOUT;
+		if (closing())
+			return NRT_CLOSED;
+		usleep(5000);
 	}
-	return status;
+	return NRT_SUCCESS;
+}
+
+/* Say who we are to who listens at the place. */
+static NRT_STATUS introduce(const char *func, const struct member *m,
+			    const struct comm_place *place, struct comm_hello *hello,
+			    const struct deadline *deadline, struct comm_reply *reply)
+{
+	int fd = m->fd[hello->channel];
+	NRT_STATUS status;
+
+	if (!comm_peer_is_us(fd)) {
+		LOG_AS(ENC, ERROR, func, "another user listens at the place of rank 0");
+		return NRT_FAILURE;
+	}
+	/* The secret is of the one who listens, who wrote it before. */
+	if ((!hello->channel && comm_place_secret(place, hello->key)) ||
+	    comm_send(fd, hello, sizeof(*hello), NULL, 0))
+		return NRT_COLL_PENDING;
+	status = await(m, hello->channel, deadline, reply, NULL, 0);
+	return status == NRT_SUCCESS && reply->nr != hello->count ? NRT_FAILURE : status;
 }
 
 /* Connect and say who we are.  NRT_COLL_PENDING: again. */
@@ -159,23 +177,10 @@ static NRT_STATUS connect_channel(const char *func, struct member *m, struct com
 {
 	uint32_t channel = hello->channel;
 	struct comm_place place;
-	NRT_STATUS status = comm_place_open(func, &place);
+	NRT_STATUS status = comm_place_open(func, &place) ?:
+			    connect_place(m, channel, &place, deadline) ?:
+			    introduce(func, m, &place, hello, deadline, reply);
 
-	if (status == NRT_SUCCESS)
-		status = connect_place(m, channel, &place, deadline);
-	if (status == NRT_SUCCESS && !comm_peer_is_us(m->fd[channel])) {
-		LOG_AS(ENC, ERROR, func, "another user listens at the place of rank 0");
-		status = NRT_FAILURE;
-	}
-	/* Of the one who listens, who wrote it before. */
-	if (status == NRT_SUCCESS && !channel && comm_place_secret(&place, hello->key))
-		status = NRT_COLL_PENDING;
-	if (status == NRT_SUCCESS && comm_send(m->fd[channel], hello, sizeof(*hello), NULL, 0))
-		status = NRT_COLL_PENDING;
-	if (status == NRT_SUCCESS)
-		status = await(m, channel, deadline, reply, NULL, 0);
-	if (status == NRT_SUCCESS && reply->nr != hello->count)
-		status = NRT_FAILURE;
 	if (status != NRT_SUCCESS)
 		hang_up(m, channel);
 	comm_place_close(&place);
@@ -442,28 +447,26 @@ static NRT_STATUS exchange(struct member *m, const struct nrt_exchange *x,
 	size_t size = offsetof(struct comm_request, ranks) + r->nr * sizeof(r->ranks[0]);
 	NRT_STATUS status = NRT_SUCCESS;
 	uint32_t nr_fds = r->fds ? r->nr : 0;
-	int ret;
+	int ret = 0;
 
 	memcpy(hello.key, m->key, COMM_KEY);
 	if (m->fd[x->channel] < 0)
 		status = open_channel(x->func, m, &hello, &deadline, reply);
-	if (status == NRT_SUCCESS) {
-		/* Those on their way to others arrive soon. */
-		while ((ret = comm_send(m->fd[x->channel], r, size, &x->fd, r->fds)) ==
-		       -ETOOMANYREFS && deadline_left(&deadline) && !closing())
-			usleep(1000);
-		status = ret ? NRT_FAILURE : NRT_SUCCESS;
-	}
-	if (status == NRT_SUCCESS)
-		status = await(m, x->channel, &deadline, reply, x->fds, nr_fds);
-	if (status == NRT_COLL_PENDING)
-		status = NRT_FAILURE;
-	if (status == NRT_SUCCESS &&
-	    (reply->nr != r->nr || (nr_fds && x->fds[nr_fds - 1] < 0)))
-		status = NRT_FAILURE;
-	if (status == NRT_SUCCESS && x->all)
+	/* Those on their way to others arrive soon. */
+	while (status == NRT_SUCCESS &&
+	       (ret = comm_send(m->fd[x->channel], r, size, &x->fd, r->fds)) == -ETOOMANYREFS &&
+	       deadline_left(&deadline) && !closing())
+		usleep(1000);
+	if (ret)
+		return NRT_FAILURE;
+	status = status ?: await(m, x->channel, &deadline, reply, x->fds, nr_fds);
+	if (status != NRT_SUCCESS)
+		return status == NRT_COLL_PENDING ? NRT_FAILURE : status;
+	if (reply->nr != r->nr || (nr_fds && x->fds[nr_fds - 1] < 0))
+		return NRT_FAILURE;
+	if (x->all)
 		memcpy(x->all, reply->data, reply->nr * COMM_DATA);
-	return status;
+	return NRT_SUCCESS;
 }
 
 static void log_failure(const struct nrt_exchange *x, const struct comm_request *r,
@@ -541,13 +544,7 @@ void nrt_comm_stop(void)
 static void close_members(void)
 {
 	for (uint32_t i = 0; i < comm.nr; i++)
-		for (uint32_t c = 0; c < COMM_CHANNELS; c++) {
-			if (comm.members[i].fd[c] >= 0)
-				close(comm.members[i].fd[c]);
-			pthread_mutex_destroy(&comm.members[i].busy[c]);
-		}
-	free(comm.members);
-	comm.members = NULL;
+		comm_close_fds(comm.members[i].fd, COMM_CHANNELS);
 	comm.nr = 0;
 	comm.closing = false;
 }
@@ -556,20 +553,20 @@ void nrt_comm_close(void)
 {
 	GUARD(&comm_lock);
 	hub_stop();
+	for (uint32_t i = 0; i < comm.nr; i++)
+		for (uint32_t c = 0; c < COMM_CHANNELS; c++)
+			pthread_mutex_destroy(&comm.members[i].busy[c]);
 	close_members();
+	free(comm.members);
+	comm.members = NULL;
 }
 
 void nrt_comm_forget(void)
 {
 	hub_forget();
-	/* Mutexes that another thread of the parent may have had. */
-	for (uint32_t i = 0; i < comm.nr; i++)
-		for (uint32_t c = 0; c < COMM_CHANNELS; c++)
-			if (comm.members[i].fd[c] >= 0)
-				close(comm.members[i].fd[c]);
+	close_members();
+	/* Not freed: mutexes that another thread of the parent may have had. */
 	comm.members = NULL;
-	comm.nr = 0;
-	comm.closing = false;
 	pthread_mutex_init(&comm.root, NULL);
 	/* This thread had it at fork(). */
 	pthread_mutex_unlock(&comm_lock);

@@ -38,4 +38,15 @@ uint32_t nrt_emptiest_vnc(void);
 struct nrt_model *nrt_model_get(const struct nrt_model *handle);
 void nrt_model_put(struct nrt_model *m);
 
+static inline void nrt_model_leave(struct nrt_model *const *m)
+{
+	nrt_model_put(*m);
+}
+
+/* Behind NRT_ENTER(): the model of a handle until the function returns, or it says there is none. */
+#define NRT_MODEL(m, handle) \
+	struct nrt_model *m __attribute__((cleanup(nrt_model_leave))) = nrt_model_get(handle); \
+	if (!m) \
+		return NRT_INVALID_HANDLE
+
 #endif

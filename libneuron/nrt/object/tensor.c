@@ -345,8 +345,7 @@ NRT_STATUS nrt_tensor_move(const char *func, const nrt_tensor_t *src, uint64_t s
 	uint64_t began = nrt_trace_begin();
 	struct nrt_storage *s, *d;
 
-	if (status == NRT_SUCCESS)
-		status = nrt_tensor_check(func, dst, dst_offset, size);
+	status = status ?: nrt_tensor_check(func, dst, dst_offset, size);
 	if (status != NRT_SUCCESS || !size)
 		return status;
 	s = src->storage;
@@ -383,20 +382,19 @@ NEURON_EXPORT size_t nrt_tensor_get_size(const nrt_tensor_t *tensor)
 NEURON_EXPORT NRT_STATUS nrt_tensor_memset(nrt_tensor_t *tensor, uint64_t offset, int value,
 					   size_t size)
 {
+	struct nrt_storage *s;
 	NRT_STATUS status;
 
 	NRT_ENTER();
 	status = nrt_tensor_check(__func__, tensor, offset, size);
-	if (status == NRT_SUCCESS && size) {
-		struct nrt_storage *s = tensor->storage;
-
-		if (s->kind == NRT_STORAGE_USER)
-			memset((char *)s->user + tensor->offset + offset, value, size);
-		else
-			status = done(__func__, tensor,
-				      neuron_mem_set(s->mem, tensor->offset + offset, value, size));
-	}
-	return status;
+	if (status != NRT_SUCCESS || !size)
+		return status;
+	s = tensor->storage;
+	offset += tensor->offset;
+	if (s->kind != NRT_STORAGE_USER)
+		return done(__func__, tensor, neuron_mem_set(s->mem, offset, value, size));
+	memset((char *)s->user + offset, value, size);
+	return NRT_SUCCESS;
 }
 
 NEURON_EXPORT void *nrt_tensor_get_va(const nrt_tensor_t *tensor)
@@ -425,7 +423,7 @@ nrt_tensor_get_device_allocation_info(const nrt_tensor_t *tensor,
 				      nrt_tensor_device_allocation_info_t *alloc_info)
 {
 	struct neuron_mem_info info = { .size = sizeof(info) };
-	NRT_STATUS status = NRT_SUCCESS;
+	NRT_STATUS status;
 
 	NRT_ENTER();
 	if (!nrt_tensor_valid(tensor) || !alloc_info || !nrt_tensor_stored(tensor) ||
@@ -500,15 +498,10 @@ NEURON_EXPORT NRT_STATUS nrt_tensor_check_output_completion(const nrt_tensor_t *
 
 NEURON_EXPORT NRT_STATUS nrt_tensor_reset_output_completion(nrt_tensor_t *output_tensor)
 {
-	NRT_STATUS status = NRT_SUCCESS;
-
 	NRT_ENTER();
-	if (nrt_tensor_valid(output_tensor)) {
-		pthread_mutex_lock(&completions_lock);
-		output_tensor->completions->count = 0;
-		pthread_mutex_unlock(&completions_lock);
-	} else {
-		status = NRT_INVALID;
-	}
-	return status;
+	if (!nrt_tensor_valid(output_tensor))
+		return NRT_INVALID;
+	GUARD(&completions_lock);
+	output_tensor->completions->count = 0;
+	return NRT_SUCCESS;
 }

@@ -76,7 +76,10 @@ static struct {
 	struct neuron_profile **cores;	/* by vnc */
 	atomic_bool failed;
 	struct sampler sampler;
-} inspect = { .lock = PTHREAD_MUTEX_INITIALIZER };
+} inspect = {
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.sampler = { .lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER },
+};
 
 static bool wanted(const nrt_inspect_config_t *c, enum activity a)
 {
@@ -376,7 +379,8 @@ static void *sample(void *arg)
 		next += SAMPLE_NS;
 		until.tv_sec = (time_t)(next / 1000000000);
 		until.tv_nsec = (long)(next % 1000000000);
-		while (!s->stop && !pthread_cond_timedwait(&s->wake, &s->lock, &until))
+		while (!s->stop && !pthread_cond_clockwait(&s->wake, &s->lock, CLOCK_MONOTONIC,
+							      &until))
 			;
 	}
 	return NULL;
@@ -384,23 +388,14 @@ static void *sample(void *arg)
 
 static NRT_STATUS sampler_start(struct sampler *s)
 {
-	pthread_condattr_t attr;
-
 	s->samples = calloc(MAX_SAMPLES, sizeof(*s->samples));
 	if (!s->samples)
 		return NRT_RESOURCE;
 	s->nr = 0;
 	s->stop = false;
-	pthread_mutex_init(&s->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&s->wake, &attr);
-	pthread_condattr_destroy(&attr);
 	s->runs = !thread_start(&s->thread, sample, s);
 	if (s->runs)
 		return NRT_SUCCESS;
-	pthread_cond_destroy(&s->wake);
-	pthread_mutex_destroy(&s->lock);
 	free(s->samples);
 	s->samples = NULL;
 	return NRT_RESOURCE;
@@ -415,8 +410,6 @@ static void sampler_stop(struct sampler *s)
 	pthread_cond_signal(&s->wake);
 	pthread_mutex_unlock(&s->lock);
 	pthread_join(s->thread, NULL);
-	pthread_cond_destroy(&s->wake);
-	pthread_mutex_destroy(&s->lock);
 	s->runs = false;
 }
 
@@ -494,10 +487,9 @@ static NRT_STATUS begin(const nrt_inspect_config_t *c)
 {
 	NRT_STATUS status = NRT_SUCCESS;
 
-	pthread_mutex_lock(&inspect.lock);
+	GUARD(&inspect.lock);
 	if (inspect.on) {
 		LOG_AS(NRT, ERROR, "nrt_inspect_begin", "it is on already");
-		pthread_mutex_unlock(&inspect.lock);
 		return NRT_FAILURE;
 	}
 	inspect.on = true;
@@ -519,19 +511,13 @@ static NRT_STATUS begin(const nrt_inspect_config_t *c)
 	}
 	if (status != NRT_SUCCESS)
 		forget();
-	pthread_mutex_unlock(&inspect.lock);
 	return status;
-}
-
-static NRT_STATUS first_of(NRT_STATUS status, NRT_STATUS other)
-{
-	return status == NRT_SUCCESS ? other : status;
 }
 
 static NRT_STATUS write_files(void)
 {
 	const nrt_inspect_config_t *c = &inspect.config;
-	NRT_STATUS status = NRT_SUCCESS;
+	NRT_STATUS status = NRT_SUCCESS, one;
 	char path[PATH_MAX], name[64];
 	int dir = -ENAMETOOLONG;
 
@@ -553,13 +539,13 @@ static NRT_STATUS write_files(void)
 			continue;
 		snprintf(name, sizeof(name), "nd_%u_nc_%u.json", neuron_device_index(v->device),
 			 v->index);
-		status = first_of(status, nrt_core_profile_write(inspect.cores[i],
-								 nrt_open_output(dir, name),
-								 name));
+		one = nrt_core_profile_write(inspect.cores[i], nrt_open_output(dir, name), name);
+		status = status ?: one;
 	}
-	if (inspect.sampler.samples)
-		status = first_of(status, write_samples(nrt_open_output(dir, "host.json"),
-							"host.json"));
+	if (inspect.sampler.samples) {
+		one = write_samples(nrt_open_output(dir, "host.json"), "host.json");
+		status = status ?: one;
+	}
 	close(dir);
 	return status;
 }
@@ -567,21 +553,19 @@ static NRT_STATUS write_files(void)
 /* Under the life lock. */
 static NRT_STATUS end(void)
 {
-	NRT_STATUS status = NRT_FAILURE;
+	const nrt_inspect_config_t *c = &inspect.config;
+	NRT_STATUS status = NRT_SUCCESS;
 
 	GUARD(&inspect.lock);
-	if (inspect.on) {
-		const nrt_inspect_config_t *c = &inspect.config;
-
-		status = NRT_SUCCESS;
-		if (inspect.system)
-			nrt_trace_off();
-		sampler_stop(&inspect.sampler);
-		if (c->enable || (c->on_fail && inspect.failed))
-			status = write_files();
-		inspect.system = false;
-		forget();
-	}
+	if (!inspect.on)
+		return NRT_FAILURE;
+	if (inspect.system)
+		nrt_trace_off();
+	sampler_stop(&inspect.sampler);
+	if (c->enable || (c->on_fail && inspect.failed))
+		status = write_files();
+	inspect.system = false;
+	forget();
 	return status;
 }
 
@@ -666,5 +650,7 @@ void nrt_inspect_forget(void)
 	inspect.system = false;
 	inspect.cores = NULL;
 	memset(&inspect.config, 0, sizeof(inspect.config));
-	memset(&inspect.sampler, 0, sizeof(inspect.sampler));
+	inspect.sampler = (struct sampler){
+		.lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER,
+	};
 }

@@ -63,22 +63,12 @@ static NRT_STATUS start_model(const struct nrt_model *m, const char *filename)
 
 NEURON_EXPORT NRT_STATUS nrt_profile_start(nrt_model_t *model, const char *filename)
 {
-	NRT_STATUS status = NRT_SUCCESS;
-	struct nrt_model *m;
-
 	NRT_ENTER();
-	m = nrt_model_get(model);
-	if (!m) {
-		status = NRT_INVALID_HANDLE;
-	} else if (!filename || !*filename) {
-		status = NRT_INVALID;
-	} else {
-		pthread_mutex_lock(&profiles.lock);
-		status = start_model(m, filename);
-		pthread_mutex_unlock(&profiles.lock);
-	}
-	nrt_model_put(m);
-	return status;
+	NRT_MODEL(m, model);
+	if (!filename || !*filename)
+		return NRT_INVALID;
+	GUARD(&profiles.lock);
+	return start_model(m, filename);
 }
 
 /* Under the lock. */
@@ -92,23 +82,20 @@ static void forget_model(void)
 
 NEURON_EXPORT NRT_STATUS nrt_profile_stop(const char *filename)
 {
-	NRT_STATUS status = NRT_SUCCESS;
+	NRT_STATUS status;
 	int ret;
 
 	NRT_ENTER();
 	GUARD(&profiles.lock);
-	if (!profiles.model) {
-		status = NRT_FAILURE;
-	} else {
-		const char *name = filename ? filename : profiles.filename;
-
-		ret = neuron_profile_stop(profiles.model);
-		status = nrt_core_profile_write(profiles.model,
-						nrt_open_named(name), name);
-		if (ret)
-			status = nrt_status_of(ret);
-		forget_model();
-	}
+	if (!profiles.model)
+		return NRT_FAILURE;
+	if (!filename)
+		filename = profiles.filename;
+	ret = neuron_profile_stop(profiles.model);
+	status = nrt_core_profile_write(profiles.model, nrt_open_named(filename), filename);
+	if (ret)
+		status = nrt_status_of(ret);
+	forget_model();
 	return status;
 }
 
@@ -203,29 +190,23 @@ static NRT_STATUS save_core(uint32_t vnc, const char *dir)
 NEURON_EXPORT NRT_STATUS nrt_profile_continuous_save(uint32_t vnc,
 						     nrt_profile_continuous_options_t *options)
 {
-	NRT_STATUS status = NRT_SUCCESS;
-
 	NRT_ENTER();
 	GUARD(&profiles.lock);
 	if (vnc >= nrt_process.nr_vncs)
-		status = NRT_INVALID;
-	else if (!profiles.cores)
-		status = NRT_FAILURE;
-	else
-		status = save_core(vnc, dir_of(options, profiles.dir));
-	return status;
+		return NRT_INVALID;
+	if (!profiles.cores)
+		return NRT_FAILURE;
+	return save_core(vnc, dir_of(options, profiles.dir));
 }
 
 NEURON_EXPORT NRT_STATUS nrt_profile_continuous_stop(void)
 {
-	NRT_STATUS status = NRT_SUCCESS;
-
 	NRT_ENTER();
 	GUARD(&profiles.lock);
 	if (!profiles.cores)
-		status = NRT_FAILURE;
+		return NRT_FAILURE;
 	forget_cores();
-	return status;
+	return NRT_SUCCESS;
 }
 
 /* ---- process ------------------------------------------------------------------------- */

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <jansson.h>
@@ -162,27 +161,23 @@ void nrt_trace_forget(void)
 
 NRT_STATUS nrt_trace_on(const nrt_sys_trace_config_t *config)
 {
-	NRT_STATUS status = NRT_SUCCESS;
 	struct event_ring *rings;
 
-	rings = calloc(nrt_process.nr_vncs, sizeof(*rings));
 	GUARD(&trace.lock);
-	if (trace.on) {
-		status = NRT_FAILURE;
-		free(rings);
-	} else if (!rings) {
-		status = NRT_RESOURCE;
-	} else {
-		rings_free();
-		trace.rings = rings;
-		trace.nr = nrt_process.nr_vncs;
-		if (config)
-			trace.config = *config;
-		else
-			nrt_sys_trace_config_set_defaults(&trace.config);
-		trace.on = true;
-	}
-	return status;
+	if (trace.on)
+		return NRT_FAILURE;
+	rings = calloc(nrt_process.nr_vncs, sizeof(*rings));
+	if (!rings)
+		return NRT_RESOURCE;
+	rings_free();
+	trace.rings = rings;
+	trace.nr = nrt_process.nr_vncs;
+	if (config)
+		trace.config = *config;
+	else
+		nrt_sys_trace_config_set_defaults(&trace.config);
+	trace.on = true;
+	return NRT_SUCCESS;
 }
 
 NRT_STATUS nrt_trace_off(void)
