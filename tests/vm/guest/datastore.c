@@ -109,23 +109,22 @@ static pid_t start_publisher(void)
 	return pid;
 }
 
-int main(void)
-{
-	int fd = open_node(O_RDWR), status;
-	uint64_t own, own2, other, before;
-	char *ds, *theirs;
-	pid_t pid;
-	char c;
+static char *ds;	/* the datastore of this process */
 
-	/* What other tests have left. */
+static void clear_leftovers(void)
+{
 	clear(CORE(0, "status/success/total"));
 	clear(CORE(1, "status/success/total"));
 	clear(CORE(3, "status/success/total"));
 	clear(CORE(3, "other_info/flop_count/total"));
 	clear(CORE(4, "status/execute_failed_to_queue/total"));
 	clear(CORE(4, "status/infer_failed_to_queue/total"));
+}
 
-	/* Alone. */
+static uint64_t own_datastore(int fd)
+{
+	uint64_t own, own2, before;
+
 	before = figure(SYSFS "stats/memory_usage/host_mem/driver_memory/total");
 	CHECK(acquire(fd, getpid() + 12345, &own) == ENOENT, "datastore of no process: ENOENT");
 	CHECK(!acquire(fd, 0, &own) && !acquire(fd, getpid(), &own2) && own == own2,
@@ -140,9 +139,11 @@ int main(void)
 	      figure(CORE(0, "status/success/present")) == 7 &&
 	      figure(CORE(3, "status/success/total")) == 8 &&
 	      figure(CORE(1, "status/success/total")) == 0, "sysfs shows it live");
+	return own;
+}
 
-	/* And somebody else. */
-	pid = start_publisher();
+static void sums_of_two(void)
+{
 	CHECK(figure(CORE(0, "status/success/total")) == 107, "sum of two processes");
 	CHECK(figure(CORE(3, "other_info/flop_count/total")) == 42, "two operations for each MAC");
 	CHECK(figure(CORE(2, "status/hw_hbm_ue_error/total")) == 4, "a further counter");
@@ -151,6 +152,14 @@ int main(void)
 	      figure(CORE(4, "status/infer_failed_to_queue/total")) == 6,
 	      "cores 4 and up, both spellings");
 	CHECK(figure(CORE(1, "status/generic_error/total")) == ~0ull, "any number is a number");
+}
+
+/* Return: the mapping. */
+static char *map_of_another(int fd, pid_t pid, uint64_t own)
+{
+	uint64_t other;
+	char *theirs;
+
 	CHECK(!acquire(fd, pid, &other) && other != own, "its datastore can be found");
 	CHECK(map(fd, other, PROT_READ | PROT_WRITE) == MAP_FAILED && errno == EPERM,
 	      "vendor A14: somebody else's cannot be mapped for writing: EPERM");
@@ -163,9 +172,16 @@ int main(void)
 	CHECK(map(fd, other + DS_SIZE, PROT_READ) == MAP_FAILED, "nothing is behind it");
 	CHECK(!release(fd, pid) && figure(CORE(0, "status/success/total")) == 107,
 	      "releasing somebody else's does nothing");
+	return theirs;
+}
 
-	/* It releases; what it left stays, what it writes afterwards does not count. */
-	c = 'r';
+/* What a process left stays, what it writes after its release does not count. */
+static void release_of_another(int fd, pid_t pid, char *theirs)
+{
+	uint64_t other;
+	int status;
+	char c = 'r';
+
 	CHECK(write(down[1], &c, 1) == 1 && read(up[0], &c, 1) == 1 && c == 'y', "it releases");
 	CHECK(figure(CORE(0, "status/success/total")) == 107, "its figures stay");
 	CHECK(acquire(fd, pid, &other) == ENOENT, "the datastore does not");
@@ -174,16 +190,21 @@ int main(void)
 	CHECK(NDS_NEURONCORE_COUNTERS(theirs, 0)[NDS_NC_COUNTER_INFER_COMPLETED] == 5555,
 	      "a mapping outlives its process");
 	munmap(theirs, DS_SIZE);
+}
 
-	/* The next one is killed. */
-	pid = start_publisher();
-	c = 'k';
+static void death_of_another(void)
+{
+	pid_t pid = start_publisher();
+	char c = 'k';
+
 	CHECK(write(down[1], &c, 1) == 1 && !kill(pid, SIGKILL) && waitpid(pid, NULL, 0) == pid,
 	      "another one is killed");
 	CHECK(figure(CORE(0, "status/success/total")) == 207, "its figures stay, too");
 	CHECK(figure(CORE(1, "status/generic_error/total")) == ~0ull - 1, "a sum may wrap");
+}
 
-	/* Clearing. */
+static void clearing(void)
+{
 	clear(CORE(0, "status/success/total"));
 	CHECK(figure(CORE(0, "status/success/total")) == 0, "cleared");
 	NDS_NEURONCORE_COUNTERS(ds, 0)[NDS_NC_COUNTER_INFER_COMPLETED] = 10;
@@ -193,14 +214,32 @@ int main(void)
 	CHECK(figure(CORE(0, "status/success/present")) == 100, "what the last process left");
 	clear(CORE(0, "status/success/present"));
 	CHECK(figure(CORE(0, "status/success/present")) == 0, "cleared");
+}
 
-	/* Resets. */
-	before = figure(CORE(2, "other_info/reset_req_count/total"));
+static void resets(int fd)
+{
+	uint64_t before = figure(CORE(2, "other_info/reset_req_count/total"));
 	struct neuron_ioctl_device_reset reset = { .nc_map = 4 };
 
 	CHECK(!call(fd, NEURON_IOCTL_NC_RESET, &reset) &&
 	      figure(CORE(2, "other_info/reset_req_count/total")) == before + 1 &&
 	      figure(CORE(2, "other_info/reset_fail_count/total")) == 0, "resets are counted");
+}
+
+int main(void)
+{
+	int fd = open_node(O_RDWR);
+	uint64_t own;
+	pid_t pid;
+
+	clear_leftovers();
+	own = own_datastore(fd);
+	pid = start_publisher();
+	sums_of_two();
+	release_of_another(fd, pid, map_of_another(fd, pid, own));
+	death_of_another();
+	clearing();
+	resets(fd);
 	munmap(ds, DS_SIZE);
 	close(fd);
 	CHECK(figure(SYSFS "stats/memory_usage/host_mem/driver_memory/total") == 0,

@@ -324,32 +324,35 @@ static void refused(uint32_t tx, uint32_t rx, uint8_t code, const char *what)
 	CHECK(open_queue(), "%s: the queue starts again", what);
 }
 
-static void test_refused(void)
+/* A packet that adds bytes: one of the sources or destinations of each test is wrong. */
+#define U8		NEURON_ISA_DT_UINT8
+#define F32		NEURON_ISA_DT_FP32
+#define ADD		types(NEURON_ISA_DMA_ADD, U8, U8, 0)
+#define SRC		(data.pa)
+#define DST_ADDR	(data.pa + DST)
+
+static void test_refused_words(void)
 {
-	const uint8_t desc = NEURON_ISA_ERR_DMA_DESC, access = NEURON_ISA_ERR_DMA_ACCESS;
-	const uint32_t u8 = NEURON_ISA_DT_UINT8, f32 = NEURON_ISA_DT_FP32;
-	const uint32_t add = types(NEURON_ISA_DMA_ADD, u8, u8, 0);
-	const uint64_t src = data.pa, dst = data.pa + DST;
 	const struct {
 		const char *what;
 		uint32_t meta, len, arg, dst_len;
 	} one_each[] = {
-		{ "operation 6", NEURON_ISA_DMA_OP(6) | u8 | u8 << 4, 64, 0, 64 },
-		{ "operation 7", NEURON_ISA_DMA_OP(7) | u8 | u8 << 4, 64, 0, 64 },
-		{ "no source type", types(NEURON_ISA_DMA_CAST, 0, u8, 0), 64, 0, 64 },
-		{ "no destination type", types(NEURON_ISA_DMA_CAST, u8, 0, 0), 64, 0, 64 },
-		{ "unknown bits", add | 1u << 10, 64, 0, 64 },
-		{ "CRC bits", add | 1u << 19, 64, 0, 64 },
-		{ "high bits", add | 1u << 31, 64, 0, 64 },
-		{ "argument of add", types(NEURON_ISA_DMA_ADD, u8, u8, 1), 64, 0, 64 },
-		{ "argument of cast", types(NEURON_ISA_DMA_CAST, u8, f32, 1), 16, 0, 64 },
-		{ "argument word of add", add, 64, 1, 64 },
-		{ "integer scale", types(NEURON_ISA_DMA_FMA, u8, u8, 2), 64, 1, 64 },
-		{ "fma without scale", types(NEURON_ISA_DMA_FMA, u8, u8, 0), 64, 0, 64 },
-		{ "half an element", types(NEURON_ISA_DMA_CAST, f32, u8, 0), 62, 0, 15 },
-		{ "destination too long", add, 64, 0, 65 },
-		{ "result of more than 64 KiB", types(NEURON_ISA_DMA_CAST, u8, f32, 0), 32768, 0, 64 },
-		{ "transpose with types", NEURON_ISA_DMA_OP(5) | u8, 64,
+		{ "operation 6", NEURON_ISA_DMA_OP(6) | U8 | U8 << 4, 64, 0, 64 },
+		{ "operation 7", NEURON_ISA_DMA_OP(7) | U8 | U8 << 4, 64, 0, 64 },
+		{ "no source type", types(NEURON_ISA_DMA_CAST, 0, U8, 0), 64, 0, 64 },
+		{ "no destination type", types(NEURON_ISA_DMA_CAST, U8, 0, 0), 64, 0, 64 },
+		{ "unknown bits", ADD | 1u << 10, 64, 0, 64 },
+		{ "CRC bits", ADD | 1u << 19, 64, 0, 64 },
+		{ "high bits", ADD | 1u << 31, 64, 0, 64 },
+		{ "argument of add", types(NEURON_ISA_DMA_ADD, U8, U8, 1), 64, 0, 64 },
+		{ "argument of cast", types(NEURON_ISA_DMA_CAST, U8, F32, 1), 16, 0, 64 },
+		{ "argument word of add", ADD, 64, 1, 64 },
+		{ "integer scale", types(NEURON_ISA_DMA_FMA, U8, U8, 2), 64, 1, 64 },
+		{ "fma without scale", types(NEURON_ISA_DMA_FMA, U8, U8, 0), 64, 0, 64 },
+		{ "half an element", types(NEURON_ISA_DMA_CAST, F32, U8, 0), 62, 0, 15 },
+		{ "destination too long", ADD, 64, 0, 65 },
+		{ "result of more than 64 KiB", types(NEURON_ISA_DMA_CAST, U8, F32, 0), 32768, 0, 64 },
+		{ "transpose with types", NEURON_ISA_DMA_OP(5) | U8, 64,
 		  NEURON_ISA_DMA_TRANSPOSED(8, 1), 64 },
 		{ "transpose of no rows", NEURON_ISA_DMA_OP(5), 64,
 		  NEURON_ISA_DMA_TRANSPOSED(0, 1), 64 },
@@ -361,98 +364,113 @@ static void test_refused(void)
 	uint32_t i;
 
 	for (i = 0; i < sizeof(one_each) / sizeof(one_each[0]); i++) {
-		source(one_each[i].meta, src, one_each[i].len, true, true);
-		dest(one_each[i].arg, dst, one_each[i].dst_len);
-		refused(1, 1, desc, one_each[i].what);
+		source(one_each[i].meta, SRC, one_each[i].len, true, true);
+		dest(one_each[i].arg, DST_ADDR, one_each[i].dst_len);
+		refused(1, 1, NEURON_ISA_ERR_DMA_DESC, one_each[i].what);
 	}
-	source(add, src, 64, false, true);
-	dest(0, dst, 64);
-	refused(1, 1, desc, "a packet without a first");
-	source(add, src, 64, true, false);
-	source(add, src, 64, true, true);
-	dest(0, dst, 64);
-	refused(2, 1, desc, "two firsts");
-	source(add, src, 64, true, false);
-	source(add, src, 32, false, true);
-	dest(0, dst, 64);
-	refused(2, 1, desc, "sources of different lengths");
-	source(add, src, 64, true, false);
-	source(types(NEURON_ISA_DMA_MIN, u8, u8, 0), src, 64, false, true);
-	dest(0, dst, 64);
-	refused(2, 1, desc, "two operations in a packet");
-	source(add, src, 64, true, false);
-	source(types(NEURON_ISA_DMA_ADD, u8, f32, 0), src, 64, false, true);
-	dest(0, dst, 64);
-	refused(2, 1, desc, "two destination types");
-	source(types(NEURON_ISA_DMA_CAST, u8, f32, 0), src, 16, true, false);
-	source(types(NEURON_ISA_DMA_CAST, u8, f32, 0), src, 16, false, true);
-	dest(0, dst, 64);
-	refused(2, 1, desc, "cast of two sources");
-	source(add, src, 64, true, false);
-	put(0, 64 | 1u << 27, 0x01080003, src);
-	dest(0, dst, 64);
-	refused(2, 1, desc, "a copy inside");
-	put(0, 64 | 1u << 26, 0x01080003, src);
-	source(add, src, 64, false, true);
-	dest(0, data.pa + DST + 8192, 64);
-	dest(0, dst, 64);
-	refused(2, 2, desc, "inside a copy");
-	for (i = 0; i < 17; i++)
-		source(add, src, 64, !i, i == 16);
-	dest(0, dst, 64);
-	refused(17, 1, desc, "17 sources");
-	for (i = 0; i < 65; i++)
-		source(NEURON_ISA_DMA_OP(NEURON_ISA_DMA_TRANSPOSE), src, 1, !i, i == 64);
-	dest(NEURON_ISA_DMA_TRANSPOSED(65, 1), dst, 65);
-	refused(65, 1, desc, "transpose of 65 sources");
-	source(NEURON_ISA_DMA_OP(NEURON_ISA_DMA_TRANSPOSE), src, 65536, true, false);
-	source(NEURON_ISA_DMA_OP(NEURON_ISA_DMA_TRANSPOSE), src, 64, false, true);
-	dest(NEURON_ISA_DMA_TRANSPOSED(1, 1), dst, 64);
-	refused(2, 1, desc, "transpose of more than 64 KiB");
-	source(add, src, 65, true, true);
-	for (i = 0; i < 65; i++)
-		dest(0, dst + i, 1);
-	refused(1, 65, desc, "65 destinations");
-	source(add, src, 64, true, true);
-	dest(0, dst, 32);
-	dest(1, dst + 32, 32);
-	refused(1, 2, desc, "a second argument");
+}
 
-	/* addresses */
-	source(add, src, 64, true, false);
-	source(add, geo.hbm[0].base + geo.hbm[0].size / 2, 64, false, true);
-	dest(0, dst, 64);
-	refused(2, 1, access, "a second source that is not ours");
-	source(add, src, 64, true, true);
-	dest(0, dst, 32);
+static void test_refused_order(void)
+{
+	source(ADD, SRC, 64, false, true);
+	dest(0, DST_ADDR, 64);
+	refused(1, 1, NEURON_ISA_ERR_DMA_DESC, "a packet without a first");
+	source(ADD, SRC, 64, true, false);
+	source(ADD, SRC, 64, true, true);
+	dest(0, DST_ADDR, 64);
+	refused(2, 1, NEURON_ISA_ERR_DMA_DESC, "two firsts");
+	source(ADD, SRC, 64, true, false);
+	source(ADD, SRC, 32, false, true);
+	dest(0, DST_ADDR, 64);
+	refused(2, 1, NEURON_ISA_ERR_DMA_DESC, "sources of different lengths");
+	source(ADD, SRC, 64, true, false);
+	source(types(NEURON_ISA_DMA_MIN, U8, U8, 0), SRC, 64, false, true);
+	dest(0, DST_ADDR, 64);
+	refused(2, 1, NEURON_ISA_ERR_DMA_DESC, "two operations in a packet");
+	source(ADD, SRC, 64, true, false);
+	source(types(NEURON_ISA_DMA_ADD, U8, F32, 0), SRC, 64, false, true);
+	dest(0, DST_ADDR, 64);
+	refused(2, 1, NEURON_ISA_ERR_DMA_DESC, "two destination types");
+	source(types(NEURON_ISA_DMA_CAST, U8, F32, 0), SRC, 16, true, false);
+	source(types(NEURON_ISA_DMA_CAST, U8, F32, 0), SRC, 16, false, true);
+	dest(0, DST_ADDR, 64);
+	refused(2, 1, NEURON_ISA_ERR_DMA_DESC, "cast of two sources");
+	source(ADD, SRC, 64, true, false);
+	put(0, 64 | 1u << 27, 0x01080003, SRC);
+	dest(0, DST_ADDR, 64);
+	refused(2, 1, NEURON_ISA_ERR_DMA_DESC, "a copy inside");
+	put(0, 64 | 1u << 26, 0x01080003, SRC);
+	source(ADD, SRC, 64, false, true);
+	dest(0, data.pa + DST + 8192, 64);
+	dest(0, DST_ADDR, 64);
+	refused(2, 2, NEURON_ISA_ERR_DMA_DESC, "inside a copy");
+}
+
+static void test_refused_numbers(void)
+{
+	uint32_t i;
+
+	for (i = 0; i < 17; i++)
+		source(ADD, SRC, 64, !i, i == 16);
+	dest(0, DST_ADDR, 64);
+	refused(17, 1, NEURON_ISA_ERR_DMA_DESC, "17 sources");
+	for (i = 0; i < 65; i++)
+		source(NEURON_ISA_DMA_OP(NEURON_ISA_DMA_TRANSPOSE), SRC, 1, !i, i == 64);
+	dest(NEURON_ISA_DMA_TRANSPOSED(65, 1), DST_ADDR, 65);
+	refused(65, 1, NEURON_ISA_ERR_DMA_DESC, "transpose of 65 sources");
+	source(NEURON_ISA_DMA_OP(NEURON_ISA_DMA_TRANSPOSE), SRC, 65536, true, false);
+	source(NEURON_ISA_DMA_OP(NEURON_ISA_DMA_TRANSPOSE), SRC, 64, false, true);
+	dest(NEURON_ISA_DMA_TRANSPOSED(1, 1), DST_ADDR, 64);
+	refused(2, 1, NEURON_ISA_ERR_DMA_DESC, "transpose of more than 64 KiB");
+	source(ADD, SRC, 65, true, true);
+	for (i = 0; i < 65; i++)
+		dest(0, DST_ADDR + i, 1);
+	refused(1, 65, NEURON_ISA_ERR_DMA_DESC, "65 destinations");
+	source(ADD, SRC, 64, true, true);
+	dest(0, DST_ADDR, 32);
+	dest(1, DST_ADDR + 32, 32);
+	refused(1, 2, NEURON_ISA_ERR_DMA_DESC, "a second argument");
+}
+
+static void test_refused_addresses(void)
+{
+	source(ADD, SRC, 64, true, false);
+	source(ADD, geo.hbm[0].base + geo.hbm[0].size / 2, 64, false, true);
+	dest(0, DST_ADDR, 64);
+	refused(2, 1, NEURON_ISA_ERR_DMA_ACCESS, "a second source that is not ours");
+	source(ADD, SRC, 64, true, true);
+	dest(0, DST_ADDR, 32);
 	dest(0, geo.hbm[0].base + geo.hbm[0].size / 2, 32);
-	refused(1, 2, access, "a second destination that is not ours");
-	source(add, src + MAP - 32, 64, true, true);
-	dest(0, dst, 64);
-	refused(1, 1, access, "the end of a chunk and more");
-	source(add, -32ULL, 64, true, true);
-	dest(0, dst, 64);
-	refused(1, 1, access, "the top of the address space");
-	source(add, src, 4, true, true);
+	refused(1, 2, NEURON_ISA_ERR_DMA_ACCESS, "a second destination that is not ours");
+	source(ADD, SRC + MAP - 32, 64, true, true);
+	dest(0, DST_ADDR, 64);
+	refused(1, 1, NEURON_ISA_ERR_DMA_ACCESS, "the end of a chunk and more");
+	source(ADD, -32ULL, 64, true, true);
+	dest(0, DST_ADDR, 64);
+	refused(1, 1, NEURON_ISA_ERR_DMA_ACCESS, "the top of the address space");
+	source(ADD, SRC, 4, true, true);
 	dest(0, sem_inc_address(&geo, 0, SEM), 4);
-	refused(1, 1, access, "a semaphore as destination");
-	source(add, geo.tpb_base[0] + NEURON_ISA_SEM_READ_OFF(SEM), 4, true, true);
-	dest(0, dst, 4);
-	refused(1, 1, access, "a semaphore as source");
-	source(add, src, 64, true, true);
+	refused(1, 1, NEURON_ISA_ERR_DMA_ACCESS, "a semaphore as destination");
+	source(ADD, geo.tpb_base[0] + NEURON_ISA_SEM_READ_OFF(SEM), 4, true, true);
+	dest(0, DST_ADDR, 4);
+	refused(1, 1, NEURON_ISA_ERR_DMA_ACCESS, "a semaphore as source");
+	source(ADD, SRC, 64, true, true);
 	dest(0, geo.tpb_base[0] + NEURON_ISA_FIFO_OFF(0), 64);
-	refused(1, 1, access, "a FIFO as destination");
+	refused(1, 1, NEURON_ISA_ERR_DMA_ACCESS, "a FIFO as destination");
 	if (geo.nr_cores > 1) {
-		source(add, src, 64, true, true);
+		source(ADD, SRC, 64, true, true);
 		dest(0, geo.tpb_base[1], 64);
-		refused(1, 1, access, "the window of a core that is not ours");
+		refused(1, 1, NEURON_ISA_ERR_DMA_ACCESS, "the window of a core that is not ours");
 	}
-	/* half a packet, and the queue goes */
-	source(add, src, 64, true, false);
-	dest(0, dst, 64);
+}
+
+static void test_abandoned(void)
+{
+	source(ADD, SRC, 64, true, false);
+	dest(0, DST_ADDR, 64);
 	CHECK(!ring_bell(1, 1) && open_queue(), "a queue that is set up again in a packet");
-	source(add, src, 64, true, true);
-	dest(0, dst, 64);
+	source(ADD, SRC, 64, true, true);
+	dest(0, DST_ADDR, 64);
 	marker();
 	CHECK(!ring_bell(2, 2) && wait_done() && !memcmp(map, map + DST, 64),
 	      "starts with a new one");
@@ -494,6 +512,10 @@ int main(void)
 	test_elementwise();
 	test_transpose();
 	test_places();
-	test_refused();
+	test_refused_words();
+	test_refused_order();
+	test_refused_numbers();
+	test_refused_addresses();
+	test_abandoned();
 	return failed ? 1 : 0;
 }

@@ -5,6 +5,7 @@
  */
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
@@ -151,54 +152,44 @@ static void test_walk(int fd)
 	mem_free(fd, a[2].mem_handle);
 }
 
-static void test_memory(int fd)
+#define TENSORS	"neuron_core1/stats/memory_usage/device_mem/tensors/total"
+#define SIZE	(5 * MIB + 123)
+
+static uint8_t in[SIZE], out[SIZE];
+
+/* Is all of the memory zero? */
+static bool reads_as_zero(int fd, uint64_t handle)
 {
-	struct neuron_native_mem_alloc a, b;
-	struct neuron_ioctl_mem_get_extended_info ext = { 0 };
-	struct neuron_ioctl_memset64 set = { 0 };
-	struct neuron_ioctl_mem_copy64 copy = { 0 };
-	uint64_t base = sysfs_u64("neuron_core1/stats/memory_usage/device_mem/tensors/total");
-	uint64_t i, size = 5 * MIB + 123;
-	uint8_t *in = malloc(size), *out = malloc(size);
-	int bad;
+	uint64_t i;
 
-	for (i = 0; i < size; i++)
-		in[i] = i * 7 + (i >> 12);
-	CHECK(!alloc_native(fd, size, 0, NEURON_MEMALLOC_TYPE_TENSORS_DEVICE, 1, &a),
-	      "allocate 5 MiB + 123");
-	CHECK(sysfs_u64("neuron_core1/stats/memory_usage/device_mem/tensors/total") ==
-	      base + ((size + 4095) & ~4095ULL), "sysfs counts what was used, rounded to 4 KiB");
-	CHECK(balanced(fd, 0), "books balance");
-	memset(out, 0xee, size);
-	CHECK(!buf_copy(fd, a.mem_handle, out, size, 0, 0), "read it");
-	for (i = 0, bad = 0; i < size; i++)
-		bad += out[i] != 0;
-	CHECK(!bad, "new memory is zero");
-	CHECK(!buf_copy(fd, a.mem_handle, in, size, 0, 1), "write it");
-	CHECK(!buf_copy(fd, a.mem_handle, out, size, 0, 0) && !memcmp(in, out, size),
-	      "read it back");
-	ext.mem_handle = a.mem_handle;
-	CHECK(!ioctl(fd, NEURON_IOCTL_MEM_GET_EXTENDED_INFO, &ext) &&
-	      ext.mem_handle == a.mem_handle && ext.pa == a.pa && (pid_t)ext.pid == getpid() &&
-	      !ext.host_memory, "extended info, without a kernel address");
+	memset(out, 0xee, SIZE);
+	if (buf_copy(fd, handle, out, SIZE, 0, 0))
+		return false;
+	for (i = 0; i < SIZE && !out[i]; i++)
+		;
+	return i == SIZE;
+}
 
-	CHECK(!alloc_native(fd, size, 1, NEURON_MEMALLOC_TYPE_TENSORS_HOST, 0, &b),
+static void test_copies(int fd, const struct neuron_native_mem_alloc *a)
+{
+	struct neuron_ioctl_memset64 set = {
+		.mem_handle = a->mem_handle, .offset = 77, .value = 0xa5, .size = 3 * MIB,
+	};
+	struct neuron_ioctl_mem_copy64 copy = {
+		.src_mem_handle = a->mem_handle, .size = SIZE - 4097, .src_offset = 4097,
+		.dst_offset = 1,
+	};
+	struct neuron_native_mem_alloc b;
+
+	CHECK(!alloc_native(fd, SIZE, 1, NEURON_MEMALLOC_TYPE_TENSORS_HOST, 0, &b),
 	      "allocate host memory");
-	copy.src_mem_handle = a.mem_handle;
 	copy.dst_mem_handle = b.mem_handle;
-	copy.size = size - 4097;
-	copy.src_offset = 4097;
-	copy.dst_offset = 1;
 	CHECK(!ioctl(fd, NEURON_IOCTL_MEM_COPY64, &copy), "device to host copy, odd offsets");
-	CHECK(!buf_copy(fd, b.mem_handle, out, size - 4097, 1, 0) &&
-	      !memcmp(in + 4097, out, size - 4097), "it arrived");
-	set.mem_handle = a.mem_handle;
-	set.offset = 77;
-	set.value = 0xa5;
-	set.size = 3 * MIB;
+	CHECK(!buf_copy(fd, b.mem_handle, out, SIZE - 4097, 1, 0) &&
+	      !memcmp(in + 4097, out, SIZE - 4097), "it arrived");
 	CHECK(!ioctl(fd, NEURON_IOCTL_MEMSET64, &set), "memset");
 	memset(in + 77, 0xa5, 3 * MIB);
-	CHECK(!buf_copy(fd, a.mem_handle, out, size, 0, 0) && !memcmp(in, out, size),
+	CHECK(!buf_copy(fd, a->mem_handle, out, SIZE, 0, 0) && !memcmp(in, out, SIZE),
 	      "memset touched just that");
 
 	copy.size = 0;
@@ -206,22 +197,48 @@ static void test_memory(int fd)
 	copy.size = 4096;
 	copy.src_offset = -4096ULL;
 	CHECK(err_of(ioctl(fd, NEURON_IOCTL_MEM_COPY64, &copy)) == EOVERFLOW, "wrap: EOVERFLOW");
-	copy.src_offset = size;
+	copy.src_offset = SIZE;
 	CHECK(err_of(ioctl(fd, NEURON_IOCTL_MEM_COPY64, &copy)) == EINVAL, "beyond the end: EINVAL");
-	CHECK(err_of(buf_copy(fd, a.mem_handle, (void *)8, 4096, 0, 1)) == EFAULT,
+	CHECK(err_of(buf_copy(fd, a->mem_handle, (void *)8, 4096, 0, 1)) == EFAULT,
 	      "bad buffer: EFAULT");
-	CHECK(!mem_free(fd, a.mem_handle) && !mem_free(fd, b.mem_handle), "free");
-	CHECK(mem_free(fd, a.mem_handle) == ENOENT, "free again: ENOENT");
-	CHECK(sysfs_u64("neuron_core1/stats/memory_usage/device_mem/tensors/total") == base,
-	      "sysfs is back");
+	CHECK(!mem_free(fd, b.mem_handle), "free the host memory");
+}
 
-	CHECK(!alloc_native(fd, size, 0, NEURON_MEMALLOC_TYPE_TENSORS_DEVICE, 1, &a),
+static void test_memory(int fd)
+{
+	struct neuron_native_mem_alloc a;
+	struct neuron_ioctl_mem_get_extended_info ext = { 0 };
+	uint64_t i, base = sysfs_u64(TENSORS);
+
+	for (i = 0; i < SIZE; i++)
+		in[i] = i * 7 + (i >> 12);
+	CHECK(!alloc_native(fd, SIZE, 0, NEURON_MEMALLOC_TYPE_TENSORS_DEVICE, 1, &a),
+	      "allocate 5 MiB + 123");
+	CHECK(sysfs_u64(TENSORS) == base + ((SIZE + 4095) & ~4095ULL), "sysfs counts what was used, rounded to 4 KiB");
+	CHECK(balanced(fd, 0), "books balance");
+	CHECK(reads_as_zero(fd, a.mem_handle), "new memory is zero");
+	CHECK(!buf_copy(fd, a.mem_handle, in, SIZE, 0, 1), "write it");
+	CHECK(!buf_copy(fd, a.mem_handle, out, SIZE, 0, 0) && !memcmp(in, out, SIZE),
+	      "read it back");
+	ext.mem_handle = a.mem_handle;
+	CHECK(!ioctl(fd, NEURON_IOCTL_MEM_GET_EXTENDED_INFO, &ext) &&
+	      ext.mem_handle == a.mem_handle && ext.pa == a.pa && (pid_t)ext.pid == getpid() &&
+	      !ext.host_memory, "extended info, without a kernel address");
+	test_copies(fd, &a);
+	CHECK(!mem_free(fd, a.mem_handle), "free");
+	CHECK(mem_free(fd, a.mem_handle) == ENOENT, "free again: ENOENT");
+	CHECK(sysfs_u64(TENSORS) == base, "sysfs is back");
+
+	CHECK(!alloc_native(fd, SIZE, 0, NEURON_MEMALLOC_TYPE_TENSORS_DEVICE, 1, &a),
 	      "allocate again");
-	CHECK(!buf_copy(fd, a.mem_handle, out, size, 0, 0), "read it");
-	for (i = 0, bad = 0; i < size; i++)
-		bad += out[i] != 0;
-	CHECK(!bad, "nothing of the previous content is left");
+	CHECK(reads_as_zero(fd, a.mem_handle), "nothing of the previous content is left");
 	mem_free(fd, a.mem_handle);
+	CHECK(balanced(fd, 0), "books balance");
+}
+
+static void test_refused_memory(int fd)
+{
+	struct neuron_native_mem_alloc a;
 
 	/* One page more than there is: not every device keeps memory for its firmware. */
 	CHECK(err_of(alloc_native(fd, geo.hbm[0].size + 4096, 0,
@@ -238,8 +255,6 @@ static void test_memory(int fd)
 	CHECK(err_of(alloc_native(fd, 4096, 0, NEURON_MEMALLOC_TYPE_TENSORS_DEVICE, geo.nr_cores,
 				  &a)) == EINVAL, "no such core: EINVAL");
 	CHECK(balanced(fd, 0), "books balance");
-	free(in);
-	free(out);
 }
 
 static void test_mmap(int fd)
@@ -446,75 +461,96 @@ static void test_windows(void)
 	close(fd);
 }
 
-static void test_rings(int fd)
-{
+#define RING_BYTES	65536
+
+/* A queue of the test, its rings and its data. */
+static struct {
 	struct neuron_native_mem_alloc tx, rx, src, dst, one;
-	struct neuron_ioctl_dma_queue_init init = { .eng_id = eng, .qid = 5 };
-	struct neuron_ioctl_dma_queue_get_state get = { .eng_id = eng, .qid = 5 };
-	struct neuron_ioctl_dma_ack_completed ack = { .eng_id = eng, .qid = 5, .count = 2 };
-	struct neuron_ioctl_dma_eng_get_state eget = { .eng_id = eng };
+	struct neuron_ioctl_dma_queue_init init;
 	struct neuron_dma_queue_state ts, rs;
-	struct neuron_dma_eng_state es;
-	struct neuron_isa_notice *err;
-	uint32_t i, n = 0, word = 1, sem = 9;
-	uint8_t *in = malloc(65536), *out = malloc(65536);
-	uint64_t inc = sem_inc_address(&geo, 0, sem);
+	volatile struct neuron_isa_notice *err;
+	uint32_t nr_err;	/* notifications so far */
 	int evfd;
+} q5;
 
-	for (i = 0; i < 65536; i++)
+static int q5_state(int fd)
+{
+	struct neuron_ioctl_dma_queue_get_state get = {
+		.eng_id = eng, .qid = 5, .tx = &q5.ts, .rx = &q5.rs,
+	};
+
+	return ioctl(fd, NEURON_IOCTL_DMA_QUEUE_GET_STATE, &get);
+}
+
+static int q5_init(int fd)
+{
+	return err_of(ioctl(fd, NEURON_IOCTL_DMA_QUEUE_INIT, &q5.init));
+}
+
+static bool test_queue_init(int fd)
+{
+	uint32_t i, word = 1;
+
+	for (i = 0; i < RING_BYTES; i++)
 		in[i] = i ^ i >> 8;
-	CHECK(!alloc_native(fd, 4096, 0, NEURON_MEMALLOC_TYPE_DMA_RINGS_DEVICE, 0, &tx) &&
-	      !alloc_native(fd, 4096, 1, NEURON_MEMALLOC_TYPE_DMA_RINGS_HOST, 0, &rx) &&
-	      !alloc_native(fd, 65536, 0, NEURON_MEMALLOC_TYPE_TENSORS_DEVICE, 0, &src) &&
-	      !alloc_native(fd, 65536, 1, NEURON_MEMALLOC_TYPE_TENSORS_HOST, 0, &dst) &&
-	      !alloc_native(fd, 4096, 0, NEURON_MEMALLOC_TYPE_MISC_DEVICE, 0, &one),
+	CHECK(!alloc_native(fd, 4096, 0, NEURON_MEMALLOC_TYPE_DMA_RINGS_DEVICE, 0, &q5.tx) &&
+	      !alloc_native(fd, 4096, 1, NEURON_MEMALLOC_TYPE_DMA_RINGS_HOST, 0, &q5.rx) &&
+	      !alloc_native(fd, RING_BYTES, 0, NEURON_MEMALLOC_TYPE_TENSORS_DEVICE, 0, &q5.src) &&
+	      !alloc_native(fd, RING_BYTES, 1, NEURON_MEMALLOC_TYPE_TENSORS_HOST, 0, &q5.dst) &&
+	      !alloc_native(fd, 4096, 0, NEURON_MEMALLOC_TYPE_MISC_DEVICE, 0, &q5.one),
 	      "memory for rings");
-	buf_copy(fd, src.mem_handle, in, 65536, 0, 1);
-	buf_copy(fd, one.mem_handle, &word, 4, 0, 1);
+	buf_copy(fd, q5.src.mem_handle, in, RING_BYTES, 0, 1);
+	buf_copy(fd, q5.one.mem_handle, &word, 4, 0, 1);
 
-	init.tx_handle = tx.mem_handle;
-	init.rx_handle = rx.mem_handle;
-	init.tx_desc_count = init.rx_desc_count = 512;
-	CHECK(err_of(ioctl(fd, NEURON_IOCTL_DMA_QUEUE_INIT, &init)) == EINVAL,
-	      "ring larger than its chunk: EINVAL");
-	init.tx_desc_count = init.rx_desc_count = 16;
-	CHECK(err_of(ioctl(fd, NEURON_IOCTL_DMA_QUEUE_INIT, &init)) == EINVAL,
-	      "16 descriptors: EINVAL");
-	init.tx_desc_count = init.rx_desc_count = 48;
-	init.rxc_handle = rx.mem_handle;
-	CHECK(err_of(ioctl(fd, NEURON_IOCTL_DMA_QUEUE_INIT, &init)) == EINVAL,
-	      "completion ring: EINVAL");
-	init.rxc_handle = 0;
-	CHECK(!ioctl(fd, NEURON_IOCTL_DMA_QUEUE_INIT, &init),
-	      "queue with a ring of 48, one side in device memory");
-	err = nq_map(fd, 0, NQ_TYPE_ERROR, 0, 4096, &evfd);
-	CHECK(err, "error notification queue with an eventfd");
-	if (!err)
-		return;
+	q5.init = (struct neuron_ioctl_dma_queue_init) {
+		.eng_id = eng, .qid = 5, .tx_handle = q5.tx.mem_handle,
+		.rx_handle = q5.rx.mem_handle, .tx_desc_count = 512, .rx_desc_count = 512,
+	};
+	CHECK(q5_init(fd) == EINVAL, "ring larger than its chunk: EINVAL");
+	q5.init.tx_desc_count = q5.init.rx_desc_count = 16;
+	CHECK(q5_init(fd) == EINVAL, "16 descriptors: EINVAL");
+	q5.init.tx_desc_count = q5.init.rx_desc_count = 48;
+	q5.init.rxc_handle = q5.rx.mem_handle;
+	CHECK(q5_init(fd) == EINVAL, "completion ring: EINVAL");
+	q5.init.rxc_handle = 0;
+	CHECK(!q5_init(fd), "queue with a ring of 48, one side in device memory");
+	q5.nr_err = 0;
+	q5.err = nq_map(fd, 0, NQ_TYPE_ERROR, 0, 4096, &q5.evfd);
+	CHECK(q5.err, "error notification queue with an eventfd");
+	return q5.err;
+}
 
-	CHECK(!write_desc(fd, tx.mem_handle, 0, 0, src.pa, 65536) &&
-	      !write_desc(fd, rx.mem_handle, 1, 0, dst.pa, 65536) &&
-	      !write_desc(fd, tx.mem_handle, 0, 1, one.pa, 4) &&
-	      !write_desc(fd, rx.mem_handle, 1, 1, inc, 4), "descriptors: copy, then semaphore");
+static void test_queue_copy(int fd, uint32_t sem)
+{
+	struct neuron_ioctl_dma_ack_completed ack = { .eng_id = eng, .qid = 5, .count = 2 };
+	struct neuron_dma_eng_state es;
+	struct neuron_ioctl_dma_eng_get_state eget = { .eng_id = eng, .state = &es };
+	uint64_t inc = sem_inc_address(&geo, 0, sem);
+
+	CHECK(!write_desc(fd, q5.tx.mem_handle, 0, 0, q5.src.pa, RING_BYTES) &&
+	      !write_desc(fd, q5.rx.mem_handle, 1, 0, q5.dst.pa, RING_BYTES) &&
+	      !write_desc(fd, q5.tx.mem_handle, 0, 1, q5.one.pa, 4) &&
+	      !write_desc(fd, q5.rx.mem_handle, 1, 1, inc, 4), "descriptors: copy, then semaphore");
 	CHECK(!start(fd, eng, 5, 2), "start");
 	CHECK(sem_wait_value(fd, 0, sem, 1), "the completion semaphore counts");
-	CHECK(!buf_copy(fd, dst.mem_handle, out, 65536, 0, 0) && !memcmp(in, out, 65536),
-	      "64 KiB arrived");
-	get.tx = &ts;
-	get.rx = &rs;
-	memset(&ts, 0xff, sizeof(ts));
-	memset(&rs, 0xff, sizeof(rs));
-	CHECK(!ioctl(fd, NEURON_IOCTL_DMA_QUEUE_GET_STATE, &get) && ts.length == 48 &&
-	      ts.head_pointer == 2 && ts.tail_pointer == 2 && ts.base_addr == tx.pa &&
-	      rs.base_addr == rx.pa && ts.sw_status == 2, "queue state");
+	CHECK(!buf_copy(fd, q5.dst.mem_handle, out, RING_BYTES, 0, 0) &&
+	      !memcmp(in, out, RING_BYTES), "64 KiB arrived");
+	memset(&q5.ts, 0xff, sizeof(q5.ts));
+	memset(&q5.rs, 0xff, sizeof(q5.rs));
+	CHECK(!q5_state(fd) && q5.ts.length == 48 && q5.ts.head_pointer == 2 &&
+	      q5.ts.tail_pointer == 2 && q5.ts.base_addr == q5.tx.pa &&
+	      q5.rs.base_addr == q5.rx.pa && q5.ts.sw_status == 2, "queue state");
 	/* Holes of the structure: they would show what the kernel's stack had. */
-	CHECK(!hole(&ts, 28) && !hole(&ts, 44) && !hole(&rs, 28) && !hole(&rs, 44),
+	CHECK(!hole(&q5.ts, 28) && !hole(&q5.ts, 44) && !hole(&q5.rs, 28) && !hole(&q5.rs, 44),
 	      "and nothing beside it");
-	eget.state = &es;
 	CHECK(!ioctl(fd, NEURON_IOCTL_DMA_ENG_GET_STATE, &eget) && es.max_queues == 16,
 	      "engine state");
 	CHECK(!ioctl(fd, NEURON_IOCTL_DMA_ACK_COMPLETED, &ack),
 	      "acknowledge on a ring that is no power of two");
+}
+
+static void test_queue_start_refused(int fd)
+{
 	CHECK(err_of(start(fd, eng, 5, 33)) == EINVAL, "more than the ring holds: EINVAL");
 	CHECK(err_of(start(fd, eng, 5, 0)) == EINVAL, "nothing: EINVAL");
 	CHECK(err_of(start(fd, eng, 6, 1)) == ENOENT, "queue that was not set up: ENOENT");
@@ -522,68 +558,89 @@ static void test_rings(int fd)
 	CHECK(err_of(geo.arch == 1 ? start(fd, 2, 15, 1) :
 		     start(fd, geo.nr_cores * geo.engines_per_core, 0, 1)) == EPERM,
 	      "a queue of the driver: EPERM");
+}
 
-	/* Wrap around the ring many times. */
+/* Around the ring many times; two descriptors were done before. */
+static void test_queue_wraps(int fd, uint32_t sem)
+{
+	uint64_t inc = sem_inc_address(&geo, 0, sem);
+	uint32_t i;
+
 	for (i = 2; i < 300; i++) {
 		uint32_t slot = i % 48;
 
-		if (write_desc(fd, tx.mem_handle, 0, slot, one.pa, 4) ||
-		    write_desc(fd, rx.mem_handle, 1, slot, inc, 4) || start(fd, eng, 5, 1))
+		if (write_desc(fd, q5.tx.mem_handle, 0, slot, q5.one.pa, 4) ||
+		    write_desc(fd, q5.rx.mem_handle, 1, slot, inc, 4) || start(fd, eng, 5, 1))
 			break;
 		if (!sem_wait_value(fd, 0, sem, i))
 			break;
 	}
 	CHECK(i == 300, "298 rounds on a ring of 48 (%u)", i);
+}
 
-	/* What the owner may not touch. */
-	struct {
-		const char *what;
-		uint64_t src, dst;
-		uint32_t len;
-	} bad[] = {
-		{ "firmware's memory", geo.hbm[0].base + 4096, dst.pa, 64 },
-		{ "memory nobody allocated", geo.hbm[0].base + geo.hbm[0].size - 4096, dst.pa, 64 },
-		{ "host memory that is not his", 0, geo.host_window | 0x7fffffff000, 64 },
-		{ "host RAM by its physical address", 0, geo.host_window | 0x100000, 64 },
-		{ "the end of a chunk and more", src.pa + 65536 - 32, dst.pa, 64 },
-		{ "the window of a core that is not his", 0, geo.tpb_base[1], 64 },
-		{ "the top of the address space", -32ULL, dst.pa, 64 },
-	};
-	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		/* Inferentia keeps none (uapi/FACTS.md 4). */
-		if (!i && geo.arch == 1)
-			continue;
-		memset(out, 0x5a, 64);
-		buf_copy(fd, dst.mem_handle, out, 64, 0, 1);
-		ioctl(fd, NEURON_IOCTL_DMA_QUEUE_INIT, &init);
-		write_desc(fd, tx.mem_handle, 0, 0, bad[i].src ? bad[i].src : src.pa, bad[i].len);
-		write_desc(fd, rx.mem_handle, 1, 0, bad[i].dst, bad[i].len);
-		CHECK(!start(fd, eng, 5, 1) && wait_event(evfd) &&
-		      err[n].kind == NEURON_ISA_NOTICE_DMA_ERROR &&
-		      err[n].code == NEURON_ISA_ERR_DMA_ACCESS,
-		      "%s: DMA error notification (kind %u code %u)", bad[i].what, err[n].kind,
-		      err[n].code);
-		n++;
-		memset(out, 0, 64);
-		buf_copy(fd, dst.mem_handle, out, 64, 0, 0);
-		CHECK(out[0] == 0x5a && out[63] == 0x5a, "%s: nothing was touched", bad[i].what);
-		CHECK(!ioctl(fd, NEURON_IOCTL_DMA_QUEUE_GET_STATE, &get) && ts.sw_status == 3,
-		      "%s: the queue stopped", bad[i].what);
-	}
-	/* A ring whose memory was freed. */
-	ioctl(fd, NEURON_IOCTL_DMA_QUEUE_INIT, &init);
-	write_desc(fd, tx.mem_handle, 0, 0, src.pa, 64);
-	mem_free(fd, rx.mem_handle);
-	CHECK(!start(fd, eng, 5, 1) && wait_event(evfd) && err[n].code == NEURON_ISA_ERR_DMA_RING,
-	      "freed ring: DMA error notification (code %u)", err[n].code);
-	munmap(err, 4096);
-	mem_free(fd, tx.mem_handle);
-	mem_free(fd, src.mem_handle);
-	mem_free(fd, dst.mem_handle);
-	mem_free(fd, one.mem_handle);
-	close(evfd);
-	free(in);
-	free(out);
+static void test_stopped(int fd, const char *what, uint64_t src, uint64_t dst, uint32_t len)
+{
+	volatile struct neuron_isa_notice *err = &q5.err[q5.nr_err++];
+
+	memset(out, 0x5a, 64);
+	buf_copy(fd, q5.dst.mem_handle, out, 64, 0, 1);
+	q5_init(fd);
+	write_desc(fd, q5.tx.mem_handle, 0, 0, src, len);
+	write_desc(fd, q5.rx.mem_handle, 1, 0, dst, len);
+	CHECK(!start(fd, eng, 5, 1) && wait_event(q5.evfd) &&
+	      err->kind == NEURON_ISA_NOTICE_DMA_ERROR && err->code == NEURON_ISA_ERR_DMA_ACCESS,
+	      "%s: DMA error notification (kind %u code %u)", what, err->kind, err->code);
+	memset(out, 0, 64);
+	buf_copy(fd, q5.dst.mem_handle, out, 64, 0, 0);
+	CHECK(out[0] == 0x5a && out[63] == 0x5a, "%s: nothing was touched", what);
+	CHECK(!q5_state(fd) && q5.ts.sw_status == 3, "%s: the queue stopped", what);
+}
+
+/* Memory that the owner of the queue may not touch. */
+static void test_protection(int fd)
+{
+	uint64_t src = q5.src.pa, dst = q5.dst.pa;
+
+	/* Inferentia keeps none (uapi/FACTS.md 4). */
+	if (geo.arch != 1)
+		test_stopped(fd, "firmware's memory", geo.hbm[0].base + 4096, dst, 64);
+	test_stopped(fd, "memory nobody allocated", geo.hbm[0].base + geo.hbm[0].size - 4096, dst,
+		     64);
+	test_stopped(fd, "host memory of nobody", src, geo.host_window | 0x7fffffff000, 64);
+	test_stopped(fd, "host RAM by its physical address", src, geo.host_window | 0x100000, 64);
+	test_stopped(fd, "the end of a chunk and more", src + RING_BYTES - 32, dst, 64);
+	test_stopped(fd, "the window of a core of nobody", src, geo.tpb_base[1], 64);
+	test_stopped(fd, "the top of the address space", -32ULL, dst, 64);
+}
+
+static void test_freed_ring(int fd)
+{
+	volatile struct neuron_isa_notice *err = &q5.err[q5.nr_err];
+
+	q5_init(fd);
+	write_desc(fd, q5.tx.mem_handle, 0, 0, q5.src.pa, 64);
+	mem_free(fd, q5.rx.mem_handle);
+	CHECK(!start(fd, eng, 5, 1) && wait_event(q5.evfd) && err->code == NEURON_ISA_ERR_DMA_RING,
+	      "freed ring: DMA error notification (code %u)", err->code);
+}
+
+static void test_rings(int fd)
+{
+	const uint32_t sem = 9;
+
+	if (!test_queue_init(fd))
+		return;
+	test_queue_copy(fd, sem);
+	test_queue_start_refused(fd);
+	test_queue_wraps(fd, sem);
+	test_protection(fd);
+	test_freed_ring(fd);
+	munmap((void *)q5.err, 4096);
+	mem_free(fd, q5.tx.mem_handle);
+	mem_free(fd, q5.src.mem_handle);
+	mem_free(fd, q5.dst.mem_handle);
+	mem_free(fd, q5.one.mem_handle);
+	close(q5.evfd);
 }
 
 static void test_core(int fd)
@@ -843,6 +900,7 @@ int main(void)
 
 	test_info(fd);
 	test_memory(fd);
+	test_refused_memory(fd);
 	test_spare_handle(fd);
 	test_walk(fd);
 	test_mmap(fd);

@@ -743,28 +743,13 @@ static void odd_category(int fd, __u32 host, __u32 type)
 	check(counter(path) == before, "and back");
 }
 
-static void allocation(int fd)
+static void allocate_device(int fd)
 {
-	struct picture before = draw(1);
 	__u64 handle = 0;
 	struct neuron_ioctl_mem_alloc_v2_mem_type64 dev = {
 		.size = CHUNK, .align = 4096, .mem_type = NEURON_MEMALLOC_TYPE_TENSORS_DEVICE,
 		.mem_handle = &handle,
 	};
-	struct neuron_ioctl_mem_alloc_v2_mem_type64 host = {
-		.size = CHUNK, .align = 4096, .host_memory = 1,
-		.mem_type = NEURON_MEMALLOC_TYPE_TENSORS_HOST, .mem_handle = &handle,
-	};
-	struct neuron_ioctl_mem_alloc v1 = { .size = CHUNK, .mem_handle = &handle };
-	struct neuron_ioctl_mem_alloc_v2 v2 = { .size = CHUNK, .mem_handle = &handle };
-	struct neuron_ioctl_mem_alloc_v2_mem_type mt = {
-		.size = CHUNK, .mem_type = NEURON_MEMALLOC_TYPE_MISC_DEVICE, .mem_handle = &handle,
-	};
-	struct neuron_native_mem_alloc native = {
-		.size = sizeof(native), .bytes = CHUNK,
-		.mem_type = NEURON_MEMALLOC_TYPE_TENSORS_DEVICE,
-	};
-	struct neuron_ioctl_mem_free mfree;
 
 	about = "MEM_ALLOC_V2MT64, device";
 	if (GOOD(NEURON_IOCTL_MEM_ALLOC_V2MT64, &dev))
@@ -787,13 +772,25 @@ static void allocation(int fd)
 	BAD(NEURON_IOCTL_MEM_ALLOC_V2MT64, &dev, mem_handle, unmapped, "EFAULT");
 	BAD(NEURON_IOCTL_MEM_ALLOC_V2MT64, &dev, mem_handle, unmapped - 4, "EFAULT");
 	BAD(NEURON_IOCTL_MEM_ALLOC_V2MT64, &dev, mem_handle, readonly, "EFAULT");
+}
 
-	/* Categories unknown, or of the other kind of memory, are "uncategorized". */
+/* Categories unknown, or of the other kind of memory, are "uncategorized". */
+static void odd_categories(int fd)
+{
 	odd_category(fd, 0, NEURON_MEMALLOC_TYPE_MAX);
 	odd_category(fd, 0, ~0u);
 	odd_category(fd, 0, NEURON_MEMALLOC_TYPE_TENSORS_HOST);
 	odd_category(fd, 1, NEURON_MEMALLOC_TYPE_MAX);
 	odd_category(fd, 1, NEURON_MEMALLOC_TYPE_TENSORS_DEVICE);
+}
+
+static void allocate_host(int fd)
+{
+	__u64 handle = 0;
+	struct neuron_ioctl_mem_alloc_v2_mem_type64 host = {
+		.size = CHUNK, .align = 4096, .host_memory = 1,
+		.mem_type = NEURON_MEMALLOC_TYPE_TENSORS_HOST, .mem_handle = &handle,
+	};
 
 	about = "MEM_ALLOC_V2MT64, host";
 	if (GOOD(NEURON_IOCTL_MEM_ALLOC_V2MT64, &host))
@@ -806,6 +803,16 @@ static void allocation(int fd)
 	BAD(NEURON_IOCTL_MEM_ALLOC_V2MT64, &host, nc_id, ~0u, "EINVAL");
 	BAD(NEURON_IOCTL_MEM_ALLOC_V2MT64, &host, mem_handle, NULL, "EFAULT");
 	BAD(NEURON_IOCTL_MEM_ALLOC_V2MT64, &host, mem_handle, readonly, "EFAULT");
+}
+
+static void allocate_older(int fd)
+{
+	__u64 handle = 0;
+	struct neuron_ioctl_mem_alloc v1 = { .size = CHUNK, .mem_handle = &handle };
+	struct neuron_ioctl_mem_alloc_v2 v2 = { .size = CHUNK, .mem_handle = &handle };
+	struct neuron_ioctl_mem_alloc_v2_mem_type mt = {
+		.size = CHUNK, .mem_type = NEURON_MEMALLOC_TYPE_MISC_DEVICE, .mem_handle = &handle,
+	};
 
 	about = "MEM_ALLOC";
 	if (GOOD(NEURON_IOCTL_MEM_ALLOC, &v1))
@@ -823,6 +830,14 @@ static void allocation(int fd)
 		free_one(fd, handle);
 	BAD(NEURON_IOCTL_MEM_ALLOC_V2MT, &mt, size, 0, "EINVAL");
 	BAD(NEURON_IOCTL_MEM_ALLOC_V2MT, &mt, align, 3, "EINVAL");
+}
+
+static void allocate_native(int fd)
+{
+	struct neuron_native_mem_alloc native = {
+		.size = sizeof(native), .bytes = CHUNK,
+		.mem_type = NEURON_MEMALLOC_TYPE_TENSORS_DEVICE,
+	};
 
 	about = "native MEM_ALLOC";
 	if (GOOD(NEURON_NATIVE_MEM_ALLOC, &native)) {
@@ -846,24 +861,39 @@ static void allocation(int fd)
 	    "EINVAL");
 	BAD(NEURON_NATIVE_MEM_ALLOC, &native, __reserved, 1, "EINVAL");
 	BAD(NEURON_NATIVE_MEM_ALLOC, &native, __reserved2, 1, "EINVAL");
+}
+
+static void freeing(int fd)
+{
+	struct neuron_ioctl_mem_free mfree = {
+		.mem_handle = allocate(fd, 4096, 0, NEURON_MEMALLOC_TYPE_TENSORS_DEVICE),
+	};
 
 	about = "MEM_FREE";
-	handle = allocate(fd, 4096, 0, NEURON_MEMALLOC_TYPE_TENSORS_DEVICE);
-	mfree.mem_handle = handle;
 	GOOD(NEURON_IOCTL_MEM_FREE, &mfree);
 	bad(fd, NEURON_IOCTL_MEM_FREE, &mfree, "a second time", "ENOENT");
 	BAD(NEURON_IOCTL_MEM_FREE, &mfree, mem_handle, 0, "ENOENT");
 	BAD(NEURON_IOCTL_MEM_FREE, &mfree, mem_handle, ~0ull, "ENOENT");
 	/* Not cut to 32 bits, which would be a handle that exists. */
 	BAD(NEURON_IOCTL_MEM_FREE, &mfree, mem_handle, dev_mem + (1ull << 32), "ENOENT");
+}
 
+static void allocation(int fd)
+{
+	struct picture before = draw(1);
+
+	allocate_device(fd);
+	odd_categories(fd);
+	allocate_host(fd);
+	allocate_older(fd);
+	allocate_native(fd);
+	freeing(fd);
 	check(same(&before, 1), "allocation: counters are as before");
 	free(before.text);
 }
 
-static void information(int fd)
+static void of_memory(int fd)
 {
-	struct picture before = draw(0);
 	__u64 pa, offset;
 	struct neuron_ioctl_mem_get_pa get_pa = { .mem_handle = dev_mem, .pa = &pa };
 	struct neuron_ioctl_mem_get_info info = {
@@ -872,13 +902,6 @@ static void information(int fd)
 	struct neuron_ioctl_mem_get_extended_info ext = { .mem_handle = dev_mem };
 	struct neuron_ioctl_mem_get_mc_mmap_info mc = { 0 };
 	struct neuron_ioctl_mem_get_mc_mmap_info_v2 mc2 = { 0 };
-	struct neuron_native_hbm_stats hbm = { .size = sizeof(hbm) };
-	struct neuron_native_core_stats core = { .size = sizeof(core) };
-	struct neuron_native_failures failures = {
-		.size = sizeof(failures), .entry_size = sizeof(struct neuron_native_failure),
-	};
-	struct neuron_native_limit limit = { .size = sizeof(limit) };
-	struct neuron_native_geometry geometry = { .size = sizeof(geometry) };
 
 	about = "MEM_GET_PA";
 	GOOD(NEURON_IOCTL_MEM_GET_PA, &get_pa);
@@ -908,6 +931,12 @@ static void information(int fd)
 	GOOD(NEURON_IOCTL_MEM_MC_GET_INFO_V2, &mc2);
 	check(mc2.mem_handle == dev_mem && mc2.size == CHUNK, "%s: finds the handle", about);
 	BAD(NEURON_IOCTL_MEM_MC_GET_INFO_V2, &mc2, pa, 0, "ENOENT");
+}
+
+static void statistics(int fd)
+{
+	struct neuron_native_hbm_stats hbm = { .size = sizeof(hbm) };
+	struct neuron_native_core_stats core = { .size = sizeof(core) };
 
 	about = "native HBM_STATS";
 	GOOD(NEURON_NATIVE_HBM_STATS, &hbm);
@@ -922,6 +951,14 @@ static void information(int fd)
 	BAD(NEURON_NATIVE_CORE_STATS, &core, size, 0, "EINVAL");
 	BAD(NEURON_NATIVE_CORE_STATS, &core, nc_id, 64, "EINVAL");
 	BAD(NEURON_NATIVE_CORE_STATS, &core, __reserved, 1, "EINVAL");
+}
+
+static void refusals(int fd)
+{
+	struct neuron_native_failures failures = {
+		.size = sizeof(failures), .entry_size = sizeof(struct neuron_native_failure),
+	};
+
 	about = "native FAILURES";
 	GOOD(NEURON_NATIVE_FAILURES, &failures);
 	failures.last = 0;
@@ -930,6 +967,13 @@ static void information(int fd)
 	BAD(NEURON_NATIVE_FAILURES, &failures, entry_size, 0, "EINVAL");
 	BAD(NEURON_NATIVE_FAILURES, &failures, entry_size, ~0u, "EINVAL");
 	BAD(NEURON_NATIVE_FAILURES, &failures, __reserved, 1, "EINVAL");
+}
+
+static void limits_and_geometry(int fd)
+{
+	struct neuron_native_limit limit = { .size = sizeof(limit) };
+	struct neuron_native_geometry geometry = { .size = sizeof(geometry) };
+
 	about = "native LIMIT";
 	GOOD(NEURON_NATIVE_LIMIT, &limit);
 	limit.bytes = limit.used = 0;
@@ -946,7 +990,16 @@ static void information(int fd)
 	geometry.__reserved = 0;
 	BAD(NEURON_NATIVE_GET_GEOMETRY, &geometry, size, 0, "EINVAL");
 	BAD(NEURON_NATIVE_GET_GEOMETRY, &geometry, __reserved, 1, "EINVAL");
+}
 
+static void information(int fd)
+{
+	struct picture before = draw(0);
+
+	of_memory(fd);
+	statistics(fd);
+	refusals(fd);
+	limits_and_geometry(fd);
 	check(same(&before, 0), "information: counters are as before");
 	free(before.text);
 }
@@ -1040,33 +1093,14 @@ static void copies(int fd)
 	free(before.text);
 }
 
-static void rings(int fd)
+static __u8 descs[32][16];
+
+static void no_queue(int fd)
 {
-	struct picture before = draw(1);
-	static __u8 descs[32][16];
-	struct neuron_ioctl_dma_queue_init init = {
-		.eng_id = 0, .qid = 1, .tx_desc_count = RING, .rx_desc_count = RING,
-		.tx_handle = tx_ring, .rx_handle = rx_ring,
-	};
-	static struct neuron_ioctl_dma_queue_init_batch batch;
-	struct neuron_ioctl_dma_copy_descriptors copy = {
-		.mem_handle = tx_ring, .buffer = descs, .num_descs = LEN(descs),
-		.queue_type = NEURON_DMA_QUEUE_TYPE_TX,
-	};
-	struct neuron_ioctl_dma_copy_descriptors64 copy64 = {
-		.mem_handle = rx_ring, .buffer = descs, .num_descs = LEN(descs),
-		.queue_type = NEURON_DMA_QUEUE_TYPE_RX,
-	};
 	struct neuron_ioctl_dma_queue_copy_start start = {
 		.eng_id = 0, .qid = 1, .rx_desc_count = 1,
 	};
 	struct neuron_ioctl_dma_ack_completed ack = { .eng_id = 0, .qid = 1 };
-	struct neuron_dma_queue_state tx, rx;
-	struct neuron_dma_eng_state state;
-	struct neuron_ioctl_dma_queue_get_state get = { .eng_id = 0, .qid = 1, .tx = &tx, .rx = &rx };
-	struct neuron_ioctl_dma_eng_get_state eng = { .eng_id = 0, .state = &state };
-	struct neuron_ioctl_dma_eng_set_state set = { .eng_id = 0, .state = 2 };
-	struct neuron_ioctl_dma_queue_release release = { .eng_id = 0, .qid = 1 };
 	struct neuron_ioctl_dma_descriptor_copyout out = {
 		.eng_id = 0, .qid = 1, .type = NEURON_DMA_QUEUE_TYPE_TX, .count = 8,
 		.buffer = descs,
@@ -1076,6 +1110,14 @@ static void rings(int fd)
 	bad(fd, NEURON_IOCTL_DMA_QUEUE_COPY_START, &start, "COPY_START", "ENOENT");
 	bad(fd, NEURON_IOCTL_DMA_ACK_COMPLETED, &ack, "ACK_COMPLETED", "ENOENT");
 	bad(fd, NEURON_IOCTL_DMA_DESCRIPTOR_COPYOUT, &out, "DESCRIPTOR_COPYOUT", "ENOENT");
+}
+
+static void queue_init(int fd)
+{
+	struct neuron_ioctl_dma_queue_init init = {
+		.eng_id = 0, .qid = 1, .tx_desc_count = RING, .rx_desc_count = RING,
+		.tx_handle = tx_ring, .rx_handle = rx_ring,
+	};
 
 	about = "DMA_QUEUE_INIT";
 	BAD(NEURON_IOCTL_DMA_QUEUE_INIT, &init, eng_id, 1000, "EINVAL");
@@ -1091,7 +1133,16 @@ static void rings(int fd)
 	BAD(NEURON_IOCTL_DMA_QUEUE_INIT, &init, tx_handle, ~0ull, "ENOENT");
 	BAD(NEURON_IOCTL_DMA_QUEUE_INIT, &init, rx_handle, 1ull << 40, "ENOENT");
 	BAD(NEURON_IOCTL_DMA_QUEUE_INIT, &init, rxc_handle, rx_ring, "EINVAL");
-	memset(&batch, 0, sizeof(batch));
+}
+
+static void queue_init_batch(int fd)
+{
+	struct neuron_ioctl_dma_queue_init init = {
+		.eng_id = 0, .qid = 1, .tx_desc_count = RING, .rx_desc_count = RING,
+		.tx_handle = tx_ring, .rx_handle = rx_ring,
+	};
+	static struct neuron_ioctl_dma_queue_init_batch batch;
+
 	batch.count = MAX_DMA_QUEUE_INIT_BATCH;
 	about = "DMA_QUEUE_INIT_BATCH";
 	for (size_t i = 0; i < LEN(batch.entries); i++)
@@ -1102,6 +1153,18 @@ static void rings(int fd)
 	batch.count = 1;
 	batch.entries[0].eng_id = 1000;
 	bad(fd, NEURON_IOCTL_DMA_QUEUE_INIT_BATCH, &batch, "eng_id = 1000", "EINVAL");
+}
+
+static void copy_descriptors(int fd)
+{
+	struct neuron_ioctl_dma_copy_descriptors copy = {
+		.mem_handle = tx_ring, .buffer = descs, .num_descs = LEN(descs),
+		.queue_type = NEURON_DMA_QUEUE_TYPE_TX,
+	};
+	struct neuron_ioctl_dma_copy_descriptors64 copy64 = {
+		.mem_handle = rx_ring, .buffer = descs, .num_descs = LEN(descs),
+		.queue_type = NEURON_DMA_QUEUE_TYPE_RX,
+	};
 
 	about = "DMA_COPY_DESCRIPTORS";
 	GOOD(NEURON_IOCTL_DMA_COPY_DESCRIPTORS, &copy);
@@ -1125,9 +1188,14 @@ static void rings(int fd)
 	BAD(NEURON_IOCTL_DMA_COPY_DESCRIPTORS64, &copy64, offset, ~0ull - 511,
 	    "EINVAL EOVERFLOW");
 	BAD(NEURON_IOCTL_DMA_COPY_DESCRIPTORS64, &copy64, buffer, unmapped, "EFAULT");
+}
 
-	about = "DMA_QUEUE_INIT";
-	GOOD(NEURON_IOCTL_DMA_QUEUE_INIT, &init);
+static void queue_start(int fd)
+{
+	struct neuron_ioctl_dma_queue_copy_start start = {
+		.eng_id = 0, .qid = 1, .rx_desc_count = 1,
+	};
+	struct neuron_ioctl_dma_ack_completed ack = { .eng_id = 0, .qid = 1 };
 
 	about = "DMA_QUEUE_COPY_START";
 	BAD(NEURON_IOCTL_DMA_QUEUE_COPY_START, &start, eng_id, 1000, "EINVAL");
@@ -1142,6 +1210,16 @@ static void rings(int fd)
 	BAD(NEURON_IOCTL_DMA_ACK_COMPLETED, &ack, qid, 16, "EINVAL");
 	BAD(NEURON_IOCTL_DMA_ACK_COMPLETED, &ack, count, RING + 1, "EINVAL");
 	BAD(NEURON_IOCTL_DMA_ACK_COMPLETED, &ack, count, ~0u, "EINVAL");
+}
+
+static void queue_state(int fd)
+{
+	struct neuron_dma_queue_state tx, rx;
+	struct neuron_dma_eng_state state;
+	struct neuron_ioctl_dma_queue_get_state get = { .eng_id = 0, .qid = 1, .tx = &tx, .rx = &rx };
+	struct neuron_ioctl_dma_eng_get_state eng = { .eng_id = 0, .state = &state };
+	struct neuron_ioctl_dma_eng_set_state set = { .eng_id = 0, .state = 2 };
+
 	about = "DMA_QUEUE_GET_STATE";
 	GOOD(NEURON_IOCTL_DMA_QUEUE_GET_STATE, &get);
 	BAD(NEURON_IOCTL_DMA_QUEUE_GET_STATE, &get, eng_id, 1000, "EINVAL");
@@ -1157,6 +1235,16 @@ static void rings(int fd)
 	BAD(NEURON_IOCTL_DMA_ENG_SET_STATE, &set, eng_id, 1000, "EINVAL");
 	BAD(NEURON_IOCTL_DMA_ENG_SET_STATE, &set, state, 1, "EINVAL");
 	BAD(NEURON_IOCTL_DMA_ENG_SET_STATE, &set, state, ~0u, "EINVAL");
+}
+
+static void copyout_and_release(int fd)
+{
+	struct neuron_ioctl_dma_descriptor_copyout out = {
+		.eng_id = 0, .qid = 1, .type = NEURON_DMA_QUEUE_TYPE_TX, .count = 8,
+		.buffer = descs,
+	};
+	struct neuron_ioctl_dma_queue_release release = { .eng_id = 0, .qid = 1 };
+
 	about = "DMA_DESCRIPTOR_COPYOUT";
 	GOOD(NEURON_IOCTL_DMA_DESCRIPTOR_COPYOUT, &out);
 	BAD(NEURON_IOCTL_DMA_DESCRIPTOR_COPYOUT, &out, count, 0, "EINVAL");
@@ -1170,7 +1258,25 @@ static void rings(int fd)
 	BAD(NEURON_IOCTL_DMA_QUEUE_RELEASE, &release, eng_id, ~0u, "EINVAL");
 	BAD(NEURON_IOCTL_DMA_QUEUE_RELEASE, &release, qid, 16, "EINVAL");
 	GOOD(NEURON_IOCTL_DMA_QUEUE_RELEASE, &release);
+}
 
+static void rings(int fd)
+{
+	struct picture before = draw(1);
+	struct neuron_ioctl_dma_queue_init init = {
+		.eng_id = 0, .qid = 1, .tx_desc_count = RING, .rx_desc_count = RING,
+		.tx_handle = tx_ring, .rx_handle = rx_ring,
+	};
+
+	no_queue(fd);
+	queue_init(fd);
+	queue_init_batch(fd);
+	copy_descriptors(fd);
+	about = "DMA_QUEUE_INIT";
+	GOOD(NEURON_IOCTL_DMA_QUEUE_INIT, &init);
+	queue_start(fd);
+	queue_state(fd);
+	copyout_and_release(fd);
 	check(same(&before, 1), "rings: counters are as before");
 	free(before.text);
 }
@@ -1365,15 +1471,43 @@ static void no_core_for_bad_requests(int fd)
 }
 
 /* Runs in another process that has the device open itself. */
-static void stranger(int unused)
+static void memory_of_another(int fd, const char *what, __u64 handle, __u64 address)
 {
-	int fd = open_node(O_RDWR);
-	struct picture before = draw(1);
 	char buffer[64] = { 0 };
 	__u64 pa;
-	static const char *const who[] = { "device memory", "host memory" };
-	__u64 handles[] = { dev_mem, host_mem };
-	__u64 addresses[] = { dev_addr, host_addr };
+	struct neuron_ioctl_mem_free mfree = { .mem_handle = handle };
+	struct neuron_ioctl_mem_get_pa get_pa = { .mem_handle = handle, .pa = &pa };
+	struct neuron_ioctl_mem_get_extended_info ext = { .mem_handle = handle };
+	struct neuron_ioctl_memset64 fill = { .mem_handle = handle, .size = 4096 };
+	struct neuron_ioctl_mem_buf_copy64 buf = {
+		.mem_handle = handle, .buffer = buffer, .size = sizeof(buffer),
+	};
+	struct neuron_ioctl_mem_copy64 copy = {
+		.src_mem_handle = handle, .dst_mem_handle = handle, .size = 1,
+	};
+	struct neuron_ioctl_mem_get_mc_mmap_info_v2 mc = { .pa = address };
+	struct neuron_ioctl_dma_copy_descriptors desc = {
+		.mem_handle = handle, .buffer = buffer, .num_descs = 1,
+	};
+
+	about = what;
+	bad(fd, NEURON_IOCTL_MEM_FREE, &mfree, "free somebody else's", "ENOENT");
+	bad(fd, NEURON_IOCTL_MEM_GET_PA, &get_pa, "its address", "ENOENT");
+	bad(fd, NEURON_IOCTL_MEM_GET_EXTENDED_INFO, &ext, "what it is", "ENOENT");
+	bad(fd, NEURON_IOCTL_MEMSET64, &fill, "fill it", "ENOENT");
+	bad(fd, NEURON_IOCTL_MEM_BUF_COPY64, &buf, "read it", "ENOENT");
+	buf.copy_to_mem_handle = 1;
+	bad(fd, NEURON_IOCTL_MEM_BUF_COPY64, &buf, "write it", "ENOENT");
+	bad(fd, NEURON_IOCTL_MEM_COPY64, &copy, "copy it", "ENOENT");
+	bad(fd, NEURON_IOCTL_MEM_MC_GET_INFO_V2, &mc, "ask for its handle", "ENOENT");
+	check(mmap(NULL, CHUNK, PROT_READ, MAP_SHARED, fd, (off_t)address) ==
+	      MAP_FAILED && errno == EPERM, "%s: map it: EPERM", about);
+	bad(fd, NEURON_IOCTL_DMA_COPY_DESCRIPTORS, &desc, "use it as a ring", "ENOENT");
+}
+
+static void queue_of_another(int fd)
+{
+	char buffer[64] = { 0 };
 	struct neuron_ioctl_dma_queue_init init = {
 		.eng_id = 0, .qid = 2, .tx_desc_count = RING, .rx_desc_count = RING,
 	};
@@ -1386,47 +1520,6 @@ static void stranger(int unused)
 		.eng_id = 0, .qid = 2, .count = 1, .buffer = buffer,
 	};
 	struct neuron_ioctl_dma_eng_set_state set = { .eng_id = 0, .state = 3 };
-	struct neuron_ioctl_semaphore sem = { .nc_id = 0, .semaphore_index = 1 };
-	struct neuron_ioctl_event event = { .nc_id = 0, .event_index = 1 };
-	struct neuron_ioctl_notifications_init_v2 nq = {
-		.nq_type = NQ_TYPE_NOTIFY, .size = 4096, .on_host_memory = 1,
-	};
-	struct neuron_native_nq_eventfd notify = {
-		.size = sizeof(notify), .nq_type = NQ_TYPE_NOTIFY, .eventfd = -1,
-	};
-	struct neuron_ioctl_device_reset reset = { .nc_map = 1 };
-
-	(void)unused;
-	for (size_t i = 0; i < LEN(handles); i++) {
-		struct neuron_ioctl_mem_free mfree = { .mem_handle = handles[i] };
-		struct neuron_ioctl_mem_get_pa get_pa = { .mem_handle = handles[i], .pa = &pa };
-		struct neuron_ioctl_mem_get_extended_info ext = { .mem_handle = handles[i] };
-		struct neuron_ioctl_memset64 fill = { .mem_handle = handles[i], .size = 4096 };
-		struct neuron_ioctl_mem_buf_copy64 buf = {
-			.mem_handle = handles[i], .buffer = buffer, .size = sizeof(buffer),
-		};
-		struct neuron_ioctl_mem_copy64 copy = {
-			.src_mem_handle = handles[i], .dst_mem_handle = handles[i], .size = 1,
-		};
-		struct neuron_ioctl_mem_get_mc_mmap_info_v2 mc = { .pa = addresses[i] };
-		struct neuron_ioctl_dma_copy_descriptors desc = {
-			.mem_handle = handles[i], .buffer = buffer, .num_descs = 1,
-		};
-
-		about = who[i];
-		bad(fd, NEURON_IOCTL_MEM_FREE, &mfree, "free somebody else's", "ENOENT");
-		bad(fd, NEURON_IOCTL_MEM_GET_PA, &get_pa, "its address", "ENOENT");
-		bad(fd, NEURON_IOCTL_MEM_GET_EXTENDED_INFO, &ext, "what it is", "ENOENT");
-		bad(fd, NEURON_IOCTL_MEMSET64, &fill, "fill it", "ENOENT");
-		bad(fd, NEURON_IOCTL_MEM_BUF_COPY64, &buf, "read it", "ENOENT");
-		buf.copy_to_mem_handle = 1;
-		bad(fd, NEURON_IOCTL_MEM_BUF_COPY64, &buf, "write it", "ENOENT");
-		bad(fd, NEURON_IOCTL_MEM_COPY64, &copy, "copy it", "ENOENT");
-		bad(fd, NEURON_IOCTL_MEM_MC_GET_INFO_V2, &mc, "ask for its handle", "ENOENT");
-		check(mmap(NULL, CHUNK, PROT_READ, MAP_SHARED, fd, (off_t)addresses[i]) ==
-		      MAP_FAILED && errno == EPERM, "%s: map it: EPERM", about);
-		bad(fd, NEURON_IOCTL_DMA_COPY_DESCRIPTORS, &desc, "use it as a ring", "ENOENT");
-	}
 
 	about = "somebody else's queue";
 	charged = 1;
@@ -1438,6 +1531,22 @@ static void stranger(int unused)
 	bad(fd, NEURON_IOCTL_DMA_DESCRIPTOR_COPYOUT, &out, "read its ring", "EBUSY");
 	bad(fd, NEURON_IOCTL_DMA_QUEUE_RELEASE, &release, "release it (nothing happens)", "0");
 	bad(fd, NEURON_IOCTL_DMA_ENG_SET_STATE, &set, "abort its engine", "EBUSY");
+	about = "rings";
+	free_one(fd, init.tx_handle);
+	free_one(fd, init.rx_handle);
+}
+
+static void core_of_another(int fd)
+{
+	struct neuron_ioctl_semaphore sem = { .nc_id = 0, .semaphore_index = 1 };
+	struct neuron_ioctl_event event = { .nc_id = 0, .event_index = 1 };
+	struct neuron_ioctl_notifications_init_v2 nq = {
+		.nq_type = NQ_TYPE_NOTIFY, .size = 4096, .on_host_memory = 1,
+	};
+	struct neuron_native_nq_eventfd notify = {
+		.size = sizeof(notify), .nq_type = NQ_TYPE_NOTIFY, .eventfd = -1,
+	};
+	struct neuron_ioctl_device_reset reset = { .nc_map = 1 };
 
 	about = "somebody else's core";
 	bad(fd, NEURON_IOCTL_SEMAPHORE_WRITE, &sem, "write a semaphore", "EBUSY");
@@ -1447,10 +1556,18 @@ static void stranger(int unused)
 	bad(fd, NEURON_IOCTL_NOTIFICATIONS_INIT_V2, &nq, "make a notification queue", "EBUSY");
 	bad(fd, NEURON_NATIVE_NQ_EVENTFD, &notify, "be told of notifications", "EBUSY");
 	bad(fd, NEURON_IOCTL_NC_RESET, &reset, "reset it", "EBUSY");
+}
 
-	about = "rings";
-	free_one(fd, init.tx_handle);
-	free_one(fd, init.rx_handle);
+static void stranger(int unused)
+{
+	int fd = open_node(O_RDWR);
+	struct picture before = draw(1);
+
+	(void)unused;
+	memory_of_another(fd, "device memory", dev_mem, dev_addr);
+	memory_of_another(fd, "host memory", host_mem, host_addr);
+	queue_of_another(fd);
+	core_of_another(fd);
 	check(same(&before, 1), "somebody else's: counters are as before");
 	free(before.text);
 	close(fd);

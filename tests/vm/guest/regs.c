@@ -97,22 +97,12 @@ static void somebody_else(void)
 	CHECK(program(fd, geo.tpb_base[0], &data, 4, 0) == EBUSY, "by DMA: EBUSY");
 }
 
-int main(void)
-{
-	static const uint64_t wrong[] = {
-		0, 8, 0xffff888000000000ull, 0xffffffff81000000ull, ~0ull, ~3ull, 1ull << 61,
-	};
-	static uint64_t addr[8192];
-	static uint32_t data[8192];
-	static uint8_t in[300000], out[16];
-	int fd = open_node(O_RDWR);
-	struct neuron_ioctl_semaphore sem = { .nc_id = 0, .semaphore_index = 1, .value = 77 };
-	struct neuron_ioctl_post_metric metric = { .data = data, .data_size = 128 };
-	uint32_t i;
+static uint64_t addr[8192];
+static uint32_t data[8192];
 
-	geo = geometry(fd);
-	CHECK(!call(fd, NEURON_IOCTL_DEVICE_INFO, &info) && info.bar_size[0], "BAR 0 has a size");
-	window = info.bar_address[0] + info.bar_size[0] - geo.nr_cores * geo.tpb_size;
+static void registers(int fd)
+{
+	struct neuron_ioctl_semaphore sem = { .nc_id = 0, .semaphore_index = 1, .value = 77 };
 
 	CHECK(!call(fd, NEURON_IOCTL_SEMAPHORE_WRITE, &sem), "semaphore 1 = 77");
 	addr[0] = window + NEURON_ISA_SEM_READ_OFF(1);
@@ -126,6 +116,15 @@ int main(void)
 	memset(data, 0, sizeof(data));
 	CHECK(!bar(fd, NEURON_IOCTL_BAR_READ, 0, addr, data, 2) && data[0] == 5 &&
 	      data[1] == 0x12345678, "and read them");
+}
+
+/* addr[0] is the register that has 5. */
+static void wrong_registers(int fd)
+{
+	static const uint64_t wrong[] = {
+		0, 8, 0xffff888000000000ull, 0xffffffff81000000ull, ~0ull, ~3ull, 1ull << 61,
+	};
+	uint32_t i;
 
 	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		addr[1] = wrong[i];
@@ -148,6 +147,10 @@ int main(void)
 	      bar(fd, NEURON_IOCTL_BAR_READ, 256, addr, data, 1) == EINVAL &&
 	      bar(fd, NEURON_IOCTL_BAR_READ, 1, addr, data, 1) == EINVAL,
 	      "vendor A2: BAR 1, 2, 256: EINVAL");
+}
+
+static void wrong_arrays(int fd)
+{
 	CHECK(bar(fd, NEURON_IOCTL_BAR_READ, 0, addr, data, 0) == EINVAL &&
 	      bar(fd, NEURON_IOCTL_BAR_READ, 0, addr, data, 101) == EINVAL &&
 	      bar(fd, NEURON_IOCTL_BAR_READ, 0, addr, data, ~0u) == EINVAL,
@@ -155,6 +158,11 @@ int main(void)
 	CHECK(bar(fd, NEURON_IOCTL_BAR_READ, 0, (void *)8, data, 1) == EFAULT &&
 	      bar(fd, NEURON_IOCTL_BAR_READ, 0, addr, (void *)8, 1) == EFAULT,
 	      "bad arrays: EFAULT");
+}
+
+static void hw_counters(int fd)
+{
+	uint32_t i;
 
 	for (i = 0; i < 8191; i++)
 		addr[i] = geo.tpb_base[0] + NEURON_ISA_SEM_READ_OFF(1);
@@ -164,6 +172,12 @@ int main(void)
 	      counters(fd, addr, data, 0) == EINVAL, "vendor A6: 8191, 2^32 - 1, 0: EINVAL");
 	addr[0] = geo.hbm[0].base;
 	CHECK(counters(fd, addr, data, 1) == EINVAL, "device memory is no counter: EINVAL");
+}
+
+static void programs(int fd)
+{
+	static uint8_t in[300000], out[16];
+	uint32_t i;
 
 	for (i = 0; i < sizeof(in); i++)
 		in[i] = i * 13 + (i >> 8);
@@ -181,6 +195,11 @@ int main(void)
 	CHECK(program(fd, geo.tpb_base[0], in, ~0ull, 0) == EOVERFLOW, "2^64 - 1 bytes: EOVERFLOW");
 	CHECK(program(fd, geo.tpb_base[0], in, 0, 0) == EINVAL, "0 bytes: EINVAL");
 	CHECK(program(fd, geo.tpb_base[0], (void *)8, 64, 0) == EFAULT, "bad buffer: EFAULT");
+}
+
+static void metrics(int fd)
+{
+	struct neuron_ioctl_post_metric metric = { .data = data, .data_size = 128 };
 
 	CHECK(!call(fd, NEURON_IOCTL_POST_METRIC, &metric), "metric of 128 bytes");
 	metric.data_size = 129;
@@ -190,6 +209,21 @@ int main(void)
 	metric.data_size = 8;
 	metric.data = (void *)8;
 	CHECK(call(fd, NEURON_IOCTL_POST_METRIC, &metric) == EFAULT, "bad buffer: EFAULT");
+}
+
+int main(void)
+{
+	int fd = open_node(O_RDWR);
+
+	geo = geometry(fd);
+	CHECK(!call(fd, NEURON_IOCTL_DEVICE_INFO, &info) && info.bar_size[0], "BAR 0 has a size");
+	window = info.bar_address[0] + info.bar_size[0] - geo.nr_cores * geo.tpb_size;
+	registers(fd);
+	wrong_registers(fd);
+	wrong_arrays(fd);
+	hw_counters(fd);
+	programs(fd);
+	metrics(fd);
 	in_child(somebody_else);
 	if (geo.nr_cores > 2)
 		idle_cores(fd);
