@@ -838,7 +838,8 @@ static inline uint64_t fake_stat(unsigned int device, uint32_t nc, unsigned int 
 	return NDS_EXT_NEURONCORE_COUNTERS(ds, nc)[counter - NDS_NC_COUNTER_COUNT];
 }
 
-static int fake_ioctl(struct fake_device *d, unsigned long cmd, void *arg)
+/* What fake_ioctl() does, by subject; ENOTTY: of another one. */
+static int fake_ioctl_host(struct fake_device *d, unsigned long cmd, void *arg)
 {
 	switch (cmd) {
 	case NEURON_NATIVE_GET_GEOMETRY:
@@ -876,6 +877,14 @@ static int fake_ioctl(struct fake_device *d, unsigned long cmd, void *arg)
 	case NEURON_IOCTL_DRIVER_INFO_GET:
 		((struct neuron_ioctl_device_driver_info *)arg)->feature_flags1 = 0x14;
 		return 0;
+	default:
+		return ENOTTY;
+	}
+}
+
+static int fake_ioctl_memory(struct fake_device *d, unsigned long cmd, void *arg)
+{
+	switch (cmd) {
 	case NEURON_NATIVE_MEM_GROW:
 		return fake_grow(d, arg);
 	case NEURON_NATIVE_MEM_EXPORT:
@@ -922,6 +931,14 @@ static int fake_ioctl(struct fake_device *d, unsigned long cmd, void *arg)
 		e->pid = (uint64_t)getpid();
 		return 0;
 	}
+	default:
+		return ENOTTY;
+	}
+}
+
+static int fake_ioctl_queue(struct fake_device *d, unsigned long cmd, void *arg)
+{
+	switch (cmd) {
 	case NEURON_IOCTL_DMA_COPY_DESCRIPTORS64: {
 		struct neuron_ioctl_dma_copy_descriptors64 *c = arg;
 
@@ -966,6 +983,14 @@ static int fake_ioctl(struct fake_device *d, unsigned long cmd, void *arg)
 	case NEURON_IOCTL_DMA_QUEUE_RELEASE:
 	case NEURON_IOCTL_DMA_ACK_COMPLETED:
 		return 0;
+	default:
+		return ENOTTY;
+	}
+}
+
+static int fake_ioctl_core(struct fake_device *d, unsigned long cmd, void *arg)
+{
+	switch (cmd) {
 	case NEURON_IOCTL_NOTIFICATIONS_INIT_WITH_REALLOC_V2:
 		return fake_nq_init(d, arg);
 	case NEURON_NATIVE_NQ_EVENTFD: {
@@ -1010,6 +1035,14 @@ static int fake_ioctl(struct fake_device *d, unsigned long cmd, void *arg)
 		e->value = *event;
 		return 0;
 	}
+	default:
+		return ENOTTY;
+	}
+}
+
+static int fake_ioctl_figures(struct fake_device *d, unsigned long cmd, void *arg)
+{
+	switch (cmd) {
 	case NEURON_NATIVE_HBM_STATS: {
 		struct neuron_native_hbm_stats *s = arg;
 
@@ -1062,6 +1095,19 @@ static int fake_ioctl(struct fake_device *d, unsigned long cmd, void *arg)
 	default:
 		return ENOTTY;
 	}
+}
+
+static int fake_ioctl(struct fake_device *d, unsigned long cmd, void *arg)
+{
+	static int (*const subject[])(struct fake_device *, unsigned long, void *) = {
+		fake_ioctl_host, fake_ioctl_memory, fake_ioctl_queue, fake_ioctl_core,
+		fake_ioctl_figures,
+	};
+	int ret = ENOTTY;
+
+	for (size_t i = 0; i < sizeof(subject) / sizeof(subject[0]) && ret == ENOTTY; i++)
+		ret = subject[i](d, cmd, arg);
+	return ret;
 }
 
 static int fake_claim(unsigned long cmd, struct neuron_ioctl_crwl_nc_map_ext *map)

@@ -1717,26 +1717,7 @@ static void test_walk_while_changing(void **state)
 }
 
 /* The check itself must see damage, or the tests above prove nothing. */
-static void test_check_sees_damage(void **state)
-{
-	struct neuron_buddy *zone = zone_new(64 * MIB);
-	struct neuron_buddy_block small[3], large[3], x;
-	struct frame *fr, *two, stray_frame;
-	struct ext *e, stray;
-	u32 row, col, lo, n;
-	int i;
-
-	(void)state;
-	for (i = 0; i < 3; i++) {
-		assert_int_equal(alloc(zone, 3 * G, 0, 0, &small[i]), 0);
-		assert_int_equal(alloc(zone, 3 * MIB, 0, 0, &large[i]), 0);
-	}
-	assert_int_equal(neuron_buddy_free(zone, &small[1], false), 0);
-	assert_int_equal(neuron_buddy_free(zone, &large[1], false), 0);
-	assert_int_equal(neuron_buddy_check(zone), 0);
-	fr = to_frame(ext_find(zone, small[0].addr / G));
-	e = ext_find(zone, large[1].addr / G);
-
+/* The check sees that a value is wrong, and that it is right again. */
 #define DAMAGE(lvalue, value)						\
 	do {								\
 		__typeof__(lvalue) was = lvalue;			\
@@ -1746,6 +1727,8 @@ static void test_check_sees_damage(void **state)
 		assert_int_equal(neuron_buddy_check(zone), 0);		\
 	} while (0)
 
+static void damage_fields(struct neuron_buddy *zone, struct frame *fr, struct ext *e)
+{
 	DAMAGE(zone->st.free, zone->st.free + G);
 	DAMAGE(zone->st.used, zone->st.used + G);
 	DAMAGE(zone->st.high_water, 0);
@@ -1791,14 +1774,21 @@ static void test_check_sees_damage(void **state)
 	DAMAGE(zone->pool->embedded, true);
 	DAMAGE(zone->frame_pool->e.type, EXT_USED);
 	DAMAGE(zone->frame_pool->e.embedded, false);
+}
 
-	/* what other lists hold, or hold twice */
-	assert_int_equal(neuron_buddy_reserve(zone, small[2].addr + 8 * G, G), 0);
+/* What other lists hold, or hold twice; @addr is in @fr. */
+static void damage_lists(struct neuron_buddy *zone, struct frame *fr, struct ext *e, u64 addr)
+{
+	struct neuron_buddy_block x;
+	struct ext stray;
+	u32 row, col;
+
+	assert_int_equal(neuron_buddy_reserve(zone, addr + 8 * G, G), 0);
 	DAMAGE(zone->pins->type, EXT_USED);
 	DAMAGE(zone->pins, NULL);
 	DAMAGE(fr->pins, 0);
 	DAMAGE(zone->pins->bnext, zone->pool);
-	assert_int_equal(alloc_at(zone, small[2].addr + 9 * G, G, &x), 0);
+	assert_int_equal(alloc_at(zone, addr + 9 * G, G, &x), 0);
 	DAMAGE(zone->pins->len, 2);
 	bin_of(e->len, &row, &col);
 	DAMAGE(zone->bin_cols[row], zone->bin_cols[row] ^ (2u << col));
@@ -1820,6 +1810,12 @@ static void test_check_sees_damage(void **state)
 	stray.type = EXT_USED;
 	assert_true(neuron_buddy_check(zone) > 0);
 	e->bnext = NULL;
+}
+
+static void damage_runs(struct neuron_buddy *zone, struct frame *fr)
+{
+	struct frame stray_frame;
+
 	DAMAGE(zone->run[fr->run], NULL);
 	DAMAGE(zone->run[1], &fr->e);
 	DAMAGE(fr->e.bnext, zone->pool);
@@ -1833,13 +1829,21 @@ static void test_check_sees_damage(void **state)
 	stray_frame.e.type = EXT_USED;
 	assert_true(neuron_buddy_check(zone) > 0);
 	fr->e.bnext = NULL;
+}
+
+/* @small is the first block of @fr. */
+static void damage_frames(struct neuron_buddy *zone, struct frame *fr,
+			  struct neuron_buddy_block *small)
+{
+	struct neuron_buddy_block x;
+	u32 lo, n;
 
 	/* a second extent of the same frame as its first */
 	assert_int_equal(alloc_at(zone, 20 * MIB, 8 * G, &x), 0);
 	assert_int_equal(alloc_at(zone, 20 * MIB + 8 * G, 8 * G, &x), 0);
 	DAMAGE(zone->map[cell_of(20 * MIB / G)], zone->map[cell_of(20 * MIB / G)]->next);
 	/* a granule outside a trimmed frame */
-	assert_int_equal(neuron_buddy_free(zone, &small[0], false), 0);
+	assert_int_equal(neuron_buddy_free(zone, small, false), 0);
 	lo = fr->e.start;
 	n = fr->head;
 	frame_trim(zone, fr, true, n);
@@ -1847,6 +1851,14 @@ static void test_check_sees_damage(void **state)
 	assert_true(fr->e.start == lo + n);
 	DAMAGE(fr->b[0], fr->b[0] & ~1ULL);
 	DAMAGE(fr->a[0], fr->a[0] | 1);
+}
+
+static void damage_sizes(struct neuron_buddy *zone)
+{
+	struct neuron_buddy_block x;
+	struct frame *two;
+	int i;
+
 	/* what is in use by size, the part of it that is small, runs over a border */
 	DAMAGE(zone->extents_used, zone->extents_used + 1);
 	DAMAGE(zone->class_used[0], zone->class_used[0] + 1);
@@ -1866,6 +1878,31 @@ static void test_check_sees_damage(void **state)
 	assert_non_null(zone->bin[0][1]->bnext);
 	DAMAGE(zone->bin[0][1]->bnext->bprev, NULL);
 	DAMAGE(zone->bin[0][1]->bnext, NULL);
+}
+
+static void test_check_sees_damage(void **state)
+{
+	struct neuron_buddy *zone = zone_new(64 * MIB);
+	struct neuron_buddy_block small[3], large[3];
+	struct frame *fr;
+	struct ext *e;
+	int i;
+
+	(void)state;
+	for (i = 0; i < 3; i++) {
+		assert_int_equal(alloc(zone, 3 * G, 0, 0, &small[i]), 0);
+		assert_int_equal(alloc(zone, 3 * MIB, 0, 0, &large[i]), 0);
+	}
+	assert_int_equal(neuron_buddy_free(zone, &small[1], false), 0);
+	assert_int_equal(neuron_buddy_free(zone, &large[1], false), 0);
+	assert_int_equal(neuron_buddy_check(zone), 0);
+	fr = to_frame(ext_find(zone, small[0].addr / G));
+	e = ext_find(zone, large[1].addr / G);
+	damage_fields(zone, fr, e);
+	damage_lists(zone, fr, e, small[2].addr);
+	damage_runs(zone, fr);
+	damage_frames(zone, fr, &small[0]);
+	damage_sizes(zone);
 	zone_end(zone);
 }
 

@@ -884,13 +884,15 @@ static void test_types(void **state)
 	assert_int_equal(exec_run(&good_, engine, &sb), 0);		\
 } while (0)
 
-static void test_bounds(void **state)
+/* Offsets, strides and counts that reach beyond the buffer. */
+static const u32 far[] = {
+	SIZE + 1, 0x7fffffff, 0x80000000, 0xfffffff0, 0xffffffff,
+};
+
+static void test_matmul_bounds(void **state)
 {
-	static const u32 far[] = {
-		SIZE + 1, 0x7fffffff, 0x80000000, 0xfffffff0, 0xffffffff,
-	};
 	struct neuron_isa_inst in = good_matmul();
-	u32 i, op;
+	u32 i;
 
 	(void)state;
 	/* a: 4 rows of 40 bytes; b: 10 rows of 80; c: 4 rows of 80 */
@@ -913,7 +915,14 @@ static void test_bounds(void **state)
 		REFUSE(in, PE, matmul.n, far[i], BOUNDS);
 		REFUSE(in, PE, matmul.k, far[i], BOUNDS);
 	}
-	/* Sums that are small again modulo 2^32 and 2^64 */
+}
+
+/* Sums that are small again modulo 2^32 and 2^64. */
+static void test_matmul_wraps(void **state)
+{
+	struct neuron_isa_inst in = good_matmul();
+
+	(void)state;
 	memset(in.u.bytes, 0xff, 36);
 	check_refused(&in, PE, BOUNDS);
 	in = good_matmul();
@@ -928,6 +937,13 @@ static void test_bounds(void **state)
 		.n = 1,
 	};
 	check_refused(&in, PE, BOUNDS);
+}
+
+static void test_matmul_sizes(void **state)
+{
+	struct neuron_isa_inst in;
+
+	(void)state;
 	REFUSE(good_matmul(), PE, matmul.m, 0, ILLEGAL);
 	REFUSE(good_matmul(), PE, matmul.n, 0, ILLEGAL);
 	REFUSE(good_matmul(), PE, matmul.k, 0, ILLEGAL);
@@ -937,38 +953,49 @@ static void test_bounds(void **state)
 	ACCEPT(in, PE, matmul.a_stride, U32_MAX);
 	ACCEPT(in, PE, matmul.c_stride, U32_MAX);
 	ACCEPT(in, PE, matmul.c_stride, 0);
+}
 
+static void tensor_refuses(struct neuron_isa_inst in, u32 wrong)
+{
+	enum neuron_isa_engine e = any_engine[in.opcode];
+	u32 op = in.opcode;
+
+	REFUSE(in, e, tensor.dst, wrong, BOUNDS);
+	REFUSE(in, e, tensor.dst_stride, wrong, BOUNDS);
+	REFUSE(in, e, tensor.rows, wrong, BOUNDS);
+	REFUSE(in, e, tensor.cols, wrong, BOUNDS);
+	if (op == NEURON_ISA_OP_MEMSET) {
+		REFUSE(in, e, tensor.src0, wrong, ILLEGAL);
+		REFUSE(in, e, tensor.src0_stride, 1, ILLEGAL);
+	} else {
+		REFUSE(in, e, tensor.src0, wrong, BOUNDS);
+		REFUSE(in, e, tensor.src0_stride, wrong, BOUNDS);
+	}
+	if (op == NEURON_ISA_OP_TENSOR) {
+		REFUSE(in, e, tensor.src1, wrong, BOUNDS);
+		REFUSE(in, e, tensor.src1_stride, wrong, BOUNDS);
+	} else {
+		REFUSE(in, e, tensor.src1, wrong, ILLEGAL);
+		REFUSE(in, e, tensor.src1_stride, 1, ILLEGAL);
+	}
+}
+
+static void test_tensor_bounds(void **state)
+{
+	u32 i, op;
+
+	(void)state;
 	for (op = NEURON_ISA_OP_TENSOR; op <= NEURON_ISA_OP_MEMSET; op++) {
 		enum neuron_isa_engine e = any_engine[op];
 		u32 len = op == NEURON_ISA_OP_REDUCE ? 124 : 160;
+		struct neuron_isa_inst in = good_tensor((u8)op);
 
-		in = good_tensor((u8)op);
 		ACCEPT(in, e, tensor.dst, SIZE - len);
 		REFUSE(in, e, tensor.dst, SIZE - len + 1, BOUNDS);
 		REFUSE(in, e, tensor.rows, 0, ILLEGAL);
 		REFUSE(in, e, tensor.cols, 0, ILLEGAL);
-		for (i = 0; i < ARRAY_SIZE(far); i++) {
-			REFUSE(in, e, tensor.dst, far[i], BOUNDS);
-			REFUSE(in, e, tensor.dst_stride, far[i], BOUNDS);
-			REFUSE(in, e, tensor.rows, far[i], BOUNDS);
-			REFUSE(in, e, tensor.cols, far[i], BOUNDS);
-			if (op == NEURON_ISA_OP_MEMSET) {
-				REFUSE(in, e, tensor.src0, far[i], ILLEGAL);
-				REFUSE(in, e, tensor.src0_stride, 1, ILLEGAL);
-			} else {
-				REFUSE(in, e, tensor.src0, far[i], BOUNDS);
-				REFUSE(in, e, tensor.src0_stride, far[i],
-				       BOUNDS);
-			}
-			if (op == NEURON_ISA_OP_TENSOR) {
-				REFUSE(in, e, tensor.src1, far[i], BOUNDS);
-				REFUSE(in, e, tensor.src1_stride, far[i],
-				       BOUNDS);
-			} else {
-				REFUSE(in, e, tensor.src1, far[i], ILLEGAL);
-				REFUSE(in, e, tensor.src1_stride, 1, ILLEGAL);
-			}
-		}
+		for (i = 0; i < ARRAY_SIZE(far); i++)
+			tensor_refuses(in, far[i]);
 		if (op != NEURON_ISA_OP_MEMSET) {
 			ACCEPT(in, e, tensor.src0, SIZE - 160);
 			REFUSE(in, e, tensor.src0, SIZE - 159, BOUNDS);
@@ -977,7 +1004,13 @@ static void test_bounds(void **state)
 		in.u.tensor.cols = 0x40000001;
 		check_refused(&in, e, BOUNDS);
 	}
+}
 
+static void test_second_source(void **state)
+{
+	struct neuron_isa_inst in;
+
+	(void)state;
 	in = good_tensor(NEURON_ISA_OP_TENSOR);
 	ACCEPT(in, DVE, tensor.src1, SIZE - 160);
 	REFUSE(in, DVE, tensor.src1, SIZE - 159, BOUNDS);
@@ -1298,7 +1331,11 @@ int main(void)
 		cmocka_unit_test(test_forms),
 		cmocka_unit_test(test_control),
 		cmocka_unit_test(test_types),
-		cmocka_unit_test(test_bounds),
+		cmocka_unit_test(test_matmul_bounds),
+		cmocka_unit_test(test_matmul_wraps),
+		cmocka_unit_test(test_matmul_sizes),
+		cmocka_unit_test(test_tensor_bounds),
+		cmocka_unit_test(test_second_source),
 		cmocka_unit_test(test_overlap),
 		cmocka_unit_test(test_random),
 		cmocka_unit_test(test_bounded),

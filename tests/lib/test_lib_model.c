@@ -384,16 +384,10 @@ static uint64_t pair_address(const struct ring *ring, uint32_t i, bool rx)
 }
 
 /* make_list_neff(): every descriptor, every byte of memory, and the answer. */
-static void test_list(void **state)
+static void test_list_describes(void **state)
 {
-	struct fixture *f = *state;
 	struct neuron_tensor_info info = { .size = sizeof(info) };
-	struct neuron_model_usage u = { .size = sizeof(u) };
-	struct fake_core *core = &fake.dev[0].core[2];
-	uint64_t before = fake_used(), x, y, t, v, k, one, tpb = FAKE_TPB(2);
-	struct neuron_model *m = load(f, make_list_neff());
-	uint8_t want[1024], got[1024];
-	uint64_t pointer, table[2];
+	struct neuron_model *m = load(*state, make_list_neff());
 
 	assert_string_equal(neuron_model_name(m), "list");
 	assert_null(neuron_model_obstacle(m));
@@ -405,8 +399,17 @@ static void test_list(void **state)
 	assert_int_equal(info.ndim, 1);
 	assert_int_equal(info.shape[0], 1024);
 	assert_int_equal(neuron_model_tensor_info(m, 2, &info), -EINVAL);
+	neuron_model_unload(m);
+}
 
-	/* The report is what the driver counts. */
+/* The report is what the driver counts. */
+static void test_list_usage(void **state)
+{
+	struct fixture *f = *state;
+	struct neuron_model_usage u = { .size = sizeof(u) };
+	uint64_t before = fake_used();
+	struct neuron_model *m = load(f, make_list_neff());
+
 	assert_int_equal(neuron_model_get_usage(m, &u), 0);
 	assert_int_equal(u.code, 4096);
 	assert_int_equal(u.constants, 4096);
@@ -421,6 +424,18 @@ static void test_list(void **state)
 	assert_int_equal(fake.dev[0].by_category[NEURON_MEM_SCRATCHPAD_PRIVATE], 8192);
 	assert_int_equal(fake.dev[0].by_category[NEURON_MEM_RINGS], 8 * 4096);
 	assert_int_equal(neuron_core_scratchpad(f->core), 512 * MIB);
+	neuron_model_unload(m);
+	neuron_model_unload(NULL);
+	assert_int_equal(fake_used(), before);
+	assert_int_equal(neuron_core_scratchpad(f->core), 0);
+}
+
+static void test_list_runs(void **state)
+{
+	struct fixture *f = *state;
+	struct fake_core *core = &fake.dev[0].core[2];
+	struct neuron_model *m = load(f, make_list_neff());
+	uint8_t want[1024], got[1024];
 
 	run_ok(f, m);
 	list_expected(f->in, want);
@@ -431,8 +446,17 @@ static void test_list(void **state)
 		assert_int_equal(core->sem[i], 0);
 		assert_int_equal(core->event[i], 0);
 	}
+	neuron_model_unload(m);
+}
 
-	/* Fetch ring of SP, then qIn (16 rows, event, semaphore), qSpill, qOut. */
+/* Fetch ring of SP, then qIn (16 rows, event, semaphore), qSpill, qOut. */
+static void test_list_rings(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t x, y, t, v, k, one, tpb = FAKE_TPB(2), pointer, table[2];
+	struct neuron_model *m = load(f, make_list_neff());
+
+	run_ok(f, m);
 	assert_int_equal(m->nr_rings, 4);
 	assert_int_equal(m->nr_fetch, 1);
 	assert_int_equal(m->rings[0].slot, NEURON_ISA_ENGINE_SP);
@@ -472,11 +496,7 @@ static void test_list(void **state)
 	memcpy(table, fake_memory(&fake.dev[0], one + 128, 16), 16);
 	assert_int_equal(le64toh(table[0]), t);
 	assert_int_equal(le64toh(table[1]), k);
-
 	neuron_model_unload(m);
-	neuron_model_unload(NULL);
-	assert_int_equal(fake_used(), before);
-	assert_int_equal(neuron_core_scratchpad(f->core), 0);
 }
 
 /* Moving a tensor rewrites its descriptors, and nothing else. */
@@ -1727,7 +1747,10 @@ int main(void)
 		cmocka_unit_test(test_pieces),
 		cmocka_unit_test(test_page_rules),
 		cmocka_unit_test_setup_teardown(test_core_open, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_list, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_list_describes, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_list_usage, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_list_runs, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_list_rings, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_stats, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_rebind, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_bad_tensors, setup, teardown),

@@ -330,15 +330,9 @@ static void refused_fixture(struct fixture *f, int err, const char *what)
 
 /* ---- good files ---- */
 
-static void check_fixture(const struct neuron_neff *neff)
+static void check_fixture_header(const struct neuron_neff *neff)
 {
 	const struct neuron_neff_subgraph *sg = &neff->subgraphs[0];
-	const struct neuron_neff_engine *sp = &sg->engines[NEURON_NEFF_SP];
-	const struct neuron_neff_engine *dve = &sg->engines[NEURON_NEFF_DVE];
-	const struct neuron_neff_engine *act = &sg->engines[NEURON_NEFF_ACT];
-	const struct neuron_neff_var *x, *y, *w, *v, *p, *g, *t, *r;
-	const struct neuron_neff_dma *dma;
-	const struct neuron_neff_desc *d;
 
 	assert_string_equal(neff->header.name, "fixture");
 	assert_int_equal(neff->header.lnc_size, 1);
@@ -347,6 +341,11 @@ static void check_fixture(const struct neuron_neff *neff)
 	assert_true(neff->executable);
 	assert_string_equal(sg->name, "sg00");
 	assert_string_equal(sg->dir, "sg00");
+}
+
+static void check_fixture_vars(const struct neuron_neff_subgraph *sg)
+{
+	const struct neuron_neff_var *x, *y, *w, *v, *p, *g, *t, *r;
 
 	assert_int_equal(sg->nr_vars, 9);
 	x = neuron_neff_find_var(sg, "x");
@@ -378,7 +377,10 @@ static void check_fixture(const struct neuron_neff *neff)
 	assert_int_equal(g->nr_list, 2);
 	assert_ptr_equal(g->list[0], t);
 	assert_ptr_equal(g->list[1], v);
+}
 
+static void check_fixture_queues(const struct neuron_neff_subgraph *sg)
+{
 	assert_int_equal(sg->nr_queues, 2);
 	assert_int_equal(sg->queues[0].num_queues, 2);
 	assert_int_equal(sg->queues[0].owner, NEURON_NEFF_SP);
@@ -388,6 +390,13 @@ static void check_fixture(const struct neuron_neff *neff)
 	assert_int_equal(sg->queues[1].fabric, NEURON_NEFF_FABRIC_ALT);
 	assert_true(sg->queues[1].pinned);
 	assert_int_equal(sg->queues[1].owner, -1);
+}
+
+static void check_fixture_dma(const struct neuron_neff_subgraph *sg)
+{
+	const struct neuron_neff_engine *sp = &sg->engines[NEURON_NEFF_SP];
+	const struct neuron_neff_dma *dma;
+	const struct neuron_neff_desc *d;
 
 	assert_int_equal(sp->code_kind, NEURON_NEFF_CODE_NISA);
 	assert_int_equal(sp->code_size, 320);
@@ -423,6 +432,12 @@ static void check_fixture(const struct neuron_neff *neff)
 	assert_true(dma->desc[1].constant == 1.5);
 	assert_true(dma->desc[2].scale == 0.25);
 	assert_int_equal(dma->desc[3].transpose_shape[2], 3);
+}
+
+static void check_fixture_tables(const struct neuron_neff_subgraph *sg)
+{
+	const struct neuron_neff_engine *dve = &sg->engines[NEURON_NEFF_DVE];
+	const struct neuron_neff_engine *act = &sg->engines[NEURON_NEFF_ACT];
 
 	assert_int_equal(act->code_kind, NEURON_NEFF_CODE_NONE);
 	assert_int_equal(act->nr_act_sets, 2);
@@ -430,6 +445,15 @@ static void check_fixture(const struct neuron_neff *neff)
 	assert_int_equal(dve->nr_tables, 3);
 	assert_int_equal(dve->tables[1].size, 8);
 	assert_null(sg->engines[NEURON_NEFF_PE].json_name);
+}
+
+static void check_fixture(const struct neuron_neff *neff)
+{
+	check_fixture_header(neff);
+	check_fixture_vars(&neff->subgraphs[0]);
+	check_fixture_queues(&neff->subgraphs[0]);
+	check_fixture_dma(&neff->subgraphs[0]);
+	check_fixture_tables(&neff->subgraphs[0]);
 }
 
 static void test_good(void **state)

@@ -79,6 +79,15 @@ static int setup(void **state)
 	return nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", "") != NRT_SUCCESS;
 }
 
+static int setup_idle(void **state)
+{
+	(void)state;
+	clear_env();
+	fake.nr_devices = 2;
+	take_log();
+	return 0;
+}
+
 static void remove_reports(void)
 {
 	char path[128];
@@ -269,10 +278,8 @@ static void init_cores(uint32_t want)
 	assert_int_equal(n, want);
 }
 
-static void test_init(void **state)
+static void test_init_fails(void **state)
 {
-	static const char *const bad[] = { "x", "1,", "3-1", "0,2", "1,0", "-1", "0-", "99999999999" };
-
 	(void)state;
 	fake.nr_devices = 0;
 	init_fails(NRT_FAILURE, "cannot determine driver version, check dkms package");
@@ -281,6 +288,13 @@ static void test_init(void **state)
 	fake.open_fails = true;
 	init_fails(NRT_FAILURE, "cannot initialise");
 	fake.open_fails = false;
+}
+
+static void test_visible_cores(void **state)
+{
+	static const char *const bad[] = { "x", "1,", "3-1", "0,2", "1,0", "-1", "0-", "99999999999" };
+
+	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		setenv("NEURON_RT_VISIBLE_CORES", bad[i], 1);
 		init_fails(NRT_INVALID, "NEURON_RT_VISIBLE_CORES");
@@ -295,8 +309,11 @@ static void test_init(void **state)
 	assert_int_equal(fake.dev[1].core[1].nq[NQ_TYPE_NOTIFY][4].on, true);
 	assert_int_equal(fake.dev[1].core[2].nq[NQ_TYPE_NOTIFY][4].on, false);
 	nrt_close();
-	unsetenv("NEURON_RT_VISIBLE_CORES");
+}
 
+static void test_num_cores(void **state)
+{
+	(void)state;
 	setenv("NEURON_RT_NUM_CORES", "many", 1);
 	init_fails(NRT_INVALID, "NEURON_RT_NUM_CORES");
 	setenv("NEURON_RT_NUM_CORES", "9", 1);
@@ -313,8 +330,11 @@ static void test_init(void **state)
 	init_fails(NRT_FAILURE, "Requested:nc0-nc7");
 	fake.dev[0].core[1].owned_by_other = false;
 	fake.dev[0].core[2].owned_by_other = false;
-	unsetenv("NEURON_RT_NUM_CORES");
+}
 
+static void test_other_variables(void **state)
+{
+	(void)state;
 	setenv("NEURON_RT_EXEC_TIMEOUT", "-1", 1);
 	init_fails(NRT_INVALID, "NEURON_RT_EXEC_TIMEOUT");
 	setenv("NEURON_RT_EXEC_TIMEOUT", "9999999999", 1);
@@ -322,9 +342,12 @@ static void test_init(void **state)
 	unsetenv("NEURON_RT_EXEC_TIMEOUT");
 	setenv("NEURON_SCRATCHPAD_PAGE_SIZE", "1000", 1);
 	init_fails(NRT_INVALID, "multiple of 512");
-	unsetenv("NEURON_SCRATCHPAD_PAGE_SIZE");
+}
 
-	/* A driver with a table of claims. */
+/* A driver with a table of claims. */
+static void test_init_claims(void **state)
+{
+	(void)state;
 	fake.has_claims = true;
 	setenv("NEURON_RT_VISIBLE_CORES", "2", 1);
 	init_cores(1);
@@ -334,9 +357,12 @@ static void test_init(void **state)
 	fake.claims_busy = true;
 	init_fails(NRT_FAILURE, "Requested:nc2-nc2 Available:1");
 	fake.claims_busy = fake.has_claims = false;
-	clear_env();
+}
 
-	/* Whatever call of the driver fails. */
+/* Each call of the driver fails once. */
+static void test_init_driver_fails(void **state)
+{
+	(void)state;
 	for (unsigned int i = 1;; i++) {
 		NRT_STATUS status;
 
@@ -908,25 +934,47 @@ static void test_T3_page_size(void **state)
 }
 
 /* Logical cores, what is set aside on them, and the report of both. */
-static void test_logical(void **state)
+/* Cores 1 and 2 of the host, as its kind of device has them. */
+static int setup_logical(void **state)
+{
+	setup_idle(state);
+	unsetenv("NEURON_LOGICAL_NC_CONFIG");
+	unsetenv("NEURON_RT_MICROCODE_MB");
+	setenv("NEURON_RT_VISIBLE_CORES", "1-2", 1);
+	setenv("NEURON_RT_LOG_LEVEL_TDRV", "info", 1);
+	return nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", "") != NRT_SUCCESS;
+}
+
+/* Ask for 4 GiB, which the driver refuses. */
+static void refuse_tensor(void)
+{
+	nrt_tensor_t *t = NULL;
+
+	fake.reason = NEURON_NATIVE_REASON_FULL;
+	assert_int_equal(nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, 0, 4ull << 30, NULL, &t),
+			 NRT_RESOURCE);
+	fake.reason = NEURON_NATIVE_REASON_NONE;
+}
+
+static void read_text(const char *path, char *text, size_t size)
+{
+	FILE *f = fopen(path, "r");
+
+	assert_non_null(f);
+	text[fread(text, 1, size - 1, f)] = '\0';
+	fclose(f);
+}
+
+static void test_logical_cores(void **state)
 {
 	struct neff_bytes n = make_list_neff();
 	nrt_vnc_memory_stats_t stats;
-	nrt_tensor_t *t = NULL, *small;
 	nrt_model_t *m = NULL;
 	uint32_t count = 0;
-	char path[] = "/tmp/neuron_mem_table_device_0_hbm_0.log", text[8192];
-	FILE *f;
 
 	(void)state;
-	nrt_close();
-	unsetenv("NEURON_LOGICAL_NC_CONFIG");
-	unsetenv("NEURON_RT_MICROCODE_MB");
 	assert_int_equal(nrt_get_total_vnc_count(&count), NRT_SUCCESS);
 	assert_int_equal(count, FAKE_CORES);
-	setenv("NEURON_RT_VISIBLE_CORES", "1-2", 1);
-	setenv("NEURON_RT_LOG_LEVEL_TDRV", "info", 1);
-	assert_int_equal(nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", ""), NRT_SUCCESS);
 	assert_int_equal(nrt_get_visible_vnc_count(&count), NRT_SUCCESS);
 	assert_int_equal(count, 2);
 	assert_int_equal(nrt_get_vnc_memory_stats(1, &stats, sizeof(stats), NULL), NRT_SUCCESS);
@@ -938,46 +986,49 @@ static void test_logical(void **state)
 	logged("[ND 1:NC 0] Current Usage Total: 256.");
 	assert_non_null(strstr(log_text, "shared scratchpad: 64.000MB\nPer NEFF memory usage breakdown for [list]:"));
 	assert_non_null(strstr(log_text, "\t* collectives: 0.000B"));
+	free(n.data);
+}
 
-	unlink(path);
+#define TABLE_1		"/tmp/neuron_mem_table_device_0_hbm_1.log"
+
+static void test_logical_report(void **state)
+{
+	char path[64], text[8192];
+	nrt_tensor_t *small;
+
+	(void)state;
 	assert_int_equal(nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, 0, 1 << 20, NULL, &small),
 			 NRT_SUCCESS);
-	fake.reason = NEURON_NATIVE_REASON_FULL;
-	assert_int_equal(nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, 0, 4ull << 30, NULL, &t),
-			 NRT_RESOURCE);
-	fake.reason = NEURON_NATIVE_REASON_NONE;
+	refuse_tensor();
 	logged("No room for 4.000GB of tensors: HBM 1 of ND 0 is full");
 	assert_null(strstr(log_text, "LNC size"));
 	assert_non_null(strstr(log_text, "log_dev_mem                             Failed to allocate 4.000GB (alignment: none, usage: tensors) on ND 0:NC 1\n"));
 	assert_non_null(strstr(log_text, "log_dev_mem_usage_table                 Displaying Current Memory Utilization:\n(NOTE:"));
 	assert_non_null(strstr(log_text, "\n\\_NC 1        |193.000MB |192.000MB |  0.000B  | 1.000MB  |"));
-	path[strlen("/tmp/neuron_mem_table_device_0_hbm_")] = '1';
-	f = fopen(path, "r");
-	assert_non_null(f);
-	text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
-	fclose(f);
+	read_text(TABLE_1, text, sizeof(text));
 	assert_non_null(strstr(text, "\n\\_NC 1        |193.000MB |192.000MB |  0.000B  | 1.000MB  |"));
-	snprintf(text, sizeof(text), "/tmp/neuron_mem_log_device_0_hbm_1_%x.csv", (unsigned int)getpid());
-	f = fopen(text, "r");
-	assert_non_null(f);
-	unlink(text);
-	text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
-	fclose(f);
+	snprintf(path, sizeof(path), "/tmp/neuron_mem_log_device_0_hbm_1_%x.csv", (unsigned int)getpid());
+	read_text(path, text, sizeof(text));
 	assert_non_null(strstr(text, ",alloc,0,1,2,tensors,1048576,"));
 	assert_non_null(strstr(text, ",alloc,0,1,2,tensors,4294967296,0x0,0,full\n"));
-	/* A link is not followed, and nothing breaks. */
-	unlink(path);
-	assert_int_equal(symlink("/tmp/neuron_no_such_file", path), 0);
-	fake.reason = NEURON_NATIVE_REASON_FULL;
-	assert_int_equal(nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, 0, 4ull << 30, NULL, &t),
-			 NRT_RESOURCE);
-	fake.reason = NEURON_NATIVE_REASON_NONE;
-	assert_int_equal(access("/tmp/neuron_no_such_file", F_OK), -1);
-	unlink(path);
 	nrt_tensor_free(&small);
-	nrt_close();
-	free(n.data);
+}
 
+/* A link is not followed, and nothing breaks. */
+static void test_report_link(void **state)
+{
+	(void)state;
+	unlink(TABLE_1);
+	assert_int_equal(symlink("/tmp/neuron_no_such_file", TABLE_1), 0);
+	refuse_tensor();
+	assert_int_equal(access("/tmp/neuron_no_such_file", F_OK), -1);
+}
+
+static void test_wrong_placement(void **state)
+{
+	uint32_t count = 0;
+
+	(void)state;
 	setenv("NEURON_LOGICAL_NC_CONFIG", "3", 1);
 	init_fails(NRT_INVALID, "NEURON_LOGICAL_NC_CONFIG");
 	assert_int_equal(nrt_get_total_vnc_count(&count), NRT_INVALID);
@@ -987,19 +1038,18 @@ static void test_logical(void **state)
 	setenv("NEURON_RT_MICROCODE_MB", "4096", 1);
 	fake.reason = NEURON_NATIVE_REASON_FULL;
 	init_fails(NRT_RESOURCE, "No room for 4.000KB of runtime: HBM 0 of ND 0 is full");
-	fake.reason = NEURON_NATIVE_REASON_NONE;
-	clear_env();
-	path[strlen("/tmp/neuron_mem_table_device_0_hbm_")] = '0';
-	unlink(path);
+}
+
+static void test_no_report(void **state)
+{
+	(void)state;
+	remove_reports();
 	setenv("NEURON_RT_ENABLE_DEVICE_MEMORY_OOM_LOG", "0", 1);
 	assert_int_equal(nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", ""), NRT_SUCCESS);
-	fake.reason = NEURON_NATIVE_REASON_FULL;
-	assert_int_equal(nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, 0, 4ull << 30, NULL, &t),
-			 NRT_RESOURCE);
-	fake.reason = NEURON_NATIVE_REASON_NONE;
+	refuse_tensor();
 	logged("LNC size is 1. Neuron Cores using this HBM: NC 0 and NC 1");
 	assert_null(strstr(log_text, "Displaying"));
-	assert_int_equal(access(path, F_OK), -1);
+	assert_int_equal(access("/tmp/neuron_mem_table_device_0_hbm_0.log", F_OK), -1);
 }
 
 /* The report's names are known to everybody who can write to /tmp. */
@@ -1559,7 +1609,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(test_states, teardown),
-		cmocka_unit_test_teardown(test_init, teardown),
+		cmocka_unit_test_setup_teardown(test_init_fails, setup_idle, teardown),
+		cmocka_unit_test_setup_teardown(test_visible_cores, setup_idle, teardown),
+		cmocka_unit_test_setup_teardown(test_num_cores, setup_idle, teardown),
+		cmocka_unit_test_setup_teardown(test_other_variables, setup_idle, teardown),
+		cmocka_unit_test_setup_teardown(test_init_claims, setup_idle, teardown),
+		cmocka_unit_test_setup_teardown(test_init_driver_fails, setup_idle, teardown),
 		cmocka_unit_test_setup_teardown(test_tensor, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_C2_address_of_a_device_tensor, setup,
 						teardown),
@@ -1576,7 +1631,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_T1_load, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_R5_limit, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_T3_page_size, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_logical, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_logical_cores, setup_logical, teardown),
+		cmocka_unit_test_setup_teardown(test_logical_report, setup_logical, teardown),
+		cmocka_unit_test_setup_teardown(test_report_link, setup_logical, teardown),
+		cmocka_unit_test_setup_teardown(test_wrong_placement, setup_idle, teardown),
+		cmocka_unit_test_setup_teardown(test_no_report, setup_idle, teardown),
 		cmocka_unit_test_setup_teardown(test_L21_report_through_a_link, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_L21_report_is_cut_short, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_log_location, setup, teardown),

@@ -637,26 +637,66 @@ static void test_C3_alignment(void **state)
 
 /* ---- logical cores of two ---------------------------------------------------------- */
 
-static void test_pair(void **state)
+/* A model on the pair of cores 2 and 3, and its tensors. */
+struct pair {
+	struct neuron_device *device;
+	struct neuron_core *core;
+	struct neuron_model *m;
+	struct neuron_mem *t[3];
+	struct neuron_io io[3];
+	uint64_t before;
+};
+
+static int pair_load(struct pair *p, const char *bytes, struct neuron_error *error)
+{
+	struct neuron_model_opts opts = { .short_constants = true, .size = sizeof(opts), .error = error };
+	struct neff_bytes n = make_pair_neff(bytes);
+	int ret = neuron_model_load(p->core, n.data, n.size, &opts, &p->m);
+
+	free(n.data);
+	return ret;
+}
+
+static int pair_setup(void **state)
 {
 	struct neuron_core_opts opts = { .size = sizeof(opts), .lnc = 2 };
 	struct neuron_mem_opts mem = { .size = sizeof(mem), .hbm = 1, .nc = 2,
 				       .category = NEURON_MEM_TENSORS };
-	struct neuron_error error = { .size = sizeof(error) };
-	struct neuron_model_opts model_opts = { .short_constants = true, .size = sizeof(model_opts), .error = &error };
-	struct neuron_run_result r = { .size = sizeof(r) };
-	struct neuron_tensor_info info = { .size = sizeof(info) };
-	struct neff_bytes n = make_pair_neff("1024");
-	struct neuron_mem *t[3];
+	struct pair *p = calloc(1, sizeof(*p));
+
+	*state = p;
+	if (neuron_device_open(0, &p->device) ||
+	    neuron_core_open(p->device, 2, &opts, &p->core))
+		return -1;
+	for (int i = 0; i < 3; i++) {
+		if (neuron_mem_alloc(p->device, 1024, &mem, &p->t[i]))
+			return -1;
+		p->io[i] = (struct neuron_io){ (const char *[]){ "x", "a", "b" }[i], p->t[i], 0, 1024 };
+	}
+	p->before = fake_used();
+	return 0;
+}
+
+static int pair_teardown(void **state)
+{
+	struct pair *p = *state;
+
+	fake.fail_at = 0;
+	fake.stuck = false;
+	neuron_core_close(p->core);
+	neuron_model_unload(p->m);
+	for (int i = 0; i < 3; i++)
+		neuron_mem_free(p->t[i]);
+	neuron_device_close(p->device);
+	free(p);
+	return fake_used() != 0;
+}
+
+static void test_pair_cores(void **state)
+{
+	struct neuron_core_opts opts = { .size = sizeof(opts), .lnc = 2 };
 	struct neuron_device *device;
-	struct neuron_core *core, *single;
-	struct neuron_model *m = NULL;
-	struct neuron_plan plan = { .size = sizeof(plan) };
-	struct neuron_plan_opts plan_opts = { .short_constants = true, .size = sizeof(plan_opts), .lnc = 2 };
-	struct neuron_model_usage u = { .size = sizeof(u) };
-	uint8_t in[1024], out[1024];
-	struct neuron_io io[3];
-	uint64_t before;
+	struct neuron_core *core;
 
 	(void)state;
 	assert_int_equal(neuron_device_open(0, &device), 0);
@@ -665,92 +705,132 @@ static void test_pair(void **state)
 	fake.dev[0].core[3].owned_by_other = true;
 	assert_int_equal(neuron_core_open(device, 2, &opts, &core), -EBUSY);
 	fake.dev[0].core[3].owned_by_other = false;
-	assert_int_equal(neuron_core_open(device, 2, &opts, &core), 0);
-	for (int i = 0; i < 3; i++) {
-		assert_int_equal(neuron_mem_alloc(device, 1024, &mem, &t[i]), 0);
-		io[i] = (struct neuron_io){ (const char *[]){ "x", "a", "b" }[i], t[i], 0, 1024 };
-	}
-	before = fake_used();
-	if (neuron_model_load(core, n.data, n.size, &model_opts, &m))
+	neuron_device_close(device);
+}
+
+/* The plan has what loading takes. */
+static void test_pair_plan(void **state)
+{
+	struct pair *p = *state;
+	struct neuron_error error = { .size = sizeof(error) };
+	struct neuron_tensor_info info = { .size = sizeof(info) };
+	struct neuron_plan plan = { .size = sizeof(plan) };
+	struct neuron_plan_opts opts = { .short_constants = true, .size = sizeof(opts), .lnc = 2 };
+	struct neuron_model_usage u = { .size = sizeof(u) };
+	struct neff_bytes n = make_pair_neff("1024");
+
+	if (pair_load(p, "1024", &error))
 		fail_msg("%s", error.text);
-	assert_int_equal(neuron_model_tensor_count(m), 3);
-	assert_int_equal(neuron_model_tensor_info(m, 2, &info), 0);
+	assert_int_equal(neuron_model_tensor_count(p->m), 3);
+	assert_int_equal(neuron_model_tensor_info(p->m, 2, &info), 0);
 	assert_string_equal(info.name, "b");
-	assert_int_equal(neuron_model_tensor_info(m, 3, &info), -EINVAL);
-	assert_int_equal(neuron_model_get_usage(m, &u), 0);
-	assert_int_equal(neuron_model_plan(neuron_device_geometry(device), n.data, n.size, &plan_opts,
+	assert_int_equal(neuron_model_tensor_info(p->m, 3, &info), -EINVAL);
+	assert_int_equal(neuron_model_get_usage(p->m, &u), 0);
+	assert_int_equal(neuron_model_plan(neuron_device_geometry(p->device), n.data, n.size, &opts,
 					   &plan), 0);
+	free(n.data);
 	assert_int_equal(plan.nr_parts, 2);
 	assert_int_equal(plan.parts[0].scratchpad, 0);
 	assert_int_equal(plan.parts[1].scratchpad, 12288);
 	assert_int_equal(plan.parts[0].shared_scratchpad, 4096);
 	assert_int_equal(plan.parts[0].rings_io + plan.parts[1].rings_io, u.rings_io);
-	assert_int_equal(fake_used() - before, u.code + u.constants + u.scratchpad + u.runtime +
+	assert_int_equal(fake_used() - p->before, u.code + u.constants + u.scratchpad + u.runtime +
 			 u.rings_io + u.rings_spill + u.rings_runtime + 512 * MIB);
+}
 
+static void test_pair_runs(void **state)
+{
+	struct pair *p = *state;
+	struct neuron_run_result r = { .size = sizeof(r) };
+	uint8_t in[1024], out[1024];
+
+	assert_int_equal(pair_load(p, "1024", NULL), 0);
 	for (int run = 0; run < 3; run++) {
 		for (int i = 0; i < 1024; i++)
 			in[i] = (uint8_t)(i * 7 + run);
-		assert_int_equal(neuron_mem_write(t[0], 0, in, 1024), 0);
-		if (neuron_model_run(m, io, 3, 1000, &r))
+		assert_int_equal(neuron_mem_write(p->t[0], 0, in, 1024), 0);
+		if (neuron_model_run(p->m, p->io, 3, 1000, &r))
 			fail_msg("%s", r.text);
 		for (int i = 1; i < 3; i++) {
-			assert_int_equal(neuron_mem_read(t[i], 0, out, 1024), 0);
+			assert_int_equal(neuron_mem_read(p->t[i], 0, out, 1024), 0);
 			assert_memory_equal(out, in, 1024);
 		}
 		/* Each of three queues told the other core. */
 		assert_int_equal(fake.dev[0].core[3].sem[17], 3);
 		assert_int_equal(fake.dev[0].core[2].sem[17], 0);
 	}
-	/* One part fails, both are clean afterwards. */
+}
+
+/* One part fails, both are clean afterwards. */
+static void test_pair_run_fails(void **state)
+{
+	struct pair *p = *state;
+	struct neuron_run_result r = { .size = sizeof(r) };
+
+	assert_int_equal(pair_load(p, "1024", NULL), 0);
 	fake.dma_error = NEURON_ISA_ERR_DMA_ACCESS;
-	assert_int_equal(neuron_model_run(m, io, 3, 1000, &r), -EIO);
-	assert_int_equal(neuron_model_run(m, io, 3, 1000, &r), 0);
+	assert_int_equal(neuron_model_run(p->m, p->io, 3, 1000, &r), -EIO);
+	assert_int_equal(neuron_model_run(p->m, p->io, 3, 1000, &r), 0);
 	fake.stuck = true;
-	assert_int_equal(neuron_model_run(m, io, 3, 50, &r), -ETIMEDOUT);
+	assert_int_equal(neuron_model_run(p->m, p->io, 3, 50, &r), -ETIMEDOUT);
 	fake.stuck = false;
-	assert_int_equal(neuron_model_run(m, io, 2, 1000, &r), -EINVAL);
+	assert_int_equal(neuron_model_run(p->m, p->io, 2, 1000, &r), -EINVAL);
 	assert_string_equal(r.text, "output b is missing");
-	assert_int_equal(neuron_core_reset(core), 0);
-	assert_int_equal(neuron_model_run(m, io, 3, 1000, &r), 0);
-	neuron_model_unload(m);
-	assert_int_equal(fake_used(), before);
+	assert_int_equal(neuron_core_reset(p->core), 0);
+	assert_int_equal(neuron_model_run(p->m, p->io, 3, 1000, &r), 0);
+	neuron_model_unload(p->m);
+	p->m = NULL;
+	assert_int_equal(fake_used(), p->before);
+}
 
-	/* Every failure on the way leaves nothing behind. */
+/* Every failure on the way leaves nothing behind. */
+static void test_pair_load_fails(void **state)
+{
+	struct pair *p = *state;
+	struct neff_bytes n = make_pair_neff("1024");
+
 	for (unsigned int i = 1;; i++) {
-		m = NULL;
+		p->m = NULL;
 		fake_fail(i, 0, EIO);
-		if (!neuron_model_load(core, n.data, n.size, NULL, &m))
+		if (!neuron_model_load(p->core, n.data, n.size, NULL, &p->m))
 			break;
-		assert_null(m);
-		assert_int_equal(fake_used(), before);
+		assert_null(p->m);
+		assert_int_equal(fake_used(), p->before);
 	}
-	fake.fail_at = 0;
-	neuron_model_unload(m);
 	free(n.data);
-	n = make_pair_neff("512");
-	assert_int_equal(neuron_model_load(core, n.data, n.size, &model_opts, &m), -EINVAL);
-	assert_int_equal(fake_used(), before);
-	free(n.data);
-	n = make_pair_neff("2048");
-	assert_int_equal(neuron_model_load(core, n.data, n.size, &model_opts, &m), -EINVAL);
-	assert_non_null(strstr(error.text, "var.x is different in the other subgraph"));
-	assert_int_equal(fake_used(), before);
+}
 
-	assert_int_equal(neuron_core_open(device, 0, NULL, &single), 0);
-	assert_int_equal(neuron_model_load(single, n.data, n.size, &model_opts, &m), -EOPNOTSUPP);
+static void test_pair_refused(void **state)
+{
+	struct pair *p = *state;
+	struct neuron_error error = { .size = sizeof(error) };
+
+	assert_int_equal(pair_load(p, "512", &error), -EINVAL);
+	assert_int_equal(fake_used(), p->before);
+	assert_int_equal(pair_load(p, "2048", &error), -EINVAL);
+	assert_non_null(strstr(error.text, "var.x is different in the other subgraph"));
+	assert_int_equal(fake_used(), p->before);
+}
+
+static void test_pair_on_single_core(void **state)
+{
+	struct pair *p = *state;
+	struct neuron_core *pair = p->core;
+
+	assert_int_equal(neuron_core_open(p->device, 0, NULL, &p->core), 0);
+	assert_int_equal(pair_load(p, "2048", NULL), -EOPNOTSUPP);
+	neuron_core_close(p->core);
+	p->core = pair;
+}
+
+/* A file for one core runs on the first of the two. */
+static void test_single_on_pair(void **state)
+{
+	struct pair *p = *state;
+	struct neff_bytes n = make_list_neff();
+
+	assert_int_equal(neuron_model_load(p->core, n.data, n.size, NULL, &p->m), 0);
 	free(n.data);
-	neuron_core_close(single);
-	/* A file for one core runs on the first of the two. */
-	n = make_list_neff();
-	assert_int_equal(neuron_model_load(core, n.data, n.size, NULL, &m), 0);
-	free(n.data);
-	neuron_core_close(core);
-	neuron_model_unload(m);
-	for (int i = 0; i < 3; i++)
-		neuron_mem_free(t[i]);
-	neuron_device_close(device);
-	assert_int_equal(fake_used(), 0);
 }
 
 /* ---- log --------------------------------------------------------------------------- */
@@ -923,7 +1003,14 @@ int main(void)
 		cmocka_unit_test(test_T2_io),
 		cmocka_unit_test(test_older_plans),
 		cmocka_unit_test(test_C3_alignment),
-		cmocka_unit_test(test_pair),
+		cmocka_unit_test(test_pair_cores),
+		cmocka_unit_test_setup_teardown(test_pair_plan, pair_setup, pair_teardown),
+		cmocka_unit_test_setup_teardown(test_pair_runs, pair_setup, pair_teardown),
+		cmocka_unit_test_setup_teardown(test_pair_run_fails, pair_setup, pair_teardown),
+		cmocka_unit_test_setup_teardown(test_pair_load_fails, pair_setup, pair_teardown),
+		cmocka_unit_test_setup_teardown(test_pair_refused, pair_setup, pair_teardown),
+		cmocka_unit_test_setup_teardown(test_pair_on_single_core, pair_setup, pair_teardown),
+		cmocka_unit_test_setup_teardown(test_single_on_pair, pair_setup, pair_teardown),
 		cmocka_unit_test(test_log),
 		cmocka_unit_test(test_L20_bounds),
 	};
