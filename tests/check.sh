@@ -188,6 +188,19 @@ check_rules() {
 	# What is for tests only does not ship.
 	! files 'kmod/*.[ch]' | xargs grep -nE '\bfail_nth\b' || bad=1
 	! files 'kmod/*' 'libneuron/*' 'uapi/*' | xargs grep -nE '\b(TODO|FIXME|XXX)\b' || bad=1
+	# A function of the library and the tests fits a screen.
+	files 'libneuron/*.[ch]' 'tests/*.[ch]' | xargs awk '
+		FNR == 1 { start = 0 }
+		/^[a-z_].*\(/ { name = $0 }
+		/^\{$/ { start = FNR }
+		/^\}$/ && start {
+			if (FNR - start - 1 > 80) {
+				print FILENAME ":" start ": " FNR - start - 1 " lines: " name
+				long = 1
+			}
+			start = 0
+		}
+		END { exit long }' || bad=1
 	return $bad
 }
 

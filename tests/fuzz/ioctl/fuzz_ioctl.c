@@ -24,6 +24,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -1629,14 +1630,13 @@ static double now(void)
 	return t.tv_sec + t.tv_nsec / 1e9;
 }
 
-int main(void)
-{
-	uint32_t generation = 0, i;
-	pid_t pids[WORKERS_MAX];
-	int inherited[DEVICES_MAX], kmsg, bad = 0, splat = 0, status, has_kcov;
-	double end, killing = 0, telling = 0;
-	char line[128], on_warn[16], on_oops[16];
+static int inherited[DEVICES_MAX], has_kcov;
+static pid_t pids[WORKERS_MAX];
+static uint32_t generation;	/* processes so far */
 
+/* Return: there are devices, and room to share. */
+static bool prepare(void)
+{
 	settings_seconds = setting("fuzz.seconds=", settings_seconds);
 	settings_seed = setting("fuzz.seed=", settings_seed);
 	settings_workers = setting("fuzz.workers=", settings_workers);
@@ -1648,7 +1648,7 @@ int main(void)
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 		      -1, 0);
 	if (shared == MAP_FAILED || socketpair(AF_UNIX, SOCK_DGRAM, 0, passing))
-		return 1;
+		return false;
 	while (nr_devices < DEVICES_MAX) {
 		inherited[nr_devices] = open_device(nr_devices, O_RDWR);
 		if (inherited[nr_devices] < 0)
@@ -1658,41 +1658,63 @@ int main(void)
 	geo.size = sizeof(geo);
 	if (!nr_devices || ioctl(inherited[0], NEURON_NATIVE_GET_GEOMETRY, &geo) ||
 	    ioctl(inherited[0], NEURON_IOCTL_DEVICE_INFO, &info))
-		return result(0, "a device");
+		return !result(0, "a device");
 	nftw(TREE, found, 16, FTW_PHYS);
 	nftw(DEBUG, found_debug, 16, FTW_PHYS);
 	nftw(DEBUG_EMU, found_debug, 16, FTW_PHYS);
 	mount("configfs", "/sys/kernel/config", "configfs", 0, NULL);
+	return true;
+}
 
-	/* The kernel goes on after a complaint: its log and the calls before it tell more. */
-	get(PANIC_ON_WARN, on_warn, sizeof(on_warn));
-	get(PANIC_ON_OOPS, on_oops, sizeof(on_oops));
-	set(PANIC_ON_WARN, "0");
-	set(PANIC_ON_OOPS, "0");
-	kmsg = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	lseek(kmsg, 0, SEEK_END);
+static void start_workers(void)
+{
+	uint32_t i;
+
+	for (i = 0; i < (uint32_t)settings_workers; i++) {
+		if (pids[i])
+			continue;
+		pids[i] = fork();
+		if (!pids[i])
+			work(i, generation, inherited, nr_devices);
+		generation++;
+	}
+}
+
+/* Kill a process now and then, and undo what would stop all others. */
+static void disturb(bool also_kill)
+{
+	uint32_t i;
+
+	for (i = 0; i < (uint32_t)nr_devices; i++)
+		unlimit(inherited[i]);
+	calm();
+	if (also_kill)
+		kill(pids[random() % settings_workers], SIGKILL);
+}
+
+static void tell(void)
+{
+	printf("# %llu calls, %llu good, %llu covered, %llu kept\n",
+	       (unsigned long long)shared->calls, (unsigned long long)shared->good,
+	       (unsigned long long)shared->covered,
+	       (unsigned long long)shared->kept);
 	fflush(stdout);
+}
 
-	memset(pids, 0, sizeof(pids));
+/* Return: the kernel complained. */
+static int run_for_a_while(int kmsg)
+{
+	double end = now() + settings_seconds, killing = 0, telling = 0;
+	int splat = 0, status;
+	uint32_t i;
+
 	srandom(settings_seed);
-	end = now() + settings_seconds;
 	while (now() < end && !splat) {
-		for (i = 0; i < (uint32_t)settings_workers; i++) {
-			if (pids[i])
-				continue;
-			pids[i] = fork();
-			if (!pids[i])
-				work(i, generation, inherited, nr_devices);
-			generation++;
-		}
+		start_workers();
 		usleep(50000);
 		splat = complaint(kmsg);
 		if (now() > killing) {
-			for (i = 0; i < (uint32_t)nr_devices; i++)
-				unlimit(inherited[i]);
-			calm();
-			if (killing)
-				kill(pids[random() % settings_workers], SIGKILL);
+			disturb(killing);
 			killing = now() + 0.3 + random() % 2000 / 1000.0;
 		}
 		for (i = 0; i < (uint32_t)settings_workers; i++)
@@ -1700,13 +1722,17 @@ int main(void)
 				pids[i] = 0;
 		if (now() > telling + 10) {
 			telling = now();
-			printf("# %llu calls, %llu good, %llu covered, %llu kept\n",
-			       (unsigned long long)shared->calls, (unsigned long long)shared->good,
-			       (unsigned long long)shared->covered,
-			       (unsigned long long)shared->kept);
-			fflush(stdout);
+			tell();
 		}
 	}
+	return splat;
+}
+
+static void stop_workers(int splat)
+{
+	int status;
+	uint32_t i;
+
 	for (i = 0; i < (uint32_t)settings_workers; i++)
 		if (pids[i])
 			kill(pids[i], splat ? SIGSTOP : SIGKILL);
@@ -1718,6 +1744,27 @@ int main(void)
 		kill(pids[i], SIGKILL);
 		waitpid(pids[i], &status, 0);
 	}
+}
+
+int main(void)
+{
+	char line[128], on_warn[16], on_oops[16];
+	int kmsg, bad = 0, splat;
+	uint32_t i;
+
+	if (!prepare())
+		return 1;
+	/* The kernel goes on after a complaint: its log and the calls before it tell more. */
+	get(PANIC_ON_WARN, on_warn, sizeof(on_warn));
+	get(PANIC_ON_OOPS, on_oops, sizeof(on_oops));
+	set(PANIC_ON_WARN, "0");
+	set(PANIC_ON_OOPS, "0");
+	kmsg = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	lseek(kmsg, 0, SEEK_END);
+	fflush(stdout);
+
+	splat = run_for_a_while(kmsg);
+	stop_workers(splat);
 	close(passing[0]);
 	close(passing[1]);
 	calm();
