@@ -114,6 +114,9 @@ fuzz-ioctl:
 demo:
 	@tests/demo.sh
 
+shell:
+	@tests/vm/shell.sh
+
 check:
 	@tests/check.sh
 
@@ -155,4 +158,4 @@ clean: modules_clean
 	$(MAKE) -C tests/lib clean
 
 .PHONY: all modules modules_install modules_clean kernel-headers lib libneuron-check install install-config uninstall dkms deb \
-	test test-all mutate kcsan fuzz-ioctl demo check layers model bench bench-alloc bench-nrt valgrind coverage coverage-lib coverage-vm clean
+	test test-all mutate kcsan fuzz-ioctl demo shell check layers model bench bench-alloc bench-nrt valgrind coverage coverage-lib coverage-vm clean

@@ -19,6 +19,9 @@
 #   --no-leaks		leave out the leak scan of the debug kernel
 #   --stream		show the tests' output while they run
 #   --log NAME		where to keep the output below $CACHE/logs
+#   --accel ACCEL	of QEMU (tcg,thread=multi)
+#   --shell DIR		no tests but a shell, with this directory as /shared; succeeds
+#			if the shell has ended by itself
 #
 # Fails unless the guest's init has delivered a complete verdict, every test and
 # every check in it passed, and the kernel log holds no complaint. The last line
@@ -31,7 +34,7 @@ set -eu -o pipefail
 kernel=
 stack=0 stream=0
 timeout=600 test_timeout=300 mem=1024 cpu=max
-append='' log='' leaks=1
+append='' log='' leaks=1 accel=tcg,thread=multi shell=''
 modules=() tests=() files=() make_args=()
 
 while [ $# -gt 0 ]; do
@@ -50,6 +53,8 @@ while [ $# -gt 0 ]; do
 	--no-leaks)	leaks=0 ;;
 	--stream)	stream=1 ;;
 	--log)		log=$2; shift ;;
+	--accel)	accel=$2; shift ;;
+	--shell)	shell=$2 stack=1; shift ;;
 	-*)		die "unknown option $1" ;;
 	*)		[ -z "$kernel" ] || die "two kernels: $kernel, $1"; kernel=$1 ;;
 	esac
@@ -182,6 +187,17 @@ for file in "${files[@]}"; do
 	add_file "$file"
 done
 
+if [ -n "$shell" ]; then
+	install "$ROOT/tests/vm/shell-init.sh" "$root/init"
+	add_file "$(command -v bash)":/bin/bash
+	for name in 9p 9pnet_virtio virtio_pci; do
+		add_kernel_module $name
+	done
+	depmod -b "$root" "$release"
+	terminfo=$(find /etc/terminfo /lib/terminfo /usr/share/terminfo -path "*/${TERM:-none}" 2>/dev/null | head -n 1)
+	[ -z "$terminfo" ] || add_file "$terminfo:/lib/terminfo/${TERM:0:1}/$TERM"
+fi
+
 number=10
 for file in "${tests[@]}"; do
 	name=${file##*/}
@@ -222,6 +238,21 @@ cmdline+=" sysctl.kernel.panic_on_rcu_stall=1 kmemleak=on"
 [ "$kernel" != kcsan ] || cmdline+=" panic_on_warn=0"
 cmdline+=" rig.timeout=$test_timeout rig.leaks=$leaks$append"
 
+if [ -n "$shell" ]; then
+	read -r rows columns < <(stty size 2>/dev/null || echo 24 80)
+	status=0
+	qemu-system-x86_64 -nodefaults -no-user-config -display none \
+		-machine pc -accel "$accel" -cpu "$cpu" -smp 2 -m "$mem" -no-reboot \
+		-kernel "$image" -initrd "$staging/initrd" \
+		-append "console=ttyS0,115200 no_timer_check panic=-1 quiet mitigations=off TERM=${terminfo:+$TERM} ROWS=$rows COLS=$columns" \
+		-virtfs "local,path=$shell,mount_tag=shared,security_model=none,multidevs=remap" \
+		-chardev stdio,id=out,signal=off \
+		-serial "file:$logs/console.log" -serial chardev:out \
+		-serial "file:$logs/verdict.log" 2>"$logs/qemu.log" || status=$?
+	grep -q '^done' "$logs/verdict.log" ||
+		{ cat "$logs/qemu.log" >&2; die "the guest ended without its shell (QEMU status $status); see $logs"; }
+	exit 0
+fi
 if [ $stream = 1 ]; then
 	output=(-chardev "stdio,id=out,signal=off,logfile=$logs/output.log")
 else
@@ -250,7 +281,7 @@ else
 	for try in 1 2; do
 		status=0
 		timeout --foreground -k 5 "$timeout" qemu-system-x86_64 -nodefaults -no-user-config -display none \
-			-machine pc -accel tcg,thread=multi -cpu "$cpu" -smp 2 -m "$mem" -no-reboot \
+			-machine pc -accel "$accel" -cpu "$cpu" -smp 2 -m "$mem" -no-reboot \
 			-kernel "$image" -initrd "$staging/initrd" -append "$cmdline" \
 			"${output[@]}" \
 			-serial "file:$logs/console.log" -serial chardev:out \
