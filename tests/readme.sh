@@ -22,6 +22,10 @@ cd "$ROOT"
 places() {
 	cat <<-'END'
 	fresh	make demo
+	no	make shell	tests/vm/shell.py presses its keys
+	no	make deb	tests/deb.sh builds and installs them
+	no	apt-get install ./build/deb/*.deb	so does this
+	no	make uninstall	tests/tools/install.sh
 	no	make test	this is one of its steps
 	build	apt-get install dkms linux-headers-amd64
 	build	make dkms

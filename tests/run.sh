@@ -15,6 +15,8 @@
 # Not among the steps of "make test", because they take long; "make test-all" has them:
 #   debian-12	each command in README.md in a clean root of that release
 #   debian-13
+#   deb-12	the packages with an upgrade, and their modules in guests
+#   deb-13
 #   vm-6.1-all	the whole stack on 6.1 and 7.3; vm-6.1 and vm-7.3 are what depends on
 #   vm-7.3-all	the kernel
 #   vm-7.3-rt	the whole stack on the distribution's PREEMPT_RT kernel
@@ -31,10 +33,10 @@ set -u -o pipefail
 cd "$ROOT" || exit 1
 
 # Of those with a guest, the longest first.
-steps=(abi lib tap property fuzz model tools readme dkms
+steps=(abi lib tap property fuzz model tools readme dkms deb
        build-6.1 build-6.12 build-7.3
-       vm-debug vm-6.12 rig bench vm-6.1 vm-7.3 vm-kunit uml-kunit demo)
-long_steps=(debian-12 debian-13 coverage-lib kcsan coverage-vm
+       vm-debug vm-6.12 rig bench vm-6.1 vm-7.3 vm-kunit uml-kunit demo shell)
+long_steps=(debian-12 debian-13 deb-12 deb-13 coverage-lib kcsan coverage-vm
 	    vm-7.3-debug vm-7.3-rt vm-7.3-all vm-6.1-all pairs fuzz-ioctl)
 
 case ${1:-} in
@@ -204,6 +206,9 @@ run_step() {
 	readme)		step readme tests/readme.sh debian-12 build ;;
 	debian-*)	step "$1" tests/readme.sh "$1" ;;
 	dkms)		step dkms tests/dkms.sh ;;
+	deb)		step deb tests/deb.sh debian-12 ;;
+	deb-*)		step "$1" tests/deb.sh "debian-${1#deb-}" all ;;
+	shell)		step shell tests/vm/shell.py ;;
 	build-*)	step "$1" build_modules "${1#build-}" ;;
 	uml-kunit)	step uml-kunit tests/uml/run.sh --log kunit-uml ;;
 	vm-kunit)	step vm-kunit kunit_vm debug ;;
@@ -250,8 +255,8 @@ needed=$(for name; do
 					echo "${name%-all}" ;;
 	fuzz-ioctl)			echo fuzz ;;
 	vm-*)				echo "${name#vm-}" ;;
-	tools)				echo 6.1 6.12 ;;
-	abi|bench|dkms|demo)		echo 6.12 ;;
+	tools|deb-12)			echo 6.1 6.12 ;;
+	abi|bench|dkms|demo|shell)	echo 6.12 ;;
 	esac
 done | tr " " "\n" | sort -u)
 for kernel in $needed; do
@@ -261,7 +266,7 @@ done
 # Steps that boot a guest, or build a root of their own.
 has_guest() {
 	case $1 in
-	vm-*|uml-*|rig|bench|demo|kcsan|coverage-vm|pairs|fuzz-ioctl|debian-*) return 0 ;;
+	vm-*|uml-*|rig|bench|demo|shell|kcsan|coverage-vm|pairs|fuzz-ioctl|debian-*|deb-*) return 0 ;;
 	esac
 	return 1
 }

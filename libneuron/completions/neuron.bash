@@ -43,9 +43,9 @@ _neuron_word()
 		return
 	fi
 	case "$tool ${words[*]:1:cword-1} " in
-	"neuron-neff "*" create "*|"neuron-demo "*)
+	"neuron-neff"*" create "*|"neuron-demo "*)
 		_filedir -d ;;
-	"neuron-neff "*" "@(info|unpack)" "*|"neuron-preflight "*)
+	"neuron-neff"*" "@(info|unpack)" "*|"neuron-preflight "*)
 		_filedir neff ;;
 	"neuron-neff "*)
 		mapfile -t COMPREPLY < <(compgen -W "info unpack create" -- "$cur") ;;
