@@ -733,7 +733,7 @@ static void dma_copies(struct kunit *test)
 	EQ(test, queue_status(test, 0, 3), NEURON_QUEUE_ENABLED);
 }
 
-/* Who sees the last marker may fill the ring again: its places are free. */
+/* A thread that sees the last marker may fill the ring again: its places are free. */
 static void dma_marker_means_room(struct kunit *test)
 {
 	const u64 marker = HOST_DATA + PAGE_SIZE;
@@ -1711,7 +1711,7 @@ static void trace_does_not_wrap(struct kunit *test)
 	EQ(test, emu_trace_dma_begin(nd->ed, 0), 0);
 }
 
-/* What there is no memory for is lost, both entries of a packet or none; it counts later. */
+/* Entries without memory are lost, both of a packet or none; they are counted later. */
 static void trace_without_memory(struct kunit *test)
 {
 	struct neuron_device *nd = test->priv;
@@ -1752,7 +1752,7 @@ static void trace_without_memory(struct kunit *test)
 	EQ(test, notice_at(test, HBM1 + SZ_1M + 16).phase, 0);
 }
 
-/* What a device costs that nobody uses: under 256 KiB, with eight cores. */
+/* A device with eight cores that nobody uses takes less than 256 KiB. */
 static void device_is_small(struct kunit *test)
 {
 	KUNIT_EXPECT_LT(test, sizeof(struct emu_device) +

@@ -271,7 +271,7 @@ static void refused(struct fixture *f, struct neff_bytes neff, int ret, enum neu
 	free(neff.data);
 }
 
-/* Where the time went, for who asks. */
+/* Times of the steps of a load, if the caller wants them. */
 static void test_stats(void **state)
 {
 	struct fixture *f = *state;
@@ -291,7 +291,7 @@ static void test_stats(void **state)
 	assert_true(s.descriptors > 2);
 	neuron_model_unload(m);
 
-	/* Only as much of it as the caller knows. */
+	/* Only the members that the caller knows are written. */
 	part.size = offsetof(struct neuron_load_stats, copy_ns);
 	opts.stats = &part;
 	assert_int_equal(neuron_model_load(f->core, n.data, n.size, &opts, &m), 0);
@@ -303,7 +303,7 @@ static void test_stats(void **state)
 	assert_int_equal(part.total_ns, 0);
 	neuron_model_unload(m);
 
-	/* Nothing of it is touched if there is no model. */
+	/* A failed load touches nothing of it. */
 	memset(&s, 0x55, sizeof(s));
 	s.size = sizeof(s);
 	opts.stats = &s;
@@ -337,7 +337,7 @@ static void test_core_open(void **state)
 	fake.dev[0].core[1].owned_by_other = true;
 	assert_int_equal(neuron_core_open(f->device, 1, NULL, &core), -EBUSY);
 	fake.dev[0].core[1].owned_by_other = false;
-	/* Whatever call fails, it is all given back. */
+	/* Each call of the driver fails once; everything is given back. */
 	for (unsigned int i = 1;; i++) {
 		int ret;
 
@@ -383,7 +383,7 @@ static uint64_t pair_address(const struct ring *ring, uint32_t i, bool rx)
 	return le64toh(d.address);
 }
 
-/* make_list_neff(): every descriptor, every byte of memory, and the answer. */
+/* The next four tests load make_list_neff(): its tensors, memory, result and descriptors. */
 static void test_list_describes(void **state)
 {
 	struct neuron_tensor_info info = { .size = sizeof(info) };
@@ -531,7 +531,7 @@ static void test_rebind(void **state)
 	assert_int_equal(neuron_mem_read(z, 512, got, 1024), 0);
 	assert_memory_equal(got, want, 1024);
 
-	/* An upload that fails is made up for. */
+	/* An upload that failed is repeated by the next run. */
 	f->io[0].offset = 0;
 	fake_fail(2, 38, EIO);
 	assert_int_equal(neuron_model_run(m, f->io, 2, 1000, NULL), -EIO);
@@ -631,7 +631,7 @@ static struct neff_bytes engine_neff(const char *key, unsigned int engine)
 	return make_neff("engine", def, files, 4);
 }
 
-/* Each engine has its program, fetched from where it is. */
+/* Each engine fetches its own program. */
 static void test_engines(void **state)
 {
 	static const char *const keys[] = { "pe", "act", "pool", "dve" };
@@ -719,7 +719,7 @@ static struct neuron_isa_inst inst_sem(unsigned int opcode, unsigned int op, uin
 	return i;
 }
 
-/* What a run leaves in semaphores and events does not reach the next one. */
+/* Semaphores and events that a run leaves do not reach the next run. */
 static void test_dirty(void **state)
 {
 	struct fixture *f = *state;
@@ -768,37 +768,53 @@ static void test_dirty(void **state)
 	neuron_model_unload(other);
 }
 
-/* Each transfer of one core counts for the other one; what it leaves there is reset. */
+/* A model on the pair of cores 0 and 1, and its tensors. */
+struct on_pair {
+	struct neuron_core *core;
+	struct neuron_model *m;
+	struct neuron_io io[3];
+};
+
+static void pair_load(struct fixture *f, struct on_pair *p)
+{
+	struct neuron_core_opts opts = { .size = sizeof(opts), .lnc = 2 };
+	struct neff_bytes n = make_pair_neff("1024");
+
+	p->io[0] = (struct neuron_io){ "x", f->x, 0, 1024 };
+	p->io[1] = (struct neuron_io){ "a", f->y, 0, 1024 };
+	p->io[2] = (struct neuron_io){ "b", f->y, 1024, 1024 };
+	assert_int_equal(neuron_core_open(f->device, 0, &opts, &p->core), 0);
+	assert_int_equal(neuron_model_load(p->core, n.data, n.size, NULL, &p->m), 0);
+	free(n.data);
+}
+
+static void pair_unload(struct on_pair *p)
+{
+	neuron_model_unload(p->m);
+	neuron_core_close(p->core);
+}
+
+/* Each transfer of one core counts for the other one; the next run resets the semaphore. */
 static void test_remote_semaphores(void **state)
 {
-	struct fixture *f = *state;
-	struct neuron_core_opts opts = { .size = sizeof(opts), .lnc = 2 };
 	struct fake_core *core = fake.dev[0].core;
-	struct neff_bytes n = make_pair_neff("1024");
-	const struct neuron_io io[] = {
-		{ "x", f->x, 0, 1024 }, { "a", f->y, 0, 1024 }, { "b", f->y, 1024, 1024 },
-	};
-	struct neuron_model *m;
-	struct neuron_core *c;
+	struct on_pair p;
 	unsigned int resets;
 
-	assert_int_equal(neuron_core_open(f->device, 0, &opts, &c), 0);
-	assert_int_equal(neuron_model_load(c, n.data, n.size, NULL, &m), 0);
+	pair_load(*state, &p);
 	resets = core[1].resets;
 	for (unsigned int run = 0; run < 3; run++) {
-		assert_int_equal(neuron_model_run(m, io, 3, 1000, NULL), 0);
+		assert_int_equal(neuron_model_run(p.m, p.io, 3, 1000, NULL), 0);
 		for (int i = 0; i < 256; i++) {
 			assert_int_equal(core[0].sem[i], 0);
 			assert_int_equal(core[1].sem[i], i == 17 ? 3 : 0);
 		}
 		assert_int_equal(core[1].resets, resets + run);
 	}
-	neuron_model_unload(m);
-	neuron_core_close(c);
-	free(n.data);
+	pair_unload(&p);
 }
 
-/* What it never triggers has no place in the ring. */
+/* A transfer that is never triggered has no place in the ring. */
 static void test_untriggered(void **state)
 {
 	struct fixture *f = *state;
@@ -891,7 +907,7 @@ static void error_beside_end(struct neuron_model *m, const struct neuron_io *io,
 	assert_int_equal(neuron_model_run(m, io, nr_io, 1000, &r), 0);
 }
 
-/* The results of a run are not worth anything when an error comes with its end. */
+/* A run fails if an error comes together with its end. */
 static void test_L5_error_beside_end(void **state)
 {
 	struct fixture *f = *state;
@@ -901,29 +917,19 @@ static void test_L5_error_beside_end(void **state)
 	neuron_model_unload(m);
 }
 
-/* Nor when the core that was done first has it, while the other one still runs. */
+/* The same if the core that was done first has the error, while the other one still runs. */
 static void test_L5_error_of_the_other_core(void **state)
 {
-	struct fixture *f = *state;
-	struct neuron_core_opts opts = { .size = sizeof(opts), .lnc = 2 };
-	struct neff_bytes n = make_pair_neff("1024");
-	const struct neuron_io io[] = {
-		{ "x", f->x, 0, 1024 }, { "a", f->y, 0, 1024 }, { "b", f->y, 1024, 1024 },
-	};
-	struct neuron_model *m;
-	struct neuron_core *c;
+	struct on_pair p;
 
-	assert_int_equal(neuron_core_open(f->device, 0, &opts, &c), 0);
-	assert_int_equal(neuron_model_load(c, n.data, n.size, NULL, &m), 0);
+	pair_load(*state, &p);
 	for (unsigned int ends = 1; ends <= 2; ends++)
 		for (unsigned int nc = 0; nc < 2; nc++)
-			error_beside_end(m, io, 3, ends, nc);
-	neuron_model_unload(m);
-	neuron_core_close(c);
-	free(n.data);
+			error_beside_end(p.m, p.io, 3, ends, nc);
+	pair_unload(&p);
 }
 
-/* An engine that stops after the end of a run is not there for the next one. */
+/* An engine that stops after the end of a run is reset before the next one. */
 static void test_late_error(void **state)
 {
 	struct fixture *f = *state;
@@ -943,7 +949,7 @@ static void test_late_error(void **state)
 	assert_int_equal(core->resets, resets + 1);
 	run_ok(f, m);
 	assert_int_equal(core->resets, resets + 1);
-	/* Nor is it lost when that reset fails. */
+	/* The error is not lost when that reset fails. */
 	fake_post(&fake.dev[0], 2, NQ_TYPE_ERROR, 0, n);
 	fake_fail(1, _IOC_NR(NEURON_IOCTL_NC_RESET), EIO);
 	assert_int_equal(neuron_model_run(m, f->io, 2, 1000, NULL), -EIO);
@@ -952,7 +958,7 @@ static void test_late_error(void **state)
 	neuron_model_unload(m);
 }
 
-/* A queue that the driver does not let go gives its rings back with a reset of the core. */
+/* A reset of the core gives back the rings of a queue that the driver does not release. */
 static void test_L23_queue_is_held(void **state)
 {
 	struct fixture *f = *state;
@@ -973,10 +979,9 @@ static void test_L23_queue_is_held(void **state)
 	}
 }
 
-/* If that fails, too: when the core is used again. */
-static void test_L23_core_is_held(void **state)
+/* Neither the queues nor the reset give the memory back.  Return: what was used before. */
+static uint64_t unload_held(struct fixture *f)
 {
-	struct fixture *f = *state;
 	uint64_t before = fake_used();
 	struct neuron_model *m = load(f, make_list_neff());
 
@@ -987,24 +992,24 @@ static void test_L23_core_is_held(void **state)
 	neuron_model_unload(m);
 	assert_true(fake_used() > before);
 	fake.fail_at = 0;
-	m = load(f, make_list_neff());
-	neuron_model_unload(m);
+	return before;
+}
+
+/* If that fails, too: when the core is used again. */
+static void test_L23_core_is_held(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t before = unload_held(f);
+
+	neuron_model_unload(load(f, make_list_neff()));
 	assert_int_equal(fake_used(), before);
 }
 
 static void test_L23_core_is_closed_held(void **state)
 {
 	struct fixture *f = *state;
-	uint64_t before = fake_used();
-	struct neuron_model *m = load(f, make_list_neff());
+	uint64_t before = unload_held(f);
 
-	run_ok(f, m);
-	fake_fail(1, _IOC_NR(NEURON_IOCTL_DMA_QUEUE_INIT), EIO);
-	fake.also_nr = _IOC_NR(NEURON_IOCTL_NC_RESET);
-	fake.sticky = true;
-	neuron_model_unload(m);
-	assert_true(fake_used() > before);
-	fake.fail_at = 0;
 	neuron_core_close(f->core);
 	f->core = NULL;
 	assert_int_equal(fake_used(), before);
@@ -1019,7 +1024,7 @@ static unsigned int handles(void)
 	return nr;
 }
 
-/* Memory of queues, and any other, that the driver does not take back at once. */
+/* Memory of queues, and other memory, that the driver fails to free at first. */
 static void test_L23_memory_is_held(void **state)
 {
 	static const unsigned int nrs[] = {
@@ -1057,7 +1062,7 @@ static void test_L23_memory_is_held(void **state)
 	assert_int_equal(handles(), 1);
 }
 
-/* A child has nothing of its parent's device, and does not crash over it. */
+/* A child cannot use its parent's device, and does not crash. */
 static void test_fork(void **state)
 {
 	struct fixture *f = *state;
@@ -1103,7 +1108,7 @@ static void test_many_runs(void **state)
 	b = load(f, make_program_neff(p, n * 64));
 	for (int i = 0; i < 1100; i++)
 		run_ok(f, i & 1 ? a : b);
-	/* The rings of a that the queues still have do not hold it up. */
+	/* Model a goes although queues still have its rings. */
 	neuron_model_unload(a);
 	run_ok(f, b);
 	neuron_model_unload(b);
@@ -1161,7 +1166,7 @@ static void test_refused(void **state)
 				 " \"size\": 2097152}," TMP("t", "1", "2097152")),
 			     COPY("", "t", "s", "1048577")),
 		-EINVAL, NEURON_ERROR_NEFF_INVALID, "DMA entry 1: s lies outside the state buffer");
-	/* Names do not reach a terminal as they are. */
+	/* Control characters of names do not reach a terminal. */
 	refused(f, neff_with(DEF("\"s\\u001b[2J\": {\"type\": \"state-buffer\", \"var_id\": 0,"
 				 " \"size\": 2097152}," TMP("t", "1", "2097152")),
 			     COPY("", "t", "s\\u001b[2J", "1048577")),
@@ -1227,7 +1232,7 @@ static void test_too_large(void **state)
 	free(n.data);
 }
 
-/* It is placed and accounted, and says why it cannot be run. */
+/* The model is placed and accounted, and tells why it cannot be run. */
 static void test_L10_obstacles(void **state)
 {
 	struct fixture *f = *state;
@@ -1259,7 +1264,7 @@ static void test_L10_obstacles(void **state)
 	neuron_model_unload(m);
 }
 
-/* Nor are descriptors made for what is not known of the second core's part. */
+/* No descriptors are made for unknown operations of the second core's part. */
 static void test_obstacle_of_other_part(void **state)
 {
 	struct fixture *f = *state;
@@ -1285,7 +1290,7 @@ static void test_obstacle_of_other_part(void **state)
 	free(n.data);
 }
 
-/* Made for four cores: not on one; the plan says so. */
+/* A file for four cores is refused on one; the plan refuses it, too. */
 static void test_L11_cores(void **state)
 {
 	struct fixture *f = *state;
@@ -1363,7 +1368,7 @@ static void test_not_executable(void **state)
 	neuron_model_unload(m);
 }
 
-/* Nothing to do is done at once. */
+/* An empty program ends at once. */
 static void test_empty(void **state)
 {
 	struct fixture *f = *state;
@@ -1421,7 +1426,7 @@ static void test_areas(void **state)
 		"sg00/def.json: var.v64: more than 64 scratch areas");
 }
 
-/* In the shared scratchpad if its place there is aligned as it wants, else on its own. */
+/* A virtual variable is in the shared scratchpad if its place there is aligned, else on its own. */
 static void test_virtual_alignment(void **state)
 {
 	static const struct {
@@ -1450,7 +1455,7 @@ static void test_virtual_alignment(void **state)
 	}
 }
 
-/* The worked example of the device memory document. */
+/* Two models that share pages of the scratchpad. */
 static void test_worked_example(void **state)
 {
 	struct fixture *f = *state;
@@ -1470,7 +1475,7 @@ static void test_worked_example(void **state)
 	b1 = pair_address(&b->rings[1], 0, false);
 	assert_int_equal(a1, b1);
 	run_ok(f, b);
-	/* Shrinks to what is still needed; a1 is where it was. */
+	/* The scratchpad shrinks to the need of a; a1 does not move. */
 	neuron_model_unload(b);
 	assert_int_equal(by[NEURON_MEM_SCRATCHPAD], 3 * 512 * MIB);
 	assert_int_equal(pair_address(&a->rings[1], 0, false), a1);
@@ -1494,7 +1499,6 @@ static void test_worked_example_2g(void **state)
 	neuron_model_unload(b);
 }
 
-/* Every call of the driver fails once, while loading and while running. */
 /* A model with a variable of @bytes at @off, and the counters that it must have. */
 static struct neuron_model *load_virtual(struct fixture *f, uint64_t off, uint64_t bytes)
 {
@@ -1532,7 +1536,10 @@ static void test_contiguous(void **state)
 	assert_int_equal(scratchpad_address(&f->core->scratchpad, 0), address);
 	assert_int_equal(fake.dev[0].by_category[NEURON_MEM_SCRATCHPAD_CONTIGUOUS], 1536 * MIB);
 
-	/* It cannot grow: the rest in pages; what crosses the end gets memory of its own. */
+	/*
+	 * The piece cannot grow: pages take the rest; a variable across its end has
+	 * memory of its own.
+	 */
 	fake.no_growing = true;
 	m[2] = load_virtual(f, 1536 * MIB, 512 * MIB);
 	assert_int_equal(neuron_core_scratchpad(f->core), 2048 * MIB);
@@ -1543,7 +1550,7 @@ static void test_contiguous(void **state)
 	assert_int_equal(private_bytes(m[3]), 600 * MIB);
 	assert_int_equal(neuron_core_scratchpad(f->core), 2048 * MIB);
 
-	/* Even if it could grow again: what lies in the page stays there. */
+	/* A variable in the page stays there, even if the piece can grow again. */
 	fake.no_growing = false;
 	neuron_model_unload(m[3]);
 	m[3] = load_virtual(f, 2048 * MIB, 1);
@@ -1556,7 +1563,7 @@ static void test_contiguous(void **state)
 	assert_int_equal(neuron_core_scratchpad(f->core), 1600 * MIB);
 	assert_int_equal(scratchpad_address(&f->core->scratchpad, 1536 * MIB), address + 1536 * MIB);
 
-	/* Its end goes with who needed it, and nothing moves. */
+	/* Its end is freed with the model that needed it, and nothing moves. */
 	neuron_model_unload(m[2]);
 	assert_int_equal(neuron_core_scratchpad(f->core), 1536 * MIB);
 	fake_fail(1, _IOC_NR(NEURON_NATIVE_MEM_GROW), EBUSY);
@@ -1580,7 +1587,7 @@ static void test_contiguous(void **state)
 	assert_int_equal(fake.dev[0].by_category[NEURON_MEM_SCRATCHPAD_CONTIGUOUS], 0);
 }
 
-/* Worked example of the device memory document: in one piece nothing is private. */
+/* The same two models with the scratchpad in one piece: nothing is private. */
 static void test_contiguous_example(void **state)
 {
 	struct fixture *f = *state;

@@ -202,7 +202,7 @@ static void test_arguments(void **state)
 	assert_int_equal(nrta_event_register_xu_completion(0, NRTA_XU_COMPUTE, 0, 9999),
 			 NRT_INVALID);
 	assert_int_equal(nrta_event_register_xu_completion(0, NRTA_XU_COMPUTE, 0, -2), NRT_INVALID);
-	/* What is wrong with the tensors is the status of the execution. */
+	/* An error of the tensors is the status of the execution. */
 	assert_int_equal(nrta_execute_schedule(m, io.in, NULL, 0, &status, &seq), NRT_SUCCESS);
 	wait_seq(seq);
 	assert_int_equal(status, NRT_INVALID);
@@ -292,7 +292,10 @@ static void test_free_early(void **state)
 		assert_memory_equal(got, want, 1024);
 	}
 	nrt_tensor_free(&y);
-	/* What a request holds goes before it is complete; the scratchpad stays with its core. */
+	/*
+	 * A request frees what it holds before it is complete; the scratchpad stays with
+	 * its core.
+	 */
 	assert_int_equal(fake_used(), before);
 }
 
@@ -541,7 +544,7 @@ static void test_fork(void **state)
 
 /* ---- the life of the runtime, from several threads ----------------------------------- */
 
-/* What hangs is killed, which fails the program. */
+/* A child that hangs is killed, which fails the program. */
 static int setup_alarm(void **state)
 {
 	alarm(60);
@@ -598,6 +601,20 @@ static void closing_callback(void *params, uint32_t model_id, uint32_t vnc, uint
 		abort();
 }
 
+/* Queue a run whose end calls closing_callback(). */
+static nrt_model_t *run_for_callback(struct from_callback *c, struct io *io)
+{
+	nrt_model_t *m;
+
+	init("1", NULL);
+	m = load();
+	io_init(io, 3);
+	c->io = io;
+	assert_int_equal(nrt_register_async_exec_callback(closing_callback, c), NRT_SUCCESS);
+	assert_int_equal(nrt_execute(m, io->in, io->out), NRT_SUCCESS);
+	return m;
+}
+
 /* It would wait for its own end: refused, and the runtime goes on. */
 static void test_L1_close_in_callback(void **state)
 {
@@ -606,12 +623,7 @@ static void test_L1_close_in_callback(void **state)
 	struct io io;
 
 	(void)state;
-	init("1", NULL);
-	m = load();
-	io_init(&io, 3);
-	c.io = &io;
-	assert_int_equal(nrt_register_async_exec_callback(closing_callback, &c), NRT_SUCCESS);
-	assert_int_equal(nrt_execute(m, io.in, io.out), NRT_SUCCESS);
+	m = run_for_callback(&c, &io);
 	wait_fd(c.fd, 1);
 	assert_int_equal(c.used, NRT_SUCCESS);
 	assert_int_equal(nrt_register_async_exec_callback(NULL, NULL), NRT_SUCCESS);
@@ -625,16 +637,10 @@ static void test_L1_close_in_callback(void **state)
 static void test_L18_drain_in_callback_while_closing(void **state)
 {
 	struct from_callback c = { .fd = eventfd(0, EFD_CLOEXEC), .wait = true };
-	nrt_model_t *m;
 	struct io io;
 
 	(void)state;
-	init("1", NULL);
-	m = load();
-	io_init(&io, 3);
-	c.io = &io;
-	assert_int_equal(nrt_register_async_exec_callback(closing_callback, &c), NRT_SUCCESS);
-	assert_int_equal(nrt_execute(m, io.in, io.out), NRT_SUCCESS);
+	run_for_callback(&c, &io);
 	atomic_store(&c.closing, true);
 	nrt_close();
 	wait_fd(c.fd, 1);
@@ -698,12 +704,7 @@ static void test_L24_signals_of_a_worker(void **state)
 	struct io io;
 
 	(void)state;
-	init("1", NULL);
-	m = load();
-	io_init(&io, 3);
-	c.io = &io;
-	assert_int_equal(nrt_register_async_exec_callback(closing_callback, &c), NRT_SUCCESS);
-	assert_int_equal(nrt_execute(m, io.in, io.out), NRT_SUCCESS);
+	m = run_for_callback(&c, &io);
 	wait_fd(c.fd, 1);
 	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
 		assert_false(sigismember(&c.blocked, faults[i]));

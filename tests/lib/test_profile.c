@@ -330,7 +330,7 @@ static void test_lost(void **state)
 	neuron_profile_close(p);
 }
 
-/* A run that fails: the reset behind it keeps what there is, and the next goes on. */
+/* The reset after a failed run keeps the entries so far, and the next run is recorded. */
 static void test_failed_run(void **state)
 {
 	struct fixture *f = *state;
@@ -513,7 +513,7 @@ static void test_last_only(void **state)
 	}
 	f->model->dirty = false;
 	assert_int_equal(run(f, f->model), 0);
-	/* What is refused is no run. */
+	/* A refused run is not counted. */
 	assert_int_equal(neuron_model_run(f->model, bad, 2, 1000, NULL), -EINVAL);
 	assert_int_equal(neuron_model_run(f->model, bad, 1, 1000, NULL), -EINVAL);
 	assert_int_equal(neuron_profile_stop(p), 0);
@@ -602,7 +602,7 @@ static void test_pipe(void **state)
 	neuron_profile_close(writer.p);
 }
 
-/* Buffers that cannot be made again: what there is can be had, and it goes on. */
+/* Buffers that cannot be made again: the entries so far can be written, and runs go on. */
 static void test_error_passes(void **state)
 {
 	struct fixture *f = *state;
@@ -628,7 +628,7 @@ static void test_error_passes(void **state)
 	neuron_profile_close(p);
 }
 
-/* What could not be read is missing in the file, and the writer says so. */
+/* Entries that could not be read are missing in the file, and the writer returns the error. */
 static void test_L16_write_tells(void **state)
 {
 	struct fixture *f = *state;
@@ -739,7 +739,7 @@ static void test_limits(void **state)
 	neuron_profile_close(p);
 }
 
-/* What is in a buffer the process may have written itself, with a queue of the core. */
+/* The process may have written to a buffer itself, with a queue of the core. */
 static void test_hostile(void **state)
 {
 	struct neuron_isa_notice n = { .kind = NEURON_ISA_NOTICE_BEGIN, .engine = 4 };

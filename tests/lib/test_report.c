@@ -173,7 +173,7 @@ static void test_R5_limits(void **state)
 		  " or fewer tensors and models in this process, or to free tensors, or smaller batches");
 }
 
-/* What is set aside for microcode is no model. */
+/* Memory set aside for microcode is no model. */
 static void test_R5_microcode(void **state)
 {
 	struct neuron_mem_failure f = {
@@ -320,7 +320,7 @@ static struct neff_bytes random_neff(unsigned int nr)
 	return make_neff("random", def, files, 2);
 }
 
-/* What several models take together, with the plan of each before it is loaded. */
+/* The memory of several models together, from the plan of each before it is loaded. */
 static void plans(bool contiguous, uint64_t page)
 {
 	struct neuron_core_opts opts = {
@@ -708,7 +708,7 @@ static void test_pair_cores(void **state)
 	neuron_device_close(device);
 }
 
-/* The plan has what loading takes. */
+/* The plan equals the memory that loading takes. */
 static void test_pair_plan(void **state)
 {
 	struct pair *p = *state;

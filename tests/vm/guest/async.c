@@ -91,7 +91,7 @@ static void *waits(void *arg)
 	return NULL;
 }
 
-/* Who waits for one copy does not hold up others. */
+/* A wait for one copy does not delay others. */
 static void two_waiters(int fd)
 {
 	uint64_t big = 256ull << 20, a = alloc(fd, big, 0, 3), b = alloc(fd, big, 0, 3);

@@ -658,7 +658,7 @@ static void bad(int fd, unsigned long cmd, const void *arg, const char *what, co
 #define CHUNK	65536ull
 #define RING	64u		/* descriptors */
 
-/* What the tests below work on; made by make_objects(). */
+/* The objects of the tests below; made by make_objects(). */
 static __u64 dev_mem, host_mem, tx_ring, rx_ring, dev_addr, host_addr;
 
 /* The core that pays; nobody may charge what another process owns. */
@@ -1754,7 +1754,7 @@ static void too_many(int unused)
 	close(open_node(O_RDWR));
 }
 
-/* What a process owns is back when it is dead, whoever else has its descriptor. */
+/* A dead process has given back what it owned, even if another process has its descriptor. */
 static void death(int with_heir)
 {
 	struct picture before = draw(1);

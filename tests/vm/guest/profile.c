@@ -337,7 +337,7 @@ static void test_network(void)
 	snprintf(path, sizeof(path), "/tmp/inspect/here/session_1_pid_%d/host.json",
 		 (int)getpid());
 	CHECK(!access(path, R_OK), "the host");
-	/* Whoever forgets to stop. */
+	/* A program that forgets to stop. */
 	CHECK(nrt_profile_continuous_start(NULL) == NRT_SUCCESS && network_run(&n, 2),
 	      "profile continuously");
 	network_close(&n);
