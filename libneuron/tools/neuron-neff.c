@@ -27,7 +27,7 @@ static struct {
 /* Parse, or say what is wrong and stop. */
 static struct neuron_neff *open_neff(void *bytes, size_t size)
 {
-	struct neuron_neff_error e = { .text = "" };
+	struct neuron_neff_error e = { .size = sizeof(e) };
 	struct neuron_neff_opts o = {
 		.size = sizeof(o), .verify_hash = options.verify, .error = &e
 	};
@@ -231,7 +231,7 @@ static void write_member(void *context, const char *name, const void *data, size
 
 static void unpack(void *bytes, size_t size)
 {
-	struct neuron_neff_error e = { .text = "" };
+	struct neuron_neff_error e = { .size = sizeof(e) };
 
 	neuron_neff_close(open_neff(bytes, size));
 	if (neuron_neff_unpack(bytes, size, &e, write_member, NULL))
@@ -267,6 +267,7 @@ static int add_file(const char *path, const struct stat *st, int type, struct FT
 static void create(void)
 {
 	struct neuron_neff_header h = {
+		.size = sizeof(h),
 		.pkg_version = options.package, .version_major = options.major,
 		.version_minor = options.minor, .num_tpb = 1, .requested_tpb_count = 1,
 		.tpb_per_node = { 1 }, .build_version = "neuron-neff 1",

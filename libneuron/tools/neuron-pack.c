@@ -296,7 +296,7 @@ static uint16_t to_bf16(float f)
 static void read_constant(struct tensor *t, const char *where, const json_t *v)
 {
 	const char *file = text(v, where, "file", true);
-	struct neuron_neff_error e = { .text = "" };
+	struct neuron_neff_error e = { .size = sizeof(e) };
 	enum neuron_neff_dtype want;
 	struct neuron_neff_npy npy;
 	size_t size, n;
@@ -1251,6 +1251,7 @@ static void fill_header(void)
 	json_t *obj = member(pack.root, "description", "header", JSON_OBJECT, false);
 	const char *name = text(pack.root, "description", "name", false);
 
+	h->size = sizeof(*h);
 	h->pkg_version = header_number(obj, "pkg_version", 2, 2);
 	h->version_major = header_number(obj, "version_major", options.major, INT64_MAX);
 	h->version_minor = header_number(obj, "version_minor", options.minor, INT64_MAX);
@@ -1286,7 +1287,7 @@ static void print_summary(size_t size)
 
 static void check_result(const void *bytes, size_t size)
 {
-	struct neuron_neff_error e = { .text = "" };
+	struct neuron_neff_error e = { .size = sizeof(e) };
 	struct neuron_neff_opts o = { .size = sizeof(o), .verify_hash = true, .error = &e };
 	struct neuron_neff *neff;
 

@@ -246,6 +246,7 @@ static void fixture_init(struct fixture *f)
 	set_file(f, "sg00/w.npy", npy, make_npy(npy, dict, data, sizeof(data)));
 	set_file(f, "sg00/raw.bin", data, 64);
 	set_text(f, "debug_info/x.dbg", "not needed");
+	f->header.size = sizeof(f->header);
 	f->header.version_major = 1;
 	f->header.num_tpb = 1;
 	f->header.requested_tpb_count = 1;
@@ -291,7 +292,7 @@ static void refused(const void *bytes, size_t size, struct neuron_neff_opts *opt
 		    const char *what)
 {
 	struct neuron_neff_opts o = { .size = sizeof(o) };
-	struct neuron_neff_error e = { .text = "untouched" };
+	struct neuron_neff_error e = { .size = sizeof(e), .text = "untouched" };
 	struct neuron_neff *neff = (void *)&o;
 	int ret;
 
@@ -309,7 +310,7 @@ static void refused(const void *bytes, size_t size, struct neuron_neff_opts *opt
 
 static struct neuron_neff *accepted(const void *bytes, size_t size)
 {
-	struct neuron_neff_error e = { .text = "" };
+	struct neuron_neff_error e = { .size = sizeof(e) };
 	struct neuron_neff_opts o = { .size = sizeof(o), .verify_hash = true, .error = &e };
 	struct neuron_neff *neff = NULL;
 
@@ -490,7 +491,7 @@ static void test_borrow(void **state)
 	fixture_init(&f);
 	for (int gzip = 0; gzip < 2; gzip++) {
 		uint64_t unpacked = 0;
-		struct neuron_neff_error e = { .text = "" };
+		struct neuron_neff_error e = { .size = sizeof(e) };
 		struct neuron_neff_opts o = {
 			.size = sizeof(o), .error = &e, .borrow = true, .unpacked = &unpacked,
 		};
@@ -663,7 +664,7 @@ static void test_writer_refuses(void **state)
 {
 	static const char *const bad[] = { "", "/x", "../x", "a/../../x", "a/..", ".", "./" };
 	struct neuron_neff_writer *w = neuron_neff_writer_new();
-	struct neuron_neff_header h = { .pkg_version = 3 };
+	struct neuron_neff_header h = { .size = sizeof(h), .pkg_version = 3 };
 	void *bytes;
 	size_t size;
 
@@ -673,6 +674,8 @@ static void test_writer_refuses(void **state)
 	assert_int_equal(neuron_neff_writer_add(w, "a/b", "x", 1), 0);
 	assert_int_equal(neuron_neff_writer_add(w, "a//./b", "x", 1), -EEXIST);
 	assert_int_equal(neuron_neff_writer_add(w, "c", NULL, 1), -EINVAL);
+	assert_int_equal(neuron_neff_writer_finish(w, &h, true, &bytes, &size), -EINVAL);
+	h = (struct neuron_neff_header){ .pkg_version = 2 };
 	assert_int_equal(neuron_neff_writer_finish(w, &h, true, &bytes, &size), -EINVAL);
 	neuron_neff_writer_free(w);
 }
@@ -1706,7 +1709,7 @@ static void test_out_of_memory(void **state)
 	fixture_init(&f);
 	bytes = build(&f, true, &size);
 	for (n = 0;; n++) {
-		struct neuron_neff_error e;
+		struct neuron_neff_error e = { .size = sizeof(e) };
 		struct neuron_neff_opts o = { .size = sizeof(o), .error = &e };
 		struct neuron_neff *neff = NULL;
 		int err;

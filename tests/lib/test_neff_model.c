@@ -40,7 +40,7 @@ static void *read_whole(const char *path, size_t *size)
 
 static void check_model(const char *path)
 {
-	struct neuron_neff_error e = { .text = "" };
+	struct neuron_neff_error e = { .size = sizeof(e) };
 	struct neuron_neff_opts o = { .size = sizeof(o), .verify_hash = true, .error = &e };
 	static struct host_model host;
 	const struct neuron_neff_var *x, *y;

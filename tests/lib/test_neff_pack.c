@@ -92,7 +92,7 @@ static int run_pack(const char *description, char *text, size_t room)
 
 static struct neuron_neff *packed(const char *description)
 {
-	struct neuron_neff_error e = { .text = "" };
+	struct neuron_neff_error e = { .size = sizeof(e) };
 	struct neuron_neff_opts o = { .size = sizeof(o), .verify_hash = true, .error = &e };
 	static uint8_t bytes[1 << 16];
 	struct neuron_neff *neff;

@@ -87,7 +87,7 @@ static void says(const char *what)
 /* An empty member has no data, and makes an empty file. */
 static void test_C4_empty_member(void **state)
 {
-	struct neuron_neff_header header = { .version_major = 1, .lnc_size = 1 };
+	struct neuron_neff_header header = { .size = sizeof(header), .version_major = 1, .lnc_size = 1 };
 	struct neuron_neff_writer *w = neuron_neff_writer_new();
 	char file[128], out[128], member[160];
 	struct neff_bytes n;

@@ -38,9 +38,10 @@ static inline struct neff_bytes make_neff(const char *name, const char *def,
 	static const char kelf[] =
 		"{\"graphs\": [{\"definition\": \"sg00/def.json\", \"name\": \"sg00\"}],"
 		" \"version\": \"0.5\"}";
-	struct neuron_neff_header header = { .version_major = 2, .num_tpb = 1, .lnc_size = 1,
-					     .tpb_per_node = { neff_cores },
-					     .feature_bits = neff_features };
+	struct neuron_neff_header header = {
+		.size = sizeof(header), .version_major = 2, .num_tpb = 1, .lnc_size = 1,
+		.tpb_per_node = { neff_cores }, .feature_bits = neff_features,
+	};
 	struct neuron_neff_writer *w = neuron_neff_writer_new();
 	struct neff_bytes out;
 
@@ -216,7 +217,9 @@ static inline struct neff_bytes make_pair_neff(const char *y_size)
 		"{\"dma\": [{\"id\": 1, \"queue\": \"q\"%s, \"desc\": [{\"op\": \"%s\","
 		" \"from\": \"x\", \"to\": \"%s\","
 		" \"from_sizes\": [1024], \"from_steps\": [1], \"to_sizes\": [1024], \"to_steps\": [1]}]}]}";
-	struct neuron_neff_header header = { .version_major = 2, .num_tpb = 2, .lnc_size = 2 };
+	struct neuron_neff_header header = {
+		.size = sizeof(header), .version_major = 2, .num_tpb = 2, .lnc_size = 2,
+	};
 	struct neuron_neff_writer *w = neuron_neff_writer_new();
 	struct neff_bytes out;
 	char def1[512], sp0[512], sp1[512];
@@ -268,8 +271,10 @@ static inline void add_kelf(struct neuron_neff_writer *w, unsigned int n, const 
 
 static inline struct neff_bytes net_finish(struct neuron_neff_writer *w, const char *network)
 {
-	struct neuron_neff_header header = { .version_major = 2, .num_tpb = 2, .lnc_size = 1,
-					     .tpb_per_node = { neff_cores, 1 } };
+	struct neuron_neff_header header = {
+		.size = sizeof(header), .version_major = 2, .num_tpb = 2, .lnc_size = 1,
+		.tpb_per_node = { neff_cores, 1 },
+	};
 	struct neff_bytes out;
 
 	strcpy(header.name, "net");

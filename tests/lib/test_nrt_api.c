@@ -797,7 +797,9 @@ static void test_two_cores(void **state)
 		{ "sg00/def.json", "{\"name\": \"definition\", \"dma_queue\": {}, \"var\": {}}" },
 		{ "sg01/def.json", "{\"name\": \"definition\", \"dma_queue\": {}, \"var\": {}}" },
 	};
-	struct neuron_neff_header header = { .version_major = 2, .num_tpb = 2, .lnc_size = 2 };
+	struct neuron_neff_header header = {
+		.size = sizeof(header), .version_major = 2, .num_tpb = 2, .lnc_size = 2,
+	};
 	struct neuron_neff_writer *w = neuron_neff_writer_new();
 	nrt_model_t *m = NULL;
 	void *bytes;

@@ -38,7 +38,7 @@ static void *read_whole(const char *path, size_t *size)
 static int check(const char *path, const uint8_t *images, size_t nr)
 {
 	static struct host_model model;
-	struct neuron_neff_error e = { .text = "" };
+	struct neuron_neff_error e = { .size = sizeof(e) };
 	struct neuron_neff_opts o = { .size = sizeof(o), .verify_hash = true, .error = &e };
 	struct neuron_neff *neff;
 	size_t size, right = 0;

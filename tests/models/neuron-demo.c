@@ -237,7 +237,7 @@ static bool read_neff(struct run *r, const char *path)
 /* The constants for the host's computation, from the same bytes. */
 static bool read_host_model(struct run *r)
 {
-	struct neuron_neff_error e = { .text = "" };
+	struct neuron_neff_error e = { .size = sizeof(e) };
 	struct neuron_neff_opts o = { .size = sizeof(o), .error = &e };
 	struct neuron_neff *neff;
 	int err;

@@ -42,6 +42,7 @@ enum neuron_neff_class {
 
 /**
  * struct neuron_neff_error - an error and its place
+ * @size: sizeof(struct neuron_neff_error)
  * @kind: coarse reason
  * @text: one line without a newline: "<where>: <what>", where being
  *        "header", "archive", a member name, or "member: JSON path", as in
@@ -50,6 +51,7 @@ enum neuron_neff_class {
  * @name: name of the model, "" if opening failed before that
  */
 struct neuron_neff_error {
+	size_t size;
 	enum neuron_neff_class kind;
 	char text[512];
 	char name[257];
@@ -92,6 +94,7 @@ struct neuron_neff_opts {
 
 /* Header in host byte order; texts are NUL terminated. */
 struct neuron_neff_header {
+	size_t size;			/* sizeof(struct neuron_neff_header) */
 	uint64_t pkg_version;		/* 1 = SHA-256, 2 = MD5 */
 	uint64_t header_size;
 	uint64_t data_size;

@@ -129,7 +129,7 @@ int load_open_neff(struct loader *l, const void *bytes, size_t size,
 		   const struct neuron_model_opts *o, struct neuron_neff **neff,
 		   uint64_t *unpacked)
 {
-	struct neuron_neff_error error = { .kind = NEURON_NEFF_OK };
+	struct neuron_neff_error error = { .size = sizeof(error) };
 	struct neuron_neff_opts opts = {
 		.size = sizeof(opts),
 		.verify_hash = o->verify_hash,

@@ -19,6 +19,7 @@
 #include <archive_entry.h>
 #include <zlib.h>
 
+#include "../../common/util.h"
 #include "object.h"
 
 #define CHUNK		(256u * 1024)
@@ -197,22 +198,6 @@ static int read_member(struct source *s, struct archive *a, uint64_t size, struc
 	return read_data(s, a, m, take);
 }
 
-static int grow_members(struct source *s)
-{
-	struct neff_object *obj = s->r->obj;
-	size_t more = s->room ? s->room * 2 : 16;
-	struct neff_member *grown;
-
-	if (obj->nr_members < s->room)
-		return 0;
-	grown = realloc(obj->members, more * sizeof(*grown));
-	if (!grown)
-		return neff_fail_memory(s->r, "archive");
-	obj->members = grown;
-	s->room = more;
-	return 0;
-}
-
 static int add_entry(struct source *s, struct archive *a, struct archive_entry *e)
 {
 	struct neff_object *obj = s->r->obj;
@@ -244,8 +229,9 @@ static int add_entry(struct source *s, struct archive *a, struct archive_entry *
 		goto drop;
 	}
 	err = check_entry(s, e, raw);
-	if (!err && s->first)
-		err = grow_members(s);
+	if (!err && s->first &&
+	    array_grow((void **)&obj->members, obj->nr_members, &s->room, sizeof(*m)))
+		err = neff_fail_memory(s->r, "archive");
 	if (err)
 		goto drop;
 	if (s->first) {
@@ -350,9 +336,7 @@ static int pass(struct neff_reader *r, bool first)
 		goto free_source;
 	}
 	a = archive_read_new();
-	err = a ? read_archive(s, a) : neff_fail_memory(r, "archive");
-	if (!err)
-		err = drain(s);
+	err = (a ? read_archive(s, a) : neff_fail_memory(r, "archive")) ?: drain(s);
 	archive_read_free(a);
 	if (s->gzip)
 		inflateEnd(&s->z);

@@ -61,7 +61,7 @@ static int parse_header(struct neff_reader *r, const uint8_t *p, size_t size)
 	memcpy(h->hash, p + 172, sizeof(h->hash));
 	memcpy(h->uuid, p + 204, sizeof(h->uuid));
 	get_text(h->name, p + 220, 256);
-	memcpy(r->error->name, h->name, sizeof(h->name));
+	memcpy(r->error.name, h->name, sizeof(h->name));
 	h->requested_tpb_count = get32(p + 476);
 	memcpy(h->tpb_per_node, p + 480, sizeof(h->tpb_per_node));
 	h->feature_bits = get64(p + 544);
@@ -133,56 +133,50 @@ static void fill_opts(struct neff_reader *r, const struct neuron_neff_opts *opts
 		o->max_values = 8u << 20;
 }
 
-static int start(struct neff_reader *r, const struct neuron_neff_opts *opts,
-		 struct neuron_neff_error *scratch)
+static int start(struct neff_reader *r, const struct neuron_neff_opts *opts)
 {
 	fill_opts(r, opts);
-	r->error = r->opts.error ? r->opts.error : scratch;
-	*r->error = (struct neuron_neff_error){ .kind = NEURON_NEFF_OK };
 	r->obj = calloc(1, sizeof(*r->obj));
-	return r->obj ? 0 : neff_fail_memory(r, "header");
+	if (!r->obj)
+		return neff_tell(r, r->opts.error, neff_fail_memory(r, "header"));
+	r->obj->pub.header.size = sizeof(r->obj->pub.header);
+	return 0;
+}
+
+static int read_payload(struct neff_reader *r, const uint8_t *payload, size_t size)
+{
+	int err = r->opts.verify_hash ? verify_hash(r, payload, size) : 0;
+
+	err = err ?: neff_unpack(r, payload, size);
+	if (!err && r->opts.unpacked)
+		*r->opts.unpacked = now_ns();
+	return err;
 }
 
 NEURON_EXPORT int neuron_neff_open(const void *bytes, size_t size,
 				   const struct neuron_neff_opts *opts,
 				   struct neuron_neff **out)
 {
-	struct neuron_neff_error scratch;
 	struct neff_reader r = { .obj = NULL };
-	const uint8_t *payload;
 	int err;
 
 	if (!out || (!bytes && size) || (opts && !opts->size))
 		return -EINVAL;
-	err = start(&r, opts, &scratch);
+	err = start(&r, opts);
 	if (err)
 		return err;
-	err = parse_header(&r, bytes, size);
-	if (err)
-		goto fail;
-	payload = (const uint8_t *)bytes + NEURON_NEFF_HEADER_SIZE;
-	size -= NEURON_NEFF_HEADER_SIZE;
-	if (r.opts.verify_hash) {
-		err = verify_hash(&r, payload, size);
-		if (err)
-			goto fail;
+	err = parse_header(&r, bytes, size) ?:
+	      read_payload(&r, (const uint8_t *)bytes + NEURON_NEFF_HEADER_SIZE,
+			   size - NEURON_NEFF_HEADER_SIZE) ?:
+	      neff_parse(&r);
+	if (err) {
+		neuron_neff_close(&r.obj->pub);
+	} else {
+		if (!r.opts.keep)
+			neff_drop_unused(r.obj);
+		*out = &r.obj->pub;
 	}
-	err = neff_unpack(&r, payload, size);
-	if (err)
-		goto fail;
-	if (r.opts.unpacked)
-		*r.opts.unpacked = now_ns();
-	err = neff_parse(&r);
-	if (err)
-		goto fail;
-	if (!r.opts.keep)
-		neff_drop_unused(r.obj);
-	*out = &r.obj->pub;
-	return 0;
-
-fail:
-	neuron_neff_close(&r.obj->pub);
-	return err;
+	return neff_tell(&r, r.opts.error, err);
 }
 
 NEURON_EXPORT int neuron_neff_unpack(const void *bytes, size_t size,
@@ -194,9 +188,8 @@ NEURON_EXPORT int neuron_neff_unpack(const void *bytes, size_t size,
 	const struct neuron_neff_opts opts = {
 		.size = sizeof(opts), .error = error, .borrow = true,
 	};
-	struct neuron_neff_error scratch;
 	struct neff_reader r = { .obj = NULL };
-	int err = start(&r, &opts, &scratch);
+	int err = start(&r, &opts);
 
 	if (err)
 		return err;
@@ -207,13 +200,12 @@ NEURON_EXPORT int neuron_neff_unpack(const void *bytes, size_t size,
 				  size - NEURON_NEFF_HEADER_SIZE);
 	for (size_t i = 0; !err && i < r.obj->nr_members; i++)
 		r.obj->members[i].wanted = true;
-	if (!err)
-		err = neff_fetch(&r);
+	err = err ?: neff_fetch(&r);
 	for (size_t i = 0; !err && i < r.obj->nr_members; i++)
 		member(context, r.obj->members[i].name, r.obj->members[i].data,
 		       r.obj->members[i].size);
 	neuron_neff_close(&r.obj->pub);
-	return err;
+	return neff_tell(&r, error, err);
 }
 
 NEURON_EXPORT int neuron_neff_open_node(struct neuron_neff *file,
@@ -221,9 +213,8 @@ NEURON_EXPORT int neuron_neff_open_node(struct neuron_neff *file,
 					struct neuron_neff **out)
 {
 	struct neff_object *whole = (struct neff_object *)file;
-	struct neuron_neff_error scratch;
 	struct neff_reader r = { .obj = NULL };
-	int err = start(&r, opts, &scratch);
+	int err = start(&r, opts);
 
 	if (err)
 		return err;
@@ -240,7 +231,7 @@ NEURON_EXPORT int neuron_neff_open_node(struct neuron_neff *file,
 		neuron_neff_close(&r.obj->pub);
 	else
 		*out = &r.obj->pub;
-	return err;
+	return neff_tell(&r, r.opts.error, err);
 }
 
 NEURON_EXPORT uint32_t neuron_neff_cores(const struct neuron_neff *neff, uint32_t node)

@@ -246,8 +246,7 @@ int neff_npy_parse(struct neff_reader *r, const char *where, const void *data, s
 NEURON_EXPORT int neuron_neff_npy(const char *name, const void *data, size_t size,
 				  struct neuron_neff_error *error, struct neuron_neff_npy *npy)
 {
-	struct neuron_neff_error scratch = { .kind = NEURON_NEFF_OK };
-	struct neff_reader r = { .error = error ? error : &scratch };
+	struct neff_reader r = { .obj = NULL };
 
-	return neff_npy_parse(&r, name, data, size, npy);
+	return neff_tell(&r, error, neff_npy_parse(&r, name, data, size, npy));
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../../common/util.h"
+#include "../device/opts.h"
 #include "object.h"
 
 struct neff_alloc {
@@ -41,7 +42,7 @@ char *neff_strdup(struct neff_object *obj, const char *s)
 int neff_fail(struct neff_reader *r, enum neuron_neff_class class, const char *where,
 	      const char *fmt, ...)
 {
-	struct neuron_neff_error *e = r->error;
+	struct neuron_neff_error *e = &r->error;
 	va_list ap;
 	int n;
 
@@ -61,6 +62,13 @@ int neff_fail_memory(struct neff_reader *r, const char *where)
 {
 	neff_fail(r, NEURON_NEFF_RESOURCE, where, "out of host memory");
 	return -ENOMEM;
+}
+
+int neff_tell(const struct neff_reader *r, struct neuron_neff_error *theirs, int err)
+{
+	if (result_valid(theirs))
+		result_copy(theirs, &r->error, sizeof(r->error));
+	return err;
 }
 
 const char *neff_normalise(const char *path, char *out)

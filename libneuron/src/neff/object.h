@@ -34,7 +34,7 @@ struct neff_queue_name;
 struct neff_reader {
 	struct neff_object *obj;
 	struct neuron_neff_opts opts;	/* defaults filled in */
-	struct neuron_neff_error *error;	/* never NULL */
+	struct neuron_neff_error error;
 	struct neff_queue_name *queue_names;	/* of the current subgraph, sorted */
 	size_t nr_queue_names;
 };
@@ -44,6 +44,8 @@ int neff_fail(struct neff_reader *r, enum neuron_neff_class class, const char *w
 	      const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 #define neff_fail_limit(r, where, ...) neff_fail((r), NEURON_NEFF_RESOURCE, (where), __VA_ARGS__)
 int neff_fail_memory(struct neff_reader *r, const char *where);
+/* What there is to say, to the caller's size; NULL: nobody wants it.  Returns @err. */
+int neff_tell(const struct neff_reader *r, struct neuron_neff_error *theirs, int err);
 
 /* Zeroed memory that lives as long as the object; NULL without memory or on overflow. */
 void *neff_alloc(struct neff_object *obj, size_t n, size_t size);

@@ -217,10 +217,14 @@ NEURON_EXPORT int neuron_neff_writer_finish(struct neuron_neff_writer *w,
 					    const struct neuron_neff_header *header, bool gzip,
 					    void **bytes, size_t *size)
 {
+	struct neuron_neff_header h = { .version_major = 0 };
 	struct sink s = { .size = NEURON_NEFF_HEADER_SIZE };
 	int err;
 
-	if (!w || !header || !bytes || !size || header->pkg_version > 2)
+	if (!w || !header || !header->size || !bytes || !size)
+		return -EINVAL;
+	memcpy(&h, header, header->size < sizeof(h) ? header->size : sizeof(h));
+	if (h.pkg_version > 2)
 		return -EINVAL;
 	s.room = 64 * 1024;
 	s.bytes = malloc(s.room);
@@ -233,7 +237,7 @@ NEURON_EXPORT int neuron_neff_writer_finish(struct neuron_neff_writer *w,
 		free(s.bytes);
 		return err;
 	}
-	put_header(s.bytes, header, s.size - NEURON_NEFF_HEADER_SIZE);
+	put_header(s.bytes, &h, s.size - NEURON_NEFF_HEADER_SIZE);
 	*bytes = s.bytes;
 	*size = s.size;
 	return 0;

@@ -117,7 +117,7 @@ static void net_free(struct neuron_net *net)
 static int open_neff(struct neuron_net *net, const void *bytes, size_t size,
 		     const struct neuron_net_opts *o, struct neuron_error *error)
 {
-	struct neuron_neff_error e = { .kind = NEURON_NEFF_OK };
+	struct neuron_neff_error e = { .size = sizeof(e) };
 	struct neuron_neff_opts no = {
 		.size = sizeof(no),
 		.verify_hash = o->verify_hash,

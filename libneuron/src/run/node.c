@@ -127,7 +127,7 @@ size_t group_cores(const struct stage *s, const struct neuron_core *core)
 static int load_model(struct neuron_net *net, struct stage *s, struct neuron_core *core,
 		      const struct neuron_net_opts *o, struct neuron_error *error)
 {
-	struct neuron_neff_error e = { .kind = NEURON_NEFF_OK };
+	struct neuron_neff_error e = { .size = sizeof(e) };
 	struct neuron_neff_opts no = {
 		.size = sizeof(no),
 		.error = &e,

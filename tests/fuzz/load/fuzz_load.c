@@ -355,7 +355,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.load_error.size = sizeof(t.load_error),
 		.plan.size = sizeof(t.plan),
 	};
-	struct neuron_neff_header header = { .version_major = 2, .num_tpb = 1, .name = "fuzz" };
+	struct neuron_neff_header header = {
+		.size = sizeof(header), .version_major = 2, .num_tpb = 1, .name = "fuzz",
+	};
 	int fd = free_descriptor(), ret;
 
 	if (size < sizeof(t.s) + 4)

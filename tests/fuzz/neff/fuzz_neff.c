@@ -150,7 +150,7 @@ static void check_neff(const struct neuron_neff *neff)
 
 static int open_with(const void *bytes, size_t size, bool short_constants)
 {
-	struct neuron_neff_error e = { .text = "" };
+	struct neuron_neff_error e = { .size = sizeof(e) };
 	struct neuron_neff_opts o = {
 		.size = sizeof(o), .max_total = 1 << 24,
 		.max_json = 1 << 20, .error = &e, .borrow = size % 2,
@@ -184,7 +184,7 @@ static void open_and_check(const void *bytes, size_t size)
 
 static void fuzz_text(const uint8_t *data, size_t size)
 {
-	static const struct neuron_neff_header header = { .version_major = 1 };
+	static const struct neuron_neff_header header = { .size = sizeof(header), .version_major = 1 };
 	size_t n;
 	void *bytes = pack_text(data, size, &header, &n);
 
