@@ -481,26 +481,23 @@ static json_t *device_json(const struct device *d, unsigned int first, const str
 {
 	json_t *links = json_array(), *ids = json_array();
 	unsigned int cores = d->entry.nr_cores / lnc(d);
+	char cpus[256];
 	const char *numa;
-	json_t *o;
 
 	for (unsigned int i = 0; i < d->nr_links; i++)
 		json_array_append_new(links, json_integer(d->links[i]));
 	for (unsigned int i = 0; i < cores; i++)
 		json_array_append_new(ids, json_integer(first + i));
-	o = json_pack("{s:i, s:s, s:s}", "neuron_device", (int)d->entry.index, "bdf", d->bdf,
-		      "cpu_affinity", pci_attr(d, "local_cpulist"));
+	snprintf(cpus, sizeof(cpus), "%s", pci_attr(d, "local_cpulist"));
 	numa = pci_attr(d, "numa_node");
-	json_object_set_new(o, "numa_node", json_string(*numa ? numa : "-1"));
-	json_object_set_new(o, "connected_to", links);
-	json_object_set_new(o, "nc_count", json_integer(cores));
-	json_object_set_new(o, "logical_neuroncore_config", json_integer(lnc(d)));
-	json_object_set_new(o, "memory_size", json_integer((json_int_t)d->memory));
-	json_object_set_new(o, "neuroncore_ids", ids);
-	json_object_set_new(o, "neuron_processes", processes_json(d, all));
-	json_object_set_new(o, "emulated", json_boolean(d->emulated));
-	json_object_set_new(o, "schema_version", json_integer(1));
-	return o;
+	return json_pack("{s:i, s:s, s:s, s:s, s:o, s:I, s:I, s:I, s:o, s:o, s:b, s:i}",
+			 "neuron_device", (int)d->entry.index, "bdf", d->bdf, "cpu_affinity", cpus,
+			 "numa_node", *numa ? numa : "-1", "connected_to", links,
+			 "nc_count", (json_int_t)cores,
+			 "logical_neuroncore_config", (json_int_t)lnc(d),
+			 "memory_size", (json_int_t)d->memory, "neuroncore_ids", ids,
+			 "neuron_processes", processes_json(d, all),
+			 "emulated", (int)d->emulated, "schema_version", 1);
 }
 
 static int print_json(const struct device *list, size_t n, const struct processes *all)

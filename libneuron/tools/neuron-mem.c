@@ -63,22 +63,13 @@ static const struct argp argp = {
 
 static const char *size_text(uint64_t bytes)
 {
-	static const char *const units[] = { "B", "KB", "MB", "GB", "TB" };
 	static char text[8][32];
 	static unsigned int next;
 	char *out = text[next++ % 8];
-	double value = (double)bytes;
-	unsigned int unit = 0;
 
-	if (options.bytes) {
-		snprintf(out, sizeof(text[0]), "%llu", (unsigned long long)bytes);
-		return out;
-	}
-	while (value >= 1024 && unit < 4) {
-		value /= 1024;
-		unit++;
-	}
-	snprintf(out, sizeof(text[0]), unit ? "%.3f%s" : "%.0f%s", value, units[unit]);
+	if (!options.bytes && bytes >= 1024)
+		return neuron_report_size(bytes, out, sizeof(text[0]));
+	snprintf(out, sizeof(text[0]), options.bytes ? "%" PRIu64 : "%" PRIu64 "B", bytes);
 	return out;
 }
 
@@ -107,13 +98,11 @@ static int read_device(struct neuron_device *handle, struct device *d)
 	}
 	for (uint32_t i = 0; i < d->g->nr_cores && !ret; i++) {
 		d->core[i].size = sizeof(d->core[i]);
-		ret = neuron_core_get_stats(handle, i, &d->core[i]);
-		if (!ret)
-			ret = neuron_limit_get(handle, NEURON_LIMIT_CORE, (int32_t)i,
-					       &d->core_limit[i], NULL);
+		ret = neuron_core_get_stats(handle, i, &d->core[i]) ?:
+		      neuron_limit_get(handle, NEURON_LIMIT_CORE, (int32_t)i, &d->core_limit[i],
+				       NULL);
 	}
-	if (!ret)
-		ret = neuron_limit_get(handle, NEURON_LIMIT_DEFAULT, 0, &d->process_limit, NULL);
+	ret = ret ?: neuron_limit_get(handle, NEURON_LIMIT_DEFAULT, 0, &d->process_limit, NULL);
 	if (!ret && options.failures) {
 		uint64_t since = 0;
 
@@ -121,6 +110,12 @@ static int read_device(struct neuron_device *handle, struct device *d)
 		ret = neuron_mem_get_refusals(handle, &since, d->refusals, &d->nr_refusals);
 	}
 	return ret;
+}
+
+static void print_category(enum neuron_mem_category category, uint64_t bytes)
+{
+	if (bytes)
+		printf("  %-24s %12s\n", neuron_mem_category_name(category), size_text(bytes));
 }
 
 static void print_refusal(const struct device *d, const struct neuron_mem_refusal *r)
@@ -150,8 +145,7 @@ static void print_refusal(const struct device *d, const struct neuron_mem_refusa
 		putchar('\n');
 	}
 	for (int i = 0; i < NEURON_REFUSAL_TOP && r->categories[i].bytes; i++)
-		printf("  %-24s %12s\n", neuron_mem_category_name(r->categories[i].category),
-		       size_text(r->categories[i].bytes));
+		print_category(r->categories[i].category, r->categories[i].bytes);
 	for (int i = 0; i < NEURON_REFUSAL_TOP && r->processes[i].bytes; i++)
 		printf("  process %-16d %12s\n", r->processes[i].pid,
 		       size_text(r->processes[i].bytes));
@@ -177,9 +171,7 @@ static void print_text(const struct device *d)
 		       (unsigned long long)s->nr_allocs, size_text(s->reserved),
 		       size_text(s->free), size_text(s->largest_free), size_text(s->high_water));
 		for (uint32_t c = 0; c < NEURON_MAX_CATEGORIES; c++)
-			if (s->by_category[c])
-				printf("  %-24s %12s\n", neuron_mem_category_name(c),
-				       size_text(s->by_category[c]));
+			print_category(c, s->by_category[c]);
 		if (s->fail_full + s->fail_fragmented + s->fail_alignment + s->fail_capped)
 			printf("  refused: full %llu, fragmented %llu, alignment %llu, capped %llu\n",
 			       (unsigned long long)s->fail_full,
@@ -203,9 +195,7 @@ static void print_text(const struct device *d)
 			printf(", limit %s", size_text(d->core_limit[i]));
 		putchar('\n');
 		for (uint32_t c = 0; c < NEURON_MAX_CATEGORIES; c++)
-			if (s->device_bytes[c])
-				printf("  %-24s %12s\n", neuron_mem_category_name(c),
-				       size_text(s->device_bytes[c]));
+			print_category(c, s->device_bytes[c]);
 	}
 	if (d->process_limit != NEURON_LIMIT_NONE)
 		printf("neuron%u limit of a process: %s\n", d->index,
