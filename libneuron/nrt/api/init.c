@@ -213,9 +213,8 @@ static int open_cores(const struct neuron_device_entry *list, size_t nr, uint32_
 			base += cores;
 			continue;
 		}
-		ret = open_device(list[i].index, &device);
-		if (!ret)
-			ret = neuron_device_log_memory(device, p->memlog);
+		ret = open_device(list[i].index, &device) ?:
+		      neuron_device_log_memory(device, p->memlog);
 		if (ret)
 			break;
 		opts.microcode = neuron_placement_microcode(&wish->placement,

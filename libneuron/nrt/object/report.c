@@ -280,10 +280,8 @@ void nrt_refused(void *device, const struct neuron_mem_failure *failure,
 	pthread_mutex_lock(&nrt_process.lock);
 	ret = gather(&g, device, &f, loading);
 	f.nc /= nrt_process.lnc;
-	if (!ret)
-		ret = neuron_report_reason(&g.report, &f, &reason);
-	if (!ret)
-		ret = neuron_report_table(&g.report, &table);
+	ret = ret ?: neuron_report_reason(&g.report, &f, &reason) ?:
+		     neuron_report_table(&g.report, &table);
 	pthread_mutex_unlock(&nrt_process.lock);
 
 	if (reason)

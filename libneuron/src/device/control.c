@@ -19,11 +19,9 @@ NEURON_EXPORT int neuron_device_get_info(struct neuron_device *device,
 
 	if (!result_valid(info))
 		return -EINVAL;
-	ret = device_ioctl(device, NEURON_IOCTL_DEVICE_INFO, &di);
-	if (!ret)
-		ret = device_ioctl(device, NEURON_IOCTL_COMPATIBLE_VERSION, &cv);
-	if (!ret)
-		ret = device_ioctl(device, NEURON_IOCTL_DRIVER_INFO_GET, &dr);
+	ret = device_ioctl(device, NEURON_IOCTL_DEVICE_INFO, &di) ?:
+	      device_ioctl(device, NEURON_IOCTL_COMPATIBLE_VERSION, &cv) ?:
+	      device_ioctl(device, NEURON_IOCTL_DRIVER_INFO_GET, &dr);
 	if (ret)
 		return ret;
 	if (di.connected_device_count > NEURON_IOCTL_MAX_CONNECTED_DEVICES)

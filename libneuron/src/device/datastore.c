@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Statistics of the process in the datastores of its devices (datastore.h). */
-#include <errno.h>
 #include <string.h>
 
 #include "datastore.h"

@@ -5,7 +5,6 @@
  */
 #include <endian.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "loader.h"
@@ -216,9 +215,8 @@ int load_plan_variables(struct loader *l)
 			break;
 		case NEURON_NEFF_VAR_POINTER:
 		case NEURON_NEFF_VAR_DGE_TABLE:
-			ret = check_pointers(l, v);
-			if (!ret)
-				ret = arena_add(l, &runtime, place, v->size, v->alignment, NULL, 0);
+			ret = check_pointers(l, v) ?:
+			      arena_add(l, &runtime, place, v->size, v->alignment, NULL, 0);
 			break;
 		case NEURON_NEFF_VAR_VIRTUAL:
 			ret = plan_virtual(l, i);
@@ -237,15 +235,12 @@ int load_plan_ring(struct loader *l, struct ring *ring, uint64_t *account)
 {
 	uint64_t bytes;
 	size_t rx;
-	int ret;
 
 	ring->slots = neuron_ring_slots(ring->count);
 	l->model->usage.descriptors += ring->count;
 	bytes = (uint64_t)ring->slots * sizeof(struct neuron_descriptor);
-	ret = alloc_new(l, bytes, 0, NEURON_MEM_RINGS, account, &ring->alloc);
-	if (!ret)
-		ret = alloc_new(l, bytes, 0, NEURON_MEM_RINGS, account, &rx);
-	return ret;
+	return alloc_new(l, bytes, 0, NEURON_MEM_RINGS, account, &ring->alloc) ?:
+	       alloc_new(l, bytes, 0, NEURON_MEM_RINGS, account, &rx);
 }
 
 /* Programs, and the rings that fetch them. */

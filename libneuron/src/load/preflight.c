@@ -110,6 +110,36 @@ static int plan_io(struct loader *l, struct neuron_plan *plan)
 	return 0;
 }
 
+/* All that loading does short of asking a device. */
+static int plan_all(struct loader *l, const struct neuron_neff *neff,
+		    const struct neuron_geometry *geometry, const struct neuron_plan_opts *o,
+		    struct neuron_plan *out)
+{
+	const struct neuron_model *m;
+	const char *text;
+	int ret;
+
+	out->cores = neuron_neff_cores(neff, o->node);
+	ret = load_check_cores(l, neff, o->node, o->lnc ? o->lnc : 1, out->cores) ?:
+	      load_plan_parts(l, neff, geometry, l->error);
+	for (size_t k = 0; !ret && k < neff->nr_subgraphs; k++) {
+		l[k].layout.region = o->contiguous ? UINT64_MAX : 0;
+		l[k].layout.page = o->scratchpad_page;
+		ret = load_plan_memory(&l[k]);
+		if (!ret)
+			out->parts[out->nr_parts++] = l[k].model->usage;
+	}
+	m = l[0].model;
+	ret = ret ?: load_join_tensors(l, l[0].model) ?: plan_io(l, out);
+	if (ret)
+		return ret;
+	snprintf(out->name, sizeof(out->name), "%s", m->name);
+	while (out->nr_obstacles < NEURON_MAX_OBSTACLES &&
+	       (text = neuron_model_obstacles(m, out->nr_obstacles)))
+		snprintf(out->obstacles[out->nr_obstacles++], sizeof(out->obstacles[0]), "%s", text);
+	return 0;
+}
+
 NEURON_EXPORT int neuron_model_plan(const struct neuron_geometry *geometry, const void *bytes,
 				    size_t size, const struct neuron_plan_opts *opts,
 				    struct neuron_plan *plan)
@@ -134,31 +164,7 @@ NEURON_EXPORT int neuron_model_plan(const struct neuron_geometry *geometry, cons
 				.max_unpacked = o.max_unpacked,
 				.short_constants = o.short_constants,
 			}, &neff, NULL);
-	if (!ret) {
-		out.cores = neuron_neff_cores(neff, o.node);
-		ret = load_check_cores(l, neff, o.node, o.lnc ? o.lnc : 1, out.cores);
-	}
-	if (!ret)
-		ret = load_plan_parts(l, neff, geometry, &error);
-	for (size_t k = 0; !ret && k < neff->nr_subgraphs; k++) {
-		l[k].layout.region = o.contiguous ? UINT64_MAX : 0;
-		l[k].layout.page = o.scratchpad_page;
-		ret = load_plan_memory(&l[k]);
-		if (!ret)
-			out.parts[out.nr_parts++] = l[k].model->usage;
-	}
-	if (!ret)
-		ret = load_join_tensors(l, l[0].model);
-	if (!ret)
-		ret = plan_io(l, &out);
-	if (!ret)
-		snprintf(out.name, sizeof(out.name), "%s", l[0].model->name);
-	for (const char *text; !ret && out.nr_obstacles < NEURON_MAX_OBSTACLES; out.nr_obstacles++) {
-		text = neuron_model_obstacles(l[0].model, out.nr_obstacles);
-		if (!text)
-			break;
-		snprintf(out.obstacles[out.nr_obstacles], sizeof(out.obstacles[0]), "%s", text);
-	}
+	ret = ret ?: plan_all(l, neff, geometry, &o, &out);
 	load_free(l);
 	for (size_t k = 0; k < MAX_PARTS; k++)
 		if (l[k].model)

@@ -243,17 +243,10 @@ int load_plan_rings(struct loader *l)
 				     l->sg->dir, t->dma->queue->name);
 			continue;
 		}
-		ret = take_ring(l, t);
-		if (ret)
-			return ret;
 		t->own_semaphore = l->programs.generated && t->dma->semaphore < 0;
 		t->semaphore = t->own_semaphore ? own : (uint32_t)t->dma->semaphore;
-		ret = check_semaphores(l, t);
-		if (ret)
-			return ret;
-		ret = count_entry(l, t);
-		if (!ret)
-			ret = add_trigger(l, t, &total);
+		ret = take_ring(l, t) ?: check_semaphores(l, t) ?: count_entry(l, t) ?:
+		      add_trigger(l, t, &total);
 	}
 	return ret;
 }
@@ -388,13 +381,12 @@ static int ring_buffers(struct loader *l, struct ring *ring)
 
 static int upload_ring(struct loader *l, struct ring *ring)
 {
-	int ret;
+	struct neuron_device *device = l->scratchpad->device;
+	int ret = neuron_queue_write(device, ring->tx, NEURON_RING_TX, 0, ring->tx_desc,
+				     ring->count) ?:
+		  neuron_queue_write(device, ring->rx, NEURON_RING_RX, 0, ring->rx_desc,
+				     ring->count);
 
-	ret = neuron_queue_write(l->scratchpad->device, ring->tx, NEURON_RING_TX, 0, ring->tx_desc,
-				 ring->count);
-	if (!ret)
-		ret = neuron_queue_write(l->scratchpad->device, ring->rx, NEURON_RING_RX, 0,
-					 ring->rx_desc, ring->count);
 	free(ring->tx_desc);
 	free(ring->rx_desc);
 	ring->tx_desc = NULL;

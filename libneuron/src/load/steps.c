@@ -47,25 +47,15 @@ static int plan_programs(struct loader *l)
 
 int load_plan_memory(struct loader *l)
 {
-	int ret = load_plan_variables(l);
+	int ret = load_plan_variables(l) ?: load_plan_rings(l) ?: load_plan_ring_memory(l);
 
-	if (ret)
-		return ret;
-	ret = load_plan_rings(l);
-	if (ret)
-		return ret;
-	ret = load_plan_ring_memory(l);
-	if (ret)
-		return ret;
-	if (l->programs.generated) {
+	if (!ret && l->programs.generated)
 		ret = programs_generate(&l->programs);
-		if (ret)
-			return ret;
-	}
+	if (ret)
+		return ret;
 	if (!l->programs.vendor)
 		programs_patch(&l->programs, l->g);
-	ret = load_plan_programs(l);
-	return ret ? ret : load_account(l, false);
+	return load_plan_programs(l) ?: load_account(l, false);
 }
 
 int load_apply(struct loader *l)
@@ -77,16 +67,14 @@ int load_apply(struct loader *l)
 	int ret = load_apply_memory(l);
 
 	load_lap(l->watch, &stats->memory_ns);
-	if (!ret)
-		ret = load_apply_contents(l);
+	ret = ret ?: load_apply_contents(l);
 	load_lap(l->watch, &stats->copy_ns);
 	/* A model that cannot be run has its rings for the accounting only. */
 	if (!ret && runs)
 		ret = load_fill_rings(l);
 	for (size_t i = 0; i < m->nr_fetch && !ret && runs; i++)
 		ret = load_fill_fetch(l, &m->rings[i]);
-	if (!ret)
-		ret = load_plan_setup(l);
+	ret = ret ?: load_plan_setup(l);
 	for (size_t i = 0; i < m->nr_rings && runs; i++)
 		stats->descriptors += 2ull * m->rings[i].count;
 	load_lap(l->watch, &stats->rings_ns);

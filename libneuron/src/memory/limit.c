@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Limits of device memory, and what the driver remembers of allocations it refused. */
-#include <errno.h>
 
 #include "../device/device.h"
 

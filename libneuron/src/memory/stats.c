@@ -7,6 +7,7 @@
 
 _Static_assert(NEURON_MAX_CATEGORIES == NEURON_NATIVE_MAX_CATEGORIES, "limits of the driver");
 _Static_assert(NEURON_MAX_ORDERS == NEURON_NATIVE_MAX_ORDERS, "limits of the driver");
+_Static_assert(NEURON_MAX_CORES == NEURON_NATIVE_MAX_CORES, "limits of the driver");
 
 NEURON_EXPORT int neuron_hbm_get_stats(struct neuron_device *device, uint32_t hbm,
 				       struct neuron_hbm_stats *stats)
@@ -34,12 +35,9 @@ NEURON_EXPORT int neuron_hbm_get_stats(struct neuron_device *device, uint32_t hb
 	out.fail_fragmented = s.fail_fragmented;
 	out.fail_alignment = s.fail_alignment;
 	out.fail_capped = s.fail_capped;
-	for (unsigned int i = 0; i < NEURON_MAX_ORDERS; i++)
-		out.free_by_order[i] = s.free_by_order[i];
-	for (unsigned int i = 0; i < NEURON_MAX_CATEGORIES; i++)
-		out.by_category[i] = s.by_category[i];
-	for (unsigned int i = 0; i < NEURON_MAX_CORES; i++)
-		out.by_core[i] = s.by_core[i];
+	memcpy(out.free_by_order, s.free_by_order, sizeof(out.free_by_order));
+	memcpy(out.by_category, s.by_category, sizeof(out.by_category));
+	memcpy(out.by_core, s.by_core, sizeof(out.by_core));
 	result_copy(stats, &out, sizeof(out));
 	return 0;
 }
@@ -57,8 +55,7 @@ NEURON_EXPORT int neuron_core_get_stats(struct neuron_device *device, uint32_t n
 	if (ret)
 		return ret;
 	out.owner = s.owner;
-	for (unsigned int i = 0; i < NEURON_MAX_CATEGORIES; i++)
-		out.device_bytes[i] = s.device_bytes[i];
+	memcpy(out.device_bytes, s.device_bytes, sizeof(out.device_bytes));
 	out.host_bytes = s.host_bytes;
 	result_copy(stats, &out, sizeof(out));
 	return 0;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* A DMA queue that the host drives (compute_queue.h). */
-#include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -341,8 +341,7 @@ NEURON_EXPORT int neuron_model_run(struct neuron_model *model, const struct neur
 		started = now_us();
 		for (struct neuron_model *m = model; m && !ret; m = m->peer)
 			ret = start(m);
-		if (!ret)
-			ret = wait_done(model, timeout_ms, &r);
+		ret = ret ?: wait_done(model, timeout_ms, &r);
 		ended = now_us();
 		/* What is still going on must not meet the next run. */
 		for (struct neuron_model *m = model; m; m = m->peer) {
