@@ -73,8 +73,9 @@ part_build() {
 
 	builder=$(tests/root.sh make "$release" "${packages[@]}" lintian)
 	point "packages build" build debs ""
+	# debian/control follows the policy of Debian 12, whose lintian knows no later one.
 	point "lintian says nothing" tests/root.sh run "$builder" --bind "$work/debs:/build" \
-		bash -c 'said=$(lintian --allow-root --info --display-info --pedantic \
+		bash -c 'said=$(lintian --allow-root --info --display-info --pedantic --suppress-tags out-of-date-standards-version \
 			--fail-on error /build/*.changes) && echo "$said" && [ -z "$said" ]'
 	point "six packages" [ "$(cd "$work/debs" && echo ./*[a-z0-9]_*.deb | tr ' ' '\n' |
 		grep -vc dbgsym)" = 6 ]
