@@ -67,7 +67,7 @@ static int neuron_hbm_make(struct neuron_hbm *hbm)
  * neuron_hbm_ready() - make the allocator of an HBM, if there is none yet
  * @hbm: the HBM
  *
- * Its tables take some 20 KiB per GiB; a device that nobody uses does not need them.
+ * Its tables take some 22 KiB per GiB; a device that nobody uses does not need them.
  * Takes the firmware's share (uapi/FACTS.md 4) out for good.
  *
  * Context: may sleep; any number of callers.

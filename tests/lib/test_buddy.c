@@ -957,7 +957,7 @@ static void test_bits(void **state)
 	}
 }
 
-/* The trees of a zone with five levels, against a plain array. */
+/* The trees of a zone with eight levels, against a plain array. */
 static void test_trees(void **state)
 {
 	static u32 plain[4353];
@@ -967,7 +967,7 @@ static void test_trees(void **state)
 
 	(void)state;
 	assert_int_equal(n, 4353);
-	assert_int_equal(t->levels, 5);
+	assert_int_equal(t->levels, 8);
 	rnd_seed(22);
 	tree_set(t, 0, 0);
 	for (round = 0; round < 4000; round++) {

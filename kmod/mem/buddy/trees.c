@@ -45,6 +45,9 @@ u32 tree_next(const struct tree *t, u32 i, u32 need)
 {
 	u32 l = 0, end;
 
+	/* From the start, the way goes down only. */
+	if (!i)
+		l = t->levels - 1;
 	for (;;) {
 		if (i >= t->count[l])
 			return NONE;
@@ -70,6 +73,13 @@ u32 tree_prev(const struct tree *t, u32 i, u32 need)
 {
 	u32 l = 0, begin;
 
+	/* From the end, the way goes down only. */
+	if (i >= t->count[0]) {
+		if (tree_top(t) < need)
+			return NONE;
+		l = t->levels - 1;
+		i = 1;
+	}
 	for (;;) {
 		if (!i)
 			return NONE;
