@@ -267,10 +267,11 @@ static int neuron_ioctl_run(struct neuron_call *call, const struct neuron_ioctl_
 	int err = 0;
 
 	/* No uninitialised byte is ever copied out. */
-	memset(call->arg, 0, row->size);
 	if (row->flags & NATIVE)
 		err = copy_struct_from_user(call->arg, row->size, call->uarg, usize);
-	else if (row->flags & IN && copy_from_user(call->arg, call->uarg, row->size))
+	else if (!(row->flags & IN))
+		memset(call->arg, 0, row->size);
+	else if (copy_from_user(call->arg, call->uarg, row->size))
 		err = -EFAULT;
 	return err ?: row->fn(call);
 }

@@ -38,6 +38,19 @@ static void neuron_chunk_free_rcu(struct rcu_head *rcu)
 	kmem_cache_free(neuron_chunk_cache, container_of(rcu, struct neuron_chunk, rcu));
 }
 
+/* Of @client, with one reference; all is zero that is looked at before it is set. */
+static struct neuron_chunk *neuron_chunk_new(struct neuron_client *client, gfp_t gfp)
+{
+	struct neuron_chunk *chunk = kmem_cache_alloc(neuron_chunk_cache, gfp);
+
+	if (!chunk)
+		return NULL;
+	memset(chunk, 0, offsetof(struct neuron_chunk, node));
+	kref_init(&chunk->ref);
+	chunk->client = client;
+	return chunk;
+}
+
 static int neuron_chunk_make(struct neuron_client *client, const struct neuron_chunk_request *req,
 			     struct neuron_chunk **out, struct neuron_failure *why)
 {
@@ -62,18 +75,16 @@ static int neuron_chunk_make(struct neuron_client *client, const struct neuron_c
 		return -ENOMEM;
 	}
 
-	chunk = kmem_cache_zalloc(neuron_chunk_cache, neuron_chunk_gfp(client));
+	chunk = neuron_chunk_new(client, neuron_chunk_gfp(client));
 	if (!chunk) {
 		why->reason = NEURON_NATIVE_REASON_HOST;
 		return -ENOMEM;
 	}
-	kref_init(&chunk->ref);
 	chunk->host = req->host;
 	chunk->hbm = req->host ? 0 : array_index_nospec(req->hbm, nd->geo->nr_hbms);
 	chunk->core = array_index_nospec(req->core, nd->geo->nr_cores);
 	chunk->category = neuron_category(req->category, req->host);
 	chunk->size = size;
-	chunk->client = client;
 
 	if (req->host) {
 		err = neuron_host_alloc(nd, chunk, why);
@@ -143,19 +154,17 @@ int neuron_chunk_alloc(struct neuron_client *client, const struct neuron_chunk_r
 int neuron_chunk_user_pages(struct neuron_device *nd, u32 core, struct page **pages,
 			    unsigned long n, bool dirty, struct neuron_chunk **out)
 {
-	struct neuron_chunk *chunk = kmem_cache_zalloc(neuron_chunk_cache, GFP_KERNEL_ACCOUNT);
+	struct neuron_chunk *chunk = neuron_chunk_new(nd->kclient, GFP_KERNEL_ACCOUNT);
 	unsigned long start;
 	int err;
 
 	if (!chunk)
 		return -ENOMEM;
-	kref_init(&chunk->ref);
 	chunk->host = true;
 	chunk->core = core;
 	chunk->category = NEURON_MEMALLOC_TYPE_NCDEV_HOST;
 	chunk->kind = dirty ? NEURON_CHUNK_PINNED_DIRTY : NEURON_CHUNK_PINNED;
 	chunk->size = (u64)n << PAGE_SHIFT;
-	chunk->client = nd->kclient;
 	chunk->pages = pages;
 	err = neuron_host_map(nd, chunk, n, &start);
 	if (err) {

@@ -59,13 +59,13 @@ enum neuron_user {
  *	  without
  * @addr: device address
  * @client: process charged
+ * @dmem: device memory: cgroup charged
+ * @dmem_extra: how often it was charged for growing; under device.grow_lock
+ * @dmem_kept: bytes that stay charged until it is freed; under device.grow_lock
  * @node: in client.chunks
  * @unindexed: in client.unindexed
  * @rcu: freeing of host memory, which is looked up under RCU
  * @block: device memory: the allocator's block
- * @dmem: device memory: cgroup charged
- * @dmem_extra: how often it was charged for growing; under device.grow_lock
- * @dmem_kept: bytes that stay charged until it is freed; under device.grow_lock
  * @pages: host memory: its pages
  */
 struct neuron_chunk {
@@ -81,6 +81,12 @@ struct neuron_chunk {
 	u64 size;
 	u64 addr;
 	struct neuron_client *client;
+#ifdef NEURON_DMEM
+	struct dmem_cgroup_pool_state *dmem;
+	u32 dmem_extra;
+	u64 dmem_kept;
+#endif
+	/* What follows is written when it comes into use. */
 	union {
 		struct rb_node node;
 		struct list_head unindexed;
@@ -90,11 +96,6 @@ struct neuron_chunk {
 		struct neuron_buddy_block block;
 		struct page **pages;
 	};
-#ifdef NEURON_DMEM
-	struct dmem_cgroup_pool_state *dmem;
-	u32 dmem_extra;
-	u64 dmem_kept;
-#endif
 };
 
 struct neuron_chunk_request {
