@@ -17,6 +17,7 @@
 #   --mem MB		memory of the guest (1024)
 #   --cpu MODEL		processor of the guest (max)
 #   --no-leaks		leave out the leak scan of the debug kernel
+#   --plugin FILE,ARG=...	of QEMU
 #   --stream		show the tests' output while they run
 #   --log NAME		where to keep the output below $CACHE/logs
 #   --accel ACCEL	of QEMU (tcg,thread=multi)
@@ -35,7 +36,7 @@ kernel=
 stack=0 stream=0
 timeout=600 test_timeout=300 mem=1024 cpu=max
 append='' log='' leaks=1 accel=tcg,thread=multi shell=''
-modules=() tests=() files=() make_args=()
+modules=() tests=() files=() make_args=() qemu_args=()
 
 while [ $# -gt 0 ]; do
 	case $1 in
@@ -51,6 +52,7 @@ while [ $# -gt 0 ]; do
 	--mem)		mem=$2; shift ;;
 	--cpu)		cpu=$2; shift ;;
 	--no-leaks)	leaks=0 ;;
+	--plugin)	qemu_args+=(-plugin "$2"); shift ;;
 	--stream)	stream=1 ;;
 	--log)		log=$2; shift ;;
 	--accel)	accel=$2; shift ;;
@@ -285,7 +287,7 @@ else
 			-kernel "$image" -initrd "$staging/initrd" -append "$cmdline" \
 			"${output[@]}" \
 			-serial "file:$logs/console.log" -serial chardev:out \
-			-serial "file:$logs/verdict.log" \
+			-serial "file:$logs/verdict.log" "${qemu_args[@]}" \
 			</dev/null 2>"$logs/qemu.log" || status=$?
 		if [ $status = 124 ] || grep -q 'Run /init as init process' "$logs/console.log"; then
 			break

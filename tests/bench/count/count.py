@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Instructions of a call, by function: what plugin.c counted, with the kernel's symbols.
+
+usage: count.py COUNTS SYMBOLS [--top N]
+"""
+
+import argparse
+import bisect
+import collections
+
+CALLS = 1000
+WORKS = {1: "getppid", 2: "empty", 3: "alloc", 4: "free", 5: "alloc, live", 6: "free, live",
+         7: "fill", 8: "empty it", 9: "free any", 10: "alloc again", 11: "alloc, holes",
+         12: "free, holes"}
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("counts")
+    parser.add_argument("symbols")
+    parser.add_argument("--top", type=int, default=60)
+    args = parser.parse_args()
+
+    symbols = []
+    with open(args.symbols, encoding="utf-8") as f:
+        for line in f:
+            words = line.split()
+            if words[1] in "tTwW":
+                symbols.append((int(words[0], 16), words[2],
+                                words[3].strip("[]") if len(words) > 3 else "kernel"))
+    symbols.sort()
+    starts = [s[0] for s in symbols]
+
+    table = collections.defaultdict(collections.Counter)
+    modules = collections.defaultdict(collections.Counter)
+    with open(args.counts, encoding="utf-8") as f:
+        for line in f:
+            work, addr, insns = line.split()
+            at = bisect.bisect_right(starts, int(addr, 16)) - 1
+            name, module = symbols[at][1:] if int(addr, 16) >> 47 else ("program", "program")
+            table[(module, name)][int(work)] += int(insns)
+            modules[module][int(work)] += int(insns)
+    works = sorted({w for counter in modules.values() for w in counter})
+    print(f"{'':44}" + "".join(f"{WORKS[w]:>13}" for w in works))
+    for module in sorted(modules):
+        print(f"{module:44}" + "".join(f"{modules[module][w] / CALLS:13.0f}" for w in works))
+    print(f"{'all':44}" + "".join(f"{sum(m[w] for m in modules.values()) / CALLS:13.0f}"
+                                  for w in works))
+    print()
+    rows = sorted(table.items(), key=lambda row: -max(row[1].values()))[:args.top]
+    rows.sort(key=lambda row: (row[0][0], -max(row[1].values())))
+    for (module, name), counter in rows:
+        print(f"{module + ' ' + name:44}"[:44] +
+              "".join(f"{counter[w] / CALLS:13.1f}" for w in works))
+
+
+if __name__ == "__main__":
+    main()

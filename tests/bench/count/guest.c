@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* System calls between marks, for plugin.c to count their instructions. */
+#include <sys/syscall.h>
+
+#include "../../vm/guest/check.h"
+
+#define CALLS	1000
+#define LIVE	100000
+
+#define MARK(work) do { \
+	asm volatile(".byte 0x0f, 0x1f, 0x80; .long 0x4e5500 + " #work ::: "memory"); \
+} while (0)
+#define END	MARK(0)
+
+static __u64 handles[LIVE], spare[CALLS];
+
+/* Of one call each time: the loop itself is not counted. */
+#define REPEAT(work, call) do { \
+	for (int i_ = 0; i_ < CALLS; i_++) { \
+		MARK(work); \
+		(void)(call); \
+		END; \
+	} \
+} while (0)
+
+static int get(int fd, uint64_t size, __u64 *handle)
+{
+	struct neuron_ioctl_mem_alloc a = { .size = size, .mem_handle = handle };
+
+	return ioctl(fd, NEURON_IOCTL_MEM_ALLOC, &a);
+}
+
+static int put(int fd, uint64_t handle)
+{
+	struct neuron_ioctl_mem_free f = { .mem_handle = handle };
+
+	return ioctl(fd, NEURON_IOCTL_MEM_FREE, &f);
+}
+
+static void pairs(int fd, uint64_t size)
+{
+	__u64 handle;
+
+	for (int i = 0; i < 100; i++)
+		CHECK(!get(fd, size, &handle) && !put(fd, handle), "pair");
+}
+
+int main(void)
+{
+	int fd = open_node(O_RDWR);
+	struct neuron_ioctl_compatible_version v;
+	__u64 handle;
+
+	setvbuf(stdout, NULL, _IOFBF, 1 << 20);
+	REPEAT(1, syscall(SYS_getppid));
+	REPEAT(2, ioctl(fd, NEURON_IOCTL_COMPATIBLE_VERSION, &v));
+	pairs(fd, 4096);
+	for (int i = 0; i < CALLS; i++) {
+		MARK(3);
+		get(fd, 4096, &handle);
+		END;
+		MARK(4);
+		put(fd, handle);
+		END;
+	}
+	for (int i = 0; i < LIVE; i++)
+		get(fd, 4096, &handles[i]);
+	for (int i = 0; i < CALLS; i++) {
+		MARK(5);
+		get(fd, 4096, &handle);
+		END;
+		MARK(6);
+		put(fd, handle);
+		END;
+	}
+	/* One after the other, as programs fill memory and give it back. */
+	for (int i = 0; i < CALLS; i++) {
+		MARK(7);
+		get(fd, 4096, &spare[i]);
+		END;
+	}
+	for (int i = 0; i < CALLS; i++) {
+		MARK(8);
+		put(fd, spare[i]);
+		END;
+	}
+	/* A victim drawn, and another one in its place. */
+	srand(1);
+	for (int i = 0; i < CALLS; i++) {
+		int k = (rand() * 32768ll + rand()) % LIVE;
+
+		MARK(9);
+		put(fd, handles[k]);
+		END;
+		MARK(10);
+		get(fd, 4096, &handles[k]);
+		END;
+	}
+	for (int i = 0; i < LIVE; i += 2)
+		put(fd, handles[i]);
+	for (int i = 0; i < CALLS; i++) {
+		MARK(11);
+		get(fd, 8192, &handle);
+		END;
+		MARK(12);
+		put(fd, handle);
+		END;
+	}
+	return 0;
+}
