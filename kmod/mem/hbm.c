@@ -139,13 +139,13 @@ void neuron_hbm_explain(struct neuron_hbm *hbm, u64 align, enum neuron_buddy_cau
 }
 
 /* The allocator and the accounting change together, for lockless readers of both. */
-static void neuron_hbm_lock(struct neuron_hbm *hbm)
+static void neuron_hbm_lock(struct neuron_hbm *hbm) __acquires(&hbm->lock)
 {
 	spin_lock(&hbm->lock);
 	write_seqcount_begin(&hbm->seq);
 }
 
-static void neuron_hbm_unlock(struct neuron_hbm *hbm)
+static void neuron_hbm_unlock(struct neuron_hbm *hbm) __releases(&hbm->lock)
 {
 	write_seqcount_end(&hbm->seq);
 	spin_unlock(&hbm->lock);

@@ -46,7 +46,8 @@ int neuron_buddy_create(struct neuron_buddy **out, u64 size)
 	zone->obits = meta_alloc(zone, obits, sizeof(*zone->obits));
 	if (!zone->map || !zone->starts || !zone->clean || !zone->clean_cell ||
 	    !zone->clean_mixed || !zone->obits || tree_create(zone, &zone->longest) ||
-	    tree_create(zone, &zone->whole) || tree_create(zone, &zone->joined) || neuron_buddy_prepare(zone)) {
+	    tree_create(zone, &zone->whole) || tree_create(zone, &zone->joined) ||
+	    neuron_buddy_prepare(zone)) {
 		neuron_buddy_destroy(zone);
 		return -ENOMEM;
 	}

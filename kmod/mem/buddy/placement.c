@@ -270,7 +270,8 @@ bool place_find(struct neuron_buddy *zone, u32 n, u32 k, u32 flags, struct place
 		if (!p->fr) {
 			p->fr = new_frame(zone, n, k, flags);
 			if (p->fr)
-				p->fit = (struct fit){ .hi = p->fr->e.len, .rest = p->fr->e.len - n };
+				p->fit = (struct fit){ .hi = p->fr->e.len,
+						       .rest = p->fr->e.len - n };
 		}
 		if (p->fr)
 			return true;
