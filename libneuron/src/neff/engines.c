@@ -36,8 +36,10 @@ static int parse_dve_tables(struct neff_reader *r, const struct jpath *at, const
 			const char *file;
 
 			err = jget(r, here, json_array_get(list, i),
-				   { keys[k], .text = &file, .required = true }) ?:
-			      neff_find_file(r, AT_KEY(here, keys[k]), sg, file, &m) ?:
+				   { keys[k], .text = &file, .required = true });
+			if (err)
+				return err;
+			err = neff_find_file(r, AT_KEY(here, keys[k]), sg, file, &m) ?:
 			      jcopy_text(r, here, m->name, &blob->name);
 			if (err)
 				return err;

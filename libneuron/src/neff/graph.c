@@ -19,7 +19,7 @@
 static int parse_definition(struct neff_reader *r, struct neuron_neff_subgraph *sg)
 {
 	const struct jpath at = { .member = sg->definition };
-	json_t *root, *vars, *queues = NULL;
+	json_t *root, *vars = NULL, *queues = NULL;
 	int err = jload(r, sg->definition, NULL, &root);
 
 	if (err)
