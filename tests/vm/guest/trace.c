@@ -174,6 +174,46 @@ static void rings(int fd, const struct neuron_native_geometry *geo)
 	mem_free(fd, data);
 }
 
+/* How many batches of descriptors the driver's ring has had: so many data, and a marker. */
+static int batches(unsigned int descs)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), " tx=%u rx=%u\n", descs + 1, descs + 1);
+	return seen("%s", text);
+}
+
+/* A descriptor moves 64 KiB; pages of the caller are used 2 MiB at a time. */
+static void batch_sizes(int fd)
+{
+	const uint64_t size = 64ull << 20;
+	uint64_t data = alloc(fd, size, 0, 1);
+	uint8_t *user = aligned_alloc(4096, 5 << 20);
+	struct neuron_ioctl_memset64 fill = { .mem_handle = data, .value = 1, .size = size };
+	struct neuron_ioctl_mem_buf_copy64 copy = {
+		.mem_handle = data, .buffer = user, .size = 4 << 20, .copy_to_mem_handle = 1,
+	};
+
+	memset(user, 7, 5 << 20);
+	clear();
+	CHECK(!call(fd, NEURON_IOCTL_MEMSET64, &fill) && batches(1007) == 1 && batches(17) == 1 &&
+	      seen("neuron_ring_start:") == 2, "64 MiB are filled in two batches");
+	clear();
+	CHECK(!call(fd, NEURON_IOCTL_MEM_BUF_COPY64, &copy) && batches(32) == 2 &&
+	      seen("neuron_ring_start:") == 2, "4 MiB go from the caller's pages in two batches");
+	copy.copy_to_mem_handle = 0;
+	clear();
+	CHECK(!call(fd, NEURON_IOCTL_MEM_BUF_COPY64, &copy) && batches(32) == 2 &&
+	      seen("neuron_ring_start:") == 2, "and back in two");
+	/* What is left is less than what pinning pays for: 127 KiB in one piece. */
+	copy.size = (2 << 20) + (127 << 10);
+	clear();
+	CHECK(!call(fd, NEURON_IOCTL_MEM_BUF_COPY64, &copy) && batches(32) == 1 &&
+	      batches(2) == 1 && seen("neuron_ring_start:") == 2, "2 MiB, and the rest");
+	free(user);
+	mem_free(fd, data);
+}
+
 static void execution(int fd)
 {
 	struct neuron_ioctl_crwl lock = { .nc_id = 3, .uuid.value = "model" };
@@ -206,6 +246,7 @@ int main(void)
 	      "enable the events of the driver");
 	memory(fd);
 	rings(fd, &geo);
+	batch_sizes(fd);
 	execution(fd);
 	clear();
 	close(fd);
