@@ -240,17 +240,19 @@ cmdline+=" sysctl.kernel.panic_on_rcu_stall=1 kmemleak=on"
 [ "$kernel" != kcsan ] || cmdline+=" panic_on_warn=0"
 cmdline+=" rig.timeout=$test_timeout rig.leaks=$leaks$append"
 
+# Its serial ports: the kernel's log, the output, the verdict.
+qemu=(qemu-system-x86_64 -nodefaults -no-user-config -display none
+      -machine pc -accel "$accel" -cpu "$cpu" -smp 2 -m "$mem" -no-reboot
+      -kernel "$image" -initrd "$staging/initrd"
+      -serial "file:$logs/console.log" -serial chardev:out -serial "file:$logs/verdict.log")
 if [ -n "$shell" ]; then
 	read -r rows columns < <(stty size 2>/dev/null || echo 24 80)
 	status=0
-	qemu-system-x86_64 -nodefaults -no-user-config -display none \
-		-machine pc -accel "$accel" -cpu "$cpu" -smp 2 -m "$mem" -no-reboot \
-		-kernel "$image" -initrd "$staging/initrd" \
+	"${qemu[@]}" \
 		-append "console=ttyS0,115200 no_timer_check panic=-1 quiet mitigations=off TERM=${terminfo:+$TERM} ROWS=$rows COLS=$columns" \
 		-virtfs "local,path=$shell,mount_tag=shared,security_model=none,multidevs=remap" \
 		-chardev stdio,id=out,signal=off \
-		-serial "file:$logs/console.log" -serial chardev:out \
-		-serial "file:$logs/verdict.log" 2>"$logs/qemu.log" || status=$?
+		2>"$logs/qemu.log" || status=$?
 	grep -q '^done' "$logs/verdict.log" ||
 		{ cat "$logs/qemu.log" >&2; die "the guest ended without its shell (QEMU status $status); see $logs"; }
 	exit 0
@@ -282,12 +284,8 @@ else
 	# sched_clock_cpu()), long before the first program: that says nothing about us.
 	for try in 1 2; do
 		status=0
-		timeout --foreground -k 5 "$timeout" qemu-system-x86_64 -nodefaults -no-user-config -display none \
-			-machine pc -accel "$accel" -cpu "$cpu" -smp 2 -m "$mem" -no-reboot \
-			-kernel "$image" -initrd "$staging/initrd" -append "$cmdline" \
-			"${output[@]}" \
-			-serial "file:$logs/console.log" -serial chardev:out \
-			-serial "file:$logs/verdict.log" "${qemu_args[@]}" \
+		timeout --foreground -k 5 "$timeout" "${qemu[@]}" -append "$cmdline" \
+			"${output[@]}" "${qemu_args[@]}" \
 			</dev/null 2>"$logs/qemu.log" || status=$?
 		if [ $status = 124 ] || grep -q 'Run /init as init process' "$logs/console.log"; then
 			break
