@@ -10,16 +10,21 @@
 #define MARK(work) do { \
 	asm volatile(".byte 0x0f, 0x1f, 0x80; .long 0x4e5500 + " #work ::: "memory"); \
 } while (0)
-#define END	MARK(0)
 
 static __u64 handles[LIVE], spare[CALLS];
 
-/* Of one call each time: the loop itself is not counted. */
-#define REPEAT(work, call) do { \
+/* Of one call each time: the loop around it is not counted. */
+#define COUNT(work, call) do { \
+	MARK(work); \
+	(void)(call); \
+	MARK(0); \
+} while (0)
+
+/* An allocation, and at once its free. */
+#define COUNT_PAIRS(alloc, free, size) do { \
 	for (int i_ = 0; i_ < CALLS; i_++) { \
-		MARK(work); \
-		(void)(call); \
-		END; \
+		COUNT(alloc, get(fd, size, &handle)); \
+		COUNT(free, put(fd, handle)); \
 	} \
 } while (0)
 
@@ -52,59 +57,30 @@ int main(void)
 	__u64 handle;
 
 	setvbuf(stdout, NULL, _IOFBF, 1 << 20);
-	REPEAT(1, syscall(SYS_getppid));
-	REPEAT(2, ioctl(fd, NEURON_IOCTL_COMPATIBLE_VERSION, &v));
-	pairs(fd, 4096);
 	for (int i = 0; i < CALLS; i++) {
-		MARK(3);
-		get(fd, 4096, &handle);
-		END;
-		MARK(4);
-		put(fd, handle);
-		END;
+		COUNT(1, syscall(SYS_getppid));
+		COUNT(2, ioctl(fd, NEURON_IOCTL_COMPATIBLE_VERSION, &v));
 	}
+	pairs(fd, 4096);
+	COUNT_PAIRS(3, 4, 4096);
 	for (int i = 0; i < LIVE; i++)
 		get(fd, 4096, &handles[i]);
-	for (int i = 0; i < CALLS; i++) {
-		MARK(5);
-		get(fd, 4096, &handle);
-		END;
-		MARK(6);
-		put(fd, handle);
-		END;
-	}
+	COUNT_PAIRS(5, 6, 4096);
 	/* One after the other, as programs fill memory and give it back. */
-	for (int i = 0; i < CALLS; i++) {
-		MARK(7);
-		get(fd, 4096, &spare[i]);
-		END;
-	}
-	for (int i = 0; i < CALLS; i++) {
-		MARK(8);
-		put(fd, spare[i]);
-		END;
-	}
+	for (int i = 0; i < CALLS; i++)
+		COUNT(7, get(fd, 4096, &spare[i]));
+	for (int i = 0; i < CALLS; i++)
+		COUNT(8, put(fd, spare[i]));
 	/* A victim drawn, and another one in its place. */
 	srand(1);
 	for (int i = 0; i < CALLS; i++) {
 		int k = (rand() * 32768ll + rand()) % LIVE;
 
-		MARK(9);
-		put(fd, handles[k]);
-		END;
-		MARK(10);
-		get(fd, 4096, &handles[k]);
-		END;
+		COUNT(9, put(fd, handles[k]));
+		COUNT(10, get(fd, 4096, &handles[k]));
 	}
 	for (int i = 0; i < LIVE; i += 2)
 		put(fd, handles[i]);
-	for (int i = 0; i < CALLS; i++) {
-		MARK(11);
-		get(fd, 8192, &handle);
-		END;
-		MARK(12);
-		put(fd, handle);
-		END;
-	}
+	COUNT_PAIRS(11, 12, 8192);
 	return 0;
 }
