@@ -48,35 +48,12 @@ static void neuron_device_release(struct device *dev)
 	kfree(nd);
 }
 
-/**
- * neuron_device_add() - make a device known
- * @desc: the device; copied, but what it points to must stay
- *
- * It can be opened before this returns.
- *
- * Context: may sleep.
- * Return: the device, to be given to neuron_device_del(); ERR_PTR(-EINVAL)
- *	   geometry, -EBUSY number taken, -ENOSPC no number left, -ENOMEM.
- */
-struct neuron_device *neuron_device_add(const struct neuron_device_desc *desc)
+/* All fields that need no memory, so that neuron_device_release() works from here on. */
+static void neuron_device_init(struct neuron_device *nd, const struct neuron_device_desc *desc,
+			       int minor)
 {
-	const struct neuron_geometry *geo = desc->geometry;
-	struct neuron_device *nd;
-	int minor, err = -ENOMEM;
-	u32 i;
-
-	if (!neuron_geometry_valid(geo) || desc->nr_neighbours > NEURON_HW_MAX_NEIGHBOURS)
-		return ERR_PTR(-EINVAL);
-	minor = neuron_minor_get(desc->index);
-	if (minor < 0)
-		return ERR_PTR(minor);
-	nd = kzalloc(sizeof(*nd), GFP_KERNEL);
-	if (!nd) {
-		neuron_minor_put(minor);
-		return ERR_PTR(-ENOMEM);
-	}
 	nd->desc = *desc;
-	nd->geometry = *geo;
+	nd->geometry = *desc->geometry;
 	nd->geo = &nd->geometry;
 	nd->ops = &neuron_hw_ops;
 	init_waitqueue_head(&nd->gone_wait);
@@ -94,44 +71,51 @@ struct neuron_device *neuron_device_add(const struct neuron_device_desc *desc)
 	nd->dev.release = neuron_device_release;
 	nd->dev.groups = desc->groups;
 	nd->dev.id = minor;
-	err = dev_set_name(&nd->dev, "neuron%d", minor);
-	if (err)
-		goto put;
+}
 
-	err = neuron_inode_get(nd);
+static int neuron_core_init(struct neuron_core *core)
+{
+	core->limit = NEURON_NO_LIMIT;
+	mutex_init(&core->lock);
+	spin_lock_init(&core->nq_lock);
+	neuron_crwl_init(&core->crwl);
+	core->copy = neuron_copy_new();
+	return core->copy ? 0 : -ENOMEM;
+}
+
+/* Everything that a device consists of.  neuron_device_release() frees what there is. */
+static int neuron_device_build(struct neuron_device *nd)
+{
+	const struct neuron_geometry *geo = nd->geo;
+	int err;
+	u32 i;
+
+	err = dev_set_name(&nd->dev, "neuron%d", nd->dev.id) ?: neuron_inode_get(nd);
 	if (err)
-		goto put;
-	err = -ENOMEM;
+		return err;
 	nd->hbm = kvcalloc(geo->nr_hbms, sizeof(*nd->hbm), GFP_KERNEL);
 	nd->core = kvcalloc(geo->nr_cores, sizeof(*nd->core), GFP_KERNEL);
 	nd->engine = kvcalloc(geo->nr_dma_engines, sizeof(*nd->engine), GFP_KERNEL);
 	nd->kclient = neuron_client_new(nd, NULL);
 	if (!nd->hbm || !nd->core || !nd->engine || !nd->kclient)
-		goto put;
+		return -ENOMEM;
 	err = neuron_failures_init(nd);
-	if (err)
-		goto put;
-	for (i = 0; i < geo->nr_cores; i++) {
-		nd->core[i].limit = NEURON_NO_LIMIT;
-		mutex_init(&nd->core[i].lock);
-		spin_lock_init(&nd->core[i].nq_lock);
-		neuron_crwl_init(&nd->core[i].crwl);
-		nd->core[i].copy = neuron_copy_new();
-		if (!nd->core[i].copy) {
-			err = -ENOMEM;
-			goto put;
-		}
-	}
+	for (i = 0; i < geo->nr_cores && !err; i++)
+		err = neuron_core_init(&nd->core[i]);
 	for (i = 0; i < geo->nr_dma_engines; i++)
 		mutex_init(&nd->engine[i].lock);
-	for (i = 0; i < geo->nr_hbms; i++) {
+	for (i = 0; i < geo->nr_hbms && !err; i++)
 		err = neuron_hbm_init(nd, i);
-		if (err)
-			goto put;
-	}
+	return err;
+}
+
+/* Make a device visible: its number, its files, /dev. */
+static int neuron_device_show(struct neuron_device *nd)
+{
+	int err;
 
 	mutex_lock(&neuron_devices_lock);
-	neuron_device_set(minor, nd);
+	neuron_device_set(neuron_device_index(nd), nd);
 	mutex_unlock(&neuron_devices_lock);
 
 	/* User space hears of the device when all its files exist. */
@@ -147,7 +131,7 @@ struct neuron_device *neuron_device_add(const struct neuron_device_desc *desc)
 	 * may delete the device. cdev_put() drops the device before the module.
 	 */
 	cdev_init(&nd->cdev, &neuron_fops);
-	nd->cdev.owner = desc->ops->owner;
+	nd->cdev.owner = nd->desc.ops->owner;
 	cdev_set_parent(&nd->cdev, &nd->dev.kobj);
 	err = cdev_add(&nd->cdev, nd->dev.devt, 1);
 	if (err)
@@ -155,7 +139,7 @@ struct neuron_device *neuron_device_add(const struct neuron_device_desc *desc)
 	neuron_debugfs_add(nd);
 	dev_set_uevent_suppress(&nd->dev, false);
 	kobject_uevent(&nd->dev.kobj, KOBJ_ADD);
-	return nd;
+	return 0;
 
 sysfs:
 	neuron_sysfs_del(nd);
@@ -163,9 +147,42 @@ del:
 	device_del(&nd->dev);
 forget:
 	neuron_device_forget(nd);
-put:
-	put_device(&nd->dev);
-	return ERR_PTR(err);
+	return err;
+}
+
+/**
+ * neuron_device_add() - make a device known
+ * @desc: the device; copied, but what it points to must stay
+ *
+ * It can be opened before this returns.
+ *
+ * Context: may sleep.
+ * Return: the device, to be given to neuron_device_del(); ERR_PTR(-EINVAL)
+ *	   geometry, -EBUSY number taken, -ENOSPC no number left, -ENOMEM.
+ */
+struct neuron_device *neuron_device_add(const struct neuron_device_desc *desc)
+{
+	struct neuron_device *nd;
+	int minor, err;
+
+	if (!neuron_geometry_valid(desc->geometry) ||
+	    desc->nr_neighbours > NEURON_HW_MAX_NEIGHBOURS)
+		return ERR_PTR(-EINVAL);
+	minor = neuron_minor_get(desc->index);
+	if (minor < 0)
+		return ERR_PTR(minor);
+	nd = kzalloc(sizeof(*nd), GFP_KERNEL);
+	if (!nd) {
+		neuron_minor_put(minor);
+		return ERR_PTR(-ENOMEM);
+	}
+	neuron_device_init(nd, desc, minor);
+	err = neuron_device_build(nd) ?: neuron_device_show(nd);
+	if (err) {
+		put_device(&nd->dev);
+		return ERR_PTR(err);
+	}
+	return nd;
 }
 NEURON_EXPORT_SYMBOL(neuron_device_add);
 
