@@ -140,9 +140,9 @@ struct neuron_client *neuron_client_new(struct neuron_device *nd, struct pid *pi
 	mutex_init(&client->async_lock);
 	init_completion(&client->done);
 	xa_init_flags(&client->handles, XA_FLAGS_ALLOC1 | XA_FLAGS_ACCOUNT);
-	client->chunks = RB_ROOT;
+	client->by_addr[0] = RB_ROOT;
+	client->by_addr[1] = RB_ROOT;
 	INIT_LIST_HEAD(&client->unindexed);
-	client->imports = RB_ROOT;
 	client->limit = NEURON_NO_LIMIT;
 	client->own_limit = NEURON_NO_LIMIT;
 	/* The driver's own client lives inside the device. */
@@ -157,8 +157,8 @@ static void neuron_client_release(struct kref *ref)
 	struct neuron_device *nd = client->nd;
 	bool kernel = client->kernel;
 
-	WARN_ON_ONCE(!RB_EMPTY_ROOT(&client->chunks) || !RB_EMPTY_ROOT(&client->imports) ||
-		     !list_empty(&client->unindexed));
+	WARN_ON_ONCE(!RB_EMPTY_ROOT(&client->by_addr[0]) ||
+		     !RB_EMPTY_ROOT(&client->by_addr[1]) || !list_empty(&client->unindexed));
 	xa_destroy(&client->handles);
 	if (client->process)
 		kref_put_mutex(&client->process->ref, neuron_process_release,

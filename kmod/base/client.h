@@ -68,13 +68,13 @@ struct neuron_process {
  * @async: copies under way and results, by core and token - 1
  * @scrub: HBMs that it scrubs
  * @datastore: memory that it publishes counters in, under clients_lock
- * @handles: chunk by handle; its lock also guards the fields from @spare to @closed
- * @spare: handle in @handles that is reserved for the next chunk; 0 = none
- * @chunks: allocated by it, by device address
- * @unindexed: chunks allocated by it that are not in @chunks yet, newest first
+ * @handles: struct neuron_handle by number; its lock also guards the fields from @spare to
+ *	     @closed
+ * @spare: number in @handles that is reserved for the next chunk; 0 = none
+ * @by_addr: the same by device address: allocated by it, imported
+ * @unindexed: those that are not in @by_addr yet, newest first
  * @nr_unindexed: their number
- * @imports: imported chunks, by device address
- * @closed: @chunks, @unindexed and @imports are not used any more, only @handles is
+ * @closed: @by_addr and @unindexed are not used any more, only @handles is
  * @hbm_bytes: bytes held of each HBM; under that hbm's lock
  * @device_bytes: bytes of device memory charged, for the limits
  * @core_bytes: the same by core
@@ -107,9 +107,8 @@ struct neuron_client {
 	struct xarray handles;
 	u32 spare;
 	u32 nr_unindexed;
-	struct rb_root chunks;
+	struct rb_root by_addr[2];
 	struct list_head unindexed;
-	struct rb_root imports;
 	bool closed;
 	u64 hbm_bytes[NEURON_HW_MAX_HBMS];
 	atomic64_t device_bytes;

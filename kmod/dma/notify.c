@@ -110,7 +110,7 @@ static bool neuron_nq_usable(struct neuron_client *client, struct neuron_core *c
 	if (core->owner != client || !core->nq[nq])
 		return false;
 	chunk = core->nq[nq]->chunk;
-	live = neuron_chunk_get(client, chunk->handle);
+	live = neuron_chunk_get(client, chunk->own.number);
 	neuron_chunk_put(live);
 	return live == chunk;
 }
@@ -160,7 +160,7 @@ static int neuron_nq_install(struct neuron_client *client, u32 index, u32 nq,
 static void neuron_nq_result(struct neuron_nq_args *args, const struct neuron_chunk *chunk)
 {
 	args->mmap_offset = chunk->host ? chunk->addr : ~0ULL;
-	args->handle = chunk->handle;
+	args->handle = chunk->own.number;
 }
 
 static bool neuron_nq_exists(struct neuron_device *nd, u32 *core, u32 *type, u32 *engine)

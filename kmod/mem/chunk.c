@@ -45,9 +45,10 @@ static struct neuron_chunk *neuron_chunk_new(struct neuron_client *client, gfp_t
 
 	if (!chunk)
 		return NULL;
-	memset(chunk, 0, offsetof(struct neuron_chunk, node));
+	memset(chunk, 0, offsetof(struct neuron_chunk, own.node));
 	kref_init(&chunk->ref);
 	chunk->client = client;
+	chunk->own.chunk = chunk;
 	return chunk;
 }
 

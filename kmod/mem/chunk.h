@@ -18,10 +18,29 @@ struct neuron_failure;
 struct page;
 
 /* How a chunk is found by its address. */
-enum neuron_chunk_place {
-	NEURON_PLACE_NONE,		/* it has no handle */
+enum neuron_handle_place {
+	NEURON_PLACE_NONE,		/* it has no number */
 	NEURON_PLACE_UNINDEXED,		/* in client.unindexed */
-	NEURON_PLACE_TREE,		/* in client.chunks */
+	NEURON_PLACE_TREE,		/* in client.by_addr */
+};
+
+/**
+ * struct neuron_handle - what a process knows a chunk by
+ * @chunk: the chunk, held
+ * @number: in client.handles
+ * @place: enum neuron_handle_place; under the lock of client.handles
+ * @node: in client.by_addr
+ * @unindexed: in client.unindexed
+ */
+struct neuron_handle {
+	struct neuron_chunk *chunk;
+	u32 number;
+	u8 place;
+	/* Written when it comes into use. */
+	union {
+		struct rb_node node;
+		struct list_head unindexed;
+	};
 };
 
 /* What is special about a chunk. */
@@ -51,9 +70,7 @@ enum neuron_user {
  * @hbm: HBM number of device memory
  * @core: core charged
  * @category: mem_alloc_category_t charged
- * @handle: number in client.handles, 0 = none
  * @kind: enum neuron_chunk_kind
- * @place: enum neuron_chunk_place; under the lock of client.handles
  * @users: by enum neuron_user; under the lock of client.handles
  * @size: bytes; changes under the lock of client.handles (and device.grow_lock), read
  *	  without
@@ -62,8 +79,7 @@ enum neuron_user {
  * @dmem: device memory: cgroup charged
  * @dmem_extra: how often it was charged for growing; under device.grow_lock
  * @dmem_kept: bytes that stay charged until it is freed; under device.grow_lock
- * @node: in client.chunks
- * @unindexed: in client.unindexed
+ * @own: the handle of the process that allocated it
  * @rcu: freeing of host memory, which is looked up under RCU
  * @block: device memory: the allocator's block
  * @pages: host memory: its pages
@@ -74,9 +90,7 @@ struct neuron_chunk {
 	u8 hbm;
 	u8 core;
 	u8 category;
-	u32 handle;
 	u8 kind;
-	u8 place;
 	u32 users[NEURON_NR_USERS];
 	u64 size;
 	u64 addr;
@@ -86,10 +100,8 @@ struct neuron_chunk {
 	u32 dmem_extra;
 	u64 dmem_kept;
 #endif
-	/* What follows is written when it comes into use. */
 	union {
-		struct rb_node node;
-		struct list_head unindexed;
+		struct neuron_handle own;
 		struct rcu_head rcu;
 	};
 	union {

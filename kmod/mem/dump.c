@@ -22,31 +22,9 @@ struct neuron_dump_source {
 	bool valid;
 };
 
-/* First published chunk at @from or above, below @end. */
 static void neuron_dump_next(struct neuron_dump_source *s, u64 from, u64 end)
 {
-	struct neuron_chunk *chunk, *best = NULL;
-	struct rb_node *node;
-
-	xa_lock(&s->client->handles);
-	neuron_chunks_index(s->client);
-	node = s->client->chunks.rb_node;
-	while (node) {
-		chunk = rb_entry(node, struct neuron_chunk, node);
-		if (chunk->addr >= from) {
-			best = chunk;
-			node = node->rb_left;
-		} else {
-			node = node->rb_right;
-		}
-	}
-	s->valid = best && best->addr < end;
-	if (s->valid) {
-		s->next.pa = best->addr;
-		s->next.size = best->size;
-		s->next.mem_type = best->category;
-	}
-	xa_unlock(&s->client->handles);
+	s->valid = neuron_chunk_next(s->client, from, &s->next) && s->next.pa < end;
 }
 
 static int neuron_dump(struct neuron_dump_source *src, u32 n, u64 from, u64 end,

@@ -91,7 +91,7 @@ static int neuron_chunk_changeable(const struct neuron_client *client,
 	 */
 	if (chunk->client != client || chunk->users[NEURON_USER_IMPORT])
 		return -EBUSY;
-	return chunk->place == NEURON_PLACE_NONE ? -ENOENT : 0;
+	return chunk->own.place == NEURON_PLACE_NONE ? -ENOENT : 0;
 }
 
 /*

@@ -2,100 +2,81 @@
 /*
  * Handles of chunks, and how a chunk is found by its handle or its address.
  *
- * A published chunk is in its client's handle table and address tree; that is
- * one reference.
+ * A published chunk has a handle in its client's table and address tree; that is one
+ * reference.  Handles that other processes get of it, by import, are entries of the same
+ * kind and count as users.
  */
 #include <linux/slab.h>
 
+#include "../base/call.h"
 #include "../base/client.h"
 #include "handle.h"
 #include "hbm.h"
 
-#define NEURON_ENTRY_IMPORT	1	/* xa_pointer_tag() */
-
 /*
  * Most chunks that come and go are never looked for by their address.  So the newest
- * ones, up to this number, only enter the tree at the next lookup.
+ * handles, up to this number, only enter the tree at the next lookup.
  */
 #define NEURON_UNINDEXED_MAX	256
 
-/**
- * struct neuron_import - a handle of a chunk that was allocated elsewhere
- * @node: in client.imports
- * @chunk: held
- * @handle: in client.handles, where the entry is tagged NEURON_ENTRY_IMPORT
- */
-struct neuron_import {
-	struct rb_node node;
-	struct neuron_chunk *chunk;
-	u32 handle;
-};
+/* Of a chunk that the process did not allocate? */
+static bool neuron_handle_imported(const struct neuron_handle *h)
+{
+	return h != &h->chunk->own;
+}
 
 /* Under the lock of client->handles, like the functions that follow. */
-static void neuron_chunk_index(struct neuron_client *client, struct neuron_chunk *chunk)
+static void neuron_handle_index(struct neuron_client *client, struct neuron_handle *h)
 {
-	struct rb_node **link = &client->chunks.rb_node, *parent = NULL;
+	struct rb_root *root = &client->by_addr[neuron_handle_imported(h)];
+	struct rb_node **link = &root->rb_node, *parent = NULL;
 
-	list_del(&chunk->unindexed);
+	list_del(&h->unindexed);
 	client->nr_unindexed--;
 	while (*link) {
 		parent = *link;
-		link = chunk->addr < rb_entry(parent, struct neuron_chunk, node)->addr ?
+		link = h->chunk->addr < rb_entry(parent, struct neuron_handle, node)->chunk->addr ?
 		       &parent->rb_left : &parent->rb_right;
 	}
-	rb_link_node(&chunk->node, parent, link);
-	rb_insert_color(&chunk->node, &client->chunks);
-	chunk->place = NEURON_PLACE_TREE;
+	rb_link_node(&h->node, parent, link);
+	rb_insert_color(&h->node, root);
+	h->place = NEURON_PLACE_TREE;
 }
 
-/**
- * neuron_chunks_index() - make client.chunks complete
- * @client: whose chunks
- *
- * Context: the lock of client->handles is held.
- */
-void neuron_chunks_index(struct neuron_client *client)
+/* Make client->by_addr complete. */
+static void neuron_handles_index(struct neuron_client *client)
 {
 	while (!list_empty(&client->unindexed))
-		neuron_chunk_index(client, list_first_entry(&client->unindexed, struct neuron_chunk,
-							    unindexed));
+		neuron_handle_index(client, list_first_entry(&client->unindexed,
+							     struct neuron_handle, unindexed));
 }
 
-static void neuron_chunk_link(struct neuron_client *client, struct neuron_chunk *chunk)
+static void neuron_handle_link(struct neuron_client *client, struct neuron_handle *h)
 {
-	list_add(&chunk->unindexed, &client->unindexed);
-	chunk->place = NEURON_PLACE_UNINDEXED;
+	list_add(&h->unindexed, &client->unindexed);
+	h->place = NEURON_PLACE_UNINDEXED;
 	if (++client->nr_unindexed > NEURON_UNINDEXED_MAX)
-		neuron_chunk_index(client, list_last_entry(&client->unindexed, struct neuron_chunk,
-							   unindexed));
+		neuron_handle_index(client, list_last_entry(&client->unindexed,
+							    struct neuron_handle, unindexed));
 }
 
-/* Remove an entry that loses its handle from the lookup by address. */
-static void neuron_entry_unlink(struct neuron_client *client, void *entry)
+/* Remove a handle that was taken away from the lookup by address. */
+static void neuron_handle_unlink(struct neuron_client *client, struct neuron_handle *h)
 {
-	struct neuron_chunk *chunk = entry;
-	struct neuron_import *imp;
-
-	if (xa_pointer_tag(entry) == NEURON_ENTRY_IMPORT) {
-		imp = xa_untag_pointer(entry);
-		if (!client->closed)
-			rb_erase(&imp->node, &client->imports);
-		return;
-	}
-	if (!client->closed && chunk->place == NEURON_PLACE_UNINDEXED) {
-		list_del(&chunk->unindexed);
+	if (!client->closed && h->place == NEURON_PLACE_UNINDEXED) {
+		list_del(&h->unindexed);
 		client->nr_unindexed--;
 	} else if (!client->closed) {
-		rb_erase(&chunk->node, &client->chunks);
+		rb_erase(&h->node, &client->by_addr[neuron_handle_imported(h)]);
 	}
-	chunk->place = NEURON_PLACE_NONE;
+	h->place = NEURON_PLACE_NONE;
 }
 
 /*
- * Store an entry under a new handle.  This may drop the lock to allocate memory, so the
- * caller must not have changed anything that the lock guards before.
+ * Give a handle its number.  This may drop the lock to allocate memory, so the caller must
+ * not have changed anything that the lock guards before.
  */
-static int neuron_handle_new(struct neuron_client *client, void *entry, u32 *handle)
+static int neuron_handle_number(struct neuron_client *client, struct neuron_handle *h)
 {
 	int err;
 
@@ -104,31 +85,47 @@ static int neuron_handle_new(struct neuron_client *client, void *entry, u32 *han
 	if (client->spare) {
 		XA_STATE(xas, &client->handles, client->spare);
 
-		/* A reserved handle has its slot already: no memory is needed. */
-		xas_store(&xas, entry);
-		*handle = client->spare;
+		/* A reserved number has its slot already: no memory is needed. */
+		xas_store(&xas, h);
+		h->number = client->spare;
 		client->spare = 0;
 		return 0;
 	}
-	err = __xa_alloc(&client->handles, handle, entry, XA_LIMIT(1, INT_MAX),
+	err = __xa_alloc(&client->handles, &h->number, h, XA_LIMIT(1, INT_MAX),
 			 GFP_KERNEL_ACCOUNT);
 	return err ? -ENOMEM : 0;
 }
 
+/* @out: the number; once the lock is dropped, another thread may free @h. */
+static int neuron_handle_add(struct neuron_client *client, struct neuron_handle *h, u32 *out)
+{
+	int err;
+
+	xa_lock(&client->handles);
+	err = neuron_handle_number(client, h);
+	if (!err) {
+		*out = h->number;
+		neuron_handle_link(client, h);
+	}
+	xa_unlock(&client->handles);
+	return err;
+}
+
 /*
- * Take an entry away from its handle.  One handle stays reserved, so that a process which
+ * Take a handle out of the table.  One number stays reserved, so that a process which
  * frees and allocates in turn neither tears the table down nor searches it.
  */
-static void *neuron_handle_drop(struct neuron_client *client, u32 handle)
+static struct neuron_handle *neuron_handle_drop(struct neuron_client *client, u32 number)
 {
-	XA_STATE(xas, &client->handles, handle);
-	void *entry = xas_load(&xas);
+	XA_STATE(xas, &client->handles, number);
+	struct neuron_handle *h = xas_load(&xas);
 
-	if (!entry || xa_is_zero(entry) || client->closed)
+	if (!h || xa_is_zero(h) || client->closed)
 		return NULL;
 	xas_store(&xas, client->spare ? NULL : XA_ZERO_ENTRY);
-	client->spare = client->spare ?: handle;
-	return entry;
+	client->spare = client->spare ?: number;
+	neuron_handle_unlink(client, h);
+	return h;
 }
 
 /**
@@ -145,45 +142,19 @@ static void *neuron_handle_drop(struct neuron_client *client, u32 handle)
  */
 int neuron_chunk_import(struct neuron_client *client, struct neuron_chunk *chunk, u32 *out)
 {
-	struct rb_node **link, *parent = NULL;
-	struct neuron_import *imp;
+	struct neuron_handle *h = kzalloc(sizeof(*h), GFP_KERNEL_ACCOUNT);
 	int err;
 
-	imp = kzalloc(sizeof(*imp), GFP_KERNEL_ACCOUNT);
-	if (!imp)
+	if (!h)
 		return -ENOMEM;
-	imp->chunk = neuron_chunk_ref(chunk);
+	h->chunk = neuron_chunk_ref(chunk);
 	neuron_chunk_admit(chunk, NEURON_USER_IMPORT);
-
-	xa_lock(&client->handles);
-	err = neuron_handle_new(client, xa_tag_pointer(imp, NEURON_ENTRY_IMPORT), &imp->handle);
+	err = neuron_handle_add(client, h, out);
 	if (err) {
-		xa_unlock(&client->handles);
 		neuron_chunk_unuse(chunk, NEURON_USER_IMPORT);
-		kfree(imp);
-		return err;
+		kfree(h);
 	}
-	*out = imp->handle;
-	link = &client->imports.rb_node;
-	while (*link) {
-		parent = *link;
-		link = chunk->addr < rb_entry(parent, struct neuron_import, node)->chunk->addr ?
-		       &parent->rb_left : &parent->rb_right;
-	}
-	rb_link_node(&imp->node, parent, link);
-	rb_insert_color(&imp->node, &client->imports);
-	xa_unlock(&client->handles);
-	return 0;
-}
-
-static struct neuron_chunk *neuron_entry_chunk(void *entry)
-{
-	struct neuron_import *imp;
-
-	if (xa_pointer_tag(entry) != NEURON_ENTRY_IMPORT)
-		return entry;
-	imp = xa_untag_pointer(entry);
-	return imp->chunk;
+	return err;
 }
 
 /**
@@ -196,28 +167,18 @@ static struct neuron_chunk *neuron_entry_chunk(void *entry)
  */
 int neuron_chunk_publish(struct neuron_chunk *chunk, u32 *out)
 {
-	struct neuron_client *client = chunk->client;
-	int err;
-
-	xa_lock(&client->handles);
-	err = neuron_handle_new(client, chunk, &chunk->handle);
-	if (!err) {
-		*out = chunk->handle;
-		neuron_chunk_link(client, chunk);
-	}
-	xa_unlock(&client->handles);
-	return err;
+	return neuron_handle_add(chunk->client, &chunk->own, out);
 }
 
-static void neuron_entry_put(void *entry)
+static void neuron_handle_put(struct neuron_handle *h)
 {
-	struct neuron_chunk *chunk = neuron_entry_chunk(entry);
+	struct neuron_chunk *chunk = h->chunk;
 
-	if (xa_pointer_tag(entry) != NEURON_ENTRY_IMPORT) {
+	if (!neuron_handle_imported(h)) {
 		neuron_chunk_put(chunk);
 		return;
 	}
-	kfree(xa_untag_pointer(entry));
+	kfree(h);
 	neuron_chunk_unuse(chunk, NEURON_USER_IMPORT);
 }
 
@@ -234,11 +195,9 @@ void neuron_chunk_revoke(struct neuron_chunk *chunk)
 
 	xa_lock(&client->handles);
 	/* The number may belong to another chunk by now. */
-	known = !client->closed && chunk->place != NEURON_PLACE_NONE;
-	if (known) {
-		neuron_handle_drop(client, chunk->handle);
-		neuron_entry_unlink(client, chunk);
-	}
+	known = !client->closed && chunk->own.place != NEURON_PLACE_NONE;
+	if (known)
+		neuron_handle_drop(client, chunk->own.number);
 	xa_unlock(&client->handles);
 	if (known)
 		neuron_chunk_put(chunk);
@@ -254,19 +213,17 @@ void neuron_chunk_revoke(struct neuron_chunk *chunk)
  */
 int neuron_chunk_unpublish(struct neuron_client *client, u64 handle)
 {
-	void *entry;
+	struct neuron_handle *h;
 
 	if (!handle || handle > INT_MAX)
 		return -ENOENT;
 	xa_lock(&client->handles);
-	/* Of two callers only one gets the entry. */
-	entry = neuron_handle_drop(client, handle);
-	if (entry)
-		neuron_entry_unlink(client, entry);
+	/* Of two callers only one gets it. */
+	h = neuron_handle_drop(client, handle);
 	xa_unlock(&client->handles);
-	if (!entry)
+	if (!h)
 		return -ENOENT;
-	neuron_entry_put(entry);
+	neuron_handle_put(h);
 	return 0;
 }
 
@@ -279,27 +236,27 @@ int neuron_chunk_unpublish(struct neuron_client *client, u64 handle)
 void neuron_chunk_unpublish_all(struct neuron_client *client)
 {
 	XA_STATE(xas, &client->handles, 1);	/* 0 is never given out */
-	void *batch[NEURON_FREE_BATCH], *entry;
-	struct neuron_chunk *chunk;
+	void *batch[NEURON_FREE_BATCH];
+	struct neuron_handle *h;
 	u32 n, nr_free, i;
 
-	/* All entries go, so none needs to be unlinked from the trees. */
+	/* All handles go, so none needs to be unlinked from the trees. */
 	xa_lock(&client->handles);
 	client->closed = true;
-	client->chunks = RB_ROOT;
-	client->imports = RB_ROOT;
+	client->by_addr[0] = RB_ROOT;
+	client->by_addr[1] = RB_ROOT;
 	INIT_LIST_HEAD(&client->unindexed);
 	xa_unlock(&client->handles);
 
 	do {
 		n = 0;
 		xas_lock(&xas);
-		xas_for_each(&xas, entry, ULONG_MAX) {
+		xas_for_each(&xas, h, ULONG_MAX) {
 			/* The spare handle. */
-			if (xa_is_zero(entry))
+			if (xa_is_zero(h))
 				continue;
-			neuron_entry_unlink(client, entry);
-			batch[n++] = entry;
+			neuron_handle_unlink(client, h);
+			batch[n++] = h;
 			if (n == NEURON_FREE_BATCH)
 				break;
 		}
@@ -311,11 +268,11 @@ void neuron_chunk_unpublish_all(struct neuron_client *client)
 		 * second array.
 		 */
 		for (i = 0, nr_free = 0; i < n; i++) {
-			chunk = batch[i];
-			if (xa_pointer_tag(batch[i]) == NEURON_ENTRY_IMPORT || chunk->host)
-				neuron_entry_put(batch[i]);
-			else if (refcount_dec_and_test(&chunk->ref.refcount))
-				batch[nr_free++] = chunk;
+			h = batch[i];
+			if (neuron_handle_imported(h) || h->chunk->host)
+				neuron_handle_put(h);
+			else if (refcount_dec_and_test(&h->chunk->ref.refcount))
+				batch[nr_free++] = h->chunk;
 		}
 		if (nr_free)
 			neuron_chunks_free(client, (struct neuron_chunk **)batch, nr_free);
@@ -355,11 +312,13 @@ struct neuron_chunk *neuron_chunk_use(struct neuron_client *client, u64 handle,
 				      enum neuron_user as)
 {
 	struct neuron_chunk *chunk;
+	struct neuron_handle *h;
 
 	if (!handle || handle > INT_MAX)
 		return NULL;
 	xa_lock(&client->handles);
-	chunk = client->closed ? NULL : neuron_entry_chunk(xa_load(&client->handles, handle));
+	h = client->closed ? NULL : xa_load(&client->handles, handle);
+	chunk = h ? h->chunk : NULL;
 	if (chunk)
 		neuron_chunk_hold(client, chunk, as);
 	xa_unlock(&client->handles);
@@ -368,20 +327,40 @@ struct neuron_chunk *neuron_chunk_use(struct neuron_client *client, u64 handle,
 	return chunk;
 }
 
-/* The import whose chunk contains an address.  Under the lock of client->handles. */
-static struct neuron_import *neuron_import_find(struct neuron_client *client, u64 addr)
+/*
+ * The first handle of an allocated or an imported chunk that ends above an address.  Under
+ * the lock of client->handles.
+ */
+static struct neuron_handle *neuron_handle_above(struct neuron_client *client, bool imported,
+						 u64 addr)
 {
-	struct rb_node *node = client->imports.rb_node;
+	struct rb_node *node = client->by_addr[imported].rb_node;
+	struct neuron_handle *h, *best = NULL;
 
 	while (node) {
-		struct neuron_import *imp = rb_entry(node, struct neuron_import, node);
-
-		if (addr < imp->chunk->addr)
+		h = rb_entry(node, struct neuron_handle, node);
+		/* The length of an imported chunk changes under another lock. */
+		if (addr < h->chunk->addr || addr - h->chunk->addr < READ_ONCE(h->chunk->size)) {
+			best = h;
 			node = node->rb_left;
-		else if (addr - imp->chunk->addr >= imp->chunk->size)
+		} else {
 			node = node->rb_right;
-		else
-			return imp;
+		}
+	}
+	return best;
+}
+
+/* The handle whose chunk contains an address.  Under the same lock. */
+static struct neuron_handle *neuron_handle_at(struct neuron_client *client, u64 addr)
+{
+	struct neuron_handle *h;
+	int i;
+
+	neuron_handles_index(client);
+	for (i = 0; i < ARRAY_SIZE(client->by_addr); i++) {
+		h = neuron_handle_above(client, i, addr);
+		if (h && h->chunk->addr <= addr)
+			return h;
 	}
 	return NULL;
 }
@@ -399,27 +378,12 @@ static struct neuron_import *neuron_import_find(struct neuron_client *client, u6
 struct neuron_chunk *neuron_chunk_find(struct neuron_client *client, u64 addr, u64 len,
 				       enum neuron_user as)
 {
-	struct neuron_chunk *chunk, *found = NULL;
-	struct neuron_import *imp;
-	struct rb_node *node;
+	struct neuron_chunk *found;
+	struct neuron_handle *h;
 
 	xa_lock(&client->handles);
-	neuron_chunks_index(client);
-	node = client->chunks.rb_node;
-	while (node) {
-		chunk = rb_entry(node, struct neuron_chunk, node);
-		if (addr < chunk->addr) {
-			node = node->rb_left;
-		} else if (addr - chunk->addr >= chunk->size) {
-			node = node->rb_right;
-		} else {
-			found = chunk;
-			break;
-		}
-	}
-	imp = found ? NULL : neuron_import_find(client, addr);
-	if (imp)
-		found = imp->chunk;
+	h = neuron_handle_at(client, addr);
+	found = h ? h->chunk : NULL;
 	if (found)
 		neuron_chunk_hold(client, found, as);
 	xa_unlock(&client->handles);
@@ -446,15 +410,40 @@ struct neuron_chunk *neuron_chunk_find(struct neuron_client *client, u64 addr, u
  */
 u32 neuron_chunk_handle(struct neuron_client *client, struct neuron_chunk *chunk)
 {
-	struct neuron_import *imp;
-	u32 handle = 0;
+	struct neuron_handle *h;
+	u32 number;
 
 	xa_lock(&client->handles);
-	imp = neuron_import_find(client, chunk->addr);
-	if (chunk->client == client && chunk->place != NEURON_PLACE_NONE)
-		handle = chunk->handle;
-	else if (imp)
-		handle = imp->handle;
+	h = neuron_handle_at(client, chunk->addr);
+	number = h && h->chunk == chunk ? h->number : 0;
 	xa_unlock(&client->handles);
-	return handle;
+	return number;
+}
+
+/**
+ * neuron_chunk_next() - the first chunk of a process at or above an address
+ * @client: the process, which has allocated the chunk and has a handle of it
+ * @from: device address
+ * @info: filled in
+ *
+ * Context: process.
+ * Return: false if there is none.
+ */
+bool neuron_chunk_next(struct neuron_client *client, u64 from,
+		       struct neuron_ioctl_mem_chunk_info *info)
+{
+	struct neuron_handle *h;
+
+	xa_lock(&client->handles);
+	neuron_handles_index(client);
+	h = neuron_handle_above(client, false, from);
+	if (h && h->chunk->addr < from)
+		h = rb_entry_safe(rb_next(&h->node), struct neuron_handle, node);
+	if (h) {
+		info->pa = h->chunk->addr;
+		info->size = h->chunk->size;
+		info->mem_type = h->chunk->category;
+	}
+	xa_unlock(&client->handles);
+	return h;
 }
