@@ -539,6 +539,73 @@ static void test_minimal_header(void **state)
 	fixture_free(&f);
 }
 
+/* Every field of the header is read from where it was written. */
+static void test_header_fields(void **state)
+{
+	struct neuron_neff_header *h;
+	struct neuron_neff *neff;
+	struct fixture f;
+	size_t size;
+	void *bytes;
+
+	(void)state;
+	fixture_init(&f);
+	h = &f.header;
+	h->version_major = 2;
+	h->version_minor = 7;
+	strcpy(h->build_version, "compiler 1.2");
+	h->num_tpb = 3;
+	h->requested_tpb_count = 4;
+	h->feature_bits = 0x8000000000000002;
+	for (size_t i = 0; i < sizeof(h->uuid); i++)
+		h->uuid[i] = (uint8_t)(0xa0 + i);
+	for (size_t i = 0; i < sizeof(h->tpb_per_node); i++)
+		h->tpb_per_node[i] = (uint8_t)(64 - i);
+	bytes = build(&f, true, &size);
+	neff = accepted(bytes, size);
+	assert_int_equal(neff->header.pkg_version, 2);
+	assert_int_equal(neff->header.header_size, 1024);
+	assert_int_equal(neff->header.data_size, size - 1024);
+	assert_int_equal(neff->header.version_major, 2);
+	assert_int_equal(neff->header.version_minor, 7);
+	assert_string_equal(neff->header.build_version, "compiler 1.2");
+	assert_int_equal(neff->header.num_tpb, 3);
+	assert_int_equal(neff->header.requested_tpb_count, 4);
+	assert_memory_equal(neff->header.hash, (uint8_t *)bytes + 172, 32);
+	assert_memory_equal(neff->header.uuid, h->uuid, sizeof(h->uuid));
+	assert_memory_equal(neff->header.tpb_per_node, h->tpb_per_node, sizeof(h->tpb_per_node));
+	assert_true(neff->header.feature_bits == h->feature_bits);
+	neuron_neff_close(neff);
+	free(bytes);
+	fixture_free(&f);
+}
+
+/* The header of a program that knows more, or fewer, fields than this library. */
+static void test_header_of_other_size(void **state)
+{
+	struct {
+		struct neuron_neff_header h;
+		uint8_t more[64];
+	} later = { .h = { .size = sizeof(later), .version_major = 2, .lnc_size = 2 } };
+	struct neuron_neff_writer *w = neuron_neff_writer_new();
+	uint8_t *bytes;
+	size_t size;
+
+	(void)state;
+	assert_non_null(w);
+	memset(later.more, 0xff, sizeof(later.more));
+	assert_int_equal(neuron_neff_writer_finish(w, &later.h, false, (void **)&bytes, &size), 0);
+	assert_int_equal(bytes[24], 2);
+	assert_int_equal(bytes[552], 2);
+	free(bytes);
+	later.h.size = offsetof(struct neuron_neff_header, lnc_size);
+	assert_int_equal(neuron_neff_writer_finish(w, &later.h, false, (void **)&bytes, &size), 0);
+	assert_int_equal(bytes[24], 2);
+	assert_int_equal(bytes[552], 0);
+	free(bytes);
+	neuron_neff_writer_free(w);
+}
+
 static void test_foreign_neff_json(void **state)
 {
 	struct neuron_neff *neff;
@@ -1766,6 +1833,10 @@ static void test_names(void **state)
 		assert_true(neuron_neff_dtype_size(d) > 0);
 	}
 	assert_int_equal(neuron_neff_dtype_parse("nonsense"), NEURON_NEFF_DT_UNKNOWN);
+	/* The first number behind the last type. */
+	assert_int_equal(neuron_neff_dtype_size((enum neuron_neff_dtype)0x10), 0);
+	assert_string_equal(neuron_neff_dtype_name((enum neuron_neff_dtype)0x10), "unknown");
+	assert_string_equal(neuron_neff_dtype_name(NEURON_NEFF_DT_UNKNOWN), "unknown");
 	assert_int_equal(neuron_neff_dtype_size((enum neuron_neff_dtype)99), 0);
 	assert_string_equal(neuron_neff_dtype_name((enum neuron_neff_dtype)99), "unknown");
 	assert_string_equal(neuron_neff_var_type_name(NEURON_NEFF_VAR_TMP_BUF), "tmp-buf");
@@ -1778,6 +1849,8 @@ int main(void)
 		cmocka_unit_test(test_good),
 		cmocka_unit_test(test_borrow),
 		cmocka_unit_test(test_minimal_header),
+		cmocka_unit_test(test_header_fields),
+		cmocka_unit_test(test_header_of_other_size),
 		cmocka_unit_test(test_foreign_neff_json),
 		cmocka_unit_test(test_two_graphs),
 		cmocka_unit_test(test_L3_root),

@@ -419,6 +419,27 @@ static void test_plan_refused(void **state)
 	free(n.data);
 }
 
+/* A plan has the reasons why the model cannot be run, as many as there is room for. */
+static void test_plan_obstacles(void **state)
+{
+	struct neff_bytes n = make_list_neff();
+	struct neuron_plan plan = { .size = sizeof(plan) };
+	struct neuron_geometry g;
+
+	(void)state;
+	assert_int_equal(neuron_instance_geometry("Trn1", &g, NULL), 0);
+	assert_int_equal(neuron_model_plan(&g, n.data, n.size, NULL, &plan), 0);
+	assert_int_equal(plan.nr_obstacles, 0);
+	free(n.data);
+	neff_features = 0x40;
+	n = make_list_neff();
+	neff_features = 0;
+	assert_int_equal(neuron_model_plan(&g, n.data, n.size, NULL, &plan), 0);
+	assert_int_equal(plan.nr_obstacles, 1);
+	assert_string_equal(plan.obstacles[0], "header: unknown feature_bits 0x40");
+	free(n.data);
+}
+
 static struct neff_bytes neff_with(const char *def, const char *sp)
 {
 	const struct neff_file files[] = { { "sg00/SP.json", sp, 0 } };
@@ -996,6 +1017,7 @@ int main(void)
 		cmocka_unit_test(test_R5_small),
 		cmocka_unit_test(test_plans),
 		cmocka_unit_test(test_plan_refused),
+		cmocka_unit_test(test_plan_obstacles),
 		cmocka_unit_test(test_T4_rings),
 		cmocka_unit_test(test_T4_dynamic),
 		cmocka_unit_test(test_L15_sums),

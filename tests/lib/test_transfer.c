@@ -248,11 +248,17 @@ static void test_refused(void **state)
 	};
 	static const double no_int32[] = { 0.5, 2147483648.0, -2147483649.0, 1e300, -1e300 };
 	static const double no_uint32[] = { -1, 4294967296.0, 1.5 };
+	static const double int32[] = { -2147483648.0, 0, 2147483647.0 };
+	static const double uint32[] = { 0, 4294967295.0 };
 	struct span s = span_of(&from, 0);
 	struct transfer t;
 
 	(void)state;
-	assert_null(transfer_start(&t, &d, &s, &s));
+	for (size_t i = 0; i < sizeof(int32) / sizeof(int32[0]); i++) {
+		d.constant = int32[i];
+		assert_null(transfer_start(&t, &d, &s, &s));
+		assert_int_equal(t.arg, (uint32_t)(int32_t)int32[i]);
+	}
 	for (size_t i = 0; i < sizeof(no_int32) / sizeof(no_int32[0]); i++) {
 		d.constant = no_int32[i];
 		assert_non_null(transfer_start(&t, &d, &s, &s));
@@ -262,8 +268,11 @@ static void test_refused(void **state)
 		d.constant = no_uint32[i];
 		assert_non_null(transfer_start(&t, &d, &s, &s));
 	}
-	d.constant = 4294967295.0;
-	assert_null(transfer_start(&t, &d, &s, &s));
+	for (size_t i = 0; i < sizeof(uint32) / sizeof(uint32[0]); i++) {
+		d.constant = uint32[i];
+		assert_null(transfer_start(&t, &d, &s, &s));
+		assert_int_equal(t.arg, (uint32_t)uint32[i]);
+	}
 	d.op = NEURON_NEFF_OP_FMA;
 	d.constant_dtype = NEURON_NEFF_DT_UNKNOWN;
 	assert_null(transfer_start(&t, &d, &s, &s));
