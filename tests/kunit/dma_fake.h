@@ -261,7 +261,7 @@ struct neuron_chunk *fake_chunk_use(struct neuron_client *client, u64 handle,
 		chunk = &fake.handle[handle].chunk;
 	for (i = 0; i < ARRAY_SIZE(fake.own); i++)
 		if (handle > NR_HANDLES && fake.own[i].used &&
-		    fake.own[i].chunk.handle == handle && fake.own[i].chunk.client == client)
+		    fake.own[i].chunk.own.number == handle && fake.own[i].chunk.client == client)
 			chunk = &fake.own[i].chunk;
 	if (!chunk)
 		return NULL;
@@ -315,16 +315,16 @@ int fake_chunk_publish(struct neuron_chunk *chunk, u32 *out)
 {
 	if (fail_now(&fake.fail_publish))
 		return -ENOMEM;
-	chunk->handle = 100 + (fake_memory_of(chunk) - fake.own);
-	*out = chunk->handle;
+	chunk->own.number = 100 + (fake_memory_of(chunk) - fake.own);
+	*out = chunk->own.number;
 	return 0;
 }
 
 void fake_chunk_revoke(struct neuron_chunk *chunk)
 {
-	if (!chunk->handle)
+	if (!chunk->own.number)
 		return;
-	chunk->handle = 0;
+	chunk->own.number = 0;
 	fake_chunk_put(chunk);
 }
 

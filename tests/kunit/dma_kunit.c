@@ -37,7 +37,7 @@ static int dma_init(struct kunit *test)
 	fake.other.nd = &fake.nd;
 	for (i = 1; i <= NR_HANDLES; i++) {
 		fake_memory_init(&fake.handle[i], &fake.client, CHUNK_SIZE);
-		fake.handle[i].chunk.handle = i;
+		fake.handle[i].chunk.own.number = i;
 		fake.handle[i].chunk.host = i > 4;
 		fake.handle[i].chunk.core = i & 1;
 		fake.handle[i].chunk.addr = MEM_ADDR + i * CHUNK_SIZE;
@@ -71,7 +71,7 @@ static void dma_exit(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(fake.locks); i++)
 		OK(!fake.locks[i]);
 	for (i = 0; i < ARRAY_SIZE(fake.own); i++)
-		OK(!fake.own[i].used || fake.own[i].chunk.handle);
+		OK(!fake.own[i].used || fake.own[i].chunk.own.number);
 	for (i = 1; i <= NR_HANDLES; i++) {
 		EQ(kref_read(&fake.handle[i].chunk.ref), 1);
 		for (k = 0; k < NEURON_NR_USERS; k++)
@@ -885,7 +885,7 @@ static void dma_nq_init_programs(struct kunit *test)
 	EXPECT_OP(5, 't', 1);
 	EQ(fake.nr_ops, 6);
 	EQ(a.mmap_offset, U64_MAX);
-	EQ(a.mem_handle, q->chunk->handle);
+	EQ(a.mem_handle, q->chunk->own.number);
 	EQ(fake.request.size, 256);
 	EQ(fake.request.hbm, 1);
 	EQ(fake.request.core, 1);
