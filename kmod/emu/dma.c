@@ -388,40 +388,10 @@ static u32 emu_pointer(u32 index, u32 phase)
 	return index | phase << NEURON_DMA_Q_PHASE_SHIFT;
 }
 
-/**
- * emu_dma_reg_read() - read a register of a DMA engine
- * @ed: device
- * @eng: engine
- * @off: offset, a multiple of 4
- * @val: the result
- *
- * Registers of an engine that was never used read as after a reset.
- *
- * Return: 0, -EINVAL no such register.
- */
-int emu_dma_reg_read(struct emu_device *ed, u32 eng, u32 off, u32 *val)
+/* Under dma->lock, but for a ring that nobody else knows. */
+static int emu_ring_read(const struct emu_ring *r, bool aborted, bool rx, u32 reg, u32 *val)
 {
-	struct emu_ring ring = { .head_phase = 1, .tail_phase = 1 };
-	struct emu_dma *dma = emu_dma_find(ed, eng);
-	const struct emu_ring *r = &ring;
-	bool rx, aborted = false;
-	u32 i, reg;
-	int err = 0;
-
-	if (eng >= ed->geo.nr_dma_engines)
-		return -EINVAL;
-	if (off == NEURON_DMA_COMMON) {
-		*val = dma ? READ_ONCE(dma->state) : NEURON_DMA_ENG_NORMAL;
-		return 0;
-	}
-	if (!emu_dma_decode(off, &i, &rx, &reg))
-		return -EINVAL;
-	if (dma) {
-		spin_lock(&dma->lock);
-		ring = rx ? dma->q[i].rx : dma->q[i].tx;
-		aborted = dma->q[i].aborted;
-		spin_unlock(&dma->lock);
-	}
+	*val = 0;
 	switch (reg) {
 	case NEURON_DMA_Q_CONFIG:
 		*val = r->config;
@@ -450,13 +420,47 @@ int emu_dma_reg_read(struct emu_device *ed, u32 eng, u32 off, u32 *val)
 	case NEURON_DMA_Q_COMPL_LO:
 	case NEURON_DMA_Q_COMPL_HI:
 	case NEURON_DMA_Q_COMPL_HEAD:
-		*val = 0;
 		break;
 	default:
-		if (reg != (rx ? NEURON_DMA_RX_SWRESET : NEURON_DMA_TX_SWRESET))
-			err = -EINVAL;
-		*val = 0;
+		return reg == (rx ? NEURON_DMA_RX_SWRESET : NEURON_DMA_TX_SWRESET) ? 0 : -EINVAL;
 	}
+	return 0;
+}
+
+/**
+ * emu_dma_reg_read() - read a register of a DMA engine
+ * @ed: device
+ * @eng: engine
+ * @off: offset, a multiple of 4
+ * @val: the result
+ *
+ * Registers of an engine that was never used read as after a reset.
+ *
+ * Return: 0, -EINVAL no such register.
+ */
+int emu_dma_reg_read(struct emu_device *ed, u32 eng, u32 off, u32 *val)
+{
+	static const struct emu_ring unused = { .head_phase = 1, .tail_phase = 1 };
+	struct emu_dma *dma = emu_dma_find(ed, eng);
+	struct emu_queue *q;
+	u32 i, reg;
+	bool rx;
+	int err;
+
+	if (eng >= ed->geo.nr_dma_engines)
+		return -EINVAL;
+	if (off == NEURON_DMA_COMMON) {
+		*val = dma ? READ_ONCE(dma->state) : NEURON_DMA_ENG_NORMAL;
+		return 0;
+	}
+	if (!emu_dma_decode(off, &i, &rx, &reg))
+		return -EINVAL;
+	if (!dma)
+		return emu_ring_read(&unused, false, rx, reg, val);
+	q = &dma->q[i];
+	spin_lock(&dma->lock);
+	err = emu_ring_read(rx ? &q->rx : &q->tx, q->aborted, rx, reg, val);
+	spin_unlock(&dma->lock);
 	return err;
 }
 
