@@ -444,7 +444,11 @@ static void check_fixture_tables(const struct neuron_neff_subgraph *sg)
 	assert_int_equal(act->nr_act_sets, 2);
 	assert_string_equal(act->act_sets[1], "tanh");
 	assert_int_equal(dve->nr_tables, 3);
+	assert_int_equal(dve->tables[0].size, 7);
+	assert_memory_equal(dve->tables[0].data, "control", 7);
 	assert_int_equal(dve->tables[1].size, 8);
+	assert_memory_equal(dve->tables[1].data, "datapath", 8);
+	assert_int_equal(dve->tables[2].size, 0);
 	assert_null(sg->engines[NEURON_NEFF_PE].json_name);
 }
 
@@ -698,6 +702,78 @@ static void test_vendor_code(void **state)
 	fixture_free(&f);
 }
 
+/* Instructions that are shorter than a prologue, even if they start like one. */
+static void test_short_code(void **state)
+{
+	struct neuron_isa_inst code[5];
+	struct neuron_neff *neff;
+	struct fixture f;
+	size_t size;
+	void *bytes;
+
+	(void)state;
+	put_sp_code(code);
+	fixture_init(&f);
+	for (size_t n = 1; n < sizeof(code[0]); n += 31) {
+		set_file(&f, "sg00/SP0.bin", code, n);
+		bytes = build(&f, true, &size);
+		neff = accepted(bytes, size);
+		free(bytes);
+		assert_int_equal(neff->subgraphs[0].engines[NEURON_NEFF_SP].code_kind,
+				 NEURON_NEFF_CODE_VENDOR);
+		neuron_neff_close(neff);
+	}
+	fixture_free(&f);
+}
+
+struct unpacked {
+	const struct fixture *f;
+	size_t nr;
+	char last[64];
+};
+
+static void check_unpacked(void *context, const char *name, const void *data, size_t size)
+{
+	struct unpacked *u = context;
+	const struct file *file = get_file((struct fixture *)u->f, name);
+
+	assert_true(strcmp(u->last, name) < 0);
+	strcpy(u->last, name);
+	assert_int_equal(size, file->size);
+	assert_memory_equal(data, file->data, size);
+	u->nr++;
+}
+
+/* Every member is handed over, whether the first pass could keep it or not. */
+static void test_unpack(void **state)
+{
+	static const size_t big = 3u << 20;
+	char *data = malloc(big);
+	struct fixture f;
+
+	(void)state;
+	assert_non_null(data);
+	for (size_t i = 0; i < big; i++)
+		data[i] = (char)(i * 31 >> 3);
+	fixture_init(&f);
+	set_file(&f, "a-first", data, big);
+	set_file(&f, "z-last", data + 1, big - 1);
+	for (int gzip = 0; gzip < 2; gzip++) {
+		struct neuron_neff_error e = { .size = sizeof(e) };
+		struct unpacked u = { .f = &f };
+		size_t size;
+		void *bytes = build(&f, gzip, &size);
+
+		assert_int_equal(neuron_neff_unpack(bytes, size, &e, check_unpacked, &u), 0);
+		assert_int_equal(u.nr, f.nr);
+		assert_int_equal(neuron_neff_unpack(bytes, 1023, &e, check_unpacked, &u), -EINVAL);
+		assert_non_null(strstr(e.text, "header: file has only 1023 bytes"));
+		free(bytes);
+	}
+	free(data);
+	fixture_free(&f);
+}
+
 static void test_deterministic(void **state)
 {
 	struct neuron_neff_writer *w = neuron_neff_writer_new();
@@ -804,11 +880,19 @@ static void test_arguments(void **state)
 {
 	struct neuron_neff_opts o = { .size = 0 };
 	struct neuron_neff *neff;
+	struct fixture f;
+	size_t size;
+	void *bytes;
 
 	(void)state;
 	assert_int_equal(neuron_neff_open(NULL, 5, NULL, &neff), -EINVAL);
 	assert_int_equal(neuron_neff_open("", 0, NULL, NULL), -EINVAL);
 	assert_int_equal(neuron_neff_open("", 0, &o, &neff), -EINVAL);
+	fixture_init(&f);
+	bytes = build(&f, true, &size);
+	assert_int_equal(neuron_neff_open(bytes, size, NULL, NULL), -EINVAL);
+	free(bytes);
+	fixture_free(&f);
 	refused(NULL, 0, NULL, -EINVAL, "header: file has 0 bytes");
 	refused("NEFF", 4, NULL, -EINVAL, "header: file has 4 bytes");
 }
@@ -1128,6 +1212,16 @@ static void test_bomb(void **state)
 		raw_add(&r, name, AE_IFDIR, NULL, false, NULL, 0);
 	}
 	raw_refused(&r, &o, -E2BIG, "archive: more than 5 members");
+	/* As many as are allowed are. */
+	o.max_members = 6;
+	raw_start(&r, 1 << 20, true);
+	for (int i = 0; i < 6; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "d%d", i);
+		raw_add(&r, name, AE_IFDIR, NULL, false, NULL, 0);
+	}
+	raw_refused(&r, &o, -EINVAL, "archive: no members");
 	o.max_members = 0;
 	o.max_json = 10;
 	raw_start(&r, 1 << 20, true);
@@ -1855,6 +1949,8 @@ int main(void)
 		cmocka_unit_test(test_two_graphs),
 		cmocka_unit_test(test_L3_root),
 		cmocka_unit_test(test_vendor_code),
+		cmocka_unit_test(test_short_code),
+		cmocka_unit_test(test_unpack),
 		cmocka_unit_test(test_deterministic),
 		cmocka_unit_test(test_writer_refuses),
 		cmocka_unit_test(test_header),

@@ -415,6 +415,7 @@ static void test_plan_refused(void **state)
 	assert_int_equal(error.kind, NEURON_ERROR_NEFF_INVALID);
 	assert_true(error.text[0] != 0);
 	assert_int_equal(neuron_model_plan(&g, NULL, 0, &opts, &plan), -EINVAL);
+	assert_int_equal(neuron_model_plan(NULL, n.data, n.size, &opts, &plan), -EINVAL);
 	assert_int_equal(neuron_model_plan(&g, n.data, n.size, &opts, NULL), -EINVAL);
 	free(n.data);
 }
