@@ -13,6 +13,9 @@
 #include "program.h"
 
 #define WHERE(sg, e) (sg)->dir, (e)->code_name ? (e)->code_name : (e)->json_name
+#define bad_inst(p, e, i, text, ...) \
+	error_note((p)->error, -EINVAL, "%s/%s: instruction %zu: " text, WHERE((p)->sg, e), \
+		   (size_t)(i), ##__VA_ARGS__)
 
 static int add_trigger(struct programs *p, uint32_t engine, size_t inst,
 		       const struct neuron_neff_dma *dma)
@@ -86,17 +89,15 @@ static int check_notify(struct programs *p, size_t i, size_t nr)
 	bool last = i + 1 == nr;
 
 	if (done && !last)
-		return error_note(p->error, NEURON_ERROR_NEFF_INVALID, -EINVAL,
-				 "%s/%s: instruction %zu: NOTIFY %u before the last instruction",
-				 WHERE(p->sg, e), i, NOTIFY_DONE);
+		return bad_inst(p, e, i, "NOTIFY %u before the last instruction", NOTIFY_DONE);
 	if (last && !done)
-		return error_note(p->error, NEURON_ERROR_NEFF_INVALID, -EINVAL,
-				 "%s/%s: the last instruction is not NOTIFY %u, so that nothing ends a run",
-				 WHERE(p->sg, e), NOTIFY_DONE);
+		return error_note(p->error, -EINVAL,
+				  "%s/%s: the last instruction is not NOTIFY %u, so that nothing ends a run",
+				  WHERE(p->sg, e), NOTIFY_DONE);
 	p->nr_notify += notify;
 	if (p->nr_notify >= NQ_ENTRIES)
-		return error_note(p->error, NEURON_ERROR_LIMIT, -E2BIG, "%s/%s: more than %u NOTIFY",
-				 WHERE(p->sg, e), NQ_ENTRIES - 1);
+		return error_note(p->error, -E2BIG, "%s/%s: more than %u NOTIFY", WHERE(p->sg, e),
+				  NQ_ENTRIES - 1);
 	return 0;
 }
 
@@ -120,28 +121,21 @@ static int scan_program(struct programs *p, uint32_t engine)
 		if ((inst->opcode == NEURON_ISA_OP_SEM_WAIT ||
 		     inst->opcode == NEURON_ISA_OP_SEM_POST) &&
 		    le32toh(inst->u.sem.index) >= LOADER_SEMAPHORES)
-			return error_note(p->error, NEURON_ERROR_NEFF_INVALID, -EINVAL,
-					 "%s/%s: instruction %zu: semaphore %u is reserved",
-					 WHERE(p->sg, e), i, le32toh(inst->u.sem.index));
+			return bad_inst(p, e, i, "semaphore %u is reserved",
+					le32toh(inst->u.sem.index));
 		balance(p, engine, inst);
 		if (inst->opcode != NEURON_ISA_OP_DMA_TRIGGER)
 			continue;
 		id = le32toh(inst->u.dma.tx_count);
 		if (inst->u.dma.engine != 0xffff || inst->u.dma.queue != 0xffff ||
 		    inst->u.dma.rx_count)
-			return error_note(p->error, NEURON_ERROR_NEFF_INVALID, -EINVAL,
-					 "%s/%s: instruction %zu: DMA trigger is not symbolic",
-					 WHERE(p->sg, e), i);
+			return bad_inst(p, e, i, "DMA trigger is not symbolic");
 		dma = neuron_neff_find_dma(e, id);
 		if (!dma)
-			return error_note(p->error, NEURON_ERROR_NEFF_INVALID, -EINVAL,
-					 "%s/%s: instruction %zu: no DMA entry has id %u",
-					 WHERE(p->sg, e), i, id);
+			return bad_inst(p, e, i, "no DMA entry has id %u", id);
 		if (last && dma <= last)
-			return error_note(p->error, NEURON_ERROR_NEFF_INVALID, -EINVAL,
-					 "%s/%s: instruction %zu: DMA entry %u is triggered %s",
-					 WHERE(p->sg, e), i, id,
-					 dma == last ? "twice" : "twice or out of order");
+			return bad_inst(p, e, i, "DMA entry %u is triggered %s", id,
+					dma == last ? "twice" : "twice or out of order");
 		last = dma;
 		if (dma->semaphore >= 0)
 			p->semaphores[dma->semaphore % NEURON_NEFF_MAX_SEMAPHORES] +=
@@ -166,20 +160,20 @@ int programs_scan(struct programs *p, uint32_t isa_version)
 		if (e->code_kind == NEURON_NEFF_CODE_VENDOR) {
 			p->vendor = true;
 			obstacle_add(p->obstacles,
-				      "%s/%s: instructions of a real device, which this device does not execute",
-				      WHERE(p->sg, e));
+				     "%s/%s: instructions of a real device, which this device does not execute",
+				     WHERE(p->sg, e));
 		}
 		nisa |= e->code_kind == NEURON_NEFF_CODE_NISA;
 	}
 	if (nisa && !isa_version)
 		obstacle_add(p->obstacles,
-			      "%s: instructions of the software device, which this device does not execute",
-			      p->sg->dir);
+			     "%s: instructions of the software device, which this device does not execute",
+			     p->sg->dir);
 	p->generated = !nisa && !p->vendor;
 	if (nisa && !p->vendor &&
 	    p->sg->engines[NEURON_NEFF_SP].code_kind != NEURON_NEFF_CODE_NISA)
-		return error_note(p->error, NEURON_ERROR_NEFF_INVALID, -EINVAL,
-				 "%s: SP has no program, so that nothing ends a run", p->sg->dir);
+		return error_note(p->error, -EINVAL,
+				  "%s: SP has no program, so that nothing ends a run", p->sg->dir);
 
 	for (uint32_t i = 0; i < NR_ENGINES && !ret; i++) {
 		const struct neuron_neff_engine *e = &p->sg->engines[i];

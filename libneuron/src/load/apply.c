@@ -25,10 +25,9 @@ int load_apply_scratchpad(struct loader *l)
 	l->model->scratchpad.need = need;
 	ret = scratchpad_join(l->scratchpad, &l->model->scratchpad, &l->layout, &l->error->memory);
 	if (ret == -ENOMEM)
-		return error_note(l->error, NEURON_ERROR_MEMORY, ret,
-				      "no room for a scratchpad of %llu bytes in %s",
-				      (unsigned long long)need,
-				      memory_reason(&l->error->memory, text, sizeof(text)));
+		return error_note(l->error, ret, "no room for a scratchpad of %llu bytes in %s",
+				  (unsigned long long)need,
+				  memory_reason(&l->error->memory, text, sizeof(text)));
 	return ret ? error_device(l->error, "scratchpad", ret) : 0;
 }
 
@@ -48,10 +47,10 @@ static int apply_alloc(struct loader *l, struct plan_alloc *a)
 	int ret = neuron_mem_alloc(l->scratchpad->device, a->bytes, &opts, &a->mem);
 
 	if (ret == -ENOMEM)
-		return error_note(l->error, NEURON_ERROR_MEMORY, ret, "no room for %llu bytes of %s in %s",
-				      (unsigned long long)a->bytes,
-				      neuron_mem_category_name(a->category),
-				      memory_reason(&l->error->memory, text, sizeof(text)));
+		return error_note(l->error, ret, "no room for %llu bytes of %s in %s",
+				  (unsigned long long)a->bytes,
+				  neuron_mem_category_name(a->category),
+				  memory_reason(&l->error->memory, text, sizeof(text)));
 	if (ret)
 		return error_device(l->error, "memory allocation", ret);
 	m->mems[m->nr_mems++] = a->mem;
@@ -81,8 +80,10 @@ int load_apply_memory(struct loader *l)
 	for (uint32_t i = 0; i < NR_ENGINES; i++)
 		set_address(l, &l->code[i]);
 	for (size_t i = 0; i < l->sg->nr_vars; i++) {
-		if (l->sg->vars[i].type == NEURON_NEFF_VAR_VIRTUAL && !l->places[i].alloc)
-			l->places[i].address = scratchpad_address(l->scratchpad, l->scratch[i]);
+		const struct neuron_neff_var *v = &l->sg->vars[i];
+
+		if (v->type == NEURON_NEFF_VAR_VIRTUAL && !l->places[i].alloc)
+			l->places[i].address = scratchpad_address(l->scratchpad, scratch_offset(v));
 		else
 			set_address(l, &l->places[i]);
 	}

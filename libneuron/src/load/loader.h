@@ -60,7 +60,6 @@ struct loader {
 	struct place *places;		/* by variable */
 	struct place ones;		/* the numbers 1 to 16, to add to semaphores */
 	uint32_t le_ones[NEURON_NEFF_MAX_QUEUES];
-	uint64_t *scratch;		/* offset of virtual variables */
 	uint32_t *io_of_var;		/* index in model->io + 1 */
 
 	struct programs programs;
@@ -81,7 +80,12 @@ static inline size_t pointer_count(const struct neuron_neff_var *v)
 	       v->type == NEURON_NEFF_VAR_DGE_TABLE ? v->nr_list : 0;
 }
 
-void load_plan_need(struct loader *l);
+/* Of a virtual variable, in the scratchpad. */
+static inline uint64_t scratch_offset(const struct neuron_neff_var *v)
+{
+	return v->area->base + v->backing_off;
+}
+
 int load_plan_variables(struct loader *l);
 int load_plan_ring(struct loader *l, struct ring *ring, uint64_t *account);
 int load_plan_programs(struct loader *l);
@@ -99,7 +103,6 @@ int load_apply_contents(struct loader *l);
 
 /* Decide which rings there are and how long they get. */
 int load_plan_rings(struct loader *l);
-int load_plan_ring_memory(struct loader *l);
 int load_fill_rings(struct loader *l);
 int load_fill_fetch(struct loader *l, struct ring *ring);
 int load_plan_setup(struct loader *l);

@@ -92,26 +92,14 @@ static int arena_add(struct loader *l, struct arena *arena, struct place *place,
 
 /* ---- scratchpad -------------------------------------------------------------------- */
 
-/* Need of the scratchpad, and the offset of every variable in it. */
-void load_plan_need(struct loader *l)
-{
-	for (size_t i = 0; i < l->sg->nr_vars; i++) {
-		const struct neuron_neff_var *v = &l->sg->vars[i];
-
-		if (v->type == NEURON_NEFF_VAR_VIRTUAL)
-			l->scratch[i] = v->area->base + v->backing_off;
-	}
-	l->model->usage.shared_scratchpad = l->sg->scratchpad;
-}
-
 /* In the shared scratchpad if it fits there, else on its own. */
 static int plan_virtual(struct loader *l, size_t i)
 {
 	const struct neuron_neff_var *v = &l->sg->vars[i];
 
-	if (v->size && scratchpad_placed(&l->layout, l->scratch[i], v->size) &&
+	if (v->size && scratchpad_placed(&l->layout, scratch_offset(v), v->size) &&
 	    v->alignment <= SCRATCHPAD_ALIGN &&
-	    (!v->alignment || !(l->scratch[i] % SCRATCHPAD_ALIGN & (v->alignment - 1))))
+	    (!v->alignment || !(scratch_offset(v) % SCRATCHPAD_ALIGN & (v->alignment - 1))))
 		return 0;
 	return alloc_new(l, v->size ? v->size : 1, v->alignment, NEURON_MEM_SCRATCHPAD_PRIVATE,
 			 &l->model->usage.scratchpad, &l->places[i].alloc);
@@ -161,9 +149,9 @@ static int check_pointers(struct loader *l, const struct neuron_neff_var *v)
 
 	if (n <= v->size / 8)
 		return 0;
-	return error_note(l->error, NEURON_ERROR_NEFF_INVALID, -EINVAL,
-			      "%s/def.json: var.%.200s: %zu addresses do not fit into %llu bytes",
-			      l->sg->dir, v->name, n, (unsigned long long)v->size);
+	return error_note(l->error, -EINVAL,
+			  "%s/def.json: var.%.200s: %zu addresses do not fit into %llu bytes",
+			  l->sg->dir, v->name, n, (unsigned long long)v->size);
 }
 
 /* No address of a device memory but its start, which is not handed out, is so even. */
@@ -173,10 +161,10 @@ static int check_alignment(struct loader *l, const struct neuron_neff_var *v)
 
 	if (v->alignment < room || v->type == NEURON_NEFF_VAR_STATE_BUFFER)
 		return 0;
-	return error_note(l->error, NEURON_ERROR_NEFF_INVALID, -EINVAL,
-			 "%s/def.json: var.%.200s: an alignment of %llu, the device memory has %llu bytes",
-			 l->sg->dir, v->name, (unsigned long long)v->alignment,
-			 (unsigned long long)room);
+	return error_note(l->error, -EINVAL,
+			  "%s/def.json: var.%.200s: an alignment of %llu, the device memory has %llu bytes",
+			  l->sg->dir, v->name, (unsigned long long)v->alignment,
+			  (unsigned long long)room);
 }
 
 int load_plan_variables(struct loader *l)
@@ -261,8 +249,8 @@ int load_plan_programs(struct loader *l)
 
 		if (size > (uint64_t)FETCH_BYTES *
 			   (NEURON_RING_MAX_SLOTS - NEURON_RING_UNUSED_SLOTS))
-			return error_note(l->error, NEURON_ERROR_LIMIT, -E2BIG, "%s: program of %zu bytes",
-					      l->sg->dir, size);
+			return error_note(l->error, -E2BIG, "%s: program of %zu bytes", l->sg->dir,
+					  size);
 		ring->count = (uint32_t)((size + FETCH_BYTES - 1) / FETCH_BYTES);
 		ret = load_plan_ring(l, ring, &m->usage.rings_runtime);
 	}
@@ -307,9 +295,9 @@ int load_account(struct loader *l, bool held)
 
 		if (a->bytes > UINT64_MAX - NEURON_PAGE ||
 		    __builtin_add_overflow(sum, counted(a, held), &sum))
-			return error_note(l->error, NEURON_ERROR_LIMIT, -E2BIG,
-					 "%s/def.json: the variables have more than 2^64 bytes",
-					 l->sg->dir);
+			return error_note(l->error, -E2BIG,
+					  "%s/def.json: the variables have more than 2^64 bytes",
+					  l->sg->dir);
 		*a->account += counted(a, held);
 	}
 	divide_rings(l, held);

@@ -101,9 +101,9 @@ static int plan_io(struct loader *l, struct neuron_plan *plan)
 
 		if (bytes > UINT64_MAX - NEURON_PAGE ||
 		    add(&plan->io, 1, round_up(bytes, NEURON_PAGE)))
-			return error_note(l->error, NEURON_ERROR_LIMIT, -E2BIG,
-					 "%s/def.json: inputs and outputs have more than 2^64 bytes",
-					 l->sg->dir);
+			return error_note(l->error, -E2BIG,
+					  "%s/def.json: inputs and outputs have more than 2^64 bytes",
+					  l->sg->dir);
 		if (round_up(bytes, NEURON_PAGE) > plan->io_longest)
 			plan->io_longest = round_up(bytes, NEURON_PAGE);
 	}
@@ -149,9 +149,8 @@ NEURON_EXPORT int neuron_model_plan(const struct neuron_geometry *geometry, cons
 	struct neuron_error error = { .size = sizeof(error) };
 	struct loader l[MAX_PARTS] = { { .error = &error } };
 	struct neuron_neff *neff = NULL;
-	int ret;
+	int ret = opts_copy(&o, sizeof(o), opts);
 
-	ret = opts_copy(&o, sizeof(o), opts);
 	if (ret)
 		return ret;
 	if (!o.scratchpad_page)

@@ -10,6 +10,9 @@
 
 /* Descriptors of a model: 1 GiB of rings a side. */
 #define MAX_DESCRIPTORS (1ull << 26)
+/* What is wrong with the entry of a trigger. */
+#define ENTRY(text) "%s/%s: DMA entry %u: " text
+#define WHERE(l, t) (l)->sg->dir, (l)->sg->engines[(t)->engine].json_name, (t)->dma->id
 
 static bool is_io(const struct loader *l, const struct neuron_neff_side *side)
 {
@@ -40,10 +43,9 @@ static int check_side(struct loader *l, const struct trigger *t,
 	if (!__builtin_add_overflow(span_end(side), side->var->backing_off, &end) &&
 	    end <= l->g->sbuf_size)
 		return 0;
-	return error_note(l->error, NEURON_ERROR_NEFF_INVALID, -EINVAL,
-			 "%s/%s: DMA entry %u: %.200s lies outside the state buffer of %llu bytes",
-			 l->sg->dir, l->sg->engines[t->engine].json_name, t->dma->id,
-			 side->var->name, (unsigned long long)l->g->sbuf_size);
+	return error_note(l->error, -EINVAL,
+			  ENTRY("%.200s lies outside the state buffer of %llu bytes"), WHERE(l, t),
+			  side->var->name, (unsigned long long)l->g->sbuf_size);
 }
 
 /* NULL, or why the transfer cannot be built. */
@@ -74,8 +76,7 @@ static void count_compute(struct loader *l, const struct trigger *t,
 	}
 	/* The reader named what it does not know. */
 	if (d->op != NEURON_NEFF_OP_UNKNOWN)
-		obstacle_add(&l->model->obstacles, "%s/%s: DMA entry %u: %s", l->sg->dir,
-			      l->sg->engines[t->engine].json_name, t->dma->id, why);
+		obstacle_add(&l->model->obstacles, ENTRY("%s"), WHERE(l, t), why);
 	/* For the accounting: what a copy of the destination takes. */
 	dst = side_span(l, &d->to);
 	*tx = piece_count(&dst, &dst, limit);
@@ -112,43 +113,39 @@ static int count_entry(struct loader *l, struct trigger *t)
 		t->io_moves += moves_io(l, d) ? tx + rx : 0;
 	}
 	for (size_t i = 0; i < 2; i++) {
-		count[i] += dma->semaphore >= 0;
-		count[i] += t->own_semaphore;
-		count[i] += dma->event >= 0;
-		count[i] += l->programs.other ? dma->nr_remote_semaphores : 0;
+		count[i] += (dma->semaphore >= 0) + t->own_semaphore + (dma->event >= 0) +
+			    (l->programs.other ? dma->nr_remote_semaphores : 0);
 		if (count[i] > limit)
-			return error_note(l->error, NEURON_ERROR_LIMIT, -E2BIG,
-					 "%s/%s: DMA entry %u: more than %u descriptors", l->sg->dir,
-					 l->sg->engines[t->engine].json_name, dma->id,
-					 NEURON_RING_MAX_SLOTS);
+			return error_note(l->error, -E2BIG, ENTRY("more than %u descriptors"),
+					  WHERE(l, t), NEURON_RING_MAX_SLOTS);
 		t->count[i] = (uint32_t)count[i];
 	}
 	return 0;
 }
 
+static int check_number(struct loader *l, const struct trigger *t, const char *what,
+			uint32_t number, const char *whose, uint32_t nr)
+{
+	return number < nr ? 0 : error_note(l->error, -E2BIG, ENTRY("%s %u, %s core has %u"),
+					    WHERE(l, t), what, number, whose, nr);
+}
+
 static int check_semaphores(struct loader *l, const struct trigger *t)
 {
 	const struct neuron_neff_dma *dma = t->dma;
-	const char *json = l->sg->engines[t->engine].json_name;
+	uint32_t nr = l->g->nr_semaphores;
+	int ret = 0;
 
 	if (dma->nr_remote_semaphores && !l->programs.other)
-		obstacle_add(&l->model->obstacles, "%s/%s: DMA entry %u: semaphores of another core", l->sg->dir,
-			      json, dma->id);
-	if (dma->semaphore >= 0 && (uint32_t)dma->semaphore >= l->g->nr_semaphores)
-		return error_note(l->error, NEURON_ERROR_LIMIT, -E2BIG,
-				 "%s/%s: DMA entry %u: semaphore %d, the core has %u", l->sg->dir, json,
-				 dma->id, dma->semaphore, l->g->nr_semaphores);
-	for (size_t i = 0; i < dma->nr_remote_semaphores; i++)
-		if (dma->remote_semaphores[i] >= l->g->nr_semaphores)
-			return error_note(l->error, NEURON_ERROR_LIMIT, -E2BIG,
-					 "%s/%s: DMA entry %u: remote semaphore %u, a core has %u",
-					 l->sg->dir, json, dma->id, dma->remote_semaphores[i],
-					 l->g->nr_semaphores);
-	if (dma->event >= 0 && (uint32_t)dma->event >= l->g->nr_events)
-		return error_note(l->error, NEURON_ERROR_LIMIT, -E2BIG,
-				 "%s/%s: DMA entry %u: event %d, the core has %u", l->sg->dir, json,
-				 dma->id, dma->event, l->g->nr_events);
-	return 0;
+		obstacle_add(&l->model->obstacles, ENTRY("semaphores of another core"),
+			     WHERE(l, t));
+	if (dma->semaphore >= 0)
+		ret = check_number(l, t, "semaphore", (uint32_t)dma->semaphore, "the", nr);
+	for (size_t i = 0; i < dma->nr_remote_semaphores && !ret; i++)
+		ret = check_number(l, t, "remote semaphore", dma->remote_semaphores[i], "a", nr);
+	if (dma->event >= 0 && !ret)
+		ret = check_number(l, t, "event", (uint32_t)dma->event, "the", l->g->nr_events);
+	return ret;
 }
 
 /* A semaphore for generated programs that no entry uses. */
@@ -164,7 +161,7 @@ static int own_semaphore(struct loader *l, uint32_t *index)
 			*index = i;
 			return 0;
 		}
-	return error_note(l->error, NEURON_ERROR_LIMIT, -E2BIG, "%s: no semaphore is left", l->sg->dir);
+	return error_note(l->error, -E2BIG, "%s: no semaphore is left", l->sg->dir);
 }
 
 /* The ring of a trigger's queue set, new if it is the first one. */
@@ -176,7 +173,7 @@ static int take_ring(struct loader *l, struct trigger *t)
 
 	if (!*index) {
 		if (slot >= l->nr_slots)
-			return error_note(l->error, NEURON_ERROR_LIMIT, -E2BIG,
+			return error_note(l->error, -E2BIG,
 					  "%s/def.json: more than %u queue sets in use", l->sg->dir,
 					  l->nr_slots - NR_ENGINES);
 		m->rings[m->nr_rings].slot = slot;
@@ -187,7 +184,7 @@ static int take_ring(struct loader *l, struct trigger *t)
 	t->slot = m->rings[t->ring].slot;
 	/* Which engine is first would decide what a trigger starts. */
 	if (m->rings[t->ring].engine != t->engine && !l->programs.generated && !l->programs.vendor)
-		return error_note(l->error, NEURON_ERROR_NEFF_INVALID, -EINVAL,
+		return error_note(l->error, -EINVAL,
 				  "%s/def.json: dma_queue.%.200s is triggered by two engines",
 				  l->sg->dir, t->dma->queue->name);
 	return 0;
@@ -210,7 +207,7 @@ static int add_trigger(struct loader *l, const struct trigger *t, uint64_t *tota
 	if (ring->count <= NEURON_RING_MAX_SLOTS - NEURON_RING_UNUSED_SLOTS &&
 	    *total <= MAX_DESCRIPTORS)
 		return 0;
-	return error_note(l->error, NEURON_ERROR_LIMIT, -E2BIG,
+	return error_note(l->error, -E2BIG,
 			  "%s/def.json: dma_queue.%.200s: more descriptors than a ring or a model can have",
 			  l->sg->dir, t->dma->queue->name);
 }
@@ -248,14 +245,22 @@ int load_plan_rings(struct loader *l)
 		ret = take_ring(l, t) ?: check_semaphores(l, t) ?: count_entry(l, t) ?:
 		      add_trigger(l, t, &total);
 	}
+	/* load_account() divides it. */
+	for (size_t i = m->nr_fetch; i < m->nr_rings && !ret; i++)
+		ret = load_plan_ring(l, &m->rings[i], &m->usage.rings_spill);
 	return ret;
 }
 
+/* If the side is an input or output. */
 static int add_fixup(struct loader *l, const struct neuron_neff_side *side, uint32_t ring,
 		     uint32_t index, uint64_t offset, bool rx)
 {
-	struct io_tensor *t = &l->model->io[l->io_of_var[side->var - l->sg->vars] - 1];
+	uint32_t io = l->io_of_var[side->var - l->sg->vars];
+	struct io_tensor *t;
 
+	if (!io)
+		return 0;
+	t = &l->model->io[io - 1];
 	if (array_grow((void **)&t->fixups, t->nr_fixups, &t->max_fixups, sizeof(*t->fixups)))
 		return error_no_memory(l->error);
 	t->fixups[t->nr_fixups++] = (struct fixup){ ring, index, offset, rx };
@@ -299,10 +304,8 @@ static int fill_copy(struct loader *l, const struct trigger *t, const struct neu
 
 	piece_start(&it, &dst, &src);
 	while (!ret && piece_next(&it, &p)) {
-		if (is_io(l, &d->to))
-			ret = add_fixup(l, &d->to, t->ring, at[NEURON_RING_RX], p.dst, true);
-		if (!ret && is_io(l, &d->from[0]))
-			ret = add_fixup(l, &d->from[0], t->ring, at[NEURON_RING_TX], p.src, false);
+		ret = add_fixup(l, &d->to, t->ring, at[NEURON_RING_RX], p.dst, true) ?:
+		      add_fixup(l, &d->from[0], t->ring, at[NEURON_RING_TX], p.src, false);
 		if (!ret)
 			add_copy(&l->model->rings[t->ring], at, p.dst, p.src, p.bytes, false);
 	}
@@ -318,27 +321,21 @@ static int fill_compute(struct loader *l, const struct trigger *t,
 	int ret = 0;
 
 	side_spans(l, d, &transfer);
-	while (transfer_next(&transfer, &p)) {
+	while (!ret && transfer_next(&transfer, &p)) {
 		for (uint32_t i = 0; i < p.nr_tx && !ret; i++) {
-			const struct neuron_neff_side *from = &d->from[p.tx[i].source];
-
-			if (is_io(l, from))
-				ret = add_fixup(l, from, t->ring, at[NEURON_RING_TX],
-						p.tx[i].address, false);
+			ret = add_fixup(l, &d->from[p.tx[i].source], t->ring, at[NEURON_RING_TX],
+					p.tx[i].address, false);
 			transfer_descriptor(&ring->tx_desc[at[NEURON_RING_TX]++], &p.tx[i], !i,
 					    i == p.nr_tx - 1);
 		}
 		for (uint32_t i = 0; i < p.nr_rx && !ret; i++) {
-			if (is_io(l, &d->to))
-				ret = add_fixup(l, &d->to, t->ring, at[NEURON_RING_RX],
-						p.rx[i].address, true);
+			ret = add_fixup(l, &d->to, t->ring, at[NEURON_RING_RX], p.rx[i].address,
+					true);
 			transfer_descriptor(&ring->rx_desc[at[NEURON_RING_RX]++], &p.rx[i], false,
 					    false);
 		}
-		if (ret)
-			return ret;
 	}
-	return 0;
+	return ret;
 }
 
 static int fill_entry(struct loader *l, struct trigger *t, uint32_t *at)
@@ -392,17 +389,6 @@ static int upload_ring(struct loader *l, struct ring *ring)
 	ring->tx_desc = NULL;
 	ring->rx_desc = NULL;
 	return ret ? error_device(l->error, "writing descriptors", ret) : 0;
-}
-
-int load_plan_ring_memory(struct loader *l)
-{
-	struct neuron_model *m = l->model;
-	int ret = 0;
-
-	/* load_account() divides it. */
-	for (size_t i = m->nr_fetch; i < m->nr_rings && !ret; i++)
-		ret = load_plan_ring(l, &m->rings[i], &m->usage.rings_spill);
-	return ret;
 }
 
 int load_fill_rings(struct loader *l)

@@ -31,23 +31,19 @@ void load_lap(struct stopwatch *watch, uint64_t *sum)
 static int plan_programs(struct loader *l)
 {
 	size_t nr_vars = l->sg->nr_vars;
-	int ret;
 
 	l->places = calloc(nr_vars + 1, sizeof(*l->places));
-	l->scratch = calloc(nr_vars + 1, sizeof(*l->scratch));
 	l->io_of_var = calloc(nr_vars + 1, sizeof(*l->io_of_var));
 	l->model->io = calloc(nr_vars + 1, sizeof(*l->model->io));
-	if (!l->places || !l->scratch || !l->io_of_var || !l->model->io)
+	if (!l->places || !l->io_of_var || !l->model->io)
 		return error_no_memory(l->error);
-	ret = programs_scan(&l->programs, l->g->isa_version);
-	if (!ret)
-		load_plan_need(l);
-	return ret;
+	l->model->usage.shared_scratchpad = l->sg->scratchpad;
+	return programs_scan(&l->programs, l->g->isa_version);
 }
 
 int load_plan_memory(struct loader *l)
 {
-	int ret = load_plan_variables(l) ?: load_plan_rings(l) ?: load_plan_ring_memory(l);
+	int ret = load_plan_variables(l) ?: load_plan_rings(l);
 
 	if (!ret && l->programs.generated)
 		ret = programs_generate(&l->programs);
@@ -88,7 +84,6 @@ void load_free(struct loader *l)
 		free(l[k].allocs);
 		free(l[k].items);
 		free(l[k].places);
-		free(l[k].scratch);
 		free(l[k].io_of_var);
 		free(l[k].ring_of_queue);
 	}
@@ -97,19 +92,19 @@ void load_free(struct loader *l)
 int load_check_cores(struct loader *l, const struct neuron_neff *neff, uint32_t node,
 		     uint32_t lnc, uint32_t cores)
 {
-	uint32_t want = neuron_neff_cores(neff, node);
+	uint32_t want = neuron_neff_cores(neff, node), made = (uint32_t)neff->nr_subgraphs;
 
-	if (neff->nr_subgraphs > lnc || neff->header.lnc_size > lnc)
-		return error_note(l->error, NEURON_ERROR_NEFF_UNSUPPORTED, -EOPNOTSUPP,
-				 "header: made for logical cores of %u physical cores",
-				 neff->header.lnc_size > neff->nr_subgraphs ?
-				 neff->header.lnc_size : (unsigned int)neff->nr_subgraphs);
+	if (made < neff->header.lnc_size)
+		made = neff->header.lnc_size;
+	if (made > lnc)
+		return error_note(l->error, -EOPNOTSUPP,
+				  "header: made for logical cores of %u physical cores", made);
 	if (want > cores)
-		return error_note(l->error, NEURON_ERROR_CORES, -ERANGE,
-				 "header: node %u is made for %u cores, it gets %u", node, want,
-				 cores);
+		return error_note(l->error, -ERANGE,
+				  "header: node %u is made for %u cores, it gets %u", node, want,
+				  cores);
 	if (!neff->nr_subgraphs)
-		return error_note(l->error, NEURON_ERROR_NEFF_INVALID, -EINVAL, "header: no subgraph");
+		return error_note(l->error, -EINVAL, "header: no subgraph");
 	return 0;
 }
 
@@ -131,13 +126,7 @@ int load_open_neff(struct loader *l, const void *bytes, size_t size,
 	int ret = neuron_neff_open(bytes, size, &opts, neff);
 
 	memcpy(l->error->name, error.name, sizeof(error.name));
-	if (!ret)
-		return 0;
-	return error_note(l->error, error.kind == NEURON_NEFF_UNSUPPORTED ?
-			 NEURON_ERROR_NEFF_UNSUPPORTED :
-			 ret == -ENOMEM ? NEURON_ERROR_MEMORY :
-			 error.kind == NEURON_NEFF_RESOURCE ? NEURON_ERROR_LIMIT :
-			 NEURON_ERROR_NEFF_INVALID, ret, "%s", error.text);
+	return ret ? error_note(l->error, ret, "%s", error.text) : 0;
 }
 
 int load_plan_parts(struct loader *l, const struct neuron_neff *neff,
@@ -196,9 +185,9 @@ int load_join_tensors(struct loader *l, struct neuron_model *m)
 		if (k == m->nr_io)
 			m->tensors[m->nr_tensors++] = t;
 		else if (m->io[k].bytes != t->bytes || m->io[k].usage != t->usage)
-			return error_note(l->error, NEURON_ERROR_NEFF_INVALID, -EINVAL,
-					 "%s/def.json: var.%.200s is different in the other subgraph",
-					 l[1].sg->dir, t->name);
+			return error_note(l->error, -EINVAL,
+					  "%s/def.json: var.%.200s is different in the other subgraph",
+					  l[1].sg->dir, t->name);
 	}
 	return 0;
 }

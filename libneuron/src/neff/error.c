@@ -8,48 +8,36 @@
 #include "error.h"
 #include <neuron/neff.h>
 
-static void note(struct neuron_error *e, enum neuron_error_kind kind, const char *fmt, va_list ap)
+int error_note(struct neuron_error *e, int ret, const char *fmt, ...)
 {
+	va_list ap;
+
 	if (e->kind != NEURON_ERROR_NONE)
-		return;
-	e->kind = kind;
+		return ret;
+	e->kind = ret == -EINVAL ? NEURON_ERROR_NEFF_INVALID :
+		  ret == -E2BIG ? NEURON_ERROR_LIMIT :
+		  ret == -ERANGE ? NEURON_ERROR_CORES :
+		  ret == -ENOMEM ? NEURON_ERROR_MEMORY : NEURON_ERROR_NEFF_UNSUPPORTED;
+	va_start(ap, fmt);
 	vsnprintf(e->text, sizeof(e->text), fmt, ap);
+	va_end(ap);
 	neuron_neff_printable(e->text);
-}
-
-int error_note(struct neuron_error *e, enum neuron_error_kind kind, int ret, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	note(e, kind, fmt, ap);
-	va_end(ap);
-	return ret;
-}
-
-int load_failed(struct neuron_error *e, int ret, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	note(e, ret == -EINVAL ? NEURON_ERROR_NEFF_INVALID :
-	     ret == -E2BIG ? NEURON_ERROR_LIMIT :
-	     ret == -ERANGE ? NEURON_ERROR_CORES :
-	     ret == -ENOMEM ? NEURON_ERROR_MEMORY : NEURON_ERROR_NEFF_UNSUPPORTED, fmt, ap);
-	va_end(ap);
 	return ret;
 }
 
 int error_no_memory(struct neuron_error *e)
 {
-	return error_note(e, NEURON_ERROR_MEMORY, -ENOMEM, "out of host memory");
+	return error_note(e, -ENOMEM, "out of host memory");
 }
 
 int error_device(struct neuron_error *e, const char *what, int ret)
 {
-	if (ret == -ENOMEM)
-		return error_note(e, NEURON_ERROR_MEMORY, ret, "%s: out of memory", what);
-	return error_note(e, NEURON_ERROR_DEVICE, ret, "%s: %s", what, strerror(-ret));
+	bool first = e->kind == NEURON_ERROR_NONE;
+
+	error_note(e, ret, "%s: %s", what, ret == -ENOMEM ? "out of memory" : strerror(-ret));
+	if (first && ret != -ENOMEM)
+		e->kind = NEURON_ERROR_DEVICE;
+	return ret;
 }
 
 void obstacle_add(struct obstacles *o, const char *fmt, ...)

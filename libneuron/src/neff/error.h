@@ -11,11 +11,8 @@ struct obstacles {
 	char text[NEURON_MAX_OBSTACLES][256];
 };
 
-/* Note the first error.  Returns @ret. */
-int error_note(struct neuron_error *e, enum neuron_error_kind kind, int ret, const char *fmt, ...)
-	__attribute__((format(printf, 4, 5)));
-/* The same, the kind follows from @ret. */
-int load_failed(struct neuron_error *e, int ret, const char *fmt, ...)
+/* Note the first error, whose kind follows from @ret.  Returns @ret. */
+int error_note(struct neuron_error *e, int ret, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 int error_no_memory(struct neuron_error *e);
 /* What the driver said to @what. */

@@ -133,7 +133,7 @@ static int open_neff(struct neuron_net *net, const void *bytes, size_t size,
 	memcpy(error->name, e.name, sizeof(e.name));
 
 	if (ret)
-		return load_failed(error, ret, "%s", e.text);
+		return error_note(error, ret, "%s", e.text);
 	if (net->neff->nr_nodes) {
 		net->edges = net->neff->edges;
 		net->nr_edges = net->neff->nr_edges;
@@ -175,15 +175,15 @@ static int choose_group(struct neuron_net *net, struct neuron_pool *pool,
 		/* One core at least: memory needs a place. */
 		ret = neuron_group_create(pool, want ? want : 1, &group);
 		if (ret)
-			return load_failed(error, ret == -EINVAL ? -EBUSY : ret,
-					   "%zu cores wanted, %zu are free", want,
-					   neuron_pool_free(pool));
+			return error_note(error, ret == -EINVAL ? -EBUSY : ret,
+					  "%zu cores wanted, %zu are free", want,
+					  neuron_pool_free(pool));
 		net->implicit = true;
 	} else if (group->pool != pool) {
 		return -EINVAL;
 	} else if (group->nr < least) {
-		return load_failed(error, -ERANGE, "a node is made for %zu cores, the group has %zu",
-				   least, group->nr);
+		return error_note(error, -ERANGE, "a node is made for %zu cores, the group has %zu",
+				  least, group->nr);
 	}
 	pthread_mutex_lock(&pool->lock);
 	group->nr_nets++;

@@ -41,24 +41,25 @@ static int load_object(struct stage *stage, struct neuron_error *error)
 
 	stage->object_fd = fd;
 	if (fd < 0)
-		return load_failed(error, -errno, "node %s: memfd_create: %s", node->name,
-				   strerror(errno));
+		return error_note(error, -errno, "node %s: memfd_create: %s", node->name,
+				  strerror(errno));
 	while (left) {
 		ssize_t n = write(fd, data, left);
 
 		if (n < 0)
-			return load_failed(error, -errno, "node %s: %s", node->name, strerror(errno));
+			return error_note(error, -errno, "node %s: %s", node->name,
+					  strerror(errno));
 		data += n;
 		left -= (size_t)n;
 	}
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	stage->object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!stage->object)
-		return load_failed(error, -EINVAL, "node %s: %s", node->name, dlerror());
+		return error_note(error, -EINVAL, "node %s: %s", node->name, dlerror());
 	*(void **)&stage->op.fn = dlsym(stage->object, node->op);
 	if (!stage->op.fn)
-		return load_failed(error, -EINVAL, "node %s: its object has no function %s",
-				   node->name, node->op);
+		return error_note(error, -EINVAL, "node %s: its object has no function %s",
+				  node->name, node->op);
 	return 0;
 }
 
@@ -75,11 +76,11 @@ static int find_op(struct stage *stage, const struct neuron_net_opts *o,
 	if (node->object && o->load_objects)
 		return load_object(stage, error);
 	if (node->object)
-		return load_failed(error, -EPERM,
-				   "node %s: operation %s is in a shared object, which is not loaded",
-				   node->name, node->op);
-	return load_failed(error, -ENOENT, "node %s: no operation %s was registered", node->name,
-			   node->op);
+		return error_note(error, -EPERM,
+				  "node %s: operation %s is in a shared object, which is not loaded",
+				  node->name, node->op);
+	return error_note(error, -ENOENT, "node %s: no operation %s was registered", node->name,
+			  node->op);
 }
 
 /* The node's inputs and outputs are those of its model, and as large. */
@@ -104,14 +105,14 @@ static int check_model(const struct neuron_net *net, const struct stage *stage,
 				there = true;
 		}
 		if (!there)
-			return load_failed(error, -EINVAL,
-					   "node %s: no edge of %llu bytes for its tensor %s", node->name,
-					   (unsigned long long)info.bytes, info.name);
+			return error_note(error, -EINVAL,
+					  "node %s: no edge of %llu bytes for its tensor %s",
+					  node->name, (unsigned long long)info.bytes, info.name);
 		found++;
 	}
 	if (found != node->nr_inputs + node->nr_outputs)
-		return load_failed(error, -EINVAL, "node %s: its program has %zu tensors, not %zu",
-				   node->name, found, node->nr_inputs + node->nr_outputs);
+		return error_note(error, -EINVAL, "node %s: its program has %zu tensors, not %zu",
+				  node->name, found, node->nr_inputs + node->nr_outputs);
 	return 0;
 }
 
@@ -146,7 +147,7 @@ static int load_model(struct neuron_net *net, struct stage *s, struct neuron_cor
 	int ret = no.node ? neuron_neff_open_node(net->neff, &no, &neff) : 0;
 
 	if (ret)
-		return load_failed(error, ret, "%s", e.text);
+		return error_note(error, ret, "%s", e.text);
 	ret = model_load_opened(core, neff, &mo, &s->model);
 	if (neff != net->neff)
 		neuron_neff_close(neff);
@@ -169,8 +170,8 @@ static int load_node(struct neuron_net *net, struct stage *s, struct neuron_core
 	ret = load_model(net, s, core, o, error) ?: check_model(net, s, error);
 	if (ret || !neuron_model_obstacle(s->model))
 		return ret;
-	return load_failed(error, -EOPNOTSUPP, "node %s: %s", s->node->name,
-			   neuron_model_obstacle(s->model));
+	return error_note(error, -EOPNOTSUPP, "node %s: %s", s->node->name,
+			  neuron_model_obstacle(s->model));
 }
 
 int load_stages(struct neuron_net *net, const struct neuron_net_opts *o,

@@ -121,8 +121,8 @@ static int make_slot(struct neuron_net *net, struct slot *slot, struct neuron_er
 		ret = make_edge(net, e, &slot->edges[e], error) ?:
 		      make_copies(net, slot, e, &error->memory);
 		if (ret)
-			load_failed(error, ret, "no memory for %s: %s", net->edges[e].name,
-				    strerror(-ret));
+			error_note(error, ret, "no memory for %s: %s", net->edges[e].name,
+				   strerror(-ret));
 	}
 	return ret;
 }
