@@ -247,12 +247,6 @@ drop:
 	return err;
 }
 
-static int compare_members(const void *a, const void *b)
-{
-	return strcmp(((const struct neff_member *)a)->name,
-		      ((const struct neff_member *)b)->name);
-}
-
 static int read_archive(struct source *s, struct archive *a)
 {
 	struct archive_entry *e;
@@ -287,7 +281,7 @@ static int sort_members(struct neff_reader *r)
 
 	if (!obj->nr_members)
 		return neff_fail(r, NEURON_NEFF_INVALID, "archive", "no members");
-	qsort(obj->members, obj->nr_members, sizeof(*obj->members), compare_members);
+	qsort(obj->members, obj->nr_members, sizeof(*obj->members), neff_compare_members);
 	for (size_t i = 1; i < obj->nr_members; i++)
 		if (!strcmp(obj->members[i - 1].name, obj->members[i].name))
 			return neff_fail(r, NEURON_NEFF_INVALID, obj->members[i].name,
@@ -347,14 +341,11 @@ free_source:
 
 int neff_unpack(struct neff_reader *r, const uint8_t *payload, size_t size)
 {
-	int err;
-
 	if (!size)
 		return neff_fail(r, NEURON_NEFF_INVALID, "archive", "empty");
 	r->obj->payload = payload;
 	r->obj->payload_size = size;
-	err = pass(r, true);
-	return err ? err : sort_members(r);
+	return pass(r, true) ?: sort_members(r);
 }
 
 int neff_fetch(struct neff_reader *r)

@@ -6,9 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <nettle/md5.h>
-#include <nettle/sha2.h>
-
 #include "../../common/wait.h"
 #include "../../common/util.h"
 #include "object.h"
@@ -18,54 +15,40 @@
 /* Newest container version whose layout this reader knows. */
 #define NEFF_MAX_MAJOR 2
 
-/* Numbers of the header are little-endian, and need not be aligned. */
-static uint64_t get64(const uint8_t *p)
-{
-	uint64_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return le64toh(v);
-}
-
-static uint32_t get32(const uint8_t *p)
-{
-	uint32_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return le32toh(v);
-}
-
-static void get_text(char *out, const uint8_t *p, size_t n)
+static void get_text(char *out, const char *p, size_t n)
 {
 	memcpy(out, p, n);
 	out[n] = '\0';
 	neuron_neff_printable(out);
 }
 
-static int parse_header(struct neff_reader *r, const uint8_t *p, size_t size)
+static int parse_header(struct neff_reader *r, const void *bytes, size_t size)
 {
 	struct neuron_neff_header *h = &r->obj->pub.header;
+	struct neff_file_header f;
 
 	if (size < NEURON_NEFF_HEADER_SIZE)
 		return neff_fail(r, NEURON_NEFF_INVALID, "header",
 				 "file has %zu bytes, the header alone has %u", size,
 				 NEURON_NEFF_HEADER_SIZE);
 
-	h->pkg_version = get64(p);
-	h->header_size = get64(p + 8);
-	h->data_size = get64(p + 16);
-	h->version_major = get64(p + 24);
-	h->version_minor = get64(p + 32);
-	get_text(h->build_version, p + 40, 128);
-	h->num_tpb = get32(p + 168);
-	memcpy(h->hash, p + 172, sizeof(h->hash));
-	memcpy(h->uuid, p + 204, sizeof(h->uuid));
-	get_text(h->name, p + 220, 256);
+	/* The caller's bytes need not be aligned. */
+	memcpy(&f, bytes, sizeof(f));
+	h->pkg_version = le64toh(f.pkg_version);
+	h->header_size = le64toh(f.header_size);
+	h->data_size = le64toh(f.data_size);
+	h->version_major = le64toh(f.version_major);
+	h->version_minor = le64toh(f.version_minor);
+	get_text(h->build_version, f.build_version, sizeof(f.build_version));
+	h->num_tpb = le32toh(f.num_tpb);
+	memcpy(h->hash, f.hash, sizeof(h->hash));
+	memcpy(h->uuid, f.uuid, sizeof(h->uuid));
+	get_text(h->name, f.name, sizeof(f.name));
 	memcpy(r->error.name, h->name, sizeof(h->name));
-	h->requested_tpb_count = get32(p + 476);
-	memcpy(h->tpb_per_node, p + 480, sizeof(h->tpb_per_node));
-	h->feature_bits = get64(p + 544);
-	h->lnc_size = get32(p + 552);
+	h->requested_tpb_count = le32toh(f.requested_tpb_count);
+	memcpy(h->tpb_per_node, f.tpb_per_node, sizeof(h->tpb_per_node));
+	h->feature_bits = le64toh(f.feature_bits);
+	h->lnc_size = le32toh(f.lnc_size);
 	r->obj->lnc_size = h->lnc_size;
 
 	/* The size first: a file of another kind fails here, not at "version". */
@@ -95,26 +78,11 @@ static int parse_header(struct neff_reader *r, const uint8_t *p, size_t size)
 static int verify_hash(struct neff_reader *r, const uint8_t *payload, size_t size)
 {
 	const struct neuron_neff_header *h = &r->obj->pub.header;
-	uint8_t digest[SHA256_DIGEST_SIZE] = { 0 };
-	size_t n;
+	uint8_t digest[sizeof(h->hash)];
+	size_t n = neff_hash(h->pkg_version, payload, size, digest);
 
-	if (h->pkg_version == 1) {
-		struct sha256_ctx ctx;
-
-		sha256_init(&ctx);
-		sha256_update(&ctx, size, payload);
-		sha256_digest(&ctx, n = SHA256_DIGEST_SIZE, digest);
-	} else {
-		struct md5_ctx ctx;
-
-		md5_init(&ctx);
-		md5_update(&ctx, size, payload);
-		md5_digest(&ctx, n = MD5_DIGEST_SIZE, digest);
-	}
-	if (memcmp(digest, h->hash, n))
-		return neff_fail(r, NEURON_NEFF_INVALID, "header",
-				 "hash does not match the data");
-	return 0;
+	return memcmp(digest, h->hash, n) ?
+	       neff_fail(r, NEURON_NEFF_INVALID, "header", "hash does not match the data") : 0;
 }
 
 static void fill_opts(struct neff_reader *r, const struct neuron_neff_opts *opts)

@@ -18,9 +18,8 @@ static int parse_dve_tables(struct neff_reader *r, const struct jpath *at, const
 {
 	static const char *const keys[] = { "control_table", "datapath_table", "opcode_table" };
 	json_t *list = NULL;
-	int err;
+	int err = jget(r, at, root, { "dve_tables", .list = &list });
 
-	err = jget(r, at, root, { "dve_tables", .list = &list });
 	if (err || !list)
 		return err;
 	eng->tables = neff_alloc(r->obj, json_array_size(list),
@@ -33,13 +32,11 @@ static int parse_dve_tables(struct neff_reader *r, const struct jpath *at, const
 		for (size_t k = 0; k < ARRAY_SIZE(keys); k++) {
 			struct neuron_neff_blob *blob = &eng->tables[eng->nr_tables];
 			struct neff_member *m;
-			const char *file;
+			const char *file = NULL;
 
 			err = jget(r, here, json_array_get(list, i),
-				   { keys[k], .text = &file, .required = true });
-			if (err)
-				return err;
-			err = neff_find_file(r, AT_KEY(here, keys[k]), sg, file, &m) ?:
+				   { keys[k], .text = &file, .required = true }) ?:
+			      neff_find_file(r, AT_KEY(here, keys[k]), sg, file, &m) ?:
 			      jcopy_text(r, here, m->name, &blob->name);
 			if (err)
 				return err;
@@ -169,9 +166,8 @@ int load_code(struct neff_reader *r, const struct neuron_neff_subgraph *sg,
 {
 	const struct jpath at = { .member = sg->definition };
 	struct neff_member *m;
-	int err;
+	int err = neff_find_file(r, AT_KEY(&at, code_keys[id]), sg, eng->code_name, &m);
 
-	err = neff_find_file(r, AT_KEY(&at, code_keys[id]), sg, eng->code_name, &m);
 	if (err)
 		return err;
 	eng->code = m->data;

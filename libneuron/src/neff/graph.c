@@ -8,6 +8,7 @@
  * (types of elements and queues, operations) they are obstacles to running it,
  * elsewhere the file is refused.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -121,17 +122,13 @@ static int parse_graphs(struct neff_reader *r, const char *member, const json_t 
 	if (neff->header.lnc_size != n)
 		return invalid_at(r, here, "%zu graphs, lnc_size of the header is %u", n,
 				  neff->header.lnc_size);
-	neff->subgraphs = neff_alloc(r->obj, n, sizeof(*neff->subgraphs));
-	if (!neff->subgraphs)
-		return memory_at(r, here);
+	if (new_at(r, here, neff->subgraphs, n))
+		return -ENOMEM;
 	neff->nr_subgraphs = n;
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n && !err; i++)
 		err = parse_subgraph(r, AT_INDEX(here, i), json_array_get(graphs, i),
 				     &neff->subgraphs[i]);
-		if (err)
-			return err;
-	}
-	return 0;
+	return err;
 }
 
 static int want_named(struct neff_reader *r, const char *name)

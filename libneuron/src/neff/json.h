@@ -33,6 +33,9 @@ size_t jpath_text(const struct jpath *p, char *buf, size_t room);
 #define unsupported_at(r, path, ...)	fail_at(r, NEURON_NEFF_UNSUPPORTED, path, __VA_ARGS__)
 
 int memory_at(struct neff_reader *r, const struct jpath *path);
+/* 0 and zeroed memory for @n elements at @ptr, or -ENOMEM. */
+#define new_at(r, path, ptr, n) \
+	(((ptr) = neff_alloc((r)->obj, (n), sizeof(*(ptr)))) ? 0 : memory_at((r), (path)))
 /* The file can be placed, but not run. */
 int obstacle_at(struct neff_reader *r, const struct jpath *path, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Our own form of neff.json: inputs and outputs, and networks of several nodes. */
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -127,9 +128,8 @@ static int parse_edge_list(struct neff_reader *r, const struct jpath *at, const 
 
 	if (n > NEURON_NEFF_MAX_EDGES)
 		return unsupported_at(r, at, "%zu edges, more than %u", n, NEURON_NEFF_MAX_EDGES);
-	neff->edges = neff_alloc(r->obj, n + 1, sizeof(*neff->edges));
-	if (!neff->edges)
-		return memory_at(r, at);
+	if (new_at(r, at, neff->edges, n + 1))
+		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
 		const struct jpath *here = AT_INDEX(at, i);
 		struct neuron_neff_edge *e = &neff->edges[i];
@@ -213,9 +213,8 @@ static int parse_network(struct neff_reader *r, const struct jpath *at, const js
 	err = parse_edge_list(r, AT_KEY(at, "edges"), edges);
 	if (err)
 		return err;
-	neff->nodes = neff_alloc(r->obj, n, sizeof(*neff->nodes));
-	if (!neff->nodes)
-		return memory_at(r, here);
+	if (new_at(r, here, neff->nodes, n))
+		return -ENOMEM;
 	for (size_t i = 0; i < n && !err; i++) {
 		err = parse_node(r, AT_INDEX(here, i), json_array_get(nodes, i), &neff->nodes[i]);
 		neff->nr_nodes = i + 1;

@@ -97,6 +97,13 @@ const char *neff_normalise(const char *path, char *out)
 	return NULL;
 }
 
+int neff_compare_members(const void *a, const void *b)
+{
+	const struct neff_member *x = a, *y = b;
+
+	return strcmp(x->name, y->name);
+}
+
 static int compare_member(const void *key, const void *member)
 {
 	return strcmp(key, ((const struct neff_member *)member)->name);

@@ -28,6 +28,22 @@ struct neff_object {
 	size_t payload_size;
 };
 
+/* A file begins with this, numbers in little endian (neff.h). */
+struct neff_file_header {
+	uint64_t pkg_version, header_size, data_size, version_major, version_minor;
+	char build_version[128];
+	uint32_t num_tpb;
+	uint8_t hash[32], uuid[16];
+	char name[256];
+	uint32_t requested_tpb_count;
+	uint8_t tpb_per_node[64];
+	uint64_t feature_bits;
+	uint32_t lnc_size;
+	uint8_t unused[468];
+};
+
+_Static_assert(sizeof(struct neff_file_header) == NEURON_NEFF_HEADER_SIZE, "no padding");
+
 struct neff_queue_name;
 
 /* While opening. */
@@ -60,6 +76,7 @@ const char *neff_normalise(const char *path, char *out);
 /* What was only needed to parse goes: descriptions, debug information. */
 void neff_drop_unused(struct neff_object *obj);
 
+int neff_compare_members(const void *a, const void *b);
 struct neff_member *neff_find_member(struct neff_object *obj, const char *name);
 
 /* List the members of the payload in @r->obj->members; small ones are there then. */
@@ -72,5 +89,8 @@ int neff_npy_parse(struct neff_reader *r, const char *where, const void *data, s
 
 /* The reader's object has the header and the archive, and gets the rest. */
 int neff_parse(struct neff_reader *r);
+
+/* What a package of this version has in its header: the length of the digest. */
+size_t neff_hash(uint64_t pkg_version, const void *data, size_t size, uint8_t digest[32]);
 
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Queue sets of a subgraph. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,9 +48,8 @@ static int parse_queue(struct neff_reader *r, const struct jpath *at, const json
 		return err;
 	q->owner = find_engine(owner);
 	if (sem >= 0 && !q->nr_semaphores) {
-		one = neff_alloc(r->obj, 1, sizeof(*one));
-		if (!one)
-			return memory_at(r, at);
+		if (new_at(r, at, one, 1))
+			return -ENOMEM;
 		*one = (uint32_t)sem;
 		q->semaphores = one;
 		q->nr_semaphores = 1;
@@ -77,9 +77,8 @@ int index_queues(struct neff_reader *r, const struct jpath *at,
 
 	for (size_t i = 0; i < sg->nr_queues; i++)
 		n += sg->queues[i].nr_instances;
-	r->queue_names = neff_alloc(r->obj, n, sizeof(*r->queue_names));
-	if (!r->queue_names)
-		return memory_at(r, at);
+	if (new_at(r, at, r->queue_names, n))
+		return -ENOMEM;
 	for (size_t i = 0; i < sg->nr_queues; i++) {
 		const struct neuron_neff_queue *q = &sg->queues[i];
 
@@ -120,9 +119,8 @@ int parse_queues(struct neff_reader *r, const struct jpath *at, json_t *queues,
 	json_t *v;
 	int err;
 
-	sg->queues = neff_alloc(r->obj, json_object_size(queues), sizeof(*sg->queues));
-	if (!sg->queues)
-		return memory_at(r, at);
+	if (new_at(r, at, sg->queues, json_object_size(queues)))
+		return -ENOMEM;
 	json_object_foreach(queues, name, v) {
 		struct neuron_neff_queue *q = &sg->queues[sg->nr_queues];
 		const struct jpath *here = AT_KEY(at, name);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* What the entries of an engine's list of DMA triggers move. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -157,9 +158,8 @@ static int parse_sources(struct neff_reader *r, const struct jpath *at, const js
 {
 	json_t *arr = NULL;
 	size_t n = 1;
-	int err;
+	int err = jget(r, at, obj, { "from_arr", .list = &arr });
 
-	err = jget(r, at, obj, { "from_arr", .list = &arr });
 	if (err)
 		return err;
 	if (arr) {
@@ -172,19 +172,15 @@ static int parse_sources(struct neff_reader *r, const struct jpath *at, const js
 			return invalid_at(r, AT_KEY(at, "from_arr"),
 					  "%zu sources, the operation takes one", n);
 	}
-	d->from = neff_alloc(r->obj, n, sizeof(*d->from));
-	if (!d->from)
-		return memory_at(r, at);
+	if (new_at(r, at, d->from, n))
+		return -ENOMEM;
 	d->nr_from = n;
 	if (!arr)
 		return parse_side(r, at, obj, &from_keys, sg, &d->from[0], d);
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n && !err; i++)
 		err = parse_side(r, AT_INDEX(AT_KEY(at, "from_arr"), i), json_array_get(arr, i),
 				 &from_keys, sg, &d->from[i], d);
-		if (err)
-			return err;
-	}
-	return 0;
+	return err;
 }
 
 static int parse_transpose(struct neff_reader *r, const struct jpath *at, const json_t *obj,
@@ -193,11 +189,10 @@ static int parse_transpose(struct neff_reader *r, const struct jpath *at, const 
 	const struct jpath *here = AT_KEY(at, "transpose_shape");
 	uint64_t bytes;
 	json_t *shape;
-	int err;
+	int err = jget(r, at, obj, { "transpose_shape", .list = &shape, .required = true },
+		       { "transpose_element_size", .number = &d->transpose_element_size,
+			 .required = true, .min = 1, .max = 16 });
 
-	err = jget(r, at, obj, { "transpose_shape", .list = &shape, .required = true },
-		   { "transpose_element_size", .number = &d->transpose_element_size,
-		     .required = true, .min = 1, .max = 16 });
 	if (err)
 		return err;
 	if (json_array_size(shape) != 4)
@@ -264,9 +259,8 @@ static int parse_desc(struct neff_reader *r, const struct jpath *at, const json_
 	const struct neuron_neff_side *sized = NULL;
 	const char *op = "copy";
 	bool bytes;
-	int err, i;
+	int err = jget(r, at, obj, { "op", .text = &op }), i;
 
-	err = jget(r, at, obj, { "op", .text = &op });
 	if (err)
 		return err;
 	i = find_name(op, ops, ARRAY_SIZE(ops));
@@ -310,10 +304,9 @@ static int find_queue(struct neff_reader *r, const struct jpath *at, const json_
 {
 	const char *instance = NULL, *queue = NULL;
 	const struct neff_queue_name *hit;
-	int err;
+	int err = jget(r, at, obj, { "instance_name", .text = &instance },
+		       { "queue", .text = &queue, .required = !json_object_get(obj, "instance_name") });
 
-	err = jget(r, at, obj, { "instance_name", .text = &instance },
-		   { "queue", .text = &queue, .required = !json_object_get(obj, "instance_name") });
 	if (err)
 		return err;
 	hit = find_queue_name(r, instance ? instance : queue, instance);
@@ -355,26 +348,20 @@ static int parse_dma(struct neff_reader *r, const struct jpath *at, const json_t
 	dma->nr_desc = json_is_array(desc) ? json_array_size(desc) : 1;
 	if (!dma->nr_desc)
 		return invalid_at(r, here, "empty list");
-	dma->desc = neff_alloc(r->obj, dma->nr_desc, sizeof(*dma->desc));
-	if (!dma->desc)
-		return memory_at(r, here);
+	if (new_at(r, here, dma->desc, dma->nr_desc))
+		return -ENOMEM;
 	if (json_is_object(desc))
 		return parse_desc(r, here, desc, sg, &dma->desc[0]);
-	for (size_t i = 0; i < dma->nr_desc; i++) {
-		err = parse_desc(r, AT_INDEX(here, i), json_array_get(desc, i), sg,
-				 &dma->desc[i]);
-		if (err)
-			return err;
-	}
-	return 0;
+	for (size_t i = 0; i < dma->nr_desc && !err; i++)
+		err = parse_desc(r, AT_INDEX(here, i), json_array_get(desc, i), sg, &dma->desc[i]);
+	return err;
 }
 
 static int compare_dma_ids(const void *a, const void *b)
 {
-	uint32_t x = (*(const struct neuron_neff_dma *const *)a)->id;
-	uint32_t y = (*(const struct neuron_neff_dma *const *)b)->id;
+	const struct neuron_neff_dma *const *x = a, *const *y = b;
 
-	return (x > y) - (x < y);
+	return ((*x)->id > (*y)->id) - ((*x)->id < (*y)->id);
 }
 
 int parse_dma_list(struct neff_reader *r, const struct jpath *at, const json_t *list,
@@ -383,10 +370,8 @@ int parse_dma_list(struct neff_reader *r, const struct jpath *at, const json_t *
 	size_t n = json_array_size(list);
 	int err;
 
-	eng->dma = neff_alloc(r->obj, n, sizeof(*eng->dma));
-	eng->dma_by_id = neff_alloc(r->obj, n, sizeof(*eng->dma_by_id));
-	if (!eng->dma || !eng->dma_by_id)
-		return memory_at(r, at);
+	if (new_at(r, at, eng->dma, n) || new_at(r, at, eng->dma_by_id, n))
+		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
 		err = parse_dma(r, AT_INDEX(at, i), json_array_get(list, i), sg, &eng->dma[i]);
 		if (err)

@@ -13,42 +13,34 @@ NEURON_EXPORT void neuron_neff_printable(char *s)
 			*s = '?';
 }
 
+static int compare_name(const void *name, const void *var)
+{
+	return strcmp(name, (*(const struct neuron_neff_var *const *)var)->name);
+}
+
 NEURON_EXPORT const struct neuron_neff_var *
 neuron_neff_find_var(const struct neuron_neff_subgraph *sg, const char *name)
 {
-	size_t low = 0, high = sg->nr_vars;
+	const struct neuron_neff_var *const *var = !sg->nr_vars ? NULL :
+		bsearch(name, sg->vars_by_name, sg->nr_vars, sizeof(*var), compare_name);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		int c = strcmp(name, sg->vars_by_name[mid]->name);
+	return var ? *var : NULL;
+}
 
-		if (!c)
-			return sg->vars_by_name[mid];
-		if (c < 0)
-			high = mid;
-		else
-			low = mid + 1;
-	}
-	return NULL;
+static int compare_id(const void *id, const void *dma)
+{
+	uint32_t x = *(const uint32_t *)id, y = (*(const struct neuron_neff_dma *const *)dma)->id;
+
+	return (x > y) - (x < y);
 }
 
 NEURON_EXPORT const struct neuron_neff_dma *
 neuron_neff_find_dma(const struct neuron_neff_engine *engine, uint32_t id)
 {
-	size_t low = 0, high = engine->nr_dma;
+	const struct neuron_neff_dma *const *dma = !engine->nr_dma ? NULL :
+		bsearch(&id, engine->dma_by_id, engine->nr_dma, sizeof(*dma), compare_id);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		const struct neuron_neff_dma *dma = engine->dma_by_id[mid];
-
-		if (dma->id == id)
-			return dma;
-		if (id < dma->id)
-			high = mid;
-		else
-			low = mid + 1;
-	}
-	return NULL;
+	return dma ? *dma : NULL;
 }
 
 static const struct {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Variables of a subgraph, and what constants hold. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,16 +14,16 @@
 
 static int compare_var_names(const void *a, const void *b)
 {
-	return strcmp((*(const struct neuron_neff_var *const *)a)->name,
-		      (*(const struct neuron_neff_var *const *)b)->name);
+	const struct neuron_neff_var *const *x = a, *const *y = b;
+
+	return strcmp((*x)->name, (*y)->name);
 }
 
 static int compare_var_ids(const void *a, const void *b)
 {
-	uint32_t x = (*(const struct neuron_neff_var *const *)a)->var_id;
-	uint32_t y = (*(const struct neuron_neff_var *const *)b)->var_id;
+	const struct neuron_neff_var *const *x = a, *const *y = b;
 
-	return (x > y) - (x < y);
+	return ((*x)->var_id > (*y)->var_id) - ((*x)->var_id < (*y)->var_id);
 }
 
 /* A variable of the state buffer or the scratchpad: where in there. */
@@ -54,9 +55,8 @@ static int parse_var(struct neff_reader *r, const struct jpath *at, const json_t
 {
 	struct neff_member *m;
 	const char *type;
-	int err, i;
+	int err = jget(r, at, obj, { "type", .text = &type, .required = true }), i;
 
-	err = jget(r, at, obj, { "type", .text = &type, .required = true });
 	if (err)
 		return err;
 	for (i = 0; i < NEURON_NEFF_NR_VAR_TYPES; i++)
@@ -136,9 +136,8 @@ static int parse_references(struct neff_reader *r, const struct jpath *at, const
 			return invalid_at(r, AT_KEY(at, "size"),
 					  "%zu addresses do not fit into %" PRIu64 " bytes",
 					  n, var->size);
-		var->list = neff_alloc(r->obj, n, sizeof(*var->list));
-		if (!var->list)
-			return memory_at(r, at);
+		if (new_at(r, at, var->list, n))
+			return -ENOMEM;
 		var->nr_list = n;
 		for (size_t i = 0; i < n; i++) {
 			key.var_id = ids[i];
@@ -179,15 +178,14 @@ static int place_areas(struct neff_reader *r, const struct jpath *at,
 {
 	int err = 0;
 
-	sg->areas = neff_alloc(r->obj, NEURON_NEFF_MAX_AREAS, sizeof(*sg->areas));
-	if (!sg->areas)
-		return memory_at(r, at);
+	if (new_at(r, at, sg->areas, NEURON_NEFF_MAX_AREAS))
+		return -ENOMEM;
 	for (size_t i = 0; i < sg->nr_vars && !err; i++)
 		if (sg->vars[i].type == NEURON_NEFF_VAR_VIRTUAL)
 			err = find_area(r, AT_KEY(at, sg->vars[i].name), sg, &sg->vars[i]);
 	for (size_t i = 0; i < sg->nr_areas && !err; i++) {
 		if (i)
-			sg->scratchpad = (sg->scratchpad + AREA_ALIGN - 1) & ~(AREA_ALIGN - 1);
+			sg->scratchpad = round_up(sg->scratchpad, AREA_ALIGN);
 		sg->areas[i].base = sg->scratchpad;
 		if (__builtin_add_overflow(sg->scratchpad, sg->areas[i].need, &sg->scratchpad) ||
 		    sg->scratchpad > INT64_MAX)
@@ -205,11 +203,9 @@ int parse_vars(struct neff_reader *r, const struct jpath *at, json_t *vars,
 	json_t *v;
 	int err;
 
-	sg->vars = neff_alloc(r->obj, n, sizeof(*sg->vars));
-	sg->vars_by_name = neff_alloc(r->obj, n, sizeof(*sg->vars_by_name));
-	by_id = neff_alloc(r->obj, n, sizeof(*by_id));
-	if (!sg->vars || !sg->vars_by_name || !by_id)
-		return memory_at(r, at);
+	if (new_at(r, at, sg->vars, n) || new_at(r, at, sg->vars_by_name, n) ||
+	    new_at(r, at, by_id, n))
+		return -ENOMEM;
 
 	json_object_foreach(vars, name, v) {
 		struct neuron_neff_var *var = &sg->vars[i];
@@ -237,12 +233,9 @@ int parse_vars(struct neff_reader *r, const struct jpath *at, json_t *vars,
 					  "%u is also the id of '%s'", by_id[i]->var_id,
 					  by_id[i - 1]->name);
 	i = 0;
-	json_object_foreach(vars, name, v) {
-		err = parse_references(r, AT_KEY(at, name), v, by_id, n, &sg->vars[i++]);
-		if (err)
-			return err;
-	}
-	return 0;
+	json_object_foreach(vars, name, v)
+		err = err ?: parse_references(r, AT_KEY(at, name), v, by_id, n, &sg->vars[i++]);
+	return err;
 }
 
 int load_constant(struct neff_reader *r, const struct neuron_neff_subgraph *sg,
@@ -253,9 +246,8 @@ int load_constant(struct neff_reader *r, const struct neuron_neff_subgraph *sg,
 	struct neff_member *m;
 	struct neuron_neff_npy npy;
 	size_t n;
-	int err;
+	int err = neff_find_file(r, here, sg, var->file_name, &m);
 
-	err = neff_find_file(r, here, sg, var->file_name, &m);
 	if (err)
 		return err;
 	var->data = m->data;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* NEFF writer: equal contents give equal bytes. */
+#include <endian.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,21 +52,13 @@ NEURON_EXPORT int neuron_neff_writer_add(struct neuron_neff_writer *w, const cha
 		err = -EINVAL;
 		goto fail;
 	}
-	for (size_t i = 0; i < w->nr; i++) {
+	for (size_t i = 0; i < w->nr; i++)
 		if (!strcmp(w->members[i].name, m.name)) {
 			err = -EEXIST;
 			goto fail;
 		}
-	}
-	if (w->nr == w->room) {
-		size_t room = w->room ? w->room * 2 : 16;
-		struct neff_member *grown = realloc(w->members, room * sizeof(*grown));
-
-		if (!grown)
-			goto fail;
-		w->members = grown;
-		w->room = room;
-	}
+	if (array_grow((void **)&w->members, w->nr, &w->room, sizeof(m)))
+		goto fail;
 	if (size) {
 		m.data = malloc(size);
 		if (!m.data)
@@ -77,38 +71,6 @@ NEURON_EXPORT int neuron_neff_writer_add(struct neuron_neff_writer *w, const cha
 fail:
 	free(m.name);
 	return err;
-}
-
-struct sink {
-	uint8_t *bytes;
-	size_t size;
-	size_t room;
-};
-
-static la_ssize_t write_cb(struct archive *a, void *data, const void *buffer, size_t n)
-{
-	struct sink *s = data;
-
-	if (s->room - s->size < n) {
-		size_t room = (s->size + n) * 2;
-		uint8_t *grown = realloc(s->bytes, room);
-
-		if (!grown) {
-			archive_set_error(a, ENOMEM, "out of memory");
-			return -1;
-		}
-		s->bytes = grown;
-		s->room = room;
-	}
-	memcpy(s->bytes + s->size, buffer, n);
-	s->size += n;
-	return (la_ssize_t)n;
-}
-
-static int compare(const void *a, const void *b)
-{
-	return strcmp(((const struct neff_member *)a)->name,
-		      ((const struct neff_member *)b)->name);
 }
 
 static int write_members(struct neuron_neff_writer *w, struct archive *a)
@@ -142,7 +104,7 @@ static int write_members(struct neuron_neff_writer *w, struct archive *a)
 	return archive_errno(a) == ENOMEM ? -ENOMEM : -EIO;
 }
 
-static int write_archive(struct neuron_neff_writer *w, bool gzip, struct sink *s)
+static int write_archive(struct neuron_neff_writer *w, bool gzip, FILE *f)
 {
 	struct archive *a = archive_write_new();
 	int err;
@@ -155,7 +117,7 @@ static int write_archive(struct neuron_neff_writer *w, bool gzip, struct sink *s
 	    (gzip && (archive_write_add_filter_gzip(a) != ARCHIVE_OK ||
 		      archive_write_set_options(a, "gzip:compression-level=9,gzip:!timestamp") !=
 		      ARCHIVE_OK)) ||
-	    archive_write_open(a, s, NULL, write_cb, NULL) != ARCHIVE_OK)
+	    archive_write_open_FILE(a, f) != ARCHIVE_OK)
 		err = -EIO;
 	else
 		err = write_members(w, a);
@@ -163,54 +125,44 @@ static int write_archive(struct neuron_neff_writer *w, bool gzip, struct sink *s
 	return err;
 }
 
-static void put64(uint8_t *p, uint64_t v)
+size_t neff_hash(uint64_t pkg_version, const void *data, size_t size, uint8_t digest[32])
 {
-	for (int i = 0; i < 8; i++, v >>= 8)
-		p[i] = (uint8_t)v;
-}
+	struct sha256_ctx sha256;
+	struct md5_ctx md5;
 
-static void put32(uint8_t *p, uint32_t v)
-{
-	for (int i = 0; i < 4; i++, v >>= 8)
-		p[i] = (uint8_t)v;
-}
-
-static void put_hash(uint8_t *p, uint64_t version, const uint8_t *data, size_t size)
-{
-	if (version == 1) {
-		struct sha256_ctx ctx;
-
-		sha256_init(&ctx);
-		sha256_update(&ctx, size, data);
-		sha256_digest(&ctx, SHA256_DIGEST_SIZE, p);
-	} else {
-		struct md5_ctx ctx;
-
-		md5_init(&ctx);
-		md5_update(&ctx, size, data);
-		md5_digest(&ctx, MD5_DIGEST_SIZE, p);
+	if (pkg_version == 1) {
+		sha256_init(&sha256);
+		sha256_update(&sha256, size, data);
+		sha256_digest(&sha256, SHA256_DIGEST_SIZE, digest);
+		return SHA256_DIGEST_SIZE;
 	}
+	md5_init(&md5);
+	md5_update(&md5, size, data);
+	md5_digest(&md5, MD5_DIGEST_SIZE, digest);
+	return MD5_DIGEST_SIZE;
 }
 
-static void put_header(uint8_t *p, const struct neuron_neff_header *h, size_t payload)
+static void put_header(void *bytes, const struct neuron_neff_header *h, size_t payload)
 {
 	uint64_t version = h->pkg_version ? h->pkg_version : 2;
+	struct neff_file_header f = {
+		.pkg_version = htole64(version),
+		.header_size = htole64(NEURON_NEFF_HEADER_SIZE),
+		.data_size = htole64(payload),
+		.version_major = htole64(h->version_major),
+		.version_minor = htole64(h->version_minor),
+		.num_tpb = htole32(h->num_tpb),
+		.requested_tpb_count = htole32(h->requested_tpb_count),
+		.feature_bits = htole64(h->feature_bits),
+		.lnc_size = htole32(h->lnc_size),
+	};
 
-	memset(p, 0, NEURON_NEFF_HEADER_SIZE);
-	put64(p, version);
-	put64(p + 8, NEURON_NEFF_HEADER_SIZE);
-	put64(p + 16, payload);
-	put64(p + 24, h->version_major);
-	put64(p + 32, h->version_minor);
-	memcpy(p + 40, h->build_version, strnlen(h->build_version, 128));
-	put32(p + 168, h->num_tpb);
-	put_hash(p + 172, version, p + NEURON_NEFF_HEADER_SIZE, payload);
-	memcpy(p + 204, h->uuid, sizeof(h->uuid));
-	memcpy(p + 220, h->name, strnlen(h->name, 255));
-	put32(p + 476, h->requested_tpb_count);
-	memcpy(p + 480, h->tpb_per_node, sizeof(h->tpb_per_node));
-	put64(p + 544, h->feature_bits);
-	put32(p + 552, h->lnc_size);
+	memcpy(f.build_version, h->build_version, strnlen(h->build_version, 128));
+	neff_hash(version, (char *)bytes + NEURON_NEFF_HEADER_SIZE, payload, f.hash);
+	memcpy(f.uuid, h->uuid, sizeof(h->uuid));
+	memcpy(f.name, h->name, strnlen(h->name, 255));
+	memcpy(f.tpb_per_node, h->tpb_per_node, sizeof(h->tpb_per_node));
+	memcpy(bytes, &f, sizeof(f));
 }
 
 NEURON_EXPORT int neuron_neff_writer_finish(struct neuron_neff_writer *w,
@@ -218,7 +170,10 @@ NEURON_EXPORT int neuron_neff_writer_finish(struct neuron_neff_writer *w,
 					    void **bytes, size_t *size)
 {
 	struct neuron_neff_header h = { .version_major = 0 };
-	struct sink s = { .size = NEURON_NEFF_HEADER_SIZE };
+	static const struct neff_file_header none;
+	char *out = NULL;
+	size_t length;
+	FILE *f;
 	int err;
 
 	if (!w || !header || !header->size || !bytes || !size)
@@ -226,19 +181,20 @@ NEURON_EXPORT int neuron_neff_writer_finish(struct neuron_neff_writer *w,
 	memcpy(&h, header, header->size < sizeof(h) ? header->size : sizeof(h));
 	if (h.pkg_version > 2)
 		return -EINVAL;
-	s.room = 64 * 1024;
-	s.bytes = malloc(s.room);
-	if (!s.bytes)
+	f = open_memstream(&out, &length);
+	if (!f)
 		return -ENOMEM;
 	if (w->nr)
-		qsort(w->members, w->nr, sizeof(*w->members), compare);
-	err = write_archive(w, gzip, &s);
+		qsort(w->members, w->nr, sizeof(*w->members), neff_compare_members);
+	err = fwrite(&none, sizeof(none), 1, f) == 1 ? write_archive(w, gzip, f) : -ENOMEM;
+	if (fclose(f) && !err)
+		err = -ENOMEM;
 	if (err) {
-		free(s.bytes);
+		free(out);
 		return err;
 	}
-	put_header(s.bytes, &h, s.size - NEURON_NEFF_HEADER_SIZE);
-	*bytes = s.bytes;
-	*size = s.size;
+	put_header(out, &h, length - NEURON_NEFF_HEADER_SIZE);
+	*bytes = out;
+	*size = length;
 	return 0;
 }
