@@ -73,9 +73,8 @@ NEURON_EXPORT int neuron_claim_cores(const struct neuron_device_entry *list, siz
 	struct neuron_claim_opts o;
 	struct neuron_claim *c;
 	char path[32];
-	int ret;
+	int ret = opts_copy(&o, sizeof(o), opts);
 
-	ret = opts_copy(&o, sizeof(o), opts);
 	if (ret)
 		return ret;
 	if (!claim || !o.count || o.count > o.total || o.start > o.total - o.count)

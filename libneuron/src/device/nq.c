@@ -58,9 +58,8 @@ NEURON_EXPORT int neuron_nq_open(struct neuron_device *device,
 	struct neuron_ioctl_notifications_init_with_realloc_v2 init = { 0 };
 	struct neuron_nq_opts o;
 	struct neuron_nq *n;
-	int ret;
+	int ret = opts_copy(&o, sizeof(o), opts);
 
-	ret = opts_copy(&o, sizeof(o), opts);
 	if (ret)
 		return ret;
 	if (!o.bytes)

@@ -25,9 +25,8 @@ NEURON_EXPORT int neuron_mem_alloc(struct neuron_device *device, uint64_t bytes,
 	struct neuron_native_mem_alloc a = { .size = sizeof(a), .bytes = bytes };
 	struct neuron_mem_opts o;
 	struct neuron_mem *m;
-	int ret;
+	int ret = opts_copy(&o, sizeof(o), opts);
 
-	ret = opts_copy(&o, sizeof(o), opts);
 	if (ret)
 		return ret;
 	if (!opts)

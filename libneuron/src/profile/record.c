@@ -523,9 +523,8 @@ NEURON_EXPORT int neuron_profile_start(struct neuron_core *core,
 {
 	struct neuron_profile_opts o;
 	struct neuron_profile *p;
-	int ret;
+	int ret = opts_copy(&o, sizeof(o), opts) ?: check_opts(&o);
 
-	ret = opts_copy(&o, sizeof(o), opts) ?: check_opts(&o);
 	if (ret)
 		return ret;
 	if (!profile || (o.model && o.model->core != core))

@@ -165,9 +165,8 @@ NEURON_EXPORT int neuron_core_open(struct neuron_device *device, uint32_t nc,
 	const struct neuron_geometry *g = &device->geometry;
 	struct neuron_core_opts o;
 	struct neuron_core *c;
-	int ret;
+	int ret = opts_copy(&o, sizeof(o), opts);
 
-	ret = opts_copy(&o, sizeof(o), opts);
 	if (ret)
 		return ret;
 	if (!o.scratchpad_page)
