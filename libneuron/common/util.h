@@ -12,6 +12,9 @@
 
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 
+/* A size in words, until the end of the block; <neuron/neuron.h>. */
+#define SIZE_TEXT(bytes) neuron_report_size((bytes), (char[32]){ 0 }, 32)
+
 /* The unit in which the driver hands out memory. */
 #define NEURON_PAGE 4096u
 

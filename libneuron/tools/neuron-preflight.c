@@ -156,18 +156,12 @@ static size_t gather(uint32_t hbm, const struct neuron_plan_opts *opts,
 				.name = placed[i].plan.name,
 			};
 			for (uint32_t k = 0; k < placed[i].plan.nr_parts; k++) {
-				const struct neuron_model_usage *u = &placed[i].plan.parts[k];
-				struct neuron_model_usage *sum = &models[m].usage;
+				const uint64_t *part = (const uint64_t *)&placed[i].plan.parts[k];
+				uint64_t *sum = (uint64_t *)&models[m].usage;
 
-				sum->code += u->code;
-				sum->constants += u->constants;
-				sum->scratchpad += u->scratchpad;
-				sum->runtime += u->runtime;
-				sum->rings_io += u->rings_io;
-				sum->rings_spill += u->rings_spill;
-				sum->rings_collectives += u->rings_collectives;
-				sum->rings_runtime += u->rings_runtime;
-				sum->collectives += u->collectives;
+				/* All members behind the size are numbers of the same type. */
+				for (size_t n = 1; n < sizeof(models[m].usage) / sizeof(*sum); n++)
+					sum[n] += part[n];
 			}
 			m++;
 		}
@@ -203,7 +197,7 @@ static uint64_t examine(const struct neuron_plan_opts *opts, bool print, uint64_
 		struct neuron_report r = { .size = sizeof(r), .hbm = hbm, .lnc = (uint32_t)opts->lnc,
 					   .cores = cores };
 		uint64_t row[NEURON_REPORT_NR_COLUMNS], room = geometry.hbm[hbm].size - reserved;
-		char *text, a[32], b[32];
+		char *text;
 		bool used;
 
 		r.nr_cores = gather(hbm, opts, cores, models, plans, &used);
@@ -221,12 +215,10 @@ static uint64_t examine(const struct neuron_plan_opts *opts, bool print, uint64_
 		free(text);
 		if (row[NEURON_REPORT_TOTAL] > room)
 			printf("does not fit, %s too much for %s\n\n",
-			       neuron_report_size(row[NEURON_REPORT_TOTAL] - room, a, sizeof(a)),
-			       neuron_report_size(room, b, sizeof(b)));
+			       SIZE_TEXT(row[NEURON_REPORT_TOTAL] - room), SIZE_TEXT(room));
 		else
 			printf("fits, %s of %s stay free\n\n",
-			       neuron_report_size(room - row[NEURON_REPORT_TOTAL], a, sizeof(a)),
-			       neuron_report_size(room, b, sizeof(b)));
+			       SIZE_TEXT(room - row[NEURON_REPORT_TOTAL]), SIZE_TEXT(room));
 	}
 	for (size_t i = 0; i < nr_placed && print; i++)
 		for (uint32_t k = 0; k < placed[i].plan.nr_obstacles; k++)
@@ -261,7 +253,6 @@ static int propose(struct neuron_plan_opts *opts)
 {
 	uint64_t totals[8];
 	size_t best = 1;
-	char text[32];
 
 	printf("%6s %12s\n", "page", "memory");
 	for (size_t i = 0; i < 8; i++) {
@@ -273,7 +264,7 @@ static int propose(struct neuron_plan_opts *opts)
 			printf("%6zu", i * 512);
 		else
 			printf("%6s", "none");
-		printf(" %12s\n", neuron_report_size(totals[i], text, sizeof(text)));
+		printf(" %12s\n", SIZE_TEXT(totals[i]));
 		if (i && totals[i] < totals[best])
 			best = i;
 	}

@@ -60,12 +60,9 @@ static error_t option(int key, char *arg, struct argp_state *state)
 /* In words, if a memory was full. */
 static void no_room(const char *what, const struct neuron_mem_failure *why, int ret)
 {
-	char text[32];
-
 	if (ret == -ENOMEM && why->reason != NEURON_MEM_REASON_NONE)
 		error(1, 0, "no room for %s: HBM %u is %s, %s free", what, why->hbm,
-		      neuron_mem_reason_name(why->reason),
-		      neuron_report_size(why->free, text, sizeof(text)));
+		      neuron_mem_reason_name(why->reason), SIZE_TEXT(why->free));
 	error(1, -ret, "%s", what);
 }
 
@@ -192,10 +189,9 @@ static int capture(void)
 	struct neuron_run_result result = { .size = sizeof(result) };
 	struct neuron_profile_stats stats = { .size = sizeof(stats) };
 	struct neuron_profile *profile;
-	char buffers[32], inout[32];
 	struct neuron_io *io;
 	int ret = 0, stopped;
-	uint64_t bytes;
+	uint64_t bytes, buffers;
 	size_t nr;
 
 	open_core();
@@ -203,7 +199,7 @@ static int capture(void)
 	io = tensors(&nr, &bytes);
 	start(&profile);
 	neuron_profile_get_stats(profile, &stats);
-	neuron_report_size(stats.memory, buffers, sizeof(buffers));
+	buffers = stats.memory;
 	for (unsigned int i = 0; i < options.runs && !ret; i++)
 		ret = neuron_model_run(model, io, nr, options.timeout_ms, &result);
 	if (ret)
@@ -218,8 +214,8 @@ static int capture(void)
 	       options.output, (unsigned long long)stats.runs,
 	       (unsigned long long)stats.instructions, (unsigned long long)stats.packets,
 	       (unsigned long long)stats.bytes, (unsigned long long)stats.lost);
-	printf("profile buffers %s, inputs and outputs %s\n", buffers,
-	       neuron_report_size(bytes, inout, sizeof(inout)));
+	printf("profile buffers %s, inputs and outputs %s\n", SIZE_TEXT(buffers),
+	       SIZE_TEXT(bytes));
 	neuron_profile_close(profile);
 	for (size_t i = 0; i < nr; i++)
 		if (!i || !options.single_io)

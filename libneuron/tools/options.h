@@ -12,6 +12,8 @@
 
 #include <neuron/neuron.h>
 
+#include "../common/util.h"
+
 /* KIND=MIB, kinds as in NEURON_RT_PROFILE_BUF_<KIND>_MB; 0 or -EINVAL. */
 static inline int profile_buffer(const char *arg, struct neuron_profile_opts *opts)
 {

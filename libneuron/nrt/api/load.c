@@ -17,7 +17,7 @@ static void log_usage(const struct nrt_model *m)
 {
 	struct neuron_model_usage u = { .size = sizeof(u) };
 	struct neuron_core_stats s = { .size = sizeof(s) };
-	char text[12][32], name[NRT_TENSOR_NAME_MAX];
+	char name[NRT_TENSOR_NAME_MAX];
 	uint64_t used = 0, total;
 
 	if (!nrt_log_enabled(LOG_TDRV, LOG_INFO) || neuron_model_get_usage(m->model, &u))
@@ -38,19 +38,12 @@ static void log_usage(const struct nrt_model *m)
 	       "\t* model constants: %s\n\t* scratchpad: %s\n\t* runtime: %s\n"
 	       "\t* dma rings io: %s\n\t* dma rings spill: %s\n\t* dma rings collectives: %s\n"
 	       "\t* dma rings runtime: %s\n\t* collectives: %s",
-	       neuron_device_index(m->vnc->device), m->vnc->index,
-	       neuron_report_size(used, text[0], sizeof(text[0])),
-	       neuron_report_size(neuron_core_scratchpad(m->vnc->core), text[1], sizeof(text[1])),
-	       name, neuron_report_size(total, text[2], sizeof(text[2])),
-	       neuron_report_size(u.code, text[3], sizeof(text[3])),
-	       neuron_report_size(u.constants, text[4], sizeof(text[4])),
-	       neuron_report_size(u.scratchpad, text[5], sizeof(text[5])),
-	       neuron_report_size(u.runtime, text[6], sizeof(text[6])),
-	       neuron_report_size(u.rings_io, text[7], sizeof(text[7])),
-	       neuron_report_size(u.rings_spill, text[8], sizeof(text[8])),
-	       neuron_report_size(u.rings_collectives, text[9], sizeof(text[9])),
-	       neuron_report_size(u.rings_runtime, text[10], sizeof(text[10])),
-	       neuron_report_size(u.collectives, text[11], sizeof(text[11])));
+	       neuron_device_index(m->vnc->device), m->vnc->index, SIZE_TEXT(used),
+	       SIZE_TEXT(neuron_core_scratchpad(m->vnc->core)), name, SIZE_TEXT(total),
+	       SIZE_TEXT(u.code), SIZE_TEXT(u.constants), SIZE_TEXT(u.scratchpad),
+	       SIZE_TEXT(u.runtime), SIZE_TEXT(u.rings_io), SIZE_TEXT(u.rings_spill),
+	       SIZE_TEXT(u.rings_collectives), SIZE_TEXT(u.rings_runtime),
+	       SIZE_TEXT(u.collectives));
 }
 
 /* Tensor descriptions of the loaded model. */
@@ -167,25 +160,24 @@ NEURON_EXPORT NRT_STATUS nrt_unload(nrt_model_t *model)
 {
 	struct nrt_process *p = &nrt_process;
 	uint64_t began = nrt_trace_begin();
-	struct nrt_model **at, *found = NULL;
+	struct nrt_model **at, *found;
 	NRT_STATUS status = NRT_SUCCESS;
 	uint32_t vnc = 0;
 
 	NRT_ENTER();
 	pthread_mutex_lock(&p->lock);
-	for (at = &p->models; *at; at = &(*at)->next)
-		if (*at == model) {
-			found = model;
-			vnc = model->vnc_index;
-			*at = model->next;
-			model->vnc->nr_models--;
-			break;
-		}
+	for (at = &p->models; *at && *at != model; at = &(*at)->next)
+		;
+	found = *at;
+	if (found) {
+		vnc = found->vnc_index;
+		*at = found->next;
+		found->vnc->nr_models--;
+	}
 	pthread_mutex_unlock(&p->lock);
-	if (found)
-		nrt_model_put(found);
-	else
+	if (!found)
 		status = NRT_INVALID_HANDLE;
+	nrt_model_put(found);
 	nrt_trace_end(began, NRT_TRACE_UNLOAD, vnc, status, 0, NULL);
 	return status;
 }

@@ -179,7 +179,7 @@ static int gather(struct gathered *g, struct neuron_device *device,
 	return 0;
 }
 
-/* Everybody can write to /tmp: only a file of our own. -1: none. */
+/* Everybody can write to /tmp: only a file of our own. */
 static int open_file(const char *path)
 {
 	int fd = nrt_open_output(AT_FDCWD, path);
@@ -257,14 +257,10 @@ static const char *usage_name(enum neuron_mem_category category)
 
 static void log_failed(unsigned int nd, const struct neuron_mem_failure *f)
 {
-	char want[32], align[32] = "none";
-
-	if (f->align)
-		neuron_report_size(f->align, align, sizeof(align));
 	LOG_AS(TDRV, ERROR, "log_dev_mem",
 	       "Failed to allocate %s (alignment: %s, usage: %s) on ND %u:NC %u%s",
-	       neuron_report_size(f->bytes, want, sizeof(want)), align, usage_name(f->category),
-	       nd, f->nc,
+	       SIZE_TEXT(f->bytes), f->align ? SIZE_TEXT(f->align) : "none",
+	       usage_name(f->category), nd, f->nc,
 	       f->align ? "; aligned allocations can fail although enough memory is free, when no piece starts at a multiple of the alignment" : "");
 }
 

@@ -167,12 +167,9 @@ static void header(FILE *f, int width, bool bottom)
 static void line(FILE *f, int width, const char *name,
 		 const uint64_t row[NEURON_REPORT_NR_COLUMNS], bool model)
 {
-	char text[32];
-
 	fprintf(f, "%-*s|", width, name);
 	for (int i = 0; i < NEURON_REPORT_NR_COLUMNS; i++)
-		cell(f, model && !columns[i].model ? "n/a" :
-		     neuron_report_size(row[i], text, sizeof(text)), columns[i].width);
+		cell(f, model && !columns[i].model ? "n/a" : SIZE_TEXT(row[i]), columns[i].width);
 	fputc('\n', f);
 }
 
@@ -198,21 +195,17 @@ static uint64_t microcode(const struct neuron_report_core *c)
 /* The whole memory, to the byte. */
 static void balance(FILE *f, const struct neuron_report *r, uint64_t held)
 {
-	char text[4][32];
 	uint64_t code = 0;
 
 	fprintf(f, "\n%s are %s in these rows, %s free and %s reserved (%llu = %llu + %llu + %llu bytes)\n",
-		neuron_report_size(r->total, text[0], sizeof(text[0])),
-		neuron_report_size(held, text[1], sizeof(text[1])),
-		neuron_report_size(r->free, text[2], sizeof(text[2])),
-		neuron_report_size(r->reserved, text[3], sizeof(text[3])),
+		SIZE_TEXT(r->total), SIZE_TEXT(held), SIZE_TEXT(r->free), SIZE_TEXT(r->reserved),
 		(unsigned long long)r->total, (unsigned long long)held,
 		(unsigned long long)r->free, (unsigned long long)r->reserved);
 	for (size_t i = 0; i < r->nr_cores; i++)
 		add(&code, microcode(&r->cores[i]));
 	if (code)
 		fprintf(f, "%s of the code are set aside for microcode on cores without models (NEURON_RT_MICROCODE_MB)\n",
-			neuron_report_size(code, text[0], sizeof(text[0])));
+			SIZE_TEXT(code));
 }
 
 static void table(FILE *f, const struct neuron_report *r)
@@ -308,28 +301,25 @@ static enum neuron_report_column largest(const uint64_t row[NEURON_REPORT_NR_COL
 
 static void capped(FILE *f, const struct neuron_report *r, const struct neuron_mem_failure *fail)
 {
-	char text[2][32];
-
+	fputs("is not to be used further by ", f);
 	if (!r->limit_path) {
-		fputs("is not to be used further by this process: a limit that is neither its own nor the core's is reached (a control group's)",
+		fputs("this process: a limit that is neither its own nor the core's is reached (a control group's)",
 		      f);
 		return;
 	}
-	fputs("is not to be used further by ", f);
 	if (r->limit_core)
 		fprintf(f, "NC %u: its limit", fail->nc);
 	else
 		fputs("this process: its limit", f);
 	fprintf(f, " of %s has %s left (%s)",
-		neuron_report_size(r->limit, text[0], sizeof(text[0])),
-		neuron_report_size(r->limit > r->limit_used ? r->limit - r->limit_used : 0, text[1],
-				   sizeof(text[1])), r->limit_path);
+		SIZE_TEXT(r->limit),
+		SIZE_TEXT(r->limit > r->limit_used ? r->limit - r->limit_used : 0), r->limit_path);
 }
 
-static void what(FILE *f, const struct neuron_report *r, const struct neuron_mem_failure *fail,
-		 const char *left, const char *total, const char *run)
+static void what(FILE *f, const struct neuron_report *r, const struct neuron_mem_failure *fail)
 {
-	char text[32];
+	const char *left = SIZE_TEXT(fail->free), *total = SIZE_TEXT(fail->total);
+	const char *run = SIZE_TEXT(fail->largest_free);
 
 	switch (fail->reason) {
 	case NEURON_MEM_REASON_FULL:
@@ -340,10 +330,9 @@ static void what(FILE *f, const struct neuron_report *r, const struct neuron_mem
 			total, run);
 		break;
 	case NEURON_MEM_REASON_ALIGNMENT:
-		fprintf(f, "has no piece that starts where it must: %s of %s are free, the longest piece has %s, the longest one from a multiple of %s",
-			left, total, run, neuron_report_size(fail->align, text, sizeof(text)));
-		fprintf(f, " has %s",
-			neuron_report_size(fail->largest_aligned, text, sizeof(text)));
+		fprintf(f, "has no piece that starts where it must: %s of %s are free, the longest piece has %s, the longest one from a multiple of %s has %s",
+			left, total, run, SIZE_TEXT(fail->align),
+			SIZE_TEXT(fail->largest_aligned));
 		break;
 	case NEURON_MEM_REASON_CAPPED:
 		capped(f, r, fail);
@@ -360,7 +349,6 @@ static void holders(FILE *f, const struct neuron_report *r)
 {
 	uint64_t row[NEURON_REPORT_NR_COLUMNS];
 	const char *sep = "; held by";
-	char text[32];
 
 	for (size_t i = 0; i < r->nr_cores; i++) {
 		const struct neuron_report_core *c = &r->cores[i];
@@ -374,11 +362,9 @@ static void holders(FILE *f, const struct neuron_report *r)
 		if (c->owner)
 			fprintf(f, " (%s %d)", c->owner == getpid() ? "this process," : "process",
 				c->owner);
-		fprintf(f, " %s,", neuron_report_size(row[NEURON_REPORT_TOTAL], text, sizeof(text)));
-		fprintf(f, " most of it %s (%s)",
+		fprintf(f, " %s, most of it %s (%s)", SIZE_TEXT(row[NEURON_REPORT_TOTAL]),
 			most == NEURON_REPORT_CODE && microcode(c) ? "set aside for microcode" :
-			names[most],
-			neuron_report_size(row[most], text, sizeof(text)));
+			names[most], SIZE_TEXT(row[most]));
 		sep = " and";
 	}
 }
@@ -411,12 +397,11 @@ static void advice(FILE *f, const struct neuron_report *r, const struct neuron_m
 
 	neuron_report_row(r, NULL, row);
 	if (fail->reason == NEURON_MEM_REASON_CAPPED) {
+		fprintf(f, "%s a higher limit, or fewer tensors and models ", sep);
 		if (r->limit_core)
-			fprintf(f, "%s a higher limit, or fewer tensors and models on NC %u", sep,
-				fail->nc);
+			fprintf(f, "on NC %u", fail->nc);
 		else
-			fprintf(f, "%s a higher limit, or fewer tensors and models in this process",
-				sep);
+			fputs("in this process", f);
 		sep = ", or";
 	} else if (fail->reason == NEURON_MEM_REASON_FRAGMENTED ||
 		   fail->reason == NEURON_MEM_REASON_ALIGNMENT) {
@@ -462,7 +447,6 @@ static bool would_fit(const struct neuron_report *r, const struct neuron_mem_fai
 NEURON_EXPORT int neuron_report_reason(const struct neuron_report *report,
 				       const struct neuron_mem_failure *failure, char **text)
 {
-	char left[32], total[32], run[32], bytes[32];
 	struct neuron_report r;
 	char *out = NULL;
 	uint64_t fits;
@@ -475,17 +459,13 @@ NEURON_EXPORT int neuron_report_reason(const struct neuron_report *report,
 	f = open_memstream(&out, &size);
 	if (!f)
 		return -ENOMEM;
-	neuron_report_size(failure->free, left, sizeof(left));
-	neuron_report_size(failure->total, total, sizeof(total));
-	neuron_report_size(failure->largest_free, run, sizeof(run));
-	fprintf(f, "No room for %s of %s: HBM %u of ND %u ",
-		neuron_report_size(failure->bytes, bytes, sizeof(bytes)),
+	fprintf(f, "No room for %s of %s: HBM %u of ND %u ", SIZE_TEXT(failure->bytes),
 		names[column_of(failure->category)], r.hbm, r.device);
-	what(f, &r, failure, left, total, run);
+	what(f, &r, failure);
 	if (failure->reason != NEURON_MEM_REASON_HOST && failure->reason != NEURON_MEM_REASON_NONE) {
 		holders(f, &r);
 		if (would_fit(&r, failure, &fits))
-			fprintf(f, "; up to %s would fit", neuron_report_size(fits, bytes, sizeof(bytes)));
+			fprintf(f, "; up to %s would fit", SIZE_TEXT(fits));
 		advice(f, &r, failure);
 	}
 	return text_end(f, &out, text);
