@@ -50,7 +50,6 @@ struct profile_item {
 	uint32_t bytes;
 	uint8_t type;			/* enum profile_type */
 	uint8_t code;			/* opcode */
-	uint8_t by;			/* engine that changed the semaphore */
 	bool unfinished;
 };
 

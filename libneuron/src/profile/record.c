@@ -146,18 +146,17 @@ static int open_queue(struct neuron_core *core, struct profile_buffer *b)
 	return 0;
 }
 
-static int open_memory(struct neuron_core *core, struct profile_buffer *b,
+static int open_buffer(struct neuron_core *core, struct profile_buffer *b,
 		       struct neuron_mem_failure *failure)
 {
-	struct neuron_mem_opts opts = {
-		.size = sizeof(opts),
-		.hbm = core->hbm,
-		.nc = core->nc,
-		.category = NEURON_MEM_NOTIFICATION,
-		.failure = failure,
-	};
+	int ret;
 
-	return neuron_mem_alloc(core->device, b->bytes, &opts, &b->mem);
+	if (b->type == PROFILE_NO_QUEUE)
+		return core_alloc(core, NEURON_MEM_NOTIFICATION, 0, b->bytes, failure, &b->mem);
+	ret = open_queue(core, b);
+	if (ret == -ENOMEM)
+		explain(core, b->bytes, failure);
+	return ret;
 }
 
 static void free_buffers(struct profile_part *p)
@@ -169,19 +168,12 @@ static void free_buffers(struct profile_part *p)
 
 static int open_buffers(struct profile_part *p)
 {
-	struct neuron_core *core = p->core;
 	struct profile_buffer list[PROFILE_MAX_BUFFERS];
-	size_t nr = list_buffers(&core->device->geometry, &p->profile->opts, list);
+	size_t nr = list_buffers(&p->core->device->geometry, &p->profile->opts, list);
 	int ret = 0;
 
 	for (size_t i = 0; i < nr && !ret; i++) {
-		if (list[i].type == PROFILE_NO_QUEUE) {
-			ret = open_memory(core, &list[i], p->failure);
-		} else {
-			ret = open_queue(core, &list[i]);
-			if (ret == -ENOMEM)
-				explain(core, list[i].bytes, p->failure);
-		}
+		ret = open_buffer(p->core, &list[i], p->failure);
 		if (!ret)
 			p->buffers[p->nr_buffers++] = list[i];
 	}
@@ -190,25 +182,6 @@ static int open_buffers(struct profile_part *p)
 }
 
 /* ---- collecting -------------------------------------------------------------------- */
-
-/* Up to the limit; @open, if it is not NULL, is the one that was added last. */
-static int add_item(struct profile_part *p, const struct profile_item *item, size_t *open)
-{
-	int ret;
-
-	if (p->nr_items >= PROFILE_MAX_ITEMS) {
-		p->lost++;
-		return 0;
-	}
-	ret = array_grow((void **)&p->items, p->nr_items, &p->max_items, sizeof(*p->items));
-	if (ret)
-		return ret;
-	p->items[p->nr_items] = *item;
-	if (open)
-		*open = p->nr_items;
-	p->nr_items++;
-	return 0;
-}
 
 #define BY_TIME NR_ENGINES
 
@@ -238,36 +211,55 @@ static bool wanted(const struct profile_part *p, uint32_t run)
 	return run != PROFILE_NO_RUN && p->runs[run].labels;
 }
 
-/* The item that is added last is @open for its end. */
+/* Up to the limit; an item of a run that is wanted, which is @open for its end. */
+static int add_item(struct profile_part *p, const struct neuron_isa_notice *n,
+		    enum profile_type type, uint32_t run, uint32_t where, uint32_t id, size_t *open)
+{
+	int ret;
+
+	if (p->nr_items >= PROFILE_MAX_ITEMS) {
+		p->lost++;
+		return 0;
+	}
+	ret = array_grow((void **)&p->items, p->nr_items, &p->max_items, sizeof(*p->items));
+	if (ret)
+		return ret;
+	*open = p->nr_items;
+	p->items[p->nr_items++] = (struct profile_item){
+		.type = type,
+		.begin = le64toh(n->data),
+		.end = le64toh(n->data),
+		.run = run,
+		.where = where,
+		.id = id,
+		.code = n->code,
+		.unfinished = type == PROFILE_INSTRUCTION,
+	};
+	return 0;
+}
+
+/* Of the item that is @open. */
+static void end_item(struct profile_part *p, const struct neuron_isa_notice *n, size_t *open)
+{
+	if (*open != PROFILE_NO_ITEM) {
+		struct profile_item *item = &p->items[*open];
+
+		item->end = le64toh(n->data);
+		item->unfinished = false;
+		if (n->kind == NEURON_ISA_NOTICE_DMA_END)
+			item->bytes = le32toh(n->id);
+	}
+	*open = PROFILE_NO_ITEM;
+}
+
 static int take_instruction(struct profile_part *p, const struct neuron_isa_notice *n,
 			    size_t *open)
 {
-	uint32_t id = le32toh(n->id), run;
-	size_t begun = *open;
+	uint32_t id = le32toh(n->id), run = run_of(p, n->engine, id);
 
-	if (n->engine >= NR_ENGINES)
-		return 0;
 	*open = PROFILE_NO_ITEM;
-	if (n->kind == NEURON_ISA_NOTICE_END) {
-		if (begun != PROFILE_NO_ITEM) {
-			p->items[begun].end = le64toh(n->data);
-			p->items[begun].unfinished = false;
-		}
-		return 0;
-	}
-	run = run_of(p, n->engine, id);
-	if (!wanted(p, run))
-		return 0;
-	return add_item(p, &(struct profile_item){
-				.type = PROFILE_INSTRUCTION,
-				.begin = le64toh(n->data),
-				.end = le64toh(n->data),
-				.run = run,
-				.where = n->engine,
-				.id = id - p->runs[run].first[n->engine],
-				.code = n->code,
-				.unfinished = true,
-			}, open);
+	return wanted(p, run) ? add_item(p, n, PROFILE_INSTRUCTION, run, n->engine,
+					 id - p->runs[run].first[n->engine], open) : 0;
 }
 
 /* Queues of the core that are not the model's are left out. */
@@ -286,43 +278,19 @@ static int take_packet(struct profile_part *p, const struct neuron_isa_notice *n
 {
 	uint32_t slot = engine + p->core->device->geometry.engines_per_core * (n->phase >> 4);
 	uint32_t run = run_of(p, BY_TIME, le64toh(n->data));
-	size_t begun = *open;
 
 	*open = PROFILE_NO_ITEM;
-	if (n->kind == NEURON_ISA_NOTICE_DMA_END) {
-		if (begun != PROFILE_NO_ITEM) {
-			p->items[begun].end = le64toh(n->data);
-			p->items[begun].bytes = le32toh(n->id);
-		}
-		return 0;
-	}
-	if (!wanted(p, run) || !has_slot(p, run, slot))
-		return 0;
-	return add_item(p, &(struct profile_item){
-				.type = PROFILE_PACKET,
-				.begin = le64toh(n->data),
-				.end = le64toh(n->data),
-				.where = slot,
-				.run = run,
-				.id = le32toh(n->id),
-			}, open);
+	return wanted(p, run) && has_slot(p, run, slot) ?
+	       add_item(p, n, PROFILE_PACKET, run, slot, le32toh(n->id), open) : 0;
 }
 
 static int take_semaphore(struct profile_part *p, const struct neuron_isa_notice *n)
 {
 	uint32_t run = run_of(p, BY_TIME, le64toh(n->data));
+	size_t open;
 
-	if (!wanted(p, run))
-		return 0;
-	return add_item(p, &(struct profile_item){
-				.type = PROFILE_SEMAPHORE,
-				.begin = le64toh(n->data),
-				.end = le64toh(n->data),
-				.run = run,
-				.where = n->code,
-				.id = le32toh(n->id),
-				.by = n->engine,
-			}, NULL);
+	return wanted(p, run) ?
+	       add_item(p, n, PROFILE_SEMAPHORE, run, n->code, le32toh(n->id), &open) : 0;
 }
 
 static int take(struct profile_part *p, const struct profile_buffer *b,
@@ -330,11 +298,13 @@ static int take(struct profile_part *p, const struct profile_buffer *b,
 {
 	switch (n->kind) {
 	case NEURON_ISA_NOTICE_BEGIN:
-	case NEURON_ISA_NOTICE_END:
-		return take_instruction(p, n, open);
+		return n->engine < NR_ENGINES ? take_instruction(p, n, open) : 0;
 	case NEURON_ISA_NOTICE_DMA_BEGIN:
-	case NEURON_ISA_NOTICE_DMA_END:
 		return take_packet(p, n, b->engine, open);
+	case NEURON_ISA_NOTICE_END:
+	case NEURON_ISA_NOTICE_DMA_END:
+		end_item(p, n, open);
+		return 0;
 	case NEURON_ISA_NOTICE_SEMAPHORE:
 		return take_semaphore(p, n);
 	case NEURON_ISA_NOTICE_LOST:

@@ -58,24 +58,21 @@ static double us(uint64_t ns)
 
 /* ---- names --------------------------------------------------------------------------- */
 
+static int by_instruction(const void *a, const void *b)
+{
+	const struct label_entry *x = a, *y = b;
+
+	return x->engine != y->engine ? (x->engine < y->engine ? -1 : 1) :
+	       x->inst < y->inst ? -1 : x->inst > y->inst;
+}
+
 /* The transfer that instruction @inst of an engine starts, or NULL. */
 static const struct label_entry *find_trigger(const struct labels *l, uint32_t engine,
 					      uint32_t inst)
 {
-	size_t low = 0, high = l->nr_entries;
+	const struct label_entry key = { .engine = engine, .inst = inst };
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		const struct label_entry *e = &l->entries[mid];
-
-		if (e->engine == engine && e->inst == inst)
-			return e;
-		if (e->engine < engine || (e->engine == engine && e->inst < inst))
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return NULL;
+	return bsearch(&key, l->entries, l->nr_entries, sizeof(key), by_instruction);
 }
 
 /* The transfer that descriptor @first of a ring belongs to, or NULL. */

@@ -107,15 +107,25 @@ void core_take_back(struct neuron_core *core)
 
 NEURON_EXPORT int neuron_core_reset(struct neuron_core *core)
 {
-	int ret;
-
 	if (device_inherited(core->device))
 		return -EACCES;
 	GUARD(&core->lock);
-	ret = core_reset_locked(core);
-	if (core->peer && !ret)
-		ret = neuron_core_reset(core->peer);
-	return ret;
+	return core_reset_locked(core) ?: core->peer ? neuron_core_reset(core->peer) : 0;
+}
+
+int core_alloc(const struct neuron_core *core, enum neuron_mem_category category, uint32_t flags,
+	       uint64_t bytes, struct neuron_mem_failure *failure, struct neuron_mem **mem)
+{
+	struct neuron_mem_opts opts = {
+		.size = sizeof(opts),
+		.flags = flags,
+		.hbm = core->hbm,
+		.nc = core->nc,
+		.category = category,
+		.failure = failure,
+	};
+
+	return neuron_mem_alloc(core->device, bytes, &opts, mem);
 }
 
 /*
@@ -124,38 +134,15 @@ NEURON_EXPORT int neuron_core_reset(struct neuron_core *core)
  */
 static int first_copy(struct neuron_core *core, struct neuron_mem_failure *failure)
 {
-	struct neuron_mem_opts opts = {
-		.size = sizeof(opts),
-		.hbm = core->hbm,
-		.nc = core->nc,
-		.category = NEURON_MEM_MISC,
-		.failure = failure,
-	};
 	struct neuron_mem *mem;
 	uint32_t word = 0;
-	int ret = neuron_mem_alloc(core->device, NEURON_PAGE, &opts, &mem);
+	int ret = core_alloc(core, NEURON_MEM_MISC, 0, NEURON_PAGE, failure, &mem);
 
 	if (ret)
 		return ret;
 	ret = neuron_mem_write(mem, 0, &word, sizeof(word));
 	neuron_mem_free(mem);
 	return ret;
-}
-
-/* Not written: what is in there is the vendor's, and only the space counts. */
-static int take_microcode(struct neuron_core *core, uint64_t bytes,
-			  struct neuron_mem_failure *failure)
-{
-	struct neuron_mem_opts opts = {
-		.size = sizeof(opts),
-		.flags = core->contiguous ? NEURON_MEM_F_HIGH : 0,
-		.hbm = core->hbm,
-		.nc = core->nc,
-		.category = NEURON_MEM_CODE,
-		.failure = failure,
-	};
-
-	return neuron_mem_alloc(core->device, bytes, &opts, &core->microcode);
 }
 
 NEURON_EXPORT int neuron_core_open(struct neuron_device *device, uint32_t nc,
@@ -207,8 +194,10 @@ NEURON_EXPORT int neuron_core_open(struct neuron_device *device, uint32_t nc,
 	else
 		ret = core_reset_locked(c);
 	ret = ret ?: first_copy(c, o.failure);
+	/* Not written: what is in there is the vendor's, and only the space counts. */
 	if (!ret && o.microcode)
-		ret = take_microcode(c, o.microcode, o.failure);
+		ret = core_alloc(c, NEURON_MEM_CODE, c->contiguous ? NEURON_MEM_F_HIGH : 0,
+				 o.microcode, o.failure, &c->microcode);
 	if (!ret && o.lnc == 2) {
 		o.lnc = 1;
 		o.refused = NULL;
@@ -264,7 +253,7 @@ NEURON_EXPORT void neuron_core_count(struct neuron_core *core, enum neuron_core_
 		[NEURON_CORE_NUMERICAL] = NDS_NC_COUNTER_INFER_COMPLETED_WITH_NUM_ERR,
 	};
 
-	if ((unsigned int)event < sizeof(counters) / sizeof(counters[0]))
+	if ((unsigned int)event < ARRAY_SIZE(counters))
 		stats_add(core->device, core->nc, counters[event], 1);
 }
 

@@ -53,9 +53,15 @@ int core_reset_locked(struct neuron_core *core);
  * not let go keeps its rings until the core is reset, and the core is @held.
  */
 void core_release_queues(struct neuron_core *core, const struct neuron_model *model);
+/* Memory next to the core, charged to it. */
+int core_alloc(const struct neuron_core *core, enum neuron_mem_category category, uint32_t flags,
+	       uint64_t bytes, struct neuron_mem_failure *failure, struct neuron_mem **mem);
 /* Try again to reset a core that is @held. */
 void core_take_back(struct neuron_core *core);
 
+/* By name; callers tend to have them in the order of the model, at @hint.  NULL: none. */
+const struct neuron_io *find_io(const struct neuron_io *io, size_t nr, size_t hint,
+				const char *name);
 /* As neuron_model_load(), of a file that was opened already. */
 int model_load_opened(struct neuron_core *core, struct neuron_neff *neff,
 		      const struct neuron_model_opts *opts, struct neuron_model **model);

@@ -13,9 +13,8 @@
 #include "../isa/program.h"
 #include "core.h"
 
-/* Callers tend to pass them in the order of the model. */
-static const struct neuron_io *find_io(const struct neuron_io *io, size_t nr, size_t hint,
-				       const char *name)
+const struct neuron_io *find_io(const struct neuron_io *io, size_t nr, size_t hint,
+				const char *name)
 {
 	if (hint < nr && io[hint].name && !strcmp(io[hint].name, name))
 		return &io[hint];

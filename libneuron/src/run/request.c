@@ -10,20 +10,12 @@
 #include "../device/opts.h"
 #include "net.h"
 
-static const struct neuron_io *find_io(const struct neuron_io *io, size_t nr, const char *name)
-{
-	for (size_t i = 0; i < nr; i++)
-		if (io[i].name && !strcmp(io[i].name, name))
-			return &io[i];
-	return NULL;
-}
-
 static int bind_io(struct neuron_net *net, struct slot *slot, const struct neuron_io *io,
 		   size_t nr_io)
 {
 	for (size_t i = 0; i < net->nr_io; i++) {
 		uint32_t e = net->io_edges[i];
-		const struct neuron_io *b = find_io(io, nr_io, net->edges[e].name);
+		const struct neuron_io *b = find_io(io, nr_io, i, net->edges[e].name);
 		struct slot_edge *edge = &slot->edges[e];
 		void *va = NULL;
 		int ret;

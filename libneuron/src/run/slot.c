@@ -6,7 +6,6 @@
 
 #include "net.h"
 
-/* Where a stage finds a tensor: the edge itself, or the copy on its device. */
 struct neuron_mem **find_copy(const struct stage *stage, struct slot *slot, size_t i)
 {
 	const struct slot_edge *edge = &slot->edges[stage_edge(stage, i)];
@@ -32,7 +31,6 @@ bool used_on_host(const struct neuron_net *net, uint32_t edge)
 	return false;
 }
 
-/* Memory for the copies of an edge that is where it is now. */
 int make_copies(struct neuron_net *net, struct slot *slot, uint32_t edge,
 		struct neuron_mem_failure *failure)
 {
@@ -48,14 +46,8 @@ int make_copies(struct neuron_net *net, struct slot *slot, uint32_t edge,
 			copy = find_copy(stage, slot, i);
 			if (!copy || *copy)
 				continue;
-			ret = neuron_mem_alloc(stage->model->core->device, net->edges[edge].bytes,
-					       &(struct neuron_mem_opts){
-						       .size = sizeof(struct neuron_mem_opts),
-						       .nc = stage->model->core->nc,
-						       .hbm = stage->model->core->hbm,
-						       .category = NEURON_MEM_TENSORS,
-						       .failure = failure,
-					       }, copy);
+			ret = core_alloc(stage->model->core, NEURON_MEM_TENSORS, 0,
+					 net->edges[edge].bytes, failure, copy);
 			if (ret)
 				return ret;
 		}
@@ -92,15 +84,9 @@ static int make_edge(struct neuron_net *net, uint32_t e, struct slot_edge *edge,
 {
 	const struct neuron_core *core = core_on(net->group, edge_device(net, e));
 	bool host = used_on_host(net, e) || crosses_devices(net, e);
-	struct neuron_mem_opts opts = {
-		.size = sizeof(opts),
-		.flags = host ? NEURON_MEM_F_HOST : 0,
-		.nc = core->nc,
-		.hbm = core->hbm,
-		.category = host ? NEURON_MEM_HOST_TENSORS : NEURON_MEM_TENSORS,
-		.failure = &error->memory,
-	};
-	int ret = neuron_mem_alloc(core->device, net->edges[e].bytes, &opts, &edge->mem);
+	int ret = core_alloc(core, host ? NEURON_MEM_HOST_TENSORS : NEURON_MEM_TENSORS,
+			     host ? NEURON_MEM_F_HOST : 0, net->edges[e].bytes, &error->memory,
+			     &edge->mem);
 
 	return ret || !host ? ret : neuron_mem_map(edge->mem, &edge->va);
 }
