@@ -76,18 +76,18 @@ static void *take_back(void *object)
 }
 
 void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *p, size_t n);
+void *__real_reallocarray(void *p, size_t n, size_t size);
 void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *p, size_t n);
+void *__wrap_reallocarray(void *p, size_t n, size_t size);
 
 void *__wrap_calloc(size_t n, size_t size)
 {
 	return fails() ? NULL : __real_calloc(n, size);
 }
 
-void *__wrap_realloc(void *p, size_t n)
+void *__wrap_reallocarray(void *p, size_t n, size_t size)
 {
-	return fails() ? NULL : __real_realloc(p, n);
+	return fails() ? NULL : __real_reallocarray(p, n, size);
 }
 
 struct udev *udev_new(void)
@@ -290,7 +290,8 @@ static void test_list_fails(void **state)
 		}
 	}
 	fake.fail_at = 0;
-	assert_int_equal(failures, 4 + NR_PRESENT);
+	/* There is room for all of them at once. */
+	assert_int_equal(failures, 4 + 1);
 	assert_int_equal(fewer, 2);
 }
 

@@ -2,4 +2,4 @@
 # udev is the test itself.
 SRCS_discover = libneuron/src/device/discover.c libneuron/src/device/sys.c
 CFLAGS_discover = -D_GNU_SOURCE
-LIBS_discover = -Wl,--wrap=calloc,--wrap=realloc
+LIBS_discover = -Wl,--wrap=calloc,--wrap=reallocarray

@@ -76,7 +76,7 @@ NEURON_EXPORT int neuron_device_list(struct neuron_device_entry **list, size_t *
 	struct udev_enumerate *e = NULL;
 	struct udev_list_entry *item;
 	struct udev *udev;
-	size_t n = 0;
+	size_t n = 0, max = 0;
 	int ret = -ENOMEM;
 
 	if (!list || !count)
@@ -96,31 +96,23 @@ NEURON_EXPORT int neuron_device_list(struct neuron_device_entry **list, size_t *
 	udev_list_entry_foreach(item, udev_enumerate_get_list_entry(e)) {
 		struct udev_device *dev =
 			udev_device_new_from_syspath(udev, udev_list_entry_get_name(item));
-		struct neuron_device_entry *grown;
 
 		if (!dev)
 			continue;	/* gone meanwhile */
-		grown = realloc(entries, (n + 1) * sizeof(*entries));
-		if (!grown) {
-			udev_device_unref(dev);
-			free(entries);
-			ret = -ENOMEM;
-			goto out;
-		}
-		entries = grown;
-		if (!fill_entry(dev, &entries[n]))
+		ret = array_grow((void **)&entries, n, &max, sizeof(*entries));
+		if (!ret && !fill_entry(dev, &entries[n]))
 			n++;
 		udev_device_unref(dev);
+		if (ret)
+			goto out;
 	}
-	if (!n) {
-		free(entries);
-		entries = NULL;
-	} else {
+	if (n)
 		qsort(entries, n, sizeof(*entries), by_index);
-	}
-	*list = entries;
+	*list = n ? entries : NULL;
 	*count = n;
 out:
+	if (ret || !n)
+		free(entries);
 	udev_enumerate_unref(e);
 	udev_unref(udev);
 	return ret;

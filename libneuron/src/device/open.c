@@ -67,9 +67,7 @@ NEURON_EXPORT int neuron_device_open_fd(int fd, struct neuron_device **device)
 	d->fd = fd;
 	d->pid = getpid();
 	atomic_init(&d->refs, 1);
-	ret = read_geometry(d);
-	if (!ret)
-		ret = device_ioctl(d, NEURON_IOCTL_HOST_DEVICE_ID, &id);
+	ret = read_geometry(d) ?: device_ioctl(d, NEURON_IOCTL_HOST_DEVICE_ID, &id);
 	if (ret) {
 		free(d);
 		return ret;

@@ -63,7 +63,6 @@ static void set_address(const struct loader *l, struct place *place)
 		place->address = neuron_mem_address(l->allocs[place->alloc - 1].mem) + place->offset;
 }
 
-/* Everything the plan asks for, and the addresses that come of it. */
 int load_apply_memory(struct loader *l)
 {
 	struct neuron_model *m = l->model;
@@ -148,7 +147,6 @@ static int write_pointer(struct loader *l, const struct place *table, uint64_t i
 	return ret ? error_device(l->error, "writing pointers", ret) : 0;
 }
 
-/* Constants, programs, tables of addresses. */
 int load_apply_contents(struct loader *l)
 {
 	int ret = 0;

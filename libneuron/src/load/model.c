@@ -70,19 +70,10 @@ NEURON_EXPORT int neuron_model_get_usage(const struct neuron_model *model,
 
 	if (!result_valid(usage))
 		return -EINVAL;
-	for (const struct neuron_model *m = model; m; m = m->peer) {
-		sum.code += m->usage.code;
-		sum.constants += m->usage.constants;
-		sum.scratchpad += m->usage.scratchpad;
-		sum.runtime += m->usage.runtime;
-		sum.rings_io += m->usage.rings_io;
-		sum.rings_spill += m->usage.rings_spill;
-		sum.rings_runtime += m->usage.rings_runtime;
-		sum.rings_collectives += m->usage.rings_collectives;
-		sum.collectives += m->usage.collectives;
-		sum.shared_scratchpad += m->usage.shared_scratchpad;
-		sum.descriptors += m->usage.descriptors;
-	}
+	/* All members behind the size are numbers of the same type. */
+	for (const struct neuron_model *m = model; m; m = m->peer)
+		for (size_t i = 1; i < sizeof(sum) / sizeof(uint64_t); i++)
+			((uint64_t *)&sum)[i] += ((const uint64_t *)&m->usage)[i];
 	result_copy(usage, &sum, sizeof(sum));
 	return 0;
 }

@@ -317,27 +317,21 @@ NEURON_EXPORT int neuron_mem_set(struct neuron_mem *mem, uint64_t offset, int va
 
 NEURON_EXPORT int neuron_mem_map(struct neuron_mem *mem, void **address)
 {
-	void *va = atomic_load(&mem->va);
-	int ret = 0;
+	void *va;
 
 	if (device_inherited(mem->device))
 		return -EACCES;
+	GUARD(&mem->lock);
+	va = atomic_load(&mem->va);
 	if (!va) {
-		pthread_mutex_lock(&mem->lock);
-		va = atomic_load(&mem->va);
-		if (!va) {
-			mem->mapped = round_up(mem->bytes, NEURON_PAGE);
-			va = neuron_sys_mmap(mem->device->fd, mem->mmap_offset, mem->mapped);
-			if (va)
-				atomic_store(&mem->va, va);
-			else
-				ret = -errno;
-		}
-		pthread_mutex_unlock(&mem->lock);
+		mem->mapped = round_up(mem->bytes, NEURON_PAGE);
+		va = neuron_sys_mmap(mem->device->fd, mem->mmap_offset, mem->mapped);
+		if (!va)
+			return -errno;
+		atomic_store(&mem->va, va);
 	}
-	if (!ret)
-		*address = va;
-	return ret;
+	*address = va;
+	return 0;
 }
 
 /* To g->bytes; the rest of *@g is what the driver answers. */

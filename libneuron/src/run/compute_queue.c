@@ -56,18 +56,14 @@ static int make_memory(struct compute_queue *c, const struct neuron_mem_opts *wh
 	int ret;
 
 	opts.category = NEURON_MEM_RINGS;
-	ret = neuron_mem_alloc(c->device, bytes, &opts, &c->setup.tx);
-	if (ret)
-		return ret;
-	ret = neuron_mem_alloc(c->device, bytes, &opts, &c->setup.rx);
+	ret = neuron_mem_alloc(c->device, bytes, &opts, &c->setup.tx) ?:
+	      neuron_mem_alloc(c->device, bytes, &opts, &c->setup.rx);
 	if (ret)
 		return ret;
 	opts.flags = NEURON_MEM_F_HOST;
 	opts.category = NEURON_MEM_HOST_RINGS;
-	ret = neuron_mem_alloc(c->device, NEURON_PAGE, &opts, &c->words);
-	if (ret)
-		return ret;
-	ret = neuron_mem_map(c->words, &va);
+	ret = neuron_mem_alloc(c->device, NEURON_PAGE, &opts, &c->words) ?:
+	      neuron_mem_map(c->words, &va);
 	if (!ret)
 		c->va = va;
 	return ret;
@@ -134,18 +130,12 @@ static int run_batch(struct compute_queue *c, const struct deadline *deadline)
 			       words + TO_WORD * sizeof(uint32_t),
 			       words + FROM_WORD * sizeof(uint32_t), sizeof(uint32_t), true);
 	/* Starts at the first slot again. */
-	ret = neuron_queue_init(c->device, &c->setup, 1);
-	if (ret)
-		return ret;
-	ret = neuron_queue_write(c->device, c->setup.tx, NEURON_RING_TX, 0,
-				 c->desc[NEURON_RING_TX], c->nr[NEURON_RING_TX]);
-	if (ret)
-		return ret;
-	ret = neuron_queue_write(c->device, c->setup.rx, NEURON_RING_RX, 0,
-				 c->desc[NEURON_RING_RX], c->nr[NEURON_RING_RX]);
-	if (ret)
-		return ret;
-	ret = neuron_queue_start(c->device, c->setup.engine, QUEUE, c->nr[NEURON_RING_TX],
+	ret = neuron_queue_init(c->device, &c->setup, 1) ?:
+	      neuron_queue_write(c->device, c->setup.tx, NEURON_RING_TX, 0,
+				 c->desc[NEURON_RING_TX], c->nr[NEURON_RING_TX]) ?:
+	      neuron_queue_write(c->device, c->setup.rx, NEURON_RING_RX, 0,
+				 c->desc[NEURON_RING_RX], c->nr[NEURON_RING_RX]) ?:
+	      neuron_queue_start(c->device, c->setup.engine, QUEUE, c->nr[NEURON_RING_TX],
 				 c->nr[NEURON_RING_RX]);
 	if (ret)
 		return ret;

@@ -13,31 +13,24 @@
 #include "../load/steps.h"
 #include "core.h"
 
+static unsigned int load_counter(int ret)
+{
+	switch (ret) {
+	case 0: return NDS_NC_COUNTER_MODEL_LOAD_COUNT;
+	case -EINVAL: return NDS_NC_COUNTER_ERR_INVALID;
+	case -ENOMEM:
+	case -E2BIG: return NDS_NC_COUNTER_ERR_RESOURCE;
+	case -EOPNOTSUPP: return NDS_NC_COUNTER_ERR_UNSUPPORTED_NEFF_VERSION;
+	case -EIO:
+	case -ENODEV: return NDS_NC_COUNTER_ERR_HW;
+	default: return NDS_NC_COUNTER_GENERIC_FAIL;
+	}
+}
+
 /* A model was loaded, or why not, in the statistics. */
 static void count_load(const struct neuron_core *core, int ret)
 {
-	unsigned int counter = NDS_NC_COUNTER_GENERIC_FAIL;
-
-	switch (ret) {
-	case 0:
-		counter = NDS_NC_COUNTER_MODEL_LOAD_COUNT;
-		break;
-	case -EINVAL:
-		counter = NDS_NC_COUNTER_ERR_INVALID;
-		break;
-	case -ENOMEM:
-	case -E2BIG:
-		counter = NDS_NC_COUNTER_ERR_RESOURCE;
-		break;
-	case -EOPNOTSUPP:
-		counter = NDS_NC_COUNTER_ERR_UNSUPPORTED_NEFF_VERSION;
-		break;
-	case -EIO:
-	case -ENODEV:
-		counter = NDS_NC_COUNTER_ERR_HW;
-		break;
-	}
-	stats_add(core->device, core->nc, counter, 1);
+	stats_add(core->device, core->nc, load_counter(ret), 1);
 }
 
 static int load_parts(struct loader *l, struct neuron_core *core, const struct neuron_neff *neff,

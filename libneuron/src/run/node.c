@@ -116,7 +116,6 @@ static int check_model(const struct neuron_net *net, const struct stage *stage,
 	return 0;
 }
 
-/* Cores of the group for a node; each of them can be a pair. */
 size_t group_cores(const struct stage *s, const struct neuron_core *core)
 {
 	size_t lnc = core->peer ? 2 : 1;

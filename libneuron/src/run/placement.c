@@ -43,17 +43,29 @@ static int bad(struct neuron_placement *p, const char *variable, const char *rul
 	return -EINVAL;
 }
 
+/* NULL: it is not set, or empty, which is the same. */
+static const char *text_of(const char *name)
+{
+	const char *text = getenv(name);
+
+	return text && *text ? text : NULL;
+}
+
+/* Of a variable, or of its older name. */
+static const char *text_of_either(const char **name, const char *older)
+{
+	if (!text_of(*name))
+		*name = older;
+	return text_of(*name);
+}
+
 static int read_lnc(struct neuron_placement *p, bool pairs)
 {
-	const char *name = "NEURON_LOGICAL_NC_CONFIG", *text = getenv(name);
-	unsigned long n;
+	const char *name = "NEURON_LOGICAL_NC_CONFIG";
+	const char *text = text_of_either(&name, "NEURON_RT_VIRTUAL_CORE_SIZE");
+	unsigned long n = pairs ? 2 : 1;
 
-	if (!text || !*text) {
-		name = "NEURON_RT_VIRTUAL_CORE_SIZE";
-		text = getenv(name);
-	}
-	n = pairs ? 2 : 1;
-	if (text && *text && (!number(text, pairs ? 2 : 1, &n) || !n))
+	if (text && (!number(text, n, &n) || !n))
 		return bad(p, name, "is not 1, or 2 where cores come in pairs");
 	p->lnc = (uint32_t)n;
 	return 0;
@@ -61,24 +73,21 @@ static int read_lnc(struct neuron_placement *p, bool pairs)
 
 static int read_scratchpad(struct neuron_placement *p, bool pairs)
 {
-	const char *mode = getenv("NEURON_RT_CONTIGUOUS_SCRATCHPAD");
-	const char *name = "NEURON_SCRATCHPAD_PAGE_SIZE", *text = getenv(name);
+	const char *mode = text_of("NEURON_RT_CONTIGUOUS_SCRATCHPAD");
+	const char *name = "NEURON_SCRATCHPAD_PAGE_SIZE";
+	const char *text = text_of_either(&name, "NEURON_RT_ONE_TMPBUF_PAGE_SIZE_MB");
 	unsigned long n;
 	int is;
 
 	p->contiguous = p->lnc == 2 || !pairs;
-	if (mode && *mode) {
+	if (mode) {
 		is = truth(mode);
 		if (is < 0)
 			return bad(p, "NEURON_RT_CONTIGUOUS_SCRATCHPAD", "is not 1 or 0");
 		p->contiguous = is;
 	}
 	p->page = SCRATCHPAD_PAGE;
-	if (!text || !*text) {
-		name = "NEURON_RT_ONE_TMPBUF_PAGE_SIZE_MB";
-		text = getenv(name);
-	}
-	if (!text || !*text)
+	if (!text)
 		return 0;
 	if (!number(text, 4095, &n) || !scratchpad_page_valid(n * MIB))
 		return bad(p, name, "is not a multiple of 512 below 4096");
@@ -93,21 +102,17 @@ static int read_scratchpad(struct neuron_placement *p, bool pairs)
 NEURON_EXPORT int neuron_placement_read(bool pairs, struct neuron_placement *placement)
 {
 	struct neuron_placement out = { .microcode = NEURON_MICROCODE_DEFAULT };
-	const char *text = getenv("NEURON_RT_MICROCODE_MB");
+	const char *text = text_of("NEURON_RT_MICROCODE_MB");
 	unsigned long n;
 	int ret;
 
 	if (!result_valid(placement))
 		return -EINVAL;
-	ret = read_lnc(&out, pairs);
-	if (!ret)
-		ret = read_scratchpad(&out, pairs);
-	if (!ret && text && *text) {
-		if (number(text, MAX_MICROCODE_MIB, &n))
-			out.microcode = n * MIB;
-		else
-			ret = bad(&out, "NEURON_RT_MICROCODE_MB", "is not a number up to 4096");
-	}
+	ret = read_lnc(&out, pairs) ?: read_scratchpad(&out, pairs);
+	if (!ret && text && number(text, MAX_MICROCODE_MIB, &n))
+		out.microcode = n * MIB;
+	else if (!ret && text)
+		ret = bad(&out, "NEURON_RT_MICROCODE_MB", "is not a number up to 4096");
 	result_copy(placement, &out, sizeof(out));
 	return ret;
 }
@@ -137,10 +142,10 @@ NEURON_EXPORT int neuron_profile_read(struct neuron_profile_opts *opts, const ch
 	};
 
 	for (int i = 0; i < NEURON_PROFILE_NR_BUFFERS; i++) {
-		const char *text = getenv(names[i]);
+		const char *text = text_of(names[i]);
 		unsigned long n;
 
-		if (!text || !*text)
+		if (!text)
 			continue;
 		if (!number(text, MAX_BUFFER_MIB, &n) || !n) {
 			*variable = names[i];

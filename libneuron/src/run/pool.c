@@ -115,7 +115,6 @@ NEURON_EXPORT int neuron_group_destroy(struct neuron_group *group)
 	return 0;
 }
 
-/* The first core of the group on a device. */
 const struct neuron_core *core_on(const struct neuron_group *group,
 				  const struct neuron_device *device)
 {
