@@ -10,7 +10,7 @@
 /* A function of the public interface. */
 #define NEURON_EXPORT __attribute__((visibility("default")))
 
-#define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
 /* A size in words, until the end of the block; <neuron/neuron.h>. */
 #define SIZE_TEXT(bytes) neuron_report_size((bytes), (char[32]){ 0 }, 32)

@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <jansson.h>
+
 /* All of a file or pipe, to be freed; or say why not and end with @status. */
 static inline void *read_whole(const char *path, size_t *size, int status)
 {
@@ -42,6 +44,14 @@ static inline void write_whole(const char *path, const void *data, size_t size)
 
 	if (!f || (size && fwrite(data, 1, size, f) != size) || fclose(f))
 		error(EXIT_FAILURE, errno, "%s", path);
+}
+
+/* To the standard output; takes it.  NULL is one that there was no memory for. */
+static inline void print_json(json_t *v)
+{
+	if (!v || json_dumpf(v, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER) || putchar('\n') < 0)
+		error(EXIT_FAILURE, v ? errno : ENOMEM, "output");
+	json_decref(v);
 }
 
 /* An argument that is a version of NEFF. */

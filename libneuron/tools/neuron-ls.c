@@ -20,6 +20,7 @@
 
 #include "../../uapi/neuron_ioctl.h"
 #include "../../uapi/neuron_native.h"
+#include "file.h"
 #include "processes.h"
 
 #define MAX_LINKS 8
@@ -55,12 +56,8 @@ static const struct argp_option argp_options[] = {
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	switch (key) {
-	case 'j':
-		options.json = true;
-		return 0;
-	case 't':
-		options.topology = true;
-		return 0;
+	case 'j': options.json = true; return 0;
+	case 't': options.topology = true; return 0;
 	case 'l':
 		if (strcmp(arg, "1") && strcmp(arg, "2"))
 			argp_error(state, "--lnc is 1 or 2, not \"%s\"", arg);
@@ -500,20 +497,16 @@ static json_t *device_json(const struct device *d, unsigned int first, const str
 			 "emulated", (int)d->emulated, "schema_version", 1);
 }
 
-static int print_json(const struct device *list, size_t n, const struct processes *all)
+static json_t *to_json(const struct device *list, size_t n, const struct processes *all)
 {
 	json_t *out = json_array();
 	unsigned int first = 0;
-	int ret;
 
 	for (size_t i = 0; i < n; i++) {
 		json_array_append_new(out, device_json(&list[i], first, all));
 		first += list[i].entry.nr_cores / lnc(&list[i]);
 	}
-	ret = json_dumpf(out, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
-	putchar('\n');
-	json_decref(out);
-	return ret;
+	return out;
 }
 
 int main(int argc, char **argv)
@@ -537,7 +530,7 @@ int main(int argc, char **argv)
 		read_device(&list[i], &entries[i]);
 	neuron_device_list_free(entries);
 	if (options.json)
-		ret = print_json(list, n, &all);
+		print_json(to_json(list, n, &all));
 	else if (n)
 		print_text(list, n, &all);
 	if (!n)
@@ -545,5 +538,5 @@ int main(int argc, char **argv)
 		      "neuron_emu)?\n", stderr);
 	free(all.list);
 	free(list);
-	return ret || !n || fflush(stdout) ? 1 : 0;
+	return !n || fflush(stdout) ? 1 : 0;
 }

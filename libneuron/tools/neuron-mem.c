@@ -13,6 +13,7 @@
 
 #include <neuron/neuron.h>
 
+#include "file.h"
 #include "processes.h"
 
 static struct {
@@ -27,15 +28,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	char *end;
 
 	switch (key) {
-	case 'j':
-		options.json = true;
-		return 0;
-	case 'b':
-		options.bytes = true;
-		return 0;
-	case 'f':
-		options.failures = true;
-		return 0;
+	case 'j': options.json = true; return 0;
+	case 'b': options.bytes = true; return 0;
+	case 'f': options.failures = true; return 0;
 	case ARGP_KEY_ARG:
 		options.device = strtol(arg, &end, 10);
 		if (state->arg_num || !*arg || *end || options.device < 0)
@@ -353,10 +348,7 @@ int main(int argc, char **argv)
 		neuron_device_list_free(list);
 	}
 	free(processes.list);
-	if (out) {
-		ret |= json_dumpf(out, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER) != 0;
-		putchar('\n');
-		json_decref(out);
-	}
+	if (out)
+		print_json(out);
 	return ret;
 }

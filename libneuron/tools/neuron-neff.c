@@ -165,12 +165,7 @@ static void info(void *bytes, size_t size)
 	char hash[65];
 
 	if (options.json) {
-		json_t *v = neff_json(neff);
-
-		if (!v || json_dumpf(v, stdout, JSON_INDENT(2)))
-			error(EXIT_FAILURE, ENOMEM, "output");
-		putchar('\n');
-		json_decref(v);
+		print_json(neff_json(neff));
 	} else {
 		hex(h->hash, h->pkg_version == 1 ? 32 : 16, hash);
 		printf("Name:            %s\n", h->name);
@@ -312,23 +307,15 @@ static const struct argp_option option_table[] = {
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	switch (key) {
-	case 'o':
-		options.output = arg;
-		break;
-	case 'j':
-		options.json = true;
-		break;
-	case 'V':
-		options.verify = true;
-		break;
+	case 'o': options.output = arg; break;
+	case 'j': options.json = true; break;
+	case 'V': options.verify = true; break;
 	case 'n':
 		if (strlen(arg) >= sizeof(((struct neuron_neff_header *)0)->name))
 			argp_error(state, "the name is too long");
 		options.name = arg;
 		break;
-	case 'u':
-		options.plain = true;
-		break;
+	case 'u': options.plain = true; break;
 	case 'l':
 	case 'r':
 		if (strcmp(arg, "1") && strcmp(arg, "2"))
@@ -338,9 +325,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		else
 			options.package = (uint64_t)(*arg - '0');
 		break;
-	case 'k':
-		neff_version(arg, &options.major, &options.minor, state);
-		break;
+	case 'k': neff_version(arg, &options.major, &options.minor, state); break;
 	case ARGP_KEY_ARG:
 		if (!options.command)
 			options.command = arg;

@@ -27,6 +27,7 @@
 #include <neuron/neff.h>
 
 #include "../../uapi/neuron_isa.h"
+#include "../common/util.h"
 #include "file.h"
 
 #define FORMAT		"neuron-pack-1"
@@ -39,7 +40,10 @@
 #define SEM_INPUTS	9
 #define SEM_OUTPUTS	10
 
-enum kind { KIND_TEMP, KIND_INPUT, KIND_CONSTANT, KIND_OUTPUT };
+enum kind { KIND_INPUT, KIND_OUTPUT, KIND_CONSTANT, KIND_TEMP };
+
+static const char *const kinds[] = { "input", "output", "constant", NULL };
+static const char *const engine_names[] = { "PE", "Activation", "Pool", "DVE", "SP" };
 
 struct tensor {
 	struct tensor *next;
@@ -119,16 +123,12 @@ static char *xstrdup(const char *s)
 	return strcpy(xalloc(strlen(s) + 1, 1), s);
 }
 
-static void *xgrow(void *p, size_t nr, size_t *room, size_t size)
-{
-	if (nr < *room)
-		return p;
-	*room = *room ? *room * 2 : 16;
-	p = reallocarray(p, *room, size);
-	if (!p)
-		error(EXIT_FAILURE, ENOMEM, "allocation");
-	return p;
-}
+/* Room for one more. */
+#define GROW(list, nr, room) \
+	do { \
+		if (array_grow((void **)&(list), (nr), &(room), sizeof(*(list)))) \
+			error(EXIT_FAILURE, ENOMEM, "allocation"); \
+	} while (0)
 
 static void *read_file(const char *name, size_t *size)
 {
@@ -163,6 +163,14 @@ static const char *text(const json_t *obj, const char *where, const char *key, b
 	return v ? json_string_value(v) : NULL;
 }
 
+static int find_word(const char *word, const char *const *words)
+{
+	for (int i = 0; words[i]; i++)
+		if (!strcmp(word, words[i]))
+			return i;
+	return -1;
+}
+
 static bool flag(const json_t *obj, const char *where, const char *key)
 {
 	json_t *v = json_object_get(obj, key);
@@ -181,15 +189,13 @@ static const char *const npy_types[] = {
 	[NEURON_NEFF_DT_FLOAT32] = "<f4",
 };
 
-#define NR_DTYPES (sizeof(npy_types) / sizeof(npy_types[0]))
-
 static enum neuron_neff_dtype dtype_of(const json_t *obj, const char *where,
 				       enum neuron_neff_dtype def)
 {
 	const char *s = text(obj, where, "dtype", false);
 	enum neuron_neff_dtype d = s ? neuron_neff_dtype_parse(s) : def;
 
-	if ((s || d != NEURON_NEFF_DT_UNKNOWN) && ((size_t)d >= NR_DTYPES || !npy_types[d]))
+	if ((s || d != NEURON_NEFF_DT_UNKNOWN) && ((size_t)d >= ARRAY_SIZE(npy_types) || !npy_types[d]))
 		die("%s: the device cannot work on elements of type %s", where,
 		    s ? s : neuron_neff_dtype_name(d));
 	return d;
@@ -262,6 +268,7 @@ static struct tensor *new_tensor(const char *name)
 	if (find_tensor(name))
 		die("tensor %s is defined twice", name);
 	t->name = xstrdup(name);
+	t->kind = KIND_TEMP;
 	t->storage = t;
 	*pack.tail = t;
 	pack.tail = &t->next;
@@ -339,7 +346,7 @@ static void read_tensors(void)
 	json_object_foreach(tensors, name, v) {
 		struct tensor *t;
 		char where[128];
-		const char *kind;
+		int kind;
 
 		snprintf(where, sizeof(where), "tensors.%s", name);
 		if (!json_is_object(v))
@@ -348,20 +355,15 @@ static void read_tensors(void)
 		    !strcmp(name, "sbuf"))
 			die("%s: not a name for a tensor", where);
 		t = new_tensor(name);
-		kind = text(v, where, "kind", true);
-		if (!strcmp(kind, "constant")) {
-			t->kind = KIND_CONSTANT;
-			t->defined = true;
+		kind = find_word(text(v, where, "kind", true), kinds);
+		if (kind < 0)
+			die("%s: kind is not input, output or constant", where);
+		t->kind = (enum kind)kind;
+		t->defined = t->kind != KIND_OUTPUT;
+		if (t->kind == KIND_CONSTANT) {
 			read_constant(t, where, v);
 			continue;
 		}
-		if (!strcmp(kind, "input"))
-			t->kind = KIND_INPUT;
-		else if (!strcmp(kind, "output"))
-			t->kind = KIND_OUTPUT;
-		else
-			die("%s: kind is not input, output or constant", where);
-		t->defined = t->kind == KIND_INPUT;
 		t->dtype = dtype_of(v, where, NEURON_NEFF_DT_FLOAT32);
 		read_shape(t, where, member(v, where, "shape", JSON_ARRAY, true));
 	}
@@ -410,31 +412,32 @@ static struct tensor *result(const json_t *layer, const char *where,
 	return t;
 }
 
-static struct step *add_step(enum neuron_isa_engine engine, uint8_t opcode, uint8_t op,
-			     enum neuron_neff_dtype src, enum neuron_neff_dtype dst)
+static struct step *add_step(enum neuron_isa_engine engine, uint8_t opcode, int op,
+			     struct tensor *src, struct tensor *second, struct tensor *dst)
 {
 	struct step *s;
 
-	pack.steps = xgrow(pack.steps, pack.nr_steps, &pack.room_steps, sizeof(*pack.steps));
+	GROW(pack.steps, pack.nr_steps, pack.room_steps);
 	s = &pack.steps[pack.nr_steps++];
 	memset(s, 0, sizeof(*s));
 	s->engine = engine;
 	s->inst.opcode = opcode;
 	s->inst.magic = NEURON_ISA_MAGIC;
-	s->inst.op = op;
-	s->inst.src_dtype = (uint8_t)src;
-	s->inst.dst_dtype = (uint8_t)dst;
+	s->inst.op = (uint8_t)op;
+	s->inst.src_dtype = (uint8_t)src->dtype;
+	s->inst.dst_dtype = (uint8_t)dst->dtype;
+	s->operand[0] = src;
+	s->operand[1] = second;
+	s->operand[2] = dst;
 	return s;
 }
 
 /* A step on whole tensors: src0 -> dst. */
-static struct step *map_step(enum neuron_isa_engine engine, uint8_t opcode, uint8_t op,
+static struct step *map_step(enum neuron_isa_engine engine, uint8_t opcode, int op,
 			     struct tensor *src, struct tensor *dst)
 {
-	struct step *s = add_step(engine, opcode, op, src->dtype, dst->dtype);
+	struct step *s = add_step(engine, opcode, op, src, NULL, dst);
 
-	s->operand[0] = src;
-	s->operand[2] = dst;
 	s->inst.u.tensor.src0_stride = htole32(row_bytes(src));
 	s->inst.u.tensor.dst_stride = htole32(row_bytes(dst));
 	s->inst.u.tensor.rows = htole32(src->rows);
@@ -442,20 +445,14 @@ static struct step *map_step(enum neuron_isa_engine engine, uint8_t opcode, uint
 	return s;
 }
 
-static void cast_layer(const json_t *l, const char *where)
+/* A step makes all of it; @cols of the result, 0: as many as there are. */
+static void map_layer(const json_t *l, const char *where, enum neuron_isa_engine engine,
+		      uint8_t opcode, int op, uint32_t cols)
 {
 	struct tensor *in = source(where, text(l, where, "in", true));
 
-	map_step(NEURON_ISA_ENGINE_DVE, NEURON_ISA_OP_CAST, 0, in,
-		 result(l, where, in->dtype, in->rows, in->cols));
-}
-
-static int find_word(const char *word, const char *const *words)
-{
-	for (int i = 0; words[i]; i++)
-		if (!strcmp(word, words[i]))
-			return i;
-	return -1;
+	map_step(engine, opcode, op, in,
+		 result(l, where, in->dtype, in->rows, cols ? cols : in->cols));
 }
 
 static const char *const activations[] = {
@@ -469,14 +466,6 @@ static const char *const alus[] = {
 	[NEURON_ISA_ALU_MUL] = "mul", [NEURON_ISA_ALU_MAX] = "max",
 	[NEURON_ISA_ALU_MIN] = "min", NULL,
 };
-
-static void activation_layer(const json_t *l, const char *where, int f)
-{
-	struct tensor *in = source(where, text(l, where, "in", true));
-
-	map_step(NEURON_ISA_ENGINE_ACT, NEURON_ISA_OP_ACTIVATE, (uint8_t)f, in,
-		 result(l, where, in->dtype, in->rows, in->cols));
-}
 
 static void same_type(const char *where, const struct tensor *a, const struct tensor *b)
 {
@@ -537,8 +526,7 @@ static uint32_t immediate(const char *where, enum neuron_neff_dtype dtype, doubl
 static struct step *immediate_step(const char *where, int op, struct tensor *in,
 				   struct tensor *out, double value)
 {
-	struct step *s = map_step(NEURON_ISA_ENGINE_DVE, NEURON_ISA_OP_TENSOR, (uint8_t)op, in,
-				  out);
+	struct step *s = map_step(NEURON_ISA_ENGINE_DVE, NEURON_ISA_OP_TENSOR, op, in, out);
 
 	s->inst.flags |= NEURON_ISA_F_IMMEDIATE;
 	s->inst.u.tensor.imm = htole32(immediate(where, in->dtype, value));
@@ -565,8 +553,14 @@ static void elementwise_layer(const json_t *l, const char *where, int op)
 	struct tensor *b = source(where, json_string_value(json_array_get(in, 1)));
 
 	out = result(l, where, a->dtype, a->rows, a->cols);
-	second_operand(map_step(NEURON_ISA_ENGINE_DVE, NEURON_ISA_OP_TENSOR, (uint8_t)op, a,
-				out), where, a, b);
+	second_operand(map_step(NEURON_ISA_ENGINE_DVE, NEURON_ISA_OP_TENSOR, op, a, out), where, a,
+		       b);
+}
+
+static bool is_float(enum neuron_neff_dtype dtype)
+{
+	return dtype == NEURON_NEFF_DT_FLOAT32 || dtype == NEURON_NEFF_DT_BFLOAT16 ||
+	       dtype == NEURON_NEFF_DT_FLOAT16;
 }
 
 static void dense_layer(const json_t *l, const char *where)
@@ -584,8 +578,7 @@ static void dense_layer(const json_t *l, const char *where)
 	struct step *s;
 
 	same_type(where, a, w);
-	if (a->dtype != NEURON_NEFF_DT_INT8 && a->dtype != NEURON_NEFF_DT_BFLOAT16 &&
-	    a->dtype != NEURON_NEFF_DT_FLOAT16 && a->dtype != NEURON_NEFF_DT_FLOAT32)
+	if (a->dtype != NEURON_NEFF_DT_INT8 && !is_float(a->dtype))
 		die("%s: no matrix product of %s", where, neuron_neff_dtype_name(a->dtype));
 	if (k != a->cols)
 		die("%s: %s has %u columns, the weights take %u", where, a->name, a->cols, k);
@@ -598,27 +591,21 @@ static void dense_layer(const json_t *l, const char *where)
 	if (c == out && out->dtype != wide && out->dtype != a->dtype)
 		die("%s: a matrix product of %s cannot be stored as %s", where,
 		    neuron_neff_dtype_name(a->dtype), neuron_neff_dtype_name(out->dtype));
-	s = add_step(NEURON_ISA_ENGINE_PE, NEURON_ISA_OP_MATMUL, 0, a->dtype, c->dtype);
+	s = add_step(NEURON_ISA_ENGINE_PE, NEURON_ISA_OP_MATMUL, 0, a, w, c);
 	s->inst.flags = transposed ? NEURON_ISA_F_B_TRANSPOSED : 0;
-	s->operand[0] = a;
-	s->operand[1] = w;
-	s->operand[2] = c;
 	s->inst.u.matmul.a_stride = htole32(row_bytes(a));
 	s->inst.u.matmul.b_stride = htole32(row_bytes(w));
 	s->inst.u.matmul.c_stride = htole32(row_bytes(c));
 	s->inst.u.matmul.m = htole32(a->rows);
 	s->inst.u.matmul.n = htole32(n);
 	s->inst.u.matmul.k = htole32(k);
-	if (bias) {
-		/* In place, unless this is the last operation. */
-		struct tensor *sum = act ? c : out;
-
-		s = map_step(NEURON_ISA_ENGINE_DVE, NEURON_ISA_OP_TENSOR, NEURON_ISA_ALU_ADD,
-			     c, sum);
-		second_operand(s, where, c, source(where, bias));
-	}
+	/* In place, unless this is the last operation. */
+	if (bias)
+		second_operand(map_step(NEURON_ISA_ENGINE_DVE, NEURON_ISA_OP_TENSOR,
+					NEURON_ISA_ALU_ADD, c, act ? c : out),
+			       where, c, source(where, bias));
 	if (act)
-		map_step(NEURON_ISA_ENGINE_ACT, NEURON_ISA_OP_ACTIVATE, (uint8_t)f, c, out);
+		map_step(NEURON_ISA_ENGINE_ACT, NEURON_ISA_OP_ACTIVATE, f, c, out);
 }
 
 static int reduce_op(const json_t *l, const char *where)
@@ -629,15 +616,6 @@ static int reduce_op(const json_t *l, const char *where)
 	if (op < 0)
 		die("%s: unknown reduction %s", where, word);
 	return op;
-}
-
-static void reduce_layer(const json_t *l, const char *where)
-{
-	struct tensor *in = source(where, text(l, where, "in", true));
-	int op = reduce_op(l, where);
-
-	map_step(NEURON_ISA_ENGINE_POOL, NEURON_ISA_OP_REDUCE, (uint8_t)op, in,
-		 result(l, where, in->dtype, in->rows, 1));
 }
 
 static void pair_of(const json_t *l, const char *where, const char *key, uint32_t *h,
@@ -662,7 +640,6 @@ static void pool_layer(const json_t *l, const char *where)
 	uint32_t h, w, wh, ww, rows, cols;
 	struct tensor *out, *acc;
 	struct step *s;
-	bool is_float;
 
 	pair_of(l, where, "image", &h, &w);
 	pair_of(l, where, "window", &wh, &ww);
@@ -672,15 +649,10 @@ static void pool_layer(const json_t *l, const char *where)
 	rows = in->rows * h;
 	cols = w / ww;
 	out = result(l, where, in->dtype, in->rows, (h / wh) * cols);
-	is_float = in->dtype == NEURON_NEFF_DT_FLOAT32 ||
-		   in->dtype == NEURON_NEFF_DT_BFLOAT16 || in->dtype == NEURON_NEFF_DT_FLOAT16;
-	acc = wh == 1 ? out : new_temp(is_float ? NEURON_NEFF_DT_FLOAT32 : NEURON_NEFF_DT_INT32,
-				       rows, cols);
+	acc = wh == 1 ? out : new_temp(is_float(in->dtype) ? NEURON_NEFF_DT_FLOAT32 :
+				       NEURON_NEFF_DT_INT32, rows, cols);
 
-	s = add_step(NEURON_ISA_ENGINE_POOL, NEURON_ISA_OP_REDUCE, (uint8_t)op, in->dtype,
-		     acc->dtype);
-	s->operand[0] = in;
-	s->operand[2] = acc;
+	s = add_step(NEURON_ISA_ENGINE_POOL, NEURON_ISA_OP_REDUCE, op, in, NULL, acc);
 	s->inst.u.tensor.src0_stride = htole32(ww * neuron_neff_dtype_size(in->dtype));
 	s->inst.u.tensor.dst_stride = htole32(neuron_neff_dtype_size(acc->dtype));
 	s->inst.u.tensor.rows = htole32(rows * cols);
@@ -691,11 +663,7 @@ static void pool_layer(const json_t *l, const char *where)
 		struct tensor *dst = line == wh - 1 ? out : acc;
 		uint32_t window = row_bytes(acc) * wh;
 
-		s = add_step(NEURON_ISA_ENGINE_POOL, NEURON_ISA_OP_TENSOR, (uint8_t)op,
-			     acc->dtype, dst->dtype);
-		s->operand[0] = acc;
-		s->operand[1] = acc;
-		s->operand[2] = dst;
+		s = add_step(NEURON_ISA_ENGINE_POOL, NEURON_ISA_OP_TENSOR, op, acc, acc, dst);
 		s->inst.u.tensor.src1 = htole32(line * row_bytes(acc));
 		s->inst.u.tensor.src0_stride = htole32(window);
 		s->inst.u.tensor.src1_stride = htole32(window);
@@ -766,9 +734,10 @@ static void read_layers(void)
 		if (!strcmp(op, "dense") || !strcmp(op, "matmul"))
 			dense_layer(l, where);
 		else if (!strcmp(op, "cast"))
-			cast_layer(l, where);
+			map_layer(l, where, NEURON_ISA_ENGINE_DVE, NEURON_ISA_OP_CAST, 0, 0);
 		else if (!strcmp(op, "reduce"))
-			reduce_layer(l, where);
+			map_layer(l, where, NEURON_ISA_ENGINE_POOL, NEURON_ISA_OP_REDUCE,
+				  reduce_op(l, where), 1);
 		else if (!strcmp(op, "pool"))
 			pool_layer(l, where);
 		else if (!strcmp(op, "requantise"))
@@ -776,7 +745,7 @@ static void read_layers(void)
 		else if (!strcmp(op, "reshape"))
 			reshape_layer(l, where);
 		else if ((word = find_word(op, activations)) >= 0)
-			activation_layer(l, where, word);
+			map_layer(l, where, NEURON_ISA_ENGINE_ACT, NEURON_ISA_OP_ACTIVATE, word, 0);
 		else if ((word = find_word(op, alus)) >= 0)
 			elementwise_layer(l, where, word);
 		else
@@ -832,7 +801,7 @@ static void place(struct tensor *t)
 			if (!o->placed || !share_time(t, o) || at >= end ||
 			    at + size <= o->sbuf)
 				continue;
-			at = (end + SBUF_ALIGN - 1) & ~(uint64_t)(SBUF_ALIGN - 1);
+			at = round_up(end, SBUF_ALIGN);
 			moved = true;
 		}
 	} while (moved);
@@ -873,7 +842,7 @@ static void emit(enum neuron_isa_engine engine, const struct neuron_isa_inst *in
 
 		emit(engine, &p);
 	}
-	c->inst = xgrow(c->inst, c->nr, &c->room, sizeof(*c->inst));
+	GROW(c->inst, c->nr, c->room);
 	c->inst[c->nr++] = *inst;
 }
 
@@ -989,32 +958,27 @@ static json_t *shape_json(const struct tensor *t)
 /* A constant as .npy. */
 static void add_npy(const struct tensor *t)
 {
-	uint64_t bytes = tensor_bytes(t);
-	char head[512], dims[256] = "", name[160];
-	size_t n = 0, pad;
-	char *data;
+	char dict[384], dims[256] = "", name[160], *data;
+	size_t n = 0, size;
+	FILE *f = open_memstream(&data, &size);
+	int length;
 
+	if (!f)
+		error(EXIT_FAILURE, ENOMEM, "allocation");
 	for (uint32_t i = 0; i < t->ndim; i++)
 		n += (size_t)snprintf(dims + n, sizeof(dims) - n, "%u,%s", t->shape[i],
 				      i + 1 < t->ndim ? " " : "");
-	n = (size_t)snprintf(head + 10, sizeof(head) - 10,
-			     "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }",
-			     npy_types[t->dtype], dims);
+	length = snprintf(dict, sizeof(dict),
+			  "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }",
+			  npy_types[t->dtype], dims) + 1;
 	/* Elements start at a multiple of 64; the header ends with a newline. */
-	pad = (64 - (10 + n + 1) % 64) % 64;
-	memset(head + 10 + n, ' ', pad);
-	n += pad;
-	head[10 + n++] = '\n';
-	memcpy(head, "\x93NUMPY\x01\x00", 8);
-	head[8] = (char)n;
-	head[9] = (char)(n >> 8);
-	n += 10;
-
-	data = xalloc(1, n + bytes);
-	memcpy(data, head, n);
-	memcpy(data + n, t->data, bytes);
+	length = (int)round_up(10 + (uint64_t)length, 64) - 10;
+	fprintf(f, "\x93NUMPY\x01%c%c%c%-*s\n", 0, length & 0xff, length >> 8, length - 1, dict);
+	fwrite(t->data, 1, tensor_bytes(t), f);
+	if (fclose(f))
+		error(EXIT_FAILURE, ENOMEM, "allocation");
 	snprintf(name, sizeof(name), "sg00/%s.npy", t->name);
-	add_member(name, data, n + bytes);
+	add_member(name, data, size);
 	free(data);
 }
 
@@ -1037,10 +1001,7 @@ static json_t *variables(void)
 			      "size", (json_int_t)tensor_bytes(t), "alignment", 64);
 		put(vars, t->name, v);
 		if (t->kind == KIND_CONSTANT) {
-			char name[160];
-
-			snprintf(name, sizeof(name), "%s.npy", t->name);
-			put(v, "file_name", json_string(name));
+			put(v, "file_name", json_sprintf("%s.npy", t->name));
 			add_npy(t);
 		}
 	}
@@ -1117,27 +1078,22 @@ static json_t *compile(void)
 static void add_engines(json_t *def, json_t *sp_dma)
 {
 	static const char *const keys[] = { "pe", "act", "pool", "dve", "sp" };
-	static const char *const files[] = { "PE0", "Activation0", "Pool0", "DVE0", "SP0" };
 
 	for (int e = 0; e < NEURON_ISA_NR_ENGINES; e++) {
 		const struct code *c = &pack.code[e];
-		char key[16], name[32], path[48];
-		json_t *v;
+		char key[16], path[48];
 
 		if (!c->nr)
 			continue;
-		snprintf(name, sizeof(name), "%s.json", files[e]);
-		snprintf(path, sizeof(path), "sg00/%s", name);
-		put(def, keys[e], json_string(name));
-		v = checked(json_pack("{s:o, s:[]}", "dma",
-				      e == NEURON_ISA_ENGINE_SP ? sp_dma : json_array(),
-				      "instr"));
-		add_json(path, v);
+		put(def, keys[e], json_sprintf("%s0.json", engine_names[e]));
+		snprintf(path, sizeof(path), "sg00/%s0.json", engine_names[e]);
+		add_json(path, checked(json_pack("{s:o, s:[]}", "dma",
+						 e == NEURON_ISA_ENGINE_SP ? sp_dma : json_array(),
+						 "instr")));
 
 		snprintf(key, sizeof(key), "%s_instr", keys[e]);
-		snprintf(name, sizeof(name), "%s.bin", files[e]);
-		snprintf(path, sizeof(path), "sg00/%s", name);
-		put(def, key, json_string(name));
+		put(def, key, json_sprintf("%s0.bin", engine_names[e]));
+		snprintf(path, sizeof(path), "sg00/%s0.bin", engine_names[e]);
 		add_member(path, c->inst, c->nr * sizeof(*c->inst));
 	}
 }
@@ -1273,8 +1229,6 @@ static void fill_header(void)
 
 static void print_summary(size_t size)
 {
-	static const char *const engines[] = { "PE", "Activation", "Pool", "DVE", "SP" };
-
 	printf("%s: %zu bytes, %u bytes of state buffer\n", options.output, size,
 	       pack.sbuf_used);
 	for (const struct tensor *t = pack.tensors; t; t = t->next)
@@ -1282,7 +1236,7 @@ static void print_summary(size_t size)
 		       neuron_neff_dtype_name(t->dtype), t->rows, t->cols, t->sbuf);
 	for (int e = 0; e < NEURON_ISA_NR_ENGINES; e++)
 		if (pack.code[e].nr)
-			printf("  %-12s %zu instructions\n", engines[e], pack.code[e].nr);
+			printf("  %-12s %zu instructions\n", engine_names[e], pack.code[e].nr);
 }
 
 static void check_result(const void *bytes, size_t size)
@@ -1314,33 +1268,19 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	char *end;
 
 	switch (key) {
-	case 'o':
-		options.output = arg;
-		break;
-	case 'n':
-		options.name = arg;
-		break;
-	case 'C':
-		options.dir = arg;
-		break;
-	case 'k':
-		neff_version(arg, &options.major, &options.minor, state);
-		break;
+	case 'o': options.output = arg; break;
+	case 'n': options.name = arg; break;
+	case 'C': options.dir = arg; break;
+	case 'k': neff_version(arg, &options.major, &options.minor, state); break;
 	case 's':
 		options.sbuf = (uint32_t)strtoul(arg, &end, 0);
 		if (end == arg || *end || !options.sbuf ||
 		    options.sbuf > NEURON_NEFF_SBUF_WINDOW)
 			argp_error(state, "%s is not a size", arg);
 		break;
-	case 'u':
-		options.plain = true;
-		break;
-	case 'f':
-		options.no_check = true;
-		break;
-	case 'v':
-		options.verbose = true;
-		break;
+	case 'u': options.plain = true; break;
+	case 'f': options.no_check = true; break;
+	case 'v': options.verbose = true; break;
 	case ARGP_KEY_ARG:
 		if (options.input)
 			argp_usage(state);
