@@ -384,16 +384,14 @@ static void context_add(struct nrt_cc_context *c)
 static bool context_take(const struct nrt_cc_context *c)
 {
 	struct nrt_cc_context **at;
-	bool found = false;
 
 	GUARD(&contexts_lock);
 	for (at = &contexts; *at && *at != c; at = &(*at)->next)
 		;
-	if (c && *at) {
-		*at = c->next;
-		found = true;
-	}
-	return found;
+	if (!*at)
+		return false;
+	*at = c->next;
+	return true;
 }
 
 void nrt_cc_close(void)
@@ -434,11 +432,6 @@ struct source {
 	struct neuron_mem *mem;
 	uint64_t offset;
 	bool own;			/* to be freed */
-};
-
-/* What a rank says of its input: the descriptor has more than that. */
-struct place {
-	uint64_t offset;
 };
 
 static struct params params_of(const struct nrt_cc_context *c, enum kind kind, size_t i)
@@ -487,21 +480,7 @@ failed:
 
 static int alloc_staging(const struct nrt_cc_context *c, uint64_t bytes, struct neuron_mem **mem)
 {
-	const struct nrt_vnc *v = &nrt_process.vncs[c->vnc];
-	struct neuron_mem_failure failure = { .reason = NEURON_MEM_REASON_NONE };
-	struct neuron_mem_opts opts = {
-		.size = sizeof(opts),
-		.flags = nrt_process.contiguous ? NEURON_MEM_F_HIGH : 0,
-		.hbm = neuron_device_geometry(v->device)->core_hbm[v->nc],
-		.nc = v->nc,
-		.category = NEURON_MEM_COLLECTIVES,
-		.failure = &failure,
-	};
-	int ret = neuron_mem_alloc(v->device, bytes, &opts, mem);
-
-	if (ret == -ENOMEM && failure.reason != NEURON_MEM_REASON_NONE)
-		nrt_log_memory(v->device, &failure);
-	return ret;
+	return nrt_core_alloc(&nrt_process.vncs[c->vnc], NEURON_MEM_COLLECTIVES, 0, bytes, mem);
 }
 
 /* The input of another rank, from what it offers. */
@@ -608,13 +587,13 @@ static NRT_STATUS take_part(const struct nrt_cc_context *c, size_t i, int *fds,
 	NRT_STATUS status = NRT_SUCCESS;
 
 	for (uint32_t k = 0; k < c->nr && status == NRT_SUCCESS; k++) {
-		struct place place;
+		uint64_t offset;
 
-		memcpy(&place, all[k], sizeof(place));
+		memcpy(&offset, all[k], sizeof(offset));
 		if (k == c->rank)
 			sources[k] = (struct source){ in->storage->mem, in->offset, false };
 		else
-			status = fetch(c, fds[k], place.offset, in->size, &sources[k]);
+			status = fetch(c, fds[k], offset, in->size, &sources[k]);
 	}
 	if (status == NRT_SUCCESS && overlap(in, out))
 		status = nrt_status_of(alloc_staging(c, out->size, staging));
@@ -631,7 +610,8 @@ static NRT_STATUS take_part(const struct nrt_cc_context *c, size_t i, int *fds,
 static NRT_STATUS run_tensor(const struct nrt_cc_context *c, uint32_t channel, size_t i)
 {
 	struct params params = params_of(c, KIND_OPERATION, i);
-	struct place place = { .offset = c->in[i]->offset };
+	/* The descriptor has the rest of what a rank says of its input. */
+	uint64_t offset = c->in[i]->offset;
 	struct neuron_mem *staging = NULL;
 	uint8_t all[COMM_MAX_RANKS][COMM_DATA];
 	int fds[COMM_MAX_RANKS];
@@ -643,8 +623,8 @@ static NRT_STATUS run_tensor(const struct nrt_cc_context *c, uint32_t channel, s
 		.nr = c->nr,
 		.params = &params,
 		.params_size = sizeof(params),
-		.data = &place,
-		.data_size = sizeof(place),
+		.data = &offset,
+		.data_size = sizeof(offset),
 		.all = all,
 		.fds = fds,
 	};

@@ -225,16 +225,12 @@ NRT_STATUS nrt_queue_submit(int64_t vnc, nrta_xu_t xu, int queue, const struct n
 
 void nrt_queues_stop(void)
 {
-	struct queue *queues;
-	uint32_t nr;
-
+	/* From here on no table is made. */
 	pthread_mutex_lock(&async.lock);
 	async.closing = true;
-	queues = async.queues;
-	nr = async.nr;
 	pthread_mutex_unlock(&async.lock);
-	for (uint32_t i = 0; queues && i < nr; i++) {
-		struct queue *q = &queues[i];
+	for (uint32_t i = 0; i < async.nr; i++) {
+		struct queue *q = &async.queues[i];
 		bool join;
 
 		pthread_mutex_lock(&q->lock);

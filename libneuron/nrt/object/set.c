@@ -59,10 +59,13 @@ bool nrt_set_hold(const struct nrt_set *set, struct nrt_set **out)
 {
 	struct nrt_set *own = calloc(1, sizeof(*own));
 
-	if (!own)
+	if (own)
+		own->entries = calloc(set->nr + 1, sizeof(*own->entries));
+	if (!own || !own->entries) {
+		free(own);
 		return false;
-	own->entries = calloc(set->nr + 1, sizeof(*own->entries));
-	for (size_t i = 0; own->entries && i < set->nr; i++) {
+	}
+	for (size_t i = 0; i < set->nr; i++) {
 		struct nrt_set_entry *e = &own->entries[own->nr];
 
 		if (!nrt_tensor_valid(set->entries[i].tensor))
@@ -74,10 +77,6 @@ bool nrt_set_hold(const struct nrt_set *set, struct nrt_set **out)
 			nrt_set_drop(own);
 			return false;
 		}
-	}
-	if (!own->entries) {
-		nrt_set_drop(own);
-		return false;
 	}
 	*out = own;
 	return true;
@@ -114,15 +113,8 @@ NEURON_EXPORT NRT_STATUS nrt_add_tensor_to_tensor_set(nrt_tensor_set_t *tensor_s
 		e->tensor = tensor;
 		return NRT_SUCCESS;
 	}
-	if (s->nr == s->max) {
-		size_t max = s->max ? s->max * 2 : 8;
-
-		e = reallocarray(s->entries, max, sizeof(*e));
-		if (!e)
-			return NRT_RESOURCE;
-		s->entries = e;
-		s->max = max;
-	}
+	if (array_grow((void **)&s->entries, s->nr, &s->max, sizeof(*e)))
+		return NRT_RESOURCE;
 	e = &s->entries[s->nr];
 	e->name = strdup(tensor_name);
 	e->tensor = tensor;

@@ -34,6 +34,13 @@ struct nrt_storage *nrt_storage_new(enum nrt_storage_kind kind, uint64_t size)
 	return s;
 }
 
+struct nrt_storage *nrt_storage_get(struct nrt_storage *s)
+{
+	if (s)
+		atomic_fetch_add_explicit(&s->refs, 1, memory_order_relaxed);
+	return s;
+}
+
 void nrt_storage_put(struct nrt_storage *s)
 {
 	if (!s || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1)
@@ -72,14 +79,19 @@ struct nrt_storage *nrt_storage_at(const void *va, uint64_t size)
 	return refs ? s : NULL;
 }
 
+static void storage_lost(struct nrt_storage *s)
+{
+	s->mem = NULL;
+	s->device = NULL;
+	atomic_store(&s->va, NULL);
+}
+
 /* Under the life lock for writing: nobody else is in here. */
 void nrt_storages_close(void)
 {
 	for (struct nrt_storage *s = nrt_process.storages; s; s = s->next) {
 		neuron_mem_free(s->mem);
-		s->mem = NULL;
-		s->device = NULL;
-		atomic_store(&s->va, NULL);
+		storage_lost(s);
 	}
 }
 
@@ -91,46 +103,61 @@ void nrt_storages_forget(void)
 		nrt_process.storages = s->next;
 		s->next = NULL;
 		s->pprev = NULL;
-		s->mem = NULL;
-		s->device = NULL;
-		atomic_store(&s->va, NULL);
+		storage_lost(s);
 	}
+}
+
+int nrt_core_alloc(const struct nrt_vnc *vnc, enum neuron_mem_category category, uint32_t flags,
+		   uint64_t bytes, struct neuron_mem **mem)
+{
+	struct neuron_mem_failure failure = { .reason = NEURON_MEM_REASON_NONE };
+	struct neuron_mem_opts opts = {
+		.size = sizeof(opts),
+		.flags = flags | (!flags && nrt_process.contiguous ? NEURON_MEM_F_HIGH : 0),
+		.hbm = neuron_device_geometry(vnc->device)->core_hbm[vnc->nc],
+		.nc = vnc->nc,
+		.category = category,
+		.failure = &failure,
+	};
+	int ret = neuron_mem_alloc(vnc->device, bytes, &opts, mem);
+
+	if (ret == -ENOMEM)
+		nrt_log_memory(vnc->device, &failure);
+	return ret;
 }
 
 NRT_STATUS nrt_storage_alloc(struct nrt_vnc *vnc, nrt_tensor_placement_t placement,
 			     size_t size, struct nrt_storage **out)
 {
-	struct neuron_mem_failure failure = { .reason = NEURON_MEM_REASON_NONE };
 	const struct neuron_geometry *g = neuron_device_geometry(vnc->device);
 	bool host = placement == NRT_TENSOR_PLACEMENT_HOST;
-	struct neuron_mem_opts opts = {
-		.size = sizeof(opts),
-		.flags = host ? NEURON_MEM_F_HOST : nrt_process.contiguous ? NEURON_MEM_F_HIGH : 0,
-		.hbm = g->core_hbm[vnc->nc],
-		.nc = vnc->nc,
-		.category = host ? NEURON_MEM_HOST_TENSORS : NEURON_MEM_TENSORS,
-		.failure = &failure,
-	};
-	struct nrt_storage *s;
-	int ret;
+	bool user = placement == NRT_TENSOR_PLACEMENT_VIRTUAL;
+	struct nrt_storage *s = nrt_storage_new(user ? NRT_STORAGE_USER : host ? NRT_STORAGE_HOST :
+						NRT_STORAGE_DEVICE, size);
+	int ret = 0;
 
-	s = nrt_storage_new(host ? NRT_STORAGE_HOST : NRT_STORAGE_DEVICE, size);
 	if (!s)
 		return NRT_RESOURCE;
-	ret = neuron_mem_alloc(vnc->device, size, &opts, &s->mem);
-	if (ret) {
-		free(s);
-		if (ret == -ENOMEM)
-			nrt_log_memory(vnc->device, &failure);
-		else
+	if (user) {
+		s->user = calloc(1, size);
+		s->owned = true;
+	} else {
+		ret = nrt_core_alloc(vnc, host ? NEURON_MEM_HOST_TENSORS : NEURON_MEM_TENSORS,
+				     host ? NEURON_MEM_F_HOST : 0, size, &s->mem);
+		if (ret && ret != -ENOMEM)
 			LOG_AS(TDRV, ERROR, "tensor_allocate", "failed to allocate %zu bytes: %s",
 			       size, strerror(-ret));
-		return nrt_status_of(ret);
 	}
-	s->device = vnc->device;
-	s->hbm = host ? 0 : opts.hbm;
-	s->vnc = (uint32_t)(vnc - nrt_process.vncs);
-	storage_link(s);
+	if (ret || (user && !s->user)) {
+		free(s);
+		return ret ? nrt_status_of(ret) : NRT_RESOURCE;
+	}
+	if (!user) {
+		s->device = vnc->device;
+		s->hbm = host ? 0 : g->core_hbm[vnc->nc];
+		s->vnc = (uint32_t)(vnc - nrt_process.vncs);
+		storage_link(s);
+	}
 	*out = s;
 	return NRT_SUCCESS;
 }

@@ -33,14 +33,16 @@ static void completions_put(struct nrt_completions *c)
 		free(c);
 }
 
-static void completions_get(struct nrt_completions *c)
+static struct nrt_completions *completions_get(struct nrt_completions *c)
 {
 	atomic_fetch_add_explicit(&c->refs, 1, memory_order_relaxed);
+	return c;
 }
 
-/* Takes the reference to @completions; NULL: new ones. */
-static NRT_STATUS tensor_make(const char *name, struct nrt_completions *completions,
-			      nrt_tensor_t **out)
+/* Takes the reference to @completions, NULL: new ones; and that to @storage, if it works. */
+static NRT_STATUS tensor_new(const char *name, struct nrt_completions *completions,
+			     struct nrt_storage *storage, uint64_t offset, uint64_t size,
+			     nrt_tensor_t **out)
 {
 	struct nrt_tensor *t = calloc(1, sizeof(*t));
 
@@ -59,28 +61,31 @@ static NRT_STATUS tensor_make(const char *name, struct nrt_completions *completi
 		return NRT_RESOURCE;
 	}
 	t->completions = completions;
+	t->storage = storage;
+	t->offset = offset;
+	t->size = size;
 	*out = t;
 	return NRT_SUCCESS;
 }
 
-static NRT_STATUS tensor_new(const char *name, nrt_tensor_t **out)
+/* Of a storage that another tensor has. */
+static NRT_STATUS view_new(const char *name, struct nrt_completions *completions,
+			   const nrt_tensor_t *of, uint64_t offset, uint64_t size,
+			   nrt_tensor_t **out)
 {
-	return tensor_make(name, NULL, out);
+	struct nrt_storage *s = nrt_storage_get(of->storage);
+	NRT_STATUS status = tensor_new(name, completions, s, of->offset + offset, size, out);
+
+	if (status != NRT_SUCCESS)
+		nrt_storage_put(s);
+	return status;
 }
 
-/* Another tensor with the storage of @t, as it is now; NULL: no memory. */
 nrt_tensor_t *nrt_tensor_hold(const nrt_tensor_t *t)
 {
-	nrt_tensor_t *own;
+	nrt_tensor_t *own = NULL;
 
-	completions_get(t->completions);
-	if (tensor_make(t->name, t->completions, &own) != NRT_SUCCESS)
-		return NULL;
-	own->storage = t->storage;
-	if (own->storage)
-		atomic_fetch_add_explicit(&own->storage->refs, 1, memory_order_relaxed);
-	own->offset = t->offset;
-	own->size = t->size;
+	view_new(t->name, completions_get(t->completions), t, 0, t->size, &own);
 	return own;
 }
 
@@ -122,7 +127,6 @@ NEURON_EXPORT NRT_STATUS nrt_tensor_allocate(nrt_tensor_placement_t tensor_place
 {
 	uint64_t began = nrt_trace_begin();
 	struct nrt_storage *s = NULL;
-	nrt_tensor_t *t = NULL;
 	struct nrt_vnc *v;
 	NRT_STATUS status;
 
@@ -136,42 +140,25 @@ NEURON_EXPORT NRT_STATUS nrt_tensor_allocate(nrt_tensor_placement_t tensor_place
 	switch (tensor_placement) {
 	case NRT_TENSOR_PLACEMENT_DEVICE:
 	case NRT_TENSOR_PLACEMENT_HOST:
-		status = nrt_storage_alloc(v, tensor_placement, size, &s);
-		break;
 	case NRT_TENSOR_PLACEMENT_VIRTUAL:
-		s = nrt_storage_new(NRT_STORAGE_USER, size);
-		if (s)
-			s->user = calloc(1, size);
-		if (!s || !s->user) {
-			free(s);
-			s = NULL;
-			status = NRT_RESOURCE;
-			break;
-		}
-		s->owned = true;
+		status = nrt_storage_alloc(v, tensor_placement, size, &s) ?:
+			 tensor_new(name, NULL, s, 0, size, tensor);
 		break;
 	default:
 		LOG(NRT, ERROR, "tensor %s: placement %d is not known", name ? name : "UNKNOWN",
 		    (int)tensor_placement);
 		status = NRT_INVALID;
 	}
-	if (status == NRT_SUCCESS)
-		status = tensor_new(name, &t);
 	nrt_trace_end(began, NRT_TRACE_TENSOR_ALLOCATE, (uint32_t)vnc, status, size, name);
-	if (status != NRT_SUCCESS) {
+	if (status != NRT_SUCCESS)
 		nrt_storage_put(s);
-		return status;
-	}
-	t->storage = s;
-	t->size = size;
-	*tensor = t;
 	return status;
 }
 
 NEURON_EXPORT NRT_STATUS nrt_tensor_allocate_empty(const char *name, nrt_tensor_t **tensor)
 {
 	NRT_ENTER();
-	return tensor ? tensor_new(name, tensor) : NRT_INVALID;
+	return tensor ? tensor_new(name, NULL, NULL, 0, 0, tensor) : NRT_INVALID;
 }
 
 /* Callable after nrt_close() too: what the tensor had is gone by then. */
@@ -210,9 +197,6 @@ NEURON_EXPORT NRT_STATUS nrt_tensor_allocate_slice(const nrt_tensor_t *tensor_so
 						   size_t size, const char *name,
 						   nrt_tensor_t **tensor_slice)
 {
-	nrt_tensor_t *t;
-	NRT_STATUS status = NRT_SUCCESS;
-
 	NRT_ENTER();
 	if (!nrt_tensor_valid(tensor_source) || !tensor_slice || !tensor_source->storage || !size ||
 	    offset > tensor_source->size || size > tensor_source->size - offset) {
@@ -220,15 +204,7 @@ NEURON_EXPORT NRT_STATUS nrt_tensor_allocate_slice(const nrt_tensor_t *tensor_so
 		    name ? name : "UNKNOWN", size, offset);
 		return NRT_INVALID;
 	}
-	status = tensor_new(name, &t);
-	if (status != NRT_SUCCESS)
-		return status;
-	t->storage = tensor_source->storage;
-	atomic_fetch_add_explicit(&t->storage->refs, 1, memory_order_relaxed);
-	t->offset = tensor_source->offset + offset;
-	t->size = size;
-	*tensor_slice = t;
-	return status;
+	return view_new(name, NULL, tensor_source, offset, size, tensor_slice);
 }
 
 /* Has storage, and the range lies in it. */
@@ -266,14 +242,12 @@ NRT_STATUS nrt_tensor_transfer(const char *func, const nrt_tensor_t *t, void *bu
 	struct nrt_storage *s;
 	int ret = 0;
 
-	if (status != NRT_SUCCESS)
+	if (status != NRT_SUCCESS || !size)
 		return status;
-	if (!buf && size)
+	if (!buf)
 		return NRT_INVALID;
 	s = t->storage;
 	offset += t->offset;
-	if (!size)
-		return NRT_SUCCESS;
 	if (s->kind == NRT_STORAGE_USER && write)
 		memmove((char *)s->user + offset, buf, size);
 	else if (s->kind == NRT_STORAGE_USER)
@@ -456,10 +430,8 @@ NEURON_EXPORT NRT_STATUS nrt_tensor_check_output_completion(const nrt_tensor_t *
 
 	if (status != NRT_SUCCESS)
 		return status;
-	if (nrt_tensor_valid(output_tensor)) {
-		c = output_tensor->completions;
-		completions_get(c);
-	}
+	if (nrt_tensor_valid(output_tensor))
+		c = completions_get(output_tensor->completions);
 	nrt_leave();
 	if (!c)
 		return NRT_INVALID;
