@@ -44,6 +44,13 @@ static NRT_STATUS read_placement(bool pairs, struct neuron_placement *placement)
 	return ret ? NRT_INVALID : NRT_SUCCESS;
 }
 
+static void log_unavailable(const struct wish *wish, uint32_t available)
+{
+	LOG_AS(NRT, ERROR, "nrt_allocate_neuron_cores",
+	       "NeuronCore(s) not available - Requested:nc%u-nc%u Available:%u", wish->start,
+	       wish->start + wish->count - 1, available);
+}
+
 /* @total: logical cores */
 static NRT_STATUS read_cores(struct wish *wish, uint32_t total)
 {
@@ -66,9 +73,7 @@ static NRT_STATUS read_cores(struct wish *wish, uint32_t total)
 	}
 	if (wish->start < total && wish->count <= total - wish->start)
 		return NRT_SUCCESS;
-	LOG_AS(NRT, ERROR, "nrt_allocate_neuron_cores",
-	       "NeuronCore(s) not available - Requested:nc%u-nc%u Available:%u", wish->start,
-	       wish->start + wish->count - 1, total);
+	log_unavailable(wish, total);
 	return NRT_FAILURE;
 }
 
@@ -262,9 +267,7 @@ static NRT_STATUS take_cores(const struct neuron_device_entry *list, size_t nr,
 	}
 	release_cores();
 	if (ret == -EBUSY)
-		LOG_AS(NRT, ERROR, "nrt_allocate_neuron_cores",
-		       "NeuronCore(s) not available - Requested:nc%u-nc%u Available:%u", wish->start,
-		       wish->start + wish->count - 1, available);
+		log_unavailable(wish, available);
 	else
 		LOG_AS(NRT, ERROR, "nrt_init", "cannot initialise nc%u: %s", failed, strerror(-ret));
 	return ret == -ENOMEM ? NRT_RESOURCE : NRT_FAILURE;
@@ -337,13 +340,9 @@ static NRT_STATUS init(void)
 	uint32_t total;
 	size_t nr;
 
-	status = look_for_cores(&list, &nr, &total);
-	if (status != NRT_SUCCESS)
-		goto out;
-	status = read_placement(nrt_has_pairs(&list[0]), &wish.placement);
-	if (status != NRT_SUCCESS)
-		goto out;
-	status = read_environment(&wish, total / p->lnc);
+	status = look_for_cores(&list, &nr, &total) ?:
+		 read_placement(nrt_has_pairs(&list[0]), &wish.placement) ?:
+		 read_environment(&wish, total / p->lnc);
 	if (status == NRT_SUCCESS) {
 		/* From here on in physical cores, as the driver counts. */
 		wish.start *= p->lnc;
@@ -357,7 +356,6 @@ static NRT_STATUS init(void)
 	} else {
 		nrt_env_free(&p->env);
 	}
-out:
 	neuron_device_list_free(list);
 	return status;
 }

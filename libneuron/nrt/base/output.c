@@ -16,23 +16,31 @@ int nrt_open_named(const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
-int nrt_open_output(int dir, const char *name)
+/* @fd, if it is of this user, and no file with another name; else it is closed, and -errno. */
+static int own(int fd, mode_t type)
 {
-	int fd = openat(dir, name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
 	struct stat st;
-	int ret = 0;
+	int ret;
 
 	if (fd < 0)
 		return -errno;
 	if (fstat(fd, &st))
 		ret = -errno;
-	else if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || st.st_nlink != 1)
+	else if ((st.st_mode & S_IFMT) != type || st.st_uid != geteuid() ||
+		 (type == S_IFREG && st.st_nlink != 1))
 		ret = -EPERM;
-	else if (ftruncate(fd, 0))
+	else if (type == S_IFREG && ftruncate(fd, 0))
 		ret = -errno;
-	if (ret)
-		close(fd);
-	return ret ? ret : fd;
+	else
+		return fd;
+	close(fd);
+	return ret;
+}
+
+int nrt_open_output(int dir, const char *name)
+{
+	return own(openat(dir, name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
+			  0666), S_IFREG);
 }
 
 int nrt_make_dir(const char *path)
@@ -56,18 +64,6 @@ int nrt_make_dir(const char *path)
 
 int nrt_open_session(const char *path)
 {
-	int fd = mkdir(path, 0700) && errno != EEXIST ? -1 :
-		 open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	struct stat st;
-	int ret = 0;
-
-	if (fd < 0)
-		return -errno;
-	if (fstat(fd, &st))
-		ret = -errno;
-	else if (st.st_uid != geteuid())
-		ret = -EPERM;
-	if (ret)
-		close(fd);
-	return ret ? ret : fd;
+	return own(mkdir(path, 0700) && errno != EEXIST ? -1 :
+		   open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), S_IFDIR);
 }

@@ -460,19 +460,15 @@ static void *hub_main(void *arg)
 static void hub_free(struct hub *h)
 {
 	for (uint32_t i = 0; i < MAX_PEERS; i++) {
-		if (h->peers[i].fd >= 0)
-			close(h->peers[i].fd);
-		if (h->peers[i].request_fd >= 0)
-			close(h->peers[i].request_fd);
+		comm_close_fds(&h->peers[i].fd, 1);
+		comm_close_fds(&h->peers[i].request_fd, 1);
 		if (h->peers[i].delivery)
 			delivery_put(h->peers[i].delivery);
 	}
 	comm_close_fds(&h->place.dir, 1);
 	comm_close_fds(&h->lock, 1);
-	if (h->listener >= 0)
-		close(h->listener);
-	if (h->stop >= 0)
-		close(h->stop);
+	comm_close_fds(&h->listener, 1);
+	comm_close_fds(&h->stop, 1);
 	free(h);
 }
 

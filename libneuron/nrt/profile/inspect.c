@@ -45,7 +45,6 @@ struct nrt_inspect_config {
 	int session;
 	char *dir;
 	nrt_sys_trace_config_t *trace;
-	uint8_t off[MAX_CORES / 8];
 	uint32_t activities;		/* bits */
 	bool enable;
 	bool on_fail;
@@ -181,10 +180,6 @@ NEURON_EXPORT NRT_STATUS nrt_inspect_config_set_capture_enabled_for_nc(nrt_inspe
 	if (!config || nc_idx >= MAX_CORES)
 		return NRT_INVALID;
 	nrt_sys_trace_config_set_capture_enabled_for_nc(config->trace, nc_idx, enabled);
-	if (enabled)
-		config->off[nc_idx / 8] &= (uint8_t)~(1u << nc_idx % 8);
-	else
-		config->off[nc_idx / 8] |= (uint8_t)(1u << nc_idx % 8);
 	return NRT_SUCCESS;
 }
 
@@ -394,11 +389,7 @@ static NRT_STATUS sampler_start(struct sampler *s)
 	s->nr = 0;
 	s->stop = false;
 	s->runs = !thread_start(&s->thread, sample, s);
-	if (s->runs)
-		return NRT_SUCCESS;
-	free(s->samples);
-	s->samples = NULL;
-	return NRT_RESOURCE;
+	return s->runs ? NRT_SUCCESS : NRT_RESOURCE;
 }
 
 static void sampler_stop(struct sampler *s)
@@ -475,7 +466,7 @@ static NRT_STATUS start_cores(const nrt_inspect_config_t *c)
 	if (!inspect.cores)
 		return NRT_RESOURCE;
 	for (uint32_t i = 0; i < nrt_process.nr_vncs && status == NRT_SUCCESS; i++)
-		if (i >= MAX_CORES || !(c->off[i / 8] >> i % 8 & 1))
+		if (nrt_trace_wants(c->trace, i))
 			/* Waiting for a failure can take long: keep what led to it. */
 			status = nrt_core_profile_start(&nrt_process.vncs[i], NULL, !c->enable,
 							&inspect.cores[i]);

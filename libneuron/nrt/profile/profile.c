@@ -32,10 +32,18 @@ static struct {
 
 /* ---- of a model ---------------------------------------------------------------------- */
 
+/* Under the lock. */
+static void forget_model(void)
+{
+	neuron_profile_close(profiles.model);
+	free(profiles.filename);
+	profiles.model = NULL;
+	profiles.filename = NULL;
+}
+
 static NRT_STATUS start_model(const struct nrt_model *m, const char *filename)
 {
 	NRT_STATUS status;
-	char *name;
 	int fd;
 
 	if (profiles.model) {
@@ -49,16 +57,12 @@ static NRT_STATUS start_model(const struct nrt_model *m, const char *filename)
 		return NRT_FAILURE;
 	}
 	close(fd);
-	name = strdup(filename);
-	if (!name)
-		return NRT_RESOURCE;
-	status = nrt_core_profile_start(m->vnc, m->model, false, &profiles.model);
-	if (status != NRT_SUCCESS) {
-		free(name);
-		return status;
-	}
-	profiles.filename = name;
-	return NRT_SUCCESS;
+	profiles.filename = strdup(filename);
+	status = profiles.filename ?
+		 nrt_core_profile_start(m->vnc, m->model, false, &profiles.model) : NRT_RESOURCE;
+	if (status != NRT_SUCCESS)
+		forget_model();
+	return status;
 }
 
 NEURON_EXPORT NRT_STATUS nrt_profile_start(nrt_model_t *model, const char *filename)
@@ -69,15 +73,6 @@ NEURON_EXPORT NRT_STATUS nrt_profile_start(nrt_model_t *model, const char *filen
 		return NRT_INVALID;
 	GUARD(&profiles.lock);
 	return start_model(m, filename);
-}
-
-/* Under the lock. */
-static void forget_model(void)
-{
-	neuron_profile_close(profiles.model);
-	free(profiles.filename);
-	profiles.model = NULL;
-	profiles.filename = NULL;
 }
 
 NEURON_EXPORT NRT_STATUS nrt_profile_stop(const char *filename)

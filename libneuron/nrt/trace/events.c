@@ -69,6 +69,11 @@ static struct {
 	uint32_t nr;
 } trace = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
+bool nrt_trace_wants(const struct nrt_sys_trace_config *config, uint32_t vnc)
+{
+	return vnc >= MAX_CORES || !(config->off[vnc / 8] >> vnc % 8 & 1);
+}
+
 uint64_t nrt_trace_begin(void)
 {
 	return atomic_load_explicit(&trace.on, memory_order_relaxed) ? now_ns() : 0;
@@ -105,32 +110,32 @@ static struct event *ring_add(struct event_ring *r, size_t max)
 void nrt_trace_end(uint64_t began, enum nrt_trace_type type, uint32_t vnc, NRT_STATUS status,
 		   uint64_t bytes, const char *name)
 {
+	struct event *e;
 	uint64_t end;
 
 	if (!began)
 		return;
 	end = now_ns();
 	GUARD(&trace.lock);
-	if (trace.on && vnc < trace.nr && trace.config.types >> type & 1 &&
-	    (vnc >= MAX_CORES || !(trace.config.off[vnc / 8] >> vnc % 8 & 1))) {
-		struct event *e = ring_add(&trace.rings[vnc], trace.config.max_events);
-
-		if (e) {
-			*e = (struct event){
-				.start = began,
-				.end = end,
-				.bytes = bytes,
-				.tid = (uint32_t)gettid(),
-				.type = (uint16_t)type,
-				.status = (uint16_t)status,
-			};
-			snprintf(e->name, sizeof(e->name), "%s", name ? name : "");
-			/* JSON is UTF-8; names of tensors may be anything. */
-			for (char *c = e->name; *c; c++)
-				if (*c < ' ' || *c > '~')
-					*c = '?';
-		}
-	}
+	if (!trace.on || vnc >= trace.nr || !(trace.config.types >> type & 1) ||
+	    !nrt_trace_wants(&trace.config, vnc))
+		return;
+	e = ring_add(&trace.rings[vnc], trace.config.max_events);
+	if (!e)
+		return;
+	*e = (struct event){
+		.start = began,
+		.end = end,
+		.bytes = bytes,
+		.tid = (uint32_t)gettid(),
+		.type = (uint16_t)type,
+		.status = (uint16_t)status,
+	};
+	snprintf(e->name, sizeof(e->name), "%s", name ? name : "");
+	/* JSON is UTF-8; names of tensors may be anything. */
+	for (char *c = e->name; *c; c++)
+		if (*c < ' ' || *c > '~')
+			*c = '?';
 }
 
 /* Under the lock. */

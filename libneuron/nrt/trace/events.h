@@ -21,6 +21,9 @@ enum nrt_trace_type {
 
 struct nrt_sys_trace_config;
 
+/* The events of a core are not switched off. */
+bool nrt_trace_wants(const struct nrt_sys_trace_config *config, uint32_t vnc);
+
 /* The time, or 0 while there is no trace; then nrt_trace_end() does nothing. */
 uint64_t nrt_trace_begin(void);
 void nrt_trace_end(uint64_t began, enum nrt_trace_type type, uint32_t vnc, NRT_STATUS status,
