@@ -65,7 +65,7 @@ enum neuron_user {
 
 /**
  * struct neuron_chunk - one allocation of device or host memory
- * @ref: see the top of this file
+ * @ref: see the top of chunk.c
  * @host: host memory, else device memory
  * @hbm: HBM number of device memory
  * @core: core charged
