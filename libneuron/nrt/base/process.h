@@ -74,7 +74,7 @@ struct nrt_process {
 	uint32_t exec_depth;	/* executions of a core that may wait */
 	struct nrt_env env;
 
-	pthread_mutex_t lock;	/* the lists; outside of all others but the life lock */
+	pthread_mutex_t lock;	/* the lists; libneuron/README.md has the order */
 	struct nrt_model *models;
 	struct nrt_storage *storages;
 	uint32_t next_id;
