@@ -512,6 +512,28 @@ static void test_T4_rings(void **state)
 	assert_int_equal(p.parts[0].rings_spill, 2 * 8192 / 4 * 3);
 }
 
+static uint64_t descriptors_with(const char *ends)
+{
+	char sp[512];
+	bool runs;
+
+	snprintf(sp, sizeof(sp), "{\"dma\": [{\"id\": 0, \"queue\": \"q\", %s \"desc\": [{\"from\": \"u\","
+		 " \"to\": \"t\", \"from_sizes\": [64], \"from_steps\": [1],"
+		 " \"to_sizes\": [64], \"to_steps\": [1]}]}]}", ends);
+	return planned_and_loaded(ROWS_DEF("data"), sp, &runs).parts[0].descriptors;
+}
+
+/* The first event and the first semaphore take a descriptor like any other. */
+static void test_first_event(void **state)
+{
+	uint64_t n = descriptors_with("\"semaphore\": 7,");
+
+	(void)state;
+	assert_int_equal(descriptors_with("\"semaphore\": 0,"), n);
+	assert_int_equal(descriptors_with("\"semaphore\": 7, \"event\": 9,"), n + 1);
+	assert_int_equal(descriptors_with("\"semaphore\": 0, \"event\": 0,"), n + 1);
+}
+
 /* Descriptors that the device makes need no ring; nothing here makes them. */
 static void test_T4_dynamic(void **state)
 {
@@ -1020,6 +1042,7 @@ int main(void)
 		cmocka_unit_test(test_plan_refused),
 		cmocka_unit_test(test_plan_obstacles),
 		cmocka_unit_test(test_T4_rings),
+		cmocka_unit_test(test_first_event),
 		cmocka_unit_test(test_T4_dynamic),
 		cmocka_unit_test(test_L15_sums),
 		cmocka_unit_test(test_L15_more_sums),
