@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* A card as a whole: which one it is, accesses to its registers, complaints. */
+#include <stdarg.h>
+
+#include "card.h"
+
+#include "../../kmod/emu/arch.h"
+
+static const struct {
+	const char *name;
+	u32 gen;
+	u64 bar0_len;
+	u64 hbm_stride;
+} card_kinds[CARD_NR_KINDS] = {
+	/* Lengths of BARs are not published: these are the shortest that hold everything. */
+	[CARD_TRN1] = { "trn1", 2, 1ULL << 30, 16ULL << 30 },
+	[CARD_INF2] = { "inf2", 2, 1ULL << 30, 16ULL << 30 },
+	[CARD_TRN2] = { "trn2", 3, 4ULL << 30, 64ULL << 30 },
+	[CARD_TRN3] = { "trn3", 4, 4ULL << 30, 64ULL << 30 },
+};
+
+/**
+ * card_kind_find() - a kind by its name
+ * @name: trn1, inf2, trn2, trn3
+ *
+ * Return: the kind; CARD_NR_KINDS: there is none.
+ */
+enum card_kind card_kind_find(const char *name)
+{
+	u32 i;
+
+	for (i = 0; i < CARD_NR_KINDS && strcmp(card_kinds[i].name, name); i++)
+		;
+	return i;
+}
+
+/**
+ * card_complain() - record that something was done which a card does not allow
+ * @card: the card
+ * @format: as of printf()
+ */
+void card_complain(struct card *card, const char *format, ...)
+{
+	char text[sizeof(card->complaint[0])];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	fprintf(stderr, "neuron-card: complaint: %s\n", text);
+	pthread_mutex_lock(&card->lock);
+	if (card->stats.complaints < ARRAY_SIZE(card->complaint))
+		memcpy(card->complaint[card->stats.complaints], text, sizeof(text));
+	card->stats.complaints++;
+	pthread_mutex_unlock(&card->lock);
+}
+
+static void card_identity(struct card *card, const struct card_config *cfg)
+{
+	card->misc[0x00 / 4] = 3;	/* the first form of the mailbox, and power */
+	card->misc[0x24 / 4] = cfg->routing_id;
+	card->misc[0x38 / 4] = lower_32_bits(cfg->serial);
+	card->misc[0x3c / 4] = upper_32_bits(cfg->serial);
+	card->misc[0x54 / 4] = 1 << 16;
+	card->misc[0x58 / 4] = 1 << 16;
+}
+
+/**
+ * card_new() - make a card
+ * @cfg: what card
+ *
+ * It is as after power on: no engine is started, bus mastering is off.
+ *
+ * Return: the card; NULL without memory, with errno set.
+ */
+struct card *card_new(const struct card_config *cfg)
+{
+	struct card *card = calloc(1, sizeof(*card));
+	struct emu_device *ed;
+	u32 i;
+	int err;
+
+	if (!card)
+		return NULL;
+	card->bar4_fd = -1;
+	card->kind = cfg->kind;
+	card->gen = card_kinds[cfg->kind].gen;
+	card->bar0_len = card_kinds[cfg->kind].bar0_len;
+	card->hbm_stride = card_kinds[cfg->kind].hbm_stride;
+	card->faults.reset_ms = 20;
+	card->last = U64_MAX;
+	pthread_mutex_init(&card->lock, NULL);
+
+	ed = &card->ed;
+	ed->geo = emu_find_arch(card_kinds[cfg->kind].name)->geo;
+	ed->nd = (struct neuron_device *)card;
+	ed->completion = EMU_COMPLETE_WORKER;
+	card->bar4_len = card->hbm_stride * ed->geo.nr_hbms;
+	emu_busy_init(&ed->busy);
+	emu_dma_init(ed);
+	ed->wq = card_workqueue_new();
+	err = ed->wq ? emu_core_init(ed) : -ENOMEM;
+	for (i = 0; i < ed->geo.nr_dma_engines && !err; i++) {
+		card->engine[i].regs = calloc(1, CARD_ENGINE_LEN);
+		err = card->engine[i].regs ? 0 : -ENOMEM;
+	}
+	err = err ?: card_memory_init(card, cfg->dirty_mib);
+	if (err) {
+		card_free(card);
+		errno = -err;
+		return NULL;
+	}
+	card_identity(card, cfg);
+	card_engines_reset(card, BIT(ed->geo.nr_cores) - 1);
+	return card;
+}
+
+/**
+ * card_free() - remove a card
+ * @card: from card_new(); may be NULL
+ */
+void card_free(struct card *card)
+{
+	u32 i, q;
+
+	if (!card)
+		return;
+	for (i = 0; i < EMU_MAX_ENGINES; i++)
+		for (q = 0; q < CARD_QUEUES; q++)
+			if (card->engine[i].bound & BIT(q))
+				emu_dma_stop(&card->ed, i, q);
+	emu_core_destroy(&card->ed);
+	emu_dma_destroy(&card->ed);
+	if (card->ed.wq)
+		destroy_workqueue(card->ed.wq);
+	card_memory_exit(card);
+	for (i = 0; i < EMU_MAX_ENGINES; i++)
+		free(card->engine[i].regs);
+	pthread_mutex_destroy(&card->lock);
+	free(card);
+}
+
+/* A notification block: slot i is that of engine i, whatever the type of the queue. */
+static u32 card_nq_access(struct card *card, const struct card_place *at, bool write, u32 val)
+{
+	struct emu_notify *nt = card->ed.notify[at->index];
+	int err = write ? emu_nq_reg_write(nt, at->off, val) : emu_nq_reg_read(nt, at->off, &val);
+
+	if (err)
+		card_complain(card, "notification block of core %u: %#x, %#x %s", at->index,
+			      at->off, val, write ? "written" : "read");
+	return val;
+}
+
+static u32 card_window_access(struct card *card, const struct card_place *at, bool write, u32 val)
+{
+	struct emu_window *w = card->ed.window[at->index];
+	int err = write ? emu_window_write(w, at->off, val) : emu_window_read(w, at->off, &val);
+
+	if (err)
+		card_complain(card, "window of core %u: %#x, %#x %s", at->index, at->off, val,
+			      write ? "written" : "read");
+	return err ? 0 : val;
+}
+
+/* What the model has no registers for: nobody may count on them. */
+static u32 card_unknown(struct card *card, u64 off, bool write, u32 val)
+{
+	if (write)
+		card_complain(card, "%#x written to BAR0 + %#llx, where nothing is known", val,
+			      off);
+	else
+		card_complain(card, "BAR0 + %#llx read, where nothing is known", off);
+	return 0;
+}
+
+static bool card_access_bad(struct card *card, u64 off, u32 size, bool write)
+{
+	if (size == 4 && off % 4 == 0 && off < card->bar0_len)
+		return false;
+	card_complain(card, "%s of %u bytes at BAR0 + %#llx", write ? "write" : "read", size, off);
+	return true;
+}
+
+/**
+ * card_read() - a read of BAR0
+ * @card: the card
+ * @off: offset
+ * @size: bytes
+ *
+ * Return: the value; all ones from a removed card.
+ */
+u32 card_read(struct card *card, u64 off, u32 size)
+{
+	struct card_place at;
+
+	card->stats.reads++;
+	card->stats.polls += off == card->last;
+	card->last = off;
+	if (card->faults.removed || card_access_bad(card, off, size, false))
+		return U32_MAX;
+	at = card_place(card, off);
+	switch (at.block) {
+	case CARD_ENGINE:
+	case CARD_APP:
+	case CARD_USER:
+		return card_udma_read(card, &at);
+	case CARD_MISC:
+		return card_firmware_read(card, at.off);
+	case CARD_CORE:
+		return card_window_access(card, &at, false, 0);
+	case CARD_CORE_NQ:
+		return card_nq_access(card, &at, false, 0);
+	default:
+		return card_unknown(card, off, false, 0);
+	}
+}
+
+/**
+ * card_write() - a write to BAR0
+ * @card: the card
+ * @off: offset
+ * @size: bytes
+ * @val: value
+ */
+void card_write(struct card *card, u64 off, u32 size, u32 val)
+{
+	struct card_place at;
+
+	card->stats.writes++;
+	card->last = U64_MAX;
+	if (card->faults.removed || card_access_bad(card, off, size, true))
+		return;
+	at = card_place(card, off);
+	switch (at.block) {
+	case CARD_ENGINE:
+	case CARD_APP:
+	case CARD_USER:
+		card_udma_write(card, &at, val);
+		break;
+	case CARD_MISC:
+		card_firmware_write(card, at.off, val);
+		break;
+	case CARD_CORE:
+		card_window_access(card, &at, true, val);
+		break;
+	case CARD_CORE_NQ:
+		card_nq_access(card, &at, true, val);
+		break;
+	default:
+		card_unknown(card, off, true, val);
+	}
+}
+
+/* ---- what the device code reports ---- */
+
+/* A card has no interrupt. An abort shows here, because nobody else tells. */
+void neuron_dma_irq(struct neuron_device *nd, u32 eng, u32 q)
+{
+	struct card *card = (struct card *)nd;
+	u32 status;
+
+	if (!emu_dma_reg_read(&card->ed, eng, NEURON_DMA_TX(q) + NEURON_DMA_Q_STATUS, &status) &&
+	    status == NEURON_QUEUE_ABORTED) {
+		card->engine[eng].aborted = true;
+		card_complain(card, "queue %u of engine %u stopped with an error", q, eng);
+	}
+}
+
+void neuron_nq_posted(struct neuron_device *nd, u32 core, u32 nq)
+{
+	(void)nd;
+	(void)core;
+	(void)nq;
+}
+
+/* Counters of ECC errors are in misc RAM: corrected in the upper half, the others in the lower. */
+void neuron_device_report(struct neuron_device *nd, enum neuron_event event, u32 core)
+{
+	struct card *card = (struct card *)nd;
+	bool sram = event == NEURON_EVENT_SRAM_CORRECTED || event == NEURON_EVENT_SRAM_UNCORRECTED;
+	bool corrected = event == NEURON_EVENT_MEM_CORRECTED ||
+			 event == NEURON_EVENT_SRAM_CORRECTED;
+
+	(void)core;
+	if (event < NEURON_NR_ECC)
+		card->misc[(sram ? 0x40 : 0x44) / 4] += corrected ? 0x10000 : 1;
+}

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A Neuron card at the level of its registers: what a driver reads and writes in its BARs,
+ * and what the card reads and writes in host memory. Facts and their confidence:
+ * README.md.
+ *
+ * The model is strict. An access that no table knows, or in another order than the tables
+ * have, is a complaint: it is recorded, printed, and makes the test fail that caused it.
+ */
+#ifndef CARD_H
+#define CARD_H
+
+#include "host_kernel.h"
+
+#include "../../kmod/emu/core.h"
+#include "../../kmod/emu/dma.h"
+
+#define CARD_ENGINE_LEN		0x40000u	/* registers of a DMA engine */
+#define CARD_BLOCK_LEN		0x1000u		/* of every other block but core windows */
+#define CARD_QUEUES		NEURON_HW_QUEUES_PER_ENGINE
+#define CARD_DEAD		0xdeadbeefu	/* what is read while firmware does not answer */
+
+enum card_kind { CARD_TRN1, CARD_INF2, CARD_TRN2, CARD_TRN3, CARD_NR_KINDS };
+
+/* Blocks of registers in BAR0. */
+enum card_block {
+	CARD_NOTHING,
+	CARD_ENGINE,		/* DMA engine */
+	CARD_APP,		/* its application block */
+	CARD_ENGINE_NQ,		/* its notification block */
+	CARD_USER,		/* its user-interrupt block */
+	CARD_CORE,		/* window of a core */
+	CARD_CORE_NQ,		/* notification block of a core */
+	CARD_TOPSP,		/* window of a collective sequencer */
+	CARD_TOPSP_NQ,
+	CARD_MISC,		/* misc RAM: the firmware */
+};
+
+/**
+ * struct card_place - where in the card an offset of BAR0 is
+ * @block: kind of block
+ * @index: engine, core or sequencer
+ * @off: offset in the block
+ */
+struct card_place {
+	enum card_block block;
+	u32 index;
+	u32 off;
+};
+
+/**
+ * struct card_step - a write that a driver has to make
+ * @block: CARD_ENGINE, CARD_APP or CARD_USER
+ * @off: register
+ * @value: value of a plain write; else bits to be set
+ * @clear: bits to be cleared; together with @value: the register is read first
+ * @from: the value is that of this register, 0: no
+ * @rmw: read, change, write
+ */
+struct card_step {
+	u8 block;
+	bool rmw;
+	u32 off;
+	u32 value;
+	u32 clear;
+	u32 from;
+};
+
+#define CARD_MAX_STEPS	400
+
+/**
+ * struct card_side - one direction of a queue
+ * @step: next step of the queue's start
+ * @on: it was started
+ * @base: device address of its ring
+ * @len: descriptors
+ * @tail: index of the next descriptor to be announced
+ * @phase: ring id expected there
+ */
+struct card_side {
+	u32 step;
+	bool on;
+	u64 base;
+	u32 len;
+	u32 tail;
+	u32 phase;
+};
+
+/**
+ * struct card_engine - registers of a DMA engine
+ * @regs: what was written
+ * @app: application block
+ * @user: user-interrupt block
+ * @step: next step of the engine's start
+ * @nr_steps: steps of that start
+ * @read: the step's register was read
+ * @again: it was started before
+ * @aborted: it has stopped with an error
+ * @used: one of its queues was switched on
+ * @bound: queues that the device code knows, bit mask
+ * @side: queues, TX and RX
+ */
+struct card_engine {
+	u32 *regs;
+	u32 app[CARD_BLOCK_LEN / 4];
+	u32 user[CARD_BLOCK_LEN / 4];
+	u32 step;
+	u32 nr_steps;
+	bool read;
+	bool again;
+	bool aborted;
+	bool used;
+	u16 bound;
+	struct card_side side[CARD_QUEUES][2];
+};
+
+/**
+ * struct card_range - host memory that the card may reach
+ * @addr: bus address
+ * @len: bytes
+ * @p: where this process sees it
+ * @write: the card may write
+ */
+struct card_range {
+	u64 addr;
+	u64 len;
+	u8 *p;
+	bool write;
+};
+
+#define CARD_MAX_RANGES		256
+
+/* How a mailbox request goes wrong. */
+enum card_mailbox_fault {
+	CARD_MAILBOX_GOOD,
+	CARD_MAILBOX_SILENT,
+	CARD_MAILBOX_SEQUENCE,	/* the answer has another sequence number */
+	CARD_MAILBOX_FAILED,	/* error 1 */
+	CARD_MAILBOX_UNKNOWN,	/* error 2 */
+};
+
+/**
+ * struct card_faults - what the card does wrong, set through the control socket
+ * @dead_until: firmware does not answer before this time (ktime_get_ns()); U64_MAX: never
+ * @reset_ms: how long a reset takes; U32_MAX: for ever
+ * @not_ready: so many reads of the status after a reset have the bit "not ready"
+ * @lost_doorbells: so many doorbells do nothing
+ * @mailbox: what becomes of requests
+ * @removed: all reads are ones, writes do nothing
+ */
+struct card_faults {
+	u64 dead_until;
+	u32 reset_ms;
+	u32 not_ready;
+	u32 lost_doorbells;
+	enum card_mailbox_fault mailbox;
+	bool removed;
+};
+
+/**
+ * struct card_stats - what happened
+ * @reads: of registers
+ * @writes: to registers
+ * @polls: reads of the register that was read last
+ * @doorbells: rung
+ * @descriptors: announced by doorbells, both sides
+ * @device_resets: asked for
+ * @core_resets: same
+ * @complaints: recorded
+ */
+struct card_stats {
+	u64 reads;
+	u64 writes;
+	u64 polls;
+	u64 doorbells;
+	u64 descriptors;
+	u64 device_resets;
+	u64 core_resets;
+	u64 complaints;
+};
+
+/**
+ * struct card_config - what card to make
+ * @kind: which one
+ * @routing_id: its position in the machine
+ * @serial: serial number
+ * @dirty_mib: so much at the start of each HBM is filled with a pattern
+ */
+struct card_config {
+	enum card_kind kind;
+	u32 routing_id;
+	u64 serial;
+	u32 dirty_mib;
+};
+
+/**
+ * struct card - a card
+ * @ed: its DMA engines and cores, from the sources of the software device
+ * @kind: which one
+ * @gen: 2, 3, 4
+ * @bar0_len: bytes of the register BAR
+ * @hbm_stride: distance of the HBMs in BAR4
+ * @bar4_len: bytes of the memory BAR
+ * @bar4_fd: its memory
+ * @bar4: same, mapped
+ * @sbuf: state buffers
+ * @engine: DMA engines
+ * @misc: misc RAM
+ * @topsp: words written to blocks of sequencers, and to notification blocks of engines
+ * @command: command register of the PCI function
+ * @reset_at: the reset under way ends at this time (ktime_get_ns()), 0: there is none
+ * @last: offset that was read last
+ * @faults: what goes wrong
+ * @stats: what happened
+ * @lock: @stats.complaints, @complaint
+ * @complaint: the first ones
+ * @ranges_lock: @range; held for reading while the card is at host memory
+ * @range: host memory
+ * @nr_ranges: entries of it
+ */
+struct card {
+	struct emu_device ed;
+	enum card_kind kind;
+	u32 gen;
+	u64 bar0_len;
+	u64 hbm_stride;
+	u64 bar4_len;
+	int bar4_fd;
+	u8 *bar4;
+	u8 *sbuf[NEURON_HW_MAX_CORES];
+	struct card_engine engine[EMU_MAX_ENGINES];
+	u32 misc[CARD_BLOCK_LEN / 4];
+	u16 command;
+	u64 reset_at;
+	u64 last;
+	struct card_faults faults;
+	struct card_stats stats;
+	pthread_mutex_t lock;
+	char complaint[32][128];
+	pthread_rwlock_t ranges_lock;
+	struct card_range range[CARD_MAX_RANGES];
+	u32 nr_ranges;
+};
+
+/* card.c */
+struct card *card_new(const struct card_config *cfg);
+void card_free(struct card *card);
+enum card_kind card_kind_find(const char *name);
+u32 card_read(struct card *card, u64 off, u32 size);
+void card_write(struct card *card, u64 off, u32 size, u32 val);
+void card_complain(struct card *card, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* map.c */
+struct card_place card_place(const struct card *card, u64 off);
+u64 card_offset(const struct card *card, enum card_block block, u32 index);
+
+/* start.c */
+u32 card_engine_steps(const struct card *card, u32 engine, bool again, struct card_step *steps);
+u32 card_queue_steps(bool rx, const struct card_step **steps);
+
+/* udma.c */
+void card_engines_reset(struct card *card, u64 engines_of_cores);
+u32 card_udma_read(struct card *card, const struct card_place *at);
+void card_udma_write(struct card *card, const struct card_place *at, u32 val);
+
+/* firmware.c */
+u32 card_firmware_read(struct card *card, u32 off);
+void card_firmware_write(struct card *card, u32 off, u32 val);
+
+/* memory.c */
+int card_memory_init(struct card *card, u32 dirty_mib);
+void card_memory_exit(struct card *card);
+int card_range_add(struct card *card, u64 addr, u64 len, int fd, u64 offset, bool write);
+void card_range_del(struct card *card, u64 addr, u64 len);
+int card_memory_read(struct card *card, u64 addr, void *buf, u32 len);
+int card_memory_write(struct card *card, u64 addr, const void *buf, u32 len);
+
+/* control.c */
+int card_control(struct card *card, char *line, FILE *out);
+
+#endif

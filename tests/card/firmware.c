@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The firmware of a card behind its misc RAM: identity, reset, mailbox, counters of ECC errors
+ * and power (README.md, "Misc RAM").
+ */
+#include "card.h"
+
+#define MISC_VERSION		0x00
+#define MISC_ROUTING_ID		0x24
+#define MISC_SERIAL_LO		0x38
+#define MISC_SERIAL_HI		0x3c
+#define MISC_RESET_MAP		0x1d8
+#define MISC_RESET		0x1ec
+#define MISC_REQUEST_HI		0x1f0
+#define MISC_REQUEST_LO		0x1f4
+#define MISC_RESPONSE_HI	0x1f8
+#define MISC_RESPONSE_LO	0x1fc
+#define MISC_DOORBELL		0x800
+#define MISC_STATUS		0x808
+#define MISC_STATUS_NOT_READY	BIT(3)
+
+#define RESET_DEVICE		1
+#define RESET_CORES		2
+
+#define MAILBOX_READ		1
+#define MAILBOX_METRIC		2
+#define MAILBOX_MAX_REGISTERS	100
+
+struct mailbox_request {
+	u8 sequence;
+	u8 command;
+	__le16 size;		/* of all of it */
+	__le32 crc;		/* computed with this field 0 */
+};
+
+struct mailbox_response {
+	u8 sequence;
+	u8 error;
+	__le16 size;		/* of all of it */
+};
+
+/* CRC-32C (Castagnoli), bit by bit: requests are rare. */
+static u32 crc32c(const u8 *p, size_t n)
+{
+	u32 crc = ~0u;
+	int i;
+
+	while (n--) {
+		crc ^= *p++;
+		for (i = 0; i < 8; i++)
+			crc = crc >> 1 ^ (crc & 1 ? 0x82f63b78 : 0);
+	}
+	return ~crc;
+}
+
+/* Cores that a reset map means; all other bits are fixed by them. */
+static u64 card_reset_cores(struct card *card)
+{
+	u32 map = card->misc[MISC_RESET_MAP / 4], want = 0, c;
+	u64 cores = card->gen == 2 ? map & 3 : map & 0xff;
+
+	for (c = 0; c < card->ed.geo.nr_cores; c++)
+		if (cores & BIT(c))
+			want |= card->gen == 2 ? BIT(c) | 7u << (8 + 3 * c) : 0x10101u << c;
+	if (!cores || map != want)
+		card_complain(card, "reset map %#x, which is of cores %#llx and would be %#x", map,
+			      cores, want);
+	return cores;
+}
+
+static void card_reset_begin(struct card *card, u32 what)
+{
+	const struct neuron_geometry *geo = &card->ed.geo;
+	u64 cores = what == RESET_DEVICE ? BIT(geo->nr_cores) - 1 : card_reset_cores(card);
+	u32 c;
+
+	if (what == RESET_DEVICE)
+		card->stats.device_resets++;
+	else
+		card->stats.core_resets++;
+	card_engines_reset(card, cores);
+	for (c = 0; c < geo->nr_cores; c++) {
+		if (!(cores & BIT(c)))
+			continue;
+		emu_core_reset(card->ed.core[c]);
+		emu_core_bind(card->ed.core[c], (struct neuron_space *)card);
+	}
+	card->reset_at = card->faults.reset_ms == U32_MAX ? U64_MAX :
+			 ktime_get_ns() + card->faults.reset_ms * 1000000ULL;
+}
+
+/* Does the reset under way go on? */
+static bool card_resetting(struct card *card)
+{
+	if (card->reset_at && ktime_get_ns() >= card->reset_at) {
+		card->reset_at = 0;
+		card->misc[MISC_RESET / 4] = 0;
+	}
+	return card->reset_at;
+}
+
+/* Registers are addressed as the card sees them: engine registers and misc RAM. */
+static u32 card_mailbox_register(struct card *card, u64 addr)
+{
+	u64 base = card->gen == 2 ? 0xfffc0000000ULL : 0x8000000000ULL;
+
+	return card_read(card, addr - base, 4);
+}
+
+static u8 card_mailbox_run(struct card *card, const struct mailbox_request *req, const u8 *data,
+			   u32 len, u32 *answer, u32 *nr)
+{
+	u64 addr;
+	u32 i;
+
+	*nr = 0;
+	switch (req->command) {
+	case MAILBOX_READ:
+		if (len % sizeof(addr) || len / sizeof(addr) > MAILBOX_MAX_REGISTERS)
+			return 1;
+		for (i = 0; i < len / sizeof(addr); i++) {
+			memcpy(&addr, data + i * sizeof(addr), sizeof(addr));
+			answer[i] = cpu_to_le32(card_mailbox_register(card, le64_to_cpu(addr)));
+		}
+		*nr = i;
+		return 0;
+	case MAILBOX_METRIC:
+		return 0;
+	default:
+		return 2;
+	}
+}
+
+static void card_mailbox(struct card *card)
+{
+	u64 from = (u64)card->misc[MISC_REQUEST_HI / 4] << 32 | card->misc[MISC_REQUEST_LO / 4];
+	u64 to = (u64)card->misc[MISC_RESPONSE_HI / 4] << 32 | card->misc[MISC_RESPONSE_LO / 4];
+	struct mailbox_request req;
+	struct { struct mailbox_response head; u32 data[MAILBOX_MAX_REGISTERS]; } out = { };
+	u8 buf[0x10000];
+	u32 crc, size, nr;
+
+	if (card_memory_read(card, from, &req, sizeof(req))) {
+		card_complain(card, "mailbox: no request at %#llx", from);
+		return;
+	}
+	size = le16_to_cpu(req.size);
+	if (size < sizeof(req) || card_memory_read(card, from, buf, size)) {
+		card_complain(card, "mailbox: request of %u bytes at %#llx", size, from);
+		return;
+	}
+	memset(buf + offsetof(struct mailbox_request, crc), 0, sizeof(req.crc));
+	crc = crc32c(buf, size);
+	if (crc != le32_to_cpu(req.crc) || !req.sequence) {
+		card_complain(card, "mailbox: checksum %#x, not %#x; sequence %u",
+			      le32_to_cpu(req.crc), crc, req.sequence);
+		return;
+	}
+	if (card->faults.mailbox == CARD_MAILBOX_SILENT)
+		return;
+	out.head.error = card_mailbox_run(card, &req, buf + sizeof(req), size - sizeof(req),
+					  out.data, &nr);
+	if (card->faults.mailbox >= CARD_MAILBOX_FAILED)
+		out.head.error = card->faults.mailbox - CARD_MAILBOX_FAILED + 1;
+	out.head.size = cpu_to_le16(sizeof(out.head) + nr * sizeof(out.data[0]));
+	out.head.sequence = 0;
+	if (card_memory_write(card, to, &out, sizeof(out.head) + nr * sizeof(out.data[0]))) {
+		card_complain(card, "mailbox: no room for an answer at %#llx", to);
+		return;
+	}
+	/* The sequence number comes last: it says that the answer is there. */
+	out.head.sequence = req.sequence + (card->faults.mailbox == CARD_MAILBOX_SEQUENCE);
+	card_memory_write(card, to, &out.head.sequence, 1);
+}
+
+/**
+ * card_firmware_read() - a read of misc RAM
+ * @card: the card
+ * @off: offset in it
+ *
+ * Return: the value.
+ */
+u32 card_firmware_read(struct card *card, u32 off)
+{
+	if (card->faults.dead_until > ktime_get_ns())
+		return CARD_DEAD;
+	if (off == MISC_RESET)
+		card_resetting(card);
+	if (off == MISC_STATUS && card->faults.not_ready) {
+		card->faults.not_ready--;
+		return MISC_STATUS_NOT_READY;
+	}
+	return card->misc[off / 4];
+}
+
+/**
+ * card_firmware_write() - a write to misc RAM
+ * @card: the card
+ * @off: offset in it
+ * @val: value
+ */
+void card_firmware_write(struct card *card, u32 off, u32 val)
+{
+	switch (off) {
+	case MISC_RESET:
+		if (card_resetting(card))
+			card_complain(card, "reset %u asked for during a reset", val);
+		fallthrough;
+	case MISC_RESET_MAP:
+	case MISC_REQUEST_HI:
+	case MISC_REQUEST_LO:
+	case MISC_RESPONSE_HI:
+	case MISC_RESPONSE_LO:
+		card->misc[off / 4] = val;
+		break;
+	case MISC_DOORBELL:
+		if (card->faults.dead_until > ktime_get_ns())
+			break;
+		if (val != 1)
+			card_complain(card, "firmware: doorbell %u", val);
+		else if (!card->misc[MISC_RESET / 4])
+			card_mailbox(card);
+		else if (card->misc[MISC_RESET / 4] > RESET_CORES)
+			card_complain(card, "firmware: reset %u", card->misc[MISC_RESET / 4]);
+		else
+			card_reset_begin(card, card->misc[MISC_RESET / 4]);
+		break;
+	default:
+		if (off >= 0x100 && off < 0x180)	/* metrics */
+			card->misc[off / 4] = val;
+		else
+			card_complain(card, "%#x written to %#x of misc RAM", val, off);
+	}
+}
