@@ -8,6 +8,7 @@
 #   make modules_install	modules, into the kernel of KDIR
 #   make dkms			source for DKMS below /usr/src (DESTDIR)
 #   make demo			the example, in a virtual machine
+#   make card			a virtual machine with a model of a card, and a prompt; CARD="trn2..."
 #   make test			all tests; TESTS="name..." for some of them
 #   make test-all		these and what takes long
 #   make mutate			how many changes of the code the tests notice, for SECONDS from SEED
@@ -117,6 +118,9 @@ demo:
 shell:
 	@tests/vm/shell.sh
 
+card:
+	@CARD="$(or $(CARD),trn2)" tests/vm/shell.sh
+
 check:
 	@tests/check.sh
 
@@ -158,4 +162,4 @@ clean: modules_clean
 	$(MAKE) -C tests/lib clean
 
 .PHONY: all modules modules_install modules_clean kernel-headers lib libneuron-check install install-config uninstall dkms deb \
-	test test-all mutate kcsan fuzz-ioctl demo shell check layers model bench bench-alloc bench-nrt valgrind coverage coverage-lib coverage-vm clean
+	test test-all mutate kcsan fuzz-ioctl demo shell card check layers model bench bench-alloc bench-nrt valgrind coverage coverage-lib coverage-vm clean

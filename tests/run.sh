@@ -35,7 +35,7 @@ cd "$ROOT" || exit 1
 # Of those with a guest, the longest first.
 steps=(abi lib tap property fuzz model tools readme dkms deb
        build-6.1 build-6.12 build-7.3
-       vm-debug vm-6.12 rig bench vm-6.1 vm-7.3 vm-kunit uml-kunit demo shell)
+       vm-debug vm-6.12 rig bench vm-6.1 vm-7.3 vm-kunit uml-kunit demo shell card)
 long_steps=(debian-12 debian-13 deb-12 deb-13 coverage-lib kcsan coverage-vm
 	    vm-7.3-debug vm-7.3-rt vm-7.3-all vm-6.1-all pairs fuzz-ioctl)
 
@@ -86,6 +86,7 @@ account() {
 	fi
 	echo "$1 $p $f $4 $5" >>"$results"
 	printf '%-12s %5d passed, %d failed  (%d s)\n' "$1" "$p" "$f" "$4"
+	[ "$p$f" != 00 ] || grep '^# skipped' "$2"
 	if [ "$f" != 0 ]; then
 		grep -E -A3 '^not ok|rror:|Error |^# reason' "$2" | head -n 40 | sed 's/^/  | /'
 		echo "  | ... see $2"
@@ -187,6 +188,16 @@ tap_test() {
 	return $bad
 }
 
+# with_card COMMAND...: what cannot be tried is neither passed nor failed.
+with_card() {
+	if ! tests/card/qemu.sh >/dev/null; then
+		echo "# skipped: no QEMU with vfio-user-pci can be had"
+		echo "0 passed, 0 failed"
+		return 0
+	fi
+	make -s -C tests/card && "$@"
+}
+
 run_step() {
 	case $1 in
 	abi)		step abi make -s -C tests/abi check
@@ -209,6 +220,10 @@ run_step() {
 	deb)		step deb tests/deb.sh debian-12 ;;
 	deb-*)		step "$1" tests/deb.sh "debian-${1#deb-}" all ;;
 	shell)		step shell tests/vm/shell.py ;;
+	card)		step card-model make -s -C tests/card check
+			step card with_card tests/vm/run.sh 6.12 --card trn2 --log card \
+				--test tests/card/build/guest_probe
+			step card-shell with_card tests/vm/shell.py card ;;
 	build-*)	step "$1" build_modules "${1#build-}" ;;
 	uml-kunit)	step uml-kunit tests/uml/run.sh --log kunit-uml ;;
 	vm-kunit)	step vm-kunit kunit_vm debug ;;
@@ -256,7 +271,7 @@ needed=$(for name; do
 	fuzz-ioctl)			echo fuzz ;;
 	vm-*)				echo "${name#vm-}" ;;
 	tools|deb-12)			echo 6.1 6.12 ;;
-	abi|bench|dkms|demo|shell)	echo 6.12 ;;
+	abi|bench|dkms|demo|shell|card)	echo 6.12 ;;
 	esac
 done | tr " " "\n" | sort -u)
 for kernel in $needed; do
@@ -266,7 +281,7 @@ done
 # Steps that boot a guest, or build a root of their own.
 has_guest() {
 	case $1 in
-	vm-*|uml-*|rig|bench|demo|shell|kcsan|coverage-vm|pairs|fuzz-ioctl|debian-*|deb-*) return 0 ;;
+	vm-*|uml-*|rig|bench|demo|shell|card|kcsan|coverage-vm|pairs|fuzz-ioctl|debian-*|deb-*) return 0 ;;
 	esac
 	return 1
 }

@@ -18,6 +18,8 @@
 #   --cpu MODEL		processor of the guest (max)
 #   --no-leaks		leave out the leak scan of the debug kernel
 #   --plugin FILE,ARG=...	of QEMU
+#   --card KIND		add a model of a card (trn1, inf2, trn2, trn3); its complaints fail
+#			the run
 #   --stream		show the tests' output while they run
 #   --log NAME		where to keep the output below $CACHE/logs
 #   --accel ACCEL	of QEMU (tcg,thread=multi)
@@ -35,8 +37,8 @@ set -eu -o pipefail
 kernel=
 stack=0 stream=0
 timeout=600 test_timeout=300 mem=1024 cpu=max
-append='' log='' leaks=1 accel=tcg,thread=multi shell=''
-modules=() tests=() files=() make_args=() qemu_args=()
+append='' log='' leaks=1 accel=tcg,thread=multi shell='' machine=pc program=qemu-system-x86_64
+modules=() tests=() files=() make_args=() qemu_args=() cards=()
 
 while [ $# -gt 0 ]; do
 	case $1 in
@@ -53,6 +55,7 @@ while [ $# -gt 0 ]; do
 	--cpu)		cpu=$2; shift ;;
 	--no-leaks)	leaks=0 ;;
 	--plugin)	qemu_args+=(-plugin "$2"); shift ;;
+	--card)		cards+=("$2"); shift ;;
 	--stream)	stream=1 ;;
 	--log)		log=$2; shift ;;
 	--accel)	accel=$2; shift ;;
@@ -240,15 +243,37 @@ cmdline+=" sysctl.kernel.panic_on_rcu_stall=1 kmemleak=on"
 [ "$kernel" != kcsan ] || cmdline+=" panic_on_warn=0"
 cmdline+=" rig.timeout=$test_timeout rig.leaks=$leaks$append"
 
+# A card is a process of its own, which sees the guest's memory.
+card_pids=()
+if [ ${#cards[@]} != 0 ]; then
+	program=$("$ROOT/tests/card/qemu.sh")
+	machine=q35,memory-backend=mem cpu=$cpu,-erms,-fsrm
+	qemu_args+=(-object "memory-backend-memfd,id=mem,size=${mem}M,share=on")
+	logged "$logs/card.log" make -C "$ROOT/tests/card"
+	trap 'kill "${card_pids[@]}" 2>/dev/null || :; rm -rf "$staging"' EXIT
+fi
+for i in "${!cards[@]}"; do
+	rm -f "$staging/card$i"
+	"$ROOT/tests/card/build/neuron-card" -k "${cards[i]}" -r "$i" "$staging/card$i" \
+		2>"$logs/card$i.log" &
+	card_pids+=($!)
+	until [ -S "$staging/card$i.control" ]; do
+		kill -0 $! || die "the card does not start; see $logs/card$i.log"
+		sleep 0.1
+	done
+	say "card $i: ${cards[i]}, figures and faults at $staging/card$i.control"
+	qemu_args+=(-device "{\"driver\":\"vfio-user-pci\",\"socket\":{\"type\":\"unix\",\"path\":\"$staging/card$i\"}}")
+done
+
 # Its serial ports: the kernel's log, the output, the verdict.
-qemu=(qemu-system-x86_64 -nodefaults -no-user-config -display none
-      -machine pc -accel "$accel" -cpu "$cpu" -smp 2 -m "$mem" -no-reboot
+qemu=("$program" -nodefaults -no-user-config -display none
+      -machine "$machine" -accel "$accel" -cpu "$cpu" -smp 2 -m "$mem" -no-reboot
       -kernel "$image" -initrd "$staging/initrd"
       -serial "file:$logs/console.log" -serial chardev:out -serial "file:$logs/verdict.log")
 if [ -n "$shell" ]; then
 	read -r rows columns < <(stty size 2>/dev/null || echo 24 80)
 	status=0
-	"${qemu[@]}" \
+	"${qemu[@]}" "${qemu_args[@]}" \
 		-append "console=ttyS0,115200 no_timer_check panic=-1 quiet mitigations=off TERM=${terminfo:+$TERM} ROWS=$rows COLS=$columns" \
 		-virtfs "local,path=$shell,mount_tag=shared,security_model=none,multidevs=remap" \
 		-chardev stdio,id=out,signal=off \
@@ -287,7 +312,8 @@ else
 		timeout --foreground -k 5 "$timeout" "${qemu[@]}" -append "$cmdline" \
 			"${output[@]}" "${qemu_args[@]}" \
 			</dev/null 2>"$logs/qemu.log" || status=$?
-		if [ $status = 124 ] || grep -q 'Run /init as init process' "$logs/console.log"; then
+		if [ $status = 124 ] || [ ${#cards[@]} != 0 ] ||
+		   grep -q 'Run /init as init process' "$logs/console.log"; then
 			break
 		fi
 		say "$kernel: did not come to its first program (try $try)"
@@ -347,6 +373,15 @@ if ! grep -qx 'done' <<<"$verdict"; then
 elif [ -z "$said" ]; then
 	passed=$((passed + 1))
 fi
+
+# A card ends with its machine.
+for i in "${!card_pids[@]}"; do
+	if wait "${card_pids[i]}"; then
+		passed=$((passed + 1))
+	else
+		fail card "card $i: $(grep -m 1 complaint "$logs/card$i.log" || tail -n 1 "$logs/card$i.log")"
+	fi
+done
 
 planned=$(sed -n 's/^plan //p' <<<"$verdict")
 ran=$(grep -c '^test ' <<<"$verdict" || true)

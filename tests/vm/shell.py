@@ -1,12 +1,16 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""make shell, driven through a terminal: prompt, tools, job control, files, end."""
+"""make shell, driven through a terminal: prompt, tools, job control, files, end.
+
+shell.py card: make card, in the same way.
+"""
 
 import os
 import pty
 import re
 import select
 import signal
+import socket
 import sys
 import tempfile
 import time
@@ -100,6 +104,19 @@ def devices(shell):
     assert re.search(r'trn2|Trainium2', shell.run('neuron-ls')), 'no trn2'
 
 
+def card(shell):
+    """The card's process outlives the prompt; its control socket was named before it."""
+    begin = shell.expect(PROMPT, 1200)
+    control = re.search(r'card 0: trn2, figures and faults at (\S+)', begin)[1]
+    ids = shell.run('cat /sys/bus/pci/devices/*/vendor /sys/bus/pci/devices/*/device')
+    assert '0x1d0f' in ids and '0x7364' in ids, ids
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(control)
+        connection.sendall(b'stats\n')
+        answer = connection.makefile().read()
+    assert answer.endswith('ok\n') and 'complaints 0\n' in answer, answer
+
+
 def the_end(shell):
     shell.send('false\nexit\n')
     assert shell.end() == 0, 'exit status'
@@ -107,6 +124,8 @@ def the_end(shell):
 
 def main():
     with tempfile.TemporaryDirectory() as shared:
+        cards = sys.argv[1:] == ['card']
+        os.environ['CARD'] = 'trn2' if cards else ''
         shell = Terminal(f'{HERE}/shell.sh', shared)
         points = (('a prompt', lambda: prompt(shell)),
                   ('neuron-ls prints the device', lambda: devices(shell)),
@@ -114,6 +133,8 @@ def main():
                   ('the line before comes back', lambda: history(shell)),
                   ('files in and out', lambda: files(shell, shared)),
                   ('exit ends it, with status 0', lambda: the_end(shell)))
+        if cards:
+            points = (('a card is on the bus, and can be asked', lambda: card(shell)), points[-1])
         try:
             for name, point in points:
                 try:

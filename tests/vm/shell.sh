@@ -3,8 +3,9 @@
 #
 # make shell: a guest with the distribution's kernel, the modules loaded, library and
 # tools installed, and a shell at this terminal. Everything it needs is built first.
+# make card: the same with models of cards, whose kinds are in $CARD.
 #
-# usage: shell.sh [DIR]	(shared with the guest; build/shared)
+# usage: [CARD="trn2..."] shell.sh [DIR]	(shared with the guest; build/shared)
 
 set -eu -o pipefail
 . "$(dirname "$0")/lib.sh"
@@ -28,7 +29,12 @@ if [ ! -e "$known" ]; then
 	echo "$accel" >"$known"
 fi
 accel=$(cat "$known")
+cards=()
+for card in ${CARD:-}; do
+	cards+=(--card "$card")
+done
 say "building what is missing"
 "$ROOT/tests/vm/modules.sh" "$kernel" >/dev/null
 say "starting a guest (${accel%%,*}); $shared is /shared there"
-exec "$ROOT/tests/vm/run.sh" "$kernel" --accel "$accel" --shell "$(readlink -f "$shared")" --mem 2048 --log shell
+exec "$ROOT/tests/vm/run.sh" "$kernel" --accel "$accel" --shell "$(readlink -f "$shared")" --mem 2048 \
+	--log shell "${cards[@]}"
