@@ -36,13 +36,6 @@ static struct {
 	pthread_mutex_t root;		/* starting and stopping the hub; outside of comm_lock */
 } comm = { .root = PTHREAD_MUTEX_INITIALIZER };
 
-/* What a core says of itself when it joins. */
-struct introduction {
-	uint32_t device;
-};
-
-_Static_assert(sizeof(struct introduction) <= COMM_DATA, "fits");
-
 static NRT_STATUS members_get(uint32_t vnc, struct member **out)
 {
 	GUARD(&comm_lock);
@@ -61,6 +54,18 @@ static NRT_STATUS members_get(uint32_t vnc, struct member **out)
 	}
 	*out = &comm.members[vnc];
 	return NRT_SUCCESS;
+}
+
+static struct comm_hello hello_of(uint32_t rank, uint32_t count, uint32_t channel)
+{
+	return (struct comm_hello){
+		.type = COMM_HELLO,
+		.magic = COMM_MAGIC,
+		.version = COMM_VERSION,
+		.rank = rank,
+		.count = count,
+		.channel = channel,
+	};
 }
 
 /* ---- sockets ----------------------------------------------------------------------- */
@@ -257,11 +262,10 @@ static NRT_STATUS start_root(const char *func, struct member *m, uint32_t count,
 /* Nobody comes to one that has not joined itself: another process may be rank 0. */
 static void stop_root(void)
 {
-	pthread_mutex_lock(&comm.root);
+	GUARD(&comm.root);
 	pthread_mutex_lock(&comm_lock);
 	hub_stop();
 	pthread_mutex_unlock(&comm_lock);
-	pthread_mutex_unlock(&comm.root);
 }
 
 /* More than this host has cores: the others are elsewhere. */
@@ -288,16 +292,9 @@ static NRT_STATUS check_count(const char *func, uint32_t rank, uint32_t count)
 static NRT_STATUS join_locked(const char *func, uint32_t vnc, struct member *m, uint32_t rank,
 			      uint32_t count)
 {
-	struct introduction us = {
-		.device = neuron_device_index(nrt_process.vncs[vnc].device),
-	};
-	struct comm_hello hello = {
-		.type = COMM_HELLO,
-		.magic = COMM_MAGIC,
-		.version = COMM_VERSION,
-		.rank = rank,
-		.count = count,
-	};
+	/* What a core says of itself when it joins. */
+	uint32_t device = neuron_device_index(nrt_process.vncs[vnc].device);
+	struct comm_hello hello = hello_of(rank, count, 0);
 	struct deadline deadline = deadline_in(nrt_process.timeout_ms);
 	struct comm_reply *reply;
 	NRT_STATUS status = NRT_SUCCESS;
@@ -321,8 +318,8 @@ static NRT_STATUS join_locked(const char *func, uint32_t vnc, struct member *m, 
 	pthread_mutex_lock(&comm_lock);
 	m->joined = false;
 	pthread_mutex_unlock(&comm_lock);
-	memcpy(hello.data, &us, sizeof(us));
-	memcpy(reply->data[0], &us, sizeof(us));
+	memcpy(hello.data, &device, sizeof(device));
+	memcpy(reply->data[0], &device, sizeof(device));
 	if (count > 1 && !rank)
 		status = start_root(func, m, count, &deadline);
 	root = count > 1 && !rank && status == NRT_SUCCESS;
@@ -435,14 +432,7 @@ static NRT_STATUS alone(const struct comm_request *r, const struct nrt_exchange 
 static NRT_STATUS exchange(struct member *m, const struct nrt_exchange *x,
 			   const struct comm_request *r, struct comm_reply *reply)
 {
-	struct comm_hello hello = {
-		.type = COMM_HELLO,
-		.magic = COMM_MAGIC,
-		.version = COMM_VERSION,
-		.rank = m->rank,
-		.count = m->count,
-		.channel = x->channel,
-	};
+	struct comm_hello hello = hello_of(m->rank, m->count, x->channel);
 	struct deadline deadline = deadline_in(nrt_process.timeout_ms);
 	size_t size = offsetof(struct comm_request, ranks) + r->nr * sizeof(r->ranks[0]);
 	NRT_STATUS status = NRT_SUCCESS;

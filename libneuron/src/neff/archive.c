@@ -202,9 +202,9 @@ static int add_entry(struct source *s, struct archive *a, struct archive_entry *
 {
 	struct neff_object *obj = s->r->obj;
 	const char *raw = archive_entry_pathname(e);
-	const char *why;
+	char name[MAX_NAME + 1];
 	struct neff_member *m;
-	char *name;
+	const char *why;
 	int err;
 
 	if (!raw)
@@ -212,39 +212,29 @@ static int add_entry(struct source *s, struct archive *a, struct archive_entry *
 	if (strlen(raw) > MAX_NAME)
 		return neff_fail(s->r, NEURON_NEFF_INVALID, raw,
 				 "name has more than %u bytes", MAX_NAME);
-	name = malloc(strlen(raw) + 1);
-	if (!name)
-		return neff_fail_memory(s->r, "archive");
 	why = neff_normalise(raw, name);
-	if (why) {
-		err = neff_fail(s->r, NEURON_NEFF_INVALID, raw, "%s", why);
-		goto drop;
-	}
-	if (archive_entry_filetype(e) == AE_IFDIR && !archive_entry_hardlink(e)) {
-		err = 0;
-		goto drop;
-	}
-	if (!*name) {
-		err = neff_fail(s->r, NEURON_NEFF_INVALID, raw, "empty name");
-		goto drop;
-	}
+	if (why)
+		return neff_fail(s->r, NEURON_NEFF_INVALID, raw, "%s", why);
+	if (archive_entry_filetype(e) == AE_IFDIR && !archive_entry_hardlink(e))
+		return 0;
+	if (!*name)
+		return neff_fail(s->r, NEURON_NEFF_INVALID, raw, "empty name");
 	err = check_entry(s, e, raw);
-	if (!err && s->first &&
-	    array_grow((void **)&obj->members, obj->nr_members, &s->room, sizeof(*m)))
-		err = neff_fail_memory(s->r, "archive");
 	if (err)
-		goto drop;
-	if (s->first) {
-		m = &obj->members[obj->nr_members++];
-		*m = (struct neff_member){ .name = name };
-		return read_member(s, a, (uint64_t)archive_entry_size(e), m);
+		return err;
+	if (!s->first) {
+		m = neff_find_member(obj, name);
+		return m && m->wanted && !m->there ? read_data(s, a, m, true) : 0;
 	}
-	m = neff_find_member(obj, name);
-	if (m && m->wanted && !m->there)
-		err = read_data(s, a, m, true);
-drop:
-	free(name);
-	return err;
+	if (array_grow((void **)&obj->members, obj->nr_members, &s->room, sizeof(*m)))
+		return neff_fail_memory(s->r, "archive");
+	m = &obj->members[obj->nr_members];
+	*m = (struct neff_member){ .name = malloc(strlen(name) + 1) };
+	if (!m->name)
+		return neff_fail_memory(s->r, "archive");
+	strcpy(m->name, name);
+	obj->nr_members++;
+	return read_member(s, a, (uint64_t)archive_entry_size(e), m);
 }
 
 static int read_archive(struct source *s, struct archive *a)

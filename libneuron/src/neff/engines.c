@@ -32,7 +32,7 @@ static int parse_dve_tables(struct neff_reader *r, const struct jpath *at, const
 		for (size_t k = 0; k < ARRAY_SIZE(keys); k++) {
 			struct neuron_neff_blob *blob = &eng->tables[eng->nr_tables];
 			struct neff_member *m;
-			const char *file = NULL;
+			const char *file = "";
 
 			err = jget(r, here, json_array_get(list, i),
 				   { keys[k], .text = &file, .required = true }) ?:

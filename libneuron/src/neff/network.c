@@ -15,7 +15,6 @@ static int parse_shape(struct neff_reader *r, const struct jpath *at, const json
 {
 	uint64_t element = neuron_neff_dtype_size(dtype), bytes = element ? element : 1, v = 0;
 	size_t n = json_array_size(shape);
-	uint64_t dims[NEURON_NEFF_MAX_SHAPE] = { 0 };
 	int err;
 
 	if (!n || n > NEURON_NEFF_MAX_SHAPE)
@@ -25,7 +24,7 @@ static int parse_shape(struct neff_reader *r, const struct jpath *at, const json
 		err = jcheck_int(r, AT_INDEX(at, i), json_array_get(shape, i), 1, UINT32_MAX, &v);
 		if (err)
 			return err;
-		dims[i] = v;
+		var->shape[i] = v;
 		if (__builtin_mul_overflow(bytes, v, &bytes))
 			return invalid_at(r, at, "product overflows");
 	}
@@ -35,7 +34,6 @@ static int parse_shape(struct neff_reader *r, const struct jpath *at, const json
 				  var->name, var->size);
 	var->dtype = dtype;
 	var->ndim = (uint32_t)n;
-	memcpy(var->shape, dims, sizeof(dims));
 	return 0;
 }
 

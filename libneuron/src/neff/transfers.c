@@ -305,7 +305,8 @@ static int find_queue(struct neff_reader *r, const struct jpath *at, const json_
 	const char *instance = NULL, *queue = NULL;
 	const struct neff_queue_name *hit;
 	int err = jget(r, at, obj, { "instance_name", .text = &instance },
-		       { "queue", .text = &queue, .required = !json_object_get(obj, "instance_name") });
+		       { "queue", .text = &queue,
+			 .required = !json_object_get(obj, "instance_name") });
 
 	if (err)
 		return err;
