@@ -80,12 +80,13 @@ static const struct argp argp = {
 
 /* ---- what there is ------------------------------------------------------------------- */
 
-static const char *attr(const struct device *d, const char *name)
+/* The first line of a file of a device, or of its PCI function; "" if there is none. */
+static const char *attr(const char *dir, const char *device, const char *name)
 {
 	static char text[256];
-	char path[256];
+	char path[600];
 
-	snprintf(path, sizeof(path), "%s/%s", d->entry.syspath, name);
+	snprintf(path, sizeof(path), "%s%s/%s", dir, device, name);
 	read_short(path, text, sizeof(text));
 	text[strcspn(text, "\n")] = 0;
 	return text;
@@ -93,7 +94,7 @@ static const char *attr(const struct device *d, const char *name)
 
 static void read_links(struct device *d)
 {
-	const char *at = attr(d, "connected_devices");
+	const char *at = attr("", d->entry.syspath, "connected_devices");
 	unsigned int n;
 	int used;
 
@@ -138,7 +139,7 @@ static void read_device(struct device *d, const struct neuron_device_entry *entr
 	char text[64];
 
 	d->entry = *entry;
-	d->emulated = atoi(attr(d, "emulated")) == 1;
+	d->emulated = atoi(attr("", d->entry.syspath, "emulated")) == 1;
 	read_links(d);
 	ask_driver(d);
 	if (read_short("/sys/module/neuron/version", text, sizeof(text)))
@@ -293,12 +294,6 @@ static const char *size_text(uint64_t bytes)
 	return out;
 }
 
-static void set(struct libscols_line *line, size_t column, const char *text)
-{
-	if (scols_line_set_data(line, column, text))
-		error(1, ENOMEM, "table");
-}
-
 /* "0-3", the numbers of its cores among those of all devices. */
 static const char *core_range(unsigned int first, unsigned int count)
 {
@@ -332,98 +327,95 @@ static const char *owned(const struct device *d, int pid)
 	return len ? text : "-";
 }
 
-static struct libscols_table *table(const char *const *heads, size_t n, const char *right)
+/* Columns of the names in @heads, with a tab between them; r: right, t: to be cut. */
+static struct libscols_table *table(const char *heads, const char *how)
 {
 	struct libscols_table *t = scols_new_table();
 
-	for (size_t i = 0; t && i < n; i++)
-		if (!scols_table_new_column(t, heads[i], 0, (right[i] == 'r' ? SCOLS_FL_RIGHT : 0) |
-					    (right[i] == 't' ? SCOLS_FL_TRUNC : 0)))
+	for (; t && *how; how++, heads += strcspn(heads, "\t") + 1) {
+		char *head = strndup(heads, strcspn(heads, "\t"));
+
+		if (!head || !scols_table_new_column(t, head, 0, *how == 'r' ? SCOLS_FL_RIGHT :
+						     *how == 't' ? SCOLS_FL_TRUNC : 0))
 			t = NULL;
+		free(head);
+	}
 	if (!t)
 		error(1, ENOMEM, "table");
 	return t;
 }
 
-static struct libscols_line *new_line(struct libscols_table *t)
+/* Cells with a tab between them; nothing is "-". */
+static void __attribute__((format(printf, 2, 3)))
+row(struct libscols_table *t, const char *fmt, ...)
 {
 	struct libscols_line *line = scols_table_new_line(t, NULL);
+	char *text, *rest, *cell;
+	va_list ap;
+	int bad;
 
-	if (!line)
+	va_start(ap, fmt);
+	bad = !line || vasprintf(&text, fmt, ap) < 0;
+	va_end(ap);
+	rest = bad ? NULL : text;
+	for (size_t n = 0; !bad && (cell = strsep(&rest, "\t")); n++)
+		bad = scols_line_set_data(line, n, *cell ? cell : "-");
+	if (bad)
 		error(1, ENOMEM, "table");
-	return line;
+	free(text);
 }
 
-static void print_devices(const struct device *list, size_t n)
+static void print_table(struct libscols_table *t)
 {
-	static const char *const heads[] = {
-		"DEVICE", "CHIP", "CORES", "NC IDS", "LNC", "MEMORY", "LINKS", "PLACE",
-	};
-	struct libscols_table *t = table(heads, 8, "llrrrrll");
-	unsigned int first = 0;
-	char text[MAX_LINKS * sizeof("4294967295,")];
-
-	for (size_t i = 0; i < n; i++) {
-		const struct device *d = &list[i];
-		struct libscols_line *line = new_line(t);
-		size_t len = 0;
-
-		snprintf(text, sizeof(text), "neuron%u", d->entry.index);
-		set(line, 0, text);
-		set(line, 1, *d->entry.name ? d->entry.name : "-");
-		snprintf(text, sizeof(text), "%u", d->entry.nr_cores);
-		set(line, 2, text);
-		set(line, 3, core_range(first, d->entry.nr_cores / lnc(d)));
-		first += d->entry.nr_cores / lnc(d);
-		snprintf(text, sizeof(text), "%u", lnc(d));
-		set(line, 4, text);
-		set(line, 5, d->memory ? size_text(d->memory) : "-");
-		text[0] = 0;
-		for (unsigned int k = 0; k < d->nr_links; k++)
-			len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%u",
-						len ? "," : "", d->links[k]);
-		set(line, 6, *text ? text : "-");
-		snprintf(text, sizeof(text), "%s%s%s", d->bdf,
-			 *d->bdf && d->emulated ? ", " : "",
-			 d->emulated ? "software device" : "");
-		set(line, 7, *text ? text : "-");
-	}
 	scols_print_table(t);
 	scols_unref_table(t);
 }
 
+static void print_devices(const struct device *list, size_t n)
+{
+	struct libscols_table *t = table("DEVICE\tCHIP\tCORES\tNC IDS\tLNC\tMEMORY\tLINKS\tPLACE",
+					 "llrrrrll");
+	unsigned int first = 0;
+	char links[MAX_LINKS * sizeof("4294967295,")];
+
+	for (size_t i = 0; i < n; i++) {
+		const struct device *d = &list[i];
+		unsigned int cores = d->entry.nr_cores / lnc(d);
+		size_t len = 0;
+
+		links[0] = 0;
+		for (unsigned int k = 0; k < d->nr_links; k++)
+			len += (size_t)snprintf(links + len, sizeof(links) - len, "%s%u",
+						len ? "," : "", d->links[k]);
+		row(t, "neuron%u\t%s\t%u\t%s\t%u\t%s\t%s\t%s%s%s", d->entry.index, d->entry.name,
+		    d->entry.nr_cores, core_range(first, cores), lnc(d),
+		    d->memory ? size_text(d->memory) : "", links, d->bdf,
+		    *d->bdf && d->emulated ? ", " : "", d->emulated ? "software device" : "");
+		first += cores;
+	}
+	print_table(t);
+}
+
 static void print_processes(const struct device *list, size_t n, const struct processes *all)
 {
-	static const char *const heads[] = {
-		"DEVICE", "PID", "CORES", "DEVICE MEMORY", "HOST MEMORY", "COMMAND",
-	};
 	struct libscols_table *t;
-	char text[32];
 
 	if (!all->count) {
 		puts("No process uses them.");
 		return;
 	}
-	t = table(heads, 6, "lrlrrt");
+	t = table("DEVICE\tPID\tCORES\tDEVICE MEMORY\tHOST MEMORY\tCOMMAND", "lrlrrt");
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = 0; k < all->count; k++) {
 			const struct process *p = &all->list[k];
-			struct libscols_line *line;
 
-			if (p->device != list[i].entry.index)
-				continue;
-			line = new_line(t);
-			snprintf(text, sizeof(text), "neuron%u", p->device);
-			set(line, 0, text);
-			snprintf(text, sizeof(text), "%d", p->pid);
-			set(line, 1, text);
-			set(line, 2, owned(&list[i], p->pid));
-			set(line, 3, p->client ? size_text(p->device_bytes) : "-");
-			set(line, 4, p->client ? size_text(p->host_bytes) : "-");
-			set(line, 5, *p->command ? p->command : "-");
+			if (p->device == list[i].entry.index)
+				row(t, "neuron%u\t%d\t%s\t%s\t%s\t%s", p->device, p->pid,
+				    owned(&list[i], p->pid),
+				    p->client ? size_text(p->device_bytes) : "",
+				    p->client ? size_text(p->host_bytes) : "", p->command);
 		}
-	scols_print_table(t);
-	scols_unref_table(t);
+	print_table(t);
 }
 
 static void print_text(const struct device *list, size_t n, const struct processes *all)
@@ -442,19 +434,9 @@ static void print_text(const struct device *list, size_t n, const struct process
 
 /* ---- for programs -------------------------------------------------------------------- */
 
-/* A file of the PCI function, "" if there is none. */
 static const char *pci_attr(const struct device *d, const char *name)
 {
-	static char text[256];
-	char path[300];
-
-	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/%s", d->bdf, name);
-	if (d->emulated || !*d->bdf)
-		text[0] = 0;
-	else
-		read_short(path, text, sizeof(text));
-	text[strcspn(text, "\n")] = 0;
-	return text;
+	return d->emulated || !*d->bdf ? "" : attr("/sys/bus/pci/devices/", d->bdf, name);
 }
 
 static json_t *processes_json(const struct device *d, const struct processes *all)
