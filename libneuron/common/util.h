@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/param.h>
 
 /* A function of the public interface. */
 #define NEURON_EXPORT __attribute__((visibility("default")))

@@ -774,10 +774,8 @@ static void find_lifetimes(void)
 			if (!t)
 				continue;
 			t = t->storage;
-			if (t->first > i)
-				t->first = i;
-			if (t->last < i)
-				t->last = i;
+			t->first = MIN(t->first, i);
+			t->last = MAX(t->last, i);
 		}
 	}
 }
@@ -810,8 +808,7 @@ static void place(struct tensor *t)
 		    t->name, size, options.sbuf);
 	t->sbuf = (uint32_t)at;
 	t->placed = true;
-	if (at + size > pack.sbuf_used)
-		pack.sbuf_used = (uint32_t)(at + size);
+	pack.sbuf_used = MAX(pack.sbuf_used, (uint32_t)(at + size));
 }
 
 static void place_tensors(void)

@@ -146,8 +146,7 @@ static struct neuron_io *tensors(size_t *nr, uint64_t *bytes)
 		io[i].name = info.name;
 		io[i].bytes = info.bytes;
 		sum += info.bytes;
-		if (info.bytes > longest)
-			longest = info.bytes;
+		longest = MAX(longest, info.bytes);
 		if (!options.single_io)
 			io[i].mem = tensor(info.bytes);
 	}

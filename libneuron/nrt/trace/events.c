@@ -86,8 +86,7 @@ static struct event *ring_add(struct event_ring *r, size_t max)
 		size_t room = r->room ? r->room * 2 : 64;
 		struct event *more;
 
-		if (room > max)
-			room = max;
+		room = MIN(room, max);
 		more = reallocarray(NULL, room, sizeof(*more));
 		if (more) {
 			for (size_t i = 0; i < r->nr; i++)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <neuron/neuron.h>
 
+#include "../../common/util.h"
 #include "span.h"
 
 static void span_add(struct span *s, uint64_t size, uint64_t step)
@@ -80,13 +81,10 @@ void piece_start(struct piece_iter *it, const struct span *dst, const struct spa
 
 bool piece_next(struct piece_iter *it, struct piece *piece)
 {
-	uint64_t bytes;
+	uint64_t bytes = MIN(MIN(it->dst.left, it->src.left), NEURON_DESC_MAX_BYTES);
 
 	if (it->dst.done || it->src.done)
 		return false;
-	bytes = it->dst.left < it->src.left ? it->dst.left : it->src.left;
-	if (bytes > NEURON_DESC_MAX_BYTES)
-		bytes = NEURON_DESC_MAX_BYTES;
 	piece->dst = it->dst.address;
 	piece->src = it->src.address;
 	piece->bytes = (uint32_t)bytes;

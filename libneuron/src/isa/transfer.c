@@ -104,20 +104,14 @@ static bool next_elements(struct transfer *t, struct transfer_packet *p)
 {
 	const struct neuron_neff_desc *d = t->desc;
 	uint32_t size = neuron_neff_dtype_size(d->to.dtype);
-	uint64_t n, left;
+	uint64_t n;
 
 	if (t->dst.done)
 		return false;
-	n = NEURON_DESC_MAX_BYTES / size;
-	if (n > t->dst.left / size)
-		n = t->dst.left / size;
+	n = MIN(NEURON_DESC_MAX_BYTES / size, t->dst.left / size);
 	for (size_t i = 0; i < d->nr_from; i++) {
 		size = neuron_neff_dtype_size(d->from[i].dtype);
-		left = t->src[i].left;
-		if (left > NEURON_DESC_MAX_BYTES)
-			left = NEURON_DESC_MAX_BYTES;
-		if (n > left / size)
-			n = left / size;
+		n = MIN(n, MIN(t->src[i].left, NEURON_DESC_MAX_BYTES) / size);
 	}
 	p->nr_tx = (uint32_t)d->nr_from;
 	p->nr_rx = 1;
@@ -147,10 +141,8 @@ static void add_runs(struct transfer_part *parts, uint32_t *nr, const struct spa
 {
 	while (bytes) {
 		uint64_t row = off / span->size[0], in = off % span->size[0];
-		uint64_t now = span->size[0] - in, address = span->base + in;
+		uint64_t now = MIN(span->size[0] - in, bytes), address = span->base + in;
 
-		if (now > bytes)
-			now = bytes;
 		for (uint32_t i = 1; i < span->ndim; i++) {
 			address += row % span->size[i] * span->step[i];
 			row /= span->size[i];
@@ -172,14 +164,10 @@ static bool next_tile(struct transfer *t, struct transfer_packet *p)
 	const struct neuron_neff_desc *d = t->desc;
 	const uint64_t *shape = d->transpose_shape;
 	uint64_t nr_outer = shape[1] * shape[2], size = d->transpose_element_size;
-	uint64_t rows = shape[0] - t->row, cols = shape[3] - t->col;
+	uint64_t rows = MIN(shape[0] - t->row, t->rows), cols = MIN(shape[3] - t->col, t->cols);
 
 	if (t->outer == nr_outer)
 		return false;
-	if (rows > t->rows)
-		rows = t->rows;
-	if (cols > t->cols)
-		cols = t->cols;
 	p->nr_tx = 0;
 	p->nr_rx = 0;
 	for (uint64_t i = t->row; i < t->row + rows; i++)

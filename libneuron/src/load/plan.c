@@ -68,8 +68,7 @@ static int arena_add(struct loader *l, struct arena *arena, struct place *place,
 
 	if (!bytes)
 		bytes = 1;
-	if (align < VAR_ALIGN)
-		align = VAR_ALIGN;
+	align = MAX(align, VAR_ALIGN);
 	if (bytes >= ARENA_VAR || align > ARENA_VAR) {
 		ret = alloc_new(l, bytes, align, arena->category, arena->account, &place->alloc);
 		return ret ? ret : item_add(l, place, data, size);
@@ -85,8 +84,7 @@ static int arena_add(struct loader *l, struct arena *arena, struct place *place,
 	place->alloc = arena->alloc;
 	place->offset = round_up(a->bytes, align);
 	a->bytes = place->offset + bytes;
-	if (align > a->align)
-		a->align = align;
+	a->align = MAX(a->align, align);
 	return item_add(l, place, data, size);
 }
 

@@ -78,8 +78,7 @@ NEURON_EXPORT int neuron_plan_sum(const struct neuron_plan *plans, size_t nr_pla
 			    o.io_single ? plan.io_longest : plan.io);
 		for (uint32_t k = 0; k < plan.nr_parts; k++) {
 			over |= add_part(bytes, &plan.parts[k]);
-			if (plan.parts[k].shared_scratchpad > need[k])
-				need[k] = plan.parts[k].shared_scratchpad;
+			need[k] = MAX(need[k], plan.parts[k].shared_scratchpad);
 		}
 	}
 	for (uint32_t k = 0; k < MAX_PARTS; k++)
@@ -104,8 +103,7 @@ static int plan_io(struct loader *l, struct neuron_plan *plan)
 			return error_note(l->error, -E2BIG,
 					  "%s/def.json: inputs and outputs have more than 2^64 bytes",
 					  l->sg->dir);
-		if (round_up(bytes, NEURON_PAGE) > plan->io_longest)
-			plan->io_longest = round_up(bytes, NEURON_PAGE);
+		plan->io_longest = MAX(plan->io_longest, round_up(bytes, NEURON_PAGE));
 	}
 	return 0;
 }

@@ -197,8 +197,7 @@ static int add_trigger(struct loader *l, const struct trigger *t, uint64_t *tota
 
 	for (size_t k = 0; k < 2; k++) {
 		ring->side_count[k] += t->count[k];
-		if (ring->side_count[k] > ring->count)
-			ring->count = ring->side_count[k];
+		ring->count = MAX(ring->count, ring->side_count[k]);
 	}
 	ring->moves += t->moves;
 	ring->io_moves += t->io_moves;

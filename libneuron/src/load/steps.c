@@ -92,10 +92,9 @@ void load_free(struct loader *l)
 int load_check_cores(struct loader *l, const struct neuron_neff *neff, uint32_t node,
 		     uint32_t lnc, uint32_t cores)
 {
-	uint32_t want = neuron_neff_cores(neff, node), made = (uint32_t)neff->nr_subgraphs;
+	uint32_t want = neuron_neff_cores(neff, node);
+	uint32_t made = MAX((uint32_t)neff->nr_subgraphs, neff->header.lnc_size);
 
-	if (made < neff->header.lnc_size)
-		made = neff->header.lnc_size;
 	if (made > lnc)
 		return error_note(l->error, -EOPNOTSUPP,
 				  "header: made for logical cores of %u physical cores", made);

@@ -19,14 +19,10 @@ _Static_assert((int)NEURON_RING_TX == NEURON_DMA_QUEUE_TYPE_TX &&
 
 NEURON_EXPORT uint32_t neuron_ring_slots(uint64_t descriptors)
 {
-	uint64_t slots;
-
 	if (descriptors > NEURON_RING_MAX_SLOTS - NEURON_RING_UNUSED_SLOTS)
 		return 0;
-	slots = round_up(descriptors + NEURON_RING_UNUSED_SLOTS, 16);
-	if (slots < NEURON_RING_MIN_SLOTS)
-		slots = NEURON_RING_MIN_SLOTS;
-	return (uint32_t)slots;
+	return MAX((uint32_t)round_up(descriptors + NEURON_RING_UNUSED_SLOTS, 16),
+		   NEURON_RING_MIN_SLOTS);
 }
 
 NEURON_EXPORT void neuron_descriptor_copy(struct neuron_descriptor *tx,

@@ -150,13 +150,12 @@ static void shrink(struct scratchpad *s)
 	uint64_t need = 0, behind;
 
 	for (const struct scratchpad_user *u = s->users; u; u = u->next)
-		if (u->need > need)
-			need = u->need;
+		need = MAX(need, u->need);
 	if (!need) {
 		neuron_mem_free(s->region);
 		s->region = NULL;
 	}
-	behind = need - (need < region_bytes(s) ? need : region_bytes(s));
+	behind = need - MIN(need, region_bytes(s));
 	while (s->nr_pages > scratchpad_pages(behind, s->page))
 		neuron_mem_free(s->pages[--s->nr_pages]);
 	if (s->nr_pages)

@@ -166,8 +166,7 @@ static int find_area(struct neff_reader *r, const struct jpath *at,
 			       NEURON_NEFF_MAX_AREAS);
 	if (i == sg->nr_areas)
 		sg->areas[sg->nr_areas++].name = var->backing_buf;
-	if (end > sg->areas[i].need)
-		sg->areas[i].need = end;
+	sg->areas[i].need = MAX(sg->areas[i].need, end);
 	var->area = &sg->areas[i];
 	return 0;
 }

@@ -168,8 +168,7 @@ static int choose_group(struct neuron_net *net, struct neuron_pool *pool,
 		if (s->node->cpu)
 			continue;
 		want += group_cores(s, pool->cores[0]);
-		if (group_cores(s, pool->cores[0]) > least)
-			least = group_cores(s, pool->cores[0]);
+		least = MAX(least, group_cores(s, pool->cores[0]));
 	}
 	if (!group) {
 		/* One core at least: memory needs a place. */

@@ -41,6 +41,8 @@ static void copy_edge(struct stage *stage, struct slot *slot, size_t i, struct n
 	const struct slot_edge *edge = &slot->edges[e];
 	uint64_t bytes = stage->net->edges[e].bytes, done = 0, n;
 	bool in = i < stage->node->nr_inputs;
+	struct neuron_mem *from = in ? edge->mem : copy, *to = in ? copy : edge->mem;
+	uint64_t from_off = in ? edge->offset : 0, to_off = in ? 0 : edge->offset;
 	int ret = 0;
 
 	/* What the host sees is read or written where it is. */
@@ -50,13 +52,9 @@ static void copy_edge(struct stage *stage, struct slot *slot, size_t i, struct n
 		done = bytes;
 	}
 	for (; done < bytes && !ret; done += n) {
-		n = bytes - done < BOUNCE_BYTES ? bytes - done : BOUNCE_BYTES;
-		if (in)
-			ret = neuron_mem_read(edge->mem, edge->offset + done, stage->bounce, n) ?:
-			      neuron_mem_write(copy, done, stage->bounce, n);
-		else
-			ret = neuron_mem_read(copy, done, stage->bounce, n) ?:
-			      neuron_mem_write(edge->mem, edge->offset + done, stage->bounce, n);
+		n = MIN(bytes - done, BOUNCE_BYTES);
+		ret = neuron_mem_read(from, from_off + done, stage->bounce, n) ?:
+		      neuron_mem_write(to, to_off + done, stage->bounce, n);
 	}
 	if (ret)
 		request_failed(slot, stage, ret, "copy of %.60s between devices %u and %u: %s",
