@@ -15,7 +15,7 @@ void model_free(struct neuron_model *model)
 		free(model->rings[i].rx_desc);
 	}
 	for (size_t i = 0; i < model->nr_io; i++) {
-		free(model->io[i].name);
+		free((char *)(uintptr_t)model->io[i].info.name);
 		free(model->io[i].fixups);
 		free(model->io[i].pointers);
 	}
@@ -47,19 +47,9 @@ NEURON_EXPORT size_t neuron_model_tensor_count(const struct neuron_model *model)
 NEURON_EXPORT int neuron_model_tensor_info(const struct neuron_model *model, size_t index,
 					   struct neuron_tensor_info *info)
 {
-	struct neuron_tensor_info out = { 0 };
-	const struct io_tensor *t;
-
 	if (index >= model->nr_tensors || !result_valid(info))
 		return -EINVAL;
-	t = model->tensors[index];
-	out.name = t->name;
-	out.usage = t->usage;
-	out.bytes = t->bytes;
-	out.dtype = t->dtype;
-	out.ndim = t->ndim;
-	memcpy(out.shape, t->shape, sizeof(out.shape));
-	result_copy(info, &out, sizeof(out));
+	result_copy(info, &model->tensors[index]->info, sizeof(*info));
 	return 0;
 }
 

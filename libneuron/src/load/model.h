@@ -42,12 +42,7 @@ struct pointer_fixup {
 };
 
 struct io_tensor {
-	char *name;
-	enum neuron_tensor_usage usage;
-	uint64_t bytes;
-	uint32_t dtype;
-	uint32_t ndim;
-	uint32_t shape[8];
+	struct neuron_tensor_info info;	/* with a name of its own */
 	bool bound;
 	uint64_t address;		/* that the descriptors have */
 	struct fixup *fixups;

@@ -109,7 +109,7 @@ static int plan_virtual(struct loader *l, size_t i)
  * The public shape has 32-bit dimensions.  A larger tensor is so many rows as make them
  * short enough, and has no shape if none do.
  */
-static void set_shape(struct io_tensor *t, const struct neuron_neff_var *v)
+static void set_shape(struct neuron_tensor_info *t, const struct neuron_neff_var *v)
 {
 	uint64_t rows = v->size / UINT32_MAX + 1;
 
@@ -127,7 +127,7 @@ static void set_shape(struct io_tensor *t, const struct neuron_neff_var *v)
 
 static int add_io(struct loader *l, const struct neuron_neff_var *v)
 {
-	struct io_tensor *t = &l->model->io[l->model->nr_io];
+	struct neuron_tensor_info *t = &l->model->io[l->model->nr_io].info;
 
 	t->name = strdup(v->name);
 	if (!t->name)

@@ -96,7 +96,7 @@ static int plan_io(struct loader *l, struct neuron_plan *plan)
 	const struct neuron_model *m = l->model;
 
 	for (size_t i = 0; i < m->nr_tensors; i++) {
-		uint64_t bytes = m->tensors[i]->bytes;
+		uint64_t bytes = m->tensors[i]->info.bytes;
 
 		if (bytes > UINT64_MAX - NEURON_PAGE ||
 		    add(&plan->io, 1, round_up(bytes, NEURON_PAGE)))

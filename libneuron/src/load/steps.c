@@ -179,14 +179,15 @@ int load_join_tensors(struct loader *l, struct neuron_model *m)
 		struct io_tensor *t = &m->peer->io[i];
 		size_t k;
 
-		for (k = 0; k < m->nr_io && strcmp(m->io[k].name, t->name); k++)
+		for (k = 0; k < m->nr_io && strcmp(m->io[k].info.name, t->info.name); k++)
 			;
 		if (k == m->nr_io)
 			m->tensors[m->nr_tensors++] = t;
-		else if (m->io[k].bytes != t->bytes || m->io[k].usage != t->usage)
+		else if (m->io[k].info.bytes != t->info.bytes ||
+			 m->io[k].info.usage != t->info.usage)
 			return error_note(l->error, -EINVAL,
 					  "%s/def.json: var.%.200s is different in the other subgraph",
-					  l[1].sg->dir, t->name);
+					  l[1].sg->dir, t->info.name);
 	}
 	return 0;
 }

@@ -28,16 +28,11 @@ static void set_address(struct neuron_model *m, const struct fixup *f, uint64_t 
 {
 	struct ring *ring = &m->rings[f->ring];
 	struct neuron_descriptor *d = f->rx ? &ring->rx_desc[f->index] : &ring->tx_desc[f->index];
+	bool clean = ring->dirty_first >= ring->dirty_end;
 
 	d->address = htole64(address + f->offset);
-	if (ring->dirty_first >= ring->dirty_end) {
-		ring->dirty_first = f->index;
-		ring->dirty_end = f->index + 1;
-	} else if (f->index < ring->dirty_first) {
-		ring->dirty_first = f->index;
-	} else if (f->index >= ring->dirty_end) {
-		ring->dirty_end = f->index + 1;
-	}
+	ring->dirty_first = clean ? f->index : MIN(ring->dirty_first, f->index);
+	ring->dirty_end = clean ? f->index + 1 : MAX(ring->dirty_end, f->index + 1);
 }
 
 static int bind_tensor(struct neuron_model *m, struct io_tensor *t, uint64_t address)
@@ -62,7 +57,7 @@ static int bind_tensor(struct neuron_model *m, struct io_tensor *t, uint64_t add
 	return 0;
 }
 
-static int check_io(const struct neuron_model *m, const struct io_tensor *t,
+static int check_io(const struct neuron_model *m, const struct neuron_tensor_info *t,
 		    const struct neuron_io *io, struct neuron_run_result *result)
 {
 	const char *what = NULL;
@@ -91,7 +86,8 @@ static int check_model(const struct neuron_model *model, const struct neuron_io 
 
 	for (const struct neuron_model *m = model; m; m = m->peer)
 		for (size_t i = 0; i < m->nr_io && !ret; i++)
-			ret = check_io(m, &m->io[i], find_io(io, nr_io, i, m->io[i].name), result);
+			ret = check_io(m, &m->io[i].info, find_io(io, nr_io, i, m->io[i].info.name),
+				       result);
 	return ret;
 }
 
@@ -102,7 +98,7 @@ static int bind(struct neuron_model *m, const struct neuron_io *io, size_t nr_io
 	int ret = 0;
 
 	for (size_t i = 0; i < m->nr_io && !ret; i++) {
-		const struct neuron_io *b = find_io(io, nr_io, i, m->io[i].name);
+		const struct neuron_io *b = find_io(io, nr_io, i, m->io[i].info.name);
 
 		ret = bind_tensor(m, &m->io[i], neuron_mem_address(b->mem) + b->offset);
 	}

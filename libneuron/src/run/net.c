@@ -49,15 +49,14 @@ static void describe(const struct neuron_net *net, uint32_t e, struct neuron_ten
 	for (size_t s = 0; s < net->nr_stages; s++) {
 		const struct neuron_model *m = net->stages[s].model;
 
-		for (size_t i = 0; m && i < m->nr_io; i++) {
-			struct neuron_tensor_info t = { .size = sizeof(t) };
+		for (size_t i = 0; m && i < m->nr_tensors; i++) {
+			const struct neuron_tensor_info *t = &m->tensors[i]->info;
 
-			if (strcmp(m->io[i].name, net->edges[e].name) ||
-			    neuron_model_tensor_info(m, i, &t))
+			if (strcmp(t->name, net->edges[e].name))
 				continue;
-			info->dtype = t.dtype;
-			info->ndim = t.ndim;
-			memcpy(info->shape, t.shape, sizeof(info->shape));
+			info->dtype = t->dtype;
+			info->ndim = t->ndim;
+			memcpy(info->shape, t->shape, sizeof(info->shape));
 			return;
 		}
 	}

@@ -88,31 +88,27 @@ static int check_model(const struct neuron_net *net, const struct stage *stage,
 		       struct neuron_error *error)
 {
 	const struct neuron_neff_node *node = stage->node;
-	size_t nr = neuron_model_tensor_count(stage->model), found = 0;
+	size_t nr = stage->model->nr_tensors;
 
 	for (size_t i = 0; i < nr; i++) {
-		struct neuron_tensor_info info = { .size = sizeof(info) };
-		bool in, there = false;
+		const struct neuron_tensor_info *info = &stage->model->tensors[i]->info;
+		bool in = info->usage == NEURON_TENSOR_INPUT, there = false;
 
-		if (neuron_model_tensor_info(stage->model, i, &info))
-			continue;
-		in = info.usage == NEURON_TENSOR_INPUT;
 		for (size_t k = 0; k < (in ? node->nr_inputs : node->nr_outputs); k++) {
 			uint32_t e = in ? stage->inputs[k] : stage->outputs[k];
 
-			if (!strcmp(net->edges[e].name, info.name) &&
-			    net->edges[e].bytes == info.bytes)
+			if (!strcmp(net->edges[e].name, info->name) &&
+			    net->edges[e].bytes == info->bytes)
 				there = true;
 		}
 		if (!there)
 			return error_note(error, -EINVAL,
 					  "node %s: no edge of %llu bytes for its tensor %s",
-					  node->name, (unsigned long long)info.bytes, info.name);
-		found++;
+					  node->name, (unsigned long long)info->bytes, info->name);
 	}
-	if (found != node->nr_inputs + node->nr_outputs)
+	if (nr != node->nr_inputs + node->nr_outputs)
 		return error_note(error, -EINVAL, "node %s: its program has %zu tensors, not %zu",
-				  node->name, found, node->nr_inputs + node->nr_outputs);
+				  node->name, nr, node->nr_inputs + node->nr_outputs);
 	return 0;
 }
 
