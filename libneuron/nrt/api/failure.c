@@ -160,6 +160,10 @@ static void collect(struct facts *f, NRT_STATUS status)
 /* NULL: no memory. */
 static char *expand(const char *pattern, const struct facts *f)
 {
+	const char *const values[] = {
+		['d'] = f->date, ['c'] = NO_CLUSTER, ['p'] = f->pid, ['t'] = f->tid,
+		['l'] = f->log, ['i'] = f->instance,
+	};
 	size_t size;
 	char *text;
 	FILE *out = open_memstream(&text, &size);
@@ -167,19 +171,12 @@ static char *expand(const char *pattern, const struct facts *f)
 	if (!out)
 		return NULL;
 	for (; *pattern; pattern++) {
-		if (*pattern != '%' || !pattern[1]) {
-			fputc(*pattern, out);
-			continue;
-		}
-		switch (*++pattern) {
-		case 'd': fputs(f->date, out); break;
-		case 'c': fputs(NO_CLUSTER, out); break;
-		case 'p': fputs(f->pid, out); break;
-		case 't': fputs(f->tid, out); break;
-		case 'l': fputs(f->log, out); break;
-		case 'i': fputs(f->instance, out); break;
-		default:
-			fputc('%', out);
+		size_t which = *pattern == '%' ? (unsigned char)pattern[1] : 0;
+
+		if (which < ARRAY_SIZE(values) && values[which]) {
+			fputs(values[which], out);
+			pattern++;
+		} else {
 			fputc(*pattern, out);
 		}
 	}

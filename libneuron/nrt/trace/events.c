@@ -223,6 +223,14 @@ static int add_event(json_t *list, const struct event *e, uint32_t nc)
 			  (int)e->tid, "args", args));
 }
 
+/* Events of a core's ring that are to be given out. */
+static size_t wanted(const struct nrt_sys_trace_fetch_options *o, uint32_t nc)
+{
+	size_t nr = trace.rings[nc].nr;
+
+	return o->one && o->nc != nc ? 0 : o->max_events ? MIN(nr, o->max_events) : nr;
+}
+
 /* Under the lock: events leave their ring only if all of it worked. */
 static json_t *collect(const struct nrt_sys_trace_fetch_options *o)
 {
@@ -232,9 +240,7 @@ static json_t *collect(const struct nrt_sys_trace_fetch_options *o)
 	for (uint32_t nc = 0; nc < trace.nr && ok; nc++) {
 		const struct event_ring *r = &trace.rings[nc];
 
-		if (o->one && o->nc != nc)
-			continue;
-		for (size_t i = 0; i < r->nr && (!o->max_events || i < o->max_events) && ok; i++)
+		for (size_t i = 0; i < wanted(o, nc) && ok; i++)
 			ok = !add_event(list, &r->events[(r->first + i) % r->room], nc);
 	}
 	if (ok)
@@ -247,9 +253,9 @@ static void drop(const struct nrt_sys_trace_fetch_options *o)
 {
 	for (uint32_t nc = 0; nc < trace.nr; nc++) {
 		struct event_ring *r = &trace.rings[nc];
-		size_t n = !o->max_events || o->max_events > r->nr ? r->nr : o->max_events;
+		size_t n = wanted(o, nc);
 
-		if ((o->one && o->nc != nc) || !n)
+		if (!n)
 			continue;
 		r->first = (r->first + n) % r->room;
 		r->nr -= n;

@@ -72,7 +72,6 @@ void device_give_back(struct neuron_device *device, const struct leftover *what)
 	}
 }
 
-
 void device_forget_leftovers(struct neuron_device *device)
 {
 	struct leftover *left = atomic_exchange(&device->left, NULL), *next;

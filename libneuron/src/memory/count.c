@@ -3,26 +3,20 @@
 #include "../device/datastore.h"
 #include "mem.h"
 
-static unsigned int host_counter(enum neuron_mem_category category)
+static unsigned int counter_of(enum neuron_mem_category category)
 {
 	switch (category) {
 	case NEURON_MEM_HOST_CODE: return NDS_ND_COUNTER_MEM_USAGE_CODE_HOST;
 	case NEURON_MEM_HOST_TENSORS: return NDS_ND_COUNTER_MEM_USAGE_TENSORS_HOST;
 	case NEURON_MEM_HOST_CONSTANTS: return NDS_ND_COUNTER_MEM_USAGE_CONSTANTS_HOST;
-	default: return NDS_ND_COUNTER_MEM_USAGE_MISC_HOST;
-	}
-}
-
-static unsigned int device_counter(enum neuron_mem_category category)
-{
-	switch (category) {
 	case NEURON_MEM_CODE: return NDS_NC_COUNTER_MEM_USAGE_CODE_DEVICE;
 	case NEURON_MEM_TENSORS: return NDS_NC_COUNTER_MEM_USAGE_TENSORS_DEVICE;
 	case NEURON_MEM_CONSTANTS: return NDS_NC_COUNTER_MEM_USAGE_CONSTANTS_DEVICE;
 	case NEURON_MEM_SCRATCHPAD:
 	case NEURON_MEM_SCRATCHPAD_PRIVATE:
 	case NEURON_MEM_SCRATCHPAD_CONTIGUOUS: return NDS_NC_COUNTER_MEM_USAGE_SCRATCHPAD_DEVICE;
-	default: return NDS_NC_COUNTER_MEM_USAGE_MISC_DEVICE;
+	default: return category_host(category) ? NDS_ND_COUNTER_MEM_USAGE_MISC_HOST :
+						  NDS_NC_COUNTER_MEM_USAGE_MISC_DEVICE;
 	}
 }
 
@@ -36,7 +30,7 @@ void mem_count(struct neuron_mem *mem, uint64_t bytes)
 	mem->counted = round_up(bytes, NEURON_PAGE);
 	/* Modulo 2^64: also less. */
 	if (category_host(mem->category))
-		stats_add_host(device, host_counter(mem->category), mem->counted - before);
+		stats_add_host(device, counter_of(mem->category), mem->counted - before);
 	else
-		stats_add(device, mem->nc, device_counter(mem->category), mem->counted - before);
+		stats_add(device, mem->nc, counter_of(mem->category), mem->counted - before);
 }

@@ -18,28 +18,26 @@ static const struct {
 	const char *top, *bottom;
 	unsigned int width;
 	bool model;		/* a model has it; else its row says n/a */
+	const char *name;	/* in running text */
 } columns[NEURON_REPORT_NR_COLUMNS] = {
-	[NEURON_REPORT_TOTAL] = { "", "TOTAL", 10, true },
-	[NEURON_REPORT_CODE] = { "Model", "Code", 10, true },
-	[NEURON_REPORT_CONSTANTS] = { "Model", "Constants", 10, true },
-	[NEURON_REPORT_TENSORS] = { "", "Tensors", 10, false },
-	[NEURON_REPORT_SHARED_SCRATCHPAD] = { "Shared", "Scratchpad", 10, false },
-	[NEURON_REPORT_SCRATCHPAD] = { "", "Scratchpad", 10, true },
-	[NEURON_REPORT_RUNTIME] = { "", "Runtime", 10, true },
-	[NEURON_REPORT_RINGS_IO] = { "DMA Rings", "IO", 10, true },
-	[NEURON_REPORT_RINGS_SPILL] = { "DMA Rings", "Spill", 10, true },
-	[NEURON_REPORT_RINGS_COLLECTIVES] = { "DMA Rings", "Collectives", 11, true },
-	[NEURON_REPORT_RINGS_RUNTIME] = { "DMA Rings", "Runtime", 10, true },
-	[NEURON_REPORT_COLLECTIVES] = { "", "Collectives", 11, true },
-	[NEURON_REPORT_XT_CC] = { "", "XT CC", 10, false },
-	[NEURON_REPORT_PROFILER] = { "Profiler", "Buffers", 10, false },
-};
-
-/* In running text. */
-static const char *const names[NEURON_REPORT_NR_COLUMNS] = {
-	"everything", "model code", "model constants", "tensors", "shared scratchpad",
-	"scratchpad", "runtime", "dma rings io", "dma rings spill", "dma rings collectives",
-	"dma rings runtime", "collectives", "xt cc", "profiler buffers",
+	[NEURON_REPORT_TOTAL] = { "", "TOTAL", 10, true, "everything" },
+	[NEURON_REPORT_CODE] = { "Model", "Code", 10, true, "model code" },
+	[NEURON_REPORT_CONSTANTS] = { "Model", "Constants", 10, true, "model constants" },
+	[NEURON_REPORT_TENSORS] = { "", "Tensors", 10, false, "tensors" },
+	[NEURON_REPORT_SHARED_SCRATCHPAD] = {
+		"Shared", "Scratchpad", 10, false, "shared scratchpad"
+	},
+	[NEURON_REPORT_SCRATCHPAD] = { "", "Scratchpad", 10, true, "scratchpad" },
+	[NEURON_REPORT_RUNTIME] = { "", "Runtime", 10, true, "runtime" },
+	[NEURON_REPORT_RINGS_IO] = { "DMA Rings", "IO", 10, true, "dma rings io" },
+	[NEURON_REPORT_RINGS_SPILL] = { "DMA Rings", "Spill", 10, true, "dma rings spill" },
+	[NEURON_REPORT_RINGS_COLLECTIVES] = {
+		"DMA Rings", "Collectives", 11, true, "dma rings collectives"
+	},
+	[NEURON_REPORT_RINGS_RUNTIME] = { "DMA Rings", "Runtime", 10, true, "dma rings runtime" },
+	[NEURON_REPORT_COLLECTIVES] = { "", "Collectives", 11, true, "collectives" },
+	[NEURON_REPORT_XT_CC] = { "", "XT CC", 10, false, "xt cc" },
+	[NEURON_REPORT_PROFILER] = { "Profiler", "Buffers", 10, false, "profiler buffers" },
 };
 
 static enum neuron_report_column column_of(enum neuron_mem_category category)
@@ -364,7 +362,7 @@ static void holders(FILE *f, const struct neuron_report *r)
 				c->owner);
 		fprintf(f, " %s, most of it %s (%s)", SIZE_TEXT(row[NEURON_REPORT_TOTAL]),
 			most == NEURON_REPORT_CODE && microcode(c) ? "set aside for microcode" :
-			names[most], SIZE_TEXT(row[most]));
+			columns[most].name, SIZE_TEXT(row[most]));
 		sep = " and";
 	}
 }
@@ -460,7 +458,7 @@ NEURON_EXPORT int neuron_report_reason(const struct neuron_report *report,
 	if (!f)
 		return -ENOMEM;
 	fprintf(f, "No room for %s of %s: HBM %u of ND %u ", SIZE_TEXT(failure->bytes),
-		names[column_of(failure->category)], r.hbm, r.device);
+		columns[column_of(failure->category)].name, r.hbm, r.device);
 	what(f, &r, failure);
 	if (failure->reason != NEURON_MEM_REASON_HOST && failure->reason != NEURON_MEM_REASON_NONE) {
 		holders(f, &r);
