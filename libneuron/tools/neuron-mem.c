@@ -168,9 +168,9 @@ static void print_text(const struct device *d)
 		for (uint32_t c = 0; c < NEURON_MAX_CATEGORIES; c++)
 			print_category(c, s->by_category[c]);
 		if (s->fail_full + s->fail_fragmented + s->fail_alignment + s->fail_capped)
-			printf("  refused: full %" PRIu64 ", fragmented %" PRIu64 ", alignment %" PRIu64
-			       ", capped %" PRIu64 "\n", s->fail_full, s->fail_fragmented,
-			       s->fail_alignment, s->fail_capped);
+			printf("  refused: full %" PRIu64 ", fragmented %" PRIu64
+			       ", alignment %" PRIu64 ", capped %" PRIu64 "\n", s->fail_full,
+			       s->fail_fragmented, s->fail_alignment, s->fail_capped);
 	}
 	for (uint32_t i = 0; i < d->g->nr_cores; i++) {
 		const struct neuron_core_stats *s = &d->core[i];

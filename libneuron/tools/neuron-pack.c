@@ -195,7 +195,8 @@ static enum neuron_neff_dtype dtype_of(const json_t *obj, const char *where,
 	const char *s = text(obj, where, "dtype", false);
 	enum neuron_neff_dtype d = s ? neuron_neff_dtype_parse(s) : def;
 
-	if ((s || d != NEURON_NEFF_DT_UNKNOWN) && ((size_t)d >= ARRAY_SIZE(npy_types) || !npy_types[d]))
+	if ((s || d != NEURON_NEFF_DT_UNKNOWN) &&
+	    ((size_t)d >= ARRAY_SIZE(npy_types) || !npy_types[d]))
 		die("%s: the device cannot work on elements of type %s", where,
 		    s ? s : neuron_neff_dtype_name(d));
 	return d;
@@ -924,28 +925,22 @@ static void add_json(const char *name, json_t *v)
 	json_decref(v);
 }
 
-static json_t *checked(json_t *v)
-{
-	if (!v)
-		error(EXIT_FAILURE, ENOMEM, "allocation");
-	return v;
-}
-
+/* What there was no memory for is refused when it is put into something. */
 static void append(json_t *list, json_t *v)
 {
-	if (json_array_append_new(list, checked(v)))
+	if (json_array_append_new(list, v))
 		error(EXIT_FAILURE, ENOMEM, "allocation");
 }
 
 static void put(json_t *obj, const char *key, json_t *v)
 {
-	if (json_object_set_new(obj, key, checked(v)))
+	if (json_object_set_new(obj, key, v))
 		error(EXIT_FAILURE, ENOMEM, "allocation");
 }
 
 static json_t *shape_json(const struct tensor *t)
 {
-	json_t *list = checked(json_array());
+	json_t *list = json_array();
 
 	for (uint32_t i = 0; i < t->ndim; i++)
 		append(list, json_integer(t->shape[i]));
@@ -984,7 +979,7 @@ static json_t *variables(void)
 	static const char *const types[] = {
 		[KIND_INPUT] = "input", [KIND_OUTPUT] = "output", [KIND_CONSTANT] = "file",
 	};
-	json_t *vars = checked(json_object());
+	json_t *vars = json_object();
 	json_int_t id = 0;
 
 	put(vars, "sbuf", json_pack("{s:s, s:I, s:I}", "type", "state-buffer", "var_id", id++,
@@ -1032,7 +1027,7 @@ static uint32_t add_dma(json_t *list, enum kind kind, const char *queue, int sem
 		       transfer("sbuf", t->sbuf, t->name, 0, tensor_bytes(t)) :
 		       transfer(t->name, 0, "sbuf", t->sbuf, tensor_bytes(t));
 		append(list, json_pack("{s:I, s:s, s:i, s:[o]}", "id", id, "queue", queue,
-				       "semaphore", semaphore, "desc", checked(desc)));
+				       "semaphore", semaphore, "desc", desc));
 		emit_trigger(NEURON_ISA_ENGINE_SP, (uint32_t)id);
 		n++;
 	}
@@ -1052,7 +1047,7 @@ static json_t *compile(void)
 		.opcode = NEURON_ISA_OP_NOTIFY, .magic = NEURON_ISA_MAGIC,
 		.u.notify.id = htole32(1),
 	};
-	json_t *dma = checked(json_array());
+	json_t *dma = json_array();
 	uint32_t constants, inputs, outputs;
 
 	pack.turn = sp;
@@ -1084,9 +1079,8 @@ static void add_engines(json_t *def, json_t *sp_dma)
 			continue;
 		put(def, keys[e], json_sprintf("%s0.json", engine_names[e]));
 		snprintf(path, sizeof(path), "sg00/%s0.json", engine_names[e]);
-		add_json(path, checked(json_pack("{s:o, s:[]}", "dma",
-						 e == NEURON_ISA_ENGINE_SP ? sp_dma : json_array(),
-						 "instr")));
+		add_json(path, json_pack("{s:o, s:[]}", "dma", e == NEURON_ISA_ENGINE_SP ? sp_dma :
+					 json_array(), "instr"));
 
 		snprintf(key, sizeof(key), "%s_instr", keys[e]);
 		put(def, key, json_sprintf("%s0.bin", engine_names[e]));
@@ -1097,7 +1091,7 @@ static void add_engines(json_t *def, json_t *sp_dma)
 
 static void add_io(void)
 {
-	json_t *in = checked(json_array()), *out = checked(json_array());
+	json_t *in = json_array(), *out = json_array();
 
 	for (const struct tensor *t = pack.tensors; t; t = t->next) {
 		if (t->kind != KIND_INPUT && t->kind != KIND_OUTPUT)
@@ -1106,8 +1100,8 @@ static void add_io(void)
 		       json_pack("{s:s, s:s, s:o}", "name", t->name, "dtype",
 				 neuron_neff_dtype_name(t->dtype), "shape", shape_json(t)));
 	}
-	add_json("neff.json", checked(json_pack("{s:s, s:o, s:o}", "format", FORMAT, "inputs", in,
-						"outputs", out)));
+	add_json("neff.json",
+		 json_pack("{s:s, s:o, s:o}", "format", FORMAT, "inputs", in, "outputs", out));
 }
 
 static void pack_model(void)
@@ -1118,18 +1112,15 @@ static void pack_model(void)
 	read_layers();
 	place_tensors();
 	dma = compile();
-	def = checked(json_pack("{s:s, s:{s:o, s:o, s:o}, s:o}", "name", "definition",
-				"dma_queue",
-				"qSPConstants0", queue_json("data", SEM_CONSTANTS),
-				"qSPIn0", queue_json("in", SEM_INPUTS),
-				"qSPOut0", queue_json("out", SEM_OUTPUTS),
-				"var", variables()));
+	def = json_pack("{s:s, s:{s:o, s:o, s:o}, s:o}", "name", "definition", "dma_queue",
+			"qSPConstants0", queue_json("data", SEM_CONSTANTS),
+			"qSPIn0", queue_json("in", SEM_INPUTS),
+			"qSPOut0", queue_json("out", SEM_OUTPUTS), "var", variables());
 	add_engines(def, dma);
 	add_json("sg00/def.json", def);
 	add_io();
-	add_json("kelf-0.json", checked(json_pack("{s:[{s:s, s:s}], s:s}", "graphs",
-						  "definition", "sg00/def.json", "name", "sg00",
-						  "version", "0.5")));
+	add_json("kelf-0.json", json_pack("{s:[{s:s, s:s}], s:s}", "graphs", "definition",
+					  "sg00/def.json", "name", "sg00", "version", "0.5"));
 	pack.header.lnc_size = 1;
 }
 
