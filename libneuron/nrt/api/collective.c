@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <neuron/neff.h>
 #include <nrt/nrt_async.h>
 
 #include "../../common/lock.h"
@@ -19,7 +20,6 @@
 #include "../base/process.h"
 #include "../cc/comm.h"
 #include "../object/model.h"
-#include "../object/report.h"
 #include "../object/tensor.h"
 #include "collective.h"
 #include "queue.h"
@@ -243,11 +243,10 @@ static void context_free(struct nrt_cc_context *c)
 	free(c);
 }
 
+/* Both interfaces have the same numbers. */
 static uint32_t element_size(nrt_dtype_t dtype)
 {
-	static const uint8_t size[] = { 0, 8, 1, 1, 2, 2, 2, 2, 4, 4, 4, 4, 8, 1, 1, 1 };
-
-	return (size_t)dtype < sizeof(size) ? size[dtype] : 0;
+	return neuron_neff_dtype_size((enum neuron_neff_dtype)dtype);
 }
 
 static bool group_valid(const nrt_cc_comm_t *comm)
@@ -447,35 +446,40 @@ static struct params params_of(const struct nrt_cc_context *c, enum kind kind, s
 	};
 }
 
+/* Between a file of the host and memory that the device reaches; 0 or -errno. */
+static int copy_file(int fd, struct neuron_mem *mem, uint64_t offset, uint64_t size, bool to_file)
+{
+	void *map = mmap(NULL, size, PROT_READ | (to_file ? PROT_WRITE : 0),
+			 to_file ? MAP_SHARED : MAP_PRIVATE, fd, 0);
+	int ret;
+
+	if (map == MAP_FAILED)
+		return -ENOMEM;
+	ret = to_file ? neuron_mem_read(mem, offset, map, size) :
+			neuron_mem_write(mem, offset, map, size);
+	munmap(map, size);
+	return ret;
+}
+
 /* Our input as others can have it: -1 and the reason. */
 static int offer(const struct nrt_cc_context *c, const nrt_tensor_t *t, NRT_STATUS *status)
 {
-	void *map;
 	int fd = -1, ret;
 
 	if (!c->through_host) {
 		/* Not read-only: such a one nobody can import. */
 		ret = neuron_mem_export(t->storage->mem, 0, &fd);
-		*status = nrt_status_of(ret);
-		return ret ? -1 : fd;
+	} else {
+		fd = make_memfd();
+		ret = fd < 0 || ftruncate(fd, (off_t)t->size) ? -ENOMEM :
+		      copy_file(fd, t->storage->mem, t->offset, t->size, true);
+		if (!ret && !seal(fd))
+			ret = -ENOMEM;
+		if (ret)
+			comm_close_fds(&fd, 1);
 	}
-	*status = NRT_RESOURCE;
-	fd = make_memfd();
-	if (fd < 0 || ftruncate(fd, (off_t)t->size))
-		goto failed;
-	map = mmap(NULL, t->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (map == MAP_FAILED)
-		goto failed;
-	ret = neuron_mem_read(t->storage->mem, t->offset, map, t->size);
-	munmap(map, t->size);
-	*status = ret ? nrt_status_of(ret) : NRT_SUCCESS;
-	if (ret || !seal(fd))
-		goto failed;
-	return fd;
-failed:
-	if (fd >= 0)
-		close(fd);
-	return -1;
+	*status = nrt_status_of(ret);
+	return ret ? -1 : fd;
 }
 
 static int alloc_staging(const struct nrt_cc_context *c, uint64_t bytes, struct neuron_mem **mem)
@@ -488,7 +492,6 @@ static NRT_STATUS fetch(const struct nrt_cc_context *c, int fd, uint64_t offset,
 			struct source *s)
 {
 	struct neuron_device *device = nrt_process.vncs[c->vnc].device;
-	void *map;
 	int ret;
 
 	if (!c->through_host) {
@@ -506,12 +509,7 @@ static NRT_STATUS fetch(const struct nrt_cc_context *c, int fd, uint64_t offset,
 	if (ret)
 		return nrt_status_of(ret);
 	s->own = true;
-	map = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (map == MAP_FAILED)
-		return NRT_RESOURCE;
-	ret = neuron_mem_write(s->mem, 0, map, size);
-	munmap(map, size);
-	return nrt_status_of(ret);
+	return nrt_status_of(copy_file(fd, s->mem, 0, size, false));
 }
 
 /* Sources from byte @at on, @size bytes of each, into @to. */
