@@ -149,7 +149,7 @@ static void release_cores(void)
 	p->claim = NULL;
 }
 
-/* In the table that all processes share, if there is one.  Under the lock. */
+/* In the table that all processes share, if there is one. */
 static int claim_cores(struct wish *wish, uint32_t total, const struct neuron_device_entry *list,
 		       size_t nr, uint32_t *available)
 {
@@ -162,8 +162,10 @@ static int claim_cores(struct wish *wish, uint32_t total, const struct neuron_de
 		.align = nrt_process.lnc,
 		.available = available,
 	};
-	int ret = neuron_claim_cores(list, nr, &opts, &nrt_process.claim);
+	int ret;
 
+	GUARD(&nrt_process.lock);
+	ret = neuron_claim_cores(list, nr, &opts, &nrt_process.claim);
 	if (!ret && nrt_process.claim) {
 		wish->start = neuron_claim_start(nrt_process.claim);
 		wish->exact = true;
@@ -176,12 +178,11 @@ static int open_device(unsigned int index, struct neuron_device **device)
 	struct nrt_process *p = &nrt_process;
 	int ret;
 
-	pthread_mutex_lock(&p->lock);
+	GUARD(&p->lock);
 	ret = neuron_device_open(index, device);
 	if (!ret)
 		p->devices[p->nr_devices++] = *device;
-	pthread_mutex_unlock(&p->lock);
-	if (ret)
+	else
 		LOG_AS(NRT, ERROR, "nrt_init", "Could not open the nd%u: %s", index,
 		       strerror(-ret));
 	return ret;
@@ -249,11 +250,8 @@ static NRT_STATUS take_cores(const struct neuron_device_entry *list, size_t nr,
 			     struct wish *wish, uint32_t total)
 {
 	uint32_t failed = wish->start, available = 0;
-	int ret;
+	int ret = claim_cores(wish, total, list, nr, &available);
 
-	pthread_mutex_lock(&nrt_process.lock);
-	ret = claim_cores(wish, total, list, nr, &available);
-	pthread_mutex_unlock(&nrt_process.lock);
 	for (uint32_t start = wish->start; !ret; start = failed + nrt_process.lnc) {
 		ret = open_cores(list, nr, start, wish, &failed);
 		if (!ret)

@@ -9,33 +9,21 @@
 
 #define PIECE (1u << 20)
 
-/* Exponent all ones, and a fraction.  0: a type that has none, or is not known to. */
-static size_t float_bits(uint32_t dtype, uint32_t *exponent, uint32_t *fraction)
-{
-	switch (dtype) {
-	case NRT_DTYPE_FLOAT32:
-	case NRT_DTYPE_FP32R:
-		*exponent = 0x7f800000;
-		*fraction = 0x007fffff;
-		return 4;
-	case NRT_DTYPE_BFLOAT16:
-		*exponent = 0x7f80;
-		*fraction = 0x007f;
-		return 2;
-	case NRT_DTYPE_FLOAT16:
-		*exponent = 0x7c00;
-		*fraction = 0x03ff;
-		return 2;
-	default:
-		return 0;
-	}
-}
+/* A NaN has an exponent of all ones, and a fraction.  No width: a type that has none. */
+static const struct {
+	size_t width;
+	uint32_t exponent, fraction;
+} floats[] = {
+	[NRT_DTYPE_BFLOAT16] = { 2, 0x7f80, 0x007f },
+	[NRT_DTYPE_FLOAT16] = { 2, 0x7c00, 0x03ff },
+	[NRT_DTYPE_FLOAT32] = { 4, 0x7f800000, 0x007fffff },
+	[NRT_DTYPE_FP32R] = { 4, 0x7f800000, 0x007fffff },
+};
 
 /* *@index: the first one. */
 static NRT_STATUS look(const nrt_tensor_t *t, uint64_t bytes, uint32_t dtype, uint64_t *index)
 {
-	uint32_t exponent = 0, fraction = 0;
-	size_t width = float_bits(dtype, &exponent, &fraction);
+	size_t width = dtype < ARRAY_SIZE(floats) ? floats[dtype].width : 0;
 	uint8_t *piece;
 	NRT_STATUS status = NRT_SUCCESS;
 
@@ -53,7 +41,7 @@ static NRT_STATUS look(const nrt_tensor_t *t, uint64_t bytes, uint32_t dtype, ui
 
 			for (size_t b = 0; b < width; b++)
 				word |= (uint32_t)piece[i + b] << 8 * b;
-			if ((word & exponent) == exponent && word & fraction) {
+			if (!(~word & floats[dtype].exponent) && word & floats[dtype].fraction) {
 				*index = (at + i) / width;
 				status = NRT_EXEC_COMPLETED_WITH_NUM_ERR;
 			}
