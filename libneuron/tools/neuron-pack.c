@@ -498,30 +498,25 @@ static void second_operand(struct step *s, const char *where, const struct tenso
 /* Bits of @value as one element, exactly. */
 static uint32_t immediate(const char *where, enum neuron_neff_dtype dtype, double value)
 {
+	bool is_signed = dtype != NEURON_NEFF_DT_UINT32;
 	float f = (float)value;
 	uint32_t bits;
 
-	switch (dtype) {
-	case NEURON_NEFF_DT_FLOAT32:
+	if (dtype == NEURON_NEFF_DT_FLOAT16)
+		die("%s: no immediate values of type float16", where);
+	if (dtype == NEURON_NEFF_DT_BFLOAT16)
+		return to_bf16(f);
+	if (dtype == NEURON_NEFF_DT_FLOAT32) {
 		memcpy(&bits, &f, 4);
 		return bits;
-	case NEURON_NEFF_DT_BFLOAT16:
-		return to_bf16(f);
-	case NEURON_NEFF_DT_FLOAT16:
-		die("%s: no immediate values of type float16", where);
-	case NEURON_NEFF_DT_UINT32:
-		if (value < 0 || value > UINT32_MAX || value != (uint32_t)value)
-			break;
-		return (uint32_t)value;
-	default:
-		if (value < INT32_MIN || value > INT32_MAX || value != (int32_t)value)
-			break;
-		bits = (uint32_t)(int32_t)value;
-		if (neuron_neff_dtype_size(dtype) < 4)
-			bits &= (1u << 8 * neuron_neff_dtype_size(dtype)) - 1;
-		return bits;
 	}
-	die("%s: %g is not a value of type %s", where, value, neuron_neff_dtype_name(dtype));
+	if (!(value >= (is_signed ? INT32_MIN : 0) && value <= (is_signed ? INT32_MAX : UINT32_MAX)) ||
+	    value != (double)(int64_t)value)
+		die("%s: %g is not a value of type %s", where, value,
+		    neuron_neff_dtype_name(dtype));
+	bits = (uint32_t)(int64_t)value;
+	return neuron_neff_dtype_size(dtype) < 4 ?
+	       bits & ((1u << 8 * neuron_neff_dtype_size(dtype)) - 1) : bits;
 }
 
 static struct step *immediate_step(const char *where, int op, struct tensor *in,

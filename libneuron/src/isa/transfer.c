@@ -19,28 +19,23 @@ static uint32_t float_bits(float f)
 /* Of min and max. */
 static const char *set_constant(struct transfer *t, const struct neuron_neff_desc *d)
 {
-	switch (d->constant_dtype) {
-	case NEURON_NEFF_DT_UNKNOWN:
+	bool is_signed = d->constant_dtype == NEURON_NEFF_DT_INT32;
+
+	if (d->constant_dtype == NEURON_NEFF_DT_UNKNOWN)
 		return NULL;
-	case NEURON_NEFF_DT_FLOAT32:
+	if (d->constant_dtype == NEURON_NEFF_DT_FLOAT32) {
 		t->arg = float_bits((float)d->constant);
 		t->meta |= NEURON_ISA_DMA_ARG(NEURON_ISA_DMA_ARG_FP32);
 		return NULL;
-	case NEURON_NEFF_DT_INT32:
-		if (!(d->constant >= INT32_MIN && d->constant <= INT32_MAX) ||
-		    d->constant != (int32_t)d->constant)
-			return "constant is not an int32";
-		t->arg = (uint32_t)(int32_t)d->constant;
-		t->meta |= NEURON_ISA_DMA_ARG(NEURON_ISA_DMA_ARG_INT32);
-		return NULL;
-	default:
-		if (!(d->constant >= 0 && d->constant <= UINT32_MAX) ||
-		    d->constant != (uint32_t)d->constant)
-			return "constant is not a uint32";
-		t->arg = (uint32_t)d->constant;
-		t->meta |= NEURON_ISA_DMA_ARG(NEURON_ISA_DMA_ARG_UINT32);
-		return NULL;
 	}
+	if (!(d->constant >= (is_signed ? INT32_MIN : 0) &&
+	      d->constant <= (is_signed ? INT32_MAX : UINT32_MAX)) ||
+	    d->constant != (double)(int64_t)d->constant)
+		return is_signed ? "constant is not an int32" : "constant is not a uint32";
+	t->arg = (uint32_t)(int64_t)d->constant;
+	t->meta |= NEURON_ISA_DMA_ARG(is_signed ? NEURON_ISA_DMA_ARG_INT32 :
+						  NEURON_ISA_DMA_ARG_UINT32);
+	return NULL;
 }
 
 /* Runs of contiguous bytes that @bytes of a span can touch. */

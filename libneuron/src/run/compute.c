@@ -103,7 +103,5 @@ NEURON_EXPORT int neuron_core_compute(struct neuron_core *core,
 	GUARD(&core->lock);
 	if (core->broken)
 		ret = core_reset_locked(core);
-	if (!ret)
-		ret = run(core, &t, timeout_ms);
-	return ret;
+	return ret ?: run(core, &t, timeout_ms);
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Where models go, as the environment asks for it: the runtime and the tools read it here. */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
 
