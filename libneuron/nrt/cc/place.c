@@ -6,6 +6,7 @@
  * nobody has locked is left from a process that died.
  */
 #include <arpa/inet.h>
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -54,31 +55,24 @@ static bool is_local(int family, const unsigned char *address)
 /* "ip:port", an IPv6 address in brackets; as a name of our own if it is of this host. */
 static NRT_STATUS root_name(const char *func, char *name, size_t size)
 {
-	const char *text = getenv("NEURON_RT_ROOT_COMM_ID"), *colon;
+	const char *text = getenv("NEURON_RT_ROOT_COMM_ID");
 	unsigned char ip[sizeof(struct in6_addr)];
-	unsigned long port = 0;
-	char host[INET6_ADDRSTRLEN + 2], *end = NULL;
+	char host[48], rest;
+	unsigned long port;
 	int family;
 
 	if (!text || !*text) {
 		LOG_AS(ENC, ERROR, func, "NEURON_RT_ROOT_COMM_ID is not set");
 		return NRT_INVALID;
 	}
-	colon = strrchr(text, ':');
-	if (colon && colon[1] >= '0' && colon[1] <= '9') {
-		port = strtoul(colon + 1, &end, 10);
-		if (*end)
-			goto bad;
-	}
-	if (!port || port > UINT16_MAX || (size_t)(colon - text) >= sizeof(host))
-		goto bad;
-	if (*text == '[' && colon > text + 1 && colon[-1] == ']')
-		snprintf(host, sizeof(host), "%.*s", (int)(colon - text) - 2, text + 1);
-	else
-		snprintf(host, sizeof(host), "%.*s", (int)(colon - text), text);
 	family = *text == '[' ? AF_INET6 : AF_INET;
-	if (inet_pton(family, host, ip) != 1)
-		goto bad;
+	if (sscanf(text, family == AF_INET6 ? "[%47[^]]]:%lu%c" : "%47[^:]:%lu%c", host, &port,
+		   &rest) != 2 || !isdigit((unsigned char)strrchr(text, ':')[1]) || !port ||
+	    port > UINT16_MAX || inet_pton(family, host, ip) != 1) {
+		LOG_AS(ENC, ERROR, func, "NEURON_RT_ROOT_COMM_ID=%s is not an address and a port",
+		       text);
+		return NRT_INVALID;
+	}
 	if (!is_local(family, ip)) {
 		LOG_AS(ENC, ERROR, func,
 		       "root %s is not this host: collectives stay within one host", text);
@@ -86,9 +80,6 @@ static NRT_STATUS root_name(const char *func, char *name, size_t size)
 	}
 	snprintf(name, size, "%s-%lu", host, port);
 	return NRT_SUCCESS;
-bad:
-	LOG_AS(ENC, ERROR, func, "NEURON_RT_ROOT_COMM_ID=%s is not an address and a port", text);
-	return NRT_INVALID;
 }
 
 /* ---- its directory ----------------------------------------------------------------- */

@@ -46,7 +46,6 @@ struct event_ring {
 	size_t room;
 	size_t first;
 	size_t nr;
-	uint64_t lost;
 };
 
 struct nrt_sys_trace_config {
@@ -83,27 +82,23 @@ uint64_t nrt_trace_begin(void)
 static struct event *ring_add(struct event_ring *r, size_t max)
 {
 	if (r->nr == r->room && r->room < max) {
-		size_t room = r->room ? r->room * 2 : 64;
-		struct event *more;
+		size_t room = MIN(r->room ? r->room * 2 : 64, max);
+		struct event *more = reallocarray(NULL, room, sizeof(*more));
 
-		room = MIN(room, max);
-		more = reallocarray(NULL, room, sizeof(*more));
+		for (size_t i = 0; more && i < r->nr; i++)
+			more[i] = r->events[(r->first + i) % r->room];
 		if (more) {
-			for (size_t i = 0; i < r->nr; i++)
-				more[i] = r->events[(r->first + i) % r->room];
 			free(r->events);
-			r->events = more;
-			r->room = room;
-			r->first = 0;
+			*r = (struct event_ring){ .events = more, .room = room, .nr = r->nr };
 		}
 	}
 	if (!r->room)
 		return NULL;
-	if (r->nr < r->room)
-		return &r->events[(r->first + r->nr++) % r->room];
-	r->first = (r->first + 1) % r->room;
-	r->lost++;
-	return &r->events[(r->first + r->nr - 1) % r->room];
+	if (r->nr == r->room) {
+		r->first = (r->first + 1) % r->room;
+		r->nr--;
+	}
+	return &r->events[(r->first + r->nr++) % r->room];
 }
 
 void nrt_trace_end(uint64_t began, enum nrt_trace_type type, uint32_t vnc, NRT_STATUS status,
@@ -317,17 +312,13 @@ NEURON_EXPORT NRT_STATUS nrt_trace_stop(const char *filename)
 
 NRT_STATUS nrt_trace_write(int fd, const char *name)
 {
-	NRT_STATUS status = NRT_FAILURE;
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
 	char *text = NULL;
-	FILE *f = NULL;
+	NRT_STATUS status = f ? nrt_sys_trace_fetch_events(&text, NULL, NULL) : NRT_FAILURE;
 
 	if (fd < 0)
 		errno = -fd;
-	else
-		f = fdopen(fd, "w");
-	if (f)
-		status = nrt_sys_trace_fetch_events(&text, NULL, NULL);
-	else if (fd >= 0)
+	else if (!f)
 		close(fd);
 	if (text && fputs(text, f) < 0)
 		status = NRT_FAILURE;

@@ -89,11 +89,8 @@ NEURON_EXPORT int neuron_net_wait(struct neuron_net *net, uint64_t cookie, int t
 		left = deadline_left(&deadline);
 		if (!left)
 			return -ETIMEDOUT;
-		if (left < 0) {
-			pthread_cond_wait(&net->progress, &net->lock);
-			continue;
-		}
-		until = time_in_us((int64_t)left * 1000);
+		/* Without a limit it looks again after the longest time that fits. */
+		until = time_in_us((left < 0 ? INT32_MAX : left) * 1000ll);
 		pthread_cond_clockwait(&net->progress, &net->lock, CLOCK_MONOTONIC, &until);
 	}
 	if (result_valid(result))
