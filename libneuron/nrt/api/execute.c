@@ -68,13 +68,9 @@ static NRT_STATUS bind(struct nrt_model *m, const struct nrt_set *in, const stru
 			       neuron_model_name(m->model), what);
 			return NRT_INVALID;
 		}
-		m->io[i].name = info->name;
-		m->io[i].bytes = info->bytes;
-		if (t->storage->kind != NRT_STORAGE_USER) {
-			m->io[i].mem = t->storage->mem;
-			m->io[i].offset = t->offset;
+		m->io[i] = (struct neuron_io){ info->name, t->storage->mem, t->offset, info->bytes };
+		if (t->storage->kind != NRT_STORAGE_USER)
 			continue;
-		}
 		ret = stage_get(m, i);
 		if (ret) {
 			LOG_AS(NMGR, ERROR, "nrt_execute", "no host memory for %s: %s", info->name,

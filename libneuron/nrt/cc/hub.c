@@ -472,24 +472,6 @@ static void hub_free(struct hub *h)
 	free(h);
 }
 
-static struct hub *hub_new(uint32_t count)
-{
-	struct hub *h = calloc(1, sizeof(*h));
-
-	if (!h)
-		return NULL;
-	h->count = count;
-	for (uint32_t i = 0; i < MAX_PEERS; i++) {
-		h->peers[i].fd = -1;
-		h->peers[i].request_fd = -1;
-	}
-	h->place.dir = -1;
-	h->lock = -1;
-	h->listener = -1;
-	h->stop = -1;
-	return h;
-}
-
 static int hub_listen(struct hub *h)
 {
 	struct sockaddr_un address;
@@ -521,12 +503,16 @@ static void hub_leave(struct hub *h)
 
 int hub_start(struct comm_place *place, uint32_t count)
 {
-	struct hub *h = hub_new(count);
+	struct hub *h = calloc(1, sizeof(*h));
 	int ret;
 
 	if (!h)
 		return -ENOMEM;
+	h->count = count;
+	for (uint32_t i = 0; i < MAX_PEERS; i++)
+		h->peers[i].fd = h->peers[i].request_fd = -1;
 	h->place = *place;
+	h->lock = h->listener = h->stop = -1;
 	ret = hub_listen(h);
 	if (!ret) {
 		hub = h;

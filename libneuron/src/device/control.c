@@ -91,9 +91,7 @@ NEURON_EXPORT int neuron_device_reset(struct neuron_device *device, uint32_t nc_
 		ready.result = 0;
 		ret = device_ioctl(device, NEURON_IOCTL_NC_RESET_READY, &ready);
 	} while (!ret && ready.result == -EINTR);
-	if (ret)
-		return ret;
-	return ready.result ? -EIO : 0;
+	return ret ?: ready.result ? -EIO : 0;
 }
 
 static int semaphore(struct neuron_device *device, unsigned long cmd, uint32_t nc,

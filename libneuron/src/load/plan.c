@@ -69,10 +69,9 @@ static int arena_add(struct loader *l, struct arena *arena, struct place *place,
 	if (!bytes)
 		bytes = 1;
 	align = MAX(align, VAR_ALIGN);
-	if (bytes >= ARENA_VAR || align > ARENA_VAR) {
-		ret = alloc_new(l, bytes, align, arena->category, arena->account, &place->alloc);
-		return ret ? ret : item_add(l, place, data, size);
-	}
+	if (bytes >= ARENA_VAR || align > ARENA_VAR)
+		return alloc_new(l, bytes, align, arena->category, arena->account,
+				 &place->alloc) ?: item_add(l, place, data, size);
 	if (arena->alloc && l->allocs[arena->alloc - 1].bytes + bytes > ARENA_BYTES)
 		arena->alloc = 0;
 	if (!arena->alloc) {

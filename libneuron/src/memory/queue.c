@@ -167,7 +167,7 @@ NEURON_EXPORT int neuron_queue_release(struct neuron_device *device, uint32_t en
 {
 	struct neuron_ioctl_dma_queue_init i = { .eng_id = engine, .qid = queue };
 	struct neuron_ioctl_dma_queue_release r = { .eng_id = engine, .qid = queue };
-	int ret = device_ioctl(device, NEURON_IOCTL_DMA_QUEUE_INIT, &i);
 
-	return ret ? ret : device_ioctl(device, NEURON_IOCTL_DMA_QUEUE_RELEASE, &r);
+	return device_ioctl(device, NEURON_IOCTL_DMA_QUEUE_INIT, &i) ?:
+	       device_ioctl(device, NEURON_IOCTL_DMA_QUEUE_RELEASE, &r);
 }

@@ -135,10 +135,9 @@ static int copy_texts(struct neff_reader *r, const struct jpath *at, const json_
 	for (size_t i = 0; i < n; i++) {
 		const struct jpath *here = AT_INDEX(at, i);
 		json_t *v = json_array_get(list, i);
-		int err = must_be(r, here, v, json_is_string(v), "a string");
+		int err = must_be(r, here, v, json_is_string(v), "a string") ?:
+			  jcopy_text(r, here, json_string_value(v), &copy[i]);
 
-		if (!err)
-			err = jcopy_text(r, here, json_string_value(v), &copy[i]);
 		if (err)
 			return err;
 	}
@@ -213,14 +212,10 @@ static int read_list(struct neff_reader *r, const struct jpath *at, json_t *v,
 static int read_field(struct neff_reader *r, const struct jpath *at, json_t *v,
 		      const struct jfield *f)
 {
-	int err;
-
 	if (f->integer || f->number || f->index)
 		return read_integer(r, at, v, f);
-	if (f->list || f->integers || f->texts) {
-		err = must_be(r, at, v, json_is_array(v), "a list");
-		return err ? err : read_list(r, at, v, f);
-	}
+	if (f->list || f->integers || f->texts)
+		return must_be(r, at, v, json_is_array(v), "a list") ?: read_list(r, at, v, f);
 	if (f->object) {
 		*f->object = v;
 		return must_be(r, at, v, json_is_object(v), "an object");
@@ -233,8 +228,7 @@ static int read_field(struct neff_reader *r, const struct jpath *at, json_t *v,
 		*f->real = json_number_value(v);
 		return must_be(r, at, v, json_is_number(v), "a number");
 	}
-	err = must_be(r, at, v, json_is_string(v), "a string");
-	return err ? err : read_text(r, at, v, f);
+	return must_be(r, at, v, json_is_string(v), "a string") ?: read_text(r, at, v, f);
 }
 
 int jget_fields(struct neff_reader *r, const struct jpath *at, const json_t *obj,

@@ -64,9 +64,9 @@ static int open_queue(struct neuron_core *core, enum neuron_nq_type type, uint32
 		.engine = engine,
 		.bytes = NQ_BYTES,
 	};
-	int ret = neuron_nq_open(core->device, &opts, nq);
 
-	return ret ? ret : neuron_nq_set_eventfd(*nq, core->eventfd);
+	return neuron_nq_open(core->device, &opts, nq) ?:
+	       neuron_nq_set_eventfd(*nq, core->eventfd);
 }
 
 /* A reset switches notification queues off; the new ones start empty. */

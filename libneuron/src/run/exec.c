@@ -112,10 +112,8 @@ static int bind(struct neuron_model *m, const struct neuron_io *io, size_t nr_io
 					 r->tx_desc + r->dirty_first, count) ?:
 		      neuron_queue_write(device, r->rx, NEURON_RING_RX, r->dirty_first,
 					 r->rx_desc + r->dirty_first, count);
-		if (ret)
-			return ret;
-		r->dirty_first = 0;
-		r->dirty_end = 0;
+		if (!ret)
+			r->dirty_first = r->dirty_end = 0;
 	}
 	return ret;
 }
