@@ -51,7 +51,8 @@ void card_complain(struct card *card, const char *format, ...)
 	pthread_mutex_lock(&card->lock);
 	if (card->stats.complaints < ARRAY_SIZE(card->complaint))
 		memcpy(card->complaint[card->stats.complaints], text, sizeof(text));
-	card->stats.complaints++;
+	/* Also read without the lock. */
+	smp_store_release(&card->stats.complaints, card->stats.complaints + 1);
 	pthread_mutex_unlock(&card->lock);
 }
 
@@ -262,7 +263,7 @@ void neuron_dma_irq(struct neuron_device *nd, u32 eng, u32 q)
 
 	if (!emu_dma_reg_read(&card->ed, eng, NEURON_DMA_TX(q) + NEURON_DMA_Q_STATUS, &status) &&
 	    status == NEURON_QUEUE_ABORTED) {
-		card->engine[eng].aborted = true;
+		smp_store_release(&card->engine[eng].aborted, true);
 		card_complain(card, "queue %u of engine %u stopped with an error", q, eng);
 	}
 }

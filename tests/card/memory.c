@@ -250,13 +250,13 @@ static u8 *card_bytes(struct emu_device *ed, const struct neuron_pin *pin, u64 o
 	}
 }
 
-/* Markers are seen whole or not at all, as with a bus write. */
+/* Markers are seen whole or not at all, and after what was written before them. */
 static void card_store(u8 *dst, const u8 *src, u32 len)
 {
 	if (len == 4 && (uintptr_t)dst % 4 == 0)
-		WRITE_ONCE(*(u32 *)dst, emu_get32(src));
+		smp_store_release((u32 *)dst, emu_get32(src));
 	else if (len == 8 && (uintptr_t)dst % 8 == 0)
-		WRITE_ONCE(*(u64 *)dst, emu_get64(src));
+		smp_store_release((u64 *)dst, emu_get64(src));
 	else
 		memmove(dst, src, len);
 }

@@ -178,7 +178,7 @@ static void ring_doorbell(struct fixture *f, u32 n)
 /* A copy and the marker that says that it is done. */
 static bool copy(struct fixture *f, u64 dst, u64 src, u32 len)
 {
-	volatile u32 *marker = (u32 *)(f->host + MARKER);
+	u32 *marker = (u32 *)(f->host + MARKER);
 	u32 i;
 
 	marker[0] = 0xabcdef01;
@@ -186,9 +186,9 @@ static bool copy(struct fixture *f, u64 dst, u64 src, u32 len)
 	describe(f, dst, src, len, f->phase);
 	describe(f, host_address(f, MARKER + 4), host_address(f, MARKER), 4, f->phase);
 	ring_doorbell(f, 2);
-	for (i = 0; i < 2000 && marker[1] != 0xabcdef01; i++)
+	for (i = 0; i < 2000 && smp_load_acquire(&marker[1]) != 0xabcdef01; i++)
 		usleep(1000);
-	return marker[1] == 0xabcdef01;
+	return smp_load_acquire(&marker[1]) == 0xabcdef01;
 }
 
 static void test_registers_are_where_the_tables_say(void **state)
@@ -399,9 +399,9 @@ static bool settles(const u64 *count, u64 want)
 {
 	u32 i;
 
-	for (i = 0; i < 2000 && READ_ONCE(*count) != want; i++)
+	for (i = 0; i < 2000 && smp_load_acquire(count) != want; i++)
 		usleep(1000);
-	return READ_ONCE(*count) == want;
+	return smp_load_acquire(count) == want;
 }
 
 static void test_addresses_where_nothing_is_are_complaints(void **state)

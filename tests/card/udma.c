@@ -64,7 +64,7 @@ static bool card_queue_register(u32 off, u32 *q, bool *rx, u32 *reg)
 
 static void card_engine_abort(struct card *card, u32 engine)
 {
-	card->engine[engine].aborted = true;
+	smp_store_release(&card->engine[engine].aborted, true);
 	emu_dma_reg_write(&card->ed, engine, NEURON_DMA_COMMON, NEURON_DMA_ENG_ABORT);
 }
 
@@ -206,7 +206,7 @@ static void card_change_state(struct card *card, u32 engine, u32 val)
 		return;
 	}
 	emu_dma_reg_write(&card->ed, engine, NEURON_DMA_COMMON, states[val]);
-	card->engine[engine].aborted = val == 4;
+	smp_store_release(&card->engine[engine].aborted, val == 4);
 }
 
 /**
@@ -255,7 +255,7 @@ u32 card_udma_read(struct card *card, const struct card_place *at)
 
 	e->read = true;
 	if (at->block == CARD_ENGINE && (at->off == STATE_READ || at->off == 0x20000 + STATE_READ))
-		return e->aborted ? STATE_ABORT : e->used ? STATE_NORMAL : 0;
+		return smp_load_acquire(&e->aborted) ? STATE_ABORT : e->used ? STATE_NORMAL : 0;
 	if (at->block == CARD_ENGINE && card_queue_register(at->off, &q, &rx, &reg) &&
 	    (reg == NEURON_DMA_Q_HEAD || reg == NEURON_DMA_Q_TAIL ||
 	     reg == NEURON_DMA_Q_CURRENT)) {
@@ -302,7 +302,7 @@ void card_engines_reset(struct card *card, u64 cores)
 		e->nr_steps = 0;
 		e->bound = 0;
 		e->used = false;
-		e->aborted = false;
+		smp_store_release(&e->aborted, false);
 		emu_dma_reg_write(&card->ed, i, NEURON_DMA_COMMON, NEURON_DMA_ENG_NORMAL);
 	}
 }
