@@ -893,7 +893,10 @@ static void dma_nq_init_programs(struct kunit *test)
 	EQ(fake.watch_len, 256);
 	EQ(q->chunk->users[NEURON_USER_RING], 1);
 	b = V2(.nq_dev_id = 1, .nq_type = 5, .engine_index = 15, .size = 512);
+	/* No memory is taken for it, not even for a while. */
+	fake.fail_chunk = 1;
 	EQ(nq_init(&fake.client, &b), 0);
+	fake.fail_chunk = 0;
 	EQ(b.mem_handle, a.mem_handle);
 	EQ(fake.nr_ops, 6);
 	EQ(nq_init(&fake.other, &b), -EBUSY);
