@@ -37,7 +37,7 @@ set -eu -o pipefail
 kernel=
 stack=0 stream=0
 timeout=600 test_timeout=300 mem=1024 cpu=max
-append='' log='' leaks=1 accel=tcg,thread=multi shell='' machine=pc program=qemu-system-x86_64
+append='' log='' leaks=1 accel=tcg,thread=multi shell='' machine=pc emulator=qemu-system-x86_64
 modules=() tests=() files=() make_args=() qemu_args=() cards=()
 
 while [ $# -gt 0 ]; do
@@ -246,7 +246,7 @@ cmdline+=" rig.timeout=$test_timeout rig.leaks=$leaks$append"
 # A card is a process of its own, which sees the guest's memory.
 card_pids=()
 if [ ${#cards[@]} != 0 ]; then
-	program=$("$ROOT/tests/card/qemu.sh")
+	emulator=$("$ROOT/tests/card/qemu.sh")
 	machine=q35,memory-backend=mem cpu=$cpu,-erms,-fsrm
 	qemu_args+=(-object "memory-backend-memfd,id=mem,size=${mem}M,share=on")
 	logged "$logs/card.log" make -C "$ROOT/tests/card"
@@ -266,7 +266,7 @@ for i in "${!cards[@]}"; do
 done
 
 # Its serial ports: the kernel's log, the output, the verdict.
-qemu=("$program" -nodefaults -no-user-config -display none
+qemu=("$emulator" -nodefaults -no-user-config -display none
       -machine "$machine" -accel "$accel" -cpu "$cpu" -smp 2 -m "$mem" -no-reboot
       -kernel "$image" -initrd "$staging/initrd"
       -serial "file:$logs/console.log" -serial chardev:out -serial "file:$logs/verdict.log")
