@@ -19,7 +19,7 @@
 void syslog(int prio, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 static const char *const comp_names[LOG_NR_COMPS] = { "TDRV", "NMGR", "NRT", "ENC", "HAL" };
-static const char *const level_names[] = { "", "ERROR", "WARN", "INFO", "DEBUG", "TRACE" };
+static const char *const level_names[] = { "QUIET", "ERROR", "WARN", "INFO", "DEBUG", "TRACE" };
 
 static atomic_int levels[LOG_NR_COMPS] = { [0 ... LOG_NR_COMPS - 1] = LOG_ERROR };
 
@@ -35,19 +35,10 @@ static int files[LOG_NR_COMPS] = { [0 ... LOG_NR_COMPS - 1] = -1 };	/* made once
 /* -1: it is none. */
 static int parse_level(const char *text)
 {
-	static const struct {
-		const char *name;
-		int level;
-	} names[] = {
-		{ "QUIET", LOG_QUIET }, { "ERROR", LOG_ERROR }, { "WARNING", LOG_WARN },
-		{ "WARN", LOG_WARN }, { "INFO", LOG_INFO }, { "DEBUG", LOG_DEBUG },
-		{ "TRACE", LOG_TRACE },
-	};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (!strcasecmp(text, names[i].name))
-			return names[i].level;
-	return -1;
+	for (int i = 0; i <= LOG_TRACE; i++)
+		if (!strcasecmp(text, level_names[i]))
+			return i;
+	return strcasecmp(text, "WARNING") ? -1 : LOG_WARN;
 }
 
 /*
@@ -156,12 +147,7 @@ bool nrt_log_enabled(enum log_comp comp, enum log_level level)
 /* Severities of RFC 5424. */
 static int priority(enum log_level level)
 {
-	static const int numbers[] = {
-		[LOG_QUIET] = 3, [LOG_ERROR] = 3, [LOG_WARN] = 4, [LOG_INFO] = 6, [LOG_DEBUG] = 7,
-		[LOG_TRACE] = 7,
-	};
-
-	return numbers[level];
+	return level <= LOG_ERROR ? 3 : level == LOG_WARN ? 4 : level == LOG_INFO ? 6 : 7;
 }
 
 void nrt_log_printable(char *text)

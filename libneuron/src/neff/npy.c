@@ -4,70 +4,53 @@
  * with exactly the keys descr, fortran_order and shape, then the elements.
  */
 #include <ctype.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../common/util.h"
 #include "object.h"
 
-struct text {
-	const char *p;
-	const char *end;
-};
-
-static void skip_space(struct text *t)
-{
-	while (t->p < t->end && isspace((unsigned char)*t->p))
-		t->p++;
-}
-
-static bool accept(struct text *t, const char *token)
+/* The token that comes next, behind white space. */
+static bool accept(const char **p, const char *token)
 {
 	size_t n = strlen(token);
 
-	skip_space(t);
-	if ((size_t)(t->end - t->p) < n || memcmp(t->p, token, n))
+	*p += strspn(*p, " \t\n\v\f\r");
+	if (strncmp(*p, token, n))
 		return false;
-	t->p += n;
+	*p += n;
 	return true;
 }
 
 /* 'text' or "text" into @out. */
-static bool get_quoted(struct text *t, char *out, size_t room)
+static bool get_quoted(const char **p, char *out, size_t room)
 {
-	char quote;
-	size_t n = 0;
+	const char *quote = accept(p, "'") ? "'\\" : "\"\\";
+	size_t n;
 
-	skip_space(t);
-	if (t->p == t->end || (*t->p != '\'' && *t->p != '"'))
+	if (*quote == '"' && !accept(p, "\""))
 		return false;
-	quote = *t->p++;
-	while (t->p < t->end && *t->p != quote) {
-		if (n + 1 == room || *t->p == '\\')
-			return false;
-		out[n++] = *t->p++;
-	}
-	if (t->p == t->end)
+	n = strcspn(*p, quote);
+	if (n >= room || (*p)[n] != *quote)
 		return false;
-	t->p++;
+	memcpy(out, *p, n);
 	out[n] = '\0';
+	*p += n + 1;
 	return true;
 }
 
-static bool get_number(struct text *t, uint64_t *out)
+static bool get_number(const char **p, uint64_t *out)
 {
-	uint64_t v = 0;
-	bool any = false;
+	char *end;
 
-	skip_space(t);
-	for (; t->p < t->end && isdigit((unsigned char)*t->p); t->p++, any = true)
-		if (__builtin_mul_overflow(v, 10u, &v) ||
-		    __builtin_add_overflow(v, (uint64_t)(*t->p - '0'), &v))
-			return false;
-	if (any && t->p < t->end && *t->p == 'L')	/* written by Python 2 */
-		t->p++;
-	*out = v;
-	return any;
+	accept(p, "");
+	if (!isdigit((unsigned char)**p))
+		return false;
+	errno = 0;
+	*out = strtoull(*p, &end, 10);
+	*p = end + (*end == 'L');	/* written by Python 2 */
+	return !errno;
 }
 
 #define MAX_NPY_DIMS 32u
@@ -81,7 +64,7 @@ struct dict {
 	unsigned int seen;
 };
 
-static bool get_shape(struct text *t, struct dict *d)
+static bool get_shape(const char **t, struct dict *d)
 {
 	if (!accept(t, "("))
 		return false;
@@ -98,7 +81,7 @@ static bool get_shape(struct text *t, struct dict *d)
 	return true;
 }
 
-static bool get_dict(struct text *t, struct dict *d)
+static bool get_dict(const char **t, struct dict *d)
 {
 	char key[16];
 
@@ -134,8 +117,8 @@ static bool get_dict(struct text *t, struct dict *d)
 			break;
 		}
 	}
-	skip_space(t);
-	return d->seen == 7 && t->p == t->end;
+	accept(t, "");
+	return d->seen == 7 && !**t;
 }
 
 /* Element type and size from "<f4"; false if we do not know the notation. */
@@ -209,7 +192,8 @@ int neff_npy_parse(struct neff_reader *r, const char *where, const void *data, s
 {
 	const uint8_t *p = data;
 	struct dict d = { .seen = 0 };
-	struct text t;
+	char text[MAX_NPY_HEADER + 1];
+	const char *at = text;
 	size_t length, skip;
 
 	if (size < 10 || memcmp(p, "\x93NUMPY", 6))
@@ -231,9 +215,9 @@ int neff_npy_parse(struct neff_reader *r, const char *where, const void *data, s
 				 ".npy header of %zu bytes, the limit is %u", length,
 				 MAX_NPY_HEADER);
 
-	t.p = (const char *)p + skip;
-	t.end = t.p + length;
-	if (!get_dict(&t, &d))
+	memcpy(text, p + skip, length);
+	text[length] = '\0';
+	if (strlen(text) != length || !get_dict(&at, &d))
 		return neff_fail(r, NEURON_NEFF_INVALID, where, "bad header of the .npy file");
 
 	*npy = (struct neuron_neff_npy){
