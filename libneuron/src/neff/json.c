@@ -334,27 +334,21 @@ int neff_find_file(struct neff_reader *r, const struct jpath *at,
 		   struct neff_member **out)
 {
 	size_t room = strlen(sg->dir) + strlen("/") + strlen(file) + 1;
-	char *raw = malloc(room), *name = malloc(room);
+	char *name = malloc(room);
 	const char *why;
 	int err = 0;
 
-	if (!raw || !name) {
-		err = memory_at(r, at);
-		goto done;
-	}
-	snprintf(raw, room, "%s%s%s", sg->dir, *sg->dir ? "/" : "", file);
-	why = *file == '/' ? "absolute path" : neff_normalise(raw, name);
-	if (why) {
-		err = invalid_at(r, at, "'%s': %s", file, why);
-		goto done;
-	}
-	*out = neff_find_member(r->obj, name);
-	if (!*out)
-		err = invalid_at(r, at, "'%s' is not in the archive", name);
-	else
+	if (!name)
+		return memory_at(r, at);
+	snprintf(name, room, "%s%s%s", sg->dir, *sg->dir ? "/" : "", file);
+	why = *file == '/' ? "absolute path" : neff_normalise(name, name);
+	*out = why ? NULL : neff_find_member(r->obj, name);
+	if (*out)
 		(*out)->wanted = true;
-done:
-	free(raw);
+	else if (why)
+		err = invalid_at(r, at, "'%s': %s", file, why);
+	else
+		err = invalid_at(r, at, "'%s' is not in the archive", name);
 	free(name);
 	return err;
 }

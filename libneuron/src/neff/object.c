@@ -87,7 +87,7 @@ const char *neff_normalise(const char *path, char *out)
 		if (n && !(n == 1 && *path == '.')) {
 			if (end != out)
 				*end++ = '/';
-			memcpy(end, path, n);
+			memmove(end, path, n);
 			end += n;
 		}
 		path += n;

@@ -68,7 +68,7 @@ void *neff_alloc(struct neff_object *obj, size_t n, size_t size);
 char *neff_strdup(struct neff_object *obj, const char *s);
 
 /*
- * Normalise a path of the archive into @out (strlen(path) + 1 bytes): no "."
+ * Normalise a path of the archive into @out (strlen(path) + 1 bytes, or @path): no "."
  * components, no doubled or trailing slashes.  NULL, or why it is refused.
  */
 const char *neff_normalise(const char *path, char *out);
