@@ -147,13 +147,18 @@ NEURON_EXPORT NRT_STATUS nrt_inspect_config_set_defaults(nrt_inspect_config_t *c
 	return NRT_SUCCESS;
 }
 
-NEURON_EXPORT NRT_STATUS nrt_inspect_config_set_session_id(nrt_inspect_config_t *config, int session_id)
-{
-	if (!config)
-		return NRT_INVALID;
-	config->session = session_id;
-	return NRT_SUCCESS;
-}
+/* A function that sets a member to whatever it is given. */
+#define SETTER(name, type, member) \
+	NEURON_EXPORT NRT_STATUS name(nrt_inspect_config_t *config, type value) \
+	{ \
+		if (config) \
+			config->member = value; \
+		return config ? NRT_SUCCESS : NRT_INVALID; \
+	}
+
+SETTER(nrt_inspect_config_set_session_id, int, session)
+SETTER(nrt_inspect_config_set_enable_inspect, bool, enable)
+SETTER(nrt_inspect_config_set_enable_inspect_on_fail, bool, on_fail)
 
 NEURON_EXPORT NRT_STATUS nrt_inspect_config_set_output_dir(nrt_inspect_config_t *config,
 							   const char *output_dir)
@@ -190,24 +195,6 @@ nrt_inspect_config_set_capture_enabled_for_event_type_string(nrt_inspect_config_
 										event_type,
 										enabled) :
 			NRT_INVALID;
-}
-
-NEURON_EXPORT NRT_STATUS nrt_inspect_config_set_enable_inspect(nrt_inspect_config_t *config,
-							       bool enabled)
-{
-	if (!config)
-		return NRT_INVALID;
-	config->enable = enabled;
-	return NRT_SUCCESS;
-}
-
-NEURON_EXPORT NRT_STATUS nrt_inspect_config_set_enable_inspect_on_fail(nrt_inspect_config_t *config,
-								       bool enabled)
-{
-	if (!config)
-		return NRT_INVALID;
-	config->on_fail = enabled;
-	return NRT_SUCCESS;
 }
 
 NEURON_EXPORT NRT_STATUS nrt_inspect_config_set_activity(nrt_inspect_config_t *config,
