@@ -46,6 +46,9 @@ static inline void write_whole(const char *path, const void *data, size_t size)
 		error(EXIT_FAILURE, errno, "%s", path);
 }
 
+/* For json_pack(). */
+#define INT(value) ((json_int_t)(value))
+
 /* To the standard output; takes it.  NULL is one that there was no memory for. */
 static inline void print_json(json_t *v)
 {

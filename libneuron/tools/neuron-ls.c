@@ -450,8 +450,7 @@ static json_t *processes_json(const struct device *d, const struct processes *al
 			json_array_append_new(procs, json_pack(
 				"{s:i, s:s, s:s, s:I, s:I}", "pid", p->pid, "command", p->command,
 				"neuron_runtime_version", "", "device_bytes",
-				(json_int_t)p->device_bytes, "host_bytes",
-				(json_int_t)p->host_bytes));
+				INT(p->device_bytes), "host_bytes", INT(p->host_bytes)));
 	}
 	return procs;
 }
@@ -472,9 +471,8 @@ static json_t *device_json(const struct device *d, unsigned int first, const str
 	return json_pack("{s:i, s:s, s:s, s:s, s:o, s:I, s:I, s:I, s:o, s:o, s:b, s:i}",
 			 "neuron_device", (int)d->entry.index, "bdf", d->bdf, "cpu_affinity", cpus,
 			 "numa_node", *numa ? numa : "-1", "connected_to", links,
-			 "nc_count", (json_int_t)cores,
-			 "logical_neuroncore_config", (json_int_t)lnc(d),
-			 "memory_size", (json_int_t)d->memory, "neuroncore_ids", ids,
+			 "nc_count", INT(cores), "logical_neuroncore_config", INT(lnc(d)),
+			 "memory_size", INT(d->memory), "neuroncore_ids", ids,
 			 "neuron_processes", processes_json(d, all),
 			 "emulated", (int)d->emulated, "schema_version", 1);
 }

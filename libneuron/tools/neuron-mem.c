@@ -191,8 +191,7 @@ static void print_text(const struct device *d)
 			print_category(c, s->device_bytes[c]);
 	}
 	if (d->process_limit != NEURON_LIMIT_NONE)
-		printf("neuron%u limit of a process: %s\n", d->index,
-		       size_text(d->process_limit));
+		printf("neuron%u limit of a process: %s\n", d->index, size_text(d->process_limit));
 	for (size_t i = 0; i < processes.count; i++)
 		if (processes.list[i].device == d->index && processes.list[i].client)
 			print_process(&processes.list[i]);
@@ -209,9 +208,8 @@ static json_t *categories(const uint64_t *bytes)
 		if (bytes[c]) {
 			const char *name = neuron_mem_category_name(c);
 
-			json_object_set_new(o, name,
-					    json_integer(json_integer_value(json_object_get(o, name)) +
-							 (json_int_t)bytes[c]));
+			json_object_set_new(o, name, json_integer(
+				json_integer_value(json_object_get(o, name)) + INT(bytes[c])));
 		}
 	return o;
 }
@@ -219,7 +217,7 @@ static json_t *categories(const uint64_t *bytes)
 /* No limit is null. */
 static json_t *limit_json(uint64_t limit)
 {
-	return limit == NEURON_LIMIT_NONE ? json_null() : json_integer((json_int_t)limit);
+	return limit == NEURON_LIMIT_NONE ? json_null() : json_integer(INT(limit));
 }
 
 static json_t *process_json(const struct device *d, const struct process *p)
@@ -227,9 +225,9 @@ static json_t *process_json(const struct device *d, const struct process *p)
 	json_t *hbm = json_array();
 
 	for (uint32_t h = 0; h < d->g->nr_hbms; h++)
-		json_array_append_new(hbm, json_integer((json_int_t)p->hbm[h]));
+		json_array_append_new(hbm, json_integer(INT(p->hbm[h])));
 	return json_pack("{s:i, s:s, s:o, s:I}", "pid", p->pid, "name", p->name, "hbms", hbm,
-			 "host", (json_int_t)p->host_bytes);
+			 "host", INT(p->host_bytes));
 }
 
 static json_t *refusal_json(const struct neuron_mem_refusal *r)
@@ -240,21 +238,20 @@ static json_t *refusal_json(const struct neuron_mem_refusal *r)
 	for (int i = 0; i < NEURON_REFUSAL_TOP && r->categories[i].bytes; i++)
 		json_array_append_new(categories, json_pack(
 			"{s:s, s:I}", "category", neuron_mem_category_name(r->categories[i].category),
-			"bytes", (json_int_t)r->categories[i].bytes));
+			"bytes", INT(r->categories[i].bytes)));
 	for (int i = 0; i < NEURON_REFUSAL_TOP && r->processes[i].bytes; i++)
 		json_array_append_new(holders, json_pack(
 			"{s:i, s:I}", "pid", r->processes[i].pid,
-			"bytes", (json_int_t)r->processes[i].bytes));
+			"bytes", INT(r->processes[i].bytes)));
 	return json_pack(
 		"{s:I, s:I, s:i, s:s, s:b, s:i, s:i, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o}",
-		"number", (json_int_t)r->number, "time_ns", (json_int_t)r->time, "pid", r->pid,
+		"number", INT(r->number), "time_ns", INT(r->time), "pid", r->pid,
 		"reason", neuron_mem_reason_name(f->reason), "host", (int)r->host,
 		"hbm", (int)f->hbm, "core", (int)f->nc,
-		"category", neuron_mem_category_name(f->category),
-		"bytes", (json_int_t)f->bytes, "align", (json_int_t)f->align,
-		"total", (json_int_t)f->total, "free", (json_int_t)f->free,
-		"largest_free", (json_int_t)f->largest_free,
-		"largest_aligned", (json_int_t)f->largest_aligned, "limit", limit_json(r->limit),
+		"category", neuron_mem_category_name(f->category), "bytes", INT(f->bytes),
+		"align", INT(f->align), "total", INT(f->total), "free", INT(f->free),
+		"largest_free", INT(f->largest_free), "largest_aligned", INT(f->largest_aligned),
+		"limit", limit_json(r->limit),
 		"categories", categories, "processes", holders);
 }
 
@@ -267,21 +264,18 @@ static json_t *to_json(const struct device *d)
 
 		json_array_append_new(hbms, json_pack(
 			"{s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:{s:I, s:I, s:I, s:I}}",
-			"hbm", h, "total", (json_int_t)s->total, "used", (json_int_t)s->used,
-			"reserved", (json_int_t)s->reserved, "free", (json_int_t)s->free,
-			"largest_free", (json_int_t)s->largest_free,
-			"high_water", (json_int_t)s->high_water,
-			"allocations", (json_int_t)s->nr_allocs,
+			"hbm", h, "total", INT(s->total), "used", INT(s->used),
+			"reserved", INT(s->reserved), "free", INT(s->free),
+			"largest_free", INT(s->largest_free), "high_water", INT(s->high_water),
+			"allocations", INT(s->nr_allocs),
 			"categories", categories(s->by_category),
-			"refused", "full", (json_int_t)s->fail_full,
-			"fragmented", (json_int_t)s->fail_fragmented,
-			"alignment", (json_int_t)s->fail_alignment,
-			"capped", (json_int_t)s->fail_capped));
+			"refused", "full", INT(s->fail_full), "fragmented", INT(s->fail_fragmented),
+			"alignment", INT(s->fail_alignment), "capped", INT(s->fail_capped)));
 	}
 	for (uint32_t i = 0; i < d->g->nr_cores; i++)
 		json_array_append_new(cores, json_pack(
 			"{s:i, s:i, s:i, s:I, s:o, s:o}", "core", i, "hbm", (int)d->g->core_hbm[i],
-			"owner", (int)d->core[i].owner, "host", (json_int_t)d->core[i].host_bytes,
+			"owner", (int)d->core[i].owner, "host", INT(d->core[i].host_bytes),
 			"limit", limit_json(d->core_limit[i]),
 			"categories", categories(d->core[i].device_bytes)));
 	for (size_t i = 0; i < processes.count; i++)

@@ -58,14 +58,11 @@ static json_t *header_json(const struct neuron_neff_header *h)
 	hex(h->uuid, 16, uuid);
 	return json_pack("{s:s, s:s, s:I, s:I, s:s, s:I, s:I, s:s, s:s, s:I, s:I}",
 			 "name", h->name, "build_version", h->build_version,
-			 "pkg_version", (json_int_t)h->pkg_version,
-			 "data_size", (json_int_t)h->data_size,
-			 "hash", hash,
-			 "version_major", (json_int_t)h->version_major,
-			 "version_minor", (json_int_t)h->version_minor,
-			 "uuid", uuid, "feature_bits", features,
-			 "num_tpb", (json_int_t)h->num_tpb,
-			 "lnc_size", (json_int_t)h->lnc_size);
+			 "pkg_version", INT(h->pkg_version), "data_size", INT(h->data_size),
+			 "hash", hash, "version_major", INT(h->version_major),
+			 "version_minor", INT(h->version_minor), "uuid", uuid,
+			 "feature_bits", features, "num_tpb", INT(h->num_tpb),
+			 "lnc_size", INT(h->lnc_size));
 }
 
 static bool has_offset(const struct neuron_neff_var *v)
@@ -78,12 +75,12 @@ static json_t *var_json(const struct neuron_neff_var *v)
 	json_t *shape = json_array();
 
 	for (uint32_t i = 0; i < v->ndim; i++)
-		json_array_append_new(shape, json_integer((json_int_t)v->shape[i]));
+		json_array_append_new(shape, json_integer(INT(v->shape[i])));
 	return json_pack("{s:s, s:s, s:I, s:I, s:s, s:o, s:o*, s:s*}", "name", v->name, "type",
-			 neuron_neff_var_type_name(v->type), "var_id", (json_int_t)v->var_id,
-			 "size", (json_int_t)v->size, "dtype", neuron_neff_dtype_name(v->dtype),
+			 neuron_neff_var_type_name(v->type), "var_id", INT(v->var_id),
+			 "size", INT(v->size), "dtype", neuron_neff_dtype_name(v->dtype),
 			 "shape", shape, "offset",
-			 has_offset(v) ? json_integer((json_int_t)v->backing_off) : NULL,
+			 has_offset(v) ? json_integer(INT(v->backing_off)) : NULL,
 			 "buffer", v->backing_buf);
 }
 
@@ -94,8 +91,8 @@ static json_t *engine_json(const struct neuron_neff_engine *e, const char *name)
 	for (size_t i = 0; i < e->nr_dma; i++)
 		desc += e->dma[i].nr_desc;
 	return json_pack("{s:s, s:s, s:I, s:I, s:I}", "name", name, "instructions",
-			 code_kinds[e->code_kind], "code_size", (json_int_t)e->code_size,
-			 "dma_entries", (json_int_t)e->nr_dma, "transfers", (json_int_t)desc);
+			 code_kinds[e->code_kind], "code_size", INT(e->code_size),
+			 "dma_entries", INT(e->nr_dma), "transfers", INT(desc));
 }
 
 static json_t *neff_json(const struct neuron_neff *neff)
@@ -108,7 +105,7 @@ static json_t *neff_json(const struct neuron_neff *neff)
 
 		for (size_t i = 0; i < sg->nr_areas; i++)
 			json_object_set_new(areas, sg->areas[i].name,
-					    json_integer((json_int_t)sg->areas[i].need));
+					    json_integer(INT(sg->areas[i].need)));
 		for (size_t i = 0; i < sg->nr_vars; i++)
 			json_array_append_new(vars, var_json(&sg->vars[i]));
 		for (int e = 0; e < NEURON_NEFF_NR_ENGINES; e++)
@@ -118,7 +115,7 @@ static json_t *neff_json(const struct neuron_neff *neff)
 		json_array_append_new(graphs, json_pack("{s:s, s:o, s:o, s:I, s:o}",
 							"name", sg->name, "variables", vars,
 							"scratchpad", areas, "scratchpad_total",
-							(json_int_t)sg->scratchpad,
+							INT(sg->scratchpad),
 							"engines", engines));
 	}
 	for (size_t i = 0; i < neff->nr_obstacles; i++)
