@@ -450,11 +450,9 @@ NEURON_EXPORT void nrt_close(void)
 		LOG(NRT, ERROR, "called by a function that the runtime calls back: nothing is closed");
 		return;
 	}
-	pthread_mutex_lock(&change);
-	if (atomic_load(&p->state) != NRT_STATE_READY) {
-		pthread_mutex_unlock(&change);
+	GUARD(&change);
+	if (atomic_load(&p->state) != NRT_STATE_READY)
 		return;
-	}
 	atomic_store(&p->state, NRT_STATE_CLOSING);
 	/* Calls and workers that wait for others return early. */
 	nrt_comm_stop();
@@ -473,5 +471,4 @@ NEURON_EXPORT void nrt_close(void)
 	nrt_env_free(&p->env);
 	atomic_store(&p->state, NRT_STATE_CLOSED);
 	pthread_rwlock_unlock(&p->life);
-	pthread_mutex_unlock(&change);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "../../common/env.h"
 #include "env.h"
 #include "log.h"
 
@@ -31,14 +32,6 @@ static const char *const ignored[] = {
 	"NEURON_PROCESS_TAG",
 };
 
-/* NULL: it is not set, or empty, which is the same. */
-static const char *text_of(const char *name)
-{
-	const char *text = getenv(name);
-
-	return text && *text ? text : NULL;
-}
-
 static bool refused(const char *name, const char *what)
 {
 	LOG_AS(NRT, ERROR, "nrt_init", "%s=%s is not %s", name, getenv(name), what);
@@ -47,17 +40,13 @@ static bool refused(const char *name, const char *what)
 
 bool nrt_env_flag(const char *name, bool *value)
 {
-	static const char *const words[] = { "0", "1", "false", "true", "no", "yes", "off", "on" };
-	const char *text = text_of(name);
+	const char *text = env_text(name);
+	int truth = text ? env_truth(text) : *value;
 
-	if (!text)
-		return true;
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (!strcasecmp(text, words[i])) {
-			*value = i % 2;
-			return true;
-		}
-	return refused(name, "1 or 0");
+	if (truth < 0)
+		return refused(name, "1 or 0");
+	*value = truth;
+	return true;
 }
 
 /* A number from 0 to @max at @text; moves @end behind it. */
@@ -76,7 +65,7 @@ static bool parse(const char *text, const char **end, unsigned long max, unsigne
 bool nrt_env_value(const char *name, unsigned long min, unsigned long max, const char *what,
 		   unsigned long *value)
 {
-	const char *text = text_of(name), *end;
+	const char *text = env_text(name), *end;
 	unsigned long n;
 
 	if (!text)
@@ -137,13 +126,13 @@ static bool copy_text(const char *name, const char *otherwise, char **copy)
 NRT_STATUS nrt_env_read(struct nrt_env *env)
 {
 	static const char affinity[] = "NEURON_RT_LOW_LATENCY_TASKS_CPU_AFFINITY";
-	const char *nan = text_of("NEURON_RT_NUMERICAL_ERRORS_VERBOSITY");
+	const char *nan = env_text("NEURON_RT_NUMERICAL_ERRORS_VERBOSITY");
 	unsigned long n = 0;
 	bool reset = true;
 
-	env->has_cpus = text_of(affinity);
+	env->has_cpus = env_text(affinity);
 	env->find_nan = nan && !strcasecmp(nan, "critical");
-	if (env->has_cpus && !parse_cpus(text_of(affinity), &env->cpus)) {
+	if (env->has_cpus && !parse_cpus(env_text(affinity), &env->cpus)) {
 		refused(affinity, "a list of processors");
 		return NRT_INVALID;
 	}

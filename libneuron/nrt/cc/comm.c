@@ -73,9 +73,7 @@ static struct comm_hello hello_of(uint32_t rank, uint32_t count, uint32_t channe
 static void hang_up(struct member *m, uint32_t channel)
 {
 	GUARD(&comm_lock);
-	if (m->fd[channel] >= 0)
-		close(m->fd[channel]);
-	m->fd[channel] = -1;
+	comm_close_fds(&m->fd[channel], 1);
 }
 
 static bool closing(void)

@@ -258,13 +258,10 @@ static void welcome(struct peer *p)
 static bool taken(uint32_t rank, uint32_t channel)
 {
 	struct peer *p = hub->seat[rank][channel];
+	struct pollfd pfd = { .fd = p ? p->fd : -1 };
 
-	if (p) {
-		struct pollfd pfd = { .fd = p->fd };
-
-		if (poll(&pfd, 1, 0) > 0)
-			drop(p);
-	}
+	if (p && poll(&pfd, 1, 0) > 0)
+		drop(p);
 	return hub->seat[rank][channel];
 }
 

@@ -46,13 +46,11 @@ struct source {
 
 static int check_total(struct source *s, uint64_t total)
 {
-	const struct neuron_neff_opts *o = &s->r->opts;
+	uint64_t max = s->r->opts.max_total;
 
-	if (total > o->max_total)
-		return neff_fail_limit(s->r, "archive",
-				       "unpacks to more than the limit of %" PRIu64 " bytes",
-				       o->max_total);
-	return 0;
+	return total <= max ? 0 :
+	       neff_fail_limit(s->r, "archive",
+			       "unpacks to more than the limit of %" PRIu64 " bytes", max);
 }
 
 /* Next piece of the tar: its length, 0 at the end, -1 with s->err set. */

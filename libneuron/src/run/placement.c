@@ -2,8 +2,8 @@
 /* Where models go, as the environment asks for it: the runtime and the tools read it here. */
 #include <errno.h>
 #include <stdlib.h>
-#include <strings.h>
 
+#include "../../common/env.h"
 #include "../device/opts.h"
 #include "../memory/scratchpad.h"
 
@@ -24,17 +24,6 @@ static bool number(const char *text, unsigned long max, unsigned long *n)
 	return *text >= '0' && *text <= '9' && !*end && !errno && *n <= max;
 }
 
-/* 1, 0; -1: neither. */
-static int truth(const char *text)
-{
-	static const char *const words[] = { "0", "1", "false", "true", "no", "yes", "off", "on" };
-
-	for (int i = 0; i < 8; i++)
-		if (!strcasecmp(text, words[i]))
-			return i & 1;
-	return -1;
-}
-
 static int bad(struct neuron_placement *p, const char *variable, const char *rule)
 {
 	p->variable = variable;
@@ -42,20 +31,12 @@ static int bad(struct neuron_placement *p, const char *variable, const char *rul
 	return -EINVAL;
 }
 
-/* NULL: it is not set, or empty, which is the same. */
-static const char *text_of(const char *name)
-{
-	const char *text = getenv(name);
-
-	return text && *text ? text : NULL;
-}
-
 /* Of a variable, or of its older name. */
 static const char *text_of_either(const char **name, const char *older)
 {
-	if (!text_of(*name))
+	if (!env_text(*name))
 		*name = older;
-	return text_of(*name);
+	return env_text(*name);
 }
 
 static int read_lnc(struct neuron_placement *p, bool pairs)
@@ -72,7 +53,7 @@ static int read_lnc(struct neuron_placement *p, bool pairs)
 
 static int read_scratchpad(struct neuron_placement *p, bool pairs)
 {
-	const char *mode = text_of("NEURON_RT_CONTIGUOUS_SCRATCHPAD");
+	const char *mode = env_text("NEURON_RT_CONTIGUOUS_SCRATCHPAD");
 	const char *name = "NEURON_SCRATCHPAD_PAGE_SIZE";
 	const char *text = text_of_either(&name, "NEURON_RT_ONE_TMPBUF_PAGE_SIZE_MB");
 	unsigned long n;
@@ -80,7 +61,7 @@ static int read_scratchpad(struct neuron_placement *p, bool pairs)
 
 	p->contiguous = p->lnc == 2 || !pairs;
 	if (mode) {
-		is = truth(mode);
+		is = env_truth(mode);
 		if (is < 0)
 			return bad(p, "NEURON_RT_CONTIGUOUS_SCRATCHPAD", "is not 1 or 0");
 		p->contiguous = is;
@@ -101,7 +82,7 @@ static int read_scratchpad(struct neuron_placement *p, bool pairs)
 NEURON_EXPORT int neuron_placement_read(bool pairs, struct neuron_placement *placement)
 {
 	struct neuron_placement out = { .microcode = NEURON_MICROCODE_DEFAULT };
-	const char *text = text_of("NEURON_RT_MICROCODE_MB");
+	const char *text = env_text("NEURON_RT_MICROCODE_MB");
 	unsigned long n;
 	int ret;
 
@@ -141,7 +122,7 @@ NEURON_EXPORT int neuron_profile_read(struct neuron_profile_opts *opts, const ch
 	};
 
 	for (int i = 0; i < NEURON_PROFILE_NR_BUFFERS; i++) {
-		const char *text = text_of(names[i]);
+		const char *text = env_text(names[i]);
 		unsigned long n;
 
 		if (!text)

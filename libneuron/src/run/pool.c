@@ -32,16 +32,14 @@ NEURON_EXPORT int neuron_pool_open(struct neuron_core *const *cores, size_t nr,
 	pool = calloc(1, sizeof(*pool));
 	if (!pool)
 		return -ENOMEM;
+	atomic_init(&pool->refs, 1);
+	pthread_mutex_init(&pool->lock, NULL);
 	pool->cores = calloc(nr, sizeof(*pool->cores));
 	pool->owner = calloc(nr, sizeof(*pool->owner));
 	if (!pool->cores || !pool->owner) {
-		free(pool->cores);
-		free(pool->owner);
-		free(pool);
+		pool_put(pool);
 		return -ENOMEM;
 	}
-	atomic_init(&pool->refs, 1);
-	pthread_mutex_init(&pool->lock, NULL);
 	for (size_t i = 0; i < nr; i++)
 		pool->cores[i] = core_get(cores[i]);
 	pool->nr = nr;
