@@ -13,7 +13,7 @@
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
-/* A size in words, until the end of the block; <neuron/neuron.h>. */
+/* A size as text, which lives until the end of the block; needs <neuron/neuron.h>. */
 #define SIZE_TEXT(bytes) neuron_report_size((bytes), (char[32]){ 0 }, 32)
 
 /* The unit in which the driver hands out memory. */

@@ -327,7 +327,7 @@ static const char *owned(const struct device *d, int pid)
 	return len ? text : "-";
 }
 
-/* Columns of the names in @heads, with a tab between them; r: right, t: to be cut. */
+/* Tabs separate the names of the columns.  @how: r aligns one to the right, t may cut it. */
 static struct libscols_table *table(const char *heads, const char *how)
 {
 	struct libscols_table *t = scols_new_table();
@@ -345,7 +345,7 @@ static struct libscols_table *table(const char *heads, const char *how)
 	return t;
 }
 
-/* Cells with a tab between them; nothing is "-". */
+/* Adds a line.  Tabs separate its cells; an empty one shows "-". */
 static void __attribute__((format(printf, 2, 3)))
 row(struct libscols_table *t, const char *fmt, ...)
 {

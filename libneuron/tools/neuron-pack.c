@@ -446,7 +446,7 @@ static struct step *map_step(enum neuron_isa_engine engine, uint8_t opcode, int 
 	return s;
 }
 
-/* A step makes all of it; @cols of the result, 0: as many as there are. */
+/* One step makes the whole layer.  @cols: of the result; 0: as many as the input has. */
 static void map_layer(const json_t *l, const char *where, enum neuron_isa_engine engine,
 		      uint8_t opcode, int op, uint32_t cols)
 {

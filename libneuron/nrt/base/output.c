@@ -16,7 +16,7 @@ int nrt_open_named(const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
-/* @fd, if it is of this user, and no file with another name; else it is closed, and -errno. */
+/* Returns @fd if it belongs to this user, and has one name only if it is a file; or -errno. */
 static int own(int fd, mode_t type)
 {
 	struct stat st;

@@ -254,7 +254,7 @@ static void welcome(struct peer *p)
 	answer(p, &reply);
 }
 
-/* Not by one that has hung up, which we have yet to hear of; poll() always tells that. */
+/* A peer that has hung up leaves its seat before we hear of it; poll() always tells that. */
 static bool taken(uint32_t rank, uint32_t channel)
 {
 	struct peer *p = hub->seat[rank][channel];

@@ -27,12 +27,12 @@ struct nrt_storage {
 
 /* A reference, and none yet.  NULL: no memory. */
 struct nrt_storage *nrt_storage_new(enum nrt_storage_kind kind, uint64_t size);
-/* Another one to what has one, or NULL. */
+/* Takes another reference; NULL is allowed. */
 struct nrt_storage *nrt_storage_get(struct nrt_storage *s);
-/* Memory for a core, with the report if there is none; 0 or -errno. */
+/* Allocates memory for a core, and logs the report if there is none.  0 or -errno. */
 int nrt_core_alloc(const struct nrt_vnc *vnc, enum neuron_mem_category category, uint32_t flags,
 		   uint64_t bytes, struct neuron_mem **mem);
-/* Zeroed memory of the process if it is virtual. */
+/* A virtual tensor gets zeroed memory of the process. */
 NRT_STATUS nrt_storage_alloc(struct nrt_vnc *vnc, nrt_tensor_placement_t placement, size_t size,
 			     struct nrt_storage **out);
 /* What has these bytes at an address that the program was told, to be put; NULL: none. */

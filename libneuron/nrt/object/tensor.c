@@ -39,7 +39,7 @@ static struct nrt_completions *completions_get(struct nrt_completions *c)
 	return c;
 }
 
-/* Takes the reference to @completions, NULL: new ones; and that to @storage, if it works. */
+/* Takes the reference to @completions (NULL makes new ones); to @storage if it succeeds. */
 static NRT_STATUS tensor_new(const char *name, struct nrt_completions *completions,
 			     struct nrt_storage *storage, uint64_t offset, uint64_t size,
 			     nrt_tensor_t **out)
@@ -68,7 +68,7 @@ static NRT_STATUS tensor_new(const char *name, struct nrt_completions *completio
 	return NRT_SUCCESS;
 }
 
-/* Of a storage that another tensor has. */
+/* Makes a tensor that shares the storage of another one. */
 static NRT_STATUS view_new(const char *name, struct nrt_completions *completions,
 			   const nrt_tensor_t *of, uint64_t offset, uint64_t size,
 			   nrt_tensor_t **out)
@@ -311,7 +311,7 @@ NEURON_EXPORT NRT_STATUS nrt_tensor_write_batch(const nrt_tensor_batch_t *batche
 	return batch(__func__, batches, num_batches, true);
 }
 
-/* Same. */
+/* Under the life lock, or in a thread that ends before the runtime does. */
 NRT_STATUS nrt_tensor_move(const char *func, const nrt_tensor_t *src, uint64_t src_offset,
 			   nrt_tensor_t *dst, uint64_t dst_offset, uint64_t size)
 {

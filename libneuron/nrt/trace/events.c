@@ -218,7 +218,7 @@ static int add_event(json_t *list, const struct event *e, uint32_t nc)
 			  (int)e->tid, "args", args));
 }
 
-/* Events of a core's ring that are to be given out. */
+/* How many events of a core are to be given out. */
 static size_t wanted(const struct nrt_sys_trace_fetch_options *o, uint32_t nc)
 {
 	size_t nr = trace.rings[nc].nr;

@@ -80,7 +80,7 @@ static inline size_t pointer_count(const struct neuron_neff_var *v)
 	       v->type == NEURON_NEFF_VAR_DGE_TABLE ? v->nr_list : 0;
 }
 
-/* Of a virtual variable, in the scratchpad. */
+/* Where a virtual variable starts in the scratchpad. */
 static inline uint64_t scratch_offset(const struct neuron_neff_var *v)
 {
 	return v->area->base + v->backing_off;

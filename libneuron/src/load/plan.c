@@ -89,7 +89,7 @@ static int arena_add(struct loader *l, struct arena *arena, struct place *place,
 
 /* ---- scratchpad -------------------------------------------------------------------- */
 
-/* In the shared scratchpad if it fits there, else on its own. */
+/* A variable that does not fit into the shared scratchpad gets memory of its own. */
 static int plan_virtual(struct loader *l, size_t i)
 {
 	const struct neuron_neff_var *v = &l->sg->vars[i];

@@ -250,7 +250,7 @@ int load_plan_rings(struct loader *l)
 	return ret;
 }
 
-/* If the side is an input or output. */
+/* Notes what to write when an input or output gets an address; other sides have theirs. */
 static int add_fixup(struct loader *l, const struct neuron_neff_side *side, uint32_t ring,
 		     uint32_t index, uint64_t offset, bool rx)
 {

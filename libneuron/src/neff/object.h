@@ -90,7 +90,7 @@ int neff_npy_parse(struct neff_reader *r, const char *where, const void *data, s
 /* The reader's object has the header and the archive, and gets the rest. */
 int neff_parse(struct neff_reader *r);
 
-/* What a package of this version has in its header: the length of the digest. */
+/* Computes the hash that a package of this version has in its header; returns its length. */
 size_t neff_hash(uint64_t pkg_version, const void *data, size_t size, uint8_t digest[32]);
 
 #endif

@@ -205,13 +205,13 @@ static uint32_t run_of(const struct profile_part *p, uint32_t engine, uint64_t a
 	return low > p->epoch ? (uint32_t)(low - 1) : PROFILE_NO_RUN;
 }
 
-/* Of no run, or of one that is not wanted: it would not be in the file. */
+/* The file shows nothing of a run that is not wanted, or where there was none. */
 static bool wanted(const struct profile_part *p, uint32_t run)
 {
 	return run != PROFILE_NO_RUN && p->runs[run].labels;
 }
 
-/* Up to the limit; an item of a run that is wanted, which is @open for its end. */
+/* Adds an item, unless there are too many; @open tells where, for its end. */
 static int add_item(struct profile_part *p, const struct neuron_isa_notice *n,
 		    enum profile_type type, uint32_t run, uint32_t where, uint32_t id, size_t *open)
 {
@@ -238,7 +238,7 @@ static int add_item(struct profile_part *p, const struct neuron_isa_notice *n,
 	return 0;
 }
 
-/* Of the item that is @open. */
+/* The notice says that the item that is @open has ended. */
 static void end_item(struct profile_part *p, const struct neuron_isa_notice *n, size_t *open)
 {
 	if (*open != PROFILE_NO_ITEM) {
