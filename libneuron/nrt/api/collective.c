@@ -165,16 +165,14 @@ struct params {
 
 _Static_assert(sizeof(struct params) <= COMM_DATA, "fits");
 
+/* What every exchange has. */
+#define EXCHANGE(func_, nr_, params_) \
+	.func = (func_), .nr = (nr_), .params = &(params_), .params_size = sizeof(params_)
+
 NEURON_EXPORT NRT_STATUS nrt_barrier(int32_t vnc, uint32_t g_device_id, uint32_t g_device_count)
 {
 	struct params params = { .kind = KIND_BARRIER };
-	struct nrt_exchange x = {
-		.func = __func__,
-		.nr = g_device_count,
-		.params = &params,
-		.params_size = sizeof(params),
-		.fd = -1,
-	};
+	struct nrt_exchange x = { EXCHANGE(__func__, g_device_count, params), .fd = -1 };
 	NRT_STATUS status;
 
 	NRT_ENTER();
@@ -196,13 +194,7 @@ NEURON_EXPORT NRT_STATUS nrt_all_gather(int32_t vnc, uint32_t g_device_id, uint3
 {
 	struct params params = { .kind = KIND_ALL_GATHER, .size = rank_input_size };
 	int fds[COMM_MAX_RANKS];
-	struct nrt_exchange x = {
-		.func = __func__,
-		.nr = g_device_count,
-		.params = &params,
-		.params_size = sizeof(params),
-		.fds = fds,
-	};
+	struct nrt_exchange x = { EXCHANGE(__func__, g_device_count, params), .fds = fds };
 	NRT_STATUS status;
 
 	NRT_ENTER();
@@ -615,12 +607,9 @@ static NRT_STATUS run_tensor(const struct nrt_cc_context *c, uint32_t channel, s
 	int fds[COMM_MAX_RANKS];
 	NRT_STATUS status, own;
 	struct nrt_exchange x = {
-		.func = "nrta_cc_schedule",
+		EXCHANGE("nrta_cc_schedule", c->nr, params),
 		.channel = channel,
 		.ranks = c->ranks,
-		.nr = c->nr,
-		.params = &params,
-		.params_size = sizeof(params),
 		.data = &offset,
 		.data_size = sizeof(offset),
 		.all = all,

@@ -326,29 +326,24 @@ static NRT_STATUS keep(int fd, int *out)
 /* Under q->lock; takes @fd. */
 static NRT_STATUS watch(struct queue *q, uint64_t number, int fd)
 {
-	struct watch **at = &q->watches;
-	struct watch *w;
+	struct watch **at = &q->watches, *w;
 
 	while (*at && (*at)->number != number)
 		at = &(*at)->next;
 	w = *at;
 	if (w) {
 		close(w->fd);
-		w->fd = fd;
-		if (fd < 0) {
-			*at = w->next;
-			free(w);
+		*at = w->next;
+	}
+	if (fd < 0 || number <= q->completed) {
+		free(w);
+		if (fd >= 0) {
+			tell_eventfd(fd);
+			close(fd);
 		}
 		return NRT_SUCCESS;
 	}
-	if (fd < 0)
-		return NRT_SUCCESS;
-	if (number <= q->completed) {
-		tell_eventfd(fd);
-		close(fd);
-		return NRT_SUCCESS;
-	}
-	w = malloc(sizeof(*w));
+	w = w ? w : malloc(sizeof(*w));
 	if (!w) {
 		close(fd);
 		return NRT_RESOURCE;

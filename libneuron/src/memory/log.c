@@ -93,21 +93,14 @@ void memlog_add(struct neuron_device *device, enum memlog_op op, const struct ne
 static int copy_entries(struct neuron_device *device, struct entry **list, size_t *nr)
 {
 	const struct memlog *log;
-	int ret = 0;
 
-	*list = NULL;
-	*nr = 0;
 	GUARD(&device->log_lock);
 	log = device->log;
-	if (log && log->nr) {
-		*nr = log->nr < log->room ? log->nr : log->room;
-		*list = malloc(*nr * sizeof(**list));
-		if (!*list)
-			ret = -ENOMEM;
-	}
+	*nr = log ? MIN(log->nr, log->room) : 0;
+	*list = calloc(*nr + 1, sizeof(**list));
 	for (size_t i = 0; *list && i < *nr; i++)
 		(*list)[i] = log->ring[(log->nr - *nr + i) % log->room];
-	return ret;
+	return *list ? 0 : -ENOMEM;
 }
 
 static void write_entry(FILE *f, const struct neuron_device *device, const struct entry *e)
