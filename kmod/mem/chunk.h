@@ -26,8 +26,8 @@ enum neuron_handle_place {
 
 /**
  * struct neuron_handle - what a process knows a chunk by
- * @chunk: the chunk, held
- * @number: in client.handles
+ * @chunk: the chunk; held, unless this is a part of it
+ * @number: in client.handles; constant from there on, and stale once @place is none
  * @place: enum neuron_handle_place; under the lock of client.handles
  * @node: in client.by_addr
  * @unindexed: in client.unindexed

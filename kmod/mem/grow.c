@@ -235,7 +235,7 @@ int neuron_do_native_mem_grow(struct neuron_call *call)
 	err = shrink ? neuron_chunk_shrink(call->client, chunk, a->bytes) :
 		       neuron_chunk_grow(call->client, chunk, a->bytes, &why);
 	if (!err)
-		a->bytes = chunk->size;
+		a->bytes = READ_ONCE(chunk->size);
 	neuron_chunk_put(chunk);
 	a->reason = why.reason;
 	a->total = why.total;

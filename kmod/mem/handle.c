@@ -43,12 +43,12 @@ static void neuron_handle_index(struct neuron_client *client, struct neuron_hand
 	h->place = NEURON_PLACE_TREE;
 }
 
-/* Make client->by_addr complete. */
+/* Make client->by_addr complete, the oldest first: of two imports it is found. */
 static void neuron_handles_index(struct neuron_client *client)
 {
 	while (!list_empty(&client->unindexed))
-		neuron_handle_index(client, list_first_entry(&client->unindexed,
-							     struct neuron_handle, unindexed));
+		neuron_handle_index(client, list_last_entry(&client->unindexed,
+							    struct neuron_handle, unindexed));
 }
 
 static void neuron_handle_link(struct neuron_client *client, struct neuron_handle *h)
@@ -339,8 +339,8 @@ static struct neuron_handle *neuron_handle_above(struct neuron_client *client, b
 
 	while (node) {
 		h = rb_entry(node, struct neuron_handle, node);
-		/* The length of an imported chunk changes under another lock. */
-		if (addr < h->chunk->addr || addr - h->chunk->addr < READ_ONCE(h->chunk->size)) {
+		/* No length changes: this lock is that of its own chunks, imports are users. */
+		if (addr < h->chunk->addr || addr - h->chunk->addr < h->chunk->size) {
 			best = h;
 			node = node->rb_left;
 		} else {
@@ -405,8 +405,8 @@ struct neuron_chunk *neuron_chunk_find(struct neuron_client *client, u64 addr, u
  * @chunk: held by the caller
  *
  * Context: process.
- * Return: the handle, that of the allocation if there are several; 0 if it was
- *	   freed meanwhile.
+ * Return: the handle, that of the allocation or else of the oldest import if there are
+ *	   several; 0 if it was freed meanwhile.
  */
 u32 neuron_chunk_handle(struct neuron_client *client, struct neuron_chunk *chunk)
 {

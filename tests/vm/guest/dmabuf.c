@@ -317,6 +317,9 @@ static void shared(int host)
 	CHECK(!import(fd, db, &twice) && twice.mem_handle != i.mem_handle && twice.pa == i.pa,
 	      "%s: twice", what);
 	close(db);
+	mc.pa = i.pa;
+	CHECK(!call(fd, NEURON_IOCTL_MEM_MC_GET_INFO_V2, &mc) && mc.mem_handle == i.mem_handle,
+	      "%s: of two handles the older one is found", what);
 	grow.mem_handle = i.mem_handle;
 	CHECK(call(fd, NEURON_NATIVE_MEM_GROW, &grow) == (host ? EINVAL : EBUSY),
 	      "%s: it cannot grow", what);
