@@ -962,7 +962,7 @@ static void add_npy(const struct tensor *t)
 	length = (int)round_up(10 + (uint64_t)length, 64) - 10;
 	fprintf(f, "\x93NUMPY\x01%c%c%c%-*s\n", 0, length & 0xff, length >> 8, length - 1, dict);
 	fwrite(t->data, 1, tensor_bytes(t), f);
-	if (fclose(f))
+	if (fclose(f) || !data)
 		error(EXIT_FAILURE, ENOMEM, "allocation");
 	snprintf(name, sizeof(name), "sg00/%s.npy", t->name);
 	add_member(name, data, size);

@@ -177,7 +177,10 @@ static char *expand(const char *pattern, const struct facts *f)
 			fputs(values[which], out);
 			pattern++;
 		} else {
+			/* What is not known stays, and "%%" hides no letter that is known. */
 			fputc(*pattern, out);
+			if (*pattern == '%' && pattern[1])
+				fputc(*++pattern, out);
 		}
 	}
 	if (!fclose(out))

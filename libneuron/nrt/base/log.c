@@ -182,7 +182,7 @@ void nrt_log(enum log_comp comp, enum log_level level, const char *func, const c
 	vfprintf(f, fmt, ap);
 	va_end(ap);
 	fputc('\n', f);
-	if (fclose(f)) {
+	if (fclose(f) || !line) {
 		free(line);
 		return;
 	}

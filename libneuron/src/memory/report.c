@@ -259,7 +259,7 @@ static int text_end(FILE *f, char **out, char **text)
 {
 	bool bad = ferror(f);
 
-	if (fclose(f) || bad) {
+	if (fclose(f) || bad || !*out) {
 		free(*out);
 		return -ENOMEM;
 	}

@@ -20,6 +20,7 @@ static int parse_shape(struct neff_reader *r, const struct jpath *at, const json
 	if (!n || n > NEURON_NEFF_MAX_SHAPE)
 		return invalid_at(r, at, "%zu dimensions, not 1 to %u", n,
 				  NEURON_NEFF_MAX_SHAPE);
+	memset(var->shape, 0, sizeof(var->shape));
 	for (size_t i = 0; i < n; i++) {
 		err = jcheck_int(r, AT_INDEX(at, i), json_array_get(shape, i), 1, UINT32_MAX, &v);
 		if (err)

@@ -187,7 +187,8 @@ NEURON_EXPORT int neuron_neff_writer_finish(struct neuron_neff_writer *w,
 	if (w->nr)
 		qsort(w->members, w->nr, sizeof(*w->members), neff_compare_members);
 	err = fwrite(&none, sizeof(none), 1, f) == 1 ? write_archive(w, gzip, f) : -ENOMEM;
-	if (fclose(f) && !err)
+	/* Without memory for the last byte it closes well, with no text. */
+	if ((fclose(f) || !out) && !err)
 		err = -ENOMEM;
 	if (err) {
 		free(out);

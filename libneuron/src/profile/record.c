@@ -302,6 +302,9 @@ static int take(struct profile_part *p, const struct profile_buffer *b,
 	case NEURON_ISA_NOTICE_DMA_BEGIN:
 		return take_packet(p, n, b->engine, open);
 	case NEURON_ISA_NOTICE_END:
+		if (n->engine < NR_ENGINES)
+			end_item(p, n, open);
+		return 0;
 	case NEURON_ISA_NOTICE_DMA_END:
 		end_item(p, n, open);
 		return 0;

@@ -120,9 +120,9 @@ int main(void)
 	      "and where the result goes by default");
 	stop();
 
-	start("/tmp/%p/%%/%", "bucket/prefix");
+	start("/tmp/%p/%%d/%", "bucket/prefix");
 	run();
-	snprintf(text, sizeof(text), "/tmp/%d/%%%%/%%", (int)getpid());
+	snprintf(text, sizeof(text), "/tmp/%d/%%%%d/%%", (int)getpid());
 	CHECK(was_told() && told_that("--local-output-dir", text) &&
 	      told_that("--s3-output-prefix", "bucket/prefix"), "or where the environment says");
 	stop();
