@@ -700,11 +700,10 @@ static void test_L24_signals_of_a_worker(void **state)
 {
 	static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS };
 	struct from_callback c = { .fd = eventfd(0, EFD_CLOEXEC) };
-	nrt_model_t *m;
 	struct io io;
 
 	(void)state;
-	m = run_for_callback(&c, &io);
+	run_for_callback(&c, &io);
 	wait_fd(c.fd, 1);
 	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
 		assert_false(sigismember(&c.blocked, faults[i]));
