@@ -498,18 +498,27 @@ static void hub_leave(struct hub *h)
 	h->lock = -1;
 }
 
-int hub_start(struct comm_place *place, uint32_t count)
+static struct hub *hub_new(uint32_t count)
 {
 	struct hub *h = calloc(1, sizeof(*h));
+
+	if (!h)
+		return NULL;
+	h->count = count;
+	for (uint32_t i = 0; i < MAX_PEERS; i++)
+		h->peers[i].fd = h->peers[i].request_fd = -1;
+	h->place.dir = h->lock = h->listener = h->stop = -1;
+	return h;
+}
+
+int hub_start(struct comm_place *place, uint32_t count)
+{
+	struct hub *h = hub_new(count);
 	int ret;
 
 	if (!h)
 		return -ENOMEM;
-	h->count = count;
-	for (uint32_t i = 0; i < MAX_PEERS; i++)
-		h->peers[i].fd = h->peers[i].request_fd = -1;
 	h->place = *place;
-	h->lock = h->listener = h->stop = -1;
 	ret = hub_listen(h);
 	if (!ret) {
 		hub = h;
