@@ -93,7 +93,7 @@ struct card_side {
  * @user: user-interrupt block
  * @step: next step of the engine's start
  * @nr_steps: steps of that start
- * @read: the step's register was read
+ * @read: register that was read last, since the last write
  * @again: it was started before
  * @aborted: it has stopped with an error
  * @used: one of its queues was switched on
@@ -106,7 +106,7 @@ struct card_engine {
 	u32 user[CARD_BLOCK_LEN / 4];
 	u32 step;
 	u32 nr_steps;
-	bool read;
+	const u32 *read;
 	bool again;
 	bool aborted;
 	bool used;
@@ -206,7 +206,6 @@ struct card_config {
  * @sbuf: state buffers
  * @engine: DMA engines
  * @misc: misc RAM
- * @topsp: words written to blocks of sequencers, and to notification blocks of engines
  * @command: command register of the PCI function
  * @reset_at: the reset under way ends at this time (ktime_get_ns()), 0: there is none
  * @last: offset that was read last
@@ -260,7 +259,7 @@ u32 card_engine_steps(const struct card *card, u32 engine, bool again, struct ca
 u32 card_queue_steps(bool rx, const struct card_step **steps);
 
 /* udma.c */
-void card_engines_reset(struct card *card, u64 engines_of_cores);
+void card_engines_reset(struct card *card, u64 cores);
 u32 card_udma_read(struct card *card, const struct card_place *at);
 void card_udma_write(struct card *card, const struct card_place *at, u32 val);
 

@@ -21,15 +21,10 @@
 
 #include "../../kmod/emu/shim.h"
 
-#define __force
-#define __user
-#define __acquires(x)
-#define __releases(x)
 #define IS_ENABLED(x)		0
 #define KERNEL_VERSION(a, b, c)	(((a) << 16) + ((b) << 8) + (c))
 #define LINUX_VERSION_CODE	KERNEL_VERSION(255, 0, 0)
 
-typedef __u16 umode_t;
 struct dentry;
 
 #define BIT(n)			(1UL << (n))
@@ -41,15 +36,12 @@ struct dentry;
 #define swap(a, b)		do { typeof(a) t_ = (a); (a) = (b); (b) = t_; } while (0)
 #define DIV_ROUND_UP(n, d)	(((n) + (d) - 1) / (d))
 #define SZ_1M			0x100000
-#define SZ_64K			0x10000
 #define PAGE_SHIFT		12
 #define PAGE_SIZE		(1UL << PAGE_SHIFT)
 #define div_u64(n, d)		((u64)(n) / (u32)(d))
 #define div64_u64(n, d)		((u64)(n) / (u64)(d))
 #define sysfs_streq(a, b)	(!strcmp(a, b))
 #define NSEC_PER_SEC		1000000000L
-#define NSEC_PER_USEC		1000L
-#define BUILD_BUG_ON(c)		_Static_assert(!(c), #c)
 #define container_of(p, t, m)	((t *)((char *)(p) - offsetof(t, m)))
 
 /* ---- memory and order ---- */

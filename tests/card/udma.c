@@ -83,12 +83,12 @@ static void card_start_step(struct card *card, const struct card_place *at, u32 
 	if (s->block != at->block || s->off != at->off || val != want)
 		card_complain(card, "start of engine %u, step %u: %#x to %u+%#x, not %#x to %u+%#x",
 			      at->index, e->step, val, at->block, at->off, want, s->block, s->off);
-	else if (s->rmw && !e->read)
+	else if (s->rmw && e->read != reg)
 		card_complain(card, "start of engine %u, step %u: %#x was not read before",
 			      at->index, e->step, at->off);
 	else
 		e->step++;
-	e->read = false;
+	e->read = NULL;
 	*reg = val;
 }
 
@@ -253,7 +253,7 @@ u32 card_udma_read(struct card *card, const struct card_place *at)
 	u32 q, reg, val = 0;
 	bool rx;
 
-	e->read = true;
+	e->read = card_register(card, at);
 	if (at->block == CARD_ENGINE && (at->off == STATE_READ || at->off == 0x20000 + STATE_READ))
 		return smp_load_acquire(&e->aborted) ? STATE_ABORT : e->used ? STATE_NORMAL : 0;
 	if (at->block == CARD_ENGINE && card_queue_register(at->off, &q, &rx, &reg) &&
