@@ -1093,6 +1093,17 @@ static void raw_add(struct raw *r, const char *name, unsigned int type, const ch
 	archive_entry_free(e);
 }
 
+/* So many members, with names of their own. */
+static void raw_add_some(struct raw *r, int nr, unsigned int type, const char *data, size_t n)
+{
+	for (int i = 0; i < nr; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "m%d", i);
+		raw_add(r, name, type, NULL, false, data, n);
+	}
+}
+
 static void raw_refused(struct raw *r, struct neuron_neff_opts *o, int err, const char *what)
 {
 	uint8_t *bytes;
@@ -1186,41 +1197,21 @@ static void test_bomb(void **state)
 	raw_add(&r, "kelf-0.json", AE_IFREG, NULL, false, zeros, size);
 	raw_refused(&r, &o, -E2BIG, "archive: unpacks to more than the limit of 67108863 bytes");
 	raw_start(&r, 1 << 20, true);
-	for (int i = 0; i < 64; i++) {
-		char name[16];
-
-		snprintf(name, sizeof(name), "m%d", i);
-		raw_add(&r, name, AE_IFREG, NULL, false, zeros, 1 << 20);
-	}
+	raw_add_some(&r, 64, AE_IFREG, zeros, 1 << 20);
 	raw_refused(&r, &o, -E2BIG, "archive: unpacks to more than the limit of 67108863 bytes");
 	o.max_total = 5000;
 	raw_start(&r, 1 << 20, false);
-	for (int i = 0; i < 6; i++) {
-		char name[16];
-
-		snprintf(name, sizeof(name), "m%d", i);
-		raw_add(&r, name, AE_IFREG, NULL, false, zeros, 1000);
-	}
+	raw_add_some(&r, 6, AE_IFREG, zeros, 1000);
 	raw_refused(&r, &o, -E2BIG, "unpacks to more than the limit of 5000 bytes");
 	o.max_total = 0;
 	o.max_members = 5;
 	raw_start(&r, 1 << 20, true);
-	for (int i = 0; i < 6; i++) {
-		char name[16];
-
-		snprintf(name, sizeof(name), "d%d", i);
-		raw_add(&r, name, AE_IFDIR, NULL, false, NULL, 0);
-	}
+	raw_add_some(&r, 6, AE_IFDIR, NULL, 0);
 	raw_refused(&r, &o, -E2BIG, "archive: more than 5 members");
 	/* As many as are allowed are. */
 	o.max_members = 6;
 	raw_start(&r, 1 << 20, true);
-	for (int i = 0; i < 6; i++) {
-		char name[16];
-
-		snprintf(name, sizeof(name), "d%d", i);
-		raw_add(&r, name, AE_IFDIR, NULL, false, NULL, 0);
-	}
+	raw_add_some(&r, 6, AE_IFDIR, NULL, 0);
 	raw_refused(&r, &o, -EINVAL, "archive: no members");
 	o.max_members = 0;
 	o.max_json = 10;
