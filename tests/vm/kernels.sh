@@ -29,8 +29,6 @@
 set -eu -o pipefail
 . "$(dirname "$0")/lib.sh"
 
-DEBIAN_NEXT=trixie	# the release whose backports carry 7.3
-
 configs=$ROOT/tests/vm/configs
 apt_opts=(-qq -o APT::Sandbox::User=root)
 
@@ -49,24 +47,10 @@ need_lists() {
 		apt-get "${apt_opts[@]}" "${apt_conf[@]}" update >&2
 }
 
-# Where the next release's backports come from: the archive this machine
-# already uses, with another suite, in a configuration of our own.
+# 7.3 is in the backports of the next release.
 apt_conf=()
 use_next_release() {
-	local dir=$CACHE/apt-$DEBIAN_NEXT uri
-
-	uri=$(archive Debian)
-	[ -n "$uri" ] || die "no Debian archive among this machine's package sources"
-	mkdir -p "$dir/parts" "$dir/lists/partial" "$dir/cache/archives/partial"
-	cat >"$dir/sources.list" <<-END
-	deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $uri $DEBIAN_NEXT-backports main
-	END
-	: >"$dir/status"
-	apt_conf=(-o "Dir::Etc::sourcelist=$dir/sources.list"
-		  -o "Dir::Etc::sourceparts=$dir/parts" -o "Dir::Etc::preferencesparts=$dir/parts"
-		  -o "Dir::State::lists=$dir/lists"
-		  -o "Dir::State::status=$dir/status"
-		  -o "Dir::Cache=$dir/cache")
+	next_release "$CACHE/apt-$DEBIAN_NEXT" "$DEBIAN_NEXT-backports"
 }
 
 version_of() {

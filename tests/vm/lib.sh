@@ -50,3 +50,27 @@ archive() {
 	apt-get indextargets --format '$(REPO_URI) $(ORIGIN) $(LABEL)' |
 		awk -v label="$1" '$2 == "Debian" && $3 == label { print $1; exit }'
 }
+
+# The release whose backports have what this one does not.
+export DEBIAN_NEXT=trixie
+
+# next_release DIR SUITE...: options for apt in apt_conf, which make it use the archive that
+# this machine already uses, with other suites, in a configuration of our own below DIR.
+next_release() {
+	local dir=$1 uri suite
+
+	shift
+	uri=$(archive Debian)
+	[ -n "$uri" ] || die "no Debian archive among this machine's package sources"
+	mkdir -p "$dir/parts" "$dir/lists/partial" "$dir/cache/archives/partial"
+	for suite; do
+		echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $uri $suite main"
+	done >"$dir/sources.list"
+	: >"$dir/status"
+	# shellcheck disable=SC2034	# the caller's
+	apt_conf=(-o "Dir::Etc::sourcelist=$dir/sources.list"
+		  -o "Dir::Etc::sourceparts=$dir/parts" -o "Dir::Etc::preferencesparts=$dir/parts"
+		  -o "Dir::State::lists=$dir/lists"
+		  -o "Dir::State::status=$dir/status"
+		  -o "Dir::Cache=$dir/cache")
+}

@@ -76,7 +76,8 @@ mkdir -p "$CACHE/tmp" "$logs"
 rm -f "$logs"/*
 find "$CACHE/logs" -maxdepth 1 -name '*-[0-9]*' -mtime +1 -exec rm -rf {} +
 staging=$(mktemp -d "$CACHE/tmp/guest.XXXXXX")
-trap 'rm -rf "$staging"' EXIT
+card_pids=()
+trap 'kill "${card_pids[@]}" 2>/dev/null || :; rm -rf "$staging"' EXIT
 root=$staging/root
 
 # ---- what goes into the guest ------------------------------------------------------
@@ -244,16 +245,13 @@ cmdline+=" sysctl.kernel.panic_on_rcu_stall=1 kmemleak=on"
 cmdline+=" rig.timeout=$test_timeout rig.leaks=$leaks$append"
 
 # A card is a process of its own, which sees the guest's memory.
-card_pids=()
 if [ ${#cards[@]} != 0 ]; then
 	emulator=$("$ROOT/tests/card/qemu.sh")
 	machine=q35,memory-backend=mem cpu=$cpu,-erms,-fsrm
 	qemu_args+=(-object "memory-backend-memfd,id=mem,size=${mem}M,share=on")
 	logged "$logs/card.log" make -C "$ROOT/tests/card"
-	trap 'kill "${card_pids[@]}" 2>/dev/null || :; rm -rf "$staging"' EXIT
 fi
 for i in "${!cards[@]}"; do
-	rm -f "$staging/card$i"
 	"$ROOT/tests/card/build/neuron-card" -k "${cards[i]}" -r "$i" "$staging/card$i" \
 		2>"$logs/card$i.log" &
 	card_pids+=($!)
