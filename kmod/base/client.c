@@ -143,6 +143,7 @@ struct neuron_client *neuron_client_new(struct neuron_device *nd, struct pid *pi
 	client->by_addr[0] = RB_ROOT;
 	client->by_addr[1] = RB_ROOT;
 	INIT_LIST_HEAD(&client->unindexed);
+	INIT_LIST_HEAD(&client->rings);
 	client->limit = NEURON_NO_LIMIT;
 	client->own_limit = NEURON_NO_LIMIT;
 	/* The driver's own client lives inside the device. */

@@ -74,6 +74,7 @@ struct neuron_process {
  * @by_addr: the same by device address: allocated by it, imported
  * @unindexed: those that are not in @by_addr yet, newest first
  * @nr_unindexed: their number
+ * @rings: ring memory that it allocated and that still exists
  * @closed: @by_addr and @unindexed are not used any more, only @handles is
  * @hbm_bytes: bytes held of each HBM; under that hbm's lock
  * @device_bytes: bytes of device memory charged, for the limits
@@ -109,6 +110,7 @@ struct neuron_client {
 	u32 nr_unindexed;
 	struct rb_root by_addr[2];
 	struct list_head unindexed;
+	struct list_head rings;
 	bool closed;
 	u64 hbm_bytes[NEURON_HW_MAX_HBMS];
 	atomic64_t device_bytes;

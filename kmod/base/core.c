@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Who owns which core. */
 #include <linux/eventfd.h>
-#include <linux/mm.h>
 
 #include "claim.h"
 #include "client.h"
 #include "core.h"
-#include "trace.h"
+#include "reset.h"
 
 /**
  * neuron_core_reset_eventfd() - replace the eventfd that is signalled at resets
@@ -21,35 +20,6 @@ void neuron_core_reset_eventfd(struct neuron_core *c, struct eventfd_ctx *eventf
 	swap(c->reset_eventfd, eventfd);
 	if (eventfd)
 		eventfd_ctx_put(eventfd);
-}
-
-/*
- * Reset a core and bring its DMA engines back to normal: a state that the last
- * owner set must not stop the next one.  Mappings of its state buffer lose their
- * pages; the next access shows the buffer as the reset left it.  Under core->lock.
- */
-int neuron_core_clean(struct neuron_device *nd, u32 core)
-{
-	u32 eng = core * nd->geo->engines_per_core, end = eng + nd->geo->engines_per_core, state;
-	int err = 0, reset;
-
-	for (; eng < end && !err; eng++) {
-		err = nd->ops->reg_read(nd, NEURON_BLOCK_DMA, eng, NEURON_DMA_COMMON, &state);
-		if (!err && state != NEURON_DMA_ENG_NORMAL && state != NEURON_DMA_ENG_IDLE)
-			err = nd->ops->reg_write(nd, NEURON_BLOCK_DMA, eng, NEURON_DMA_COMMON,
-						 NEURON_DMA_ENG_NORMAL);
-	}
-	unmap_mapping_range(nd->inode->i_mapping, neuron_core_window(nd, core),
-			    NEURON_RESOURCE_SBUF, 1);
-	/* Reset even if the engines failed, and even if the device is being removed. */
-	reset = nd->ops->core_reset(nd, core);
-	if (!err || err == -ENODEV)
-		err = reset;
-	trace_neuron_reset(nd->dev.id, core, err);
-	nd->core[core].dirty = err;
-	if (!err)
-		WRITE_ONCE(nd->core[core].reset_failed, false);
-	return err;
 }
 
 /**
@@ -89,38 +59,212 @@ void neuron_core_take(struct neuron_device *nd, u32 core, struct neuron_client *
 }
 
 /**
+ * neuron_cores_lock() - take the locks of cores
+ * @nd: device
+ * @map: bit by core number
+ *
+ * Context: may sleep.
+ */
+void neuron_cores_lock(struct neuron_device *nd, unsigned long map)
+{
+	unsigned int i;
+
+	/* lockdep has no more subclasses. */
+	BUILD_BUG_ON(NEURON_HW_MAX_CORES > MAX_LOCKDEP_SUBCLASSES);
+	for_each_set_bit(i, &map, NEURON_HW_MAX_CORES)
+		mutex_lock_nested(&nd->core[i].lock, i);
+}
+
+/**
+ * neuron_cores_unlock() - release the locks of cores
+ * @nd: device
+ * @map: bit by core number
+ */
+void neuron_cores_unlock(struct neuron_device *nd, unsigned long map)
+{
+	unsigned int i;
+
+	for_each_set_bit(i, &map, NEURON_HW_MAX_CORES)
+		mutex_unlock(&nd->core[i].lock);
+}
+
+/*
+ * Before a core gets an owner: a reset of a card may leave in its state buffer what another
+ * program had there.  Under core->lock.
+ */
+static int neuron_core_clean(struct neuron_device *nd, u32 core)
+{
+	struct neuron_core *c = &nd->core[core];
+	int err = 0;
+
+	if (nd->isolation == NEURON_ISOLATION_CHECKED && !c->owner && c->dirty)
+		err = nd->core_clear(nd, core);
+	c->dirty = err;
+	return err;
+}
+
+/*
+ * What has to be waited for before cores of @map can be used?  A core whose last reset
+ * failed is reset once more for a new owner, but not for one that has it already.
+ * @begin: cores whose reset the caller has to run; on entry those that it has run
+ * @epoch: by core, what to wait for
+ */
+static int neuron_cores_busy(struct neuron_device *nd, unsigned long map,
+			     unsigned long *busy, unsigned long *begin, u32 *epoch)
+{
+	unsigned long tried = *begin;
+	unsigned int i;
+
+	*busy = 0;
+	*begin = 0;
+	for_each_set_bit(i, &map, NEURON_HW_MAX_CORES) {
+		struct neuron_core *c = &nd->core[i];
+
+		if (c->state == NEURON_CORE_READY)
+			continue;
+		if (c->state == NEURON_CORE_GONE)
+			return -ENODEV;
+		if (c->state == NEURON_CORE_WEDGED && (c->owner || tried & BIT(i)))
+			return -EIO;
+		__set_bit(i, busy);
+	}
+	for_each_set_bit(i, busy, NEURON_HW_MAX_CORES) {
+		if (neuron_core_reset_mark(&nd->core[i]))
+			__set_bit(i, begin);
+		epoch[i] = nd->core[i].epoch;
+	}
+	return 0;
+}
+
+/*
+ * Cores with queues of before that descriptors let reach cores of @map that nobody owns:
+ * who checked the descriptors did so for the owner of then.
+ */
+static unsigned long neuron_cores_reaching(struct neuron_device *nd, unsigned long map)
+{
+	unsigned long reaching = 0;
+	unsigned int i;
+
+	for_each_set_bit(i, &map, NEURON_HW_MAX_CORES)
+		if (READ_ONCE(nd->core[i].owner))
+			__clear_bit(i, &map);
+	for (i = 0; i < nd->geo->nr_cores; i++) {
+		struct neuron_core *c = &nd->core[i];
+
+		if (READ_ONCE(c->reaches) & map & ~BIT(i) &&
+		    READ_ONCE(c->state) != NEURON_CORE_READY)
+			__set_bit(i, &reaching);
+	}
+	return reaching;
+}
+
+/*
+ * Lock cores, and those that reach them.  What a process had becomes free, and begins to be
+ * reset, at one moment; so under the locks the answer holds.
+ */
+static unsigned long neuron_cores_lock_reaching(struct neuron_device *nd, unsigned long map)
+{
+	unsigned long all, more = 0;
+
+	do {
+		all = map | more;
+		neuron_cores_lock(nd, all);
+		more = neuron_cores_reaching(nd, map);
+		if (more & ~all)
+			neuron_cores_unlock(nd, all);
+	} while (more & ~all);
+	return all;
+}
+
+/**
+ * neuron_cores_ready() - does nothing run on a device for a program that has gone?
+ * @nd: device that no process has open
+ *
+ * Context: any.
+ */
+bool neuron_cores_ready(struct neuron_device *nd)
+{
+	u32 i;
+
+	for (i = 0; i < nd->geo->nr_cores; i++)
+		if (READ_ONCE(nd->core[i].state) != NEURON_CORE_READY)
+			return false;
+	return true;
+}
+
+/* Run the resets of @begin, and wait for those of @busy. */
+static int neuron_cores_wait(struct neuron_device *nd, unsigned long busy, unsigned long begin,
+			     const u32 *epoch)
+{
+	unsigned int i;
+	int err = 0;
+
+	neuron_core_reset_run(nd, begin);
+	for_each_set_bit(i, &busy, NEURON_HW_MAX_CORES)
+		err = err ?: neuron_core_reset_wait(&nd->core[i], epoch[i]);
+	return err;
+}
+
+/**
+ * neuron_cores_settle() - make all cores of a device ready
+ * @nd: device
+ *
+ * A core whose last reset failed is reset once more.
+ *
+ * Context: sleeps until resets have ended.
+ * Return: 0; -EIO one does not reset; -ENODEV; -EINTR.
+ */
+int neuron_cores_settle(struct neuron_device *nd)
+{
+	unsigned long map = GENMASK(nd->geo->nr_cores - 1, 0), busy = 0, begin = 0;
+	u32 epoch[NEURON_HW_MAX_CORES];
+	int err;
+
+	do {
+		neuron_cores_lock(nd, map);
+		err = neuron_cores_busy(nd, map, &busy, &begin, epoch);
+		neuron_cores_unlock(nd, map);
+		err = err ?: neuron_cores_wait(nd, busy, begin, epoch);
+	} while (busy && !err);
+	return err;
+}
+
+/**
  * neuron_cores_acquire() - make a process the owner of cores
  * @nd: device
  * @map: bit by core number; all of them exist
  * @client: the process
  *
  * The first process that changes anything of a core owns it until it
- * detaches.  The core is reset for its new owner.  Afterwards the process owns all cores
- * of @map or, on error, only those that it owned before.
+ * detaches, and its reset for the next owner begins then; it is waited for here.
+ * Afterwards the process owns all cores of @map or, on error, only those that it owned before.
  *
- * Context: may sleep.
- * Return: 0; -EBUSY another process owns or has claimed one; -EIO reset failed.
+ * Context: sleeps until resets have ended.
+ * Return: 0; -EBUSY another process owns or has claimed one; -EIO reset failed; -ENODEV;
+ *	   -EINTR.
  */
 int neuron_cores_acquire(struct neuron_device *nd, unsigned long map,
 			 struct neuron_client *client)
 {
+	unsigned long busy = 0, begin = 0, all;
+	u32 epoch[NEURON_HW_MAX_CORES];
 	unsigned int i;
 	int err = 0;
 
-	/* lockdep has no more subclasses. */
-	BUILD_BUG_ON(NEURON_HW_MAX_CORES > MAX_LOCKDEP_SUBCLASSES);
-	for_each_set_bit(i, &map, NEURON_HW_MAX_CORES)
-		mutex_lock_nested(&nd->core[i].lock, i);
-	for_each_set_bit(i, &map, NEURON_HW_MAX_CORES)
-		err = err ?: neuron_core_check(&nd->core[i], client);
-	for_each_set_bit(i, &map, NEURON_HW_MAX_CORES)
-		if (!err && !nd->core[i].owner)
-			err = neuron_core_clean(nd, i);
-	for_each_set_bit(i, &map, NEURON_HW_MAX_CORES)
-		if (!err && !nd->core[i].owner)
-			neuron_core_take(nd, i, client);
-	for_each_set_bit(i, &map, NEURON_HW_MAX_CORES)
-		mutex_unlock(&nd->core[i].lock);
+	do {
+		all = neuron_cores_lock_reaching(nd, map);
+		for_each_set_bit(i, &map, NEURON_HW_MAX_CORES)
+			err = err ?: neuron_core_check(&nd->core[i], client);
+		err = err ?: neuron_cores_busy(nd, all, &busy, &begin, epoch);
+		for_each_set_bit(i, &map, NEURON_HW_MAX_CORES)
+			if (!err && !busy)
+				err = neuron_core_clean(nd, i);
+		for_each_set_bit(i, &map, NEURON_HW_MAX_CORES)
+			if (!err && !busy && !nd->core[i].owner)
+				neuron_core_take(nd, i, client);
+		neuron_cores_unlock(nd, all);
+		err = err ?: neuron_cores_wait(nd, busy, begin, epoch);
+	} while (busy && !err);
 	return err;
 }
 
@@ -130,16 +274,45 @@ int neuron_cores_acquire(struct neuron_device *nd, unsigned long map,
  * @core: core number
  * @client: the process
  *
- * Context: may sleep.
+ * Context: sleeps until a reset has ended.
  * Return: 0; -EINVAL no such core; else as neuron_cores_acquire().
  */
 int neuron_core_acquire(struct neuron_device *nd, u32 core, struct neuron_client *client)
 {
+	struct neuron_core *c;
+
 	if (!neuron_index_valid(&core, nd->geo->nr_cores))
 		return -EINVAL;
-	if (READ_ONCE(nd->core[core].owner) == client)
+	c = &nd->core[core];
+	if (READ_ONCE(c->owner) == client && READ_ONCE(c->state) == NEURON_CORE_READY)
 		return 0;
 	return neuron_cores_acquire(nd, BIT(core), client);
+}
+
+/**
+ * neuron_core_acquire_now() - the same, without waiting for a reset
+ * @nd: device
+ * @core: core number; it exists
+ * @client: the process
+ *
+ * Context: may sleep, but not for as long as hardware likes.
+ * Return: 0; -EBUSY another process owns or has claimed it, or it is being reset; -EIO its
+ *	   last reset failed; -ENODEV.
+ */
+int neuron_core_acquire_now(struct neuron_device *nd, u32 core, struct neuron_client *client)
+{
+	struct neuron_core *c = &nd->core[core];
+	int err;
+
+	mutex_lock(&c->lock);
+	err = neuron_core_check(c, client) ?: neuron_core_usable(c);
+	if (!err && !c->owner && neuron_cores_reaching(nd, BIT(core)))
+		err = -EBUSY;
+	err = err ?: neuron_core_clean(nd, core);
+	if (!err && !c->owner)
+		neuron_core_take(nd, core, client);
+	mutex_unlock(&c->lock);
+	return err;
 }
 
 /**
@@ -151,8 +324,8 @@ int neuron_core_acquire(struct neuron_device *nd, u32 core, struct neuron_client
  * @val: the register
  *
  * Context: may sleep.
- * Return: 0; -EBUSY another process owns or has claimed the core; -EINVAL no
- *	   such register; -EIO.
+ * Return: 0; -EBUSY another process owns or has claimed the core, or it is being reset;
+ *	   -EINVAL no such register; -EIO; -ENODEV.
  */
 int neuron_core_read(struct neuron_device *nd, u32 core, const struct neuron_client *client,
 		     u32 off, u32 *val)
@@ -161,9 +334,11 @@ int neuron_core_read(struct neuron_device *nd, u32 core, const struct neuron_cli
 	int err;
 
 	mutex_lock(&c->lock);
-	err = neuron_core_check(c, client);
-	if (!err && !c->owner && c->dirty)
-		err = -EIO;
+	err = neuron_core_check(c, client) ?: neuron_core_usable(c);
+	/* A reset may leave in a state buffer what a program had there. */
+	if (!err && off < NEURON_RESOURCE_SBUF && c->owner != client &&
+	    nd->isolation == NEURON_ISOLATION_CHECKED)
+		err = -EPERM;
 	if (!err)
 		err = nd->ops->reg_read(nd, NEURON_BLOCK_CORE, core, off, val);
 	mutex_unlock(&c->lock);
@@ -171,53 +346,39 @@ int neuron_core_read(struct neuron_device *nd, u32 core, const struct neuron_cli
 }
 
 /**
- * neuron_core_try_reset() - reset a core on request
- * @nd: device
- * @core: core number
- *
- * Context: may sleep, core.lock is held.
- * Return: 0; -EIO the reset failed; -ENODEV.
- */
-int neuron_core_try_reset(struct neuron_device *nd, u32 core)
-{
-	struct neuron_core *c = &nd->core[core];
-	int err;
-
-	atomic64_inc(&c->reset_req);
-	err = neuron_core_clean(nd, core);
-	c->reset_failed = err;
-	if (err)
-		atomic64_inc(&c->reset_fail);
-	else
-		neuron_crwl_reset(&c->crwl);
-	return err;
-}
-
-/**
  * neuron_device_reset() - reset all cores of a device that nobody uses
  * @nd: device
  *
- * Context: may sleep; nobody can open the device before it is done.
- * Return: 0; -EBUSY a process has it open; -EIO a core does not reset; -ENODEV.
+ * Context: sleeps until the resets have ended; who opens the device meanwhile waits for
+ * them when it needs a core.
+ * Return: 0; -EBUSY a process has it open; -EIO a core does not reset; -ENODEV; -EINTR.
  */
 int neuron_device_reset(struct neuron_device *nd)
 {
+	u32 epoch[NEURON_HW_MAX_CORES], i;
+	unsigned long begin = 0;
 	int err = 0;
-	u32 i;
 
 	mutex_lock(&nd->clients_lock);
 	if (nd->nr_clients)
 		err = -EBUSY;
 	else if (neuron_device_gone(nd))
 		err = -ENODEV;
-	for (i = 0; i < nd->geo->nr_cores && (!err || err == -EIO); i++) {
-		struct neuron_core *core = &nd->core[i];
+	for (i = 0; i < nd->geo->nr_cores && !err; i++) {
+		struct neuron_core *c = &nd->core[i];
 
-		mutex_lock(&core->lock);
-		err = neuron_core_try_reset(nd, i) ?: err;
-		mutex_unlock(&core->lock);
+		mutex_lock(&c->lock);
+		if (neuron_core_reset_request(c))
+			__set_bit(i, &begin);
+		epoch[i] = c->epoch;
+		mutex_unlock(&c->lock);
 	}
 	mutex_unlock(&nd->clients_lock);
+	if (err)
+		return err;
+	neuron_core_reset_run(nd, begin);
+	for (i = 0; i < nd->geo->nr_cores; i++)
+		err = neuron_core_reset_wait(&nd->core[i], epoch[i]) ?: err;
 	return err;
 }
 

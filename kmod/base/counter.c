@@ -40,5 +40,5 @@ void neuron_counter_changed(struct neuron_device *nd, struct neuron_counter *c)
 	if (!neuron_device_enter(nd, &idx))
 		return;
 	neuron_counter_tell(c);
-	neuron_device_exit(idx);
+	neuron_device_exit(nd, idx);
 }

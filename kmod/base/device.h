@@ -11,6 +11,7 @@
 #include <linux/mutex.h>
 #include <linux/nospec.h>
 #include <linux/spinlock.h>
+#include <linux/srcu.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 
@@ -55,11 +56,24 @@ struct neuron_health {
 	struct kernfs_node *files[NEURON_HEALTH_FILES];
 };
 
+/* What keeps the programs on a device apart: isolation.c. */
+enum neuron_isolation {
+	NEURON_ISOLATION_DEVICE,	/* the device checks each access */
+	NEURON_ISOLATION_CHECKED,	/* the driver checks what programs tell it */
+	NEURON_ISOLATION_TRUSTED,	/* nothing: root trusts them */
+};
+
 /**
  * struct neuron_device - a device
  * @dev: class device neuronN
  * @cdev: /dev/neuronN
  * @desc: the backend's description
+ * @isolation: what keeps its programs apart
+ * @isolation_told: the kernel log has a refusal
+ * @domain: whose programs may have left something at work, NULL for nobody's; under
+ *	    @clients_lock
+ * @domain_pid: the last one of them that attached
+ * @core_clear: make the state buffer of a core read as zero (dma/copy.c); under core.lock
  * @geometry: copy, because the backend's may go before the last reference
  * @geo: the copy
  * @ops: guarded desc.ops: they fail when the device is gone
@@ -70,11 +84,12 @@ struct neuron_health {
  * @gone: being removed: nothing starts any more; see base/hw.c
  * @dead: nothing runs any more
  * @gone_wait: woken when it goes
+ * @users: calls into the device that are under way; see base/hw.c
  * @kclient: the driver's own memory
  * @hbm: by HBM
  * @core: by number
  * @engine: by number
- * @host_lock: one search for room in @host_pages at a time
+ * @host_lock: one search for room in @host_pages at a time; DMA mappings of host chunks
  * @grow_lock: one chunk grows at a time
  * @host_pages: host chunks by page number of their device address; RCU lookup
  * @host_category: host memory by category
@@ -92,6 +107,11 @@ struct neuron_device {
 	struct device dev;
 	struct cdev cdev;
 	struct neuron_device_desc desc;
+	enum neuron_isolation isolation;
+	bool isolation_told;
+	const struct cred *domain;
+	struct pid *domain_pid;
+	int (*core_clear)(struct neuron_device *nd, u32 core);
 	struct neuron_geometry geometry;
 	const struct neuron_geometry *geo;
 	const struct neuron_hw_ops *ops;
@@ -102,6 +122,7 @@ struct neuron_device {
 	bool gone;
 	bool dead;
 	wait_queue_head_t gone_wait;
+	struct srcu_struct users;
 	struct neuron_client *kclient;
 	struct neuron_hbm *hbm;
 	struct neuron_core *core;

@@ -3,13 +3,15 @@
  * The geometry that a back end reports: checked once, trusted from then on.
  */
 #include <linux/bits.h>
+#include <linux/kernel.h>
 #include <linux/log2.h>
 #include <linux/overflow.h>
 
 #include "../../uapi/neuron_ioctl.h"
+#include "../../uapi/neuron_isa.h"
 #include "geometry.h"
 
-/* The device sees host memory above the bit host_window (mem/host.c). */
+/* The device sees host memory above the bit host_window (mem/host.c): at least this much. */
 #define NEURON_HOST_WINDOW	BIT_ULL(40)
 
 /**
@@ -50,7 +52,7 @@ static bool neuron_geometry_windows(const struct neuron_geometry *geo)
 			return false;
 		w[n++] = (struct neuron_window){ geo->hbm[i].base, geo->hbm[i].size };
 	}
-	w[n++] = (struct neuron_window){ geo->host_window, NEURON_HOST_WINDOW };
+	w[n++] = (struct neuron_window){ geo->host_window, geo->host_window };
 	for (i = 0; i < geo->nr_cores; i++)
 		w[n + i] = (struct neuron_window){ geo->tpb_base[i], geo->tpb_size };
 	if (!neuron_windows_apart(w, n + geo->nr_cores))
@@ -101,4 +103,33 @@ bool neuron_geometry_valid(const struct neuron_geometry *geo)
 	       geo->nr_nq_engines <= NEURON_HW_NQ_ENGINES && is_power_of_2(geo->host_window) &&
 	       geo->host_window >= NEURON_HOST_WINDOW && geo->tpb_size >= NEURON_RESOURCE_SBUF &&
 	       neuron_geometry_windows(geo) && neuron_geometry_copies(geo);
+}
+
+/**
+ * neuron_geometry_window() - is a part of a core's window one whose purpose is known?
+ * @geo: geometry
+ * @off: from the start of the window
+ * @len: bytes, not 0
+ *
+ * The state buffer, events, semaphores, and the FIFOs of the software device
+ * (../../uapi/FACTS.md 6).
+ *
+ * Context: any.
+ */
+bool neuron_geometry_window(const struct neuron_geometry *geo, u64 off, u64 len)
+{
+	const struct { u64 start, size; } parts[] = {
+		{ NEURON_ISA_SBUF_OFF, geo->sbuf_size },
+		{ NEURON_ISA_EVENT_OFF(0), 4 * geo->nr_events },
+		{ NEURON_ISA_SEM_READ_OFF(0), 4 * geo->sem_block },
+		{ NEURON_ISA_FIFO_OFF(0),
+		  geo->isa_version ? NEURON_ISA_NR_ENGINES * NEURON_ISA_FIFO_SIZE : 0 },
+	};
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(parts); i++)
+		if (off >= parts[i].start && len <= parts[i].size &&
+		    off - parts[i].start <= parts[i].size - len)
+			return true;
+	return false;
 }

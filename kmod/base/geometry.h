@@ -6,5 +6,6 @@
 #include "neuron_hw.h"
 
 bool neuron_geometry_valid(const struct neuron_geometry *geo);
+bool neuron_geometry_window(const struct neuron_geometry *geo, u64 off, u64 len);
 
 #endif

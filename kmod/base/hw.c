@@ -8,14 +8,9 @@
  * that runs is stopped, and from then on the device is dead: nothing calls it at all.  In
  * between, the teardown of a process can still stop what the process owns.
  */
-#include <linux/srcu.h>
-
 #include "client.h"
 #include "device.h"
 #include "hw.h"
-
-/* Operations are short, so all devices share one. */
-DEFINE_STATIC_SRCU(neuron_hw_srcu);
 
 /**
  * neuron_device_enter() - keep a device from being removed
@@ -30,34 +25,35 @@ DEFINE_STATIC_SRCU(neuron_hw_srcu);
  */
 bool neuron_device_enter(struct neuron_device *nd, int *idx)
 {
-	*idx = srcu_read_lock(&neuron_hw_srcu);
+	*idx = srcu_read_lock(&nd->users);
 	if (!neuron_device_gone(nd)) {
 		/* Sparse knows no conditional lock. */
-		__release(&neuron_hw_srcu);
+		__release(&nd->users);
 		return true;
 	}
-	srcu_read_unlock(&neuron_hw_srcu, *idx);
+	srcu_read_unlock(&nd->users, *idx);
 	return false;
 }
 
 /**
  * neuron_device_exit() - allow the removal of the device again
+ * @nd: device
  * @idx: from neuron_device_enter()
  */
-void neuron_device_exit(int idx)
+void neuron_device_exit(struct neuron_device *nd, int idx)
 {
-	srcu_read_unlock(&neuron_hw_srcu, idx);
+	srcu_read_unlock(&nd->users, idx);
 }
 
 /* For operations that stop something. */
 static bool neuron_hw_enter_stop(struct neuron_device *nd, int *idx)
 {
-	*idx = srcu_read_lock(&neuron_hw_srcu);
+	*idx = srcu_read_lock(&nd->users);
 	if (!READ_ONCE(nd->dead)) {
-		__release(&neuron_hw_srcu);
+		__release(&nd->users);
 		return true;
 	}
-	srcu_read_unlock(&neuron_hw_srcu, *idx);
+	srcu_read_unlock(&nd->users, *idx);
 	return false;
 }
 
@@ -68,7 +64,7 @@ static int neuron_hw_reg_read(struct neuron_device *nd, enum neuron_block block,
 
 	if (neuron_device_enter(nd, &idx)) {
 		err = nd->desc.ops->reg_read(nd, block, index, off, val);
-		neuron_device_exit(idx);
+		neuron_device_exit(nd, idx);
 	}
 	return err;
 }
@@ -80,31 +76,33 @@ static int neuron_hw_reg_write(struct neuron_device *nd, enum neuron_block block
 
 	if (neuron_device_enter(nd, &idx)) {
 		err = nd->desc.ops->reg_write(nd, block, index, off, val);
-		neuron_device_exit(idx);
+		neuron_device_exit(nd, idx);
 	}
 	return err;
 }
 
-static int neuron_hw_queue_bind(struct neuron_device *nd, u32 eng, u32 q,
-				struct neuron_space *space)
+static int neuron_hw_queue_start(struct neuron_device *nd, u32 eng, u32 q,
+				 const struct neuron_queue_setup *setup)
 {
 	int idx, err = -ENODEV;
 
 	if (neuron_device_enter(nd, &idx)) {
-		err = nd->desc.ops->queue_bind(nd, eng, q, space);
-		neuron_device_exit(idx);
+		err = nd->desc.ops->queue_start(nd, eng, q, setup);
+		neuron_device_exit(nd, idx);
 	}
 	return err;
 }
 
-static void neuron_hw_queue_stop(struct neuron_device *nd, u32 eng, u32 q)
+static int neuron_hw_queue_stop(struct neuron_device *nd, u32 eng, u32 q)
 {
-	int idx;
+	int idx, err = 0;
 
+	/* A dead device makes no access. */
 	if (neuron_hw_enter_stop(nd, &idx)) {
-		nd->desc.ops->queue_stop(nd, eng, q);
-		neuron_device_exit(idx);
+		err = nd->desc.ops->queue_stop(nd, eng, q);
+		neuron_device_exit(nd, idx);
 	}
+	return err;
 }
 
 static bool neuron_hw_queue_poll(struct neuron_device *nd, u32 eng, u32 q)
@@ -115,7 +113,7 @@ static bool neuron_hw_queue_poll(struct neuron_device *nd, u32 eng, u32 q)
 	/* Enter for each piece of the work, so that removal waits for one piece only. */
 	while (more && neuron_device_enter(nd, &idx)) {
 		more = nd->desc.ops->queue_poll(nd, eng, q);
-		neuron_device_exit(idx);
+		neuron_device_exit(nd, idx);
 		cond_resched();
 	}
 	return false;
@@ -126,20 +124,53 @@ static void neuron_hw_core_bind(struct neuron_device *nd, u32 core, struct neuro
 	int idx;
 
 	if (space ? neuron_device_enter(nd, &idx) : neuron_hw_enter_stop(nd, &idx)) {
-		nd->desc.ops->core_bind(nd, core, space);
-		neuron_device_exit(idx);
+		if (nd->desc.ops->core_bind)
+			nd->desc.ops->core_bind(nd, core, space);
+		neuron_device_exit(nd, idx);
 	}
 }
 
-static int neuron_hw_core_reset(struct neuron_device *nd, u32 core)
+static int neuron_hw_core_reset_begin(struct neuron_device *nd, unsigned long cores)
 {
 	int idx, err = -ENODEV;
 
 	if (neuron_hw_enter_stop(nd, &idx)) {
-		err = nd->desc.ops->core_reset(nd, core);
-		neuron_device_exit(idx);
+		err = nd->desc.ops->core_reset_begin(nd, cores);
+		neuron_device_exit(nd, idx);
 	}
 	return err;
+}
+
+static int neuron_hw_core_reset_poll(struct neuron_device *nd, unsigned long cores)
+{
+	int idx, err = -ENODEV;
+
+	if (neuron_hw_enter_stop(nd, &idx)) {
+		err = nd->desc.ops->core_reset_poll(nd, cores);
+		neuron_device_exit(nd, idx);
+	}
+	return err;
+}
+
+static void neuron_hw_flush(struct neuron_device *nd)
+{
+	int idx;
+
+	if (neuron_hw_enter_stop(nd, &idx)) {
+		if (nd->desc.ops->flush)
+			nd->desc.ops->flush(nd);
+		neuron_device_exit(nd, idx);
+	}
+}
+
+static void neuron_hw_stop(struct neuron_device *nd)
+{
+	int idx;
+
+	if (neuron_hw_enter_stop(nd, &idx)) {
+		nd->desc.ops->stop(nd);
+		neuron_device_exit(nd, idx);
+	}
 }
 
 static bool neuron_hw_hbm_release(struct neuron_device *nd, u32 hbm, u64 off, u64 len)
@@ -151,7 +182,7 @@ static bool neuron_hw_hbm_release(struct neuron_device *nd, u32 hbm, u64 off, u6
 	if (neuron_device_enter(nd, &idx)) {
 		if (nd->desc.ops->hbm_release)
 			clear = nd->desc.ops->hbm_release(nd, hbm, off, len);
-		neuron_device_exit(idx);
+		neuron_device_exit(nd, idx);
 	}
 	return clear;
 }
@@ -162,7 +193,7 @@ static int neuron_hw_hbm_clear(struct neuron_device *nd, u32 hbm, u64 off, u64 l
 
 	if (neuron_device_enter(nd, &idx)) {
 		err = nd->desc.ops->hbm_clear(nd, hbm, off, len);
-		neuron_device_exit(idx);
+		neuron_device_exit(nd, idx);
 	}
 	return err;
 }
@@ -173,7 +204,7 @@ static int neuron_hw_hbm_pfn(struct neuron_device *nd, u32 hbm, u64 off, unsigne
 
 	if (neuron_device_enter(nd, &idx)) {
 		err = nd->desc.ops->hbm_pfn(nd, hbm, off, pfn);
-		neuron_device_exit(idx);
+		neuron_device_exit(nd, idx);
 	}
 	return err;
 }
@@ -184,7 +215,7 @@ static int neuron_hw_core_pfn(struct neuron_device *nd, u32 core, u64 off, unsig
 
 	if (neuron_device_enter(nd, &idx)) {
 		err = nd->desc.ops->core_pfn ? nd->desc.ops->core_pfn(nd, core, off, pfn) : -ENXIO;
-		neuron_device_exit(idx);
+		neuron_device_exit(nd, idx);
 	}
 	return err;
 }
@@ -196,7 +227,7 @@ static int neuron_hw_ecc_count(struct neuron_device *nd, enum neuron_event event
 	if (neuron_device_enter(nd, &idx)) {
 		err = nd->desc.ops->ecc_count ? nd->desc.ops->ecc_count(nd, event, count) :
 						-EOPNOTSUPP;
-		neuron_device_exit(idx);
+		neuron_device_exit(nd, idx);
 	}
 	return err;
 }
@@ -207,7 +238,7 @@ static int neuron_hw_power(struct neuron_device *nd, struct neuron_power *power)
 
 	if (neuron_device_enter(nd, &idx)) {
 		err = nd->desc.ops->power ? nd->desc.ops->power(nd, power) : -EOPNOTSUPP;
-		neuron_device_exit(idx);
+		neuron_device_exit(nd, idx);
 	}
 	return err;
 }
@@ -215,11 +246,14 @@ static int neuron_hw_power(struct neuron_device *nd, struct neuron_power *power)
 const struct neuron_hw_ops neuron_hw_ops = {
 	.reg_read = neuron_hw_reg_read,
 	.reg_write = neuron_hw_reg_write,
-	.queue_bind = neuron_hw_queue_bind,
+	.queue_start = neuron_hw_queue_start,
 	.queue_stop = neuron_hw_queue_stop,
 	.queue_poll = neuron_hw_queue_poll,
 	.core_bind = neuron_hw_core_bind,
-	.core_reset = neuron_hw_core_reset,
+	.core_reset_begin = neuron_hw_core_reset_begin,
+	.core_reset_poll = neuron_hw_core_reset_poll,
+	.flush = neuron_hw_flush,
+	.stop = neuron_hw_stop,
 	.hbm_release = neuron_hw_hbm_release,
 	.hbm_clear = neuron_hw_hbm_clear,
 	.hbm_pfn = neuron_hw_hbm_pfn,
@@ -230,13 +264,14 @@ const struct neuron_hw_ops neuron_hw_ops = {
 
 /**
  * neuron_hw_synchronize() - wait for all operations that began before
+ * @nd: device
  *
  * If device.gone was set before, only operations that stop something can still run.  If
  * device.dead was set before, none can.
  *
  * Context: may sleep.
  */
-void neuron_hw_synchronize(void)
+void neuron_hw_synchronize(struct neuron_device *nd)
 {
-	synchronize_srcu(&neuron_hw_srcu);
+	synchronize_srcu(&nd->users);
 }

@@ -10,7 +10,7 @@ struct neuron_hw_ops;
 
 extern const struct neuron_hw_ops neuron_hw_ops;
 bool neuron_device_enter(struct neuron_device *nd, int *idx);
-void neuron_device_exit(int idx);
-void neuron_hw_synchronize(void);
+void neuron_device_exit(struct neuron_device *nd, int idx);
+void neuron_hw_synchronize(struct neuron_device *nd);
 
 #endif

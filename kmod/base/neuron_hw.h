@@ -16,6 +16,7 @@
 #include <linux/types.h>
 
 struct attribute_group;
+struct device;
 struct module;
 struct page;
 struct neuron_watch;
@@ -49,14 +50,26 @@ enum neuron_block {
 };
 
 /* Notification queue i = type * 16 + engine (uapi/FACTS.md 6). */
-#define NEURON_NQ_BASE_LO(i)	(0x100 + 0x28 * (i))
-#define NEURON_NQ_BASE_HI(i)	(0x104 + 0x28 * (i))
-#define NEURON_NQ_SIZE(i)	(0x108 + 0x28 * (i))	/* bytes; 0 = off */
-#define NEURON_NQ_HEAD(i)	(0x10c + 0x28 * (i))	/* read only: bytes */
+#define NEURON_NQ_STRIDE	0x28
+#define NEURON_NQ_BASE_LO(i)	(0x100 + NEURON_NQ_STRIDE * (i))
+#define NEURON_NQ_BASE_HI(i)	(0x104 + NEURON_NQ_STRIDE * (i))
+#define NEURON_NQ_SIZE(i)	(0x108 + NEURON_NQ_STRIDE * (i))	/* bytes; 0 = off */
+#define NEURON_NQ_HEAD(i)	(0x10c + NEURON_NQ_STRIDE * (i))	/* read only: bytes */
+
+/* Which queue does register @off belong to?  *@reg is the same register of queue 0. */
+static inline bool neuron_nq_decode(u32 off, u32 *nq, u32 *reg)
+{
+	if (off < NEURON_NQ_BASE_LO(0) || off >= NEURON_NQ_BASE_LO(NEURON_HW_NR_NQ))
+		return false;
+	*nq = (off - NEURON_NQ_BASE_LO(0)) / NEURON_NQ_STRIDE;
+	*reg = off - *nq * NEURON_NQ_STRIDE;
+	return true;
+}
 
 /* DMA engine registers (uapi/FACTS.md 5). */
-#define NEURON_DMA_TX(q)	(0x1000 + 0x1000 * (q))
-#define NEURON_DMA_RX(q)	(0x21000 + 0x1000 * (q))
+#define NEURON_DMA_Q_STRIDE	0x1000
+#define NEURON_DMA_TX(q)	(0x1000 + NEURON_DMA_Q_STRIDE * (q))
+#define NEURON_DMA_RX(q)	(0x21000 + NEURON_DMA_Q_STRIDE * (q))
 #define NEURON_DMA_COMMON	0x38000			/* state request of the engine */
 #define NEURON_DMA_Q_CONFIG	0x20
 #define NEURON_DMA_Q_CONFIG_PREFETCH	(1u << 16)
@@ -79,6 +92,18 @@ enum neuron_block {
 #define NEURON_DMA_Q_SWRESET	(1u << 8)
 #define NEURON_DMA_Q_INDEX_MASK	0xffffffu
 #define NEURON_DMA_Q_PHASE_SHIFT	30
+
+/* Which queue and side does register @off belong to?  *@reg is its offset in the block. */
+static inline bool neuron_dma_decode(u32 off, u32 *q, bool *rx, u32 *reg)
+{
+	*rx = off >= NEURON_DMA_RX(0);
+	if (off < NEURON_DMA_TX(0))
+		return false;
+	off -= *rx ? NEURON_DMA_RX(0) : NEURON_DMA_TX(0);
+	*q = off / NEURON_DMA_Q_STRIDE;
+	*reg = off % NEURON_DMA_Q_STRIDE;
+	return *q < NEURON_HW_QUEUES_PER_ENGINE;
+}
 
 /* NEURON_DMA_Q_STATUS; same values as neuron_dma_queue_state.sw_status. */
 enum neuron_queue_status {
@@ -120,6 +145,7 @@ struct neuron_desc {
 #define NEURON_RING_MAX		16777200u
 #define NEURON_RING_UNUSED	16u		/* slots that stay empty */
 #define NEURON_RING_ALIGN	256u
+#define NEURON_PACKET_MAX	65u	/* descriptors, as cards are set up (../pci/udma.c) */
 
 /**
  * struct neuron_hbm_geometry - one device memory
@@ -160,7 +186,12 @@ struct neuron_hbm_geometry {
  * @tpb_size: its length
  * @sbuf_size: bytes of a state buffer
  * @isa_version: instruction set of uapi/neuron_isa.h, 0 = the vendor's
+ * @reset_msec: a reset of a core that takes longer has failed; 0: the device says so itself
  * @hbm_clear_at_start: device memory reads as zero when the device appears
+ * @hbm_io: the CPU sees device memory and core windows as memory of a bus, such as a BAR:
+ *	    there are no struct pages behind the frames of hbm_pfn and core_pfn, and user
+ *	    space maps them write-combined (the back end has reserved the BAR for that, with
+ *	    arch_io_reserve_memtype_wc())
  * @compat_min: lowest runtime interface version (COMPATIBLE_VERSION)
  * @compat_max: highest
  */
@@ -189,7 +220,9 @@ struct neuron_geometry {
 	u64 tpb_size;
 	u64 sbuf_size;
 	u32 isa_version;
+	u32 reset_msec;
 	bool hbm_clear_at_start;
+	bool hbm_io;
 	u32 compat_min;
 	u32 compat_max;
 };
@@ -225,6 +258,18 @@ struct neuron_power {
 };
 
 /**
+ * struct neuron_queue_setup - what a queue pair works on
+ * @space: what its descriptors may name
+ * @addr: device addresses of its rings, TX and RX; 0: no ring, that side stays off
+ * @length: descriptors of each ring
+ */
+struct neuron_queue_setup {
+	struct neuron_space *space;
+	u64 addr[2];
+	u32 length[2];
+};
+
+/**
  * struct neuron_hw_ops - what a device can do
  *
  * All operations may sleep and may be called concurrently, except where noted.
@@ -252,18 +297,20 @@ struct neuron_hw_ops {
 			 u32 off, u32 val);
 
 	/**
-	 * @queue_bind: from now on the queue pair (@eng, @q) may only touch
-	 * what @space allows.  Called while the queue is stopped and before
-	 * its registers are programmed.  @space stays valid until queue_stop.
-	 * Return: 0, -ENOMEM.
+	 * @queue_start: set up the stopped queue pair (@eng, @q), which waits for
+	 * doorbells from now on and may only touch what @setup->space allows.
+	 * The space stays valid until queue_stop, which also ends a failed start.
+	 * Return: 0, -EINVAL, -ENOMEM, -EIO.
 	 */
-	int (*queue_bind)(struct neuron_device *nd, u32 eng, u32 q, struct neuron_space *space);
+	int (*queue_start)(struct neuron_device *nd, u32 eng, u32 q,
+			   const struct neuron_queue_setup *setup);
 
 	/**
-	 * @queue_stop: stop and forget the queue pair; when it returns, the
-	 * device makes no further access on its behalf and holds no pin.
+	 * @queue_stop: stop and forget the queue pair.
+	 * Return: 0, the device makes no further access on its behalf and holds no pin;
+	 * -EIO, it may do so until its core is reset.
 	 */
-	void (*queue_stop)(struct neuron_device *nd, u32 eng, u32 q);
+	int (*queue_stop)(struct neuron_device *nd, u32 eng, u32 q);
 
 	/**
 	 * @queue_poll: the caller is about to sleep until the queue pair has done
@@ -278,17 +325,40 @@ struct neuron_hw_ops {
 	/**
 	 * @core_bind: the engines of @core act for @space from now on (DMA
 	 * triggers only reach queues bound to the same space).  NULL: for no space.
-	 * Called while the core is reset.
+	 * Called while the core is reset.  Optional.
 	 */
 	void (*core_bind)(struct neuron_device *nd, u32 core, struct neuron_space *space);
 
 	/**
-	 * @core_reset: stop the engines of @core, drop their FIFOs, clear state
-	 * buffer, semaphores and events, switch its notification queues off.
-	 * When it returns, the core makes no access.
-	 * Return: 0, -EIO the core is not usable before the next reset.
+	 * @core_reset_begin: begin to reset @cores (bit by number), whether or not an
+	 * earlier reset of theirs has ended: stop their engines and the queues of their
+	 * DMA engines, except those of the driver's copies, drop their FIFOs, clear state
+	 * buffers, semaphores and events, switch their notification queues off.  Returns
+	 * at once, without waiting for hardware.  A reset of other cores may be under way;
+	 * a device that can do only one at a time begins with the next one in its polls.
+	 * Return: 0, -EIO.
 	 */
-	int (*core_reset)(struct neuron_device *nd, u32 core);
+	int (*core_reset_begin)(struct neuron_device *nd, unsigned long cores);
+
+	/**
+	 * @core_reset_poll: has the reset of @cores ended?  The driver has a limit of its
+	 * own, neuron_geometry.reset_msec.
+	 * Return: 0, the cores make no access of before any more, and work; -EINPROGRESS;
+	 * -EIO, they may make accesses, and are not usable before another reset.
+	 */
+	int (*core_reset_poll)(struct neuron_device *nd, unsigned long cores);
+
+	/**
+	 * @flush: when it returns, register writes of before have taken effect, and what
+	 * the device wrote to memory before them has arrived.  Optional.
+	 */
+	void (*flush)(struct neuron_device *nd);
+
+	/**
+	 * @stop: the device is being removed.  When it returns, the device makes no access
+	 * any more, whatever state its cores and queues are in.
+	 */
+	void (*stop)(struct neuron_device *nd);
 
 	/**
 	 * @hbm_release: memory at @off (from the start of @hbm, 4 KiB units)
@@ -351,6 +421,15 @@ struct neuron_location {
  * @ops: must stay valid while the device exists
  * @groups: additional sysfs attributes of the device, may be NULL
  * @priv: for the device's own use
+ * @parent: device that makes the DMA, with its DMA mask set, no larger than the host window,
+ *	    and the largest segment size; it must stay until neuron_device_del() returns.  A
+ *	    device address of host memory is its DMA address | geometry.host_window, and a
+ *	    chunk is one range of them; neuronN has a link "device" to it.  NULL: addresses
+ *	    of host memory mean nothing outside of neuron_device_pin()
+ * @polled: the device never calls neuron_dma_irq() and neuron_nq_posted(): those who wait for
+ *	    it look for themselves
+ * @isolates: it checks each access of a queue against the queue's space; else the driver
+ *	      checks descriptors (../dma/RINGS.md), unless root trusts programs
  * @index: wanted device number or -1 for the first free one
  * @serial: serial number
  * @location: where it is plugged in
@@ -362,6 +441,9 @@ struct neuron_device_desc {
 	const struct neuron_hw_ops *ops;
 	const struct attribute_group **groups;
 	void *priv;
+	struct device *parent;
+	bool polled;
+	bool isolates;
 	int index;
 	u64 serial;
 	struct neuron_location location;
@@ -383,7 +465,7 @@ enum neuron_target {
  * @off: offset from the start of the HBM, of the host buffer, of the core window
  * @pages: host buffer: its pages, from its start
  * @chunk: reference that keeps the memory; NULL for core windows
- * @counted: the chunk counts it among its users
+ * @counted: what the chunk counts it as, enum neuron_user
  * @watch: the range as noted by mem/watch.c
  */
 struct neuron_pin {
@@ -392,7 +474,7 @@ struct neuron_pin {
 	u64 off;
 	struct page **pages;
 	struct neuron_chunk *chunk;
-	bool counted;
+	u8 counted;
 	struct neuron_watch *watch;
 };
 
@@ -406,6 +488,8 @@ int neuron_space_pin(struct neuron_space *space, u64 addr, u64 len, bool write,
 int neuron_device_pin(struct neuron_device *nd, u64 addr, u64 len, bool write,
 		      struct neuron_pin *pin);
 void neuron_pin_put(struct neuron_pin *pin);
+int neuron_ring_pin(struct neuron_space *space, u64 addr, u64 len, bool write,
+		    struct neuron_pin *pin);
 
 void neuron_dma_irq(struct neuron_device *nd, u32 eng, u32 q);
 void neuron_nq_posted(struct neuron_device *nd, u32 core, u32 nq);

@@ -23,6 +23,29 @@ void neuron_queue_work(struct work_struct *work)
 	queue_work(neuron_long_wq, work);
 }
 
+/**
+ * neuron_queue_work_later() - queue work for some time, unless it is queued already
+ * @work: the work
+ * @delay: jiffies
+ *
+ * Context: any.
+ */
+void neuron_queue_work_later(struct delayed_work *work, unsigned long delay)
+{
+	queue_delayed_work(neuron_long_wq, work, delay);
+}
+
+/**
+ * neuron_queue_work_now() - queue work, also if it is queued for later
+ * @work: the work
+ *
+ * Context: any.
+ */
+void neuron_queue_work_now(struct delayed_work *work)
+{
+	mod_delayed_work(neuron_long_wq, work, 0);
+}
+
 void neuron_workqueue_exit(void)
 {
 	destroy_workqueue(neuron_long_wq);

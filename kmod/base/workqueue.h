@@ -7,6 +7,8 @@
 
 int neuron_workqueue_init(void);
 void neuron_queue_work(struct work_struct *work);
+void neuron_queue_work_later(struct delayed_work *work, unsigned long delay);
+void neuron_queue_work_now(struct delayed_work *work);
 void neuron_workqueue_exit(void);
 
 #endif

@@ -26,10 +26,11 @@
 
 #include "../base/claim.h"
 #include "../base/client.h"
+#include "../base/core.h"
 #include "../base/crwl.h"
+#include "../base/isolation.h"
 #include "../dma/async.h"
 #include "../dma/copy.h"
-#include "../dma/queue.h"
 #include "../mem/chunk.h"
 #include "../mem/datastore.h"
 #include "../mem/failure.h"
@@ -64,7 +65,8 @@ static int neuron_client_woken(wait_queue_entry_t *entry, unsigned int mode, int
  * @out: its client, with a reference for the new file
  *
  * Context: may sleep.
- * Return: 0; -ENODEV device gone; -EBUSY 16 processes have it open; -ENOMEM; -EINTR.
+ * Return: 0; -ENODEV device gone; -EBUSY 16 processes have it open, or one of another
+ *	   domain; -EIO a core that another domain used does not reset; -ENOMEM; -EINTR.
  */
 int neuron_client_attach(struct neuron_device *nd, struct neuron_client **out)
 {
@@ -97,7 +99,15 @@ again:
 			return -EINTR;
 		goto again;
 	}
-	if (nd->nr_clients >= NEURON_MAX_CLIENTS) {
+	err = neuron_domain_check(nd);
+	if (err == -EAGAIN) {
+		mutex_unlock(&nd->clients_lock);
+		err = neuron_cores_settle(nd);
+		if (err)
+			return err;
+		goto again;
+	}
+	if (err || nd->nr_clients >= NEURON_MAX_CLIENTS) {
 		seen = neuron_teardowns_read();
 		mutex_unlock(&nd->clients_lock);
 		/* Only once: other processes could attach and die for ever. */
@@ -119,6 +129,7 @@ again:
 	add_wait_queue(&pid->wait_pidfd, &client->death);
 	list_add_tail_rcu(&client->node, &nd->clients);
 	nd->nr_clients++;
+	neuron_domain_enter(nd);
 	*out = client;
 unlock:
 	mutex_unlock(&nd->clients_lock);
@@ -126,8 +137,8 @@ unlock:
 }
 
 /*
- * Give back everything a process owns.  First its queues and engines are
- * stopped, so that nothing moves data on its behalf, then its memory goes.
+ * Give back everything a process owns.  First its cores are reset with their queues; what
+ * they may touch until that has ended is held (../base/reset.c).  Then its memory goes.
  * client->dead is set: nobody attaches to it and no ioctl of it is running.
  */
 static void neuron_client_teardown(struct neuron_client *client)
@@ -139,9 +150,7 @@ static void neuron_client_teardown(struct neuron_client *client)
 	remove_wait_queue(&client->pid->wait_pidfd, &client->death);
 	neuron_async_exit(client);
 	neuron_scrub_exit(client);
-	neuron_queues_release(client);
-	for (i = 0; i < nd->geo->nr_cores; i++)
-		neuron_core_release(nd, i, client);
+	neuron_cores_release(client);
 	neuron_crwl_exit(client);
 	if (client->claims)
 		neuron_claims_drop(client, NULL);

@@ -94,31 +94,9 @@ int neuron_do_device_app_pid(struct neuron_call *call)
 
 static int neuron_reset_cores(struct neuron_client *client, u32 map)
 {
-	struct neuron_device *nd = client->nd;
-	u32 all = GENMASK(nd->geo->nr_cores - 1, 0);
-	u32 i;
-	int err;
-
-	if (!map || map & ~all)
+	if (!map || map & ~GENMASK(client->nd->geo->nr_cores - 1, 0))
 		return -EINVAL;
-	/* All or nothing: check all cores before the first one is reset. */
-	for (i = 0; i < nd->geo->nr_cores; i++) {
-		if (!(map & BIT(i)))
-			continue;
-		mutex_lock(&nd->core[i].lock);
-		err = neuron_core_check(&nd->core[i], client);
-		mutex_unlock(&nd->core[i].lock);
-		if (err)
-			return err;
-	}
-	for (i = 0; i < nd->geo->nr_cores; i++) {
-		if (!(map & BIT(i)))
-			continue;
-		err = neuron_core_reset(nd, i, client);
-		if (err)
-			return err;
-	}
-	return 0;
+	return neuron_cores_reset(client, map);
 }
 
 /* The reset is done when this returns.  The token exists because callers wait with it. */
@@ -139,7 +117,7 @@ int neuron_do_device_reset(struct neuron_call *call)
 	return neuron_reset_cores(call->client, GENMASK(call->nd->geo->nr_cores - 1, 0));
 }
 
-/* DEVICE_READY and DEVICE_RESET_STATUS: no core is left in a failed reset. */
+/* DEVICE_READY and DEVICE_RESET_STATUS: no core is being reset or has failed to. */
 int neuron_do_device_ready(struct neuron_call *call)
 {
 	u8 *ready = call->arg;
@@ -147,7 +125,7 @@ int neuron_do_device_ready(struct neuron_call *call)
 
 	*ready = 1;
 	for (i = 0; i < call->nd->geo->nr_cores; i++)
-		if (READ_ONCE(call->nd->core[i].reset_failed))
+		if (READ_ONCE(call->nd->core[i].state) != NEURON_CORE_READY)
 			*ready = 0;
 	return 0;
 }

@@ -9,12 +9,16 @@
 #include "../base/geometry.h"
 #include "../base/health.h"
 #include "../base/hw.h"
+#include "../base/isolation.h"
+#include "../base/reset.h"
 #include "../dma/copy.h"
-#include "../dma/notify.h"
+#include "../dma/nq_event.h"
 #include "../dma/queue.h"
 #include "../mem/debugfs.h"
 #include "../mem/failure.h"
 #include "../mem/hbm.h"
+#include "../mem/host.h"
+#include "../mem/peer.h"
 #include "../sysfs/tree.h"
 #include "file.h"
 
@@ -31,6 +35,7 @@ static void neuron_device_release(struct device *dev)
 	struct neuron_device *nd = container_of(dev, struct neuron_device, dev);
 	u32 i;
 
+	neuron_domain_exit(nd);
 	if (nd->kclient)
 		neuron_client_put(nd->kclient);
 	for (i = 0; nd->hbm && i < nd->geo->nr_hbms; i++)
@@ -39,12 +44,16 @@ static void neuron_device_release(struct device *dev)
 	neuron_failures_exit(nd->failures);
 	mtree_destroy(&nd->host_pages);
 	kvfree(nd->engine);
-	for (i = 0; nd->core && i < nd->geo->nr_cores; i++)
+	for (i = 0; nd->core && i < nd->geo->nr_cores; i++) {
 		kfree(nd->core[i].copy);
+		kfree(nd->core[i].nq_poll);
+	}
 	kvfree(nd->core);
 	kvfree(nd->hbm);
 	neuron_inode_put(nd);
 	neuron_minor_put(MINOR(dev->devt));
+	put_device(nd->desc.parent);
+	cleanup_srcu_struct(&nd->users);
 	kfree(nd);
 }
 
@@ -54,8 +63,12 @@ static void neuron_device_init(struct neuron_device *nd, const struct neuron_dev
 {
 	nd->desc = *desc;
 	nd->geometry = *desc->geometry;
+	/* Host memory asks how it does DMA, even when the device has gone. */
+	get_device(desc->parent);
 	nd->geo = &nd->geometry;
 	nd->ops = &neuron_hw_ops;
+	neuron_isolation_init(nd);
+	nd->core_clear = neuron_dma_core_clear;
 	init_waitqueue_head(&nd->gone_wait);
 	neuron_health_init(nd);
 	nd->process_limit = NEURON_NO_LIMIT;
@@ -73,8 +86,11 @@ static void neuron_device_init(struct neuron_device *nd, const struct neuron_dev
 	nd->dev.id = minor;
 }
 
-static int neuron_core_init(struct neuron_core *core)
+static int neuron_core_init(struct neuron_device *nd, u32 i)
 {
+	struct neuron_core *core = &nd->core[i];
+
+	neuron_core_reset_init(nd, i);
 	core->limit = NEURON_NO_LIMIT;
 	mutex_init(&core->lock);
 	spin_lock_init(&core->nq_lock);
@@ -101,7 +117,7 @@ static int neuron_device_build(struct neuron_device *nd)
 		return -ENOMEM;
 	err = neuron_failures_init(nd);
 	for (i = 0; i < geo->nr_cores && !err; i++)
-		err = neuron_core_init(&nd->core[i]);
+		err = neuron_core_init(nd, i);
 	for (i = 0; i < geo->nr_dma_engines; i++)
 		mutex_init(&nd->engine[i].lock);
 	for (i = 0; i < geo->nr_hbms && !err; i++)
@@ -123,7 +139,14 @@ static int neuron_device_show(struct neuron_device *nd)
 	err = device_add(&nd->dev);
 	if (err)
 		goto forget;
-	err = neuron_sysfs_add(nd);
+	/*
+	 * Programs look below /sys/devices/virtual/, so the parent is not that of the device
+	 * model: this link is what a class device has beside that.
+	 */
+	if (nd->desc.parent)
+		err = sysfs_create_link(&nd->dev.kobj, &nd->desc.parent->kobj, "device");
+	if (!err)
+		err = neuron_sysfs_add(nd);
 	if (err)
 		goto del;
 	/*
@@ -172,7 +195,8 @@ struct neuron_device *neuron_device_add(const struct neuron_device_desc *desc)
 	if (minor < 0)
 		return ERR_PTR(minor);
 	nd = kzalloc(sizeof(*nd), GFP_KERNEL);
-	if (!nd) {
+	if (!nd || init_srcu_struct(&nd->users)) {
+		kfree(nd);
 		neuron_minor_put(minor);
 		return ERR_PTR(-ENOMEM);
 	}
@@ -205,32 +229,17 @@ static void neuron_device_wake(struct neuron_device *nd)
  */
 static void neuron_device_stop(struct neuron_device *nd)
 {
-	u32 i, q;
-
 	WRITE_ONCE(nd->gone, true);
 	neuron_device_wake(nd);
-	neuron_hw_synchronize();
+	neuron_hw_synchronize(nd);
 	/* The next access faults host memory in again, but no memory of the device. */
 	unmap_mapping_range(nd->inode->i_mapping, 0, 0, 1);
+	neuron_peers_revoke(nd);
 
-	for (i = 0; i < nd->geo->nr_dma_engines; i++)
-		for (q = 0; q < NEURON_HW_QUEUES_PER_ENGINE; q++)
-			nd->ops->queue_stop(nd, i, q);
-	for (i = 0; i < nd->geo->nr_cores; i++) {
-		if (nd->ops->core_reset(nd, i))
-			dev_err(&nd->dev, "core %u does not reset\n", i);
-		nd->ops->core_bind(nd, i, NULL);
-	}
+	nd->ops->stop(nd);
 	WRITE_ONCE(nd->dead, true);
-	neuron_hw_synchronize();
-
-	/* There will be no other reset that signals these eventfds. */
-	for (i = 0; i < nd->geo->nr_cores; i++) {
-		mutex_lock(&nd->core[i].lock);
-		if (nd->core[i].reset_eventfd)
-			neuron_eventfd_signal(nd->core[i].reset_eventfd);
-		mutex_unlock(&nd->core[i].lock);
-	}
+	neuron_hw_synchronize(nd);
+	neuron_cores_gone(nd);
 }
 
 /**
@@ -252,8 +261,11 @@ void neuron_device_del(struct neuron_device *nd)
 	neuron_device_forget(nd);
 	neuron_device_stop(nd);
 	neuron_health_exit(nd);
-	for (i = 0; i < nd->geo->nr_cores; i++)
+	for (i = 0; i < nd->geo->nr_cores; i++) {
+		neuron_nq_poll_exit(nd, i);
 		neuron_copy_exit(nd, i);
+	}
+	neuron_host_detach(nd);
 	cdev_del(&nd->cdev);
 	neuron_debugfs_del(nd);
 	neuron_sysfs_del(nd);

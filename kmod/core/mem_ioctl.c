@@ -6,6 +6,7 @@
 #include "../base/client.h"
 #include "../base/core.h"
 #include "../dma/copy.h"
+#include "../dma/ring.h"
 #include "../mem/account.h"
 #include "../mem/chunk.h"
 #include "../mem/failure.h"
@@ -163,20 +164,36 @@ void neuron_undo_native_mem_alloc(struct neuron_call *call)
 int neuron_do_mem_free(struct neuron_call *call)
 {
 	struct neuron_ioctl_mem_free *a = call->arg;
+	struct neuron_chunk *chunk, *again;
+	int err;
 
-	return neuron_chunk_unpublish(call->client, a->mem_handle);
+	if (likely(call->nd->isolation != NEURON_ISOLATION_CHECKED))
+		return neuron_chunk_unpublish(call->client, a->mem_handle);
+	chunk = neuron_chunk_get(call->client, a->mem_handle);
+	err = neuron_chunk_unpublish(call->client, a->mem_handle);
+	if (!err && chunk && READ_ONCE(chunk->users[NEURON_USER_RING - 1])) {
+		/* The process may have another handle. */
+		again = neuron_chunk_find(call->client, chunk->addr, 1, NEURON_USER_NONE);
+		if (again != chunk)
+			neuron_ring_forget(call->client, chunk);
+		neuron_chunk_put(again);
+	}
+	neuron_chunk_put(chunk);
+	return err;
 }
 
 static int neuron_mem_copy(struct neuron_client *client, u64 src_handle, u64 dst_handle, u64 size,
 			   u64 src_off, u64 dst_off)
 {
 	struct neuron_chunk *src, *dst;
-	int err = -ENOENT;
+	int err;
 
-	src = neuron_chunk_use(client, src_handle, NEURON_USER_TRANSFER);
+	src = neuron_chunk_use(client, src_handle, NEURON_USER_READER);
 	dst = neuron_chunk_use(client, dst_handle, NEURON_USER_TRANSFER);
-	if (!src || !dst)
+	if (!src || !dst) {
+		err = src ? neuron_chunk_missing(client, dst_handle) : -ENOENT;
 		goto out;
+	}
 	err = neuron_chunk_range(src, src_off, size);
 	if (!err)
 		err = neuron_chunk_range(dst, dst_off, size);
@@ -184,7 +201,7 @@ static int neuron_mem_copy(struct neuron_client *client, u64 src_handle, u64 dst
 		err = neuron_dma_copy(client->nd, dst->host ? src->core : dst->core,
 				      dst->addr + dst_off, src->addr + src_off, size);
 out:
-	neuron_chunk_unuse(src, NEURON_USER_TRANSFER);
+	neuron_chunk_unuse(src, NEURON_USER_READER);
 	neuron_chunk_unuse(dst, NEURON_USER_TRANSFER);
 	return err;
 }
@@ -208,11 +225,12 @@ int neuron_do_mem_copy64(struct neuron_call *call)
 static int neuron_mem_buf_copy(struct neuron_client *client, u64 handle, void __user *buf, u64 size,
 			       u64 off, bool to_chunk)
 {
-	struct neuron_chunk *chunk = neuron_chunk_use(client, handle, NEURON_USER_TRANSFER);
+	enum neuron_user as = to_chunk ? NEURON_USER_TRANSFER : NEURON_USER_READER;
+	struct neuron_chunk *chunk = neuron_chunk_use(client, handle, as);
 	int err;
 
 	if (!chunk)
-		return -ENOENT;
+		return neuron_chunk_missing(client, handle);
 	err = neuron_chunk_range(chunk, off, size);
 	if (!err && !access_ok(buf, size))
 		err = -EFAULT;
@@ -220,7 +238,7 @@ static int neuron_mem_buf_copy(struct neuron_client *client, u64 handle, void __
 		err = chunk->host ? neuron_chunk_rw_user(chunk, off, buf, size, to_chunk) :
 				    neuron_dma_copy_user(client->nd, chunk->core, chunk, off, buf,
 							 size, to_chunk);
-	neuron_chunk_unuse(chunk, NEURON_USER_TRANSFER);
+	neuron_chunk_unuse(chunk, as);
 	return err;
 }
 
@@ -246,7 +264,7 @@ static int neuron_memset(struct neuron_client *client, u64 handle, u64 off, u8 v
 	int err;
 
 	if (!chunk)
-		return -ENOENT;
+		return neuron_chunk_missing(client, handle);
 	err = neuron_chunk_range(chunk, off, size);
 	if (!err && chunk->host)
 		err = neuron_chunk_fill_host(chunk, off, value, size);

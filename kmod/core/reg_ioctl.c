@@ -12,6 +12,7 @@
 #include "../base/call.h"
 #include "../base/client.h"
 #include "../base/core.h"
+#include "../base/isolation.h"
 #include "../dma/copy.h"
 #include "reg_ioctl.h"
 
@@ -92,7 +93,8 @@ struct neuron_bar_access {
 
 /* All addresses are checked before the first access. */
 static int neuron_bar_prepare(struct neuron_device *nd, const struct neuron_ioctl_bar_rw *a,
-			      struct neuron_bar_access *access, unsigned long *cores)
+			      struct neuron_bar_access *access, bool write,
+			      unsigned long *cores)
 {
 	const u64 __user *uaddr = (const u64 __user *)a->address;
 	u64 addr;
@@ -106,6 +108,10 @@ static int neuron_bar_prepare(struct neuron_device *nd, const struct neuron_ioct
 		err = neuron_reg_of_bar(nd, addr, &access->reg[i]);
 		if (err)
 			return err;
+		if (write && !neuron_isolation_window(nd, access->reg[i].off, sizeof(u32))) {
+			neuron_isolation_refused(nd, "to write a register of a core");
+			return -EPERM;
+		}
 		__set_bit(access->reg[i].core, cores);
 	}
 	return 0;
@@ -130,7 +136,7 @@ static int neuron_bar_rw(struct neuron_client *client, const struct neuron_ioctl
 	if (write && copy_from_user(access->data, udata, a->count * sizeof(u32)))
 		err = -EFAULT;
 	if (!err)
-		err = neuron_bar_prepare(nd, a, access, &cores);
+		err = neuron_bar_prepare(nd, a, access, write, &cores);
 	if (!err && write)
 		err = neuron_cores_acquire(nd, cores, client);
 	for (i = 0; i < a->count && !err; i++) {
@@ -232,6 +238,10 @@ static int neuron_program_engine(struct neuron_client *client, u32 nc, u64 dst, 
 			break;
 	if (i == nd->geo->nr_cores)
 		return -EINVAL;
+	if (!neuron_isolation_window(nd, start - nd->geo->tpb_base[i], size)) {
+		neuron_isolation_refused(nd, "to write registers of a core");
+		return -EPERM;
+	}
 	if (!access_ok((void __user *)(unsigned long)from, size))
 		return -EFAULT;
 	err = neuron_core_acquire(nd, i, client);

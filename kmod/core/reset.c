@@ -1,77 +1,101 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Reset of a core for its owner, and the end of an ownership. */
+/*
+ * Who asks for the reset of cores: their owner, and the end of an ownership.  What the
+ * hardware was told about for the owner is held until the reset has ended.
+ */
 #include <linux/eventfd.h>
 
 #include "../base/client.h"
 #include "../base/core.h"
-#include "../compat/compat.h"
+#include "../base/reset.h"
 #include "../dma/notify.h"
 #include "../dma/queue.h"
 #include "reset.h"
 
-/**
- * neuron_core_release() - end a process's ownership of a core
- * @nd: device
- * @core: core number
- * @client: the process; nothing happens if it is not the owner
- *
- * Context: may sleep.  When it returns, the core makes no access.
- */
-void neuron_core_release(struct neuron_device *nd, u32 core, struct neuron_client *client)
+/* Hold the queues of a core, which belong to its owner.  Under core->lock. */
+static void neuron_core_hold_queues(struct neuron_device *nd, u32 core)
 {
-	struct neuron_core *c = &nd->core[core];
+	u32 i, first = core * nd->geo->engines_per_core;
 
-	if (READ_ONCE(c->owner) != client)
-		return;
-	mutex_lock(&c->lock);
-	if (c->owner == client) {
-		if (neuron_core_clean(nd, core) && !neuron_device_gone(nd))
-			dev_err(&nd->dev, "core %u does not reset\n", core);
-		neuron_nqs_release(nd, core);
-		neuron_core_reset_eventfd(c, NULL);
-		neuron_crwl_reset(&c->crwl);
-		nd->ops->core_bind(nd, core, NULL);
-		WRITE_ONCE(c->owner, NULL);
-	}
-	mutex_unlock(&c->lock);
+	for (i = first; i < first + nd->geo->engines_per_core; i++)
+		neuron_engine_hold(nd, i);
+	neuron_nqs_hold(nd, core);
 }
 
 /**
- * neuron_core_reset() - reset a core for its owner
- * @nd: device
- * @core: core number
- * @client: caller; owns the core, or nobody does
+ * neuron_cores_release() - end a process's ownership of all its cores
+ * @client: the process; it starts nothing any more
  *
- * Its DMA queues and notification queues are gone afterwards.
+ * Its cores are reset, which may take longer than this function.
  *
  * Context: may sleep.
- * Return: 0; -EINVAL; -EBUSY another process owns or has claimed it; -EIO reset failed.
  */
-int neuron_core_reset(struct neuron_device *nd, u32 core, struct neuron_client *client)
+void neuron_cores_release(struct neuron_client *client)
 {
-	struct neuron_core *c;
-	u32 eng, first;
-	int err;
+	struct neuron_device *nd = client->nd;
+	unsigned long map = 0, begin = 0;
+	u32 i;
 
-	if (!neuron_index_valid(&core, nd->geo->nr_cores))
-		return -EINVAL;
-	first = core * nd->geo->engines_per_core;
-	c = &nd->core[core];
-	mutex_lock(&c->lock);
-	err = neuron_core_check(c, client);
-	if (err)
-		goto unlock;
-	for (eng = first; eng < first + nd->geo->engines_per_core; eng++)
-		neuron_engine_release(client, eng);
-	err = neuron_core_try_reset(nd, core);
-	if (!err) {
-		neuron_nqs_release(nd, core);
-		nd->ops->core_bind(nd, core, c->owner ? &client->space : NULL);
+	for (i = 0; i < nd->geo->nr_cores; i++)
+		if (READ_ONCE(nd->core[i].owner) == client)
+			__set_bit(i, &map);
+	/* Together: none is free before all whose queues may reach it are being reset. */
+	neuron_cores_lock(nd, map);
+	for_each_set_bit(i, &map, NEURON_HW_MAX_CORES) {
+		struct neuron_core *c = &nd->core[i];
+
+		WRITE_ONCE(c->owner, NULL);
+		c->dirty = true;
+		if (neuron_core_reset_mark(c))
+			__set_bit(i, &begin);
+		else
+			/* What the process did after that reset began may have come too late. */
+			c->again = true;
+		neuron_core_hold_queues(nd, i);
+		neuron_core_reset_eventfd(c, NULL);
+		neuron_crwl_reset(&c->crwl);
 	}
-	/* Signalled last, so that the listener finds a core that works. */
-	if (c->reset_eventfd)
-		neuron_eventfd_signal(c->reset_eventfd);
-unlock:
-	mutex_unlock(&c->lock);
+	neuron_cores_unlock(nd, map);
+	neuron_core_reset_run(nd, begin);
+}
+
+/**
+ * neuron_cores_reset() - reset cores for their owner
+ * @client: caller; owns the cores, or nobody does
+ * @map: bit by core number; all of them exist
+ *
+ * Their DMA queues and notification queues are gone afterwards.
+ *
+ * Context: sleeps until the resets have ended.
+ * Return: 0; -EBUSY another process owns or has claimed one; -EIO a reset failed; -ENODEV;
+ *	   -EINTR.
+ */
+int neuron_cores_reset(struct neuron_client *client, unsigned long map)
+{
+	struct neuron_device *nd = client->nd;
+	u32 epoch[NEURON_HW_MAX_CORES], i;
+	unsigned long begin = 0;
+	int err = 0, wait;
+
+	/* All or nothing: check all cores before the first one is reset. */
+	neuron_cores_lock(nd, map);
+	for_each_set_bit(i, &map, NEURON_HW_MAX_CORES)
+		err = err ?: neuron_core_check(&nd->core[i], client);
+	for_each_set_bit(i, &map, NEURON_HW_MAX_CORES) {
+		if (err)
+			break;
+		if (neuron_core_reset_request(&nd->core[i]))
+			__set_bit(i, &begin);
+		epoch[i] = nd->core[i].epoch;
+		neuron_core_hold_queues(nd, i);
+	}
+	neuron_cores_unlock(nd, map);
+	if (err)
+		return err;
+	neuron_core_reset_run(nd, begin);
+	for_each_set_bit(i, &map, NEURON_HW_MAX_CORES) {
+		wait = neuron_core_reset_wait(&nd->core[i], epoch[i]);
+		err = err ?: wait;
+	}
 	return err;
 }

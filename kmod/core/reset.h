@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Reset of a core. */
+/* Who asks for the reset of cores. */
 #ifndef NEURON_CORE_RESET_H
 #define NEURON_CORE_RESET_H
 
-#include <linux/types.h>
-
 struct neuron_client;
-struct neuron_device;
 
-void neuron_core_release(struct neuron_device *nd, u32 core, struct neuron_client *client);
-int neuron_core_reset(struct neuron_device *nd, u32 core, struct neuron_client *client);
+void neuron_cores_release(struct neuron_client *client);
+int neuron_cores_reset(struct neuron_client *client, unsigned long map);
 
 #endif

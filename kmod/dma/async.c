@@ -79,7 +79,7 @@ static void neuron_async_put(struct neuron_async *async)
 
 static void neuron_async_unuse(struct neuron_async *async)
 {
-	neuron_chunk_unuse(async->src, NEURON_USER_TRANSFER);
+	neuron_chunk_unuse(async->src, NEURON_USER_READER);
 	neuron_chunk_unuse(async->dst, NEURON_USER_TRANSFER);
 }
 
@@ -231,8 +231,10 @@ static int neuron_mem_copy_async(struct neuron_client *client, u64 src, u64 dst,
 	async->client = client;
 	async->src_handle = src;
 	async->dst_handle = dst;
-	async->src = neuron_chunk_use(client, src, NEURON_USER_TRANSFER);
+	async->src = neuron_chunk_use(client, src, NEURON_USER_READER);
 	async->dst = neuron_chunk_use(client, dst, NEURON_USER_TRANSFER);
+	if (async->src && !async->dst)
+		err = neuron_chunk_missing(client, dst);
 	if (!async->src || !async->dst)
 		goto put;
 	err = neuron_chunk_range(async->src, src_off, size) ?:

@@ -2,10 +2,14 @@
 /*
  * Copies between host and device on a ring that the driver owns, one per core
  * (uapi/FACTS.md 5).  A batch of descriptors ends with one that copies a marker
- * and asks for an interrupt, which wakes the waiter.
+ * and asks for an interrupt, which wakes the waiter.  Of a device without interrupts the
+ * waiter looks at the marker itself, and at nothing else: a register takes a microsecond.
  */
+#include <linux/delay.h>
+#include <linux/ktime.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "../../uapi/neuron_isa.h"
@@ -16,19 +20,25 @@
 #include "../mem/failure.h"
 #include "../mem/host.h"
 #include "copy.h"
-#include "ring.h"
 
+#define NEURON_DRAIN_MSEC	10000
 #define NEURON_COPY_TIMEOUT	(30 * HZ)
 /* An instruction FIFO that its engine does not empty must not block the ring. */
 #define NEURON_FIFO_TIMEOUT	HZ
+
+/* Without interrupts: how long to look all the time, and the pauses after that. */
+#define NEURON_POLL_SPIN_USEC	20
+#define NEURON_POLL_MIN_USEC	10u
+#define NEURON_POLL_MAX_USEC	1000u
 
 /* Descriptors of one batch; other copies may use the ring between two batches. */
 #define NEURON_COPY_DESCS	(NEURON_COPY_RING - NEURON_RING_UNUSED - 1)
 #define NEURON_COPY_BATCH	((u64)NEURON_COPY_DESCS * NEURON_DESC_MAX_LEN)
 
 /* In the marker page: source and destination of the device's copy. */
-#define NEURON_MARKER_SRC	0
-#define NEURON_MARKER_DST	64
+#define NEURON_MARKER_DST	0
+/* A batch that was given up and still ends must not end a later one. */
+#define NEURON_MARKER_SRC(seq)	(64 + 4 * ((seq) % 256))
 
 /**
  * neuron_copy_new() - make the copy ring of a core, which is set up on first use
@@ -61,19 +71,19 @@ static int neuron_copy_alloc(struct neuron_device *nd, u32 core, u64 size,
 	return neuron_chunk_alloc(nd->kclient, &req, out, &why);
 }
 
-static int neuron_copy_program(struct neuron_device *nd, u32 core)
+static int neuron_copy_start(struct neuron_device *nd, u32 core)
 {
 	struct neuron_copy *copy = nd->core[core].copy;
 	u32 eng = nd->geo->copy_engine[core], q = nd->geo->copy_queue[core];
-	u32 base[2] = { NEURON_DMA_TX(q), NEURON_DMA_RX(q) };
-	int err, i;
+	const struct neuron_queue_setup setup = {
+		.space = &nd->kclient->space,
+		.addr = { copy->ring[0]->addr, copy->ring[1]->addr },
+		.length = { NEURON_COPY_RING, NEURON_COPY_RING },
+	};
 
-	err = nd->ops->queue_bind(nd, eng, q, &nd->kclient->space);
-	for (i = 0; i < 2 && !err; i++)
-		err = neuron_ring_program(nd, eng, base[i], copy->ring[i]->addr, NEURON_COPY_RING);
 	copy->next = 0;
 	copy->ring_id = 1;
-	return err;
+	return nd->ops->queue_start(nd, eng, q, &setup);
 }
 
 static void neuron_copy_stop(struct neuron_device *nd, u32 core)
@@ -107,7 +117,7 @@ static int neuron_copy_setup(struct neuron_device *nd, u32 core)
 	if (!err)
 		err = neuron_copy_alloc(nd, core, PAGE_SIZE, &copy->marker);
 	if (!err) {
-		err = neuron_copy_program(nd, core);
+		err = neuron_copy_start(nd, core);
 		if (err)
 			neuron_copy_stop(nd, core);
 	}
@@ -187,14 +197,16 @@ void neuron_copy_wake(struct neuron_device *nd, u32 core)
 	wake_up(&nd->core[core].copy->wait);
 }
 
-static void neuron_copy_desc(struct neuron_copy *copy, u64 dst, u64 src, u32 len, u32 flags)
+/* @barrier: what follows is written after this. */
+static void neuron_copy_desc(struct neuron_copy *copy, u64 dst, u64 src, u32 len, u32 flags,
+			     bool barrier)
 {
 	u32 ctrl = (len & NEURON_DESC_LEN_MASK) | flags |
 		   copy->ring_id << NEURON_DESC_RING_ID_SHIFT;
 	struct neuron_desc tx = {
 		.ctrl = cpu_to_le32(ctrl | NEURON_DESC_FIRST | NEURON_DESC_LAST),
 		.meta = cpu_to_le32(NEURON_DESC_META_COPY |
-				    (flags ? NEURON_DESC_META_WRITE_BARRIER : 0)),
+				    (barrier ? NEURON_DESC_META_WRITE_BARRIER : 0)),
 		.addr = cpu_to_le64(src),
 	};
 	struct neuron_desc rx = {
@@ -211,28 +223,89 @@ static void neuron_copy_desc(struct neuron_copy *copy, u64 dst, u64 src, u32 len
 	}
 }
 
-static bool neuron_copy_done(struct neuron_device *nd, u32 core, int *err)
+static bool neuron_copy_marked(const struct neuron_copy *copy)
 {
-	struct neuron_copy *copy = nd->core[core].copy;
-	u32 eng = nd->geo->copy_engine[core], q = nd->geo->copy_queue[core];
 	__le32 *marker = page_address(copy->marker->pages[0]) + NEURON_MARKER_DST;
-	u32 status;
 
 	/* Pairs with the device's order of data before marker. */
-	if (le32_to_cpu(smp_load_acquire(marker)) == copy->seq) {
+	return le32_to_cpu(smp_load_acquire(marker)) == copy->seq;
+}
+
+static bool neuron_copy_aborted(struct neuron_device *nd, u32 eng, u32 q)
+{
+	u32 status;
+
+	return !nd->ops->reg_read(nd, NEURON_BLOCK_DMA, eng,
+				  NEURON_DMA_TX(q) + NEURON_DMA_Q_STATUS, &status) &&
+	       status == NEURON_QUEUE_ABORTED;
+}
+
+static bool neuron_copy_done(struct neuron_device *nd, u32 core, int *err)
+{
+	u32 eng = nd->geo->copy_engine[core], q = nd->geo->copy_queue[core];
+
+	if (neuron_copy_marked(nd->core[core].copy)) {
 		*err = 0;
 		return true;
 	}
-	if (neuron_device_gone(nd)) {
-		*err = -ENODEV;
-		return true;
+	*err = neuron_device_gone(nd) ? -ENODEV : neuron_copy_aborted(nd, eng, q) ? -EIO : 0;
+	return *err;
+}
+
+/* Wait for an interrupt, or for a queue that stopped.  Return: an error, 0 = done. */
+static int neuron_copy_wait(struct neuron_device *nd, u32 core, long timeout)
+{
+	struct neuron_copy *copy = nd->core[core].copy;
+	int err = 0;
+	long left;
+
+	left = wait_event_killable_timeout(copy->wait, neuron_copy_done(nd, core, &err), timeout);
+	return left > 0 ? err : left < 0 ? -EINTR : -ETIMEDOUT;
+}
+
+/* Same, for a device that does not interrupt. */
+static int neuron_copy_poll(struct neuron_device *nd, u32 core, long timeout)
+{
+	u32 eng = nd->geo->copy_engine[core], q = nd->geo->copy_queue[core];
+	struct neuron_copy *copy = nd->core[core].copy;
+	ktime_t spin = ktime_add_us(ktime_get(), NEURON_POLL_SPIN_USEC);
+	ktime_t end = ktime_add_ms(ktime_get(), jiffies_to_msecs(timeout));
+	u32 pause = NEURON_POLL_MIN_USEC;
+
+	while (!neuron_copy_marked(copy)) {
+		ktime_t now = ktime_get();
+
+		if (neuron_device_gone(nd))
+			return -ENODEV;
+		if (ktime_before(now, spin)) {
+			cpu_relax();
+			continue;
+		}
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		if (ktime_after(now, end)) {
+			/* This thread may not have run for long. */
+			if (neuron_copy_marked(copy))
+				break;
+			return neuron_copy_aborted(nd, eng, q) ? -EIO : -ETIMEDOUT;
+		}
+		usleep_range(pause, 2 * pause);
+		pause = min(2 * pause, NEURON_POLL_MAX_USEC);
 	}
-	if (!nd->ops->reg_read(nd, NEURON_BLOCK_DMA, eng, NEURON_DMA_TX(q) + NEURON_DMA_Q_STATUS,
-			       &status) && status == NEURON_QUEUE_ABORTED) {
-		*err = -EIO;
-		return true;
-	}
-	return false;
+	trace_neuron_ring_done(nd->dev.id, core, eng, q, NEURON_QUEUE_ENABLED);
+	return 0;
+}
+
+/*
+ * A device that does not interrupt cannot be asked whether a queue that was switched off still
+ * makes accesses.  So a batch that nobody wants any more gets time to end.
+ */
+static void neuron_copy_drain(struct neuron_copy *copy)
+{
+	u32 i;
+
+	for (i = 0; i < NEURON_DRAIN_MSEC && !neuron_copy_marked(copy); i++)
+		usleep_range(1000, 1100);
 }
 
 static long neuron_copy_timeout(struct neuron_device *nd, u64 dst, u64 len)
@@ -254,14 +327,14 @@ static int neuron_copy_flush(struct neuron_device *nd, u32 core, u32 count, long
 	struct neuron_copy *copy = nd->core[core].copy;
 	u32 eng = nd->geo->copy_engine[core], q = nd->geo->copy_queue[core];
 	void *marker = page_address(copy->marker->pages[0]);
-	int err, werr = 0;
-	long left;
+	bool polled = nd->desc.polled;
+	int err;
 
 	copy->seq++;
-	*(__le32 *)(marker + NEURON_MARKER_SRC) = cpu_to_le32(copy->seq);
+	*(__le32 *)(marker + NEURON_MARKER_SRC(copy->seq)) = cpu_to_le32(copy->seq);
 	neuron_copy_desc(copy, copy->marker->addr + NEURON_MARKER_DST,
-			 copy->marker->addr + NEURON_MARKER_SRC, sizeof(__le32),
-			 NEURON_DESC_INT | NEURON_DESC_BARRIER);
+			 copy->marker->addr + NEURON_MARKER_SRC(copy->seq), sizeof(__le32),
+			 polled ? 0 : NEURON_DESC_INT | NEURON_DESC_BARRIER, !polled);
 	count++;
 
 	/* Trace it before it can complete. */
@@ -274,16 +347,17 @@ static int neuron_copy_flush(struct neuron_device *nd, u32 core, u32 count, long
 				 NEURON_DMA_TX(q) + NEURON_DMA_Q_TAIL_INC, count);
 	if (!err) {
 		nd->ops->queue_poll(nd, eng, q);
-		left = wait_event_killable_timeout(copy->wait, neuron_copy_done(nd, core, &werr),
-						   timeout);
-		err = left > 0 ? werr : left < 0 ? -EINTR : -ETIMEDOUT;
+		err = polled ? neuron_copy_poll(nd, core, timeout) :
+			       neuron_copy_wait(nd, core, timeout);
 	}
 	if (err == -ETIMEDOUT)
 		trace_neuron_fault(nd->dev.id, core, NEURON_FAULT_TIMEOUT, eng, q);
 	if (err) {
 		/* No access may be under way when the caller releases its memory. */
+		if (polled && err != -ETIMEDOUT)
+			neuron_copy_drain(copy);
 		neuron_copy_stop(nd, core);
-		if (neuron_copy_program(nd, core)) {
+		if (neuron_copy_start(nd, core)) {
 			neuron_copy_stop(nd, core);
 			neuron_copy_free(copy);
 			copy->ready = false;
@@ -300,15 +374,18 @@ static int neuron_copy_run(struct neuron_device *nd, u32 core, u64 dst, u64 src,
 	long timeout = neuron_copy_timeout(nd, dst, len);
 	u32 count = 0, n;
 	u64 pos = 0;
+	bool last;
 	int err;
 
 	while (pos < len) {
 		u64 off = pos % src_len;
 
 		n = min3(len - pos, (u64)NEURON_DESC_MAX_LEN, src_len - off);
-		neuron_copy_desc(copy, dst + pos, src + off, n, 0);
+		last = ++count == NEURON_COPY_DESCS || pos + n == len;
+		/* A card never gets an interrupt bit, and the barrier with the data. */
+		neuron_copy_desc(copy, dst + pos, src + off, n, 0, last && nd->desc.polled);
 		pos += n;
-		if (++count == NEURON_COPY_DESCS || pos == len) {
+		if (last) {
 			err = neuron_copy_flush(nd, core, count, timeout);
 			if (err)
 				return err;
@@ -352,7 +429,10 @@ int neuron_dma_copy(struct neuron_device *nd, u32 core, u64 dst, u64 src, u64 le
 #define NEURON_LEND_BYTES	(2u << 20)
 #define NEURON_LEND_MIN		(128u << 10)
 
-/* One transfer directly to or from pinned pages of the caller. */
+/*
+ * One transfer directly to or from pinned pages of the caller.  Behind an IOMMU, a card sees
+ * any pages as one range; elsewhere only those of a huge page.
+ */
 static int neuron_copy_lent(struct neuron_device *nd, u32 core, u64 addr, unsigned long buf,
 			    u32 len, bool to_device)
 {
@@ -404,7 +484,7 @@ int neuron_dma_addr_user(struct neuron_device *nd, u32 core, u64 addr, void __us
 		err = neuron_copy_lent(nd, core, addr, (unsigned long)buf, n, to_device);
 		/*
 		 * The bounce buffer serves memory that cannot be pinned, such as memory
-		 * without pages.
+		 * without pages, or that the device cannot see as one range.
 		 */
 		if (err == -EFAULT || err == -ENOMEM)
 			break;
@@ -516,4 +596,17 @@ int neuron_dma_fill(struct neuron_device *nd, u32 core, u64 dst, u8 value, u64 l
 	}
 	neuron_bounce_give(nd, core, bounce);
 	return err;
+}
+
+/**
+ * neuron_dma_core_clear() - make the state buffer of a core read as zero
+ * @nd: device
+ * @core: core number; nobody owns it
+ *
+ * Context: may sleep.
+ * Return: as neuron_dma_fill().
+ */
+int neuron_dma_core_clear(struct neuron_device *nd, u32 core)
+{
+	return neuron_dma_fill(nd, core, nd->geo->tpb_base[core], 0, nd->geo->sbuf_size);
 }

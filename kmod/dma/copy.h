@@ -45,6 +45,7 @@ int neuron_dma_addr_user(struct neuron_device *nd, u32 core, u64 addr, void __us
 			 bool to_device);
 int neuron_dma_write(struct neuron_device *nd, u32 core, u64 dst, const void *buf, u64 len);
 int neuron_dma_fill(struct neuron_device *nd, u32 core, u64 dst, u8 value, u64 len);
+int neuron_dma_core_clear(struct neuron_device *nd, u32 core);
 void neuron_copy_wake(struct neuron_device *nd, u32 core);
 
 #endif

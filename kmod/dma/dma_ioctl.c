@@ -11,7 +11,9 @@
 #include "../mem/handle.h"
 #include "../mem/host.h"
 #include "copy.h"
+#include "nq_event.h"
 #include "queue.h"
+#include "ring.h"
 
 /* Descriptors are handled this many bytes at a time. */
 #define NEURON_DESC_BATCH	(64u << 10)
@@ -36,20 +38,45 @@ int neuron_do_dma_eng_init(struct neuron_call *call)
 	return a->eng_id < call->nd->geo->nr_dma_engines ? 0 : -EINVAL;
 }
 
+/*
+ * May an engine that does not check addresses go on?  Only the reset of its core ends an
+ * abort, which may be its own.  Under engine->lock.
+ */
+static int neuron_engine_may_start(struct neuron_device *nd, u32 eng)
+{
+	u32 state;
+	int err = nd->ops->reg_read(nd, NEURON_BLOCK_DMA, eng, NEURON_DMA_COMMON, &state);
+
+	return err ?: nd->engine[eng].aborted || state == NEURON_DMA_ENG_ABORT ? -EPERM : 0;
+}
+
 int neuron_do_dma_eng_set_state(struct neuron_call *call)
 {
 	struct neuron_ioctl_dma_eng_set_state *a = call->arg;
+	struct neuron_device *nd = call->nd;
+	struct neuron_engine *engine;
 	int err;
 
 	if (a->state != NEURON_DMA_ENG_DISABLE && a->state != NEURON_DMA_ENG_NORMAL &&
 	    a->state != NEURON_DMA_ENG_ABORT)
 		return -EINVAL;
 	/* The driver's copies for all processes would stop, too. */
-	if (a->state != NEURON_DMA_ENG_NORMAL && neuron_engine_is_kernel(call->nd, a->eng_id))
+	if (a->state != NEURON_DMA_ENG_NORMAL && neuron_engine_is_kernel(nd, a->eng_id))
 		return -EPERM;
 	err = neuron_engine_access(call->client, a->eng_id);
-	return err ?: call->nd->ops->reg_write(call->nd, NEURON_BLOCK_DMA, a->eng_id,
-					     NEURON_DMA_COMMON, a->state);
+	if (err)
+		return err;
+	engine = &nd->engine[a->eng_id];
+	mutex_lock(&engine->lock);
+	/* A reset that has begun since must not be disturbed. */
+	err = neuron_core_usable(&nd->core[neuron_engine_core(nd, a->eng_id)]);
+	if (!err && nd->isolation == NEURON_ISOLATION_CHECKED && a->state == NEURON_DMA_ENG_NORMAL)
+		err = neuron_engine_may_start(nd, a->eng_id);
+	err = err ?: nd->ops->reg_write(nd, NEURON_BLOCK_DMA, a->eng_id, NEURON_DMA_COMMON,
+					a->state);
+	engine->aborted |= !err && a->state == NEURON_DMA_ENG_ABORT;
+	mutex_unlock(&engine->lock);
+	return err;
 }
 
 int neuron_do_dma_eng_get_state(struct neuron_call *call)
@@ -134,7 +161,7 @@ static int neuron_queue_lock(struct neuron_client *client, u32 eng, u32 q,
 	return err;
 }
 
-/* Room for @count more descriptors?  Under engine->lock. */
+/* Room for @count more descriptors, and may they be started?  Under engine->lock. */
 static int neuron_queue_room(struct neuron_device *nd, u32 eng, u32 base,
 			     const struct neuron_queue *queue, int dir, u32 count)
 {
@@ -152,7 +179,12 @@ static int neuron_queue_room(struct neuron_device *nd, u32 eng, u32 base,
 	head &= NEURON_DMA_Q_INDEX_MASK;
 	tail &= NEURON_DMA_Q_INDEX_MASK;
 	busy = tail >= head ? tail - head : tail + len - head;
-	return count + busy > len - NEURON_RING_UNUSED ? -ENOSPC : 0;
+	if (count + busy > len - NEURON_RING_UNUSED)
+		return -ENOSPC;
+	if (likely(!queue->checked[dir]))
+		return 0;
+	/* A device that makes tail up is not to lead out of the ring. */
+	return tail < len ? neuron_ring_startable(queue->checked[dir], len, tail, count) : -EIO;
 }
 
 int neuron_do_dma_queue_copy_start(struct neuron_call *call)
@@ -160,6 +192,7 @@ int neuron_do_dma_queue_copy_start(struct neuron_call *call)
 	struct neuron_ioctl_dma_queue_copy_start *a = call->arg;
 	struct neuron_device *nd = call->nd;
 	struct neuron_queue *queue;
+	bool half = false;
 	int err;
 
 	if (!a->rx_desc_count)
@@ -167,6 +200,8 @@ int neuron_do_dma_queue_copy_start(struct neuron_call *call)
 	err = neuron_queue_lock(call->client, a->eng_id, a->qid, &queue);
 	if (err)
 		return err;
+	neuron_ring_lock(queue->checked[0]);
+	neuron_ring_lock(queue->checked[1]);
 	err = neuron_queue_room(nd, a->eng_id, NEURON_DMA_RX(a->qid), queue, 1,
 				a->rx_desc_count) ?:
 	      neuron_queue_room(nd, a->eng_id, NEURON_DMA_TX(a->qid), queue, 0,
@@ -184,12 +219,16 @@ int neuron_do_dma_queue_copy_start(struct neuron_call *call)
 			err = nd->ops->reg_write(nd, NEURON_BLOCK_DMA, a->eng_id,
 						 NEURON_DMA_TX(a->qid) + NEURON_DMA_Q_TAIL_INC,
 						 a->tx_desc_count);
-			/* Otherwise one ring would stay ahead of the other. */
-			if (err)
-				neuron_queue_drop(nd, a->eng_id, a->qid);
+			half = err;
 		}
 	}
+	neuron_ring_unlock(queue->checked[1]);
+	neuron_ring_unlock(queue->checked[0]);
+	/* Otherwise one ring would stay ahead of the other. */
+	if (half)
+		neuron_queue_drop(nd, a->eng_id, a->qid);
 	mutex_unlock(&nd->engine[a->eng_id].lock);
+	neuron_nq_poll_expect(nd, neuron_engine_core(nd, a->eng_id));
 	return err;
 }
 
@@ -267,8 +306,8 @@ int neuron_do_dma_queue_get_state(struct neuron_call *call)
 }
 
 /*
- * Descriptors are only moved: what they point to is checked when the device
- * fetches them, because a ring can change at any time after this.
+ * Unless ring.c checks them, descriptors are only moved: what they point to is checked when
+ * the device fetches them, because a ring can change at any time after this.
  */
 static int neuron_copy_descriptors(struct neuron_client *client, u64 handle, const void __user *buf,
 				   u32 num, u64 off, u32 type)
@@ -283,6 +322,8 @@ static int neuron_copy_descriptors(struct neuron_client *client, u64 handle, con
 		return -EINVAL;
 	if (off % NEURON_DESC_SIZE)
 		return -EINVAL;
+	if (client->nd->isolation == NEURON_ISOLATION_CHECKED)
+		return neuron_ring_write(client, handle, buf, num, off, type);
 	chunk = neuron_chunk_use(client, handle, NEURON_USER_TRANSFER);
 	if (!chunk)
 		return -ENOENT;
@@ -345,7 +386,7 @@ int neuron_do_dma_descriptor_copyout(struct neuron_call *call)
 	else
 		ring = neuron_chunk_ref(queue->ring[a->type]);
 	if (ring)
-		neuron_chunk_admit(ring, NEURON_USER_TRANSFER);
+		neuron_chunk_admit(ring, NEURON_USER_READER);
 	mutex_unlock(&call->nd->engine[a->eng_id].lock);
 	if (err)
 		return err;
@@ -357,6 +398,6 @@ int neuron_do_dma_descriptor_copyout(struct neuron_call *call)
 	else
 		err = neuron_dma_copy_user(call->nd, ring->core, ring, off,
 					   (void __user *)a->buffer, len, false);
-	neuron_chunk_unuse(ring, NEURON_USER_TRANSFER);
+	neuron_chunk_unuse(ring, NEURON_USER_READER);
 	return err;
 }

@@ -3,7 +3,7 @@
  * Notification queues: rings in memory that the device appends to and the
  * application maps.  A queue belongs to the owner of its core and ends with that
  * ownership.  Instead of spinning on the memory, an application can have an eventfd
- * signalled.
+ * signalled (nq_event.c).
  */
 #include <linux/eventfd.h>
 #include <linux/slab.h>
@@ -17,6 +17,7 @@
 #include "../mem/handle.h"
 #include "../mem/watch.h"
 #include "notify.h"
+#include "nq_event.h"
 
 #define NEURON_NQ_MIN_SIZE	256u
 
@@ -46,8 +47,20 @@ static int neuron_nq_program(struct neuron_device *nd, u32 core, u32 nq, u64 add
 	       ops->reg_write(nd, NEURON_BLOCK_CORE_NQ, core, NEURON_NQ_SIZE(nq), size);
 }
 
-/* Under core->lock; the device does not write to it any more. */
-static void neuron_nq_drop(struct neuron_core *core, u32 nq)
+static void neuron_nq_free(struct neuron_nq *q)
+{
+	neuron_unwatch(q->watch);
+	neuron_chunk_unuse(q->chunk, NEURON_USER_RING);
+	kfree(q);
+}
+
+static void neuron_nq_held(struct neuron_held *held)
+{
+	neuron_nq_free(container_of(held, struct neuron_nq, held));
+}
+
+/* Under core->lock. */
+static void neuron_nq_hold(struct neuron_core *core, u32 nq)
 {
 	struct neuron_nq *q = core->nq[nq];
 	struct eventfd_ctx *eventfd;
@@ -58,45 +71,28 @@ static void neuron_nq_drop(struct neuron_core *core, u32 nq)
 	spin_unlock(&core->nq_lock);
 	if (eventfd)
 		eventfd_ctx_put(eventfd);
-	neuron_unwatch(q->watch);
-	neuron_chunk_unuse(q->chunk, NEURON_USER_RING);
-	kfree(q);
+	q->held.bytes = q->chunk->size;
+	q->held.release = neuron_nq_held;
+	neuron_core_hold(core, &q->held);
 }
 
 /**
- * neuron_nqs_release() - forget all notification queues of a core
+ * neuron_nqs_hold() - forget all notification queues of a core that is to be reset
  * @nd: device
- * @core: core number; reset, so that the device does not write any more
+ * @core: core number
+ *
+ * The device may write to them until the reset has ended; they stay as long.
  *
  * Context: may sleep, core->lock held.
  */
-void neuron_nqs_release(struct neuron_device *nd, u32 core)
+void neuron_nqs_hold(struct neuron_device *nd, u32 core)
 {
 	u32 i;
 
 	lockdep_assert_held(&nd->core[core].lock);
 	for (i = 0; i < NEURON_HW_NR_NQ; i++)
 		if (nd->core[core].nq[i])
-			neuron_nq_drop(&nd->core[core], i);
-}
-
-/**
- * neuron_nqs_wake() - signal all eventfds of a core
- * @nd: device
- * @core: core number
- *
- * Context: process.
- */
-void neuron_nqs_wake(struct neuron_device *nd, u32 core)
-{
-	struct neuron_core *c = &nd->core[core];
-	u32 i;
-
-	spin_lock(&c->nq_lock);
-	for (i = 0; i < NEURON_HW_NR_NQ; i++)
-		if (c->nq[i] && c->nq[i]->eventfd)
-			neuron_eventfd_signal(c->nq[i]->eventfd);
-	spin_unlock(&c->nq_lock);
+			neuron_nq_hold(&nd->core[core], i);
 }
 
 /*
@@ -115,30 +111,19 @@ static bool neuron_nq_usable(struct neuron_client *client, struct neuron_core *c
 	return live == chunk;
 }
 
-/*
- * Install a queue.  The caller becomes the owner of a free core as the last step, so that
- * a refused request does not take the core.  Under core->lock.  Return: 0, -EBUSY, -EIO.
- */
+/* Install a queue of a core that the caller owns.  Under core->lock. */
 static int neuron_nq_install(struct neuron_client *client, u32 index, u32 nq,
-			     struct neuron_nq *q, u32 size)
+			     struct neuron_nq *q)
 {
 	struct neuron_device *nd = client->nd;
 	struct neuron_core *core = &nd->core[index];
-	bool take = !core->owner;
 	struct neuron_nq *old;
-	int err = neuron_core_check(core, client);
+	int err;
 
+	/* Another thread may have asked for a reset. */
+	err = neuron_core_usable(core) ?: neuron_nq_program(nd, index, nq, q->chunk->addr, q->size);
 	if (err)
 		return err;
-	if (take)
-		err = neuron_core_clean(nd, index);
-	if (!err)
-		err = neuron_nq_program(nd, index, nq, q->chunk->addr, size);
-	if (err) {
-		if (take)
-			nd->ops->core_reset(nd, index);
-		return err;
-	}
 	/* Move the eventfd immediately: the device already writes to the new buffer. */
 	spin_lock(&core->nq_lock);
 	old = core->nq[nq];
@@ -147,13 +132,11 @@ static int neuron_nq_install(struct neuron_client *client, u32 index, u32 nq,
 	core->nq[nq] = q;
 	spin_unlock(&core->nq_lock);
 	if (old) {
+		/* What the device wrote to the old one has arrived before that is given back. */
+		nd->ops->flush(nd);
 		neuron_chunk_revoke(old->chunk);
-		neuron_unwatch(old->watch);
-		neuron_chunk_unuse(old->chunk, NEURON_USER_RING);
-		kfree(old);
+		neuron_nq_free(old);
 	}
-	if (take)
-		neuron_core_take(nd, index, client);
 	return 0;
 }
 
@@ -211,6 +194,8 @@ static int neuron_nq_init(struct neuron_client *client, struct neuron_nq_args *a
 	err = neuron_chunk_alloc(client, &req, &q->chunk, &why);
 	if (err)
 		goto free;
+	q->size = args->size;
+	q->seen = neuron_nq_fresh(nd, q);
 	/* One reference for the handle, one for the queue. */
 	neuron_chunk_ref(q->chunk);
 	neuron_chunk_admit(q->chunk, NEURON_USER_RING);
@@ -221,16 +206,22 @@ static int neuron_nq_init(struct neuron_client *client, struct neuron_nq_args *a
 		goto put;
 	}
 
+	/* Last, so that a refused request does not take the core. */
+	done = false;
+	err = neuron_core_acquire(nd, args->core, client);
+	if (err)
+		goto revoke;
 	mutex_lock(&core->lock);
 	done = !args->force && neuron_nq_usable(client, core, nq);
 	if (!done)
-		err = neuron_nq_install(client, args->core, nq, q, args->size);
+		err = neuron_nq_install(client, args->core, nq, q);
 	if (!err)
 		neuron_nq_result(args, core->nq[nq]->chunk);
 	mutex_unlock(&core->lock);
 	if (!err && !done)
 		return 0;
 
+revoke:
 	neuron_chunk_revoke(q->chunk);
 put:
 	neuron_unwatch(q->watch);
@@ -327,11 +318,13 @@ int neuron_do_native_nq_eventfd(struct neuron_call *call)
 	nq = a->nq_type * NEURON_HW_NQ_ENGINES + a->engine_index;
 	core = &nd->core[a->nq_dev_id];
 	mutex_lock(&core->lock);
-	if (core->owner != call->client) {
+	if (core->owner != call->client)
 		err = core->owner ? -EBUSY : -ENOENT;
-	} else if (!core->nq[nq]) {
+	else if (!core->nq[nq])
 		err = -ENOENT;
-	} else {
+	else
+		err = eventfd ? neuron_nq_poll_start(nd, a->nq_dev_id, nq) : 0;
+	if (!err) {
 		spin_lock(&core->nq_lock);
 		swap(core->nq[nq]->eventfd, eventfd);
 		spin_unlock(&core->nq_lock);
@@ -341,34 +334,3 @@ int neuron_do_native_nq_eventfd(struct neuron_call *call)
 		eventfd_ctx_put(eventfd);
 	return err;
 }
-
-/**
- * neuron_nq_posted() - the device appended to a notification queue
- * @nd: device
- * @core: core number
- * @nq: type * 16 + engine
- *
- * Called by the device after the entry is visible.
- *
- * Context: process; takes core->nq_lock.
- */
-void neuron_nq_posted(struct neuron_device *nd, u32 core, u32 nq)
-{
-	struct neuron_core *c;
-
-	if (WARN_ON_ONCE(core >= nd->geo->nr_cores || nq >= NEURON_HW_NR_NQ))
-		return;
-	/* Removal of a device calls this to wake everybody. */
-	if (!neuron_device_gone(nd)) {
-		trace_neuron_notify(nd->dev.id, core, nq / NEURON_HW_NQ_ENGINES,
-				    nq % NEURON_HW_NQ_ENGINES);
-		if (nq / NEURON_HW_NQ_ENGINES == NQ_TYPE_ERROR)
-			trace_neuron_fault(nd->dev.id, core, NEURON_FAULT_NOTICE, 0, 0);
-	}
-	c = &nd->core[core];
-	spin_lock(&c->nq_lock);
-	if (c->nq[nq] && c->nq[nq]->eventfd)
-		neuron_eventfd_signal(c->nq[nq]->eventfd);
-	spin_unlock(&c->nq_lock);
-}
-NEURON_EXPORT_SYMBOL(neuron_nq_posted);

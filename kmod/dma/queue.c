@@ -4,7 +4,7 @@
  *
  * A queue belongs to the first process that initialises it, until that
  * process goes.  Its rings are the process's own chunks; what they contain is
- * checked by the device against the process's space, never trusted here.
+ * checked by the device against the process's space, or else by ring.c.
  */
 #include <linux/slab.h>
 
@@ -96,9 +96,56 @@ static void neuron_queue_free(struct neuron_queue *queue)
 
 	for (dir = 0; dir < 2; dir++) {
 		neuron_unwatch(queue->watch[dir]);
+		neuron_ring_unbind(queue->checked[dir]);
 		neuron_chunk_unuse(queue->ring[dir], NEURON_USER_RING);
 	}
 	kfree(queue);
+}
+
+static void neuron_queue_held(struct neuron_held *held)
+{
+	struct neuron_queue *queue = container_of(held, struct neuron_queue, held);
+	struct neuron_client *client = queue->client;
+
+	neuron_queue_free(queue);
+	neuron_client_put(client);
+}
+
+/* While a queue is being stopped or reset, its registers do not say how far it is. */
+static void neuron_queue_hold_rings(struct neuron_queue *queue)
+{
+	neuron_ring_hold(queue->checked[0]);
+	neuron_ring_hold(queue->checked[1]);
+}
+
+/* Keep the rings, which are held, until the core of the engine is reset. */
+static void neuron_queue_hold(struct neuron_device *nd, u32 eng, struct neuron_queue *queue)
+{
+	int dir;
+
+	/* Its space is asked as long as the queue goes on; rings may be of another process. */
+	kref_get(&queue->client->ref);
+	queue->held.release = neuron_queue_held;
+	for (dir = 0; dir < 2; dir++)
+		if (queue->ring[dir])
+			queue->held.bytes += queue->ring[dir]->size;
+	neuron_core_hold(&nd->core[neuron_engine_core(nd, eng)], &queue->held);
+}
+
+/* Free a queue, or keep its rings if the device cannot stop it.  Under engine->lock. */
+static int neuron_queue_end(struct neuron_device *nd, u32 eng, u32 q, struct neuron_queue *queue)
+{
+	int err;
+
+	neuron_queue_hold_rings(queue);
+	err = nd->ops->queue_stop(nd, eng, q);
+	if (err) {
+		nd->engine[eng].stuck |= BIT(q);
+		neuron_queue_hold(nd, eng, queue);
+	} else {
+		neuron_queue_free(queue);
+	}
+	return err;
 }
 
 /**
@@ -108,51 +155,83 @@ static void neuron_queue_free(struct neuron_queue *queue)
  * @q: queue number; in use
  *
  * Context: may sleep, engine.lock is held.
+ * Return: 0; -EIO the device cannot stop it: its rings are kept until the core is reset.
  */
-void neuron_queue_drop(struct neuron_device *nd, u32 eng, u32 q)
+int neuron_queue_drop(struct neuron_device *nd, u32 eng, u32 q)
 {
 	struct neuron_queue *queue = nd->engine[eng].queue[q];
 
-	nd->ops->queue_stop(nd, eng, q);
 	nd->engine[eng].queue[q] = NULL;
-	neuron_queue_free(queue);
+	return neuron_queue_end(nd, eng, q, queue);
 }
 
 static int neuron_queue_ring(struct neuron_client *client, u64 handle, u32 count,
 			     struct neuron_queue *queue, int dir)
 {
+	bool checked = client->nd->isolation == NEURON_ISOLATION_CHECKED;
+	enum neuron_user as = checked ? NEURON_USER_NONE : NEURON_USER_RING;
 	struct neuron_chunk *chunk;
+	int err = 0;
 
 	/* A ring may be attached later by other means (uapi/FACTS.md 5). */
 	if (!handle)
 		return 0;
 	if (count < NEURON_RING_MIN || count > NEURON_RING_MAX || count % 16)
 		return -EINVAL;
-	chunk = neuron_chunk_use(client, handle, NEURON_USER_RING);
+	/* One look-up: the queue gets what has become a ring, and nothing else. */
+	chunk = neuron_chunk_use(client, handle, as);
 	if (!chunk)
 		return -ENOENT;
 	if (neuron_chunk_range(chunk, 0, (u64)count * NEURON_DESC_SIZE) ||
-	    chunk->addr % NEURON_RING_ALIGN) {
-		neuron_chunk_unuse(chunk, NEURON_USER_RING);
-		return -EINVAL;
+	    chunk->addr % NEURON_RING_ALIGN)
+		err = -EINVAL;
+	else if (checked)
+		err = neuron_ring_make(client, chunk, dir);
+	if (err) {
+		if (checked)
+			neuron_chunk_put(chunk);
+		else
+			neuron_chunk_unuse(chunk, as);
+		return err;
 	}
+	if (checked)
+		neuron_chunk_admit(chunk, NEURON_USER_RING);
 	queue->ring[dir] = chunk;
+	queue->length[dir] = count;
 	queue->watch[dir] = neuron_watch_chunk(chunk, 0, (u64)count * NEURON_DESC_SIZE,
 					       NEURON_USER_RING);
 	return 0;
 }
 
-static int neuron_queue_program(struct neuron_device *nd, u32 eng, u32 q,
-				const struct neuron_queue *queue)
+/* The driver answers for what is in the rings. */
+static int neuron_queue_bind(struct neuron_queue *queue, u32 eng, u32 q)
 {
-	const u32 base[2] = { NEURON_DMA_TX(q), NEURON_DMA_RX(q) };
+	struct neuron_ring *ring;
 	int dir, err = 0;
 
-	for (dir = 0; dir < 2 && !err; dir++)
-		err = neuron_ring_program(nd, eng, base[dir],
-					  queue->ring[dir] ? queue->ring[dir]->addr : 0,
-					  queue->length[dir]);
+	for (dir = 0; dir < 2 && !err; dir++) {
+		if (!queue->ring[dir])
+			continue;
+		ring = neuron_ring_of(queue->ring[dir]);
+		err = neuron_ring_bind(ring, dir, queue->length[dir], eng, q);
+		if (!err)
+			queue->checked[dir] = ring;
+	}
 	return err;
+}
+
+static int neuron_queue_start(struct neuron_device *nd, u32 eng, u32 q,
+			      const struct neuron_queue *queue)
+{
+	struct neuron_queue_setup setup = { .space = &queue->client->space };
+	int dir;
+
+	for (dir = 0; dir < 2; dir++) {
+		setup.addr[dir] = queue->ring[dir] ? queue->ring[dir]->addr : 0;
+		setup.length[dir] = queue->length[dir];
+		neuron_ring_start(queue->checked[dir]);
+	}
+	return nd->ops->queue_start(nd, eng, q, &setup);
 }
 
 /**
@@ -163,7 +242,10 @@ static int neuron_queue_program(struct neuron_device *nd, u32 eng, u32 q,
  * Context: may sleep.
  * Return: 0; -EINVAL engine, queue, count, alignment, ring larger than its
  *	   chunk, completion ring; -ENOENT handle; -EPERM an engine of the
- *	   driver; -EBUSY queue or core of another process; -ENOMEM.
+ *	   driver; -EBUSY queue or core of another process, a ring that others may write or
+ *	   that another queue has;
+ *	   -EACCES a ring names what the caller does not have; -EIO the queue could not be
+ *	   stopped, and goes on until its core is reset; -ENOMEM.
  */
 int neuron_queue_init(struct neuron_client *client, const struct neuron_ioctl_dma_queue_init *arg)
 {
@@ -190,10 +272,10 @@ int neuron_queue_init(struct neuron_client *client, const struct neuron_ioctl_dm
 	/* Last, so that a refused request does not take the core. */
 	if (!err)
 		err = neuron_core_acquire(nd, neuron_engine_core(nd, eng), client);
+	if (!err && nd->isolation == NEURON_ISOLATION_CHECKED)
+		err = neuron_queue_bind(queue, eng, q);
 	if (err)
 		goto free;
-	queue->length[0] = queue->ring[0] ? arg->tx_desc_count : 0;
-	queue->length[1] = queue->ring[1] ? arg->rx_desc_count : 0;
 
 	engine = &nd->engine[eng];
 	mutex_lock(&engine->lock);
@@ -202,53 +284,57 @@ int neuron_queue_init(struct neuron_client *client, const struct neuron_ioctl_dm
 		err = -EBUSY;
 		goto unlock;
 	}
-	if (old)
-		neuron_queue_drop(nd, eng, q);
-	err = nd->ops->queue_bind(nd, eng, q, &client->space);
-	if (!err)
-		err = neuron_queue_program(nd, eng, q, queue);
+	/* A reset that has begun since has taken the engine's queues already. */
+	err = neuron_core_usable(&nd->core[neuron_engine_core(nd, eng)]);
+	/* Nor does one that goes on become another one. */
+	if (!err && engine->stuck & BIT(q))
+		err = -EIO;
 	if (err)
-		nd->ops->queue_stop(nd, eng, q);
-	else
+		goto unlock;
+	if (old)
+		err = neuron_queue_drop(nd, eng, q);
+	if (err)
+		goto unlock;
+	err = neuron_queue_start(nd, eng, q, queue);
+	if (!err) {
 		engine->queue[q] = queue;
+	} else {
+		neuron_queue_end(nd, eng, q, queue);
+		queue = NULL;
+	}
 unlock:
 	mutex_unlock(&engine->lock);
 free:
-	if (err)
+	if (err && queue)
 		neuron_queue_free(queue);
 	return err;
 }
 
 /**
- * neuron_engine_release() - stop a process's queues of one engine
- * @client: the process
+ * neuron_engine_hold() - forget the queues of an engine, whose core is to be reset
+ * @nd: device
  * @eng: engine number
  *
- * Context: may sleep.
+ * The rings stay until the reset has ended.
+ *
+ * Context: may sleep; the core is locked.
  */
-void neuron_engine_release(struct neuron_client *client, u32 eng)
+void neuron_engine_hold(struct neuron_device *nd, u32 eng)
 {
-	struct neuron_device *nd = client->nd;
 	struct neuron_engine *engine = &nd->engine[eng];
 	u32 q;
 
 	mutex_lock(&engine->lock);
-	for (q = 0; q < NEURON_HW_QUEUES_PER_ENGINE; q++)
-		if (engine->queue[q] && engine->queue[q]->client == client)
-			neuron_queue_drop(nd, eng, q);
+	for (q = 0; q < NEURON_HW_QUEUES_PER_ENGINE; q++) {
+		struct neuron_queue *queue = engine->queue[q];
+
+		engine->queue[q] = NULL;
+		if (!queue)
+			continue;
+		neuron_queue_hold_rings(queue);
+		neuron_queue_hold(nd, eng, queue);
+	}
+	engine->aborted = false;
+	engine->stuck = 0;
 	mutex_unlock(&engine->lock);
-}
-
-/**
- * neuron_queues_release() - stop all queues of a process
- * @client: being torn down, starts nothing any more
- *
- * Context: may sleep.  When it returns, no transfer of the process is running.
- */
-void neuron_queues_release(struct neuron_client *client)
-{
-	u32 eng;
-
-	for (eng = 0; eng < client->nd->geo->nr_dma_engines; eng++)
-		neuron_engine_release(client, eng);
 }

@@ -35,6 +35,7 @@
 	.host_window = 1ULL << 44,					\
 	.tpb_base = { 0xfffc0000000, 0xfffc4000000 },			\
 	.sbuf_size = 24 << 20,						\
+	.reset_msec = 120000,						\
 	.compat_min = 5,						\
 	.compat_max = 7
 
@@ -61,6 +62,7 @@
 		0x806000000000, 0x807000000000,				\
 	},								\
 	.sbuf_size = (sbuf_mib) << 20,					\
+	.reset_msec = 480000,						\
 	.compat_min = 10,						\
 	.compat_max = 11
 
@@ -97,6 +99,7 @@ static const struct emu_arch emu_archs[] = {
 			},
 			.nr_dma_engines = 12,
 			.engines_per_core = 3,
+			.reset_msec = 120000,
 			.nr_semaphores = 32,
 			.sem_block = 0x100,
 			.nr_events = 256,

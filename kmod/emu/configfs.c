@@ -105,19 +105,6 @@ static ssize_t emu_item_index_store(struct config_item *item, const char *page, 
 	return err ?: EMU_ITEM_SET(item, index, index, count);
 }
 
-static ssize_t emu_item_serial_show(struct config_item *item, char *page)
-{
-	return sysfs_emit(page, "%016llx\n", READ_ONCE(to_emu_item(item)->cfg.serial));
-}
-
-static ssize_t emu_item_serial_store(struct config_item *item, const char *page, size_t count)
-{
-	u64 serial;
-	int err = kstrtou64(page, 16, &serial);
-
-	return err ?: EMU_ITEM_SET(item, serial, serial, count);
-}
-
 static ssize_t emu_item_neighbours_show(struct config_item *item, char *page)
 {
 	struct emu_item *it = to_emu_item(item);
@@ -189,19 +176,27 @@ static ssize_t emu_item_completion_store(struct config_item *item, const char *p
 	return c < 0 ? c : EMU_ITEM_SET(item, completion, c, count);
 }
 
-static ssize_t emu_item_completion_nsec_show(struct config_item *item, char *page)
-{
-	return sysfs_emit(page, "%llu\n", READ_ONCE(to_emu_item(item)->cfg.completion_nsec));
+/* An attribute that is one value: @parse reads a @type, @format shows it. */
+#define EMU_ITEM_VALUE(field, type, format, parse)					\
+static ssize_t emu_item_##field##_show(struct config_item *item, char *page)		\
+{											\
+	return sysfs_emit(page, format "\n", READ_ONCE(to_emu_item(item)->cfg.field));	\
+}											\
+											\
+static ssize_t emu_item_##field##_store(struct config_item *item, const char *page,	\
+					size_t count)					\
+{											\
+	type value;									\
+	int err = parse;								\
+											\
+	return err ?: EMU_ITEM_SET(item, field, value, count);				\
 }
 
-static ssize_t emu_item_completion_nsec_store(struct config_item *item, const char *page,
-					      size_t count)
-{
-	u64 nsec;
-	int err = kstrtou64(page, 0, &nsec);
-
-	return err ?: EMU_ITEM_SET(item, completion_nsec, nsec, count);
-}
+EMU_ITEM_VALUE(serial, u64, "%016llx", kstrtou64(page, 16, &value))
+EMU_ITEM_VALUE(completion_nsec, u64, "%llu", kstrtou64(page, 0, &value))
+EMU_ITEM_VALUE(card_like, bool, "%d", kstrtobool(page, &value))
+EMU_ITEM_VALUE(checks, bool, "%d", kstrtobool(page, &value))
+EMU_ITEM_VALUE(reset_msec, u32, "%u", kstrtou32(page, 0, &value))
 
 static ssize_t emu_item_dev_name_show(struct config_item *item, char *page)
 {
@@ -265,6 +260,9 @@ CONFIGFS_ATTR(emu_item_, serial);
 CONFIGFS_ATTR(emu_item_, neighbours);
 CONFIGFS_ATTR(emu_item_, completion);
 CONFIGFS_ATTR(emu_item_, completion_nsec);
+CONFIGFS_ATTR(emu_item_, card_like);
+CONFIGFS_ATTR(emu_item_, checks);
+CONFIGFS_ATTR(emu_item_, reset_msec);
 CONFIGFS_ATTR_RO(emu_item_, dev_name);
 CONFIGFS_ATTR(emu_item_, live);
 
@@ -276,6 +274,9 @@ static struct configfs_attribute *emu_item_attrs[] = {
 	&emu_item_attr_neighbours,
 	&emu_item_attr_completion,
 	&emu_item_attr_completion_nsec,
+	&emu_item_attr_card_like,
+	&emu_item_attr_checks,
+	&emu_item_attr_reset_msec,
 	&emu_item_attr_dev_name,
 	&emu_item_attr_live,
 	NULL,
@@ -309,6 +310,7 @@ static struct config_item *emu_make_item(struct config_group *group, const char 
 	mutex_init(&it->lock);
 	it->cfg.arch = emu_find_arch("trn2");
 	it->cfg.index = -1;
+	it->cfg.checks = true;
 	it->cfg.completion_nsec = EMU_COMPLETION_NSEC;
 	it->cfg.serial = EMU_SERIAL((u32)atomic_inc_return(&emu_serials) - 1);
 	config_item_init_type_name(&it->item, name, &emu_item_type);

@@ -6,7 +6,7 @@
  * them are blocked or out of instructions, and is queued by every event that can change
  * that: bytes in a FIFO, or a write to a semaphore or event.
  */
-#include <linux/delay.h>
+#include <linux/ktime.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 
@@ -129,8 +129,6 @@ int emu_core_reset(struct emu_core *core)
 	u32 e;
 
 	mutex_lock(&core->reset);
-	if (emu_fault(&ed->faults, EMU_FAULT_RESET_SLOW))
-		msleep(READ_ONCE(ed->faults.reset_slow_msec));
 	broken = emu_fault(&ed->faults, EMU_FAULT_RESET);
 	spin_lock(&w->lock);
 	w->resetting = true;
@@ -148,4 +146,48 @@ int emu_core_reset(struct emu_core *core)
 	emu_dma_kick(ed);
 	mutex_unlock(&core->reset);
 	return broken ? -EIO : 0;
+}
+
+static void emu_core_reset_now(struct emu_core *core)
+{
+	emu_dma_reset(core->window.ed, core->window.core);
+	core->reset_err = emu_core_reset(core);
+}
+
+/**
+ * emu_core_reset_begin() - begin to reset a core and its DMA engines
+ * @core: core
+ *
+ * With the fault reset_slow the core goes on with what it does until the time is over.
+ * neuron.ko calls this and emu_core_reset_poll() one after the other.
+ *
+ * Context: may sleep.
+ */
+void emu_core_reset_begin(struct emu_core *core)
+{
+	struct emu_faults *f = &core->window.ed->faults;
+
+	core->reset_slow = emu_fault(f, EMU_FAULT_RESET_SLOW);
+	if (core->reset_slow)
+		core->reset_end = ktime_get_ns() + READ_ONCE(f->reset_slow_msec) * 1000000ULL;
+	else
+		emu_core_reset_now(core);
+}
+
+/**
+ * emu_core_reset_poll() - has the reset of a core ended?
+ * @core: core
+ *
+ * Context: may sleep.
+ * Return: 0; -EINPROGRESS; -EIO as emu_core_reset().
+ */
+int emu_core_reset_poll(struct emu_core *core)
+{
+	if (core->reset_slow) {
+		if (ktime_get_ns() < core->reset_end)
+			return -EINPROGRESS;
+		core->reset_slow = false;
+		emu_core_reset_now(core);
+	}
+	return core->reset_err;
 }

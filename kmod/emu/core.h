@@ -9,12 +9,18 @@
 /**
  * struct emu_core - a NeuronCore
  * @reset: one reset at a time
+ * @reset_slow: a slow reset is under way
+ * @reset_end: when it does its work, nanoseconds of the monotonic clock
+ * @reset_err: how the last reset ended
  * @window: what DMA and register accesses see
  * @notify: notification queues
  * @engine: engines
  */
 struct emu_core {
 	struct mutex reset;	/* see emu.h */
+	bool reset_slow;
+	u64 reset_end;
+	int reset_err;
 	struct emu_window window;
 	struct emu_notify notify;
 	struct emu_engine engine[NEURON_ISA_NR_ENGINES];
@@ -24,5 +30,7 @@ int emu_core_init(struct emu_device *ed);
 void emu_core_destroy(struct emu_device *ed);
 void emu_core_bind(struct emu_core *core, struct neuron_space *space);
 int emu_core_reset(struct emu_core *core);
+void emu_core_reset_begin(struct emu_core *core);
+int emu_core_reset_poll(struct emu_core *core);
 
 #endif /* EMU_CORE_H */

@@ -83,6 +83,7 @@ void emu_debugfs_add(struct emu_device *ed)
 	debugfs_create_u32("reset_slow_msec", 0600, ed->debugfs, &ed->faults.reset_slow_msec);
 	debugfs_create_file("completion", 0600, ed->debugfs, ed, &emu_completion_fops);
 	debugfs_create_u64("completion_nsec", 0600, ed->debugfs, &ed->completion_nsec);
+	debugfs_create_u32("missed", 0400, ed->debugfs, &ed->missed);
 	debugfs_create_file("remove", 0200, ed->debugfs, ed, &emu_remove_fops);
 }
 

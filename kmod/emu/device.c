@@ -4,8 +4,10 @@
  * that neuron.ko calls in between.
  */
 #include <linux/device.h>
+#include <linux/dma-mapping.h>
 #include <linux/mm.h>
 #include <linux/module.h>
+#include <linux/platform_device.h>
 #include <linux/slab.h>
 #include <linux/sysfs.h>
 
@@ -70,20 +72,37 @@ static int emu_reg_write(struct neuron_device *nd, enum neuron_block block, u32 
 	}
 }
 
-static int emu_op_queue_bind(struct neuron_device *nd, u32 eng, u32 q,
-			     struct neuron_space *space)
+static int emu_op_queue_start(struct neuron_device *nd, u32 eng, u32 q,
+			      const struct neuron_queue_setup *setup)
 {
-	return emu_dma_bind(emu_of(nd), eng, q, space);
+	const u32 base[2] = { NEURON_DMA_TX(q), NEURON_DMA_RX(q) };
+	struct emu_device *ed = emu_of(nd);
+	int i, err;
+
+	err = emu_dma_bind(ed, eng, q, setup->space);
+	for (i = 0; i < 2 && !err; i++)
+		err = emu_dma_reg_write(ed, eng, base[i] + NEURON_DMA_Q_BASE_LO,
+					lower_32_bits(setup->addr[i])) ?:
+		      emu_dma_reg_write(ed, eng, base[i] + NEURON_DMA_Q_BASE_HI,
+					upper_32_bits(setup->addr[i])) ?:
+		      emu_dma_reg_write(ed, eng, base[i] + NEURON_DMA_Q_LENGTH,
+					setup->length[i]) ?:
+		      setup->addr[i] ? emu_dma_reg_write(ed, eng, base[i] + NEURON_DMA_Q_CONFIG,
+							 NEURON_DMA_Q_CONFIG_ENABLE) : 0;
+	return err;
 }
 
-static void emu_op_queue_stop(struct neuron_device *nd, u32 eng, u32 q)
+static int emu_op_queue_stop(struct neuron_device *nd, u32 eng, u32 q)
 {
 	emu_dma_stop(emu_of(nd), eng, q);
+	return 0;
 }
 
 static bool emu_op_queue_poll(struct neuron_device *nd, u32 eng, u32 q)
 {
-	return emu_dma_poll(emu_of(nd), eng, q);
+	struct emu_device *ed = emu_of(nd);
+
+	return !ed->parent && emu_dma_poll(ed, eng, q);
 }
 
 static void emu_op_core_bind(struct neuron_device *nd, u32 core, struct neuron_space *space)
@@ -94,21 +113,58 @@ static void emu_op_core_bind(struct neuron_device *nd, u32 core, struct neuron_s
 		emu_core_bind(ed->core[core], space);
 }
 
-static int emu_op_core_reset(struct neuron_device *nd, u32 core)
+static int emu_op_core_reset_begin(struct neuron_device *nd, unsigned long cores)
 {
 	struct emu_device *ed = emu_of(nd);
+	u32 i;
 
-	return core < ed->geo.nr_cores ? emu_core_reset(ed->core[core]) : -EIO;
+	for_each_set_bit(i, &cores, ed->geo.nr_cores)
+		emu_core_reset_begin(ed->core[i]);
+	return 0;
+}
+
+static int emu_op_core_reset_poll(struct neuron_device *nd, unsigned long cores)
+{
+	struct emu_device *ed = emu_of(nd);
+	int err = 0, one;
+	u32 i;
+
+	/* One that goes on counts more than one that failed. */
+	for_each_set_bit(i, &cores, ed->geo.nr_cores) {
+		one = emu_core_reset_poll(ed->core[i]);
+		if (err != -EINPROGRESS)
+			err = one ?: err;
+	}
+	return err;
+}
+
+static void emu_op_stop(struct neuron_device *nd)
+{
+	struct emu_device *ed = emu_of(nd);
+	u32 i, q;
+
+	for (i = 0; i < ed->geo.nr_dma_engines; i++)
+		for (q = 0; q < NEURON_HW_QUEUES_PER_ENGINE; q++)
+			emu_dma_stop(ed, i, q);
+	for (i = 0; i < ed->geo.nr_cores; i++) {
+		emu_core_reset(ed->core[i]);
+		emu_core_bind(ed->core[i], NULL);
+	}
 }
 
 static bool emu_op_hbm_release(struct neuron_device *nd, u32 hbm, u64 off, u64 len)
 {
-	return !emu_hbm_zero(emu_hbm(emu_of(nd), hbm), off, len, true);
+	struct emu_device *ed = emu_of(nd);
+
+	return !ed->parent && !emu_hbm_zero(emu_hbm(ed, hbm), off, len, true);
 }
 
 static int emu_op_hbm_clear(struct neuron_device *nd, u32 hbm, u64 off, u64 len)
 {
-	return emu_hbm_zero(emu_hbm(emu_of(nd), hbm), off, len, false) ? -EIO : 0;
+	struct emu_device *ed = emu_of(nd);
+
+	/* What was not dropped when it was released can go now: nobody maps it yet. */
+	return emu_hbm_zero(emu_hbm(ed, hbm), off, len, ed->parent) ? -EIO : 0;
 }
 
 static int emu_op_hbm_pfn(struct neuron_device *nd, u32 hbm, u64 off, unsigned long *pfn)
@@ -150,11 +206,13 @@ static const struct neuron_hw_ops emu_ops = {
 	.owner = THIS_MODULE,
 	.reg_read = emu_reg_read,
 	.reg_write = emu_reg_write,
-	.queue_bind = emu_op_queue_bind,
+	.queue_start = emu_op_queue_start,
 	.queue_stop = emu_op_queue_stop,
 	.queue_poll = emu_op_queue_poll,
 	.core_bind = emu_op_core_bind,
-	.core_reset = emu_op_core_reset,
+	.core_reset_begin = emu_op_core_reset_begin,
+	.core_reset_poll = emu_op_core_reset_poll,
+	.stop = emu_op_stop,
 	.hbm_release = emu_op_hbm_release,
 	.hbm_clear = emu_op_hbm_clear,
 	.hbm_pfn = emu_op_hbm_pfn,
@@ -211,9 +269,30 @@ void emu_device_free(struct emu_device *ed)
 	emu_dma_destroy(ed);
 	if (ed->wq)
 		destroy_workqueue(ed->wq);
+	platform_device_unregister(ed->parent);
 	for (i = 0; i < ed->geo.nr_hbms; i++)
 		emu_hbm_destroy(&ed->hbm[i]);
 	kfree(ed);
+}
+
+/* A device whose DMA addresses host memory gets, and memory that somebody has used. */
+static int emu_card_like(struct emu_device *ed)
+{
+	struct platform_device *parent;
+	int err;
+	u32 i;
+
+	parent = platform_device_register_simple("neuron_emu", PLATFORM_DEVID_AUTO, NULL, 0);
+	if (IS_ERR(parent))
+		return PTR_ERR(parent);
+	ed->parent = parent;
+	dma_set_max_seg_size(&parent->dev, UINT_MAX);
+	err = dma_set_mask_and_coherent(&parent->dev, ed->geo.host_window - 1);
+	ed->geo.hbm_clear_at_start = false;
+	ed->geo.hbm_io = true;
+	for (i = 0; i < ed->geo.nr_hbms && !err; i++)
+		err = emu_hbm_soil(&ed->hbm[i]);
+	return err;
 }
 
 /**
@@ -221,13 +300,15 @@ void emu_device_free(struct emu_device *ed)
  * @cfg: its configuration
  *
  * Context: may sleep.
- * Return: the device; ERR_PTR(-ENOMEM), or an error of neuron_device_add().
+ * Return: the device; ERR_PTR(-ENOMEM), -EIO no DMA on this machine, or an error of
+ *	   neuron_device_add().
  */
 struct emu_device *emu_device_new(const struct emu_config *cfg)
 {
 	struct neuron_device_desc desc = {
 		.ops = &emu_ops,
 		.groups = emu_groups,
+		.isolates = cfg->checks,
 		.index = cfg->index,
 		.serial = cfg->serial,
 		.location = cfg->location,
@@ -244,6 +325,9 @@ struct emu_device *emu_device_new(const struct emu_config *cfg)
 	ed->geo = cfg->arch->geo;
 	for (k = 0; cfg->hbm_size && k < ed->geo.nr_hbms; k++)
 		ed->geo.hbm[k].size = cfg->hbm_size;
+	if (cfg->reset_msec)
+		ed->geo.reset_msec = cfg->reset_msec;
+	ed->checks = cfg->checks;
 	ed->completion = cfg->completion;
 	ed->completion_nsec = cfg->completion_nsec;
 	ed->faults.reset_slow_msec = 2000;
@@ -261,9 +345,13 @@ struct emu_device *emu_device_new(const struct emu_config *cfg)
 	if (!ed->wq)
 		goto err;
 	err = emu_core_init(ed);
+	if (!err && cfg->card_like)
+		err = emu_card_like(ed);
 	if (err)
 		goto err;
 
+	desc.parent = ed->parent ? &ed->parent->dev : NULL;
+	desc.polled = ed->parent;
 	desc.geometry = &ed->geo;
 	desc.priv = ed;
 	memcpy(desc.neighbours, cfg->neighbours, sizeof(desc.neighbours));

@@ -14,6 +14,7 @@
  * struct emu_config - configuration of a device
  * @arch: kind of device
  * @hbm_size: bytes of each device memory, 0 = the real size
+ * @reset_msec: limit of a reset, 0 = that of a card of the kind
  * @index: number, -1 = the first free one
  * @serial: serial number
  * @location: where it is plugged in, if known
@@ -21,10 +22,13 @@
  * @neighbours: numbers of the devices that it is linked to
  * @completion: when DMA work is done
  * @completion_nsec: latency of EMU_COMPLETE_TIMER
+ * @card_like: it does less than a software device can, like a card; see README.md
+ * @checks: neuron.ko relies on it to check accesses
  */
 struct emu_config {
 	const struct emu_arch *arch;
 	u64 hbm_size;
+	u32 reset_msec;
 	int index;
 	u64 serial;
 	struct neuron_location location;
@@ -32,6 +36,8 @@ struct emu_config {
 	u32 neighbours[NEURON_HW_MAX_NEIGHBOURS];
 	enum emu_completion completion;
 	u64 completion_nsec;
+	bool card_like;
+	bool checks;
 };
 
 struct emu_device *emu_device_new(const struct emu_config *cfg);

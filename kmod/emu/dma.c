@@ -17,6 +17,7 @@
 #define EMU_DMA_TURNS		16
 
 static void emu_dma_work(struct work_struct *work);
+static int emu_dma_set_state(struct emu_dma *dma, u32 state);
 
 static enum hrtimer_restart emu_dma_timer(struct hrtimer *timer)
 {
@@ -330,6 +331,31 @@ void emu_dma_stop(struct emu_device *ed, u32 eng, u32 i)
 }
 
 /**
+ * emu_dma_reset() - stop what a core's DMA engines do, and let them work again
+ * @ed: device
+ * @core: core
+ *
+ * The driver's copies go on where they use an engine of the core.
+ *
+ * Context: may sleep.
+ */
+void emu_dma_reset(struct emu_device *ed, u32 core)
+{
+	u32 i, q, first = core * ed->geo.engines_per_core;
+
+	for (i = first; i < first + ed->geo.engines_per_core; i++) {
+		struct emu_dma *dma = emu_dma_find(ed, i);
+
+		if (!dma)
+			continue;
+		for (q = 0; q < NEURON_HW_QUEUES_PER_ENGINE; q++)
+			if (i != ed->geo.copy_engine[core] || q != ed->geo.copy_queue[core])
+				emu_dma_stop(ed, i, q);
+		emu_dma_set_state(dma, NEURON_DMA_ENG_NORMAL);
+	}
+}
+
+/**
  * emu_dma_poll() - do a piece of a queue's work in place of the work item
  * @ed: device
  * @eng: engine
@@ -366,21 +392,6 @@ bool emu_dma_poll(struct emu_device *ed, u32 eng, u32 i)
 	more = emu_dma_turn(dma, i);
 	emu_busy_end(&ed->busy);
 	return more;
-}
-
-/* Which queue and ring does @off belong to?  *@reg is the offset in its block. */
-static bool emu_dma_decode(u32 off, u32 *i, bool *rx, u32 *reg)
-{
-	u32 base = NEURON_DMA_TX(0);
-
-	*rx = off >= NEURON_DMA_RX(0);
-	if (*rx)
-		base = NEURON_DMA_RX(0);
-	if (off < base)
-		return false;
-	*i = (off - base) / 0x1000;
-	*reg = (off - base) % 0x1000;
-	return *i < NEURON_HW_QUEUES_PER_ENGINE;
 }
 
 static u32 emu_pointer(u32 index, u32 phase)
@@ -453,7 +464,7 @@ int emu_dma_reg_read(struct emu_device *ed, u32 eng, u32 off, u32 *val)
 		*val = dma ? READ_ONCE(dma->state) : NEURON_DMA_ENG_NORMAL;
 		return 0;
 	}
-	if (!emu_dma_decode(off, &i, &rx, &reg))
+	if (!neuron_dma_decode(off, &i, &rx, &reg))
 		return -EINVAL;
 	if (!dma)
 		return emu_ring_read(&unused, false, rx, reg, val);
@@ -587,7 +598,7 @@ int emu_dma_reg_write(struct emu_device *ed, u32 eng, u32 off, u32 val)
 		return dma ? emu_dma_set_state(dma, val) : -ENOMEM;
 	}
 	dma = emu_dma_find(ed, eng);
-	if (!dma || !emu_dma_decode(off, &i, &rx, &reg))
+	if (!dma || !neuron_dma_decode(off, &i, &rx, &reg))
 		return -EINVAL;
 	if (reg == NEURON_DMA_Q_TAIL_INC)
 		return emu_dma_ring(dma, i, rx, val);

@@ -9,6 +9,7 @@ void emu_dma_init(struct emu_device *ed);
 void emu_dma_destroy(struct emu_device *ed);
 int emu_dma_bind(struct emu_device *ed, u32 eng, u32 q, struct neuron_space *space);
 void emu_dma_stop(struct emu_device *ed, u32 eng, u32 q);
+void emu_dma_reset(struct emu_device *ed, u32 core);
 bool emu_dma_poll(struct emu_device *ed, u32 eng, u32 q);
 bool emu_dma_trigger(struct emu_device *ed, u32 eng, u32 q, struct neuron_space *space,
 		     u32 tx, u32 rx);

@@ -41,6 +41,7 @@ struct emu_core;
 struct emu_dma;
 struct emu_notify;
 struct emu_window;
+struct platform_device;
 
 /**
  * struct emu_device - a device
@@ -60,6 +61,9 @@ struct emu_window;
  * @dma_alloc: serialises the creation of @dma entries
  * @dma: DMA engines; an entry, once made, stays until the device goes
  * @stalled: DMA engines with queues that wait for room in a FIFO
+ * @parent: makes DMA as a card does, see README.md; NULL: a plain software device
+ * @checks: neuron.ko relies on it to check accesses
+ * @missed: otherwise: accesses that neuron.ko should have refused, and it did
  * @completion: when DMA work is done (READ_ONCE)
  * @completion_nsec: latency of EMU_COMPLETE_TIMER (READ_ONCE)
  * @busy: when it was at work
@@ -84,6 +88,9 @@ struct emu_device {
 	struct mutex dma_alloc;	/* see above */
 	struct emu_dma *dma[EMU_MAX_ENGINES];
 	DECLARE_BITMAP(stalled, EMU_MAX_ENGINES);
+	struct platform_device *parent;
+	bool checks;
+	u32 missed;
 	enum emu_completion completion;
 	u64 completion_nsec;
 	struct emu_busy busy;

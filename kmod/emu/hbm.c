@@ -123,6 +123,28 @@ struct page *emu_hbm_page(struct emu_hbm *hbm, u64 off)
 	return page;
 }
 
+/**
+ * emu_hbm_soil() - leave something in memory, as a card's users and its firmware do
+ * @hbm: memory, new
+ *
+ * A page of each EMU_SOIL_STEP at the lower end is enough to notice who does not clear.
+ *
+ * Return: 0, -ENOMEM.
+ */
+int emu_hbm_soil(struct emu_hbm *hbm)
+{
+	u64 off, end = min_t(u64, hbm->size, EMU_SOIL_END);
+	struct page *page;
+
+	for (off = 0; off < end; off += EMU_SOIL_STEP) {
+		page = emu_hbm_page(hbm, off);
+		if (IS_ERR(page))
+			return PTR_ERR(page);
+		memset_page(page, 0, EMU_SOIL, PAGE_SIZE);
+	}
+	return 0;
+}
+
 static bool emu_hbm_valid(struct emu_hbm *hbm, u64 off, u64 len)
 {
 	return hbm && len <= hbm->size &&

@@ -22,11 +22,17 @@ struct emu_hbm {
 extern atomic_long_t emu_total_pages;
 extern unsigned long emu_max_pages;
 
+/* What emu_hbm_soil() leaves behind, and where. */
+#define EMU_SOIL		0xa5
+#define EMU_SOIL_STEP		(1u << 20)
+#define EMU_SOIL_END		(256u << 20)
+
 bool emu_pages_charge(long n);
 void emu_pages_uncharge(long n);
 struct page *emu_pages_alloc(unsigned int order);
 
 void emu_hbm_init(struct emu_hbm *hbm, u64 size);
+int emu_hbm_soil(struct emu_hbm *hbm);
 void emu_hbm_destroy(struct emu_hbm *hbm);
 int emu_hbm_zero(struct emu_hbm *hbm, u64 off, u64 len, bool drop);
 int emu_hbm_frame(struct emu_hbm *hbm, u64 off, unsigned long *pfn);

@@ -11,6 +11,34 @@
 #include "mem.h"
 
 /**
+ * emu_pin() - check and resolve an address in a ring or descriptor
+ * @ed: device
+ * @space: space of the queue
+ * @addr: device address
+ * @len: bytes, not 0
+ * @write: it will be written
+ * @pin: filled in; put with neuron_pin_put()
+ *
+ * If neuron.ko is to check, each access that it let pass is checked all the same.
+ *
+ * Return: 0, -EACCES, -EOVERFLOW.
+ */
+int emu_pin(struct emu_device *ed, struct neuron_space *space, u64 addr, u64 len, bool write,
+	    struct neuron_pin *pin)
+{
+	int err = neuron_space_pin(space, addr, len, write, pin);
+
+	if (likely(!err || ed->checks))
+		return err;
+	err = neuron_ring_pin(space, addr, len, write, pin);
+	if (err)
+		ed->missed++;
+	WARN(err, "neuron_emu: nobody checked %s of %llu bytes at %llx\n",
+	     write ? "a write" : "a read", len, addr);
+	return err;
+}
+
+/**
  * emu_sbuf_has() - does a range of a core window lie in the state buffer?
  * @ed: device
  * @off: first byte

@@ -36,10 +36,24 @@ static unsigned long completion_nsec = EMU_COMPLETION_NSEC;
 module_param(completion_nsec, ulong, 0444);
 MODULE_PARM_DESC(completion_nsec, "latency of completion=timer in ns (default 10000)");
 
+static unsigned int reset_msec;
+module_param(reset_msec, uint, 0444);
+MODULE_PARM_DESC(reset_msec,
+		 "ms after which the reset of a core has failed (default 0: as for a card)");
+
 static unsigned int host_memory;
 module_param(host_memory, uint, 0444);
 MODULE_PARM_DESC(host_memory,
 		 "MiB of host memory that all device memories may use (default 0: half of it)");
+
+static bool card_like;
+module_param(card_like, bool, 0444);
+MODULE_PARM_DESC(card_like,
+		 "no interrupts, dirty device memory, host memory by DMA address, like a card (default 0)");
+
+static bool checks = true;
+module_param(checks, bool, 0444);
+MODULE_PARM_DESC(checks, "the device checks accesses; 0: the driver has to (default 1)");
 
 static struct emu_device *emu_devices[EMU_MAX_DEVICES];
 
@@ -87,9 +101,12 @@ static int __init emu_init(void)
 		struct emu_config cfg = {
 			.arch = a,
 			.hbm_size = (u64)hbm_size << 20,
+			.reset_msec = reset_msec,
 			.serial = EMU_SERIAL(i),
 			.completion = c,
 			.completion_nsec = completion_nsec,
+			.card_like = card_like,
+			.checks = checks,
 		};
 		struct emu_device *ed;
 

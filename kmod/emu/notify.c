@@ -35,13 +35,10 @@ static struct emu_nq *emu_nq_find(struct emu_notify *nt, u32 off, u32 *reg)
 {
 	u32 i;
 
-	if (off < NEURON_NQ_BASE_LO(0))
-		return NULL;
-	i = (off - NEURON_NQ_BASE_LO(0)) / 0x28;
-	if (i >= NEURON_HW_NR_NQ || i / NEURON_HW_NQ_ENGINES >= nt->ed->geo.nr_nq_types ||
+	if (!neuron_nq_decode(off, &i, reg) ||
+	    i / NEURON_HW_NQ_ENGINES >= nt->ed->geo.nr_nq_types ||
 	    i % NEURON_HW_NQ_ENGINES >= nt->ed->geo.nr_nq_engines)
 		return NULL;
-	*reg = off - 0x28 * i;
 	return &nt->nq[i];
 }
 
@@ -172,7 +169,7 @@ void emu_nq_post(struct emu_notify *nt, u32 nq, const struct neuron_isa_notice *
 		}
 	}
 	mutex_unlock(&nt->lock);
-	if (posted)
+	if (posted && !nt->ed->parent)
 		neuron_nq_posted(nt->ed->nd, nt->core, nq);
 }
 
@@ -213,6 +210,6 @@ void emu_nq_fill(struct emu_notify *nt, u32 nq, const struct neuron_isa_notice *
 	posted = emu_nq_write(nt, q, &lost);
 out:
 	mutex_unlock(&nt->lock);
-	if (posted)
+	if (posted && !nt->ed->parent)
 		neuron_nq_posted(nt->ed->nd, nt->core, nq);
 }

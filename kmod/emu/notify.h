@@ -11,7 +11,10 @@
 #define EMU_NQ_EVENT		2
 #define EMU_NQ_ERROR		3
 #define EMU_NQ_TRACE_DMA	4
+/* The model of a card, which is made of this, has its own. */
+#ifndef EMU_NQ
 #define EMU_NQ(type, engine)	((type) * NEURON_HW_NQ_ENGINES + (engine))
+#endif
 
 /**
  * struct emu_nq - a notification queue

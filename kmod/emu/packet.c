@@ -155,7 +155,7 @@ static int emu_extents_pin(struct emu_device *ed, struct neuron_space *space,
 
 	for (i = 0; i < n; i++) {
 		*bad = op[i].addr;
-		if (neuron_space_pin(space, op[i].addr, op[i].len, write, &op[i].pin))
+		if (emu_pin(ed, space, op[i].addr, op[i].len, write, &op[i].pin))
 			break;
 		if (op[i].pin.kind == NEURON_TARGET_CORE &&
 		    !emu_sbuf_has(ed, op[i].pin.off, op[i].len)) {

@@ -161,6 +161,13 @@ static bool emu_queue_visible(const struct emu_dma *dma, u32 i)
 	       emu_dma_copies(dma, i) < 0;
 }
 
+/* A card never interrupts. */
+static void emu_queue_irq(struct emu_dma *dma, u32 i)
+{
+	if (!dma->ed->parent)
+		neuron_dma_irq(dma->ed->nd, dma->index, i);
+}
+
 /**
  * emu_queue_abort() - stop a queue until it is reset
  * @dma: engine; emu_dma.run is held
@@ -194,7 +201,7 @@ void emu_queue_abort(struct emu_dma *dma, u32 i, u32 code, u64 addr)
 	spin_unlock(&dma->lock);
 	if (emu_queue_visible(dma, i))
 		emu_nq_post(ed->notify[core], EMU_NQ(EMU_NQ_ERROR, 0), &n);
-	neuron_dma_irq(ed->nd, dma->index, i);
+	emu_queue_irq(dma, i);
 }
 
 static u32 emu_copy_error(int err)
@@ -237,7 +244,7 @@ static int emu_ring_load(struct emu_dma *dma, struct emu_queue *q, struct emu_ri
 	n = min3(r->pending, r->len - r->head, (u32)EMU_FETCH);
 	spin_unlock(&dma->lock);
 	*bad = addr;
-	if (neuron_space_pin(q->space, addr, n * NEURON_DESC_SIZE, false, &pin))
+	if (emu_pin(dma->ed, q->space, addr, n * NEURON_DESC_SIZE, false, &pin))
 		return NEURON_ISA_ERR_DMA_RING;
 	err = pin.kind == NEURON_TARGET_CORE ? -EACCES :
 	      emu_mem_read(dma->ed, &pin, 0, desc, n * NEURON_DESC_SIZE);
@@ -266,6 +273,9 @@ static int emu_ring_take(struct emu_dma *dma, struct emu_queue *q, struct emu_ri
 	if (err)
 		return err;
 	r->cur = desc[r->next++];
+	/* neuron.ko starts no slot that is empty, but instructions do. */
+	if (!dma->ed->checks && !r->cur.ctrl && !r->cur.meta && !r->cur.addr)
+		return NEURON_ISA_ERR_DMA_DESC;
 	r->cur_addr = r->base + (u64)r->head * NEURON_DESC_SIZE;
 	r->moved = 0;
 	spin_lock(&dma->lock);
@@ -300,9 +310,9 @@ static int emu_queue_copy(struct emu_dma *dma, u32 i, const struct neuron_desc *
 	int ret;
 
 	*bad = src;
-	if (neuron_space_pin(q->space, src, emu_desc_len(tx), false, &from))
+	if (emu_pin(dma->ed, q->space, src, emu_desc_len(tx), false, &from))
 		return -NEURON_ISA_ERR_DMA_ACCESS;
-	if (neuron_space_pin(q->space, dst, emu_desc_len(rx), true, &to)) {
+	if (emu_pin(dma->ed, q->space, dst, emu_desc_len(rx), true, &to)) {
 		neuron_pin_put(&from);
 		*bad = dst;
 		return -NEURON_ISA_ERR_DMA_ACCESS;
@@ -372,7 +382,7 @@ static int emu_queue_step_copy(struct emu_dma *dma, u32 i, u64 *bad)
 		emu_ring_retire(dma, &q->rx);
 	}
 	if (irq)
-		neuron_dma_irq(dma->ed->nd, dma->index, i);
+		emu_queue_irq(dma, i);
 	return ret;
 }
 
@@ -430,7 +440,7 @@ static int emu_queue_step_compute(struct emu_dma *dma, u32 i, u64 *bad)
 	}
 	emu_ring_retire(dma, &q->rx);
 	if (irq)
-		neuron_dma_irq(dma->ed->nd, dma->index, i);
+		emu_queue_irq(dma, i);
 	return len;
 }
 

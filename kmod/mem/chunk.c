@@ -150,14 +150,12 @@ int neuron_chunk_alloc(struct neuron_client *client, const struct neuron_chunk_r
  * @out: a chunk without handle; the caller holds its reference
  *
  * Context: may sleep.
- * Return: 0, -ENOMEM.
+ * Return: 0; -ENOMEM also if the device cannot see the pages as one range.
  */
 int neuron_chunk_user_pages(struct neuron_device *nd, u32 core, struct page **pages,
 			    unsigned long n, bool dirty, struct neuron_chunk **out)
 {
 	struct neuron_chunk *chunk = neuron_chunk_new(nd->kclient, GFP_KERNEL_ACCOUNT);
-	unsigned long start;
-	int err;
 
 	if (!chunk)
 		return -ENOMEM;
@@ -167,15 +165,40 @@ int neuron_chunk_user_pages(struct neuron_device *nd, u32 core, struct page **pa
 	chunk->kind = dirty ? NEURON_CHUNK_PINNED_DIRTY : NEURON_CHUNK_PINNED;
 	chunk->size = (u64)n << PAGE_SHIFT;
 	chunk->pages = pages;
-	err = neuron_host_map(nd, chunk, n, &start);
-	if (err) {
+	if (neuron_host_map(nd, chunk)) {
 		kmem_cache_free(neuron_chunk_cache, chunk);
 		return -ENOMEM;
 	}
-	chunk->addr = nd->geo->host_window | ((u64)start << PAGE_SHIFT);
 	kref_get(&nd->kclient->ref);
 	*out = chunk;
 	return 0;
+}
+
+/**
+ * neuron_chunk_find_ring() - what belongs to ring memory
+ * @chunk: held by the caller
+ *
+ * Context: process.
+ * Return: as given to neuron_chunk_make_ring(); NULL: it is not ring memory.
+ */
+struct neuron_chunk_ring *neuron_chunk_find_ring(struct neuron_chunk *chunk)
+{
+	struct neuron_chunk_ring *ring;
+
+	xa_lock(&chunk->client->handles);
+	ring = chunk->kind == NEURON_CHUNK_RING ? chunk->ring : NULL;
+	xa_unlock(&chunk->client->handles);
+	return ring;
+}
+
+static void neuron_chunk_end_ring(struct neuron_chunk *chunk)
+{
+	struct neuron_chunk_ring *ring = chunk->ring;
+
+	xa_lock(&chunk->client->handles);
+	list_del(&ring->node);
+	xa_unlock(&chunk->client->handles);
+	ring->release(ring);
 }
 
 static void neuron_chunk_release(struct kref *ref)
@@ -184,6 +207,8 @@ static void neuron_chunk_release(struct kref *ref)
 	struct neuron_client *client = chunk->client;
 	struct neuron_device *nd = client->nd;
 
+	if (chunk->kind == NEURON_CHUNK_RING)
+		neuron_chunk_end_ring(chunk);
 	/* Pinned user pages were never allocated here. */
 	if (chunk->kind == NEURON_CHUNK_PINNED || chunk->kind == NEURON_CHUNK_PINNED_DIRTY) {
 		neuron_host_free(nd, chunk);
@@ -251,12 +276,50 @@ void neuron_chunks_free(struct neuron_client *client, struct neuron_chunk **chun
  * to check after this call.
  *
  * Context: process.
+ * Return: false: it is ring memory, which admits no such user.
  */
-void neuron_chunk_admit(struct neuron_chunk *chunk, enum neuron_user as)
+bool neuron_chunk_admit(struct neuron_chunk *chunk, enum neuron_user as)
 {
+	bool ok;
+
 	xa_lock(&chunk->client->handles);
-	chunk->users[as]++;
+	ok = neuron_chunk_admits(chunk, as);
+	if (ok)
+		chunk->users[as - 1]++;
 	xa_unlock(&chunk->client->handles);
+	return ok;
+}
+
+/**
+ * neuron_chunk_make_ring() - a chunk becomes ring memory, until it is freed
+ * @chunk: held by the caller, who is not counted as a user
+ * @ring: what belongs to it from now on
+ *
+ * Users that only read may stay.
+ *
+ * Context: process.
+ * Return: 0; -EBUSY somebody else may write to it; -EEXIST it is ring memory already.
+ */
+int neuron_chunk_make_ring(struct neuron_chunk *chunk, struct neuron_chunk_ring *ring)
+{
+	int err = 0, i;
+
+	xa_lock(&chunk->client->handles);
+	if (chunk->kind == NEURON_CHUNK_RING)
+		err = -EEXIST;
+	else if (chunk->kind != NEURON_CHUNK_PLAIN || chunk->given)
+		err = -EBUSY;
+	for (i = NEURON_USER_NONE + 1; i < NEURON_NR_USERS && !err; i++)
+		if (i != NEURON_USER_READER && chunk->users[i - 1])
+			err = -EBUSY;
+	if (!err) {
+		WRITE_ONCE(chunk->kind, NEURON_CHUNK_RING);
+		chunk->ring = ring;
+		ring->chunk = chunk;
+		list_add(&ring->node, &chunk->client->rings);
+	}
+	xa_unlock(&chunk->client->handles);
+	return err;
 }
 
 /**
@@ -271,7 +334,7 @@ void neuron_chunk_unuse(struct neuron_chunk *chunk, enum neuron_user as)
 	if (!chunk)
 		return;
 	xa_lock(&chunk->client->handles);
-	chunk->users[as]--;
+	chunk->users[as - 1]--;
 	xa_unlock(&chunk->client->handles);
 	neuron_chunk_put(chunk);
 }

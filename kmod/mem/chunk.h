@@ -16,6 +16,7 @@ struct neuron_client;
 struct neuron_device;
 struct neuron_failure;
 struct page;
+struct sg_table;
 
 /* How a chunk is found by its address. */
 enum neuron_handle_place {
@@ -49,17 +50,19 @@ enum neuron_chunk_kind {
 	NEURON_CHUNK_DATASTORE,		/* other processes may map it to read */
 	NEURON_CHUNK_PINNED,		/* pinned pages of a process, for one transfer */
 	NEURON_CHUNK_PINNED_DIRTY,	/* same, and the device writes to them */
+	NEURON_CHUNK_RING,		/* descriptors that the driver has checked */
 };
 
 /* The kinds of users of a chunk; mem/README.md has the rules. */
 enum neuron_user {
 	NEURON_USER_NONE,		/* a reader of its fields */
-	NEURON_USER_MAPPING,
+	NEURON_USER_MAPPING,		/* that is writable, or can be made so */
 	NEURON_USER_EXPORT,
 	NEURON_USER_IMPORT,		/* a handle of another allocation's memory */
 	NEURON_USER_RING,		/* of a DMA queue, or a notification queue */
 	NEURON_USER_TRANSFER,
 	NEURON_USER_PEER,
+	NEURON_USER_READER,		/* a mapping, or a side of a transfer, that only reads */
 	NEURON_NR_USERS
 };
 
@@ -71,7 +74,9 @@ enum neuron_user {
  * @core: core charged
  * @category: mem_alloc_category_t charged
  * @kind: enum neuron_chunk_kind
- * @users: by enum neuron_user; under the lock of client.handles
+ * @given: host memory: user space had pages of it, and may have kept them in a way that
+ *	   does not count as a user
+ * @users: by enum neuron_user - 1; under the lock of client.handles, as is becoming a ring
  * @size: bytes; changes under the lock of client.handles (and device.grow_lock), read
  *	  without
  * @addr: device address
@@ -83,6 +88,9 @@ enum neuron_user {
  * @rcu: freeing of host memory, which is looked up under RCU
  * @block: device memory: the allocator's block
  * @pages: host memory: its pages
+ * @dma: on a device with a parent: how the DMA API maps them; under device.host_lock, NULL
+ *	 once the device is gone
+ * @ring: ring memory: what belongs to it; not set for other kinds
  */
 struct neuron_chunk {
 	struct kref ref;
@@ -91,7 +99,8 @@ struct neuron_chunk {
 	u8 core;
 	u8 category;
 	u8 kind;
-	u32 users[NEURON_NR_USERS];
+	bool given;
+	u32 users[NEURON_NR_USERS - 1];
 	u64 size;
 	u64 addr;
 	struct neuron_client *client;
@@ -106,8 +115,24 @@ struct neuron_chunk {
 	};
 	union {
 		struct neuron_buddy_block block;
-		struct page **pages;
+		struct {
+			struct page **pages;
+			struct sg_table *dma;
+		};
 	};
+	struct neuron_chunk_ring *ring;
+};
+
+/**
+ * struct neuron_chunk_ring - what belongs to ring memory
+ * @node: in client.rings of the chunk's client, under the lock of its handles
+ * @chunk: the memory, which outlives this
+ * @release: the chunk is being freed
+ */
+struct neuron_chunk_ring {
+	struct list_head node;
+	struct neuron_chunk *chunk;
+	void (*release)(struct neuron_chunk_ring *ring);
 };
 
 struct neuron_chunk_request {
@@ -126,11 +151,20 @@ int neuron_chunk_alloc(struct neuron_client *client, const struct neuron_chunk_r
 		       struct neuron_chunk **out, struct neuron_failure *why);
 int neuron_chunk_user_pages(struct neuron_device *nd, u32 core, struct page **pages,
 			    unsigned long n, bool dirty, struct neuron_chunk **out);
-void neuron_chunk_admit(struct neuron_chunk *chunk, enum neuron_user as);
+bool neuron_chunk_admit(struct neuron_chunk *chunk, enum neuron_user as);
+int neuron_chunk_make_ring(struct neuron_chunk *chunk, struct neuron_chunk_ring *ring);
+struct neuron_chunk_ring *neuron_chunk_find_ring(struct neuron_chunk *chunk);
 void neuron_chunk_unuse(struct neuron_chunk *chunk, enum neuron_user as);
 void neuron_chunk_put(struct neuron_chunk *chunk);
 void neuron_chunks_free(struct neuron_client *client, struct neuron_chunk **chunks, u32 n);
 int neuron_chunk_range(const struct neuron_chunk *chunk, u64 off, u64 len);
+
+/* May memory get such a user?  Nobody but the driver writes to a ring. */
+static inline bool neuron_chunk_admits(const struct neuron_chunk *chunk, enum neuron_user as)
+{
+	return likely(chunk->kind != NEURON_CHUNK_RING) || as == NEURON_USER_NONE ||
+	       as == NEURON_USER_RING || as == NEURON_USER_READER;
+}
 
 static inline struct neuron_chunk *neuron_chunk_ref(struct neuron_chunk *chunk)
 {

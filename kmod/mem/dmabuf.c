@@ -6,7 +6,7 @@
  * process that it was made from.  Once the device is gone, its operations fail with
  * -ENODEV and accesses to its mappings raise SIGBUS.  Memory that importers and the
  * kernel have mapped by then stays valid until they unmap it, because they hold the
- * pages.
+ * pages.  Memory of a bus, which has none, can be mapped by user space only.
  */
 #include <linux/dma-buf.h>
 #include <linux/dma-mapping.h>
@@ -62,48 +62,58 @@ struct neuron_export_map {
 };
 
 /**
- * neuron_chunk_page() - page of a chunk as the CPU sees it
+ * neuron_chunk_has_pages() - are there struct pages behind the frames of a chunk?
+ * @chunk: the chunk
+ *
+ * Memory of a bus has none: nobody can hold it, and it goes with its device.
+ *
+ * Context: any.
+ */
+bool neuron_chunk_has_pages(const struct neuron_chunk *chunk)
+{
+	return chunk->host || !chunk->client->nd->geo->hbm_io;
+}
+
+/**
+ * neuron_chunk_frame() - page frame of a chunk as the CPU sees it
  * @chunk: held by the caller
  * @off: bytes from its start, inside of it
- * @page: the page; stays as long as the chunk and the device do
+ * @pfn: the frame; stays as long as the chunk and the device do
  *
  * Context: may sleep.  Inside of neuron_device_enter().
- * Return: 0; -ENOMEM; -ENXIO there is no page that others could use, or the offset is
- *	   beyond the end.
+ * Return: 0; -ENOMEM; -ENXIO the CPU does not see it, or the offset is beyond the end.
  */
-int neuron_chunk_page(struct neuron_chunk *chunk, u64 off, struct page **page)
+int neuron_chunk_frame(struct neuron_chunk *chunk, u64 off, unsigned long *pfn)
 {
 	struct neuron_device *nd = chunk->client->nd;
-	unsigned long pfn;
 	int err;
 
 	if (neuron_chunk_range(chunk, off, PAGE_SIZE))
 		return -ENXIO;
 	if (chunk->host) {
-		*page = chunk->pages[off >> PAGE_SHIFT];
+		*pfn = page_to_pfn(chunk->pages[off >> PAGE_SHIFT]);
 		return 0;
 	}
-	err = nd->ops->hbm_pfn(nd, chunk->hbm, chunk->block.addr + off, &pfn);
+	err = nd->ops->hbm_pfn(nd, chunk->hbm, chunk->block.addr + off, pfn);
 	if (err)
 		return err;
-	if (!pfn_valid(pfn))
-		return -ENXIO;
-	*page = pfn_to_page(pfn);
-	return 0;
+	return neuron_chunk_has_pages(chunk) && !pfn_valid(*pfn) ? -ENXIO : 0;
 }
 
-/* Pages @from to @from + @n of an export.  Inside of neuron_device_enter(). */
+/* Pages @from to @from + @n of an export that has pages.  Inside of neuron_device_enter(). */
 static int neuron_export_pages(struct neuron_export *export, u64 from, u32 n,
 			       struct page **pages)
 {
+	unsigned long pfn;
 	u32 i;
 	int err;
 
 	for (i = 0; i < n; i++) {
-		err = neuron_chunk_page(export->chunk, export->off + ((from + i) << PAGE_SHIFT),
-					&pages[i]);
+		err = neuron_chunk_frame(export->chunk,
+					 export->off + ((from + i) << PAGE_SHIFT), &pfn);
 		if (err)
 			return err;
+		pages[i] = pfn_to_page(pfn);
 	}
 	if (fatal_signal_pending(current))
 		return -EINTR;
@@ -115,7 +125,10 @@ static int neuron_export_attach(struct dma_buf *buf, struct dma_buf_attachment *
 {
 	struct neuron_export *export = buf->priv;
 
-	return neuron_device_gone(export->nd) ? -ENODEV : 0;
+	if (neuron_device_gone(export->nd))
+		return -ENODEV;
+	/* Importers expect pages, or to be told when the device goes. */
+	return neuron_chunk_has_pages(export->chunk) ? 0 : -EOPNOTSUPP;
 }
 
 /* Inside of neuron_device_enter(). */
@@ -189,7 +202,7 @@ static struct sg_table *neuron_export_map(struct dma_buf_attachment *attach,
 	err = neuron_export_table(export, map);
 	if (!err)
 		neuron_table_hold(&map->table.sgt, true);
-	neuron_device_exit(idx);
+	neuron_device_exit(export->nd, idx);
 	if (err)
 		goto free;
 	err = dma_map_sgtable(map->dev, &map->table.sgt, dir, 0);
@@ -251,15 +264,15 @@ static vm_fault_t neuron_export_fault(struct vm_fault *vmf)
 {
 	struct neuron_export *export = vmf->vma->vm_private_data;
 	vm_fault_t ret = VM_FAULT_SIGBUS;
-	struct page *page;
+	unsigned long pfn;
 	int idx;
 
-	/* The page must stay until removal of the device can find the mapping. */
+	/* The frame must stay until removal of the device can find the mapping. */
 	if (!neuron_device_enter(export->nd, &idx))
 		return ret;
-	if (!neuron_export_pages(export, vmf->pgoff, 1, &page))
-		ret = vmf_insert_pfn(vmf->vma, vmf->address, page_to_pfn(page));
-	neuron_device_exit(idx);
+	if (!neuron_chunk_frame(export->chunk, export->off + ((u64)vmf->pgoff << PAGE_SHIFT), &pfn))
+		ret = vmf_insert_pfn(vmf->vma, vmf->address, pfn);
+	neuron_device_exit(export->nd, idx);
 	return ret;
 }
 
@@ -278,6 +291,8 @@ static int neuron_export_mmap(struct dma_buf *buf, struct vm_area_struct *vma)
 	if (neuron_device_gone(export->nd))
 		return -ENODEV;
 	vm_flags_set(vma, VM_PFNMAP | VM_IO | VM_DONTEXPAND | VM_DONTDUMP);
+	if (!export->chunk->host)
+		neuron_vma_device(export->nd, vma);
 	vma->vm_private_data = export;
 	vma->vm_ops = &neuron_export_vm;
 	return 0;
@@ -291,6 +306,8 @@ static int neuron_export_vmap(struct dma_buf *buf, struct iosys_map *map)
 	int idx, err = -ENODEV;
 	void *va;
 
+	if (!neuron_chunk_has_pages(export->chunk))
+		return -EOPNOTSUPP;
 	pages = kvmalloc_array(count, sizeof(*pages), GFP_KERNEL_ACCOUNT);
 	if (!pages)
 		return -ENOMEM;
@@ -304,7 +321,7 @@ static int neuron_export_vmap(struct dma_buf *buf, struct iosys_map *map)
 	}
 	for (i = 0; !err && i < count; i++)
 		get_page(pages[i]);
-	neuron_device_exit(idx);
+	neuron_device_exit(export->nd, idx);
 	if (err)
 		goto free;
 	va = vmap(pages, count, VM_MAP, neuron_export_writable(buf) ? PAGE_KERNEL : PAGE_KERNEL_RO);
@@ -375,6 +392,11 @@ static int neuron_export_new(struct neuron_chunk *chunk, u64 off, u64 size, bool
 	export = kzalloc(sizeof(*export), GFP_KERNEL_ACCOUNT);
 	if (!export)
 		return -ENOMEM;
+	if (!neuron_chunk_admit(neuron_chunk_ref(chunk), NEURON_USER_EXPORT)) {
+		neuron_chunk_put(chunk);
+		kfree(export);
+		return -EPERM;
+	}
 	mutex_init(&export->lock);
 	INIT_LIST_HEAD(&export->maps);
 	export->nd = nd;
@@ -387,12 +409,11 @@ static int neuron_export_new(struct neuron_chunk *chunk, u64 off, u64 size, bool
 	info.priv = export;
 	*buf = dma_buf_export(&info);
 	if (IS_ERR(*buf)) {
+		neuron_chunk_unuse(chunk, NEURON_USER_EXPORT);
 		kfree(export);
 		return PTR_ERR(*buf);
 	}
 	/* From here on the release of the dma-buf frees everything. */
-	neuron_chunk_ref(chunk);
-	neuron_chunk_admit(chunk, NEURON_USER_EXPORT);
 	export->watch = neuron_watch_chunk(chunk, off, size, NEURON_USER_EXPORT);
 	get_device(&nd->dev);
 	/* Removal of the device must find these mappings, too. */
@@ -452,7 +473,7 @@ int neuron_do_native_mem_export(struct neuron_call *call)
 	/* As a user, the export keeps the chunk from getting shorter. */
 	chunk = neuron_chunk_use(call->client, a->mem_handle, NEURON_USER_EXPORT);
 	if (!chunk)
-		return -ENOENT;
+		return neuron_chunk_missing(call->client, a->mem_handle);
 	bytes = a->bytes;
 	if (!bytes && a->offset < READ_ONCE(chunk->size))
 		bytes = READ_ONCE(chunk->size) - a->offset;

@@ -6,8 +6,8 @@
 #include <linux/types.h>
 
 struct neuron_chunk;
-struct page;
 
-int neuron_chunk_page(struct neuron_chunk *chunk, u64 off, struct page **page);
+bool neuron_chunk_has_pages(const struct neuron_chunk *chunk);
+int neuron_chunk_frame(struct neuron_chunk *chunk, u64 off, unsigned long *pfn);
 
 #endif

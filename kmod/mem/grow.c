@@ -79,8 +79,9 @@ static int neuron_tail_add(struct neuron_device *nd, struct neuron_chunk *chunk,
 }
 
 /*
- * May the holder of a handle change a chunk?  The chunk must still have its handle, and
- * no other process may have one.  Under the lock of the handles of @chunk's client.
+ * May the holder of a handle change a chunk?  It must not be ring memory and must still
+ * have its handle, and no other process may have one.  Under the lock of the handles of
+ * @chunk's client.
  */
 static int neuron_chunk_changeable(const struct neuron_client *client,
 				   const struct neuron_chunk *chunk)
@@ -89,7 +90,8 @@ static int neuron_chunk_changeable(const struct neuron_client *client,
 	 * The caller may be an importer, even one whose import is gone by now: it may not
 	 * change the chunk.
 	 */
-	if (chunk->client != client || chunk->users[NEURON_USER_IMPORT])
+	if (chunk->client != client || chunk->users[NEURON_USER_IMPORT - 1] ||
+	    chunk->kind == NEURON_CHUNK_RING)
 		return -EBUSY;
 	return chunk->own.place == NEURON_PLACE_NONE ? -ENOENT : 0;
 }
@@ -163,7 +165,7 @@ static int neuron_tail_cut(struct neuron_client *client, struct neuron_chunk *ch
 			return err;
 		xa_lock(&client->handles);
 		err = neuron_chunk_changeable(client, chunk);
-		for (i = 0; i < NEURON_NR_USERS && !err; i++)
+		for (i = 0; i < ARRAY_SIZE(chunk->users) && !err; i++)
 			err = chunk->users[i] ? -EBUSY : 0;
 		if (!err)
 			err = neuron_hbm_split(hbm, &head, size, tail);

@@ -10,6 +10,7 @@
 
 #include "../base/call.h"
 #include "../base/client.h"
+#include "../base/isolation.h"
 #include "handle.h"
 #include "hbm.h"
 
@@ -148,6 +149,7 @@ int neuron_chunk_import(struct neuron_client *client, struct neuron_chunk *chunk
 	if (!h)
 		return -ENOMEM;
 	h->chunk = neuron_chunk_ref(chunk);
+	/* It is a user's already, so it is no ring. */
 	neuron_chunk_admit(chunk, NEURON_USER_IMPORT);
 	err = neuron_handle_add(client, h, out);
 	if (err) {
@@ -269,7 +271,8 @@ void neuron_chunk_unpublish_all(struct neuron_client *client)
 		 */
 		for (i = 0, nr_free = 0; i < n; i++) {
 			h = batch[i];
-			if (neuron_handle_imported(h) || h->chunk->host)
+			if (neuron_handle_imported(h) || h->chunk->host ||
+			    h->chunk->kind == NEURON_CHUNK_RING)
 				neuron_handle_put(h);
 			else if (refcount_dec_and_test(&h->chunk->ref.refcount))
 				batch[nr_free++] = h->chunk;
@@ -281,21 +284,34 @@ void neuron_chunk_unpublish_all(struct neuron_client *client)
 	xa_destroy(&client->handles);
 }
 
-/* Take a reference and add a user of a chunk that was found under the lock of client->handles. */
-static void neuron_chunk_hold(struct neuron_client *client, struct neuron_chunk *chunk,
-			      enum neuron_user as)
+/*
+ * Take a reference and add a user of a chunk that was found under the lock of
+ * client->handles.  Return: NULL if there is none, or it admits no such user.
+ */
+static struct neuron_chunk *neuron_chunk_hold(struct neuron_client *client,
+					      struct neuron_handle *h, enum neuron_user as)
 {
+	struct neuron_chunk *chunk = h ? h->chunk : NULL;
+
+	if (!chunk || !neuron_chunk_admits(chunk, as))
+		return NULL;
 	kref_get(&chunk->ref);
 	if (as && chunk->client == client)
-		chunk->users[as]++;
+		chunk->users[as - 1]++;
+	return chunk;
 }
 
-/* The second half, without the lock: an imported chunk counts its users at its own client. */
-static void neuron_chunk_held(struct neuron_client *client, struct neuron_chunk *chunk,
-			      enum neuron_user as)
+/*
+ * The second half, without the lock: an imported chunk counts its users at its own client.
+ * If the import has gone meanwhile, it may have become a ring.
+ */
+static struct neuron_chunk *neuron_chunk_held(struct neuron_client *client,
+					      struct neuron_chunk *chunk, enum neuron_user as)
 {
-	if (as && chunk->client != client)
-		neuron_chunk_admit(chunk, as);
+	if (!as || !chunk || chunk->client == client || neuron_chunk_admit(chunk, as))
+		return chunk;
+	neuron_chunk_put(chunk);
+	return NULL;
 }
 
 /**
@@ -306,7 +322,8 @@ static void neuron_chunk_held(struct neuron_client *client, struct neuron_chunk 
  *	NEURON_USER_NONE
  *
  * Context: process.
- * Return: the chunk with a reference for the caller, NULL if there is none.
+ * Return: the chunk with a reference for the caller, NULL if there is none that admits
+ *	   such a user; see neuron_chunk_missing().
  */
 struct neuron_chunk *neuron_chunk_use(struct neuron_client *client, u64 handle,
 				      enum neuron_user as)
@@ -318,13 +335,29 @@ struct neuron_chunk *neuron_chunk_use(struct neuron_client *client, u64 handle,
 		return NULL;
 	xa_lock(&client->handles);
 	h = client->closed ? NULL : xa_load(&client->handles, handle);
-	chunk = h ? h->chunk : NULL;
-	if (chunk)
-		neuron_chunk_hold(client, chunk, as);
+	chunk = neuron_chunk_hold(client, h, as);
 	xa_unlock(&client->handles);
-	if (chunk)
-		neuron_chunk_held(client, chunk, as);
-	return chunk;
+	return neuron_chunk_held(client, chunk, as);
+}
+
+/**
+ * neuron_chunk_missing() - why neuron_chunk_use() found nothing
+ * @client: whose handle
+ * @handle: as user space knows it
+ *
+ * Context: process.
+ * Return: -ENOENT; -EPERM it is ring memory.
+ */
+int neuron_chunk_missing(struct neuron_client *client, u64 handle)
+{
+	struct neuron_chunk *chunk = neuron_chunk_get(client, handle);
+	bool ring = chunk && READ_ONCE(chunk->kind) == NEURON_CHUNK_RING;
+
+	neuron_chunk_put(chunk);
+	if (!ring)
+		return -ENOENT;
+	neuron_isolation_refused(client->nd, "to write to a ring");
+	return -EPERM;
 }
 
 /*
@@ -373,7 +406,8 @@ static struct neuron_handle *neuron_handle_at(struct neuron_client *client, u64 
  * @as: kind of user, as for neuron_chunk_use()
  *
  * Context: process.
- * Return: the chunk with a reference for the caller, NULL if there is none.
+ * Return: the chunk with a reference for the caller, NULL if there is none that admits
+ *	   such a user.
  */
 struct neuron_chunk *neuron_chunk_find(struct neuron_client *client, u64 addr, u64 len,
 				       enum neuron_user as)
@@ -383,13 +417,11 @@ struct neuron_chunk *neuron_chunk_find(struct neuron_client *client, u64 addr, u
 
 	xa_lock(&client->handles);
 	h = neuron_handle_at(client, addr);
-	found = h ? h->chunk : NULL;
-	if (found)
-		neuron_chunk_hold(client, found, as);
+	found = neuron_chunk_hold(client, h, as);
 	xa_unlock(&client->handles);
+	found = neuron_chunk_held(client, found, as);
 	if (!found)
 		return NULL;
-	neuron_chunk_held(client, found, as);
 	if (!neuron_chunk_range(found, addr - found->addr, len))
 		return found;
 	if (as)

@@ -18,6 +18,7 @@ struct neuron_chunk *neuron_chunk_use(struct neuron_client *client, u64 handle,
 				      enum neuron_user as);
 struct neuron_chunk *neuron_chunk_find(struct neuron_client *client, u64 addr, u64 len,
 				       enum neuron_user as);
+int neuron_chunk_missing(struct neuron_client *client, u64 handle);
 u32 neuron_chunk_handle(struct neuron_client *client, struct neuron_chunk *chunk);
 
 /* For readers that do not use the memory: the chunk may get shorter at any time. */

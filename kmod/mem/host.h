@@ -18,8 +18,8 @@ static inline gfp_t neuron_chunk_gfp(const struct neuron_client *client)
 	return client->kernel ? GFP_KERNEL : GFP_KERNEL_ACCOUNT;
 }
 
-int neuron_host_map(struct neuron_device *nd, struct neuron_chunk *chunk, unsigned long n,
-		    unsigned long *start);
+int neuron_host_map(struct neuron_device *nd, struct neuron_chunk *chunk);
+void neuron_host_detach(struct neuron_device *nd);
 int neuron_host_alloc(struct neuron_device *nd, struct neuron_chunk *chunk,
 		      struct neuron_failure *why);
 void neuron_host_free(struct neuron_device *nd, struct neuron_chunk *chunk);

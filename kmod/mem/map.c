@@ -20,7 +20,7 @@ static void neuron_mapping_free(struct kref *ref)
 	struct neuron_mapping *mapping = container_of(ref, struct neuron_mapping, ref);
 
 	neuron_unwatch(mapping->watch);
-	neuron_chunk_unuse(mapping->chunk, NEURON_USER_MAPPING);
+	neuron_chunk_unuse(mapping->chunk, mapping->as);
 	kfree(mapping);
 }
 
@@ -97,7 +97,7 @@ static vm_fault_t neuron_vm_fault_device(struct vm_fault *vmf)
 		return ret;
 	if (!nd->ops->hbm_pfn(nd, chunk->hbm, chunk->block.addr + off, &pfn))
 		ret = vmf_insert_pfn(vmf->vma, vmf->address, pfn);
-	neuron_device_exit(idx);
+	neuron_device_exit(nd, idx);
 	return ret;
 }
 
@@ -166,6 +166,7 @@ int neuron_mmap(struct file *file, struct vm_area_struct *vma)
 	struct neuron_client *client = nf->client;
 	struct neuron_mapping *mapping;
 	struct neuron_chunk *chunk;
+	enum neuron_user as;
 	bool other = false;
 	u64 addr = (u64)vma->vm_pgoff << PAGE_SHIFT;
 	u64 len = vma->vm_end - vma->vm_start;
@@ -182,12 +183,19 @@ int neuron_mmap(struct file *file, struct vm_area_struct *vma)
 	if (!(vma->vm_flags & VM_MAYSHARE))
 		return -EINVAL;
 
-	chunk = neuron_chunk_find(client, addr, 1, NEURON_USER_MAPPING);
+	as = vma->vm_flags & VM_MAYWRITE ? NEURON_USER_MAPPING : NEURON_USER_READER;
+	chunk = neuron_chunk_find(client, addr, 1, as);
+	if (!chunk && !(vma->vm_flags & VM_WRITE)) {
+		chunk = neuron_chunk_find(client, addr, 1, NEURON_USER_READER);
+		/* A ring, which must not become writable later. */
+		if (chunk)
+			as = NEURON_USER_READER;
+	}
 	if (!chunk) {
 		chunk = neuron_datastore_find(client->nd, addr);
 		other = chunk && chunk->client != client;
 		if (chunk)
-			neuron_chunk_admit(chunk, NEURON_USER_MAPPING);
+			neuron_chunk_admit(chunk, as);
 	}
 	if (!chunk)
 		return neuron_resource_mmap(nf, vma);
@@ -197,22 +205,25 @@ int neuron_mmap(struct file *file, struct vm_area_struct *vma)
 		err = -EINVAL;
 	mapping = err ? NULL : kzalloc(sizeof(*mapping), GFP_KERNEL_ACCOUNT);
 	if (!mapping) {
-		neuron_chunk_unuse(chunk, NEURON_USER_MAPPING);
+		neuron_chunk_unuse(chunk, as);
 		return err ?: -ENOMEM;
 	}
 	kref_init(&mapping->ref);
 	atomic_set(&mapping->areas, 1);
 	INIT_LIST_HEAD(&mapping->peers);
 	mapping->chunk = chunk;
+	mapping->as = as;
 	mapping->watch = neuron_watch_chunk(chunk, addr - chunk->addr, len, NEURON_USER_MAPPING);
-	if (other)
+	if (as == NEURON_USER_MAPPING)
+		WRITE_ONCE(chunk->given, chunk->host);
+	if (other || as == NEURON_USER_READER)
 		vm_flags_clear(vma, VM_MAYWRITE);
 
 	vm_flags_set(vma, VM_DONTEXPAND | VM_DONTDUMP | VM_DONTCOPY);
 	if (chunk->host) {
 		vma->vm_ops = &neuron_vm_host;
 	} else {
-		vm_flags_set(vma, VM_PFNMAP | VM_IO);
+		neuron_vma_device(nf->nd, vma);
 		vma->vm_ops = &neuron_vm_device;
 	}
 	vma->vm_private_data = mapping;

@@ -5,7 +5,7 @@
  *
  * A registration holds the chunk until the peer unregisters it or, once the process no
  * longer maps the memory, the peer's callback has run.  It holds the pages, too, because
- * the device may go earlier.
+ * the device may go earlier.  Where there are none, the callback runs before the device goes.
  */
 #include <linux/completion.h>
 #include <linux/mm.h>
@@ -18,6 +18,7 @@
 #include "dmabuf.h"
 #include "map.h"
 #include "neuron_p2p.h"
+#include "peer.h"
 #include "watch.h"
 
 /* From this size on, pages of 2 MiB are reported (uapi/FACTS.md 8). */
@@ -26,6 +27,7 @@
 /**
  * struct neuron_peer - a registration
  * @node: in neuron_mapping.peers; empty once it is being taken back
+ * @all: in neuron_peers_io as long as @node is in its list, if the memory has no pages
  * @chunk: held until the peer has forgotten the memory
  * @watch: of @chunk, for watch.c
  * @callback: tells the peer to forget the memory
@@ -37,6 +39,7 @@
  */
 struct neuron_peer {
 	struct list_head node;
+	struct list_head all;
 	struct neuron_chunk *chunk;
 	struct neuron_watch *watch;
 	void (*callback)(void *data);
@@ -49,11 +52,15 @@ struct neuron_peer {
 
 /* Guards the lists of peers and their revocation. */
 static DEFINE_SPINLOCK(neuron_peer_lock);
+/* Registrations that end with their device. */
+static LIST_HEAD(neuron_peers_io);
 
 static void neuron_peer_pages(struct neuron_peer *peer, bool hold)
 {
 	u32 i, k, shift = peer->info.shift_page_size - PAGE_SHIFT;
 
+	if (!neuron_chunk_has_pages(peer->chunk))
+		return;
 	for (i = 0; i < peer->info.entries; i++) {
 		struct neuron_p2p_page_info *run = &peer->info.page_info[i];
 		struct page *page = pfn_to_page(PHYS_PFN(run->physical_address));
@@ -75,31 +82,61 @@ static void neuron_peer_let_go(struct neuron_peer *peer)
 	neuron_chunk_unuse(peer->chunk, NEURON_USER_PEER);
 }
 
+/* Tell a peer.  Drops the lock and takes it again; @peer may be gone then. */
+static void neuron_peer_tell(struct neuron_peer *peer)
+{
+	bool orphan;
+
+	list_del_init(&peer->node);
+	list_del_init(&peer->all);
+	peer->revoker = current;
+	spin_unlock(&neuron_peer_lock);
+	peer->callback(peer->data);
+	neuron_peer_let_go(peer);
+	spin_lock(&neuron_peer_lock);
+	peer->chunk = NULL;
+	orphan = peer->orphan;
+	/* Unless @peer is an orphan, it may be freed from here on. */
+	complete(&peer->revoked);
+	if (orphan) {
+		spin_unlock(&neuron_peer_lock);
+		kvfree(peer);
+		spin_lock(&neuron_peer_lock);
+	}
+}
+
 /* No piece of a mapping is mapped any more.  When this returns, no peer uses the memory. */
 static void neuron_peer_revoke(struct neuron_mapping *mapping)
 {
+	spin_lock(&neuron_peer_lock);
+	while (!list_empty(&mapping->peers))
+		neuron_peer_tell(list_first_entry(&mapping->peers, struct neuron_peer, node));
+	spin_unlock(&neuron_peer_lock);
+}
+
+static struct neuron_peer *neuron_peer_io(struct neuron_device *nd)
+{
 	struct neuron_peer *peer;
-	bool orphan;
+
+	list_for_each_entry(peer, &neuron_peers_io, all)
+		if (peer->chunk->client->nd == nd)
+			return peer;
+	return NULL;
+}
+
+/**
+ * neuron_peers_revoke() - no peer may use memory that goes with its device
+ * @nd: device; gone, so that no peer is added
+ *
+ * Context: may sleep, without locks that callbacks take.
+ */
+void neuron_peers_revoke(struct neuron_device *nd)
+{
+	struct neuron_peer *peer;
 
 	spin_lock(&neuron_peer_lock);
-	while (!list_empty(&mapping->peers)) {
-		peer = list_first_entry(&mapping->peers, struct neuron_peer, node);
-		list_del_init(&peer->node);
-		peer->revoker = current;
-		spin_unlock(&neuron_peer_lock);
-		peer->callback(peer->data);
-		neuron_peer_let_go(peer);
-		spin_lock(&neuron_peer_lock);
-		peer->chunk = NULL;
-		orphan = peer->orphan;
-		/* Unless @peer is an orphan, it may be freed from here on. */
-		complete(&peer->revoked);
-		if (orphan) {
-			spin_unlock(&neuron_peer_lock);
-			kvfree(peer);
-			spin_lock(&neuron_peer_lock);
-		}
-	}
+	while ((peer = neuron_peer_io(nd)))
+		neuron_peer_tell(peer);
 	spin_unlock(&neuron_peer_lock);
 }
 
@@ -112,15 +149,15 @@ static int neuron_peer_runs(struct neuron_chunk *chunk, u64 off, u64 len, u64 *b
 			    struct neuron_p2p_va_info *info, u32 *count)
 {
 	u64 pos, phys, start = 0, end = 0;
-	struct page *page;
+	unsigned long pfn;
 	u32 n = 0;
 	int err;
 
 	for (pos = 0; pos < len; pos += PAGE_SIZE) {
-		err = neuron_chunk_page(chunk, off + pos, &page);
+		err = neuron_chunk_frame(chunk, off + pos, &pfn);
 		if (err)
 			return err;
-		phys = PFN_PHYS(page_to_pfn(page));
+		phys = PFN_PHYS(pfn);
 		if (!n || phys != end) {
 			*bits |= phys | end;
 			start = phys;
@@ -149,7 +186,7 @@ static int neuron_peer_runs(struct neuron_chunk *chunk, u64 off, u64 len, u64 *b
  * @length: bytes, whole pages, inside of one mapping
  * @va_info: the memory; valid until neuron_p2p_unregister_va()
  * @free_callback: called once, when the process does not map the memory any
- *	more, unless it was unregistered before.  When it returns, the peer must
+ *	more or a card goes, unless it was unregistered before.  When it returns, the peer must
  *	not use the memory any more.  May sleep, must not touch user memory, and
  *	may call neuron_p2p_unregister_va().
  * @data: for the callback
@@ -193,6 +230,7 @@ int neuron_p2p_register_va(u64 virtual_address, u64 length, struct neuron_p2p_va
 	peer->callback = free_callback;
 	peer->data = data;
 	init_completion(&peer->revoked);
+	INIT_LIST_HEAD(&peer->all);
 	peer->info.virtual_address = virtual_address;
 	peer->info.size = length;
 	peer->info.device_index = neuron_device_index(nd);
@@ -213,17 +251,19 @@ int neuron_p2p_register_va(u64 virtual_address, u64 length, struct neuron_p2p_va
 	WRITE_ONCE(mapping->revoke, neuron_peer_revoke);
 	/* Either the unmap of the last piece sees the callback, or this function sees the unmap. */
 	smp_mb();
-	if (atomic_read(&mapping->areas))
-		list_add(&peer->node, &mapping->peers);
-	else
+	if (!atomic_read(&mapping->areas))
 		err = -EINVAL;
+	else
+		list_add(&peer->node, &mapping->peers);
+	if (!err && !neuron_chunk_has_pages(peer->chunk))
+		list_add(&peer->all, &neuron_peers_io);
 	spin_unlock(&neuron_peer_lock);
 	if (err)
 		neuron_peer_let_go(peer);
 	else
 		*va_info = &peer->info;
 exit:
-	neuron_device_exit(idx);
+	neuron_device_exit(nd, idx);
 	if (err)
 		kvfree(peer);
 put:
@@ -253,6 +293,7 @@ int neuron_p2p_unregister_va(struct neuron_p2p_va_info *va_info)
 	spin_lock(&neuron_peer_lock);
 	wait = list_empty(&peer->node);
 	list_del_init(&peer->node);
+	list_del_init(&peer->all);
 	own = wait && peer->chunk && peer->revoker == current;
 	if (own)
 		peer->orphan = true;

@@ -6,12 +6,14 @@
  */
 #include <linux/fs.h>
 #include <linux/mm.h>
+#include <linux/sched/signal.h>
 
 #include "../base/call.h"
 #include "../base/client.h"
 #include "../base/core.h"
 #include "../base/hw.h"
 #include "../compat/compat.h"
+#include "map.h"
 #include "resource.h"
 
 static vm_fault_t neuron_resource_fault(struct vm_fault *vmf)
@@ -23,17 +25,25 @@ static vm_fault_t neuron_resource_fault(struct vm_fault *vmf)
 	struct neuron_core *core = &nd->core[index];
 	vm_fault_t ret = VM_FAULT_SIGBUS;
 	unsigned long pfn;
+	bool resetting;
 	int idx;
 
 	/* Neither a reset nor removal may miss a page that is faulted in here. */
 	if (!neuron_device_enter(nd, &idx))
 		return ret;
 	mutex_lock(&core->lock);
-	if (core->owner == nf->client &&
+	resetting = core->owner == nf->client && core->state == NEURON_CORE_RESETTING;
+	if (core->owner == nf->client && core->state == NEURON_CORE_READY &&
 	    !nd->ops->core_pfn(nd, index, off - index * nd->geo->tpb_size, &pfn))
 		ret = vmf_insert_pfn(vmf->vma, vmf->address, pfn);
 	mutex_unlock(&core->lock);
-	neuron_device_exit(idx);
+	neuron_device_exit(nd, idx);
+	if (resetting) {
+		/* Have the access repeated, without keeping the mmap lock for the reset. */
+		schedule_timeout_killable(1);
+		/* An access of the kernel itself would be repeated for ever. */
+		ret = fatal_signal_pending(current) ? VM_FAULT_SIGBUS : VM_FAULT_NOPAGE;
+	}
 	return ret;
 }
 
@@ -50,7 +60,7 @@ static const struct vm_operations_struct neuron_resource_vm = {
  *
  * Context: may sleep, mmap lock held for writing.
  * Return: 0; -EPERM nothing that can be mapped; -EINVAL past its end; -EBUSY
- *	   another process owns the core; -EIO.
+ *	   another process owns the core, or it is being reset; -EIO its reset failed.
  */
 int neuron_resource_mmap(struct neuron_file *nf, struct vm_area_struct *vma)
 {
@@ -64,12 +74,14 @@ int neuron_resource_mmap(struct neuron_file *nf, struct vm_area_struct *vma)
 	if (vma->vm_end - vma->vm_start > NEURON_RESOURCE_SBUF - in)
 		return -EINVAL;
 	seen = neuron_teardowns_read();
-	err = neuron_core_acquire(nf->nd, index, nf->client);
+	/* A reset is not waited for: it may take minutes, and others wait for the mmap lock. */
+	err = neuron_core_acquire_now(nf->nd, index, nf->client);
 	if (err == -EBUSY && !neuron_clients_reap(nf->nd, seen))
-		err = neuron_core_acquire(nf->nd, index, nf->client);
+		err = neuron_core_acquire_now(nf->nd, index, nf->client);
 	if (err)
 		return err;
-	vm_flags_set(vma, VM_DONTEXPAND | VM_DONTDUMP | VM_DONTCOPY | VM_PFNMAP | VM_IO);
+	vm_flags_set(vma, VM_DONTEXPAND | VM_DONTDUMP | VM_DONTCOPY);
+	neuron_vma_device(nf->nd, vma);
 	vma->vm_ops = &neuron_resource_vm;
 	return 0;
 }

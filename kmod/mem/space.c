@@ -2,13 +2,14 @@
 /*
  * Spaces: which device addresses a process may reach by DMA.
  *
- * The device asks for every address in a ring or a descriptor, as it would ask an IOMMU.
- * A pin holds the memory until it is put.
+ * A device that isolates asks for every address in a ring or a descriptor, as it would ask
+ * an IOMMU.  A pin holds the memory until it is put.
  */
 #include <linux/overflow.h>
 
 #include "../base/core.h"
 #include "handle.h"
+#include "space.h"
 #include "watch.h"
 
 static bool neuron_in(u64 base, u64 size, u64 addr, u64 len)
@@ -16,33 +17,72 @@ static bool neuron_in(u64 base, u64 size, u64 addr, u64 len)
 	return addr >= base && addr - base < size && len <= size - (addr - base);
 }
 
-static int neuron_pin_core(struct neuron_device *nd, struct neuron_client *client,
-			   u64 addr, u64 len, struct neuron_pin *pin)
+/**
+ * neuron_space_core() - the core whose window contains a range of addresses
+ * @nd: device
+ * @addr: device address
+ * @len: bytes, not 0
+ *
+ * Context: any.
+ * Return: core number; nr_cores if there is none.
+ */
+u32 neuron_space_core(struct neuron_device *nd, u64 addr, u64 len)
 {
 	u32 i;
 
-	for (i = 0; i < nd->geo->nr_cores; i++) {
-		if (!neuron_in(nd->geo->tpb_base[i], nd->geo->tpb_size, addr, len))
-			continue;
-		if (client && READ_ONCE(nd->core[i].owner) != client)
-			return -EACCES;
-		pin->kind = NEURON_TARGET_CORE;
-		pin->index = i;
-		pin->off = addr - nd->geo->tpb_base[i];
-		pin->pages = NULL;
-		pin->chunk = NULL;
-		pin->watch = NULL;
-		return 0;
-	}
-	return -EACCES;
+	for (i = 0; i < nd->geo->nr_cores; i++)
+		if (neuron_in(nd->geo->tpb_base[i], nd->geo->tpb_size, addr, len))
+			break;
+	return i;
 }
 
-static void neuron_pin_chunk(struct neuron_pin *pin, struct neuron_chunk *chunk, u64 addr,
-			     u64 len, enum neuron_user as)
+/**
+ * neuron_pin_window() - resolve an address in the window of a core
+ * @pin: filled in
+ * @nd: device
+ * @core: from neuron_space_core()
+ * @addr: device address
+ *
+ * Context: any.
+ */
+void neuron_pin_window(struct neuron_pin *pin, struct neuron_device *nd, u32 core, u64 addr)
+{
+	pin->kind = NEURON_TARGET_CORE;
+	pin->index = core;
+	pin->off = addr - nd->geo->tpb_base[core];
+	pin->pages = NULL;
+	pin->chunk = NULL;
+	pin->watch = NULL;
+}
+
+static int neuron_pin_core(struct neuron_device *nd, struct neuron_client *client,
+			   u64 addr, u64 len, struct neuron_pin *pin)
+{
+	u32 core = neuron_space_core(nd, addr, len);
+
+	if (core == nd->geo->nr_cores ||
+	    (client && READ_ONCE(nd->core[core].owner) != client))
+		return -EACCES;
+	neuron_pin_window(pin, nd, core, addr);
+	return 0;
+}
+
+/**
+ * neuron_pin_chunk() - resolve an address in a chunk
+ * @pin: filled in
+ * @chunk: the pin takes over a reference
+ * @addr: device address
+ * @len: bytes; the range is inside of the chunk
+ * @as: what the chunk counts this user as; ends with the pin
+ *
+ * Context: process.
+ */
+void neuron_pin_chunk(struct neuron_pin *pin, struct neuron_chunk *chunk, u64 addr, u64 len,
+		      enum neuron_user as)
 {
 	pin->watch = neuron_watch_chunk(chunk, addr - chunk->addr, len, NEURON_USER_TRANSFER);
 	pin->chunk = chunk;
-	pin->counted = as != NEURON_USER_NONE;
+	pin->counted = as;
 	if (chunk->host) {
 		pin->kind = NEURON_TARGET_HOST;
 		pin->index = 0;
@@ -120,8 +160,8 @@ NEURON_EXPORT_SYMBOL(neuron_device_pin);
  * @write: the device will write
  * @pin: filled in; put with neuron_pin_put()
  *
- * A process reaches its own chunks, all of them readable and writable, and
- * the windows of the cores it owns.
+ * A process reaches its own chunks, all of them readable and, but for rings that the
+ * driver checks, writable, and the windows of the cores it owns.
  *
  * Context: process, no spinlocks held.
  * Return: 0; -EACCES not its memory; -EOVERFLOW.
@@ -130,6 +170,7 @@ int neuron_space_pin(struct neuron_space *space, u64 addr, u64 len, bool write,
 		     struct neuron_pin *pin)
 {
 	struct neuron_client *client = space->client;
+	enum neuron_user as = write ? NEURON_USER_TRANSFER : NEURON_USER_READER;
 	struct neuron_chunk *chunk;
 	u64 end;
 
@@ -138,10 +179,10 @@ int neuron_space_pin(struct neuron_space *space, u64 addr, u64 len, bool write,
 	if (!len || check_add_overflow(addr, len - 1, &end))
 		return -EOVERFLOW;
 
-	chunk = neuron_chunk_find(client, addr, len, NEURON_USER_TRANSFER);
+	chunk = neuron_chunk_find(client, addr, len, as);
 	if (!chunk)
 		return neuron_pin_core(client->nd, client, addr, len, pin);
-	neuron_pin_chunk(pin, chunk, addr, len, NEURON_USER_TRANSFER);
+	neuron_pin_chunk(pin, chunk, addr, len, as);
 	return 0;
 }
 NEURON_EXPORT_SYMBOL(neuron_space_pin);
@@ -157,7 +198,7 @@ void neuron_pin_put(struct neuron_pin *pin)
 	neuron_unwatch(pin->watch);
 	pin->watch = NULL;
 	if (pin->chunk && pin->counted)
-		neuron_chunk_unuse(pin->chunk, NEURON_USER_TRANSFER);
+		neuron_chunk_unuse(pin->chunk, pin->counted);
 	else
 		neuron_chunk_put(pin->chunk);
 	pin->chunk = NULL;

@@ -17,6 +17,8 @@
 #include "../base/core.h"
 #include "../base/devices.h"
 #include "../base/health.h"
+#include "../base/isolation.h"
+#include "../base/reset.h"
 #include "../mem/datastore.h"
 #include "../mem/hbm.h"
 #include "../mem/limit.h"
@@ -187,9 +189,14 @@ static ssize_t show_reset(struct neuron_node *node, char *buf)
 {
 	u32 i, state = neuron_device_gone(node->nd) ? 2 : 1;
 
-	for (i = 0; i < node->nd->geo->nr_cores; i++)
-		if (READ_ONCE(node->nd->core[i].reset_failed))
+	for (i = 0; i < node->nd->geo->nr_cores; i++) {
+		enum neuron_core_state core = READ_ONCE(node->nd->core[i].state);
+
+		if (core == NEURON_CORE_WEDGED)
 			state = 2;
+		else if (core == NEURON_CORE_RESETTING && state == 1)
+			state = 0;
+	}
 	return sysfs_emit(buf, "%u\n", state);
 }
 
@@ -306,6 +313,11 @@ static ssize_t store_process_limit(struct neuron_node *node, const char *buf, si
 	return store_limit(buf, count, &node->nd->process_limit);
 }
 
+static ssize_t show_isolation(struct neuron_node *node, char *buf)
+{
+	return sysfs_emit(buf, "%s\n", neuron_isolation_name(node->nd));
+}
+
 static ssize_t show_host_limit(struct neuron_node *node, char *buf)
 {
 	return show_limit(buf, neuron_host_limit(false));
@@ -319,6 +331,11 @@ static ssize_t show_process_host_limit(struct neuron_node *node, char *buf)
 static ssize_t show_core_limit(struct neuron_node *node, char *buf)
 {
 	return show_limit(buf, READ_ONCE(node->nd->core[node->core].limit));
+}
+
+static ssize_t show_quarantine(struct neuron_node *node, char *buf)
+{
+	return sysfs_emit(buf, "%llu\n", neuron_core_held(&node->nd->core[node->core]));
 }
 
 static ssize_t store_core_limit(struct neuron_node *node, const char *buf, size_t count)
@@ -414,6 +431,7 @@ static const struct neuron_sysfs_row neuron_sysfs_table[] = {
 	    NEURON_MEMALLOC_TYPE_UNKNOWN_HOST),
 
 	/* Files that only this driver has. */
+	FILE_RO(DEV, "isolation", show_isolation),
 	FILE_RO(DEV, "limits/host_memory", show_host_limit),
 	FILE_RO(DEV, "limits/process_host_memory", show_process_host_limit),
 	FILE_RW(DEV, "limits/process_memory", show_process_limit, store_process_limit),
@@ -425,6 +443,7 @@ static const struct neuron_sysfs_row neuron_sysfs_table[] = {
 	FILE_RO(HBM, "largest_free_2m", show_hbm_largest_2m),
 	FILE_RO(HBM, "high_water", show_hbm_high_water),
 
+	FILE_RO(CORE, "quarantine", show_quarantine),
 	FILE_RW(CORE, "limits/memory", show_core_limit, store_core_limit),
 	FILE_RO(CORE, "info/architecture/arch_type", show_nc_arch),
 	MEM(CORE, "stats/memory_usage/host_mem", CORE_HOST, 0),

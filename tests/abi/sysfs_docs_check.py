@@ -56,7 +56,8 @@ def other_files():
     """Attributes outside the table, module parameters, module versions."""
     for path in sorted(glob.glob(os.path.join(ROOT, "kmod", "**", "*.c"), recursive=True)):
         text = strip(read(path))
-        module = "neuron_emu" if f"{os.sep}emu{os.sep}" in path else "neuron"
+        folder = os.path.basename(os.path.dirname(path))
+        module = f"neuron_{folder}" if folder in ("emu", "pci") else "neuron"
         for name in re.findall(r"\bDEVICE_ATTR(?:_RO|_RW|_WO|_ADMIN_RO|_ADMIN_RW)?\((\w+)", text):
             yield f"{DEVICE}/{name}"
         for call in re.findall(r"\bmodule_param(?:_named|_array|_string|_cb|_hw)?\(([^;]*)\);",

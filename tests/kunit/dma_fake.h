@@ -10,9 +10,12 @@
 
 #include <kunit/test.h>
 #include <linux/completion.h>
+#include <linux/delay.h>
 #include <linux/eventfd.h>
+#include <linux/ktime.h>
 #include <linux/mm.h>
 #include <linux/module.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>
@@ -22,8 +25,8 @@
 
 #define neuron_core_acquire	fake_core_acquire
 #define neuron_core_check	fake_core_check
-#define neuron_core_clean	fake_core_clean
-#define neuron_core_take	fake_core_take
+#define neuron_core_hold	fake_core_hold
+#define neuron_client_put	fake_client_put
 #define neuron_eventfd_get	fake_eventfd_get
 #define neuron_queue_work	fake_queue_work
 #define neuron_chunk_use	fake_chunk_use
@@ -38,23 +41,36 @@
 #define neuron_chunk_rw_host	fake_chunk_rw_host
 #define neuron_chunk_rw_user	fake_chunk_rw_user
 #define neuron_chunk_fill_host	fake_chunk_fill_host
+#define neuron_chunk_find	fake_chunk_find
+#define neuron_chunk_find_ring	fake_chunk_find_ring
+#define neuron_chunk_make_ring	fake_chunk_make_ring
+#define neuron_chunk_missing	fake_chunk_missing
+#define neuron_isolation_refused	fake_isolation_refused
+#define neuron_isolation_window	fake_isolation_window
+#define neuron_pin_chunk	fake_pin_chunk
+#define neuron_pin_window	fake_pin_window
+#define neuron_space_core	fake_space_core
 
 #include "../../kmod/compat/compat.h"
 #include "../../kmod/base/call.h"
 #include "../../kmod/base/client.h"
 #include "../../kmod/base/core.h"
 #include "../../kmod/base/eventfd.h"
+#include "../../kmod/base/geometry.h"
 #include "../../kmod/base/hw.h"
+#include "../../kmod/base/isolation.h"
 #include "../../kmod/base/trace.h"
 #include "../../kmod/base/workqueue.h"
 #include "../../kmod/dma/async.h"
 #include "../../kmod/dma/copy.h"
 #include "../../kmod/dma/notify.h"
+#include "../../kmod/dma/nq_event.h"
 #include "../../kmod/dma/queue.h"
 #include "../../kmod/dma/ring.h"
 #include "../../kmod/mem/failure.h"
 #include "../../kmod/mem/handle.h"
 #include "../../kmod/mem/host.h"
+#include "../../kmod/mem/space.h"
 #include "../../kmod/mem/watch.h"
 
 #define MEM_SIZE	(4u << 20)		/* device memory that has contents */
@@ -73,7 +89,7 @@
 
 /* What the device was asked for, in order. */
 struct fake_op {
-	char op;	/* write, bind, stop, poll, reset; clean, take of a core */
+	char op;	/* write, bind, stop, poll, flush */
 	u32 index;	/* engine or core */
 	u32 off;	/* register, or queue */
 	u32 val;
@@ -90,7 +106,8 @@ struct fake_memory {
 	bool used;
 };
 
-enum fake_mode { FAKE_RUNS, FAKE_SILENT, FAKE_ABORTS, FAKE_GONE };
+/* FAKE_LATE: the device does its work while the caller sleeps. */
+enum fake_mode { FAKE_RUNS, FAKE_SILENT, FAKE_ABORTS, FAKE_GONE, FAKE_LATE };
 
 static struct {
 	struct kunit *test;
@@ -105,13 +122,14 @@ static struct {
 	/* Counts of what is held: all 0 in the end. */
 	int allocs, watches, eventfds, pinned;
 	/* The one that fails, counting from 1; 0: none does. */
-	u32 fail_alloc, fail_write, fail_read, fail_user, fail_bind, fail_chunk, fail_publish;
-	u32 fail_pin, fail_lent;
+	u32 fail_alloc, fail_write, fail_read, fail_user, fail_start, fail_stop, fail_chunk;
+	u32 fail_publish, fail_pin, fail_lent;
 	bool kill_lock, kill_wait, tracing;
-	int clean_err;
+	int acquire_err;
 	enum fake_mode mode;
 	struct fake_op op[96];
 	u32 nr_ops;
+	struct neuron_queue_setup setup;	/* of the queue started last */
 	struct fake_copy copy[4096];
 	u32 nr_copies;
 	u32 bell[2];		/* of a copy ring: RX, TX */
@@ -130,6 +148,11 @@ static struct {
 	struct neuron_chunk_request request;
 	unsigned int pin_flags;
 	bool dirty;
+	u64 now;		/* nanoseconds */
+	u32 nr_reads, nr_sleeps, late, nr_delayed;
+	unsigned long sleep;	/* the longest, microseconds */
+	u32 nq_head;
+	u32 nr_refused;		/* by a ring */
 } fake;
 
 static bool fail_now(u32 *n)
@@ -170,6 +193,14 @@ static void fake_drop(void *lock)
 	for (i = 0; i < ARRAY_SIZE(fake.locks); i++)
 		if (fake.locks[i] == lock)
 			fake.locks[i] = NULL;
+}
+
+static bool fake_try(void *lock)
+{
+	if (fake_held(lock))
+		return false;
+	fake_take(lock);
+	return true;
 }
 
 static int fake_take_killable(void *lock)
@@ -233,7 +264,7 @@ static void fake_memory_release(struct kref *ref)
 	struct fake_memory *m = container_of(ref, struct fake_memory, chunk.ref);
 	u32 i;
 
-	for (i = 0; i < NEURON_NR_USERS; i++)
+	for (i = 0; i < ARRAY_SIZE(m->chunk.users); i++)
 		EQ(m->chunk.users[i], 0);
 	if (m->chunk.kind != NEURON_CHUNK_PLAIN) {
 		fake.pinned -= m->chunk.size >> PAGE_SHIFT;
@@ -267,27 +298,118 @@ struct neuron_chunk *fake_chunk_use(struct neuron_client *client, u64 handle,
 		return NULL;
 	kref_get(&chunk->ref);
 	if (as)
-		chunk->users[as]++;
+		chunk->users[as - 1]++;
 	return chunk;
 }
 
-void fake_chunk_admit(struct neuron_chunk *chunk, enum neuron_user as)
+bool fake_chunk_admit(struct neuron_chunk *chunk, enum neuron_user as)
 {
-	chunk->users[as]++;
+	chunk->users[as - 1]++;
+	return true;
 }
 
 void fake_chunk_unuse(struct neuron_chunk *chunk, enum neuron_user as)
 {
 	if (!chunk)
 		return;
-	OK(chunk->users[as] > 0);
-	chunk->users[as]--;
+	OK(chunk->users[as - 1] > 0);
+	chunk->users[as - 1]--;
 	fake_chunk_put(chunk);
 }
 
 int fake_chunk_range(const struct neuron_chunk *chunk, u64 off, u64 len)
 {
 	return !len || off > chunk->size || len > chunk->size - off ? -EINVAL : 0;
+}
+
+struct neuron_chunk *fake_chunk_find(struct neuron_client *client, u64 addr, u64 len,
+				     enum neuron_user as)
+{
+	u32 i;
+
+	for (i = 1; i <= NR_HANDLES; i++) {
+		struct neuron_chunk *chunk = &fake.handle[i].chunk;
+
+		if (chunk->client == client && addr >= chunk->addr &&
+		    !fake_chunk_range(chunk, addr - chunk->addr, len))
+			return fake_chunk_use(client, i, as);
+	}
+	return NULL;
+}
+
+int fake_chunk_missing(struct neuron_client *client, u64 handle)
+{
+	return -ENOENT;
+}
+
+int fake_chunk_make_ring(struct neuron_chunk *chunk, struct neuron_chunk_ring *ring)
+{
+	if (chunk->kind == NEURON_CHUNK_RING)
+		return -EEXIST;
+	if (chunk->users[NEURON_USER_MAPPING - 1])
+		return -EBUSY;
+	chunk->kind = NEURON_CHUNK_RING;
+	ring->chunk = chunk;
+	list_add(&ring->node, &chunk->client->rings);
+	return 0;
+}
+
+struct neuron_chunk_ring *fake_chunk_find_ring(struct neuron_chunk *chunk)
+{
+	struct neuron_chunk_ring *ring;
+
+	list_for_each_entry(ring, &chunk->client->rings, node)
+		if (ring->chunk == chunk)
+			return ring;
+	return NULL;
+}
+
+/* The memory of a handle is freed, and is new. */
+static void fake_ring_free(u32 handle)
+{
+	struct neuron_chunk_ring *ring = fake_chunk_find_ring(&fake.handle[handle].chunk);
+
+	if (!ring)
+		return;
+	list_del(&ring->node);
+	ring->chunk->kind = NEURON_CHUNK_PLAIN;
+	ring->release(ring);
+}
+
+void fake_isolation_refused(struct neuron_device *nd, const char *what)
+{
+	fake.nr_refused++;
+}
+
+bool fake_isolation_window(struct neuron_device *nd, u64 off, u64 len)
+{
+	return neuron_geometry_window(nd->geo, off, len);
+}
+
+u32 fake_space_core(struct neuron_device *nd, u64 addr, u64 len)
+{
+	u32 i;
+
+	for (i = 0; i < nd->geo->nr_cores; i++)
+		if (addr >= CORE_ADDR(i) && addr - CORE_ADDR(i) < nd->geo->tpb_size &&
+		    len <= nd->geo->tpb_size - (addr - CORE_ADDR(i)))
+			break;
+	return i;
+}
+
+void fake_pin_chunk(struct neuron_pin *pin, struct neuron_chunk *chunk, u64 addr, u64 len,
+		    enum neuron_user as)
+{
+	pin->chunk = chunk;
+	pin->off = addr - chunk->addr;
+	pin->counted = as;
+}
+
+void fake_pin_window(struct neuron_pin *pin, struct neuron_device *nd, u32 core, u64 addr)
+{
+	pin->chunk = NULL;
+	pin->index = core;
+	pin->off = addr - CORE_ADDR(core);
 }
 
 int fake_chunk_alloc(struct neuron_client *client, const struct neuron_chunk_request *req,
@@ -548,22 +670,37 @@ int fake_core_acquire(struct neuron_device *nd, u32 core, struct neuron_client *
 		return -EINVAL;
 	if (nd->core[core].owner && nd->core[core].owner != client)
 		return -EBUSY;
+	if (fake.acquire_err)
+		return fake.acquire_err;
 	nd->core[core].owner = client;
 	return 0;
 }
 
-int fake_core_clean(struct neuron_device *nd, u32 core)
+static void fake_client_release(struct kref *ref)
 {
-	OK(fake_held(&nd->core[core].lock));
-	fake_op('c', core, 0, 0);
-	return fake.clean_err;
+	OK(false);
 }
 
-void fake_core_take(struct neuron_device *nd, u32 core, struct neuron_client *client)
+void fake_client_put(struct neuron_client *client)
 {
-	OK(fake_held(&nd->core[core].lock));
-	fake_op('t', core, 0, 0);
-	nd->core[core].owner = client;
+	kref_put(&client->ref, fake_client_release);
+}
+
+void fake_core_hold(struct neuron_core *core, struct neuron_held *held)
+{
+	list_add_tail(&held->node, &core->held);
+	core->held_bytes += held->bytes;
+}
+
+/* The reset of a core has ended. */
+static void fake_reset_ends(u32 core)
+{
+	struct neuron_held *held, *next;
+
+	list_for_each_entry_safe(held, next, &fake.core[core].held, node)
+		held->release(held);
+	INIT_LIST_HEAD(&fake.core[core].held);
+	fake.core[core].held_bytes = 0;
 }
 
 static void fake_set_reg(u32 eng, u32 off, u32 val)
@@ -585,6 +722,11 @@ static int fake_reg_read(struct neuron_device *nd, enum neuron_block block, u32 
 {
 	u32 i;
 
+	fake.nr_reads++;
+	if (block == NEURON_BLOCK_CORE_NQ) {
+		*val = fake.nq_head;
+		return fail_now(&fake.fail_read) ? -EIO : 0;
+	}
 	EQ(block, NEURON_BLOCK_DMA);
 	if (fail_now(&fake.fail_read))
 		return -EIO;
@@ -615,6 +757,8 @@ static int fake_reg_write(struct neuron_device *nd, enum neuron_block block, u32
 					       NEURON_DMA_RX(0))) / 0x1000);
 	if (block == NEURON_BLOCK_CORE_NQ)
 		OK(fake_held(&nd->core[index].lock));
+	if (block == NEURON_BLOCK_DMA && off == NEURON_DMA_COMMON)
+		OK(fake_held(&fake.engine[index].lock));
 	fake_op(block == NEURON_BLOCK_CORE_NQ ? 'n' : 'w', index, off, val);
 	if (fail_now(&fake.fail_write))
 		return -EIO;
@@ -623,34 +767,46 @@ static int fake_reg_write(struct neuron_device *nd, enum neuron_block block, u32
 	return 0;
 }
 
-static int fake_queue_bind(struct neuron_device *nd, u32 eng, u32 q, struct neuron_space *space)
+static int fake_queue_start(struct neuron_device *nd, u32 eng, u32 q,
+			    const struct neuron_queue_setup *setup)
 {
 	fake_check_lock(eng, q);
-	OK(space == (eng == COPY_ENGINE ? &fake.kclient.space : &fake.client.space));
+	OK(setup->space == (eng == COPY_ENGINE ? &fake.kclient.space : &fake.client.space));
 	fake_op('b', eng, q, 0);
-	fake.head = 0;
-	fake.ring_id = 1;
-	return fail_now(&fake.fail_bind) ? -ENOMEM : 0;
+	fake.setup = *setup;
+	if (eng == COPY_ENGINE) {
+		fake.head = 0;
+		fake.ring_id = 1;
+	}
+	return fail_now(&fake.fail_start) ? -ENOMEM : 0;
 }
 
-static void fake_queue_stop(struct neuron_device *nd, u32 eng, u32 q)
+static int fake_queue_stop(struct neuron_device *nd, u32 eng, u32 q)
 {
+	struct neuron_chunk_ring *base;
+
 	fake_check_lock(eng, q);
+	/* What its rings hold cannot change meanwhile. */
+	list_for_each_entry(base, &fake.client.rings, node) {
+		struct neuron_ring *ring = container_of(base, struct neuron_ring, base);
+
+		OK(!ring->bound || ring->eng != eng || ring->q != q || ring->held);
+	}
 	fake_op('s', eng, q, 0);
+	return fail_now(&fake.fail_stop) ? -EIO : 0;
 }
 
-static int fake_core_reset(struct neuron_device *nd, u32 core)
+static void fake_flush(struct neuron_device *nd)
 {
-	OK(fake_held(&nd->core[core].lock));
-	fake_op('r', core, 0, 0);
-	return 0;
+	fake_op('f', 0, 0, 0);
 }
 
 /* One descriptor pair of a copy ring. */
-static void fake_execute(const struct neuron_copy *copy, bool last)
+static void fake_execute(const struct neuron_copy *copy, u32 i)
 {
 	const struct neuron_desc *tx = (void *)fake_memory_of(copy->ring[0])->data;
 	const struct neuron_desc *rx = (void *)fake_memory_of(copy->ring[1])->data;
+	bool polled = fake.nd.desc.polled, last = i == fake.bell[0] - 1, barrier = last;
 	u32 ctrl, len, flags;
 	u8 *to, *from;
 
@@ -658,11 +814,14 @@ static void fake_execute(const struct neuron_copy *copy, bool last)
 	rx += fake.head;
 	ctrl = le32_to_cpu(rx->ctrl);
 	len = ctrl & NEURON_DESC_LEN_MASK ?: NEURON_DESC_MAX_LEN;
-	flags = last ? NEURON_DESC_INT | NEURON_DESC_BARRIER : 0;
+	flags = last && !polled ? NEURON_DESC_INT | NEURON_DESC_BARRIER : 0;
+	/* With the marker, or with the data before it. */
+	if (polled)
+		barrier = i == fake.bell[0] - 2;
 	EQ(ctrl & ~NEURON_DESC_LEN_MASK, flags | fake.ring_id << NEURON_DESC_RING_ID_SHIFT);
 	EQ(le32_to_cpu(tx->ctrl), ctrl | NEURON_DESC_FIRST | NEURON_DESC_LAST);
 	EQ(le32_to_cpu(tx->meta), NEURON_DESC_META_COPY |
-	   (last ? NEURON_DESC_META_WRITE_BARRIER : 0));
+	   (barrier ? NEURON_DESC_META_WRITE_BARRIER : 0));
 	to = fake_bytes(le64_to_cpu(rx->addr), len);
 	from = fake_bytes(le64_to_cpu(tx->addr), len);
 	if (to && from)
@@ -673,34 +832,63 @@ static void fake_execute(const struct neuron_copy *copy, bool last)
 		};
 }
 
-static bool fake_queue_poll(struct neuron_device *nd, u32 eng, u32 q)
+/* What the doorbells of a copy ring asked for. */
+static void fake_run_ring(u32 q)
 {
 	u32 i;
 
-	fake_op('p', eng, q, fake.bell[0]);
-	EQ(eng, COPY_ENGINE);
-	EQ(fake.bell[0], fake.bell[1]);
-	if (fake.mode == FAKE_ABORTS)
-		fake_set_reg(eng, NEURON_DMA_TX(q) + NEURON_DMA_Q_STATUS, NEURON_QUEUE_ABORTED);
-	if (fake.mode == FAKE_GONE)
-		nd->gone = true;
-	for (i = 0; i < fake.bell[0] && fake.mode == FAKE_RUNS; i++) {
-		fake_execute(fake.core[q].copy, i == fake.bell[0] - 1);
+	for (i = 0; i < fake.bell[0]; i++) {
+		fake_execute(fake.core[q].copy, i);
 		if (++fake.head == NEURON_COPY_RING) {
 			fake.head = 0;
 			fake.ring_id = (fake.ring_id + 1) & 3;
 		}
 	}
+}
+
+static bool fake_queue_poll(struct neuron_device *nd, u32 eng, u32 q)
+{
+	fake_op('p', eng, q, fake.bell[0]);
+	EQ(eng, COPY_ENGINE);
+	EQ(fake.bell[0], fake.bell[1]);
+	if (fake.mode == FAKE_ABORTS)
+		fake_set_reg(eng, NEURON_DMA_TX(q) + NEURON_DMA_Q_STATUS, NEURON_QUEUE_ABORTED);
+	if (fake.mode == FAKE_GONE && !fake.late)
+		nd->gone = true;
+	if (fake.mode == FAKE_RUNS)
+		fake_run_ring(q);
 	return false;
+}
+
+/* Each look at the clock takes a microsecond. */
+static u64 fake_clock(void)
+{
+	return fake.now += NSEC_PER_USEC;
+}
+
+/* A device with one copy ring under way, of core 0. */
+static void fake_sleep(unsigned long min, unsigned long max)
+{
+	OK(min >= 10 && max >= min && max <= 20000);
+	fake.sleep = max(fake.sleep, min);
+	fake.now += min * NSEC_PER_USEC;
+	if (++fake.nr_sleeps != fake.late)
+		return;
+	if (fake.mode == FAKE_LATE)
+		fake_run_ring(0);
+	else if (fake.mode == FAKE_GONE)
+		fake.nd.gone = true;
+	else
+		fake.kill_wait = fake.mode == FAKE_SILENT;
 }
 
 static const struct neuron_hw_ops fake_ops = {
 	.reg_read = fake_reg_read,
 	.reg_write = fake_reg_write,
-	.queue_bind = fake_queue_bind,
+	.queue_start = fake_queue_start,
 	.queue_stop = fake_queue_stop,
 	.queue_poll = fake_queue_poll,
-	.core_reset = fake_core_reset,
+	.flush = fake_flush,
 };
 
 /* ---- the code under test ----------------------------------------------------------- */
@@ -708,7 +896,11 @@ static const struct neuron_hw_ops fake_ops = {
 #undef mutex_lock
 #undef mutex_unlock
 #undef mutex_lock_killable
+#undef mutex_trylock
+#undef fatal_signal_pending
+#undef ktime_get
 #undef mutex_init
+#undef mutex_lock_nested
 #undef spin_lock
 #undef spin_unlock
 #undef init_waitqueue_head
@@ -717,6 +909,7 @@ static const struct neuron_hw_ops fake_ops = {
 #undef kzalloc
 #undef kvmalloc
 #undef kvmalloc_array
+#undef kvcalloc
 #undef kfree
 #undef kvfree
 #undef copy_to_user
@@ -727,8 +920,19 @@ static const struct neuron_hw_ops fake_ops = {
 #undef neuron_eventfd_signal
 
 #define mutex_lock(lock)			fake_take(lock)
+#define mutex_lock_nested(lock, class)		((void)(class), fake_take(lock))
 #define mutex_unlock(lock)			fake_drop(lock)
 #define mutex_lock_killable(lock)		fake_take_killable(lock)
+#define mutex_trylock(lock)			fake_try(lock)
+#define fatal_signal_pending(task)		((void)(task), fake.kill_wait)
+#define ktime_get()				ns_to_ktime(fake_clock())
+#define ktime_get_ns()				fake_clock()
+#define usleep_range(min, max)			fake_sleep(min, max)
+#define neuron_queue_work_later(work, delay)	((void)(work), (void)(delay), fake.nr_delayed++)
+#define neuron_queue_work_now(work)		((void)(work), fake.nr_delayed++)
+#define cancel_delayed_work_sync(work)		((void)(work))
+#define neuron_device_enter(nd, idx)		(*(idx) = 0, !neuron_device_gone(nd))
+#define neuron_device_exit(nd, idx)		((void)(nd), (void)(idx))
 #define spin_lock(lock)				fake_take(lock)
 #define spin_unlock(lock)			fake_drop(lock)
 #define mutex_init(lock)			((void)(lock), fake.inits++)
@@ -738,6 +942,7 @@ static const struct neuron_hw_ops fake_ops = {
 #define kzalloc(size, flags)			((void)(flags), fake_alloc(size))
 #define kvmalloc(size, flags)			((void)(flags), fake_alloc(size))
 #define kvmalloc_array(n, size, flags)		((void)(flags), fake_alloc((n) * (size)))
+#define kvcalloc(n, size, flags)		((void)(flags), fake_alloc((n) * (size)))
 #define kfree(p)				fake_free(p)
 #define kvfree(p)				fake_free(p)
 #define copy_to_user(to, from, n)		fake_to_user(to, from, n)

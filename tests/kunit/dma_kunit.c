@@ -9,6 +9,7 @@
 #include "../../kmod/dma/ring.c"
 #include "../../kmod/dma/queue.c"
 #include "../../kmod/dma/copy.c"
+#include "../../kmod/dma/nq_event.c"
 #include "../../kmod/dma/dma_ioctl.c"
 #include "../../kmod/dma/notify.c"
 #include "../../kmod/dma/async.c"
@@ -35,6 +36,12 @@ static int dma_init(struct kunit *test)
 	fake.kclient.nd = &fake.nd;
 	fake.client.nd = &fake.nd;
 	fake.other.nd = &fake.nd;
+	INIT_LIST_HEAD(&fake.client.rings);
+	INIT_LIST_HEAD(&fake.other.rings);
+	xa_init(&fake.client.handles);
+	xa_init(&fake.other.handles);
+	kref_init(&fake.client.ref);
+	kref_init(&fake.other.ref);
 	for (i = 1; i <= NR_HANDLES; i++) {
 		fake_memory_init(&fake.handle[i], &fake.client, CHUNK_SIZE);
 		fake.handle[i].chunk.own.number = i;
@@ -43,6 +50,7 @@ static int dma_init(struct kunit *test)
 		fake.handle[i].chunk.addr = MEM_ADDR + i * CHUNK_SIZE;
 	}
 	for (i = 0; i < 2; i++) {
+		INIT_LIST_HEAD(&fake.core[i].held);
 		fake.core[i].copy = neuron_copy_new();
 		KUNIT_ASSERT_NOT_NULL(test, fake.core[i].copy);
 	}
@@ -55,16 +63,23 @@ static void dma_exit(struct kunit *test)
 	u32 i, k;
 
 	neuron_async_exit(&fake.client);
-	neuron_queues_release(&fake.client);
-	neuron_queues_release(&fake.other);
+	for (i = 0; i < COPY_ENGINE; i++)
+		neuron_engine_hold(&fake.nd, i);
 	for (i = 0; i < 2; i++) {
 		fake_take(&fake.core[i].lock);
-		neuron_nqs_release(&fake.nd, i);
+		neuron_nqs_hold(&fake.nd, i);
 		fake_drop(&fake.core[i].lock);
+		neuron_nq_poll_exit(&fake.nd, i);
+		kfree(fake.core[i].nq_poll);
+		fake_reset_ends(i);
 		neuron_copy_exit(&fake.nd, i);
 		kfree(fake.core[i].copy);
 	}
+	for (i = 1; i <= NR_HANDLES; i++)
+		fake_ring_free(i);
 	EQ(fake.allocs, 0);
+	EQ(kref_read(&fake.client.ref), 1);
+	EQ(kref_read(&fake.other.ref), 1);
 	EQ(fake.watches, 0);
 	EQ(fake.eventfds, 0);
 	EQ(fake.pinned, 0);
@@ -74,7 +89,7 @@ static void dma_exit(struct kunit *test)
 		OK(!fake.own[i].used || fake.own[i].chunk.own.number);
 	for (i = 1; i <= NR_HANDLES; i++) {
 		EQ(kref_read(&fake.handle[i].chunk.ref), 1);
-		for (k = 0; k < NEURON_NR_USERS; k++)
+		for (k = 0; k < NEURON_NR_USERS - 1; k++)
 			EQ(fake.handle[i].chunk.users[k], 0);
 	}
 	for (i = 0; i < ARRAY_SIZE(fake.own); i++)
@@ -150,13 +165,13 @@ static void dma_queue_init_refuses(struct kunit *test)
 	EQ(fake.nr_ops, 0);
 }
 
-static void expect_ring(u32 i, u32 eng, u32 base, u64 addr, u32 length)
+/* The rings of the queue that was started last. */
+static void expect_rings(u64 tx, u32 nr_tx, u64 rx, u32 nr_rx)
 {
-	EXPECT_OP(i, 'w', eng, base + NEURON_DMA_Q_BASE_LO, lower_32_bits(addr));
-	EXPECT_OP(i + 1, 'w', eng, base + NEURON_DMA_Q_BASE_HI, upper_32_bits(addr));
-	EXPECT_OP(i + 2, 'w', eng, base + NEURON_DMA_Q_LENGTH, length);
-	if (addr)
-		EXPECT_OP(i + 3, 'w', eng, base + NEURON_DMA_Q_CONFIG, NEURON_DMA_Q_CONFIG_ENABLE);
+	EQ(fake.setup.addr[0], tx);
+	EQ(fake.setup.length[0], nr_tx);
+	EQ(fake.setup.addr[1], rx);
+	EQ(fake.setup.length[1], nr_rx);
 }
 
 /* Rings of the largest and the smallest length, then a queue with one ring in its place. */
@@ -168,68 +183,108 @@ static void dma_queue_init_programs(struct kunit *test)
 	EQ(queue_init(2, 15, 1, CHUNK_SIZE / 16, 2, NEURON_RING_MIN), 0);
 	OK(fake.core[1].owner == &fake.client && !fake.core[0].owner);
 	EXPECT_OP(0, 'b', 2, 15);
-	expect_ring(1, 2, NEURON_DMA_TX(15), tx, CHUNK_SIZE / 16);
-	expect_ring(5, 2, NEURON_DMA_RX(15), rx, NEURON_RING_MIN);
-	EQ(fake.nr_ops, 9);
+	expect_rings(tx, CHUNK_SIZE / 16, rx, NEURON_RING_MIN);
+	EQ(fake.nr_ops, 1);
 	EQ(fake.watches, 2);
 	EQ(fake.watch_len, NEURON_RING_MIN * 16);
-	EQ(fake.handle[1].chunk.users[NEURON_USER_RING], 1);
+	EQ(fake.handle[1].chunk.users[NEURON_USER_RING - 1], 1);
 	fake.nr_ops = 0;
 	EQ(queue_init(2, 15, 0, 0, 2, 48), 0);
 	EXPECT_OP(0, 's', 2, 15);
 	EXPECT_OP(1, 'b', 2, 15);
-	expect_ring(2, 2, NEURON_DMA_TX(15), 0, 0);
-	expect_ring(5, 2, NEURON_DMA_RX(15), rx, 48);
-	EQ(fake.handle[1].chunk.users[NEURON_USER_RING], 0);
-	EQ(fake.handle[2].chunk.users[NEURON_USER_RING], 1);
+	expect_rings(0, 0, rx, 48);
+	EQ(fake.handle[1].chunk.users[NEURON_USER_RING - 1], 0);
+	EQ(fake.handle[2].chunk.users[NEURON_USER_RING - 1], 1);
 	EQ(fake.watches, 1);
 	fake.nr_ops = 0;
 	EQ(queue_init(2, 15, 1, 48, 0, 0), 0);
-	expect_ring(2, 2, NEURON_DMA_TX(15), tx, 48);
-	expect_ring(6, 2, NEURON_DMA_RX(15), 0, 0);
-	EQ(fake.nr_ops, 9);
+	expect_rings(tx, 48, 0, 0);
+	EQ(fake.nr_ops, 2);
 }
 
-/* The device refuses a step: the queue is stopped and there is none. */
+/* The device refuses: the queue is stopped and there is none. */
 static void dma_queue_init_fails(struct kunit *test)
 {
-	u32 i;
-
-	for (i = 0; i <= 8; i++) {
-		fake.nr_ops = 0;
-		fake.fail_bind = i == 0;
-		fake.fail_write = i;
-		EQ(queue_init(0, 3, 1, 32, 2, 32), i ? -EIO : -ENOMEM);
-		EXPECT_OP(fake.nr_ops - 1, 's', 0, 3);
-		EQ(fake.nr_ops, i + 2);
-		OK(!fake.engine[0].queue[3]);
-		EQ(fake.watches, 0);
-		EQ(fake.allocs, 2);
-	}
+	fake.fail_start = 1;
+	EQ(queue_init(0, 3, 1, 32, 2, 32), -ENOMEM);
+	EXPECT_OP(1, 's', 0, 3);
+	EQ(fake.nr_ops, 2);
+	OK(!fake.engine[0].queue[3]);
+	EQ(fake.watches, 0);
+	EQ(fake.allocs, 2);
 }
 
-/* Only what is the process's own ends with it. */
-static void dma_queues_end_with_their_process(struct kunit *test)
+/* A queue belongs to one process. */
+static void dma_queue_of_another(struct kunit *test)
 {
 	const struct neuron_ioctl_dma_queue_init arg = { .eng_id = 1 };
-	u32 i;
 
-	EQ(queue_init(0, 0, 1, 32, 2, 32), 0);
 	EQ(queue_init(1, 15, 1, 32, 2, 32), 0);
-	EQ(queue_init(3, 4, 0, 0, 0, 0), 0);
 	fake.engine[1].queue[15]->client = &fake.other;
 	EQ(queue_init(1, 15, 1, 32, 2, 32), -EBUSY);
 	EQ(neuron_queue_init(&fake.other, &arg), -EBUSY);
-	fake.nr_ops = 0;
-	neuron_engine_release(&fake.client, 1);
-	EQ(fake.nr_ops, 0);
-	neuron_queues_release(&fake.client);
-	EXPECT_OP(0, 's', 0, 0);
-	EXPECT_OP(1, 's', 3, 4);
-	EQ(fake.nr_ops, 2);
-	for (i = 0; i < 5; i++)
-		OK(!fake.engine[i].queue[0] && !fake.engine[i].queue[4]);
 	OK(fake.engine[1].queue[15]);
+}
+
+/* A reset takes the queues of an engine; their rings stay until it has ended. */
+static void dma_queues_are_held(struct kunit *test)
+{
+	EQ(queue_init(0, 0, 1, 32, 2, 32), 0);
+	EQ(queue_init(0, 15, 0, 0, 2, 48), 0);
+	EQ(queue_init(3, 4, 1, 32, 0, 0), 0);
+	fake.nr_ops = 0;
+	neuron_engine_hold(&fake.nd, 0);
+	EQ(fake.nr_ops, 0);
+	OK(!fake.engine[0].queue[0] && !fake.engine[0].queue[15] && fake.engine[3].queue[4]);
+	EQ(fake.core[0].held_bytes, 3 * CHUNK_SIZE);
+	/* They may go on in the space of their process. */
+	EQ(kref_read(&fake.client.ref), 3);
+	EQ(fake.core[1].held_bytes, 0);
+	EQ(fake.handle[1].chunk.users[NEURON_USER_RING - 1], 2);
+	EQ(fake.handle[2].chunk.users[NEURON_USER_RING - 1], 2);
+	EQ(fake.watches, 4);
+	fake_reset_ends(0);
+	EQ(kref_read(&fake.client.ref), 1);
+	EQ(fake.handle[1].chunk.users[NEURON_USER_RING - 1], 1);
+	EQ(fake.handle[2].chunk.users[NEURON_USER_RING - 1], 0);
+	EQ(fake.watches, 1);
+}
+
+/* A core is reset, from its begin to its end. */
+static void reset_core(u32 core)
+{
+	u32 n = fake.geo.engines_per_core, i;
+
+	for (i = 0; i < n; i++)
+		neuron_engine_hold(&fake.nd, core * n + i);
+	fake_reset_ends(core);
+}
+
+/* The device cannot stop a queue: it is gone, and its rings stay until a reset. */
+static void dma_queue_that_does_not_stop(struct kunit *test)
+{
+	EQ(queue_init(0, 3, 1, 32, 2, 32), 0);
+	fake.fail_stop = 1;
+	EQ(queue_init(0, 3, 1, 48, 0, 0), -EIO);
+	OK(!fake.engine[0].queue[3]);
+	EQ(fake.core[0].held_bytes, 2 * CHUNK_SIZE);
+	EQ(fake.watches, 2);
+	/* It goes on, so it does not become another one; others do. */
+	fake.nr_ops = 0;
+	EQ(queue_init(0, 3, 1, 48, 0, 0), -EIO);
+	EQ(fake.nr_ops, 0);
+	EQ(queue_init(0, 4, 1, 48, 0, 0), 0);
+	EQ(queue_init(1, 3, 1, 48, 0, 0), 0);
+	reset_core(0);
+	EQ(fake.watches, 0);
+	/* Nor can it stop one that it did not start. */
+	fake.fail_start = 1;
+	fake.fail_stop = 1;
+	EQ(queue_init(0, 3, 1, 32, 2, 32), -ENOMEM);
+	OK(!fake.engine[0].queue[3]);
+	EQ(fake.core[0].held_bytes, 2 * CHUNK_SIZE);
+	reset_core(0);
+	EQ(fake.watches, 0);
 }
 
 static void dma_irq_finds_its_core(struct kunit *test)
@@ -289,6 +344,18 @@ static void dma_engine_states(struct kunit *test)
 	EQ(CALL(dma_eng_set_state, client, 1, 0), -EPERM);
 	EQ(CALL(dma_eng_set_state, client, 1, 2), 0);
 	EQ(fake.nr_ops, 4);
+	/* What does not check goes on after an abort when its core was reset, not before. */
+	fake.nd.isolation = NEURON_ISOLATION_CHECKED;
+	EQ(CALL(dma_eng_set_state, client, 1, 2), -EPERM);
+	neuron_engine_hold(&fake.nd, 1);
+	EQ(CALL(dma_eng_set_state, client, 1, 2), 0);
+	fake_set_reg(1, NEURON_DMA_COMMON, NEURON_DMA_ENG_ABORT);
+	EQ(CALL(dma_eng_set_state, client, 1, 2), -EPERM);
+	fake.core[0].state = NEURON_CORE_RESETTING;
+	EQ(CALL(dma_eng_set_state, client, 1, 2), -EBUSY);
+	fake.core[0].state = NEURON_CORE_READY;
+	EQ(fake.nr_ops, 5);
+	fake.nd.isolation = NEURON_ISOLATION_DEVICE;
 
 	fake_set_reg(4, NEURON_DMA_COMMON, 3);
 	EQ(CALL(dma_eng_get_state, client, 4, &state), 0);
@@ -550,8 +617,546 @@ static void dma_copies_descriptors_out(struct kunit *test)
 		EQ(CALL(dma_descriptor_copyout, other, 0, 3, 0, 0, 1, buf), -EBUSY);
 		fake.fail_user = 1;
 		EQ(CALL(dma_descriptor_copyout, client, 0, 3, 0, 0, 1, buf), -EFAULT);
-		EQ(fake.handle[i].chunk.users[NEURON_USER_TRANSFER], 0);
+		EQ(fake.handle[i].chunk.users[NEURON_USER_READER - 1], 0);
 	}
+}
+
+/* ---- rings that the driver checks -------------------------------------------------- */
+
+#define TX		NEURON_DMA_QUEUE_TYPE_TX
+#define RX		NEURON_DMA_QUEUE_TYPE_RX
+#define FIRST		NEURON_DESC_FIRST
+#define LAST		NEURON_DESC_LAST
+#define WHOLE		(FIRST | LAST)
+#define COPY		NEURON_DESC_META_COPY
+#define AT(h)		(MEM_ADDR + (h) * CHUNK_SIZE)
+#define USERS(h)	(fake.handle[h].chunk.users[NEURON_USER_RING - 1])
+
+static struct neuron_desc ring_desc(u32 ctrl, u32 meta, u64 addr)
+{
+	return (struct neuron_desc){ cpu_to_le32(ctrl), cpu_to_le32(meta), cpu_to_le64(addr) };
+}
+
+/* A device that does not check; one copy ring is enough. */
+static void ring_init(void)
+{
+	u32 i;
+
+	for (i = 1; i <= NR_HANDLES; i++)
+		fake.handle[i].chunk.core = 0;
+	fake.nd.isolation = NEURON_ISOLATION_CHECKED;
+	fake.geo.sbuf_size = 24 << 20;
+	fake.geo.nr_events = 256;
+	fake.geo.sem_block = 0x400;
+}
+
+static int ring_write(u32 handle, int dir, u32 slot, const struct neuron_desc *d, u32 n)
+{
+	return neuron_ring_write(&fake.client, handle, (const void __user *)d, n,
+				 (u64)slot * NEURON_DESC_SIZE, dir);
+}
+
+static int ring_put(u32 handle, int dir, u32 slot, u32 ctrl, u32 meta, u64 addr)
+{
+	struct neuron_desc d = ring_desc(ctrl, meta, addr);
+
+	return ring_write(handle, dir, slot, &d, 1);
+}
+
+static int ring_make(u32 handle, int dir)
+{
+	return neuron_ring_make(&fake.client, &fake.handle[handle].chunk, dir);
+}
+
+static struct neuron_ring *ring_at(u32 handle)
+{
+	return neuron_ring_of(&fake.handle[handle].chunk);
+}
+
+/* Which descriptors pass, but for what they name. */
+static void ring_kinds(struct kunit *test)
+{
+	static const struct {
+		int dir;
+		bool isa;
+		u32 ctrl, meta;
+		int err;
+	} rows[] = {
+		{ TX, false, 4 | WHOLE, COPY, 0 },
+		{ TX, false, 4 | WHOLE | NEURON_DESC_INT | NEURON_DESC_BARRIER, COPY, 0 },
+		{ TX, false, 4 | WHOLE | NEURON_DESC_RING_ID_MASK, COPY, 0 },
+		{ TX, false, 4 | WHOLE, COPY | NEURON_DESC_META_WRITE_BARRIER, 0 },
+		{ TX, false, 4 | WHOLE, 0, -EINVAL },
+		{ TX, false, 4 | WHOLE, COPY | 4, -EINVAL },
+		{ TX, false, 4 | WHOLE, COPY | BIT(31), -EINVAL },
+		{ TX, false, 4 | WHOLE, COPY & ~3u, -EINVAL },
+		{ TX, false, 4 | WHOLE | BIT(16), COPY, -EINVAL },
+		{ TX, false, 4 | WHOLE | BIT(23), COPY, -EINVAL },
+		{ TX, false, 4 | WHOLE | BIT(29), COPY, -EINVAL },
+		{ TX, false, 4 | WHOLE | BIT(31), COPY, -EINVAL },
+		{ TX, false, 4 | WHOLE, NEURON_ISA_DMA_COMPUTE, -EINVAL },
+		{ TX, true, 4 | WHOLE, NEURON_ISA_DMA_COMPUTE | 0x123, 0 },
+		{ TX, true, 4 | WHOLE, COPY, 0 },
+		{ TX, true, 4 | WHOLE, COPY | 4, -EINVAL },
+		{ RX, false, 4, 0, 0 },
+		{ RX, false, 4 | WHOLE, 0, 0 },
+		{ RX, false, 4, 1, -EINVAL },
+		{ RX, false, 4 | BIT(31), 0, -EINVAL },
+		{ RX, true, 4, 0x3f800000, 0 },
+	};
+	u32 i;
+
+	ring_init();
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		fake.geo.isa_version = rows[i].isa;
+		KUNIT_EXPECT_EQ_MSG(test, ring_put(rows[i].dir == TX ? 1 : 2, rows[i].dir, 0,
+						   rows[i].ctrl, rows[i].meta, AT(3)),
+				    rows[i].err, "row %u", i);
+	}
+}
+
+/* What they may name, to the byte. */
+static void ring_targets(struct kunit *test)
+{
+	const u64 end = AT(3) + CHUNK_SIZE, core = CORE_ADDR(0), other = CORE_ADDR(1);
+	const struct {
+		u64 addr;
+		u32 len;
+		int err;
+	} rows[] = {
+		{ AT(3), 1, 0 }, { AT(3), 0, 0 }, { end - 1, 1, 0 }, { end - 0x10000, 0, 0 },
+		/* Handle 4 is another process's. */
+		{ end - 1, 2, -EACCES }, { end - 0xffff, 0, -EACCES }, { AT(4), 4, -EACCES },
+		{ AT(5), 4, 0 }, { AT(7), 4, -EACCES }, { 0, 4, -EACCES },
+		{ U64_MAX, 2, -EACCES }, { U64_MAX, 1, -EACCES }, { U64_MAX - 3, 4, -EACCES },
+		{ U64_MAX - 0xfffe, 0, -EACCES },
+		/* Rings: itself, and the other one. */
+		{ AT(1), 4, -EACCES }, { AT(1) + CHUNK_SIZE - 4, 4, -EACCES },
+		{ AT(2), 4, -EACCES },
+		/* The window of its core. */
+		{ core, 4, 0 }, { core + (24 << 20) - 4, 4, 0 },
+		{ core + (24 << 20) - 4, 5, -EACCES }, { core + (24 << 20), 4, -EACCES },
+		{ core + 0x2700000 - 4, 4, -EACCES }, { core + 0x2700000, 4, 0 },
+		{ core + 0x27003fc, 4, 0 }, { core + 0x27003fc, 8, -EACCES },
+		{ core + 0x2700400, 4, -EACCES }, { core + 0x2701000, 4, 0 },
+		{ core + 0x2701ffc, 4, 0 }, { core + 0x2702000, 4, -EACCES },
+		{ core + 0x2800000, 64, -EACCES }, { core - 4, 4, -EACCES },
+		{ core - 2, 4, -EACCES }, { core + (64 << 20) - 2, 4, -EACCES },
+		/* A core that somebody else owns. */
+		{ other, 4, -EACCES }, { other + 0x2701000, 4, -EACCES },
+	};
+	u32 i;
+
+	ring_init();
+	fake.handle[4].chunk.client = &fake.other;
+	fake.core[0].owner = &fake.client;
+	fake.core[1].owner = &fake.other;
+	EQ(ring_make(1, TX), 0);
+	EQ(ring_make(2, RX), 0);
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		KUNIT_EXPECT_EQ_MSG(test, ring_put(2, RX, i, rows[i].len, 0, rows[i].addr),
+				    rows[i].err, "row %u", i);
+		KUNIT_EXPECT_EQ_MSG(test, !ring_at(2)->slot[i], !!rows[i].err, "row %u", i);
+	}
+	fake.geo.isa_version = 1;
+	EQ(ring_put(2, RX, 0, 64, 0, core + 0x2800000), 0);
+	EQ(ring_put(2, RX, 0, 64, 0, core + 0x2850000 - 64), 0);
+	EQ(ring_put(2, RX, 0, 64, 0, core + 0x2850000), -EACCES);
+	fake.core[0].owner = NULL;
+	fake.core[1].owner = NULL;
+}
+
+/* Where they may be written. */
+static void ring_places(struct kunit *test)
+{
+	const u32 n = CHUNK_SIZE / NEURON_DESC_SIZE;
+	struct neuron_desc d[2] = { ring_desc(4, 0, AT(3)), ring_desc(4, 0, AT(3)) };
+
+	ring_init();
+	EQ(ring_write(2, RX, n - 2, d, 2), 0);
+	EQ(ring_write(2, RX, n - 1, d, 2), -EINVAL);
+	EQ(ring_write(2, RX, n, d, 1), -EINVAL);
+	EQ(ring_write(2, RX, 0, d, 0), -EINVAL);
+	EQ(ring_write(9, RX, 0, d, 1), -ENOENT);
+	EQ(neuron_ring_write(&fake.client, 2, (const void __user *)d, U32_MAX, 0, RX), -EINVAL);
+	EQ(neuron_ring_write(&fake.client, 2, (const void __user *)d, 1, U64_MAX - 15, RX),
+	   -EINVAL);
+	EQ(USERS(3), 2);
+}
+
+static void ring_side(struct kunit *test)
+{
+	ring_init();
+	EQ(ring_put(1, TX, 0, 4 | WHOLE, COPY, AT(3)), 0);
+	EQ(ring_put(1, RX, 1, 4, 0, AT(3)), -EINVAL);
+	EQ(queue_init(0, 3, 0, 0, 1, 32), -EINVAL);
+	EQ(ring_make(2, RX), 0);
+	EQ(queue_init(0, 3, 2, 32, 0, 0), -EINVAL);
+	EQ(queue_init(0, 3, 1, 32, 1, 32), -EINVAL);
+	EQ(queue_init(0, 3, 1, 32, 2, 32), 0);
+}
+
+/* What does not become a ring keeps its contents. */
+static void ring_not_made(struct kunit *test)
+{
+	u8 *bytes = fake_bytes(AT(1), CHUNK_SIZE);
+
+	ring_init();
+	bytes[0] = 0xee;
+	EQ(queue_init(0, 3, 1, CHUNK_SIZE / NEURON_DESC_SIZE + 16, 0, 0), -EINVAL);
+	EQ(neuron_ring_make(&fake.other, &fake.handle[1].chunk, TX), -EBUSY);
+	EQ(bytes[0], 0xee);
+	OK(!ring_at(1));
+	/* It has become longer between. */
+	EQ(ring_make(1, TX), 0);
+	EQ(bytes[0], 0);
+	fake.handle[1].chunk.size += 16 * NEURON_DESC_SIZE;
+	EQ(queue_init(0, 3, 1, CHUNK_SIZE / NEURON_DESC_SIZE + 16, 0, 0), -EINVAL);
+	EQ(ring_at(1)->bound, 0);
+	EQ(queue_init(0, 3, 1, CHUNK_SIZE / NEURON_DESC_SIZE, 0, 0), 0);
+}
+
+/* Memory that is mapped for writing; and what was in it before is gone. */
+static void ring_busy(struct kunit *test)
+{
+	u8 *bytes = fake_bytes(AT(1), CHUNK_SIZE);
+
+	ring_init();
+	memset(bytes, 0xee, CHUNK_SIZE);
+	fake.handle[1].chunk.users[NEURON_USER_MAPPING - 1]++;
+	EQ(ring_put(1, TX, 0, 4 | WHOLE, COPY, AT(3)), -EBUSY);
+	EQ(queue_init(0, 3, 1, 32, 0, 0), -EBUSY);
+	EQ(bytes[0], 0xee);
+	fake.handle[1].chunk.users[NEURON_USER_MAPPING - 1]--;
+	EQ(fake.nr_refused, 2);
+	EQ(queue_init(0, 3, 1, 32, 0, 0), 0);
+	OK(!memchr_inv(bytes, 0, CHUNK_SIZE));
+	EQ(ring_put(1, TX, 7, 4 | WHOLE, COPY, AT(3)), 0);
+	EQ(queue_init(0, 3, 1, 32, 0, 0), 0);
+	EQ(((struct neuron_desc *)bytes)[7].addr, AT(3));
+}
+
+/* A slot is a user of what it names, until it is written again or freed. */
+static void ring_pins(struct kunit *test)
+{
+	struct neuron_desc d[3] = { ring_desc(4, 0, AT(3)), ring_desc(4, 0, AT(4)),
+				    ring_desc(4, 0, AT(3)) };
+
+	ring_init();
+	EQ(ring_write(2, RX, 0, d, 3), 0);
+	EQ(USERS(3), 2);
+	EQ(USERS(4), 1);
+	EQ(ring_put(2, RX, 0, 4, 0, AT(4)), 0);
+	EQ(USERS(3), 1);
+	EQ(USERS(4), 2);
+	EQ(ring_put(2, RX, 0, 0, 0, 0), 0);
+	EQ(USERS(4), 1);
+	fake.core[0].owner = &fake.client;
+	EQ(ring_put(2, RX, 1, 4, 0, CORE_ADDR(0)), 0);
+	fake.core[0].owner = NULL;
+	EQ(USERS(4), 0);
+	fake_ring_free(2);
+	EQ(USERS(3), 0);
+	EQ(kref_read(&fake.handle[3].chunk.ref), 1);
+	fake.handle[3].chunk.users[NEURON_USER_RING - 1] = NEURON_RING_PINS_MAX;
+	EQ(ring_put(2, RX, 0, 4, 0, AT(3)), -ENOSPC);
+	EQ(USERS(3), NEURON_RING_PINS_MAX);
+	fake.handle[3].chunk.users[NEURON_USER_RING - 1] = 0;
+}
+
+/* A device may use a descriptor that it has fetched after its slot was written again. */
+static void ring_keeps(struct kunit *test)
+{
+	struct neuron_pin pin;
+	u32 i;
+
+	ring_init();
+	fake.client.space.client = &fake.client;
+	EQ(ring_put(2, RX, 0, 4, 0, AT(3)), 0);
+	EQ(queue_init(0, 3, 0, 0, 2, 32), 0);
+	for (i = 0; i < 4; i++)
+		EQ(ring_put(2, RX, 0, 4, 0, AT(3 + (i & 1))), 0);
+	EQ(ring_put(2, RX, 0, 0, 0, 0), 0);
+	EQ(USERS(3), 1);
+	EQ(USERS(4), 1);
+	EQ(neuron_ring_pin(&fake.client.space, AT(3), 4, true, &pin), 0);
+	neuron_chunk_unuse(pin.chunk, pin.counted);
+	/* The queue has stopped before it was set up again. */
+	EQ(queue_init(0, 3, 0, 0, 2, 32), 0);
+	EQ(USERS(3), 0);
+	EQ(ring_put(2, RX, 0, 4, 0, AT(3)), 0);
+	EQ(ring_put(2, RX, 0, 0, 0, 0), 0);
+	EQ(USERS(3), 1);
+	fake.fail_stop = 1;
+	EQ(queue_init(0, 3, 0, 0, 0, 0), -EIO);
+	EQ(USERS(3), 1);
+	reset_core(0);
+	EQ(USERS(3), 0);
+	EQ(USERS(4), 0);
+	EQ(neuron_ring_pin(&fake.client.space, AT(3), 4, true, &pin), -EACCES);
+}
+
+/* One that is refused keeps those beside it out. */
+static void ring_refused_as_a_whole(struct kunit *test)
+{
+	struct neuron_desc d[3] = { ring_desc(4, 0, AT(3)), ring_desc(4, 0, AT(3)),
+				    ring_desc(4, 0, 0) };
+	struct neuron_desc *bytes = (struct neuron_desc *)fake_bytes(AT(2), CHUNK_SIZE);
+
+	ring_init();
+	EQ(ring_write(2, RX, 0, d, 3), -EACCES);
+	EQ(USERS(3), 0);
+	OK(!bytes[0].addr && !ring_at(2)->slot[0]);
+	EQ(fake.nr_refused, 1);
+	fake.fail_user = 1;
+	EQ(ring_write(2, RX, 0, d, 2), -EFAULT);
+	EQ(USERS(3), 0);
+	EQ(ring_write(2, RX, 0, d, 2), 0);
+	EQ(USERS(3), 2);
+}
+
+/* A core that the process comes to own later. */
+static void ring_staged(struct kunit *test)
+{
+	ring_init();
+	EQ(ring_put(2, RX, 0, 4, 0, CORE_ADDR(0)), 0);
+	EQ(ring_put(2, RX, 1, 4, 0, CORE_ADDR(1)), 0);
+	EQ(ring_at(2)->staged, 2);
+	EQ(ring_make(1, TX), 0);
+	fake.nr_ops = 0;
+	EQ(queue_init(0, 3, 1, 32, 2, 32), -EACCES);
+	EQ(ring_at(2)->staged, 2);
+	EQ(ring_at(2)->bound, 0);
+	EQ(ring_at(1)->bound, 0);
+	EQ(fake.nr_ops, 0);
+	fake.core[1].owner = &fake.other;
+	EQ(queue_init(0, 3, 1, 32, 2, 32), -EACCES);
+	fake.core[1].owner = &fake.client;
+	EQ(queue_init(0, 3, 1, 32, 2, 32), 0);
+	EQ(ring_at(2)->staged, 0);
+	EQ(ring_at(2)->bound, 1);
+	EQ(fake.core[0].reaches, 3);
+	EQ(fake.core[1].reaches, 0);
+	EQ(ring_put(2, RX, 1, 0, 0, 0), 0);
+	EQ(ring_at(2)->staged, 0);
+}
+
+/* Nothing waits in a ring that hardware knows of, not even one of a held queue. */
+static void ring_bound(struct kunit *test)
+{
+	ring_init();
+	EQ(queue_init(0, 3, 1, 32, 2, 32), 0);
+	EQ(ring_put(2, RX, 0, 4, 0, CORE_ADDR(1)), -EACCES);
+	EQ(ring_put(2, RX, 0, 4, 0, CORE_ADDR(0)), 0);
+	EQ(fake.core[0].reaches, 1);
+	EQ(queue_init(0, 4, 0, 0, 2, 32), -EBUSY);
+	EQ(queue_init(0, 3, 1, 32, 2, 32), 0);
+	EQ(ring_at(2)->bound, 1);
+	neuron_engine_hold(&fake.nd, 0);
+	EQ(ring_at(2)->bound, 1);
+	EQ(ring_put(2, RX, 0, 4, 0, AT(3)), -EBUSY);
+	EQ(queue_init(0, 3, 1, 32, 2, 32), -EBUSY);
+	fake_reset_ends(0);
+	EQ(ring_at(2)->bound, 0);
+	EQ(ring_put(2, RX, 0, 4, 0, CORE_ADDR(1)), 0);
+	EQ(ring_at(2)->staged, 1);
+}
+
+static int ring_bell(u32 tx, u32 rx)
+{
+	return CALL(dma_queue_copy_start, client, 0, 3, tx, rx);
+}
+
+/* No doorbell over slots that are empty. */
+static void ring_start(struct kunit *test)
+{
+	struct neuron_desc tx[3], rx[3];
+	u32 i;
+
+	ring_init();
+	for (i = 0; i < 3; i++) {
+		tx[i] = ring_desc(4 | WHOLE, COPY, AT(3));
+		rx[i] = ring_desc(4, 0, AT(4));
+	}
+	EQ(queue_init(0, 3, 1, 32, 2, 32), 0);
+	EQ(ring_bell(1, 1), -EINVAL);
+	EQ(ring_write(1, TX, 0, tx, 3), 0);
+	EQ(ring_bell(1, 1), -EINVAL);
+	EQ(ring_write(2, RX, 0, rx, 3), 0);
+	EQ(ring_bell(4, 3), -EINVAL);
+	EQ(ring_bell(3, 4), -EINVAL);
+	EQ(ring_bell(3, 3), 0);
+	/* It goes on where the queue is, and around the end. */
+	EQ(neuron_ring_startable(ring_at(1), 32, 31, 1), -EINVAL);
+	EQ(ring_put(1, TX, 31, 4 | WHOLE, COPY, AT(3)), 0);
+	EQ(neuron_ring_startable(ring_at(1), 32, 31, 4), 0);
+	EQ(neuron_ring_startable(ring_at(1), 32, 31, 5), -EINVAL);
+	EQ(neuron_ring_startable(ring_at(1), 48, 31, 2), -EINVAL);
+	EQ(ring_put(1, TX, 1, 0, 0, 0), 0);
+	EQ(neuron_ring_startable(ring_at(1), 32, 31, 4), -EINVAL);
+	EQ(neuron_ring_startable(ring_at(1), 32, 31, 2), 0);
+}
+
+/* Slots that hardware has still to fetch do not change. */
+static void ring_in_flight(struct kunit *test)
+{
+	static const struct {
+		u32 head, tail, status, slot, n;
+		int err;
+	} rows[] = {
+		{ 0, 0, NEURON_QUEUE_ENABLED, 0, 2, 0 },
+		{ 4, 8, NEURON_QUEUE_ENABLED, 2, 2, 0 },
+		{ 4, 8, NEURON_QUEUE_ENABLED, 3, 2, -EBUSY },
+		{ 4, 8, NEURON_QUEUE_ENABLED, 7, 2, -EBUSY },
+		{ 4, 8, NEURON_QUEUE_ENABLED, 8, 2, 0 },
+		{ 4, 8, NEURON_QUEUE_ABORTED, 4, 2, -EBUSY },
+		{ 4 | 1u << 30, 8 | 1u << 30, NEURON_QUEUE_ENABLED, 4, 1, -EBUSY },
+		{ 30, 2, NEURON_QUEUE_ENABLED, 0, 1, -EBUSY },
+		{ 30, 2, NEURON_QUEUE_ENABLED, 1, 2, -EBUSY },
+		{ 30, 2, NEURON_QUEUE_ENABLED, 2, 2, 0 },
+		{ 30, 2, NEURON_QUEUE_ENABLED, 28, 2, 0 },
+		{ 30, 2, NEURON_QUEUE_ENABLED, 29, 2, -EBUSY },
+		{ 30, 2, NEURON_QUEUE_ENABLED, 31, 1, -EBUSY },
+	};
+	struct neuron_desc d[2] = { ring_desc(4, 0, AT(3)), ring_desc(4, 0, AT(3)) };
+	u32 i;
+
+	ring_init();
+	EQ(queue_init(0, 3, 1, 32, 2, 32), 0);
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		fake.nr_regs = 0;
+		fake_set_reg(0, NEURON_DMA_RX(3) + NEURON_DMA_Q_HEAD, rows[i].head);
+		fake_set_reg(0, NEURON_DMA_RX(3) + NEURON_DMA_Q_TAIL, rows[i].tail);
+		fake_set_reg(0, NEURON_DMA_RX(3) + NEURON_DMA_Q_STATUS, rows[i].status);
+		KUNIT_EXPECT_EQ_MSG(test, ring_write(2, RX, rows[i].slot, d, rows[i].n),
+				    rows[i].err, "row %u", i);
+	}
+	EQ(ring_put(1, TX, 30, 4 | WHOLE, COPY, AT(3)), 0);
+	fake.nr_regs = 0;
+}
+
+/* FIRST, up to 65 descriptors, LAST; also across two doorbells. */
+static void ring_packets(struct kunit *test)
+{
+	static const struct {
+		u32 slot, ctrl;
+	} parts[] = {
+		{ 0, FIRST }, { 1, 0 }, { 2, LAST }, { 3, WHOLE }, { 4, LAST }, { 5, FIRST },
+	};
+	u32 i;
+
+	ring_init();
+	EQ(ring_make(1, TX), 0);
+	for (i = 0; i < ARRAY_SIZE(parts); i++)
+		EQ(ring_put(1, TX, parts[i].slot, 4 | parts[i].ctrl, COPY, AT(3)), 0);
+	EQ(neuron_ring_startable(ring_at(1), 128, 0, 4), 0);
+	EQ(neuron_ring_startable(ring_at(1), 128, 0, 2), 0);
+	/* What was started goes on, whatever is in slots before. */
+	EQ(ring_at(1)->open, 2);
+	EQ(ring_put(1, TX, 1, 4 | LAST, COPY, AT(3)), 0);
+	EQ(neuron_ring_startable(ring_at(1), 128, 3, 1), -EINVAL);
+	EQ(neuron_ring_startable(ring_at(1), 128, 2, 2), 0);
+	EQ(ring_at(1)->open, 0);
+	EQ(neuron_ring_startable(ring_at(1), 128, 2, 1), -EINVAL);
+	EQ(neuron_ring_startable(ring_at(1), 128, 3, 1), 0);
+	EQ(neuron_ring_startable(ring_at(1), 128, 3, 2), -EINVAL);
+	EQ(neuron_ring_startable(ring_at(1), 128, 4, 1), -EINVAL);
+	EQ(ring_put(1, TX, 4, 4 | FIRST, COPY, AT(3)), 0);
+	EQ(neuron_ring_startable(ring_at(1), 128, 4, 2), -EINVAL);
+	for (i = 0; i < 66; i++)
+		EQ(ring_put(1, TX, 10 + i, 4 | (i ? 0 : FIRST), COPY, AT(3)), 0);
+	EQ(neuron_ring_startable(ring_at(1), 128, 10, 66), -EINVAL);
+	EQ(neuron_ring_startable(ring_at(1), 128, 10, 65), 0);
+	EQ(neuron_ring_startable(ring_at(1), 128, 75, 1), -EINVAL);
+	/* A queue that is set up again begins anew. */
+	EQ(queue_init(0, 3, 1, 128, 0, 0), 0);
+	EQ(neuron_ring_startable(ring_at(1), 128, 75, 1), -EINVAL);
+	EQ(neuron_ring_startable(ring_at(1), 128, 10, 1), 0);
+}
+
+/* What may be in a slot after a write that failed is held, whichever it is. */
+static void ring_write_fails(struct kunit *test)
+{
+	ring_init();
+	EQ(ring_put(2, RX, 0, 4, 0, AT(3)), 0);
+	fake.mode = FAKE_ABORTS;
+	EQ(ring_put(2, RX, 0, 4, 0, AT(4)), -EIO);
+	fake.mode = FAKE_RUNS;
+	EQ(USERS(3), 1);
+	EQ(USERS(4), 1);
+	EQ(ring_put(2, RX, 0, 0, 0, 0), 0);
+	EQ(USERS(3), 1);
+	EQ(USERS(4), 1);
+	EQ(queue_init(0, 3, 0, 0, 2, 32), -EIO);
+	EQ(neuron_ring_startable(ring_at(2), 32, 0, 1), -EIO);
+	fake_ring_free(2);
+	EQ(USERS(3), 0);
+	/* One that did not begin changes nothing. */
+	EQ(ring_put(2, RX, 0, 4, 0, AT(3)), 0);
+	neuron_copy_exit(&fake.nd, 0);
+	fake.fail_chunk = 1;
+	EQ(ring_put(2, RX, 0, 4, 0, AT(4)), -ENOMEM);
+	EQ(USERS(3), 1);
+	EQ(USERS(4), 0);
+	EQ(neuron_ring_startable(ring_at(2), 32, 0, 1), 0);
+}
+
+/* Freed memory: slots are emptied while no queue has their ring. */
+static void ring_forgets(struct kunit *test)
+{
+	struct neuron_desc *bytes = (struct neuron_desc *)fake_bytes(AT(2), CHUNK_SIZE);
+	struct neuron_desc d[4] = { ring_desc(4, 0, AT(3)), ring_desc(4, 0, AT(3)),
+				    ring_desc(4, 0, AT(4)), ring_desc(4, 0, AT(3)) };
+
+	ring_init();
+	EQ(ring_write(2, RX, 0, d, 4), 0);
+	EQ(queue_init(0, 3, 0, 0, 2, 32), 0);
+	neuron_ring_forget(&fake.client, &fake.handle[3].chunk);
+	EQ(USERS(3), 3);
+	EQ(queue_init(0, 3, 0, 0, 0, 0), 0);
+	neuron_ring_forget(&fake.client, &fake.handle[3].chunk);
+	EQ(USERS(3), 0);
+	EQ(USERS(4), 1);
+	OK(!bytes[0].addr && !bytes[1].addr && bytes[2].addr && !bytes[3].addr);
+	EQ(neuron_ring_startable(ring_at(2), 32, 2, 1), 0);
+	EQ(neuron_ring_startable(ring_at(2), 32, 3, 1), -EINVAL);
+	/* If nobody knows whether they are empty, they keep it, and do not run. */
+	fake.mode = FAKE_ABORTS;
+	neuron_ring_forget(&fake.client, &fake.handle[4].chunk);
+	fake.mode = FAKE_RUNS;
+	EQ(USERS(4), 1);
+	EQ(neuron_ring_startable(ring_at(2), 32, 2, 1), -EIO);
+	neuron_ring_forget(&fake.client, &fake.handle[4].chunk);
+	EQ(USERS(4), 0);
+}
+
+/* What a model of a card may do after the process has no handle any more. */
+static void ring_pin_resolves(struct kunit *test)
+{
+	struct neuron_space *space = &fake.client.space;
+	struct neuron_pin pin;
+
+	ring_init();
+	fake.client.space.client = &fake.client;
+	fake.core[0].owner = &fake.client;
+	EQ(ring_put(2, RX, 0, 4, 0, AT(3)), 0);
+	EQ(ring_put(2, RX, 1, 4, 0, CORE_ADDR(0)), 0);
+	EQ(neuron_ring_pin(space, AT(4), 4, true, &pin), -EACCES);
+	EQ(neuron_ring_pin(space, CORE_ADDR(1), 4, true, &pin), -EACCES);
+	EQ(neuron_ring_pin(space, AT(2), 4, true, &pin), -EACCES);
+	EQ(neuron_ring_pin(space, AT(3) + CHUNK_SIZE - 2, 4, true, &pin), -EACCES);
+	EQ(neuron_ring_pin(space, AT(2), 16, false, &pin), 0);
+	neuron_chunk_unuse(pin.chunk, pin.counted);
+	EQ(neuron_ring_pin(space, AT(3) + 8, 4, true, &pin), 0);
+	OK(pin.chunk == &fake.handle[3].chunk && pin.off == 8);
+	neuron_chunk_unuse(pin.chunk, pin.counted);
+	EQ(neuron_ring_pin(space, CORE_ADDR(0) + 4, 4, true, &pin), 0);
+	OK(!pin.chunk && pin.index == 0 && pin.off == 4);
+	fake.core[0].owner = NULL;
+	EQ(neuron_ring_pin(space, CORE_ADDR(0), 4, true, &pin), 0);
+	fake.core[0].owner = &fake.other;
+	EQ(neuron_ring_pin(space, CORE_ADDR(0), 4, true, &pin), -EACCES);
+	fake.core[0].owner = NULL;
 }
 
 /* ---- the driver's own copies ------------------------------------------------------- */
@@ -562,14 +1167,10 @@ static void dma_copy_setup_fails(struct kunit *test)
 	struct neuron_copy *copy = fake.core[1].copy;
 	u32 i;
 
-	for (i = 0; i <= 8; i++) {
-		fake.nr_ops = 0;
-		fake.fail_bind = i == 0;
-		fake.fail_write = i;
-		EQ(neuron_dma_copy(&fake.nd, 1, MEM_ADDR, MEM_ADDR + 4096, 64), i ? -EIO : -ENOMEM);
-		EXPECT_OP(fake.nr_ops - 1, 's', COPY_ENGINE, 1);
-		OK(!copy->ready && !copy->marker && !copy->ring[0] && !copy->ring[1]);
-	}
+	fake.fail_start = 1;
+	EQ(neuron_dma_copy(&fake.nd, 1, MEM_ADDR, MEM_ADDR + 4096, 64), -ENOMEM);
+	EXPECT_OP(1, 's', COPY_ENGINE, 1);
+	OK(!copy->ready && !copy->marker && !copy->ring[0] && !copy->ring[1]);
 	for (i = 1; i <= 3; i++) {
 		fake.fail_chunk = i;
 		EQ(neuron_dma_copy(&fake.nd, 1, MEM_ADDR, MEM_ADDR + 4096, 64), -ENOMEM);
@@ -581,12 +1182,11 @@ static void dma_copy_setup_fails(struct kunit *test)
 	fake.nr_ops = 0;
 	EQ(neuron_dma_copy(&fake.nd, 1, MEM_ADDR, MEM_ADDR + 4096, 64), 0);
 	EXPECT_OP(0, 'b', COPY_ENGINE, 1);
-	expect_ring(1, COPY_ENGINE, NEURON_DMA_TX(1), copy->ring[0]->addr, NEURON_COPY_RING);
-	expect_ring(5, COPY_ENGINE, NEURON_DMA_RX(1), copy->ring[1]->addr, NEURON_COPY_RING);
-	EXPECT_OP(9, 'w', COPY_ENGINE, NEURON_DMA_RX(1) + NEURON_DMA_Q_TAIL_INC, 2);
-	EXPECT_OP(10, 'w', COPY_ENGINE, NEURON_DMA_TX(1) + NEURON_DMA_Q_TAIL_INC, 2);
-	EXPECT_OP(11, 'p', COPY_ENGINE, 1, 2);
-	EQ(fake.nr_ops, 12);
+	expect_rings(copy->ring[0]->addr, NEURON_COPY_RING, copy->ring[1]->addr, NEURON_COPY_RING);
+	EXPECT_OP(1, 'w', COPY_ENGINE, NEURON_DMA_RX(1) + NEURON_DMA_Q_TAIL_INC, 2);
+	EXPECT_OP(2, 'w', COPY_ENGINE, NEURON_DMA_TX(1) + NEURON_DMA_Q_TAIL_INC, 2);
+	EXPECT_OP(3, 'p', COPY_ENGINE, 1, 2);
+	EQ(fake.nr_ops, 4);
 	EQ(copy->ring[0]->size, NEURON_COPY_RING * NEURON_DESC_SIZE);
 	EQ(copy->marker->size, PAGE_SIZE);
 	EQ(fake.request.core, 1);
@@ -655,7 +1255,7 @@ static void dma_copy_fails(struct kunit *test)
 			OK(fake.op[k].op == 'w' || fake.op[k].op == 'p');
 		EXPECT_OP(k, 's', COPY_ENGINE, 0);
 		EXPECT_OP(k + 1, 'b', COPY_ENGINE, 0);
-		EQ(fake.nr_ops, k + 10);
+		EQ(fake.nr_ops, k + 2);
 		EQ(fake.nr_traces, i ? 1 : 2);
 		fake.nr_regs = 0;
 		fake.nd.gone = false;
@@ -668,13 +1268,51 @@ static void dma_copy_fails(struct kunit *test)
 	/* Setting it up again fails: the next copy tries it from the beginning. */
 	fake.mode = FAKE_SILENT;
 	fake.nr_ops = 0;
-	fake.fail_write = 5;
+	fake.fail_start = 1;
 	EQ(neuron_dma_copy(&fake.nd, 0, MEM_ADDR, MEM_ADDR + 4096, 64), -ETIMEDOUT);
 	EQ(fake.trace[1], NEURON_FAULT_TIMEOUT);
 	EXPECT_OP(fake.nr_ops - 1, 's', COPY_ENGINE, 0);
 	OK(!fake.core[0].copy->ready && !fake.core[0].copy->marker);
 	fake.mode = FAKE_RUNS;
 	EQ(neuron_dma_copy(&fake.nd, 0, MEM_ADDR, MEM_ADDR + 4096, 64), 0);
+}
+
+/* Without interrupts: the device is not asked before the time is over. */
+static void dma_copy_polls(struct kunit *test)
+{
+	static const struct {
+		enum fake_mode mode;
+		u32 late, aborted;
+		int err;
+	} rows[] = {
+		{ FAKE_RUNS, 0, 0, 0 }, { FAKE_LATE, 1, 0, 0 }, { FAKE_LATE, 50, 0, 0 },
+		{ FAKE_GONE, 3, 0, -ENODEV }, { FAKE_SILENT, 3, 0, -EINTR },
+		{ FAKE_SILENT, 0, 0, -ETIMEDOUT }, { FAKE_ABORTS, 0, 1, -EIO },
+	};
+	u32 i;
+
+	fake.nd.desc.polled = true;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		fake.mode = rows[i].mode;
+		fake.late = rows[i].late;
+		fake.nr_sleeps = 0;
+		fake.nr_reads = 0;
+		fake.sleep = 0;
+		fake.now = 0;
+		EQ(neuron_dma_copy(&fake.nd, 0, MEM_ADDR, MEM_ADDR + 4096, 64), rows[i].err);
+		EQ(fake.nr_reads, rows[i].err == -ETIMEDOUT || rows[i].err == -EIO);
+		/* What nobody wants any more gets ten seconds to end. */
+		if (rows[i].late)
+			EQ(fake.nr_sleeps, rows[i].late + (rows[i].err ? 10000 : 0));
+		else
+			OK(!rows[i].err || fake.now >= 30 * (u64)NSEC_PER_SEC);
+		EQ(fake.traced, rows[i].err == -ETIMEDOUT ? 'f' : rows[i].err ? 's' : 'd');
+		OK(fake.sleep <= 1000);
+		EQ(fake.sleep == 1000, fake.nr_sleeps > 7);
+		fake.nd.gone = false;
+		fake.kill_wait = false;
+		fake.nr_regs = 0;
+	}
 }
 
 /* An engine that does not empty its instruction FIFO holds the ring for a second only. */
@@ -880,10 +1518,9 @@ static void dma_nq_init_programs(struct kunit *test)
 	EQ(nq_init(&fake.client, &a), 0);
 	q = fake.core[1].nq[95];
 	OK(q);
-	EXPECT_OP(0, 'c', 1);
-	expect_nq(1, 1, 95, q->chunk->addr, 256);
-	EXPECT_OP(5, 't', 1);
-	EQ(fake.nr_ops, 6);
+	OK(fake.core[1].owner == &fake.client);
+	expect_nq(0, 1, 95, q->chunk->addr, 256);
+	EQ(fake.nr_ops, 4);
 	EQ(a.mmap_offset, U64_MAX);
 	EQ(a.mem_handle, q->chunk->own.number);
 	EQ(fake.request.size, 256);
@@ -891,22 +1528,22 @@ static void dma_nq_init_programs(struct kunit *test)
 	EQ(fake.request.core, 1);
 	EQ(fake.request.category, NEURON_MEMALLOC_TYPE_NOTIFICATION_DEVICE);
 	EQ(fake.watch_len, 256);
-	EQ(q->chunk->users[NEURON_USER_RING], 1);
+	EQ(q->chunk->users[NEURON_USER_RING - 1], 1);
 	b = V2(.nq_dev_id = 1, .nq_type = 5, .engine_index = 15, .size = 512);
 	/* No memory is taken for it, not even for a while. */
 	fake.fail_chunk = 1;
 	EQ(nq_init(&fake.client, &b), 0);
 	fake.fail_chunk = 0;
 	EQ(b.mem_handle, a.mem_handle);
-	EQ(fake.nr_ops, 6);
+	EQ(fake.nr_ops, 4);
 	EQ(nq_init(&fake.other, &b), -EBUSY);
 	/* Host memory is mapped by its address. */
 	b = V2(.nq_dev_id = 1, .size = 256, .on_host_memory = 1, .dram_channel = 9);
 	EQ(nq_init(&fake.client, &b), 0);
 	EQ(b.mmap_offset, fake.core[1].nq[0]->chunk->addr);
 	EQ(fake.request.category, NEURON_MEMALLOC_TYPE_NOTIFICATION_HOST);
-	EXPECT_OP(9, 'n', 1, NEURON_NQ_SIZE(0), 256);
-	EQ(fake.nr_ops, 10);
+	EXPECT_OP(7, 'n', 1, NEURON_NQ_SIZE(0), 256);
+	EQ(fake.nr_ops, 8);
 	/* A queue whose handle was freed is replaced. */
 	fake_chunk_revoke(q->chunk);
 	EQ(nq_init(&fake.client, &a), 0);
@@ -917,30 +1554,46 @@ static void dma_nq_init_programs(struct kunit *test)
 	EQ(CALL(notifications_init_v1, client, 2, 1, 2, 256), -EINVAL);
 }
 
-/* The device refuses a step: a core that was free is so again, and reset. */
+/* The core does not reset, or the device refuses a step: the memory is given back. */
 static void dma_nq_init_fails(struct kunit *test)
 {
 	struct neuron_ioctl_notifications_init_v2 a;
-	u32 i, owned;
+	u32 i;
 
-	for (owned = 0; owned < 2; owned++) {
-		fake.core[0].owner = owned ? &fake.client : NULL;
-		for (i = owned; i <= 4; i++) {
-			fake.nr_ops = 0;
-			fake.clean_err = i ? 0 : -EIO;
-			fake.fail_write = i;
-			a = V2(.size = 256);
-			EQ(nq_init(&fake.client, &a), -EIO);
-			EXPECT_OP(fake.nr_ops - 1, owned ? 'n' : 'r', 0,
-				  owned ? fake.op[fake.nr_ops - 1].off : 0,
-				  owned ? fake.op[fake.nr_ops - 1].val : 0);
-			OK(!fake.core[0].nq[0]);
-			OK(fake.core[0].owner == (owned ? &fake.client : NULL));
-			OK(!fake.own[0].used);
-			EQ(fake.watches, 0);
-			EQ(fake.allocs, 2);
-		}
+	for (i = 0; i <= 4; i++) {
+		fake.nr_ops = 0;
+		fake.acquire_err = i ? 0 : -EIO;
+		fake.fail_write = i;
+		a = V2(.size = 256);
+		EQ(nq_init(&fake.client, &a), -EIO);
+		EQ(fake.nr_ops, i);
+		OK(!fake.core[0].nq[0]);
+		OK(fake.core[0].owner == (i ? &fake.client : NULL));
+		OK(!fake.own[0].used);
+		EQ(fake.watches, 0);
+		EQ(fake.allocs, 2);
 	}
+}
+
+/* During a reset nothing starts. */
+static void dma_queue_during_a_reset(struct kunit *test)
+{
+	struct neuron_ioctl_notifications_init_v2 a = V2(.size = 256);
+
+	EQ(queue_init(0, 3, 1, 32, 2, 32), 0);
+	fake.core[0].state = NEURON_CORE_RESETTING;
+	fake.nr_ops = 0;
+	EQ(queue_init(0, 3, 2, 32, 0, 0), -EBUSY);
+	EQ(queue_init(0, 4, 2, 32, 0, 0), -EBUSY);
+	EQ(nq_init(&fake.client, &a), -EBUSY);
+	EQ(fake.nr_ops, 0);
+	OK(fake.engine[0].queue[3] && !fake.engine[0].queue[4] && !fake.core[0].nq[0]);
+	EQ(fake.watches, 2);
+	OK(!fake.own[0].used);
+	fake.core[0].state = NEURON_CORE_WEDGED;
+	EQ(queue_init(0, 4, 2, 32, 0, 0), -EIO);
+	fake.core[0].state = NEURON_CORE_READY;
+	EQ(queue_init(0, 4, 2, 32, 0, 0), 0);
 }
 
 /* A queue that is made anew keeps its eventfd; the old memory is given back. */
@@ -964,7 +1617,8 @@ static void dma_nq_realloc_moves_the_eventfd(struct kunit *test)
 	OK(a.mem_handle != old);
 	OK(fake.core[0].nq[0] != q);
 	expect_nq(0, 0, 0, fake.core[0].nq[0]->chunk->addr, 1024);
-	EQ(fake.nr_ops, 4);
+	EXPECT_OP(4, 'f');
+	EQ(fake.nr_ops, 5);
 	OK(!fake.own[old - 100].used);
 	EQ(fake.watches, 1);
 	EQ(fake.efd_refs[2], 1);
@@ -1009,12 +1663,127 @@ static void dma_nq_eventfds(struct kunit *test)
 	EQ(fake.eventfds, 0);
 	EQ(NATIVE(nq_eventfd, .eventfd = 3), 0);
 	fake_take(&fake.core[0].lock);
-	neuron_nqs_release(&fake.nd, 0);
+	neuron_nqs_hold(&fake.nd, 0);
 	fake_drop(&fake.core[0].lock);
 	EQ(fake.eventfds, 0);
-	EQ(fake.watches, 0);
+	EQ(fake.watches, 1);
+	EQ(fake.core[0].held_bytes, 256);
 	OK(!fake.core[0].nq[0]);
+	fake_reset_ends(0);
+	EQ(fake.watches, 0);
 	EQ(fake.allocs, 2);
+}
+
+/* As the device does: the phase is 1 on the first pass. */
+static void nq_append(struct neuron_nq *q, u32 *total, u32 n)
+{
+	struct neuron_isa_notice *entry = page_address(q->chunk->pages[0]);
+	u32 count = q->size / sizeof(*entry);
+
+	for (; n; n--, (*total)++)
+		entry[*total % count].phase = !(*total / count & 1);
+}
+
+/* A device that never tells: each look finds whether something came since the last one. */
+static void dma_nq_polls_phases(struct kunit *test)
+{
+	struct neuron_ioctl_notifications_init_v2 a = V2(.size = 256, .on_host_memory = 1);
+	u32 before, n, round, total;
+	struct neuron_nq *q;
+
+	fake.nd.desc.polled = true;
+	fake.geo.isa_version = 1;
+	for (before = 0; before < 50; before++) {
+		EQ(nq_init(&fake.client, &a), 0);
+		q = fake.core[0].nq[0];
+		total = 0;
+		nq_append(q, &total, before);
+		/* What came before does not count. */
+		EQ(NATIVE(nq_eventfd, .eventfd = 1), 0);
+		for (round = 0; round < 40; round++) {
+			fake.signals[1] = 0;
+			OK(neuron_nqs_look(fake.core[0].nq_poll));
+			EQ(fake.signals[1], 0);
+			n = 1 + round % 31;
+			nq_append(q, &total, n);
+			OK(neuron_nqs_look(fake.core[0].nq_poll));
+			EQ(fake.signals[1], 1);
+		}
+		EQ(NATIVE(nq_eventfd, .eventfd = -1), 0);
+		OK(!neuron_nqs_look(fake.core[0].nq_poll));
+		fake_take(&fake.core[0].lock);
+		neuron_nqs_hold(&fake.nd, 0);
+		fake_reset_ends(0);
+		fake_drop(&fake.core[0].lock);
+		fake_chunk_revoke(&fake.own[a.mem_handle - 100].chunk);
+	}
+	EQ(fake.nr_reads, 0);
+}
+
+/* Where phases tell nothing, the device is asked. */
+static void dma_nq_polls_heads(struct kunit *test)
+{
+	struct neuron_ioctl_notifications_init_v2 a = V2(.size = 256);
+
+	fake.nd.desc.polled = true;
+	fake.geo.isa_version = 1;
+	EQ(nq_init(&fake.client, &a), 0);
+	fake.nq_head = 16;
+	EQ(NATIVE(nq_eventfd, .eventfd = 1), 0);
+	OK(neuron_nqs_look(fake.core[0].nq_poll));
+	EQ(fake.signals[1], 0);
+	fake.nq_head = 32;
+	OK(neuron_nqs_look(fake.core[0].nq_poll));
+	EQ(fake.signals[1], 1);
+	/* It does not answer. */
+	fake.nq_head = 48;
+	fake.fail_read = 1;
+	OK(neuron_nqs_look(fake.core[0].nq_poll));
+	EQ(fake.signals[1], 1);
+	OK(neuron_nqs_look(fake.core[0].nq_poll));
+	EQ(fake.signals[1], 2);
+	/* Busy for long, which says nothing. */
+	fake_take(&fake.core[0].lock);
+	OK(neuron_nqs_look(fake.core[0].nq_poll));
+	fake_drop(&fake.core[0].lock);
+	fake.nd.gone = true;
+	OK(!neuron_nqs_look(fake.core[0].nq_poll));
+	fake.nd.gone = false;
+}
+
+/* The work: pauses grow with the time that nothing came, a doorbell ends a long one. */
+static void dma_nq_pauses(struct kunit *test)
+{
+	struct neuron_ioctl_notifications_init_v2 a = V2(.size = 256);
+	struct neuron_nq_poll *poll;
+
+	EQ(nq_init(&fake.client, &a), 0);
+	EQ(NATIVE(nq_eventfd, .eventfd = 1), 0);
+	EQ(fake.nr_delayed, 0);
+	fake.nd.desc.polled = true;
+	neuron_nq_poll_expect(&fake.nd, 0);
+	EQ(NATIVE(nq_eventfd, .eventfd = 1), 0);
+	poll = fake.core[0].nq_poll;
+	KUNIT_ASSERT_NOT_NULL(test, poll);
+	EQ(fake.nr_delayed, 1);
+	poll->work.work.func(&poll->work.work);
+	EQ(fake.nr_delayed, 2);
+	OK(!poll->slow && fake.nr_sleeps > 10);
+	fake.now += NSEC_PER_SEC;
+	fake.nr_sleeps = 0;
+	poll->work.work.func(&poll->work.work);
+	EQ(fake.nr_delayed, 3);
+	OK(poll->slow && !fake.nr_sleeps);
+	neuron_nq_poll_expect(&fake.nd, 0);
+	EQ(fake.nr_delayed, 4);
+	/* Nobody waits any more. */
+	EQ(NATIVE(nq_eventfd, .eventfd = -1), 0);
+	poll->work.work.func(&poll->work.work);
+	EQ(fake.nr_delayed, 4);
+	fake.nd.gone = true;
+	EQ(NATIVE(nq_eventfd, .eventfd = 1), -ENODEV);
+	fake.nd.gone = false;
+	EQ(fake.eventfds, 0);
 }
 
 /* The last queue of a core is one, too. */
@@ -1097,7 +1866,7 @@ static void dma_async_tokens(struct kunit *test)
 	EQ(token, 1);
 	EQ(fake.nr_work, 1);
 	EQ(start(NONE, &token), -EBUSY);
-	EQ(fake.handle[1].chunk.users[NEURON_USER_TRANSFER], 1);
+	EQ(fake.handle[1].chunk.users[NEURON_USER_READER - 1], 1);
 	EQ(start(2, &token), -EINVAL);
 	EQ(start(1, &token), 0);
 	EQ(token, 2);
@@ -1266,7 +2035,27 @@ static struct kunit_case dma_cases[] = {
 	KUNIT_CASE(dma_queue_init_refuses),
 	KUNIT_CASE(dma_queue_init_programs),
 	KUNIT_CASE(dma_queue_init_fails),
-	KUNIT_CASE(dma_queues_end_with_their_process),
+	KUNIT_CASE(dma_queue_of_another),
+	KUNIT_CASE(dma_queues_are_held),
+	KUNIT_CASE(ring_kinds),
+	KUNIT_CASE(ring_targets),
+	KUNIT_CASE(ring_places),
+	KUNIT_CASE(ring_side),
+	KUNIT_CASE(ring_busy),
+	KUNIT_CASE(ring_not_made),
+	KUNIT_CASE(ring_pins),
+	KUNIT_CASE(ring_keeps),
+	KUNIT_CASE(ring_refused_as_a_whole),
+	KUNIT_CASE(ring_staged),
+	KUNIT_CASE(ring_bound),
+	KUNIT_CASE(ring_start),
+	KUNIT_CASE(ring_in_flight),
+	KUNIT_CASE(ring_packets),
+	KUNIT_CASE(ring_write_fails),
+	KUNIT_CASE(ring_forgets),
+	KUNIT_CASE(ring_pin_resolves),
+	KUNIT_CASE(dma_queue_that_does_not_stop),
+	KUNIT_CASE(dma_queue_during_a_reset),
 	KUNIT_CASE(dma_irq_finds_its_core),
 	KUNIT_CASE(dma_engine_states),
 	KUNIT_CASE(dma_queue_init_batches),
@@ -1280,6 +2069,7 @@ static struct kunit_case dma_cases[] = {
 	KUNIT_CASE(dma_copy_setup_fails),
 	KUNIT_CASE(dma_copy_covers),
 	KUNIT_CASE(dma_copy_fails),
+	KUNIT_CASE(dma_copy_polls),
 	KUNIT_CASE(dma_copy_to_a_fifo_has_less_time),
 	KUNIT_CASE(dma_user_memory_is_pinned),
 	KUNIT_CASE(dma_user_memory_is_bounced),
@@ -1290,6 +2080,9 @@ static struct kunit_case dma_cases[] = {
 	KUNIT_CASE(dma_nq_init_fails),
 	KUNIT_CASE(dma_nq_realloc_moves_the_eventfd),
 	KUNIT_CASE(dma_nq_eventfds),
+	KUNIT_CASE(dma_nq_polls_phases),
+	KUNIT_CASE(dma_nq_polls_heads),
+	KUNIT_CASE(dma_nq_pauses),
 	KUNIT_CASE(dma_nq_last),
 	KUNIT_CASE(dma_async_refuses),
 	KUNIT_CASE(dma_async_tokens),

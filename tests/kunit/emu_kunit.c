@@ -15,6 +15,7 @@
 #include <linux/wait.h>
 
 #define neuron_space_pin	fake_space_pin
+#define neuron_ring_pin		fake_ring_pin
 #define neuron_device_pin	fake_device_pin
 #define neuron_pin_put		fake_pin_put
 #define neuron_dma_irq		fake_dma_irq
@@ -102,6 +103,13 @@ int fake_space_pin(struct neuron_space *space, u64 addr, u64 len, bool write,
 		    (!write || r->write))
 			return fake_resolve(space->nd, addr, len, pin);
 	}
+	return -EACCES;
+}
+
+/* Every device here checks for itself. */
+int fake_ring_pin(struct neuron_space *space, u64 addr, u64 len, bool write,
+		  struct neuron_pin *pin)
+{
 	return -EACCES;
 }
 
@@ -224,6 +232,7 @@ static int emu_test_init(struct kunit *test)
 	nd->ed = ed;
 	ed->nd = nd;
 	ed->geo = geo;
+	ed->checks = true;
 	init_waitqueue_head(&nd->wait);
 	emu_busy_init(&ed->busy);
 	for (i = 0; i < geo.nr_hbms; i++)

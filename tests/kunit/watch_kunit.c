@@ -2,8 +2,30 @@
 /* The check that memory which becomes free has no users: what it knows of them. */
 #include <kunit/test.h>
 #include <linux/module.h>
+#include <linux/slab.h>
+
+/* The structures that are noted, and that there is no memory for one. */
+static bool watch_nomem;
+static int watch_allocs;
+
+static void *watch_alloc(size_t size, gfp_t gfp)
+{
+	void *p = watch_nomem ? NULL : kzalloc(size, gfp);
+
+	watch_allocs += !!p;
+	return p;
+}
+
+static void watch_free(void *p)
+{
+	watch_allocs -= !!p;
+	kfree(p);
+}
 
 #undef WARN
+#undef kzalloc
+#define kzalloc	watch_alloc
+#define kfree	watch_free
 #define WARN(condition, format...) do {				\
 	if (condition) {					\
 		warnings++;					\
@@ -39,6 +61,11 @@ static void watch_sees_overlap(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, neuron_watch_user(&hbm, 0x11000, 0x1000), NEURON_USER_NONE);
 	KUNIT_EXPECT_EQ(test, neuron_watch_user(&hbm, 0x11000, 0x1001), NEURON_USER_RING);
 	neuron_watch_end(ring);
+	KUNIT_EXPECT_EQ(test, neuron_watch_user(&hbm, 0, U64_MAX), NEURON_USER_NONE);
+	KUNIT_EXPECT_EQ(test, watch_allocs, 0);
+	watch_nomem = true;
+	KUNIT_EXPECT_NULL(test, neuron_watch_range(&hbm, 0, 1, NEURON_USER_RING));
+	watch_nomem = false;
 	KUNIT_EXPECT_EQ(test, neuron_watch_user(&hbm, 0, U64_MAX), NEURON_USER_NONE);
 }
 
@@ -77,9 +104,33 @@ static void watch_warns(struct kunit *test)
 	}
 }
 
+/* Whoever does not watch pays nothing; the parameter can only switch it on. */
+static void watch_parameter(struct kunit *test)
+{
+	static const struct {
+		const char *val, *shown;
+		int err;
+	} rows[] = {
+		{ "0", "N\n", 0 }, { "maybe", "N\n", -EINVAL }, { "1", "Y\n", 0 },
+		{ "0", "Y\n", 0 }, { "maybe", "Y\n", -EINVAL },
+	};
+	char *page = (char *)__get_free_page(GFP_KERNEL);
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		KUNIT_EXPECT_EQ(test, neuron_watch_set(rows[i].val, NULL), rows[i].err);
+		KUNIT_EXPECT_EQ(test, neuron_watch_get(page, NULL), 2);
+		KUNIT_EXPECT_STREQ(test, page, rows[i].shown);
+	}
+	static_branch_disable(&neuron_watching);
+	free_page((unsigned long)page);
+}
+
 static struct kunit_case watch_cases[] = {
 	KUNIT_CASE(watch_sees_overlap),
 	KUNIT_CASE(watch_warns),
+	KUNIT_CASE(watch_parameter),
 	{}
 };
 

@@ -123,6 +123,12 @@ static void test_core(int fd)
 
 	CHECK(write_file(CORE(5), "lots") == EINVAL && write_file(CORE(5), "-1") == EINVAL &&
 	      write_file(CORE(5), "") == 0 && reads(CORE(5), "1048576\n"), "nonsense: EINVAL");
+	CHECK(!set(fd, NEURON_NATIVE_LIMIT_CORE, 5, 1ull << 50) &&
+	      try_alloc(fd, (1ull << 50) + 4096, 1, 5, &b) == ENOMEM &&
+	      b.reason == NEURON_NATIVE_REASON_CAPPED && b.limit == 1ull << 50 &&
+	      try_alloc(fd, 1ull << 50, 1, 5, &b) == ENOMEM &&
+	      b.reason == NEURON_NATIVE_REASON_FULL && b.limit == NONE,
+	      "more than there is, and a limit of that: full, above it capped");
 	CHECK(!set(fd, NEURON_NATIVE_LIMIT_CORE, 5, NONE) && reads(CORE(5), "max\n"),
 	      "no limit any more, by the ioctl");
 	CHECK(limit(fd, 0, NEURON_NATIVE_LIMIT_CORE, 8, 0, NULL) == EINVAL &&

@@ -4,11 +4,7 @@
 
 static const char *sysfs(int number, const char *file)
 {
-	static char path[256];
-
-	snprintf(path, sizeof(path), "/sys/devices/virtual/neuron_device/neuron%d/%s", number,
-		 file);
-	return text_read(path);
+	return text_read(emu_file(number, file));
 }
 
 static void test_defaults(void)

@@ -271,7 +271,7 @@ static void other_is_next(void)
 
 	CHECK(!crwl(fd, WRITE_ENTER, 5, 2), "another process is next when it left");
 	CHECK(crwl(fd, READ_ENTER, 5, 2) == EBUSY, "reader while there is a writer: EBUSY");
-	/* And goes with the lock in its hand. */
+	/* It ends without giving the lock back. */
 }
 
 static void *late_exit(void *arg)

@@ -133,6 +133,10 @@ static uint64_t own_datastore(int fd)
 	      "it is accounted");
 	ds = map(fd, own, PROT_READ | PROT_WRITE);
 	CHECK(ds != MAP_FAILED && !ds[0] && !memcmp(ds, ds + 1, DS_SIZE - 1), "map it: zeros");
+	munmap(ds, DS_SIZE);
+	ds = map(fd, own, PROT_READ);
+	CHECK(ds != MAP_FAILED && !mprotect(ds, DS_SIZE, PROT_READ | PROT_WRITE),
+	      "map it for reading, and make it writable");
 	NDS_NEURONCORE_COUNTERS(ds, 0)[NDS_NC_COUNTER_INFER_COMPLETED] = 7;
 	NDS_NEURONCORE_COUNTERS(ds, 3)[NDS_NC_COUNTER_INFER_COMPLETED] = 8;
 	CHECK(figure(CORE(0, "status/success/total")) == 7 &&

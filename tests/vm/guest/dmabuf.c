@@ -275,6 +275,24 @@ static void by_address(void)
 }
 
 /* The memory of a process that is dead by the time that this one uses it. */
+/* Its process could be any: the length that it was given does not change. */
+static void import_alone(void)
+{
+	uint64_t handle = alloc(fd, SIZE, 0, 0);
+	struct neuron_native_mem_grow grow = {
+		.size = sizeof(grow), .mem_handle = handle, .bytes = 2 * SIZE,
+	};
+	struct neuron_native_mem_import i;
+	int db;
+
+	CHECK(!export(fd, handle, 0, 0, 0, &db) && !import(fd, db, &i), "an import of its own");
+	close(db);
+	CHECK(call(fd, NEURON_NATIVE_MEM_GROW, &grow) == EBUSY, "without the export: no growth");
+	CHECK(!mem_free(fd, i.mem_handle) && !call(fd, NEURON_NATIVE_MEM_GROW, &grow),
+	      "without the import: growth");
+	mem_free(fd, handle);
+}
+
 static void shared(int host)
 {
 	struct neuron_ioctl_mem_get_extended_info info = { 0 };
@@ -297,7 +315,7 @@ static void shared(int host)
 		int dev = open_node(O_RDWR);
 		uint64_t handle;
 
-		/* The points are the parent's to make. */
+		/* Test points of a child would be counted as the parent's. */
 		freopen("/dev/null", "w", stdout);
 		handle = host ? alloc_host(dev, SIZE) : alloc(dev, SIZE, 0, 0);
 		if (copy(dev, handle, buf, 1) || export(dev, handle, 0, 0, 0, &db))
@@ -554,6 +572,7 @@ int main(void)
 	CHECK(used() == before, "all of it comes back");
 	mapped();
 	by_address();
+	import_alone();
 	shared(0);
 	shared(1);
 	bad();

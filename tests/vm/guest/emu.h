@@ -85,6 +85,41 @@ static inline void emu_del(const char *name)
 	CHECK(!rmdir(emu_path(name, "")), "rmdir %s", name);
 }
 
+/* A file of a device: in sysfs, and what injects faults. */
+static inline const char *emu_file(int number, const char *name)
+{
+	static char path[4][192];
+	static unsigned int next;
+	char *buf = path[next++ % 4];
+
+	snprintf(buf, sizeof(path[0]), "/sys/devices/virtual/neuron_device/neuron%d/%s", number,
+		 name);
+	return buf;
+}
+
+static inline const char *emu_knob(int number, const char *name)
+{
+	static char path[128];
+
+	snprintf(path, sizeof(path), "/sys/kernel/debug/neuron_emu/neuron%d/%s", number, name);
+	return path;
+}
+
+static inline unsigned long long emu_value(int number, const char *name)
+{
+	return strtoull(text_read(emu_file(number, name)), NULL, 10);
+}
+
+/* The device reports in its own time. */
+static inline int emu_comes_to(int number, const char *name, unsigned long long want)
+{
+	int i;
+
+	for (i = 0; i < 3000 && emu_value(number, name) != want; i++)
+		usleep(10000);
+	return emu_value(number, name) == want;
+}
+
 static inline int emu_open(int number, int flags)
 {
 	char node[32];

@@ -14,6 +14,8 @@
 
 #define MIB	(1u << 20)
 #define SEM	3
+#define UNHEALTHY "stats/hardware/health_status/unhealthy_components"
+#define EVENTS	"stats/hardware/health_status/hw_error_event"
 
 static int fd, number, kmsg;
 static struct neuron_native_geometry geo;
@@ -22,47 +24,12 @@ static volatile struct neuron_isa_notice *errors, *notes;
 
 /* ---- files ---- */
 
-static const char *knob(const char *name)
+static const char *status(const char *counter)
 {
-	static char path[128];
+	static char name[96];
 
-	snprintf(path, sizeof(path), "/sys/kernel/debug/neuron_emu/neuron%d/%s", number, name);
-	return path;
-}
-
-static const char *file(const char *name)
-{
-	static char path[4][192];
-	static unsigned int next;
-	char *buf = path[next++ % 4];
-
-	snprintf(buf, sizeof(path[0]), "/sys/devices/virtual/neuron_device/neuron%d/%s", number,
-		 name);
-	return buf;
-}
-
-static unsigned long long value(const char *name)
-{
-	return strtoull(text_read(file(name)), NULL, 10);
-}
-
-static unsigned long long status(const char *name)
-{
-	char path[96];
-
-	snprintf(path, sizeof(path), "neuron_core0/stats/status/%s/total", name);
-	return value(path);
-}
-
-/* The device reports in its own time. */
-static int soon(unsigned long long (*get)(const char *name), const char *name,
-		unsigned long long want)
-{
-	int i;
-
-	for (i = 0; i < 1000 && get(name) != want; i++)
-		usleep(10000);
-	return get(name) == want;
+	snprintf(name, sizeof(name), "neuron_core0/stats/status/%s/total", counter);
+	return name;
 }
 
 /* Is there a new line in the kernel log that has both texts? */
@@ -89,7 +56,7 @@ static int logged_hw(const char *name, const char *action)
 
 	snprintf(text, sizeof(text), " NEURON_HW_ERR=%s instance-id=", name);
 	snprintf(tail, sizeof(tail), " nd-id=%d nc-id=0 serial-num=%s action=%s", number,
-		 text_read(file("info/serial_number")), action);
+		 text_read(emu_file(number, "info/serial_number")), action);
 	return logged(text, tail);
 }
 
@@ -233,7 +200,7 @@ static int inject(const char *what, const char *count)
 	char name[64];
 
 	snprintf(name, sizeof(name), "inject_%s", what);
-	return text_write(knob(name), count);
+	return text_write(emu_knob(number, name), count);
 }
 
 /* Does the second page of the data begin with @want, soon? */
@@ -277,13 +244,14 @@ static void test_stops(int (*work)(uint64_t dst, uint64_t src, uint32_t len), co
 {
 	char health[96] = "";
 	struct pollfd p;
-	unsigned long long before = value("stats/hardware/health_status/hw_error_event");
-	unsigned long long was = status(counter), count = ecc ? value(ecc) : 0;
+	unsigned long long before = emu_value(number, EVENTS);
+	unsigned long long was = emu_value(number, status(counter));
+	unsigned long long count = ecc ? emu_value(number, ecc) : 0;
 	uint32_t page[2048];
 	char byte;
 
 	begin();
-	p.fd = open(file("stats/hardware/health_status/hw_error_event"), O_RDONLY | O_CLOEXEC);
+	p.fd = open(emu_file(number, EVENTS), O_RDONLY | O_CLOEXEC);
 	p.events = POLLPRI | POLLERR;
 	CHECK(read(p.fd, &byte, 1) == 1, "watch the count of errors");
 	CHECK(!inject(what, "1") && !work(data_pa + 4096, data_pa, 4096), "%s", what);
@@ -294,15 +262,15 @@ static void test_stops(int (*work)(uint64_t dst, uint64_t src, uint32_t len), co
 	CHECK(queue_status() == 3, "the queue is aborted");
 	CHECK(!buf_copy(data_mem, page, sizeof(page), 0) && page[1024] == 0,
 	      "nothing was written");
-	CHECK(soon(status, counter, was + 1), "%s counts", counter);
+	CHECK(emu_comes_to(number, status(counter), was + 1), "%s counts", counter);
 	CHECK(poll(&p, 1, 10000) == 1 &&
-	      soon(value, "stats/hardware/health_status/hw_error_event", before + 1),
+	      emu_comes_to(number, EVENTS, before + 1),
 	      "who watches the health hears of it");
 	if (ecc) {
-		CHECK(value(ecc) == count + 1, "%s counts", ecc);
+		CHECK(emu_value(number, ecc) == count + 1, "%s counts", ecc);
 		snprintf(health, sizeof(health), "stats/hardware/health_status/%s",
 			 strrchr(ecc, '/') + 1);
-		CHECK(value(health) == count + 1, "and %s", health);
+		CHECK(emu_value(number, health) == count + 1, "and %s", health);
 	}
 	CHECK(logged_hw(name, action), "%s is in the kernel log", name);
 	CHECK(!copy(geo.tpb_base[0] + NEURON_ISA_SEM_SET_OFF(SEM), data_pa, 4) &&
@@ -315,11 +283,11 @@ static void test_ecc(void)
 	test_stops(copy, "mem_ecc_uncorrected", NEURON_ISA_ERR_MEM_UE, "hw_hbm_ue_error",
 		   "stats/hardware/mem_ecc_uncorrected", "HBM_UNCORRECTABLE_ERROR",
 		   "TERMINATE_INSTANCE");
-	CHECK(!strcmp(text_read(file("stats/hardware/health_status/unhealthy_components")), "hbm"),
+	CHECK(!strcmp(text_read(emu_file(number, UNHEALTHY)), "hbm"),
 	      "the memory is unhealthy");
-	CHECK(!text_write(file("stats/hardware/mem_ecc_uncorrected"), "x") &&
-	      value("stats/hardware/mem_ecc_uncorrected") == 0 &&
-	      !*text_read(file("stats/hardware/health_status/unhealthy_components")),
+	CHECK(!text_write(emu_file(number, "stats/hardware/mem_ecc_uncorrected"), "x") &&
+	      emu_value(number, "stats/hardware/mem_ecc_uncorrected") == 0 &&
+	      !*text_read(emu_file(number, UNHEALTHY)),
 	      "a write clears the count");
 	test_stops(copy, "mem_ecc_repairable", NEURON_ISA_ERR_MEM_REPAIRABLE,
 		   "hw_repairable_hbm_ue_error", "stats/hardware/mem_ecc_repairable_uncorrected",
@@ -336,21 +304,22 @@ static void test_ecc(void)
 	      !copy(geo.tpb_base[0] + NEURON_ISA_SEM_SET_OFF(SEM), data_pa, 4) &&
 	      sem_reaches(1, 10000), "corrected errors change nothing");
 	CHECK(!cast(data_pa + 4096, data_pa, 4096) &&
-	      soon(value, "stats/hardware/mem_ecc_corrected", 2), "but are counted");
+	      emu_comes_to(number, "stats/hardware/mem_ecc_corrected", 2), "but are counted");
 	CHECK(wrote(0x3f800000), "and a packet that computes is executed");
 
 	begin();
 	CHECK(!inject("sram_ecc_corrected", "1") && !execute() && sem_reaches(1, 10000) &&
-	      value("stats/hardware/sram_ecc_corrected") == 1, "nor do those of the state buffer");
+	      emu_value(number, "stats/hardware/sram_ecc_corrected") == 1,
+	      "nor do those of the state buffer");
 	CHECK(!inject("sram_ecc_uncorrected", "1") && !execute() && notice(&errors[0], 10000) &&
 	      errors[0].kind == NEURON_ISA_NOTICE_ERROR &&
 	      errors[0].code == NEURON_ISA_ERR_SRAM_UE, "an uncorrected one stops the engine");
-	CHECK(soon(status, "hw_nc_ue_error", 1) &&
-	      value("stats/hardware/sram_ecc_uncorrected") == 1, "and is counted");
+	CHECK(emu_comes_to(number, status("hw_nc_ue_error"), 1) &&
+	      emu_value(number, "stats/hardware/sram_ecc_uncorrected") == 1, "and is counted");
 	CHECK(logged_hw("SRAM_UNCORRECTABLE_ERROR", "TERMINATE_INSTANCE"), "and logged");
-	CHECK(strstr(text_read(file("stats/hardware/health_status/unhealthy_components")), "sram"),
+	CHECK(strstr(text_read(emu_file(number, UNHEALTHY)), "sram"),
 	      "the state buffer is unhealthy");
-	CHECK(value("stats/hardware/health_status/healthcheck_heartbeat") > 1000000000,
+	CHECK(emu_value(number, "stats/hardware/health_status/healthcheck_heartbeat") > 1000000000,
 	      "the heart beats");
 	begin();
 	CHECK(!execute() && sem_reaches(1, 10000), "the engine works again after a reset");
@@ -385,7 +354,7 @@ static void test_attr(void)
 
 	if (access("/sys/kernel/debug/failslab", F_OK))
 		return;
-	CHECK(!text_write(knob("fail_dma_abort/probability"), "100") &&
+	CHECK(!text_write(emu_knob(number, "fail_dma_abort/probability"), "100") &&
 	      buf_copy(data_mem, buf, sizeof(buf), 1) == EIO, "fault injection of the kernel");
 	CHECK(!buf_copy(data_mem, buf, sizeof(buf), 1), "once, unless told otherwise");
 }
@@ -406,19 +375,22 @@ static void test_reset(void)
 
 	CHECK(!inject("reset", "1") && call(fd, NEURON_IOCTL_NC_RESET, &r) == EIO,
 	      "a reset fails: EIO");
-	CHECK(!call(fd, NEURON_IOCTL_DEVICE_READY, &ready) && !ready && value("reset") == 2 &&
-	      value("neuron_core0/stats/other_info/reset_fail_count/total") == 1,
+	CHECK(!call(fd, NEURON_IOCTL_DEVICE_READY, &ready) && !ready &&
+	      emu_value(number, "reset") == 2 &&
+	      emu_value(number, "neuron_core0/stats/other_info/reset_fail_count/total") == 1,
 	      "the device is not ready, and the failure counted");
 	begin();
-	CHECK(!call(fd, NEURON_IOCTL_DEVICE_READY, &ready) && ready && value("reset") == 1,
+	CHECK(!call(fd, NEURON_IOCTL_DEVICE_READY, &ready) && ready &&
+	      emu_value(number, "reset") == 1,
 	      "the next one works: ready");
 	CHECK(!execute() && sem_reaches(1, 10000), "and so does the core");
-	CHECK(!text_write(knob("reset_slow_msec"), "700") && !inject("reset_slow", "1"),
+	CHECK(!text_write(emu_knob(number, "reset_slow_msec"), "700") && !inject("reset_slow", "1"),
 	      "make a reset slow");
 	t = seconds();
 	CHECK(!call(fd, NEURON_IOCTL_NC_RESET, &r) && seconds() - t >= 0.7, "it is: %.2f s",
 	      seconds() - t);
-	CHECK(text_write(file("reset"), "1") == EBUSY, "reset file while the device is open: EBUSY");
+	CHECK(text_write(emu_file(number, "reset"), "1") == EBUSY,
+	      "reset file while the device is open: EBUSY");
 }
 
 static void test_power(void)
@@ -432,8 +404,8 @@ static void test_power(void)
 		buf_copy(data_mem, buf, 2 * MIB, 1);
 	while (seconds() - t < 2.5);
 	free(buf);
-	strcpy(text, text_read(file("stats/power/utilization")));
-	strcpy(raw, text_read(file("stats/power/utilization_raw")));
+	strcpy(text, text_read(emu_file(number, "stats/power/utilization")));
+	strcpy(raw, text_read(emu_file(number, "stats/power/utilization_raw")));
 	i = sscanf(text, "POWER_STATUS_VALID,%lld,%lld.%2lld,%lld.%2lld,%lld.%2lld", &time, &min[0],
 		   &min[1], &max[0], &max[1], &avg[0], &avg[1]);
 	CHECK(i == 7 && llabs(time - (long long)(uint32_t)time) == 0 && max[0] * 100 + max[1] > 0 &&
@@ -483,17 +455,17 @@ static void test_completion(void)
 	set_up("fast");
 	set = geo.tpb_base[0] + NEURON_ISA_SEM_SET_OFF(SEM);
 	begin();
-	CHECK(!text_write(knob("completion_nsec"), "300000000") &&
-	      !text_write(knob("completion"), "timer") &&
-	      !strcmp(text_read(knob("completion")), "timer"), "completion by timer");
+	CHECK(!text_write(emu_knob(number, "completion_nsec"), "300000000") &&
+	      !text_write(emu_knob(number, "completion"), "timer") &&
+	      !strcmp(text_read(emu_knob(number, "completion")), "timer"), "completion by timer");
 	t = seconds();
 	CHECK(!copy(set, data_pa, 4) && sem_reaches(1, 10000) && seconds() - t >= 0.3,
 	      "it takes its time: %.2f s", seconds() - t);
 	begin();
-	CHECK(!text_write(knob("completion"), "inline") && !copy(set, data_pa, 4) &&
+	CHECK(!text_write(emu_knob(number, "completion"), "inline") && !copy(set, data_pa, 4) &&
 	      semaphore() == 1, "completion inline: done when the doorbell returns");
 	CHECK(!execute() && sem_reaches(2, 10000), "engines work, too");
-	CHECK(text_write(knob("completion"), "never") == EINVAL, "no such way: EINVAL");
+	CHECK(text_write(emu_knob(number, "completion"), "never") == EINVAL, "no such way: EINVAL");
 	clean_up("fast");
 }
 
@@ -503,7 +475,7 @@ static void test_remove(void)
 	int i;
 
 	set_up("pulled");
-	CHECK(!text_write(knob("remove"), "1"), "pull the device out");
+	CHECK(!text_write(emu_knob(number, "remove"), "1"), "pull the device out");
 	for (i = 0; i < 1000 && call(fd, NEURON_IOCTL_COMPATIBLE_VERSION, &ver) != ENODEV; i++)
 		usleep(10000);
 	CHECK(call(fd, NEURON_IOCTL_COMPATIBLE_VERSION, &ver) == ENODEV, "it is gone: ENODEV");
@@ -521,8 +493,8 @@ int main(void)
 	kmsg = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	CHECK(kmsg >= 0 && lseek(kmsg, 0, SEEK_END) >= 0, "kernel log");
 	set_up("faulty");
-	CHECK(!strncmp(text_read(file("stats/power/utilization")), "POWER_STATUS_", 13),
-	      "power: %s", text_read(file("stats/power/utilization")));
+	CHECK(!strncmp(text_read(emu_file(number, "stats/power/utilization")), "POWER_STATUS_", 13),
+	      "power: %s", text_read(emu_file(number, "stats/power/utilization")));
 	test_alloc();
 	test_stops(copy, "dma_abort", NEURON_ISA_ERR_ABORT, "hw_dma_abort_error", NULL, "DMA_ERROR",
 		   "RESTART_APPLICATION");
@@ -533,7 +505,7 @@ int main(void)
 	test_reset();
 	test_power();
 	close_device();
-	CHECK(!text_write(file("reset"), "1"), "reset file");
+	CHECK(!text_write(emu_file(number, "reset"), "1"), "reset file");
 	emu_del("faulty");
 	test_completion();
 	test_remove();

@@ -34,7 +34,7 @@ static pid_t copier(int number, int go)
 		uint64_t handle = alloc(fd, 4096, 0, 0);
 		char byte = 0;
 
-		/* Here I am; and on. */
+		/* Tell the parent, and wait until it says to go on. */
 		if (write(go, &byte, 1) != 1 || read(go, &byte, 1) != 1)
 			_exit(2);
 		_exit(err || copy_to(fd, handle));

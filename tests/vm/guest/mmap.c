@@ -162,6 +162,10 @@ static void resources(void)
 {
 	struct neuron_ioctl_device_reset reset = { .nc_map = 1 };
 	struct neuron_ioctl_resource_mmap_info r;
+	uint64_t word = 0x44;
+	struct neuron_ioctl_program_engine_nc64 program = {
+		.dst = geo.tpb_base[1], .buffer = &word, .size = sizeof(word),
+	};
 	uint8_t *p, *q;
 	uint32_t i;
 
@@ -197,6 +201,11 @@ static void resources(void)
 	p[PAGE] = 0x43;
 	CHECK(q[0] == 0x43, "it is the same buffer in both");
 	munmap(q, PAGE);
+	info(NEURON_DM_BLOCK_TPB, 1, NEURON_DM_RESOURCE_SBUF, &r);
+	q = map(fd, r.offset, r.size, PROT_READ);
+	CHECK(!call(fd, NEURON_IOCTL_PROGRAM_ENGINE_NC64, &program) && q && q[0] == 0x44 && !p[0],
+	      "that of another core is another one");
+	munmap(q, r.size);
 	memory();
 	munmap(p, r.size);
 }

@@ -254,7 +254,7 @@ static void other_process(void)
 		_exit(1);
 	for (int i = 0; i < NR_STEPS; i++)
 		both(2, i);
-	/* Never comes to the last one. */
+	/* This rank does not take part in the last operation. */
 	pthread_barrier_wait(&shared->all);
 	pause();
 }

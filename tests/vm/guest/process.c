@@ -337,7 +337,7 @@ static void kill_one(unsigned int which, int round, int threads)
 		if (write(ready[1], &c, 1) != 1)
 			_exit(1);
 		work[which].fn(fd);
-		/* It should not have ended. */
+		/* The work goes on for ever; should it end, the parent still kills this process. */
 		pause();
 	}
 	close(ready[1]);

@@ -91,6 +91,53 @@ static void remembers(void)
 	      all[0].bytes == HUGE + 4096, "K13: it still sees its own refusal, and no other");
 }
 
+#define HOLDERS	(NEURON_NATIVE_FAILURE_TOP + 2)
+
+/* Each holds a page more than the one before. */
+static void hold(int pages, int ready, int go)
+{
+	struct neuron_native_mem_alloc a = {
+		.size = sizeof(a), .bytes = 4096ull * pages,
+		.mem_type = NEURON_MEMALLOC_TYPE_TENSORS_DEVICE,
+	};
+	int fd = open_node(O_RDWR);
+	char c;
+
+	if (call(fd, NEURON_NATIVE_MEM_ALLOC, &a) || write(ready, "", 1) != 1 ||
+	    read(go, &c, 1) > 0)
+		_exit(1);
+	_exit(0);
+}
+
+/* More of them than a record has room for; the kernel looks for what is leaked afterwards. */
+static void is_refused_beside_others(void)
+{
+	int fd, ready[2], go[2], pid[HOLDERS], i, good = 1;
+	struct neuron_native_failure f;
+	char c;
+
+	if (pipe(ready) || pipe(go))
+		exit(1);
+	for (i = 0; i < HOLDERS; i++) {
+		fflush(stdout);
+		pid[i] = fork();
+		if (!pid[i]) {
+			close(go[1]);
+			hold(i + 1, ready[1], go[0]);
+		}
+		good &= read(ready[0], &c, 1) == 1;
+	}
+	fd = open_node(O_RDWR);
+	CHECK(good && refused(fd, HUGE) && read_all(fd, &f, 1, 0) == 1, "refused beside five others");
+	for (i = 0; i < NEURON_NATIVE_FAILURE_TOP; i++)
+		good &= f.process[i].pid == pid[HOLDERS - 1 - i] &&
+			f.process[i].bytes == 4096ull * (HOLDERS - i);
+	CHECK(good, "the largest are named, the largest first");
+	close(go[1]);
+	while (wait(NULL) > 0)
+		;
+}
+
 int main(void)
 {
 	int look = open_node(O_WRONLY), status, sorted;
@@ -108,6 +155,7 @@ int main(void)
 		fflush(stdout);
 		_exit(failed);
 	}
+	in_child(is_refused_beside_others);
 	in_child(is_refused_a_lot);
 	if (write(pipe_down[1], "", 1) != 1 || read(pipe_up[0], &c, 1) != 1)
 		return 1;

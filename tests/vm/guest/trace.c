@@ -130,7 +130,7 @@ static void rings(int fd, const struct neuron_native_geometry *geo)
 
 	clear();
 	CHECK(!call(fd, NEURON_IOCTL_DMA_QUEUE_INIT, &init), "queue");
-	CHECK(seen("neuron_reset: nd=0 nc=1 err=0\n") == 1, "neuron_reset for the new owner");
+	CHECK(!seen("neuron_reset"), "a core that is clean is not reset for its owner");
 	CHECK(!call(fd, NEURON_IOCTL_NOTIFICATIONS_INIT_V1, &nq), "error queue");
 	put_desc(fd, tx, 0, pa, 0);
 	put_desc(fd, rx, 1, pa + 64, 1u << 28);
@@ -214,6 +214,13 @@ static void batch_sizes(int fd)
 	mem_free(fd, data);
 }
 
+static void owns_core_2(void)
+{
+	struct neuron_ioctl_semaphore sem = { .nc_id = 2 };
+
+	CHECK(!call(open_node(O_RDWR), NEURON_IOCTL_SEMAPHORE_WRITE, &sem), "take core 2");
+}
+
 static void execution(int fd)
 {
 	struct neuron_ioctl_crwl lock = { .nc_id = 3, .uuid.value = "model" };
@@ -233,6 +240,9 @@ static void execution(int fd)
 	      "neuron_exec_start, neuron_exec_finish");
 	CHECK(!call(fd, NEURON_IOCTL_NC_RESET, &reset) &&
 	      seen("neuron_reset: nd=0 nc=3 err=0\n") == 1, "neuron_reset");
+	clear();
+	in_child(owns_core_2);
+	CHECK(seen("neuron_reset: nd=0 nc=2 err=0\n") == 1, "neuron_reset when the owner has gone");
 }
 
 int main(void)

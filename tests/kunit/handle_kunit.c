@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Handles of chunks without the rest of neuron.ko: numbers, addresses, users, teardown. */
+#include <kunit/test.h>
+#include <linux/module.h>
+#include <linux/sizes.h>
+
+#define neuron_chunk_admit	handle_chunk_admit
+#define neuron_isolation_refused	handle_isolation_refused
+#define neuron_chunk_unuse	handle_chunk_unuse
+#define neuron_chunk_put	handle_chunk_put
+#define neuron_chunk_range	handle_chunk_range
+#define neuron_chunks_free	handle_chunks_free
+
+#include "../../kmod/mem/handle.c"
+
+#define NR	600u
+#define BASE	0x100000000ULL
+#define ADDR(i)	(BASE + (i) * (u64)SZ_64K)
+
+/* Chunk i has 32 KiB at ADDR(i): as much again is free behind it. */
+static struct {
+	struct neuron_chunk chunk[NR];
+	struct neuron_client client, other;
+	u32 puts, batches, largest, freed;
+	bool refuse;
+} state;
+
+bool neuron_chunk_admit(struct neuron_chunk *chunk, enum neuron_user as)
+{
+	chunk->users[as - 1] += !state.refuse;
+	return !state.refuse;
+}
+
+void neuron_isolation_refused(struct neuron_device *nd, const char *what)
+{
+}
+
+void neuron_chunk_put(struct neuron_chunk *chunk)
+{
+	if (!chunk)
+		return;
+	state.puts++;
+	if (!refcount_dec_and_test(&chunk->ref.refcount))
+		return;
+	chunk->kind = NEURON_CHUNK_PLAIN;
+}
+
+void neuron_chunk_unuse(struct neuron_chunk *chunk, enum neuron_user as)
+{
+	chunk->users[as - 1]--;
+	neuron_chunk_put(chunk);
+}
+
+int neuron_chunk_range(const struct neuron_chunk *chunk, u64 off, u64 len)
+{
+	return len && off + len <= chunk->size ? 0 : -EINVAL;
+}
+
+void neuron_chunks_free(struct neuron_client *client, struct neuron_chunk **chunks, u32 n)
+{
+	state.batches++;
+	state.largest = max(state.largest, n);
+	state.freed += n;
+	while (n--)
+		chunks[n]->size = 0;
+}
+
+static void client_init(struct neuron_client *client)
+{
+	xa_init_flags(&client->handles, XA_FLAGS_ALLOC1);
+	INIT_LIST_HEAD(&client->unindexed);
+}
+
+static int handle_init(struct kunit *test)
+{
+	u32 i;
+
+	memset(&state, 0, sizeof(state));
+	client_init(&state.client);
+	client_init(&state.other);
+	for (i = 0; i < NR; i++) {
+		struct neuron_chunk *chunk = &state.chunk[i];
+
+		kref_init(&chunk->ref);
+		chunk->client = &state.client;
+		chunk->own.chunk = chunk;
+		chunk->size = SZ_32K;
+		chunk->addr = ADDR(i);
+		chunk->category = i % 7;
+	}
+	return 0;
+}
+
+static void handle_exit(struct kunit *test)
+{
+	u32 i, k;
+
+	for (i = 0; i < NR; i++)
+		state.chunk[i].host = true;
+	neuron_chunk_unpublish_all(&state.client);
+	neuron_chunk_unpublish_all(&state.other);
+	for (i = 0; i < NR; i++)
+		for (k = 0; k < ARRAY_SIZE(state.chunk[i].users); k++)
+			KUNIT_EXPECT_EQ(test, state.chunk[i].users[k], 0);
+}
+
+/* Publish chunks @from up to, not including, @to; their numbers follow @from. */
+static void publish(struct kunit *test, u32 from, u32 to)
+{
+	u32 i, number;
+
+	for (i = from; i < to; i++) {
+		KUNIT_ASSERT_EQ(test, neuron_chunk_publish(&state.chunk[i], &number), 0);
+		KUNIT_ASSERT_EQ(test, number, i + 1);
+	}
+}
+
+static void handle_numbers(struct kunit *test)
+{
+	struct neuron_client *client = &state.client;
+	u32 number;
+
+	publish(test, 0, 5);
+	KUNIT_EXPECT_EQ(test, neuron_chunk_unpublish(client, 0), -ENOENT);
+	KUNIT_EXPECT_EQ(test, neuron_chunk_unpublish(client, 6), -ENOENT);
+	KUNIT_EXPECT_EQ(test, neuron_chunk_unpublish(client, 1ULL << 32 | 1), -ENOENT);
+	KUNIT_EXPECT_EQ(test, neuron_chunk_unpublish(client, 2), 0);
+	KUNIT_EXPECT_EQ(test, state.puts, 1u);
+	KUNIT_EXPECT_EQ(test, neuron_chunk_unpublish(client, 2), -ENOENT);
+	KUNIT_EXPECT_EQ(test, neuron_chunk_unpublish(client, 4), 0);
+	KUNIT_EXPECT_EQ(test, state.puts, 2u);
+
+	/* The number that was freed first was kept, the other one is free. */
+	KUNIT_EXPECT_EQ(test, client->spare, 2u);
+	KUNIT_EXPECT_PTR_EQ(test, neuron_chunk_get(client, 2), (struct neuron_chunk *)NULL);
+	kref_init(&state.chunk[1].ref);
+	KUNIT_EXPECT_EQ(test, neuron_chunk_publish(&state.chunk[1], &number), 0);
+	KUNIT_EXPECT_EQ(test, number, 2u);
+	KUNIT_EXPECT_EQ(test, client->spare, 0u);
+	KUNIT_EXPECT_EQ(test, neuron_chunk_publish(&state.chunk[5], &number), 0);
+	KUNIT_EXPECT_EQ(test, number, 4u);
+}
+
+/* The newest 256 handles only enter the tree at the next lookup. */
+static void handle_lazy_index(struct kunit *test)
+{
+	struct neuron_client *client = &state.client;
+	u32 i;
+
+	publish(test, 0, 256);
+	KUNIT_EXPECT_EQ(test, client->nr_unindexed, 256u);
+	KUNIT_EXPECT_TRUE(test, RB_EMPTY_ROOT(&client->by_addr[0]));
+	publish(test, 256, 300);
+	KUNIT_EXPECT_EQ(test, client->nr_unindexed, 256u);
+	for (i = 0; i < 300; i++)
+		KUNIT_EXPECT_EQ(test, (int)state.chunk[i].own.place,
+				i < 44 ? (int)NEURON_PLACE_TREE : (int)NEURON_PLACE_UNINDEXED);
+	/* From either place. */
+	KUNIT_EXPECT_EQ(test, neuron_chunk_unpublish(client, 1), 0);
+	KUNIT_EXPECT_EQ(test, client->nr_unindexed, 256u);
+	KUNIT_EXPECT_EQ(test, neuron_chunk_unpublish(client, 300), 0);
+	KUNIT_EXPECT_EQ(test, client->nr_unindexed, 255u);
+	KUNIT_EXPECT_EQ(test, (int)state.chunk[299].own.place, (int)NEURON_PLACE_NONE);
+	KUNIT_EXPECT_EQ(test, neuron_chunk_handle(client, &state.chunk[200]), 201u);
+	KUNIT_EXPECT_EQ(test, client->nr_unindexed, 0u);
+	KUNIT_EXPECT_EQ(test, neuron_chunk_handle(client, &state.chunk[299]), 0u);
+	KUNIT_EXPECT_EQ(test, neuron_chunk_handle(client, &state.chunk[0]), 0u);
+}
+
+static void handle_find(struct kunit *test)
+{
+	static const struct {
+		u64 addr, len;
+		int found;	/* chunk, -1: none */
+	} rows[] = {
+		{ ADDR(0), 1, 0 }, { ADDR(0) - 1, 2, -1 }, { ADDR(7), SZ_32K, 7 },
+		{ ADDR(7), SZ_32K + 1, -1 }, { ADDR(7) + SZ_32K - 1, 1, 7 },
+		{ ADDR(7) + SZ_32K, 1, -1 }, { ADDR(7) + SZ_4K, SZ_4K, 7 },
+		{ ADDR(299), 1, 299 }, { ADDR(300), 1, -1 }, { 0, 1, -1 }, { U64_MAX, 1, -1 },
+	};
+	u32 i;
+
+	publish(test, 0, 300);
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct neuron_chunk *chunk, *want = rows[i].found < 0 ? NULL :
+							    &state.chunk[rows[i].found];
+
+		chunk = neuron_chunk_find(&state.client, rows[i].addr, rows[i].len,
+					  NEURON_USER_RING);
+		KUNIT_EXPECT_PTR_EQ(test, chunk, want);
+		if (!chunk)
+			continue;
+		KUNIT_EXPECT_EQ(test, chunk->users[NEURON_USER_RING - 1], 1u);
+		KUNIT_EXPECT_EQ(test, kref_read(&chunk->ref), 2u);
+		neuron_chunk_unuse(chunk, NEURON_USER_RING);
+	}
+	for (i = 0; i < 300; i++)
+		KUNIT_EXPECT_EQ(test, kref_read(&state.chunk[i].ref), 1u);
+}
+
+static void handle_next(struct kunit *test)
+{
+	struct neuron_ioctl_mem_chunk_info info = { };
+	u32 i;
+
+	KUNIT_EXPECT_FALSE(test, neuron_chunk_next(&state.client, 0, &info));
+	publish(test, 0, 300);
+	for (i = 0; i < 300; i++) {
+		u64 from = i ? ADDR(i - 1) + 1 : 0;
+
+		KUNIT_EXPECT_TRUE(test, neuron_chunk_next(&state.client, from, &info));
+		KUNIT_EXPECT_EQ(test, info.pa, ADDR(i));
+		KUNIT_EXPECT_EQ(test, info.size, (u64)SZ_32K);
+		KUNIT_EXPECT_EQ(test, (u32)info.mem_type, i % 7);
+		KUNIT_EXPECT_TRUE(test, neuron_chunk_next(&state.client, ADDR(i), &info));
+		KUNIT_EXPECT_EQ(test, info.pa, ADDR(i));
+	}
+	KUNIT_EXPECT_FALSE(test, neuron_chunk_next(&state.client, ADDR(299) + 1, &info));
+}
+
+static void handle_import(struct kunit *test)
+{
+	struct neuron_chunk *chunk = &state.chunk[1], *found;
+	struct neuron_client *other = &state.other;
+	u32 own, a, b;
+
+	KUNIT_ASSERT_EQ(test, neuron_chunk_publish(chunk, &own), 0);
+	KUNIT_ASSERT_EQ(test, neuron_chunk_import(other, chunk, &a), 0);
+	KUNIT_ASSERT_EQ(test, neuron_chunk_import(other, chunk, &b), 0);
+	KUNIT_EXPECT_NE(test, a, b);
+	KUNIT_EXPECT_EQ(test, chunk->users[NEURON_USER_IMPORT - 1], 2u);
+	KUNIT_EXPECT_EQ(test, kref_read(&chunk->ref), 3u);
+	KUNIT_EXPECT_EQ(test, neuron_chunk_handle(other, chunk), a);
+	KUNIT_EXPECT_EQ(test, neuron_chunk_handle(&state.client, chunk), own);
+
+	/* A user of the import is one of the chunk. */
+	found = neuron_chunk_use(other, b, NEURON_USER_MAPPING);
+	KUNIT_EXPECT_PTR_EQ(test, found, chunk);
+	KUNIT_EXPECT_EQ(test, chunk->users[NEURON_USER_MAPPING - 1], 1u);
+	neuron_chunk_unuse(chunk, NEURON_USER_MAPPING);
+	/* It has become a ring since the import was found. */
+	state.refuse = true;
+	KUNIT_EXPECT_NULL(test, neuron_chunk_use(other, b, NEURON_USER_TRANSFER));
+	KUNIT_EXPECT_NULL(test, neuron_chunk_find(other, ADDR(1), 1, NEURON_USER_TRANSFER));
+	state.refuse = false;
+	KUNIT_EXPECT_EQ(test, chunk->users[NEURON_USER_TRANSFER - 1], 0u);
+	KUNIT_EXPECT_EQ(test, kref_read(&chunk->ref), 3u);
+	KUNIT_EXPECT_EQ(test, neuron_chunk_unpublish(other, a), 0);
+	KUNIT_EXPECT_EQ(test, chunk->users[NEURON_USER_IMPORT - 1], 1u);
+	KUNIT_EXPECT_EQ(test, neuron_chunk_handle(other, chunk), b);
+	KUNIT_EXPECT_EQ(test, neuron_chunk_unpublish(other, b), 0);
+	KUNIT_EXPECT_EQ(test, neuron_chunk_handle(other, chunk), 0u);
+	KUNIT_EXPECT_EQ(test, kref_read(&chunk->ref), 1u);
+}
+
+static void handle_revoke(struct kunit *test)
+{
+	struct neuron_client *client = &state.client;
+	u32 number;
+
+	publish(test, 0, 2);
+	neuron_chunk_revoke(&state.chunk[0]);
+	KUNIT_EXPECT_EQ(test, state.puts, 1u);
+	KUNIT_EXPECT_PTR_EQ(test, neuron_chunk_get(client, 1), (struct neuron_chunk *)NULL);
+	neuron_chunk_revoke(&state.chunk[0]);
+	KUNIT_EXPECT_EQ(test, state.puts, 1u);
+
+	/* Its number belongs to another chunk by now. */
+	KUNIT_EXPECT_EQ(test, neuron_chunk_publish(&state.chunk[2], &number), 0);
+	KUNIT_EXPECT_EQ(test, number, 1u);
+	neuron_chunk_revoke(&state.chunk[0]);
+	KUNIT_EXPECT_EQ(test, state.puts, 1u);
+	KUNIT_EXPECT_PTR_EQ(test, neuron_chunk_get(client, 1), &state.chunk[2]);
+	neuron_chunk_put(&state.chunk[2]);
+}
+
+static void handle_teardown(struct kunit *test)
+{
+	struct neuron_client *client = &state.client;
+	struct neuron_chunk *user;
+	u32 i, number, puts;
+
+	publish(test, 0, 300);
+	state.chunk[20].host = true;
+	user = neuron_chunk_get(client, 31);
+	KUNIT_EXPECT_EQ(test, neuron_chunk_unpublish(client, 5), 0);
+	state.chunk[400].client = &state.other;
+	KUNIT_ASSERT_EQ(test, neuron_chunk_publish(&state.chunk[400], &number), 0);
+	KUNIT_ASSERT_EQ(test, neuron_chunk_import(client, &state.chunk[400], &number), 0);
+	puts = state.puts;
+	neuron_chunk_unpublish_all(client);
+
+	/* All but the host chunk, the used one, the freed one; the import is none of ours. */
+	KUNIT_EXPECT_EQ(test, state.freed, 297u);
+	KUNIT_EXPECT_EQ(test, state.puts, puts + 2);
+	KUNIT_EXPECT_LE(test, state.largest, (u32)NEURON_FREE_BATCH);
+	KUNIT_EXPECT_LE(test, state.batches, 6u);
+	KUNIT_EXPECT_EQ(test, state.chunk[400].users[NEURON_USER_IMPORT - 1], 0u);
+	KUNIT_EXPECT_EQ(test, kref_read(&user->ref), 1u);
+	for (i = 0; i < 300; i++)
+		KUNIT_EXPECT_EQ(test, state.chunk[i].size,
+				i == 20 || i == 30 || i == 4 ? (u64)SZ_32K : 0);
+	KUNIT_EXPECT_PTR_EQ(test, neuron_chunk_get(client, 31), (struct neuron_chunk *)NULL);
+	KUNIT_EXPECT_EQ(test, neuron_chunk_unpublish(client, 31), -ENOENT);
+	neuron_chunk_revoke(user);
+	KUNIT_EXPECT_EQ(test, kref_read(&user->ref), 1u);
+}
+
+static struct kunit_case handle_cases[] = {
+	KUNIT_CASE(handle_numbers),
+	KUNIT_CASE(handle_lazy_index),
+	KUNIT_CASE(handle_find),
+	KUNIT_CASE(handle_next),
+	KUNIT_CASE(handle_import),
+	KUNIT_CASE(handle_revoke),
+	KUNIT_CASE(handle_teardown),
+	{}
+};
+
+static struct kunit_suite handle_suite = {
+	.name = "neuron_handles",
+	.init = handle_init,
+	.exit = handle_exit,
+	.test_cases = handle_cases,
+};
+
+kunit_test_suite(handle_suite);
