@@ -37,11 +37,11 @@ with_dkms() {
 		--sourcetree "$work/usr/src" --installtree "$work/lib/modules" "$@"
 }
 
-# Both modules, with the version of the file VERSION.
+# All modules, with the version of the file VERSION.
 built_right() {
 	local release=$1 module file
 
-	for module in neuron neuron_emu; do
+	for module in neuron neuron_emu neuron_pci; do
 		file=$(find "$work/tree/neuron-open/$version/$release" -name "$module.ko*" | head -n 1)
 		[ -n "$file" ] || { echo "no $module"; return 1; }
 		[ "$(modinfo -F version "$file")" = "$version" ] ||

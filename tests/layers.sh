@@ -11,12 +11,12 @@ cd "$ROOT"
 tests/deps.sh build vm layers
 work=$ROOT/build/layers
 rm -rf "$work"
-mkdir -p "$work"/{neuron,emu,libneuron,libnrt}
+mkdir -p "$work"/{neuron,emu,pci,libneuron,libnrt}
 
 built=$(tests/vm/modules.sh 6.12 KCFLAGS=-fcallgraph-info)
-for part in base mem mem/buddy dma sysfs core emu; do
+for part in base mem mem/buddy dma sysfs core emu pci; do
 	group=neuron
-	[ $part != emu ] || group=emu
+	[[ $part != emu && $part != pci ]] || group=$part
 	mkdir -p "$work/$group/kmod/$part"
 	cp "$built/$part"/*.ci "$work/$group/kmod/$part"
 done
@@ -28,6 +28,7 @@ cp -r "$work/objects/nrt" "$work/libnrt/libneuron"
 status=0
 # Not another Python that comes first in the path: the package is for this one.
 /usr/bin/python3 tests/layers.py --dot "$work" "neuron.ko=$work/neuron" "neuron_emu.ko=$work/emu" \
+	"neuron_pci.ko=$work/pci" \
 	"libneuron=$work/libneuron" "libnrt=$work/libnrt" || status=$?
 for dot in "$work"/*.dot; do
 	dot -Tsvg -o "${dot%.dot}.svg" "$dot"

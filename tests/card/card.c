@@ -112,7 +112,7 @@ struct card *card_new(const struct card_config *cfg)
 		return NULL;
 	}
 	card_identity(card, cfg);
-	card_engines_reset(card, BIT(ed->geo.nr_cores) - 1);
+	card_engines_reset(card, BIT(ed->geo.nr_cores) - 1, true);
 	return card;
 }
 
@@ -147,7 +147,7 @@ static u32 card_nq_access(struct card *card, const struct card_place *at, bool w
 	struct emu_notify *nt = card->ed.notify[at->index];
 	int err = write ? emu_nq_reg_write(nt, at->off, val) : emu_nq_reg_read(nt, at->off, &val);
 
-	if (err)
+	if (err || at->off >= NEURON_NQ_BASE_LO(NEURON_HW_NQ_ENGINES))
 		card_complain(card, "notification block of core %u: %#x, %#x %s", at->index,
 			      at->off, val, write ? "written" : "read");
 	return val;

@@ -94,7 +94,7 @@ struct card_side {
  * @step: next step of the engine's start
  * @nr_steps: steps of that start
  * @read: register that was read last, since the last write
- * @again: it was started before
+ * @again: it was started since the reset of the device
  * @aborted: it has stopped with an error
  * @used: one of its queues was switched on
  * @bound: queues that the device code knows, bit mask
@@ -259,11 +259,12 @@ u32 card_engine_steps(const struct card *card, u32 engine, bool again, struct ca
 u32 card_queue_steps(bool rx, const struct card_step **steps);
 
 /* udma.c */
-void card_engines_reset(struct card *card, u64 cores);
+void card_engines_reset(struct card *card, u64 cores, bool device);
 u32 card_udma_read(struct card *card, const struct card_place *at);
 void card_udma_write(struct card *card, const struct card_place *at, u32 val);
 
 /* firmware.c */
+u64 card_reset_end(const struct card *card);
 u32 card_firmware_read(struct card *card, u32 off);
 void card_firmware_write(struct card *card, u32 off, u32 val);
 

@@ -31,6 +31,9 @@ static int fault_dead(struct card *card, u32 ms)
 static int fault_reset(struct card *card, u32 ms)
 {
 	card->faults.reset_ms = ms;
+	/* One that is under way ends then, too. */
+	if (card->reset_at)
+		card->reset_at = card_reset_end(card);
 	return 0;
 }
 
@@ -105,7 +108,7 @@ static void show_stats(struct card *card, FILE *out)
 /**
  * card_control() - do what a line of text says
  * @card: the card
- * @line: "stats", or the name of a fault and a number; changed
+ * @line: "stats", "accesses", "resets", or the name of a fault and a number; changed
  * @out: the answer goes here
  *
  * Return: 0, -EINVAL it says nothing that is known.
@@ -120,6 +123,14 @@ int card_control(struct card *card, char *line, FILE *out)
 		return -EINVAL;
 	if (!strcmp(name, "stats")) {
 		show_stats(card, out);
+		return 0;
+	}
+	if (!strcmp(name, "accesses")) {
+		fprintf(out, "%llu\n", card->stats.reads + card->stats.writes);
+		return 0;
+	}
+	if (!strcmp(name, "resets")) {
+		fprintf(out, "%llu\n", card->stats.device_resets + card->stats.core_resets);
 		return 0;
 	}
 	for (i = 0; i < ARRAY_SIZE(faults); i++)

@@ -68,6 +68,16 @@ static u64 card_reset_cores(struct card *card)
 	return cores;
 }
 
+/**
+ * card_reset_end() - when a reset that begins now ends
+ * @card: the card
+ */
+u64 card_reset_end(const struct card *card)
+{
+	return card->faults.reset_ms == U32_MAX ? U64_MAX :
+	       ktime_get_ns() + card->faults.reset_ms * 1000000ULL;
+}
+
 static void card_reset_begin(struct card *card, u32 what)
 {
 	const struct neuron_geometry *geo = &card->ed.geo;
@@ -78,15 +88,14 @@ static void card_reset_begin(struct card *card, u32 what)
 		card->stats.device_resets++;
 	else
 		card->stats.core_resets++;
-	card_engines_reset(card, cores);
+	card_engines_reset(card, cores, what == RESET_DEVICE);
 	for (c = 0; c < geo->nr_cores; c++) {
 		if (!(cores & BIT(c)))
 			continue;
 		emu_core_reset(card->ed.core[c]);
 		emu_core_bind(card->ed.core[c], (struct neuron_space *)card);
 	}
-	card->reset_at = card->faults.reset_ms == U32_MAX ? U64_MAX :
-			 ktime_get_ns() + card->faults.reset_ms * 1000000ULL;
+	card->reset_at = card_reset_end(card);
 }
 
 /* Does the reset under way go on? */

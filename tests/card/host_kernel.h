@@ -25,6 +25,13 @@
 #define KERNEL_VERSION(a, b, c)	(((a) << 16) + ((b) << 8) + (c))
 #define LINUX_VERSION_CODE	KERNEL_VERSION(255, 0, 0)
 
+/*
+ * A card has one notification queue for each engine, whatever the type.  Which traces it
+ * writes there is not known, so theirs are behind those that registers reach.
+ */
+#define EMU_NQ(type, engine)	((type) == EMU_NQ_NOTIFY || (type) == EMU_NQ_ERROR ? (engine) : \
+				 ((type) + 1) * NEURON_HW_NQ_ENGINES + (engine))
+
 struct dentry;
 
 #define BIT(n)			(1UL << (n))

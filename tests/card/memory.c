@@ -212,6 +212,13 @@ void neuron_pin_put(struct neuron_pin *pin)
 
 /* ---- what the device code calls ---- */
 
+int emu_pin(struct emu_device *ed, struct neuron_space *space, u64 addr, u64 len, bool write,
+	    struct neuron_pin *pin)
+{
+	(void)ed;
+	return neuron_space_pin(space, addr, len, write, pin);
+}
+
 bool emu_sbuf_has(const struct emu_device *ed, u64 off, u64 len)
 {
 	off -= NEURON_ISA_SBUF_OFF;

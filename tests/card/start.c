@@ -110,7 +110,7 @@ static void add_broadcast(struct card_steps *s, u32 e)
  * card_engine_steps() - how an engine is started
  * @card: the card
  * @engine: its number
- * @again: it was started before, and reset
+ * @again: it was started before, and its core reset
  * @steps: CARD_MAX_STEPS entries, filled in
  *
  * Return: number of steps.

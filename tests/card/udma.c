@@ -52,16 +52,6 @@ static const char *card_side_name(bool rx)
 	return rx ? "RX queue" : "TX queue";
 }
 
-/* Is @off a register of a queue?  *@rx: its direction, *@reg: the offset in its block. */
-static bool card_queue_register(u32 off, u32 *q, bool *rx, u32 *reg)
-{
-	*rx = off >= NEURON_DMA_RX(0);
-	off -= *rx ? NEURON_DMA_RX(0) : NEURON_DMA_TX(0);
-	*q = off / 0x1000;
-	*reg = off % 0x1000;
-	return *q < CARD_QUEUES;
-}
-
 static void card_engine_abort(struct card *card, u32 engine)
 {
 	smp_store_release(&card->engine[engine].aborted, true);
@@ -231,7 +221,7 @@ void card_udma_write(struct card *card, const struct card_place *at, u32 val)
 		card_change_state(card, at->index, val);
 	else if (at->block == CARD_ENGINE && at->off == 0x20000 + STATE_CHANGE)
 		return;
-	else if (at->block != CARD_ENGINE || !card_queue_register(at->off, &q, &rx, &reg))
+	else if (at->block != CARD_ENGINE || !neuron_dma_decode(at->off, &q, &rx, &reg))
 		card_complain(card, "%s %u: %#x written to %#x after its start",
 			      card_block_name(at->block), at->index, val, at->off);
 	else if (reg == NEURON_DMA_Q_TAIL_INC)
@@ -256,7 +246,7 @@ u32 card_udma_read(struct card *card, const struct card_place *at)
 	e->read = card_register(card, at);
 	if (at->block == CARD_ENGINE && (at->off == STATE_READ || at->off == 0x20000 + STATE_READ))
 		return smp_load_acquire(&e->aborted) ? STATE_ABORT : e->used ? STATE_NORMAL : 0;
-	if (at->block == CARD_ENGINE && card_queue_register(at->off, &q, &rx, &reg) &&
+	if (at->block == CARD_ENGINE && neuron_dma_decode(at->off, &q, &rx, &reg) &&
 	    (reg == NEURON_DMA_Q_HEAD || reg == NEURON_DMA_Q_TAIL ||
 	     reg == NEURON_DMA_Q_CURRENT)) {
 		emu_dma_reg_read(&card->ed, at->index, at->off, &val);
@@ -268,15 +258,17 @@ u32 card_udma_read(struct card *card, const struct card_place *at)
 /**
  * card_engines_reset() - bring engines to the state after a reset
  * @card: the card
- * @cores: of these cores, bit mask; with all of them, the engines for the host, too
+ * @cores: of these cores, bit mask
+ * @device: the whole device is reset: the engines for the host, too
  *
  * Their queues are off, their registers have the values after a reset, and they have to be
- * started again.
+ * started again.  The value that tells a second start from the first was recorded for a
+ * driver that had started the engine itself: after a reset of the device it is another
+ * driver, or the same one that has forgotten it.
  */
-void card_engines_reset(struct card *card, u64 cores)
+void card_engines_reset(struct card *card, u64 cores, bool device)
 {
 	const struct neuron_geometry *geo = &card->ed.geo;
-	bool all = cores == BIT(geo->nr_cores) - 1;
 	struct card_engine *e;
 	u32 i, q;
 
@@ -284,7 +276,7 @@ void card_engines_reset(struct card *card, u64 cores)
 		u32 core = i / geo->engines_per_core;
 
 		e = &card->engine[i];
-		if (core < geo->nr_cores ? !(cores & BIT(core)) : !all)
+		if (core < geo->nr_cores ? !(cores & BIT(core)) : !device)
 			continue;
 		for (q = 0; q < CARD_QUEUES; q++)
 			if (e->bound & BIT(q))
@@ -297,7 +289,7 @@ void card_engines_reset(struct card *card, u64 cores)
 			e->regs[(NEURON_DMA_TX(q) + 0x20) / 4] = 0x3000000;
 			e->regs[(NEURON_DMA_RX(q) + 0x20) / 4] = 0x3000000;
 		}
-		e->again = card_engine_started(e) || e->again;
+		e->again = !device && (card_engine_started(e) || e->again);
 		e->step = 0;
 		e->nr_steps = 0;
 		e->bound = 0;

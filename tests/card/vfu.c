@@ -284,6 +284,24 @@ static int vfu_read(struct vfu *v, const struct vfu_head *h)
 	return vfu_reply(v, h, &out, sizeof(out.a) + a->count, 0, -1);
 }
 
+/* A byte of a line for the control.  The end of the line has it done. */
+static void vfu_control(struct vfu *v, u32 at, u8 val)
+{
+	char *answer = (char *)v->config + VFU_CONTROL;
+	FILE *out;
+
+	v->line[at] = val;
+	if (val != '\n')
+		return;
+	memset(answer, 0, VFU_CONTROL_LEN);
+	out = fmemopen(answer, VFU_CONTROL_LEN, "w");
+	if (!out)
+		return;
+	fprintf(out, "%s\n", card_control(v->card, v->line, out) ? "error" : "ok");
+	fclose(out);
+	memset(v->line, 0, sizeof(v->line));
+}
+
 static void vfu_config_write(struct vfu *v, u64 off, u8 val)
 {
 	if (off == PCI_COMMAND) {
@@ -291,6 +309,8 @@ static void vfu_config_write(struct vfu *v, u64 off, u8 val)
 		v->card->command = v->config[off];
 	} else if (off == PCI_INTERRUPT_LINE || (off >= PCI_BAR0 && off < PCI_BARS_END)) {
 		v->config[off] = val;	/* where the BARs are is the machine's business */
+	} else if (off >= VFU_CONTROL && off < VFU_CONFIG_LEN) {
+		vfu_control(v, off - VFU_CONTROL, val);
 	}
 }
 

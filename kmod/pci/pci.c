@@ -1,0 +1,488 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * neuron_pci: Neuron cards on the PCI bus, from probe to removal, and the operations that
+ * neuron.ko calls in between.  README.md has what is known of the cards, and how well.
+ *
+ * A card may master the bus from the end of its reset until everything that it could still
+ * reach is about to be given back, and not a moment longer.
+ */
+#include <linux/dma-mapping.h>
+#include <linux/io.h>
+#include <linux/module.h>
+#include <linux/pci.h>
+
+#include "../../uapi/neuron_isa.h"
+#include "../compat/compat.h"
+#include "card.h"
+#include "clear.h"
+#include "firmware.h"
+#include "notify.h"
+#include "udma.h"
+
+#define NPCI_NAME		"neuron_pci"
+#define NPCI_REGISTERS		0
+#define NPCI_MEMORY		4
+/* Revisions that are no cards: the vendor's simulator and hardware emulator. */
+#define NPCI_REV_EMULATOR	240
+#define NPCI_REV_SIMULATOR	255
+#define NPCI_MIN_HBM_MIB	64
+
+static unsigned int hbm_limit;
+module_param(hbm_limit, uint, 0444);
+MODULE_PARM_DESC(hbm_limit,
+		 "MiB of each device memory that are used, 64 or more (default 0: all)");
+
+static bool model_isa;
+module_param(model_isa, bool, 0444);
+MODULE_PARM_DESC(model_isa,
+		 "cards are models that execute the instruction set of the software device (default 0)");
+
+/* ---- operations -------------------------------------------------------------------- */
+
+static int npci_op_reg_read(struct neuron_device *nd, enum neuron_block block, u32 index,
+			    u32 off, u32 *val)
+{
+	struct npci_card *card = neuron_device_priv(nd);
+
+	if (off % 4)
+		return -EINVAL;
+	if (block == NEURON_BLOCK_DMA)
+		return npci_dma_read(card, index, off, val);
+	if (index >= card->geo.nr_cores)
+		return -EINVAL;
+	if (block == NEURON_BLOCK_CORE_NQ)
+		return npci_nq_read(card, index, off, val);
+	if (block != NEURON_BLOCK_CORE || off >= card->geo.tpb_size)
+		return -EINVAL;
+	*val = npci_read(card, card->core[index].window + off);
+	return READ_ONCE(card->gone) ? -EIO : 0;
+}
+
+static int npci_op_reg_write(struct neuron_device *nd, enum neuron_block block, u32 index,
+			     u32 off, u32 val)
+{
+	struct npci_card *card = neuron_device_priv(nd);
+
+	if (off % 4)
+		return -EINVAL;
+	if (block == NEURON_BLOCK_DMA)
+		return npci_dma_write(card, index, off, val);
+	if (index >= card->geo.nr_cores)
+		return -EINVAL;
+	if (block == NEURON_BLOCK_CORE_NQ)
+		return npci_nq_write(card, index, off, val);
+	if (block != NEURON_BLOCK_CORE || off >= card->geo.tpb_size)
+		return -EINVAL;
+	npci_write(card->core[index].window + off, val);
+	return READ_ONCE(card->gone) ? -EIO : 0;
+}
+
+static int npci_op_queue_start(struct neuron_device *nd, u32 eng, u32 q,
+			       const struct neuron_queue_setup *setup)
+{
+	return npci_queue_start(neuron_device_priv(nd), eng, q, setup->addr, setup->length);
+}
+
+static int npci_op_queue_stop(struct neuron_device *nd, u32 eng, u32 q)
+{
+	struct npci_card *card = neuron_device_priv(nd);
+
+	if (eng < card->geo.nr_cores * card->geo.engines_per_core)
+		return npci_queue_stop(card, eng, q);
+	npci_host_queue_stop(card, eng, q);
+	return 0;
+}
+
+static int npci_op_reset_begin(struct neuron_device *nd, unsigned long cores)
+{
+	return npci_reset_begin(neuron_device_priv(nd), cores);
+}
+
+static int npci_op_reset_poll(struct neuron_device *nd, unsigned long cores)
+{
+	return npci_reset_poll(neuron_device_priv(nd), cores);
+}
+
+static void npci_op_flush(struct neuron_device *nd)
+{
+	npci_flush(neuron_device_priv(nd));
+}
+
+static void npci_op_stop(struct neuron_device *nd)
+{
+	struct npci_card *card = neuron_device_priv(nd);
+	u32 i, q;
+
+	for (i = 0; i < card->geo.nr_dma_engines; i++)
+		for (q = 0; q < NEURON_HW_QUEUES_PER_ENGINE; q++)
+			npci_queue_stop(card, i, q);
+	for (i = 0; i < card->geo.nr_cores; i++)
+		npci_nqs_off(card, i);
+	npci_master_off(card);
+}
+
+static int npci_op_hbm_clear(struct neuron_device *nd, u32 hbm, u64 off, u64 len)
+{
+	return npci_hbm_clear(neuron_device_priv(nd), hbm, off, len);
+}
+
+static int npci_op_hbm_pfn(struct neuron_device *nd, u32 hbm, u64 off, unsigned long *pfn)
+{
+	struct npci_card *card = neuron_device_priv(nd);
+
+	if (!card->bar4 || hbm >= card->geo.nr_hbms || off >= card->geo.hbm[hbm].size)
+		return -ENXIO;
+	*pfn = PHYS_PFN(card->bar4 + hbm * card->gen->hbm_stride + off);
+	return 0;
+}
+
+/* State buffers only: what else is in the window are registers. */
+static int npci_op_core_pfn(struct neuron_device *nd, u32 core, u64 off, unsigned long *pfn)
+{
+	struct npci_card *card = neuron_device_priv(nd);
+
+	if (core >= card->geo.nr_cores || off >= card->geo.sbuf_size)
+		return -ENXIO;
+	*pfn = PHYS_PFN(pci_resource_start(card->pdev, NPCI_REGISTERS) + card->gen->core +
+			core * card->geo.tpb_size + off);
+	return 0;
+}
+
+static int npci_op_ecc_count(struct neuron_device *nd, enum neuron_event event, u64 *count)
+{
+	return npci_ecc_count(neuron_device_priv(nd), event, count);
+}
+
+static int npci_op_power(struct neuron_device *nd, struct neuron_power *power)
+{
+	return npci_power_read(neuron_device_priv(nd), power);
+}
+
+static const struct neuron_hw_ops npci_ops = {
+	.owner = THIS_MODULE,
+	.reg_read = npci_op_reg_read,
+	.reg_write = npci_op_reg_write,
+	.queue_start = npci_op_queue_start,
+	.queue_stop = npci_op_queue_stop,
+	.core_reset_begin = npci_op_reset_begin,
+	.core_reset_poll = npci_op_reset_poll,
+	.flush = npci_op_flush,
+	.stop = npci_op_stop,
+	.hbm_clear = npci_op_hbm_clear,
+	.hbm_pfn = npci_op_hbm_pfn,
+	.core_pfn = npci_op_core_pfn,
+	.ecc_count = npci_op_ecc_count,
+	.power = npci_op_power,
+};
+
+/* ---- probe ------------------------------------------------------------------------- */
+
+/* An address in a window that is mapped; NULL: there is none. */
+static void __iomem *npci_at(struct npci_card *card, u64 off)
+{
+	const struct npci_window *w = card->gen->windows;
+	u32 i;
+
+	for (i = 0; w[i].size; i++)
+		if (off >= w[i].base && off - w[i].base < w[i].size)
+			return card->map[i] + (off - w[i].base);
+	return NULL;
+}
+
+/* Only what is used of the register BAR is mapped: all of it would be 4 GiB. */
+static int npci_map_windows(struct npci_card *card)
+{
+	const struct npci_window *w = card->gen->windows;
+	struct pci_dev *pdev = card->pdev;
+	u64 len = pci_resource_len(pdev, NPCI_REGISTERS);
+	u32 i;
+
+	for (i = 0; w[i].size; i++) {
+		if (w[i].base + w[i].size > len) {
+			dev_err(&pdev->dev, "BAR 0 is too short: %#llx\n", len);
+			return -ENODEV;
+		}
+		card->map[i] = devm_ioremap(&pdev->dev,
+					    pci_resource_start(pdev, NPCI_REGISTERS) + w[i].base,
+					    w[i].size);
+		if (!card->map[i])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Where everything is.  Windows hold all of it. */
+static void npci_find(struct npci_card *card)
+{
+	const struct npci_gen *gen = card->gen;
+	u32 i;
+
+	card->misc = npci_at(card, gen->misc);
+	for (i = 0; i < card->geo.nr_cores; i++) {
+		card->core[i].window = npci_at(card, gen->core + i * card->geo.tpb_size);
+		card->core[i].notify = npci_at(card, gen->core_nq(i));
+	}
+	for (i = 0; i < card->geo.nr_dma_engines; i++) {
+		struct npci_place at = gen->place(i);
+
+		card->engine[i].regs = npci_at(card, at.regs);
+		card->engine[i].app = npci_at(card, at.app);
+		card->engine[i].user = at.user ? npci_at(card, at.user) : NULL;
+	}
+}
+
+static bool npci_claim(struct pci_dev *pdev, int bar)
+{
+	return devm_request_mem_region(&pdev->dev, pci_resource_start(pdev, bar),
+				       pci_resource_len(pdev, bar), NPCI_NAME);
+}
+
+static int npci_map(struct npci_card *card)
+{
+	struct pci_dev *pdev = card->pdev;
+	u64 last, len = pci_resource_len(pdev, NPCI_MEMORY);
+	int err;
+
+	if (!npci_claim(pdev, NPCI_REGISTERS) || (len && !npci_claim(pdev, NPCI_MEMORY))) {
+		dev_err(&pdev->dev, "BAR 0 or BAR 4 is in use\n");
+		return -EBUSY;
+	}
+	last = (card->geo.nr_hbms - 1) * card->gen->hbm_stride;
+	if (len > last && len - last >= card->geo.hbm[0].size) {
+		card->bar4 = pci_resource_start(pdev, NPCI_MEMORY);
+		/* Mappings of programs are write-combining only then. */
+		if (devm_arch_io_reserve_memtype_wc(&pdev->dev, card->bar4, len))
+			dev_warn(&pdev->dev, "device memory is mapped without write-combining\n");
+	} else {
+		dev_warn(&pdev->dev, "BAR 4 is too short for device memory: %#llx\n", len);
+		if (card->gen->needs_hbm_bar)
+			return -ENODEV;
+	}
+	err = npci_map_windows(card);
+	if (!err)
+		npci_find(card);
+	return err;
+}
+
+static void npci_geometry(struct npci_card *card)
+{
+	u64 limit = (u64)max_t(u32, hbm_limit, NPCI_MIN_HBM_MIB) << 20;
+	u32 i;
+
+	card->geo = card->kind->geo;
+	card->geo.revision = card->pdev->revision;
+	card->geo.hbm_io = true;
+	card->geo.isa_version = model_isa ? NEURON_ISA_VERSION : 0;
+	for (i = 0; hbm_limit && i < card->geo.nr_hbms; i++)
+		card->geo.hbm[i].size = min(card->geo.hbm[i].size, limit);
+}
+
+/* How many cards of the same kind there are: that says how they are linked. */
+static u32 npci_count(struct npci_card *card)
+{
+	struct pci_dev *pdev = NULL;
+	u32 n = 0;
+
+	while ((pdev = pci_get_device(card->pdev->vendor, card->pdev->device, pdev)))
+		n++;
+	return n;
+}
+
+static int npci_add(struct npci_card *card, u32 id)
+{
+	struct pci_dev *pdev = card->pdev;
+	u32 number = npci_device_number(card, id);
+	struct neuron_device_desc desc = {
+		.geometry = &card->geo,
+		.ops = &npci_ops,
+		.priv = card,
+		.parent = &pdev->dev,
+		.polled = true,
+		.index = number,
+		.serial = npci_serial(card),
+		.location = {
+			.known = true,
+			.domain = pci_domain_nr(pdev->bus),
+			.bus = pdev->bus->number,
+			.slot = PCI_SLOT(pdev->devfn),
+			.func = PCI_FUNC(pdev->devfn),
+			.rid = id,
+		},
+	};
+	struct neuron_device *nd;
+
+	desc.nr_neighbours = card->kind->neighbours(number, npci_count(card), desc.neighbours);
+	nd = neuron_device_add(&desc);
+	if (IS_ERR(nd) && PTR_ERR(nd) == -EBUSY) {
+		dev_warn(&pdev->dev, "number %u of routing id %u is taken\n", number, id);
+		desc.index = -1;
+		nd = neuron_device_add(&desc);
+	}
+	if (IS_ERR(nd))
+		return PTR_ERR(nd);
+	mutex_lock(&card->lock);
+	card->nd = nd;
+	card->added = true;
+	mutex_unlock(&card->lock);
+	/* It may have gone before there was something to be removed. */
+	if (READ_ONCE(card->gone))
+		schedule_work(&card->unplug);
+	return 0;
+}
+
+static void npci_unplug(struct npci_card *card)
+{
+	mutex_lock(&card->lock);
+	if (card->added)
+		neuron_device_del(card->nd);
+	card->added = false;
+	mutex_unlock(&card->lock);
+}
+
+static void npci_unplug_work(struct work_struct *work)
+{
+	npci_unplug(container_of(work, struct npci_card, unplug));
+}
+
+static struct npci_card *npci_card_new(struct pci_dev *pdev, const struct npci_kind *kind)
+{
+	struct npci_card *card = devm_kzalloc(&pdev->dev, sizeof(*card), GFP_KERNEL);
+
+	if (!card)
+		return NULL;
+	card->pdev = pdev;
+	card->kind = kind;
+	card->gen = kind->gen;
+	mutex_init(&card->lock);
+	INIT_WORK(&card->unplug, npci_unplug_work);
+	npci_firmware_init(card);
+	npci_nq_init(card);
+	npci_clear_init(card);
+	npci_geometry(card);
+	pci_set_drvdata(pdev, card);
+	return card;
+}
+
+/* From here on the card's registers can be read, and the work item may run. */
+static int npci_start(struct npci_card *card)
+{
+	struct device *dev = &card->pdev->dev;
+	u32 id;
+	int err;
+
+	err = npci_routing_id(card, &id) ?: npci_reset_device(card);
+	if (err)
+		return err;
+	/* Queues of a former driver are off now. */
+	pci_set_master(card->pdev);
+	npci_engines_start(card, BIT(card->geo.nr_cores) - 1, true);
+	err = READ_ONCE(card->gone) ? -ENODEV : npci_add(card, id);
+	if (err) {
+		npci_master_off(card);
+		if (err != -ENODEV)
+			dev_err(dev, "the device cannot be added: %d\n", err);
+	}
+	return err;
+}
+
+static int npci_probe(struct pci_dev *pdev, const struct pci_device_id *id)
+{
+	const struct npci_kind *kind = (const struct npci_kind *)id->driver_data;
+	struct npci_card *card;
+	int err;
+
+	if (pdev->revision == NPCI_REV_EMULATOR || pdev->revision == NPCI_REV_SIMULATOR) {
+		dev_err(&pdev->dev, "revision %u is not a card\n", pdev->revision);
+		return -ENODEV;
+	}
+	card = npci_card_new(pdev, kind);
+	if (!card)
+		return -ENOMEM;
+	err = pcim_enable_device(pdev);
+	if (err)
+		return err;
+	pci_clear_master(pdev);
+	err = npci_map(card);
+	if (err)
+		return err;
+	/* Host addresses are below the window's bit. */
+	err = dma_set_mask_and_coherent(&pdev->dev, card->geo.host_window - 1);
+	if (err) {
+		dev_err(&pdev->dev, "no DMA with %u bits\n", fls64(card->geo.host_window) - 1);
+		return err;
+	}
+	dma_set_max_seg_size(&pdev->dev, UINT_MAX);
+	err = npci_start(card);
+	if (err) {
+		WRITE_ONCE(card->stopping, true);
+		npci_firmware_exit(card);
+		cancel_work_sync(&card->unplug);
+	}
+	return err;
+}
+
+/* ---- the end ----------------------------------------------------------------------- */
+
+static void npci_remove(struct pci_dev *pdev)
+{
+	struct npci_card *card = pci_get_drvdata(pdev);
+
+	/* What waits for the card does not hold up its removal. */
+	WRITE_ONCE(card->stopping, true);
+	npci_unplug(card);
+	npci_firmware_exit(card);
+	cancel_work_sync(&card->unplug);
+	npci_master_off(card);
+	npci_clear_exit(card);
+}
+
+/* The next kernel's memory must not be written to. */
+static void npci_shutdown(struct pci_dev *pdev)
+{
+	npci_master_off(pci_get_drvdata(pdev));
+}
+
+/* Nothing is known of how a card comes back from an error of the bus. */
+static pci_ers_result_t npci_error(struct pci_dev *pdev, pci_channel_state_t state)
+{
+	struct npci_card *card = pci_get_drvdata(pdev);
+
+	if (state == pci_channel_io_normal)
+		return PCI_ERS_RESULT_CAN_RECOVER;
+	if (!xchg(&card->gone, true)) {
+		dev_err(&pdev->dev, "the card is given up after an error of the bus\n");
+		schedule_work(&card->unplug);
+	}
+	return PCI_ERS_RESULT_DISCONNECT;
+}
+
+static const struct pci_error_handlers npci_errors = {
+	.error_detected = npci_error,
+};
+
+static const struct pci_device_id npci_ids[] = {
+	{ PCI_VDEVICE(AMAZON, 0x7164), .driver_data = (kernel_ulong_t)&npci_trn1 },
+	{ PCI_VDEVICE(AMAZON, 0x7264), .driver_data = (kernel_ulong_t)&npci_inf2 },
+	{ PCI_VDEVICE(AMAZON, 0x7364), .driver_data = (kernel_ulong_t)&npci_trn2 },
+	{ PCI_VDEVICE(AMAZON, 0x7564), .driver_data = (kernel_ulong_t)&npci_trn3 },
+	{ PCI_VDEVICE(AMAZON, 0x7565), .driver_data = (kernel_ulong_t)&npci_trn3 },
+	{ }
+};
+MODULE_DEVICE_TABLE(pci, npci_ids);
+
+static struct pci_driver npci_driver = {
+	.name = NPCI_NAME,
+	.id_table = npci_ids,
+	.probe = npci_probe,
+	.remove = npci_remove,
+	.shutdown = npci_shutdown,
+	.err_handler = &npci_errors,
+	.driver.probe_type = PROBE_PREFER_ASYNCHRONOUS,
+};
+module_pci_driver(npci_driver);
+
+MODULE_AUTHOR("The neuron-driver developers");
+MODULE_DESCRIPTION("AWS Inferentia2 and Trainium cards");
+MODULE_LICENSE("GPL");
+MODULE_VERSION(NEURON_VERSION);
+NEURON_IMPORT_NS();
