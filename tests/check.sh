@@ -128,7 +128,7 @@ check_config() {
 	while read -r module param; do
 		echo "options $module $param"
 	done < <(grep -roE 'module_param(_named|_array|_cb)?\((\w+)' kmod --include='*.c' |
-		 sed -E 's/^kmod\/emu[^(]*\(/neuron_emu /; s/^kmod[^(]*\(/neuron /') |
+		 sed -E 's/^kmod\/(emu|pci)[^(]*\(/neuron_\1 /; s/^kmod[^(]*\(/neuron /') |
 		sort >"$work/params"
 	diff "$work/params" <(sed 's/=.*//' "$work/options") || bad=1
 	return $bad

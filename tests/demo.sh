@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# make demo: the example model on the software device, in a virtual machine with
-# the distribution's kernel. Everything it needs is installed or built first.
+# make demo: the example model on the software device, or with CARD=trn2 on a model of a card,
+# in a virtual machine with the distribution's kernel. Everything it needs is installed or
+# built first.
 # Arguments are passed on to tests/vm/run.sh.
 
 set -eu -o pipefail
@@ -15,4 +16,4 @@ echo "# building the modules for $release, the library and the tools"
 tests/vm/modules.sh "$kernel" >/dev/null
 echo "# starting a virtual machine with the distribution's kernel $release"
 exec tests/vm/run.sh "$kernel" --stack --stream --log demo --test-timeout 900 --timeout 1200 \
-	--mem 2048 --test tests/vm/demo.sh "$@"
+	--mem 2048 ${CARD:+--card "$CARD"} --test tests/vm/demo.sh "$@"

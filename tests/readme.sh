@@ -39,6 +39,7 @@ places() {
 	guest	systemd-sysusers && udevadm control --reload && udevadm trigger -s neuron_device
 	guest	adduser USER neuron
 	guest	neuron-ls
+	no	neuron-top	tests/tools/neuron-top.py, it would not end
 	guest	neuron-mem
 	guest	neuron-mem --failures
 	guest	neuron-preflight model.neff

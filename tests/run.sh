@@ -8,7 +8,8 @@
 # the exit status agrees with it.
 #
 # Steps without a guest run one after the other; beside them run those with one, two at
-# a time on four processors and 8 GB, else one ($GUESTS says otherwise).
+# a time on four processors and 8 GB, else one ($GUESTS says otherwise), and one more when
+# no step without a guest is left.
 #
 # usage: run.sh [STEP...]	("run.sh list" names the steps; "all": and those below)
 #
@@ -17,6 +18,7 @@
 #   debian-13
 #   deb-12	the packages with an upgrade, and their modules in guests
 #   deb-13
+#   vm-debug-all the whole stack on the debug kernel; vm-debug is what needs two processors
 #   vm-6.1-all	the whole stack on 6.1 and 7.3; vm-6.1 and vm-7.3 are what depends on
 #   vm-7.3-all	the kernel
 #   vm-7.3-rt	the whole stack on the distribution's PREEMPT_RT kernel
@@ -35,9 +37,10 @@ cd "$ROOT" || exit 1
 # Of those with a guest, the longest first.
 steps=(abi lib tap property fuzz model tools readme dkms deb
        build-6.1 build-6.12 build-7.3
-       vm-debug vm-6.12 rig bench vm-6.1 vm-7.3 vm-kunit uml-kunit demo shell card)
+       vm-debug vm-6.12 vm-uml rig bench vm-6.1 vm-7.3 vm-card-like vm-kunit uml-kunit
+       demo shell card)
 long_steps=(debian-12 debian-13 deb-12 deb-13 coverage-lib kcsan coverage-vm
-	    vm-7.3-debug vm-7.3-rt vm-7.3-all vm-6.1-all pairs fuzz-ioctl)
+	    vm-debug-all vm-7.3-debug vm-7.3-rt vm-7.3-all vm-6.1-all pairs fuzz-ioctl)
 
 case ${1:-} in
 list)	printf '%s\n' "${steps[@]}"
@@ -119,7 +122,14 @@ build_modules() {
 }
 
 # What depends on the version of the kernel more than other tests do.
-kernel_dependent='^(00-load|40-udev|configfs|crwl|death|dmabuf|dmem|driver|examples|fdinfo|grow|mmap|notify|process|regs|removal|zerocopy|zz-unload)\.'
+kernel_dependent='^(00-load|40-udev|card_like|configfs|crwl|death|dmabuf|dmem|driver|examples|fdinfo|grow|mmap|notify|process|regs|removal|zerocopy|zz-unload)\.'
+
+# What happens on two processors at once, or cannot be had in User Mode Linux.  That one
+# has the other checks of the debug kernel, and runs all tests in a tenth of the time.
+concurrent='^(00-load|async|crwl|death|dmabuf|dmem|eventfd|fuzz_ioctl|grow|host_memory|memcg|mmap|notify|nrt_async|nrt_kill|nrt_life|pairs|process|removal|reset|scrub|stress|trace|zerocopy|zz-unload)\.'
+
+# What the driver does in another way for a card: the device of the guest is like one.
+card_like='^(00-load|async|dma_compute|driver|eventfd|mmap|notify|process|removal|scrub|zerocopy|zz-unload)\.'
 
 # The whole stack in a guest: the tests of tests/vm/guest, in order; or those whose name
 # matches $only.
@@ -213,6 +223,7 @@ run_step() {
 	tools)		step tools make -s lib libneuron-check
 			step libraries tests/tools/libraries.sh
 			step neuron-neff tests/tools/neuron-neff.sh
+			step neuron-top tests/tools/neuron-top.py
 			step install tests/tools/install.sh ;;
 	readme)		step readme tests/readme.sh debian-12 build ;;
 	debian-*)	step "$1" tests/readme.sh "$1" ;;
@@ -223,13 +234,32 @@ run_step() {
 	card)		step card-model make -s -C tests/card check
 			step card with_card tests/vm/run.sh 6.12 --card trn2 --log card \
 				--test tests/card/build/guest_probe
+			step card-driver with_card tests/vm/run.sh 6.12 --stack --mem 1536 \
+				--card trn1 --card inf2 --card trn2:64 --log card-driver \
+				--test tests/card/guest_driver.c --test tests/card/guest_copy.c \
+				--test tests/card/guest_sysfs.sh
+			# A machine has no room for the memory of two large ones.
+			step card-trn3 with_card tests/vm/run.sh 6.12 --stack --card trn3:64 \
+				--log card-trn3 --test tests/card/guest_driver.c \
+				--test tests/card/guest_copy.c --test tests/card/guest_sysfs.sh
+			step card-faults with_card tests/vm/run.sh 6.12 --stack --card trn2 \
+				--log card-faults --test tests/card/guest_faults.c
+			step card-suites with_card tests/vm/run.sh 6.12 --stack --mem 2048 \
+				--card trn2:64 --log card-suites --test tests/card/guest_load.sh \
+				--test tests/vm/guest/death.c --test tests/vm/guest/grow.c \
+				--test tests/vm/guest/notify.c --test tests/vm/guest/zerocopy.c \
+				--test tests/vm/guest/eventfd.c --test tests/vm/guest/nrt_dump.c
+			step card-demo with_card env CARD=trn2 tests/demo.sh
 			step card-shell with_card tests/vm/shell.py card ;;
 	build-*)	step "$1" build_modules "${1#build-}" ;;
 	uml-kunit)	step uml-kunit tests/uml/run.sh --log kunit-uml ;;
 	vm-kunit)	step vm-kunit kunit_vm debug ;;
 	rig)		step rig tests/vm/selftest.sh ;;
-	vm-debug)	step vm-debug stack debug ;;
+	vm-debug)	only=$concurrent step vm-debug stack debug ;;
+	vm-debug-all)	step vm-debug-all stack debug --timeout 7200 ;;
 	vm-6.1|vm-7.3)	only=$kernel_dependent step "$1" stack "${1#vm-}" ;;
+	vm-card-like)	only=$card_like step vm-card-like stack 6.12 --log vm-card-like \
+				--append neuron_emu.card_like=1 ;;
 	vm-*-all)	kernel=${1#vm-}
 			step "$1" stack "${kernel%-all}" --log "$1" ;;
 	vm-7.3-debug)	step vm-7.3-debug stack 7.3-debug --test-timeout 1800 --timeout 7200 ;;
@@ -266,6 +296,7 @@ needed=$(for name; do
 	vm-kunit|vm-debug|pairs)	echo debug ;;
 	kcsan)				echo kcsan ;;
 	coverage-vm)			echo debug ;;
+	vm-card-like)			echo 6.12 ;;
 	vm-*-all)			name=${name#vm-}
 					echo "${name%-all}" ;;
 	fuzz-ioctl)			echo fuzz ;;
@@ -278,10 +309,12 @@ for kernel in $needed; do
 	tests/vm/kernels.sh "$kernel" || say "kernel $kernel is not available"
 done
 
-# Steps that boot a guest, or build a root of their own.
+# Steps that boot a guest, or build a root of their own.  User Mode Linux is a program that
+# uses one processor.
 has_guest() {
 	case $1 in
-	vm-*|uml-*|rig|bench|demo|shell|card|kcsan|coverage-vm|pairs|fuzz-ioctl|debian-*|deb-*) return 0 ;;
+	vm-uml|uml-*)	return 1 ;;
+	vm-*|rig|bench|demo|shell|card|kcsan|coverage-vm|pairs|fuzz-ioctl|debian-*|deb-*) return 0 ;;
 	esac
 	return 1
 }
@@ -319,7 +352,8 @@ set -m
 for name; do
 	! has_guest "$name" || echo "$name"
 done >"$queue"
-host_lane "$@" &
+# When nothing without a guest is left, its lane helps with the others.
+{ host_lane "$@"; guest_lane; } &
 lanes+=($!)
 for _ in $(seq "${GUESTS:-$(guests_at_a_time)}"); do
 	guest_lane &

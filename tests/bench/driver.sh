@@ -5,7 +5,7 @@
 #
 # usage: driver.sh RESULTS [WORK...]
 # RESULTS becomes a directory with driver.jsonl, driver.json and driver.md.
-# KERNEL=6.1 chooses another kernel; KERNEL=uml runs at the processor's own speed.
+# KERNEL=6.1 chooses another kernel; KERNEL=uml-bench runs at the processor's own speed.
 
 set -eu -o pipefail
 # All of it is read before it runs: that takes a while, and this file may change.

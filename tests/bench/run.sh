@@ -18,8 +18,8 @@ tests=${2:-} peers=${3:-}
 tests=${tests// /,} peers=${peers// /,}
 
 "$root/tests/deps.sh" vm
-kdir=$("$root/tests/vm/kdir.sh" uml)
-image=$("$root/tests/vm/kdir.sh" uml image)
+kdir=$("$root/tests/vm/kdir.sh" uml-bench)
+image=$("$root/tests/vm/kdir.sh" uml-bench image)
 source=$("$root/tests/vm/kernels.sh" --source 6.12)
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/neuron-bench.XXXXXX")
@@ -60,7 +60,7 @@ grep -q '^insmod: 0' "$work/console" || {
 cp "$work/root/results.json" "$results/results.jsonl"
 {
 	echo "date:   $(date -u +%Y-%m-%d)"
-	echo "kernel: User Mode Linux $("$root/tests/vm/kdir.sh" uml release)"
+	echo "kernel: User Mode Linux $("$root/tests/vm/kdir.sh" uml-bench release)"
 	echo "cpu:    $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(nproc) processors"
 } >"$results/machine.txt"
 exit

@@ -8,8 +8,8 @@
  *   ttyS1	output of the tests, also read by people
  *   ttyS2	the verdict, written by this program alone
  *
- * Verdict lines: "plan N", then for each test "test NAME STATUS OK NOT_OK",
- * where STATUS is an exit status, "signal-N" or "timeout", and OK and NOT_OK
+ * Verdict lines: "plan N", then for each test "test NAME STATUS OK NOT_OK
+ * SECONDS", where STATUS is an exit status, "signal-N" or "timeout", and OK and NOT_OK
  * count the "ok" and "not ok" lines the test printed; then "check NAME pass" or
  * "check NAME fail REASON"; and "done" as the very last thing. The host believes
  * nothing without "done".
@@ -269,7 +269,7 @@ static int run_test(const char *name)
 	char path[512], buf[4096], result[32];
 	int status = 0, timed_out = 0, ended = 0;
 	int p[2];
-	long deadline = now() + test_timeout;
+	long began = now(), deadline = began + test_timeout;
 	pid_t pid;
 
 	snprintf(path, sizeof(path), "%s/%s", TESTS_DIR, name);
@@ -277,7 +277,7 @@ static int run_test(const char *name)
 	put(output_fd, "# %s\n", name);
 	if (pipe2(p, O_CLOEXEC | O_NONBLOCK) ||
 	    fcntl(p[1], F_SETFL, 0)) {
-		put(verdict_fd, "test %s pipe 0 0\n", name);
+		put(verdict_fd, "test %s pipe 0 0 0\n", name);
 		return -1;
 	}
 	pid = start(path, p[1]);
@@ -329,7 +329,7 @@ static int run_test(const char *name)
 		snprintf(result, sizeof(result), "%d", WEXITSTATUS(status));
 	note("end", name);
 	put(output_fd, "# %s: status %s\n", name, result);
-	put(verdict_fd, "test %s %s %u %u\n", name, result, c.ok, c.not_ok);
+	put(verdict_fd, "test %s %s %u %u %ld\n", name, result, c.ok, c.not_ok, now() - began);
 	return timed_out || status || c.not_ok ? -1 : 0;
 }
 

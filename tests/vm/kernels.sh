@@ -5,11 +5,13 @@
 #
 #   6.1, 6.12    the distribution's kernels and headers, unpacked
 #   7.3, 7.3-rt  those of the next release's backports; rt is PREEMPT_RT
-#   debug        6.12 source built with configs/debug.config
-#   kcsan, fuzz  the debug kernel with configs/kcsan.config or fuzz.config on top
+#   debug        6.12 source built with debug.config, common.config and checks.config
+#   kcsan, fuzz  the same with kcsan.config or fuzz.config on top
 #                (minutes; for named commands)
-#   uml          6.12 source built as User Mode Linux with configs/uml.config
-#   7.3-debug    7.3 source built with configs/debug.config and configs/7.3-debug.config
+#   uml          6.12 source built as User Mode Linux with uml.config in the place of
+#                debug.config
+#   uml-bench    the same without checks.config
+#   7.3-debug    7.3 source built as debug, with 7.3-debug.config on top
 #
 # usage: kernels.sh [--update] NAME...
 #        kernels.sh --source SERIES	(prints the directory of the source)
@@ -32,12 +34,25 @@ set -eu -o pipefail
 configs=$ROOT/tests/vm/configs
 apt_opts=(-qq -o APT::Sandbox::User=root)
 
+# The configuration of a kernel of our own, in the order in which it is merged.
+fragments() {
+	local name list
+
+	case $1 in
+	uml)		list="uml common checks" ;;
+	uml-bench)	list="uml common" ;;
+	debug)		list="common debug checks" ;;
+	*)		list="common debug checks $1" ;;
+	esac
+	for name in $list; do
+		echo "$configs/$name.config"
+	done
+}
+
 recipe_hash() {
 	case $1 in
-	debug) sha256sum <"$configs/debug.config" | cut -c1-10 ;;
-	kcsan|fuzz|7.3-debug) cat "$configs/debug.config" "$configs/$1.config" | sha256sum | cut -c1-10 ;;
-	uml) sha256sum <"$configs/uml.config" | cut -c1-10 ;;
-	*) echo stock ;;
+	6.*|7.3|7.3-rt) echo stock ;;
+	*) fragments "$1" | xargs cat | sha256sum | cut -c1-10 ;;
 	esac
 }
 
@@ -210,11 +225,11 @@ merge_config() {
 }
 
 make_built() {
-	local name=$1 series=$2 what=$3 source dir base=tinyconfig arch=x86_64
-	local fragment=$configs/debug.config log version start=$SECONDS
+	local name=$1 series=$2 what=$3 source dir arch=x86_64
+	local fragment log version start=$SECONDS
 
 	if [ "$what" = uml ]; then
-		base=defconfig arch=um fragment=$configs/uml.config
+		arch=um
 	fi
 	with_lock "source-$series" unpack_source "$series"
 	version=${source##*_}
@@ -223,11 +238,10 @@ make_built() {
 		log=$dir/build.log
 		rm -rf "$dir"
 		mkdir -p "$dir"
-		logged "$log" make -C "$source" O="$dir" ARCH=$arch $base
-		merge_config "$fragment" "$dir" ARCH=$arch
-		case $name in
-		kcsan|fuzz|7.3-debug) merge_config "$configs/$name.config" "$dir" ARCH=$arch ;;
-		esac
+		logged "$log" make -C "$source" O="$dir" ARCH=$arch tinyconfig
+		for fragment in $(fragments "$name"); do
+			merge_config "$fragment" "$dir" ARCH=$arch
+		done
 		case $what in
 		uml)
 			fix_uml "$source"
@@ -265,7 +279,7 @@ prepare() {
 	case $1 in
 	6.1|6.12)	make_stock "$1" ;;
 	debug|kcsan|fuzz) make_built "$1" 6.12 full ;;
-	uml)		make_built uml 6.12 uml ;;
+	uml|uml-bench)	make_built "$1" 6.12 uml ;;
 	7.3|7.3-rt)	use_next_release; make_stock "$1" ;;
 	7.3-debug)	use_next_release; make_built 7.3-debug 7.3 full ;;
 	esac
@@ -291,11 +305,11 @@ if [ "${1:-}" = --update ]; then
 	shift
 	apt-get "${apt_opts[@]}" update >&2
 fi
-[ $# -gt 0 ] || die "usage: kernels.sh [--update] 6.1|6.12|7.3|7.3-rt|debug|kcsan|fuzz|uml|7.3-debug..."
+[ $# -gt 0 ] || die "usage: kernels.sh [--update] 6.1|6.12|7.3|7.3-rt|debug|kcsan|fuzz|uml|uml-bench|7.3-debug..."
 mkdir -p "$CACHE/kernels"
 for name; do
 	case $name in
-	6.1|6.12|7.3|7.3-rt|debug|kcsan|fuzz|uml|7.3-debug) ;;
+	6.1|6.12|7.3|7.3-rt|debug|kcsan|fuzz|uml|uml-bench|7.3-debug) ;;
 	*) die "unknown kernel $name" ;;
 	esac
 	link=$CACHE/kernels/$name-$(recipe_hash "$name")

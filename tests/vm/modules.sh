@@ -5,7 +5,7 @@
 # that holds them. Built in a copy, one for each kernel, so that kernels do not
 # disturb each other and the tree stays clean.
 #
-# usage: modules.sh 6.1|6.12|7.3|7.3-rt|debug|kcsan|fuzz|uml|7.3-debug [make arguments...]
+# usage: modules.sh 6.1|6.12|7.3|7.3-rt|debug|kcsan|fuzz|uml|uml-bench|7.3-debug [make arguments...]
 
 set -eu -o pipefail
 . "$(dirname "$0")/lib.sh"
@@ -19,7 +19,8 @@ args=(KDIR="$kdir" WERROR=1 NEURON_TESTS=1)
 case $kernel in
 debug|kcsan|7.3-debug) args+=(NEURON_KUNIT=1) ;;
 fuzz) args+=(NEURON_KCOV=1) ;;
-uml) args+=(NEURON_KUNIT=1 NEURON_TESTS=0 ARCH=um) ;;
+uml) args+=(NEURON_KUNIT=1 ARCH=um) ;;
+uml-bench) args+=(NEURON_TESTS=0 ARCH=um) ;;
 esac
 
 # One copy for each work tree, kernel and set of options.

@@ -18,8 +18,8 @@
 #   --cpu MODEL		processor of the guest (max)
 #   --no-leaks		leave out the leak scan of the debug kernel
 #   --plugin FILE,ARG=...	of QEMU
-#   --card KIND		add a model of a card (trn1, inf2, trn2, trn3); its complaints fail
-#			the run
+#   --card KIND[:MIB]	add a model of a card (trn1, inf2, trn2, trn3), with a pattern in
+#			the first MIB of each HBM; its complaints fail the run
 #   --stream		show the tests' output while they run
 #   --log NAME		where to keep the output below $CACHE/logs
 #   --accel ACCEL	of QEMU (tcg,thread=multi)
@@ -227,7 +227,7 @@ for file in "${tests[@]}"; do
 	number=$((number + 1))
 done
 
-[ "$kernel" = uml ] ||
+[[ $kernel == uml* ]] ||
 	(cd "$root" && find . | cpio --quiet -o -H newc -R 0:0 >"$staging/initrd")
 
 # ---- the run -----------------------------------------------------------------------
@@ -239,7 +239,9 @@ cmdline+=" watchdog_thresh=30 rcupdate.rcu_cpu_stall_timeout=120"
 cmdline+=" sysctl.kernel.softlockup_panic=1 sysctl.kernel.hung_task_panic=1"
 cmdline+=" sysctl.kernel.panic_on_rcu_stall=1 kmemleak=on"
 # Memory that is freed while somebody still has it is a warning there.
-[ "$kernel" != debug ] || cmdline+=" neuron.check_users=1"
+case $kernel in
+debug|uml) cmdline+=" neuron.check_users=1" ;;
+esac
 # The rest of the kernel has data races, too: complaint() tells whose they are.
 [ "$kernel" != kcsan ] || cmdline+=" panic_on_warn=0"
 cmdline+=" rig.timeout=$test_timeout rig.leaks=$leaks$append"
@@ -252,7 +254,9 @@ if [ ${#cards[@]} != 0 ]; then
 	logged "$logs/card.log" make -C "$ROOT/tests/card"
 fi
 for i in "${!cards[@]}"; do
-	"$ROOT/tests/card/build/neuron-card" -k "${cards[i]}" -r "$i" "$staging/card$i" \
+	dirty=0
+	[[ ${cards[i]} != *:* ]] || dirty=${cards[i]#*:}
+	"$ROOT/tests/card/build/neuron-card" -k "${cards[i]%:*}" -r "$i" -d "$dirty" "$staging/card$i" \
 		2>"$logs/card$i.log" &
 	card_pids+=($!)
 	until [ -S "$staging/card$i.control" ]; do
@@ -288,7 +292,7 @@ fi
 : >"$logs/verdict.log"
 started=$SECONDS
 status=0
-if [ "$kernel" = uml ]; then
+if [[ $kernel == uml* ]]; then
 	# Its root is the staging directory on the host; nothing else is visible.
 	read -r -a arguments <<<"${cmdline/console=ttyS0,115200/}"
 	timeout -k 5 "$timeout" "$image" mem="${mem}M" \
@@ -390,14 +394,14 @@ if [ "$ran" != "${#tests[@]}" ]; then
 	fail missing "$((${#tests[@]} - ran)) of ${#tests[@]} tests did not finish"
 fi
 
-while read -r kind name result ok not_ok; do
+while read -r kind name result ok not_ok seconds; do
 	case $kind in
 	test)
 		# A test without points of its own counts as one.
 		if [ "$result" = 0 ] && [ "$not_ok" = 0 ]; then
 			[ "$ok" != 0 ] || ok=1
 			passed=$((passed + ok))
-			echo "ok - $kernel: $name ($ok points)"
+			echo "ok - $kernel: $name ($ok points, $seconds s)"
 		else
 			passed=$((passed + ok))
 			[ "$not_ok" != 0 ] || not_ok=1
@@ -408,7 +412,7 @@ while read -r kind name result ok not_ok; do
 		if [ "$result" = pass ]; then
 			passed=$((passed + 1))
 		else
-			fail "$name" "check $name: $ok $not_ok"
+			fail "$name" "check $name: $ok $not_ok $seconds"
 		fi ;;
 	esac
 done <<<"$verdict"

@@ -65,7 +65,7 @@ expect_cut() {
 	mkdir -p "$tree"
 	(cd "$ROOT" && git ls-files -co --exclude-standard kmod uapi tests/vm tests/kunit VERSION) |
 		rsync -a --delete --files-from=- "$ROOT/" "$tree/"
-	sed -i 's/i < NEURON_NR_USERS/0 \&\& &/' "$tree/kmod/mem/grow.c"
+	sed -i 's/i < ARRAY_SIZE(chunk->users)/0 \&\& &/' "$tree/kmod/mem/grow.c"
 	if cmp -s {"$ROOT","$tree"}/kmod/mem/grow.c ||
 	   ! modules=$("$tree/tests/vm/modules.sh" uml 2>"$work/out"); then
 		bad=1
@@ -80,8 +80,8 @@ expect_cut() {
 	result $bad "$2"
 }
 
-# What only the debug kernel notices runs there; what the host and init notice runs
-# in User Mode Linux, which boots in no time.
+# What the host and init notice runs in User Mode Linux, which boots in no time, and what
+# it notices itself.
 fault='modprobe faulty fault='
 run_case() {
 	local kernel=debug
@@ -116,6 +116,15 @@ run_case() {
 		expect uml-warn warn "UML: a warning is noticed" "${fault}warn" ;;
 	uml-oops) kernel=uml
 		expect uml-oops panic "UML: an oops is noticed" "${fault}oops" ;;
+	uml-kasan) kernel=uml
+		expect uml-kasan kasan "UML: an access out of bounds is noticed" "${fault}kasan" ;;
+	uml-lockdep) kernel=uml
+		expect uml-lockdep lockdep "UML: a lock inversion is noticed" "${fault}lockdep" ;;
+	uml-atomic-sleep) kernel=uml
+		expect uml-atomic-sleep atomic-sleep "UML: sleeping under a spinlock is noticed" \
+			"${fault}atomic-sleep" ;;
+	uml-leak) kernel=uml
+		expect uml-leak kmemleak "UML: a memory leak is noticed" "${fault}leak" ;;
 	no-verdict) kernel=uml
 		expect no-verdict no-verdict "a guest that ends without verdict is noticed" \
 			"busybox poweroff -f" ;;
@@ -141,7 +150,7 @@ run_case() {
 }
 
 if [ $# = 0 ]; then
-	set -- uml-clean uml-warn uml-oops no-verdict timeout status signal point forged \
+	set -- uml-clean uml-warn uml-oops uml-kasan uml-lockdep uml-atomic-sleep uml-leak no-verdict timeout status signal point forged \
 		cut-mapping cut-dma-buf cut-ring \
 		clean oops warn kasan ubsan lockdep atomic-sleep leak soft-lockup hung-task dead
 fi
