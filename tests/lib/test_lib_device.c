@@ -424,7 +424,7 @@ static void test_notifications(void **state)
 	fake_fail(1, _IOC_NR(NEURON_NATIVE_NQ_EVENTFD), EBADF);
 	assert_int_equal(neuron_nq_set_eventfd(nq, 12345), -EBADF);
 	assert_int_equal(neuron_nq_set_eventfd(nq, -5), 0);
-	/* Replaced, closed, reset: its memory goes once, and nothing else does. */
+	/* A queue is replaced, closed, reset: its memory is freed once, and nothing else is. */
 	assert_int_equal(neuron_nq_open(device, &opts, &other), 0);
 	assert_int_equal(neuron_mem_alloc(device, 64, NULL, &mem), 0);
 	neuron_nq_close(nq);

@@ -375,7 +375,7 @@ static int invert(void *context, const struct neuron_host_tensor *in, size_t nr_
 	return 0;
 }
 
-/* What the network does to x: a list that is none copies it. */
+/* What the network xors x with; 0: the file has no network, and copies x. */
 static uint8_t net_mask;
 
 static int use_net(void)
@@ -428,7 +428,7 @@ static void test_net(void **state)
 	neff = net_neff();
 	every_failure(use_net, -ENOMEM, -EIO, false);
 	free(neff.data);
-	/* One that is no network. */
+	/* A file without a network. */
 	net_mask = 0;
 	neff = make_list_neff();
 	every_failure(use_net, -ENOMEM, -EIO, false);
@@ -535,7 +535,7 @@ static NRT_STATUS use_trace(void)
 	return status;
 }
 
-/* The runtime did not start: why, only its log says. */
+/* The runtime did not start; only its log says why. */
 static bool not_started;
 
 static NRT_STATUS start_runtime(void)
@@ -716,7 +716,7 @@ static int make_runtime_dir(void)
 	       setenv("NEURON_RT_ROOT_COMM_ID", "127.0.0.1:20000", 1);
 }
 
-/* Nothing is left in it. */
+/* The runtime has left nothing in the directory: it can be removed. */
 static int remove_runtime_dir(void **state)
 {
 	char name[64];
@@ -947,7 +947,7 @@ static void one_failure(const struct row *row, unsigned int n, bool sticky, unsi
 	fake.sticky = sticky;
 	ret = row->scenario->run();
 	fake.fail_at = 0;
-	/* What is called at the end only never fails for good. */
+	/* A call that is made only when the core is closed never fails with @sticky. */
 	if (!fake.failed && !sticky)
 		fail_msg("call %u was not made", n);
 	if (!as_wanted(row, ret))

@@ -250,8 +250,7 @@ static void test_implicit(void **state)
 	request_free(&r);
 }
 
-/* Two networks on a group: one runs at a time. */
-/* However many nodes there are. */
+/* The archive is unpacked once, however many nodes there are. */
 static void test_L6_unpacked_once(void **state)
 {
 	struct neuron_net *net;
@@ -313,6 +312,7 @@ static void test_too_many_cores(void **state)
 	free(n.data);
 }
 
+/* Of two networks on a group one runs at a time. */
 static void test_start_stop(void **state)
 {
 	struct neuron_net *a, *b;
@@ -400,11 +400,11 @@ static void test_pipeline(void **state)
 	assert_int_equal(poll(&pfd, 1, 0), 1);
 	assert_int_equal(read(fd, &n, sizeof(n)), sizeof(n));
 	assert_int_equal(n, 3);
-	/* Waited for is gone. */
+	/* A request that was waited for is gone. */
 	assert_int_equal(neuron_net_wait(net, r[0].cookie, 0, NULL), -ENOENT);
 	assert_int_equal(neuron_net_wait(net, 1000, 0, NULL), -ENOENT);
 	assert_int_equal(neuron_net_submit(net, r[3].io, 2, &r[3].cookie), 0);
-	/* Unload finishes it. */
+	/* Unloading finishes the last request. */
 	neuron_net_unload(net);
 	request_check(&r[3], 3, 0xff);
 	for (uint8_t i = 0; i < 4; i++) {
@@ -476,7 +476,7 @@ static void test_errors(void **state)
 	fake.dma_error = NEURON_ISA_ERR_DMA_ACCESS;
 	assert_int_equal(neuron_net_infer(net, r.io, 2, &result), -EIO);
 	assert_non_null(strstr(result.errors[0], "node first: DMA engine"));
-	/* It is well again. */
+	/* The next request is well. */
 	assert_int_equal(neuron_net_infer(net, r.io, 2, &result), 0);
 	assert_int_equal(result.nr_errors, 0);
 	request_check(&r, 9, 0xff);
@@ -680,7 +680,7 @@ static void test_two_devices(void **state)
 	}
 }
 
-/* All requests at once, and again. */
+/* As many requests as the queue takes, and again. */
 static void test_two_devices_queue(void **state)
 {
 	struct neuron_net *net = load(direct_neff(), NULL, 4);

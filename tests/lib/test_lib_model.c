@@ -17,6 +17,7 @@
 
 #include "src/isa/program.h"
 #include "src/isa/span.h"
+#include "src/load/labels.h"
 #include "src/run/core.h"
 
 #define MIB (1ull << 20)
@@ -83,6 +84,41 @@ static void test_spans(void **state)
 	s = SIDE(0, 3, { 16, 4, 3 }, { 1, 0, 16 });
 	p = span_of(&s, 0);
 	assert_int_equal(p.ndim, 3);
+}
+
+/* A profile finds transfers by ring and descriptor, whatever order their triggers have. */
+static void test_labels_order(void **state)
+{
+	static const struct {
+		uint32_t ring, first;
+	} added[] = { { 2, 0 }, { 0, 4 }, { 2, 3 }, { 1, 7 }, { 0, 0 }, { 1, 2 }, { 0, 2 } };
+	static const uint32_t sorted[] = { 4, 6, 1, 5, 3, 0, 2 };
+	enum { N = sizeof(added) / sizeof(added[0]) };
+	struct neuron_neff_queue queue = { .name = "q" };
+	struct neuron_neff_dma dma = { .queue = &queue };
+	struct programs programs = { .nr_triggers = N };
+	struct labels *l = labels_new("caf\xc3\xa9 ~", &programs, 3);
+
+	(void)state;
+	assert_non_null(l);
+	assert_string_equal(l->name, "caf?? ~");
+	for (uint32_t i = 0; i < N; i++) {
+		struct trigger t = { .dma = &dma, .inst = i, .ring = added[i].ring };
+
+		assert_int_equal(labels_add(l, &t, NEURON_ISA_ENGINE_ACT, added[i].first), 0);
+	}
+	labels_sort(l);
+	assert_int_equal(l->nr_entries, N);
+	for (uint32_t i = 0; i < N; i++) {
+		const struct label_entry *e = &l->entries[l->by_ring[i]];
+
+		assert_int_equal(l->by_ring[i], sorted[i]);
+		assert_int_equal(e->ring, added[sorted[i]].ring);
+		assert_int_equal(e->first, added[sorted[i]].first);
+		assert_int_equal(e->inst, sorted[i]);
+		assert_int_equal(e->engine, NEURON_ISA_ENGINE_ACT);
+	}
+	labels_put(l);
 }
 
 /* Against a walk byte by byte. */
@@ -872,7 +908,7 @@ static void test_errors(void **state)
 	struct neuron_model *m, *bad;
 
 	good_program(p);
-	p[1].opcode = NEURON_ISA_OP_MATMUL;	/* not on SP, says the fake */
+	p[1].opcode = NEURON_ISA_OP_MATMUL;	/* the fake driver refuses it on SP */
 	p[3].opcode = NEURON_ISA_OP_NOP;
 	bad = load(f, make_program_neff(p, 6 * 64));
 	m = load(f, make_list_neff());
@@ -995,7 +1031,7 @@ static uint64_t unload_held(struct fixture *f)
 	return before;
 }
 
-/* If that fails, too: when the core is used again. */
+/* If the reset fails, too, the rings come back when the core is used again. */
 static void test_L23_core_is_held(void **state)
 {
 	struct fixture *f = *state;
@@ -1750,6 +1786,7 @@ static void test_damaged(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_labels_order),
 		cmocka_unit_test(test_spans),
 		cmocka_unit_test(test_pieces),
 		cmocka_unit_test(test_page_rules),

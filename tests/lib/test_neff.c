@@ -632,6 +632,86 @@ static void test_foreign_neff_json(void **state)
 	fixture_free(&f);
 }
 
+/* What the words of a queue set mean. */
+static void test_queue_words(void **state)
+{
+	static const struct {
+		const char *from, *to;
+		int type, owner;
+		uint32_t semaphore;
+	} rows[] = {
+		{ "\"in\"", "\"in\"", NEURON_NEFF_QUEUE_IN, NEURON_NEFF_SP, 9 },
+		{ "\"in\"", "\"out\"", NEURON_NEFF_QUEUE_OUT, NEURON_NEFF_SP, 9 },
+		{ "\"in\"", "\"data\"", NEURON_NEFF_QUEUE_DATA, NEURON_NEFF_SP, 9 },
+		{ "\"in\"", "\"embedding_update\"", NEURON_NEFF_QUEUE_EMBEDDING_UPDATE,
+		  NEURON_NEFF_SP, 9 },
+		{ "\"in\"", "\"dynamic\"", NEURON_NEFF_QUEUE_DYNAMIC, NEURON_NEFF_SP, 9 },
+		{ "\"in\"", "\"In\"", NEURON_NEFF_QUEUE_UNKNOWN, NEURON_NEFF_SP, 9 },
+		{ "\"owner\": \"sp\"", "\"owner\": \"PE0\"", 0, NEURON_NEFF_PE, 9 },
+		{ "\"owner\": \"sp\"", "\"owner\": \"pe\"", 0, NEURON_NEFF_PE, 9 },
+		{ "\"owner\": \"sp\"", "\"owner\": \"Activation\"", 0, NEURON_NEFF_ACT, 9 },
+		{ "\"owner\": \"sp\"", "\"owner\": \"Pool0\"", 0, NEURON_NEFF_POOL, 9 },
+		{ "\"owner\": \"sp\"", "\"owner\": \"dve\"", 0, NEURON_NEFF_DVE, 9 },
+		{ "\"owner\": \"sp\"", "\"owner\": \"SP0\"", 0, NEURON_NEFF_SP, 9 },
+		{ "\"owner\": \"sp\"", "\"owner\": \"spx\"", 0, -1, 9 },
+		{ "\"semaphore\": 9}", "\"semaphore\": 0}", 0, NEURON_NEFF_SP, 0 },
+		{ "\"semaphore\": 9}", "\"semaphore\": 9, \"semaphore_set\": [7]}", 0,
+		  NEURON_NEFF_SP, 7 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct neuron_neff_queue *q;
+		struct neuron_neff *neff;
+		struct fixture f;
+		size_t size;
+		void *bytes;
+
+		print_message("# %s\n", rows[i].to);
+		fixture_init(&f);
+		edit(&f, DEF, rows[i].from, rows[i].to);
+		bytes = build(&f, true, &size);
+		neff = accepted(bytes, size);
+		free(bytes);
+		q = &neff->subgraphs[0].queues[0];
+		assert_int_equal(q->type, rows[i].type);
+		assert_int_equal(q->owner, rows[i].owner);
+		assert_int_equal(q->fabric, NEURON_NEFF_FABRIC_MAIN);
+		assert_int_equal(q->nr_semaphores, 1);
+		assert_int_equal(q->semaphores[0], rows[i].semaphore);
+		neuron_neff_close(neff);
+		fixture_free(&f);
+	}
+}
+
+/* Queues of a set that are named are found by that name, the first one, too. */
+static void test_queue_instances(void **state)
+{
+	static const char *const names[] = { "a", "b" };
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		const struct neuron_neff_dma *dma;
+		struct neuron_neff *neff;
+		struct fixture f;
+		char to[40];
+		size_t size;
+		void *bytes;
+
+		snprintf(to, sizeof(to), "\"instance_name\": \"%s\"", names[i]);
+		fixture_init(&f);
+		edit(&f, SP, "\"instance_name\": \"b\"", to);
+		bytes = build(&f, true, &size);
+		neff = accepted(bytes, size);
+		free(bytes);
+		dma = neuron_neff_find_dma(&neff->subgraphs[0].engines[NEURON_NEFF_SP], 3);
+		assert_ptr_equal(dma->queue, &neff->subgraphs[0].queues[1]);
+		assert_int_equal(dma->instance, i);
+		neuron_neff_close(neff);
+		fixture_free(&f);
+	}
+}
+
 static void test_two_graphs(void **state)
 {
 	struct neuron_neff *neff;
@@ -897,6 +977,31 @@ static void test_arguments(void **state)
 	refused("NEFF", 4, NULL, -EINVAL, "header: file has 4 bytes");
 }
 
+/* The options of a program that knows more, or fewer, of them than this library. */
+static void test_opts_of_other_size(void **state)
+{
+	struct {
+		struct neuron_neff_opts o;
+		uint8_t more[4096];
+	} later = { .o = { .size = sizeof(later), .short_constants = true } };
+	struct neuron_neff *neff;
+	struct fixture f;
+	size_t size;
+	void *bytes;
+
+	(void)state;
+	memset(later.more, 0xff, sizeof(later.more));
+	fixture_init(&f);
+	edit(&f, DEF, "\"var_id\": 8, \"size\": 64", "\"var_id\": 8, \"size\": 65");
+	bytes = build(&f, true, &size);
+	assert_int_equal(neuron_neff_open(bytes, size, &later.o, &neff), 0);
+	neuron_neff_close(neff);
+	later.o.size = offsetof(struct neuron_neff_opts, short_constants);
+	assert_int_equal(neuron_neff_open(bytes, size, &later.o, &neff), -EINVAL);
+	free(bytes);
+	fixture_free(&f);
+}
+
 static void test_hash(void **state)
 {
 	struct neuron_neff_opts o = { .size = sizeof(o), .verify_hash = true };
@@ -1154,6 +1259,34 @@ static void test_hostile_members(void **state)
 	}
 }
 
+/* Holes at the start, around the data, and between pieces of it. */
+static void test_sparse_members(void **state)
+{
+	static const struct {
+		int nr;
+		int64_t at[2];
+	} rows[] = { { 1, { 8192 - 512 } }, { 1, { 1024 } }, { 2, { 0, 4096 } } };
+	static const char data[8192];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct archive_entry *e = archive_entry_new();
+		struct raw r;
+
+		archive_entry_set_pathname(e, "holes");
+		archive_entry_set_filetype(e, AE_IFREG);
+		archive_entry_set_perm(e, 0644);
+		archive_entry_set_size(e, sizeof(data));
+		for (int k = 0; k < rows[i].nr; k++)
+			archive_entry_sparse_add_entry(e, rows[i].at[k], 512);
+		raw_start(&r, 1 << 16, true);
+		assert_int_equal(archive_write_header(r.a, e), ARCHIVE_OK);
+		assert_int_equal(archive_write_data(r.a, data, sizeof(data)), sizeof(data));
+		archive_entry_free(e);
+		raw_refused(&r, NULL, -EINVAL, "holes: sparse file in the archive");
+	}
+}
+
 static void test_directories_are_fine(void **state)
 {
 	struct raw r;
@@ -1239,6 +1372,36 @@ static void test_bomb(void **state)
 	o.max_values = 0;
 	raw_refused(&r, &o, -E2BIG, "kelf-0.json: more than 8388608 values");
 	free(zeros);
+}
+
+/* Each kind of value counts, and as many as are allowed are read. */
+static void test_value_limit(void **state)
+{
+	static const struct {
+		const char *text;
+		uint32_t values;
+	} rows[] = {
+		{ "{}", 2 }, { "{\"a\":5}", 3 }, { "{\"a\":5,\"b\":6}", 5 },
+		{ "{\"a\":[]}", 4 }, { "{\"a\":[5]}", 4 }, { "{\"a\":[5,6,7]}", 6 },
+		{ "{\"a\":{}}", 4 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct neuron_neff_opts o = { .size = sizeof(o), .max_values = rows[i].values };
+		struct raw r;
+
+		print_message("# %s\n", rows[i].text);
+		raw_start(&r, 1 << 16, true);
+		raw_add(&r, "kelf-0.json", AE_IFREG, NULL, false, rows[i].text,
+			strlen(rows[i].text));
+		raw_refused(&r, &o, -EINVAL, "graphs: missing");
+		o.max_values--;
+		raw_start(&r, 1 << 16, true);
+		raw_add(&r, "kelf-0.json", AE_IFREG, NULL, false, rows[i].text,
+			strlen(rows[i].text));
+		raw_refused(&r, &o, -E2BIG, "values");
+	}
 }
 
 /* A plain tar whose member claims to have @octal bytes. */
@@ -1725,46 +1888,55 @@ static void test_large_counts(void **state)
 
 /* ---- .npy ---- */
 
+static const struct {
+	const char *dict;
+	int err;
+	const char *what;
+} npy_refused[] = {
+	{ "", -EINVAL, "sg00/w.npy: bad header" },
+	{ "{", -EINVAL, "bad header" },
+	{ "{'descr': '<f4', 'fortran_order': False}", -EINVAL, "bad header" },
+	{ "{'descr': '<f4', 'fortran_order': False, 'shape': (4, 4)} x", -EINVAL, "bad header" },
+	{ "{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (16,)}", -EINVAL,
+	  "bad header" },
+	{ "{'descr': '<f4', 'fortran_order': 0, 'shape': (16,)}", -EINVAL, "bad header" },
+	{ "{'descr': '<f4', 'fortran_order': False, 'shape': (-16,)}", -EINVAL, "bad header" },
+	{ "{'descr': '<f4', 'fortran_order': False, 'shape': (16,), 'x': 1}", -EINVAL,
+	  "bad header" },
+	{ "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (16,)}", -EINVAL,
+	  "bad header" },
+	{ "{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,)}",
+	  -EINVAL, "bad header" },
+	{ "{'descr': '<f4', 'fortran_order': False, 'shape': (4, 5)}", -EINVAL,
+	  "64 bytes of elements, its shape says 80" },
+	{ "{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296)}",
+	  -EINVAL, "overflows" },
+	{ "{'descr': '<f4', 'fortran_order': True, 'shape': (4, 4)}", -EOPNOTSUPP,
+	  "Fortran order" },
+	{ "{'descr': '>f4', 'fortran_order': False, 'shape': (4, 4)}", -EOPNOTSUPP,
+	  "element type '>f4'" },
+	{ "{'descr': '|O8', 'fortran_order': False, 'shape': (8,)}", -EOPNOTSUPP,
+	  "element type '|O8'" },
+	{ "{'descr': '<f0', 'fortran_order': False, 'shape': (8,)}", -EOPNOTSUPP, "'<f0'" },
+	/* The longest text that there is room for, and one more. */
+	{ "{'descr': '<f3456789abcdef', 'fortran_order': False, 'shape': (8,)}", -EOPNOTSUPP,
+	  "element type '<f3456789abcdef'" },
+	{ "{'descr': '<f3456789abcdef0', 'fortran_order': False, 'shape': (8,)}", -EINVAL,
+	  "bad header" },
+	{ "{'0123456789abcdef': 1, 'descr': '<f4', 'fortran_order': False, 'shape': (16,)}",
+	  -EINVAL, "bad header" },
+};
+
+static const char *const npy_accepted[] = {
+	"{'descr': '<f4', 'fortran_order': True, 'shape': (1, 16)}",
+	"{\"shape\": (16L,), \"descr\": \"<i4\", \"fortran_order\": False}",
+	"{'descr': '<f8', 'fortran_order': False, 'shape': (2, 4,), }",
+	"{'descr': '|V2', 'fortran_order': False, 'shape': (32,), }",
+	"{'descr':'|u1','fortran_order':False,'shape':(1,1,1,1,1,1,1,1,1,64)}",
+};
+
 static void test_npy(void **state)
 {
-	static const struct {
-		const char *dict;
-		int err;
-		const char *what;
-	} cases[] = {
-		{ "", -EINVAL, "sg00/w.npy: bad header" },
-		{ "{", -EINVAL, "bad header" },
-		{ "{'descr': '<f4', 'fortran_order': False}", -EINVAL, "bad header" },
-		{ "{'descr': '<f4', 'fortran_order': False, 'shape': (4, 4)} x", -EINVAL, "bad header" },
-		{ "{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (16,)}", -EINVAL,
-		  "bad header" },
-		{ "{'descr': '<f4', 'fortran_order': 0, 'shape': (16,)}", -EINVAL, "bad header" },
-		{ "{'descr': '<f4', 'fortran_order': False, 'shape': (-16,)}", -EINVAL, "bad header" },
-		{ "{'descr': '<f4', 'fortran_order': False, 'shape': (16,), 'x': 1}", -EINVAL,
-		  "bad header" },
-		{ "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (16,)}", -EINVAL,
-		  "bad header" },
-		{ "{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,)}",
-		  -EINVAL, "bad header" },
-		{ "{'descr': '<f4', 'fortran_order': False, 'shape': (4, 5)}", -EINVAL,
-		  "64 bytes of elements, its shape says 80" },
-		{ "{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296)}",
-		  -EINVAL, "overflows" },
-		{ "{'descr': '<f4', 'fortran_order': True, 'shape': (4, 4)}", -EOPNOTSUPP,
-		  "Fortran order" },
-		{ "{'descr': '>f4', 'fortran_order': False, 'shape': (4, 4)}", -EOPNOTSUPP,
-		  "element type '>f4'" },
-		{ "{'descr': '|O8', 'fortran_order': False, 'shape': (8,)}", -EOPNOTSUPP,
-		  "element type '|O8'" },
-		{ "{'descr': '<f0', 'fortran_order': False, 'shape': (8,)}", -EOPNOTSUPP, "'<f0'" },
-	};
-	static const char *const good[] = {
-		"{'descr': '<f4', 'fortran_order': True, 'shape': (1, 16)}",
-		"{\"shape\": (16L,), \"descr\": \"<i4\", \"fortran_order\": False}",
-		"{'descr': '<f8', 'fortran_order': False, 'shape': (2, 4,), }",
-		"{'descr': '|V2', 'fortran_order': False, 'shape': (32,), }",
-		"{'descr':'|u1','fortran_order':False,'shape':(1,1,1,1,1,1,1,1,1,64)}",
-	};
 	char npy[512], data[64] = "elements";
 	struct neuron_neff *neff;
 	struct fixture f;
@@ -1773,15 +1945,15 @@ static void test_npy(void **state)
 
 	(void)state;
 	fixture_init(&f);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		n = make_npy(npy, cases[i].dict, data, sizeof(data));
+	for (size_t i = 0; i < sizeof(npy_refused) / sizeof(npy_refused[0]); i++) {
+		n = make_npy(npy, npy_refused[i].dict, data, sizeof(data));
 		set_file(&f, "sg00/w.npy", npy, n);
-		refused_fixture(&f, cases[i].err, cases[i].what);
+		refused_fixture(&f, npy_refused[i].err, npy_refused[i].what);
 	}
-	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+	for (size_t i = 0; i < sizeof(npy_accepted) / sizeof(npy_accepted[0]); i++) {
 		const struct neuron_neff_var *w;
 
-		n = make_npy(npy, good[i], data, sizeof(data));
+		n = make_npy(npy, npy_accepted[i], data, sizeof(data));
 		set_file(&f, "sg00/w.npy", npy, n);
 		bytes = build(&f, true, &size);
 		neff = accepted(bytes, size);
@@ -1794,7 +1966,7 @@ static void test_npy(void **state)
 		neuron_neff_close(neff);
 	}
 	/* Cut off at every length: the header, then the elements. */
-	n = make_npy(npy, good[0], data, sizeof(data));
+	n = make_npy(npy, npy_accepted[0], data, sizeof(data));
 	for (size_t cut = 0; cut < n; cut++) {
 		set_file(&f, "sg00/w.npy", npy, cut);
 		refused_fixture(&f, -EINVAL, "sg00/w.npy: ");
@@ -1937,6 +2109,8 @@ int main(void)
 		cmocka_unit_test(test_header_fields),
 		cmocka_unit_test(test_header_of_other_size),
 		cmocka_unit_test(test_foreign_neff_json),
+		cmocka_unit_test(test_queue_words),
+		cmocka_unit_test(test_queue_instances),
 		cmocka_unit_test(test_two_graphs),
 		cmocka_unit_test(test_L3_root),
 		cmocka_unit_test(test_vendor_code),
@@ -1946,15 +2120,18 @@ int main(void)
 		cmocka_unit_test(test_writer_refuses),
 		cmocka_unit_test(test_header),
 		cmocka_unit_test(test_arguments),
+		cmocka_unit_test(test_opts_of_other_size),
 		cmocka_unit_test(test_hash),
 		cmocka_unit_test(test_text_is_tame),
 		cmocka_unit_test(test_truncated),
 		cmocka_unit_test(test_corrupt),
 		cmocka_unit_test(test_not_an_archive),
 		cmocka_unit_test(test_hostile_members),
+		cmocka_unit_test(test_sparse_members),
 		cmocka_unit_test(test_directories_are_fine),
 		cmocka_unit_test(test_long_name),
 		cmocka_unit_test(test_bomb),
+		cmocka_unit_test(test_value_limit),
 		cmocka_unit_test(test_claimed_size),
 		cmocka_unit_test(test_L4_zeros),
 		cmocka_unit_test(test_C5_unnamed),

@@ -65,7 +65,7 @@ static void clear_env(void)
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		unsetenv(names[i]);
-	/* Physical cores, and nothing on them at first. */
+	/* A logical core is a physical one, and no microcode is set aside. */
 	setenv("NEURON_LOGICAL_NC_CONFIG", "1", 1);
 	setenv("NEURON_RT_MICROCODE_MB", "0", 1);
 }
@@ -916,7 +916,7 @@ static void test_R5_limit(void **state)
 	memset(d->limit, 0, sizeof(d->limit));
 }
 
-/* Said at the level that everybody sees. */
+/* A page size that has no effect is an error in the log, which everybody sees. */
 static void test_T3_page_size(void **state)
 {
 	(void)state;
@@ -1082,7 +1082,7 @@ static void test_L21_report_through_a_link(void **state)
 	unlink(path);
 }
 
-/* Nor is half of a report taken for one. */
+/* A report that could not be written to its end is not taken for a whole one. */
 static void test_L21_report_is_cut_short(void **state)
 {
 	struct rlimit limit, small;
@@ -1260,7 +1260,7 @@ static struct neff_bytes shift_neff(void)
 	return make_neff("shift", def, files, 1);
 }
 
-/* What it is run on is what it made the time before, each time. */
+/* Each run gets what the run before it has made. */
 static void test_repeat_feeds_back_each_time(void **state)
 {
 	nrt_model_t *m = load(shift_neff(), 0);

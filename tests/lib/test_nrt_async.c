@@ -326,7 +326,7 @@ static void test_close(void **state)
 	assert_int_equal(nrta_execute_schedule(m, io.in, io.out, 0, NULL, NULL), NRT_CLOSED);
 	assert_int_equal(nrta_tensor_write(io.x, &done, 0, 1, 0, NULL, NULL), NRT_CLOSED);
 	io_free(&io);
-	/* And again. */
+	/* Numbers of the life before are unknown in the next one. */
 	init(NULL, NULL);
 	assert_int_equal(nrta_is_completed(seq, &done), NRT_INVALID);
 	m = load();
@@ -353,7 +353,7 @@ static void test_watch(void **state)
 	fake.stuck = true;
 	assert_int_equal(nrta_execute_schedule(m, io.in, io.out, 0, NULL, &seq), NRT_SUCCESS);
 	assert_int_equal(nrta_event_register_seq_id_completion(seq, a), NRT_SUCCESS);
-	/* Another one instead; the caller's descriptor may go. */
+	/* Another eventfd takes its place; the caller may close its descriptor. */
 	assert_int_equal(nrta_event_register_seq_id_completion(seq, b), NRT_SUCCESS);
 	n = (uint64_t)dup(b);
 	close(b);
@@ -589,7 +589,7 @@ static void closing_callback(void *params, uint32_t model_id, uint32_t vnc, uint
 	if (c->wait) {
 		while (!atomic_load(&c->closing))
 			usleep(1000);
-		/* Until nrt_close() waits for this thread. */
+		/* By then nrt_close() waits for this thread. */
 		usleep(200000);
 		c->drain = nrt_async_drain_queued_execs(0);
 		c->output = nrt_tensor_check_output_completion(c->io->y, -1, 1000);
@@ -668,7 +668,7 @@ static void drain_the_other(void *params, uint32_t model_id, uint32_t vnc, uint6
 	m->drain[vnc] = nrt_async_drain_queued_execs(!vnc);
 }
 
-/* Two workers that would wait for each other. */
+/* Two workers that drain each other's queue would wait for ever: both are refused. */
 static void test_L18_callbacks_drain_each_other(void **state)
 {
 	struct neff_bytes n = make_list_neff();
@@ -793,7 +793,7 @@ static void test_L14_fork_while_closing(void **state)
 	pid_t pid;
 
 	(void)state;
-	/* The second: the first one has been freed by then. */
+	/* The second device is slow to close: the first one has been freed by then. */
 	atomic_store(&slow_fd, FAKE_FD + 1);
 	assert_int_equal(pthread_create(&thread, NULL, close_runtime, NULL), 0);
 	while (!atomic_load(&in_close))
@@ -828,7 +828,7 @@ static void full_descriptor(int fd)
 	while (!done)
 		assert_int_equal(nrta_is_completed(seq, &done), NRT_SUCCESS);
 	assert_int_equal(status, NRT_SUCCESS);
-	/* One for a request that is complete, too. */
+	/* The same for a request that is complete already. */
 	assert_int_equal(nrta_event_register_seq_id_completion(seq, fd), NRT_SUCCESS);
 	assert_int_equal(fcntl(fd, F_GETFL) & O_NONBLOCK, 0);
 	nrt_close();

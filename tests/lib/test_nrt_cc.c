@@ -164,14 +164,14 @@ static void test_barrier(void **state)
 		run_ranks(ranks, count, do_barriers, NULL);
 		all_are(ranks, count, NRT_SUCCESS);
 	}
-	/* A process is rank 0 once. */
+	/* Two cores of a process cannot both be rank 0. */
 	init("60");
 	join_all(3);
 	assert_int_equal(nrt_build_global_comm(4, 0, 2), NRT_INVALID);
 	join_all(3);
 	init("60");
 	join_all(8);
-	/* It is rank 7 of 8, and nothing else. */
+	/* A core that is rank 7 of 8 cannot take part as another rank. */
 	assert_int_equal(nrt_build_global_comm(7, 7, 8), NRT_SUCCESS);
 	assert_int_equal(nrt_barrier(7, 6, 8), NRT_INVALID);
 	assert_int_equal(nrt_cc_global_comm_init(7, 0, 1), NRT_INVALID);
@@ -619,7 +619,7 @@ static void test_join(void **state)
 	join_fails("[::1:1", 0, 2, NRT_INVALID);
 	join_fails("127.0.0.1000000000000000000000000000000000000000000000000000000000000000:1", 0, 2,
 		   NRT_INVALID);
-	/* Beyond this host (an address for documentation), and more than it has. */
+	/* A root on another host (an address for documentation), and more ranks than cores. */
 	join_fails("192.0.2.7:1000", 0, 2, NRT_FAILURE);
 	join_fails("192.0.2.7:1000", 1, 2, NRT_FAILURE);
 	join_fails("127.0.0.1:1000", 0, 9, NRT_FAILURE);
@@ -629,10 +629,10 @@ static void test_join(void **state)
 	assert_int_equal(nrt_build_global_comm(-1, 0, 1), NRT_INVALID);
 	assert_int_equal(nrt_build_global_comm(8, 0, 1), NRT_INVALID);
 	assert_int_equal(nrt_cc_global_comm_init(UINT32_MAX, 0, 1), NRT_INVALID);
-	/* Nobody comes, whichever rank one is. */
+	/* The other rank does not come. */
 	join_fails("127.0.0.1:1001", 0, 2, NRT_TIMEOUT);
 	join_fails("127.0.0.1:1002", 1, 2, NRT_TIMEOUT);
-	/* One is enough without a place to meet. */
+	/* A rank that is alone needs no place to meet. */
 	join_fails(NULL, 0, 1, NRT_SUCCESS);
 	assert_int_equal(nrt_load_collectives(n.data, n.size, 1, -1, 0, 1, &m), NRT_SUCCESS);
 	assert_int_equal(nrt_unload(m), NRT_SUCCESS);
@@ -688,7 +688,7 @@ static void test_close(void **state)
 	pthread_join(closer, NULL);
 	assert_int_equal(ranks[0].status, NRT_CLOSED);
 	assert_int_equal(ranks[1].status, NRT_CLOSED);
-	/* Also before all have come. */
+	/* The same while not all have joined yet. */
 	init("600");
 	assert_int_equal(pthread_create(&closer, NULL, close_later, NULL), 0);
 	run_ranks(ranks, 3, do_wait, NULL);
@@ -714,7 +714,7 @@ static void child_main(uint32_t rank)
 		_exit(11);
 	if (write(from_child[1], &byte, 1) != 1 || read(to_child[0], &byte, 1) != 1)
 		_exit(12);
-	/* Without rank 2, in whatever process. */
+	/* Rank 2 is gone: every other rank learns of it, in whatever process it is. */
 	if (nrt_barrier((int32_t)rank, rank, 3) != NRT_FAILURE)
 		_exit(13);
 	/* All that are left, and a new rank 2, meet again. */
@@ -1088,7 +1088,7 @@ static void test_L12_keys(void **state)
 	assert_memory_not_equal(reply[0].key, reply[1].key, COMM_KEY);
 	assert_memory_not_equal(reply[0].key, hello.key, COMM_KEY);
 	second = greeting(2, 3, 3);
-	/* The job's, another rank's, its own with a bit wrong. */
+	/* The job's key, another rank's, and its own with a wrong bit. */
 	for (int i = 0; i < 3; i++) {
 		if (i)
 			memcpy(second.key, reply[i - 1].key, COMM_KEY);
@@ -1124,7 +1124,7 @@ int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len)
 	return ret;
 }
 
-/* The hub does not listen to it, whatever it knows. */
+/* The hub does not listen to another user, who may know the secret. */
 static void test_foreign_rank(void **state)
 {
 	NRT_STATUS status = UNSET;
@@ -1152,7 +1152,7 @@ static void test_foreign_rank(void **state)
 	assert_int_equal(status, NRT_SUCCESS);
 }
 
-/* A rank says nothing to it. */
+/* A rank says nothing to another user in the place of rank 0. */
 static void test_foreign_root(void **state)
 {
 	int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), peer, lock;
@@ -1526,7 +1526,7 @@ static void test_second_root(void **state)
 	(void)state;
 	init("10");
 	assert_int_equal(pthread_create(&zero, NULL, join_zero, &status), 0);
-	/* It has come that far. */
+	/* Rank 0 listens by then. */
 	sock = stranger();
 	assert_int_equal(nrt_build_global_comm(4, 0, 3), NRT_INVALID);
 	assert_int_equal(do_join(&one), NRT_SUCCESS);

@@ -438,7 +438,7 @@ static void test_refused(void **state)
 	run_begin(&r, make_list_neff(), x);
 	assert_int_equal(nrt_allocate_tensor_set(&none), NRT_SUCCESS);
 	assert_int_equal(nrt_execute(r.m, none, r.out), NRT_INVALID);
-	/* Begun, and not complete: there is nothing to write. */
+	/* The directory is there, but incomplete: there were no inputs to write. */
 	assert_int_equal(dumps(name), 1);
 	assert_int_equal(rmdir(name), 0);
 	nrt_destroy_tensor_set(&none);

@@ -139,7 +139,7 @@ static void test_memcpy(void **state)
 	assert_int_equal(nrt_memcpy_to_device(data, data, 1), NRT_INVALID);
 	assert_int_equal(nrt_memcpy_to_device(nrt_tensor_get_va(plain), data, 1), NRT_INVALID);
 	assert_int_equal(nrt_memcpy_to_device(va, NULL, 0), NRT_SUCCESS);
-	/* As long as any view of it. */
+	/* The address is good for as long as there is any view of the storage. */
 	assert_int_equal(nrt_tensor_allocate_slice(t, 0, 16, NULL, &slice), NRT_SUCCESS);
 	nrt_tensor_free(&t);
 	assert_int_equal(nrt_memcpy_to_device(va, data, 16), NRT_SUCCESS);
@@ -202,7 +202,7 @@ static void test_efa(void **state)
 	assert_string_equal(bdf, "0001:20:1d.0");
 	assert_int_equal(nrt_get_attached_efa_bdf(other_va, bdf, &len), NRT_SUCCESS);
 	assert_string_equal(bdf, "0001:21:1c.0");
-	/* Behind both: they can be next to each other. */
+	/* Behind the higher one: the two mappings can be next to each other. */
 	assert_int_equal(nrt_get_attached_efa_bdf((va > other_va ? va : other_va) + 4097, bdf, &len),
 			 NRT_INVALID);
 	assert_int_equal(nrt_get_attached_efa_bdf(bdf, bdf, &len), NRT_INVALID);

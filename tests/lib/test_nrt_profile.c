@@ -171,7 +171,7 @@ static void test_model(void **state)
 	assert_int_equal(nrt_execute(model, in, out), NRT_SUCCESS);
 	assert_int_equal(nrt_execute(other, in, out), NRT_SUCCESS);
 	assert_int_equal(nrt_execute(model, in, out), NRT_SUCCESS);
-	/* The core is in use in this way. */
+	/* The core is being profiled: no other profile can have it. */
 	assert_int_equal(nrt_profile_continuous_start(NULL), NRT_EXEC_NC_BUSY);
 	assert_int_equal(nrt_inspect_begin(), NRT_EXEC_NC_BUSY);
 	assert_int_equal(nrt_inspect_stop(), NRT_FAILURE);
@@ -370,7 +370,7 @@ static void test_links(void **state)
 		assert_int_equal(nrt_inspect_stop(), NRT_FAILURE);
 		expect_target(target);
 		assert_int_equal(unlink(path), 0);
-		/* Now there is nothing, and again what was there before. */
+		/* First the file is made anew, then the file that is there is used. */
 		for (int k = 0; k < 2; k++) {
 			assert_int_equal(nrt_inspect_begin(), NRT_SUCCESS);
 			assert_int_equal(nrt_inspect_stop(), NRT_SUCCESS);

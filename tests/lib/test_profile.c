@@ -177,7 +177,7 @@ static void test_file(void **state)
 	assert_true(trace_once(s, 0, 3, SP, LIST_INSTS));
 	assert_int_equal(s->fetched, 3 * LIST_FETCH);
 	assert_int_equal(s->bytes, 3 * (LIST_BYTES + LIST_WORDS + LIST_FETCH));
-	/* Up and down again, for each transfer. */
+	/* Each transfer raises a semaphore and lowers it again. */
 	assert_int_equal(s->semaphores, 3 * 8);
 	assert_int_equal(s->lost, 0);
 	assert_int_equal(s->unfinished, 0);
@@ -644,13 +644,13 @@ static void test_L16_write_tells(void **state)
 	assert_true(ftell(file) > 0 || lseek(fileno(file), 0, SEEK_END) > 0);
 	assert_int_equal(run(f, f->model), 0);
 	assert_int_equal(neuron_profile_stop(p), -EIO);
-	/* It still is. */
+	/* The error stays. */
 	assert_int_equal(neuron_profile_write(p, fileno(file)), -EIO);
 	neuron_profile_close(p);
 	fclose(file);
 }
 
-/* Nor is a run recorded for which there are no buffers. */
+/* A run for which there are no buffers is not recorded. */
 static void test_L16_run_without_buffers(void **state)
 {
 	struct fixture *f = *state;
@@ -660,7 +660,7 @@ static void test_L16_run_without_buffers(void **state)
 	assert_non_null(file);
 	assert_int_equal(neuron_profile_start(f->core, &small, &p), 0);
 	assert_int_equal(run(f, f->model), 0);
-	/* The fourth of them: those before it are there. */
+	/* The fourth buffer fails: those before it are there. */
 	fake_fail(4, _IOC_NR(NEURON_IOCTL_NOTIFICATIONS_INIT_WITH_REALLOC_V2), ENOMEM);
 	assert_int_equal(neuron_profile_write(p, fileno(file)), 0);
 	assert_int_equal(run(f, f->model), 0);

@@ -852,7 +852,7 @@ static void test_pair_refused(void **state)
 	assert_int_equal(pair_load(p, "512", &error), -EINVAL);
 	assert_int_equal(fake_used(), p->before);
 	assert_int_equal(pair_load(p, "2048", &error), -EINVAL);
-	assert_non_null(strstr(error.text, "var.x is different in the other subgraph"));
+	assert_non_null(strstr(error.text, "sg01/def.json: var.x is different in the other subgraph"));
 	assert_int_equal(fake_used(), p->before);
 }
 
@@ -1013,7 +1013,7 @@ static void test_L20_bounds(void **state)
 	assert_int_equal(pipe(pipefd), 0);
 	w.fd = pipefd[1];
 	assert_int_equal(pthread_create(&writing, NULL, write_log, &w), 0);
-	/* It has begun, and cannot end. */
+	/* Writing has begun, and cannot end: nobody reads more of the pipe. */
 	assert_int_equal(read(pipefd[0], buf, 1), 1);
 	assert_int_equal(pthread_create(&allocating, NULL, alloc_one, w.device), 0);
 	clock_gettime(CLOCK_REALTIME, &end);

@@ -284,12 +284,35 @@ static void test_refused(void **state)
 	assert_non_null(transfer_start(&t, &d, &s, &s));
 }
 
+/* Pieces of plain transfers are counted without a walk, which here would not end. */
+static void test_count_plain(void **state)
+{
+	static const struct {
+		uint64_t bytes, limit, count;
+	} rows[] = {
+		{ 1, UINT64_MAX, 1 }, { 65535, 1, 1 }, { 65536, 1, 1 }, { 65537, 2, 2 },
+		{ 65537, 1, 2 }, { 131072, 0, 1 }, { 1ull << 60, UINT64_MAX, 1ull << 44 },
+		{ 1ull << 60, 1ull << 44, 1ull << 44 },
+		{ (1ull << 60) + 1, 1ull << 44, (1ull << 44) + 1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct span s = { .ndim = 1, .size = { rows[i].bytes }, .step = { 1 } };
+
+		if (piece_count(&s, &s, rows[i].limit) != rows[i].count)
+			fail_msg("%llu bytes: not %llu pieces", (unsigned long long)rows[i].bytes,
+				 (unsigned long long)rows[i].count);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_elementwise),
 		cmocka_unit_test(test_transposes),
 		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_count_plain),
 	};
 	int ret;
 

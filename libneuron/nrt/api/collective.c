@@ -15,7 +15,6 @@
 #include <nrt/nrt_async.h>
 
 #include "../../common/lock.h"
-#include "../base/layout.h"
 #include "../base/log.h"
 #include "../base/process.h"
 #include "../cc/comm.h"
@@ -23,16 +22,6 @@
 #include "../object/tensor.h"
 #include "collective.h"
 #include "queue.h"
-
-/* uapi/FACTS.md 11, measured on x86-64 */
-SIZE(nrt_cc_comm_t, 32);
-LAYOUT(nrt_cc_comm_t, rank, 8);
-LAYOUT(nrt_cc_comm_t, rank_n, 12);
-LAYOUT(nrt_cc_comm_t, ctx_device_id, 16);
-LAYOUT(nrt_cc_comm_t, ctx_device_count, 20);
-LAYOUT(nrt_cc_comm_t, vnc, 24);
-SIZE(nrt_tensor_list_t, 16);
-LAYOUT(nrt_tensor_list_t, num_tensors, 8);
 
 #define MAX_TENSORS 65536u
 /* Of the host: what it has is all there, and stays. */
@@ -128,13 +117,10 @@ static bool sealed(int fd, uint64_t size)
 	return seals >= 0 && (seals & SEALS) == SEALS && lseek(fd, 0, SEEK_END) == (off_t)size;
 }
 
-static bool transfer_all(int fd, void *buf, size_t size, bool out)
+static bool read_all(int fd, char *bytes, size_t size)
 {
-	size_t done = 0;
-
-	while (done < size) {
-		ssize_t n = out ? pwrite(fd, (char *)buf + done, size - done, (off_t)done) :
-				  pread(fd, (char *)buf + done, size - done, (off_t)done);
+	for (size_t done = 0; done < size;) {
+		ssize_t n = pread(fd, bytes + done, size - done, (off_t)done);
 
 		if (n <= 0 && !(n < 0 && errno == EINTR))
 			return false;
@@ -183,8 +169,7 @@ NEURON_EXPORT NRT_STATUS nrt_barrier(int32_t vnc, uint32_t g_device_id, uint32_t
 static NRT_STATUS gather(int fds[], uint32_t count, size_t size, void *out)
 {
 	for (uint32_t i = 0; i < count; i++)
-		if (!sealed(fds[i], size) ||
-		    !transfer_all(fds[i], (char *)out + i * size, size, false))
+		if (!sealed(fds[i], size) || !read_all(fds[i], (char *)out + i * size, size))
 			return NRT_FAILURE;
 	return NRT_SUCCESS;
 }
@@ -204,7 +189,7 @@ NEURON_EXPORT NRT_STATUS nrt_all_gather(int32_t vnc, uint32_t g_device_id, uint3
 		return status;
 	x.fd = make_memfd();
 	/* The others are waiting for us, also if we cannot. */
-	if (x.fd < 0 || !transfer_all(x.fd, input, rank_input_size, true) || !seal(x.fd))
+	if (x.fd < 0 || write_bytes(x.fd, input, rank_input_size) || !seal(x.fd))
 		x.failed = true;
 	status = nrt_comm_exchange((uint32_t)vnc, &x);
 	if (x.fd >= 0)

@@ -2,21 +2,8 @@
 /* Debug streams: no program here shows a tensor, and connecting says so. */
 #include <nrt/ndebug_stream.h>
 
-#include "../base/layout.h"
 #include "../base/log.h"
 #include "../base/process.h"
-
-/* Measured on x86-64. */
-SIZE(ndebug_stream_event_header_t, 64);
-LAYOUT(ndebug_stream_event_header_t, type, 8);
-LAYOUT(ndebug_stream_event_header_t, reserved, 12);
-SIZE(ndebug_stream_payload_debug_tensor_read_t, 1024);
-LAYOUT(ndebug_stream_payload_debug_tensor_read_t, logical_nc_id, 512);
-LAYOUT(ndebug_stream_payload_debug_tensor_read_t, pipe, 516);
-LAYOUT(ndebug_stream_payload_debug_tensor_read_t, tensor_dtype, 520);
-LAYOUT(ndebug_stream_payload_debug_tensor_read_t, tensor_shape, 536);
-LAYOUT(ndebug_stream_payload_debug_tensor_read_t, tensor_data_size, 600);
-LAYOUT(ndebug_stream_payload_debug_tensor_read_t, reserved, 608);
 
 NEURON_EXPORT NRT_STATUS nrt_debug_client_connect(int logical_nc_idx, int *stream_fd)
 {

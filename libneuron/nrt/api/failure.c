@@ -28,21 +28,11 @@ extern char **environ;
 static int write_file(int dir, const char *name, const void *bytes, size_t size)
 {
 	int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	const char *p = bytes;
-	int ret = 0;
+	int ret;
 
 	if (fd < 0)
 		return -errno;
-	while (size && !ret) {
-		ssize_t n = write(fd, p, size);
-
-		if (n < 0 && errno != EINTR)
-			ret = -errno;
-		if (n > 0) {
-			p += n;
-			size -= (size_t)n;
-		}
-	}
+	ret = write_bytes(fd, bytes, size);
 	if (close(fd) && !ret)
 		ret = -errno;
 	return ret;
@@ -130,12 +120,11 @@ void nrt_failure_forget(void)
 /* EC2 has the instance there; elsewhere whatever the firmware says. */
 static void read_instance(char instance[64])
 {
-	FILE *f = fopen("/sys/class/dmi/id/board_asset_tag", "re");
+	char text[64];
 
-	if (!f || fscanf(f, "%63s", instance) != 1)
+	read_short("/sys/class/dmi/id/board_asset_tag", text, sizeof(text));
+	if (sscanf(text, "%63s", instance) != 1)
 		strcpy(instance, "unknown");
-	if (f)
-		fclose(f);
 }
 
 static void collect(struct facts *f, NRT_STATUS status)

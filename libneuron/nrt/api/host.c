@@ -9,7 +9,7 @@
 
 #include <nrt/nrt_experimental.h>
 
-#include "../base/layout.h"
+#include "../../common/lock.h"
 #include "../base/log.h"
 #include "../object/storage.h"
 
@@ -17,24 +17,19 @@
 #define NRT_PCI_DEVICES "/sys/bus/pci/devices"
 #endif
 
-/* uapi/FACTS.md 11, measured on x86-64 */
-SIZE(nrt_ucode_img, 16);
-SIZE(nrt_ucode_info, 32);
-
 NEURON_EXPORT NRT_STATUS nrt_host_device_id_get(int neuron_dev, uint32_t *host_device_id)
 {
 	struct neuron_device *device;
 	int ret;
 
 	NRT_ENTER();
-	pthread_mutex_lock(&nrt_process.lock);
+	GUARD(&nrt_process.lock);
 	ret = neuron_dev < 0 || !host_device_id ? -EINVAL :
 	      neuron_device_open((unsigned int)neuron_dev, &device);
 	if (!ret) {
 		*host_device_id = neuron_device_index(device);
 		neuron_device_close(device);
 	}
-	pthread_mutex_unlock(&nrt_process.lock);
 	if (!ret)
 		return NRT_SUCCESS;
 	LOG(NRT, ERROR, "nd%d: %s", neuron_dev, strerror(-ret));
@@ -82,18 +77,12 @@ NEURON_EXPORT NRT_STATUS nrt_get_hbm_mmap_va(int device_id, int hbm_idx, void **
 /* A hexadecimal number in a file of a PCI device; -1: none. */
 static long read_id(const char *device, const char *name)
 {
-	char path[PATH_MAX + 32];
-	long id = -1;
-	FILE *f;
+	char path[PATH_MAX + 32], text[32];
+	unsigned long id;
 
 	snprintf(path, sizeof(path), "%s/%s", device, name);
-	f = fopen(path, "re");
-	if (!f)
-		return -1;
-	if (fscanf(f, "%lx", (unsigned long *)&id) != 1)
-		id = -1;
-	fclose(f);
-	return id;
+	read_short(path, text, sizeof(text));
+	return sscanf(text, "%lx", &id) == 1 ? (long)id : -1;
 }
 
 /* The Elastic Fabric Adapter's numbers, as in the kernel's efa driver. */

@@ -274,14 +274,10 @@ static NRT_STATUS take_cores(const struct neuron_device_entry *list, size_t nr,
 /* Of the module, if that says; else of its interface. */
 static void driver_version(const struct neuron_device_info *info, char *text, size_t size)
 {
-	FILE *f = fopen("/sys/module/neuron/version", "re");
-
-	snprintf(text, size, "interface %u to %u", info->compat_min, info->compat_max);
-	if (!f)
-		return;
-	if (fgets(text, (int)size, f))
+	if (read_short("/sys/module/neuron/version", text, size))
 		text[strcspn(text, "\n")] = '\0';
-	fclose(f);
+	else
+		snprintf(text, size, "interface %u to %u", info->compat_min, info->compat_max);
 }
 
 static void log_instance(void)

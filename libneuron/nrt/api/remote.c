@@ -5,6 +5,9 @@
 #include "../base/log.h"
 #include "../base/process.h"
 
+/* Whatever these functions are given, they say the same. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
 /* One line for each call: who wonders why finds out where. */
 static NRT_STATUS nothing(const char *func, NRT_STATUS status)
 {
@@ -33,19 +36,16 @@ NEURON_EXPORT NRT_STATUS nrt_async_sendrecv_get_max_num_pending_request(int *num
 
 NEURON_EXPORT NRT_STATUS nrt_async_sendrecv_init(int lnc)
 {
-	(void)lnc;
 	return nothing(__func__, NRT_FAILURE);
 }
 
 NEURON_EXPORT NRT_STATUS nrt_async_sendrecv_close(int lnc)
 {
-	(void)lnc;
 	return nothing(__func__, NRT_FAILURE);
 }
 
 NEURON_EXPORT NRT_STATUS nrt_async_sendrecv_flush(int lnc)
 {
-	(void)lnc;
 	return nothing(__func__, NRT_FAILURE);
 }
 
@@ -59,24 +59,18 @@ static NRT_STATUS no_communicator(const char *func, const char *peer_ip,
 NEURON_EXPORT NRT_STATUS nrt_async_sendrecv_connect(const char *peer_ip, int peer_lnc, int lnc,
 						    nrt_async_sendrecv_comm_t **comm)
 {
-	(void)peer_lnc;
-	(void)lnc;
 	return no_communicator(__func__, peer_ip, comm);
 }
 
 NEURON_EXPORT NRT_STATUS nrt_async_sendrecv_accept(const char *peer_ip, int peer_lnc, int lnc,
 						   nrt_async_sendrecv_comm_t **comm)
 {
-	(void)peer_lnc;
-	(void)lnc;
 	return no_communicator(__func__, peer_ip, comm);
 }
 
 /* Whatever these get is no handle. */
 NEURON_EXPORT NRT_STATUS nrt_async_sendrecv_test_comm(nrt_async_sendrecv_comm_t *comm, bool *done)
 {
-	(void)comm;
-	(void)done;
 	return nothing(__func__, NRT_INVALID_HANDLE);
 }
 
@@ -84,11 +78,6 @@ NEURON_EXPORT NRT_STATUS nrt_async_sendrecv_send_tensor(nrt_tensor_t *tensor, si
 							size_t length, nrt_async_sendrecv_comm_t *comm,
 							nrt_async_sendrecv_request_t **request)
 {
-	(void)tensor;
-	(void)offset;
-	(void)length;
-	(void)comm;
-	(void)request;
 	return nothing(__func__, NRT_INVALID_HANDLE);
 }
 
@@ -96,19 +85,11 @@ NEURON_EXPORT NRT_STATUS nrt_async_sendrecv_recv_tensor(nrt_tensor_t *tensor, si
 							size_t length, nrt_async_sendrecv_comm_t *comm,
 							nrt_async_sendrecv_request_t **request)
 {
-	(void)tensor;
-	(void)offset;
-	(void)length;
-	(void)comm;
-	(void)request;
 	return nothing(__func__, NRT_INVALID_HANDLE);
 }
 
 NEURON_EXPORT NRT_STATUS nrt_async_sendrecv_test_request(nrt_async_sendrecv_request_t *request,
 							 bool *done, size_t *size)
 {
-	(void)request;
-	(void)done;
-	(void)size;
 	return nothing(__func__, NRT_INVALID_HANDLE);
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* What the environment asks for beyond cores and memory (init.c has these). */
-#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,28 +48,15 @@ bool nrt_env_flag(const char *name, bool *value)
 	return true;
 }
 
-/* A number from 0 to @max at @text; moves @end behind it. */
-static bool parse(const char *text, const char **end, unsigned long max, unsigned long *value)
-{
-	char *e;
-
-	if (*text < '0' || *text > '9')
-		return false;
-	errno = 0;
-	*value = strtoul(text, &e, 10);
-	*end = e;
-	return !errno && *value <= max;
-}
-
 bool nrt_env_value(const char *name, unsigned long min, unsigned long max, const char *what,
 		   unsigned long *value)
 {
-	const char *text = env_text(name), *end;
+	const char *text = env_text(name);
 	unsigned long n;
 
 	if (!text)
 		return true;
-	if (!parse(text, &end, max, &n) || *end || n < min)
+	if (!env_number(text, max, &n) || n < min)
 		return refused(name, what);
 	*value = n;
 	return true;
@@ -81,10 +67,10 @@ bool nrt_env_range(const char **text, unsigned long max, unsigned long *first,
 {
 	const char *at = *text;
 
-	if (!parse(at, &at, max, first))
+	if (!env_digits(at, &at, max, first))
 		return false;
 	*last = *first;
-	if (*at == '-' && !parse(at + 1, &at, max, last))
+	if (*at == '-' && !env_digits(at + 1, &at, max, last))
 		return false;
 	*text = *at ? at + 1 : NULL;
 	return *last >= *first && (!*at || *at == ',');

@@ -216,22 +216,18 @@ NEURON_EXPORT NRT_STATUS nrt_inspect_config_set_activity(nrt_inspect_config_t *c
 	return NRT_SUCCESS;
 }
 
-static NRT_STATUS list_activities(uint32_t activities, const char ***types, size_t *count)
-{
-	return nrt_names_list(activity_names, NR_ACTIVITIES, activities, types, count);
-}
-
 NEURON_EXPORT NRT_STATUS nrt_inspect_config_get_all_activity_types(const char ***activity_types,
 								   size_t *count)
 {
-	return list_activities(UINT32_MAX, activity_types, count);
+	return nrt_names_list(activity_names, NR_ACTIVITIES, UINT32_MAX, activity_types, count);
 }
 
 NEURON_EXPORT NRT_STATUS nrt_inspect_config_get_enabled_activity_types(nrt_inspect_config_t *config,
 								       const char ***activity_types,
 								       size_t *count)
 {
-	return config ? list_activities(config->activities, activity_types, count) : NRT_INVALID;
+	return config ? nrt_names_list(activity_names, NR_ACTIVITIES, config->activities,
+				       activity_types, count) : NRT_INVALID;
 }
 
 /* The names themselves are the library's. */
@@ -327,14 +323,11 @@ static bool read_environment(nrt_inspect_config_t *c)
 
 static uint64_t resident(void)
 {
-	unsigned long long total = 0, pages = 0;
-	FILE *f = fopen("/proc/self/statm", "re");
+	unsigned long long pages = 0;
+	char text[128];
 
-	if (!f)
-		return 0;
-	if (fscanf(f, "%llu %llu", &total, &pages) != 2)
-		pages = 0;
-	fclose(f);
+	read_short("/proc/self/statm", text, sizeof(text));
+	sscanf(text, "%*u %llu", &pages);
 	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 

@@ -409,14 +409,9 @@ NRT_STATUS nrt_names_list(const char *const *names, unsigned int nr, uint32_t bi
 	return NRT_SUCCESS;
 }
 
-static NRT_STATUS list_types(uint32_t types, const char ***event_types, size_t *count)
-{
-	return nrt_names_list(type_names, NRT_TRACE_NR_TYPES, types, event_types, count);
-}
-
 NEURON_EXPORT NRT_STATUS nrt_sys_trace_get_event_types(const char ***event_types, size_t *count)
 {
-	return list_types(UINT32_MAX, event_types, count);
+	return nrt_names_list(type_names, NRT_TRACE_NR_TYPES, UINT32_MAX, event_types, count);
 }
 
 /* The names themselves are the library's. */
@@ -430,7 +425,8 @@ NEURON_EXPORT NRT_STATUS
 nrt_sys_trace_config_get_enabled_event_types(const nrt_sys_trace_config_t *config,
 					     const char ***event_types, size_t *count)
 {
-	return config ? list_types(config->types, event_types, count) : NRT_INVALID;
+	return config ? nrt_names_list(type_names, NRT_TRACE_NR_TYPES, config->types, event_types,
+				       count) : NRT_INVALID;
 }
 
 NEURON_EXPORT NRT_STATUS

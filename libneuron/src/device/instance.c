@@ -6,7 +6,6 @@
 
 #include "device.h"
 
-#define MIB (1ull << 20)
 #define GIB (1ull << 30)
 
 /* uapi/FACTS.md 4, 5 and 10 */

@@ -13,18 +13,21 @@
  */
 int opts_copy(void *ours, size_t our_size, const void *theirs);
 
-/* A result of our layout to the caller's size. */
-static inline void result_copy(void *theirs, const void *ours, size_t our_size)
-{
-	size_t size = *(size_t *)theirs;
-
-	memcpy((char *)theirs + sizeof(size), (const char *)ours + sizeof(size),
-	       (size < our_size ? size : our_size) - sizeof(size));
-}
-
 static inline bool result_valid(const void *theirs)
 {
 	return theirs && *(const size_t *)theirs >= sizeof(size_t);
+}
+
+/* A result of our layout to the caller's size, if the caller has a place for it. */
+static inline void result_copy(void *theirs, const void *ours, size_t our_size)
+{
+	size_t size;
+
+	if (!result_valid(theirs))
+		return;
+	size = *(size_t *)theirs;
+	memcpy((char *)theirs + sizeof(size), (const char *)ours + sizeof(size),
+	       (size < our_size ? size : our_size) - sizeof(size));
 }
 
 #endif

@@ -57,18 +57,11 @@ static enum neuron_report_column column_of(enum neuron_mem_category category)
 	}
 }
 
-/* A sum that is too large for the type stays as large as that can be. */
-static void add(uint64_t *sum, uint64_t bytes)
-{
-	if (__builtin_add_overflow(*sum, bytes, sum))
-		*sum = UINT64_MAX;
-}
-
 static void add_up(uint64_t row[NEURON_REPORT_NR_COLUMNS])
 {
 	row[NEURON_REPORT_TOTAL] = 0;
 	for (int i = NEURON_REPORT_TOTAL + 1; i < NEURON_REPORT_NR_COLUMNS; i++)
-		add(&row[NEURON_REPORT_TOTAL], row[i]);
+		add_capped(&row[NEURON_REPORT_TOTAL], row[i]);
 }
 
 NEURON_EXPORT void neuron_report_model_row(const struct neuron_report_model *model,
@@ -99,7 +92,7 @@ static void core_row(const struct neuron_report_core *core, uint64_t row[NEURON_
 
 	memset(row, 0, NEURON_REPORT_NR_COLUMNS * sizeof(row[0]));
 	for (unsigned int i = 0; i < NEURON_MAX_CATEGORIES; i++)
-		add(&row[column_of(i)], core->device_bytes[i]);
+		add_capped(&row[column_of(i)], core->device_bytes[i]);
 	for (size_t m = 0; m < core->nr_models; m++) {
 		neuron_report_model_row(&core->models[m], model);
 		for (size_t k = 0; k < sizeof(rings) / sizeof(rings[0]); k++) {
@@ -126,7 +119,7 @@ NEURON_EXPORT void neuron_report_row(const struct neuron_report *report,
 	for (size_t i = 0; i < report->nr_cores; i++) {
 		core_row(&report->cores[i], one);
 		for (int k = 0; k < NEURON_REPORT_NR_COLUMNS; k++)
-			add(&row[k], one[k]);
+			add_capped(&row[k], one[k]);
 	}
 }
 
@@ -200,13 +193,14 @@ static void balance(FILE *f, const struct neuron_report *r, uint64_t held)
 		(unsigned long long)r->total, (unsigned long long)held,
 		(unsigned long long)r->free, (unsigned long long)r->reserved);
 	for (size_t i = 0; i < r->nr_cores; i++)
-		add(&code, microcode(&r->cores[i]));
+		add_capped(&code, microcode(&r->cores[i]));
 	if (code)
 		fprintf(f, "%s of the code are set aside for microcode on cores without models (NEURON_RT_MICROCODE_MB)\n",
 			SIZE_TEXT(code));
 }
 
-static void table(FILE *f, const struct neuron_report *r)
+static void table(FILE *f, const struct neuron_report *r,
+		  const struct neuron_mem_failure *none __attribute__((unused)))
 {
 	uint64_t held, row[NEURON_REPORT_NR_COLUMNS];
 	char name[64];
@@ -249,39 +243,39 @@ static void table(FILE *f, const struct neuron_report *r)
 			mapping(f, &r->cores[i].models[m]);
 }
 
-/* The caller's may be shorter. */
-static int report_copy(struct neuron_report *ours, const struct neuron_report *theirs)
-{
-	return theirs ? opts_copy(ours, sizeof(*ours), theirs) : -EINVAL;
-}
-
-static int text_end(FILE *f, char **out, char **text)
-{
-	bool bad = ferror(f);
-
-	if (fclose(f) || bad || !*out) {
-		free(*out);
-		return -ENOMEM;
-	}
-	*text = *out;
-	return 0;
-}
-
-NEURON_EXPORT int neuron_report_table(const struct neuron_report *report, char **text)
+/*
+ * What @write makes of a report, in memory to be freed.  The caller's report may be shorter
+ * than ours.
+ */
+static int make_text(const struct neuron_report *report, const struct neuron_mem_failure *fail,
+		     void (*write)(FILE *f, const struct neuron_report *r,
+				   const struct neuron_mem_failure *fail), char **text)
 {
 	struct neuron_report r;
 	char *out = NULL;
 	size_t size;
 	FILE *f;
-	int ret = text ? report_copy(&r, report) : -EINVAL;
+	bool bad;
+	int ret = report && text ? opts_copy(&r, sizeof(r), report) : -EINVAL;
 
 	if (ret)
 		return ret;
 	f = open_memstream(&out, &size);
 	if (!f)
 		return -ENOMEM;
-	table(f, &r);
-	return text_end(f, &out, text);
+	write(f, &r, fail);
+	bad = ferror(f);
+	if (fclose(f) || bad || !out) {
+		free(out);
+		return -ENOMEM;
+	}
+	*text = out;
+	return 0;
+}
+
+NEURON_EXPORT int neuron_report_table(const struct neuron_report *report, char **text)
+{
+	return make_text(report, NULL, table, text);
 }
 
 /* ---- in plain words ---------------------------------------------------------------- */
@@ -374,8 +368,8 @@ static void advise_less(FILE *f, const struct neuron_report *r, const char *sep,
 	uint64_t reserve = 0, code = 0;
 
 	for (size_t i = 0; i < r->nr_cores; i++) {
-		add(&reserve, microcode(&r->cores[i]));
-		add(&code, r->cores[i].device_bytes[NEURON_MEM_CODE]);
+		add_capped(&reserve, microcode(&r->cores[i]));
+		add_capped(&code, r->cores[i].device_bytes[NEURON_MEM_CODE]);
 	}
 	if (most == NEURON_REPORT_TENSORS)
 		fprintf(f, "%s to free tensors, or smaller batches", sep);
@@ -442,29 +436,23 @@ static bool would_fit(const struct neuron_report *r, const struct neuron_mem_fai
 	return true;
 }
 
+static void reason(FILE *f, const struct neuron_report *r, const struct neuron_mem_failure *fail)
+{
+	uint64_t fits;
+
+	fprintf(f, "No room for %s of %s: HBM %u of ND %u ", SIZE_TEXT(fail->bytes),
+		columns[column_of(fail->category)].name, r->hbm, r->device);
+	what(f, r, fail);
+	if (fail->reason == NEURON_MEM_REASON_HOST || fail->reason == NEURON_MEM_REASON_NONE)
+		return;
+	holders(f, r);
+	if (would_fit(r, fail, &fits))
+		fprintf(f, "; up to %s would fit", SIZE_TEXT(fits));
+	advice(f, r, fail);
+}
+
 NEURON_EXPORT int neuron_report_reason(const struct neuron_report *report,
 				       const struct neuron_mem_failure *failure, char **text)
 {
-	struct neuron_report r;
-	char *out = NULL;
-	uint64_t fits;
-	size_t size;
-	FILE *f;
-	int ret = failure && text ? report_copy(&r, report) : -EINVAL;
-
-	if (ret)
-		return ret;
-	f = open_memstream(&out, &size);
-	if (!f)
-		return -ENOMEM;
-	fprintf(f, "No room for %s of %s: HBM %u of ND %u ", SIZE_TEXT(failure->bytes),
-		columns[column_of(failure->category)].name, r.hbm, r.device);
-	what(f, &r, failure);
-	if (failure->reason != NEURON_MEM_REASON_HOST && failure->reason != NEURON_MEM_REASON_NONE) {
-		holders(f, &r);
-		if (would_fit(&r, failure, &fits))
-			fprintf(f, "; up to %s would fit", SIZE_TEXT(fits));
-		advice(f, &r, failure);
-	}
-	return text_end(f, &out, text);
+	return failure ? make_text(report, failure, reason, text) : -EINVAL;
 }

@@ -85,6 +85,8 @@ struct neuron_profile {
 	size_t nr_parts;
 };
 
+/* The ring of a model that a queue has; -1: none. */
+int find_ring(const struct labels *l, uint32_t slot);
 /* One file of all parts, which nobody changes meanwhile. */
 int profile_write(const struct neuron_profile *profile, int fd);
 

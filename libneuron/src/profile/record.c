@@ -19,7 +19,6 @@
 #include "../memory/mem.h"
 #include "part.h"
 
-#define MIB (1ull << 20)
 #define MIN_BUFFER 4096u
 #define MAX_BUFFER (1ull << 30)
 /* Entries read at once. */
@@ -262,17 +261,6 @@ static int take_instruction(struct profile_part *p, const struct neuron_isa_noti
 					 id - p->runs[run].first[n->engine], open) : 0;
 }
 
-/* Queues of the core that are not the model's are left out. */
-static bool has_slot(const struct profile_part *p, uint32_t run, uint32_t slot)
-{
-	const struct labels *l = p->runs[run].labels;
-
-	for (size_t i = 0; i < l->nr_rings; i++)
-		if (l->rings[i].slot == slot)
-			return true;
-	return false;
-}
-
 static int take_packet(struct profile_part *p, const struct neuron_isa_notice *n, uint32_t engine,
 		       size_t *open)
 {
@@ -280,7 +268,8 @@ static int take_packet(struct profile_part *p, const struct neuron_isa_notice *n
 	uint32_t run = run_of(p, BY_TIME, le64toh(n->data));
 
 	*open = PROFILE_NO_ITEM;
-	return wanted(p, run) && has_slot(p, run, slot) ?
+	/* Queues of the core that are not the model's are left out. */
+	return wanted(p, run) && find_ring(p->runs[run].labels, slot) >= 0 ?
 	       add_item(p, n, PROFILE_PACKET, run, slot, le32toh(n->id), open) : 0;
 }
 

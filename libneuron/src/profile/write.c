@@ -97,8 +97,7 @@ static const struct label_entry *find_transfer(const struct labels *l, uint32_t 
 	return found;
 }
 
-/* -1: no ring of the model is there. */
-static int find_ring(const struct labels *l, uint32_t slot)
+int find_ring(const struct labels *l, uint32_t slot)
 {
 	for (size_t i = 0; i < l->nr_rings; i++)
 		if (l->rings[i].slot == slot)

@@ -321,8 +321,7 @@ NEURON_EXPORT int neuron_model_run(struct neuron_model *model, const struct neur
 		return -EACCES;
 	if (obstacle) {
 		snprintf(r.text, sizeof(r.text), "%.255s", obstacle);
-		if (result_valid(result))
-			result_copy(result, &r, sizeof(r));
+		result_copy(result, &r, sizeof(r));
 		count_run(model, -EOPNOTSUPP, &r, called, 0, called);
 		return -EOPNOTSUPP;
 	}
@@ -348,7 +347,6 @@ NEURON_EXPORT int neuron_model_run(struct neuron_model *model, const struct neur
 	}
 	count_run(model, ret, &r, called, started, ended);
 	unlock_cores(model);
-	if (result_valid(result))
-		result_copy(result, &r, sizeof(r));
+	result_copy(result, &r, sizeof(r));
 	return ret;
 }

@@ -104,8 +104,7 @@ static int load(struct neuron_core *core, const void *bytes, size_t size, struct
 	if (ret) {
 		count_load(core, ret);
 		neuron_model_unload(l[0].model);
-		if (result_valid(o->error))
-			result_copy(o->error, &error, sizeof(error));
+		result_copy(o->error, &error, sizeof(error));
 		return ret;
 	}
 	for (const struct neuron_model *m = l[0].model; m; m = m->peer)

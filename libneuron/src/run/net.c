@@ -224,8 +224,7 @@ NEURON_EXPORT int neuron_net_load(struct neuron_pool *pool, const void *bytes, s
 	if (!ret && net->implicit)
 		ret = neuron_net_start(net);
 	if (ret) {
-		if (result_valid(o.error))
-			result_copy(o.error, &error, sizeof(error));
+		result_copy(o.error, &error, sizeof(error));
 		neuron_net_unload(net);
 		return ret;
 	}

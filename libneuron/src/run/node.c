@@ -34,24 +34,16 @@ static uint32_t *edge_indices(const struct neuron_net *net, const char *const *n
 static int load_object(struct stage *stage, struct neuron_error *error)
 {
 	const struct neuron_neff_node *node = stage->node;
-	const char *data = node->object;
-	size_t left = node->object_size;
 	char path[32];
-	int fd = memfd_create("neff-object", MFD_CLOEXEC);
+	int ret, fd = memfd_create("neff-object", MFD_CLOEXEC);
 
 	stage->object_fd = fd;
 	if (fd < 0)
 		return error_note(error, -errno, "node %s: memfd_create: %s", node->name,
 				  strerror(errno));
-	while (left) {
-		ssize_t n = write(fd, data, left);
-
-		if (n < 0)
-			return error_note(error, -errno, "node %s: %s", node->name,
-					  strerror(errno));
-		data += n;
-		left -= (size_t)n;
-	}
+	ret = write_bytes(fd, node->object, node->object_size);
+	if (ret)
+		return error_note(error, ret, "node %s: %s", node->name, strerror(-ret));
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	stage->object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!stage->object)

@@ -1,28 +1,17 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Where models go, as the environment asks for it: the runtime and the tools read it here. */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "../../common/env.h"
 #include "../device/opts.h"
 #include "../memory/scratchpad.h"
 
-#define MIB (1ull << 20)
 /* Device memory document, "Overview". */
 #define MICROCODE (96 * MIB)
 #define MAX_MICROCODE_MIB 4096ul
 /* At most that part of a memory on each core: a small one has room for models, too. */
 #define MICROCODE_SHARE 16
 #define MAX_BUFFER_MIB 1024ul
-
-static bool number(const char *text, unsigned long max, unsigned long *n)
-{
-	char *end;
-
-	errno = 0;
-	*n = strtoul(text, &end, 10);
-	return *text >= '0' && *text <= '9' && !*end && !errno && *n <= max;
-}
 
 static int bad(struct neuron_placement *p, const char *variable, const char *rule)
 {
@@ -45,7 +34,7 @@ static int read_lnc(struct neuron_placement *p, bool pairs)
 	const char *text = text_of_either(&name, "NEURON_RT_VIRTUAL_CORE_SIZE");
 	unsigned long n = pairs ? 2 : 1;
 
-	if (text && (!number(text, n, &n) || !n))
+	if (text && (!env_number(text, n, &n) || !n))
 		return bad(p, name, "is not 1, or 2 where cores come in pairs");
 	p->lnc = (uint32_t)n;
 	return 0;
@@ -69,7 +58,7 @@ static int read_scratchpad(struct neuron_placement *p, bool pairs)
 	p->page = SCRATCHPAD_PAGE;
 	if (!text)
 		return 0;
-	if (!number(text, 4095, &n) || !scratchpad_page_valid(n * MIB))
+	if (!env_number(text, 4095, &n) || !scratchpad_page_valid(n * MIB))
 		return bad(p, name, "is not a multiple of 512 below 4096");
 	p->page = n * MIB;
 	if (p->contiguous) {
@@ -89,7 +78,7 @@ NEURON_EXPORT int neuron_placement_read(bool pairs, struct neuron_placement *pla
 	if (!result_valid(placement))
 		return -EINVAL;
 	ret = read_lnc(&out, pairs) ?: read_scratchpad(&out, pairs);
-	if (!ret && text && number(text, MAX_MICROCODE_MIB, &n))
+	if (!ret && text && env_number(text, MAX_MICROCODE_MIB, &n))
 		out.microcode = n * MIB;
 	else if (!ret && text)
 		ret = bad(&out, "NEURON_RT_MICROCODE_MB", "is not a number up to 4096");
@@ -127,7 +116,7 @@ NEURON_EXPORT int neuron_profile_read(struct neuron_profile_opts *opts, const ch
 
 		if (!text)
 			continue;
-		if (!number(text, MAX_BUFFER_MIB, &n) || !n) {
+		if (!env_number(text, MAX_BUFFER_MIB, &n) || !n) {
 			*variable = names[i];
 			return -EINVAL;
 		}

@@ -93,8 +93,7 @@ NEURON_EXPORT int neuron_net_wait(struct neuron_net *net, uint64_t cookie, int t
 		until = time_in_us((left < 0 ? INT32_MAX : left) * 1000ll);
 		pthread_cond_clockwait(&net->progress, &net->lock, CLOCK_MONOTONIC, &until);
 	}
-	if (result_valid(result))
-		result_copy(result, &slot->result, sizeof(slot->result));
+	result_copy(result, &slot->result, sizeof(slot->result));
 	slot->state = SLOT_FREE;
 	pthread_cond_broadcast(&net->progress);
 	return 0;
@@ -110,8 +109,7 @@ NEURON_EXPORT int neuron_net_infer(struct neuron_net *net, const struct neuron_i
 
 	if (ret)
 		return ret;
-	if (result_valid(result))
-		result_copy(result, &own, sizeof(own));
+	result_copy(result, &own, sizeof(own));
 	return own.status;
 }
 
@@ -135,26 +133,25 @@ NEURON_EXPORT int neuron_net_set_eventfd(struct neuron_net *net, int fd)
 	return 0;
 }
 
+static int take_group(struct neuron_net *net)
+{
+	struct neuron_group *group = net->group;
+
+	GUARD(&group->pool->lock);
+	if (group->running)
+		return group->running == net ? -EALREADY : -EBUSY;
+	group->running = net;
+	return 0;
+}
+
 NEURON_EXPORT int neuron_net_start(struct neuron_net *net)
 {
-	struct neuron_pool *pool = net->group->pool;
-	int ret = 0;
+	int ret = device_inherited(net->group->cores[0]->device) ? -EACCES : take_group(net);
 
-	if (device_inherited(net->group->cores[0]->device))
-		return -EACCES;
-	pthread_mutex_lock(&pool->lock);
-	if (net->group->running == net)
-		ret = -EALREADY;
-	else if (net->group->running)
-		ret = -EBUSY;
-	else
-		net->group->running = net;
-	pthread_mutex_unlock(&pool->lock);
 	if (ret)
 		return ret;
-	pthread_mutex_lock(&net->lock);
+	GUARD(&net->lock);
 	net->running = true;
-	pthread_mutex_unlock(&net->lock);
 	return 0;
 }
 
