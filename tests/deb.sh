@@ -126,7 +126,7 @@ modules_built() {
 		for kernel in /lib/modules/*/build; do
 			kernel=$(basename "${kernel%/build}")
 			dkms status -m neuron-open -v "$1" -k "$kernel" | grep -q ": installed"
-			for module in neuron neuron_emu; do
+			for module in neuron neuron_emu neuron_pci; do
 				file=$(echo "/lib/modules/$kernel/updates/dkms/$module".ko*)
 				[ "$(modinfo -F version "$file")" = "$1" ]
 				modinfo -F vermagic "$file" | grep -q "^$kernel "
@@ -172,6 +172,7 @@ complete_bash() {
 		}
 		cd /usr/share/neuron/models
 		try --topology neuron-ls --t
+		try --iterations= neuron-top --it
 		try unpack neuron-neff ""
 		try mnist-int8.neff neuron-neff info mn
 		try --session-file= neuron-profile capture --s

@@ -28,6 +28,8 @@ _neuron()
 		_filedir neff ;;
 	"neuron-neff "@(-o|--output)|"neuron-pack "@(-o|--output)|"neuron-profile "@(-s|--session-file))
 		_filedir ;;
+	"neuron-top "@(-d|--delay|-n|--iterations))
+		COMPREPLY=() ;;
 	*)	if ! $split; then
 			_neuron_word
 		fi ;;
@@ -59,4 +61,4 @@ _neuron_word()
 	esac
 } &&
 	complete -F _neuron neuron-demo neuron-ls neuron-mem neuron-neff neuron-pack \
-		neuron-preflight neuron-profile
+		neuron-preflight neuron-profile neuron-top

@@ -119,12 +119,7 @@ static void ask_driver(struct device *d)
 	if (fd >= 0 && !ioctl(fd, NEURON_NATIVE_GET_GEOMETRY, &g)) {
 		for (uint32_t i = 0; i < g.nr_hbms && i < NEURON_NATIVE_MAX_HBMS; i++)
 			d->memory += g.hbm[i].size;
-		for (uint32_t i = 0; i < g.nr_cores && i < NEURON_MAX_CORES; i++) {
-			struct neuron_native_core_stats s = { .size = sizeof(s), .nc_id = i };
-
-			if (!ioctl(fd, NEURON_NATIVE_CORE_STATS, &s))
-				d->owner[i] = s.owner;
-		}
+		core_owners(fd, g.nr_cores, d->owner);
 	} else if (!neuron_instance_geometry(d->entry.instance, &known, NULL)) {
 		/* Another driver does not tell; the kind of device does. */
 		for (uint32_t i = 0; i < known.nr_hbms; i++)
@@ -294,39 +289,6 @@ static const char *size_text(uint64_t bytes)
 	return out;
 }
 
-/* "0-3", the numbers of its cores among those of all devices. */
-static const char *core_range(unsigned int first, unsigned int count)
-{
-	static char text[32];
-
-	if (!count)
-		return "-";
-	snprintf(text, sizeof(text), count > 1 ? "%u-%u" : "%u", first, first + count - 1);
-	return text;
-}
-
-/* Cores of a device that a process owns, physical numbers. */
-static const char *owned(const struct device *d, int pid)
-{
-	static char text[64];
-	size_t len = 0;
-
-	text[0] = 0;
-	for (unsigned int i = 0; i < d->entry.nr_cores && i < NEURON_MAX_CORES; i++) {
-		unsigned int last = i;
-
-		if (d->owner[i] != pid)
-			continue;
-		while (last + 1 < d->entry.nr_cores && last + 1 < NEURON_MAX_CORES &&
-		       d->owner[last + 1] == pid)
-			last++;
-		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s", len ? "," : "",
-					core_range(i, last - i + 1));
-		i = last;
-	}
-	return len ? text : "-";
-}
-
 /* Tabs separate the names of the columns.  @how: r aligns one to the right, t may cut it. */
 static struct libscols_table *table(const char *heads, const char *how)
 {
@@ -411,7 +373,7 @@ static void print_processes(const struct device *list, size_t n, const struct pr
 
 			if (p->device == list[i].entry.index)
 				row(t, "neuron%u\t%d\t%s\t%s\t%s\t%s", p->device, p->pid,
-				    owned(&list[i], p->pid),
+				    owned_cores(list[i].owner, list[i].entry.nr_cores, p->pid),
 				    p->client ? size_text(p->device_bytes) : "",
 				    p->client ? size_text(p->host_bytes) : "", p->command);
 		}
@@ -504,7 +466,7 @@ int main(int argc, char **argv)
 	if (ret)
 		error(1, -ret, "looking for devices");
 	list = calloc(n + 1, sizeof(*list));
-	if (!list || find_processes(&all))
+	if (!list || find_processes("/proc", &all))
 		error(1, ENOMEM, "devices");
 	for (size_t i = 0; i < n; i++)
 		read_device(&list[i], &entries[i]);

@@ -323,7 +323,7 @@ int main(int argc, char **argv)
 	int ret = 0;
 
 	argp_parse(&argp, argc, argv, 0, NULL, NULL);
-	if (find_processes(&processes))
+	if (find_processes("/proc", &processes))
 		error(1, ENOMEM, "processes");
 	if (options.json)
 		out = json_array();

@@ -13,7 +13,6 @@
 #include "file.h"
 #include "options.h"
 
-#define MIB (1ull << 20)
 #define FAILURE 2	/* 1 is "does not fit" */
 
 static struct {
@@ -175,13 +174,6 @@ static size_t gather(uint32_t hbm, const struct neuron_plan_opts *opts,
 	return nr;
 }
 
-/* What is too much for the type is too much anywhere. */
-static void add(uint64_t *sum, uint64_t bytes)
-{
-	if (__builtin_add_overflow(*sum, bytes, sum))
-		*sum = UINT64_MAX;
-}
-
 /* Bytes missing on all memories together; prints a table for each in use if @print. */
 static uint64_t examine(const struct neuron_plan_opts *opts, bool print, uint64_t *total)
 {
@@ -204,9 +196,9 @@ static uint64_t examine(const struct neuron_plan_opts *opts, bool print, uint64_
 		if (!used)
 			continue;
 		neuron_report_row(&r, NULL, row);
-		add(total, row[NEURON_REPORT_TOTAL]);
+		add_capped(total, row[NEURON_REPORT_TOTAL]);
 		if (row[NEURON_REPORT_TOTAL] > room)
-			add(&missing, row[NEURON_REPORT_TOTAL] - room);
+			add_capped(&missing, row[NEURON_REPORT_TOTAL] - room);
 		if (!print)
 			continue;
 		if (neuron_report_table(&r, &text))

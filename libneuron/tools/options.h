@@ -12,6 +12,7 @@
 
 #include <neuron/neuron.h>
 
+#include "../common/env.h"
 #include "../common/util.h"
 
 /* KIND=MIB, kinds as in NEURON_RT_PROFILE_BUF_<KIND>_MB; 0 or -EINVAL. */
@@ -26,12 +27,8 @@ static inline int profile_buffer(const char *arg, struct neuron_profile_opts *op
 	};
 	size_t len = strcspn(arg, "=");
 	unsigned long mib;
-	char *end;
 
-	if (arg[len] != '=' || arg[len + 1] < '0' || arg[len + 1] > '9')
-		return -EINVAL;
-	mib = strtoul(arg + len + 1, &end, 10);
-	if (*end || !mib || mib > 1024 || mib & (mib - 1))
+	if (arg[len] != '=' || !env_number(arg + len + 1, 1024, &mib) || !mib || mib & (mib - 1))
 		return -EINVAL;
 	for (int i = 0; i < NEURON_PROFILE_NR_BUFFERS; i++)
 		if (strlen(kinds[i]) == len && !strncasecmp(arg, kinds[i], len)) {
@@ -44,12 +41,9 @@ static inline int profile_buffer(const char *arg, struct neuron_profile_opts *op
 static inline unsigned long number(const char *text, unsigned long min, unsigned long max,
 				   struct argp_state *state)
 {
-	unsigned long n;
-	char *end;
+	unsigned long n = 0;
 
-	errno = 0;
-	n = strtoul(text, &end, 10);
-	if (*text < '0' || *text > '9' || *end || errno || n < min || n > max)
+	if (!env_number(text, max, &n) || n < min)
 		argp_error(state, "%s is not a number from %lu to %lu", text, min, max);
 	return n;
 }

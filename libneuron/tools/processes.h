@@ -5,42 +5,39 @@
 
 #include <dirent.h>
 #include <inttypes.h>
+#include <pwd.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <neuron/neuron.h>
 
+#include "../../uapi/neuron_ioctl.h"
+#include "../../uapi/neuron_native.h"
+#include "../common/util.h"
+
 struct process {
 	unsigned int device;
 	int pid;
+	char user[16];		/* name, or number */
 	uint64_t client;	/* number that the driver gave it, 0: it gives none */
 	uint64_t device_bytes;
 	uint64_t hbm[NEURON_MAX_HBMS];	/* of these, by memory */
 	uint64_t host_bytes;
 	char name[32];
 	char command[256];
+	char fdinfo[300];	/* path of what the figures come from */
 };
 
 struct processes {
 	struct process *list;
 	size_t count;
 };
-
-/* A file that is short: what there is of it, terminated. Returns its length. */
-static inline size_t read_short(const char *path, char *text, size_t size)
-{
-	FILE *file = fopen(path, "re");
-	size_t len = file ? fread(text, 1, size - 1, file) : 0;
-
-	text[len] = 0;
-	if (file)
-		fclose(file);
-	return len;
-}
 
 /* Bytes behind all keys that begin with @key, or the plain number behind it. */
 static inline uint64_t fdinfo_sum(const char *text, const char *key)
@@ -62,12 +59,12 @@ static inline uint64_t fdinfo_sum(const char *text, const char *key)
 }
 
 /* Arguments with spaces between them; what is not printable is the process's doing. */
-static inline void read_words(int pid, const char *file, char *text, size_t size)
+static inline void read_words(const char *proc, int pid, const char *file, char *text, size_t size)
 {
 	char path[64];
 	size_t len;
 
-	snprintf(path, sizeof(path), "/proc/%d/%s", pid, file);
+	snprintf(path, sizeof(path), "%s/%d/%s", proc, pid, file);
 	len = read_short(path, text, size);
 	while (len && (!text[len - 1] || text[len - 1] == '\n'))
 		text[--len] = 0;
@@ -91,33 +88,54 @@ static inline bool process_known(const struct processes *all, const struct proce
 	return false;
 }
 
-static inline int add_descriptor(struct processes *all, int pid, const char *fd)
+static inline void parse_fdinfo(struct process *p, const char *text)
+{
+	char key[32];
+
+	p->client = fdinfo_sum(text, "drm-client-id");
+	p->device_bytes = fdinfo_sum(text, "drm-total-hbm");
+	for (unsigned int h = 0; h < NEURON_MAX_HBMS; h++) {
+		snprintf(key, sizeof(key), "drm-total-hbm%u:", h);
+		p->hbm[h] = fdinfo_sum(text, key);
+	}
+	p->host_bytes = fdinfo_sum(text, "drm-total-memory");
+}
+
+static inline void read_user(uid_t uid, char *text, size_t size)
+{
+	const struct passwd *known = getpwuid(uid);
+
+	if (known)
+		snprintf(text, size, "%s", known->pw_name);
+	else
+		snprintf(text, size, "%u", uid);
+}
+
+static inline int add_descriptor(struct processes *all, const char *proc, int pid, const char *fd)
 {
 	struct process p = { .pid = pid }, *more;
-	char path[300], target[64], text[4096], key[32], rest;
+	char path[300], target[64], text[4096], rest;
+	struct stat st;
 	ssize_t len;
 
-	snprintf(path, sizeof(path), "/proc/%d/fd/%.255s", pid, fd);
+	snprintf(path, sizeof(path), "%s/%d/fd/%.255s", proc, pid, fd);
 	len = readlink(path, target, sizeof(target) - 1);
 	if (len < 0)
 		return 0;
 	target[len] = 0;
 	if (sscanf(target, "/dev/neuron%u%c", &p.device, &rest) != 1)
 		return 0;
-	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%.255s", pid, fd);
-	read_short(path, text, sizeof(text));
-	p.client = fdinfo_sum(text, "drm-client-id");
+	snprintf(p.fdinfo, sizeof(p.fdinfo), "%s/%d/fdinfo/%.255s", proc, pid, fd);
+	read_short(p.fdinfo, text, sizeof(text));
+	parse_fdinfo(&p, text);
 	/* A descriptor that only looks at a device makes no client. */
 	if ((strstr(text, "drm-driver:") && !p.client) || process_known(all, &p))
 		return 0;
-	p.device_bytes = fdinfo_sum(text, "drm-total-hbm");
-	for (unsigned int h = 0; h < NEURON_MAX_HBMS; h++) {
-		snprintf(key, sizeof(key), "drm-total-hbm%u:", h);
-		p.hbm[h] = fdinfo_sum(text, key);
-	}
-	p.host_bytes = fdinfo_sum(text, "drm-total-memory");
-	read_words(pid, "comm", p.name, sizeof(p.name));
-	read_words(pid, "cmdline", p.command, sizeof(p.command));
+	snprintf(path, sizeof(path), "%s/%d", proc, pid);
+	if (!stat(path, &st))
+		read_user(st.st_uid, p.user, sizeof(p.user));
+	read_words(proc, pid, "comm", p.name, sizeof(p.name));
+	read_words(proc, pid, "cmdline", p.command, sizeof(p.command));
 	more = realloc(all->list, (all->count + 1) * sizeof(p));
 	if (!more)
 		return -1;
@@ -126,29 +144,77 @@ static inline int add_descriptor(struct processes *all, int pid, const char *fd)
 	return 0;
 }
 
-/* Those of this user, or of all if that is root. Returns -1 without memory. */
-static inline int find_processes(struct processes *all)
+/* Those of this user, or of all if that is root. @proc: "/proc". Returns -1 without memory. */
+static inline int find_processes(const char *proc, struct processes *all)
 {
 	struct dirent *entry, *fd;
-	DIR *proc = opendir("/proc"), *fds;
+	DIR *pids = opendir(proc), *fds;
 	char path[64];
 	int ret = 0;
 
-	while (proc && !ret && (entry = readdir(proc))) {
+	while (pids && !ret && (entry = readdir(pids))) {
 		int pid = atoi(entry->d_name);
 
 		if (pid <= 0 || pid == getpid())
 			continue;
-		snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+		snprintf(path, sizeof(path), "%s/%d/fd", proc, pid);
 		fds = opendir(path);
 		while (fds && !ret && (fd = readdir(fds)))
-			ret = add_descriptor(all, pid, fd->d_name);
+			ret = add_descriptor(all, proc, pid, fd->d_name);
 		if (fds)
 			closedir(fds);
 	}
-	if (proc)
-		closedir(proc);
+	if (pids)
+		closedir(pids);
 	return ret;
+}
+
+/* The process that owns each core, 0 none; returns 0, or -1 on a driver that does not tell. */
+static inline int core_owners(int fd, uint32_t nr_cores, int32_t *owner)
+{
+	int ret = -1;
+
+	for (uint32_t i = 0; i < nr_cores && i < NEURON_MAX_CORES; i++) {
+		struct neuron_native_core_stats s = { .size = sizeof(s), .nc_id = i };
+
+		if (!ioctl(fd, NEURON_NATIVE_CORE_STATS, &s)) {
+			owner[i] = s.owner;
+			ret = 0;
+		}
+	}
+	return ret;
+}
+
+/* "0-3", @count numbers from @first. */
+static inline const char *core_range(unsigned int first, unsigned int count)
+{
+	static char text[32];
+
+	if (!count)
+		return "-";
+	snprintf(text, sizeof(text), count > 1 ? "%u-%u" : "%u", first, first + count - 1);
+	return text;
+}
+
+/* Cores of a device that a process owns, physical numbers. */
+static inline const char *owned_cores(const int32_t *owner, unsigned int nr_cores, int pid)
+{
+	static char text[64];
+	size_t len = 0;
+
+	text[0] = 0;
+	for (unsigned int i = 0; i < nr_cores && i < NEURON_MAX_CORES; i++) {
+		unsigned int last = i;
+
+		if (owner[i] != pid)
+			continue;
+		while (last + 1 < nr_cores && last + 1 < NEURON_MAX_CORES && owner[last + 1] == pid)
+			last++;
+		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s", len ? "," : "",
+					core_range(i, last - i + 1));
+		i = last;
+	}
+	return len ? text : "-";
 }
 
 #endif
