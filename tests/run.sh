@@ -3,9 +3,9 @@
 #
 # make test: everything, from host unit tests to the whole stack in virtual
 # machines. Missing packages are installed, kernels fetched and built (into the
-# cache, once). Each step's output goes to $CACHE/logs/test; what failed is shown.
-# Then a table says how long each step took; the last line is "N passed, N failed", and
-# the exit status agrees with it.
+# cache, once). Each step's output goes to $CACHE/logs/test. In the end a table says how
+# long each step took, and what failed is shown; the last line is "N passed, N failed",
+# and the exit status agrees with it.
 #
 # Steps without a guest run one after the other; beside them run those with one, two at
 # a time on four processors and 8 GB, else one ($GUESTS says otherwise), and one more when
@@ -90,10 +90,12 @@ account() {
 	echo "$1 $p $f $4 $5" >>"$results"
 	printf '%-12s %5d passed, %d failed  (%d s)\n' "$1" "$p" "$f" "$4"
 	[ "$p$f" != 00 ] || grep '^# skipped' "$2"
-	if [ "$f" != 0 ]; then
-		grep -E -A3 '^not ok|rror:|Error |^# reason' "$2" | head -n 40 | sed 's/^/  | /'
-		echo "  | ... see $2"
-	fi
+}
+
+# What failed in a step, last of all: the end of the output is what is kept.
+excerpt() {
+	grep -E -A3 '^not ok|rror:|Error |^# reason' "$logs/$1.log" | head -n 20 | sed 's/^/  | /'
+	echo "  | ... see $logs/$1.log"
 }
 
 step() {
@@ -369,6 +371,9 @@ done
 echo "# step          passed failed seconds   cpu"
 sort -k4,4nr "$results" | awk '{ printf "# %-14s %6d %6d %7d %5d\n", $1, $2, $3, $4, $5 }'
 failures=$(awk '$3 { print $1 }' "$results")
-[ -z "$failures" ] || echo "failed: ${failures//$'\n'/ }"
+for name in $failures; do
+	echo "failed: $name"
+	excerpt "$name"
+done
 echo "# $((SECONDS - began)) s, logs in $logs"
 awk '{ p += $2; f += $3 } END { print p + 0 " passed, " f + 0 " failed"; exit f > 0 || !p }' "$results"
