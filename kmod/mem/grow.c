@@ -223,6 +223,7 @@ int neuron_do_native_mem_grow(struct neuron_call *call)
 	struct neuron_native_mem_grow *a = call->arg;
 	struct neuron_failure why = { };
 	bool shrink = a->flags & NEURON_NATIVE_GROW_SHRINK;
+	u32 seen = neuron_teardowns_read();
 	struct neuron_chunk *chunk;
 	int err;
 
@@ -236,6 +237,13 @@ int neuron_do_native_mem_grow(struct neuron_call *call)
 		return -ENOENT;
 	err = shrink ? neuron_chunk_shrink(call->client, chunk, a->bytes) :
 		       neuron_chunk_grow(call->client, chunk, a->bytes, &why);
+	/* The memory that follows may be that of a process that is being torn down. */
+	if (err == -ENOMEM && !shrink) {
+		int reaped = neuron_clients_reap(call->nd, seen);
+
+		if (reaped != -ENOENT)
+			err = reaped ?: neuron_chunk_grow(call->client, chunk, a->bytes, &why);
+	}
 	if (!err)
 		a->bytes = READ_ONCE(chunk->size);
 	neuron_chunk_put(chunk);

@@ -26,6 +26,8 @@ static struct {
 	/* What fails, and how. */
 	int dmem_err, take_err, clear_err, join_err, prepare_err, split_err, core_err;
 	u32 again;			/* so often -EAGAIN before that */
+	int reap_err;
+	u32 reaps;			/* that were told of the teardowns before the attempt */
 	bool cleared, release_clears, fault;
 	/* What is charged to the chunk: taken, dmem, limit, shown. */
 	s64 taken, dmem, limit, shown;
@@ -51,6 +53,20 @@ static void grow_dmem_shrink(struct neuron_chunk *chunk, u64 more)
 static void grow_dmem_cut(struct neuron_chunk *chunk, u64 less)
 {
 	state.kept += less;
+}
+
+static u32 grow_teardowns(void)
+{
+	return 77 + state.takes;
+}
+
+/* The dead process had the memory that follows. */
+static int grow_reap(struct neuron_device *nd, u32 seen)
+{
+	state.reaps += nd == &state.nd && seen == 77;
+	if (!state.reap_err)
+		state.take_err = 0;
+	return state.reap_err;
 }
 
 static int grow_capped(struct neuron_hbm *hbm, u64 align, int err, struct neuron_failure *why)
@@ -184,6 +200,8 @@ static void grow_watch_free(struct neuron_hbm *hbm, u64 off, u64 len)
 #define neuron_chunk_get(client, handle)	grow_use(client, handle, NEURON_USER_NONE)
 #define neuron_chunk_put	grow_put
 #define neuron_watch_free	grow_watch_free
+#define neuron_teardowns_read	grow_teardowns
+#define neuron_clients_reap	grow_reap
 
 #include "../../kmod/mem/grow.c"
 
@@ -205,6 +223,7 @@ static int grow_init(struct kunit *test)
 	memset(&state, 0, sizeof(state));
 	state.ops.hbm_clear = grow_clear;
 	state.ops.hbm_release = grow_release;
+	state.reap_err = -ENOENT;
 	state.nd.ops = &state.ops;
 	mutex_init(&state.nd.grow_lock);
 	state.nd.hbm = kunit_kcalloc(test, 2, sizeof(*state.nd.hbm), GFP_KERNEL);
@@ -336,6 +355,35 @@ static void grow_fails(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, state.joins, 3u);
 }
 
+/* Memory of a process that is being torn down is waited for. */
+static void grow_reaps(struct kunit *test)
+{
+	static const struct {
+		int reap, err;
+		u32 takes;
+	} rows[] = {
+		{ -ENOENT, -ENOMEM, 1 },
+		{ -EINTR, -EINTR, 1 },
+		{ 0, 0, 2 },
+	};
+	struct neuron_native_mem_grow a;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		state.take_err = -EBUSY;
+		state.reap_err = rows[i].reap;
+		state.takes = 0;
+		KUNIT_EXPECT_EQ(test, change(2 * SIZE, 0, &a), rows[i].err);
+		KUNIT_EXPECT_EQ(test, state.takes, rows[i].takes);
+		KUNIT_EXPECT_EQ(test, state.reaps, i + 1);
+	}
+	KUNIT_EXPECT_EQ(test, state.chunk.size, 2ULL * SIZE);
+	/* Nobody else has what is cut off a chunk. */
+	state.prepare_err = -ENOMEM;
+	KUNIT_EXPECT_EQ(test, change(PAGE_SIZE, NEURON_NATIVE_GROW_SHRINK, &a), -ENOMEM);
+	KUNIT_EXPECT_EQ(test, state.reaps, 3u);
+}
+
 static void grow_shorter(struct kunit *test)
 {
 	static const struct {
@@ -453,6 +501,7 @@ static void grow_arguments(struct kunit *test)
 static struct kunit_case grow_cases[] = {
 	KUNIT_CASE(grow_longer),
 	KUNIT_CASE(grow_fails),
+	KUNIT_CASE(grow_reaps),
 	KUNIT_CASE(grow_shorter),
 	KUNIT_CASE(grow_shorter_fails),
 	KUNIT_CASE(grow_refused),

@@ -278,13 +278,18 @@ static void by_address(void)
 /* Its process could be any: the length that it was given does not change. */
 static void import_alone(void)
 {
-	uint64_t handle = alloc(fd, SIZE, 0, 0);
+	uint64_t handle = alloc(fd, 2 * SIZE, 0, 0);
 	struct neuron_native_mem_grow grow = {
-		.size = sizeof(grow), .mem_handle = handle, .bytes = 2 * SIZE,
+		.size = sizeof(grow), .mem_handle = handle, .bytes = SIZE,
+		.flags = NEURON_NATIVE_GROW_SHRINK,
 	};
 	struct neuron_native_mem_import i;
 	int db;
 
+	/* Memory behind it is free then, whatever earlier tests left where. */
+	CHECK(!call(fd, NEURON_NATIVE_MEM_GROW, &grow), "a chunk is cut to half its length");
+	grow.bytes = 2 * SIZE;
+	grow.flags = 0;
 	CHECK(!export(fd, handle, 0, 0, 0, &db) && !import(fd, db, &i), "an import of its own");
 	close(db);
 	CHECK(call(fd, NEURON_NATIVE_MEM_GROW, &grow) == EBUSY, "without the export: no growth");
