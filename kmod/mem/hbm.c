@@ -31,7 +31,6 @@ int neuron_hbm_init(struct neuron_device *nd, u32 index)
 	mutex_init(&hbm->scrub_lock);
 	spin_lock_init(&hbm->watch_lock);
 	hbm->watched = RB_ROOT_CACHED;
-	seqcount_spinlock_init(&hbm->seq, &hbm->lock);
 	hbm->nd = nd;
 	hbm->base = geo->base;
 	hbm->index = index;
@@ -138,19 +137,6 @@ void neuron_hbm_explain(struct neuron_hbm *hbm, u64 align, enum neuron_buddy_cau
 			why->used[cat] += hbm->used[core][cat];
 }
 
-/* The allocator and the accounting change together, for lockless readers of both. */
-static void neuron_hbm_lock(struct neuron_hbm *hbm) __acquires(&hbm->lock)
-{
-	spin_lock(&hbm->lock);
-	write_seqcount_begin(&hbm->seq);
-}
-
-static void neuron_hbm_unlock(struct neuron_hbm *hbm) __releases(&hbm->lock)
-{
-	write_seqcount_end(&hbm->seq);
-	spin_unlock(&hbm->lock);
-}
-
 /* Was a valid request refused?  An exact range past the end is valid, too. */
 static bool neuron_hbm_refused(const struct neuron_buddy_request *req, int err)
 {
@@ -187,7 +173,7 @@ int neuron_hbm_take(struct neuron_hbm *hbm, struct neuron_chunk *chunk,
 				why->reason = NEURON_NATIVE_REASON_HOST;
 			return err;
 		}
-		neuron_hbm_lock(hbm);
+		spin_lock(&hbm->lock);
 		if (why && !neuron_limit_charge(chunk, req->size, &why->limit)) {
 			hbm->fail_capped++;
 			err = -EDQUOT;
@@ -204,7 +190,7 @@ int neuron_hbm_take(struct neuron_hbm *hbm, struct neuron_chunk *chunk,
 		/* Still under the lock, so these are the figures at the refusal. */
 		if (why && neuron_hbm_refused(req, err))
 			neuron_hbm_explain(hbm, req->align, cause, why);
-		neuron_hbm_unlock(hbm);
+		spin_unlock(&hbm->lock);
 	} while (err == -EAGAIN);
 	return err;
 }
@@ -224,11 +210,11 @@ void neuron_hbm_give(struct neuron_hbm *hbm, struct neuron_chunk *chunk,
 {
 	int err;
 
-	neuron_hbm_lock(hbm);
+	spin_lock(&hbm->lock);
 	err = neuron_buddy_free(hbm->buddy, block, clear);
 	if (!err)
 		neuron_hbm_charge(hbm, chunk, bytes, false);
-	neuron_hbm_unlock(hbm);
+	spin_unlock(&hbm->lock);
 	WARN_ONCE(err, "neuron: free of %#llx + %#llx: %d\n", block->addr, bytes, err);
 }
 
@@ -249,7 +235,7 @@ int neuron_hbm_join(struct neuron_hbm *hbm, struct neuron_chunk *chunk,
 	int err = neuron_buddy_prepare(hbm->buddy);
 	bool join = !err;
 
-	neuron_hbm_lock(hbm);
+	spin_lock(&hbm->lock);
 	WARN_ON_ONCE(neuron_buddy_free(hbm->buddy, tail, join));
 	if (join)
 		err = neuron_buddy_grow(hbm->buddy, &grown, grown.size + tail->size);
@@ -257,7 +243,7 @@ int neuron_hbm_join(struct neuron_hbm *hbm, struct neuron_chunk *chunk,
 		neuron_hbm_charge(hbm, chunk, tail->size, false);
 	else
 		chunk->block = grown;
-	neuron_hbm_unlock(hbm);
+	spin_unlock(&hbm->lock);
 	return err;
 }
 
@@ -276,9 +262,9 @@ int neuron_hbm_split(struct neuron_hbm *hbm, struct neuron_buddy_block *head, u6
 {
 	int err;
 
-	neuron_hbm_lock(hbm);
+	spin_lock(&hbm->lock);
 	err = neuron_buddy_split(hbm->buddy, head, size, tail);
-	neuron_hbm_unlock(hbm);
+	spin_unlock(&hbm->lock);
 	return err;
 }
 
@@ -298,10 +284,10 @@ int neuron_hbm_capped(struct neuron_hbm *hbm, u64 align, int err, struct neuron_
 		why->reason = NEURON_NATIVE_REASON_HOST;
 		return err;
 	}
-	neuron_hbm_lock(hbm);
+	spin_lock(&hbm->lock);
 	hbm->fail_capped++;
 	neuron_hbm_explain(hbm, align, NEURON_BUDDY_CAUSE_NONE, why);
-	neuron_hbm_unlock(hbm);
+	spin_unlock(&hbm->lock);
 	why->reason = NEURON_NATIVE_REASON_CAPPED;
 	return -ENOMEM;
 }
@@ -420,11 +406,11 @@ void neuron_hbm_free_batch(struct neuron_device *nd, struct neuron_chunk **chunk
 		if (nd->ops->hbm_release(nd, hbm->index, addr, end - addr))
 			clear |= GENMASK_ULL(j - 1, i);
 	}
-	neuron_hbm_lock(hbm);
+	spin_lock(&hbm->lock);
 	err = neuron_buddy_free_batch(hbm->buddy, blocks, n, clear);
 	/* Also for a refused one, because nobody will free it again. */
 	neuron_hbm_charge(hbm, chunks[0], bytes, false);
-	neuron_hbm_unlock(hbm);
+	spin_unlock(&hbm->lock);
 	WARN_ONCE(err, "neuron: free of %u chunks: %d\n", n, err);
 	for (i = 0; i < n; i++)
 		neuron_dmem_uncharge(chunks[i]);
@@ -443,7 +429,7 @@ static void neuron_hbm_unused(const struct neuron_hbm_geometry *geo,
 	bs->order_free[ilog2(bs->free >> NEURON_BUDDY_GRANULE_SHIFT)] = bs->free;
 }
 
-/* In a read section of hbm->seq. */
+/* Under hbm->lock. */
 static void neuron_hbm_read(struct neuron_hbm *hbm, struct neuron_buddy_stats *bs)
 {
 	/* Pairs with the release in neuron_hbm_make(). */
@@ -460,16 +446,13 @@ static void neuron_hbm_read(struct neuron_hbm *hbm, struct neuron_buddy_stats *b
  * @hbm: the HBM
  * @bs: filled in
  *
- * Context: process; retries while the HBM changes.
+ * Context: process.
  */
 void neuron_hbm_figures(struct neuron_hbm *hbm, struct neuron_buddy_stats *bs)
 {
-	unsigned int seq;
-
-	do {
-		seq = read_seqcount_begin(&hbm->seq);
-		neuron_hbm_read(hbm, bs);
-	} while (read_seqcount_retry(&hbm->seq, seq));
+	spin_lock(&hbm->lock);
+	neuron_hbm_read(hbm, bs);
+	spin_unlock(&hbm->lock);
 }
 
 /**
@@ -485,44 +468,48 @@ u64 neuron_hbm_largest(struct neuron_hbm *hbm, u64 align)
 	const struct neuron_hbm_geometry *geo = &hbm->nd->geo->hbm[hbm->index];
 	/* Pairs with the release in neuron_hbm_make(). */
 	struct neuron_buddy *buddy = smp_load_acquire(&hbm->buddy);
+	u64 bytes;
 
-	return buddy ? neuron_buddy_largest(buddy, align) :
-		       geo->size - ALIGN(geo->reserved, align);
+	if (!buddy)
+		return geo->size - ALIGN(geo->reserved, align);
+	spin_lock(&hbm->lock);
+	bytes = neuron_buddy_largest(buddy, align);
+	spin_unlock(&hbm->lock);
+	return bytes;
 }
 
 /**
- * neuron_hbm_stats() - consistent picture of an HBM, without its lock
+ * neuron_hbm_stats() - consistent picture of an HBM
  * @hbm: the HBM
  * @client: whose own_process to report, may be NULL
  * @stats: filled in, except size and hbm
  *
- * Context: process; retries while the HBM changes.
+ * Context: process.
  */
 void neuron_hbm_stats(struct neuron_hbm *hbm, struct neuron_client *client,
 		      struct neuron_native_hbm_stats *stats)
 {
 	struct neuron_buddy_stats bs;
-	unsigned int seq, core, cat;
+	unsigned int core, cat;
 
 	BUILD_BUG_ON(NEURON_BUDDY_ORDERS > NEURON_NATIVE_MAX_ORDERS);
 	BUILD_BUG_ON(NEURON_NR_CATEGORIES > NEURON_NATIVE_MAX_CATEGORIES);
 	BUILD_BUG_ON(NEURON_HW_MAX_CORES > NEURON_NATIVE_MAX_CORES);
 
-	do {
-		seq = read_seqcount_begin(&hbm->seq);
-		memset(stats->by_category, 0, sizeof(stats->by_category));
-		memset(stats->by_core, 0, sizeof(stats->by_core));
-		for (core = 0; core < NEURON_HW_MAX_CORES; core++) {
-			for (cat = 0; cat < NEURON_NR_CATEGORIES; cat++) {
-				stats->by_category[cat] += hbm->used[core][cat];
-				stats->by_core[core] += hbm->used[core][cat];
-			}
+	spin_lock(&hbm->lock);
+	memset(stats->by_category, 0, sizeof(stats->by_category));
+	memset(stats->by_core, 0, sizeof(stats->by_core));
+	for (core = 0; core < NEURON_HW_MAX_CORES; core++) {
+		for (cat = 0; cat < NEURON_NR_CATEGORIES; cat++) {
+			stats->by_category[cat] += hbm->used[core][cat];
+			stats->by_core[core] += hbm->used[core][cat];
 		}
-		stats->driver = hbm->driver;
-		stats->own_process = client ? client->hbm_bytes[hbm->index] : 0;
-		stats->fail_capped = hbm->fail_capped;
-		neuron_hbm_read(hbm, &bs);
-	} while (read_seqcount_retry(&hbm->seq, seq));
+	}
+	stats->driver = hbm->driver;
+	stats->own_process = client ? client->hbm_bytes[hbm->index] : 0;
+	stats->fail_capped = hbm->fail_capped;
+	neuron_hbm_read(hbm, &bs);
+	spin_unlock(&hbm->lock);
 
 	stats->total = bs.total;
 	stats->used = bs.used;

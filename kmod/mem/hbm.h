@@ -5,7 +5,6 @@
 
 #include <linux/mutex.h>
 #include <linux/rbtree.h>
-#include <linux/seqlock.h>
 #include <linux/spinlock.h>
 
 #include "../base/device.h"
@@ -23,7 +22,6 @@ struct neuron_scrub;
 /**
  * struct neuron_hbm - one HBM
  * @lock: @buddy, @used, @fail_capped and client.hbm_bytes[index]
- * @seq: written under @lock around every change, for readers without it
  * @nd: the device
  * @buddy: the allocator; NULL until the first allocation
  * @base: device address
@@ -39,7 +37,6 @@ struct neuron_scrub;
  */
 struct neuron_hbm {
 	spinlock_t lock;
-	seqcount_spinlock_t seq;
 	struct neuron_device *nd;
 	struct neuron_buddy *buddy;
 	u64 base;

@@ -111,7 +111,6 @@ static void zone_init(void)
 	trees_update(&zone, 0);
 	zone.st.total = (u64)LEN << SHIFT;
 	zone.st.free = (u64)LEN << SHIFT;
-	update_largest(&zone);
 }
 
 #ifdef ENUMERATE

@@ -1297,6 +1297,74 @@ static void test_policy_frames(void **state)
 }
 
 /* Prepare donates as many pages as are missing, and not one more. */
+/* The empty frame in the middle of what is free: nobody may see it but the next block. */
+static void test_empty_frame(void **state)
+{
+	static const struct neuron_buddy_request others[] = {
+		{ .size = 64 * KIB }, { .size = 3 * G }, { .size = G, .flags = NEURON_BUDDY_LOW },
+		{ .size = G, .align = 4 * MIB }, { .size = 16 * MIB },
+		{ .size = 16 * MIB, .flags = NEURON_BUDDY_EXACT },
+	};
+	struct neuron_buddy *zone = zone_new(16 * MIB);
+	struct neuron_buddy_block a, b, pin;
+	struct neuron_buddy_stats st, none;
+	struct neuron_buddy_range range;
+	u64 pos = 0;
+	u32 i;
+
+	(void)state;
+	neuron_buddy_stats(zone, &none);
+	assert_int_equal(none.largest, 16 * MIB);
+	for (i = 0; i < 6; i++) {
+		/* The frame is not at an end of the zone: what follows it is free by then. */
+		assert_int_equal(alloc(zone, 6 * MIB, 0, NEURON_BUDDY_HIGH, &pin), 0);
+		assert_int_equal(alloc(zone, 2 * G, 0, 0, &a), 0);
+		assert_int_equal(neuron_buddy_free(zone, &pin, false), 0);
+		assert_int_equal(neuron_buddy_free(zone, &a, false), 0);
+		assert_non_null(zone->empty);
+		/* The same again takes the same place. */
+		assert_int_equal(alloc(zone, 2 * G, 0, 0, &b), 0);
+		assert_int_equal(b.addr, a.addr);
+		assert_null(zone->empty);
+		assert_int_equal(neuron_buddy_free(zone, &b, false), 0);
+		assert_non_null(zone->empty);
+		switch (i) {
+		case 0:
+			assert_int_equal(neuron_buddy_largest(zone, 2 * MIB), 16 * MIB);
+			break;
+		case 1:
+			assert_int_equal(neuron_buddy_walk(zone, &pos, &range, 1), 1);
+			assert_int_equal(range.size, 16 * MIB);
+			break;
+		case 2:
+			assert_int_equal(neuron_buddy_reserve(zone, a.addr, G), 0);
+			assert_null(zone->empty);
+			zone_end(zone);
+			zone = zone_new(16 * MIB);
+			break;
+		default:
+			neuron_buddy_stats(zone, &st);
+			assert_int_equal(st.largest, none.largest);
+			assert_memory_equal(st.order_free, none.order_free, sizeof(st.order_free));
+			assert_int_equal(st.frames, 0);
+		}
+		assert_null(zone->empty);
+	}
+	/* Any other request uses it as a new one, or finds the zone as if it had never been. */
+	for (i = 0; i < sizeof(others) / sizeof(*others); i++) {
+		assert_int_equal(alloc(zone, 2 * G, 0, 0, &a), 0);
+		assert_int_equal(neuron_buddy_free(zone, &a, false), 0);
+		assert_ptr_not_equal(zone->empty, NULL);
+		assert_int_equal(neuron_buddy_prepare(zone), 0);
+		assert_int_equal(neuron_buddy_alloc(zone, &others[i], &b, NULL), 0);
+		assert_null(zone->empty);
+		neuron_buddy_stats(zone, &st);
+		assert_int_equal(st.frames, i < 3);
+		assert_int_equal(neuron_buddy_free(zone, &b, false), 0);
+	}
+	zone_end(zone);
+}
+
 static void test_prepare_pages(void **state)
 {
 	const u32 per_page = (PAGE_SIZE - sizeof(struct page_head)) / sizeof(struct ext);
@@ -1735,6 +1803,8 @@ static void damage_fields(struct neuron_buddy *zone, struct frame *fr, struct ex
 	DAMAGE(zone->st.reserved, G);
 	DAMAGE(zone->st.allocs, 3);
 	DAMAGE(zone->st.frames, 0);
+	DAMAGE(zone->empty, fr);
+	DAMAGE(zone->empty, (struct frame *)e);
 	DAMAGE(zone->st.total, 0);
 	DAMAGE(zone->st.order_free[0], G);
 	DAMAGE(zone->pool_len, zone->pool_len + 1);
@@ -1943,6 +2013,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_policy_cut),
 		cmocka_unit_test(test_fill_one_size),
 		cmocka_unit_test(test_policy_frames),
+		cmocka_unit_test(test_empty_frame),
 		cmocka_unit_test(test_prepare_pages),
 		cmocka_unit_test(test_generations),
 		cmocka_unit_test(test_probe_cap),

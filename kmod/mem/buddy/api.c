@@ -10,6 +10,7 @@
 #include "placement.h"
 #include "pool.h"
 #include "sizes.h"
+#include "trees.h"
 
 static void charge(struct neuron_buddy *zone, u32 n)
 {
@@ -81,10 +82,12 @@ int neuron_buddy_alloc(struct neuron_buddy *zone, const struct neuron_buddy_requ
 		      to_granules(req->addr) >= zone->len ||
 		      size > zone->len - to_granules(req->addr)))
 		return -EINVAL;
-	if (size <= zone->len && !reserve_ready(zone, NEED_EXTENTS))
-		return -EAGAIN;
-
 	n = min_t(u64, size, zone->len);
+	if (size <= zone->len) {
+		place_settle(zone, n, k, req->flags);
+		if (!reserve_ready(zone, NEED_EXTENTS))
+			return -EAGAIN;
+	}
 	if (size > zone->len) {
 		why = NEURON_BUDDY_CAUSE_FULL;
 		err = -ENOSPC;
@@ -100,7 +103,6 @@ int neuron_buddy_alloc(struct neuron_buddy *zone, const struct neuron_buddy_requ
 		zone->st.failures[why]++;
 	else
 		place_take(zone, &p, n, exact, block);
-	update_largest(zone);
 	if (cause)
 		*cause = why;
 	return err;
@@ -190,7 +192,6 @@ int neuron_buddy_free_batch(struct neuron_buddy *zone,
 			ext_release(zone, e);
 		}
 	}
-	update_largest(zone);
 	return ret;
 }
 
@@ -208,6 +209,7 @@ int neuron_buddy_grow(struct neuron_buddy *zone, struct neuron_buddy_block *bloc
 	bool cleared;
 	int err;
 
+	frame_settle(zone);
 	err = block_find(zone, block, &e);
 	if (err)
 		return err;
@@ -254,7 +256,6 @@ int neuron_buddy_grow(struct neuron_buddy *zone, struct neuron_buddy_block *bloc
 	charge(zone, more);
 	block->size = size << SHIFT;
 	block->cleared = cleared;
-	update_largest(zone);
 	return 0;
 }
 
@@ -306,6 +307,7 @@ int neuron_buddy_reserve(struct neuron_buddy *zone, u64 addr, u64 size)
 	start = (u32)(addr >> SHIFT);
 	end = start + (u32)(size >> SHIFT);
 
+	frame_settle(zone);
 	for (e = ext_find(zone, start); e && e->start < end; e = e->next) {
 		u32 lo = max(start, e->start), hi = min(end, ext_end(e));
 		bool busy = e->type == EXT_USED;
@@ -338,7 +340,6 @@ int neuron_buddy_reserve(struct neuron_buddy *zone, u64 addr, u64 size)
 	}
 	zone->st.reserved += (u64)done << SHIFT;
 	WRITE_ONCE(zone->st.free, zone->st.free - ((u64)done << SHIFT));
-	update_largest(zone);
 	return 0;
 }
 
@@ -386,6 +387,7 @@ unsigned int neuron_buddy_walk(struct neuron_buddy *zone, u64 *pos,
 	unsigned int i;
 	u64 at = to_granules(*pos);
 
+	frame_settle(zone);
 	for (i = 0; i < count && at < zone->len; i++) {
 		struct ext *e = ext_find(zone, (u32)at);
 		u32 end = ext_end(e);
@@ -421,22 +423,29 @@ unsigned int neuron_buddy_walk(struct neuron_buddy *zone, u64 *pos,
 	return i;
 }
 
-void neuron_buddy_stats(const struct neuron_buddy *zone, struct neuron_buddy_stats *stats)
+/* The longest free run, which may end or begin in a frame, but not lie in one. */
+static u32 longest_outside(const struct neuron_buddy *zone)
 {
+	return max(tree_top(&zone->longest), tree_top(&zone->joined));
+}
+
+void neuron_buddy_stats(struct neuron_buddy *zone, struct neuron_buddy_stats *stats)
+{
+	frame_settle(zone);
 	*stats = zone->st;
-	stats->largest = (u64)max(max(zone->largest_ext, zone->largest_run),
-				  zone->largest_joined) << SHIFT;
+	stats->largest = (u64)max(longest_outside(zone), run_top(zone)) << SHIFT;
 }
 
 u64 neuron_buddy_largest(struct neuron_buddy *zone, u64 align)
 {
-	u64 ext = max(READ_ONCE(zone->largest_ext), READ_ONCE(zone->largest_joined));
-	u64 run = READ_ONCE(zone->largest_run);
-	u64 whole = (u64)READ_ONCE(zone->largest_whole) << FRAME_ORDER;
-	u64 mask, best;
+	u64 mask, best, ext, run, whole;
 
 	if (!is_power_of_2(align))
 		return 0;
+	frame_settle(zone);
+	ext = longest_outside(zone);
+	run = run_top(zone);
+	whole = (u64)tree_top(&zone->whole) << FRAME_ORDER;
 	align = max_t(u64, align >> SHIFT, 1);
 	mask = align - 1;
 	best = max(ext > mask ? ext - mask : 0, run > mask ? run - mask : 0);

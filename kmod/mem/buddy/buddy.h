@@ -323,10 +323,9 @@ unsigned int neuron_buddy_walk(struct neuron_buddy *zone, u64 *pos,
  * @zone:  the zone
  * @stats: filled in
  *
- * Context: zone lock; or, as the function only reads, a sequence counter that the
- * owner advances wherever it changes the zone under the lock.
+ * Context: zone lock.
  */
-void neuron_buddy_stats(const struct neuron_buddy *zone, struct neuron_buddy_stats *stats);
+void neuron_buddy_stats(struct neuron_buddy *zone, struct neuron_buddy_stats *stats);
 
 /**
  * neuron_buddy_largest() - longest free run aligned to @align
@@ -336,7 +335,7 @@ void neuron_buddy_stats(const struct neuron_buddy *zone, struct neuron_buddy_sta
  * Exact for alignments of one granule. For others a lower bound: a request of that size
  * and alignment succeeds, a slightly larger one may, too.
  *
- * Context: any, lock-free. The value may be outdated when it is returned.
+ * Context: zone lock.
  * Return: bytes; 0 if there is none or @align is no power of two.
  */
 u64 neuron_buddy_largest(struct neuron_buddy *zone, u64 align);

@@ -34,7 +34,7 @@ static int check_frame(const struct neuron_buddy *zone, const struct frame *fr,
 
 	if (!fr->e.embedded)
 		return __LINE__;
-	if (hi > FRAME_LEN || !fr->live)
+	if (hi > FRAME_LEN || !fr->live != (fr == zone->empty))
 		return __LINE__;
 	for (off = 0; off < FRAME_BITS; off++) {
 		if (off < lo || off >= hi)
@@ -65,9 +65,10 @@ static int check_frame(const struct neuron_buddy *zone, const struct frame *fr,
 		return __LINE__;
 	if (longest != fr->run)
 		return __LINE__;
-	if (fr->head != min(frame_scan(fr, lo, true), hi) - lo)
+	/* The edges of an empty frame are what they were before the last block was freed. */
+	if (fr->live && fr->head != min(frame_scan(fr, lo, true), hi) - lo)
 		return __LINE__;
-	if (fr->tail != min(frame_free_below(fr, hi), fr->e.len))
+	if (fr->live && fr->tail != min(frame_free_below(fr, hi), fr->e.len))
 		return __LINE__;
 	for (x = zone->run[fr->run]; x && x != &fr->e; x = x->bnext)
 		if (x->bnext && x->bnext->bprev != x)
@@ -246,7 +247,7 @@ int neuron_buddy_check(struct neuron_buddy *zone)
 	}
 	if (at != zone->len)
 		return __LINE__;
-	if (zone->first->prev)
+	if (zone->first->prev || (zone->empty && zone->empty->e.type != EXT_FRAME))
 		return __LINE__;
 	for (e = zone->pins; e; e = e->bnext)
 		if (e->type != EXT_PIN || !sum.pins--)

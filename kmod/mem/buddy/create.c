@@ -66,7 +66,6 @@ int neuron_buddy_create(struct neuron_buddy **out, u64 size)
 	trees_update(zone, 0);
 	zone->st.total = size;
 	zone->st.free = size;
-	update_largest(zone);
 	*out = zone;
 	return 0;
 }

@@ -100,6 +100,8 @@ static void frame_set_head(struct neuron_buddy *zone, struct frame *fr, u32 head
 {
 	const struct ext *x = fr->e.prev;
 
+	if (fr->head == head)
+		return;
 	fr->head = head;
 	if (x && x->type == EXT_FREE)
 		trees_update(zone, cell_of(x->start));
@@ -111,6 +113,8 @@ static void frame_set_tail(struct neuron_buddy *zone, struct frame *fr, u32 tail
 {
 	const struct ext *x = fr->e.next;
 
+	if (fr->tail == tail)
+		return;
 	fr->tail = tail;
 	if (x && (x->type == EXT_FREE || (x->type == EXT_FRAME && to_frame(x)->head)))
 		trees_update(zone, cell_of(x->start));
@@ -333,6 +337,8 @@ u32 frame_block_start(const struct frame *fr, u32 off)
 void frame_take(struct neuron_buddy *zone, struct frame *fr, const struct fit *fit,
 		       u32 n, u32 gen)
 {
+	if (fr == zone->empty)
+		zone->empty = NULL;
 	order_sub(zone, fit->hi - fit->lo);
 	order_add(zone, fit->off - fit->lo);
 	order_add(zone, fit->hi - fit->off - n);
@@ -384,7 +390,7 @@ struct frame *frame_create(struct neuron_buddy *zone, struct ext *e)
 	return fr;
 }
 
-/* The frame became empty: it is a free extent again. Allocates nothing. */
+/* An empty frame becomes a free extent again. Allocates nothing. */
 static void frame_destroy(struct neuron_buddy *zone, struct frame *fr)
 {
 	struct ext *e = &fr->e;
@@ -403,6 +409,16 @@ static void frame_destroy(struct neuron_buddy *zone, struct frame *fr)
 	ext_release(zone, e);
 }
 
+/* What the zone kept to be quick becomes what it stands for. May take one extent. */
+void frame_settle(struct neuron_buddy *zone)
+{
+	struct frame *fr = zone->empty;
+
+	zone->empty = NULL;
+	if (fr)
+		frame_destroy(zone, fr);
+}
+
 /* Free [off, off + n) of the frame, which is @blocks blocks. */
 void frame_free(struct neuron_buddy *zone, struct frame *fr, u32 off, u32 n, u32 blocks)
 {
@@ -418,12 +434,17 @@ void frame_free(struct neuron_buddy *zone, struct frame *fr, u32 off, u32 n, u32
 	off -= below;
 	n += below + above;
 	order_add(zone, n);
-	if (!fr->live) {
+	if (!fr->live && zone->empty) {
 		frame_destroy(zone, fr);
 		return;
 	}
 	if (n > fr->run)
 		frame_set_run(zone, fr, n);
+	/* Its edges, and so the trees, stay as they are: the next block may be the same. */
+	if (!fr->live) {
+		zone->empty = fr;
+		return;
+	}
 	if (off == frame_lo(fr))
 		frame_set_head(zone, fr, n);
 	if (off + n == frame_hi(fr))

@@ -58,6 +58,7 @@ void frame_take(struct neuron_buddy *zone, struct frame *fr, const struct fit *f
 u32 frame_longest(const struct frame *fr);
 struct frame *frame_create(struct neuron_buddy *zone, struct ext *e);
 void frame_free(struct neuron_buddy *zone, struct frame *fr, u32 off, u32 n, u32 blocks);
+void frame_settle(struct neuron_buddy *zone);
 void frame_trim(struct neuron_buddy *zone, struct frame *fr, bool low, u32 n);
 void frame_grow(struct neuron_buddy *zone, struct frame *fr, u32 off, u32 n,
 		       u32 more, u32 gen);

@@ -160,19 +160,23 @@ static struct frame *find_frame(struct neuron_buddy *zone, u32 n, u32 k, u32 pro
 	return NULL;
 }
 
-/*
- * Take a new frame for blocks of @n granules aligned to 2^k, as long as they fill it: from
- * the top, or the bottom if asked for.
- */
+/* The length of a frame for blocks of @n granules aligned to 2^k, which fill it. */
+static u32 frame_len(u32 n, u32 k)
+{
+	u32 stride = ((n - 1) | ((1u << k) - 1)) + 1;
+
+	return FRAME_LEN / stride * stride;
+}
+
+/* Take a new frame: from the top, or the bottom if asked for. */
 static struct frame *new_frame(struct neuron_buddy *zone, u32 n, u32 k, u32 flags)
 {
-	u32 stride, len, pos;
+	u32 len, pos;
 	struct ext *e;
 
 	if (k > FRAME_ORDER)
 		return NULL;
-	stride = ((n - 1) | ((1u << k) - 1)) + 1;
-	len = FRAME_LEN / stride * stride;
+	len = frame_len(n, k);
 	if (flags & NEURON_BUDDY_LOW)
 		e = find_lowest(zone, len, k, &pos);
 	else
@@ -262,6 +266,16 @@ bool range_in_frame(struct neuron_buddy *zone, u32 start, u32 n, struct frame **
 	return true;
 }
 
+/* Would a new frame for this request be like the empty one?  Else give that back. */
+void place_settle(struct neuron_buddy *zone, u32 n, u32 k, u32 flags)
+{
+	const struct frame *fr = zone->empty;
+
+	if (fr && (n > SMALL_MAX || k > FRAME_ORDER || flags & ~NEURON_BUDDY_HIGH ||
+		   fr->e.len != frame_len(n, k) || fr->e.start & ((1u << k) - 1)))
+		frame_settle(zone);
+}
+
 bool place_find(struct neuron_buddy *zone, u32 n, u32 k, u32 flags, struct place *p)
 {
 	p->fr = NULL;
@@ -325,12 +339,4 @@ enum neuron_buddy_cause refusal(struct neuron_buddy *zone, u32 n, u32 k)
 	if (tree_top(&zone->longest) >= n || tree_top(&zone->joined) >= n || run_top(zone) >= n)
 		return NEURON_BUDDY_CAUSE_ALIGNMENT;
 	return NEURON_BUDDY_CAUSE_FRAGMENTED;
-}
-
-void update_largest(struct neuron_buddy *zone)
-{
-	WRITE_ONCE(zone->largest_ext, tree_top(&zone->longest));
-	WRITE_ONCE(zone->largest_whole, tree_top(&zone->whole));
-	WRITE_ONCE(zone->largest_run, run_top(zone));
-	WRITE_ONCE(zone->largest_joined, tree_top(&zone->joined));
 }

@@ -80,7 +80,8 @@ u32 tree_prev(const struct tree *t, u32 i, u32 need)
 		l = t->levels - 1;
 		i = 1;
 	}
-	for (;;) {
+	for (;; l++) {
+		/* The top has one value, above which the way ends here, too. */
 		if (!i)
 			return NONE;
 		begin = (i - 1) & ~(TREE_FAN - 1);
@@ -88,8 +89,6 @@ u32 tree_prev(const struct tree *t, u32 i, u32 need)
 			i--;
 		if (i > begin)
 			break;
-		if (++l == t->levels)
-			return NONE;
 		i = begin >> TREE_SHIFT;
 	}
 	i--;

@@ -41,6 +41,10 @@
  * run. An empty frame becomes a free extent again. If there is no room for a frame, such
  * a request takes the tightest free extent.
  *
+ * One empty frame is kept, as a program that frees its only small block often allocates
+ * another one. It is given back before anybody could see it: before any request but one
+ * that it would have been made for, and before figures are read.
+ *
  * Frames are no barrier. A tree of its own knows the runs of free granules that cross a
  * border of a frame. They are used before a request is refused: the free edge of the frame
  * is given back and joins the extent (or edge) beside it.
@@ -247,6 +251,7 @@ struct neuron_buddy {
 	u32 obit_shift;
 
 	struct ext *pins;		/* reservations inside frames */
+	struct frame *empty;		/* kept for the next small request, or NULL */
 
 	struct ext *pool;		/* unused extents */
 	struct frame *frame_pool;	/* unused frames, linked by e.bnext */
@@ -262,11 +267,7 @@ struct neuron_buddy {
 	u64 cut_below;			/* of the classes below cut */
 	u32 cut;
 
-	struct neuron_buddy_stats st;	/* largest: unused, see the next three */
-	u32 largest_ext;
-	u32 largest_whole;
-	u32 largest_run;
-	u32 largest_joined;
+	struct neuron_buddy_stats st;	/* largest: unused */
 };
 
 static inline u32 cell_of(u32 granule)
