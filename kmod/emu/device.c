@@ -228,8 +228,16 @@ static ssize_t emulated_show(struct device *dev, struct device_attribute *attr, 
 }
 static DEVICE_ATTR_RO(emulated);
 
+/* For libraries: what they may make of programs that the device cannot run. */
+static ssize_t pretend_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%s\n", emu_pretend);
+}
+static DEVICE_ATTR_RO(pretend);
+
 static struct attribute *emu_attrs[] = {
 	&dev_attr_emulated.attr,
+	&dev_attr_pretend.attr,
 	NULL,
 };
 ATTRIBUTE_GROUPS(emu);

@@ -40,6 +40,9 @@ struct emu_config {
 	bool checks;
 };
 
+/* Module parameter. */
+extern char *emu_pretend;
+
 struct emu_device *emu_device_new(const struct emu_config *cfg);
 void emu_device_free(struct emu_device *ed);
 

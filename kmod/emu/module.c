@@ -55,6 +55,13 @@ static bool checks = true;
 module_param(checks, bool, 0444);
 MODULE_PARM_DESC(checks, "the device checks accesses; 0: the driver has to (default 1)");
 
+/* Not the device's: what libraries may make of programs that it cannot run. */
+static const char * const emu_pretend_names[] = { "none", "zero", "copy", "hash", NULL };
+char *emu_pretend = "none";
+module_param_named(pretend, emu_pretend, charp, 0444);
+MODULE_PARM_DESC(pretend,
+		 "what libraries pretend that programs computed which this device cannot run: none (default), zero, copy or hash");
+
 static struct emu_device *emu_devices[EMU_MAX_DEVICES];
 
 static int __init emu_init(void)
@@ -68,6 +75,11 @@ static int __init emu_init(void)
 	if (c < 0) {
 		pr_err("neuron_emu: completion=%s is not one of worker, inline, timer\n",
 		       completion);
+		return -EINVAL;
+	}
+	if (sysfs_match_string(emu_pretend_names, emu_pretend) < 0) {
+		pr_err("neuron_emu: pretend=%s is not one of none, zero, copy, hash\n",
+		       emu_pretend);
 		return -EINVAL;
 	}
 	if (instance) {

@@ -110,6 +110,7 @@ static struct {
 	unsigned int calls, calls_nr[256];
 	unsigned int mapped;
 	bool map_fails, open_fails;
+	const char *pretend;		/* marker of a software device, NULL: it is a card */
 	atomic_bool stuck;	/* engines do not run */
 	atomic_uint starts;	/* DMA queues started: a run has begun */
 	int dma_error;		/* the next queue started stops with this code */
@@ -1133,6 +1134,18 @@ static int fake_claim(unsigned long cmd, struct neuron_ioctl_crwl_nc_map_ext *ma
 
 /* One call at a time: the library may make them from several threads. */
 static pthread_mutex_t fake_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Files of sysfs: the marker of a software device, or of a card. */
+size_t neuron_sys_read(const char *path, char *text, size_t size)
+{
+	unsigned int n;
+
+	text[0] = '\0';
+	if (!fake.pretend || sscanf(path, "/sys/devices/virtual/neuron_device/neuron%u/pretend",
+				    &n) != 1 || n >= fake.nr_devices)
+		return 0;
+	return (size_t)snprintf(text, size, "%s\n", fake.pretend);
+}
 
 int neuron_sys_open(const char *path, int flags)
 {

@@ -15,6 +15,7 @@
 #include "fake_driver.h"
 #include "test_neffs.h"
 
+#include "common/wait.h"
 #include "src/isa/program.h"
 #include "src/isa/span.h"
 #include "src/load/labels.h"
@@ -1169,6 +1170,92 @@ static void test_vendor(void **state)
 	neuron_model_unload(m);
 }
 
+static void pretended_run(struct fixture *f, struct neuron_model *m, uint8_t *out)
+{
+	struct neuron_run_result r = { .size = sizeof(r) };
+
+	memset(out, 0x55, sizeof(f->in));
+	assert_int_equal(neuron_mem_write(f->y, 0, out, sizeof(f->in)), 0);
+	assert_int_equal(neuron_model_run(m, f->io, 2, 1000, &r), 0);
+	assert_int_equal(r.status, NEURON_RUN_DONE);
+	assert_int_equal(neuron_mem_read(f->y, 0, out, sizeof(f->in)), 0);
+}
+
+/* Only what cannot be run pretends, only if it should, and only on a software device. */
+static void test_pretend(void **state)
+{
+	struct fixture *f = *state;
+	struct neuron_error error = { .size = sizeof(error) };
+	struct neuron_model_opts opts = {
+		.size = sizeof(opts), .error = &error, .pretend = NEURON_PRETEND_ZERO,
+	};
+	struct neuron_run_result r = { .size = sizeof(r) };
+	static uint8_t out[4][sizeof(f->in)];
+	enum neuron_pretend marker = NEURON_PRETEND_COPY;
+	struct neff_bytes neff, list = make_list_neff();
+	struct neuron_model *m = NULL;
+	char code[5000];
+	uint64_t began;
+
+	memset(code, 0xab, sizeof(code));
+	neff = make_program_neff(code, sizeof(code));
+	fake.pretend = NULL;
+	assert_int_equal(neuron_device_pretend(f->device, &marker), -ENOENT);
+	assert_int_equal(neuron_model_load(f->core, neff.data, neff.size, &opts, &m), -EPERM);
+	assert_non_null(strstr(error.text, "not a software device"));
+	fake.pretend = "nonsense";
+	assert_int_equal(neuron_device_pretend(f->device, &marker), -EINVAL);
+	assert_int_equal(marker, NEURON_PRETEND_COPY);
+	fake.pretend = "none";
+	assert_int_equal(neuron_device_pretend(f->device, &marker), 0);
+	assert_int_equal(marker, NEURON_PRETEND_NONE);
+	opts.pretend = (enum neuron_pretend)4;
+	assert_int_equal(neuron_model_load(f->core, neff.data, neff.size, &opts, &m), -EINVAL);
+	for (unsigned int how = NEURON_PRETEND_NONE; how <= NEURON_PRETEND_HASH; how++) {
+		opts.pretend = (enum neuron_pretend)how;
+		assert_int_equal(neuron_model_load(f->core, neff.data, neff.size, &opts, &m), 0);
+		assert_non_null(neuron_model_obstacle(m));
+		assert_int_equal(neuron_model_pretends(m), how != NEURON_PRETEND_NONE);
+		if (how == NEURON_PRETEND_NONE)
+			assert_int_equal(neuron_model_run(m, f->io, 2, 1000, &r), -EOPNOTSUPP);
+		else
+			pretended_run(f, m, out[how]);
+		if (how == NEURON_PRETEND_HASH) {
+			/* The same again, and something else for another input. */
+			pretended_run(f, m, out[0]);
+			assert_memory_equal(out[0], out[how], sizeof(f->in));
+			f->in[99999] ^= 1;
+			neuron_mem_write(f->x, 0, f->in, sizeof(f->in));
+			pretended_run(f, m, out[0]);
+			assert_memory_not_equal(out[0], out[how], 32);
+			assert_memory_not_equal(out[0] + 99968, out[how] + 99968, 32);
+			/* Tensors are checked as ever. */
+			f->io[1].bytes--;
+			assert_int_equal(neuron_model_run(m, f->io, 2, 1000, &r), -EINVAL);
+			f->io[1].bytes++;
+			m->pretend_ns = 30000000;
+			began = now_ns();
+			assert_int_equal(neuron_model_run(m, f->io, 2, 1000, &r), 0);
+			assert_true(now_ns() - began >= 30000000);
+			assert_int_equal(neuron_model_run(m, f->io, 2, 5, &r), -ETIMEDOUT);
+			assert_int_equal(r.status, NEURON_RUN_TIMEOUT);
+		}
+		neuron_model_unload(m);
+	}
+	for (size_t i = 0; i < sizeof(f->in); i++)
+		assert_int_equal(out[NEURON_PRETEND_ZERO][i], 0);
+	f->in[99999] ^= 1;
+	assert_memory_equal(out[NEURON_PRETEND_COPY], f->in, sizeof(f->in));
+	/* What can be run is run. */
+	assert_int_equal(neuron_model_load(f->core, list.data, list.size, &opts, &m), 0);
+	assert_false(neuron_model_pretends(m));
+	run_ok(f, m);
+	neuron_model_unload(m);
+	fake.pretend = NULL;
+	free(neff.data);
+	free(list.data);
+}
+
 static struct neff_bytes neff_with(const char *def, const char *sp)
 {
 	const struct neff_file files[] = { { "sg00/SP.json", sp, 0 } };
@@ -1817,6 +1904,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_fork, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_many_runs, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_vendor, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_pretend, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_too_large, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_L10_obstacles, setup, teardown),

@@ -61,6 +61,7 @@ static void clear_env(void)
 		"NEURON_RT_LOG_LEVEL", "NEURON_RT_LOG_LEVEL_TDRV", "NEURON_RT_LOG_LEVEL_NMGR",
 		"NEURON_RT_LOG_LOCATION", "NEURON_RT_LOG_LOCATION_NMGR",
 		"NEURON_RT_CONTIGUOUS_SCRATCHPAD", "NEURON_RT_ENABLE_DEVICE_MEMORY_OOM_LOG",
+		"NEURON_RT_PRETEND",
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -108,6 +109,7 @@ static int teardown(void **state)
 	fake.fail_at = 0;
 	fake.stuck = false;
 	fake.reason = NEURON_NATIVE_REASON_NONE;
+	fake.pretend = NULL;
 	nrt_close();
 	clear_env();
 	remove_reports();
@@ -1223,6 +1225,56 @@ static void test_execute_errors(void **state)
 	assert_int_equal(nrt_unload(m), NRT_SUCCESS);
 }
 
+/* The variable goes before the device's marker; a card has none and never pretends. */
+static void test_pretend(void **state)
+{
+	static const struct {
+		const char *marker, *variable;
+		NRT_STATUS status;
+		uint8_t first;		/* byte of the output, which was 0x55 */
+	} rows[] = {
+		{ NULL, NULL, NRT_UNSUPPORTED_NEFF_VERSION, 0x55 },
+		{ NULL, "zero", NRT_UNSUPPORTED_NEFF_VERSION, 0x55 },
+		{ "none", NULL, NRT_UNSUPPORTED_NEFF_VERSION, 0x55 },
+		{ "zero", "none", NRT_UNSUPPORTED_NEFF_VERSION, 0x55 },
+		{ "none", "zero", NRT_SUCCESS, 0 },
+		{ "zero", NULL, NRT_SUCCESS, 0 },
+		{ "zero", "COPY", NRT_SUCCESS, 5 },
+	};
+	uint8_t code[5000], byte;
+
+	(void)state;
+	memset(code, 0xcc, sizeof(code));
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		nrt_model_t *m;
+		struct io io;
+
+		fake.pretend = rows[i].marker;
+		unsetenv("NEURON_RT_PRETEND");
+		if (rows[i].variable)
+			setenv("NEURON_RT_PRETEND", rows[i].variable, 1);
+		take_log();
+		init_cores(8);
+		m = load(make_program_neff(code, sizeof(code)), 0);
+		if (rows[i].status == NRT_SUCCESS)
+			logged("program cannot be executed and only PRETENDS to");
+		else if (!rows[i].marker && rows[i].variable)
+			logged("NEURON_RT_PRETEND has no effect on Neuron Device 0, which is no software device");
+		io_init(&io, 100000, 0);
+		byte = 0x55;
+		assert_int_equal(nrt_tensor_write(io.y, &byte, 0, 1), NRT_SUCCESS);
+		assert_int_equal(nrt_execute(m, io.in, io.out), rows[i].status);
+		assert_int_equal(nrt_tensor_read(io.y, &byte, 0, 1), NRT_SUCCESS);
+		assert_int_equal(byte, rows[i].first);
+		io_free(&io);
+		assert_int_equal(nrt_unload(m), NRT_SUCCESS);
+		nrt_close();
+	}
+	setenv("NEURON_RT_PRETEND", "yes", 1);
+	assert_int_equal(nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", ""), NRT_INVALID);
+	logged("NEURON_RT_PRETEND=yes is not none, zero, copy or hash");
+}
+
 static void test_repeat(void **state)
 {
 	nrt_model_t *m = load(make_list_neff(), 0);
@@ -1642,6 +1694,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_L21_report_is_cut_short, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_log_location, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_execute_errors, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_pretend, setup_idle, teardown),
 		cmocka_unit_test_setup_teardown(test_repeat, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_repeat_feeds_back_each_time, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_close, setup, teardown),

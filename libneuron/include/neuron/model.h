@@ -78,6 +78,18 @@ struct neuron_core_opts {
 	void *refused_data;
 };
 
+/**
+ * @brief What the outputs of a pretended run are. A pretended run takes as long as it
+ * takes the memory of such a device to be read once by the model.
+ */
+enum neuron_pretend {
+	NEURON_PRETEND_NONE = 0,	/**< there is none: the run is refused */
+	NEURON_PRETEND_ZERO = 1,	/**< zero */
+	/** The input of the same number, from the first one on again; zero behind its end. */
+	NEURON_PRETEND_COPY = 2,
+	NEURON_PRETEND_HASH = 3,	/**< the same for the same inputs, finite numbers */
+};
+
 struct neuron_model_opts {
 	size_t size;
 	bool verify_hash;		/**< compare the archive with the hash of the header */
@@ -90,6 +102,8 @@ struct neuron_model_opts {
 	/** Zero the bytes that a constant's file does not cover; else such a file is refused. */
 	bool short_constants;
 	uint32_t cores;			/**< physical cores set aside for it; 0: those of the core */
+	/** Runs of a model that cannot be run pretend to; software devices only. */
+	enum neuron_pretend pretend;
 };
 
 /** @brief Time of the steps of a load, in nanoseconds; only measured if the caller passes this. */
@@ -190,8 +204,8 @@ int neuron_core_reset(struct neuron_core *core);
  * @brief Load a NEFF: parse it, place it in device memory, build its rings.
  * @param bytes	the file, not used after the call returns
  * @return 0, -EINVAL bad NEFF, -EOPNOTSUPP unknown version or feature, -ENOMEM,
- * -E2BIG a limit of the device or of @p opts, -ERANGE it is made for more cores; @c
- * opts->error has details. Nothing stays allocated on error.
+ * -E2BIG a limit of the device or of @p opts, -ERANGE it is made for more cores, -EPERM it
+ * should pretend to run on a card; @c opts->error has details. Nothing stays allocated on error.
  */
 int neuron_model_load(struct neuron_core *core, const void *bytes, size_t size,
 		      const struct neuron_model_opts *opts, struct neuron_model **model);
@@ -211,6 +225,14 @@ const char *neuron_model_obstacle(const struct neuron_model *model);
 #define NEURON_MAX_OBSTACLES 8u
 /** @brief All reasons (the first NEURON_MAX_OBSTACLES) from 0 on; NULL after the last. */
 const char *neuron_model_obstacles(const struct neuron_model *model, size_t index);
+/** @brief Whether runs of the model are pretended: it cannot be run, and the caller asked. */
+bool neuron_model_pretends(const struct neuron_model *model);
+/**
+ * @brief What the software device says that runs should pretend, for libraries whose caller
+ * did not say (its module's parameter @c pretend).
+ * @return 0, -ENOENT it is not a software device, -EINVAL its file is not understood
+ */
+int neuron_device_pretend(const struct neuron_device *device, enum neuron_pretend *pretend);
 /**
  * @brief Run the model once; blocks until it is done or @p timeout_ms have passed.
  *

@@ -153,7 +153,7 @@ static NRT_STATUS run(struct nrt_model *m, const struct nrt_set *in, const struc
 	NRT_STATUS status = NRT_SUCCESS;
 	int ret;
 
-	if (!neuron_model_obstacle(m->model))
+	if (!neuron_model_obstacle(m->model) || neuron_model_pretends(m->model))
 		status = bind(m, in, out);
 	if (status == NRT_INVALID)
 		neuron_core_count(m->vnc->core, NEURON_CORE_BAD_INPUT);

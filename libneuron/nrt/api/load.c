@@ -81,6 +81,35 @@ static NRT_STATUS load_failed(const struct neuron_error *error, int ret)
 	return status;
 }
 
+/* What runs on a device should pretend; a card does not. */
+static enum neuron_pretend pretend_on(const struct neuron_device *device)
+{
+	const struct nrt_env *env = &nrt_process.env;
+	enum neuron_pretend pretend = NEURON_PRETEND_NONE;
+	int ret = neuron_device_pretend(device, &pretend);
+
+	if (ret == -ENOENT && env->has_pretend && env->pretend != NEURON_PRETEND_NONE)
+		LOG_AS(NMGR, ERROR, "nrt_load",
+		       "NEURON_RT_PRETEND has no effect on Neuron Device %u, which is no software device",
+		       neuron_device_index(device));
+	return ret == -ENOENT ? NEURON_PRETEND_NONE : env->has_pretend ? env->pretend : pretend;
+}
+
+/* At the level that is on. */
+static void log_obstacle(const struct nrt_model *m)
+{
+	const char *name = neuron_model_name(m->model);
+	const char *obstacle = neuron_model_obstacle(m->model);
+
+	if (neuron_model_pretends(m->model))
+		LOG_AS(NMGR, ERROR, "nrt_load",
+		       "%s cannot be executed and only PRETENDS to: its outputs are not results (%s)",
+		       name, obstacle);
+	else if (obstacle)
+		LOG_AS(NMGR, WARN, "nrt_load", "%s can be loaded but not executed: %s", name,
+		       obstacle);
+}
+
 static NRT_STATUS load_on(uint32_t index, const void *bytes, size_t size, nrt_model_t **model)
 {
 	struct nrt_process *p = &nrt_process;
@@ -106,15 +135,14 @@ static NRT_STATUS load_on(uint32_t index, const void *bytes, size_t size, nrt_mo
 	m->refs = 1;
 	pthread_mutex_init(&m->lock, NULL);
 	opts.refused_data = m->vnc->device;
+	opts.pretend = pretend_on(m->vnc->device);
 	ret = neuron_model_load(m->vnc->core, bytes, size, &opts, &m->model);
 	status = ret ? load_failed(&error, ret) : describe(m);
 	if (status != NRT_SUCCESS) {
 		nrt_model_free(m);
 		return status;
 	}
-	if (neuron_model_obstacle(m->model))
-		LOG_AS(NMGR, WARN, "nrt_load", "%s can be loaded but not executed: %s",
-		       neuron_model_name(m->model), neuron_model_obstacle(m->model));
+	log_obstacle(m);
 	pthread_mutex_lock(&p->lock);
 	m->id = p->next_id++;
 	m->vnc->nr_models++;

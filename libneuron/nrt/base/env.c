@@ -109,6 +109,31 @@ static bool copy_text(const char *name, const char *otherwise, char **copy)
 	return nrt_text_replace(copy, text ? text : otherwise);
 }
 
+static bool read_pretend(struct nrt_env *env)
+{
+	static const char name[] = "NEURON_RT_PRETEND";
+	static const struct {
+		const char *text;
+		enum neuron_pretend pretend;
+	} known[] = {
+		{ "none", NEURON_PRETEND_NONE },
+		{ "zero", NEURON_PRETEND_ZERO },
+		{ "copy", NEURON_PRETEND_COPY },
+		{ "hash", NEURON_PRETEND_HASH },
+	};
+	const char *text = env_text(name);
+
+	env->has_pretend = text;
+	if (!text)
+		return true;
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (!strcasecmp(text, known[i].text)) {
+			env->pretend = known[i].pretend;
+			return true;
+		}
+	return refused(name, "none, zero, copy or hash");
+}
+
 NRT_STATUS nrt_env_read(struct nrt_env *env)
 {
 	static const char affinity[] = "NEURON_RT_LOW_LATENCY_TASKS_CPU_AFFINITY";
@@ -124,7 +149,7 @@ NRT_STATUS nrt_env_read(struct nrt_env *env)
 	}
 	if (!nrt_env_value("NEURON_RT_DBG_DUMP_INPUTS_ON_ERR", 0, INT_MAX, "a status", &n) ||
 	    !nrt_env_flag("NEURON_RT_RESET_CORES", &reset) ||
-	    !nrt_env_flag("NEURON_FAIL_ON_NAN", &env->find_nan))
+	    !nrt_env_flag("NEURON_FAIL_ON_NAN", &env->find_nan) || !read_pretend(env))
 		return NRT_INVALID;
 	env->dump_inputs_on = (NRT_STATUS)n;
 	env->keep_cores = !reset;

@@ -6,12 +6,15 @@
 #include <sched.h>
 #include <stdbool.h>
 
+#include <neuron/model.h>
 #include <nrt/nrt.h>
 
 /* The variables that are not about cores and memory (libnrt(7)). */
 struct nrt_env {
 	bool keep_cores;		/* open them without a reset */
 	bool find_nan;			/* in outputs */
+	bool has_pretend;		/* else the devices say */
+	enum neuron_pretend pretend;
 	NRT_STATUS dump_inputs_on;	/* of this status; NRT_SUCCESS never */
 	bool has_cpus;
 	cpu_set_t cpus;			/* for threads of queues */

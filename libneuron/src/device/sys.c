@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "../../common/util.h"
 #include "sys.h"
 
 int neuron_sys_open(const char *path, int flags)
@@ -31,4 +32,9 @@ void *neuron_sys_mmap(int fd, uint64_t offset, size_t bytes)
 int neuron_sys_munmap(void *address, size_t bytes)
 {
 	return munmap(address, bytes);
+}
+
+size_t neuron_sys_read(const char *path, char *text, size_t size)
+{
+	return read_short(path, text, size);
 }

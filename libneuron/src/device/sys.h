@@ -16,5 +16,7 @@ int neuron_sys_ioctl(int fd, unsigned long cmd, void *arg);
 /* Shared mapping, read and write; NULL and errno on failure. */
 void *neuron_sys_mmap(int fd, uint64_t offset, size_t bytes);
 int neuron_sys_munmap(void *address, size_t bytes);
+/* The beginning of a short file as a string; its length, 0 if it cannot be read. */
+size_t neuron_sys_read(const char *path, char *text, size_t size);
 
 #endif

@@ -58,6 +58,8 @@ struct neuron_model {
 	char uuid[33];			/* hexadecimal */
 	struct labels *labels;		/* NULL: it cannot be run */
 	struct obstacles obstacles;
+	enum neuron_pretend pretend;	/* of its runs, if there are obstacles; first part */
+	uint64_t pretend_ns;		/* that they take */
 	bool dirty;			/* a run leaves semaphores or events set */
 	uint64_t macs;			/* multiply-accumulates of a run */
 	struct neuron_mem **mems;	/* everything it allocated */

@@ -12,6 +12,7 @@
 #include "../device/opts.h"
 #include "../isa/program.h"
 #include "core.h"
+#include "pretend.h"
 
 const struct neuron_io *find_io(const struct neuron_io *io, size_t nr, size_t hint,
 				const char *name)
@@ -308,6 +309,35 @@ static void count_run(const struct neuron_model *model, int ret, const struct ne
 	}
 }
 
+/* Cores locked, tensors checked.  *@started: when its parts were, 0 they were not. */
+static int run_parts(struct neuron_model *model, const struct neuron_io *io, size_t nr_io,
+		     int timeout_ms, struct neuron_run_result *r, uint64_t *started)
+{
+	int ret = 0;
+
+	for (struct neuron_model *m = model; m && !ret; m = m->peer)
+		ret = prepare(m, io, nr_io);
+	if (ret)
+		return ret;
+	*started = now_us();
+	for (struct neuron_model *m = model; m && !ret; m = m->peer)
+		ret = start(m);
+	return ret ?: wait_done(model, timeout_ms, r);
+}
+
+/* What is still going on must not meet the next run. */
+static void end_parts(struct neuron_model *model, int ret)
+{
+	for (struct neuron_model *m = model; m; m = m->peer) {
+		if (m->core->profile)
+			m->core->recorder->run_end(m->core->profile, ret);
+		if (ret)
+			core_reset_locked(m->core);
+		else
+			m->core->broken = m->dirty;
+	}
+}
+
 NEURON_EXPORT int neuron_model_run(struct neuron_model *model, const struct neuron_io *io,
 				   size_t nr_io, int timeout_ms,
 				   struct neuron_run_result *result)
@@ -319,7 +349,7 @@ NEURON_EXPORT int neuron_model_run(struct neuron_model *model, const struct neur
 
 	if (device_inherited(model->core->device))
 		return -EACCES;
-	if (obstacle) {
+	if (obstacle && !neuron_model_pretends(model)) {
 		snprintf(r.text, sizeof(r.text), "%.255s", obstacle);
 		result_copy(result, &r, sizeof(r));
 		count_run(model, -EOPNOTSUPP, &r, called, 0, called);
@@ -327,23 +357,15 @@ NEURON_EXPORT int neuron_model_run(struct neuron_model *model, const struct neur
 	}
 	lock_cores(model);
 	ret = check_model(model, io, nr_io, &r);
-	for (struct neuron_model *m = model; m && !ret; m = m->peer)
-		ret = prepare(m, io, nr_io);
-	if (!ret) {
+	if (!ret && obstacle) {
 		started = now_us();
-		for (struct neuron_model *m = model; m && !ret; m = m->peer)
-			ret = start(m);
-		ret = ret ?: wait_done(model, timeout_ms, &r);
+		ret = pretend_run(model, io, nr_io, timeout_ms, &r);
 		ended = now_us();
-		/* What is still going on must not meet the next run. */
-		for (struct neuron_model *m = model; m; m = m->peer) {
-			if (m->core->profile)
-				m->core->recorder->run_end(m->core->profile, ret);
-			if (ret)
-				core_reset_locked(m->core);
-			else
-				m->core->broken = m->dirty;
-		}
+	} else if (!ret) {
+		ret = run_parts(model, io, nr_io, timeout_ms, &r, &started);
+		ended = now_us();
+		if (started)
+			end_parts(model, ret);
 	}
 	count_run(model, ret, &r, called, started, ended);
 	unlock_cores(model);

@@ -4,6 +4,7 @@
  * for each of them; the first one is the model that callers see, the other is its peer.
  */
 #include <errno.h>
+#include <string.h>
 
 #include "../../common/lock.h"
 #include "../../common/wait.h"
@@ -12,6 +13,7 @@
 #include "../load/loader.h"
 #include "../load/steps.h"
 #include "core.h"
+#include "pretend.h"
 
 static unsigned int load_counter(int ret)
 {
@@ -97,6 +99,12 @@ static int load(struct neuron_core *core, const void *bytes, size_t size, struct
 		ret = load_parts(l, core, neff, &watch, &error);
 		if (ret && o->refused && error.memory.reason != NEURON_MEM_REASON_NONE)
 			tell_refusal(l, o);
+	}
+	if (!ret) {
+		ret = pretend_setup(l[0].model, o->pretend);
+		if (ret)
+			error_note(&error, ret, "pretend: %s", ret == -EPERM ?
+				   "this is not a software device" : strerror(-ret));
 	}
 	load_free(l);
 	if (bytes)

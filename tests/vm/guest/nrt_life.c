@@ -14,6 +14,8 @@
 
 #define CORE0 "/neuron0/neuron_core0/stats/memory_usage/device_mem/"
 
+#define EMULATED "/sys/devices/virtual/neuron_device/neuron0/emulated"
+
 struct io {
 	nrt_tensor_t *x, *y;
 	nrt_tensor_set_t *in, *out;
@@ -280,6 +282,41 @@ static void test_hostile(void)
 	      tried, loaded);
 }
 
+/* A card refuses, whatever the environment says. */
+static void test_pretend(void)
+{
+	NRT_STATUS want = access(EMULATED, F_OK) ? NRT_UNSUPPORTED_NEFF_VERSION : NRT_SUCCESS;
+	uint8_t vendor[4096], out[LIST_OUT];
+	nrt_model_t *foreign;
+	static struct io io;
+	size_t i;
+
+	nrt_close();
+	setenv("NEURON_RT_PRETEND", "zero", 1);
+	CHECK(nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", "") == NRT_SUCCESS, "init, to pretend");
+	memset(vendor, 0xa5, sizeof(vendor));
+	neff_start(&other);
+	neff_text(&other, "sg00/def.json",
+		  "{\"name\": \"definition\", \"sp\": \"SP.json\", \"sp_instr\": \"SP.bin\","
+		  " \"dma_queue\": {}, \"var\": {"
+		  " \"y\": {\"type\": \"output\", \"var_id\": 2, \"size\": 16896}}}");
+	neff_text(&other, "sg00/SP.json", "{\"dma\": []}");
+	neff_add(&other, "sg00/SP.bin", vendor, sizeof(vendor));
+	neff_end(&other, "foreign");
+	CHECK(nrt_load(other.data, other.size, 0, -1, &foreign) == NRT_SUCCESS && io_init(&io, 0, 3),
+	      "load a foreign program");
+	memset(out, 0x55, sizeof(out));
+	CHECK(nrt_tensor_write(io.y, out, 0, sizeof(out)) == NRT_SUCCESS &&
+	      nrt_execute(foreign, io.in, io.out) == want &&
+	      nrt_tensor_read(io.y, out, 0, sizeof(out)) == NRT_SUCCESS, "it pretends to run");
+	for (i = 0; i < sizeof(out) && out[i] == (want ? 0x55 : 0); i++)
+		;
+	CHECK(i == sizeof(out), "its outputs are zero");
+	io_free(&io);
+	CHECK(nrt_unload(foreign) == NRT_SUCCESS, "unload it");
+	unsetenv("NEURON_RT_PRETEND");
+}
+
 int main(void)
 {
 	uint32_t n;
@@ -300,6 +337,7 @@ int main(void)
 	test_device_errors();
 	test_too_large();
 	test_hostile();
+	test_pretend();
 	nrt_close();
 	counters_take(&now);
 	CHECK(counters_equal(&start, &now), "all counters are 0 after close");
