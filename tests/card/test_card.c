@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include "vfu.h"
 
@@ -451,11 +452,16 @@ static void test_semaphores_and_events(void **state)
 	card_write(f.card, core + 0x2701800 + 4 * 9, 4, 3);
 	card_write(f.card, core + 0x2701c00 + 4 * 9, 4, 2);
 	assert_int_equal(card_read(f.card, core + 0x2701000 + 4 * 9, 4), 8);
+	/* A program that counts below 0 does no wrong to the card. */
+	card_write(f.card, core + 0x2701c00 + 4 * 9, 4, 9);
+	assert_int_equal(card_read(f.card, core + 0x2701000 + 4 * 9, 4), 8);
 	card_write(f.card, core + 0x2700000 + 4 * 255, 4, 1);
 	assert_int_equal(card_read(f.card, core + 0x2700000 + 4 * 255, 4), 1);
 	reset(&f, 1, 0);
 	assert_int_equal(card_read(f.card, core + 0x2701000 + 4 * 9, 4), 0);
 	assert_int_equal(f.card->stats.complaints, 0);
+	card_write(f.card, core + 0x2702000, 4, 1);
+	assert_int_equal(f.card->stats.complaints, 1);
 	teardown(&f);
 }
 
@@ -597,6 +603,31 @@ static void test_memory_can_be_dirty_at_the_start(void **state)
 	card_free(card);
 }
 
+/* HBMs are larger than the machine that the model runs on. */
+static void test_memory_of_zeros_takes_no_room(void **state)
+{
+	struct fixture f = setup("trn1");
+	struct stat before, after;
+	u64 hbm = f.card->ed.geo.hbm[0].base;
+	u32 i;
+
+	probe(&f);
+	assert_int_equal(fstat(f.card->bar4_fd, &before), 0);
+	memset(f.host + DATA, 7, 65536);
+	assert_true(copy(&f, hbm + 65536, host_address(&f, DATA), 65536));
+	assert_int_equal(fstat(f.card->bar4_fd, &after), 0);
+	assert_true(after.st_blocks > before.st_blocks);
+	memset(f.host + DATA, 0, 65536);
+	for (i = 1; i < 4; i++)
+		assert_true(copy(&f, hbm + i * 65536, host_address(&f, DATA), 65536));
+	assert_int_equal(fstat(f.card->bar4_fd, &after), 0);
+	assert_int_equal(after.st_blocks, before.st_blocks);
+	assert_int_equal(f.card->bar4[65536], 0);
+	assert_memory_equal(f.card->bar4 + 65536, f.card->bar4 + 65537, 3 * 65536 - 1);
+	assert_int_equal(f.card->stats.complaints, 0);
+	teardown(&f);
+}
+
 /* ---- through vfio-user ---- */
 
 struct head {
@@ -703,6 +734,7 @@ int main(void)
 		cmocka_unit_test(test_lost_doorbells_and_aborts),
 		cmocka_unit_test(test_mailbox),
 		cmocka_unit_test(test_memory_can_be_dirty_at_the_start),
+		cmocka_unit_test(test_memory_of_zeros_takes_no_room),
 		cmocka_unit_test(test_a_virtual_machine_sees_a_pci_function),
 		cmocka_unit_test(test_malformed_messages),
 	};
