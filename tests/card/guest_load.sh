@@ -3,4 +3,4 @@
 #
 # For the tests of tests/vm/guest that do not know whether neuron0 is a card.
 
-modprobe neuron_pci hbm_limit=256 model_isa=1 && echo "ok - neuron_pci is loaded"
+modprobe neuron_pci model_isa=1 && echo "ok - neuron_pci is loaded"

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 
 #include "check.h"
+#include "device.h"
 #include "neuron_isa.h"
 
 #define MIB	(1ULL << 20)
@@ -493,6 +494,15 @@ static int q5_init(int fd)
 	return err_of(ioctl(fd, NEURON_IOCTL_DMA_QUEUE_INIT, &q5.init));
 }
 
+static bool q5_comes_to(int fd, uint32_t head)
+{
+	int i;
+
+	for (i = 0; i < 3000 && !q5_state(fd) && q5.rs.head_pointer != head; i++)
+		usleep(10000);
+	return q5.rs.head_pointer == head;
+}
+
 static bool test_queue_init(int fd)
 {
 	uint32_t i, word = 1;
@@ -586,11 +596,19 @@ static void test_queue_wraps(int fd, uint32_t sem)
 
 static void test_stopped(int fd, const char *what, uint64_t src, uint64_t dst, uint32_t len)
 {
-	volatile struct neuron_isa_notice *err = &q5.err[q5.nr_err++];
+	volatile struct neuron_isa_notice *err = &q5.err[q5.nr_err];
 
 	memset(out, 0x5a, 64);
 	buf_copy(fd, q5.dst.mem_handle, out, 64, 0, 1);
 	q5_init(fd);
+	if (is_checked()) {
+		CHECK(err_of(write_desc(fd, q5.tx.mem_handle, 0, 0, src, len)) == EACCES ||
+		      err_of(write_desc(fd, q5.rx.mem_handle, 1, 0, dst, len)) == EACCES,
+		      "%s: EACCES", what);
+		CHECK(!q5_state(fd) && q5.ts.sw_status == 2, "%s: the queue goes on", what);
+		return;
+	}
+	q5.nr_err++;
 	write_desc(fd, q5.tx.mem_handle, 0, 0, src, len);
 	write_desc(fd, q5.rx.mem_handle, 1, 0, dst, len);
 	CHECK(!start(fd, eng, 5, 1) && wait_event(q5.evfd) &&
@@ -625,7 +643,13 @@ static void test_freed_ring(int fd)
 
 	q5_init(fd);
 	write_desc(fd, q5.tx.mem_handle, 0, 0, q5.src.pa, 64);
+	write_desc(fd, q5.rx.mem_handle, 1, 0, q5.dst.pa, 64);
 	mem_free(fd, q5.rx.mem_handle);
+	if (is_checked()) {
+		CHECK(!start(fd, eng, 5, 1) && q5_comes_to(fd, 1),
+		      "freed ring: its queue keeps it and goes on");
+		return;
+	}
 	CHECK(!start(fd, eng, 5, 1) && wait_event(q5.evfd) && err->code == NEURON_ISA_ERR_DMA_RING,
 	      "freed ring: DMA error notification (code %u)", err->code);
 }

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "neuron_isa.h"
+#include "device.h"
 
 #define SYSFS "/sys/devices/virtual/neuron_device"
 
@@ -86,6 +87,21 @@ static inline bool counters_equal(const struct counters *a, const struct counter
 			equal = false;
 		}
 	return equal;
+}
+
+/* At once; what a card's queues may reach comes back when their cores are reset. */
+static inline bool counters_come_to(const struct counters *want)
+{
+	static struct counters now;
+
+	for (int i = 0; i < 500 && is_card(); i++) {
+		counters_take(&now);
+		if (now.nr == want->nr && !memcmp(now.value, want->value, now.nr * sizeof(*now.value)))
+			return true;
+		usleep(10000);
+	}
+	counters_take(&now);
+	return counters_equal(want, &now);
 }
 
 static inline uint64_t counters_sum(const struct counters *c)

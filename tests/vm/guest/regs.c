@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Windows of cores through registers and by DMA. */
 #include "check.h"
+#include "device.h"
 #include "neuron_isa.h"
 
 static struct neuron_native_geometry geo;
@@ -48,13 +49,17 @@ static void idle_cores(int fd)
 {
 	struct neuron_ioctl_semaphore sem = { .nc_id = 2 };
 	uint64_t addr[2] = { window + geo.tpb_size, window + 2 * geo.tpb_size };
-	uint64_t dev[2] = { geo.tpb_base[1], geo.tpb_base[2] };
+	uint64_t sems[2] = { addr[0] + NEURON_ISA_SEM_READ_OFF(3), addr[1] + NEURON_ISA_SEM_READ_OFF(3) };
+	uint64_t dev[2] = { geo.tpb_base[1] + NEURON_ISA_SEM_READ_OFF(3),
+			    geo.tpb_base[2] + NEURON_ISA_SEM_READ_OFF(3) };
 	uint32_t data[2] = { 7, 7 };
 	int ready[2], go[2];
 	char c = 0;
 	pid_t pid;
 
-	CHECK(!bar(fd, NEURON_IOCTL_BAR_READ, 0, addr, data, 2) && !data[0] && !data[1] &&
+	CHECK(bar(fd, NEURON_IOCTL_BAR_READ, 0, addr, data, 2) == (is_checked() ? EPERM : 0),
+	      "state buffers of idle cores: as a reset of the device leaves them");
+	CHECK(!bar(fd, NEURON_IOCTL_BAR_READ, 0, sems, data, 2) && !data[0] && !data[1] &&
 	      !owner(fd, 1) && !owner(fd, 2), "BAR_READ of idle cores does not take them");
 	CHECK(!counters(fd, dev, data, 2) && !owner(fd, 1) && !owner(fd, 2),
 	      "nor does READ_HW_COUNTERS");
@@ -74,7 +79,7 @@ static void idle_cores(int fd)
 	CHECK(read(ready[0], &c, 1) == 1 && owner(fd, 2) == pid, "another process has core 2");
 	CHECK(bar(fd, NEURON_IOCTL_BAR_WRITE, 0, addr, data, 2) == EBUSY && !owner(fd, 1),
 	      "BAR_WRITE to cores 1 and 2: EBUSY, and core 1 is not taken");
-	CHECK(bar(fd, NEURON_IOCTL_BAR_READ, 0, addr, data, 2) == EBUSY, "BAR_READ: EBUSY");
+	CHECK(bar(fd, NEURON_IOCTL_BAR_READ, 0, sems, data, 2) == EBUSY, "BAR_READ: EBUSY");
 	close(go[1]);
 	waitpid(pid, NULL, 0);
 	CHECK(!bar(fd, NEURON_IOCTL_BAR_WRITE, 0, addr, data, 2) && owner(fd, 1) == getpid() &&

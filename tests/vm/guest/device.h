@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What neuron0 is: a test asks where a card does something else than the software device
+ * (../../../kmod/pci/README.md lists it).
+ */
+#ifndef DEVICE_TEST_H
+#define DEVICE_TEST_H
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define DEVICE0	"/sys/class/neuron_device/neuron0/"
+
+/* A card on the PCI bus. */
+static inline int is_card(void)
+{
+	return !access(DEVICE0 "device/vendor", F_OK);
+}
+
+/* The CPU sees device memory, but there are no pages that another driver could use. */
+static inline int has_no_pages(void)
+{
+	return !access(DEVICE0 "device", F_OK);
+}
+
+/* The driver checks descriptors when they are written; the device fetches what it finds. */
+static inline int is_checked(void)
+{
+	char mode[16] = "";
+	int fd = open(DEVICE0 "isolation", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 || read(fd, mode, sizeof(mode) - 1) <= 0)
+		mode[0] = 0;
+	close(fd);
+	return !strncmp(mode, "checked", 7);
+}
+
+/* Unload the module of the device, or load it again: there is another device then. 0: done. */
+static inline int device_unload(int card)
+{
+	return system(card ? "rmmod neuron_pci 2>/dev/null" : "rmmod neuron_emu 2>/dev/null");
+}
+
+static inline int device_load(int card)
+{
+	return system(card ? "modprobe neuron_pci model_isa=1" : "modprobe neuron_emu");
+}
+
+#endif
