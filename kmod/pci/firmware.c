@@ -262,6 +262,9 @@ int npci_reset_poll(struct npci_card *card, unsigned long cores)
 	struct npci_reset *r = &card->reset;
 	int err;
 
+	/* The removal of the device ends it, with an error of its own. */
+	if (READ_ONCE(card->stopping))
+		return -EINPROGRESS;
 	mutex_lock(&r->lock);
 	npci_reset_step(card);
 	if (npci_gone(card) || r->failed & cores)

@@ -272,7 +272,8 @@ void neuron_dma_irq(struct neuron_device *nd, u32 eng, u32 q)
 	struct card *card = (struct card *)nd;
 	u32 status;
 
-	if (!emu_dma_reg_read(&card->ed, eng, NEURON_DMA_TX(q) + NEURON_DMA_Q_STATUS, &status) &&
+	if (!smp_load_acquire(&card->engine[eng].aborted) &&
+	    !emu_dma_reg_read(&card->ed, eng, NEURON_DMA_TX(q) + NEURON_DMA_Q_STATUS, &status) &&
 	    status == NEURON_QUEUE_ABORTED) {
 		smp_store_release(&card->engine[eng].aborted, true);
 		card_complain(card, "queue %u of engine %u stopped with an error", q, eng);

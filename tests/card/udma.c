@@ -195,8 +195,12 @@ static void card_change_state(struct card *card, u32 engine, u32 val)
 		card_complain(card, "engine %u: no state %u", engine, val);
 		return;
 	}
+	/* Before its queues stop: it is what was asked for. */
+	if (val == 4)
+		smp_store_release(&card->engine[engine].aborted, true);
 	emu_dma_reg_write(&card->ed, engine, NEURON_DMA_COMMON, states[val]);
-	smp_store_release(&card->engine[engine].aborted, val == 4);
+	if (val != 4)
+		smp_store_release(&card->engine[engine].aborted, false);
 }
 
 /**
