@@ -25,6 +25,20 @@ static inline int has_no_pages(void)
 	return !access(DEVICE0 "device", F_OK);
 }
 
+/* Until the cores of processes that are gone are reset, which is at once but on a card. */
+static inline void device_settles(void)
+{
+	char state = 0;
+	int i, fd;
+
+	for (i = 0; i < 1000 && is_card() && state != '1'; i++, usleep(10000)) {
+		fd = open(DEVICE0 "reset", O_RDONLY | O_CLOEXEC);
+		if (fd < 0 || read(fd, &state, 1) != 1)
+			state = 0;
+		close(fd);
+	}
+}
+
 /* The driver checks descriptors when they are written; the device fetches what it finds. */
 static inline int is_checked(void)
 {

@@ -29,6 +29,7 @@
 
 #include "neuron_ioctl.h"
 #include "neuron_native.h"
+#include "device.h"
 
 #define NODE		"/dev/neuron0"
 #define SYSFS		"/sys/devices/virtual/neuron_device"
@@ -178,8 +179,12 @@ static int compare(const struct picture *before, int only_totals, int tell)
 	return equal;
 }
 
+/* At once; what a card's queues may reach comes back when their cores are reset. */
 static int same(const struct picture *before, int only_totals)
 {
+	for (time_t end = time(NULL) + 5; is_card() && time(NULL) < end; usleep(10000))
+		if (compare(before, only_totals, 0))
+			break;
 	return compare(before, only_totals, 1);
 }
 
@@ -537,6 +542,8 @@ static void in_child(void (*f)(int arg), int arg)
 	int p[2], counts[2] = { 0, 1 }, status;
 	pid_t pid;
 
+	/* What it counts must not have anything of those before it. */
+	device_settles();
 	fflush(stdout);
 	if (pipe(p))
 		exit(2);
