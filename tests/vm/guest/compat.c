@@ -5,9 +5,21 @@
 #include <sys/klog.h>
 
 #include "check.h"
+#include "device.h"
 
 static struct neuron_native_geometry geo;
 static int pipe_up[2], pipe_down[2];
+
+/* Where a card is on the bus; a software device is nowhere. */
+static unsigned int slot_of_device(void)
+{
+	char path[256] = "";
+	unsigned int slot = 0;
+
+	if (is_card() && readlink(DEVICE0 "device", path, sizeof(path) - 1) > 0)
+		sscanf(strrchr(path, ':') + 1, "%x", &slot);
+	return slot;
+}
 
 static void places(int fd)
 {
@@ -23,7 +35,8 @@ static void places(int fd)
 	};
 	int i, bad = 0;
 
-	CHECK(!call(fd, NEURON_IOCTL_DEVICE_BDF, &bdf) && !bdf.slot && !bdf.func, "BDF");
+	CHECK(!call(fd, NEURON_IOCTL_DEVICE_BDF, &bdf) && bdf.slot == slot_of_device() && !bdf.func,
+	      "BDF");
 	CHECK(!call(fd, NEURON_IOCTL_DEVICE_BDF_EXT, &ext) && ext.bus_number == bdf.bus_number &&
 	      !ext.domain, "BDF of the device itself");
 	ext.nd_index = 1;

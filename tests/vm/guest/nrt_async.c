@@ -204,7 +204,7 @@ static void test_bad_arguments(nrt_model_t *m)
 
 int main(void)
 {
-	static struct counters start, now;
+	static struct counters start;
 	nrt_model_t *m = NULL;
 	nrta_seq_t seq = 0;
 	bool ok = true;

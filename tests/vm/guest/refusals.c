@@ -129,9 +129,12 @@ static void is_refused_beside_others(void)
 	}
 	fd = open_node(O_RDWR);
 	CHECK(good && refused(fd, HUGE) && read_all(fd, &f, 1, 0) == 1, "refused beside five others");
-	for (i = 0; i < NEURON_NATIVE_FAILURE_TOP; i++)
+	for (i = 0; i < NEURON_NATIVE_FAILURE_TOP; i++) {
 		good &= f.process[i].pid == pid[HOLDERS - 1 - i] &&
 			f.process[i].bytes == 4096ull * (HOLDERS - i);
+		printf("# process %d: %llu bytes, wanted %d\n", f.process[i].pid,
+		       (unsigned long long)f.process[i].bytes, pid[HOLDERS - 1 - i]);
+	}
 	CHECK(good, "the largest are named, the largest first");
 	close(go[1]);
 	while (wait(NULL) > 0)
