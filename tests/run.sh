@@ -23,6 +23,8 @@
 #   vm-7.3-all	the kernel
 #   vm-7.3-rt	the whole stack on the distribution's PREEMPT_RT kernel
 #   vm-7.3-debug the whole stack on 7.3 with the options of the debug kernel
+#   card-all	the other tests of tests/vm/guest that run on a card, one of two cards that is
+#		removed, a card on 6.1
 #   kcsan	the data race detector: KUnit suites and the whole stack
 #   coverage-lib	the host tests of the library, counting the lines that run
 #   coverage-vm	the whole stack on the debug kernel, counting the lines that run
@@ -37,10 +39,10 @@ cd "$ROOT" || exit 1
 # Of those with a guest, the longest first.
 steps=(abi lib tap property fuzz model tools readme dkms deb
        build-6.1 build-6.12 build-7.3
-       vm-debug vm-6.12 vm-uml rig bench vm-6.1 vm-7.3 vm-card-like vm-kunit uml-kunit
+       vm-debug vm-6.12 vm-uml rig bench vm-6.1 vm-7.3 vm-card-like vm-kunit uml-kunit vm-checked
        demo shell card)
 long_steps=(debian-12 debian-13 deb-12 deb-13 coverage-lib kcsan coverage-vm
-	    vm-debug-all vm-7.3-debug vm-7.3-rt vm-7.3-all vm-6.1-all pairs fuzz-ioctl)
+	    vm-debug-all vm-7.3-debug vm-7.3-rt vm-7.3-all vm-6.1-all card-all pairs fuzz-ioctl)
 
 case ${1:-} in
 list)	printf '%s\n' "${steps[@]}"
@@ -133,6 +135,9 @@ concurrent='^(00-load|async|crwl|death|dmabuf|dmem|eventfd|fuzz_ioctl|grow|host_
 # What the driver does in another way for a card: the device of the guest is like one.
 card_like='^(00-load|async|dma_compute|driver|eventfd|mmap|notify|process|removal|scrub|zerocopy|zz-unload)\.'
 
+# What attacks the device interface, on a device that checks no descriptor: the driver does.
+hostile='^(00-load|driver|fuzz_ioctl|ioctl_hostile|regs|refusals|vendor_bugs|vendor_table|zz-unload)\.'
+
 # The whole stack in a guest: the tests of tests/vm/guest, in order; or those whose name
 # matches $only.
 stack() {
@@ -161,6 +166,18 @@ kunit_vm() {
 	modules=$(tests/vm/modules.sh "$kernel") || return 1
 	tests/vm/run.sh "$kernel" --modules "$modules" --test tests/vm/kunit.sh \
 		--log "kunit-$kernel" --timeout 900 --test-timeout 600 "$@"
+}
+
+# on_card LOG KERNEL CARD NAME...: tests of tests/vm/guest in a guest whose neuron0 is a card.
+on_card() {
+	local log=$1 kernel=$2 card=$3 tests=() name
+	shift 3
+
+	for name; do
+		tests+=(--test "tests/vm/guest/$name.c")
+	done
+	with_card tests/vm/run.sh "$kernel" --stack --mem 2048 --card "$card" --log "$log" \
+		--timeout 1800 --test tests/card/guest_load.sh "${tests[@]}"
 }
 
 pairs() {
@@ -246,13 +263,18 @@ run_step() {
 				--test tests/card/guest_copy.c --test tests/card/guest_sysfs.sh
 			step card-faults with_card tests/vm/run.sh 6.12 --stack --card trn2 \
 				--log card-faults --test tests/card/guest_faults.c
-			step card-suites with_card tests/vm/run.sh 6.12 --stack --mem 2048 \
-				--card trn2:64 --log card-suites --test tests/card/guest_load.sh \
-				--test tests/vm/guest/death.c --test tests/vm/guest/grow.c \
-				--test tests/vm/guest/notify.c --test tests/vm/guest/zerocopy.c \
-				--test tests/vm/guest/eventfd.c --test tests/vm/guest/nrt_dump.c
+			step card-suites on_card card-suites 6.12 trn2:64 death grow notify \
+				zerocopy eventfd nrt_dump async dmabuf driver mmap nrt_async \
+				nrt_life neuron_group process profile refusals regs \
+				reset rings vendor_bugs
 			step card-demo with_card env CARD=trn2 tests/demo.sh
 			step card-shell with_card tests/vm/shell.py card ;;
+	card-all)	step card-all on_card card-all 6.12 trn2:64 ioctl_hostile \
+				vendor_table
+			step card-two with_card tests/vm/run.sh 6.12 --stack --mem 1536 \
+				--card trn1 --card inf2 --log card-two --test tests/card/guest_two.c
+			step card-6.1 on_card card-6.1 6.1 trn2:64 death driver dmabuf mmap \
+				nrt_life process regs rings ;;
 	build-*)	step "$1" build_modules "${1#build-}" ;;
 	uml-kunit)	step uml-kunit tests/uml/run.sh --log kunit-uml ;;
 	vm-kunit)	step vm-kunit kunit_vm debug ;;
@@ -262,6 +284,8 @@ run_step() {
 	vm-6.1|vm-7.3)	only=$kernel_dependent step "$1" stack "${1#vm-}" ;;
 	vm-card-like)	only=$card_like step vm-card-like stack 6.12 --log vm-card-like \
 				--append neuron_emu.card_like=1 ;;
+	vm-checked)	only=$hostile step vm-checked stack uml --log vm-checked \
+				--append neuron_emu.checks=0 ;;
 	vm-*-all)	kernel=${1#vm-}
 			step "$1" stack "${kernel%-all}" --log "$1" ;;
 	vm-7.3-debug)	step vm-7.3-debug stack 7.3-debug --test-timeout 1800 --timeout 7200 ;;
@@ -299,6 +323,8 @@ needed=$(for name; do
 	kcsan)				echo kcsan ;;
 	coverage-vm)			echo debug ;;
 	vm-card-like)			echo 6.12 ;;
+	vm-checked)			echo uml ;;
+	card-all)			echo 6.1 6.12 ;;
 	vm-*-all)			name=${name#vm-}
 					echo "${name%-all}" ;;
 	fuzz-ioctl)			echo fuzz ;;
@@ -315,8 +341,8 @@ done
 # uses one processor.
 has_guest() {
 	case $1 in
-	vm-uml|uml-*)	return 1 ;;
-	vm-*|rig|bench|demo|shell|card|kcsan|coverage-vm|pairs|fuzz-ioctl|debian-*|deb-*) return 0 ;;
+	vm-uml|vm-checked|uml-*) return 1 ;;
+	vm-*|rig|bench|demo|shell|card|card-all|kcsan|coverage-vm|pairs|fuzz-ioctl|debian-*|deb-*) return 0 ;;
 	esac
 	return 1
 }
