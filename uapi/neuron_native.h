@@ -34,6 +34,7 @@
 #define NEURON_NATIVE_MEM_GROW		_IO(NEURON_NATIVE_BASE, 201)
 #define NEURON_NATIVE_COPY_EVENTFD	_IO(NEURON_NATIVE_BASE, 203)
 #define NEURON_NATIVE_RESET_EVENTFD	_IO(NEURON_NATIVE_BASE, 204)
+#define NEURON_NATIVE_HBM_RANGES	_IO(NEURON_NATIVE_BASE, 205)
 
 #define NEURON_NATIVE_MAX_HBMS		8
 #define NEURON_NATIVE_MAX_CORES		16
@@ -470,6 +471,56 @@ struct neuron_native_reset_eventfd {
 	__u32 flags;
 	__u32 nc_id;
 	__s32 eventfd;
+};
+
+/* What a range of device memory is. */
+enum neuron_native_range_state {
+	NEURON_NATIVE_RANGE_FREE	= 0,	/* a hole */
+	NEURON_NATIVE_RANGE_USED	= 1,	/* the owner is not told: see below */
+	NEURON_NATIVE_RANGE_RESERVED	= 2,	/* never handed out */
+	NEURON_NATIVE_RANGE_OWNED	= 3	/* an allocation of @pid */
+};
+
+/**
+ * struct neuron_native_range - a hole or an allocation
+ * @address: device address
+ * @bytes: length
+ * @state: enum neuron_native_range_state
+ * @pid: owner, in the caller's pid namespace; 0 outside of it. This and the rest: 0 unless
+ *       owned
+ * @nc_id: core charged
+ * @mem_type: mem_alloc_category_t
+ */
+struct neuron_native_range {
+	__u64 address;
+	__u64 bytes;
+	__u32 state;
+	__s32 pid;
+	__u32 nc_id;
+	__u32 mem_type;
+};
+
+/**
+ * struct neuron_native_hbm_ranges - what is where in a device memory, by address
+ * @size: in
+ * @hbm: in, device memory number
+ * @from: in, 0, or @from of the call before; out, address behind the last range stored
+ * @entries: in, where to store struct neuron_native_range
+ * @entry_size: in, sizeof(struct neuron_native_range)
+ * @count: in, entries that fit there; out, entries stored: fewer at the end of the memory
+ *
+ * Holes are shown to everybody, owners are those of the caller's user, or with
+ * CAP_SYS_ADMIN all.  The driver's own memory has no owner, nor has memory that was freed
+ * and is still used by a mapping, ring, transfer or export.  Ranges that change meanwhile
+ * may be shown before or after the change; none is shown twice.
+ */
+struct neuron_native_hbm_ranges {
+	__u32 size;
+	__u32 hbm;
+	__u64 from;
+	__u64 entries;
+	__u32 entry_size;
+	__u32 count;
 };
 
 #endif /* _UAPI_NEURON_NATIVE_H */

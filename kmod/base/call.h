@@ -144,6 +144,7 @@ void neuron_undo_native_mem_import(struct neuron_call *call);
 
 /* mem/dump.c */
 int neuron_do_dump_mem_chunks(struct neuron_call *call);
+int neuron_do_native_hbm_ranges(struct neuron_call *call);
 
 /* mem/failure.c */
 int neuron_do_native_failures(struct neuron_call *call);

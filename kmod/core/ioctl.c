@@ -221,6 +221,8 @@ static const struct neuron_ioctl_row neuron_ioctls[] = {
 		   neuron_do_native_copy_eventfd, NULL),
 	ROW_NATIVE(RESET_EVENTFD, struct neuron_native_reset_eventfd, eventfd, 0,
 		   neuron_do_native_reset_eventfd, NULL),
+	ROW_NATIVE(HBM_RANGES, struct neuron_native_hbm_ranges, count, OUT | ANY,
+		   neuron_do_native_hbm_ranges, NULL),
 };
 
 /* First row of each number; ARRAY_SIZE = none. */

@@ -456,13 +456,13 @@ u32 neuron_chunk_handle(struct neuron_client *client, struct neuron_chunk *chunk
  * neuron_chunk_next() - the first chunk of a process at or above an address
  * @client: the process, which has allocated the chunk and has a handle of it
  * @from: device address
- * @info: filled in
+ * @info: filled in, but for state and pid
  *
  * Context: process.
  * Return: false if there is none.
  */
 bool neuron_chunk_next(struct neuron_client *client, u64 from,
-		       struct neuron_ioctl_mem_chunk_info *info)
+		       struct neuron_native_range *info)
 {
 	struct neuron_handle *h;
 
@@ -472,8 +472,9 @@ bool neuron_chunk_next(struct neuron_client *client, u64 from,
 	if (h && h->chunk->addr < from)
 		h = rb_entry_safe(rb_next(&h->node), struct neuron_handle, node);
 	if (h) {
-		info->pa = h->chunk->addr;
-		info->size = h->chunk->size;
+		info->address = h->chunk->addr;
+		info->bytes = h->chunk->size;
+		info->nc_id = h->chunk->core;
 		info->mem_type = h->chunk->category;
 	}
 	xa_unlock(&client->handles);

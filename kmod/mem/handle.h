@@ -5,7 +5,7 @@
 
 #include "chunk.h"
 
-struct neuron_ioctl_mem_chunk_info;
+struct neuron_native_range;
 
 int neuron_chunk_publish(struct neuron_chunk *chunk, u32 *out);
 int neuron_chunk_import(struct neuron_client *client, struct neuron_chunk *chunk, u32 *out);
@@ -13,7 +13,7 @@ void neuron_chunk_revoke(struct neuron_chunk *chunk);
 int neuron_chunk_unpublish(struct neuron_client *client, u64 handle);
 void neuron_chunk_unpublish_all(struct neuron_client *client);
 bool neuron_chunk_next(struct neuron_client *client, u64 from,
-		       struct neuron_ioctl_mem_chunk_info *info);
+		       struct neuron_native_range *info);
 struct neuron_chunk *neuron_chunk_use(struct neuron_client *client, u64 handle,
 				      enum neuron_user as);
 struct neuron_chunk *neuron_chunk_find(struct neuron_client *client, u64 addr, u64 len,

@@ -200,7 +200,7 @@ static void handle_find(struct kunit *test)
 
 static void handle_next(struct kunit *test)
 {
-	struct neuron_ioctl_mem_chunk_info info = { };
+	struct neuron_native_range info = { };
 	u32 i;
 
 	KUNIT_EXPECT_FALSE(test, neuron_chunk_next(&state.client, 0, &info));
@@ -209,11 +209,11 @@ static void handle_next(struct kunit *test)
 		u64 from = i ? ADDR(i - 1) + 1 : 0;
 
 		KUNIT_EXPECT_TRUE(test, neuron_chunk_next(&state.client, from, &info));
-		KUNIT_EXPECT_EQ(test, info.pa, ADDR(i));
-		KUNIT_EXPECT_EQ(test, info.size, (u64)SZ_32K);
+		KUNIT_EXPECT_EQ(test, info.address, ADDR(i));
+		KUNIT_EXPECT_EQ(test, info.bytes, (u64)SZ_32K);
 		KUNIT_EXPECT_EQ(test, (u32)info.mem_type, i % 7);
 		KUNIT_EXPECT_TRUE(test, neuron_chunk_next(&state.client, ADDR(i), &info));
-		KUNIT_EXPECT_EQ(test, info.pa, ADDR(i));
+		KUNIT_EXPECT_EQ(test, info.address, ADDR(i));
 	}
 	KUNIT_EXPECT_FALSE(test, neuron_chunk_next(&state.client, ADDR(299) + 1, &info));
 }

@@ -814,6 +814,33 @@ static void fake_hbm_stats(struct fake_device *d, struct neuron_native_hbm_stats
 	s->free = s->largest_free = s->total - s->used;
 }
 
+static void fake_hbm_ranges(struct fake_device *d, struct neuron_native_hbm_ranges *a)
+{
+	struct neuron_native_range *out = (void *)(uintptr_t)a->entries;
+	uint64_t base = (uint64_t)a->hbm << 42, end = base + FAKE_HBM_SIZE;
+	uint64_t at = a->from > base ? a->from : base;
+	uint32_t room = a->count;
+
+	for (a->count = 0; a->count < room && at < end; at += out[a->count++].bytes) {
+		struct fake_chunk *next = NULL;
+
+		for (unsigned int i = 0; i < FAKE_CHUNKS; i++) {
+			struct fake_chunk *c = &d->chunk[i];
+
+			if (c->refs && !c->host && c->hbm == a->hbm && c->address >= at &&
+			    (!next || c->address < next->address))
+				next = c;
+		}
+		out[a->count] = next && next->address == at ? (struct neuron_native_range) {
+			.address = at, .bytes = next->bytes, .pid = getpid(), .nc_id = next->nc,
+			.mem_type = next->category, .state = NEURON_NATIVE_RANGE_OWNED,
+		} : (struct neuron_native_range) {
+			.address = at, .bytes = (next ? next->address : end) - at,
+		};
+	}
+	a->from = at;
+}
+
 static void fake_core_stats(struct fake_device *d, struct neuron_native_core_stats *s)
 {
 	s->owner = getpid();
@@ -1050,6 +1077,15 @@ static int fake_ioctl_figures(struct fake_device *d, unsigned long cmd, void *ar
 		if (s->hbm >= FAKE_HBMS)
 			return EINVAL;
 		fake_hbm_stats(d, s);
+		return 0;
+	}
+	case NEURON_NATIVE_HBM_RANGES: {
+		struct neuron_native_hbm_ranges *a = arg;
+
+		if (a->hbm >= FAKE_HBMS)
+			return EINVAL;
+		assert_int_equal(a->entry_size, sizeof(struct neuron_native_range));
+		fake_hbm_ranges(d, a);
 		return 0;
 	}
 	case NEURON_NATIVE_CORE_STATS: {

@@ -237,6 +237,40 @@ static void test_memory(void **state)
 	neuron_mem_free(NULL);
 }
 
+/* More of them than the library asks for at once: every second one is a hole. */
+static void test_ranges(void **state)
+{
+	struct neuron_mem_opts opts = { .size = sizeof(opts), .hbm = 1, .nc = 3,
+					.category = NEURON_MEM_TENSORS };
+	struct neuron_device *device = *state;
+	struct neuron_mem *mem[700];
+	struct neuron_range *list;
+	uint64_t at = 1ull << 42;
+	size_t n;
+
+	for (size_t i = 0; i < 700; i++)
+		assert_int_equal(neuron_mem_alloc(device, 4096, &opts, &mem[i]), 0);
+	for (size_t i = 0; i < 700; i += 2)
+		neuron_mem_free(mem[i]);
+	assert_int_equal(neuron_hbm_get_ranges(device, 1, &list, &n), 0);
+	assert_int_equal(n, 701);
+	for (size_t i = 0; i < n; at += list[i++].bytes) {
+		assert_true(list[i].address == at);
+		if (list[i].state == NEURON_RANGE_FREE)
+			continue;
+		assert_int_equal(list[i].state, NEURON_RANGE_OWNED);
+		assert_int_equal(list[i].bytes, 4096);
+		assert_int_equal(list[i].pid, getpid());
+		assert_int_equal(list[i].nc, 3);
+		assert_int_equal(list[i].category, NEURON_MEM_TENSORS);
+	}
+	assert_true(at == (1ull << 42) + FAKE_HBM_SIZE);
+	free(list);
+	assert_int_equal(neuron_hbm_get_ranges(device, 9, &list, &n), -EINVAL);
+	for (size_t i = 1; i < 700; i += 2)
+		neuron_mem_free(mem[i]);
+}
+
 static void test_memory_failure(void **state)
 {
 	struct neuron_mem_failure why = { .reason = NEURON_MEM_REASON_NONE };
@@ -481,6 +515,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_limits, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refusals, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_memory, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_ranges, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_memory_failure, setup, teardown),
 		cmocka_unit_test(test_order_of_freeing),
 		cmocka_unit_test(test_slots),

@@ -196,6 +196,8 @@ static int use_core(void)
 	struct neuron_hbm_stats hs = { .size = sizeof(hs) };
 	struct neuron_mem_info info = { .size = sizeof(info) };
 	struct neuron_mem *mem = NULL;
+	struct neuron_range *ranges;
+	size_t nr_ranges;
 	uint32_t value;
 	void *va;
 	int ret = open_core(&opts);
@@ -217,6 +219,10 @@ static int use_core(void)
 		ret = neuron_core_get_stats(device, 1, &cs);
 	if (!ret)
 		ret = neuron_hbm_get_stats(device, 1, &hs);
+	if (!ret)
+		ret = neuron_hbm_get_ranges(device, 1, &ranges, &nr_ranges);
+	if (!ret)
+		free(ranges);
 	if (!ret)
 		ret = neuron_semaphore_set(device, 1, 2, 3);
 	if (!ret)
@@ -849,6 +855,7 @@ static const struct {
 	{ NEURON_IOCTL_EVENT_GET, "EVENT_GET", false },
 	{ NEURON_NATIVE_CORE_STATS, "CORE_STATS", false },
 	{ NEURON_NATIVE_HBM_STATS, "HBM_STATS", false },
+	{ NEURON_NATIVE_HBM_RANGES, "HBM_RANGES", false },
 };
 
 #define NR_CALLS (sizeof(calls) / sizeof(calls[0]))

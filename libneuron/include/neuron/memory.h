@@ -206,6 +206,32 @@ int neuron_hbm_get_stats(struct neuron_device *device, uint32_t hbm,
 int neuron_core_get_stats(struct neuron_device *device, uint32_t nc,
 			  struct neuron_core_stats *stats);
 
+enum neuron_range_state {
+	NEURON_RANGE_FREE = 0,		/**< a hole */
+	NEURON_RANGE_USED = 1,		/**< the driver's, or the owner is not told */
+	NEURON_RANGE_RESERVED = 2,	/**< never allocated */
+	NEURON_RANGE_OWNED = 3,		/**< an allocation of a process */
+};
+
+/** @brief A hole of a device memory, or an allocation. */
+struct neuron_range {
+	uint64_t address;		/**< device address */
+	uint64_t bytes;
+	enum neuron_range_state state;
+	int32_t pid;			/**< this and the rest: only of OWNED */
+	uint32_t nc;			/**< core that is charged */
+	enum neuron_mem_category category;
+};
+
+/**
+ * @brief What is where in a device memory, in the order of addresses, without gaps.  Owners
+ * are those of the caller's user, with CAP_SYS_ADMIN all.
+ * @param list	to be freed with free() @param n its length
+ * @return 0, -EINVAL, -ENOMEM
+ */
+int neuron_hbm_get_ranges(struct neuron_device *device, uint32_t hbm,
+			  struct neuron_range **list, size_t *n);
+
 #define NEURON_LIMIT_NONE	UINT64_MAX
 
 /** @brief Subject of a limit of device memory, which counts all HBMs of the device. */

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* What the driver counts of device memory. */
 #include <errno.h>
+#include <stdlib.h>
 
+#include "../../common/util.h"
 #include "../device/device.h"
 #include "../device/opts.h"
 
@@ -39,6 +41,42 @@ NEURON_EXPORT int neuron_hbm_get_stats(struct neuron_device *device, uint32_t hb
 	memcpy(out.by_category, s.by_category, sizeof(out.by_category));
 	memcpy(out.by_core, s.by_core, sizeof(out.by_core));
 	result_copy(stats, &out, sizeof(out));
+	return 0;
+}
+
+_Static_assert(sizeof(struct neuron_range) == sizeof(struct neuron_native_range) &&
+	       offsetof(struct neuron_range, category) ==
+	       offsetof(struct neuron_native_range, mem_type) &&
+	       (int)NEURON_RANGE_OWNED == (int)NEURON_NATIVE_RANGE_OWNED, "the driver fills it in");
+
+NEURON_EXPORT int neuron_hbm_get_ranges(struct neuron_device *device, uint32_t hbm,
+					struct neuron_range **list, size_t *n)
+{
+	struct neuron_native_hbm_ranges a = { .size = sizeof(a), .hbm = hbm,
+					      .entry_size = sizeof(**list) };
+	struct neuron_range *all = NULL, *more;
+	size_t count = 0, room = 256;
+	int ret;
+
+	do {
+		/* Twice as many each time. */
+		room *= 2;
+		more = realloc(all, room * sizeof(*all));
+		ret = more ? 0 : -ENOMEM;
+		if (!more)
+			break;
+		all = more;
+		a.entries = (uintptr_t)(all + count);
+		a.count = (uint32_t)(room - count);
+		ret = device_ioctl(device, NEURON_NATIVE_HBM_RANGES, &a);
+		count += ret ? 0 : a.count;
+	} while (!ret && count == room);
+	if (ret) {
+		free(all);
+		return ret;
+	}
+	*list = all;
+	*n = count;
 	return 0;
 }
 

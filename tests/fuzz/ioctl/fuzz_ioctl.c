@@ -545,6 +545,13 @@ static const struct command commands[] = {
 	CALL_NATIVE(CORE_STATS, struct neuron_native_core_stats, 2, NOTHING, 0,
 		    F(struct neuron_native_core_stats, size, STRUCT_SIZE),
 		    F(struct neuron_native_core_stats, nc_id, CORE)),
+	CALL_NATIVE(HBM_RANGES, struct neuron_native_hbm_ranges, 2, NOTHING, 0,
+		    F(struct neuron_native_hbm_ranges, size, STRUCT_SIZE),
+		    F(struct neuron_native_hbm_ranges, hbm, HBM),
+		    F(struct neuron_native_hbm_ranges, from, BYTES),
+		    F(struct neuron_native_hbm_ranges, entry_size, ENTRY_SIZE),
+		    F(struct neuron_native_hbm_ranges, count, COUNT),
+		    F(struct neuron_native_hbm_ranges, entries, POINTER)),
 };
 
 #define NR_COMMANDS	(sizeof(commands) / sizeof(commands[0]))

@@ -72,6 +72,7 @@ static struct neuron_ioctl_nc_map logical[130];
 static struct neuron_ioctl_mem_chunk_info chunks[8];
 static char text[] = "fail_nth";
 static struct neuron_native_failure failure;
+static struct neuron_native_range ranges[8];
 static struct {
 	struct neuron_ioctl_get_apps_info h;
 	struct neuron_app_info app[4];
@@ -110,6 +111,9 @@ FORMAT(scrub_wait, NEURON_IOCTL_HBM_SCRUB_WAIT, struct neuron_ioctl_hbm_scrub_wa
 FORMAT(native_failures, NEURON_NATIVE_FAILURES, struct neuron_native_failures,
        .size = sizeof(a), .count = 1, .entry_size = sizeof(failure),
        .entries = (uintptr_t)&failure)
+FORMAT(native_ranges, NEURON_NATIVE_HBM_RANGES, struct neuron_native_hbm_ranges,
+       .size = sizeof(a), .count = 8, .entry_size = sizeof(ranges[0]),
+       .entries = (uintptr_t)ranges)
 FORMAT(native_limit, NEURON_NATIVE_LIMIT, struct neuron_native_limit,
        .size = sizeof(a), .flags = NEURON_NATIVE_LIMIT_SET, .what = NEURON_NATIVE_LIMIT_PROCESS,
        .bytes = 1ull << 40)
@@ -485,6 +489,7 @@ static const struct op ops[] = {
 	{ "NATIVE_MEM_ALLOC, host memory", native_alloc_host, 0, NULL },
 	{ "NATIVE_MEM_GROW", native_grow, STAYS, NULL },
 	{ "NATIVE_FAILURES", native_failures, 0, NULL },
+	{ "NATIVE_HBM_RANGES", native_ranges, 0, NULL },
 	{ "NATIVE_LIMIT", native_limit, 0, NULL },
 	{ "NATIVE_COPY_EVENTFD", copy_eventfd, 0, start_async },
 	{ "NATIVE_RESET_EVENTFD", reset_eventfd, 0, NULL },

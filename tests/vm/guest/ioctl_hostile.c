@@ -328,6 +328,7 @@ static const struct command commands[] = {
 	NATIVE(COPY_EVENTFD, struct neuron_native_copy_eventfd, 0, "E2BIG"),
 	NATIVE(RESET_EVENTFD, struct neuron_native_reset_eventfd, 0, "E2BIG"),
 	NATIVE(HBM_STATS, struct neuron_native_hbm_stats, ANYBODY, "E2BIG"),
+	NATIVE(HBM_RANGES, struct neuron_native_hbm_ranges, ANYBODY | NO_ZERO, "E2BIG EINVAL"),
 	NATIVE(CORE_STATS, struct neuron_native_core_stats, ANYBODY, "E2BIG"),
 	NATIVE(MEM_EXPORT, struct neuron_native_mem_export, 0, "E2BIG"),
 	NATIVE(MEM_IMPORT, struct neuron_native_mem_import, 0, "E2BIG"),

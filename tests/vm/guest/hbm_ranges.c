@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* HBM_RANGES: everything is in the list, and owners are told to who may know them. */
+#define _GNU_SOURCE
+#include <signal.h>
+
+#include "check.h"
+
+#define ROOM	4096
+
+static struct neuron_native_range list[ROOM];
+static struct neuron_native_geometry geo;
+static uint32_t count;
+
+/* The whole list of an HBM, @step ranges a call. */
+static int ranges(int fd, uint32_t hbm, uint32_t step)
+{
+	struct neuron_native_hbm_ranges a = {
+		.size = sizeof(a), .hbm = hbm, .entry_size = sizeof(list[0]),
+	};
+	int err;
+
+	for (count = 0; count + step <= ROOM; count += a.count) {
+		a.entries = (uintptr_t)&list[count];
+		a.count = step;
+		err = call(fd, NEURON_NATIVE_HBM_RANGES, &a);
+		if (err)
+			return err;
+		if (a.count < step) {
+			count += a.count;
+			return 0;
+		}
+	}
+	return E2BIG;
+}
+
+static uint64_t sum(uint32_t state)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		if (list[i].state == state)
+			bytes += list[i].bytes;
+	return bytes;
+}
+
+/* Owned ranges of this length that are exactly what was asked for. */
+static unsigned int owned(pid_t pid, uint64_t bytes, uint32_t nc)
+{
+	unsigned int n = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		n += list[i].state == NEURON_NATIVE_RANGE_OWNED && list[i].pid == pid &&
+		     list[i].bytes == bytes && list[i].nc_id == nc &&
+		     list[i].mem_type == NEURON_MEMALLOC_TYPE_TENSORS_DEVICE;
+	return n;
+}
+
+static int complete(uint32_t hbm)
+{
+	uint64_t at = geo.hbm[hbm].base;
+
+	for (uint32_t i = 0; i < count; at += list[i++].bytes)
+		if (list[i].address != at || !list[i].bytes)
+			return 0;
+	return at == geo.hbm[hbm].base + geo.hbm[hbm].size;
+}
+
+static void everything(int fd)
+{
+	struct neuron_native_hbm_stats s = { .size = sizeof(s), .hbm = 1 };
+	uint64_t handle[20], large;
+	uint32_t all;
+
+	for (int i = 0; i < 20; i++)
+		handle[i] = alloc(fd, 16384, 1, 2);
+	large = alloc(fd, 8 << 20, 1, 3);
+	CHECK(!ranges(fd, 1, ROOM) && complete(1), "all of the HBM, in order and without gaps");
+	CHECK(owned(getpid(), 16384, 2) == 20 && owned(getpid(), 8 << 20, 3) == 1,
+	      "each allocation with its process, core, category and length");
+	CHECK(!call(fd, NEURON_NATIVE_HBM_STATS, &s) && s.free == sum(NEURON_NATIVE_RANGE_FREE) &&
+	      s.reserved == sum(NEURON_NATIVE_RANGE_RESERVED) &&
+	      s.used == sum(NEURON_NATIVE_RANGE_OWNED) + sum(NEURON_NATIVE_RANGE_USED),
+	      "the sums are those of the statistics");
+	all = count;
+	CHECK(!ranges(fd, 1, 1) && count == all && complete(1), "one at a time: the same");
+
+	for (int i = 0; i < 20; i += 2)
+		CHECK(!mem_free(fd, handle[i]), "free");
+	CHECK(!ranges(fd, 1, 7) && complete(1) && owned(getpid(), 16384, 2) == 10 && count > all - 10,
+	      "what was freed is a hole");
+	for (int i = 1; i < 20; i += 2)
+		mem_free(fd, handle[i]);
+	mem_free(fd, large);
+	CHECK(!ranges(fd, 1, ROOM) && !sum(NEURON_NATIVE_RANGE_OWNED), "nothing is left");
+}
+
+static void bad(int fd)
+{
+	struct neuron_native_hbm_ranges a = {
+		.size = sizeof(a), .entry_size = sizeof(list[0]), .count = 1, .entries = 8,
+	};
+
+	CHECK(call(fd, NEURON_NATIVE_HBM_RANGES, &a) == EFAULT, "no memory there");
+	a.count = 0;
+	CHECK(!call(fd, NEURON_NATIVE_HBM_RANGES, &a) && !a.count, "no room, no ranges");
+	a.hbm = geo.nr_hbms;
+	CHECK(call(fd, NEURON_NATIVE_HBM_RANGES, &a) == EINVAL, "an HBM that is not there");
+	a.hbm = 0;
+	a.entry_size--;
+	CHECK(call(fd, NEURON_NATIVE_HBM_RANGES, &a) == EINVAL, "entries of another length");
+	a.entry_size++;
+	a.from = ~0ull;
+	a.count = 1;
+	CHECK(!call(fd, NEURON_NATIVE_HBM_RANGES, &a) && !a.count, "nothing behind the end");
+}
+
+/* Memory of a child with user @uid; to be killed. */
+static pid_t holder(uid_t uid, uint64_t bytes)
+{
+	int ready[2];
+	char c = 0;
+	pid_t pid;
+
+	if (pipe(ready))
+		return -1;
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		int fd = open_node(O_RDWR);
+
+		if (setresuid(uid, uid, uid))
+			_exit(1);
+		alloc(fd, bytes, 0, 1);
+		if (write(ready[1], "x", 1) != 1)
+			_exit(1);
+		pause();
+	}
+	close(ready[1]);
+	CHECK(read(ready[0], &c, 1) == 1, "a process with memory");
+	close(ready[0]);
+	return pid;
+}
+
+static pid_t mine, other;
+
+static void stranger(void)
+{
+	int fd = open_node(O_RDWR);
+
+	if (setresgid(65533, 65533, 65533) || setresuid(65533, 65533, 65533))
+		CHECK(0, "give up privileges");
+	CHECK(!ranges(fd, 0, ROOM) && complete(0) && owned(mine, 12 << 20, 1) == 1,
+	      "a user sees what his processes have");
+	CHECK(!owned(other, 20 << 20, 1) && sum(NEURON_NATIVE_RANGE_USED) >= 20 << 20,
+	      "of others, that it is not free");
+}
+
+static void owners(int fd)
+{
+	mine = holder(65533, 12 << 20);
+	other = holder(65534, 20 << 20);
+	CHECK(!ranges(fd, 0, ROOM) && owned(mine, 12 << 20, 1) == 1 && owned(other, 20 << 20, 1) == 1,
+	      "root sees all");
+	in_child(stranger);
+	kill(mine, SIGKILL);
+	kill(other, SIGKILL);
+	waitpid(mine, NULL, 0);
+	waitpid(other, NULL, 0);
+}
+
+int main(void)
+{
+	int fd = open_node(O_RDWR);
+	int look = open_node(O_WRONLY);
+
+	geo = geometry(fd);
+	CHECK(!ranges(look, 0, ROOM) && complete(0), "without being a user of the device");
+	everything(fd);
+	bad(fd);
+	owners(fd);
+	return failed != 0;
+}
