@@ -26,9 +26,10 @@ _neuron()
 		_filedir -d ;;
 	"neuron-profile "@(-n|--neff))
 		_filedir neff ;;
-	"neuron-neff "@(-o|--output)|"neuron-pack "@(-o|--output)|"neuron-profile "@(-s|--session-file))
+	"neuron-neff "@(-o|--output)|"neuron-pack "@(-o|--output)|"neuron-profile "@(-s|--session-file)|\
+	"neuron-mem "@(-s|--svg))
 		_filedir ;;
-	"neuron-top "@(-d|--delay|-n|--iterations))
+	"neuron-top "@(-d|--delay|-n|--iterations)|"neuron-mem "@(-n|--iterations|-r|--rows|-w|--watch))
 		COMPREPLY=() ;;
 	*)	if ! $split; then
 			_neuron_word
@@ -56,7 +57,7 @@ _neuron_word()
 	"neuron-pack "*)
 		_filedir json ;;
 	"neuron-mem "*)
-		mapfile -t COMPREPLY < <(compgen -W "$(cd /sys/class/neuron_device 2>/dev/null &&
+		mapfile -t COMPREPLY < <(compgen -W "map $(cd /sys/class/neuron_device 2>/dev/null &&
 			printf '%s\n' neuron* | sed -n 's/^neuron\([0-9]\)/\1/p')" -- "$cur") ;;
 	esac
 } &&

@@ -7,34 +7,74 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <jansson.h>
 
 #include <neuron/neuron.h>
 
 #include "file.h"
+#include "map.h"
+#include "map_svg.h"
 #include "processes.h"
+
+#define USAGE	2	/* exit status of a wrong option; 1: a device cannot be read */
 
 static struct {
 	bool json;
-	bool bytes;
 	bool failures;
+	bool map;
+	const char *svg;
+	double watch;		/* seconds between two pictures; 0: one picture */
+	unsigned long count;	/* pictures; 0: no end */
 	long device;
-} options = { .device = -1 };
+	struct map_style style;
+} options = { .device = -1, .style = { .rows = 12 } };
+
+/* What argp looks for in the program. */
+__attribute__((visibility("default"))) const char *argp_program_version =
+	"neuron-mem " NEURON_VERSION;
+
+static double parse_number(const char *arg, double min, double max, const char *what,
+			   struct argp_state *state)
+{
+	char *end;
+	double value = strtod(arg, &end);
+
+	if (!*arg || *end || !(value >= min && value <= max))
+		argp_error(state, "%s is from %g to %g, not \"%s\"", what, min, max, arg);
+	return value;
+}
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-	char *end;
-
 	switch (key) {
 	case 'j': options.json = true; return 0;
-	case 'b': options.bytes = true; return 0;
+	case 'b': options.style.plain = true; return 0;
 	case 'f': options.failures = true; return 0;
+	case 's':
+		options.svg = arg;
+		options.map = true;
+		return 0;
+	case 'w': options.watch = arg ? parse_number(arg, 0.1, 3600, "--watch", state) : 2; return 0;
+	case 'n':
+		options.count = (unsigned long)parse_number(arg, 1, 1e9, "--iterations", state);
+		return 0;
+	case 'r': options.style.rows = (int)parse_number(arg, 4, 1000, "--rows", state); return 0;
 	case ARGP_KEY_ARG:
-		options.device = strtol(arg, &end, 10);
-		if (state->arg_num || !*arg || *end || options.device < 0)
-			argp_usage(state);
+		if (!state->arg_num && !strcmp(arg, "map"))
+			options.map = true;
+		else if (options.device >= 0 || state->arg_num > (unsigned int)options.map ||
+			 strspn(arg, "0123456789") != strlen(arg) || strlen(arg) > 6 || !*arg)
+			argp_error(state, "\"%s\" is neither \"map\" nor the number of a device", arg);
+		else
+			options.device = atol(arg);
+		return 0;
+	case ARGP_KEY_END:
+		if (options.count && options.watch <= 0)
+			argp_error(state, "--iterations is for --watch");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -45,57 +85,111 @@ static const struct argp_option argp_options[] = {
 	{ "json", 'j', NULL, 0, "Print JSON", 0 },
 	{ "bytes", 'b', NULL, 0, "Print plain bytes instead of KB, MB and GB", 0 },
 	{ "failures", 'f', NULL, 0, "Also print the last allocations that were refused", 0 },
+	{ "watch", 'w', "SECONDS", OPTION_ARG_OPTIONAL, "Again every 2 or so many seconds", 0 },
+	{ "iterations", 'n', "COUNT", 0, "End --watch after so many times", 0 },
+	{ "rows", 'r', "COUNT", 0, "Lines of a map, at most (12)", 0 },
+	{ "svg", 's', "FILE", 0, "Write the map as a picture to FILE, - is the standard output", 0 },
 	{ 0 },
 };
 
 static const struct argp argp = {
 	.options = argp_options,
 	.parser = parse,
-	.args_doc = "[DEVICE]",
+	.args_doc = "[map] [DEVICE]",
 	.doc = "Show the memory of all Neuron devices, or of one: by HBM, core and category, with "
-	       "what is free and the longest free run.",
+	       "what is free and the longest free run.\vWith \"map\": which process holds what of "
+	       "each HBM, where the holes are, and whether the memory is fragmented.",
 };
+
+static FILE *out;		/* what becomes the text of a picture */
 
 static const char *size_text(uint64_t bytes)
 {
-	static char text[8][32];
-	static unsigned int next;
-	char *out = text[next++ % 8];
-
-	if (!options.bytes && bytes >= 1024)
-		return neuron_report_size(bytes, out, sizeof(text[0]));
-	snprintf(out, sizeof(text[0]), options.bytes ? "%" PRIu64 : "%" PRIu64 "B", bytes);
-	return out;
+	return map_size(&options.style, bytes);
 }
 
 static struct processes processes;
 
 struct device {
 	unsigned int index;
+	bool emulated;
 	const struct neuron_geometry *g;
 	struct neuron_hbm_stats hbm[NEURON_MAX_HBMS];
 	struct neuron_core_stats core[NEURON_MAX_CORES];
 	uint64_t core_limit[NEURON_MAX_CORES];
+	uint64_t core_charged[NEURON_MAX_CORES];
 	uint64_t process_limit;
 	struct neuron_mem_refusal refusals[NEURON_REFUSALS_MAX];
 	size_t nr_refusals;
 };
+
+/* The maps of all devices, for the picture; their ranges live as long. */
+static struct {
+	struct map *list;
+	size_t count, max;
+} maps;
+
+static int read_map(struct neuron_device *handle, struct device *d, uint32_t hbm)
+{
+	struct neuron_range *range;
+	struct map *map;
+	size_t count;
+	int ret = neuron_hbm_get_ranges(handle, hbm, &range, &count);
+
+	if (ret)
+		return ret;
+	if (array_grow((void **)&maps.list, maps.count, &maps.max, sizeof(*map)))
+		error(1, ENOMEM, "map");
+	map = &maps.list[maps.count++];
+	*map = (struct map){ .device = d->index, .hbm = hbm, .stats = d->hbm[hbm], .range = range,
+			     .count = map_join_holes(range, count) };
+	map_add_up(map, &processes);
+	return 0;
+}
+
+/* Those of a device, or NULL if there are none. */
+static const struct map *find_map(const struct device *d, uint32_t hbm)
+{
+	for (size_t i = 0; i < maps.count; i++)
+		if (maps.list[i].device == d->index && maps.list[i].hbm == hbm)
+			return &maps.list[i];
+	return NULL;
+}
+
+static void forget_maps(void)
+{
+	for (size_t i = 0; i < maps.count; i++)
+		free((void *)maps.list[i].range);
+	free(maps.list);
+	memset(&maps, 0, sizeof(maps));
+}
+
+static bool is_emulated(unsigned int index)
+{
+	char path[96], text[8];
+
+	snprintf(path, sizeof(path), "/sys/devices/virtual/neuron_device/neuron%u/emulated", index);
+	return read_short(path, text, sizeof(text)) && *text == '1';
+}
 
 static int read_device(struct neuron_device *handle, struct device *d)
 {
 	int ret = 0;
 
 	d->index = neuron_device_index(handle);
+	d->emulated = is_emulated(d->index);
 	d->g = neuron_device_geometry(handle);
 	for (uint32_t i = 0; i < d->g->nr_hbms && !ret; i++) {
 		d->hbm[i].size = sizeof(d->hbm[i]);
 		ret = neuron_hbm_get_stats(handle, i, &d->hbm[i]);
+		if (!ret && options.map)
+			ret = read_map(handle, d, i);
 	}
 	for (uint32_t i = 0; i < d->g->nr_cores && !ret; i++) {
 		d->core[i].size = sizeof(d->core[i]);
 		ret = neuron_core_get_stats(handle, i, &d->core[i]) ?:
 		      neuron_limit_get(handle, NEURON_LIMIT_CORE, (int32_t)i, &d->core_limit[i],
-				       NULL);
+				       &d->core_charged[i]);
 	}
 	ret = ret ?: neuron_limit_get(handle, NEURON_LIMIT_DEFAULT, 0, &d->process_limit, NULL);
 	if (!ret && options.failures) {
@@ -110,7 +204,32 @@ static int read_device(struct neuron_device *handle, struct device *d)
 static void print_category(enum neuron_mem_category category, uint64_t bytes)
 {
 	if (bytes)
-		printf("  %-24s %12s\n", neuron_mem_category_name(category), size_text(bytes));
+		fprintf(out, "  %-24s %12s\n", neuron_mem_category_name(category), size_text(bytes));
+}
+
+/* Which limit it was: the driver tells its value, and asks the process's before the core's. */
+static void print_limit(const struct device *d, const struct neuron_mem_refusal *r)
+{
+	static const char dir[] = "/sys/devices/virtual/neuron_device/neuron";
+	uint32_t nc = r->failure.nc;
+
+	if (r->limit == NEURON_LIMIT_NONE) {
+		fputs("  limit of a control group\n", out);
+		return;
+	}
+	fprintf(out, "  limit %s", size_text(r->limit));
+	if (r->host)
+		fprintf(out, " (%s%u/limits/process_host_memory, or limits/host_memory)", dir, d->index);
+	else if (r->limit == d->process_limit)
+		fprintf(out, " (%s%u/limits/process_memory)", dir, d->index);
+	else if (nc < d->g->nr_cores && r->limit == d->core_limit[nc])
+		fprintf(out, " (%s%u/neuron_core%u/limits/memory), now charged %s, left %s", dir,
+			d->index, nc, size_text(d->core_charged[nc]),
+			size_text(d->core_charged[nc] < r->limit ?
+				  r->limit - d->core_charged[nc] : 0));
+	else
+		fputs(", of that process alone, or changed since then", out);
+	fputc('\n', out);
 }
 
 static void print_refusal(const struct device *d, const struct neuron_mem_refusal *r)
@@ -121,38 +240,49 @@ static void print_refusal(const struct device *d, const struct neuron_mem_refusa
 	char when[32];
 
 	strftime(when, sizeof(when), "%F %T", localtime_r(&seconds, &tm));
-	printf("neuron%u refused %" PRIu64 ", %s: process %d wanted %s of ", d->index, r->number,
+	fprintf(out, "neuron%u refused %" PRIu64 ", %s: process %d wanted %s of ", d->index, r->number,
 	       when, r->pid, size_text(f->bytes));
 	if (r->host)
-		printf("host memory");
+		fprintf(out, "host memory");
 	else
-		printf("HBM %u", f->hbm);
-	printf(" for core %u as %s: %s\n", f->nc, neuron_mem_category_name(f->category),
+		fprintf(out, "HBM %u", f->hbm);
+	fprintf(out, " for core %u as %s: %s\n", f->nc, neuron_mem_category_name(f->category),
 	       neuron_mem_reason_name(f->reason));
 	if (!r->host && f->total) {
-		printf("  %s, free %s, longest free run %s", size_text(f->total),
+		fprintf(out, "  %s, free %s, longest free run %s", size_text(f->total),
 		       size_text(f->free), size_text(f->largest_free));
 		if (f->align)
-			printf(", aligned to %s %s", size_text(f->align),
+			fprintf(out, ", aligned to %s %s", size_text(f->align),
 			       size_text(f->largest_aligned));
-		if (r->limit != NEURON_LIMIT_NONE)
-			printf(", limit %s", size_text(r->limit));
-		putchar('\n');
+		fputc('\n', out);
 	}
+	if (f->reason == NEURON_MEM_REASON_CAPPED)
+		print_limit(d, r);
 	for (int i = 0; i < NEURON_REFUSAL_TOP && r->categories[i].bytes; i++)
 		print_category(r->categories[i].category, r->categories[i].bytes);
 	for (int i = 0; i < NEURON_REFUSAL_TOP && r->processes[i].bytes; i++)
-		printf("  process %-16d %12s\n", r->processes[i].pid,
+		fprintf(out, "  process %-16d %12s\n", r->processes[i].pid,
 		       size_text(r->processes[i].bytes));
 }
 
 static void print_process(const struct process *p)
 {
-	printf("neuron%u process %d (%s):", p->device, p->pid, p->name);
+	fprintf(out, "neuron%u process %d (%s):", p->device, p->pid, p->name);
 	for (unsigned int h = 0; h < NEURON_MAX_HBMS; h++)
 		if (p->hbm[h])
-			printf(" HBM %u %s,", h, size_text(p->hbm[h]));
-	printf(" host %s\n", size_text(p->host_bytes));
+			fprintf(out, " HBM %u %s,", h, size_text(p->hbm[h]));
+	fprintf(out, " host %s\n", size_text(p->host_bytes));
+}
+
+static void print_map(const struct device *d)
+{
+	for (uint32_t h = 0; h < d->g->nr_hbms; h++) {
+		const struct map *map = find_map(d, h);
+
+		if (h && (map->used || find_map(d, h - 1)->used))
+			fputc('\n', out);
+		map_text(map, &options.style, out);
+	}
 }
 
 static void print_text(const struct device *d)
@@ -160,7 +290,7 @@ static void print_text(const struct device *d)
 	for (uint32_t h = 0; h < d->g->nr_hbms; h++) {
 		const struct neuron_hbm_stats *s = &d->hbm[h];
 
-		printf("neuron%u HBM %u: %s, used %s in %llu allocations, reserved %s, free %s, "
+		fprintf(out, "neuron%u HBM %u: %s, used %s in %llu allocations, reserved %s, free %s, "
 		       "longest free run %s, most used %s\n",
 		       d->index, h, size_text(s->total), size_text(s->used),
 		       (unsigned long long)s->nr_allocs, size_text(s->reserved),
@@ -168,7 +298,7 @@ static void print_text(const struct device *d)
 		for (uint32_t c = 0; c < NEURON_MAX_CATEGORIES; c++)
 			print_category(c, s->by_category[c]);
 		if (s->fail_full + s->fail_fragmented + s->fail_alignment + s->fail_capped)
-			printf("  refused: full %" PRIu64 ", fragmented %" PRIu64
+			fprintf(out, "  refused: full %" PRIu64 ", fragmented %" PRIu64
 			       ", alignment %" PRIu64 ", capped %" PRIu64 "\n", s->fail_full,
 			       s->fail_fragmented, s->fail_alignment, s->fail_capped);
 	}
@@ -180,18 +310,18 @@ static void print_text(const struct device *d)
 			sum += s->device_bytes[c];
 		if (!sum && !s->host_bytes && !s->owner && d->core_limit[i] == NEURON_LIMIT_NONE)
 			continue;
-		printf("neuron%u core %u (HBM %u): device %s, host %s", d->index, i,
+		fprintf(out, "neuron%u core %u (HBM %u): device %s, host %s", d->index, i,
 		       d->g->core_hbm[i], size_text(sum), size_text(s->host_bytes));
 		if (s->owner)
-			printf(", process %d", s->owner);
+			fprintf(out, ", process %d", s->owner);
 		if (d->core_limit[i] != NEURON_LIMIT_NONE)
-			printf(", limit %s", size_text(d->core_limit[i]));
-		putchar('\n');
+			fprintf(out, ", limit %s", size_text(d->core_limit[i]));
+		fputc('\n', out);
 		for (uint32_t c = 0; c < NEURON_MAX_CATEGORIES; c++)
 			print_category(c, s->device_bytes[c]);
 	}
 	if (d->process_limit != NEURON_LIMIT_NONE)
-		printf("neuron%u limit of a process: %s\n", d->index, size_text(d->process_limit));
+		fprintf(out, "neuron%u limit of a process: %s\n", d->index, size_text(d->process_limit));
 	for (size_t i = 0; i < processes.count; i++)
 		if (processes.list[i].device == d->index && processes.list[i].client)
 			print_process(&processes.list[i]);
@@ -261,8 +391,8 @@ static json_t *to_json(const struct device *d)
 
 	for (uint32_t h = 0; h < d->g->nr_hbms; h++) {
 		const struct neuron_hbm_stats *s = &d->hbm[h];
-
-		json_array_append_new(hbms, json_pack(
+		const struct map *map = find_map(d, h);
+		json_t *one = json_pack(
 			"{s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:{s:I, s:I, s:I, s:I}}",
 			"hbm", h, "total", INT(s->total), "used", INT(s->used),
 			"reserved", INT(s->reserved), "free", INT(s->free),
@@ -270,7 +400,13 @@ static json_t *to_json(const struct device *d)
 			"allocations", INT(s->nr_allocs),
 			"categories", categories(s->by_category),
 			"refused", "full", INT(s->fail_full), "fragmented", INT(s->fail_fragmented),
-			"alignment", INT(s->fail_alignment), "capped", INT(s->fail_capped)));
+			"alignment", INT(s->fail_alignment), "capped", INT(s->fail_capped));
+
+		if (map)
+			json_object_update_new(one, json_pack(
+				"{s:f, s:o}", "fragmentation_percent", map_fragmentation(map),
+				"ranges", map_ranges_json(map)));
+		json_array_append_new(hbms, one);
 	}
 	for (uint32_t i = 0; i < d->g->nr_cores; i++)
 		json_array_append_new(cores, json_pack(
@@ -281,9 +417,9 @@ static json_t *to_json(const struct device *d)
 	for (size_t i = 0; i < processes.count; i++)
 		if (processes.list[i].device == d->index && processes.list[i].client)
 			json_array_append_new(procs, process_json(d, &processes.list[i]));
-	o = json_pack("{s:i, s:o, s:o, s:o, s:o}", "device", (int)d->index, "hbms", hbms,
-		      "cores", cores, "process_limit", limit_json(d->process_limit),
-		      "processes", procs);
+	o = json_pack("{s:i, s:i, s:b, s:o, s:o, s:o, s:o}", "schema_version", 1, "device",
+		      (int)d->index, "emulated", (int)d->emulated, "hbms", hbms, "cores", cores,
+		      "process_limit", limit_json(d->process_limit), "processes", procs);
 	if (options.failures) {
 		json_t *list = json_array();
 
@@ -294,53 +430,183 @@ static json_t *to_json(const struct device *d)
 	return o;
 }
 
-static int show(unsigned int index, json_t *out)
+static int show(unsigned int index, json_t *list)
 {
 	struct neuron_device *handle;
 	struct device d = { 0 };
 	int ret = neuron_device_open(index, &handle);
 
 	if (ret) {
-		error(0, -ret, "/dev/neuron%u", index);
+		error(0, -ret, "/dev/neuron%u%s", index, access_hint(index, ret));
 		return 1;
 	}
 	ret = read_device(handle, &d);
 	if (ret)
 		error(0, -ret, "/dev/neuron%u: statistics", index);
-	else if (out)
-		ret = json_array_append_new(out, to_json(&d));
+	else if (list)
+		ret = json_array_append_new(list, to_json(&d));
+	else if (options.map)
+		print_map(&d);
 	else
 		print_text(&d);
 	neuron_device_close(handle);
 	return ret != 0;
 }
 
-int main(int argc, char **argv)
+static int show_all(json_t *list)
 {
-	struct neuron_device_entry *list = NULL;
-	json_t *out = NULL;
+	struct neuron_device_entry *entries = NULL;
 	size_t n = 0;
-	int ret = 0;
+	int ret;
 
-	argp_parse(&argp, argc, argv, 0, NULL, NULL);
 	if (find_processes("/proc", &processes))
 		error(1, ENOMEM, "processes");
-	if (options.json)
-		out = json_array();
-	if (options.device >= 0) {
-		ret = show((unsigned int)options.device, out);
-	} else {
-		ret = neuron_device_list(&list, &n);
-		if (ret)
-			error(1, -ret, "looking for devices");
-		if (!n)
-			error(1, 0, "no Neuron device");
-		for (size_t i = 0; i < n; i++)
-			ret |= show(list[i].index, out);
-		neuron_device_list_free(list);
+	if (options.device >= 0)
+		return show((unsigned int)options.device, list);
+	ret = neuron_device_list(&entries, &n);
+	if (ret)
+		error(1, -ret, "looking for devices");
+	if (!n)
+		error(options.watch > 0 ? 0 : 1, 0, "no Neuron device; is the module loaded (modprobe neuron_emu)?");
+	for (size_t i = 0; i < n; i++) {
+		if (i && !list && options.map)
+			fputc('\n', out);
+		ret |= show(entries[i].index, list);
 	}
+	neuron_device_list_free(entries);
+	return ret || !n;
+}
+
+/* ---- output -------------------------------------------------------------------------- */
+
+static bool to_terminal;
+static int window_rows;
+
+/* The window, or what COLUMNS says; 80 columns elsewhere. */
+static void measure(void)
+{
+	const char *columns = getenv("COLUMNS"), *no_colour = getenv("NO_COLOR");
+	const char *term = getenv("TERM");
+	struct winsize window = { 0 };
+
+	to_terminal = isatty(STDOUT_FILENO);
+	if (to_terminal)
+		ioctl(STDOUT_FILENO, TIOCGWINSZ, &window);
+	options.style.cols = window.ws_col ? window.ws_col : columns ? atoi(columns) : 80;
+	if (options.style.cols < 40 || options.style.cols > 1000)
+		options.style.cols = 80;
+	window_rows = window.ws_row;
+	options.style.colour = to_terminal && !(no_colour && *no_colour) && term &&
+			       strcmp(term, "dumb") != 0;
+}
+
+/* A line breaks at spaces where the window ends; how many lines it took. */
+static int print_line(const char *line, int len)
+{
+	int lines = 1, col = 0, room = options.style.cols;
+
+	for (int i = 0; i < len; i++) {
+		int word = 0;
+
+		if (line[i] == '\033')	/* a colour */
+			while (i < len && line[i] != 'm')
+				putchar(line[i++]);
+		else
+			col++;
+		if (line[i] == ' ' && to_terminal) {
+			while (i + 1 + word < len && line[i + 1 + word] != ' ')
+				word++;
+			if (col + word > room && col > 8) {
+				fputs("\n    ", stdout);
+				col = 4;
+				lines++;
+				continue;
+			}
+		}
+		putchar(line[i]);
+	}
+	putchar('\n');
+	return lines;
+}
+
+/* What fits into the window, if that shows nothing else. */
+static void print_screen(const char *text)
+{
+	int left = window_rows ? window_rows - 1 : INT32_MAX;
+	const char *end;
+
+	for (; *text; text = end + 1) {
+		end = strchr(text, '\n');
+		if (options.watch > 0 && to_terminal && left < 3 && strchr(end + 1, '\n')) {
+			puts("(More in a larger window, or of one device alone.)");
+			return;
+		}
+		left -= print_line(text, (int)(end - text));
+	}
+}
+
+static void write_svg(void)
+{
+	FILE *f = strcmp(options.svg, "-") ? fopen(options.svg, "we") : stdout;
+
+	if (!f || svg_write(f, maps.list, maps.count) || (f != stdout && fclose(f)))
+		error(1, errno, "%s", options.svg);
+}
+
+/* All there is to show, once. */
+static int picture(void)
+{
+	json_t *list = options.json ? json_array() : NULL;
+	char *text = NULL;
+	size_t size;
+	int ret;
+
+	measure();
+	out = open_memstream(&text, &size);
+	if (!out)
+		error(1, errno, "output");
+	ret = show_all(list);
+	if (!list && options.failures && !sees_all())
+		fputs("Failures of other processes are not shown: that takes CAP_SYS_ADMIN (root).\n",
+		      out);
+	if (fclose(out))
+		error(1, ENOMEM, "output");
+	if (options.svg) {
+		write_svg();
+		json_decref(list);
+	} else if (list && options.watch > 0) {
+		json_dumpf(list, stdout, JSON_COMPACT | JSON_PRESERVE_ORDER);
+		putchar('\n');
+		json_decref(list);
+	} else if (list) {
+		print_json(list);
+	} else {
+		if (options.watch > 0 && to_terminal)
+			fputs("\033[H\033[J", stdout);
+		print_screen(text);
+	}
+	free(text);
+	forget_maps();
 	free(processes.list);
-	if (out)
-		print_json(out);
+	memset(&processes, 0, sizeof(processes));
+	if (fflush(stdout))
+		error(1, errno, "output");
 	return ret;
+}
+
+int main(int argc, char **argv)
+{
+	unsigned long n = 0;
+	int ret;
+
+	argp_err_exit_status = USAGE;
+	argp_parse(&argp, argc, argv, 0, NULL, NULL);
+	for (;;) {
+		ret = picture();
+		if (options.watch <= 0 || ++n == options.count)
+			return ret;
+		if (!options.json && !to_terminal)
+			putchar('\n');
+		usleep((useconds_t)(options.watch * 1e6));
+	}
 }

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* What neuron-mem says of processes, limits and refused allocations; the library's view of them. */
+#define _GNU_SOURCE
+#include <grp.h>
+#include <sys/stat.h>
+
 #include <neuron/neuron.h>
 
 #include "check.h"
@@ -23,6 +27,49 @@ static int says(const char *fmt, int pid)
 	return strstr(text, want) != NULL;
 }
 
+/* As a user who may open the device, and as one who may not. */
+static void others(void)
+{
+	gid_t gid = 4321;
+
+	if (setgroups(0, NULL) || setresgid(gid, gid, gid) || setresuid(65534, 65534, 65534))
+		CHECK(0, "another user");
+	CHECK(!run("neuron-mem --failures 0") && says("\nFailures of other processes are not shown: that takes CAP_SYS_ADMIN", 0) &&
+	      !says(": process %d wanted", getppid()), "what is not shown is said");
+	CHECK(!run("neuron-mem map 0") && says("X  the driver and processes of other users 5.", 0) &&
+	      !says("process %d ", getppid()), "a map without owners who are nobody's business");
+}
+
+static void outsider(void)
+{
+	if (setgroups(0, NULL) || setresgid(65534, 65534, 65534) || setresuid(65534, 65534, 65534))
+		CHECK(0, "another group");
+	CHECK(run("neuron-mem 0 2>&1") &&
+	      says("/dev/neuron0 (root and members of the group \"4321\" may open it)", 0),
+	      "one who may not open the device learns who may");
+}
+
+static void map(int pid)
+{
+	CHECK(!run("neuron-mem map 0") && says("neuron0 HBM 1: 24.000GB, used 5.", 0) &&
+	      says("A  process %d (", pid) &&
+	      says(") 5.000MB in 1 allocation for core 2: tensors 5.000MB\n", 0) &&
+	      says("\n.  free", 0) && !strchr(text, '\033'), "the map names the holder, without colours");
+	CHECK(!run("neuron-mem --json map 0") && says("\"schema_version\": 1,", 0) &&
+	      says("\"emulated\": ", 0) && says("\"fragmentation_percent\": ", 0) &&
+	      says("\"state\": \"reserved\"", 0), "as JSON");
+	CHECK(!run("neuron-mem --json map 0 | tr -d ' \\n'") &&
+	      says("\"bytes\":5242880,\"state\":\"owned\",\"pid\":%d,\"core\":2,\"category\":\"tensors\"}", pid),
+	      "with the allocation");
+	CHECK(!run("neuron-mem --svg /tmp/map.svg 0 && cat /tmp/map.svg") && says("<svg xmlns", 0) &&
+	      says(">process %d: 5.000MB in 1 allocation for core 2", pid) && says("</svg>\n", 0),
+	      "as a picture");
+	CHECK(!run("neuron-mem --watch=0.1 -n 3 map 0 | grep -c '^neuron0 HBM 1: '") && says("3\n", 0),
+	      "three times");
+	CHECK(!run("neuron-mem --json --watch=0.1 -n 2 0 | grep -c '^\\[{.*}]$'") && says("2\n", 0),
+	      "JSON, a line each time");
+}
+
 int main(void)
 {
 	struct neuron_mem_opts opts = { .size = sizeof(opts), .hbm = 1, .nc = 2,
@@ -34,6 +81,7 @@ int main(void)
 	size_t n = NEURON_REFUSALS_MAX;
 	uint64_t since = 0, bytes, used;
 	int pid = getpid();
+	struct stat node;
 
 	CHECK(!neuron_device_open(0, &d), "open");
 	CHECK(!neuron_mem_get_refusals(d, &since, list, &n), "refusals so far");
@@ -59,10 +107,18 @@ int main(void)
 	CHECK(!says(": process %d wanted", pid), "no failures unless asked for");
 	CHECK(!run("neuron-mem --failures 0") &&
 	      says(": process %d wanted 2.000MB of HBM 1 for core 2 as tensors: capped\n", pid) &&
-	      says(", limit 6.000MB\n", 0), "then it does");
+	      says("  limit 6.000MB (", 0), "then it does");
 	CHECK(!run("neuron-mem --json --failures 0") && says("\"pid\": %d,", pid) &&
 	      says("\"reason\": \"capped\"", 0) && says("\"limit\": 6291456", 0) &&
 	      says("\"process_limit\": 1073741824", 0), "JSON");
+	CHECK(!run("neuron-mem --failures 0") &&
+	      says("  limit 6.000MB (/sys/devices/virtual/neuron_device/neuron0/neuron_core2/limits/memory), now charged 5.000MB, left 1.000MB\n", 0),
+	      "which limit, what is charged, what is left");
+	CHECK(!stat(NODE, &node) && !chown(NODE, 0, 4321) && !chmod(NODE, 0660), "a group");
+	in_child(others);
+	in_child(outsider);
+	CHECK(!chown(NODE, node.st_uid, node.st_gid) && !chmod(NODE, node.st_mode), "as it was");
+	map(pid);
 	if (failed)
 		printf("# %s\n", text);
 
