@@ -24,6 +24,26 @@ enum neuron_trace_fault {
 };
 #endif
 
+/* Of mem_alloc_category_t; numbers, because programs that read a trace know no enum of ours. */
+#define NEURON_TRACE_CATEGORIES								\
+	{ 0, "uncategorized" }, { 1, "dma_buffers" }, { 2, "tensors" },			\
+	{ 3, "constants" }, { 4, "application_memory" }, { 5, "driver_memory" },	\
+	{ 6, "notifications" }, { 7, "uncategorized" }, { 8, "model_code" },		\
+	{ 9, "tensors" }, { 10, "constants" }, { 11, "model_shared_scratchpad" },	\
+	{ 12, "runtime_memory" }, { 13, "driver_memory" }, { 14, "collectives" },	\
+	{ 15, "nonshared_scratchpad" }, { 16, "notifications" }, { 17, "dma_rings" },	\
+	{ 18, "dma_rings" }, { 19, "contiguous_scratchpad" }
+
+/* Of enum neuron_native_reason. */
+#define NEURON_TRACE_REASONS								\
+	{ 0, "none" }, { 1, "full" }, { 2, "fragmented" }, { 3, "alignment" },		\
+	{ 4, "capped" }, { 5, "host" }
+
+/* Of enum NQ_TYPE. */
+#define NEURON_TRACE_NQ_TYPES								\
+	{ 0, "trace" }, { 1, "notify" }, { 2, "event" }, { 3, "error" },		\
+	{ 4, "trace_dma" }, { 5, "throttle" }
+
 DECLARE_EVENT_CLASS(neuron_chunk,
 	TP_PROTO(u32 dev, const struct neuron_chunk *chunk, u64 align, u32 reason),
 	TP_ARGS(dev, chunk, align, reason),
@@ -49,9 +69,11 @@ DECLARE_EVENT_CLASS(neuron_chunk,
 		__entry->align = align;
 		__entry->reason = reason;
 	),
-	TP_printk("nd=%u host=%u hbm=%u nc=%u category=%u addr=%#llx size=%llu align=%llu reason=%u",
-		  __entry->dev, __entry->host, __entry->hbm, __entry->core, __entry->category,
-		  __entry->addr, __entry->size, __entry->align, __entry->reason)
+	TP_printk("nd=%u host=%u hbm=%u nc=%u category=%s addr=%#llx size=%llu align=%llu reason=%s",
+		  __entry->dev, __entry->host, __entry->hbm, __entry->core,
+		  __print_symbolic(__entry->category, NEURON_TRACE_CATEGORIES),
+		  __entry->addr, __entry->size, __entry->align,
+		  __print_symbolic(__entry->reason, NEURON_TRACE_REASONS))
 );
 
 /* A chunk was allocated. */
@@ -177,8 +199,8 @@ TRACE_EVENT(neuron_notify,
 		__entry->type = type;
 		__entry->engine = engine;
 	),
-	TP_printk("nd=%u nc=%u type=%u engine=%u", __entry->dev, __entry->core, __entry->type,
-		  __entry->engine)
+	TP_printk("nd=%u nc=%u type=%s engine=%u", __entry->dev, __entry->core,
+		  __print_symbolic(__entry->type, NEURON_TRACE_NQ_TYPES), __entry->engine)
 );
 
 /* A core was reset: for a new owner, at the end of the last one, or on request. */

@@ -173,6 +173,21 @@ forget:
 	return err;
 }
 
+/* One line when it comes, one when it goes. */
+static void neuron_device_say(const struct neuron_device *nd, const char *what)
+{
+	const struct neuron_geometry *geo = nd->geo;
+	u64 bytes = 0;
+	u32 i;
+
+	for (i = 0; i < geo->nr_hbms; i++)
+		bytes += geo->hbm[i].size;
+	dev_info(&nd->dev, "%s: %s, %u cores, %llu MiB in %u HBM%s, %s%s\n", what,
+		 geo->device_name, geo->nr_cores, bytes >> 20, geo->nr_hbms,
+		 geo->nr_hbms == 1 ? "" : "s", nd->desc.parent ? "PCI " : "emulated",
+		 nd->desc.parent ? dev_name(nd->desc.parent) : "");
+}
+
 /**
  * neuron_device_add() - make a device known
  * @desc: the device; copied, but what it points to must stay
@@ -206,6 +221,7 @@ struct neuron_device *neuron_device_add(const struct neuron_device_desc *desc)
 		put_device(&nd->dev);
 		return ERR_PTR(err);
 	}
+	neuron_device_say(nd, "added");
 	return nd;
 }
 NEURON_EXPORT_SYMBOL(neuron_device_add);
@@ -258,6 +274,7 @@ void neuron_device_del(struct neuron_device *nd)
 {
 	u32 i;
 
+	neuron_device_say(nd, "removed");
 	neuron_device_forget(nd);
 	neuron_device_stop(nd);
 	neuron_health_exit(nd);

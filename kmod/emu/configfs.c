@@ -71,7 +71,7 @@ static ssize_t emu_item_arch_show(struct config_item *item, char *page)
 	return sysfs_emit(page, "%s\n", READ_ONCE(to_emu_item(item)->cfg.arch)->name);
 }
 
-static ssize_t emu_item_arch_store(struct config_item *item, const char *page, size_t count)
+static ssize_t emu_item_arch_set(struct config_item *item, const char *page, size_t count)
 {
 	const struct emu_arch *a = emu_find_arch(page);
 
@@ -83,7 +83,7 @@ static ssize_t emu_item_hbm_size_show(struct config_item *item, char *page)
 	return sysfs_emit(page, "%llu\n", READ_ONCE(to_emu_item(item)->cfg.hbm_size) >> 20);
 }
 
-static ssize_t emu_item_hbm_size_store(struct config_item *item, const char *page, size_t count)
+static ssize_t emu_item_hbm_size_set(struct config_item *item, const char *page, size_t count)
 {
 	u32 mib;
 	int err = kstrtou32(page, 0, &mib);
@@ -96,7 +96,7 @@ static ssize_t emu_item_index_show(struct config_item *item, char *page)
 	return sysfs_emit(page, "%d\n", READ_ONCE(to_emu_item(item)->cfg.index));
 }
 
-static ssize_t emu_item_index_store(struct config_item *item, const char *page, size_t count)
+static ssize_t emu_item_index_set(struct config_item *item, const char *page, size_t count)
 {
 	int index, err = kstrtoint(page, 0, &index);
 
@@ -138,8 +138,7 @@ static int emu_parse_neighbours(char *text, u32 *list)
 	return n;
 }
 
-static ssize_t emu_item_neighbours_store(struct config_item *item, const char *page,
-					 size_t count)
+static ssize_t emu_item_neighbours_set(struct config_item *item, const char *page, size_t count)
 {
 	struct emu_item *it = to_emu_item(item);
 	u32 list[NEURON_HW_MAX_NEIGHBOURS] = { 0 };
@@ -168,8 +167,7 @@ static ssize_t emu_item_completion_show(struct config_item *item, char *page)
 			  emu_completion_names[READ_ONCE(to_emu_item(item)->cfg.completion)]);
 }
 
-static ssize_t emu_item_completion_store(struct config_item *item, const char *page,
-					 size_t count)
+static ssize_t emu_item_completion_set(struct config_item *item, const char *page, size_t count)
 {
 	int c = sysfs_match_string(emu_completion_names, page);
 
@@ -183,8 +181,8 @@ static ssize_t emu_item_##field##_show(struct config_item *item, char *page)		\
 	return sysfs_emit(page, format "\n", READ_ONCE(to_emu_item(item)->cfg.field));	\
 }											\
 											\
-static ssize_t emu_item_##field##_store(struct config_item *item, const char *page,	\
-					size_t count)					\
+static ssize_t emu_item_##field##_set(struct config_item *item, const char *page,	\
+				      size_t count)					\
 {											\
 	type value;									\
 	int err = parse;								\
@@ -233,7 +231,7 @@ static int emu_item_start(struct emu_item *it)
 	return 0;
 }
 
-static ssize_t emu_item_live_store(struct config_item *item, const char *page, size_t count)
+static ssize_t emu_item_live_set(struct config_item *item, const char *page, size_t count)
 {
 	struct emu_item *it = to_emu_item(item);
 	bool live;
@@ -253,18 +251,46 @@ static ssize_t emu_item_live_store(struct config_item *item, const char *page, s
 	return err ?: count;
 }
 
-CONFIGFS_ATTR(emu_item_, arch);
-CONFIGFS_ATTR(emu_item_, hbm_size);
-CONFIGFS_ATTR(emu_item_, index);
-CONFIGFS_ATTR(emu_item_, serial);
-CONFIGFS_ATTR(emu_item_, neighbours);
-CONFIGFS_ATTR(emu_item_, completion);
-CONFIGFS_ATTR(emu_item_, completion_nsec);
-CONFIGFS_ATTR(emu_item_, card_like);
-CONFIGFS_ATTR(emu_item_, checks);
-CONFIGFS_ATTR(emu_item_, reset_msec);
+/* A line in the kernel log says why a write was refused: the shell shows no more than a number. */
+static ssize_t emu_item_stored(struct config_item *item, const char *name, const char *page,
+			       ssize_t ret)
+{
+	int len = min_t(int, strcspn(page, "\n"), 40);
+
+	if (ret < 0)
+		pr_notice_ratelimited("neuron_emu: %s/%s: \"%*pE\" is refused: %s (error %zd)\n",
+				      config_item_name(item), name, len, page,
+				      ret == -EPERM ? "it is so already" :
+				      ret == -EBUSY ? "the device is live, or its number is taken" :
+				      ret == -ENOSPC ? "no number is left" :
+				      ret == -ENOMEM ? "the host has no memory for it" :
+				      !strcmp(name, "live") ?
+				      "no valid value, or hbm_size is none of this arch" :
+				      "no valid value", ret);
+	return ret;
+}
+
+#define EMU_ITEM_ATTR(name)								\
+static ssize_t emu_item_##name##_store(struct config_item *item, const char *page,	\
+				       size_t count)					\
+{											\
+	return emu_item_stored(item, #name, page, emu_item_##name##_set(item, page, count)); \
+}											\
+											\
+CONFIGFS_ATTR(emu_item_, name)
+
+EMU_ITEM_ATTR(arch);
+EMU_ITEM_ATTR(hbm_size);
+EMU_ITEM_ATTR(index);
+EMU_ITEM_ATTR(serial);
+EMU_ITEM_ATTR(neighbours);
+EMU_ITEM_ATTR(completion);
+EMU_ITEM_ATTR(completion_nsec);
+EMU_ITEM_ATTR(card_like);
+EMU_ITEM_ATTR(checks);
+EMU_ITEM_ATTR(reset_msec);
 CONFIGFS_ATTR_RO(emu_item_, dev_name);
-CONFIGFS_ATTR(emu_item_, live);
+EMU_ITEM_ATTR(live);
 
 static struct configfs_attribute *emu_item_attrs[] = {
 	&emu_item_attr_arch,

@@ -7,8 +7,10 @@
  * device and removed before the device goes, so no file ever outlives what it
  * shows.
  */
+#include <linux/ctype.h>
 #include <linux/jump_label.h>
 #include <linux/kobject.h>
+#include <linux/overflow.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/sysfs.h>
@@ -289,13 +291,35 @@ static ssize_t show_limit(char *buf, u64 limit)
 					  sysfs_emit(buf, "%llu\n", limit);
 }
 
+/* A number that may end with one of K, M, G, T, P and E, for powers of 1024. */
+static int parse_bytes(const char *buf, u64 *bytes)
+{
+	static const char units[] = "KMGTPE";
+	char text[32];
+	const char *unit;
+	u64 n;
+	int err = kstrtou64(buf, 0, bytes), len = strcspn(buf, "\n");
+
+	/* Hexadecimal digits come first: 0xE is 14. */
+	if (err != -EINVAL || !len || len >= (int)sizeof(text))
+		return err;
+	strscpy(text, buf, len);
+	unit = strchr(units, toupper(buf[len - 1]));
+	if (!unit)
+		return -EINVAL;
+	err = kstrtou64(text, 0, &n);
+	if (err)
+		return err;
+	return check_shl_overflow(n, 10 * (unit - units + 1), bytes) ? -ERANGE : 0;
+}
+
 static ssize_t store_limit(const char *buf, size_t count, u64 *limit)
 {
 	u64 val = NEURON_NO_LIMIT;
 	int err;
 
 	if (!sysfs_streq(buf, "max")) {
-		err = kstrtou64(buf, 0, &val);
+		err = parse_bytes(buf, &val);
 		if (err)
 			return err;
 	}

@@ -121,6 +121,16 @@ static void test_core(int fd)
 	mem_free(fd, a.mem_handle);
 	mem_free(fd, c.mem_handle);
 
+	CHECK(!write_file(CORE(5), "8G\n") && reads(CORE(5), "8589934592\n") &&
+	      !write_file(CORE(5), "3m") && reads(CORE(5), "3145728\n") &&
+	      !write_file(CORE(5), "0x10K") && reads(CORE(5), "16384\n") &&
+	      !write_file(CORE(5), "0x1E") && reads(CORE(5), "30\n") &&
+	      !write_file(CORE(5), "15E") && reads(CORE(5), "17293822569102704640\n"), "units");
+	CHECK(write_file(CORE(5), "16E") == ERANGE && write_file(CORE(5), "G") == EINVAL &&
+	      write_file(CORE(5), "8GG") == EINVAL && write_file(CORE(5), "8 G") == EINVAL &&
+	      write_file(CORE(5), "8Z") == EINVAL && write_file(CORE(5), "8Gx") == EINVAL &&
+	      write_file(CORE(5), "-1G") == EINVAL && !write_file(CORE(5), "0x100000"),
+	      "what is none");
 	CHECK(write_file(CORE(5), "lots") == EINVAL && write_file(CORE(5), "-1") == EINVAL &&
 	      write_file(CORE(5), "") == 0 && reads(CORE(5), "1048576\n"), "nonsense: EINVAL");
 	CHECK(!set(fd, NEURON_NATIVE_LIMIT_CORE, 5, 1ull << 50) &&

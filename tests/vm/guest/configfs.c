@@ -1,6 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Devices that are made and removed through configfs. */
+#include <sys/klog.h>
+
 #include "emu.h"
+
+/* Is it in the kernel log? */
+static int logged(const char *text)
+{
+	static char log[1 << 20];
+	int n = klogctl(3, log, sizeof(log) - 1);
+
+	log[n < 0 ? 0 : n] = 0;
+	return strstr(log, text) != NULL;
+}
 
 static const char *sysfs(int number, const char *file)
 {
@@ -22,6 +34,8 @@ static void test_defaults(void)
 static void test_refused(void)
 {
 	CHECK(emu_set("a", "arch", "tpu") == EINVAL, "unknown architecture: EINVAL");
+	CHECK(logged("neuron_emu: a/arch: \"tpu\" is refused: no valid value (error -22)\n"),
+	      "the kernel log says what was refused");
 	CHECK(emu_set("a", "index", "64") == EINVAL, "number 64: EINVAL");
 	CHECK(emu_set("a", "index", "-2") == EINVAL, "number -2: EINVAL");
 	CHECK(emu_set("a", "serial", "xyz") == EINVAL, "serial number that is none: EINVAL");
@@ -43,6 +57,8 @@ static void test_live(void)
 	      !emu_set("a", "serial", "19fcda00f5ff6eb9") &&
 	      !emu_set("a", "neighbours", "0, 3,5"), "set up a trn1");
 	CHECK(!emu_set("a", "live", "1"), "on");
+	CHECK(logged("neuron7: added: Trainium1, 2 cores, 256 MiB in 2 HBMs, emulated\n"),
+	      "the kernel log says what was added");
 	CHECK(sscanf(emu_get("a", "dev_name"), "neuron%d", &number) == 1 && number == 7,
 	      "it is neuron7");
 	CHECK(emu_set("a", "live", "1") == EPERM, "on again: EPERM");
@@ -60,6 +76,8 @@ static void test_live(void)
 	close(fd);
 	CHECK(!emu_set("a", "live", "0") && !strcmp(emu_get("a", "dev_name"), "none"), "off");
 	CHECK(emu_open(7, O_RDWR) < 0 && errno == ENOENT, "the node is gone");
+	CHECK(logged("neuron7: removed: Trainium1, 2 cores, 256 MiB in 2 HBMs, emulated\n"),
+	      "the kernel log says what was removed");
 	CHECK(!emu_set("a", "live", "1"), "on");
 	CHECK(!rmdir(emu_path("a", "")), "rmdir while it is on");
 	CHECK(emu_open(7, O_RDWR) < 0 && errno == ENOENT, "removes the device");
