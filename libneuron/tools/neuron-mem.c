@@ -15,6 +15,7 @@
 
 #include <neuron/neuron.h>
 
+#include "../common/access.h"
 #include "file.h"
 #include "map.h"
 #include "map_svg.h"
@@ -437,7 +438,8 @@ static int show(unsigned int index, json_t *list)
 	int ret = neuron_device_open(index, &handle);
 
 	if (ret) {
-		error(0, -ret, "/dev/neuron%u%s", index, access_hint(index, ret));
+		error(0, -ret, "/dev/neuron%u%s", index,
+		      access_hint(index, ret, (char[ACCESS_ROOM]){ 0 }));
 		return 1;
 	}
 	ret = read_device(handle, &d);

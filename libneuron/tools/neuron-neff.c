@@ -324,7 +324,10 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		break;
 	case 'k': neff_version(arg, &options.major, &options.minor, state); break;
 	case ARGP_KEY_ARG:
-		if (!options.command)
+		if (!options.command && strcmp(arg, "info") && strcmp(arg, "unpack") &&
+		    strcmp(arg, "create"))
+			argp_error(state, "\"%s\" is not a command: info, unpack, create", arg);
+		else if (!options.command)
 			options.command = arg;
 		else if (!options.input)
 			options.input = arg;
@@ -360,10 +363,8 @@ int main(int argc, char **argv)
 	bytes = read_whole(options.input, &size, EXIT_FAILURE);
 	if (!strcmp(options.command, "info"))
 		info(bytes, size);
-	else if (!strcmp(options.command, "unpack"))
-		unpack(bytes, size);
 	else
-		error(EXIT_FAILURE, 0, "unknown command %s", options.command);
+		unpack(bytes, size);
 	free(bytes);
 	return EXIT_SUCCESS;
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <neuron/neuron.h>
 
@@ -17,6 +18,7 @@
 
 static struct {
 	const char *instance;
+	bool json;
 	bool pages;
 	bool profile;
 	unsigned long io_sets;
@@ -49,6 +51,12 @@ static void place(char *arg, struct argp_state *state)
 		error(FAILURE, ENOMEM, "%s", arg);
 	memset(&placed[nr_placed], 0, sizeof(*placed));
 	placed[nr_placed].path = arg;
+	if (at && access(arg, F_OK)) {
+		*at = '\0';
+		if (!access(arg, F_OK) && at[1 + strspn(at + 1, "0123456789")])
+			argp_error(state, "%s@%s: \"%s\" is not the number of a core", arg, at + 1, at + 1);
+		*at = '@';
+	}
 	if (at && at[1] && at[1 + strspn(at + 1, "0123456789")] == '\0') {
 		*at = '\0';
 		placed[nr_placed].core = number(at + 1, 0, NEURON_MAX_CORES - 1, state);
@@ -85,6 +93,7 @@ static error_t option(int key, char *arg, struct argp_state *state)
 	case 'm': variable("NEURON_RT_MICROCODE_MB", arg); return 0;
 	case 'o': inputs_outputs(arg, state); return 0;
 	case 'C': options.collectives = number(arg, 0, 1ul << 30, state); return 0;
+	case 'j': options.json = true; return 0;
 	case 'P': options.pages = true; return 0;
 	case 'r': options.profile = true; return 0;
 	case 'b':
@@ -174,8 +183,87 @@ static size_t gather(uint32_t hbm, const struct neuron_plan_opts *opts,
 	return nr;
 }
 
-/* Bytes missing on all memories together; prints a table for each in use if @print. */
-static uint64_t examine(const struct neuron_plan_opts *opts, bool print, uint64_t *total)
+/* A row by the names that the fields of struct neuron_model_usage have; of zeros nothing. */
+static json_t *row_json(const uint64_t row[NEURON_REPORT_NR_COLUMNS])
+{
+	static const char *const names[NEURON_REPORT_NR_COLUMNS] = {
+		[NEURON_REPORT_TOTAL] = "total",
+		[NEURON_REPORT_CODE] = "code",
+		[NEURON_REPORT_CONSTANTS] = "constants",
+		[NEURON_REPORT_TENSORS] = "tensors",
+		[NEURON_REPORT_SHARED_SCRATCHPAD] = "shared_scratchpad",
+		[NEURON_REPORT_SCRATCHPAD] = "scratchpad",
+		[NEURON_REPORT_RUNTIME] = "runtime",
+		[NEURON_REPORT_RINGS_IO] = "rings_io",
+		[NEURON_REPORT_RINGS_SPILL] = "rings_spill",
+		[NEURON_REPORT_RINGS_COLLECTIVES] = "rings_collectives",
+		[NEURON_REPORT_RINGS_RUNTIME] = "rings_runtime",
+		[NEURON_REPORT_COLLECTIVES] = "collectives",
+		[NEURON_REPORT_XT_CC] = "xt_cc",
+		[NEURON_REPORT_PROFILER] = "profiler",
+	};
+	json_t *o = json_object();
+
+	for (int i = 0; i < NEURON_REPORT_NR_COLUMNS; i++)
+		if (row[i] || i == NEURON_REPORT_TOTAL)
+			json_object_set_new(o, names[i], json_integer(INT(row[i])));
+	return o;
+}
+
+/* Every file has a number from 1001 on. */
+static json_t *core_json(const struct neuron_report *r, const struct neuron_report_core *c)
+{
+	uint64_t row[NEURON_REPORT_NR_COLUMNS];
+	json_t *files = json_array();
+
+	for (size_t m = 0; m < c->nr_models; m++) {
+		const struct placed *p = &placed[c->models[m].id - 1001];
+		json_t *obstacles = json_array();
+
+		for (uint32_t k = 0; k < p->plan.nr_obstacles; k++)
+			json_array_append_new(obstacles, json_string(p->plan.obstacles[k]));
+		neuron_report_model_row(&c->models[m], row);
+		json_array_append_new(files, json_pack("{s:s, s:s, s:o, s:o}", "file", p->path, "name",
+						       p->plan.name, "memory", row_json(row),
+						       "obstacles", obstacles));
+	}
+	neuron_report_row(r, c, row);
+	return json_pack("{s:i, s:o, s:o}", "core", (int)c->nc, "memory", row_json(row), "files",
+			 files);
+}
+
+static json_t *hbm_json(const struct neuron_report *r,
+			const uint64_t row[NEURON_REPORT_NR_COLUMNS], uint64_t room)
+{
+	json_t *cores = json_array();
+
+	for (size_t i = 0; i < r->nr_cores; i++)
+		json_array_append_new(cores, core_json(r, &r->cores[i]));
+	return json_pack("{s:i, s:b, s:I, s:o, s:o}", "hbm", (int)r->hbm, "fits",
+			 row[NEURON_REPORT_TOTAL] <= room, "room", INT(room), "memory",
+			 row_json(row), "cores", cores);
+}
+
+static void print_hbm(const struct neuron_report *r, const uint64_t row[NEURON_REPORT_NR_COLUMNS],
+		      uint64_t room)
+{
+	char *text;
+
+	if (neuron_report_table(r, &text))
+		error(FAILURE, ENOMEM, "report");
+	printf("%s\nHBM %u: ", text, r->hbm);
+	free(text);
+	if (row[NEURON_REPORT_TOTAL] > room)
+		printf("does not fit, %s too much for %s\n\n",
+		       SIZE_TEXT(row[NEURON_REPORT_TOTAL] - room), SIZE_TEXT(room));
+	else
+		printf("fits, %s of %s stay free\n\n", SIZE_TEXT(room - row[NEURON_REPORT_TOTAL]),
+		       SIZE_TEXT(room));
+}
+
+/* Bytes missing on all memories together; prints a table of each in use, or adds to @list. */
+static uint64_t examine(const struct neuron_plan_opts *opts, bool print, json_t *list,
+			uint64_t *total)
 {
 	struct neuron_report_core cores[NEURON_MAX_CORES];
 	struct neuron_report_model *models = calloc(nr_placed, sizeof(*models));
@@ -189,7 +277,6 @@ static uint64_t examine(const struct neuron_plan_opts *opts, bool print, uint64_
 		struct neuron_report r = { .size = sizeof(r), .hbm = hbm, .lnc = (uint32_t)opts->lnc,
 					   .cores = cores };
 		uint64_t row[NEURON_REPORT_NR_COLUMNS], room = geometry.hbm[hbm].size - reserved;
-		char *text;
 		bool used;
 
 		r.nr_cores = gather(hbm, opts, cores, models, plans, &used);
@@ -199,20 +286,12 @@ static uint64_t examine(const struct neuron_plan_opts *opts, bool print, uint64_
 		add_capped(total, row[NEURON_REPORT_TOTAL]);
 		if (row[NEURON_REPORT_TOTAL] > room)
 			add_capped(&missing, row[NEURON_REPORT_TOTAL] - room);
-		if (!print)
-			continue;
-		if (neuron_report_table(&r, &text))
-			error(FAILURE, ENOMEM, "report");
-		printf("%s\nHBM %u: ", text, hbm);
-		free(text);
-		if (row[NEURON_REPORT_TOTAL] > room)
-			printf("does not fit, %s too much for %s\n\n",
-			       SIZE_TEXT(row[NEURON_REPORT_TOTAL] - room), SIZE_TEXT(room));
-		else
-			printf("fits, %s of %s stay free\n\n",
-			       SIZE_TEXT(room - row[NEURON_REPORT_TOTAL]), SIZE_TEXT(room));
+		if (list)
+			json_array_append_new(list, hbm_json(&r, row, room));
+		else if (print)
+			print_hbm(&r, row, room);
 	}
-	for (size_t i = 0; i < nr_placed && print; i++)
+	for (size_t i = 0; i < nr_placed && print && !list; i++)
 		for (uint32_t k = 0; k < placed[i].plan.nr_obstacles; k++)
 			printf("%s: cannot run here because of %s\n", placed[i].path,
 			       placed[i].plan.obstacles[k]);
@@ -221,9 +300,20 @@ static uint64_t examine(const struct neuron_plan_opts *opts, bool print, uint64_
 	return missing;
 }
 
-/* Only what takes less than doing nothing. */
-static void advise(const uint64_t *totals, size_t best)
+/* What both kinds of JSON begin with. */
+static json_t *document(void)
 {
+	return json_pack("{s:i, s:s, s:I}", "schema_version", 1, "instance", options.instance,
+			 "logical_neuroncore_config", INT(placement.lnc));
+}
+
+/* Only what takes less than doing nothing. */
+static void advise(const uint64_t *totals, size_t best, bool equal)
+{
+	if (equal) {
+		puts("all of them take the same: the page size makes no difference");
+		return;
+	}
 	if (placement.contiguous) {
 		if (totals[best] < totals[0])
 			printf("NEURON_SCRATCHPAD_PAGE_SIZE=%zu takes the least, with NEURON_RT_CONTIGUOUS_SCRATCHPAD=0\n",
@@ -243,25 +333,38 @@ static void advise(const uint64_t *totals, size_t best)
 /* What each page takes; of equals the smallest one is the best. */
 static int propose(struct neuron_plan_opts *opts)
 {
+	json_t *list = options.json ? json_array() : NULL, *out;
 	uint64_t totals[8];
+	bool equal = true;
 	size_t best = 1;
 
-	printf("%6s %12s\n", "page", "memory");
+	if (!list)
+		printf("%6s %12s\n", "page", "memory");
 	for (size_t i = 0; i < 8; i++) {
 		opts->contiguous = !i;
 		opts->scratchpad_page = i * 512 * MIB;
 		plan_all(opts);
-		examine(opts, false, &totals[i]);
-		if (i)
-			printf("%6zu", i * 512);
+		examine(opts, false, NULL, &totals[i]);
+		if (list)
+			json_array_append_new(list, json_pack("{s:o, s:I}", "page_mib", i ?
+							      json_integer(INT(i * 512)) : json_null(),
+							      "memory", INT(totals[i])));
+		else if (i)
+			printf("%6zu %12s\n", i * 512, SIZE_TEXT(totals[i]));
 		else
-			printf("%6s", "none");
-		printf(" %12s\n", SIZE_TEXT(totals[i]));
+			printf("%6s %12s\n", "none", SIZE_TEXT(totals[i]));
 		if (i && totals[i] < totals[best])
 			best = i;
+		equal &= totals[i] == totals[0];
+	}
+	if (list) {
+		out = document();
+		json_object_set_new(out, "pages", list);
+		print_json(out);
+		return 0;
 	}
 	putchar('\n');
-	advise(totals, best);
+	advise(totals, best, equal);
 	return 0;
 }
 
@@ -276,6 +379,7 @@ int main(int argc, char **argv)
 		{ "io", 'o', "HOW", 0, "Inputs and outputs of a file: count (the default), single (one tensor as long as the longest), xN (N times), none", 0 },
 		{ "collectives", 'C', "MIB", 0, "Staging of collective operations, on each physical core that has a file (0)", 0 },
 		{ "pages", 'P', NULL, 0, "Compare page sizes, and propose one", 0 },
+		{ "json", 'j', NULL, 0, "Print JSON", 0 },
 		{ "profile", 'r', NULL, 0, "With the buffers of a profile on each core that has a file", 0 },
 		{ "profile-buffer", 'b', "KIND=MIB", 0, "Same, with this size of one kind of buffers", 0 },
 		{ 0 }
@@ -286,7 +390,8 @@ int main(int argc, char **argv)
 		NULL, NULL, NULL
 	};
 	struct neuron_plan_opts plan = { .size = sizeof(plan) };
-	uint64_t total;
+	json_t *hbms = NULL;
+	uint64_t total, missing;
 
 	argp_err_exit_status = FAILURE;
 	argp_parse(&argp, argc, argv, 0, NULL, NULL);
@@ -305,5 +410,14 @@ int main(int argc, char **argv)
 	plan.contiguous = placement.contiguous;
 	plan.scratchpad_page = placement.page;
 	plan_all(&plan);
-	return examine(&plan, true, &total) ? 1 : 0;
+	if (options.json)
+		hbms = json_array();
+	missing = examine(&plan, true, hbms, &total);
+	if (hbms) {
+		json_t *out = document();
+
+		json_object_update_new(out, json_pack("{s:b, s:o}", "fits", !missing, "hbms", hbms));
+		print_json(out);
+	}
+	return missing ? 1 : 0;
 }

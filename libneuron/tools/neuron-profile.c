@@ -12,6 +12,7 @@
 
 #include <neuron/neuron.h>
 
+#include "../common/access.h"
 #include "file.h"
 #include "options.h"
 
@@ -75,7 +76,8 @@ static void open_core(void)
 	int ret = neuron_device_open(options.device, &device);
 
 	if (ret)
-		error(1, -ret, "device %u", options.device);
+		error(1, -ret, "device %u%s", options.device,
+		      access_hint(options.device, ret, (char[ACCESS_ROOM]){ 0 }));
 	g = neuron_device_geometry(device);
 	read_environment(g, 1, &placement, &options.profile);
 	opts.lnc = placement.lnc;

@@ -4,8 +4,6 @@
 #define TOOLS_PROCESSES_H
 
 #include <dirent.h>
-#include <errno.h>
-#include <grp.h>
 #include <inttypes.h>
 #include <pwd.h>
 #include <stdbool.h>
@@ -53,28 +51,6 @@ static inline bool sees_all(void)
 	if (caps)
 		sscanf(caps, "\nCapEff: %llx", &effective);
 	return effective >> 21 & 1;
-}
-
-/* Behind the name of a device that could not be opened: the group that may, if that is why. */
-static inline const char *access_hint(unsigned int device, int error)
-{
-	static char text[96];
-	char path[32], name[33];
-	struct stat st;
-	const struct group *group;
-
-	snprintf(path, sizeof(path), "/dev/neuron%u", device);
-	if (error != -EACCES || stat(path, &st))
-		return "";
-	group = getgrgid(st.st_gid);
-	if (!(st.st_mode & 0060))
-		return " (only root may open it)";
-	if (group)
-		snprintf(name, sizeof(name), "%s", group->gr_name);
-	else
-		snprintf(name, sizeof(name), "%u", st.st_gid);
-	snprintf(text, sizeof(text), " (root and members of the group \"%s\" may open it)", name);
-	return text;
 }
 
 /* Bytes behind all keys that begin with @key, or the plain number behind it. */

@@ -843,7 +843,7 @@ static void fake_hbm_ranges(struct fake_device *d, struct neuron_native_hbm_rang
 
 static void fake_core_stats(struct fake_device *d, struct neuron_native_core_stats *s)
 {
-	s->owner = getpid();
+	s->owner = d->core[s->nc_id].owned_by_other ? getppid() : getpid();
 	for (unsigned int i = 0; i < FAKE_CHUNKS; i++) {
 		struct fake_chunk *c = &d->chunk[i];
 

@@ -315,6 +315,8 @@ static void test_visible_cores(void **state)
 
 static void test_num_cores(void **state)
 {
+	char holder[64];
+
 	(void)state;
 	setenv("NEURON_RT_NUM_CORES", "many", 1);
 	init_fails(NRT_INVALID, "NEURON_RT_NUM_CORES");
@@ -330,6 +332,8 @@ static void test_num_cores(void **state)
 	nrt_close();
 	setenv("NEURON_RT_NUM_CORES", "0", 1);
 	init_fails(NRT_FAILURE, "Requested:nc0-nc7");
+	snprintf(holder, sizeof(holder), "nc1-nc2: held by process %d (", getppid());
+	init_fails(NRT_FAILURE, holder);
 	fake.dev[0].core[1].owned_by_other = false;
 	fake.dev[0].core[2].owned_by_other = false;
 }
@@ -903,13 +907,13 @@ static void test_R5_limit(void **state)
 	fake.reason = NEURON_NATIVE_REASON_CAPPED;
 	assert_int_equal(nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, 1, 2 << 20, NULL, &t),
 			 NRT_RESOURCE);
-	logged("not to be used further by NC 1: its limit of 1.000MB has 1.000MB left"
+	logged("not to be used further by NC 1: its limit of 1.000MB has 0.000B charged and 1.000MB left"
 	       " (/sys/devices/virtual/neuron_device/neuron0/neuron_core1/limits/memory)");
 	assert_non_null(strstr(log_text, "up to 1.000MB would fit"));
 	d->limit[NEURON_LIMIT_PROCESS][0] = d->limit[NEURON_LIMIT_DEFAULT][0] = 1 << 19;
 	assert_int_equal(nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, 1, 2 << 20, NULL, &t),
 			 NRT_RESOURCE);
-	logged("by this process: its limit of 512.000KB has 512.000KB left"
+	logged("by this process: its limit of 512.000KB has 0.000B charged and 512.000KB left"
 	       " (/sys/devices/virtual/neuron_device/neuron0/limits/process_memory)");
 	d->limit[NEURON_LIMIT_DEFAULT][0] = NEURON_LIMIT_NONE;
 	assert_int_equal(nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, 1, 2 << 20, NULL, &t),

@@ -79,6 +79,8 @@ static void test_table(void **state)
 "\\_NC 5        | 96.285MB | 96.037MB | 24.000KB |  0.000B  |  0.000B  |  0.000B  |121.062KB | 61.000KB | 16.000KB |  0.000B   | 32.000KB |  0.000B   |  0.000B  |  0.000B  |\n"
 "  \\_NEFF 1003 |244.875KB | 31.875KB | 24.000KB |   n/a    |   n/a    |  0.000B  |108.000KB | 61.000KB | 16.000KB |  0.000B   | 4.000KB  |  0.000B   |   n/a    |   n/a    |\n"
 "\n"
+"192.012MB of the code are set aside for microcode (NEURON_RT_MICROCODE_MB)\n"
+"\n"
 "NEFF id to name mapping:\n"
 "1001: \"1.0.41235.0+df4a714bb-/local/out-test0_meta_dense\"\n"
 "1002: \"1.0.41235.0+df4a714bb-/local/out-test0_meta_concat3\"\n"
@@ -162,13 +164,13 @@ static void test_R5_limits(void **state)
 
 	(void)state;
 	reason_is(&r, &f, "No room for 1.000GB of tensors: HBM 0 of ND 0 is not to be used further by NC 1:"
-		  " its limit of 3.500GB has 512.000MB left (/x/limit), 20.000GB of 24.000GB are free; held by"
+		  " its limit of 3.500GB has 3.000GB charged and 512.000MB left (/x/limit), 20.000GB of 24.000GB are free; held by"
 		  " NC 1 3.000GB, most of it tensors (3.000GB); up to 512.000MB would fit; try a higher limit,"
 		  " or fewer tensors and models on NC 1, or to free tensors, or smaller batches");
 	r.limit_core = 0;
 	r.limit_used = 4 * GIB;
 	reason_is(&r, &f, "No room for 1.000GB of tensors: HBM 0 of ND 0 is not to be used further by this process:"
-		  " its limit of 3.500GB has 0.000B left (/x/limit), 20.000GB of 24.000GB are free; held by"
+		  " its limit of 3.500GB has 4.000GB charged and 0.000B left (/x/limit), 20.000GB of 24.000GB are free; held by"
 		  " NC 1 3.000GB, most of it tensors (3.000GB); up to 0.000B would fit; try a higher limit,"
 		  " or fewer tensors and models in this process, or to free tensors, or smaller batches");
 }
@@ -200,7 +202,7 @@ static void test_R5_microcode(void **state)
 	assert_int_equal(neuron_report_table(&r, &text), 0);
 	assert_non_null(strstr(text, "\n256.000MB are 192.000MB in these rows, 48.000MB free and 16.000MB reserved"
 			       " (268435456 = 201326592 + 50331648 + 16777216 bytes)\n192.000MB of the code are"
-			       " set aside for microcode on cores without models (NEURON_RT_MICROCODE_MB)\n"));
+			       " set aside for microcode (NEURON_RT_MICROCODE_MB)\n"));
 	free(text);
 }
 

@@ -89,4 +89,5 @@ for arguments in "" info "info a b" "unpack $model" "create $dir/a" "explode $mo
 		 "create -k one -o $dir/j.neff $dir/a"; do
 	check "wrong arguments: $arguments" 'status 64 $arguments && [ ! -e $dir/j.neff ]'
 done
+check "a command that there is not" 'status 64 frob && grep -q "\"frob\" is not a command: info, unpack, create" $out'
 exit $bad

@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../common/access.h"
 #include "../../common/lock.h"
+#include "../../common/util.h"
 #include "../base/cores.h"
 #include "../base/log.h"
 #include "../cc/comm.h"
@@ -49,6 +51,56 @@ static void log_unavailable(const struct wish *wish, uint32_t available)
 	LOG_AS(NRT, ERROR, "nrt_allocate_neuron_cores",
 	       "NeuronCore(s) not available - Requested:nc%u-nc%u Available:%u", wish->start,
 	       wish->start + wish->count - 1, available);
+}
+
+/* Process and command, which the log makes printable. */
+static void log_holder(uint32_t first, uint32_t last, int pid)
+{
+	char path[32], command[128];
+	size_t len;
+
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
+	len = read_short(path, command, sizeof(command));
+	for (size_t i = 0; i + 1 < len; i++)
+		if (!command[i])
+			command[i] = ' ';
+	LOG_AS(NRT, ERROR, "nrt_allocate_neuron_cores", "nc%u-nc%u: held by process %d (%s)", first,
+	       last, pid, len ? command : "of another user, or in another pid namespace");
+}
+
+static int core_owner(struct neuron_device *device, uint32_t nc)
+{
+	struct neuron_core_stats s = { .size = sizeof(s) };
+
+	return neuron_core_get_stats(device, nc, &s) || s.owner == getpid() ? 0 : s.owner;
+}
+
+/* Of the cores that were asked for, those that somebody holds: a line for each that does. */
+static void log_holders(const struct wish *wish, const struct neuron_device_entry *list, size_t nr)
+{
+	uint32_t end = wish->start + wish->count;
+
+	GUARD(&nrt_process.lock);
+	for (uint32_t i = 0, base = 0; i < nr && base < end; base += list[i++].nr_cores) {
+		uint32_t cores = list[i].nr_cores, first = base;
+		struct neuron_device *device;
+		int owner = 0;
+
+		if (base + cores <= wish->start || neuron_device_open(list[i].index, &device))
+			continue;
+		for (uint32_t nc = base; nc <= base + cores; nc++) {
+			int next = nc < base + cores && nc >= wish->start && nc < end ?
+				   core_owner(device, nc - base) : 0;
+
+			if (next == owner)
+				continue;
+			if (owner)
+				log_holder(first, nc - 1, owner);
+			first = nc;
+			owner = next;
+		}
+		neuron_device_close(device);
+	}
 }
 
 /* @total: logical cores */
@@ -183,8 +235,8 @@ static int open_device(unsigned int index, struct neuron_device **device)
 	if (!ret)
 		p->devices[p->nr_devices++] = *device;
 	else
-		LOG_AS(NRT, ERROR, "nrt_init", "Could not open the nd%u: %s", index,
-		       strerror(-ret));
+		LOG_AS(NRT, ERROR, "nrt_init", "Could not open the nd%u: %s%s", index,
+		       strerror(-ret), access_hint(index, ret, (char[ACCESS_ROOM]){ 0 }));
 	return ret;
 }
 
@@ -264,10 +316,12 @@ static NRT_STATUS take_cores(const struct neuron_device_entry *list, size_t nr,
 		}
 	}
 	release_cores();
-	if (ret == -EBUSY)
+	if (ret == -EBUSY) {
 		log_unavailable(wish, available);
-	else
+		log_holders(wish, list, nr);
+	} else {
 		LOG_AS(NRT, ERROR, "nrt_init", "cannot initialise nc%u: %s", failed, strerror(-ret));
+	}
 	return ret == -ENOMEM ? NRT_RESOURCE : NRT_FAILURE;
 }
 

@@ -173,30 +173,36 @@ static void mapping(FILE *f, const struct neuron_report_model *m)
 	fputs("\"\n", f);
 }
 
-/*
- * What is set aside on cores for microcode, as far as this process knows: code of a core that
- * has no models is nothing else.
- */
+/* What is set aside on a core for microcode, if this process knows: code that no model has. */
 static uint64_t microcode(const struct neuron_report_core *c)
 {
-	return c->nr_models || (c->owner && c->owner != getpid()) ?
-	       0 : c->device_bytes[NEURON_MEM_CODE];
+	uint64_t code = c->device_bytes[NEURON_MEM_CODE], models = 0;
+
+	if (!c->nr_models && c->owner && c->owner != getpid())
+		return 0;
+	for (size_t m = 0; m < c->nr_models; m++)
+		add_capped(&models, c->models[m].usage.code);
+	return code > models ? code - models : 0;
 }
 
 /* The whole memory, to the byte. */
 static void balance(FILE *f, const struct neuron_report *r, uint64_t held)
 {
-	uint64_t code = 0;
-
 	fprintf(f, "\n%s are %s in these rows, %s free and %s reserved (%llu = %llu + %llu + %llu bytes)\n",
 		SIZE_TEXT(r->total), SIZE_TEXT(held), SIZE_TEXT(r->free), SIZE_TEXT(r->reserved),
 		(unsigned long long)r->total, (unsigned long long)held,
 		(unsigned long long)r->free, (unsigned long long)r->reserved);
+}
+
+static void put_microcode(FILE *f, const struct neuron_report *r)
+{
+	uint64_t code = 0;
+
 	for (size_t i = 0; i < r->nr_cores; i++)
 		add_capped(&code, microcode(&r->cores[i]));
 	if (code)
-		fprintf(f, "%s of the code are set aside for microcode on cores without models (NEURON_RT_MICROCODE_MB)\n",
-			SIZE_TEXT(code));
+		fprintf(f, "%s%s of the code are set aside for microcode (NEURON_RT_MICROCODE_MB)\n",
+			r->total ? "" : "\n", SIZE_TEXT(code));
 }
 
 static void table(FILE *f, const struct neuron_report *r,
@@ -235,6 +241,7 @@ static void table(FILE *f, const struct neuron_report *r,
 	}
 	if (r->total)
 		balance(f, r, held);
+	put_microcode(f, r);
 	if (!any)
 		return;
 	fputs("\nNEFF id to name mapping:\n", f);
@@ -303,8 +310,8 @@ static void capped(FILE *f, const struct neuron_report *r, const struct neuron_m
 		fprintf(f, "NC %u: its limit", fail->nc);
 	else
 		fputs("this process: its limit", f);
-	fprintf(f, " of %s has %s left (%s)",
-		SIZE_TEXT(r->limit),
+	fprintf(f, " of %s has %s charged and %s left (%s)",
+		SIZE_TEXT(r->limit), SIZE_TEXT(r->limit_used),
 		SIZE_TEXT(r->limit > r->limit_used ? r->limit - r->limit_used : 0), r->limit_path);
 }
 
@@ -355,7 +362,7 @@ static void holders(FILE *f, const struct neuron_report *r)
 			fprintf(f, " (%s %d)", c->owner == getpid() ? "this process," : "process",
 				c->owner);
 		fprintf(f, " %s, most of it %s (%s)", SIZE_TEXT(row[NEURON_REPORT_TOTAL]),
-			most == NEURON_REPORT_CODE && microcode(c) ? "set aside for microcode" :
+			most == NEURON_REPORT_CODE && microcode(c) == row[most] ? "set aside for microcode" :
 			columns[most].name, SIZE_TEXT(row[most]));
 		sep = " and";
 	}

@@ -247,7 +247,7 @@ static void limited(void)
 	}
 	snprintf(want, sizeof(want), "is not to be used further by NC 1: its limit of ");
 	CHECK(strstr(text, want), "R5: is named as the core's");
-	snprintf(want, sizeof(want), " has 8.000MB left (%s)", path);
+	snprintf(want, sizeof(want), " and 8.000MB left (%s)", path);
 	CHECK(strstr(text, want) && strstr(text, "up to 8.000MB would fit"), "R5: with its file, and what fits");
 	CHECK(nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, 0, 8 * MIB, "t", &t) == NRT_SUCCESS,
 	      "R5: it does fit");
