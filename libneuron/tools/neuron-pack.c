@@ -75,6 +75,7 @@ struct code {
 
 struct pack {
 	const char *file;		/* of the description, for messages */
+	const char *where;		/* in it: tensors.NAME, layers[N], members.NAME; or NULL */
 	const char *dir;		/* of the files it names */
 	json_t *root;
 	struct tensor *tensors, **tail;
@@ -96,12 +97,86 @@ static struct {
 
 static struct pack pack;
 
+/* A value of the second level of a text that is JSON: its line counts from 1. */
+struct place {
+	const char *section, *name;	/* name: NULL in an array */
+	size_t section_len, index;
+	int depth, line;
+	size_t element;			/* of the section's array */
+	bool inside;			/* the section */
+};
+
+/* The string at @at, which is a key if a colon follows; returns its end. */
+static const char *pass_string(struct place *p, const char *at, bool *found)
+{
+	const char *begin = at + 1, *end = begin, *next;
+	size_t len;
+
+	while (*end && *end != '"')
+		end += *end == '\\' && end[1] ? 2 : 1;
+	if (!*end)
+		return end;
+	len = (size_t)(end - begin);
+	next = end + 1 + strspn(end + 1, " \t\r\n");
+	if (*next == ':' && p->depth == 1)
+		p->inside = len == p->section_len && !strncmp(begin, p->section, len);
+	else if (*next == ':' && p->depth == 2 && p->inside && p->name)
+		*found = len == strlen(p->name) && !strncmp(begin, p->name, len);
+	return end + 1;
+}
+
+/* The line at which tensors.NAME, layers[N] or members.NAME begins; 0: not found. */
+static int line_of(const char *text, const char *where)
+{
+	struct place p = { .section = where, .section_len = strcspn(where, ".["), .line = 1 };
+	bool array = where[p.section_len] == '[', found = false;
+
+	if (array)
+		p.index = strtoul(where + p.section_len + 1, NULL, 10);
+	else if (where[p.section_len])
+		p.name = where + p.section_len + 1;
+	else
+		return 0;
+	while (*text && !found) {
+		if (array && p.inside && p.depth == 2 && p.element == p.index &&
+		    !strchr(" \t\r\n,", *text))
+			break;
+		if (*text == '"') {
+			text = pass_string(&p, text, &found);
+			continue;
+		}
+		p.line += *text == '\n';
+		p.depth += (*text == '{' || *text == '[') - (*text == '}' || *text == ']');
+		p.element += *text == ',' && p.inside && p.depth == 2;
+		text++;
+	}
+	return *text ? p.line : 0;
+}
+
+/* Of what is being read, "" or with a colon. */
+static const char *place_text(void)
+{
+	static char place[32];
+	char *text;
+	size_t size;
+	int line;
+
+	if (!pack.file || !pack.where)
+		return "";
+	text = read_whole(pack.file, &size, EXIT_FAILURE);
+	text[size ? size - 1 : 0] = 0;	/* what ends a description is not needed */
+	line = line_of(text, pack.where);
+	free(text);
+	snprintf(place, sizeof(place), ":%d", line);
+	return line ? place : "";
+}
+
 static void __attribute__((noreturn, format(printf, 1, 2))) die(const char *fmt, ...)
 {
 	va_list ap;
 
-	fprintf(stderr, "%s: %s: ", program_invocation_short_name,
-		pack.file ? pack.file : "error");
+	fprintf(stderr, "%s: %s%s: ", program_invocation_short_name,
+		pack.file ? pack.file : "error", place_text());
 	va_start(ap, fmt);
 	vfprintf(stderr, fmt, ap);
 	va_end(ap);
@@ -350,6 +425,7 @@ static void read_tensors(void)
 		int kind;
 
 		snprintf(where, sizeof(where), "tensors.%s", name);
+		pack.where = where;
 		if (!json_is_object(v))
 			die("%s: not an object", where);
 		if (!*name || *name == '%' || strchr(name, '/') || strlen(name) > 100 ||
@@ -368,6 +444,7 @@ static void read_tensors(void)
 		t->dtype = dtype_of(v, where, NEURON_NEFF_DT_FLOAT32);
 		read_shape(t, where, member(v, where, "shape", JSON_ARRAY, true));
 	}
+	pack.where = NULL;
 }
 
 /* ---- layers ---- */
@@ -724,6 +801,7 @@ static void read_layers(void)
 		int word;
 
 		snprintf(where, sizeof(where), "layers[%zu]", i);
+		pack.where = where;
 		if (!json_is_object(l))
 			die("%s: not an object", where);
 		op = text(l, where, "op", true);
@@ -747,6 +825,7 @@ static void read_layers(void)
 		else
 			die("%s: unknown op %s", where, op);
 	}
+	pack.where = NULL;
 	for (struct tensor *t = pack.tensors; t; t = t->next)
 		if (t->kind == KIND_OUTPUT && !t->defined)
 			die("no layer makes the output %s", t->name);
@@ -1147,6 +1226,7 @@ static void pack_members(json_t *members)
 		size_t n;
 
 		snprintf(where, sizeof(where), "members.%s", name);
+		pack.where = where;
 		if (!json_is_object(v) || json_object_size(v) != 1)
 			die("%s: not an object with one of json, file, text, hex, zeros", where);
 		if ((j = json_object_get(v, "json"))) {
@@ -1168,6 +1248,7 @@ static void pack_members(json_t *members)
 			die("%s: not one of json, file, text, hex, zeros", where);
 		}
 	}
+	pack.where = NULL;
 }
 
 /* ---- main ---- */
@@ -1295,8 +1376,13 @@ int main(int argc, char **argv)
 	pack.file = options.input;
 	pack.tail = &pack.tensors;
 	pack.root = json_load_file(options.input, JSON_REJECT_DUPLICATES, &e);
+	if (!pack.root && e.line > 0) {
+		fprintf(stderr, "%s: %s:%d: %s\n", program_invocation_short_name, options.input,
+			e.line, e.text);
+		return EXIT_FAILURE;
+	}
 	if (!pack.root)
-		die("line %d: %s", e.line, e.text);
+		error(EXIT_FAILURE, 0, "%s", e.text);
 	if (!json_is_object(pack.root))
 		die("not a JSON object");
 	if (strcmp(text(pack.root, "description", "format", true), FORMAT))

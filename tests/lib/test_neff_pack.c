@@ -350,7 +350,7 @@ static void test_refused(void **state)
 		const char *text;
 		const char *what;
 	} cases[] = {
-		{ "{", "line 1" },
+		{ "{", "d.json:1: " },
 		{ "[]", "not a JSON object" },
 		{ "{\"name\": \"t\"}", "format is missing" },
 		{ "{\"format\": \"x\"}", "format is not neuron-pack-1" },
@@ -371,7 +371,7 @@ static void test_refused(void **state)
 		{ HEAD "\"tensors\": {\"a/b\": {\"kind\": \"input\", \"shape\": [1]}}}",
 		  "not a name for a tensor" },
 		{ HEAD XY "\"layers\": []}", "no layer makes the output y" },
-		{ HEAD XY "\"layers\": [{\"op\": \"fly\"}]}", "layers[0]: unknown op fly" },
+		{ HEAD XY "\"layers\": [{\"op\": \"fly\"}]}", "d.json:1: layers[0]: unknown op fly" },
 		{ HEAD XY "\"layers\": [{\"op\": \"relu\", \"in\": \"z\", \"out\": \"y\"}]}",
 		  "tensor z is not defined" },
 		{ HEAD XY "\"layers\": [{\"op\": \"relu\", \"in\": \"x\", \"out\": \"x\"}]}",

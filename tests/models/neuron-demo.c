@@ -363,8 +363,8 @@ static bool classify(struct run *r, struct memory *memory)
 			take(memory, RUNNING);
 		check_batch(r, first, n, out);
 		if (first + n >= next) {
-			printf("# %5zu of %zu images, %zu right\n", first + n, r->nr_images,
-			       r->right);
+			printf("# %5zu of %zu images, so far %.1f %% right\n", first + n,
+			       r->nr_images, 100.0 * (double)r->right / (double)r->done);
 			fflush(stdout);
 			next += quarter;
 		}
@@ -483,6 +483,25 @@ static void run_all(const uint8_t *images, size_t nr)
 	}
 }
 
+/* For somebody who sees this for the first time. */
+static void print_end(size_t nr)
+{
+	printf("# --- what was shown\n"
+	       "# Neural networks were loaded from NEFF files into the memory of a NeuronCore. They\n"
+	       "# classified %zu handwritten digits that they had not seen in training. A plain\n"
+	       "# implementation on the host gave the same bits, and all memory came back.\n"
+	       "# --- what to try next\n"
+	       "#   neuron-demo -p 100 >/dev/null &   keeps the device busy, while you look at it with\n"
+	       "#   neuron-top                        memory, executions and errors as they change\n"
+	       "#   neuron-mem map                    which process holds what, and the holes\n"
+	       "#   neuron-preflight %s/mnist-int8.neff\n"
+	       "#                                     what a model takes, and whether it fits\n"
+	       "#   neuron-profile capture -n %s/mnist-int8.neff\n"
+	       "#                                     what the engines do in a run, for Perfetto\n"
+	       "#   man neuron                        how to write programs of your own\n",
+	       nr, options.dir, options.dir);
+}
+
 static const struct argp_option option_table[] = {
 	{ "model", 'm', "NAME", 0, "Only this model: mnist-bf16 or mnist-int8", 0 },
 	{ "images", 'n', "COUNT", 0, "Only the first COUNT images", 0 },
@@ -562,6 +581,8 @@ int main(int argc, char **argv)
 	if (options.limit && options.limit < nr)
 		nr = options.limit;
 	run_all(images, nr);
+	if (!failed)
+		print_end(nr);
 	free(images);
 	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

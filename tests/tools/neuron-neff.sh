@@ -89,5 +89,29 @@ for arguments in "" info "info a b" "unpack $model" "create $dir/a" "explode $mo
 		 "create -k one -o $dir/j.neff $dir/a"; do
 	check "wrong arguments: $arguments" 'status 64 $arguments && [ ! -e $dir/j.neff ]'
 done
+# refused LINE WORDS: the description in $dir/p.json, which neuron-pack refuses there
+refused() {
+	libneuron/build/neuron-pack -o "$dir/p.neff" "$dir/p.json" >"$out" 2>&1 && return 1
+	[ "$(cat "$out")" = "neuron-pack: $dir/p.json:$1: $2" ]
+}
+cat >"$dir/p.json" <<'END'
+{ "format": "FORMAT", "name": "layers",
+  "tensors": {
+    "x": { "kind": "input", "dtype": "float32", "shape": [2, 3] },
+    "w": {
+      "kind": "input", "dtype": "float32",
+      "shape": [] } },
+  "layers": [ { "op": "relu", "in": "x", "out": "z", "note": "[,{" },
+
+    { "op": "fold",
+      "in": "x", "out": "a" } ] }
+END
+sed -i "s/FORMAT/$(sed -n 's/#define FORMAT[^"]*"\(.*\)"/\1/p' libneuron/tools/neuron-pack.c)/" "$dir/p.json"
+check "neuron-pack: the line of a tensor" 'refused 4 "tensors.w: shape has not 1 to 8 dimensions"'
+sed -i 's/"shape": \[\] }/"shape": [4] }/' "$dir/p.json"
+check "neuron-pack: the line of a layer" 'refused 9 "layers[1]: unknown op fold"'
+sed -i '3s/2, 3/2 3/' "$dir/p.json"
+check "neuron-pack: the line of what is no JSON" 'refused 3 "'"']' expected near '3'"'"'
+check "neuron-pack: a description that is not there" '! libneuron/build/neuron-pack -o $dir/p.neff $dir/q.json 2>$out && grep -q "neuron-pack: unable to open $dir/q.json: No such file" $out'
 check "a command that there is not" 'status 64 frob && grep -q "\"frob\" is not a command: info, unpack, create" $out'
 exit $bad
