@@ -353,6 +353,49 @@ int emu_isa_check(const struct neuron_isa_inst *inst, enum neuron_isa_engine eng
 	return NEURON_ISA_ERR_NONE;
 }
 
+/*
+ * Is this done on vector registers?  They have no uint32, and what only moves bytes is done
+ * without them.
+ */
+static bool emu_simd_does(const struct emu_exec *x)
+{
+	switch (x->opcode) {
+	case NEURON_ISA_OP_MATMUL:
+		return x->part;
+	case NEURON_ISA_OP_CAST:
+		if (x->a.dtype == x->d.dtype)
+			return false;
+		fallthrough;
+	case NEURON_ISA_OP_TENSOR:
+	case NEURON_ISA_OP_ACTIVATE:
+	case NEURON_ISA_OP_REDUCE:
+		return x->simd && x->cls != EMU_CLASS_UINT &&
+		       emu_dtype_class(x->d.dtype) != EMU_CLASS_UINT;
+	default:
+		return false;
+	}
+}
+
+static void emu_matmul_init_simd(struct emu_exec *x, const struct emu_sbuf *sb)
+{
+	x->part = sb->part;
+	x->part->busy = false;
+	x->part->next = 0;
+	x->part->mm = (struct emu_matmul){
+		.simd = sb->simd,
+		.base = x->base,
+		.a = x->a,
+		.b = x->b,
+		.d = x->d,
+		.rows = x->rows,
+		.cols = x->cols,
+		.depth = x->depth,
+		.trans = x->flags & NEURON_ISA_F_B_TRANSPOSED,
+		.accumulate = x->flags & NEURON_ISA_F_ACCUMULATE,
+	};
+	emu_matmul_plan(&x->part->mm, sb->workers);
+}
+
 /**
  * emu_exec_start() - begin a compute instruction
  * @x: state of the execution; need not be cleared
@@ -367,8 +410,36 @@ int emu_isa_check(const struct neuron_isa_inst *inst, enum neuron_isa_engine eng
 int emu_exec_start(struct emu_exec *x, const struct neuron_isa_inst *inst,
 		   enum neuron_isa_engine engine, const struct emu_sbuf *sb)
 {
+	int err;
+
 	x->base = sb->base;
-	return emu_compute_init(x, inst, engine, sb->size);
+	err = emu_compute_init(x, inst, engine, sb->size);
+	if (err)
+		return err;
+	x->simd = sb->simd;
+	x->part = NULL;
+	if (x->opcode == NEURON_ISA_OP_MATMUL && sb->simd && sb->part)
+		emu_matmul_init_simd(x, sb);
+	return 0;
+}
+
+/**
+ * emu_exec_matmul() - the matrix product that is being executed
+ * @x: started
+ *
+ * Return: the product, divided into tasks; NULL: it is something else, or done with integers.
+ */
+const struct emu_matmul *emu_exec_matmul(const struct emu_exec *x)
+{
+	return x->opcode == NEURON_ISA_OP_MATMUL && x->part ? &x->part->mm : NULL;
+}
+
+/** emu_exec_budget() - a budget for emu_exec_step() that takes about a millisecond */
+u32 emu_exec_budget(const struct emu_exec *x)
+{
+	if (!emu_simd_does(x))
+		return EMU_EXEC_BUDGET;
+	return min_t(u64, (u64)x->simd->section * (1000 / EMU_SIMD_SECTION_US), U32_MAX);
 }
 
 static u8 *emu_at(const struct emu_exec *x, const struct emu_operand *o, u32 row, u32 byte)
@@ -437,6 +508,17 @@ static void emu_matmul_block(struct emu_exec *x, u32 now, u32 ks)
 	}
 }
 
+/* A matrix product on vector registers, by one worker. */
+static bool emu_matmul_simd_step(struct emu_exec *x, u32 *work)
+{
+	struct emu_part *part = x->part;
+
+	if (!part->busy)
+		emu_part_take(part, &part->mm, part->next++);
+	*work = emu_part_step(part, &part->mm);
+	return !part->busy && part->next == part->mm.tasks;
+}
+
 /* One slice of a matrix product; *work is its amount of work. */
 static bool emu_matmul_step(struct emu_exec *x, u32 budget, u32 *work)
 {
@@ -464,6 +546,45 @@ static void emu_fill(u32 *v, u32 value, u32 n)
 {
 	while (n--)
 		*v++ = value;
+}
+
+/* As much of a row as a section of the FPU takes; *work is in multiply-accumulates. */
+static bool emu_row_step(struct emu_exec *x, u32 *work)
+{
+	u32 most = max_t(u32, x->simd->section / EMU_SIMD_ELEMENT, EMU_EXEC_BLOCK);
+	u32 now = min_t(u32, x->cols - x->col, most);
+	bool reduce = x->opcode == NEURON_ISA_OP_REDUCE, done;
+	struct emu_row r = {
+		.opcode = x->opcode,
+		.op = x->op,
+		.src = x->a.dtype,
+		.dst = x->d.dtype,
+		.first = !x->col,
+		.d = emu_at(x, &x->d, x->row, x->col * x->d.esize),
+		.a = emu_at(x, &x->a, x->row, x->col * x->a.esize),
+		.value = x->acc[0],
+		.n = now,
+	};
+	__le32 imm = cpu_to_le32(x->imm);
+
+	if (x->opcode == NEURON_ISA_OP_TENSOR) {
+		if (x->flags & NEURON_ISA_F_IMMEDIATE)
+			emu_elems_load(&r.value, &imm, x->a.dtype, 1);
+		else if (x->flags & NEURON_ISA_F_SRC1_COLUMN)
+			emu_elems_load(&r.value, emu_at(x, &x->b, x->row, 0), x->b.dtype, 1);
+		else
+			r.b = emu_at(x, &x->b, x->row, x->col * x->b.esize);
+	}
+	emu_fpu_begin();
+	x->simd->row(&r);
+	emu_fpu_end();
+	x->acc[0] = r.value;
+	*work = min_t(u32, now + 1, U32_MAX / EMU_SIMD_ELEMENT) * EMU_SIMD_ELEMENT;
+	done = emu_advance(x, now);
+	if (reduce && !x->col)
+		emu_elems_store(emu_at(x, &x->d, done ? x->rows - 1 : x->row - 1, 0), x->d.dtype,
+				x->acc, x->cls, 1);
+	return done;
 }
 
 /* One block of an elementwise instruction. */
@@ -543,6 +664,31 @@ static bool emu_move_step(struct emu_exec *x, u32 *work)
 	return emu_advance(x, now);
 }
 
+static bool emu_simd_step(struct emu_exec *x, u32 *work)
+{
+	return x->opcode == NEURON_ISA_OP_MATMUL ? emu_matmul_simd_step(x, work) :
+						   emu_row_step(x, work);
+}
+
+static bool emu_integer_step(struct emu_exec *x, u32 budget, u32 *work)
+{
+	switch (x->opcode) {
+	case NEURON_ISA_OP_MATMUL:
+		return emu_matmul_step(x, budget, work);
+	case NEURON_ISA_OP_REDUCE:
+		return emu_reduce_step(x, work);
+	case NEURON_ISA_OP_CAST:
+		if (x->a.dtype == x->d.dtype)
+			return emu_move_step(x, work);
+		fallthrough;
+	case NEURON_ISA_OP_TENSOR:
+	case NEURON_ISA_OP_ACTIVATE:
+		return emu_tensor_step(x, work);
+	default: /* NEURON_ISA_OP_MEMSET */
+		return emu_move_step(x, work);
+	}
+}
+
 /**
  * emu_exec_step() - go on with an instruction
  * @x: started with emu_exec_start()
@@ -560,27 +706,10 @@ int emu_exec_step(struct emu_exec *x, u32 budget)
 	bool done;
 
 	do {
-		switch (x->opcode) {
-		case NEURON_ISA_OP_MATMUL:
-			done = emu_matmul_step(x, budget, &work);
-			break;
-		case NEURON_ISA_OP_REDUCE:
-			done = emu_reduce_step(x, &work);
-			break;
-		case NEURON_ISA_OP_TENSOR:
-		case NEURON_ISA_OP_ACTIVATE:
-			done = emu_tensor_step(x, &work);
-			break;
-		case NEURON_ISA_OP_CAST:
-			if (x->a.dtype != x->d.dtype) {
-				done = emu_tensor_step(x, &work);
-				break;
-			}
-			fallthrough;
-		default: /* NEURON_ISA_OP_MEMSET */
-			done = emu_move_step(x, &work);
-			break;
-		}
+		if (emu_simd_does(x))
+			done = emu_simd_step(x, &work);
+		else
+			done = emu_integer_step(x, budget, &work);
 		if (done)
 			return 0;
 		budget -= min_t(u32, budget, work);

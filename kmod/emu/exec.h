@@ -11,7 +11,7 @@
 #ifndef EMU_EXEC_H
 #define EMU_EXEC_H
 
-#include "fp.h"
+#include "matmul.h"
 
 /* Columns of a matrix product, or elements of a row, worked on at a time. */
 #define EMU_EXEC_BLOCK	64
@@ -20,13 +20,19 @@
 #define EMU_EXEC_BUDGET	32768
 
 /**
- * struct emu_sbuf - the state buffer of a core
+ * struct emu_sbuf - the state buffer of a core, and what it computes with
  * @base: first byte, mapped contiguously
  * @size: bytes
+ * @simd: arithmetic on vector registers; NULL: with integers
+ * @part: for matrix products with @simd; NULL: with integers
+ * @workers: processors that may share a matrix product; 0 is the same as 1
  */
 struct emu_sbuf {
 	void *base;
 	u32 size;
+	const struct emu_simd *simd;
+	struct emu_part *part;
+	u32 workers;
 };
 
 /**
@@ -45,20 +51,6 @@ struct emu_isa_limits {
 	u32 nr_queues;
 };
 
-/**
- * struct emu_operand - a two-dimensional operand in the state buffer
- * @off: byte offset of the first element
- * @stride: bytes between the starts of two rows
- * @rows: number of rows
- * @len: bytes of a row
- * @dtype: element type
- * @esize: bytes of an element
- */
-struct emu_operand {
-	u32 off, stride, rows, len;
-	u8 dtype, esize;
-};
-
 /*
  * struct emu_exec - a compute instruction being executed
  *
@@ -73,6 +65,8 @@ struct emu_exec {
 	u32 rows, cols, depth;		/* m, n, k of a matrix product */
 	u32 row, col, k;		/* next to do */
 	u32 acc[EMU_EXEC_BLOCK];	/* of the column block at row, col */
+	const struct emu_simd *simd;	/* NULL: with integers */
+	struct emu_part *part;		/* has the matrix product then; NULL: with integers */
 };
 
 int emu_isa_check(const struct neuron_isa_inst *inst,
@@ -83,5 +77,7 @@ bool emu_isa_is_compute(const struct neuron_isa_inst *inst);
 int emu_exec_start(struct emu_exec *x, const struct neuron_isa_inst *inst,
 		   enum neuron_isa_engine engine, const struct emu_sbuf *sb);
 int emu_exec_step(struct emu_exec *x, u32 budget);
+const struct emu_matmul *emu_exec_matmul(const struct emu_exec *x);
+u32 emu_exec_budget(const struct emu_exec *x);
 
 #endif /* EMU_EXEC_H */

@@ -21,6 +21,10 @@
 
 #include <asm/byteorder.h>
 
+#ifdef CONFIG_X86_64
+#include <asm/fpu/api.h>
+#endif
+
 #else /* host */
 
 #include <assert.h>
@@ -69,6 +73,7 @@ typedef __s64 s64;
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 
+#define DIV_ROUND_UP(n, d)	(((n) + (d) - 1) / (d))
 #define min_t(t, a, b)	((t)(a) < (t)(b) ? (t)(a) : (t)(b))
 #define max_t(t, a, b)	((t)(a) > (t)(b) ? (t)(a) : (t)(b))
 
@@ -78,7 +83,31 @@ static inline u64 div64_u64_rem(u64 n, u64 d, u64 *rem)
 	return n / d;
 }
 
+static inline u64 div_u64_rem(u64 n, u32 d, u32 *rem)
+{
+	*rem = (u32)(n % d);
+	return n / d;
+}
+
 #endif /* __KERNEL__ */
+
+/*
+ * Around code that uses the vector registers.  Between the two nobody else gets the
+ * processor, and nothing may sleep or fault.
+ */
+static inline void emu_fpu_begin(void)
+{
+#if defined(__KERNEL__) && defined(CONFIG_X86_64)
+	kernel_fpu_begin();
+#endif
+}
+
+static inline void emu_fpu_end(void)
+{
+#if defined(__KERNEL__) && defined(CONFIG_X86_64)
+	kernel_fpu_end();
+#endif
+}
 
 /*
  * emu_get16(), emu_put16() and so on: accesses to the state buffer, little endian, of any

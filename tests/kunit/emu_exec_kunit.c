@@ -8,6 +8,7 @@
 #include <linux/module.h>
 
 #include "../../kmod/emu/fp.c"
+#include "../../kmod/emu/matmul.c"
 #include "../../kmod/emu/exec.c"
 #include "exec_run.h"
 #include "fp_sweep.h"

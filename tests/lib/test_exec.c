@@ -17,6 +17,7 @@
 
 #include "../../kmod/emu/exec.h"
 #include "fp_ref.h"
+#include "simd_paths.h"
 #include "../kunit/exec_run.h"
 #include "../kunit/fp_sweep.h"
 
@@ -1116,7 +1117,7 @@ static void test_random(void **state)
 	fill(mem, SIZE);
 	for (round = 0; round < 400000; round++) {
 		struct neuron_isa_inst in = good(NEURON_ISA_OP_MATMUL + rnd(6));
-		struct emu_sbuf small = { mem + SIZE - 256, 256 };
+		struct emu_sbuf small = { mem + SIZE - 256, 256, sb.simd, sb.part, 1 };
 		struct emu_isa_limits lim = limits;
 		u32 engine = any_engine[in.opcode];
 		int check, ret;
@@ -1204,7 +1205,7 @@ static void test_example(void **state)
 	enum { X = 0x1000, Y = 0x2000, Z = 0x3000, W = 0x10000, B = 0x80000 };
 	struct emu_isa_limits lim = limits;
 	struct neuron_isa_inst in;
-	struct emu_sbuf big = { NULL, 0x90000 };
+	struct emu_sbuf big = { .size = 0x90000 };
 	u32 i, j, negative = 0;
 	u8 *m = calloc(1, big.size);
 
@@ -1273,7 +1274,7 @@ static void test_speed(void **state)
 		{ "int8", NEURON_ISA_DT_INT8, NEURON_ISA_DT_INT32, 1 },
 	};
 	const u32 m = 8, n = 128, k = 784, b = 0x10000, c = 0x80000;
-	struct emu_sbuf big = { NULL, 0x90000 };
+	struct emu_sbuf big = { .size = 0x90000 };
 	u8 *buf = malloc(big.size);
 	u32 i, j, t;
 
@@ -1342,7 +1343,17 @@ int main(void)
 		cmocka_unit_test(test_example),
 		cmocka_unit_test(test_speed),
 	};
+	/* what does not depend on the arithmetic is tested once */
+	const struct CMUnitTest simd_tests[] = {
+		cmocka_unit_test(test_matmul),
+		cmocka_unit_test(test_tensor_like),
+		cmocka_unit_test(test_in_place),
+		cmocka_unit_test(test_cast_stream),
+		cmocka_unit_test(test_random),
+	};
+	struct simd_path paths[SIMD_MAX_PATHS];
 	const char *seed = getenv("EXEC_SEED");
+	unsigned int i, n = simd_paths(paths);
 	int ret;
 
 	if (seed)
@@ -1356,6 +1367,15 @@ int main(void)
 	sb.size = SIZE;
 	fill(mem, SIZE);
 	ret = cmocka_run_group_tests(tests, NULL, NULL);
+	sb.part = aligned_alloc(64, sizeof(*sb.part));
+	if (!sb.part)
+		return 1;
+	for (i = 0; i < n; i++) {
+		sb.simd = paths[i].simd;
+		paths[i].simd->section = 1000;
+		ret |= cmocka_run_group_tests_name(paths[i].name, simd_tests, NULL, NULL);
+	}
+	free(sb.part);
 	free(mem);
 	free(want);
 	return ret;

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Arithmetic of the software device with AVX-512.  See simd.h. */
+#include "simd.h"
+
+#define SIMD		emu_simd_avx512
+#define SIMD_NAME	"avx512"
+#define LANES		16
+#define NR_KERNEL_ROWS	8u
+#define KERNEL_ROWS(M, x)	M(0, x) M(1, x) M(2, x) M(3, x) M(4, x) M(5, x) M(6, x) M(7, x)
+#define LINE_VECTORS(M, x)	M(0, x) M(1, x) M(2, x) M(3, x)
+
+typedef u32 madd_vector __attribute__((vector_size(4 * LANES)));
+
+static inline __attribute__((__always_inline__)) madd_vector madd16(madd_vector a, madd_vector b)
+{
+	madd_vector sum;
+
+	asm("vpmaddwd %2, %1, %0" : "=v" (sum) : "v" (a), "v" (b));
+	return sum;
+}
+
+#include "simd_code.h"
