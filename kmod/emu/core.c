@@ -137,8 +137,10 @@ int emu_core_reset(struct emu_core *core)
 
 	emu_notify_reset(&core->notify);
 	down_write(&ed->window_lock);
-	for (e = 0; e < NEURON_ISA_NR_ENGINES; e++)
+	for (e = 0; e < NEURON_ISA_NR_ENGINES; e++) {
+		emu_engine_clear(&core->engine[e]);
 		emu_engine_init(&core->engine[e], w, e);
+	}
 	emu_sbuf_free(ed, xchg(&ed->sbuf[w->core], NULL));
 	emu_window_reset(w, broken);
 	up_write(&ed->window_lock);

@@ -8,6 +8,7 @@
 #include <linux/seq_file.h>
 #include <linux/uaccess.h>
 
+#include "arithmetic.h"
 #include "debugfs.h"
 
 static struct dentry *emu_debugfs;
@@ -69,6 +70,13 @@ static const struct file_operations emu_remove_fops = {
 	.llseek = noop_llseek,
 };
 
+static int emu_arithmetic_show(struct seq_file *m, void *v)
+{
+	seq_printf(m, "%s\n", emu_arithmetic_name());
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(emu_arithmetic);
+
 /**
  * emu_debugfs_add() - make the knobs of a device
  * @ed: device; neuron.ko knows it
@@ -102,6 +110,7 @@ void emu_debugfs_del(struct emu_device *ed)
 void emu_debugfs_init(void)
 {
 	emu_debugfs = debugfs_create_dir("neuron_emu", NULL);
+	debugfs_create_file("arithmetic", 0400, emu_debugfs, NULL, &emu_arithmetic_fops);
 }
 
 void emu_debugfs_exit(void)

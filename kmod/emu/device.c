@@ -11,6 +11,7 @@
 #include <linux/slab.h>
 #include <linux/sysfs.h>
 
+#include "arithmetic.h"
 #include "core.h"
 #include "debugfs.h"
 #include "device.h"
@@ -336,6 +337,7 @@ struct emu_device *emu_device_new(const struct emu_config *cfg)
 	if (cfg->reset_msec)
 		ed->geo.reset_msec = cfg->reset_msec;
 	ed->checks = cfg->checks;
+	ed->simd = emu_arithmetic();
 	ed->completion = cfg->completion;
 	ed->completion_nsec = cfg->completion_nsec;
 	ed->faults.reset_slow_msec = 2000;
@@ -346,8 +348,8 @@ struct emu_device *emu_device_new(const struct emu_config *cfg)
 		emu_hbm_init(&ed->hbm[k], ed->geo.hbm[k].size);
 	emu_dma_init(ed);
 	/*
-	 * The work items use the CPU and do not wait for each other.  So a few threads
-	 * are enough, and they exist only while there is work.
+	 * The work items use the CPU and wait for each other only while both run (rows.c).
+	 * So a few threads are enough, and they exist only while there is work.
 	 */
 	ed->wq = alloc_workqueue("neuron_emu", WQ_UNBOUND, num_possible_cpus() + 2);
 	if (!ed->wq)

@@ -50,6 +50,7 @@ struct platform_device;
  * @number: its number in neuron.ko
  * @geo: geometry
  * @lim: limits of what instructions may refer to
+ * @simd: how it computes; NULL: with integers
  * @wq: runs the work of its engines and cores
  * @hbm: device memories
  * @window_lock: held for reading while a core window is accessed
@@ -78,6 +79,7 @@ struct emu_device {
 	u32 number;
 	struct neuron_geometry geo;
 	struct emu_isa_limits lim;
+	const struct emu_simd *simd;
 	struct workqueue_struct *wq;
 	struct emu_hbm hbm[NEURON_HW_MAX_HBMS];
 	struct rw_semaphore window_lock;

@@ -4,6 +4,7 @@
  * the instructions.  This file executes the control instructions and calls exec.c for
  * those that compute.
  */
+#include <linux/cpumask.h>
 #include <linux/string.h>
 
 #include "dma.h"
@@ -30,6 +31,16 @@ void emu_engine_init(struct emu_engine *eng, struct emu_window *w, u32 index)
 	memset(eng, 0, sizeof(*eng));
 	eng->window = w;
 	eng->index = index;
+}
+
+/**
+ * emu_engine_clear() - give back what an engine allocated
+ * @eng: engine, at rest; emu_engine_init() is due, unless it goes
+ */
+void emu_engine_clear(struct emu_engine *eng)
+{
+	emu_rows_free(eng->rows);
+	eng->rows = NULL;
 }
 
 static struct emu_notify *emu_engine_nq(struct emu_engine *eng)
@@ -108,29 +119,52 @@ static void emu_engine_notify(struct emu_engine *eng, const struct neuron_isa_in
 	emu_nq_post(emu_engine_nq(eng), EMU_NQ(EMU_NQ_NOTIFY, eng->index), &n);
 }
 
-static int emu_engine_compute(struct emu_engine *eng)
+/* Begin a compute instruction.  Return: 0 or enum neuron_isa_error. */
+static int emu_engine_begin(struct emu_engine *eng)
 {
 	struct emu_device *ed = eng->window->ed;
 	u32 core = eng->window->core;
+	struct emu_sbuf sb = {
+		.base = emu_sbuf_get(ed, core, true),
+		.size = ed->lim.sbuf_size,
+		.simd = ed->simd,
+	};
 	int err;
 
-	if (!eng->computing) {
-		struct emu_sbuf sb = {
-			.base = emu_sbuf_get(ed, core, true),
-			.size = ed->lim.sbuf_size,
-		};
+	if (!sb.base)
+		return NEURON_ISA_ERR_ABORT;
+	emu_ecc(&ed->faults, EMU_FAULT_SRAM_CORRECTED, ed->nd, core);
+	if (emu_ecc(&ed->faults, EMU_FAULT_SRAM_UNCORRECTED, ed->nd, core))
+		return NEURON_ISA_ERR_SRAM_UE;
+	/* Without memory for the vector registers' way it is done with integers. */
+	if (sb.simd && eng->inst.opcode == NEURON_ISA_OP_MATMUL && !eng->rows)
+		eng->rows = emu_rows_new(ed->wq, num_online_cpus());
+	if (eng->rows) {
+		sb.part = emu_rows_part(eng->rows);
+		sb.workers = emu_rows_workers(eng->rows);
+	}
+	err = emu_exec_start(&eng->exec, &eng->inst, eng->index, &sb);
+	if (!err && emu_exec_matmul(&eng->exec))
+		emu_rows_start(eng->rows, emu_exec_matmul(&eng->exec));
+	return err;
+}
 
-		if (!sb.base)
-			return NEURON_ISA_ERR_ABORT;
-		emu_ecc(&ed->faults, EMU_FAULT_SRAM_CORRECTED, ed->nd, core);
-		if (emu_ecc(&ed->faults, EMU_FAULT_SRAM_UNCORRECTED, ed->nd, core))
-			return NEURON_ISA_ERR_SRAM_UE;
-		err = emu_exec_start(&eng->exec, &eng->inst, eng->index, &sb);
+static int emu_engine_compute(struct emu_engine *eng)
+{
+	int err;
+	bool done;
+
+	if (!eng->computing) {
+		err = emu_engine_begin(eng);
 		if (err)
 			return err;
 		eng->computing = true;
 	}
-	if (emu_exec_step(&eng->exec, EMU_EXEC_BUDGET))
+	if (emu_exec_matmul(&eng->exec))
+		done = emu_rows_step(eng->rows);
+	else
+		done = !emu_exec_step(&eng->exec, emu_exec_budget(&eng->exec));
+	if (!done)
 		return EMU_MORE;
 	eng->computing = false;
 	return 0;

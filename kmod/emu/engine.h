@@ -3,6 +3,7 @@
 #ifndef EMU_ENGINE_H
 #define EMU_ENGINE_H
 
+#include "rows.h"
 #include "window.h"
 
 /**
@@ -16,6 +17,7 @@
  * @failed: stopped by an error until reset (worker)
  * @done: instructions completed since start (worker)
  * @exec: state of a compute instruction (worker)
+ * @rows: for matrix products on vector registers, made for the first one (worker)
  *
  * "Worker": only emu_window.work touches it, or a reset that has cancelled it.
  */
@@ -29,9 +31,11 @@ struct emu_engine {
 	bool failed;
 	u32 done;
 	struct emu_exec exec;
+	struct emu_rows *rows;
 };
 
 void emu_engine_init(struct emu_engine *eng, struct emu_window *w, u32 index);
+void emu_engine_clear(struct emu_engine *eng);
 bool emu_engine_turn(struct emu_engine *eng);
 
 #endif /* EMU_ENGINE_H */

@@ -5,6 +5,7 @@
 #include <linux/moduleparam.h>
 
 #include "../compat/compat.h"
+#include "arithmetic.h"
 #include "configfs.h"
 #include "debugfs.h"
 #include "device.h"
@@ -45,6 +46,11 @@ static unsigned int host_memory;
 module_param(host_memory, uint, 0444);
 MODULE_PARM_DESC(host_memory,
 		 "MiB of host memory that all device memories may use (default 0: half of it)");
+
+static char *arithmetic = "auto";
+module_param(arithmetic, charp, 0444);
+MODULE_PARM_DESC(arithmetic,
+		 "how cores compute: auto (default, the fastest), integers, avx2 or avx512; same results");
 
 static bool card_like;
 module_param(card_like, bool, 0444);
@@ -105,6 +111,12 @@ static int __init emu_init(void)
 		pr_err("neuron_emu: hbm_size=%u is not in %u..%llu MiB\n", hbm_size,
 		       EMU_MIN_HBM_MIB, a->geo.hbm[0].size >> 20);
 		return -EINVAL;
+	}
+	err = emu_arithmetic_choose(arithmetic);
+	if (err) {
+		pr_err("neuron_emu: arithmetic=%s: not known, or not on this processor\n",
+		       arithmetic);
+		return err;
 	}
 	emu_max_pages = host_memory ? (unsigned long)host_memory << (20 - PAGE_SHIFT) :
 				      totalram_pages() / 2;

@@ -10,6 +10,7 @@
 #include "../../kmod/emu/fp.c"
 #include "../../kmod/emu/matmul.c"
 #include "../../kmod/emu/exec.c"
+#include "../../kmod/emu/arithmetic.c"
 #include "exec_run.h"
 #include "fp_sweep.h"
 
@@ -144,6 +145,108 @@ static void exec_matmul(struct kunit *test)
 	}
 }
 
+/* The same on vector registers: all kinds that the processor has, in sections of any length. */
+static void exec_simd(struct kunit *test)
+{
+	static const u8 types[][2] = {
+		{ NEURON_ISA_DT_FP32, NEURON_ISA_DT_FP32 },
+		{ NEURON_ISA_DT_BF16, NEURON_ISA_DT_BF16 },
+		{ NEURON_ISA_DT_FP16, NEURON_ISA_DT_FP32 },
+		{ NEURON_ISA_DT_INT8, NEURON_ISA_DT_INT32 },
+	};
+	struct emu_part *part = kunit_kzalloc(test, sizeof(*part), GFP_KERNEL);
+	u8 *mem = kunit_kzalloc(test, SBUF_SIZE, GFP_KERNEL);
+	u8 *want = kunit_kzalloc(test, SBUF_SIZE, GFP_KERNEL);
+	struct emu_sbuf sb = { mem, SBUF_SIZE }, sb_want = { want, SBUF_SIZE };
+	u32 t, i, flags;
+
+	KUNIT_ASSERT_NOT_NULL(test, part);
+	KUNIT_ASSERT_NOT_NULL(test, mem);
+	KUNIT_ASSERT_NOT_NULL(test, want);
+	if (!emu_arithmetic_path(0))
+		kunit_skip(test, "no vector registers of use");
+	sb.part = part;
+	for (i = 0; emu_arithmetic_path(i); i++) {
+		sb.simd = emu_arithmetic_path(i);
+		for (t = 0; t < ARRAY_SIZE(types); t++) {
+			for (flags = 0; flags < 4; flags++) {
+				struct neuron_isa_inst in = matmul(types[t][0], types[t][1]);
+
+				in.flags = flags;
+				if (flags & NEURON_ISA_F_B_TRANSPOSED)
+					in.u.matmul.b_stride = in.u.matmul.a_stride;
+				exec_fill(mem);
+				exec_fill(want);
+				KUNIT_ASSERT_EQ(test, 0, exec_run(&in, NEURON_ISA_ENGINE_PE, &sb));
+				KUNIT_ASSERT_EQ(test, 0,
+						exec_run(&in, NEURON_ISA_ENGINE_PE, &sb_want));
+				KUNIT_EXPECT_EQ_MSG(test, 0, memcmp(mem, want, SBUF_SIZE),
+						    "%s, types %u->%u, flags %u", sb.simd->name,
+						    types[t][0], types[t][1], flags);
+			}
+		}
+	}
+}
+
+/* Functions and operations of operands that are drawn, subnormals and NaNs among them. */
+static void exec_simd_rows(struct kunit *test)
+{
+	static const u8 ops[][2] = {
+		{ NEURON_ISA_OP_ACTIVATE, NEURON_ISA_ACT_IDENTITY },
+		{ NEURON_ISA_OP_ACTIVATE, NEURON_ISA_ACT_RELU },
+		{ NEURON_ISA_OP_ACTIVATE, NEURON_ISA_ACT_SIGMOID },
+		{ NEURON_ISA_OP_ACTIVATE, NEURON_ISA_ACT_TANH },
+		{ NEURON_ISA_OP_ACTIVATE, NEURON_ISA_ACT_EXP },
+		{ NEURON_ISA_OP_TENSOR, NEURON_ISA_ALU_ADD },
+		{ NEURON_ISA_OP_TENSOR, NEURON_ISA_ALU_SUB },
+		{ NEURON_ISA_OP_TENSOR, NEURON_ISA_ALU_MUL },
+		{ NEURON_ISA_OP_TENSOR, NEURON_ISA_ALU_MAX },
+		{ NEURON_ISA_OP_TENSOR, NEURON_ISA_ALU_MIN },
+		{ NEURON_ISA_OP_REDUCE, NEURON_ISA_ALU_ADD },
+	};
+	u8 *mem = kunit_kzalloc(test, SBUF_SIZE, GFP_KERNEL);
+	u8 *want = kunit_kzalloc(test, SBUF_SIZE, GFP_KERNEL);
+	struct emu_sbuf sb = { mem, SBUF_SIZE }, sb_want = { want, SBUF_SIZE };
+	u32 i, o, dst, j;
+	u64 seq = 5;
+
+	KUNIT_ASSERT_NOT_NULL(test, mem);
+	KUNIT_ASSERT_NOT_NULL(test, want);
+	if (!emu_arithmetic_path(0))
+		kunit_skip(test, "no vector registers of use");
+	for (i = 0; (sb.simd = emu_arithmetic_path(i)); i++) {
+		for (o = 0; o < 2 * ARRAY_SIZE(ops); o++) {
+			u8 opcode = ops[o / 2][0];
+			struct neuron_isa_inst in = {
+				.opcode = opcode, .magic = NEURON_ISA_MAGIC, .op = ops[o / 2][1],
+				.src_dtype = NEURON_ISA_DT_FP32,
+				.u.tensor = {
+					.dst = cpu_to_le32(2 * SBUF_SIZE / 3),
+					.src0_stride = cpu_to_le32(260),
+					.dst_stride = cpu_to_le32(260),
+					.rows = cpu_to_le32(20), .cols = cpu_to_le32(65),
+				},
+			};
+
+			dst = o & 1 ? NEURON_ISA_DT_FP16 : NEURON_ISA_DT_FP32;
+			in.dst_dtype = (u8)dst;
+			if (opcode == NEURON_ISA_OP_TENSOR) {
+				in.u.tensor.src1 = cpu_to_le32(SBUF_SIZE / 3);
+				in.u.tensor.src1_stride = cpu_to_le32(260);
+			}
+			for (j = 0; j < SBUF_SIZE; j += 4)
+				emu_put32(mem + j, fp_sweep_operand(&seq));
+			memcpy(want, mem, SBUF_SIZE);
+			j = opcode == NEURON_ISA_OP_ACTIVATE ? NEURON_ISA_ENGINE_ACT :
+							       NEURON_ISA_ENGINE_DVE;
+			KUNIT_ASSERT_EQ(test, 0, exec_run(&in, j, &sb));
+			KUNIT_ASSERT_EQ(test, 0, exec_run(&in, j, &sb_want));
+			KUNIT_EXPECT_EQ_MSG(test, 0, memcmp(mem, want, SBUF_SIZE),
+					    "%s, %02x/%u to %u", sb.simd->name, opcode, in.op, dst);
+		}
+	}
+}
+
 static void exec_slices(struct kunit *test)
 {
 	struct neuron_isa_inst in = matmul(NEURON_ISA_DT_FP32,
@@ -215,6 +318,8 @@ static struct kunit_case emu_exec_cases[] = {
 	KUNIT_CASE(fp_sweep_matches_fpu),
 	KUNIT_CASE(fp_known_values),
 	KUNIT_CASE(exec_matmul),
+	KUNIT_CASE(exec_simd),
+	KUNIT_CASE(exec_simd_rows),
 	KUNIT_CASE(exec_slices),
 	KUNIT_CASE(exec_refuses),
 	{}

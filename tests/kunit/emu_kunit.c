@@ -22,6 +22,7 @@
 #define neuron_nq_posted	fake_nq_posted
 #define neuron_device_report	fake_device_report
 
+#include "../../kmod/emu/arithmetic.h"
 #include "../../kmod/emu/core.h"
 
 /* Unsigned and of one type everywhere; KUnit compares types, too. */
@@ -155,6 +156,7 @@ void fake_device_report(struct neuron_device *nd, enum neuron_event event, u32 c
 #include "../../kmod/emu/packet.c"
 #include "../../kmod/emu/queue.c"
 #include "../../kmod/emu/dma.c"
+#include "../../kmod/emu/rows.c"
 #include "../../kmod/emu/engine.c"
 #include "../../kmod/emu/core.c"
 #include "../../kmod/emu/debugfs.c"
@@ -1530,6 +1532,113 @@ static void core_reset_under_load(struct kunit *test)
 	}
 }
 
+/* 300 x 200 x 500 bf16 in the state buffer, by columns of b. */
+static struct neuron_isa_inst in_matmul(void)
+{
+	return (struct neuron_isa_inst) {
+		.opcode = NEURON_ISA_OP_MATMUL, .magic = NEURON_ISA_MAGIC,
+		.flags = NEURON_ISA_F_B_TRANSPOSED,
+		.src_dtype = NEURON_ISA_DT_BF16, .dst_dtype = NEURON_ISA_DT_FP32,
+		.u.matmul = {
+			.b = cpu_to_le32(300000), .c = cpu_to_le32(500000),
+			.a_stride = cpu_to_le32(1000), .b_stride = cpu_to_le32(1000),
+			.c_stride = cpu_to_le32(800),
+			.m = cpu_to_le32(300), .n = cpu_to_le32(200), .k = cpu_to_le32(500),
+		},
+	};
+}
+
+static void fill_operands(u8 *sbuf)
+{
+	u32 i, x = 1;
+
+	for (i = 0; i < 500000; i += 2) {
+		x = x * 1664525 + 1013904223;
+		emu_put16(sbuf + i, 0x3c00 | (x >> 16 & 0x81ff));
+	}
+	memset(sbuf + 500000, 0, SBUF_SIZE - 500000);
+}
+
+/* The same with integers, by one worker. */
+static u8 *matmul_result(struct kunit *test, const struct neuron_isa_inst *in)
+{
+	struct emu_sbuf sb = { kunit_kzalloc(test, SBUF_SIZE, GFP_KERNEL), SBUF_SIZE };
+	struct emu_exec *x = kunit_kzalloc(test, sizeof(*x), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, sb.base);
+	KUNIT_ASSERT_NOT_NULL(test, x);
+	fill_operands(sb.base);
+	EQ(test, emu_exec_start(x, in, NEURON_ISA_ENGINE_PE, &sb), 0);
+	while (emu_exec_step(x, EMU_EXEC_BUDGET))
+		cond_resched();
+	return sb.base;
+}
+
+/* Three share a product, on whatever processors there are; what was given up leaves no trace. */
+static void rows_are_shared(struct kunit *test)
+{
+	struct neuron_device *nd = test->priv;
+	struct emu_rows *rows = emu_rows_new(nd->ed->wq, 3);
+	struct emu_sbuf sb = { kunit_kzalloc(test, SBUF_SIZE, GFP_KERNEL), SBUF_SIZE };
+	struct emu_exec *x = kunit_kzalloc(test, sizeof(*x), GFP_KERNEL);
+	struct neuron_isa_inst in = in_matmul();
+	u8 *want = matmul_result(test, &in);
+	u32 i, round;
+
+	KUNIT_ASSERT_NOT_NULL(test, rows);
+	KUNIT_ASSERT_NOT_NULL(test, sb.base);
+	KUNIT_ASSERT_NOT_NULL(test, x);
+	sb.part = emu_rows_part(rows);
+	sb.workers = emu_rows_workers(rows);
+	for (i = 0; (sb.simd = emu_arithmetic_path(i)); i++) {
+		for (round = 0; round < 4; round++) {
+			fill_operands(sb.base);
+			EQ(test, emu_exec_start(x, &in, NEURON_ISA_ENGINE_PE, &sb), 0);
+			emu_rows_start(rows, emu_exec_matmul(x));
+			EQ(test, rows->used, 3);
+			/* an odd round is only begun */
+			if (!emu_rows_step(rows) && round % 2)
+				continue;
+			while (!emu_rows_step(rows))
+				;
+			KUNIT_EXPECT_EQ_MSG(test, 0, memcmp(sb.base, want, SBUF_SIZE), "%s",
+					    sb.simd->name);
+		}
+	}
+	emu_rows_free(rows);
+}
+
+static void core_multiplies(struct kunit *test)
+{
+	struct neuron_device *nd = test->priv;
+	struct neuron_isa_inst in[] = {
+		in_prologue(NEURON_ISA_ENGINE_PE), in_matmul(), in_notify(1, 0), in_matmul(),
+	};
+	struct emu_core *core = nd->ed->core[0];
+	u8 *want = matmul_result(test, &in[1]);
+	u32 i;
+
+	/* 6,000 M multiply-adds of int8, behind the first result: a reset comes before its end */
+	in[3].src_dtype = NEURON_ISA_DT_INT8;
+	in[3].dst_dtype = NEURON_ISA_DT_INT32;
+	in[3].u.matmul.a_stride = 0;
+	in[3].u.matmul.b_stride = cpu_to_le32(1);
+	in[3].u.matmul.k = cpu_to_le32(100000);
+	in[3].u.matmul.c = cpu_to_le32(500000 + 300 * 800);
+	for (i = 0; !i || emu_arithmetic_path(i); i++) {
+		nd->ed->simd = emu_arithmetic_path(i);
+		nq_open(test, 0, NQ_NOTE(NEURON_ISA_ENGINE_PE), NQ_ADDR(0), 256);
+		fill_operands(emu_sbuf_get(nd->ed, 0, true));
+		feed(test, 0, NEURON_ISA_ENGINE_PE, in, ARRAY_SIZE(in));
+		KUNIT_EXPECT_TRUE(test, wait_posts(test, i + 1));
+		KUNIT_EXPECT_EQ(test, 0, memcmp(nd->ed->sbuf[0], want, 500000 + 300 * 800));
+		emu_core_reset(core);
+		KUNIT_EXPECT_NULL(test, core->engine[NEURON_ISA_ENGINE_PE].rows);
+		EQ(test, core->engine[NEURON_ISA_ENGINE_PE].done, 0);
+	}
+	nd->ed->simd = NULL;
+}
+
 static void nq_wraps(struct kunit *test)
 {
 	struct neuron_device *nd = test->priv;
@@ -1798,6 +1907,8 @@ static struct kunit_case emu_cases[] = {
 	KUNIT_CASE(fifo_pauses_the_queue),
 	KUNIT_CASE(dma_ignores_later_writes),
 	KUNIT_CASE(core_reset_under_load),
+	KUNIT_CASE(rows_are_shared),
+	KUNIT_CASE(core_multiplies),
 	KUNIT_CASE(nq_wraps),
 	KUNIT_CASE(trace_of_a_program),
 	KUNIT_CASE(trace_does_not_wrap),
