@@ -21,6 +21,7 @@
 #include "../../uapi/neuron_ioctl.h"
 #include "../../uapi/neuron_native.h"
 #include "file.h"
+#include "options.h"
 #include "processes.h"
 
 #define MAX_LINKS 8
@@ -42,9 +43,7 @@ static struct {
 	unsigned int lnc;		/* 0: what the device has by default */
 } options;
 
-/* What argp looks for in the program. */
-__attribute__((visibility("default"))) const char *argp_program_version =
-	"neuron-ls " NEURON_VERSION;
+TOOL_VERSION("neuron-ls");
 
 static const struct argp_option argp_options[] = {
 	{ "json", 'j', NULL, 0, "Print JSON", 0 },
@@ -63,11 +62,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			argp_error(state, "--lnc is 1 or 2, not \"%s\"", arg);
 		options.lnc = (unsigned int)(*arg - '0');
 		return 0;
-	case ARGP_KEY_ARG:
-		argp_error(state, "there is nothing to be named: \"%s\"", arg);
-		return EINVAL;
-	default:
-		return ARGP_ERR_UNKNOWN;
+	default: return nothing_follows(key, arg, state);
 	}
 }
 
@@ -141,21 +136,9 @@ static void read_device(struct device *d, const struct neuron_device_entry *entr
 		snprintf(d->driver, sizeof(d->driver), "%.*s", (int)strcspn(text, "\n"), text);
 }
 
-/* Physical cores of a logical one: asked for, set for programs, or the device's default. */
 static unsigned int lnc(const struct device *d)
 {
-	struct neuron_placement placement = { .size = sizeof(placement) };
-	struct neuron_geometry g;
-	unsigned int n = options.lnc;
-	bool pairs = !neuron_instance_geometry(d->entry.instance, &g, NULL) && g.arch >= 3;
-
-	/* What else may be wrong in there does not matter here. */
-	neuron_placement_read(pairs, &placement);
-	if (!n)
-		n = placement.lnc;
-	if (!n)
-		n = pairs ? 2 : 1;
-	return d->entry.nr_cores % n ? 1 : n;
+	return logical_core(d->entry.instance, d->entry.nr_cores, options.lnc);
 }
 
 /* ---- topology ------------------------------------------------------------------------ */

@@ -9,24 +9,17 @@
 #include <errno.h>
 #include <error.h>
 #include <locale.h>
-#include <signal.h>
-#include <sys/resource.h>
-#include <time.h>
 
 #include <curses.h>
-#include <jansson.h>
 
 #include <neuron/neuron.h>
 
-#include "file.h"
 #include "options.h"
 #include "page.h"
-#include "processes.h"
-#include "sysfs.h"
+#include "watch.h"
 
 #define BATCH_COLS 80
 #define BATCH_ROWS 24
-#define SCAN_SECONDS 3		/* until processes are looked for again */
 
 enum { PANE_DEVICES, PANE_PROCESSES, NR_PANES };
 static const char *const sort_names[NR_PANES][4] = {
@@ -41,13 +34,9 @@ static struct {
 } options = { .delay = 1, .colour = true };
 
 static struct {
-	struct devices devices;
+	struct watch watch;
 	struct device **order;		/* as shown */
-	struct processes processes;
-	int *fdinfo;			/* of each process, 0 if it could not be opened */
-	double scanned;			/* when processes were looked for */
 	struct history history;
-	char driver[32];
 	unsigned int sort[NR_PANES];
 	bool reverse[NR_PANES];
 	char filter[40];
@@ -56,13 +45,9 @@ static struct {
 	/* What the cursor is on: the device, and how many lines below its first. */
 	unsigned int at_device;
 	size_t at_line, first_line, first_process;
-} top;
+} top = { .watch.devices.wanted = READ_MEMORY | READ_USE | READ_ERRORS };
 
-static volatile sig_atomic_t ended;
-
-/* What argp looks for in the program. */
-__attribute__((visibility("default"))) const char *argp_program_version =
-	"neuron-top " NEURON_VERSION;
+TOOL_VERSION("neuron-top");
 
 static const struct argp_option argp_options[] = {
 	{ "delay", 'd', "SECONDS", 0, "Between two refreshes, 0.1 to 3600; 1 by default", 0 },
@@ -87,11 +72,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'b': options.batch = true; return 0;
 	case 'j': options.json = true; return 0;
 	case 'C': options.colour = false; return 0;
-	case ARGP_KEY_ARG:
-		argp_error(state, "there is nothing to be named: \"%s\"", arg);
-		return EINVAL;
-	default:
-		return ARGP_ERR_UNKNOWN;
+	default: return nothing_follows(key, arg, state);
 	}
 }
 
@@ -104,85 +85,16 @@ static const struct argp argp = {
 
 /* ---- reading ------------------------------------------------------------------------- */
 
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-static void forget_processes(void)
-{
-	for (size_t i = 0; i < top.processes.count; i++)
-		if (top.fdinfo && top.fdinfo[i])
-			close(top.fdinfo[i]);
-	free(top.processes.list);
-	top.processes = (struct processes){ 0 };
-}
-
-/* Opens a lot of files in /proc, so that it is not done at each refresh. */
-static void scan_processes(void)
-{
-	char path[32];
-	int fd;
-
-	forget_processes();
-	if (find_processes("proc", &top.processes))
-		error(1, ENOMEM, "processes");
-	free(top.fdinfo);
-	top.fdinfo = calloc(top.processes.count + 1, sizeof(*top.fdinfo));
-	if (!top.fdinfo)
-		error(1, ENOMEM, "processes");
-	for (size_t i = 0; i < top.processes.count; i++) {
-		fd = open(top.processes.list[i].fdinfo, O_RDONLY | O_CLOEXEC);
-		top.fdinfo[i] = fd > 0 ? fd : 0;
-	}
-	/* Not kept open: the module could not be unloaded. */
-	for (size_t i = 0; i < top.devices.count; i++) {
-		struct device *d = top.devices.list[i];
-		int32_t owner[NEURON_MAX_CORES] = { 0 };
-
-		snprintf(path, sizeof(path), "dev/neuron%u", d->index);
-		fd = open(path, O_WRONLY | O_CLOEXEC);
-		d->owners_known = fd >= 0 && !core_owners(fd, d->nr_cores, owner);
-		for (unsigned int c = 0; c < d->nr_cores; c++)
-			d->core[c].owner = owner[c];
-		if (fd >= 0)
-			close(fd);
-	}
-	top.scanned = now();
-}
-
-/* Returns whether all of them are still there. */
-static bool read_processes(void)
-{
-	char text[4096];
-
-	for (size_t i = 0; i < top.processes.count; i++) {
-		ssize_t len;
-
-		if (!top.fdinfo[i])
-			continue;
-		len = pread(top.fdinfo[i], text, sizeof(text) - 1, 0);
-		if (len <= 0)
-			return false;
-		text[len] = 0;
-		parse_fdinfo(&top.processes.list[i], text);
-	}
-	return true;
-}
-
 static void sum_up(double time)
 {
 	uint64_t used = UNKNOWN;
 
-	for (size_t i = 0; i < top.devices.count; i++) {
-		struct device *d = top.devices.list[i];
+	for (size_t i = 0; i < top.watch.devices.count; i++) {
+		struct device *d = top.watch.devices.list[i];
 
 		d->nr_processes = 0;
-		for (size_t k = 0; k < top.processes.count; k++)
-			d->nr_processes += top.processes.list[k].device == d->index;
+		for (size_t k = 0; k < top.watch.processes.count; k++)
+			d->nr_processes += top.watch.processes.list[k].device == d->index;
 		add_known(&used, d->used);
 	}
 	history_add(&top.history, time, used);
@@ -191,8 +103,8 @@ static void sum_up(double time)
 static void refresh_all(void)
 {
 	double time = now();
-	bool changed = devices_read(&top.devices, time);
-	size_t n = top.devices.count;
+	bool changed = watch_read(&top.watch, time);
+	size_t n = top.watch.devices.count;
 
 	if (changed || !top.order) {
 		free(top.order);
@@ -200,11 +112,8 @@ static void refresh_all(void)
 		if (!top.order)
 			error(1, ENOMEM, "devices");
 		for (size_t i = 0; i < n; i++)
-			top.order[i] = top.devices.list[i];
-		read_line(AT_FDCWD, "sys/module/neuron/version", top.driver, sizeof(top.driver));
+			top.order[i] = top.watch.devices.list[i];
 	}
-	if (changed || !top.scanned || time - top.scanned >= SCAN_SECONDS || !read_processes())
-		scan_processes();
 	sum_up(time);
 }
 
@@ -259,14 +168,14 @@ static bool matches(const struct process *p)
 /* Those that are to be shown, in order; ends with NULL, to be freed. */
 static const struct process **shown_processes(size_t *count)
 {
-	const struct process **list = calloc(top.processes.count + 1, sizeof(*list));
+	const struct process **list = calloc(top.watch.processes.count + 1, sizeof(*list));
 
 	if (!list)
 		error(1, ENOMEM, "processes");
 	*count = 0;
-	for (size_t i = 0; i < top.processes.count; i++)
-		if (matches(&top.processes.list[i]))
-			list[(*count)++] = &top.processes.list[i];
+	for (size_t i = 0; i < top.watch.processes.count; i++)
+		if (matches(&top.watch.processes.list[i]))
+			list[(*count)++] = &top.watch.processes.list[i];
 	qsort(list, *count, sizeof(*list), compare_processes);
 	return list;
 }
@@ -277,7 +186,7 @@ static void draw_title(struct page *page)
 {
 	struct line *line = add_line(page, NULL);
 	uint64_t used = UNKNOWN, total = 0;
-	size_t n = top.devices.count;
+	size_t n = top.watch.devices.count;
 	bool emulated = false;
 	time_t t = time(NULL);
 	struct tm tm;
@@ -285,13 +194,13 @@ static void draw_title(struct page *page)
 	int cols;
 
 	for (size_t i = 0; i < n; i++) {
-		emulated |= top.devices.list[i]->emulated;
-		add_known(&used, top.devices.list[i]->used);
-		total += top.devices.list[i]->total;
+		emulated |= top.watch.devices.list[i]->emulated;
+		add_known(&used, top.watch.devices.list[i]->used);
+		total += top.watch.devices.list[i]->total;
 	}
 	put(page, line, HEAD, "neuron-top: %zu device%s%s%s%s%s%s", n, n == 1 ? "" : "s",
-	    n ? ", " : "", n ? top.devices.list[0]->instance : "",
-	    emulated ? " (software)" : "", *top.driver ? ", driver " : "", top.driver);
+	    n ? ", " : "", n ? top.watch.devices.list[0]->instance : "",
+	    emulated ? " (software)" : "", *top.watch.driver ? ", driver " : "", top.watch.driver);
 	strftime(clock, sizeof(clock), "%T", localtime_r(&t, &tm));
 	pad(page, line, HEAD, page->cols - 16);
 	put(page, line, HEAD, " %8s (%ss)", clock, rate(options.delay));
@@ -440,19 +349,19 @@ static void draw_device(struct page *page, struct device *d)
 
 static void draw_devices(struct page *page)
 {
-	qsort(top.order, top.devices.count, sizeof(*top.order), compare_devices);
-	for (size_t i = 0; i < top.devices.count; i++)
+	qsort(top.order, top.watch.devices.count, sizeof(*top.order), compare_devices);
+	for (size_t i = 0; i < top.watch.devices.count; i++)
 		draw_device(page, top.order[i]);
-	if (!top.devices.count)
+	if (!top.watch.devices.count)
 		put(page, add_line(page, NULL), PLAIN, "No Neuron device. Is the module loaded "
 		    "(modprobe neuron_emu)?");
 }
 
 static const struct device *device_of(const struct process *p)
 {
-	for (size_t i = 0; i < top.devices.count; i++)
-		if (top.devices.list[i]->index == p->device)
-			return top.devices.list[i];
+	for (size_t i = 0; i < top.watch.devices.count; i++)
+		if (top.watch.devices.list[i]->index == p->device)
+			return top.watch.devices.list[i];
 	return NULL;
 }
 
@@ -488,8 +397,8 @@ static void draw_processes(struct page *page)
 
 static void open_or_close(bool open)
 {
-	for (size_t i = 0; i < top.devices.count; i++)
-		top.devices.list[i]->opened = open;
+	for (size_t i = 0; i < top.watch.devices.count; i++)
+		top.watch.devices.list[i]->opened = open;
 	top.at_line = 0;
 }
 
@@ -519,16 +428,6 @@ static void print_text(void)
 	free(page.line);
 }
 
-static json_t *json_value(uint64_t value)
-{
-	return value == UNKNOWN ? json_null() : json_integer(INT(value));
-}
-
-static json_t *json_rate(double value)
-{
-	return isnan(value) ? json_null() : json_real(value);
-}
-
 static json_t *core_json(const struct device *d, unsigned int number)
 {
 	const struct core *c = &d->core[number];
@@ -554,8 +453,8 @@ static json_t *processes_json(const struct device *d)
 {
 	json_t *list = json_array();
 
-	for (size_t i = 0; i < top.processes.count; i++) {
-		const struct process *p = &top.processes.list[i];
+	for (size_t i = 0; i < top.watch.processes.count; i++) {
+		const struct process *p = &top.watch.processes.list[i];
 
 		if (p->device == d->index)
 			json_array_append_new(list, json_pack(
@@ -596,19 +495,16 @@ static void print_object(void)
 {
 	json_t *list = json_array(), *o;
 
-	for (size_t i = 0; i < top.devices.count; i++)
-		json_array_append_new(list, device_json(top.devices.list[i]));
+	for (size_t i = 0; i < top.watch.devices.count; i++)
+		json_array_append_new(list, device_json(top.watch.devices.list[i]));
 	o = json_pack("{s:i, s:I, s:f, s:s, s:o}", "schema_version", 1, "time", INT(time(NULL)),
-		      "delay", options.delay, "driver", top.driver, "neuron_devices", list);
-	if (!o || json_dumpf(o, stdout, JSON_COMPACT | JSON_PRESERVE_ORDER) || putchar('\n') < 0)
-		error(1, o ? errno : ENOMEM, "output");
-	json_decref(o);
+		      "delay", options.delay, "driver", top.watch.driver, "neuron_devices", list);
+	print_json_line(o);
 }
 
 static void run_batch(void)
 {
-	struct timespec t = { (time_t)options.delay,
-			      (long)((options.delay - floor(options.delay)) * 1e9) };
+	struct timespec t = timespec_of(options.delay);
 
 	for (unsigned long i = 0; !options.count || i < options.count; i++) {
 		if (i)
@@ -629,11 +525,6 @@ static void run_batch(void)
 }
 
 /* ---- the screen ---------------------------------------------------------------------- */
-
-static void signalled(int number)
-{
-	ended = number;
-}
 
 static void start_colours(void)
 {
@@ -827,8 +718,8 @@ static void open_device(const struct page *devices, int how)
 
 static bool any_opened(void)
 {
-	for (size_t i = 0; i < top.devices.count; i++)
-		if (top.devices.list[i]->opened)
+	for (size_t i = 0; i < top.watch.devices.count; i++)
+		if (top.watch.devices.list[i]->opened)
 			return true;
 	return false;
 }
@@ -897,14 +788,10 @@ static bool press(const struct page *devices, int key)
 
 static void start_screen(void)
 {
-	struct sigaction act = { .sa_handler = signalled };
-
 	if (!newterm(NULL, stdout, stdin))
 		error(1, 0, "terminal \"%s\" is not known; use --batch",
 		      getenv("TERM") ? getenv("TERM") : "");
-	sigaction(SIGINT, &act, NULL);
-	sigaction(SIGTERM, &act, NULL);
-	sigaction(SIGHUP, &act, NULL);
+	catch_signals();
 	cbreak();
 	noecho();
 	keypad(stdscr, TRUE);
@@ -950,45 +837,24 @@ static void run_screen(void)
 	free(devices.line);
 }
 
-/* Sixteen devices have thousands of files.  Root may have more than its limit. */
-static void raise_file_limit(void)
-{
-	struct rlimit files = { 65536, 65536 };
-
-	if (!setrlimit(RLIMIT_NOFILE, &files) || getrlimit(RLIMIT_NOFILE, &files))
-		return;
-	files.rlim_cur = files.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &files);
-}
-
 int main(int argc, char **argv)
 {
-	const char *root = getenv("NEURON_TOP_ROOT");	/* of tests */
 	bool none;
 
 	setlocale(LC_CTYPE, "");
 	argp_err_exit_status = 2;
 	argp_parse(&argp, argc, argv, 0, NULL, NULL);
-	if (chdir(root && *root ? root : "/"))
-		error(1, errno, "%s", root);
-	raise_file_limit();
+	watch_start();
 	if (options.batch || options.json || !isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO))
 		run_batch();
 	else
 		run_screen();
-	none = !top.devices.count;
+	none = !top.watch.devices.count;
 	if (none)
 		fputs("neuron-top: no Neuron device; is the module loaded (modprobe "
 		      "neuron_emu)?\n", stderr);
-	forget_processes();
-	for (size_t i = 0; i < top.devices.count; i++)
-		device_close(top.devices.list[i]);
-	free(top.devices.list);
+	watch_end(&top.watch);
 	free(top.order);
-	free(top.fdinfo);
-	if (ended) {
-		signal(ended, SIG_DFL);
-		raise(ended);
-	}
+	end_by_signal();
 	return none;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What neuron-preflight and neuron-profile take from the command line and the environment. */
+/* What tools take from the command line and the environment. */
 #ifndef NEURON_TOOLS_OPTIONS_H
 #define NEURON_TOOLS_OPTIONS_H
 
@@ -14,6 +14,37 @@
 
 #include "../common/env.h"
 #include "../common/util.h"
+
+/* What argp looks for in the program. */
+#define TOOL_VERSION(name) \
+	__attribute__((visibility("default"))) const char *argp_program_version = \
+		name " " NEURON_VERSION
+
+/* The rest of a parser for options that nothing follows. */
+static inline error_t nothing_follows(int key, const char *arg, const struct argp_state *state)
+{
+	if (key != ARGP_KEY_ARG)
+		return ARGP_ERR_UNKNOWN;
+	argp_error(state, "there is nothing to be named: \"%s\"", arg);
+	return EINVAL;
+}
+
+/* Physical cores of a logical one: asked for, set for programs, or the device's default. */
+static inline unsigned int logical_core(const char *instance, unsigned int nr_cores,
+					unsigned int n)
+{
+	struct neuron_placement placement = { .size = sizeof(placement) };
+	struct neuron_geometry g;
+	bool pairs = !neuron_instance_geometry(instance, &g, NULL) && g.arch >= 3;
+
+	/* What else may be wrong in there does not matter here. */
+	neuron_placement_read(pairs, &placement);
+	if (!n)
+		n = placement.lnc;
+	if (!n)
+		n = pairs ? 2 : 1;
+	return nr_cores % n ? 1 : n;
+}
 
 /* KIND=MIB, kinds as in NEURON_RT_PROFILE_BUF_<KIND>_MB; 0 or -EINVAL. */
 static inline int profile_buffer(const char *arg, struct neuron_profile_opts *opts)

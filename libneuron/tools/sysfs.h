@@ -86,8 +86,11 @@ static const struct {
 
 #define NR_ERRORS ARRAY_SIZE(errors)
 
+/* Which files are opened: what is not needed is not read. */
+enum { READ_MEMORY = 1, READ_USE = 2, READ_ERRORS = 4, READ_ECC = 8 };
+
 struct counter {
-	int fd;			/* 0: there is no such file */
+	int fd;			/* 0: there is no such file, or it is not wanted */
 	uint64_t now;		/* or UNKNOWN */
 	uint64_t before;	/* what it was the time before, or UNKNOWN */
 };
@@ -97,10 +100,22 @@ static const char *const hbm_files[] = { "total", "used", "free", "largest_free"
 
 /* Files, or directories with a file "total": the published guide has both forms. */
 enum { CORE_MEMORY, CORE_HOST, CORE_INFERENCES, CORE_TIME_IN_USE, CORE_FLOPS, NR_CORE_FILES };
-static const char *const core_files[] = {
-	"memory_usage/device_mem", "memory_usage/host_mem", "other_info/inference_count",
-	"other_info/nc_time_in_use", "other_info/flop_count",
+static const struct {
+	const char *name;
+	unsigned int wanted;
+} core_files[] = {
+	{ "memory_usage/device_mem", READ_MEMORY },
+	{ "memory_usage/host_mem", READ_MEMORY },
+	{ "other_info/inference_count", READ_USE | READ_ERRORS },
+	{ "other_info/nc_time_in_use", READ_USE },
+	{ "other_info/flop_count", READ_USE },
 };
+
+static const char *const ecc_files[] = {
+	"mem_ecc_corrected", "mem_ecc_uncorrected", "sram_ecc_corrected", "sram_ecc_uncorrected",
+};
+
+#define NR_ECC ARRAY_SIZE(ecc_files)
 
 struct hbm {
 	struct counter file[NR_HBM_FILES];
@@ -130,10 +145,10 @@ struct device {
 	ino_t ino;		/* another one if a device came back under its number */
 	bool seen, opened, owners_known;
 	bool emulated;
-	char name[32], instance[32];
+	char name[32], instance[32], arch[16], core_arch[16];
 	unsigned int nr_cores, nr_hbms;
 	unsigned int core_hbm[NEURON_MAX_CORES];
-	struct counter host;
+	struct counter host, ecc[NR_ECC];
 	struct hbm hbm[NEURON_MAX_HBMS];
 	struct core core[NEURON_MAX_CORES];
 	struct history history;
@@ -144,6 +159,7 @@ struct device {
 };
 
 struct devices {
+	unsigned int wanted;	/* READ_*, set before the first reading */
 	DIR *dir;
 	struct device **list;	/* by number */
 	size_t count, max;
@@ -254,23 +270,18 @@ static inline void core_counter(struct counter *c, int dir, const char *group, c
 		counter_open(c, dir, path);
 }
 
-static inline void core_open(struct core *c, int dir)
+static inline void core_open(struct core *c, int dir, unsigned int wanted)
 {
 	for (size_t i = 0; i < NR_CORE_FILES; i++)
-		core_counter(&c->file[i], dir, "", core_files[i]);
-	for (size_t i = 0; i < NR_CATEGORIES; i++)
+		if (core_files[i].wanted & wanted)
+			core_counter(&c->file[i], dir, "", core_files[i].name);
+	for (size_t i = 0; i < NR_CATEGORIES && wanted & READ_MEMORY; i++)
 		core_counter(&c->category[i], dir, "memory_usage/device_mem/", categories[i].dir);
-	for (size_t i = 0; i < NR_ERRORS; i++) {
+	for (size_t i = 0; i < NR_ERRORS && wanted & READ_ERRORS; i++) {
 		core_counter(&c->error[i], dir, "status/", errors[i].dir);
 		if (!c->error[i].fd && errors[i].old)
 			core_counter(&c->error[i], dir, "status/", errors[i].old);
 	}
-}
-
-static inline void hbm_open(struct hbm *h, int dir)
-{
-	for (size_t i = 0; i < NR_HBM_FILES; i++)
-		counter_open(&h->file[i], dir, hbm_files[i]);
 }
 
 /* What another driver does not tell, the kind of device does. */
@@ -295,11 +306,12 @@ static inline int open_sub(int dir, const char *name, unsigned int number)
 }
 
 /* NULL: it went away meanwhile, or there is no memory. */
-static inline struct device *device_open(int root, unsigned int index, ino_t ino)
+static inline struct device *device_open(int root, unsigned int index, ino_t ino,
+					 unsigned int wanted)
 {
 	struct device *d = calloc(1, sizeof(*d));
 	int dir = open_sub(root, "neuron", index), sub;
-	char text[32];
+	char text[64];
 
 	if (!d || dir < 0) {
 		free(d);
@@ -313,14 +325,24 @@ static inline struct device *device_open(int root, unsigned int index, ino_t ino
 	read_line(dir, "info/architecture/instance_type", d->instance, sizeof(d->instance));
 	read_line(dir, "emulated", text, sizeof(text));
 	d->emulated = atoi(text) == 1;
-	counter_open(&d->host, dir, "stats/memory_usage/host_mem/total");
+	read_line(dir, "info/architecture/arch_type", d->arch, sizeof(d->arch));
+	read_line(dir, "neuron_core0/info/architecture/arch_type", d->core_arch,
+		  sizeof(d->core_arch));
+	if (wanted & READ_MEMORY)
+		counter_open(&d->host, dir, "stats/memory_usage/host_mem/total");
+	for (size_t i = 0; i < NR_ECC && wanted & READ_ECC; i++) {
+		snprintf(text, sizeof(text), "stats/hardware/%s", ecc_files[i]);
+		counter_open(&d->ecc[i], dir, text);
+	}
 	while (d->nr_hbms < NEURON_MAX_HBMS && (sub = open_sub(dir, "hbm", d->nr_hbms)) >= 0) {
-		hbm_open(&d->hbm[d->nr_hbms++], sub);
+		for (size_t i = 0; i < NR_HBM_FILES && wanted & READ_MEMORY; i++)
+			counter_open(&d->hbm[d->nr_hbms].file[i], sub, hbm_files[i]);
+		d->nr_hbms++;
 		close(sub);
 	}
 	while (d->nr_cores < NEURON_MAX_CORES &&
 	       (sub = open_sub(dir, "neuron_core", d->nr_cores)) >= 0) {
-		core_open(&d->core[d->nr_cores++], sub);
+		core_open(&d->core[d->nr_cores++], sub, wanted);
 		close(sub);
 	}
 	read_geometry(d);
@@ -332,6 +354,8 @@ static inline struct device *device_open(int root, unsigned int index, ino_t ino
 static inline void device_each(struct device *d, void (*f)(struct counter *))
 {
 	f(&d->host);
+	for (size_t i = 0; i < NR_ECC; i++)
+		f(&d->ecc[i]);
 	for (unsigned int i = 0; i < d->nr_hbms; i++)
 		for (size_t k = 0; k < NR_HBM_FILES; k++)
 			f(&d->hbm[i].file[k]);
@@ -443,7 +467,7 @@ static inline void device_found(struct devices *all, unsigned int index, ino_t i
 	}
 	if (array_grow((void **)&all->list, all->count, &all->max, sizeof(*all->list)))
 		return;
-	d = device_open(dirfd(all->dir), index, ino);
+	d = device_open(dirfd(all->dir), index, ino, all->wanted);
 	if (!d)
 		return;
 	d->seen = true;
@@ -500,6 +524,24 @@ static inline bool devices_read(struct devices *all, double time)
 		device_read(all->list[i], time, all->time ? time - all->time : 0);
 	all->time = time;
 	return changed;
+}
+
+/* NULL: there is no such device. */
+static inline struct device *devices_find(const struct devices *all, unsigned int index)
+{
+	for (size_t i = 0; i < all->count; i++)
+		if (all->list[i]->index == index)
+			return all->list[i];
+	return NULL;
+}
+
+static inline void devices_close(struct devices *all)
+{
+	for (size_t i = 0; i < all->count; i++)
+		device_close(all->list[i]);
+	free(all->list);
+	if (all->dir)
+		closedir(all->dir);
 }
 
 #endif

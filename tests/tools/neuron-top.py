@@ -29,7 +29,7 @@ work = pathlib.Path(tempfile.mkdtemp())
 root = work / 'root'
 devices = root / 'sys/devices/virtual/neuron_device'
 env = {**os.environ, 'LD_LIBRARY_PATH': str(TOP / 'libneuron/build'), 'LC_ALL': 'C.UTF-8',
-       'NEURON_TOP_ROOT': str(root)}
+       'NEURON_TOOLS_ROOT': str(root)}
 env.pop('NO_COLOR', None)
 
 
