@@ -173,6 +173,7 @@ complete_bash() {
 		cd /usr/share/neuron/models
 		try --topology neuron-ls --t
 		try --iterations= neuron-top --it
+		try --listen neuron-monitor --li
 		try unpack neuron-neff ""
 		try mnist-int8.neff neuron-neff info mn
 		try --session-file= neuron-profile capture --s
@@ -256,6 +257,9 @@ part_install() {
 	point "tools run" inside 'for tool in /usr/bin/neuron-*; do "$tool" --help >/dev/null; done
 		neuron-neff info -V /usr/share/neuron/models/mnist-int8.neff'
 	point "programs compile" compile
+	point "neuron-monitor.service is there, and not enabled" inside \
+		'dpkg -L neuron-open-tools | grep -qx ".*/lib/systemd/system/neuron-monitor.service"
+		[ -z "$(find /etc/systemd -name "neuron-monitor*" | tee /dev/stderr)" ]'
 	point "bash completes" complete_bash
 	point "zsh completes" complete_zsh
 	[ "$all" != all ] || [ "$release" != debian-12 ] || guests

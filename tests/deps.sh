@@ -27,15 +27,15 @@ for group; do
 	print)	print=1 ;;
 	build)	packages+=(gcc make libc6-dev pkg-config libarchive-dev
 			   libjansson-dev nettle-dev zlib1g-dev libudev-dev
-			   libsmartcols-dev libncurses-dev pahole kmod) ;;
+			   libsmartcols-dev libncurses-dev libmicrohttpd-dev pahole kmod) ;;
 	test)	packages+=(gcc make libc6-dev pkg-config libcmocka-dev python3
 			   libarchive-dev libjansson-dev nettle-dev zlib1g-dev
-			   libudev-dev procps strace tmux) ;;
+			   libudev-dev procps python3-prometheus-client strace tmux) ;;
 	vm)	packages+=(gcc make libc6-dev bc bison flex libelf-dev libssl-dev
 			   pahole kmod cpio gzip xz-utils tar busybox-static dash
 			   qemu-system-x86 rsync libarchive-dev libjansson-dev nettle-dev
-			   zlib1g-dev libudev-dev libsmartcols-dev libncurses-dev pkg-config udev
-			   systemd) ;;
+			   zlib1g-dev libudev-dev libsmartcols-dev libncurses-dev libmicrohttpd-dev
+			   pkg-config udev systemd) ;;
 	dkms)	packages+=(dkms patch pahole kmod) ;;
 	model)	packages+=(python3 python3-numpy gcc make libc6-dev libarchive-dev
 			   libjansson-dev nettle-dev zlib1g-dev)

@@ -40,6 +40,7 @@ places() {
 	guest	adduser USER neuron
 	guest	neuron-ls
 	no	neuron-top	tests/tools/neuron-top.py, it would not end
+	no	neuron-monitor	tests/tools/neuron-monitor.py, likewise
 	guest	neuron-mem
 	guest	neuron-mem --failures
 	guest	neuron-preflight model.neff

@@ -243,6 +243,7 @@ run_step() {
 			step libraries tests/tools/libraries.sh
 			step neuron-neff tests/tools/neuron-neff.sh
 			step neuron-top tests/tools/neuron-top.py
+			step neuron-monitor tests/tools/neuron-monitor.py
 			step install tests/tools/install.sh ;;
 	readme)		step readme tests/readme.sh debian-12 build ;;
 	debian-*)	step "$1" tests/readme.sh "$1" ;;

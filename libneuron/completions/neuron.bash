@@ -29,7 +29,12 @@ _neuron()
 	"neuron-neff "@(-o|--output)|"neuron-pack "@(-o|--output)|"neuron-profile "@(-s|--session-file)|\
 	"neuron-mem "@(-s|--svg))
 		_filedir ;;
-	"neuron-top "@(-d|--delay|-n|--iterations)|"neuron-mem "@(-n|--iterations|-r|--rows|-w|--watch))
+	"neuron-monitor "@(-c|--config-file))
+		_filedir json ;;
+	"neuron-monitor "@(-t|--textfile))
+		_filedir prom ;;
+	"neuron-top "@(-d|--delay|-n|--iterations)|"neuron-mem "@(-n|--iterations|-r|--rows|-w|--watch)|\
+	"neuron-monitor "@(-p|--period|-n|--iterations))
 		COMPREPLY=() ;;
 	*)	if ! $split; then
 			_neuron_word
@@ -61,5 +66,5 @@ _neuron_word()
 			printf '%s\n' neuron* | sed -n 's/^neuron\([0-9]\)/\1/p')" -- "$cur") ;;
 	esac
 } &&
-	complete -F _neuron neuron-demo neuron-ls neuron-mem neuron-neff neuron-pack \
+	complete -F _neuron neuron-demo neuron-ls neuron-mem neuron-monitor neuron-neff neuron-pack \
 		neuron-preflight neuron-profile neuron-top

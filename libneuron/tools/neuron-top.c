@@ -791,7 +791,7 @@ static void start_screen(void)
 	if (!newterm(NULL, stdout, stdin))
 		error(1, 0, "terminal \"%s\" is not known; use --batch",
 		      getenv("TERM") ? getenv("TERM") : "");
-	catch_signals();
+	handle_signals(signalled);
 	cbreak();
 	noecho();
 	keypad(stdscr, TRUE);

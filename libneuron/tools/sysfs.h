@@ -87,7 +87,7 @@ static const struct {
 #define NR_ERRORS ARRAY_SIZE(errors)
 
 /* Which files are opened: what is not needed is not read. */
-enum { READ_MEMORY = 1, READ_USE = 2, READ_ERRORS = 4, READ_ECC = 8 };
+enum { READ_SIZE = 1, READ_MEMORY = 2, READ_USE = 4, READ_ERRORS = 8, READ_ECC = 16 };
 
 struct counter {
 	int fd;			/* 0: there is no such file, or it is not wanted */
@@ -158,8 +158,14 @@ struct device {
 	double busy, inferences_per_s, errors_per_s;
 };
 
+/* Where there are more cores, their errors are read in turns, each within some seconds. */
+#define FEW_CORES 16
+#define ERROR_SECONDS 4
+
 struct devices {
 	unsigned int wanted;	/* READ_*, set before the first reading */
+	bool spread;		/* errors of a core need not be read each time */
+	unsigned int turn;
 	DIR *dir;
 	struct device **list;	/* by number */
 	size_t count, max;
@@ -195,6 +201,11 @@ static inline void counter_read(struct counter *c)
 	c->now = strtoull(text, &end, 10);
 	if (errno || end == text)
 		c->now = UNKNOWN;
+}
+
+static inline void counter_keep(struct counter *c)
+{
+	c->before = c->now;
 }
 
 /* Unknown the first time, and when somebody has cleared the file. */
@@ -335,8 +346,9 @@ static inline struct device *device_open(int root, unsigned int index, ino_t ino
 		counter_open(&d->ecc[i], dir, text);
 	}
 	while (d->nr_hbms < NEURON_MAX_HBMS && (sub = open_sub(dir, "hbm", d->nr_hbms)) >= 0) {
-		for (size_t i = 0; i < NR_HBM_FILES && wanted & READ_MEMORY; i++)
-			counter_open(&d->hbm[d->nr_hbms].file[i], sub, hbm_files[i]);
+		for (size_t i = 0; i < NR_HBM_FILES; i++)
+			if (wanted & (i == HBM_TOTAL ? READ_MEMORY | READ_SIZE : READ_MEMORY))
+				counter_open(&d->hbm[d->nr_hbms].file[i], sub, hbm_files[i]);
 		d->nr_hbms++;
 		close(sub);
 	}
@@ -350,8 +362,9 @@ static inline struct device *device_open(int root, unsigned int index, ino_t ino
 	return d;
 }
 
-/* Calls @f for each counter of a device. */
-static inline void device_each(struct device *d, void (*f)(struct counter *))
+/* Calls @f for each counter of a device, but for errors only of one core in @every; else @others. */
+static inline void device_each(struct device *d, void (*f)(struct counter *), unsigned int every,
+			       unsigned int first, void (*others)(struct counter *))
 {
 	f(&d->host);
 	for (size_t i = 0; i < NR_ECC; i++)
@@ -365,7 +378,7 @@ static inline void device_each(struct device *d, void (*f)(struct counter *))
 		for (size_t k = 0; k < NR_CATEGORIES; k++)
 			f(&d->core[i].category[k]);
 		for (size_t k = 0; k < NR_ERRORS; k++)
-			f(&d->core[i].error[k]);
+			(i % every == first ? f : others)(&d->core[i].error[k]);
 	}
 }
 
@@ -377,7 +390,7 @@ static inline void counter_close(struct counter *c)
 
 static inline void device_close(struct device *d)
 {
-	device_each(d, counter_close);
+	device_each(d, counter_close, 1, 0, counter_close);
 	free(d);
 }
 
@@ -415,12 +428,13 @@ static inline bool core_in_use(const struct device *d, const struct core *c)
 	return used != UNKNOWN && used > (driver == UNKNOWN ? 0 : driver);
 }
 
-static inline void device_read(struct device *d, double time, double seconds)
+static inline void device_read(struct device *d, double time, double seconds, unsigned int every,
+			       unsigned int turn)
 {
 	uint64_t total = UNKNOWN, used = UNKNOWN, by_core = UNKNOWN;
 	double busy = NAN;
 
-	device_each(d, counter_read);
+	device_each(d, counter_read, every, turn % every, counter_keep);
 	d->inferences_per_s = NAN;
 	d->errors_per_s = NAN;
 	d->cores_in_use = 0;
@@ -502,7 +516,8 @@ static inline size_t devices_list(struct devices *all)
 static inline bool devices_read(struct devices *all, double time)
 {
 	bool had_dir = all->dir, changed = false;
-	size_t kept = 0, before = all->count;
+	size_t kept = 0, before = all->count, nr_cores = 0;
+	unsigned int every = 1;
 
 	for (size_t i = 0; i < all->count; i++)
 		all->list[i]->seen = false;
@@ -521,7 +536,13 @@ static inline bool devices_read(struct devices *all, double time)
 	if (changed && kept)
 		qsort(all->list, kept, sizeof(*all->list), device_order);
 	for (size_t i = 0; i < kept; i++)
-		device_read(all->list[i], time, all->time ? time - all->time : 0);
+		nr_cores += all->list[i]->nr_cores;
+	/* More than half of all files tell of errors; a read of each takes 2 us. */
+	if (all->spread && !changed && nr_cores > FEW_CORES && time - all->time < ERROR_SECONDS)
+		every = ERROR_SECONDS;
+	all->turn++;
+	for (size_t i = 0; i < kept; i++)
+		device_read(all->list[i], time, all->time ? time - all->time : 0, every, all->turn);
 	all->time = time;
 	return changed;
 }

@@ -144,9 +144,10 @@ static inline void signalled(int number)
 	ended = number;
 }
 
-static inline void catch_signals(void)
+/* With @handler, those that end a program. */
+static inline void handle_signals(void (*handler)(int))
 {
-	struct sigaction act = { .sa_handler = signalled };
+	struct sigaction act = { .sa_handler = handler };
 
 	sigaction(SIGINT, &act, NULL);
 	sigaction(SIGTERM, &act, NULL);

@@ -57,6 +57,10 @@ check "R3: and runs" 'LD_LIBRARY_PATH=$prefix/lib "$dir/nrt.c.out"'
 check "R3: with neuron.pc" 'compile "$dir/neuron.c" neuron'
 check "R3: and runs" 'LD_LIBRARY_PATH=$prefix/lib "$dir/neuron.c.out"'
 
+unit=$prefix/lib/systemd/system/neuron-monitor.service
+check "neuron-monitor.service is understood" '[ -z "$(systemd-analyze verify --man=no "$unit" 2>&1 | tee /dev/stderr)" ]'
+check "and has a sandbox" 'systemd-analyze security --offline=yes --threshold=30 "$unit"'
+
 touch "$prefix/bin/mine" "$prefix/include/neuron/mine.h"
 check "make uninstall" 'make -s uninstall PREFIX="$prefix"'
 check "make uninstall takes what make install brought, nothing else" \

@@ -7,106 +7,17 @@ For tools that were built (make lib). The screen is that of tmux.
 
 import json
 import os
-import pathlib
 import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 
-TOP = pathlib.Path(__file__).resolve().parents[2]
-TOOL = TOP / 'libneuron/build/neuron-top'
-GIB = 1 << 30
-CATEGORIES = ('model_code constants tensors model_shared_scratchpad nonshared_scratchpad '
-              'runtime_memory dma_rings collectives notifications driver_memory '
-              'uncategorized').split()
-STATUS = ('success timeout hw_error oob_error exec_bad_input generic_error failure '
-          'infer_completed_with_error execute_completed_with_error '
-          'execute_completed_with_num_error infer_completed_with_num_error').split()
+from tree import (GIB, Tool, counter, devices, env, make_device, make_tree, run_tests, show, work,
+                  write)
 
-work = pathlib.Path(tempfile.mkdtemp())
-root = work / 'root'
-devices = root / 'sys/devices/virtual/neuron_device'
-env = {**os.environ, 'LD_LIBRARY_PATH': str(TOP / 'libneuron/build'), 'LC_ALL': 'C.UTF-8',
-       'NEURON_TOOLS_ROOT': str(root)}
-env.pop('NO_COLOR', None)
-
-
-def write(path, value):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f'{value}\n')
-
-
-def counter(n, core, name):
-    return devices / f'neuron{n}/neuron_core{core}/stats/{name}/total'
-
-
-def make_core(n, core):
-    memory = {}
-    if n == core == 0:
-        memory = {'tensors': 4 * GIB, 'model_code': GIB, 'driver_memory': 4096}
-    for category in CATEGORIES:
-        write(counter(n, core, f'memory_usage/device_mem/{category}'), memory.get(category, 0))
-    write(counter(n, core, 'memory_usage/device_mem'), sum(memory.values()))
-    write(counter(n, core, 'memory_usage/host_mem'), 1 << 20)
-    for status in STATUS:
-        write(counter(n, core, f'status/{status}'), 0)
-    for name in ('inference_count', 'nc_time_in_use', 'flop_count'):
-        write(counter(n, core, f'other_info/{name}'), 1000)
-
-
-def make_device(n, cores=8, hbms=4):
-    device = devices / f'neuron{n}'
-    write(device / 'core_count', cores)
-    write(device / 'emulated', 1)
-    write(device / 'info/architecture/device_name', 'Trainium2')
-    write(device / 'info/architecture/instance_type', 'trn2.48xlarge')
-    write(device / 'stats/memory_usage/host_mem/total', 8 << 20)
-    for hbm in range(hbms):
-        used = (5 * GIB if n == hbm == 0 else 0) + (n << 26)
-        for name, value in {'total': 24 * GIB, 'used': used, 'free': 24 * GIB - used,
-                            'largest_free': (24 * GIB - used) // 2,
-                            'high_water': 6 * GIB}.items():
-            write(device / f'hbm{hbm}/{name}', value)
-    for core in range(cores):
-        make_core(n, core)
-
-
-def make_process(pid, device, command, mib):
-    proc = root / f'proc/{pid}'
-    write(proc / 'comm', command.split()[0])
-    write(proc / 'cmdline', command.replace(' ', '\0'))
-    write(proc / 'fdinfo/3', f'drm-driver:\tneuron\nneuron-device:\t{device}\n'
-          f'drm-client-id:\t{pid}\ndrm-total-hbm0:\t{mib << 10} KiB\ndrm-total-memory:\t64 KiB')
-    (proc / 'fd').mkdir()
-    (proc / 'fd/3').symlink_to(f'/dev/neuron{device}')
-
-
-def make_tree(count):
-    shutil.rmtree(root, ignore_errors=True)
-    devices.mkdir(parents=True)
-    write(root / 'sys/module/neuron/version', '2.30')
-    for n in range(count):
-        make_device(n)
-    make_process(101, 0, 'python3 serve.py', 5120)
-    make_process(202, 15, 'trainer --epochs 3', 9216)
-    if os.geteuid() == 0:
-        os.chown(root / 'proc/202', 12345, 12345)
-
-
-def run(*arguments, **options):
-    return subprocess.run([TOOL, *arguments], env=env, capture_output=True, text=True,
-                          timeout=60, **options)
-
-
-def start(*arguments):
-    # pylint: disable=consider-using-with
-    return subprocess.Popen([TOOL, *arguments], env=env, stdout=subprocess.PIPE, text=True)
-
-
-def objects(*arguments):
-    return [json.loads(line) for line in run('--json', *arguments).stdout.splitlines()]
+TOP = Tool('neuron-top')
+TOOL = TOP.path
 
 
 class Screen:
@@ -148,7 +59,7 @@ class Screen:
 def text_fits():
     """16 devices in 24 lines of 80 columns"""
     make_tree(16)
-    lines = run('--batch', '-n', '1').stdout.splitlines()
+    lines = TOP.run('--batch', '-n', '1').stdout.splitlines()
     assert len(lines) <= 24 and max(map(len, lines)) <= 80, lines
     assert sum('Trainium2' in line for line in lines) == 16, lines
     assert '5.0G/96.0G' in lines[3] and ' 1/8 ' in lines[3] and '[#' in lines[3], lines[3]
@@ -159,7 +70,7 @@ def text_fits():
 def one_is_open():
     """a single device is open, a core has letters"""
     make_tree(1)
-    lines = run('--batch', '-n', '1').stdout.splitlines()
+    lines = TOP.run('--batch', '-n', '1').stdout.splitlines()
     assert len(lines) <= 24 and max(map(len, lines)) <= 80, lines
     assert any('HBM 0' in line and 'largest  9.5G frag  50%' in line for line in lines), lines
     assert any('core 0' in line and '[MTT' in line for line in lines), lines
@@ -169,7 +80,7 @@ def one_is_open():
 def json_values():
     """JSON has what the files say"""
     make_tree(16)
-    one, = objects('-n', '1')
+    one, = TOP.objects('-n', '1')
     assert one['schema_version'] == 1 and one['driver'] == '2.30'
     device = one['neuron_devices'][0]
     assert len(one['neuron_devices']) == 16 and device['emulated'] is True
@@ -186,7 +97,7 @@ def json_values():
 def rates():
     """rates are those between two refreshes, an error has its class"""
     make_tree(1)
-    top = start('--json', '-d', '1', '-n', '3')
+    top = TOP.start('--json', '-d', '1', '-n', '3')
     first = json.loads(top.stdout.readline())
     write(counter(0, 0, 'other_info/inference_count'), 1100)
     write(counter(0, 0, 'other_info/nc_time_in_use'), 501000)
@@ -221,23 +132,23 @@ def missing_files():
     flops = devices / 'neuron1/neuron_core0/stats/other_info/flop_count'
     shutil.rmtree(flops)
     flops.write_text('77\n')
-    zero, one = objects('-n', '1')[0]['neuron_devices']
+    zero, one = TOP.objects('-n', '1')[0]['neuron_devices']
     assert zero['used'] is None and zero['total'] == 96 * GIB, 'the kind is known'
     assert zero['cores'][0]['inferences'] is None and zero['hbms'] == []
     assert one['total'] is None and one['emulated'] is False and one['used'] == 0
     assert one['cores'][0]['flops'] == 77
-    text = run('-b', '-n', '1').stdout
+    text = TOP.run('-b', '-n', '1').stdout
     assert '-/96.0G' in text and '0/-' in text, text
     (devices / 'neuron0/core_count').write_text('')
     shutil.rmtree(devices / 'neuron1')
     (devices / 'neuron1').mkdir()
-    assert '-/-' in run('-b', '-n', '1').stdout
+    assert '-/-' in TOP.run('-b', '-n', '1').stdout
 
 
 def come_and_go():
     """devices that come, go and come back under the same number"""
     make_tree(3)
-    top = start('--json', '-d', '0.3')
+    top = TOP.start('--json', '-d', '0.3')
 
     def numbers():
         return [d['neuron_device'] for d in json.loads(top.stdout.readline())['neuron_devices']]
@@ -289,13 +200,13 @@ def usage():
     """status 2 for wrong options, 1 without a device, 0 for help"""
     make_tree(1)
     for wrong in (['-d', '0'], ['-d', 'x'], ['-n', '0'], ['--none'], ['x'], ['-d', 'nan']):
-        got = run(*wrong)
+        got = TOP.run(*wrong)
         assert got.returncode == 2 and got.stderr and not got.stdout, (wrong, got)
-    assert run('--help').returncode == 0 and run('--version').stdout.startswith('neuron-top ')
+    assert TOP.run('--help').returncode == 0 and TOP.run('--version').stdout.startswith('neuron-top ')
     make_tree(0)
-    got = run('-b', '-n', '1')
+    got = TOP.run('-b', '-n', '1')
     assert got.returncode == 1 and 'No Neuron device' in got.stdout, got
-    got = run('--json', '-n', '1')
+    got = TOP.run('--json', '-n', '1')
     assert got.returncode == 1 and json.loads(got.stdout)['neuron_devices'] == [], got
     got = subprocess.run(f'{TOOL} -b >/dev/full', shell=True, env=env, stderr=subprocess.DEVNULL,
                          check=False)
@@ -372,22 +283,8 @@ def no_colour():
         screen.end()
 
 
-def show(name, text):
-    print(f'# {name}:')
-    for line in text.rstrip().splitlines():
-        print(f'#   {line}')
-
-
-bad = 0
-for test in (text_fits, one_is_open, json_values, rates, missing_files, come_and_go, no_opens,
-             usage, screen_small, screen_large, no_colour):
-    try:
-        test()
-        print(f'ok - {test.__doc__}', flush=True)
-    except Exception as error:  # pylint: disable=broad-except
-        print(f'not ok - {test.__doc__}')
-        show(type(error).__name__, str(error))
-        bad = 1
+bad = run_tests(text_fits, one_is_open, json_values, rates, missing_files, come_and_go, no_opens,
+                usage, screen_small, screen_large, no_colour)
 for server in work.glob('tmux-*'):
     subprocess.run(['tmux', '-S', server, 'kill-server'], check=False, capture_output=True)
 shutil.rmtree(work)
