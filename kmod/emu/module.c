@@ -70,13 +70,11 @@ MODULE_PARM_DESC(pretend,
 
 static struct emu_device *emu_devices[EMU_MAX_DEVICES];
 
-static int __init emu_init(void)
+/* What the parameters say, for all devices; @preset: an instance, or NULL. */
+static int __init emu_parameters(struct emu_config *cfg, const struct emu_preset **preset)
 {
-	const struct emu_preset *preset = NULL;
+	int c = sysfs_match_string(emu_completion_names, completion);
 	const char *kind = arch;
-	const struct emu_arch *a;
-	int err = 0, c = sysfs_match_string(emu_completion_names, completion);
-	u32 i;
 
 	if (c < 0) {
 		pr_err("neuron_emu: completion=%s is not one of worker, inline, timer\n",
@@ -88,17 +86,26 @@ static int __init emu_init(void)
 		       emu_pretend);
 		return -EINVAL;
 	}
+	*preset = NULL;
 	if (instance) {
-		preset = emu_find_preset(instance);
-		if (!preset) {
+		*preset = emu_find_preset(instance);
+		if (!*preset) {
 			pr_err("neuron_emu: instance=%s is not known\n", instance);
 			return -EINVAL;
 		}
-		kind = preset->arch;
-		nr_devices = preset->nr_devices;
+		kind = (*preset)->arch;
+		nr_devices = (*preset)->nr_devices;
 	}
-	a = emu_find_arch(kind);
-	if (!a) {
+	*cfg = (struct emu_config){
+		.arch = emu_find_arch(kind),
+		.hbm_size = (u64)hbm_size << 20,
+		.reset_msec = reset_msec,
+		.completion = c,
+		.completion_nsec = completion_nsec,
+		.card_like = card_like,
+		.checks = checks,
+	};
+	if (!cfg->arch) {
 		pr_err("neuron_emu: arch=%s is not one of inf1, trn1, inf2, trn2, trn3\n", arch);
 		return -EINVAL;
 	}
@@ -107,11 +114,23 @@ static int __init emu_init(void)
 		       EMU_MAX_DEVICES);
 		return -EINVAL;
 	}
-	if (!emu_hbm_size_valid(a, hbm_size)) {
+	if (!emu_hbm_size_valid(cfg->arch, hbm_size)) {
 		pr_err("neuron_emu: hbm_size=%u is not in %u..%llu MiB\n", hbm_size,
-		       EMU_MIN_HBM_MIB, a->geo.hbm[0].size >> 20);
+		       EMU_MIN_HBM_MIB, cfg->arch->geo.hbm[0].size >> 20);
 		return -EINVAL;
 	}
+	return 0;
+}
+
+static int __init emu_init(void)
+{
+	const struct emu_preset *preset;
+	struct emu_config all;
+	int err = emu_parameters(&all, &preset);
+	u32 i;
+
+	if (err)
+		return err;
 	err = emu_arithmetic_choose(arithmetic);
 	if (err) {
 		pr_err("neuron_emu: arithmetic=%s: not known, or not on this processor\n",
@@ -122,19 +141,11 @@ static int __init emu_init(void)
 				      totalram_pages() / 2;
 	emu_debugfs_init();
 	for (i = 0; i < nr_devices && !err; i++) {
-		struct emu_config cfg = {
-			.arch = a,
-			.hbm_size = (u64)hbm_size << 20,
-			.reset_msec = reset_msec,
-			.serial = EMU_SERIAL(i),
-			.completion = c,
-			.completion_nsec = completion_nsec,
-			.card_like = card_like,
-			.checks = checks,
-		};
+		struct emu_config cfg = all;
 		struct emu_device *ed;
 
-		cfg.nr_neighbours = emu_neighbours(a, i, nr_devices, cfg.neighbours);
+		cfg.serial = EMU_SERIAL(i);
+		cfg.nr_neighbours = emu_neighbours(cfg.arch, i, nr_devices, cfg.neighbours);
 		/* neighbours refer to devices by number */
 		cfg.index = cfg.nr_neighbours ? (int)i : -1;
 		if (preset)
