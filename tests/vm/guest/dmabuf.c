@@ -615,6 +615,7 @@ int main(void)
 	uint64_t before;
 
 	CHECK(!system("modprobe neuron_importer"), "load the importer");
+	device_settles();
 	fd = open_node(O_RDWR);
 	before = used();
 	importers(alloc(fd, SIZE, 0, 0), "device memory");

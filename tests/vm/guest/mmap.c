@@ -232,12 +232,9 @@ static void next_owner(void)
 {
 	struct neuron_ioctl_resource_mmap_info r;
 	volatile uint32_t *p;
-	int i;
 
 	info(NEURON_DM_BLOCK_TPB, 0, NEURON_DM_RESOURCE_SBUF, &r);
-	/* Its core is being reset: mmap() does not wait. */
-	for (i = 0; i < 500 && !(p = map(fd, r.offset, r.size, PROT_READ)); i++)
-		usleep(10000);
+	p = map(fd, r.offset, r.size, PROT_READ);
 	CHECK(p && !p[0] && !p[PAGE / 4] && !p[geo.sbuf_size / 4 - 1],
 	      "the next owner's state buffer is clear");
 	munmap((void *)p, r.size);
@@ -245,11 +242,14 @@ static void next_owner(void)
 
 int main(void)
 {
+	device_settles();
 	fd = open_node(O_RDWR);
 	geo = geometry(fd);
 	resources();
 	datastore();
 	close(fd);
+	/* mmap() does not wait for the reset of a core. */
+	device_settles();
 	fd = open_node(O_RDWR);
 	next_owner();
 	close(fd);
