@@ -266,12 +266,11 @@ run_step() {
 				--log card-faults --test tests/card/guest_faults.c
 			step card-suites on_card card-suites 6.12 trn2:64 death grow notify \
 				zerocopy eventfd nrt_dump async dmabuf driver mmap nrt_async \
-				nrt_life neuron_group process profile refusals regs \
-				reset rings vendor_bugs
+				nrt_life profile refusals regs rings vendor_bugs
 			step card-demo with_card env CARD=trn2 tests/demo.sh
 			step card-shell with_card tests/vm/shell.py card ;;
-	card-all)	step card-all on_card card-all 6.12 trn2:64 ioctl_hostile \
-				vendor_table
+	card-all)	step card-all on_card card-all 6.12 trn2:64 compat \
+				ioctl_hostile neuron_group process reset vendor_table
 			step card-two with_card tests/vm/run.sh 6.12 --stack --mem 1536 \
 				--card trn1 --card inf2 --log card-two --test tests/card/guest_two.c
 			step card-6.1 on_card card-6.1 6.1 trn2:64 death driver dmabuf mmap \
