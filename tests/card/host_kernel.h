@@ -49,6 +49,7 @@ struct dentry;
 #define div64_u64(n, d)		((u64)(n) / (u64)(d))
 #define sysfs_streq(a, b)	(!strcmp(a, b))
 #define NSEC_PER_SEC		1000000000L
+#define NSEC_PER_MSEC		1000000L
 #define container_of(p, t, m)	((t *)((char *)(p) - offsetof(t, m)))
 
 /* ---- memory and order ---- */
@@ -67,6 +68,8 @@ typedef struct { long n; } atomic_long_t;
 #define atomic_read(v)		__atomic_load_n(&(v)->n, __ATOMIC_SEQ_CST)
 #define atomic_set(v, i)	__atomic_store_n(&(v)->n, i, __ATOMIC_SEQ_CST)
 #define atomic64_inc(v)		((void)__atomic_add_fetch(&(v)->n, 1, __ATOMIC_SEQ_CST))
+#define atomic64_inc_return(v)	__atomic_add_fetch(&(v)->n, 1, __ATOMIC_SEQ_CST)
+#define atomic64_set(v, i)	__atomic_store_n(&(v)->n, i, __ATOMIC_SEQ_CST)
 #define atomic64_read(v)	__atomic_load_n(&(v)->n, __ATOMIC_SEQ_CST)
 
 static inline int atomic_dec_if_positive(atomic_t *v)
@@ -85,9 +88,13 @@ static inline int atomic_dec_if_positive(atomic_t *v)
 struct xarray { char unused; };		/* the memory of a card is a file */
 
 #define GFP_KERNEL		0
+#define __GFP_NORETRY		0
+#define struct_size(p, m, n)	(sizeof(*(p)) + sizeof((p)->m[0]) * (n))
+#define num_online_cpus()	((u32)sysconf(_SC_NPROCESSORS_ONLN))
 #define __GFP_NOWARN		0
 #define __GFP_RETRY_MAYFAIL	0
 #define kzalloc(n, f)		calloc(1, n)
+#define kvzalloc(n, f)		calloc(1, n)
 #define kvmalloc(n, f)		malloc(n)
 #define kfree(p)		free((void *)(p))
 #define kvfree(p)		free((void *)(p))
