@@ -429,10 +429,9 @@ static inline void map_put_fragmentation(const struct map *map, const struct map
 
 static inline void map_text(const struct map *map, const struct map_style *style, FILE *f)
 {
-	fprintf(f, "neuron%u HBM %u: %s, used %s, free %s in %" PRIu64 " hole%s, largest %s\n",
-		map->device, map->hbm, map_size(style, map->stats.total), map_size(style, map->used),
-		map_size(style, map->bytes[OWNER_FREE]), map->holes, map->holes == 1 ? "" : "s",
-		map_size(style, map_largest(map)));
+	fprintf(f, "neuron%u HBM %u: %s, used %s, free %s, largest hole %s\n", map->device,
+		map->hbm, map_size(style, map->stats.total), map_size(style, map->used),
+		map_size(style, map->bytes[OWNER_FREE]), map_size(style, map_largest(map)));
 	if (!map->used)
 		return;
 	fputc('\n', f);
@@ -451,6 +450,55 @@ static inline void map_text(const struct map *map, const struct map_style *style
 	map_put_sample(style, f, OWNER_FREE);
 	fputs("free; a small letter: a part of it is free\n", f);
 	map_put_fragmentation(map, style, f);
+}
+
+/* Bytes that change the colour, at the beginning of a text. */
+static inline int map_escape(const char *text, int len)
+{
+	const char *end = len > 0 && *text == '\033' ? memchr(text, 'm', (size_t)len) : NULL;
+
+	return end ? (int)(end - text) + 1 : 0;
+}
+
+/* Columns of the word at the beginning of a text. */
+static inline int map_word(const char *text, int len)
+{
+	int cols = 0;
+
+	for (int i = 0; i < len && text[i] != ' ';) {
+		int escape = map_escape(text + i, len - i);
+
+		cols += !escape;
+		i += escape ? escape : 1;
+	}
+	return cols;
+}
+
+/* Prints a line, which breaks at spaces where @cols end; how many lines it took. */
+static inline int map_wrap(FILE *f, const char *line, int len, int cols)
+{
+	int lines = 1, col = 0;
+
+	for (int i = 0; i < len; i++) {
+		int escape = map_escape(line + i, len - i);
+
+		if (escape) {
+			fwrite(line + i, 1, (size_t)escape, f);
+			i += escape - 1;
+			continue;
+		}
+		if (line[i] == ' ' && col > 8 &&
+		    col + 1 + map_word(line + i + 1, len - i - 1) > cols) {
+			fputs("\n    ", f);
+			col = 4;
+			lines++;
+			continue;
+		}
+		fputc(line[i], f);
+		col++;
+	}
+	fputc('\n', f);
+	return lines;
 }
 
 /* ---- JSON ---------------------------------------------------------------------------- */

@@ -502,35 +502,6 @@ static void measure(void)
 			       strcmp(term, "dumb") != 0;
 }
 
-/* A line breaks at spaces where the window ends; how many lines it took. */
-static int print_line(const char *line, int len)
-{
-	int lines = 1, col = 0, room = options.style.cols;
-
-	for (int i = 0; i < len; i++) {
-		int word = 0;
-
-		if (line[i] == '\033')	/* a colour */
-			while (i < len && line[i] != 'm')
-				putchar(line[i++]);
-		else
-			col++;
-		if (line[i] == ' ' && to_terminal) {
-			while (i + 1 + word < len && line[i + 1 + word] != ' ')
-				word++;
-			if (col + word > room && col > 8) {
-				fputs("\n    ", stdout);
-				col = 4;
-				lines++;
-				continue;
-			}
-		}
-		putchar(line[i]);
-	}
-	putchar('\n');
-	return lines;
-}
-
 /* What fits into the window, if that shows nothing else. */
 static void print_screen(const char *text)
 {
@@ -543,7 +514,8 @@ static void print_screen(const char *text)
 			puts("(More in a larger window, or of one device alone.)");
 			return;
 		}
-		left -= print_line(text, (int)(end - text));
+		left -= map_wrap(stdout, text, (int)(end - text),
+				 to_terminal ? options.style.cols : INT32_MAX);
 	}
 }
 

@@ -95,7 +95,7 @@ static void test_holders(void **state)
 	assert_int_equal(map.holes, 2);
 	assert_true(map.used == (129ull << 20) + 4096);
 	print();
-	assert_true(says("neuron1 HBM 0: 1.000GB, used 129.004MB, free 878.996MB in 2 holes, largest 876.996MB\n"));
+	assert_true(says("neuron1 HBM 0: 1.000GB, used 129.004MB, free 878.996MB, largest hole 876.996MB\n"));
 	assert_true(says("A  process 20 (trainer) 128.000MB in 2 allocations for core 4: tensors 128.000MB\n"));
 	/* The one of this name has another device open. */
 	assert_true(says("B  process 30 1.000MB in 1 allocation for core 6: tensors 1.000MB\n"));
@@ -147,6 +147,23 @@ static void test_colours(void **state)
 	finish();
 	print();
 	assert_true(says("\033[30;48;5;33mA\033[0m  process 20"));
+}
+
+static void test_wrap(void **state)
+{
+	static const char colours[] = "  0B  \033[0m\033[30;48;5;33mAAAAA\033[0m\033[2m.....\033[0m";
+	static const char words[] = "aaaaaaaaaa \033[2mbbbb\033[0m cccc dddd";
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	(void)state;
+	assert_int_equal(map_wrap(f, colours, sizeof(colours) - 1, 16), 1);
+	assert_int_equal(map_wrap(f, words, sizeof(words) - 1, 15), 2);
+	assert_int_equal(map_wrap(f, words, sizeof(words) - 1, 14), 3);
+	fclose(f);
+	assert_true(says(colours));
+	assert_true(says("aaaaaaaaaa \033[2mbbbb\033[0m\n    cccc dddd\n"));
+	assert_true(says("aaaaaaaaaa\n    \033[2mbbbb\033[0m cccc\n    dddd\n"));
 }
 
 /* No line is longer than the window, and no map longer than it may be. */
@@ -256,7 +273,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_holders), TEST(test_lines), TEST(test_line_of_cells), TEST(test_colours),
-		TEST(test_room), TEST(test_fragmentation), TEST(test_one_hole), TEST(test_full),
+		TEST(test_wrap), TEST(test_room), TEST(test_fragmentation), TEST(test_one_hole), TEST(test_full),
 		TEST(test_json), TEST(test_svg),
 	};
 
