@@ -25,24 +25,24 @@ enum neuron_trace_fault {
 #endif
 
 /* Of mem_alloc_category_t; numbers, because programs that read a trace know no enum of ours. */
-#define NEURON_TRACE_CATEGORIES								\
+#define neuron_trace_category(number) __print_symbolic(number,				\
 	{ 0, "uncategorized" }, { 1, "dma_buffers" }, { 2, "tensors" },			\
 	{ 3, "constants" }, { 4, "application_memory" }, { 5, "driver_memory" },	\
 	{ 6, "notifications" }, { 7, "uncategorized" }, { 8, "model_code" },		\
 	{ 9, "tensors" }, { 10, "constants" }, { 11, "model_shared_scratchpad" },	\
 	{ 12, "runtime_memory" }, { 13, "driver_memory" }, { 14, "collectives" },	\
 	{ 15, "nonshared_scratchpad" }, { 16, "notifications" }, { 17, "dma_rings" },	\
-	{ 18, "dma_rings" }, { 19, "contiguous_scratchpad" }
+	{ 18, "dma_rings" }, { 19, "contiguous_scratchpad" })
 
 /* Of enum neuron_native_reason. */
-#define NEURON_TRACE_REASONS								\
+#define neuron_trace_reason(number) __print_symbolic(number,				\
 	{ 0, "none" }, { 1, "full" }, { 2, "fragmented" }, { 3, "alignment" },		\
-	{ 4, "capped" }, { 5, "host" }
+	{ 4, "capped" }, { 5, "host" })
 
 /* Of enum NQ_TYPE. */
-#define NEURON_TRACE_NQ_TYPES								\
+#define neuron_trace_nq_type(number) __print_symbolic(number,				\
 	{ 0, "trace" }, { 1, "notify" }, { 2, "event" }, { 3, "error" },		\
-	{ 4, "trace_dma" }, { 5, "throttle" }
+	{ 4, "trace_dma" }, { 5, "throttle" })
 
 DECLARE_EVENT_CLASS(neuron_chunk,
 	TP_PROTO(u32 dev, const struct neuron_chunk *chunk, u64 align, u32 reason),
@@ -71,9 +71,9 @@ DECLARE_EVENT_CLASS(neuron_chunk,
 	),
 	TP_printk("nd=%u host=%u hbm=%u nc=%u category=%s addr=%#llx size=%llu align=%llu reason=%s",
 		  __entry->dev, __entry->host, __entry->hbm, __entry->core,
-		  __print_symbolic(__entry->category, NEURON_TRACE_CATEGORIES),
+		  neuron_trace_category(__entry->category),
 		  __entry->addr, __entry->size, __entry->align,
-		  __print_symbolic(__entry->reason, NEURON_TRACE_REASONS))
+		  neuron_trace_reason(__entry->reason))
 );
 
 /* A chunk was allocated. */
@@ -200,7 +200,7 @@ TRACE_EVENT(neuron_notify,
 		__entry->engine = engine;
 	),
 	TP_printk("nd=%u nc=%u type=%s engine=%u", __entry->dev, __entry->core,
-		  __print_symbolic(__entry->type, NEURON_TRACE_NQ_TYPES), __entry->engine)
+		  neuron_trace_nq_type(__entry->type), __entry->engine)
 );
 
 /* A core was reset: for a new owner, at the end of the last one, or on request. */

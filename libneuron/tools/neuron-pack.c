@@ -75,7 +75,7 @@ struct code {
 
 struct pack {
 	const char *file;		/* of the description, for messages */
-	const char *where;		/* in it: tensors.NAME, layers[N], members.NAME; or NULL */
+	char where[256];		/* in it: tensors.NAME, layers[N], members.NAME; or "" */
 	const char *dir;		/* of the files it names */
 	json_t *root;
 	struct tensor *tensors, **tail;
@@ -161,7 +161,7 @@ static const char *place_text(void)
 	size_t size;
 	int line;
 
-	if (!pack.file || !pack.where)
+	if (!pack.file || !pack.where[0])
 		return "";
 	text = read_whole(pack.file, &size, EXIT_FAILURE);
 	text[size ? size - 1 : 0] = 0;	/* what ends a description is not needed */
@@ -425,7 +425,7 @@ static void read_tensors(void)
 		int kind;
 
 		snprintf(where, sizeof(where), "tensors.%s", name);
-		pack.where = where;
+		snprintf(pack.where, sizeof(pack.where), "%s", where);
 		if (!json_is_object(v))
 			die("%s: not an object", where);
 		if (!*name || *name == '%' || strchr(name, '/') || strlen(name) > 100 ||
@@ -444,7 +444,7 @@ static void read_tensors(void)
 		t->dtype = dtype_of(v, where, NEURON_NEFF_DT_FLOAT32);
 		read_shape(t, where, member(v, where, "shape", JSON_ARRAY, true));
 	}
-	pack.where = NULL;
+	pack.where[0] = 0;
 }
 
 /* ---- layers ---- */
@@ -801,7 +801,7 @@ static void read_layers(void)
 		int word;
 
 		snprintf(where, sizeof(where), "layers[%zu]", i);
-		pack.where = where;
+		snprintf(pack.where, sizeof(pack.where), "%s", where);
 		if (!json_is_object(l))
 			die("%s: not an object", where);
 		op = text(l, where, "op", true);
@@ -825,7 +825,7 @@ static void read_layers(void)
 		else
 			die("%s: unknown op %s", where, op);
 	}
-	pack.where = NULL;
+	pack.where[0] = 0;
 	for (struct tensor *t = pack.tensors; t; t = t->next)
 		if (t->kind == KIND_OUTPUT && !t->defined)
 			die("no layer makes the output %s", t->name);
@@ -1226,7 +1226,7 @@ static void pack_members(json_t *members)
 		size_t n;
 
 		snprintf(where, sizeof(where), "members.%s", name);
-		pack.where = where;
+		snprintf(pack.where, sizeof(pack.where), "%s", where);
 		if (!json_is_object(v) || json_object_size(v) != 1)
 			die("%s: not an object with one of json, file, text, hex, zeros", where);
 		if ((j = json_object_get(v, "json"))) {
@@ -1248,7 +1248,7 @@ static void pack_members(json_t *members)
 			die("%s: not one of json, file, text, hex, zeros", where);
 		}
 	}
-	pack.where = NULL;
+	pack.where[0] = 0;
 }
 
 /* ---- main ---- */

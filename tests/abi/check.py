@@ -144,11 +144,13 @@ def check_headers(found, tmp):
 def check_native():
     """What makes the native door extensible and the same for 32 and 64 bits."""
     text = open(os.path.join(UAPI, "neuron_native.h"), encoding="ascii").read()
+    entries = re.findall(r"@entry_size: in, sizeof\(struct (\w+)\)", text)
     text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
     structs = re.findall(r"^struct (\w+) \{\n(.*?)^\};", text, flags=re.S | re.M)
     report(len(structs) > 3, "neuron_native.h: structures found", str(structs))
     for name, body in structs:
-        report(body.split()[:2] == ["__u32", "size;"], f"{name}: starts with its size", body)
+        report(body.split()[:2] == ["__u32", "size;"] or name in entries,
+               f"{name}: starts with its size, or the call has it", body)
         odd = [line.strip() for line in body.splitlines() if line.strip() and
                not re.match(r"\s*(__[us](8|16|32|64) \w+(\[\w+\])?;|struct \{|\} \w+(\[\w+\])?;)$",
                             line)]

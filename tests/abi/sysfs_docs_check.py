@@ -72,7 +72,7 @@ def other_files():
 def configfs_files():
     """Attributes of the software device's directories."""
     source = read(os.path.join(ROOT, "kmod", "emu", "configfs.c"))
-    for name in re.findall(r"\bCONFIGFS_ATTR(?:_RO|_WO)?\(emu_item_, (\w+)\);", source):
+    for name in re.findall(r"\b(?:CONFIGFS_ATTR_RO\(emu_item_, |EMU_ITEM_ATTR\()(\w+)\);", source):
         yield f"/sys/kernel/config/neuron_emu/<name>/{name}"
 
 
