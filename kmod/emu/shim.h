@@ -69,6 +69,7 @@ typedef __s64 s64;
 #ifndef noinline
 #define noinline	__attribute__((__noinline__))
 #endif
+#define __aligned(n)	__attribute__((__aligned__(n)))
 #define fallthrough	__attribute__((__fallthrough__))
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))

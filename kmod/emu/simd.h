@@ -36,7 +36,7 @@ struct emu_tile_memory {
 	u32 acc[EMU_TILE_ROWS * EMU_TILE_COLS];
 	u32 b[EMU_TILE_UNITS * EMU_TILE_COLS];
 	u32 a[EMU_TILE_PACKED * EMU_TILE_UNITS];
-} __attribute__((aligned(64)));
+} __aligned(64);
 
 /**
  * struct emu_tile - add a part of k to some rows and columns of a matrix product
