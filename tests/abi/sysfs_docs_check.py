@@ -87,8 +87,9 @@ def debugfs_files():
     for name in re.findall(r'\[EMU_FAULT_\w+\] = "(\w+)"', source):
         yield f"/sys/kernel/debug/neuron_emu/neuron<N>/inject_{name}"
     source = read(os.path.join(ROOT, "kmod", "emu", "debugfs.c"))
-    for name in re.findall(r'debugfs_create_\w+\("(\w+)", 0\d+,', source):
-        yield f"/sys/kernel/debug/neuron_emu/neuron<N>/{name}"
+    for name, parent in re.findall(r'debugfs_create_\w+\("(\w+)", 0\d+, ([\w>-]+),', source):
+        device = "" if parent == "emu_debugfs" else "neuron<N>/"
+        yield f"/sys/kernel/debug/neuron_emu/{device}{name}"
 
 
 def trace_events():
