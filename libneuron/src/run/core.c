@@ -2,6 +2,7 @@
 /* Cores: opening, reset, and the queues that belong to them. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -12,6 +13,17 @@
 #include "../isa/program.h"
 #include "compute_queue.h"
 #include "core.h"
+
+const struct neuron_io *find_io(const struct neuron_io *io, size_t nr, size_t hint,
+				const char *name)
+{
+	if (hint < nr && io[hint].name && !strcmp(io[hint].name, name))
+		return &io[hint];
+	for (size_t i = 0; i < nr; i++)
+		if (io[i].name && !strcmp(io[i].name, name))
+			return &io[i];
+	return NULL;
+}
 
 struct neuron_core *core_get(struct neuron_core *core)
 {

@@ -14,17 +14,6 @@
 #include "core.h"
 #include "pretend.h"
 
-const struct neuron_io *find_io(const struct neuron_io *io, size_t nr, size_t hint,
-				const char *name)
-{
-	if (hint < nr && io[hint].name && !strcmp(io[hint].name, name))
-		return &io[hint];
-	for (size_t i = 0; i < nr; i++)
-		if (io[i].name && !strcmp(io[i].name, name))
-			return &io[i];
-	return NULL;
-}
-
 static void set_address(struct neuron_model *m, const struct fixup *f, uint64_t address)
 {
 	struct ring *ring = &m->rings[f->ring];
