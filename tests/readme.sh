@@ -39,6 +39,7 @@ places() {
 	guest	systemd-sysusers && udevadm control --reload && udevadm trigger -s neuron_device
 	guest	adduser USER neuron
 	guest	neuron-ls
+	guest	neuron-cdi generate
 	no	neuron-top	tests/tools/neuron-top.py, it would not end
 	no	neuron-monitor	tests/tools/neuron-monitor.py, likewise
 	guest	neuron-mem

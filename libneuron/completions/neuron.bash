@@ -10,7 +10,7 @@ _neuron()
 
 	_init_completion -s || return
 	case "$tool $prev" in
-	*" --lnc"|"neuron-ls -l"|"neuron-preflight -l"|"neuron-neff "@(-l|-r|--package-version))
+	*" --lnc"|"neuron-cdi -l"|"neuron-ls -l"|"neuron-preflight -l"|"neuron-neff "@(-l|-r|--package-version))
 		mapfile -t COMPREPLY < <(compgen -W "1 2" -- "$cur") ;;
 	"neuron-preflight "@(-i|--instance))
 		mapfile -t COMPREPLY < <(compgen -W "trn1 inf2 trn2 trn3" -- "$cur") ;;
@@ -26,7 +26,7 @@ _neuron()
 		_filedir -d ;;
 	"neuron-profile "@(-n|--neff))
 		_filedir neff ;;
-	"neuron-neff "@(-o|--output)|"neuron-pack "@(-o|--output)|"neuron-profile "@(-s|--session-file)|\
+	"neuron-cdi "@(-o|--output)|"neuron-neff "@(-o|--output)|"neuron-pack "@(-o|--output)|"neuron-profile "@(-s|--session-file)|\
 	"neuron-mem "@(-s|--svg))
 		_filedir ;;
 	"neuron-monitor "@(-c|--config-file))
@@ -59,6 +59,8 @@ _neuron_word()
 		mapfile -t COMPREPLY < <(compgen -W "info unpack create" -- "$cur") ;;
 	"neuron-profile "*)
 		mapfile -t COMPREPLY < <(compgen -W "capture" -- "$cur") ;;
+	"neuron-cdi "*)
+		mapfile -t COMPREPLY < <(compgen -W "generate" -- "$cur") ;;
 	"neuron-pack "*)
 		_filedir json ;;
 	"neuron-mem "*)
@@ -66,5 +68,5 @@ _neuron_word()
 			printf '%s\n' neuron* | sed -n 's/^neuron\([0-9]\)/\1/p')" -- "$cur") ;;
 	esac
 } &&
-	complete -F _neuron neuron-demo neuron-ls neuron-mem neuron-monitor neuron-neff neuron-pack \
+	complete -F _neuron neuron-cdi neuron-demo neuron-ls neuron-mem neuron-monitor neuron-neff neuron-pack \
 		neuron-preflight neuron-profile neuron-top

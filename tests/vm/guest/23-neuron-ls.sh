@@ -41,10 +41,24 @@ check "are a torus of 4 x 4" 'neuron-ls --topology >/tmp/topology && sed "s/^/# 
 	grep -q "a torus of 4 x 4" /tmp/topology && grep -q "\[ 12\].*\[ 15\]" /tmp/topology'
 check "16 lines, the last cores are 60 to 63" \
 	'[ "$(neuron-ls | grep -c "^neuron[0-9]* *Trainium2")" = 16 ] && neuron-ls | grep -q " 60-63 "'
+check "for containers: a device, all of them, a core" 'neuron-cdi generate &&
+	grep -q "\"kind\": \"aws.amazon.com/neuron\"" /etc/cdi/neuron.json &&
+	[ "$(grep -c "\"name\": \"core" /etc/cdi/neuron.json)" = 64 ] &&
+	[ "$(grep -c "\"name\": \"[0-9]" /etc/cdi/neuron.json)" = 16 ] &&
+	[ "$(grep -c "\"path\": \"/dev/neuron15\"" /etc/cdi/neuron.json)" = 6 ]'
+check "with the libraries" 'grep -q "\"hostPath\": \".*/libneuron.so.0\"" /etc/cdi/neuron.json &&
+	grep -q "\"hostPath\": \".*/libnrt.so.1\"" /etc/cdi/neuron.json &&
+	neuron-cdi -n -o - generate >/tmp/cdi && ! grep -q hostPath /tmp/cdi'
+check "physical cores" '[ "$(neuron-cdi -l 1 -o - generate | grep -c "\"name\": \"core")" = 128 ]'
+check "an unknown command: 2" 'neuron-cdi frob 2>/dev/null; [ $? = 2 ]'
+check "no command: 2" 'neuron-cdi 2>/dev/null; [ $? = 2 ]'
+check "a folder that is not there: 1" 'neuron-cdi -o /nowhere/x generate 2>/dev/null; [ $? = 1 ]'
 check "12 devices of inf2 are a ring" 'rmmod neuron_emu && modprobe neuron_emu instance=inf2.48xlarge &&
 	neuron-ls -t | grep -q "^Links: a ring of 12"'
 check "no device" 'rmmod neuron_emu && ! neuron-ls >/tmp/none 2>/tmp/err && [ ! -s /tmp/none ] &&
 	grep -q "no Neuron device" /tmp/err'
+check "nothing for containers" '! neuron-cdi -o /tmp/none.json generate 2>/dev/null &&
+	[ ! -e /tmp/none.json ]'
 check "JSON: an empty list" '[ "$(neuron-ls -j 2>/dev/null)" = "[]" ]'
 check "load for what follows" 'modprobe neuron_emu'
 exit $bad
