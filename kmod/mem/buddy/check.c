@@ -34,7 +34,7 @@ static int check_frame(const struct neuron_buddy *zone, const struct frame *fr,
 
 	if (!fr->e.embedded)
 		return __LINE__;
-	if (hi > FRAME_LEN || !fr->live != (fr == zone->empty))
+	if (hi > FRAME_LEN || (fr->live ? fr == zone->empty : fr != zone->empty))
 		return __LINE__;
 	for (off = 0; off < FRAME_BITS; off++) {
 		if (off < lo || off >= hi)
