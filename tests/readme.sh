@@ -43,13 +43,14 @@ places() {
 	no	neuron-top	tests/tools/neuron-top.py, it would not end
 	no	neuron-monitor	tests/tools/neuron-monitor.py, likewise
 	guest	neuron-mem
+	guest	neuron-mem map
 	guest	neuron-mem --failures
 	guest	neuron-preflight model.neff
 	guest	neuron-profile capture -n model.neff
 	guest	grep drm- /proc/PID/fdinfo/*
 	guest	cd /sys/class/neuron_device/neuron0
-	guest	echo $((8 << 30)) >limits/process_memory
-	guest	echo $((12 << 30)) >neuron_core0/limits/memory
+	guest	echo 8G >limits/process_memory
+	guest	echo 12G >neuron_core0/limits/memory
 	guest	trace-cmd record -e neuron -- PROGRAM; trace-cmd report
 	guest	perf record -e 'neuron:*' -a -- PROGRAM; perf script
 	guest	bpftrace -e 'tracepoint:neuron:neuron_alloc { @[comm, args->category] = sum(args->size); }'

@@ -39,7 +39,7 @@ static bool neuron_dump_same_user(const struct neuron_client *client)
 
 	rcu_read_lock();
 	task = pid_task(client->pid, PIDTYPE_TGID);
-	same = task && uid_eq(task_euid(task), current_euid()) && pid_vnr(client->pid);
+	same = task && uid_eq(__task_cred(task)->euid, current_euid()) && pid_vnr(client->pid);
 	rcu_read_unlock();
 	return same;
 }
