@@ -12,7 +12,8 @@ root=/sys/devices/virtual/neuron_device
 
 # What only one of the two has, or what differs with the number of the device.
 names() {
-	(cd "$1" && find . -type f ! -name uevent ! -name emulated ! -path './power/*' | sort)
+	(cd "$1" && find . -type f ! -name uevent ! -name emulated ! -name pretend \
+		! -path './power/*' | sort)
 }
 values() {
 	(cd "$1" && for f in core_count info/architecture/* nc_count; do
