@@ -6,6 +6,8 @@
 #include <strings.h>
 
 #include "../../common/env.h"
+#include "../../common/pretend.h"
+#include "../../common/util.h"
 #include "env.h"
 #include "log.h"
 
@@ -112,23 +114,14 @@ static bool copy_text(const char *name, const char *otherwise, char **copy)
 static bool read_pretend(struct nrt_env *env)
 {
 	static const char name[] = "NEURON_RT_PRETEND";
-	static const struct {
-		const char *text;
-		enum neuron_pretend pretend;
-	} known[] = {
-		{ "none", NEURON_PRETEND_NONE },
-		{ "zero", NEURON_PRETEND_ZERO },
-		{ "copy", NEURON_PRETEND_COPY },
-		{ "hash", NEURON_PRETEND_HASH },
-	};
 	const char *text = env_text(name);
 
 	env->has_pretend = text;
 	if (!text)
 		return true;
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (!strcasecmp(text, known[i].text)) {
-			env->pretend = known[i].pretend;
+	for (size_t i = 0; i < ARRAY_SIZE(pretend_names); i++)
+		if (!strcasecmp(text, pretend_names[i])) {
+			env->pretend = (enum neuron_pretend)i;
 			return true;
 		}
 	return refused(name, "none, zero, copy or hash");

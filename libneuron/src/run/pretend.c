@@ -11,6 +11,7 @@
 
 #include <nettle/sha2.h>
 
+#include "../../common/pretend.h"
 #include "../../common/util.h"
 #include "../../common/wait.h"
 #include "../device/opts.h"
@@ -27,7 +28,6 @@ static const uint64_t bandwidth[] = { [1] = 50, [2] = 820, [3] = 2900, [4] = 490
 NEURON_EXPORT int neuron_device_pretend(const struct neuron_device *device,
 					enum neuron_pretend *pretend)
 {
-	static const char *const names[] = { "none", "zero", "copy", "hash" };
 	char path[80], text[16];
 
 	snprintf(path, sizeof(path), "/sys/devices/virtual/neuron_device/neuron%u/pretend",
@@ -35,8 +35,8 @@ NEURON_EXPORT int neuron_device_pretend(const struct neuron_device *device,
 	if (!neuron_sys_read(path, text, sizeof(text)))
 		return -ENOENT;
 	text[strcspn(text, "\n")] = '\0';
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (!strcmp(text, names[i])) {
+	for (size_t i = 0; i < ARRAY_SIZE(pretend_names); i++)
+		if (!strcmp(text, pretend_names[i])) {
 			*pretend = (enum neuron_pretend)i;
 			return 0;
 		}
