@@ -539,7 +539,7 @@ static inline bool devices_read(struct devices *all, double time)
 		nr_cores += all->list[i]->nr_cores;
 	/* More than half of all files tell of errors; a read of each takes 2 us. */
 	if (all->spread && !changed && nr_cores > FEW_CORES && time - all->time < ERROR_SECONDS)
-		every = ERROR_SECONDS;
+		every = (unsigned int)lround(ERROR_SECONDS / fmax(time - all->time, 1));
 	all->turn++;
 	for (size_t i = 0; i < kept; i++)
 		device_read(all->list[i], time, all->time ? time - all->time : 0, every, all->turn);
