@@ -744,17 +744,21 @@ static json_t *host_memory_json(const struct group *g)
 			 "error", known ? "" : "no /proc/meminfo");
 }
 
-/* What firmware tells; the rest would have to be asked over the network. */
+/* What firmware tells, once; the rest would have to be asked over the network. */
 static json_t *instance_json(void)
 {
 	const struct devices *all = &monitor.watch.devices;
-	char vendor[32], type[64], id[64];
-	bool ec2;
+	static char vendor[32], type[64], id[64];
+	static bool known, ec2;
 
-	read_line(AT_FDCWD, "sys/devices/virtual/dmi/id/sys_vendor", vendor, sizeof(vendor));
-	read_line(AT_FDCWD, "sys/devices/virtual/dmi/id/product_name", type, sizeof(type));
-	read_line(AT_FDCWD, "sys/devices/virtual/dmi/id/board_asset_tag", id, sizeof(id));
-	ec2 = !strcmp(vendor, "Amazon EC2");
+	if (!known) {
+		read_line(AT_FDCWD, "sys/devices/virtual/dmi/id/sys_vendor", vendor,
+			  sizeof(vendor));
+		read_line(AT_FDCWD, "sys/devices/virtual/dmi/id/product_name", type, sizeof(type));
+		read_line(AT_FDCWD, "sys/devices/virtual/dmi/id/board_asset_tag", id, sizeof(id));
+		ec2 = !strcmp(vendor, "Amazon EC2");
+		known = true;
+	}
 	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "instance_name", "",
 			 "instance_id", ec2 ? id : "", "instance_type",
 			 ec2 ? type : all->count ? all->list[0]->instance : "",
