@@ -52,6 +52,7 @@ for arch in inf1:4:Inferentia trn1:2:Trainium1 inf2:2:Inferentia2 trn2:8:Trainiu
 done
 check "unknown architecture is refused" '! modprobe neuron_emu arch=tpu 2>/dev/null'
 check "an unknown pretence is refused" '! modprobe neuron_emu pretend=maybe 2>/dev/null'
+check "an unknown arithmetic is refused" '! modprobe neuron_emu arithmetic=slide-rule 2>/dev/null'
 check "65 devices are refused" '! modprobe neuron_emu nr_devices=65 2>/dev/null'
 check "16 devices" 'modprobe neuron_emu nr_devices=16'
 check "16 nodes" '[ "$(ls -d /dev/neuron* | wc -l)" = 16 ]'
