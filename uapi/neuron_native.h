@@ -35,6 +35,9 @@
 #define NEURON_NATIVE_COPY_EVENTFD	_IO(NEURON_NATIVE_BASE, 203)
 #define NEURON_NATIVE_RESET_EVENTFD	_IO(NEURON_NATIVE_BASE, 204)
 #define NEURON_NATIVE_HBM_RANGES	_IO(NEURON_NATIVE_BASE, 205)
+#define NEURON_NATIVE_OWNER		_IO(NEURON_NATIVE_BASE, 206)
+#define NEURON_NATIVE_OWNERS		_IO(NEURON_NATIVE_BASE, 207)
+#define NEURON_NATIVE_EVENTS		_IO(NEURON_NATIVE_BASE, 211)
 
 #define NEURON_NATIVE_MAX_HBMS		8
 #define NEURON_NATIVE_MAX_CORES		16
@@ -125,6 +128,8 @@ enum neuron_native_reason {
  * @largest_free: out with -ENOMEM: longest free run, bytes
  * @largest_aligned: out with -ENOMEM: longest free run that starts at @align
  * @limit: out with -ENOMEM: the limit that was reached, else NEURON_NATIVE_LIMIT_NONE
+ * @owner: in, number of an owner (-ENOENT: there is none), 0 = the process itself
+ * @__reserved3: 0
  */
 struct neuron_native_mem_alloc {
 	__u32 size;
@@ -145,6 +150,8 @@ struct neuron_native_mem_alloc {
 	__u64 largest_free;
 	__u64 largest_aligned;
 	__u64 limit;
+	__u32 owner;
+	__u32 __reserved3;
 };
 
 /**
@@ -518,6 +525,168 @@ struct neuron_native_hbm_ranges {
 	__u32 size;
 	__u32 hbm;
 	__u64 from;
+	__u64 entries;
+	__u32 entry_size;
+	__u32 count;
+};
+
+#define NEURON_NATIVE_LABEL_MAX		16	/* with the closing 0 */
+#define NEURON_NATIVE_OWNERS_MAX	256	/* of a process on a device */
+
+/* struct neuron_native_owner.flags */
+#define NEURON_NATIVE_OWNER_RELEASE	0x1u	/* no more allocations for this owner */
+#define NEURON_NATIVE_OWNER_RENAME	0x2u	/* another label, also for the process itself */
+
+/**
+ * struct neuron_native_owner - make, rename or release an owner of memory
+ * @size: in
+ * @flags: in, 0: make one; else one of NEURON_NATIVE_OWNER_*
+ * @owner: in, its number; 0 to make one; out, same
+ * @__reserved: 0
+ * @label: in, printable ASCII and a closing 0, then 0 only; all 0 to release
+ *
+ * A process divides its memory of a device among owners, to know later which part of it
+ * holds how much.  A number names nothing in other processes or devices, and is used again
+ * only after all other numbers up to 65535.  Memory of a released owner stays charged to
+ * it; its figures end with its last allocation.  -ENOSPC: NEURON_NATIVE_OWNERS_MAX exist;
+ * -ENOENT: no such owner.
+ */
+struct neuron_native_owner {
+	__u32 size;
+	__u32 flags;
+	__u32 owner;
+	__u32 __reserved;
+	char label[NEURON_NATIVE_LABEL_MAX];
+};
+
+/* struct neuron_native_owners.flags */
+#define NEURON_NATIVE_OWNERS_CLEAR	0x1u	/* start the caller's figures again */
+
+/* struct neuron_native_owner_entry.flags */
+#define NEURON_NATIVE_OWNER_RELEASED	0x1u
+
+/**
+ * struct neuron_native_owner_entry - what an owner has of a device memory
+ * @owner: number; 0 = the process itself
+ * @flags: NEURON_NATIVE_OWNER_RELEASED
+ * @pid: the process, in the caller's pid namespace, 0 outside of it
+ * @__reserved: 0
+ * @label: see struct neuron_native_owner
+ * @bytes: now
+ * @peak: most since the figures started
+ * @steady: least since then
+ * @byte_seconds: sum of bytes times seconds since then, with steps of 2^20 nanoseconds
+ * @time: nanoseconds since then
+ * @allocs: allocations now
+ * @host_bytes: host memory now, of the whole device
+ */
+struct neuron_native_owner_entry {
+	__u32 owner;
+	__u32 flags;
+	__s32 pid;
+	__u32 __reserved;
+	char label[NEURON_NATIVE_LABEL_MAX];
+	__u64 bytes;
+	__u64 peak;
+	__u64 steady;
+	__u64 byte_seconds;
+	__u64 time;
+	__u64 allocs;
+	__u64 host_bytes;
+};
+
+/**
+ * struct neuron_native_owners - who has how much of a device memory, at one instant
+ * @size: in
+ * @flags: in, NEURON_NATIVE_OWNERS_CLEAR or 0
+ * @hbm: in, device memory number
+ * @entry_size: in, sizeof(struct neuron_native_owner_entry)
+ * @entries: in, where to store them, by process
+ * @count: in, entries that fit there; out, entries stored
+ * @total: in 0; out, entries there are for the caller; more than @count: some are missing
+ * @used: in 0; out, allocated bytes of the device memory
+ * @driver: in 0; out, bytes of @used that the driver holds
+ *
+ * Shows owners of the caller's user, or with CAP_SYS_ADMIN all.  Of memory that outlives
+ * its process (an export) no owner is shown; without such memory, @driver and the bytes of
+ * all owners are @used.  The figures start when the owner is made, or at the last
+ * NEURON_NATIVE_OWNERS_CLEAR, which shows them as they were before.
+ */
+struct neuron_native_owners {
+	__u32 size;
+	__u32 flags;
+	__u32 hbm;
+	__u32 entry_size;
+	__u64 entries;
+	__u32 count;
+	__u32 total;
+	__u64 used;
+	__u64 driver;
+};
+
+/* What happened to memory. */
+enum neuron_native_event_kind {
+	NEURON_NATIVE_EVENT_ALLOC	= 1,
+	NEURON_NATIVE_EVENT_FREE	= 2,
+	NEURON_NATIVE_EVENT_GROW	= 3,	/* @address, @bytes: what was added */
+	NEURON_NATIVE_EVENT_SHRINK	= 4,	/* what was taken away */
+	NEURON_NATIVE_EVENT_REFUSE	= 5	/* @address: 0, or where it should have grown */
+};
+
+/**
+ * struct neuron_native_event - something that happened to device memory
+ * @seq: number; the first of a device memory is 1
+ * @time: CLOCK_MONOTONIC, nanoseconds
+ * @address: device address
+ * @bytes: length
+ * @align: alignment asked for, bytes
+ * @free: refused: free bytes then
+ * @kind: enum neuron_native_event_kind
+ * @flags: NEURON_NATIVE_ALLOC_LOW, _HIGH or 0, as asked for
+ * @reason: refused: enum neuron_native_reason
+ * @client: number of the process, not used again until the machine restarts; like what
+ *          follows 0 if the caller may not know it. The driver has the one of the device
+ * @pid: the process, in the caller's pid namespace; 0 outside of it, or if it has ended
+ * @owner: owner charged
+ * @nc_id: core charged
+ * @mem_type: mem_alloc_category_t charged
+ */
+struct neuron_native_event {
+	__u64 seq;
+	__u64 time;
+	__u64 address;
+	__u64 bytes;
+	__u64 align;
+	__u64 free;
+	__u32 kind;
+	__u32 flags;
+	__u32 reason;
+	__u32 client;
+	__s32 pid;
+	__u32 owner;
+	__u32 nc_id;
+	__u32 mem_type;
+};
+
+/**
+ * struct neuron_native_events - the last things that happened to a device memory
+ * @size: in
+ * @hbm: in, device memory number
+ * @since: in, 0, or @last of the call before: show only later ones
+ * @last: in 0; out, number of the last one that was looked at
+ * @entries: in, where to store them, the oldest first
+ * @entry_size: in, sizeof(struct neuron_native_event)
+ * @count: in, entries that fit there; out, entries stored: the first ones after @since that
+ *	   are still known
+ *
+ * Always recorded, in a fixed amount of memory: some thousand events are known.  Those of
+ * the caller's user, or with CAP_SYS_ADMIN all, tell who it was.
+ */
+struct neuron_native_events {
+	__u32 size;
+	__u32 hbm;
+	__u64 since;
+	__u64 last;
 	__u64 entries;
 	__u32 entry_size;
 	__u32 count;

@@ -33,6 +33,9 @@ void neuron_undo_crwl_nc_range_mark_ext(struct neuron_call *call);
 int neuron_do_crwl_nc_range_unmark(struct neuron_call *call);
 int neuron_do_crwl_nc_range_unmark_ext(struct neuron_call *call);
 
+/* base/owner.c */
+int neuron_do_native_owner(struct neuron_call *call);
+
 /* core/core_ioctl.c */
 int neuron_do_nop(struct neuron_call *call);
 int neuron_do_device_info(struct neuron_call *call);
@@ -145,6 +148,8 @@ void neuron_undo_native_mem_import(struct neuron_call *call);
 /* mem/dump.c */
 int neuron_do_dump_mem_chunks(struct neuron_call *call);
 int neuron_do_native_hbm_ranges(struct neuron_call *call);
+int neuron_do_native_owners(struct neuron_call *call);
+int neuron_do_native_events(struct neuron_call *call);
 
 /* mem/failure.c */
 int neuron_do_native_failures(struct neuron_call *call);

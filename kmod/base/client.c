@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Processes that have a device open. */
+#include <linux/cred.h>
 #include <linux/pid.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "client.h"
 #include "device.h"
+#include "owner.h"
 
 /* A queue of its own, because teardown waits for work on the others. */
 static struct workqueue_struct *neuron_reap_wq;
@@ -77,6 +79,25 @@ bool neuron_process_alive(struct pid *pid)
 }
 
 /**
+ * neuron_client_same_user() - is a process one of the caller's user?
+ * @client: the process
+ *
+ * Context: process.
+ * Return: false also if it is not in the caller's pid namespace, or has ended.
+ */
+bool neuron_client_same_user(const struct neuron_client *client)
+{
+	struct task_struct *task;
+	bool same;
+
+	rcu_read_lock();
+	task = pid_task(client->pid, PIDTYPE_TGID);
+	same = task && uid_eq(__task_cred(task)->euid, current_euid()) && pid_vnr(client->pid);
+	rcu_read_unlock();
+	return same;
+}
+
+/**
  * neuron_process_attached() - does a process have a device open?
  * @nd: device
  * @pid: its thread group
@@ -118,6 +139,7 @@ void neuron_client_reap_later(struct neuron_client *client)
  */
 struct neuron_client *neuron_client_new(struct neuron_device *nd, struct pid *pid)
 {
+	static struct lock_class_key owners_key;
 	static atomic64_t ids;
 	struct neuron_client *client = kzalloc(sizeof(*client), GFP_KERNEL_ACCOUNT);
 
@@ -144,6 +166,10 @@ struct neuron_client *neuron_client_new(struct neuron_device *nd, struct pid *pi
 	client->by_addr[1] = RB_ROOT;
 	INIT_LIST_HEAD(&client->unindexed);
 	INIT_LIST_HEAD(&client->rings);
+	neuron_owner_init(&client->owner, client);
+	xa_init_flags(&client->owners, XA_FLAGS_ALLOC1 | XA_FLAGS_ACCOUNT);
+	/* It is taken under the locks of HBMs, which are taken under that of handles. */
+	lockdep_set_class(&client->owners.xa_lock, &owners_key);
 	client->limit = NEURON_NO_LIMIT;
 	client->own_limit = NEURON_NO_LIMIT;
 	/* The driver's own client lives inside the device. */
@@ -161,6 +187,7 @@ static void neuron_client_release(struct kref *ref)
 	WARN_ON_ONCE(!RB_EMPTY_ROOT(&client->by_addr[0]) ||
 		     !RB_EMPTY_ROOT(&client->by_addr[1]) || !list_empty(&client->unindexed));
 	xa_destroy(&client->handles);
+	xa_destroy(&client->owners);
 	if (client->process)
 		kref_put_mutex(&client->process->ref, neuron_process_release,
 			       &neuron_processes_lock);

@@ -15,6 +15,7 @@
 #include <linux/xarray.h>
 
 #include "neuron_hw.h"
+#include "owner.h"
 
 struct neuron_async;
 struct neuron_chunk;
@@ -84,6 +85,10 @@ struct neuron_process {
  * @own_limit: same, set by the process itself, under clients_lock
  * @host_bytes: bytes of host memory held
  * @failures: record of refused allocations, NULL: none; under device.failures_lock
+ * @owner: the process itself
+ * @owners: other owners by number
+ * @nr_owners: their number
+ * @last_owner: the last number given out
  */
 struct neuron_client {
 	struct kref ref;
@@ -119,6 +124,10 @@ struct neuron_client {
 	u64 own_limit;
 	atomic64_t host_bytes;
 	struct neuron_failures *failures;
+	struct neuron_owner owner;
+	struct xarray owners;
+	atomic_t nr_owners;
+	u32 last_owner;
 };
 
 /**
@@ -137,6 +146,7 @@ struct neuron_client *neuron_client_new(struct neuron_device *nd, struct pid *pi
 void neuron_client_put(struct neuron_client *client);
 void neuron_client_put_some(struct neuron_client *client, u32 n);
 bool neuron_process_alive(struct pid *pid);
+bool neuron_client_same_user(const struct neuron_client *client);
 bool neuron_process_attached(struct neuron_device *nd, const struct pid *pid);
 int neuron_clients_reap(struct neuron_device *nd, u32 seen);
 void neuron_client_reap_later(struct neuron_client *client);

@@ -29,6 +29,7 @@
 #include "../base/core.h"
 #include "../base/crwl.h"
 #include "../base/isolation.h"
+#include "../base/owner.h"
 #include "../dma/async.h"
 #include "../dma/copy.h"
 #include "../mem/chunk.h"
@@ -156,6 +157,7 @@ static void neuron_client_teardown(struct neuron_client *client)
 		neuron_claims_drop(client, NULL);
 	neuron_datastore_release(client);
 	neuron_chunk_unpublish_all(client);
+	neuron_owners_release(client);
 	neuron_failures_bury(client);
 
 	mutex_lock(&nd->clients_lock);

@@ -11,6 +11,7 @@
 #include "../base/claim.h"
 #include "../base/client.h"
 #include "../base/device.h"
+#include "../base/owner.h"
 #include "../mem/map.h"
 #include "attach.h"
 #include "file.h"
@@ -174,6 +175,7 @@ static void neuron_show_fdinfo(struct seq_file *m, struct file *file)
 		seq_printf(m, "drm-total-hbm%u:\t%llu KiB\n", i, hbm);
 		seq_printf(m, "drm-resident-hbm%u:\t%llu KiB\n", i, hbm);
 	}
+	neuron_owners_show(m, client, nf->nd->geo->nr_hbms);
 	host = atomic64_read(&client->host_bytes) >> 10;
 	seq_printf(m, "drm-total-memory:\t%llu KiB\n", host);
 	seq_printf(m, "drm-resident-memory:\t%llu KiB\n", host);

@@ -223,6 +223,12 @@ static const struct neuron_ioctl_row neuron_ioctls[] = {
 		   neuron_do_native_reset_eventfd, NULL),
 	ROW_NATIVE(HBM_RANGES, struct neuron_native_hbm_ranges, count, OUT | ANY,
 		   neuron_do_native_hbm_ranges, NULL),
+	ROW_NATIVE(OWNER, struct neuron_native_owner, label, 0,
+		   neuron_do_native_owner, NULL),
+	ROW_NATIVE(OWNERS, struct neuron_native_owners, driver, OUT | ANY,
+		   neuron_do_native_owners, NULL),
+	ROW_NATIVE(EVENTS, struct neuron_native_events, count, OUT | ANY,
+		   neuron_do_native_events, NULL),
 };
 
 /* First row of each number; ARRAY_SIZE = none. */

@@ -128,6 +128,7 @@ int neuron_do_native_mem_alloc(struct neuron_call *call)
 		.hbm = a->hbm,
 		.core = a->nc_id,
 		.category = a->mem_type,
+		.owner = a->owner,
 	};
 	struct neuron_failure why;
 	int err;
@@ -135,7 +136,7 @@ int neuron_do_native_mem_alloc(struct neuron_call *call)
 	if (a->flags & ~(NEURON_NATIVE_ALLOC_HOST | NEURON_NATIVE_ALLOC_LOW |
 			 NEURON_NATIVE_ALLOC_HIGH) ||
 	    (a->flags & NEURON_NATIVE_ALLOC_LOW && a->flags & NEURON_NATIVE_ALLOC_HIGH) ||
-	    a->__reserved || a->__reserved2 || (req.host && a->hbm) ||
+	    a->__reserved || a->__reserved2 || a->__reserved3 || (req.host && a->hbm) ||
 	    neuron_category(a->mem_type, req.host) != a->mem_type)
 		return -EINVAL;
 	if (a->flags & NEURON_NATIVE_ALLOC_LOW)

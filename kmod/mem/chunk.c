@@ -86,6 +86,13 @@ static int neuron_chunk_make(struct neuron_client *client, const struct neuron_c
 	chunk->core = array_index_nospec(req->core, nd->geo->nr_cores);
 	chunk->category = neuron_category(req->category, req->host);
 	chunk->size = size;
+	if (!client->kernel) {
+		chunk->owner = neuron_owner_get(client, req->owner);
+		if (!chunk->owner) {
+			kmem_cache_free(neuron_chunk_cache, chunk);
+			return -ENOENT;
+		}
+	}
 
 	if (req->host) {
 		err = neuron_host_alloc(nd, chunk, why);
@@ -96,6 +103,7 @@ static int neuron_chunk_make(struct neuron_client *client, const struct neuron_c
 	}
 	if (err) {
 		trace_neuron_alloc_fail(nd->dev.id, chunk, req->align, why->reason);
+		neuron_owner_put(chunk->owner);
 		kmem_cache_free(neuron_chunk_cache, chunk);
 		return err;
 	}
@@ -117,7 +125,8 @@ static int neuron_chunk_make(struct neuron_client *client, const struct neuron_c
  * process is logged and recorded.
  *
  * Context: may sleep; for a process, none of the device's locks held.
- * Return: 0; -EINVAL size 0, alignment, HBM, core; -EOVERFLOW; -ENOMEM; -EINTR; -EIO.
+ * Return: 0; -EINVAL size 0, alignment, HBM, core; -ENOENT owner; -EOVERFLOW; -ENOMEM;
+ *	   -EINTR; -EIO.
  */
 int neuron_chunk_alloc(struct neuron_client *client, const struct neuron_chunk_request *req,
 		       struct neuron_chunk **out, struct neuron_failure *why)
@@ -222,6 +231,7 @@ static void neuron_chunk_release(struct kref *ref)
 		neuron_hbm_free(nd, chunk);
 	}
 	neuron_account(chunk, chunk->size, chunk->size, false);
+	neuron_owner_put(chunk->owner);
 free:
 	if (chunk->host)
 		call_rcu(&chunk->rcu, neuron_chunk_free_rcu);
@@ -248,20 +258,22 @@ void neuron_chunks_free(struct neuron_client *client, struct neuron_chunk **chun
 	struct neuron_device *nd = client->nd;
 	u32 i, j;
 
-	for (i = 0; i < n; i = j) {
+	for (i = 0; i < n;) {
 		struct neuron_chunk *c, *first = chunks[i];
 		u64 bytes = 0;
 
 		for (j = i; j < n; j++) {
 			c = chunks[j];
 			if (c->hbm != first->hbm || c->core != first->core ||
-			    c->category != first->category)
+			    c->category != first->category || c->owner != first->owner)
 				break;
 			trace_neuron_free(nd->dev.id, c, 0, 0);
 			bytes += c->size;
 		}
 		neuron_hbm_free_batch(nd, chunks + i, j - i);
 		neuron_account(first, bytes, chunks[j - 1]->size, false);
+		for (; i < j; i++)
+			neuron_owner_put(chunks[i]->owner);
 	}
 	kmem_cache_free_bulk(neuron_chunk_cache, n, (void **)chunks);
 	neuron_client_put_some(client, n);

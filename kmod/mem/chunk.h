@@ -15,6 +15,7 @@ struct dmem_cgroup_pool_state;
 struct neuron_client;
 struct neuron_device;
 struct neuron_failure;
+struct neuron_owner;
 struct page;
 struct sg_table;
 
@@ -51,6 +52,7 @@ enum neuron_chunk_kind {
 	NEURON_CHUNK_PINNED,		/* pinned pages of a process, for one transfer */
 	NEURON_CHUNK_PINNED_DIRTY,	/* same, and the device writes to them */
 	NEURON_CHUNK_RING,		/* descriptors that the driver has checked */
+	NEURON_CHUNK_PIECE,		/* free memory, taken for a moment to clear it */
 };
 
 /* The kinds of users of a chunk; mem/README.md has the rules. */
@@ -81,6 +83,7 @@ enum neuron_user {
  *	  without
  * @addr: device address
  * @client: process charged
+ * @owner: part of it that is charged; NULL: the driver's
  * @dmem: device memory: cgroup charged
  * @dmem_extra: how often it was charged for growing; under device.grow_lock
  * @dmem_kept: bytes that stay charged until it is freed; under device.grow_lock
@@ -104,6 +107,7 @@ struct neuron_chunk {
 	u64 size;
 	u64 addr;
 	struct neuron_client *client;
+	struct neuron_owner *owner;
 #ifdef NEURON_DMEM
 	struct dmem_cgroup_pool_state *dmem;
 	u32 dmem_extra;
@@ -142,6 +146,7 @@ struct neuron_chunk_request {
 	u32 hbm;
 	u32 core;
 	u32 category;
+	u32 owner;		/* number, 0 = the process itself */
 	u32 placement;		/* NEURON_BUDDY_LOW, _HIGH or 0 */
 };
 

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What is where in an HBM: DUMP_MEM_CHUNKS lists allocations, HBM_RANGES holes, too. */
+/*
+ * What is where in an HBM: DUMP_MEM_CHUNKS lists allocations, HBM_RANGES holes, too.  Whose it
+ * is: OWNERS.  What happened to it last: EVENTS.
+ */
 #include <linux/capability.h>
-#include <linux/cred.h>
+#include <linux/ktime.h>
 #include <linux/pid.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
+#include <linux/xarray.h>
 
 #include "../base/call.h"
 #include "../base/client.h"
@@ -13,6 +17,7 @@
 #include "chunk.h"
 #include "handle.h"
 #include "hbm.h"
+#include "recorder.h"
 
 /**
  * struct neuron_dump_source - allocations of one process
@@ -29,19 +34,6 @@ struct neuron_dump_source {
 static void neuron_dump_next(struct neuron_dump_source *s, u64 from, u64 end)
 {
 	s->valid = neuron_chunk_next(s->client, from, &s->next) && s->next.address < end;
-}
-
-/* A process of the caller's user, in the caller's pid namespace. */
-static bool neuron_dump_same_user(const struct neuron_client *client)
-{
-	struct task_struct *task;
-	bool same;
-
-	rcu_read_lock();
-	task = pid_task(client->pid, PIDTYPE_TGID);
-	same = task && uid_eq(__task_cred(task)->euid, current_euid()) && pid_vnr(client->pid);
-	rcu_read_unlock();
-	return same;
 }
 
 /*
@@ -62,7 +54,7 @@ static struct neuron_dump_source *neuron_dump_begin(struct neuron_call *call, bo
 		return NULL;
 	mutex_lock(&call->nd->clients_lock);
 	list_for_each_entry(client, &call->nd->clients, node) {
-		if (!all && client != call->client && !(users && neuron_dump_same_user(client)))
+		if (!all && client != call->client && !(users && neuron_client_same_user(client)))
 			continue;
 		if (n == NEURON_MAX_CLIENTS)
 			break;
@@ -217,4 +209,211 @@ int neuron_do_native_hbm_ranges(struct neuron_call *call)
 	neuron_dump_end(src, n);
 	a->from = hbm->base + pos;
 	return err;
+}
+
+/* Owners of a process, from *@n on.  Under the lock of the HBM, as figures change under it. */
+static void neuron_owners_read(struct neuron_client *client, u32 hbm, u64 now,
+			       struct neuron_native_owner_entry *out, u32 room, u32 *n)
+{
+	struct neuron_owner *owner = &client->owner;
+	unsigned long id = 0;
+
+	do {
+		if (*n < room)
+			neuron_owner_show(owner, hbm, now, &out[*n]);
+		++*n;
+		owner = xa_find_after(&client->owners, &id, ULONG_MAX, XA_PRESENT);
+	} while (owner);
+}
+
+/* What the caller may see, at one instant. */
+static void neuron_owners_snapshot(struct neuron_call *call, struct neuron_native_owners *a,
+				   struct neuron_native_owner_entry *out, u32 room)
+{
+	struct neuron_hbm *hbm = &call->nd->hbm[a->hbm];
+	bool all = capable(CAP_SYS_ADMIN);
+	u64 now = ktime_get_mono_fast_ns();
+	struct neuron_client *client;
+	u32 core, cat;
+
+	rcu_read_lock();
+	spin_lock(&hbm->lock);
+	list_for_each_entry_rcu(client, &call->nd->clients, node) {
+		if (all || client == call->client || neuron_client_same_user(client))
+			neuron_owners_read(client, a->hbm, now, out, room, &a->total);
+	}
+	for (core = 0; core < NEURON_HW_MAX_CORES; core++)
+		for (cat = 0; cat < NEURON_NR_CATEGORIES; cat++)
+			a->used += hbm->used[core][cat];
+	a->driver = hbm->driver;
+	spin_unlock(&hbm->lock);
+	rcu_read_unlock();
+}
+
+static void neuron_owners_clear(struct neuron_client *client, struct neuron_hbm *hbm)
+{
+	struct neuron_owner *owner = &client->owner;
+	u64 now = ktime_get_mono_fast_ns();
+	unsigned long id = 0;
+
+	rcu_read_lock();
+	spin_lock(&hbm->lock);
+	do {
+		neuron_owner_clear(&owner->use[hbm->index], now);
+		owner = xa_find_after(&client->owners, &id, ULONG_MAX, XA_PRESENT);
+	} while (owner);
+	spin_unlock(&hbm->lock);
+	rcu_read_unlock();
+}
+
+int neuron_do_native_owners(struct neuron_call *call)
+{
+	struct neuron_native_owners __user *result = call->uarg;
+	struct neuron_native_owners *a = call->arg;
+	u32 room = min_t(u32, a->count, NEURON_MAX_CLIENTS * (NEURON_NATIVE_OWNERS_MAX + 1));
+	bool clear = a->flags & NEURON_NATIVE_OWNERS_CLEAR;
+	struct neuron_native_owner_entry *out;
+	int err = 0;
+
+	if (!neuron_index_valid(&a->hbm, call->nd->geo->nr_hbms) ||
+	    a->flags & ~NEURON_NATIVE_OWNERS_CLEAR || a->entry_size != sizeof(*out) ||
+	    a->total || a->used || a->driver || (clear && !call->client))
+		return -EINVAL;
+	/* Figures that are cleared cannot be restored if a later copy to the caller fails. */
+	if (put_user(a->count, &result->count))
+		return -EFAULT;
+	out = kvmalloc_array(room ?: 1, sizeof(*out), GFP_KERNEL_ACCOUNT);
+	if (!out)
+		return -ENOMEM;
+	neuron_owners_snapshot(call, a, out, room);
+	a->count = min(room, a->total);
+	if (copy_to_user((void __user *)(uintptr_t)a->entries, out, a->count * sizeof(*out)))
+		err = -EFAULT;
+	else if (clear)
+		neuron_owners_clear(call->client, &call->nd->hbm[a->hbm]);
+	kvfree(out);
+	return err;
+}
+
+/**
+ * struct neuron_event_reader - who may know what of the events of an HBM
+ * @call: the caller
+ * @seq: number of the last event that was read
+ * @all: the caller may know the processes of all of them
+ * @nr: processes that are known
+ * @known: their numbers, and the numbers in the caller's namespace
+ * @batch: records that were read
+ */
+struct neuron_event_reader {
+	struct neuron_call *call;
+	u64 seq;
+	bool all;
+	u32 nr;
+	struct {
+		u32 client;
+		s32 pid;
+	} known[NEURON_MAX_CLIENTS];
+	struct neuron_record batch[64];
+};
+
+static void neuron_event_reader_init(struct neuron_event_reader *reader, struct neuron_call *call,
+				     u64 since)
+{
+	struct neuron_client *client;
+
+	reader->call = call;
+	reader->seq = since;
+	reader->all = capable(CAP_SYS_ADMIN);
+	reader->nr = 0;
+	rcu_read_lock();
+	list_for_each_entry_rcu(client, &call->nd->clients, node) {
+		if (!reader->all && client != call->client && !neuron_client_same_user(client))
+			continue;
+		if (reader->nr == NEURON_MAX_CLIENTS)
+			break;
+		reader->known[reader->nr].client = client->id;
+		reader->known[reader->nr++].pid = pid_vnr(client->pid);
+	}
+	rcu_read_unlock();
+}
+
+static void neuron_event_show(const struct neuron_event_reader *reader,
+			      const struct neuron_hbm *hbm, const struct neuron_record *r,
+			      struct neuron_native_event *out)
+{
+	u32 i;
+
+	memset(out, 0, sizeof(*out));
+	out->time = r->time;
+	out->kind = r->what & 0xf;
+	out->reason = r->what >> 4;
+	out->bytes = (u64)r->pages << PAGE_SHIFT;
+	if (out->kind != NEURON_NATIVE_EVENT_REFUSE || r->page)
+		out->address = hbm->base + ((u64)r->page << PAGE_SHIFT);
+	for (i = 0; i < reader->nr && reader->known[i].client != r->client; i++)
+		;
+	if (!reader->all && i == reader->nr)
+		return;
+	out->client = r->client;
+	out->pid = i < reader->nr ? reader->known[i].pid : 0;
+	out->owner = r->owner;
+	out->nc_id = r->core;
+	out->mem_type = r->category;
+	out->align = r->ask & 63 ? 1ULL << (r->ask & 63) : 0;
+	out->flags = r->ask >> 6 << 1;
+	out->free = (u64)r->free << PAGE_SHIFT;
+}
+
+/*
+ * Copy up to @room events to the caller, and count them.  Return: -ENODATA none is left;
+ * -EFAULT.
+ */
+static int neuron_events_copy(struct neuron_event_reader *reader, struct neuron_hbm *hbm,
+			      struct neuron_native_event __user *out, u32 room, u32 *count)
+{
+	struct neuron_native_event event;
+	u32 n, i;
+
+	spin_lock(&hbm->lock);
+	n = neuron_recorder_read(hbm->recorder, &reader->seq, reader->batch,
+				 min_t(u32, room - *count, ARRAY_SIZE(reader->batch)));
+	spin_unlock(&hbm->lock);
+	for (i = 0; i < n; i++) {
+		neuron_event_show(reader, hbm, &reader->batch[i], &event);
+		event.seq = reader->seq - n + i + 1;
+		if (copy_to_user(&out[(*count)++], &event, sizeof(event)))
+			return -EFAULT;
+	}
+	return n ? 0 : -ENODATA;
+}
+
+int neuron_do_native_events(struct neuron_call *call)
+{
+	struct neuron_native_events *a = call->arg;
+	struct neuron_event_reader *reader;
+	struct neuron_hbm *hbm;
+	/* Others may add events all the time: no more than are kept. */
+	u32 room = min_t(u32, a->count, NEURON_RECORDS);
+	int err;
+
+	if (!neuron_index_valid(&a->hbm, call->nd->geo->nr_hbms) ||
+	    a->entry_size != sizeof(struct neuron_native_event) || a->last)
+		return -EINVAL;
+	hbm = &call->nd->hbm[a->hbm];
+	err = neuron_hbm_ready(hbm);
+	if (err)
+		return err;
+	reader = kmalloc(sizeof(*reader), GFP_KERNEL_ACCOUNT);
+	if (!reader)
+		return -ENOMEM;
+	neuron_event_reader_init(reader, call, a->since);
+	a->count = 0;
+	do {
+		err = neuron_events_copy(reader, hbm, (void __user *)(uintptr_t)a->entries, room,
+					 &a->count);
+		cond_resched();
+	} while (!err && a->count < room && !fatal_signal_pending(current));
+	a->last = reader->seq;
+	kfree(reader);
+	return err == -ENODATA ? 0 : err;
 }

@@ -29,7 +29,7 @@ static int neuron_tail_take(struct neuron_device *nd, struct neuron_chunk *chunk
 
 	err = neuron_dmem_grow(hbm, chunk, more);
 	if (err)
-		return neuron_hbm_capped(hbm, 0, err, why);
+		return neuron_hbm_capped(hbm, chunk, &req, err, why);
 	/* The memory behind the chunk may be taken for scrubbing. */
 	mutex_lock(&hbm->scrub_lock);
 	err = neuron_hbm_take(hbm, chunk, &req, tail, why);

@@ -3,12 +3,15 @@
  * One hbm per HBM: the allocator, its lock and the accounting that changes
  * together with it.
  */
+#include <linux/ktime.h>
 #include <linux/log2.h>
 
+#include "../base/client.h"
 #include "dmem.h"
 #include "failure.h"
 #include "hbm.h"
 #include "limit.h"
+#include "recorder.h"
 #include "watch.h"
 
 /**
@@ -40,12 +43,16 @@ int neuron_hbm_init(struct neuron_device *nd, u32 index)
 static int neuron_hbm_make(struct neuron_hbm *hbm)
 {
 	const struct neuron_hbm_geometry *geo = &hbm->nd->geo->hbm[hbm->index];
+	struct neuron_recorder *recorder;
 	struct neuron_buddy *buddy;
 	int err;
 
+	recorder = kvzalloc(sizeof(*recorder), GFP_KERNEL);
+	if (!recorder)
+		return -ENOMEM;
 	err = neuron_buddy_create(&buddy, geo->size);
 	if (err)
-		return err;
+		goto free;
 	/* No other thread knows it yet, so there is no -EAGAIN. */
 	err = neuron_buddy_prepare(buddy);
 	if (!err) {
@@ -56,9 +63,18 @@ static int neuron_hbm_make(struct neuron_hbm *hbm)
 			neuron_buddy_mark_clear(buddy);
 		spin_unlock(&hbm->lock);
 	}
-	/* Another process may have made it meanwhile. */
-	if (err || cmpxchg_release(&hbm->buddy, NULL, buddy))
-		neuron_buddy_destroy(buddy);
+	/* Another process may have made both meanwhile. */
+	spin_lock(&hbm->lock);
+	if (!err && !hbm->buddy) {
+		swap(hbm->recorder, recorder);
+		/* Pairs with the acquire of those who look without the lock. */
+		smp_store_release(&hbm->buddy, buddy);
+		buddy = NULL;
+	}
+	spin_unlock(&hbm->lock);
+	neuron_buddy_destroy(buddy);
+free:
+	kvfree(recorder);
 	return err;
 }
 
@@ -66,7 +82,8 @@ static int neuron_hbm_make(struct neuron_hbm *hbm)
  * neuron_hbm_ready() - make the allocator of an HBM, if there is none yet
  * @hbm: the HBM
  *
- * Its tables take some 22 KiB per GiB; a device that nobody uses does not need them.
+ * Its tables take some 22 KiB per GiB, the flight recorder 64 KiB; a device that nobody uses
+ * does not need them.
  * Takes the firmware's share (uapi/FACTS.md 4) out for good.
  *
  * Context: may sleep; any number of callers.
@@ -89,12 +106,16 @@ void neuron_hbm_exit(struct neuron_hbm *hbm)
 	neuron_dmem_exit(hbm);
 	neuron_buddy_destroy(hbm->buddy);
 	hbm->buddy = NULL;
+	kvfree(hbm->recorder);
+	hbm->recorder = NULL;
 }
 
 /* Charge device memory of a chunk, or take the charge back.  Between lock and unlock. */
-static void neuron_hbm_charge(struct neuron_hbm *hbm, struct neuron_chunk *chunk, u64 bytes,
-			      bool add)
+static void neuron_hbm_charge(struct neuron_hbm *hbm, struct neuron_chunk *chunk,
+			      enum neuron_native_event_kind kind, u64 bytes, u64 now)
 {
+	bool whole = kind == NEURON_NATIVE_EVENT_ALLOC || kind == NEURON_NATIVE_EVENT_FREE;
+	bool add = kind == NEURON_NATIVE_EVENT_ALLOC || kind == NEURON_NATIVE_EVENT_GROW;
 	u64 delta = add ? bytes : -bytes;
 
 	hbm->used[chunk->core][chunk->category] += delta;
@@ -102,6 +123,57 @@ static void neuron_hbm_charge(struct neuron_hbm *hbm, struct neuron_chunk *chunk
 		hbm->driver += delta;
 	else
 		chunk->client->hbm_bytes[hbm->index] += delta;
+	if (chunk->owner)
+		neuron_owner_charge(chunk->owner, hbm->index, bytes, whole, add, now);
+}
+
+/* Between lock and unlock.  @ask: alignment and placement, for struct neuron_record. */
+static struct neuron_record *neuron_hbm_record(struct neuron_hbm *hbm,
+					       const struct neuron_chunk *chunk, u8 what, u8 ask,
+					       u64 addr, u64 bytes, u64 now)
+{
+	struct neuron_record *r = neuron_recorder_next(hbm->recorder);
+
+	r->time = now;
+	r->page = addr >> PAGE_SHIFT;
+	r->pages = min_t(u64, bytes >> PAGE_SHIFT, U32_MAX);
+	r->client = chunk->client->id;
+	r->free = 0;
+	r->owner = chunk->owner ? chunk->owner->id : 0;
+	r->what = what;
+	r->core = chunk->core;
+	r->category = chunk->category;
+	r->ask = ask;
+	return r;
+}
+
+static u8 neuron_hbm_ask(const struct neuron_buddy_request *req)
+{
+	return ilog2(req->align | 1) | (req->flags & (NEURON_BUDDY_LOW | NEURON_BUDDY_HIGH)) << 6;
+}
+
+/* A chunk got memory, or gave it back: charge and record it.  Between lock and unlock. */
+static void neuron_hbm_note(struct neuron_hbm *hbm, struct neuron_chunk *chunk,
+			    enum neuron_native_event_kind kind, u8 ask, u64 addr, u64 bytes,
+			    u64 now)
+{
+	neuron_hbm_charge(hbm, chunk, kind, bytes, now);
+	/* Clearing what is free would push out everything else. */
+	if (chunk->kind != NEURON_CHUNK_PIECE)
+		neuron_hbm_record(hbm, chunk, kind, ask, addr, bytes, now);
+}
+
+/* A request was refused, with figures of that moment in @why.  Between lock and unlock. */
+static void neuron_hbm_note_refusal(struct neuron_hbm *hbm, const struct neuron_chunk *chunk,
+				    const struct neuron_buddy_request *req,
+				    const struct neuron_failure *why)
+{
+	struct neuron_record *r;
+
+	r = neuron_hbm_record(hbm, chunk, NEURON_NATIVE_EVENT_REFUSE | why->reason << 4,
+			      neuron_hbm_ask(req), req->addr, req->size,
+			      ktime_get_mono_fast_ns());
+	r->free = why->free >> PAGE_SHIFT;
 }
 
 /**
@@ -163,6 +235,8 @@ int neuron_hbm_take(struct neuron_hbm *hbm, struct neuron_chunk *chunk,
 		    const struct neuron_buddy_request *req, struct neuron_buddy_block *block,
 		    struct neuron_failure *why)
 {
+	enum neuron_native_event_kind kind = req->flags & NEURON_BUDDY_EXACT ?
+					     NEURON_NATIVE_EVENT_GROW : NEURON_NATIVE_EVENT_ALLOC;
 	enum neuron_buddy_cause cause = NEURON_BUDDY_CAUSE_NONE;
 	int err;
 
@@ -180,7 +254,8 @@ int neuron_hbm_take(struct neuron_hbm *hbm, struct neuron_chunk *chunk,
 		} else {
 			err = neuron_buddy_alloc(hbm->buddy, req, block, &cause);
 			if (!err)
-				neuron_hbm_charge(hbm, chunk, req->size, true);
+				neuron_hbm_note(hbm, chunk, kind, neuron_hbm_ask(req), block->addr,
+						req->size, ktime_get_mono_fast_ns());
 			else if (why)
 				neuron_limit_uncharge(chunk, req->size);
 		}
@@ -188,8 +263,10 @@ int neuron_hbm_take(struct neuron_hbm *hbm, struct neuron_chunk *chunk,
 			cause = req->size > neuron_buddy_free_bytes(hbm->buddy) ?
 				NEURON_BUDDY_CAUSE_FULL : NEURON_BUDDY_CAUSE_BUSY;
 		/* Still under the lock, so these are the figures at the refusal. */
-		if (why && neuron_hbm_refused(req, err))
+		if (why && neuron_hbm_refused(req, err)) {
 			neuron_hbm_explain(hbm, req->align, cause, why);
+			neuron_hbm_note_refusal(hbm, chunk, req, why);
+		}
 		spin_unlock(&hbm->lock);
 	} while (err == -EAGAIN);
 	return err;
@@ -208,12 +285,15 @@ int neuron_hbm_take(struct neuron_hbm *hbm, struct neuron_chunk *chunk,
 void neuron_hbm_give(struct neuron_hbm *hbm, struct neuron_chunk *chunk,
 		     struct neuron_buddy_block *block, u64 bytes, bool clear)
 {
+	u64 addr = block->addr;
 	int err;
 
 	spin_lock(&hbm->lock);
 	err = neuron_buddy_free(hbm->buddy, block, clear);
 	if (!err)
-		neuron_hbm_charge(hbm, chunk, bytes, false);
+		neuron_hbm_note(hbm, chunk, block == &chunk->block ? NEURON_NATIVE_EVENT_FREE :
+								     NEURON_NATIVE_EVENT_SHRINK,
+				0, addr, bytes, ktime_get_mono_fast_ns());
 	spin_unlock(&hbm->lock);
 	WARN_ONCE(err, "neuron: free of %#llx + %#llx: %d\n", block->addr, bytes, err);
 }
@@ -240,7 +320,8 @@ int neuron_hbm_join(struct neuron_hbm *hbm, struct neuron_chunk *chunk,
 	if (join)
 		err = neuron_buddy_grow(hbm->buddy, &grown, grown.size + tail->size);
 	if (err)
-		neuron_hbm_charge(hbm, chunk, tail->size, false);
+		neuron_hbm_note(hbm, chunk, NEURON_NATIVE_EVENT_SHRINK, 0,
+				grown.addr + grown.size, tail->size, ktime_get_mono_fast_ns());
 	else
 		chunk->block = grown;
 	spin_unlock(&hbm->lock);
@@ -271,14 +352,16 @@ int neuron_hbm_split(struct neuron_hbm *hbm, struct neuron_buddy_block *head, u6
 /**
  * neuron_hbm_capped() - report that a charge to the cgroup of the process failed
  * @hbm: the HBM
- * @align: of the request, bytes
+ * @chunk: what would be charged
+ * @req: the request
  * @err: -EAGAIN: its limit is reached; else the charge itself failed
  * @why: filled in
  *
  * Context: process.
  * Return: the error for the process.
  */
-int neuron_hbm_capped(struct neuron_hbm *hbm, u64 align, int err, struct neuron_failure *why)
+int neuron_hbm_capped(struct neuron_hbm *hbm, struct neuron_chunk *chunk,
+		      const struct neuron_buddy_request *req, int err, struct neuron_failure *why)
 {
 	if (err != -EAGAIN) {
 		why->reason = NEURON_NATIVE_REASON_HOST;
@@ -286,9 +369,10 @@ int neuron_hbm_capped(struct neuron_hbm *hbm, u64 align, int err, struct neuron_
 	}
 	spin_lock(&hbm->lock);
 	hbm->fail_capped++;
-	neuron_hbm_explain(hbm, align, NEURON_BUDDY_CAUSE_NONE, why);
-	spin_unlock(&hbm->lock);
+	neuron_hbm_explain(hbm, req->align, NEURON_BUDDY_CAUSE_NONE, why);
 	why->reason = NEURON_NATIVE_REASON_CAPPED;
+	neuron_hbm_note_refusal(hbm, chunk, req, why);
+	spin_unlock(&hbm->lock);
 	return -ENOMEM;
 }
 
@@ -330,7 +414,7 @@ int neuron_hbm_alloc(struct neuron_device *nd, struct neuron_chunk *chunk, u64 a
 	}
 	err = neuron_dmem_charge(hbm, chunk);
 	if (err)
-		return neuron_hbm_capped(hbm, align, err, why);
+		return neuron_hbm_capped(hbm, chunk, &req, err, why);
 	scrub = READ_ONCE(hbm->scrub);
 	err = neuron_hbm_take(hbm, chunk, &req, &chunk->block, why);
 	if (err == -ENOSPC && (scrub || READ_ONCE(hbm->scrub))) {
@@ -389,7 +473,7 @@ void neuron_hbm_free_batch(struct neuron_device *nd, struct neuron_chunk **chunk
 {
 	const struct neuron_buddy_block *blocks[NEURON_FREE_BATCH];
 	struct neuron_hbm *hbm = &nd->hbm[chunks[0]->hbm];
-	u64 clear = 0, bytes = 0, addr, end;
+	u64 clear = 0, bytes = 0, addr, end, now;
 	u32 i, j;
 	int err;
 
@@ -408,8 +492,11 @@ void neuron_hbm_free_batch(struct neuron_device *nd, struct neuron_chunk **chunk
 	}
 	spin_lock(&hbm->lock);
 	err = neuron_buddy_free_batch(hbm->buddy, blocks, n, clear);
+	now = ktime_get_mono_fast_ns();
 	/* Also for a refused one, because nobody will free it again. */
-	neuron_hbm_charge(hbm, chunks[0], bytes, false);
+	for (i = 0; i < n; i++)
+		neuron_hbm_note(hbm, chunks[i], NEURON_NATIVE_EVENT_FREE, 0,
+				chunks[i]->block.addr, chunks[i]->size, now);
 	spin_unlock(&hbm->lock);
 	WARN_ONCE(err, "neuron: free of %u chunks: %d\n", n, err);
 	for (i = 0; i < n; i++)

@@ -17,11 +17,12 @@ struct neuron_chunk;
 struct neuron_client;
 struct neuron_failure;
 struct neuron_native_hbm_stats;
+struct neuron_recorder;
 struct neuron_scrub;
 
 /**
  * struct neuron_hbm - one HBM
- * @lock: @buddy, @used, @fail_capped and client.hbm_bytes[index]
+ * @lock: @buddy, @used, @fail_capped, @recorder and client.hbm_bytes[index]
  * @nd: the device
  * @buddy: the allocator; NULL until the first allocation
  * @base: device address
@@ -29,6 +30,7 @@ struct neuron_scrub;
  * @used: bytes by core and category
  * @driver: bytes of @used that the driver holds
  * @fail_capped: requests refused by a limit
+ * @recorder: what happened last; made with @buddy
  * @scrub_lock: held while memory is taken for scrubbing
  * @scrub: the scrub under way, NULL = none; not dereferenced
  * @watch_lock: @watched
@@ -44,6 +46,7 @@ struct neuron_hbm {
 	u64 used[NEURON_HW_MAX_CORES][NEURON_NR_CATEGORIES];
 	u64 driver;
 	u64 fail_capped;
+	struct neuron_recorder *recorder;
 	struct mutex scrub_lock;
 	struct neuron_scrub *scrub;
 	spinlock_t watch_lock;
@@ -64,7 +67,8 @@ int neuron_hbm_alloc(struct neuron_device *nd, struct neuron_chunk *chunk, u64 a
 		     u32 flags, struct neuron_failure *why);
 void neuron_hbm_free(struct neuron_device *nd, struct neuron_chunk *chunk);
 void neuron_hbm_free_batch(struct neuron_device *nd, struct neuron_chunk **chunks, u32 n);
-int neuron_hbm_capped(struct neuron_hbm *hbm, u64 align, int err, struct neuron_failure *why);
+int neuron_hbm_capped(struct neuron_hbm *hbm, struct neuron_chunk *chunk,
+		      const struct neuron_buddy_request *req, int err, struct neuron_failure *why);
 void neuron_hbm_explain(struct neuron_hbm *hbm, u64 align, enum neuron_buddy_cause cause,
 			struct neuron_failure *why);
 int neuron_hbm_take(struct neuron_hbm *hbm, struct neuron_chunk *chunk,

@@ -64,6 +64,7 @@ static int neuron_scrub_piece(struct neuron_scrub *scrub, u64 addr, u64 size)
 		.hbm = scrub->hbm,
 		.core = scrub->core,
 		.category = NEURON_MEMALLOC_TYPE_NCDEV_DEVICE,
+		.kind = NEURON_CHUNK_PIECE,
 		.client = nd->kclient,
 	};
 	struct neuron_buddy_request req = {

@@ -69,9 +69,10 @@ static int grow_reap(struct neuron_device *nd, u32 seen)
 	return state.reap_err;
 }
 
-static int grow_capped(struct neuron_hbm *hbm, u64 align, int err, struct neuron_failure *why)
+static int grow_capped(struct neuron_hbm *hbm, struct neuron_chunk *chunk,
+		       const struct neuron_buddy_request *req, int err, struct neuron_failure *why)
 {
-	why->reason = align ? NEURON_NATIVE_REASON_NONE : NEURON_NATIVE_REASON_CAPPED;
+	why->reason = req->align ? NEURON_NATIVE_REASON_NONE : NEURON_NATIVE_REASON_CAPPED;
 	return -ENOMEM;
 }
 

@@ -36,6 +36,7 @@ static int hbm_buddy_alloc(struct neuron_buddy *buddy, const struct neuron_buddy
 			   struct neuron_buddy_block *block, enum neuron_buddy_cause *cause);
 static void hbm_watch_free(struct neuron_hbm *hbm, u64 off, u64 len);
 
+#include "../../kmod/mem/recorder.c"
 #include "../../kmod/mem/hbm.c"
 #include "../../kmod/base/client.h"
 
@@ -612,6 +613,100 @@ static void hbm_join_and_split(struct kunit *test)
 	neuron_hbm_free(&hw.nd, &chunk);
 }
 
+/* What an owner has, had at most and at least; the process itself has the rest. */
+static void hbm_owners(struct kunit *test)
+{
+	struct neuron_chunk chunk[3] = {
+		chunk_of(&hw.client, SZ_1M), chunk_of(&hw.client, SZ_2M),
+		chunk_of(&hw.client, SZ_4M),
+	};
+	struct neuron_owner_use *use = &hw.client.owner.use[1];
+	struct neuron_owner *other = kunit_kzalloc(test, sizeof(*other), GFP_KERNEL);
+	struct neuron_failure why = no_failure();
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, other);
+	for (i = 0; i < ARRAY_SIZE(chunk); i++) {
+		chunk[i].owner = i == 2 ? other : &hw.client.owner;
+		KUNIT_ASSERT_EQ(test, neuron_hbm_alloc(&hw.nd, &chunk[i], SZ_4K, 0, &why), 0);
+	}
+	KUNIT_EXPECT_EQ(test, use->bytes, (u64)SZ_1M + SZ_2M);
+	KUNIT_EXPECT_EQ(test, use->allocs, 2u);
+	KUNIT_EXPECT_EQ(test, other->use[1].bytes, (u64)SZ_4M);
+	KUNIT_EXPECT_EQ(test, hw.client.hbm_bytes[1], use->bytes + other->use[1].bytes);
+	use->low = use->bytes;
+	neuron_hbm_free(&hw.nd, &chunk[1]);
+	KUNIT_ASSERT_EQ(test, neuron_hbm_alloc(&hw.nd, &chunk[1], SZ_4K, 0, &why), 0);
+	KUNIT_EXPECT_EQ(test, use->low, (u64)SZ_1M);
+	KUNIT_EXPECT_EQ(test, use->peak, (u64)SZ_1M + SZ_2M);
+	for (i = 0; i < ARRAY_SIZE(chunk); i++)
+		neuron_hbm_free(&hw.nd, &chunk[i]);
+	KUNIT_EXPECT_EQ(test, use->bytes, 0ULL);
+	KUNIT_EXPECT_EQ(test, use->allocs, 0u);
+	KUNIT_EXPECT_EQ(test, use->peak, (u64)SZ_1M + SZ_2M);
+	KUNIT_EXPECT_EQ(test, other->use[1].bytes, 0ULL);
+	KUNIT_EXPECT_EQ(test, other->use[1].peak, (u64)SZ_4M);
+}
+
+/* A page that is held for some ticks counts as often; a clock that goes back takes away. */
+static void hbm_owner_time(struct kunit *test)
+{
+	struct neuron_owner_use use = { };
+	const u64 tick = 1ULL << NEURON_OWNER_TICK_SHIFT;
+
+	neuron_owner_clear(&use, 7 * tick);
+	use.bytes = 3 * PAGE_SIZE;
+	neuron_owner_count(&use, 9 * tick + 5);
+	KUNIT_EXPECT_EQ(test, use.page_ticks, 6ULL);
+	neuron_owner_count(&use, 8 * tick);
+	KUNIT_EXPECT_EQ(test, use.page_ticks, 3ULL);
+	neuron_owner_count(&use, 107 * tick);
+	KUNIT_EXPECT_EQ(test, use.page_ticks, 300ULL);
+}
+
+/* What happened is recorded, a refusal with the figures of that moment; the oldest goes. */
+static void hbm_recorder(struct kunit *test)
+{
+	struct neuron_chunk chunk = chunk_of(&hw.client, SZ_4M);
+	struct neuron_chunk big = chunk_of(&hw.client, SIZE);
+	struct neuron_failure why = no_failure();
+	struct neuron_hbm *hbm = &hw.nd.hbm[1];
+	static struct neuron_record r[NEURON_RECORDS];
+	u64 seq = 0, addr;
+	u32 i, n = NEURON_RECORDS / 2 + 3;
+
+	hw.client.id = 5;
+	hw.limit = 2 * SIZE;
+	KUNIT_ASSERT_EQ(test, neuron_hbm_alloc(&hw.nd, &chunk, SZ_2M, NEURON_BUDDY_HIGH, &why), 0);
+	addr = chunk.block.addr;
+	KUNIT_EXPECT_EQ(test, neuron_hbm_alloc(&hw.nd, &big, SZ_4K, 0, &why), -ENOMEM);
+	neuron_hbm_free(&hw.nd, &chunk);
+	KUNIT_ASSERT_EQ(test, neuron_recorder_read(hbm->recorder, &seq, r, 9), 3u);
+	KUNIT_EXPECT_EQ(test, seq, 3ULL);
+	for (i = 0; i < 3; i++)
+		KUNIT_EXPECT_EQ(test, r[i].client, 5u);
+	KUNIT_EXPECT_EQ(test, r[0].what, (u8)NEURON_NATIVE_EVENT_ALLOC);
+	KUNIT_EXPECT_EQ(test, r[0].page, (u32)(addr >> PAGE_SHIFT));
+	KUNIT_EXPECT_EQ(test, r[0].pages, (u32)(SZ_4M >> PAGE_SHIFT));
+	KUNIT_EXPECT_EQ(test, r[0].ask, (u8)(21 | NEURON_BUDDY_HIGH << 6));
+	KUNIT_EXPECT_EQ(test, r[1].what,
+			(u8)(NEURON_NATIVE_EVENT_REFUSE | NEURON_NATIVE_REASON_FULL << 4));
+	KUNIT_EXPECT_EQ(test, r[1].free, (u32)((SIZE - RESERVED - SZ_4M) >> PAGE_SHIFT));
+	KUNIT_EXPECT_EQ(test, r[2].what, (u8)NEURON_NATIVE_EVENT_FREE);
+	KUNIT_EXPECT_EQ(test, r[2].page, r[0].page);
+	/* Nothing that came later. */
+	KUNIT_EXPECT_EQ(test, neuron_recorder_read(hbm->recorder, &seq, r, 9), 0u);
+	for (i = 0; i < n; i++) {
+		KUNIT_ASSERT_EQ(test, neuron_hbm_alloc(&hw.nd, &chunk, SZ_4K, 0, &why), 0);
+		neuron_hbm_free(&hw.nd, &chunk);
+	}
+	KUNIT_EXPECT_EQ(test, neuron_recorder_read(hbm->recorder, &seq, r, NEURON_RECORDS),
+			(u32)NEURON_RECORDS);
+	KUNIT_EXPECT_EQ(test, seq, 3 + 2ULL * n);
+	KUNIT_EXPECT_EQ(test, r[NEURON_RECORDS - 1].what, (u8)NEURON_NATIVE_EVENT_FREE);
+	KUNIT_EXPECT_EQ(test, r[NEURON_RECORDS - 2].what, (u8)NEURON_NATIVE_EVENT_ALLOC);
+}
+
 static struct kunit_case hbm_cases[] = {
 	KUNIT_CASE(hbm_geometry),
 	KUNIT_CASE(hbm_figures_unused),
@@ -627,6 +722,9 @@ static struct kunit_case hbm_cases[] = {
 	KUNIT_CASE(hbm_again),
 	KUNIT_CASE(hbm_scrubbed),
 	KUNIT_CASE(hbm_join_and_split),
+	KUNIT_CASE(hbm_owners),
+	KUNIT_CASE(hbm_owner_time),
+	KUNIT_CASE(hbm_recorder),
 	{}
 };
 

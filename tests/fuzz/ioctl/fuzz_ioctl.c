@@ -86,7 +86,9 @@ enum kind {
 	EVENTFD,
 	DMABUF,
 	LIMIT,
-	ENTRY_SIZE,	/* of the list of failures */
+	ENTRY_SIZE,	/* of a list */
+	OWNER,		/* number of an owner of memory, mostly that of the process */
+	LETTER,		/* first byte of a label */
 	STRUCT_SIZE,	/* of the structure itself */
 	ADDRESS,	/* of device memory or a core */
 	WINDOW,		/* of a register, as BAR_READ knows it */
@@ -494,7 +496,8 @@ static const struct command commands[] = {
 		    F(struct neuron_native_mem_alloc, align, ALIGN),
 		    F(struct neuron_native_mem_alloc, hbm, HBM),
 		    F(struct neuron_native_mem_alloc, nc_id, CORE),
-		    F(struct neuron_native_mem_alloc, mem_type, CATEGORY)),
+		    F(struct neuron_native_mem_alloc, mem_type, CATEGORY),
+		    F(struct neuron_native_mem_alloc, owner, OWNER)),
 	CALL_NATIVE(MEM_EXPORT, struct neuron_native_mem_export, 3, DMABUF_IN,
 		    offsetof(struct neuron_native_mem_export, fd),
 		    F(struct neuron_native_mem_export, size, STRUCT_SIZE),
@@ -552,6 +555,25 @@ static const struct command commands[] = {
 		    F(struct neuron_native_hbm_ranges, entry_size, ENTRY_SIZE),
 		    F(struct neuron_native_hbm_ranges, count, COUNT),
 		    F(struct neuron_native_hbm_ranges, entries, POINTER)),
+	CALL_NATIVE(OWNER, struct neuron_native_owner, 3, NOTHING, 0,
+		    F(struct neuron_native_owner, size, STRUCT_SIZE),
+		    F(struct neuron_native_owner, flags, FLAG),
+		    F(struct neuron_native_owner, owner, OWNER),
+		    F(struct neuron_native_owner, label[0], LETTER)),
+	CALL_NATIVE(OWNERS, struct neuron_native_owners, 2, NOTHING, 0,
+		    F(struct neuron_native_owners, size, STRUCT_SIZE),
+		    F(struct neuron_native_owners, flags, FLAG),
+		    F(struct neuron_native_owners, hbm, HBM),
+		    F(struct neuron_native_owners, entry_size, ENTRY_SIZE),
+		    F(struct neuron_native_owners, count, COUNT),
+		    F(struct neuron_native_owners, entries, POINTER)),
+	CALL_NATIVE(EVENTS, struct neuron_native_events, 2, NOTHING, 0,
+		    F(struct neuron_native_events, size, STRUCT_SIZE),
+		    F(struct neuron_native_events, hbm, HBM),
+		    F(struct neuron_native_events, since, COUNT),
+		    F(struct neuron_native_events, entry_size, ENTRY_SIZE),
+		    F(struct neuron_native_events, count, COUNT),
+		    F(struct neuron_native_events, entries, POINTER)),
 };
 
 #define NR_COMMANDS	(sizeof(commands) / sizeof(commands[0]))
@@ -770,6 +792,16 @@ static uint64_t pointer(enum kind kind)
 	return (uint64_t)(buf + off);
 }
 
+static uint64_t entry_size(void)
+{
+	static const uint32_t sizes[] = {
+		sizeof(struct neuron_native_failure), sizeof(struct neuron_native_range),
+		sizeof(struct neuron_native_owner_entry), sizeof(struct neuron_native_event),
+	};
+
+	return sizes[below(sizeof(sizes) / sizeof(sizes[0]))];
+}
+
 static uint64_t good(const struct command *c, enum kind kind)
 {
 	switch (kind) {
@@ -795,7 +827,9 @@ static uint64_t good(const struct command *c, enum kind kind)
 	case EVENTFD:	return chance(80) ? (uint64_t)evfd : ~0ull;
 	case DMABUF:	return dmabufs[below(DMABUFS)];
 	case LIMIT:	return chance(60) ? NEURON_NATIVE_LIMIT_NONE : below(1 << 28);
-	case ENTRY_SIZE: return sizeof(struct neuron_native_failure);
+	case ENTRY_SIZE: return entry_size();
+	case OWNER:	return below(4) ? 0 : below(8);
+	case LETTER:	return below(8) ? 'a' + below(26) : below(256);
 	case STRUCT_SIZE: return c->size;
 	case ADDRESS:	return device_address();
 	case ANY:

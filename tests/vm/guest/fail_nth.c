@@ -73,6 +73,8 @@ static struct neuron_ioctl_mem_chunk_info chunks[8];
 static char text[] = "fail_nth";
 static struct neuron_native_failure failure;
 static struct neuron_native_range ranges[8];
+static struct neuron_native_owner_entry owner_list[8];
+static struct neuron_native_event event_list[8];
 static struct {
 	struct neuron_ioctl_get_apps_info h;
 	struct neuron_app_info app[4];
@@ -114,6 +116,14 @@ FORMAT(native_failures, NEURON_NATIVE_FAILURES, struct neuron_native_failures,
 FORMAT(native_ranges, NEURON_NATIVE_HBM_RANGES, struct neuron_native_hbm_ranges,
        .size = sizeof(a), .count = 8, .entry_size = sizeof(ranges[0]),
        .entries = (uintptr_t)ranges)
+FORMAT(native_owner, NEURON_NATIVE_OWNER, struct neuron_native_owner,
+       .size = sizeof(a), .label = "failing")
+FORMAT(native_owners, NEURON_NATIVE_OWNERS, struct neuron_native_owners,
+       .size = sizeof(a), .count = 8, .entry_size = sizeof(owner_list[0]),
+       .entries = (uintptr_t)owner_list)
+FORMAT(native_events, NEURON_NATIVE_EVENTS, struct neuron_native_events,
+       .size = sizeof(a), .count = 8, .entry_size = sizeof(event_list[0]),
+       .entries = (uintptr_t)event_list)
 FORMAT(native_limit, NEURON_NATIVE_LIMIT, struct neuron_native_limit,
        .size = sizeof(a), .flags = NEURON_NATIVE_LIMIT_SET, .what = NEURON_NATIVE_LIMIT_PROCESS,
        .bytes = 1ull << 40)
@@ -490,6 +500,9 @@ static const struct op ops[] = {
 	{ "NATIVE_MEM_GROW", native_grow, STAYS, NULL },
 	{ "NATIVE_FAILURES", native_failures, 0, NULL },
 	{ "NATIVE_HBM_RANGES", native_ranges, 0, NULL },
+	{ "NATIVE_OWNER", native_owner, 0, NULL },
+	{ "NATIVE_OWNERS", native_owners, 0, NULL },
+	{ "NATIVE_EVENTS", native_events, 0, NULL },
 	{ "NATIVE_LIMIT", native_limit, 0, NULL },
 	{ "NATIVE_COPY_EVENTFD", copy_eventfd, 0, start_async },
 	{ "NATIVE_RESET_EVENTFD", reset_eventfd, 0, NULL },
