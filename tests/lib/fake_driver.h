@@ -37,6 +37,7 @@
 #define FAKE_QUEUES	16
 #define FAKE_HBM_SIZE	(24ull << 30)
 #define FAKE_SBUF	(1u << 20)
+#define FAKE_OWNERS	64
 #define FAKE_CHUNKS	4096
 /* Handles of imported memory are those of the exporter with this bit. */
 #define FAKE_IMPORTED	(1ull << 20)
@@ -54,7 +55,7 @@ struct fake_chunk {
 	uint64_t address;
 	uint64_t bytes;
 	uint8_t *data;
-	uint32_t hbm, nc, category;
+	uint32_t hbm, nc, category, owner;
 };
 
 struct fake_queue {
@@ -91,6 +92,7 @@ struct fake_device {
 	struct fake_chunk chunk[FAKE_CHUNKS];
 	uint64_t used[FAKE_HBMS], bump[FAKE_HBMS + 1];
 	uint64_t by_category[32];
+	char owner[FAKE_OWNERS][NEURON_NATIVE_LABEL_MAX];
 	struct fake_queue queue[FAKE_CORES * FAKE_ENGINES][FAKE_QUEUES];
 	struct fake_core core[FAKE_CORES];
 };
@@ -191,6 +193,7 @@ static int fake_alloc(struct fake_device *d, struct neuron_native_mem_alloc *a)
 	c->hbm = a->hbm;
 	c->nc = a->nc_id;
 	c->category = a->mem_type;
+	c->owner = a->owner;
 	if (!c->host)
 		d->used[zone] += bytes;
 	d->by_category[c->category] += bytes;
@@ -841,6 +844,72 @@ static void fake_hbm_ranges(struct fake_device *d, struct neuron_native_hbm_rang
 	a->from = at;
 }
 
+static int fake_owner(struct fake_device *d, struct neuron_native_owner *a)
+{
+	if (a->flags & NEURON_NATIVE_OWNER_RELEASE) {
+		if (!a->owner || a->owner > FAKE_OWNERS || !d->owner[a->owner - 1][0])
+			return ENOENT;
+		d->owner[a->owner - 1][0] = 0;
+		return 0;
+	}
+	if (!a->label[0])
+		return EINVAL;
+	for (uint32_t i = 0; i < FAKE_OWNERS && !a->owner; i++)
+		if (!d->owner[i][0])
+			a->owner = i + 1;
+	if (!a->owner || a->owner > FAKE_OWNERS)
+		return ENOSPC;
+	memcpy(d->owner[a->owner - 1], a->label, sizeof(a->label));
+	return 0;
+}
+
+/* Owners that were not released. */
+static inline unsigned int fake_owners_left(const struct fake_device *d)
+{
+	unsigned int n = 0;
+
+	for (uint32_t i = 0; i < FAKE_OWNERS; i++)
+		n += d->owner[i][0] != 0;
+	return n;
+}
+
+/* What number @id has, 0: the process; the driver has nothing. */
+static void fake_owner_bytes(const struct fake_device *d, uint32_t hbm, uint32_t id,
+			     struct neuron_native_owner_entry *e)
+{
+	*e = (struct neuron_native_owner_entry){ .owner = id, .pid = getpid() };
+	if (id)
+		memcpy(e->label, d->owner[id - 1], sizeof(e->label));
+	for (unsigned int i = 0; i < FAKE_CHUNKS; i++) {
+		const struct fake_chunk *c = &d->chunk[i];
+
+		if (!c->refs || c->host || c->hbm != hbm || c->owner != id)
+			continue;
+		e->bytes += c->bytes;
+		e->allocs++;
+	}
+}
+
+static int fake_owners(struct fake_device *d, struct neuron_native_owners *a)
+{
+	struct neuron_native_owner_entry *out = (void *)(uintptr_t)a->entries, e;
+
+	if (a->hbm >= FAKE_HBMS || a->entry_size != sizeof(e) || a->total || a->used ||
+	    a->flags & ~NEURON_NATIVE_OWNERS_CLEAR)
+		return EINVAL;
+	for (uint32_t id = 0; id <= FAKE_OWNERS; id++) {
+		fake_owner_bytes(d, a->hbm, id, &e);
+		if (id && !e.label[0] && !e.bytes)
+			continue;
+		if (a->total < a->count)
+			out[a->total] = e;
+		a->total++;
+		a->used += e.bytes;
+	}
+	a->count = a->count < a->total ? a->count : a->total;
+	return 0;
+}
+
 static void fake_core_stats(struct fake_device *d, struct neuron_native_core_stats *s)
 {
 	s->owner = d->core[s->nc_id].owned_by_other ? getppid() : getpid();
@@ -1088,6 +1157,10 @@ static int fake_ioctl_figures(struct fake_device *d, unsigned long cmd, void *ar
 		fake_hbm_ranges(d, a);
 		return 0;
 	}
+	case NEURON_NATIVE_OWNER:
+		return fake_owner(d, arg);
+	case NEURON_NATIVE_OWNERS:
+		return fake_owners(d, arg);
 	case NEURON_NATIVE_CORE_STATS: {
 		struct neuron_native_core_stats *s = arg;
 
@@ -1211,6 +1284,7 @@ static void fake_close(struct fake_device *d)
 	assert_true(d->opens > 0);
 	if (--d->opens)
 		return;
+	memset(d->owner, 0, sizeof(d->owner));
 	for (unsigned int i = 0; i < FAKE_HBMS; i++)
 		fake.left_bytes += d->used[i];
 	for (unsigned int i = 0; i < FAKE_CHUNKS; i++)
@@ -1243,9 +1317,10 @@ static bool fake_fails(unsigned long cmd)
 {
 	if (!fake.fail_at)
 		return false;
-	/* Of all calls: a free that fails is tried again, and statistics may be missing. */
+	/* Of all calls: a free that fails is tried again, statistics and owners may be missing. */
 	if (fake.fail_nr ? fake.fail_nr != _IOC_NR(cmd) &&
-			   (!fake.also_nr || fake.also_nr != _IOC_NR(cmd)) : cmd == NEURON_IOCTL_MEM_FREE ||
+			   (!fake.also_nr || fake.also_nr != _IOC_NR(cmd)) :
+			   cmd == NEURON_IOCTL_MEM_FREE || cmd == NEURON_NATIVE_OWNER ||
 			   cmd == NEURON_IOCTL_ACQUIRE_NEURON_DS)
 		return false;
 	if (fake.fail_at > 1) {

@@ -271,6 +271,40 @@ static void test_ranges(void **state)
 		neuron_mem_free(mem[i]);
 }
 
+static void test_owners(void **state)
+{
+	struct neuron_device *device = *state;
+	struct neuron_mem_opts opts = { .size = sizeof(opts), .category = NEURON_MEM_TENSORS,
+					.hbm = 1 };
+	struct neuron_owners all = { .size = sizeof(all) };
+	uint32_t id, other;
+	struct neuron_mem *mem;
+
+	assert_int_equal(neuron_owner_create(device, "a\nlabel of twenty-nine bytes", &id), 0);
+	assert_int_equal(neuron_owner_create(device, "second", &other), 0);
+	assert_int_not_equal(id, other);
+	opts.owner = id;
+	assert_int_equal(neuron_mem_alloc(device, 8192, &opts, &mem), 0);
+	assert_int_equal(neuron_hbm_get_owners(device, 1, 0, &all), 0);
+	assert_int_equal(all.used, 8192);
+	assert_int_equal(all.count, 3);
+	assert_int_equal(all.list[0].bytes, 0);
+	assert_int_equal(all.list[1].id, id);
+	assert_int_equal(all.list[1].bytes, 8192);
+	assert_string_equal(all.list[1].label, "a?label of twen");
+	assert_string_equal(all.list[2].label, "second");
+	free(all.list);
+	neuron_mem_free(mem);
+	assert_int_equal(neuron_owner_release(device, id), 0);
+	assert_int_equal(neuron_owner_release(device, id), -ENOENT);
+	assert_int_equal(neuron_owner_release(device, other), 0);
+	assert_int_equal(neuron_owner_create(device, "", &id), -EINVAL);
+	assert_int_equal(neuron_owner_create(device, NULL, &id), -EINVAL);
+	assert_int_equal(neuron_hbm_get_owners(device, 9, 0, &all), -EINVAL);
+	all.size = 3;
+	assert_int_equal(neuron_hbm_get_owners(device, 1, 0, &all), -EINVAL);
+}
+
 static void test_memory_failure(void **state)
 {
 	struct neuron_mem_failure why = { .reason = NEURON_MEM_REASON_NONE };
@@ -516,6 +550,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_refusals, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_memory, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_ranges, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_owners, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_memory_failure, setup, teardown),
 		cmocka_unit_test(test_order_of_freeing),
 		cmocka_unit_test(test_slots),

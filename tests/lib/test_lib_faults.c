@@ -856,6 +856,7 @@ static const struct {
 	{ NEURON_NATIVE_CORE_STATS, "CORE_STATS", false },
 	{ NEURON_NATIVE_HBM_STATS, "HBM_STATS", false },
 	{ NEURON_NATIVE_HBM_RANGES, "HBM_RANGES", false },
+	{ NEURON_NATIVE_OWNER, "OWNER", RECOVERS },
 };
 
 #define NR_CALLS (sizeof(calls) / sizeof(calls[0]))

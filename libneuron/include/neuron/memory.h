@@ -82,6 +82,7 @@ struct neuron_mem_opts {
 	enum neuron_mem_category category;	/**< must fit host or device */
 	uint64_t align;				/**< 0 or a power of two */
 	struct neuron_mem_failure *failure;	/**< filled in with -ENOMEM, may be NULL */
+	uint32_t owner;				/**< of neuron_owner_create(), 0: the process */
 };
 
 struct neuron_mem_info {
@@ -96,7 +97,7 @@ struct neuron_mem_info {
 /**
  * @brief Allocate memory. Device memory reads as zero.
  * @param opts	NULL: device memory 0, core 0, category "other"
- * @return 0, -ENOMEM (see @c failure), -EINVAL, -EOVERFLOW
+ * @return 0, -ENOMEM (see @c failure), -EINVAL, -EOVERFLOW, -ENOENT (@c owner)
  */
 int neuron_mem_alloc(struct neuron_device *device, uint64_t bytes,
 		     const struct neuron_mem_opts *opts, struct neuron_mem **mem);
@@ -231,6 +232,105 @@ struct neuron_range {
  */
 int neuron_hbm_get_ranges(struct neuron_device *device, uint32_t hbm,
 			  struct neuron_range **list, size_t *n);
+
+#define NEURON_LABEL_MAX	16	/**< bytes of an owner's name with its closing 0 */
+#define NEURON_OWNERS_MAX	256	/**< that a process may have on a device */
+
+/**
+ * @brief Make an owner: a part of the process that allocations are charged to.  Models have
+ * one each, with the name of their file.
+ * @param label	printable ASCII; what else there is becomes '?', what is too long is cut
+ * @param owner	its number, for neuron_mem_opts.owner
+ * @return 0, -EINVAL (no label), -ENOSPC (#NEURON_OWNERS_MAX exist), -ENOMEM, -ENOTTY (a
+ * driver that has no owners)
+ */
+int neuron_owner_create(struct neuron_device *device, const char *label, uint32_t *owner);
+/**
+ * @brief Rename an owner, or with number 0 the process itself.
+ * @return 0, -EINVAL, -ENOENT
+ */
+int neuron_owner_rename(struct neuron_device *device, uint32_t owner, const char *label);
+/**
+ * @brief No more memory for an owner. What it has stays charged to it until it is freed.
+ * @return 0, -ENOENT
+ */
+int neuron_owner_release(struct neuron_device *device, uint32_t owner);
+
+#define NEURON_OWNER_RELEASED	0x1u	/**< it gets no more memory */
+
+/** @brief What an owner has of a device memory. */
+struct neuron_owner {
+	uint32_t id;			/**< 0: the process itself */
+	uint32_t flags;			/**< NEURON_OWNER_RELEASED */
+	int32_t pid;
+	uint32_t reserved;
+	char label[NEURON_LABEL_MAX];
+	uint64_t bytes;			/**< now */
+	uint64_t peak;			/**< most since the figures started */
+	uint64_t steady;		/**< least since then */
+	uint64_t byte_seconds;		/**< sum of bytes times seconds since then */
+	uint64_t time;			/**< nanoseconds since then */
+	uint64_t allocs;		/**< allocations now */
+	uint64_t host_bytes;		/**< host memory now, of the whole device */
+};
+
+/** @brief All of a device memory, at the same instant. */
+struct neuron_owners {
+	size_t size;
+	uint64_t used;			/**< allocated bytes */
+	uint64_t driver;		/**< those that the driver holds */
+	size_t count;
+	struct neuron_owner *list;	/**< by process; to be freed with free() */
+};
+
+#define NEURON_OWNERS_CLEAR	0x1u	/**< then start the figures of this process again */
+
+/**
+ * @brief Who has how much of a device memory: owners of the caller's user, with CAP_SYS_ADMIN
+ * all.  Then their bytes and those of the driver are @c used, unless memory that a process
+ * exported has outlived it.
+ * @param flags	#NEURON_OWNERS_CLEAR or 0
+ * @return 0, -EINVAL, -ENOMEM
+ */
+int neuron_hbm_get_owners(struct neuron_device *device, uint32_t hbm, uint32_t flags,
+			  struct neuron_owners *owners);
+
+enum neuron_event_kind {
+	NEURON_EVENT_ALLOC = 1,
+	NEURON_EVENT_FREE = 2,
+	NEURON_EVENT_GROW = 3,		/**< address, bytes: what was added */
+	NEURON_EVENT_SHRINK = 4,	/**< what was taken away */
+	NEURON_EVENT_REFUSE = 5,	/**< address: 0, or where it should have grown */
+};
+
+/** @brief Something that happened to device memory. */
+struct neuron_event {
+	uint64_t seq;			/**< 1, 2, ... for each device memory */
+	uint64_t time;			/**< CLOCK_MONOTONIC, nanoseconds */
+	uint64_t address;
+	uint64_t bytes;
+	uint64_t align;			/**< asked for */
+	uint64_t free;			/**< refused: free bytes then */
+	enum neuron_event_kind kind;
+	uint32_t flags;			/**< NEURON_MEM_F_LOW, _HIGH or 0, asked for */
+	enum neuron_mem_reason reason;	/**< refused: why */
+	uint32_t client;		/**< number of the process; from here on 0 if unknown */
+	int32_t pid;			/**< 0: it has ended, or is the driver */
+	uint32_t owner;
+	uint32_t nc;			/**< core that is charged */
+	enum neuron_mem_category category;
+};
+
+/**
+ * @brief The last things that happened to a device memory, which the driver records all the
+ * time, up to some thousand.  Who it was is told of processes of the caller's user, with
+ * CAP_SYS_ADMIN of all.
+ * @param since	only later ones than this number, 0: all; set to that of the last one
+ * @param list	the oldest first; to be freed with free() @param n its length
+ * @return 0, -EINVAL, -ENOMEM
+ */
+int neuron_hbm_get_events(struct neuron_device *device, uint32_t hbm, uint64_t *since,
+			  struct neuron_event **list, size_t *n);
 
 #define NEURON_LIMIT_NONE	UINT64_MAX
 

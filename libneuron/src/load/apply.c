@@ -42,6 +42,7 @@ static int apply_alloc(struct loader *l, struct plan_alloc *a)
 		.category = a->category,
 		.align = a->align > NEURON_PAGE ? a->align : 0,
 		.failure = &l->error->memory,
+		.owner = m->owner,
 	};
 	char text[160];
 	int ret = neuron_mem_alloc(l->scratchpad->device, a->bytes, &opts, &a->mem);

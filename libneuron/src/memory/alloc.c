@@ -41,6 +41,7 @@ NEURON_EXPORT int neuron_mem_alloc(struct neuron_device *device, uint64_t bytes,
 	a.hbm = o.flags & NEURON_MEM_F_HOST ? 0 : o.hbm;
 	a.nc_id = o.nc;
 	a.mem_type = o.category;
+	a.owner = o.owner;
 	m->category = o.category;
 	m->hbm = a.hbm;
 	m->nc = o.nc;

@@ -53,6 +53,10 @@ static int load_parts(struct loader *l, struct neuron_core *core, const struct n
 		load_lap(watch, &watch->stats.memory_ns);
 		ret = ret ?: load_plan_memory(&l[k]);
 		load_lap(watch, &watch->stats.plan_ns);
+		/* An owner makes memory easier to explain; a model loads without one, too. */
+		if (!ret && neuron_owner_create(core->device, l[k].model->name,
+						&l[k].model->owner))
+			l[k].model->owner = 0;
 		ret = ret ?: load_apply(&l[k]);
 	}
 	return ret ?: load_join_tensors(l, l[0].model);
@@ -171,6 +175,8 @@ NEURON_EXPORT void neuron_model_unload(struct neuron_model *model)
 	/* A part that loading did not get to has none. */
 	if (core && !device_inherited(core->device))
 		leave_core(core, model);
+	if (model->owner)
+		neuron_owner_release(core->device, model->owner);
 	model_free(model);
 	if (core)
 		core_put(core);
