@@ -59,13 +59,17 @@ static int work(const struct card *c, struct traffic *t)
 
 static void start(const struct card *c, struct traffic *t)
 {
+	pid_t pid;
+
 	t->rounds = t->wrong = t->err = 0;
 	fflush(stdout);
-	t->pid = fork();
-	if (!t->pid) {
+	pid = fork();
+	if (!pid) {
 		t->err = work(c, t);
 		_exit(0);
 	}
+	/* The child shares it, and must not write its own 0 there. */
+	t->pid = pid;
 }
 
 /* It goes on, without an error. */
