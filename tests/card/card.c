@@ -86,7 +86,7 @@ struct card *card_new(const struct card_config *cfg)
 	card->bar4_fd = -1;
 	card->kind = cfg->kind;
 	card->gen = card_kinds[cfg->kind].gen;
-	card->bar0_len = card_kinds[cfg->kind].bar0_len;
+	card->bar0_len = cfg->bar0_mib ? (u64)cfg->bar0_mib << 20 : card_kinds[cfg->kind].bar0_len;
 	card->hbm_stride = card_kinds[cfg->kind].hbm_stride;
 	card->faults.reset_ms = 20;
 	card->last = U64_MAX;
@@ -97,6 +97,9 @@ struct card *card_new(const struct card_config *cfg)
 	ed->nd = (struct neuron_device *)card;
 	ed->completion = EMU_COMPLETE_WORKER;
 	card->bar4_len = card->hbm_stride * ed->geo.nr_hbms;
+	card->bar4_shown = cfg->bar4_mib == CARD_NO_BAR ? 0 :
+			   cfg->bar4_mib ? min((u64)cfg->bar4_mib << 20, card->bar4_len) :
+					   card->bar4_len;
 	emu_busy_init(&ed->busy);
 	emu_dma_init(ed);
 	ed->wq = card_workqueue_new();

@@ -185,13 +185,20 @@ struct card_stats {
  * @routing_id: its position in the machine
  * @serial: serial number
  * @dirty_mib: so much at the start of each HBM is filled with a pattern
+ * @bar0_mib: length of BAR 0; 0: what holds everything
+ * @bar4_mib: same of BAR 4; CARD_NO_BAR: there is none
  */
 struct card_config {
 	enum card_kind kind;
 	u32 routing_id;
 	u64 serial;
 	u32 dirty_mib;
+	u32 bar0_mib;
+	u32 bar4_mib;
 };
+
+#define CARD_NO_BAR	UINT32_MAX
+
 
 /**
  * struct card - a card
@@ -200,7 +207,8 @@ struct card_config {
  * @gen: 2, 3, 4
  * @bar0_len: bytes of the register BAR
  * @hbm_stride: distance of the HBMs in BAR4
- * @bar4_len: bytes of the memory BAR
+ * @bar4_len: bytes of device memory
+ * @bar4_shown: those that the memory BAR shows; 0: there is no such BAR
  * @bar4_fd: its memory
  * @bar4: same, mapped
  * @sbuf: state buffers
@@ -224,6 +232,7 @@ struct card {
 	u64 bar0_len;
 	u64 hbm_stride;
 	u64 bar4_len;
+	u64 bar4_shown;
 	int bar4_fd;
 	u8 *bar4;
 	u8 *sbuf[NEURON_HW_MAX_CORES];

@@ -2,7 +2,7 @@
 /*
  * neuron-card: a model of a Neuron card, as a PCI device for QEMU.
  *
- *     neuron-card [-k trn2] [-r ROUTING_ID] [-d MIB] SOCKET
+ *     neuron-card [-k trn2] [-r ROUTING_ID] [-d MIB] [-0 MIB] [-4 MIB|none] SOCKET
  *
  * SOCKET is for "-device vfio-user-pci"; SOCKET.control takes lines of text, see control.c.
  * It serves one machine, until that goes. Exit status 1: there was a complaint.
@@ -83,8 +83,8 @@ static int serve(struct card *card, int listener, int control_listener)
 
 static int usage(const char *name)
 {
-	fprintf(stderr, "usage: %s [-k trn1|inf2|trn2|trn3] [-r ROUTING_ID] [-d MIB] SOCKET\n",
-		name);
+	fprintf(stderr, "usage: %s [-k trn1|inf2|trn2|trn3] [-r ROUTING_ID] [-d MIB] "
+		"[-0 MIB] [-4 MIB|none] SOCKET\n", name);
 	return 2;
 }
 
@@ -94,13 +94,17 @@ int main(int argc, char **argv)
 	int option, listener, control_listener, err;
 	struct card *card;
 
-	while ((option = getopt(argc, argv, "k:r:d:")) >= 0) {
+	while ((option = getopt(argc, argv, "k:r:d:0:4:")) >= 0) {
 		if (option == 'k')
 			cfg.kind = card_kind_find(optarg);
 		else if (option == 'r')
 			cfg.routing_id = atoi(optarg);
 		else if (option == 'd')
 			cfg.dirty_mib = atoi(optarg);
+		else if (option == '0')
+			cfg.bar0_mib = atoi(optarg);
+		else if (option == '4')
+			cfg.bar4_mib = strcmp(optarg, "none") ? (u32)atoi(optarg) : CARD_NO_BAR;
 		else
 			return usage(argv[0]);
 	}

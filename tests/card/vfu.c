@@ -252,7 +252,9 @@ static int vfu_region(struct vfu *v, const struct vfu_head *h)
 		r.size = v->card->bar0_len;	/* every access is a message */
 		break;
 	case 4:
-		r.size = v->card->bar4_len;	/* the machine maps the file */
+		if (!v->card->bar4_shown)
+			break;
+		r.size = v->card->bar4_shown;	/* the machine maps the file */
 		r.flags |= VFU_CAN_MMAP;
 		pass = v->card->bar4_fd;
 		break;

@@ -18,8 +18,10 @@
 #   --cpu MODEL		processor of the guest (max)
 #   --no-leaks		leave out the leak scan of the debug kernel
 #   --plugin FILE,ARG=...	of QEMU
-#   --card KIND[:MIB]	add a model of a card (trn1, inf2, trn2, trn3), with a pattern in
-#			the first MIB of each HBM; its complaints fail the run
+#   --card KIND[:MIB[:BAR4[:BAR0]]]
+#			add a model of a card (trn1, inf2, trn2, trn3), with a pattern in
+#			the first MIB of each HBM, and BARs of BAR4 and BAR0 MiB, or "none";
+#			its complaints fail the run
 #   --stream		show the tests' output while they run
 #   --log NAME		where to keep the output below $CACHE/logs
 #   --accel ACCEL	of QEMU (tcg,thread=multi)
@@ -254,10 +256,9 @@ if [ ${#cards[@]} != 0 ]; then
 	logged "$logs/card.log" make -C "$ROOT/tests/card"
 fi
 for i in "${!cards[@]}"; do
-	dirty=0
-	[[ ${cards[i]} != *:* ]] || dirty=${cards[i]#*:}
-	"$ROOT/tests/card/build/neuron-card" -k "${cards[i]%:*}" -r "$i" -d "$dirty" "$staging/card$i" \
-		2>"$logs/card$i.log" &
+	IFS=: read -r kind dirty bar4 bar0 <<<"${cards[i]}"
+	"$ROOT/tests/card/build/neuron-card" -k "$kind" -r "$i" -d "${dirty:-0}" -4 "${bar4:-0}" \
+		-0 "${bar0:-0}" "$staging/card$i" 2>"$logs/card$i.log" &
 	card_pids+=($!)
 	until [ -S "$staging/card$i.control" ]; do
 		kill -0 $! || die "the card does not start; see $logs/card$i.log"
