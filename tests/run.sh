@@ -273,6 +273,15 @@ run_step() {
 				ioctl_hostile neuron_group process reset vendor_table
 			step card-two with_card tests/vm/run.sh 6.12 --stack --mem 1536 \
 				--card trn1 --card inf2 --log card-two --test tests/card/guest_two.c
+			# An emulated processor has addresses for 1 TiB: no room for all of BAR 4.
+			step card-16 with_card tests/vm/run.sh 6.12 --stack --mem 1536 \
+				$(printf -- '--card trn2:0:1024 %.0s' {1..16}) \
+				--log card-16 --test tests/card/guest_sixteen.sh
+			step card-bars with_card tests/vm/run.sh 6.12 --stack \
+				--card trn2:0:1024 --card trn2:0:none --card trn1:0:1024 \
+				--card trn2:0:1024:1024 --log card-bars --test tests/card/guest_bars.sh
+			step card-sleep with_card tests/vm/run.sh 6.12 --stack --card trn2 \
+				--log card-sleep --test tests/card/guest_sleep.sh
 			step card-6.1 on_card card-6.1 6.1 trn2:64 death driver dmabuf mmap \
 				nrt_life process regs rings ;;
 	build-*)	step "$1" build_modules "${1#build-}" ;;

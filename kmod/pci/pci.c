@@ -442,6 +442,20 @@ static void npci_shutdown(struct pci_dev *pdev)
 	npci_master_off(pci_get_drvdata(pdev));
 }
 
+/*
+ * Sleep would take the memory of all processes from the card, and nobody could tell them.  So
+ * the machine does not sleep while this driver has a card.
+ */
+static int npci_sleep(struct device *dev)
+{
+	dev_warn(dev, "no sleep: the card would lose its memory; unload %s before\n", NPCI_NAME);
+	return -EBUSY;
+}
+
+static const struct dev_pm_ops npci_pm_ops = {
+	.prepare = npci_sleep,
+};
+
 /* Nothing is known of how a card comes back from an error of the bus. */
 static pci_ers_result_t npci_error(struct pci_dev *pdev, pci_channel_state_t state)
 {
@@ -478,6 +492,7 @@ static struct pci_driver npci_driver = {
 	.shutdown = npci_shutdown,
 	.err_handler = &npci_errors,
 	.driver.probe_type = PROBE_PREFER_ASYNCHRONOUS,
+	.driver.pm = &npci_pm_ops,
 };
 module_pci_driver(npci_driver);
 
