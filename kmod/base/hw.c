@@ -243,6 +243,17 @@ static int neuron_hw_power(struct neuron_device *nd, struct neuron_power *power)
 	return err;
 }
 
+static int neuron_hw_metric(struct neuron_device *nd, const u32 *words)
+{
+	int idx, err = -ENODEV;
+
+	if (neuron_device_enter(nd, &idx)) {
+		err = nd->desc.ops->metric ? nd->desc.ops->metric(nd, words) : 0;
+		neuron_device_exit(nd, idx);
+	}
+	return err;
+}
+
 const struct neuron_hw_ops neuron_hw_ops = {
 	.reg_read = neuron_hw_reg_read,
 	.reg_write = neuron_hw_reg_write,
@@ -260,6 +271,7 @@ const struct neuron_hw_ops neuron_hw_ops = {
 	.core_pfn = neuron_hw_core_pfn,
 	.ecc_count = neuron_hw_ecc_count,
 	.power = neuron_hw_power,
+	.metric = neuron_hw_metric,
 };
 
 /**

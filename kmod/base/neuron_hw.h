@@ -26,6 +26,7 @@ struct neuron_space;
 
 #define NEURON_HW_MAX_CORES		8	/* uapi/FACTS.md 1 */
 #define NEURON_HW_MAX_HBMS		4
+#define NEURON_HW_METRIC_BYTES		128	/* uapi/FACTS.md 2 */
 #define NEURON_HW_MAX_NEIGHBOURS	8
 #define NEURON_HW_QUEUES_PER_ENGINE	16
 #define NEURON_HW_NQ_TYPES		6
@@ -395,6 +396,13 @@ struct neuron_hw_ops {
 	 * Return: 0, -ENODATA no sample yet, -EIO.
 	 */
 	int (*power)(struct neuron_device *nd, struct neuron_power *power);
+
+	/**
+	 * @metric: pass NEURON_HW_METRIC_BYTES that a program wants to be known to the
+	 * device's firmware.  Killable.  Optional: they are dropped.
+	 * Return: 0, -ETIMEDOUT, -EIO refused, -EBUSY, -ENOMEM, -ENODEV, -EINTR.
+	 */
+	int (*metric)(struct neuron_device *nd, const u32 *words);
 };
 
 /**

@@ -18,7 +18,6 @@
 
 #define NEURON_BAR_MAX_COUNT	100	/* uapi/FACTS.md 1 */
 #define NEURON_COUNTERS_MAX	8190	/* uapi/FACTS.md 1 */
-#define NEURON_METRIC_MAX	128
 
 /* BAR in which the windows of cores are (uapi/FACTS.md 6). */
 static u32 neuron_cores_bar(struct neuron_device *nd)
@@ -209,13 +208,15 @@ int neuron_do_read_hw_counters(struct neuron_call *call)
 int neuron_do_post_metric(struct neuron_call *call)
 {
 	struct neuron_ioctl_post_metric *a = call->arg;
-	u8 blob[NEURON_METRIC_MAX];
+	u32 words[NEURON_HW_METRIC_BYTES / sizeof(u32)] = { };
 
-	if (a->data_size > sizeof(blob))
+	if (a->data_size > sizeof(words))
 		return -E2BIG;
 	if (!a->data_size)
 		return -EINVAL;
-	return copy_from_user(blob, (void __user *)a->data, a->data_size) ? -EFAULT : 0;
+	if (copy_from_user(words, (void __user *)a->data, a->data_size))
+		return -EFAULT;
+	return call->nd->ops->metric(call->nd, words);
 }
 
 static int neuron_program_engine(struct neuron_client *client, u32 nc, u64 dst, void __user *buf,

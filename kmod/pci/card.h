@@ -199,6 +199,22 @@ struct npci_clear {
 };
 
 /**
+ * struct npci_mailbox - messages to the firmware, one at a time
+ * @busy: somebody uses the rest
+ * @wait: for the others
+ * @mem: a request, and behind it an answer; NULL: none was sent yet
+ * @dma: DMA address of @mem
+ * @sequence: number of the last request
+ */
+struct npci_mailbox {
+	bool busy;
+	wait_queue_head_t wait;
+	void *mem;
+	dma_addr_t dma;
+	u8 sequence;
+};
+
+/**
  * struct npci_card - a card
  * @pdev: PCI function
  * @kind: what card
@@ -215,6 +231,7 @@ struct npci_clear {
  * @nd: the device
  * @reset: resets of cores
  * @power: power drawn
+ * @mailbox: messages to the firmware
  * @clear: by HBM
  * @core: cores
  * @engine: DMA engines
@@ -235,6 +252,7 @@ struct npci_card {
 	struct neuron_device *nd;
 	struct npci_reset reset;
 	struct npci_power power;
+	struct npci_mailbox mailbox;
 	struct npci_clear clear[NEURON_HW_MAX_HBMS];
 	struct npci_core core[NEURON_HW_MAX_CORES];
 	struct npci_engine engine[NPCI_MAX_ENGINES];

@@ -42,13 +42,26 @@ u32 npci_misc_read(struct npci_card *card, u32 off)
 	return npci_read(card, card->misc + off);
 }
 
-static void npci_misc_write(struct npci_card *card, u32 off, u32 val)
+/**
+ * npci_misc_write() - write a word of misc RAM
+ * @card: the card
+ * @off: offset
+ * @val: the word
+ */
+void npci_misc_write(struct npci_card *card, u32 off, u32 val)
 {
 	npci_write(card->misc + off, val);
 }
 
-/* Return: 0; -EINTR killed; -ENODEV the card is gone. */
-static int npci_pause(struct npci_card *card, u32 msec)
+/**
+ * npci_pause() - a pause in a wait for the card
+ * @card: the card
+ * @msec: its length
+ *
+ * Context: may sleep, killable.
+ * Return: 0; -EINTR killed; -ENODEV the card is gone.
+ */
+int npci_pause(struct npci_card *card, u32 msec)
 {
 	msleep(msec);
 	if (npci_gone(card))

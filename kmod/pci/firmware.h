@@ -21,6 +21,8 @@
 void npci_firmware_init(struct npci_card *card);
 void npci_firmware_exit(struct npci_card *card);
 u32 npci_misc_read(struct npci_card *card, u32 off);
+void npci_misc_write(struct npci_card *card, u32 off, u32 val);
+int npci_pause(struct npci_card *card, u32 msec);
 int npci_routing_id(struct npci_card *card, u32 *id);
 u32 npci_device_number(const struct npci_card *card, u32 id);
 u64 npci_serial(struct npci_card *card);

@@ -16,6 +16,7 @@
 #include "card.h"
 #include "clear.h"
 #include "firmware.h"
+#include "mailbox.h"
 #include "notify.h"
 #include "udma.h"
 
@@ -158,6 +159,11 @@ static int npci_op_power(struct neuron_device *nd, struct neuron_power *power)
 	return npci_power_read(neuron_device_priv(nd), power);
 }
 
+static int npci_op_metric(struct neuron_device *nd, const u32 *words)
+{
+	return npci_metric(neuron_device_priv(nd), words);
+}
+
 static const struct neuron_hw_ops npci_ops = {
 	.owner = THIS_MODULE,
 	.reg_read = npci_op_reg_read,
@@ -173,6 +179,7 @@ static const struct neuron_hw_ops npci_ops = {
 	.core_pfn = npci_op_core_pfn,
 	.ecc_count = npci_op_ecc_count,
 	.power = npci_op_power,
+	.metric = npci_op_metric,
 };
 
 /* ---- probe ------------------------------------------------------------------------- */
@@ -356,6 +363,7 @@ static struct npci_card *npci_card_new(struct pci_dev *pdev, const struct npci_k
 	mutex_init(&card->lock);
 	INIT_WORK(&card->unplug, npci_unplug_work);
 	npci_firmware_init(card);
+	npci_mailbox_init(card);
 	npci_nq_init(card);
 	npci_clear_init(card);
 	npci_geometry(card);

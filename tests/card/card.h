@@ -166,6 +166,7 @@ struct card_faults {
  * @descriptors: announced by doorbells, both sides
  * @device_resets: asked for
  * @core_resets: same
+ * @metrics: messages with a metric that were answered well
  * @complaints: recorded
  */
 struct card_stats {
@@ -176,6 +177,7 @@ struct card_stats {
 	u64 descriptors;
 	u64 device_resets;
 	u64 core_resets;
+	u64 metrics;
 	u64 complaints;
 };
 
@@ -198,6 +200,11 @@ struct card_config {
 };
 
 #define CARD_NO_BAR	UINT32_MAX
+
+/* Where a metric is in misc RAM, and its length. */
+#define CARD_METRIC	0x100
+#define CARD_METRIC_LEN	0x80
+
 
 
 /**

@@ -108,7 +108,7 @@ static void show_stats(struct card *card, FILE *out)
 /**
  * card_control() - do what a line of text says
  * @card: the card
- * @line: "stats", "accesses", "resets", or the name of a fault and a number; changed
+ * @line: "stats", "accesses", "resets", "metrics", "metric WORD", or the name of a fault and a number; changed
  * @out: the answer goes here
  *
  * Return: 0, -EINVAL it says nothing that is known.
@@ -131,6 +131,16 @@ int card_control(struct card *card, char *line, FILE *out)
 	}
 	if (!strcmp(name, "resets")) {
 		fprintf(out, "%llu\n", card->stats.device_resets + card->stats.core_resets);
+		return 0;
+	}
+	if (!strcmp(name, "metrics")) {
+		fprintf(out, "%llu\n", card->stats.metrics);
+		return 0;
+	}
+	if (!strcmp(name, "metric")) {
+		if (parse_number(arg, &val) || val >= CARD_METRIC_LEN / 4)
+			return -EINVAL;
+		fprintf(out, "%u\n", card->misc[CARD_METRIC / 4 + val]);
 		return 0;
 	}
 	for (i = 0; i < ARRAY_SIZE(faults); i++)

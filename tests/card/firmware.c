@@ -134,6 +134,7 @@ static u8 card_mailbox_run(struct card *card, const struct mailbox_request *req,
 		*nr = i;
 		return 0;
 	case MAILBOX_METRIC:
+		card->stats.metrics += card->faults.mailbox == CARD_MAILBOX_GOOD;
 		return 0;
 	default:
 		return 2;
@@ -236,7 +237,7 @@ void card_firmware_write(struct card *card, u32 off, u32 val)
 			card_reset_begin(card, card->misc[MISC_RESET / 4]);
 		break;
 	default:
-		if (off >= 0x100 && off < 0x180)	/* metrics */
+		if (off >= CARD_METRIC && off < CARD_METRIC + CARD_METRIC_LEN)
 			card->misc[off / 4] = val;
 		else
 			card_complain(card, "%#x written to %#x of misc RAM", val, off);

@@ -34,6 +34,44 @@ static int reset_core(int fd, unsigned int core)
 	return err ?: call(fd, NEURON_IOCTL_NC_RESET_READY, &ready) ?: ready.result;
 }
 
+/* Metrics reach the firmware; one that does not answer, or refuses, is no more than an error. */
+static void test_metric(void)
+{
+	static const struct {
+		const char *fault;
+		int err;
+		double max;
+	} rows[] = {
+		{ "mailbox 0", 0, 1 }, { "mailbox 1", ETIMEDOUT, 5 }, { "mailbox 2", ETIMEDOUT, 5 },
+		{ "mailbox 3", EIO, 1 }, { "mailbox 4", EIO, 1 }, { "mailbox 0", 0, 1 },
+	};
+	uint8_t data[128] __attribute__((aligned(4)));
+	struct neuron_ioctl_post_metric m = { .data = (void *)data, .data_size = 127 };
+	double start, took;
+	unsigned int i;
+	int fd, err;
+
+	for (i = 0; i < sizeof(data); i++)
+		data[i] = i;
+	CHECK(load(""), "metric: load");
+	fd = open_card(card);
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		tell(card, rows[i].fault);
+		start = seconds();
+		err = call(fd, NEURON_IOCTL_POST_METRIC, &m);
+		took = seconds() - start;
+		CHECK(err == rows[i].err && took < rows[i].max, "metric, %s: %d in %.1f s",
+		      rows[i].fault, err, took);
+	}
+	CHECK(tell(card, "metrics") == 2, "metric: the card got two");
+	m.data_size = 129;
+	CHECK(call(fd, NEURON_IOCTL_POST_METRIC, &m) == E2BIG, "metric: one that is too long");
+	CHECK(tell(card, "metric 0") == 0x03020100 && tell(card, "metric 31") == 0x007e7d7c,
+	      "metric: its bytes, and zeros behind them");
+	close(fd);
+	CHECK(unload(), "metric: unload");
+}
+
 /* A core whose reset does not end fails in time, and can be reset once the card does it. */
 static void test_core_reset(void)
 {
@@ -132,6 +170,7 @@ int main(void)
 	tell(card, "removed 0");
 	test_clear();
 	test_core_reset();
+	test_metric();
 	test_removal();
 	return failed != 0;
 }
