@@ -26,10 +26,10 @@
 #define NEURON_NEURON_H
 
 #include <neuron/device.h>
+#include <neuron/group.h>
 #include <neuron/memory.h>
 #include <neuron/model.h>
 #include <neuron/neff.h>
-#include <neuron/pool.h>
 #include <neuron/profile.h>
 #include <neuron/report.h>
 

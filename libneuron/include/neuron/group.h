@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/** @file pool.h
+/** @file group.h
  * @brief Core groups, and networks of several nodes with a queue of requests.
  */
-#ifndef NEURON_POOL_H
-#define NEURON_POOL_H
+#ifndef NEURON_GROUP_H
+#define NEURON_GROUP_H
 
 #include <stdbool.h>
 #include <stddef.h>
