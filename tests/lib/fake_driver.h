@@ -35,7 +35,9 @@
 #define FAKE_HBMS	2
 #define FAKE_ENGINES	16	/* of a core */
 #define FAKE_QUEUES	16
+#ifndef FAKE_HBM_SIZE
 #define FAKE_HBM_SIZE	(24ull << 30)
+#endif
 #define FAKE_SBUF	(1u << 20)
 #define FAKE_OWNERS	64
 #define FAKE_CHUNKS	4096
@@ -83,7 +85,14 @@ struct fake_core {
 	unsigned int resets;
 };
 
+/* An asynchronous copy of a core: the bytes move when it is waited for, not before. */
+struct fake_async {
+	bool on;
+	struct neuron_ioctl_mem_copy_async64 copy;
+};
+
 struct fake_device {
+	struct fake_async async[FAKE_CORES];
 	uint64_t limit[3][FAKE_CORES];
 	struct neuron_native_failure failures[NEURON_NATIVE_FAILURES_MAX];
 	uint64_t nr_failures;
@@ -979,9 +988,55 @@ static int fake_ioctl_host(struct fake_device *d, unsigned long cmd, void *arg)
 	}
 }
 
+static int fake_copy_between(struct fake_device *d, uint64_t dst, uint64_t dst_off, uint64_t src,
+			     uint64_t src_off, uint64_t bytes)
+{
+	struct fake_chunk *s = fake_chunk(d, src);
+
+	if (!s || src_off > s->bytes || bytes > s->bytes - src_off)
+		return EINVAL;
+	return fake_copy(fake_chunk(d, dst), dst_off, s->data + src_off, bytes, true);
+}
+
+static struct fake_async *fake_async(struct fake_device *d, uint64_t dst, uint64_t src)
+{
+	struct fake_chunk *to = fake_chunk(d, dst), *from = fake_chunk(d, src);
+
+	return to && from ? &d->async[to->host ? from->nc : to->nc] : NULL;
+}
+
+static int fake_copy_start(struct fake_device *d, struct neuron_ioctl_mem_copy_async64 *c)
+{
+	struct fake_async *async = fake_async(d, c->dst_mem_handle, c->src_mem_handle);
+
+	if (!async)
+		return ENOENT;
+	if (async->on)
+		return EBUSY;
+	async->on = true;
+	async->copy = *c;
+	return 0;
+}
+
+static int fake_copy_wait(struct fake_device *d, const struct neuron_ioctl_mem_copy_async_wait *w)
+{
+	struct fake_async *async = fake_async(d, w->dst_mem_handle, w->src_mem_handle);
+	const struct neuron_ioctl_mem_copy_async64 *c = &async->copy;
+
+	if (!async || !async->on)
+		return EINVAL;
+	async->on = false;
+	return fake_copy_between(d, c->dst_mem_handle, c->dst_offset, c->src_mem_handle,
+				 c->src_offset, c->size);
+}
+
 static int fake_ioctl_memory(struct fake_device *d, unsigned long cmd, void *arg)
 {
 	switch (cmd) {
+	case NEURON_IOCTL_MEM_COPY_ASYNC64:
+		return fake_copy_start(d, arg);
+	case NEURON_IOCTL_MEM_COPY_ASYNC_WAIT:
+		return fake_copy_wait(d, arg);
 	case NEURON_NATIVE_MEM_GROW:
 		return fake_grow(d, arg);
 	case NEURON_NATIVE_MEM_EXPORT:
@@ -1000,12 +1055,9 @@ static int fake_ioctl_memory(struct fake_device *d, unsigned long cmd, void *arg
 	}
 	case NEURON_IOCTL_MEM_COPY64: {
 		struct neuron_ioctl_mem_copy64 *c = arg;
-		struct fake_chunk *s = fake_chunk(d, c->src_mem_handle);
 
-		if (!s || c->src_offset > s->bytes || c->size > s->bytes - c->src_offset)
-			return EINVAL;
-		return fake_copy(fake_chunk(d, c->dst_mem_handle), c->dst_offset,
-				 s->data + c->src_offset, c->size, true);
+		return fake_copy_between(d, c->dst_mem_handle, c->dst_offset, c->src_mem_handle,
+					 c->src_offset, c->size);
 	}
 	case NEURON_IOCTL_MEMSET64: {
 		struct neuron_ioctl_memset64 *s = arg;
@@ -1178,6 +1230,9 @@ static int fake_ioctl_figures(struct fake_device *d, unsigned long cmd, void *ar
 		if (l->flags & NEURON_NATIVE_LIMIT_SET)
 			d->limit[l->what][l->index] = l->bytes;
 		l->bytes = d->limit[l->what][l->index];
+		/* None was set. */
+		if (!l->bytes)
+			l->bytes = UINT64_MAX;
 		l->used = d->used[0];
 		return 0;
 	}
