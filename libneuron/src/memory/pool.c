@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* A pool of device memory in the order of queues (pool.h). */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "../../common/lock.h"
+#include "../device/device.h"
+#include "../device/opts.h"
+#include "pool.h"
+
+#define POOL_QUEUES	16u
+#define POOL_SEGMENT	(2ull << 30)
+#define POOL_ALIGN	512u
+/* No device is that large, and lengths can be added without a thought. */
+#define POOL_MAX	(1ull << 48)
+
+static int options(struct neuron_mem_pool_opts *o, const struct neuron_mem_pool_opts *opts)
+{
+	int ret = opts_copy(o, sizeof(*o), opts);
+
+	if (ret)
+		return ret;
+	if (o->queues > NEURON_POOL_MAX_QUEUES || o->align & (o->align - 1) ||
+	    o->align > POOL_MAX || o->increase > POOL_MAX || (o->max && o->init > o->max))
+		return -EINVAL;
+	o->category = o->category ? o->category : NEURON_MEM_TENSORS;
+	o->queues = o->queues ? o->queues : POOL_QUEUES;
+	o->increase = o->increase ? o->increase : POOL_SEGMENT;
+	o->max = o->max && o->max < POOL_MAX ? o->max : POOL_MAX;
+	o->align = o->align ? o->align : POOL_ALIGN;
+	return 0;
+}
+
+static void pool_destroy(struct neuron_mem_pool *pool)
+{
+	segments_free(pool);
+	blocks_free(pool);
+	device_put(pool->device);
+	pthread_mutex_destroy(&pool->lock);
+	free(pool);
+}
+
+NEURON_EXPORT int neuron_mem_pool_open(struct neuron_device *device,
+				       const struct neuron_mem_pool_opts *opts,
+				       struct neuron_mem_pool **pool)
+{
+	struct neuron_mem_pool_opts o;
+	struct neuron_mem_pool *p;
+	int ret = options(&o, opts);
+
+	if (ret)
+		return ret;
+	if (!pool)
+		return -EINVAL;
+	p = calloc(1, sizeof(*p) + o.queues * sizeof(p->queue[0]));
+	if (!p)
+		return -ENOMEM;
+	p->device = device_get(device);
+	p->opts = o;
+	p->nr_queues = o.queues;
+	pthread_mutex_init(&p->lock, NULL);
+	ret = segment_add(p, o.init ? o.init : NEURON_PAGE, o.init ? o.init : POOL_SEGMENT,
+			  o.failure);
+	if (ret) {
+		pool_destroy(p);
+		return ret;
+	}
+	*pool = p;
+	return 0;
+}
+
+NEURON_EXPORT void neuron_mem_pool_close(struct neuron_mem_pool *pool)
+{
+	bool last;
+
+	if (!pool)
+		return;
+	pthread_mutex_lock(&pool->lock);
+	pool->closed = true;
+	last = !pool->stats.allocation.current;
+	pthread_mutex_unlock(&pool->lock);
+	if (last)
+		pool_destroy(pool);
+}
+
+/* The tightest that work of the queue may use now; of its own rather than one for all. */
+static struct neuron_mem_block *find(struct neuron_mem_pool *pool, struct pool_queue *queue,
+				     uint64_t bytes)
+{
+	struct neuron_mem_block *own = fit_find(&queue->fit, bytes);
+	struct neuron_mem_block *ready = fit_find(&pool->ready, bytes);
+
+	return own && (!ready || own->bytes <= ready->bytes) ? own : ready;
+}
+
+/* Let the program wait for the work that blocks which are free wait for.  Was there any? */
+static bool wait_for_queues(struct neuron_mem_pool *pool)
+{
+	bool some = false;
+
+	for (uint32_t i = 0; pool->opts.wait && i < pool->nr_queues; i++) {
+		struct pool_queue *queue = &pool->queue[i];
+		uint64_t point;
+
+		if (!queue->newest)
+			continue;
+		point = queue->newest->point;
+		pthread_mutex_unlock(&pool->lock);
+		if (!pool->opts.wait(pool->opts.data, i, point)) {
+			neuron_mem_pool_complete(pool, i, point);
+			some = true;
+		}
+		pthread_mutex_lock(&pool->lock);
+	}
+	return some;
+}
+
+/* No free block is long enough: what can be done before refusing, the cheapest first. */
+static int find_hard(struct neuron_mem_pool *pool, struct pool_queue *queue, uint64_t bytes,
+		     struct neuron_mem_block **block, struct neuron_mem_failure *failure)
+{
+	bool waited = false;
+	int ret;
+
+	do {
+		blocks_harvest(pool);
+		*block = find(pool, queue, bytes);
+		if (*block)
+			return 0;
+		blocks_join(pool, queue);
+		*block = find(pool, queue, bytes);
+		if (*block)
+			return 0;
+		ret = segment_add(pool, bytes, pool->opts.increase, failure);
+		if (ret == -ENOMEM) {
+			pool->stats.num_alloc_retries++;
+			if (segments_trim(pool, 0))
+				ret = segment_add(pool, bytes, pool->opts.increase, failure);
+		}
+		if (!ret) {
+			*block = find(pool, queue, bytes);
+			return 0;
+		}
+		if (ret != -ENOMEM || waited)
+			break;
+		waited = true;
+	} while (wait_for_queues(pool));
+	pool->stats.num_ooms += ret == -ENOMEM;
+	return ret;
+}
+
+NEURON_EXPORT int neuron_mem_pool_alloc(struct neuron_mem_pool *pool, uint64_t bytes,
+					uint32_t queue, struct neuron_mem_block **block,
+					struct neuron_mem_failure *failure)
+{
+	struct neuron_mem_block *b;
+	uint64_t length;
+	int ret = 0;
+
+	if (!bytes || bytes > POOL_MAX || queue >= pool->nr_queues || !block)
+		return -EINVAL;
+	length = (bytes + pool->opts.align - 1) & ~(pool->opts.align - 1);
+	GUARD(&pool->lock);
+	b = find(pool, &pool->queue[queue], length);
+	if (!b)
+		ret = find_hard(pool, &pool->queue[queue], length, &b, failure);
+	if (!ret)
+		ret = block_split(pool, b, length, &b);
+	if (ret)
+		return ret;
+	b->asked = bytes;
+	figure_add(&pool->stats.allocation, 1);
+	figure_add(&pool->stats.requested_bytes, bytes);
+	figure_add(&pool->stats.allocated_bytes, length);
+	*block = b;
+	return 0;
+}
+
+/* Under the lock.  Was that the end of a pool that nobody else has? */
+static bool block_free(struct neuron_mem_pool *pool, struct neuron_mem_block *block, uint32_t queue)
+{
+	struct pool_queue *q = &pool->queue[queue];
+
+	figure_sub(&pool->stats.allocation, 1);
+	figure_sub(&pool->stats.requested_bytes, block->asked);
+	figure_sub(&pool->stats.allocated_bytes, block->bytes);
+	block->queue = queue;
+	block->point = atomic_load_explicit(&q->submitted, memory_order_relaxed);
+	block->state = block->point <= atomic_load_explicit(&q->completed, memory_order_acquire) ?
+		       BLOCK_READY : BLOCK_PENDING;
+	block_put(pool, block);
+	return pool->closed && !pool->stats.allocation.current;
+}
+
+NEURON_EXPORT int neuron_mem_block_free(struct neuron_mem_block *block, uint32_t queue)
+{
+	struct neuron_mem_pool *pool;
+	bool last;
+
+	if (!block)
+		return 0;
+	pool = block->segment->pool;
+	if (queue >= pool->nr_queues)
+		return -EINVAL;
+	pthread_mutex_lock(&pool->lock);
+	last = block_free(pool, block, queue);
+	pthread_mutex_unlock(&pool->lock);
+	if (last)
+		pool_destroy(pool);
+	return 0;
+}
+
+NEURON_EXPORT uint64_t neuron_mem_block_address(const struct neuron_mem_block *block)
+{
+	return block->address;
+}
+
+NEURON_EXPORT uint64_t neuron_mem_block_bytes(const struct neuron_mem_block *block)
+{
+	return block->asked;
+}
+
+NEURON_EXPORT struct neuron_mem *neuron_mem_block_mem(const struct neuron_mem_block *block)
+{
+	return block->segment->mem;
+}
+
+NEURON_EXPORT uint64_t neuron_mem_block_offset(const struct neuron_mem_block *block)
+{
+	return block->address - block->segment->address;
+}
+
+NEURON_EXPORT uint64_t neuron_mem_pool_submit(struct neuron_mem_pool *pool, uint32_t queue)
+{
+	if (queue >= pool->nr_queues)
+		return 0;
+	return 1 + atomic_fetch_add_explicit(&pool->queue[queue].submitted, 1,
+					     memory_order_relaxed);
+}
+
+NEURON_EXPORT int neuron_mem_pool_complete(struct neuron_mem_pool *pool, uint32_t queue,
+					   uint64_t point)
+{
+	struct pool_queue *q;
+	uint64_t now;
+
+	if (queue >= pool->nr_queues)
+		return -EINVAL;
+	q = &pool->queue[queue];
+	if (point > atomic_load_explicit(&q->submitted, memory_order_relaxed))
+		return -EINVAL;
+	now = atomic_load_explicit(&q->completed, memory_order_relaxed);
+	while (now < point &&
+	       !atomic_compare_exchange_weak_explicit(&q->completed, &now, point,
+						      memory_order_release, memory_order_relaxed))
+		;
+	return 0;
+}
+
+NEURON_EXPORT void neuron_mem_pool_trim(struct neuron_mem_pool *pool, uint64_t keep,
+					uint64_t *returned)
+{
+	uint64_t bytes;
+
+	GUARD(&pool->lock);
+	blocks_harvest(pool);
+	bytes = segments_trim(pool, keep);
+	if (returned)
+		*returned = bytes;
+}
+
+NEURON_EXPORT int neuron_mem_pool_get_stats(struct neuron_mem_pool *pool,
+					    struct neuron_mem_pool_stats *stats)
+{
+	struct neuron_mem_pool_stats out;
+
+	if (!result_valid(stats))
+		return -EINVAL;
+	GUARD(&pool->lock);
+	blocks_harvest(pool);
+	out = pool->stats;
+	out.active_bytes = out.allocated_bytes.current;
+	out.largest_inactive = fit_longest(&pool->ready);
+	for (uint32_t i = 0; i < pool->nr_queues; i++)
+		out.active_bytes += pool->queue[i].pending;
+	out.inactive_bytes = out.reserved_bytes.current - out.active_bytes;
+	out.inactive_split_bytes = out.inactive_bytes;
+	for (struct segment *s = pool->segments; s; s = s->next)
+		if (s->first == s->last && s->first->state == BLOCK_READY)
+			out.inactive_split_bytes -= s->bytes;
+	result_copy(stats, &out, sizeof(out));
+	return 0;
+}
+
+NEURON_EXPORT void neuron_mem_pool_reset_peak(struct neuron_mem_pool *pool)
+{
+	struct neuron_pool_figure *const figures[] = {
+		&pool->stats.allocation, &pool->stats.segment, &pool->stats.requested_bytes,
+		&pool->stats.allocated_bytes, &pool->stats.reserved_bytes,
+	};
+
+	GUARD(&pool->lock);
+	for (size_t i = 0; i < ARRAY_SIZE(figures); i++)
+		figures[i]->peak = figures[i]->current;
+}

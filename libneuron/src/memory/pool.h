@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * A pool of device memory in the order of queues.
+ *
+ * A segment is memory of the driver, cut into blocks that lie side by side.  Free blocks are
+ * found by length: those that are ready for any queue, and those of each queue whose
+ * earlier work is not known to be done.  Free neighbours of a kind are always one block.
+ */
+#ifndef NEURON_LIB_POOL_H
+#define NEURON_LIB_POOL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "../../common/util.h"
+#include "figure.h"
+#include "fit.h"
+
+struct segment {
+	struct segment *prev, *next;
+	struct neuron_mem *mem;
+	uint64_t address;
+	uint64_t bytes;
+	struct neuron_mem_pool *pool;
+	struct neuron_mem_block *first, *last;
+};
+
+struct pool_queue {
+	/* Written without the lock of the pool. */
+	_Atomic uint64_t submitted, completed;
+	struct fit fit;		/* pending blocks, with their list below */
+	struct neuron_mem_block *oldest, *newest;
+	uint64_t pending;	/* their bytes */
+};
+
+struct neuron_mem_pool {
+	pthread_mutex_t lock;	/* all but @opts and what is atomic */
+	struct neuron_device *device;
+	struct neuron_mem_pool_opts opts;	/* with the defaults filled in */
+	bool closed;
+	struct fit ready;
+	struct segment *segments;
+	struct neuron_mem_block *spare;
+	struct slab *slabs;
+	struct neuron_mem_pool_stats stats;	/* figures and counters; others on demand */
+	uint32_t nr_queues;
+	struct pool_queue queue[];
+};
+
+/* From here on under the lock. */
+
+/* A block without memory, or NULL. */
+struct neuron_mem_block *block_new(struct neuron_mem_pool *pool);
+void block_drop(struct neuron_mem_pool *pool, struct neuron_mem_block *block);
+/* The memory of all of them. */
+void blocks_free(struct neuron_mem_pool *pool);
+/* A block of no index, with its state, queue and point set: join its neighbours, index it. */
+void block_put(struct neuron_mem_pool *pool, struct neuron_mem_block *block);
+/* Out of its index. */
+void block_take(struct neuron_mem_pool *pool, struct neuron_mem_block *block);
+/* The first @bytes of a free block become one that is used; -ENOMEM. */
+int block_split(struct neuron_mem_pool *pool, struct neuron_mem_block *block, uint64_t bytes,
+		struct neuron_mem_block **used);
+/* What waited for work that is done now becomes ready. */
+void blocks_harvest(struct neuron_mem_pool *pool);
+/* Pending blocks of a queue take the ready ones beside them. */
+void blocks_join(struct neuron_mem_pool *pool, struct pool_queue *queue);
+
+/* A further segment with a free block of at least @bytes: the length of @wish, or what there is. */
+int segment_add(struct neuron_mem_pool *pool, uint64_t bytes, uint64_t wish,
+		struct neuron_mem_failure *failure);
+/* Return what is not used, down to @keep reserved bytes.  How much was returned. */
+uint64_t segments_trim(struct neuron_mem_pool *pool, uint64_t keep);
+/* All of them, whatever is in them. */
+void segments_free(struct neuron_mem_pool *pool);
+
+#endif

@@ -1,0 +1,815 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Pools in the order of queues: against a model of every granule, and with queues that run. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <sched.h>
+
+#include "fake_driver.h"
+#include "random_side.h"
+#include "src/memory/pool.h"
+
+#define MIB	(1ull << 20)
+#define GIB	(1ull << 30)
+
+/* The calloc'th call from now fails; 0: none. */
+static unsigned int calloc_fails;
+
+void *__real_calloc(size_t nr, size_t size);
+void *__wrap_calloc(size_t nr, size_t size);
+void *__wrap_calloc(size_t nr, size_t size)
+{
+	if (calloc_fails && !--calloc_fails)
+		return NULL;
+	return __real_calloc(nr, size);
+}
+
+static struct neuron_device *device;
+
+static int setup(void **state)
+{
+	(void)state;
+	return neuron_device_open(0, &device);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	calloc_fails = 0;
+	fake.fail_at = 0;
+	fake.reason = NEURON_NATIVE_REASON_NONE;
+	neuron_device_close(device);
+	/* Nothing is left of a pool. */
+	return fake.left_bytes || fake.left_handles || fake.dev[0].opens;
+}
+
+static struct neuron_mem_pool *open_pool(uint64_t init, uint64_t increase, uint64_t max)
+{
+	const struct neuron_mem_pool_opts opts = {
+		.size = sizeof(opts), .init = init, .increase = increase, .max = max, .queues = 4,
+	};
+	struct neuron_mem_pool *pool;
+
+	assert_int_equal(neuron_mem_pool_open(device, &opts, &pool), 0);
+	return pool;
+}
+
+static struct neuron_mem_block *take(struct neuron_mem_pool *pool, uint64_t bytes, uint32_t queue)
+{
+	struct neuron_mem_block *block;
+
+	assert_int_equal(neuron_mem_pool_alloc(pool, bytes, queue, &block, NULL), 0);
+	return block;
+}
+
+static void give(struct neuron_mem_block *block, uint32_t queue)
+{
+	assert_int_equal(neuron_mem_block_free(block, queue), 0);
+}
+
+static struct neuron_mem_pool_stats stats_of(struct neuron_mem_pool *pool)
+{
+	struct neuron_mem_pool_stats stats = { .size = sizeof(stats) };
+
+	assert_int_equal(neuron_mem_pool_get_stats(pool, &stats), 0);
+	assert_true(stats.reserved_bytes.current == stats.active_bytes + stats.inactive_bytes);
+	return stats;
+}
+
+static void test_options(void **state)
+{
+	static const struct neuron_mem_pool_opts bad[] = {
+		{ .size = sizeof(bad[0]), .align = 3 },
+		{ .size = sizeof(bad[0]), .queues = NEURON_POOL_MAX_QUEUES + 1 },
+		{ .size = sizeof(bad[0]), .init = 2 * MIB, .max = MIB },
+		{ .size = sizeof(bad[0]), .increase = UINT64_MAX },
+		{ .size = sizeof(bad[0]), .hbm = FAKE_HBMS, .init = MIB },
+		{ .size = 4 },
+	};
+	struct neuron_mem_failure failure = { .reason = NEURON_MEM_REASON_NONE };
+	struct neuron_mem_pool_opts large = {
+		.size = sizeof(large), .init = FAKE_HBM_SIZE + 4096, .failure = &failure,
+	};
+	struct neuron_mem_pool *pool = NULL;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_int_equal(neuron_mem_pool_open(device, &bad[i], &pool), -EINVAL);
+	assert_int_equal(neuron_mem_pool_open(device, NULL, NULL), -EINVAL);
+	assert_int_equal(neuron_mem_pool_open(device, &large, &pool), -ENOMEM);
+	assert_int_equal(failure.reason, NEURON_MEM_REASON_FULL);
+	assert_null(pool);
+	neuron_mem_pool_close(NULL);
+	assert_int_equal(neuron_mem_block_free(NULL, 0), 0);
+}
+
+static void test_defaults(void **state)
+{
+	struct neuron_mem_block *block, *more;
+	struct neuron_mem_pool *pool;
+
+	(void)state;
+	assert_int_equal(neuron_mem_pool_open(device, NULL, &pool), 0);
+	assert_true(stats_of(pool).reserved_bytes.current == 2 * GIB);
+	assert_true(fake.dev[0].by_category[NEURON_MEM_TENSORS] == 2 * GIB);
+	block = take(pool, 2 * GIB, 0);
+	more = take(pool, 1, 15);
+	assert_true(stats_of(pool).reserved_bytes.current == 4 * GIB);
+	assert_true(stats_of(pool).allocated_bytes.current == 2 * GIB + 512);
+	assert_true(stats_of(pool).requested_bytes.current == 2 * GIB + 1);
+	assert_true(neuron_mem_block_bytes(more) == 1);
+	give(more, 15);
+	/* One that is longer than an increase gets what it needs. */
+	more = take(pool, 5 * GIB, 0);
+	assert_true(stats_of(pool).reserved_bytes.current == 9 * GIB);
+	give(more, 0);
+	give(block, 0);
+	neuron_mem_pool_close(pool);
+}
+
+/* The default takes what is there; the figures of the driver say how much that is. */
+static void test_small_device(void **state)
+{
+	struct neuron_mem_opts o = { .size = sizeof(o), .category = NEURON_MEM_TENSORS };
+	struct neuron_mem_pool *pool;
+	struct neuron_mem *weights;
+
+	(void)state;
+	assert_int_equal(neuron_mem_alloc(device, FAKE_HBM_SIZE - 3 * MIB, &o, &weights), 0);
+	assert_int_equal(neuron_mem_pool_open(device, NULL, &pool), 0);
+	assert_true(stats_of(pool).reserved_bytes.current == 3 * MIB);
+	neuron_mem_pool_close(pool);
+	neuron_mem_free(weights);
+}
+
+static void test_hits_ask_nobody(void **state)
+{
+	struct neuron_mem_pool *pool = open_pool(64 * MIB, MIB, 0);
+	struct neuron_mem_block *live[64] = { NULL };
+	unsigned int calls = fake.calls;
+
+	(void)state;
+	for (int i = 0; i < 100000; i++) {
+		unsigned int at = (unsigned int)rnd(64);
+		uint32_t queue = (uint32_t)rnd(4);
+
+		give(live[at], queue);
+		live[at] = take(pool, 1 + rnd(300000), queue);
+	}
+	assert_int_equal(fake.calls, calls);
+	for (int i = 0; i < 64; i++)
+		give(live[i], 0);
+	neuron_mem_pool_close(pool);
+}
+
+/* The sentence: the same queue at once, another one when the free's point is complete. */
+static void test_order(void **state)
+{
+	struct neuron_mem_pool *pool = open_pool(MIB, MIB, MIB);
+	struct neuron_mem_block *block = take(pool, MIB, 1), *other = NULL;
+	struct neuron_mem_failure failure;
+	uint64_t first, second;
+
+	(void)state;
+	first = neuron_mem_pool_submit(pool, 1);
+	second = neuron_mem_pool_submit(pool, 1);
+	assert_true(first == 1 && second == 2);
+	give(block, 1);
+	assert_true(stats_of(pool).active_bytes == MIB);
+	block = take(pool, MIB, 1);
+	give(block, 1);
+	assert_int_equal(neuron_mem_pool_complete(pool, 1, first), 0);
+	assert_int_equal(neuron_mem_pool_alloc(pool, MIB, 2, &other, &failure), -ENOMEM);
+	assert_int_equal(failure.reason, NEURON_MEM_REASON_CAPPED);
+	assert_true(failure.total == MIB && failure.bytes == MIB && !failure.free);
+	assert_null(other);
+	assert_int_equal(neuron_mem_pool_complete(pool, 1, second), 0);
+	/* An old point takes nothing back. */
+	assert_int_equal(neuron_mem_pool_complete(pool, 1, first), 0);
+	assert_true(stats_of(pool).active_bytes == 0);
+	other = take(pool, MIB, 2);
+	give(other, 2);
+	assert_int_equal(neuron_mem_pool_complete(pool, 1, second + 1), -EINVAL);
+	assert_int_equal(neuron_mem_pool_complete(pool, 4, 0), -EINVAL);
+	assert_true(neuron_mem_pool_submit(pool, 4) == 0);
+	neuron_mem_pool_close(pool);
+}
+
+/* A block may be freed behind the work of another queue than that of its allocation. */
+static void test_freed_in_another_queue(void **state)
+{
+	struct neuron_mem_pool *pool = open_pool(MIB, MIB, MIB);
+	struct neuron_mem_block *block = take(pool, MIB, 0), *none;
+
+	(void)state;
+	neuron_mem_pool_submit(pool, 3);
+	assert_int_equal(neuron_mem_block_free(block, 4), -EINVAL);
+	give(block, 3);
+	assert_int_equal(neuron_mem_pool_alloc(pool, MIB, 0, &none, NULL), -ENOMEM);
+	give(take(pool, MIB, 3), 3);
+	neuron_mem_pool_close(pool);
+}
+
+static void test_best_fit(void **state)
+{
+	static const uint64_t kib[] = { 64, 1, 16, 1, 17, 1, 16, 1, 300 };
+	struct neuron_mem_pool *pool = open_pool(MIB, MIB, MIB);
+	struct neuron_mem_block *block[9], *got;
+	uint64_t address[9];
+
+	(void)state;
+	for (int i = 0; i < 9; i++) {
+		block[i] = take(pool, kib[i] << 10, 0);
+		address[i] = neuron_mem_block_address(block[i]);
+		assert_true(!i || address[i] == address[i - 1] + (kib[i - 1] << 10));
+	}
+	for (int i = 0; i < 8; i += 2)
+		give(block[i], 0);
+	got = take(pool, 16 << 10, 0);
+	assert_true(neuron_mem_block_address(got) == address[2]);
+	give(got, 0);
+	got = take(pool, (16 << 10) + 1, 0);
+	assert_true(neuron_mem_block_address(got) == address[4]);
+	/* What was cut off is free, and joins its neighbours when they are. */
+	give(block[5], 0);
+	block[5] = take(pool, (17 << 10) + 512, 0);
+	assert_true(neuron_mem_block_address(block[5]) == address[4] + (16 << 10) + 512);
+	give(got, 0);
+	for (int i = 1; i < 8; i += 2)
+		give(block[i], 0);
+	give(block[8], 0);
+	assert_true(stats_of(pool).largest_inactive == MIB);
+	neuron_mem_pool_close(pool);
+}
+
+/* Ready blocks that lie between pending ones serve a long request of the queue. */
+static void test_join(void **state)
+{
+	struct neuron_mem_pool *pool = open_pool(MIB, MIB, MIB);
+	struct neuron_mem_block *block[16];
+
+	(void)state;
+	for (int i = 0; i < 16; i++)
+		block[i] = take(pool, MIB / 16, 0);
+	for (int i = 0; i < 16; i += 2)
+		give(block[i], 2);
+	neuron_mem_pool_submit(pool, 0);
+	for (int i = 15; i > 0; i -= 2)
+		give(block[i], 0);
+	assert_int_equal(neuron_mem_pool_alloc(pool, MIB / 8, 1, &block[0], NULL), -ENOMEM);
+	block[0] = take(pool, MIB, 0);
+	give(block[0], 0);
+	neuron_mem_pool_close(pool);
+}
+
+static void test_trim(void **state)
+{
+	struct neuron_mem_pool *pool = open_pool(4 * MIB, 4 * MIB, 0);
+	struct neuron_mem_block *block[4];
+	uint64_t returned;
+
+	(void)state;
+	for (int i = 0; i < 4; i++)
+		block[i] = take(pool, 4 * MIB, 0);
+	assert_true(stats_of(pool).reserved_bytes.current == 16 * MIB);
+	give(block[0], 0);
+	give(block[1], 0);
+	give(block[2], 0);
+	neuron_mem_pool_submit(pool, 0);
+	give(block[3], 0);
+	/* One is pending: the driver does not get it back. */
+	neuron_mem_pool_trim(pool, 10 * MIB + 1, &returned);
+	assert_true(returned == 6 * MIB - 4096);
+	neuron_mem_pool_trim(pool, 0, &returned);
+	assert_true(returned == 6 * MIB + 4096 && fake_used() == 4 * MIB);
+	neuron_mem_pool_complete(pool, 0, 1);
+	/* What is used keeps its segment, whose end goes. */
+	block[0] = take(pool, MIB + 1, 0);
+	neuron_mem_pool_trim(pool, 0, &returned);
+	assert_true(returned == 3 * MIB - 4096 && fake_used() == MIB + 4096);
+	assert_true(stats_of(pool).inactive_bytes == 4096 - 512);
+	assert_true(stats_of(pool).inactive_split_bytes == 4096 - 512);
+	give(block[0], 0);
+	neuron_mem_pool_trim(pool, 0, NULL);
+	assert_int_equal(fake_used(), 0);
+	assert_true(stats_of(pool).segment.current == 0 && stats_of(pool).segment.freed == 4);
+	give(take(pool, 1, 0), 0);
+	neuron_mem_pool_close(pool);
+}
+
+/* Segments that are unused go before a request is refused, and what they were is in the figures. */
+static void test_retry(void **state)
+{
+	struct neuron_mem_pool *pool = open_pool(8 * GIB, 8 * GIB, 0);
+	struct neuron_mem_block *a = take(pool, 8 * GIB, 0), *b = take(pool, 8 * GIB, 0);
+	struct neuron_mem_failure failure;
+	struct neuron_mem_pool_stats before, after;
+	struct neuron_mem_block *none;
+
+	(void)state;
+	give(a, 0);
+	give(b, 0);
+	a = take(pool, 20 * GIB, 0);
+	before = stats_of(pool);
+	assert_true(before.num_alloc_retries == 1 && before.num_ooms == 0);
+	assert_true(before.reserved_bytes.current == 20 * GIB);
+	assert_int_equal(neuron_mem_pool_alloc(pool, 5 * GIB, 0, &none, &failure), -ENOMEM);
+	assert_int_equal(failure.reason, NEURON_MEM_REASON_FULL);
+	assert_true(failure.free == 4 * GIB);
+	after = stats_of(pool);
+	assert_true(after.num_ooms == 1);
+	/* Nothing else has changed. */
+	after.num_ooms = before.num_ooms;
+	after.num_alloc_retries = before.num_alloc_retries;
+	assert_memory_equal(&before, &after, sizeof(before));
+	/* Of a smaller one than an increase the driver has enough. */
+	b = take(pool, 3 * GIB, 0);
+	assert_true(stats_of(pool).reserved_bytes.current == 24 * GIB);
+	give(b, 0);
+	give(a, 0);
+	neuron_mem_pool_reset_peak(pool);
+	assert_true(stats_of(pool).allocated_bytes.peak == 0);
+	assert_int_equal(neuron_mem_pool_alloc(pool, 0, 0, &none, NULL), -EINVAL);
+	assert_int_equal(neuron_mem_pool_alloc(pool, UINT64_MAX, 0, &none, NULL), -EINVAL);
+	assert_int_equal(neuron_mem_pool_alloc(pool, 1, 4, &none, NULL), -EINVAL);
+	neuron_mem_pool_close(pool);
+}
+
+struct waiting {
+	unsigned int calls;
+	uint32_t queue;
+	uint64_t point;
+	int ret;
+};
+
+static int wait_fn(void *data, uint32_t queue, uint64_t point)
+{
+	struct waiting *w = data;
+
+	w->calls++;
+	w->queue = queue;
+	w->point = point;
+	return w->ret;
+}
+
+static void test_wait(void **state)
+{
+	struct waiting waiting = { .ret = -ETIMEDOUT };
+	const struct neuron_mem_pool_opts opts = {
+		.size = sizeof(opts), .init = MIB, .max = MIB, .wait = wait_fn, .data = &waiting,
+	};
+	struct neuron_mem_pool *pool;
+	struct neuron_mem_block *block;
+
+	(void)state;
+	assert_int_equal(neuron_mem_pool_open(device, &opts, &pool), 0);
+	block = take(pool, MIB, 7);
+	neuron_mem_pool_submit(pool, 7);
+	give(block, 7);
+	assert_int_equal(neuron_mem_pool_alloc(pool, MIB, 0, &block, NULL), -ENOMEM);
+	assert_int_equal(waiting.calls, 1);
+	waiting.ret = 0;
+	block = take(pool, MIB, 0);
+	assert_true(waiting.calls == 2 && waiting.queue == 7 && waiting.point == 1);
+	give(block, 0);
+	neuron_mem_pool_close(pool);
+}
+
+/* A pool stays until its last block is freed. */
+static void test_close_first(void **state)
+{
+	struct neuron_mem_pool *pool = open_pool(MIB, MIB, 0);
+	struct neuron_mem_block *a = take(pool, 4096, 0), *b = take(pool, 4096, 0);
+	uint64_t got = 0;
+	const uint64_t word = 0x123456789abcdef;
+
+	(void)state;
+	neuron_mem_pool_close(pool);
+	assert_int_equal(neuron_mem_write(neuron_mem_block_mem(b), neuron_mem_block_offset(b), &word,
+					  8), 0);
+	assert_true(neuron_mem_block_offset(b) == 4096);
+	give(a, 0);
+	assert_int_equal(neuron_mem_read(neuron_mem_block_mem(b), neuron_mem_block_offset(b), &got,
+					 8), 0);
+	assert_true(got == word);
+	assert_int_equal(fake_used(), MIB);
+	give(b, 0);
+	assert_int_equal(fake_used(), 0);
+}
+
+static void test_align(void **state)
+{
+	const struct neuron_mem_pool_opts opts = {
+		.size = sizeof(opts), .init = 3 * MIB, .align = MIB, .hbm = 1,
+	};
+	struct neuron_mem_pool *pool;
+	struct neuron_mem_block *a, *b;
+
+	(void)state;
+	assert_int_equal(neuron_mem_pool_open(device, &opts, &pool), 0);
+	a = take(pool, 1, 0);
+	b = take(pool, MIB + 1, 0);
+	assert_true(neuron_mem_block_address(a) % MIB == 0 && neuron_mem_block_address(b) % MIB == 0);
+	assert_true(stats_of(pool).allocated_bytes.current == 3 * MIB && fake.dev[0].used[1] == 3 * MIB);
+	give(a, 0);
+	give(b, 0);
+	neuron_mem_pool_close(pool);
+}
+
+/* Each allocation of host memory fails in turn: -ENOMEM, and the next try succeeds. */
+static void test_host_memory(void **state)
+{
+	const struct neuron_mem_pool_opts opts = { .size = sizeof(opts), .init = 64 * MIB };
+	struct neuron_mem_block *live[200] = { NULL };
+	struct neuron_mem_pool *pool;
+	unsigned int n = 0, refused = 0;
+
+	(void)state;
+	do
+		calloc_fails = ++n;
+	while (neuron_mem_pool_open(device, &opts, &pool) == -ENOMEM);
+	assert_true(n > 3);
+	for (int i = 0; i < 200; i++) {
+		calloc_fails = 1;
+		if (neuron_mem_pool_alloc(pool, 4096, 0, &live[i], NULL)) {
+			refused++;
+			live[i] = take(pool, 4096, 0);
+		}
+	}
+	calloc_fails = 0;
+	assert_true(refused > 1);
+	for (int i = 0; i < 200; i++)
+		give(live[i], 0);
+	neuron_mem_pool_close(pool);
+}
+
+/* ---- a model of every granule ------------------------------------------------------ */
+
+#define QUEUES		4u
+#define LIVE		300u
+#define MODEL_MAX	(32 * MIB)
+#define GRANULE		512ull
+
+static struct {
+	struct neuron_mem_pool *pool;
+	struct neuron_mem_block *live[LIVE];
+	uint64_t submitted[QUEUES], completed[QUEUES];
+	/* By granule of all addresses that there were: who has it, and who freed it when. */
+	struct granule {
+		uint32_t segment_born;
+		bool used;
+		uint8_t queue;
+		uint64_t point;
+	} *map;
+	uint64_t base, granules;
+	unsigned int refused;
+} m;
+
+static struct granule *at(uint64_t address)
+{
+	uint64_t index = (address - m.base) / GRANULE;
+
+	assert_true(address >= m.base && index < m.granules);
+	return &m.map[index];
+}
+
+static bool usable(const struct granule *g, uint32_t queue)
+{
+	return !g->used && (g->queue == queue || g->point <= m.completed[g->queue]);
+}
+
+/* Lists, indexes and sums agree, and no two free neighbours of a kind are apart. */
+static void check_pool(void)
+{
+	uint64_t reserved = 0, used = 0, pending[QUEUES] = { 0 }, found[QUEUES] = { 0 };
+
+	for (struct segment *s = m.pool->segments; s; s = s->next) {
+		uint64_t address = s->address;
+
+		assert_null(s->first->prev);
+		assert_null(s->last->next);
+		for (struct neuron_mem_block *b = s->first; b; b = b->next) {
+			assert_true(b->address == address && b->bytes && b->bytes % GRANULE == 0);
+			assert_true(b->segment == s && (!b->next || b->next->prev == b));
+			address += b->bytes;
+			if (b->state == BLOCK_USED)
+				used += b->bytes;
+			if (b->state == BLOCK_PENDING)
+				pending[b->queue] += b->bytes;
+			if (b->state != BLOCK_USED && b->next && b->next->state == b->state)
+				assert_true(b->state == BLOCK_PENDING && b->queue != b->next->queue);
+		}
+		assert_true(address == s->address + s->bytes);
+		reserved += s->bytes;
+	}
+	assert_true(reserved == m.pool->stats.reserved_bytes.current);
+	assert_true(used == m.pool->stats.allocated_bytes.current);
+	assert_true(reserved <= MODEL_MAX && reserved == fake_used());
+	for (unsigned int i = 0; i < QUEUES; i++) {
+		uint64_t point = 0;
+
+		for (struct neuron_mem_block *b = m.pool->queue[i].oldest; b; b = b->newer) {
+			assert_true(b->state == BLOCK_PENDING && b->queue == i && b->point >= point);
+			point = b->point;
+			found[i] += b->bytes;
+		}
+		assert_true(found[i] == pending[i] && pending[i] == m.pool->queue[i].pending);
+	}
+}
+
+/*
+ * The longest run of blocks from @s on that the queue may use.  Of neighbours that a queue
+ * freed, others get none before the last one's point, so blocks count, not granules.
+ */
+static uint64_t longest(const struct segment *s, uint32_t queue)
+{
+	uint64_t most = 0;
+
+	for (; s; s = s->next) {
+		uint64_t run = 0;
+
+		for (const struct neuron_mem_block *b = s->first; b; b = b->next) {
+			run = b->state == BLOCK_READY || (b->state == BLOCK_PENDING &&
+			      (b->queue == queue || b->point <= m.completed[b->queue])) ?
+			      run + b->bytes : 0;
+			most = MAX(most, run);
+		}
+	}
+	return most;
+}
+
+static void model_alloc(unsigned int slot)
+{
+	uint64_t bytes = 1 + (rnd(8) ? rnd(64 << 10) : rnd(2 * MIB));
+	uint32_t queue = (uint32_t)rnd(QUEUES);
+	uint64_t reserved = m.pool->stats.reserved_bytes.current;
+	struct neuron_mem_block *b;
+	int ret = neuron_mem_pool_alloc(m.pool, bytes, queue, &b, NULL);
+
+	if (ret) {
+		assert_int_equal(ret, -ENOMEM);
+		m.refused++;
+		/* Only if nothing that it may use was long enough, and no segment fits any more. */
+		assert_true(longest(m.pool->segments, queue) < bytes);
+		assert_true(MODEL_MAX - m.pool->stats.reserved_bytes.current < round_up(bytes, 4096));
+		return;
+	}
+	/* A segment more only if nothing was long enough. */
+	if (m.pool->stats.reserved_bytes.current > reserved)
+		assert_true(longest(m.pool->segments->next, queue) < bytes);
+	for (uint64_t i = 0; i < bytes; i += GRANULE) {
+		struct granule *g = at(neuron_mem_block_address(b) + i);
+
+		assert_true(usable(g, queue));
+		g->used = true;
+	}
+	m.live[slot] = b;
+}
+
+static void model_free(unsigned int slot)
+{
+	struct neuron_mem_block *b = m.live[slot];
+	uint64_t address = neuron_mem_block_address(b), bytes = neuron_mem_block_bytes(b);
+	uint32_t queue = (uint32_t)rnd(QUEUES);
+
+	m.live[slot] = NULL;
+	give(b, queue);
+	for (uint64_t i = 0; i < bytes; i += GRANULE) {
+		struct granule *g = at(address + i);
+
+		assert_true(g->used);
+		*g = (struct granule){ .queue = (uint8_t)queue, .point = m.submitted[queue] };
+	}
+}
+
+static void model_step(void)
+{
+	unsigned int slot = (unsigned int)rnd(LIVE);
+	uint32_t queue = (uint32_t)rnd(QUEUES);
+
+	switch (rnd(12)) {
+	case 0:
+	case 1:
+	case 2:
+		assert_true(neuron_mem_pool_submit(m.pool, queue) == ++m.submitted[queue]);
+		break;
+	case 3:
+		m.completed[queue] += rnd(m.submitted[queue] - m.completed[queue] + 1);
+		assert_int_equal(neuron_mem_pool_complete(m.pool, queue, m.completed[queue]), 0);
+		break;
+	case 4:
+		if (!rnd(200))
+			neuron_mem_pool_trim(m.pool, rnd(MODEL_MAX), NULL);
+		break;
+	default:
+		if (m.live[slot])
+			model_free(slot);
+		else
+			model_alloc(slot);
+	}
+}
+
+static void test_model(void **state)
+{
+	unsigned int before;
+
+	(void)state;
+	m.base = 1ull << 30;
+	/* The driver of the test gives out no address twice. */
+	m.granules = (16 * GIB) / GRANULE;
+	m.map = mmap(NULL, m.granules * sizeof(*m.map), PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	assert_true(m.map != MAP_FAILED);
+	m.pool = open_pool(4 * MIB, 3 * MIB, MODEL_MAX);
+	for (int i = 0; i < 300000; i++) {
+		model_step();
+		if (i % 64 == 0)
+			check_pool();
+	}
+	check_pool();
+	before = m.refused;
+	assert_true(before > 100);
+	for (unsigned int i = 0; i < LIVE; i++)
+		if (m.live[i])
+			model_free(i);
+	for (uint32_t i = 0; i < QUEUES; i++)
+		neuron_mem_pool_complete(m.pool, i, m.submitted[i]);
+	check_pool();
+	neuron_mem_pool_trim(m.pool, 0, NULL);
+	assert_int_equal(fake_used(), 0);
+	neuron_mem_pool_close(m.pool);
+	munmap(m.map, m.granules * sizeof(*m.map));
+}
+
+/* ---- queues that run --------------------------------------------------------------- */
+
+#define DEPTH	64u
+#define ROUNDS	4000u
+
+/* Work of a queue: fill a block, or look whether it is still as it was filled. */
+struct work {
+	uint32_t *words;
+	size_t nr;
+	uint32_t pattern;
+	bool look;
+	uint64_t point;
+};
+
+static struct running {
+	struct neuron_mem_pool *pool;
+	uint32_t queue;
+	uint64_t rng[2];	/* of the program, of the device */
+	pthread_t program, device;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	struct work ring[DEPTH];
+	unsigned int head, tail;	/* executed, queued */
+	unsigned int wrong;
+} running[QUEUES];
+
+static uint64_t random_of(uint64_t *state, uint64_t n)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return *state % n;
+}
+
+static void execute(struct running *r, const struct work *w)
+{
+	for (size_t i = 0; i < w->nr; i++) {
+		if (w->look)
+			r->wrong += w->words[i] != w->pattern + (uint32_t)i;
+		else
+			w->words[i] = w->pattern + (uint32_t)i;
+		/* Other queues are quicker or slower than this one. */
+		if (!random_of(&r->rng[1], 2000))
+			sched_yield();
+	}
+}
+
+static void *device_thread(void *arg)
+{
+	struct running *r = arg;
+
+	for (;;) {
+		struct work w;
+
+		pthread_mutex_lock(&r->lock);
+		while (r->head == r->tail)
+			pthread_cond_wait(&r->changed, &r->lock);
+		w = r->ring[r->head % DEPTH];
+		r->head++;
+		pthread_cond_broadcast(&r->changed);
+		pthread_mutex_unlock(&r->lock);
+		if (!w.words)
+			return NULL;
+		execute(r, &w);
+		if (random_of(&r->rng[1], 4))
+			neuron_mem_pool_complete(r->pool, r->queue, w.point);
+	}
+}
+
+static void queue_work(struct running *r, struct work w)
+{
+	w.point = neuron_mem_pool_submit(r->pool, r->queue);
+	pthread_mutex_lock(&r->lock);
+	while (r->tail - r->head == DEPTH)
+		pthread_cond_wait(&r->changed, &r->lock);
+	r->ring[r->tail++ % DEPTH] = w;
+	pthread_cond_broadcast(&r->changed);
+	pthread_mutex_unlock(&r->lock);
+}
+
+static void *program_thread(void *arg)
+{
+	struct running *r = arg;
+	struct { struct neuron_mem_block *block; struct work w; } live[8] = { { NULL } };
+
+	for (unsigned int i = 0; i < ROUNDS; i++) {
+		unsigned int k = (unsigned int)random_of(&r->rng[0], 8);
+		uint64_t bytes = 4 * (1 + random_of(&r->rng[0], 1000));
+		void *va;
+
+		if (live[k].block) {
+			/* Freed while the work that looks at it is queued. */
+			live[k].w.look = true;
+			queue_work(r, live[k].w);
+			give(live[k].block, r->queue);
+			live[k].block = NULL;
+		}
+		if (neuron_mem_pool_alloc(r->pool, bytes, r->queue, &live[k].block, NULL)) {
+			live[k].block = NULL;
+			sched_yield();
+			continue;
+		}
+		if (neuron_mem_map(neuron_mem_block_mem(live[k].block), &va))
+			abort();
+		live[k].w = (struct work){
+			.words = (uint32_t *)((char *)va +
+					     neuron_mem_block_offset(live[k].block)),
+			.nr = bytes / 4,
+			.pattern = (uint32_t)random_of(&r->rng[0], UINT32_MAX),
+		};
+		queue_work(r, live[k].w);
+	}
+	for (int k = 0; k < 8; k++)
+		give(live[k].block, r->queue);
+	queue_work(r, (struct work){ .words = NULL });
+	return NULL;
+}
+
+/* Tight, so that memory goes from queue to queue all the time. */
+static void test_queues(void **state)
+{
+	struct neuron_mem_pool *pool = open_pool(64 << 10, 4096, 96 << 10);
+	unsigned int wrong = 0;
+
+	(void)state;
+	for (uint32_t i = 0; i < QUEUES; i++) {
+		struct running *r = &running[i];
+
+		*r = (struct running){ .pool = pool, .queue = i, .rng = { 59 + i, 83 + i } };
+		pthread_mutex_init(&r->lock, NULL);
+		pthread_cond_init(&r->changed, NULL);
+		assert_int_equal(pthread_create(&r->device, NULL, device_thread, r), 0);
+		assert_int_equal(pthread_create(&r->program, NULL, program_thread, r), 0);
+	}
+	for (uint32_t i = 0; i < QUEUES; i++) {
+		pthread_join(running[i].program, NULL);
+		pthread_join(running[i].device, NULL);
+		wrong += running[i].wrong;
+	}
+	assert_int_equal(wrong, 0);
+	assert_true(stats_of(pool).allocation.allocated > ROUNDS);
+	neuron_mem_pool_close(pool);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_options, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_defaults, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_small_device, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_hits_ask_nobody, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_order, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_freed_in_another_queue, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_best_fit, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_join, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_trim, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_retry, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_wait, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_close_first, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_align, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_host_memory, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_model, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_queues, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
