@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /** @file pool.h
- * @brief Pools of device memory in the order of queues.
+ * @brief Pools of device memory: in the order of queues, and paged for the keys and values of
+ * sequences.
  */
 #ifndef NEURON_POOL_H
 #define NEURON_POOL_H
@@ -75,7 +76,7 @@ struct neuron_mem_pool_stats {
 	struct neuron_pool_figure reserved_bytes;
 	uint64_t active_bytes;
 	uint64_t inactive_bytes;
-	uint64_t inactive_split_bytes;	/**< inactive in segments that have active bytes, too */
+	uint64_t inactive_split_bytes;	/**< inactive, in segments with active bytes */
 	uint64_t largest_inactive;	/**< longest inactive run */
 	uint64_t num_alloc_retries;	/**< the driver or @c max refused, unused segments went */
 	uint64_t num_ooms;		/**< refused requests */
@@ -153,6 +154,148 @@ void neuron_mem_pool_trim(struct neuron_mem_pool *pool, uint64_t keep, uint64_t 
 int neuron_mem_pool_get_stats(struct neuron_mem_pool *pool, struct neuron_mem_pool_stats *stats);
 /** @brief Peaks count from the present values on. */
 void neuron_mem_pool_reset_peak(struct neuron_mem_pool *pool);
+
+/** @} @defgroup kv Paged memory for keys and values
+ *
+ * The pool is cut into blocks of some tokens. A sequence is a list of blocks, of which sequences
+ * with the same beginning share the first ones; the last one is copied when one of them appends
+ * to it. Pinned sequences are in device memory. The blocks of others may be evicted to host
+ * memory, those of the lowest priority first, of these what was unpinned first; pinning brings
+ * them back. Sequences of a pool may be used by different threads, a sequence by one at a time.
+ * @{ */
+
+struct neuron_kv_pool;
+struct neuron_kv_seq;
+
+#define NEURON_KV_NO_BLOCK "Can't allocate new blocks. No free blocks left"
+#define NEURON_KV_MAX_PRIORITY 100u
+#define NEURON_KV_MAX_BLOCKS (1u << 30)
+
+struct neuron_kv_opts {
+	size_t size;
+	uint32_t hbm;			/**< device memory */
+	uint32_t nc;			/**< core that is charged, and whose DMA copies blocks */
+	enum neuron_mem_category category;	/**< of device memory; 0: NEURON_MEM_TENSORS */
+	uint32_t block_tokens;		/**< tokens of a block; 0: 64 */
+	uint64_t token_bytes;		/**< keys and values of a token, of all layers */
+	/** Of the free device memory, above 0 and up to 1; 0: 0.9, or all that max_tokens takes. */
+	double fraction;
+	uint64_t max_tokens;		/**< 0: no limit; with @c fraction the smaller one wins */
+	uint64_t host_bytes;		/**< host memory for evicted blocks, in whole blocks */
+	uint64_t max_seq_tokens;	/**< of a sequence; 0: no limit */
+	/** Told, a line at a time, what the pool takes and what it refuses; must not call the pool;
+	 * may be NULL. */
+	void (*log)(void *data, const char *line);
+	void *data;			/**< first argument of @c log */
+	struct neuron_mem_failure *failure;	/**< of neuron_kv_pool_open(), may be NULL */
+};
+
+struct neuron_kv_stats {
+	size_t size;
+	uint64_t block_bytes;
+	uint32_t block_tokens;
+	uint32_t segments;		/**< of device memory */
+	struct neuron_pool_figure allocated_blocks;	/**< of sequences, in both memories */
+	uint64_t blocks;		/**< of device memory */
+	uint64_t free_blocks;		/**< of these: free */
+	uint64_t active_blocks;		/**< of these: of pinned sequences */
+	uint64_t inactive_blocks;	/**< of these: may be evicted */
+	uint64_t shared_blocks;		/**< that more than one sequence holds */
+	uint64_t host_blocks;		/**< of host memory */
+	uint64_t host_free_blocks;
+	uint64_t reserved_bytes;	/**< of device memory */
+	uint64_t allocated_bytes;	/**< device memory that sequences hold */
+	uint64_t host_reserved_bytes;
+	uint64_t evictions;		/**< blocks copied to host memory */
+	uint64_t onboards;		/**< blocks copied back */
+	uint64_t copies_on_write;	/**< blocks */
+	uint64_t num_ooms;		/**< refused requests */
+};
+
+/**
+ * @brief Number of blocks that a pool would get.
+ *
+ * As many as the tokens of opts.fraction, of opts.max_tokens or of the smaller one take; the last
+ * block is a whole one if there is room for it.
+ * @param available	free bytes of the device memory
+ * @return 0, -EINVAL
+ */
+int neuron_kv_plan(const struct neuron_kv_opts *opts, uint64_t available, uint64_t *blocks);
+/**
+ * @brief Make a pool; all of its memory is allocated here.
+ *
+ * Available is what is free when this is called, after the weights and scratchpads of the models
+ * that are loaded by then, and within the limits of core and process.
+ * @return 0, -EINVAL, -E2BIG, -ENOMEM there is not room for one block, or for opts.max_tokens
+ *	   alone, or no host memory, see opts.failure
+ */
+int neuron_kv_pool_open(struct neuron_device *device, const struct neuron_kv_opts *opts,
+			struct neuron_kv_pool **pool);
+/** @brief Drop the handle; the pool goes with its last sequence. NULL is allowed. */
+void neuron_kv_pool_close(struct neuron_kv_pool *pool);
+int neuron_kv_pool_get_stats(struct neuron_kv_pool *pool, struct neuron_kv_stats *stats);
+/** @brief Peaks count from the present values on. */
+void neuron_kv_pool_reset_peak(struct neuron_kv_pool *pool);
+/**
+ * @brief Evict blocks until so many of the device memory are free. The last copy is under way
+ * when this returns; the next function that needs it waits for it.
+ * @return 0, -ENOBUFS there are not so many to evict, or no host memory for them; errors of the
+ *	   copies
+ */
+int neuron_kv_pool_evict(struct neuron_kv_pool *pool, uint64_t blocks);
+
+/** @brief Make an empty, pinned sequence. @param priority 0 (evicted first) to
+ * NEURON_KV_MAX_PRIORITY @return 0, -EINVAL, -ENOMEM */
+int neuron_kv_seq_open(struct neuron_kv_pool *pool, uint32_t priority,
+		       struct neuron_kv_seq **seq);
+/**
+ * @brief Make a pinned sequence that begins with the first tokens of another, pinned one. Nothing
+ * is copied. @return 0, -EINVAL it has fewer, -EAGAIN it is not pinned, -ENOMEM
+ */
+int neuron_kv_seq_fork(struct neuron_kv_seq *seq, uint64_t tokens, uint32_t priority,
+		       struct neuron_kv_seq **child);
+/**
+ * @brief Free a sequence. The device must have done what reads or writes it, unless all that use
+ * the pool are in one queue. NULL is allowed.
+ */
+void neuron_kv_seq_close(struct neuron_kv_seq *seq);
+/**
+ * @brief Room for more tokens at the end, which the caller may write. A last block that others
+ * share is copied first, and its address changes.
+ * @return 0, -EAGAIN it is not pinned, -ENOBUFS no block is free and none can be evicted,
+ *	   -EFBIG longer than opts.max_seq_tokens, -ENOMEM, errors of the copies; nothing changes
+ */
+int neuron_kv_seq_append(struct neuron_kv_seq *seq, uint64_t tokens);
+/** @brief Drop the tokens behind the first @p tokens ones. @return 0, -EINVAL it has fewer */
+int neuron_kv_seq_truncate(struct neuron_kv_seq *seq, uint64_t tokens);
+/**
+ * @brief Bring a sequence to device memory and keep it there. Blocks until it is there.
+ * @return 0, -EALREADY it is pinned, -ENOBUFS there is no room: it stays unpinned; errors of the
+ *	   copies
+ */
+int neuron_kv_seq_pin(struct neuron_kv_seq *seq);
+/** @brief Let a sequence be evicted; the device must have done what uses it. @return 0,
+ * -EALREADY it is not pinned */
+int neuron_kv_seq_unpin(struct neuron_kv_seq *seq);
+/**
+ * @brief Start bringing the next block of an unpinned sequence to device memory, and return.
+ * @param left	blocks that are not there, with that one; 0: neuron_kv_seq_pin() will not wait
+ * @return 0, -EALREADY it is pinned, -ENOBUFS no block is free; errors of the copies
+ */
+int neuron_kv_seq_prefetch(struct neuron_kv_seq *seq, uint64_t *left);
+uint64_t neuron_kv_seq_tokens(const struct neuron_kv_seq *seq);
+/**
+ * @brief Device addresses of the blocks of a pinned sequence, in order: what a gather list is made
+ * of. The array belongs to the sequence, until its next call. @return 0, -EAGAIN it is not pinned
+ */
+int neuron_kv_seq_blocks(struct neuron_kv_seq *seq, const uint64_t **addresses, size_t *n);
+/**
+ * @brief Where a token of a pinned sequence is. @param mem belongs to the pool @param offset of the
+ * token in it @param tokens how many follow there without a gap, with this one; may be NULL
+ * @return 0, -EAGAIN it is not pinned, -EINVAL there is no such token
+ */
+int neuron_kv_seq_locate(struct neuron_kv_seq *seq, uint64_t token, struct neuron_mem **mem,
+			 uint64_t *offset, uint64_t *tokens);
 
 /** @} */
 
