@@ -86,6 +86,9 @@ int main(void)
 	CHECK(!run("memory-report trn2 " NEFF) && strstr(output, "On trn2:\n") &&
 	      strstr(output, "\\_NEFF 1 ") && strstr(output, "1: \"list\"") &&
 	      strstr(output, "HBM 0 of device 0 here: "), "memory-report");
+	CHECK(!run("kv-pool") && strstr(output, "Number of blocks in KV cache primary pool: 16\n") &&
+	      strstr(output, "sequence 0: 8 blocks; 2 of all are shared, 28 were evicted, 6 came back\n"),
+	      "kv-pool");
 	for (size_t i = 0; i < sizeof(shared); i++)
 		shared[i] = (uint8_t)(i * 7 + 1);
 	CHECK(!run("share-tensor") &&
