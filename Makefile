@@ -20,6 +20,7 @@
 #   make bench		what the driver costs, in a virtual machine, results into RESULTS
 #   make bench-alloc		speed of the allocator, results into RESULTS
 #   make bench-nrt		what loading and running models costs, into RESULTS
+#   make bench-pools		what pools of memory cost, into RESULTS
 #   make valgrind		host tests of the library under memcheck
 #   make coverage		line coverage of the host tests
 #   make coverage-lib	line coverage of the library in its tests; fails below 90 %
@@ -141,6 +142,10 @@ bench-alloc:
 bench-nrt:
 	@tests/bench/nrt.sh $(RESULTS)
 
+bench-pools:
+	@tests/deps.sh build test
+	@$(MAKE) -s -C tests/bench pools RESULTS=$(RESULTS)
+
 coverage:
 	@tests/deps.sh build test cover
 	$(MAKE) -C tests/lib coverage
@@ -162,4 +167,4 @@ clean: modules_clean
 	$(MAKE) -C tests/lib clean
 
 .PHONY: all modules modules_install modules_clean kernel-headers lib libneuron-check install install-config uninstall dkms deb \
-	test test-all mutate kcsan fuzz-ioctl demo shell card check layers model bench bench-alloc bench-nrt valgrind coverage coverage-lib coverage-vm clean
+	test test-all mutate kcsan fuzz-ioctl demo shell card check layers model bench bench-alloc bench-nrt bench-pools valgrind coverage coverage-lib coverage-vm clean

@@ -237,7 +237,9 @@ run_step() {
 	property)	step property make -s -C tests/cbmc check ;;
 	fuzz)		step fuzz make -s -C tests/fuzz check ;;
 	bench)		step bench make -s -C tests/bench check
-			step bench-nrt tests/bench/nrt.sh "$CACHE/bench/quick" quick ;;
+			step bench-nrt tests/bench/nrt.sh "$CACHE/bench/quick" quick
+			step bench-pools make -s -C tests/bench pools OPERATIONS=10000 \
+				RESULTS="$CACHE/bench/quick" ;;
 	model)		step model make -s -C tests/models check ;;
 	tools)		step tools make -s lib libneuron-check
 			step libraries tests/tools/libraries.sh
