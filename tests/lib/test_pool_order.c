@@ -340,6 +340,33 @@ static void test_retry(void **state)
 	neuron_mem_pool_close(pool);
 }
 
+/* What a pool does not use is there for others: models, and other pools. */
+static void test_reclaim(void **state)
+{
+	struct neuron_mem_opts o = { .size = sizeof(o), .category = NEURON_MEM_CONSTANTS };
+	struct neuron_mem_pool *idle = open_pool(16 * GIB, GIB, 0), *busy = open_pool(GIB, GIB, 0);
+	struct neuron_mem_block *used = take(idle, GIB, 0), *pending = take(idle, GIB, 0), *block;
+	struct neuron_mem *weights, *more;
+
+	(void)state;
+	block = take(busy, 20 * GIB, 0);
+	assert_true(stats_of(idle).reserved_bytes.current == 2 * GIB);
+	give(block, 0);
+	assert_int_equal(neuron_mem_alloc(device, 20 * GIB, &o, &weights), 0);
+	/* Memory that the device may still use stays. */
+	neuron_mem_pool_submit(idle, 0);
+	give(pending, 0);
+	assert_int_equal(neuron_mem_alloc(device, 3 * GIB, &o, &more), -ENOMEM);
+	neuron_mem_pool_complete(idle, 0, 1);
+	assert_int_equal(neuron_mem_alloc(device, 3 * GIB, &o, &more), 0);
+	assert_true(fake_used() == 24 * GIB && stats_of(busy).segment.current == 0);
+	neuron_mem_free(more);
+	neuron_mem_free(weights);
+	give(used, 0);
+	neuron_mem_pool_close(idle);
+	neuron_mem_pool_close(busy);
+}
+
 struct waiting {
 	unsigned int calls;
 	uint32_t queue;
@@ -803,6 +830,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_join, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_trim, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_retry, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_reclaim, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_wait, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_close_first, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_align, setup, teardown),

@@ -54,6 +54,7 @@ struct neuron_mem_pool_opts {
 	size_t size;
 	uint32_t hbm;				/**< device memory */
 	uint32_t nc;				/**< core that is charged */
+	uint32_t owner;				/**< as in struct neuron_mem_opts */
 	enum neuron_mem_category category;	/**< of device memory; 0: NEURON_MEM_TENSORS */
 	uint32_t queues;			/**< their number; 0: 16 */
 	/** Bytes of the first segment, allocated at once; 0: 2 GiB, or less if that is not free. */
@@ -175,6 +176,7 @@ struct neuron_kv_opts {
 	size_t size;
 	uint32_t hbm;			/**< device memory */
 	uint32_t nc;			/**< core that is charged, and whose DMA copies blocks */
+	uint32_t owner;			/**< as in struct neuron_mem_opts */
 	enum neuron_mem_category category;	/**< of device memory; 0: NEURON_MEM_TENSORS */
 	uint32_t block_tokens;		/**< tokens of a block; 0: 64 */
 	uint64_t token_bytes;		/**< keys and values of a token, of all layers */

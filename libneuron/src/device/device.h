@@ -26,6 +26,8 @@ struct neuron_device {
 	_Atomic(struct leftover *) left;	/* what the driver did not take back yet */
 	_Atomic(void *) datastore;	/* datastore.c; NULL: nothing is counted */
 	size_t datastore_size;
+	pthread_mutex_t reserves_lock;	/* the list of them */
+	struct reserve *reserves;
 };
 
 static inline struct neuron_device *device_get(struct neuron_device *device)
@@ -53,6 +55,20 @@ static inline bool device_inherited(const struct neuron_device *device)
  */
 int fd_ioctl(int fd, unsigned long cmd, void *arg);
 int device_ioctl(const struct neuron_device *device, unsigned long cmd, void *arg);
+
+/* Who reserves memory of the device and may have some that is not used. */
+struct reserve {
+	struct reserve *prev, *next;
+	uint32_t hbm;
+	/* Return that to the driver, without waiting for a lock.  Was there any? */
+	bool (*give_back)(struct reserve *reserve);
+};
+
+void device_add_reserve(struct neuron_device *device, struct reserve *reserve);
+/* Afterwards it is not called any more. */
+void device_remove_reserve(struct neuron_device *device, struct reserve *reserve);
+/* The driver has refused an allocation: is it worth another try? */
+bool device_reclaim(struct neuron_device *device, uint32_t hbm);
 
 /* Memory to be given back to the driver. */
 struct leftover {

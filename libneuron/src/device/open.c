@@ -74,6 +74,7 @@ NEURON_EXPORT int neuron_device_open_fd(int fd, struct neuron_device **device)
 	}
 	d->index = id.host_device_id;
 	pthread_mutex_init(&d->log_lock, NULL);
+	pthread_mutex_init(&d->reserves_lock, NULL);
 	*device = d;
 	return 0;
 }
@@ -107,6 +108,7 @@ void device_put(struct neuron_device *device)
 		neuron_sys_close(device->fd);
 	free(device->log);
 	pthread_mutex_destroy(&device->log_lock);
+	pthread_mutex_destroy(&device->reserves_lock);
 	free(device);
 }
 

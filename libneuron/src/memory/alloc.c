@@ -22,7 +22,7 @@ _Static_assert(NEURON_MEM_F_HOST == NEURON_NATIVE_ALLOC_HOST &&
 NEURON_EXPORT int neuron_mem_alloc(struct neuron_device *device, uint64_t bytes,
 				   const struct neuron_mem_opts *opts, struct neuron_mem **mem)
 {
-	struct neuron_native_mem_alloc a = { .size = sizeof(a), .bytes = bytes };
+	struct neuron_native_mem_alloc a = { .size = sizeof(a), .bytes = bytes }, again;
 	struct neuron_mem_opts o;
 	struct neuron_mem *m;
 	int ret = opts_copy(&o, sizeof(o), opts);
@@ -45,7 +45,13 @@ NEURON_EXPORT int neuron_mem_alloc(struct neuron_device *device, uint64_t bytes,
 	m->category = o.category;
 	m->hbm = a.hbm;
 	m->nc = o.nc;
+	again = a;
 	ret = device_ioctl(device, NEURON_NATIVE_MEM_ALLOC, &a);
+	/* Pools have more than they use. */
+	if (ret == -ENOMEM && !(o.flags & NEURON_MEM_F_HOST) && device_reclaim(device, a.hbm)) {
+		a = again;
+		ret = device_ioctl(device, NEURON_NATIVE_MEM_ALLOC, &a);
+	}
 	if (ret) {
 		if (ret == -ENOMEM)
 			memlog_add(device, MEMLOG_ALLOC, m, bytes, o.align, a.reason);

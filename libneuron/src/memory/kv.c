@@ -120,7 +120,7 @@ static int tier_add(struct neuron_kv_pool *pool, enum kv_side side, uint64_t blo
 		.size = sizeof(o), .hbm = pool->opts.hbm, .nc = pool->opts.nc,
 		.flags = side == KV_HOST ? NEURON_MEM_F_HOST : 0,
 		.category = side == KV_HOST ? NEURON_MEM_HOST_TENSORS : pool->opts.category,
-		.failure = pool->opts.failure,
+		.failure = pool->opts.failure, .owner = pool->opts.owner,
 	};
 	struct kv_segment *segment;
 	int ret = array_grow((void **)&tier->segment, tier->nr_segments, &tier->max_segments,

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "../../common/lock.h"
-#include "../device/device.h"
 #include "../device/opts.h"
 #include "pool.h"
 
@@ -33,11 +32,27 @@ static int options(struct neuron_mem_pool_opts *o, const struct neuron_mem_pool_
 
 static void pool_destroy(struct neuron_mem_pool *pool)
 {
+	device_remove_reserve(pool->device, &pool->reserve);
 	segments_free(pool);
 	blocks_free(pool);
 	device_put(pool->device);
 	pthread_mutex_destroy(&pool->lock);
 	free(pool);
+}
+
+/* For another allocation of the device; not while this pool is in use, it may be its own one. */
+static bool pool_give_back(struct reserve *reserve)
+{
+	struct neuron_mem_pool *pool = (void *)((char *)reserve -
+						offsetof(struct neuron_mem_pool, reserve));
+	uint64_t bytes;
+
+	if (pthread_mutex_trylock(&pool->lock))
+		return false;
+	blocks_harvest(pool);
+	bytes = segments_trim(pool, 0);
+	pthread_mutex_unlock(&pool->lock);
+	return bytes != 0;
 }
 
 NEURON_EXPORT int neuron_mem_pool_open(struct neuron_device *device,
@@ -59,8 +74,13 @@ NEURON_EXPORT int neuron_mem_pool_open(struct neuron_device *device,
 	p->opts = o;
 	p->nr_queues = o.queues;
 	pthread_mutex_init(&p->lock, NULL);
+	p->reserve.hbm = o.hbm;
+	p->reserve.give_back = pool_give_back;
+	device_add_reserve(device, &p->reserve);
+	pthread_mutex_lock(&p->lock);
 	ret = segment_add(p, o.init ? o.init : NEURON_PAGE, o.init ? o.init : POOL_SEGMENT,
 			  o.failure);
+	pthread_mutex_unlock(&p->lock);
 	if (ret) {
 		pool_destroy(p);
 		return ret;

@@ -13,6 +13,7 @@
 #include <stdatomic.h>
 
 #include "../../common/util.h"
+#include "../device/device.h"
 #include "figure.h"
 #include "fit.h"
 
@@ -36,6 +37,7 @@ struct pool_queue {
 struct neuron_mem_pool {
 	pthread_mutex_t lock;	/* all but @opts and what is atomic */
 	struct neuron_device *device;
+	struct reserve reserve;
 	struct neuron_mem_pool_opts opts;	/* with the defaults filled in */
 	bool closed;
 	struct fit ready;

@@ -35,6 +35,7 @@ static int reserve(struct neuron_mem_pool *pool, uint64_t bytes, uint64_t wish,
 	struct neuron_mem_opts opts = {
 		.size = sizeof(opts), .hbm = pool->opts.hbm, .nc = pool->opts.nc,
 		.category = pool->opts.category, .failure = failure, .align = pool->opts.align,
+		.owner = pool->opts.owner,
 	};
 	uint64_t length = length_of(pool, bytes, wish);
 	int ret;
