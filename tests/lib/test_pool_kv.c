@@ -66,7 +66,8 @@ static struct neuron_kv_stats stats_of(struct neuron_kv_pool *pool)
 	return stats;
 }
 
-static struct neuron_kv_seq *open_seq(struct neuron_kv_pool *pool, uint32_t priority, uint64_t tokens)
+static struct neuron_kv_seq *open_seq(struct neuron_kv_pool *pool, uint32_t priority,
+				      uint64_t tokens)
 {
 	struct neuron_kv_seq *seq;
 
@@ -101,12 +102,14 @@ static void test_known_example(void **state)
 
 	(void)state;
 	/* 70.48 GiB, in pages. */
-	assert_int_equal(neuron_mem_alloc(device, FAKE_HBM_SIZE - 18475909ull * 4096, &o, &weights), 0);
+	assert_int_equal(neuron_mem_alloc(device, FAKE_HBM_SIZE - 18475909ull * 4096, &o,
+					  &weights), 0);
 	assert_int_equal(neuron_kv_pool_open(device, &opts, &pool), 0);
 	assert_int_equal(nr_lines, 6);
 	for (int i = 0; i < 6; i++)
 		assert_string_equal(lines[i], expected[i]);
-	assert_true(stats_of(pool).blocks == 4060 && stats_of(pool).reserved_bytes == 4060ull << 24);
+	assert_int_equal(stats_of(pool).blocks, 4060);
+	assert_true(stats_of(pool).reserved_bytes == 4060ull << 24);
 	assert_int_equal(neuron_kv_seq_open(pool, 0, &more), 0);
 	assert_int_equal(neuron_kv_seq_append(more, 2049), -EFBIG);
 	neuron_kv_seq_close(more);
@@ -201,7 +204,8 @@ static void test_options(void **state)
 	/* Not so with a fraction, even of all. */
 	large.fraction = 1;
 	assert_int_equal(neuron_kv_pool_open(device, &large, &pool), 0);
-	assert_true(stats_of(pool).blocks == FAKE_HBM_SIZE >> 26 && stats_of(pool).host_blocks == 1);
+	assert_true(stats_of(pool).blocks == FAKE_HBM_SIZE >> 26);
+	assert_true(stats_of(pool).host_blocks == 1);
 	assert_int_equal(neuron_kv_seq_open(pool, NEURON_KV_MAX_PRIORITY + 1, &seq), -EINVAL);
 	neuron_kv_pool_close(pool);
 	/* Not one block. */
@@ -261,7 +265,8 @@ static void test_sequence(void **state)
 	assert_int_equal(n, 3);
 	for (uint64_t i = 0; i < 10; i++) {
 		assert_int_equal(neuron_kv_seq_locate(seq, i, &mem, &offset, &tokens), 0);
-		assert_true(neuron_mem_address(mem) + offset == address[i / BLOCK] + i % BLOCK * TOKEN);
+		assert_true(neuron_mem_address(mem) + offset ==
+			    address[i / BLOCK] + i % BLOCK * TOKEN);
 		assert_true(tokens == MIN(BLOCK - i % BLOCK, 10 - i));
 	}
 	assert_int_equal(neuron_kv_seq_locate(seq, 10, &mem, &offset, NULL), -EINVAL);
@@ -339,7 +344,7 @@ static bool on_device(const struct neuron_kv_seq *seq, size_t block)
 static void test_eviction_order(void **state)
 {
 	struct neuron_kv_pool *pool = open_pool(8, 8);
-	struct neuron_kv_seq *high = open_seq(pool, 7, 8), *old = open_seq(pool, 3, 8);
+	struct neuron_kv_seq *high = open_seq(pool, 70, 8), *old = open_seq(pool, 3, 8);
 	struct neuron_kv_seq *young = open_seq(pool, 3, 8), *pinned = open_seq(pool, 0, 8);
 
 	(void)state;

@@ -39,7 +39,8 @@ static bool order_round(struct neuron_mem_pool *pool, uint32_t seed)
 			ok = !neuron_mem_write(neuron_mem_block_mem(b[0]),
 					       neuron_mem_block_offset(b[0]), in, size);
 		else if (ok)
-			ok = !neuron_mem_copy(neuron_mem_block_mem(b[i]), neuron_mem_block_offset(b[i]),
+			ok = !neuron_mem_copy(neuron_mem_block_mem(b[i]),
+					      neuron_mem_block_offset(b[i]),
 					      neuron_mem_block_mem(b[i - 1]),
 					      neuron_mem_block_offset(b[i - 1]), size);
 		if (i)
@@ -56,7 +57,8 @@ static bool order_round(struct neuron_mem_pool *pool, uint32_t seed)
 static void test_order(struct neuron_device *d)
 {
 	const struct neuron_mem_pool_opts opts = {
-		.size = sizeof(opts), .nc = 1, .init = 4 * MIB, .increase = 4 * MIB, .max = 16 * MIB,
+		.size = sizeof(opts), .nc = 1, .init = 4 * MIB, .increase = 4 * MIB,
+		.max = 16 * MIB,
 	};
 	struct neuron_mem_pool_stats s = { .size = sizeof(s) };
 	struct neuron_hbm_stats hbm = { .size = sizeof(hbm) };
@@ -89,6 +91,26 @@ static void test_order(struct neuron_device *d)
 	neuron_mem_pool_close(pool);
 	neuron_hbm_get_stats(d, 0, &hbm);
 	CHECK(hbm.used == used, "nothing is left");
+}
+
+/* A pool has nearly all of the memory, and uses none of it. */
+static void test_reclaim(struct neuron_device *d)
+{
+	struct neuron_mem_opts o = { .size = sizeof(o), .nc = 1, .category = NEURON_MEM_TENSORS };
+	struct neuron_mem_pool_opts opts = { .size = sizeof(opts), .nc = 1 };
+	struct neuron_hbm_stats hbm = { .size = sizeof(hbm) };
+	struct neuron_mem_block *block;
+	struct neuron_mem_pool *pool;
+	struct neuron_mem *mem;
+
+	neuron_hbm_get_stats(d, 0, &hbm);
+	opts.init = hbm.largest_free - MIB;
+	CHECK(!neuron_mem_pool_open(d, &opts, &pool) &&
+	      !neuron_mem_pool_alloc(pool, MIB, 0, &block, NULL), "a pool of all memory");
+	CHECK(!neuron_mem_alloc(d, 1024 * MIB, &o, &mem), "what it does not use is others'");
+	neuron_mem_free(mem);
+	neuron_mem_block_free(block, 0);
+	neuron_mem_pool_close(pool);
 }
 
 static bool transfer(struct neuron_kv_seq *seq, uint8_t *bytes, bool write)
@@ -167,6 +189,7 @@ int main(void)
 	counters_take(&start);
 	CHECK(!neuron_device_open(0, &d), "open");
 	test_order(d);
+	test_reclaim(d);
 	test_paged(d);
 	neuron_device_close(d);
 	counters_take(&now);
