@@ -25,6 +25,7 @@
 #ifndef NEURON_NEURON_H
 #define NEURON_NEURON_H
 
+#include <neuron/buffers.h>
 #include <neuron/device.h>
 #include <neuron/group.h>
 #include <neuron/memory.h>
