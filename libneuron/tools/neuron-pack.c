@@ -24,6 +24,7 @@
 
 #include <jansson.h>
 
+#include <neuron/buffers.h>
 #include <neuron/neff.h>
 
 #include "../../uapi/neuron_isa.h"
@@ -83,7 +84,7 @@ struct pack {
 	size_t nr_steps, room_steps;
 	struct code code[NEURON_ISA_NR_ENGINES];
 	enum neuron_isa_engine turn;
-	uint32_t sbuf_used;
+	struct neuron_buffers_result places;	/* in the state buffer */
 	struct neuron_neff_header header;
 	struct neuron_neff_writer *writer;
 };
@@ -855,43 +856,45 @@ static void find_lifetimes(void)
 	}
 }
 
-static bool share_time(const struct tensor *a, const struct tensor *b)
+static bool has_place(const struct tensor *t)
 {
-	return a->first <= b->last && b->first <= a->last;
+	return t->storage == t && t->first != UINT32_MAX;
 }
 
-/* First fit among those that live at the same time. */
-static void place(struct tensor *t)
+static void set_place(struct tensor *t, const struct neuron_buffer *b)
 {
-	uint64_t at = 0, size = tensor_bytes(t);
-	bool moved;
-
-	do {
-		moved = false;
-		for (const struct tensor *o = pack.tensors; o; o = o->next) {
-			uint64_t end = o->sbuf + tensor_bytes(o);
-
-			if (!o->placed || !share_time(t, o) || at >= end ||
-			    at + size <= o->sbuf)
-				continue;
-			at = round_up(end, SBUF_ALIGN);
-			moved = true;
-		}
-	} while (moved);
-	if (at + size > options.sbuf)
+	if (b->offset + b->bytes > options.sbuf)
 		die("tensor %s (%" PRIu64 " bytes) does not fit into the state buffer of %u bytes",
-		    t->name, size, options.sbuf);
-	t->sbuf = (uint32_t)at;
+		    t->name, b->bytes, options.sbuf);
+	t->sbuf = (uint32_t)b->offset;
 	t->placed = true;
-	pack.sbuf_used = MAX(pack.sbuf_used, (uint32_t)(at + size));
 }
 
 static void place_tensors(void)
 {
+	struct neuron_buffer *buffers;
+	size_t nr = 0;
+	int err;
+
 	find_lifetimes();
+	for (const struct tensor *t = pack.tensors; t; t = t->next)
+		nr += has_place(t);
+	buffers = xalloc(nr, sizeof(*buffers));
+	nr = 0;
+	for (const struct tensor *t = pack.tensors; t; t = t->next)
+		if (has_place(t))
+			buffers[nr++] = (struct neuron_buffer){
+				.bytes = tensor_bytes(t), .align = SBUF_ALIGN,
+				.first = t->first, .last = t->last,
+			};
+	err = neuron_buffers_place(buffers, nr, &pack.places);
+	if (err)
+		die("tensors in the state buffer: %s", strerror(-err));
+	nr = 0;
 	for (struct tensor *t = pack.tensors; t; t = t->next)
-		if (t->storage == t && t->first != UINT32_MAX)
-			place(t);
+		if (has_place(t))
+			set_place(t, &buffers[nr++]);
+	free(buffers);
 	for (struct tensor *t = pack.tensors; t; t = t->next)
 		t->sbuf = t->storage->sbuf;
 }
@@ -1057,7 +1060,7 @@ static json_t *variables(void)
 	json_int_t id = 0;
 
 	put(vars, "sbuf", json_pack("{s:s, s:I, s:I}", "type", "state-buffer", "var_id", id++,
-				    "size", (json_int_t)pack.sbuf_used));
+				    "size", (json_int_t)pack.places.bytes));
 	for (const struct tensor *t = pack.tensors; t; t = t->next) {
 		json_t *v;
 
@@ -1293,8 +1296,12 @@ static void fill_header(void)
 
 static void print_summary(size_t size)
 {
-	printf("%s: %zu bytes, %u bytes of state buffer\n", options.output, size,
-	       pack.sbuf_used);
+	printf("%s: %zu bytes, %" PRIu64 " bytes of state buffer\n", options.output, size,
+	       pack.places.bytes);
+	if (pack.places.bound)
+		printf("  %.1f %% more than the %" PRIu64 " that are in use at once (%s)\n",
+		       100 * ((double)pack.places.bytes / (double)pack.places.bound - 1),
+		       pack.places.bound, pack.places.heuristic);
 	for (const struct tensor *t = pack.tensors; t; t = t->next)
 		printf("  %-12s %-9s %6u x %-6u at 0x%06x\n", t->name,
 		       neuron_neff_dtype_name(t->dtype), t->rows, t->cols, t->sbuf);
@@ -1375,6 +1382,7 @@ int main(int argc, char **argv)
 	argp_parse(&argp, argc, argv, 0, NULL, NULL);
 	pack.file = options.input;
 	pack.tail = &pack.tensors;
+	pack.places.size = sizeof(pack.places);
 	pack.root = json_load_file(options.input, JSON_REJECT_DUPLICATES, &e);
 	if (!pack.root && e.line > 0) {
 		fprintf(stderr, "%s: %s:%d: %s\n", program_invocation_short_name, options.input,
