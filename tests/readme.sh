@@ -46,6 +46,7 @@ places() {
 	guest	neuron-mem map
 	guest	neuron-mem --failures
 	guest	neuron-preflight model.neff
+	guest	neuron-neff plan model.neff
 	guest	neuron-profile capture -n model.neff
 	guest	grep drm- /proc/PID/fdinfo/*
 	guest	cd /sys/class/neuron_device/neuron0

@@ -53,10 +53,10 @@ _neuron_word()
 	case "$tool ${words[*]:1:cword-1} " in
 	"neuron-neff"*" create "*|"neuron-demo "*)
 		_filedir -d ;;
-	"neuron-neff"*" "@(info|unpack)" "*|"neuron-preflight "*)
+	"neuron-neff"*" "@(info|plan|unpack)" "*|"neuron-preflight "*)
 		_filedir neff ;;
 	"neuron-neff "*)
-		mapfile -t COMPREPLY < <(compgen -W "info unpack create" -- "$cur") ;;
+		mapfile -t COMPREPLY < <(compgen -W "info plan unpack create" -- "$cur") ;;
 	"neuron-profile "*)
 		mapfile -t COMPREPLY < <(compgen -W "capture" -- "$cur") ;;
 	"neuron-cdi "*)

@@ -13,8 +13,10 @@
 
 #include <jansson.h>
 
+#include <neuron/buffers.h>
 #include <neuron/neff.h>
 
+#include "../common/util.h"
 #include "file.h"
 
 static struct {
@@ -185,6 +187,201 @@ static void info(void *bytes, size_t size)
 	neuron_neff_close(neff);
 }
 
+/* ---- plan ---- */
+
+/* Where transfers stand in an order of all engines. */
+#define LAST_STEP (1u << 20)
+
+struct use {
+	struct neuron_buffer buffer;	/* lifetime by the transfers */
+	const struct neuron_neff_var *var;
+	bool used;
+};
+
+struct scratchpad_plan {
+	struct use *uses;
+	struct neuron_buffer *buffers;
+	size_t nr, nr_unused, nr_conflicts;
+	bool guessed;			/* nobody knows the order of the engines */
+	struct neuron_buffers_result best;
+};
+
+/* What is read before it is written comes from an earlier run and has to stay. */
+static void use_at(struct scratchpad_plan *p, const struct neuron_neff_subgraph *sg,
+		   const size_t *index, const struct neuron_neff_side *side, uint32_t step, bool read)
+{
+	struct use *use;
+
+	if (!side->var || side->var->type != NEURON_NEFF_VAR_VIRTUAL)
+		return;
+	use = &p->uses[index[side->var - sg->vars]];
+	if (!use->used) {
+		use->buffer.first = read ? 0 : step;
+		use->buffer.last = read ? LAST_STEP : step;
+	}
+	use->used = true;
+	use->buffer.first = MIN(use->buffer.first, step);
+	use->buffer.last = MAX(use->buffer.last, step);
+}
+
+static void use_transfers(struct scratchpad_plan *p, const struct neuron_neff_subgraph *sg,
+			  const size_t *index, const struct neuron_neff_dma *dma, uint32_t step)
+{
+	for (size_t i = 0; i < dma->nr_desc; i++) {
+		for (size_t k = 0; k < dma->desc[i].nr_from; k++)
+			use_at(p, sg, index, &dma->desc[i].from[k], step, true);
+		use_at(p, sg, index, &dma->desc[i].to, step, false);
+	}
+}
+
+/*
+ * Without instructions engines take turns (docs/loading.md). With them their order depends on
+ * semaphores: they are assumed to be equally far at any time.
+ */
+static void find_uses(struct scratchpad_plan *p, const struct neuron_neff_subgraph *sg,
+		      const size_t *index)
+{
+	size_t engines = 0, programs = 0, total = 0, at = 0;
+
+	for (int e = 0; e < NEURON_NEFF_NR_ENGINES; e++) {
+		engines += sg->engines[e].nr_dma != 0;
+		programs += sg->engines[e].code_size != 0;
+		total += sg->engines[e].nr_dma;
+	}
+	p->guessed = engines > 1 && programs;
+	for (int e = 0; e < NEURON_NEFF_NR_ENGINES; e++) {
+		const struct neuron_neff_engine *engine = &sg->engines[e];
+
+		for (size_t i = 0; i < engine->nr_dma; i++, at++)
+			use_transfers(p, sg, index, &engine->dma[i], p->guessed ?
+				      (uint32_t)((double)i / (double)engine->nr_dma * LAST_STEP) :
+				      (uint32_t)((double)at / (double)total * LAST_STEP));
+	}
+}
+
+/* Variables that the file itself puts into one place while both are in use. */
+static size_t conflicts(const struct scratchpad_plan *p)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < p->nr; i++)
+		for (size_t k = i + 1; k < p->nr; k++) {
+			const struct use *a = &p->uses[i], *b = &p->uses[k];
+			uint64_t at = a->var->area->base + a->var->backing_off;
+			uint64_t other = b->var->area->base + b->var->backing_off;
+
+			nr += a->used && b->used && a->buffer.first <= b->buffer.last &&
+			      b->buffer.first <= a->buffer.last && at < other + b->var->size &&
+			      other < at + a->var->size;
+		}
+	return nr;
+}
+
+static void *xalloc(size_t nr, size_t size)
+{
+	void *p = calloc(nr + 1, size);
+
+	if (!p)
+		error(EXIT_FAILURE, ENOMEM, "allocation");
+	return p;
+}
+
+static void plan_graph(const struct neuron_neff_subgraph *sg, struct scratchpad_plan *p)
+{
+	size_t *index = xalloc(sg->nr_vars, sizeof(*index));
+	int ret;
+
+	*p = (struct scratchpad_plan){ .best.size = sizeof(p->best) };
+	p->uses = xalloc(sg->nr_vars, sizeof(*p->uses));
+	p->buffers = xalloc(sg->nr_vars, sizeof(*p->buffers));
+	for (size_t i = 0; i < sg->nr_vars; i++) {
+		const struct neuron_neff_var *v = &sg->vars[i];
+
+		index[i] = p->nr;
+		if (v->type == NEURON_NEFF_VAR_VIRTUAL)
+			p->uses[p->nr++] = (struct use){
+				.buffer = { .bytes = v->size, .align = v->alignment,
+					    .last = LAST_STEP },
+				.var = v,
+			};
+	}
+	find_uses(p, sg, index);
+	for (size_t i = 0; i < p->nr; i++) {
+		p->buffers[i] = p->uses[i].buffer;
+		p->nr_unused += !p->uses[i].used;
+	}
+	p->nr_conflicts = conflicts(p);
+	ret = neuron_buffers_place(p->buffers, p->nr, &p->best);
+	if (ret)
+		error(EXIT_FAILURE, -ret, "%s: the scratchpad of %s", options.input, sg->name);
+	free(index);
+	free(p->uses);
+	free(p->buffers);
+}
+
+/* "123456 bytes, 4.0 % more than the lower bound" */
+static void print_distance(const char *what, uint64_t bytes, uint64_t bound)
+{
+	printf("  %-26s %12" PRIu64 " bytes", what, bytes);
+	if (bytes < bound)
+		printf(", less than the lower bound");
+	else if (bound)
+		printf(", %.1f %% more than the lower bound",
+		       100 * ((double)bytes / (double)bound - 1));
+	putchar('\n');
+}
+
+static void print_plan(const struct neuron_neff_subgraph *sg, const struct scratchpad_plan *p)
+{
+	printf("Graph %s: %zu variables in the scratchpad\n", sg->name, p->nr);
+	if (!p->nr)
+		return;
+	printf("  %-26s %12" PRIu64 " bytes\n", "in use at once", p->best.bound);
+	print_distance("placed by the file", sg->scratchpad, p->best.bound);
+	print_distance("placed by first fit", p->best.first_fit, p->best.bound);
+	print_distance("best that was found", p->best.bytes, p->best.bound);
+	printf("  found by: %s\n", p->best.heuristic);
+	if (p->nr_unused)
+		printf("  %zu variables are in no transfer: they count as always in use\n",
+		       p->nr_unused);
+	if (p->guessed)
+		puts("  The order of transfers of different engines is not known: they count as equally far.");
+	if (p->nr_conflicts)
+		printf("  %zu pairs of variables share memory in the file although both are in use, in this order of transfers: the figures are not comparable.\n",
+		       p->nr_conflicts);
+}
+
+static json_t *plan_json(const struct neuron_neff_subgraph *sg, const struct scratchpad_plan *p)
+{
+	return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:b, s:I}", "name", sg->name,
+			 "variables", INT(p->nr), "unused", INT(p->nr_unused),
+			 "bound", INT(p->best.bound), "file", INT(sg->scratchpad),
+			 "first_fit", INT(p->best.first_fit), "best", INT(p->best.bytes),
+			 "heuristic", p->best.heuristic, "order_guessed", p->guessed,
+			 "conflicts", INT(p->nr_conflicts));
+}
+
+static void plan(void *bytes, size_t size)
+{
+	struct neuron_neff *neff = open_neff(bytes, size);
+	json_t *graphs = json_array();
+
+	for (size_t g = 0; g < neff->nr_subgraphs; g++) {
+		struct scratchpad_plan p;
+
+		plan_graph(&neff->subgraphs[g], &p);
+		if (options.json)
+			json_array_append_new(graphs, plan_json(&neff->subgraphs[g], &p));
+		else
+			print_plan(&neff->subgraphs[g], &p);
+	}
+	if (options.json)
+		print_json(json_pack("{s:i, s:o}", "schema_version", 1, "graphs", graphs));
+	else
+		json_decref(graphs);
+	neuron_neff_close(neff);
+}
+
 /* ---- unpack ---- */
 
 /* Directories of @path below the current one. */
@@ -291,8 +488,8 @@ static void create(void)
 
 static const struct argp_option option_table[] = {
 	{ "output", 'o', "PATH", 0, "unpack: new directory; create: file", 0 },
-	{ "json", 'j', NULL, 0, "info: print JSON", 0 },
-	{ "verify", 'V', NULL, 0, "info, unpack: the hash must match", 0 },
+	{ "json", 'j', NULL, 0, "info, plan: print JSON", 0 },
+	{ "verify", 'V', NULL, 0, "info, plan, unpack: the hash must match", 0 },
 	{ "name", 'n', "NAME", 0, "create: name of the model", 0 },
 	{ "neff-version", 'k', "MAJOR.MINOR", 0, "create: NEFF version, default 1.0", 0 },
 	{ "package-version", 'r', "1|2", 0, "create: 1 = SHA-256, 2 = MD5 (default)", 0 },
@@ -324,9 +521,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		break;
 	case 'k': neff_version(arg, &options.major, &options.minor, state); break;
 	case ARGP_KEY_ARG:
-		if (!options.command && strcmp(arg, "info") && strcmp(arg, "unpack") &&
-		    strcmp(arg, "create"))
-			argp_error(state, "\"%s\" is not a command: info, unpack, create", arg);
+		if (!options.command && strcmp(arg, "info") && strcmp(arg, "plan") &&
+		    strcmp(arg, "unpack") && strcmp(arg, "create"))
+			argp_error(state, "\"%s\" is not a command: info, plan, unpack, create", arg);
 		else if (!options.command)
 			options.command = arg;
 		else if (!options.input)
@@ -337,7 +534,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (!options.command || !options.input)
 			argp_usage(state);
-		if (strcmp(options.command, "info") && !options.output)
+		if (strcmp(options.command, "info") && strcmp(options.command, "plan") &&
+		    !options.output)
 			argp_error(state, "--output is missing");
 		break;
 	default:
@@ -349,8 +547,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 int main(int argc, char **argv)
 {
 	static const struct argp argp = {
-		option_table, parse_option, "info FILE\nunpack -o DIR FILE\ncreate -o FILE DIR",
-		"Look into NEFF files, take them apart, put them together.", NULL, NULL, NULL
+		option_table, parse_option, "info FILE\nplan FILE\nunpack -o DIR FILE\ncreate -o FILE DIR",
+		"Look into NEFF files, judge their memory, take them apart, put them together.", NULL, NULL, NULL
 	};
 	void *bytes;
 	size_t size;
@@ -363,6 +561,8 @@ int main(int argc, char **argv)
 	bytes = read_whole(options.input, &size, EXIT_FAILURE);
 	if (!strcmp(options.command, "info"))
 		info(bytes, size);
+	else if (!strcmp(options.command, "plan"))
+		plan(bytes, size);
 	else
 		unpack(bytes, size);
 	free(bytes);

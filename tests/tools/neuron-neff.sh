@@ -89,6 +89,52 @@ for arguments in "" info "info a b" "unpack $model" "create $dir/a" "explode $mo
 		 "create -k one -o $dir/j.neff $dir/a"; do
 	check "wrong arguments: $arguments" 'status 64 $arguments && [ ! -e $dir/j.neff ]'
 done
+# scratch COUNT: a NEFF of as many variables in a scratchpad, in a chain of copies: each is in
+# use for two steps.  The file places them one behind the other.
+scratch() {
+	rm -rf "$dir/s"
+	mkdir -p "$dir/s/sg00"
+	python3 - "$dir/s" "$1" <<'END'
+import json, random, sys
+root, n = sys.argv[1], int(sys.argv[2])
+random.seed(1)
+size = [64 * random.randint(1, 100) for _ in range(n)]
+at = [sum(size[:i]) for i in range(n)] if n < 100 else [0] * n
+var = {f"v{i}": {"type": "virtual", "var_id": i, "size": size[i], "alignment": 64,
+                 "backing_variable_off": at[i]} for i in range(n)}
+dma = []
+if n < 100:
+    pairs = [(i, i + 1) for i in range(n - 1)]
+else:
+    pairs = [(i, min(n - 1, i + random.randint(1, 1 << random.randint(0, 9)))) for i in range(n - 1)]
+var["in"] = {"type": "input", "var_id": n, "size": 64}
+steps = [("in", "v0")] + [(f"v{i}", f"v{k}") for i, k in pairs]
+for i, (a, b) in enumerate(steps):
+    dma.append({"id": i, "queue": "q", "desc": [{"op": "copy",
+        "from": a, "from_off": 0, "from_steps": [1], "from_sizes": [64],
+        "to": b, "to_off": 0, "to_steps": [1], "to_sizes": [64]}]})
+json.dump({"graphs": [{"definition": "sg00/def.json", "name": "sg00"}], "version": "0.5"},
+          open(f"{root}/kelf-0.json", "w"))
+json.dump({"name": "definition", "sp": "SP.json", "dma_queue": {"q": {"type": "data"}},
+           "var": var}, open(f"{root}/sg00/def.json", "w"))
+json.dump({"dma": dma}, open(f"{root}/sg00/SP.json", "w"))
+END
+	status 0 create -n scratch -o "$dir/scratch.neff" "$dir/s"
+}
+# plan CONDITION: of what it prints as JSON
+plan() {
+	status 0 plan --json "$dir/scratch.neff" && python3 -c "
+import json, sys
+g = json.load(open(sys.argv[1]))['graphs'][0]
+assert $1, g" "$out"
+}
+check "plan: a file without a scratchpad" 'status 0 plan $model && grep -q "^Graph sg00: 0 variables in the scratchpad$" $out'
+check "plan: a chain is placed in what two links of it take" 'scratch 20 && plan "g[\"best\"] == g[\"bound\"] < g[\"file\"] and g[\"conflicts\"] == g[\"unused\"] == 0 and not g[\"order_guessed\"]"'
+check "plan: in words" 'status 0 plan $dir/scratch.neff && grep -q "^  placed by the file  .* bytes, [0-9]*.[0-9] % more than the lower bound$" $out && grep -q "^  best that was found .* bytes, 0.0 % more than the lower bound$" $out'
+check "plan: variables at one place that are in use together are counted" 'sed -i "s/\"backing_variable_off\": [0-9]*/\"backing_variable_off\": 0/g" $dir/s/sg00/def.json && status 0 create -n s -o $dir/scratch.neff $dir/s && plan "g[\"conflicts\"] == 19" && status 0 plan $dir/scratch.neff && grep -q "19 pairs" $out'
+check "plan: one that no transfer names is always in use" 'scratch 20 && sed -i "s/\"in\": {/\"lone\": {\"type\": \"virtual\", \"var_id\": 99, \"size\": 1000000, \"backing_variable_off\": 1000000}, &/" $dir/s/sg00/def.json && status 0 create -n s -o $dir/scratch.neff $dir/s && plan "g[\"unused\"] == 1 and 1000000 < g[\"bound\"] <= g[\"best\"]"'
+TIMEFORMAT=%U
+check "plan: 10,000 variables in 2 s, 5 % above the bound" 'scratch 10000 && took=$({ time status 0 plan --json $dir/scratch.neff; } 2>&1) && plan "g[\"variables\"] == 10000 and g[\"best\"] <= 1.05 * g[\"bound\"] and g[\"best\"] <= g[\"first_fit\"]" && echo "took $took s" >>$out && [ ${took%.*} -lt 2 ]'
 # refused LINE WORDS: the description in $dir/p.json, which neuron-pack refuses there
 refused() {
 	libneuron/build/neuron-pack -o "$dir/p.neff" "$dir/p.json" >"$out" 2>&1 && return 1
@@ -113,5 +159,5 @@ check "neuron-pack: the line of a layer" 'refused 9 "layers[1]: unknown op fold"
 sed -i '3s/2, 3/2 3/' "$dir/p.json"
 check "neuron-pack: the line of what is no JSON" 'refused 3 "'"']' expected near '3'"'"'
 check "neuron-pack: a description that is not there" '! libneuron/build/neuron-pack -o $dir/p.neff $dir/q.json 2>$out && grep -q "neuron-pack: unable to open $dir/q.json: No such file" $out'
-check "a command that there is not" 'status 64 frob && grep -q "\"frob\" is not a command: info, unpack, create" $out'
+check "a command that there is not" 'status 64 frob && grep -q "\"frob\" is not a command: info, plan, unpack, create" $out'
 exit $bad
