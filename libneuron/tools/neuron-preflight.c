@@ -14,7 +14,7 @@
 #include "file.h"
 #include "options.h"
 
-#define FAILURE 2	/* 1 is "does not fit" */
+#define FAILURE 2	/* 1 is "does not fit the device" */
 
 static struct {
 	const char *instance;
@@ -254,7 +254,7 @@ static void print_hbm(const struct neuron_report *r, const uint64_t row[NEURON_R
 	printf("%s\nHBM %u: ", text, r->hbm);
 	free(text);
 	if (row[NEURON_REPORT_TOTAL] > room)
-		printf("does not fit, %s too much for %s\n\n",
+		printf("does not fit the device, %s too much for %s\n\n",
 		       SIZE_TEXT(row[NEURON_REPORT_TOTAL] - room), SIZE_TEXT(room));
 	else
 		printf("fits, %s of %s stay free\n\n", SIZE_TEXT(room - row[NEURON_REPORT_TOTAL]),

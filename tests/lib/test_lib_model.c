@@ -1326,9 +1326,9 @@ static void test_too_large(void **state)
 
 	refused(f, neff_with(DEF(TMP("a", "1", "30000000000") ", " TMP("b", "2", "64")),
 			     COPY("", "a", "b", "64")),
-		-ENOMEM, NEURON_ERROR_MEMORY, "no room for 30000000000 bytes of nonshared_scratchpad in HBM 1: full");
+		-EFBIG, NEURON_ERROR_TOO_LARGE, "does not fit the device: no room for 30000000000 bytes of nonshared_scratchpad in HBM 1: full");
 	/* The last page does not fit; those before it are given back. */
-	assert_int_equal(neuron_mem_alloc(f->device, 4096,
+	assert_int_equal(neuron_mem_alloc(f->device, 64 << 20,
 					  &(struct neuron_mem_opts){ .size = sizeof(struct neuron_mem_opts),
 								     .hbm = 1, .nc = 2,
 								     .category = NEURON_MEM_TENSORS },
@@ -1336,12 +1336,17 @@ static void test_too_large(void **state)
 	refused(f, neff_with(DEF(TMP("a", "1", "64") ", \"v\": {\"type\": \"virtual\", \"var_id\": 2,"
 				 " \"size\": 64, \"backing_variable_off\": 25500000000}"),
 			     COPY("", "a", "v", "64")),
-		-ENOMEM, NEURON_ERROR_MEMORY, "no room for a scratchpad of 25500000064 bytes");
+		-EFBIG, NEURON_ERROR_TOO_LARGE, "does not fit the device: no room for a scratchpad of 25500000064 bytes");
+	/* With two pages less it would fit beside its rings, but for the other. */
+	refused(f, neff_with(DEF(TMP("a", "1", "1040000000") ", \"v\": {\"type\": \"virtual\", \"var_id\": 2,"
+				 " \"size\": 64, \"backing_variable_off\": 24600000000}"),
+			     COPY("", "a", "v", "64")),
+		-ENOMEM, NEURON_ERROR_MEMORY, "does not fit now: no room for ");
 	neuron_mem_free(other);
 	refused(f, neff_with(DEF(TMP("a", "1", "64") ", \"v\": {\"type\": \"virtual\", \"var_id\": 2,"
 				 " \"size\": 64, \"backing_variable_off\": 8000000000000000000}"),
 			     COPY("", "a", "v", "64")),
-		-ENOMEM, NEURON_ERROR_MEMORY, "no room for a scratchpad");
+		-EFBIG, NEURON_ERROR_TOO_LARGE, "does not fit the device: no room for a scratchpad");
 	assert_int_equal(neuron_core_scratchpad(f->core), 0);
 
 	fake.reason = NEURON_NATIVE_REASON_ALIGNMENT;

@@ -43,10 +43,11 @@ enum neuron_error_kind {
 	NEURON_ERROR_NONE = 0,
 	NEURON_ERROR_NEFF_INVALID,	/**< the file is broken */
 	NEURON_ERROR_NEFF_UNSUPPORTED,	/**< unknown version or feature */
-	NEURON_ERROR_MEMORY,		/**< device or host memory, see @c memory */
+	NEURON_ERROR_MEMORY,		/**< it does not fit now, in device or host memory; see @c memory */
 	NEURON_ERROR_LIMIT,		/**< too many queues, semaphores or descriptors */
 	NEURON_ERROR_DEVICE,		/**< the driver refused something */
 	NEURON_ERROR_CORES,		/**< it is made for more cores */
+	NEURON_ERROR_TOO_LARGE,		/**< it does not fit the device, even if that were empty */
 };
 
 /** @brief An error and its place, in one line without a newline. */
@@ -203,9 +204,11 @@ int neuron_core_reset(struct neuron_core *core);
 /**
  * @brief Load a NEFF: parse it, place it in device memory, build its rings.
  * @param bytes	the file, not used after the call returns
- * @return 0, -EINVAL bad NEFF, -EOPNOTSUPP unknown version or feature, -ENOMEM,
- * -E2BIG a limit of the device or of @p opts, -ERANGE it is made for more cores, -EPERM it
- * should pretend to run on a card; @c opts->error has details. Nothing stays allocated on error.
+ * @return 0, -EINVAL bad NEFF, -EOPNOTSUPP unknown version or feature, -ENOMEM it does not
+ * fit now, -EFBIG it does not fit the device, even if that were empty, -E2BIG a limit of the
+ * device or of @p opts, -ERANGE it is made for more cores, -EPERM it should pretend to run on
+ * a card; @c opts->error has details. Nothing is written before all memory is there, and
+ * nothing stays allocated on error.
  */
 int neuron_model_load(struct neuron_core *core, const void *bytes, size_t size,
 		      const struct neuron_model_opts *opts, struct neuron_model **model);

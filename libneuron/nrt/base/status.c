@@ -11,6 +11,7 @@ NRT_STATUS nrt_status_of(int ret)
 	case 0: return NRT_SUCCESS;
 	case -EINVAL: return NRT_INVALID;
 	case -ENOMEM:
+	case -EFBIG:
 	case -E2BIG: return NRT_RESOURCE;
 	case -EOPNOTSUPP: return NRT_UNSUPPORTED_NEFF_VERSION;
 	case -ETIMEDOUT: return NRT_TIMEOUT;

@@ -60,10 +60,8 @@ int load_apply(struct loader *l)
 	struct neuron_model *m = l->model;
 	/* Obstacles of the file are listed with the first part, and are those of both. */
 	bool runs = !l->programs.vendor && !m->obstacles.nr;
-	int ret = load_apply_memory(l);
+	int ret = load_apply_contents(l);
 
-	load_lap(l->watch, &stats->memory_ns);
-	ret = ret ?: load_apply_contents(l);
 	load_lap(l->watch, &stats->copy_ns);
 	/* A model that cannot be run has its rings for the accounting only. */
 	if (!ret && runs)

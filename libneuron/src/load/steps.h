@@ -23,8 +23,10 @@ int load_plan_parts(struct loader *l, const struct neuron_neff *neff,
 		    const struct neuron_geometry *g, struct neuron_error *error);
 /* The rest of a part, when it is known which parts of the scratchpad there are in one piece. */
 int load_plan_memory(struct loader *l);
-/* Onto the device. */
+/* What is in the memory, when all parts have theirs. */
 int load_apply(struct loader *l);
+/* The memory that a part takes of an empty device, or less. */
+uint64_t load_least_memory(struct loader *l);
 /* Inputs and outputs by name; both parts may have the same one. */
 int load_join_tensors(struct loader *l, struct neuron_model *m);
 /* Of all parts, but for their models. */

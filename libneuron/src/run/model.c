@@ -21,6 +21,7 @@ static unsigned int load_counter(int ret)
 	case 0: return NDS_NC_COUNTER_MODEL_LOAD_COUNT;
 	case -EINVAL: return NDS_NC_COUNTER_ERR_INVALID;
 	case -ENOMEM:
+	case -EFBIG:
 	case -E2BIG: return NDS_NC_COUNTER_ERR_RESOURCE;
 	case -EOPNOTSUPP: return NDS_NC_COUNTER_ERR_UNSUPPORTED_NEFF_VERSION;
 	case -EIO:
@@ -57,8 +58,13 @@ static int load_parts(struct loader *l, struct neuron_core *core, const struct n
 		if (!ret && neuron_owner_create(core->device, l[k].model->name,
 						&l[k].model->owner))
 			l[k].model->owner = 0;
-		ret = ret ?: load_apply(&l[k]);
 	}
+	for (size_t k = 0; k < neff->nr_subgraphs && !ret; k++)
+		ret = load_apply_memory(&l[k]);
+	load_lap(watch, &watch->stats.memory_ns);
+	/* All of it is there: from here on the device is touched. */
+	for (size_t k = 0; k < neff->nr_subgraphs && !ret; k++)
+		ret = load_apply(&l[k]);
 	return ret ?: load_join_tensors(l, l[0].model);
 }
 
@@ -74,6 +80,57 @@ static void tell_refusal(struct loader *l, const struct neuron_model_opts *o)
 			load_account(&l[k], true);
 	neuron_model_get_usage(l[0].model, &so_far.usage);
 	o->refused(o->refused_data, &l->error->memory, &so_far);
+}
+
+/* Whether the parts would not fit beside the microcode of their cores on an empty device. */
+static bool too_large(struct loader *l, struct neuron_core *core)
+{
+	const struct neuron_geometry *g = &core->device->geometry;
+	struct neuron_core *cores[MAX_PARTS] = { core, core->peer };
+	uint64_t need[NEURON_MAX_HBMS] = { 0 };
+	bool large = false;
+
+	for (size_t k = 0; k < MAX_PARTS && cores[k]; k++) {
+		uint32_t hbm = cores[k]->scratchpad.hbm;
+
+		if (cores[k]->microcode)
+			add_capped(&need[hbm], round_up(neuron_mem_bytes(cores[k]->microcode),
+							NEURON_PAGE));
+		if (l[k].scratchpad)
+			add_capped(&need[hbm], load_least_memory(&l[k]));
+	}
+	for (uint32_t i = 0; i < g->nr_hbms; i++) {
+		struct neuron_hbm_stats s = { .size = sizeof(s) };
+
+		if (!need[i] || neuron_hbm_get_stats(core->device, i, &s))
+			continue;
+		large |= need[i] > s.total - s.reserved;
+	}
+	return large;
+}
+
+/* There are two answers to a refusal: less has to be loaded, or something smaller. */
+static int name_refusal(struct loader *l, struct neuron_core *core, int ret)
+{
+	struct neuron_error *e = l->error, was = *e;
+	bool large;
+
+	/* An allocation of 2^62 bytes is no request that a driver answers. */
+	if (ret != -ENOMEM && (ret != -EINVAL || e->kind != NEURON_ERROR_DEVICE))
+		return ret;
+	large = too_large(l, core);
+	if (ret == -EINVAL && !large)
+		return ret;
+	snprintf(e->text, sizeof(e->text), "does not fit %s: %.480s", large ? "the device" : "now",
+		 was.text);
+	e->kind = large ? NEURON_ERROR_TOO_LARGE : NEURON_ERROR_MEMORY;
+	return large ? -EFBIG : -ENOMEM;
+}
+
+static bool was_refused(const struct neuron_error *e)
+{
+	return e->memory.reason != NEURON_MEM_REASON_NONE &&
+	       e->memory.reason != NEURON_MEM_REASON_HOST;
 }
 
 /*
@@ -103,6 +160,8 @@ static int load(struct neuron_core *core, const void *bytes, size_t size, struct
 		ret = load_parts(l, core, neff, &watch, &error);
 		if (ret && o->refused && error.memory.reason != NEURON_MEM_REASON_NONE)
 			tell_refusal(l, o);
+		if (ret && (was_refused(&error) || ret == -EINVAL))
+			ret = name_refusal(l, core, ret);
 	}
 	if (!ret) {
 		ret = pretend_setup(l[0].model, o->pretend);

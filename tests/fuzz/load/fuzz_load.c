@@ -178,6 +178,8 @@ static void check_refusal(const struct trial *t, int planned, int loaded)
 	/* It takes memory before it plans the rest. */
 	if (loaded == -ENOMEM && e->kind == NEURON_ERROR_MEMORY)
 		return;
+	if (loaded == -EFBIG && e->kind == NEURON_ERROR_TOO_LARGE)
+		return;
 	/* The caller may have fewer cores than the plan, which has as many as it wants. */
 	if (loaded == -ERANGE && e->kind == NEURON_ERROR_CORES)
 		return;
@@ -227,7 +229,7 @@ static void check_memory(const struct trial *t, int loaded, const uint64_t *befo
 	const struct fake_device *d = &fake.dev[0];
 	struct neuron_report_core sum = { .nc = 0 };
 	uint64_t room = FAKE_HBM_SIZE, all = 0;
-	bool fits = !neuron_plan_sum(&t->plan, 1, &t->plan_opts, 0, &sum);
+	bool fits_alone, fits = !neuron_plan_sum(&t->plan, 1, &t->plan_opts, 0, &sum);
 
 	for (size_t i = 0; i < NEURON_MEM_NR_CATEGORIES; i++) {
 		all += fits ? sum.device_bytes[i] : 0;
@@ -235,11 +237,12 @@ static void check_memory(const struct trial *t, int loaded, const uint64_t *befo
 			must(d->by_category[i] - before[i] == sum.device_bytes[i]);
 	}
 	room -= d->used[t->hbm] - (loaded ? 0 : all);
+	fits_alone = fits && all <= FAKE_HBM_SIZE;
 	fits = fits && all <= room;
 	must(loaded ? !fits : fits);
-	/* More bytes than an address can have are refused as such. */
+	/* More than there is of it, or more than there is left. */
 	if (loaded)
-		must(loaded == -ENOMEM || (loaded == -EINVAL && all > FAKE_HBM_SIZE));
+		must(loaded == (fits_alone ? -ENOMEM : -EFBIG));
 	must(!loaded || t->load_error.kind != NEURON_ERROR_NONE);
 }
 

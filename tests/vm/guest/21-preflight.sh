@@ -53,7 +53,7 @@ check "T3: a page size is ignored, aloud, where the runtime ignores it" 'status 
 check "T3: and takes effect where it does there" 'status 0 -c0 -p 2048 $out.a $out.b && ! grep -q "no effect" $out && grep -q "^._NC 0 .*| 2.000GB  |  0.000B  |" $out'
 check "T3: the environment counts as for the runtime" '(export NEURON_RT_CONTIGUOUS_SCRATCHPAD=0 NEURON_SCRATCHPAD_PAGE_SIZE=2048; status 0 $out.a $out.b) && grep -q "^._NC 0 .*| 2.000GB  |  0.000B  |" $out'
 sed -i 's/"size": 1610612736/"size": 26000000000/' $dir/sg00/def.json
-check "24 GB are not enough for 26" 'neuron-neff create -n big -o $out.b $dir && status 1 $out.b && grep -q "^HBM 0: does not fit, .* too much for 23.984GB" $out'
+check "24 GB are not enough for 26" 'neuron-neff create -n big -o $out.b $dir && status 1 $out.b && grep -q "^HBM 0: does not fit the device, .* too much for 23.984GB" $out'
 # neff VARIABLES: a file with these
 neff() {
 	echo '{"name": "definition", "sp": "SP.json", "dma_queue": {}, "var": {'"$1"'}}' >$dir/sg00/def.json
