@@ -4,6 +4,9 @@
  * discover.c: enough of both doors for the library, with a failure wherever a
  * test wants one.  Memory is counted; DMA and the control instructions happen
  * at once.  Include after cmocka.h, in one file of a test.
+ *
+ * With FAKE_BUDDY the driver's allocator places device memory; FAKE_HBM_SIZE may be a
+ * variable then.
  */
 #ifndef FAKE_DRIVER_H
 #define FAKE_DRIVER_H
@@ -26,6 +29,12 @@
 #include "neuron_isa.h"
 #include "neuron_native.h"
 #include "src/device/sys.h"
+#ifdef FAKE_BUDDY
+#include "../../kmod/mem/buddy/all.h"
+#define FAKE_RESERVED	(16ull << 20)	/* of each HBM */
+#else
+#define FAKE_RESERVED	0
+#endif
 #ifdef FAKE_COMPUTE
 #include "dma_ref.h"	/* needs -lm -ffp-contract=off */
 #endif
@@ -58,6 +67,9 @@ struct fake_chunk {
 	uint64_t bytes;
 	uint8_t *data;
 	uint32_t hbm, nc, category, owner;
+#ifdef FAKE_BUDDY
+	struct neuron_buddy_block block;
+#endif
 };
 
 struct fake_queue {
@@ -102,6 +114,9 @@ struct fake_device {
 	uint64_t used[FAKE_HBMS], bump[FAKE_HBMS + 1];
 	uint64_t by_category[32];
 	char owner[FAKE_OWNERS][NEURON_NATIVE_LABEL_MAX];
+#ifdef FAKE_BUDDY
+	struct neuron_buddy *zone[FAKE_HBMS];
+#endif
 	struct fake_queue queue[FAKE_CORES * FAKE_ENGINES][FAKE_QUEUES];
 	struct fake_core core[FAKE_CORES];
 };
@@ -150,6 +165,58 @@ static struct fake_chunk *fake_chunk(struct fake_device *d, uint64_t handle)
 	return &d->chunk[handle - 1];
 }
 
+#ifdef FAKE_BUDDY
+static struct neuron_buddy *fake_zone(struct fake_device *d, uint32_t hbm)
+{
+	struct neuron_buddy **zone = &d->zone[hbm];
+
+	if (!*zone) {
+		assert_int_equal(neuron_buddy_create(zone, FAKE_HBM_SIZE), 0);
+		assert_int_equal(neuron_buddy_prepare(*zone), 0);
+		assert_int_equal(neuron_buddy_reserve(*zone, 0, FAKE_RESERVED), 0);
+	}
+	assert_int_equal(neuron_buddy_prepare(*zone), 0);
+	return *zone;
+}
+
+/* As the driver does it (kmod/mem/hbm.c). */
+static int fake_place(struct fake_device *d, struct neuron_native_mem_alloc *a, uint64_t bytes,
+		      struct neuron_buddy_block *block)
+{
+	const struct neuron_buddy_request req = {
+		.size = bytes,
+		.align = a->align,
+		.flags = (a->flags & NEURON_NATIVE_ALLOC_LOW ? NEURON_BUDDY_LOW : 0) |
+			 (a->flags & NEURON_NATIVE_ALLOC_HIGH ? NEURON_BUDDY_HIGH : 0),
+	};
+	struct neuron_buddy *zone = fake_zone(d, a->hbm);
+	enum neuron_buddy_cause cause;
+
+	if (!neuron_buddy_alloc(zone, &req, block, &cause))
+		return 0;
+	a->reason = cause == NEURON_BUDDY_CAUSE_FULL ? NEURON_NATIVE_REASON_FULL :
+		    cause == NEURON_BUDDY_CAUSE_ALIGNMENT ? NEURON_NATIVE_REASON_ALIGNMENT :
+		    NEURON_NATIVE_REASON_FRAGMENTED;
+	a->total = FAKE_HBM_SIZE;
+	a->free = neuron_buddy_free_bytes(zone);
+	a->largest_free = neuron_buddy_largest(zone, 4096);
+	a->largest_aligned = neuron_buddy_largest(zone, a->align > 4096 ? a->align : 4096);
+	return ENOMEM;
+}
+
+static int fake_resize(struct fake_device *d, struct fake_chunk *c, uint64_t bytes)
+{
+	struct neuron_buddy *zone = fake_zone(d, c->hbm);
+	struct neuron_buddy_block tail;
+
+	if (bytes >= c->bytes)
+		return neuron_buddy_grow(zone, &c->block, bytes) ? ENOMEM : 0;
+	assert_int_equal(neuron_buddy_split(zone, &c->block, bytes, &tail), 0);
+	assert_int_equal(neuron_buddy_free(zone, &tail, false), 0);
+	return 0;
+}
+#endif
+
 static void fake_put(struct fake_device *d, struct fake_chunk *c)
 {
 	if (!c || --c->refs)
@@ -157,6 +224,10 @@ static void fake_put(struct fake_device *d, struct fake_chunk *c)
 	munmap(c->data, c->bytes);
 	if (!c->host)
 		d->used[c->hbm] -= c->bytes;
+#ifdef FAKE_BUDDY
+	if (!c->host)
+		assert_int_equal(neuron_buddy_free(fake_zone(d, c->hbm), &c->block, false), 0);
+#endif
 	d->by_category[c->category] -= c->bytes;
 	memset(c, 0, sizeof(*c));
 }
@@ -172,6 +243,12 @@ static int fake_alloc(struct fake_device *d, struct neuron_native_mem_alloc *a)
 	    a->mem_type >= NEURON_MEMALLOC_TYPE_MAX || align & (align - 1))
 		return EINVAL;
 	bytes = (a->bytes + 4095) & ~4095ull;
+#ifdef FAKE_BUDDY
+	struct neuron_buddy_block block = { 0 };
+
+	if (zone < FAKE_HBMS && fake_place(d, a, bytes, &block))
+		return ENOMEM;
+#endif
 	if (zone < FAKE_HBMS && (bytes > FAKE_HBM_SIZE - d->used[zone] || fake.reason)) {
 		a->reason = fake.reason ? fake.reason : NEURON_NATIVE_REASON_FULL;
 		a->total = FAKE_HBM_SIZE;
@@ -189,6 +266,11 @@ static int fake_alloc(struct fake_device *d, struct neuron_native_mem_alloc *a)
 	c->address = d->bump[zone] + (zone == FAKE_HBMS ? FAKE_WINDOW : (uint64_t)zone << 42) +
 		     (1ull << 30);
 	d->bump[zone] += bytes;
+#ifdef FAKE_BUDDY
+	c->block = block;
+	if (zone < FAKE_HBMS)
+		c->address = block.addr + ((uint64_t)zone << 42) + (1ull << 30);
+#endif
 	/* Room to grow into. */
 	if (a->mem_type == NEURON_MEMALLOC_TYPE_CONTIGUOUS_SCRATCHPAD_DEVICE)
 		d->bump[zone] += FAKE_HBM_SIZE;
@@ -229,6 +311,12 @@ static int fake_grow(struct fake_device *d, struct neuron_native_mem_grow *g)
 		g->free = g->largest_free = FAKE_HBM_SIZE - d->used[c->hbm];
 		return ENOMEM;
 	}
+#ifdef FAKE_BUDDY
+	if (fake_resize(d, c, bytes)) {
+		g->reason = NEURON_NATIVE_REASON_FRAGMENTED;
+		return ENOMEM;
+	}
+#endif
 	c->data = mremap(c->data, c->bytes, bytes, MREMAP_MAYMOVE);
 	assert_true(c->data != MAP_FAILED);
 	c->bytes = bytes;
@@ -823,7 +911,8 @@ static void fake_hbm_stats(struct fake_device *d, struct neuron_native_hbm_stats
 		s->by_core[c->nc] += c->bytes;
 		s->nr_allocs++;
 	}
-	s->free = s->largest_free = s->total - s->used;
+	s->reserved = FAKE_RESERVED;
+	s->free = s->largest_free = s->total - s->used - s->reserved;
 }
 
 static void fake_hbm_ranges(struct fake_device *d, struct neuron_native_hbm_ranges *a)

@@ -28,7 +28,7 @@ static uint64_t region_align(const struct scratchpad *s)
 		others++;
 	}
 	share = g->hbm[s->hbm].size / (others + 1);
-	while (before && align <= share / 2)
+	while (before && !s->dense && align <= share / 2)
 		align *= 2;
 	return align;
 }
@@ -154,6 +154,7 @@ static void shrink(struct scratchpad *s)
 	if (!need) {
 		neuron_mem_free(s->region);
 		s->region = NULL;
+		s->dense = false;
 	}
 	behind = need - MIN(need, region_bytes(s));
 	while (s->nr_pages > scratchpad_pages(behind, s->page))
@@ -176,6 +177,18 @@ void scratchpad_leave(struct scratchpad *s, const struct scratchpad_user *user)
 			break;
 		}
 	shrink(s);
+}
+
+bool scratchpad_could_move(struct scratchpad *s, const struct scratchpad_user *user)
+{
+	GUARD(&s->lock);
+	return s->region && region_align(s) > SCRATCHPAD_ALIGN && s->users == user && !user->next;
+}
+
+void scratchpad_make_dense(struct scratchpad *s)
+{
+	GUARD(&s->lock);
+	s->dense = !s->region;
 }
 
 uint64_t scratchpad_address(struct scratchpad *s, uint64_t offset)

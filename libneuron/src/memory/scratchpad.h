@@ -36,6 +36,7 @@ struct scratchpad {
 	uint64_t page;
 	bool contiguous;
 	pthread_mutex_t lock;		/* the rest; nothing but memory is taken under it */
+	bool dense;			/* the next region need not be apart from those of other cores */
 	struct neuron_mem *region;
 	struct neuron_mem **pages;
 	size_t nr_pages;
@@ -51,6 +52,10 @@ int scratchpad_join(struct scratchpad *s, struct scratchpad_user *user,
 		    struct scratchpad_layout *layout, struct neuron_mem_failure *failure);
 /* Give back what nobody needs any more.  @user may be one that did not join. */
 void scratchpad_leave(struct scratchpad *s, const struct scratchpad_user *user);
+/* Whether the region would be elsewhere if it were dense, and only @user would have to move. */
+bool scratchpad_could_move(struct scratchpad *s, const struct scratchpad_user *user);
+/* Until it has no region any more. */
+void scratchpad_make_dense(struct scratchpad *s);
 /* Device address of a byte that there is memory for. */
 uint64_t scratchpad_address(struct scratchpad *s, uint64_t offset);
 uint64_t scratchpad_bytes(struct scratchpad *s);

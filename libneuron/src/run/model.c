@@ -82,6 +82,36 @@ static void tell_refusal(struct loader *l, const struct neuron_model_opts *o)
 	o->refused(o->refused_data, &l->error->memory, &so_far);
 }
 
+/*
+ * The scratchpads of cores that share a memory start far apart, so that they can grow; what
+ * is long then may fit nowhere.  If only this model has to move, everything is given back to
+ * start over without that.
+ */
+static bool start_over(struct loader *l, struct neuron_core *core)
+{
+	struct neuron_core *cores[MAX_PARTS] = { core, core->peer };
+	struct neuron_error *error = l->error;
+	bool moves[MAX_PARTS] = { false };
+
+	if (error->memory.reason != NEURON_MEM_REASON_FRAGMENTED)
+		return false;
+	for (size_t k = 0; k < MAX_PARTS && l[k].scratchpad; k++)
+		moves[k] = scratchpad_could_move(l[k].scratchpad, &l[k].model->scratchpad);
+	if (!moves[0] && !moves[1])
+		return false;
+	neuron_model_unload(l[0].model);
+	load_free(l);
+	memset(l, 0, MAX_PARTS * sizeof(*l));
+	l[0].error = error;
+	error->kind = NEURON_ERROR_NONE;
+	error->text[0] = '\0';
+	memset(&error->memory, 0, sizeof(error->memory));
+	for (size_t k = 0; k < MAX_PARTS; k++)
+		if (moves[k])
+			scratchpad_make_dense(&cores[k]->scratchpad);
+	return true;
+}
+
 /* Whether the parts would not fit beside the microcode of their cores on an empty device. */
 static bool too_large(struct loader *l, struct neuron_core *core)
 {
@@ -158,6 +188,8 @@ static int load(struct neuron_core *core, const void *bytes, size_t size, struct
 		stats->archive_ns = watch.last - began;
 		load_lap(&watch, &stats->json_ns);
 		ret = load_parts(l, core, neff, &watch, &error);
+		if (ret == -ENOMEM && start_over(l, core))
+			ret = load_parts(l, core, neff, &watch, &error);
 		if (ret && o->refused && error.memory.reason != NEURON_MEM_REASON_NONE)
 			tell_refusal(l, o);
 		if (ret && (was_refused(&error) || ret == -EINVAL))
