@@ -46,6 +46,7 @@ places() {
 	guest	neuron-mem map
 	guest	neuron-mem --failures
 	guest	neuron-preflight model.neff
+	guest	neuron-preflight --diff --budget 12G old.neff new.neff
 	guest	neuron-neff plan model.neff
 	guest	neuron-profile capture -n model.neff
 	guest	grep drm- /proc/PID/fdinfo/*
@@ -188,6 +189,8 @@ guest_script() {
 	cd /root/neuron
 	mkdir -p /run/readme && cd /run/readme
 	cp /root/neuron/tests/models/mnist-bf16.neff model.neff
+	cp model.neff old.neff
+	cp model.neff new.neff
 	useradd somebody
 	udevadm settle
 	END

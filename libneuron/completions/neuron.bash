@@ -14,6 +14,8 @@ _neuron()
 		mapfile -t COMPREPLY < <(compgen -W "1 2" -- "$cur") ;;
 	"neuron-preflight "@(-i|--instance))
 		mapfile -t COMPREPLY < <(compgen -W "trn1 inf2 trn2 trn3" -- "$cur") ;;
+	"neuron-preflight "@(-B|--budget))
+		mapfile -t COMPREPLY < <(compgen -W "1G 12G 24G" -- "$cur") ;;
 	"neuron-preflight "@(-o|--io))
 		mapfile -t COMPREPLY < <(compgen -W "count single none" -- "$cur") ;;
 	"neuron-preflight "@(-b|--profile-buffer)|"neuron-profile "@(-b|--buffer))

@@ -25,6 +25,8 @@ static struct {
 	bool io_single;
 	unsigned long collectives;
 	struct neuron_profile_opts buffers;
+	bool diff;
+	uint64_t budget;	/* 0: none */
 } options = { .instance = "trn2", .io_sets = 1 };
 
 /* A file on a logical core of the device. */
@@ -76,6 +78,23 @@ static void inputs_outputs(const char *arg, struct argp_state *state)
 		argp_error(state, "%s is not count, single, none or xN", arg);
 }
 
+/* "12G": bytes, with a binary unit. */
+static uint64_t size_of(const char *arg, struct argp_state *state)
+{
+	static const char units[] = "KMGT";
+	const char *unit;
+	uint64_t size;
+	char *end;
+
+	errno = 0;
+	size = strtoull(arg, &end, 10);
+	unit = *end ? strchr(units, *end) : NULL;
+	if (errno || end == arg || *arg == '-' || (*end && (!unit || end[1])) || !size ||
+	    (unit && size > UINT64_MAX >> (10 * (unit - units + 1))))
+		argp_error(state, "%s is not a size, as 12G", arg);
+	return unit ? size << (10 * (unit - units + 1)) : size;
+}
+
 /* Options stand for variables of the runtime, so that both read the same. */
 static void variable(const char *name, const char *value)
 {
@@ -95,6 +114,8 @@ static error_t option(int key, char *arg, struct argp_state *state)
 	case 'C': options.collectives = number(arg, 0, 1ul << 30, state); return 0;
 	case 'j': options.json = true; return 0;
 	case 'P': options.pages = true; return 0;
+	case 'd': options.diff = true; return 0;
+	case 'B': options.budget = size_of(arg, state); return 0;
 	case 'r': options.profile = true; return 0;
 	case 'b':
 		if (profile_buffer(arg, &options.buffers))
@@ -105,6 +126,10 @@ static error_t option(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (!nr_placed)
 			argp_usage(state);
+		if (options.diff && (nr_placed != 2 || placed[0].core || placed[1].core))
+			argp_error(state, "--diff compares two files");
+		if (options.budget && !options.diff)
+			argp_error(state, "--budget is for --diff");
 		return 0;
 	default: return ARGP_ERR_UNKNOWN;
 	}
@@ -136,6 +161,23 @@ static void plan_all(const struct neuron_plan_opts *common)
 	}
 }
 
+/* What a file takes, as the report wants it. */
+static struct neuron_report_model model_of(size_t file)
+{
+	const struct neuron_plan *plan = &placed[file].plan;
+	struct neuron_report_model m = { .id = (uint32_t)(1001 + file), .name = plan->name };
+	uint64_t *sum = (uint64_t *)&m.usage;
+
+	for (uint32_t k = 0; k < plan->nr_parts; k++) {
+		const uint64_t *part = (const uint64_t *)&plan->parts[k];
+
+		/* All members behind the size are numbers of the same type. */
+		for (size_t n = 1; n < sizeof(m.usage) / sizeof(*sum); n++)
+			sum[n] += part[n];
+	}
+	return m;
+}
+
 /* The cores of an HBM that have something; their plans one behind the other in @plans. */
 static size_t gather(uint32_t hbm, const struct neuron_plan_opts *opts,
 		     struct neuron_report_core *cores, struct neuron_report_model *models,
@@ -159,19 +201,7 @@ static size_t gather(uint32_t hbm, const struct neuron_plan_opts *opts,
 			if (placed[i].core != nc)
 				continue;
 			plans[m] = placed[i].plan;
-			models[m] = (struct neuron_report_model){
-				.id = (uint32_t)(1001 + i),
-				.name = placed[i].plan.name,
-			};
-			for (uint32_t k = 0; k < placed[i].plan.nr_parts; k++) {
-				const uint64_t *part = (const uint64_t *)&placed[i].plan.parts[k];
-				uint64_t *sum = (uint64_t *)&models[m].usage;
-
-				/* All members behind the size are numbers of the same type. */
-				for (size_t n = 1; n < sizeof(models[m].usage) / sizeof(*sum); n++)
-					sum[n] += part[n];
-			}
-			m++;
+			models[m++] = model_of(i);
 		}
 		c->nr_models = m - first;
 		*used |= c->nr_models != 0;
@@ -183,25 +213,27 @@ static size_t gather(uint32_t hbm, const struct neuron_plan_opts *opts,
 	return nr;
 }
 
-/* A row by the names that the fields of struct neuron_model_usage have; of zeros nothing. */
+/* As the fields of struct neuron_model_usage are called. */
+static const char *const names[NEURON_REPORT_NR_COLUMNS] = {
+	[NEURON_REPORT_TOTAL] = "total",
+	[NEURON_REPORT_CODE] = "code",
+	[NEURON_REPORT_CONSTANTS] = "constants",
+	[NEURON_REPORT_TENSORS] = "tensors",
+	[NEURON_REPORT_SHARED_SCRATCHPAD] = "shared_scratchpad",
+	[NEURON_REPORT_SCRATCHPAD] = "scratchpad",
+	[NEURON_REPORT_RUNTIME] = "runtime",
+	[NEURON_REPORT_RINGS_IO] = "rings_io",
+	[NEURON_REPORT_RINGS_SPILL] = "rings_spill",
+	[NEURON_REPORT_RINGS_COLLECTIVES] = "rings_collectives",
+	[NEURON_REPORT_RINGS_RUNTIME] = "rings_runtime",
+	[NEURON_REPORT_COLLECTIVES] = "collectives",
+	[NEURON_REPORT_XT_CC] = "xt_cc",
+	[NEURON_REPORT_PROFILER] = "profiler",
+};
+
+/* A row by these names; of zeros nothing. */
 static json_t *row_json(const uint64_t row[NEURON_REPORT_NR_COLUMNS])
 {
-	static const char *const names[NEURON_REPORT_NR_COLUMNS] = {
-		[NEURON_REPORT_TOTAL] = "total",
-		[NEURON_REPORT_CODE] = "code",
-		[NEURON_REPORT_CONSTANTS] = "constants",
-		[NEURON_REPORT_TENSORS] = "tensors",
-		[NEURON_REPORT_SHARED_SCRATCHPAD] = "shared_scratchpad",
-		[NEURON_REPORT_SCRATCHPAD] = "scratchpad",
-		[NEURON_REPORT_RUNTIME] = "runtime",
-		[NEURON_REPORT_RINGS_IO] = "rings_io",
-		[NEURON_REPORT_RINGS_SPILL] = "rings_spill",
-		[NEURON_REPORT_RINGS_COLLECTIVES] = "rings_collectives",
-		[NEURON_REPORT_RINGS_RUNTIME] = "rings_runtime",
-		[NEURON_REPORT_COLLECTIVES] = "collectives",
-		[NEURON_REPORT_XT_CC] = "xt_cc",
-		[NEURON_REPORT_PROFILER] = "profiler",
-	};
 	json_t *o = json_object();
 
 	for (int i = 0; i < NEURON_REPORT_NR_COLUMNS; i++)
@@ -368,6 +400,73 @@ static int propose(struct neuron_plan_opts *opts)
 	return 0;
 }
 
+/* What a file alone takes of a core, by category; without what is set aside there anyhow. */
+static void row_of(size_t file, const struct neuron_plan_opts *opts,
+		   uint64_t row[NEURON_REPORT_NR_COLUMNS])
+{
+	struct neuron_report_model model = model_of(file);
+	struct neuron_report_core core = { .models = &model, .nr_models = 1 };
+
+	if (neuron_plan_sum(&placed[file].plan, 1, opts, 0, &core))
+		error(FAILURE, E2BIG, "%s", placed[file].path);
+	neuron_report_row(NULL, &core, row);
+}
+
+static const char *change_text(uint64_t old, uint64_t new, char *text, size_t size)
+{
+	snprintf(text, size, "%s%s", new > old ? "+" : new < old ? "-" : "",
+		 SIZE_TEXT(new > old ? new - old : old - new));
+	return text;
+}
+
+static json_t *change_json(const uint64_t *old, const uint64_t *new)
+{
+	json_t *o = json_object();
+
+	for (int i = 0; i < NEURON_REPORT_NR_COLUMNS; i++)
+		if (old[i] != new[i] || i == NEURON_REPORT_TOTAL)
+			json_object_set_new(o, names[i], json_integer(INT(new[i]) - INT(old[i])));
+	return o;
+}
+
+/* What a new file takes more or less than an old one; 1 if it is over the budget. */
+static int diff(const struct neuron_plan_opts *opts)
+{
+	uint64_t old[NEURON_REPORT_NR_COLUMNS], new[NEURON_REPORT_NR_COLUMNS];
+	uint64_t total;
+	bool over;
+
+	plan_all(opts);
+	row_of(0, opts, old);
+	row_of(1, opts, new);
+	total = new[NEURON_REPORT_TOTAL];
+	over = options.budget && total > options.budget;
+	if (options.json) {
+		json_t *out = document();
+
+		json_object_update_new(out, json_pack("{s:o, s:o, s:o, s:o, s:b}", "old", row_json(old),
+						      "new", row_json(new), "change",
+						      change_json(old, new), "budget",
+						      options.budget ? json_integer(INT(options.budget)) :
+								       json_null(),
+						      "within_budget", !over));
+		print_json(out);
+		return over;
+	}
+	printf("%-18s %12s %12s %13s\n", "", "old", "new", "change");
+	for (int n = 1; n <= NEURON_REPORT_NR_COLUMNS; n++) {
+		int i = n % NEURON_REPORT_NR_COLUMNS;	/* the total comes last */
+
+		if (old[i] || new[i] || !i)
+			printf("%-18s %12s %12s %13s\n", names[i], SIZE_TEXT(old[i]),
+			       SIZE_TEXT(new[i]), change_text(old[i], new[i], (char[40]){ 0 }, 40));
+	}
+	if (over)
+		printf("%s over the budget of %s\n", SIZE_TEXT(total - options.budget),
+		       SIZE_TEXT(options.budget));
+	return over;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct argp_option opts[] = {
@@ -379,6 +478,8 @@ int main(int argc, char **argv)
 		{ "io", 'o', "HOW", 0, "Inputs and outputs of a file: count (the default), single (one tensor as long as the longest), xN (N times), none", 0 },
 		{ "collectives", 'C', "MIB", 0, "Staging of collective operations, on each physical core that has a file (0)", 0 },
 		{ "pages", 'P', NULL, 0, "Compare page sizes, and propose one", 0 },
+		{ "diff", 'd', NULL, 0, "Compare what two files take, an old one and a new one", 0 },
+		{ "budget", 'B', "SIZE", 0, "With --diff: fail if the new one takes more than this, as 12G", 0 },
 		{ "json", 'j', NULL, 0, "Print JSON", 0 },
 		{ "profile", 'r', NULL, 0, "With the buffers of a profile on each core that has a file", 0 },
 		{ "profile-buffer", 'b', "KIND=MIB", 0, "Same, with this size of one kind of buffers", 0 },
@@ -409,6 +510,8 @@ int main(int argc, char **argv)
 		return propose(&plan);
 	plan.contiguous = placement.contiguous;
 	plan.scratchpad_page = placement.page;
+	if (options.diff)
+		return diff(&plan);
 	plan_all(&plan);
 	if (options.json)
 		hbms = json_array();

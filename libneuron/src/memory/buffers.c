@@ -226,8 +226,9 @@ static int try_skylines(struct placement *p)
 }
 
 /*
- * Two searches in turn, the second one less often where skylines were no good. In the order by size, what ends above the bound comes earlier in the
- * next round; a skyline is made again with choices that are left to chance.
+ * Two searches in turn, the second one less often where skylines were no good. In the order
+ * by size, what ends above the bound comes earlier in the next round; a skyline is made again
+ * with choices that are left to chance.
  */
 static int search(struct placement *p)
 {

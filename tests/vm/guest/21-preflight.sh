@@ -78,6 +78,15 @@ check "page sizes are compared" 'status 0 --pages "$model" && [ $(grep -c "^ *\(
 check "JSON" 'status 0 --json "$model" && grep -q "^  \"schema_version\": 1,$" $out && grep -q "^  \"fits\": true,$" $out && grep -q "\"code\": 4096," $out && grep -q "\"room\": 25753026560," $out'
 check "JSON of what does not fit" 'status 1 --json --io x1000000 "$model" && grep -q "^  \"fits\": false,$" $out'
 check "JSON of page sizes" 'status 0 --json --pages "$model" && [ $(grep -c page_mib $out) = 8 ] && grep -q "\"page_mib\": null," $out'
+neff '"a": {"type": "tmp-buf", "var_id": 1, "size": 4096}'
+cp $out.b $out.old
+neff '"a": {"type": "tmp-buf", "var_id": 1, "size": 3221225472}'
+check "diff: what the new one takes more" 'status 0 --diff $out.old $out.b && grep -q "^scratchpad  *4.000KB  *3.000GB  *+3.000GB$" $out && grep -q "^total " $out'
+check "diff: and the other way round less" 'status 0 -d $out.b $out.old && grep -q "^scratchpad  *3.000GB  *4.000KB  *-3.000GB$" $out'
+check "diff: over the budget" 'status 1 --diff --budget 3G $out.old $out.b && grep -q "over the budget of 3.000GB$" $out && status 0 --diff --budget 4G $out.old $out.b'
+check "diff: JSON" 'status 1 --json --diff --budget 1G $out.old $out.b && grep -q "^  \"within_budget\": false$" $out && grep -q "\"scratchpad\": 3221221376" $out'
+check "diff: of two files, with a size" 'status 2 --diff $out.b && status 2 --budget 1G $out.b && status 2 --diff --budget x $out.old $out.b && status 2 --diff --budget 0 $out.old $out.b'
+rm -f $out.old
 check "microcode has a line of its own" 'status 0 "$model" && grep -q "^192.000MB of the code are set aside for microcode (NEURON_RT_MICROCODE_MB)$" $out'
 check "what is no number of a core" 'status 2 "$model@x" && grep -q "\"x\" is not the number of a core" $out && status 2 "$model@1x" && status 2 "$model@"'
 check "a name with an @" 'cp "$model" $out.@x && status 0 $out.@x; rm -f $out.@x'
