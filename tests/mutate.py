@@ -56,6 +56,7 @@ WITHOUT = [(r"kmod/dma/.*", {"caps", "charge", "crwl", "limits"}),
            (r"kmod/mem/.*", {"crwl", "dma_compute", "inf1"})]
 UNLOAD = "tests/vm/guest/zz-unload.sh"
 HOST = [(r"kmod/mem/buddy/.*", ["buddy"]),
+        (r"kmod/mem/compact.c", ["compact"]),
         (r"libneuron/src/neff/.*", ["neff", "neff_pack", "lib_model"]),
         (r"libneuron/src/neff/network\.c", ["lib_group"]),
         (r"libneuron/src/(isa|neff/error\.c).*", ["isa"]),

@@ -164,6 +164,8 @@ static void head(const struct bench_peer *p, const char *test, const char *trace
 
 static void tail(const struct bench_peer *p, void *zone)
 {
+	if (p->copied)
+		bench_print(",\"copied\":%llu", (unsigned long long)p->copied(zone));
 	bench_print(",\"metadata_per_gib\":%llu}\n",
 		    (unsigned long long)(p->metadata(zone) / (ZONE / GIB)));
 }
@@ -856,6 +858,13 @@ static void run_peer(const struct bench_peer *p, const struct bench_options *opt
 	static const u32 resident[] = { 80, 85, 90, 95, 97 };
 	u32 t, o, s;
 
+	if (p->copied) {
+		/* Where requests are refused most; the time of what is copied is missing. */
+		rep = REPS - 1;
+		for (s = 0; s < seeds && wanted("ml-mix", tests); s++)
+			churn(p, &traces[0], 90, s);
+		return;
+	}
 	if (!p->scattered && !p->slow)
 		bench_pack(p, opt, live, MAX_LIVE);
 	if (p->only_packing)

@@ -48,6 +48,8 @@ struct bench_peer {
 	void (*moved)(struct bench_block *block);
 	/* bytes of host memory in use for bookkeeping now */
 	u64 (*metadata)(void *zone);
+	/* bytes copied to make room; NULL if its blocks stay where they are */
+	u64 (*copied)(void *zone);
 	/* gives out scattered pieces: placement says nothing about it */
 	bool scattered;
 	/* a bitmap that is searched from its beginning: not for what takes it hours */
@@ -59,6 +61,7 @@ struct bench_peer {
 };
 
 extern const struct bench_peer bench_ours, bench_exact_first, bench_exact_best;
+extern const struct bench_peer bench_moving_all, bench_moving_half;
 extern const struct bench_peer *const bench_peers[];
 
 /* Platform. */

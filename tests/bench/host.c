@@ -10,7 +10,8 @@
 #include "bench.h"
 
 const struct bench_peer *const bench_peers[] = {
-	&bench_ours, &bench_exact_first, &bench_exact_best, NULL,
+	&bench_ours, &bench_moving_all, &bench_moving_half, &bench_exact_first,
+	&bench_exact_best, NULL,
 };
 
 u64 bench_cycles(void)

@@ -25,6 +25,7 @@ typedef uint64_t u64;
 #define WRITE_ONCE(x, v) (*(volatile __typeof__(x) *)&(x) = (v))
 
 #define GFP_KERNEL	0
+#define GFP_KERNEL_ACCOUNT 0
 #define PAGE_SIZE	4096UL
 
 /*
