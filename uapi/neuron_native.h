@@ -37,6 +37,9 @@
 #define NEURON_NATIVE_HBM_RANGES	_IO(NEURON_NATIVE_BASE, 205)
 #define NEURON_NATIVE_OWNER		_IO(NEURON_NATIVE_BASE, 206)
 #define NEURON_NATIVE_OWNERS		_IO(NEURON_NATIVE_BASE, 207)
+#define NEURON_NATIVE_MEM_PIN		_IO(NEURON_NATIVE_BASE, 208)
+#define NEURON_NATIVE_MEM_UNPIN		_IO(NEURON_NATIVE_BASE, 209)
+#define NEURON_NATIVE_MEM_COMPACT	_IO(NEURON_NATIVE_BASE, 210)
 #define NEURON_NATIVE_EVENTS		_IO(NEURON_NATIVE_BASE, 211)
 
 #define NEURON_NATIVE_MAX_HBMS		8
@@ -97,6 +100,7 @@ struct neuron_native_geometry {
 #define NEURON_NATIVE_ALLOC_HOST	0x1u	/* host memory; @hbm must be 0 */
 #define NEURON_NATIVE_ALLOC_LOW		0x2u	/* prefer low addresses */
 #define NEURON_NATIVE_ALLOC_HIGH	0x4u	/* prefer high addresses */
+#define NEURON_NATIVE_ALLOC_MOVABLE	0x8u	/* device memory that MEM_COMPACT may move */
 
 /* Why an allocation failed. */
 enum neuron_native_reason {
@@ -119,8 +123,8 @@ enum neuron_native_reason {
  * @mem_type: in, mem_alloc_category_t; must fit host or device
  * @__reserved: 0
  * @mem_handle: out
- * @pa: out, device address
- * @mmap_offset: out
+ * @pa: out, device address; 0 of movable memory: see struct neuron_native_mem_pin
+ * @mmap_offset: out, the same
  * @reason: out, enum neuron_native_reason; valid with -ENOMEM too
  * @__reserved2: 0
  * @total: out with -ENOMEM: bytes of the device memory
@@ -198,6 +202,9 @@ struct neuron_native_nq_eventfd {
  * @free_by_order: free bytes in runs of 2^i..2^(i+1)-1 pages
  * @by_category: used bytes by mem_alloc_category_t
  * @by_core: used bytes by the core charged
+ * @moves: allocations that MEM_COMPACT moved so far
+ * @moved_bytes: their bytes
+ * @move_failures: moves that were given up: somebody came, or the copy failed
  */
 struct neuron_native_hbm_stats {
 	__u32 size;
@@ -219,6 +226,9 @@ struct neuron_native_hbm_stats {
 	__u64 free_by_order[NEURON_NATIVE_MAX_ORDERS];
 	__u64 by_category[NEURON_NATIVE_MAX_CATEGORIES];
 	__u64 by_core[NEURON_NATIVE_MAX_CORES];
+	__u64 moves;
+	__u64 moved_bytes;
+	__u64 move_failures;
 };
 
 /**
@@ -630,7 +640,8 @@ enum neuron_native_event_kind {
 	NEURON_NATIVE_EVENT_FREE	= 2,
 	NEURON_NATIVE_EVENT_GROW	= 3,	/* @address, @bytes: what was added */
 	NEURON_NATIVE_EVENT_SHRINK	= 4,	/* what was taken away */
-	NEURON_NATIVE_EVENT_REFUSE	= 5	/* @address: 0, or where it should have grown */
+	NEURON_NATIVE_EVENT_REFUSE	= 5,	/* @address: 0, or where it should have grown */
+	NEURON_NATIVE_EVENT_MOVE	= 6	/* @address: where it is now */
 };
 
 /**
@@ -640,7 +651,7 @@ enum neuron_native_event_kind {
  * @address: device address
  * @bytes: length
  * @align: alignment asked for, bytes
- * @free: refused: free bytes then
+ * @free: refused: free bytes then; moved: device address before
  * @kind: enum neuron_native_event_kind
  * @flags: NEURON_NATIVE_ALLOC_LOW, _HIGH or 0, as asked for
  * @reason: refused: enum neuron_native_reason
@@ -690,6 +701,72 @@ struct neuron_native_events {
 	__u64 entries;
 	__u32 entry_size;
 	__u32 count;
+};
+
+/**
+ * struct neuron_native_mem_pin - keep movable memory where it is
+ * @size: in
+ * @flags: 0
+ * @mem_handle: in
+ * @pa: out, device address
+ * @mmap_offset: out
+ *
+ * The address is valid until MEM_UNPIN was called as often as this, or the handle is freed.
+ * Without a pin, movable memory is found by its handle only: not by mmap(), nor in a ring or a
+ * descriptor, and MEM_GET_PA fails with EOPNOTSUPP.  Copies, fills, exports and mappings that
+ * were made keep it where it is as long as they last, and so does a queue that has its ring there;
+ * on a device whose descriptors the driver checks it does not become a ring (EBUSY).  The process
+ * that allocated it pins it (EPERM): an imported handle keeps it where it is, anyway.
+ */
+struct neuron_native_mem_pin {
+	__u32 size;
+	__u32 flags;
+	__u64 mem_handle;
+	__u64 pa;
+	__u64 mmap_offset;
+};
+
+/**
+ * struct neuron_native_mem_unpin - let memory move again
+ * @size: in
+ * @flags: 0
+ * @mem_handle: in; EINVAL: it is not pinned
+ */
+struct neuron_native_mem_unpin {
+	__u32 size;
+	__u32 flags;
+	__u64 mem_handle;
+};
+
+/**
+ * struct neuron_native_mem_compact - move memory, so that a request fits
+ * @size: in
+ * @flags: 0
+ * @hbm: in, device memory number
+ * @__reserved: 0
+ * @bytes: in, the request; 0 = make the longest free run as long as possible
+ * @align: in, alignment of the request, 0 or a power of two
+ * @budget: in, bytes to copy at most; 0 = any number
+ * @moves: in 0; out, allocations that were moved
+ * @moved_bytes: in 0; out, their bytes
+ * @largest: in 0; out, longest free run that starts at @align
+ *
+ * Moves movable memory that nobody uses: of processes of the caller's user, or with
+ * CAP_SYS_ADMIN of all.  Contents stay.  The result is in @largest: there may be nothing that
+ * helps, memory that is given back meanwhile goes to whoever asks first, and a signal ends it
+ * early.  EIO, ETIMEDOUT: a copy failed, that memory stays where it was.
+ */
+struct neuron_native_mem_compact {
+	__u32 size;
+	__u32 flags;
+	__u32 hbm;
+	__u32 __reserved;
+	__u64 bytes;
+	__u64 align;
+	__u64 budget;
+	__u64 moves;
+	__u64 moved_bytes;
+	__u64 largest;
 };
 
 #endif /* _UAPI_NEURON_NATIVE_H */

@@ -83,6 +83,9 @@ int neuron_do_mem_alloc_v2(struct neuron_call *call);
 int neuron_do_mem_alloc_v2mt(struct neuron_call *call);
 int neuron_do_native_mem_alloc(struct neuron_call *call);
 void neuron_undo_native_mem_alloc(struct neuron_call *call);
+int neuron_do_native_mem_pin(struct neuron_call *call);
+void neuron_undo_native_mem_pin(struct neuron_call *call);
+int neuron_do_native_mem_unpin(struct neuron_call *call);
 int neuron_do_mem_free(struct neuron_call *call);
 int neuron_do_mem_copy(struct neuron_call *call);
 int neuron_do_mem_copy64(struct neuron_call *call);
@@ -128,6 +131,9 @@ int neuron_do_dma_queue_get_state(struct neuron_call *call);
 int neuron_do_dma_copy_descriptors(struct neuron_call *call);
 int neuron_do_dma_copy_descriptors64(struct neuron_call *call);
 int neuron_do_dma_descriptor_copyout(struct neuron_call *call);
+
+/* dma/move.c */
+int neuron_do_native_mem_compact(struct neuron_call *call);
 
 /* dma/notify.c */
 int neuron_do_notifications_init_v1(struct neuron_call *call);

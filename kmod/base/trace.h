@@ -94,6 +94,36 @@ DEFINE_EVENT(neuron_chunk, neuron_free,
 	TP_ARGS(dev, chunk, align, reason)
 );
 
+/* A chunk was moved or, with an error, it stays where it was. */
+TRACE_EVENT(neuron_move,
+	TP_PROTO(u32 dev, const struct neuron_chunk *chunk, u64 from, u64 to, int err),
+	TP_ARGS(dev, chunk, from, to, err),
+	TP_STRUCT__entry(
+		__field(u32, dev)
+		__field(u8, hbm)
+		__field(u8, core)
+		__field(u8, category)
+		__field(u64, from)
+		__field(u64, to)
+		__field(u64, size)
+		__field(int, err)
+	),
+	TP_fast_assign(
+		__entry->dev = dev;
+		__entry->hbm = chunk->hbm;
+		__entry->core = chunk->core;
+		__entry->category = chunk->category;
+		__entry->from = from;
+		__entry->to = to;
+		__entry->size = chunk->size;
+		__entry->err = err;
+	),
+	TP_printk("nd=%u hbm=%u nc=%u category=%s from=%#llx to=%#llx size=%llu err=%d",
+		  __entry->dev, __entry->hbm, __entry->core,
+		  neuron_trace_category(__entry->category),
+		  __entry->from, __entry->to, __entry->size, __entry->err)
+);
+
 DECLARE_EVENT_CLASS(neuron_ring,
 	TP_PROTO(u32 dev, u32 core, u32 eng, u32 queue, u32 tx, u32 rx),
 	TP_ARGS(dev, core, eng, queue, tx, rx),

@@ -227,6 +227,12 @@ static const struct neuron_ioctl_row neuron_ioctls[] = {
 		   neuron_do_native_owner, NULL),
 	ROW_NATIVE(OWNERS, struct neuron_native_owners, driver, OUT | ANY,
 		   neuron_do_native_owners, NULL),
+	ROW_NATIVE(MEM_PIN, struct neuron_native_mem_pin, mmap_offset, OUT,
+		   neuron_do_native_mem_pin, neuron_undo_native_mem_pin),
+	ROW_NATIVE(MEM_UNPIN, struct neuron_native_mem_unpin, mem_handle, 0,
+		   neuron_do_native_mem_unpin, NULL),
+	ROW_NATIVE(MEM_COMPACT, struct neuron_native_mem_compact, largest, OUT | PARTS,
+		   neuron_do_native_mem_compact, NULL),
 	ROW_NATIVE(EVENTS, struct neuron_native_events, count, OUT | ANY,
 		   neuron_do_native_events, NULL),
 };

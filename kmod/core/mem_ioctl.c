@@ -40,7 +40,8 @@ static int neuron_mem_alloc(struct neuron_client *client, const struct neuron_ch
 	err = neuron_chunk_alloc(client, req, &chunk, why);
 	if (err)
 		return err;
-	addr = chunk->addr;
+	/* The process cannot know when a movable one moves. */
+	addr = req->movable ? 0 : chunk->addr;
 	/* From here on another thread may guess the handle and free the chunk. */
 	err = neuron_chunk_publish(chunk, &handle);
 	if (err) {
@@ -125,6 +126,7 @@ int neuron_do_native_mem_alloc(struct neuron_call *call)
 		.size = a->bytes,
 		.align = a->align,
 		.host = a->flags & NEURON_NATIVE_ALLOC_HOST,
+		.movable = a->flags & NEURON_NATIVE_ALLOC_MOVABLE,
 		.hbm = a->hbm,
 		.core = a->nc_id,
 		.category = a->mem_type,
@@ -134,9 +136,10 @@ int neuron_do_native_mem_alloc(struct neuron_call *call)
 	int err;
 
 	if (a->flags & ~(NEURON_NATIVE_ALLOC_HOST | NEURON_NATIVE_ALLOC_LOW |
-			 NEURON_NATIVE_ALLOC_HIGH) ||
+			 NEURON_NATIVE_ALLOC_HIGH | NEURON_NATIVE_ALLOC_MOVABLE) ||
 	    (a->flags & NEURON_NATIVE_ALLOC_LOW && a->flags & NEURON_NATIVE_ALLOC_HIGH) ||
-	    a->__reserved || a->__reserved2 || a->__reserved3 || (req.host && a->hbm) ||
+	    a->__reserved || a->__reserved2 || a->__reserved3 ||
+	    (req.host && (a->hbm || req.movable)) ||
 	    neuron_category(a->mem_type, req.host) != a->mem_type)
 		return -EINVAL;
 	if (a->flags & NEURON_NATIVE_ALLOC_LOW)
@@ -160,6 +163,33 @@ void neuron_undo_native_mem_alloc(struct neuron_call *call)
 	struct neuron_native_mem_alloc *a = call->arg;
 
 	neuron_chunk_unpublish(call->client, a->mem_handle);
+}
+
+int neuron_do_native_mem_pin(struct neuron_call *call)
+{
+	struct neuron_native_mem_pin *a = call->arg;
+	int err;
+
+	if (a->flags)
+		return -EINVAL;
+	err = neuron_chunk_pin(call->client, a->mem_handle, true, &a->pa);
+	a->mmap_offset = a->pa;
+	return err;
+}
+
+/* The caller did not learn the address. */
+void neuron_undo_native_mem_pin(struct neuron_call *call)
+{
+	struct neuron_native_mem_pin *a = call->arg;
+
+	neuron_chunk_pin(call->client, a->mem_handle, false, NULL);
+}
+
+int neuron_do_native_mem_unpin(struct neuron_call *call)
+{
+	struct neuron_native_mem_unpin *a = call->arg;
+
+	return a->flags ? -EINVAL : neuron_chunk_pin(call->client, a->mem_handle, false, NULL);
 }
 
 int neuron_do_mem_free(struct neuron_call *call)
@@ -289,24 +319,13 @@ int neuron_do_memset64(struct neuron_call *call)
 	return neuron_memset(call->client, a->mem_handle, a->offset, a->value, a->size);
 }
 
-static int neuron_chunk_addr(struct neuron_client *client, u64 handle, u64 *addr)
-{
-	struct neuron_chunk *chunk = neuron_chunk_get(client, handle);
-
-	if (!chunk)
-		return -ENOENT;
-	*addr = chunk->addr;
-	neuron_chunk_put(chunk);
-	return 0;
-}
-
 int neuron_do_mem_get_pa(struct neuron_call *call)
 {
 	struct neuron_ioctl_mem_get_pa *a = call->arg;
 	u64 addr;
 	int err;
 
-	err = neuron_chunk_addr(call->client, a->mem_handle, &addr);
+	err = neuron_chunk_address(call->client, a->mem_handle, &addr);
 	return err ?: put_user(addr, (u64 __user *)a->pa);
 }
 
@@ -316,7 +335,7 @@ int neuron_do_mem_get_info(struct neuron_call *call)
 	u64 addr;
 	int err;
 
-	err = neuron_chunk_addr(call->client, a->mem_handle, &addr);
+	err = neuron_chunk_address(call->client, a->mem_handle, &addr);
 	if (err)
 		return err;
 	if (put_user(addr, (u64 __user *)a->pa))
@@ -330,14 +349,17 @@ int neuron_do_mem_get_extended_info(struct neuron_call *call)
 {
 	struct neuron_ioctl_mem_get_extended_info *a = call->arg;
 	struct neuron_chunk *chunk = neuron_chunk_get(call->client, a->mem_handle);
+	u64 addr;
 
 	if (!chunk)
 		return -ENOENT;
 	/* The vendor's driver overwrites the handle with a kernel address; here it stays. */
 	a->version = 0;
 	a->host_memory = chunk->host;
-	a->mmap_offset = chunk->addr;
-	a->pa = chunk->addr;
+	if (neuron_chunk_address(call->client, a->mem_handle, &addr))
+		addr = 0;
+	a->mmap_offset = addr;
+	a->pa = addr;
 	a->pid = pid_vnr(chunk->client->pid);
 	a->size = READ_ONCE(chunk->size);
 	neuron_chunk_put(chunk);

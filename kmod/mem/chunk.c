@@ -86,6 +86,8 @@ static int neuron_chunk_make(struct neuron_client *client, const struct neuron_c
 	chunk->core = array_index_nospec(req->core, nd->geo->nr_cores);
 	chunk->category = neuron_category(req->category, req->host);
 	chunk->size = size;
+	if (req->movable)
+		chunk->movable = 1 + ilog2(max_t(u64, req->align, PAGE_SIZE)) - PAGE_SHIFT;
 	if (!client->kernel) {
 		chunk->owner = neuron_owner_get(client, req->owner);
 		if (!chunk->owner) {
@@ -297,7 +299,7 @@ bool neuron_chunk_admit(struct neuron_chunk *chunk, enum neuron_user as)
 	xa_lock(&chunk->client->handles);
 	ok = neuron_chunk_admits(chunk, as);
 	if (ok)
-		chunk->users[as - 1]++;
+		neuron_chunk_count(chunk, as);
 	xa_unlock(&chunk->client->handles);
 	return ok;
 }
@@ -310,7 +312,8 @@ bool neuron_chunk_admit(struct neuron_chunk *chunk, enum neuron_user as)
  * Users that only read may stay.
  *
  * Context: process.
- * Return: 0; -EBUSY somebody else may write to it; -EEXIST it is ring memory already.
+ * Return: 0; -EBUSY somebody else may write to it, or it is movable; -EEXIST it is ring memory
+ *	   already.
  */
 int neuron_chunk_make_ring(struct neuron_chunk *chunk, struct neuron_chunk_ring *ring)
 {
@@ -319,7 +322,7 @@ int neuron_chunk_make_ring(struct neuron_chunk *chunk, struct neuron_chunk_ring 
 	xa_lock(&chunk->client->handles);
 	if (chunk->kind == NEURON_CHUNK_RING)
 		err = -EEXIST;
-	else if (chunk->kind != NEURON_CHUNK_PLAIN || chunk->given)
+	else if (chunk->kind != NEURON_CHUNK_PLAIN || chunk->given || chunk->movable)
 		err = -EBUSY;
 	for (i = NEURON_USER_NONE + 1; i < NEURON_NR_USERS && !err; i++)
 		if (i != NEURON_USER_READER && chunk->users[i - 1])

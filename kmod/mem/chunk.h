@@ -52,7 +52,14 @@ enum neuron_chunk_kind {
 	NEURON_CHUNK_PINNED,		/* pinned pages of a process, for one transfer */
 	NEURON_CHUNK_PINNED_DIRTY,	/* same, and the device writes to them */
 	NEURON_CHUNK_RING,		/* descriptors that the driver has checked */
-	NEURON_CHUNK_PIECE,		/* free memory, taken for a moment to clear it */
+	NEURON_CHUNK_PIECE,		/* free memory, taken to clear it or for a move */
+};
+
+/* Is a chunk being copied to another place? */
+enum neuron_moving {
+	NEURON_MOVING_NOT,
+	NEURON_MOVING,
+	NEURON_MOVING_IN_VAIN,		/* somebody came who may write, or it was freed */
 };
 
 /* The kinds of users of a chunk; mem/README.md has the rules. */
@@ -65,6 +72,7 @@ enum neuron_user {
 	NEURON_USER_TRANSFER,
 	NEURON_USER_PEER,
 	NEURON_USER_READER,		/* a mapping, or a side of a transfer, that only reads */
+	NEURON_USER_PIN,		/* the process knows the address */
 	NEURON_NR_USERS
 };
 
@@ -78,10 +86,12 @@ enum neuron_user {
  * @kind: enum neuron_chunk_kind
  * @given: host memory: user space had pages of it, and may have kept them in a way that
  *	   does not count as a user
+ * @movable: device memory: 0 it never moves, else 1 + n: to multiples of 2^n granules
+ * @moving: enum neuron_moving; as @users
  * @users: by enum neuron_user - 1; under the lock of client.handles, as is becoming a ring
  * @size: bytes; changes under the lock of client.handles (and device.grow_lock), read
  *	  without
- * @addr: device address
+ * @addr: device address; of movable memory as @users, and constant while it has one
  * @client: process charged
  * @owner: part of it that is charged; NULL: the driver's
  * @dmem: device memory: cgroup charged
@@ -89,7 +99,7 @@ enum neuron_user {
  * @dmem_kept: bytes that stay charged until it is freed; under device.grow_lock
  * @own: the handle of the process that allocated it
  * @rcu: freeing of host memory, which is looked up under RCU
- * @block: device memory: the allocator's block
+ * @block: device memory: the allocator's block; of movable memory as @addr
  * @pages: host memory: its pages
  * @dma: on a device with a parent: how the DMA API maps them; under device.host_lock, NULL
  *	 once the device is gone
@@ -103,6 +113,8 @@ struct neuron_chunk {
 	u8 category;
 	u8 kind;
 	bool given;
+	u8 movable;
+	u8 moving;
 	u32 users[NEURON_NR_USERS - 1];
 	u64 size;
 	u64 addr;
@@ -143,6 +155,7 @@ struct neuron_chunk_request {
 	u64 size;
 	u64 align;
 	bool host;
+	bool movable;
 	u32 hbm;
 	u32 core;
 	u32 category;
@@ -169,6 +182,21 @@ static inline bool neuron_chunk_admits(const struct neuron_chunk *chunk, enum ne
 {
 	return likely(chunk->kind != NEURON_CHUNK_RING) || as == NEURON_USER_NONE ||
 	       as == NEURON_USER_RING || as == NEURON_USER_READER;
+}
+
+/* Under the lock of client.handles: what is copied elsewhere is not to be used. */
+static inline void neuron_chunk_spoil_move(struct neuron_chunk *chunk)
+{
+	if (unlikely(chunk->moving))
+		WRITE_ONCE(chunk->moving, NEURON_MOVING_IN_VAIN);
+}
+
+/* Count a user, under the same lock: what it may write, a move would not copy. */
+static inline void neuron_chunk_count(struct neuron_chunk *chunk, enum neuron_user as)
+{
+	chunk->users[as - 1]++;
+	if (as != NEURON_USER_READER)
+		neuron_chunk_spoil_move(chunk);
 }
 
 static inline struct neuron_chunk *neuron_chunk_ref(struct neuron_chunk *chunk)

@@ -15,34 +15,29 @@
 #include "../base/client.h"
 #include "../base/device.h"
 #include "chunk.h"
+#include "dump.h"
 #include "handle.h"
 #include "hbm.h"
 #include "recorder.h"
-
-/**
- * struct neuron_dump_source - allocations of one process
- * @client: the process, with a reference
- * @next: its next allocation
- * @valid: @next is filled in
- */
-struct neuron_dump_source {
-	struct neuron_client *client;
-	struct neuron_native_range next;
-	bool valid;
-};
 
 static void neuron_dump_next(struct neuron_dump_source *s, u64 from, u64 end)
 {
 	s->valid = neuron_chunk_next(s->client, from, &s->next) && s->next.address < end;
 }
 
-/*
- * The processes whose allocations the caller may see, each with its first one from @from on;
- * all of them with CAP_SYS_ADMIN.  @users: those of the same user, else the caller.  NULL: no
- * memory for the list.
+/**
+ * neuron_dump_begin() - the processes whose allocations the caller may see
+ * @call: the call
+ * @users: those of the same user, else the caller; all of them with CAP_SYS_ADMIN
+ * @from: each with its first allocation from this device address on
+ * @end: device address where the last one begins before
+ * @nr: their number
+ *
+ * Context: may sleep.
+ * Return: for neuron_dump_end(); NULL: no memory for the list.
  */
-static struct neuron_dump_source *neuron_dump_begin(struct neuron_call *call, bool users, u64 from,
-						    u64 end, u32 *nr)
+struct neuron_dump_source *neuron_dump_begin(struct neuron_call *call, bool users, u64 from,
+					     u64 end, u32 *nr)
 {
 	bool all = capable(CAP_SYS_ADMIN);
 	struct neuron_dump_source *src;
@@ -68,7 +63,14 @@ static struct neuron_dump_source *neuron_dump_begin(struct neuron_call *call, bo
 	return src;
 }
 
-static void neuron_dump_end(struct neuron_dump_source *src, u32 n)
+/**
+ * neuron_dump_end() - release what neuron_dump_begin() returned
+ * @src: it
+ * @n: the number
+ *
+ * Context: may sleep.
+ */
+void neuron_dump_end(struct neuron_dump_source *src, u32 n)
 {
 	while (n--)
 		neuron_client_put(src[n].client);
@@ -350,6 +352,8 @@ static void neuron_event_show(const struct neuron_event_reader *reader,
 	out->bytes = (u64)r->pages << PAGE_SHIFT;
 	if (out->kind != NEURON_NATIVE_EVENT_REFUSE || r->page)
 		out->address = hbm->base + ((u64)r->page << PAGE_SHIFT);
+	if (out->kind == NEURON_NATIVE_EVENT_MOVE)
+		out->free = hbm->base + ((u64)r->free << PAGE_SHIFT);
 	for (i = 0; i < reader->nr && reader->known[i].client != r->client; i++)
 		;
 	if (!reader->all && i == reader->nr)
@@ -361,7 +365,8 @@ static void neuron_event_show(const struct neuron_event_reader *reader,
 	out->mem_type = r->category;
 	out->align = r->ask & 63 ? 1ULL << (r->ask & 63) : 0;
 	out->flags = r->ask >> 6 << 1;
-	out->free = (u64)r->free << PAGE_SHIFT;
+	if (out->kind != NEURON_NATIVE_EVENT_MOVE)
+		out->free = (u64)r->free << PAGE_SHIFT;
 }
 
 /*

@@ -132,15 +132,21 @@ static int neuron_chunk_grow(struct neuron_client *client, struct neuron_chunk *
 	 */
 	xa_lock(&chunk->client->handles);
 	err = neuron_chunk_changeable(client, chunk);
+	/* It does not move meanwhile. */
+	if (!err)
+		neuron_chunk_count(chunk, NEURON_USER_TRANSFER);
 	xa_unlock(&chunk->client->handles);
-	err = err ?: neuron_limit_core(client, chunk->core) ?:
-	      neuron_tail_add(nd, chunk, more, why);
 	if (err)
 		goto unlock;
-	neuron_account(chunk, more, more, true);
+	err = neuron_limit_core(client, chunk->core) ?: neuron_tail_add(nd, chunk, more, why);
+	if (!err)
+		neuron_account(chunk, more, more, true);
 	xa_lock(&chunk->client->handles);
-	/* A reader of the new length finds the memory cleared and owned by the chunk. */
-	smp_store_release(&chunk->size, size);
+	if (!err) {
+		/* A reader of the new length finds the memory cleared and owned by the chunk. */
+		smp_store_release(&chunk->size, size);
+	}
+	chunk->users[NEURON_USER_TRANSFER - 1]--;
 	xa_unlock(&chunk->client->handles);
 unlock:
 	mutex_unlock(&nd->grow_lock);
@@ -156,7 +162,7 @@ static int neuron_tail_cut(struct neuron_client *client, struct neuron_chunk *ch
 			   struct neuron_buddy_block *tail)
 {
 	struct neuron_hbm *hbm = &client->nd->hbm[chunk->hbm];
-	struct neuron_buddy_block head = chunk->block;
+	struct neuron_buddy_block head;
 	int err, i;
 
 	do {
@@ -165,8 +171,14 @@ static int neuron_tail_cut(struct neuron_client *client, struct neuron_chunk *ch
 			return err;
 		xa_lock(&client->handles);
 		err = neuron_chunk_changeable(client, chunk);
+		head = chunk->block;
 		for (i = 0; i < ARRAY_SIZE(chunk->users) && !err; i++)
 			err = chunk->users[i] ? -EBUSY : 0;
+		/* What is being read is not given to anybody. */
+		if (!err && chunk->moving) {
+			neuron_chunk_spoil_move(chunk);
+			err = -EINPROGRESS;
+		}
 		if (!err)
 			err = neuron_hbm_split(hbm, &head, size, tail);
 		if (!err) {
@@ -181,20 +193,22 @@ static int neuron_tail_cut(struct neuron_client *client, struct neuron_chunk *ch
 /*
  * @bytes: the new length, rounded up to a page.  Return: 0; -EINVAL host memory, 0, or
  * longer than the chunk is; -EBUSY the chunk has users, or another process has a handle
- * of it; -ENOENT it was freed; -EOPNOTSUPP it shares a frame; -ENOMEM.  Nothing changes
- * on error.
+ * of it; -ENOENT it was freed; -EOPNOTSUPP it shares a frame; -ENOMEM; -EINTR.  Nothing
+ * changes on error.
  */
 static int neuron_chunk_shrink(struct neuron_client *client, struct neuron_chunk *chunk, u64 bytes)
 {
 	struct neuron_device *nd = client->nd;
 	struct neuron_hbm *hbm = &nd->hbm[chunk->hbm];
 	struct neuron_buddy_block tail;
-	int err = -EINVAL;
 	bool clear;
+	int err;
 
 	if (chunk->host)
 		return -EINVAL;
+again:
 	mutex_lock(&nd->grow_lock);
+	err = -EINVAL;
 	if (!bytes || bytes > chunk->size)
 		goto unlock;
 	err = 0;
@@ -214,7 +228,12 @@ static int neuron_chunk_shrink(struct neuron_client *client, struct neuron_chunk
 	neuron_account(chunk, tail.size, tail.size, false);
 unlock:
 	mutex_unlock(&nd->grow_lock);
-	return err;
+	if (err != -EINPROGRESS)
+		return err;
+	/* It is being moved, which ends soon, because it is in vain. */
+	if (!wait_event_killable(hbm->move_wait, !READ_ONCE(chunk->moving)))
+		goto again;
+	return -EINTR;
 }
 
 int neuron_do_native_mem_grow(struct neuron_call *call)

@@ -64,6 +64,7 @@ static void neuron_handle_link(struct neuron_client *client, struct neuron_handl
 /* Remove a handle that was taken away from the lookup by address. */
 static void neuron_handle_unlink(struct neuron_client *client, struct neuron_handle *h)
 {
+	neuron_chunk_spoil_move(h->chunk);
 	if (!client->closed && h->place == NEURON_PLACE_UNINDEXED) {
 		list_del(&h->unindexed);
 		client->nr_unindexed--;
@@ -297,7 +298,7 @@ static struct neuron_chunk *neuron_chunk_hold(struct neuron_client *client,
 		return NULL;
 	kref_get(&chunk->ref);
 	if (as && chunk->client == client)
-		chunk->users[as - 1]++;
+		neuron_chunk_count(chunk, as);
 	return chunk;
 }
 
@@ -383,7 +384,14 @@ static struct neuron_handle *neuron_handle_above(struct neuron_client *client, b
 	return best;
 }
 
-/* The handle whose chunk contains an address.  Under the same lock. */
+/* Is the address of its chunk to stay?  Under the lock of the handles of its client. */
+static bool neuron_handle_stays(const struct neuron_handle *h)
+{
+	return neuron_handle_imported(h) || !h->chunk->movable ||
+	       h->chunk->users[NEURON_USER_PIN - 1];
+}
+
+/* The handle whose chunk contains an address that is to stay.  Under the same lock. */
 static struct neuron_handle *neuron_handle_at(struct neuron_client *client, u64 addr)
 {
 	struct neuron_handle *h;
@@ -392,7 +400,7 @@ static struct neuron_handle *neuron_handle_at(struct neuron_client *client, u64 
 	neuron_handles_index(client);
 	for (i = 0; i < ARRAY_SIZE(client->by_addr); i++) {
 		h = neuron_handle_above(client, i, addr);
-		if (h && h->chunk->addr <= addr)
+		if (h && h->chunk->addr <= addr && neuron_handle_stays(h))
 			return h;
 	}
 	return NULL;
@@ -407,7 +415,7 @@ static struct neuron_handle *neuron_handle_at(struct neuron_client *client, u64 
  *
  * Context: process.
  * Return: the chunk with a reference for the caller, NULL if there is none that admits
- *	   such a user.
+ *	   such a user, or it is movable and not pinned.
  */
 struct neuron_chunk *neuron_chunk_find(struct neuron_client *client, u64 addr, u64 len,
 				       enum neuron_user as)
@@ -479,4 +487,144 @@ bool neuron_chunk_next(struct neuron_client *client, u64 from,
 	}
 	xa_unlock(&client->handles);
 	return h;
+}
+
+/* The chunk behind a handle, under the lock of the handles of @client. */
+static struct neuron_handle *neuron_handle_load(struct neuron_client *client, u64 handle)
+{
+	if (!handle || handle > INT_MAX || client->closed)
+		return NULL;
+	return xa_load(&client->handles, handle);
+}
+
+/**
+ * neuron_chunk_address() - the address of a chunk, for the process
+ * @client: the process
+ * @handle: its handle
+ * @addr: filled in
+ *
+ * Context: process.
+ * Return: 0; -ENOENT; -EOPNOTSUPP it is movable and not pinned.
+ */
+int neuron_chunk_address(struct neuron_client *client, u64 handle, u64 *addr)
+{
+	struct neuron_handle *h;
+	int err = -ENOENT;
+
+	xa_lock(&client->handles);
+	h = neuron_handle_load(client, handle);
+	if (h)
+		err = neuron_handle_stays(h) ? 0 : -EOPNOTSUPP;
+	if (!err)
+		*addr = h->chunk->addr;
+	xa_unlock(&client->handles);
+	return err;
+}
+
+/**
+ * neuron_chunk_pin() - keep a chunk at its address, or no longer
+ * @client: the process that allocated it
+ * @handle: its handle
+ * @pin: once more, or once less
+ * @addr: filled in when it is pinned
+ *
+ * Pins hold no reference: they end with the handle.
+ *
+ * Context: process.
+ * Return: 0; -ENOENT; -EPERM another process allocated it; -EINVAL it is not pinned;
+ *	   -EOVERFLOW too often.
+ */
+int neuron_chunk_pin(struct neuron_client *client, u64 handle, bool pin, u64 *addr)
+{
+	struct neuron_handle *h;
+	int err = -ENOENT;
+	u32 *pins;
+
+	xa_lock(&client->handles);
+	h = neuron_handle_load(client, handle);
+	if (h && neuron_handle_imported(h)) {
+		err = -EPERM;
+	} else if (h) {
+		pins = &h->chunk->users[NEURON_USER_PIN - 1];
+		err = *pins == (pin ? U32_MAX : 0) ? pin ? -EOVERFLOW : -EINVAL : 0;
+		if (!err && pin) {
+			neuron_chunk_count(h->chunk, NEURON_USER_PIN);
+			*addr = h->chunk->addr;
+		} else if (!err) {
+			--*pins;
+		}
+	}
+	xa_unlock(&client->handles);
+	return err;
+}
+
+/* May it move, and has it no user?  Under the lock of the handles of its client. */
+static bool neuron_chunk_idle(const struct neuron_chunk *chunk)
+{
+	int i;
+
+	if (!chunk->movable || chunk->kind != NEURON_CHUNK_PLAIN ||
+	    chunk->own.place == NEURON_PLACE_NONE || chunk->client->closed)
+		return false;
+	for (i = 0; i < ARRAY_SIZE(chunk->users); i++)
+		if (chunk->users[i])
+			return false;
+	return true;
+}
+
+/**
+ * neuron_chunk_find_idle() - a chunk that may be moved now
+ * @client: the process that allocated it
+ * @addr: its device address
+ * @start: mark it as moving
+ * @align: filled in: it goes to multiples of 2^align granules
+ *
+ * Context: process.
+ * Return: the chunk with a reference for the caller; NULL if there is none, or it must stay.
+ */
+struct neuron_chunk *neuron_chunk_find_idle(struct neuron_client *client, u64 addr, bool start,
+					    u8 *align)
+{
+	struct neuron_chunk *chunk = NULL;
+	struct neuron_handle *h;
+
+	xa_lock(&client->handles);
+	neuron_handles_index(client);
+	h = neuron_handle_above(client, false, addr);
+	if (h && h->chunk->addr == addr && neuron_chunk_idle(h->chunk) && !h->chunk->moving) {
+		chunk = neuron_chunk_ref(h->chunk);
+		*align = chunk->movable - 1;
+		if (start)
+			WRITE_ONCE(chunk->moving, NEURON_MOVING);
+	}
+	xa_unlock(&client->handles);
+	return chunk;
+}
+
+/**
+ * neuron_chunk_replace() - a chunk has been copied elsewhere
+ * @chunk: found by neuron_chunk_find_idle(), which marked it
+ * @block: where it is now; on success where it was
+ * @addr: the device address of @block
+ *
+ * Context: process.
+ * Return: false: somebody came, and may have written to the old place.
+ */
+bool neuron_chunk_replace(struct neuron_chunk *chunk, struct neuron_buddy_block *block, u64 addr)
+{
+	struct neuron_client *client = chunk->client;
+	bool ok;
+
+	xa_lock(&client->handles);
+	ok = chunk->moving == NEURON_MOVING && neuron_chunk_idle(chunk);
+	WRITE_ONCE(chunk->moving, NEURON_MOVING_NOT);
+	if (ok) {
+		neuron_handle_unlink(client, &chunk->own);
+		swap(chunk->block, *block);
+		chunk->addr = addr;
+		neuron_handle_link(client, &chunk->own);
+		neuron_hbm_note_move(&client->nd->hbm[chunk->hbm], chunk, block->addr);
+	}
+	xa_unlock(&client->handles);
+	return ok;
 }

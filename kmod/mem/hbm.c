@@ -32,6 +32,7 @@ int neuron_hbm_init(struct neuron_device *nd, u32 index)
 		return -EINVAL;
 	spin_lock_init(&hbm->lock);
 	mutex_init(&hbm->scrub_lock);
+	init_waitqueue_head(&hbm->move_wait);
 	spin_lock_init(&hbm->watch_lock);
 	hbm->watched = RB_ROOT_CACHED;
 	hbm->nd = nd;
@@ -174,6 +175,25 @@ static void neuron_hbm_note_refusal(struct neuron_hbm *hbm, const struct neuron_
 			      neuron_hbm_ask(req), req->addr, req->size,
 			      ktime_get_mono_fast_ns());
 	r->free = why->free >> PAGE_SHIFT;
+}
+
+/**
+ * neuron_hbm_note_move() - record that a chunk has another place
+ * @hbm: the HBM
+ * @chunk: has its new block
+ * @from: where it was
+ *
+ * Context: process, also under client.handles: it is recorded before its end.
+ */
+void neuron_hbm_note_move(struct neuron_hbm *hbm, const struct neuron_chunk *chunk, u64 from)
+{
+	struct neuron_record *r;
+
+	spin_lock(&hbm->lock);
+	r = neuron_hbm_record(hbm, chunk, NEURON_NATIVE_EVENT_MOVE, 0, chunk->block.addr,
+			      chunk->block.size, ktime_get_mono_fast_ns());
+	r->free = from >> PAGE_SHIFT;
+	spin_unlock(&hbm->lock);
 }
 
 /**
@@ -376,6 +396,23 @@ int neuron_hbm_capped(struct neuron_hbm *hbm, struct neuron_chunk *chunk,
 	return -ENOMEM;
 }
 
+static u64 neuron_hbm_moves(struct neuron_hbm *hbm)
+{
+	return READ_ONCE(hbm->moves) + READ_ONCE(hbm->move_failures);
+}
+
+/*
+ * A request was refused that had seen @seen moves.  Is it to try again, because a move held
+ * memory meanwhile?  Waits for its end.
+ */
+static bool neuron_hbm_moved(struct neuron_hbm *hbm, u64 seen)
+{
+	if (READ_ONCE(hbm->held))
+		wait_event_killable(hbm->move_wait, neuron_hbm_moves(hbm) != seen ||
+				    !READ_ONCE(hbm->held));
+	return neuron_hbm_moves(hbm) != seen;
+}
+
 /**
  * neuron_hbm_alloc() - allocate device memory for a chunk and charge it
  * @nd: device
@@ -399,6 +436,7 @@ int neuron_hbm_alloc(struct neuron_device *nd, struct neuron_chunk *chunk, u64 a
 		.flags = flags,
 	};
 	bool scrub;
+	u64 moves;
 	int err;
 
 	err = neuron_hbm_ready(hbm);
@@ -416,6 +454,7 @@ int neuron_hbm_alloc(struct neuron_device *nd, struct neuron_chunk *chunk, u64 a
 	if (err)
 		return neuron_hbm_capped(hbm, chunk, &req, err, why);
 	scrub = READ_ONCE(hbm->scrub);
+	moves = neuron_hbm_moves(hbm);
 	err = neuron_hbm_take(hbm, chunk, &req, &chunk->block, why);
 	if (err == -ENOSPC && (scrub || READ_ONCE(hbm->scrub))) {
 		/* The missing memory may be the piece that is being scrubbed. */
@@ -423,6 +462,8 @@ int neuron_hbm_alloc(struct neuron_device *nd, struct neuron_chunk *chunk, u64 a
 		err = neuron_hbm_take(hbm, chunk, &req, &chunk->block, why);
 		mutex_unlock(&hbm->scrub_lock);
 	}
+	if (err == -ENOSPC && !chunk->client->kernel && neuron_hbm_moved(hbm, moves))
+		err = neuron_hbm_take(hbm, chunk, &req, &chunk->block, why);
 	if (err)
 		neuron_dmem_uncharge(chunk);
 	if (err)
@@ -595,6 +636,9 @@ void neuron_hbm_stats(struct neuron_hbm *hbm, struct neuron_client *client,
 	stats->driver = hbm->driver;
 	stats->own_process = client ? client->hbm_bytes[hbm->index] : 0;
 	stats->fail_capped = hbm->fail_capped;
+	stats->moves = hbm->moves;
+	stats->moved_bytes = hbm->moved_bytes;
+	stats->move_failures = hbm->move_failures;
 	neuron_hbm_read(hbm, &bs);
 	spin_unlock(&hbm->lock);
 

@@ -6,6 +6,7 @@
 #include <linux/mutex.h>
 #include <linux/rbtree.h>
 #include <linux/spinlock.h>
+#include <linux/wait.h>
 
 #include "../base/device.h"
 #include "../compat/compat.h"
@@ -22,7 +23,8 @@ struct neuron_scrub;
 
 /**
  * struct neuron_hbm - one HBM
- * @lock: @buddy, @used, @fail_capped, @recorder and client.hbm_bytes[index]
+ * @lock: @buddy, @used, @fail_capped, @recorder, @moves, @moved_bytes, @move_failures and
+ *	  client.hbm_bytes[index]
  * @nd: the device
  * @buddy: the allocator; NULL until the first allocation
  * @base: device address
@@ -33,6 +35,12 @@ struct neuron_scrub;
  * @recorder: what happened last; made with @buddy
  * @scrub_lock: held while memory is taken for scrubbing
  * @scrub: the scrub under way, NULL = none; not dereferenced
+ * @compacting: memory is being moved; set with xchg()
+ * @held: a move holds a place that it may give back
+ * @moves: allocations moved so far
+ * @moved_bytes: their bytes
+ * @move_failures: moves given up
+ * @move_wait: woken when one of these changes
  * @watch_lock: @watched
  * @watched: ranges by user, mem/watch.c
  * @dmem: the HBM as the device-memory cgroup controller knows it
@@ -49,6 +57,12 @@ struct neuron_hbm {
 	struct neuron_recorder *recorder;
 	struct mutex scrub_lock;
 	struct neuron_scrub *scrub;
+	bool compacting;
+	bool held;
+	u64 moves;
+	u64 moved_bytes;
+	u64 move_failures;
+	wait_queue_head_t move_wait;
 	spinlock_t watch_lock;
 	struct rb_root_cached watched;
 #ifdef NEURON_DMEM
@@ -69,6 +83,7 @@ void neuron_hbm_free(struct neuron_device *nd, struct neuron_chunk *chunk);
 void neuron_hbm_free_batch(struct neuron_device *nd, struct neuron_chunk **chunks, u32 n);
 int neuron_hbm_capped(struct neuron_hbm *hbm, struct neuron_chunk *chunk,
 		      const struct neuron_buddy_request *req, int err, struct neuron_failure *why);
+void neuron_hbm_note_move(struct neuron_hbm *hbm, const struct neuron_chunk *chunk, u64 from);
 void neuron_hbm_explain(struct neuron_hbm *hbm, u64 align, enum neuron_buddy_cause cause,
 			struct neuron_failure *why);
 int neuron_hbm_take(struct neuron_hbm *hbm, struct neuron_chunk *chunk,

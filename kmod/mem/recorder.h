@@ -14,7 +14,7 @@
  * @page: number of its first page in the HBM
  * @pages: its length; what was asked for, at most U32_MAX
  * @client: low half of client.id
- * @free: refused: free pages
+ * @free: refused: free pages; moved: @page before
  * @owner: number of the owner
  * @what: enum neuron_native_event_kind, and NEURON_NATIVE_REASON_* << 4
  * @core: core charged

@@ -10,6 +10,7 @@
 #define neuron_chunk_put	handle_chunk_put
 #define neuron_chunk_range	handle_chunk_range
 #define neuron_chunks_free	handle_chunks_free
+#define neuron_hbm_note_move	handle_note_move
 
 #include "../../kmod/mem/handle.c"
 
@@ -23,6 +24,8 @@ static struct {
 	struct neuron_client client, other;
 	u32 puts, batches, largest, freed;
 	bool refuse;
+	struct neuron_device nd;
+	u64 from;
 } state;
 
 bool neuron_chunk_admit(struct neuron_chunk *chunk, enum neuron_user as)
@@ -56,6 +59,13 @@ int neuron_chunk_range(const struct neuron_chunk *chunk, u64 off, u64 len)
 	return len && off + len <= chunk->size ? 0 : -EINVAL;
 }
 
+/* Before anybody can free it. */
+void neuron_hbm_note_move(struct neuron_hbm *hbm, const struct neuron_chunk *chunk, u64 from)
+{
+	lockdep_assert_held(&chunk->client->handles.xa_lock);
+	state.from = from;
+}
+
 void neuron_chunks_free(struct neuron_client *client, struct neuron_chunk **chunks, u32 n)
 {
 	state.batches++;
@@ -77,6 +87,7 @@ static int handle_init(struct kunit *test)
 
 	memset(&state, 0, sizeof(state));
 	client_init(&state.client);
+	state.client.nd = &state.nd;
 	client_init(&state.other);
 	for (i = 0; i < NR; i++) {
 		struct neuron_chunk *chunk = &state.chunk[i];
@@ -306,6 +317,124 @@ static void handle_teardown(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kref_read(&user->ref), 1u);
 }
 
+/* Movable memory is found by its address while that is to stay. */
+static void handle_pin(struct kunit *test)
+{
+	struct neuron_client *client = &state.client, *other = &state.other;
+	struct neuron_chunk *chunk = &state.chunk[1];
+	u32 own, import;
+	u64 addr = 0;
+
+	chunk->movable = 1;
+	KUNIT_ASSERT_EQ(test, neuron_chunk_publish(chunk, &own), 0);
+	KUNIT_EXPECT_EQ(test, neuron_chunk_address(client, own, &addr), -EOPNOTSUPP);
+	KUNIT_EXPECT_NULL(test, neuron_chunk_find(client, ADDR(1), 1, NEURON_USER_RING));
+	KUNIT_EXPECT_EQ(test, neuron_chunk_pin(client, own, false, &addr), -EINVAL);
+	KUNIT_EXPECT_EQ(test, neuron_chunk_pin(client, own, true, &addr), 0);
+	KUNIT_EXPECT_EQ(test, addr, ADDR(1));
+	KUNIT_EXPECT_EQ(test, neuron_chunk_pin(client, own, true, &addr), 0);
+	KUNIT_EXPECT_EQ(test, neuron_chunk_pin(client, own, false, NULL), 0);
+	KUNIT_EXPECT_EQ(test, neuron_chunk_address(client, own, &addr), 0);
+	KUNIT_EXPECT_PTR_EQ(test, neuron_chunk_find(client, ADDR(1), 1, NEURON_USER_NONE), chunk);
+	neuron_chunk_put(chunk);
+	chunk->users[NEURON_USER_PIN - 1] = U32_MAX;
+	KUNIT_EXPECT_EQ(test, neuron_chunk_pin(client, own, true, &addr), -EOVERFLOW);
+	chunk->users[NEURON_USER_PIN - 1] = 1;
+	KUNIT_EXPECT_EQ(test, neuron_chunk_pin(client, own, false, NULL), 0);
+	KUNIT_EXPECT_NULL(test, neuron_chunk_find(client, ADDR(1), 1, NEURON_USER_NONE));
+
+	/* An import keeps it, for whoever has one. */
+	KUNIT_ASSERT_EQ(test, neuron_chunk_import(other, chunk, &import), 0);
+	KUNIT_EXPECT_EQ(test, neuron_chunk_address(other, import, &addr), 0);
+	KUNIT_EXPECT_EQ(test, neuron_chunk_pin(other, import, true, &addr), -EPERM);
+	KUNIT_EXPECT_EQ(test, neuron_chunk_pin(other, import + 1, true, &addr), -ENOENT);
+	KUNIT_EXPECT_EQ(test, neuron_chunk_unpublish(other, import), 0);
+	KUNIT_EXPECT_EQ(test, neuron_chunk_unpublish(client, own), 0);
+	KUNIT_EXPECT_EQ(test, neuron_chunk_pin(client, own, true, &addr), -ENOENT);
+	KUNIT_EXPECT_EQ(test, neuron_chunk_address(client, own, &addr), -ENOENT);
+}
+
+/* Only what is movable and has no user of any kind begins to move. */
+static void handle_idle(struct kunit *test)
+{
+	struct neuron_client *client = &state.client;
+	struct neuron_chunk *chunk = &state.chunk[0];
+	u8 align = 0;
+	u32 i;
+
+	publish(test, 0, 3);
+	KUNIT_EXPECT_NULL(test, neuron_chunk_find_idle(client, ADDR(0), true, &align));
+	chunk->movable = 4;
+	for (i = 0; i < ARRAY_SIZE(chunk->users); i++) {
+		chunk->users[i] = 1;
+		KUNIT_EXPECT_NULL(test, neuron_chunk_find_idle(client, ADDR(0), true, &align));
+		chunk->users[i] = 0;
+	}
+	chunk->kind = NEURON_CHUNK_RING;
+	KUNIT_EXPECT_NULL(test, neuron_chunk_find_idle(client, ADDR(0), true, &align));
+	chunk->kind = NEURON_CHUNK_PLAIN;
+	KUNIT_EXPECT_NULL(test, neuron_chunk_find_idle(client, ADDR(0) + 1, true, &align));
+	KUNIT_EXPECT_PTR_EQ(test, neuron_chunk_find_idle(client, ADDR(0), false, &align), chunk);
+	KUNIT_EXPECT_EQ(test, chunk->moving, NEURON_MOVING_NOT);
+	KUNIT_EXPECT_EQ(test, align, 3);
+	KUNIT_EXPECT_PTR_EQ(test, neuron_chunk_find_idle(client, ADDR(0), true, &align), chunk);
+	KUNIT_EXPECT_EQ(test, chunk->moving, NEURON_MOVING);
+	KUNIT_EXPECT_NULL(test, neuron_chunk_find_idle(client, ADDR(0), true, &align));
+	neuron_chunk_spoil_move(chunk);
+	KUNIT_EXPECT_NULL(test, neuron_chunk_find_idle(client, ADDR(0), true, &align));
+	KUNIT_EXPECT_EQ(test, kref_read(&chunk->ref), 3u);
+	neuron_chunk_put(chunk);
+	neuron_chunk_put(chunk);
+	chunk->moving = NEURON_MOVING_NOT;
+}
+
+/* A chunk changes its place if nobody came who may have written to it, or who is still there. */
+static void handle_replace(struct kunit *test)
+{
+	struct neuron_client *client = &state.client;
+	struct neuron_chunk *chunk = &state.chunk[0];
+	struct neuron_buddy_block block = { .addr = 7 };
+	u64 to = ADDR(500);
+	u8 align;
+	u32 i;
+
+	publish(test, 0, 3);
+	chunk->movable = 1;
+	chunk->block.addr = 5;
+	for (i = NEURON_USER_NONE + 1; i < NEURON_NR_USERS; i++) {
+		bool reader = i == NEURON_USER_READER;
+
+		KUNIT_ASSERT_PTR_EQ(test, neuron_chunk_find_idle(client, ADDR(0), true, &align),
+				    chunk);
+		KUNIT_EXPECT_PTR_EQ(test, neuron_chunk_use(client, 1, i), chunk);
+		KUNIT_EXPECT_EQ(test, chunk->moving == NEURON_MOVING, reader);
+		/* A reader that is still there. */
+		if (!reader)
+			neuron_chunk_unuse(chunk, i);
+		KUNIT_EXPECT_FALSE(test, neuron_chunk_replace(chunk, &block, to));
+		if (reader)
+			neuron_chunk_unuse(chunk, i);
+		neuron_chunk_put(chunk);
+		KUNIT_EXPECT_EQ(test, chunk->addr, ADDR(0));
+	}
+
+	KUNIT_ASSERT_PTR_EQ(test, neuron_chunk_find_idle(client, ADDR(0), true, &align), chunk);
+	neuron_chunk_unuse(neuron_chunk_use(client, 1, NEURON_USER_READER), NEURON_USER_READER);
+	KUNIT_EXPECT_TRUE(test, neuron_chunk_replace(chunk, &block, to));
+	neuron_chunk_put(chunk);
+	KUNIT_EXPECT_EQ(test, chunk->addr, to);
+	KUNIT_EXPECT_EQ(test, chunk->block.addr, 7);
+	KUNIT_EXPECT_EQ(test, block.addr, 5);
+	KUNIT_EXPECT_EQ(test, state.from, 5);
+	KUNIT_EXPECT_EQ(test, chunk->own.number, 1u);
+	KUNIT_EXPECT_NULL(test, neuron_chunk_find_idle(client, ADDR(0), true, &align));
+	/* It is found at the new place, among the others, and can go again. */
+	KUNIT_EXPECT_PTR_EQ(test, neuron_chunk_find_idle(client, to, true, &align), chunk);
+	KUNIT_EXPECT_EQ(test, neuron_chunk_unpublish(client, 1), 0);
+	KUNIT_EXPECT_FALSE(test, neuron_chunk_replace(chunk, &block, ADDR(0)));
+	KUNIT_EXPECT_EQ(test, kref_read(&chunk->ref), 1u);
+}
+
 static struct kunit_case handle_cases[] = {
 	KUNIT_CASE(handle_numbers),
 	KUNIT_CASE(handle_lazy_index),
@@ -314,6 +443,9 @@ static struct kunit_case handle_cases[] = {
 	KUNIT_CASE(handle_import),
 	KUNIT_CASE(handle_revoke),
 	KUNIT_CASE(handle_teardown),
+	KUNIT_CASE(handle_pin),
+	KUNIT_CASE(handle_idle),
+	KUNIT_CASE(handle_replace),
 	{}
 };
 

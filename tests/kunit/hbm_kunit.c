@@ -64,6 +64,8 @@ static struct {
 	/* A scrub that begins or ends during the first attempt; who holds its lock. */
 	struct neuron_scrub *scrub;
 	bool scrub_changes, scrub_locked;
+	u32 moves;			/* that end during an attempt */
+	struct work_struct move;	/* ends one that holds memory */
 	u64 watched, watched_len;	/* what became free last */
 } hw;
 
@@ -145,6 +147,7 @@ bool neuron_limit_charge(struct neuron_chunk *chunk, u64 bytes, u64 *limit)
 	hw.scrub_locked = mutex_is_locked(&hbm->scrub_lock);
 	if (hw.scrub_changes)
 		hbm->scrub = hw.scrub;
+	hbm->moves += hw.moves;
 	if (bytes > hw.limit - hw.charged) {
 		*limit = hw.limit;
 		return false;
@@ -578,6 +581,42 @@ static void hbm_scrubbed(struct kunit *test)
 	}
 }
 
+static void hbm_end_move(struct work_struct *work)
+{
+	struct neuron_hbm *hbm = &hw.nd.hbm[1];
+
+	WRITE_ONCE(hbm->move_failures, 1);
+	WRITE_ONCE(hbm->held, false);
+	wake_up_all(&hbm->move_wait);
+}
+
+/* Nor is a request refused because of memory that a move held meanwhile, or holds. */
+static void hbm_moved(struct kunit *test)
+{
+	struct neuron_hbm *hbm = &hw.nd.hbm[1];
+	struct neuron_failure why = no_failure();
+	struct neuron_chunk chunk;
+	u32 i;
+
+	hw.limit = 2 * SIZE;
+	for (i = 0; i < 3; i++) {
+		chunk = chunk_of(i == 2 ? &hw.kclient : &hw.client, SIZE);
+		hw.attempts = 0;
+		hw.moves = i;
+		KUNIT_EXPECT_EQ(test, neuron_hbm_alloc(&hw.nd, &chunk, SZ_4K, 0, &why), -ENOMEM);
+		KUNIT_EXPECT_EQ(test, hw.attempts, i == 1 ? 2 : 1);
+	}
+	hw.moves = 0;
+	hw.attempts = 0;
+	INIT_WORK(&hw.move, hbm_end_move);
+	hbm->held = true;
+	schedule_work(&hw.move);
+	chunk = chunk_of(&hw.client, SIZE);
+	KUNIT_EXPECT_EQ(test, neuron_hbm_alloc(&hw.nd, &chunk, SZ_4K, 0, &why), -ENOMEM);
+	flush_work(&hw.move);
+	KUNIT_EXPECT_EQ(test, hw.attempts, 2);
+}
+
 /* A chunk gets longer by what is behind it, or what is behind it is free again. */
 static void hbm_join_and_split(struct kunit *test)
 {
@@ -721,6 +760,7 @@ static struct kunit_case hbm_cases[] = {
 	KUNIT_CASE(hbm_injected),
 	KUNIT_CASE(hbm_again),
 	KUNIT_CASE(hbm_scrubbed),
+	KUNIT_CASE(hbm_moved),
 	KUNIT_CASE(hbm_join_and_split),
 	KUNIT_CASE(hbm_owners),
 	KUNIT_CASE(hbm_owner_time),

@@ -267,7 +267,7 @@ static void host_user_pages(struct kunit *test)
 /* The device goes: its view ends, the memory does not. */
 static void host_detached(struct kunit *test)
 {
-	struct neuron_chunk a, b, c;
+	static struct neuron_chunk a, b, c;	/* too large for the stack */
 
 	KUNIT_ASSERT_EQ(test, host_alloc(&a, 3), 0);
 	host.base += 16 * PAGE_SIZE;
