@@ -130,7 +130,7 @@ kernel_dependent='^(00-load|40-udev|card_like|configfs|crwl|death|dmabuf|dmem|dr
 
 # What happens on two processors at once, or cannot be had in User Mode Linux.  That one
 # has the other checks of the debug kernel, and runs all tests in a tenth of the time.
-concurrent='^(00-load|async|crwl|death|dmabuf|dmem|eventfd|fuzz_ioctl|grow|host_memory|memcg|mmap|notify|nrt_async|nrt_kill|nrt_life|pairs|process|removal|reset|scrub|stress|trace|zerocopy|zz-unload)\.'
+concurrent='^(00-load|async|crwl|death|dmabuf|dmem|eventfd|fuzz_ioctl|grow|host_memory|memcg|mmap|move|notify|nrt_async|nrt_kill|nrt_life|pairs|process|removal|reset|scrub|stress|trace|zerocopy|zz-unload)\.'
 
 # What the driver does in another way for a card: the device of the guest is like one.
 card_like='^(00-load|async|dma_compute|driver|eventfd|mmap|notify|process|removal|scrub|zerocopy|zz-unload)\.'
@@ -272,7 +272,7 @@ run_step() {
 			step card-demo with_card env CARD=trn2 tests/demo.sh
 			step card-shell with_card tests/vm/shell.py card ;;
 	card-all)	step card-all on_card card-all 6.12 trn2:64 compat \
-				ioctl_hostile neuron_group process reset vendor_table
+				ioctl_hostile move neuron_group process reset vendor_table
 			step card-two with_card tests/vm/run.sh 6.12 --stack --mem 1536 \
 				--card trn1 --card inf2 --log card-two --test tests/card/guest_two.c
 			# An emulated processor has addresses for 1 TiB: no room for all of BAR 4.

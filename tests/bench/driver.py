@@ -80,6 +80,11 @@ def main():
         for way in ("to", "from"):
             row(f"copy of {size} MiB {way} the device, against memcpy", "0.3", "0.8", 0.8,
                 single("copy", f"{size} MiB {way} the device", "{:.2f}"), False)
+    for size in (1, 16, 64):
+        row(f"move of {size} MiB, against a copy to memory that is new", "", "0.8", 0.8,
+            single("move", f"{size} MiB, against a copy to new memory", "{:.2f}"), False)
+        row(f"move of {size} MiB, against a copy to memory that was written", "", "report", None,
+            single("move", f"{size} MiB, against a copy to old memory", "{:.2f}"), False)
     for arch in ("trn1", "trn2"):
         row(f"kernel memory per device at rest, {arch}, KiB", "5 MB", "256", 256,
             single("memory", f"KiB per device at rest, {arch}", "{:.0f}"))

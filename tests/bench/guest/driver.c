@@ -4,7 +4,7 @@
  * (COMPATIBLE_VERSION) and getppid() of the same machine. One JSON object per
  * line; ../driver.py makes the table.
  *
- * usage: driver-bench [WORK...]: heap checkerboard churn close copy rest ring sysfs
+ * usage: driver-bench [WORK...]: heap checkerboard churn close copy move rest ring sysfs
  *	  processes; all of them if none is named
  */
 #define _GNU_SOURCE
@@ -738,6 +738,88 @@ static void work_processes(void)
 	reload("arch=trn1");
 }
 
+static u64 alloc_as(int fd, u64 size, u32 flags)
+{
+	struct neuron_native_mem_alloc a = {
+		.size = sizeof(a), .bytes = size, .flags = flags,
+		.mem_type = NEURON_MEMALLOC_TYPE_TENSORS_DEVICE,
+	};
+
+	if (ioctl(fd, NEURON_NATIVE_MEM_ALLOC, &a))
+		give_up("alloc_as");
+	return a.mem_handle;
+}
+
+static u64 copy_time(int fd, u64 to, u64 from, u64 size)
+{
+	struct neuron_ioctl_mem_copy64 c = {
+		.src_mem_handle = from, .dst_mem_handle = to, .size = size,
+	};
+	u64 t = now();
+
+	if (ioctl(fd, NEURON_IOCTL_MEM_COPY64, &c))
+		give_up("copy");
+	return now() - t;
+}
+
+/*
+ * A chunk of @size between two holes, in the last four @size of the HBM: a request for two moves
+ * it.  Beside it a copy to memory that nobody has had yet, as the new place is, and once more.
+ */
+static void move_once(int fd, u64 size, u64 *best)
+{
+	struct neuron_native_mem_compact m = { .size = sizeof(m), .bytes = 2 * size };
+	char *data = malloc(size);
+	u64 handle[4], to, t[3];
+	u32 i;
+
+	memset(data, 1, size);
+	for (i = 0; i < 4; i++)
+		handle[i] = alloc_as(fd, size, i == 2 ? NEURON_NATIVE_ALLOC_MOVABLE : 0);
+	if (buf_copy(fd, handle[2], data, size, 1))
+		give_up("fill");
+	must_free(fd, handle[1]);
+	must_free(fd, handle[3]);
+	to = alloc_as(fd, size, 0);
+	t[0] = copy_time(fd, to, handle[2], size);
+	t[1] = copy_time(fd, to, handle[2], size);
+	must_free(fd, to);
+	t[2] = now();
+	if (ioctl(fd, NEURON_NATIVE_MEM_COMPACT, &m) || m.moves != 1)
+		give_up("move");
+	t[2] = now() - t[2];
+	for (i = 0; i < 3; i++)
+		best[i] = t[i] < best[i] ? t[i] : best[i];
+	must_free(fd, handle[0]);
+	must_free(fd, handle[2]);
+	free(data);
+}
+
+static void work_move(void)
+{
+	static const u64 sizes[] = { MIB, 16 * MIB, 64 * MIB };
+	int fd = open_device(0);
+	char what[64];
+	u32 i, rep;
+
+	for (i = 0; i < 3; i++) {
+		struct neuron_native_hbm_stats s = { .size = sizeof(s) };
+		u64 best[3] = { ~0ULL, ~0ULL, ~0ULL }, filler;
+
+		if (ioctl(fd, NEURON_NATIVE_HBM_STATS, &s))
+			give_up("figures");
+		filler = alloc_as(fd, s.largest_free - 4 * sizes[i], NEURON_NATIVE_ALLOC_LOW);
+		for (rep = 0; rep < 12; rep++)
+			move_once(fd, sizes[i], best);
+		snprintf(what, sizeof(what), "%llu MiB, against a copy to new memory", sizes[i] / MIB);
+		value("move", what, (double)best[0] / best[2]);
+		snprintf(what, sizeof(what), "%llu MiB, against a copy to old memory", sizes[i] / MIB);
+		value("move", what, (double)best[1] / best[2]);
+		must_free(fd, filler);
+	}
+	close(fd);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -748,6 +830,7 @@ static const struct {
 	{ "churn", work_churn },
 	{ "close", work_close },
 	{ "copy", work_copy },
+	{ "move", work_move },
 	{ "ring", work_ring },
 	{ "sysfs", work_sysfs },
 	{ "processes", work_processes },

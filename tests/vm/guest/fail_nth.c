@@ -98,6 +98,15 @@ FORMAT(native_alloc_host, NEURON_NATIVE_MEM_ALLOC, struct neuron_native_mem_allo
        .flags = NEURON_NATIVE_ALLOC_HOST)
 FORMAT(native_grow, NEURON_NATIVE_MEM_GROW, struct neuron_native_mem_grow,
        .size = sizeof(a), .mem_handle = dev2, .bytes = 2 * BIG)
+FORMAT(native_alloc_movable, NEURON_NATIVE_MEM_ALLOC, struct neuron_native_mem_alloc,
+       .size = sizeof(a), .bytes = BIG, .mem_type = NEURON_MEMALLOC_TYPE_TENSORS_DEVICE,
+       .flags = NEURON_NATIVE_ALLOC_MOVABLE)
+FORMAT(native_pin, NEURON_NATIVE_MEM_PIN, struct neuron_native_mem_pin,
+       .size = sizeof(a), .mem_handle = dev2)
+FORMAT(native_unpin, NEURON_NATIVE_MEM_UNPIN, struct neuron_native_mem_unpin,
+       .size = sizeof(a), .mem_handle = dev2)
+FORMAT(native_compact, NEURON_NATIVE_MEM_COMPACT, struct neuron_native_mem_compact,
+       .size = sizeof(a))
 FORMAT(native_export, NEURON_NATIVE_MEM_EXPORT, struct neuron_native_mem_export,
        .size = sizeof(a), .mem_handle = dev1)
 FORMAT(native_import, NEURON_NATIVE_MEM_IMPORT, struct neuron_native_mem_import,
@@ -415,6 +424,17 @@ static int start_async(void)
 	return err;
 }
 
+/* A hole below movable memory, which would go there. */
+static int leave_hole(void)
+{
+	struct neuron_native_mem_alloc a = {
+		.size = sizeof(a), .bytes = BIG, .mem_type = NEURON_MEMALLOC_TYPE_TENSORS_DEVICE,
+	};
+
+	return call(fd, NEURON_NATIVE_MEM_ALLOC, &a) ?: native_alloc_movable() ?:
+	       mem_free(fd, a.mem_handle);
+}
+
 /* Another process exports memory, and goes: only the dma-buf keeps it. */
 static int export_elsewhere(void)
 {
@@ -498,6 +518,10 @@ static const struct op ops[] = {
 	{ "NATIVE_MEM_ALLOC", native_alloc, 0, NULL },
 	{ "NATIVE_MEM_ALLOC, host memory", native_alloc_host, 0, NULL },
 	{ "NATIVE_MEM_GROW", native_grow, STAYS, NULL },
+	{ "NATIVE_MEM_ALLOC, movable", native_alloc_movable, 0, NULL },
+	{ "NATIVE_MEM_PIN", native_pin, 0, NULL },
+	{ "NATIVE_MEM_UNPIN", native_unpin, STAYS, native_pin },
+	{ "NATIVE_MEM_COMPACT", native_compact, STAYS, leave_hole },
 	{ "NATIVE_FAILURES", native_failures, 0, NULL },
 	{ "NATIVE_HBM_RANGES", native_ranges, 0, NULL },
 	{ "NATIVE_OWNER", native_owner, 0, NULL },
@@ -622,6 +646,9 @@ static void look(int looker, struct state *s)
 		h->fail_fragmented = 0;
 		h->fail_alignment = 0;
 		h->fail_capped = 0;
+		h->moves = 0;
+		h->moved_bytes = 0;
+		h->move_failures = 0;
 	}
 	for (i = 0; i < geo.nr_cores; i++) {
 		s->core[i].size = sizeof(s->core[i]);

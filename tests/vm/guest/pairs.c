@@ -69,6 +69,23 @@ static uint64_t take(uint64_t bytes, uint64_t *pa)
 	return a.mem_handle;
 }
 
+static int pin(void)
+{
+	struct neuron_native_mem_pin p = { .size = sizeof(p), .mem_handle = it.handle };
+	int err = call(fd, NEURON_NATIVE_MEM_PIN, &p);
+
+	if (!err)
+		__atomic_store_n(&it.pa, p.pa, __ATOMIC_RELAXED);
+	return err;
+}
+
+static int unpin(void)
+{
+	struct neuron_native_mem_unpin p = { .size = sizeof(p), .mem_handle = it.handle };
+
+	return call(fd, NEURON_NATIVE_MEM_UNPIN, &p);
+}
+
 static int buf_copy(uint64_t handle, uint64_t off, void *buf, uint64_t size, int to)
 {
 	struct neuron_ioctl_mem_buf_copy64 c = {
@@ -127,6 +144,15 @@ static int do_shrink(void)
 static int do_grow(void)
 {
 	return resize(it.handle, 2 * SIZE, 0);
+}
+
+/* It may have another place afterwards, or none that is known. */
+static int do_compact(void)
+{
+	struct neuron_native_mem_compact c = { .size = sizeof(c) };
+	int err = unpin();
+
+	return err ?: call(fd, NEURON_NATIVE_MEM_COMPACT, &c) ?: pin();
 }
 
 static int do_shrink_import(void)
@@ -440,7 +466,8 @@ static const struct act {
 	ACT("descriptors", do_descriptors), ACT("copyout", do_copyout),
 	ACT("nq-init", do_nq_init), ACT("reset", do_reset), ACT("semaphore", do_semaphore),
 	ACT("engine", do_engine), ACT("info", do_info), ACT("alloc", do_alloc),
-	ACT("scrub", do_scrub), ACT("fork", do_fork),
+	ACT("scrub", do_scrub), ACT("fork", do_fork), ACT("compact", do_compact),
+	ACT("pin", pin), ACT("unpin", unpin),
 	ENDS("close", do_close, 1), ENDS("exit", do_exit, 1), ENDS("remove", do_remove, 2),
 };
 
@@ -582,11 +609,31 @@ static int run_both(const struct act *a, const struct act *b)
 	return err == 10000 || helper.err == 10000 ? MARK_SEEN : GOOD;
 }
 
+/* The object is movable, and pinned; below it there is a hole that it can go to. */
+static uint64_t take_movable(void)
+{
+	struct neuron_native_mem_alloc a = {
+		.size = sizeof(a), .bytes = SIZE,
+		.flags = NEURON_NATIVE_ALLOC_LOW | NEURON_NATIVE_ALLOC_MOVABLE,
+		.mem_type = NEURON_MEMALLOC_TYPE_TENSORS_DEVICE,
+	};
+	uint64_t below = take(SIZE, NULL);
+
+	it.other = take(SIZE, NULL);
+	it.handle = call(fd, NEURON_NATIVE_MEM_ALLOC, &a) ? 0 : a.mem_handle;
+	mem_free(fd, below);
+	return !it.handle || pin() ? 0 : it.handle;
+}
+
 /* The object, and one thing that uses it: mostly a mapping. */
 static int dress(void)
 {
-	it.handle = take(SIZE, &it.pa);
-	it.other = take(SIZE, NULL);
+	if (rand_r(&seed) % 2) {
+		it.handle = take(SIZE, &it.pa);
+		it.other = take(SIZE, NULL);
+	} else {
+		it.handle = take_movable();
+	}
 	if (!it.handle || !it.other)
 		return NO_OBJECT;
 	switch (rand_r(&seed) % 8) {
