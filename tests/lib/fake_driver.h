@@ -62,6 +62,8 @@
 struct fake_chunk {
 	bool used;		/* has a handle */
 	bool host;
+	bool movable;
+	unsigned int pins;
 	unsigned int refs;	/* handle, rings */
 	uint64_t address;
 	uint64_t bytes;
@@ -288,7 +290,52 @@ static int fake_alloc(struct fake_device *d, struct neuron_native_mem_alloc *a)
 	if (!c->host)
 		d->used[zone] += bytes;
 	d->by_category[c->category] += bytes;
-	a->pa = a->mmap_offset = c->address;
+	c->movable = a->flags & NEURON_NATIVE_ALLOC_MOVABLE;
+	a->pa = a->mmap_offset = c->movable ? 0 : c->address;
+	return 0;
+}
+
+static int fake_pin(struct fake_device *d, struct neuron_native_mem_pin *p)
+{
+	struct fake_chunk *c = fake_chunk(d, p->mem_handle);
+
+	assert_int_equal(p->size, sizeof(*p));
+	if (!c)
+		return ENOENT;
+	c->pins++;
+	p->pa = p->mmap_offset = c->address;
+	return 0;
+}
+
+static int fake_unpin(struct fake_device *d, struct neuron_native_mem_unpin *p)
+{
+	struct fake_chunk *c = fake_chunk(d, p->mem_handle);
+
+	assert_int_equal(p->size, sizeof(*p));
+	if (!c)
+		return ENOENT;
+	return c->pins ? c->pins--, 0 : EINVAL;
+}
+
+/* All that can move moves, to addresses that were never used. */
+static int fake_compact(struct fake_device *d, struct neuron_native_mem_compact *m)
+{
+	assert_int_equal(m->size, sizeof(*m));
+	assert_false(m->flags || m->moves || m->moved_bytes || m->largest);
+	if (m->hbm >= FAKE_HBMS || m->align & (m->align - 1))
+		return EINVAL;
+	for (unsigned int i = 0; i < FAKE_CHUNKS; i++) {
+		struct fake_chunk *c = &d->chunk[i];
+
+		if (!c->used || c->refs > 1 || !c->movable || c->pins || c->hbm != m->hbm)
+			continue;
+		c->address = d->bump[m->hbm] + ((uint64_t)m->hbm << 42) + (1ull << 30);
+		d->bump[m->hbm] += c->bytes;
+		m->moves++;
+		m->moved_bytes += c->bytes;
+		fake.reason = NEURON_NATIVE_REASON_NONE;
+	}
+	m->largest = FAKE_HBM_SIZE - d->used[m->hbm];
 	return 0;
 }
 
@@ -380,7 +427,7 @@ static uint8_t *fake_memory(struct fake_device *d, uint64_t address, uint64_t by
 	for (unsigned int i = 0; i < FAKE_CHUNKS; i++) {
 		struct fake_chunk *c = &d->chunk[i];
 
-		if (c->refs && address >= c->address && address - c->address < c->bytes)
+		if (c->refs && (!c->movable || c->pins) && address >= c->address && address - c->address < c->bytes)
 			return bytes <= c->bytes - (address - c->address) ?
 			       c->data + (address - c->address) : NULL;
 	}
@@ -1128,6 +1175,12 @@ static int fake_ioctl_memory(struct fake_device *d, unsigned long cmd, void *arg
 		return fake_copy_wait(d, arg);
 	case NEURON_NATIVE_MEM_GROW:
 		return fake_grow(d, arg);
+	case NEURON_NATIVE_MEM_PIN:
+		return fake_pin(d, arg);
+	case NEURON_NATIVE_MEM_UNPIN:
+		return fake_unpin(d, arg);
+	case NEURON_NATIVE_MEM_COMPACT:
+		return fake_compact(d, arg);
 	case NEURON_NATIVE_MEM_EXPORT:
 		return fake_export(d, arg);
 	case NEURON_NATIVE_MEM_IMPORT:

@@ -305,6 +305,99 @@ static void test_owners(void **state)
 	assert_int_equal(neuron_hbm_get_owners(device, 1, 0, &all), -EINVAL);
 }
 
+/* Movable memory has an address while it is pinned, and is mapped where it is then. */
+static void test_movable(void **state)
+{
+	struct neuron_mem_opts opts = {
+		.size = sizeof(opts), .category = NEURON_MEM_TENSORS, .flags = NEURON_MEM_F_MOVABLE,
+	};
+	struct neuron_compaction c = { .size = sizeof(c) };
+	struct neuron_mem *mem = NULL, *plain = NULL;
+	uint64_t first = 0, second = 0;
+	uint8_t byte = 7;
+	void *va;
+
+	assert_int_equal(neuron_mem_alloc(*state, 8192, &opts, &mem), 0);
+	assert_int_equal(neuron_mem_address(mem), 0);
+	assert_int_equal(neuron_mem_unpin(mem), -EINVAL);
+	fake_fail(1, _IOC_NR(NEURON_NATIVE_MEM_PIN), ENODEV);
+	assert_int_equal(neuron_mem_pin(mem, &first), -ENODEV);
+	assert_int_equal(neuron_mem_pin(mem, &first), 0);
+	assert_int_equal(neuron_mem_pin(mem, NULL), 0);
+	assert_true(first && neuron_mem_address(mem) == first);
+	assert_int_equal(neuron_hbm_compact(*state, 0, 0, 0, 0, &c), 0);
+	assert_int_equal(c.moves, 0);
+	assert_int_equal(neuron_mem_unpin(mem), 0);
+	assert_true(neuron_mem_address(mem) == first);
+	assert_int_equal(neuron_mem_unpin(mem), 0);
+	assert_int_equal(neuron_mem_address(mem), 0);
+	assert_int_equal(neuron_mem_unpin(mem), -EINVAL);
+
+	assert_int_equal(neuron_mem_write(mem, 5, &byte, 1), 0);
+	assert_int_equal(neuron_hbm_compact(*state, 0, 4096, 4096, 1 << 20, &c), 0);
+	assert_true(c.moves == 1 && c.bytes == 8192 && c.largest == FAKE_HBM_SIZE - 8192);
+	assert_int_equal(neuron_mem_map(mem, &va), 0);
+	assert_int_equal(((uint8_t *)va)[5], 7);
+	assert_int_equal(neuron_mem_address(mem), 0);
+	assert_int_equal(neuron_mem_pin(mem, &second), 0);
+	assert_true(second && second != first);
+	neuron_mem_free(mem);
+
+	/* What does not move needs no pin, and no call. */
+	assert_int_equal(neuron_mem_alloc(*state, 4096, NULL, &plain), 0);
+	fake_fail(1, _IOC_NR(NEURON_NATIVE_MEM_PIN), EIO);
+	assert_int_equal(neuron_mem_pin(plain, &first), 0);
+	assert_true(first == neuron_mem_address(plain));
+	assert_int_equal(neuron_mem_unpin(plain), 0);
+	neuron_mem_free(plain);
+	fake.fail_at = 0;
+	assert_int_equal(neuron_hbm_compact(*state, 9, 0, 0, 0, NULL), -EINVAL);
+	c.size = 1;
+	assert_int_equal(neuron_hbm_compact(*state, 0, 0, 0, 0, &c), -EINVAL);
+}
+
+/* A request that is refused as fragmented is made again, if something was moved. */
+static void test_compacts(void **state)
+{
+	const unsigned int *compacts = &fake.calls_nr[_IOC_NR(NEURON_NATIVE_MEM_COMPACT)];
+	struct neuron_mem_opts opts = {
+		.size = sizeof(opts), .category = NEURON_MEM_TENSORS, .flags = NEURON_MEM_F_MOVABLE,
+	};
+	struct neuron_mem *mem = NULL, *more = NULL;
+	struct neuron_device *off;
+	unsigned int before;
+
+	assert_int_equal(neuron_mem_alloc(*state, 4096, &opts, &mem), 0);
+	before = *compacts;
+	fake.reason = NEURON_NATIVE_REASON_FRAGMENTED;
+	assert_int_equal(neuron_mem_alloc(*state, 4096, NULL, &more), 0);
+	assert_int_equal(*compacts, before + 1);
+	neuron_mem_free(more);
+
+	fake.reason = NEURON_NATIVE_REASON_FULL;
+	assert_int_equal(neuron_mem_alloc(*state, 4096, NULL, &more), -ENOMEM);
+	neuron_device_set_compact(*state, false);
+	fake.reason = NEURON_NATIVE_REASON_ALIGNMENT;
+	assert_int_equal(neuron_mem_alloc(*state, 4096, NULL, &more), -ENOMEM);
+	assert_int_equal(*compacts, before + 1);
+	neuron_device_set_compact(*state, true);
+	fake_fail(1, _IOC_NR(NEURON_NATIVE_MEM_COMPACT), EIO);
+	assert_int_equal(neuron_mem_alloc(*state, 4096, NULL, &more), -ENOMEM);
+	fake.fail_at = 0;
+	assert_int_equal(neuron_mem_alloc(*state, 4096, NULL, &more), 0);
+	neuron_mem_free(more);
+	neuron_mem_free(mem);
+
+	setenv("NEURON_COMPACT", "0", 1);
+	assert_int_equal(neuron_device_open(0, &off), 0);
+	unsetenv("NEURON_COMPACT");
+	before = *compacts;
+	fake.reason = NEURON_NATIVE_REASON_FRAGMENTED;
+	assert_int_equal(neuron_mem_alloc(off, 4096, NULL, &more), -ENOMEM);
+	assert_int_equal(*compacts, before);
+	neuron_device_close(off);
+}
+
 static void test_memory_failure(void **state)
 {
 	struct neuron_mem_failure why = { .reason = NEURON_MEM_REASON_NONE };
@@ -551,6 +644,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_memory, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_ranges, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_owners, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_movable, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_compacts, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_memory_failure, setup, teardown),
 		cmocka_unit_test(test_order_of_freeing),
 		cmocka_unit_test(test_slots),

@@ -580,6 +580,44 @@ static void test_rebind(void **state)
 	neuron_mem_free(z);
 }
 
+/* Tensors that have moved since the last run are found where they are now. */
+static void test_movable_tensors(void **state)
+{
+	struct neuron_mem_opts opts = {
+		.size = sizeof(opts), .nc = 2, .category = NEURON_MEM_TENSORS,
+		.flags = NEURON_MEM_F_MOVABLE,
+	};
+	struct neuron_compaction c = { .size = sizeof(c) };
+	struct fixture *f = *state;
+	struct neuron_model *m = load(f, make_list_neff());
+	struct neuron_mem *in, *out;
+	uint8_t want[1024], got[1024];
+
+	assert_int_equal(neuron_mem_alloc(f->device, sizeof(f->in), &opts, &in), 0);
+	assert_int_equal(neuron_mem_alloc(f->device, sizeof(f->in), &opts, &out), 0);
+	assert_int_equal(neuron_mem_write(in, 0, f->in, sizeof(f->in)), 0);
+	f->io[0].mem = in;
+	f->io[1].mem = out;
+	list_expected(f->in, want);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(neuron_mem_set(out, 0, 0, 1024), 0);
+		run_ok(f, m);
+		assert_int_equal(neuron_mem_read(out, 0, got, 1024), 0);
+		assert_memory_equal(got, want, 1024);
+		assert_int_equal(neuron_mem_address(in), 0);
+		assert_int_equal(neuron_hbm_compact(f->device, 0, 0, 0, 0, &c), 0);
+		assert_int_equal(c.moves, 2);
+	}
+	/* The second one cannot be pinned: the first one is let go. */
+	fake_fail(2, _IOC_NR(NEURON_NATIVE_MEM_PIN), ENODEV);
+	assert_int_equal(neuron_model_run(m, f->io, 2, 1000, NULL), -ENODEV);
+	assert_int_equal(neuron_mem_address(in), 0);
+	run_ok(f, m);
+	neuron_model_unload(m);
+	neuron_mem_free(in);
+	neuron_mem_free(out);
+}
+
 static void bad_io(struct fixture *f, struct neuron_model *m, const char *text)
 {
 	struct neuron_run_result r = { .size = sizeof(r) };
@@ -1889,6 +1927,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_list_rings, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_stats, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_rebind, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_movable_tensors, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_bad_tensors, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_program, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_engines, setup, teardown),

@@ -73,6 +73,7 @@ struct neuron_mem_failure {
 #define NEURON_MEM_F_HOST	0x1u	/**< host memory that the device can reach */
 #define NEURON_MEM_F_LOW	0x2u	/**< prefer low addresses */
 #define NEURON_MEM_F_HIGH	0x4u	/**< prefer high addresses */
+#define NEURON_MEM_F_MOVABLE	0x8u	/**< device memory without an address, but while pinned */
 
 struct neuron_mem_opts {
 	size_t size;
@@ -94,6 +95,14 @@ struct neuron_mem_info {
 	uint64_t pid;		/**< process that allocated it */
 };
 
+/** @brief What neuron_hbm_compact() did. */
+struct neuron_compaction {
+	size_t size;
+	uint64_t moves;		/**< allocations moved */
+	uint64_t bytes;		/**< their bytes */
+	uint64_t largest;	/**< longest free run that starts at the alignment */
+};
+
 /**
  * @brief Allocate memory. Device memory reads as zero.
  * @param opts	NULL: device memory 0, core 0, category "other"
@@ -106,7 +115,28 @@ int neuron_mem_alloc(struct neuron_device *device, uint64_t bytes,
  * transfers that still use it keep it in the driver until they end.
  */
 void neuron_mem_free(struct neuron_mem *mem);
+/** @brief Device address. Movable memory has one while it is pinned, else 0. */
 uint64_t neuron_mem_address(const struct neuron_mem *mem);
+/**
+ * @brief Keep movable memory where it is, until neuron_mem_unpin() was called as often. Other
+ * memory stays anyway. @param address may be NULL @return 0
+ */
+int neuron_mem_pin(struct neuron_mem *mem, uint64_t *address);
+/** @return 0, -EINVAL it is movable and not pinned */
+int neuron_mem_unpin(struct neuron_mem *mem);
+/**
+ * @brief Move movable memory that nobody uses, so that a request fits. @param bytes of the
+ * request; 0: as long a free run as possible @param align of the request, 0 or a power of two
+ * @param budget bytes to copy at most, 0: any number @param result may be NULL @return 0, also
+ * if it does not fit; -EINVAL, -EIO, -ETIMEDOUT
+ */
+int neuron_hbm_compact(struct neuron_device *device, uint32_t hbm, uint64_t bytes, uint64_t align,
+		       uint64_t budget, struct neuron_compaction *result);
+/**
+ * @brief Is memory to be moved when a request is refused although so much is free? It is, unless
+ * the environment has NEURON_COMPACT=0 when the device is opened.
+ */
+void neuron_device_set_compact(struct neuron_device *device, bool on);
 /** @brief Bytes that were requested. */
 uint64_t neuron_mem_bytes(const struct neuron_mem *mem);
 /** @brief Handle for the ioctl interface. */
@@ -192,6 +222,9 @@ struct neuron_hbm_stats {
 	uint64_t free_by_order[NEURON_MAX_ORDERS];
 	uint64_t by_category[NEURON_MAX_CATEGORIES];
 	uint64_t by_core[NEURON_MAX_CORES];
+	uint64_t moves;			/**< allocations moved by neuron_hbm_compact() */
+	uint64_t moved_bytes;
+	uint64_t move_failures;		/**< given up: somebody came, or the copy failed */
 };
 
 /** @brief Memory charged to one core. */
@@ -301,6 +334,7 @@ enum neuron_event_kind {
 	NEURON_EVENT_GROW = 3,		/**< address, bytes: what was added */
 	NEURON_EVENT_SHRINK = 4,	/**< what was taken away */
 	NEURON_EVENT_REFUSE = 5,	/**< address: 0, or where it should have grown */
+	NEURON_EVENT_MOVE = 6,		/**< address: where it is now */
 };
 
 /** @brief Something that happened to device memory. */
@@ -310,7 +344,7 @@ struct neuron_event {
 	uint64_t address;
 	uint64_t bytes;
 	uint64_t align;			/**< asked for */
-	uint64_t free;			/**< refused: free bytes then */
+	uint64_t free;			/**< refused: free bytes then; moved: address before */
 	enum neuron_event_kind kind;
 	uint32_t flags;			/**< NEURON_MEM_F_LOW, _HIGH or 0, asked for */
 	enum neuron_mem_reason reason;	/**< refused: why */

@@ -24,6 +24,7 @@ struct neuron_device {
 	pthread_mutex_t log_lock;	/* @log */
 	struct memlog *log;		/* memory/log.c, one piece of memory; or NULL */
 	_Atomic(struct leftover *) left;	/* what the driver did not take back yet */
+	atomic_bool compact;	/* memory/alloc.c: move memory when a request is refused */
 	_Atomic(void *) datastore;	/* datastore.c; NULL: nothing is counted */
 	size_t datastore_size;
 	pthread_mutex_t reserves_lock;	/* the list of them */

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "datastore.h"
 #include "device.h"
@@ -57,6 +58,7 @@ NEURON_EXPORT int neuron_device_open_fd(int fd, struct neuron_device **device)
 {
 	struct neuron_ioctl_host_device_id id = { 0 };
 	struct neuron_device *d;
+	const char *compact;
 	int ret;
 
 	if (fd < 0 || !device)
@@ -73,6 +75,8 @@ NEURON_EXPORT int neuron_device_open_fd(int fd, struct neuron_device **device)
 		return ret;
 	}
 	d->index = id.host_device_id;
+	compact = secure_getenv("NEURON_COMPACT");
+	atomic_init(&d->compact, !compact || strcmp(compact, "0"));
 	pthread_mutex_init(&d->log_lock, NULL);
 	pthread_mutex_init(&d->reserves_lock, NULL);
 	*device = d;

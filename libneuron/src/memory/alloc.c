@@ -17,12 +17,70 @@ _Static_assert((int)NEURON_MEM_REASON_HOST == (int)NEURON_NATIVE_REASON_HOST, "r
 _Static_assert(NEURON_MEM_F_HOST == NEURON_NATIVE_ALLOC_HOST &&
 	       NEURON_MEM_F_LOW == NEURON_NATIVE_ALLOC_LOW &&
 	       NEURON_MEM_F_HIGH == NEURON_NATIVE_ALLOC_HIGH &&
+	       NEURON_MEM_F_MOVABLE == NEURON_NATIVE_ALLOC_MOVABLE &&
 	       NEURON_MEM_EXPORT_RDONLY == NEURON_NATIVE_EXPORT_RDONLY, "flags");
+
+NEURON_EXPORT int neuron_hbm_compact(struct neuron_device *device, uint32_t hbm, uint64_t bytes,
+				     uint64_t align, uint64_t budget,
+				     struct neuron_compaction *result)
+{
+	struct neuron_native_mem_compact c = {
+		.size = sizeof(c), .hbm = hbm, .bytes = bytes, .align = align, .budget = budget,
+	};
+	struct neuron_compaction out = { 0 };
+	int ret;
+
+	if (result && !result_valid(result))
+		return -EINVAL;
+	ret = device_ioctl(device, NEURON_NATIVE_MEM_COMPACT, &c);
+	if (ret || !result)
+		return ret;
+	out.moves = c.moves;
+	out.bytes = c.moved_bytes;
+	out.largest = c.largest;
+	result_copy(result, &out, sizeof(out));
+	return 0;
+}
+
+NEURON_EXPORT void neuron_device_set_compact(struct neuron_device *device, bool on)
+{
+	atomic_store(&device->compact, on);
+}
+
+/* Was something moved so that the refused request fits? */
+static bool make_room(struct neuron_device *device, const struct neuron_native_mem_alloc *a)
+{
+	struct neuron_compaction c = { .size = sizeof(c) };
+
+	return (a->reason == NEURON_NATIVE_REASON_FRAGMENTED ||
+		a->reason == NEURON_NATIVE_REASON_ALIGNMENT) &&
+	       atomic_load(&device->compact) &&
+	       !neuron_hbm_compact(device, a->hbm, a->bytes, a->align, 0, &c) && c.moves &&
+	       c.largest >= a->bytes;
+}
+
+static int ask_driver(struct neuron_device *device, struct neuron_native_mem_alloc *a)
+{
+	const struct neuron_native_mem_alloc first = *a;
+	int ret = device_ioctl(device, NEURON_NATIVE_MEM_ALLOC, a);
+
+	/* Pools have more than they use. */
+	if (ret == -ENOMEM && !(a->flags & NEURON_NATIVE_ALLOC_HOST) &&
+	    device_reclaim(device, a->hbm)) {
+		*a = first;
+		ret = device_ioctl(device, NEURON_NATIVE_MEM_ALLOC, a);
+	}
+	if (ret == -ENOMEM && make_room(device, a)) {
+		*a = first;
+		ret = device_ioctl(device, NEURON_NATIVE_MEM_ALLOC, a);
+	}
+	return ret;
+}
 
 NEURON_EXPORT int neuron_mem_alloc(struct neuron_device *device, uint64_t bytes,
 				   const struct neuron_mem_opts *opts, struct neuron_mem **mem)
 {
-	struct neuron_native_mem_alloc a = { .size = sizeof(a), .bytes = bytes }, again;
+	struct neuron_native_mem_alloc a = { .size = sizeof(a), .bytes = bytes };
 	struct neuron_mem_opts o;
 	struct neuron_mem *m;
 	int ret = opts_copy(&o, sizeof(o), opts);
@@ -45,13 +103,8 @@ NEURON_EXPORT int neuron_mem_alloc(struct neuron_device *device, uint64_t bytes,
 	m->category = o.category;
 	m->hbm = a.hbm;
 	m->nc = o.nc;
-	again = a;
-	ret = device_ioctl(device, NEURON_NATIVE_MEM_ALLOC, &a);
-	/* Pools have more than they use. */
-	if (ret == -ENOMEM && !(o.flags & NEURON_MEM_F_HOST) && device_reclaim(device, a.hbm)) {
-		a = again;
-		ret = device_ioctl(device, NEURON_NATIVE_MEM_ALLOC, &a);
-	}
+	m->movable = o.flags & NEURON_MEM_F_MOVABLE;
+	ret = ask_driver(device, &a);
 	if (ret) {
 		if (ret == -ENOMEM)
 			memlog_add(device, MEMLOG_ALLOC, m, bytes, o.align, a.reason);
@@ -168,6 +221,60 @@ NEURON_EXPORT void neuron_mem_free(struct neuron_mem *mem)
 NEURON_EXPORT uint64_t neuron_mem_address(const struct neuron_mem *mem)
 {
 	return mem->address;
+}
+
+/* Under the lock. */
+static int pin(struct neuron_mem *mem)
+{
+	struct neuron_native_mem_pin p = { .size = sizeof(p), .mem_handle = mem->handle };
+	int ret = 0;
+
+	if (!mem->pins)
+		ret = device_ioctl(mem->device, NEURON_NATIVE_MEM_PIN, &p);
+	if (ret)
+		return ret;
+	if (!mem->pins++) {
+		mem->address = p.pa;
+		mem->mmap_offset = p.mmap_offset;
+	}
+	return 0;
+}
+
+static int unpin(struct neuron_mem *mem)
+{
+	struct neuron_native_mem_unpin p = { .size = sizeof(p), .mem_handle = mem->handle };
+
+	if (!mem->pins)
+		return -EINVAL;
+	if (--mem->pins)
+		return 0;
+	mem->address = 0;
+	return device_ioctl(mem->device, NEURON_NATIVE_MEM_UNPIN, &p);
+}
+
+NEURON_EXPORT int neuron_mem_pin(struct neuron_mem *mem, uint64_t *address)
+{
+	int ret = 0;
+
+	if (device_inherited(mem->device))
+		return -EACCES;
+	if (mem->movable) {
+		GUARD(&mem->lock);
+		ret = pin(mem);
+	}
+	if (!ret && address)
+		*address = mem->address;
+	return ret;
+}
+
+NEURON_EXPORT int neuron_mem_unpin(struct neuron_mem *mem)
+{
+	if (device_inherited(mem->device))
+		return -EACCES;
+	if (!mem->movable)
+		return 0;
+	GUARD(&mem->lock);
+	return unpin(mem);
 }
 
 NEURON_EXPORT uint64_t neuron_mem_bytes(const struct neuron_mem *mem)
@@ -331,10 +438,18 @@ NEURON_EXPORT int neuron_mem_map(struct neuron_mem *mem, void **address)
 	GUARD(&mem->lock);
 	va = atomic_load(&mem->va);
 	if (!va) {
+		int ret = mem->movable ? pin(mem) : 0;
+
+		if (ret)
+			return ret;
 		mem->mapped = round_up(mem->bytes, NEURON_PAGE);
 		va = neuron_sys_mmap(mem->device->fd, mem->mmap_offset, mem->mapped);
+		ret = -errno;
+		/* From here on the mapping keeps it where it is. */
+		if (mem->movable)
+			unpin(mem);
 		if (!va)
-			return -errno;
+			return ret;
 		atomic_store(&mem->va, va);
 	}
 	*address = va;

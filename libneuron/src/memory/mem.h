@@ -8,10 +8,12 @@
 struct neuron_mem {
 	struct neuron_device *device;
 	uint64_t handle;
-	uint64_t address;
+	_Atomic uint64_t address;	/* of movable memory: 0 but while it is pinned */
 	uint64_t mmap_offset;
+	bool movable;
+	unsigned int pins;	/* of movable memory; the driver knows of one */
 	_Atomic uint64_t bytes;	/* asked for */
-	pthread_mutex_t lock;	/* growing and mapping */
+	pthread_mutex_t lock;	/* growing, mapping and pinning */
 	_Atomic(void *) va;
 	uint64_t mapped;	/* bytes at @va */
 	uint64_t counted;	/* bytes, by count.c */

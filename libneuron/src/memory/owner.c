@@ -17,7 +17,8 @@ _Static_assert(sizeof(struct neuron_owner) == sizeof(struct neuron_native_owner_
 _Static_assert(sizeof(struct neuron_event) == sizeof(struct neuron_native_event) &&
 	       offsetof(struct neuron_event, category) ==
 	       offsetof(struct neuron_native_event, mem_type) &&
-	       (int)NEURON_EVENT_REFUSE == (int)NEURON_NATIVE_EVENT_REFUSE,
+	       (int)NEURON_EVENT_REFUSE == (int)NEURON_NATIVE_EVENT_REFUSE &&
+	       (int)NEURON_EVENT_MOVE == (int)NEURON_NATIVE_EVENT_MOVE,
 	       "the driver fills it in");
 
 static int owner_call(struct neuron_device *device, uint32_t flags, uint32_t *owner,

@@ -40,6 +40,9 @@ NEURON_EXPORT int neuron_hbm_get_stats(struct neuron_device *device, uint32_t hb
 	memcpy(out.free_by_order, s.free_by_order, sizeof(out.free_by_order));
 	memcpy(out.by_category, s.by_category, sizeof(out.by_category));
 	memcpy(out.by_core, s.by_core, sizeof(out.by_core));
+	out.moves = s.moves;
+	out.moved_bytes = s.moved_bytes;
+	out.move_failures = s.move_failures;
 	result_copy(stats, &out, sizeof(out));
 	return 0;
 }

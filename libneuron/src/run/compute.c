@@ -49,7 +49,8 @@ static int check_operand(const struct neuron_core *core, const struct neuron_ope
 
 	if (!size || !o->mem || o->mem->device != core->device ||
 	    __builtin_mul_overflow(elements, size, &bytes) || !bytes ||
-	    o->offset > o->mem->bytes || bytes > o->mem->bytes - o->offset)
+	    o->offset > o->mem->bytes || bytes > o->mem->bytes - o->offset ||
+	    !neuron_mem_address(o->mem))	/* it is movable, and not pinned */
 		return -EINVAL;
 	*span = (struct span){
 		.base = neuron_mem_address(o->mem) + o->offset,

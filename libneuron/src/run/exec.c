@@ -327,6 +327,31 @@ static void end_parts(struct neuron_model *model, int ret)
 	}
 }
 
+/* Tensors that may move stay where they are for a run; the next one binds them anew. */
+static int pin_tensors(const struct neuron_device *device, const struct neuron_io *io, size_t nr_io,
+		       size_t *pinned)
+{
+	int ret = 0;
+
+	for (*pinned = 0; *pinned < nr_io; ++*pinned) {
+		struct neuron_mem *mem = io[*pinned].mem;
+
+		if (mem && mem->device == device)
+			ret = neuron_mem_pin(mem, NULL);
+		if (ret)
+			break;
+	}
+	return ret;
+}
+
+static void unpin_tensors(const struct neuron_device *device, const struct neuron_io *io,
+			  size_t pinned)
+{
+	for (size_t i = 0; i < pinned; i++)
+		if (io[i].mem && io[i].mem->device == device)
+			neuron_mem_unpin(io[i].mem);
+}
+
 NEURON_EXPORT int neuron_model_run(struct neuron_model *model, const struct neuron_io *io,
 				   size_t nr_io, int timeout_ms,
 				   struct neuron_run_result *result)
@@ -334,6 +359,7 @@ NEURON_EXPORT int neuron_model_run(struct neuron_model *model, const struct neur
 	struct neuron_run_result r = { .status = NEURON_RUN_DONE };
 	const char *obstacle = neuron_model_obstacle(model);
 	uint64_t called = now_us(), started = 0, ended = called;
+	size_t pinned;
 	int ret = 0;
 
 	if (device_inherited(model->core->device))
@@ -351,10 +377,12 @@ NEURON_EXPORT int neuron_model_run(struct neuron_model *model, const struct neur
 		ret = pretend_run(model, io, nr_io, timeout_ms, &r);
 		ended = now_us();
 	} else if (!ret) {
-		ret = run_parts(model, io, nr_io, timeout_ms, &r, &started);
+		ret = pin_tensors(model->core->device, io, nr_io, &pinned) ?:
+		      run_parts(model, io, nr_io, timeout_ms, &r, &started);
 		ended = now_us();
 		if (started)
 			end_parts(model, ret);
+		unpin_tensors(model->core->device, io, pinned);
 	}
 	count_run(model, ret, &r, called, started, ended);
 	unlock_cores(model);
