@@ -227,6 +227,11 @@ with_card() {
 	make -s -C tests/card && "$@"
 }
 
+sixteen=()
+for ((i = 0; i < 16; i++)); do
+	sixteen+=(--card trn2:0:1024)
+done
+
 run_step() {
 	case $1 in
 	abi)		step abi make -s -C tests/abi check
@@ -277,8 +282,7 @@ run_step() {
 				--card trn1 --card inf2 --log card-two --test tests/card/guest_two.c
 			# An emulated processor has addresses for 1 TiB: no room for all of BAR 4.
 			step card-16 with_card tests/vm/run.sh 6.12 --stack --mem 1536 \
-				$(printf -- '--card trn2:0:1024 %.0s' {1..16}) \
-				--log card-16 --test tests/card/guest_sixteen.sh
+				"${sixteen[@]}" --log card-16 --test tests/card/guest_sixteen.sh
 			step card-bars with_card tests/vm/run.sh 6.12 --stack \
 				--card trn2:0:1024 --card trn2:0:none --card trn1:0:1024 \
 				--card trn2:0:1024:1024 --log card-bars --test tests/card/guest_bars.sh

@@ -152,8 +152,8 @@ def check_native():
         report(body.split()[:2] == ["__u32", "size;"] or name in entries,
                f"{name}: starts with its size, or the call has it", body)
         odd = [line.strip() for line in body.splitlines() if line.strip() and
-               not re.match(r"\s*(__[us](8|16|32|64) \w+(\[\w+\])?;|struct \{|\} \w+(\[\w+\])?;)$",
-                            line)]
+               not re.match(r"\s*(__[us](8|16|32|64) \w+(\[\w+\])?;|char \w+\[\w+\];|"
+                            r"struct \{|\} \w+(\[\w+\])?;)$", line)]
         report(not odd, f"{name}: fixed-width members only", "\n".join(odd))
 
 

@@ -33,7 +33,7 @@ for state in freeze mem; do
 	check "$state: refused" '! attempt $state'
 done
 check "it says why" 'dmesg | grep -q "neuron_pci.*no sleep: the card would lose its memory"'
-check "the card answers" '[ "$(cat "$(device)/info/serial_number")" = "$before" ]'
+check "the card answers" "[ \"\$(cat \$(device)/info/serial_number)\" = \"$before\" ]"
 check "and can be opened" 'exec 3<>/dev/neuron0 && exec 3>&-'
 modprobe -r neuron_pci
 check "without the driver: not refused" 'attempt freeze'
