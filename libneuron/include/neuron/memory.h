@@ -366,6 +366,16 @@ struct neuron_event {
 int neuron_hbm_get_events(struct neuron_device *device, uint32_t hbm, uint64_t *since,
 			  struct neuron_event **list, size_t *n);
 
+/**
+ * @brief What is where in device memory, whose it is, and what happened to it last, as JSON of
+ * one instant.  @c neuron-mem(1) describes it.  If the variable NEURON_MEMORY_DUMP names a
+ * directory, neuron_mem_alloc() and neuron_mem_grow() leave one there when they are refused.
+ * @param hbm	number of a device memory, -1: all, each of an instant of its own
+ * @param json	to be freed with free()
+ * @return 0, -EINVAL, -ENOMEM, -ENOTTY (the driver does not record what happens)
+ */
+int neuron_mem_snapshot(struct neuron_device *device, int32_t hbm, char **json);
+
 #define NEURON_LIMIT_NONE	UINT64_MAX
 
 /** @brief Subject of a limit of device memory, which counts all HBMs of the device. */

@@ -8,6 +8,7 @@
 #include "../device/opts.h"
 #include "../device/sys.h"
 #include "mem.h"
+#include "snapshot.h"
 
 _Static_assert((int)NEURON_MEM_NR_CATEGORIES == (int)NEURON_MEMALLOC_TYPE_MAX, "categories");
 _Static_assert((int)NEURON_MEM_RINGS == (int)NEURON_MEMALLOC_TYPE_DMA_RINGS_DEVICE, "categories");
@@ -106,8 +107,10 @@ NEURON_EXPORT int neuron_mem_alloc(struct neuron_device *device, uint64_t bytes,
 	m->movable = o.flags & NEURON_MEM_F_MOVABLE;
 	ret = ask_driver(device, &a);
 	if (ret) {
-		if (ret == -ENOMEM)
+		if (ret == -ENOMEM) {
 			memlog_add(device, MEMLOG_ALLOC, m, bytes, o.align, a.reason);
+			mem_dump(device, a.hbm, a.reason);
+		}
 		free(m);
 		if (ret == -ENOMEM && o.failure)
 			*o.failure = (struct neuron_mem_failure){
@@ -492,6 +495,8 @@ NEURON_EXPORT int neuron_mem_grow(struct neuron_mem *mem, uint64_t bytes,
 	};
 	int ret = resize(mem, &g);
 
+	if (ret == -ENOMEM)
+		mem_dump(mem->device, mem->hbm, g.reason);
 	if (ret == -ENOMEM && failure)
 		*failure = (struct neuron_mem_failure){
 			.reason = (enum neuron_mem_reason)g.reason,
