@@ -44,6 +44,9 @@ places() {
 	no	neuron-monitor	tests/tools/neuron-monitor.py, likewise
 	guest	neuron-mem
 	guest	neuron-mem map
+	guest	neuron-mem owners
+	guest	neuron-mem snapshot memory.json
+	guest	neuron-mem timeline memory.svg
 	guest	neuron-mem --failures
 	guest	neuron-preflight model.neff
 	guest	neuron-preflight --diff --budget 12G old.neff new.neff

@@ -29,7 +29,7 @@ _neuron()
 	"neuron-profile "@(-n|--neff))
 		_filedir neff ;;
 	"neuron-cdi "@(-o|--output)|"neuron-neff "@(-o|--output)|"neuron-pack "@(-o|--output)|"neuron-profile "@(-s|--session-file)|\
-	"neuron-mem "@(-s|--svg))
+	"neuron-mem "@(-s|--svg|-F|--from|snapshot|timeline))
 		_filedir ;;
 	"neuron-monitor "@(-c|--config-file))
 		_filedir json ;;
@@ -66,7 +66,7 @@ _neuron_word()
 	"neuron-pack "*)
 		_filedir json ;;
 	"neuron-mem "*)
-		mapfile -t COMPREPLY < <(compgen -W "map $(cd /sys/class/neuron_device 2>/dev/null &&
+		mapfile -t COMPREPLY < <(compgen -W "map owners snapshot timeline $(cd /sys/class/neuron_device 2>/dev/null &&
 			printf '%s\n' neuron* | sed -n 's/^neuron\([0-9]\)/\1/p')" -- "$cur") ;;
 	esac
 } &&

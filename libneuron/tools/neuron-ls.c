@@ -14,7 +14,6 @@
 #include <sys/ioctl.h>
 
 #include <jansson.h>
-#include <libsmartcols.h>
 
 #include <neuron/neuron.h>
 
@@ -23,6 +22,7 @@
 #include "file.h"
 #include "options.h"
 #include "processes.h"
+#include "table.h"
 
 #define MAX_LINKS 8
 
@@ -270,50 +270,6 @@ static const char *size_text(uint64_t bytes)
 	snprintf(out, sizeof(text[0]), value < 100 && value != (double)(uint64_t)value ?
 		 "%.1f %s" : "%.0f %s", value, units[unit]);
 	return out;
-}
-
-/* Tabs separate the names of the columns.  @how: r aligns one to the right, t may cut it. */
-static struct libscols_table *table(const char *heads, const char *how)
-{
-	struct libscols_table *t = scols_new_table();
-
-	for (; t && *how; how++, heads += strcspn(heads, "\t") + 1) {
-		char *head = strndup(heads, strcspn(heads, "\t"));
-
-		if (!head || !scols_table_new_column(t, head, 0, *how == 'r' ? SCOLS_FL_RIGHT :
-						     *how == 't' ? SCOLS_FL_TRUNC : 0))
-			t = NULL;
-		free(head);
-	}
-	if (!t)
-		error(1, ENOMEM, "table");
-	return t;
-}
-
-/* Adds a line.  Tabs separate its cells; an empty one shows "-". */
-static void __attribute__((format(printf, 2, 3)))
-row(struct libscols_table *t, const char *fmt, ...)
-{
-	struct libscols_line *line = scols_table_new_line(t, NULL);
-	char *text, *rest, *cell;
-	va_list ap;
-	int bad;
-
-	va_start(ap, fmt);
-	bad = !line || vasprintf(&text, fmt, ap) < 0;
-	va_end(ap);
-	rest = bad ? NULL : text;
-	for (size_t n = 0; !bad && (cell = strsep(&rest, "\t")); n++)
-		bad = scols_line_set_data(line, n, *cell ? cell : "-");
-	if (bad)
-		error(1, ENOMEM, "table");
-	free(text);
-}
-
-static void print_table(struct libscols_table *t)
-{
-	scols_print_table(t);
-	scols_unref_table(t);
 }
 
 static void print_devices(const struct device *list, size_t n)

@@ -19,11 +19,20 @@
 #include "file.h"
 #include "map.h"
 #include "map_svg.h"
+#include "owners.h"
+#include "pages.h"
 #include "processes.h"
 
 #define USAGE	2	/* exit status of a wrong option; 1: a device cannot be read */
 
+enum command { SHOW, MAP, OWNERS, SNAPSHOT, TIMELINE };
+
 static struct {
+	enum command command;
+	const char *file;	/* of a snapshot or timeline */
+	const char *from;	/* a snapshot, in place of the device */
+	bool html;
+	bool diff;
 	bool json;
 	bool failures;
 	bool map;
@@ -49,12 +58,56 @@ static double parse_number(const char *arg, double min, double max, const char *
 	return value;
 }
 
+/* A command, the file that it writes, the number of a device. */
+static void parse_word(const char *arg, struct argp_state *state)
+{
+	static const char *const commands[] = {
+		[MAP] = "map", [OWNERS] = "owners", [SNAPSHOT] = "snapshot",
+		[TIMELINE] = "timeline",
+	};
+
+	for (unsigned int i = MAP; i < ARRAY_SIZE(commands) && !state->arg_num; i++)
+		if (!strcmp(arg, commands[i])) {
+			options.command = i;
+			options.map |= i == MAP;
+			return;
+		}
+	if (options.command >= SNAPSHOT && !options.file)
+		options.file = arg;
+	else if (options.device >= 0 || strspn(arg, "0123456789") != strlen(arg) ||
+		 strlen(arg) > 6 || !*arg)
+		argp_error(state, "\"%s\" is neither a command nor the number of a device", arg);
+	else
+		options.device = atol(arg);
+}
+
+static void parse_end(struct argp_state *state)
+{
+	if (options.diff && options.command != OWNERS)
+		argp_error(state, "--diff is for \"owners\"");
+	if (options.html && options.command != SNAPSHOT)
+		argp_error(state, "--html is for \"snapshot\"");
+	if (options.from && options.command < SNAPSHOT)
+		argp_error(state, "--from is for \"snapshot\" and \"timeline\"");
+	if (options.command >= SNAPSHOT && !options.file)
+		argp_error(state, "the name of the file is missing");
+	if (options.command >= OWNERS && (options.svg || options.failures))
+		argp_error(state, "--svg and --failures are for the other commands");
+	if (options.diff && options.watch <= 0)
+		options.watch = 2;
+	if (options.count && options.watch <= 0)
+		argp_error(state, "--iterations is for --watch");
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	switch (key) {
 	case 'j': options.json = true; return 0;
 	case 'b': options.style.plain = true; return 0;
 	case 'f': options.failures = true; return 0;
+	case 'd': options.diff = true; return 0;
+	case 'F': options.from = arg; return 0;
+	case 'H': options.html = true; return 0;
 	case 's':
 		options.svg = arg;
 		options.map = true;
@@ -65,17 +118,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'r': options.style.rows = (int)parse_number(arg, 4, 1000, "--rows", state); return 0;
 	case ARGP_KEY_ARG:
-		if (!state->arg_num && !strcmp(arg, "map"))
-			options.map = true;
-		else if (options.device >= 0 || state->arg_num > (unsigned int)options.map ||
-			 strspn(arg, "0123456789") != strlen(arg) || strlen(arg) > 6 || !*arg)
-			argp_error(state, "\"%s\" is neither \"map\" nor the number of a device", arg);
-		else
-			options.device = atol(arg);
+		parse_word(arg, state);
 		return 0;
 	case ARGP_KEY_END:
-		if (options.count && options.watch <= 0)
-			argp_error(state, "--iterations is for --watch");
+		parse_end(state);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -90,16 +136,22 @@ static const struct argp_option argp_options[] = {
 	{ "iterations", 'n', "COUNT", 0, "End --watch after so many times", 0 },
 	{ "rows", 'r', "COUNT", 0, "Lines of a map, at most (12)", 0 },
 	{ "svg", 's', "FILE", 0, "Write the map as a picture to FILE, - is the standard output", 0 },
+	{ "diff", 'd', NULL, 0, "Of owners: what changed since the last time, and who may leak", 0 },
+	{ "html", 'H', NULL, 0, "Write a snapshot as a page", 0 },
+	{ "from", 'F', "SNAPSHOT", 0, "Take a snapshot that was written before, and no device", 0 },
 	{ 0 },
 };
 
 static const struct argp argp = {
 	.options = argp_options,
 	.parser = parse,
-	.args_doc = "[map] [DEVICE]",
+	.args_doc = "[map] [DEVICE]\nowners [DEVICE]\nsnapshot FILE [DEVICE]\ntimeline FILE [DEVICE]",
 	.doc = "Show the memory of all Neuron devices, or of one: by HBM, core and category, with "
 	       "what is free and the longest free run.\vWith \"map\": which process holds what of "
-	       "each HBM, where the holes are, and whether the memory is fragmented.",
+	       "each HBM, where the holes are, and whether the memory is fragmented.  With "
+	       "\"owners\": the parts of processes that hold it.  With \"snapshot\": all of that "
+	       "and what happened last, into a file.  With \"timeline\": the bytes in use over "
+	       "the last events as a picture (.svg) or for ui.perfetto.dev (.json).",
 };
 
 static FILE *out;		/* what becomes the text of a picture */
@@ -431,6 +483,31 @@ static json_t *to_json(const struct device *d)
 	return o;
 }
 
+static struct libscols_table *owner_rows;
+static struct leaks leaks;
+
+/* For the table, the list, or the differences. */
+static int read_owners(struct neuron_device *handle, json_t *list)
+{
+	uint32_t nr = neuron_device_geometry(handle)->nr_hbms;
+	struct owners o;
+	int ret = 0;
+
+	for (uint32_t h = 0; h < nr && !ret; h++) {
+		ret = owners_read(handle, h, &o);
+		if (ret)
+			break;
+		for (size_t i = 0; i < o.all.count && options.diff && !ret; i++)
+			ret = leak_add(&leaks, o.device, h, &o.all.list[i]);
+		if (!options.diff && list)
+			json_array_append_new(list, owners_json(&o));
+		else if (!options.diff)
+			owners_rows(owner_rows, &o, &options.style);
+		free(o.all.list);
+	}
+	return ret;
+}
+
 static int show(unsigned int index, json_t *list)
 {
 	struct neuron_device *handle;
@@ -442,9 +519,13 @@ static int show(unsigned int index, json_t *list)
 		      access_hint(index, ret, (char[ACCESS_ROOM]){ 0 }));
 		return 1;
 	}
-	ret = read_device(handle, &d);
-	if (ret)
+	ret = options.command == OWNERS ? read_owners(handle, list) : read_device(handle, &d);
+	if (ret == -ENOTTY && options.command == OWNERS)
+		error(0, 0, "/dev/neuron%u: its driver knows no owners", index);
+	else if (ret)
 		error(0, -ret, "/dev/neuron%u: statistics", index);
+	else if (options.command == OWNERS)
+		;
 	else if (list)
 		ret = json_array_append_new(list, to_json(&d));
 	else if (options.map)
@@ -527,6 +608,24 @@ static void write_svg(void)
 		error(1, errno, "%s", options.svg);
 }
 
+static void clear_screen(void)
+{
+	if (options.watch > 0 && to_terminal && !options.diff)
+		fputs("\033[H\033[J", stdout);
+}
+
+/* What the last two pictures of owners differ in. */
+static void differences(json_t *list)
+{
+	static bool again;
+
+	if (list)
+		json_array_append_new(list, leaks_json(&leaks, !again));
+	else
+		leaks_text(&leaks, &options.style, !again, out);
+	again = true;
+}
+
 /* All there is to show, once. */
 static int picture(void)
 {
@@ -536,6 +635,9 @@ static int picture(void)
 	int ret;
 
 	measure();
+	leaks_begin(&leaks);
+	if (options.command == OWNERS && !list && !options.diff)
+		owner_rows = owners_table();
 	out = open_memstream(&text, &size);
 	if (!out)
 		error(1, errno, "output");
@@ -543,9 +645,16 @@ static int picture(void)
 	if (!list && options.failures && !sees_all())
 		fputs("Failures of other processes are not shown: that takes CAP_SYS_ADMIN (root).\n",
 		      out);
+	if (options.diff)
+		differences(list);
 	if (fclose(out))
 		error(1, ENOMEM, "output");
-	if (options.svg) {
+	if (owner_rows) {
+		/* Its columns are those of the terminal. */
+		clear_screen();
+		print_table(owner_rows);
+		owner_rows = NULL;
+	} else if (options.svg) {
 		write_svg();
 		json_decref(list);
 	} else if (list && options.watch > 0) {
@@ -555,8 +664,7 @@ static int picture(void)
 	} else if (list) {
 		print_json(list);
 	} else {
-		if (options.watch > 0 && to_terminal)
-			fputs("\033[H\033[J", stdout);
+		clear_screen();
 		print_screen(text);
 	}
 	free(text);
@@ -568,6 +676,21 @@ static int picture(void)
 	return ret;
 }
 
+/* A snapshot or a timeline, of the device or of a file. */
+static int write_pages(void)
+{
+	size_t size;
+	char *json = options.from ? read_whole(options.from, &size, 1) :
+		     pages_take(options.device < 0 ? 0 : (unsigned int)options.device, &size);
+
+	if (options.command == SNAPSHOT && !options.html)
+		pages_save(options.file, json, size);
+	else
+		pages_write(options.file, json, size, options.command == TIMELINE);
+	free(json);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	unsigned long n = 0;
@@ -575,6 +698,8 @@ int main(int argc, char **argv)
 
 	argp_err_exit_status = USAGE;
 	argp_parse(&argp, argc, argv, 0, NULL, NULL);
+	if (options.command >= SNAPSHOT)
+		return write_pages();
 	for (;;) {
 		ret = picture();
 		if (options.watch <= 0 || ++n == options.count)

@@ -75,10 +75,8 @@ static inline unsigned int snapshot_word(const char *text, const char *const *wo
 }
 
 /* Of device memory: some of the host's have the same names. */
-static inline enum neuron_mem_category snapshot_category(const json_t *o)
+static inline enum neuron_mem_category snapshot_category(const char *name)
 {
-	const char *name = snapshot_text(o, "category");
-
 	for (int i = NEURON_MEM_OTHER; i < NEURON_MEM_NR_CATEGORIES; i++)
 		if (i != NEURON_MEM_HOST_RINGS &&
 		    !strcmp(neuron_mem_category_name((enum neuron_mem_category)i), name))
@@ -101,7 +99,7 @@ static inline struct neuron_range snapshot_range(const json_t *o)
 		.state = snapshot_word(snapshot_text(o, "state"), states, ARRAY_SIZE(states)),
 		.pid = (int32_t)snapshot_number(o, "pid"),
 		.nc = (uint32_t)snapshot_number(o, "core"),
-		.category = snapshot_category(o),
+		.category = snapshot_category(snapshot_text(o, "category")),
 	};
 }
 
@@ -129,7 +127,7 @@ static inline struct neuron_event snapshot_event(const json_t *o)
 		.pid = (int32_t)snapshot_number(o, "pid"),
 		.owner = (uint32_t)snapshot_number(o, "owner"),
 		.nc = (uint32_t)snapshot_number(o, "core"),
-		.category = snapshot_category(o),
+		.category = snapshot_category(snapshot_text(o, "category")),
 	};
 
 	for (int r = NEURON_MEM_REASON_NONE; r <= NEURON_MEM_REASON_HOST; r++)
@@ -177,6 +175,8 @@ static inline bool snapshot_valid(const struct snapshot_hbm *h)
 
 static inline int snapshot_read_hbm(const json_t *o, struct snapshot_hbm *h)
 {
+	json_t *categories = json_object_get(o, "categories"), *bytes;
+	const char *category;
 	const json_t *ranges = json_object_get(o, "ranges");
 	const json_t *events = json_object_get(o, "events");
 	const json_t *owners = json_object_get(o, "owners");
@@ -191,6 +191,9 @@ static inline int snapshot_read_hbm(const json_t *o, struct snapshot_hbm *h)
 	h->stats.largest_free = snapshot_number(o, "largest_free");
 	h->stats.high_water = snapshot_number(o, "high_water");
 	h->stats.driver = snapshot_number(o, "driver");
+	json_object_foreach(categories, category, bytes)
+		h->stats.by_category[snapshot_category(category)] =
+			(uint64_t)json_integer_value(bytes);
 	h->ranges.max = h->ranges.count = json_array_size(ranges);
 	h->nr_events = json_array_size(events);
 	h->nr_owners = json_array_size(owners);
