@@ -175,8 +175,7 @@ static inline bool snapshot_valid(const struct snapshot_hbm *h)
 
 static inline int snapshot_read_hbm(const json_t *o, struct snapshot_hbm *h)
 {
-	json_t *categories = json_object_get(o, "categories"), *bytes;
-	const char *category;
+	json_t *categories = json_object_get(o, "categories");
 	const json_t *ranges = json_object_get(o, "ranges");
 	const json_t *events = json_object_get(o, "events");
 	const json_t *owners = json_object_get(o, "owners");
@@ -191,9 +190,11 @@ static inline int snapshot_read_hbm(const json_t *o, struct snapshot_hbm *h)
 	h->stats.largest_free = snapshot_number(o, "largest_free");
 	h->stats.high_water = snapshot_number(o, "high_water");
 	h->stats.driver = snapshot_number(o, "driver");
-	json_object_foreach(categories, category, bytes)
-		h->stats.by_category[snapshot_category(category)] =
-			(uint64_t)json_integer_value(bytes);
+	for (void *i = json_object_iter(categories); i; i = json_object_iter_next(categories, i)) {
+		const char *name = json_object_iter_key(i);
+
+		h->stats.by_category[snapshot_category(name)] = snapshot_number(categories, name);
+	}
 	h->ranges.max = h->ranges.count = json_array_size(ranges);
 	h->nr_events = json_array_size(events);
 	h->nr_owners = json_array_size(owners);

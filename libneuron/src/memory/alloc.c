@@ -109,7 +109,8 @@ NEURON_EXPORT int neuron_mem_alloc(struct neuron_device *device, uint64_t bytes,
 	if (ret) {
 		if (ret == -ENOMEM) {
 			memlog_add(device, MEMLOG_ALLOC, m, bytes, o.align, a.reason);
-			mem_dump(device, a.hbm, a.reason);
+			if (!(o.flags & NEURON_MEM_F_HOST))
+				mem_dump(device, a.hbm, a.reason);
 		}
 		free(m);
 		if (ret == -ENOMEM && o.failure)
