@@ -109,6 +109,15 @@ static inline int history_apply(struct history *h, const struct neuron_event *e,
 	bool whole = e->kind == NEURON_EVENT_ALLOC || e->kind == NEURON_EVENT_FREE;
 	bool add = e->kind == NEURON_EVENT_ALLOC || e->kind == NEURON_EVENT_GROW;
 
+	if (e->kind == NEURON_EVENT_MOVE) {
+		struct neuron_event gone = *e, new = *e;
+
+		gone.kind = undo ? NEURON_EVENT_ALLOC : NEURON_EVENT_FREE;
+		new.kind = undo ? NEURON_EVENT_FREE : NEURON_EVENT_ALLOC;
+		/* @free is where it was before. */
+		*(undo ? &new.address : &gone.address) = e->free;
+		return history_apply(h, &gone, undo) ?: history_apply(h, &new, undo);
+	}
 	if (!whole && e->kind != NEURON_EVENT_GROW && e->kind != NEURON_EVENT_SHRINK)
 		return 0;
 	if (add == undo)

@@ -101,7 +101,7 @@ static inline void page_owners(FILE *f, const struct snapshot_hbm *h)
 static inline void page_events(FILE *f, const struct snapshot_hbm *h)
 {
 	static const char *const kinds[] = {
-		"", "allocated", "freed", "grown by", "cut by", "refused",
+		"", "allocated", "freed", "grown by", "cut by", "refused", "moved",
 	};
 
 	fprintf(f, "<details%s><summary>%zu events</summary><table><tr><th>number<th>seconds<th>what"

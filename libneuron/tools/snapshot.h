@@ -111,6 +111,7 @@ static inline struct neuron_event snapshot_event(const json_t *o)
 		[NEURON_EVENT_GROW] = "grow",
 		[NEURON_EVENT_SHRINK] = "shrink",
 		[NEURON_EVENT_REFUSE] = "refuse",
+		[NEURON_EVENT_MOVE] = "move",
 	};
 	static const char *const places[] = { "", "low", "high" };
 	static const uint32_t flags[] = { 0, NEURON_MEM_F_LOW, NEURON_MEM_F_HIGH };
@@ -120,7 +121,7 @@ static inline struct neuron_event snapshot_event(const json_t *o)
 		.address = snapshot_number(o, "address"),
 		.bytes = snapshot_number(o, "bytes"),
 		.align = snapshot_number(o, "align"),
-		.free = snapshot_number(o, "free"),
+		.free = snapshot_number(o, json_object_get(o, "from") ? "from" : "free"),
 		.kind = snapshot_word(snapshot_text(o, "kind"), kinds, ARRAY_SIZE(kinds)),
 		.flags = flags[snapshot_word(snapshot_text(o, "place"), places, 3)],
 		.client = (uint32_t)snapshot_number(o, "client"),

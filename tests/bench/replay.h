@@ -183,6 +183,8 @@ static inline int replay_event(struct replay *r, const struct neuron_event *e)
 	case NEURON_EVENT_GROW: return replay_resize(r, addr, e->bytes, true);
 	case NEURON_EVENT_SHRINK: return replay_resize(r, addr + e->bytes, e->bytes, false);
 	case NEURON_EVENT_REFUSE: return replay_refusal(r, e);
+	case NEURON_EVENT_MOVE: return replay_free(r, e->free - r->base, e->bytes) ?:
+				       replay_place(r, addr, e->bytes);
 	default: return -EINVAL;
 	}
 }

@@ -130,6 +130,21 @@ static void shrink(size_t i)
 	assert_int_equal(neuron_buddy_free(drv.zone, &tail, false), 0);
 }
 
+/* To another place, as the driver moves memory. */
+static void move(size_t i)
+{
+	struct neuron_buddy_request req = { .size = drv.live[i].size, .flags = NEURON_BUDDY_LOW };
+	struct neuron_buddy_block block;
+	uint64_t from = drv.live[i].addr;
+
+	if (ask(&req, &block, NULL))
+		return;
+	assert_int_equal(neuron_buddy_free(drv.zone, &drv.live[i], false), 0);
+	drv.live[i] = block;
+	record(NEURON_EVENT_MOVE, block.addr, block.size, NULL, 0);
+	drv.event[drv.seq % KEPT].free = BASE + from;
+}
+
 /* Large ones when there are few, so that all of it is in use most of the time. */
 static void step(void)
 {
@@ -140,8 +155,10 @@ static void step(void)
 		bytes *= 40;
 	if (what < 9 || !drv.count)
 		take(bytes, draw(4) ? 0 : 4096ull << draw(13), draw(3));
-	else if (what < 17)
+	else if (what < 16)
 		give(draw((uint32_t)drv.count));
+	else if (what < 17)
+		move(draw((uint32_t)drv.count));
 	else if (what < 19)
 		grow(draw((uint32_t)drv.count), (1 + draw(300)) * 4096ull);
 	else

@@ -189,6 +189,7 @@ static json_t *event_json(const struct neuron_event *e)
 		[NEURON_EVENT_GROW] = "grow",
 		[NEURON_EVENT_SHRINK] = "shrink",
 		[NEURON_EVENT_REFUSE] = "refuse",
+		[NEURON_EVENT_MOVE] = "move",
 	};
 	const char *kind = e->kind < ARRAY_SIZE(kinds) ? kinds[e->kind] : NULL;
 	json_t *o = json_pack("{s:I, s:I, s:s, s:I, s:I, s:I}", "seq", INT(e->seq),
@@ -199,6 +200,8 @@ static json_t *event_json(const struct neuron_event *e)
 	if (e->flags & (NEURON_MEM_F_LOW | NEURON_MEM_F_HIGH))
 		json_object_set_new(o, "place", json_string(e->flags & NEURON_MEM_F_LOW ?
 							    "low" : "high"));
+	if (e->kind == NEURON_EVENT_MOVE)
+		json_object_set_new(o, "from", json_integer(INT(e->free)));
 	if (e->kind == NEURON_EVENT_REFUSE)
 		json_object_update_new(o, json_pack("{s:s, s:I}", "reason",
 						    neuron_mem_reason_name(e->reason), "free",
