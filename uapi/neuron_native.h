@@ -117,7 +117,7 @@ enum neuron_native_reason {
  * @size: in
  * @flags: in, NEURON_NATIVE_ALLOC_*
  * @bytes: in, rounded up to 4096
- * @align: in, 0 or a power of two
+ * @align: in, 0 or a power of two; of movable memory at most 8 TiB
  * @hbm: in, device memory number
  * @nc_id: in, core to charge
  * @mem_type: in, mem_alloc_category_t; must fit host or device

@@ -140,6 +140,7 @@ int neuron_do_native_mem_alloc(struct neuron_call *call)
 	    (a->flags & NEURON_NATIVE_ALLOC_LOW && a->flags & NEURON_NATIVE_ALLOC_HIGH) ||
 	    a->__reserved || a->__reserved2 || a->__reserved3 ||
 	    (req.host && (a->hbm || req.movable)) ||
+	    (req.movable && a->align > NEURON_BUDDY_MAX_SIZE) ||
 	    neuron_category(a->mem_type, req.host) != a->mem_type)
 		return -EINVAL;
 	if (a->flags & NEURON_NATIVE_ALLOC_LOW)

@@ -18,13 +18,20 @@
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/sort.h>
+#include <linux/sched/signal.h>
 #include <linux/string.h>
+
+#define interrupted()			signal_pending(current)
 #else
 #define cond_resched()			do { } while (0)
+#define interrupted()			false
 #define sort(base, n, size, cmp, swap)	((void)(swap), qsort(base, n, size, cmp))
 #endif
 
 #define SMALL	(512u << 10 >> NEURON_BUDDY_GRANULE_SHIFT)
+
+/* Ranges of a window: a plan takes time with the square of their number. */
+#define WINDOW_RANGES	16384u
 
 /* Attempts to come near to a request that no plan makes fit. */
 #define STEPS	8
@@ -192,7 +199,7 @@ static void neuron_window_add(struct neuron_compact *c, u32 start, u32 want)
 		return;
 	first = neuron_compact_at(c, start);
 	last = neuron_compact_at(c, start + want - 1);
-	if (c->range[first].fixed <= last)
+	if (c->range[first].fixed <= last || last - first >= WINDOW_RANGES)
 		return;
 	cost = c->range[last].used - c->range[first].used;
 	if (c->range[last].state == NEURON_COMPACT_MOVABLE)
@@ -339,9 +346,11 @@ static bool neuron_window_plan(struct neuron_compact *c, const struct neuron_com
 		neuron_hole_push(c, max(r->start, end), range_end(r));
 	}
 	sort(c->hole, c->nr_holes, sizeof(c->hole[0]), neuron_hole_cmp, NULL);
-	for (i = 0; i < c->nr_moves; i++)
+	for (i = 0; i < c->nr_moves; i++) {
 		if (!neuron_move_place(c, &c->move[i]))
 			return false;
+		cond_resched();
+	}
 	c->cost = w->cost;
 	return true;
 }
@@ -353,7 +362,7 @@ static bool neuron_compact_try(struct neuron_compact *c, u32 want, u8 align)
 	if (want > c->free)
 		return false;
 	neuron_windows_find(c, want, align);
-	for (i = 0; i < c->nr_windows; i++) {
+	for (i = 0; i < c->nr_windows && !interrupted(); i++) {
 		if (neuron_window_plan(c, &c->window[i], want))
 			return true;
 		cond_resched();

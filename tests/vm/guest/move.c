@@ -218,6 +218,9 @@ static void rules(void)
 	CHECK(!get_pa(plain, &pa) && !pin(plain, &again) && pa == again && !unpin(plain),
 	      "other memory always has its address");
 	mem_free(fd, plain);
+	a.align = 1ull << 60;
+	CHECK(call(fd, NEURON_NATIVE_MEM_ALLOC, &a) == EINVAL, "an alignment beyond all memory");
+	a.align = 0;
 	a.flags |= NEURON_NATIVE_ALLOC_HOST;
 	a.mem_type = NEURON_MEMALLOC_TYPE_TENSORS_HOST;
 	CHECK(call(fd, NEURON_NATIVE_MEM_ALLOC, &a) == EINVAL, "host memory does not move");
