@@ -75,6 +75,7 @@ places() {
 	no	make bench	an hour
 	no	make bench-alloc	a quarter of an hour
 	no	make bench-nrt	a quarter of an hour
+	no	make bench-pools	a quarter of an hour
 	END
 }
 

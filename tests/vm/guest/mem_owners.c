@@ -133,21 +133,24 @@ static void refusals(void)
 {
 	struct neuron_mem *mem;
 	uint32_t kv = owner("kv-cache");
+	size_t same;
 
 	while (nr_pieces < 128 && !get(PIECE, kv, &piece[nr_pieces]))
 		nr_pieces++;
-	CHECK(replay_last(1).same == 1, "full");
+	/* Other programs may have been refused before. */
+	same = replay_last(1).same;
+	CHECK(same >= 1, "full");
 	show_failure();
 	for (size_t i = 0; i < nr_pieces; i += 2) {
 		neuron_mem_free(piece[i]);
 		piece[i] = NULL;
 	}
 	CHECK(get(2 * PIECE, 0, &mem) == -ENOMEM, "a longer one");
-	CHECK(replay_last(2).same == 2, "fragmented");
+	CHECK(replay_last(2).same == same + 1, "fragmented");
 	show_failure();
 	CHECK(!neuron_limit_set(dev, NEURON_LIMIT_CORE, 2, 13ull << 30) &&
 	      get(PIECE * 8, 0, &mem) == -ENOMEM, "a limit");
-	CHECK(replay_last(3).limits == 1, "is not played again");
+	CHECK(replay_last(3).limits >= 1, "is not played again");
 	show_failure();
 	CHECK(!neuron_limit_set(dev, NEURON_LIMIT_CORE, 2, NEURON_LIMIT_NONE), "no limit");
 }

@@ -411,7 +411,7 @@ static void half(void)
 /* ---- what happens meanwhile --------------------------------------------------------- */
 
 static atomic_bool stop;
-static atomic_uint wrong, moved, gave_up;
+static atomic_uint wrong, refused, moved, gave_up;
 
 /* Of a thread: chunks that nobody else knows. */
 #define OWN	6
@@ -506,6 +506,7 @@ static int act_cut(struct racer *r, unsigned int i)
 	mem_free(fd, r->handle[i]);
 	r->bytes[i] = region / CHUNKS * 2 / PAGE * PAGE;
 	r->handle[i] = movable(r->bytes[i]);
+	refused += !r->handle[i];
 	if (!r->handle[i] || act_write(r, i))
 		return 1;
 	usleep(rand_r(&r->seed) % 3000);
@@ -520,6 +521,7 @@ static int act_renew(struct racer *r, unsigned int i)
 	mem_free(fd, r->handle[i]);
 	r->bytes[i] = (1 + rand_r(&r->seed) % (region / CHUNKS / 2 / PAGE)) * PAGE;
 	r->handle[i] = movable(r->bytes[i]);
+	refused += !r->handle[i];
 	return !r->handle[i] || act_write(r, i);
 }
 
@@ -581,12 +583,12 @@ static void victims(void)
 		pid = fork();
 		if (!pid) {
 			int mine = open(NODE, O_RDWR | O_CLOEXEC);
-			uint64_t handle[8];
+			uint64_t handle[8] = { 0 };
 
 			for (i = 0;; i = (i + 1) % 8) {
-				handle[i] = take(mine, bytes, NEURON_NATIVE_ALLOC_MOVABLE);
-				if (i % 3 == 2)
+				if (handle[i])
 					mem_free(mine, handle[i]);
+				handle[i] = take(mine, bytes, NEURON_NATIVE_ALLOC_MOVABLE);
 			}
 		}
 		usleep(30000);
@@ -622,8 +624,8 @@ static void races(unsigned int seconds)
 	pthread_join(killer, NULL);
 	t = stats();
 	gave_up = (unsigned int)(t.move_failures - s.move_failures);
-	CHECK(!wrong && moved, "races: %u moves, %u given up, %u times something was not what it was",
-	      moved, gave_up, wrong);
+	CHECK(!wrong && moved, "races: %u moves, %u given up, %u times something was not what it was, %u refused",
+	      moved, gave_up, wrong, refused);
 	for (i = 0; i < 100 && stats().used != s.used; i++)
 		usleep(100000);
 	CHECK(stats().used == s.used, "all is given back");
