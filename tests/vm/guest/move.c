@@ -496,6 +496,19 @@ static int act_export(struct racer *r, unsigned int i)
 	return bad || mem_free(fd, im.mem_handle);
 }
 
+/* The others may have all of the region for a moment. */
+static uint64_t renewed(uint64_t bytes)
+{
+	uint64_t handle;
+	unsigned int i;
+
+	for (i = 0; !(handle = movable(bytes)) && i < 5000; i++) {
+		refused++;
+		usleep(1000);
+	}
+	return handle;
+}
+
 /* What stays of one that is cut while it may be on its way. */
 static int act_cut(struct racer *r, unsigned int i)
 {
@@ -505,8 +518,7 @@ static int act_cut(struct racer *r, unsigned int i)
 
 	mem_free(fd, r->handle[i]);
 	r->bytes[i] = region / CHUNKS * 2 / PAGE * PAGE;
-	r->handle[i] = movable(r->bytes[i]);
-	refused += !r->handle[i];
+	r->handle[i] = renewed(r->bytes[i]);
 	if (!r->handle[i] || act_write(r, i))
 		return 1;
 	usleep(rand_r(&r->seed) % 3000);
@@ -520,8 +532,7 @@ static int act_renew(struct racer *r, unsigned int i)
 {
 	mem_free(fd, r->handle[i]);
 	r->bytes[i] = (1 + rand_r(&r->seed) % (region / CHUNKS / 2 / PAGE)) * PAGE;
-	r->handle[i] = movable(r->bytes[i]);
-	refused += !r->handle[i];
+	r->handle[i] = renewed(r->bytes[i]);
 	return !r->handle[i] || act_write(r, i);
 }
 
