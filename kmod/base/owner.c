@@ -48,6 +48,17 @@ static void neuron_owner_free(struct kref *ref)
 	kfree_rcu(owner, rcu);
 }
 
+/*
+ * The owner with a number that was not released; 0 = the process itself.  NULL: there is none.
+ * Under the lock of client.owners.
+ */
+static struct neuron_owner *neuron_owner_find(struct neuron_client *client, u32 id)
+{
+	struct neuron_owner *owner = id ? xa_load(&client->owners, id) : &client->owner;
+
+	return owner && !owner->released ? owner : NULL;
+}
+
 /**
  * neuron_owner_get() - the owner of a new chunk
  * @client: the process
@@ -63,12 +74,10 @@ struct neuron_owner *neuron_owner_get(struct neuron_client *client, u32 id)
 	if (!id)
 		return &client->owner;
 	xa_lock(&client->owners);
-	owner = xa_load(&client->owners, id);
+	owner = neuron_owner_find(client, id);
 	/* One that was not released has a reference for its number. */
-	if (owner && !owner->released)
+	if (owner)
 		kref_get(&owner->ref);
-	else
-		owner = NULL;
 	xa_unlock(&client->owners);
 	return owner;
 }
@@ -133,9 +142,8 @@ static int neuron_owner_release(struct neuron_client *client, u32 id)
 	struct neuron_owner *owner;
 
 	xa_lock(&client->owners);
-	owner = xa_load(&client->owners, id);
-	if (owner && owner->released)
-		owner = NULL;
+	/* The process itself has no number to give back. */
+	owner = id ? neuron_owner_find(client, id) : NULL;
 	if (owner)
 		owner->released = true;
 	xa_unlock(&client->owners);
@@ -156,13 +164,13 @@ static int neuron_owner_release(struct neuron_client *client, u32 id)
  */
 void neuron_owners_show(struct seq_file *m, struct neuron_client *client, u32 nr_hbms)
 {
-	const struct neuron_owner *owner = &client->owner;
-	unsigned long id = 0;
+	const struct neuron_owner *owner;
+	unsigned long id;
 	u64 bytes;
 	u32 i;
 
 	xa_lock(&client->owners);
-	do {
+	neuron_for_each_owner(client, id, owner) {
 		for (i = 0; i < nr_hbms; i++) {
 			bytes = READ_ONCE(owner->use[i].bytes);
 			if (bytes)
@@ -170,8 +178,7 @@ void neuron_owners_show(struct seq_file *m, struct neuron_client *client, u32 nr
 					   owner->id, i, bytes >> 10,
 					   READ_ONCE(owner->use[i].peak) >> 10, owner->label);
 		}
-		owner = xa_find_after(&client->owners, &id, ULONG_MAX, XA_PRESENT);
-	} while (owner);
+	}
 	xa_unlock(&client->owners);
 }
 #endif
@@ -225,11 +232,9 @@ static int neuron_owner_rename(struct neuron_client *client, u32 id, const char 
 	struct neuron_owner *owner;
 
 	xa_lock(&client->owners);
-	owner = id ? xa_load(&client->owners, id) : &client->owner;
-	if (owner && !owner->released)
+	owner = neuron_owner_find(client, id);
+	if (owner)
 		strscpy(owner->label, label, sizeof(owner->label));
-	else
-		owner = NULL;
 	xa_unlock(&client->owners);
 	return owner ? 0 : -ENOENT;
 }

@@ -66,6 +66,14 @@ void neuron_owners_show(struct seq_file *m, struct neuron_client *client, u32 nr
 void neuron_owner_show(const struct neuron_owner *owner, u32 hbm, u64 now,
 		       struct neuron_native_owner_entry *out);
 
+/*
+ * The owners of a process, itself first.  @id: an unsigned long.  Under RCU or the lock of
+ * client.owners.
+ */
+#define neuron_for_each_owner(client, id, owner)						\
+	for ((id) = 0, (owner) = &(client)->owner; (owner);					\
+	     (owner) = xa_find_after(&(client)->owners, &(id), ULONG_MAX, XA_PRESENT))
+
 /**
  * neuron_owner_clear() - start the figures again
  * @use: the figures, under the lock of the HBM

@@ -267,7 +267,7 @@ void neuron_chunks_free(struct neuron_client *client, struct neuron_chunk **chun
 		for (j = i; j < n; j++) {
 			c = chunks[j];
 			if (c->hbm != first->hbm || c->core != first->core ||
-			    c->category != first->category || c->owner != first->owner)
+			    c->category != first->category)
 				break;
 			trace_neuron_free(nd->dev.id, c, 0, 0);
 			bytes += c->size;

@@ -213,19 +213,25 @@ int neuron_do_native_hbm_ranges(struct neuron_call *call)
 	return err;
 }
 
+/* May the caller know whose this is?  @all: he has CAP_SYS_ADMIN. */
+static bool neuron_dump_known(const struct neuron_call *call, const struct neuron_client *client,
+			      bool all)
+{
+	return all || client == call->client || neuron_client_same_user(client);
+}
+
 /* Owners of a process, from *@n on.  Under the lock of the HBM, as figures change under it. */
 static void neuron_owners_read(struct neuron_client *client, u32 hbm, u64 now,
 			       struct neuron_native_owner_entry *out, u32 room, u32 *n)
 {
-	struct neuron_owner *owner = &client->owner;
-	unsigned long id = 0;
+	struct neuron_owner *owner;
+	unsigned long id;
 
-	do {
+	neuron_for_each_owner(client, id, owner) {
 		if (*n < room)
 			neuron_owner_show(owner, hbm, now, &out[*n]);
 		++*n;
-		owner = xa_find_after(&client->owners, &id, ULONG_MAX, XA_PRESENT);
-	} while (owner);
+	}
 }
 
 /* What the caller may see, at one instant. */
@@ -241,7 +247,7 @@ static void neuron_owners_snapshot(struct neuron_call *call, struct neuron_nativ
 	rcu_read_lock();
 	spin_lock(&hbm->lock);
 	list_for_each_entry_rcu(client, &call->nd->clients, node) {
-		if (all || client == call->client || neuron_client_same_user(client))
+		if (neuron_dump_known(call, client, all))
 			neuron_owners_read(client, a->hbm, now, out, room, &a->total);
 	}
 	for (core = 0; core < NEURON_HW_MAX_CORES; core++)
@@ -254,16 +260,14 @@ static void neuron_owners_snapshot(struct neuron_call *call, struct neuron_nativ
 
 static void neuron_owners_clear(struct neuron_client *client, struct neuron_hbm *hbm)
 {
-	struct neuron_owner *owner = &client->owner;
 	u64 now = ktime_get_mono_fast_ns();
-	unsigned long id = 0;
+	struct neuron_owner *owner;
+	unsigned long id;
 
 	rcu_read_lock();
 	spin_lock(&hbm->lock);
-	do {
+	neuron_for_each_owner(client, id, owner)
 		neuron_owner_clear(&owner->use[hbm->index], now);
-		owner = xa_find_after(&client->owners, &id, ULONG_MAX, XA_PRESENT);
-	} while (owner);
 	spin_unlock(&hbm->lock);
 	rcu_read_unlock();
 }
@@ -299,7 +303,6 @@ int neuron_do_native_owners(struct neuron_call *call)
 
 /**
  * struct neuron_event_reader - who may know what of the events of an HBM
- * @call: the caller
  * @seq: number of the last event that was read
  * @all: the caller may know the processes of all of them
  * @nr: processes that are known
@@ -307,7 +310,6 @@ int neuron_do_native_owners(struct neuron_call *call)
  * @batch: records that were read
  */
 struct neuron_event_reader {
-	struct neuron_call *call;
 	u64 seq;
 	bool all;
 	u32 nr;
@@ -323,13 +325,12 @@ static void neuron_event_reader_init(struct neuron_event_reader *reader, struct 
 {
 	struct neuron_client *client;
 
-	reader->call = call;
 	reader->seq = since;
 	reader->all = capable(CAP_SYS_ADMIN);
 	reader->nr = 0;
 	rcu_read_lock();
 	list_for_each_entry_rcu(client, &call->nd->clients, node) {
-		if (!reader->all && client != call->client && !neuron_client_same_user(client))
+		if (!neuron_dump_known(call, client, reader->all))
 			continue;
 		if (reader->nr == NEURON_MAX_CLIENTS)
 			break;
