@@ -12,6 +12,8 @@
 
 #include <jansson.h>
 
+#include "../common/snapshot_words.h"
+
 /* All of a file or pipe, to be freed; or say why not and end with @status. */
 static inline void *read_whole(const char *path, size_t *size, int status)
 {
@@ -45,9 +47,6 @@ static inline void write_whole(const char *path, const void *data, size_t size)
 	if (!f || (size && fwrite(data, 1, size, f) != size) || fclose(f))
 		error(EXIT_FAILURE, errno, "%s", path);
 }
-
-/* For json_pack(). */
-#define INT(value) ((json_int_t)(value))
 
 /* To the standard output; takes it.  NULL is one that there was no memory for. */
 static inline void print_json(json_t *v)

@@ -13,6 +13,7 @@
 
 #include <neuron/neuron.h>
 
+#include "../common/snapshot_words.h"
 #include "../common/util.h"
 #include "file.h"
 #include "processes.h"
@@ -503,34 +504,9 @@ static inline int map_wrap(FILE *f, const char *line, int len, int cols)
 
 /* ---- JSON ---------------------------------------------------------------------------- */
 
-static inline const char *map_state(enum neuron_range_state state)
-{
-	static const char *const names[] = {
-		[NEURON_RANGE_FREE] = "free",
-		[NEURON_RANGE_USED] = "used",
-		[NEURON_RANGE_RESERVED] = "reserved",
-		[NEURON_RANGE_OWNED] = "owned",
-	};
-
-	return (unsigned int)state < ARRAY_SIZE(names) ? names[state] : "unknown";
-}
-
 static inline json_t *map_ranges_json(const struct map *map)
 {
-	json_t *list = json_array();
-
-	for (size_t i = 0; i < map->count; i++) {
-		const struct neuron_range *r = &map->range[i];
-		json_t *o = json_pack("{s:I, s:I, s:s}", "address", INT(r->address), "bytes",
-				      INT(r->bytes), "state", map_state(r->state));
-
-		if (r->state == NEURON_RANGE_OWNED)
-			json_object_update_new(o, json_pack(
-				"{s:i, s:i, s:s}", "pid", r->pid, "core", (int)r->nc, "category",
-				neuron_mem_category_name(r->category)));
-		json_array_append_new(list, o);
-	}
-	return list;
+	return ranges_json(map->range, map->count, "unknown");
 }
 
 #endif

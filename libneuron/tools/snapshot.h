@@ -14,6 +14,7 @@
 #include <neuron/neuron.h>
 
 #include "../common/history.h"
+#include "../common/snapshot_words.h"
 
 struct snapshot_owner {
 	struct neuron_owner figures;
@@ -86,17 +87,11 @@ static inline enum neuron_mem_category snapshot_category(const char *name)
 
 static inline struct neuron_range snapshot_range(const json_t *o)
 {
-	static const char *const states[] = {
-		[NEURON_RANGE_FREE] = "free",
-		[NEURON_RANGE_USED] = "used",
-		[NEURON_RANGE_RESERVED] = "reserved",
-		[NEURON_RANGE_OWNED] = "owned",
-	};
-
 	return (struct neuron_range){
 		.address = snapshot_number(o, "address"),
 		.bytes = snapshot_number(o, "bytes"),
-		.state = snapshot_word(snapshot_text(o, "state"), states, ARRAY_SIZE(states)),
+		.state = snapshot_word(snapshot_text(o, "state"), range_states,
+					     ARRAY_SIZE(range_states)),
 		.pid = (int32_t)snapshot_number(o, "pid"),
 		.nc = (uint32_t)snapshot_number(o, "core"),
 		.category = snapshot_category(snapshot_text(o, "category")),
@@ -105,14 +100,6 @@ static inline struct neuron_range snapshot_range(const json_t *o)
 
 static inline struct neuron_event snapshot_event(const json_t *o)
 {
-	static const char *const kinds[] = {
-		[NEURON_EVENT_ALLOC] = "alloc",
-		[NEURON_EVENT_FREE] = "free",
-		[NEURON_EVENT_GROW] = "grow",
-		[NEURON_EVENT_SHRINK] = "shrink",
-		[NEURON_EVENT_REFUSE] = "refuse",
-		[NEURON_EVENT_MOVE] = "move",
-	};
 	static const char *const places[] = { "", "low", "high" };
 	static const uint32_t flags[] = { 0, NEURON_MEM_F_LOW, NEURON_MEM_F_HIGH };
 	struct neuron_event e = {
@@ -122,7 +109,8 @@ static inline struct neuron_event snapshot_event(const json_t *o)
 		.bytes = snapshot_number(o, "bytes"),
 		.align = snapshot_number(o, "align"),
 		.free = snapshot_number(o, json_object_get(o, "from") ? "from" : "free"),
-		.kind = snapshot_word(snapshot_text(o, "kind"), kinds, ARRAY_SIZE(kinds)),
+		.kind = snapshot_word(snapshot_text(o, "kind"), event_kinds,
+				      ARRAY_SIZE(event_kinds)),
 		.flags = flags[snapshot_word(snapshot_text(o, "place"), places, 3)],
 		.client = (uint32_t)snapshot_number(o, "client"),
 		.pid = (int32_t)snapshot_number(o, "pid"),

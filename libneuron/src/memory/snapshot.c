@@ -11,13 +11,12 @@
 #include <jansson.h>
 
 #include "../../common/history.h"
+#include "../../common/snapshot_words.h"
 #include "../device/device.h"
 #include "snapshot.h"
 
 #define WHOLE_TRIES	8	/* of everything */
 #define FIGURE_TRIES	100	/* of the figures alone, which takes two calls */
-
-#define INT(value) ((json_int_t)(value))
 
 struct picture {
 	struct neuron_hbm_stats stats;
@@ -123,31 +122,6 @@ static int read_picture(struct neuron_device *device, uint32_t hbm, struct pictu
 
 /* ---- JSON ---------------------------------------------------------------------------- */
 
-static json_t *ranges_json(const struct history *h)
-{
-	static const char *const states[] = {
-		[NEURON_RANGE_FREE] = "free",
-		[NEURON_RANGE_USED] = "used",
-		[NEURON_RANGE_RESERVED] = "reserved",
-		[NEURON_RANGE_OWNED] = "owned",
-	};
-	json_t *list = json_array();
-
-	for (size_t i = 0; i < h->count; i++) {
-		const struct neuron_range *r = &h->range[i];
-		json_t *o = json_pack("{s:I, s:I, s:s}", "address", INT(r->address), "bytes",
-				      INT(r->bytes), "state", (unsigned int)r->state <
-				      ARRAY_SIZE(states) ? states[r->state] : "used");
-
-		if (r->state == NEURON_RANGE_OWNED)
-			json_object_update_new(o, json_pack(
-				"{s:i, s:i, s:s}", "pid", r->pid, "core", (int)r->nc, "category",
-				neuron_mem_category_name(r->category)));
-		json_array_append_new(list, o);
-	}
-	return list;
-}
-
 /* A process may call itself anything: what is not printable becomes a question mark. */
 static const char *process_name(int pid, char *name, size_t size)
 {
@@ -183,15 +157,7 @@ static json_t *owners_json(const struct neuron_owners *owners)
 
 static json_t *event_json(const struct neuron_event *e)
 {
-	static const char *const kinds[] = {
-		[NEURON_EVENT_ALLOC] = "alloc",
-		[NEURON_EVENT_FREE] = "free",
-		[NEURON_EVENT_GROW] = "grow",
-		[NEURON_EVENT_SHRINK] = "shrink",
-		[NEURON_EVENT_REFUSE] = "refuse",
-		[NEURON_EVENT_MOVE] = "move",
-	};
-	const char *kind = e->kind < ARRAY_SIZE(kinds) ? kinds[e->kind] : NULL;
+	const char *kind = e->kind < ARRAY_SIZE(event_kinds) ? event_kinds[e->kind] : NULL;
 	json_t *o = json_pack("{s:I, s:I, s:s, s:I, s:I, s:I}", "seq", INT(e->seq),
 			      "time_ns", INT(e->time), "kind", kind ? kind : "unknown",
 			      "address", INT(e->address), "bytes", INT(e->bytes),
@@ -247,7 +213,8 @@ static json_t *picture_json(const struct picture *p, uint32_t hbm)
 		"categories", categories_json(s->by_category),
 		"refused", "full", INT(s->fail_full), "fragmented", INT(s->fail_fragmented),
 		"alignment", INT(s->fail_alignment), "capped", INT(s->fail_capped),
-		"owners", owners_json(&p->owners), "ranges", ranges_json(&p->ranges),
+		"owners", owners_json(&p->owners), "ranges",
+		ranges_json(p->ranges.range, p->ranges.count, "used"),
 		"events", events);
 }
 
