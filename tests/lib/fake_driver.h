@@ -50,6 +50,7 @@
 #define FAKE_SBUF	(1u << 20)
 #define FAKE_OWNERS	64
 #define FAKE_CHUNKS	4096
+#define FAKE_EVENTS	64	/* that it remembers */
 /* Handles of imported memory are those of the exporter with this bit. */
 #define FAKE_IMPORTED	(1ull << 20)
 #define FAKE_FD		1000
@@ -116,6 +117,9 @@ struct fake_device {
 	uint64_t used[FAKE_HBMS], bump[FAKE_HBMS + 1];
 	uint64_t by_category[32];
 	char owner[FAKE_OWNERS][NEURON_NATIVE_LABEL_MAX];
+	struct neuron_native_event event[FAKE_EVENTS];	/* of all HBMs, by number */
+	uint32_t event_hbm[FAKE_EVENTS];
+	uint64_t nr_events;
 #ifdef FAKE_BUDDY
 	struct neuron_buddy *zone[FAKE_HBMS];
 #endif
@@ -142,6 +146,7 @@ static struct {
 	atomic_bool stuck;	/* engines do not run */
 	atomic_uint starts;	/* DMA queues started: a run has begun */
 	int dma_error;		/* the next queue started stops with this code */
+	uint64_t dma_address;	/* and this address */
 	enum neuron_native_reason reason;	/* of a full HBM */
 	bool no_growing;	/* what follows an allocation is never free */
 	bool has_claims, claims_busy, claimed;
@@ -219,10 +224,48 @@ static int fake_resize(struct fake_device *d, struct fake_chunk *c, uint64_t byt
 }
 #endif
 
+static uint64_t fake_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static void fake_event(struct fake_device *d, const struct fake_chunk *c, uint32_t kind)
+{
+	uint64_t i = d->nr_events++ % FAKE_EVENTS;
+
+	d->event_hbm[i] = c->hbm;
+	d->event[i] = (struct neuron_native_event){
+		.seq = d->nr_events, .time = fake_now(), .address = c->address,
+		.bytes = c->bytes, .kind = kind, .client = 1, .pid = getpid(),
+		.owner = c->owner, .nc_id = c->nc, .mem_type = c->category,
+	};
+}
+
+static int fake_events(const struct fake_device *d, struct neuron_native_events *a)
+{
+	struct neuron_native_event *out = (void *)(uintptr_t)a->entries;
+	uint64_t from = d->nr_events > FAKE_EVENTS ? d->nr_events - FAKE_EVENTS : 0;
+	uint32_t n = 0;
+
+	if (a->hbm >= FAKE_HBMS || a->entry_size != sizeof(*out))
+		return EINVAL;
+	for (uint64_t i = from > a->since ? from : a->since; i < d->nr_events; i++)
+		if (d->event_hbm[i % FAKE_EVENTS] == a->hbm && n < a->count)
+			out[n++] = d->event[i % FAKE_EVENTS];
+	a->count = n;
+	a->last = d->nr_events;
+	return 0;
+}
+
 static void fake_put(struct fake_device *d, struct fake_chunk *c)
 {
 	if (!c || --c->refs)
 		return;
+	if (!c->host)
+		fake_event(d, c, NEURON_NATIVE_EVENT_FREE);
 	munmap(c->data, c->bytes);
 	if (!c->host)
 		d->used[c->hbm] -= c->bytes;
@@ -292,6 +335,8 @@ static int fake_alloc(struct fake_device *d, struct neuron_native_mem_alloc *a)
 	d->by_category[c->category] += bytes;
 	c->movable = a->flags & NEURON_NATIVE_ALLOC_MOVABLE;
 	a->pa = a->mmap_offset = c->movable ? 0 : c->address;
+	if (!c->host)
+		fake_event(d, c, NEURON_NATIVE_EVENT_ALLOC);
 	return 0;
 }
 
@@ -475,14 +520,6 @@ static void fake_post(struct fake_device *d, unsigned int core, unsigned int typ
 	}
 	if (nq->eventfd >= 0)
 		assert_int_equal(write(nq->eventfd, &one, sizeof(one)), sizeof(one));
-}
-
-static uint64_t fake_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
 /* An entry of a trace, with the time; the last one of a queue counts what does not fit. */
@@ -723,7 +760,8 @@ static int fake_start(struct fake_device *d, unsigned int eng, unsigned int q, u
 	k->tail[1] += rx;
 	fake.starts++;
 	if (fake.dma_error) {
-		fake_dma_stop(d, eng, q, k->head, (uint8_t)fake.dma_error, 0x1234);
+		fake_dma_stop(d, eng, q, k->head, (uint8_t)fake.dma_error,
+			      fake.dma_address);
 		fake.dma_error = 0;
 		return 0;
 	}
@@ -1355,6 +1393,8 @@ static int fake_ioctl_figures(struct fake_device *d, unsigned long cmd, void *ar
 		return fake_owner(d, arg);
 	case NEURON_NATIVE_OWNERS:
 		return fake_owners(d, arg);
+	case NEURON_NATIVE_EVENTS:
+		return fake_events(d, arg);
 	case NEURON_NATIVE_CORE_STATS: {
 		struct neuron_native_core_stats *s = arg;
 

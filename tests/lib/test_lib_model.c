@@ -246,6 +246,14 @@ static int setup(void **state)
 	return setup_on(state, 2, 0);
 }
 
+/* Addresses begin at the start of a memory that nobody ever had. */
+static int setup_low(void **state)
+{
+	memset(fake.dev[0].bump, 0, sizeof(fake.dev[0].bump));
+	fake.dev[0].nr_events = 0;
+	return setup_on(state, 2, 0);
+}
+
 static int setup_big_page(void **state)
 {
 	return setup_on(state, 0, 2 * GIB);
@@ -957,12 +965,148 @@ static void test_errors(void **state)
 	assert_non_null(strstr(r.text, "engine SP stopped at instruction 1: illegal instruction"));
 	run_ok(f, m);
 	fake.dma_error = NEURON_ISA_ERR_DMA_ACCESS;
+	fake.dma_address = 0x1234;
 	assert_int_equal(neuron_model_run(m, f->io, 2, 1000, &r), -EIO);
 	assert_int_equal(r.status, NEURON_RUN_DMA_ERROR);
 	assert_int_equal(r.notice.data, 0x1234);
 	assert_non_null(strstr(r.text, "out of bounds, address 0x1234"));
 	run_ok(f, m);
 	neuron_model_unload(bad);
+	neuron_model_unload(m);
+}
+
+/* ---- addresses --------------------------------------------------------------------- */
+
+static struct neuron_location where(struct fixture *f, uint64_t address, uint32_t flags)
+{
+	struct neuron_location l = { .size = sizeof(l) };
+
+	assert_int_equal(neuron_address_resolve(f->device, address, flags, &l), 0);
+	return l;
+}
+
+/* The only allocation of a category. */
+static uint64_t address_of(enum neuron_mem_category category)
+{
+	for (unsigned int i = 0; i < FAKE_CHUNKS; i++)
+		if (fake.dev[0].chunk[i].used && fake.dev[0].chunk[i].category == category)
+			return fake.dev[0].chunk[i].address;
+	fail_msg("no memory of category %d", category);
+	return 0;
+}
+
+static void test_resolve_model(void **state)
+{
+	struct fixture *f = *state;
+	struct neuron_model *m = load(f, make_list_neff());
+	uint64_t k = address_of(NEURON_MEM_CONSTANTS), t = address_of(NEURON_MEM_SCRATCHPAD_PRIVATE);
+	uint64_t v = address_of(NEURON_MEM_SCRATCHPAD) + 65536;
+	uint64_t sb = neuron_device_geometry(f->device)->tpb_base[2] + NEURON_ISA_SBUF_OFF;
+	struct neuron_location l = where(f, k + 200, 0);
+
+	assert_string_equal(l.variable, "k");
+	assert_string_equal(l.model, "list");
+	assert_true(l.offset == 200 && l.variable_bytes == 256 && !l.freed && !l.others);
+	assert_true(l.hbm == 1 && l.nc == 2 && l.pid == getpid() && l.address == k);
+	assert_int_equal(l.state, NEURON_RANGE_OWNED);
+	assert_int_equal(l.category, NEURON_MEM_CONSTANTS);
+	assert_string_equal(l.label, "list");
+	assert_string_equal(l.text, "k + 200 of model list");
+	assert_string_equal(where(f, t, 0).variable, "t");
+	assert_string_equal(where(f, v + 4095, 0).variable, "v");
+	/* Behind it the scratchpad is nobody's. */
+	l = where(f, v + 4096, 0);
+	assert_int_equal(l.state, NEURON_RANGE_OWNED);
+	assert_string_equal(l.variable, "");
+	l = where(f, sb + 9, 0);
+	assert_string_equal(l.text, "sb + 9 of model list");
+	assert_int_equal(l.hbm, UINT32_MAX);
+	assert_string_equal(where(f, neuron_mem_address(m->rings[m->nr_rings - 1].rx), 0).model, "list");
+	assert_non_null(strstr(where(f, neuron_mem_address(m->rings[m->nr_rings - 1].rx), 0).variable,
+			       "rx ring of q"));
+	assert_non_null(strstr(where(f, neuron_mem_address(m->rings[0].tx), 0).variable,
+			       "tx ring of instructions"));
+	assert_string_equal(where(f, address_of(NEURON_MEM_CODE) + 64, 0).variable, "program of SP");
+	assert_int_equal(where(f, k, NEURON_RESOLVE_FREED).freed, 0);
+	neuron_model_unload(m);
+
+	/* Afterwards it is known what was there. */
+	l = where(f, k + 200, 0);
+	assert_true(l.freed && l.state == NEURON_RANGE_FREE && l.freed_ns && l.pid == getpid());
+	assert_string_equal(l.variable, "k");
+	assert_non_null(strstr(l.text, "free memory, before: k + 200 of model list, freed 0."));
+}
+
+/* Only the last ones are remembered, and none of another device's. */
+static void test_resolve_forgets(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t first = 0, last = 0;
+
+	for (unsigned int i = 0; i < 70; i++) {
+		struct neuron_model *m;
+
+		fake.dev[0].bump[1] = (i + 1) * MIB;
+		m = load(f, make_list_neff());
+		last = address_of(NEURON_MEM_CONSTANTS);
+		first = first ? first : last;
+		neuron_model_unload(m);
+	}
+	assert_string_equal(where(f, first, 0).model, "");
+	assert_string_equal(where(f, last, 0).variable, "k");
+}
+
+static void test_resolve_memory(void **state)
+{
+	struct fixture *f = *state;
+	struct neuron_mem_opts opts = { .size = sizeof(opts), .hbm = 1, .nc = 3,
+					.category = NEURON_MEM_TENSORS };
+	struct neuron_location l = { .size = sizeof(l) };
+	struct neuron_mem *mem;
+	uint64_t at;
+
+	assert_int_equal(neuron_owner_create(f->device, "kv", &opts.owner), 0);
+	assert_int_equal(neuron_mem_alloc(f->device, 3 * 4096, &opts, &mem), 0);
+	at = neuron_mem_address(mem);
+	l = where(f, at + 5000, 0);
+	assert_true(!l.freed && l.address == at && l.bytes == 3 * 4096 && l.owner == opts.owner);
+	assert_string_equal(l.label, "kv");
+	assert_non_null(strstr(l.text, "tensors of process "));
+	assert_non_null(strstr(l.text, " (kv) + 5000"));
+	neuron_mem_free(mem);
+	l = where(f, at + 5000, 0);
+	assert_true(l.freed && l.address == at && l.bytes == 3 * 4096 && l.owner == opts.owner &&
+		    l.nc == 3 && l.pid == getpid());
+	assert_string_equal(l.label, "kv");
+	assert_non_null(strstr(l.text, "free memory, before: tensors of process "));
+	/* What nobody ever had. */
+	l = where(f, at + GIB, 0);
+	assert_string_equal(l.text, "free memory");
+	assert_true(!l.freed && !l.pid);
+	assert_string_equal(where(f, FAKE_WINDOW + 5, 0).text, "host memory");
+	assert_string_equal(where(f, 1ull << 41, 0).text, "no device memory");
+	assert_int_equal(neuron_address_resolve(f->device, at, 2, &l), -EINVAL);
+	l.size = 0;
+	assert_int_equal(neuron_address_resolve(f->device, at, 0, &l), -EINVAL);
+}
+
+/* A run that stops says whose the address is: of a tensor of the run, of a variable. */
+static void test_fault_named(void **state)
+{
+	struct fixture *f = *state;
+	struct neuron_run_result r = { .size = sizeof(r) };
+	struct neuron_model *m = load(f, make_list_neff());
+
+	run_ok(f, m);
+	fake.dma_error = NEURON_ISA_ERR_DMA_ACCESS;
+	fake.dma_address = neuron_mem_address(f->y) + 1000;
+	assert_int_equal(neuron_model_run(m, f->io, 2, 1000, &r), -EIO);
+	assert_non_null(strstr(r.text, ", y + 1000 of model list"));
+	fake.dma_error = NEURON_ISA_ERR_DMA_ACCESS;
+	fake.dma_address = address_of(NEURON_MEM_CONSTANTS) + 7;
+	assert_int_equal(neuron_model_run(m, f->io, 2, 1000, &r), -EIO);
+	assert_non_null(strstr(r.text, ", k + 7 of model list"));
+	run_ok(f, m);
 	neuron_model_unload(m);
 }
 
@@ -1938,6 +2082,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_untriggered, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_timeout, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_errors, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_resolve_model, setup_low, teardown),
+		cmocka_unit_test_setup_teardown(test_resolve_forgets, setup_low, teardown),
+		cmocka_unit_test_setup_teardown(test_resolve_memory, setup_low, teardown),
+		cmocka_unit_test_setup_teardown(test_fault_named, setup_low, teardown),
 		cmocka_unit_test_setup_teardown(test_L5_error_beside_end, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_L5_error_of_the_other_core, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_late_error, setup, teardown),

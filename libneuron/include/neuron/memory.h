@@ -366,6 +366,40 @@ struct neuron_event {
 int neuron_hbm_get_events(struct neuron_device *device, uint32_t hbm, uint64_t *since,
 			  struct neuron_event **list, size_t *n);
 
+#define NEURON_RESOLVE_FREED	0x1u	/**< who had it before, also if it is in use */
+
+/** @brief Whose an address of a device is, or was. */
+struct neuron_location {
+	size_t size;
+	enum neuron_range_state state;	/**< of the memory now; FREE for what is no device memory */
+	uint32_t freed;			/**< 1: the rest is what was there before it was freed */
+	uint32_t hbm;			/**< UINT32_MAX: it is not in a device memory */
+	uint32_t nc;			/**< core that is charged; UINT32_MAX: unknown */
+	int32_t pid;			/**< 0: unknown */
+	uint32_t owner;			/**< number of its owner */
+	char label[NEURON_LABEL_MAX];	/**< of the owner, if that still exists */
+	enum neuron_mem_category category;
+	uint64_t address;		/**< where the allocation or the hole begins, if known */
+	uint64_t bytes;			/**< its length */
+	uint64_t freed_ns;		/**< nanoseconds since it was freed */
+	char model[257];		/**< of this process, "" if it is of none */
+	char variable[257];		/**< of the model; also a program or a ring */
+	uint64_t offset;		/**< in the variable */
+	uint64_t variable_bytes;	/**< its length */
+	uint32_t others;		/**< variables of the model that share the byte */
+	char text[256];			/**< all of this in one line */
+};
+
+/**
+ * @brief Find out whose an address is, as in the error of a DMA queue: the variable of a model
+ * that this process has loaded, or else the allocation; if it is free, who had it last, of the
+ * last models that this process unloaded and what the driver recorded.
+ * @param flags #NEURON_RESOLVE_FREED or 0
+ * @return 0, also if nothing is known; -EINVAL, -ENOMEM
+ */
+int neuron_address_resolve(struct neuron_device *device, uint64_t address, uint32_t flags,
+			   struct neuron_location *location);
+
 /**
  * @brief What is where in device memory, whose it is, and what happened to it last, as JSON of
  * one instant.  @c neuron-mem(1) describes it.  If the variable NEURON_MEMORY_DUMP names a

@@ -29,6 +29,8 @@ struct neuron_device {
 	size_t datastore_size;
 	pthread_mutex_t reserves_lock;	/* the list of them */
 	struct reserve *reserves;
+	pthread_mutex_t symbols_lock;	/* the list of them */
+	struct symbols *symbols;	/* symbols.h */
 };
 
 static inline struct neuron_device *device_get(struct neuron_device *device)

@@ -8,6 +8,7 @@
 
 #include "datastore.h"
 #include "device.h"
+#include "symbols.h"
 #include "sys.h"
 
 _Static_assert(NEURON_MAX_HBMS == NEURON_NATIVE_MAX_HBMS, "limits of the driver");
@@ -79,6 +80,7 @@ NEURON_EXPORT int neuron_device_open_fd(int fd, struct neuron_device **device)
 	atomic_init(&d->compact, !compact || strcmp(compact, "0"));
 	pthread_mutex_init(&d->log_lock, NULL);
 	pthread_mutex_init(&d->reserves_lock, NULL);
+	pthread_mutex_init(&d->symbols_lock, NULL);
 	*device = d;
 	return 0;
 }
@@ -104,6 +106,8 @@ NEURON_EXPORT int neuron_device_open(unsigned int index, struct neuron_device **
 
 void device_put(struct neuron_device *device)
 {
+	struct symbols *symbols;
+
 	if (atomic_fetch_sub_explicit(&device->refs, 1, memory_order_acq_rel) != 1)
 		return;
 	device_forget_leftovers(device);
@@ -111,8 +115,13 @@ void device_put(struct neuron_device *device)
 	if (device->fd >= 0)
 		neuron_sys_close(device->fd);
 	free(device->log);
+	while ((symbols = device->symbols)) {
+		device->symbols = symbols->next;
+		free(symbols);
+	}
 	pthread_mutex_destroy(&device->log_lock);
 	pthread_mutex_destroy(&device->reserves_lock);
+	pthread_mutex_destroy(&device->symbols_lock);
 	free(device);
 }
 

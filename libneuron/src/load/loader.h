@@ -101,6 +101,9 @@ int load_apply_memory(struct loader *l);
 /* Constants, programs, tables of addresses. */
 int load_apply_contents(struct loader *l);
 
+/* Names of what lies in the memory, when all of that is done. */
+int load_symbols(struct loader *l);
+
 /* Decide which rings there are and how long they get. */
 int load_plan_rings(struct loader *l);
 int load_fill_rings(struct loader *l);

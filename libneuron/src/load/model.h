@@ -63,6 +63,7 @@ struct neuron_model {
 	bool dirty;			/* a run leaves semaphores or events set */
 	uint64_t macs;			/* multiply-accumulates of a run */
 	uint32_t owner;			/* of its memory; 0: the process */
+	struct symbols *symbols;	/* the device's; NULL until it is loaded */
 	struct neuron_mem **mems;	/* everything it allocated */
 	size_t nr_mems;
 	struct io_tensor *io;

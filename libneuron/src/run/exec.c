@@ -125,16 +125,40 @@ static int start(struct neuron_model *m)
 	return ret;
 }
 
-static int stopped(const struct neuron_notice *n, struct neuron_run_result *result)
+/* What is at the address of a fault: what the run was given, or what there is now or was. */
+static void name_address(const struct neuron_model *model, uint64_t address, char *text, size_t size)
 {
+	struct neuron_location l = { .size = sizeof(l) };
+
+	for (const struct neuron_model *m = model; m; m = m->peer)
+		for (size_t i = 0; i < m->nr_io; i++) {
+			const struct io_tensor *t = &m->io[i];
+
+			if (!t->bound || address - t->address >= t->info.bytes)
+				continue;
+			snprintf(text, size, "%.60s + %llu of model %.60s", t->info.name,
+				 (unsigned long long)(address - t->address), m->name);
+			neuron_neff_printable(text);
+			return;
+		}
+	if (!neuron_address_resolve(model->core->device, address, 0, &l))
+		snprintf(text, size, "%.*s", (int)size - 1, l.text);
+}
+
+static int stopped(const struct neuron_model *model, const struct neuron_notice *n,
+		   struct neuron_run_result *result)
+{
+	char what[160] = "unknown";
+
 	result->notice = *n;
 	result->fault = isa_fault(n);
 	if (n->kind == NEURON_ISA_NOTICE_DMA_ERROR) {
 		result->status = NEURON_RUN_DMA_ERROR;
+		name_address(model, n->data, what, sizeof(what));
 		snprintf(result->text, sizeof(result->text),
-			 "DMA engine %u queue %u stopped after %u descriptors: %s, address 0x%llx",
+			 "DMA engine %u queue %u stopped after %u descriptors: %s, address 0x%llx, %s",
 			 n->engine, n->queue, n->id, isa_error_name(n->code),
-			 (unsigned long long)n->data);
+			 (unsigned long long)n->data, what);
 	} else {
 		result->status = NEURON_RUN_ENGINE_ERROR;
 		snprintf(result->text, sizeof(result->text),
@@ -171,7 +195,7 @@ static int look(const struct neuron_model *model, struct neuron_run_result *resu
 	}
 	for (const struct neuron_model *m = model; m; m = m->peer)
 		if (!neuron_nq_read(m->core->error, &n))
-			return stopped(&n, result);
+			return stopped(model, &n, result);
 	return ret;
 }
 

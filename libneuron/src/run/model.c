@@ -12,6 +12,7 @@
 #include "../device/opts.h"
 #include "../load/loader.h"
 #include "../load/steps.h"
+#include "../memory/resolve.h"
 #include "core.h"
 #include "pretend.h"
 
@@ -64,7 +65,7 @@ static int load_parts(struct loader *l, struct neuron_core *core, const struct n
 	load_lap(watch, &watch->stats.memory_ns);
 	/* All of it is there: from here on the device is touched. */
 	for (size_t k = 0; k < neff->nr_subgraphs && !ret; k++)
-		ret = load_apply(&l[k]);
+		ret = load_apply(&l[k]) ?: load_symbols(&l[k]);
 	return ret ?: load_join_tensors(l, l[0].model);
 }
 
@@ -257,6 +258,7 @@ static void leave_core(struct neuron_core *core, const struct neuron_model *mode
 
 NEURON_EXPORT void neuron_model_unload(struct neuron_model *model)
 {
+	struct symbols *symbols;
 	struct neuron_core *core;
 
 	if (!model)
@@ -268,7 +270,11 @@ NEURON_EXPORT void neuron_model_unload(struct neuron_model *model)
 		leave_core(core, model);
 	if (model->owner)
 		neuron_owner_release(core->device, model->owner);
+	symbols = model->symbols;
 	model_free(model);
+	/* When what was there is free. */
+	if (core && !device_inherited(core->device))
+		symbols_retire(core->device, symbols);
 	if (core)
 		core_put(core);
 }

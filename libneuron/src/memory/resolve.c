@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Whose an address is, or was: variables of the models of this process, which it remembers
+ * after they were unloaded, then what the driver knows of its memory and its last events.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../common/history.h"
+#include "../../common/lock.h"
+#include "../../common/wait.h"
+#include "../device/opts.h"
+#include "resolve.h"
+
+/* Of models that are not loaded any more. */
+#define KEPT_MODELS	64u
+#define KEPT_BYTES	(4ull << 20)
+
+/* ---- models of this process -------------------------------------------------------- */
+
+struct symbols *symbols_add(struct neuron_device *device, uint32_t nc, const struct symbol *symbol,
+			    size_t count, const char *names, size_t size)
+{
+	size_t all = sizeof(struct symbols) + count * sizeof(*symbol) + size;
+	struct symbols *s = malloc(all);
+
+	if (!s)
+		return NULL;
+	*s = (struct symbols){ .nc = nc, .size = all, .count = count,
+			       .names = (char *)&s->list[count] };
+	memcpy(s->list, symbol, count * sizeof(*symbol));
+	memcpy(&s->list[count], names, size);
+	GUARD(&device->symbols_lock);
+	s->next = device->symbols;
+	device->symbols = s;
+	return s;
+}
+
+/* Where the one that was freed first is linked, if there are too many of them. */
+static struct symbols **oldest(struct neuron_device *device)
+{
+	struct symbols **old = NULL;
+	size_t nr = 0, bytes = 0;
+
+	for (struct symbols **p = &device->symbols; *p; p = &(*p)->next) {
+		if (!(*p)->freed)
+			continue;
+		nr++;
+		bytes += (*p)->size;
+		if (!old || (*p)->freed < (*old)->freed)
+			old = p;
+	}
+	return nr > KEPT_MODELS || (nr > 1 && bytes > KEPT_BYTES) ? old : NULL;
+}
+
+void symbols_retire(struct neuron_device *device, struct symbols *symbols)
+{
+	struct symbols **old, *gone;
+
+	if (!symbols)
+		return;
+	GUARD(&device->symbols_lock);
+	symbols->freed = now_ns();
+	while ((old = oldest(device))) {
+		gone = *old;
+		*old = gone->next;
+		free(gone);
+	}
+}
+
+/* Variables of a scratchpad can share bytes: the first one is told, and how many others. */
+static const struct symbol *find_symbol(const struct symbols *s, uint64_t address,
+					uint32_t *others)
+{
+	const struct symbol *found = NULL;
+
+	*others = 0;
+	for (size_t i = 0; i < s->count; i++) {
+		if (address - s->list[i].address >= s->list[i].bytes)
+			continue;
+		if (found)
+			++*others;
+		else
+			found = &s->list[i];
+	}
+	return found;
+}
+
+/* The variable that is there, or with @freed was there last; when it was freed. */
+static uint64_t name_variable(struct neuron_device *device, uint64_t address, bool freed,
+			      struct neuron_location *out)
+{
+	const struct symbol *found = NULL;
+	const struct symbols *in = NULL;
+	uint32_t others;
+
+	GUARD(&device->symbols_lock);
+	for (const struct symbols *s = device->symbols; s; s = s->next) {
+		const struct symbol *v;
+
+		if (!!s->freed != freed || (found && s->freed <= in->freed))
+			continue;
+		v = find_symbol(s, address, &others);
+		if (!v)
+			continue;
+		found = v;
+		in = s;
+		out->others = others;
+	}
+	if (!found)
+		return 0;
+	snprintf(out->model, sizeof(out->model), "%s", in->names);
+	snprintf(out->variable, sizeof(out->variable), "%s", in->names + found->name);
+	out->offset = address - found->address;
+	out->variable_bytes = found->bytes;
+	out->nc = in->nc;
+	return in->freed;
+}
+
+/* ---- what the driver knows --------------------------------------------------------- */
+
+static bool covers(const struct neuron_event *e, uint64_t address, bool freed, uint64_t *start)
+{
+	switch (e->kind) {
+	case NEURON_EVENT_ALLOC:
+	case NEURON_EVENT_GROW:
+		*start = e->address;
+		return !freed && address - *start < e->bytes;
+	case NEURON_EVENT_FREE:
+	case NEURON_EVENT_SHRINK:
+		*start = e->address;
+		return freed && address - *start < e->bytes;
+	case NEURON_EVENT_MOVE:
+		*start = freed ? e->free : e->address;
+		return address - *start < e->bytes;
+	default:
+		return false;
+	}
+}
+
+static void name_owner(struct neuron_device *device, struct neuron_location *out)
+{
+	struct neuron_owners all = { .size = sizeof(all) };
+
+	if (neuron_hbm_get_owners(device, out->hbm, 0, &all))
+		return;
+	for (size_t i = 0; i < all.count; i++)
+		if (all.list[i].pid == out->pid && all.list[i].id == out->owner)
+			memcpy(out->label, all.list[i].label, sizeof(out->label));
+	free(all.list);
+}
+
+/* The last event that gave or took the address, which the driver may have forgotten. */
+static uint64_t last_event(struct neuron_device *device, uint64_t address,
+			   struct neuron_location *out)
+{
+	struct neuron_event *list;
+	uint64_t since = 0, start, time = 0;
+	size_t n;
+
+	if (neuron_hbm_get_events(device, out->hbm, &since, &list, &n))
+		return 0;
+	while (n-- && !time) {
+		const struct neuron_event *e = &list[n];
+
+		if (!covers(e, address, out->freed, &start))
+			continue;
+		time = e->time;
+		out->owner = e->owner;
+		if (!out->freed)
+			continue;
+		out->address = start;
+		out->bytes = e->bytes;
+		out->pid = e->pid;
+		out->nc = e->nc;
+		out->category = e->category;
+	}
+	free(list);
+	return time;
+}
+
+static int read_range(struct neuron_device *device, uint64_t address, struct neuron_location *out)
+{
+	struct history h = { 0 };
+	int ret = neuron_hbm_get_ranges(device, out->hbm, &h.range, &h.count);
+	size_t at = ret ? 0 : history_find(&h, address);
+
+	if (!ret && at < h.count && address >= h.range[at].address) {
+		const struct neuron_range *r = &h.range[at];
+
+		out->state = r->state;
+		out->address = r->address;
+		out->bytes = r->bytes;
+		out->pid = r->pid;
+		out->category = r->category;
+		out->nc = r->nc;
+	}
+	free(h.range);
+	return ret;
+}
+
+/* ---- both -------------------------------------------------------------------------- */
+
+static uint32_t find_hbm(const struct neuron_geometry *g, uint64_t address)
+{
+	for (uint32_t i = 0; i < g->nr_hbms; i++)
+		if (address - g->hbm[i].base < g->hbm[i].size)
+			return i;
+	return UINT32_MAX;
+}
+
+/* "tensors of process 12 (kv-cache)" and the offset; the size of the text so far. */
+static int allocation_text(const struct neuron_location *l, uint64_t address, char *text,
+			   size_t size)
+{
+	unsigned long long offset = address - l->address;
+	const char *category = neuron_mem_category_name(l->category);
+
+	if (!l->pid)
+		return snprintf(text, size, "memory of a process that has ended, or is another user's");
+	if (!*l->label)
+		return snprintf(text, size, "%s of process %d + %llu", category, l->pid, offset);
+	return snprintf(text, size, "%s of process %d (%s) + %llu", category, l->pid, l->label,
+			offset);
+}
+
+static void describe(struct neuron_location *l, uint64_t address,
+		     const struct neuron_geometry *g)
+{
+	char *text = l->text, age[48] = "";
+	size_t room = sizeof(l->text), at = 0;
+
+	if (l->freed_ns)
+		snprintf(age, sizeof(age), ", freed %.3f s ago", (double)l->freed_ns / 1e9);
+	if (l->freed)
+		at = (size_t)snprintf(text, room, "free memory, before: ");
+	if (*l->variable) {
+		at += (size_t)snprintf(text + at, room - at, "%.60s + %llu", l->variable,
+				       (unsigned long long)l->offset);
+		if (l->others)
+			at += (size_t)snprintf(text + at, room - at, " (or one of %u others)",
+					       l->others);
+		snprintf(text + at, room - at, " of model %.60s%s", l->model, age);
+	} else if (l->pid || l->freed_ns) {
+		at += (size_t)allocation_text(l, address, text + at, room - at);
+		snprintf(text + at, room - at, "%s", age);
+	} else if (l->hbm == UINT32_MAX) {
+		snprintf(text, room, "%s", g->host_window && (address & g->host_window) ?
+			 "host memory" : "no device memory");
+	} else {
+		static const char *const states[] = {
+			[NEURON_RANGE_FREE] = "free memory",
+			[NEURON_RANGE_USED] = "memory of the driver, or of another user",
+			[NEURON_RANGE_RESERVED] = "reserved memory",
+			[NEURON_RANGE_OWNED] = "memory of a process",
+		};
+
+		snprintf(text, room, "%s", states[l->state]);
+	}
+}
+
+/* Who had it last; nothing but the state and the hole remains if nobody knows. */
+static void resolve_freed(struct neuron_device *device, uint64_t address,
+			  struct neuron_location *out)
+{
+	struct neuron_location l = { .hbm = out->hbm, .state = out->state, .freed = 1,
+				     .nc = UINT32_MAX }, model = l;
+	uint64_t time = l.hbm == UINT32_MAX ? 0 : last_event(device, address, &l);
+	uint64_t unloaded = name_variable(device, address, true, &model);
+
+	/* Somebody else may have had the memory since the model had it. */
+	if (unloaded > time) {
+		name_variable(device, address, true, &l);
+		l.pid = getpid();
+		time = unloaded;
+	}
+	if (!time)
+		return;
+	l.freed_ns = now_ns() - time;
+	*out = l;
+}
+
+NEURON_EXPORT int neuron_address_resolve(struct neuron_device *device, uint64_t address,
+					 uint32_t flags, struct neuron_location *location)
+{
+	struct neuron_location out = { .nc = UINT32_MAX };
+	int ret = 0;
+
+	if (!result_valid(location) || flags & ~NEURON_RESOLVE_FREED)
+		return -EINVAL;
+	if (device_inherited(device))
+		return -EACCES;
+	out.hbm = find_hbm(&device->geometry, address);
+	if (out.hbm != UINT32_MAX)
+		ret = read_range(device, address, &out);
+	if (ret)
+		return ret;
+	if (!(flags & NEURON_RESOLVE_FREED))
+		name_variable(device, address, false, &out);
+	if (flags & NEURON_RESOLVE_FREED || (!*out.variable && out.state == NEURON_RANGE_FREE))
+		resolve_freed(device, address, &out);
+	else if (out.hbm != UINT32_MAX)
+		last_event(device, address, &out);
+	if (out.pid)
+		name_owner(device, &out);
+	describe(&out, address, &device->geometry);
+	result_copy(location, &out, sizeof(out));
+	return 0;
+}
