@@ -45,6 +45,7 @@ places() {
 	guest	neuron-mem
 	guest	neuron-mem map
 	guest	neuron-mem owners
+	guest	neuron-mem resolve 0x40012000
 	guest	neuron-mem snapshot memory.json
 	guest	neuron-mem timeline memory.svg
 	guest	neuron-mem --failures

@@ -66,7 +66,7 @@ _neuron_word()
 	"neuron-pack "*)
 		_filedir json ;;
 	"neuron-mem "*)
-		mapfile -t COMPREPLY < <(compgen -W "map owners snapshot timeline $(cd /sys/class/neuron_device 2>/dev/null &&
+		mapfile -t COMPREPLY < <(compgen -W "map owners resolve snapshot timeline $(cd /sys/class/neuron_device 2>/dev/null &&
 			printf '%s\n' neuron* | sed -n 's/^neuron\([0-9]\)/\1/p')" -- "$cur") ;;
 	esac
 } &&

@@ -22,15 +22,18 @@
 #include "owners.h"
 #include "pages.h"
 #include "processes.h"
+#include "resolve.h"
 
 #define USAGE	2	/* exit status of a wrong option; 1: a device cannot be read */
 
-enum command { SHOW, MAP, OWNERS, SNAPSHOT, TIMELINE };
+enum command { SHOW, MAP, OWNERS, RESOLVE, SNAPSHOT, TIMELINE };
 
 static struct {
 	enum command command;
 	const char *file;	/* of a snapshot or timeline */
 	const char *from;	/* a snapshot, in place of the device */
+	bool has_address;
+	uint64_t address;	/* to resolve */
 	bool html;
 	bool diff;
 	bool json;
@@ -58,12 +61,23 @@ static double parse_number(const char *arg, double min, double max, const char *
 	return value;
 }
 
+static void parse_address(const char *arg, struct argp_state *state)
+{
+	char *end;
+
+	errno = 0;
+	options.address = strtoull(arg, &end, 0);
+	if (errno || *end || *arg < '0' || *arg > '9')
+		argp_error(state, "\"%s\" is no address", arg);
+	options.has_address = true;
+}
+
 /* A command, the file that it writes, the number of a device. */
 static void parse_word(const char *arg, struct argp_state *state)
 {
 	static const char *const commands[] = {
-		[MAP] = "map", [OWNERS] = "owners", [SNAPSHOT] = "snapshot",
-		[TIMELINE] = "timeline",
+		[MAP] = "map", [OWNERS] = "owners", [RESOLVE] = "resolve",
+		[SNAPSHOT] = "snapshot", [TIMELINE] = "timeline",
 	};
 
 	for (unsigned int i = MAP; i < ARRAY_SIZE(commands) && !state->arg_num; i++)
@@ -74,6 +88,8 @@ static void parse_word(const char *arg, struct argp_state *state)
 		}
 	if (options.command >= SNAPSHOT && !options.file)
 		options.file = arg;
+	else if (options.command == RESOLVE && !options.has_address)
+		parse_address(arg, state);
 	else if (options.device >= 0 || strspn(arg, "0123456789") != strlen(arg) ||
 		 strlen(arg) > 6 || !*arg)
 		argp_error(state, "\"%s\" is neither a command nor the number of a device", arg);
@@ -91,6 +107,10 @@ static void parse_end(struct argp_state *state)
 		argp_error(state, "--from is for \"snapshot\" and \"timeline\"");
 	if (options.command >= SNAPSHOT && !options.file)
 		argp_error(state, "the name of the file is missing");
+	if (options.command == RESOLVE && !options.has_address)
+		argp_error(state, "the address is missing");
+	if (options.command == RESOLVE && options.watch > 0)
+		argp_error(state, "--watch is for the other commands");
 	if (options.command >= OWNERS && (options.svg || options.failures))
 		argp_error(state, "--svg and --failures are for the other commands");
 	if (options.diff && options.watch <= 0)
@@ -145,11 +165,12 @@ static const struct argp_option argp_options[] = {
 static const struct argp argp = {
 	.options = argp_options,
 	.parser = parse,
-	.args_doc = "[map] [DEVICE]\nowners [DEVICE]\nsnapshot FILE [DEVICE]\ntimeline FILE [DEVICE]",
+	.args_doc = "[map] [DEVICE]\nowners [DEVICE]\nresolve ADDRESS [DEVICE]\nsnapshot FILE [DEVICE]\ntimeline FILE [DEVICE]",
 	.doc = "Show the memory of all Neuron devices, or of one: by HBM, core and category, with "
 	       "what is free and the longest free run.\vWith \"map\": which process holds what of "
 	       "each HBM, where the holes are, and whether the memory is fragmented.  With "
-	       "\"owners\": the parts of processes that hold it.  With \"snapshot\": all of that "
+	       "\"owners\": the parts of processes that hold it.  With \"resolve\": whose an "
+	       "address is, as in the error of a DMA queue, and whose it was.  With \"snapshot\": all of that "
 	       "and what happened last, into a file.  With \"timeline\": the bytes in use over "
 	       "the last events as a picture (.svg) or for ui.perfetto.dev (.json).",
 };
@@ -508,17 +529,39 @@ static int read_owners(struct neuron_device *handle, json_t *list)
 	return ret;
 }
 
+static int open_device(unsigned int index, struct neuron_device **handle)
+{
+	int ret = neuron_device_open(index, handle);
+
+	if (ret)
+		error(0, -ret, "/dev/neuron%u%s", index,
+		      access_hint(index, ret, (char[ACCESS_ROOM]){ 0 }));
+	return ret;
+}
+
+static int resolve(void)
+{
+	unsigned int index = options.device < 0 ? 0 : (unsigned int)options.device;
+	struct neuron_device *handle;
+	int ret = open_device(index, &handle);
+
+	if (ret)
+		return 1;
+	ret = resolve_show(handle, options.address, options.json);
+	if (ret)
+		error(0, -ret, "/dev/neuron%u: memory", index);
+	neuron_device_close(handle);
+	return ret != 0;
+}
+
 static int show(unsigned int index, json_t *list)
 {
 	struct neuron_device *handle;
 	struct device d = { 0 };
-	int ret = neuron_device_open(index, &handle);
+	int ret = open_device(index, &handle);
 
-	if (ret) {
-		error(0, -ret, "/dev/neuron%u%s", index,
-		      access_hint(index, ret, (char[ACCESS_ROOM]){ 0 }));
+	if (ret)
 		return 1;
-	}
 	ret = options.command == OWNERS ? read_owners(handle, list) : read_device(handle, &d);
 	if (ret == -ENOTTY && options.command == OWNERS)
 		error(0, 0, "/dev/neuron%u: its driver knows no owners", index);
@@ -700,6 +743,8 @@ int main(int argc, char **argv)
 	argp_parse(&argp, argc, argv, 0, NULL, NULL);
 	if (options.command >= SNAPSHOT)
 		return write_pages();
+	if (options.command == RESOLVE)
+		return resolve();
 	for (;;) {
 		ret = picture();
 		if (options.watch <= 0 || ++n == options.count)
