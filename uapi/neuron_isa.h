@@ -62,7 +62,8 @@ enum neuron_isa_opcode {
 	NEURON_ISA_OP_ACTIVATE	= 0x22,	/* elementwise function of one operand */
 	NEURON_ISA_OP_REDUCE	= 0x23,	/* along a row */
 	NEURON_ISA_OP_CAST	= 0x24,	/* copy with conversion */
-	NEURON_ISA_OP_MEMSET	= 0x25
+	NEURON_ISA_OP_MEMSET	= 0x25,
+	NEURON_ISA_OP_GATHER	= 0x26	/* rows of a table, by their numbers */
 };
 
 /* SEM_WAIT .op */
@@ -76,13 +77,14 @@ enum { NEURON_ISA_POST_SET = 0, NEURON_ISA_POST_INC = 1, NEURON_ISA_POST_DEC = 2
 #define NEURON_ISA_F_ACCUMULATE		0x01u	/* c += a x b instead of c = a x b */
 #define NEURON_ISA_F_B_TRANSPOSED	0x02u	/* b is stored as n rows of k */
 
-/* TENSOR .op and REDUCE .op */
+/* TENSOR .op; REDUCE .op but for SELECT */
 enum neuron_isa_alu {
 	NEURON_ISA_ALU_ADD	= 0,
 	NEURON_ISA_ALU_SUB	= 1,
 	NEURON_ISA_ALU_MUL	= 2,
 	NEURON_ISA_ALU_MAX	= 3,
-	NEURON_ISA_ALU_MIN	= 4
+	NEURON_ISA_ALU_MIN	= 4,
+	NEURON_ISA_ALU_SELECT	= 5	/* src0 where src1 is not 0, else 0 */
 };
 /* TENSOR .flags */
 #define NEURON_ISA_F_IMMEDIATE		0x01u	/* src1 is the field imm */
@@ -94,7 +96,9 @@ enum neuron_isa_act {
 	NEURON_ISA_ACT_RELU	= 1,
 	NEURON_ISA_ACT_SIGMOID	= 2,
 	NEURON_ISA_ACT_TANH	= 3,
-	NEURON_ISA_ACT_EXP	= 4
+	NEURON_ISA_ACT_EXP	= 4,
+	NEURON_ISA_ACT_RECIPROCAL = 5,
+	NEURON_ISA_ACT_RSQRT	= 6	/* of the square root */
 };
 
 /* Element types; the values are those of nrt_dtype_t. */
@@ -203,9 +207,12 @@ struct neuron_isa_inst {
 			__le32 src0, src1, dst;
 			__le32 src0_stride, src1_stride, dst_stride;
 			__le32 rows, cols;
-			/* bits of one element of src_dtype (MEMSET: dst_dtype) */
+			/*
+			 * bits of one element of src_dtype (MEMSET: dst_dtype);
+			 * GATHER: rows of src0
+			 */
 			__le32 imm;
-		} tensor;		/* TENSOR, ACTIVATE, REDUCE, CAST, MEMSET */
+		} tensor;		/* TENSOR, ACTIVATE, REDUCE, CAST, MEMSET, GATHER */
 		__u8 bytes[56];
 	} u;
 };

@@ -35,14 +35,16 @@ static const struct emu_op_rule emu_op_rules[] = {
 	{ NEURON_ISA_OP_MATMUL, ENGINE_BIT(PE),
 	  NEURON_ISA_F_ACCUMULATE | NEURON_ISA_F_B_TRANSPOSED, 0, 36, true, true },
 	{ NEURON_ISA_OP_TENSOR, ENGINE_BIT(POOL) | ENGINE_BIT(DVE),
-	  NEURON_ISA_F_IMMEDIATE | NEURON_ISA_F_SRC1_COLUMN, NEURON_ISA_ALU_MIN, 36, true, true },
-	{ NEURON_ISA_OP_ACTIVATE, ENGINE_BIT(ACT), 0, NEURON_ISA_ACT_EXP, 36, true, true },
+	  NEURON_ISA_F_IMMEDIATE | NEURON_ISA_F_SRC1_COLUMN, NEURON_ISA_ALU_SELECT, 36,
+	  true, true },
+	{ NEURON_ISA_OP_ACTIVATE, ENGINE_BIT(ACT), 0, NEURON_ISA_ACT_RSQRT, 36, true, true },
 	{ NEURON_ISA_OP_REDUCE, ENGINE_BIT(POOL) | ENGINE_BIT(DVE), 0, NEURON_ISA_ALU_MIN, 36,
 	  true, true },
 	{ NEURON_ISA_OP_CAST, ENGINE_BIT(ACT) | ENGINE_BIT(POOL) | ENGINE_BIT(DVE), 0, 0, 36,
 	  true, true },
 	{ NEURON_ISA_OP_MEMSET, ENGINE_BIT(ACT) | ENGINE_BIT(POOL) | ENGINE_BIT(DVE), 0, 0, 36,
 	  false, true },
+	{ NEURON_ISA_OP_GATHER, ENGINE_BIT(POOL) | ENGINE_BIT(DVE), 0, 0, 36, true, true },
 };
 
 static const struct emu_op_rule *emu_op_find(u8 opcode)
@@ -205,7 +207,8 @@ static int emu_tensor_init(struct emu_exec *x, const struct neuron_isa_inst *ins
 	u32 imm = le32_to_cpu(inst->u.tensor.imm);
 	bool has_src0 = inst->opcode != NEURON_ISA_OP_MEMSET;
 	bool has_imm = inst->opcode == NEURON_ISA_OP_MEMSET;
-	bool has_src1 = false, column = false;
+	bool gather = inst->opcode == NEURON_ISA_OP_GATHER;
+	bool has_src1 = gather, column = gather;
 	int err;
 
 	if (inst->opcode == NEURON_ISA_OP_TENSOR) {
@@ -215,13 +218,14 @@ static int emu_tensor_init(struct emu_exec *x, const struct neuron_isa_inst *ins
 		if (has_imm && column)
 			return NEURON_ISA_ERR_ILLEGAL;
 	}
-	if (!rows || !cols)
+	if (!rows || !cols || (gather && !imm))
 		return NEURON_ISA_ERR_ILLEGAL;
 	if (!has_src0 && (inst->u.tensor.src0 || inst->u.tensor.src0_stride))
 		return NEURON_ISA_ERR_ILLEGAL;
 	if (!has_src1 && (inst->u.tensor.src1 || inst->u.tensor.src1_stride))
 		return NEURON_ISA_ERR_ILLEGAL;
-	if (has_imm ? !emu_imm_fits(imm, has_src0 ? inst->src_dtype : inst->dst_dtype) : imm)
+	if (has_imm ? !emu_imm_fits(imm, has_src0 ? inst->src_dtype : inst->dst_dtype) :
+		      imm && !gather)
 		return NEURON_ISA_ERR_ILLEGAL;
 
 	err = emu_operand_init(&x->d, inst->dst_dtype, le32_to_cpu(inst->u.tensor.dst),
@@ -231,12 +235,14 @@ static int emu_tensor_init(struct emu_exec *x, const struct neuron_isa_inst *ins
 		return err;
 	if (has_src0) {
 		err = emu_operand_init(&x->a, inst->src_dtype, le32_to_cpu(inst->u.tensor.src0),
-				       le32_to_cpu(inst->u.tensor.src0_stride), rows, cols, size);
+				       le32_to_cpu(inst->u.tensor.src0_stride),
+				       gather ? imm : rows, cols, size);
 		if (err)
 			return err;
 	}
 	if (has_src1) {
-		err = emu_operand_init(&x->b, inst->src_dtype, le32_to_cpu(inst->u.tensor.src1),
+		err = emu_operand_init(&x->b, gather ? NEURON_ISA_DT_UINT32 : inst->src_dtype,
+				       le32_to_cpu(inst->u.tensor.src1),
 				       le32_to_cpu(inst->u.tensor.src1_stride), rows,
 				       column ? 1 : cols, size);
 		if (err)
@@ -246,7 +252,7 @@ static int emu_tensor_init(struct emu_exec *x, const struct neuron_isa_inst *ins
 	if (!emu_operand_writable(&x->d))
 		return NEURON_ISA_ERR_ILLEGAL;
 	if (has_src0 && emu_operand_overlap(&x->d, &x->a) &&
-	    (inst->opcode == NEURON_ISA_OP_REDUCE || !emu_operand_same(&x->d, &x->a)))
+	    (gather || inst->opcode == NEURON_ISA_OP_REDUCE || !emu_operand_same(&x->d, &x->a)))
 		return NEURON_ISA_ERR_ILLEGAL;
 	if (has_src1 && emu_operand_overlap(&x->d, &x->b) &&
 	    (column || !emu_operand_same(&x->d, &x->b)))
@@ -261,11 +267,11 @@ static int emu_tensor_init(struct emu_exec *x, const struct neuron_isa_inst *ins
  * emu_isa_is_compute() - is this an instruction for emu_exec_start()?
  * @inst: the instruction
  *
- * Return: true for MATMUL, TENSOR, ACTIVATE, REDUCE, CAST and MEMSET.
+ * Return: true for MATMUL, TENSOR, ACTIVATE, REDUCE, CAST, MEMSET and GATHER.
  */
 bool emu_isa_is_compute(const struct neuron_isa_inst *inst)
 {
-	return inst->opcode >= NEURON_ISA_OP_MATMUL && inst->opcode <= NEURON_ISA_OP_MEMSET;
+	return inst->opcode >= NEURON_ISA_OP_MATMUL && inst->opcode <= NEURON_ISA_OP_GATHER;
 }
 
 /* Check a compute instruction and decode it into @x. */
@@ -363,6 +369,7 @@ static bool emu_simd_does(const struct emu_exec *x)
 	case NEURON_ISA_OP_MATMUL:
 		return x->part;
 	case NEURON_ISA_OP_CAST:
+	case NEURON_ISA_OP_GATHER:
 		if (x->a.dtype == x->d.dtype)
 			return false;
 		fallthrough;
@@ -445,6 +452,17 @@ u32 emu_exec_budget(const struct emu_exec *x)
 static u8 *emu_at(const struct emu_exec *x, const struct emu_operand *o, u32 row, u32 byte)
 {
 	return x->base + o->off + (size_t)row * o->stride + byte;
+}
+
+/* The present place in the first source. */
+static u8 *emu_source(const struct emu_exec *x)
+{
+	u32 row = x->row;
+
+	/* An index that others change meanwhile is another row of the table. */
+	if (x->opcode == NEURON_ISA_OP_GATHER)
+		row = min_t(u32, emu_get32(emu_at(x, &x->b, row, 0)), x->imm - 1);
+	return emu_at(x, &x->a, row, x->col * x->a.esize);
 }
 
 /* Done with columns up to @col of the row; returns true at the end. */
@@ -561,7 +579,7 @@ static bool emu_row_step(struct emu_exec *x, u32 *work)
 		.dst = x->d.dtype,
 		.first = !x->col,
 		.d = emu_at(x, &x->d, x->row, x->col * x->d.esize),
-		.a = emu_at(x, &x->a, x->row, x->col * x->a.esize),
+		.a = emu_source(x),
 		.value = x->acc[0],
 		.n = now,
 	};
@@ -592,7 +610,7 @@ static bool emu_tensor_step(struct emu_exec *x, u32 *work)
 {
 	u32 now = min_t(u32, x->cols - x->col, EMU_EXEC_BLOCK);
 	u8 *dst = emu_at(x, &x->d, x->row, x->col * x->d.esize);
-	u8 *a = emu_at(x, &x->a, x->row, x->col * x->a.esize);
+	u8 *a = emu_source(x);
 	enum emu_class cls = x->cls;
 	u32 v[EMU_EXEC_BLOCK];
 
@@ -642,15 +660,14 @@ static bool emu_reduce_step(struct emu_exec *x, u32 *work)
 	return done;
 }
 
-/* CAST to the same type moves bytes, MEMSET makes them: no arithmetic. */
+/* CAST and GATHER to the same type move bytes, MEMSET makes them: no arithmetic. */
 static bool emu_move_step(struct emu_exec *x, u32 *work)
 {
 	u32 now = min_t(u32, x->cols - x->col, 64 * EMU_EXEC_BLOCK), i;
 	u8 *dst = emu_at(x, &x->d, x->row, x->col * x->d.esize);
 
-	if (x->opcode == NEURON_ISA_OP_CAST) {
-		memmove(dst, emu_at(x, &x->a, x->row, x->col * x->a.esize),
-			(size_t)now * x->d.esize);
+	if (x->opcode != NEURON_ISA_OP_MEMSET) {
+		memmove(dst, emu_source(x), (size_t)now * x->d.esize);
 	} else if (x->d.esize == 1 || !x->imm) {
 		memset(dst, (int)x->imm, (size_t)now * x->d.esize);
 	} else if (x->d.esize == 2) {
@@ -678,6 +695,7 @@ static bool emu_integer_step(struct emu_exec *x, u32 budget, u32 *work)
 	case NEURON_ISA_OP_REDUCE:
 		return emu_reduce_step(x, work);
 	case NEURON_ISA_OP_CAST:
+	case NEURON_ISA_OP_GATHER:
 		if (x->a.dtype == x->d.dtype)
 			return emu_move_step(x, work);
 		fallthrough;

@@ -449,6 +449,41 @@ u32 emu_f32_tanh(u32 x)
 	return emu_f32_sub(EMU_F32_ONE, p) | (x & EMU_F32_SIGN);
 }
 
+/** emu_f32_reciprocal() - rn(1 / x) */
+u32 emu_f32_reciprocal(u32 x)
+{
+	return emu_f32_div(EMU_F32_ONE, x);
+}
+
+/* rn(sqrt(x)) */
+static u32 f32_sqrt(u32 x)
+{
+	u64 sig, root = 0, bit, sum;
+	int e;
+
+	if (!f32_mag(x) || x == EMU_F32_INF)
+		return x;
+	if (x & EMU_F32_SIGN || emu_f32_is_nan(x))
+		return EMU_F32_NAN;
+	/* An even exponent: 2^26 or 2^27 times as much, whose root has 25 bits. */
+	sig = f32_norm(x, &e);
+	sig <<= e & 1 ? 25 : 26;
+	for (bit = 1ULL << 24; bit; bit >>= 1) {
+		sum = root + bit;
+		if (sum * sum <= sig)
+			root = sum;
+	}
+	/* 24 bits and the one that decides; a tie cannot be, what is left is sticky. */
+	root = root << 1 | (root * root != sig);
+	return f32_pack((e + 127) >> 1, root << (SIG_SHIFT - 2));
+}
+
+/** emu_f32_rsqrt() - rn(1 / rn(sqrt(x))) */
+u32 emu_f32_rsqrt(u32 x)
+{
+	return emu_f32_reciprocal(f32_sqrt(x));
+}
+
 /* The rare operands that the fast paths below do not cover. */
 static noinline u32 f32_mac_slow(u32 acc, u32 a, u32 b)
 {
@@ -719,6 +754,8 @@ static __always_inline u32 elem_alu(u32 a, u32 b, enum emu_class cls, u8 alu)
 		if (cls == EMU_CLASS_SINT)
 			return (u32)max_t(s32, (s32)a, (s32)b);
 		return max_t(u32, a, b);
+	case NEURON_ISA_ALU_SELECT:
+		return (cls == EMU_CLASS_FLOAT ? f32_mag(b) : b) ? a : 0;
 	default:	/* NEURON_ISA_ALU_MIN */
 		if (cls == EMU_CLASS_FLOAT)
 			return emu_f32_min(a, b);
@@ -783,6 +820,12 @@ void emu_elems_act(u32 *v, u8 act, u32 n)
 			break;
 		case NEURON_ISA_ACT_EXP:
 			*v = emu_f32_exp(*v);
+			break;
+		case NEURON_ISA_ACT_RECIPROCAL:
+			*v = emu_f32_reciprocal(*v);
+			break;
+		case NEURON_ISA_ACT_RSQRT:
+			*v = emu_f32_rsqrt(*v);
 			break;
 		}
 	}

@@ -40,6 +40,8 @@ u32 emu_f32_relu(u32 x);
 u32 emu_f32_exp(u32 x);
 u32 emu_f32_sigmoid(u32 x);
 u32 emu_f32_tanh(u32 x);
+u32 emu_f32_reciprocal(u32 x);
+u32 emu_f32_rsqrt(u32 x);
 
 /* To integers: round to nearest even, saturate, NaN gives 0. */
 s32 emu_f32_to_s32(u32 x);

@@ -71,7 +71,7 @@ struct emu_tile {
 
 /**
  * struct emu_row - elementwise work on contiguous elements
- * @opcode: NEURON_ISA_OP_TENSOR, _ACTIVATE, _REDUCE or _CAST
+ * @opcode: NEURON_ISA_OP_TENSOR, _ACTIVATE, _REDUCE, _CAST or _GATHER (the same as _CAST)
  * @op: operation or function
  * @src: type of the sources; no uint32
  * @dst: type of the result; no uint32

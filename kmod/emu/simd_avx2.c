@@ -4,6 +4,7 @@
 
 #define SIMD		emu_simd_avx2
 #define SIMD_NAME	"avx2"
+#define ANY_REGISTER	"x"
 #define LANES		8
 #define NR_KERNEL_ROWS	4u
 #define KERNEL_ROWS(M, x)	M(0, x) M(1, x) M(2, x) M(3, x)
@@ -15,7 +16,7 @@ static inline __attribute__((__always_inline__)) madd_vector madd16(madd_vector 
 {
 	madd_vector sum;
 
-	asm("vpmaddwd %2, %1, %0" : "=x" (sum) : "x" (a), "x" (b));
+	asm("vpmaddwd %2, %1, %0" : "=" ANY_REGISTER (sum) : ANY_REGISTER (a), ANY_REGISTER (b));
 	return sum;
 }
 

@@ -4,6 +4,7 @@
 
 #define SIMD		emu_simd_avx512
 #define SIMD_NAME	"avx512"
+#define ANY_REGISTER	"v"
 #define LANES		16
 #define NR_KERNEL_ROWS	8u
 #define KERNEL_ROWS(M, x)	M(0, x) M(1, x) M(2, x) M(3, x) M(4, x) M(5, x) M(6, x) M(7, x)
@@ -15,7 +16,7 @@ static inline __attribute__((__always_inline__)) madd_vector madd16(madd_vector 
 {
 	madd_vector sum;
 
-	asm("vpmaddwd %2, %1, %0" : "=v" (sum) : "v" (a), "v" (b));
+	asm("vpmaddwd %2, %1, %0" : "=" ANY_REGISTER (sum) : ANY_REGISTER (a), ANY_REGISTER (b));
 	return sum;
 }
 

@@ -3,7 +3,8 @@
  * The code of simd_*.c.  Such a file defines LANES, numbers in a vector; KERNEL_ROWS(M),
  * which calls M for the rows of a that its registers take beside two vectors of b, and
  * NR_KERNEL_ROWS, how many these are; LINE_VECTORS(M), the vectors of a line; SIMD, the
- * name of its structure; and madd16(), sums of products of pairs of int16.
+ * name of its structure; ANY_REGISTER, the constraint of an operand of asm; and madd16(), sums
+ * of products of pairs of int16.
  *
  * Nothing may be contracted (-ffp-contract=off) or reordered: every operation rounds once,
  * as ISA.md has it.  MXCSR is as kernel_fpu_begin() leaves it: to nearest, without
@@ -337,6 +338,19 @@ static inline_always vu f_tanh(vu bits)
 	return select(is_nan(bits), all(NAN32), small);
 }
 
+static inline_always vu f_reciprocal(vu x)
+{
+	return canonical((vu)(number(1.0f) / (vf)x));
+}
+
+static inline_always vu f_rsqrt(vu x)
+{
+	vf root;
+
+	asm("vsqrtps %1, %0" : "=" ANY_REGISTER (root) : ANY_REGISTER ((vf)x));
+	return f_reciprocal((vu)root);
+}
+
 /* maximum(x, +0) */
 static inline_always vu f_relu(vu x)
 {
@@ -385,6 +399,14 @@ static void act_row(vu *v, u8 act, u32 n)
 		for (i = 0; i < n; i++)
 			v[i] = f_exp(v[i]);
 		break;
+	case NEURON_ISA_ACT_RECIPROCAL:
+		for (i = 0; i < n; i++)
+			v[i] = f_reciprocal(v[i]);
+		break;
+	case NEURON_ISA_ACT_RSQRT:
+		for (i = 0; i < n; i++)
+			v[i] = f_rsqrt(v[i]);
+		break;
 	}
 }
 
@@ -397,6 +419,8 @@ static inline_always vu alu_vector(vu a, vu b, u8 alu, bool ints)
 		return ints ? a - b : canonical((vu)((vf)a - (vf)b));
 	case NEURON_ISA_ALU_MUL:
 		return ints ? a * b : canonical((vu)((vf)a * (vf)b));
+	case NEURON_ISA_ALU_SELECT:
+		return (vu)((ints ? b : b & ~SIGN) != 0) & a;
 	default:	/* NEURON_ISA_ALU_MAX, NEURON_ISA_ALU_MIN */
 		return ints ? i_choose(a, b, alu == NEURON_ISA_ALU_MAX) :
 			      f_choose(a, b, alu == NEURON_ISA_ALU_MAX);
@@ -425,6 +449,10 @@ static inline_always vu alu_vector(vu a, vu b, u8 alu, bool ints)
 	case NEURON_ISA_ALU_MIN:						\
 		if (ints) { call(NEURON_ISA_ALU_MIN, true); }			\
 		else { call(NEURON_ISA_ALU_MIN, false); }			\
+		break;								\
+	case NEURON_ISA_ALU_SELECT:						\
+		if (ints) { call(NEURON_ISA_ALU_SELECT, true); }		\
+		else { call(NEURON_ISA_ALU_SELECT, false); }			\
 		break;								\
 	}
 

@@ -537,7 +537,8 @@ static void map_layer(const json_t *l, const char *where, enum neuron_isa_engine
 static const char *const activations[] = {
 	[NEURON_ISA_ACT_IDENTITY] = "identity", [NEURON_ISA_ACT_RELU] = "relu",
 	[NEURON_ISA_ACT_SIGMOID] = "sigmoid", [NEURON_ISA_ACT_TANH] = "tanh",
-	[NEURON_ISA_ACT_EXP] = "exp", NULL,
+	[NEURON_ISA_ACT_EXP] = "exp", [NEURON_ISA_ACT_RECIPROCAL] = "reciprocal",
+	[NEURON_ISA_ACT_RSQRT] = "rsqrt", NULL,
 };
 
 static const char *const alus[] = {

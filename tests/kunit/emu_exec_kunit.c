@@ -50,6 +50,12 @@ static void fp_known_values(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, emu_f32_max(0x80000000, 0), 0u);
 	KUNIT_EXPECT_EQ(test, emu_f32_min(0xffffffff, 0), EMU_F32_NAN);
 	KUNIT_EXPECT_EQ(test, emu_f32_exp(0x3f800000), 0x402df854u);	/* e */
+	/* 1 / 3, 1 / -0; roots of 2, of the smallest, of -1 */
+	KUNIT_EXPECT_EQ(test, emu_f32_reciprocal(0x40400000), 0x3eaaaaabu);
+	KUNIT_EXPECT_EQ(test, emu_f32_rsqrt(0x80000000), EMU_F32_SIGN | EMU_F32_INF);
+	KUNIT_EXPECT_EQ(test, emu_f32_rsqrt(0x40000000), 0x3f3504f3u);
+	KUNIT_EXPECT_EQ(test, emu_f32_rsqrt(0x00000001), 0x64b504f3u);
+	KUNIT_EXPECT_EQ(test, emu_f32_rsqrt(0xbf800000), EMU_F32_NAN);
 	/* 2.5, -1e10, NaN to integers; 2^24 + 1 back */
 	KUNIT_EXPECT_EQ(test, emu_f32_to_s32(0x40200000), 2);
 	KUNIT_EXPECT_EQ(test, emu_f32_to_s32(0xd01502f9), S32_MIN);
@@ -197,11 +203,15 @@ static void exec_simd_rows(struct kunit *test)
 		{ NEURON_ISA_OP_ACTIVATE, NEURON_ISA_ACT_SIGMOID },
 		{ NEURON_ISA_OP_ACTIVATE, NEURON_ISA_ACT_TANH },
 		{ NEURON_ISA_OP_ACTIVATE, NEURON_ISA_ACT_EXP },
+		{ NEURON_ISA_OP_ACTIVATE, NEURON_ISA_ACT_RECIPROCAL },
+		{ NEURON_ISA_OP_ACTIVATE, NEURON_ISA_ACT_RSQRT },
 		{ NEURON_ISA_OP_TENSOR, NEURON_ISA_ALU_ADD },
 		{ NEURON_ISA_OP_TENSOR, NEURON_ISA_ALU_SUB },
 		{ NEURON_ISA_OP_TENSOR, NEURON_ISA_ALU_MUL },
 		{ NEURON_ISA_OP_TENSOR, NEURON_ISA_ALU_MAX },
 		{ NEURON_ISA_OP_TENSOR, NEURON_ISA_ALU_MIN },
+		{ NEURON_ISA_OP_TENSOR, NEURON_ISA_ALU_SELECT },
+		{ NEURON_ISA_OP_GATHER, 0 },
 		{ NEURON_ISA_OP_REDUCE, NEURON_ISA_ALU_ADD },
 	};
 	u8 *mem = kunit_kzalloc(test, SBUF_SIZE, GFP_KERNEL);
@@ -230,7 +240,9 @@ static void exec_simd_rows(struct kunit *test)
 
 			dst = o & 1 ? NEURON_ISA_DT_FP16 : NEURON_ISA_DT_FP32;
 			in.dst_dtype = (u8)dst;
-			if (opcode == NEURON_ISA_OP_TENSOR) {
+			if (opcode == NEURON_ISA_OP_GATHER)
+				in.u.tensor.imm = cpu_to_le32(7);
+			if (opcode == NEURON_ISA_OP_TENSOR || opcode == NEURON_ISA_OP_GATHER) {
 				in.u.tensor.src1 = cpu_to_le32(SBUF_SIZE / 3);
 				in.u.tensor.src1_stride = cpu_to_le32(260);
 			}

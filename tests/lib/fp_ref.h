@@ -171,4 +171,14 @@ static inline float ref_relu(float x)
 	return x > 0 || x != x ? x : 0.0f;
 }
 
+static inline float ref_reciprocal(float x)
+{
+	return 1.0f / x;
+}
+
+static inline float ref_rsqrt(float x)
+{
+	return 1.0f / sqrtf(x);
+}
+
 #endif /* FP_REF_H */

@@ -185,6 +185,12 @@ static struct val ref_alu(struct val a, struct val b, u8 op)
 		a.f = ref_max(a.f, b.f);
 		a.i = a.i > b.i ? a.i : b.i;
 		break;
+	case NEURON_ISA_ALU_SELECT:
+		if (b.is_float ? b.f == 0 : !b.i) {
+			a.f = 0;
+			a.i = 0;
+		}
+		break;
 	case NEURON_ISA_ALU_MIN:
 		a.f = ref_min(a.f, b.f);
 		a.i = a.i < b.i ? a.i : b.i;
@@ -209,6 +215,12 @@ static struct val ref_act(struct val v, u8 op)
 		break;
 	case NEURON_ISA_ACT_EXP:
 		x = ref_exp(x);
+		break;
+	case NEURON_ISA_ACT_RECIPROCAL:
+		x = ref_reciprocal(x);
+		break;
+	case NEURON_ISA_ACT_RSQRT:
+		x = ref_rsqrt(x);
 		break;
 	}
 	return (struct val){ .is_float = true, .f = x };
@@ -264,6 +276,12 @@ static void ref_tensor(const struct neuron_isa_inst *in, u8 *m)
 		u8 *s1 = m + in->u.tensor.src1 + i * in->u.tensor.src1_stride;
 		struct val v, w;
 
+		if (in->opcode == NEURON_ISA_OP_GATHER) {
+			u32 index = raw_get(s1, 4);
+
+			index = index < in->u.tensor.imm ? index : in->u.tensor.imm - 1;
+			s0 = m + in->u.tensor.src0 + index * in->u.tensor.src0_stride;
+		}
 		if (in->opcode == NEURON_ISA_OP_REDUCE) {
 			v = ref_load(s0, in->src_dtype);
 			for (j = 1; j < in->u.tensor.cols; j++)
@@ -279,6 +297,7 @@ static void ref_tensor(const struct neuron_isa_inst *in, u8 *m)
 				raw_put(dst, ds, in->u.tensor.imm);
 				break;
 			case NEURON_ISA_OP_CAST:
+			case NEURON_ISA_OP_GATHER:
 				if (in->src_dtype == in->dst_dtype)
 					raw_put(dst, ds, raw_get(s0, ss));
 				else
@@ -335,6 +354,7 @@ static const u8 any_engine[] = {
 	[NEURON_ISA_OP_REDUCE] = POOL,
 	[NEURON_ISA_OP_CAST] = DVE,
 	[NEURON_ISA_OP_MEMSET] = POOL,
+	[NEURON_ISA_OP_GATHER] = DVE,
 };
 
 /* Execute and compare with the reference; sometimes in random slices. */
@@ -461,6 +481,14 @@ static void make_tensor(struct neuron_isa_inst *in, u8 opcode, u8 src, u8 dst)
 		in->u.tensor.imm = fp_sweep_operand(&rng) >> (32 - 8 * ds);
 		return;
 	}
+	if (opcode == NEURON_ISA_OP_GATHER) {
+		in->u.tensor.src1 = place(1, rows, 4, &s);
+		in->u.tensor.src1_stride = rnd(6) ? s : rnd(4);
+		/* Some indexes lie behind the table. */
+		for (u32 i = 0; i < rows && rnd(8); i++)
+			raw_put(mem + in->u.tensor.src1 + i * in->u.tensor.src1_stride, 4, rnd(8));
+		rows = in->u.tensor.imm = 1 + rnd(6);
+	}
 	in->u.tensor.src0 = place(0, rows, cols * ss, &s);
 	in->u.tensor.src0_stride = rnd(6) ? s : rnd(cols * ss);
 	if (opcode == NEURON_ISA_OP_TENSOR) {
@@ -488,9 +516,9 @@ static void test_tensor_like(void **state)
 	static const struct {
 		u8 opcode, nr_ops;
 	} ops[] = {
-		{ NEURON_ISA_OP_TENSOR, 5 }, { NEURON_ISA_OP_ACTIVATE, 5 },
+		{ NEURON_ISA_OP_TENSOR, 6 }, { NEURON_ISA_OP_ACTIVATE, 7 },
 		{ NEURON_ISA_OP_REDUCE, 5 }, { NEURON_ISA_OP_CAST, 1 },
-		{ NEURON_ISA_OP_MEMSET, 1 },
+		{ NEURON_ISA_OP_MEMSET, 1 }, { NEURON_ISA_OP_GATHER, 1 },
 	};
 	struct neuron_isa_inst in;
 	u32 o, op, s, d, round;
@@ -526,7 +554,7 @@ static void test_in_place(void **state)
 			fill(mem, SIZE);
 			make_tensor(&in, NEURON_ISA_OP_TENSOR, dtypes[s],
 				    dtypes[s]);
-			in.op = (u8)rnd(5);
+			in.op = (u8)rnd(6);
 			if (in.flags || rnd(2)) {
 				in.u.tensor.src0 = in.u.tensor.dst;
 				in.u.tensor.src0_stride = in.u.tensor.dst_stride;
@@ -646,7 +674,9 @@ static struct neuron_isa_inst good_tensor(u8 opcode)
 		},
 	};
 
-	if (opcode != NEURON_ISA_OP_TENSOR) {
+	if (opcode == NEURON_ISA_OP_GATHER) {
+		in.u.tensor.imm = 4;
+	} else if (opcode != NEURON_ISA_OP_TENSOR) {
 		in.u.tensor.src1 = 0;
 		in.u.tensor.src1_stride = 0;
 	}
@@ -690,11 +720,12 @@ static const struct {
 	{ NEURON_ISA_OP_DMA_TRIGGER, 0x1f, 0, 1, 12 },
 	{ NEURON_ISA_OP_NOTIFY, 0x1f, 0, 1, 16 },
 	{ NEURON_ISA_OP_MATMUL, 0x01, 3, 1, 36 },
-	{ NEURON_ISA_OP_TENSOR, 0x0c, 3, 5, 36 },
-	{ NEURON_ISA_OP_ACTIVATE, 0x02, 0, 5, 36 },
+	{ NEURON_ISA_OP_TENSOR, 0x0c, 3, 6, 36 },
+	{ NEURON_ISA_OP_ACTIVATE, 0x02, 0, 7, 36 },
 	{ NEURON_ISA_OP_REDUCE, 0x0c, 0, 5, 36 },
 	{ NEURON_ISA_OP_CAST, 0x0e, 0, 1, 36 },
 	{ NEURON_ISA_OP_MEMSET, 0x0e, 0, 1, 36 },
+	{ NEURON_ISA_OP_GATHER, 0x0c, 0, 1, 36 },
 };
 
 static void test_forms(void **state)
@@ -972,7 +1003,9 @@ static void tensor_refuses(struct neuron_isa_inst in, u32 wrong)
 		REFUSE(in, e, tensor.src0, wrong, BOUNDS);
 		REFUSE(in, e, tensor.src0_stride, wrong, BOUNDS);
 	}
-	if (op == NEURON_ISA_OP_TENSOR) {
+	if (op == NEURON_ISA_OP_GATHER)
+		REFUSE(in, e, tensor.imm, wrong, BOUNDS);
+	if (op == NEURON_ISA_OP_TENSOR || op == NEURON_ISA_OP_GATHER) {
 		REFUSE(in, e, tensor.src1, wrong, BOUNDS);
 		REFUSE(in, e, tensor.src1_stride, wrong, BOUNDS);
 	} else {
@@ -986,7 +1019,7 @@ static void test_tensor_bounds(void **state)
 	u32 i, op;
 
 	(void)state;
-	for (op = NEURON_ISA_OP_TENSOR; op <= NEURON_ISA_OP_MEMSET; op++) {
+	for (op = NEURON_ISA_OP_TENSOR; op <= NEURON_ISA_OP_GATHER; op++) {
 		enum neuron_isa_engine e = any_engine[op];
 		u32 len = op == NEURON_ISA_OP_REDUCE ? 124 : 160;
 		struct neuron_isa_inst in = good_tensor((u8)op);
@@ -1000,7 +1033,7 @@ static void test_tensor_bounds(void **state)
 		if (op != NEURON_ISA_OP_MEMSET) {
 			ACCEPT(in, e, tensor.src0, SIZE - 160);
 			REFUSE(in, e, tensor.src0, SIZE - 159, BOUNDS);
-			REFUSE(in, e, tensor.imm, 1, ILLEGAL);
+			REFUSE(in, e, tensor.imm, op == NEURON_ISA_OP_GATHER ? 0 : 1, ILLEGAL);
 		}
 		in.u.tensor.cols = 0x40000001;
 		check_refused(&in, e, BOUNDS);
@@ -1029,6 +1062,12 @@ static void test_second_source(void **state)
 	in.src_dtype = NEURON_ISA_DT_BF16;
 	ACCEPT(in, DVE, tensor.imm, 0xffff);
 	REFUSE(in, DVE, tensor.imm, 0x10000, ILLEGAL);
+	in = good_tensor(NEURON_ISA_OP_GATHER);
+	ACCEPT(in, DVE, tensor.src1, SIZE - 124);
+	REFUSE(in, DVE, tensor.src1, SIZE - 123, BOUNDS);
+	in.u.tensor.src0 = 4000;
+	ACCEPT(in, DVE, tensor.imm, (SIZE - 4000) / 40);
+	REFUSE(in, DVE, tensor.imm, (SIZE - 4000) / 40 + 1, BOUNDS);
 	in = good_tensor(NEURON_ISA_OP_MEMSET);
 	in.dst_dtype = NEURON_ISA_DT_INT8;
 	ACCEPT(in, DVE, tensor.imm, 0xff);
@@ -1095,6 +1134,15 @@ static void test_overlap(void **state)
 	in.u.tensor.cols = 1;			/* never in place */
 	REFUSE(in, DVE, tensor.dst, 0, ILLEGAL);
 
+	in = good_tensor(NEURON_ISA_OP_GATHER);
+	REFUSE(in, DVE, tensor.dst, 0, ILLEGAL);	/* never in place */
+	REFUSE(in, DVE, tensor.dst, 159, ILLEGAL);
+	REFUSE(in, DVE, tensor.dst, 1123, ILLEGAL);
+	ACCEPT(in, DVE, tensor.dst, 1124);
+	in.u.tensor.imm = 10;				/* the table is longer than dst */
+	REFUSE(in, DVE, tensor.dst, 399, ILLEGAL);
+	ACCEPT(in, DVE, tensor.dst, 400);
+
 	in = good_tensor(NEURON_ISA_OP_TENSOR);
 	ACCEPT(in, DVE, tensor.dst, 1000);
 	REFUSE(in, DVE, tensor.dst, 1001, ILLEGAL);
@@ -1116,7 +1164,7 @@ static void test_random(void **state)
 	(void)state;
 	fill(mem, SIZE);
 	for (round = 0; round < 400000; round++) {
-		struct neuron_isa_inst in = good(NEURON_ISA_OP_MATMUL + rnd(6));
+		struct neuron_isa_inst in = good(NEURON_ISA_OP_MATMUL + rnd(7));
 		struct emu_sbuf small = { mem + SIZE - 256, 256, sb.simd, sb.part, 1 };
 		struct emu_isa_limits lim = limits;
 		u32 engine = any_engine[in.opcode];

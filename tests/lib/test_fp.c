@@ -396,6 +396,8 @@ static void check_functions(u32 a)
 	CHECK("exp", emu_f32_exp(a), ref_bits(ref_exp(x)), a, 0);
 	CHECK("sigmoid", emu_f32_sigmoid(a), ref_bits(ref_sigmoid(x)), a, 0);
 	CHECK("tanh", emu_f32_tanh(a), ref_bits(ref_tanh(x)), a, 0);
+	CHECK("reciprocal", emu_f32_reciprocal(a), ref_bits(ref_reciprocal(x)), a, 0);
+	CHECK("rsqrt", emu_f32_rsqrt(a), ref_bits(ref_rsqrt(x)), a, 0);
 }
 
 static void test_functions(void **state)
@@ -409,6 +411,15 @@ static void test_functions(void **state)
 	}
 	for (i = 0; i < nr_edges; i++)
 		check_functions(edges[i]);
+	/* Squares and their neighbours: roots that are exact, and those next to a rounding */
+	for (i = 0; i < 200000; i++) {
+		u32 x = (rnd() & 0x7fffff) | 0x3f800000;
+
+		x = emu_f32_mul(x, x) + rnd() % 3 - 1;
+		check_functions(x);
+		check_functions(x - 0x20000000);
+		check_functions(rnd() >> rnd() % 32);
+	}
 	for (i = 0; i < 500000; i++)
 		check_functions(ref_bits(((float)rnd() / 4294967296.0f - 0.5f) *
 					 240));

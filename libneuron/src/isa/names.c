@@ -27,6 +27,7 @@ const char *isa_opcode_name(uint8_t code)
 	case NEURON_ISA_OP_REDUCE: return "REDUCE";
 	case NEURON_ISA_OP_CAST: return "CAST";
 	case NEURON_ISA_OP_MEMSET: return "MEMSET";
+	case NEURON_ISA_OP_GATHER: return "GATHER";
 	default: return "?";
 	}
 }
