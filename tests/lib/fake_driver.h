@@ -5,6 +5,7 @@
  * test wants one.  Memory is counted; DMA and the control instructions happen
  * at once.  Include after cmocka.h, in one file of a test.
  *
+ * With FAKE_EXEC compute instructions are executed, by the code of the software device.
  * With FAKE_BUDDY the driver's allocator places device memory; FAKE_HBM_SIZE may be a
  * variable then.
  */
@@ -37,6 +38,10 @@
 #endif
 #ifdef FAKE_COMPUTE
 #include "dma_ref.h"	/* needs -lm -ffp-contract=off */
+#endif
+#ifdef FAKE_EXEC
+#include "emu/exec.h"
+#include "../kunit/exec_run.h"
 #endif
 
 #define FAKE_DEVICES	3
@@ -786,6 +791,20 @@ static void fake_engine_stop(struct fake_device *d, unsigned int core, unsigned 
 	fake_post(d, core, NQ_TYPE_ERROR, 0, n);
 }
 
+static void fake_compute_inst(struct fake_device *d, unsigned int core, unsigned int e,
+			      const struct neuron_isa_inst *i)
+{
+	uint8_t error = NEURON_ISA_ERR_ILLEGAL;
+
+#ifdef FAKE_EXEC
+	struct emu_sbuf sb = { .base = d->core[core].sbuf, .size = FAKE_SBUF };
+
+	error = (uint8_t)exec_run(i, e, &sb);
+#endif
+	if (error)
+		fake_engine_stop(d, core, e, error, i->opcode);
+}
+
 /* False: the engine waits. */
 static bool fake_execute(struct fake_device *d, unsigned int core, unsigned int e,
 			 const struct neuron_isa_inst *i)
@@ -824,8 +843,11 @@ static bool fake_execute(struct fake_device *d, unsigned int core, unsigned int 
 		n.data = i->u.notify.data;
 		fake_post(d, core, NQ_TYPE_NOTIFY, e, n);
 		return true;
+	case NEURON_ISA_OP_SEM_POST:
+		c->sem[le32toh(i->u.sem.index) & 255] += le32toh(i->u.sem.value);
+		return true;
 	default:
-		fake_engine_stop(d, core, e, NEURON_ISA_ERR_ILLEGAL, i->opcode);
+		fake_compute_inst(d, core, e, i);
 		return true;
 	}
 }

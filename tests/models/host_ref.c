@@ -16,27 +16,6 @@
 #pragma GCC optimize("fp-contract=off")
 #endif
 
-static float from_bf16(uint16_t v)
-{
-	uint32_t u = (uint32_t)v << 16;
-	float f;
-
-	memcpy(&f, &u, 4);
-	return f;
-}
-
-/* Nearest bfloat16, ties to even, of a finite number. */
-static float round_bf16(float f)
-{
-	uint32_t u;
-
-	memcpy(&u, &f, 4);
-	u += 0x7fff + (u >> 16 & 1);
-	u &= 0xffff0000;
-	memcpy(&f, &u, 4);
-	return f;
-}
-
 /* Nearest int8, ties to even, saturating. */
 static int8_t round_int8(float f)
 {

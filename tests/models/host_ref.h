@@ -11,6 +11,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <neuron/neff.h>
 
@@ -18,6 +19,27 @@
 #define HOST_POOLED	196
 #define HOST_CLASSES	10
 #define HOST_MAX_HIDDEN	256
+
+static inline float from_bf16(uint16_t v)
+{
+	uint32_t u = (uint32_t)v << 16;
+	float f;
+
+	memcpy(&f, &u, 4);
+	return f;
+}
+
+/* Nearest bfloat16, ties to even, of a finite number. */
+static inline float round_bf16(float f)
+{
+	uint32_t u;
+
+	memcpy(&u, &f, 4);
+	u += 0x7fff + (u >> 16 & 1);
+	u &= 0xffff0000;
+	memcpy(&f, &u, 4);
+	return f;
+}
 
 /**
  * struct host_model - constants of a variant, as float or int
