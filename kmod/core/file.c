@@ -188,6 +188,7 @@ const struct file_operations neuron_fops = {
 	.flush = neuron_flush,
 	.release = neuron_release,
 	.unlocked_ioctl = neuron_ioctl,
+	/* No .compat_ioctl: every command of a 32-bit program is ENOTTY (uapi/README.md). */
 	.mmap = neuron_mmap,
 	.poll = neuron_poll,
 	.llseek = noop_llseek,
