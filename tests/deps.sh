@@ -30,7 +30,8 @@ for group; do
 			   libsmartcols-dev libncurses-dev libmicrohttpd-dev pahole kmod) ;;
 	test)	packages+=(gcc make libc6-dev pkg-config libcmocka-dev python3
 			   libarchive-dev libjansson-dev nettle-dev zlib1g-dev
-			   libudev-dev procps python3-prometheus-client strace tmux) ;;
+			   libudev-dev procps python3-prometheus-client strace tmux
+			   valgrind) ;;
 	vm)	packages+=(gcc make libc6-dev bc bison flex libelf-dev libssl-dev
 			   pahole kmod cpio gzip xz-utils tar busybox-static dash
 			   qemu-system-x86 rsync libarchive-dev libjansson-dev nettle-dev

@@ -414,9 +414,18 @@ static int owns(const struct device *d, unsigned int core, int pid)
 	return !uses ? NOT_ITS : users == 1 ? ITS : UNCLEAR;
 }
 
+/* Asked for each process and device, of which most are the same; it reads the environment. */
 static unsigned int device_lnc(const struct device *d)
 {
-	return logical_core(d->instance, d->nr_cores, 0);
+	static char instance[sizeof(d->instance)];
+	static unsigned int cores, lnc;
+
+	if (!lnc || cores != d->nr_cores || strcmp(instance, d->instance)) {
+		snprintf(instance, sizeof(instance), "%s", d->instance);
+		cores = d->nr_cores;
+		lnc = logical_core(d->instance, cores, 0);
+	}
+	return lnc;
 }
 
 /* A core of a process, and what @g has read of its device. */
