@@ -6,15 +6,7 @@
 #ifndef NEURON_BUDDY_ALL_H
 #define NEURON_BUDDY_ALL_H
 
-#include "pool.c"
-#include "trees.c"
-#include "extents.c"
-#include "frames.c"
-#include "clear.c"
-#include "sizes.c"
-#include "placement.c"
-#include "api.c"
-#include "create.c"
+#include "build.c"
 #include "check.c"
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "zone.h"
 
-void clean_set(struct neuron_buddy *zone, u32 start, u32 n, bool clean);
-bool clean_test(const struct neuron_buddy *zone, u32 start, u32 n);
+static void clean_set(struct neuron_buddy *zone, u32 start, u32 n, bool clean);
+static bool clean_test(const struct neuron_buddy *zone, u32 start, u32 n);
 
 #endif

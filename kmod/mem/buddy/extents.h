@@ -61,17 +61,17 @@ static inline void order_sub(struct neuron_buddy *zone, u32 len)
 		zone->st.order_free[log2_floor(len)] -= (u64)len << SHIFT;
 }
 
-void trees_update(struct neuron_buddy *zone, u32 f);
-void map_add(struct neuron_buddy *zone, struct ext *e);
-void map_del(struct neuron_buddy *zone, struct ext *e);
-void ext_link_after(struct neuron_buddy *zone, struct ext *prev, struct ext *e);
-void ext_unlink(struct neuron_buddy *zone, struct ext *e);
-void ext_replace(struct neuron_buddy *zone, struct ext *old, struct ext *e);
-struct ext *ext_find(struct neuron_buddy *zone, u32 granule);
-void bin_of(u32 len, u32 *row, u32 *col);
-void bin_add(struct neuron_buddy *zone, struct ext *e);
-bool bin_next(const struct neuron_buddy *zone, u32 *row, u32 *col);
-struct ext *ext_release(struct neuron_buddy *zone, struct ext *e);
-struct ext *ext_take(struct neuron_buddy *zone, struct ext *e, u32 pos, u32 n);
+static void trees_update(struct neuron_buddy *zone, u32 f);
+static void map_add(struct neuron_buddy *zone, struct ext *e);
+static void map_del(struct neuron_buddy *zone, struct ext *e);
+static void ext_link_after(struct neuron_buddy *zone, struct ext *prev, struct ext *e);
+static void ext_unlink(struct neuron_buddy *zone, struct ext *e);
+static void ext_replace(struct neuron_buddy *zone, struct ext *old, struct ext *e);
+static struct ext *ext_find(struct neuron_buddy *zone, u32 granule);
+static void bin_of(u32 len, u32 *row, u32 *col);
+static void bin_add(struct neuron_buddy *zone, struct ext *e);
+static bool bin_next(const struct neuron_buddy *zone, u32 *row, u32 *col);
+static struct ext *ext_release(struct neuron_buddy *zone, struct ext *e);
+static struct ext *ext_take(struct neuron_buddy *zone, struct ext *e, u32 pos, u32 n);
 
 #endif

@@ -44,27 +44,27 @@ static inline u32 run_top(const struct neuron_buddy *zone)
 	return run == NONE ? 0 : run;
 }
 
-u32 frame_scan(const struct frame *fr, u32 from, bool value);
-u32 frame_free_below(const struct frame *fr, u32 from);
-u32 run_next(const struct neuron_buddy *zone, u32 run);
-void frame_set_run(struct neuron_buddy *zone, struct frame *fr, u32 run);
-bool frame_fit(struct frame *fr, u32 n, u32 k, struct fit *fit);
-void frame_fit_at(struct frame *fr, u32 off, u32 n, struct fit *fit);
-bool frame_check_tag(const struct frame *fr, u32 off, u32 n, u32 gen);
-u32 frame_block_len(const struct frame *fr, u32 off);
-u32 frame_block_start(const struct frame *fr, u32 off);
-void frame_take(struct neuron_buddy *zone, struct frame *fr, const struct fit *fit,
+static u32 frame_scan(const struct frame *fr, u32 from, bool value);
+static u32 frame_free_below(const struct frame *fr, u32 from);
+static u32 run_next(const struct neuron_buddy *zone, u32 run);
+static void frame_set_run(struct neuron_buddy *zone, struct frame *fr, u32 run);
+static bool frame_fit(struct frame *fr, u32 n, u32 k, struct fit *fit);
+static void frame_fit_at(struct frame *fr, u32 off, u32 n, struct fit *fit);
+static bool frame_check_tag(const struct frame *fr, u32 off, u32 n, u32 gen);
+static u32 frame_block_len(const struct frame *fr, u32 off);
+static u32 frame_block_start(const struct frame *fr, u32 off);
+static void frame_take(struct neuron_buddy *zone, struct frame *fr, const struct fit *fit,
 		       u32 n, u32 gen);
-u32 frame_longest(const struct frame *fr);
-struct frame *frame_create(struct neuron_buddy *zone, struct ext *e);
-void frame_free(struct neuron_buddy *zone, struct frame *fr, u32 off, u32 n, u32 blocks);
-void frame_settle(struct neuron_buddy *zone);
-void frame_trim(struct neuron_buddy *zone, struct frame *fr, bool low, u32 n);
-void frame_grow(struct neuron_buddy *zone, struct frame *fr, u32 off, u32 n,
+static u32 frame_longest(const struct frame *fr);
+static struct frame *frame_create(struct neuron_buddy *zone, struct ext *e);
+static void frame_free(struct neuron_buddy *zone, struct frame *fr, u32 off, u32 n, u32 blocks);
+static void frame_settle(struct neuron_buddy *zone);
+static void frame_trim(struct neuron_buddy *zone, struct frame *fr, bool low, u32 n);
+static void frame_grow(struct neuron_buddy *zone, struct frame *fr, u32 off, u32 n,
 		       u32 more, u32 gen);
-bool pin_covers(const struct neuron_buddy *zone, u32 start, u32 n);
-u32 frame_reserve(struct neuron_buddy *zone, struct frame *fr, u32 lo, u32 hi);
-bool frame_reservable(const struct neuron_buddy *zone, const struct frame *fr,
+static bool pin_covers(const struct neuron_buddy *zone, u32 start, u32 n);
+static u32 frame_reserve(struct neuron_buddy *zone, struct frame *fr, u32 lo, u32 hi);
+static bool frame_reservable(const struct neuron_buddy *zone, const struct frame *fr,
 			     u32 lo, u32 hi, u32 *need);
 
 #endif

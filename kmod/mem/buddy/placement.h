@@ -16,12 +16,12 @@ struct place {
 	u32 pos;
 };
 
-bool range_free(struct neuron_buddy *zone, u32 start, u32 n);
-struct ext *range_to_extent(struct neuron_buddy *zone, u32 start, u32 n);
-bool range_in_frame(struct neuron_buddy *zone, u32 start, u32 n, struct frame **fr);
-void place_settle(struct neuron_buddy *zone, u32 n, u32 k, u32 flags);
-bool place_find(struct neuron_buddy *zone, u32 n, u32 k, u32 flags, struct place *p);
-int place_exact(struct neuron_buddy *zone, u32 start, u32 n, struct place *p);
-enum neuron_buddy_cause refusal(struct neuron_buddy *zone, u32 n, u32 k);
+static bool range_free(struct neuron_buddy *zone, u32 start, u32 n);
+static struct ext *range_to_extent(struct neuron_buddy *zone, u32 start, u32 n);
+static bool range_in_frame(struct neuron_buddy *zone, u32 start, u32 n, struct frame **fr);
+static void place_settle(struct neuron_buddy *zone, u32 n, u32 k, u32 flags);
+static bool place_find(struct neuron_buddy *zone, u32 n, u32 k, u32 flags, struct place *p);
+static int place_exact(struct neuron_buddy *zone, u32 start, u32 n, struct place *p);
+static enum neuron_buddy_cause refusal(struct neuron_buddy *zone, u32 n, u32 k);
 
 #endif

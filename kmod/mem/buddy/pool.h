@@ -40,7 +40,7 @@ static inline struct frame *frame_get(struct neuron_buddy *zone)
 	return fr;
 }
 
-void refill(struct neuron_buddy *zone, u32 want);
-bool reserve_ready(struct neuron_buddy *zone, u32 want);
+static void refill(struct neuron_buddy *zone, u32 want);
+static bool reserve_ready(struct neuron_buddy *zone, u32 want);
 
 #endif

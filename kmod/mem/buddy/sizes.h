@@ -7,8 +7,8 @@
 
 #include "zone.h"
 
-void sizes_add(struct neuron_buddy *zone, u32 n);
-void sizes_sub(struct neuron_buddy *zone, u32 n);
-u32 sizes_cut(struct neuron_buddy *zone);
+static void sizes_add(struct neuron_buddy *zone, u32 n);
+static void sizes_sub(struct neuron_buddy *zone, u32 n);
+static u32 sizes_cut(struct neuron_buddy *zone);
 
 #endif

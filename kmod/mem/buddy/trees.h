@@ -12,9 +12,9 @@ static inline u32 tree_top(const struct tree *t)
 	return t->level[t->levels - 1][0];
 }
 
-void tree_set(struct tree *t, u32 i, u32 value);
-u32 tree_next(const struct tree *t, u32 i, u32 need);
-u32 tree_prev(const struct tree *t, u32 i, u32 need);
-int tree_create(struct neuron_buddy *zone, struct tree *t);
+static void tree_set(struct tree *t, u32 i, u32 value);
+static u32 tree_next(const struct tree *t, u32 i, u32 need);
+static u32 tree_prev(const struct tree *t, u32 i, u32 need);
+static int tree_create(struct neuron_buddy *zone, struct tree *t);
 
 #endif
