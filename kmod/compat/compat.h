@@ -18,6 +18,16 @@
 #error "neuron: Linux 6.1 or newer is needed"
 #endif
 
+/*
+ * A local variable that CONFIG_INIT_STACK_ALL_ZERO need not clear, because its function writes
+ * what anybody reads.  Compilers before gcc 12 do not clear any.
+ */
+#if __has_attribute(__uninitialized__)
+#define NEURON_UNINIT	__attribute__((__uninitialized__))
+#else
+#define NEURON_UNINIT
+#endif
+
 /* 6.13: symbol namespaces became strings. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
 #define NEURON_EXPORT_SYMBOL(sym)	EXPORT_SYMBOL_NS_GPL(sym, NEURON)

@@ -14,6 +14,7 @@
 #include "../base/call.h"
 #include "../base/client.h"
 #include "../base/device.h"
+#include "../compat/compat.h"
 #include "ioctl.h"
 
 #define IN		0x01	/* copy the argument in */
@@ -294,7 +295,7 @@ long neuron_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	const struct neuron_ioctl_row *row = neuron_ioctl_find(cmd);
 	struct neuron_file *nf = file->private_data;
-	u8 stack[NEURON_IOCTL_STACK] __aligned(8);
+	u8 stack[NEURON_IOCTL_STACK] __aligned(8) NEURON_UNINIT;
 	struct neuron_call call = {
 		.nf = nf,
 		.nd = nf->nd,

@@ -5,6 +5,7 @@
 #include "../base/call.h"
 #include "../base/client.h"
 #include "../base/core.h"
+#include "../compat/compat.h"
 #include "../dma/copy.h"
 #include "../dma/ring.h"
 #include "../mem/account.h"
@@ -72,7 +73,7 @@ static int neuron_alloc_compat(struct neuron_client *client, u64 size, u64 align
 		.core = nc,
 		.category = type,
 	};
-	struct neuron_failure why;
+	struct neuron_failure why NEURON_UNINIT;
 
 	/*
 	 * Regions are names only.  v1 has NEURON_V1_REGIONS of them; v2 and later have
@@ -132,7 +133,7 @@ int neuron_do_native_mem_alloc(struct neuron_call *call)
 		.category = a->mem_type,
 		.owner = a->owner,
 	};
-	struct neuron_failure why;
+	struct neuron_failure why NEURON_UNINIT;
 	int err;
 
 	if (a->flags & ~(NEURON_NATIVE_ALLOC_HOST | NEURON_NATIVE_ALLOC_LOW |
