@@ -273,11 +273,16 @@ run_step() {
 				--log card-faults --test tests/card/guest_faults.c
 			step card-suites on_card card-suites 6.12 trn2:64 death grow notify \
 				zerocopy eventfd nrt_dump async dmabuf driver mmap nrt_async \
-				nrt_life profile refusals regs rings vendor_bugs
+				nrt_life profile refusals regs rings vendor_bugs caps charge \
+				datastore dma_compute events fdinfo neff_compute neuron_api \
+				owners statistics trace
 			step card-demo with_card env CARD=trn2 tests/demo.sh
 			step card-shell with_card tests/vm/shell.py card ;;
 	card-all)	step card-all on_card card-all 6.12 trn2:64 compat \
-				ioctl_hostile move neuron_group process reset vendor_table
+				ioctl_hostile move neuron_group process reset vendor_table \
+				crwl examples hbm_ranges lnc2 load_cycles mem_owners \
+				neuron_compute neuron_pools neuron_share nrt_cc nrt_dmabuf \
+				nrt_host nrt_kill report scrub
 			step card-two with_card tests/vm/run.sh 6.12 --stack --mem 1536 \
 				--card trn1 --card inf2 --log card-two --test tests/card/guest_two.c
 			# An emulated processor has addresses for 1 TiB: no room for all of BAR 4.

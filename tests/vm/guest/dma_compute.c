@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 #include "check.h"
+#include "device.h"
 #include "../../lib/dma_ref.h"
 
 #define ENGINE	2
@@ -512,10 +513,13 @@ int main(void)
 	test_elementwise();
 	test_transpose();
 	test_places();
-	test_refused_words();
-	test_refused_order();
-	test_refused_numbers();
-	test_refused_addresses();
+	/* What a queue stops at is a complaint of a card's model, or refused by the driver. */
+	if (!is_checked()) {
+		test_refused_words();
+		test_refused_order();
+		test_refused_numbers();
+		test_refused_addresses();
+	}
 	test_abandoned();
 	return failed ? 1 : 0;
 }

@@ -65,8 +65,10 @@ static int counter_file(const char *path, const struct stat *st, int type, struc
 	return 0;
 }
 
+/* What processes that are gone had is not counted: a card needs some time for it. */
 static inline void counters_take(struct counters *c)
 {
+	device_settles();
 	c->nr = 0;
 	counters_into = c;
 	if (nftw(SYSFS, counter_file, 16, FTW_PHYS) || !c->nr) {

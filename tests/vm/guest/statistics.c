@@ -62,6 +62,14 @@ static const struct expected {
 
 static uint64_t at_start[2][NR];
 
+/* Nobody makes a card do wrong there: it has three runs less, each with an error of its own. */
+static uint64_t expect(const struct expected *e)
+{
+	if (is_card() && e->count && !strncmp(e->name, "status/hw_", 10))
+		return 0;
+	return e->count - (is_card() && !strcmp(e->name, "other_info/inference_count") ? 3 : 0);
+}
+
 static bool counted(const char *file)
 {
 	bool equal = true;
@@ -70,9 +78,10 @@ static bool counted(const char *file)
 		for (size_t i = 0; i < NR; i++) {
 			uint64_t now = figure(cores[c], expected[i].name, file) - at_start[c][i];
 
-			if (now != expected[i].count) {
+			if (now != expect(&expected[i])) {
 				printf("# core %u %s: %llu, not %llu\n", cores[c], expected[i].name,
-				       (unsigned long long)now, (unsigned long long)expected[i].count);
+				       (unsigned long long)now,
+				       (unsigned long long)expect(&expected[i]));
 				equal = false;
 			}
 		}
@@ -130,7 +139,7 @@ static void work(uint32_t nc)
 	CHECK(neuron_model_run(errs, io, 2, 30000, NULL) == -EIO, "one that stops");
 	CHECK(neuron_model_run(foreign, io, 2, 30000, NULL) == -EOPNOTSUPP &&
 	      neuron_model_run(m, io, 1, 30000, NULL) == -EINVAL, "and two that are refused");
-	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]) && !is_card(); i++)
 		CHECK(inject(faults[i]) && neuron_model_run(m, io, 2, 30000, NULL) == -EIO,
 		      "one that meets %s", faults[i]);
 	neuron_core_count(core, NEURON_CORE_QUEUE_FULL);
