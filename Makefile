@@ -17,7 +17,8 @@
 #   make check			static checks
 #   make layers			who calls whom: circles, arrows upwards, pictures in build/layers
 #   make model			train and pack the example's model again
-#   make bench		what the driver costs, in a virtual machine, results into RESULTS
+#   make bench		what the driver costs, in a virtual machine, results into RESULTS;
+#			CARD=1: what a card does beside the software device
 #   make bench-alloc		speed of the allocator, results into RESULTS
 #   make bench-nrt		what loading and running models costs, into RESULTS
 #   make bench-pools		what pools of memory cost, into RESULTS
@@ -133,7 +134,7 @@ model:
 	$(MAKE) -C tests/models
 
 bench:
-	@tests/bench/driver.sh $(RESULTS)
+	@CARD="$(CARD)" tests/bench/driver.sh $(RESULTS)
 
 bench-alloc:
 	@tests/deps.sh build vm

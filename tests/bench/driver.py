@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The table of "make bench".
 
-usage: driver.py DIRECTORY KERNEL [ALLOCATORS]	reads driver-KERNEL.jsonl, writes
-	driver-KERNEL.md and driver-KERNEL.json. ALLOCATORS: results.jsonl of
+usage: driver.py DIRECTORY NAME [ALLOCATORS]	reads NAME.jsonl, writes NAME.md and
+	NAME.json. NAME: driver-KERNEL, or card-KERNEL for a card beside the software
+	device. ALLOCATORS: results.jsonl of
 	"make bench-alloc", for the peer of the churn.
 """
 
@@ -12,10 +13,35 @@ import os
 import sys
 
 
+def beside(rows):
+    """A card and the software device, and how many times the one is of the other."""
+    text = "| work | software device | card | card / software device |\n| --- | --- | --- | --- |\n"
+    for (work, what), card in rows.items():
+        device = rows.get(("software device", what))
+        if work != "card" or not device:
+            continue
+        key, form = ("value", "{:.2f}") if "value" in card else ("empty", "{:,.2f} x")
+        if what.endswith("MB/s"):
+            key, form = "value", "{:,.0f}"
+        elif "value" in card:
+            what += ", of memcpy"
+        text += (f"| {what} | {form.format(device[key])} | {form.format(card[key])} | "
+                 f"{card[key] / device[key]:.2f} |\n")
+    return text
+
+
+def goals(table):
+    text = "| work | vendor's driver | ours at least | ours | held |\n| --- | --- | --- | --- | --- |\n"
+    for t in table:
+        held = {True: "yes", False: "**no**", None: ""}[t["held"]]
+        text += f"| {t['work']} | {t['vendor']} | {t['target']} | {t['ours']} | {held} |\n"
+    return text
+
+
 def main():
-    where, kernel = sys.argv[1:3]
+    where, name = sys.argv[1:3]
     head, rows, churn = {}, {}, []
-    with open(os.path.join(where, f"driver-{kernel}.jsonl")) as f:
+    with open(os.path.join(where, f"{name}.jsonl")) as f:
         for line in f:
             d = json.loads(line)
             if "date" in d:
@@ -122,13 +148,13 @@ def main():
             "calls.\n\n")
     base = [rows["baseline", w]["ns"] for w in ("getppid", "empty ioctl")]
     text += f"getppid {base[0]:.0f} ns, empty ioctl {base[1]:.0f} ns.\n\n"
-    text += "| work | vendor's driver | ours at least | ours | held |\n| --- | --- | --- | --- | --- |\n"
-    for t in table:
-        held = {True: "yes", False: "**no**", None: ""}[t["held"]]
-        text += f"| {t['work']} | {t['vendor']} | {t['target']} | {t['ours']} | {held} |\n"
-    with open(os.path.join(where, f"driver-{kernel}.md"), "w") as f:
+    if ("card", "empty ioctl") in rows:
+        text += beside(rows)
+    else:
+        text += goals(table)
+    with open(os.path.join(where, f"{name}.md"), "w") as f:
         f.write(text)
-    with open(os.path.join(where, f"driver-{kernel}.json"), "w") as f:
+    with open(os.path.join(where, f"{name}.json"), "w") as f:
         json.dump({"machine": head, "table": table, "churn": churn,
                    "rows": list(rows.values())}, f, indent=1)
     print(text)

@@ -4,7 +4,8 @@
 # make bench: what the driver costs (guest/driver.c), in one virtual machine.
 #
 # usage: driver.sh RESULTS [WORK...]
-# RESULTS becomes a directory with driver.jsonl, driver.json and driver.md.
+# RESULTS becomes a directory with driver-KERNEL.jsonl, .json and .md.
+# CARD=1: a model of a Trainium 2 card beside the software device, and nothing else.
 # KERNEL=6.1 chooses another kernel; KERNEL=uml-bench runs at the processor's own speed.
 
 set -eu -o pipefail
@@ -17,6 +18,14 @@ results=$1
 shift
 kernel=${KERNEL:-6.12}
 
+name=driver-$kernel
+cards=()
+if [ -n "${CARD:-}" ]; then
+	name=card-$kernel
+	cards=(--card trn2)
+	set -- card
+fi
+
 "$root/tests/deps.sh" build vm
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -25,17 +34,18 @@ gcc -O2 -std=gnu11 -Wall -Wextra -pthread -I"$root/uapi" -I"$root/uapi/share" \
 printf '#!/bin/sh\nexec driver-bench %s\n' "$*" >"$work/bench.sh"
 # An emulated "rep movsb" moves one byte at a time: let the kernel use its other loops.
 modules=$("$root/tests/vm/modules.sh" "$kernel")
-"$root/tests/vm/run.sh" "$kernel" --modules "$modules" --log "bench-$kernel" --mem 2048 \
+"$root/tests/vm/run.sh" "$kernel" --modules "$modules" --log "bench-$name" --mem 2048 \
 	--cpu max,-erms,-fsrm \
-	--timeout 3600 --test-timeout 3500 --file "$work/driver-bench:/bin/driver-bench" \
+	"${cards[@]}" --timeout 3600 --test-timeout 3500 \
+	--file "$work/driver-bench:/bin/driver-bench" \
 	--test "$work/bench.sh"
 mkdir -p "$results"
 {
 	printf '{"date":"%s","kernel":"%s","cpu":"%s"}\n' "$(date -u +%Y-%m-%d)" \
 		"$("$root/tests/vm/kdir.sh" "$kernel" release)" \
 		"$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)"
-	tr -d '\r' <"$CACHE/logs/bench-$kernel/output.log" | grep '^{'
-} >"$results/driver-$kernel.jsonl"
-python3 -B "$here/driver.py" "$results" "$kernel"
+	tr -d '\r' <"$CACHE/logs/bench-$name/output.log" | grep '^{'
+} >"$results/$name.jsonl"
+python3 -B "$here/driver.py" "$results" "$name"
 exit
 }

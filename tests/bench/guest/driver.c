@@ -5,7 +5,8 @@
  * line; ../driver.py makes the table.
  *
  * usage: driver-bench [WORK...]: heap checkerboard churn close copy move rest ring sysfs
- *	  processes; all of them if none is named
+ *	  processes; all of them if none is named. card: the software device and a card, one
+ *	  after the other; only if it is named
  */
 #define _GNU_SOURCE
 #include <ftw.h>
@@ -277,13 +278,11 @@ static void work_churn(void)
 	}
 }
 
-static void work_close(void)
+static void opens(const char *work)
 {
-	static u64 o[CALLS], c[CALLS];
-	const u32 live = 100000;
-	int fd, second, go[2], status;
-	u64 t, handle;
+	u64 o[FEW], c[FEW];
 	u32 i;
+	int fd;
 
 	for (i = 0; i < FEW; i++) {
 		o[i] = now();
@@ -293,8 +292,19 @@ static void work_close(void)
 		close(fd);
 		c[i] = now() - c[i];
 	}
-	report("close", "open and attach", median(o, FEW));
-	report("close", "close, and detach", median(c, FEW));
+	report(work, "open and attach", median(o, FEW));
+	report(work, "close, and detach", median(c, FEW));
+}
+
+static void work_close(void)
+{
+	static u64 c[CALLS];
+	const u32 live = 100000;
+	int fd, second, go[2], status;
+	u64 t, handle;
+	u32 i;
+
+	opens("close");
 	fd = open_device(0);
 	for (i = 0; i < CALLS; i++) {
 		second = open_device(0);
@@ -343,7 +353,7 @@ static int buf_copy(int fd, u64 handle, void *buf, u64 size, int to)
 	return ioctl(fd, NEURON_IOCTL_MEM_BUF_COPY64, &c);
 }
 
-static void work_copy(void)
+static void copies(const char *work)
 {
 	static const u64 sizes[] = { MIB, 4 * MIB, 16 * MIB, 64 * MIB };
 	int fd = open_device(0);
@@ -370,15 +380,20 @@ static void work_copy(void)
 			}
 		}
 		snprintf(what, sizeof(what), "%llu MiB to the device", sizes[i] / MIB);
-		value("copy", what, (double)best[2] / best[0]);
+		value(work, what, (double)best[2] / best[0]);
 		snprintf(what, sizeof(what), "%llu MiB from the device", sizes[i] / MIB);
-		value("copy", what, (double)best[2] / best[1]);
+		value(work, what, (double)best[2] / best[1]);
 		snprintf(what, sizeof(what), "%llu MiB memcpy, MB/s", sizes[i] / MIB);
-		value("copy", what, sizes[i] * 1e3 / (best[2] * tick_ns));
+		value(work, what, sizes[i] * 1e3 / (best[2] * tick_ns));
 	}
 	free(a);
 	free(b);
 	close(fd);
+}
+
+static void work_copy(void)
+{
+	copies("copy");
 }
 
 static void reload(const char *options)
@@ -512,16 +527,15 @@ static void start(int fd, u32 n)
 		give_up("start");
 }
 
-/* Descriptors per second: from the doorbell until a marker arrives. */
-static void ring_rate(int fd, u32 len)
+/* From the doorbell until a marker arrives, which is the last of @n descriptors: ns. */
+static double ring_time(int fd, u32 n, u32 len)
 {
-	const u32 n = 960, ring = 1024;
+	const u32 ring = 1024;
 	struct neuron_native_mem_alloc tx = native(fd, ring * 16, 1), rx = native(fd, ring * 16, 1);
 	struct neuron_native_mem_alloc src = native(fd, 64 * KIB, 0), dst = native(fd, 64 * KIB, 0);
 	struct neuron_native_mem_alloc from = native(fd, 4 * KIB, 1), to = native(fd, 4 * KIB, 1);
 	volatile u32 *word, *marker;
 	u64 best = ~0ULL, t;
-	char what[64];
 	u32 rep;
 
 	word = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, from.mmap_offset);
@@ -540,8 +554,6 @@ static void ring_rate(int fd, u32 len)
 		t = now() - t;
 		best = t < best ? t : best;
 	}
-	snprintf(what, sizeof(what), "descriptor of %u bytes", len);
-	report("ring", what, best * tick_ns / n);
 	munmap((void *)word, 4096);
 	munmap((void *)marker, 4096);
 	mem_free(fd, tx.mem_handle);
@@ -550,6 +562,16 @@ static void ring_rate(int fd, u32 len)
 	mem_free(fd, dst.mem_handle);
 	mem_free(fd, from.mem_handle);
 	mem_free(fd, to.mem_handle);
+	return best * tick_ns;
+}
+
+static void ring_rate(int fd, u32 len)
+{
+	const u32 n = 960;
+	char what[64];
+
+	snprintf(what, sizeof(what), "descriptor of %u bytes", len);
+	report("ring", what, ring_time(fd, n, len) / n);
 }
 
 static void wait_for(int evfd)
@@ -820,6 +842,44 @@ static void work_move(void)
 	close(fd);
 }
 
+/* What a card costs beside a software device of its kind. */
+static void beside(const char *work, const char *module, const char *options)
+{
+	char command[160];
+	u64 t[5];
+	u32 i;
+	int fd;
+
+	for (i = 0; i < 5; i++) {
+		if (system("rmmod neuron_emu 2>/dev/null; rmmod neuron_pci 2>/dev/null; true"))
+			give_up("unload");
+		snprintf(command, sizeof(command), "modprobe %s %s", module, options);
+		t[i] = now();
+		if (system(command))
+			give_up(command);
+		close(open_device(0));
+		t[i] = now() - t[i];
+	}
+	report(work, "load, probe, first open", median(t, 5));
+	fd = open_device(0);
+	report(work, "empty ioctl", empty_ioctl(fd));
+	pairs(fd, work, 4 * KIB, CALLS);
+	report(work, "doorbell to completion", ring_time(fd, 1, 4));
+	report(work, "64 descriptors of 4 KiB", ring_time(fd, 64, 4096));
+	close(fd);
+	opens(work);
+	copies(work);
+}
+
+static void work_card(void)
+{
+	beside("software device", "neuron_emu", "arch=trn2");
+	beside("card", "neuron_pci", "");
+	if (system("rmmod neuron_pci"))
+		give_up("unload");
+	reload("arch=trn1");
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -834,6 +894,7 @@ static const struct {
 	{ "ring", work_ring },
 	{ "sysfs", work_sysfs },
 	{ "processes", work_processes },
+	{ "card", work_card },
 };
 
 int main(int argc, char **argv)
@@ -844,7 +905,7 @@ int main(int argc, char **argv)
 	reload("arch=trn1");
 	baseline();
 	for (i = 0; i < sizeof(works) / sizeof(works[0]); i++) {
-		bool wanted = argc < 2;
+		bool wanted = argc < 2 && works[i].run != work_card;
 
 		for (k = 1; k < argc; k++)
 			wanted = wanted || !strcmp(argv[k], works[i].name);
