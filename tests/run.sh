@@ -268,9 +268,11 @@ run_step() {
 			# A machine has no room for the memory of two large ones.
 			step card-trn3 with_card tests/vm/run.sh 6.12 --stack --card trn3:64 \
 				--log card-trn3 --test tests/card/guest_driver.c \
-				--test tests/card/guest_copy.c --test tests/card/guest_sysfs.sh
+				--test tests/card/guest_copy.c --test tests/card/guest_sysfs.sh \
+				--test tests/card/guest_metric.c
 			step card-faults with_card tests/vm/run.sh 6.12 --stack --card trn2 \
-				--log card-faults --test tests/card/guest_faults.c
+				--log card-faults --test tests/card/guest_faults.c \
+				--test tests/card/guest_metric.c
 			step card-suites on_card card-suites 6.12 trn2:64 death grow notify \
 				zerocopy eventfd nrt_dump async dmabuf driver mmap nrt_async \
 				nrt_life profile refusals regs rings vendor_bugs caps charge \

@@ -49,6 +49,7 @@ struct npci_engine;
  * @needs_hbm_bar: a card without BAR 4 is broken
  * @reset_seconds: the longest that a reset may take
  * @power_words: words with power samples, one for each die
+ * @mailbox_in_ram: from this version of its interface on, the firmware gets messages in misc RAM
  * @repair_hides: what counts as an uncorrected error of HBM depends on the state of its repair
  * @place: where an engine is
  * @core_nq: offset in BAR 0 of a core's notification block
@@ -65,6 +66,7 @@ struct npci_gen {
 	bool needs_hbm_bar;
 	u32 reset_seconds;
 	u32 power_words;
+	u32 mailbox_in_ram;
 	bool repair_hides;
 	struct npci_place (*place)(u32 engine);
 	u64 (*core_nq)(u32 core);
@@ -202,13 +204,15 @@ struct npci_clear {
  * struct npci_mailbox - messages to the firmware, one at a time
  * @busy: somebody uses the rest
  * @wait: for the others
- * @mem: a request, and behind it an answer; NULL: none was sent yet
+ * @in_ram: they are in misc RAM, not in host memory
+ * @mem: a request, and behind it an answer; NULL: none was sent yet that needs it
  * @dma: DMA address of @mem
  * @sequence: number of the last request
  */
 struct npci_mailbox {
 	bool busy;
 	wait_queue_head_t wait;
+	bool in_ram;
 	void *mem;
 	dma_addr_t dma;
 	u8 sequence;

@@ -103,6 +103,7 @@ static const struct npci_gen npci_gen_v2 = {
 	.needs_hbm_bar = true,
 	.reset_seconds = 120,
 	.power_words = 1,
+	.mailbox_in_ram = 7,
 	.place = npci_place_v2,
 	.core_nq = npci_core_nq_v2,
 	.reset_map = npci_reset_map_v2,

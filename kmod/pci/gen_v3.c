@@ -114,13 +114,14 @@ static void npci_ring_ids_v3(struct npci_card *card, u32 eng)
 	npci_set_bits(card, e->regs + 0x2020c, BIT(11));
 }
 
-#define NPCI_GEN_V3(starts) {						\
+#define NPCI_GEN_V3(starts, in_ram) {					\
 	.windows = npci_windows_v3,					\
 	.misc = 0x6c84000,						\
 	.core = 0xd0000000,						\
 	.hbm_stride = 64ULL << 30,					\
 	.reset_seconds = 480,						\
 	.power_words = 2,						\
+	.mailbox_in_ram = (in_ram),					\
 	.repair_hides = true,						\
 	.place = npci_place_v3,						\
 	.core_nq = npci_core_nq_v3,					\
@@ -129,8 +130,8 @@ static void npci_ring_ids_v3(struct npci_card *card, u32 eng)
 	.start_last = npci_ring_ids_v3,					\
 }
 
-static const struct npci_gen npci_gen_v3 = NPCI_GEN_V3(npci_starts_v3);
-static const struct npci_gen npci_gen_v4 = NPCI_GEN_V3(npci_starts_v4);
+static const struct npci_gen npci_gen_v3 = NPCI_GEN_V3(npci_starts_v3, 7);
+static const struct npci_gen npci_gen_v4 = NPCI_GEN_V3(npci_starts_v4, 6);
 
 #define NPCI_GEOMETRY_V3(hbm_size)					\
 	.nr_cores = 8,							\

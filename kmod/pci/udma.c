@@ -261,20 +261,71 @@ int npci_queue_stop(struct npci_card *card, u32 eng, u32 q)
 	return idle || tx ? 0 : -EIO;
 }
 
+static enum neuron_dma_eng_hw_state npci_engine_state(struct npci_card *card,
+						      struct npci_engine *e)
+{
+	u32 state = npci_read(card, e->regs + NPCI_TX_STATE) |
+		    npci_read(card, e->regs + NPCI_RX_STATE);
+
+	if (state & NPCI_STATE_ABORT)
+		return NEURON_DMA_ENG_ABORT;
+	return state & NPCI_STATE_NORMAL ? NEURON_DMA_ENG_NORMAL : NEURON_DMA_ENG_IDLE;
+}
+
+static int npci_engine_change(struct npci_engine *e, u32 state)
+{
+	u32 val;
+
+	switch (state) {
+	case NEURON_DMA_ENG_NORMAL:
+		val = NPCI_CHANGE_NORMAL;
+		break;
+	case NEURON_DMA_ENG_DISABLE:
+		val = NPCI_CHANGE_DISABLE;
+		break;
+	case NEURON_DMA_ENG_ABORT:
+		val = NPCI_CHANGE_ABORT;
+		break;
+	default:
+		return -EINVAL;
+	}
+	e->paused = state != NEURON_DMA_ENG_NORMAL;
+	npci_write(e->regs + NPCI_TX_CHANGE, val);
+	npci_write(e->regs + NPCI_RX_CHANGE, val);
+	return 0;
+}
+
+/*
+ * An engine for the host that has stopped with an error makes no accesses, and its queues are
+ * off or will be: each one's owner notices that it does not go on.  Return: it is ready for
+ * them to be started again.
+ */
+static bool npci_engine_revive(struct npci_card *card, u32 eng)
+{
+	struct npci_engine *e = &card->engine[eng];
+
+	if (npci_engine_state(card, e) != NEURON_DMA_ENG_ABORT || READ_ONCE(card->gone))
+		return false;
+	dev_err(&card->pdev->dev, "engine %u has stopped with an error, and is started again\n",
+		eng);
+	npci_engine_change(e, NEURON_DMA_ENG_NORMAL);
+	return npci_engine_state(card, e) != NEURON_DMA_ENG_ABORT && !READ_ONCE(card->gone);
+}
+
 /**
  * npci_host_queue_stop() - switch a queue of an engine for the host off
  * @card: the card
  * @eng: engine
  * @q: queue
  *
- * No reset ends what such an engine does.  If its queue does not stop, the card is given up
- * and makes no access any more.
+ * No reset ends what such an engine does.  If its queue does not stop, and that is not
+ * because the engine has, the card is given up and makes no access any more.
  *
  * Context: may sleep.
  */
 void npci_host_queue_stop(struct npci_card *card, u32 eng, u32 q)
 {
-	if (!npci_queue_stop(card, eng, q))
+	if (!npci_queue_stop(card, eng, q) || npci_engine_revive(card, eng))
 		return;
 	npci_master_off(card);
 	if (xchg(&card->gone, true))
@@ -308,17 +359,6 @@ void npci_engines_off(struct npci_card *card, unsigned long cores)
 			memset(e->length[q], 0, sizeof(e->length[q]));
 		}
 	}
-}
-
-static enum neuron_dma_eng_hw_state npci_engine_state(struct npci_card *card,
-						      struct npci_engine *e)
-{
-	u32 state = npci_read(card, e->regs + NPCI_TX_STATE) |
-		    npci_read(card, e->regs + NPCI_RX_STATE);
-
-	if (state & NPCI_STATE_ABORT)
-		return NEURON_DMA_ENG_ABORT;
-	return state & NPCI_STATE_NORMAL ? NEURON_DMA_ENG_NORMAL : NEURON_DMA_ENG_IDLE;
 }
 
 /**
@@ -373,29 +413,6 @@ int npci_dma_read(struct npci_card *card, u32 eng, u32 off, u32 *val)
 		return -EINVAL;
 	}
 	return READ_ONCE(card->gone) ? -EIO : 0;
-}
-
-static int npci_engine_change(struct npci_engine *e, u32 state)
-{
-	u32 val;
-
-	switch (state) {
-	case NEURON_DMA_ENG_NORMAL:
-		val = NPCI_CHANGE_NORMAL;
-		break;
-	case NEURON_DMA_ENG_DISABLE:
-		val = NPCI_CHANGE_DISABLE;
-		break;
-	case NEURON_DMA_ENG_ABORT:
-		val = NPCI_CHANGE_ABORT;
-		break;
-	default:
-		return -EINVAL;
-	}
-	e->paused = state != NEURON_DMA_ENG_NORMAL;
-	npci_write(e->regs + NPCI_TX_CHANGE, val);
-	npci_write(e->regs + NPCI_RX_CHANGE, val);
-	return 0;
 }
 
 /**

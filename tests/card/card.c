@@ -58,7 +58,8 @@ void card_complain(struct card *card, const char *format, ...)
 
 static void card_identity(struct card *card, const struct card_config *cfg)
 {
-	card->misc[0x00 / 4] = 3;	/* the first form of the mailbox, and power */
+	/* 3: the first form of the mailbox, and power; 7: the second form */
+	card->misc[0x00 / 4] = card->gen == 4 ? 7 : 3;
 	card->misc[0x24 / 4] = cfg->routing_id;
 	card->misc[0x38 / 4] = lower_32_bits(cfg->serial);
 	card->misc[0x3c / 4] = upper_32_bits(cfg->serial);
@@ -279,7 +280,8 @@ void neuron_dma_irq(struct neuron_device *nd, u32 eng, u32 q)
 	    !emu_dma_reg_read(&card->ed, eng, NEURON_DMA_TX(q) + NEURON_DMA_Q_STATUS, &status) &&
 	    status == NEURON_QUEUE_ABORTED) {
 		smp_store_release(&card->engine[eng].aborted, true);
-		card_complain(card, "queue %u of engine %u stopped with an error", q, eng);
+		if (!READ_ONCE(card->faults.aborts))
+			card_complain(card, "queue %u of engine %u stopped with an error", q, eng);
 	}
 }
 

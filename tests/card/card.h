@@ -134,6 +134,7 @@ struct card_range {
 enum card_mailbox_fault {
 	CARD_MAILBOX_GOOD,
 	CARD_MAILBOX_SILENT,
+	CARD_MAILBOX_CHECKSUM,	/* that of the answer is wrong; second form of v4 */
 	CARD_MAILBOX_SEQUENCE,	/* the answer has another sequence number */
 	CARD_MAILBOX_FAILED,	/* error 1 */
 	CARD_MAILBOX_UNKNOWN,	/* error 2 */
@@ -142,6 +143,8 @@ enum card_mailbox_fault {
 /**
  * struct card_faults - what the card does wrong, set through the control socket
  * @dead_until: firmware does not answer before this time (ktime_get_ns()); U64_MAX: never
+ * @aborts: queues stop because they are made to, which is no complaint
+ * @die: the card's process ends at the so manieth access of a register; 0: it does not
  * @reset_ms: how long a reset takes; U32_MAX: for ever
  * @not_ready: so many reads of the status after a reset have the bit "not ready"
  * @lost_doorbells: so many doorbells do nothing
@@ -150,6 +153,8 @@ enum card_mailbox_fault {
  */
 struct card_faults {
 	u64 dead_until;
+	bool aborts;
+	u32 die;
 	u32 reset_ms;
 	u32 not_ready;
 	u32 lost_doorbells;

@@ -51,15 +51,29 @@ static int fault_doorbells(struct card *card, u32 n)
 
 static int fault_mailbox(struct card *card, u32 how)
 {
-	if (how > CARD_MAILBOX_UNKNOWN)
+	if (how > CARD_MAILBOX_CHECKSUM)
 		return -EINVAL;
 	card->faults.mailbox = how;
 	return 0;
 }
 
+/* Of the firmware's interface: from 7 on the mailbox has its second form. */
+static int set_version(struct card *card, u32 version)
+{
+	card->misc[0] = version;
+	return 0;
+}
+
 static int fault_aborts(struct card *card, u32 n)
 {
+	WRITE_ONCE(card->faults.aborts, n);
 	atomic_set(&card->ed.faults.fault[EMU_FAULT_DMA_ABORT].shots, n);
+	return 0;
+}
+
+static int fault_die(struct card *card, u32 n)
+{
+	card->faults.die = n;
 	return 0;
 }
 
@@ -85,7 +99,9 @@ static const struct {
 	{ "lost-doorbells", fault_doorbells },	/* how many */
 	{ "mailbox", fault_mailbox },		/* enum card_mailbox_fault */
 	{ "aborts", fault_aborts },		/* descriptors that stop their queue */
+	{ "die", fault_die },			/* at which access of a register */
 	{ "ecc", fault_ecc },			/* uncorrected errors of HBM */
+	{ "version", set_version },		/* of the firmware's interface */
 	{ "removed", fault_removed },		/* 1: gone */
 };
 

@@ -9,6 +9,7 @@
 #define MISC_ROUTING_ID		0x24
 #define MISC_SERIAL_LO		0x38
 #define MISC_SERIAL_HI		0x3c
+#define MISC_ANNOUNCE		0xf0
 #define MISC_RESET_MAP		0x1d8
 #define MISC_RESET		0x1ec
 #define MISC_REQUEST_HI		0x1f0
@@ -21,6 +22,11 @@
 
 #define RESET_DEVICE		1
 #define RESET_CORES		2
+
+/* Second form: the header of a message, then that of its answer. */
+#define MISC_HEADER		0x1f0
+#define MISC_CRC		0x1f4
+#define MISC_FIRST_SECOND	6	/* interface of the firmware that has it */
 
 #define MAILBOX_READ		1
 #define MAILBOX_METRIC		2
@@ -37,7 +43,10 @@ struct mailbox_response {
 	u8 sequence;
 	u8 error;
 	__le16 size;		/* of all of it */
+	__le32 crc;		/* second form of v4 only */
 };
+
+#define RESPONSE_SHORT	offsetof(struct mailbox_response, crc)
 
 /* CRC-32C (Castagnoli), bit by bit: requests are rare. */
 static u32 crc32c(const u8 *p, size_t n)
@@ -141,12 +150,26 @@ static u8 card_mailbox_run(struct card *card, const struct mailbox_request *req,
 	}
 }
 
+/* What the answer says, if it is @error without a fault. */
+static u8 card_mailbox_error(const struct card *card, u8 error)
+{
+	switch (card->faults.mailbox) {
+	case CARD_MAILBOX_FAILED:
+		return 1;
+	case CARD_MAILBOX_UNKNOWN:
+		return 2;
+	default:
+		return error;
+	}
+}
+
+/* The first form of the mailbox: request and answer are in host memory. */
 static void card_mailbox(struct card *card)
 {
 	u64 from = (u64)card->misc[MISC_REQUEST_HI / 4] << 32 | card->misc[MISC_REQUEST_LO / 4];
 	u64 to = (u64)card->misc[MISC_RESPONSE_HI / 4] << 32 | card->misc[MISC_RESPONSE_LO / 4];
 	struct mailbox_request req;
-	struct { struct mailbox_response head; u32 data[MAILBOX_MAX_REGISTERS]; } out = { };
+	struct { u8 sequence, error; __le16 size; u32 data[MAILBOX_MAX_REGISTERS]; } out = { };
 	u8 buf[0x10000];
 	u32 crc, size, nr;
 
@@ -168,19 +191,63 @@ static void card_mailbox(struct card *card)
 	}
 	if (card->faults.mailbox == CARD_MAILBOX_SILENT)
 		return;
-	out.head.error = card_mailbox_run(card, &req, buf + sizeof(req), size - sizeof(req),
-					  out.data, &nr);
-	if (card->faults.mailbox >= CARD_MAILBOX_FAILED)
-		out.head.error = card->faults.mailbox - CARD_MAILBOX_FAILED + 1;
-	out.head.size = cpu_to_le16(sizeof(out.head) + nr * sizeof(out.data[0]));
-	out.head.sequence = 0;
-	if (card_memory_write(card, to, &out, sizeof(out.head) + nr * sizeof(out.data[0]))) {
+	out.error = card_mailbox_error(card, card_mailbox_run(card, &req, buf + sizeof(req),
+							       size - sizeof(req), out.data, &nr));
+	size = RESPONSE_SHORT + nr * sizeof(out.data[0]);
+	out.size = cpu_to_le16(size);
+	if (card_memory_write(card, to, &out, size)) {
 		card_complain(card, "mailbox: no room for an answer at %#llx", to);
 		return;
 	}
 	/* The sequence number comes last: it says that the answer is there. */
+	out.sequence = req.sequence + (card->faults.mailbox == CARD_MAILBOX_SEQUENCE);
+	card_memory_write(card, to, &out.sequence, 1);
+}
+
+/* Does a message in misc RAM fit together?  Its checksum is computed with 0 in its place. */
+static bool card_message_good(struct card *card, u8 *buf, struct mailbox_request *req)
+{
+	u32 len = sizeof(*req) + CARD_METRIC_LEN, size, crc;
+
+	memcpy(buf, &card->misc[MISC_HEADER / 4], sizeof(*req));
+	memcpy(buf + sizeof(*req), &card->misc[CARD_METRIC / 4], CARD_METRIC_LEN);
+	memcpy(req, buf, sizeof(*req));
+	memset(buf + offsetof(struct mailbox_request, crc), 0, sizeof(req->crc));
+	size = le16_to_cpu(req->size);
+	crc = crc32c(buf, min(size, len));
+	if (card->misc[0] >= MISC_FIRST_SECOND && size >= sizeof(*req) && size <= len &&
+	    req->sequence && crc == le32_to_cpu(req->crc) &&
+	    !card->misc[MISC_RESPONSE_HI / 4] && !card->misc[MISC_RESPONSE_LO / 4])
+		return true;
+	card_complain(card, "message: interface %u, sequence %u, %u bytes, checksum %#x, not %#x",
+		      card->misc[0], req->sequence, size, le32_to_cpu(req->crc), crc);
+	return false;
+}
+
+/* The second form of the mailbox: all of it is in misc RAM. */
+static void card_message(struct card *card)
+{
+	u8 buf[sizeof(struct mailbox_request) + CARD_METRIC_LEN];
+	struct { struct mailbox_response head; u32 data[MAILBOX_MAX_REGISTERS]; } out = { };
+	struct mailbox_request req;
+	u32 nr, head = card->gen == 4 ? sizeof(out.head) : RESPONSE_SHORT;
+
+	card->misc[MISC_DOORBELL / 4] = 1;
+	if (!card_message_good(card, buf, &req) || card->faults.mailbox == CARD_MAILBOX_SILENT)
+		return;
+	out.head.error = card_mailbox_error(card,
+		card_mailbox_run(card, &req, buf + sizeof(req),
+				 le16_to_cpu(req.size) - sizeof(req), out.data, &nr));
+	nr = min(nr, CARD_METRIC_LEN / 4u);
+	out.head.size = cpu_to_le16(head + nr * sizeof(out.data[0]));
 	out.head.sequence = req.sequence + (card->faults.mailbox == CARD_MAILBOX_SEQUENCE);
-	card_memory_write(card, to, &out.head.sequence, 1);
+	if (card->gen == 4)
+		out.head.crc = cpu_to_le32(crc32c((u8 *)&out, le16_to_cpu(out.head.size)) ^
+					   (card->faults.mailbox == CARD_MAILBOX_CHECKSUM));
+	memcpy(&card->misc[MISC_HEADER / 4], &out.head, sizeof(out.head));
+	memcpy(&card->misc[CARD_METRIC / 4], out.data, nr * sizeof(out.data[0]));
+	card->misc[MISC_ANNOUNCE / 4] = 0;
+	card->misc[MISC_DOORBELL / 4] = 0;
 }
 
 /**
@@ -217,6 +284,7 @@ void card_firmware_write(struct card *card, u32 off, u32 val)
 		if (card_resetting(card) && card->reset_at != U64_MAX)
 			card_complain(card, "reset %u asked for during a reset", val);
 		fallthrough;
+	case MISC_ANNOUNCE:
 	case MISC_RESET_MAP:
 	case MISC_REQUEST_HI:
 	case MISC_REQUEST_LO:
@@ -229,6 +297,8 @@ void card_firmware_write(struct card *card, u32 off, u32 val)
 			break;
 		if (val != 1)
 			card_complain(card, "firmware: doorbell %u", val);
+		else if (!card->misc[MISC_RESET / 4] && card->misc[MISC_ANNOUNCE / 4])
+			card_message(card);
 		else if (!card->misc[MISC_RESET / 4])
 			card_mailbox(card);
 		else if (card->misc[MISC_RESET / 4] > RESET_CORES)

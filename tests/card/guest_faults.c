@@ -34,44 +34,6 @@ static int reset_core(int fd, unsigned int core)
 	return err ?: call(fd, NEURON_IOCTL_NC_RESET_READY, &ready) ?: ready.result;
 }
 
-/* Metrics reach the firmware; one that does not answer, or refuses, is no more than an error. */
-static void test_metric(void)
-{
-	static const struct {
-		const char *fault;
-		int err;
-		double max;
-	} rows[] = {
-		{ "mailbox 0", 0, 1 }, { "mailbox 1", ETIMEDOUT, 5 }, { "mailbox 2", ETIMEDOUT, 5 },
-		{ "mailbox 3", EIO, 1 }, { "mailbox 4", EIO, 1 }, { "mailbox 0", 0, 1 },
-	};
-	uint8_t data[128] __attribute__((aligned(4)));
-	struct neuron_ioctl_post_metric m = { .data = (void *)data, .data_size = 127 };
-	double start, took;
-	unsigned int i;
-	int fd, err;
-
-	for (i = 0; i < sizeof(data); i++)
-		data[i] = i;
-	CHECK(load(""), "metric: load");
-	fd = open_card(card);
-	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		tell(card, rows[i].fault);
-		start = seconds();
-		err = call(fd, NEURON_IOCTL_POST_METRIC, &m);
-		took = seconds() - start;
-		CHECK(err == rows[i].err && took < rows[i].max, "metric, %s: %d in %.1f s",
-		      rows[i].fault, err, took);
-	}
-	CHECK(tell(card, "metrics") == 2, "metric: the card got two");
-	m.data_size = 129;
-	CHECK(call(fd, NEURON_IOCTL_POST_METRIC, &m) == E2BIG, "metric: one that is too long");
-	CHECK(tell(card, "metric 0") == 0x03020100 && tell(card, "metric 31") == 0x007e7d7c,
-	      "metric: its bytes, and zeros behind them");
-	close(fd);
-	CHECK(unload(), "metric: unload");
-}
-
 /* A core whose reset does not end fails in time, and can be reset once the card does it. */
 static void test_core_reset(void)
 {
@@ -118,6 +80,41 @@ static void test_clear(void)
 	CHECK(!call(fd, NEURON_NATIVE_MEM_ALLOC, &a), "lost doorbells: the next request works");
 	close(fd);
 	CHECK(unload(), "lost doorbells: unload");
+}
+
+/*
+ * A copy that is not heard of, or at which its engine stops, fails in time; the ring starts anew,
+ * and the next copy works.
+ */
+static void test_copy(const char *fault, int want)
+{
+	struct neuron_ioctl_mem_buf_copy64 copy = { .size = 1 << 20, .copy_to_mem_handle = 1 };
+	uint8_t *out = malloc(copy.size), *in = calloc(1, copy.size);
+	double start, took;
+	int fd, err;
+
+	CHECK(load("hbm_limit=64"), "copy, %s: load", fault);
+	fd = open_card(card);
+	copy.mem_handle = alloc(fd, copy.size, 0, 0);
+	memset(out, 0x6b, copy.size);
+	copy.buffer = out;
+	CHECK(!call(fd, NEURON_IOCTL_MEM_BUF_COPY64, &copy), "copy, %s: it works before", fault);
+	tell(card, fault);
+	start = seconds();
+	err = call(fd, NEURON_IOCTL_MEM_BUF_COPY64, &copy);
+	took = seconds() - start;
+	CHECK(err == want && took < 45, "copy, %s: %d after %.1f s", fault, err, took);
+	tell(card, "aborts 0");
+	memset(out, 0x5c, copy.size);
+	err = call(fd, NEURON_IOCTL_MEM_BUF_COPY64, &copy);
+	copy.copy_to_mem_handle = 0;
+	copy.buffer = in;
+	CHECK(!err && !call(fd, NEURON_IOCTL_MEM_BUF_COPY64, &copy) &&
+	      !memcmp(out, in, copy.size), "copy, %s: the next ones work", fault);
+	free(out);
+	free(in);
+	close(fd);
+	CHECK(unload(), "copy, %s: unload", fault);
 }
 
 /* A card that goes while it has a device, and another one comes. */
@@ -169,8 +166,9 @@ int main(void)
 	try("a card that is not there", "", false, 0, 10);
 	tell(card, "removed 0");
 	test_clear();
+	test_copy("lost-doorbells 2", ETIMEDOUT);
+	test_copy("aborts 1", EIO);
 	test_core_reset();
-	test_metric();
 	test_removal();
 	return failed != 0;
 }

@@ -559,17 +559,23 @@ static u32 mailbox(struct fixture *f, u32 crc)
 	return f->host[DATA + 4096];
 }
 
+static u32 crc32c_of(const u8 *p, size_t n)
+{
+	u32 crc = ~0u, k;
+
+	for (; n--; p++)
+		for (k = 0; k < 8; k++)
+			crc = crc >> 1 ^ ((crc ^ *p >> k) & 1 ? 0x82f63b78 : 0);
+	return ~crc;
+}
+
 static u32 crc32c_of_request(void)
 {
 	u8 request[16] = { 1, 1, 16, 0 };
 	u64 addr = 0x8006c84038;
-	u32 crc = ~0u, i, k;
 
 	memcpy(request + 8, &addr, sizeof(addr));
-	for (i = 0; i < sizeof(request); i++)
-		for (k = 0; k < 8; k++)
-			crc = crc >> 1 ^ ((crc ^ request[i] >> k) & 1 ? 0x82f63b78 : 0);
-	return ~crc;
+	return crc32c_of(request, sizeof(request));
 }
 
 static void test_mailbox(void **state)
@@ -590,6 +596,56 @@ static void test_mailbox(void **state)
 	f.card->faults.mailbox = CARD_MAILBOX_FAILED;
 	assert_int_equal(mailbox(&f, crc), 1);
 	assert_int_equal(f.host[DATA + 4096 + 1], 1);
+	teardown(&f);
+}
+
+/* The same request in the second form, as words.  Return: the first word of the answer. */
+static u32 message(struct fixture *f, u32 wrong)
+{
+	u32 words[4] = { 1 | 1 << 8 | 16 << 16, 0, 0x06c84038, 0x80 };
+	u32 crc = crc32c_of((u8 *)words, sizeof(words));
+
+	card_write(f->card, misc(f, 0x100), 4, words[2]);
+	card_write(f->card, misc(f, 0x104), 4, words[3]);
+	card_write(f->card, misc(f, 0x1f0), 4, words[0]);
+	card_write(f->card, misc(f, 0x1f4), 4, crc ^ wrong);
+	card_write(f->card, misc(f, 0x1f8), 4, 0);
+	card_write(f->card, misc(f, 0x1fc), 4, 0);
+	card_write(f->card, misc(f, 0xf0), 4, 1);
+	card_write(f->card, misc(f, 0x800), 4, 1);
+	return card_read(f->card, misc(f, 0x1f0), 4);
+}
+
+static void test_mailbox_in_misc_ram(void **state)
+{
+	u32 header[2] = { 1 | 12 << 16 }, answer[3];
+	struct fixture f = setup("trn3");
+
+	/* The answer: 12 bytes, with a checksum, and the word that was asked for. */
+	assert_int_equal(message(&f, 0), header[0]);
+	assert_int_equal(card_read(f.card, misc(&f, 0x100), 4), 0x55667788);
+	memcpy(answer, (u32[]){ header[0], 0, 0x55667788 }, sizeof(answer));
+	assert_int_equal(card_read(f.card, misc(&f, 0x1f4), 4),
+			 crc32c_of((u8 *)answer, sizeof(answer)));
+	assert_int_equal(card_read(f.card, misc(&f, 0x800), 4), 0);
+	f.card->faults.mailbox = CARD_MAILBOX_CHECKSUM;
+	message(&f, 0);
+	assert_int_not_equal(card_read(f.card, misc(&f, 0x1f4), 4),
+			     crc32c_of((u8 *)answer, sizeof(answer)));
+	f.card->faults.mailbox = CARD_MAILBOX_SEQUENCE;
+	assert_int_equal(message(&f, 0) & 0xff, 2);
+	f.card->faults.mailbox = CARD_MAILBOX_SILENT;
+	message(&f, 0);
+	assert_int_equal(card_read(f.card, misc(&f, 0x800), 4), 1);
+	assert_int_equal(f.card->stats.complaints, 0);
+	message(&f, 1);
+	assert_int_equal(f.card->stats.complaints, 1);
+	teardown(&f);
+
+	/* Firmware that has the first form only. */
+	f = setup("trn2");
+	message(&f, 0);
+	assert_int_equal(f.card->stats.complaints, 1);
 	teardown(&f);
 }
 
@@ -735,6 +791,7 @@ int main(void)
 		cmocka_unit_test(test_faults_of_reset_and_firmware),
 		cmocka_unit_test(test_lost_doorbells_and_aborts),
 		cmocka_unit_test(test_mailbox),
+		cmocka_unit_test(test_mailbox_in_misc_ram),
 		cmocka_unit_test(test_memory_can_be_dirty_at_the_start),
 		cmocka_unit_test(test_memory_of_zeros_takes_no_room),
 		cmocka_unit_test(test_a_virtual_machine_sees_a_pci_function),

@@ -382,6 +382,15 @@ static int vfu_handle(struct vfu *v, const struct vfu_head *h, u32 len, int pass
 	}
 }
 
+/* Is it the access of a register at which the card has to go, as if its process were killed? */
+static bool vfu_dies(const struct vfu *v, const struct vfu_head *h)
+{
+	struct card_faults *f = &v->card->faults;
+
+	return f->die && (h->command == VFU_REGION_READ || h->command == VFU_REGION_WRITE) &&
+	       !((const struct vfu_access *)v->body)->region && !--f->die;
+}
+
 /**
  * vfu_message() - handle the next message
  * @v: the function
@@ -398,6 +407,8 @@ int vfu_message(struct vfu *v)
 		err = -EPROTO;
 	if (!err)
 		err = vfu_receive(v->fd, v->body, h.size - sizeof(h), &passed);
+	if (!err && vfu_dies(v, &h))
+		err = -EPIPE;
 	if (!err)
 		err = vfu_handle(v, &h, h.size - sizeof(h), passed);
 	if (passed >= 0)
