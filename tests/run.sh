@@ -295,6 +295,12 @@ run_step() {
 				--card trn2:0:1024:1024 --log card-bars --test tests/card/guest_bars.sh
 			step card-sleep with_card tests/vm/run.sh 6.12 --stack --card trn2 \
 				--log card-sleep --test tests/card/guest_sleep.sh
+			step card-killed with_card tests/vm/run.sh 6.12 --stack --mem 1536 \
+				--card trn1 --card inf2 --card trn2:0:1024 --log card-killed \
+				--test tests/card/guest_killed.c
+			step card-iommu with_card tests/vm/run.sh 6.12 --stack --iommu --mem 1536 \
+				--card trn2:64 --log card-iommu --test tests/card/guest_driver.c \
+				--test tests/card/guest_copy.c
 			step card-6.1 on_card card-6.1 6.1 trn2:64 death driver dmabuf mmap \
 				nrt_life process regs rings ;;
 	build-*)	step "$1" build_modules "${1#build-}" ;;

@@ -114,50 +114,47 @@ struct card_engine {
 	struct card_side side[CARD_QUEUES][2];
 };
 
-/**
- * struct card_range - host memory that the card may reach
- * @addr: bus address
- * @len: bytes
- * @p: where this process sees it
- * @write: the card may write
+/*
+ * Host memory that the card may reach has addresses below this: that of a small machine, or what
+ * an IOMMU gives out first.
  */
-struct card_range {
-	u64 addr;
-	u64 len;
-	u8 *p;
-	bool write;
-};
+#define CARD_HOST_LEN		(16ULL << 30)
 
-#define CARD_MAX_RANGES		256
+/* What the card may do with a page of it. */
+enum card_page {
+	CARD_PAGE_NONE,
+	CARD_PAGE_READ,
+	CARD_PAGE_WRITE,	/* and read */
+};
 
 /* How a mailbox request goes wrong. */
 enum card_mailbox_fault {
 	CARD_MAILBOX_GOOD,
 	CARD_MAILBOX_SILENT,
-	CARD_MAILBOX_CHECKSUM,	/* that of the answer is wrong; second form of v4 */
 	CARD_MAILBOX_SEQUENCE,	/* the answer has another sequence number */
 	CARD_MAILBOX_FAILED,	/* error 1 */
 	CARD_MAILBOX_UNKNOWN,	/* error 2 */
+	CARD_MAILBOX_CHECKSUM,	/* that of the answer is wrong; second form of v4 */
 };
 
 /**
  * struct card_faults - what the card does wrong, set through the control socket
  * @dead_until: firmware does not answer before this time (ktime_get_ns()); U64_MAX: never
- * @aborts: queues stop because they are made to, which is no complaint
- * @die: the card's process ends at the so manieth access of a register; 0: it does not
  * @reset_ms: how long a reset takes; U32_MAX: for ever
  * @not_ready: so many reads of the status after a reset have the bit "not ready"
  * @lost_doorbells: so many doorbells do nothing
+ * @aborts: queues stop because they are made to, which is no complaint
+ * @die: the card's process ends at the so manieth access of a register; 0: it does not
  * @mailbox: what becomes of requests
  * @removed: all reads are ones, writes do nothing
  */
 struct card_faults {
 	u64 dead_until;
-	bool aborts;
-	u32 die;
 	u32 reset_ms;
 	u32 not_ready;
 	u32 lost_doorbells;
+	bool aborts;
+	u32 die;
 	enum card_mailbox_fault mailbox;
 	bool removed;
 };
@@ -233,9 +230,9 @@ struct card_config {
  * @stats: what happened
  * @lock: @stats.complaints, @complaint
  * @complaint: the first ones
- * @ranges_lock: @range; held for reading while the card is at host memory
- * @range: host memory
- * @nr_ranges: entries of it
+ * @host_lock: @host, @page; held for reading while the card is at host memory
+ * @host: host memory, by address, where @page says that it is there
+ * @page: enum card_page of each page
  */
 struct card {
 	struct emu_device ed;
@@ -257,9 +254,9 @@ struct card {
 	struct card_stats stats;
 	pthread_mutex_t lock;
 	char complaint[32][128];
-	pthread_rwlock_t ranges_lock;
-	struct card_range range[CARD_MAX_RANGES];
-	u32 nr_ranges;
+	pthread_rwlock_t host_lock;
+	u8 *host;
+	u8 *page;
 };
 
 /* card.c */

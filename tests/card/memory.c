@@ -38,7 +38,12 @@ int card_memory_init(struct card *card, u32 dirty_mib)
 {
 	u32 i;
 
-	pthread_rwlock_init(&card->ranges_lock, NULL);
+	pthread_rwlock_init(&card->host_lock, NULL);
+	card->host = mmap(NULL, CARD_HOST_LEN, PROT_NONE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	card->page = calloc(CARD_HOST_LEN / CARD_PAGE, 1);
+	if (card->host == MAP_FAILED || !card->page)
+		return -ENOMEM;
 	card->bar4_fd = memfd_create("neuron-card", MFD_CLOEXEC);
 	if (card->bar4_fd < 0 || ftruncate(card->bar4_fd, card->bar4_len))
 		return -errno;
@@ -64,14 +69,16 @@ void card_memory_exit(struct card *card)
 {
 	u32 i;
 
-	card_range_del(card, 0, U64_MAX);
+	free(card->page);
+	if (card->host && card->host != MAP_FAILED)
+		munmap(card->host, CARD_HOST_LEN);
 	for (i = 0; i < NEURON_HW_MAX_CORES; i++)
 		free(card->sbuf[i]);
 	if (card->bar4 && card->bar4 != MAP_FAILED)
 		munmap(card->bar4, card->bar4_len);
 	if (card->bar4_fd >= 0)
 		close(card->bar4_fd);
-	pthread_rwlock_destroy(&card->ranges_lock);
+	pthread_rwlock_destroy(&card->host_lock);
 }
 
 /* ---- host memory ---- */
@@ -89,55 +96,52 @@ void card_memory_exit(struct card *card)
  */
 int card_range_add(struct card *card, u64 addr, u64 len, int fd, u64 offset, bool write)
 {
-	u8 *p = mmap(NULL, len, write ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, fd, offset);
 	int err = 0;
 
-	if (p == MAP_FAILED)
-		return -errno;
-	pthread_rwlock_wrlock(&card->ranges_lock);
-	if (card->nr_ranges == CARD_MAX_RANGES)
-		err = -ENOSPC;
+	if (addr % CARD_PAGE || len % CARD_PAGE || !len || len > CARD_HOST_LEN ||
+	    addr > CARD_HOST_LEN - len)
+		return -EINVAL;
+	pthread_rwlock_wrlock(&card->host_lock);
+	if (mmap(card->host + addr, len, write ? PROT_READ | PROT_WRITE : PROT_READ,
+		 MAP_SHARED | MAP_FIXED, fd, offset) == MAP_FAILED)
+		err = -errno;
 	else
-		card->range[card->nr_ranges++] = (struct card_range){ addr, len, p, write };
-	pthread_rwlock_unlock(&card->ranges_lock);
-	if (err)
-		munmap(p, len);
+		memset(card->page + addr / CARD_PAGE, write ? CARD_PAGE_WRITE : CARD_PAGE_READ,
+		       len / CARD_PAGE);
+	pthread_rwlock_unlock(&card->host_lock);
 	return err;
 }
 
 /**
- * card_range_del() - the card cannot reach ranges of host memory any more
- * @card: the card; returns when it is not at them
- * @addr: ranges that lie in here go
- * @len: bytes
+ * card_range_del() - the card cannot reach a range of host memory any more
+ * @card: the card; returns when it is not at it
+ * @addr: start, a multiple of a page
+ * @len: bytes; what is behind all host memory does not matter
  */
 void card_range_del(struct card *card, u64 addr, u64 len)
 {
-	struct card_range *r;
-	u32 i = 0;
-
-	pthread_rwlock_wrlock(&card->ranges_lock);
-	while (i < card->nr_ranges) {
-		r = &card->range[i];
-		if (r->addr < addr || r->len > len || r->addr - addr > len - r->len) {
-			i++;
-			continue;
-		}
-		munmap(r->p, r->len);
-		*r = card->range[--card->nr_ranges];
-	}
-	pthread_rwlock_unlock(&card->ranges_lock);
+	if (addr >= CARD_HOST_LEN || addr % CARD_PAGE)
+		return;
+	len = min(len, CARD_HOST_LEN - addr);
+	pthread_rwlock_wrlock(&card->host_lock);
+	if (mmap(card->host + addr, len, PROT_NONE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
+		card_complain(card, "host memory at %#llx: %s", addr, strerror(errno));
+	memset(card->page + addr / CARD_PAGE, CARD_PAGE_NONE, len / CARD_PAGE);
+	pthread_rwlock_unlock(&card->host_lock);
 }
 
-/* Under ranges_lock. */
+/* Under host_lock. */
 static u8 *card_host(struct card *card, u64 addr, u64 len, bool write)
 {
-	struct card_range *r;
+	u64 page = addr / CARD_PAGE;
 
-	for (r = card->range; r < card->range + card->nr_ranges; r++)
-		if (addr >= r->addr && len <= r->len && addr - r->addr <= r->len - len)
-			return write && !r->write ? NULL : r->p + (addr - r->addr);
-	return NULL;
+	if (!len || len > CARD_HOST_LEN || addr > CARD_HOST_LEN - len)
+		return NULL;
+	for (; page <= (addr + len - 1) / CARD_PAGE; page++)
+		if (card->page[page] < (write ? CARD_PAGE_WRITE : CARD_PAGE_READ))
+			return NULL;
+	return card->host + addr;
 }
 
 /* ---- device addresses ---- */
@@ -148,7 +152,7 @@ static bool card_in(u64 base, u64 size, u64 addr, u64 len)
 }
 
 /*
- * Host memory is pinned with ranges_lock held for reading, which neuron_pin_put() drops. Its
+ * Host memory is pinned with host_lock held for reading, which neuron_pin_put() drops. Its
  * bytes are in pin->pages, which the device code only hands on.
  */
 static int card_pin(struct card *card, u64 addr, u64 len, bool write, struct neuron_pin *pin)
@@ -174,13 +178,13 @@ static int card_pin(struct card *card, u64 addr, u64 len, bool write, struct neu
 		}
 	}
 	if (addr & geo->host_window && addr < 2 * geo->host_window) {
-		pthread_rwlock_rdlock(&card->ranges_lock);
+		pthread_rwlock_rdlock(&card->host_lock);
 		pin->kind = NEURON_TARGET_HOST;
 		pin->pages = (struct page **)card_host(card, addr - geo->host_window, len, write);
 		pin->chunk = (struct neuron_chunk *)card;
 		if (pin->pages && card->command & BIT(2))
 			return 0;
-		pthread_rwlock_unlock(&card->ranges_lock);
+		pthread_rwlock_unlock(&card->host_lock);
 		if (pin->pages)
 			card_complain(card, "%s %#llx with bus mastering off",
 				      write ? "write to" : "read of", addr);
@@ -209,7 +213,7 @@ int neuron_device_pin(struct neuron_device *nd, u64 addr, u64 len, bool write,
 void neuron_pin_put(struct neuron_pin *pin)
 {
 	if (pin->kind == NEURON_TARGET_HOST)
-		pthread_rwlock_unlock(&((struct card *)pin->chunk)->ranges_lock);
+		pthread_rwlock_unlock(&((struct card *)pin->chunk)->host_lock);
 }
 
 /* ---- what the device code calls ---- */

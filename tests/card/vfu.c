@@ -207,7 +207,7 @@ static int vfu_reply(struct vfu *v, const struct vfu_head *h, const void *body, 
 
 static int vfu_version(struct vfu *v, const struct vfu_head *h, u32 len)
 {
-	static const char caps[] = "{\"capabilities\":{\"max_msg_fds\":1,\"max_dma_maps\":256,"
+	static const char caps[] = "{\"capabilities\":{\"max_msg_fds\":1,\"max_dma_maps\":65535,"
 				   "\"max_data_xfer_size\":65536,\"pgsizes\":4096}}";
 	char out[4 + sizeof(caps)];
 

@@ -22,6 +22,8 @@
 #			add a model of a card (trn1, inf2, trn2, trn3), with a pattern in
 #			the first MIB of each HBM, and BARs of BAR4 and BAR0 MiB, or "none";
 #			its complaints fail the run
+#   --iommu		put cards behind a virtual IOMMU that maps page by page, and
+#			unmaps at once: DMA to what is not mapped is a complaint
 #   --stream		show the tests' output while they run
 #   --log NAME		where to keep the output below $CACHE/logs
 #   --accel ACCEL	of QEMU (tcg,thread=multi)
@@ -37,7 +39,7 @@ set -eu -o pipefail
 . "$(dirname "$0")/lib.sh"
 
 kernel=
-stack=0 stream=0
+stack=0 stream=0 iommu=0
 timeout=600 test_timeout=300 mem=1024 cpu=max
 append='' log='' leaks=1 accel=tcg,thread=multi shell='' machine=pc emulator=qemu-system-x86_64
 modules=() tests=() files=() make_args=() qemu_args=() cards=()
@@ -58,6 +60,7 @@ while [ $# -gt 0 ]; do
 	--no-leaks)	leaks=0 ;;
 	--plugin)	qemu_args+=(-plugin "$2"); shift ;;
 	--card)		cards+=("$2"); shift ;;
+	--iommu)	iommu=1 append="$append intel_iommu=on iommu.strict=1" ;;
 	--stream)	stream=1 ;;
 	--log)		log=$2; shift ;;
 	--accel)	accel=$2; shift ;;
@@ -253,6 +256,7 @@ if [ ${#cards[@]} != 0 ]; then
 	emulator=$("$ROOT/tests/card/qemu.sh")
 	machine=q35,memory-backend=mem cpu=$cpu,-erms,-fsrm
 	qemu_args+=(-object "memory-backend-memfd,id=mem,size=${mem}M,share=on")
+	[ $iommu = 0 ] || qemu_args+=(-device "intel-iommu,caching-mode=on,aw-bits=48")
 	logged "$logs/card.log" make -C "$ROOT/tests/card"
 fi
 for i in "${!cards[@]}"; do
