@@ -1054,6 +1054,11 @@ static void test_resolve_forgets(void **state)
 	}
 	assert_string_equal(where(f, first, 0).model, "");
 	assert_string_equal(where(f, last, 0).variable, "k");
+
+	fake.dev[0].bump[1] = 100 * MIB;
+	f->device->remember = false;
+	neuron_model_unload(load(f, make_list_neff()));
+	assert_string_equal(where(f, last, 0).model, "");
 }
 
 static void test_resolve_memory(void **state)

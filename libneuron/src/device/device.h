@@ -31,6 +31,7 @@ struct neuron_device {
 	struct reserve *reserves;
 	pthread_mutex_t symbols_lock;	/* the list of them */
 	struct symbols *symbols;	/* symbols.h */
+	bool remember;		/* those of models that were unloaded */
 };
 
 static inline struct neuron_device *device_get(struct neuron_device *device)

@@ -55,11 +55,18 @@ static int read_geometry(struct neuron_device *device)
 	return 0;
 }
 
+/* Is what the environment can turn off with 0 on? */
+static bool wanted(const char *name)
+{
+	const char *text = secure_getenv(name);
+
+	return !text || strcmp(text, "0");
+}
+
 NEURON_EXPORT int neuron_device_open_fd(int fd, struct neuron_device **device)
 {
 	struct neuron_ioctl_host_device_id id = { 0 };
 	struct neuron_device *d;
-	const char *compact;
 	int ret;
 
 	if (fd < 0 || !device)
@@ -76,8 +83,8 @@ NEURON_EXPORT int neuron_device_open_fd(int fd, struct neuron_device **device)
 		return ret;
 	}
 	d->index = id.host_device_id;
-	compact = secure_getenv("NEURON_COMPACT");
-	atomic_init(&d->compact, !compact || strcmp(compact, "0"));
+	atomic_init(&d->compact, wanted("NEURON_COMPACT"));
+	d->remember = wanted("NEURON_REMEMBER");
 	pthread_mutex_init(&d->log_lock, NULL);
 	pthread_mutex_init(&d->reserves_lock, NULL);
 	pthread_mutex_init(&d->symbols_lock, NULL);

@@ -52,7 +52,7 @@ static struct symbols **oldest(struct neuron_device *device)
 		if (!old || (*p)->freed < (*old)->freed)
 			old = p;
 	}
-	return nr > KEPT_MODELS || (nr > 1 && bytes > KEPT_BYTES) ? old : NULL;
+	return nr > (device->remember ? KEPT_MODELS : 0) || (nr > 1 && bytes > KEPT_BYTES) ? old : NULL;
 }
 
 void symbols_retire(struct neuron_device *device, struct symbols *symbols)

@@ -181,6 +181,8 @@ int main(int argc, char **argv)
 	/* What malloc() keeps for the next call would count as in use. */
 	if (!getenv("GLIBC_TUNABLES")) {
 		setenv("GLIBC_TUNABLES", "glibc.malloc.tcache_count=0", 1);
+		/* So would what lay where in models that are gone. */
+		setenv("NEURON_REMEMBER", "0", 1);
 		execv("/proc/self/exe", argv);
 	}
 	if (neuron_device_open(0, &device) || neuron_core_open(device, 0, NULL, &core[0]) ||
