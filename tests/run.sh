@@ -22,6 +22,7 @@
 #   vm-6.1-all	the whole stack on 6.1 and 7.3; vm-6.1 and vm-7.3 are what depends on
 #   vm-7.3-all	the kernel
 #   vm-7.3-rt	the whole stack on the distribution's PREEMPT_RT kernel
+#   vm-7.3-cloud	the same on its kernel for virtual machines
 #   vm-7.3-debug the whole stack on 7.3 with the options of the debug kernel
 #   card-all	the other tests of tests/vm/guest that run on a card, one of two cards that is
 #		removed, a card on 6.1
@@ -42,7 +43,8 @@ steps=(abi lib tap property fuzz model tools readme dkms deb
        vm-debug vm-6.12 vm-uml rig bench vm-6.1 vm-7.3 vm-card-like vm-kunit uml-kunit vm-checked
        demo shell card)
 long_steps=(debian-12 debian-13 deb-12 deb-13 coverage-lib kcsan coverage-vm
-	    vm-debug-all vm-7.3-debug vm-7.3-rt vm-7.3-all vm-6.1-all card-all pairs fuzz-ioctl)
+	    vm-debug-all vm-7.3-debug vm-7.3-rt vm-7.3-cloud
+	    vm-7.3-all vm-6.1-all card-all pairs fuzz-ioctl)
 
 case ${1:-} in
 list)	printf '%s\n' "${steps[@]}"

@@ -4,7 +4,8 @@
 # Kernels for the tests, in the cache outside the tree:
 #
 #   6.1, 6.12    the distribution's kernels and headers, unpacked
-#   7.3, 7.3-rt  those of the next release's backports; rt is PREEMPT_RT
+#   7.3, 7.3-rt, 7.3-cloud	those of the next release's backports; rt is PREEMPT_RT,
+#                cloud the one for virtual machines
 #   debug        6.12 source built with debug.config, common.config and checks.config
 #   kcsan, fuzz  the same with kcsan.config or fuzz.config on top
 #                (minutes; for named commands)
@@ -51,7 +52,7 @@ fragments() {
 
 recipe_hash() {
 	case $1 in
-	6.*|7.3|7.3-rt) echo stock ;;
+	6.*|7.3|7.3-rt|7.3-cloud) echo stock ;;
 	*) fragments "$1" | xargs cat | sha256sum | cut -c1-10 ;;
 	esac
 }
@@ -107,8 +108,10 @@ complete() {
 
 # The newest image package of a series ("6.12") or of a flavour of it ("7.3-rt").
 find_image() {
-	apt-cache "${apt_conf[@]}" pkgnames "linux-image-${1%-rt}." |
-		grep -E "^linux-image-[0-9.]+(-[0-9]+|\+deb[0-9]+)${1#"${1%-rt}"}-amd64\$" |
+	local series=${1%%-*}
+
+	apt-cache "${apt_conf[@]}" pkgnames "linux-image-$series." |
+		grep -E "^linux-image-[0-9.]+(-[0-9]+|\+deb[0-9]+)${1#"$series"}-amd64\$" |
 		sort -V | tail -n 1 || true
 }
 
@@ -163,7 +166,7 @@ make_stock() {
 	if [ ! -e "$dir/.complete" ]; then
 		say "unpacking the distribution's kernel $release"
 		local common=${release%-amd64}
-		common=${common%-rt}
+		common=${common%"${name#"${name%%-*}"}"}
 		kbuild=linux-kbuild-$common
 		apt-cache "${apt_conf[@]}" show "$kbuild" >/dev/null 2>&1 || kbuild=linux-kbuild-$name
 		mapfile -t packages < <(image_packages "$image")
@@ -280,7 +283,7 @@ prepare() {
 	6.1|6.12)	make_stock "$1" ;;
 	debug|kcsan|fuzz) make_built "$1" 6.12 full ;;
 	uml|uml-bench)	make_built "$1" 6.12 uml ;;
-	7.3|7.3-rt)	use_next_release; make_stock "$1" ;;
+	7.3|7.3-rt|7.3-cloud) use_next_release; make_stock "$1" ;;
 	7.3-debug)	use_next_release; make_built 7.3-debug 7.3 full ;;
 	esac
 }
@@ -305,11 +308,11 @@ if [ "${1:-}" = --update ]; then
 	shift
 	apt-get "${apt_opts[@]}" update >&2
 fi
-[ $# -gt 0 ] || die "usage: kernels.sh [--update] 6.1|6.12|7.3|7.3-rt|debug|kcsan|fuzz|uml|uml-bench|7.3-debug..."
+[ $# -gt 0 ] || die "usage: kernels.sh [--update] 6.1|6.12|7.3|7.3-rt|7.3-cloud|debug|kcsan|fuzz|uml|uml-bench|7.3-debug..."
 mkdir -p "$CACHE/kernels"
 for name; do
 	case $name in
-	6.1|6.12|7.3|7.3-rt|debug|kcsan|fuzz|uml|uml-bench|7.3-debug) ;;
+	6.1|6.12|7.3|7.3-rt|7.3-cloud|debug|kcsan|fuzz|uml|uml-bench|7.3-debug) ;;
 	*) die "unknown kernel $name" ;;
 	esac
 	link=$CACHE/kernels/$name-$(recipe_hash "$name")

@@ -5,7 +5,7 @@
 # that holds them. Built in a copy, one for each kernel, so that kernels do not
 # disturb each other and the tree stays clean.
 #
-# usage: modules.sh 6.1|6.12|7.3|7.3-rt|debug|kcsan|fuzz|uml|uml-bench|7.3-debug [make arguments...]
+# usage: modules.sh 6.1|6.12|7.3|7.3-rt|7.3-cloud|debug|kcsan|fuzz|uml|uml-bench|7.3-debug [make arguments...]
 
 set -eu -o pipefail
 . "$(dirname "$0")/lib.sh"
