@@ -26,6 +26,7 @@
 #   vm-7.3-debug the whole stack on 7.3 with the options of the debug kernel
 #   card-all	the other tests of tests/vm/guest that run on a card, one of two cards that is
 #		removed, a card on 6.1
+#   randconfig	the modules for kernels with options drawn by lot
 #   kcsan	the data race detector: KUnit suites and the whole stack
 #   coverage-lib	the host tests of the library, counting the lines that run
 #   coverage-vm	the whole stack on the debug kernel, counting the lines that run
@@ -42,7 +43,7 @@ steps=(abi lib tap property fuzz model tools readme dkms deb
        build-6.1 build-6.12 build-7.3 build-clang
        vm-debug vm-6.12 vm-uml rig bench vm-6.1 vm-7.3 vm-card-like vm-kunit uml-kunit vm-checked
        demo shell card)
-long_steps=(debian-12 debian-13 deb-12 deb-13 coverage-lib kcsan coverage-vm
+long_steps=(debian-12 debian-13 deb-12 deb-13 coverage-lib randconfig kcsan coverage-vm
 	    vm-debug-all vm-7.3-debug vm-7.3-rt vm-7.3-cloud
 	    vm-7.3-all vm-6.1-all card-all pairs fuzz-ioctl)
 
@@ -311,6 +312,7 @@ run_step() {
 			step card-6.1 on_card card-6.1 6.1 trn2:64 death driver dmabuf mmap \
 				nrt_life process regs rings ;;
 	build-clang)	step build-clang clang_modules ;;
+	randconfig)	step randconfig tests/vm/randconfig.sh ;;
 	build-*)	step "$1" build_modules "${1#build-}" ;;
 	uml-kunit)	step uml-kunit tests/uml/run.sh --log kunit-uml ;;
 	vm-kunit)	step vm-kunit kunit_vm debug ;;
