@@ -16,7 +16,6 @@
 #   memcheck	make valgrind
 #   layers	make layers
 #   deb		make deb
-#   clang	the modules built with clang
 #   print	only print the packages of the groups that follow
 
 set -eu
@@ -49,7 +48,6 @@ for group; do
 	deb)	packages+=(build-essential debhelper dh-dkms fakeroot) ;;
 	cover)	packages+=(lcov) ;;
 	memcheck)	packages+=(valgrind) ;;
-	clang)	packages+=(clang lld llvm) ;;
 	layers)	packages+=(python3 python3-networkx graphviz) ;;
 	*)	echo "deps.sh: unknown group $group" >&2
 		exit 2 ;;

@@ -40,7 +40,7 @@ cd "$ROOT" || exit 1
 
 # Of those with a guest, the longest first.
 steps=(abi lib tap property fuzz model tools readme dkms deb
-       build-6.1 build-6.12 build-7.3 build-clang
+       build-6.1 build-6.12 build-7.3
        vm-debug vm-6.12 vm-uml rig bench vm-6.1 vm-7.3 vm-card-like vm-kunit uml-kunit vm-checked
        demo shell card)
 long_steps=(debian-12 debian-13 deb-12 deb-13 coverage-lib randconfig kcsan coverage-vm
@@ -113,11 +113,11 @@ step() {
 	printf '%s\n' "$(account "$name" "$logs/$name.log" $status $((SECONDS - start)) "$cpu")"
 }
 
-# Modules for one kernel, without a warning; with arguments for make.
+# Modules for one kernel, without a warning.
 build_modules() {
 	local warnings=$logs/build-$1.out
 
-	if ! tests/vm/modules.sh "$@" >/dev/null 2>"$warnings"; then
+	if ! tests/vm/modules.sh "$1" >/dev/null 2>"$warnings"; then
 		cat "$warnings"
 		return 1
 	fi
@@ -125,12 +125,7 @@ build_modules() {
 		echo "not ok - modules for $1 build with warnings"
 		return 1
 	fi
-	echo "ok - modules for $*"
-}
-
-# The same with clang and lld, for a kernel that gcc has built.
-clang_modules() {
-	tests/deps.sh clang && build_modules 6.12 LLVM=1
+	echo "ok - modules for $1"
 }
 
 # What depends on the version of the kernel more than other tests do.
@@ -311,7 +306,6 @@ run_step() {
 				--test tests/card/guest_copy.c
 			step card-6.1 on_card card-6.1 6.1 trn2:64 death driver dmabuf mmap \
 				nrt_life process regs rings ;;
-	build-clang)	step build-clang clang_modules ;;
 	randconfig)	step randconfig tests/vm/randconfig.sh ;;
 	build-*)	step "$1" build_modules "${1#build-}" ;;
 	uml-kunit)	step uml-kunit tests/uml/run.sh --log kunit-uml ;;
@@ -354,7 +348,6 @@ fi
 # kernel that cannot be made fails the steps that need it.
 needed=$(for name; do
 	case $name in
-	build-clang)			echo 6.12 ;;
 	build-*)			echo "${name#build-}" ;;
 	uml-kunit)			echo uml ;;
 	rig)				echo debug uml ;;
