@@ -11,7 +11,7 @@
 #include <time.h>
 #include "bench.h"
 #include "trace.h"
-#include "../../kmod/mem/buddy/buddy.h"
+#include "../../kmod/mem/buddy/all.h"
 
 #define SECONDS		1.0
 #define LIVE		64
