@@ -1,21 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The text decoder in ordinary C on the host, bit for bit what the device computes. */
-#ifdef __FAST_MATH__
-#error "bit for bit needs ordinary floating point"
-#endif
-
-/* No fused multiply-add, whatever the command line says. */
-#ifdef __clang__
-#pragma STDC FP_CONTRACT OFF
-#else
-#pragma GCC optimize("fp-contract=off")
-#endif
-
 #include <errno.h>
 #include <string.h>
 
 #include "decoder.h"
 #include "host_ref.h"
+#include "exact_float.h"
 #include "../lib/fp_ref.h"
 
 #define HEAD	(DECODER_WIDTH / DECODER_HEADS)

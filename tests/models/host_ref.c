@@ -4,17 +4,7 @@
 #include <string.h>
 
 #include "host_ref.h"
-
-#ifdef __FAST_MATH__
-#error "bit for bit needs ordinary floating point"
-#endif
-
-/* No fused multiply-add, whatever the command line says. */
-#ifdef __clang__
-#pragma STDC FP_CONTRACT OFF
-#else
-#pragma GCC optimize("fp-contract=off")
-#endif
+#include "exact_float.h"
 
 /* Nearest int8, ties to even, saturating. */
 static int8_t round_int8(float f)
