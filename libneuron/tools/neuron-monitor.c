@@ -414,18 +414,12 @@ static int owns(const struct device *d, unsigned int core, int pid)
 	return !uses ? NOT_ITS : users == 1 ? ITS : UNCLEAR;
 }
 
-/* Asked for each process and device, of which most are the same; it reads the environment. */
-static unsigned int device_lnc(const struct device *d)
+/* Asked for each process and device; it reads the environment. */
+static unsigned int device_lnc(struct device *d)
 {
-	static char instance[sizeof(d->instance)];
-	static unsigned int cores, lnc;
-
-	if (!lnc || cores != d->nr_cores || strcmp(instance, d->instance)) {
-		snprintf(instance, sizeof(instance), "%s", d->instance);
-		cores = d->nr_cores;
-		lnc = logical_core(d->instance, cores, 0);
-	}
-	return lnc;
+	if (!d->lnc)
+		d->lnc = logical_core(d->instance, d->nr_cores, 0);
+	return d->lnc;
 }
 
 /* A core of a process, and what @g has read of its device. */
@@ -445,7 +439,7 @@ static const char *each_core(const struct group *g, int pid, void *arg,
 	unsigned int first = 0;
 
 	for (size_t i = 0; i < all->count; i++) {
-		const struct device *d = all->list[i];
+		struct device *d = all->list[i];
 
 		at.d = devices_find(&g->devices, d->index);
 		at.lnc = device_lnc(d);
@@ -779,9 +773,9 @@ static json_t *instance_json(void)
 /* Of the first device: an instance has one kind. */
 static json_t *hardware_json(void)
 {
-	static const struct device none;
+	static struct device none;
 	const struct devices *all = &monitor.watch.devices;
-	const struct device *d = all->count ? all->list[0] : &none;
+	struct device *d = all->count ? all->list[0] : &none;
 	const char *version = *d->arch ? strrchr(d->arch, 'v') ?: d->arch : "";
 	char type[sizeof(d->name)];
 

@@ -147,6 +147,7 @@ struct device {
 	bool emulated;
 	char name[32], instance[32], arch[16], core_arch[16];
 	unsigned int nr_cores, nr_hbms;
+	unsigned int lnc;	/* physical cores of a logical one; 0: nobody has asked */
 	unsigned int core_hbm[NEURON_MAX_CORES];
 	struct counter host, ecc[NR_ECC];
 	struct hbm hbm[NEURON_MAX_HBMS];
