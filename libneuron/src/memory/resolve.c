@@ -88,9 +88,12 @@ static const struct symbol *find_symbol(const struct symbols *s, uint64_t addres
 	return found;
 }
 
-/* The variable that is there, or with @freed was there last; when it was freed. */
+/*
+ * The variable that is there, or with @freed the one that was there last, if it was freed after
+ * @since.  Return: when it was freed; 0: it was not, or there is none.
+ */
 static uint64_t name_variable(struct neuron_device *device, uint64_t address, bool freed,
-			      struct neuron_location *out)
+			      uint64_t since, struct neuron_location *out)
 {
 	const struct symbol *found = NULL;
 	const struct symbols *in = NULL;
@@ -100,13 +103,14 @@ static uint64_t name_variable(struct neuron_device *device, uint64_t address, bo
 	for (const struct symbols *s = device->symbols; s; s = s->next) {
 		const struct symbol *v;
 
-		if (!!s->freed != freed || (found && s->freed <= in->freed))
+		if (!!s->freed != freed || (freed ? s->freed <= since : found != NULL))
 			continue;
 		v = find_symbol(s, address, &others);
 		if (!v)
 			continue;
 		found = v;
 		in = s;
+		since = s->freed;
 		out->others = others;
 	}
 	if (!found)
@@ -266,13 +270,12 @@ static void resolve_freed(struct neuron_device *device, uint64_t address,
 			  struct neuron_location *out)
 {
 	struct neuron_location l = { .hbm = out->hbm, .state = out->state, .freed = 1,
-				     .nc = UINT32_MAX }, model = l;
+				     .nc = UINT32_MAX };
 	uint64_t time = l.hbm == UINT32_MAX ? 0 : last_event(device, address, &l);
-	uint64_t unloaded = name_variable(device, address, true, &model);
+	/* Somebody else may have had the memory since a model had it. */
+	uint64_t unloaded = name_variable(device, address, true, time, &l);
 
-	/* Somebody else may have had the memory since the model had it. */
-	if (unloaded > time) {
-		name_variable(device, address, true, &l);
+	if (unloaded) {
 		l.pid = getpid();
 		time = unloaded;
 	}
@@ -298,7 +301,7 @@ NEURON_EXPORT int neuron_address_resolve(struct neuron_device *device, uint64_t 
 	if (ret)
 		return ret;
 	if (!(flags & NEURON_RESOLVE_FREED))
-		name_variable(device, address, false, &out);
+		name_variable(device, address, false, 0, &out);
 	if (flags & NEURON_RESOLVE_FREED || (!*out.variable && out.state == NEURON_RANGE_FREE))
 		resolve_freed(device, address, &out);
 	else if (out.hbm != UINT32_MAX)
