@@ -279,6 +279,8 @@ int main(void)
 	int fd = open_node(O_RDWR);
 	struct neuron_native_geometry geo = geometry(fd);
 
+	/* The cores of earlier programs are reset when these are gone. */
+	device_settles();
 	if (mount("tracefs", TRACEFS, "tracefs", 0, NULL) && errno != EBUSY)
 		CHECK(0, "mount tracefs");
 	CHECK(!put(TRACEFS "tracing_on", "1") && !put(TRACEFS "events/neuron/enable", "1"),
