@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Instructions of a call, by function: what plugin.c counted, with the kernel's symbols.
+"""Instructions and jumps of a call, by function: what plugin.c counted, with the kernel's symbols.
 
-usage: count.py COUNTS SYMBOLS [--top N]
+usage: count.py COUNTS SYMBOLS [--top N] [--jumps]
 """
 
 import argparse
@@ -20,6 +20,7 @@ def main():
     parser.add_argument("counts")
     parser.add_argument("symbols")
     parser.add_argument("--top", type=int, default=60)
+    parser.add_argument("--jumps", action="store_true", help="list jumps by function")
     args = parser.parse_args()
 
     symbols = []
@@ -32,27 +33,28 @@ def main():
     symbols.sort()
     starts = [s[0] for s in symbols]
 
-    table = collections.defaultdict(collections.Counter)
-    modules = collections.defaultdict(collections.Counter)
+    # By module and by function, instructions and jumps of each work.
+    modules = [collections.defaultdict(collections.Counter) for _ in range(2)]
+    table = [collections.defaultdict(collections.Counter) for _ in range(2)]
     with open(args.counts, encoding="utf-8") as f:
         for line in f:
-            work, addr, insns = line.split()
+            work, addr, *counts = line.split()
             at = bisect.bisect_right(starts, int(addr, 16)) - 1
             name, module = symbols[at][1:] if int(addr, 16) >> 47 else ("program", "program")
-            table[(module, name)][int(work)] += int(insns)
-            modules[module][int(work)] += int(insns)
-    works = sorted({w for counter in modules.values() for w in counter})
-    print(f"{'':44}" + "".join(f"{WORKS[w]:>13}" for w in works))
-    for module in sorted(modules):
-        print(f"{module:44}" + "".join(f"{modules[module][w] / CALLS:13.0f}" for w in works))
-    print(f"{'all':44}" + "".join(f"{sum(m[w] for m in modules.values()) / CALLS:13.0f}"
-                                  for w in works))
-    print()
-    rows = sorted(table.items(), key=lambda row: -max(row[1].values()))[:args.top]
-    rows.sort(key=lambda row: (row[0][0], -max(row[1].values())))
-    for (module, name), counter in rows:
-        print(f"{module + ' ' + name:44}"[:44] +
-              "".join(f"{counter[w] / CALLS:13.1f}" for w in works))
+            for what, count in enumerate(counts):
+                table[what][f"{module} {name}"][int(work)] += int(count)
+                modules[what][module][int(work)] += int(count)
+    works = sorted({w for counter in modules[0].values() for w in counter})
+    for what, title in enumerate(("instructions", "jumps")):
+        modules[what]["all"] = sum(modules[what].values(), collections.Counter())
+        print(f"{title:44}" + "".join(f"{WORKS[w]:>13}" for w in works))
+        for module, counter in modules[what].items():
+            print(f"{module:44}" + "".join(f"{counter[w] / CALLS:13.0f}" for w in works))
+        print()
+    rows = sorted(table[args.jumps].items(), key=lambda row: -max(row[1].values()))[:args.top]
+    rows.sort(key=lambda row: (row[0].split()[0], -max(row[1].values())))
+    for name, counter in rows:
+        print(f"{name:44}"[:44] + "".join(f"{counter[w] / CALLS:13.1f}" for w in works))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Count the instructions of allocations and frees, by function (README.md).
+# Count the instructions and jumps of allocations and frees, by function (README.md).
 #
 # usage: count.sh [count.py's options]		KERNEL=6.1 chooses another kernel
 

@@ -4,11 +4,16 @@
  * instructions of the guest that do nothing: "nopl 0x4e5500 + WORK(%rax)", with WORK 1 to 15,
  * starts, with WORK 0 ends. Only the virtual processor that started it is counted.
  *
+ * Counted by their place, too, are jumps that QEMU cannot bind to their target: returns, other
+ * indirect ones, and what leads to another page. Each is a search for the code there, which
+ * takes as long as dozens of instructions.
+ *
  * The distribution brings no header for plugins: what is used of that interface (QEMU's
  * "TCG Plugins", version 1) is declared here.
  */
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,10 +54,11 @@ struct place {
 	struct place *next;
 	uint64_t addr;
 	uint32_t insns;
-	uint64_t times[NR_WORK];
+	bool indirect;		/* its last instruction jumps to what it finds in a register */
+	uint64_t times[NR_WORK], jumps[NR_WORK];
 };
 
-static struct place *places;
+static struct place *places, *last;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned int work, vcpu;
 static FILE *out;
@@ -61,14 +67,35 @@ static void executed(unsigned int cpu, void *data)
 {
 	struct place *p = data;
 
-	if (work && cpu == vcpu)
-		p->times[work]++;
+	if (!work || cpu != vcpu)
+		return;
+	p->times[work]++;
+	if (last && (last->indirect || (last->addr ^ p->addr) >> 12))
+		last->jumps[work]++;
+	last = p;
 }
 
 static void marked(unsigned int cpu, void *data)
 {
 	vcpu = cpu;
 	work = (uintptr_t)data;
+	last = NULL;
+}
+
+/* A return, a call or a jump through a register or memory? */
+static bool jumps(const struct qemu_plugin_insn *insn)
+{
+	const uint8_t *code = qemu_plugin_insn_data(insn);
+	size_t n = qemu_plugin_insn_size(insn), i;
+
+	/* Behind prefixes of segments, repetition and registers. */
+	for (i = 0; i + 1 < n && (code[i] == 0xf3 || code[i] == 0xf2 || code[i] == 0x3e ||
+				  (code[i] & 0xf0) == 0x40); i++)
+		;
+	if (code[i] == 0xc3 || code[i] == 0xc2)
+		return true;
+	return code[i] == 0xff && i + 1 < n && (code[i + 1] >> 3 & 7) >= 2 &&
+	       (code[i + 1] >> 3 & 7) <= 5;
 }
 
 static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
@@ -81,6 +108,7 @@ static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 		abort();
 	p->addr = qemu_plugin_tb_vaddr(tb);
 	p->insns = qemu_plugin_tb_n_insns(tb);
+	p->indirect = jumps(qemu_plugin_tb_get_insn(tb, p->insns - 1));
 	pthread_mutex_lock(&lock);
 	p->next = places;
 	places = p;
@@ -100,7 +128,7 @@ static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 	}
 }
 
-/* A line for each place that was executed: work, address, instructions. */
+/* A line for each place that was executed: work, address, instructions, jumps. */
 static void at_exit(qemu_plugin_id_t id, void *data)
 {
 	(void)id;
@@ -108,8 +136,8 @@ static void at_exit(qemu_plugin_id_t id, void *data)
 	for (struct place *p = places; p; p = p->next)
 		for (int w = 1; w < NR_WORK; w++)
 			if (p->times[w])
-				fprintf(out, "%d %" PRIx64 " %" PRIu64 "\n", w, p->addr,
-					p->times[w] * p->insns);
+				fprintf(out, "%d %" PRIx64 " %" PRIu64 " %" PRIu64 "\n", w,
+					p->addr, p->times[w] * p->insns, p->jumps[w]);
 	fclose(out);
 }
 
