@@ -647,7 +647,7 @@ enum neuron_native_event_kind {
 /**
  * struct neuron_native_event - something that happened to device memory
  * @seq: number; the first of a device memory is 1
- * @time: CLOCK_MONOTONIC, nanoseconds
+ * @time: CLOCK_MONOTONIC, nanoseconds, as the scheduler's clock has counted since
  * @address: device address
  * @bytes: length
  * @align: alignment asked for, bytes

@@ -6,9 +6,9 @@
  * chunk is charged to it, so that the sum over all owners is the memory of the process.
  */
 #include <linux/ctype.h>
-#include <linux/ktime.h>
 #include <linux/math64.h>
 #include <linux/pid.h>
+#include <linux/sched/clock.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -29,7 +29,7 @@
  */
 void neuron_owner_init(struct neuron_owner *owner, struct neuron_client *client)
 {
-	u64 now = ktime_get_mono_fast_ns();
+	u64 now = local_clock();
 	u32 i;
 
 	kref_init(&owner->ref);
@@ -112,7 +112,7 @@ static u64 neuron_owner_byte_seconds(s64 page_ticks)
  * neuron_owner_show() - the figures of an owner for user space
  * @owner: the owner
  * @hbm: HBM number; its lock is held
- * @now: ktime, ns
+ * @now: local_clock(), ns
  * @out: filled in
  */
 void neuron_owner_show(const struct neuron_owner *owner, u32 hbm, u64 now,
@@ -132,7 +132,7 @@ void neuron_owner_show(const struct neuron_owner *owner, u32 hbm, u64 now,
 	out->peak = use.peak;
 	out->steady = use.low;
 	out->byte_seconds = neuron_owner_byte_seconds(use.page_ticks);
-	out->time = now - use.since;
+	out->time = max_t(s64, now - use.since, 0);
 	out->allocs = use.allocs;
 	out->host_bytes = atomic64_read(&owner->host_bytes);
 }

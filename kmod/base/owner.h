@@ -77,7 +77,7 @@ void neuron_owner_show(const struct neuron_owner *owner, u32 hbm, u64 now,
 /**
  * neuron_owner_clear() - start the figures again
  * @use: the figures, under the lock of the HBM
- * @now: ktime, ns
+ * @now: local_clock(), ns
  */
 static inline void neuron_owner_clear(struct neuron_owner_use *use, u64 now)
 {
@@ -91,7 +91,7 @@ static inline void neuron_owner_clear(struct neuron_owner_use *use, u64 now)
 /**
  * neuron_owner_count() - sum up the time that has passed
  * @use: the figures, under the lock of the HBM
- * @now: ktime, ns
+ * @now: local_clock(), ns
  */
 static inline void neuron_owner_count(struct neuron_owner_use *use, u64 now)
 {
@@ -109,7 +109,7 @@ static inline void neuron_owner_count(struct neuron_owner_use *use, u64 now)
  * @bytes: how much
  * @allocs: how many allocations more, or fewer
  * @add: it got them
- * @now: ktime, ns
+ * @now: local_clock(), ns
  */
 static inline void neuron_owner_charge(struct neuron_owner *owner, u32 hbm, u64 bytes, u32 allocs,
 				       bool add, u64 now)

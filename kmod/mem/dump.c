@@ -240,12 +240,13 @@ static void neuron_owners_snapshot(struct neuron_call *call, struct neuron_nativ
 {
 	struct neuron_hbm *hbm = &call->nd->hbm[a->hbm];
 	bool all = capable(CAP_SYS_ADMIN);
-	u64 now = ktime_get_mono_fast_ns();
 	struct neuron_client *client;
 	u32 core, cat;
+	u64 now;
 
 	rcu_read_lock();
 	spin_lock(&hbm->lock);
+	now = neuron_hbm_now(hbm);
 	list_for_each_entry_rcu(client, &call->nd->clients, node) {
 		if (neuron_dump_known(call, client, all))
 			neuron_owners_read(client, a->hbm, now, out, room, &a->total);
@@ -260,12 +261,13 @@ static void neuron_owners_snapshot(struct neuron_call *call, struct neuron_nativ
 
 static void neuron_owners_clear(struct neuron_client *client, struct neuron_hbm *hbm)
 {
-	u64 now = ktime_get_mono_fast_ns();
 	struct neuron_owner *owner;
 	unsigned long id;
+	u64 now;
 
 	rcu_read_lock();
 	spin_lock(&hbm->lock);
+	now = neuron_hbm_now(hbm);
 	neuron_for_each_owner(client, id, owner)
 		neuron_owner_clear(&owner->use[hbm->index], now);
 	spin_unlock(&hbm->lock);
@@ -304,6 +306,7 @@ int neuron_do_native_owners(struct neuron_call *call)
 /**
  * struct neuron_event_reader - who may know what of the events of an HBM
  * @seq: number of the last event that was read
+ * @clock: what CLOCK_MONOTONIC is ahead of local_clock(), ns
  * @all: the caller may know the processes of all of them
  * @nr: processes that are known
  * @known: their numbers, and the numbers in the caller's namespace
@@ -311,6 +314,7 @@ int neuron_do_native_owners(struct neuron_call *call)
  */
 struct neuron_event_reader {
 	u64 seq;
+	u64 clock;
 	bool all;
 	u32 nr;
 	struct {
@@ -326,6 +330,7 @@ static void neuron_event_reader_init(struct neuron_event_reader *reader, struct 
 	struct neuron_client *client;
 
 	reader->seq = since;
+	reader->clock = ktime_get_ns() - local_clock();
 	reader->all = capable(CAP_SYS_ADMIN);
 	reader->nr = 0;
 	rcu_read_lock();
@@ -347,7 +352,7 @@ static void neuron_event_show(const struct neuron_event_reader *reader,
 	u32 i;
 
 	memset(out, 0, sizeof(*out));
-	out->time = r->time;
+	out->time = r->time + reader->clock;
 	out->kind = r->what & 0xf;
 	out->reason = r->what >> 4;
 	out->bytes = (u64)r->pages << PAGE_SHIFT;

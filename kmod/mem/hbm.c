@@ -3,7 +3,6 @@
  * One hbm per HBM: the allocator, its lock and the accounting that changes
  * together with it.
  */
-#include <linux/ktime.h>
 #include <linux/log2.h>
 
 #include "../base/client.h"
@@ -173,7 +172,7 @@ static void neuron_hbm_note_refusal(struct neuron_hbm *hbm, const struct neuron_
 
 	r = neuron_hbm_record(hbm, chunk, NEURON_NATIVE_EVENT_REFUSE | why->reason << 4,
 			      neuron_hbm_ask(req), req->addr, req->size,
-			      ktime_get_mono_fast_ns());
+			      neuron_hbm_now(hbm));
 	r->free = why->free >> PAGE_SHIFT;
 }
 
@@ -191,7 +190,7 @@ void neuron_hbm_note_move(struct neuron_hbm *hbm, const struct neuron_chunk *chu
 
 	spin_lock(&hbm->lock);
 	r = neuron_hbm_record(hbm, chunk, NEURON_NATIVE_EVENT_MOVE, 0, chunk->block.addr,
-			      chunk->block.size, ktime_get_mono_fast_ns());
+			      chunk->block.size, neuron_hbm_now(hbm));
 	r->free = from >> PAGE_SHIFT;
 	spin_unlock(&hbm->lock);
 }
@@ -275,7 +274,7 @@ int neuron_hbm_take(struct neuron_hbm *hbm, struct neuron_chunk *chunk,
 			err = neuron_buddy_alloc(hbm->buddy, req, block, &cause);
 			if (!err)
 				neuron_hbm_note(hbm, chunk, kind, neuron_hbm_ask(req), block->addr,
-						req->size, ktime_get_mono_fast_ns());
+						req->size, neuron_hbm_now(hbm));
 			else if (why)
 				neuron_limit_uncharge(chunk, req->size);
 		}
@@ -313,7 +312,7 @@ void neuron_hbm_give(struct neuron_hbm *hbm, struct neuron_chunk *chunk,
 	if (!err)
 		neuron_hbm_note(hbm, chunk, block == &chunk->block ? NEURON_NATIVE_EVENT_FREE :
 								     NEURON_NATIVE_EVENT_SHRINK,
-				0, addr, bytes, ktime_get_mono_fast_ns());
+				0, addr, bytes, neuron_hbm_now(hbm));
 	spin_unlock(&hbm->lock);
 	WARN_ONCE(err, "neuron: free of %#llx + %#llx: %d\n", block->addr, bytes, err);
 }
@@ -341,7 +340,7 @@ int neuron_hbm_join(struct neuron_hbm *hbm, struct neuron_chunk *chunk,
 		err = neuron_buddy_grow(hbm->buddy, &grown, grown.size + tail->size);
 	if (err)
 		neuron_hbm_note(hbm, chunk, NEURON_NATIVE_EVENT_SHRINK, 0,
-				grown.addr + grown.size, tail->size, ktime_get_mono_fast_ns());
+				grown.addr + grown.size, tail->size, neuron_hbm_now(hbm));
 	else
 		chunk->block = grown;
 	spin_unlock(&hbm->lock);
@@ -533,7 +532,7 @@ void neuron_hbm_free_batch(struct neuron_device *nd, struct neuron_chunk **chunk
 	}
 	spin_lock(&hbm->lock);
 	err = neuron_buddy_free_batch(hbm->buddy, blocks, n, clear);
-	now = ktime_get_mono_fast_ns();
+	now = neuron_hbm_now(hbm);
 	/* Also for a refused one, because nobody will free it again. */
 	for (i = 0; i < n; i++)
 		neuron_hbm_note(hbm, chunks[i], NEURON_NATIVE_EVENT_FREE, 0,

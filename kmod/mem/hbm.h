@@ -5,6 +5,7 @@
 
 #include <linux/mutex.h>
 #include <linux/rbtree.h>
+#include <linux/sched/clock.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
 
@@ -23,7 +24,7 @@ struct neuron_scrub;
 
 /**
  * struct neuron_hbm - one HBM
- * @lock: @buddy, @used, @fail_capped, @recorder, @moves, @moved_bytes, @move_failures and
+ * @lock: @buddy, @used, @fail_capped, @recorder, @now, @moves, @moved_bytes, @move_failures and
  *	  client.hbm_bytes[index]
  * @nd: the device
  * @buddy: the allocator; NULL until the first allocation
@@ -33,6 +34,7 @@ struct neuron_scrub;
  * @driver: bytes of @used that the driver holds
  * @fail_capped: requests refused by a limit
  * @recorder: what happened last; made with @buddy
+ * @now: the last time in it and in the figures of owners; local_clock(), ns
  * @scrub_lock: held while memory is taken for scrubbing
  * @scrub: the scrub under way, NULL = none; not dereferenced
  * @compacting: memory is being moved; set with xchg()
@@ -55,6 +57,7 @@ struct neuron_hbm {
 	u64 driver;
 	u64 fail_capped;
 	struct neuron_recorder *recorder;
+	u64 now;
 	struct mutex scrub_lock;
 	struct neuron_scrub *scrub;
 	bool compacting;
@@ -69,6 +72,21 @@ struct neuron_hbm {
 	struct dmem_cgroup_region *dmem;
 #endif
 } ____cacheline_aligned_in_smp;
+
+/**
+ * neuron_hbm_now() - the time for what happens now
+ * @hbm: the HBM, locked
+ *
+ * The scheduler's clock takes some instructions; that of the system can take an access to a
+ * register of the board.
+ *
+ * Return: local_clock(), ns, which does not go back from processor to processor.
+ */
+static inline u64 neuron_hbm_now(struct neuron_hbm *hbm)
+{
+	hbm->now = max(hbm->now, local_clock());
+	return hbm->now;
+}
 
 #define NEURON_FREE_BATCH	64	/* chunks freed at a time, at most */
 

@@ -10,7 +10,7 @@
 
 /**
  * struct neuron_record - something that happened
- * @time: ktime, ns
+ * @time: local_clock(), ns
  * @page: number of its first page in the HBM
  * @pages: its length; what was asked for, at most U32_MAX
  * @client: low half of client.id
