@@ -105,6 +105,8 @@ int neuron_net_load(struct neuron_pool *pool, const void *bytes, size_t size,
 /** @brief Stop it and free everything, including requests; NULL is allowed. */
 void neuron_net_unload(struct neuron_net *net);
 enum neuron_net_mode neuron_net_mode(const struct neuron_net *net);
+/** @brief First core of its group: inputs and outputs are best next to it. */
+struct neuron_core *neuron_net_core(const struct neuron_net *net);
 /** @brief Accept requests. @return 0, -EALREADY, -EBUSY another network of the group runs */
 int neuron_net_start(struct neuron_net *net);
 /** @brief Finish queued requests, accept no more. @return 0, -EALREADY */

@@ -256,6 +256,11 @@ NEURON_EXPORT enum neuron_net_mode neuron_net_mode(const struct neuron_net *net)
 	return net->mode;
 }
 
+NEURON_EXPORT struct neuron_core *neuron_net_core(const struct neuron_net *net)
+{
+	return net->group->cores[0];
+}
+
 NEURON_EXPORT size_t neuron_net_tensor_count(const struct neuron_net *net)
 {
 	return net->nr_io;
