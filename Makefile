@@ -85,7 +85,7 @@ uninstall:
 	@stage=$$(mktemp -d) && trap 'rm -rf "$$stage"' EXIT && \
 	$(MAKE) -s install DESTDIR="$$stage" PREFIX=$(PREFIX) >/dev/null && cd "$$stage" && \
 	find . ! -type d -printf '$(DESTDIR)/%P\0' | xargs -0 rm -f && \
-	find . -depth -type d -regex '.*/\(lib\)?\(neuron\|nrt\)\(/.*\)?' -printf '$(DESTDIR)/%P\0' | \
+	find . -depth -type d -regex '.*/\(lib\)?\(neuron\|nrt\|neuron-rtd\)\(/.*\)?' -printf '$(DESTDIR)/%P\0' | \
 		xargs -0 rmdir --ignore-fail-on-non-empty
 
 # In a copy of the tree, because dpkg-buildpackage writes beside it.

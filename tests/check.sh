@@ -159,8 +159,8 @@ described_fields() {
 check_man() {
 	local bad=0 page symbol
 
-	mandoc -T lint -W warning libneuron/man/*.[137] || bad=1
-	for page in libneuron/man/*.[13]; do
+	mandoc -T lint -W warning libneuron/man/*.[1378] || bad=1
+	for page in libneuron/man/*.[138]; do
 		grep -q '^\.SH EXAMPLES' "$page" || { echo "$page: no example"; bad=1; }
 	done
 	sed -n '/^\.SH NAME/{n;s/ .-.*//;s/,//g;p}' libneuron/man/*.3 | tr ' ' '\n' >"$work/pages"

@@ -15,6 +15,7 @@
 #   cover	coverage reports
 #   memcheck	make valgrind
 #   layers	make layers
+#   rtd		the daemon, and its test
 #   deb		make deb
 #   print	only print the packages of the groups that follow
 
@@ -22,6 +23,7 @@ set -eu
 
 print=0
 packages=()
+rtd=(libgrpc-dev libprotobuf-c-dev protobuf-c-compiler)
 for group; do
 	case $group in
 	print)	print=1 ;;
@@ -45,9 +47,10 @@ for group; do
 	check)	packages+=(mandoc sparse codespell cppcheck shellcheck python3 perl
 			   python3-ply python3-git) ;;
 	root)	packages+=(mmdebstrap debian-archive-keyring e2fsprogs) ;;
-	deb)	packages+=(build-essential debhelper dh-dkms fakeroot) ;;
+	deb)	packages+=(build-essential debhelper dh-dkms fakeroot "${rtd[@]}") ;;
 	cover)	packages+=(lcov) ;;
 	memcheck)	packages+=(valgrind) ;;
+	rtd)	packages+=("${rtd[@]}" protobuf-compiler python3-grpcio python3-protobuf) ;;
 	layers)	packages+=(python3 python3-networkx graphviz) ;;
 	*)	echo "deps.sh: unknown group $group" >&2
 		exit 2 ;;

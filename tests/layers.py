@@ -35,7 +35,8 @@ ORDER = ["uapi/share", "uapi",
          "libneuron/src/isa", "libneuron/src/load", "libneuron/src/run",
          "libneuron/src/profile",
          "libneuron/nrt/base", "libneuron/nrt/trace", "libneuron/nrt/object",
-         "libneuron/nrt/profile", "libneuron/nrt/cc", "libneuron/nrt/api"]
+         "libneuron/nrt/profile", "libneuron/nrt/cc", "libneuron/nrt/api",
+         "libneuron/rtd"]
 
 
 def read(directory):

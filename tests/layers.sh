@@ -24,12 +24,19 @@ make -s -C libneuron B="$work/objects" CFLAGS='-O2 -fcallgraph-info' lib-objects
 mkdir "$work"/lib{neuron,nrt}/libneuron
 cp -r "$work/objects/src" "$work/libneuron/libneuron"
 cp -r "$work/objects/nrt" "$work/libnrt/libneuron"
+# Only where there is gRPC.
+rtd=()
+if [ -d "$work/objects/rtd" ]; then
+	mkdir -p "$work/rtd/libneuron"
+	cp -r "$work/objects/rtd" "$work/rtd/libneuron"
+	rtd=("neuron-rtd=$work/rtd")
+fi
 
 status=0
 # Not another Python that comes first in the path: the package is for this one.
 /usr/bin/python3 tests/layers.py --dot "$work" "neuron.ko=$work/neuron" "neuron_emu.ko=$work/emu" \
 	"neuron_pci.ko=$work/pci" \
-	"libneuron=$work/libneuron" "libnrt=$work/libnrt" || status=$?
+	"libneuron=$work/libneuron" "libnrt=$work/libnrt" "${rtd[@]}" || status=$?
 for dot in "$work"/*.dot; do
 	dot -Tsvg -o "${dot%.dot}.svg" "$dot"
 done

@@ -31,6 +31,12 @@ _neuron()
 	"neuron-cdi "@(-o|--output)|"neuron-neff "@(-o|--output)|"neuron-pack "@(-o|--output)|"neuron-profile "@(-s|--session-file)|\
 	"neuron-mem "@(-s|--svg|-F|--from|snapshot|timeline))
 		_filedir ;;
+	"neuron-rtd -l")
+		mapfile -t COMPREPLY < <(compgen -W "3 5 6 7" -- "$cur") ;;
+	"neuron-rtd "@(-c|-g))
+		_filedir ;;
+	"neuron-rtd -t")
+		COMPREPLY=() ;;
 	"neuron-monitor "@(-c|--config-file))
 		_filedir json ;;
 	"neuron-monitor "@(-t|--textfile))
@@ -71,4 +77,4 @@ _neuron_word()
 	esac
 } &&
 	complete -F _neuron neuron-cdi neuron-demo neuron-ls neuron-mem neuron-monitor neuron-neff neuron-pack \
-		neuron-preflight neuron-profile neuron-top
+		neuron-preflight neuron-profile neuron-rtd neuron-top

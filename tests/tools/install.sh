@@ -61,6 +61,12 @@ unit=$prefix/lib/systemd/system/neuron-monitor.service
 check "neuron-monitor.service is understood" '[ -z "$(systemd-analyze verify --man=no "$unit" 2>&1 | tee /dev/stderr)" ]'
 check "and has a sandbox" 'systemd-analyze security --offline=yes --threshold=30 "$unit"'
 
+if [ -e "$prefix/bin/neuron-rtd" ]; then
+	unit=$prefix/lib/systemd/system/neuron-rtd.service
+	check "neuron-rtd.service is understood" '[ -z "$(systemd-analyze verify --man=no "$unit" 2>&1 | tee /dev/stderr)" ]'
+	check "and has a sandbox" 'systemd-analyze security --offline=yes --threshold=30 "$unit"'
+fi
+
 touch "$prefix/bin/mine" "$prefix/include/neuron/mine.h"
 check "make uninstall" 'make -s uninstall PREFIX="$prefix"'
 check "make uninstall takes what make install brought, nothing else" \

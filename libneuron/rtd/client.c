@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "../common/lock.h"
+#include "../common/util.h"
+#include "client.h"
+
+/* Of all mappings of a client: address space and tables, the pages are the client's. */
+#define MAX_MAPPED (64ull << 30)
+
+pthread_mutex_t rtd_lock = PTHREAD_MUTEX_INITIALIZER;
+static TAILQ_HEAD(, client) clients = TAILQ_HEAD_INITIALIZER(clients);
+static unsigned int nr_clients;
+
+uint64_t new_id(void)
+{
+	static uint64_t last;
+
+	return ++last;
+}
+
+static bool has_event(int fd, short events)
+{
+	struct pollfd p = { .fd = fd, .events = events };
+
+	return poll(&p, 1, 0) > 0;
+}
+
+static struct client *find(const struct ucred *peer)
+{
+	struct client *c;
+
+	TAILQ_FOREACH(c, &clients, link)
+		if (!c->gone && c->pidfd >= 0 && c->pid == peer->pid && c->uid == peer->uid &&
+		    !has_event(c->pidfd, POLLIN))
+			return c;
+	return NULL;
+}
+
+static int create(int socket, const struct ucred *peer, struct client **client)
+{
+	struct client *c;
+
+	if (nr_clients == CLIENT_MAX)
+		return -EUSERS;
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return -ENOMEM;
+	c->refs = 1;
+	c->pid = peer->pid;
+	c->uid = peer->uid;
+	c->pidfd = c->pid > 0 ? (int)syscall(SYS_pidfd_open, c->pid, 0) : -1;
+	/* The number may be another process's by now: then this end is closed. */
+	if (has_event(socket, POLLRDHUP)) {
+		if (c->pidfd >= 0)
+			close(c->pidfd);
+		free(c);
+		return -ESRCH;
+	}
+	TAILQ_INIT(&c->buffers);
+	TAILQ_INSERT_TAIL(&clients, c, link);
+	nr_clients++;
+	*client = c;
+	return 0;
+}
+
+int client_of(int socket, bool known, struct client **client, bool *is_new)
+{
+	struct ucred peer = { .uid = CLIENT_NOBODY };
+	socklen_t len = sizeof(peer);
+	int ret = 0;
+
+	if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &len))
+		peer = (struct ucred){ .uid = CLIENT_NOBODY };
+	if (known && peer.pid <= 0)
+		return -EPERM;
+	GUARD(&rtd_lock);
+	*client = peer.pid > 0 ? find(&peer) : NULL;
+	*is_new = !*client;
+	if (*is_new)
+		ret = create(socket, &peer, client);
+	else
+		(*client)->refs++;
+	return ret;
+}
+
+struct client *client_hold(struct client *client)
+{
+	client->refs++;
+	return client;
+}
+
+void client_drop(struct client *client)
+{
+	if (--client->refs)
+		return;
+	TAILQ_REMOVE(&clients, client, link);
+	nr_clients--;
+	if (client->pidfd >= 0)
+		close(client->pidfd);
+	free(client);
+}
+
+void client_put(struct client *client)
+{
+	GUARD(&rtd_lock);
+	client_drop(client);
+}
+
+unsigned int client_count(void)
+{
+	return nr_clients;
+}
+
+static void forget_buffer(struct client *client, struct buffer *buffer)
+{
+	TAILQ_REMOVE(&client->buffers, buffer, link);
+	client->nr_buffers--;
+	buffer_drop(buffer);
+}
+
+void client_end(struct client *client)
+{
+	GUARD(&rtd_lock);
+	client->gone = true;
+	while (!TAILQ_EMPTY(&client->buffers))
+		forget_buffer(client, TAILQ_FIRST(&client->buffers));
+}
+
+/* Memory that could become shorter would end whoever touches what is gone. */
+static int check_memory(int fd, uint64_t *bytes)
+{
+	struct stat st;
+	int seals = fcntl(fd, F_GET_SEALS);
+
+	if (seals < 0 || !(seals & F_SEAL_SHRINK) || fstat(fd, &st) || st.st_size <= 0)
+		return -EINVAL;
+	*bytes = (uint64_t)st.st_size;
+	return 0;
+}
+
+static uint64_t mapped_bytes(const struct client *client)
+{
+	const struct buffer *b;
+	uint64_t sum = 0;
+
+	TAILQ_FOREACH(b, &client->buffers, link)
+		sum += b->bytes;
+	return sum;
+}
+
+int buffer_add(struct client *client, int fd, uint64_t *id)
+{
+	struct buffer *b;
+	uint64_t bytes;
+	int ret = check_memory(fd, &bytes);
+
+	if (ret)
+		return ret;
+	GUARD(&rtd_lock);
+	if (client->gone)
+		return -ESRCH;
+	if (client->nr_buffers == CLIENT_MAX_BUFFERS || bytes > MAX_MAPPED ||
+	    mapped_bytes(client) > MAX_MAPPED - bytes)
+		return -EDQUOT;
+	b = calloc(1, sizeof(*b));
+	if (!b)
+		return -ENOMEM;
+	b->map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (b->map == MAP_FAILED) {
+		ret = -errno;
+		free(b);
+		return ret;
+	}
+	b->refs = 1;
+	b->id = *id = new_id();
+	b->bytes = bytes;
+	TAILQ_INSERT_TAIL(&client->buffers, b, link);
+	client->nr_buffers++;
+	return 0;
+}
+
+static struct buffer *find_buffer(struct client *client, uint64_t id)
+{
+	struct buffer *b;
+
+	TAILQ_FOREACH(b, &client->buffers, link)
+		if (b->id == id)
+			break;
+	return b;
+}
+
+int buffer_remove(struct client *client, uint64_t id)
+{
+	struct buffer *b;
+
+	GUARD(&rtd_lock);
+	b = find_buffer(client, id);
+	if (!b)
+		return -ENOENT;
+	forget_buffer(client, b);
+	return 0;
+}
+
+struct buffer *buffer_find(struct client *client, uint64_t id, uint64_t offset, uint64_t bytes)
+{
+	struct buffer *b = find_buffer(client, id);
+
+	if (!b || offset > b->bytes || bytes > b->bytes - offset)
+		return NULL;
+	b->refs++;
+	return b;
+}
+
+void buffer_drop(struct buffer *buffer)
+{
+	if (--buffer->refs)
+		return;
+	munmap(buffer->map, buffer->bytes);
+	free(buffer);
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Clients: processes that have a connection, and the memory that they share.
+ *
+ * A client is a process, not a connection, because gRPC closes and opens these as it likes.
+ * It ends when its process does, which its pidfd tells; a peer without one (TCP, a process
+ * of a pid name space that cannot be seen here) ends with its connection.
+ */
+#ifndef NEURON_RTD_CLIENT_H
+#define NEURON_RTD_CLIENT_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <sys/types.h>
+
+#define CLIENT_MAX		128u	/* and as many connections */
+#define CLIENT_MAX_BUFFERS	64u
+#define CLIENT_MAX_MODELS	64u
+#define CLIENT_MAX_GROUPS	64u
+#define CLIENT_MAX_POSTED	1024u
+
+/* Guards clients, groups, models and requests; not held over work on a device. Outermost. */
+extern pthread_mutex_t rtd_lock;
+
+/* Shared memory of a client, mapped here. It stays while a request uses it. */
+struct buffer {
+	unsigned int refs;
+	uint64_t id;
+	uint8_t *map;
+	uint64_t bytes;
+	TAILQ_ENTRY(buffer) link;
+};
+
+struct client {
+	unsigned int refs;
+	pid_t pid;		/* 0: cannot be seen */
+	uid_t uid;		/* CLIENT_NOBODY: cannot be known */
+	int pidfd;		/* or -1 */
+	bool gone;
+	TAILQ_HEAD(, buffer) buffers;
+	unsigned int nr_buffers, nr_models, nr_groups, nr_posted;
+	uint64_t held;		/* bytes of responses that are not sent yet */
+	TAILQ_ENTRY(client) link;
+};
+
+#define CLIENT_NOBODY ((uid_t)-1)
+
+/* A number that no other object of the daemon has; under rtd_lock. */
+uint64_t new_id(void);
+
+/*
+ * The client at the other end of a socket, with a reference; *is_new if it has to be watched.
+ * 0, -EUSERS too many, -ESRCH it is not there any more, -EPERM @known and it cannot be known,
+ * -ENOMEM.
+ */
+int client_of(int socket, bool known, struct client **client, bool *is_new);
+void client_put(struct client *client);
+/* The same under rtd_lock. */
+struct client *client_hold(struct client *client);
+void client_drop(struct client *client);
+unsigned int client_count(void);
+
+/* No further request is taken, memory that no request uses is unmapped. */
+void client_end(struct client *client);
+
+/* Maps memory that a client has sent. 0 or -errno. */
+int buffer_add(struct client *client, int fd, uint64_t *id);
+int buffer_remove(struct client *client, uint64_t id);
+/* A range of it, with a reference; under rtd_lock. NULL: there is none. */
+struct buffer *buffer_find(struct client *client, uint64_t id, uint64_t offset, uint64_t bytes);
+void buffer_drop(struct buffer *buffer);
+
+#endif

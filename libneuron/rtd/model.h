@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Groups of cores and loaded models, and to whom they belong.
+ *
+ * A model has as many slots as requests may be under way: device memory for all inputs and
+ * outputs of one.
+ */
+#ifndef NEURON_RTD_MODEL_H
+#define NEURON_RTD_MODEL_H
+
+#include <neuron/neuron.h>
+
+#include "client.h"
+
+#define MODEL_MAX_TENSORS	256u
+#define MODEL_MAX_WAITING	256u
+
+struct request;
+
+struct slot {
+	struct neuron_mem **mem;	/* by tensor */
+	struct neuron_io *io;
+	TAILQ_ENTRY(slot) link;
+};
+
+struct group {
+	uint64_t id;
+	struct client *client;		/* NULL: gone, only shared models keep it */
+	struct neuron_group *cores;
+	unsigned int nr_models;
+	TAILQ_ENTRY(group) link;
+};
+
+struct model {
+	unsigned int refs;		/* requests, and one for being loaded */
+	uint64_t id;
+	struct client *client;		/* NULL: gone, the model is shared */
+	uid_t uid;
+	bool shared, closing, running;
+	struct group *group;
+	struct neuron_net *net;
+	uint32_t depth;
+	size_t nr_tensors;
+	struct neuron_tensor_info *tensors;
+	uint64_t output_bytes;
+	struct slot *slots;
+	TAILQ_HEAD(, slot) free_slots;
+	TAILQ_HEAD(, request) waiting, under_way;	/* under_way: as the network has them */
+	unsigned int nr_waiting, nr_under_way;
+	uint64_t done, failed;
+	int eventfd;			/* a request has ended */
+	TAILQ_ENTRY(model) link;
+};
+
+TAILQ_HEAD(model_list, model);
+extern struct model_list models;	/* rtd_lock */
+
+int group_new(struct client *client, uint32_t cores, uint64_t *id);
+int group_destroy(struct client *client, uint64_t id);
+
+struct model_load {
+	const void *neff;
+	size_t bytes;
+	uint64_t group;
+	uint32_t depth;
+	bool shared;
+	struct neuron_error *error;	/* of -errno values of libneuron */
+};
+
+/* Loads; the model has a reference that belongs to the caller. 0 or -errno. */
+int model_load(struct client *client, const struct model_load *load, struct model **model);
+/*
+ * A model that the client may use, or with @manage start, stop and unload, with a reference;
+ * under rtd_lock. 0, -ENOENT, -EPERM.
+ */
+int model_find(struct client *client, uint64_t id, bool manage, struct model **model);
+/* By number only, for who watches it; under rtd_lock. */
+struct model *model_by_id(uint64_t id);
+void model_drop(struct model *model);
+
+int model_start(struct model *model);
+/* No further request is taken. */
+void model_halt(struct model *model);
+/* Ends when no request is under way any more. */
+int model_stop(struct model *model);
+/* Takes it from its clients, once. -ENOENT: another call has. Under rtd_lock. */
+int model_close(struct model *model);
+/* After model_close(): waits for its requests and frees it. */
+void model_unload(struct model *model);
+
+/*
+ * What a client that ended leaves behind: one model after the other that is to be unloaded,
+ * closed already; NULL: there is none. Shared models and their groups lose their owner.
+ */
+struct model *model_of_ended(struct client *client);
+void groups_of_ended(struct client *client);
+
+#endif

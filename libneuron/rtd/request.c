@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <string.h>
+
+#include "../common/lock.h"
+#include "../common/util.h"
+#include "request.h"
+
+static int find_tensor(const struct model *model, enum neuron_tensor_usage usage, const char *name)
+{
+	for (size_t i = 0; i < model->nr_tensors; i++)
+		if (model->tensors[i].usage == usage && !strcmp(model->tensors[i].name, name))
+			return (int)i;
+	return -1;
+}
+
+/* What is wrong with a tensor, or NULL. */
+static const char *bind(struct request *r, enum neuron_tensor_usage usage, const Rtd__Tensor *t)
+{
+	int i = find_tensor(r->model, usage, t->name);
+	struct place *p = i < 0 ? NULL : &r->places[i];
+
+	if (!p)
+		return "the model has no such tensor";
+	if (p->given)
+		return "it is there twice";
+	if (t->memory && t->data.len)
+		return "it is in the message and in memory";
+	if (usage == NEURON_TENSOR_OUTPUT && !t->memory)
+		return "there is no memory for it";
+	if ((t->memory ? t->memory->bytes : t->data.len) != r->model->tensors[i].bytes)
+		return "its length is not that of the model";
+	p->given = true;
+	p->bytes = r->model->tensors[i].bytes;
+	if (!t->memory) {
+		p->data = t->data.data;
+		return NULL;
+	}
+	p->buffer = buffer_find(r->client, t->memory->id, t->memory->offset, p->bytes);
+	if (!p->buffer)
+		return "its memory is not there, or shorter";
+	p->data = p->buffer->map + t->memory->offset;
+	return NULL;
+}
+
+/* Names the tensor by its place: its name is the client's text. */
+static bool bind_all(struct request *r, enum neuron_tensor_usage usage, Rtd__Tensor *const *tensors,
+		     size_t nr, char text[128])
+{
+	const char *what = usage == NEURON_TENSOR_INPUT ? "input" : "output";
+
+	for (size_t i = 0; i < nr; i++) {
+		const char *wrong = bind(r, usage, tensors[i]);
+
+		if (wrong) {
+			snprintf(text, 128, "%s %zu: %s", what, i, wrong);
+			return false;
+		}
+	}
+	for (size_t i = 0; i < r->model->nr_tensors; i++)
+		if (usage == NEURON_TENSOR_INPUT && r->model->tensors[i].usage == usage &&
+		    !r->places[i].given) {
+			snprintf(text, 128, "tensor %zu of the model is missing", i);
+			return false;
+		}
+	return true;
+}
+
+/* 0 or -errno with what to say. */
+static int make(struct call *call, const Rtd__InferRequest *message, struct request **request,
+		char text[128])
+{
+	struct model *model;
+	struct request *r;
+	int ret;
+
+	GUARD(&rtd_lock);
+	if (call->client->gone)
+		return -ECANCELED;
+	ret = model_find(call->client, message->model, false, &model);
+	if (ret) {
+		strcpy(text, "there is no such model");
+		return ret;
+	}
+	r = calloc(1, sizeof(*r) + model->nr_tensors * sizeof(r->places[0]));
+	if (!r) {
+		model_drop(model);
+		return -ENOMEM;
+	}
+	r->model = model;
+	r->client = client_hold(call->client);
+	r->call = call;
+	if (!model->running) {
+		strcpy(text, "the model is not running");
+		ret = -ESHUTDOWN;
+	} else if (!bind_all(r, NEURON_TENSOR_INPUT, message->inputs, message->n_inputs, text) ||
+		   !bind_all(r, NEURON_TENSOR_OUTPUT, message->outputs, message->n_outputs,
+			     text)) {
+		ret = -EINVAL;
+	}
+	if (ret)
+		request_free(r);
+	else
+		*request = r;
+	return ret;
+}
+
+/* Bytes of outputs that go into the answer. */
+static uint64_t answer_bytes(const struct request *r)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < r->model->nr_tensors; i++)
+		if (r->model->tensors[i].usage == NEURON_TENSOR_OUTPUT && !r->places[i].given)
+			add_capped(&sum, r->model->tensors[i].bytes);
+	return sum;
+}
+
+struct request *request_new(struct call *call, const Rtd__InferRequest *message)
+{
+	struct request *r = NULL;
+	char text[128] = "";
+	int ret = make(call, message, &r, text);
+
+	if (ret) {
+		call_fail_errno(call, ret, text);
+		return NULL;
+	}
+	if (call_hold(call, answer_bytes(r)))
+		return r;
+	GUARD(&rtd_lock);
+	request_free(r);
+	return NULL;
+}
+
+void request_free(struct request *r)
+{
+	for (size_t i = 0; i < r->model->nr_tensors; i++) {
+		struct place *p = &r->places[i];
+
+		if (p->buffer)
+			buffer_drop(p->buffer);
+		else if (r->model->tensors[i].usage == NEURON_TENSOR_OUTPUT)
+			free(p->data);
+	}
+	r->client->held -= r->held;
+	model_drop(r->model);
+	client_drop(r->client);
+	free(r);
+}
+
+int request_write(struct request *r)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < r->model->nr_tensors && !ret; i++)
+		if (r->model->tensors[i].usage == NEURON_TENSOR_INPUT)
+			ret = neuron_mem_write(r->slot->mem[i], 0, r->places[i].data,
+					       r->places[i].bytes);
+	return ret;
+}
+
+int request_read(struct request *r)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < r->model->nr_tensors && !ret; i++) {
+		struct place *p = &r->places[i];
+
+		if (r->model->tensors[i].usage != NEURON_TENSOR_OUTPUT)
+			continue;
+		if (!p->given) {
+			p->bytes = r->model->tensors[i].bytes;
+			p->data = malloc(p->bytes);
+			if (!p->data)
+				return -ENOMEM;
+		}
+		ret = neuron_mem_read(r->slot->mem[i], 0, p->data, p->bytes);
+	}
+	return ret;
+}
+
+void request_answer(struct request *r)
+{
+	Rtd__InferResponse response = RTD__INFER_RESPONSE__INIT;
+	Rtd__Tensor tensors[MODEL_MAX_TENSORS], *list[MODEL_MAX_TENSORS];
+	char *errors[NEURON_NET_MAX_ERRORS];
+
+	response.status = -r->result.status;
+	response.errors = errors;
+	for (; response.n_errors < r->result.nr_errors; response.n_errors++)
+		errors[response.n_errors] = r->result.errors[response.n_errors];
+	response.outputs = list;
+	for (size_t i = 0; i < r->model->nr_tensors && !r->result.status; i++) {
+		Rtd__Tensor *t = &tensors[response.n_outputs];
+
+		if (r->model->tensors[i].usage != NEURON_TENSOR_OUTPUT || r->places[i].given)
+			continue;
+		rtd__tensor__init(t);
+		t->name = (char *)r->model->tensors[i].name;
+		t->data.data = r->places[i].data;
+		t->data.len = r->places[i].bytes;
+		list[response.n_outputs++] = t;
+	}
+	r->call->held += r->held;
+	r->held = 0;
+	call_reply(r->call, &response.base);
+	r->call = NULL;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* One inference: its tensors, and where they come from and go to. */
+#ifndef NEURON_RTD_REQUEST_H
+#define NEURON_RTD_REQUEST_H
+
+#include "call.h"
+#include "model.h"
+#include "neuron-rtd.pb-c.h"
+
+struct place {
+	uint8_t *data;			/* in the message, shared memory, or allocated */
+	uint64_t bytes;
+	struct buffer *buffer;		/* the shared memory */
+	bool given;
+};
+
+struct request {
+	struct model *model;
+	struct client *client;
+	struct call *call;		/* to be answered; NULL: nobody waits now */
+	struct slot *slot;
+	uint64_t cookie;		/* of the network */
+	uint64_t id;			/* of a posted one */
+	uint64_t held;			/* of client->held, while no call has them */
+	bool done;
+	uint64_t until;			/* call waits until then, ns; 0: for ever */
+	struct neuron_net_result result;
+	TAILQ_ENTRY(request) link;	/* of the model */
+	TAILQ_ENTRY(request) posted;
+	struct place places[];		/* by tensor of the model */
+};
+
+/*
+ * Checks the message of a call; the request has its model, and the client a reference.
+ * NULL: the call has failed.
+ */
+struct request *request_new(struct call *call, const Rtd__InferRequest *message);
+/* Under rtd_lock. */
+void request_free(struct request *request);
+
+/* Copies by the device, to and from its slot. 0 or -errno. */
+int request_write(struct request *request);
+int request_read(struct request *request);
+
+/* Answers its call with the result. */
+void request_answer(struct request *request);
+
+#endif

@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <string.h>
+
+#include "../common/lock.h"
+#include "../common/thread.h"
+#include "../common/util.h"
+#include "config.h"
+#include "cores.h"
+#include "infer.h"
+#include "log.h"
+#include "service.h"
+
+/* ---- slow work ---------------------------------------------------------------------------- */
+
+/* One load can take minutes; another client's start and stop do not wait for it. */
+#define NR_THREADS 3u
+/* Calls that wait for a thread; each has its message, and a client's end always has room. */
+#define MAX_JOBS 64u
+
+struct job {
+	struct call *call;		/* or: */
+	struct client *ended;
+	TAILQ_ENTRY(job) link;
+};
+
+static TAILQ_HEAD(, job) jobs = TAILQ_HEAD_INITIALIZER(jobs);
+static unsigned int nr_jobs;
+static bool stopping;
+static pthread_mutex_t jobs_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t jobs_changed = PTHREAD_COND_INITIALIZER;
+static pthread_t threads[NR_THREADS];
+static unsigned int nr_threads;
+
+static int add_job(struct call *call, struct client *ended)
+{
+	struct job *job;
+
+	GUARD(&jobs_lock);
+	if (call && nr_jobs >= MAX_JOBS)
+		return -EAGAIN;
+	job = malloc(sizeof(*job));
+	if (!job)
+		return -ENOMEM;
+	job->call = call;
+	job->ended = ended;
+	TAILQ_INSERT_TAIL(&jobs, job, link);
+	nr_jobs++;
+	pthread_cond_signal(&jobs_changed);
+	return 0;
+}
+
+static struct job *next_job(void)
+{
+	struct job *job;
+
+	GUARD(&jobs_lock);
+	while (!(job = TAILQ_FIRST(&jobs)) && !stopping)
+		pthread_cond_wait(&jobs_changed, &jobs_lock);
+	if (job) {
+		TAILQ_REMOVE(&jobs, job, link);
+		nr_jobs--;
+	}
+	return job;
+}
+
+static void clean_up(struct client *client)
+{
+	struct model *m;
+
+	while ((m = model_of_ended(client))) {
+		infer_refuse(m, NULL);
+		model_unload(m);
+	}
+	groups_of_ended(client);
+	client_put(client);
+}
+
+static void *work(void *arg)
+{
+	struct job *job;
+
+	(void)arg;
+	while ((job = next_job())) {
+		if (job->call)
+			job->call->method->run(job->call);
+		else
+			clean_up(job->ended);
+		free(job);
+	}
+	return NULL;
+}
+
+int service_start(void)
+{
+	for (; nr_threads < NR_THREADS; nr_threads++) {
+		int ret = thread_start(&threads[nr_threads], work, NULL);
+
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+void service_stop(void)
+{
+	pthread_mutex_lock(&jobs_lock);
+	stopping = true;
+	pthread_cond_broadcast(&jobs_changed);
+	pthread_mutex_unlock(&jobs_lock);
+	while (nr_threads)
+		pthread_join(threads[--nr_threads], NULL);
+}
+
+void service_run(struct call *call)
+{
+	int ret;
+
+	if (log_wants(LOG_DEBUG))
+		log_line(LOG_DEBUG, "pid %d: %s", call->client->pid, call->method->path);
+	if (!call_parse(call, call->method->request))
+		return;
+	if (!call->method->slow) {
+		call->method->run(call);
+		return;
+	}
+	ret = add_job(call, NULL);
+	if (ret)
+		call_fail_errno(call, ret, "too many calls are waiting");
+}
+
+void service_end_client(struct client *client)
+{
+	log_line(LOG_INFO, "pid %d has ended", client->pid);
+	client_end(client);
+	infer_forget(client);
+	if (add_job(NULL, client))
+		clean_up(client);
+}
+
+/* ---- methods ------------------------------------------------------------------------------ */
+
+static uint64_t handle_of(const struct call *call)
+{
+	return ((const Rtd__Handle *)call->message)->id;
+}
+
+static void reply_empty(struct call *call, int ret, const char *what)
+{
+	const Rtd__Empty empty = RTD__EMPTY__INIT;
+
+	if (ret)
+		call_fail_errno(call, ret, ret == -ENOENT ? what : "");
+	else
+		call_reply(call, &empty.base);
+}
+
+static void create_group(struct call *call)
+{
+	const Rtd__CreateGroupRequest *request = (const Rtd__CreateGroupRequest *)call->message;
+	Rtd__Handle handle = RTD__HANDLE__INIT;
+	int ret = group_new(call->client, request->cores, &handle.id);
+
+	if (ret)
+		call_fail_errno(call, ret == -EBUSY ? -EAGAIN : ret,
+				ret == -EBUSY ? "too few cores are free" : "");
+	else
+		call_reply(call, &handle.base);
+}
+
+static void destroy_group(struct call *call)
+{
+	reply_empty(call, group_destroy(call->client, handle_of(call)), "there is no such group");
+}
+
+/*
+ * The file: in the message, or a copy from shared memory, because it is checked and then
+ * used, and the client could change it in between. *@copy is to be freed.
+ */
+static int find_neff(const struct call *call, const Rtd__LoadRequest *request,
+		     struct model_load *load, void **copy)
+{
+	const Rtd__Memory *memory = request->neff_memory;
+	struct buffer *buffer;
+
+	load->neff = request->neff.data;
+	load->bytes = request->neff.len;
+	if (!memory)
+		return load->bytes ? 0 : -EINVAL;
+	if (load->bytes || !memory->bytes)
+		return -EINVAL;
+	if (memory->bytes > (uint64_t)config.max_neff * MIB)
+		return -E2BIG;
+	pthread_mutex_lock(&rtd_lock);
+	buffer = buffer_find(call->client, memory->id, memory->offset, memory->bytes);
+	pthread_mutex_unlock(&rtd_lock);
+	if (!buffer)
+		return -ENOENT;
+	*copy = malloc(memory->bytes);
+	if (*copy)
+		memcpy(*copy, buffer->map + memory->offset, memory->bytes);
+	load->neff = *copy;
+	load->bytes = memory->bytes;
+	GUARD(&rtd_lock);
+	buffer_drop(buffer);
+	return *copy ? 0 : -ENOMEM;
+}
+
+static void reply_load(struct call *call, const struct model *m)
+{
+	Rtd__LoadResponse response = RTD__LOAD_RESPONSE__INIT;
+	Rtd__TensorInfo info[MODEL_MAX_TENSORS], *list[MODEL_MAX_TENSORS];
+
+	response.model = m->id;
+	response.shares_cores = neuron_net_mode(m->net) == NEURON_NET_SHARED;
+	response.tensors = list;
+	for (; response.n_tensors < m->nr_tensors; response.n_tensors++) {
+		struct neuron_tensor_info *t = &m->tensors[response.n_tensors];
+		Rtd__TensorInfo *i = list[response.n_tensors] = &info[response.n_tensors];
+
+		rtd__tensor_info__init(i);
+		i->name = (char *)t->name;
+		i->output = t->usage == NEURON_TENSOR_OUTPUT;
+		i->bytes = t->bytes;
+		i->dtype = t->dtype;
+		i->n_shape = t->ndim;
+		i->shape = t->shape;
+	}
+	call_reply(call, &response.base);
+}
+
+/*
+ * What a client leaves is looked for after it is marked as gone: a model that is published
+ * before is found there, one that is not, here.
+ */
+static bool ended_meanwhile(struct call *call, struct model *m)
+{
+	bool gone, unload;
+
+	pthread_mutex_lock(&rtd_lock);
+	gone = call->client->gone;
+	unload = gone && !model_close(m);
+	if (gone)
+		model_drop(m);
+	pthread_mutex_unlock(&rtd_lock);
+	if (unload)
+		model_unload(m);
+	return gone;
+}
+
+static void put_model(struct model *m)
+{
+	GUARD(&rtd_lock);
+	model_drop(m);
+}
+
+static void load(struct call *call)
+{
+	const Rtd__LoadRequest *request = (const Rtd__LoadRequest *)call->message;
+	struct neuron_error error = { .size = sizeof(error) };
+	struct model_load l = {
+		.group = request->group,
+		.depth = request->depth ?: 4,
+		.shared = request->shared,
+		.error = &error,
+	};
+	struct model *m;
+	void *copy = NULL;
+	int ret;
+
+	if (l.depth > config.max_depth) {
+		call_fail(call, GRPC_STATUS_INVALID_ARGUMENT, "the depth is above %u",
+			  config.max_depth);
+		return;
+	}
+	ret = find_neff(call, request, &l, &copy);
+	if (ret) {
+		call_fail_errno(call, ret, "the NEFF is missing, given twice, not in the memory or too large");
+		return;
+	}
+	ret = model_load(call->client, &l, &m);
+	free(copy);
+	if (!ret && infer_add_model(m))
+		log_line(LOG_ERR, "model %lu cannot be watched", m->id);
+	if (ret == -EBUSY && !l.group)
+		ret = -EAGAIN;
+	if (ret) {
+		call_fail_errno(call, ret, *error.text ? error.text : ret == -ENOENT ?
+				"there is no such group" : "");
+		return;
+	}
+	log_line(LOG_INFO, "pid %d: model %lu is loaded", call->client->pid, m->id);
+	if (ended_meanwhile(call, m)) {
+		call_fail_errno(call, -ECANCELED, "");
+		return;
+	}
+	reply_load(call, m);
+	put_model(m);
+}
+
+/* A model that the caller may start and stop, with a reference; NULL: the call has failed. */
+static struct model *managed(struct call *call, bool close)
+{
+	struct model *m;
+	int ret;
+
+	pthread_mutex_lock(&rtd_lock);
+	ret = model_find(call->client, handle_of(call), true, &m);
+	if (!ret && close)
+		model_close(m);
+	pthread_mutex_unlock(&rtd_lock);
+	if (!ret)
+		return m;
+	call_fail_errno(call, ret, ret == -ENOENT ? "there is no such model" :
+			"it belongs to another user");
+	return NULL;
+}
+
+static void unload(struct call *call)
+{
+	struct model *m = managed(call, true);
+
+	if (!m)
+		return;
+	infer_refuse(m, NULL);
+	put_model(m);
+	model_unload(m);
+	reply_empty(call, 0, "");
+}
+
+static void start(struct call *call)
+{
+	struct model *m = managed(call, false);
+	int ret;
+
+	if (!m)
+		return;
+	ret = model_start(m);
+	put_model(m);
+	reply_empty(call, ret, "");
+}
+
+static void stop(struct call *call)
+{
+	struct model *m = managed(call, false);
+	int ret;
+
+	if (!m)
+		return;
+	model_halt(m);
+	infer_refuse(m, NULL);
+	ret = model_stop(m);
+	put_model(m);
+	reply_empty(call, ret, "");
+}
+
+static void release_memory(struct call *call)
+{
+	reply_empty(call, buffer_remove(call->client, handle_of(call)), "there is no such memory");
+}
+
+/* Under rtd_lock, as many as there is room for. */
+static void list_models(const struct client *client, Rtd__StatusResponse *response, size_t max)
+{
+	const struct model *m;
+
+	TAILQ_FOREACH(m, &models, link) {
+		Rtd__ModelStatus *s;
+
+		if (m->closing || (m->client != client && !m->shared) || response->n_models == max)
+			continue;
+		s = response->models[response->n_models++];
+		s->model = m->id;
+		s->running = m->running;
+		s->shared = m->shared;
+		s->own = m->client == client;
+		s->depth = m->depth;
+		s->under_way = m->nr_under_way;
+		s->waiting = m->nr_waiting;
+		s->done = m->done;
+		s->failed = m->failed;
+	}
+}
+
+static void status(struct call *call)
+{
+	enum { MAX = 256 };
+	Rtd__StatusResponse response = RTD__STATUS_RESPONSE__INIT;
+	Rtd__ModelStatus models_of[MAX], *list[MAX];
+
+	for (size_t i = 0; i < MAX; i++) {
+		rtd__model_status__init(&models_of[i]);
+		list[i] = &models_of[i];
+	}
+	response.version = NEURON_VERSION;
+	response.cores = cores_count();
+	response.free_cores = (uint32_t)neuron_pool_free(cores_pool());
+	response.max_message = (uint64_t)config.max_message * MIB;
+	response.models = list;
+	pthread_mutex_lock(&rtd_lock);
+	response.clients = client_count();
+	list_models(call->client, &response, MAX);
+	pthread_mutex_unlock(&rtd_lock);
+	call_reply(call, &response.base);
+}
+
+const struct method service_methods[] = {
+	{ "/rtd.Runtime/CreateGroup", &rtd__create_group_request__descriptor, create_group,
+	  .at_a_time = 2 },
+	{ "/rtd.Runtime/DestroyGroup", &rtd__handle__descriptor, destroy_group, .at_a_time = 2 },
+	{ "/rtd.Runtime/Load", &rtd__load_request__descriptor, load, .slow = true, .at_a_time = 4 },
+	{ "/rtd.Runtime/Unload", &rtd__handle__descriptor, unload, .slow = true, .at_a_time = 4 },
+	{ "/rtd.Runtime/Start", &rtd__handle__descriptor, start, .slow = true, .at_a_time = 2 },
+	{ "/rtd.Runtime/Stop", &rtd__handle__descriptor, stop, .slow = true, .at_a_time = 2 },
+	{ "/rtd.Runtime/Infer", &rtd__infer_request__descriptor, infer_run, .at_a_time = 32 },
+	{ "/rtd.Runtime/Post", &rtd__infer_request__descriptor, infer_post, .at_a_time = 8 },
+	{ "/rtd.Runtime/Wait", &rtd__wait_request__descriptor, infer_wait, .at_a_time = 8 },
+	{ "/rtd.Runtime/ReleaseMemory", &rtd__handle__descriptor, release_memory,
+	  .at_a_time = 2 },
+	{ "/rtd.Runtime/Status", &rtd__empty__descriptor, status, .at_a_time = 2 },
+};
+const unsigned int service_nr_methods = ARRAY_SIZE(service_methods);
