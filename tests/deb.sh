@@ -77,8 +77,8 @@ part_build() {
 	point "lintian says nothing" tests/root.sh run "$builder" --bind "$work/debs:/build" \
 		bash -c 'said=$(lintian --allow-root --info --display-info --pedantic --suppress-tags out-of-date-standards-version \
 			--fail-on error /build/*.changes) && echo "$said" && [ -z "$said" ]'
-	point "six packages" [ "$(cd "$work/debs" && echo ./*[a-z0-9]_*.deb | tr ' ' '\n' |
-		grep -vc dbgsym)" = 6 ]
+	point "seven packages" [ "$(cd "$work/debs" && echo ./*[a-z0-9]_*.deb | tr ' ' '\n' |
+		grep -vc dbgsym)" = 7 ]
 	rm -f "$work"/debs/*dbgsym*
 }
 
