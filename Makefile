@@ -22,6 +22,7 @@
 #   make bench-alloc		speed of the allocator, results into RESULTS
 #   make bench-nrt		what loading and running models costs, into RESULTS
 #   make bench-pools		what pools of memory cost, into RESULTS
+#   make bench-rtd		inferences through the daemon, beside libneuron alone
 #   make valgrind		host tests of the library under memcheck
 #   make coverage		line coverage of the host tests
 #   make coverage-lib	line coverage of the library in its tests; fails below 90 %
@@ -147,6 +148,10 @@ bench-pools:
 	@tests/deps.sh build test
 	@$(MAKE) -s -C tests/bench pools RESULTS=$(RESULTS)
 
+bench-rtd:
+	@tests/deps.sh build test rtd
+	@$(MAKE) -s -C tests/rtd bench
+
 coverage:
 	@tests/deps.sh build test cover
 	$(MAKE) -C tests/lib coverage
@@ -168,4 +173,4 @@ clean: modules_clean
 	$(MAKE) -C tests/lib clean
 
 .PHONY: all modules modules_install modules_clean kernel-headers lib libneuron-check install install-config uninstall dkms deb \
-	test test-all mutate kcsan fuzz-ioctl demo shell card check layers model bench bench-alloc bench-nrt bench-pools valgrind coverage coverage-lib coverage-vm clean
+	test test-all mutate kcsan fuzz-ioctl demo shell card check layers model bench bench-alloc bench-nrt bench-pools bench-rtd valgrind coverage coverage-lib coverage-vm clean

@@ -77,6 +77,7 @@ places() {
 	no	make bench-alloc	a quarter of an hour
 	no	make bench-nrt	a quarter of an hour
 	no	make bench-pools	a quarter of an hour
+	no	make bench-rtd	it takes more packages
 	END
 }
 

@@ -39,7 +39,7 @@ set -u -o pipefail
 cd "$ROOT" || exit 1
 
 # Of those with a guest, the longest first.
-steps=(abi lib tap property fuzz model tools readme dkms deb
+steps=(abi lib tap property fuzz model tools rtd readme dkms deb
        build-6.1 build-6.12 build-7.3
        vm-debug vm-6.12 vm-uml rig bench vm-6.1 vm-7.3 vm-card-like vm-kunit uml-kunit vm-checked
        demo shell card)
@@ -220,6 +220,10 @@ tap_test() {
 	return $bad
 }
 
+rtd_test() {
+	tests/deps.sh rtd && make -s -j"$JOBS" -C tests/rtd check
+}
+
 # with_card COMMAND...: what cannot be tried is neither passed nor failed.
 with_card() {
 	if ! tests/card/qemu.sh >/dev/null; then
@@ -255,6 +259,7 @@ run_step() {
 			step neuron-top tests/tools/neuron-top.py
 			step neuron-monitor tests/tools/neuron-monitor.py
 			step install tests/tools/install.sh ;;
+	rtd)		step rtd rtd_test ;;
 	readme)		step readme tests/readme.sh debian-12 build ;;
 	debian-*)	step "$1" tests/readme.sh "$1" ;;
 	dkms)		step dkms tests/dkms.sh ;;

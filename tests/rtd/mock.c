@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * neuron-rtd on the driver of fake_driver.h.
+ *
+ * usage: mock OPTION...	the daemon
+ *        mock neff FILE	write a model: y is x, but for the first 256 bytes
+ *        mock bench		inferences a second, with and without the daemon
+ *
+ * MOCK_RUN_US and MOCK_ALLOC_US are how long a run and an allocation take at least; SIGUSR1
+ * lets the engines stop, and run again.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <grpc/byte_buffer.h>
+#include <grpc/grpc.h>
+#include <grpc/grpc_security.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+#include "common/env.h"
+#include "common/wait.h"
+#include "fake_driver.h"
+#include "neuron-rtd.pb-c.h"
+#include "test_neffs.h"
+
+#define BYTES 1024u
+#define DEPTH 8u
+
+int rtd_main(int argc, char **argv);
+int __real_neuron_sys_ioctl(int fd, unsigned long cmd, void *arg);
+int __wrap_neuron_sys_ioctl(int fd, unsigned long cmd, void *arg);
+
+static unsigned long run_us, alloc_us;
+
+int __wrap_neuron_sys_ioctl(int fd, unsigned long cmd, void *arg)
+{
+	if (run_us && cmd == NEURON_IOCTL_DMA_QUEUE_COPY_START)
+		usleep((useconds_t)run_us);
+	if (alloc_us && cmd == NEURON_NATIVE_MEM_ALLOC)
+		usleep((useconds_t)alloc_us);
+	return __real_neuron_sys_ioctl(fd, cmd, arg);
+}
+
+static void on_usr1(int number)
+{
+	(void)number;
+	fake.stuck = !fake.stuck;
+}
+
+static unsigned long number_of(const char *name)
+{
+	unsigned long n = 0;
+
+	if (env_text(name))
+		env_number(env_text(name), 10000000, &n);
+	return n;
+}
+
+static int write_neff(const char *path)
+{
+	struct neff_bytes n = make_list_neff();
+	FILE *file = fopen(path, "we");
+	int ret = !file || fwrite(n.data, 1, n.size, file) != n.size;
+
+	free(n.data);
+	return fclose(file) || ret;
+}
+
+/* ---- the bench ----------------------------------------------------------------------------- */
+
+static uint64_t rate(unsigned int nr, uint64_t ns)
+{
+	return nr * 1000000000ull / ns;
+}
+
+/* DEPTH requests under way, each with its inputs written and outputs read. */
+static uint64_t direct(unsigned int nr)
+{
+	struct neff_bytes neff = make_list_neff();
+	const struct neuron_net_opts opts = { .size = sizeof(opts), .depth = DEPTH };
+	struct neuron_device *device;
+	struct neuron_core *core;
+	struct neuron_pool *pool;
+	struct neuron_net *net;
+	struct neuron_io io[DEPTH][2];
+	struct neuron_mem *mem[DEPTH][2];
+	uint64_t cookies[DEPTH], start;
+	uint8_t data[BYTES] = { 0 };
+
+	assert_int_equal(neuron_device_open(0, &device), 0);
+	assert_int_equal(neuron_core_open(device, 0, NULL, &core), 0);
+	assert_int_equal(neuron_pool_open(&core, 1, &pool), 0);
+	assert_int_equal(neuron_net_load(pool, neff.data, neff.size, &opts, &net), 0);
+	for (unsigned int i = 0; i < DEPTH; i++)
+		for (unsigned int k = 0; k < 2; k++) {
+			assert_int_equal(neuron_mem_alloc(device, BYTES, NULL, &mem[i][k]), 0);
+			io[i][k] = (struct neuron_io){ k ? "y" : "x", mem[i][k], 0, BYTES };
+		}
+	start = now_ns();
+	for (unsigned int i = 0; i < nr + DEPTH; i++) {
+		struct neuron_net_result result = { .size = sizeof(result) };
+		unsigned int s = i % DEPTH;
+
+		if (i >= DEPTH) {
+			assert_int_equal(neuron_net_wait(net, cookies[s], -1, &result), 0);
+			assert_int_equal(result.status, 0);
+			assert_int_equal(neuron_mem_read(mem[s][1], 0, data, BYTES), 0);
+		}
+		if (i >= nr)
+			continue;
+		assert_int_equal(neuron_mem_write(mem[s][0], 0, data, BYTES), 0);
+		assert_int_equal(neuron_net_submit(net, io[s], 2, &cookies[s]), 0);
+	}
+	start = now_ns() - start;
+	neuron_net_unload(net);
+	for (unsigned int i = 0; i < 2 * DEPTH; i++)
+		neuron_mem_free(mem[i / 2][i % 2]);
+	neuron_pool_close(pool);
+	neuron_core_close(core);
+	neuron_device_close(device);
+	free(neff.data);
+	return rate(nr, start);
+}
+
+/* A call of a client that is one. */
+struct remote {
+	grpc_call *call;
+	grpc_metadata_array first, last;
+	grpc_byte_buffer *request, *response;
+	grpc_status_code status;
+	grpc_slice details;
+};
+
+static grpc_channel *channel;
+static grpc_completion_queue *queue;
+
+static void remote_start(struct remote *r, const char *path, const ProtobufCMessage *message)
+{
+	grpc_slice slice = grpc_slice_malloc(protobuf_c_message_get_packed_size(message));
+	const gpr_timespec never = gpr_inf_future(GPR_CLOCK_REALTIME);
+	grpc_op ops[6] = {
+		{ .op = GRPC_OP_SEND_INITIAL_METADATA },
+		{ .op = GRPC_OP_SEND_MESSAGE },
+		{ .op = GRPC_OP_SEND_CLOSE_FROM_CLIENT },
+		{ .op = GRPC_OP_RECV_INITIAL_METADATA },
+		{ .op = GRPC_OP_RECV_MESSAGE },
+		{ .op = GRPC_OP_RECV_STATUS_ON_CLIENT },
+	};
+
+	protobuf_c_message_pack(message, GRPC_SLICE_START_PTR(slice));
+	memset(r, 0, sizeof(*r));
+	grpc_metadata_array_init(&r->first);
+	grpc_metadata_array_init(&r->last);
+	r->request = grpc_raw_byte_buffer_create(&slice, 1);
+	grpc_slice_unref(slice);
+	ops[1].data.send_message.send_message = r->request;
+	ops[3].data.recv_initial_metadata.recv_initial_metadata = &r->first;
+	ops[4].data.recv_message.recv_message = &r->response;
+	ops[5].data.recv_status_on_client.trailing_metadata = &r->last;
+	ops[5].data.recv_status_on_client.status = &r->status;
+	ops[5].data.recv_status_on_client.status_details = &r->details;
+	r->call = grpc_channel_create_call(channel, NULL, GRPC_PROPAGATE_DEFAULTS, queue,
+					   grpc_slice_from_static_string(path), NULL, never, NULL);
+	assert_int_equal(grpc_call_start_batch(r->call, ops, 6, r, NULL), GRPC_CALL_OK);
+}
+
+static struct remote *remote_next(void)
+{
+	grpc_event e = grpc_completion_queue_next(queue, gpr_inf_future(GPR_CLOCK_REALTIME), NULL);
+	struct remote *r = e.tag;
+
+	assert_int_equal(r->status, GRPC_STATUS_OK);
+	assert_non_null(r->response);
+	return r;
+}
+
+static void remote_end(struct remote *r)
+{
+	grpc_metadata_array_destroy(&r->first);
+	grpc_metadata_array_destroy(&r->last);
+	grpc_byte_buffer_destroy(r->request);
+	grpc_byte_buffer_destroy(r->response);
+	grpc_slice_unref(r->details);
+	grpc_call_unref(r->call);
+}
+
+static uint64_t load_remote(void)
+{
+	Rtd__LoadRequest request = RTD__LOAD_REQUEST__INIT;
+	Rtd__LoadResponse *response;
+	struct neff_bytes neff = make_list_neff();
+	struct remote r;
+	uint64_t model;
+
+	request.neff.data = neff.data;
+	request.neff.len = neff.size;
+	request.depth = DEPTH;
+	remote_start(&r, "/rtd.Runtime/Load", &request.base);
+	remote_next();
+	response = rtd__load_response__unpack(
+		NULL, GRPC_SLICE_LENGTH(r.response->data.raw.slice_buffer.slices[0]),
+		GRPC_SLICE_START_PTR(r.response->data.raw.slice_buffer.slices[0]));
+	assert_non_null(response);
+	model = response->model;
+	rtd__load_response__free_unpacked(response, NULL);
+	remote_end(&r);
+	free(neff.data);
+	return model;
+}
+
+static uint64_t remote(unsigned int nr, const char *path)
+{
+	grpc_channel_credentials *credentials = grpc_insecure_credentials_create();
+	Rtd__InferRequest request = RTD__INFER_REQUEST__INIT;
+	Rtd__Tensor x = RTD__TENSOR__INIT, *inputs = &x;
+	uint8_t data[BYTES] = { 0 };
+	struct remote calls[DEPTH];
+	uint64_t start;
+	char target[128];
+
+	snprintf(target, sizeof(target), "unix:%s", path);
+	channel = grpc_channel_create(target, credentials, NULL);
+	queue = grpc_completion_queue_create_for_next(NULL);
+	x.name = (char *)"x";
+	x.data = (ProtobufCBinaryData){ sizeof(data), data };
+	request.inputs = &inputs;
+	request.n_inputs = 1;
+	request.model = load_remote();
+	start = now_ns();
+	for (unsigned int i = 0; i < nr + DEPTH; i++) {
+		struct remote *r = i < DEPTH ? &calls[i] : remote_next();
+
+		if (i >= DEPTH)
+			remote_end(r);
+		if (i < nr)
+			remote_start(r, "/rtd.Runtime/Infer", &request.base);
+	}
+	start = now_ns() - start;
+	grpc_channel_destroy(channel);
+	grpc_channel_credentials_release(credentials);
+	return rate(nr, start);
+}
+
+static pid_t start_daemon(const char *path)
+{
+	char *argv[] = { (char *)"mock", (char *)"-c", (char *)"/dev/null", (char *)"-g",
+			 (char *)path, NULL };
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	pid_t pid = fork();
+
+	if (!pid) {
+		optind = 1;
+		_exit(rtd_main(5, argv));
+	}
+	strcpy(address.sun_path, path);
+	for (int i = 0; i < 500 && connect(fd, (void *)&address, sizeof(address)); i++)
+		usleep(20000);
+	close(fd);
+	return pid;
+}
+
+static int bench(void)
+{
+	static const unsigned long device_us[] = { 0, 100, 300, 1000 };
+	char path[] = "/tmp/rtd-bench-XXXXXX";
+	int bad = 0;
+
+	close(mkstemp(path));
+	unlink(path);
+	printf("| a run takes, us | libneuron, a second | neuron-rtd, a second | ratio |\n");
+	printf("| --- | --- | --- | --- |\n");
+	for (size_t i = 0; i < 4 && !bad; i++) {
+		const unsigned int nr = 4000;
+		pid_t pid;
+		uint64_t a, b;
+		int status;
+
+		run_us = device_us[i];
+		/* Before there is a thread of gRPC. */
+		fflush(stdout);
+		pid = start_daemon(path);
+		if (!fork()) {
+			a = direct(nr);
+			grpc_init();
+			b = remote(nr, path);
+			printf("| %lu | %lu | %lu | %.2f |\n", run_us, a, b, (double)b / (double)a);
+			fflush(stdout);
+			_exit(0);
+		}
+		/* The client, which ends first. */
+		bad = waitpid(-1, &status, 0) == pid || status;
+		kill(pid, SIGTERM);
+		waitpid(pid, &status, 0);
+	}
+	return bad;
+}
+
+int main(int argc, char **argv)
+{
+	int ret;
+
+	run_us = number_of("MOCK_RUN_US");
+	alloc_us = number_of("MOCK_ALLOC_US");
+	signal(SIGUSR1, on_usr1);
+	if (argc == 3 && !strcmp(argv[1], "neff"))
+		return write_neff(argv[2]);
+	if (argc == 2 && !strcmp(argv[1], "bench"))
+		return bench();
+	ret = rtd_main(argc, argv);
+	if (!ret && (fake.left_bytes || fake.left_handles || fake.dev[0].opens)) {
+		fprintf(stderr, "left on the device: %lu bytes, %u handles, %u opens\n",
+			fake.left_bytes, fake.left_handles, fake.dev[0].opens);
+		ret = 99;
+	}
+	return ret;
+}

@@ -1,0 +1,609 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""neuron-rtd, as clients in another language see it.
+
+usage: test_rtd.py BUILD	(the directory of the Makefile)
+
+The daemon runs on a driver in its own process (mock.c), with ASan and UBSan.
+"""
+
+import array
+import contextlib
+import fcntl
+import os
+import pathlib
+import random
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+import grpc
+
+BUILD = pathlib.Path(sys.argv[1])
+sys.path.insert(0, str(BUILD))
+import neuron_rtd_pb2 as pb  # noqa: E402  pylint: disable=wrong-import-position
+
+MOCK = str(BUILD / 'asan/mock')
+WORK = pathlib.Path(tempfile.mkdtemp(prefix='rtd-'))
+NEFF = WORK / 'model.neff'
+METHODS = {
+    'CreateGroup': (pb.CreateGroupRequest, pb.Handle), 'DestroyGroup': (pb.Handle, pb.Empty),
+    'Load': (pb.LoadRequest, pb.LoadResponse), 'Unload': (pb.Handle, pb.Empty),
+    'Start': (pb.Handle, pb.Empty), 'Stop': (pb.Handle, pb.Empty),
+    'Infer': (pb.InferRequest, pb.InferResponse), 'Post': (pb.InferRequest, pb.Handle),
+    'Wait': (pb.WaitRequest, pb.InferResponse), 'ReleaseMemory': (pb.Handle, pb.Empty),
+    'Status': (pb.Empty, pb.StatusResponse)}
+C = grpc.StatusCode
+BYTES = 1024
+
+
+class Failed(Exception):
+    """A test that failed."""
+
+
+def check(good, text='is not so'):
+    if not good:
+        raise Failed(text)
+
+
+def refused(code, function, *args, **kwargs):
+    """The call is to fail with this code, or one of these."""
+    codes = code if isinstance(code, tuple) else (code,)
+    try:
+        function(*args, **kwargs)
+    except grpc.RpcError as error:
+        check(error.code() in codes, f'{error.code()}: {error.details()}')
+        return
+    raise Failed(f'{function} did not fail')
+
+
+def eventually(what, seconds=20):
+    end = time.monotonic() + seconds
+    while not what():
+        check(time.monotonic() < end, 'too late')
+        time.sleep(0.02)
+
+
+class Client:
+    """A connection of its own to a daemon."""
+
+    def __init__(self, path):
+        self.path = path
+        self.channel = grpc.insecure_channel(
+            f'unix:{path}', options=[('grpc.use_local_subchannel_pool', 1)])
+        for name, (request, response) in METHODS.items():
+            setattr(self, name, self.method(name, request, response))
+
+    def method(self, name, request, response):
+        call = self.channel.unary_unary(f'/rtd.Runtime/{name}', request.SerializeToString,
+                                        response.FromString)
+        return lambda timeout=30, **fields: call(request(**fields), timeout=timeout,
+                                                 wait_for_ready=True)
+
+    def load(self, **fields):
+        return self.Load(neff=NEFF.read_bytes(), **fields).model
+
+    def infer(self, model, seed=1):
+        x = pattern(seed)
+        r = self.Infer(model=model, inputs=[pb.Tensor(name='x', data=x)])
+        check(r.status == 0 and r.outputs[0].data == expected(x), str(r.errors))
+
+    def free(self):
+        return self.Status().free_cores
+
+
+def pattern(seed):
+    return bytes((i * 7 + seed) & 255 for i in range(BYTES))
+
+
+def expected(x):
+    return bytes(200 - i if i < 200 else 0 for i in range(256)) + x[256:]
+
+
+def environment(**extra):
+    return {**os.environ, 'ASAN_OPTIONS': 'detect_leaks=1', **extra}
+
+
+class Daemon:
+    """One on a socket of its own."""
+
+    count = 0
+
+    def __init__(self, *options, config='', **env):
+        Daemon.count += 1
+        self.path = str(WORK / f'{Daemon.count}.sock')
+        conf = WORK / f'{Daemon.count}.conf'
+        conf.write_text(config)
+        self.errors = WORK / f'{Daemon.count}.log'
+        with open(self.errors, 'w', encoding='utf-8') as log:
+            self.process = subprocess.Popen(
+                [MOCK, '-x', '-c', conf, '-g', self.path, *options], stderr=log,
+                env=environment(**env))
+        eventually(lambda: os.path.exists(self.path + '.memory') or
+                   self.process.poll() is not None)
+        check(self.process.poll() is None, self.errors.read_text())
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, value, trace):
+        if self.process.poll() is None:
+            self.process.terminate()
+        try:
+            status = self.process.wait(60)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            status = 'no end'
+        if kind is None:
+            check(status in (0, -9), f'ends with {status}: {self.errors.read_text()[-3000:]}')
+        elif self.errors.exists():
+            print(self.errors.read_text()[-3000:], file=sys.stderr)
+
+
+def spawn(path, *steps):
+    """A client in a process of its own; prints a line after each step, then waits."""
+    child = subprocess.Popen([sys.executable, '-B', __file__, str(BUILD), 'client', path, *steps],
+                             stdout=subprocess.PIPE, text=True)
+    return child
+
+
+def child_main(path, steps):
+    c = Client(path)
+    model = None
+    for step in steps:
+        if step == 'load':
+            model = c.load(depth=2)
+        elif step == 'shared':
+            model = c.load(depth=2, shared=True)
+        elif step == 'group':
+            c.CreateGroup(cores=2)
+        elif step == 'post':
+            c.Post(model=model, inputs=[pb.Tensor(name='x', data=pattern(1))])
+        elif step.startswith('use='):
+            model = int(step[4:])
+        elif step.startswith('infer='):
+            for i in range(int(step[6:])):
+                with contextlib.suppress(grpc.RpcError):
+                    c.infer(model, i)
+                    continue
+                # Only for want of a place in the queue.
+                time.sleep(0.01)
+                c.infer(model, i)
+        elif step == 'refused':
+            refused(C.NOT_FOUND, c.infer, model)
+            refused(C.NOT_FOUND, c.Unload, id=model)
+            check(not c.Status().models)
+        elif step == 'exit':
+            print('done', flush=True)
+            os._exit(0)
+        print(f'{step} {model}', flush=True)
+    time.sleep(600)
+
+
+def shared_memory(client_path, size, seals=fcntl.F_SEAL_SHRINK, descriptors=1, file=None):
+    """Its descriptor and what the daemon says of it: status, number."""
+    fd = file if file is not None else os.memfd_create('test', os.MFD_ALLOW_SEALING)
+    if file is None:
+        os.ftruncate(fd, size)
+        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, seals)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
+        s.connect(client_path + '.memory')
+        fds = array.array('i', [fd] * descriptors)
+        s.sendmsg([b'm'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)] if descriptors else [])
+        s.settimeout(20)
+        status, number = struct.unpack('qQ', s.recv(16))
+    return fd, status, number
+
+
+# ---- the tests --------------------------------------------------------------------------------
+
+def test_load_and_infer():
+    """load without a group, infer, unload"""
+    with Daemon() as d:
+        c = Client(d.path)
+        s = c.Status()
+        check(s.cores == 4 and s.free_cores == 4 and s.clients == 1, str(s))
+        r = c.Load(neff=NEFF.read_bytes())
+        check([(t.name, t.output, t.bytes) for t in r.tensors] ==
+              [('x', False, BYTES), ('y', True, BYTES)] and c.free() == 3, str(r))
+        for i in range(20):
+            c.infer(r.model, i)
+        m = c.Status().models[0]
+        check(m.model == r.model and m.own and m.running and m.done == 20, str(m))
+        c.Unload(id=r.model)
+        check(c.free() == 4)
+        refused(C.NOT_FOUND, c.infer, r.model)
+        refused(C.NOT_FOUND, c.Unload, id=r.model)
+
+
+def test_groups():
+    """models of a group take turns; groups have their cores"""
+    with Daemon() as d:
+        c = Client(d.path)
+        g = c.CreateGroup(cores=3).id
+        refused(C.RESOURCE_EXHAUSTED, c.CreateGroup, cores=2)
+        a, b = c.load(group=g), c.load(group=g)
+        refused(C.FAILED_PRECONDITION, c.infer, a)
+        c.Start(id=a)
+        c.infer(a)
+        refused(C.FAILED_PRECONDITION, c.Start, id=b)
+        refused(C.FAILED_PRECONDITION, c.DestroyGroup, id=g)
+        c.Stop(id=a)
+        c.Start(id=b)
+        c.infer(b)
+        refused(C.FAILED_PRECONDITION, c.infer, a)
+        refused(C.NOT_FOUND, c.Load, neff=NEFF.read_bytes(), group=99)
+        c.Unload(id=a)
+        c.Unload(id=b)
+        c.DestroyGroup(id=g)
+        refused(C.NOT_FOUND, c.DestroyGroup, id=g)
+        check(c.free() == 4)
+
+
+def test_post_and_wait():
+    """post, wait once; a wait that ends too early leaves the result"""
+    with Daemon(config='timeout = 3\n') as d:
+        c = Client(d.path)
+        m = c.load(depth=4)
+        x = pattern(3)
+        posts = [c.Post(model=m, inputs=[pb.Tensor(name='x', data=x)]).id for _ in range(4)]
+        for p in reversed(posts):
+            check(c.Wait(request=p, timeout_ms=20000).outputs[0].data == expected(x))
+            refused(C.NOT_FOUND, c.Wait, request=p)
+        d.process.send_signal(signal.SIGUSR1)
+        time.sleep(0.1)
+        p = c.Post(model=m, inputs=[pb.Tensor(name='x', data=x)]).id
+        refused(C.DEADLINE_EXCEEDED, c.Wait, request=p)
+        refused(C.DEADLINE_EXCEEDED, c.Wait, request=p, timeout_ms=100)
+        refused(C.DEADLINE_EXCEEDED, c.Wait, request=p, timeout_ms=60000, timeout=0.3)
+        for _ in range(3):
+            c.Post(model=m, inputs=[pb.Tensor(name='x', data=x)])
+        refused(C.RESOURCE_EXHAUSTED, c.Post, model=m, inputs=[pb.Tensor(name='x', data=x)])
+        d.process.send_signal(signal.SIGUSR1)
+
+
+def test_timeout():
+    """a run that does not end is a result with its errors"""
+    with Daemon(config='timeout = 1\n') as d:
+        c = Client(d.path)
+        m = c.load()
+        d.process.send_signal(signal.SIGUSR1)
+        time.sleep(0.1)
+        r = c.Infer(model=m, inputs=[pb.Tensor(name='x', data=pattern(1))])
+        check(r.status != 0 and r.errors and not r.outputs, str(r))
+        d.process.send_signal(signal.SIGUSR1)
+        time.sleep(0.1)
+        c.infer(m)
+        s = c.Status().models[0]
+        check(s.done == 1 and s.failed == 1, str(s))
+
+
+def test_shared_memory():
+    """tensors and NEFF in shared memory"""
+    with Daemon() as d:
+        c = Client(d.path)
+        c.Status()
+        fd, status, number = shared_memory(d.path, 1 << 20)
+        check(status == 0, str(status))
+        neff = NEFF.read_bytes()
+        os.pwrite(fd, neff, 8192)
+        r = c.Load(neff_memory=pb.Memory(id=number, offset=8192, bytes=len(neff)))
+        x = pattern(9)
+        os.pwrite(fd, x, 100)
+        place = {'x': pb.Memory(id=number, offset=100, bytes=BYTES),
+                 'y': pb.Memory(id=number, offset=5000, bytes=BYTES)}
+        args = {'model': r.model, 'inputs': [pb.Tensor(name='x', memory=place['x'])],
+                'outputs': [pb.Tensor(name='y', memory=place['y'])]}
+        done = c.Infer(**args)
+        check(done.status == 0 and not done.outputs)
+        check(os.pread(fd, BYTES, 5000) == expected(x))
+        place['x'].offset = (1 << 20) - BYTES + 1
+        args['inputs'] = [pb.Tensor(name='x', memory=place['x'])]
+        refused(C.INVALID_ARGUMENT, c.Infer, **args)
+        c.ReleaseMemory(id=number)
+        refused(C.NOT_FOUND, c.ReleaseMemory, id=number)
+        place['x'].offset = 0
+        args['inputs'] = [pb.Tensor(name='x', memory=place['x'])]
+        refused(C.INVALID_ARGUMENT, c.Infer, **args)
+
+
+def test_memory_that_is_refused():
+    """memory that can shrink, files, nothing, several, too many"""
+    with Daemon() as d, open(NEFF, 'rb') as file:
+        c = Client(d.path)
+        check(shared_memory(d.path, 4096, seals=fcntl.F_SEAL_GROW)[1] == -22)
+        check(shared_memory(d.path, 0)[1] == -22)
+        check(shared_memory(d.path, 0, file=file.fileno())[1] == -22)
+        check(shared_memory(d.path, 4096, descriptors=0)[1] == -9)
+        check(shared_memory(d.path, 4096, descriptors=2)[1] == -9)
+        for _ in range(64):
+            check(shared_memory(d.path, 4096)[1] == 0)
+        check(shared_memory(d.path, 4096)[1] == -122)
+        # Another process has none of it.
+        fds = len(os.listdir(f'/proc/{d.process.pid}/fd'))
+        check(fds < 40, f'{fds} descriptors stay open')
+        check(c.Status().clients == 1)
+
+
+def test_isolation():
+    """clients do not see each other's models, but shared ones"""
+    with Daemon() as d:
+        c = Client(d.path)
+        own, shared = c.load(), c.load(shared=True)
+        c.Unload(id=shared)
+        child = spawn(d.path, f'use={own}', 'refused', 'exit')
+        check(child.wait(60) == 0, 'it saw a model')
+        shared = c.load(shared=True)
+        child = spawn(d.path, f'use={shared}', 'infer=5', 'exit')
+        check(child.wait(60) == 0, 'it could not use a shared model')
+
+
+def test_dead_client():
+    """what a killed client had is freed, its shared model stays"""
+    with Daemon(MOCK_RUN_US='20000') as d:
+        c = Client(d.path)
+        child = spawn(d.path, 'load', 'group', 'post', 'post')
+        for _ in range(4):
+            check(child.stdout.readline())
+        check(c.free() == 1 and c.Status().clients == 2)
+        child.kill()
+        child.wait()
+        eventually(lambda: c.free() == 4 and c.Status().clients == 1)
+        child = spawn(d.path, 'shared')
+        model = int(child.stdout.readline().split()[1])
+        child.kill()
+        child.wait()
+        eventually(lambda: c.Status().clients == 1)
+        c.infer(model)
+        c.Unload(id=model)
+        check(c.free() == 4)
+
+
+def test_dead_in_load():
+    """a client that is killed while its model is loaded leaves nothing"""
+    with Daemon(MOCK_ALLOC_US='30000') as d:
+        c = Client(d.path)
+        for delay in (0.5, 0.7, 0.9):
+            child = spawn(d.path, 'load')
+            eventually(lambda: c.free() < 4)
+            time.sleep(delay - 0.45)
+            child.kill()
+            child.wait()
+            eventually(lambda: c.free() == 4 and c.Status().clients == 1)
+        c.infer(c.load())
+
+
+def test_clients():
+    """64 clients at once, all get their results"""
+    with Daemon() as d:
+        c = Client(d.path)
+        model = c.load(depth=8, shared=True)
+        children = [spawn(d.path, f'use={model}', 'infer=20', 'exit') for _ in range(64)]
+        check(not [x for x in children if x.wait(100)], 'one of them failed')
+        eventually(lambda: c.Status().clients == 1)
+        m = c.Status().models[0]
+        check(m.done == 1280 and not m.failed and not m.under_way, str(m))
+
+
+def test_killed_daemon():
+    """of two daemons one is killed: no request of the other is lost"""
+    with Daemon(config='cores = 0-1\n') as a, Daemon(config='cores = 2-3\n') as b:
+        ca, cb = Client(a.path), Client(b.path)
+        check(ca.Status().cores == 2 and cb.Status().cores == 2)
+        ca.load()
+        m = cb.load(depth=8)
+        inputs = [pb.Tensor(name='x', data=pattern(4))]
+        call = cb.channel.unary_unary('/rtd.Runtime/Infer', pb.InferRequest.SerializeToString,
+                                      pb.InferResponse.FromString)
+        calls = []
+        for i in range(200):
+            calls.append(call.future(pb.InferRequest(model=m, inputs=inputs), timeout=60))
+            if i == 100:
+                a.process.kill()
+                a.process.wait()
+        check(all(x.result().outputs[0].data == expected(pattern(4)) for x in calls))
+        # What it left does not hinder the next one, which a living one does.
+        again = subprocess.Popen([MOCK, '-c', '/dev/null', '-g', a.path], env=environment())
+        eventually(lambda: Client(a.path).Status().cores == 4)
+        second = subprocess.run([MOCK, '-x', '-c', '/dev/null', '-g', a.path], check=False,
+                                stderr=subprocess.PIPE, env=environment(), timeout=60)
+        check(second.returncode == 1 and b'in use' in second.stderr, str(second))
+        again.terminate()
+        check(again.wait(60) == 0)
+        a.process = again
+
+
+def frame(kind, flags, stream, payload):
+    return struct.pack('>I', len(payload))[1:] + struct.pack('>BBI', kind, flags, stream) + payload
+
+
+def header(name, value):
+    return b'\0' + bytes([len(name)]) + name + bytes([len(value)]) + value
+
+
+def raw_request(stream, path, message):
+    """An HTTP/2 request of gRPC, by hand."""
+    headers = b''.join(header(*x) for x in (
+        (b':method', b'POST'), (b':scheme', b'http'), (b':path', path), (b':authority', b'x'),
+        (b'te', b'trailers'), (b'content-type', b'application/grpc')))
+    body = b'\0' + struct.pack('>I', len(message)) + message
+    return frame(1, 4, stream, headers) + frame(0, 1, stream, body)
+
+
+def test_slow_reader():
+    """a client that does not read its answers hinders no other"""
+    with Daemon() as d:
+        c = Client(d.path)
+        m = c.load(depth=2, shared=True)
+        request = pb.InferRequest(model=m, inputs=[pb.Tensor(name='x', data=pattern(1))])
+        sockets = []
+        for _ in range(4):
+            s = socket.socket(socket.AF_UNIX)
+            s.connect(d.path)
+            # No answer may be longer than nothing.
+            s.sendall(b'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n' +
+                      frame(4, 0, 0, struct.pack('>HI', 4, 0)) + frame(4, 1, 0, b'') +
+                      b''.join(raw_request(2 * i + 1, b'/rtd.Runtime/Infer',
+                                           request.SerializeToString()) for i in range(60)))
+            sockets.append(s)
+        eventually(lambda: c.Status().models[0].done >= 240)
+        for i in range(50):
+            c.infer(m, i)
+        child = spawn(d.path, f'use={m}', 'infer=20', 'exit')
+        check(child.wait(60) == 0)
+        for s in sockets:
+            s.close()
+
+
+def raw_call(c, name, message):
+    identity = c.channel.unary_unary(f'/rtd.Runtime/{name}', lambda x: x, lambda x: x)
+    return identity(message, timeout=30)
+
+
+def test_malformed():
+    """malformed messages are refused, whatever the method"""
+    rng = random.Random(1)
+    with Daemon() as d:
+        c = Client(d.path)
+        m = c.load()
+        good = pb.InferRequest(model=m, inputs=[pb.Tensor(name='x', data=pattern(1))])
+        text = good.SerializeToString()
+        for name in METHODS:
+            refused(C.INVALID_ARGUMENT, raw_call, c, name, b'\xff' * 40)
+            for _ in range(30):
+                with contextlib.suppress(grpc.RpcError):
+                    raw_call(c, name, rng.randbytes(rng.randrange(200)))
+        for _ in range(200):
+            bad = bytearray(text)
+            bad[rng.randrange(40)] ^= 1 << rng.randrange(8)
+            with contextlib.suppress(grpc.RpcError):
+                raw_call(c, 'Infer', bytes(bad))
+        # Two bytes each in the message, and a structure each in memory.
+        refused(C.INVALID_ARGUMENT, raw_call, c, 'Infer', b'\x12\0' * (4 << 20))
+        refused(C.RESOURCE_EXHAUSTED, raw_call, c, 'Infer', bytes(17 << 20))
+        refused(C.UNIMPLEMENTED, raw_call, c, 'Nothing', b'')
+        with contextlib.suppress(grpc.RpcError):
+            c.Unload(id=m)
+        c.infer(c.load())
+
+
+def test_malformed_stream():
+    """so is what is no HTTP/2"""
+    rng = random.Random(2)
+    with Daemon() as d:
+        for i in range(30):
+            with socket.socket(socket.AF_UNIX) as s, contextlib.suppress(OSError):
+                s.connect(d.path)
+                s.sendall((b'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n' if i % 2 else b'') +
+                          rng.randbytes(500))
+        with socket.socket(socket.AF_UNIX) as silent:
+            silent.connect(d.path)
+            c = Client(d.path)
+            c.infer(c.load())
+
+
+def test_arguments():
+    """tensors and numbers that the model does not have are refused"""
+    with Daemon(config='max_depth = 16\n') as d:
+        c = Client(d.path)
+        m = c.load()
+
+        def x(**fields):
+            return pb.Tensor(**{'name': 'x', 'data': pattern(1), **fields})
+
+        for inputs in ([], [x(name='z')], [x(), x()], [x(data=b'1')], [x(name='y')],
+                       [x(name='x' * 100000)], [x(memory=pb.Memory(id=1, bytes=BYTES))],
+                       [x(data=b'', memory=pb.Memory(id=1, offset=2**64 - 1, bytes=BYTES))]):
+            refused(C.INVALID_ARGUMENT, c.Infer, model=m, inputs=inputs)
+        refused(C.INVALID_ARGUMENT, c.Infer, model=m, inputs=[x()], outputs=[x(name='y')])
+        refused(C.INVALID_ARGUMENT, c.Load, neff=NEFF.read_bytes(), depth=17)
+        refused(C.INVALID_ARGUMENT, c.Load, neff=b'\1' * 4096)
+        refused(C.INVALID_ARGUMENT, c.Load)
+        refused(C.INVALID_ARGUMENT, c.CreateGroup, cores=0)
+        refused(C.INVALID_ARGUMENT, c.CreateGroup, cores=2**32 - 1)
+        refused(C.NOT_FOUND, c.Infer, model=2**64 - 1, inputs=[x()])
+        neff = NEFF.read_bytes()
+        for cut in (100, 1024, 1500, len(neff) - 1):
+            refused(C.INVALID_ARGUMENT, c.Load, neff=neff[:cut])
+        c.infer(m)
+
+
+def test_activation():
+    """sockets of systemd"""
+    stream, packets = socket.socket(socket.AF_UNIX), socket.socket(
+        socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    path = str(WORK / 'activated.sock')
+    for s, name in ((stream, path), (packets, path + '.memory')):
+        s.bind(name)
+        s.listen()
+    notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    notify.bind(str(WORK / 'notify'))
+    notify.settimeout(60)
+    start = 'exec 3<&$1 4<&$2; export LISTEN_PID=$$; shift 2; exec "$@"'
+    with subprocess.Popen(['/bin/bash', '-c', start, 'start', str(packets.fileno()),
+                           str(stream.fileno()), MOCK, '-c', '/dev/null'],
+                          pass_fds=(stream.fileno(), packets.fileno()),
+                          env=environment(LISTEN_FDS='2', NOTIFY_SOCKET=notify.getsockname())
+                          ) as daemon:
+        check(notify.recv(100) == b'READY=1')
+        c = Client(path)
+        c.infer(c.load())
+        check(shared_memory(path, 4096)[1] == 0)
+        daemon.terminate()
+        check(notify.recv(100) == b'STOPPING=1' and daemon.wait(60) == 0)
+    check(os.path.exists(path), 'it removed a socket of systemd')
+
+
+def test_options():
+    """options and configuration"""
+
+    def run(*options):
+        return subprocess.run([MOCK, *options], check=False, capture_output=True, text=True,
+                              env=environment(), timeout=60)
+
+    check(run('-v').stdout.startswith('neuron-rtd ') and '-t BDF' in run('-h').stdout)
+    bad = WORK / 'bad.conf'
+    for text in ('nothing\n', 'cores = 3-1\n', 'lnc = 3\n', 'timeout = 0\n', 'other = 1\n'):
+        bad.write_text(f'# a comment\n{text}')
+        r = run('-c', bad)
+        check(r.returncode == 2 and 'bad.conf:2' in r.stderr, r.stderr)
+    for options in (('-t', 'x'), ('-l', '8'), ('-z',), ('word',), ('-c', '/nothing')):
+        check(run(*options).returncode == 2, str(options))
+    for options in (('-t', '0000:00:01.0'), ('-c', WORK / 'far.conf')):
+        (WORK / 'far.conf').write_text('cores = 4\n')
+        r = run('-x', '-g', WORK / 'none.sock', *options)
+        check(r.returncode == 1 and 'not started' in r.stderr, r.stderr)
+    with Daemon('-t', '1:20:1e.0', '-l', '7') as d:
+        check(Client(d.path).Status().cores == 4)
+        check('/rtd.Runtime/Status' in d.errors.read_text())
+        check(os.stat(d.path).st_mode & 0o777 == 0o660)
+
+
+def main():
+    bad = False
+    subprocess.run([MOCK, 'neff', NEFF], check=True, env=environment())
+    wanted = sys.argv[2:]
+    for name, test in list(globals().items()):
+        if not name.startswith('test_') or (wanted and name not in wanted):
+            continue
+        start = time.monotonic()
+        try:
+            test()
+            print(f'ok - {test.__doc__} ({time.monotonic() - start:.1f} s)', flush=True)
+        except Exception as error:  # pylint: disable=broad-except
+            print(f'not ok - {test.__doc__}: {type(error).__name__} {error}', flush=True)
+            bad = True
+    shutil.rmtree(WORK)
+    return bad
+
+
+if len(sys.argv) > 3 and sys.argv[2] == 'client':
+    NEFF = pathlib.Path(sys.argv[3]).with_name('model.neff')
+    child_main(sys.argv[3], sys.argv[4:])
+else:
+    sys.exit(main())
