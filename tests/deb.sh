@@ -63,7 +63,7 @@ build() {
 		sed -i "1s/(.*)/($2)/" "$source/debian/changelog"
 	fi
 	tests/root.sh run "$builder" --bind "$to:/build" \
-		bash -c 'cd /build/neuron-open && dpkg-buildpackage "$@"' build "${options[@]}"
+		bash -c 'cd /build/neuron-open && dpkg-buildpackage "$@"' build "${options[@]}" || return
 	rm -rf "$source"
 }
 

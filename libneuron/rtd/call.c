@@ -218,11 +218,11 @@ bool call_hold(struct call *call, uint64_t bytes)
 
 void call_watch(struct call *call, call_cancelled_fn cancelled)
 {
-	grpc_op op = { .op = GRPC_OP_RECV_CLOSE_ON_SERVER };
+	grpc_op ops[1] = { { .op = GRPC_OP_RECV_CLOSE_ON_SERVER } };
 
-	op.data.recv_close_on_server.cancelled = &call->was_cancelled;
+	ops[0].data.recv_close_on_server.cancelled = &call->was_cancelled;
 	call->cancelled = cancelled;
 	atomic_fetch_add(&call->refs, 1);
-	if (grpc_call_start_batch(call->grpc, &op, 1, &call->closed, NULL) != GRPC_CALL_OK)
+	if (grpc_call_start_batch(call->grpc, ops, 1, &call->closed, NULL) != GRPC_CALL_OK)
 		unref(call);
 }

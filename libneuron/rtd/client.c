@@ -14,7 +14,7 @@
 #define MAX_MAPPED (64ull << 30)
 
 pthread_mutex_t rtd_lock = PTHREAD_MUTEX_INITIALIZER;
-static TAILQ_HEAD(, client) clients = TAILQ_HEAD_INITIALIZER(clients);
+static TAILQ_HEAD(client_list, client) clients = TAILQ_HEAD_INITIALIZER(clients);
 static unsigned int nr_clients;
 
 uint64_t new_id(void)

@@ -39,7 +39,7 @@ struct client {
 	uid_t uid;		/* CLIENT_NOBODY: cannot be known */
 	int pidfd;		/* or -1 */
 	bool gone;
-	TAILQ_HEAD(, buffer) buffers;
+	TAILQ_HEAD(buffer_list, buffer) buffers;
 	unsigned int nr_buffers, nr_models, nr_groups, nr_posted;
 	uint64_t held;		/* bytes of responses that are not sent yet */
 	TAILQ_ENTRY(client) link;

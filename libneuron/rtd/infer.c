@@ -19,7 +19,7 @@
 static pthread_t threads[NR_THREADS];
 static unsigned int nr_threads;
 static int epoll_fd = -1, timer_fd = -1, stop_fd = -1;
-static TAILQ_HEAD(, request) posted = TAILQ_HEAD_INITIALIZER(posted);
+static TAILQ_HEAD(posted_list, request) posted = TAILQ_HEAD_INITIALIZER(posted);
 
 /* ---- the end of a request ---------------------------------------------------------------- */
 

@@ -33,7 +33,7 @@ struct watch {
 	TAILQ_ENTRY(watch) link;
 };
 
-static TAILQ_HEAD(, watch) watches = TAILQ_HEAD_INITIALIZER(watches);
+static TAILQ_HEAD(watch_list, watch) watches = TAILQ_HEAD_INITIALIZER(watches);
 static unsigned int nr_connections;
 static int loop = -1;
 static bool quit;

@@ -10,7 +10,7 @@
 #include "model.h"
 
 struct model_list models = TAILQ_HEAD_INITIALIZER(models);
-static TAILQ_HEAD(, group) groups = TAILQ_HEAD_INITIALIZER(groups);
+static TAILQ_HEAD(group_list, group) groups = TAILQ_HEAD_INITIALIZER(groups);
 /* A request of some model has ended. */
 static pthread_cond_t dropped = PTHREAD_COND_INITIALIZER;
 

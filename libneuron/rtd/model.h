@@ -44,8 +44,8 @@ struct model {
 	struct neuron_tensor_info *tensors;
 	uint64_t output_bytes;
 	struct slot *slots;
-	TAILQ_HEAD(, slot) free_slots;
-	TAILQ_HEAD(, request) waiting, under_way;	/* under_way: as the network has them */
+	TAILQ_HEAD(slot_list, slot) free_slots;
+	TAILQ_HEAD(request_list, request) waiting, under_way;	/* under_way: as the network has them */
 	unsigned int nr_waiting, nr_under_way;
 	uint64_t done, failed;
 	int eventfd;			/* a request has ended */

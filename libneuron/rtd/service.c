@@ -23,7 +23,7 @@ struct job {
 	TAILQ_ENTRY(job) link;
 };
 
-static TAILQ_HEAD(, job) jobs = TAILQ_HEAD_INITIALIZER(jobs);
+static TAILQ_HEAD(job_list, job) jobs = TAILQ_HEAD_INITIALIZER(jobs);
 static unsigned int nr_jobs;
 static bool stopping;
 static pthread_mutex_t jobs_lock = PTHREAD_MUTEX_INITIALIZER;
