@@ -200,20 +200,27 @@ static int take_descriptor(int socket, ssize_t *bytes)
 		struct cmsghdr header;
 		char room[CMSG_SPACE(sizeof(int))];
 	} control;
+	/* Not the whole room, in which a second one would fit that nobody closes. */
+	const size_t room = CMSG_LEN(sizeof(int));
 	char byte;
 	struct iovec data = { &byte, 1 };
 	struct msghdr m = {
 		.msg_iov = &data, .msg_iovlen = 1,
-		.msg_control = &control, .msg_controllen = sizeof(control),
+		.msg_control = &control, .msg_controllen = room,
 	};
 	struct cmsghdr *c;
 	int fd = -1;
 
 	*bytes = recvmsg(socket, &m, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-	c = *bytes > 0 ? CMSG_FIRSTHDR(&m) : NULL;
+	c = *bytes >= 0 ? CMSG_FIRSTHDR(&m) : NULL;
 	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
-	    c->cmsg_len == CMSG_LEN(sizeof(fd)))
+	    c->cmsg_len == room)
 		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+	/* A message without data ends the connection, one with more descriptors is refused. */
+	if (fd >= 0 && (!*bytes || m.msg_flags & MSG_CTRUNC)) {
+		close(fd);
+		fd = -1;
+	}
 	return fd;
 }
 
