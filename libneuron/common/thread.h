@@ -25,4 +25,24 @@ static inline int thread_start(pthread_t *thread, void *(*fn)(void *), void *arg
 	return -ret;
 }
 
+/* Threads that do the same, until there are @max; *nr run, also after an error. 0 or -errno. */
+static inline int threads_start(pthread_t *threads, unsigned int *nr, unsigned int max,
+				void *(*fn)(void *))
+{
+	int ret = 0;
+
+	while (!ret && *nr < max) {
+		ret = thread_start(&threads[*nr], fn, NULL);
+		if (!ret)
+			++*nr;
+	}
+	return ret;
+}
+
+static inline void threads_join(pthread_t *threads, unsigned int *nr)
+{
+	while (*nr)
+		pthread_join(threads[--*nr], NULL);
+}
+
 #endif

@@ -4,12 +4,12 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <syslog.h>
 
 #include "../common/lock.h"
 #include "../common/util.h"
 #include "call.h"
 #include "config.h"
-#include "log.h"
 
 /* What structures of a message may take, beside twice its length. */
 #define SLACK 65536u
@@ -132,7 +132,7 @@ static void answer(struct call *call, grpc_status_code code, const char *text)
 		ops[n++].data.recv_close_on_server.cancelled = &call->was_cancelled;
 	}
 	if (grpc_call_start_batch(call->grpc, ops, n, &call->sent, NULL) != GRPC_CALL_OK) {
-		log_line(LOG_ERR, "an answer could not be sent");
+		syslog(LOG_ERR, "an answer could not be sent");
 		unref(call);
 	}
 	grpc_slice_unref(details);
@@ -156,8 +156,8 @@ void call_fail(struct call *call, grpc_status_code code, const char *format, ...
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	log_line(LOG_INFO, "pid %d: refused with %d: %s", call->client ? call->client->pid : 0,
-		 (int)code, text);
+	syslog(LOG_INFO, "pid %d: refused with %d: %s", call->client ? call->client->pid : 0,
+	       (int)code, text);
 	answer(call, code, text);
 }
 

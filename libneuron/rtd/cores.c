@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <string.h>
+#include <syslog.h>
 
 #include "../common/util.h"
 #include "config.h"
 #include "cores.h"
-#include "log.h"
 
 #define MAX_CORES (NEURON_MAX_DEVICES * NEURON_MAX_CORES)
 
@@ -39,7 +39,7 @@ static int open_devices(void)
 		int ret = neuron_device_open(list[i].index, &devices[i]);
 
 		if (ret) {
-			log_line(LOG_ERR, "neuron%u: %s", list[i].index, strerror(-ret));
+			syslog(LOG_ERR, "neuron%u: %s", list[i].index, strerror(-ret));
 			return ret;
 		}
 		list[i].nr_cores = neuron_device_geometry(devices[i])->nr_cores;
@@ -51,8 +51,8 @@ static int open_devices(void)
 		}
 	}
 	if (!found || found < config.nr_devices) {
-		log_line(LOG_ERR, "%u of the devices that were named are not there",
-			 config.nr_devices ? config.nr_devices - found : 1);
+		syslog(LOG_ERR, "%u of the devices that were named are not there",
+		       config.nr_devices ? config.nr_devices - found : 1);
 		return -ENODEV;
 	}
 	return 0;
@@ -68,7 +68,7 @@ static int find_range(uint32_t *first, uint32_t *last, uint32_t *total)
 	for (size_t i = 0; i < nr_list; i++) {
 		if (devices[i]) {
 			if (started && *last + 1 != *total) {
-				log_line(LOG_ERR, "the devices are not next to each other");
+				syslog(LOG_ERR, "the devices are not next to each other");
 				return -EINVAL;
 			}
 			if (!started)
@@ -82,7 +82,7 @@ static int find_range(uint32_t *first, uint32_t *last, uint32_t *total)
 	if (!config.some_cores)
 		return 0;
 	if (config.last_core >= served) {
-		log_line(LOG_ERR, "there is no core %u", config.last_core);
+		syslog(LOG_ERR, "there is no core %u", config.last_core);
 		return -EINVAL;
 	}
 	*last = *first + config.last_core;
@@ -102,8 +102,8 @@ static int claim_range(uint32_t first, uint32_t last, uint32_t total)
 	int ret = neuron_claim_cores(list, nr_list, &opts, &claim);
 
 	if (ret)
-		log_line(LOG_ERR, "cores %u to %u: %s", first, last,
-			 ret == -EBUSY ? "another process has claimed them" : strerror(-ret));
+		syslog(LOG_ERR, "cores %u to %u: %s", first, last,
+		       ret == -EBUSY ? "another process has claimed them" : strerror(-ret));
 	return ret;
 }
 
@@ -120,8 +120,8 @@ static int open_cores(uint32_t first, uint32_t last)
 				continue;
 			ret = neuron_core_open(devices[i], nc, &opts, &cores[nr_cores]);
 			if (ret) {
-				log_line(LOG_ERR, "neuron%u, core %u: %s", list[i].index, nc,
-					 strerror(-ret));
+				syslog(LOG_ERR, "neuron%u, core %u: %s", list[i].index, nc,
+				       strerror(-ret));
 				return ret;
 			}
 			nr_cores++;
@@ -136,14 +136,14 @@ int cores_open(void)
 	int ret = neuron_device_list(&list, &nr_list);
 
 	if (ret || nr_list > NEURON_MAX_DEVICES) {
-		log_line(LOG_ERR, "devices: %s", strerror(ret ? -ret : E2BIG));
+		syslog(LOG_ERR, "devices: %s", strerror(ret ? -ret : E2BIG));
 		return ret ?: -E2BIG;
 	}
 	ret = open_devices() ?: find_range(&first, &last, &total) ?:
 	      claim_range(first, last, total) ?: open_cores(first, last);
 	if (ret)
 		return ret;
-	log_line(LOG_NOTICE, "serving %u cores, from core %u on", nr_cores, first);
+	syslog(LOG_NOTICE, "serving %u cores, from core %u on", nr_cores, first);
 	return 0;
 }
 

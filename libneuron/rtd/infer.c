@@ -9,7 +9,6 @@
 #include "../common/util.h"
 #include "../common/wait.h"
 #include "infer.h"
-#include "log.h"
 #include "request.h"
 
 /* Enough to read outputs of one model while those of another are read. */
@@ -26,7 +25,6 @@ static TAILQ_HEAD(posted_list, request) posted = TAILQ_HEAD_INITIALIZER(posted);
 static void forget_posted(struct request *r)
 {
 	TAILQ_REMOVE(&posted, r, posted);
-	r->client->nr_posted--;
 	request_free(r);
 }
 
@@ -51,8 +49,6 @@ static void finish(struct request *r)
 		return;
 	request_answer(r);
 	GUARD(&rtd_lock);
-	if (r->id)
-		r->client->nr_posted--;
 	request_free(r);
 }
 
@@ -190,8 +186,7 @@ static void *run(void *arg)
 		if (read(m->eventfd, &count, sizeof(count)) == sizeof(count))
 			look_after(m);
 		watch(EPOLL_CTL_MOD, m);
-		GUARD(&rtd_lock);
-		model_drop(m);
+		model_put(m);
 	}
 }
 
@@ -211,13 +206,7 @@ int infer_start(void)
 		return -errno;
 	if (epoll_ctl(epoll_fd, EPOLL_CTL_ADD, stop_fd, &e))
 		return -errno;
-	for (; nr_threads < NR_THREADS; nr_threads++) {
-		int ret = thread_start(&threads[nr_threads], run, NULL);
-
-		if (ret)
-			return ret;
-	}
-	return 0;
+	return threads_start(threads, &nr_threads, NR_THREADS, run);
 }
 
 /* ---- calls ------------------------------------------------------------------------------- */
@@ -395,7 +384,6 @@ void infer_wait(struct call *call)
 	} else if (!ret) {
 		request_answer(r);
 		GUARD(&rtd_lock);
-		r->client->nr_posted--;
 		request_free(r);
 	}
 }
@@ -470,8 +458,7 @@ void infer_forget(struct client *client)
 	while ((m = next_model(id))) {
 		id = m->id;
 		infer_refuse(m, client);
-		GUARD(&rtd_lock);
-		model_drop(m);
+		model_put(m);
 	}
 	GUARD(&rtd_lock);
 	for (r = TAILQ_FIRST(&posted); r; r = next) {
@@ -486,8 +473,7 @@ void infer_stop(void)
 {
 	/* Nobody reads it: every thread finds it. */
 	eventfd_write(stop_fd, 1);
-	while (nr_threads)
-		pthread_join(threads[--nr_threads], NULL);
+	threads_join(threads, &nr_threads);
 	close(epoll_fd);
 	close(timer_fd);
 	close(stop_fd);

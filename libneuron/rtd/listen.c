@@ -7,12 +7,12 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <syslog.h>
 
 #include "../common/env.h"
 #include "../common/util.h"
 #include "config.h"
 #include "listen.h"
-#include "log.h"
 
 #define BACKLOG 128
 #define FIRST_FD 3		/* of systemd */
@@ -70,13 +70,13 @@ static int open_unix(const char *suffix, int type, int *socket_fd)
 	}
 	if (ret || fd < 0) {
 		ret = ret ?: -errno;
-		log_line(LOG_ERR, "%s: %s", address.sun_path, strerror(-ret));
+		syslog(LOG_ERR, "%s: %s", address.sun_path, strerror(-ret));
 		if (fd >= 0)
 			close(fd);
 		return ret;
 	}
 	if (group && !geteuid() && chown(address.sun_path, (uid_t)-1, group->gr_gid))
-		log_line(LOG_WARNING, "%s: %s", address.sun_path, strerror(errno));
+		syslog(LOG_WARNING, "%s: %s", address.sun_path, strerror(errno));
 	*socket_fd = fd;
 	return 0;
 }
@@ -95,7 +95,7 @@ static int open_tcp(int *socket_fd)
 	*port++ = 0;
 	ret = getaddrinfo(*host ? host : "localhost", port, &hints, &info);
 	if (ret) {
-		log_line(LOG_ERR, "%s: %s", config.endpoint, gai_strerror(ret));
+		syslog(LOG_ERR, "%s: %s", config.endpoint, gai_strerror(ret));
 		return -EINVAL;
 	}
 	fd = socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -104,7 +104,7 @@ static int open_tcp(int *socket_fd)
 		ret = -errno;
 	freeaddrinfo(info);
 	if (ret) {
-		log_line(LOG_ERR, "%s: %s", config.endpoint, strerror(-ret));
+		syslog(LOG_ERR, "%s: %s", config.endpoint, strerror(-ret));
 		if (fd >= 0)
 			close(fd);
 		return ret;
@@ -135,7 +135,7 @@ static int take_sockets(struct listeners *l)
 			l->memory = fd;
 	}
 	if (l->calls < 0)
-		log_line(LOG_ERR, "there is no stream socket among those of systemd");
+		syslog(LOG_ERR, "there is no stream socket among those of systemd");
 	return l->calls < 0 ? -ENOTSOCK : 0;
 }
 
@@ -191,6 +191,6 @@ void listen_notify(const char *state)
 		address.sun_path[0] = 0;
 	if (sendto(fd, state, strlen(state), MSG_NOSIGNAL, (const void *)&address,
 		   (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path))) < 0)
-		log_line(LOG_WARNING, "systemd is not told \"%s\": %s", state, strerror(errno));
+		syslog(LOG_WARNING, "systemd is not told \"%s\": %s", state, strerror(errno));
 	close(fd);
 }

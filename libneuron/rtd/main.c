@@ -7,6 +7,7 @@
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <syslog.h>
 
 #include "../common/lock.h"
 #include "../common/util.h"
@@ -15,7 +16,6 @@
 #include "cores.h"
 #include "infer.h"
 #include "listen.h"
-#include "log.h"
 #include "server.h"
 #include "service.h"
 
@@ -155,7 +155,7 @@ static void accept_on(struct watch *listener, bool memory,
 			client_put(client);
 	}
 	if (ret) {
-		log_line(LOG_WARNING, "a connection is refused: %s", strerror(-ret));
+		syslog(LOG_WARNING, "a connection is refused: %s", strerror(-ret));
 		close(fd);
 	}
 }
@@ -362,17 +362,18 @@ int main(int argc, char **argv)
 	int ret;
 
 	config_read(argc, argv);
-	log_open((int)config.log_level, config.console);
+	setlogmask(LOG_UPTO((int)config.log_level));
+	openlog("neuron-rtd", LOG_PID | (config.console ? LOG_PERROR : 0), LOG_DAEMON);
 	ret = prepare(&listeners);
 	if (ret) {
-		log_line(LOG_ERR, "not started: %s", strerror(-ret));
+		syslog(LOG_ERR, "not started: %s", strerror(-ret));
 		listen_close(&listeners);
 		return 1;
 	}
-	log_line(LOG_NOTICE, "listening on %s", config.endpoint);
+	syslog(LOG_NOTICE, "listening on %s", config.endpoint);
 	listen_notify("READY=1");
 	run();
-	log_line(LOG_NOTICE, "ending");
+	syslog(LOG_NOTICE, "ending");
 	finish(&listeners);
 	return 0;
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <string.h>
 #include <sys/eventfd.h>
+#include <syslog.h>
 
 #include "../common/lock.h"
 #include "../common/util.h"
 #include "config.h"
 #include "cores.h"
-#include "log.h"
 #include "model.h"
 
 struct model_list models = TAILQ_HEAD_INITIALIZER(models);
@@ -56,7 +56,7 @@ static void group_free(struct group *g)
 	int ret = neuron_group_destroy(g->cores);
 
 	if (ret)
-		log_line(LOG_ERR, "a group keeps its cores: %s", strerror(-ret));
+		syslog(LOG_ERR, "a group keeps its cores: %s", strerror(-ret));
 	if (g->client)
 		g->client->nr_groups--;
 	TAILQ_REMOVE(&groups, g, link);
@@ -264,11 +264,16 @@ struct model *model_by_id(uint64_t id)
 	return m;
 }
 
+bool model_usable(const struct model *model, const struct client *client)
+{
+	return !model->closing && (model->client == client || model->shared);
+}
+
 int model_find(struct client *client, uint64_t id, bool manage, struct model **model)
 {
 	struct model *m = model_by_id(id);
 
-	if (!m || m->closing || (m->client != client && !m->shared))
+	if (!m || !model_usable(m, client))
 		return -ENOENT;
 	if (manage && m->client != client &&
 	    (client->uid == CLIENT_NOBODY || (client->uid && client->uid != m->uid)))
@@ -282,6 +287,12 @@ void model_drop(struct model *model)
 {
 	model->refs--;
 	pthread_cond_broadcast(&dropped);
+}
+
+void model_put(struct model *model)
+{
+	GUARD(&rtd_lock);
+	model_drop(model);
 }
 
 int model_start(struct model *model)
@@ -324,7 +335,7 @@ void model_unload(struct model *model)
 	if (model->client)
 		model->client->nr_models--;
 	pthread_mutex_unlock(&rtd_lock);
-	log_line(LOG_INFO, "model %lu is unloaded", model->id);
+	syslog(LOG_INFO, "model %lu is unloaded", model->id);
 	model_free(model);
 }
 

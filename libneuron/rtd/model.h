@@ -69,6 +69,8 @@ struct model_load {
 
 /* Loads; the model has a reference that belongs to the caller. 0 or -errno. */
 int model_load(struct client *client, const struct model_load *load, struct model **model);
+/* May the client use it? Under rtd_lock. */
+bool model_usable(const struct model *model, const struct client *client);
 /*
  * A model that the client may use, or with @manage start, stop and unload, with a reference;
  * under rtd_lock. 0, -ENOENT, -EPERM.
@@ -76,6 +78,8 @@ int model_load(struct client *client, const struct model_load *load, struct mode
 int model_find(struct client *client, uint64_t id, bool manage, struct model **model);
 /* By number only, for who watches it; under rtd_lock. */
 struct model *model_by_id(uint64_t id);
+void model_put(struct model *model);
+/* The same under rtd_lock. */
 void model_drop(struct model *model);
 
 int model_start(struct model *model);

@@ -143,6 +143,8 @@ void request_free(struct request *r)
 			free(p->data);
 	}
 	r->client->held -= r->held;
+	if (r->id)
+		r->client->nr_posted--;
 	model_drop(r->model);
 	client_drop(r->client);
 	free(r);

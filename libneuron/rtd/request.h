@@ -20,7 +20,7 @@ struct request {
 	struct call *call;		/* to be answered; NULL: nobody waits now */
 	struct slot *slot;
 	uint64_t cookie;		/* of the network */
-	uint64_t id;			/* of a posted one */
+	uint64_t id;			/* of a posted one, counted in client->nr_posted; or 0 */
 	uint64_t held;			/* of client->held, while no call has them */
 	bool done;
 	uint64_t until;			/* call waits until then, ns; 0: for ever */

@@ -14,7 +14,6 @@
 #include "../common/thread.h"
 #include "../common/util.h"
 #include "config.h"
-#include "log.h"
 #include "server.h"
 #include "service.h"
 
@@ -140,13 +139,7 @@ int server_start(void)
 		for (unsigned int n = 0; n < service_methods[i].at_a_time; n++)
 			expect(&service_methods[i]);
 	expect(NULL);
-	for (; nr_threads < NR_THREADS; nr_threads++) {
-		int ret = thread_start(&threads[nr_threads], serve, NULL);
-
-		if (ret)
-			return ret;
-	}
-	return 0;
+	return threads_start(threads, &nr_threads, NR_THREADS, serve);
 }
 
 static void on_stopped(struct call *call, bool ok)
@@ -171,8 +164,7 @@ void server_end(void)
 	while (sem_wait(&stopped))
 		;
 	grpc_completion_queue_shutdown(queue);
-	while (nr_threads)
-		pthread_join(threads[--nr_threads], NULL);
+	threads_join(threads, &nr_threads);
 	grpc_server_destroy(server);
 	grpc_completion_queue_destroy(queue);
 	grpc_server_credentials_release(credentials);

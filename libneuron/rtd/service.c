@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <string.h>
+#include <syslog.h>
 
 #include "../common/lock.h"
 #include "../common/thread.h"
@@ -7,7 +8,6 @@
 #include "config.h"
 #include "cores.h"
 #include "infer.h"
-#include "log.h"
 #include "service.h"
 
 /* ---- slow work ---------------------------------------------------------------------------- */
@@ -92,13 +92,7 @@ static void *work(void *arg)
 
 int service_start(void)
 {
-	for (; nr_threads < NR_THREADS; nr_threads++) {
-		int ret = thread_start(&threads[nr_threads], work, NULL);
-
-		if (ret)
-			return ret;
-	}
-	return 0;
+	return threads_start(threads, &nr_threads, NR_THREADS, work);
 }
 
 void service_stop(void)
@@ -107,16 +101,14 @@ void service_stop(void)
 	stopping = true;
 	pthread_cond_broadcast(&jobs_changed);
 	pthread_mutex_unlock(&jobs_lock);
-	while (nr_threads)
-		pthread_join(threads[--nr_threads], NULL);
+	threads_join(threads, &nr_threads);
 }
 
 void service_run(struct call *call)
 {
 	int ret;
 
-	if (log_wants(LOG_DEBUG))
-		log_line(LOG_DEBUG, "pid %d: %s", call->client->pid, call->method->path);
+	syslog(LOG_DEBUG, "pid %d: %s", call->client->pid, call->method->path);
 	if (!call_parse(call, call->method->request))
 		return;
 	if (!call->method->slow) {
@@ -130,7 +122,7 @@ void service_run(struct call *call)
 
 void service_end_client(struct client *client)
 {
-	log_line(LOG_INFO, "pid %d has ended", client->pid);
+	syslog(LOG_INFO, "pid %d has ended", client->pid);
 	client_end(client);
 	infer_forget(client);
 	if (add_job(NULL, client))
@@ -247,12 +239,6 @@ static bool ended_meanwhile(struct call *call, struct model *m)
 	return gone;
 }
 
-static void put_model(struct model *m)
-{
-	GUARD(&rtd_lock);
-	model_drop(m);
-}
-
 static void load(struct call *call)
 {
 	const Rtd__LoadRequest *request = (const Rtd__LoadRequest *)call->message;
@@ -280,7 +266,7 @@ static void load(struct call *call)
 	ret = model_load(call->client, &l, &m);
 	free(copy);
 	if (!ret && infer_add_model(m))
-		log_line(LOG_ERR, "model %lu cannot be watched", m->id);
+		syslog(LOG_ERR, "model %lu cannot be watched", m->id);
 	if (ret == -EBUSY && !l.group)
 		ret = -EAGAIN;
 	if (ret) {
@@ -288,13 +274,13 @@ static void load(struct call *call)
 				"there is no such group" : "");
 		return;
 	}
-	log_line(LOG_INFO, "pid %d: model %lu is loaded", call->client->pid, m->id);
+	syslog(LOG_INFO, "pid %d: model %lu is loaded", call->client->pid, m->id);
 	if (ended_meanwhile(call, m)) {
 		call_fail_errno(call, -ECANCELED, "");
 		return;
 	}
 	reply_load(call, m);
-	put_model(m);
+	model_put(m);
 }
 
 /* A model that the caller may start and stop, with a reference; NULL: the call has failed. */
@@ -322,7 +308,7 @@ static void unload(struct call *call)
 	if (!m)
 		return;
 	infer_refuse(m, NULL);
-	put_model(m);
+	model_put(m);
 	model_unload(m);
 	reply_empty(call, 0, "");
 }
@@ -335,7 +321,7 @@ static void start(struct call *call)
 	if (!m)
 		return;
 	ret = model_start(m);
-	put_model(m);
+	model_put(m);
 	reply_empty(call, ret, "");
 }
 
@@ -349,7 +335,7 @@ static void stop(struct call *call)
 	model_halt(m);
 	infer_refuse(m, NULL);
 	ret = model_stop(m);
-	put_model(m);
+	model_put(m);
 	reply_empty(call, ret, "");
 }
 
@@ -366,7 +352,7 @@ static void list_models(const struct client *client, Rtd__StatusResponse *respon
 	TAILQ_FOREACH(m, &models, link) {
 		Rtd__ModelStatus *s;
 
-		if (m->closing || (m->client != client && !m->shared) || response->n_models == max)
+		if (!model_usable(m, client) || response->n_models == max)
 			continue;
 		s = response->models[response->n_models++];
 		s->model = m->id;
