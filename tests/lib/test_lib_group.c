@@ -224,6 +224,7 @@ static void test_implicit(void **state)
 	net = load(net_neff(), NULL, 0);
 	assert_int_equal(neuron_pool_free(pool), 2);
 	assert_int_equal(neuron_net_mode(net), NEURON_NET_NORMAL);
+	assert_ptr_equal(neuron_net_core(net), cores[0]);
 	assert_int_equal(neuron_net_tensor_count(net), 2);
 	assert_int_equal(neuron_net_tensor_info(net, 0, &info), 0);
 	assert_string_equal(info.name, "x");

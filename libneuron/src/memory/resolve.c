@@ -280,7 +280,7 @@ static void resolve_freed(struct neuron_device *device, uint64_t address,
 	 * slewed with CLOCK_MONOTONIC, by 500 parts in a million.
 	 */
 	if (time && l.pid == getpid()) {
-		slack = 20000000 + (now_ns() - time) / 2000;
+		slack = 20000000 + (uint64_t)((int64_t)(now_ns() - time) / 2000);
 		since -= slack < since ? slack : since;
 	}
 	unloaded = name_variable(device, address, true, since, &l);
