@@ -78,7 +78,7 @@ check_shellcheck() {
 	{ files '*.sh' '*.bash' 'debian/*.postinst'; echo .ci/run; } | xargs shellcheck -S warning
 }
 
-# Its loops over lists are macros, which cppcheck does not look for in the system's headers.
+# Loops over lists are macros of sys/queue.h, which cppcheck does not look for in the system's headers.
 check_cppcheck() {
 	local queue
 

@@ -76,7 +76,7 @@ part_build() {
 	# debian/control follows the policy of Debian 12, whose lintian knows no later one.
 	point "lintian says nothing" tests/root.sh run "$builder" --bind "$work/debs:/build" \
 		bash -c 'said=$(lintian --allow-root --info --display-info --pedantic --suppress-tags out-of-date-standards-version \
-			--fail-on error /build/*.changes) && echo "$said" && [ -z "$said" ]'
+			--fail-on error /build/*.changes); status=$?; echo "$said"; [ "$status" = 0 ] && [ -z "$said" ]'
 	point "seven packages" [ "$(cd "$work/debs" && echo ./*[a-z0-9]_*.deb | tr ' ' '\n' |
 		grep -vc dbgsym)" = 7 ]
 	rm -f "$work"/debs/*dbgsym*
