@@ -341,7 +341,8 @@ fail() {
 # What the kernel complained about, by its first line of complaint. A data race is
 # ours if a module took part: the kernels that look for races have only ours.
 complaint() {
-	tr -d '\r' <"$logs/console.log" | awk '
+	awk '
+		{ gsub(/\r/, "") }
 		/BUG: KCSAN:/				{ race = $0; next }
 		race && /\+0x[0-9a-f]+\/0x[0-9a-f]+ \[[a-z]/ { print "kcsan: " race; exit }
 		race && /==========/				{ race = "" }
@@ -363,7 +364,7 @@ complaint() {
 		/WARNING: /				{ print "warn: " $0; exit }
 		/BUG:/					{ print "bug: " $0; exit }
 		/Out of memory:|oom-kill:/		{ print "guest-memory: " $0; exit }
-		/Kernel panic/				{ print "panic: " $0; exit }'
+		/Kernel panic/				{ print "panic: " $0; exit }' "$logs/console.log"
 }
 
 verdict=$(tr -d '\r' <"$logs/verdict.log")
