@@ -178,7 +178,8 @@ struct neuron_client *neuron_client_new(struct neuron_device *nd, struct pid *pi
 	return client;
 }
 
-static void neuron_client_release(struct kref *ref)
+/* The last reference is gone: from neuron_client_put() only. */
+void neuron_client_release(struct kref *ref)
 {
 	struct neuron_client *client = container_of(ref, struct neuron_client, ref);
 	struct neuron_device *nd = client->nd;
@@ -195,11 +196,6 @@ static void neuron_client_release(struct kref *ref)
 	kfree_rcu(client, rcu);
 	if (!kernel)
 		put_device(&nd->dev);
-}
-
-void neuron_client_put(struct neuron_client *client)
-{
-	kref_put(&client->ref, neuron_client_release);
 }
 
 /* Drop @n references, none of which is the last. */
@@ -246,17 +242,4 @@ again:
 	}
 	mutex_unlock(&nd->clients_lock);
 	return err == -ENOENT && neuron_teardowns_read() != seen ? 0 : err;
-}
-
-/**
- * neuron_file_allowed() - may the caller do everything with a descriptor?
- * @nf: the descriptor
- *
- * Only the process that opened it may.  What another process does through an inherited or
- * received descriptor would be charged to the opener.
- */
-bool neuron_file_allowed(const struct neuron_file *nf)
-{
-	return nf->client && nf->client->pid == task_tgid(current) &&
-	       !READ_ONCE(nf->client->dead);
 }

@@ -10,6 +10,7 @@
 #include <linux/mutex.h>
 #include <linux/rbtree.h>
 #include <linux/rcupdate.h>
+#include <linux/sched/signal.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
@@ -143,7 +144,7 @@ struct neuron_file {
 };
 
 struct neuron_client *neuron_client_new(struct neuron_device *nd, struct pid *pid);
-void neuron_client_put(struct neuron_client *client);
+void neuron_client_release(struct kref *ref);
 void neuron_client_put_some(struct neuron_client *client, u32 n);
 bool neuron_process_alive(struct pid *pid);
 bool neuron_client_same_user(const struct neuron_client *client);
@@ -151,8 +152,25 @@ bool neuron_process_attached(struct neuron_device *nd, const struct pid *pid);
 int neuron_clients_reap(struct neuron_device *nd, u32 seen);
 void neuron_client_reap_later(struct neuron_client *client);
 int neuron_clients_init(void);
-bool neuron_file_allowed(const struct neuron_file *nf);
 void neuron_clients_destroy(void);
+
+static inline void neuron_client_put(struct neuron_client *client)
+{
+	kref_put(&client->ref, neuron_client_release);
+}
+
+/**
+ * neuron_file_allowed() - may the caller do everything with a descriptor?
+ * @nf: the descriptor
+ *
+ * Only the process that opened it may.  What another process does through an inherited or
+ * received descriptor would be charged to the opener.
+ */
+static inline bool neuron_file_allowed(const struct neuron_file *nf)
+{
+	return nf->client && nf->client->pid == task_tgid(current) &&
+	       !READ_ONCE(nf->client->dead);
+}
 
 /* Teardowns that have ended, of all devices; may wrap. */
 extern atomic_t neuron_teardowns;

@@ -38,7 +38,8 @@ void neuron_owner_init(struct neuron_owner *owner, struct neuron_client *client)
 		neuron_owner_clear(&owner->use[i], now);
 }
 
-static void neuron_owner_free(struct kref *ref)
+/* The last reference is gone: from neuron_owner_put() only. */
+void neuron_owner_free(struct kref *ref)
 {
 	struct neuron_owner *owner = container_of(ref, struct neuron_owner, ref);
 	struct neuron_client *client = owner->client;
@@ -62,7 +63,7 @@ static struct neuron_owner *neuron_owner_find(struct neuron_client *client, u32 
 /**
  * neuron_owner_get() - the owner of a new chunk
  * @client: the process
- * @id: number of the owner, 0 = the process itself
+ * @id: number of the owner, not 0
  *
  * Context: any.
  * Return: for neuron_owner_put(); NULL: there is none.
@@ -71,8 +72,6 @@ struct neuron_owner *neuron_owner_get(struct neuron_client *client, u32 id)
 {
 	struct neuron_owner *owner;
 
-	if (!id)
-		return &client->owner;
 	xa_lock(&client->owners);
 	owner = neuron_owner_find(client, id);
 	/* One that was not released has a reference for its number. */
@@ -80,18 +79,6 @@ struct neuron_owner *neuron_owner_get(struct neuron_client *client, u32 id)
 		kref_get(&owner->ref);
 	xa_unlock(&client->owners);
 	return owner;
-}
-
-/**
- * neuron_owner_put() - a chunk of an owner is gone
- * @owner: from neuron_owner_get(), or NULL
- *
- * Context: any; a reference on its process is held.
- */
-void neuron_owner_put(struct neuron_owner *owner)
-{
-	if (owner && owner->id)
-		kref_put(&owner->ref, neuron_owner_free);
 }
 
 /* Without a product that is longer than 64 bits. */

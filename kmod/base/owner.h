@@ -60,7 +60,7 @@ struct neuron_owner {
 
 void neuron_owner_init(struct neuron_owner *owner, struct neuron_client *client);
 struct neuron_owner *neuron_owner_get(struct neuron_client *client, u32 id);
-void neuron_owner_put(struct neuron_owner *owner);
+void neuron_owner_free(struct kref *ref);
 void neuron_owners_release(struct neuron_client *client);
 void neuron_owners_show(struct seq_file *m, struct neuron_client *client, u32 nr_hbms);
 void neuron_owner_show(const struct neuron_owner *owner, u32 hbm, u64 now,
@@ -73,6 +73,18 @@ void neuron_owner_show(const struct neuron_owner *owner, u32 hbm, u64 now,
 #define neuron_for_each_owner(client, id, owner)						\
 	for ((id) = 0, (owner) = &(client)->owner; (owner);					\
 	     (owner) = xa_find_after(&(client)->owners, &(id), ULONG_MAX, XA_PRESENT))
+
+/**
+ * neuron_owner_put() - a chunk of an owner is gone
+ * @owner: from neuron_owner_get(), the process itself, or NULL
+ *
+ * Context: any; a reference on its process is held.
+ */
+static inline void neuron_owner_put(struct neuron_owner *owner)
+{
+	if (owner && owner->id)
+		kref_put(&owner->ref, neuron_owner_free);
+}
 
 /**
  * neuron_owner_clear() - start the figures again

@@ -272,7 +272,7 @@ static const struct neuron_ioctl_row *neuron_ioctl_find(u32 cmd)
 }
 
 /* Errors that report a shortage. */
-static bool neuron_ioctl_shortage(long err)
+static bool neuron_ioctl_shortage(int err)
 {
 	return err == -ENOMEM || err == -EBUSY || err == -EAGAIN;
 }
@@ -291,6 +291,23 @@ static int neuron_ioctl_run(struct neuron_call *call, const struct neuron_ioctl_
 	return err ?: row->fn(call);
 }
 
+/*
+ * A call ended with a shortage: is it worth another try, as a dead process gave something back?
+ * Except for PARTS, a call that failed changed nothing.
+ */
+static noinline bool neuron_ioctl_reap(const struct neuron_call *call,
+				       const struct neuron_ioctl_row *row, u32 seen, int *err)
+{
+	int reaped;
+
+	if (row->flags & PARTS && *err == -ENOMEM)
+		return false;
+	reaped = neuron_clients_reap(call->nd, seen);
+	if (reaped && reaped != -ENOENT)
+		*err = reaped;
+	return !reaped;
+}
+
 long neuron_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	const struct neuron_ioctl_row *row = neuron_ioctl_find(cmd);
@@ -304,7 +321,8 @@ long neuron_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		.uarg = (void __user *)arg,
 	};
 	u32 usize, size, seen;
-	long err;
+	bool again = false;
+	int err;
 
 	if (neuron_device_gone(call.nd))
 		return -ENODEV;
@@ -328,14 +346,11 @@ long neuron_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 			return -ENOMEM;
 	}
 	seen = neuron_teardowns_read();
-	err = neuron_ioctl_run(&call, row, usize);
-	/* Except for PARTS, a call that failed changed nothing and can be tried again. */
-	if (neuron_ioctl_shortage(err) && !(row->flags & PARTS && err == -ENOMEM)) {
-		int reaped = neuron_clients_reap(call.nd, seen);
-
-		if (reaped != -ENOENT)
-			err = reaped ?: neuron_ioctl_run(&call, row, usize);
-	}
+	do {
+		err = neuron_ioctl_run(&call, row, usize);
+		again = unlikely(neuron_ioctl_shortage(err)) && !again &&
+			neuron_ioctl_reap(&call, row, seen, &err);
+	} while (again);
 	if ((!err && row->flags & OUT) || (row->flags & OUT_ERR && neuron_ioctl_shortage(err))) {
 		if (copy_to_user(call.uarg, call.arg, min(size, usize))) {
 			if (!err && row->undo)

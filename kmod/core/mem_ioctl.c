@@ -19,43 +19,25 @@
 #define NEURON_V1_REGIONS	4	/* of each device memory, uapi/FACTS.md 4 */
 
 /*
- * Allocate a chunk, publish its handle and tell the caller: through @native if that is
- * given, else at @uhandle.
+ * Allocate a chunk with a handle and tell the caller: through @native if that is given, else at
+ * @uhandle.
  */
 static int neuron_mem_alloc(struct neuron_client *client, const struct neuron_chunk_request *req,
 			    u64 __user *uhandle, struct neuron_failure *why,
 			    struct neuron_native_mem_alloc *native)
 {
-	struct neuron_chunk *chunk;
-	u32 handle, core = req->core;
+	u32 handle;
 	u64 addr;
 	int err;
 
-	err = neuron_index_valid(&core, client->nd->geo->nr_cores) ?
-		      neuron_limit_core(client, core) :
-		      -EINVAL;
-	if (err) {
-		memset(why, 0, sizeof(*why));
-		return err;
-	}
-	err = neuron_chunk_alloc(client, req, &chunk, why);
+	err = neuron_chunk_alloc_handle(client, req, &handle, &addr, why);
 	if (err)
 		return err;
-	/* The process cannot know when a movable one moves. */
-	addr = req->movable ? 0 : chunk->addr;
-	/* From here on another thread may guess the handle and free the chunk. */
-	err = neuron_chunk_publish(chunk, &handle);
-	if (err) {
-		why->reason = NEURON_NATIVE_REASON_HOST;
-		neuron_chunk_put(chunk);
-		return err;
-	}
 	if (native) {
 		native->mem_handle = handle;
 		native->pa = addr;
 		native->mmap_offset = addr;
-	}
-	if (!native && put_user((u64)handle, uhandle)) {
+	} else if (put_user((u64)handle, uhandle)) {
 		neuron_chunk_unpublish(client, handle);
 		return -EFAULT;
 	}

@@ -112,7 +112,8 @@ static int neuron_chunk_make(struct neuron_client *client, const struct neuron_c
 	if (req->movable)
 		chunk->movable = 1 + ilog2(max_t(u64, req->align, PAGE_SIZE)) - PAGE_SHIFT;
 	if (!client->kernel) {
-		chunk->owner = neuron_owner_get(client, req->owner);
+		chunk->owner = req->owner ? neuron_owner_get(client, req->owner) :
+					    &client->owner;
 		if (!chunk->owner) {
 			kmem_cache_free(neuron_chunk_cache, chunk);
 			return -ENOENT;
@@ -139,6 +140,20 @@ static int neuron_chunk_make(struct neuron_client *client, const struct neuron_c
 	return 0;
 }
 
+/* A request ended with @err: is it worth another try, as a dead process gave memory back? */
+static noinline bool neuron_chunk_reap(struct neuron_client *client,
+				       const struct neuron_chunk_request *req, u32 seen, int *err)
+{
+	int reaped;
+
+	if (*err != -ENOMEM || client->kernel)
+		return false;
+	reaped = req->host ? neuron_devices_reap(seen) : neuron_clients_reap(client->nd, seen);
+	if (reaped && reaped != -ENOENT)
+		*err = reaped;
+	return !reaped;
+}
+
 /**
  * neuron_chunk_alloc() - allocate a chunk
  * @client: the process that is charged; a reference is taken
@@ -157,16 +172,16 @@ int neuron_chunk_alloc(struct neuron_client *client, const struct neuron_chunk_r
 		       struct neuron_chunk **out, struct neuron_failure *why)
 {
 	u32 seen = neuron_teardowns_read();
-	int err = neuron_chunk_make(client, req, out, why);
+	bool again = false;
+	int err;
 
-	if (err == -ENOMEM && !client->kernel) {
-		int reaped = req->host ? neuron_devices_reap(seen) :
-					 neuron_clients_reap(client->nd, seen);
-
-		if (reaped != -ENOENT)
-			err = reaped ?: neuron_chunk_make(client, req, out, why);
-	}
-	if (err && (req->host || why->reason == NEURON_NATIVE_REASON_HOST))
+	do {
+		err = neuron_chunk_make(client, req, out, why);
+		if (likely(!err))
+			return 0;
+		again = !again && neuron_chunk_reap(client, req, seen, &err);
+	} while (again);
+	if (req->host || why->reason == NEURON_NATIVE_REASON_HOST)
 		memset(why->used, 0, sizeof(why->used));
 	if (err == -ENOMEM && !client->kernel)
 		neuron_failure_record(client, req, why);
@@ -225,7 +240,7 @@ struct neuron_chunk_ring *neuron_chunk_find_ring(struct neuron_chunk *chunk)
 	return ring;
 }
 
-static void neuron_chunk_end_ring(struct neuron_chunk *chunk)
+static noinline void neuron_chunk_end_ring(struct neuron_chunk *chunk)
 {
 	struct neuron_chunk_ring *ring = chunk->ring;
 

@@ -12,7 +12,9 @@
 #include "../base/client.h"
 #include "../base/isolation.h"
 #include "handle.h"
+#include "failure.h"
 #include "hbm.h"
+#include "limit.h"
 
 /*
  * Most chunks that come and go are never looked for by their address.  So the newest
@@ -27,7 +29,7 @@ static bool neuron_handle_imported(const struct neuron_handle *h)
 }
 
 /* Under the lock of client->handles, like the functions that follow. */
-static void neuron_handle_index(struct neuron_client *client, struct neuron_handle *h)
+static noinline void neuron_handle_index(struct neuron_client *client, struct neuron_handle *h)
 {
 	struct rb_root *root = &client->by_addr[neuron_handle_imported(h)];
 	struct rb_node **link = &root->rb_node, *parent = NULL;
@@ -173,6 +175,51 @@ int neuron_chunk_publish(struct neuron_chunk *chunk, u32 *out)
 	return neuron_handle_add(chunk->client, &chunk->own, out);
 }
 
+static noinline int neuron_handle_failed(struct neuron_chunk *chunk, struct neuron_failure *why,
+					 int err)
+{
+	why->reason = NEURON_NATIVE_REASON_HOST;
+	neuron_chunk_put(chunk);
+	return err;
+}
+
+/**
+ * neuron_chunk_alloc_handle() - allocate a chunk for a process and give it a handle
+ * @client: the process
+ * @req: what to allocate; may be charged to any core that is free or the process's
+ * @handle: the handle
+ * @addr: its device address; 0: it is movable, and the process cannot know when it moves
+ * @why: filled in with an error
+ *
+ * Another thread of the process may guess the handle and free the chunk before this returns.
+ *
+ * Context: may sleep; none of the device's locks held.
+ * Return: 0; -EINVAL no such core; -EBUSY another process has the core; as
+ *	   neuron_chunk_alloc().
+ */
+int __flatten neuron_chunk_alloc_handle(struct neuron_client *client,
+					const struct neuron_chunk_request *req, u32 *handle,
+					u64 *addr, struct neuron_failure *why)
+{
+	struct neuron_chunk *chunk;
+	u32 core = req->core;
+	int err;
+
+	err = neuron_index_valid(&core, client->nd->geo->nr_cores) ?
+		      neuron_limit_core(client, core) :
+		      -EINVAL;
+	if (unlikely(err)) {
+		memset(why, 0, sizeof(*why));
+		return err;
+	}
+	err = neuron_chunk_alloc(client, req, &chunk, why);
+	if (err)
+		return err;
+	*addr = req->movable ? 0 : chunk->addr;
+	err = neuron_handle_add(client, &chunk->own, handle);
+	return unlikely(err) ? neuron_handle_failed(chunk, why, err) : 0;
+}
+
 static void neuron_handle_put(struct neuron_handle *h)
 {
 	struct neuron_chunk *chunk = h->chunk;
@@ -214,7 +261,7 @@ void neuron_chunk_revoke(struct neuron_chunk *chunk)
  * Context: may sleep.
  * Return: 0, -ENOENT.
  */
-int neuron_chunk_unpublish(struct neuron_client *client, u64 handle)
+int __flatten neuron_chunk_unpublish(struct neuron_client *client, u64 handle)
 {
 	struct neuron_handle *h;
 

@@ -5,8 +5,12 @@
 
 #include "chunk.h"
 
+struct neuron_failure;
 struct neuron_native_range;
 
+int neuron_chunk_alloc_handle(struct neuron_client *client,
+			      const struct neuron_chunk_request *req, u32 *handle, u64 *addr,
+			      struct neuron_failure *why);
 int neuron_chunk_publish(struct neuron_chunk *chunk, u32 *out);
 int neuron_chunk_import(struct neuron_client *client, struct neuron_chunk *chunk, u32 *out);
 void neuron_chunk_revoke(struct neuron_chunk *chunk);

@@ -40,7 +40,7 @@ int neuron_hbm_init(struct neuron_device *nd, u32 index)
 	return neuron_dmem_init(nd, hbm, geo->size - geo->reserved);
 }
 
-static int neuron_hbm_make(struct neuron_hbm *hbm)
+static noinline int neuron_hbm_make(struct neuron_hbm *hbm)
 {
 	const struct neuron_hbm_geometry *geo = &hbm->nd->geo->hbm[hbm->index];
 	struct neuron_recorder *recorder;
@@ -164,9 +164,10 @@ static void neuron_hbm_note(struct neuron_hbm *hbm, struct neuron_chunk *chunk,
 }
 
 /* A request was refused, with figures of that moment in @why.  Between lock and unlock. */
-static void neuron_hbm_note_refusal(struct neuron_hbm *hbm, const struct neuron_chunk *chunk,
-				    const struct neuron_buddy_request *req,
-				    const struct neuron_failure *why)
+static noinline void neuron_hbm_note_refusal(struct neuron_hbm *hbm,
+					     const struct neuron_chunk *chunk,
+					     const struct neuron_buddy_request *req,
+					     const struct neuron_failure *why)
 {
 	struct neuron_record *r;
 
@@ -204,8 +205,8 @@ void neuron_hbm_note_move(struct neuron_hbm *hbm, const struct neuron_chunk *chu
  *
  * Context: hbm->lock held.
  */
-void neuron_hbm_explain(struct neuron_hbm *hbm, u64 align, enum neuron_buddy_cause cause,
-			struct neuron_failure *why)
+noinline void neuron_hbm_explain(struct neuron_hbm *hbm, u64 align,
+				 enum neuron_buddy_cause cause, struct neuron_failure *why)
 {
 	static const enum neuron_native_reason reasons[] = {
 		[NEURON_BUDDY_CAUSE_NONE] = NEURON_NATIVE_REASON_NONE,
@@ -235,24 +236,11 @@ static bool neuron_hbm_refused(const struct neuron_buddy_request *req, int err)
 	       (req->flags & NEURON_BUDDY_EXACT && (err == -EBUSY || err == -EINVAL));
 }
 
-/**
- * neuron_hbm_take() - take memory and charge it
- * @hbm: the HBM
- * @chunk: core, category and client to charge
- * @req: the request
- * @block: filled in
- * @why: filled in when it is refused; NULL: a short-lived request, which limits do not
- *	count
- *
- * The contents of the memory do not change.
- *
- * Context: may sleep.
- * Return: 0; -ENOSPC no memory; -EBUSY, -EINVAL range not available; -EDQUOT a limit; -ENOMEM
- *	host memory.
- */
-int neuron_hbm_take(struct neuron_hbm *hbm, struct neuron_chunk *chunk,
-		    const struct neuron_buddy_request *req, struct neuron_buddy_block *block,
-		    struct neuron_failure *why)
+/* neuron_hbm_take(), for the path of an allocation. */
+static __always_inline int neuron_hbm_request(struct neuron_hbm *hbm, struct neuron_chunk *chunk,
+					      const struct neuron_buddy_request *req,
+					      struct neuron_buddy_block *block,
+					      struct neuron_failure *why)
 {
 	enum neuron_native_event_kind kind = req->flags & NEURON_BUDDY_EXACT ?
 					     NEURON_NATIVE_EVENT_GROW : NEURON_NATIVE_EVENT_ALLOC;
@@ -289,6 +277,28 @@ int neuron_hbm_take(struct neuron_hbm *hbm, struct neuron_chunk *chunk,
 		spin_unlock(&hbm->lock);
 	} while (err == -EAGAIN);
 	return err;
+}
+
+/**
+ * neuron_hbm_take() - take memory and charge it
+ * @hbm: the HBM
+ * @chunk: core, category and client to charge
+ * @req: the request
+ * @block: filled in
+ * @why: filled in when it is refused; NULL: a short-lived request, which limits do not
+ *	count
+ *
+ * The contents of the memory do not change.
+ *
+ * Context: may sleep.
+ * Return: 0; -ENOSPC no memory; -EBUSY, -EINVAL range not available; -EDQUOT a limit; -ENOMEM
+ *	host memory.
+ */
+int neuron_hbm_take(struct neuron_hbm *hbm, struct neuron_chunk *chunk,
+		    const struct neuron_buddy_request *req, struct neuron_buddy_block *block,
+		    struct neuron_failure *why)
+{
+	return neuron_hbm_request(hbm, chunk, req, block, why);
 }
 
 /**
@@ -379,8 +389,9 @@ int neuron_hbm_split(struct neuron_hbm *hbm, struct neuron_buddy_block *head, u6
  * Context: process.
  * Return: the error for the process.
  */
-int neuron_hbm_capped(struct neuron_hbm *hbm, struct neuron_chunk *chunk,
-		      const struct neuron_buddy_request *req, int err, struct neuron_failure *why)
+noinline int neuron_hbm_capped(struct neuron_hbm *hbm, struct neuron_chunk *chunk,
+			       const struct neuron_buddy_request *req, int err,
+			       struct neuron_failure *why)
 {
 	if (err != -EAGAIN) {
 		why->reason = NEURON_NATIVE_REASON_HOST;
@@ -410,6 +421,60 @@ static bool neuron_hbm_moved(struct neuron_hbm *hbm, u64 seen)
 		wait_event_killable(hbm->move_wait, neuron_hbm_moves(hbm) != seen ||
 				    !READ_ONCE(hbm->held));
 	return neuron_hbm_moves(hbm) != seen;
+}
+
+/*
+ * A request was refused that had begun when memory was being scrubbed, if @scrub, and after
+ * @moves moves.  What is missing may be memory that was taken for either.
+ */
+static noinline int neuron_hbm_take_late(struct neuron_hbm *hbm, struct neuron_chunk *chunk,
+					 const struct neuron_buddy_request *req,
+					 struct neuron_failure *why, bool scrub, u64 moves)
+{
+	int err = -ENOSPC;
+
+	if (scrub || READ_ONCE(hbm->scrub)) {
+		mutex_lock(&hbm->scrub_lock);
+		err = neuron_hbm_take(hbm, chunk, req, &chunk->block, why);
+		mutex_unlock(&hbm->scrub_lock);
+	}
+	if (err == -ENOSPC && !chunk->client->kernel && neuron_hbm_moved(hbm, moves))
+		err = neuron_hbm_take(hbm, chunk, req, &chunk->block, why);
+	return err;
+}
+
+/**
+ * neuron_hbm_free() - give the device memory of a chunk back
+ * @nd: device
+ * @chunk: as neuron_hbm_alloc() left it; nothing uses its memory any more
+ *
+ * Context: may sleep.
+ */
+void neuron_hbm_free(struct neuron_device *nd, struct neuron_chunk *chunk)
+{
+	struct neuron_hbm *hbm = &nd->hbm[chunk->hbm];
+	bool clear;
+
+	neuron_watch_free(hbm, chunk->block.addr, chunk->size);
+	/* Release it before anybody else can allocate it. */
+	clear = nd->ops->hbm_release(nd, hbm->index, chunk->block.addr, chunk->size);
+	neuron_hbm_give(hbm, chunk, &chunk->block, chunk->size, clear);
+	neuron_dmem_uncharge(chunk);
+	neuron_limit_uncharge(chunk, chunk->size);
+}
+
+/* Clear the memory of a new chunk, or give it back. */
+static noinline int neuron_hbm_clear(struct neuron_hbm *hbm, struct neuron_chunk *chunk,
+				     struct neuron_failure *why)
+{
+	struct neuron_device *nd = hbm->nd;
+	int err = nd->ops->hbm_clear(nd, hbm->index, chunk->block.addr, chunk->size);
+
+	if (err == -ENOMEM)
+		why->reason = NEURON_NATIVE_REASON_HOST;
+	if (err)
+		neuron_hbm_free(nd, chunk);
+	return err;
 }
 
 /**
@@ -454,51 +519,16 @@ int neuron_hbm_alloc(struct neuron_device *nd, struct neuron_chunk *chunk, u64 a
 		return neuron_hbm_capped(hbm, chunk, &req, err, why);
 	scrub = READ_ONCE(hbm->scrub);
 	moves = neuron_hbm_moves(hbm);
-	err = neuron_hbm_take(hbm, chunk, &req, &chunk->block, why);
-	if (err == -ENOSPC && (scrub || READ_ONCE(hbm->scrub))) {
-		/* The missing memory may be the piece that is being scrubbed. */
-		mutex_lock(&hbm->scrub_lock);
-		err = neuron_hbm_take(hbm, chunk, &req, &chunk->block, why);
-		mutex_unlock(&hbm->scrub_lock);
-	}
-	if (err == -ENOSPC && !chunk->client->kernel && neuron_hbm_moved(hbm, moves))
-		err = neuron_hbm_take(hbm, chunk, &req, &chunk->block, why);
+	err = neuron_hbm_request(hbm, chunk, &req, &chunk->block, why);
+	if (unlikely(err == -ENOSPC))
+		err = neuron_hbm_take_late(hbm, chunk, &req, why, scrub, moves);
 	if (err)
 		neuron_dmem_uncharge(chunk);
 	if (err)
 		return err == -ENOSPC || err == -EDQUOT ? -ENOMEM : err;
 
 	chunk->addr = hbm->base + chunk->block.addr;
-	if (!chunk->block.cleared) {
-		err = nd->ops->hbm_clear(nd, hbm->index, chunk->block.addr, chunk->size);
-		if (err) {
-			if (err == -ENOMEM)
-				why->reason = NEURON_NATIVE_REASON_HOST;
-			neuron_hbm_free(nd, chunk);
-			return err;
-		}
-	}
-	return 0;
-}
-
-/**
- * neuron_hbm_free() - give the device memory of a chunk back
- * @nd: device
- * @chunk: as neuron_hbm_alloc() left it; nothing uses its memory any more
- *
- * Context: may sleep.
- */
-void neuron_hbm_free(struct neuron_device *nd, struct neuron_chunk *chunk)
-{
-	struct neuron_hbm *hbm = &nd->hbm[chunk->hbm];
-	bool clear;
-
-	neuron_watch_free(hbm, chunk->block.addr, chunk->size);
-	/* Release it before anybody else can allocate it. */
-	clear = nd->ops->hbm_release(nd, hbm->index, chunk->block.addr, chunk->size);
-	neuron_hbm_give(hbm, chunk, &chunk->block, chunk->size, clear);
-	neuron_dmem_uncharge(chunk);
-	neuron_limit_uncharge(chunk, chunk->size);
+	return chunk->block.cleared ? 0 : neuron_hbm_clear(hbm, chunk, why);
 }
 
 /**

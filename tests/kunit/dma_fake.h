@@ -26,7 +26,7 @@
 #define neuron_core_acquire	fake_core_acquire
 #define neuron_core_check	fake_core_check
 #define neuron_core_hold	fake_core_hold
-#define neuron_client_put	fake_client_put
+#define neuron_client_release	fake_client_release
 #define neuron_eventfd_get	fake_eventfd_get
 #define neuron_queue_work	fake_queue_work
 #define neuron_chunk_use	fake_chunk_use
@@ -676,14 +676,9 @@ int fake_core_acquire(struct neuron_device *nd, u32 core, struct neuron_client *
 	return 0;
 }
 
-static void fake_client_release(struct kref *ref)
+void fake_client_release(struct kref *ref)
 {
 	OK(false);
-}
-
-void fake_client_put(struct neuron_client *client)
-{
-	kref_put(&client->ref, fake_client_release);
 }
 
 void fake_core_hold(struct neuron_core *core, struct neuron_held *held)

@@ -11,6 +11,8 @@
 #define neuron_chunk_range	handle_chunk_range
 #define neuron_chunks_free	handle_chunks_free
 #define neuron_hbm_note_move	handle_note_move
+#define neuron_chunk_alloc	handle_chunk_alloc
+#define neuron_limit_core	handle_limit_core
 
 #include "../../kmod/mem/handle.c"
 
@@ -25,7 +27,9 @@ static struct {
 	u32 puts, batches, largest, freed;
 	bool refuse;
 	struct neuron_device nd;
+	struct neuron_geometry geo;
 	u64 from;
+	int core_err, alloc_err;
 } state;
 
 bool neuron_chunk_admit(struct neuron_chunk *chunk, enum neuron_user as)
@@ -52,6 +56,18 @@ void neuron_chunk_unuse(struct neuron_chunk *chunk, enum neuron_user as)
 {
 	chunk->users[as - 1]--;
 	neuron_chunk_put(chunk);
+}
+
+int neuron_limit_core(const struct neuron_client *client, u32 core)
+{
+	return state.core_err;
+}
+
+int neuron_chunk_alloc(struct neuron_client *client, const struct neuron_chunk_request *req,
+		       struct neuron_chunk **out, struct neuron_failure *why)
+{
+	*out = &state.chunk[3];
+	return state.alloc_err;
 }
 
 int neuron_chunk_range(const struct neuron_chunk *chunk, u64 off, u64 len)
@@ -88,6 +104,7 @@ static int handle_init(struct kunit *test)
 	memset(&state, 0, sizeof(state));
 	client_init(&state.client);
 	state.client.nd = &state.nd;
+	state.nd.geo = &state.geo;
 	client_init(&state.other);
 	for (i = 0; i < NR; i++) {
 		struct neuron_chunk *chunk = &state.chunk[i];
@@ -150,6 +167,42 @@ static void handle_numbers(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, client->spare, 0u);
 	KUNIT_EXPECT_EQ(test, neuron_chunk_publish(&state.chunk[5], &number), 0);
 	KUNIT_EXPECT_EQ(test, number, 4u);
+}
+
+/* A refusal says why, and leaves nothing behind. */
+static void handle_alloc(struct kunit *test)
+{
+	struct neuron_chunk_request req = { .core = 1 };
+	struct neuron_client *client = &state.client;
+	struct neuron_failure why;
+	u32 number = 0;
+	u64 addr;
+
+	state.geo.nr_cores = 1;
+	memset(&why, 1, sizeof(why));
+	KUNIT_EXPECT_EQ(test, neuron_chunk_alloc_handle(client, &req, &number, &addr, &why),
+			-EINVAL);
+	KUNIT_EXPECT_EQ(test, why.reason, 0u);
+	req.core = 0;
+	state.core_err = -EBUSY;
+	KUNIT_EXPECT_EQ(test, neuron_chunk_alloc_handle(client, &req, &number, &addr, &why),
+			-EBUSY);
+	state.core_err = 0;
+	state.alloc_err = -ENOMEM;
+	KUNIT_EXPECT_EQ(test, neuron_chunk_alloc_handle(client, &req, &number, &addr, &why),
+			-ENOMEM);
+	KUNIT_EXPECT_EQ(test, number, 0u);
+	KUNIT_EXPECT_TRUE(test, xa_empty(&client->handles));
+
+	state.alloc_err = 0;
+	KUNIT_EXPECT_EQ(test, neuron_chunk_alloc_handle(client, &req, &number, &addr, &why), 0);
+	KUNIT_EXPECT_EQ(test, number, 1u);
+	KUNIT_EXPECT_EQ(test, addr, ADDR(3));
+	KUNIT_EXPECT_EQ(test, neuron_chunk_unpublish(client, number), 0);
+	kref_init(&state.chunk[3].ref);
+	req.movable = true;
+	KUNIT_EXPECT_EQ(test, neuron_chunk_alloc_handle(client, &req, &number, &addr, &why), 0);
+	KUNIT_EXPECT_EQ(test, addr, 0u);
 }
 
 /* The newest 256 handles only enter the tree at the next lookup. */
@@ -437,6 +490,7 @@ static void handle_replace(struct kunit *test)
 
 static struct kunit_case handle_cases[] = {
 	KUNIT_CASE(handle_numbers),
+	KUNIT_CASE(handle_alloc),
 	KUNIT_CASE(handle_lazy_index),
 	KUNIT_CASE(handle_find),
 	KUNIT_CASE(handle_next),
