@@ -15,6 +15,7 @@
 #   cover	coverage reports
 #   memcheck	make valgrind
 #   layers	make layers
+#   clang	the modules built with clang
 #   rtd		the daemon, and its test
 #   deb		make deb
 #   print	only print the packages of the groups that follow
@@ -51,6 +52,7 @@ for group; do
 	cover)	packages+=(lcov) ;;
 	memcheck)	packages+=(valgrind) ;;
 	rtd)	packages+=("${rtd[@]}" protobuf-compiler python3-grpcio python3-protobuf) ;;
+	clang)	packages+=(clang lld llvm) ;;
 	layers)	packages+=(python3 python3-networkx graphviz) ;;
 	*)	echo "deps.sh: unknown group $group" >&2
 		exit 2 ;;

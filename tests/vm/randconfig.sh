@@ -6,7 +6,7 @@
 # kernels are configured and prepared only, so nothing can be linked against them: what is
 # tried is that every file compiles, without a warning.
 #
-# usage: randconfig.sh [SEEDS [FIRST]]		(20, from seed 1)
+# usage: [LLVM=1] randconfig.sh [SEEDS [FIRST]]	(20, from seed 1; LLVM=1: by clang and lld)
 
 set -eu -o pipefail
 . "$(dirname "$0")/lib.sh"
@@ -71,22 +71,35 @@ build() {
 		echo "not ok - seed $seed: the modules do not build without a warning ($log)"
 		return 1
 	fi
+	if ! readelf -p .comment "$work/tree/kmod/neuron.ko" | grep "$compiler" >/dev/null; then
+		echo "not ok - seed $seed: the modules are not of $compiler"
+		return 1
+	fi
 	echo "ok - seed $seed"
 	sed -n 's/^CONFIG_\(.*\)=[ym]$/\1/p' "$work/kernel/.config" >>"$work/on"
 }
 
 "$ROOT/tests/deps.sh" vm
 source=$("$ROOT/tests/vm/kernels.sh" --source 6.12)
-work=$CACHE/build/randconfig
+compiler=GCC
+if [ -n "${LLVM:-}" ]; then
+	"$ROOT/tests/deps.sh" clang
+	compiler=clang
+	export LLVM
+fi
+work=$CACHE/build/randconfig${LLVM:+-clang}
 mkdir -p "$work/kernel" "$work/tree"
 failed=0
 : >"$work/on"
 for ((seed = first; seed < first + seeds; seed++)); do
 	build "$seed" || failed=$((failed + 1))
 done
-# How the lot fell, for the options that others select or forbid.
+# Others select some options, and forbid some.
 for option in "${options[@]}" "${preemption[@]}" DMA_SHARED_BUFFER TRACEPOINTS; do
-	echo "# $option: on in $(grep -cx "$option" "$work/on") of $((seeds - failed))"
+	case $(grep -cx "$option" "$work/on") in
+	0)		echo "# never on: $option" ;;
+	"$seeds")	echo "# never off: $option" ;;
+	esac
 done
 echo "# randconfig: $((seeds - failed)) passed, $failed failed"
 [ $failed = 0 ]
