@@ -208,14 +208,21 @@ static int model_enter(struct client *client, uint64_t group, struct model *m)
 		m->group->nr_models++;
 	}
 	client->nr_models++;
+	m->id = new_id();
 	return 0;
 }
 
-static void model_publish(struct client *client, struct model *m)
+void model_discard(struct client *client, struct model *m)
+{
+	model_free(m);
+	GUARD(&rtd_lock);
+	client->nr_models--;
+}
+
+void model_publish(struct client *client, struct model *m)
 {
 	GUARD(&rtd_lock);
 	m->refs = 2;
-	m->id = new_id();
 	m->client = client;
 	m->uid = client->uid;
 	m->running = !m->group;
@@ -242,12 +249,9 @@ int model_load(struct client *client, const struct model_load *load, struct mode
 	}
 	ret = load_net(m, load);
 	if (ret) {
-		model_free(m);
-		GUARD(&rtd_lock);
-		client->nr_models--;
+		model_discard(client, m);
 		return ret;
 	}
-	model_publish(client, m);
 	*model = m;
 	return 0;
 }

@@ -67,8 +67,13 @@ struct model_load {
 	struct neuron_error *error;	/* of -errno values of libneuron */
 };
 
-/* Loads; the model has a reference that belongs to the caller. 0 or -errno. */
+/*
+ * Loads; 0 or -errno. Nobody finds the model before it is published, which gives the caller a
+ * reference; until then it can be discarded.
+ */
 int model_load(struct client *client, const struct model_load *load, struct model **model);
+void model_publish(struct client *client, struct model *model);
+void model_discard(struct client *client, struct model *model);
 /* May the client use it? Under rtd_lock. */
 bool model_usable(const struct model *model, const struct client *client);
 /*

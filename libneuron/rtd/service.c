@@ -265,8 +265,13 @@ static void load(struct call *call)
 	}
 	ret = model_load(call->client, &l, &m);
 	free(copy);
-	if (!ret && infer_add_model(m))
-		syslog(LOG_ERR, "model %lu cannot be watched", m->id);
+	if (!ret) {
+		ret = infer_add_model(m);
+		if (ret)
+			model_discard(call->client, m);
+		else
+			model_publish(call->client, m);
+	}
 	if (ret == -EBUSY && !l.group)
 		ret = -EAGAIN;
 	if (ret) {

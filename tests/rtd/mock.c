@@ -6,8 +6,9 @@
  *        mock neff FILE	write a model: y is x, but for the first 256 bytes
  *        mock bench		inferences a second, with and without the daemon
  *
- * MOCK_RUN_US and MOCK_ALLOC_US are how long a run and an allocation take at least; SIGUSR1
- * lets the engines stop, and run again.
+ * MOCK_RUN_US and MOCK_ALLOC_US are how long a run and an allocation take at least; of the
+ * first MOCK_UNWATCHED models no events can be had. SIGUSR1 lets the engines stop, and run
+ * again.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,6 +21,7 @@
 #include <grpc/grpc.h>
 #include <grpc/grpc_security.h>
 #include <signal.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -37,7 +39,10 @@ int rtd_main(int argc, char **argv);
 int __real_neuron_sys_ioctl(int fd, unsigned long cmd, void *arg);
 int __wrap_neuron_sys_ioctl(int fd, unsigned long cmd, void *arg);
 
-static unsigned long run_us, alloc_us;
+int __real_epoll_ctl(int fd, int operation, int of, struct epoll_event *event);
+int __wrap_epoll_ctl(int fd, int operation, int of, struct epoll_event *event);
+
+static unsigned long run_us, alloc_us, unwatched;
 
 int __wrap_neuron_sys_ioctl(int fd, unsigned long cmd, void *arg)
 {
@@ -46,6 +51,17 @@ int __wrap_neuron_sys_ioctl(int fd, unsigned long cmd, void *arg)
 	if (alloc_us && cmd == NEURON_NATIVE_MEM_ALLOC)
 		usleep((useconds_t)alloc_us);
 	return __real_neuron_sys_ioctl(fd, cmd, arg);
+}
+
+/* Models are the only ones that the daemon watches for one event at a time. */
+int __wrap_epoll_ctl(int fd, int operation, int of, struct epoll_event *event)
+{
+	if (operation == EPOLL_CTL_ADD && event->events & EPOLLONESHOT && unwatched) {
+		unwatched--;
+		errno = ENOSPC;
+		return -1;
+	}
+	return __real_epoll_ctl(fd, operation, of, event);
 }
 
 static void on_usr1(int number)
@@ -309,6 +325,7 @@ int main(int argc, char **argv)
 
 	run_us = number_of("MOCK_RUN_US");
 	alloc_us = number_of("MOCK_ALLOC_US");
+	unwatched = number_of("MOCK_UNWATCHED");
 	signal(SIGUSR1, on_usr1);
 	if (argc == 3 && !strcmp(argv[1], "neff"))
 		return write_neff(argv[2]);

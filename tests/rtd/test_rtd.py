@@ -381,6 +381,15 @@ def test_dead_in_load():
         c.infer(c.load())
 
 
+def test_unwatched():
+    """a model whose events cannot be had is not loaded, and leaves nothing"""
+    with Daemon(MOCK_UNWATCHED='1') as d:
+        c = Client(d.path)
+        refused(C.INTERNAL, c.load)
+        check(c.free() == 4 and not c.Status().models)
+        c.infer(c.load())
+
+
 def test_clients():
     """64 clients at once, all get their results"""
     with Daemon() as d:
