@@ -42,7 +42,7 @@ cd "$ROOT" || exit 1
 steps=(abi lib tap property fuzz model tools rtd readme dkms deb
        build-6.1 build-6.12 build-7.3
        vm-debug vm-6.12 vm-uml rig bench vm-6.1 vm-7.3 vm-card-like vm-kunit uml-kunit vm-checked
-       demo shell card)
+       demo rtd-guest shell card)
 long_steps=(debian-12 debian-13 deb-12 deb-13 coverage-lib randconfig build-clang kcsan coverage-vm
 	    vm-debug-all vm-7.3-debug vm-7.3-rt vm-7.3-cloud
 	    vm-7.3-all vm-6.1-all card-all pairs fuzz-ioctl)
@@ -224,6 +224,13 @@ rtd_test() {
 	tests/deps.sh rtd && make -s -j"$JOBS" -C tests/rtd check
 }
 
+# The installed daemon on the software device, and its clients.
+rtd_guest() {
+	tests/deps.sh rtd && make -s -C tests/rtd guest &&
+	tests/vm/run.sh 6.12 --stack --log rtd-guest --test tests/vm/guest/00-load.sh \
+		--test "$CACHE/rtd/guest/neuron-rtd" --test tests/vm/guest/zz-unload.sh
+}
+
 # with_card COMMAND...: what cannot be tried is neither passed nor failed.
 with_card() {
 	if ! tests/card/qemu.sh >/dev/null; then
@@ -260,6 +267,7 @@ run_step() {
 			step neuron-monitor tests/tools/neuron-monitor.py
 			step install tests/tools/install.sh ;;
 	rtd)		step rtd rtd_test ;;
+	rtd-guest)	step rtd-guest rtd_guest ;;
 	readme)		step readme tests/readme.sh debian-12 build ;;
 	debian-*)	step "$1" tests/readme.sh "$1" ;;
 	dkms)		step dkms tests/dkms.sh ;;
@@ -369,7 +377,7 @@ needed=$(for name; do
 	fuzz-ioctl)			echo fuzz ;;
 	vm-*)				echo "${name#vm-}" ;;
 	tools|deb-12)			echo 6.1 6.12 ;;
-	abi|bench|dkms|demo|shell|card)	echo 6.12 ;;
+	abi|bench|dkms|demo|rtd-guest|shell|card) echo 6.12 ;;
 	esac
 done | tr " " "\n" | sort -u)
 for kernel in $needed; do
@@ -381,7 +389,7 @@ done
 has_guest() {
 	case $1 in
 	vm-uml|vm-checked|uml-*) return 1 ;;
-	vm-*|rig|bench|demo|shell|card|card-all|kcsan|coverage-vm|pairs|fuzz-ioctl|debian-*|deb-*) return 0 ;;
+	vm-*|rig|bench|demo|rtd-guest|shell|card|card-all|kcsan|coverage-vm|pairs|fuzz-ioctl|debian-*|deb-*) return 0 ;;
 	esac
 	return 1
 }

@@ -17,9 +17,6 @@
 
 #include <cmocka.h>
 
-#include <grpc/byte_buffer.h>
-#include <grpc/grpc.h>
-#include <grpc/grpc_security.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -29,7 +26,7 @@
 #include "common/env.h"
 #include "common/wait.h"
 #include "fake_driver.h"
-#include "neuron-rtd.pb-c.h"
+#include "remote.h"
 #include "test_neffs.h"
 
 #define BYTES 1024u
@@ -145,105 +142,34 @@ static uint64_t direct(unsigned int nr)
 	return rate(nr, start);
 }
 
-/* A call of a client that is one. */
-struct remote {
-	grpc_call *call;
-	grpc_metadata_array first, last;
-	grpc_byte_buffer *request, *response;
-	grpc_status_code status;
-	grpc_slice details;
-};
-
-static grpc_channel *channel;
-static grpc_completion_queue *queue;
-
-static void remote_start(struct remote *r, const char *path, const ProtobufCMessage *message)
-{
-	grpc_slice slice = grpc_slice_malloc(protobuf_c_message_get_packed_size(message));
-	const gpr_timespec never = gpr_inf_future(GPR_CLOCK_REALTIME);
-	grpc_op ops[6] = {
-		{ .op = GRPC_OP_SEND_INITIAL_METADATA },
-		{ .op = GRPC_OP_SEND_MESSAGE },
-		{ .op = GRPC_OP_SEND_CLOSE_FROM_CLIENT },
-		{ .op = GRPC_OP_RECV_INITIAL_METADATA },
-		{ .op = GRPC_OP_RECV_MESSAGE },
-		{ .op = GRPC_OP_RECV_STATUS_ON_CLIENT },
-	};
-
-	protobuf_c_message_pack(message, GRPC_SLICE_START_PTR(slice));
-	memset(r, 0, sizeof(*r));
-	grpc_metadata_array_init(&r->first);
-	grpc_metadata_array_init(&r->last);
-	r->request = grpc_raw_byte_buffer_create(&slice, 1);
-	grpc_slice_unref(slice);
-	ops[1].data.send_message.send_message = r->request;
-	ops[3].data.recv_initial_metadata.recv_initial_metadata = &r->first;
-	ops[4].data.recv_message.recv_message = &r->response;
-	ops[5].data.recv_status_on_client.trailing_metadata = &r->last;
-	ops[5].data.recv_status_on_client.status = &r->status;
-	ops[5].data.recv_status_on_client.status_details = &r->details;
-	r->call = grpc_channel_create_call(channel, NULL, GRPC_PROPAGATE_DEFAULTS, queue,
-					   grpc_slice_from_static_string(path), NULL, never, NULL);
-	assert_int_equal(grpc_call_start_batch(r->call, ops, 6, r, NULL), GRPC_CALL_OK);
-}
-
-static struct remote *remote_next(void)
-{
-	grpc_event e = grpc_completion_queue_next(queue, gpr_inf_future(GPR_CLOCK_REALTIME), NULL);
-	struct remote *r = e.tag;
-
-	assert_int_equal(r->status, GRPC_STATUS_OK);
-	assert_non_null(r->response);
-	return r;
-}
-
-static void remote_end(struct remote *r)
-{
-	grpc_metadata_array_destroy(&r->first);
-	grpc_metadata_array_destroy(&r->last);
-	grpc_byte_buffer_destroy(r->request);
-	grpc_byte_buffer_destroy(r->response);
-	grpc_slice_unref(r->details);
-	grpc_call_unref(r->call);
-}
-
 static uint64_t load_remote(void)
 {
 	Rtd__LoadRequest request = RTD__LOAD_REQUEST__INIT;
 	Rtd__LoadResponse *response;
 	struct neff_bytes neff = make_list_neff();
-	struct remote r;
 	uint64_t model;
 
 	request.neff.data = neff.data;
 	request.neff.len = neff.size;
 	request.depth = DEPTH;
-	remote_start(&r, "/rtd.Runtime/Load", &request.base);
-	remote_next();
-	response = rtd__load_response__unpack(
-		NULL, GRPC_SLICE_LENGTH(r.response->data.raw.slice_buffer.slices[0]),
-		GRPC_SLICE_START_PTR(r.response->data.raw.slice_buffer.slices[0]));
+	response = remote_call("/rtd.Runtime/Load", &request.base,
+			       &rtd__load_response__descriptor);
 	assert_non_null(response);
 	model = response->model;
 	rtd__load_response__free_unpacked(response, NULL);
-	remote_end(&r);
 	free(neff.data);
 	return model;
 }
 
 static uint64_t remote(unsigned int nr, const char *path)
 {
-	grpc_channel_credentials *credentials = grpc_insecure_credentials_create();
 	Rtd__InferRequest request = RTD__INFER_REQUEST__INIT;
 	Rtd__Tensor x = RTD__TENSOR__INIT, *inputs = &x;
 	uint8_t data[BYTES] = { 0 };
 	struct remote calls[DEPTH];
 	uint64_t start;
-	char target[128];
 
-	snprintf(target, sizeof(target), "unix:%s", path);
-	channel = grpc_channel_create(target, credentials, NULL);
-	queue = grpc_completion_queue_create_for_next(NULL);
+	remote_open(path);
 	x.name = (char *)"x";
 	x.data = (ProtobufCBinaryData){ sizeof(data), data };
 	request.inputs = &inputs;
@@ -253,14 +179,15 @@ static uint64_t remote(unsigned int nr, const char *path)
 	for (unsigned int i = 0; i < nr + DEPTH; i++) {
 		struct remote *r = i < DEPTH ? &calls[i] : remote_next();
 
-		if (i >= DEPTH)
+		if (i >= DEPTH) {
+			assert_int_equal(r->status, GRPC_STATUS_OK);
 			remote_end(r);
+		}
 		if (i < nr)
 			remote_start(r, "/rtd.Runtime/Infer", &request.base);
 	}
 	start = now_ns() - start;
 	grpc_channel_destroy(channel);
-	grpc_channel_credentials_release(credentials);
 	return rate(nr, start);
 }
 
@@ -305,7 +232,6 @@ static int bench(void)
 		pid = start_daemon(path);
 		if (!fork()) {
 			a = direct(nr);
-			grpc_init();
 			b = remote(nr, path);
 			printf("| %lu | %lu | %lu | %.2f |\n", run_us, a, b, (double)b / (double)a);
 			fflush(stdout);
