@@ -129,11 +129,11 @@ build_modules() {
 }
 
 # What depends on the version of the kernel more than other tests do.
-kernel_dependent='^(00-load|40-udev|card_like|configfs|crwl|death|dmabuf|dmem|driver|examples|fdinfo|grow|mmap|notify|process|regs|removal|zerocopy|zz-unload)\.'
+kernel_dependent='^(00-load|40-udev|card_like|configfs|crwl|death|dmabuf|dmabuf_sync|dmem|driver|examples|fdinfo|grow|mmap|notify|process|regs|removal|zerocopy|zz-unload)\.'
 
 # What happens on two processors at once, or cannot be had in User Mode Linux.  That one
 # has the other checks of the debug kernel, and runs all tests in a tenth of the time.
-concurrent='^(00-load|async|crwl|death|dmabuf|dmem|eventfd|fuzz_ioctl|grow|host_memory|memcg|mmap|move|notify|nrt_async|nrt_kill|nrt_life|pairs|process|removal|reset|scrub|stress|trace|zerocopy|zz-unload)\.'
+concurrent='^(00-load|async|crwl|death|dmabuf|dmabuf_sync|dmem|eventfd|fuzz_ioctl|grow|host_memory|memcg|mmap|move|notify|nrt_async|nrt_kill|nrt_life|pairs|process|removal|reset|scrub|stress|trace|zerocopy|zz-unload)\.'
 
 # What the driver does in another way for a card: the device of the guest is like one.
 card_like='^(00-load|async|dma_compute|driver|eventfd|mmap|notify|process|removal|scrub|zerocopy|zz-unload)\.'
@@ -290,7 +290,7 @@ run_step() {
 				--log card-faults --test tests/card/guest_faults.c \
 				--test tests/card/guest_metric.c
 			step card-suites on_card card-suites 6.12 trn2:64 death grow notify \
-				zerocopy eventfd nrt_dump async dmabuf driver mmap nrt_async \
+				zerocopy eventfd nrt_dump async dmabuf dmabuf_sync driver mmap nrt_async \
 				nrt_life profile refusals regs rings vendor_bugs caps charge \
 				datastore dma_compute events fdinfo neff_compute neuron_api \
 				owners statistics trace

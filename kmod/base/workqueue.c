@@ -8,7 +8,8 @@ static struct workqueue_struct *neuron_long_wq;
 
 int neuron_workqueue_init(void)
 {
-	neuron_long_wq = alloc_workqueue("neuron_copy", WQ_UNBOUND, 0);
+	/* Other devices may wait for a copy while they look for memory. */
+	neuron_long_wq = alloc_workqueue("neuron_copy", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	return neuron_long_wq ? 0 : -ENOMEM;
 }
 

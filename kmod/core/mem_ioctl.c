@@ -15,6 +15,7 @@
 #include "../mem/hbm.h"
 #include "../mem/host.h"
 #include "../mem/limit.h"
+#include "../mem/sync.h"
 
 #define NEURON_V1_REGIONS	4	/* of each device memory, uapi/FACTS.md 4 */
 
@@ -213,8 +214,8 @@ static int neuron_mem_copy(struct neuron_client *client, u64 src_handle, u64 dst
 	if (!err)
 		err = neuron_chunk_range(dst, dst_off, size);
 	if (!err)
-		err = neuron_dma_copy(client->nd, dst->host ? src->core : dst->core,
-				      dst->addr + dst_off, src->addr + src_off, size);
+		err = neuron_dma_copy_chunks(client->nd, dst->host ? src->core : dst->core, dst,
+					     dst_off, src, src_off, size);
 out:
 	neuron_chunk_unuse(src, NEURON_USER_READER);
 	neuron_chunk_unuse(dst, NEURON_USER_TRANSFER);
@@ -249,6 +250,9 @@ static int neuron_mem_buf_copy(struct neuron_client *client, u64 handle, void __
 	err = neuron_chunk_range(chunk, off, size);
 	if (!err && !access_ok(buf, size))
 		err = -EFAULT;
+	/* Page faults may come in between, which no fence may wait for: there is none. */
+	if (!err)
+		err = neuron_sync_wait(chunk, to_chunk);
 	if (!err)
 		err = chunk->host ? neuron_chunk_rw_user(chunk, off, buf, size, to_chunk) :
 				    neuron_dma_copy_user(client->nd, chunk->core, chunk, off, buf,
@@ -282,9 +286,10 @@ static int neuron_memset(struct neuron_client *client, u64 handle, u64 off, u8 v
 		return neuron_chunk_missing(client, handle);
 	err = neuron_chunk_range(chunk, off, size);
 	if (!err && chunk->host)
-		err = neuron_chunk_fill_host(chunk, off, value, size);
+		err = neuron_sync_wait(chunk, true) ?:
+		      neuron_chunk_fill_host(chunk, off, value, size);
 	else if (!err)
-		err = neuron_dma_fill(client->nd, chunk->core, chunk->addr + off, value, size);
+		err = neuron_dma_fill_chunk(client->nd, chunk->core, chunk, off, value, size);
 	neuron_chunk_unuse(chunk, NEURON_USER_TRANSFER);
 	return err;
 }

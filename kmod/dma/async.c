@@ -18,6 +18,7 @@
 #include "../base/workqueue.h"
 #include "../mem/chunk.h"
 #include "../mem/handle.h"
+#include "../mem/sync.h"
 #include "async.h"
 #include "copy.h"
 
@@ -39,6 +40,7 @@
  * @dst: used until it is done
  * @src_handle: what the caller named, to find the copy when it is freed
  * @dst_handle: same
+ * @fence: of exported memory, until it is done
  * @from: device address
  * @to: device address
  * @len: bytes
@@ -58,6 +60,7 @@ struct neuron_async {
 	struct neuron_chunk *dst;
 	u64 src_handle;
 	u64 dst_handle;
+	struct dma_fence *fence;
 	u64 from;
 	u64 to;
 	u64 len;
@@ -77,8 +80,10 @@ static void neuron_async_put(struct neuron_async *async)
 	kref_put(&async->ref, neuron_async_release);
 }
 
-static void neuron_async_unuse(struct neuron_async *async)
+/* It does not access its memory any more, or never will. */
+static void neuron_async_unuse(struct neuron_async *async, int err)
 {
+	neuron_sync_end(async->fence, err);
 	neuron_chunk_unuse(async->src, NEURON_USER_READER);
 	neuron_chunk_unuse(async->dst, NEURON_USER_TRANSFER);
 }
@@ -100,7 +105,7 @@ static void neuron_async_work(struct work_struct *work)
 	}
 	async->err = err;
 	/* Memory that the process has freed must be free when the waiter goes on. */
-	neuron_async_unuse(async);
+	neuron_async_unuse(async, err);
 
 	spin_lock(&async->lock);
 	async->finished = true;
@@ -206,7 +211,7 @@ static int neuron_async_start(struct neuron_client *client, struct neuron_async 
 	}
 	mutex_unlock(&client->async_lock);
 	if (err)
-		neuron_async_unuse(async);
+		neuron_async_unuse(async, err);
 	*token = next;
 	return err;
 }
@@ -220,6 +225,7 @@ static int neuron_mem_copy_async(struct neuron_client *client, u64 src, u64 dst,
 				 u64 src_off, u64 dst_off, u32 prev, u32 *token)
 {
 	struct neuron_async *async, *before;
+	struct dma_fence *fence;
 	int err = -ENOENT;
 
 	async = kzalloc(sizeof(*async), GFP_KERNEL_ACCOUNT);
@@ -249,9 +255,16 @@ static int neuron_mem_copy_async(struct neuron_client *client, u64 src, u64 dst,
 	async->len = size;
 	if (prev == NEURON_TOKEN_SYNC) {
 		*token = NEURON_TOKEN_SYNC;
-		err = neuron_dma_copy(client->nd, async->core, async->to, async->from, size);
+		err = neuron_dma_copy_chunks(client->nd, async->core, async->dst, dst_off,
+					     async->src, src_off, size);
 		goto put;
 	}
+	fence = neuron_dma_begin(client->nd, async->core, async->src, async->dst);
+	if (IS_ERR(fence)) {
+		err = PTR_ERR(fence);
+		goto put;
+	}
+	async->fence = fence;
 	err = neuron_async_start(client, async, prev, token, &before);
 	if (!err && before) {
 		err = neuron_async_wait(client, before);
@@ -265,7 +278,7 @@ static int neuron_mem_copy_async(struct neuron_client *client, u64 src, u64 dst,
 	return err;
 
 put:
-	neuron_async_unuse(async);
+	neuron_async_unuse(async, err);
 	neuron_async_put(async);
 	return err;
 }

@@ -6,6 +6,7 @@
  * waiter looks at the marker itself, and at nothing else: a register takes a microsecond.
  */
 #include <linux/delay.h>
+#include <linux/err.h>
 #include <linux/ktime.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>
@@ -19,6 +20,7 @@
 #include "../mem/chunk.h"
 #include "../mem/failure.h"
 #include "../mem/host.h"
+#include "../mem/sync.h"
 #include "copy.h"
 
 #define NEURON_DRAIN_MSEC	10000
@@ -425,6 +427,57 @@ int neuron_dma_copy(struct neuron_device *nd, u32 core, u64 dst, u64 src, u64 le
 	return err;
 }
 
+/**
+ * neuron_dma_begin() - a copy between chunks begins, which others may see
+ * @nd: device
+ * @core: whose ring it will use
+ * @src: where it reads; held by the caller, may be NULL
+ * @dst: where it writes; held by the caller
+ *
+ * Context: may sleep.
+ * Return: as neuron_sync_begin(), for neuron_sync_end(); also -EIO.
+ */
+struct dma_fence *neuron_dma_begin(struct neuron_device *nd, u32 core, struct neuron_chunk *src,
+				   struct neuron_chunk *dst)
+{
+	int err;
+
+	if (likely(!(src && READ_ONCE(src->resv)) && !READ_ONCE(dst->resv)))
+		return NULL;
+	/* There is memory for the ring before anybody waits for the copy. */
+	err = neuron_copy_begin(nd, core);
+	if (err)
+		return ERR_PTR(err);
+	neuron_copy_end(nd, core);
+	return neuron_sync_begin(src, dst);
+}
+
+/**
+ * neuron_dma_copy_chunks() - copy between chunks, in order with what other devices do with them
+ * @nd: device
+ * @core: whose ring to use
+ * @dst: held by the caller
+ * @dst_off: bytes from its start; the range was checked
+ * @src: held by the caller
+ * @src_off: bytes from its start; the range was checked
+ * @len: bytes, not 0
+ *
+ * Context: may sleep until the copy is done.
+ * Return: as neuron_dma_copy() and neuron_dma_begin().
+ */
+int neuron_dma_copy_chunks(struct neuron_device *nd, u32 core, struct neuron_chunk *dst,
+			   u64 dst_off, struct neuron_chunk *src, u64 src_off, u64 len)
+{
+	struct dma_fence *fence = neuron_dma_begin(nd, core, src, dst);
+	int err;
+
+	if (IS_ERR(fence))
+		return PTR_ERR(fence);
+	err = neuron_dma_copy(nd, core, dst->addr + dst_off, src->addr + src_off, len);
+	neuron_sync_end(fence, err);
+	return err;
+}
+
 /* Bytes of user pages that are pinned at a time, and the length from which pinning pays. */
 #define NEURON_LEND_BYTES	(2u << 20)
 #define NEURON_LEND_MIN		(128u << 10)
@@ -562,6 +615,40 @@ int neuron_dma_write(struct neuron_device *nd, u32 core, u64 dst, const void *bu
 	return err;
 }
 
+/* @chunk: to which @dst belongs, if other devices may have it; else NULL. */
+static int neuron_fill(struct neuron_device *nd, u32 core, struct neuron_chunk *chunk, u64 dst,
+		       u8 value, u64 len)
+{
+	u64 pattern = min_t(u64, len, NEURON_DESC_MAX_LEN);
+	struct dma_fence *fence = NULL;
+	struct neuron_chunk *bounce;
+	int err;
+
+	err = neuron_bounce_take(nd, core, &bounce);
+	if (err)
+		return err;
+	err = neuron_chunk_fill_host(bounce, 0, value, pattern);
+	if (!err && chunk) {
+		fence = neuron_dma_begin(nd, core, NULL, chunk);
+		err = PTR_ERR_OR_ZERO(fence);
+	}
+	while (len && !err) {
+		u64 n = min_t(u64, len, NEURON_COPY_BATCH);
+
+		err = neuron_copy_begin(nd, core);
+		if (err)
+			break;
+		err = neuron_copy_run(nd, core, dst, bounce->addr, n, pattern);
+		neuron_copy_end(nd, core);
+		dst += n;
+		len -= n;
+	}
+	if (!IS_ERR(fence))
+		neuron_sync_end(fence, err);
+	neuron_bounce_give(nd, core, bounce);
+	return err;
+}
+
 /**
  * neuron_dma_fill() - set bytes at a device address
  * @nd: device
@@ -575,27 +662,25 @@ int neuron_dma_write(struct neuron_device *nd, u32 core, u64 dst, const void *bu
  */
 int neuron_dma_fill(struct neuron_device *nd, u32 core, u64 dst, u8 value, u64 len)
 {
-	u64 pattern = min_t(u64, len, NEURON_DESC_MAX_LEN);
-	struct neuron_chunk *bounce;
-	int err;
+	return neuron_fill(nd, core, NULL, dst, value, len);
+}
 
-	err = neuron_bounce_take(nd, core, &bounce);
-	if (err)
-		return err;
-	err = neuron_chunk_fill_host(bounce, 0, value, pattern);
-	while (len && !err) {
-		u64 n = min_t(u64, len, NEURON_COPY_BATCH);
-
-		err = neuron_copy_begin(nd, core);
-		if (err)
-			break;
-		err = neuron_copy_run(nd, core, dst, bounce->addr, n, pattern);
-		neuron_copy_end(nd, core);
-		dst += n;
-		len -= n;
-	}
-	neuron_bounce_give(nd, core, bounce);
-	return err;
+/**
+ * neuron_dma_fill_chunk() - set bytes of a chunk, in order with what other devices do with it
+ * @nd: device
+ * @core: whose ring to use
+ * @dst: device memory; held by the caller
+ * @off: bytes from its start; the range was checked
+ * @value: byte
+ * @len: bytes, not 0
+ *
+ * Context: may sleep.
+ * Return: as neuron_dma_fill() and neuron_dma_begin().
+ */
+int neuron_dma_fill_chunk(struct neuron_device *nd, u32 core, struct neuron_chunk *dst, u64 off,
+			  u8 value, u64 len)
+{
+	return neuron_fill(nd, core, dst, dst->addr + off, value, len);
 }
 
 /**

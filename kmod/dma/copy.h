@@ -6,6 +6,7 @@
 #include <linux/mutex.h>
 #include <linux/wait.h>
 
+struct dma_fence;
 struct neuron_chunk;
 struct neuron_device;
 
@@ -39,6 +40,12 @@ struct neuron_copy {
 struct neuron_copy *neuron_copy_new(void);
 void neuron_copy_exit(struct neuron_device *nd, u32 core);
 int neuron_dma_copy(struct neuron_device *nd, u32 core, u64 dst, u64 src, u64 len);
+struct dma_fence *neuron_dma_begin(struct neuron_device *nd, u32 core, struct neuron_chunk *src,
+				   struct neuron_chunk *dst);
+int neuron_dma_copy_chunks(struct neuron_device *nd, u32 core, struct neuron_chunk *dst,
+			   u64 dst_off, struct neuron_chunk *src, u64 src_off, u64 len);
+int neuron_dma_fill_chunk(struct neuron_device *nd, u32 core, struct neuron_chunk *dst, u64 off,
+			  u8 value, u64 len);
 int neuron_dma_copy_user(struct neuron_device *nd, u32 core, struct neuron_chunk *chunk,
 			 u64 off, void __user *buf, u64 len, bool to_chunk);
 int neuron_dma_addr_user(struct neuron_device *nd, u32 core, u64 addr, void __user *buf, u64 len,

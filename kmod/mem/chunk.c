@@ -18,6 +18,7 @@
 #include "hbm.h"
 #include "host.h"
 #include "limit.h"
+#include "sync.h"
 
 static struct kmem_cache *neuron_chunk_cache;
 
@@ -63,6 +64,7 @@ static struct neuron_chunk *neuron_chunk_new(struct neuron_client *client, gfp_t
 	chunk->size = 0;
 	chunk->addr = 0;
 	chunk->owner = NULL;
+	chunk->resv = NULL;
 #ifdef NEURON_DMEM
 	chunk->dmem = NULL;
 	chunk->dmem_extra = 0;
@@ -272,6 +274,7 @@ static void neuron_chunk_release(struct kref *ref)
 	}
 	neuron_account(chunk, chunk->size, chunk->size, false);
 	neuron_owner_put(chunk->owner);
+	neuron_sync_free(chunk);
 free:
 	if (chunk->host)
 		call_rcu(&chunk->rcu, neuron_chunk_free_rcu);
@@ -312,8 +315,10 @@ void neuron_chunks_free(struct neuron_client *client, struct neuron_chunk **chun
 		}
 		neuron_hbm_free_batch(nd, chunks + i, j - i);
 		neuron_account(first, bytes, chunks[j - 1]->size, false);
-		for (; i < j; i++)
+		for (; i < j; i++) {
 			neuron_owner_put(chunks[i]->owner);
+			neuron_sync_free(chunks[i]);
+		}
 	}
 	kmem_cache_free_bulk(neuron_chunk_cache, n, (void **)chunks);
 	neuron_client_put_some(client, n);

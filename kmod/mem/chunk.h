@@ -11,6 +11,7 @@
 #include "../compat/compat.h"
 #include "buddy/buddy.h"
 
+struct dma_resv;
 struct dmem_cgroup_pool_state;
 struct neuron_client;
 struct neuron_device;
@@ -104,6 +105,7 @@ enum neuron_user {
  * @dma: on a device with a parent: how the DMA API maps them; under device.host_lock, NULL
  *	 once the device is gone
  * @ring: ring memory: what belongs to it; not set for other kinds
+ * @resv: fences, once it was exported (sync.c); set once
  */
 struct neuron_chunk {
 	struct kref ref;
@@ -137,6 +139,7 @@ struct neuron_chunk {
 		};
 	};
 	struct neuron_chunk_ring *ring;
+	struct dma_resv *resv;
 };
 
 /**

@@ -23,6 +23,7 @@
 #include "dmabuf.h"
 #include "handle.h"
 #include "map.h"
+#include "sync.h"
 #include "watch.h"
 
 #define NEURON_EXPORT_BATCH	256
@@ -389,6 +390,9 @@ static int neuron_export_new(struct neuron_chunk *chunk, u64 off, u64 size, bool
 	struct neuron_export *export;
 	int fd;
 
+	info.resv = neuron_sync_resv(chunk);
+	if (!info.resv)
+		return -ENOMEM;
 	export = kzalloc(sizeof(*export), GFP_KERNEL_ACCOUNT);
 	if (!export)
 		return -ENOMEM;

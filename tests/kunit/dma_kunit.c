@@ -6,6 +6,10 @@
  */
 #include "dma_fake.h"
 
+#include <linux/dma-resv.h>
+
+#include "../../kmod/mem/sync.h"
+
 #include "../../kmod/dma/ring.c"
 #include "../../kmod/dma/queue.c"
 #include "../../kmod/dma/copy.c"
@@ -1954,6 +1958,47 @@ static void dma_async_errors(struct kunit *test)
 	OK(!fake.client.async[0][0]);
 }
 
+static bool busy(u32 handle)
+{
+	return !dma_resv_test_signaled(fake.handle[handle].chunk.resv, DMA_RESV_USAGE_READ);
+}
+
+/* Exported memory is busy until the copy is done, whatever becomes of it. */
+static void dma_async_fences(struct kunit *test)
+{
+	struct neuron_chunk *src = &fake.handle[1].chunk, *dst = &fake.handle[2].chunk;
+	u32 token;
+
+	OK(neuron_sync_resv(src) && neuron_sync_resv(dst));
+	EQ(start(NONE, &token), 0);
+	OK(busy(1) && busy(2));
+	OK(dma_resv_test_signaled(src->resv, DMA_RESV_USAGE_WRITE));
+	OK(!dma_resv_test_signaled(dst->resv, DMA_RESV_USAGE_WRITE));
+	EQ(CALL(mem_copy_async_wait, client, 1, 2, 1), 0);
+	OK(!busy(1) && !busy(2));
+	EQ(start(0, &token), 0);
+	OK(!busy(1) && !busy(2));
+	/* One that is not started: of two, the first is still under way. */
+	EQ(start(NONE, &token), 0);
+	EQ(start(NONE, &token), -EBUSY);
+	OK(busy(2));
+	fake.mode = FAKE_ABORTS;
+	EQ(CALL(mem_copy_async_wait, client, 1, 2, 1), -EIO);
+	OK(!busy(1) && !busy(2));
+	fake.mode = FAKE_RUNS;
+	fake.nr_regs = 0;
+	EQ(neuron_dma_fill_chunk(&fake.nd, 0, dst, 0, 1, 64), 0);
+	OK(!busy(2));
+	/* Without a ring there is no fence. */
+	fake.kill_lock = true;
+	EQ(start(NONE, &token), -EINTR);
+	EQ(neuron_dma_fill_chunk(&fake.nd, 0, dst, 0, 1, 64), -EINTR);
+	fake.kill_lock = false;
+	OK(!busy(1) && !busy(2));
+	neuron_sync_free(src);
+	neuron_sync_free(dst);
+}
+
 /* Large copies are made in pieces, so that their process can end between two. */
 static void dma_async_long(struct kunit *test)
 {
@@ -2089,6 +2134,7 @@ static struct kunit_case dma_cases[] = {
 	KUNIT_CASE(dma_async_core),
 	KUNIT_CASE(dma_async_synchronous),
 	KUNIT_CASE(dma_async_errors),
+	KUNIT_CASE(dma_async_fences),
 	KUNIT_CASE(dma_async_long),
 	KUNIT_CASE(dma_async_undo),
 	KUNIT_CASE(dma_async_eventfds),

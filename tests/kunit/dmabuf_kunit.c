@@ -149,6 +149,7 @@ static struct dma_buf *dmabuf_export(const struct dma_buf_export_info *info)
 	state.bufs++;
 	state.buf.ops = info->ops;
 	state.buf.priv = info->priv;
+	state.buf.resv = info->resv;
 	state.buf.size = info->size;
 	state.buf.file = &state.file;
 	state.file.f_mode = info->flags == O_RDWR ? FMODE_READ | FMODE_WRITE : FMODE_READ;
@@ -322,6 +323,7 @@ static void dmabuf_finish(struct kunit *test)
 	u32 i;
 
 	expect_nothing(test);
+	neuron_sync_free(&state.chunk);
 	for (i = 0; i < PAGES; i++)
 		if (state.pages[i])
 			__free_page(state.pages[i]);

@@ -2,7 +2,9 @@
 /* Another device that uses memory of Neuron devices; see importer.h. */
 #include <linux/dma-buf.h>
 #include <linux/dma-direct.h>
+#include <linux/dma-fence.h>
 #include <linux/dma-mapping.h>
+#include <linux/dma-resv.h>
 #include <linux/fs.h>
 #include <linux/iosys-map.h>
 #include <linux/miscdevice.h>
@@ -25,9 +27,12 @@ struct importer {
 	struct neuron_p2p_va_info *peer;
 	bool from_callback;
 	u32 callbacks;
+	struct dma_fence *fence;
 };
 
 static struct platform_device *importer_pdev;
+/* The memory may keep a fence after its file is closed. */
+static DEFINE_SPINLOCK(importer_fence_lock);
 
 static int importer_map(struct importer *im, struct importer_map *result)
 {
@@ -197,12 +202,62 @@ static int importer_unregister(struct importer *im)
 	return peer ? neuron_p2p_unregister_va(peer) : -EINVAL;
 }
 
+static const char *importer_name(struct dma_fence *fence)
+{
+	return "importer";
+}
+
+static const struct dma_fence_ops importer_fence_ops = {
+	.get_driver_name = importer_name,
+	.get_timeline_name = importer_name,
+};
+
+static int importer_signal(struct importer *im)
+{
+	if (!im->fence)
+		return -EINVAL;
+	dma_fence_signal(im->fence);
+	dma_fence_put(im->fence);
+	im->fence = NULL;
+	return 0;
+}
+
+static int importer_fence(struct importer *im, const struct importer_fence *a)
+{
+	struct dma_buf *buf;
+	int err;
+
+	if (im->fence)
+		return -EBUSY;
+	buf = dma_buf_get(a->fd);
+	if (IS_ERR(buf))
+		return PTR_ERR(buf);
+	im->fence = kzalloc(sizeof(*im->fence), GFP_KERNEL);
+	if (!im->fence) {
+		dma_buf_put(buf);
+		return -ENOMEM;
+	}
+	dma_fence_init(im->fence, &importer_fence_ops, &importer_fence_lock,
+		       dma_fence_context_alloc(1), 1);
+	dma_resv_lock(buf->resv, NULL);
+	err = dma_resv_reserve_fences(buf->resv, 1);
+	if (!err)
+		dma_resv_add_fence(buf->resv, im->fence,
+				   a->write ? DMA_RESV_USAGE_WRITE : DMA_RESV_USAGE_READ);
+	dma_resv_unlock(buf->resv);
+	dma_buf_put(buf);
+	if (err)
+		importer_signal(im);
+	return err;
+}
+
 static long importer_locked_ioctl(struct importer *im, unsigned int cmd, void __user *uarg)
 {
 	union {
 		struct importer_map map;
 		struct importer_rw rw;
 		struct importer_peer peer;
+		struct importer_fence fence;
 		s32 fd;
 	} a = { };
 	int err;
@@ -245,6 +300,10 @@ static long importer_locked_ioctl(struct importer *im, unsigned int cmd, void __
 			return -EBUSY;
 		err = dma_buf_begin_cpu_access(im->buf, DMA_BIDIRECTIONAL);
 		return err ?: dma_buf_end_cpu_access(im->buf, DMA_BIDIRECTIONAL);
+	case IMPORTER_FENCE:
+		return importer_fence(im, &a.fence);
+	case IMPORTER_SIGNAL:
+		return importer_signal(im);
 	default:
 		return -ENOTTY;
 	}
@@ -280,6 +339,8 @@ static int importer_release(struct inode *inode, struct file *file)
 	struct importer *im = file->private_data;
 
 	importer_detach(im);
+	if (im->fence)
+		importer_signal(im);
 	if (im->peer)
 		importer_unregister(im);
 	kfree(im);

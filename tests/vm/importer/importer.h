@@ -60,6 +60,16 @@ struct importer_peer {
 	__u64 bytes;
 };
 
+/**
+ * struct importer_fence - this device begins to use memory, until IMPORTER_SIGNAL
+ * @fd: dma-buf
+ * @write: it writes, else it reads
+ */
+struct importer_fence {
+	__s32 fd;
+	__u32 write;
+};
+
 #define IMPORTER_ATTACH		_IOW('i', 1, __s32)	/* dma-buf */
 #define IMPORTER_DETACH		_IO('i', 2)
 #define IMPORTER_MAP		_IOR('i', 3, struct importer_map)
@@ -71,5 +81,7 @@ struct importer_peer {
 #define IMPORTER_UNREGISTER	_IO('i', 9)
 #define IMPORTER_CALLBACKS	_IOR('i', 10, __u32)	/* how often it was called */
 #define IMPORTER_SYNC		_IO('i', 11)		/* CPU access begins and ends */
+#define IMPORTER_FENCE		_IOW('i', 12, struct importer_fence)
+#define IMPORTER_SIGNAL		_IO('i', 13)
 
 #endif
