@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Devices, as a backend adds and removes them. */
+#include <linux/mm.h>
 #include <linux/slab.h>
 
 #include "../base/claim.h"

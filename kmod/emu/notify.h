@@ -13,7 +13,7 @@
 #define EMU_NQ_TRACE_DMA	4
 /* The model of a card, which is made of this, has its own. */
 #ifndef EMU_NQ
-#define EMU_NQ(type, engine)	((type) * NEURON_HW_NQ_ENGINES + (engine))
+#define EMU_NQ(kind, engine)	((kind) * NEURON_HW_NQ_ENGINES + (engine))
 #endif
 
 /**

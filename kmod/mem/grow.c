@@ -4,6 +4,7 @@
  * not touched; existing users (mappings, rings, transfers, exports) keep the length they
  * were made with.  So a chunk can get shorter only while it has no such user: README.md.
  */
+#include <linux/mm.h>
 #include <linux/overflow.h>
 #include <linux/uaccess.h>
 
