@@ -23,6 +23,7 @@
 #   make bench-nrt		what loading and running models costs, into RESULTS
 #   make bench-pools		what pools of memory cost, into RESULTS
 #   make bench-rtd		inferences through the daemon, beside libneuron alone
+#   make series		the kernel part as patches for the newest kernel, in build/series
 #   make valgrind		host tests of the library under memcheck
 #   make coverage		line coverage of the host tests
 #   make coverage-lib	line coverage of the library in its tests; fails below 90 %
@@ -109,6 +110,9 @@ mutate:
 	@tests/mutate.py $(if $(SECONDS),--seconds $(SECONDS)) $(if $(COUNT),--count $(COUNT)) \
 		$(if $(SEED),--seed $(SEED)) $(FILES)
 
+series:
+	@tests/series/make.sh
+
 kcsan:
 	@tests/run.sh kcsan
 
@@ -173,4 +177,4 @@ clean: modules_clean
 	$(MAKE) -C tests/lib clean
 
 .PHONY: all modules modules_install modules_clean kernel-headers lib libneuron-check install install-config uninstall dkms deb \
-	test test-all mutate kcsan fuzz-ioctl demo shell card check layers model bench bench-alloc bench-nrt bench-pools bench-rtd valgrind coverage coverage-lib coverage-vm clean
+	test test-all series mutate kcsan fuzz-ioctl demo shell card check layers model bench bench-alloc bench-nrt bench-pools bench-rtd valgrind coverage coverage-lib coverage-vm clean

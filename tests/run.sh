@@ -43,7 +43,7 @@ steps=(abi lib tap property fuzz model tools rtd readme dkms deb
        build-6.1 build-6.12 build-7.3
        vm-debug vm-6.12 vm-uml rig bench vm-6.1 vm-7.3 vm-card-like vm-kunit uml-kunit vm-checked
        demo rtd-guest shell card)
-long_steps=(debian-12 debian-13 deb-12 deb-13 coverage-lib randconfig build-clang kcsan coverage-vm
+long_steps=(debian-12 debian-13 deb-12 deb-13 coverage-lib randconfig build-clang series kcsan coverage-vm
 	    vm-debug-all vm-7.3-debug vm-7.3-rt vm-7.3-cloud
 	    vm-7.3-all vm-6.1-all card-all pairs fuzz-ioctl)
 
@@ -321,6 +321,7 @@ run_step() {
 				nrt_life process regs rings ;;
 	build-clang)	step build-clang env LLVM=1 tests/vm/randconfig.sh 2 ;;
 	randconfig)	step randconfig tests/vm/randconfig.sh ;;
+	series)		step series tests/series/check.sh ;;
 	build-*)	step "$1" build_modules "${1#build-}" ;;
 	uml-kunit)	step uml-kunit tests/uml/run.sh --log kunit-uml ;;
 	vm-kunit)	step vm-kunit kunit_vm debug ;;

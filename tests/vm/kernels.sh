@@ -296,6 +296,7 @@ if [ "${1:-}" = --hash ]; then
 fi
 if [ "${1:-}" = --source ]; then
 	# The unpacked source of a series, for its scripts.
+	[ "$2" != 7.3 ] || use_next_release
 	source=$(find "$CACHE/src" -maxdepth 1 -type d -name "linux-source-$2_*" 2>/dev/null | sort -V | tail -n 1)
 	[ -n "$source" ] && [ -e "$source/.unpacked" ] ||
 		with_lock "source-$2" unpack_source "$2"
