@@ -23,7 +23,7 @@ import networkx
 
 ROOT = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 NODE = re.compile(r'^node: { title: "([^"]*)" label: "([^"]*)"(.*)}$')
-EDGE = re.compile(r'^edge: { sourcename: "([^"]*)" targetname: "([^"]*)"')
+EDGE = re.compile(r'^edge: { sourcename: "([^"]*)" targetname: "([^"]*)"(?: label: "([^"]*)")?')
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
 # Folders that have an order, lowest first: each knows those before it.
@@ -40,22 +40,30 @@ ORDER = ["uapi/share", "uapi",
 
 
 def read(directory):
-    """Functions defined and called, by source: {source: (set, set)}."""
+    """Functions defined and called, by source: {source: (set, set)}.
+
+    An object can be made of several sources, which one includes: a function is of the one
+    where its label says that it is.
+    """
     found = {}
     for path in glob.glob(os.path.join(directory, "**", "*.ci"), recursive=True):
         source = source_of(path, directory)
         if not source:
             continue
-        defined, called = set(), set()
+        parts = {os.path.basename(s): s for s in included(source) if s.endswith(".c")}
+        found.setdefault(source, (set(), set()))
         with open(path, encoding="utf-8", errors="replace") as lines:
             for line in lines:
                 node, edge = NODE.match(line), EDGE.match(line)
+                place = re.search(r"([^/]*):\d+:\d+$", node[2] if node else
+                                  edge[3] or "" if edge else "")
+                place = parts.get(place[1], source) if place else source
+                defined, called = found.setdefault(place, (set(), set()))
                 # What is only declared is an ellipse.
                 if node and "ellipse" not in node[3]:
                     defined.add(node[1])
                 elif edge:
                     called.add(edge[2])
-        found[source] = (defined, called)
     return found
 
 
