@@ -15,6 +15,7 @@
 #   cover	coverage reports
 #   memcheck	make valgrind
 #   layers	make layers
+#   arm64	a guest of another architecture
 #   clang	the modules built with clang
 #   rtd		the daemon, and its test
 #   deb		make deb
@@ -52,6 +53,7 @@ for group; do
 	cover)	packages+=(lcov) ;;
 	memcheck)	packages+=(valgrind) ;;
 	rtd)	packages+=("${rtd[@]}" protobuf-compiler python3-grpcio python3-protobuf) ;;
+	arm64)	packages+=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-system-arm) ;;
 	clang)	packages+=(clang lld llvm) ;;
 	layers)	packages+=(python3 python3-networkx graphviz) ;;
 	*)	echo "deps.sh: unknown group $group" >&2

@@ -43,7 +43,7 @@ steps=(abi lib tap property fuzz model tools rtd readme dkms deb
        build-6.1 build-6.12 build-7.3
        vm-debug vm-6.12 vm-uml rig bench vm-6.1 vm-7.3 vm-card-like vm-kunit uml-kunit vm-checked
        demo rtd-guest shell card)
-long_steps=(debian-12 debian-13 deb-12 deb-13 coverage-lib randconfig build-clang series kcsan coverage-vm
+long_steps=(debian-12 debian-13 deb-12 deb-13 coverage-lib randconfig build-clang series arm64 kcsan coverage-vm
 	    vm-debug-all vm-7.3-debug vm-7.3-rt vm-7.3-cloud
 	    vm-7.3-all vm-6.1-all card-all pairs fuzz-ioctl)
 
@@ -169,6 +169,19 @@ kunit_vm() {
 	modules=$(tests/vm/modules.sh "$kernel") || return 1
 	tests/vm/run.sh "$kernel" --modules "$modules" --test tests/vm/kunit.sh \
 		--log "kunit-$kernel" --timeout 900 --test-timeout 600 "$@"
+}
+
+# What needs no library of that architecture.
+arm64_guest() {
+	local tests=() name
+
+	for name in async caps charge crwl datastore death dma_compute dmabuf dmabuf_sync driver \
+		    eventfd events fdinfo grow hbm_ranges ioctl_hostile mmap notify owners process \
+		    refusals regs vendor_table zerocopy; do
+		tests+=(--test "tests/vm/guest/$name.c")
+	done
+	tests/vm/run.sh arm64 --stack --log stack-arm64 --mem 2048 --timeout 3600 \
+		--test-timeout 900 --test tests/vm/load.sh "${tests[@]}"
 }
 
 # on_card LOG KERNEL CARD NAME...: tests of tests/vm/guest in a guest whose neuron0 is a card.
@@ -337,6 +350,8 @@ run_step() {
 			step "$1" stack "${kernel%-all}" --log "$1" ;;
 	vm-7.3-debug)	step vm-7.3-debug stack 7.3-debug --test-timeout 1800 --timeout 7200 ;;
 	vm-*)		step "$1" stack "${1#vm-}" ;;
+	arm64)		step arm64-kunit kunit_vm arm64 --timeout 3600 --test-timeout 3000
+			step arm64 arm64_guest ;;
 	kcsan)		step kcsan-rig tests/vm/selftest.sh race
 			step kcsan-kunit kunit_vm kcsan --timeout 3600 --test-timeout 3000
 			step kcsan stack kcsan --timeout 7200 --test-timeout 1800 ;;
@@ -369,6 +384,7 @@ needed=$(for name; do
 	rig)				echo debug uml ;;
 	vm-kunit|vm-debug|pairs)	echo debug ;;
 	kcsan)				echo kcsan ;;
+	arm64)				echo arm64 ;;
 	coverage-vm)			echo debug ;;
 	vm-card-like)			echo 6.12 ;;
 	vm-checked)			echo uml ;;
@@ -390,7 +406,7 @@ done
 has_guest() {
 	case $1 in
 	vm-uml|vm-checked|uml-*) return 1 ;;
-	vm-*|rig|bench|demo|rtd-guest|shell|card|card-all|kcsan|coverage-vm|pairs|fuzz-ioctl|debian-*|deb-*) return 0 ;;
+	vm-*|rig|bench|demo|rtd-guest|shell|card|card-all|arm64|kcsan|coverage-vm|pairs|fuzz-ioctl|debian-*|deb-*) return 0 ;;
 	esac
 	return 1
 }

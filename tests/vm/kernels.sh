@@ -12,10 +12,12 @@
 #   uml          6.12 source built as User Mode Linux with uml.config in the place of
 #                debug.config
 #   uml-bench    the same without checks.config
+#   arm64        6.12 source built for arm64, with arm64.config in the place of debug.config
 #   7.3-debug    7.3 source built as debug, with 7.3-debug.config on top
 #
 # usage: kernels.sh [--update] NAME...
 #        kernels.sh --source SERIES	(prints the directory of the source)
+#        kernels.sh --busybox ARCHITECTURE	(prints the file, of this release)
 #
 # Each kernel is one directory, named by version and by a hash of what it is made
 # from. It is made once; "--update" looks for newer packages. The link
@@ -42,6 +44,7 @@ fragments() {
 	case $1 in
 	uml)		list="uml common checks" ;;
 	uml-bench)	list="uml common" ;;
+	arm64)		list="common arm64 checks" ;;
 	debug)		list="common debug checks" ;;
 	*)		list="common debug checks $1" ;;
 	esac
@@ -67,6 +70,19 @@ need_lists() {
 apt_conf=()
 use_next_release() {
 	next_release "$CACHE/apt-$DEBIAN_NEXT" "$DEBIAN_NEXT-backports"
+}
+
+# The program of another architecture, which need not be one of this machine.
+unpack_busybox() {
+	local dir=$CACHE/archives/busybox-$1 deb
+
+	next_release "$CACHE/apt-$1" "$(. /etc/os-release && echo "$VERSION_CODENAME")"
+	apt_conf+=(-o "APT::Architecture=$1" -o "APT::Architectures=$1")
+	need_lists busybox-static
+	deb=$(fetch busybox-static)
+	mkdir -p "$dir"
+	dpkg -x "$deb" "$dir"
+	echo "$dir/bin/busybox"
 }
 
 version_of() {
@@ -231,9 +247,13 @@ make_built() {
 	local name=$1 series=$2 what=$3 source dir arch=x86_64
 	local fragment log version start=$SECONDS
 
-	if [ "$what" = uml ]; then
-		arch=um
-	fi
+	local target=bzImage
+
+	case $what in
+	uml)	arch=um ;;
+	arm64)	arch=arm64 target=Image
+		export CROSS_COMPILE=aarch64-linux-gnu- ;;
+	esac
 	with_lock "source-$series" unpack_source "$series"
 	version=${source##*_}
 	dir=$CACHE/kernels/$name-$version-$(recipe_hash "$name")
@@ -251,10 +271,10 @@ make_built() {
 			say "building User Mode Linux (three minutes on two cores)"
 			logged "$log" make -C "$source" O="$dir" ARCH=um -j"$JOBS"
 			ln -s linux "$dir/image" ;;
-		full)
+		full|arm64)
 			say "building the $name kernel (five minutes on two cores)"
-			logged "$log" make -C "$source" O="$dir" -j"$JOBS" bzImage modules
-			ln -s arch/x86/boot/bzImage "$dir/image" ;;
+			logged "$log" make -C "$source" O="$dir" ARCH=$arch -j"$JOBS" $target modules
+			ln -s "arch/${arch%_64}/boot/$target" "$dir/image" ;;
 		esac
 		[ -e "$dir/image" ] || die "no kernel image in $dir"
 		ln -s . "$dir/kdir"
@@ -263,6 +283,7 @@ make_built() {
 		{
 			echo "ARCH := $arch"
 			echo "export ARCH"
+			[ "$arch" != arm64 ] || echo "export CROSS_COMPILE := $CROSS_COMPILE"
 			cat "$dir/Makefile"
 		} >"$dir/Makefile.new"
 		mv "$dir/Makefile.new" "$dir/Makefile"
@@ -283,6 +304,8 @@ prepare() {
 	6.1|6.12)	make_stock "$1" ;;
 	debug|kcsan|fuzz) make_built "$1" 6.12 full ;;
 	uml|uml-bench)	make_built "$1" 6.12 uml ;;
+	arm64)		"$ROOT/tests/deps.sh" arm64
+			make_built arm64 6.12 arm64 ;;
 	7.3|7.3-rt|7.3-cloud) use_next_release; make_stock "$1" ;;
 	7.3-debug)	use_next_release; make_built 7.3-debug 7.3 full ;;
 	esac
@@ -303,17 +326,21 @@ if [ "${1:-}" = --source ]; then
 	echo "$source"
 	exit
 fi
+if [ "${1:-}" = --busybox ]; then
+	unpack_busybox "$2"
+	exit
+fi
 update=0
 if [ "${1:-}" = --update ]; then
 	update=1
 	shift
 	apt-get "${apt_opts[@]}" update >&2
 fi
-[ $# -gt 0 ] || die "usage: kernels.sh [--update] 6.1|6.12|7.3|7.3-rt|7.3-cloud|debug|kcsan|fuzz|uml|uml-bench|7.3-debug..."
+[ $# -gt 0 ] || die "usage: kernels.sh [--update] 6.1|6.12|7.3|7.3-rt|7.3-cloud|debug|kcsan|fuzz|uml|uml-bench|arm64|7.3-debug..."
 mkdir -p "$CACHE/kernels"
 for name; do
 	case $name in
-	6.1|6.12|7.3|7.3-rt|7.3-cloud|debug|kcsan|fuzz|uml|uml-bench|7.3-debug) ;;
+	6.1|6.12|7.3|7.3-rt|7.3-cloud|debug|kcsan|fuzz|uml|uml-bench|arm64|7.3-debug) ;;
 	*) die "unknown kernel $name" ;;
 	esac
 	link=$CACHE/kernels/$name-$(recipe_hash "$name")

@@ -30,6 +30,9 @@
 #   --shell DIR		no tests but a shell, with this directory as /shared; succeeds
 #			if the shell has ended by itself
 #
+# The guest arm64 has a static busybox of that architecture only. Tests in C are linked
+# statically, and --stack brings the modules without the library.
+#
 # Fails unless the guest's init has delivered a complete verdict, every test and
 # every check in it passed, and the kernel log holds no complaint. The last line
 # on standard output is "# KERNEL: N passed, N failed"; when something failed, a
@@ -89,7 +92,12 @@ root=$staging/root
 
 mkdir -p "$root"/{bin,dev,etc,proc,run,sys,tests,tmp,usr/bin,usr/sbin,var}
 ln -s bin "$root/sbin"
-cp "$(command -v busybox)" "$root/bin/busybox"
+busybox=$(command -v busybox) cc=(gcc)
+if [ "$kernel" = arm64 ]; then
+	busybox=$("$ROOT/tests/vm/kernels.sh" --busybox arm64)
+	cc=(aarch64-linux-gnu-gcc -static)
+fi
+cp "$busybox" "$root/bin/busybox"
 for applet in $(busybox --list); do
 	[ -e "$root/bin/$applet" ] || ln -s busybox "$root/bin/$applet"
 done
@@ -98,9 +106,9 @@ echo 'nobody:x:65534:65534:nobody:/:/bin/sh' >>"$root/etc/passwd"
 printf 'root:x:0:\nnogroup:x:65534:\n' >"$root/etc/group"
 
 mkdir -p "$CACHE/bin"
-init=$CACHE/bin/init-$(sha256sum <"$ROOT/tests/vm/init.c" | cut -c1-10)
+init=$CACHE/bin/init-${cc[0]}-$(sha256sum <"$ROOT/tests/vm/init.c" | cut -c1-10)
 if [ ! -e "$init" ]; then
-	gcc -O2 -Wall -Wextra -static -o "$init.$$" "$ROOT/tests/vm/init.c"
+	"${cc[@]}" -O2 -Wall -Wextra -static -o "$init.$$" "$ROOT/tests/vm/init.c"
 	mv "$init.$$" "$init"
 fi
 cp "$init" "$root/init"
@@ -125,15 +133,17 @@ add_file() {
 
 # kmod's modprobe, not busybox's: it is what people have. Busybox's shell would run
 # applets of its own before it looks for programs, so that the shell is dash.
-rm -f "$root"/bin/{modprobe,insmod,rmmod,lsmod,modinfo,depmod,sh,ash}
-for program in kmod dash; do
-	cp "$(command -v $program)" "$root/bin/$program"
-	add_libraries "$root/bin/$program"
-done
-for name in modprobe insmod rmmod lsmod modinfo; do
-	ln -s kmod "$root/bin/$name"
-done
-ln -s dash "$root/bin/sh"
+if [ "$kernel" != arm64 ]; then
+	rm -f "$root"/bin/{modprobe,insmod,rmmod,lsmod,modinfo,depmod,sh,ash}
+	for program in kmod dash; do
+		cp "$(command -v $program)" "$root/bin/$program"
+		add_libraries "$root/bin/$program"
+	done
+	for name in modprobe insmod rmmod lsmod modinfo; do
+		ln -s kmod "$root/bin/$name"
+	done
+	ln -s dash "$root/bin/sh"
+fi
 
 module_dir=$root/lib/modules/$release
 mkdir -p "$module_dir/updates"
@@ -168,6 +178,8 @@ if [ $stack = 1 ]; then
 	for m in "$built"/*.ko; do
 		modules+=("$m")
 	done
+fi
+if [ $stack = 1 ] && [ "$kernel" != arm64 ]; then
 	make -s -C "$ROOT" lib >"$logs/lib.log" 2>&1 &&
 	make -s -C "$ROOT" install DESTDIR="$root" PREFIX=/usr >>"$logs/lib.log" 2>&1 || {
 		tail -n 40 "$logs/lib.log" >&2
@@ -219,7 +231,7 @@ for file in "${tests[@]}"; do
 		libs=()
 		[ ! -e "$root/usr/lib/libneuron.so.0" ] || libs+=(-lneuron -ljansson)
 		[ ! -e "$root/usr/lib/libnrt.so.1" ] || libs+=(-lnrt)
-		gcc -O1 -g -std=gnu11 -Wall -Wextra -pthread -I"$ROOT/uapi" -I"$ROOT/uapi/share" \
+		"${cc[@]}" -O1 -g -std=gnu11 -Wall -Wextra -pthread -I"$ROOT/uapi" -I"$ROOT/uapi/share" \
 			-I"$ROOT/libneuron/include" -o "$target" "$file" \
 			-L"$root/usr/lib" -Wl,-rpath-link,"$root/usr/lib" \
 			-Wl,--as-needed "${libs[@]}" -lm
@@ -245,7 +257,7 @@ cmdline+=" sysctl.kernel.softlockup_panic=1 sysctl.kernel.hung_task_panic=1"
 cmdline+=" sysctl.kernel.panic_on_rcu_stall=1 kmemleak=on"
 # Memory that is freed while somebody still has it is a warning there.
 case $kernel in
-debug|uml) cmdline+=" neuron.check_users=1" ;;
+debug|uml|arm64) cmdline+=" neuron.check_users=1" ;;
 esac
 # The rest of the kernel has data races, too: complaint() tells whose they are.
 [ "$kernel" != kcsan ] || cmdline+=" panic_on_warn=0"
@@ -273,10 +285,18 @@ for i in "${!cards[@]}"; do
 done
 
 # Its serial ports: the kernel's log, the output, the verdict.
+serial=(-serial "file:$logs/console.log" -serial chardev:out -serial "file:$logs/verdict.log")
+if [ "$kernel" = arm64 ]; then
+	emulator=qemu-system-aarch64 machine=virt
+	cmdline=${cmdline/ttyS0,115200/ttyAMA0}
+	serial=(-serial "file:$logs/console.log" -chardev "null,id=none0" -chardev "null,id=none3"
+		-chardev "file,id=verdict,path=$logs/verdict.log"
+		-device "pci-serial-4x,chardev1=none0,chardev2=out,chardev3=verdict,chardev4=none3")
+fi
 qemu=("$emulator" -nodefaults -no-user-config -display none
       -machine "$machine" -accel "$accel" -cpu "$cpu" -smp 2 -m "$mem" -no-reboot
       -kernel "$image" -initrd "$staging/initrd"
-      -serial "file:$logs/console.log" -serial chardev:out -serial "file:$logs/verdict.log")
+      "${serial[@]}")
 if [ -n "$shell" ]; then
 	read -r rows columns < <(stty size 2>/dev/null || echo 24 80)
 	status=0
