@@ -532,14 +532,14 @@ static void *looks_up(void *arg)
 			.mem_handle = *r->handle, .pa = &pa, .mmap_offset = &off,
 		};
 		uint32_t word = 1;
-		int err = call(r->fd, NEURON_IOCTL_MEM_GET_INFO, &g);
+		int unknown = call(r->fd, NEURON_IOCTL_MEM_GET_INFO, &g), err;
 		void *p;
 
-		r->good += !err;
-		r->odd += err && err != ENOENT;
+		r->good += !unknown;
+		r->odd += unknown && unknown != ENOENT;
 		err = buf(r->fd, *r->handle, &word, 4, 0, 1);
 		r->odd += err && err != ENOENT;
-		if (err)
+		if (unknown || err)
 			continue;
 		p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, r->fd, off);
 		if (p != MAP_FAILED) {
