@@ -49,6 +49,7 @@ for group; do
 	check)	packages+=(mandoc sparse codespell cppcheck shellcheck python3 perl
 			   python3-ply python3-git) ;;
 	root)	packages+=(mmdebstrap debian-archive-keyring e2fsprogs) ;;
+	plot)	packages+=(python3-matplotlib) ;;
 	deb)	packages+=(build-essential debhelper dh-dkms fakeroot "${rtd[@]}") ;;
 	cover)	packages+=(lcov) ;;
 	memcheck)	packages+=(valgrind) ;;

@@ -232,52 +232,6 @@ def table(data, machine):
     return out
 
 
-def chart(title, series, xlabel, ylabel, logx=False, logy=False):
-    """An SVG with one line per series: {name: [(x, y), ...]}."""
-    import math
-    w, h, left, bottom, top, right = 720, 420, 70, 50, 40, 190
-    fx = math.log10 if logx else float
-    fy = (lambda v: math.log10(max(v, 1e-3))) if logy else float
-    points = [(fx(x), fy(y)) for s in series.values() for x, y in s]
-    if not points:
-        return None
-    x0, x1 = min(p[0] for p in points), max(p[0] for p in points)
-    y0, y1 = (min(p[1] for p in points) if logy else 0), max(p[1] for p in points)
-    x1, y1 = (x1 if x1 > x0 else x0 + 1), (y1 if y1 > y0 else y0 + 1)
-
-    def px(x):
-        return left + (fx(x) - x0) / (x1 - x0) * (w - left - right)
-
-    def py(y):
-        return h - bottom - (fy(y) - y0) / (y1 - y0) * (h - bottom - top)
-
-    o = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{w}" height="{h}" '
-         'font-family="sans-serif" font-size="12">',
-         f'<rect width="{w}" height="{h}" fill="white"/>',
-         f'<text x="{left}" y="22" font-size="15">{title}</text>',
-         f'<path d="M{left} {top}V{h - bottom}H{w - right}" fill="none" stroke="black"/>',
-         f'<text x="{(left + w - right) / 2}" y="{h - 12}" text-anchor="middle">{xlabel}</text>',
-         f'<text transform="translate(16 {h / 2}) rotate(-90)" text-anchor="middle">{ylabel}</text>']
-    ticks = [10 ** i for i in range(math.floor(y0), math.ceil(y1) + 1)] if logy else \
-        [y1 * i / 5 for i in range(6)]
-    for t in ticks:
-        if y0 - 1e-9 <= fy(t) <= y1 + 1e-9:
-            o.append(f'<path d="M{left} {py(t):.1f}H{w - right}" stroke="#ddd"/>'
-                     f'<text x="{left - 6}" y="{py(t) + 4:.1f}" text-anchor="end">{t:g}</text>')
-    ticks = [10 ** i for i in range(math.floor(x0), math.ceil(x1) + 1)] if logx else \
-        sorted({x for s in series.values() for x, _ in s})
-    for t in ticks:
-        if x0 - 1e-9 <= fx(t) <= x1 + 1e-9:
-            o.append(f'<text x="{px(t):.1f}" y="{h - bottom + 18}" text-anchor="middle">{t:g}</text>')
-    for i, (name, s) in enumerate(series.items()):
-        colour = COLOURS.get(name, "black")
-        path = " ".join(f"{px(x):.1f},{py(y):.1f}" for x, y in s)
-        o.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
-        o += [f'<circle cx="{px(x):.1f}" cy="{py(y):.1f}" r="3" fill="{colour}"/>' for x, y in s]
-        o.append(f'<text x="{w - right + 12}" y="{top + 18 * i + 10}" fill="{colour}">{name}</text>')
-    return "\n".join(o) + "\n</svg>\n"
-
-
 def goals(data, alone):
     """Goals of the design: (id, text, measured, held). Ratios need the peers."""
     def churn(peer, trace, occ):
@@ -418,21 +372,9 @@ def main():
                    "goals": [dict(zip(("goal", "text", "measured", "held"), g)) for g in judged],
                    "results": [dict(zip(("peer", "test", "trace", "occupancy"), k), **r)
                                for k, r in data.items()]}, f, indent=1)
-    series, times = {}, {}
-    for (peer, test, trace, occ), r in data.items():
-        if test == "churn" and trace == "ml-mix":
-            series.setdefault(peer, []).append((occ, r.get("refused_percent", 0)))
-        if test == "churn" and trace in ("ml-mix", "4k-16m", "4k-64k") and r.get("alloc"):
-            times.setdefault(peer, []).append((r["live"], r["alloc"]["mean"]))
-    for name, svg in (
-            ("refusals.svg", chart("Refused requests, ML mix", series, "occupancy, %",
-                                   "refused, %")),
-            ("latency.svg", chart("Mean time of an allocation",
-                                  {p: sorted(t) for p, t in times.items()},
-                                  "live allocations", "ns", True, True))):
-        if svg:
-            with open(os.path.join(where, name), "w") as f:
-                f.write(svg)
+    # Not needed to judge.
+    from plots import plots
+    plots(where, data, machine, TRACES, COLOURS, OURS)
     print(text)
     return 0
 

@@ -17,7 +17,7 @@ results=$1 seeds=${4:-3} quick=${5:-0} draw=${6:-1}
 tests=${2:-} peers=${3:-}
 tests=${tests// /,} peers=${peers// /,}
 
-"$root/tests/deps.sh" vm
+"$root/tests/deps.sh" vm plot
 kdir=$("$root/tests/vm/kdir.sh" uml-bench)
 image=$("$root/tests/vm/kdir.sh" uml-bench image)
 source=$("$root/tests/vm/kernels.sh" --source 6.12)
