@@ -68,14 +68,20 @@ build() {
 }
 
 part_build() {
-	local packages
+	local packages suppress
 	mapfile -t packages < <(tests/deps.sh print build deb)
 
 	builder=$(tests/root.sh make "$release" "${packages[@]}" lintian)
 	point "packages build" build debs ""
-	# debian/control follows the policy of Debian 12, whose lintian knows no later one.
+	# debian/control follows the policy of Debian 12, whose lintian knows no later one. It
+	# wants a script of init for each service, which nobody does any more: the sandbox that
+	# these need is that of systemd. Later lintians do not know that tag, and refuse it.
+	suppress=out-of-date-standards-version
+	[ "$release" != debian-12 ] ||
+		suppress+=,package-supports-alternative-init-but-no-init.d-script
 	point "lintian says nothing" tests/root.sh run "$builder" --bind "$work/debs:/build" \
-		bash -c 'said=$(lintian --allow-root --info --display-info --pedantic --suppress-tags out-of-date-standards-version \
+		--env SUPPRESS="$suppress" \
+		bash -c 'said=$(lintian --allow-root --info --display-info --pedantic --suppress-tags "$SUPPRESS" \
 			--fail-on error /build/*.changes); status=$?; echo "$said"; [ "$status" = 0 ] && [ -z "$said" ]'
 	point "seven packages" [ "$(cd "$work/debs" && echo ./*[a-z0-9]_*.deb | tr ' ' '\n' |
 		grep -vc dbgsym)" = 7 ]
