@@ -16,4 +16,9 @@ check "of 4 HBMs" '[ "$(grep -c "\"total\": 25769803776" /tmp/mem.json)" = 4 ]'
 check "and 8 cores" '[ "$(grep -c "\"core\": " /tmp/mem.json)" = 8 ]'
 check "a device that is not there" '! neuron-mem 63 2>/tmp/err && grep -q "/dev/neuron63: No such file" /tmp/err'
 check "nonsense" '! neuron-mem x 2>/dev/null'
+for address in "" x 12x 0x 0x1ffffffffffffffff; do
+	check "no address: \"$address\"" 'neuron-mem resolve "$address" 2>/tmp/err; [ $? = 2 ] && grep -q " is no address" /tmp/err'
+done
+check "an address is missing" 'neuron-mem resolve 2>/tmp/err; [ $? = 2 ] && grep -q "the address is missing" /tmp/err'
+check "a device too much" 'neuron-mem resolve 1 0 0 2>/dev/null; [ $? = 2 ]'
 exit $bad
