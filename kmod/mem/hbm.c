@@ -236,11 +236,24 @@ static bool neuron_hbm_refused(const struct neuron_buddy_request *req, int err)
 	       (req->flags & NEURON_BUDDY_EXACT && (err == -EBUSY || err == -EINVAL));
 }
 
-/* neuron_hbm_take(), for the path of an allocation. */
-static __always_inline int neuron_hbm_request(struct neuron_hbm *hbm, struct neuron_chunk *chunk,
-					      const struct neuron_buddy_request *req,
-					      struct neuron_buddy_block *block,
-					      struct neuron_failure *why)
+/**
+ * neuron_hbm_take() - take memory and charge it
+ * @hbm: the HBM
+ * @chunk: core, category and client to charge
+ * @req: the request
+ * @block: filled in
+ * @why: filled in when it is refused; NULL: a short-lived request, which limits do not
+ *	count
+ *
+ * The contents of the memory do not change.
+ *
+ * Context: may sleep.
+ * Return: 0; -ENOSPC no memory; -EBUSY, -EINVAL range not available; -EDQUOT a limit; -ENOMEM
+ *	host memory.
+ */
+int neuron_hbm_take(struct neuron_hbm *hbm, struct neuron_chunk *chunk,
+		    const struct neuron_buddy_request *req, struct neuron_buddy_block *block,
+		    struct neuron_failure *why)
 {
 	enum neuron_native_event_kind kind = req->flags & NEURON_BUDDY_EXACT ?
 					     NEURON_NATIVE_EVENT_GROW : NEURON_NATIVE_EVENT_ALLOC;
@@ -277,28 +290,6 @@ static __always_inline int neuron_hbm_request(struct neuron_hbm *hbm, struct neu
 		spin_unlock(&hbm->lock);
 	} while (err == -EAGAIN);
 	return err;
-}
-
-/**
- * neuron_hbm_take() - take memory and charge it
- * @hbm: the HBM
- * @chunk: core, category and client to charge
- * @req: the request
- * @block: filled in
- * @why: filled in when it is refused; NULL: a short-lived request, which limits do not
- *	count
- *
- * The contents of the memory do not change.
- *
- * Context: may sleep.
- * Return: 0; -ENOSPC no memory; -EBUSY, -EINVAL range not available; -EDQUOT a limit; -ENOMEM
- *	host memory.
- */
-int neuron_hbm_take(struct neuron_hbm *hbm, struct neuron_chunk *chunk,
-		    const struct neuron_buddy_request *req, struct neuron_buddy_block *block,
-		    struct neuron_failure *why)
-{
-	return neuron_hbm_request(hbm, chunk, req, block, why);
 }
 
 /**
@@ -519,7 +510,7 @@ int neuron_hbm_alloc(struct neuron_device *nd, struct neuron_chunk *chunk, u64 a
 		return neuron_hbm_capped(hbm, chunk, &req, err, why);
 	scrub = READ_ONCE(hbm->scrub);
 	moves = neuron_hbm_moves(hbm);
-	err = neuron_hbm_request(hbm, chunk, &req, &chunk->block, why);
+	err = neuron_hbm_take(hbm, chunk, &req, &chunk->block, why);
 	if (unlikely(err == -ENOSPC))
 		err = neuron_hbm_take_late(hbm, chunk, &req, why, scrub, moves);
 	if (err)
