@@ -172,6 +172,20 @@ static inline bool neuron_file_allowed(const struct neuron_file *nf)
 	       !READ_ONCE(nf->client->dead);
 }
 
+/**
+ * neuron_reaped() - is a request that was refused worth another try?
+ * @reaped: what neuron_clients_reap() or neuron_devices_reap() returned
+ * @err: of the request; what ended the wait, if that was not a process that gave something back
+ *
+ * Context: any.
+ */
+static inline bool neuron_reaped(int reaped, int *err)
+{
+	if (reaped && reaped != -ENOENT)
+		*err = reaped;
+	return !reaped;
+}
+
 /* Teardowns that have ended, of all devices; may wrap. */
 extern atomic_t neuron_teardowns;
 

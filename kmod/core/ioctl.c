@@ -298,14 +298,9 @@ static int neuron_ioctl_run(struct neuron_call *call, const struct neuron_ioctl_
 static noinline bool neuron_ioctl_reap(const struct neuron_call *call,
 				       const struct neuron_ioctl_row *row, u32 seen, int *err)
 {
-	int reaped;
-
 	if (row->flags & PARTS && *err == -ENOMEM)
 		return false;
-	reaped = neuron_clients_reap(call->nd, seen);
-	if (reaped && reaped != -ENOENT)
-		*err = reaped;
-	return !reaped;
+	return neuron_reaped(neuron_clients_reap(call->nd, seen), err);
 }
 
 long neuron_ioctl(struct file *file, unsigned int cmd, unsigned long arg)

@@ -146,14 +146,10 @@ static int neuron_chunk_make(struct neuron_client *client, const struct neuron_c
 static noinline bool neuron_chunk_reap(struct neuron_client *client,
 				       const struct neuron_chunk_request *req, u32 seen, int *err)
 {
-	int reaped;
-
 	if (*err != -ENOMEM || client->kernel)
 		return false;
-	reaped = req->host ? neuron_devices_reap(seen) : neuron_clients_reap(client->nd, seen);
-	if (reaped && reaped != -ENOENT)
-		*err = reaped;
-	return !reaped;
+	return neuron_reaped(req->host ? neuron_devices_reap(seen) :
+					 neuron_clients_reap(client->nd, seen), err);
 }
 
 /**

@@ -258,12 +258,8 @@ int neuron_do_native_mem_grow(struct neuron_call *call)
 	err = shrink ? neuron_chunk_shrink(call->client, chunk, a->bytes) :
 		       neuron_chunk_grow(call->client, chunk, a->bytes, &why);
 	/* The memory that follows may be that of a process that is being torn down. */
-	if (err == -ENOMEM && !shrink) {
-		int reaped = neuron_clients_reap(call->nd, seen);
-
-		if (reaped != -ENOENT)
-			err = reaped ?: neuron_chunk_grow(call->client, chunk, a->bytes, &why);
-	}
+	if (err == -ENOMEM && !shrink && neuron_reaped(neuron_clients_reap(call->nd, seen), &err))
+		err = neuron_chunk_grow(call->client, chunk, a->bytes, &why);
 	if (!err)
 		a->bytes = READ_ONCE(chunk->size);
 	neuron_chunk_put(chunk);
