@@ -142,12 +142,12 @@ int neuron_sync_wait(struct neuron_chunk *chunk, bool write)
 	return left > 0 ? 0 : left ?: -ETIMEDOUT;
 }
 
-/* @b may be NULL, or @a.  On success all are locked. */
+/* @b may be NULL.  On success both are locked. */
 static int neuron_sync_lock(struct dma_resv *a, struct dma_resv *b, struct ww_acquire_ctx *ctx)
 {
 	int err = dma_resv_lock_interruptible(a, ctx);
 
-	if (err || !b || b == a)
+	if (err || !b)
 		return err;
 	while ((err = dma_resv_lock_interruptible(b, ctx)) == -EDEADLK) {
 		dma_resv_unlock(a);
@@ -177,7 +177,10 @@ static struct dma_fence *neuron_sync_before(struct dma_resv *resv, bool write)
 	return fence;
 }
 
-/* Add a fence, unless there is one of others to wait for first: @before, with a reference. */
+/*
+ * Add a fence, unless there is one of others to wait for first: @before, with a reference.
+ * One of the objects may be NULL.
+ */
 static int neuron_sync_add(struct dma_resv *from, struct dma_resv *to, struct dma_fence *fence,
 			   struct dma_fence **before)
 {
@@ -191,18 +194,18 @@ static int neuron_sync_add(struct dma_resv *from, struct dma_resv *to, struct dm
 	*before = neuron_sync_before(from, false) ?: neuron_sync_before(to, true);
 	if (*before)
 		goto unlock;
-	if (from && from != to)
+	if (from)
 		err = dma_resv_reserve_fences(from, 1);
 	if (!err && to)
 		err = dma_resv_reserve_fences(to, 1);
 	if (err)
 		goto unlock;
-	if (from && from != to)
+	if (from)
 		dma_resv_add_fence(from, fence, DMA_RESV_USAGE_READ);
 	if (to)
 		dma_resv_add_fence(to, fence, DMA_RESV_USAGE_WRITE);
 unlock:
-	if (from && from != to)
+	if (from)
 		dma_resv_unlock(from);
 	if (to)
 		dma_resv_unlock(to);
@@ -232,6 +235,9 @@ struct dma_fence *neuron_sync_begin(struct neuron_chunk *src, struct neuron_chun
 
 	if (likely(!from && !to))
 		return NULL;
+	/* Who writes waits for all that a reader waits for. */
+	if (from == to)
+		from = NULL;
 	fence = neuron_fence_new();
 	if (!fence)
 		return ERR_PTR(-ENOMEM);
