@@ -43,7 +43,8 @@ def draw(path, title, panels, xlabel, ylabel, scales, style):
     below = 0.25 * -(-len(lines) // 3) / figure.get_figheight()
     figure.get_layout_engine().set(rect=(0, below, 1, 1 - below))
     figure.legend(lines.values(), lines.keys(), loc="lower center", ncols=3, frameon=False)
-    figure.savefig(path, metadata={"Date": None})
+    # Without what the library adds of itself: its version and the addresses of its schemes.
+    figure.savefig(path, metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
     pyplot.close(figure)
 
 
