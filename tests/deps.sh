@@ -12,6 +12,8 @@
 #   model	training the example model
 #   check	static checks
 #   root	a Debian in a directory
+#   plot	plots of the benchmark
+#   series	make series
 #   cover	coverage reports
 #   memcheck	make valgrind
 #   layers	make layers
@@ -50,6 +52,7 @@ for group; do
 			   python3-ply python3-git) ;;
 	root)	packages+=(mmdebstrap debian-archive-keyring e2fsprogs) ;;
 	plot)	packages+=(python3-matplotlib) ;;
+	series)	packages+=(git python3) ;;
 	deb)	packages+=(build-essential debhelper dh-dkms fakeroot "${rtd[@]}") ;;
 	cover)	packages+=(lcov) ;;
 	memcheck)	packages+=(valgrind) ;;

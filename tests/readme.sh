@@ -65,13 +65,13 @@ places() {
 	fresh	tests/uml/run.sh
 	fresh	tests/vm/kdir.sh 7.3
 	fresh	tests/vm/kernels.sh --update 6.12
+	fresh	make series
 	no	make test-all	this is one of its steps
 	no	make coverage	the host tests, which make test runs
 	no	make valgrind	half an hour
 	no	make coverage-lib	a step of make test-all
 	no	make coverage-vm	a step of make test-all
 	no	make kcsan	a step of make test-all
-	no	make series	a step of make test-all
 	no	make mutate SECONDS=1800 SEED=1	half an hour
 	no	make fuzz-ioctl SECONDS=3600 SEED=1	an hour
 	no	make bench	an hour

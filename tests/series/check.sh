@@ -11,6 +11,7 @@
 set -u -o pipefail
 . "$(dirname "$0")/../vm/lib.sh"
 
+"$ROOT/tests/deps.sh" build vm check series || exit 1
 source=$("$ROOT/tests/vm/kernels.sh" --source 7.3) || exit 1
 "$ROOT/tests/vm/kernels.sh" 7.3 || exit 1
 work=$CACHE/build/series

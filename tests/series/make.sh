@@ -12,6 +12,7 @@ set -eu -o pipefail
 out=${1:-$ROOT/build/series}
 here=$ROOT/tests/series
 driver=drivers/accel/neuron
+"$ROOT/tests/deps.sh" vm series
 source=$("$ROOT/tests/vm/kernels.sh" --source 7.3)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -21,8 +22,10 @@ python3 "$here/tree.py" "$work/all" "$source"
 mkdir "$work/git"
 cd "$work/git"
 git init -q
-git config user.name "$(git -C "$ROOT" config user.name)"
-git config user.email "$(git -C "$ROOT" config user.email)"
+# Who posts it, or else who maintains it.
+maintainer=$(sed -n 's/^M:\t//p' "$here/maintainers")
+git config user.name "$(git -C "$ROOT" config user.name || echo "${maintainer% <*}")"
+git config user.email "$(git -C "$ROOT" config user.email || echo "$maintainer" | sed 's/.*<\(.*\)>/\1/')"
 (cd "$work/all" && find . -type f) | while read -r file; do
 	[ ! -e "$source/$file" ] || install -D -m 644 "$source/$file" "$file"
 done
