@@ -16,12 +16,6 @@
 #include "hbm.h"
 #include "limit.h"
 
-/*
- * Most chunks that come and go are never looked for by their address.  So the newest
- * handles, up to this number, only enter the tree at the next lookup.
- */
-#define NEURON_UNINDEXED_MAX	256
-
 /* Of a chunk that the process did not allocate? */
 static bool neuron_handle_imported(const struct neuron_handle *h)
 {
@@ -46,21 +40,27 @@ static noinline void neuron_handle_index(struct neuron_client *client, struct ne
 	h->place = NEURON_PLACE_TREE;
 }
 
-/* Make client->by_addr complete, the oldest first: of two imports it is found. */
+/*
+ * Make client->by_addr complete, the oldest first: of two imports it is found.  There may be
+ * a million, so this may drop the lock; handles that are added meanwhile can be missing.
+ */
 static void neuron_handles_index(struct neuron_client *client)
 {
-	while (!list_empty(&client->unindexed))
+	u32 n = client->nr_unindexed;
+
+	for (; n && !list_empty(&client->unindexed); n--) {
 		neuron_handle_index(client, list_last_entry(&client->unindexed,
 							    struct neuron_handle, unindexed));
+		cond_resched_lock(&client->handles.xa_lock);
+	}
 }
 
+/* Most chunks are never looked for by their address: they enter the tree at a lookup. */
 static void neuron_handle_link(struct neuron_client *client, struct neuron_handle *h)
 {
 	list_add(&h->unindexed, &client->unindexed);
+	client->nr_unindexed++;
 	h->place = NEURON_PLACE_UNINDEXED;
-	if (++client->nr_unindexed > NEURON_UNINDEXED_MAX)
-		neuron_handle_index(client, list_last_entry(&client->unindexed,
-							    struct neuron_handle, unindexed));
 }
 
 /* Remove a handle that was taken away from the lookup by address. */
