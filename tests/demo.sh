@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# make demo: the example model on the software device, or with CARD=trn2 on a model of a card,
+# make demo: the example models on the software device, or with CARD=trn2 on a model of a card,
 # in a virtual machine with the distribution's kernel. Everything it needs is installed or
 # built first.
 # Arguments are passed on to tests/vm/run.sh.

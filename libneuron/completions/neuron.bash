@@ -23,7 +23,7 @@ _neuron()
 			CC_CORE_INSTRUCTION CC_CORE_EVENT" -- "$cur")
 		compopt -o nospace ;;
 	"neuron-demo "@(-m|--model))
-		mapfile -t COMPREPLY < <(compgen -W "mnist-bf16 mnist-int8" -- "$cur") ;;
+		mapfile -t COMPREPLY < <(compgen -W "mnist-bf16 mnist-int8 decoder" -- "$cur") ;;
 	"neuron-pack "@(-C|--directory))
 		_filedir -d ;;
 	"neuron-profile "@(-n|--neff))

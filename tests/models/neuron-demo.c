@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * neuron-demo: run the digit classifiers on a Neuron device and check every
- * answer.
+ * neuron-demo: run the digit classifiers and the text decoder on a Neuron
+ * device and check every answer.
  *
- * Talks to the device through the public runtime interface only, in the
+ * The digits are classified through the public runtime interface only, in the
  * canonical order: init, load, get model tensor info, allocate tensors and
  * sets, write, execute, read, unload, close.  The expected outputs come from
- * tests/models/host_ref.c.  The memory table is what sysfs says.
+ * tests/models/host_ref.c.  The memory table is what sysfs says.  The text is
+ * demo_decoder.c's, with libneuron.
  */
 #include <argp.h>
 #include <dirent.h>
@@ -23,6 +24,7 @@
 #include <nrt/nrt.h>
 #include <nrt/nrt_experimental.h>
 
+#include "demo.h"
 #include "heldout.h"
 #include "host_ref.h"
 
@@ -38,7 +40,7 @@ static struct {
 
 static int failed;
 
-static bool __attribute__((format(printf, 2, 3))) report(bool ok, const char *fmt, ...)
+bool report(bool ok, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -62,6 +64,7 @@ static const char *const moments[] = {
 
 struct memory {
 	char dir[128];			/* of the core */
+	uint32_t device, core;
 	size_t nr;
 	char name[MAX_CATEGORIES][48];
 	uint64_t bytes[MAX_CATEGORIES][NR_MOMENTS];
@@ -93,6 +96,8 @@ static bool find_core(struct memory *m)
 		if (core < count) {
 			snprintf(m->dir, sizeof(m->dir), SYSFS "/neuron%u/neuron_core%lu", dev,
 				 core);
+			m->device = dev;
+			m->core = (uint32_t)core;
 			return true;
 		}
 		core -= count;
@@ -232,23 +237,25 @@ static bool ok(NRT_STATUS status, const char *what)
 	return status == NRT_SUCCESS;
 }
 
-static bool read_neff(struct run *r, const char *path)
+void *demo_read_file(const char *path, size_t *size)
 {
 	FILE *f = fopen(path, "rb");
+	void *bytes = NULL;
 	long n = 0;
 
 	if (f && !fseek(f, 0, SEEK_END))
 		n = ftell(f);
-	if (n > 0 && !fseek(f, 0, SEEK_SET)) {
-		r->bytes = malloc((size_t)n);
-		r->size = (size_t)n;
-	}
-	n = r->bytes && fread(r->bytes, 1, r->size, f) == r->size;
-	if (!n)
+	if (n > 0 && !fseek(f, 0, SEEK_SET))
+		bytes = malloc((size_t)n);
+	if (!bytes || fread(bytes, 1, (size_t)n, f) != (size_t)n) {
 		report(false, "%s: %s", path, errno ? strerror(errno) : "cannot read");
+		free(bytes);
+		bytes = NULL;
+	}
 	if (f)
 		fclose(f);
-	return n;
+	*size = (size_t)n;
+	return bytes;
 }
 
 /* The constants for the host's computation, from the same bytes. */
@@ -419,7 +426,8 @@ static bool run_model(const char *name, const uint8_t *images, size_t nr,
 	r->images = images;
 	r->nr_images = nr;
 	snprintf(path, sizeof(path), "%s/%s.neff", options.dir, name);
-	good = read_neff(r, path) && read_host_model(r);
+	r->bytes = demo_read_file(path, &r->size);
+	good = r->bytes && read_host_model(r);
 	if (good) {
 		take(memory, INIT);
 		good = ok(nrt_load(r->bytes, r->size, 0, -1, &r->model), "nrt_load");
@@ -453,7 +461,15 @@ static bool first_copy(void)
 	return good;
 }
 
-/* Init to close, with the models one after the other. */
+/* Of all that there are, or the one that was named; some images take no text along. */
+static bool wanted(const char *name)
+{
+	if (options.model)
+		return !strcmp(options.model, name);
+	return !options.limit || strcmp(name, "decoder");
+}
+
+/* Init to close, with the models one after the other; then what does without the runtime. */
 static void run_all(const uint8_t *images, size_t nr)
 {
 	static const char *const names[] = { "mnist-bf16", "mnist-int8" };
@@ -470,7 +486,7 @@ static void run_all(const uint8_t *images, size_t nr)
 	if (!ok(nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", ""), "nrt_init"))
 		return;
 	for (int i = 0; i < 2 && (i || first_copy()); i++)
-		if (!options.model || !strcmp(options.model, names[i]))
+		if (wanted(names[i]))
 			good[i] = run_model(names[i], images, nr, &memory[i]);
 	nrt_close();
 	for (int i = 0; i < 2; i++) {
@@ -481,6 +497,8 @@ static void run_all(const uint8_t *images, size_t nr)
 		print_memory(&memory[i]);
 		check_memory(&memory[i]);
 	}
+	if (wanted("decoder"))
+		demo_decoder(options.dir, memory[0].device, memory[0].core);
 }
 
 /* For somebody who sees this for the first time. */
@@ -489,7 +507,8 @@ static void print_end(size_t nr)
 	printf("# --- what was shown\n"
 	       "# Neural networks were loaded from NEFF files into the memory of a NeuronCore. They\n"
 	       "# classified %zu handwritten digits that they had not seen in training. A plain\n"
-	       "# implementation on the host gave the same bits, and all memory came back.\n"
+	       "# implementation on the host gave the same bits, and all memory came back. A decoder\n"
+	       "# wrote several texts at a time, with their keys and values in blocks of a pool.\n"
 	       "# --- what to try next\n"
 	       "#   neuron-demo -p 100 >/dev/null &   keeps the device busy, while you look at it with\n"
 	       "#   neuron-top                        memory, executions and errors as they change\n"
@@ -503,8 +522,8 @@ static void print_end(size_t nr)
 }
 
 static const struct argp_option option_table[] = {
-	{ "model", 'm', "NAME", 0, "Only this model: mnist-bf16 or mnist-int8", 0 },
-	{ "images", 'n', "COUNT", 0, "Only the first COUNT images", 0 },
+	{ "model", 'm', "NAME", 0, "Only this model: mnist-bf16, mnist-int8 or decoder", 0 },
+	{ "images", 'n', "COUNT", 0, "Only the first COUNT images, and no text", 0 },
 	{ "passes", 'p', "COUNT", 0, "Go through the images COUNT times", 0 },
 	{ 0 }
 };
@@ -515,7 +534,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case 'm':
-		if (strcmp(arg, "mnist-bf16") && strcmp(arg, "mnist-int8"))
+		if (strcmp(arg, "mnist-bf16") && strcmp(arg, "mnist-int8") && strcmp(arg, "decoder"))
 			argp_error(state, "no model is called %s", arg);
 		options.model = arg;
 		break;
@@ -560,7 +579,7 @@ int main(int argc, char **argv)
 {
 	static const struct argp argp = {
 		option_table, parse_option, "[DIRECTORY]",
-		"Classify handwritten digits on a Neuron device and check every output.",
+		"Classify handwritten digits and write text on a Neuron device, and check every output.",
 		NULL, NULL, NULL
 	};
 	char path[4096];
