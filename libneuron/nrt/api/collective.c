@@ -4,14 +4,10 @@
  * others, which come as dma-bufs, and computes its own result, in the order of the
  * ranks, so that everybody gets the same bits.  Nobody goes on before all have read.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
-#include <neuron/neff.h>
 #include <nrt/nrt_async.h>
 
 #include "../../common/lock.h"
@@ -21,26 +17,11 @@
 #include "../object/model.h"
 #include "../object/tensor.h"
 #include "collective.h"
+#include "hosts.h"
+#include "operation.h"
 #include "queue.h"
 
 #define MAX_TENSORS 65536u
-/* Of the host: what it has is all there, and stays. */
-#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
-
-struct nrt_cc_context {
-	struct nrt_cc_context *next;	/* contexts_lock */
-	uint32_t vnc;
-	uint32_t rank;			/* in @ranks */
-	uint32_t nr;
-	uint32_t ranks[COMM_MAX_RANKS];
-	nrt_dtype_t dtype;
-	nrt_op_type_t op;
-	nrt_cc_op_type_t cc_op;
-	bool through_host;		/* not all on one device */
-	size_t nr_tensors;
-	nrt_tensor_t **in;
-	nrt_tensor_t **out;
-};
 
 static pthread_mutex_t contexts_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct nrt_cc_context *contexts;	/* prepared, not scheduled */
@@ -96,64 +77,7 @@ NEURON_EXPORT NRT_STATUS nrt_load_collectives(const void *neff_bytes, size_t siz
 	return status == NRT_SUCCESS ? nrt_load(neff_bytes, size, vnc, vnc_count, model) : status;
 }
 
-/* ---- memory of the host for others --------------------------------------------------- */
-
-static int make_memfd(void)
-{
-	return memfd_create("neuron-collective", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-}
-
-/* It can be handed out. */
-static bool seal(int fd)
-{
-	return !fcntl(fd, F_ADD_SEALS, SEALS);
-}
-
-/* What another process says is one: reading can neither wait nor fault. */
-static bool sealed(int fd, uint64_t size)
-{
-	int seals = fcntl(fd, F_GET_SEALS);
-
-	return seals >= 0 && (seals & SEALS) == SEALS && lseek(fd, 0, SEEK_END) == (off_t)size;
-}
-
-static bool read_all(int fd, char *bytes, size_t size)
-{
-	for (size_t done = 0; done < size;) {
-		ssize_t n = pread(fd, bytes + done, size - done, (off_t)done);
-
-		if (n <= 0 && !(n < 0 && errno == EINTR))
-			return false;
-		done += n > 0 ? (size_t)n : 0;
-	}
-	return true;
-}
-
 /* ---- calls that wait --------------------------------------------------------------- */
-
-/* The kinds of exchanges: those who mean different things must not meet. */
-enum kind {
-	KIND_BARRIER = 1,
-	KIND_ALL_GATHER,
-	KIND_OPERATION,
-	KIND_DONE,
-};
-
-struct params {
-	uint32_t kind;
-	uint32_t dtype;
-	uint32_t op;
-	uint32_t cc_op;
-	uint64_t size;
-	uint32_t index;
-	uint32_t nr_tensors;
-};
-
-_Static_assert(sizeof(struct params) <= COMM_DATA, "fits");
-
-/* What every exchange has. */
-#define EXCHANGE(func_, nr_, params_) \
-	.func = (func_), .nr = (nr_), .params = &(params_), .params_size = sizeof(params_)
 
 NEURON_EXPORT NRT_STATUS nrt_barrier(int32_t vnc, uint32_t g_device_id, uint32_t g_device_count)
 {
@@ -163,13 +87,16 @@ NEURON_EXPORT NRT_STATUS nrt_barrier(int32_t vnc, uint32_t g_device_id, uint32_t
 
 	NRT_ENTER();
 	status = join(__func__, vnc, g_device_id, g_device_count);
-	return status == NRT_SUCCESS ? nrt_comm_exchange((uint32_t)vnc, &x) : status;
+	if (status != NRT_SUCCESS)
+		return status;
+	status = hosts_gather(__func__, (uint32_t)vnc, g_device_count, KIND_BARRIER, 0, NULL, NULL);
+	return status == NRT_COLL_PENDING ? nrt_comm_exchange((uint32_t)vnc, &x) : status;
 }
 
 static NRT_STATUS gather(int fds[], uint32_t count, size_t size, void *out)
 {
 	for (uint32_t i = 0; i < count; i++)
-		if (!sealed(fds[i], size) || !read_all(fds[i], (char *)out + i * size, size))
+		if (!cc_sealed(fds[i], size) || !cc_read_all(fds[i], (char *)out + i * size, size))
 			return NRT_FAILURE;
 	return NRT_SUCCESS;
 }
@@ -187,9 +114,13 @@ NEURON_EXPORT NRT_STATUS nrt_all_gather(int32_t vnc, uint32_t g_device_id, uint3
 		 join(__func__, vnc, g_device_id, g_device_count);
 	if (status != NRT_SUCCESS)
 		return status;
-	x.fd = make_memfd();
+	status = hosts_gather(__func__, (uint32_t)vnc, g_device_count, KIND_ALL_GATHER,
+			      rank_input_size, input, output);
+	if (status != NRT_COLL_PENDING)
+		return status;
+	x.fd = cc_make_memfd();
 	/* The others are waiting for us, also if we cannot. */
-	if (x.fd < 0 || write_bytes(x.fd, input, rank_input_size) || !seal(x.fd))
+	if (x.fd < 0 || write_bytes(x.fd, input, rank_input_size) || !cc_seal(x.fd))
 		x.failed = true;
 	status = nrt_comm_exchange((uint32_t)vnc, &x);
 	if (x.fd >= 0)
@@ -220,15 +151,9 @@ static void context_free(struct nrt_cc_context *c)
 	free(c);
 }
 
-/* Both interfaces have the same numbers. */
-static uint32_t element_size(nrt_dtype_t dtype)
-{
-	return neuron_neff_dtype_size((enum neuron_neff_dtype)dtype);
-}
-
 static bool group_valid(const nrt_cc_comm_t *comm)
 {
-	if (!comm->rank_n || comm->rank_n > COMM_MAX_RANKS || comm->rank >= comm->rank_n)
+	if (!comm->rank_n || comm->rank_n > WORLD_MAX_RANKS || comm->rank >= comm->rank_n)
 		return false;
 	if (!comm->replica_group)
 		return comm->rank_n == comm->ctx_device_count &&
@@ -243,7 +168,7 @@ static bool group_valid(const nrt_cc_comm_t *comm)
 
 static bool operation_valid(nrt_dtype_t dtype, nrt_op_type_t op, nrt_cc_op_type_t cc_op)
 {
-	if (!element_size(dtype))
+	if (!cc_element_size(dtype))
 		return false;
 	switch (cc_op) {
 	case NRT_CC_ALLGATHER:
@@ -267,7 +192,7 @@ static bool sizes_valid(const struct nrt_cc_context *c, uint64_t in, uint64_t ou
 {
 	uint32_t nr = c->nr;
 
-	if (!in || !out || in % element_size(c->dtype) || out % element_size(c->dtype))
+	if (!in || !out || in % cc_element_size(c->dtype) || out % cc_element_size(c->dtype))
 		return false;
 	switch (c->cc_op) {
 	case NRT_CC_ALLGATHER: return out / nr == in && !(out % nr);
@@ -337,8 +262,11 @@ static NRT_STATUS prepare(const nrt_cc_comm_t *comm, const nrt_tensor_list_t *in
 	c->cc_op = cc_op;
 	for (uint32_t i = 0; i < c->nr; i++) {
 		c->ranks[i] = comm->replica_group ? comm->replica_group[i] : i;
-		if (nrt_comm_device(c->vnc, c->ranks[i]) !=
-		    nrt_comm_device(c->vnc, comm->ctx_device_id))
+		if (nrt_comm_host(c->vnc, c->ranks[i]) !=
+		    nrt_comm_host(c->vnc, comm->ctx_device_id))
+			c->across = true;
+		else if (nrt_comm_device(c->vnc, c->ranks[i]) !=
+			 nrt_comm_device(c->vnc, comm->ctx_device_id))
 			c->through_host = true;
 	}
 	status = hold_tensors(c, in, out);
@@ -403,134 +331,6 @@ NEURON_EXPORT NRT_STATUS nrta_cc_prepare(nrt_cc_comm_t *comm, nrt_tensor_list_t 
 
 /* ---- doing it ---------------------------------------------------------------------- */
 
-/* Where the input of a rank is. */
-struct source {
-	struct neuron_mem *mem;
-	uint64_t offset;
-	bool own;			/* to be freed */
-};
-
-static struct params params_of(const struct nrt_cc_context *c, enum kind kind, size_t i)
-{
-	return (struct params){
-		.kind = kind,
-		.dtype = c->dtype,
-		.op = c->cc_op == NRT_CC_ALLGATHER ? 0 : c->op,
-		.cc_op = c->cc_op,
-		.size = c->in[i]->size,
-		.index = (uint32_t)i,
-		.nr_tensors = (uint32_t)c->nr_tensors,
-	};
-}
-
-/* Between a file of the host and memory that the device reaches; 0 or -errno. */
-static int copy_file(int fd, struct neuron_mem *mem, uint64_t offset, uint64_t size, bool to_file)
-{
-	void *map = mmap(NULL, size, PROT_READ | (to_file ? PROT_WRITE : 0),
-			 to_file ? MAP_SHARED : MAP_PRIVATE, fd, 0);
-	int ret;
-
-	if (map == MAP_FAILED)
-		return -ENOMEM;
-	ret = to_file ? neuron_mem_read(mem, offset, map, size) :
-			neuron_mem_write(mem, offset, map, size);
-	munmap(map, size);
-	return ret;
-}
-
-/* Our input as others can have it: -1 and the reason. */
-static int offer(const struct nrt_cc_context *c, const nrt_tensor_t *t, NRT_STATUS *status)
-{
-	int fd = -1, ret;
-
-	if (!c->through_host) {
-		/* Not read-only: such a one nobody can import. */
-		ret = neuron_mem_export(t->storage->mem, 0, &fd);
-	} else {
-		fd = make_memfd();
-		ret = fd < 0 || ftruncate(fd, (off_t)t->size) ? -ENOMEM :
-		      copy_file(fd, t->storage->mem, t->offset, t->size, true);
-		if (!ret && !seal(fd))
-			ret = -ENOMEM;
-		if (ret)
-			comm_close_fds(&fd, 1);
-	}
-	*status = nrt_status_of(ret);
-	return ret ? -1 : fd;
-}
-
-static int alloc_staging(const struct nrt_cc_context *c, uint64_t bytes, struct neuron_mem **mem)
-{
-	return nrt_core_alloc(&nrt_process.vncs[c->vnc], NEURON_MEM_COLLECTIVES, 0, bytes, mem);
-}
-
-/* The input of another rank, from what it offers. */
-static NRT_STATUS fetch(const struct nrt_cc_context *c, int fd, uint64_t offset, uint64_t size,
-			struct source *s)
-{
-	struct neuron_device *device = nrt_process.vncs[c->vnc].device;
-	int ret;
-
-	if (!c->through_host) {
-		ret = neuron_mem_import(device, fd, &s->mem);
-		if (ret)
-			return nrt_status_of(ret);
-		s->own = true;
-		s->offset = offset;
-		return offset <= neuron_mem_bytes(s->mem) &&
-		       size <= neuron_mem_bytes(s->mem) - offset ? NRT_SUCCESS : NRT_FAILURE;
-	}
-	if (!sealed(fd, size))
-		return NRT_FAILURE;
-	ret = alloc_staging(c, size, &s->mem);
-	if (ret)
-		return nrt_status_of(ret);
-	s->own = true;
-	return nrt_status_of(copy_file(fd, s->mem, 0, size, false));
-}
-
-/* Sources from byte @at on, @size bytes of each, into @to. */
-static NRT_STATUS reduce(const struct nrt_cc_context *c, const struct source *sources,
-			 uint64_t at, uint64_t size, struct neuron_mem *to, uint64_t to_offset)
-{
-	static const enum neuron_compute_op ops[] = {
-		[NRT_OP_ADD] = NEURON_COMPUTE_ADD,
-		[NRT_OP_MAX] = NEURON_COMPUTE_MAX,
-		[NRT_OP_MIN] = NEURON_COMPUTE_MIN,
-	};
-	struct neuron_operand src[NEURON_COMPUTE_MAX_SOURCES];
-	struct neuron_compute compute = {
-		.size = sizeof(compute),
-		.op = ops[c->op],
-		.elements = size / element_size(c->dtype),
-		.dst = { .mem = to, .offset = to_offset, .dtype = c->dtype },
-		.src = src,
-	};
-	uint32_t next = 0;
-	int ret = 0;
-
-	/* From the second time on the result so far is the first source. */
-	while (next < c->nr && !ret) {
-		uint32_t n = 0;
-
-		if (next)
-			src[n++] = compute.dst;
-		while (n < NEURON_COMPUTE_MAX_SOURCES && next < c->nr) {
-			src[n++] = (struct neuron_operand){
-				.mem = sources[next].mem,
-				.offset = sources[next].offset + at,
-				.dtype = c->dtype,
-			};
-			next++;
-		}
-		compute.nr_src = n;
-		ret = neuron_core_compute(nrt_process.vncs[c->vnc].core, &compute,
-					  nrt_process.timeout_ms);
-	}
-	/* The core is reset before it is used again; the device is there. */
-	return ret == -EIO ? NRT_EXEC_HW_ERR_DMA_ABORT : nrt_status_of(ret);
-}
-
 static NRT_STATUS compute(const struct nrt_cc_context *c, const struct source *sources,
 			  uint64_t in_size, uint64_t out_size, struct neuron_mem *to,
 			  uint64_t to_offset)
@@ -538,19 +338,13 @@ static NRT_STATUS compute(const struct nrt_cc_context *c, const struct source *s
 	int ret = 0;
 
 	if (c->cc_op == NRT_CC_REDUCESCATTER)
-		return reduce(c, sources, c->rank * out_size, out_size, to, to_offset);
+		return cc_reduce(c, sources, c->nr, c->rank * out_size, out_size, to, to_offset);
 	if (c->cc_op == NRT_CC_ALLREDUCE)
-		return reduce(c, sources, 0, out_size, to, to_offset);
+		return cc_reduce(c, sources, c->nr, 0, out_size, to, to_offset);
 	for (uint32_t i = 0; i < c->nr && !ret; i++)
 		ret = neuron_mem_copy(to, to_offset + i * in_size, sources[i].mem,
 				      sources[i].offset, in_size);
 	return nrt_status_of(ret);
-}
-
-static bool overlap(const nrt_tensor_t *a, const nrt_tensor_t *b)
-{
-	return a->storage == b->storage && a->offset < b->offset + b->size &&
-	       b->offset < a->offset + a->size;
 }
 
 /* With what all offered: the result, in @staging if others may still read what is there. */
@@ -568,23 +362,21 @@ static NRT_STATUS take_part(const struct nrt_cc_context *c, size_t i, int *fds,
 		if (k == c->rank)
 			sources[k] = (struct source){ in->storage->mem, in->offset, false };
 		else
-			status = fetch(c, fds[k], offset, in->size, &sources[k]);
+			status = cc_fetch(c, fds[k], offset, in->size, &sources[k]);
 	}
-	if (status == NRT_SUCCESS && overlap(in, out))
-		status = nrt_status_of(alloc_staging(c, out->size, staging));
+	if (status == NRT_SUCCESS && cc_overlap(in, out))
+		status = nrt_status_of(cc_alloc_staging(c, out->size, staging));
 	if (status == NRT_SUCCESS)
 		status = compute(c, sources, in->size, out->size,
 				 *staging ? *staging : out->storage->mem,
 				 *staging ? 0 : out->offset);
-	for (uint32_t k = 0; k < c->nr; k++)
-		if (sources[k].own)
-			neuron_mem_free(sources[k].mem);
+	cc_put_sources(sources, c->nr);
 	return status;
 }
 
 static NRT_STATUS run_tensor(const struct nrt_cc_context *c, uint32_t channel, size_t i)
 {
-	struct params params = params_of(c, KIND_OPERATION, i);
+	struct params params = cc_params_of(c, KIND_OPERATION, i);
 	/* The descriptor has the rest of what a rank says of its input. */
 	uint64_t offset = c->in[i]->offset;
 	struct neuron_mem *staging = NULL;
@@ -601,7 +393,7 @@ static NRT_STATUS run_tensor(const struct nrt_cc_context *c, uint32_t channel, s
 		.fds = fds,
 	};
 
-	x.fd = offer(c, c->in[i], &own);
+	x.fd = cc_offer(c, c->in[i], &own);
 	x.failed = x.fd < 0;
 	status = nrt_comm_exchange(c->vnc, &x);
 	if (x.fd >= 0)
@@ -630,7 +422,7 @@ static NRT_STATUS run_context(const struct nrt_cc_context *c, uint32_t queue)
 	size_t i;
 
 	for (i = 0; i < c->nr_tensors && status == NRT_SUCCESS; i++)
-		status = run_tensor(c, 1 + queue, i);
+		status = c->across ? hosts_run(c, 1 + queue, i) : run_tensor(c, 1 + queue, i);
 	switch (status) {
 	case NRT_TIMEOUT:
 		LOG_AS(ENC, ERROR, "nrta_cc_schedule",
@@ -639,6 +431,7 @@ static NRT_STATUS run_context(const struct nrt_cc_context *c, uint32_t queue)
 		       nrt_process.vncs[c->vnc].index, i - 1, c->nr_tensors);
 		return NRT_EXEC_HW_ERR_COLLECTIVES;
 	case NRT_FAILURE:
+	case NRT_NETWORK_PROXY_FAILURE:
 	case NRT_EXEC_COMPLETED_WITH_ERR:
 		return NRT_EXEC_HW_ERR_COLLECTIVES;
 	default:

@@ -209,6 +209,6 @@ NEURON_EXPORT void *nrt_get_libnccl_net(int *err, char *msg, size_t msg_len)
 	if (err)
 		*err = NRT_FAILURE;
 	if (msg && msg_len)
-		snprintf(msg, msg_len, "no network plugin: collectives stay within one host");
+		snprintf(msg, msg_len, "no network plugin: libnrt talks to other hosts itself");
 	return NULL;
 }

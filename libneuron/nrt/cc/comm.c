@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* A core's part in a communicator: joining, and exchanges with the others. */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -16,24 +17,40 @@
 #include "hub.h"
 
 struct member {
+	/* Held while messages go to other hosts, all of them for joining; outside of busy. */
+	pthread_mutex_t far[COMM_CHANNELS];
 	/* Held for an exchange, all of them for joining; outside of comm_lock. */
 	pthread_mutex_t busy[COMM_CHANNELS];
 	int fd[COMM_CHANNELS];		/* -1 none; changes under busy and comm_lock */
 	atomic_bool broken;		/* somebody is missing */
-	/* Change under all busy and comm_lock: */
+	/* Change under all far and busy and comm_lock: */
 	bool joined;
-	bool opening;			/* as rank 0 of several: the hub is this one's */
+	bool opening;			/* as the first of several: the hub is this one's */
 	uint32_t rank;
 	uint32_t count;
+	uint32_t place;			/* among those of this host, who have numbers of their own */
+	uint32_t nr_here;
 	uint8_t key[COMM_KEY];		/* for channels after the first */
-	uint32_t devices[COMM_MAX_RANKS];
+	uint32_t devices[COMM_MAX_RANKS];	/* of those */
+	uint32_t places[WORLD_MAX_RANKS];	/* of each rank, NOT_HERE if it is elsewhere */
+	/* To other hosts; NULL: there are none. */
+	struct world *world;
+	struct fabric *fabric;
+	uint64_t *peers;
+	/* Under far: */
+	struct neuron_mem *mem[COMM_CHANNELS];
+	struct fabric_memory memory[COMM_CHANNELS];
 };
+
+#define NOT_HERE UINT32_MAX
 
 static struct {
 	struct member *members;		/* of each core; comm_lock */
 	uint32_t nr;
 	bool closing;			/* comm_lock */
 	pthread_mutex_t root;		/* starting and stopping the hub; outside of comm_lock */
+	struct registry *registry;	/* root, as is the next */
+	const struct member *registrar;	/* whose it is */
 } comm = { .root = PTHREAD_MUTEX_INITIALIZER };
 
 static NRT_STATUS members_get(uint32_t vnc, struct member **out)
@@ -48,6 +65,7 @@ static NRT_STATUS members_get(uint32_t vnc, struct member **out)
 		comm.nr = nrt_process.nr_vncs;
 		for (uint32_t i = 0; i < comm.nr; i++)
 			for (uint32_t c = 0; c < COMM_CHANNELS; c++) {
+				pthread_mutex_init(&comm.members[i].far[c], NULL);
 				pthread_mutex_init(&comm.members[i].busy[c], NULL);
 				comm.members[i].fd[c] = -1;
 			}
@@ -76,7 +94,7 @@ static void hang_up(struct member *m, uint32_t channel)
 	comm_close_fds(&m->fd[channel], 1);
 }
 
-static bool closing(void)
+bool nrt_comm_closing(void)
 {
 	GUARD(&comm_lock);
 	return comm.closing;
@@ -94,7 +112,7 @@ static NRT_STATUS await(const struct member *m, uint32_t channel, const struct d
 		ret = poll(&pfd, 1, deadline_left(deadline));
 		n = ret > 0 ? comm_receive(pfd.fd, reply, sizeof(*reply), fds, nr_fds) : -EAGAIN;
 	} while ((ret < 0 && errno == EINTR) || (ret > 0 && (n == -EAGAIN || n == -EINTR)));
-	if (closing())
+	if (nrt_comm_closing())
 		return NRT_CLOSED;
 	if (!ret)
 		return NRT_TIMEOUT;
@@ -147,7 +165,7 @@ static NRT_STATUS connect_place(struct member *m, uint32_t channel,
 			return NRT_FAILURE;
 		if (!deadline_left(deadline))
 			return NRT_TIMEOUT;
-		if (closing())
+		if (nrt_comm_closing())
 			return NRT_CLOSED;
 		usleep(5000);
 	}
@@ -212,7 +230,7 @@ static bool is_root(const struct member *except)
 		const struct member *m = &comm.members[i];
 
 		if (m != except && (m->opening ||
-				    (m->joined && !m->broken && !m->rank && m->count > 1)))
+				    (m->joined && !m->broken && !m->place && m->nr_here > 1)))
 			return true;
 	}
 	return false;
@@ -266,27 +284,259 @@ static void stop_root(void)
 	pthread_mutex_unlock(&comm_lock);
 }
 
-/* More than this host has cores: the others are elsewhere. */
-static NRT_STATUS check_count(const char *func, uint32_t rank, uint32_t count)
+/* More than this host has cores. */
+static NRT_STATUS check_count(const char *func, uint32_t count)
 {
 	uint32_t total = COMM_MAX_RANKS;
 
-	if (!count || rank >= count) {
-		LOG_AS(ENC, ERROR, func, "rank %u of %u", rank, count);
-		return NRT_INVALID;
-	}
 	if (nrt_get_total_vnc_count(&total) == NRT_SUCCESS)
 		total *= nrt_process.lnc;
 	if (count > COMM_MAX_RANKS || count > total) {
-		LOG_AS(ENC, ERROR, func,
-		       "%u ranks are more than the cores of this host: collectives stay within one host",
-		       count);
+		LOG_AS(ENC, ERROR, func, "%u ranks are more than the cores of this host", count);
 		return NRT_FAILURE;
 	}
 	return NRT_SUCCESS;
 }
 
-/* Under busy[0]. */
+/* ---- joining those of other hosts ---------------------------------------------------- */
+
+/* Nobody else is in a channel. */
+static void leave_world(struct member *m)
+{
+	struct world *w = m->world;
+
+	/* What may still be under way is over with the end; then its memory can go. */
+	fabric_stop(m->fabric);
+	for (uint32_t c = 0; c < COMM_CHANNELS; c++) {
+		fabric_unregister(&m->memory[c]);
+		neuron_mem_free(m->mem[c]);
+		m->mem[c] = NULL;
+		m->memory[c] = (struct fabric_memory){ 0 };
+	}
+	fabric_close(m->fabric);
+	m->fabric = NULL;
+	free(m->peers);
+	m->peers = NULL;
+	pthread_mutex_lock(&comm_lock);
+	m->world = NULL;
+	if (w)
+		comm_close_fds(&w->fd, 1);
+	pthread_mutex_unlock(&comm_lock);
+	if (!w)
+		return;
+	pthread_mutex_destroy(&w->lock);
+	free(w);
+}
+
+/* Under root: another core of the process is rank 0 of several hosts, or becomes it. */
+static bool registry_used(const struct member *except)
+{
+	const struct member *m = comm.registrar;
+
+	GUARD(&comm_lock);
+	return comm.registry && m != except && m->world && (!m->joined || !m->broken);
+}
+
+static void stop_registry(const struct member *m)
+{
+	GUARD(&comm.root);
+	if (comm.registrar != m)
+		return;
+	world_stop(comm.registry);
+	comm.registry = NULL;
+	comm.registrar = NULL;
+}
+
+/* Where all find each other; again while an earlier one is being given up. */
+static NRT_STATUS start_registry(const char *func, const struct member *m,
+				 const struct comm_place *place, uint32_t count,
+				 const struct deadline *deadline)
+{
+	int ret;
+
+	if (place->reach == COMM_REMOTE) {
+		LOG_AS(ENC, ERROR, func, "rank 0 has to be on the host of NEURON_RT_ROOT_COMM_ID=%s",
+		       getenv("NEURON_RT_ROOT_COMM_ID"));
+		return NRT_FAILURE;
+	}
+	GUARD(&comm.root);
+	if (registry_used(m)) {
+		LOG_AS(ENC, ERROR, func, "another core of this process is rank 0");
+		return NRT_INVALID;
+	}
+	world_stop(comm.registry);
+	comm.registry = NULL;
+	comm.registrar = m;
+	while ((ret = world_start(&place->root, count, &comm.registry)) == -EADDRINUSE &&
+	       deadline_left(deadline) && !nrt_comm_closing())
+		usleep(5000);
+	if (!ret)
+		return NRT_SUCCESS;
+	LOG_AS(ENC, ERROR, func, "rank 0 of NEURON_RT_ROOT_COMM_ID=%s: %s",
+	       getenv("NEURON_RT_ROOT_COMM_ID"), strerror(-ret));
+	return ret == -ENOMEM || ret == -EMFILE ? NRT_RESOURCE : NRT_FAILURE;
+}
+
+/* An end of the fabric, of the interface that rank 0 is reached by.  None: this host alone. */
+static void open_fabric(const char *func, struct member *m, struct world_hello *hello)
+{
+	union world_address own;
+	socklen_t length = sizeof(own);
+	size_t size = WORLD_NAME;
+	char text[INET6_ADDRSTRLEN] = "";
+	int ret;
+
+	if (getsockname(m->world->fd, &own.any, &length) ||
+	    !inet_ntop(own.any.sa_family, own.any.sa_family == AF_INET ?
+		       (void *)&own.v4.sin_addr : (void *)&own.v6.sin6_addr, text, sizeof(text)))
+		text[0] = '\0';
+	ret = fabric_open(&m->fabric, *text ? text : NULL, hello->name, &size);
+	if (ret)
+		LOG_AS(ENC, WARN, func, "no fabric to other hosts: %s", strerror(-ret));
+	hello->name_size = ret ? 0 : (uint32_t)size;
+}
+
+static NRT_STATUS meet_once(const char *func, struct member *m, const union world_address *root,
+			    struct world_hello *hello, const struct deadline *deadline)
+{
+	int fd = -1;
+	NRT_STATUS status = world_connect(root, deadline, &fd);
+
+	pthread_mutex_lock(&comm_lock);
+	comm_close_fds(&m->world->fd, 1);
+	m->world->fd = fd;
+	if (comm.closing)
+		status = NRT_CLOSED;
+	pthread_mutex_unlock(&comm_lock);
+	if (status == NRT_SUCCESS && !m->fabric)
+		open_fabric(func, m, hello);
+	status = status ?: world_meet(m->world, hello, deadline);
+	return status != NRT_SUCCESS && nrt_comm_closing() ? NRT_CLOSED : status;
+}
+
+/* Who is here has the table's device, and a number for the hub of this host. */
+static NRT_STATUS take_table(const char *func, struct member *m, uint32_t rank)
+{
+	const struct world *w = m->world;
+	uint32_t host = w->ranks[rank].host;
+	bool alone = true;
+
+	m->nr_here = 0;
+	for (uint32_t i = 0; i < w->count; i++) {
+		alone &= w->ranks[i].host == host;
+		m->places[i] = w->ranks[i].host == host ? m->nr_here++ : NOT_HERE;
+	}
+	m->place = m->places[rank];
+	if (alone) {
+		leave_world(m);
+		return NRT_SUCCESS;
+	}
+	m->peers = calloc(w->count, sizeof(*m->peers));
+	if (!m->peers)
+		return NRT_RESOURCE;
+	for (uint32_t i = 0; i < w->count; i++)
+		if (!m->fabric || !w->ranks[i].name_size ||
+		    fabric_peer(m->fabric, w->ranks[i].name, &m->peers[i])) {
+			LOG_AS(ENC, ERROR, func, "rank %u has no address in the fabric of rank %u", i,
+			       rank);
+			return NRT_NETWORK_PROXY_FAILURE;
+		}
+	return NRT_SUCCESS;
+}
+
+static NRT_STATUS join_world(const char *func, struct member *m, const struct comm_place *place,
+			     const struct comm_hello *own, const struct deadline *deadline)
+{
+	struct world_hello hello = {
+		.magic = WORLD_MAGIC, .version = WORLD_VERSION,
+		.rank = own->rank, .count = own->count,
+	};
+	NRT_STATUS status = NRT_SUCCESS;
+	struct world *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return NRT_RESOURCE;
+	w->fd = -1;
+	pthread_mutex_init(&w->lock, NULL);
+	pthread_mutex_lock(&comm_lock);
+	m->world = w;
+	pthread_mutex_unlock(&comm_lock);
+	memcpy(&hello.device, own->data, sizeof(hello.device));
+	if (comm_place_host(place, hello.host))
+		return NRT_FAILURE;
+	if (!own->rank)
+		status = start_registry(func, m, place, own->count, deadline);
+	if (status != NRT_SUCCESS)
+		return status;
+	while ((status = meet_once(func, m, &place->root, &hello, deadline)) == NRT_COLL_PENDING &&
+	       deadline_left(deadline))
+		usleep(20000);
+	return status ?: take_table(func, m, own->rank);
+}
+
+/* ---- joining: the whole of it -------------------------------------------------------- */
+
+static void everybody_here(struct member *m, uint32_t rank, uint32_t count)
+{
+	m->place = rank;
+	m->nr_here = count;
+	for (uint32_t i = 0; i < count; i++)
+		m->places[i] = i;
+}
+
+/* Who is on this host?  *own is of a world of all ranks, and then of the host's. */
+static NRT_STATUS find_others(const char *func, struct member *m, struct comm_hello *own,
+			      const struct deadline *deadline)
+{
+	/* One that is alone needs no place. */
+	struct comm_place place = { .dir = -1, .reach = COMM_LOOPBACK };
+	NRT_STATUS status = own->count > 1 ? comm_place_open(func, &place) : NRT_SUCCESS;
+
+	if (status != NRT_SUCCESS)
+		return status;
+	if (place.reach == COMM_LOOPBACK || !fabric_built()) {
+		if (place.reach == COMM_REMOTE) {
+			LOG_AS(ENC, ERROR, func,
+			       "root %s is not this host, and libnrt was built without libfabric: collectives stay within one host",
+			       getenv("NEURON_RT_ROOT_COMM_ID"));
+			status = NRT_FAILURE;
+		}
+		status = status ?: check_count(func, own->count);
+		if (status == NRT_SUCCESS)
+			everybody_here(m, own->rank, own->count);
+	} else if (own->count > WORLD_MAX_RANKS) {
+		LOG_AS(ENC, ERROR, func, "%u ranks are more than %u", own->count, WORLD_MAX_RANKS);
+		status = NRT_FAILURE;
+	} else {
+		status = join_world(func, m, &place, own, deadline) ?: check_count(func, m->nr_here);
+	}
+	comm_place_close(&place);
+	own->rank = m->place;
+	own->count = m->nr_here;
+	return status;
+}
+
+/* Under all far and busy. */
+static NRT_STATUS meet_all(const char *func, struct member *m, struct comm_hello *hello,
+			   const struct deadline *deadline, struct comm_reply *reply)
+{
+	NRT_STATUS status = find_others(func, m, hello, deadline);
+	bool root;
+
+	if (status == NRT_SUCCESS && hello->count > 1 && !hello->rank)
+		status = start_root(func, m, hello->count, deadline);
+	root = hello->count > 1 && !hello->rank && status == NRT_SUCCESS;
+	if (hello->count > 1 && status == NRT_SUCCESS)
+		status = open_channel(func, m, hello, deadline, reply);
+	if (root && status != NRT_SUCCESS)
+		stop_root();
+	if (status != NRT_SUCCESS) {
+		leave_world(m);
+		stop_registry(m);
+	}
+	return status == NRT_COLL_PENDING ? NRT_TIMEOUT : status;
+}
+
 static NRT_STATUS join_locked(const char *func, uint32_t vnc, struct member *m, uint32_t rank,
 			      uint32_t count)
 {
@@ -295,8 +545,7 @@ static NRT_STATUS join_locked(const char *func, uint32_t vnc, struct member *m, 
 	struct comm_hello hello = hello_of(rank, count, 0);
 	struct deadline deadline = deadline_in(nrt_process.timeout_ms);
 	struct comm_reply *reply;
-	NRT_STATUS status = NRT_SUCCESS;
-	bool root;
+	NRT_STATUS status;
 
 	if (m->joined && !m->broken) {
 		if (m->rank == rank && m->count == count)
@@ -305,9 +554,10 @@ static NRT_STATUS join_locked(const char *func, uint32_t vnc, struct member *m, 
 		       m->rank, m->count, rank, count);
 		return NRT_INVALID;
 	}
-	status = check_count(func, rank, count);
-	if (status != NRT_SUCCESS)
-		return status;
+	if (!count || rank >= count) {
+		LOG_AS(ENC, ERROR, func, "rank %u of %u", rank, count);
+		return NRT_INVALID;
+	}
 	reply = calloc(1, sizeof(*reply));
 	if (!reply)
 		return NRT_RESOURCE;
@@ -316,31 +566,25 @@ static NRT_STATUS join_locked(const char *func, uint32_t vnc, struct member *m, 
 	pthread_mutex_lock(&comm_lock);
 	m->joined = false;
 	pthread_mutex_unlock(&comm_lock);
+	leave_world(m);
 	memcpy(hello.data, &device, sizeof(device));
 	memcpy(reply->data[0], &device, sizeof(device));
-	if (count > 1 && !rank)
-		status = start_root(func, m, count, &deadline);
-	root = count > 1 && !rank && status == NRT_SUCCESS;
-	if (count > 1 && status == NRT_SUCCESS)
-		status = open_channel(func, m, &hello, &deadline, reply);
-	if (root && status != NRT_SUCCESS)
-		stop_root();
-	if (status == NRT_COLL_PENDING)
-		status = NRT_TIMEOUT;
+	status = meet_all(func, m, &hello, &deadline, reply);
 	pthread_mutex_lock(&comm_lock);
 	m->opening = false;
 	if (status == NRT_SUCCESS) {
 		m->rank = rank;
 		m->count = count;
 		memcpy(m->key, reply->key, COMM_KEY);
-		for (uint32_t i = 0; i < count; i++)
+		for (uint32_t i = 0; i < hello.count; i++)
 			memcpy(&m->devices[i], reply->data[i], sizeof(m->devices[i]));
 		m->broken = false;
 		m->joined = true;
 	}
 	pthread_mutex_unlock(&comm_lock);
 	if (status == NRT_SUCCESS)
-		LOG_AS(ENC, INFO, func, "core %u is rank %u of %u", vnc, rank, count);
+		LOG_AS(ENC, INFO, func, "core %u is rank %u of %u, %u of them on this host, fabric %s",
+		       vnc, rank, count, hello.count, m->fabric ? fabric_provider(m->fabric) : "none");
 	else
 		LOG_AS(ENC, ERROR, func, "core %u, rank %u of %u: %s", vnc, rank, count,
 		       nrt_get_status_as_str(status));
@@ -357,10 +601,14 @@ NRT_STATUS nrt_comm_join(const char *func, uint32_t vnc, uint32_t rank, uint32_t
 		return status;
 	/* What goes on in a communicator that is broken ends soon. */
 	for (uint32_t c = 0; c < COMM_CHANNELS; c++)
+		pthread_mutex_lock(&m->far[c]);
+	for (uint32_t c = 0; c < COMM_CHANNELS; c++)
 		pthread_mutex_lock(&m->busy[c]);
 	status = join_locked(func, vnc, m, rank, count);
 	for (uint32_t c = 0; c < COMM_CHANNELS; c++)
 		pthread_mutex_unlock(&m->busy[c]);
+	for (uint32_t c = 0; c < COMM_CHANNELS; c++)
+		pthread_mutex_unlock(&m->far[c]);
 	return status;
 }
 
@@ -379,13 +627,64 @@ NRT_STATUS nrt_comm_check(uint32_t vnc, uint32_t rank, uint32_t count)
 
 uint32_t nrt_comm_device(uint32_t vnc, uint32_t rank)
 {
+	const struct member *m = &comm.members[vnc];
+
 	GUARD(&comm_lock);
-	return comm.members[vnc].devices[rank];
+	return m->devices[m->places[rank] % COMM_MAX_RANKS];
+}
+
+uint32_t nrt_comm_host(uint32_t vnc, uint32_t rank)
+{
+	const struct member *m = &comm.members[vnc];
+
+	GUARD(&comm_lock);
+	return m->world ? m->world->ranks[rank].host : 0;
+}
+
+/* ---- what goes to other hosts ------------------------------------------------------ */
+
+NRT_STATUS nrt_comm_take_links(uint32_t vnc, uint32_t channel, struct nrt_links *links)
+{
+	struct member *m;
+	NRT_STATUS status = members_get(vnc, &m);
+
+	if (status != NRT_SUCCESS)
+		return status;
+	pthread_mutex_lock(&m->far[channel]);
+	*links = (struct nrt_links){
+		.world = m->world, .fabric = m->fabric, .peers = m->peers,
+		.rank = m->rank, .count = m->count,
+		.mem = &m->mem[channel], .memory = &m->memory[channel],
+	};
+	if (m->joined && !m->broken)
+		return NRT_SUCCESS;
+	pthread_mutex_unlock(&m->far[channel]);
+	return NRT_FAILURE;
+}
+
+void nrt_comm_give_links(uint32_t vnc, uint32_t channel)
+{
+	pthread_mutex_unlock(&comm.members[vnc].far[channel]);
+}
+
+void nrt_comm_break(uint32_t vnc)
+{
+	struct member *m = &comm.members[vnc];
+
+	GUARD(&comm_lock);
+	m->broken = true;
+	if (m->world && m->world->fd >= 0)
+		shutdown(m->world->fd, SHUT_RDWR);
+	/* Those of this host hear of it from the hub. */
+	for (uint32_t c = 0; c < COMM_CHANNELS; c++)
+		if (m->fd[c] >= 0)
+			shutdown(m->fd[c], SHUT_RDWR);
 }
 
 /* ---- exchanges --------------------------------------------------------------------- */
 
-static void make_request(const struct nrt_exchange *x, struct comm_request *r)
+static void make_request(const struct member *m, const struct nrt_exchange *x,
+			 struct comm_request *r)
 {
 	memset(r, 0, sizeof(*r));
 	r->type = COMM_REQUEST;
@@ -397,16 +696,17 @@ static void make_request(const struct nrt_exchange *x, struct comm_request *r)
 	if (x->data_size)
 		memcpy(r->data, x->data, x->data_size);
 	for (uint32_t i = 0; i < r->nr; i++)
-		r->ranks[i] = x->ranks ? x->ranks[i] : i;
+		r->ranks[i] = x->ranks && x->ranks[i] < m->count ? m->places[x->ranks[i]] :
+			      x->ranks ? NOT_HERE : i;
 }
 
 /* Another thread may have joined again as something else. */
 static bool group_exists(const struct member *m, const struct comm_request *r, bool some)
 {
 	if (!some)
-		return r->nr == m->count;
+		return r->nr == m->nr_here;
 	for (uint32_t i = 0; i < r->nr; i++)
-		if (r->ranks[i] >= m->count)
+		if (r->ranks[i] >= m->nr_here)
 			return false;
 	return true;
 }
@@ -430,7 +730,7 @@ static NRT_STATUS alone(const struct comm_request *r, const struct nrt_exchange 
 static NRT_STATUS exchange(struct member *m, const struct nrt_exchange *x,
 			   const struct comm_request *r, struct comm_reply *reply)
 {
-	struct comm_hello hello = hello_of(m->rank, m->count, x->channel);
+	struct comm_hello hello = hello_of(m->place, m->nr_here, x->channel);
 	struct deadline deadline = deadline_in(nrt_process.timeout_ms);
 	size_t size = offsetof(struct comm_request, ranks) + r->nr * sizeof(r->ranks[0]);
 	NRT_STATUS status = NRT_SUCCESS;
@@ -443,7 +743,7 @@ static NRT_STATUS exchange(struct member *m, const struct nrt_exchange *x,
 	/* Those on their way to others arrive soon. */
 	while (status == NRT_SUCCESS &&
 	       (ret = comm_send(m->fd[x->channel], r, size, &x->fd, r->fds)) == -ETOOMANYREFS &&
-	       deadline_left(&deadline) && !closing())
+	       deadline_left(&deadline) && !nrt_comm_closing())
 		usleep(1000);
 	if (ret)
 		return NRT_FAILURE;
@@ -494,7 +794,7 @@ NRT_STATUS nrt_comm_exchange(uint32_t vnc, struct nrt_exchange *x)
 	if (status != NRT_SUCCESS)
 		return status;
 	GUARD(&m->busy[x->channel]);
-	make_request(x, &r);
+	make_request(m, x, &r);
 	if (x->fds)
 		memset(x->fds, 0xff, r.nr * sizeof(*x->fds));
 	if (!m->joined || m->broken || !group_exists(m, &r, x->ranks != NULL))
@@ -523,27 +823,47 @@ void nrt_comm_stop(void)
 {
 	GUARD(&comm_lock);
 	comm.closing = true;
-	for (uint32_t i = 0; i < comm.nr; i++)
+	for (uint32_t i = 0; i < comm.nr; i++) {
+		const struct member *m = &comm.members[i];
+
 		for (uint32_t c = 0; c < COMM_CHANNELS; c++)
-			if (comm.members[i].fd[c] >= 0)
-				shutdown(comm.members[i].fd[c], SHUT_RDWR);
+			if (m->fd[c] >= 0)
+				shutdown(m->fd[c], SHUT_RDWR);
+		if (m->world && m->world->fd >= 0)
+			shutdown(m->world->fd, SHUT_RDWR);
+	}
 }
 
 static void close_members(void)
 {
-	for (uint32_t i = 0; i < comm.nr; i++)
+	for (uint32_t i = 0; i < comm.nr; i++) {
 		comm_close_fds(comm.members[i].fd, COMM_CHANNELS);
+		if (comm.members[i].world)
+			comm_close_fds(&comm.members[i].world->fd, 1);
+	}
 	comm.nr = 0;
 	comm.closing = false;
 }
 
+/* Nobody is in it any more. */
+static void member_close(struct member *m)
+{
+	leave_world(m);
+	for (uint32_t c = 0; c < COMM_CHANNELS; c++) {
+		pthread_mutex_destroy(&m->far[c]);
+		pthread_mutex_destroy(&m->busy[c]);
+	}
+}
+
 void nrt_comm_close(void)
 {
+	for (uint32_t i = 0; i < comm.nr; i++)
+		member_close(&comm.members[i]);
+	world_stop(comm.registry);
+	comm.registry = NULL;
+	comm.registrar = NULL;
 	GUARD(&comm_lock);
 	hub_stop();
-	for (uint32_t i = 0; i < comm.nr; i++)
-		for (uint32_t c = 0; c < COMM_CHANNELS; c++)
-			pthread_mutex_destroy(&comm.members[i].busy[c]);
 	close_members();
 	free(comm.members);
 	comm.members = NULL;
@@ -552,6 +872,9 @@ void nrt_comm_close(void)
 void nrt_comm_forget(void)
 {
 	hub_forget();
+	world_forget(comm.registry);
+	comm.registry = NULL;
+	comm.registrar = NULL;
 	close_members();
 	/* Not freed: mutexes that another thread of the parent may have had. */
 	comm.members = NULL;

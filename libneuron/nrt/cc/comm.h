@@ -1,24 +1,30 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Cores of this and other processes of the host that work together: who they are, and
- * one way to talk, an exchange.  Everyone of a group says something, which may come
+ * one way to talk on a host, an exchange.  Everyone of a group says something, which may come
  * with a descriptor, and hears what all of them said, or that one is missing.
  *
  * They meet at the process with rank 0 (hub.c), at a place that only the user can
  * enter (place.c).  A peer that dies closes its sockets; that is how the others learn
  * of it.
+ *
+ * Ranks of several hosts find each other at the process with rank 0 first (world.c), and
+ * have ends of a fabric (fabric.c) for what goes between hosts (across.c).  Those of one
+ * host then meet as above, with numbers of their own: in each host at the lowest rank.
  */
 #ifndef NRT_COMM_H
 #define NRT_COMM_H
 
 #include <nrt/nrt.h>
 
+#include "fabric.h"
 #include "message.h"
+#include "world.h"
 
 struct nrt_exchange {
 	const char *func;		/* for the log */
 	uint32_t channel;
-	const uint32_t *ranks;		/* @nr of them, NULL: all */
+	const uint32_t *ranks;		/* @nr of them, all of this host; NULL: all that are */
 	uint32_t nr;
 	bool failed;
 	const void *params;
@@ -35,8 +41,28 @@ struct nrt_exchange {
 NRT_STATUS nrt_comm_join(const char *func, uint32_t vnc, uint32_t rank, uint32_t count);
 /* NRT_FAILURE: @vnc has not joined as this rank of so many. */
 NRT_STATUS nrt_comm_check(uint32_t vnc, uint32_t rank, uint32_t count);
-/* Device number of a rank, while @vnc takes part. */
+/* Device number of a rank of this host, while @vnc takes part. */
 uint32_t nrt_comm_device(uint32_t vnc, uint32_t rank);
+
+/* What a channel of a core has for messages to other hosts. */
+struct nrt_links {
+	struct world *world;		/* NULL: all ranks are on this host */
+	struct fabric *fabric;
+	const uint64_t *peers;		/* of each rank, in the fabric */
+	uint32_t rank, count;
+	struct neuron_mem **mem;	/* for messages, or NULL */
+	struct fabric_memory *memory;	/* the same, registered */
+};
+
+/* It stays as it is, and is the caller's, until it is given back. */
+NRT_STATUS nrt_comm_take_links(uint32_t vnc, uint32_t channel, struct nrt_links *links);
+void nrt_comm_give_links(uint32_t vnc, uint32_t channel);
+/* The number of the host of a rank: that of the lowest one there. */
+uint32_t nrt_comm_host(uint32_t vnc, uint32_t rank);
+/* After an error between hosts: all others hear of it, and the core has to join again. */
+void nrt_comm_break(uint32_t vnc);
+/* nrt_close() has begun. */
+bool nrt_comm_closing(void);
 /*
  * NRT_INVALID: they did not all say the same @params; NRT_EXEC_COMPLETED_WITH_ERR: one of
  * them failed.  After anything else (NRT_TIMEOUT, NRT_FAILURE one is gone) the core has to

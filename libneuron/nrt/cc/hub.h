@@ -12,10 +12,17 @@
 #include <nrt/nrt.h>
 
 #include "message.h"
+#include "world.h"
 
 struct comm_place {
 	int dir;
 	char name[64];			/* in it: of the file with the secret */
+	union world_address root;
+	enum comm_reach {
+		COMM_LOOPBACK,		/* nobody comes there from elsewhere */
+		COMM_LOCAL,
+		COMM_REMOTE,		/* not an address of this host */
+	} reach;
 };
 
 NRT_STATUS comm_place_open(const char *func, struct comm_place *place);
@@ -26,6 +33,7 @@ int comm_place_secret(const struct comm_place *place, uint8_t key[COMM_KEY]);
 /* As rank 0, with a new secret: a lock or -errno, -EADDRINUSE somebody else is there. */
 int comm_place_take(const struct comm_place *place, uint8_t secret[COMM_KEY]);
 void comm_place_leave(const struct comm_place *place, int lock);
+int comm_place_host(const struct comm_place *place, uint8_t host[WORLD_HOST]);
 int comm_random(uint8_t key[COMM_KEY]);
 
 extern pthread_mutex_t comm_lock;

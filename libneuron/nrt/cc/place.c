@@ -27,14 +27,19 @@
 
 /* ---- its name ---------------------------------------------------------------------- */
 
+static bool is_loopback(int family, const unsigned char *address)
+{
+	return family == AF_INET ? address[0] == 127 :
+	       !memcmp(address, &in6addr_loopback, sizeof(in6addr_loopback));
+}
+
 static bool is_local(int family, const unsigned char *address)
 {
 	struct ifaddrs *list;
 	bool found = false;
 
 	/* The loopback interface need not be up: nothing is sent. */
-	if (family == AF_INET ? address[0] == 127 :
-				!memcmp(address, &in6addr_loopback, sizeof(in6addr_loopback)))
+	if (is_loopback(family, address))
 		return true;
 	if (getifaddrs(&list))
 		return false;
@@ -52,8 +57,24 @@ static bool is_local(int family, const unsigned char *address)
 	return found;
 }
 
-/* "ip:port", an IPv6 address in brackets; as a name of our own if it is of this host. */
-static NRT_STATUS root_name(const char *func, char *name, size_t size)
+static void set_address(struct comm_place *place, int family, const unsigned char *ip,
+			unsigned long port)
+{
+	memset(&place->root, 0, sizeof(place->root));
+	place->root.any.sa_family = (sa_family_t)family;
+	if (family == AF_INET) {
+		memcpy(&place->root.v4.sin_addr, ip, sizeof(place->root.v4.sin_addr));
+		place->root.v4.sin_port = htons((uint16_t)port);
+	} else {
+		memcpy(&place->root.v6.sin6_addr, ip, sizeof(place->root.v6.sin6_addr));
+		place->root.v6.sin6_port = htons((uint16_t)port);
+	}
+	place->reach = is_loopback(family, ip) ? COMM_LOOPBACK :
+		       is_local(family, ip) ? COMM_LOCAL : COMM_REMOTE;
+}
+
+/* "ip:port", an IPv6 address in brackets; also as a name of our own. */
+static NRT_STATUS root_name(const char *func, struct comm_place *place)
 {
 	const char *text = getenv("NEURON_RT_ROOT_COMM_ID");
 	unsigned char ip[sizeof(struct in6_addr)];
@@ -73,12 +94,8 @@ static NRT_STATUS root_name(const char *func, char *name, size_t size)
 		       text);
 		return NRT_INVALID;
 	}
-	if (!is_local(family, ip)) {
-		LOG_AS(ENC, ERROR, func,
-		       "root %s is not this host: collectives stay within one host", text);
-		return NRT_FAILURE;
-	}
-	snprintf(name, size, "%s-%lu", host, port);
+	set_address(place, family, ip, port);
+	snprintf(place->name, sizeof(place->name), "%s-%lu", host, port);
 	return NRT_SUCCESS;
 }
 
@@ -139,7 +156,7 @@ NRT_STATUS comm_place_open(const char *func, struct comm_place *place)
 	NRT_STATUS status;
 
 	place->dir = -1;
-	status = root_name(func, place->name, sizeof(place->name));
+	status = root_name(func, place);
 	if (status != NRT_SUCCESS)
 		return status;
 	place->dir = open_directory(func);
@@ -151,6 +168,27 @@ NRT_STATUS comm_place_open(const char *func, struct comm_place *place)
 void comm_place_close(struct comm_place *place)
 {
 	comm_close_fds(&place->dir, 1);
+}
+
+/* Two processes that can meet there say the same, and no others. */
+int comm_place_host(const struct comm_place *place, uint8_t host[WORLD_HOST])
+{
+	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	uint64_t node[2];
+	struct stat st;
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	memset(host, 0, WORLD_HOST);
+	n = read(fd, host, WORLD_HOST - sizeof(node));
+	close(fd);
+	if (n <= 0 || fstat(place->dir, &st))
+		return -EIO;
+	node[0] = st.st_dev;
+	node[1] = st.st_ino;
+	memcpy(host + WORLD_HOST - sizeof(node), node, sizeof(node));
+	return 0;
 }
 
 /* Through the descriptor: however long the path is, and whatever happens to its parts. */

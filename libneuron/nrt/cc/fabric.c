@@ -1,0 +1,426 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Messages between hosts, by libfabric. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabric.h"
+
+#ifdef NRT_FABRIC
+
+#include <rdma/fabric.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_tagged.h>
+
+/* Of all channels: those of ring.c. */
+#define NR_REQUESTS 1024u
+
+struct fabric_request {
+	struct fi_context2 context;	/* libfabric's, while it is under way */
+	struct fabric_request *next;	/* free ones */
+	size_t size;
+	bool done;
+	bool failed;
+};
+
+struct fabric {
+	struct fi_info *info;
+	struct fid_fabric *fabric;
+	struct fid_domain *domain;
+	struct fid_av *av;
+	struct fid_cq *cq;
+	struct fid_ep *ep;
+	int fd;				/* readable when there is something to do */
+	/* One thread at a time is in libfabric; one of those that wait waits for @fd. */
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	bool watched;
+	bool dead;
+	struct fabric_request *free;
+	struct fabric_request requests[NR_REQUESTS];
+};
+
+bool fabric_built(void)
+{
+	return true;
+}
+
+static struct fi_info *make_hints(void)
+{
+	struct fi_info *hints = fi_allocinfo();
+
+	if (!hints)
+		return NULL;
+	hints->caps = FI_TAGGED | FI_DIRECTED_RECV;
+	hints->mode = FI_CONTEXT | FI_CONTEXT2;
+	hints->ep_attr->type = FI_EP_RDM;
+	hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_ALLOCATED | FI_MR_VIRT_ADDR | FI_MR_PROV_KEY;
+	hints->domain_attr->threading = FI_THREAD_DOMAIN;
+	hints->domain_attr->av_type = FI_AV_TABLE;
+	hints->tx_attr->msg_order = hints->rx_attr->msg_order = FI_ORDER_SAS;
+	return hints;
+}
+
+/*
+ * The best there is, or NEURON_RT_FABRIC_PROVIDER.  One that has addresses of the network
+ * takes that of the interface.
+ */
+static int find(struct fabric *f, const char *address)
+{
+	const char *provider = getenv("NEURON_RT_FABRIC_PROVIDER");
+	struct fi_info *hints = make_hints(), *there;
+	int ret;
+
+	if (!hints)
+		return -ENOMEM;
+	if (provider && *provider)
+		hints->fabric_attr->prov_name = strdup(provider);
+	ret = fi_getinfo(FI_VERSION(1, 9), NULL, NULL, 0, hints, &f->info);
+	if (!ret && address && (f->info->addr_format == FI_SOCKADDR_IN ||
+				f->info->addr_format == FI_SOCKADDR_IN6)) {
+		free(hints->fabric_attr->prov_name);
+		hints->fabric_attr->prov_name = strdup(f->info->fabric_attr->prov_name);
+		ret = fi_getinfo(FI_VERSION(1, 9), address, NULL, FI_SOURCE, hints, &there);
+		if (!ret) {
+			fi_freeinfo(f->info);
+			f->info = there;
+		}
+	}
+	fi_freeinfo(hints);
+	return ret;
+}
+
+static int open_end(struct fabric *f)
+{
+	struct fi_cq_attr cq = { .format = FI_CQ_FORMAT_TAGGED, .wait_obj = FI_WAIT_FD };
+	struct fi_av_attr av = { .type = FI_AV_TABLE };
+
+	return fi_fabric(f->info->fabric_attr, &f->fabric, NULL) ?:
+	       fi_domain(f->fabric, f->info, &f->domain, NULL) ?:
+	       fi_av_open(f->domain, &av, &f->av, NULL) ?:
+	       fi_cq_open(f->domain, &cq, &f->cq, NULL) ?:
+	       fi_endpoint(f->domain, f->info, &f->ep, NULL) ?:
+	       fi_ep_bind(f->ep, &f->av->fid, 0) ?:
+	       fi_ep_bind(f->ep, &f->cq->fid, FI_TRANSMIT | FI_RECV) ?:
+	       fi_enable(f->ep) ?:
+	       fi_control(&f->cq->fid, FI_GETWAIT, &f->fd);
+}
+
+void fabric_stop(struct fabric *f)
+{
+	if (f && f->ep)
+		fi_close(&f->ep->fid);
+	if (f)
+		f->ep = NULL;
+}
+
+void fabric_close(struct fabric *f)
+{
+	fabric_stop(f);
+	if (!f)
+		return;
+	if (f->cq)
+		fi_close(&f->cq->fid);
+	if (f->av)
+		fi_close(&f->av->fid);
+	if (f->domain)
+		fi_close(&f->domain->fid);
+	if (f->fabric)
+		fi_close(&f->fabric->fid);
+	fi_freeinfo(f->info);
+	pthread_cond_destroy(&f->changed);
+	pthread_mutex_destroy(&f->lock);
+	free(f);
+}
+
+int fabric_open(struct fabric **out, const char *address, void *name, size_t *size)
+{
+	struct fabric *f = calloc(1, sizeof(*f));
+	int ret;
+
+	if (!f)
+		return -ENOMEM;
+	pthread_mutex_init(&f->lock, NULL);
+	pthread_cond_init(&f->changed, NULL);
+	for (uint32_t i = 0; i < NR_REQUESTS; i++) {
+		f->requests[i].next = f->free;
+		f->free = &f->requests[i];
+	}
+	ret = find(f, address) ?: open_end(f) ?: fi_getname(&f->ep->fid, name, size);
+	if (ret)
+		fabric_close(f);
+	else
+		*out = f;
+	return ret;
+}
+
+const char *fabric_provider(const struct fabric *f)
+{
+	return f->info->fabric_attr->prov_name;
+}
+
+int fabric_peer(struct fabric *f, const void *name, uint64_t *peer)
+{
+	fi_addr_t number;
+	int ret;
+
+	pthread_mutex_lock(&f->lock);
+	ret = fi_av_insert(f->av, name, 1, &number, 0, NULL);
+	pthread_mutex_unlock(&f->lock);
+	*peer = number;
+	return ret == 1 ? 0 : -EINVAL;
+}
+
+int fabric_register(struct fabric *f, struct fabric_memory *m)
+{
+	struct fid_mr *mr = NULL;
+	int ret = 0;
+
+	m->registration = m->desc = NULL;
+	if (!(f->info->domain_attr->mr_mode & FI_MR_LOCAL))
+		return 0;
+	pthread_mutex_lock(&f->lock);
+	ret = fi_mr_reg(f->domain, m->bytes, m->size, FI_SEND | FI_RECV, 0, 0, 0, &mr, NULL);
+	pthread_mutex_unlock(&f->lock);
+	if (!ret) {
+		m->registration = mr;
+		m->desc = fi_mr_desc(mr);
+	}
+	return ret;
+}
+
+void fabric_unregister(struct fabric_memory *m)
+{
+	if (m->registration)
+		fi_close(&((struct fid_mr *)m->registration)->fid);
+	m->registration = m->desc = NULL;
+}
+
+/* Under the lock. */
+static void finish(struct fabric *f, void *context, size_t size, bool failed)
+{
+	struct fabric_request *r = context;
+
+	if (!r || r->done)
+		return;
+	r->done = true;
+	/* A send says nothing of its size. */
+	r->failed = failed || (size != SIZE_MAX && size != r->size);
+	pthread_cond_broadcast(&f->changed);
+}
+
+/* Under the lock: what has come to its end. */
+static void progress(struct fabric *f)
+{
+	struct fi_cq_tagged_entry e[16];
+	struct fi_cq_err_entry error;
+	ssize_t n;
+
+	for (;;) {
+		n = fi_cq_read(f->cq, e, 16);
+		if (n == -FI_EAVAIL) {
+			memset(&error, 0, sizeof(error));
+			n = fi_cq_readerr(f->cq, &error, 0);
+			if (n > 0) {
+				finish(f, error.op_context, 0, true);
+				continue;
+			}
+		}
+		for (ssize_t i = 0; i < n; i++)
+			finish(f, e[i].op_context, e[i].flags & FI_RECV ? e[i].len : SIZE_MAX, false);
+		if (n <= 0) {
+			f->dead |= n != -FI_EAGAIN && n;
+			return;
+		}
+	}
+}
+
+/* Under the lock, which it gives back meanwhile: until there may be something new. */
+static void pause_for_news(struct fabric *f, int left, int watched_fd)
+{
+	struct fid *fids[] = { &f->cq->fid };
+	struct pollfd pfd[] = {
+		{ .fd = f->fd, .events = POLLIN }, { .fd = watched_fd, .events = POLLIN },
+	};
+	struct timespec t;
+
+	/* What another one's watch says may not be heard on ours. */
+	left = left < 0 || left > 50 ? 50 : left;
+	if (f->watched) {
+		t = time_in_us(left * 1000);
+		pthread_cond_clockwait(&f->changed, &f->lock, CLOCK_MONOTONIC, &t);
+		return;
+	}
+	if (fi_trywait(f->fabric, fids, 1) != FI_SUCCESS)
+		return;
+	f->watched = true;
+	pthread_mutex_unlock(&f->lock);
+	poll(pfd, 2, left);
+	pthread_mutex_lock(&f->lock);
+	f->watched = false;
+	pthread_cond_broadcast(&f->changed);
+}
+
+/* Under the lock: NRT_SUCCESS to go on. */
+static NRT_STATUS check(struct fabric *f, const struct fabric_watch *watch)
+{
+	if (f->dead)
+		return NRT_NETWORK_PROXY_FAILURE;
+	if (watch->broken(watch->arg))
+		return NRT_FAILURE;
+	return deadline_left(&watch->deadline) ? NRT_SUCCESS : NRT_TIMEOUT;
+}
+
+NRT_STATUS fabric_wait(struct fabric *f, struct fabric_request *r, const struct fabric_watch *watch)
+{
+	NRT_STATUS status = NRT_SUCCESS;
+
+	pthread_mutex_lock(&f->lock);
+	progress(f);
+	while (!r->done && (status = check(f, watch)) == NRT_SUCCESS) {
+		pause_for_news(f, deadline_left(&watch->deadline), watch->fd);
+		progress(f);
+	}
+	if (r->done) {
+		status = r->failed ? NRT_NETWORK_PROXY_FAILURE : NRT_SUCCESS;
+		r->next = f->free;
+		f->free = r;
+	}
+	pthread_mutex_unlock(&f->lock);
+	return status;
+}
+
+static NRT_STATUS begin(struct fabric *f, bool send, uint64_t peer, uint64_t tag,
+			const struct fabric_memory *m, size_t at, size_t size,
+			const struct fabric_watch *watch, struct fabric_request **out)
+{
+	struct fabric_request *r;
+	NRT_STATUS status = NRT_SUCCESS;
+	ssize_t ret;
+
+	pthread_mutex_lock(&f->lock);
+	r = f->free;
+	if (!r) {
+		pthread_mutex_unlock(&f->lock);
+		return NRT_RESOURCE;
+	}
+	f->free = r->next;
+	r->done = r->failed = false;
+	r->size = size;
+	for (;;) {
+		ret = send ? fi_tsend(f->ep, m->bytes + at, size, m->desc, peer, tag, &r->context) :
+			     fi_trecv(f->ep, m->bytes + at, size, m->desc, peer, tag, 0, &r->context);
+		if (ret != -FI_EAGAIN)
+			break;
+		progress(f);
+		status = check(f, watch);
+		if (status != NRT_SUCCESS)
+			break;
+		pause_for_news(f, 1, watch->fd);
+	}
+	if (status == NRT_SUCCESS && ret)
+		status = NRT_NETWORK_PROXY_FAILURE;
+	if (status != NRT_SUCCESS) {
+		r->next = f->free;
+		f->free = r;
+	}
+	pthread_mutex_unlock(&f->lock);
+	*out = r;
+	return status;
+}
+
+#else /* built without libfabric: nobody gets an end */
+
+bool fabric_built(void)
+{
+	return false;
+}
+
+int fabric_open(struct fabric **out, const char *address, void *name, size_t *size)
+{
+	(void)out;
+	(void)address;
+	(void)name;
+	(void)size;
+	return -ENOSYS;
+}
+
+void fabric_stop(struct fabric *f)
+{
+	(void)f;
+}
+
+void fabric_close(struct fabric *f)
+{
+	(void)f;
+}
+
+const char *fabric_provider(const struct fabric *f)
+{
+	(void)f;
+	return "none";
+}
+
+int fabric_peer(struct fabric *f, const void *name, uint64_t *peer)
+{
+	(void)f;
+	(void)name;
+	(void)peer;
+	return -ENOSYS;
+}
+
+int fabric_register(struct fabric *f, struct fabric_memory *m)
+{
+	(void)f;
+	(void)m;
+	return -ENOSYS;
+}
+
+void fabric_unregister(struct fabric_memory *m)
+{
+	(void)m;
+}
+
+NRT_STATUS fabric_wait(struct fabric *f, struct fabric_request *r, const struct fabric_watch *watch)
+{
+	(void)f;
+	(void)r;
+	(void)watch;
+	return NRT_FAILURE;
+}
+
+static NRT_STATUS begin(struct fabric *f, bool send, uint64_t peer, uint64_t tag,
+			const struct fabric_memory *m, size_t at, size_t size,
+			const struct fabric_watch *watch, struct fabric_request **out)
+{
+	(void)f;
+	(void)send;
+	(void)peer;
+	(void)tag;
+	(void)m;
+	(void)at;
+	(void)size;
+	(void)watch;
+	(void)out;
+	return NRT_FAILURE;
+}
+
+#endif
+
+NRT_STATUS fabric_send(struct fabric *f, uint64_t peer, uint64_t tag, const struct fabric_memory *m,
+		       size_t at, size_t size, const struct fabric_watch *watch,
+		       struct fabric_request **out)
+{
+	return begin(f, true, peer, tag, m, at, size, watch, out);
+}
+
+NRT_STATUS fabric_receive(struct fabric *f, uint64_t peer, uint64_t tag,
+			  const struct fabric_memory *m, size_t at, size_t size,
+			  const struct fabric_watch *watch, struct fabric_request **out)
+{
+	return begin(f, false, peer, tag, m, at, size, watch, out);
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The ranks of a job that are on several hosts: which rank is on which host, the address of
+ * each in the fabric, and who is gone.
+ *
+ * All of them connect to the process with rank 0, at NEURON_RT_ROOT_COMM_ID, by TCP.  It
+ * tells all of them the same: the table of ranks, as soon as everybody is there, then the
+ * ranks whose connections have ended.
+ */
+#ifndef NRT_WORLD_H
+#define NRT_WORLD_H
+
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <nrt/nrt.h>
+
+#include "../../common/wait.h"
+
+#define WORLD_MAGIC	0x6e727477u	/* of this order of bytes */
+#define WORLD_VERSION	1u
+#define WORLD_MAX_RANKS	1024u
+#define WORLD_NAME	64u		/* of an address in the fabric */
+#define WORLD_HOST	64u
+
+struct world_hello {
+	uint32_t magic;
+	uint32_t version;
+	uint32_t rank;
+	uint32_t count;
+	uint32_t device;
+	uint32_t name_size;		/* 0: no fabric */
+	uint8_t host[WORLD_HOST];	/* the same of all who can meet in one directory */
+	uint8_t name[WORLD_NAME];
+};
+
+/* First of all; @count ranks follow if @status is NRT_SUCCESS, then numbers of ranks. */
+struct world_head {
+	uint32_t magic;
+	uint32_t status;
+	uint32_t count;
+};
+
+struct world_rank {
+	uint32_t host;			/* the lowest rank there */
+	uint32_t device;
+	uint32_t name_size;
+	uint8_t name[WORLD_NAME];
+};
+
+/* A core's view. */
+struct world {
+	int fd;				/* -1: none any more */
+	pthread_mutex_t lock;		/* @gone, @lost and what is read from @fd */
+	bool lost;			/* rank 0 is gone */
+	size_t partial;			/* bytes of @next that are there */
+	uint32_t next;
+	uint32_t count;
+	bool gone[WORLD_MAX_RANKS];
+	struct world_rank ranks[WORLD_MAX_RANKS];
+};
+
+/* The address and port of the root. */
+union world_address {
+	struct sockaddr any;
+	struct sockaddr_in v4;
+	struct sockaddr_in6 v6;
+};
+
+struct registry;
+
+/* As rank 0.  0 or -errno. */
+int world_start(const union world_address *root, uint32_t count, struct registry **out);
+void world_stop(struct registry *r);
+/* In a child, where its thread is not. */
+void world_forget(struct registry *r);
+
+/* NRT_COLL_PENDING: again.  @fd is -1 or a socket of this function, which the caller closes. */
+NRT_STATUS world_connect(const union world_address *root, const struct deadline *deadline, int *fd);
+/* Say hello on @w->fd, and hear who is there. */
+NRT_STATUS world_meet(struct world *w, const struct world_hello *hello,
+		      const struct deadline *deadline);
+/* Hear what there is to hear, without waiting: one of @ranks is gone, or rank 0. */
+bool world_broken(struct world *w, const uint32_t *ranks, uint32_t nr);
+
+#endif
