@@ -36,7 +36,7 @@ for group; do
 			   libsmartcols-dev libncurses-dev libmicrohttpd-dev pahole kmod) ;;
 	test)	packages+=(gcc make libc6-dev pkg-config libcmocka-dev python3
 			   libarchive-dev libjansson-dev nettle-dev zlib1g-dev
-			   libudev-dev procps python3-prometheus-client strace tmux
+			   libfabric-dev iproute2 libudev-dev procps python3-prometheus-client strace tmux
 			   valgrind) ;;
 	vm)	packages+=(gcc make libc6-dev bc bison flex libelf-dev libssl-dev
 			   pahole kmod cpio gzip xz-utils tar busybox-static dash
@@ -53,7 +53,7 @@ for group; do
 	root)	packages+=(mmdebstrap debian-archive-keyring e2fsprogs) ;;
 	plot)	packages+=(python3-matplotlib) ;;
 	series)	packages+=(git python3) ;;
-	deb)	packages+=(build-essential debhelper dh-dkms fakeroot "${rtd[@]}") ;;
+	deb)	packages+=(build-essential debhelper dh-dkms fakeroot libfabric-dev "${rtd[@]}") ;;
 	cover)	packages+=(lcov) ;;
 	memcheck)	packages+=(valgrind) ;;
 	rtd)	packages+=("${rtd[@]}" protobuf-compiler python3-grpcio python3-protobuf) ;;
