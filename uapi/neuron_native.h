@@ -41,6 +41,8 @@
 #define NEURON_NATIVE_MEM_UNPIN		_IO(NEURON_NATIVE_BASE, 209)
 #define NEURON_NATIVE_MEM_COMPACT	_IO(NEURON_NATIVE_BASE, 210)
 #define NEURON_NATIVE_EVENTS		_IO(NEURON_NATIVE_BASE, 211)
+#define NEURON_NATIVE_MEM_ALLOC_BULK	_IO(NEURON_NATIVE_BASE, 212)
+#define NEURON_NATIVE_MEM_FREE_BULK	_IO(NEURON_NATIVE_BASE, 213)
 
 #define NEURON_NATIVE_MAX_HBMS		8
 #define NEURON_NATIVE_MAX_CORES		16
@@ -701,6 +703,79 @@ struct neuron_native_events {
 	__u64 entries;
 	__u32 entry_size;
 	__u32 count;
+};
+
+#define NEURON_NATIVE_BULK_MAX		1024
+
+/**
+ * struct neuron_native_mem_bulk_entry - one chunk of several
+ * @bytes: in, rounded up to 4096
+ * @align: in, 0 or a power of two; of movable memory at most 8 TiB
+ * @mem_handle: out
+ * @pa: out, device address, and offset for mmap(); 0 of movable memory
+ */
+struct neuron_native_mem_bulk_entry {
+	__u64 bytes;
+	__u64 align;
+	__u64 mem_handle;
+	__u64 pa;
+};
+
+/**
+ * struct neuron_native_mem_alloc_bulk - allocate several chunks, all of them or none
+ * @size: in
+ * @flags: in, NEURON_NATIVE_ALLOC_*
+ * @hbm: in, device memory number
+ * @nc_id: in, core to charge
+ * @mem_type: in, mem_alloc_category_t; must fit host or device
+ * @owner: in, number of an owner (-ENOENT: there is none), 0 = the process itself
+ * @count: in, chunks, 1 to NEURON_NATIVE_BULK_MAX
+ * @entry_size: in, sizeof(struct neuron_native_mem_bulk_entry), else EINVAL
+ * @entries: in, pointer to them; written on success only
+ * @failed: out with -ENOMEM: index of the entry that was refused
+ * @reason: out, and what follows: as in struct neuron_native_mem_alloc, of that moment
+ * @total: see there
+ * @free: see there
+ * @largest_free: see there
+ * @largest_aligned: see there
+ * @limit: see there
+ */
+struct neuron_native_mem_alloc_bulk {
+	__u32 size;
+	__u32 flags;
+	__u32 hbm;
+	__u32 nc_id;
+	__u32 mem_type;
+	__u32 owner;
+	__u32 count;
+	__u32 entry_size;
+	__u64 entries;
+	__u32 failed;
+	__u32 reason;
+	__u64 total;
+	__u64 free;
+	__u64 largest_free;
+	__u64 largest_aligned;
+	__u64 limit;
+};
+
+/**
+ * struct neuron_native_mem_free_bulk - free several handles
+ * @size: in
+ * @flags: 0
+ * @count: in, handles, 1 to NEURON_NATIVE_BULK_MAX
+ * @__reserved: 0
+ * @handles: in, pointer to handles (__u64)
+ *
+ * If one of them is none (ENOENT) or is there twice (EINVAL), none is freed.  A handle that
+ * another thread of the process frees meanwhile counts as freed.
+ */
+struct neuron_native_mem_free_bulk {
+	__u32 size;
+	__u32 flags;
+	__u32 count;
+	__u32 __reserved;
+	__u64 handles;
 };
 
 /**

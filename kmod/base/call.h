@@ -133,6 +133,8 @@ int neuron_do_dma_copy_descriptors64(struct neuron_call *call);
 int neuron_do_dma_descriptor_copyout(struct neuron_call *call);
 
 /* dma/move.c */
+int neuron_do_native_mem_alloc_bulk(struct neuron_call *call);
+int neuron_do_native_mem_free_bulk(struct neuron_call *call);
 int neuron_do_native_mem_compact(struct neuron_call *call);
 
 /* dma/notify.c */

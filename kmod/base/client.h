@@ -73,6 +73,7 @@ struct neuron_process {
  * @handles: struct neuron_handle by number; its lock also guards the fields from @spare to
  *	     @closed
  * @spare: number in @handles that is reserved for the next chunk; 0 = none
+ * @top: the highest number given out so far
  * @by_addr: the same by device address: allocated by it, imported
  * @unindexed: those that are not in @by_addr yet, newest first
  * @nr_unindexed: their number
@@ -113,6 +114,7 @@ struct neuron_client {
 	struct neuron_chunk *datastore;
 	struct xarray handles;
 	u32 spare;
+	u32 top;
 	u32 nr_unindexed;
 	struct rb_root by_addr[2];
 	struct list_head unindexed;

@@ -42,6 +42,21 @@ static inline bool neuron_fault_hit(struct neuron_fault *f)
 }
 
 /**
+ * neuron_fault_armed() - may an operation be made to fail?
+ * @f: the fault
+ *
+ * Context: any.
+ */
+static inline bool neuron_fault_armed(struct neuron_fault *f)
+{
+#ifdef CONFIG_FAULT_INJECTION_DEBUG_FS
+	if (READ_ONCE(f->attr.probability))
+		return true;
+#endif
+	return atomic_read(&f->shots) > 0;
+}
+
+/**
  * neuron_fault_add() - make the files of a fault
  * @f: zeroed
  * @name: below 24 characters

@@ -236,6 +236,10 @@ static const struct neuron_ioctl_row neuron_ioctls[] = {
 		   neuron_do_native_mem_compact, NULL),
 	ROW_NATIVE(EVENTS, struct neuron_native_events, count, OUT | ANY,
 		   neuron_do_native_events, NULL),
+	ROW_NATIVE(MEM_ALLOC_BULK, struct neuron_native_mem_alloc_bulk, limit, OUT_ERR,
+		   neuron_do_native_mem_alloc_bulk, NULL),
+	ROW_NATIVE(MEM_FREE_BULK, struct neuron_native_mem_free_bulk, handles, 0,
+		   neuron_do_native_mem_free_bulk, NULL),
 };
 
 /* First row of each number; ARRAY_SIZE = none. */

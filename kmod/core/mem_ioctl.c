@@ -103,34 +103,43 @@ int neuron_do_mem_alloc_v2mt(struct neuron_call *call)
 				   (u64 __user *)a->mem_handle);
 }
 
+/* What the native calls ask for: 0, or -EINVAL. */
+static int neuron_native_request(u32 flags, u32 hbm, u32 core, u32 type, u32 owner,
+				 struct neuron_chunk_request *req)
+{
+	*req = (struct neuron_chunk_request){
+		.host = flags & NEURON_NATIVE_ALLOC_HOST,
+		.movable = flags & NEURON_NATIVE_ALLOC_MOVABLE,
+		.hbm = hbm,
+		.core = core,
+		.category = type,
+		.owner = owner,
+	};
+	if (flags & NEURON_NATIVE_ALLOC_LOW)
+		req->placement = NEURON_BUDDY_LOW;
+	if (flags & NEURON_NATIVE_ALLOC_HIGH)
+		req->placement |= NEURON_BUDDY_HIGH;
+	if (flags & ~(NEURON_NATIVE_ALLOC_HOST | NEURON_NATIVE_ALLOC_LOW |
+		      NEURON_NATIVE_ALLOC_HIGH | NEURON_NATIVE_ALLOC_MOVABLE) ||
+	    req->placement == (NEURON_BUDDY_LOW | NEURON_BUDDY_HIGH) ||
+	    (req->host && (hbm || req->movable)) || neuron_category(type, req->host) != type)
+		return -EINVAL;
+	return 0;
+}
+
 int neuron_do_native_mem_alloc(struct neuron_call *call)
 {
 	struct neuron_native_mem_alloc *a = call->arg;
-	struct neuron_chunk_request req = {
-		.size = a->bytes,
-		.align = a->align,
-		.host = a->flags & NEURON_NATIVE_ALLOC_HOST,
-		.movable = a->flags & NEURON_NATIVE_ALLOC_MOVABLE,
-		.hbm = a->hbm,
-		.core = a->nc_id,
-		.category = a->mem_type,
-		.owner = a->owner,
-	};
 	struct neuron_failure why NEURON_UNINIT;
+	struct neuron_chunk_request req;
 	int err;
 
-	if (a->flags & ~(NEURON_NATIVE_ALLOC_HOST | NEURON_NATIVE_ALLOC_LOW |
-			 NEURON_NATIVE_ALLOC_HIGH | NEURON_NATIVE_ALLOC_MOVABLE) ||
-	    (a->flags & NEURON_NATIVE_ALLOC_LOW && a->flags & NEURON_NATIVE_ALLOC_HIGH) ||
+	if (neuron_native_request(a->flags, a->hbm, a->nc_id, a->mem_type, a->owner, &req) ||
 	    a->__reserved || a->__reserved2 || a->__reserved3 ||
-	    (req.host && (a->hbm || req.movable)) ||
-	    (req.movable && a->align > NEURON_BUDDY_MAX_SIZE) ||
-	    neuron_category(a->mem_type, req.host) != a->mem_type)
+	    (req.movable && a->align > NEURON_BUDDY_MAX_SIZE))
 		return -EINVAL;
-	if (a->flags & NEURON_NATIVE_ALLOC_LOW)
-		req.placement = NEURON_BUDDY_LOW;
-	if (a->flags & NEURON_NATIVE_ALLOC_HIGH)
-		req.placement = NEURON_BUDDY_HIGH;
+	req.size = a->bytes;
+	req.align = a->align;
 
 	err = neuron_mem_alloc(call->client, &req, NULL, &why, a);
 	a->reason = why.reason;
@@ -139,6 +148,66 @@ int neuron_do_native_mem_alloc(struct neuron_call *call)
 	a->largest_free = why.largest_free;
 	a->largest_aligned = why.largest_aligned;
 	a->limit = err ? why.limit : 0;
+	return err;
+}
+
+/* With the handles at @entries, or an error and no chunk. */
+static int neuron_alloc_bulk(struct neuron_client *client, struct neuron_chunk_request *req,
+			     struct neuron_native_mem_bulk_entry *entries, u32 n, u32 *failed,
+			     struct neuron_failure *why)
+{
+	struct neuron_chunk **chunks;
+	int err = -ENOMEM;
+	u32 i;
+
+	for (i = 0; i < n; i++)
+		if (req->movable && entries[i].align > NEURON_BUDDY_MAX_SIZE)
+			return -EINVAL;
+	why->reason = NEURON_NATIVE_REASON_HOST;
+	chunks = kvmalloc_array(n, sizeof(*chunks), GFP_KERNEL);
+	if (chunks)
+		err = neuron_chunks_alloc(client, req, entries, n, chunks, failed, why);
+	if (!err) {
+		err = neuron_chunks_publish(client, chunks, n, entries);
+		why->reason = NEURON_NATIVE_REASON_HOST;
+	}
+	kvfree(chunks);
+	return err;
+}
+
+int neuron_do_native_mem_alloc_bulk(struct neuron_call *call)
+{
+	struct neuron_native_mem_alloc_bulk *a = call->arg;
+	struct neuron_native_mem_bulk_entry *entries;
+	struct neuron_failure why = { .limit = NEURON_NO_LIMIT };
+	struct neuron_chunk_request req;
+	u32 core = a->nc_id, i;
+	int err;
+
+	if (!a->count || a->count > NEURON_NATIVE_BULK_MAX || a->entry_size != sizeof(*entries) ||
+	    neuron_native_request(a->flags, a->hbm, core, a->mem_type, a->owner, &req) ||
+	    !neuron_index_valid(&core, call->nd->geo->nr_cores))
+		return -EINVAL;
+	err = neuron_limit_core(call->client, core);
+	if (err)
+		return err;
+	entries = vmemdup_user(u64_to_user_ptr(a->entries), a->count * sizeof(*entries));
+	if (IS_ERR(entries))
+		return PTR_ERR(entries);
+	err = neuron_alloc_bulk(call->client, &req, entries, a->count, &a->failed, &why);
+	if (!err && copy_to_user(u64_to_user_ptr(a->entries), entries,
+				 a->count * sizeof(*entries))) {
+		for (i = 0; i < a->count; i++)
+			neuron_chunk_unpublish(call->client, entries[i].mem_handle);
+		err = -EFAULT;
+	}
+	kvfree(entries);
+	a->reason = why.reason;
+	a->total = why.total;
+	a->free = why.free;
+	a->largest_free = why.largest_free;
+	a->largest_aligned = why.largest_aligned;
+	a->limit = why.limit;
 	return err;
 }
 
@@ -177,24 +246,52 @@ int neuron_do_native_mem_unpin(struct neuron_call *call)
 	return a->flags ? -EINVAL : neuron_chunk_pin(call->client, a->mem_handle, false, NULL);
 }
 
-int neuron_do_mem_free(struct neuron_call *call)
+/* Where the driver checks descriptors, no ring may name what the process has freed. */
+static int neuron_mem_free_checked(struct neuron_client *client, u64 handle)
 {
-	struct neuron_ioctl_mem_free *a = call->arg;
-	struct neuron_chunk *chunk, *again;
-	int err;
+	struct neuron_chunk *chunk = neuron_chunk_get(client, handle), *again;
+	int err = neuron_chunk_unpublish(client, handle);
 
-	if (likely(call->nd->isolation != NEURON_ISOLATION_CHECKED))
-		return neuron_chunk_unpublish(call->client, a->mem_handle);
-	chunk = neuron_chunk_get(call->client, a->mem_handle);
-	err = neuron_chunk_unpublish(call->client, a->mem_handle);
 	if (!err && chunk && READ_ONCE(chunk->users[NEURON_USER_RING - 1])) {
 		/* The process may have another handle. */
-		again = neuron_chunk_find(call->client, chunk->addr, 1, NEURON_USER_NONE);
+		again = neuron_chunk_find(client, chunk->addr, 1, NEURON_USER_NONE);
 		if (again != chunk)
-			neuron_ring_forget(call->client, chunk);
+			neuron_ring_forget(client, chunk);
 		neuron_chunk_put(again);
 	}
 	neuron_chunk_put(chunk);
+	return err;
+}
+
+int neuron_do_mem_free(struct neuron_call *call)
+{
+	struct neuron_ioctl_mem_free *a = call->arg;
+
+	if (likely(call->nd->isolation != NEURON_ISOLATION_CHECKED))
+		return neuron_chunk_unpublish(call->client, a->mem_handle);
+	return neuron_mem_free_checked(call->client, a->mem_handle);
+}
+
+int neuron_do_native_mem_free_bulk(struct neuron_call *call)
+{
+	struct neuron_native_mem_free_bulk *a = call->arg;
+	u64 *handles;
+	int err;
+	u32 i;
+
+	if (a->flags || a->__reserved || !a->count || a->count > NEURON_NATIVE_BULK_MAX)
+		return -EINVAL;
+	handles = vmemdup_user(u64_to_user_ptr(a->handles), a->count * sizeof(*handles));
+	if (IS_ERR(handles))
+		return PTR_ERR(handles);
+	if (likely(call->nd->isolation != NEURON_ISOLATION_CHECKED)) {
+		err = neuron_chunks_unpublish(call->client, handles, a->count);
+	} else {
+		err = neuron_chunks_mark(call->client, handles, a->count);
+		for (i = 0; i < a->count && !err; i++)
+			neuron_mem_free_checked(call->client, handles[i]);
+	}
+	kvfree(handles);
 	return err;
 }
 

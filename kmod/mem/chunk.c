@@ -43,13 +43,10 @@ static void neuron_chunk_free_rcu(struct rcu_head *rcu)
  * Of @client, with one reference; all is zero that is looked at before it is set.  Field by
  * field, because for so few bytes a call of memset() takes longer.
  */
-static struct neuron_chunk *neuron_chunk_new(struct neuron_client *client, gfp_t gfp)
+static void neuron_chunk_init(struct neuron_chunk *chunk, struct neuron_client *client)
 {
-	struct neuron_chunk *chunk = kmem_cache_alloc(neuron_chunk_cache, gfp);
 	u32 i;
 
-	if (!chunk)
-		return NULL;
 	kref_init(&chunk->ref);
 	chunk->host = false;
 	chunk->hbm = 0;
@@ -71,10 +68,49 @@ static struct neuron_chunk *neuron_chunk_new(struct neuron_client *client, gfp_t
 	chunk->dmem_kept = 0;
 #endif
 	chunk->own.number = 0;
+	chunk->own.leaving = false;
 	chunk->own.place = NEURON_PLACE_NONE;
 	chunk->client = client;
 	chunk->own.chunk = chunk;
+}
+
+static struct neuron_chunk *neuron_chunk_new(struct neuron_client *client, gfp_t gfp)
+{
+	struct neuron_chunk *chunk = kmem_cache_alloc(neuron_chunk_cache, gfp);
+
+	if (chunk)
+		neuron_chunk_init(chunk, client);
 	return chunk;
+}
+
+/* Is the request valid?  @size: filled in, whole pages. */
+static int neuron_chunk_check(const struct neuron_device *nd,
+			      const struct neuron_chunk_request *req, u64 *size)
+{
+	if (!req->size || req->core >= nd->geo->nr_cores ||
+	    (!req->host && req->hbm >= nd->geo->nr_hbms) ||
+	    (req->align && !is_power_of_2(req->align)) ||
+	    (req->host && req->align > PAGE_SIZE))
+		return -EINVAL;
+	if (check_add_overflow(req->size, (u64)PAGE_SIZE - 1, size))
+		return -EOVERFLOW;
+	*size &= PAGE_MASK;
+	return 0;
+}
+
+/* What a valid request says of a chunk. */
+static void neuron_chunk_set(struct neuron_chunk *chunk, const struct neuron_chunk_request *req,
+			     u64 size)
+{
+	const struct neuron_geometry *geo = chunk->client->nd->geo;
+
+	chunk->host = req->host;
+	chunk->hbm = req->host ? 0 : array_index_nospec(req->hbm, geo->nr_hbms);
+	chunk->core = array_index_nospec(req->core, geo->nr_cores);
+	chunk->category = neuron_category(req->category, req->host);
+	chunk->size = size;
+	if (req->movable)
+		chunk->movable = 1 + ilog2(max_t(u64, req->align, PAGE_SIZE)) - PAGE_SHIFT;
 }
 
 static int neuron_chunk_make(struct neuron_client *client, const struct neuron_chunk_request *req,
@@ -88,14 +124,9 @@ static int neuron_chunk_make(struct neuron_client *client, const struct neuron_c
 	/* neuron_hbm_explain() fills the rest in. */
 	memset(why, 0, offsetof(struct neuron_failure, used));
 	why->limit = NEURON_NO_LIMIT;
-	if (!req->size || req->core >= nd->geo->nr_cores ||
-	    (!req->host && req->hbm >= nd->geo->nr_hbms) ||
-	    (req->align && !is_power_of_2(req->align)) ||
-	    (req->host && req->align > PAGE_SIZE))
-		return -EINVAL;
-	if (check_add_overflow(req->size, (u64)PAGE_SIZE - 1, &size))
-		return -EOVERFLOW;
-	size &= PAGE_MASK;
+	err = neuron_chunk_check(nd, req, &size);
+	if (err)
+		return err;
 	if (req->host && size >> PAGE_SHIFT > NEURON_HOST_PAGES_MAX) {
 		why->reason = NEURON_NATIVE_REASON_HOST;
 		return -ENOMEM;
@@ -106,13 +137,7 @@ static int neuron_chunk_make(struct neuron_client *client, const struct neuron_c
 		why->reason = NEURON_NATIVE_REASON_HOST;
 		return -ENOMEM;
 	}
-	chunk->host = req->host;
-	chunk->hbm = req->host ? 0 : array_index_nospec(req->hbm, nd->geo->nr_hbms);
-	chunk->core = array_index_nospec(req->core, nd->geo->nr_cores);
-	chunk->category = neuron_category(req->category, req->host);
-	chunk->size = size;
-	if (req->movable)
-		chunk->movable = 1 + ilog2(max_t(u64, req->align, PAGE_SIZE)) - PAGE_SHIFT;
+	neuron_chunk_set(chunk, req, size);
 	if (!client->kernel) {
 		chunk->owner = req->owner ? neuron_owner_get(client, req->owner) :
 					    &client->owner;
@@ -183,6 +208,91 @@ int neuron_chunk_alloc(struct neuron_client *client, const struct neuron_chunk_r
 		memset(why->used, 0, sizeof(why->used));
 	if (err == -ENOMEM && !client->kernel)
 		neuron_failure_record(client, req, why);
+	return err;
+}
+
+/*
+ * Up to NEURON_FREE_BATCH chunks of device memory at once, if nothing is in the way.  False:
+ * something is, and nothing has changed; who asks for them one by one learns what.
+ */
+static noinline bool __flatten
+neuron_chunks_make(struct neuron_client *client, struct neuron_chunk_request *req,
+		   const struct neuron_native_mem_bulk_entry *entries, u32 n,
+		   struct neuron_chunk **chunks)
+{
+	struct neuron_device *nd = client->nd;
+	struct neuron_owner *owner;
+	u64 bytes = 0, size;
+	u32 i;
+
+	owner = req->owner ? neuron_owner_get(client, req->owner) : &client->owner;
+	if (!owner)
+		return false;
+	if (!kmem_cache_alloc_bulk(neuron_chunk_cache, neuron_chunk_gfp(client), n,
+				   (void **)chunks))
+		goto put;
+	for (i = 0; i < n; i++) {
+		req->size = entries[i].bytes;
+		req->align = entries[i].align;
+		if (neuron_chunk_check(nd, req, &size) ||
+		    check_add_overflow(bytes, size, &bytes))
+			goto free;
+		neuron_chunk_init(chunks[i], client);
+		neuron_chunk_set(chunks[i], req, size);
+		chunks[i]->owner = owner;
+	}
+	if (!neuron_hbm_alloc_batch(nd, chunks, entries, n, bytes, req->placement))
+		goto free;
+	if (owner->id && n > 1)
+		refcount_add(n - 1, &owner->ref.refcount);
+	refcount_add(n, &client->ref.refcount);
+	neuron_account(chunks[0], bytes, chunks[n - 1]->size, true);
+	for (i = 0; i < n; i++)
+		trace_neuron_alloc(nd->dev.id, chunks[i], entries[i].align, 0);
+	return true;
+
+free:
+	kmem_cache_free_bulk(neuron_chunk_cache, n, (void **)chunks);
+put:
+	neuron_owner_put(owner);
+	return false;
+}
+
+/**
+ * neuron_chunks_alloc() - allocate several chunks, all of them or none
+ * @client: the process that is charged
+ * @req: what all of them have in common
+ * @entries: length and alignment of each
+ * @n: their number
+ * @chunks: filled in, as by neuron_chunk_alloc()
+ * @failed: index of the one that failed
+ * @why: filled in with -ENOMEM
+ *
+ * Context: may sleep; none of the device's locks held.
+ * Return: as neuron_chunk_alloc().
+ */
+int neuron_chunks_alloc(struct neuron_client *client, struct neuron_chunk_request *req,
+			const struct neuron_native_mem_bulk_entry *entries, u32 n,
+			struct neuron_chunk **chunks, u32 *failed, struct neuron_failure *why)
+{
+	u32 i = 0, end;
+	int err = 0;
+
+	while (i < n && !err) {
+		end = min_t(u32, n, i + NEURON_FREE_BATCH);
+		if (!req->host && neuron_chunks_make(client, req, entries + i, end - i, chunks + i))
+			i = end;
+		while (i < end && !err) {
+			req->size = entries[i].bytes;
+			req->align = entries[i].align;
+			err = neuron_chunk_alloc(client, req, &chunks[i], why);
+			i += !err;
+		}
+		cond_resched();
+	}
+	*failed = i;
+	while (err && i--)
+		neuron_chunk_put(chunks[i]);
 	return err;
 }
 
@@ -299,7 +409,7 @@ void neuron_chunks_free(struct neuron_client *client, struct neuron_chunk **chun
 
 	for (i = 0; i < n;) {
 		struct neuron_chunk *c, *first = chunks[i];
-		u64 bytes = 0;
+		u64 bytes = 0, last = 0;
 
 		for (j = i; j < n; j++) {
 			c = chunks[j];
@@ -307,10 +417,11 @@ void neuron_chunks_free(struct neuron_client *client, struct neuron_chunk **chun
 			    c->category != first->category)
 				break;
 			trace_neuron_free(nd->dev.id, c, 0, 0);
-			bytes += c->size;
+			last = c->size;
+			bytes += last;
 		}
 		neuron_hbm_free_batch(nd, chunks + i, j - i);
-		neuron_account(first, bytes, chunks[j - 1]->size, false);
+		neuron_account(first, bytes, last, false);
 		for (; i < j; i++) {
 			neuron_owner_put(chunks[i]->owner);
 			neuron_sync_free(chunks[i]);

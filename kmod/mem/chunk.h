@@ -16,6 +16,7 @@ struct dmem_cgroup_pool_state;
 struct neuron_client;
 struct neuron_device;
 struct neuron_failure;
+struct neuron_native_mem_bulk_entry;
 struct neuron_owner;
 struct page;
 struct sg_table;
@@ -32,6 +33,7 @@ enum neuron_handle_place {
  * @chunk: the chunk; held, unless this is a part of it
  * @number: in client.handles; constant from there on, and stale once @place is none
  * @place: enum neuron_handle_place; under the lock of client.handles
+ * @leaving: it is about to be taken away, with others; under the same lock
  * @node: in client.by_addr
  * @unindexed: in client.unindexed
  */
@@ -39,6 +41,7 @@ struct neuron_handle {
 	struct neuron_chunk *chunk;
 	u32 number;
 	u8 place;
+	bool leaving;
 	/* Written when it comes into use. */
 	union {
 		struct rb_node node;
@@ -170,6 +173,9 @@ int neuron_chunk_cache_init(void);
 void neuron_chunk_cache_exit(void);
 int neuron_chunk_alloc(struct neuron_client *client, const struct neuron_chunk_request *req,
 		       struct neuron_chunk **out, struct neuron_failure *why);
+int neuron_chunks_alloc(struct neuron_client *client, struct neuron_chunk_request *req,
+			const struct neuron_native_mem_bulk_entry *entries, u32 n,
+			struct neuron_chunk **chunks, u32 *failed, struct neuron_failure *why);
 int neuron_chunk_user_pages(struct neuron_device *nd, u32 core, struct page **pages,
 			    unsigned long n, bool dirty, struct neuron_chunk **out);
 bool neuron_chunk_admit(struct neuron_chunk *chunk, enum neuron_user as);

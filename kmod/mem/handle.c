@@ -97,7 +97,10 @@ static int neuron_handle_number(struct neuron_client *client, struct neuron_hand
 	}
 	err = __xa_alloc(&client->handles, &h->number, h, XA_LIMIT(1, INT_MAX),
 			 GFP_KERNEL_ACCOUNT);
-	return err ? -ENOMEM : 0;
+	if (err)
+		return -ENOMEM;
+	client->top = max(client->top, h->number);
+	return 0;
 }
 
 /* @out: the number; once the lock is dropped, another thread may free @h. */
@@ -119,16 +122,22 @@ static int neuron_handle_add(struct neuron_client *client, struct neuron_handle 
  * Take a handle out of the table.  One number stays reserved, so that a process which
  * frees and allocates in turn neither tears the table down nor searches it.
  */
-static struct neuron_handle *neuron_handle_drop(struct neuron_client *client, u32 number)
+static void neuron_handle_take(struct neuron_client *client, struct xa_state *xas,
+			       struct neuron_handle *h)
 {
-	XA_STATE(xas, &client->handles, number);
-	struct neuron_handle *h = xas_load(&xas);
+	xas_store(xas, client->spare ? NULL : XA_ZERO_ENTRY);
+	client->spare = client->spare ?: h->number;
+	neuron_handle_unlink(client, h);
+}
+
+static struct neuron_handle *neuron_handle_drop(struct neuron_client *client,
+						struct xa_state *xas)
+{
+	struct neuron_handle *h = xas_load(xas);
 
 	if (!h || xa_is_zero(h) || client->closed)
 		return NULL;
-	xas_store(&xas, client->spare ? NULL : XA_ZERO_ENTRY);
-	client->spare = client->spare ?: number;
-	neuron_handle_unlink(client, h);
+	neuron_handle_take(client, xas, h);
 	return h;
 }
 
@@ -220,6 +229,70 @@ int __flatten neuron_chunk_alloc_handle(struct neuron_client *client,
 	return unlikely(err) ? neuron_handle_failed(chunk, why, err) : 0;
 }
 
+/* Handles for chunks: numbers above all that were given out, in one walk. */
+static noinline u32 __flatten
+neuron_handles_add(struct neuron_client *client, struct neuron_chunk **chunks, u32 n,
+		   struct neuron_native_mem_bulk_entry *entries)
+{
+	XA_STATE(xas, &client->handles, 0);
+	struct neuron_handle *h;
+	u32 i = 0;
+
+	do {
+		xas_lock(&xas);
+		for (xas_set(&xas, client->top + 1UL); i < n && client->top < INT_MAX; i++) {
+			h = &chunks[i]->own;
+			xas_store(&xas, h);
+			if (xas_error(&xas))
+				break;
+			xas_clear_mark(&xas, XA_FREE_MARK);
+			h->number = ++client->top;
+			entries[i].mem_handle = h->number;
+			entries[i].pa = chunks[i]->movable ? 0 : chunks[i]->addr;
+			neuron_handle_link(client, h);
+			xas_next(&xas);
+		}
+		xas_unlock(&xas);
+	} while (xas_nomem(&xas, GFP_KERNEL_ACCOUNT));
+	return i;
+}
+
+/**
+ * neuron_chunks_publish() - give several chunks handles, all of them or none
+ * @client: the process that allocated them
+ * @chunks: the caller's references are gone afterwards
+ * @n: their number
+ * @entries: handles and addresses are filled in
+ *
+ * Context: may sleep.
+ * Return: 0, -ENOMEM.
+ */
+int neuron_chunks_publish(struct neuron_client *client, struct neuron_chunk **chunks, u32 n,
+			  struct neuron_native_mem_bulk_entry *entries)
+{
+	u32 i = 0, part, added, done, number = 0;
+	int err = 0;
+
+	while (i < n && !err) {
+		part = min_t(u32, n - i, NEURON_FREE_BATCH);
+		added = neuron_handles_add(client, chunks + i, part, entries + i);
+		i += added;
+		/* The numbers above have run out, or memory has. */
+		if (added < part) {
+			entries[i].pa = chunks[i]->movable ? 0 : chunks[i]->addr;
+			err = neuron_handle_add(client, &chunks[i]->own, &number);
+			entries[i].mem_handle = number;
+			i += !err;
+		}
+		cond_resched();
+	}
+	for (done = i; err && i < n; i++)
+		neuron_chunk_put(chunks[i]);
+	for (i = 0; err && i < done; i++)
+		neuron_chunk_unpublish(client, entries[i].mem_handle);
+	return err;
+}
+
 static void neuron_handle_put(struct neuron_handle *h)
 {
 	struct neuron_chunk *chunk = h->chunk;
@@ -241,13 +314,14 @@ static void neuron_handle_put(struct neuron_handle *h)
 void neuron_chunk_revoke(struct neuron_chunk *chunk)
 {
 	struct neuron_client *client = chunk->client;
+	XA_STATE(xas, &client->handles, READ_ONCE(chunk->own.number));
 	bool known;
 
 	xa_lock(&client->handles);
 	/* The number may belong to another chunk by now. */
 	known = !client->closed && chunk->own.place != NEURON_PLACE_NONE;
 	if (known)
-		neuron_handle_drop(client, chunk->own.number);
+		neuron_handle_drop(client, &xas);
 	xa_unlock(&client->handles);
 	if (known)
 		neuron_chunk_put(chunk);
@@ -263,18 +337,132 @@ void neuron_chunk_revoke(struct neuron_chunk *chunk)
  */
 int __flatten neuron_chunk_unpublish(struct neuron_client *client, u64 handle)
 {
+	XA_STATE(xas, &client->handles, handle);
 	struct neuron_handle *h;
 
 	if (!handle || handle > INT_MAX)
 		return -ENOENT;
 	xa_lock(&client->handles);
 	/* Of two callers only one gets it. */
-	h = neuron_handle_drop(client, handle);
+	h = neuron_handle_drop(client, &xas);
 	xa_unlock(&client->handles);
 	if (!h)
 		return -ENOENT;
 	neuron_handle_put(h);
 	return 0;
+}
+
+/* The chunk behind a handle, under the lock of the handles of @client. */
+static struct neuron_handle *neuron_handle_load(struct neuron_client *client, u64 handle)
+{
+	if (!handle || handle > INT_MAX || client->closed)
+		return NULL;
+	return xa_load(&client->handles, handle);
+}
+
+/*
+ * The same for one of several: numbers that follow each other, as neuron_chunks_publish() gives
+ * them out, are next to each other in the table.
+ */
+static struct neuron_handle *neuron_handle_seek(struct neuron_client *client, struct xa_state *xas,
+						u64 handle)
+{
+	struct neuron_handle *h;
+
+	if (!handle || handle > INT_MAX || client->closed)
+		return NULL;
+	if (handle == xas->xa_index + 1) {
+		h = xas_next(xas);
+	} else {
+		xas_set(xas, handle);
+		h = xas_load(xas);
+	}
+	return xa_is_zero(h) ? NULL : h;
+}
+
+/* Take handles away that have left the table; @batch is used up. */
+static void neuron_handles_put(struct neuron_client *client, void **batch, u32 n)
+{
+	u32 nr_free = 0, i;
+
+	/* Chunks to be freed move to the front: the stack has no room for a second array. */
+	for (i = 0; i < n; i++) {
+		struct neuron_handle *h = batch[i];
+
+		if (neuron_handle_imported(h) || h->chunk->host ||
+		    h->chunk->kind == NEURON_CHUNK_RING)
+			neuron_handle_put(h);
+		else if (refcount_dec_and_test(&h->chunk->ref.refcount))
+			batch[nr_free++] = h->chunk;
+	}
+	if (nr_free)
+		neuron_chunks_free(client, (struct neuron_chunk **)batch, nr_free);
+}
+
+/**
+ * neuron_chunks_mark() - several handles are about to be taken away
+ * @client: owner
+ * @numbers: the handles
+ * @n: their number
+ *
+ * Context: process.
+ * Return: 0; -ENOENT; -EINVAL one is there twice, or another thread is here with it; none is
+ *	   marked then.
+ */
+int neuron_chunks_mark(struct neuron_client *client, const u64 *numbers, u32 n)
+{
+	XA_STATE(xas, &client->handles, ULONG_MAX);
+	struct neuron_handle *h;
+	int err = 0;
+	u32 i;
+
+	xa_lock(&client->handles);
+	for (i = 0; i < n && !err; i++) {
+		h = neuron_handle_seek(client, &xas, numbers[i]);
+		err = !h ? -ENOENT : h->leaving ? -EINVAL : 0;
+		if (!err)
+			h->leaving = true;
+	}
+	for (i--; err && i--;)
+		neuron_handle_load(client, numbers[i])->leaving = false;
+	xa_unlock(&client->handles);
+	return err;
+}
+
+/**
+ * neuron_chunks_unpublish() - take several handles away, all of them or none
+ * @client: owner
+ * @numbers: the handles; not valid any more afterwards
+ * @n: their number
+ *
+ * One that another thread takes away meanwhile is gone, too.
+ *
+ * Context: may sleep.
+ * Return: as neuron_chunks_mark().
+ */
+int neuron_chunks_unpublish(struct neuron_client *client, const u64 *numbers, u32 n)
+{
+	XA_STATE(xas, &client->handles, 0);
+	void *batch[NEURON_FREE_BATCH];
+	struct neuron_handle *h;
+	u32 i, k;
+	int err = neuron_chunks_mark(client, numbers, n);
+
+	for (i = 0; i < n && !err; cond_resched()) {
+		xa_lock(&client->handles);
+		/* Nothing follows it: where the walk stood may have gone meanwhile. */
+		xas_set(&xas, ULONG_MAX);
+		for (k = 0; i < n && k < NEURON_FREE_BATCH; i++) {
+			h = neuron_handle_seek(client, &xas, numbers[i]);
+			if (!h || !h->leaving)
+				continue;
+			neuron_handle_take(client, &xas, h);
+			batch[k++] = h;
+		}
+		xa_unlock(&client->handles);
+		neuron_handles_put(client, batch, k);
+	}
+	return err;
 }
 
 /**
@@ -288,7 +476,7 @@ void neuron_chunk_unpublish_all(struct neuron_client *client)
 	XA_STATE(xas, &client->handles, 1);	/* 0 is never given out */
 	void *batch[NEURON_FREE_BATCH];
 	struct neuron_handle *h;
-	u32 n, nr_free, i;
+	u32 n;
 
 	/* All handles go, so none needs to be unlinked from the trees. */
 	xa_lock(&client->handles);
@@ -313,20 +501,7 @@ void neuron_chunk_unpublish_all(struct neuron_client *client)
 		xas_pause(&xas);
 		xas_unlock(&xas);
 
-		/*
-		 * Chunks to be freed move to the front: the stack has no room for a
-		 * second array.
-		 */
-		for (i = 0, nr_free = 0; i < n; i++) {
-			h = batch[i];
-			if (neuron_handle_imported(h) || h->chunk->host ||
-			    h->chunk->kind == NEURON_CHUNK_RING)
-				neuron_handle_put(h);
-			else if (refcount_dec_and_test(&h->chunk->ref.refcount))
-				batch[nr_free++] = h->chunk;
-		}
-		if (nr_free)
-			neuron_chunks_free(client, (struct neuron_chunk **)batch, nr_free);
+		neuron_handles_put(client, batch, n);
 		cond_resched();
 	} while (n == NEURON_FREE_BATCH);
 	xa_destroy(&client->handles);
@@ -534,14 +709,6 @@ bool neuron_chunk_next(struct neuron_client *client, u64 from,
 	}
 	xa_unlock(&client->handles);
 	return h;
-}
-
-/* The chunk behind a handle, under the lock of the handles of @client. */
-static struct neuron_handle *neuron_handle_load(struct neuron_client *client, u64 handle)
-{
-	if (!handle || handle > INT_MAX || client->closed)
-		return NULL;
-	return xa_load(&client->handles, handle);
 }
 
 /**

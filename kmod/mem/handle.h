@@ -14,6 +14,10 @@ int neuron_chunk_alloc_handle(struct neuron_client *client,
 int neuron_chunk_publish(struct neuron_chunk *chunk, u32 *out);
 int neuron_chunk_import(struct neuron_client *client, struct neuron_chunk *chunk, u32 *out);
 void neuron_chunk_revoke(struct neuron_chunk *chunk);
+int neuron_chunks_publish(struct neuron_client *client, struct neuron_chunk **chunks, u32 n,
+			  struct neuron_native_mem_bulk_entry *entries);
+int neuron_chunks_mark(struct neuron_client *client, const u64 *numbers, u32 n);
+int neuron_chunks_unpublish(struct neuron_client *client, const u64 *numbers, u32 n);
 int neuron_chunk_unpublish(struct neuron_client *client, u64 handle);
 void neuron_chunk_unpublish_all(struct neuron_client *client);
 bool neuron_chunk_next(struct neuron_client *client, u64 from,

@@ -525,7 +525,7 @@ int neuron_hbm_alloc(struct neuron_device *nd, struct neuron_chunk *chunk, u64 a
 /**
  * neuron_hbm_free_batch() - same for several chunks at once
  * @nd: device
- * @chunks: of one process, HBM, core and category
+ * @chunks: of one process, HBM, core and category; may be put into another order
  * @n: their number, up to NEURON_FREE_BATCH
  *
  * Context: may sleep.
@@ -538,7 +538,9 @@ void neuron_hbm_free_batch(struct neuron_device *nd, struct neuron_chunk **chunk
 	u32 i, j;
 	int err;
 
-	/* Chunks that were allocated in a row usually lie side by side. */
+	/* Chunks that were allocated in a row usually lie side by side, upwards or downwards. */
+	for (i = 0; chunks[0]->block.addr > chunks[n - 1]->block.addr && i < n / 2; i++)
+		swap(chunks[i], chunks[n - 1 - i]);
 	for (i = 0; i < n; i = j) {
 		addr = chunks[i]->block.addr;
 		end = addr;
@@ -563,6 +565,85 @@ void neuron_hbm_free_batch(struct neuron_device *nd, struct neuron_chunk **chunk
 	for (i = 0; i < n; i++)
 		neuron_dmem_uncharge(chunks[i]);
 	neuron_limit_uncharge(chunks[0], bytes);
+}
+
+/* Take memory for chunks and charge it; as many as there is room for.  @bytes: of all. */
+static u32 neuron_hbm_take_batch(struct neuron_hbm *hbm, struct neuron_chunk **chunks,
+				 const struct neuron_native_mem_bulk_entry *entries, u32 n,
+				 u64 bytes, u32 flags)
+{
+	struct neuron_buddy_request req = { .flags = flags };
+	u32 done = 0;
+	u64 limit, now;
+	int err;
+
+	do {
+		if (neuron_buddy_prepare(hbm->buddy))
+			break;
+		spin_lock(&hbm->lock);
+		err = neuron_limit_charge(chunks[0], bytes, &limit) ? 0 : -EDQUOT;
+		now = neuron_hbm_now(hbm);
+		while (done < n && !err) {
+			struct neuron_chunk *chunk = chunks[done];
+
+			req.size = chunk->size;
+			req.align = max_t(u64, entries[done].align, PAGE_SIZE);
+			err = neuron_buddy_alloc(hbm->buddy, &req, &chunk->block, NULL);
+			if (err)
+				break;
+			chunk->addr = hbm->base + chunk->block.addr;
+			neuron_hbm_note(hbm, chunk, NEURON_NATIVE_EVENT_ALLOC,
+					neuron_hbm_ask(&req), chunk->block.addr, req.size, now);
+			bytes -= req.size;
+			done++;
+		}
+		/* Nobody sees a charge that is taken back. */
+		if (err && err != -EDQUOT)
+			neuron_limit_uncharge(chunks[0], bytes);
+		spin_unlock(&hbm->lock);
+	} while (err == -EAGAIN);
+	return done;
+}
+
+/**
+ * neuron_hbm_alloc_batch() - allocate device memory for several chunks, if nothing is in the way
+ * @nd: device
+ * @chunks: of one process, HBM, core, category and owner; block and addr are filled in
+ * @entries: alignment of each
+ * @n: their number, up to NEURON_FREE_BATCH
+ * @bytes: sum of their lengths
+ * @flags: NEURON_BUDDY_LOW, _HIGH or 0
+ *
+ * The memory reads as zero.
+ *
+ * Context: may sleep.
+ * Return: false: none of them has memory.
+ */
+bool neuron_hbm_alloc_batch(struct neuron_device *nd, struct neuron_chunk **chunks,
+			    const struct neuron_native_mem_bulk_entry *entries, u32 n, u64 bytes,
+			    u32 flags)
+{
+	struct neuron_hbm *hbm = &nd->hbm[chunks[0]->hbm];
+	u32 i, charged = 0, done = 0;
+	bool ok = true;
+
+	if (bytes > NEURON_BUDDY_MAX_SIZE || neuron_fault_armed(&nd->fail_alloc) ||
+	    neuron_hbm_ready(hbm))
+		return false;
+	while (charged < n && !neuron_dmem_charge(hbm, chunks[charged]))
+		charged++;
+	if (charged == n)
+		done = neuron_hbm_take_batch(hbm, chunks, entries, n, bytes, flags);
+	for (i = 0; i < n && done == n && ok; i++)
+		ok = chunks[i]->block.cleared ||
+		     !nd->ops->hbm_clear(nd, hbm->index, chunks[i]->block.addr, chunks[i]->size);
+	if (done == n && ok)
+		return true;
+	for (i = done; i < charged; i++)
+		neuron_dmem_uncharge(chunks[i]);
+	if (done)
+		neuron_hbm_free_batch(nd, chunks, done);
+	return false;
 }
 
 /* The figures that the allocator will give once it is made. */

@@ -19,6 +19,7 @@ struct neuron_chunk;
 struct neuron_client;
 struct neuron_failure;
 struct neuron_native_hbm_stats;
+struct neuron_native_mem_bulk_entry;
 struct neuron_recorder;
 struct neuron_scrub;
 
@@ -98,6 +99,9 @@ void neuron_hbm_exit(struct neuron_hbm *hbm);
 int neuron_hbm_alloc(struct neuron_device *nd, struct neuron_chunk *chunk, u64 align,
 		     u32 flags, struct neuron_failure *why);
 void neuron_hbm_free(struct neuron_device *nd, struct neuron_chunk *chunk);
+bool neuron_hbm_alloc_batch(struct neuron_device *nd, struct neuron_chunk **chunks,
+			    const struct neuron_native_mem_bulk_entry *entries, u32 n, u64 bytes,
+			    u32 flags);
 void neuron_hbm_free_batch(struct neuron_device *nd, struct neuron_chunk **chunks, u32 n);
 int neuron_hbm_capped(struct neuron_hbm *hbm, struct neuron_chunk *chunk,
 		      const struct neuron_buddy_request *req, int err, struct neuron_failure *why);

@@ -99,10 +99,10 @@ int neuron_buddy_alloc(struct neuron_buddy *zone, const struct neuron_buddy_requ
 		why = refusal(zone, n, k);
 		err = -ENOSPC;
 	}
-	if (err)
-		zone->st.failures[why]++;
-	else
+	if (!err)
 		place_take(zone, &p, n, exact, block);
+	else if (cause)
+		zone->st.failures[why]++;
 	if (cause)
 		*cause = why;
 	return err;

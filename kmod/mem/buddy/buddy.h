@@ -194,7 +194,8 @@ int neuron_buddy_prepare(struct neuron_buddy *zone);
  * @zone:  the zone
  * @req:   what is wanted
  * @block: set on success, untouched otherwise
- * @cause: if not NULL, says why the request was refused
+ * @cause: says why the request was refused; NULL: it will be asked again, so a refusal is
+ *	   not counted
  *
  * Refuses only if no free aligned run exists. (Bounded work makes one
  * exception, see "What is refused" in zone.h.)

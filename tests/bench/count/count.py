@@ -9,10 +9,10 @@ import argparse
 import bisect
 import collections
 
-CALLS = 1000
+CALLS = collections.defaultdict(lambda: 1000, {13: 10 * 1024, 14: 10 * 1024})
 WORKS = {1: "getppid", 2: "empty", 3: "alloc", 4: "free", 5: "alloc, live", 6: "free, live",
          7: "fill", 8: "empty it", 9: "free any", 10: "alloc again", 11: "alloc, holes",
-         12: "free, holes"}
+         12: "free, holes", 13: "of a bulk", 14: "its free"}
 
 
 def main():
@@ -49,12 +49,12 @@ def main():
         modules[what]["all"] = sum(modules[what].values(), collections.Counter())
         print(f"{title:44}" + "".join(f"{WORKS[w]:>13}" for w in works))
         for module, counter in modules[what].items():
-            print(f"{module:44}" + "".join(f"{counter[w] / CALLS:13.0f}" for w in works))
+            print(f"{module:44}" + "".join(f"{counter[w] / CALLS[w]:13.0f}" for w in works))
         print()
     rows = sorted(table[args.jumps].items(), key=lambda row: -max(row[1].values()))[:args.top]
     rows.sort(key=lambda row: (row[0].split()[0], -max(row[1].values())))
     for name, counter in rows:
-        print(f"{name:44}"[:44] + "".join(f"{counter[w] / CALLS:13.1f}" for w in works))
+        print(f"{name:44}"[:44] + "".join(f"{counter[w] / CALLS[w]:13.1f}" for w in works))
 
 
 if __name__ == "__main__":

@@ -11,6 +11,9 @@
 	asm volatile(".byte 0x0f, 0x1f, 0x80; .long 0x4e5500 + " #work ::: "memory"); \
 } while (0)
 
+#define BULK	NEURON_NATIVE_BULK_MAX
+
+static struct neuron_native_mem_bulk_entry entries[BULK];
 static __u64 handles[LIVE], spare[CALLS];
 
 /* Of one call each time: the loop around it is not counted. */
@@ -54,6 +57,13 @@ int main(void)
 {
 	int fd = open_node(O_RDWR);
 	struct neuron_ioctl_compatible_version v;
+	struct neuron_native_mem_alloc_bulk a = {
+		.size = sizeof(a), .mem_type = NEURON_MEMALLOC_TYPE_TENSORS_DEVICE, .count = BULK,
+		.entry_size = sizeof(*entries), .entries = (uintptr_t)entries,
+	};
+	struct neuron_native_mem_free_bulk f = {
+		.size = sizeof(f), .count = BULK, .handles = (uintptr_t)handles,
+	};
 	__u64 handle;
 
 	setvbuf(stdout, NULL, _IOFBF, 1 << 20);
@@ -62,6 +72,15 @@ int main(void)
 		COUNT(2, ioctl(fd, NEURON_IOCTL_COMPATIBLE_VERSION, &v));
 	}
 	pairs(fd, 4096);
+	/* Each counts as one call. */
+	for (int i = 0; i < BULK; i++)
+		entries[i].bytes = 4096;
+	for (int i = 0; i < 10; i++) {
+		COUNT(13, ioctl(fd, NEURON_NATIVE_MEM_ALLOC_BULK, &a));
+		for (int k = 0; k < BULK; k++)
+			handles[k] = entries[k].mem_handle;
+		COUNT(14, ioctl(fd, NEURON_NATIVE_MEM_FREE_BULK, &f));
+	}
 	COUNT_PAIRS(3, 4, 4096);
 	for (int i = 0; i < LIVE; i++)
 		get(fd, 4096, &handles[i]);

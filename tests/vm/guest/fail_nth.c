@@ -73,6 +73,12 @@ static struct neuron_ioctl_mem_chunk_info chunks[8];
 static char text[] = "fail_nth";
 static struct neuron_native_failure failure;
 static struct neuron_native_range ranges[8];
+/* More than the driver allocates at a time. */
+#define BULK	70
+static struct neuron_native_mem_bulk_entry bulk[BULK] = {
+	[0 ... BULK - 1] = { .bytes = 4096 },
+};
+static uint64_t bulk_handles[BULK];
 static struct neuron_native_owner_entry owner_list[8];
 static struct neuron_native_event event_list[8];
 static struct {
@@ -101,6 +107,11 @@ FORMAT(native_grow, NEURON_NATIVE_MEM_GROW, struct neuron_native_mem_grow,
 FORMAT(native_alloc_movable, NEURON_NATIVE_MEM_ALLOC, struct neuron_native_mem_alloc,
        .size = sizeof(a), .bytes = BIG, .mem_type = NEURON_MEMALLOC_TYPE_TENSORS_DEVICE,
        .flags = NEURON_NATIVE_ALLOC_MOVABLE)
+FORMAT(native_alloc_bulk, NEURON_NATIVE_MEM_ALLOC_BULK, struct neuron_native_mem_alloc_bulk,
+       .size = sizeof(a), .mem_type = NEURON_MEMALLOC_TYPE_TENSORS_DEVICE, .count = BULK,
+       .entry_size = sizeof(bulk[0]), .entries = (uintptr_t)bulk)
+FORMAT(native_free_bulk, NEURON_NATIVE_MEM_FREE_BULK, struct neuron_native_mem_free_bulk,
+       .size = sizeof(a), .count = BULK, .handles = (uintptr_t)bulk_handles)
 FORMAT(native_pin, NEURON_NATIVE_MEM_PIN, struct neuron_native_mem_pin,
        .size = sizeof(a), .mem_handle = dev2)
 FORMAT(native_unpin, NEURON_NATIVE_MEM_UNPIN, struct neuron_native_mem_unpin,
@@ -435,6 +446,15 @@ static int leave_hole(void)
 	       mem_free(fd, a.mem_handle);
 }
 
+static int alloc_bulk(void)
+{
+	int err = native_alloc_bulk();
+
+	for (int i = 0; i < BULK; i++)
+		bulk_handles[i] = bulk[i].mem_handle;
+	return err;
+}
+
 /* Another process exports memory, and goes: only the dma-buf keeps it. */
 static int export_elsewhere(void)
 {
@@ -517,6 +537,8 @@ static const struct op ops[] = {
 	{ "MEM_ALLOC_V2MT64", mem_alloc_v2mt64, 0, NULL },
 	{ "NATIVE_MEM_ALLOC", native_alloc, 0, NULL },
 	{ "NATIVE_MEM_ALLOC, host memory", native_alloc_host, 0, NULL },
+	{ "NATIVE_MEM_ALLOC_BULK", native_alloc_bulk, 0, NULL },
+	{ "NATIVE_MEM_FREE_BULK", native_free_bulk, 0, alloc_bulk },
 	{ "NATIVE_MEM_GROW", native_grow, STAYS, NULL },
 	{ "NATIVE_MEM_ALLOC, movable", native_alloc_movable, 0, NULL },
 	{ "NATIVE_MEM_PIN", native_pin, 0, NULL },

@@ -335,6 +335,8 @@ static const struct command commands[] = {
 	NATIVE(MEM_PIN, struct neuron_native_mem_pin, 0, "E2BIG"),
 	NATIVE(MEM_UNPIN, struct neuron_native_mem_unpin, 0, "E2BIG"),
 	NATIVE(MEM_COMPACT, struct neuron_native_mem_compact, 0, "E2BIG"),
+	NATIVE(MEM_ALLOC_BULK, struct neuron_native_mem_alloc_bulk, NO_ZERO, "E2BIG EINVAL"),
+	NATIVE(MEM_FREE_BULK, struct neuron_native_mem_free_bulk, NO_ZERO, "E2BIG EINVAL"),
 	NATIVE(CORE_STATS, struct neuron_native_core_stats, ANYBODY, "E2BIG"),
 	NATIVE(MEM_EXPORT, struct neuron_native_mem_export, 0, "E2BIG"),
 	NATIVE(MEM_IMPORT, struct neuron_native_mem_import, 0, "E2BIG"),

@@ -127,6 +127,16 @@ static int do_free(void)
 	return mem_free(fd, it.handle);
 }
 
+static int do_free_bulk(void)
+{
+	__u64 handles[] = { it.other, it.handle };
+	struct neuron_native_mem_free_bulk f = {
+		.size = sizeof(f), .count = 2, .handles = (uintptr_t)handles,
+	};
+
+	return call(fd, NEURON_NATIVE_MEM_FREE_BULK, &f);
+}
+
 static int resize(uint64_t handle, uint64_t bytes, uint32_t flags)
 {
 	struct neuron_native_mem_grow g = {
@@ -455,7 +465,7 @@ static const struct act {
 	int (*fn)(void);
 	int ends;	/* the process has nothing afterwards; 2: nor has anybody else */
 } acts[] = {
-	ACT("free", do_free), ACT("shrink", do_shrink), ACT("grow", do_grow),
+	ACT("free", do_free), ACT("free both", do_free_bulk), ACT("shrink", do_shrink), ACT("grow", do_grow),
 	ACT("shrink-import", do_shrink_import), ACT("map", do_map), ACT("munmap", do_munmap),
 	ACT("touch", do_touch), ACT("export", do_export), ACT("export-va", do_export_va),
 	ACT("close-export", do_close_export), ACT("map-export", do_map_export),
