@@ -45,6 +45,29 @@ static int put(int fd, uint64_t handle)
 	return ioctl(fd, NEURON_IOCTL_MEM_FREE, &f);
 }
 
+static int copy(int fd, __u64 handle, void *buf, int to)
+{
+	struct neuron_ioctl_mem_buf_copy64 c = {
+		.mem_handle = handle, .buffer = buf, .size = 4096, .copy_to_mem_handle = to,
+	};
+
+	return ioctl(fd, NEURON_IOCTL_MEM_BUF_COPY64, &c);
+}
+
+static void copies(int fd)
+{
+	static char buf[4096] __attribute__((aligned(4096)));
+	__u64 handle;
+
+	CHECK(!get(fd, 4096, &handle) && !copy(fd, handle, buf, 1) && !copy(fd, handle, buf, 0),
+	      "a copy there and back");
+	for (int i = 0; i < CALLS; i++) {
+		COUNT(15, copy(fd, handle, buf, 1));
+		COUNT(16, copy(fd, handle, buf, 0));
+	}
+	put(fd, handle);
+}
+
 static void pairs(int fd, uint64_t size)
 {
 	__u64 handle;
@@ -71,6 +94,7 @@ int main(void)
 		COUNT(1, syscall(SYS_getppid));
 		COUNT(2, ioctl(fd, NEURON_IOCTL_COMPATIBLE_VERSION, &v));
 	}
+	copies(fd);
 	pairs(fd, 4096);
 	/* Each counts as one call. */
 	for (int i = 0; i < BULK; i++)

@@ -195,6 +195,32 @@ static double kernel_memory(void)
 	return -free_kib * 1024;
 }
 
+/* A random victim goes and another one comes; then all go in the order in which they came. */
+static void victims(int fd, u64 *handle, u32 n)
+{
+	static u64 a[CALLS], f[CALLS];
+	struct rng r;
+	u32 i, k;
+	u64 t;
+
+	rng_seed(&r, 1);
+	for (i = 0; i < CALLS; i++) {
+		k = rng_below(&r, n);
+		f[i] = now();
+		must_free(fd, handle[k]);
+		f[i] = now() - f[i];
+		a[i] = now();
+		must_alloc(fd, 4 * KIB, &handle[k]);
+		a[i] = now() - a[i];
+	}
+	report("random victim", "free", median(f, CALLS));
+	report("random victim", "alloc 4 KiB", median(a, CALLS));
+	t = now();
+	for (i = 0; i < n; i++)
+		must_free(fd, handle[i]);
+	report("free in order", "mean", (now() - t) * tick_ns / n);
+}
+
 static void work_heap(void)
 {
 	const u32 n = 1000000;
@@ -210,6 +236,7 @@ static void work_heap(void)
 		must_alloc(fd, 4 * KIB, &handle[i]);
 	value("memory", "bytes per live allocation", (kernel_memory() - before) / n);
 	pairs(fd, "1000000 live", 4 * KIB, CALLS);
+	victims(fd, handle, n);
 	close(fd);
 	free(handle);
 }
@@ -353,42 +380,113 @@ static int buf_copy(int fd, u64 handle, void *buf, u64 size, int to)
 	return ioctl(fd, NEURON_IOCTL_MEM_BUF_COPY64, &c);
 }
 
+/*
+ * The yardstick: memcpy() between blocks that have been used before.  How far they are from each
+ * other matters, above all to an emulated processor, whose table of translations is indexed by
+ * low bits of the page: the best of these distances counts.
+ */
+static const u64 apart[] = { 0, 1, 2, 5, 16, 67, 256, 1031 };	/* pages, besides COPY_MAX */
+
+#define COUNT_OF(a)	(sizeof(a) / sizeof((a)[0]))
+
+#define COPY_MAX	(64 * MIB)
+#define COPY_SPAN	(2 * COPY_MAX + 2048 * 4 * KIB)
+#define COPY_BUSY_NS	5e8	/* processor time is read from a clock of 10 ms */
+
+/* A copy of @size in one of three ways. */
+enum { TO_DEVICE, FROM_DEVICE, MEMCPY };
+
+struct copier {
+	int fd;
+	u64 handle;
+	char *data;	/* COPY_SPAN bytes */
+};
+
+static u64 copy_once(const struct copier *c, int way, u64 size, u64 distance)
+{
+	u64 t = now();
+
+	if (way == MEMCPY)
+		memcpy(c->data, c->data + COPY_MAX + distance, size);
+	else if (buf_copy(c->fd, c->handle, c->data, size, way == TO_DEVICE))
+		give_up("copy");
+	return now() - t;
+}
+
+/* Seconds that all processors together were idle. */
+static double idle(void)
+{
+	double up = 0, idle = 0;
+	FILE *f = fopen("/proc/uptime", "r");
+
+	if (!f || fscanf(f, "%lf %lf", &up, &idle) != 2)
+		give_up("/proc/uptime");
+	fclose(f);
+	return idle;
+}
+
+/* Processor time of a copy, whoever makes it, ns. */
+static double copy_busy(const struct copier *c, int way, u64 size)
+{
+	double start, ns, rest;
+	u32 n = 0;
+
+	rest = idle();
+	start = clock_ns();
+	do {
+		copy_once(c, way, size, 0);
+		n++;
+		ns = clock_ns() - start;
+	} while (ns < COPY_BUSY_NS);
+	ns = sysconf(_SC_NPROCESSORS_ONLN) * ns - (idle() - rest) * 1e9;
+	return ns / n;
+}
+
+static void copies_of(const char *work, const struct copier *c, u64 size)
+{
+	static const char *const name[] = { "to", "from" };
+	u64 t, best[3] = { ~0ULL, ~0ULL, ~0ULL };
+	double busy = copy_busy(c, MEMCPY, size);
+	char what[64];
+	u32 rep, k;
+
+	/* All three in turns, and often enough that each has a quiet moment. */
+	for (rep = 0; rep < 16 + 256 * MIB / size; rep++) {
+		for (k = 0; k < 3; k++) {
+			t = copy_once(c, k, size, apart[rep % COUNT_OF(apart)] * 4 * KIB);
+			best[k] = t < best[k] ? t : best[k];
+		}
+	}
+	for (k = 0; k < 2; k++) {
+		snprintf(what, sizeof(what), "%llu MiB %s the device", size / MIB, name[k]);
+		value(work, what, (double)best[MEMCPY] / best[k]);
+		snprintf(what, sizeof(what), "%llu MiB %s the device, processor time", size / MIB,
+			 name[k]);
+		value(work, what, copy_busy(c, k, size) / busy);
+	}
+	snprintf(what, sizeof(what), "%llu MiB memcpy, MB/s", size / MIB);
+	value(work, what, size * 1e3 / (best[MEMCPY] * tick_ns));
+}
+
 static void copies(const char *work)
 {
 	static const u64 sizes[] = { MIB, 4 * MIB, 16 * MIB, 64 * MIB };
-	int fd = open_device(0);
-	char *a = malloc(64 * MIB), *b = malloc(64 * MIB);
-	u64 handle, t, best[3];
-	char what[64];
-	u32 i, k, rep;
+	struct copier c = { .fd = open_device(0), .data = malloc(COPY_SPAN) };
+	static u64 t[2][CALLS];
+	u32 i;
 
-	memset(a, 1, 64 * MIB);
-	memset(b, 2, 64 * MIB);
-	must_alloc(fd, 64 * MIB, &handle);
-	for (i = 0; i < 4; i++) {
-		/* All three in turns, and often enough that each has a quiet moment. */
-		best[0] = best[1] = best[2] = ~0ULL;
-		for (rep = 0; rep < 16 + 256 * MIB / sizes[i]; rep++) {
-			for (k = 0; k < 3; k++) {
-				t = now();
-				if (k == 2)
-					memcpy(a, b, sizes[i]);
-				else if (buf_copy(fd, handle, a, sizes[i], k == 0))
-					give_up("copy");
-				t = now() - t;
-				best[k] = t < best[k] ? t : best[k];
-			}
-		}
-		snprintf(what, sizeof(what), "%llu MiB to the device", sizes[i] / MIB);
-		value(work, what, (double)best[2] / best[0]);
-		snprintf(what, sizeof(what), "%llu MiB from the device", sizes[i] / MIB);
-		value(work, what, (double)best[2] / best[1]);
-		snprintf(what, sizeof(what), "%llu MiB memcpy, MB/s", sizes[i] / MIB);
-		value(work, what, sizes[i] * 1e3 / (best[2] * tick_ns));
+	memset(c.data, 1, COPY_SPAN);
+	must_alloc(c.fd, COPY_MAX, &c.handle);
+	for (i = 0; i < COUNT_OF(sizes); i++)
+		copies_of(work, &c, sizes[i]);
+	for (i = 0; i < CALLS; i++) {
+		t[0][i] = copy_once(&c, TO_DEVICE, 4 * KIB, 0);
+		t[1][i] = copy_once(&c, FROM_DEVICE, 4 * KIB, 0);
 	}
-	free(a);
-	free(b);
-	close(fd);
+	report(work, "4 KiB to the device", median(t[0], CALLS));
+	report(work, "4 KiB from the device", median(t[1], CALLS));
+	free(c.data);
+	close(c.fd);
 }
 
 static void work_copy(void)
@@ -904,7 +1002,7 @@ int main(int argc, char **argv)
 
 	reload("arch=trn1");
 	baseline();
-	for (i = 0; i < sizeof(works) / sizeof(works[0]); i++) {
+	for (i = 0; i < COUNT_OF(works); i++) {
 		bool wanted = argc < 2 && works[i].run != work_card;
 
 		for (k = 1; k < argc; k++)
