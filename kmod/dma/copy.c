@@ -3,7 +3,8 @@
  * Copies between host and device on a ring that the driver owns, one per core
  * (uapi/FACTS.md 5).  A batch of descriptors ends with one that copies a marker
  * and asks for an interrupt, which wakes the waiter.  Of a device without interrupts the
- * waiter looks at the marker itself, and at nothing else: a register takes a microsecond.
+ * waiter looks at the marker itself, and at nothing else as long as a copy may take: a
+ * register takes a microsecond.
  */
 #include <linux/delay.h>
 #include <linux/err.h>
@@ -32,6 +33,8 @@
 #define NEURON_POLL_SPIN_USEC	20
 #define NEURON_POLL_MIN_USEC	10u
 #define NEURON_POLL_MAX_USEC	1000u
+/* So many pauses without an end are no progress: then the state of the queue is looked at. */
+#define NEURON_POLL_LOOK	256u
 
 /* Descriptors of one batch; other copies may use the ring between two batches. */
 #define NEURON_COPY_DESCS	(NEURON_COPY_RING - NEURON_RING_UNUSED - 1)
@@ -272,7 +275,7 @@ static int neuron_copy_poll(struct neuron_device *nd, u32 core, long timeout)
 	struct neuron_copy *copy = nd->core[core].copy;
 	ktime_t spin = ktime_add_us(ktime_get(), NEURON_POLL_SPIN_USEC);
 	ktime_t end = ktime_add_ms(ktime_get(), jiffies_to_msecs(timeout));
-	u32 pause = NEURON_POLL_MIN_USEC;
+	u32 pause = NEURON_POLL_MIN_USEC, looks = 0;
 
 	while (!neuron_copy_marked(copy)) {
 		ktime_t now = ktime_get();
@@ -285,11 +288,14 @@ static int neuron_copy_poll(struct neuron_device *nd, u32 core, long timeout)
 		}
 		if (fatal_signal_pending(current))
 			return -EINTR;
-		if (ktime_after(now, end)) {
-			/* This thread may not have run for long. */
+		if (ktime_after(now, end) || ++looks % NEURON_POLL_LOOK == 0) {
+			bool aborted = neuron_copy_aborted(nd, eng, q);
+
+			/* It ended before, or this thread has not run for long. */
 			if (neuron_copy_marked(copy))
 				break;
-			return neuron_copy_aborted(nd, eng, q) ? -EIO : -ETIMEDOUT;
+			if (aborted || ktime_after(now, end))
+				return aborted ? -EIO : -ETIMEDOUT;
 		}
 		usleep_range(pause, 2 * pause);
 		pause = min(2 * pause, NEURON_POLL_MAX_USEC);
@@ -356,7 +362,7 @@ static int neuron_copy_flush(struct neuron_device *nd, u32 core, u32 count, long
 		trace_neuron_fault(nd->dev.id, core, NEURON_FAULT_TIMEOUT, eng, q);
 	if (err) {
 		/* No access may be under way when the caller releases its memory. */
-		if (polled && err != -ETIMEDOUT)
+		if (polled && (err == -EINTR || err == -ENODEV))
 			neuron_copy_drain(copy);
 		neuron_copy_stop(nd, core);
 		if (neuron_copy_start(nd, core)) {

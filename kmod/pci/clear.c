@@ -18,6 +18,8 @@
 #define NPCI_CLEAR_BATCH	256u
 #define NPCI_CLEAR_TIMEOUT	(5 * HZ)
 #define NPCI_CLEAR_MARKERS	256u
+/* So many pauses without an end are no progress: then the state of the engine is looked at. */
+#define NPCI_CLEAR_LOOK		256u
 
 /**
  * struct npci_clear_mem - host memory that clearing uses
@@ -83,14 +85,17 @@ static void npci_clear_desc(struct npci_clear *c, u64 dst, u64 src, u32 len, boo
 }
 
 /* The first looks are close to each other: a batch takes less than a millisecond. */
-static int npci_clear_wait(struct npci_card *card, struct npci_clear *c)
+static int npci_clear_wait(struct npci_card *card, u32 eng, struct npci_clear *c)
 {
 	unsigned long end = jiffies + NPCI_CLEAR_TIMEOUT;
-	u32 us = 20;
+	u32 us = 20, looks = 0;
 
 	while (le32_to_cpu(READ_ONCE(c->mem->to)) != c->seq) {
 		/* A killed caller waits, too: the batch writes to memory that others get next. */
 		if (npci_gone(card))
+			return -EIO;
+		if (++looks % NPCI_CLEAR_LOOK == 0 &&
+		    npci_queue_aborted(card, eng, NPCI_CLEAR_QUEUE))
 			return -EIO;
 		if (time_after(jiffies, end)) {
 			dev_err(&card->pdev->dev, "clearing of device memory has not ended in time\n");
@@ -121,7 +126,7 @@ static int npci_clear_flush(struct npci_card *card, u32 hbm, u32 count)
 			     count) ?:
 	      npci_dma_write(card, eng, NEURON_DMA_TX(NPCI_CLEAR_QUEUE) + NEURON_DMA_Q_TAIL_INC,
 			     count);
-	return err ?: npci_clear_wait(card, c);
+	return err ?: npci_clear_wait(card, eng, c);
 }
 
 /* Under clear->lock. */

@@ -366,6 +366,7 @@ static struct npci_card *npci_card_new(struct pci_dev *pdev, const struct npci_k
 	npci_mailbox_init(card);
 	npci_nq_init(card);
 	npci_clear_init(card);
+	npci_udma_init(card);
 	npci_geometry(card);
 	pci_set_drvdata(pdev, card);
 	return card;

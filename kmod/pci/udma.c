@@ -112,8 +112,21 @@ static void npci_engine_start(struct npci_card *card, u32 eng)
 			npci_step(card, e, s);
 	card->gen->start_last(card, eng);
 	memset(e->length, 0, sizeof(e->length));
+	e->lost = 0;
 	e->started = true;
 	e->paused = false;
+}
+
+/**
+ * npci_udma_init() - prepare the engines of a card
+ * @card: the card
+ */
+void npci_udma_init(struct npci_card *card)
+{
+	u32 i;
+
+	for (i = 0; i < NPCI_MAX_ENGINES; i++)
+		mutex_init(&card->engine[i].lock);
 }
 
 /**
@@ -182,7 +195,7 @@ static void npci_ring_start(void __iomem *regs, bool rx, u64 addr, u32 length)
  * @addr: device addresses of its rings, TX and RX; 0: none
  * @length: descriptors of each
  *
- * Context: process; the caller serialises calls for one queue.
+ * Context: may sleep; the caller serialises calls for one queue.
  * Return: 0, -EINVAL, -EIO the engine is not started, or the card is gone.
  */
 int npci_queue_start(struct npci_card *card, u32 eng, u32 q, const u64 *addr, const u32 *length)
@@ -195,13 +208,16 @@ int npci_queue_start(struct npci_card *card, u32 eng, u32 q, const u64 *addr, co
 	e = &card->engine[eng];
 	if (!e->started || npci_gone(card))
 		return -EIO;
+	mutex_lock(&e->lock);
 	e->rang[q] = false;
+	clear_bit(q, &e->lost);
 	for (rx = 0; rx < 2; rx++) {
 		if (!addr[rx])
 			continue;
 		npci_ring_start(npci_ring(e, q, rx), rx, addr[rx], length[rx]);
 		e->length[q][rx] = length[rx];
 	}
+	mutex_unlock(&e->lock);
 	return 0;
 }
 
@@ -296,16 +312,24 @@ static int npci_engine_change(struct npci_engine *e, u32 state)
 }
 
 /*
- * An engine for the host that has stopped with an error makes no accesses, and its queues are
- * off or will be: each one's owner notices that it does not go on.  Return: it is ready for
- * them to be started again.
+ * An engine for the host that has stopped with an error makes no accesses.  Queues that it has
+ * not finished are off before it goes on: their owners find them aborted, and start them again.
+ * Under the engine's lock.  Return: it is ready for that.
  */
 static bool npci_engine_revive(struct npci_card *card, u32 eng)
 {
 	struct npci_engine *e = &card->engine[eng];
+	u32 q;
 
 	if (npci_engine_state(card, e) != NEURON_DMA_ENG_ABORT || READ_ONCE(card->gone))
 		return false;
+	for (q = 0; q < NEURON_HW_QUEUES_PER_ENGINE; q++) {
+		if (npci_ring_idle(card, e, q, false) && npci_ring_idle(card, e, q, true))
+			continue;
+		set_bit(q, &e->lost);
+		npci_rings_off(e, q);
+		memset(e->length[q], 0, sizeof(e->length[q]));
+	}
 	dev_err(&card->pdev->dev, "engine %u has stopped with an error, and is started again\n",
 		eng);
 	npci_engine_change(e, NEURON_DMA_ENG_NORMAL);
@@ -325,7 +349,13 @@ static bool npci_engine_revive(struct npci_card *card, u32 eng)
  */
 void npci_host_queue_stop(struct npci_card *card, u32 eng, u32 q)
 {
-	if (!npci_queue_stop(card, eng, q) || npci_engine_revive(card, eng))
+	struct npci_engine *e = &card->engine[eng];
+	bool off;
+
+	mutex_lock(&e->lock);
+	off = !npci_queue_stop(card, eng, q) || npci_engine_revive(card, eng);
+	mutex_unlock(&e->lock);
+	if (off)
 		return;
 	npci_master_off(card);
 	if (xchg(&card->gone, true))
@@ -362,6 +392,23 @@ void npci_engines_off(struct npci_card *card, unsigned long cores)
 }
 
 /**
+ * npci_queue_aborted() - has an engine stopped with an error before a queue was done?
+ * @card: the card
+ * @eng: engine
+ * @q: queue
+ *
+ * Context: any.
+ */
+bool npci_queue_aborted(struct npci_card *card, u32 eng, u32 q)
+{
+	struct npci_engine *e = &card->engine[eng];
+
+	return test_bit(q, &e->lost) ||
+	       ((e->length[q][0] || e->length[q][1]) &&
+		npci_engine_state(card, e) == NEURON_DMA_ENG_ABORT);
+}
+
+/**
  * npci_dma_read() - read a register of an engine
  * @card: the card
  * @eng: engine
@@ -391,9 +438,9 @@ int npci_dma_read(struct npci_card *card, u32 eng, u32 off, u32 *val)
 	switch (reg) {
 	case NEURON_DMA_Q_STATUS:
 		*val = NEURON_QUEUE_DISABLED;
-		if (e->length[q][rx])
-			*val = npci_engine_state(card, e) == NEURON_DMA_ENG_ABORT ?
-			       NEURON_QUEUE_ABORTED : NEURON_QUEUE_ENABLED;
+		if (test_bit(q, &e->lost) || e->length[q][rx])
+			*val = npci_queue_aborted(card, eng, q) ? NEURON_QUEUE_ABORTED :
+								  NEURON_QUEUE_ENABLED;
 		break;
 	case NEURON_DMA_Q_BASE_LO:
 	case NEURON_DMA_Q_BASE_HI:
@@ -423,7 +470,8 @@ int npci_dma_read(struct npci_card *card, u32 eng, u32 off, u32 *val)
  * @val: value
  *
  * Context: any.
- * Return: 0, -EINVAL no such register or value, -EIO the engine is not started.
+ * Return: 0, -EINVAL no such register or value, -EIO the engine is not started, or has stopped
+ *	   with an error since the queue was.
  */
 int npci_dma_write(struct npci_card *card, u32 eng, u32 off, u32 val)
 {
@@ -438,8 +486,11 @@ int npci_dma_write(struct npci_card *card, u32 eng, u32 off, u32 val)
 		return -EIO;
 	if (off == NEURON_DMA_COMMON)
 		return npci_engine_change(e, val);
-	if (!neuron_dma_decode(off, &q, &rx, &reg) || reg != NEURON_DMA_Q_TAIL_INC ||
-	    val >= e->length[q][rx])
+	if (!neuron_dma_decode(off, &q, &rx, &reg) || reg != NEURON_DMA_Q_TAIL_INC)
+		return -EINVAL;
+	if (test_bit(q, &e->lost))
+		return -EIO;
+	if (val >= e->length[q][rx])
 		return -EINVAL;
 	e->rang[q] = true;
 	e->bell[q] = jiffies;
