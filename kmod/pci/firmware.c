@@ -18,6 +18,14 @@
 /* A reset that takes longer is asked for again. */
 #define NPCI_DEVICE_AGAIN	30
 #define NPCI_CORES_AGAIN	10
+/*
+ * Words with ECC errors.  From this version of the firmware's interface on, those of HBMs do not
+ * count corrected ones, but how many of the others can be repaired.
+ */
+#define NPCI_ECC_UNCORRECTED	0xffffu
+#define NPCI_ECC_CORRECTED	0xffff0000u
+#define NPCI_ECC_REPAIRABLE	0x0fff0000u
+#define NPCI_ECC_SPLIT		6
 /* Sampling ends so long after the last reader. */
 #define NPCI_POWER_SECONDS	120
 
@@ -290,16 +298,34 @@ int npci_reset_poll(struct npci_card *card, unsigned long cores)
 
 /* ---- counters of errors, power ----------------------------------------------------- */
 
-/* A word that the firmware does not have counts nothing. */
-static int npci_ecc_word(struct npci_card *card, u32 off, bool corrected, u64 *count)
+/* A word that the firmware does not have counts nothing.  @mask: the counter's bits of it. */
+static int npci_ecc_word(struct npci_card *card, u32 off, u32 mask, u64 *count)
 {
 	u32 val = npci_misc_read(card, off);
 
 	if (READ_ONCE(card->gone))
 		return -EIO;
 	if (val != NPCI_DEAD)
-		*count += corrected ? val >> 16 : val & 0xffff;
+		*count += (val & mask) >> __ffs(mask);
 	return 0;
+}
+
+/* Return: bits of the words of HBMs that count @event; 0: nothing does. */
+static u32 npci_ecc_mask(struct npci_card *card, enum neuron_event event)
+{
+	enum neuron_event shown;
+	u32 version = npci_misc_read(card, NPCI_MISC_VERSION), state = 0;
+	bool split = version >= NPCI_ECC_SPLIT && version != NPCI_DEAD;
+
+	if (event == NEURON_EVENT_MEM_CORRECTED)
+		return split ? 0 : NPCI_ECC_CORRECTED;
+	if (split && event == NEURON_EVENT_MEM_REPAIRABLE)
+		return NPCI_ECC_REPAIRABLE;
+	/* 0: nothing to repair, 1: the next reset repairs it, 2: it could not be. */
+	if (card->gen->repair_hides)
+		state = npci_misc_read(card, NPCI_MISC_REPAIR) & 3;
+	shown = state == 1 ? NEURON_EVENT_MEM_REPAIRABLE : NEURON_EVENT_MEM_UNCORRECTED;
+	return event != shown || state == 3 ? 0 : NPCI_ECC_UNCORRECTED;
 }
 
 /**
@@ -313,34 +339,26 @@ static int npci_ecc_word(struct npci_card *card, u32 off, bool corrected, u64 *c
  */
 int npci_ecc_count(struct npci_card *card, enum neuron_event event, u64 *count)
 {
-	enum neuron_event shown;
-	u32 state = 0, i;
+	u32 mask, i;
 	int err = 0;
 
 	*count = 0;
 	switch (event) {
 	case NEURON_EVENT_SRAM_CORRECTED:
+		return npci_ecc_word(card, NPCI_MISC_ECC_SRAM, NPCI_ECC_CORRECTED, count);
 	case NEURON_EVENT_SRAM_UNCORRECTED:
-		return npci_ecc_word(card, NPCI_MISC_ECC_SRAM,
-				     event == NEURON_EVENT_SRAM_CORRECTED, count);
+		return npci_ecc_word(card, NPCI_MISC_ECC_SRAM, NPCI_ECC_UNCORRECTED, count);
 	case NEURON_EVENT_MEM_CORRECTED:
-		break;
 	case NEURON_EVENT_MEM_UNCORRECTED:
 	case NEURON_EVENT_MEM_REPAIRABLE:
-		/* 0: nothing to repair, 1: the next reset repairs it, 2: it could not be. */
-		if (card->gen->repair_hides)
-			state = npci_misc_read(card, NPCI_MISC_REPAIR) & 3;
-		shown = state == 1 ? NEURON_EVENT_MEM_REPAIRABLE : NEURON_EVENT_MEM_UNCORRECTED;
-		if (event != shown || state == 3)
-			return READ_ONCE(card->gone) ? -EIO : 0;
+		mask = npci_ecc_mask(card, event);
 		break;
 	default:
 		return -EINVAL;
 	}
-	for (i = 0; i < card->geo.nr_hbms && !err; i++)
-		err = npci_ecc_word(card, NPCI_MISC_ECC_HBM(i),
-				    event == NEURON_EVENT_MEM_CORRECTED, count);
-	return err;
+	for (i = 0; mask && i < card->geo.nr_hbms && !err; i++)
+		err = npci_ecc_word(card, NPCI_MISC_ECC_HBM(i), mask, count);
+	return err ?: READ_ONCE(card->gone) ? -EIO : 0;
 }
 
 /* The mean of the dice.  Under power.lock.  Return: 0, -ENODATA, -EIO. */
