@@ -38,6 +38,9 @@
 #endif
 #ifdef FAKE_COMPUTE
 #include "dma_ref.h"	/* needs -lm -ffp-contract=off */
+#ifndef FAKE_COMPUTE_FN
+#define FAKE_COMPUTE_FN ref_compute
+#endif
 #endif
 #ifdef FAKE_EXEC
 #include "emu/exec.h"
@@ -687,8 +690,8 @@ static bool fake_compute(struct fake_device *d, struct fake_queue *k)
 	} while (!(le32toh(tx[nr++].control) >> 27 & 1));
 	/* All sources are read before the result is written. */
 	out = malloc(bytes);
-	ref_compute(out, meta >> 20 & 7, meta >> 4 & 15, src, types, nr, meta >> 8 & 3,
-		    le32toh(rx->meta), n);
+	FAKE_COMPUTE_FN(out, meta >> 20 & 7, meta >> 4 & 15, src, types, nr, meta >> 8 & 3,
+			le32toh(rx->meta), n);
 	memcpy(dst, out, bytes);
 	free(out);
 	k->head += nr;
