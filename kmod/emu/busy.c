@@ -8,10 +8,21 @@
  */
 #include <linux/ktime.h>
 #include <linux/math64.h>
+#include <linux/sched/clock.h>
 
 #include "busy.h"
 
 #define EMU_BUSY_WINDOW		60	/* seconds that figures are about (uapi/FACTS.md 9) */
+
+/*
+ * Under @b->lock.  Other clocks are an access to hardware on some machines, twice in each copy.
+ * This one may differ a little between processors: time does not go back for that.
+ */
+static u64 emu_busy_now(struct emu_busy *b)
+{
+	b->now = max(b->now, local_clock());
+	return b->now;
+}
 
 /* Under @b->lock: work went on from @b->since until @now. */
 static void emu_busy_account(struct emu_busy *b, u64 now)
@@ -37,7 +48,7 @@ static void emu_busy_account(struct emu_busy *b, u64 now)
 void emu_busy_init(struct emu_busy *b)
 {
 	spin_lock_init(&b->lock);
-	b->first = div_u64(ktime_get_ns(), NSEC_PER_SEC) + 1;
+	b->first = div_u64(emu_busy_now(b), NSEC_PER_SEC) + 1;
 }
 
 /**
@@ -48,7 +59,7 @@ void emu_busy_begin(struct emu_busy *b)
 {
 	spin_lock(&b->lock);
 	if (!b->active++)
-		b->since = ktime_get_ns();
+		b->since = emu_busy_now(b);
 	spin_unlock(&b->lock);
 }
 
@@ -60,7 +71,7 @@ void emu_busy_end(struct emu_busy *b)
 {
 	spin_lock(&b->lock);
 	if (!--b->active)
-		emu_busy_account(b, ktime_get_ns());
+		emu_busy_account(b, emu_busy_now(b));
 	spin_unlock(&b->lock);
 }
 
@@ -76,7 +87,7 @@ int emu_busy_read(struct emu_busy *b, struct neuron_power *p)
 	u64 now, sec, n, i, sum = 0;
 
 	spin_lock(&b->lock);
-	now = ktime_get_ns();
+	now = emu_busy_now(b);
 	if (b->active)
 		emu_busy_account(b, now);
 	sec = div_u64(now, NSEC_PER_SEC);

@@ -13,6 +13,7 @@
  * struct emu_busy - when a device was at work
  * @lock: guards the other fields
  * @active: engines at work
+ * @now: the last time that was read
  * @since: time up to which work is accounted, nanoseconds
  * @first: first whole second of the device
  * @sec: second that an entry is about
@@ -21,6 +22,7 @@
 struct emu_busy {
 	spinlock_t lock;	/* see above */
 	u32 active;
+	u64 now;
 	u64 since;
 	u64 first;
 	u64 sec[EMU_BUSY_SLOTS];

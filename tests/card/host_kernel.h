@@ -42,6 +42,8 @@ struct dentry;
 #define min3(a, b, c)		min(min(a, b), c)
 #define swap(a, b)		do { typeof(a) t_ = (a); (a) = (b); (b) = t_; } while (0)
 #define DIV_ROUND_UP(n, d)	(((n) + (d) - 1) / (d))
+#define SZ_64K			0x10000
+#define SZ_256K			0x40000
 #define SZ_1M			0x100000
 #define PAGE_SHIFT		12
 #define PAGE_SIZE		(1UL << PAGE_SHIFT)
@@ -66,6 +68,7 @@ typedef struct { int n; } atomic_t;
 typedef struct { s64 n; } atomic64_t;
 typedef struct { long n; } atomic_long_t;
 #define atomic_read(v)		__atomic_load_n(&(v)->n, __ATOMIC_SEQ_CST)
+#define atomic_inc_return(v)	__atomic_add_fetch(&(v)->n, 1, __ATOMIC_SEQ_CST)
 #define atomic_set(v, i)	__atomic_store_n(&(v)->n, i, __ATOMIC_SEQ_CST)
 #define atomic64_inc(v)		((void)__atomic_add_fetch(&(v)->n, 1, __ATOMIC_SEQ_CST))
 #define atomic64_inc_return(v)	__atomic_add_fetch(&(v)->n, 1, __ATOMIC_SEQ_CST)
@@ -145,7 +148,9 @@ struct rw_semaphore { pthread_rwlock_t l; };
 /* ---- time and tasks ---- */
 
 #define cond_resched()			((void)0)
-#define current				NULL
+struct task_struct { unsigned int flags; };
+#define current				(&(struct task_struct){ 0 })
+#define PF_WQ_WORKER			1
 #define fatal_signal_pending(t)		false
 #define msleep(ms)			usleep((ms) * 1000)
 
@@ -155,6 +160,11 @@ static inline u64 ktime_get_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (u64)t.tv_sec * NSEC_PER_SEC + t.tv_nsec;
+}
+
+static inline u64 local_clock(void)
+{
+	return ktime_get_ns();
 }
 
 static inline s64 ktime_get_real_seconds(void)
