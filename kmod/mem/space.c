@@ -96,45 +96,10 @@ void neuron_pin_chunk(struct neuron_pin *pin, struct neuron_chunk *chunk, u64 ad
 	}
 }
 
-/**
- * neuron_device_pin() - resolve an address that the driver itself chose
- * @nd: device
- * @addr: device address
- * @len: bytes, not 0
- * @write: the device will write
- * @pin: filled in; put with neuron_pin_put()
- *
- * Context: process, no spinlocks held.
- * Return: 0; -EACCES nothing is there; -EOVERFLOW.
- */
-int neuron_device_pin(struct neuron_device *nd, u64 addr, u64 len, bool write,
-		      struct neuron_pin *pin)
+static int neuron_pin_host(struct neuron_device *nd, u64 addr, u64 len, struct neuron_pin *pin)
 {
 	struct neuron_chunk *chunk;
-	u64 end;
-	u32 i;
 
-	if (!len || check_add_overflow(addr, len - 1, &end))
-		return -EOVERFLOW;
-
-	for (i = 0; i < nd->geo->nr_hbms; i++) {
-		const struct neuron_hbm_geometry *hbm = &nd->geo->hbm[i];
-
-		if (neuron_in(hbm->base, hbm->size, addr, len)) {
-			pin->kind = NEURON_TARGET_HBM;
-			pin->index = i;
-			pin->off = addr - hbm->base;
-			pin->pages = NULL;
-			pin->chunk = NULL;
-			pin->watch = neuron_watch(nd, i, pin->off, len, NEURON_USER_TRANSFER);
-			return 0;
-		}
-	}
-	if (!neuron_pin_core(nd, NULL, addr, len, pin))
-		return 0;
-
-	if (!(addr & nd->geo->host_window))
-		return -EACCES;
 	rcu_read_lock();
 	chunk = mtree_load(&nd->host_pages, (addr & ~nd->geo->host_window) >> PAGE_SHIFT);
 	if (chunk && !kref_get_unless_zero(&chunk->ref))
@@ -149,6 +114,44 @@ int neuron_device_pin(struct neuron_device *nd, u64 addr, u64 len, bool write,
 	/* The caller on whose behalf the driver acts is the counted user. */
 	neuron_pin_chunk(pin, chunk, addr, len, NEURON_USER_NONE);
 	return 0;
+}
+
+/**
+ * neuron_device_pin() - resolve an address that the driver itself chose
+ * @nd: device
+ * @addr: device address
+ * @len: bytes, not 0
+ * @write: the device will write
+ * @pin: filled in; put with neuron_pin_put()
+ *
+ * Context: process, no spinlocks held.
+ * Return: 0; -EACCES nothing is there; -EOVERFLOW.
+ */
+int neuron_device_pin(struct neuron_device *nd, u64 addr, u64 len, bool write,
+		      struct neuron_pin *pin)
+{
+	u64 end;
+	u32 i;
+
+	if (!len || check_add_overflow(addr, len - 1, &end))
+		return -EOVERFLOW;
+	if (neuron_in(nd->geo->host_window, nd->geo->host_window, addr, 1))
+		return neuron_pin_host(nd, addr, len, pin);
+
+	for (i = 0; i < nd->geo->nr_hbms; i++) {
+		const struct neuron_hbm_geometry *hbm = &nd->geo->hbm[i];
+
+		if (neuron_in(hbm->base, hbm->size, addr, len)) {
+			pin->kind = NEURON_TARGET_HBM;
+			pin->index = i;
+			pin->off = addr - hbm->base;
+			pin->pages = NULL;
+			pin->chunk = NULL;
+			pin->watch = neuron_watch(nd, i, pin->off, len, NEURON_USER_TRANSFER);
+			return 0;
+		}
+	}
+	return neuron_pin_core(nd, NULL, addr, len, pin);
 }
 NEURON_EXPORT_SYMBOL(neuron_device_pin);
 
