@@ -47,7 +47,7 @@ static inline bool neuron_fault_hit(struct neuron_fault *f)
  *
  * Context: any.
  */
-static inline bool neuron_fault_armed(struct neuron_fault *f)
+static inline bool neuron_fault_armed(const struct neuron_fault *f)
 {
 #ifdef CONFIG_FAULT_INJECTION_DEBUG_FS
 	if (READ_ONCE(f->attr.probability))

@@ -105,6 +105,24 @@ static int neuron_hw_queue_stop(struct neuron_device *nd, u32 eng, u32 q)
 	return err;
 }
 
+static int neuron_hw_queue_ring(struct neuron_device *nd, u32 eng, u32 q, u32 count)
+{
+	const struct neuron_hw_ops *ops = nd->desc.ops;
+	int idx, err = -ENODEV;
+
+	if (!neuron_device_enter(nd, &idx))
+		return err;
+	if (ops->queue_ring)
+		err = ops->queue_ring(nd, eng, q, count);
+	else
+		err = ops->reg_write(nd, NEURON_BLOCK_DMA, eng,
+				     NEURON_DMA_RX(q) + NEURON_DMA_Q_TAIL_INC, count) ?:
+		      ops->reg_write(nd, NEURON_BLOCK_DMA, eng,
+				     NEURON_DMA_TX(q) + NEURON_DMA_Q_TAIL_INC, count);
+	neuron_device_exit(nd, idx);
+	return err;
+}
+
 static bool neuron_hw_queue_poll(struct neuron_device *nd, u32 eng, u32 q)
 {
 	bool more = nd->desc.ops->queue_poll;
@@ -117,6 +135,19 @@ static bool neuron_hw_queue_poll(struct neuron_device *nd, u32 eng, u32 q)
 		cond_resched();
 	}
 	return false;
+}
+
+static bool neuron_hw_queue_rw(struct neuron_device *nd, u32 eng, u32 q, u64 addr, void *buf,
+			       u32 len, bool write)
+{
+	bool done = false;
+	int idx;
+
+	if (nd->desc.ops->queue_rw && neuron_device_enter(nd, &idx)) {
+		done = nd->desc.ops->queue_rw(nd, eng, q, addr, buf, len, write);
+		neuron_device_exit(nd, idx);
+	}
+	return done;
 }
 
 static void neuron_hw_core_bind(struct neuron_device *nd, u32 core, struct neuron_space *space)
@@ -259,7 +290,9 @@ const struct neuron_hw_ops neuron_hw_ops = {
 	.reg_write = neuron_hw_reg_write,
 	.queue_start = neuron_hw_queue_start,
 	.queue_stop = neuron_hw_queue_stop,
+	.queue_ring = neuron_hw_queue_ring,
 	.queue_poll = neuron_hw_queue_poll,
+	.queue_rw = neuron_hw_queue_rw,
 	.core_bind = neuron_hw_core_bind,
 	.core_reset_begin = neuron_hw_core_reset_begin,
 	.core_reset_poll = neuron_hw_core_reset_poll,

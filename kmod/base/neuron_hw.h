@@ -314,6 +314,13 @@ struct neuron_hw_ops {
 	int (*queue_stop)(struct neuron_device *nd, u32 eng, u32 q);
 
 	/**
+	 * @queue_ring: ring both doorbells of the queue pair, each for @count descriptors.  The
+	 * caller calls queue_poll next, so that a device whose work is done by CPUs need not
+	 * wake one.  Optional: registers are written otherwise.
+	 */
+	int (*queue_ring)(struct neuron_device *nd, u32 eng, u32 q, u32 count);
+
+	/**
 	 * @queue_poll: the caller is about to sleep until the queue pair has done
 	 * what its doorbells asked for.  A device whose work is done by CPUs does a piece
 	 * of it here, which saves a wake-up; it does nothing when a fatal signal is
@@ -322,6 +329,17 @@ struct neuron_hw_ops {
 	 * Return: true if there is more, which is only done if the caller calls again.
 	 */
 	bool (*queue_poll)(struct neuron_device *nd, u32 eng, u32 q);
+
+	/**
+	 * @queue_rw: read or write @addr at once, as a descriptor of the queue pair would, which
+	 * was started and has nothing to do.  For a device whose work is done by CPUs.
+	 * Optional.
+	 *
+	 * Return: false, @addr was not accessed, or in part: descriptors will do it, or tell why
+	 * it cannot be done.
+	 */
+	bool (*queue_rw)(struct neuron_device *nd, u32 eng, u32 q, u64 addr, void *buf, u32 len,
+			 bool write);
 
 	/**
 	 * @core_bind: the engines of @core act for @space from now on (DMA

@@ -13,6 +13,7 @@
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/uaccess.h>
 
 #include "../../uapi/neuron_isa.h"
 #include "../base/client.h"
@@ -349,10 +350,7 @@ static int neuron_copy_flush(struct neuron_device *nd, u32 core, u32 count, long
 	trace_neuron_ring_start(nd->dev.id, core, eng, q, count, count);
 	/* Descriptors before doorbells. */
 	wmb();
-	err = nd->ops->reg_write(nd, NEURON_BLOCK_DMA, eng,
-				 NEURON_DMA_RX(q) + NEURON_DMA_Q_TAIL_INC, count) ?:
-	      nd->ops->reg_write(nd, NEURON_BLOCK_DMA, eng,
-				 NEURON_DMA_TX(q) + NEURON_DMA_Q_TAIL_INC, count);
+	err = nd->ops->queue_ring(nd, eng, q, count);
 	if (!err) {
 		nd->ops->queue_poll(nd, eng, q);
 		err = polled ? neuron_copy_poll(nd, core, timeout) :
@@ -519,6 +517,36 @@ static int neuron_copy_lent(struct neuron_device *nd, u32 core, u64 addr, unsign
 	return err;
 }
 
+/*
+ * A few bytes, by a device that can do it at once: no ring and no marker.  A trace shows rings.
+ * Return: 1 it could not be done this way; else as neuron_dma_addr_user().
+ */
+static int neuron_copy_small(struct neuron_device *nd, u32 core, u64 addr, void __user *buf,
+			     u32 len, bool to_device)
+{
+	u32 eng = nd->geo->copy_engine[core], q = nd->geo->copy_queue[core];
+	struct neuron_chunk *bounce;
+	void *data;
+	int err;
+
+	if (nd->desc.polled || trace_neuron_ring_start_enabled() ||
+	    trace_neuron_ring_done_enabled())
+		return 1;
+	err = neuron_bounce_take(nd, core, &bounce);
+	if (err)
+		return err;
+	data = page_address(bounce->pages[0]);
+	err = to_device && copy_from_user(data, buf, len) ? -EFAULT : neuron_copy_begin(nd, core);
+	if (!err) {
+		err = !nd->ops->queue_rw(nd, eng, q, addr, data, len, to_device);
+		neuron_copy_end(nd, core);
+	}
+	if (!err && !to_device && copy_to_user(buf, data, len))
+		err = -EFAULT;
+	neuron_bounce_give(nd, core, bounce);
+	return err;
+}
+
 /**
  * neuron_dma_addr_user() - copy between user memory and a device address
  * @nd: device
@@ -538,6 +566,11 @@ int neuron_dma_addr_user(struct neuron_device *nd, u32 core, u64 addr, void __us
 	u32 n;
 	int err;
 
+	if (len <= PAGE_SIZE) {
+		err = neuron_copy_small(nd, core, addr, buf, len, to_device);
+		if (err <= 0)
+			return err;
+	}
 	while (len >= NEURON_LEND_MIN) {
 		n = min_t(u64, len, NEURON_LEND_BYTES);
 		err = neuron_copy_lent(nd, core, addr, (unsigned long)buf, n, to_device);

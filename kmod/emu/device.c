@@ -99,11 +99,24 @@ static int emu_op_queue_stop(struct neuron_device *nd, u32 eng, u32 q)
 	return 0;
 }
 
+static int emu_op_queue_ring(struct neuron_device *nd, u32 eng, u32 q, u32 count)
+{
+	return emu_dma_start(emu_of(nd), eng, q, count);
+}
+
 static bool emu_op_queue_poll(struct neuron_device *nd, u32 eng, u32 q)
 {
 	struct emu_device *ed = emu_of(nd);
 
 	return !ed->parent && emu_dma_poll(ed, eng, q);
+}
+
+static bool emu_op_queue_rw(struct neuron_device *nd, u32 eng, u32 q, u64 addr, void *buf, u32 len,
+			    bool write)
+{
+	struct emu_device *ed = emu_of(nd);
+
+	return !ed->parent && emu_dma_rw(ed, eng, q, addr, buf, len, write);
 }
 
 static void emu_op_core_bind(struct neuron_device *nd, u32 core, struct neuron_space *space)
@@ -209,7 +222,9 @@ static const struct neuron_hw_ops emu_ops = {
 	.reg_write = emu_reg_write,
 	.queue_start = emu_op_queue_start,
 	.queue_stop = emu_op_queue_stop,
+	.queue_ring = emu_op_queue_ring,
 	.queue_poll = emu_op_queue_poll,
+	.queue_rw = emu_op_queue_rw,
 	.core_bind = emu_op_core_bind,
 	.core_reset_begin = emu_op_core_reset_begin,
 	.core_reset_poll = emu_op_core_reset_poll,

@@ -87,6 +87,7 @@ static struct emu_dma *emu_dma_get(struct emu_device *ed, u32 eng)
 	mutex_init(&dma->run);
 	spin_lock_init(&dma->lock);
 	INIT_WORK(&dma->work, emu_dma_work);
+	emu_share_init(&dma->share, ed);
 	hrtimer_setup(&dma->timer, emu_dma_timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
 	/* pairs with the acquire in emu_dma_find() */
 	smp_store_release(&ed->dma[eng], dma);
@@ -231,6 +232,41 @@ static int emu_dma_ring(struct emu_dma *dma, u32 i, bool rx, u32 n)
 	ok = q->space && (rx ? &q->rx : &q->tx)->len && emu_queue_add(q, rx ? 0 : n, rx ? n : 0);
 	if (ok)
 		now = emu_queue_ring(dma, i);
+	spin_unlock(&dma->lock);
+	if (now)
+		emu_dma_serve(dma);
+	return ok ? 0 : -EINVAL;
+}
+
+/**
+ * emu_dma_start() - ring the doorbells of a queue for a thread that will wait for it
+ * @ed: device
+ * @eng: engine
+ * @i: queue
+ * @n: descriptors to add to both rings
+ *
+ * If the device completes in a work item, the thread calls emu_dma_poll() next, and no work
+ * item is woken.
+ *
+ * Return: as a doorbell.
+ */
+int emu_dma_start(struct emu_device *ed, u32 eng, u32 i, u32 n)
+{
+	struct emu_dma *dma = emu_dma_find(ed, eng);
+	bool ok, now = false;
+	struct emu_queue *q;
+
+	if (!dma || i >= NEURON_HW_QUEUES_PER_ENGINE)
+		return -EINVAL;
+	q = &dma->q[i];
+	spin_lock(&dma->lock);
+	ok = q->space && q->tx.len && q->rx.len && emu_queue_add(q, n, n);
+	if (ok && READ_ONCE(ed->completion) == EMU_COMPLETE_WORKER && !ed->parent) {
+		if (emu_queue_runnable(dma, q))
+			dma->ready |= BIT(i);
+	} else if (ok) {
+		now = emu_queue_ring(dma, i);
+	}
 	spin_unlock(&dma->lock);
 	if (now)
 		emu_dma_serve(dma);
@@ -392,6 +428,37 @@ bool emu_dma_poll(struct emu_device *ed, u32 eng, u32 i)
 	more = emu_dma_turn(dma, i);
 	emu_busy_end(&ed->busy);
 	return more;
+}
+
+/**
+ * emu_dma_rw() - read or write an address as a descriptor of a queue would
+ * @ed: device
+ * @eng: engine
+ * @i: queue
+ * @addr: device address
+ * @buf: kernel memory
+ * @len: bytes, not 0
+ * @write: to @addr
+ *
+ * Only where a descriptor would be done in a work item, and without faults.
+ *
+ * Context: may sleep.
+ * Return: false, the queue has to do it.
+ */
+bool emu_dma_rw(struct emu_device *ed, u32 eng, u32 i, u64 addr, void *buf, u32 len, bool write)
+{
+	struct emu_dma *dma = emu_dma_find(ed, eng);
+	bool done;
+
+	if (!dma || i >= NEURON_HW_QUEUES_PER_ENGINE ||
+	    READ_ONCE(ed->completion) != EMU_COMPLETE_WORKER)
+		return false;
+	emu_busy_begin(&ed->busy);
+	mutex_lock(&dma->run);
+	done = emu_queue_rw(dma, i, addr, buf, len, write);
+	mutex_unlock(&dma->run);
+	emu_busy_end(&ed->busy);
+	return done;
 }
 
 static u32 emu_pointer(u32 index, u32 phase)

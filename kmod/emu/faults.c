@@ -21,6 +21,18 @@ static const char * const emu_fault_names[EMU_NR_FAULTS] = {
 };
 
 /**
+ * emu_copy_faults() - may a descriptor of a copy meet a fault?
+ * @f: faults of the device
+ */
+bool emu_copy_faults(const struct emu_faults *f)
+{
+	return neuron_fault_armed(&f->fault[EMU_FAULT_DMA_ABORT]) ||
+	       neuron_fault_armed(&f->fault[EMU_FAULT_MEM_CORRECTED]) ||
+	       neuron_fault_armed(&f->fault[EMU_FAULT_MEM_UNCORRECTED]) ||
+	       neuron_fault_armed(&f->fault[EMU_FAULT_MEM_REPAIRABLE]);
+}
+
+/**
  * emu_ecc() - does an access meet a flipped bit?
  * @f: faults of the device
  * @kind: one of the ECC faults

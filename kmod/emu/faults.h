@@ -38,6 +38,7 @@ static inline bool emu_fault(struct emu_faults *f, enum emu_fault_kind kind)
 	return neuron_fault_hit(&f->fault[kind]);
 }
 
+bool emu_copy_faults(const struct emu_faults *f);
 bool emu_ecc(struct emu_faults *f, enum emu_fault_kind kind, struct neuron_device *nd, u32 core);
 int emu_mem_ecc(struct emu_faults *f, struct neuron_device *nd, u32 core,
 		const struct neuron_pin *from);

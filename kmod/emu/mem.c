@@ -152,6 +152,19 @@ static bool emu_seen(const struct emu_look *look, unsigned long index)
 	return index - look->first < look->nr && look->page[index - look->first];
 }
 
+/* Lengthen a piece by the pages after its first one, as far as they are neighbours. */
+static void emu_piece_extend(struct emu_piece *pc, struct page *const *page, u32 nr, u32 len)
+{
+	unsigned long pfn = page_to_pfn(*page);
+	u32 i;
+
+	/* Other kernels map pages one by one. */
+	if (IS_ENABLED(CONFIG_KMAP_LOCAL))
+		return;
+	for (i = 1; i < nr && pc->len < len && page[i] && page_to_pfn(page[i]) == pfn + i; i++)
+		pc->len = min_t(u32, len, pc->len + PAGE_SIZE);
+}
+
 /*
  * Get the piece at @off of a pinned range.  @make: the caller will write there.  @look:
  * pages of this range.  Core windows: state buffer only, emu_device.window_lock is held.
@@ -159,9 +172,11 @@ static bool emu_seen(const struct emu_look *look, unsigned long index)
 static int emu_piece_get(struct emu_device *ed, const struct neuron_pin *pin, u64 off,
 			 u32 len, bool make, struct emu_look *look, struct emu_piece *pc)
 {
+	unsigned long index;
 	struct page *page;
 
 	off += pin->off;
+	index = off >> PAGE_SHIFT;
 	if (pin->kind == NEURON_TARGET_CORE) {
 		u8 *sbuf;
 
@@ -175,9 +190,9 @@ static int emu_piece_get(struct emu_device *ed, const struct neuron_pin *pin, u6
 	}
 	pc->len = min_t(u32, len, PAGE_SIZE - offset_in_page(off));
 	if (pin->kind == NEURON_TARGET_HOST)
-		page = pin->pages[off >> PAGE_SHIFT];
+		page = pin->pages[index];
 	else
-		page = emu_look(&ed->hbm[pin->index].pages, look, off >> PAGE_SHIFT,
+		page = emu_look(&ed->hbm[pin->index].pages, look, index,
 				(off + len - 1) >> PAGE_SHIFT);
 	if (!page && make)
 		page = emu_hbm_page(&ed->hbm[pin->index], off);
@@ -185,6 +200,11 @@ static int emu_piece_get(struct emu_device *ed, const struct neuron_pin *pin, u6
 		return PTR_ERR(page);
 	pc->mapped = page;
 	pc->p = page ? (u8 *)kmap_local_page(page) + offset_in_page(off) : NULL;
+	if (pin->kind == NEURON_TARGET_HOST)
+		emu_piece_extend(pc, pin->pages + index, U32_MAX, len);
+	else if (emu_seen(look, index))
+		emu_piece_extend(pc, look->page + (index - look->first),
+				 look->nr - (index - look->first), len);
 	return 0;
 }
 

@@ -118,6 +118,13 @@ bool emu_ring_enabled(const struct emu_ring *r)
 	       (r->config & NEURON_DMA_Q_CONFIG_ENABLE) == NEURON_DMA_Q_CONFIG_ENABLE;
 }
 
+static bool emu_queue_on(const struct emu_dma *dma, const struct emu_queue *q)
+{
+	return q->space && !q->aborted && !q->stopping &&
+	       dma->state == NEURON_DMA_ENG_NORMAL &&
+	       emu_ring_enabled(&q->tx) && emu_ring_enabled(&q->rx);
+}
+
 /**
  * emu_queue_runnable() - can a queue go on?
  * @dma: engine, locked
@@ -125,10 +132,7 @@ bool emu_ring_enabled(const struct emu_ring *r)
  */
 bool emu_queue_runnable(const struct emu_dma *dma, const struct emu_queue *q)
 {
-	return q->space && !q->aborted && !q->stopping &&
-	       dma->state == NEURON_DMA_ENG_NORMAL &&
-	       emu_ring_enabled(&q->tx) && emu_ring_enabled(&q->rx) &&
-	       emu_ring_has(&q->tx) && emu_ring_has(&q->rx);
+	return emu_queue_on(dma, q) && emu_ring_has(&q->tx) && emu_ring_has(&q->rx);
 }
 
 /* The core whose copies the driver makes on this queue; -1 if it is not the driver's. */
@@ -338,6 +342,8 @@ static void emu_queue_traced(struct emu_dma *dma, u32 i)
 {
 	struct emu_queue *q = &dma->q[i];
 
+	if (likely(!q->began))
+		return;
 	emu_trace_dma_end(dma->ed, dma->index, i, q->began, q->first, q->bytes);
 	q->began = 0;
 }
@@ -493,6 +499,99 @@ abort:
 	return -EIO;
 }
 
+/* A packet of one descriptor on each side, which nobody is told of. */
+static bool emu_desc_plain(const struct neuron_desc *tx, const struct neuron_desc *rx)
+{
+	const u32 flags = NEURON_DESC_FIRST | NEURON_DESC_LAST | NEURON_DESC_INT;
+
+	return (le32_to_cpu(tx->ctrl) & flags) == (NEURON_DESC_FIRST | NEURON_DESC_LAST) &&
+	       !(le32_to_cpu(rx->ctrl) & NEURON_DESC_INT) &&
+	       (le32_to_cpu(tx->meta) & NEURON_DESC_META_OP_MASK) == NEURON_DESC_META_OP_COPY &&
+	       emu_desc_len(tx) == emu_desc_len(rx);
+}
+
+/* How many of the descriptors that were fetched continue the first one, on both sides. */
+static u32 emu_queue_joined(const struct emu_dma *dma, const struct emu_queue *q, u32 *bytes)
+{
+	const struct neuron_desc *tx = dma->tx_desc + q->tx.next, *rx = dma->rx_desc + q->rx.next;
+	u32 max = min(q->tx.fetched - q->tx.next, q->rx.fetched - q->rx.next), n;
+	u64 src = le64_to_cpu(tx->addr), dst = le64_to_cpu(rx->addr);
+
+	*bytes = 0;
+	for (n = 0; n < max && emu_desc_plain(tx, rx); n++, tx++, rx++) {
+		if (le64_to_cpu(tx->addr) != src + *bytes || le64_to_cpu(rx->addr) != dst + *bytes)
+			break;
+		*bytes += emu_desc_len(tx);
+	}
+	return n;
+}
+
+static bool emu_pins_apart(const struct neuron_pin *a, const struct neuron_pin *b, u32 len)
+{
+	return a->kind != b->kind || a->index != b->index || a->pages != b->pages ||
+	       a->off + len <= b->off || b->off + len <= a->off;
+}
+
+/* Memory, not registers and FIFOs, whose accesses have an order. */
+static int emu_queue_join(struct emu_dma *dma, struct emu_queue *q, u32 bytes)
+{
+	u64 src = le64_to_cpu(dma->tx_desc[q->tx.next].addr);
+	u64 dst = le64_to_cpu(dma->rx_desc[q->rx.next].addr);
+	struct neuron_pin from, to;
+	int err;
+
+	err = emu_pin(dma->ed, q->space, src, bytes, false, &from);
+	if (err)
+		return err;
+	err = emu_pin(dma->ed, q->space, dst, bytes, true, &to);
+	if (!err) {
+		if (from.kind == NEURON_TARGET_CORE || to.kind == NEURON_TARGET_CORE ||
+		    !emu_pins_apart(&from, &to, bytes))
+			err = -EINVAL;
+		else
+			err = emu_share_copy(&dma->share, &to, &from, bytes);
+		neuron_pin_put(&to);
+	}
+	neuron_pin_put(&from);
+	return err;
+}
+
+static void emu_ring_skip(struct emu_ring *r, u32 n)
+{
+	emu_ring_step(r, &r->head, &r->head_phase, n);
+	r->pending -= n;
+	r->next += n;
+}
+
+/*
+ * Descriptors of the driver that continue each other are one copy.  Only its marker, which
+ * has the interrupt bit or does not continue anything, has to come after all of them.
+ * Return: bytes; 0: nothing is done, or nothing that the descriptors one by one will not do
+ * again, with the errors that they have.
+ */
+static u32 emu_queue_copy_joined(struct emu_dma *dma, u32 i)
+{
+	struct emu_queue *q = &dma->q[i];
+	u32 n, bytes;
+	u64 bad;
+
+	if (q->tx.busy || q->rx.busy || q->in_packet || emu_copy_faults(&dma->ed->faults) ||
+	    emu_ring_load(dma, q, &q->rx, dma->rx_desc, &bad) ||
+	    emu_ring_load(dma, q, &q->tx, dma->tx_desc, &bad))
+		return 0;
+	n = emu_queue_joined(dma, q, &bytes);
+	if (n < 2 || emu_queue_join(dma, q, bytes))
+		return 0;
+	/* As after a copy. */
+	smp_wmb();
+	q->done += n;
+	spin_lock(&dma->lock);
+	emu_ring_skip(&q->tx, n);
+	emu_ring_skip(&q->rx, n);
+	spin_unlock(&dma->lock);
+	return bytes;
+}
+
 static bool emu_queue_can_run(struct emu_dma *dma, u32 i)
 {
 	bool can;
@@ -501,6 +600,38 @@ static bool emu_queue_can_run(struct emu_dma *dma, u32 i)
 	can = emu_queue_runnable(dma, &dma->q[i]);
 	spin_unlock(&dma->lock);
 	return can;
+}
+
+/**
+ * emu_queue_rw() - read or write memory in place of a descriptor
+ * @dma: engine; emu_dma.run is held
+ * @i: queue
+ * @addr: device address
+ * @buf: kernel memory
+ * @len: bytes, not 0
+ * @write: to @addr
+ *
+ * Return: false: the queue is not idle, may meet a fault, or this is not (its) memory.
+ */
+bool emu_queue_rw(struct emu_dma *dma, u32 i, u64 addr, void *buf, u32 len, bool write)
+{
+	struct emu_device *ed = dma->ed;
+	struct emu_queue *q = &dma->q[i];
+	struct neuron_pin pin;
+	int err = -EINVAL;
+	bool idle;
+
+	spin_lock(&dma->lock);
+	idle = emu_queue_on(dma, q) && !emu_ring_has(&q->tx) && !emu_ring_has(&q->rx);
+	spin_unlock(&dma->lock);
+	if (!idle || emu_copy_faults(&ed->faults) ||
+	    emu_pin(ed, q->space, addr, len, write, &pin))
+		return false;
+	if (pin.kind != NEURON_TARGET_CORE)
+		err = write ? emu_mem_write(ed, &pin, 0, buf, len) :
+			      emu_mem_read(ed, &pin, 0, buf, len);
+	neuron_pin_put(&pin);
+	return !err;
 }
 
 /**
@@ -517,7 +648,7 @@ bool emu_queue_serve(struct emu_dma *dma, u32 i)
 {
 	struct emu_queue *q = &dma->q[i];
 	u32 bytes = 0, n;
-	bool marked = false;
+	bool own = emu_dma_copies(dma, i) >= 0, marked = false;
 	int ret;
 
 	/* the buffers may hold descriptors of another queue */
@@ -528,7 +659,9 @@ bool emu_queue_serve(struct emu_dma *dma, u32 i)
 	for (n = 0; n < EMU_SLICE_DESCS && bytes < EMU_SLICE_BYTES; n++) {
 		if (!emu_queue_can_run(dma, i))
 			return false;
-		ret = emu_queue_step(dma, i);
+		ret = own ? emu_queue_copy_joined(dma, i) : 0;
+		if (!ret)
+			ret = emu_queue_step(dma, i);
 		if (ret < 0)
 			return false;
 		bytes += ret;

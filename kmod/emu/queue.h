@@ -5,7 +5,7 @@
 
 #include <linux/hrtimer.h>
 
-#include "emu.h"
+#include "share.h"
 
 struct emu_packet;
 
@@ -87,6 +87,7 @@ struct emu_queue {
  * @last: queue served last
  * @tx_desc: descriptors fetched for the queue being served (run)
  * @rx_desc: same
+ * @share: a long copy of the driver (run)
  * @q: queues
  */
 struct emu_dma {
@@ -102,6 +103,7 @@ struct emu_dma {
 	u8 last;
 	struct neuron_desc tx_desc[EMU_FETCH];
 	struct neuron_desc rx_desc[EMU_FETCH];
+	struct emu_share share;
 	struct emu_queue q[NEURON_HW_QUEUES_PER_ENGINE];
 };
 
@@ -110,6 +112,7 @@ void emu_queue_init(struct emu_queue *q, struct neuron_space *space);
 void emu_queue_restart(struct emu_queue *q, struct emu_ring *r);
 bool emu_queue_add(struct emu_queue *q, u32 tx, u32 rx);
 bool emu_queue_runnable(const struct emu_dma *dma, const struct emu_queue *q);
+bool emu_queue_rw(struct emu_dma *dma, u32 i, u64 addr, void *buf, u32 len, bool write);
 bool emu_queue_serve(struct emu_dma *dma, u32 i);
 void emu_queue_abort(struct emu_dma *dma, u32 i, u32 code, u64 addr);
 

@@ -841,6 +841,20 @@ static void fake_run_ring(u32 q)
 	}
 }
 
+static int fake_queue_ring(struct neuron_device *nd, u32 eng, u32 q, u32 count)
+{
+	return fake_reg_write(nd, NEURON_BLOCK_DMA, eng, NEURON_DMA_RX(q) + NEURON_DMA_Q_TAIL_INC,
+			      count) ?:
+	       fake_reg_write(nd, NEURON_BLOCK_DMA, eng, NEURON_DMA_TX(q) + NEURON_DMA_Q_TAIL_INC,
+			      count);
+}
+
+static bool fake_queue_rw(struct neuron_device *nd, u32 eng, u32 q, u64 addr, void *buf, u32 len,
+			  bool write)
+{
+	return false;
+}
+
 static bool fake_queue_poll(struct neuron_device *nd, u32 eng, u32 q)
 {
 	fake_op('p', eng, q, fake.bell[0]);
@@ -882,7 +896,9 @@ static const struct neuron_hw_ops fake_ops = {
 	.reg_write = fake_reg_write,
 	.queue_start = fake_queue_start,
 	.queue_stop = fake_queue_stop,
+	.queue_ring = fake_queue_ring,
 	.queue_poll = fake_queue_poll,
+	.queue_rw = fake_queue_rw,
 	.flush = fake_flush,
 };
 
@@ -955,6 +971,8 @@ static const struct neuron_hw_ops fake_ops = {
 #define neuron_unwatch(w)			fake_unwatch(w)
 #define trace_neuron_ring_done_enabled()	fake.tracing
 #define trace_neuron_fault_enabled()		false
+/* Small copies use the ring, too. */
+#define trace_neuron_ring_start_enabled()	true
 #define trace_neuron_ring_done(nd, core, eng, q, status)	\
 	((void)(nd), fake_trace('d', core, eng, q, status, 0))
 #define trace_neuron_ring_start(nd, core, eng, q, tx, rx)	\

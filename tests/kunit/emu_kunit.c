@@ -154,6 +154,7 @@ void fake_device_report(struct neuron_device *nd, enum neuron_event event, u32 c
 #include "../../kmod/emu/compute.c"
 #include "../../kmod/emu/window.c"
 #include "../../kmod/emu/packet.c"
+#include "../../kmod/emu/share.c"
 #include "../../kmod/emu/queue.c"
 #include "../../kmod/emu/dma.c"
 #include "../../kmod/emu/rows.c"
@@ -1003,6 +1004,112 @@ static void dma_poll_hands_over(struct kunit *test)
 		KUNIT_EXPECT_TRUE(test, wait_irqs(test, n + 1));
 		emu_dma_stop(ed, 0, 0);
 	}
+}
+
+#define OWN_ENGINE	8	/* the driver's copies of core 0, on queue 0 */
+
+/* As a thread does that waits: no work item is woken. */
+static void run_own(struct kunit *test, u32 n)
+{
+	struct emu_device *ed = ((struct neuron_device *)test->priv)->ed;
+
+	KUNIT_ASSERT_EQ(test, emu_dma_start(ed, OWN_ENGINE, 0, n), 0);
+	KUNIT_EXPECT_FALSE(test, work_busy(&ed->dma[OWN_ENGINE]->work));
+	while (emu_dma_poll(ed, OWN_ENGINE, 0))
+		;
+	wait_idle(test);
+}
+
+/* @n descriptors of 64 KiB, and one with the interrupt. */
+static void put_long_copy(struct kunit *test, u64 dst, u64 src, u32 n)
+{
+	u32 i;
+
+	for (i = 0; i < n; i++)
+		put_copy(test, 0, i, dst + i * SZ_64K, src + i * SZ_64K, 0, 0);
+	put_copy(test, 0, n, HOST_DATA + 4, HOST_DATA, 4, NEURON_DESC_INT);
+}
+
+/* Descriptors of the driver that continue each other are one copy. */
+static void dma_joins_copies(struct kunit *test)
+{
+	struct neuron_device *nd = test->priv;
+	const u32 n = 30;
+	u32 i;
+
+	queue_open(test, OWN_ENGINE, 0);
+	for (i = 0; i < n * 16; i++)
+		poke32(test, HBM1 + i * PAGE_SIZE, i + 1);
+	put_long_copy(test, HBM1 + SZ_4M, HBM1, n);
+	run_own(test, n + 1);
+	EQ(test, nd->ed->dma[OWN_ENGINE]->share.len, n * SZ_64K);
+	EQ(test, atomic_read(&nd->irqs), 1);
+	for (i = 0; i < n * 16; i++)
+		EQ(test, peek32(test, HBM1 + SZ_4M + i * PAGE_SIZE), i + 1);
+	EQ(test, reg_get(test, OWN_ENGINE, NEURON_DMA_TX(0) + NEURON_DMA_Q_HEAD),
+	   1u << 30 | (n + 1));
+	EQ(test, reg_get(test, OWN_ENGINE, NEURON_DMA_RX(0) + NEURON_DMA_Q_HEAD),
+	   1u << 30 | (n + 1));
+}
+
+/* Where the order of descriptors shows, they are done one by one. */
+static void dma_joins_no_overlap(struct kunit *test)
+{
+	struct neuron_device *nd = test->priv;
+	u32 i;
+
+	queue_open(test, OWN_ENGINE, 0);
+	poke32(test, HBM1, 17);
+	put_long_copy(test, HBM1 + SZ_64K, HBM1, 4);
+	run_own(test, 5);
+	EQ(test, nd->ed->dma[OWN_ENGINE]->share.len, 0);
+	for (i = 0; i <= 4; i++)
+		EQ(test, peek32(test, HBM1 + i * SZ_64K), 17);
+	EQ(test, atomic_read(&nd->irqs), 1);
+}
+
+/* A fault meets the first descriptor, as it does without joining. */
+static void dma_joins_no_fault(struct kunit *test)
+{
+	struct neuron_device *nd = test->priv;
+
+	queue_open(test, OWN_ENGINE, 0);
+	poke32(test, HBM1, 17);
+	put_long_copy(test, HBM1 + SZ_4M, HBM1, 4);
+	atomic_set(&nd->ed->faults.fault[EMU_FAULT_DMA_ABORT].shots, 1);
+	run_own(test, 5);
+	EQ(test, nd->ed->dma[OWN_ENGINE]->share.len, 0);
+	EQ(test, queue_status(test, OWN_ENGINE, 0), NEURON_QUEUE_ABORTED);
+	EQ(test, peek32(test, HBM1 + SZ_4M), 0);
+}
+
+/* A copy without descriptors, where a descriptor could do it, and only there. */
+static void dma_small_copies(struct kunit *test)
+{
+	struct emu_device *ed = ((struct neuron_device *)test->priv)->ed;
+	u32 word = 0x12345678, got = 0;
+
+#define RW(addr, write)	emu_dma_rw(ed, OWN_ENGINE, 0, addr, (write) ? &word : &got, 4, write)
+	KUNIT_EXPECT_FALSE(test, RW(HBM1, true));	/* not started */
+	queue_open(test, OWN_ENGINE, 0);
+	KUNIT_EXPECT_TRUE(test, RW(HBM1 + PAGE_SIZE - 2, true));
+	KUNIT_EXPECT_TRUE(test, RW(HBM1 + PAGE_SIZE - 2, false));
+	EQ(test, got, word);
+	EQ(test, peek32(test, HBM1 + PAGE_SIZE - 2), word);
+	KUNIT_EXPECT_FALSE(test, RW(SZ_64K, false));	/* nobody's */
+	KUNIT_EXPECT_FALSE(test, RW(0, true));		/* only for reading */
+	KUNIT_EXPECT_FALSE(test, RW(CORE_BASE(0), false));
+	atomic_set(&ed->faults.fault[EMU_FAULT_MEM_UNCORRECTED].shots, 1);
+	KUNIT_EXPECT_FALSE(test, RW(HBM1, false));
+	EQ(test, atomic_read(&ed->faults.fault[EMU_FAULT_MEM_UNCORRECTED].shots), 1);
+	atomic_set(&ed->faults.fault[EMU_FAULT_MEM_UNCORRECTED].shots, 0);
+	ed->completion = EMU_COMPLETE_TIMER;
+	KUNIT_EXPECT_FALSE(test, RW(HBM1, false));
+	ed->completion = EMU_COMPLETE_WORKER;
+	/* What a doorbell asked for comes first. */
+	reg(test, OWN_ENGINE, NEURON_DMA_RX(0) + NEURON_DMA_Q_TAIL_INC, 1);
+	KUNIT_EXPECT_FALSE(test, RW(HBM1, false));
+#undef RW
 }
 
 #define TRANSPOSE (NEURON_ISA_DMA_COMPUTE | NEURON_ISA_DMA_TRANSPOSE << 20)
@@ -1894,6 +2001,10 @@ static struct kunit_case emu_cases[] = {
 	KUNIT_CASE(dma_registers),
 	KUNIT_CASE(dma_engine_states),
 	KUNIT_CASE(dma_poll_hands_over),
+	KUNIT_CASE(dma_joins_copies),
+	KUNIT_CASE(dma_joins_no_overlap),
+	KUNIT_CASE(dma_joins_no_fault),
+	KUNIT_CASE(dma_small_copies),
 	KUNIT_CASE(dma_length_ends_a_packet),
 	KUNIT_CASE(packet_source_after_destination),
 	KUNIT_CASE(dma_copies_are_not_shown),
