@@ -280,7 +280,7 @@ void neuron_dma_irq(struct neuron_device *nd, u32 eng, u32 q)
 	    !emu_dma_reg_read(&card->ed, eng, NEURON_DMA_TX(q) + NEURON_DMA_Q_STATUS, &status) &&
 	    status == NEURON_QUEUE_ABORTED) {
 		smp_store_release(&card->engine[eng].aborted, true);
-		if (!READ_ONCE(card->faults.aborts))
+		if (!READ_ONCE(card->faults.aborts) && !READ_ONCE(card->faults.nowhere))
 			card_complain(card, "queue %u of engine %u stopped with an error", q, eng);
 	}
 }

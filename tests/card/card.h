@@ -146,6 +146,9 @@ enum card_mailbox_fault {
  * @aborts: queues stop because they are made to, which is no complaint
  * @die: the card's process ends at the so manieth access of a register; 0: it does not
  * @mailbox: what becomes of requests
+ * @nowhere: a descriptor for an address where nothing is stops its queue, which is no complaint
+ * @leftover: queues of a former driver run, and would write to the machine's memory; the reset
+ *	      of the device ends that
  * @removed: all reads are ones, writes do nothing
  */
 struct card_faults {
@@ -156,6 +159,8 @@ struct card_faults {
 	bool aborts;
 	u32 die;
 	enum card_mailbox_fault mailbox;
+	bool nowhere;
+	bool leftover;
 	bool removed;
 };
 

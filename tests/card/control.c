@@ -77,9 +77,42 @@ static int fault_die(struct card *card, u32 n)
 	return 0;
 }
 
+/* An engine that meets one stops. */
 static int fault_ecc(struct card *card, u32 n)
 {
+	WRITE_ONCE(card->faults.aborts, n);
 	atomic_set(&card->ed.faults.fault[EMU_FAULT_MEM_UNCORRECTED].shots, n);
+	return 0;
+}
+
+/* The counters of HBM 0. */
+static int set_ecc_word(struct card *card, u32 val)
+{
+	card->misc[0x44 / 4] = val;
+	return 0;
+}
+
+static int set_repair(struct card *card, u32 state)
+{
+	card->misc[0x64 / 4] = state;
+	return 0;
+}
+
+static int set_routing_id(struct card *card, u32 id)
+{
+	card->misc[0x24 / 4] = id;
+	return 0;
+}
+
+static int fault_nowhere(struct card *card, u32 yes)
+{
+	WRITE_ONCE(card->faults.nowhere, yes);
+	return 0;
+}
+
+static int fault_leftover(struct card *card, u32 yes)
+{
+	card->faults.leftover = yes;
 	return 0;
 }
 
@@ -102,6 +135,11 @@ static const struct {
 	{ "die", fault_die },			/* at which access of a register */
 	{ "ecc", fault_ecc },			/* uncorrected errors of HBM */
 	{ "version", set_version },		/* of the firmware's interface */
+	{ "ecc-word", set_ecc_word },
+	{ "repair", set_repair },		/* of HBM */
+	{ "routing-id", set_routing_id },
+	{ "nowhere", fault_nowhere },		/* 1: addresses where nothing is are no complaint */
+	{ "leftover", fault_leftover },		/* 1: queues run, until the device is reset */
 	{ "removed", fault_removed },		/* 1: gone */
 };
 
@@ -124,7 +162,8 @@ static void show_stats(struct card *card, FILE *out)
 /**
  * card_control() - do what a line of text says
  * @card: the card
- * @line: "stats", "accesses", "resets", "metrics", "metric WORD", or the name of a fault and a number; changed
+ * @line: "stats", "accesses", "reads", "resets", "metrics", "metric WORD", or the name of a fault
+ *	  and a number; changed
  * @out: the answer goes here
  *
  * Return: 0, -EINVAL it says nothing that is known.
@@ -143,6 +182,10 @@ int card_control(struct card *card, char *line, FILE *out)
 	}
 	if (!strcmp(name, "accesses")) {
 		fprintf(out, "%llu\n", card->stats.reads + card->stats.writes);
+		return 0;
+	}
+	if (!strcmp(name, "reads")) {
+		fprintf(out, "%llu\n", card->stats.reads);
 		return 0;
 	}
 	if (!strcmp(name, "resets")) {

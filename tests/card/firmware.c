@@ -112,6 +112,8 @@ static bool card_resetting(struct card *card)
 {
 	if (card->reset_at && ktime_get_ns() >= card->reset_at) {
 		card->reset_at = 0;
+		if (card->misc[MISC_RESET / 4] == RESET_DEVICE)
+			card->faults.leftover = false;
 		card->misc[MISC_RESET / 4] = 0;
 	}
 	return card->reset_at;

@@ -45,7 +45,7 @@ static struct card cards[] = {
 /* The first line of a file. */
 static inline const char *text_of(const char *dir, const char *name)
 {
-	static char text[256];
+	static char text[2048];
 	char file[600];
 	ssize_t n;
 	int fd;
@@ -113,6 +113,16 @@ static inline unsigned long tell(const struct card *c, const char *line)
 		CHECK(0, "%s: control refuses \"%s\": %s", c->name, line, text);
 	close(fd);
 	return strtoul(text, NULL, 10);
+}
+
+/* Does the kernel's log have a line of the driver about a card? */
+static inline bool logged(const struct card *c, const char *text)
+{
+	char command[500];
+
+	snprintf(command, sizeof(command), "dmesg | grep -q 'neuron_pci %s: %s'",
+		 strrchr(c->pci, '/') + 1, text);
+	return !system(command);
 }
 
 static inline int node(const struct card *c, char *path, size_t len)

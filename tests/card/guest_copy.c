@@ -131,6 +131,25 @@ static bool ring_write(int fd, uint64_t ring, const uint64_t *desc, unsigned int
 	return !call(fd, NEURON_IOCTL_DMA_COPY_DESCRIPTORS, &d);
 }
 
+/* A copy reads no register, and nothing is looked at while nobody waits. */
+static void test_registers(const struct card *c, int fd)
+{
+	uint64_t handle = alloc(fd, MIB, 0, 0);
+	unsigned long reads, accesses;
+	int i, err = buf_copy(fd, handle, out, 4096, 0, 1);
+
+	reads = tell(c, "reads");
+	for (i = 0; !err && i < 200; i++)
+		err = buf_copy(fd, handle, i % 2 ? out : in, 4096, 4096 * i, i % 2);
+	reads = tell(c, "reads") - reads;
+	CHECK(!err && !reads, "%s: %d copies read %lu registers", c->name, i, reads);
+	accesses = tell(c, "accesses");
+	sleep(1);
+	accesses = tell(c, "accesses") - accesses;
+	CHECK(!accesses, "%s: %lu accesses in a second in which nobody waits", c->name, accesses);
+	mem_free(fd, handle);
+}
+
 /* Host memory to host memory on a queue of an engine of the last core. */
 static void test_ring(const struct card *c, int fd)
 {
@@ -256,6 +275,7 @@ static void checked(const struct card *c, int fd)
 		test_zero(c, fd, h);
 		test_copies(c, fd, h);
 	}
+	test_registers(c, fd);
 	test_map(c, fd);
 	test_refused(c, fd);
 	test_ring(c, fd);

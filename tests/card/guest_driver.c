@@ -2,7 +2,8 @@
 /* neuron_pci on cards of all kinds: probe, what sysfs shows, memory, copies, unloading. */
 #include "guest_cards.h"
 
-#define MIB		(1u << 20)
+/* How often the module is loaded, unless "card.loads=N" of the kernel's command line says it. */
+#define LOADS		3
 
 /* Neither the copy queues are started, nor is anything else but the serial number read. */
 static unsigned int accesses_of_probe(const struct card *c)
@@ -32,14 +33,21 @@ static void test_sysfs(const struct card *c)
 	CHECK(strlen(bdf) == 12, "%s is at %s", c->name, bdf);
 }
 
+static unsigned int loads(void)
+{
+	const char *line = text_of("/proc", "cmdline"), *p = strstr(line, "card.loads=");
+
+	return p ? strtoul(p + strlen("card.loads="), NULL, 10) : LOADS;
+}
+
 int main(void)
 {
 	unsigned long before[NR_CARDS];
-	unsigned int cycle;
+	unsigned int cycle, n = loads();
 	struct card *c;
 
 	find_cards();
-	for (cycle = 0; cycle < 3 && !failed; cycle++) {
+	for (cycle = 0; cycle < n && !failed; cycle++) {
 		for (c = next_card(NULL); c; c = next_card(c))
 			before[c - cards] = tell(c, "accesses");
 		CHECK(load("hbm_limit=256"), "load, time %u", cycle + 1);

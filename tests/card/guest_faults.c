@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* neuron_pci on a card that does wrong: each fault ends in bounded time, and can be left. */
+#include <sys/mman.h>
+
 #include "guest_cards.h"
+
+#define ENG_ABORT	3	/* state of an engine, as DMA_ENG_GET_STATE tells it */
 
 static struct card *card = &cards[2];
 
@@ -23,6 +27,14 @@ static void try(const char *fault, const char *options, bool good, double min, d
 	CHECK(unload() && !there(), "%s: unload", fault);
 }
 
+/* A fault for which the driver leaves the card alone, and says why. */
+static void left_alone(const char *fault, const char *options, double min, double max,
+		       const char *line)
+{
+	try(fault, options, false, min, max);
+	CHECK(logged(card, line), "%s: the log has \"%s\"", fault, line);
+}
+
 /* 0: the reset of a core was asked for, and has ended well. */
 static int reset_core(int fd, unsigned int core)
 {
@@ -34,34 +46,8 @@ static int reset_core(int fd, unsigned int core)
 	return err ?: call(fd, NEURON_IOCTL_NC_RESET_READY, &ready) ?: ready.result;
 }
 
-/* A core whose reset does not end fails in time, and can be reset once the card does it. */
-static void test_core_reset(void)
-{
-	struct neuron_ioctl_semaphore s = { .nc_id = 1, .semaphore_index = 9, .value = 7 };
-	double start, took;
-	int fd;
-
-	CHECK(load_trusted("reset_seconds=2"), "reset of a core: load");
-	fd = open_card(card);
-	CHECK(!call(fd, NEURON_IOCTL_SEMAPHORE_WRITE, &s), "reset of a core: it works before");
-	tell(card, "reset never");
-	start = seconds();
-	CHECK(reset_core(fd, 1), "reset of a core: it does not end");
-	took = seconds() - start;
-	CHECK(took >= 2 && took < 20, "reset of a core: that took %.1f s", took);
-	CHECK(call(fd, NEURON_IOCTL_SEMAPHORE_WRITE, &s), "reset of a core: it does not work");
-	tell(card, "reset 20");
-	usleep(300000);
-	CHECK(!reset_core(fd, 1), "reset of a core: the next one ends");
-	CHECK(!call(fd, NEURON_IOCTL_SEMAPHORE_WRITE, &s), "reset of a core: it works again");
-	close(fd);
-	start = seconds();
-	CHECK(unload(), "reset of a core: unload");
-	CHECK(seconds() - start < 20, "reset of a core: that took %.1f s", seconds() - start);
-}
-
 /* Memory that cannot be cleared is not handed out, and the next request does better. */
-static void test_clear(void)
+static void test_clear(const char *fault, const char *line)
 {
 	struct neuron_native_mem_alloc a = {
 		.size = sizeof(a), .bytes = 1 << 20, .hbm = 2,
@@ -70,23 +56,25 @@ static void test_clear(void)
 	double start, took;
 	int fd;
 
-	CHECK(load(""), "lost doorbells: load");
+	CHECK(load(""), "clearing, %s: load", fault);
 	fd = open_card(card);
-	tell(card, "lost-doorbells 2");
+	tell(card, fault);
 	start = seconds();
-	CHECK(call(fd, NEURON_NATIVE_MEM_ALLOC, &a) == EIO, "lost doorbells: EIO");
+	CHECK(call(fd, NEURON_NATIVE_MEM_ALLOC, &a) == EIO, "clearing, %s: EIO", fault);
 	took = seconds() - start;
-	CHECK(took >= 4 && took < 15, "lost doorbells: after %.1f s", took);
-	CHECK(!call(fd, NEURON_NATIVE_MEM_ALLOC, &a), "lost doorbells: the next request works");
+	CHECK(took < 15, "clearing, %s: after %.1f s", fault, took);
+	CHECK(logged(card, line), "clearing, %s: the log has \"%s\"", fault, line);
+	tell(card, "aborts 0");
+	CHECK(!call(fd, NEURON_NATIVE_MEM_ALLOC, &a), "clearing, %s: the next request works", fault);
 	close(fd);
-	CHECK(unload(), "lost doorbells: unload");
+	CHECK(unload(), "clearing, %s: unload", fault);
 }
 
 /*
  * A copy that is not heard of, or at which its engine stops, fails in time; the ring starts anew,
  * and the next copy works.
  */
-static void test_copy(const char *fault, int want)
+static void test_copy(const char *fault, int want, double max)
 {
 	struct neuron_ioctl_mem_buf_copy64 copy = { .size = 1 << 20, .copy_to_mem_handle = 1 };
 	uint8_t *out = malloc(copy.size), *in = calloc(1, copy.size);
@@ -99,13 +87,17 @@ static void test_copy(const char *fault, int want)
 	memset(out, 0x6b, copy.size);
 	copy.buffer = out;
 	CHECK(!call(fd, NEURON_IOCTL_MEM_BUF_COPY64, &copy), "copy, %s: it works before", fault);
+	copy.copy_to_mem_handle = 0;
+	copy.buffer = in;
 	tell(card, fault);
 	start = seconds();
 	err = call(fd, NEURON_IOCTL_MEM_BUF_COPY64, &copy);
 	took = seconds() - start;
-	CHECK(err == want && took < 45, "copy, %s: %d after %.1f s", fault, err, took);
+	CHECK(err == want && took < max, "copy, %s: %d after %.1f s", fault, err, took);
 	tell(card, "aborts 0");
 	memset(out, 0x5c, copy.size);
+	copy.copy_to_mem_handle = 1;
+	copy.buffer = out;
 	err = call(fd, NEURON_IOCTL_MEM_BUF_COPY64, &copy);
 	copy.copy_to_mem_handle = 0;
 	copy.buffer = in;
@@ -115,6 +107,170 @@ static void test_copy(const char *fault, int want)
 	free(in);
 	close(fd);
 	CHECK(unload(), "copy, %s: unload", fault);
+}
+
+static unsigned long counter(const char *name)
+{
+	char dir[100];
+
+	snprintf(dir, sizeof(dir), "/sys/devices/virtual/neuron_device/neuron%u/stats/hardware",
+		 card->number);
+	return strtoul(text_of(dir, name), NULL, 10);
+}
+
+/* What the firmware counts is shown, in either layout of its words. */
+static void test_ecc(void)
+{
+	static const struct {
+		const char *version, *word, *repair;
+		unsigned long corrected, uncorrected, repairable;
+	} rows[] = {
+		{ "version 3", "ecc-word 0x00070005", "repair 0", 7, 5, 0 },
+		{ "version 3", "ecc-word 0x00070005", "repair 1", 7, 0, 5 },
+		{ "version 3", "ecc-word 0x00070005", "repair 2", 7, 5, 0 },
+		{ "version 6", "ecc-word 0x30020005", "repair 0", 0, 5, 2 },
+		{ "version 3", "ecc-word 0xdeadbeef", "repair 0", 0, 0, 0 },
+		{ "version 3", "ecc-word 0", "repair 0", 0, 0, 0 },
+	};
+	unsigned long c, u, r;
+	unsigned int i;
+
+	CHECK(load(""), "ECC: load");
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		tell(card, rows[i].version);
+		tell(card, rows[i].word);
+		tell(card, rows[i].repair);
+		c = counter("mem_ecc_corrected");
+		u = counter("mem_ecc_uncorrected");
+		r = counter("mem_ecc_repairable_uncorrected");
+		CHECK(c == rows[i].corrected && u == rows[i].uncorrected && r == rows[i].repairable,
+		      "ECC: %s, %s, %s: %lu, %lu, %lu", rows[i].version, rows[i].word,
+		      rows[i].repair, c, u, r);
+	}
+	CHECK(unload(), "ECC: unload");
+}
+
+static uint64_t host_alloc(int fd, uint64_t size, uint64_t *pa)
+{
+	struct neuron_native_mem_alloc a = {
+		.size = sizeof(a), .bytes = size, .flags = NEURON_NATIVE_ALLOC_HOST,
+		.mem_type = NEURON_MEMALLOC_TYPE_NCDEV_HOST,
+	};
+
+	CHECK(!call(fd, NEURON_NATIVE_MEM_ALLOC, &a), "%llu bytes of host memory",
+	      (unsigned long long)size);
+	*pa = a.pa;
+	return a.mem_handle;
+}
+
+/* A descriptor from one address to another, on engine 16 of core 1.  Return: is it done? */
+static bool transfer(int fd, uint64_t to, uint64_t from, const volatile uint8_t *done)
+{
+	const uint64_t ctrl = 4096 | 1u << 24;
+	uint64_t tx[2] = { ctrl | 3u << 26 | 0x01080003ULL << 32, from }, rx[2] = { ctrl, to }, pa;
+	struct neuron_ioctl_dma_queue_init q = {
+		.eng_id = 16, .tx_desc_count = 64, .rx_desc_count = 64,
+	};
+	struct neuron_ioctl_dma_queue_copy_start start = {
+		.eng_id = 16, .tx_desc_count = 1, .rx_desc_count = 1,
+	};
+	struct neuron_ioctl_dma_copy_descriptors d[2] = {
+		{ .buffer = tx, .num_descs = 1, .queue_type = NEURON_DMA_QUEUE_TYPE_TX },
+		{ .buffer = rx, .num_descs = 1, .queue_type = NEURON_DMA_QUEUE_TYPE_RX },
+	};
+	double end = seconds() + 5;
+
+	d[0].mem_handle = q.tx_handle = host_alloc(fd, 1024, &pa);
+	d[1].mem_handle = q.rx_handle = host_alloc(fd, 1024, &pa);
+	CHECK(!call(fd, NEURON_IOCTL_DMA_COPY_DESCRIPTORS, &d[0]) &&
+	      !call(fd, NEURON_IOCTL_DMA_COPY_DESCRIPTORS, &d[1]) &&
+	      !call(fd, NEURON_IOCTL_DMA_QUEUE_INIT, &q) &&
+	      !call(fd, NEURON_IOCTL_DMA_QUEUE_COPY_START, &start), "a ring starts");
+	while (!*done && seconds() < end)
+		usleep(1000);
+	return *done;
+}
+
+/* Bytes that core 1 may still reach. */
+static unsigned long quarantine(void)
+{
+	char dir[100];
+
+	snprintf(dir, sizeof(dir), "/sys/devices/virtual/neuron_device/neuron%u/neuron_core1",
+		 card->number);
+	return strtoul(text_of(dir, "quarantine"), NULL, 10);
+}
+
+/* A core whose reset does not end fails in time, and can be reset once the card does it. */
+static void test_core_reset(void)
+{
+	struct neuron_ioctl_semaphore s = { .nc_id = 1, .semaphore_index = 9, .value = 7 };
+	double start, took;
+	struct neuron_ioctl_dma_queue_init q = {
+		.eng_id = 16, .tx_desc_count = 64, .rx_desc_count = 64,
+	};
+	uint64_t pa;
+	int fd;
+
+	CHECK(load_trusted("reset_seconds=2"), "reset of a core: load");
+	fd = open_card(card);
+	q.tx_handle = host_alloc(fd, 1024, &pa);
+	q.rx_handle = host_alloc(fd, 1024, &pa);
+	CHECK(!call(fd, NEURON_IOCTL_DMA_QUEUE_INIT, &q), "reset of a core: it has a queue");
+	CHECK(!call(fd, NEURON_IOCTL_SEMAPHORE_WRITE, &s), "reset of a core: it works before");
+	tell(card, "reset never");
+	start = seconds();
+	CHECK(reset_core(fd, 1), "reset of a core: it does not end");
+	took = seconds() - start;
+	CHECK(took >= 2 && took < 20, "reset of a core: that took %.1f s", took);
+	CHECK(call(fd, NEURON_IOCTL_SEMAPHORE_WRITE, &s), "reset of a core: it does not work");
+	CHECK(quarantine() >= 2048, "reset of a core: %lu bytes in quarantine", quarantine());
+	tell(card, "reset 20");
+	usleep(300000);
+	CHECK(!reset_core(fd, 1), "reset of a core: the next one ends");
+	CHECK(!quarantine(), "reset of a core: %lu bytes in quarantine", quarantine());
+	CHECK(!call(fd, NEURON_IOCTL_SEMAPHORE_WRITE, &s), "reset of a core: it works again");
+	close(fd);
+	start = seconds();
+	CHECK(unload(), "reset of a core: unload");
+	CHECK(seconds() - start < 20, "reset of a core: that took %.1f s", seconds() - start);
+}
+
+/* A trusted program's descriptor that leads nowhere stops its engine, until its core is reset. */
+static void test_bad_address(void)
+{
+	struct neuron_ioctl_dma_eng_get_state get = { .eng_id = 16 };
+	struct neuron_dma_eng_state state = { 0 };
+	uint64_t src, dst, handle;
+	volatile uint8_t *p;
+	uint8_t ones[4096];
+	struct neuron_ioctl_mem_buf_copy64 copy = {
+		.buffer = ones, .size = sizeof(ones), .copy_to_mem_handle = 1,
+	};
+	int fd;
+
+	get.state = &state;
+	memset(ones, 1, sizeof(ones));
+	CHECK(load_trusted(""), "bad address: load");
+	fd = open_card(card);
+	tell(card, "nowhere 1");
+	copy.mem_handle = host_alloc(fd, 4096, &src);
+	handle = host_alloc(fd, 4096, &dst);
+	CHECK(!call(fd, NEURON_IOCTL_MEM_BUF_COPY64, &copy), "bad address: something to copy");
+	p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, dst);
+	CHECK(p != MAP_FAILED, "bad address: memory %llu is mapped", (unsigned long long)handle);
+	if (p == MAP_FAILED)
+		return;
+	CHECK(!transfer(fd, dst, 0x70000000000ULL, p), "bad address: nothing is copied");
+	CHECK(!call(fd, NEURON_IOCTL_DMA_ENG_GET_STATE, &get) &&
+	      state.tx_state == ENG_ABORT,
+	      "bad address: the engine's state is %u", state.tx_state);
+	CHECK(!reset_core(fd, 1), "bad address: a reset of the core ends");
+	CHECK(transfer(fd, dst, src, p), "bad address: after it the engine copies");
+	tell(card, "nowhere 0");
+	munmap((void *)p, 4096);
+	close(fd);
+	CHECK(unload(), "bad address: unload");
 }
 
 /* A card that goes while it has a device, and another one comes. */
@@ -150,24 +306,37 @@ int main(void)
 	tell(card, "dead 3000");
 	try("firmware late", "", true, 2, 30);
 	tell(card, "dead forever");
-	try("no firmware", "firmware_seconds=1", false, 1, 10);
+	left_alone("no firmware", "firmware_seconds=1", 1, 10,
+		   "the firmware has not answered for 1 s");
 	tell(card, "dead 0");
 	tell(card, "reset 2000");
 	try("slow reset", "", true, 2, 40);
 	tell(card, "reset never");
-	try("endless reset", "reset_seconds=1", false, 1, 10);
+	left_alone("endless reset", "reset_seconds=1", 1, 10,
+		   "the reset of the device has not ended in time");
 	tell(card, "reset 20");
 	tell(card, "not-ready 3");
 	try("not ready for a moment", "", true, 0.6, 30);
 	tell(card, "not-ready 1000");
-	try("never ready", "", false, 1, 10);
+	left_alone("never ready", "", 1, 10, "the reset of the device ended, but the card is not");
 	tell(card, "not-ready 0");
 	tell(card, "removed 1");
-	try("a card that is not there", "", false, 0, 10);
+	left_alone("a card that is not there", "", 0, 10, "the card is gone");
 	tell(card, "removed 0");
-	test_clear();
-	test_copy("lost-doorbells 2", ETIMEDOUT);
-	test_copy("aborts 1", EIO);
+	tell(card, "routing-id 64");
+	left_alone("a routing id that is too high", "", 0, 10, "routing id 0x40 is not below 64");
+	tell(card, "routing-id 0");
+	/* Bus mastering goes on only after the reset: else the card complains. */
+	tell(card, "leftover 1");
+	try("queues run from before", "", true, 0, 30);
+	test_ecc();
+	test_clear("lost-doorbells 2", "clearing of device memory has not ended in time");
+	test_clear("aborts 1", "engine .* has stopped with an error, and is started again");
+	/* One that was lost cannot be told from one that is slow. */
+	test_copy("lost-doorbells 2", ETIMEDOUT, 45);
+	test_copy("aborts 1", EIO, 15);
+	test_copy("ecc 1", EIO, 15);
+	test_bad_address();
 	test_core_reset();
 	test_removal();
 	return failed != 0;

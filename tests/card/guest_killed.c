@@ -10,15 +10,6 @@
 /* A copy looks at the card only when its time is over. */
 #define PATIENCE 60.0
 
-static bool logged(const struct card *c)
-{
-	char command[500];
-
-	snprintf(command, sizeof(command), "dmesg | grep -q 'neuron_pci %s: the card is gone'",
-		 strrchr(c->pci, '/') + 1);
-	return !system(command);
-}
-
 static int semaphore(int fd)
 {
 	struct neuron_ioctl_semaphore s = { .nc_id = 1, .semaphore_index = 9 };
@@ -82,7 +73,7 @@ static void killed(const struct card *c, const char *when, const char *fault,
 	CHECK(node(c, path, sizeof(path)), "%s, %s: the device is gone after %.1f s", c->name, when,
 	      seconds() - start);
 	CHECK(semaphore(fd) == ENODEV, "%s, %s: and all that is open knows", c->name, when);
-	CHECK(logged(c), "%s, %s: the log says so", c->name, when);
+	CHECK(logged(c, "the card is gone"), "%s, %s: the log says so", c->name, when);
 	close(fd);
 }
 

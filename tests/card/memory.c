@@ -198,7 +198,7 @@ int neuron_space_pin(struct neuron_space *space, u64 addr, u64 len, bool write,
 	struct card *card = (struct card *)space;
 	int err = card_pin(card, addr, len, write, pin);
 
-	if (err)
+	if (err && !READ_ONCE(card->faults.nowhere))
 		card_complain(card, "%s %#llx, %llu bytes: nothing is there",
 			      write ? "write to" : "read of", addr, len);
 	return err;

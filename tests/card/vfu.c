@@ -38,6 +38,7 @@ enum {
 #define VFU_UNMAP_ALL		0x2
 
 #define PCI_COMMAND		0x04
+#define PCI_COMMAND_MASTER	0x4
 #define PCI_COMMAND_ALLOWED	0x46	/* memory, bus master, parity */
 #define PCI_BAR0		0x10
 #define PCI_BARS_END		0x28
@@ -309,6 +310,8 @@ static void vfu_config_write(struct vfu *v, u64 off, u8 val)
 	if (off == PCI_COMMAND) {
 		v->config[off] = val & PCI_COMMAND_ALLOWED;
 		v->card->command = v->config[off];
+		if (val & PCI_COMMAND_MASTER && v->card->faults.leftover)
+			card_complain(v->card, "bus mastering on, and queues run from before");
 	} else if (off == PCI_INTERRUPT_LINE || (off >= PCI_BAR0 && off < PCI_BARS_END)) {
 		v->config[off] = val;	/* where the BARs are is the machine's business */
 	} else if (off >= VFU_CONTROL && off < VFU_CONFIG_LEN) {
