@@ -253,6 +253,7 @@ struct neuron_neff_var {
  * @semaphores: completion semaphores (semaphore_set, or the single semaphore)
  * @nr_semaphores: entries of @semaphores
  * @fabric: fabric path
+ * @resident: its transfers bring constants that the program leaves as they are
  */
 struct neuron_neff_queue {
 	const char *name;
@@ -265,6 +266,7 @@ struct neuron_neff_queue {
 	const uint32_t *semaphores;
 	size_t nr_semaphores;
 	enum neuron_neff_fabric fabric;
+	bool resident;
 };
 
 /**

@@ -12,6 +12,8 @@
 
 /* Semaphores from here up belong to the loader (docs/loading.md). */
 #define LOADER_SEMAPHORES 250u
+/* Of these: 1 while the state buffer has the resident constants of the last model. */
+#define RESIDENT_SEMAPHORE LOADER_SEMAPHORES
 /* The id that ends a run (docs/loading.md). */
 #define NOTIFY_DONE 1u
 /* Of a notification queue: more than a run can fill (scan_program()). */

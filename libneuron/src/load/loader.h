@@ -110,4 +110,9 @@ int load_fill_rings(struct loader *l);
 int load_fill_fetch(struct loader *l, struct ring *ring);
 int load_plan_setup(struct loader *l);
 
+/* Whether transfers of resident constants are what they say; before anything is allocated. */
+int load_check_resident(struct loader *l);
+/* When the programs have their triggers and their places. */
+int load_resident(struct loader *l);
+
 #endif

@@ -19,6 +19,11 @@ void model_free(struct neuron_model *model)
 		free(model->io[i].fixups);
 		free(model->io[i].pointers);
 	}
+	for (size_t i = 0; i < model->nr_resident; i++) {
+		free(model->resident[i].brings);
+		free(model->resident[i].has);
+	}
+	free(model->resident);
 	labels_put(model->labels);
 	free(model->io);
 	free(model->tensors);

@@ -52,6 +52,20 @@ struct io_tensor {
 	size_t nr_pointers;
 };
 
+/*
+ * The part of an engine's program that brings resident constants.  Both forms have one length;
+ * the other one says at once that they are there.
+ */
+struct resident {
+	struct neuron_mem *mem;
+	uint64_t offset;
+	size_t bytes;
+	struct neuron_isa_inst *brings, *has;
+};
+
+/* Which form is in memory. */
+enum resident_form { RESIDENT_BRINGS, RESIDENT_HAS, RESIDENT_UNKNOWN };
+
 struct neuron_model {
 	struct neuron_core *core;	/* that it is on, of run/core.h; NULL: it is only planned */
 	char *name;
@@ -77,6 +91,10 @@ struct neuron_model {
 	struct io_tensor **tensors;	/* of both, by name */
 	size_t nr_tensors;
 	struct scratchpad_user scratchpad;
+	struct resident *resident;
+	size_t nr_resident;
+	enum resident_form form;	/* under core->lock, once it is loaded */
+	uint64_t serial;		/* no other model of the process has it; 0: not resident */
 };
 
 /* Not its core. */

@@ -43,7 +43,7 @@ static int plan_programs(struct loader *l)
 
 int load_plan_memory(struct loader *l)
 {
-	int ret = load_plan_variables(l) ?: load_plan_rings(l);
+	int ret = load_check_resident(l) ?: load_plan_variables(l) ?: load_plan_rings(l);
 
 	if (!ret && l->programs.generated)
 		ret = programs_generate(&l->programs);
@@ -68,6 +68,8 @@ int load_apply(struct loader *l)
 		ret = load_fill_rings(l);
 	for (size_t i = 0; i < m->nr_fetch && !ret && runs; i++)
 		ret = load_fill_fetch(l, &m->rings[i]);
+	if (!ret && runs)
+		ret = load_resident(l);
 	ret = ret ?: load_plan_setup(l);
 	for (size_t i = 0; i < m->nr_rings && runs; i++)
 		stats->descriptors += 2ull * m->rings[i].count;

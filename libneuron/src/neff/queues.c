@@ -39,6 +39,7 @@ static int parse_queue(struct neff_reader *r, const struct jpath *at, const json
 		     .max = NEURON_NEFF_MAX_QUEUES },
 		   { "owner", .text = &owner },
 		   { "pinned", .boolean = &q->pinned },
+		   { "resident", .boolean = &q->resident },
 		   { "queue_instances", .texts = &q->instances, .nr = &q->nr_instances },
 		   { "semaphore_set", .integers = &q->semaphores, .nr = &q->nr_semaphores,
 		     .max = NEURON_NEFF_MAX_SEMAPHORES - 1 },

@@ -11,6 +11,7 @@
 #include "../device/datastore.h"
 #include "../device/opts.h"
 #include "../isa/program.h"
+#include "content.h"
 #include "core.h"
 #include "pretend.h"
 
@@ -118,7 +119,7 @@ static int start(struct neuron_model *m)
 	/* Also takes the rings to their first slot again. */
 	for (size_t i = 0; i < m->nr_rings; i++)
 		core->owner[m->rings[i].slot] = m;
-	ret = neuron_queue_init(core->device, m->setup, m->nr_rings);
+	ret = neuron_queue_init(core->device, m->setup, m->nr_rings) ?: content_begin(m);
 	for (size_t i = 0; i < m->nr_fetch && !ret; i++)
 		ret = neuron_queue_start(core->device, m->setup[i].engine, m->setup[i].queue,
 					 m->rings[i].count, m->rings[i].count);
@@ -344,10 +345,12 @@ static void end_parts(struct neuron_model *model, int ret)
 	for (struct neuron_model *m = model; m; m = m->peer) {
 		if (m->core->profile)
 			m->core->recorder->run_end(m->core->profile, ret);
-		if (ret)
+		if (ret) {
 			core_reset_locked(m->core);
-		else
-			m->core->broken = m->dirty;
+			continue;
+		}
+		m->core->broken = m->dirty;
+		content_keep(m);
 	}
 }
 
