@@ -9,8 +9,9 @@
  * documented in neuron-pack(1), the contract with the loader in
  * docs/loading.md.
  *
- * Steps run one after the other: a token passes from engine to engine, one
- * semaphore per engine says that it is this engine's turn.
+ * An engine waits for another one only where it needs what that made, or wants its place.
+ * Constants that fit into the state buffer stay there; weights of products that do not are
+ * brought in pieces, the next ones while the engine computes with one.
  */
 #include <argp.h>
 #include <errno.h>
@@ -35,11 +36,15 @@
 #define SBUF_ALIGN	64u
 #define DEFAULT_SBUF	(24u << 20)	/* state buffer of trn1 and trn2 */
 
-/* Semaphores; docs/loading.md. */
-#define SEM_TURN(e)	((uint32_t)(e))
-#define SEM_CONSTANTS	8
-#define SEM_INPUTS	9
-#define SEM_OUTPUTS	10
+#define STREAM_PIECE	(2u << 20)	/* of weights, at most, unless a row has more */
+#define STREAM_PLACES	2		/* for pieces */
+
+/* Semaphores; docs/loading.md.  Those of engines and themselves are not used. */
+#define SEM_ENGINES(from, to)	((uint32_t)((from) * NEURON_ISA_NR_ENGINES + (to)))
+#define SEM_CONSTANTS	25
+#define SEM_INPUTS	26
+#define SEM_OUTPUTS	27
+#define SEM_STREAM	28
 
 enum kind { KIND_INPUT, KIND_OUTPUT, KIND_CONSTANT, KIND_TEMP };
 
@@ -60,13 +65,28 @@ struct tensor {
 	uint32_t first, last;		/* steps between which the storage is in use */
 	uint32_t sbuf;			/* offset, once placed */
 	bool placed;
+	bool streamed;			/* constant: it has no place of its own */
+};
+
+enum step_kind {
+	STEP_COMPUTE,
+	STEP_PIECE,			/* SP starts the transfer of a piece of weights */
+	STEP_BEGIN,			/* SP: inputs and constants are there */
+	STEP_END,			/* SP: all others have done their work */
 };
 
 /* An instruction whose operands are still tensors. */
 struct step {
+	enum step_kind kind;
 	enum neuron_isa_engine engine;
 	struct neuron_isa_inst inst;	/* operand offsets relative to the tensors */
 	struct tensor *operand[3];	/* src0/a, src1/b, dst/c; NULL: none */
+	const struct tensor *weights;	/* of a piece, and a product that uses one: whose rows */
+	uint32_t row, rows;
+	/* When it is over: of each engine, how many of its steps are. */
+	uint32_t over[NEURON_ISA_NR_ENGINES];
+	uint32_t waits;			/* bit per engine: for that step */
+	uint32_t posts;			/* bit per engine that waits for this one */
 };
 
 struct code {
@@ -83,8 +103,10 @@ struct pack {
 	struct step *steps;
 	size_t nr_steps, room_steps;
 	struct code code[NEURON_ISA_NR_ENGINES];
-	enum neuron_isa_engine turn;
 	struct neuron_buffers_result places;	/* in the state buffer */
+	struct tensor *stream[STREAM_PLACES];	/* places of pieces */
+	bool streams;
+	bool resident;			/* constants that have a place keep it */
 	struct neuron_neff_header header;
 	struct neuron_neff_writer *writer;
 };
@@ -644,7 +666,7 @@ static void dense_layer(const json_t *l, const char *where)
 	struct tensor *w = source(where, text(l, where, "weights", true));
 	const char *bias = text(l, where, "bias", false);
 	const char *act = text(l, where, "activation", false);
-	bool transposed = flag(l, where, "transposed");
+	bool transposed = flag(l, where, "transposed"), narrow;
 	uint32_t k = transposed ? w->cols : w->rows, n = transposed ? w->rows : w->cols;
 	enum neuron_neff_dtype wide = a->dtype == NEURON_NEFF_DT_INT8 ?
 				      NEURON_NEFF_DT_INT32 : NEURON_NEFF_DT_FLOAT32;
@@ -662,8 +684,9 @@ static void dense_layer(const json_t *l, const char *where)
 
 	out = result(l, where, wide, a->rows, n);
 	/* Sums stay wide until the last operation of the layer. */
-	c = bias || act ? new_temp(wide, a->rows, n) : out;
-	if (c == out && out->dtype != wide && out->dtype != a->dtype)
+	narrow = !bias && !act && out->dtype != wide;
+	c = bias || act || narrow ? new_temp(wide, a->rows, n) : out;
+	if (narrow && out->dtype != a->dtype)
 		die("%s: a matrix product of %s cannot be stored as %s", where,
 		    neuron_neff_dtype_name(a->dtype), neuron_neff_dtype_name(out->dtype));
 	s = add_step(NEURON_ISA_ENGINE_PE, NEURON_ISA_OP_MATMUL, 0, a, w, c);
@@ -681,6 +704,8 @@ static void dense_layer(const json_t *l, const char *where)
 			       where, c, source(where, bias));
 	if (act)
 		map_step(NEURON_ISA_ENGINE_ACT, NEURON_ISA_OP_ACTIVATE, f, c, out);
+	if (narrow)
+		map_step(NEURON_ISA_ENGINE_DVE, NEURON_ISA_OP_CAST, 0, c, out);
 }
 
 static int reduce_op(const json_t *l, const char *where)
@@ -835,7 +860,10 @@ static void read_layers(void)
 
 /* ---- placement ---- */
 
-/* Steps between which each storage holds something that is needed. */
+/*
+ * Steps between which each storage holds something that is needed.  Inputs are there from the
+ * beginning, constants that stay for ever, and pieces go where nothing else is.
+ */
 static void find_lifetimes(void)
 {
 	uint32_t end = (uint32_t)pack.nr_steps;
@@ -855,11 +883,18 @@ static void find_lifetimes(void)
 			t->last = MAX(t->last, i);
 		}
 	}
+	for (struct tensor *t = pack.tensors; t; t = t->next)
+		if (t->kind == KIND_CONSTANT && pack.resident)
+			t->last = end;
+	for (int i = 0; i < STREAM_PLACES && pack.streams; i++) {
+		pack.stream[i]->first = 0;
+		pack.stream[i]->last = end;
+	}
 }
 
 static bool has_place(const struct tensor *t)
 {
-	return t->storage == t && t->first != UINT32_MAX;
+	return t->storage == t && t->first != UINT32_MAX && !t->streamed;
 }
 
 static void set_place(struct tensor *t, const struct neuron_buffer *b)
@@ -871,15 +906,19 @@ static void set_place(struct tensor *t, const struct neuron_buffer *b)
 	t->placed = true;
 }
 
-static void place_tensors(void)
+/* Try to place everything; with @last whatever does not fit is the end. */
+static bool try_places(bool last)
 {
 	struct neuron_buffer *buffers;
 	size_t nr = 0;
+	bool fits;
 	int err;
 
 	find_lifetimes();
-	for (const struct tensor *t = pack.tensors; t; t = t->next)
+	for (struct tensor *t = pack.tensors; t; t = t->next) {
+		t->placed = false;
 		nr += has_place(t);
+	}
 	buffers = xalloc(nr, sizeof(*buffers));
 	nr = 0;
 	for (const struct tensor *t = pack.tensors; t; t = t->next)
@@ -891,13 +930,256 @@ static void place_tensors(void)
 	err = neuron_buffers_place(buffers, nr, &pack.places);
 	if (err)
 		die("tensors in the state buffer: %s", strerror(-err));
+	fits = pack.places.bytes <= options.sbuf;
 	nr = 0;
-	for (struct tensor *t = pack.tensors; t; t = t->next)
+	for (struct tensor *t = pack.tensors; t && (fits || last); t = t->next)
 		if (has_place(t))
 			set_place(t, &buffers[nr++]);
 	free(buffers);
 	for (struct tensor *t = pack.tensors; t; t = t->next)
 		t->sbuf = t->storage->sbuf;
+	return fits;
+}
+
+/* Weights of products and of nothing else; sorted by size, the largest first. */
+static struct tensor **streamable(size_t *nr)
+{
+	struct tensor **list;
+
+	*nr = 0;
+	for (struct tensor *t = pack.tensors; t; t = t->next)
+		t->streamed = t->kind == KIND_CONSTANT;
+	for (size_t i = 0; i < pack.nr_steps; i++)
+		for (int o = 0; o < 3; o++) {
+			struct tensor *t = pack.steps[i].operand[o];
+
+			/* A view has other rows than what would be brought. */
+			if (t && (t != t->storage || o != 1 ||
+				  pack.steps[i].inst.opcode != NEURON_ISA_OP_MATMUL))
+				t->storage->streamed = false;
+		}
+	for (struct tensor *t = pack.tensors; t; t = t->next)
+		*nr += t->streamed;
+	list = xalloc(*nr, sizeof(*list));
+	*nr = 0;
+	for (struct tensor *t = pack.tensors; t; t = t->next) {
+		size_t i = *nr;
+
+		if (!t->streamed)
+			continue;
+		t->streamed = false;
+		for (++*nr; i && tensor_bytes(list[i - 1]) < tensor_bytes(t); i--)
+			list[i] = list[i - 1];
+		list[i] = t;
+	}
+	return list;
+}
+
+/* Rows of weights in a piece. */
+static uint32_t piece_rows(const struct tensor *t)
+{
+	uint32_t limit = MIN(STREAM_PIECE, options.sbuf / 4);
+	uint32_t rows = limit / row_bytes(t);
+
+	return MIN(MAX(rows, 1u), t->rows);
+}
+
+/* Make the largest @nr of the list streamed, and places for their pieces. */
+static bool try_streaming(struct tensor *const *list, size_t max, size_t nr, bool last)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < max; i++) {
+		list[i]->streamed = i < nr;
+		if (i < nr)
+			bytes = MAX(bytes, (uint64_t)piece_rows(list[i]) * row_bytes(list[i]));
+	}
+	pack.streams = nr;
+	for (int i = 0; i < STREAM_PLACES && nr; i++) {
+		if (!pack.stream[i])
+			pack.stream[i] = new_temp(NEURON_NEFF_DT_UINT8, 1, 1);
+		pack.stream[i]->cols = (uint32_t)bytes;
+	}
+	return try_places(last);
+}
+
+/* As little as possible streams: all that fits stays. */
+static void place_tensors(void)
+{
+	size_t nr, low = 0, high;
+	struct tensor **list = streamable(&nr);
+
+	pack.resident = true;
+	if (try_streaming(list, nr, 0, false))
+		goto out;
+	/* What has no product needs its place only until it was used for the last time. */
+	if (!try_streaming(list, nr, nr, false)) {
+		pack.resident = false;
+		if (!try_streaming(list, nr, 0, !nr) && !try_streaming(list, nr, nr, false))
+			try_streaming(list, nr, nr, true);
+		goto out;
+	}
+	/* With high it fits, with low it does not. */
+	for (high = nr; high - low > 1;) {
+		size_t middle = low + (high - low) / 2;
+
+		if (try_streaming(list, nr, middle, false))
+			high = middle;
+		else
+			low = middle;
+	}
+	try_streaming(list, nr, high, true);
+out:
+	free(list);
+}
+
+/* ---- schedule ---- */
+
+static void append_step(const struct step *s)
+{
+	GROW(pack.steps, pack.nr_steps, pack.room_steps);
+	pack.steps[pack.nr_steps++] = *s;
+}
+
+/* A piece of weights, and the product that uses it. */
+struct piece {
+	struct step bring, product;
+};
+
+/* With rows of the weights: a part of the sum or, if they are transposed, of the result. */
+static struct piece make_piece(const struct step *s, uint32_t row, struct tensor *place)
+{
+	const struct tensor *weights = s->operand[1];
+	struct piece p = { .product = *s };
+	struct neuron_isa_inst *inst = &p.product.inst;
+	uint32_t rows = MIN(piece_rows(weights), weights->rows - row);
+
+	p.product.weights = weights;
+	p.product.row = row;
+	p.product.rows = rows;
+	p.product.operand[1] = place;
+	if (inst->flags & NEURON_ISA_F_B_TRANSPOSED) {
+		inst->u.matmul.n = htole32(rows);
+		inst->u.matmul.c = htole32(row * neuron_neff_dtype_size(s->operand[2]->dtype));
+	} else {
+		inst->u.matmul.k = htole32(rows);
+		inst->u.matmul.a = htole32(row * neuron_neff_dtype_size(s->operand[0]->dtype));
+		if (row)
+			inst->flags |= NEURON_ISA_F_ACCUMULATE;
+	}
+	p.bring = (struct step){
+		.kind = STEP_PIECE, .engine = NEURON_ISA_ENGINE_SP, .weights = weights,
+		.row = row, .rows = rows, .operand = { NULL, NULL, place },
+	};
+	return p;
+}
+
+static bool uses_pieces(const struct step *s)
+{
+	return s->operand[1] && s->operand[1]->streamed;
+}
+
+static struct piece *list_pieces(size_t *nr)
+{
+	struct piece *list = NULL;
+	size_t room = 0;
+
+	*nr = 0;
+	for (size_t i = 0; i < pack.nr_steps; i++) {
+		const struct step *s = &pack.steps[i];
+
+		for (uint32_t row = 0; uses_pieces(s) && row < s->operand[1]->rows;
+		     row += piece_rows(s->operand[1])) {
+			GROW(list, *nr, room);
+			list[*nr] = make_piece(s, row, pack.stream[*nr % STREAM_PLACES]);
+			++*nr;
+		}
+	}
+	return list;
+}
+
+/*
+ * The steps in an order in which one engine could do them all: so none waits for ever.  A piece
+ * is asked for as soon as the one before it in its place was used.
+ */
+static void schedule(void)
+{
+	struct step *steps, mark = { .kind = STEP_BEGIN, .engine = NEURON_ISA_ENGINE_SP };
+	size_t nr = pack.nr_steps, nr_pieces, used = 0;
+	struct piece *pieces = list_pieces(&nr_pieces);
+
+	steps = pack.steps;
+	pack.steps = NULL;
+	pack.nr_steps = 0;
+	pack.room_steps = 0;
+	for (size_t i = 0; i < MIN(nr_pieces, (size_t)STREAM_PLACES); i++)
+		append_step(&pieces[i].bring);
+	append_step(&mark);
+	for (size_t i = 0; i < nr; i++) {
+		if (!uses_pieces(&steps[i])) {
+			append_step(&steps[i]);
+			continue;
+		}
+		for (uint32_t row = 0; row < steps[i].operand[1]->rows;
+		     row += pieces[used++].product.rows) {
+			append_step(&pieces[used].product);
+			if (used + STREAM_PLACES < nr_pieces)
+				append_step(&pieces[used + STREAM_PLACES].bring);
+		}
+	}
+	mark.kind = STEP_END;
+	append_step(&mark);
+	free(pieces);
+	free(steps);
+}
+
+static bool overlap(const struct tensor *a, const struct tensor *b)
+{
+	return a && b && a->sbuf < b->sbuf + tensor_bytes(b) && b->sbuf < a->sbuf + tensor_bytes(a);
+}
+
+/* Must @later wait until @s is over?  For a piece to arrive it waits in another way. */
+static bool has_to_wait(const struct step *later, const struct step *s)
+{
+	if (later->kind == STEP_END || s->kind == STEP_BEGIN)
+		return true;
+	if (s->kind == STEP_PIECE)
+		return false;
+	for (int o = 0; o < 3; o++)
+		if (overlap(later->operand[o], s->operand[2]) ||
+		    overlap(later->operand[2], s->operand[o]))
+			return true;
+	return false;
+}
+
+/*
+ * What a step waits for: the last one of each other engine that it needs, unless its engine, or
+ * one that it waits for, has waited for that.
+ */
+static void find_waits(void)
+{
+	const uint32_t nr_engines = NEURON_ISA_NR_ENGINES;
+	uint32_t over[NEURON_ISA_NR_ENGINES][NEURON_ISA_NR_ENGINES] = { 0 };
+
+	for (size_t i = 0; i < pack.nr_steps; i++) {
+		struct step *s = &pack.steps[i];
+		uint32_t *mine = over[s->engine];
+
+		for (size_t j = i; j-- > 0;) {
+			struct step *before = &pack.steps[j];
+
+			if (before->over[before->engine] <= mine[before->engine] ||
+			    !has_to_wait(s, before))
+				continue;
+			s->waits |= 1u << before->engine;
+			before->posts |= 1u << s->engine;
+			for (uint32_t e = 0; e < nr_engines; e++)
+				mine[e] = MAX(mine[e], before->over[e]);
+		}
+		/* When it is over so is itself; its engine does one after the other. */
+		mine[s->engine]++;
+		memcpy(s->over, mine, sizeof(s->over));
+	}
 }
 
 /* ---- instructions ---- */
@@ -950,22 +1232,13 @@ static void emit_trigger(enum neuron_isa_engine engine, uint32_t id)
 	emit(engine, &inst);
 }
 
-static void pass_turn(enum neuron_isa_engine to)
-{
-	if (to == pack.turn)
-		return;
-	emit_sem(pack.turn, NEURON_ISA_OP_SEM_POST, NEURON_ISA_POST_INC, 0, SEM_TURN(to), 1);
-	emit_wait(to, SEM_TURN(to), 1);
-	pack.turn = to;
-}
-
 static void add_offset(__le32 *field, const struct tensor *t)
 {
 	if (t)
 		*field = htole32(le32toh(*field) + t->sbuf);
 }
 
-static void emit_step(const struct step *s)
+static void emit_compute(const struct step *s)
 {
 	struct neuron_isa_inst inst = s->inst;
 
@@ -978,7 +1251,8 @@ static void emit_step(const struct step *s)
 		add_offset(&inst.u.tensor.src1, s->operand[1]);
 		add_offset(&inst.u.tensor.dst, s->operand[2]);
 	}
-	pass_turn(s->engine);
+	if (s->weights)
+		emit_wait(s->engine, SEM_STREAM, 1);
 	emit(s->engine, &inst);
 }
 
@@ -1090,32 +1364,65 @@ static json_t *transfer(const char *from, uint64_t from_off, const char *to, uin
 			 "to", to, "to_off", (json_int_t)to_off, "to_steps", 1, "to_sizes", n);
 }
 
+/* An entry, and what triggers it. */
+static void add_entry(json_t *list, const char *queue, int semaphore, json_t *desc)
+{
+	json_int_t id = (json_int_t)json_array_size(list);
+
+	append(list, json_pack("{s:I, s:s, s:i, s:[o]}", "id", id, "queue", queue, "semaphore",
+			       semaphore, "desc", desc));
+	emit_trigger(NEURON_ISA_ENGINE_SP, (uint32_t)id);
+}
+
 /* Transfers of one kind of tensor: an entry each; returns how many. */
 static uint32_t add_dma(json_t *list, enum kind kind, const char *queue, int semaphore)
 {
 	uint32_t n = 0;
 
 	for (const struct tensor *t = pack.tensors; t; t = t->next) {
-		json_int_t id = (json_int_t)json_array_size(list);
-		json_t *desc;
-
 		if (t->kind != kind || !t->placed)
 			continue;
-		desc = kind == KIND_OUTPUT ?
-		       transfer("sbuf", t->sbuf, t->name, 0, tensor_bytes(t)) :
-		       transfer(t->name, 0, "sbuf", t->sbuf, tensor_bytes(t));
-		append(list, json_pack("{s:I, s:s, s:i, s:[o]}", "id", id, "queue", queue,
-				       "semaphore", semaphore, "desc", desc));
-		emit_trigger(NEURON_ISA_ENGINE_SP, (uint32_t)id);
+		add_entry(list, queue, semaphore, kind == KIND_OUTPUT ?
+			  transfer("sbuf", t->sbuf, t->name, 0, tensor_bytes(t)) :
+			  transfer(t->name, 0, "sbuf", t->sbuf, tensor_bytes(t)));
 		n++;
 	}
 	return n;
+}
+
+static void add_piece(json_t *list, const struct step *s)
+{
+	uint64_t row = row_bytes(s->weights);
+
+	add_entry(list, "qSPStream0", SEM_STREAM,
+		  transfer(s->weights->name, s->row * row, "sbuf", s->operand[2]->sbuf,
+			   s->rows * row));
 }
 
 static json_t *queue_json(const char *type, int semaphore)
 {
 	return json_pack("{s:s, s:i, s:s, s:i}", "type", type, "num_queues", 1, "owner", "sp",
 			 "semaphore", semaphore);
+}
+
+/* Waits for @constants and @inputs that were asked for belong to the beginning. */
+static void emit_step(const struct step *s, json_t *dma, uint32_t constants, uint32_t inputs)
+{
+	for (uint32_t e = 0; e < NEURON_ISA_NR_ENGINES; e++)
+		if (s->waits & 1u << e)
+			emit_wait(s->engine, SEM_ENGINES(e, s->engine), 1);
+	if (s->kind == STEP_PIECE)
+		add_piece(dma, s);
+	else if (s->kind == STEP_COMPUTE)
+		emit_compute(s);
+	if (s->kind == STEP_BEGIN && constants)
+		emit_wait(s->engine, SEM_CONSTANTS, constants);
+	if (s->kind == STEP_BEGIN && inputs)
+		emit_wait(s->engine, SEM_INPUTS, inputs);
+	for (uint32_t e = 0; e < NEURON_ISA_NR_ENGINES; e++)
+		if (s->posts & 1u << e)
+			emit_sem(s->engine, NEURON_ISA_OP_SEM_POST, NEURON_ISA_POST_INC, 0,
+				 SEM_ENGINES(s->engine, e), 1);
 }
 
 static json_t *compile(void)
@@ -1128,21 +1435,31 @@ static json_t *compile(void)
 	json_t *dma = json_array();
 	uint32_t constants, inputs, outputs;
 
-	pack.turn = sp;
+	schedule();
+	find_waits();
 	constants = add_dma(dma, KIND_CONSTANT, "qSPConstants0", SEM_CONSTANTS);
 	inputs = add_dma(dma, KIND_INPUT, "qSPIn0", SEM_INPUTS);
-	if (constants)
-		emit_wait(sp, SEM_CONSTANTS, constants);
-	if (inputs)
-		emit_wait(sp, SEM_INPUTS, inputs);
 	for (size_t i = 0; i < pack.nr_steps; i++)
-		emit_step(&pack.steps[i]);
-	pass_turn(sp);
+		emit_step(&pack.steps[i], dma, constants, inputs);
 	outputs = add_dma(dma, KIND_OUTPUT, "qSPOut0", SEM_OUTPUTS);
 	if (outputs)
 		emit_wait(sp, SEM_OUTPUTS, outputs);
 	emit(sp, &notify);
 	return dma;
+}
+
+static json_t *queues(void)
+{
+	json_t *list = json_object(), *constants = queue_json("data", SEM_CONSTANTS);
+
+	if (pack.resident)
+		put(constants, "resident", json_true());
+	put(list, "qSPConstants0", constants);
+	put(list, "qSPIn0", queue_json("in", SEM_INPUTS));
+	put(list, "qSPOut0", queue_json("out", SEM_OUTPUTS));
+	if (pack.streams)
+		put(list, "qSPStream0", queue_json("data", SEM_STREAM));
+	return list;
 }
 
 static void add_engines(json_t *def, json_t *sp_dma)
@@ -1190,10 +1507,8 @@ static void pack_model(void)
 	read_layers();
 	place_tensors();
 	dma = compile();
-	def = json_pack("{s:s, s:{s:o, s:o, s:o}, s:o}", "name", "definition", "dma_queue",
-			"qSPConstants0", queue_json("data", SEM_CONSTANTS),
-			"qSPIn0", queue_json("in", SEM_INPUTS),
-			"qSPOut0", queue_json("out", SEM_OUTPUTS), "var", variables());
+	def = json_pack("{s:s, s:o, s:o}", "name", "definition", "dma_queue", queues(), "var",
+			variables());
 	add_engines(def, dma);
 	add_json("sg00/def.json", def);
 	add_io();
@@ -1303,9 +1618,15 @@ static void print_summary(size_t size)
 		printf("  %.1f %% more than the %" PRIu64 " that are in use at once (%s)\n",
 		       100 * ((double)pack.places.bytes / (double)pack.places.bound - 1),
 		       pack.places.bound, pack.places.heuristic);
-	for (const struct tensor *t = pack.tensors; t; t = t->next)
-		printf("  %-12s %-9s %6u x %-6u at 0x%06x\n", t->name,
-		       neuron_neff_dtype_name(t->dtype), t->rows, t->cols, t->sbuf);
+	for (const struct tensor *t = pack.tensors; t; t = t->next) {
+		printf("  %-12s %-9s %6u x %-6u ", t->name, neuron_neff_dtype_name(t->dtype),
+		       t->rows, t->cols);
+		if (t->streamed)
+			printf("in pieces of %u rows\n", piece_rows(t));
+		else
+			printf("at 0x%06x%s\n", t->sbuf, pack.resident &&
+			       t->kind == KIND_CONSTANT ? ", stays" : "");
+	}
 	for (int e = 0; e < NEURON_ISA_NR_ENGINES; e++)
 		if (pack.code[e].nr)
 			printf("  %-12s %zu instructions\n", engine_names[e], pack.code[e].nr);

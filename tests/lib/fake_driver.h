@@ -55,7 +55,9 @@
 #ifndef FAKE_HBM_SIZE
 #define FAKE_HBM_SIZE	(24ull << 30)
 #endif
+#ifndef FAKE_SBUF
 #define FAKE_SBUF	(1u << 20)
+#endif
 #define FAKE_OWNERS	64
 #define FAKE_CHUNKS	4096
 #define FAKE_EVENTS	64	/* that it remembers */
@@ -153,6 +155,7 @@ static struct {
 	const char *pretend;		/* marker of a software device, NULL: it is a card */
 	atomic_bool stuck;	/* engines do not run */
 	atomic_uint starts;	/* DMA queues started: a run has begun */
+	uint64_t sbuf_bytes;	/* that DMA has written into state buffers */
 	int dma_error;		/* the next queue started stops with this code */
 	uint64_t dma_address;	/* and this address */
 	enum neuron_native_reason reason;	/* of a full HBM */
@@ -739,6 +742,7 @@ static void fake_run_queue(struct fake_device *d, unsigned int eng, unsigned int
 		dst = fake_memory(d, to, bytes);
 		if (src && dst) {
 			memmove(dst, src, bytes);
+			fake.sbuf_bytes += to >= FAKE_TPB(0) ? bytes : 0;
 		} else if (!src || to < FAKE_TPB(0) ||
 			   !fake_register(d, (unsigned int)((to - FAKE_TPB(0)) >> 32),
 					  (to - FAKE_TPB(0)) & 0xffffffff, src, bytes)) {
@@ -932,6 +936,8 @@ static void fake_reset(struct fake_device *d, unsigned int core)
 	struct fake_core *c = &d->core[core];
 
 	c->resets++;
+	if (c->sbuf)
+		memset(c->sbuf, 0, FAKE_SBUF);
 	memset(c->sem, 0, sizeof(c->sem));
 	memset(c->event, 0, sizeof(c->event));
 	for (unsigned int e = 0; e < NEURON_ISA_NR_ENGINES; e++) {

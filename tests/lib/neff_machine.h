@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A core reduced to what a packed program needs, following
- * libneuron/docs/loading.md: engines that take turns, semaphores, DMA entries
- * that copy at once.  Compute instructions are executed by the very code of the
- * software device (kmod/emu/exec.c).  Include after cmocka.h.
+ * libneuron/docs/loading.md: engines, semaphores, DMA entries of a queue that copy one
+ * after the other.  Which engine or queue goes on is drawn from a seed, so that an order which
+ * nothing in the program makes is not kept.  Compute instructions are executed by the very code
+ * of the software device (kmod/emu/exec.c).  Include after cmocka.h.
  */
 #ifndef NEFF_MACHINE_H
 #define NEFF_MACHINE_H
@@ -17,6 +18,14 @@
 #include "../kunit/exec_run.h"
 
 #define SBUF_SIZE	(1u << 20)
+#define MACHINE_QUEUES	8
+#define MACHINE_ENTRIES	256
+
+/* Triggered, and not done. */
+struct machine_queue {
+	const struct neuron_neff_dma *entry[MACHINE_ENTRIES];
+	size_t first, end;
+};
 
 struct machine {
 	const struct neuron_neff_subgraph *sg;
@@ -25,8 +34,10 @@ struct machine {
 	uint8_t *io[16];
 	uint32_t sem[NEURON_NEFF_MAX_SEMAPHORES];
 	size_t pc[NEURON_NEFF_NR_ENGINES];
-	unsigned int triggered;
+	struct machine_queue queue[MACHINE_QUEUES];
+	unsigned int triggered, pieces;
 	bool notified;
+	uint32_t seed;
 };
 
 static uint8_t *machine_address(struct machine *m, const struct neuron_neff_side *s)
@@ -50,11 +61,27 @@ static uint8_t *machine_address(struct machine *m, const struct neuron_neff_side
 	}
 }
 
-static void machine_transfer(struct machine *m, const struct neuron_neff_engine *eng, uint32_t id)
+static void machine_trigger(struct machine *m, const struct neuron_neff_engine *eng, uint32_t id)
 {
 	const struct neuron_neff_dma *dma = neuron_neff_find_dma(eng, id);
+	struct machine_queue *q;
 
 	assert_non_null(dma);
+	assert_in_range(dma->queue - m->sg->queues, 0, MACHINE_QUEUES - 1);
+	q = &m->queue[dma->queue - m->sg->queues];
+	assert_true(q->end < MACHINE_ENTRIES);
+	q->entry[q->end++] = dma;
+	m->triggered++;
+}
+
+/* The next entry of a queue; false if there is none. */
+static bool machine_transfer(struct machine *m, struct machine_queue *q)
+{
+	const struct neuron_neff_dma *dma;
+
+	if (q->first == q->end)
+		return false;
+	dma = q->entry[q->first++];
 	for (size_t i = 0; i < dma->nr_desc; i++) {
 		const struct neuron_neff_desc *d = &dma->desc[i];
 
@@ -66,7 +93,8 @@ static void machine_transfer(struct machine *m, const struct neuron_neff_engine 
 	}
 	assert_true(dma->semaphore >= 0);
 	m->sem[dma->semaphore]++;
-	m->triggered++;
+	m->pieces += !strcmp(dma->queue->name, "qSPStream0");
+	return true;
 }
 
 /* One instruction of an engine; false if it waits or is at its end. */
@@ -93,7 +121,7 @@ static bool machine_advance(struct machine *m, unsigned int e)
 		inst.u.dma.engine = inst.u.dma.queue = 0;
 		inst.u.dma.tx_count = inst.u.dma.rx_count = htole32(1);
 		assert_int_equal(emu_isa_check(&inst, e, &limits), 0);
-		machine_transfer(m, eng, id);
+		machine_trigger(m, eng, id);
 		m->pc[e]++;
 		return true;
 	}
@@ -128,16 +156,25 @@ static bool machine_advance(struct machine *m, unsigned int e)
 
 static void machine_run(struct machine *m)
 {
+	const unsigned int nr = NEURON_NEFF_NR_ENGINES + MACHINE_QUEUES;
 	bool moved;
 
 	memset(m->sem, 0, sizeof(m->sem));
 	memset(m->pc, 0, sizeof(m->pc));
+	memset(m->queue, 0, sizeof(m->queue));
 	m->notified = false;
 	m->triggered = 0;
+	m->pieces = 0;
 	do {
+		unsigned int first = (m->seed = m->seed * 1103515245 + 12345) >> 16;
+
 		moved = false;
-		for (unsigned int e = 0; e < NEURON_NEFF_NR_ENGINES; e++)
-			moved |= machine_advance(m, e);
+		for (unsigned int i = 0; i < nr && !moved; i++) {
+			unsigned int who = (first + i) % nr;
+
+			moved = who < NEURON_NEFF_NR_ENGINES ? machine_advance(m, who) :
+				machine_transfer(m, &m->queue[who - NEURON_NEFF_NR_ENGINES]);
+		}
 	} while (moved);
 
 	/* Nobody is stuck, nothing is left over for the next run. */

@@ -29,6 +29,9 @@
 #include "neff_machine.h"
 
 static char dir[] = "/tmp/neff-pack-XXXXXX";
+/* What may be used of the state buffer, and how often weights were brought in pieces. */
+static const char *sbuf = "1048576";
+static unsigned int pieces;
 
 static void put_file(const char *name, const void *data, size_t size)
 {
@@ -75,10 +78,12 @@ static int run_pack(const char *description, char *text, size_t room)
 	pid = fork();
 	assert_true(pid >= 0);
 	if (!pid) {
-		char *argv[] = { "neuron-pack", "-o", out, in, NULL };
+		char *argv[] = {
+			"neuron-pack", "-s", (char *)(uintptr_t)sbuf, "-o", out, in, NULL,
+		};
 
 		dup2(fds[1], 2);
-		_exit(pack_main(4, argv));
+		_exit(pack_main(6, argv));
 	}
 	close(fds[1]);
 	while (used < room - 1 && (n = read(fds[0], text + used, room - 1 - used)) > 0)
@@ -128,10 +133,14 @@ static void run_layers(const char *tensors, const char *layers, const float *x, 
 	machine_init(&m, neff);
 	memcpy(machine_io(&m, "x"), x, 24 * sizeof(float));
 	machine_run(&m);
-	/* And again: the first run may not spoil the second. */
-	memset(machine_io(&m, "y"), 0, size);
-	machine_run(&m);
 	memcpy(y, machine_io(&m, "y"), size);
+	/* And again, in other orders: no run may spoil the next, and the order is nothing. */
+	for (int i = 0; i < 50; i++) {
+		memset(machine_io(&m, "y"), 0, size);
+		machine_run(&m);
+		assert_memory_equal(machine_io(&m, "y"), y, size);
+	}
+	pieces = m.pieces;
 	machine_free(&m);
 	neuron_neff_close(neff);
 }
@@ -180,6 +189,79 @@ static void test_dense(void **state)
 				assert_true(y[i * 3 + j] == (acc > 0 ? acc : 0));
 			}
 	}
+}
+
+/* Weights that do not fit, both ways round, for the sums and for what is done with them. */
+static void test_streams(void **state)
+{
+	/* Room for pieces, and for nothing but constants that are needed for a while. */
+	static const struct {
+		const char *sbuf;
+		bool streams;
+	} room[] = { { "2304", true }, { "2048", false } };
+	static const struct {
+		const char *tensors, *layers;
+	} cases[] = {
+		{ "\"w\": {\"kind\": \"constant\", \"file\": \"sw.npy\"},",
+		  "{\"op\": \"dense\", \"in\": \"x\", \"weights\": \"w\", \"bias\": \"b\","
+		  " \"activation\": \"relu\", \"out\": \"h\"}," },
+		{ "\"w\": {\"kind\": \"constant\", \"file\": \"st.npy\"},",
+		  "{\"op\": \"dense\", \"in\": \"x\", \"weights\": \"w\", \"bias\": \"b\","
+		  " \"transposed\": true, \"activation\": \"relu\", \"out\": \"h\"}," },
+	};
+	float x[24], w[192], t[192], v[128], b[32], y[16];
+
+	(void)state;
+	fill(x);
+	for (int i = 0; i < 6; i++)
+		for (int j = 0; j < 32; j++)
+			t[j * 6 + i] = w[i * 32 + j] = (float)((i * 32 + j) * 29 % 41 - 20) / 16;
+	for (int i = 0; i < 128; i++)
+		v[i] = (float)(i * 31 % 19 - 9) / 8;
+	for (int j = 0; j < 32; j++)
+		b[j] = (float)(j % 5 - 2);
+	put_npy("sw.npy", "<f4", 6, 32, w, sizeof(w));
+	put_npy("st.npy", "<f4", 32, 6, t, sizeof(t));
+	put_npy("sv.npy", "<f4", 32, 4, v, sizeof(v));
+	put_npy("sb.npy", "<f4", 1, 32, b, sizeof(b));
+	for (size_t c = 0; c < 2; c++) {
+		char *tensors, *layers;
+
+		assert_true(asprintf(&tensors, "%s \"v\": {\"kind\": \"constant\", \"file\":"
+				     " \"sv.npy\"}, \"b\": {\"kind\": \"constant\", \"file\":"
+				     " \"sb.npy\"}, \"y\": {\"kind\": \"output\", \"dtype\":"
+				     " \"float32\", \"shape\": [4, 4]}", cases[c].tensors) > 0);
+		assert_true(asprintf(&layers, "%s {\"op\": \"matmul\", \"in\": \"h\","
+				     " \"weights\": \"v\", \"out\": \"y\"}", cases[c].layers) > 0);
+		sbuf = "1048576";
+		run_layers(tensors, layers, x, y, sizeof(y));
+		assert_int_equal(pieces, 0);
+		for (int i = 0; i < 4; i++)
+			for (int j = 0; j < 4; j++) {
+				float sum = 0;
+
+				for (int k = 0; k < 32; k++) {
+					float h = 0;
+
+					for (int n = 0; n < 6; n++)
+						h += x[i * 6 + n] * w[n * 32 + k];
+					h += b[k];
+					sum += (h > 0 ? h : 0) * v[k * 4 + j];
+				}
+				assert_true(y[i * 4 + j] == sum);
+			}
+		for (size_t k = 0; k < ARRAY_SIZE(room); k++) {
+			float again[16];
+
+			sbuf = room[k].sbuf;
+			run_layers(tensors, layers, x, again, sizeof(again));
+			assert_int_equal(pieces > 0, room[k].streams);
+			assert_memory_equal(again, y, sizeof(y));
+		}
+		free(tensors);
+		free(layers);
+	}
+	sbuf = "1048576";
 }
 
 static void test_elementwise(void **state)
@@ -424,7 +506,7 @@ static int teardown(void **state)
 {
 	static const char *const names[] = {
 		"d.json", "out.neff", "w.npy", "t.npy", "b.npy", "c.npy", "r.npy", "w8.npy",
-		"b32.npy", "s.npy"
+		"b32.npy", "s.npy", "sw.npy", "st.npy", "sv.npy", "sb.npy"
 	};
 	char path[128];
 
@@ -440,6 +522,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_dense),
+		cmocka_unit_test(test_streams),
 		cmocka_unit_test(test_elementwise),
 		cmocka_unit_test(test_activation),
 		cmocka_unit_test(test_reduce_and_pool),
