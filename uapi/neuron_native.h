@@ -103,6 +103,7 @@ struct neuron_native_geometry {
 #define NEURON_NATIVE_ALLOC_LOW		0x2u	/* prefer low addresses */
 #define NEURON_NATIVE_ALLOC_HIGH	0x4u	/* prefer high addresses */
 #define NEURON_NATIVE_ALLOC_MOVABLE	0x8u	/* device memory that MEM_COMPACT may move */
+#define NEURON_NATIVE_ALLOC_AT		0x10u	/* device memory at @pa, or none */
 
 /* Why an allocation failed. */
 enum neuron_native_reason {
@@ -125,7 +126,8 @@ enum neuron_native_reason {
  * @mem_type: in, mem_alloc_category_t; must fit host or device
  * @__reserved: 0
  * @mem_handle: out
- * @pa: out, device address; 0 of movable memory: see struct neuron_native_mem_pin
+ * @pa: out, device address; 0 of movable memory: see struct neuron_native_mem_pin.  In with
+ *      NEURON_NATIVE_ALLOC_AT: a multiple of 4096 and of @align
  * @mmap_offset: out, the same
  * @reason: out, enum neuron_native_reason; valid with -ENOMEM too
  * @__reserved2: 0
@@ -509,6 +511,8 @@ enum neuron_native_range_state {
  *       owned
  * @nc_id: core charged
  * @mem_type: mem_alloc_category_t
+ * @owner: part of the process that is charged, 0 = the process itself
+ * @__reserved: 0
  */
 struct neuron_native_range {
 	__u64 address;
@@ -517,6 +521,8 @@ struct neuron_native_range {
 	__s32 pid;
 	__u32 nc_id;
 	__u32 mem_type;
+	__u32 owner;
+	__u32 __reserved;
 };
 
 /**
@@ -525,7 +531,7 @@ struct neuron_native_range {
  * @hbm: in, device memory number
  * @from: in, 0, or @from of the call before; out, address behind the last range stored
  * @entries: in, where to store struct neuron_native_range
- * @entry_size: in, sizeof(struct neuron_native_range)
+ * @entry_size: in, sizeof(struct neuron_native_range), or 32: without @owner
  * @count: in, entries that fit there; out, entries stored: fewer at the end of the memory
  *
  * Holes are shown to everybody, owners are those of the caller's user, or with
@@ -655,7 +661,7 @@ enum neuron_native_event_kind {
  * @align: alignment asked for, bytes
  * @free: refused: free bytes then; moved: device address before
  * @kind: enum neuron_native_event_kind
- * @flags: NEURON_NATIVE_ALLOC_LOW, _HIGH or 0, as asked for
+ * @flags: NEURON_NATIVE_ALLOC_LOW, _HIGH, _AT (also when memory grows in place) or 0, as asked for
  * @reason: refused: enum neuron_native_reason
  * @client: number of the process, not used again until the machine restarts; like what
  *          follows 0 if the caller may not know it. The driver has the one of the device

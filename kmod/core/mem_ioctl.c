@@ -127,6 +127,18 @@ static int neuron_native_request(u32 flags, u32 hbm, u32 core, u32 type, u32 own
 	return 0;
 }
 
+/* At an address: 0, or -EINVAL. */
+static int neuron_native_request_at(const struct neuron_native_mem_alloc *a,
+				    struct neuron_chunk_request *req)
+{
+	if (req->placement || req->host || req->movable || a->pa % NEURON_BUDDY_GRANULE ||
+	    (a->align && a->pa & (a->align - 1)))
+		return -EINVAL;
+	req->placement = NEURON_BUDDY_EXACT;
+	req->at = a->pa;
+	return 0;
+}
+
 int neuron_do_native_mem_alloc(struct neuron_call *call)
 {
 	struct neuron_native_mem_alloc *a = call->arg;
@@ -134,7 +146,9 @@ int neuron_do_native_mem_alloc(struct neuron_call *call)
 	struct neuron_chunk_request req;
 	int err;
 
-	if (neuron_native_request(a->flags, a->hbm, a->nc_id, a->mem_type, a->owner, &req) ||
+	if (neuron_native_request(a->flags & ~NEURON_NATIVE_ALLOC_AT, a->hbm, a->nc_id, a->mem_type,
+				  a->owner, &req) ||
+	    (a->flags & NEURON_NATIVE_ALLOC_AT && neuron_native_request_at(a, &req)) ||
 	    a->__reserved || a->__reserved2 || a->__reserved3 ||
 	    (req.movable && a->align > NEURON_BUDDY_MAX_SIZE))
 		return -EINVAL;

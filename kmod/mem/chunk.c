@@ -109,6 +109,7 @@ static void neuron_chunk_set(struct neuron_chunk *chunk, const struct neuron_chu
 	chunk->core = array_index_nospec(req->core, geo->nr_cores);
 	chunk->category = neuron_category(req->category, req->host);
 	chunk->size = size;
+	chunk->addr = req->at;
 	if (req->movable)
 		chunk->movable = 1 + ilog2(max_t(u64, req->align, PAGE_SIZE)) - PAGE_SHIFT;
 }

@@ -166,7 +166,8 @@ struct neuron_chunk_request {
 	u32 core;
 	u32 category;
 	u32 owner;		/* number, 0 = the process itself */
-	u32 placement;		/* NEURON_BUDDY_LOW, _HIGH or 0 */
+	u32 placement;		/* NEURON_BUDDY_LOW, _HIGH, _EXACT or 0 */
+	u64 at;			/* device address, with _EXACT */
 };
 
 int neuron_chunk_cache_init(void);

@@ -129,6 +129,9 @@ int neuron_do_dump_mem_chunks(struct neuron_call *call)
 	return err;
 }
 
+/* Entries of the first edition. */
+#define NEURON_RANGE_SHORT	offsetof(struct neuron_native_range, owner)
+
 /* The owner of a used range, if the caller may know it. */
 static void neuron_range_owner(struct neuron_dump_source *src, u32 n, u64 end,
 			       struct neuron_native_range *range)
@@ -146,6 +149,7 @@ static void neuron_range_owner(struct neuron_dump_source *src, u32 n, u64 end,
 		range->pid = pid_vnr(s->client->pid);
 		range->nc_id = s->next.nc_id;
 		range->mem_type = s->next.mem_type;
+		range->owner = s->next.owner;
 		return;
 	}
 }
@@ -176,7 +180,7 @@ static bool neuron_range_next(struct neuron_hbm *hbm, u64 *pos, struct neuron_na
 int neuron_do_native_hbm_ranges(struct neuron_call *call)
 {
 	struct neuron_native_hbm_ranges *a = call->arg;
-	struct neuron_native_range __user *out = (void __user *)(uintptr_t)a->entries;
+	void __user *out = (void __user *)(uintptr_t)a->entries;
 	struct neuron_dump_source *src;
 	struct neuron_native_range range;
 	struct neuron_hbm *hbm;
@@ -185,7 +189,7 @@ int neuron_do_native_hbm_ranges(struct neuron_call *call)
 	int err;
 
 	if (!neuron_index_valid(&a->hbm, call->nd->geo->nr_hbms) ||
-	    a->entry_size != sizeof(range))
+	    (a->entry_size != sizeof(range) && a->entry_size != NEURON_RANGE_SHORT))
 		return -EINVAL;
 	hbm = &call->nd->hbm[a->hbm];
 	err = neuron_hbm_ready(hbm);
@@ -200,7 +204,7 @@ int neuron_do_native_hbm_ranges(struct neuron_call *call)
 	for (a->count = 0; a->count < room && neuron_range_next(hbm, &pos, &range); a->count++) {
 		if (range.state == NEURON_NATIVE_RANGE_USED)
 			neuron_range_owner(src, n, end, &range);
-		if (copy_to_user(&out[a->count], &range, sizeof(range)))
+		if (copy_to_user(out + (u64)a->count * a->entry_size, &range, a->entry_size))
 			err = -EFAULT;
 		else if (fatal_signal_pending(current))
 			err = -EINTR;
@@ -349,14 +353,14 @@ static void neuron_event_show(const struct neuron_event_reader *reader,
 			      const struct neuron_hbm *hbm, const struct neuron_record *r,
 			      struct neuron_native_event *out)
 {
-	u32 i;
+	u32 place = r->ask >> 6, i;
 
 	memset(out, 0, sizeof(*out));
 	out->time = r->time + reader->clock;
 	out->kind = r->what & 0xf;
 	out->reason = r->what >> 4;
 	out->bytes = (u64)r->pages << PAGE_SHIFT;
-	if (out->kind != NEURON_NATIVE_EVENT_REFUSE || r->page)
+	if (out->kind != NEURON_NATIVE_EVENT_REFUSE || place == NEURON_RECORD_AT)
 		out->address = hbm->base + ((u64)r->page << PAGE_SHIFT);
 	if (out->kind == NEURON_NATIVE_EVENT_MOVE)
 		out->free = hbm->base + ((u64)r->free << PAGE_SHIFT);
@@ -370,7 +374,7 @@ static void neuron_event_show(const struct neuron_event_reader *reader,
 	out->nc_id = r->core;
 	out->mem_type = r->category;
 	out->align = r->ask & 63 ? 1ULL << (r->ask & 63) : 0;
-	out->flags = r->ask >> 6 << 1;
+	out->flags = place == NEURON_RECORD_AT ? NEURON_NATIVE_ALLOC_AT : place << 1;
 	if (out->kind != NEURON_NATIVE_EVENT_MOVE)
 		out->free = (u64)r->free << PAGE_SHIFT;
 }

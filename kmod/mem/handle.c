@@ -706,6 +706,7 @@ bool neuron_chunk_next(struct neuron_client *client, u64 from,
 		info->bytes = h->chunk->size;
 		info->nc_id = h->chunk->core;
 		info->mem_type = h->chunk->category;
+		info->owner = h->chunk->owner ? h->chunk->owner->id : 0;
 	}
 	xa_unlock(&client->handles);
 	return h;

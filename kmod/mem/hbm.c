@@ -149,7 +149,10 @@ static struct neuron_record *neuron_hbm_record(struct neuron_hbm *hbm,
 
 static u8 neuron_hbm_ask(const struct neuron_buddy_request *req)
 {
-	return ilog2(req->align | 1) | (req->flags & (NEURON_BUDDY_LOW | NEURON_BUDDY_HIGH)) << 6;
+	u8 place = req->flags & NEURON_BUDDY_EXACT ? NEURON_RECORD_AT :
+		   req->flags & (NEURON_BUDDY_LOW | NEURON_BUDDY_HIGH);
+
+	return ilog2(req->align | 1) | place << 6;
 }
 
 /* A chunk got memory, or gave it back: charge and record it.  Between lock and unlock. */
@@ -255,8 +258,9 @@ int neuron_hbm_take(struct neuron_hbm *hbm, struct neuron_chunk *chunk,
 		    const struct neuron_buddy_request *req, struct neuron_buddy_block *block,
 		    struct neuron_failure *why)
 {
-	enum neuron_native_event_kind kind = req->flags & NEURON_BUDDY_EXACT ?
-					     NEURON_NATIVE_EVENT_GROW : NEURON_NATIVE_EVENT_ALLOC;
+	/* What follows a chunk has a block of its own until both are joined. */
+	enum neuron_native_event_kind kind = block == &chunk->block ? NEURON_NATIVE_EVENT_ALLOC :
+								      NEURON_NATIVE_EVENT_GROW;
 	enum neuron_buddy_cause cause = NEURON_BUDDY_CAUSE_NONE;
 	int err;
 
@@ -429,7 +433,8 @@ static noinline int neuron_hbm_take_late(struct neuron_hbm *hbm, struct neuron_c
 		err = neuron_hbm_take(hbm, chunk, req, &chunk->block, why);
 		mutex_unlock(&hbm->scrub_lock);
 	}
-	if (err == -ENOSPC && !chunk->client->kernel && neuron_hbm_moved(hbm, moves))
+	if ((err == -ENOSPC || err == -EBUSY) && !chunk->client->kernel &&
+	    neuron_hbm_moved(hbm, moves))
 		err = neuron_hbm_take(hbm, chunk, req, &chunk->block, why);
 	return err;
 }
@@ -471,15 +476,17 @@ static noinline int neuron_hbm_clear(struct neuron_hbm *hbm, struct neuron_chunk
 /**
  * neuron_hbm_alloc() - allocate device memory for a chunk and charge it
  * @nd: device
- * @chunk: size, hbm, core, category and client are set; block and addr are filled in
+ * @chunk: size, hbm, core, category and client are set, with _EXACT addr; block and addr
+ *	are filled in
  * @align: bytes, 0 or a power of two
- * @flags: NEURON_BUDDY_LOW, _HIGH or 0
+ * @flags: NEURON_BUDDY_LOW, _HIGH, _EXACT or 0
  * @why: filled in when memory was refused
  *
  * The memory reads as zero.
  *
  * Context: may sleep.
- * Return: 0; -EINVAL; -ENOMEM refused, see @why; -EIO clearing failed.
+ * Return: 0; -EINVAL, also if it is not in the HBM; -ENOMEM refused, see @why; -EIO clearing
+ *	failed.
  */
 int neuron_hbm_alloc(struct neuron_device *nd, struct neuron_chunk *chunk, u64 align,
 		     u32 flags, struct neuron_failure *why)
@@ -494,6 +501,13 @@ int neuron_hbm_alloc(struct neuron_device *nd, struct neuron_chunk *chunk, u64 a
 	u64 moves;
 	int err;
 
+	if (unlikely(flags & NEURON_BUDDY_EXACT)) {
+		u64 room = nd->geo->hbm[hbm->index].size;
+
+		req.addr = chunk->addr - hbm->base;
+		if (chunk->addr < hbm->base || req.addr >= room || chunk->size > room - req.addr)
+			return -EINVAL;
+	}
 	err = neuron_hbm_ready(hbm);
 	if (err) {
 		why->reason = NEURON_NATIVE_REASON_HOST;
@@ -511,12 +525,12 @@ int neuron_hbm_alloc(struct neuron_device *nd, struct neuron_chunk *chunk, u64 a
 	scrub = READ_ONCE(hbm->scrub);
 	moves = neuron_hbm_moves(hbm);
 	err = neuron_hbm_take(hbm, chunk, &req, &chunk->block, why);
-	if (unlikely(err == -ENOSPC))
+	if (unlikely(err == -ENOSPC || err == -EBUSY))
 		err = neuron_hbm_take_late(hbm, chunk, &req, why, scrub, moves);
 	if (err)
 		neuron_dmem_uncharge(chunk);
 	if (err)
-		return err == -ENOSPC || err == -EDQUOT ? -ENOMEM : err;
+		return err == -ENOSPC || err == -EBUSY || err == -EDQUOT ? -ENOMEM : err;
 
 	chunk->addr = hbm->base + chunk->block.addr;
 	return chunk->block.cleared ? 0 : neuron_hbm_clear(hbm, chunk, why);

@@ -5,8 +5,13 @@
 
 #include <linux/types.h>
 
+#include "buddy/buddy.h"
+
 /* 2047 records and the head fill 64 KiB. */
 #define NEURON_RECORDS		2047
+
+/* At @page, or nowhere: nobody can ask for both ends. */
+#define NEURON_RECORD_AT	(NEURON_BUDDY_LOW | NEURON_BUDDY_HIGH)
 
 /**
  * struct neuron_record - something that happened
@@ -19,7 +24,7 @@
  * @what: enum neuron_native_event_kind, and NEURON_NATIVE_REASON_* << 4
  * @core: core charged
  * @category: category charged
- * @ask: log2 of the alignment asked for, and NEURON_BUDDY_LOW or _HIGH << 6
+ * @ask: log2 of the alignment asked for, and NEURON_BUDDY_LOW, _HIGH or NEURON_RECORD_AT << 6
  */
 struct neuron_record {
 	u64 time;

@@ -100,8 +100,9 @@ static inline struct neuron_range snapshot_range(const json_t *o)
 
 static inline struct neuron_event snapshot_event(const json_t *o)
 {
-	static const char *const places[] = { "", "low", "high" };
-	static const uint32_t flags[] = { 0, NEURON_MEM_F_LOW, NEURON_MEM_F_HIGH };
+	static const char *const places[] = { "", "low", "high", "at" };
+	static const uint32_t flags[] = { 0, NEURON_MEM_F_LOW, NEURON_MEM_F_HIGH,
+					  NEURON_MEM_F_AT };
 	struct neuron_event e = {
 		.seq = snapshot_number(o, "seq"),
 		.time = snapshot_number(o, "time_ns"),
@@ -111,7 +112,7 @@ static inline struct neuron_event snapshot_event(const json_t *o)
 		.free = snapshot_number(o, json_object_get(o, "from") ? "from" : "free"),
 		.kind = snapshot_word(snapshot_text(o, "kind"), event_kinds,
 				      ARRAY_SIZE(event_kinds)),
-		.flags = flags[snapshot_word(snapshot_text(o, "place"), places, 3)],
+		.flags = flags[snapshot_word(snapshot_text(o, "place"), places, 4)],
 		.client = (uint32_t)snapshot_number(o, "client"),
 		.pid = (int32_t)snapshot_number(o, "pid"),
 		.owner = (uint32_t)snapshot_number(o, "owner"),

@@ -126,10 +126,11 @@ static inline enum neuron_mem_reason replay_reason(enum neuron_buddy_cause cause
 /* Asks again.  Growing in place is asked for as the driver asks: exactly what follows. */
 static inline int replay_refusal(struct replay *r, const struct neuron_event *e)
 {
+	bool at = e->flags & NEURON_MEM_F_AT;
 	struct neuron_buddy_request req = {
 		.size = e->bytes, .align = e->align,
-		.addr = e->address ? e->address - r->base : 0,
-		.flags = (e->address ? NEURON_BUDDY_EXACT : 0) |
+		.addr = at ? e->address - r->base : 0,
+		.flags = (at ? NEURON_BUDDY_EXACT : 0) |
 			 (e->flags & NEURON_MEM_F_LOW ? NEURON_BUDDY_LOW : 0) |
 			 (e->flags & NEURON_MEM_F_HIGH ? NEURON_BUDDY_HIGH : 0),
 	};
@@ -155,9 +156,9 @@ static inline int replay_refusal(struct replay *r, const struct neuron_event *e)
 		replay_say(r, e, "DIFFERENT, it is not refused now");
 		return neuron_buddy_free(r->zone, &block, false);
 	}
-	if (err != -ENOSPC && !(e->address && (err == -EBUSY || err == -EINVAL)))
+	if (err != -ENOSPC && !(at && (err == -EBUSY || err == -EINVAL)))
 		return err;
-	if (e->address)
+	if (at)
 		cause = e->bytes > free ? NEURON_BUDDY_CAUSE_FULL : NEURON_BUDDY_CAUSE_BUSY;
 	if (replay_reason(cause) == e->reason && free == e->free) {
 		r->same++;

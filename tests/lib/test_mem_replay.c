@@ -57,7 +57,8 @@ static void record(enum neuron_event_kind kind, uint64_t addr, uint64_t bytes,
 		return;
 	e->free = neuron_buddy_free_bytes(drv.zone);
 	e->flags = req->flags & NEURON_BUDDY_LOW ? NEURON_MEM_F_LOW :
-		   req->flags & NEURON_BUDDY_HIGH ? NEURON_MEM_F_HIGH : 0;
+		   req->flags & NEURON_BUDDY_HIGH ? NEURON_MEM_F_HIGH :
+		   req->flags & NEURON_BUDDY_EXACT ? NEURON_MEM_F_AT : 0;
 }
 
 static int ask(const struct neuron_buddy_request *req, struct neuron_buddy_block *block,

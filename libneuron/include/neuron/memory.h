@@ -255,6 +255,8 @@ struct neuron_range {
 	int32_t pid;			/**< this and the rest: only of OWNED */
 	uint32_t nc;			/**< core that is charged */
 	enum neuron_mem_category category;
+	uint32_t owner;			/**< of neuron_owner_create(), 0: the process itself */
+	uint32_t reserved;
 };
 
 /**
@@ -346,7 +348,7 @@ struct neuron_event {
 	uint64_t align;			/**< asked for */
 	uint64_t free;			/**< refused: free bytes then; moved: address before */
 	enum neuron_event_kind kind;
-	uint32_t flags;			/**< NEURON_MEM_F_LOW, _HIGH or 0, asked for */
+	uint32_t flags;			/**< NEURON_MEM_F_LOW, _HIGH, _AT or 0, asked for */
 	enum neuron_mem_reason reason;	/**< refused: why */
 	uint32_t client;		/**< number of the process; from here on 0 if unknown */
 	int32_t pid;			/**< 0: it has ended, or is the driver */

@@ -163,9 +163,10 @@ static json_t *event_json(const struct neuron_event *e)
 			      "address", INT(e->address), "bytes", INT(e->bytes),
 			      "align", INT(e->align));
 
-	if (e->flags & (NEURON_MEM_F_LOW | NEURON_MEM_F_HIGH))
-		json_object_set_new(o, "place", json_string(e->flags & NEURON_MEM_F_LOW ?
-							    "low" : "high"));
+	if (e->flags & (NEURON_MEM_F_LOW | NEURON_MEM_F_HIGH | NEURON_MEM_F_AT))
+		json_object_set_new(o, "place", json_string(e->flags & NEURON_MEM_F_LOW ? "low" :
+							    e->flags & NEURON_MEM_F_HIGH ? "high" :
+							    "at"));
 	if (e->kind == NEURON_EVENT_MOVE)
 		json_object_set_new(o, "from", json_integer(INT(e->free)));
 	if (e->kind == NEURON_EVENT_REFUSE)

@@ -497,6 +497,7 @@ static const struct command commands[] = {
 		    F(struct neuron_native_mem_alloc, hbm, HBM),
 		    F(struct neuron_native_mem_alloc, nc_id, CORE),
 		    F(struct neuron_native_mem_alloc, mem_type, CATEGORY),
+		    F(struct neuron_native_mem_alloc, pa, ADDRESS),
 		    F(struct neuron_native_mem_alloc, owner, OWNER)),
 	CALL_NATIVE(MEM_EXPORT, struct neuron_native_mem_export, 3, DMABUF_IN,
 		    offsetof(struct neuron_native_mem_export, fd),

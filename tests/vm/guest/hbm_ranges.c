@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* HBM_RANGES: everything is in the list, and owners are told to who may know them. */
+/*
+ * HBM_RANGES: everything is in the list, and owners are told to who may know them.  MEM_ALLOC
+ * at an address that was seen there.
+ */
 #define _GNU_SOURCE
 #include <signal.h>
 
@@ -114,6 +117,104 @@ static void bad(int fd)
 	CHECK(!call(fd, NEURON_NATIVE_HBM_RANGES, &a) && !a.count, "nothing behind the end");
 }
 
+/* Programs of the first edition know entries without the last two members. */
+static void short_entries(int fd)
+{
+	const size_t size = offsetof(struct neuron_native_range, owner);
+	struct neuron_native_hbm_ranges a = {
+		.size = sizeof(a), .hbm = 1, .entry_size = (uint32_t)size, .count = ROOM,
+		.entries = (uintptr_t)list,
+	};
+	uint64_t handle = alloc(fd, 16384, 1, 2), at = geo.hbm[1].base;
+	char *entry = (char *)list;
+
+	memset(list, 0xff, sizeof(list));
+	CHECK(!call(fd, NEURON_NATIVE_HBM_RANGES, &a), "a list of short entries");
+	for (uint32_t i = 0; i < a.count; i++, entry += size) {
+		struct neuron_native_range r;
+
+		memcpy(&r, entry, size);
+		if (r.address != at)
+			break;
+		at += r.bytes;
+	}
+	CHECK(at == geo.hbm[1].base + geo.hbm[1].size && entry[0] == -1,
+	      "one behind the other, and no byte more");
+	mem_free(fd, handle);
+}
+
+static void parts(int fd)
+{
+	struct neuron_native_owner o = { .size = sizeof(o), .label = "part" };
+	struct neuron_native_mem_alloc a = {
+		.size = sizeof(a), .bytes = 1 << 20, .hbm = 1, .nc_id = 2,
+		.mem_type = NEURON_MEMALLOC_TYPE_TENSORS_DEVICE,
+	};
+	unsigned int n = 0;
+
+	CHECK(!call(fd, NEURON_NATIVE_OWNER, &o), "an owner");
+	a.owner = o.owner;
+	CHECK(!call(fd, NEURON_NATIVE_MEM_ALLOC, &a) && !ranges(fd, 1, ROOM), "memory of it");
+	for (uint32_t i = 0; i < count; i++)
+		n += list[i].address == a.pa && list[i].owner == o.owner && !list[i].__reserved;
+	CHECK(n == 1 && owned(getpid(), 1 << 20, 2) == 1, "the list names it");
+	mem_free(fd, a.mem_handle);
+	o.flags = NEURON_NATIVE_OWNER_RELEASE;
+	memset(o.label, 0, sizeof(o.label));
+	CHECK(!call(fd, NEURON_NATIVE_OWNER, &o), "the owner goes");
+}
+
+/* With an address; the errno. */
+static int take_at(int fd, uint64_t pa, uint64_t bytes, uint64_t align, uint64_t *handle)
+{
+	struct neuron_native_mem_alloc a = {
+		.size = sizeof(a), .flags = NEURON_NATIVE_ALLOC_AT, .bytes = bytes, .align = align,
+		.hbm = 1, .nc_id = 2, .mem_type = NEURON_MEMALLOC_TYPE_TENSORS_DEVICE, .pa = pa,
+	};
+	int err = call(fd, NEURON_NATIVE_MEM_ALLOC, &a);
+
+	*handle = err ? 0 : a.mem_handle;
+	if (!err)
+		CHECK(a.pa == pa && a.mmap_offset == pa, "it is there");
+	if (err == ENOMEM)
+		CHECK(a.reason == NEURON_NATIVE_REASON_FRAGMENTED && a.free > bytes,
+		      "not because memory is full");
+	return err;
+}
+
+static void at_address(int fd)
+{
+	uint64_t hole = 0, mib = 1 << 20, small, large, none, used, end;
+	struct neuron_native_hbm_stats before = { .size = sizeof(before), .hbm = 1 }, after;
+
+	after = before;
+	CHECK(!ranges(fd, 1, ROOM), "the holes");
+	for (uint32_t i = 0; i < count; i++)
+		if (list[i].state == NEURON_NATIVE_RANGE_FREE && list[i].bytes > 64 * mib)
+			hole = (list[i].address + mib - 1) & ~(mib - 1);
+	end = geo.hbm[1].base + geo.hbm[1].size;
+	CHECK(hole && !call(fd, NEURON_NATIVE_HBM_STATS, &before), "one that is long enough");
+	CHECK(!take_at(fd, hole + 8 * mib, 4 * mib, mib, &large), "in the middle of a hole");
+	CHECK(!take_at(fd, hole + 4 * mib, 4096, 0, &small), "a small one");
+	CHECK(take_at(fd, hole + 8 * mib, 4 * mib, 0, &none) == ENOMEM, "twice");
+	CHECK(take_at(fd, hole + 3 * mib, 2 * mib, 0, &none) == ENOMEM, "over the small one");
+	CHECK(take_at(fd, geo.hbm[1].base, 4096, 0, &none) == ENOMEM, "what is reserved");
+	CHECK(take_at(fd, geo.hbm[1].base - 4096, 4096, 0, &none) == EINVAL, "before the memory");
+	CHECK(take_at(fd, end, 4096, 0, &none) == EINVAL, "behind it");
+	CHECK(take_at(fd, end - 4096, 8192, 0, &none) == EINVAL, "beyond its end");
+	CHECK(take_at(fd, hole + 4096, 4096, 8192, &none) == EINVAL, "not at a multiple");
+	CHECK(take_at(fd, hole + 1, 4096, 0, &none) == EINVAL, "not at a page");
+	CHECK(!mem_free(fd, large) && !take_at(fd, hole + 8 * mib, 4 * mib, 0, &large),
+	      "again when it was freed");
+	used = sum(NEURON_NATIVE_RANGE_OWNED);
+	CHECK(!ranges(fd, 1, ROOM) && complete(1) &&
+	      sum(NEURON_NATIVE_RANGE_OWNED) == used + 4 * mib + 4096, "the list has both");
+	mem_free(fd, small);
+	mem_free(fd, large);
+	CHECK(!call(fd, NEURON_NATIVE_HBM_STATS, &after) && after.used == before.used &&
+	      after.free == before.free, "nothing is left");
+}
+
 /* Memory of a child with user @uid; to be killed. */
 static pid_t holder(uid_t uid, uint64_t bytes)
 {
@@ -177,6 +278,9 @@ int main(void)
 	CHECK(!ranges(look, 0, ROOM) && complete(0), "without being a user of the device");
 	everything(fd);
 	bad(fd);
+	short_entries(fd);
+	parts(fd);
+	at_address(fd);
 	owners(fd);
 	return failed != 0;
 }
