@@ -195,6 +195,8 @@ struct device {
 	uint64_t process_limit;
 	struct neuron_mem_refusal refusals[NEURON_REFUSALS_MAX];
 	size_t nr_refusals;
+	bool releasable[NEURON_REFUSALS_MAX];	/* of each of them: who would have to go */
+	struct neuron_release releases[NEURON_REFUSALS_MAX];
 };
 
 /* The maps of all devices, for the picture; their ranges live as long. */
@@ -246,6 +248,19 @@ static bool is_emulated(unsigned int index)
 	return read_short(path, text, sizeof(text)) && *text == '1';
 }
 
+/* What the caller may know of; nothing that a limit refused. */
+static void find_releases(struct neuron_device *handle, struct device *d)
+{
+	for (size_t i = 0; i < d->nr_refusals; i++) {
+		const struct neuron_mem_refusal *r = &d->refusals[i];
+
+		d->releases[i].size = sizeof(d->releases[i]);
+		d->releasable[i] = !r->host && r->failure.reason != NEURON_MEM_REASON_CAPPED &&
+				   r->failure.reason != NEURON_MEM_REASON_HOST &&
+				   !neuron_mem_release(handle, &r->failure, &d->releases[i]);
+	}
+}
+
 static int read_device(struct neuron_device *handle, struct device *d)
 {
 	int ret = 0;
@@ -271,6 +286,8 @@ static int read_device(struct neuron_device *handle, struct device *d)
 
 		d->nr_refusals = NEURON_REFUSALS_MAX;
 		ret = neuron_mem_get_refusals(handle, &since, d->refusals, &d->nr_refusals);
+		if (!ret)
+			find_releases(handle, d);
 	}
 	return ret;
 }
@@ -306,6 +323,17 @@ static void print_limit(const struct device *d, const struct neuron_mem_refusal 
 	fputc('\n', out);
 }
 
+static void print_release(const struct neuron_release *release)
+{
+	char text[256];
+
+	if (release->count)
+		fprintf(out, "  now it would fit without %s\n",
+			neuron_release_text(release, text, sizeof(text)));
+	else
+		fprintf(out, "  now it would fit\n");
+}
+
 static void print_refusal(const struct device *d, const struct neuron_mem_refusal *r)
 {
 	const struct neuron_mem_failure *f = &r->failure;
@@ -337,6 +365,8 @@ static void print_refusal(const struct device *d, const struct neuron_mem_refusa
 	for (int i = 0; i < NEURON_REFUSAL_TOP && r->processes[i].bytes; i++)
 		fprintf(out, "  process %-16d %12s\n", r->processes[i].pid,
 		       size_text(r->processes[i].bytes));
+	if (d->releasable[r - d->refusals])
+		print_release(&d->releases[r - d->refusals]);
 }
 
 static void print_process(const struct process *p)

@@ -204,8 +204,10 @@ static int fake_place(struct fake_device *d, struct neuron_native_mem_alloc *a, 
 	const struct neuron_buddy_request req = {
 		.size = bytes,
 		.align = a->align,
+		.addr = a->pa - ((uint64_t)a->hbm << 42) - (1ull << 30),
 		.flags = (a->flags & NEURON_NATIVE_ALLOC_LOW ? NEURON_BUDDY_LOW : 0) |
-			 (a->flags & NEURON_NATIVE_ALLOC_HIGH ? NEURON_BUDDY_HIGH : 0),
+			 (a->flags & NEURON_NATIVE_ALLOC_HIGH ? NEURON_BUDDY_HIGH : 0) |
+			 (a->flags & NEURON_NATIVE_ALLOC_AT ? NEURON_BUDDY_EXACT : 0),
 	};
 	struct neuron_buddy *zone = fake_zone(d, a->hbm);
 	enum neuron_buddy_cause cause;
@@ -1031,11 +1033,12 @@ static void fake_hbm_stats(struct fake_device *d, struct neuron_native_hbm_stats
 	s->free = s->largest_free = s->total - s->used - s->reserved;
 }
 
+/* With the driver's allocator, addresses begin behind those of the geometry. */
 static void fake_hbm_ranges(struct fake_device *d, struct neuron_native_hbm_ranges *a)
 {
 	struct neuron_native_range *out = (void *)(uintptr_t)a->entries;
-	uint64_t base = (uint64_t)a->hbm << 42, end = base + FAKE_HBM_SIZE;
-	uint64_t at = a->from > base ? a->from : base;
+	uint64_t base = ((uint64_t)a->hbm << 42) + (FAKE_RESERVED ? 1ull << 30 : 0);
+	uint64_t end = base + FAKE_HBM_SIZE, at = a->from > base ? a->from : base;
 	uint32_t room = a->count;
 
 	for (a->count = 0; a->count < room && at < end; at += out[a->count++].bytes) {
@@ -1051,9 +1054,14 @@ static void fake_hbm_ranges(struct fake_device *d, struct neuron_native_hbm_rang
 		out[a->count] = next && next->address == at ? (struct neuron_native_range) {
 			.address = at, .bytes = next->bytes, .pid = getpid(), .nc_id = next->nc,
 			.mem_type = next->category, .state = NEURON_NATIVE_RANGE_OWNED,
+			.owner = next->owner,
 		} : (struct neuron_native_range) {
 			.address = at, .bytes = (next ? next->address : end) - at,
 		};
+		if (at == base && FAKE_RESERVED) {
+			out[a->count].bytes = FAKE_RESERVED;
+			out[a->count].state = NEURON_NATIVE_RANGE_RESERVED;
+		}
 	}
 	a->from = at;
 }

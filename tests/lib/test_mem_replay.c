@@ -233,6 +233,22 @@ int neuron_hbm_get_events(struct neuron_device *device, uint32_t hbm, uint64_t *
 }
 
 /* A few at a time, as the driver drops its lock between two of them. */
+/* It names who it was asked for. */
+int neuron_mem_release(struct neuron_device *device, const struct neuron_mem_failure *failure,
+		       struct neuron_release *release)
+{
+	(void)device;
+	release->count = 1;
+	release->item[0] = (struct neuron_release_item){ .pid = 7, .bytes = failure->bytes };
+	return 0;
+}
+
+const char *neuron_release_text(const struct neuron_release *release, char *text, size_t size)
+{
+	snprintf(text, size, "%d: %u", release->item[0].pid, (unsigned int)release->item[0].bytes);
+	return text;
+}
+
 int neuron_hbm_get_ranges(struct neuron_device *device, uint32_t hbm, struct neuron_range **list,
 			  size_t *n)
 {
@@ -429,6 +445,8 @@ static void test_nonsense(void **state)
 /* A file for each of the first refusals, for nobody else's eyes. */
 static void test_dump(void **state)
 {
+	const struct neuron_mem_failure full = { .reason = NEURON_MEM_REASON_FULL, .bytes = 4096 };
+	const struct neuron_mem_failure host = { .reason = NEURON_MEM_REASON_HOST };
 	char dir[] = "/tmp/neuron-dump-XXXXXX", pattern[64];
 	struct snapshot s;
 	struct stat st;
@@ -440,19 +458,20 @@ static void test_dump(void **state)
 	take(40 << 20, 0, 0);
 	take(30 << 20, 0, 0);
 	unsetenv("NEURON_MEMORY_DUMP");
-	mem_dump(NULL, 0, NEURON_MEM_REASON_FULL);
+	mem_dump(NULL, &full);
 	assert_non_null(mkdtemp(dir));
 	snprintf(pattern, sizeof(pattern), "%s/neuron-memory-*.json", dir);
 	setenv("NEURON_MEMORY_DUMP", dir, 1);
-	mem_dump(NULL, 0, NEURON_MEM_REASON_HOST);
+	mem_dump(NULL, &host);
 	assert_int_equal(glob(pattern, 0, NULL, &found), GLOB_NOMATCH);
 	for (int i = 0; i < 20; i++)
-		mem_dump(NULL, 0, NEURON_MEM_REASON_FULL);
+		mem_dump(NULL, &full);
 	assert_int_equal(glob(pattern, 0, NULL, &found), 0);
 	assert_int_equal(found.gl_pathc, 8);
 	assert_int_equal(stat(found.gl_pathv[0], &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0600);
 	text = read_whole(found.gl_pathv[0], &size, 1);
+	assert_non_null(strstr(text, "\"fits_without\":\"7: 4096\""));
 	assert_int_equal(snapshot_parse(text, size, &s), 0);
 	assert_int_equal(replayed(&s, 0).same, 1);
 	snapshot_free(&s);

@@ -2,7 +2,8 @@
 /*
  * What is said about memory is true: a plan promises what loading does then, with the
  * driver's allocator; what a refused load reports adds up to the byte; it leaves nothing
- * behind; and "does not fit the device" is said of nothing else.
+ * behind; "does not fit the device" is said of nothing else; and what it names as the
+ * smallest set to release is enough, and no smaller one is.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,6 +22,7 @@ static unsigned long long hbm_size;
 #define MIB (1ull << 20)
 #define SETS 500
 #define MAX_FILES 8
+#define FEWER 5		/* smaller sets that are tried */
 
 static uint64_t state;
 
@@ -46,6 +48,7 @@ struct set {
 	uint32_t lnc, nr;
 	struct neff_bytes file[MAX_FILES];
 	uint32_t core[MAX_FILES];	/* logical */
+	uint32_t drop[MAX_FILES];	/* what is released when the file was loaded */
 	struct neuron_plan plan[MAX_FILES];
 };
 
@@ -81,19 +84,20 @@ static char *random_definition(uint64_t largest, unsigned int nr_types)
 }
 
 /* With so many subgraphs. */
-static struct neff_bytes random_file(unsigned int parts, uint64_t largest)
+static struct neff_bytes random_file(unsigned int parts, uint64_t largest, uint32_t number)
 {
 	static const char dma[] =
 		"{\"dma\": [{\"id\": 1, \"queue\": \"q\", \"desc\": [{\"from\": \"a\", \"to\": \"b\","
 		" \"from_sizes\": [64], \"from_steps\": [1], \"to_sizes\": [64], \"to_steps\": [1]}]}]}";
 	struct neuron_neff_header header = {
 		.size = sizeof(header), .version_major = 2, .num_tpb = parts, .lnc_size = parts,
-		.tpb_per_node = { (uint8_t)parts }, .name = "random",
+		.tpb_per_node = { (uint8_t)parts },
 	};
 	struct neuron_neff_writer *w = neuron_neff_writer_new();
 	struct neff_bytes out;
 	char kelf[256], name[32];
 
+	snprintf(header.name, sizeof(header.name), "file %u", number);
 	snprintf(kelf, sizeof(kelf), "{\"graphs\": [{\"definition\": \"sg00/def.json\", \"name\":"
 		 " \"sg00\"}%s]}", parts > 1 ?
 		 ", {\"definition\": \"sg01/def.json\", \"name\": \"sg01\"}" : "");
@@ -115,7 +119,8 @@ static struct neff_bytes random_file(unsigned int parts, uint64_t largest)
 	return out;
 }
 
-static void make_set(struct set *s, unsigned int seed)
+/* @crowded: so many and so large that one of them is refused, with holes between the others. */
+static void make_set(struct set *s, unsigned int seed, bool crowded)
 {
 	state = seed * 7919ull + 3;
 	draw(0, 1);
@@ -129,10 +134,13 @@ static void make_set(struct set *s, unsigned int seed)
 		.microcode = draw(0, 1) * draw(1, 96) * MIB,
 		.lnc = s->lnc,
 	};
-	s->nr = (uint32_t)draw(1, MAX_FILES);
+	s->nr = crowded ? MAX_FILES : (uint32_t)draw(1, MAX_FILES);
 	for (uint32_t i = 0; i < s->nr; i++) {
 		s->core[i] = (uint32_t)draw(0, FAKE_CORES / s->lnc - 1);
-		s->file[i] = random_file((unsigned int)draw(1, s->lnc), hbm_size / draw(2, 12));
+		s->file[i] = random_file((unsigned int)draw(1, s->lnc), hbm_size / (crowded ? draw(3, 6) : draw(2, 12)), i);
+		if (crowded && i)
+			s->drop[i] = (uint32_t)(draw(0, UINT32_MAX) & draw(0, UINT32_MAX) &
+						draw(0, UINT32_MAX)) & ((1u << 2 * i) - 1);
 	}
 }
 
@@ -197,8 +205,10 @@ struct run {
 	struct neuron_model *model[MAX_FILES];
 	struct neuron_mem *tensor[MAX_FILES][16];
 	uint64_t tensor_bytes[FAKE_CORES];	/* by logical core */
+	uint32_t owner[MAX_FILES];	/* of the tensors */
 	unsigned int refusals;
 	bool loading;
+	struct neuron_release release;	/* of the last refusal */
 };
 
 /* The driver's row of a logical core. */
@@ -259,13 +269,17 @@ static int load_tensors(struct run *r, uint32_t i)
 {
 	const struct neuron_geometry *g = neuron_device_geometry(r->device);
 	uint32_t nc = r->set->core[i] * r->set->lnc;
+	char label[NEURON_LABEL_MAX];
 
+	snprintf(label, sizeof(label), "tensors %hhu", (uint8_t)i);
+	assert_int_equal(neuron_owner_create(r->device, label, &r->owner[i]), 0);
 	for (size_t k = 0; k < neuron_model_tensor_count(r->model[i]); k++) {
 		struct neuron_tensor_info info = { .size = sizeof(info) };
 		struct neuron_mem_opts opts = {
 			.size = sizeof(opts), .hbm = g->core_hbm[nc], .nc = nc,
 			.category = NEURON_MEM_TENSORS,
 			.flags = r->set->opts.contiguous ? NEURON_MEM_F_HIGH : 0,
+			.owner = r->owner[i],
 		};
 		int ret;
 
@@ -281,7 +295,7 @@ static int load_tensors(struct run *r, uint32_t i)
 /* One file; a refusal leaves everything as it was. */
 static int load_one(struct run *r, uint32_t i)
 {
-	struct neuron_error error = { .size = sizeof(error) };
+	struct neuron_error error = { .size = sizeof(error), .release.size = sizeof(error.release) };
 	struct neuron_model_opts opts = {
 		.size = sizeof(opts), .error = &error, .short_constants = true,
 		.refused = refused, .refused_data = r,
@@ -301,6 +315,7 @@ static int load_one(struct run *r, uint32_t i)
 	if (!ret)
 		return 0;
 	r->model[i] = NULL;
+	r->release = error.release;
 	assert_int_equal(r->refusals, refusals + 1);
 	assert_memory_equal(before, d->by_category, sizeof(before));
 	for (unsigned int k = 0; k < FAKE_HBMS; k++)
@@ -322,13 +337,30 @@ static int open_cores(struct run *r, uint32_t first, uint32_t end)
 	return ret;
 }
 
-static void close_all(struct run *r)
+/* What a file has, or its tensors: bit 2 * file, and the next one. */
+static void release_set(struct run *r, uint32_t set)
 {
 	for (unsigned int i = 0; i < MAX_FILES; i++) {
-		for (unsigned int k = 0; k < 16; k++)
+		for (unsigned int k = 0; k < 16 && set >> (2 * i + 1) & 1; k++) {
+			if (r->tensor[i][k])
+				r->tensor_bytes[r->set->core[i]] -=
+					(neuron_mem_bytes(r->tensor[i][k]) + 4095) & ~4095ull;
 			neuron_mem_free(r->tensor[i][k]);
-		neuron_model_unload(r->model[i]);
+			r->tensor[i][k] = NULL;
+		}
+		if (set >> (2 * i) & 1) {
+			neuron_model_unload(r->model[i]);
+			r->model[i] = NULL;
+		}
 	}
+}
+
+static void close_all(struct run *r)
+{
+	release_set(r, UINT32_MAX);
+	for (unsigned int i = 0; i < MAX_FILES; i++)
+		if (r->owner[i])
+			neuron_owner_release(r->device, r->owner[i]);
 	for (unsigned int i = 0; i < FAKE_CORES; i++)
 		neuron_core_close(r->core[i]);
 	neuron_device_close(r->device);
@@ -346,6 +378,92 @@ static int load_alone(struct set *s, uint32_t i)
 	ret = load_one(&r, i);
 	close_all(&r);
 	return ret;
+}
+
+/* Until a file does not fit beside the others; files and tensors too large are left out. */
+static uint32_t crowd(struct run *r)
+{
+	struct set *s = r->set;
+	uint32_t i;
+
+	assert_int_equal(open_cores(r, 0, FAKE_CORES / s->lnc), 0);
+	for (i = 0; i < s->nr; i++) {
+		int ret = load_one(r, i);
+
+		if (ret == -ENOMEM)
+			break;
+		if (!ret)
+			load_tensors(r, i);
+		release_set(r, s->drop[i]);
+	}
+	return i;
+}
+
+/* Does the file that was refused fit when those are released, too? */
+static bool fits_without(struct set *s, uint32_t file, uint32_t without)
+{
+	struct run r = { .set = s };
+	int ret;
+
+	assert_int_equal(crowd(&r), file);
+	release_set(&r, without);
+	ret = load_one(&r, file);
+	close_all(&r);
+	return !ret;
+}
+
+static uint32_t named_set(const struct neuron_release *release)
+{
+	uint32_t set = 0;
+	unsigned int file;
+
+	assert_in_range(release->count, 0, NEURON_RELEASE_ITEMS);
+	for (uint32_t i = 0; i < release->count; i++) {
+		const struct neuron_release_item *o = &release->item[i];
+
+		assert_int_equal(o->pid, getpid());
+		if (sscanf(o->label, "tensors %u", &file) == 1)
+			set |= 2u << (2 * file);
+		else if (sscanf(o->label, "file %u", &file) == 1)
+			set |= 1u << (2 * file);
+		else
+			fail_msg("%s", o->label);
+	}
+	return set;
+}
+
+struct blame {
+	unsigned int named, nobody, single, tried;
+	unsigned int wrong, too_many;
+};
+
+/* Freeing what is named is enough, and freeing fewer objects is not, as far as it is tried. */
+static void check_release(struct set *s, uint32_t file, const struct neuron_release *release,
+			  struct blame *b)
+{
+	uint32_t all = (1u << 2 * file) - 1, set = named_set(release), fewer = 0;
+	bool done = fits_without(s, file, set ? set : all);
+
+	b->named += set != 0;
+	b->nobody += !set;
+	b->single += release->count == 1;
+	if (set ? !done : done) {
+		print_message("# %#x named, fits %d\n", set, done);
+		b->wrong++;
+	}
+	for (unsigned int i = 0; i < FEWER && release->count > 1; i++) {
+		/* Any one, or of larger sets all but one. */
+		fewer = 1u << draw(0, 2 * file - 1);
+		if (release->count > 2)
+			fewer = set & ~fewer;
+		if (fewer == set)
+			continue;
+		b->tried++;
+		if (fits_without(s, file, fewer)) {
+			print_message("# %#x named, %#x will do\n", set, fewer);
+			b->too_many++;
+		}
+	}
 }
 
 /* All of them with their tensors; the first error.  @named: the file it was. */
@@ -380,7 +498,7 @@ static void try_set(unsigned int seed, struct outcome *t)
 	bool want;
 	int ret;
 
-	make_set(&s, seed);
+	make_set(&s, seed, false);
 	ret = load_all(&s, &want, &which);
 	t->fits += !ret;
 	t->never += ret == -EFBIG;
@@ -416,10 +534,39 @@ static void test_promises(void **unused)
 	assert_true(t.broken <= SETS / 50 && t.misnamed <= SETS / 50);
 }
 
+/* Refusals of full and of fragmented memory, each with what is named for it. */
+static void test_release(void **unused)
+{
+	struct blame b = { 0 };
+	unsigned int cases = 0;
+
+	(void)unused;
+	for (unsigned int seed = 1; cases < SETS; seed++) {
+		struct set s;
+		struct run r = { .set = &s };
+		uint32_t file;
+
+		make_set(&s, seed, true);
+		file = crowd(&r);
+		close_all(&r);
+		if (file && file < s.nr) {
+			check_release(&s, file, &r.release, &b);
+			cases++;
+		}
+		free_set(&s);
+	}
+	print_message("# named a set %u times, of one %u times, nobody %u times; tried %u others\n",
+		      b.named, b.single, b.nobody, b.tried);
+	assert_true(b.named > SETS / 2 && b.single < b.named && b.tried > SETS / 2);
+	assert_int_equal(b.wrong, 0);
+	assert_int_equal(b.too_many, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_promises),
+		cmocka_unit_test(test_release),
 	};
 
 	return cmocka_run_group_tests_name("truth", tests, NULL, NULL);

@@ -74,6 +74,7 @@ struct neuron_mem_failure {
 #define NEURON_MEM_F_LOW	0x2u	/**< prefer low addresses */
 #define NEURON_MEM_F_HIGH	0x4u	/**< prefer high addresses */
 #define NEURON_MEM_F_MOVABLE	0x8u	/**< device memory without an address, but while pinned */
+#define NEURON_MEM_F_AT		0x10u	/**< device memory at an address, or none */
 
 struct neuron_mem_opts {
 	size_t size;
@@ -84,6 +85,7 @@ struct neuron_mem_opts {
 	uint64_t align;				/**< 0 or a power of two */
 	struct neuron_mem_failure *failure;	/**< filled in with -ENOMEM, may be NULL */
 	uint32_t owner;				/**< of neuron_owner_create(), 0: the process */
+	uint64_t address;			/**< with #NEURON_MEM_F_AT: device address */
 };
 
 struct neuron_mem_info {
@@ -329,6 +331,43 @@ struct neuron_owners {
  */
 int neuron_hbm_get_owners(struct neuron_device *device, uint32_t hbm, uint32_t flags,
 			  struct neuron_owners *owners);
+
+#define NEURON_RELEASE_ITEMS	8u		/**< that are told of a set */
+#define NEURON_RELEASE_PROCESS	UINT32_MAX	/**< all that a process has */
+
+/** @brief Something that holds memory and could let go of it. */
+struct neuron_release_item {
+	int32_t pid;
+	/**
+	 * Of this process: number of an owner, which may be a model's, or 0, its tensors
+	 * without one.  Of others #NEURON_RELEASE_PROCESS.
+	 */
+	uint32_t owner;
+	char label[NEURON_LABEL_MAX];	/**< of the owner, or of the process */
+	uint64_t bytes;
+};
+
+/** @brief What would have to be released. */
+struct neuron_release {
+	size_t size;
+	uint32_t count;
+	uint32_t smallest;		/**< 1: no set of fewer will do; 0: too many to try all */
+	uint64_t bytes;			/**< of all of them */
+	struct neuron_release_item item[NEURON_RELEASE_ITEMS];	/**< the first of @c count */
+};
+
+/**
+ * @brief Of what holds memory and is the caller's to release (owners and tensors of this
+ * process, other processes of its user, with CAP_SYS_ADMIN all), the smallest set without
+ * which a request that was refused would fit.  Looks at the device as it is now; if it fits
+ * by now, the set is empty.
+ * @param failure	hbm, bytes and align count
+ * @return 0, -ENOENT (it would not even fit without all of them), -EINVAL, -ENOMEM
+ */
+int neuron_mem_release(struct neuron_device *device, const struct neuron_mem_failure *failure,
+		       struct neuron_release *release);
+/** @brief "mlp, owner 2 (1.500GB) and process 77 (3.000GB)". @return @p text */
+const char *neuron_release_text(const struct neuron_release *release, char *text, size_t size);
 
 enum neuron_event_kind {
 	NEURON_EVENT_ALLOC = 1,

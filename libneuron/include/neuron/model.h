@@ -57,6 +57,8 @@ struct neuron_error {
 	char text[512];
 	struct neuron_mem_failure memory;
 	char name[257];			/**< name in the header of the NEFF, or "" */
+	/** With NEURON_ERROR_MEMORY: the smallest set without which it would fit; count 0: none. */
+	struct neuron_release release;
 };
 
 /**

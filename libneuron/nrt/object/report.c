@@ -264,6 +264,17 @@ static void log_failed(unsigned int nd, const struct neuron_mem_failure *f)
 	       f->align ? "; aligned allocations can fail although enough memory is free, when no piece starts at a multiple of the alignment" : "");
 }
 
+static void log_release(struct neuron_device *device, const struct neuron_mem_failure *f)
+{
+	struct neuron_release release = { .size = sizeof(release) };
+	char text[256];
+
+	if (f->reason != NEURON_MEM_REASON_CAPPED && f->reason != NEURON_MEM_REASON_HOST &&
+	    !neuron_mem_release(device, f, &release) && release.count)
+		LOG_AS(TDRV, ERROR, "log_dev_mem_release", "It would fit without %s",
+		       neuron_release_text(&release, text, sizeof(text)));
+}
+
 void nrt_refused(void *device, const struct neuron_mem_failure *failure,
 		 const struct neuron_report_model *loading)
 {
@@ -285,6 +296,9 @@ void nrt_refused(void *device, const struct neuron_mem_failure *failure,
 	if (!ret)
 		log_sharing(&g.report);
 	log_failed(neuron_device_index(device), &f);
+	/* That of a model is found when nothing is left of it (load_failed()). */
+	if (!loading)
+		log_release(device, failure);
 	if (!ret && nrt_process.oom_table) {
 		LOG_AS(TDRV, ERROR, "log_dev_mem_usage_table",
 		       "Displaying Current Memory Utilization:\n(NOTE: the lines are LONG, and NEFF id to name mapping is printed after)\n\n%s",

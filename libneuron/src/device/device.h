@@ -32,6 +32,8 @@ struct neuron_device {
 	pthread_mutex_t symbols_lock;	/* the list of them */
 	struct symbols *symbols;	/* symbols.h */
 	bool remember;		/* those of models that were unloaded */
+	pthread_mutex_t scratchpads_lock;	/* the list of them; theirs are only tried */
+	struct scratchpad *scratchpads;
 };
 
 static inline struct neuron_device *device_get(struct neuron_device *device)

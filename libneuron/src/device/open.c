@@ -88,6 +88,7 @@ NEURON_EXPORT int neuron_device_open_fd(int fd, struct neuron_device **device)
 	pthread_mutex_init(&d->log_lock, NULL);
 	pthread_mutex_init(&d->reserves_lock, NULL);
 	pthread_mutex_init(&d->symbols_lock, NULL);
+	pthread_mutex_init(&d->scratchpads_lock, NULL);
 	*device = d;
 	return 0;
 }
@@ -129,6 +130,7 @@ void device_put(struct neuron_device *device)
 	pthread_mutex_destroy(&device->log_lock);
 	pthread_mutex_destroy(&device->reserves_lock);
 	pthread_mutex_destroy(&device->symbols_lock);
+	pthread_mutex_destroy(&device->scratchpads_lock);
 	free(device);
 }
 

@@ -23,7 +23,8 @@ int load_apply_scratchpad(struct loader *l)
 	int ret;
 
 	l->model->scratchpad.need = need;
-	ret = scratchpad_join(l->scratchpad, &l->model->scratchpad, &l->layout, &l->error->memory);
+	ret = scratchpad_join(l->scratchpad, &l->model->scratchpad, l->spots, &l->layout,
+			      &l->error->memory);
 	if (ret == -ENOMEM)
 		return error_note(l->error, ret, "no room for a scratchpad of %llu bytes in %s",
 				  (unsigned long long)need,
@@ -45,7 +46,8 @@ static int apply_alloc(struct loader *l, struct plan_alloc *a)
 		.owner = m->owner,
 	};
 	char text[160];
-	int ret = neuron_mem_alloc(l->scratchpad->device, a->bytes, &opts, &a->mem);
+	int ret = spots_next(l->spots, &opts) ?
+		  neuron_mem_alloc(l->scratchpad->device, a->bytes, &opts, &a->mem) : -ENOMEM;
 
 	if (ret == -ENOMEM)
 		return error_note(l->error, ret, "no room for %llu bytes of %s in %s",

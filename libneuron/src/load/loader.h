@@ -42,6 +42,7 @@ struct stopwatch {
 struct loader {
 	struct scratchpad *scratchpad;	/* of the core, and where that is; NULL: only planning */
 	struct stopwatch *watch;	/* of a load */
+	struct spots *spots;		/* NULL: the driver chooses */
 	const struct neuron_geometry *g;
 	uint32_t nc;
 	uint32_t nr_slots;

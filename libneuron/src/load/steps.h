@@ -27,6 +27,20 @@ int load_plan_memory(struct loader *l);
 int load_apply(struct loader *l);
 /* The memory that a part takes of an empty device, or less. */
 uint64_t load_least_memory(struct loader *l);
+/*
+ * A load onto the cores of @pad was refused: is there room for it all the same, if it is
+ * placed otherwise?  What it has, which is the memory of @owner, counts as free.
+ * 0, and @spots, to be freed by the caller; -ENOSPC, -ENOMEM
+ */
+int load_arrange(struct neuron_device *device, const struct neuron_neff *neff,
+		 const struct scratchpad *const pad[MAX_PARTS], uint32_t owner,
+		 struct spots *spots);
+/*
+ * After a load onto the cores of @pad was refused and rolled back: without whom it would fit.
+ * 0, -ENOENT nobody is to blame, -ENOMEM
+ */
+int load_release(struct neuron_device *device, const struct neuron_neff *neff,
+		 const struct scratchpad *const pad[MAX_PARTS], struct neuron_release *release);
 /* Inputs and outputs by name; both parts may have the same one. */
 int load_join_tensors(struct loader *l, struct neuron_model *m);
 /* Of all parts, but for their models. */

@@ -19,6 +19,7 @@ _Static_assert(NEURON_MEM_F_HOST == NEURON_NATIVE_ALLOC_HOST &&
 	       NEURON_MEM_F_LOW == NEURON_NATIVE_ALLOC_LOW &&
 	       NEURON_MEM_F_HIGH == NEURON_NATIVE_ALLOC_HIGH &&
 	       NEURON_MEM_F_MOVABLE == NEURON_NATIVE_ALLOC_MOVABLE &&
+	       NEURON_MEM_F_AT == NEURON_NATIVE_ALLOC_AT &&
 	       NEURON_MEM_EXPORT_RDONLY == NEURON_NATIVE_EXPORT_RDONLY, "flags");
 
 NEURON_EXPORT int neuron_hbm_compact(struct neuron_device *device, uint32_t hbm, uint64_t bytes,
@@ -78,6 +79,29 @@ static int ask_driver(struct neuron_device *device, struct neuron_native_mem_all
 	return ret;
 }
 
+static void tell_refusal(const struct neuron_mem *m, struct neuron_device *device,
+			 const struct neuron_native_mem_alloc *a, const struct neuron_mem_opts *o)
+{
+	const struct neuron_mem_failure f = {
+		.reason = (enum neuron_mem_reason)a->reason,
+		.category = o->category,
+		.hbm = a->hbm,
+		.nc = o->nc,
+		.bytes = a->bytes,
+		.align = o->align,
+		.total = a->total,
+		.free = a->free,
+		.largest_free = a->largest_free,
+		.largest_aligned = a->largest_aligned,
+	};
+
+	memlog_add(device, MEMLOG_ALLOC, m, f.bytes, f.align, f.reason);
+	if (!(o->flags & NEURON_MEM_F_HOST))
+		mem_dump(device, &f);
+	if (o->failure)
+		*o->failure = f;
+}
+
 NEURON_EXPORT int neuron_mem_alloc(struct neuron_device *device, uint64_t bytes,
 				   const struct neuron_mem_opts *opts, struct neuron_mem **mem)
 {
@@ -101,31 +125,16 @@ NEURON_EXPORT int neuron_mem_alloc(struct neuron_device *device, uint64_t bytes,
 	a.nc_id = o.nc;
 	a.mem_type = o.category;
 	a.owner = o.owner;
+	a.pa = o.flags & NEURON_MEM_F_AT ? o.address : 0;
 	m->category = o.category;
 	m->hbm = a.hbm;
 	m->nc = o.nc;
 	m->movable = o.flags & NEURON_MEM_F_MOVABLE;
 	ret = ask_driver(device, &a);
 	if (ret) {
-		if (ret == -ENOMEM) {
-			memlog_add(device, MEMLOG_ALLOC, m, bytes, o.align, a.reason);
-			if (!(o.flags & NEURON_MEM_F_HOST))
-				mem_dump(device, a.hbm, a.reason);
-		}
+		if (ret == -ENOMEM)
+			tell_refusal(m, device, &a, &o);
 		free(m);
-		if (ret == -ENOMEM && o.failure)
-			*o.failure = (struct neuron_mem_failure){
-				.reason = (enum neuron_mem_reason)a.reason,
-				.category = o.category,
-				.hbm = a.hbm,
-				.nc = o.nc,
-				.bytes = bytes,
-				.align = o.align,
-				.total = a.total,
-				.free = a.free,
-				.largest_free = a.largest_free,
-				.largest_aligned = a.largest_aligned,
-			};
 		return ret;
 	}
 	m->address = a.pa;
@@ -496,17 +505,23 @@ NEURON_EXPORT int neuron_mem_grow(struct neuron_mem *mem, uint64_t bytes,
 	};
 	int ret = resize(mem, &g);
 
-	if (ret == -ENOMEM)
-		mem_dump(mem->device, mem->hbm, g.reason);
-	if (ret == -ENOMEM && failure)
-		*failure = (struct neuron_mem_failure){
+	if (ret == -ENOMEM) {
+		const struct neuron_mem_failure f = {
 			.reason = (enum neuron_mem_reason)g.reason,
+			.category = mem->category,
+			.hbm = mem->hbm,
+			.nc = mem->nc,
 			.bytes = bytes,
 			.total = g.total,
 			.free = g.free,
 			.largest_free = g.largest_free,
 			.largest_aligned = g.largest_free,
 		};
+
+		mem_dump(mem->device, &f);
+		if (failure)
+			*failure = f;
+	}
 	return ret;
 }
 

@@ -14,7 +14,7 @@
 
 #define MAX_DUMPS 8	/* a loop that is refused again and again fills no disk */
 
-void mem_dump(struct neuron_device *device, uint32_t hbm, uint32_t reason)
+void mem_dump(struct neuron_device *device, const struct neuron_mem_failure *failure)
 {
 	static atomic_uint dumps;
 	/* Of a program with more rights than its user has, a file is not the user's to place. */
@@ -23,10 +23,10 @@ void mem_dump(struct neuron_device *device, uint32_t hbm, uint32_t reason)
 	unsigned int number;
 	char *path, *json;
 
-	if (!dir || !*dir || reason == NEURON_MEM_REASON_HOST || atomic_load(&dumps) >= MAX_DUMPS)
+	if (!dir || !*dir || failure->reason == NEURON_MEM_REASON_HOST || atomic_load(&dumps) >= MAX_DUMPS)
 		return;
 	number = atomic_fetch_add(&dumps, 1);
-	if (number >= MAX_DUMPS || neuron_mem_snapshot(device, (int32_t)hbm, &json))
+	if (number >= MAX_DUMPS || mem_snapshot_refused(device, failure, &json))
 		goto out;
 	if (asprintf(&path, "%s/neuron-memory-%lld-%d-%u.json", dir, (long long)time(NULL),
 		     getpid(), number) < 0) {

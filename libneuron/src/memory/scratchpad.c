@@ -11,11 +11,29 @@ static uint64_t region_bytes(const struct scratchpad *s)
 	return s->region ? neuron_mem_bytes(s->region) : 0;
 }
 
+void scratchpad_init(struct scratchpad *s)
+{
+	pthread_mutex_init(&s->lock, NULL);
+	GUARD(&s->device->scratchpads_lock);
+	s->next = s->device->scratchpads;
+	s->device->scratchpads = s;
+}
+
+static void forget(struct scratchpad *s)
+{
+	GUARD(&s->device->scratchpads_lock);
+	for (struct scratchpad **p = &s->device->scratchpads; *p; p = &(*p)->next)
+		if (*p == s) {
+			*p = s->next;
+			break;
+		}
+}
+
 /*
  * In contiguous mode everything else is taken from the top of the memory, and the
  * regions of cores that share it start apart, so that they can grow.
  */
-static uint64_t region_align(const struct scratchpad *s)
+uint64_t scratchpad_region_align(const struct scratchpad *s, bool dense)
 {
 	const struct neuron_geometry *g = &s->device->geometry;
 	uint64_t share, align = SCRATCHPAD_ALIGN;
@@ -28,13 +46,13 @@ static uint64_t region_align(const struct scratchpad *s)
 		others++;
 	}
 	share = g->hbm[s->hbm].size / (others + 1);
-	while (before && !s->dense && align <= share / 2)
+	while (before && !dense && align <= share / 2)
 		align *= 2;
 	return align;
 }
 
 /* The region from nothing, or longer where it is. -ENOMEM: it cannot be. */
-static int region_grow(struct scratchpad *s, uint64_t need)
+static int region_grow(struct scratchpad *s, uint64_t need, struct spots *spots)
 {
 	struct neuron_mem_opts opts = {
 		.size = sizeof(opts),
@@ -42,13 +60,17 @@ static int region_grow(struct scratchpad *s, uint64_t need)
 		.hbm = s->hbm,
 		.nc = s->nc,
 		.category = NEURON_MEM_SCRATCHPAD_CONTIGUOUS,
-		.align = region_align(s),
+		.align = scratchpad_region_align(s, s->dense),
 	};
 	uint64_t bytes = round_up(need, SCRATCHPAD_STEP);
 	int ret;
 
 	if (s->region)
 		return neuron_mem_grow(s->region, bytes, NULL);
+	if (spots)
+		opts.align = SCRATCHPAD_ALIGN;
+	if (!spots_next(spots, &opts))
+		return -ENOMEM;
 	ret = neuron_mem_alloc(s->device, bytes, &opts, &s->region);
 	if (ret != -ENOMEM || opts.align == SCRATCHPAD_ALIGN)
 		return ret;
@@ -57,7 +79,8 @@ static int region_grow(struct scratchpad *s, uint64_t need)
 }
 
 /* More pages behind those there are. */
-static int pages_grow(struct scratchpad *s, uint64_t pages, const struct neuron_mem_opts *opts)
+static int pages_grow(struct scratchpad *s, uint64_t pages, struct spots *spots,
+		      struct neuron_mem_opts *opts)
 {
 	struct neuron_mem **grown = realloc(s->pages, pages * sizeof(*grown));
 
@@ -65,7 +88,9 @@ static int pages_grow(struct scratchpad *s, uint64_t pages, const struct neuron_
 		return -ENOMEM;
 	s->pages = grown;
 	while (s->nr_pages < pages) {
-		int ret = neuron_mem_alloc(s->device, s->page, opts, &s->pages[s->nr_pages]);
+		int ret = spots_next(spots, opts) ?
+			  neuron_mem_alloc(s->device, s->page, opts, &s->pages[s->nr_pages]) :
+			  -ENOMEM;
 
 		if (ret)
 			return ret;
@@ -94,7 +119,8 @@ static int ask_too_much(struct scratchpad *s, uint64_t bytes, const struct neuro
 	return -ENOMEM;
 }
 
-static int grow(struct scratchpad *s, uint64_t need, struct neuron_mem_failure *failure)
+static int grow(struct scratchpad *s, uint64_t need, struct spots *spots,
+		struct neuron_mem_failure *failure)
 {
 	struct neuron_mem_opts opts = {
 		.size = sizeof(opts),
@@ -110,7 +136,7 @@ static int grow(struct scratchpad *s, uint64_t need, struct neuron_mem_failure *
 	if (need <= region_bytes(s))
 		return 0;
 	if (s->contiguous && !s->nr_pages && need <= hbm) {
-		ret = region_grow(s, need);
+		ret = region_grow(s, need, spots);
 		if (ret != -ENOMEM)
 			return ret;
 		/* Not in one piece: pages need not follow each other. */
@@ -121,17 +147,17 @@ static int grow(struct scratchpad *s, uint64_t need, struct neuron_mem_failure *
 		return 0;
 	if (pages > hbm / s->page)
 		return ask_too_much(s, need > UINT64_MAX - s->page ? need : pages * s->page, &opts);
-	return pages_grow(s, pages, &opts);
+	return pages_grow(s, pages, spots, &opts);
 }
 
-int scratchpad_join(struct scratchpad *s, struct scratchpad_user *user,
+int scratchpad_join(struct scratchpad *s, struct scratchpad_user *user, struct spots *spots,
 		    struct scratchpad_layout *layout, struct neuron_mem_failure *failure)
 {
 	int ret = 0;
 
 	GUARD(&s->lock);
 	if (user->need)
-		ret = grow(s, user->need, failure);
+		ret = grow(s, user->need, spots, failure);
 	if (user->need && !ret) {
 		user->next = s->users;
 		s->users = user;
@@ -182,7 +208,8 @@ void scratchpad_leave(struct scratchpad *s, const struct scratchpad_user *user)
 bool scratchpad_could_move(struct scratchpad *s, const struct scratchpad_user *user)
 {
 	GUARD(&s->lock);
-	return s->region && region_align(s) > SCRATCHPAD_ALIGN && s->users == user && !user->next;
+	return s->region && scratchpad_region_align(s, s->dense) > SCRATCHPAD_ALIGN &&
+	       s->users == user && !user->next;
 }
 
 void scratchpad_make_dense(struct scratchpad *s)
@@ -213,6 +240,9 @@ uint64_t scratchpad_bytes(struct scratchpad *s)
 
 void scratchpad_free(struct scratchpad *s)
 {
+	/* A child may have got the lock held, and looks at no list. */
+	if (!device_inherited(s->device))
+		forget(s);
 	while (s->nr_pages)
 		neuron_mem_free(s->pages[--s->nr_pages]);
 	free(s->pages);

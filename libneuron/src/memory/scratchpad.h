@@ -23,13 +23,33 @@ struct scratchpad_layout {
 	uint64_t page;
 };
 
+/* Where a load has to take its memory, in the order in which it asks for it. */
+struct spots {
+	uint64_t *at;
+	size_t count, max, next;
+};
+
+/* For what there is no room: it is not asked for. */
+#define SPOT_NONE UINT64_MAX
+
+static inline bool spots_next(struct spots *spots, struct neuron_mem_opts *opts)
+{
+	if (!spots)
+		return true;
+	opts->address = spots->next < spots->count ? spots->at[spots->next++] : SPOT_NONE;
+	opts->flags = NEURON_MEM_F_AT;
+	return opts->address != SPOT_NONE;
+}
+
 /* Part of a model, for as long as it is loaded. */
 struct scratchpad_user {
 	uint64_t need;
+	uint32_t owner;			/* of the model's memory; 0: none of its own */
 	struct scratchpad_user *next;
 };
 
 struct scratchpad {
+	struct scratchpad *next;	/* of the device, its scratchpads_lock */
 	struct neuron_device *device;	/* the core's, like all up to the lock */
 	uint32_t nc;
 	uint32_t hbm;
@@ -43,12 +63,16 @@ struct scratchpad {
 	struct scratchpad_user *users;
 };
 
+/* The rest of it is filled in; it is one of the device's from here on. */
+void scratchpad_init(struct scratchpad *s);
 void scratchpad_free(struct scratchpad *s);
+/* What the start of a region is aligned to, so that regions of other cores can grow. */
+uint64_t scratchpad_region_align(const struct scratchpad *s, bool dense);
 /*
  * Room for a user, who counts from here on; *@layout is what there is now.  Pages that only
- * a failed call made go with the next user that leaves.
+ * a failed call made go with the next user that leaves.  @spots: NULL, where it likes.
  */
-int scratchpad_join(struct scratchpad *s, struct scratchpad_user *user,
+int scratchpad_join(struct scratchpad *s, struct scratchpad_user *user, struct spots *spots,
 		    struct scratchpad_layout *layout, struct neuron_mem_failure *failure);
 /* Give back what nobody needs any more.  @user may be one that did not join. */
 void scratchpad_leave(struct scratchpad *s, const struct scratchpad_user *user);

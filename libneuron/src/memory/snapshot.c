@@ -219,12 +219,13 @@ static json_t *picture_json(const struct picture *p, uint32_t hbm)
 		"events", events);
 }
 
-NEURON_EXPORT int neuron_mem_snapshot(struct neuron_device *device, int32_t hbm, char **json)
+/* Of one memory, or with -1 of all. */
+static int take_snapshot(struct neuron_device *device, int32_t hbm, json_t **all)
 {
 	uint32_t nr = neuron_device_geometry(device)->nr_hbms;
 	uint32_t from = hbm < 0 ? 0 : (uint32_t)hbm, to = hbm < 0 ? nr : from + 1;
-	json_t *list, *all;
-	int ret = json && to <= nr ? 0 : -EINVAL;
+	int ret = to <= nr ? 0 : -EINVAL;
+	json_t *list;
 
 	if (ret)
 		return ret;
@@ -243,11 +244,44 @@ NEURON_EXPORT int neuron_mem_snapshot(struct neuron_device *device, int32_t hbm,
 		json_decref(list);
 		return ret;
 	}
-	all = json_pack("{s:i, s:s, s:s, s:I, s:i, s:o}", "schema_version", 1,
-			"kind", "memory snapshot", "version", NEURON_VERSION,
-			"time", INT(time(NULL)), "device", (int)neuron_device_index(device),
-			"hbms", list);
-	*json = all ? json_dumps(all, JSON_COMPACT | JSON_PRESERVE_ORDER) : NULL;
+	*all = json_pack("{s:i, s:s, s:s, s:I, s:i, s:o}", "schema_version", 1,
+			 "kind", "memory snapshot", "version", NEURON_VERSION,
+			 "time", INT(time(NULL)), "device", (int)neuron_device_index(device),
+			 "hbms", list);
+	return *all ? 0 : -ENOMEM;
+}
+
+static int write_snapshot(json_t *all, char **json)
+{
+	*json = json_dumps(all, JSON_COMPACT | JSON_PRESERVE_ORDER);
 	json_decref(all);
 	return *json ? 0 : -ENOMEM;
+}
+
+NEURON_EXPORT int neuron_mem_snapshot(struct neuron_device *device, int32_t hbm, char **json)
+{
+	json_t *all;
+
+	return (json ? take_snapshot(device, hbm, &all) : -EINVAL) ?: write_snapshot(all, json);
+}
+
+int mem_snapshot_refused(struct neuron_device *device, const struct neuron_mem_failure *failure,
+			 char **json)
+{
+	struct neuron_release release = { .size = sizeof(release) };
+	json_t *all, *refused;
+	char text[256];
+	int ret = take_snapshot(device, (int32_t)failure->hbm, &all);
+
+	if (ret)
+		return ret;
+	refused = json_pack("{s:i, s:I, s:I, s:s}", "hbm", (int)failure->hbm, "bytes",
+			    INT(failure->bytes), "align", INT(failure->align), "reason",
+			    neuron_mem_reason_name(failure->reason));
+	if (failure->reason != NEURON_MEM_REASON_CAPPED &&
+	    !neuron_mem_release(device, failure, &release))
+		json_object_set_new(refused, "fits_without", json_string(
+			neuron_release_text(&release, text, sizeof(text))));
+	json_object_set_new(all, "refused", refused);
+	return write_snapshot(all, json);
 }

@@ -9,6 +9,9 @@
  * A request was refused: if NEURON_MEMORY_DUMP names a directory, a snapshot goes there.  A
  * file that cannot be written is nothing that the program could do something about.
  */
-void mem_dump(struct neuron_device *device, uint32_t hbm, uint32_t reason);
+void mem_dump(struct neuron_device *device, const struct neuron_mem_failure *failure);
+/* A snapshot of that memory, and who would have to go: "refused". */
+int mem_snapshot_refused(struct neuron_device *device, const struct neuron_mem_failure *failure,
+			 char **json);
 
 #endif

@@ -191,8 +191,8 @@ NEURON_EXPORT int neuron_core_open(struct neuron_device *device, uint32_t nc,
 		.hbm = c->hbm,
 		.page = o.scratchpad_page,
 		.contiguous = o.contiguous,
-		.lock = PTHREAD_MUTEX_INITIALIZER,
 	};
+	scratchpad_init(&c->scratchpad);
 	atomic_init(&c->refs, 1);
 	pthread_mutex_init(&c->lock, NULL);
 	c->owner = calloc(c->nr_slots, sizeof(*c->owner));

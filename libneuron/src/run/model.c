@@ -37,8 +37,16 @@ static void count_load(const struct neuron_core *core, int ret)
 	stats_add(core->device, core->nc, load_counter(ret), 1);
 }
 
+/* One for all parts, which come and go together. */
+static uint32_t owner_of(const struct neuron_model *m)
+{
+	uint32_t owner;
+
+	return neuron_owner_create(m->core->device, m->name, &owner) ? 0 : owner;
+}
+
 static int load_parts(struct loader *l, struct neuron_core *core, const struct neuron_neff *neff,
-		      struct stopwatch *watch, struct neuron_error *error)
+		      struct stopwatch *watch, struct spots *spots, struct neuron_error *error)
 {
 	struct neuron_core *cores[MAX_PARTS] = { core, core->peer };
 	int ret = load_plan_parts(l, neff, &core->device->geometry, error);
@@ -47,18 +55,18 @@ static int load_parts(struct loader *l, struct neuron_core *core, const struct n
 	for (size_t k = 0; k < neff->nr_subgraphs && !ret; k++) {
 		l[k].scratchpad = &cores[k]->scratchpad;
 		l[k].watch = watch;
+		l[k].spots = spots;
 		l[k].nc = cores[k]->nc;
 		l[k].model->core = core_get(cores[k]);
+		/* An owner makes memory easier to explain; a model loads without one, too. */
+		l[k].model->owner = k ? l[0].model->owner : owner_of(l[0].model);
+		l[k].model->scratchpad.owner = l[k].model->owner;
 		/* It could be what there is no room for. */
 		core_take_back(cores[k]);
 		ret = load_apply_scratchpad(&l[k]);
 		load_lap(watch, &watch->stats.memory_ns);
 		ret = ret ?: load_plan_memory(&l[k]);
 		load_lap(watch, &watch->stats.plan_ns);
-		/* An owner makes memory easier to explain; a model loads without one, too. */
-		if (!ret && neuron_owner_create(core->device, l[k].model->name,
-						&l[k].model->owner))
-			l[k].model->owner = 0;
 	}
 	for (size_t k = 0; k < neff->nr_subgraphs && !ret; k++)
 		ret = load_apply_memory(&l[k]);
@@ -83,6 +91,20 @@ static void tell_refusal(struct loader *l, const struct neuron_model_opts *o)
 	o->refused(o->refused_data, &l->error->memory, &so_far);
 }
 
+/* To load again. */
+static void give_all_back(struct loader *l)
+{
+	struct neuron_error *error = l->error;
+
+	neuron_model_unload(l[0].model);
+	load_free(l);
+	memset(l, 0, MAX_PARTS * sizeof(*l));
+	l[0].error = error;
+	error->kind = NEURON_ERROR_NONE;
+	error->text[0] = '\0';
+	memset(&error->memory, 0, sizeof(error->memory));
+}
+
 /*
  * The scratchpads of cores that share a memory start far apart, so that they can grow; what
  * is long then may fit nowhere.  If only this model has to move, everything is given back to
@@ -91,22 +113,15 @@ static void tell_refusal(struct loader *l, const struct neuron_model_opts *o)
 static bool start_over(struct loader *l, struct neuron_core *core)
 {
 	struct neuron_core *cores[MAX_PARTS] = { core, core->peer };
-	struct neuron_error *error = l->error;
 	bool moves[MAX_PARTS] = { false };
 
-	if (error->memory.reason != NEURON_MEM_REASON_FRAGMENTED)
+	if (l->error->memory.reason != NEURON_MEM_REASON_FRAGMENTED)
 		return false;
 	for (size_t k = 0; k < MAX_PARTS && l[k].scratchpad; k++)
 		moves[k] = scratchpad_could_move(l[k].scratchpad, &l[k].model->scratchpad);
 	if (!moves[0] && !moves[1])
 		return false;
-	neuron_model_unload(l[0].model);
-	load_free(l);
-	memset(l, 0, MAX_PARTS * sizeof(*l));
-	l[0].error = error;
-	error->kind = NEURON_ERROR_NONE;
-	error->text[0] = '\0';
-	memset(&error->memory, 0, sizeof(error->memory));
+	give_all_back(l);
 	for (size_t k = 0; k < MAX_PARTS; k++)
 		if (moves[k])
 			scratchpad_make_dense(&cores[k]->scratchpad);
@@ -164,6 +179,59 @@ static bool was_refused(const struct neuron_error *e)
 	       e->memory.reason != NEURON_MEM_REASON_HOST;
 }
 
+/* Was memory refused because of what others have, or because of where it is? */
+static bool was_crowded(const struct neuron_error *e)
+{
+	return was_refused(e) && e->memory.reason != NEURON_MEM_REASON_CAPPED;
+}
+
+static void pads_of(const struct neuron_core *core, const struct scratchpad *pad[MAX_PARTS])
+{
+	pad[0] = &core->scratchpad;
+	pad[1] = core->peer ? &core->peer->scratchpad : NULL;
+}
+
+/* When nothing is left of it. */
+static void tell_release(struct neuron_error *e, const struct neuron_core *core,
+			 const struct neuron_neff *neff)
+{
+	const struct scratchpad *pad[MAX_PARTS];
+	size_t n = strlen(e->text);
+	char text[256];
+
+	pads_of(core, pad);
+	e->release.size = sizeof(e->release);
+	if (load_release(core->device, neff, pad, &e->release))
+		return;
+	snprintf(e->text + n, sizeof(e->text) - n, "; it would fit without %s",
+		 neuron_release_text(&e->release, text, sizeof(text)));
+}
+
+/*
+ * As the driver places it; if that is refused, with scratchpads elsewhere; at last, where it
+ * fits on paper.
+ */
+static int load_somehow(struct loader *l, struct neuron_core *core, const struct neuron_neff *neff,
+			struct stopwatch *watch)
+{
+	struct neuron_error *error = l->error;
+	const struct scratchpad *pad[MAX_PARTS];
+	struct spots spots = { .count = 0 };
+	int ret = load_parts(l, core, neff, watch, NULL, error);
+
+	if (ret == -ENOMEM && start_over(l, core))
+		ret = load_parts(l, core, neff, watch, NULL, error);
+	if (ret != -ENOMEM || !was_crowded(error))
+		return ret;
+	pads_of(core, pad);
+	if (!load_arrange(core->device, neff, pad, l[0].model->owner, &spots)) {
+		give_all_back(l);
+		ret = load_parts(l, core, neff, watch, &spots, error);
+		free(spots.at);
+	}
+	return ret;
+}
+
 /*
  * @bytes of a file, or one that was opened already: *@neff is closed unless it came from the
  * caller.
@@ -188,9 +256,7 @@ static int load(struct neuron_core *core, const void *bytes, size_t size, struct
 	if (!ret) {
 		stats->archive_ns = watch.last - began;
 		load_lap(&watch, &stats->json_ns);
-		ret = load_parts(l, core, neff, &watch, &error);
-		if (ret == -ENOMEM && start_over(l, core))
-			ret = load_parts(l, core, neff, &watch, &error);
+		ret = load_somehow(l, core, neff, &watch);
 		if (ret && o->refused && error.memory.reason != NEURON_MEM_REASON_NONE)
 			tell_refusal(l, o);
 		if (ret && (was_refused(&error) || ret == -EINVAL))
@@ -203,11 +269,15 @@ static int load(struct neuron_core *core, const void *bytes, size_t size, struct
 				   "this is not a software device" : strerror(-ret));
 	}
 	load_free(l);
-	if (bytes)
-		neuron_neff_close(neff);
 	if (ret) {
 		count_load(core, ret);
 		neuron_model_unload(l[0].model);
+		if (ret == -ENOMEM && was_crowded(&error))
+			tell_release(&error, core, neff);
+	}
+	if (bytes)
+		neuron_neff_close(neff);
+	if (ret) {
 		result_copy(o->error, &error, sizeof(error));
 		return ret;
 	}
@@ -263,6 +333,9 @@ NEURON_EXPORT void neuron_model_unload(struct neuron_model *model)
 
 	if (!model)
 		return;
+	/* It was one owner. */
+	if (model->peer)
+		model->peer->owner = 0;
 	neuron_model_unload(model->peer);
 	core = model->core;
 	/* A part that loading did not get to has none. */

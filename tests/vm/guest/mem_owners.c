@@ -121,6 +121,22 @@ static struct replay replay_last(int want)
 	return r;
 }
 
+/* The file and the library name the owner, the tool, which is another process, this one. */
+static void who(uint64_t bytes, uint32_t kv)
+{
+	const struct neuron_mem_failure f = { .hbm = HBM, .bytes = bytes };
+	struct neuron_release release = { .size = sizeof(release) };
+	char process[64];
+
+	CHECK(says("\"fits_without\":\"kv-cache, owner "), "the file names who would have to go");
+	CHECK(!neuron_mem_release(dev, &f, &release) && release.count == 1 && release.smallest &&
+	      release.item[0].pid == getpid() && release.item[0].owner == kv &&
+	      !strcmp(release.item[0].label, "kv-cache"), "so does the library");
+	run("neuron-mem --failures 0");
+	snprintf(process, sizeof(process), "  now it would fit without process %d (", getpid());
+	CHECK(says(process), "the tool names the process");
+}
+
 static void show_failure(void)
 {
 	run("neuron-mem --failures 0 | grep -A9 refused | tail -n 8");
@@ -140,6 +156,7 @@ static void refusals(void)
 	/* Other programs may have been refused before. */
 	same = replay_last(1).same;
 	CHECK(same >= 1, "full");
+	who(PIECE, kv);
 	show_failure();
 	for (size_t i = 0; i < nr_pieces; i += 2) {
 		neuron_mem_free(piece[i]);
@@ -147,6 +164,7 @@ static void refusals(void)
 	}
 	CHECK(get(2 * PIECE, 0, &mem) == -ENOMEM, "a longer one");
 	CHECK(replay_last(2).same == same + 1, "fragmented");
+	who(2 * PIECE, kv);
 	show_failure();
 	CHECK(!neuron_limit_set(dev, NEURON_LIMIT_CORE, 2, 13ull << 30) &&
 	      get(PIECE * 8, 0, &mem) == -ENOMEM, "a limit");

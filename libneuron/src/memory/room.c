@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Holes on paper (room.h). */
+#include <errno.h>
+#include <string.h>
+
+#include "../../common/util.h"
+#include "room.h"
+
+int room_add(struct room *room, uint64_t at, uint64_t bytes)
+{
+	struct hole *last = room->count ? &room->hole[room->count - 1] : NULL;
+
+	if (!bytes)
+		return 0;
+	if (last && last->at + last->bytes == at) {
+		last->bytes += bytes;
+		return 0;
+	}
+	if (array_grow((void **)&room->hole, room->count, &room->max, sizeof(*room->hole)))
+		return -ENOMEM;
+	room->hole[room->count++] = (struct hole){ at, bytes };
+	return 0;
+}
+
+/* [@at, @at + @bytes) of hole @i; what is left are up to two holes. */
+static int cut(struct room *room, size_t i, uint64_t at, uint64_t bytes)
+{
+	struct hole *h = &room->hole[i];
+	uint64_t end = h->at + h->bytes;
+
+	if (at + bytes == end) {
+		h->bytes = at - h->at;
+	} else if (at == h->at) {
+		h->at += bytes;
+		h->bytes -= bytes;
+	} else {
+		if (array_grow((void **)&room->hole, room->count, &room->max, sizeof(*room->hole)))
+			return -ENOMEM;
+		h = &room->hole[i];
+		memmove(h + 2, h + 1, (room->count++ - i - 1) * sizeof(*h));
+		h[1] = (struct hole){ at + bytes, end - at - bytes };
+		h->bytes = at - h->at;
+	}
+	if (!h->bytes)
+		memmove(h, h + 1, (--room->count - i) * sizeof(*h));
+	return 0;
+}
+
+int room_take(struct room *room, uint64_t bytes, uint64_t align, enum room_fit fit, uint64_t *at)
+{
+	uint64_t even = align > NEURON_PAGE ? align : NEURON_PAGE, best = 0;
+	size_t found = room->count;
+
+	if (bytes > UINT64_MAX / 2 || even > UINT64_MAX / 2)
+		return -ENOSPC;
+	bytes = round_up(bytes, NEURON_PAGE);
+	for (size_t i = 0; i < room->count; i++) {
+		const struct hole *h = &room->hole[i];
+		uint64_t first = round_up(h->at, even), gap = first - h->at;
+
+		if (h->bytes < gap || h->bytes - gap < bytes)
+			continue;
+		if (fit == ROOM_TIGHTEST && found < room->count &&
+		    h->bytes >= room->hole[found].bytes)
+			continue;
+		best = fit == ROOM_HIGHEST ? (h->at + h->bytes - bytes) / even * even : first;
+		found = i;
+		if (fit == ROOM_LOWEST)
+			break;
+	}
+	if (found == room->count)
+		return -ENOSPC;
+	*at = best;
+	return cut(room, found, best, bytes);
+}
+
+int room_take_at(struct room *room, uint64_t at, uint64_t bytes)
+{
+	for (size_t i = 0; i < room->count; i++) {
+		const struct hole *h = &room->hole[i];
+
+		if (at >= h->at && at - h->at < h->bytes)
+			return bytes <= h->bytes - (at - h->at) ? cut(room, i, at, bytes) : -ENOSPC;
+	}
+	return -ENOSPC;
+}
