@@ -246,7 +246,7 @@ int neuron_device_pretend(const struct neuron_device *device, enum neuron_preten
  * @param io	every input and output of the model, in any order; others are ignored
  * @return 0, -EINVAL an input or output is missing, too small or elsewhere,
  * -EOPNOTSUPP see neuron_model_obstacle(), -ETIMEDOUT, -EIO an engine or a DMA
- * queue stopped (@p result), -ENODEV
+ * queue stopped (@p result), -ENODEV, -ENOMEM it was offloaded and cannot come back
  */
 int neuron_model_run(struct neuron_model *model, const struct neuron_io *io, size_t nr_io,
 		     int timeout_ms, struct neuron_run_result *result);

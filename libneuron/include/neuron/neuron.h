@@ -31,6 +31,7 @@
 #include <neuron/memory.h>
 #include <neuron/model.h>
 #include <neuron/neff.h>
+#include <neuron/offload.h>
 #include <neuron/pool.h>
 #include <neuron/profile.h>
 #include <neuron/report.h>

@@ -34,6 +34,9 @@ struct neuron_device {
 	bool remember;		/* those of models that were unloaded */
 	pthread_mutex_t scratchpads_lock;	/* the list of them; theirs are only tried */
 	struct scratchpad *scratchpads;
+	struct {		/* as in struct neuron_offload_stats */
+		_Atomic uint64_t now, out_bytes, in_bytes, out, in, wait_ns;
+	} offload;
 };
 
 static inline struct neuron_device *device_get(struct neuron_device *device)

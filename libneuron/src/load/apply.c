@@ -130,6 +130,7 @@ static int write_pointer(struct loader *l, const struct place *table, uint64_t i
 	struct neuron_mem *mem = l->allocs[table->alloc - 1].mem;
 	uint32_t io = l->io_of_var[target - l->sg->vars];
 	uint64_t offset = table->offset + index * 8;
+	struct pointer_word *w;
 	uint64_t word;
 	int ret;
 
@@ -144,7 +145,13 @@ static int write_pointer(struct loader *l, const struct place *table, uint64_t i
 		p[t->nr_pointers++] = (struct pointer_fixup){ mem, offset };
 		return 0;
 	}
-	word = htole64(l->places[target - l->sg->vars].address);
+	w = reallocarray(l->model->words, l->model->nr_words + 1, sizeof(*w));
+	if (!w)
+		return error_no_memory(l->error);
+	l->model->words = w;
+	w += l->model->nr_words++;
+	*w = (struct pointer_word){ mem, offset, l->places[target - l->sg->vars].address };
+	word = htole64(w->address);
 	l->watch->stats.copy_bytes += sizeof(word);
 	ret = neuron_mem_write(mem, offset, &word, sizeof(word));
 	return ret ? error_device(l->error, "writing pointers", ret) : 0;

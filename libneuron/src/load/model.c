@@ -28,6 +28,7 @@ void model_free(struct neuron_model *model)
 	free(model->io);
 	free(model->tensors);
 	free(model->mems);
+	free(model->words);
 	free(model->rings);
 	free(model->setup);
 	free(model->name);

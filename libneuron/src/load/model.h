@@ -41,6 +41,13 @@ struct pointer_fixup {
 	uint64_t offset;
 };
 
+/* A word of a pointer table with the address of a variable of the model. */
+struct pointer_word {
+	struct neuron_mem *mem;
+	uint64_t offset;
+	uint64_t address;
+};
+
 struct io_tensor {
 	struct neuron_tensor_info info;	/* with a name of its own */
 	bool bound;
@@ -95,6 +102,10 @@ struct neuron_model {
 	size_t nr_resident;
 	enum resident_form form;	/* under core->lock, once it is loaded */
 	uint64_t serial;		/* no other model of the process has it; 0: not resident */
+	struct pointer_word *words;
+	size_t nr_words;
+	struct away *away;		/* run/offload.c: its contents in host memory, or NULL */
+	struct residence *residence;	/* run/offload.c: of all parts; the first has it */
 };
 
 /* Not its core. */

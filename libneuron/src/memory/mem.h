@@ -20,7 +20,18 @@ struct neuron_mem {
 	enum neuron_mem_category category;
 	uint32_t hbm;
 	uint32_t nc;
+	uint32_t flags;		/* as it was asked for, like the next two: to ask again */
+	uint32_t owner;
+	uint64_t align;
+	struct mem_image *image;	/* of movable memory that is not on the device; NULL: it is */
+	unsigned int uses;	/* of movable memory: copies from or to it that go on */
+	bool exported;		/* others may have it */
 };
+
+static inline bool mem_in_range(const struct neuron_mem *mem, uint64_t offset, uint64_t bytes)
+{
+	return offset <= mem->bytes && bytes <= mem->bytes - offset;
+}
 
 /* Host memory comes first, but for one. */
 static inline bool category_host(enum neuron_mem_category category)
@@ -35,6 +46,13 @@ static inline bool category_host(enum neuron_mem_category category)
  */
 void mem_adopt(struct neuron_mem *mem, struct neuron_device *device, uint64_t handle,
 	       uint64_t mmap_offset, uint64_t align);
+
+/*
+ * Take the memory of @mem from the device, or get it some again. What becomes of its contents is
+ * the caller's affair, and that nobody uses it; on error nothing changes.
+ */
+void mem_give_up(struct neuron_mem *mem);
+int mem_get_again(struct neuron_mem *mem, struct neuron_mem_failure *failure);
 
 /* @mem has so many bytes now; under its lock, or when nobody else knows it. */
 void mem_count(struct neuron_mem *mem, uint64_t bytes);

@@ -238,6 +238,17 @@ uint64_t scratchpad_bytes(struct scratchpad *s)
 	return region_bytes(s) + s->nr_pages * s->page;
 }
 
+struct neuron_mem *scratchpad_piece(struct scratchpad *s, size_t i, uint64_t *offset)
+{
+	GUARD(&s->lock);
+	*offset = 0;
+	if (s->region && !i)
+		return s->region;
+	i -= s->region != NULL;
+	*offset = region_bytes(s) + i * s->page;
+	return i < s->nr_pages ? s->pages[i] : NULL;
+}
+
 void scratchpad_free(struct scratchpad *s)
 {
 	/* A child may have got the lock held, and looks at no list. */

@@ -83,6 +83,8 @@ void scratchpad_make_dense(struct scratchpad *s);
 /* Device address of a byte that there is memory for. */
 uint64_t scratchpad_address(struct scratchpad *s, uint64_t offset);
 uint64_t scratchpad_bytes(struct scratchpad *s);
+/* Piece @i of its memory, the region first, at *@offset of the scratchpad; NULL: there is none. */
+struct neuron_mem *scratchpad_piece(struct scratchpad *s, size_t i, uint64_t *offset);
 
 /* Device memory document, "Shared scratchpad". */
 static inline bool scratchpad_page_valid(uint64_t page)

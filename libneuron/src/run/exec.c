@@ -13,6 +13,7 @@
 #include "../isa/program.h"
 #include "content.h"
 #include "core.h"
+#include "offload.h"
 #include "pretend.h"
 
 static void set_address(struct neuron_model *m, const struct fixup *f, uint64_t address)
@@ -379,6 +380,19 @@ static void unpin_tensors(const struct neuron_device *device, const struct neuro
 			neuron_mem_unpin(io[i].mem);
 }
 
+/* What was offloaded comes back. */
+static int enter(struct neuron_model *model, struct neuron_run_result *result)
+{
+	struct neuron_mem_failure why = { .reason = NEURON_MEM_REASON_NONE };
+	int ret = model_enter(model, &why);
+
+	if (ret)
+		snprintf(result->text, sizeof(result->text),
+			 "the model was offloaded and cannot come back: %s, device memory: %s",
+			 strerror(-ret), neuron_mem_reason_name(why.reason));
+	return ret;
+}
+
 NEURON_EXPORT int neuron_model_run(struct neuron_model *model, const struct neuron_io *io,
 				   size_t nr_io, int timeout_ms,
 				   struct neuron_run_result *result)
@@ -397,6 +411,12 @@ NEURON_EXPORT int neuron_model_run(struct neuron_model *model, const struct neur
 		count_run(model, -EOPNOTSUPP, &r, called, 0, called);
 		return -EOPNOTSUPP;
 	}
+	ret = enter(model, &r);
+	if (ret) {
+		result_copy(result, &r, sizeof(r));
+		count_run(model, ret, &r, called, 0, called);
+		return ret;
+	}
 	lock_cores(model);
 	ret = check_model(model, io, nr_io, &r);
 	if (!ret && obstacle) {
@@ -413,6 +433,7 @@ NEURON_EXPORT int neuron_model_run(struct neuron_model *model, const struct neur
 	}
 	count_run(model, ret, &r, called, started, ended);
 	unlock_cores(model);
+	model_leave(model);
 	result_copy(result, &r, sizeof(r));
 	return ret;
 }

@@ -14,6 +14,7 @@
 #include "../load/steps.h"
 #include "../memory/resolve.h"
 #include "core.h"
+#include "offload.h"
 #include "pretend.h"
 
 static unsigned int load_counter(int ret)
@@ -268,6 +269,8 @@ static int load(struct neuron_core *core, const void *bytes, size_t size, struct
 			error_note(&error, ret, "pretend: %s", ret == -EPERM ?
 				   "this is not a software device" : strerror(-ret));
 	}
+	if (!ret && residence_new(l[0].model))
+		ret = error_no_memory(&error);
 	load_free(l);
 	if (ret) {
 		count_load(core, ret);
@@ -333,6 +336,7 @@ NEURON_EXPORT void neuron_model_unload(struct neuron_model *model)
 
 	if (!model)
 		return;
+	residence_end(model);
 	/* It was one owner. */
 	if (model->peer)
 		model->peer->owner = 0;
