@@ -65,16 +65,22 @@ static int counter_file(const char *path, const struct stat *st, int type, struc
 	return 0;
 }
 
+/* Those below a folder, after those that are there. */
+static inline void counters_add(struct counters *c, const char *folder)
+{
+	counters_into = c;
+	if (nftw(folder, counter_file, 16, FTW_PHYS) || !c->nr) {
+		printf("not ok - memory counters can be read\n");
+		exit(1);
+	}
+}
+
 /* What processes that are gone had is not counted: a card needs some time for it. */
 static inline void counters_take(struct counters *c)
 {
 	device_settles();
 	c->nr = 0;
-	counters_into = c;
-	if (nftw(SYSFS, counter_file, 16, FTW_PHYS) || !c->nr) {
-		printf("not ok - memory counters can be read\n");
-		exit(1);
-	}
+	counters_add(c, SYSFS);
 }
 
 /* Equal; says which are not. */

@@ -122,9 +122,13 @@ static bool same(struct neuron_device *d, uint32_t nc, uint32_t lnc,
 	static struct counters now;
 	bool equal = true;
 
-	counters_take(&now);
+	now.nr = 0;
 	for (uint32_t i = nc; i < nc + lnc; i++) {
 		struct neuron_core_stats s = { .size = sizeof(s) };
+		char folder[128];
+
+		snprintf(folder, sizeof(folder), SYSFS "/neuron0/neuron_core%u/stats/memory_usage", i);
+		counters_add(&now, folder);
 
 		if (neuron_core_get_stats(d, i, &s))
 			return false;
