@@ -25,8 +25,10 @@ static void add(enum neuron_range_state state, uint64_t bytes, int pid)
 {
 	uint64_t at = map.count ? list[map.count - 1].address + list[map.count - 1].bytes : BASE;
 
-	list[map.count++] = (struct neuron_range){ at, bytes, state, pid, (uint32_t)pid % 8,
-						   pid ? NEURON_MEM_TENSORS : 0 };
+	list[map.count++] = (struct neuron_range){
+		.address = at, .bytes = bytes, .state = state, .pid = pid, .nc = (uint32_t)pid % 8,
+		.category = pid ? NEURON_MEM_TENSORS : 0,
+	};
 }
 
 /* What is left is free, and the longest hole is the longest request. */
