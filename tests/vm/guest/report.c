@@ -122,6 +122,7 @@ static bool same(struct neuron_device *d, uint32_t nc, uint32_t lnc,
 	static struct counters now;
 	bool equal = true;
 
+	device_settles();
 	now.nr = 0;
 	for (uint32_t i = nc; i < nc + lnc; i++) {
 		struct neuron_core_stats s = { .size = sizeof(s) };
