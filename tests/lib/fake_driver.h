@@ -479,6 +479,17 @@ static int fake_free(struct fake_device *d, uint64_t handle)
 	return 0;
 }
 
+/* State buffers are made when one is touched, and go at a reset: most tests touch none. */
+static uint8_t *fake_sbuf(struct fake_device *d, unsigned int core)
+{
+	struct fake_core *c = &d->core[core];
+
+	if (!c->sbuf)
+		c->sbuf = calloc(1, FAKE_SBUF);
+	assert_non_null(c->sbuf);
+	return c->sbuf;
+}
+
 /* Device address to memory of the test; registers of cores are not memory. */
 static uint8_t *fake_memory(struct fake_device *d, uint64_t address, uint64_t bytes)
 {
@@ -492,7 +503,7 @@ static uint8_t *fake_memory(struct fake_device *d, uint64_t address, uint64_t by
 	for (unsigned int i = 0; i < FAKE_CORES; i++)
 		if (address >= FAKE_TPB(i) && address - FAKE_TPB(i) < FAKE_SBUF &&
 		    bytes <= FAKE_SBUF - (address - FAKE_TPB(i)))
-			return d->core[i].sbuf + (address - FAKE_TPB(i));
+			return fake_sbuf(d, i) + (address - FAKE_TPB(i));
 	return NULL;
 }
 
@@ -806,7 +817,7 @@ static void fake_compute_inst(struct fake_device *d, unsigned int core, unsigned
 	uint8_t error = NEURON_ISA_ERR_ILLEGAL;
 
 #ifdef FAKE_EXEC
-	struct emu_sbuf sb = { .base = d->core[core].sbuf, .size = FAKE_SBUF };
+	struct emu_sbuf sb = { .base = fake_sbuf(d, core), .size = FAKE_SBUF };
 
 	error = (uint8_t)exec_run(i, e, &sb);
 #endif
@@ -938,8 +949,8 @@ static void fake_reset(struct fake_device *d, unsigned int core)
 	struct fake_core *c = &d->core[core];
 
 	c->resets++;
-	if (c->sbuf)
-		memset(c->sbuf, 0, FAKE_SBUF);
+	free(c->sbuf);
+	c->sbuf = NULL;
 	memset(c->sem, 0, sizeof(c->sem));
 	memset(c->event, 0, sizeof(c->event));
 	for (unsigned int e = 0; e < NEURON_ISA_NR_ENGINES; e++) {
@@ -1547,9 +1558,7 @@ int neuron_sys_open(const char *path, int flags)
 	if ((flags & O_ACCMODE) == O_WRONLY)
 		return FAKE_CLAIM_FD;
 	pthread_mutex_lock(&fake_lock);
-	if (!fake.dev[n].opens++)
-		for (unsigned int i = 0; i < FAKE_CORES; i++)
-			fake.dev[n].core[i].sbuf = calloc(1, FAKE_SBUF);
+	fake.dev[n].opens++;
 	pthread_mutex_unlock(&fake_lock);
 	return FAKE_FD + (int)n;
 }
@@ -1565,11 +1574,8 @@ static void fake_close(struct fake_device *d)
 		fake.left_bytes += d->used[i];
 	for (unsigned int i = 0; i < FAKE_CHUNKS; i++)
 		fake.left_handles += d->chunk[i].used;
-	for (unsigned int i = 0; i < FAKE_CORES; i++) {
+	for (unsigned int i = 0; i < FAKE_CORES; i++)
 		fake_reset(d, i);
-		free(d->core[i].sbuf);
-		d->core[i].sbuf = NULL;
-	}
 	for (unsigned int i = 0; i < FAKE_CHUNKS; i++)
 		if (d->chunk[i].used)
 			assert_int_equal(fake_free(d, i + 1), 0);
