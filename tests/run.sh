@@ -43,7 +43,7 @@ steps=(abi lib tap property fuzz model tools rtd readme dkms deb
        build-6.1 build-6.12 build-7.3
        vm-debug vm-6.12 vm-uml rig bench vm-6.1 vm-7.3 vm-card-like vm-kunit uml-kunit vm-checked
        demo rtd-guest shell card)
-long_steps=(debian-12 debian-13 deb-12 deb-13 coverage-lib randconfig build-clang series arm64 kcsan coverage-vm
+long_steps=(debian-12 debian-13 deb-12 deb-13 coverage-lib rig-all randconfig build-clang series arm64 kcsan coverage-vm
 	    vm-debug-all vm-7.3-debug vm-7.3-rt vm-7.3-cloud
 	    vm-7.3-all vm-6.1-all card-all pairs fuzz-ioctl)
 
@@ -338,7 +338,8 @@ run_step() {
 	build-*)	step "$1" build_modules "${1#build-}" ;;
 	uml-kunit)	step uml-kunit tests/uml/run.sh --log kunit-uml ;;
 	vm-kunit)	step vm-kunit kunit_vm debug ;;
-	rig)		step rig tests/vm/selftest.sh ;;
+	rig)		step rig tests/vm/selftest.sh short ;;
+	rig-all)	step rig-all tests/vm/selftest.sh ;;
 	vm-debug)	only=$concurrent step vm-debug stack debug ;;
 	vm-debug-all)	step vm-debug-all stack debug --timeout 7200 ;;
 	vm-6.1|vm-7.3)	only=$kernel_dependent step "$1" stack "${1#vm-}" ;;
@@ -381,7 +382,7 @@ needed=$(for name; do
 	build-clang)			;;
 	build-*)			echo "${name#build-}" ;;
 	uml-kunit)			echo uml ;;
-	rig)				echo debug uml ;;
+	rig|rig-all)			echo debug uml ;;
 	vm-kunit|vm-debug|pairs)	echo debug ;;
 	kcsan)				echo kcsan ;;
 	arm64)				echo arm64 ;;
@@ -406,7 +407,7 @@ done
 has_guest() {
 	case $1 in
 	vm-uml|vm-checked|uml-*) return 1 ;;
-	vm-*|rig|bench|demo|rtd-guest|shell|card|card-all|arm64|kcsan|coverage-vm|pairs|fuzz-ioctl|debian-*|deb-*) return 0 ;;
+	vm-*|rig|rig-all|bench|demo|rtd-guest|shell|card|card-all|arm64|kcsan|coverage-vm|pairs|fuzz-ioctl|debian-*|deb-*) return 0 ;;
 	esac
 	return 1
 }

@@ -5,7 +5,7 @@
 # something wrong, and passes only if run.sh failed for the right reason. One case
 # does nothing wrong and must pass.
 #
-# usage: selftest.sh [CASE...]
+# usage: selftest.sh [short|CASE...]	(short: what User Mode Linux shows as well is left out)
 
 set -eu -o pipefail
 . "$(dirname "$0")/lib.sh"
@@ -149,10 +149,11 @@ run_case() {
 	esac
 }
 
-if [ $# = 0 ]; then
-	set -- uml-clean uml-warn uml-oops uml-kasan uml-lockdep uml-atomic-sleep uml-leak no-verdict timeout status signal point forged \
-		cut-mapping cut-dma-buf cut-ring \
-		clean oops warn kasan ubsan lockdep atomic-sleep leak soft-lockup hung-task dead
+if [ $# = 0 ] || [ "$*" = short ]; then
+	[ $# = 0 ] && twice="oops warn kasan lockdep atomic-sleep leak" || twice=
+	set -- uml-clean uml-warn uml-oops uml-kasan uml-lockdep uml-atomic-sleep uml-leak \
+		no-verdict timeout status signal point forged cut-mapping cut-dma-buf cut-ring \
+		clean $twice ubsan soft-lockup hung-task dead
 fi
 for name; do
 	run_case "$name"
