@@ -95,6 +95,7 @@ void emu_core_destroy(struct emu_device *ed)
 		if (!ed->core[i])
 			continue;
 		emu_core_reset(ed->core[i]);
+		emu_notify_destroy(&ed->core[i]->notify);
 		kfree(ed->core[i]);
 		ed->core[i] = NULL;
 	}

@@ -2,6 +2,7 @@
 /*
  * Notification queues of a core: registers and entries.
  */
+#include <linux/slab.h>
 #include <linux/string.h>
 
 #include "mem.h"
@@ -21,25 +22,42 @@ void emu_notify_init(struct emu_notify *nt, struct emu_device *ed, u32 core)
 }
 
 /**
+ * emu_notify_destroy() - free the queues
+ * @nt: queues of a core; nobody writes to them any more
+ */
+void emu_notify_destroy(struct emu_notify *nt)
+{
+	kfree(nt->nq);
+	nt->nq = NULL;
+}
+
+/**
  * emu_notify_reset() - switch all queues off
  * @nt: queues of a core
  */
 void emu_notify_reset(struct emu_notify *nt)
 {
 	mutex_lock(&nt->lock);
-	memset(nt->nq, 0, sizeof(nt->nq));
+	if (nt->nq)
+		memset(nt->nq, 0, NEURON_HW_NR_NQ * sizeof(*nt->nq));
 	mutex_unlock(&nt->lock);
 }
 
-static struct emu_nq *emu_nq_find(struct emu_notify *nt, u32 off, u32 *reg)
+/* The queue and its register that are at @off. */
+static bool emu_nq_find(const struct emu_notify *nt, u32 off, u32 *nq, u32 *reg)
 {
-	u32 i;
+	return neuron_nq_decode(off, nq, reg) &&
+	       *nq / NEURON_HW_NQ_ENGINES < nt->ed->geo.nr_nq_types &&
+	       *nq % NEURON_HW_NQ_ENGINES < nt->ed->geo.nr_nq_engines;
+}
 
-	if (!neuron_nq_decode(off, &i, reg) ||
-	    i / NEURON_HW_NQ_ENGINES >= nt->ed->geo.nr_nq_types ||
-	    i % NEURON_HW_NQ_ENGINES >= nt->ed->geo.nr_nq_engines)
-		return NULL;
-	return &nt->nq[i];
+/* Most cores of most devices never have a queue.  Caller holds nt->lock. */
+static struct emu_nq *emu_nq_make(struct emu_notify *nt)
+{
+	/* emu_trace_on() looks without the lock */
+	if (!nt->nq)
+		smp_store_release(&nt->nq, kcalloc(NEURON_HW_NR_NQ, sizeof(*nt->nq), GFP_KERNEL));
+	return nt->nq;
 }
 
 /**
@@ -52,13 +70,15 @@ static struct emu_nq *emu_nq_find(struct emu_notify *nt, u32 off, u32 *reg)
  */
 int emu_nq_reg_read(struct emu_notify *nt, u32 off, u32 *val)
 {
-	u32 reg;
-	struct emu_nq *nq = emu_nq_find(nt, off, &reg);
+	static const struct emu_nq unused;
+	const struct emu_nq *nq;
+	u32 i, reg;
 	int err = 0;
 
-	if (!nq)
+	if (!emu_nq_find(nt, off, &i, &reg))
 		return -EINVAL;
 	mutex_lock(&nt->lock);
+	nq = nt->nq ? &nt->nq[i] : &unused;
 	switch (reg) {
 	case NEURON_NQ_BASE_LO(0):
 		*val = lower_32_bits(nq->new_base);
@@ -88,41 +108,45 @@ int emu_nq_reg_read(struct emu_notify *nt, u32 off, u32 *val)
  * A new address takes effect with the next write of the size, which restarts the ring.
  * When a write of size 0 returns, the old ring is not touched any more.
  *
- * Return: 0, -EINVAL no such register, or address or size not a multiple of 16.
+ * Return: 0, -EINVAL no such register, or address or size not a multiple of 16,
+ * -ENOMEM the first queue of this core, and no memory for all of them.
  */
 int emu_nq_reg_write(struct emu_notify *nt, u32 off, u32 val)
 {
-	u32 reg;
-	struct emu_nq *nq = emu_nq_find(nt, off, &reg);
+	struct emu_nq *nq;
+	u32 i, reg;
 	int err = 0;
 
-	if (!nq)
+	if (!emu_nq_find(nt, off, &i, &reg) ||
+	    (reg != NEURON_NQ_BASE_LO(0) && reg != NEURON_NQ_BASE_HI(0) &&
+	     reg != NEURON_NQ_SIZE(0)))
+		return -EINVAL;
+	if (reg != NEURON_NQ_BASE_HI(0) && val % sizeof(struct neuron_isa_notice))
 		return -EINVAL;
 	mutex_lock(&nt->lock);
+	/* All registers of queues that nobody has set up are zero. */
+	nq = val ? emu_nq_make(nt) : nt->nq;
+	if (!nq) {
+		err = val ? -ENOMEM : 0;
+		goto out;
+	}
+	nq += i;
 	switch (reg) {
 	case NEURON_NQ_BASE_LO(0):
-		if (val % sizeof(struct neuron_isa_notice))
-			err = -EINVAL;
-		else
-			nq->new_base = (nq->new_base & ~(u64)U32_MAX) | val;
+		nq->new_base = (nq->new_base & ~(u64)U32_MAX) | val;
 		break;
 	case NEURON_NQ_BASE_HI(0):
 		nq->new_base = (nq->new_base & U32_MAX) | (u64)val << 32;
 		break;
 	case NEURON_NQ_SIZE(0):
-		if (val % sizeof(struct neuron_isa_notice)) {
-			err = -EINVAL;
-			break;
-		}
 		nq->base = nq->new_base;
 		nq->size = val;
 		nq->head = 0;
 		nq->phase = 1;
 		nq->lost = 0;
 		break;
-	default:
-		err = -EINVAL;
 	}
+out:
 	mutex_unlock(&nt->lock);
 	return err;
 }
@@ -155,11 +179,12 @@ static bool emu_nq_write(struct emu_notify *nt, struct emu_nq *q,
  */
 void emu_nq_post(struct emu_notify *nt, u32 nq, const struct neuron_isa_notice *n)
 {
-	struct emu_nq *q = &nt->nq[nq];
+	struct emu_nq *q;
 	bool posted = false;
 
 	mutex_lock(&nt->lock);
-	if (q->size && !emu_fault(&nt->ed->faults, EMU_FAULT_LOST_NOTICE))
+	q = nt->nq ? &nt->nq[nq] : NULL;
+	if (q && q->size && !emu_fault(&nt->ed->faults, EMU_FAULT_LOST_NOTICE))
 		posted = emu_nq_write(nt, q, n);
 	if (posted) {
 		q->head += sizeof(*n);
@@ -185,13 +210,14 @@ void emu_nq_post(struct emu_notify *nt, u32 nq, const struct neuron_isa_notice *
  */
 void emu_nq_fill(struct emu_notify *nt, u32 nq, const struct neuron_isa_notice *n, u32 count)
 {
-	struct emu_nq *q = &nt->nq[nq];
+	struct emu_nq *q;
 	struct neuron_isa_notice lost = { .kind = NEURON_ISA_NOTICE_LOST };
 	bool posted = false;
 	u32 head, i;
 
 	mutex_lock(&nt->lock);
-	if (!q->size)
+	q = nt->nq ? &nt->nq[nq] : NULL;
+	if (!q || !q->size)
 		goto out;
 	if (!q->lost && q->size - q->head > count * sizeof(*n)) {
 		head = q->head;

@@ -22,16 +22,16 @@
  * @base: device address in use
  * @size: bytes, 0 = off
  * @head: byte offset of the next entry
- * @phase: phase bit of the next entry
  * @lost: entries of a trace that did not fit
+ * @phase: phase bit of the next entry
  */
 struct emu_nq {
 	u64 new_base;
 	u64 base;
 	u32 size;
 	u32 head;
-	u8 phase;
 	u64 lost;
+	u8 phase;
 };
 
 /**
@@ -39,16 +39,17 @@ struct emu_nq {
  * @ed: device
  * @core: number of the core
  * @lock: the queues and their entries
- * @nq: queues, by type * 16 + engine
+ * @nq: queues, by type * 16 + engine; NULL until one is set up, then there until the end
  */
 struct emu_notify {
 	struct emu_device *ed;
 	u32 core;
 	struct mutex lock;	/* see emu.h */
-	struct emu_nq nq[NEURON_HW_NR_NQ];
+	struct emu_nq *nq;
 };
 
 void emu_notify_init(struct emu_notify *nt, struct emu_device *ed, u32 core);
+void emu_notify_destroy(struct emu_notify *nt);
 void emu_notify_reset(struct emu_notify *nt);
 int emu_nq_reg_read(struct emu_notify *nt, u32 off, u32 *val);
 int emu_nq_reg_write(struct emu_notify *nt, u32 off, u32 val);

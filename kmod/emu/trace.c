@@ -12,8 +12,10 @@
 
 static bool emu_trace_on(const struct emu_notify *nt, u32 nq)
 {
+	const struct emu_nq *q = READ_ONCE(nt->nq);
+
 	/* A change of the queue meanwhile is noticed under the lock. */
-	return data_race(nt->nq[nq].size);
+	return q && data_race(q[nq].size);
 }
 
 /**

@@ -96,6 +96,7 @@ struct xarray { char unused; };		/* the memory of a card is a file */
 #define num_online_cpus()	((u32)sysconf(_SC_NPROCESSORS_ONLN))
 #define __GFP_NOWARN		0
 #define __GFP_RETRY_MAYFAIL	0
+#define kcalloc(n, size, f)	calloc(n, size)
 #define kzalloc(n, f)		calloc(1, n)
 #define kvzalloc(n, f)		calloc(1, n)
 #define kvmalloc(n, f)		malloc(n)

@@ -1754,9 +1754,15 @@ static void nq_wraps(struct kunit *test)
 	const u32 nq = NQ_NOTE(2);
 	u32 i, val;
 
-	/* off: lost */
+	/* off: lost, and nothing is made for it, nor for what is refused or switches off */
 	emu_nq_post(nt, nq, &n);
 	EQ(test, atomic_read(&nd->posts), 0);
+	EQ(test, emu_nq_reg_write(nt, NEURON_NQ_SIZE(nq), 0), 0);
+	EQ(test, emu_nq_reg_write(nt, NEURON_NQ_SIZE(nq), 8), -EINVAL);
+	EQ(test, emu_nq_reg_write(nt, NEURON_NQ_HEAD(nq), 16), -EINVAL);
+	EQ(test, emu_nq_reg_read(nt, NEURON_NQ_SIZE(nq), &val), 0);
+	EQ(test, val, 0);
+	EQ(test, !nt->nq, true);
 	nq_open(test, 0, nq, NQ_ADDR(1), 64);
 	for (i = 0; i < 11; i++) {
 		n.id = cpu_to_le32(i);
