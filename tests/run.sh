@@ -99,7 +99,7 @@ account() {
 
 # What failed in a step, last of all: the end of the output is what is kept.
 excerpt() {
-	grep -E -A3 '^(# )?not ok|rror:|Error |^# reason' "$logs/$1.log" | head -n 20 | sed 's/^/  | /'
+	grep -E -A3 '^(# )?not ok|rror:|Error |^# (reason|trace)' "$logs/$1.log" | head -n 20 | sed 's/^/  | /'
 	echo "  | ... see $logs/$1.log"
 }
 

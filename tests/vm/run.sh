@@ -454,6 +454,17 @@ if [ $failed != 0 ]; then
 		tail -n 25 "$logs/console.log" | tr -d '\r' | sed 's/^/# /'
 	fi
 	[ ! -s "$logs/qemu.log" ] || sed 's/^/# qemu: /' "$logs/qemu.log"
+	# Where it was, in one line: of a run elsewhere only the last lines may be kept.
+	[ -z "$said" ] || tr -d '\r' <"$logs/console.log" | grep -F -A90 -e "${said#*: }" | awk '
+		{ sub(/^\[[ 0-9.]+\] */, "") }
+		/usage!/ { out = out " " $0 }
+		match($0, /Comm: [^ ]+/) { out = out " " substr($0, RSTART, RLENGTH) }
+		/\+0x[0-9a-f]+\/0x/ && !/print|show_stack|dump_|um_set_signals/ {
+			gsub(/.*\] |\? |\+0x.*/, "")
+			if (!seen[$0]++ && n++ < 50)
+				out = out " " $0
+		}
+		END { print "# trace:" out }'
 	echo "# reason: $reason"
 fi
 echo "# $kernel: $((SECONDS - started)) s, log in $logs"
