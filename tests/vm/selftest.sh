@@ -120,6 +120,8 @@ run_case() {
 		expect uml-kasan kasan "UML: an access out of bounds is noticed" "${fault}kasan" ;;
 	uml-lockdep) kernel=uml
 		expect uml-lockdep lockdep "UML: a lock inversion is noticed" "${fault}lockdep" ;;
+	uml-rcu) kernel=uml
+		expect uml-rcu lockdep "UML: a look-up without RCU is noticed" "${fault}rcu" ;;
 	uml-atomic-sleep) kernel=uml
 		expect uml-atomic-sleep atomic-sleep "UML: sleeping under a spinlock is noticed" \
 			"${fault}atomic-sleep" ;;
@@ -151,7 +153,7 @@ run_case() {
 
 if [ $# = 0 ] || [ "$*" = short ]; then
 	[ $# = 0 ] && twice="oops warn kasan lockdep atomic-sleep leak" || twice=
-	set -- uml-clean uml-warn uml-oops uml-kasan uml-lockdep uml-atomic-sleep uml-leak \
+	set -- uml-clean uml-warn uml-oops uml-kasan uml-lockdep uml-rcu uml-atomic-sleep uml-leak \
 		no-verdict timeout status signal point forged cut-mapping cut-dma-buf cut-ring \
 		clean $twice ubsan soft-lockup hung-task dead
 fi

@@ -65,6 +65,13 @@ static void do_lockdep(void)
 	mutex_unlock(&lock_b);
 }
 
+static void do_rcu(void)
+{
+	static void __rcu *looked_up;
+
+	rcu_dereference(looked_up);
+}
+
 static void do_atomic_sleep(void)
 {
 	spin_lock(&spin);
@@ -144,6 +151,7 @@ static const struct {
 	{ "kasan", do_kasan },
 	{ "ubsan", do_ubsan },
 	{ "lockdep", do_lockdep },
+	{ "rcu", do_rcu },
 	{ "atomic-sleep", do_atomic_sleep },
 	{ "leak", do_leak },
 	{ "soft-lockup", do_soft_lockup },
