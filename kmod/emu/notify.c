@@ -54,8 +54,8 @@ static bool emu_nq_find(const struct emu_notify *nt, u32 off, u32 *nq, u32 *reg)
 /* Most cores of most devices never have a queue.  Caller holds nt->lock. */
 static struct emu_nq *emu_nq_make(struct emu_notify *nt)
 {
-	/* emu_trace_on() looks without the lock */
 	if (!nt->nq)
+		/* emu_trace_on() looks without the lock */
 		smp_store_release(&nt->nq, kcalloc(NEURON_HW_NR_NQ, sizeof(*nt->nq), GFP_KERNEL));
 	return nt->nq;
 }
