@@ -519,19 +519,19 @@ static void test_list_rings(void **state)
 	t = pair_address(&m->rings[1], 0, true);
 	one = pair_address(&m->rings[1], 16, false);
 	for (uint32_t i = 0; i < 16; i++)
-		check_pair(&m->rings[1], i, t + 128 * i, x + 64 * i, 64, false);
+		check_pair(&m->rings[1], i, t + 128 * i, x + 64 * i, 64, i == 15);
 	check_pair(&m->rings[1], 16, tpb + NEURON_ISA_EVENT_OFF(9), one, 4, true);
 	check_pair(&m->rings[1], 17, tpb + NEURON_ISA_SEM_INC_OFF(255), one, 4, true);
 	for (uint32_t i = 0; i < 16; i++)
-		check_pair(&m->rings[2], i, tpb + 256 + 64 * i, t + 128 * i, 64, false);
+		check_pair(&m->rings[2], i, tpb + 256 + 64 * i, t + 128 * i, 64, i == 15);
 	/* A set of 3 queues counts by 3, in one queue as in three. */
 	check_pair(&m->rings[2], 16, tpb + NEURON_ISA_SEM_INC_OFF(12), one + 8, 4, true);
 	v = pair_address(&m->rings[2], 17, true);
 	k = pair_address(&m->rings[2], 18, false);
 	check_pair(&m->rings[2], 17, v, tpb + 256, 1024, false);
-	check_pair(&m->rings[2], 18, v, k, 256, false);
+	check_pair(&m->rings[2], 18, v, k, 256, true);
 	check_pair(&m->rings[2], 19, tpb + NEURON_ISA_SEM_INC_OFF(255), one, 4, true);
-	check_pair(&m->rings[3], 0, y, v, 1024, false);
+	check_pair(&m->rings[3], 0, y, v, 1024, true);
 	/* Scratchpad variables lie at their offset in a page. */
 	assert_int_equal((v - 65536) % MIB, 0);
 

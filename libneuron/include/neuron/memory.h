@@ -585,7 +585,7 @@ uint32_t neuron_ring_slots(uint64_t descriptors);
  * @brief Descriptor pair that copies @p bytes (1..65536) from @p src to @p dst.
  *
  * Has ring id 1, which is valid between neuron_queue_init() and the first wrap. @param
- * barrier all earlier writes are done before this one
+ * barrier what later descriptors write comes after what this one and those before wrote
  */
 void neuron_descriptor_copy(struct neuron_descriptor *tx, struct neuron_descriptor *rx,
 			    uint64_t dst, uint64_t src, uint32_t bytes, bool barrier);

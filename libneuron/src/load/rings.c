@@ -275,22 +275,28 @@ static uint64_t semaphore_register(const struct loader *l, uint32_t nc, uint32_t
 }
 
 /* @at: next slot of each side, by enum neuron_ring_side. */
-static void add_copy(struct ring *ring, uint32_t *at, uint64_t to, uint64_t from, uint32_t bytes,
-		     bool barrier)
+static void add_copy(struct ring *ring, uint32_t *at, uint64_t to, uint64_t from, uint32_t bytes)
 {
 	neuron_descriptor_copy(&ring->tx_desc[at[NEURON_RING_TX]++],
-			       &ring->rx_desc[at[NEURON_RING_RX]++], to, from, bytes, barrier);
+			       &ring->rx_desc[at[NEURON_RING_RX]++], to, from, bytes, false);
+}
+
+/* What later descriptors write comes after what the last one and those before wrote. */
+static void add_barrier(const struct loader *l, struct ring *ring, const uint32_t *at)
+{
+	struct neuron_descriptor *tx = &ring->tx_desc[at[NEURON_RING_TX] - 1];
+
+	tx->meta |= htole32(1u << 26);
+	/* v1 has a bit of its own (uapi/FACTS.md 5). */
+	if (l->g->arch == 1)
+		tx->control |= htole32(1u << 30);
 }
 
 static void write_word(struct loader *l, struct ring *ring, uint32_t *at, uint64_t to,
 		       uint32_t value)
 {
-	/* v1 has a barrier bit of its own (uapi/FACTS.md 5). */
-	struct neuron_descriptor *tx = &ring->tx_desc[at[NEURON_RING_TX]];
-
-	add_copy(ring, at, to, l->ones.address + 4ull * (value - 1), 4, true);
-	if (l->g->arch == 1)
-		tx->control |= htole32(1u << 30);
+	add_copy(ring, at, to, l->ones.address + 4ull * (value - 1), 4);
+	add_barrier(l, ring, at);
 }
 
 static int fill_copy(struct loader *l, const struct trigger *t, const struct neuron_neff_desc *d,
@@ -306,7 +312,7 @@ static int fill_copy(struct loader *l, const struct trigger *t, const struct neu
 		ret = add_fixup(l, &d->to, t->ring, at[NEURON_RING_RX], p.dst, true) ?:
 		      add_fixup(l, &d->from[0], t->ring, at[NEURON_RING_TX], p.src, false);
 		if (!ret)
-			add_copy(&l->model->rings[t->ring], at, p.dst, p.src, p.bytes, false);
+			add_copy(&l->model->rings[t->ring], at, p.dst, p.src, p.bytes);
 	}
 	return ret;
 }
@@ -341,16 +347,20 @@ static int fill_entry(struct loader *l, struct trigger *t, uint32_t *at)
 {
 	struct ring *ring = &l->model->rings[t->ring];
 	const struct neuron_neff_dma *dma = t->dma;
+	const struct neuron_neff_desc *last = NULL;
+	uint32_t first = at[NEURON_RING_TX];
 	int ret = 0;
 
 	for (size_t i = 0; i < dma->nr_desc && !ret; i++) {
-		const struct neuron_neff_desc *d = &dma->desc[i];
-
-		ret = d->op == NEURON_NEFF_OP_COPY ? fill_copy(l, t, d, at) :
-						     fill_compute(l, t, d, at);
+		last = &dma->desc[i];
+		ret = last->op == NEURON_NEFF_OP_COPY ? fill_copy(l, t, last, at) :
+							fill_compute(l, t, last, at);
 	}
 	if (ret)
 		return ret;
+	/* A packet that computes has its place in any case. */
+	if (at[NEURON_RING_TX] > first && last->op == NEURON_NEFF_OP_COPY)
+		add_barrier(l, ring, at);
 	if (dma->event >= 0)
 		write_word(l, ring, at,
 			   l->g->tpb_base[l->nc] + NEURON_ISA_EVENT_OFF((uint32_t)dma->event),
