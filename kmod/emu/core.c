@@ -16,17 +16,44 @@
 
 /* Rounds of a core before others get a turn. */
 #define EMU_CORE_ROUNDS		64
+/* Instructions of an engine before others get a turn. */
+#define EMU_ENGINE_TURN		32
+
+/* All engines, one after the other.  Return: one of them made progress. */
+static bool emu_core_round(struct emu_core *core)
+{
+	bool progress = false;
+	u32 e;
+
+	for (e = 0; e < NEURON_ISA_NR_ENGINES; e++)
+		progress |= emu_engine_turn(&core->engine[e], EMU_ENGINE_TURN);
+	return progress;
+}
+
+/* One engine alone, drawn from those that can go on, for as long as is drawn. */
+static bool emu_core_shuffled_round(struct emu_core *core)
+{
+	u32 first = emu_shuffle_draw(&core->shuffle, NEURON_ISA_NR_ENGINES);
+	/* The number of engines is prime: each step leads to all of them. */
+	u32 step = 1 + emu_shuffle_draw(&core->shuffle, NEURON_ISA_NR_ENGINES - 1);
+	u32 nr = 1 + emu_shuffle_draw(&core->shuffle, EMU_ENGINE_TURN);
+	u32 i;
+
+	for (i = 0; i < NEURON_ISA_NR_ENGINES; i++)
+		if (emu_engine_turn(&core->engine[(first + i * step) % NEURON_ISA_NR_ENGINES], nr))
+			return true;
+	return false;
+}
 
 /* Give the engines turns.  Return: there is more to do. */
 static bool emu_core_serve(struct emu_core *core)
 {
-	u32 round, e;
+	u32 round;
 
 	for (round = 0; round < EMU_CORE_ROUNDS; round++) {
-		bool progress = false;
+		bool progress = core->shuffle.on ? emu_core_shuffled_round(core) :
+						       emu_core_round(core);
 
-		for (e = 0; e < NEURON_ISA_NR_ENGINES; e++)
-			progress |= emu_engine_turn(&core->engine[e]);
 		if (!progress || READ_ONCE(core->window.resetting))
 			return false;
 		cond_resched();
@@ -44,6 +71,8 @@ static void emu_core_work(struct work_struct *work)
 		spin_lock(&w->lock);
 		emu_window_wake(w);
 		spin_unlock(&w->lock);
+	} else if (core->shuffle.on) {
+		emu_dma_core_idle(w->ed, w->core);
 	}
 	emu_busy_end(&w->ed->busy);
 }
@@ -76,6 +105,7 @@ int emu_core_init(struct emu_device *ed)
 		emu_notify_init(&core->notify, ed, i);
 		for (e = 0; e < NEURON_ISA_NR_ENGINES; e++)
 			emu_engine_init(&core->engine[e], &core->window, e);
+		emu_shuffle_start(&core->shuffle, i);
 		ed->window[i] = &core->window;
 		ed->notify[i] = &core->notify;
 		ed->core[i] = core;
@@ -142,11 +172,13 @@ int emu_core_reset(struct emu_core *core)
 		emu_engine_clear(&core->engine[e]);
 		emu_engine_init(&core->engine[e], w, e);
 	}
+	emu_shuffle_start(&core->shuffle, w->core);
 	emu_sbuf_free(ed, xchg(&ed->sbuf[w->core], NULL));
 	emu_window_reset(w, broken);
 	up_write(&ed->window_lock);
 	/* the FIFOs have room now */
 	emu_dma_kick(ed);
+	emu_dma_core_idle(ed, w->core);
 	mutex_unlock(&core->reset);
 	return broken ? -EIO : 0;
 }

@@ -5,6 +5,7 @@
 
 #include "engine.h"
 #include "notify.h"
+#include "shuffle.h"
 
 /**
  * struct emu_core - a NeuronCore
@@ -15,6 +16,7 @@
  * @window: what DMA and register accesses see
  * @notify: notification queues
  * @engine: engines
+ * @shuffle: order of their turns (the worker, or a reset)
  */
 struct emu_core {
 	struct mutex reset;	/* see emu.h */
@@ -24,6 +26,7 @@ struct emu_core {
 	struct emu_window window;
 	struct emu_notify notify;
 	struct emu_engine engine[NEURON_ISA_NR_ENGINES];
+	struct emu_shuffle shuffle;
 };
 
 int emu_core_init(struct emu_device *ed);

@@ -12,6 +12,7 @@
 
 #include "../compat/compat.h"
 #include "dma.h"
+#include "window.h"
 
 /* Turns before the work item ends and queues itself again. */
 #define EMU_DMA_TURNS		16
@@ -84,6 +85,7 @@ static struct emu_dma *emu_dma_get(struct emu_device *ed, u32 eng)
 	dma->ed = ed;
 	dma->index = eng;
 	dma->state = NEURON_DMA_ENG_NORMAL;
+	emu_shuffle_start(&dma->shuffle, NEURON_HW_MAX_CORES + eng);
 	mutex_init(&dma->run);
 	spin_lock_init(&dma->lock);
 	INIT_WORK(&dma->work, emu_dma_work);
@@ -118,17 +120,44 @@ static void emu_dma_check(struct emu_dma *dma, u32 i)
 	}
 }
 
+/* Serve a queue when the core can do nothing else.  Caller holds dma->lock. */
+static void emu_dma_schedule_late(struct emu_dma *dma, u32 i)
+{
+	u32 core = dma->index / dma->ed->geo.engines_per_core;
+	struct emu_window *w;
+	bool later = false;
+
+	/* The core's work ends with emu_dma_core_idle(), as does a reset. */
+	if (core < dma->ed->geo.nr_cores) {
+		w = dma->ed->window[core];
+		spin_lock(&w->lock);
+		later = emu_window_wake(w);
+		spin_unlock(&w->lock);
+	}
+	if (later) {
+		dma->late |= BIT(i);
+		return;
+	}
+	dma->ready |= BIT(i);
+	emu_dma_schedule(dma);
+}
+
 /* A doorbell rang.  Return: the caller does the work once it has dropped the lock. */
 static bool emu_queue_ring(struct emu_dma *dma, u32 i)
 {
-	if (READ_ONCE(dma->ed->completion) != EMU_COMPLETE_INLINE) {
-		emu_dma_check(dma, i);
-		return false;
-	}
+	bool now = READ_ONCE(dma->ed->completion) == EMU_COMPLETE_INLINE;
+
 	if (!emu_queue_runnable(dma, &dma->q[i]))
 		return false;
+	/* Before whatever the core does next, or after all that it can do. */
+	if (dma->shuffle.on && emu_shuffle_draw(&dma->shuffle, 2)) {
+		emu_dma_schedule_late(dma, i);
+		return false;
+	}
 	dma->ready |= BIT(i);
-	return true;
+	if (!now && !dma->shuffle.on)
+		emu_dma_schedule(dma);
+	return now || dma->shuffle.on;
 }
 
 /* The queue whose turn it is, -1 if none has work. */
@@ -137,6 +166,8 @@ static int emu_dma_next(struct emu_dma *dma)
 	u32 n, i;
 
 	spin_lock(&dma->lock);
+	if (dma->shuffle.on)
+		dma->last = emu_shuffle_draw(&dma->shuffle, NEURON_HW_QUEUES_PER_ENGINE);
 	for (n = 1; n <= NEURON_HW_QUEUES_PER_ENGINE; n++) {
 		i = (dma->last + n) % NEURON_HW_QUEUES_PER_ENGINE;
 		if (!(dma->ready & BIT(i)))
@@ -196,6 +227,28 @@ static void emu_dma_serve(struct emu_dma *dma)
 static void emu_dma_work(struct work_struct *work)
 {
 	emu_dma_serve(container_of(work, struct emu_dma, work));
+}
+
+/**
+ * emu_dma_core_idle() - serve the queues that waited until a core could do nothing else
+ * @ed: device that shuffles
+ * @core: core
+ */
+void emu_dma_core_idle(struct emu_device *ed, u32 core)
+{
+	u32 i, first = core * ed->geo.engines_per_core;
+
+	for (i = first; i < first + ed->geo.engines_per_core; i++) {
+		struct emu_dma *dma = emu_dma_find(ed, i);
+
+		if (!dma)
+			continue;
+		spin_lock(&dma->lock);
+		dma->ready |= dma->late;
+		dma->late = 0;
+		emu_dma_schedule(dma);
+		spin_unlock(&dma->lock);
+	}
 }
 
 /**
@@ -360,6 +413,7 @@ void emu_dma_stop(struct emu_device *ed, u32 eng, u32 i)
 	mutex_lock(&dma->run);
 	spin_lock(&dma->lock);
 	dma->ready &= ~BIT(i);
+	dma->late &= ~BIT(i);
 	dma->stalled &= ~BIT(i);
 	emu_queue_init(q, NULL);
 	spin_unlock(&dma->lock);
@@ -388,6 +442,9 @@ void emu_dma_reset(struct emu_device *ed, u32 core)
 			if (i != ed->geo.copy_engine[core] || q != ed->geo.copy_queue[core])
 				emu_dma_stop(ed, i, q);
 		emu_dma_set_state(dma, NEURON_DMA_ENG_NORMAL);
+		spin_lock(&dma->lock);
+		emu_shuffle_start(&dma->shuffle, NEURON_HW_MAX_CORES + i);
+		spin_unlock(&dma->lock);
 	}
 }
 

@@ -16,6 +16,7 @@ bool emu_dma_rw(struct emu_device *ed, u32 eng, u32 q, u64 addr, void *buf, u32 
 bool emu_dma_trigger(struct emu_device *ed, u32 eng, u32 q, struct neuron_space *space,
 		     u32 tx, u32 rx);
 void emu_dma_kick(struct emu_device *ed);
+void emu_dma_core_idle(struct emu_device *ed, u32 core);
 int emu_dma_reg_read(struct emu_device *ed, u32 eng, u32 off, u32 *val);
 int emu_dma_reg_write(struct emu_device *ed, u32 eng, u32 off, u32 val);
 

@@ -13,9 +13,6 @@
 #include "notify.h"
 #include "trace.h"
 
-/* Instructions of an engine before others get a turn. */
-#define EMU_ENGINE_TURN		32
-
 /* Results of an instruction besides 0 (done) and enum neuron_isa_error. */
 #define EMU_BLOCKED		(-1)	/* waits for a semaphore or event */
 #define EMU_MORE		(-2)	/* not complete, wants another turn */
@@ -259,18 +256,20 @@ static void emu_engine_idle(struct emu_engine *eng)
 /**
  * emu_engine_turn() - let an engine execute a few instructions
  * @eng: engine
+ * @nr: how many at most
  *
  * Context: emu_window.work, may sleep.
  * Return: true if the engine made progress.
  */
-bool emu_engine_turn(struct emu_engine *eng)
+bool emu_engine_turn(struct emu_engine *eng, u32 nr)
 {
 	bool progress = false;
-	int i, ret = 0;
+	int ret = 0;
+	u32 i;
 
 	if (eng->failed)
 		return false;
-	for (i = 0; i < EMU_ENGINE_TURN; i++) {
+	for (i = 0; i < nr; i++) {
 		if (!eng->loaded)
 			ret = emu_engine_fetch(eng);
 		/* A hanging engine reports nothing. */

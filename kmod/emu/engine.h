@@ -36,6 +36,6 @@ struct emu_engine {
 
 void emu_engine_init(struct emu_engine *eng, struct emu_window *w, u32 index);
 void emu_engine_clear(struct emu_engine *eng);
-bool emu_engine_turn(struct emu_engine *eng);
+bool emu_engine_turn(struct emu_engine *eng, u32 nr);
 
 #endif /* EMU_ENGINE_H */

@@ -10,6 +10,7 @@
 #include "debugfs.h"
 #include "device.h"
 #include "presets.h"
+#include "shuffle.h"
 
 static char *arch = "trn2";
 module_param(arch, charp, 0444);
@@ -51,6 +52,10 @@ static char *arithmetic = "auto";
 module_param(arithmetic, charp, 0444);
 MODULE_PARM_DESC(arithmetic,
 		 "how cores compute: auto (default, the fastest), integers, avx2 or avx512; same results");
+
+module_param_named(shuffle, emu_shuffle_seed, uint, 0644);
+MODULE_PARM_DESC(shuffle,
+		 "seed of the order of engines, queues and their work, 0 (default): as they come");
 
 static bool card_like;
 module_param(card_like, bool, 0444);

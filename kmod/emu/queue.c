@@ -368,8 +368,8 @@ static int emu_queue_step_copy(struct emu_dma *dma, u32 i, u64 *bad)
 	if (ret < 0)
 		return ret;
 	/*
-	 * These writes are visible before those of later descriptors: all descriptors are
-	 * ordered, with and without a barrier bit.
+	 * These writes are visible before those of descriptors that are done later, with and
+	 * without a barrier bit.
 	 */
 	smp_wmb();
 	q->tx.moved += ret;
@@ -592,6 +592,74 @@ static u32 emu_queue_copy_joined(struct emu_dma *dma, u32 i)
 	return bytes;
 }
 
+/* May a copy be done before or after its neighbours? */
+static bool emu_queue_unordered(struct emu_dma *dma, struct emu_queue *q,
+				const struct neuron_desc *tx, const struct neuron_desc *rx)
+{
+	struct neuron_pin to;
+	bool ordered;
+
+	if (!emu_desc_plain(tx, rx) ||
+	    emu_pin(dma->ed, q->space, le64_to_cpu(rx->addr), emu_desc_len(rx), true, &to))
+		return false;
+	ordered = to.kind == NEURON_TARGET_CORE && emu_window_ordered(to.off);
+	neuron_pin_put(&to);
+	return !ordered;
+}
+
+/* What follows is written after this and all before. */
+static bool emu_desc_barrier(const struct neuron_desc *tx)
+{
+	return le32_to_cpu(tx->ctrl) & NEURON_DESC_BARRIER ||
+	       le32_to_cpu(tx->meta) & NEURON_DESC_META_WRITE_BARRIER;
+}
+
+/* Draw an order for the copies up to the next barrier.  Return: how many there are. */
+static u32 emu_queue_draw_order(struct emu_dma *dma, struct emu_queue *q)
+{
+	struct neuron_desc *tx = dma->tx_desc + q->tx.next, *rx = dma->rx_desc + q->rx.next;
+	u32 max = min3(q->tx.fetched - q->tx.next, q->rx.fetched - q->rx.next,
+		       (u32)EMU_SHUFFLE_DESCS);
+	u32 n = 0, i, k;
+
+	while (n < max && emu_queue_unordered(dma, q, tx + n, rx + n))
+		if (emu_desc_barrier(&tx[n++]))
+			break;
+	spin_lock(&dma->lock);
+	for (i = n; i > 1; i--) {
+		k = emu_shuffle_draw(&dma->shuffle, i);
+		swap(tx[i - 1], tx[k]);
+		swap(rx[i - 1], rx[k]);
+	}
+	spin_unlock(&dma->lock);
+	return n;
+}
+
+/*
+ * A queue that shuffles: all copies up to the next barrier, because those that are left would be
+ * fetched again in the order of the ring.
+ * Return: bytes; 0: none; negative: the queue was stopped.
+ */
+static int emu_queue_copy_shuffled(struct emu_dma *dma, u32 i)
+{
+	struct emu_queue *q = &dma->q[i];
+	int bytes = 0, ret;
+	u64 bad;
+	u32 n;
+
+	if (q->tx.busy || q->rx.busy || q->in_packet ||
+	    emu_ring_load(dma, q, &q->rx, dma->rx_desc, &bad) ||
+	    emu_ring_load(dma, q, &q->tx, dma->tx_desc, &bad))
+		return 0;
+	for (n = emu_queue_draw_order(dma, q); n; n--) {
+		ret = emu_queue_step(dma, i);
+		if (ret < 0)
+			return ret;
+		bytes += ret;
+	}
+	return bytes;
+}
+
 static bool emu_queue_can_run(struct emu_dma *dma, u32 i)
 {
 	bool can;
@@ -659,7 +727,8 @@ bool emu_queue_serve(struct emu_dma *dma, u32 i)
 	for (n = 0; n < EMU_SLICE_DESCS && bytes < EMU_SLICE_BYTES; n++) {
 		if (!emu_queue_can_run(dma, i))
 			return false;
-		ret = own ? emu_queue_copy_joined(dma, i) : 0;
+		ret = READ_ONCE(dma->shuffle.on) ? emu_queue_copy_shuffled(dma, i) :
+		      own ? emu_queue_copy_joined(dma, i) : 0;
 		if (!ret)
 			ret = emu_queue_step(dma, i);
 		if (ret < 0)

@@ -6,11 +6,14 @@
 #include <linux/hrtimer.h>
 
 #include "share.h"
+#include "shuffle.h"
 
 struct emu_packet;
 
 /* Descriptors fetched from a ring at a time. */
 #define EMU_FETCH		32
+/* Copies that are done in another order. */
+#define EMU_SHUFFLE_DESCS	16
 
 /**
  * struct emu_ring - one direction of a queue
@@ -78,13 +81,15 @@ struct emu_queue {
  * @ed: device
  * @index: engine number
  * @run: held while a queue is being served, stopped or programmed
- * @lock: ring pointers, @ready, @stalled, @last
+ * @lock: ring pointers, @ready, @late, @stalled, @last
  * @work: serves the queues in @ready
  * @timer: queues @work after a latency
  * @state: enum neuron_dma_eng_hw_state (run; written also under lock)
  * @ready: queues whose doorbells rang
+ * @late: queues whose doorbells rang, which wait until the core can do nothing else
  * @stalled: queues that wait for room in an instruction FIFO
  * @last: queue served last
+ * @shuffle: order of the queues, and of their work and the core's (lock)
  * @tx_desc: descriptors fetched for the queue being served (run)
  * @rx_desc: same
  * @share: a long copy of the driver (run)
@@ -99,8 +104,10 @@ struct emu_dma {
 	struct hrtimer timer;
 	u32 state;
 	u16 ready;
+	u16 late;
 	u16 stalled;
 	u8 last;
+	struct emu_shuffle shuffle;
 	struct neuron_desc tx_desc[EMU_FETCH];
 	struct neuron_desc rx_desc[EMU_FETCH];
 	struct emu_share share;

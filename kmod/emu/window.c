@@ -50,12 +50,16 @@ void emu_window_reset(struct emu_window *w, bool broken)
 /**
  * emu_window_wake() - run the engines, unless the core is being reset or broken
  * @w: window, locked
+ *
+ * Return: false in that case.
  */
-void emu_window_wake(struct emu_window *w)
+bool emu_window_wake(struct emu_window *w)
 {
 	lockdep_assert_held(&w->lock);
-	if (!w->resetting && !w->broken)
-		queue_work(w->ed->wq, &w->work);
+	if (w->resetting || w->broken)
+		return false;
+	queue_work(w->ed->wq, &w->work);
+	return true;
 }
 
 /* A semaphore or event was written to.  Caller holds w->lock. */
@@ -184,6 +188,17 @@ static int emu_fifo_engine(u64 off, u64 len)
 	if (len > NEURON_ISA_FIFO_OFF(e + 1) - off)
 		return -EACCES;
 	return (int)e;
+}
+
+/**
+ * emu_window_ordered() - do writes to a place have an order of their own?
+ * @off: offset in a core window
+ *
+ * Return: true if it is in a FIFO.
+ */
+bool emu_window_ordered(u64 off)
+{
+	return emu_fifo_engine(off, 1) >= 0;
 }
 
 /*

@@ -54,7 +54,7 @@ struct emu_window {
 
 void emu_window_init(struct emu_window *w, struct emu_device *ed, u32 core, work_func_t work);
 void emu_window_reset(struct emu_window *w, bool broken);
-void emu_window_wake(struct emu_window *w);
+bool emu_window_wake(struct emu_window *w);
 int emu_window_read(struct emu_window *w, u32 off, u32 *val);
 int emu_window_write(struct emu_window *w, u32 off, u32 val);
 int emu_window_copy(struct emu_device *ed, const struct neuron_pin *dst, u64 dst_off,
@@ -62,6 +62,7 @@ int emu_window_copy(struct emu_device *ed, const struct neuron_pin *dst, u64 dst
 int emu_window_reg_read(struct emu_window *w, u64 off, u32 *val);
 int emu_window_reg_write(struct emu_window *w, u64 off, u32 val);
 int emu_sem_post(struct emu_window *w, u32 i, u32 op, u32 val, u32 by);
+bool emu_window_ordered(u64 off);
 bool emu_fifo_peek(struct emu_window *w, u32 e, struct neuron_isa_inst *inst);
 bool emu_fifo_take(struct emu_window *w, u32 e, u32 n, u32 most);
 

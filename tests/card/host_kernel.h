@@ -85,6 +85,22 @@ static inline int atomic_dec_if_positive(atomic_t *v)
 	return old - 1;
 }
 
+struct rnd_state { unsigned short x[3]; };
+
+static inline void prandom_seed_state(struct rnd_state *s, u64 seed)
+{
+	for (int i = 0; i < 3; i++)
+		s->x[i] = (unsigned short)(seed >> 16 * i);
+}
+
+static inline u32 prandom_u32_state(struct rnd_state *s)
+{
+	return (u32)jrand48(s->x);
+}
+
+#define hash_64(v, bits)	((u64)(v) * 0x61c8864680b583ebull >> (64 - (bits)))
+#define reciprocal_scale(v, n)	((u32)((u64)(v) * (n) >> 32))
+
 /* Faults are injected through the control socket. */
 #define debugfs_create_atomic_t(name, mode, dir, value) ((void)(dir), (void)(value))
 
@@ -208,5 +224,6 @@ struct workqueue_struct *card_workqueue_new(void);
 void destroy_workqueue(struct workqueue_struct *wq);
 bool queue_work(struct workqueue_struct *wq, struct work_struct *work);
 bool cancel_work_sync(struct work_struct *work);
+bool flush_work(struct work_struct *work);
 
 #endif

@@ -158,6 +158,7 @@ void fake_device_report(struct neuron_device *nd, enum neuron_event event, u32 c
 #include "../../kmod/emu/queue.c"
 #include "../../kmod/emu/dma.c"
 #include "../../kmod/emu/rows.c"
+#include "../../kmod/emu/shuffle.c"
 #include "../../kmod/emu/engine.c"
 #include "../../kmod/emu/core.c"
 #include "../../kmod/emu/debugfs.c"
