@@ -327,6 +327,21 @@ void neuron_chunk_revoke(struct neuron_chunk *chunk)
 		neuron_chunk_put(chunk);
 }
 
+/* Take a handle out of the table.  Return: the handle, NULL: it is not there. */
+static struct neuron_handle *neuron_handle_remove(struct neuron_client *client, u64 handle)
+{
+	XA_STATE(xas, &client->handles, handle);
+	struct neuron_handle *h;
+
+	if (!handle || handle > INT_MAX)
+		return NULL;
+	xa_lock(&client->handles);
+	/* Of two callers only one gets it. */
+	h = neuron_handle_drop(client, &xas);
+	xa_unlock(&client->handles);
+	return h;
+}
+
 /**
  * neuron_chunk_unpublish() - take a chunk's handle away
  * @client: owner
@@ -337,19 +352,32 @@ void neuron_chunk_revoke(struct neuron_chunk *chunk)
  */
 int __flatten neuron_chunk_unpublish(struct neuron_client *client, u64 handle)
 {
-	XA_STATE(xas, &client->handles, handle);
-	struct neuron_handle *h;
+	struct neuron_handle *h = neuron_handle_remove(client, handle);
 
-	if (!handle || handle > INT_MAX)
-		return -ENOENT;
-	xa_lock(&client->handles);
-	/* Of two callers only one gets it. */
-	h = neuron_handle_drop(client, &xas);
-	xa_unlock(&client->handles);
 	if (!h)
 		return -ENOENT;
 	neuron_handle_put(h);
 	return 0;
+}
+
+/**
+ * neuron_chunk_unpublish_hold() - take a chunk's handle away, but hold the chunk
+ * @client: owner
+ * @handle: its handle; not valid any more afterwards
+ *
+ * Context: may sleep.
+ * Return: the chunk, NULL: there is no such handle.
+ */
+struct neuron_chunk *neuron_chunk_unpublish_hold(struct neuron_client *client, u64 handle)
+{
+	struct neuron_handle *h = neuron_handle_remove(client, handle);
+	struct neuron_chunk *chunk;
+
+	if (!h)
+		return NULL;
+	chunk = neuron_chunk_ref(h->chunk);
+	neuron_handle_put(h);
+	return chunk;
 }
 
 /* The chunk behind a handle, under the lock of the handles of @client. */

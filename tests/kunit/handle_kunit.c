@@ -167,6 +167,16 @@ static void handle_numbers(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, client->spare, 0u);
 	KUNIT_EXPECT_EQ(test, neuron_chunk_publish(&state.chunk[5], &number), 0);
 	KUNIT_EXPECT_EQ(test, number, 4u);
+
+	/* Who takes a handle away to look at the chunk has it until it is put. */
+	KUNIT_EXPECT_PTR_EQ(test, neuron_chunk_unpublish_hold(client, 7),
+			    (struct neuron_chunk *)NULL);
+	KUNIT_EXPECT_PTR_EQ(test, neuron_chunk_unpublish_hold(client, 1), &state.chunk[0]);
+	KUNIT_EXPECT_PTR_EQ(test, neuron_chunk_get(client, 1), (struct neuron_chunk *)NULL);
+	KUNIT_EXPECT_EQ(test, kref_read(&state.chunk[0].ref), 1u);
+	KUNIT_EXPECT_EQ(test, state.puts, 3u);
+	neuron_chunk_put(&state.chunk[0]);
+	KUNIT_EXPECT_EQ(test, state.puts, 4u);
 }
 
 /* A refusal says why, and leaves nothing behind. */
