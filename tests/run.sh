@@ -25,7 +25,8 @@
 #   vm-7.3-cloud	the same on its kernel for virtual machines
 #   vm-7.3-debug the whole stack on 7.3 with the options of the debug kernel
 #   card-all	the other tests of tests/vm/guest that run on a card, one of two cards that is
-#		removed, a card on 6.1
+#		removed, two behind an IOMMU, 20 loads, a card on 6.1 and 7.3
+#   card-debug	a card on the debug kernel
 #   randconfig	the modules for kernels with options drawn by lot
 #   kcsan	the data race detector: KUnit suites and the whole stack
 #   coverage-lib	the host tests of the library, counting the lines that run
@@ -45,7 +46,7 @@ steps=(abi lib tap property fuzz model tools rtd readme dkms deb
        demo rtd-guest shell card)
 long_steps=(debian-12 debian-13 deb-12 deb-13 coverage-lib rig-all randconfig build-clang series arm64 kcsan coverage-vm
 	    vm-debug-all vm-7.3-debug vm-7.3-rt vm-7.3-cloud
-	    vm-7.3-all vm-6.1-all card-all pairs fuzz-ioctl)
+	    vm-7.3-all vm-6.1-all card-all card-debug pairs fuzz-ioctl)
 
 case ${1:-} in
 list)	printf '%s\n' "${steps[@]}"
@@ -139,7 +140,10 @@ concurrent='^(00-load|async|crwl|death|dmabuf|dmabuf_sync|dmem|eventfd|fuzz_ioct
 card_like='^(00-load|async|dma_compute|driver|eventfd|mmap|notify|process|removal|scrub|zerocopy|zz-unload)\.'
 
 # What attacks the device interface, on a device that checks no descriptor: the driver does.
-hostile='^(00-load|driver|fuzz_ioctl|ioctl_hostile|regs|refusals|vendor_bugs|vendor_table|zz-unload)\.'
+hostile='^(00-load|driver|foreign|fuzz_ioctl|ioctl_hostile|regs|refusals|vendor_bugs|vendor_table|zz-unload)\.'
+
+# Where programs are trusted, only what works is promised.
+trusted='^(00-load|foreign|zz-unload)\.'
 
 # The whole stack in a guest: the tests of tests/vm/guest, in order; or those whose name
 # matches $only.
@@ -305,7 +309,7 @@ run_step() {
 			step card-suites on_card card-suites 6.12 trn2:64 death grow notify \
 				zerocopy eventfd nrt_dump async dmabuf dmabuf_sync driver mmap nrt_async \
 				nrt_life profile refusals regs rings vendor_bugs caps charge \
-				datastore dma_compute events fdinfo neff_compute neuron_api \
+				datastore dma_compute events fdinfo foreign neff_compute neuron_api \
 				owners statistics trace
 			step card-demo with_card env CARD=trn2 tests/demo.sh
 			step card-shell with_card tests/vm/shell.py card ;;
@@ -330,8 +334,21 @@ run_step() {
 			step card-iommu with_card tests/vm/run.sh 6.12 --stack --iommu --mem 1536 \
 				--card trn2:64 --log card-iommu --test tests/card/guest_driver.c \
 				--test tests/card/guest_copy.c
+			step card-iommu-two with_card tests/vm/run.sh 6.12 --stack --iommu --mem 1536 \
+				--card trn1 --card trn2:64 --log card-iommu-two \
+				--test tests/card/guest_two.c
+			step card-loads with_card tests/vm/run.sh 6.12 --stack --mem 1536 --card trn1 \
+				--card inf2 --card trn2 --append card.loads=20 --log card-loads \
+				--test tests/card/guest_driver.c
 			step card-6.1 on_card card-6.1 6.1 trn2:64 death driver dmabuf mmap \
+				nrt_life process regs rings
+			step card-7.3 on_card card-7.3 7.3 trn2:64 death driver dmabuf mmap \
 				nrt_life process regs rings ;;
+	card-debug)	step card-debug with_card tests/vm/run.sh debug --stack --mem 2048 \
+				--card trn2:64 --log card-debug --timeout 1800 \
+				--test tests/card/guest_driver.c --test tests/card/guest_copy.c \
+				--test tests/card/guest_faults.c --test tests/card/guest_load.sh \
+				--test tests/vm/guest/foreign.c --test tests/vm/guest/process.c ;;
 	build-clang)	step build-clang env LLVM=1 tests/vm/randconfig.sh 2 ;;
 	randconfig)	step randconfig tests/vm/randconfig.sh ;;
 	series)		step series tests/series/check.sh ;;
@@ -346,7 +363,9 @@ run_step() {
 	vm-card-like)	only=$card_like step vm-card-like stack 6.12 --log vm-card-like \
 				--append neuron_emu.card_like=1 ;;
 	vm-checked)	only=$hostile step vm-checked stack uml --log vm-checked \
-				--append neuron_emu.checks=0 ;;
+				--append neuron_emu.checks=0
+			only=$trusted step vm-trusted stack uml --log vm-trusted \
+				--append "neuron_emu.checks=0 neuron.isolation=trusted" ;;
 	vm-*-all)	kernel=${1#vm-}
 			step "$1" stack "${kernel%-all}" --log "$1" ;;
 	vm-7.3-debug)	step vm-7.3-debug stack 7.3-debug --test-timeout 1800 --timeout 7200 ;;
@@ -389,7 +408,8 @@ needed=$(for name; do
 	coverage-vm)			echo debug ;;
 	vm-card-like)			echo 6.12 ;;
 	vm-checked)			echo uml ;;
-	card-all)			echo 6.1 6.12 ;;
+	card-all)			echo 6.1 6.12 7.3 ;;
+	card-debug)			echo debug ;;
 	vm-*-all)			name=${name#vm-}
 					echo "${name%-all}" ;;
 	fuzz-ioctl)			echo fuzz ;;
@@ -407,7 +427,7 @@ done
 has_guest() {
 	case $1 in
 	vm-uml|vm-checked|uml-*) return 1 ;;
-	vm-*|rig|rig-all|bench|demo|rtd-guest|shell|card|card-all|arm64|kcsan|coverage-vm|pairs|fuzz-ioctl|debian-*|deb-*) return 0 ;;
+	vm-*|rig|rig-all|bench|demo|rtd-guest|shell|card|card-all|card-debug|arm64|kcsan|coverage-vm|pairs|fuzz-ioctl|debian-*|deb-*) return 0 ;;
 	esac
 	return 1
 }
