@@ -71,7 +71,8 @@ static void emu_core_work(struct work_struct *work)
 		spin_lock(&w->lock);
 		emu_window_wake(w);
 		spin_unlock(&w->lock);
-	} else if (core->shuffle.on) {
+	} else if (READ_ONCE(w->late)) {
+		WRITE_ONCE(w->late, false);
 		emu_dma_core_idle(w->ed, w->core);
 	}
 	emu_busy_end(&w->ed->busy);

@@ -130,6 +130,7 @@ static void emu_dma_schedule_late(struct emu_dma *dma, u32 i)
 	/* The core's work ends with emu_dma_core_idle(), as does a reset. */
 	if (core < dma->ed->geo.nr_cores) {
 		w = dma->ed->window[core];
+		WRITE_ONCE(w->late, true);
 		spin_lock(&w->lock);
 		later = emu_window_wake(w);
 		spin_unlock(&w->lock);

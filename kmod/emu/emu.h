@@ -12,8 +12,8 @@
  *				windows, written when a reset takes their memory away
  *   emu_window.append		mutex: one writer to the instruction FIFOs at a time
  *   emu_notify.lock		mutex: registers and contents of notification queues
- *   emu_window.lock		spinlock: semaphores, events, FIFO indices
  *   emu_dma.lock		spinlock: ring pointers and which queues have work
+ *   emu_window.lock		spinlock: semaphores, events, FIFO indices
  *
  * neuron_space_pin(), neuron_device_pin(), neuron_dma_irq() and
  * neuron_nq_posted() are called with emu_dma.run or emu_notify.lock held, or

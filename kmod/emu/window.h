@@ -27,11 +27,12 @@ struct emu_fifo {
  * @ed: device
  * @core: number of the core
  * @append: one writer to the FIFOs at a time
- * @lock: guards the other fields, but not the contents of the FIFOs
+ * @lock: guards the other fields, but not @late and the contents of the FIFOs
  * @work: runs the engines; queued when an engine may be able to go on
  * @space: space that the core acts for, or NULL
  * @resetting: do not queue @work
  * @broken: do not queue @work, because the last reset failed
+ * @late: DMA waits until the core can do nothing else; set before @work is queued
  * @waiting: engines that wait for a semaphore or event, bit mask
  * @sem: semaphores
  * @event: events
@@ -46,6 +47,7 @@ struct emu_window {
 	struct neuron_space *space;
 	bool resetting;
 	bool broken;
+	bool late;
 	u8 waiting;
 	u32 sem[EMU_MAX_SEMAPHORES];
 	DECLARE_BITMAP(event, EMU_MAX_EVENTS);
