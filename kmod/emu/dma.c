@@ -146,8 +146,6 @@ static void emu_dma_schedule_late(struct emu_dma *dma, u32 i)
 /* A doorbell rang.  Return: the caller does the work once it has dropped the lock. */
 static bool emu_queue_ring(struct emu_dma *dma, u32 i)
 {
-	bool now = READ_ONCE(dma->ed->completion) == EMU_COMPLETE_INLINE;
-
 	if (!emu_queue_runnable(dma, &dma->q[i]))
 		return false;
 	/* Before whatever the core does next, or after all that it can do. */
@@ -156,9 +154,10 @@ static bool emu_queue_ring(struct emu_dma *dma, u32 i)
 		return false;
 	}
 	dma->ready |= BIT(i);
-	if (!now && !dma->shuffle.on)
-		emu_dma_schedule(dma);
-	return now || dma->shuffle.on;
+	if (dma->shuffle.on || READ_ONCE(dma->ed->completion) == EMU_COMPLETE_INLINE)
+		return true;
+	emu_dma_schedule(dma);
+	return false;
 }
 
 /* The queue whose turn it is, -1 if none has work. */

@@ -556,6 +556,16 @@ static int emu_queue_join(struct emu_dma *dma, struct emu_queue *q, u32 bytes)
 	return err;
 }
 
+/* Have the next descriptors of both rings, at the beginning of a packet, been fetched? */
+static bool emu_queue_load(struct emu_dma *dma, struct emu_queue *q)
+{
+	u64 bad;
+
+	return !q->tx.busy && !q->rx.busy && !q->in_packet &&
+	       !emu_ring_load(dma, q, &q->rx, dma->rx_desc, &bad) &&
+	       !emu_ring_load(dma, q, &q->tx, dma->tx_desc, &bad);
+}
+
 static void emu_ring_skip(struct emu_ring *r, u32 n)
 {
 	emu_ring_step(r, &r->head, &r->head_phase, n);
@@ -573,11 +583,8 @@ static u32 emu_queue_copy_joined(struct emu_dma *dma, u32 i)
 {
 	struct emu_queue *q = &dma->q[i];
 	u32 n, bytes;
-	u64 bad;
 
-	if (q->tx.busy || q->rx.busy || q->in_packet || emu_copy_faults(&dma->ed->faults) ||
-	    emu_ring_load(dma, q, &q->rx, dma->rx_desc, &bad) ||
-	    emu_ring_load(dma, q, &q->tx, dma->tx_desc, &bad))
+	if (emu_copy_faults(&dma->ed->faults) || !emu_queue_load(dma, q))
 		return 0;
 	n = emu_queue_joined(dma, q, &bytes);
 	if (n < 2 || emu_queue_join(dma, q, bytes))
@@ -644,12 +651,9 @@ static int emu_queue_copy_shuffled(struct emu_dma *dma, u32 i)
 {
 	struct emu_queue *q = &dma->q[i];
 	int bytes = 0, ret;
-	u64 bad;
 	u32 n;
 
-	if (q->tx.busy || q->rx.busy || q->in_packet ||
-	    emu_ring_load(dma, q, &q->rx, dma->rx_desc, &bad) ||
-	    emu_ring_load(dma, q, &q->tx, dma->tx_desc, &bad))
+	if (!emu_queue_load(dma, q))
 		return 0;
 	for (n = emu_queue_draw_order(dma, q); n; n--) {
 		ret = emu_queue_step(dma, i);

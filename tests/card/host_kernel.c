@@ -116,13 +116,3 @@ bool cancel_work_sync(struct work_struct *work)
 	pthread_mutex_unlock(&wq->lock);
 	return queued;
 }
-
-/* The caller is the thread of the queue: what waits there it does itself. */
-bool flush_work(struct work_struct *work)
-{
-	bool queued = cancel_work_sync(work);
-
-	if (queued)
-		work->func(work);
-	return queued;
-}

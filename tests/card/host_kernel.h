@@ -224,6 +224,5 @@ struct workqueue_struct *card_workqueue_new(void);
 void destroy_workqueue(struct workqueue_struct *wq);
 bool queue_work(struct workqueue_struct *wq, struct work_struct *work);
 bool cancel_work_sync(struct work_struct *work);
-bool flush_work(struct work_struct *work);
 
 #endif
