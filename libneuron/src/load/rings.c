@@ -286,10 +286,9 @@ static void add_barrier(const struct loader *l, struct ring *ring, const uint32_
 {
 	struct neuron_descriptor *tx = &ring->tx_desc[at[NEURON_RING_TX] - 1];
 
-	tx->meta |= htole32(1u << 26);
-	/* v1 has a bit of its own (uapi/FACTS.md 5). */
+	tx->meta |= htole32(META_WRITE_BARRIER);
 	if (l->g->arch == 1)
-		tx->control |= htole32(1u << 30);
+		tx->control |= htole32(DESC_BARRIER);
 }
 
 static void write_word(struct loader *l, struct ring *ring, uint32_t *at, uint64_t to,

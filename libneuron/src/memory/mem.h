@@ -73,5 +73,8 @@ void memlog_add(struct neuron_device *device, enum memlog_op op, const struct ne
 #define DESC_RING_ID_1		(1u << 24)
 #define DESC_FIRST		(1u << 26)
 #define DESC_LAST		(1u << 27)
+#define DESC_BARRIER		(1u << 30)	/* v1 */
+/* Word 1 of the source's. */
+#define META_WRITE_BARRIER	(1u << 26)
 
 #endif

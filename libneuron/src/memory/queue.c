@@ -8,7 +8,6 @@
 #include "mem.h"
 
 #define META_COPY		0x01080003u
-#define META_WRITE_BARRIER	(1u << 26)
 
 /* MAX_DMA_QUEUE_INIT_BATCH itself is refused. */
 #define BATCH (MAX_DMA_QUEUE_INIT_BATCH - 1)
