@@ -334,6 +334,8 @@ run_step() {
 			step card-iommu with_card tests/vm/run.sh 6.12 --stack --iommu --mem 1536 \
 				--card trn2:64 --log card-iommu --test tests/card/guest_driver.c \
 				--test tests/card/guest_copy.c
+			step card-run-on with_card tests/vm/run.sh 6.12 --stack --iommu --mem 1536 \
+				--card trn2:64 --log card-run-on --test tests/card/guest_run_on.c
 			step card-iommu-two with_card tests/vm/run.sh 6.12 --stack --iommu --mem 1536 \
 				--card trn1 --card trn2:64 --log card-iommu-two \
 				--test tests/card/guest_two.c

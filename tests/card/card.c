@@ -5,6 +5,7 @@
 #include "card.h"
 
 #include "../../kmod/emu/arch.h"
+#include "../../kmod/emu/mem.h"
 
 static const struct {
 	const char *name;
@@ -92,6 +93,7 @@ struct card *card_new(const struct card_config *cfg)
 	card->faults.reset_ms = 20;
 	card->last = U64_MAX;
 	pthread_mutex_init(&card->lock, NULL);
+	pthread_mutex_init(&card->run_on_lock, NULL);
 
 	ed = &card->ed;
 	ed->geo = emu_find_arch(card_kinds[cfg->kind].name)->geo;
@@ -130,6 +132,7 @@ void card_free(struct card *card)
 
 	if (!card)
 		return;
+	card_run_on_exit(card);
 	for (i = 0; i < EMU_MAX_ENGINES; i++)
 		for (q = 0; q < CARD_QUEUES; q++)
 			if (card->engine[i].bound & BIT(q))
@@ -190,6 +193,15 @@ static u32 card_unknown(struct card *card, u64 off, bool write, u32 val)
 	return 0;
 }
 
+/* A place in a state buffer; NULL: it is none. That is memory: registers are what has a length. */
+static u8 *card_sbuf(struct card *card, u64 off, u32 size)
+{
+	struct card_place at = card_place(card, off);
+
+	return at.block == CARD_CORE && size <= sizeof(u64) &&
+	       emu_sbuf_has(&card->ed, at.off, size) ? card->sbuf[at.index] + at.off : NULL;
+}
+
 static bool card_access_bad(struct card *card, u64 off, u32 size, bool write)
 {
 	if (size == 4 && off % 4 == 0 && off < card->bar0_len)
@@ -202,19 +214,28 @@ static bool card_access_bad(struct card *card, u64 off, u32 size, bool write)
  * card_read() - a read of BAR0
  * @card: the card
  * @off: offset
- * @size: bytes
+ * @size: bytes, up to 8
  *
  * Return: the value; all ones from a removed card.
  */
-u32 card_read(struct card *card, u64 off, u32 size)
+u64 card_read(struct card *card, u64 off, u32 size)
 {
 	struct card_place at;
+	u64 val = 0;
+	u8 *sbuf;
 
 	card->stats.reads++;
 	card->stats.polls += off == card->last;
 	card->last = off;
-	if (card->faults.removed || card_access_bad(card, off, size, false))
-		return U32_MAX;
+	if (card->faults.removed)
+		return U64_MAX;
+	sbuf = card_sbuf(card, off, size);
+	if (sbuf) {
+		memcpy(&val, sbuf, size);
+		return val;
+	}
+	if (card_access_bad(card, off, size, false))
+		return U64_MAX;
 	at = card_place(card, off);
 	switch (at.block) {
 	case CARD_ENGINE:
@@ -236,16 +257,24 @@ u32 card_read(struct card *card, u64 off, u32 size)
  * card_write() - a write to BAR0
  * @card: the card
  * @off: offset
- * @size: bytes
+ * @size: bytes, up to 8
  * @val: value
  */
-void card_write(struct card *card, u64 off, u32 size, u32 val)
+void card_write(struct card *card, u64 off, u32 size, u64 val)
 {
 	struct card_place at;
+	u8 *sbuf;
 
 	card->stats.writes++;
 	card->last = U64_MAX;
-	if (card->faults.removed || card_access_bad(card, off, size, true))
+	if (card->faults.removed)
+		return;
+	sbuf = card_sbuf(card, off, size);
+	if (sbuf) {
+		memcpy(sbuf, &val, size);
+		return;
+	}
+	if (card_access_bad(card, off, size, true))
 		return;
 	at = card_place(card, off);
 	switch (at.block) {
@@ -270,6 +299,18 @@ void card_write(struct card *card, u64 off, u32 size, u32 val)
 
 /* ---- what the device code reports ---- */
 
+/* Is it one of the queues that the driver copies with? */
+static bool card_copies(const struct card *card, u32 eng, u32 q)
+{
+	const struct neuron_geometry *geo = &card->ed.geo;
+	u32 i;
+
+	for (i = 0; i < geo->nr_cores; i++)
+		if (eng == geo->copy_engine[i] && q == geo->copy_queue[i])
+			return true;
+	return false;
+}
+
 /* A card has no interrupt. An abort shows here, because nobody else tells. */
 void neuron_dma_irq(struct neuron_device *nd, u32 eng, u32 q)
 {
@@ -280,7 +321,8 @@ void neuron_dma_irq(struct neuron_device *nd, u32 eng, u32 q)
 	    !emu_dma_reg_read(&card->ed, eng, NEURON_DMA_TX(q) + NEURON_DMA_Q_STATUS, &status) &&
 	    status == NEURON_QUEUE_ABORTED) {
 		smp_store_release(&card->engine[eng].aborted, true);
-		if (!READ_ONCE(card->faults.aborts) && !READ_ONCE(card->faults.nowhere))
+		if (!READ_ONCE(card->faults.aborts) && !READ_ONCE(card->faults.nowhere) &&
+		    (card_copies(card, eng, q) || !READ_ONCE(card->faults.programs)))
 			card_complain(card, "queue %u of engine %u stopped with an error", q, eng);
 	}
 }

@@ -149,6 +149,8 @@ enum card_mailbox_fault {
  * @nowhere: a descriptor for an address where nothing is stops its queue, which is no complaint
  * @leftover: queues of a former driver run, and would write to the machine's memory; the reset
  *	      of the device ends that
+ * @programs: queues of programs stop at what their descriptors say, which is no complaint
+ * @run_on: queues of cores that are switched off go on fetching descriptors
  * @removed: all reads are ones, writes do nothing
  */
 struct card_faults {
@@ -161,6 +163,8 @@ struct card_faults {
 	enum card_mailbox_fault mailbox;
 	bool nowhere;
 	bool leftover;
+	bool programs;
+	bool run_on;
 	bool removed;
 };
 
@@ -174,6 +178,7 @@ struct card_faults {
  * @device_resets: asked for
  * @core_resets: same
  * @metrics: messages with a metric that were answered well
+ * @fetches: of descriptors by queues that are off
  * @complaints: recorded
  */
 struct card_stats {
@@ -185,6 +190,7 @@ struct card_stats {
 	u64 device_resets;
 	u64 core_resets;
 	u64 metrics;
+	u64 fetches;
 	u64 complaints;
 };
 
@@ -235,6 +241,10 @@ struct card_config {
  * @stats: what happened
  * @lock: @stats.complaints, @complaint
  * @complaint: the first ones
+ * @run_on: rings of queues that are off and fetch descriptors, by engine, queue, side; 0: none
+ * @run_on_lock: @run_on
+ * @run_on_thread: which fetches; 0: there is none
+ * @run_on_stop: it ends
  * @host_lock: @host, @page; held for reading while the card is at host memory
  * @host: host memory, by address, where @page says that it is there
  * @page: enum card_page of each page
@@ -259,6 +269,10 @@ struct card {
 	struct card_stats stats;
 	pthread_mutex_t lock;
 	char complaint[32][128];
+	u64 run_on[EMU_MAX_ENGINES][CARD_QUEUES][2];
+	pthread_mutex_t run_on_lock;
+	pthread_t run_on_thread;
+	bool run_on_stop;
 	pthread_rwlock_t host_lock;
 	u8 *host;
 	u8 *page;
@@ -268,8 +282,8 @@ struct card {
 struct card *card_new(const struct card_config *cfg);
 void card_free(struct card *card);
 enum card_kind card_kind_find(const char *name);
-u32 card_read(struct card *card, u64 off, u32 size);
-void card_write(struct card *card, u64 off, u32 size, u32 val);
+u64 card_read(struct card *card, u64 off, u32 size);
+void card_write(struct card *card, u64 off, u32 size, u64 val);
 void card_complain(struct card *card, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
@@ -298,6 +312,14 @@ int card_range_add(struct card *card, u64 addr, u64 len, int fd, u64 offset, boo
 void card_range_del(struct card *card, u64 addr, u64 len);
 int card_memory_read(struct card *card, u64 addr, void *buf, u32 len);
 int card_memory_write(struct card *card, u64 addr, const void *buf, u32 len);
+bool card_memory_fetch(struct card *card, u64 addr);
+
+/* run_on.c */
+int card_run_on(struct card *card, bool yes);
+void card_run_on_off(struct card *card, u32 engine, u32 q, bool rx);
+void card_run_on_reset(struct card *card, u64 cores);
+void card_run_on_check(struct card *card);
+void card_run_on_exit(struct card *card);
 
 /* control.c */
 int card_control(struct card *card, char *line, FILE *out);

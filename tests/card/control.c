@@ -116,6 +116,17 @@ static int fault_leftover(struct card *card, u32 yes)
 	return 0;
 }
 
+static int fault_programs(struct card *card, u32 yes)
+{
+	WRITE_ONCE(card->faults.programs, yes);
+	return 0;
+}
+
+static int fault_run_on(struct card *card, u32 yes)
+{
+	return card_run_on(card, yes);
+}
+
 static int fault_removed(struct card *card, u32 yes)
 {
 	card->faults.removed = yes;
@@ -140,6 +151,8 @@ static const struct {
 	{ "routing-id", set_routing_id },
 	{ "nowhere", fault_nowhere },		/* 1: addresses where nothing is are no complaint */
 	{ "leftover", fault_leftover },		/* 1: queues run, until the device is reset */
+	{ "programs", fault_programs },		/* 1: their queues may stop with an error */
+	{ "run-on", fault_run_on },		/* 1: queues that are off fetch descriptors */
 	{ "removed", fault_removed },		/* 1: gone */
 };
 
@@ -162,8 +175,8 @@ static void show_stats(struct card *card, FILE *out)
 /**
  * card_control() - do what a line of text says
  * @card: the card
- * @line: "stats", "accesses", "reads", "resets", "metrics", "metric WORD", or the name of a fault
- *	  and a number; changed
+ * @line: "stats", "accesses", "reads", "resets", "metrics", "fetches", "metric WORD",
+ *	  or the name of a fault and a number; changed
  * @out: the answer goes here
  *
  * Return: 0, -EINVAL it says nothing that is known.
@@ -194,6 +207,10 @@ int card_control(struct card *card, char *line, FILE *out)
 	}
 	if (!strcmp(name, "metrics")) {
 		fprintf(out, "%llu\n", card->stats.metrics);
+		return 0;
+	}
+	if (!strcmp(name, "fetches")) {
+		fprintf(out, "%llu\n", READ_ONCE(card->stats.fetches));
 		return 0;
 	}
 	if (!strcmp(name, "metric")) {

@@ -110,10 +110,15 @@ static void card_reset_begin(struct card *card, u32 what)
 /* Does the reset under way go on? */
 static bool card_resetting(struct card *card)
 {
+	u32 mask = card->gen == 2 ? 3 : 0xff;
+
 	if (card->reset_at && ktime_get_ns() >= card->reset_at) {
 		card->reset_at = 0;
 		if (card->misc[MISC_RESET / 4] == RESET_DEVICE)
 			card->faults.leftover = false;
+		else
+			mask &= card->misc[MISC_RESET_MAP / 4];
+		card_run_on_reset(card, mask);
 		card->misc[MISC_RESET / 4] = 0;
 	}
 	return card->reset_at;

@@ -121,6 +121,7 @@ int main(int argc, char **argv)
 						     serve(card, listener, control_listener);
 	if (err)
 		fprintf(stderr, "%s: %s\n", argv[0], strerror(-err));
+	card_run_on_check(card);
 	err = err ? 2 : card->stats.complaints != 0;
 	fprintf(stderr, "neuron-card: %llu reads, %llu writes, %llu complaints\n",
 		card->stats.reads, card->stats.writes, card->stats.complaints);

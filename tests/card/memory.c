@@ -360,6 +360,35 @@ int card_memory_read(struct card *card, u64 addr, void *buf, u32 len)
 }
 
 /**
+ * card_memory_fetch() - a queue that is off fetches a descriptor
+ * @card: the card
+ * @addr: device address; only host memory counts
+ *
+ * Return: true if it can do so again: the memory is there, and the card may master the bus.
+ */
+bool card_memory_fetch(struct card *card, u64 addr)
+{
+	u64 window = card->ed.geo.host_window;
+	volatile u8 *p = NULL;
+	bool master;
+
+	if (!(addr & window) || addr >= 2 * window)
+		return false;
+	/* Who takes memory away from the card waits for this lock, after bus mastering is off. */
+	pthread_rwlock_rdlock(&card->host_lock);
+	master = READ_ONCE(card->command) & BIT(2);
+	if (master)
+		p = card_host(card, addr - window, sizeof(struct neuron_desc), false);
+	if (p)
+		(void)*p;
+	pthread_rwlock_unlock(&card->host_lock);
+	if (master && !p)
+		card_complain(card, "a queue that is off reads %#llx: nothing is there", addr);
+	WRITE_ONCE(card->stats.fetches, card->stats.fetches + !!p);
+	return p;
+}
+
+/**
  * card_memory_write() - write memory at a device address
  * @card: the card
  * @addr: device address

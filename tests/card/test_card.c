@@ -465,6 +465,99 @@ static void test_semaphores_and_events(void **state)
 	teardown(&f);
 }
 
+static void test_state_buffers_are_memory(void **state)
+{
+	static const u32 sizes[] = { 1, 2, 4, 8 };
+	struct fixture f = setup("trn1");
+	u64 core = card_offset(f.card, CARD_CORE, 1), val = 0x1122334455667788;
+	u64 last = f.card->ed.geo.sbuf_size - 4;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		u64 want = val & (~0ULL >> (64 - 8 * sizes[i]));
+
+		card_write(f.card, core + 4104, 8, 0);
+		card_write(f.card, core + 4104, sizes[i], val);
+		assert_int_equal(card_read(f.card, core + 4104, sizes[i]), want);
+		assert_int_equal(card_read(f.card, core + 4104, 8), want);
+	}
+	assert_int_equal(f.card->stats.complaints, 0);
+	/* Half of it is behind the buffer. */
+	card_read(f.card, core + last, 8);
+	assert_int_equal(f.card->stats.complaints, 1);
+	/* Registers have a length. */
+	card_write(f.card, core + 0x2701400, 8, 0);
+	assert_int_equal(f.card->stats.complaints, 2);
+	teardown(&f);
+}
+
+/* Until the reset of its core has ended, or the card may not master the bus. */
+static void test_queues_can_run_on(void **state)
+{
+	char line[32];
+	struct fixture f = setup("trn2");
+	u64 fetches;
+	u32 i;
+
+	probe(&f);
+	strcpy(line, "run-on 1");
+	assert_int_equal(card_control(f.card, line, stderr), 0);
+	for (i = 0; i < 3; i++) {
+		start_queue(&f, 16, 2);
+		start_queue(&f, 16, 2);
+		fetches = f.card->stats.fetches;
+		usleep(50000);
+		/* The second start has switched it off, and rings are where they were. */
+		assert_true(f.card->stats.fetches > fetches);
+		if (i == 0) {
+			reset(&f, 2, 0x20202);
+			start_engine(&f, 16, true);
+		} else if (i == 1) {
+			f.card->command = 0x2;
+			usleep(50000);
+		}
+		if (i < 2) {
+			fetches = f.card->stats.fetches;
+			usleep(50000);
+			assert_int_equal(f.card->stats.fetches, fetches);
+			f.card->command = 0x6;
+		}
+	}
+	assert_int_equal(f.card->stats.complaints, 0);
+	card_range_del(f.card, HOST_ADDR, HOST_LEN);
+	assert_true(settles(&f.card->stats.complaints, 2));
+	card_range_add(f.card, HOST_ADDR, HOST_LEN, f.fd, 0, true);
+	start_queue(&f, 16, 2);
+	card_run_on_check(f.card);
+	assert_int_equal(f.card->stats.complaints, 3);
+	teardown(&f);
+}
+
+static void test_queues_of_programs_may_stop(void **state)
+{
+	struct fixture f = setup("trn2");
+	char line[32];
+	u32 i;
+
+	probe(&f);
+	strcpy(line, "programs 1");
+	assert_int_equal(card_control(f.card, line, stderr), 0);
+	/* Three bytes into a semaphore. */
+	start_queue(&f, 3, 0);
+	describe(&f, f.card->ed.geo.tpb_base[0] + 0x2701400, host_address(&f, DATA), 3, 1);
+	card_write(f.card, card_offset(f.card, CARD_ENGINE, 3) + NEURON_DMA_RX(0) + 0x38, 4, 1);
+	card_write(f.card, card_offset(f.card, CARD_ENGINE, 3) + NEURON_DMA_TX(0) + 0x38, 4, 1);
+	for (i = 0; i < 2000 && engine_state(&f, 3) != 0x2222; i++)
+		usleep(1000);
+	assert_int_equal(engine_state(&f, 3), 0x2222);
+	assert_int_equal(f.card->stats.complaints, 0);
+	/* The queue that the driver copies with may not do the same. */
+	f.tail[0] = 0;
+	ring_doorbell(&f, 1);
+	assert_true(settles(&f.card->stats.complaints, 1));
+	teardown(&f);
+}
+
 static void test_reset_map_names_cores_and_what_is_theirs(void **state)
 {
 	static const struct {
@@ -514,7 +607,7 @@ static void test_faults_of_reset_and_firmware(void **state)
 	assert_int_equal(card_read(f.card, misc(&f, 0x24), 4), 3);
 	strcpy(line, "removed 1");
 	assert_int_equal(card_control(f.card, line, stderr), 0);
-	assert_int_equal(card_read(f.card, misc(&f, 0x24), 4), 0xffffffff);
+	assert_int_equal((u32)card_read(f.card, misc(&f, 0x24), 4), 0xffffffff);
 	strcpy(line, "dead x");
 	assert_int_equal(card_control(f.card, line, stderr), -EINVAL);
 	strcpy(line, "nonsense 1");
@@ -787,6 +880,9 @@ int main(void)
 		cmocka_unit_test(test_addresses_where_nothing_is_are_complaints),
 		cmocka_unit_test(test_host_memory_needs_bus_mastering_and_a_mapping),
 		cmocka_unit_test(test_semaphores_and_events),
+		cmocka_unit_test(test_state_buffers_are_memory),
+		cmocka_unit_test(test_queues_can_run_on),
+		cmocka_unit_test(test_queues_of_programs_may_stop),
 		cmocka_unit_test(test_reset_map_names_cores_and_what_is_theirs),
 		cmocka_unit_test(test_faults_of_reset_and_firmware),
 		cmocka_unit_test(test_lost_doorbells_and_aborts),

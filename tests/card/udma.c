@@ -112,6 +112,8 @@ static void card_queue_start(struct card *card, u32 engine, u32 q, bool rx, u32 
 			      card_side_name(rx), q, engine, side->step, val, reg);
 		return;
 	}
+	if (side->on)
+		card_run_on_off(card, engine, q, rx);
 	side->on = ++side->step == nr;
 	if (reg == RING_BASE_LO)
 		side->base = (side->base & ~(u64)U32_MAX) | val;

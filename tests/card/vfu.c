@@ -272,14 +272,13 @@ static int vfu_read(struct vfu *v, const struct vfu_head *h)
 {
 	const struct vfu_access *a = (struct vfu_access *)v->body;
 	struct { struct vfu_access a; u8 data[VFU_CONFIG_LEN]; } out = { .a = *a };
-	u32 val;
+	u64 val;
 
 	if (a->region == VFU_REGION_CONFIG && a->offset <= VFU_CONFIG_LEN &&
 	    a->count <= VFU_CONFIG_LEN - a->offset) {
 		memcpy(out.data, v->config + a->offset, a->count);
 	} else if (a->region == 0 && a->count <= sizeof(u64)) {
 		val = card_read(v->card, a->offset, a->count);
-		memset(out.data, 0xff, sizeof(u64));
 		memcpy(out.data, &val, sizeof(val));
 	} else {
 		return vfu_reply(v, h, NULL, 0, EINVAL, -1);
@@ -322,7 +321,8 @@ static void vfu_config_write(struct vfu *v, u64 off, u8 val)
 static int vfu_write(struct vfu *v, const struct vfu_head *h, u32 len)
 {
 	const struct vfu_access *a = (struct vfu_access *)v->body;
-	u32 val = 0, i;
+	u64 val = 0;
+	u32 i;
 
 	if (a->count > len - sizeof(*a))
 		return vfu_reply(v, h, NULL, 0, EINVAL, -1);
@@ -330,7 +330,7 @@ static int vfu_write(struct vfu *v, const struct vfu_head *h, u32 len)
 		for (i = 0; i < a->count; i++)
 			vfu_config_write(v, a->offset + i, a->data[i]);
 	} else if (a->region == 0 && a->count <= sizeof(u64)) {
-		memcpy(&val, a->data, min(a->count, (u32)sizeof(val)));
+		memcpy(&val, a->data, a->count);
 		card_write(v->card, a->offset, a->count, val);
 	} else {
 		return vfu_reply(v, h, NULL, 0, EINVAL, -1);
@@ -377,6 +377,7 @@ static int vfu_handle(struct vfu *v, const struct vfu_head *h, u32 len, int pass
 	case VFU_REGION_WRITE:
 		return vfu_write(v, h, len);
 	case VFU_DEVICE_RESET:
+		card_run_on_check(v->card);
 		v->card->command = 0;
 		v->config[PCI_COMMAND] = 0;
 		return vfu_reply(v, h, NULL, 0, 0, -1);
