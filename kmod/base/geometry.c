@@ -112,24 +112,31 @@ bool neuron_geometry_valid(const struct neuron_geometry *geo)
  * @len: bytes, not 0
  *
  * The state buffer, events, semaphores, and the FIFOs of the software device
- * (../../uapi/FACTS.md 6).
+ * (../../uapi/FACTS.md 6).  Registers are accessed four bytes at a time, and a FIFO takes whole
+ * instructions: what else a device would make of it nobody knows, and one that stops at it stops
+ * the driver's copies, too.
  *
  * Context: any.
  */
 bool neuron_geometry_window(const struct neuron_geometry *geo, u64 off, u64 len)
 {
-	const struct { u64 start, size; } parts[] = {
-		{ NEURON_ISA_SBUF_OFF, geo->sbuf_size },
-		{ NEURON_ISA_EVENT_OFF(0), 4 * geo->nr_events },
-		{ NEURON_ISA_SEM_READ_OFF(0), 4 * geo->sem_block },
+	const struct { u64 start, size, unit, most; } parts[] = {
+		{ NEURON_ISA_SBUF_OFF, geo->sbuf_size, 1, geo->sbuf_size },
+		{ NEURON_ISA_EVENT_OFF(0), 4 * geo->nr_events, 4, 4 },
+		{ NEURON_ISA_SEM_READ_OFF(0), 4 * geo->sem_block, 4, 4 },
 		{ NEURON_ISA_FIFO_OFF(0),
-		  geo->isa_version ? NEURON_ISA_NR_ENGINES * NEURON_ISA_FIFO_SIZE : 0 },
+		  geo->isa_version ? NEURON_ISA_NR_ENGINES * NEURON_ISA_FIFO_SIZE : 0,
+		  NEURON_ISA_INST_SIZE, NEURON_ISA_FIFO_SIZE },
 	};
+	u64 from;
 	u32 i;
 
-	for (i = 0; i < ARRAY_SIZE(parts); i++)
-		if (off >= parts[i].start && len <= parts[i].size &&
-		    off - parts[i].start <= parts[i].size - len)
-			return true;
+	for (i = 0; i < ARRAY_SIZE(parts); i++) {
+		if (off < parts[i].start || off - parts[i].start >= parts[i].size)
+			continue;
+		from = off - parts[i].start;
+		return !(from % parts[i].unit) && !(len % parts[i].unit) &&
+		       len <= parts[i].most - from % parts[i].most;
+	}
 	return false;
 }

@@ -120,7 +120,56 @@ static void test_K10_geometry(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, neuron_geometry_valid(&geo), row->valid);
 }
 
+/* What of a core's window is memory, registers, FIFOs, and how they are accessed. */
+static void test_K11_window(struct kunit *test)
+{
+	static const struct {
+		u64 off, len;
+		bool card, device;	/* one without and one with the instruction set */
+	} parts[] = {
+		{ 0, 1, true, true },
+		{ 12345, 54321, true, true },
+		{ 0, 1 << 20, true, true },
+		{ 0, (1 << 20) + 1, false, false },
+		{ (1 << 20) - 4, 8, false, false },
+		{ 1 << 20, 4, false, false },
+		{ NEURON_ISA_EVENT_OFF(0), 4, true, true },
+		{ NEURON_ISA_EVENT_OFF(63), 4, true, true },
+		{ NEURON_ISA_EVENT_OFF(64), 4, false, false },
+		{ NEURON_ISA_EVENT_OFF(0), 8, false, false },
+		{ NEURON_ISA_EVENT_OFF(0) + 2, 4, false, false },
+		{ NEURON_ISA_EVENT_OFF(0), 2, false, false },
+		{ NEURON_ISA_SEM_READ_OFF(31), 4, true, true },
+		{ NEURON_ISA_SEM_READ_OFF(0), 128, false, false },
+		{ NEURON_ISA_SEM_READ_OFF(0) + 4 * 0x400, 4, false, false },
+		{ NEURON_ISA_FIFO_OFF(0), 64, false, true },
+		{ NEURON_ISA_FIFO_OFF(0), 63, false, false },
+		{ NEURON_ISA_FIFO_OFF(0) + 4, 64, false, false },
+		{ NEURON_ISA_FIFO_OFF(2), NEURON_ISA_FIFO_SIZE, false, true },
+		{ NEURON_ISA_FIFO_OFF(2) + 64, NEURON_ISA_FIFO_SIZE, false, false },
+		{ NEURON_ISA_FIFO_OFF(0), NEURON_ISA_FIFO_SIZE + 64, false, false },
+		{ NEURON_ISA_FIFO_OFF(NEURON_ISA_NR_ENGINES - 1), NEURON_ISA_FIFO_SIZE, false, true },
+		{ NEURON_ISA_FIFO_OFF(NEURON_ISA_NR_ENGINES), 64, false, false },
+		{ 0, U64_MAX, false, false },
+		{ NEURON_ISA_FIFO_OFF(0), U64_MAX - 63, false, false },
+	};
+	struct neuron_geometry geo = {
+		.sbuf_size = 1 << 20, .nr_events = 64, .nr_semaphores = 32, .sem_block = 0x400,
+	};
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(parts); i++) {
+		geo.isa_version = 0;
+		KUNIT_EXPECT_EQ_MSG(test, neuron_geometry_window(&geo, parts[i].off, parts[i].len),
+				    parts[i].card, "row %u", i);
+		geo.isa_version = 1;
+		KUNIT_EXPECT_EQ_MSG(test, neuron_geometry_window(&geo, parts[i].off, parts[i].len),
+				    parts[i].device, "row %u, with instructions", i);
+	}
+}
+
 static struct kunit_case geometry_cases[] = {
+	KUNIT_CASE(test_K11_window),
 	KUNIT_CASE_PARAM(test_K10_geometry, geometry_gen_params),
 	{}
 };
