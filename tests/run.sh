@@ -25,8 +25,9 @@
 #   vm-7.3-cloud	the same on its kernel for virtual machines
 #   vm-7.3-debug the whole stack on 7.3 with the options of the debug kernel
 #   card-all	the other tests of tests/vm/guest that run on a card, one of two cards that is
-#		removed, two behind an IOMMU, 20 loads, a card on 6.1 and 7.3
-#   card-debug	a card on the debug kernel
+#		removed, two behind an IOMMU, 20 loads, a card on 6.1 and 7.3, queues that do
+#		not stop, the fuzzer
+#   card-debug	a card on the debug kernels of 6.12 and 7.3
 #   randconfig	the modules for kernels with options drawn by lot
 #   kcsan	the data race detector: KUnit suites and the whole stack
 #   coverage-lib	the host tests of the library, counting the lines that run
@@ -55,6 +56,7 @@ all)	set -- "${steps[@]}" "${long_steps[@]}" ;;
 esac
 
 logs=$CACHE/logs/test
+seed=${SEED:-$(date +%s)}
 mkdir -p "$logs"
 results=$(mktemp)	# a line for each step: name, passed, failed, seconds, their processor time
 queue=$(mktemp)
@@ -200,6 +202,17 @@ on_card() {
 		--timeout 1800 --test tests/card/guest_load.sh "${tests[@]}"
 }
 
+# card_debug KERNEL: a card on a debug kernel.
+card_debug() {
+	with_card tests/vm/run.sh "$1" --stack --mem 2048 --card trn2:64 --log "card-$1" \
+		--timeout 3600 --test-timeout 1200 --append "fuzz.seconds=120 fuzz.seed=$seed" \
+		--test tests/card/guest_driver.c --test tests/card/guest_copy.c \
+		--test tests/card/guest_faults.c --test tests/card/guest_load.sh \
+		--test tests/vm/guest/foreign.c --test tests/vm/guest/process.c \
+		--test tests/card/guest_programs.sh --test tests/fuzz/ioctl/fuzz_ioctl.c \
+		--test tests/vm/guest/zz-unload.sh
+}
+
 pairs() {
 	local seconds=${SECONDS_OF_PAIRS:-1800}
 
@@ -210,7 +223,7 @@ pairs() {
 }
 
 fuzz_ioctl() {
-	local seconds=${SECONDS_TO_FUZZ:-600} seed=${SEED:-$(date +%s)}
+	local seconds=${SECONDS_TO_FUZZ:-600}
 
 	tests/vm/run.sh fuzz --stack --log fuzz-ioctl --mem 2048 --timeout $((seconds + 900)) \
 		--test-timeout $((seconds + 300)) \
@@ -336,21 +349,24 @@ run_step() {
 				--test tests/card/guest_copy.c
 			step card-run-on with_card tests/vm/run.sh 6.12 --stack --iommu --mem 1536 \
 				--card trn2:64 --log card-run-on --test tests/card/guest_run_on.c
+			step card-fuzz with_card tests/vm/run.sh 6.12 --stack --mem 2048 \
+				--card trn2:64 --log card-fuzz --test-timeout 600 \
+				--append "fuzz.seconds=120 fuzz.seed=$seed" \
+				--test tests/card/guest_load.sh --test tests/card/guest_programs.sh \
+				--test tests/fuzz/ioctl/fuzz_ioctl.c --test tests/vm/guest/zz-unload.sh
 			step card-iommu-two with_card tests/vm/run.sh 6.12 --stack --iommu --mem 1536 \
 				--card trn1 --card trn2:64 --log card-iommu-two \
 				--test tests/card/guest_two.c
 			step card-loads with_card tests/vm/run.sh 6.12 --stack --mem 1536 --card trn1 \
-				--card inf2 --card trn2 --append card.loads=20 --log card-loads \
+				--card inf2 --card trn2 --card trn3:0:1024 --append card.loads=20 \
+				--log card-loads \
 				--test tests/card/guest_driver.c
 			step card-6.1 on_card card-6.1 6.1 trn2:64 death driver dmabuf mmap \
 				nrt_life process regs rings
 			step card-7.3 on_card card-7.3 7.3 trn2:64 death driver dmabuf mmap \
 				nrt_life process regs rings ;;
-	card-debug)	step card-debug with_card tests/vm/run.sh debug --stack --mem 2048 \
-				--card trn2:64 --log card-debug --timeout 1800 \
-				--test tests/card/guest_driver.c --test tests/card/guest_copy.c \
-				--test tests/card/guest_faults.c --test tests/card/guest_load.sh \
-				--test tests/vm/guest/foreign.c --test tests/vm/guest/process.c ;;
+	card-debug)	step card-debug card_debug debug
+			step card-7.3-debug card_debug 7.3-debug ;;
 	build-clang)	step build-clang env LLVM=1 tests/vm/randconfig.sh 2 ;;
 	randconfig)	step randconfig tests/vm/randconfig.sh ;;
 	series)		step series tests/series/check.sh ;;
@@ -411,7 +427,7 @@ needed=$(for name; do
 	vm-card-like)			echo 6.12 ;;
 	vm-checked)			echo uml ;;
 	card-all)			echo 6.1 6.12 7.3 ;;
-	card-debug)			echo debug ;;
+	card-debug)			echo debug 7.3-debug ;;
 	vm-*-all)			name=${name#vm-}
 					echo "${name%-all}" ;;
 	fuzz-ioctl)			echo fuzz ;;

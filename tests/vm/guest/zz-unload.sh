@@ -12,5 +12,5 @@ root=/sys/devices/virtual/neuron_device/neuron0
 find $root -path '*memory_usage*' -name total >/tmp/totals
 check "there are memory counters to read" '[ "$(wc -l </tmp/totals)" -gt 20 ]'
 check "all of them are 0" '! xargs grep -Hvx 0 </tmp/totals'
-check "rmmod" 'rmmod neuron_emu && rmmod neuron'
+check "rmmod" 'rmmod $(cut -d" " -f1 /proc/modules | grep -x -e neuron_emu -e neuron_pci) neuron'
 exit $bad
