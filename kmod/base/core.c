@@ -89,18 +89,15 @@ void neuron_cores_unlock(struct neuron_device *nd, unsigned long map)
 }
 
 /*
- * Before a core gets an owner: a reset of a card may leave in its state buffer what another
- * program had there.  Under core->lock.
+ * Before a core that is READY gets an owner: a reset of a card may leave in its state buffer
+ * what another program had there.  Under core->lock.  Return: it has to be cleared.
  */
-static int neuron_core_clean(struct neuron_device *nd, u32 core)
+static bool neuron_core_unclean(struct neuron_core *c)
 {
-	struct neuron_core *c = &nd->core[core];
-	int err = 0;
-
-	if (nd->isolation == NEURON_ISOLATION_CHECKED && !c->owner && c->dirty)
-		err = nd->core_clear(nd, core);
-	c->dirty = err;
-	return err;
+	if (c->nd->isolation != NEURON_ISOLATION_CHECKED || c->owner || !c->dirty)
+		return false;
+	neuron_core_clear_mark(c);
+	return true;
 }
 
 /*
@@ -246,25 +243,31 @@ int neuron_cores_settle(struct neuron_device *nd)
 int neuron_cores_acquire(struct neuron_device *nd, unsigned long map,
 			 struct neuron_client *client)
 {
-	unsigned long busy = 0, begin = 0, all;
+	unsigned long busy = 0, begin = 0, unclean, all;
 	u32 epoch[NEURON_HW_MAX_CORES];
 	unsigned int i;
-	int err = 0;
+	int err = 0, clear;
 
 	do {
 		all = neuron_cores_lock_reaching(nd, map);
 		for_each_set_bit(i, &map, NEURON_HW_MAX_CORES)
 			err = err ?: neuron_core_check(&nd->core[i], client);
 		err = err ?: neuron_cores_busy(nd, all, &busy, &begin, epoch);
+		unclean = 0;
 		for_each_set_bit(i, &map, NEURON_HW_MAX_CORES)
-			if (!err && !busy)
-				err = neuron_core_clean(nd, i);
+			if (!err && !busy && neuron_core_unclean(&nd->core[i]))
+				__set_bit(i, &unclean);
 		for_each_set_bit(i, &map, NEURON_HW_MAX_CORES)
-			if (!err && !busy && !nd->core[i].owner)
+			if (!err && !busy && !unclean && !nd->core[i].owner)
 				neuron_core_take(nd, i, client);
 		neuron_cores_unlock(nd, all);
+		/* Each of them: others wait for it. */
+		for_each_set_bit(i, &unclean, NEURON_HW_MAX_CORES) {
+			clear = neuron_core_clear_run(&nd->core[i]);
+			err = err ?: clear;
+		}
 		err = err ?: neuron_cores_wait(nd, busy, begin, epoch);
-	} while (busy && !err);
+	} while ((busy || unclean) && !err);
 	return err;
 }
 
@@ -295,6 +298,8 @@ int neuron_core_acquire(struct neuron_device *nd, u32 core, struct neuron_client
  * @core: core number; it exists
  * @client: the process
  *
+ * Its state buffer may still be cleared afterwards; the state of the core says so.
+ *
  * Context: may sleep, but not for as long as hardware likes.
  * Return: 0; -EBUSY another process owns or has claimed it, or it is being reset; -EIO its
  *	   last reset failed; -ENODEV.
@@ -308,9 +313,11 @@ int neuron_core_acquire_now(struct neuron_device *nd, u32 core, struct neuron_cl
 	err = neuron_core_check(c, client) ?: neuron_core_usable(c);
 	if (!err && !c->owner && neuron_cores_reaching(nd, BIT(core)))
 		err = -EBUSY;
-	err = err ?: neuron_core_clean(nd, core);
-	if (!err && !c->owner)
+	if (!err && !c->owner) {
+		if (neuron_core_unclean(c))
+			neuron_core_clear_later(c);
 		neuron_core_take(nd, core, client);
+	}
 	mutex_unlock(&c->lock);
 	return err;
 }

@@ -48,6 +48,7 @@ enum neuron_core_state {
  * @reaches: cores that descriptors of its queues may name, if the driver checks them; by bit.
  *	     More than that until its next reset has ended
  * @dirty: its state buffer may hold what a program had there; under @lock
+ * @clearing: it is RESETTING only until that is cleared; under @lock
  * @claim: thread group that has claimed it, or NULL; see claim.c
  * @claim_via: client or file that the claim ends with
  * @claim_until: until then (jiffies64) the claim holds even if its process is not attached
@@ -86,6 +87,7 @@ struct neuron_core {
 	struct neuron_client *owner;
 	unsigned long reaches;
 	bool dirty;
+	bool clearing;
 	struct pid *claim;
 	const void *claim_via;
 	u64 claim_until;

@@ -73,7 +73,7 @@ enum neuron_isolation {
  * @domain: whose programs may have left something at work, NULL for nobody's; under
  *	    @clients_lock
  * @domain_pid: the last one of them that attached
- * @core_clear: make the state buffer of a core read as zero (dma/copy.c); under core.lock
+ * @core_clear: make the state buffer of a core read as zero (dma/copy.c)
  * @geometry: copy, because the backend's may go before the last reference
  * @geo: the copy
  * @ops: guarded desc.ops: they fail when the device is gone

@@ -225,9 +225,84 @@ static void neuron_core_reset_look(struct neuron_core *c, int err)
 		neuron_core_reset_run(c->nd, BIT(neuron_core_index(c)));
 }
 
+/**
+ * neuron_core_clear_mark() - a core's state buffer is to be cleared
+ * @c: core, locked; READY
+ *
+ * Until that is done it is RESETTING, and waited for like a reset; a reset that is asked for
+ * meanwhile follows.  The caller has to call neuron_core_clear_run() or, if it cannot wait,
+ * neuron_core_clear_later().
+ *
+ * Context: any.
+ */
+void neuron_core_clear_mark(struct neuron_core *c)
+{
+	lockdep_assert_held(&c->lock);
+	WRITE_ONCE(c->state, NEURON_CORE_RESETTING);
+	c->epoch++;
+	c->clearing = true;
+}
+
+/**
+ * neuron_core_clear_later() - have a work item do what neuron_core_clear_run() does
+ * @c: core, locked since neuron_core_clear_mark(): removal cancels it
+ *
+ * Context: any.
+ */
+void neuron_core_clear_later(struct neuron_core *c)
+{
+	lockdep_assert_held(&c->lock);
+	neuron_queue_work_later(&c->reset_work, 0);
+}
+
+/**
+ * neuron_core_clear_run() - clear a core's state buffer
+ * @c: core; neuron_core_clear_mark() was called
+ *
+ * What the core holds stays, because no reset has ended.
+ *
+ * Context: may sleep; no lock of a core held.
+ * Return: 0; -EIO; -ENODEV; -EINTR the core is as before; else it is WEDGED.
+ */
+int neuron_core_clear_run(struct neuron_core *c)
+{
+	u32 index = neuron_core_index(c);
+	int err = c->nd->core_clear(c->nd, index);
+	bool reset = false;
+
+	mutex_lock(&c->lock);
+	c->clearing = false;
+	if (c->state == NEURON_CORE_RESETTING) {
+		c->dirty = err;
+		reset = c->requested || c->again;
+		c->again = false;
+	}
+	if (c->state == NEURON_CORE_RESETTING && !reset) {
+		bool wedged = err && err != -EINTR;
+
+		WRITE_ONCE(c->reset_err, wedged ? err : 0);
+		smp_store_release(&c->state, wedged ? NEURON_CORE_WEDGED : NEURON_CORE_READY);
+		/* As in neuron_core_reset_end(). */
+		smp_store_release(&c->ended, c->epoch);
+	}
+	mutex_unlock(&c->lock);
+	if (err && err != -ENODEV && err != -EINTR)
+		dev_err(&c->nd->dev, "the state buffer of core %u is not cleared (%d)\n", index, err);
+	wake_up_all(&c->reset_wait);
+	if (reset)
+		neuron_core_reset_run(c->nd, BIT(index));
+	return err && err != -ENODEV && err != -EINTR ? -EIO : err;
+}
+
 static void neuron_core_reset_work(struct work_struct *work)
 {
-	neuron_core_reset_look(container_of(work, struct neuron_core, reset_work.work), 0);
+	struct neuron_core *c = container_of(work, struct neuron_core, reset_work.work);
+
+	/* It changes only while the core is not RESETTING, and here. */
+	if (READ_ONCE(c->clearing))
+		neuron_core_clear_run(c);
+	else
+		neuron_core_reset_look(c, 0);
 }
 
 /**

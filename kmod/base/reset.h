@@ -27,6 +27,9 @@ bool neuron_core_reset_mark(struct neuron_core *core);
 bool neuron_core_reset_request(struct neuron_core *core);
 void neuron_core_reset_run(struct neuron_device *nd, unsigned long cores);
 int neuron_core_reset_wait(struct neuron_core *core, u32 epoch);
+void neuron_core_clear_mark(struct neuron_core *core);
+void neuron_core_clear_later(struct neuron_core *core);
+int neuron_core_clear_run(struct neuron_core *core);
 void neuron_core_reset_init(struct neuron_device *nd, u32 core);
 void neuron_cores_gone(struct neuron_device *nd);
 

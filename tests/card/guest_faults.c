@@ -236,6 +236,31 @@ static void test_core_reset(void)
 	CHECK(seconds() - start < 20, "reset of a core: that took %.1f s", seconds() - start);
 }
 
+/* A core whose state buffer cannot be cleared has no owner, until it can. */
+static void test_unclean(void)
+{
+	struct neuron_ioctl_semaphore s = { .nc_id = 1, .semaphore_index = 9, .value = 7 };
+	struct neuron_native_core_stats stats = { .size = sizeof(stats), .nc_id = 1 };
+	double start, took;
+	int fd;
+
+	CHECK(load(""), "unclean core: load");
+	fd = open_card(card);
+	tell(card, "aborts 1");
+	start = seconds();
+	CHECK(call(fd, NEURON_IOCTL_SEMAPHORE_WRITE, &s) == EIO, "unclean core: EIO");
+	took = seconds() - start;
+	CHECK(took < 15, "unclean core: after %.1f s", took);
+	CHECK(!call(fd, NEURON_NATIVE_CORE_STATS, &stats) && !stats.owner,
+	      "unclean core: nobody owns it");
+	tell(card, "aborts 0");
+	CHECK(!call(fd, NEURON_IOCTL_SEMAPHORE_WRITE, &s), "unclean core: it is cleared the next time");
+	CHECK(!call(fd, NEURON_NATIVE_CORE_STATS, &stats) && stats.owner == getpid(),
+	      "unclean core: and has an owner");
+	close(fd);
+	CHECK(unload(), "unclean core: unload");
+}
+
 /* A trusted program's descriptor that leads nowhere stops its engine, until its core is reset. */
 static void test_bad_address(void)
 {
@@ -337,6 +362,7 @@ int main(void)
 	test_copy("aborts 1", EIO, 15);
 	test_copy("ecc 1", EIO, 15);
 	test_bad_address();
+	test_unclean();
 	test_core_reset();
 	test_removal();
 	return failed != 0;
