@@ -29,6 +29,8 @@
 
 /* Stopping a queue waits so long for it to become idle, in us. */
 #define NPCI_IDLE_US		10000
+/* The same for an engine for the host, in ms: who does not wait has to give the card up. */
+#define NPCI_HOST_IDLE_MS	1000
 
 /* The steps that are the same for all generations. */
 const struct npci_step npci_start_common[] = {
@@ -336,6 +338,19 @@ static bool npci_engine_revive(struct npci_card *card, u32 eng)
 	return npci_engine_state(card, e) != NEURON_DMA_ENG_ABORT && !READ_ONCE(card->gone);
 }
 
+static void npci_host_queue_wait(struct npci_card *card, u32 eng, u32 q)
+{
+	struct npci_engine *e = &card->engine[eng];
+	u32 ms;
+
+	for (ms = 0; ms < NPCI_HOST_IDLE_MS && !READ_ONCE(card->gone); ms++) {
+		if ((npci_ring_idle(card, e, q, false) && npci_ring_idle(card, e, q, true)) ||
+		    npci_engine_state(card, e) == NEURON_DMA_ENG_ABORT)
+			return;
+		usleep_range(1000, 1100);
+	}
+}
+
 /**
  * npci_host_queue_stop() - switch a queue of an engine for the host off
  * @card: the card
@@ -353,6 +368,7 @@ void npci_host_queue_stop(struct npci_card *card, u32 eng, u32 q)
 	bool off;
 
 	mutex_lock(&e->lock);
+	npci_host_queue_wait(card, eng, q);
 	off = !npci_queue_stop(card, eng, q) || npci_engine_revive(card, eng);
 	mutex_unlock(&e->lock);
 	if (off)
