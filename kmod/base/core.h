@@ -70,9 +70,10 @@ enum neuron_core_state {
  * @reset_work: looks for its end; queued under @lock
  * @reset_until: when it is given up, in jiffies
  * @reset_pause: until the next look, in milliseconds
- * @held_lock: @held, @held_bytes
+ * @held_lock: @held, @held_bytes, @held_named
  * @held: struct neuron_held that the hardware may still touch
  * @held_bytes: their memory
+ * @held_named: other memory that they keep, once the core is WEDGED
  * @copy: copy ring; its own allocation
  * @device_bytes: bytes of device memory charged to it by all processes
  * @limit: limit of what the owner has charged or, without an owner, of @device_bytes; or
@@ -112,6 +113,7 @@ struct neuron_core {
 	spinlock_t held_lock;
 	struct list_head held;
 	u64 held_bytes;
+	u64 held_named;
 	struct neuron_copy *copy;
 	atomic64_t device_bytes;
 	u64 limit;

@@ -69,7 +69,7 @@ u64 neuron_core_held(struct neuron_core *c)
 	u64 bytes;
 
 	spin_lock(&c->held_lock);
-	bytes = c->held_bytes;
+	bytes = c->held_bytes + c->held_named;
 	spin_unlock(&c->held_lock);
 	return bytes;
 }
@@ -79,6 +79,30 @@ static void neuron_core_take_held(struct neuron_core *c, struct list_head *done)
 {
 	list_splice_init(&c->held, done);
 	c->held_bytes = 0;
+	c->held_named = 0;
+}
+
+/* The core does not reset: who wants to know what that costs sees all of it.  Under core->lock. */
+static void neuron_core_count_named(struct neuron_core *c)
+{
+	struct neuron_held *held;
+	struct xarray seen;
+	u64 bytes = 0;
+	LIST_HEAD(list);
+
+	xa_init(&seen);
+	/* Nobody else takes anything from the list now. */
+	spin_lock(&c->held_lock);
+	list_splice_init(&c->held, &list);
+	spin_unlock(&c->held_lock);
+	list_for_each_entry(held, &list, node)
+		if (held->named)
+			bytes += held->named(held, &seen);
+	xa_destroy(&seen);
+	spin_lock(&c->held_lock);
+	list_splice(&list, &c->held);
+	c->held_named = bytes;
+	spin_unlock(&c->held_lock);
 }
 
 /* Leave RESETTING, with what is not needed any more in @done.  Under core->lock. */
@@ -170,7 +194,9 @@ static bool neuron_core_reset_end(struct neuron_core *c, int err)
 		c->epoch++;
 	} else {
 		neuron_core_enter(c, err ? NEURON_CORE_WEDGED : NEURON_CORE_READY, &done);
-		if (!err)
+		if (err)
+			neuron_core_count_named(c);
+		else
 			nd->ops->core_bind(nd, index, c->owner ? &c->owner->space : NULL);
 	}
 	WRITE_ONCE(c->reset_err, err);

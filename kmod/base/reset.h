@@ -5,6 +5,7 @@
 
 #include <linux/list.h>
 #include <linux/types.h>
+#include <linux/xarray.h>
 
 struct neuron_core;
 struct neuron_device;
@@ -14,11 +15,14 @@ struct neuron_device;
  * @node: in neuron_core.held
  * @bytes: of device and host memory
  * @release: gives it back; may sleep
+ * @named: bytes of other memory that it keeps, but for what is in @seen, where it is added;
+ *	   may sleep; NULL: none
  */
 struct neuron_held {
 	struct list_head node;
 	u64 bytes;
 	void (*release)(struct neuron_held *held);
+	u64 (*named)(struct neuron_held *held, struct xarray *seen);
 };
 
 void neuron_core_hold(struct neuron_core *core, struct neuron_held *held);

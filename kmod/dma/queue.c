@@ -111,6 +111,15 @@ static void neuron_queue_held(struct neuron_held *held)
 	neuron_client_put(client);
 }
 
+/* What its descriptors name, where the driver has checked them. */
+static u64 neuron_queue_named(struct neuron_held *held, struct xarray *seen)
+{
+	struct neuron_queue *queue = container_of(held, struct neuron_queue, held);
+
+	return neuron_ring_bytes(queue->checked[0], seen) +
+	       neuron_ring_bytes(queue->checked[1], seen);
+}
+
 /* While a queue is being stopped or reset, its registers do not say how far it is. */
 static void neuron_queue_hold_rings(struct neuron_queue *queue)
 {
@@ -126,6 +135,7 @@ static void neuron_queue_hold(struct neuron_device *nd, u32 eng, struct neuron_q
 	/* Its space is asked as long as the queue goes on; rings may be of another process. */
 	kref_get(&queue->client->ref);
 	queue->held.release = neuron_queue_held;
+	queue->held.named = neuron_queue_named;
 	for (dir = 0; dir < 2; dir++)
 		if (queue->ring[dir])
 			queue->held.bytes += queue->ring[dir]->size;

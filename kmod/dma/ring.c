@@ -585,6 +585,46 @@ void neuron_ring_hold(struct neuron_ring *ring)
 	mutex_unlock(&ring->lock);
 }
 
+/* Return: bytes of @chunk, unless they were counted.  Without memory for @seen they never are. */
+static u64 neuron_chunk_unseen(const struct neuron_chunk *chunk, struct xarray *seen)
+{
+	unsigned long index = (unsigned long)chunk / sizeof(*chunk);
+
+	return xa_insert(seen, index, xa_mk_value(0), GFP_KERNEL) ? 0 : READ_ONCE(chunk->size);
+}
+
+/**
+ * neuron_ring_bytes() - memory that stays because a ring names it, or did
+ * @ring: held by the caller; may be NULL
+ * @seen: chunks that were counted before; those of the ring are added
+ *
+ * Context: may sleep.
+ * Return: bytes.
+ */
+u64 neuron_ring_bytes(struct neuron_ring *ring, struct xarray *seen)
+{
+	struct neuron_chunk *chunk, *last = NULL;
+	unsigned long index;
+	u64 bytes = 0;
+	u32 i;
+
+	if (!ring)
+		return 0;
+	mutex_lock(&ring->lock);
+	for (i = 0; i < ring->nr_slots; i++) {
+		chunk = neuron_slot_chunk(ring->slot[i]);
+		if (chunk && chunk != last)
+			bytes += neuron_chunk_unseen(chunk, seen);
+		last = chunk;
+		if (i % NEURON_RING_BATCH == NEURON_RING_BATCH - 1)
+			cond_resched();
+	}
+	xa_for_each(&ring->kept, index, chunk)
+		bytes += neuron_chunk_unseen(chunk, seen);
+	mutex_unlock(&ring->lock);
+	return bytes;
+}
+
 /**
  * neuron_ring_unbind() - hardware knows of a queue with a ring no more
  * @ring: may be NULL

@@ -55,6 +55,7 @@ int neuron_ring_write(struct neuron_client *client, u64 handle, const void __use
 int neuron_ring_bind(struct neuron_ring *ring, int dir, u32 length, u32 eng, u32 q);
 void neuron_ring_start(struct neuron_ring *ring);
 void neuron_ring_hold(struct neuron_ring *ring);
+u64 neuron_ring_bytes(struct neuron_ring *ring, struct xarray *seen);
 void neuron_ring_unbind(struct neuron_ring *ring);
 void neuron_ring_lock(struct neuron_ring *ring);
 void neuron_ring_unlock(struct neuron_ring *ring);

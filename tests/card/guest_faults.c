@@ -261,6 +261,51 @@ static void test_unclean(void)
 	CHECK(unload(), "unclean core: unload");
 }
 
+/* Of a core that does not reset, all memory that its rings name is in quarantine, and shown once. */
+static void test_quarantine(void)
+{
+	const uint64_t ctrl = 4096 | 1u << 24 | 3u << 26, meta = 0x01080003ULL << 32;
+	struct neuron_ioctl_dma_queue_init q = {
+		.eng_id = 16, .tx_desc_count = 64, .rx_desc_count = 64,
+	};
+	struct neuron_ioctl_dma_copy_descriptors d = {
+		.num_descs = 4, .queue_type = NEURON_DMA_QUEUE_TYPE_TX,
+	};
+	struct neuron_ioctl_semaphore s = { .nc_id = 1, .semaphore_index = 9 };
+	unsigned long want = 2 * 4096 + (1 << 20) + 8192;	/* whole pages */
+	uint64_t pa[4], tx[8];
+	unsigned int i;
+	int fd;
+
+	CHECK(load("reset_seconds=2"), "quarantine: load");
+	fd = open_card(card);
+	d.mem_handle = q.tx_handle = host_alloc(fd, 1024, &pa[0]);
+	q.rx_handle = host_alloc(fd, 1024, &pa[1]);
+	host_alloc(fd, 1 << 20, &pa[2]);
+	host_alloc(fd, 8192, &pa[3]);
+	/* One before the other, and again. */
+	for (i = 0; i < 4; i++) {
+		tx[2 * i] = ctrl | meta;
+		tx[2 * i + 1] = pa[2 + i % 2];
+	}
+	d.buffer = tx;
+	CHECK(!call(fd, NEURON_IOCTL_DMA_COPY_DESCRIPTORS, &d) &&
+	      !call(fd, NEURON_IOCTL_DMA_QUEUE_INIT, &q), "quarantine: a ring names memory");
+	tell(card, "reset never");
+	CHECK(reset_core(fd, 1), "quarantine: its core does not reset");
+	CHECK(quarantine() == want, "quarantine: %lu bytes of %lu", quarantine(), want);
+	close(fd);
+	CHECK(quarantine() == want, "quarantine: %lu bytes when the process is gone", quarantine());
+	tell(card, "reset 20");
+	usleep(300000);
+	fd = open_card(card);
+	CHECK(!call(fd, NEURON_IOCTL_SEMAPHORE_READ, &s) ||
+	      !call(fd, NEURON_IOCTL_SEMAPHORE_WRITE, &s), "quarantine: the next owner has it reset");
+	CHECK(!quarantine(), "quarantine: %lu bytes then", quarantine());
+	close(fd);
+	CHECK(unload(), "quarantine: unload");
+}
+
 /* A trusted program's descriptor that leads nowhere stops its engine, until its core is reset. */
 static void test_bad_address(void)
 {
@@ -363,6 +408,7 @@ int main(void)
 	test_copy("ecc 1", EIO, 15);
 	test_bad_address();
 	test_unclean();
+	test_quarantine();
 	test_core_reset();
 	test_removal();
 	return failed != 0;
