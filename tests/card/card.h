@@ -149,7 +149,8 @@ enum card_mailbox_fault {
  * @nowhere: a descriptor for an address where nothing is stops its queue, which is no complaint
  * @leftover: queues of a former driver run, and would write to the machine's memory; the reset
  *	      of the device ends that
- * @programs: queues of programs stop at what their descriptors say, which is no complaint
+ * @programs: queues of programs stop at what their descriptors say, and registers of cores are
+ *	      read that nobody knows, which are no complaints
  * @run_on: queues of cores that are switched off go on fetching descriptors
  * @removed: all reads are ones, writes do nothing
  */

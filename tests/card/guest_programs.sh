@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# From now on queues of programs on a card may stop with an error: what follows writes nonsense.
-# Everything else that a card does not allow is a complaint as before.
+# From now on queues of programs on a card may stop with an error, and registers of cores be read
+# that nobody knows: what follows writes and reads nonsense. Everything else that a card does not allow is a complaint as before.
 
 for dir in /sys/bus/pci/devices/*; do
 	[ "$(cat "$dir/vendor")" = 0x1d0f ] || continue
