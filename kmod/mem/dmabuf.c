@@ -206,9 +206,11 @@ static struct sg_table *neuron_export_map(struct dma_buf_attachment *attach,
 	neuron_device_exit(export->nd, idx);
 	if (err)
 		goto free;
-	err = dma_map_sgtable(map->dev, &map->table.sgt, dir, 0);
+	/* Attachments and exports may overlap, so the caches are not the mapping's business. */
+	err = dma_map_sgtable(map->dev, &map->table.sgt, dir, DMA_ATTR_SKIP_CPU_SYNC);
 	if (err)
 		goto put;
+	dma_sync_sgtable_for_device(map->dev, &map->table.sgt, dir);
 	mutex_lock(&export->lock);
 	list_add(&map->node, &export->maps);
 	mutex_unlock(&export->lock);
@@ -231,7 +233,8 @@ static void neuron_export_unmap(struct dma_buf_attachment *attach, struct sg_tab
 	mutex_lock(&export->lock);
 	list_del(&map->node);
 	mutex_unlock(&export->lock);
-	dma_unmap_sgtable(map->dev, sgt, dir, 0);
+	dma_sync_sgtable_for_cpu(map->dev, sgt, dir);
+	dma_unmap_sgtable(map->dev, sgt, dir, DMA_ATTR_SKIP_CPU_SYNC);
 	neuron_table_hold(sgt, false);
 	sg_free_append_table(&map->table);
 	kfree(map);
