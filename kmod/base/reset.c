@@ -307,13 +307,15 @@ int neuron_core_clear_run(struct neuron_core *c)
 		bool wedged = err && err != -EINTR;
 
 		WRITE_ONCE(c->reset_err, wedged ? err : 0);
+		/* As in neuron_core_enter(): who finds it READY finds it cleared. */
 		smp_store_release(&c->state, wedged ? NEURON_CORE_WEDGED : NEURON_CORE_READY);
-		/* As in neuron_core_reset_end(). */
+		/* Who sees the end sees the state and the error. */
 		smp_store_release(&c->ended, c->epoch);
 	}
 	mutex_unlock(&c->lock);
 	if (err && err != -ENODEV && err != -EINTR)
-		dev_err(&c->nd->dev, "the state buffer of core %u is not cleared (%d)\n", index, err);
+		dev_err(&c->nd->dev, "the state buffer of core %u is not cleared (%d)\n", index,
+			err);
 	wake_up_all(&c->reset_wait);
 	if (reset)
 		neuron_core_reset_run(c->nd, BIT(index));
