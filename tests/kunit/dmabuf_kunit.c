@@ -503,13 +503,15 @@ static void dmabuf_tables(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, sgt->orig_nents, PAGES - 1);
 	for (i = 0; i < PAGES; i++)
 		KUNIT_EXPECT_EQ(test, page_ref_count(state.pages[i]), i ? 2 : 1);
+	KUNIT_EXPECT_EQ(test, state.device, 1);
 	KUNIT_EXPECT_EQ(test, neuron_export_begin_cpu(&state.buf, DMA_FROM_DEVICE), 0);
 	KUNIT_EXPECT_EQ(test, neuron_export_end_cpu(&state.buf, DMA_FROM_DEVICE), 0);
 	KUNIT_EXPECT_EQ(test, state.cpu, 1);
-	KUNIT_EXPECT_EQ(test, state.device, 1);
+	KUNIT_EXPECT_EQ(test, state.device, 2);
 	neuron_export_unmap(&attach, sgt, DMA_BIDIRECTIONAL);
+	KUNIT_EXPECT_EQ(test, state.cpu, 2);
 	KUNIT_EXPECT_EQ(test, neuron_export_end_cpu(&state.buf, DMA_FROM_DEVICE), 0);
-	KUNIT_EXPECT_EQ(test, state.device, 1);
+	KUNIT_EXPECT_EQ(test, state.device, 2);
 	state.nd.gone = true;
 	KUNIT_EXPECT_EQ(test, neuron_export_begin_cpu(&state.buf, DMA_FROM_DEVICE), -ENODEV);
 	KUNIT_EXPECT_EQ(test, neuron_export_attach(&state.buf, &attach), -ENODEV);
