@@ -358,7 +358,9 @@ static void npci_host_queue_wait(struct npci_card *card, u32 eng, u32 q)
  * @q: queue
  *
  * No reset ends what such an engine does.  If its queue does not stop, and that is not
- * because the engine has, the card is given up and makes no access any more.
+ * because the engine has, the engine is told to abort: copies of others on it fail, and are
+ * started again.  If it does not do that either, the card is given up and makes no access any
+ * more.
  *
  * Context: may sleep.
  */
@@ -370,6 +372,10 @@ void npci_host_queue_stop(struct npci_card *card, u32 eng, u32 q)
 	mutex_lock(&e->lock);
 	npci_host_queue_wait(card, eng, q);
 	off = !npci_queue_stop(card, eng, q) || npci_engine_revive(card, eng);
+	if (!off && !READ_ONCE(card->gone)) {
+		npci_engine_change(e, NEURON_DMA_ENG_ABORT);
+		off = npci_engine_revive(card, eng);
+	}
 	mutex_unlock(&e->lock);
 	if (off)
 		return;

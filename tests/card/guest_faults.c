@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include "guest_cards.h"
+#include "neuron_isa.h"
 
 #define ENG_ABORT	3	/* state of an engine, as DMA_ENG_GET_STATE tells it */
 
@@ -261,6 +262,42 @@ static void test_unclean(void)
 	CHECK(unload(), "unclean core: unload");
 }
 
+/* A FIFO that takes no more, and the driver's own queue waits at it: that costs nobody the card. */
+static void test_full_fifo(void)
+{
+	static uint8_t zeros[NEURON_ISA_FIFO_SIZE], in[NEURON_ISA_FIFO_SIZE];
+	struct neuron_native_geometry geo = { .size = sizeof(geo) };
+	struct neuron_ioctl_program_engine_nc64 p = {
+		.nc_id = 1, .buffer = zeros, .size = sizeof(zeros),
+	};
+	struct neuron_ioctl_mem_buf_copy64 copy = { .buffer = in, .size = sizeof(in) };
+	double start = seconds();
+	int fd, err = 0, i;
+
+	CHECK(load("model_isa=1"), "full FIFO: load");
+	fd = open_card(card);
+	CHECK(!call(fd, NEURON_NATIVE_GET_GEOMETRY, &geo), "full FIFO: where it is");
+	p.dst = geo.tpb_base[1] + NEURON_ISA_FIFO_OFF(0);
+	/* What is no instruction stops its engine. */
+	for (i = 0; i < 3 && !err; i++)
+		err = call(fd, NEURON_IOCTL_PROGRAM_ENGINE_NC64, &p);
+	CHECK(err == ETIMEDOUT && seconds() - start < 60, "full FIFO: ETIMEDOUT (%d) after %.1f s",
+	      err, seconds() - start);
+	for (i = 0; i < 2; i++) {
+		copy.mem_handle = alloc(fd, sizeof(in), i, i);
+		memset(in, 0x3b + i, sizeof(in));
+		copy.copy_to_mem_handle = 1;
+		err = call(fd, NEURON_IOCTL_MEM_BUF_COPY64, &copy);
+		memset(in, 0, sizeof(in));
+		copy.copy_to_mem_handle = 0;
+		err = err ?: call(fd, NEURON_IOCTL_MEM_BUF_COPY64, &copy);
+		CHECK(!err && in[0] == 0x3b + i && !memcmp(in, in + 1, sizeof(in) - 1),
+		      "full FIFO: core %d copies: %d", i, err);
+	}
+	close(fd);
+	CHECK(unload(), "full FIFO: unload");
+}
+
 /* Of a core that does not reset, all memory that its rings name is in quarantine, and shown once. */
 static void test_quarantine(void)
 {
@@ -409,6 +446,7 @@ int main(void)
 	test_bad_address();
 	test_unclean();
 	test_quarantine();
+	test_full_fifo();
 	test_core_reset();
 	test_removal();
 	return failed != 0;
