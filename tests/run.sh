@@ -213,6 +213,15 @@ card_debug() {
 		--test tests/vm/guest/zz-unload.sh
 }
 
+# A kernel and a module of one's own, as tests/card/README.md says it.
+card_own() {
+	local kdir
+
+	kdir=$(tests/vm/kdir.sh debug) || return 1
+	with_card tests/vm/run.sh "$kdir" --stack --mem 2048 --card trn2 --log card-own \
+		--test tests/card/guest_load.sh --test tests/vm/guest/zz-unload.sh
+}
+
 pairs() {
 	local seconds=${SECONDS_OF_PAIRS:-1800}
 
@@ -365,7 +374,8 @@ run_step() {
 				nrt_life process regs rings
 			step card-7.3 on_card card-7.3 7.3 trn2:64 death driver dmabuf mmap \
 				nrt_life process regs rings ;;
-	card-debug)	step card-debug card_debug debug
+	card-debug)	step card-own card_own
+			step card-debug card_debug debug
 			step card-7.3-debug card_debug 7.3-debug ;;
 	build-clang)	step build-clang env LLVM=1 tests/vm/randconfig.sh 2 ;;
 	randconfig)	step randconfig tests/vm/randconfig.sh ;;

@@ -1,13 +1,25 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Print the KDIR of a kernel in the cache, making it first if needed.
-# usage: kdir.sh 6.1|6.12|7.3|7.3-rt|7.3-cloud|debug|kcsan|fuzz|uml|uml-bench|arm64|7.3-debug [kdir|image|modules|release]
+# Print the KDIR of a kernel in the cache, making it first if needed; or of a kernel of one's
+# own, whose build directory is named: DIR has a slash in it.
+# usage: kdir.sh DIR|6.1|6.12|7.3|7.3-rt|7.3-cloud|debug|kcsan|fuzz|uml|uml-bench|arm64|7.3-debug [kdir|image|modules|release]
 
 set -eu
 . "$(dirname "$0")/lib.sh"
 
-[ $# -ge 1 ] || die "usage: kdir.sh 6.1|6.12|7.3|7.3-rt|7.3-cloud|debug|kcsan|fuzz|uml|uml-bench|arm64|7.3-debug [kdir|image|modules|release]"
+[ $# -ge 1 ] || die "usage: kdir.sh DIR|6.1|6.12|7.3|7.3-rt|7.3-cloud|debug|kcsan|fuzz|uml|uml-bench|arm64|7.3-debug [kdir|image|modules|release]"
+if [[ $1 == */* ]]; then
+	[ -f "$1/include/config/kernel.release" ] || die "$1: no kernel was built there"
+	case ${2:-kdir} in
+	kdir)		readlink -f "$1" ;;
+	image)		readlink -e "$1/arch/x86/boot/bzImage" || die "$1: no arch/x86/boot/bzImage" ;;
+	modules)	;;
+	release)	cat "$1/include/config/kernel.release" ;;
+	*)		die "unknown part $2" ;;
+	esac
+	exit
+fi
 "$ROOT/tests/vm/kernels.sh" "$1"
 dir=$(readlink -f "$CACHE/kernels/$1-$("$ROOT/tests/vm/kernels.sh" --hash "$1")")
 case ${2:-kdir} in

@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Build the project's modules for a kernel of the cache and print the directory
-# that holds them. Built in a copy, one for each kernel, so that kernels do not
+# Build the project's modules for a kernel of the cache, or one whose build directory is named,
+# and print the directory that holds them. Built in a copy, one for each kernel, so that kernels do not
 # disturb each other and the tree stays clean.
 #
-# usage: modules.sh 6.1|6.12|7.3|7.3-rt|7.3-cloud|debug|kcsan|fuzz|uml|uml-bench|arm64|7.3-debug [make arguments...]
+# usage: modules.sh DIR|6.1|6.12|7.3|7.3-rt|7.3-cloud|debug|kcsan|fuzz|uml|uml-bench|arm64|7.3-debug [make arguments...]
 
 set -eu -o pipefail
 . "$(dirname "$0")/lib.sh"
@@ -26,7 +26,7 @@ esac
 
 # One copy for each work tree, kernel and set of options.
 key=$(echo "$ROOT $kernel $kdir $*" | sha256sum | cut -c1-12)
-dir=$CACHE/build/$kernel-$key
+dir=$CACHE/build/${kernel##*/}-$key
 mkdir -p "$dir" "$CACHE/lock"
 exec 9>"$CACHE/lock/build-$key"
 flock 9

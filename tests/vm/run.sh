@@ -1,7 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Boot a kernel of the cache in QEMU and run tests in it.
+# Boot a kernel of the cache in QEMU and run tests in it. KERNEL may be a directory, in which
+# a kernel was built for x86-64 (a slash tells it from a name), with all that the guest
+# needs built in: configs/debug.config and common.config say what that is.
 #
 # usage: run.sh KERNEL [options]
 #   --stack		build and install the project: modules, library, tools
@@ -79,7 +81,7 @@ image=$("$ROOT/tests/vm/kdir.sh" "$kernel" image)
 release=$("$ROOT/tests/vm/kdir.sh" "$kernel" release)
 kernel_modules=$("$ROOT/tests/vm/kdir.sh" "$kernel" modules)
 
-logs=$CACHE/logs/${log:-$kernel-$$}
+logs=$CACHE/logs/${log:-${kernel##*/}-$$}
 mkdir -p "$CACHE/tmp" "$logs"
 rm -f "$logs"/*
 find "$CACHE/logs" -maxdepth 1 -name '*-[0-9]*' -mtime +1 -exec rm -rf {} +
