@@ -17,6 +17,7 @@
 #include "device.h"
 #include "dma.h"
 #include "mem.h"
+#include "posted.h"
 
 /*
  * Applications may open the device before neuron_device_add() returns.  All work is
@@ -38,10 +39,12 @@ static int emu_reg_read(struct neuron_device *nd, enum neuron_block block, u32 i
 
 	if (off % 4)
 		return -EINVAL;
+	/* Those of DMA engines are read while their caller waits, and must not wait themselves. */
 	if (block == NEURON_BLOCK_DMA)
 		return emu_dma_reg_read(ed, index, off, val);
 	if (index >= ed->geo.nr_cores)
 		return -EINVAL;
+	emu_posted_land(ed);
 	switch (block) {
 	case NEURON_BLOCK_CORE:
 		return emu_window_read(ed->window[index], off, val);
@@ -59,10 +62,16 @@ static int emu_reg_write(struct neuron_device *nd, enum neuron_block block, u32 
 
 	if (off % 4)
 		return -EINVAL;
-	if (block == NEURON_BLOCK_DMA)
+	if (block == NEURON_BLOCK_DMA) {
+		emu_posted_land(ed);
 		return emu_dma_reg_write(ed, index, off, val);
+	}
 	if (index >= ed->geo.nr_cores)
 		return -EINVAL;
+	if (ed->posted && (block == NEURON_BLOCK_CORE || block == NEURON_BLOCK_CORE_NQ)) {
+		emu_posted_write(ed, block, index, off, val);
+		return 0;
+	}
 	switch (block) {
 	case NEURON_BLOCK_CORE:
 		return emu_window_write(ed->window[index], off, val);
@@ -80,6 +89,7 @@ static int emu_op_queue_start(struct neuron_device *nd, u32 eng, u32 q,
 	struct emu_device *ed = emu_of(nd);
 	int i, err;
 
+	emu_posted_land(ed);
 	err = emu_dma_bind(ed, eng, q, setup->space);
 	for (i = 0; i < 2 && !err; i++)
 		err = emu_dma_reg_write(ed, eng, base[i] + NEURON_DMA_Q_BASE_LO,
@@ -95,13 +105,19 @@ static int emu_op_queue_start(struct neuron_device *nd, u32 eng, u32 q,
 
 static int emu_op_queue_stop(struct neuron_device *nd, u32 eng, u32 q)
 {
-	emu_dma_stop(emu_of(nd), eng, q);
+	struct emu_device *ed = emu_of(nd);
+
+	emu_posted_land(ed);
+	emu_dma_stop(ed, eng, q);
 	return 0;
 }
 
 static int emu_op_queue_ring(struct neuron_device *nd, u32 eng, u32 q, u32 count)
 {
-	return emu_dma_start(emu_of(nd), eng, q, count);
+	struct emu_device *ed = emu_of(nd);
+
+	emu_posted_land(ed);
+	return emu_dma_start(ed, eng, q, count);
 }
 
 static bool emu_op_queue_poll(struct neuron_device *nd, u32 eng, u32 q)
@@ -123,6 +139,7 @@ static void emu_op_core_bind(struct neuron_device *nd, u32 core, struct neuron_s
 {
 	struct emu_device *ed = emu_of(nd);
 
+	emu_posted_land(ed);
 	if (core < ed->geo.nr_cores)
 		emu_core_bind(ed->core[core], space);
 }
@@ -132,6 +149,7 @@ static int emu_op_core_reset_begin(struct neuron_device *nd, unsigned long cores
 	struct emu_device *ed = emu_of(nd);
 	u32 i;
 
+	emu_posted_land(ed);
 	for_each_set_bit(i, &cores, ed->geo.nr_cores)
 		emu_core_reset_begin(ed->core[i]);
 	return 0;
@@ -152,11 +170,17 @@ static int emu_op_core_reset_poll(struct neuron_device *nd, unsigned long cores)
 	return err;
 }
 
+static void emu_op_flush(struct neuron_device *nd)
+{
+	emu_posted_land(emu_of(nd));
+}
+
 static void emu_op_stop(struct neuron_device *nd)
 {
 	struct emu_device *ed = emu_of(nd);
 	u32 i, q;
 
+	emu_posted_land(ed);
 	for (i = 0; i < ed->geo.nr_dma_engines; i++)
 		for (q = 0; q < NEURON_HW_QUEUES_PER_ENGINE; q++)
 			emu_dma_stop(ed, i, q);
@@ -228,6 +252,7 @@ static const struct neuron_hw_ops emu_ops = {
 	.core_bind = emu_op_core_bind,
 	.core_reset_begin = emu_op_core_reset_begin,
 	.core_reset_poll = emu_op_core_reset_poll,
+	.flush = emu_op_flush,
 	.stop = emu_op_stop,
 	.hbm_release = emu_op_hbm_release,
 	.hbm_clear = emu_op_hbm_clear,
@@ -289,6 +314,7 @@ void emu_device_free(struct emu_device *ed)
 	emu_debugfs_del(ed);
 	cancel_work_sync(&ed->unplug);
 	emu_unplug(ed);
+	emu_posted_free(ed);
 	emu_core_destroy(ed);
 	emu_dma_destroy(ed);
 	if (ed->wq)
@@ -314,6 +340,7 @@ static int emu_card_like(struct emu_device *ed)
 	err = dma_set_mask_and_coherent(&parent->dev, ed->geo.host_window - 1);
 	ed->geo.hbm_clear_at_start = false;
 	ed->geo.hbm_io = true;
+	err = err ?: emu_posted_new(ed);
 	for (i = 0; i < ed->geo.nr_hbms && !err; i++)
 		err = emu_hbm_soil(&ed->hbm[i]);
 	return err;

@@ -5,6 +5,7 @@
  *
  * Locks, outermost first.  No function of neuron.ko is called with a spinlock held.
  *
+ *   emu_posted.lock		mutex: a register write that takes effect late
  *   emu_core.reset		mutex: one reset of a core at a time
  *   emu_dma.run		mutex: the worker of a DMA engine while it serves a
  *				queue, and a caller that stops or programs one
@@ -40,6 +41,7 @@
 struct emu_core;
 struct emu_dma;
 struct emu_notify;
+struct emu_posted;
 struct emu_window;
 struct platform_device;
 
@@ -62,6 +64,7 @@ struct platform_device;
  * @dma_alloc: serialises the creation of @dma entries
  * @dma: DMA engines; an entry, once made, stays until the device goes
  * @stalled: DMA engines with queues that wait for room in a FIFO
+ * @posted: register writes that take effect late; NULL: they do at once
  * @parent: makes DMA as a card does, see README.md; NULL: a plain software device
  * @checks: neuron.ko relies on it to check accesses
  * @missed: otherwise: accesses that neuron.ko should have refused, and it did
@@ -90,6 +93,7 @@ struct emu_device {
 	struct mutex dma_alloc;	/* see above */
 	struct emu_dma *dma[EMU_MAX_ENGINES];
 	DECLARE_BITMAP(stalled, EMU_MAX_ENGINES);
+	struct emu_posted *posted;
 	struct platform_device *parent;
 	bool checks;
 	u32 missed;

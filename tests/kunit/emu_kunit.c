@@ -153,6 +153,7 @@ void fake_device_report(struct neuron_device *nd, enum neuron_event event, u32 c
 #include "../../kmod/emu/trace.c"
 #include "../../kmod/emu/compute.c"
 #include "../../kmod/emu/window.c"
+#include "../../kmod/emu/posted.c"
 #include "../../kmod/emu/packet.c"
 #include "../../kmod/emu/share.c"
 #include "../../kmod/emu/queue.c"
@@ -189,6 +190,7 @@ static void emu_test_exit(struct kunit *test)
 	for (i = 0; i < ed->geo.nr_dma_engines; i++)
 		for (q = 0; q < NEURON_HW_QUEUES_PER_ENGINE; q++)
 			emu_dma_stop(ed, i, q);
+	emu_posted_free(ed);
 	emu_core_destroy(ed);
 	emu_dma_destroy(ed);
 	if (ed->wq)
@@ -1797,6 +1799,38 @@ static void nq_wraps(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, emu_nq_reg_write(nt, 0xfc, 0), -EINVAL);
 }
 
+/* A write that nothing follows is late; others, and what is asked for, come after it. */
+static void writes_are_posted(struct kunit *test)
+{
+	struct emu_device *ed = ((struct neuron_device *)test->priv)->ed;
+	const u32 set = NEURON_ISA_SEM_READ_OFF(0) + ed->geo.sem_block;
+	const u32 nq = NQ_NOTE(2);
+	u32 val;
+
+	KUNIT_ASSERT_EQ(test, emu_posted_new(ed), 0);
+	ed->posted->delay = MAX_JIFFY_OFFSET;
+	emu_posted_write(ed, NEURON_BLOCK_CORE, 0, set, 5);
+	EQ(test, ed->window[0]->sem[0], 0);
+	emu_posted_write(ed, NEURON_BLOCK_CORE, 1, set + 4, 6);
+	EQ(test, ed->window[0]->sem[0], 5);
+	EQ(test, ed->window[1]->sem[1], 0);
+	emu_posted_land(ed);
+	EQ(test, ed->window[1]->sem[1], 6);
+	/* once */
+	EQ(test, emu_window_write(ed->window[1], set + 4, 7), 0);
+	emu_posted_land(ed);
+	EQ(test, ed->window[1]->sem[1], 7);
+	/* what the device does not take is lost */
+	emu_posted_write(ed, NEURON_BLOCK_CORE_NQ, 0, NEURON_NQ_SIZE(nq), 8);
+	emu_posted_write(ed, NEURON_BLOCK_CORE_NQ, 0, NEURON_NQ_SIZE(nq), 64);
+	EQ(test, emu_nq_reg_read(ed->notify[0], NEURON_NQ_SIZE(nq), &val), 0);
+	EQ(test, val, 0);
+	/* by itself */
+	flush_delayed_work(&ed->posted->work);
+	EQ(test, emu_nq_reg_read(ed->notify[0], NEURON_NQ_SIZE(nq), &val), 0);
+	EQ(test, val, 64);
+}
+
 #define NQ_TRACE(e)	(EMU_NQ_TRACE * NEURON_HW_NQ_ENGINES + (e))
 #define NQ_EVENT	(EMU_NQ_EVENT * NEURON_HW_NQ_ENGINES)
 #define NQ_DMA(e)	(EMU_NQ_TRACE_DMA * NEURON_HW_NQ_ENGINES + (e))
@@ -2028,6 +2062,7 @@ static struct kunit_case emu_cases[] = {
 	KUNIT_CASE(rows_are_shared),
 	KUNIT_CASE(core_multiplies),
 	KUNIT_CASE(nq_wraps),
+	KUNIT_CASE(writes_are_posted),
 	KUNIT_CASE(trace_of_a_program),
 	KUNIT_CASE(trace_does_not_wrap),
 	KUNIT_CASE(trace_without_memory),
