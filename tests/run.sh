@@ -47,7 +47,7 @@ steps=(abi lib tap property fuzz model tools rtd readme dkms deb
        demo rtd-guest shell card)
 long_steps=(debian-12 debian-13 deb-12 deb-13 coverage-lib rig-all randconfig build-clang series arm64 kcsan coverage-vm
 	    vm-debug-all vm-7.3-debug vm-7.3-rt vm-7.3-cloud
-	    vm-7.3-all vm-6.1-all card-all card-debug pairs fuzz-ioctl)
+	    vm-7.3-all vm-6.1-all vm-card-like-all card-all card-debug pairs fuzz-ioctl)
 
 case ${1:-} in
 list)	printf '%s\n' "${steps[@]}"
@@ -390,6 +390,9 @@ run_step() {
 	vm-6.1|vm-7.3)	only=$kernel_dependent step "$1" stack "${1#vm-}" ;;
 	vm-card-like)	only=$card_like step vm-card-like stack 6.12 --log vm-card-like \
 				--append neuron_emu.card_like=1 ;;
+	vm-card-like-all)
+			step vm-card-like-all stack uml --log vm-card-like-all \
+				--append neuron_emu.card_like=1 ;;
 	vm-checked)	only=$hostile step vm-checked stack uml --log vm-checked \
 				--append neuron_emu.checks=0
 			only=$trusted step vm-trusted stack uml --log vm-trusted \
@@ -435,7 +438,7 @@ needed=$(for name; do
 	arm64)				echo arm64 ;;
 	coverage-vm)			echo debug ;;
 	vm-card-like)			echo 6.12 ;;
-	vm-checked)			echo uml ;;
+	vm-checked|vm-card-like-all)	echo uml ;;
 	card-all)			echo 6.1 6.12 7.3 ;;
 	card-debug)			echo debug 7.3-debug ;;
 	vm-*-all)			name=${name#vm-}
@@ -454,7 +457,7 @@ done
 # uses one processor.
 has_guest() {
 	case $1 in
-	vm-uml|vm-checked|uml-*) return 1 ;;
+	vm-uml|vm-checked|vm-card-like-all|uml-*) return 1 ;;
 	vm-*|rig|rig-all|bench|demo|rtd-guest|shell|card|card-all|card-debug|arm64|kcsan|coverage-vm|pairs|fuzz-ioctl|debian-*|deb-*) return 0 ;;
 	esac
 	return 1

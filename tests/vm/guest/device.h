@@ -25,6 +25,12 @@ static inline int has_no_pages(void)
 	return !access(DEVICE0 "device", F_OK);
 }
 
+/* A card, or a device like one: it never tells, so the driver looks; register writes are posted. */
+static inline int is_silent(void)
+{
+	return has_no_pages();
+}
+
 /* Until the cores of processes that are gone are reset, which is at once but on a card. */
 static inline void device_settles(void)
 {
