@@ -328,14 +328,14 @@ run_step() {
 			step card-faults with_card tests/vm/run.sh 6.12 --stack --card trn2 \
 				--log card-faults --test tests/card/guest_faults.c \
 				--test tests/card/guest_metric.c
-			step card-suites on_card card-suites 6.12 trn2:64 death grow notify \
-				zerocopy eventfd nrt_dump async dmabuf dmabuf_sync driver mmap nrt_async \
+			step card-suites on_card card-suites 6.12 trn2:64 grow notify \
+				zerocopy eventfd nrt_dump async dmabuf driver mmap nrt_async \
 				nrt_life profile refusals regs rings vendor_bugs caps charge \
 				datastore dma_compute events fdinfo foreign neff_compute neuron_api \
 				owners statistics trace
 			step card-demo with_card env CARD=trn2 tests/demo.sh
 			step card-shell with_card tests/vm/shell.py card ;;
-	card-all)	step card-all on_card card-all 6.12 trn2:64 compat \
+	card-all)	step card-all on_card card-all 6.12 trn2:64 compat death dmabuf_sync \
 				ioctl_hostile move neuron_group process reset vendor_table \
 				crwl examples hbm_ranges lnc2 load_cycles mem_owners \
 				neuron_compute neuron_pools neuron_share nrt_cc nrt_dmabuf \
