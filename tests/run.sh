@@ -213,7 +213,7 @@ card_debug() {
 		--test tests/vm/guest/zz-unload.sh
 }
 
-# A kernel and a module of one's own, as tests/card/README.md says it.
+# A kernel that is named by its build directory, as tests/card/README.md says it.
 card_own() {
 	local kdir
 

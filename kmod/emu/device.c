@@ -68,18 +68,7 @@ static int emu_reg_write(struct neuron_device *nd, enum neuron_block block, u32 
 	}
 	if (index >= ed->geo.nr_cores)
 		return -EINVAL;
-	if (ed->posted && (block == NEURON_BLOCK_CORE || block == NEURON_BLOCK_CORE_NQ)) {
-		emu_posted_write(ed, block, index, off, val);
-		return 0;
-	}
-	switch (block) {
-	case NEURON_BLOCK_CORE:
-		return emu_window_write(ed->window[index], off, val);
-	case NEURON_BLOCK_CORE_NQ:
-		return emu_nq_reg_write(ed->notify[index], off, val);
-	default:
-		return -EINVAL;
-	}
+	return emu_posted_write(ed, block, index, off, val);
 }
 
 static int emu_op_queue_start(struct neuron_device *nd, u32 eng, u32 q,

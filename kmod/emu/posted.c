@@ -7,24 +7,30 @@
  */
 #include <linux/slab.h>
 
-#include "core.h"
 #include "emu.h"
 #include "notify.h"
 #include "posted.h"
 #include "window.h"
 
-/* What is refused is lost: a card has nobody to tell.  Caller holds the lock. */
-static void emu_posted_apply(struct emu_device *ed)
+static int emu_core_reg_write(struct emu_device *ed, enum neuron_block block, u32 index, u32 off,
+			      u32 val)
 {
-	struct emu_posted *p = ed->posted;
+	switch (block) {
+	case NEURON_BLOCK_CORE:
+		return emu_window_write(ed->window[index], off, val);
+	case NEURON_BLOCK_CORE_NQ:
+		return emu_nq_reg_write(ed->notify[index], off, val);
+	default:
+		return -EINVAL;
+	}
+}
 
-	if (!p->pending)
-		return;
+/* What is refused is lost: a card has nobody to tell.  Caller holds the lock. */
+static void emu_posted_apply(struct emu_posted *p)
+{
+	if (p->pending)
+		emu_core_reg_write(p->ed, p->block, p->index, p->off, p->val);
 	p->pending = false;
-	if (p->block == NEURON_BLOCK_CORE)
-		emu_window_write(ed->window[p->index], p->off, p->val);
-	else
-		emu_nq_reg_write(ed->notify[p->index], p->off, p->val);
 }
 
 static void emu_posted_work(struct work_struct *work)
@@ -69,23 +75,26 @@ void emu_posted_free(struct emu_device *ed)
 }
 
 /**
- * emu_posted_write() - write a register, later
- * @ed: device
- * @block: NEURON_BLOCK_CORE or NEURON_BLOCK_CORE_NQ
+ * emu_posted_write() - write a register of a core, at once or later
+ * @ed: device of any kind
+ * @block: block of registers
  * @index: core, which exists
  * @off: offset, a multiple of 4
  * @val: value
  *
- * The write before this one has taken effect when it returns.
+ * If later, the write before this one has taken effect when it returns.
  *
  * Context: may sleep.
+ * Return: 0, -EINVAL no registers of a core; if at once, an error of the register.
  */
-void emu_posted_write(struct emu_device *ed, enum neuron_block block, u32 index, u32 off, u32 val)
+int emu_posted_write(struct emu_device *ed, enum neuron_block block, u32 index, u32 off, u32 val)
 {
 	struct emu_posted *p = ed->posted;
 
+	if (!p || (block != NEURON_BLOCK_CORE && block != NEURON_BLOCK_CORE_NQ))
+		return emu_core_reg_write(ed, block, index, off, val);
 	mutex_lock(&p->lock);
-	emu_posted_apply(ed);
+	emu_posted_apply(p);
 	p->block = block;
 	p->index = index;
 	p->off = off;
@@ -93,6 +102,7 @@ void emu_posted_write(struct emu_device *ed, enum neuron_block block, u32 index,
 	p->pending = true;
 	mutex_unlock(&p->lock);
 	queue_delayed_work(ed->wq, &p->work, p->delay);
+	return 0;
 }
 
 /**
@@ -106,6 +116,6 @@ void emu_posted_land(struct emu_device *ed)
 	if (!ed->posted)
 		return;
 	mutex_lock(&ed->posted->lock);
-	emu_posted_apply(ed);
+	emu_posted_apply(ed->posted);
 	mutex_unlock(&ed->posted->lock);
 }

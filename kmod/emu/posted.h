@@ -37,7 +37,7 @@ struct emu_posted {
 
 int emu_posted_new(struct emu_device *ed);
 void emu_posted_free(struct emu_device *ed);
-void emu_posted_write(struct emu_device *ed, enum neuron_block block, u32 index, u32 off, u32 val);
+int emu_posted_write(struct emu_device *ed, enum neuron_block block, u32 index, u32 off, u32 val);
 void emu_posted_land(struct emu_device *ed);
 
 #endif /* EMU_POSTED_H */
