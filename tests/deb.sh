@@ -51,28 +51,11 @@ inside() {
 
 # ---- building ------------------------------------------------------------------------
 
-# Built below $work/DIRECTORY, with another version if one is given.
-build() {
-	local to=$work/$1 source=$work/$1/neuron-open options=(-us -uc "${@:3}")
-
-	mkdir -p "$source"
-	git ls-files -z --cached --others --exclude-standard | tar -c --null --ignore-failed-read -T - |
-		tar -x -C "$source"
-	if [ -n "$2" ]; then
-		echo "$2" >"$source/VERSION"
-		sed -i "1s/(.*)/($2)/" "$source/debian/changelog"
-	fi
-	tests/root.sh run "$builder" --bind "$to:/build" \
-		bash -c 'cd /build/neuron-open && dpkg-buildpackage "$@"' build "${options[@]}" || return
-	rm -rf "$source"
-}
-
 part_build() {
-	local packages suppress
-	mapfile -t packages < <(tests/deps.sh print build deb)
+	local builder suppress
 
-	builder=$(tests/root.sh make "$release" "${packages[@]}" lintian)
-	point "packages build" build debs ""
+	point "packages build" tests/debs.sh "$release" "$work/debs"
+	builder=$(tail -n 1 "$log")
 	# debian/control follows the policy of Debian 12, whose lintian knows no later one. It
 	# wants a script of init for each service, which nobody does any more: the sandbox that
 	# these need is that of systemd. Later lintians do not know that tag, and refuse it.
@@ -236,8 +219,7 @@ part_install() {
 	point "what the packages depend on installs" prepare
 	snapshot >"$work/before"
 	if [ "$all" = all ]; then
-		mkdir -p "$work/earlier"
-		build earlier $earlier -A >"$log" 2>&1
+		tests/debs.sh "$release" "$work/earlier" $earlier -A >"$log" 2>&1
 		mv "$work"/earlier/neuron-open-*.deb "$work/debs/aws"
 		point "an earlier version installs" inside "apt-get -q -y install /debs/aws/neuron-open-*.deb"
 		point "its modules are there" modules_built $earlier
