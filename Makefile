@@ -128,6 +128,9 @@ shell:
 card:
 	@CARD="$(or $(CARD),trn2)" tests/vm/shell.sh
 
+image:
+	@tests/image/make.sh $(or $(RELEASE),debian-13) build/image $(PACKAGES)
+
 check:
 	@tests/check.sh
 
@@ -177,4 +180,4 @@ clean: modules_clean
 	$(MAKE) -C tests/lib clean
 
 .PHONY: all modules modules_install modules_clean kernel-headers lib libneuron-check install install-config uninstall dkms deb \
-	test test-all series mutate kcsan fuzz-ioctl demo shell card check layers model bench bench-alloc bench-nrt bench-pools bench-rtd valgrind coverage coverage-lib coverage-vm clean
+	test test-all series mutate kcsan fuzz-ioctl demo shell card image check layers model bench bench-alloc bench-nrt bench-pools bench-rtd valgrind coverage coverage-lib coverage-vm clean

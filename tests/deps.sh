@@ -12,6 +12,9 @@
 #   model	training the example model
 #   check	static checks
 #   root	a Debian in a directory
+#   image	a disk image with a Debian
+#   imagetest	its test
+#   secureboot	the image on a machine with Secure Boot
 #   plot	plots of the benchmark
 #   series	make series
 #   cover	coverage reports
@@ -51,6 +54,9 @@ for group; do
 	check)	packages+=(mandoc sparse codespell cppcheck shellcheck python3 perl
 			   python3-ply python3-git) ;;
 	root)	packages+=(mmdebstrap debian-archive-keyring e2fsprogs) ;;
+	image)	packages+=(qemu-system-x86 qemu-utils mtools fdisk e2fsprogs) ;;
+	imagetest)	packages+=(python3-yaml) ;;
+	secureboot)	packages+=(ovmf qemu-utils) ;;
 	plot)	packages+=(python3-matplotlib) ;;
 	series)	packages+=(git python3) ;;
 	deb)	packages+=(build-essential debhelper dh-dkms fakeroot libfabric-dev "${rtd[@]}") ;;

@@ -23,6 +23,8 @@ places() {
 	cat <<-'END'
 	fresh	make demo
 	no	make shell	tests/vm/shell.py presses its keys
+	no	make image	tests/image/test.sh makes it and runs it
+	no	build/image/neuron-vm --files=. -- neuron-demo	so does this
 	no	make deb	tests/deb.sh builds and installs them
 	no	apt-get install ./build/deb/*.deb	so does this
 	no	make uninstall	tests/tools/install.sh

@@ -16,6 +16,8 @@
 # Not among the steps of "make test", because they take long; "make test-all" has them:
 #   debian-12	each command in README.md in a clean root of that release
 #   debian-13
+#   image-12	make image with other people's programs, Secure Boot, the workflow that
+#   image-13	loads modules
 #   deb-12	the packages with an upgrade, and their modules in guests
 #   deb-13
 #   vm-debug-all the whole stack on the debug kernel; vm-debug is what needs two processors
@@ -41,11 +43,11 @@ set -u -o pipefail
 cd "$ROOT" || exit 1
 
 # Of those with a guest, the longest first.
-steps=(abi lib tap property fuzz model tools rtd readme dkms deb
+steps=(abi lib tap property fuzz model tools rtd readme dkms deb image
        build-6.1 build-6.12 build-7.3
        vm-debug vm-6.12 vm-uml rig bench vm-6.1 vm-7.3 vm-card-like vm-kunit uml-kunit vm-checked
        demo rtd-guest shell card)
-long_steps=(debian-12 debian-13 deb-12 deb-13 coverage-lib rig-all randconfig build-clang series arm64 kcsan coverage-vm
+long_steps=(debian-12 debian-13 deb-12 deb-13 image-12 image-13 coverage-lib rig-all randconfig build-clang series arm64 kcsan coverage-vm
 	    vm-debug-all vm-7.3-debug vm-7.3-rt vm-7.3-cloud
 	    vm-7.3-all vm-6.1-all vm-card-like-all card-all card-debug pairs fuzz-ioctl)
 
@@ -310,6 +312,8 @@ run_step() {
 	readme)		step readme tests/readme.sh debian-12 build ;;
 	debian-*)	step "$1" tests/readme.sh "$1" ;;
 	dkms)		step dkms tests/dkms.sh ;;
+	image)		step image tests/image/test.sh debian-12 ;;
+	image-*)	step "$1" tests/image/test.sh "debian-${1#image-}" all ;;
 	deb)		step deb tests/deb.sh debian-12 ;;
 	deb-*)		step "$1" tests/deb.sh "debian-${1#deb-}" all ;;
 	shell)		step shell tests/vm/shell.py ;;
@@ -458,7 +462,7 @@ done
 has_guest() {
 	case $1 in
 	vm-uml|vm-checked|vm-card-like-all|uml-*) return 1 ;;
-	vm-*|rig|rig-all|bench|demo|rtd-guest|shell|card|card-all|card-debug|arm64|kcsan|coverage-vm|pairs|fuzz-ioctl|debian-*|deb-*) return 0 ;;
+	vm-*|rig|rig-all|bench|demo|rtd-guest|shell|card|card-all|card-debug|arm64|kcsan|coverage-vm|pairs|fuzz-ioctl|debian-*|deb-*|image|image-*) return 0 ;;
 	esac
 	return 1
 }

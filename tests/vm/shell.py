@@ -20,6 +20,10 @@ PROMPT = r'neuron:\S*# $'
 
 
 class Terminal:
+    """A program at a terminal of its own."""
+
+    prompt = PROMPT
+
     def __init__(self, *command):
         self.text = ''
         self.pid, self.fd = pty.fork()
@@ -50,10 +54,15 @@ class Terminal:
     def send(self, keys):
         os.write(self.fd, keys.encode())
 
+    def settle(self, seconds=1):
+        """Until nothing has been printed for as long."""
+        while select.select([self.fd], [], [], seconds)[0]:
+            self.text += os.read(self.fd, 65536).decode(errors='replace').replace('\r', '')
+
     def run(self, line, seconds=60):
         """A line, and what it prints until the next prompt."""
         self.send(line + '\n')
-        return self.expect(PROMPT, seconds)
+        return self.expect(self.prompt, seconds)
 
     def end(self):
         """What is printed to the end, and the exit status."""
@@ -151,4 +160,5 @@ def main():
                 pass
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,165 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# make image, and neuron-vm with it, as its users use them.
+#
+# usage: test.sh RELEASE [all]	(debian-12 or debian-13)
+#
+#   all	other people's programs, containers, Secure Boot, and the workflow that loads modules
+
+set -eu -o pipefail
+. "$(dirname "$0")/../vm/lib.sh"
+cd "$ROOT"
+
+release=$1
+all=${2:-}
+mkdir -p "$CACHE/tmp" "$CACHE/logs"
+work=$(mktemp -d "$CACHE/tmp/image-test.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+image=$work/build/image
+files=$work/files
+log=$work/log
+vm=("$image/neuron-vm" --timeout=900 --log="$CACHE/logs/image-$release.console" --files="$files")
+two="arch=trn2 nr_devices=2 hbm_size=1024"
+passed=0 failed=0
+mkdir "$files"
+
+result() {
+	if [ "$1" = 0 ]; then
+		passed=$((passed + 1))
+		echo "ok - image, $release: $2"
+	else
+		failed=$((failed + 1))
+		echo "not ok - image, $release: $2"
+		tail -n 40 "$log" | sed 's/^/# /'
+	fi
+}
+
+point() {
+	local what=$1 status=0
+
+	shift
+	"$@" >"$log" 2>&1 </dev/null || status=$?
+	result $status "$what"
+}
+
+# points NAME OPTIONS: the script NAME of tests/image/guest in one machine; its points count.
+points() {
+	local what=$1 options=$2
+
+	cp "tests/image/guest/$what" "$files/"
+	points_of "${vm[@]}" --options="$options" -- "./$what"
+}
+
+# points_of COMMAND...: the points of a program count, and that it comes to its end.
+points_of() {
+	local line status=0 output=$work/points
+
+	"$@" >"$output" 2>&1 </dev/null || status=$?
+	cp "$output" "$CACHE/logs/image-$release-$(basename "${*: -1}").log"
+	cp "$output" "$log"
+	while read -r line; do
+		case $line in
+		'ok - '*)	result 0 "${line#ok - }" ;;
+		'not ok - '*)	result 1 "${line#not ok - }" ;;
+		esac
+	done < <(tr -d '\r' <"$output")
+	result $status "$(basename "${*: -1}") comes to its end"
+}
+
+# ---- neuron-vm -------------------------------------------------------------------------
+
+words() {
+	local status=0
+
+	"${vm[@]}" --options="$two" -- bash -c 'printf "<%s>" "$@"; echo; cat in >out; echo wrong >&2; exit 7' \
+		_ 'a b' "it's" '' '$HOME' >"$work/out" 2>"$work/err" </dev/null || status=$?
+	cat "$work/out" "$work/err"
+	[ "$status" = 7 ] && [ "$(cat "$work/out")" = "<a b><it's><><\$HOME>" ] &&
+		[ "$(cat "$work/err")" = wrong ] && cmp "$files/in" "$files/out"
+}
+
+no_end() {
+	local status=0
+
+	"${vm[@]}" --timeout=5 -- true || status=$?
+	[ $status = 124 ]
+}
+
+no_machine() {
+	local status=0
+
+	"${vm[@]}" --memory=5 -- true || status=$?
+	[ $status = 125 ]
+}
+
+bad_usage() {
+	local option status
+
+	for option in --frob --accel=frob --port=1 --files=/nowhere; do
+		status=0
+		"$image/neuron-vm" "$option" -- true || status=$?
+		[ $status = 2 ] || return 1
+	done
+}
+
+part_machine() {
+	head -c 1000000 /dev/urandom >"$files/in"
+	point "a command: its words, output, status, files" words
+	point "one that does not end: 124" no_end
+	point "a machine that cannot start: 125" no_machine
+	point "wrong usage: 2" bad_usage
+	point "a prompt without a command" tests/image/prompt.py "$image/neuron-vm" --no-network
+	# As agents of clusters look at it.
+	point "a test of the tree compiles for it" tests/root.sh run "$builder" --bind "$ROOT:/src" \
+		--bind "$files:/files" \
+		gcc -I/src/uapi -o /files/containers /src/tests/vm/guest/containers.c -ljansson
+	points devices "$two"
+}
+
+# ---- workflows -------------------------------------------------------------------------
+
+step() {
+	tests/image/step.py "tests/image/workflows/$1.yml" "$2"
+}
+
+tree() {
+	mkdir -p "$1"
+	git ls-files -z --cached --others --exclude-standard | tar -c --null --ignore-failed-read -T - |
+		tar -x -C "$1"
+}
+
+# The job that runs the tests: a clean root, and a user who may nothing.
+unprivileged() {
+	local base root=$work/job
+
+	base=$(tests/root.sh make "$release" git make)
+	cp -a --reflink=auto "$base" "$root"
+	tests/root.sh run "$root" bash -ec "$(step machine Machine)" || return
+	printf '%s\n' '#!/bin/sh' 'id; neuron-ls -j >devices.json && neuron-demo -n 100' >"$files/run-tests"
+	chmod +x "$files/run-tests"
+	chmod 777 "$files"
+	mkdir -p "$root/job"
+	tests/root.sh run "$root" --bind "$files:/job" --bind "$image:/job/neuron-open/build/image" \
+		setpriv --reuid=65534 --regid=65534 --clear-groups --no-new-privs \
+		env HOME=/tmp bash -ec "cd /job; $(step machine Test)" || return
+	[ "$(stat -c %u "$files/devices.json")" = 65534 ] &&
+		python3 -c 'import json, sys; assert len(json.load(open(sys.argv[1]))) == 2' "$files/devices.json"
+}
+
+# ---- all of it -------------------------------------------------------------------------
+
+tests/deps.sh root image imagetest
+packages=()
+[ "$all" != all ] || mapfile -t packages < <(grep -v '^#' "tests/image/packages")
+rm -rf build/image
+point "make image" make -s image RELEASE="$release" PACKAGES="${packages[*]}"
+mkdir -p "$work/build"
+mv build/image "$image"
+mapfile -t build_packages < <(tests/deps.sh print build deb)
+builder=$(tests/root.sh make "$release" "${build_packages[@]}" lintian)
+part_machine
+point "the workflow with a virtual machine, without rights" unprivileged
+[ "$all" != all ] || . tests/image/all.sh
+echo "# image of $release: $passed passed, $failed failed"
+[ $failed = 0 ]
