@@ -100,6 +100,14 @@ struct fake_copy {
 	u32 len;
 };
 
+/* A notification queue as the device may have it: register writes are posted. */
+struct fake_nq {
+	u64 base;
+	u32 size;
+	u64 old_base;	/* the ring of before, until a flush */
+	u32 old_size;
+};
+
 struct fake_memory {
 	struct neuron_chunk chunk;
 	u8 *data;
@@ -152,6 +160,7 @@ static struct {
 	u32 nr_reads, nr_sleeps, late, nr_delayed;
 	unsigned long sleep;	/* the longest, microseconds */
 	u32 nq_head;
+	struct fake_nq nq[2][NEURON_HW_NR_NQ];
 	u32 nr_refused;		/* by a ring */
 } fake;
 
@@ -259,11 +268,25 @@ static u8 *fake_bytes(u64 addr, u64 len)
 	return NULL;
 }
 
+/* May the device still write notifications to a piece of memory? */
+static bool fake_is_nq(const struct neuron_chunk *chunk)
+{
+	const struct fake_nq *nq = fake.nq[0];
+	u32 i;
+
+	for (i = 0; i < 2 * NEURON_HW_NR_NQ; i++, nq++)
+		if ((nq->size && nq->base == chunk->addr) ||
+		    (nq->old_size && nq->old_base == chunk->addr))
+			return true;
+	return false;
+}
+
 static void fake_memory_release(struct kref *ref)
 {
 	struct fake_memory *m = container_of(ref, struct fake_memory, chunk.ref);
 	u32 i;
 
+	OK(!fake_is_nq(&m->chunk));
 	for (i = 0; i < ARRAY_SIZE(m->chunk.users); i++)
 		EQ(m->chunk.users[i], 0);
 	if (m->chunk.kind != NEURON_CHUNK_PLAIN) {
@@ -692,6 +715,7 @@ static void fake_reset_ends(u32 core)
 {
 	struct neuron_held *held, *next;
 
+	memset(fake.nq[core], 0, sizeof(fake.nq[core]));
 	list_for_each_entry_safe(held, next, &fake.core[core].held, node)
 		held->release(held);
 	INIT_LIST_HEAD(&fake.core[core].held);
@@ -744,6 +768,26 @@ static void fake_check_lock(u32 eng, u32 q)
 		OK(fake_held(&fake.engine[eng].lock));
 }
 
+static void fake_nq_write(u32 core, u32 off, u32 val)
+{
+	struct fake_nq *nq;
+	u32 i, reg;
+
+	OK(neuron_nq_decode(off, &i, &reg));
+	nq = &fake.nq[core][i];
+	if (reg == NEURON_NQ_BASE_LO(0)) {
+		nq->base = val;
+	} else if (reg == NEURON_NQ_BASE_HI(0)) {
+		nq->base |= (u64)val << 32;
+	} else {
+		if (nq->size) {
+			nq->old_base = nq->base;
+			nq->old_size = nq->size;
+		}
+		nq->size = val;
+	}
+}
+
 static int fake_reg_write(struct neuron_device *nd, enum neuron_block block, u32 index, u32 off,
 			  u32 val)
 {
@@ -757,7 +801,9 @@ static int fake_reg_write(struct neuron_device *nd, enum neuron_block block, u32
 	fake_op(block == NEURON_BLOCK_CORE_NQ ? 'n' : 'w', index, off, val);
 	if (fail_now(&fake.fail_write))
 		return -EIO;
-	if (off % 0x1000 == NEURON_DMA_Q_TAIL_INC && index == COPY_ENGINE)
+	if (block == NEURON_BLOCK_CORE_NQ)
+		fake_nq_write(index, off, val);
+	else if (off % 0x1000 == NEURON_DMA_Q_TAIL_INC && index == COPY_ENGINE)
 		fake.bell[off < NEURON_DMA_RX(0)] = val;
 	return 0;
 }
@@ -793,7 +839,12 @@ static int fake_queue_stop(struct neuron_device *nd, u32 eng, u32 q)
 
 static void fake_flush(struct neuron_device *nd)
 {
+	struct fake_nq *nq = fake.nq[0];
+	u32 i;
+
 	fake_op('f', 0, 0, 0);
+	for (i = 0; i < 2 * NEURON_HW_NR_NQ; i++)
+		nq[i].old_size = 0;
 }
 
 /* One descriptor pair of a copy ring. */

@@ -1638,6 +1638,37 @@ static void dma_nq_realloc_moves_the_eventfd(struct kunit *test)
 	EQ(neuron_do_notifications_init_with_realloc_v2(&call), -EOPNOTSUPP);
 }
 
+/*
+ * Register writes are posted: until they have arrived the device writes to the queue of before.
+ * fake_memory_release() checks that its memory is not given back while it may.
+ */
+static void dma_nq_replaced_is_flushed(struct kunit *test)
+{
+	struct neuron_ioctl_notifications_init_v2 a = V2(.nq_type = 2, .size = 512);
+	struct neuron_chunk *old;
+	u32 i;
+
+	EQ(nq_init(&fake.client, &a), 0);
+	for (i = 0; i < 3; i++) {
+		old = fake.core[0].nq[32]->chunk;
+		OK(fake_is_nq(old));
+		/* Nothing but the queue has the old memory any more. */
+		fake_chunk_revoke(old);
+		EQ(kref_read(&old->ref), 1);
+		EQ(nq_init(&fake.client, &a), 0);
+		OK(!fake_is_nq(old));
+		OK(!fake_memory_of(old)->used);
+		OK(fake_is_nq(fake.core[0].nq[32]->chunk));
+	}
+	/* The other way: the handle is there until the queue is replaced. */
+	old = fake.core[0].nq[32]->chunk;
+	EQ(kref_read(&old->ref), 2);
+	EQ(CALL(notifications_init_with_realloc_v2, client, .nq_type = 2, .size = 256,
+		.force_alloc_mem = 1), 0);
+	OK(!fake_is_nq(old));
+	OK(!fake_memory_of(old)->used);
+}
+
 static void dma_nq_eventfds(struct kunit *test)
 {
 	struct neuron_ioctl_notifications_init_v2 a = V2(.size = 256);
@@ -2130,6 +2161,7 @@ static struct kunit_case dma_cases[] = {
 	KUNIT_CASE(dma_nq_init_programs),
 	KUNIT_CASE(dma_nq_init_fails),
 	KUNIT_CASE(dma_nq_realloc_moves_the_eventfd),
+	KUNIT_CASE(dma_nq_replaced_is_flushed),
 	KUNIT_CASE(dma_nq_eventfds),
 	KUNIT_CASE(dma_nq_polls_phases),
 	KUNIT_CASE(dma_nq_polls_heads),
