@@ -10,10 +10,12 @@ set -eu
 
 [ $# -ge 1 ] || die "usage: kdir.sh DIR|6.1|6.12|7.3|7.3-rt|7.3-cloud|debug|kcsan|fuzz|uml|uml-bench|arm64|7.3-debug [kdir|image|modules|release]"
 if [[ $1 == */* ]]; then
-	[ -f "$1/include/config/kernel.release" ] || die "$1: no kernel was built there"
+	[ -d "$1" ] || die "$1: no such directory"
+	[ -f "$1/include/config/kernel.release" ] ||
+		die "$1: no kernel was built there: no include/config/kernel.release"
 	case ${2:-kdir} in
 	kdir)		readlink -f "$1" ;;
-	image)		readlink -e "$1/arch/x86/boot/bzImage" || die "$1: no arch/x86/boot/bzImage" ;;
+	image)		readlink -e "$1/arch/x86/boot/bzImage" || die "$1: no kernel for x86-64: no arch/x86/boot/bzImage" ;;
 	modules)	;;
 	release)	cat "$1/include/config/kernel.release" ;;
 	*)		die "unknown part $2" ;;

@@ -80,6 +80,15 @@ expect_cut() {
 	result $bad "$2"
 }
 
+# refuse DIR MISSING TEXT: run.sh of a kernel of one's own says at once what is not there.
+refuse() {
+	local bad=0
+
+	"$ROOT/tests/vm/run.sh" "$1" --test "$work/load.sh" >"$work/out" 2>&1 && bad=1
+	grep -q "$1: .*$2" "$work/out" || bad=1
+	result $bad "$3"
+}
+
 # What the host and init notice runs in User Mode Linux, which boots in no time, and what
 # it notices itself.
 fault='modprobe faulty fault='
@@ -146,6 +155,12 @@ run_case() {
 		kernel=uml
 		expect forged no-verdict "a forged verdict is not believed" \
 			"printf 'plan 1\ntest 10-forged.sh 0 1 0\ndone\n'; busybox poweroff -f" ;;
+	no-kernel)
+		mkdir -p "$work"/{empty,built/include/config}
+		echo 6.12.0 >"$work/built/include/config/kernel.release"
+		refuse "$work/none" "no such directory" "a kernel directory that does not exist is named"
+		refuse "$work/empty" include/config/kernel.release "one without a kernel is named"
+		refuse "$work/built" arch/x86/boot/bzImage "one without an image is named" ;;
 	cut-*)	expect_cut "${1#cut-}" "memory that is freed under a ${1#cut-} is noticed" ;;
 	*)	die "unknown case $1" ;;
 	esac
@@ -154,7 +169,7 @@ run_case() {
 if [ $# = 0 ] || [ "$*" = short ]; then
 	[ $# = 0 ] && twice="oops warn kasan lockdep atomic-sleep leak" || twice=
 	set -- uml-clean uml-warn uml-oops uml-kasan uml-lockdep uml-rcu uml-atomic-sleep uml-leak \
-		no-verdict timeout status signal point forged cut-mapping cut-dma-buf cut-ring \
+		no-verdict timeout status signal point forged no-kernel cut-mapping cut-dma-buf cut-ring \
 		clean $twice ubsan soft-lockup hung-task dead
 fi
 for name; do
