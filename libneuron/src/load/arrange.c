@@ -9,27 +9,16 @@
 #include <string.h>
 
 #include "../device/device.h"
-#include "../memory/held.h"
-#include "steps.h"
-
-struct request {
-	uint64_t bytes, align;
-};
+#include "arrange.h"
 
 /* What the parts ask for beside their scratchpads, which depends on how those are made. */
 struct variant {
 	struct variant *next;
 	uint64_t region[MAX_PARTS];
-	struct request *request[MAX_PARTS];
+	struct request {
+		uint64_t bytes, align;
+	} *request[MAX_PARTS];
 	size_t count[MAX_PARTS];
-};
-
-struct attempt {
-	const struct neuron_neff *neff;
-	const struct neuron_geometry *g;
-	size_t nr_parts;
-	const struct scratchpad *pad[MAX_PARTS];
-	struct variant *variants;
 };
 
 /* ---- requests ---------------------------------------------------------------------- */
@@ -94,11 +83,7 @@ static const struct variant *find_variant(struct attempt *a, const uint64_t *reg
 /* ---- places ------------------------------------------------------------------------ */
 
 /* One after the other, until everything has a place. */
-static const struct way {
-	enum room_fit fit;
-	bool longest_first;
-	bool dense;			/* as scratchpad_make_dense() */
-} ways[] = {
+const struct way ways[NR_WAYS] = {
 	{ ROOM_TIGHTEST, true, false }, { ROOM_TIGHTEST, false, false },
 	{ ROOM_HIGHEST, true, false }, { ROOM_HIGHEST, false, false },
 	{ ROOM_LOWEST, true, false }, { ROOM_LOWEST, false, false },
@@ -152,6 +137,7 @@ static bool place_region(struct room *room, struct pad *p, uint64_t need, bool d
 		add_spot(w, at);
 		if (at == SPOT_NONE)
 			return false;
+		p->region_at = at;
 	}
 	p->region = bytes;
 	return true;
@@ -218,23 +204,12 @@ static bool place_all(struct room *room, struct wanted *w, const struct way *way
 	return true;
 }
 
-/* @spots: filled in if it fits; NULL if nobody wants to know. */
-static bool fits_one_way(struct attempt *a, const struct held *held, uint64_t gone,
-			 const struct way *way, struct spots *spots)
+bool attempt_place(struct attempt *a, struct room *room, struct pad *pad, const struct way *way,
+		   struct spots *spots)
 {
-	struct room room[NEURON_MAX_HBMS] = { { .count = 0 } };
-	bool read[NEURON_MAX_HBMS] = { false }, fits = true;
 	struct wanted w = { .count = 0 };
-	struct pad pad[MAX_PARTS];
+	bool fits = want_all(a, room, pad, way->dense, &w) && place_all(room, &w, way);
 
-	for (size_t k = 0; k < a->nr_parts && fits; k++) {
-		fits = held_pad(held, a->pad[k], gone, &pad[k]) &&
-		       (read[pad[k].hbm] || !held_room(held, pad[k].hbm, gone, &room[pad[k].hbm]));
-		read[pad[k].hbm] = true;
-	}
-	fits = fits && want_all(a, room, pad, way->dense, &w) && place_all(room, &w, way);
-	for (uint32_t i = 0; i < NEURON_MAX_HBMS; i++)
-		free(room[i].hole);
 	free(w.wish);
 	if (fits && spots)
 		*spots = w.spots;
@@ -243,10 +218,29 @@ static bool fits_one_way(struct attempt *a, const struct held *held, uint64_t go
 	return fits;
 }
 
+/* @spots: filled in if it fits; NULL if nobody wants to know. */
+static bool fits_one_way(struct attempt *a, const struct held *held, uint64_t gone,
+			 const struct way *way, struct spots *spots)
+{
+	struct room room[NEURON_MAX_HBMS] = { { .count = 0 } };
+	bool read[NEURON_MAX_HBMS] = { false }, fits = true;
+	struct pad pad[MAX_PARTS];
+
+	for (size_t k = 0; k < a->nr_parts && fits; k++) {
+		fits = held_pad(held, a->pad[k], gone, &pad[k]) &&
+		       (read[pad[k].hbm] || !held_room(held, pad[k].hbm, gone, &room[pad[k].hbm]));
+		read[pad[k].hbm] = true;
+	}
+	fits = fits && attempt_place(a, room, pad, way, spots);
+	for (uint32_t i = 0; i < NEURON_MAX_HBMS; i++)
+		free(room[i].hole);
+	return fits;
+}
+
 static bool fits_somehow(struct attempt *a, const struct held *held, uint64_t gone,
 			 struct spots *spots)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(ways); i++)
+	for (size_t i = 0; i < NR_WAYS; i++)
 		if (fits_one_way(a, held, gone, &ways[i], spots))
 			return true;
 	return false;
@@ -257,8 +251,7 @@ static bool fits(void *data, const struct held *held, uint64_t gone)
 	return fits_somehow(data, held, gone, NULL);
 }
 
-/* Bytes that it takes however the scratchpads are made, and in how many pieces. */
-static uint64_t least(struct attempt *a, uint64_t *pieces)
+uint64_t attempt_least(struct attempt *a, uint64_t *pieces)
 {
 	uint64_t region[MAX_PARTS] = { UINT64_MAX, UINT64_MAX }, sum = 0;
 	const struct variant *v = find_variant(a, region);
@@ -272,14 +265,12 @@ static uint64_t least(struct attempt *a, uint64_t *pieces)
 	return sum;
 }
 
-static uint32_t attempt_init(struct attempt *a, const struct neuron_device *device,
-			     const struct neuron_neff *neff,
-			     const struct scratchpad *const pad[MAX_PARTS])
+uint32_t attempt_init(struct attempt *a, const struct neuron_geometry *g,
+		      const struct neuron_neff *neff, const struct scratchpad *const pad[MAX_PARTS])
 {
 	uint32_t hbms = 0;
 
-	*a = (struct attempt){ .neff = neff, .g = &device->geometry,
-			       .nr_parts = neff->nr_subgraphs };
+	*a = (struct attempt){ .neff = neff, .g = g, .nr_parts = neff->nr_subgraphs };
 	for (size_t k = 0; k < a->nr_parts; k++) {
 		a->pad[k] = pad[k];
 		hbms |= 1u << pad[k]->hbm;
@@ -287,7 +278,7 @@ static uint32_t attempt_init(struct attempt *a, const struct neuron_device *devi
 	return hbms;
 }
 
-static void attempt_free(struct attempt *a)
+void attempt_free(struct attempt *a)
 {
 	struct variant *next;
 
@@ -302,7 +293,7 @@ int load_arrange(struct neuron_device *device, const struct neuron_neff *neff,
 		 struct spots *spots)
 {
 	struct attempt a;
-	uint32_t hbms = attempt_init(&a, device, neff, pad);
+	uint32_t hbms = attempt_init(&a, &device->geometry, neff, pad);
 	struct held held;
 	int ret = held_read(&held, device, hbms, owner);
 
@@ -317,11 +308,11 @@ int load_release(struct neuron_device *device, const struct neuron_neff *neff,
 		 const struct scratchpad *const pad[MAX_PARTS], struct neuron_release *release)
 {
 	struct attempt a;
-	uint32_t hbms = attempt_init(&a, device, neff, pad);
-	uint64_t pieces, bytes = least(&a, &pieces);
+	uint32_t hbms = attempt_init(&a, &device->geometry, neff, pad);
+	uint64_t pieces, bytes = attempt_least(&a, &pieces);
 	struct held held;
 	int ret = held_read(&held, device, hbms, 0) ?:
-		  held_search(&held, bytes, pieces * ARRAY_SIZE(ways), fits, &a, release);
+		  held_search(&held, bytes, pieces * NR_WAYS, fits, &a, release);
 
 	held_free(&held);
 	attempt_free(&a);

@@ -74,7 +74,7 @@ static int read_pads(struct held *held, struct neuron_device *device, uint32_t w
 	return ret;
 }
 
-static bool is_gone(const struct held *held, uint64_t gone, int32_t pid, uint32_t owner)
+bool held_gone(const struct held *held, uint64_t gone, int32_t pid, uint32_t owner)
 {
 	for (size_t i = 0; i < held->count; i++)
 		if (gone >> i & 1 && held->object[i].pid == pid && held->object[i].owner == owner)
@@ -91,7 +91,7 @@ static void pad_shrink(const struct held *held, const struct pad *p, uint64_t go
 	*left = *p;
 	left->nr_users = 0;
 	for (size_t i = 0; i < p->nr_users; i++) {
-		if (p->user[i].owner && is_gone(held, gone, getpid(), p->user[i].owner))
+		if (p->user[i].owner && held_gone(held, gone, getpid(), p->user[i].owner))
 			continue;
 		need = MAX(need, p->user[i].need);
 		left->nr_users++;
@@ -264,7 +264,7 @@ int held_room(const struct held *held, uint32_t hbm, uint64_t gone, struct room 
 		if (r->state == NEURON_RANGE_FREE)
 			kept = 0;
 		else if (whose(r, &o))
-			kept = is_gone(held, gone, o.pid, o.owner) ? 0 : r->bytes;
+			kept = held_gone(held, gone, o.pid, o.owner) ? 0 : r->bytes;
 		else if (r->state == NEURON_RANGE_OWNED && r->pid == getpid())
 			kept = bytes_kept(held, gone, r);
 		ret = room_add(room, r->address + kept, r->bytes - kept);

@@ -46,6 +46,8 @@ int held_read(struct held *held, struct neuron_device *device, uint32_t hbms, ui
 void held_free(struct held *held);
 /* The holes of a memory without the objects of @gone, a bit each.  @room is empty. */
 int held_room(const struct held *held, uint32_t hbm, uint64_t gone, struct room *room);
+/* Whether an object of this process (@owner), or another process, is of @gone. */
+bool held_gone(const struct held *held, uint64_t gone, int32_t pid, uint32_t owner);
 /* What a scratchpad is then; NULL: it is not of this process, or has nothing there. */
 const struct pad *held_pad(const struct held *held, const struct scratchpad *of, uint64_t gone,
 			   struct pad *left);
