@@ -368,6 +368,41 @@ static void test_plan(void **state)
 	free(neff.data);
 }
 
+/* Beside something that leaves no room for microcode, so that there is somebody to name. */
+static int ask_now(void)
+{
+	struct neuron_plan_opts o = { .size = sizeof(o), .lnc = 2 };
+	struct neuron_plan p = { .size = sizeof(p) };
+	struct neuron_fit fit = { .size = sizeof(fit) };
+	struct neuron_fit_file file = {
+		.size = sizeof(file), .bytes = neff.data, .length = neff.size, .plan = &p,
+	};
+	struct neuron_mem_opts m = { .size = sizeof(m), .category = NEURON_MEM_TENSORS };
+	struct neuron_device *device = NULL;
+	struct neuron_mem *mem = NULL;
+	int ret = neuron_device_open(0, &device);
+
+	ret = ret ?: neuron_mem_alloc(device, FAKE_HBM_SIZE - (2ull << 30), &m, &mem) ?:
+	      neuron_model_plan(neuron_device_geometry(device), neff.data, neff.size, &o, &p) ?:
+	      neuron_models_fit(device, &file, 1, &o, 1ull << 30, &fit);
+	if (!ret) {
+		assert_int_equal(fit.verdict, NEURON_FIT_NOT_NOW);
+		assert_int_equal(fit.release.count, 1);
+	}
+	neuron_mem_free(mem);
+	neuron_device_close(device);
+	return ret;
+}
+
+/* The name of who holds it is not needed. */
+static void test_ask_now(void **state)
+{
+	(void)state;
+	neff = make_pair_neff("1024");
+	every_failure(ask_now, -ENOMEM, -EIO, true);
+	free(neff.data);
+}
+
 /* ---- networks -------------------------------------------------------------------------- */
 
 static int invert(void *context, const struct neuron_host_tensor *in, size_t nr_in,
@@ -1036,6 +1071,7 @@ int main(void)
 		cmocka_unit_test(test_program_model),
 		cmocka_unit_test(test_pair_model),
 		cmocka_unit_test(test_plan),
+		cmocka_unit_test(test_ask_now),
 		cmocka_unit_test(test_net),
 		cmocka_unit_test(test_runtime),
 		cmocka_unit_test(test_ranks),

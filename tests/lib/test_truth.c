@@ -2,8 +2,9 @@
 /*
  * What is said about memory is true: a plan promises what loading does then, with the
  * driver's allocator; what a refused load reports adds up to the byte; it leaves nothing
- * behind; "does not fit the device" is said of nothing else; and what it names as the
- * smallest set to release is enough, and no smaller one is.
+ * behind; "does not fit the device" is said of nothing else; what it names as the
+ * smallest set to release is enough, and no smaller one is; and what is said of a device as it
+ * is holds when the files are loaded then.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -562,11 +563,328 @@ static void test_release(void **unused)
 	assert_int_equal(b.too_many, 0);
 }
 
+/* ---- what is said of a device as it is --------------------------------------------- */
+
+#define HOGS 24
+
+/* Memory of this process that has nothing to do with the files, with holes in between. */
+struct hogs {
+	struct neuron_mem *mem[HOGS];
+	uint32_t owner[HOGS];
+};
+
+static void hogs_take(struct hogs *h, struct run *r, unsigned int share)
+{
+	const struct neuron_geometry *g = neuron_device_geometry(r->device);
+	static const uint32_t flags[] = { 0, 0, NEURON_MEM_F_LOW, NEURON_MEM_F_HIGH };
+	char label[NEURON_LABEL_MAX];
+
+	memset(h, 0, sizeof(*h));
+	for (unsigned int i = 0; i < HOGS; i++) {
+		struct neuron_mem_opts opts = {
+			.size = sizeof(opts), .hbm = (uint32_t)draw(0, g->nr_hbms - 1),
+			.category = NEURON_MEM_TENSORS, .flags = flags[draw(0, 3)],
+		};
+
+		snprintf(label, sizeof(label), "hog %hhu", (uint8_t)i);
+		assert_int_equal(neuron_owner_create(r->device, label, &h->owner[i]), 0);
+		opts.owner = h->owner[i];
+		if (neuron_mem_alloc(r->device, draw(1, hbm_size / share), &opts, &h->mem[i]))
+			h->mem[i] = NULL;
+	}
+	for (unsigned int i = 0; i < HOGS; i++)
+		if (!draw(0, 2)) {
+			neuron_mem_free(h->mem[i]);
+			h->mem[i] = NULL;
+		}
+}
+
+static void hogs_release(struct hogs *h, struct run *r)
+{
+	for (unsigned int i = 0; i < HOGS; i++) {
+		neuron_mem_free(h->mem[i]);
+		neuron_owner_release(r->device, h->owner[i]);
+	}
+}
+
+static void hogs_free_named(struct hogs *h, const struct neuron_release *release)
+{
+	for (uint32_t i = 0; i < release->count; i++) {
+		unsigned int hog;
+
+		assert_int_equal(release->item[i].pid, getpid());
+		assert_int_equal(sscanf(release->item[i].label, "hog %u", &hog), 1);
+		assert_non_null(h->mem[hog]);
+		neuron_mem_free(h->mem[hog]);
+		h->mem[hog] = NULL;
+	}
+}
+
+/* What is said. */
+static struct neuron_fit asked(struct set *s, struct neuron_device *device)
+{
+	struct neuron_plan_opts opts = {
+		.size = sizeof(opts), .scratchpad_page = s->opts.scratchpad_page,
+		.contiguous = s->opts.contiguous, .lnc = s->lnc, .io_sets = 1,
+		.short_constants = true,
+	};
+	struct neuron_fit_file file[MAX_FILES];
+	struct neuron_fit fit = { .size = sizeof(fit) };
+
+	for (uint32_t i = 0; i < s->nr; i++) {
+		s->plan[i].size = sizeof(s->plan[i]);
+		assert_int_equal(neuron_model_plan(neuron_device_geometry(device), s->file[i].data,
+						   s->file[i].size, &opts, &s->plan[i]), 0);
+		file[i] = (struct neuron_fit_file){
+			.size = sizeof(file[i]), .bytes = s->file[i].data,
+			.length = s->file[i].size, .plan = &s->plan[i], .nc = s->core[i] * s->lnc,
+		};
+	}
+	assert_int_equal(neuron_models_fit(device, file, s->nr, &opts, s->opts.microcode, &fit), 0);
+	assert_true(fit.text[0]);
+	return fit;
+}
+
+/* What happens: the cores that have a file, the files, their tensors. */
+static int load_beside(struct run *r)
+{
+	struct set *s = r->set;
+	int ret = 0;
+
+	for (uint32_t i = 0; i < s->nr && !ret; i++)
+		if (!r->core[s->core[i]])
+			ret = neuron_core_open(r->device, s->core[i] * s->lnc, &s->opts,
+					       &r->core[s->core[i]]);
+	for (uint32_t i = 0; i < s->nr && !ret; i++)
+		ret = neuron_model_load(r->core[s->core[i]], s->file[i].data, s->file[i].size,
+					&(struct neuron_model_opts){
+						.size = sizeof(struct neuron_model_opts),
+						.short_constants = true,
+					}, &r->model[i]);
+	for (uint32_t i = 0; i < s->nr && !ret; i++)
+		ret = load_tensors(r, i);
+	assert_true(!ret || ret == -ENOMEM || ret == -EFBIG);
+	release_set(r, UINT32_MAX);
+	for (unsigned int i = 0; i < MAX_FILES; i++) {
+		if (r->owner[i])
+			neuron_owner_release(r->device, r->owner[i]);
+		r->owner[i] = 0;
+	}
+	for (unsigned int i = 0; i < FAKE_CORES; i++) {
+		neuron_core_close(r->core[i]);
+		r->core[i] = NULL;
+	}
+	return ret;
+}
+
+struct verdicts {
+	unsigned int now, not_now, never;
+	unsigned int by_reason[6], named;
+	unsigned int hope, fear, vain;
+};
+
+/* What it names is enough. */
+static void check_named(struct set *s, struct run *r, struct hogs *h, const struct neuron_fit *fit,
+			struct verdicts *v)
+{
+	v->named++;
+	hogs_free_named(h, &fit->release);
+	assert_int_equal(asked(s, r->device).verdict, NEURON_FIT_NOW);
+	v->vain += load_beside(r) != 0;
+}
+
+static void try_now(unsigned int seed, struct verdicts *v)
+{
+	struct set s;
+	struct run r = { .set = &s };
+	struct neuron_fit fit;
+	struct hogs hogs;
+	int ret;
+
+	make_set(&s, seed, false);
+	/* One alone is decided by what load_arrange() finds. */
+	for (bool one = draw(0, 1); one && s.nr > 1; s.nr--)
+		free(s.file[s.nr - 1].data);
+	assert_int_equal(neuron_device_open(0, &r.device), 0);
+	hogs_take(&hogs, &r, (unsigned int)draw(4, 40));
+	fit = asked(&s, r.device);
+	ret = load_beside(&r);
+	v->now += fit.verdict == NEURON_FIT_NOW;
+	v->not_now += fit.verdict == NEURON_FIT_NOT_NOW;
+	v->never += fit.verdict == NEURON_FIT_NEVER;
+	if (fit.verdict == NEURON_FIT_NOT_NOW)
+		v->by_reason[fit.reason]++;
+	if ((fit.verdict == NEURON_FIT_NOW) != !ret)
+		print_message("# set %u of %u: %s, but %d\n", seed, s.nr, fit.text, ret);
+	v->hope += fit.verdict == NEURON_FIT_NOW && ret;
+	v->fear += fit.verdict != NEURON_FIT_NOW && !ret;
+	if (fit.verdict == NEURON_FIT_NOT_NOW && fit.release.count &&
+	    fit.release.count <= NEURON_RELEASE_ITEMS)
+		check_named(&s, &r, &hogs, &fit, v);
+	hogs_release(&hogs, &r);
+	if (fit.verdict == NEURON_FIT_NEVER)
+		assert_true(load_beside(&r));
+	neuron_device_close(r.device);
+	assert_int_equal(fake_used(), 0);
+	forget_zones();
+	free_set(&s);
+}
+
+/* Full and fragmented memory: the verdict is what loading does then, and what is named helps. */
+static void test_now(void **unused)
+{
+	struct verdicts v = { 0 };
+
+	(void)unused;
+	for (unsigned int seed = 1; seed <= SETS; seed++)
+		try_now(seed, &v);
+	print_message("# %u fit now, %u do not, %u never; %u full, %u fragmented, %u named a set\n",
+		      v.now, v.not_now, v.never, v.by_reason[NEURON_MEM_REASON_FULL],
+		      v.by_reason[NEURON_MEM_REASON_FRAGMENTED], v.named);
+	print_message("# said to fit and refused %u, the other way round %u, named in vain %u\n",
+		      v.hope, v.fear, v.vain);
+	assert_true(v.now > SETS / 2 && v.not_now > SETS / 10 && v.never > SETS / 10 &&
+		    v.by_reason[NEURON_MEM_REASON_FULL] && v.by_reason[NEURON_MEM_REASON_FRAGMENTED]);
+	/* Only where nearly all that is free is needed does it matter where the driver puts it. */
+	assert_true(v.hope + v.fear <= SETS / 200);
+	assert_true(v.named > SETS / 10 && v.vain <= v.named / 10);
+}
+
+/* A file of 1 GiB on an empty device of 8, and what is wrong with the question. */
+struct question {
+	struct neuron_device *device;
+	struct neff_bytes neff;
+	struct neuron_plan plan;
+	struct neuron_plan_opts opts;
+	struct neuron_fit_file file;
+	struct neuron_fit fit;
+};
+
+static void question_open(struct question *q)
+{
+	memset(q, 0, sizeof(*q));
+	hbm_size = 8192 * MIB;
+	state = 1;
+	q->neff = random_file(1, 1024 * MIB, 0);
+	assert_int_equal(neuron_device_open(0, &q->device), 0);
+	q->opts.size = sizeof(q->opts);
+	q->opts.short_constants = true;
+	q->plan.size = sizeof(q->plan);
+	q->fit.size = sizeof(q->fit);
+	assert_int_equal(neuron_model_plan(neuron_device_geometry(q->device), q->neff.data,
+					   q->neff.size, &q->opts, &q->plan), 0);
+	q->file = (struct neuron_fit_file){
+		.size = sizeof(q->file), .bytes = q->neff.data, .length = q->neff.size,
+		.plan = &q->plan, .nc = 1,
+	};
+}
+
+static int ask(struct question *q)
+{
+	return neuron_models_fit(q->device, &q->file, 1, &q->opts, 0, &q->fit);
+}
+
+static void question_close(struct question *q)
+{
+	neuron_device_close(q->device);
+	forget_zones();
+	free(q->neff.data);
+}
+
+static void test_now_core_taken(void **unused)
+{
+	struct question q;
+
+	(void)unused;
+	question_open(&q);
+	fake.dev[0].core[1].owned_by_other = true;
+	assert_int_equal(ask(&q), 0);
+	assert_int_equal(q.fit.verdict, NEURON_FIT_NOT_NOW);
+	assert_int_equal(q.fit.reason, NEURON_MEM_REASON_NONE);
+	assert_int_equal(q.fit.nc, 1);
+	assert_int_equal(q.fit.pid, getppid());
+	assert_int_equal(q.fit.hbm, UINT32_MAX);
+	assert_int_equal(q.fit.release.count, 1);
+	assert_int_equal(q.fit.release.item[0].pid, getppid());
+	assert_non_null(strstr(q.fit.text, "does not fit now: core 1 is of process "));
+	/* The other core is not asked for. */
+	q.file.nc = 0;
+	assert_int_equal(ask(&q), 0);
+	assert_int_equal(q.fit.verdict, NEURON_FIT_NOW);
+	fake.dev[0].core[1].owned_by_other = false;
+	question_close(&q);
+}
+
+static void test_now_limits(void **unused)
+{
+	struct question q;
+
+	(void)unused;
+	question_open(&q);
+	assert_int_equal(neuron_limit_set(q.device, NEURON_LIMIT_CORE, 1, 1 * MIB), 0);
+	assert_int_equal(ask(&q), 0);
+	assert_int_equal(q.fit.verdict, NEURON_FIT_NOT_NOW);
+	assert_int_equal(q.fit.reason, NEURON_MEM_REASON_CAPPED);
+	assert_int_equal(q.fit.nc, 1);
+	assert_int_equal(q.fit.hbm, UINT32_MAX);
+	assert_int_equal(q.fit.release.count, 0);
+	assert_non_null(strstr(q.fit.text, "the limit of core 1 leaves 1.000MB of 1.000MB, "));
+	assert_int_equal(neuron_limit_set(q.device, NEURON_LIMIT_CORE, 1, NEURON_LIMIT_NONE), 0);
+	assert_int_equal(neuron_limit_set(q.device, NEURON_LIMIT_DEFAULT, 0, 1 * MIB), 0);
+	assert_int_equal(ask(&q), 0);
+	assert_int_equal(q.fit.reason, NEURON_MEM_REASON_CAPPED);
+	assert_int_equal(q.fit.nc, UINT32_MAX);
+	assert_non_null(strstr(q.fit.text, "the limit of a process leaves "));
+	assert_int_equal(neuron_limit_set(q.device, NEURON_LIMIT_DEFAULT, 0, NEURON_LIMIT_NONE), 0);
+	assert_int_equal(ask(&q), 0);
+	assert_int_equal(q.fit.verdict, NEURON_FIT_NOW);
+	assert_string_equal(q.fit.text, "fits now");
+	assert_int_equal(q.fit.hbm, UINT32_MAX);
+	assert_int_equal(q.fit.nc, UINT32_MAX);
+	question_close(&q);
+}
+
+static void test_now_refuses(void **unused)
+{
+	struct question q, good;
+
+	(void)unused;
+	question_open(&q);
+	good = q;
+	assert_int_equal(neuron_models_fit(q.device, &q.file, 0, &q.opts, 0, &q.fit), -EINVAL);
+	assert_int_equal(neuron_models_fit(q.device, NULL, 1, &q.opts, 0, &q.fit), -EINVAL);
+	assert_int_equal(neuron_models_fit(q.device, &q.file, 1, &q.opts, 0, NULL), -EINVAL);
+	q.file.plan = NULL;
+	assert_int_equal(ask(&q), -EINVAL);
+	q.file = good.file;
+	q.file.nc = FAKE_CORES;
+	assert_int_equal(ask(&q), -EINVAL);
+	q.file.nc = 1;
+	q.opts.lnc = 2;
+	assert_int_equal(ask(&q), -EINVAL);
+	q.opts = good.opts;
+	q.opts.profile = 1;
+	assert_int_equal(ask(&q), -EINVAL);
+	q.opts = good.opts;
+	q.file.length = 100;
+	assert_int_equal(ask(&q), -EINVAL);
+	q.file = good.file;
+	q.file.size = sizeof(size_t);
+	assert_int_equal(ask(&q), -EINVAL);
+	q.file = good.file;
+	assert_int_equal(ask(&q), 0);
+	question_close(&q);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_promises),
 		cmocka_unit_test(test_release),
+		cmocka_unit_test(test_now),
+		cmocka_unit_test(test_now_core_taken),
+		cmocka_unit_test(test_now_limits),
+		cmocka_unit_test(test_now_refuses),
 	};
 
 	return cmocka_run_group_tests_name("truth", tests, NULL, NULL);

@@ -161,6 +161,55 @@ int neuron_model_plan(const struct neuron_geometry *geometry, const void *bytes,
 int neuron_plan_sum(const struct neuron_plan *plans, size_t nr_plans,
 		    const struct neuron_plan_opts *opts, uint64_t microcode,
 		    struct neuron_report_core *core);
+
+/** @brief A NEFF that is to be loaded. */
+struct neuron_fit_file {
+	size_t size;
+	const void *bytes;		/**< not used after the call returns */
+	size_t length;			/**< bytes of it */
+	const struct neuron_plan *plan;	/**< by neuron_model_plan() for this device, same options */
+	uint32_t nc;			/**< first physical core of its logical one */
+};
+
+/** @brief Do models fit a device? */
+enum neuron_fit_verdict {
+	NEURON_FIT_NOW = 0,		/**< they do */
+	NEURON_FIT_NOT_NOW = 1,		/**< not as it is now, but if it were empty */
+	NEURON_FIT_NEVER = 2,		/**< not even then */
+};
+
+/** @brief Whether models fit a device as it is, and why not. */
+struct neuron_fit {
+	size_t size;
+	enum neuron_fit_verdict verdict;
+	/** Not now: FULL, FRAGMENTED, CAPPED (a limit); NONE: another process has a core. */
+	enum neuron_mem_reason reason;
+	uint32_t hbm;			/**< that is too short or too full; UINT32_MAX: none */
+	uint32_t nc;			/**< that is taken or has the limit; UINT32_MAX: none */
+	int32_t pid;			/**< process that has the core, or 0 */
+	uint64_t need;			/**< bytes that the models take of @c hbm, or of the limit */
+	uint64_t free;			/**< bytes free there */
+	uint64_t largest_free;		/**< longest free run */
+	/** Not now: the smallest set without which they would fit; count 0: none. */
+	struct neuron_release release;
+	char text[512];			/**< all of this in one line */
+};
+
+/**
+ * @brief Would a process that has nothing on a device yet find room there for models, as it is
+ * now? Nothing is allocated: this looks at what is free, who holds the rest, who has the cores,
+ * and at the limits of cores and of processes.
+ *
+ * It opens the cores of the files, loads these in their order, then allocates inputs and outputs
+ * and staging of collectives as @p opts says. What a load places anew when the driver refuses it,
+ * this does, too; it does not move what is movable.
+ * @param opts	those of the plans; its profile is 0
+ * @param microcode	bytes set aside on each core of a file
+ * @return 0, -EINVAL, -ENOMEM, -errno of the driver; for a file as neuron_model_load()
+ */
+int neuron_models_fit(struct neuron_device *device, const struct neuron_fit_file *files, size_t nr,
+		      const struct neuron_plan_opts *opts, uint64_t microcode,
+		      struct neuron_fit *fit);
 /** @brief Bytes of a shared scratchpad of which models need up to @p need. */
 uint64_t neuron_plan_scratchpad(const struct neuron_plan_opts *opts, uint64_t need);
 

@@ -68,10 +68,13 @@ static const struct variant *find_variant(struct attempt *a, const uint64_t *reg
 		if (!memcmp(v->region, region, sizeof(v->region)))
 			return v;
 	v = calloc(1, sizeof(*v));
-	if (!v)
+	if (!v) {
+		a->error = -ENOMEM;
 		return NULL;
+	}
 	memcpy(v->region, region, sizeof(v->region));
-	if (plan_variant(a, v)) {
+	a->error = plan_variant(a, v);
+	if (a->error) {
 		variant_free(v);
 		return NULL;
 	}
@@ -121,6 +124,15 @@ static void add_wish(struct wanted *w, uint32_t hbm, uint64_t bytes, uint64_t al
 	add_spot(w, SPOT_NONE);
 }
 
+static bool take(struct wanted *w, struct room *room, uint64_t bytes, uint64_t align,
+		 enum room_fit fit, uint64_t *at)
+{
+	int ret = room_take(room, bytes, align, fit, at);
+
+	w->failed |= ret == -ENOMEM;
+	return !ret;
+}
+
 /* Regions are where they grow best, so they come first. */
 static bool place_region(struct room *room, struct pad *p, uint64_t need, bool dense,
 			 struct wanted *w)
@@ -131,8 +143,8 @@ static bool place_region(struct room *room, struct pad *p, uint64_t need, bool d
 		if (room_take_at(room, p->region_at + p->region, bytes - p->region))
 			return false;
 	} else {
-		if (room_take(room, bytes, scratchpad_region_align(p->of, dense), ROOM_LOWEST, &at) &&
-		    room_take(room, bytes, SCRATCHPAD_ALIGN, ROOM_LOWEST, &at))
+		if (!take(w, room, bytes, scratchpad_region_align(p->of, dense), ROOM_LOWEST, &at) &&
+		    !take(w, room, bytes, SCRATCHPAD_ALIGN, ROOM_LOWEST, &at))
 			at = SPOT_NONE;
 		add_spot(w, at);
 		if (at == SPOT_NONE)
@@ -197,8 +209,8 @@ static bool place_all(struct room *room, struct wanted *w, const struct way *way
 	for (size_t i = 0; i < w->count; i++) {
 		const struct wish *wish = &w->wish[i];
 
-		if (room_take(&room[wish->hbm], wish->bytes, wish->align, way->fit,
-			      &w->spots.at[wish->spot]))
+		if (!take(w, &room[wish->hbm], wish->bytes, wish->align, way->fit,
+			  &w->spots.at[wish->spot]))
 			return false;
 	}
 	return true;
@@ -210,6 +222,8 @@ bool attempt_place(struct attempt *a, struct room *room, struct pad *pad, const 
 	struct wanted w = { .count = 0 };
 	bool fits = want_all(a, room, pad, way->dense, &w) && place_all(room, &w, way);
 
+	if (w.failed)
+		a->error = -ENOMEM;
 	free(w.wish);
 	if (fits && spots)
 		*spots = w.spots;

@@ -15,6 +15,7 @@ struct attempt {
 	size_t nr_parts;
 	const struct scratchpad *pad[MAX_PARTS];
 	struct variant *variants;
+	int error;			/* why nothing can be said, or 0 */
 };
 
 /* In which order pieces get their places, and where. */
@@ -34,7 +35,8 @@ uint32_t attempt_init(struct attempt *a, const struct neuron_geometry *g,
 void attempt_free(struct attempt *a);
 /*
  * Takes a place for each piece from @room, the memories by number, and makes the scratchpads
- * longer; @pad: of each part.  After a failure both are half done.
+ * longer; @pad: of each part.  After a failure both are half done; it means that there is no
+ * place only if the attempt has no error.
  * @spots: the places, to be freed by the caller; NULL if nobody wants to know.
  */
 bool attempt_place(struct attempt *a, struct room *room, struct pad *pad, const struct way *way,

@@ -1,0 +1,565 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Whether models fit a device as it is now, on paper: a process that has nothing there yet opens
+ * their cores, loads them one after the other and allocates their inputs and outputs.  A load
+ * tries what load_somehow() tries.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../device/device.h"
+#include "../device/opts.h"
+#include "arrange.h"
+
+struct cargo_file {
+	uint32_t nc;
+	struct neuron_plan plan;
+	struct neuron_neff *neff;
+	struct attempt attempt;
+	uint64_t *tensor;		/* bytes of each input and output */
+	size_t nr_tensors, max_tensors;
+};
+
+/* All that is to be loaded. */
+struct cargo {
+	struct neuron_device *device;
+	const struct neuron_geometry *g;
+	struct neuron_plan_opts o;
+	uint64_t microcode;
+	struct cargo_file *file;
+	size_t nr;
+	uint32_t hbms;				/* that are used, a bit each */
+	struct {
+		bool used;
+		int32_t owner;			/* another process, or 0 */
+		uint64_t need;			/* bytes charged to it */
+		struct scratchpad pad;		/* as the process makes it, with nothing in it */
+	} core[NEURON_MAX_CORES];
+	enum room_fit own;			/* where the driver puts what it may put anywhere */
+	uint32_t stuck;				/* memory in which there was no place at last */
+	int error;				/* why there was none, or 0: because of what is there */
+};
+
+/* The holes of all memories, and the scratchpads of all cores. */
+struct scene {
+	struct room room[NEURON_MAX_HBMS];
+	struct pad pad[NEURON_MAX_CORES];
+};
+
+/* ---- what there is to load --------------------------------------------------------- */
+
+static bool is_tensor(const struct neuron_neff_var *v)
+{
+	return v->type == NEURON_NEFF_VAR_INPUT || v->type == NEURON_NEFF_VAR_OUTPUT;
+}
+
+/* Both subgraphs may have the same one. */
+static bool has_tensor(const struct neuron_neff_subgraph *sg, const char *name)
+{
+	for (size_t i = 0; i < sg->nr_vars; i++)
+		if (is_tensor(&sg->vars[i]) && !strcmp(sg->vars[i].name, name))
+			return true;
+	return false;
+}
+
+static int list_tensors(struct cargo_file *f)
+{
+	const struct neuron_neff *neff = f->neff;
+
+	for (size_t k = 0; k < neff->nr_subgraphs; k++)
+		for (size_t i = 0; i < neff->subgraphs[k].nr_vars; i++) {
+			const struct neuron_neff_var *v = &neff->subgraphs[k].vars[i];
+
+			if (!is_tensor(v) || (k && has_tensor(&neff->subgraphs[0], v->name)))
+				continue;
+			if (array_grow((void **)&f->tensor, f->nr_tensors, &f->max_tensors,
+				       sizeof(*f->tensor)))
+				return -ENOMEM;
+			f->tensor[f->nr_tensors++] = v->size;
+		}
+	return 0;
+}
+
+static int open_file(struct cargo *c, struct cargo_file *f, const struct neuron_fit_file *from,
+		     struct neuron_error *error)
+{
+	const struct scratchpad *pad[MAX_PARTS];
+	struct loader l[MAX_PARTS] = { { .error = error } };
+	uint32_t lnc = c->o.lnc;
+	int ret;
+
+	if (!from->bytes || !result_valid(from->plan) || from->nc % lnc ||
+	    from->nc >= c->g->nr_cores || lnc > c->g->nr_cores - from->nc)
+		return -EINVAL;
+	f->nc = from->nc;
+	/* The caller's may be shorter. */
+	memcpy(&f->plan, from->plan, MIN(from->plan->size, sizeof(f->plan)));
+	ret = load_open_neff(l, from->bytes, from->length, &(struct neuron_model_opts){
+				.node = c->o.node,
+				.max_unpacked = c->o.max_unpacked,
+				.short_constants = c->o.short_constants,
+			}, &f->neff, NULL);
+	ret = ret ?: load_check_cores(l, f->neff, c->o.node, lnc, f->plan.cores) ?:
+	      list_tensors(f);
+	if (ret)
+		return ret;
+	for (uint32_t k = 0; k < MAX_PARTS; k++)
+		pad[k] = k < lnc ? &c->core[f->nc + k].pad : NULL;
+	attempt_init(&f->attempt, c->g, f->neff, pad);
+	for (uint32_t k = 0; k < lnc; k++) {
+		c->core[f->nc + k].used = true;
+		c->hbms |= 1u << c->g->core_hbm[f->nc + k];
+	}
+	return 0;
+}
+
+/* What the driver will charge to a core. */
+static int add_need(struct cargo *c, uint32_t nc)
+{
+	struct neuron_plan_opts o = c->o;
+	struct neuron_report_core sum = { .nc = nc };
+	struct neuron_plan *part = calloc(c->nr + 1, sizeof(*part));
+	size_t n = 0;
+	int ret;
+
+	if (!part)
+		return -ENOMEM;
+	o.lnc = 1;
+	for (size_t i = 0; i < c->nr; i++) {
+		const struct cargo_file *f = &c->file[i];
+
+		if (nc < f->nc || nc - f->nc >= f->plan.nr_parts)
+			continue;
+		part[n] = (struct neuron_plan){ .size = sizeof(*part), .nr_parts = 1,
+						.parts = { f->plan.parts[nc - f->nc] } };
+		if (nc == f->nc) {
+			part[n].io = f->plan.io;
+			part[n].io_longest = f->plan.io_longest;
+		}
+		n++;
+	}
+	part[0].size = sizeof(*part);
+	ret = neuron_plan_sum(part, n, &o, c->microcode, &sum);
+	for (size_t i = 0; i < NEURON_MAX_CATEGORIES; i++)
+		add_capped(&c->core[nc].need, sum.device_bytes[i]);
+	free(part);
+	/* Then it is as much as there can be. */
+	if (ret == -E2BIG)
+		c->core[nc].need = UINT64_MAX;
+	return 0;
+}
+
+static int read_core(struct cargo *c, uint32_t nc)
+{
+	struct neuron_core_stats s = { .size = sizeof(s) };
+	int ret = neuron_core_get_stats(c->device, nc, &s);
+
+	c->core[nc].owner = s.owner == getpid() ? 0 : s.owner;
+	return ret ?: add_need(c, nc);
+}
+
+static int cargo_open(struct cargo *c, struct neuron_device *device,
+		      const struct neuron_fit_file *files, size_t nr, struct neuron_error *error)
+{
+	size_t size = nr && result_valid(files) ? files->size : sizeof(*files);
+	int ret = 0;
+
+	c->device = device;
+	c->g = neuron_device_geometry(device);
+	c->file = calloc(nr + 1, sizeof(*c->file));
+	if (!c->file)
+		return -ENOMEM;
+	for (uint32_t nc = 0; nc < c->g->nr_cores; nc++)
+		c->core[nc].pad = (struct scratchpad){
+			.device = device, .nc = nc, .hbm = c->g->core_hbm[nc],
+			.page = c->o.scratchpad_page, .contiguous = c->o.contiguous,
+		};
+	for (; c->nr < nr && !ret; c->nr++) {
+		struct neuron_fit_file from = { .size = 0 };
+
+		memcpy(&from, (const char *)files + c->nr * size, MIN(size, sizeof(from)));
+		ret = open_file(c, &c->file[c->nr], &from, error);
+	}
+	for (uint32_t nc = 0; nc < c->g->nr_cores && !ret; nc++)
+		if (c->core[nc].used)
+			ret = read_core(c, nc);
+	return ret;
+}
+
+static void cargo_close(struct cargo *c)
+{
+	for (size_t i = 0; i < c->nr; i++) {
+		attempt_free(&c->file[i].attempt);
+		neuron_neff_close(c->file[i].neff);
+		free(c->file[i].tensor);
+	}
+	free(c->file);
+}
+
+/* ---- places ------------------------------------------------------------------------ */
+
+static void scene_free(struct scene *s)
+{
+	for (uint32_t i = 0; i < NEURON_MAX_HBMS; i++)
+		free(s->room[i].hole);
+	memset(s, 0, sizeof(*s));
+}
+
+static bool scene_copy(struct cargo *c, struct scene *to, const struct scene *from)
+{
+	*to = *from;
+	for (uint32_t i = 0; i < NEURON_MAX_HBMS; i++)
+		to->room[i] = (struct room){ .count = 0 };
+	for (uint32_t i = 0; i < NEURON_MAX_HBMS; i++)
+		for (size_t k = 0; k < from->room[i].count; k++)
+			if (room_add(&to->room[i], from->room[i].hole[k].at,
+				     from->room[i].hole[k].bytes)) {
+				c->error = -ENOMEM;
+				scene_free(to);
+				return false;
+			}
+	return true;
+}
+
+static bool scene_read(struct cargo *c, const struct held *held, uint64_t gone,
+		       struct scene *s)
+{
+	memset(s, 0, sizeof(*s));
+	for (uint32_t nc = 0; nc < c->g->nr_cores; nc++)
+		s->pad[nc] = (struct pad){ .of = &c->core[nc].pad, .hbm = c->core[nc].pad.hbm,
+					   .page = c->core[nc].pad.page };
+	for (uint32_t i = 0; i < NEURON_MAX_HBMS; i++)
+		if (c->hbms >> i & 1 && held_room(held, i, gone, &s->room[i])) {
+			c->error = -ENOMEM;
+			scene_free(s);
+			return false;
+		}
+	return true;
+}
+
+/* Memory that is asked for by itself, as the runtime does. */
+static bool place_one(struct cargo *c, struct scene *s, uint32_t nc, uint64_t bytes)
+{
+	uint32_t hbm = c->g->core_hbm[nc];
+	uint64_t at;
+	int ret = bytes ? room_take(&s->room[hbm], bytes, 0, c->own, &at) : 0;
+
+	c->stuck = hbm;
+	if (ret == -ENOMEM)
+		c->error = ret;
+	return !ret;
+}
+
+/* What opening its core takes: for a moment a page, then microcode. */
+static bool place_core(struct cargo *c, struct scene *s, uint32_t nc)
+{
+	c->stuck = c->g->core_hbm[nc];
+	return s->room[c->stuck].count && place_one(c, s, nc, c->microcode);
+}
+
+/* The driver's own choice comes first. */
+static bool place_file(struct cargo *c, struct scene *s, struct cargo_file *f)
+{
+	const struct way own = { c->own, false, false };
+
+	c->stuck = c->g->core_hbm[f->nc];
+	for (size_t i = 0; i <= NR_WAYS; i++) {
+		struct scene next;
+
+		if (!scene_copy(c, &next, s))
+			return false;
+		if (attempt_place(&f->attempt, next.room, &next.pad[f->nc],
+				  i ? &ways[i - 1] : &own, NULL)) {
+			scene_free(s);
+			*s = next;
+			return true;
+		}
+		scene_free(&next);
+		if (f->attempt.error) {
+			c->error = f->attempt.error;
+			return false;
+		}
+	}
+	return false;
+}
+
+static bool place_tensors(struct cargo *c, struct scene *s, const struct cargo_file *f)
+{
+	uint64_t longest = f->plan.io_longest;
+	bool fits = true;
+
+	for (uint64_t set = 0; set < c->o.io_sets && fits; set++)
+		if (c->o.io_single)
+			fits = place_one(c, s, f->nc, longest);
+		else
+			for (size_t i = 0; i < f->nr_tensors && fits; i++)
+				fits = place_one(c, s, f->nc, f->tensor[i]);
+	return fits;
+}
+
+/* Another process keeps its cores until it is gone. */
+static bool cores_are_free(const struct cargo *c, const struct held *held, uint64_t gone)
+{
+	for (uint32_t nc = 0; nc < c->g->nr_cores; nc++)
+		if (c->core[nc].used && c->core[nc].owner &&
+		    !held_gone(held, gone, c->core[nc].owner, NEURON_RELEASE_PROCESS))
+			return false;
+	return true;
+}
+
+static bool fits_with(struct cargo *c, const struct held *held, uint64_t gone, enum room_fit own)
+{
+	struct scene s;
+	bool fits = cores_are_free(c, held, gone);
+
+	if (!fits || !scene_read(c, held, gone, &s))
+		return false;
+	c->own = own;
+	for (uint32_t nc = 0; nc < c->g->nr_cores && fits; nc++)
+		fits = !c->core[nc].used || place_core(c, &s, nc);
+	for (size_t i = 0; i < c->nr && fits; i++)
+		fits = place_file(c, &s, &c->file[i]);
+	for (size_t i = 0; i < c->nr && fits; i++)
+		fits = place_tensors(c, &s, &c->file[i]);
+	for (uint32_t nc = 0; nc < c->g->nr_cores && fits; nc++)
+		fits = !c->core[nc].used || place_one(c, &s, nc, c->o.collectives);
+	scene_free(&s);
+	return fits;
+}
+
+/* It takes the shortest hole, more or less, or from the top on if it is told so. */
+static bool fits_likely(struct cargo *c, const struct held *held, uint64_t gone)
+{
+	return fits_with(c, held, gone, c->o.contiguous ? ROOM_HIGHEST : ROOM_TIGHTEST);
+}
+
+/*
+ * What is named is to be enough, but of a set that leaves hardly a byte free it depends on the
+ * driver's choice, which is not known to the byte: so it has to be enough with any.
+ */
+static bool fits_surely(void *data, const struct held *held, uint64_t gone)
+{
+	return fits_likely(data, held, gone) && fits_with(data, held, gone, ROOM_HIGHEST) &&
+	       fits_with(data, held, gone, ROOM_TIGHTEST) &&
+	       fits_with(data, held, gone, ROOM_LOWEST);
+}
+
+/* ---- the answer -------------------------------------------------------------------- */
+
+static uint64_t need_of_hbm(const struct cargo *c, uint32_t hbm)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t nc = 0; nc < c->g->nr_cores; nc++)
+		if (c->g->core_hbm[nc] == hbm)
+			add_capped(&sum, c->core[nc].need);
+	return sum;
+}
+
+/* Returns the bytes that can be allocated of it at all. */
+static uint64_t look_at(const struct cargo *c, const struct held *held, uint32_t hbm,
+			struct neuron_fit *out)
+{
+	uint64_t all = 0;
+
+	out->hbm = hbm;
+	out->need = need_of_hbm(c, hbm);
+	out->free = 0;
+	out->largest_free = 0;
+	for (size_t i = 0; i < held->hbm[hbm].count; i++) {
+		const struct neuron_range *r = &held->hbm[hbm].list[i];
+
+		if (r->state != NEURON_RANGE_RESERVED)
+			all += r->bytes;
+		if (r->state != NEURON_RANGE_FREE)
+			continue;
+		out->free += r->bytes;
+		out->largest_free = MAX(out->largest_free, r->bytes);
+	}
+	return all;
+}
+
+static bool is_too_large(const struct cargo *c, const struct held *held, struct neuron_fit *out)
+{
+	for (uint32_t i = 0; i < c->g->nr_hbms; i++) {
+		struct neuron_fit seen = *out;
+		uint64_t all = c->hbms >> i & 1 ? look_at(c, held, i, &seen) : UINT64_MAX;
+
+		if (all >= seen.need)
+			continue;
+		*out = seen;
+		snprintf(out->text, sizeof(out->text), "does not fit the device: HBM %u has %s, %s are needed",
+			 i, SIZE_TEXT(all), SIZE_TEXT(out->need));
+		return true;
+	}
+	return false;
+}
+
+/* A new process has the limit that the device has for those without one of their own. */
+static int read_limit(const struct cargo *c, uint32_t nc, uint64_t *need, uint64_t *limit,
+		      uint64_t *used)
+{
+	*need = 0;
+	*used = 0;
+	if (nc < c->g->nr_cores) {
+		*need = c->core[nc].need;
+		return neuron_limit_get(c->device, NEURON_LIMIT_CORE, (int32_t)nc, limit, used);
+	}
+	for (uint32_t i = 0; i < c->g->nr_cores; i++)
+		add_capped(need, c->core[i].need);
+	return neuron_limit_get(c->device, NEURON_LIMIT_DEFAULT, 0, limit, NULL);
+}
+
+/* Of each core, at last of a process. */
+static int check_limits(const struct cargo *c, struct neuron_fit *out)
+{
+	uint64_t need, limit, used;
+
+	for (uint32_t nc = 0; nc <= c->g->nr_cores; nc++) {
+		bool process = nc == c->g->nr_cores;
+		char core[32];
+		int ret;
+
+		if (!process && !c->core[nc].used)
+			continue;
+		ret = read_limit(c, nc, &need, &limit, &used);
+		if (ret)
+			return ret;
+		if (limit == NEURON_LIMIT_NONE || (used <= limit && need <= limit - used))
+			continue;
+		snprintf(core, sizeof(core), "core %u", nc);
+		out->reason = NEURON_MEM_REASON_CAPPED;
+		out->nc = process ? UINT32_MAX : nc;
+		out->hbm = UINT32_MAX;
+		out->need = need;
+		out->free = limit - MIN(used, limit);
+		out->largest_free = out->free;
+		snprintf(out->text, sizeof(out->text),
+			 "does not fit now: the limit of %s leaves %s of %s, %s are needed",
+			 process ? "a process" : core,
+			 SIZE_TEXT(out->free), SIZE_TEXT(limit), SIZE_TEXT(need));
+		return 0;
+	}
+	return 0;
+}
+
+/* Which core is taken, or which memory is too full or too fragmented. */
+static void explain(const struct cargo *c, const struct held *held, struct neuron_fit *out)
+{
+	for (uint32_t nc = 0; nc < c->g->nr_cores; nc++) {
+		if (!c->core[nc].used || !c->core[nc].owner)
+			continue;
+		out->nc = nc;
+		out->pid = c->core[nc].owner;
+		snprintf(out->text, sizeof(out->text), "does not fit now: core %u is of process %d",
+			 nc, out->pid);
+		return;
+	}
+	for (uint32_t i = 0; i < c->g->nr_hbms; i++) {
+		if (!(c->hbms >> i & 1))
+			continue;
+		look_at(c, held, i, out);
+		if (out->need <= out->free)
+			continue;
+		out->reason = NEURON_MEM_REASON_FULL;
+		snprintf(out->text, sizeof(out->text),
+			 "does not fit now: HBM %u has %s free, %s are needed", i,
+			 SIZE_TEXT(out->free), SIZE_TEXT(out->need));
+		return;
+	}
+	look_at(c, held, c->stuck, out);
+	out->reason = NEURON_MEM_REASON_FRAGMENTED;
+	snprintf(out->text, sizeof(out->text),
+		 "does not fit now: HBM %u has %s free, but no more than %s in one piece, %s are needed",
+		 out->hbm, SIZE_TEXT(out->free), SIZE_TEXT(out->largest_free), SIZE_TEXT(out->need));
+}
+
+/* Who has a core goes as a whole, also if it has nothing of these memories. */
+static void add_owners(const struct cargo *c, struct held *held)
+{
+	for (uint32_t nc = 0; nc < c->g->nr_cores; nc++) {
+		int32_t pid = c->core[nc].used ? c->core[nc].owner : 0;
+
+		if (!pid || held->count == HELD_OBJECTS ||
+		    held_gone(held, UINT64_MAX, pid, NEURON_RELEASE_PROCESS))
+			continue;
+		held->object[held->count++] = (struct neuron_release_item){
+			.pid = pid, .owner = NEURON_RELEASE_PROCESS,
+		};
+	}
+}
+
+static void name_release(struct cargo *c, const struct held *held, struct neuron_fit *out)
+{
+	uint64_t need = 0, pieces = 1, n;
+	char text[256];
+	size_t at = strlen(out->text);
+
+	for (uint32_t nc = 0; nc < c->g->nr_cores; nc++)
+		add_capped(&need, c->core[nc].need);
+	for (size_t i = 0; i < c->nr; i++) {
+		attempt_least(&c->file[i].attempt, &n);
+		pieces += n + c->file[i].nr_tensors * c->o.io_sets;
+	}
+	out->release.size = sizeof(out->release);
+	if (held_search(held, need, pieces * (NR_WAYS + 1) * 4, fits_surely, c, &out->release))
+		return;
+	snprintf(out->text + at, sizeof(out->text) - at, "; it would fit without %s",
+		 neuron_release_text(&out->release, text, sizeof(text)));
+}
+
+static int judge(struct cargo *c, struct held *held, struct neuron_fit *out)
+{
+	int ret;
+
+	out->verdict = NEURON_FIT_NEVER;
+	if (is_too_large(c, held, out))
+		return 0;
+	out->verdict = NEURON_FIT_NOT_NOW;
+	ret = check_limits(c, out);
+	if (ret || out->reason)
+		return ret;
+	add_owners(c, held);
+	if (fits_likely(c, held, 0)) {
+		out->verdict = NEURON_FIT_NOW;
+		snprintf(out->text, sizeof(out->text), "fits now");
+		return 0;
+	}
+	explain(c, held, out);
+	name_release(c, held, out);
+	return c->error;
+}
+
+NEURON_EXPORT int neuron_models_fit(struct neuron_device *device,
+				    const struct neuron_fit_file *files, size_t nr,
+				    const struct neuron_plan_opts *opts, uint64_t microcode,
+				    struct neuron_fit *fit)
+{
+	struct neuron_error error = { .size = sizeof(error) };
+	struct neuron_fit out = { .hbm = UINT32_MAX, .nc = UINT32_MAX };
+	struct cargo c = { .microcode = microcode };
+	struct held held = { .count = 0 };
+	int ret = opts_copy(&c.o, sizeof(c.o), opts);
+
+	if (ret)
+		return ret;
+	if (!c.o.lnc)
+		c.o.lnc = 1;
+	if (!c.o.scratchpad_page)
+		c.o.scratchpad_page = SCRATCHPAD_PAGE;
+	if (!device || !nr || !result_valid(files) || !result_valid(fit) || c.o.profile ||
+	    c.o.lnc > MAX_PARTS || !scratchpad_page_valid(c.o.scratchpad_page))
+		return -EINVAL;
+	ret = cargo_open(&c, device, files, nr, &error) ?:
+	      held_read(&held, device, c.hbms, 0) ?: judge(&c, &held, &out);
+	held_free(&held);
+	cargo_close(&c);
+	if (!ret)
+		result_copy(fit, &out, sizeof(out));
+	else if (result_valid(c.o.error))
+		result_copy(c.o.error, &error, sizeof(error));
+	return ret;
+}
