@@ -4,6 +4,13 @@
 # Completion for the neuron tools, under the name of each. Options are those that --help
 # prints; here is only what their arguments can be.
 
+# Of the devices that there are.
+_neuron_numbers()
+{
+	(cd /sys/class/neuron_device 2>/dev/null &&
+		printf '%s\n' neuron* | sed -n 's/^neuron\([0-9]\)/\1/p')
+}
+
 _neuron()
 {
 	local cur prev words cword split tool=${1##*/}
@@ -14,6 +21,8 @@ _neuron()
 		mapfile -t COMPREPLY < <(compgen -W "1 2" -- "$cur") ;;
 	"neuron-preflight "@(-i|--instance))
 		mapfile -t COMPREPLY < <(compgen -W "trn1 inf2 trn2 trn3" -- "$cur") ;;
+	"neuron-preflight "@(-D|--device))
+		mapfile -t COMPREPLY < <(compgen -W "$(_neuron_numbers)" -- "$cur") ;;
 	"neuron-preflight "@(-B|--budget))
 		mapfile -t COMPREPLY < <(compgen -W "1G 12G 24G" -- "$cur") ;;
 	"neuron-preflight "@(-o|--io))
@@ -72,8 +81,7 @@ _neuron_word()
 	"neuron-pack "*)
 		_filedir json ;;
 	"neuron-mem "*)
-		mapfile -t COMPREPLY < <(compgen -W "map owners resolve snapshot timeline $(cd /sys/class/neuron_device 2>/dev/null &&
-			printf '%s\n' neuron* | sed -n 's/^neuron\([0-9]\)/\1/p')" -- "$cur") ;;
+		mapfile -t COMPREPLY < <(compgen -W "map owners resolve snapshot timeline $(_neuron_numbers)" -- "$cur") ;;
 	esac
 } &&
 	complete -F _neuron neuron-cdi neuron-demo neuron-ls neuron-mem neuron-monitor neuron-neff neuron-pack \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* neuron-preflight: what NEFFs would take of a device, without one. */
+/* neuron-preflight: what NEFFs would take of a device, without one or of one as it is. */
 #include <argp.h>
 #include <errno.h>
 #include <error.h>
@@ -14,7 +14,9 @@
 #include "file.h"
 #include "options.h"
 
-#define FAILURE 2	/* 1 is "does not fit the device" */
+/* Exit status; 1 is "does not fit the device". */
+#define FAILURE 2
+#define NOT_NOW 3
 
 static struct {
 	const char *instance;
@@ -27,20 +29,27 @@ static struct {
 	struct neuron_profile_opts buffers;
 	bool diff;
 	uint64_t budget;	/* 0: none */
-} options = { .instance = "trn2", .io_sets = 1 };
+	bool now;
+	bool device;		/* its number was given */
+	unsigned int number;
+} options = { .io_sets = 1 };
 
 /* A file on a logical core of the device. */
 struct placed {
 	char *path;
 	unsigned long core;
 	struct neuron_plan plan;
+	void *bytes;		/* with --now */
+	size_t size;
 };
 
 static struct placed *placed;
 static size_t nr_placed;
 
 static struct neuron_geometry geometry;
-static uint64_t reserved;
+static struct neuron_device *device;		/* with --now, else NULL */
+static struct neuron_hbm_stats hbm_now[NEURON_MAX_HBMS];	/* of the device */
+static uint64_t room[NEURON_MAX_HBMS];	/* bytes that can be allocated */
 static struct neuron_placement placement = { .size = sizeof(placement) };
 
 /* FILE or FILE@CORE; a name may contain an @ itself. */
@@ -102,6 +111,20 @@ static void variable(const char *name, const char *value)
 		error(FAILURE, errno, "%s", name);
 }
 
+static void check_options(struct argp_state *state)
+{
+	if (options.diff && (nr_placed != 2 || placed[0].core || placed[1].core))
+		argp_error(state, "--diff compares two files");
+	if (options.budget && !options.diff)
+		argp_error(state, "--budget is for --diff");
+	if (options.now && (options.diff || options.pages || options.profile))
+		argp_error(state, "--now goes with none of --diff, --pages and --profile");
+	if (options.now && options.instance)
+		argp_error(state, "--now takes a device that is there, --instance one that is not");
+	if (options.device && !options.now)
+		argp_error(state, "--device is for --now");
+}
+
 static error_t option(int key, char *arg, struct argp_state *state)
 {
 	switch (key) {
@@ -116,6 +139,11 @@ static error_t option(int key, char *arg, struct argp_state *state)
 	case 'P': options.pages = true; return 0;
 	case 'd': options.diff = true; return 0;
 	case 'B': options.budget = size_of(arg, state); return 0;
+	case 'n': options.now = true; return 0;
+	case 'D':
+		options.number = (unsigned int)number(arg, 0, NEURON_MAX_DEVICES - 1, state);
+		options.device = true;
+		return 0;
 	case 'r': options.profile = true; return 0;
 	case 'b':
 		if (profile_buffer(arg, &options.buffers))
@@ -126,10 +154,7 @@ static error_t option(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (!nr_placed)
 			argp_usage(state);
-		if (options.diff && (nr_placed != 2 || placed[0].core || placed[1].core))
-			argp_error(state, "--diff compares two files");
-		if (options.budget && !options.diff)
-			argp_error(state, "--budget is for --diff");
+		check_options(state);
 		return 0;
 	default: return ARGP_ERR_UNKNOWN;
 	}
@@ -157,7 +182,12 @@ static void plan_all(const struct neuron_plan_opts *common)
 			error(FAILURE, 0, "%s: made for %u cores, %s has %u from core %lu on",
 			      p->path, p->plan.cores, options.instance,
 			      (unsigned int)(geometry.nr_cores - p->core * common->lnc), p->core);
-		free(bytes);
+		if (options.now) {
+			p->bytes = bytes;
+			p->size = size;
+		} else {
+			free(bytes);
+		}
 	}
 }
 
@@ -183,6 +213,7 @@ static size_t gather(uint32_t hbm, const struct neuron_plan_opts *opts,
 		     struct neuron_report_core *cores, struct neuron_report_model *models,
 		     struct neuron_plan *plans, bool *used)
 {
+	uint64_t microcode = neuron_placement_microcode(&placement, &geometry);
 	struct neuron_plan_opts bare = *opts;
 	size_t nr = 0, m = 0;
 
@@ -205,8 +236,9 @@ static size_t gather(uint32_t hbm, const struct neuron_plan_opts *opts,
 		}
 		c->nr_models = m - first;
 		*used |= c->nr_models != 0;
+		/* Cores of a device in use may be another process's. */
 		if (neuron_plan_sum(plans + first, c->nr_models, c->nr_models ? opts : &bare,
-				    neuron_placement_microcode(&placement, &geometry), c))
+				    c->nr_models || !device ? microcode : 0, c))
 			error(FAILURE, E2BIG, "what core %u has to hold", nc);
 		nr++;
 	}
@@ -265,32 +297,42 @@ static json_t *core_json(const struct neuron_report *r, const struct neuron_repo
 }
 
 static json_t *hbm_json(const struct neuron_report *r,
-			const uint64_t row[NEURON_REPORT_NR_COLUMNS], uint64_t room)
+			const uint64_t row[NEURON_REPORT_NR_COLUMNS])
 {
-	json_t *cores = json_array();
+	const struct neuron_hbm_stats *now = &hbm_now[r->hbm];
+	json_t *cores = json_array(), *out;
 
 	for (size_t i = 0; i < r->nr_cores; i++)
 		json_array_append_new(cores, core_json(r, &r->cores[i]));
-	return json_pack("{s:i, s:b, s:I, s:o, s:o}", "hbm", (int)r->hbm, "fits",
-			 row[NEURON_REPORT_TOTAL] <= room, "room", INT(room), "memory",
-			 row_json(row), "cores", cores);
+	out = json_pack("{s:i, s:b, s:I, s:o, s:o}", "hbm", (int)r->hbm, "fits",
+			row[NEURON_REPORT_TOTAL] <= room[r->hbm], "room", INT(room[r->hbm]),
+			"memory", row_json(row), "cores", cores);
+	if (device)
+		json_object_update_new(out, json_pack("{s:I, s:I}", "free", INT(now->free),
+						      "largest_free", INT(now->largest_free)));
+	return out;
 }
 
-static void print_hbm(const struct neuron_report *r, const uint64_t row[NEURON_REPORT_NR_COLUMNS],
-		      uint64_t room)
+static void print_hbm(const struct neuron_report *r, const uint64_t row[NEURON_REPORT_NR_COLUMNS])
 {
+	uint64_t all = room[r->hbm], total = row[NEURON_REPORT_TOTAL];
+	const struct neuron_hbm_stats *now = &hbm_now[r->hbm];
 	char *text;
 
 	if (neuron_report_table(r, &text))
 		error(FAILURE, ENOMEM, "report");
 	printf("%s\nHBM %u: ", text, r->hbm);
 	free(text);
-	if (row[NEURON_REPORT_TOTAL] > room)
-		printf("does not fit the device, %s too much for %s\n\n",
-		       SIZE_TEXT(row[NEURON_REPORT_TOTAL] - room), SIZE_TEXT(room));
+	if (total > all)
+		printf("does not fit the device, %s too much for %s\n", SIZE_TEXT(total - all),
+		       SIZE_TEXT(all));
 	else
-		printf("fits, %s of %s stay free\n\n", SIZE_TEXT(room - row[NEURON_REPORT_TOTAL]),
-		       SIZE_TEXT(room));
+		printf("fits, %s of %s stay free%s\n", SIZE_TEXT(all - total), SIZE_TEXT(all),
+		       device ? " when nothing else is there" : "");
+	if (device)
+		printf("HBM %u: %s are free now, %s of them in one piece\n", r->hbm,
+		       SIZE_TEXT(now->free), SIZE_TEXT(now->largest_free));
+	putchar('\n');
 }
 
 /* Bytes missing on all memories together; prints a table of each in use, or adds to @list. */
@@ -308,7 +350,7 @@ static uint64_t examine(const struct neuron_plan_opts *opts, bool print, json_t 
 	for (uint32_t hbm = 0; hbm < geometry.nr_hbms; hbm++) {
 		struct neuron_report r = { .size = sizeof(r), .hbm = hbm, .lnc = (uint32_t)opts->lnc,
 					   .cores = cores };
-		uint64_t row[NEURON_REPORT_NR_COLUMNS], room = geometry.hbm[hbm].size - reserved;
+		uint64_t row[NEURON_REPORT_NR_COLUMNS];
 		bool used;
 
 		r.nr_cores = gather(hbm, opts, cores, models, plans, &used);
@@ -316,12 +358,12 @@ static uint64_t examine(const struct neuron_plan_opts *opts, bool print, json_t 
 			continue;
 		neuron_report_row(&r, NULL, row);
 		add_capped(total, row[NEURON_REPORT_TOTAL]);
-		if (row[NEURON_REPORT_TOTAL] > room)
-			add_capped(&missing, row[NEURON_REPORT_TOTAL] - room);
+		if (row[NEURON_REPORT_TOTAL] > room[hbm])
+			add_capped(&missing, row[NEURON_REPORT_TOTAL] - room[hbm]);
 		if (list)
-			json_array_append_new(list, hbm_json(&r, row, room));
+			json_array_append_new(list, hbm_json(&r, row));
 		else if (print)
-			print_hbm(&r, row, room);
+			print_hbm(&r, row);
 	}
 	for (size_t i = 0; i < nr_placed && print && !list; i++)
 		for (uint32_t k = 0; k < placed[i].plan.nr_obstacles; k++)
@@ -467,6 +509,127 @@ static int diff(const struct neuron_plan_opts *opts)
 	return over;
 }
 
+/* ---- a device as it is ------------------------------------------------------------- */
+
+static void open_device(void)
+{
+	struct neuron_device_entry *list = NULL;
+	size_t n = 0;
+	int ret = neuron_device_open(options.number, &device);
+
+	if (ret)
+		error(FAILURE, -ret, "/dev/neuron%u", options.number);
+	geometry = *neuron_device_geometry(device);
+	for (uint32_t i = 0; i < geometry.nr_hbms; i++) {
+		hbm_now[i].size = sizeof(hbm_now[i]);
+		ret = neuron_hbm_get_stats(device, i, &hbm_now[i]);
+		if (ret)
+			error(FAILURE, -ret, "/dev/neuron%u", options.number);
+		room[i] = hbm_now[i].total - hbm_now[i].reserved;
+	}
+	options.instance = "the device";
+	if (neuron_device_list(&list, &n))
+		return;
+	for (size_t i = 0; i < n; i++)
+		if (list[i].index == options.number && list[i].instance[0])
+			options.instance = strdup(list[i].instance) ?: options.instance;
+	neuron_device_list_free(list);
+}
+
+static void open_instance(void)
+{
+	uint64_t reserved;
+
+	if (!options.instance)
+		options.instance = "trn2";
+	if (neuron_instance_geometry(options.instance, &geometry, &reserved))
+		error(FAILURE, 0, "%s: no such instance type", options.instance);
+	for (uint32_t i = 0; i < geometry.nr_hbms; i++)
+		room[i] = geometry.hbm[i].size - reserved;
+}
+
+static struct neuron_fit ask_now(const struct neuron_plan_opts *opts)
+{
+	struct neuron_fit_file *files = calloc(nr_placed, sizeof(*files));
+	struct neuron_error e = { .size = sizeof(e) };
+	struct neuron_fit fit = { .size = sizeof(fit) };
+	struct neuron_plan_opts o = *opts;
+	int ret;
+
+	if (!files)
+		error(FAILURE, ENOMEM, "preflight");
+	o.error = &e;
+	for (size_t i = 0; i < nr_placed; i++)
+		files[i] = (struct neuron_fit_file){
+			.size = sizeof(files[i]), .bytes = placed[i].bytes,
+			.length = placed[i].size, .plan = &placed[i].plan,
+			.nc = (uint32_t)placed[i].core * o.lnc,
+		};
+	ret = neuron_models_fit(device, files, nr_placed, &o,
+				neuron_placement_microcode(&placement, &geometry), &fit);
+	if (ret)
+		error(FAILURE, e.text[0] ? 0 : -ret, "/dev/neuron%u: %s", options.number,
+		      e.text[0] ? e.text : "what is free");
+	free(files);
+	return fit;
+}
+
+static json_t *release_json(const struct neuron_release *release)
+{
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < release->count && i < NEURON_RELEASE_ITEMS; i++)
+		json_array_append_new(list, json_pack("{s:i, s:s, s:I}", "pid",
+						      (int)release->item[i].pid, "label",
+						      release->item[i].label, "bytes",
+						      INT(release->item[i].bytes)));
+	return json_pack("{s:i, s:I, s:o}", "count", (int)release->count, "bytes",
+			 INT(release->bytes), "processes", list);
+}
+
+static json_t *number_json(uint32_t n)
+{
+	return n == UINT32_MAX ? json_null() : json_integer(n);
+}
+
+static json_t *now_json(const struct neuron_fit *fit)
+{
+	const char *reason = fit->pid ? "taken" : neuron_mem_reason_name(fit->reason);
+
+	return json_pack("{s:i, s:b, s:s, s:s, s:o, s:o, s:i, s:I, s:I, s:I, s:o}", "device",
+			 (int)options.number, "fits", fit->verdict == NEURON_FIT_NOW, "reason",
+			 reason, "text", fit->text, "hbm", number_json(fit->hbm), "core",
+			 number_json(fit->nc), "pid", (int)fit->pid, "need", INT(fit->need), "free",
+			 INT(fit->free), "largest_free", INT(fit->largest_free), "release",
+			 release_json(&fit->release));
+}
+
+/* Tables, or JSON; the exit status. */
+static int report(const struct neuron_plan_opts *opts)
+{
+	json_t *hbms = options.json ? json_array() : NULL, *out;
+	struct neuron_fit fit = { .verdict = NEURON_FIT_NOW };
+	uint64_t total, missing;
+
+	plan_all(opts);
+	missing = examine(opts, true, hbms, &total);
+	if (device)
+		fit = ask_now(opts);
+	if (hbms) {
+		out = document();
+		json_object_update_new(out, json_pack("{s:b, s:o}", "fits", !missing, "hbms", hbms));
+		if (device)
+			json_object_set_new(out, "now", now_json(&fit));
+		print_json(out);
+	} else if (device) {
+		printf("neuron%u: %s\n", options.number, fit.text);
+	}
+	neuron_device_close(device);
+	if (missing || fit.verdict == NEURON_FIT_NEVER)
+		return 1;
+	return fit.verdict == NEURON_FIT_NOT_NOW ? NOT_NOW : 0;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct argp_option opts[] = {
@@ -480,6 +643,8 @@ int main(int argc, char **argv)
 		{ "pages", 'P', NULL, 0, "Compare page sizes, and propose one", 0 },
 		{ "diff", 'd', NULL, 0, "Compare what two files take, an old one and a new one", 0 },
 		{ "budget", 'B', "SIZE", 0, "With --diff: fail if the new one takes more than this, as 12G", 0 },
+		{ "now", 'n', NULL, 0, "Of a device that is there: whether they fit it as it is now, too", 0 },
+		{ "device", 'D', "N", 0, "With --now: its number (0)", 0 },
 		{ "json", 'j', NULL, 0, "Print JSON", 0 },
 		{ "profile", 'r', NULL, 0, "With the buffers of a profile on each core that has a file", 0 },
 		{ "profile-buffer", 'b', "KIND=MIB", 0, "Same, with this size of one kind of buffers", 0 },
@@ -491,13 +656,13 @@ int main(int argc, char **argv)
 		NULL, NULL, NULL
 	};
 	struct neuron_plan_opts plan = { .size = sizeof(plan) };
-	json_t *hbms = NULL;
-	uint64_t total, missing;
 
 	argp_err_exit_status = FAILURE;
 	argp_parse(&argp, argc, argv, 0, NULL, NULL);
-	if (neuron_instance_geometry(options.instance, &geometry, &reserved))
-		error(FAILURE, 0, "%s: no such instance type", options.instance);
+	if (options.now)
+		open_device();
+	else
+		open_instance();
 	read_environment(&geometry, FAILURE, &placement, &options.buffers);
 	plan.lnc = placement.lnc;
 	plan.io_sets = options.io_sets;
@@ -512,15 +677,5 @@ int main(int argc, char **argv)
 	plan.scratchpad_page = placement.page;
 	if (options.diff)
 		return diff(&plan);
-	plan_all(&plan);
-	if (options.json)
-		hbms = json_array();
-	missing = examine(&plan, true, hbms, &total);
-	if (hbms) {
-		json_t *out = document();
-
-		json_object_update_new(out, json_pack("{s:b, s:o}", "fits", !missing, "hbms", hbms));
-		print_json(out);
-	}
-	return missing ? 1 : 0;
+	return report(&plan);
 }

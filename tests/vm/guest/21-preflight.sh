@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# neuron-preflight: fits or not, by its exit status and in words; bad input.
+# neuron-preflight: fits or not, by its exit status and in words; bad input. preflight_now.c
+# has devices in other states.
 
 models=${MODELS:-/usr/share/neuron/models}
 bad=0
@@ -86,6 +87,11 @@ check "diff: over the budget" 'status 1 --diff --budget 3G $out.old $out.b && gr
 check "diff: JSON" 'status 1 --json --diff --budget 1G $out.old $out.b && grep -q "^  \"within_budget\": false$" $out && grep -q "\"scratchpad\": 3221221376" $out'
 check "diff: of two files, with a size" 'status 2 --diff $out.b && status 2 --budget 1G $out.b && status 2 --diff --budget x $out.old $out.b && status 2 --diff --budget 0 $out.old $out.b'
 rm -f $out.old
+check "now: it fits neuron0, too" 'status 0 --now "$model" && grep -q "^HBM 0: .* are free now, .* in one piece$" $out && grep -q "^neuron0: fits now$" $out'
+check "now: JSON" 'status 0 --now --device 0 --json "$model" && grep -q "^  \"now\": {$" $out && grep -q "^    \"device\": 0,$" $out && grep -q "^    \"fits\": true,$" $out && grep -q "\"largest_free\": [1-9]" $out'
+check "now: JSON of what does not fit the device" 'status 1 --now --json --io x1000000 "$model" && grep -q "^    \"text\": \"does not fit the device: HBM 0 has " $out'
+check "now: a device that is not there" 'status 2 --now -D 63 "$model" && grep -q "/dev/neuron63: " $out'
+check "now: not of a type, not with other questions" 'status 2 --now -i trn2 "$model" && status 2 --now --pages "$model" && status 2 --now -r "$model" && status 2 -D 0 "$model"'
 check "microcode has a line of its own" 'status 0 "$model" && grep -q "^192.000MB of the code are set aside for microcode (NEURON_RT_MICROCODE_MB)$" $out'
 check "what is no number of a core" 'status 2 "$model@x" && grep -q "\"x\" is not the number of a core" $out && status 2 "$model@1x" && status 2 "$model@"'
 check "a name with an @" 'cp "$model" $out.@x && status 0 $out.@x; rm -f $out.@x'
