@@ -81,13 +81,18 @@ static inline void svg_put(FILE *f, const char *text)
 		}
 }
 
-/* Text that ends, or is cut, before @width is over; nothing where that is too little. */
+/*
+ * Text that ends, or is cut, before @width is over; nothing where that is too little.  If it begins
+ * with a number, that is enough.
+ */
 static inline void svg_label(FILE *f, double x, double y, double width, const char *class,
 			     const char *text)
 {
 	int room = (int)((width - 6) / SVG_LETTER), len = (int)strlen(text);
 	char shown[64];
 
+	if (room < len && *text >= '0' && *text <= '9' && (int)strcspn(text, " ") <= room)
+		len = (int)strcspn(text, " ");
 	if (room < 3 || (room < len && room < 6))
 		return;
 	snprintf(shown, sizeof(shown), "%.*s%s", room < len ? room - 2 : len, text,
@@ -265,7 +270,8 @@ static inline void svg_close_up_piece(const struct map *map, FILE *f, const stru
 	}
 	svg_rect(map, f, p, x, y + 28, width, 28,
 		 p->owner == OWNER_UNTOLD ? "#d9d9d9" : svg_owner_colour(p->owner));
-	svg_label(f, x, y + 18, width, "who", p->owner == OWNER_RESERVED ? "reserved" : "driver");
+	svg_label(f, x, y + 18, width, p->owner == OWNER_RESERVED ? "light" : "who",
+		  p->owner == OWNER_RESERVED ? "reserved" : "driver");
 	if (p->cut)
 		svg_cut(f, x, y, width, 56);
 }
@@ -286,7 +292,8 @@ static inline void svg_close_up(const struct map *map, FILE *f, const struct svg
 		svg_close_up_piece(map, f, p, x, y, width);
 		if (x >= free_from) {
 			fprintf(f, "<path class=\"tick\" d=\"M%.1f %.1fv5\"/><text class=\"tick\" x=\"%.1f\" y=\"%.1f\">%s</text>\n",
-				x, y + 56, x, y + 71, SIZE_TEXT(p->address - base));
+				x, y + 56, x < SVG_WIDTH - 54 ? x : SVG_WIDTH - 54, y + 71,
+				p->address > base ? SIZE_TEXT(p->address - base) : "0");
 			free_from = x + 76;
 		}
 		x += width;
@@ -306,7 +313,7 @@ static inline void svg_free(const struct map *map, FILE *f, double y)
 	fprintf(f, "<rect x=\"%d\" y=\"%.1f\" width=\"%.1f\" height=\"18\" fill=\"#2e7d4f\"/>\n",
 		SVG_LEFT, y, width);
 	snprintf(text, sizeof(text), "one request can have %s", SIZE_TEXT(largest));
-	svg_label(f, SVG_LEFT, y + 13, width, "who", text);
+	svg_label(f, SVG_LEFT, y + 13, width, "light", text);
 	if (free > largest) {
 		fprintf(f, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"18\" fill=\"#e8b4b0\"/>\n",
 			SVG_LEFT + width, y, SVG_STRIP - width);
@@ -417,7 +424,7 @@ static inline int svg_write(FILE *out, const struct map *maps, size_t n)
 		SVG_WIDTH, y + 8, SVG_WIDTH, y + 8);
 	fputs("<style>text{font:12px sans-serif;fill:#222}.title{font-size:16px;font-weight:bold}"
 	      ".strong{font-weight:bold}.name,.tick,.dim{fill:#666}text.tick{font-size:10px}"
-	      ".who{fill:#fff;font-size:11px}.what,.hole{font-size:11px}.hole{fill:#555}"
+	      ".who,.what,.hole,.light{font-size:11px}.who,.what{fill:#111}.hole{fill:#555}.light{fill:#fff}"
 	      ".frame{fill:none;stroke:#888}.cut{stroke:#777;stroke-width:1.5}"
 	      "path.tick{stroke:#888}</style>\n"
 	      "<defs><pattern id=\"hole\" width=\"8\" height=\"8\" patternUnits=\"userSpaceOnUse\" "
