@@ -204,7 +204,7 @@ static inline void svg_rect(const struct map *map, FILE *f, const struct svg_pie
 {
 	fprintf(f, "<rect x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\" fill=\"%s\"%s>", x, y,
 		width < 0.3 ? 0.3 : width, height, colour,
-		width > 3 ? " stroke=\"#fff\" stroke-width=\".6\"" : "");
+		width > 3 ? " class=\"piece\"" : "");
 	svg_title(map, f, p);
 	fputs("</rect>\n", f);
 }
@@ -404,6 +404,26 @@ static inline double svg_empty(const struct map *map, FILE *f, double y)
 	return y + 36;
 }
 
+/* Of any picture: its size, and what its classes look like, in the dark too. */
+static inline void svg_begin(FILE *f, double height)
+{
+	fprintf(f, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%.0f\" viewBox=\"0 0 %d %.0f\">\n",
+		SVG_WIDTH, height, SVG_WIDTH, height);
+	fputs("<style>text{font:12px sans-serif;fill:#222}.title{font-size:16px;font-weight:bold}"
+	      ".strong{font-weight:bold}.name,.tick,.dim{fill:#666}text.tick{font-size:10px}"
+	      ".who,.what,.hole,.light{font-size:11px}.who,.what{fill:#111}.hole{fill:#555}.light{fill:#fff}"
+	      ".frame{fill:none;stroke:#888}.cut{stroke:#777;stroke-width:1.5}"
+	      "path.tick{stroke:#888}.piece{stroke:#fff;stroke-width:.6}.ground{fill:#fff}"
+	      ".gap{fill:#f4f4f4}.stroke{stroke:#ddd;stroke-width:2}\n"
+	      "@media(prefers-color-scheme:dark){text{fill:#ddd}.name,.tick,.dim{fill:#999}"
+	      ".who,.what{fill:#111}.hole{fill:#aaa}.cut{stroke:#bbb}.piece{stroke:#16191f}"
+	      ".ground{fill:#16191f}.gap{fill:#22262e}.stroke{stroke:#343a45}}</style>\n"
+	      "<defs><pattern id=\"hole\" width=\"8\" height=\"8\" patternUnits=\"userSpaceOnUse\" "
+	      "patternTransform=\"rotate(45)\"><rect class=\"gap\" width=\"8\" height=\"8\"/>"
+	      "<path class=\"stroke\" d=\"M0 0v8\"/></pattern></defs>\n"
+	      "<rect class=\"ground\" width=\"100%\" height=\"100%\"/>\n", f);
+}
+
 /* All maps below each other.  The height is known at the end, so the picture is made first. */
 static inline int svg_write(FILE *out, const struct map *maps, size_t n)
 {
@@ -420,17 +440,7 @@ static inline int svg_write(FILE *out, const struct map *maps, size_t n)
 		free(text);
 		return -1;
 	}
-	fprintf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%.0f\" viewBox=\"0 0 %d %.0f\">\n",
-		SVG_WIDTH, y + 8, SVG_WIDTH, y + 8);
-	fputs("<style>text{font:12px sans-serif;fill:#222}.title{font-size:16px;font-weight:bold}"
-	      ".strong{font-weight:bold}.name,.tick,.dim{fill:#666}text.tick{font-size:10px}"
-	      ".who,.what,.hole,.light{font-size:11px}.who,.what{fill:#111}.hole{fill:#555}.light{fill:#fff}"
-	      ".frame{fill:none;stroke:#888}.cut{stroke:#777;stroke-width:1.5}"
-	      "path.tick{stroke:#888}</style>\n"
-	      "<defs><pattern id=\"hole\" width=\"8\" height=\"8\" patternUnits=\"userSpaceOnUse\" "
-	      "patternTransform=\"rotate(45)\"><rect width=\"8\" height=\"8\" fill=\"#f4f4f4\"/>"
-	      "<path d=\"M0 0v8\" stroke=\"#ddd\" stroke-width=\"2\"/></pattern></defs>\n"
-	      "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n", out);
+	svg_begin(out, y + 8);
 	fputs(text, out);
 	fputs("</svg>\n", out);
 	free(text);

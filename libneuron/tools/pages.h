@@ -70,7 +70,8 @@ static inline void page_text(FILE *f, const char *text)
 
 static inline void page_size(FILE *f, uint64_t bytes)
 {
-	fprintf(f, "<td class=n title=\"%" PRIu64 "\">%s</td>", bytes, SIZE_TEXT(bytes));
+	fprintf(f, "<td class=n title=\"%" PRIu64 "\">%s</td>", bytes,
+		bytes ? SIZE_TEXT(bytes) : "0");
 }
 
 static inline void page_owners(FILE *f, const struct snapshot_hbm *h)
@@ -158,10 +159,13 @@ static inline void page_write(FILE *f, const struct snapshot *s)
 
 	strftime(when, sizeof(when), "%F %T %z", localtime_r(&seconds, &tm));
 	fprintf(f, "<!DOCTYPE html>\n<html lang=en><meta charset=utf-8>"
-		"<title>Memory of neuron%u</title>\n<style>body{font:14px sans-serif;margin:2em}"
+		"<meta name=color-scheme content=\"light dark\"><title>Memory of neuron%u</title>\n"
+		"<style>body{font:14px sans-serif;margin:2em;background:#fff;color:#222}"
 		"table{border-collapse:collapse;font-size:13px}td,th{padding:2px 10px;text-align:left;"
 		"border-bottom:1px solid #ddd}.n{text-align:right;font-variant-numeric:tabular-nums}"
-		".bad{background:#fbe3e1}svg{max-width:100%%;height:auto}</style>\n"
+		".bad{background:#fbe3e1}svg{max-width:100%%;height:auto}"
+		"@media(prefers-color-scheme:dark){body{background:#16191f;color:#ddd}"
+		"td,th{border-color:#343a45}.bad{background:#4d2323}}</style>\n"
 		"<h1>Memory of neuron%u</h1><p>%s</p>\n", s->device, s->device, when);
 	for (size_t i = 0; i < s->count; i++) {
 		struct snapshot_hbm *h = &s->list[i];

@@ -129,7 +129,7 @@ static inline void timeline_panel(const struct snapshot *s, size_t at, FILE *f, 
 	const struct neuron_event *e = t.hbm->event;
 	size_t n = t.hbm->nr_events;
 
-	fprintf(f, "<g transform=\"translate(0 %.0f)\"><text style=\"font-weight:bold\" x=\"20\" y=\"24\">neuron%u HBM %u</text>",
+	fprintf(f, "<g transform=\"translate(0 %.0f)\"><text class=\"title\" x=\"20\" y=\"24\">neuron%u HBM %u</text>",
 		y, s->device, t.hbm->hbm);
 	if (!n) {
 		fprintf(f, "<text x=\"%d\" y=\"24\">no events</text></g>\n", SVG_LEFT + 65);
@@ -142,7 +142,7 @@ static inline void timeline_panel(const struct snapshot *s, size_t at, FILE *f, 
 	for (int c = 0; c < NEURON_MEM_NR_CATEGORIES; c++)
 		timeline_area(&t, f, c);
 	timeline_refusals(&t, f);
-	fprintf(f, "<rect fill=\"none\" stroke=\"#888\" x=\"%d\" y=\"0\" width=\"%d\" height=\"%d\"/>\n",
+	fprintf(f, "<rect class=\"frame\" x=\"%d\" y=\"0\" width=\"%d\" height=\"%d\"/>\n",
 		SVG_LEFT, SVG_STRIP, LINE_HEIGHT);
 	timeline_legend(&t, f);
 	fputs("</g></g>\n", f);
@@ -152,12 +152,11 @@ static inline void timeline_panel(const struct snapshot *s, size_t at, FILE *f, 
 static inline void timeline_svg(const struct snapshot *s, FILE *f)
 {
 	double y = 0;
-	size_t height = 20;
+	double height = 20;
 
 	for (size_t i = 0; i < s->count; i++)
 		height += s->list[i].nr_events ? LINE_HEIGHT + 100 : 40;
-	fprintf(f, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%zu\" viewBox=\"0 0 %d %zu\" font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n",
-		SVG_WIDTH, height, SVG_WIDTH, height);
+	svg_begin(f, height);
 	for (size_t i = 0; i < s->count; i++) {
 		timeline_panel(s, i, f, y);
 		y += s->list[i].nr_events ? LINE_HEIGHT + 100 : 40;
