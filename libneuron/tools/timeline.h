@@ -8,12 +8,21 @@
 #include "snapshot.h"
 
 #define LINE_HEIGHT	220
+#define LINE_PANEL	(LINE_HEIGHT + 120)
+
+/* From x on, the bytes of a row are drawn. */
+struct timeline_point {
+	int x;
+	size_t row;
+};
 
 /* Bytes of each category after each event; row 0 is before the first one. */
 struct timeline {
 	const struct snapshot_hbm *hbm;
 	int64_t (*bytes)[NEURON_MEM_NR_CATEGORIES];
 	int64_t most;
+	struct timeline_point *point;
+	size_t nr_points;
 };
 
 static inline int64_t timeline_change(const struct neuron_event *e)
@@ -63,55 +72,128 @@ static inline double timeline_x(const struct timeline *t, size_t i)
 	return SVG_LEFT + (span > 0 ? (double)(e[i].time - e[0].time) / span : 0) * SVG_STRIP;
 }
 
-static inline double timeline_y(const struct timeline *t, size_t i, int categories)
+static inline int64_t timeline_sum(const struct timeline *t, size_t row, int categories)
 {
 	int64_t sum = 0;
 
 	for (int c = 0; c < categories; c++)
-		sum += t->bytes[i][c];
-	return LINE_HEIGHT - (t->most ? (double)sum / (double)t->most : 0) * (LINE_HEIGHT - 10);
+		sum += t->bytes[row][c];
+	return sum;
 }
 
-/* A category on top of those before it, in steps. */
+static inline double timeline_y(const struct timeline *t, int64_t bytes)
+{
+	return LINE_HEIGHT - (t->most ? (double)bytes / (double)t->most : 0) * (LINE_HEIGHT - 10);
+}
+
+/*
+ * Of the events that share a column of the picture, that with the most in use is drawn in it, and
+ * the last one behind it, up to the next column that has any.
+ */
+static inline void timeline_points(struct timeline *t)
+{
+	size_t n = t->hbm->nr_events, last;
+
+	t->point = calloc(2 * n + 1, sizeof(*t->point));
+	if (!t->point)
+		error(1, ENOMEM, "timeline");
+	for (size_t i = 0; i < n; i = last + 1) {
+		int x = (int)timeline_x(t, i);
+		size_t most = i + 1;
+
+		for (last = i; last + 1 < n && (int)timeline_x(t, last + 1) == x; last++)
+			if (timeline_sum(t, last + 2, NEURON_MEM_NR_CATEGORIES) >
+			    timeline_sum(t, most, NEURON_MEM_NR_CATEGORIES))
+				most = last + 2;
+		t->point[t->nr_points++] = (struct timeline_point){ x, most };
+		if (most != last + 1 && (last + 1 == n || (int)timeline_x(t, last + 1) > x + 1))
+			t->point[t->nr_points++] = (struct timeline_point){ x + 1, last + 1 };
+	}
+}
+
+static inline bool timeline_has(const struct timeline *t, int category)
+{
+	for (size_t i = 0; i <= t->hbm->nr_events; i++)
+		if (t->bytes[i][category] > 0)
+			return true;
+	return false;
+}
+
+/* A category with those below it, in steps; theirs are drawn over it later. */
 static inline void timeline_area(const struct timeline *t, FILE *f, int category)
 {
-	size_t n = t->hbm->nr_events;
+	char text[16], before[16];
 
-	fprintf(f, "<path fill=\"%s\" d=\"M%d %.1f", svg_category_colour((unsigned int)category),
-		SVG_LEFT, timeline_y(t, 0, category + 1));
-	for (size_t i = 0; i < n; i++)
-		fprintf(f, "H%.1fV%.1f", timeline_x(t, i), timeline_y(t, i + 1, category + 1));
-	fprintf(f, "H%dV%.1f", SVG_LEFT + SVG_STRIP, timeline_y(t, n, category));
-	for (size_t i = n; i--;)
-		fprintf(f, "H%.1fV%.1f", timeline_x(t, i), timeline_y(t, i, category));
-	fprintf(f, "H%dZ\"><title>%s</title></path>\n", SVG_LEFT,
+	snprintf(before, sizeof(before), "%.1f", timeline_y(t, timeline_sum(t, 0, category + 1)));
+	fprintf(f, "<path fill=\"%s\" d=\"M%d %dV%s", svg_category_colour((unsigned int)category),
+		SVG_LEFT, LINE_HEIGHT, before);
+	for (size_t i = 0; i < t->nr_points; i++) {
+		const struct timeline_point *p = &t->point[i];
+
+		snprintf(text, sizeof(text), "%.1f",
+			 timeline_y(t, timeline_sum(t, p->row, category + 1)));
+		if (!strcmp(text, before))
+			continue;
+		fprintf(f, "H%dV%s", p->x, text);
+		strcpy(before, text);
+	}
+	fprintf(f, "H%dV%dZ\"><title>%s</title></path>\n", SVG_LEFT + SVG_STRIP, LINE_HEIGHT,
 		neuron_mem_category_name((enum neuron_mem_category)category));
 }
 
-static inline void timeline_refusals(const struct timeline *t, FILE *f)
+/* Up to 5 round sizes at the left, and up to 10 round times below. */
+static inline void timeline_scales(const struct timeline *t, FILE *f)
 {
+	const struct neuron_event *e = t->hbm->event;
+	double span = (double)(e[t->hbm->nr_events - 1].time - e[0].time) / 1e9, step = 1e-9;
+	int64_t bytes = NEURON_PAGE;
+
+	while (t->most / bytes > 4)
+		bytes *= 2;
+	for (int64_t at = 0; at <= t->most; at += bytes) {
+		double y = timeline_y(t, at);
+
+		if (at)
+			fprintf(f, "<path class=\"grid\" d=\"M%d %.1fh%d\"/>", SVG_LEFT, y, SVG_STRIP);
+		fprintf(f, "<text class=\"tick\" x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%s</text>\n",
+			SVG_LEFT - 8, y + 4, at ? SIZE_TEXT((uint64_t)at) : "0");
+	}
+	for (int i = 0; span / step > 10; i++)
+		step *= i % 3 == 1 ? 2.5 : 2;
+	for (int i = 0; span > 0 && i * step <= span; i++) {
+		double x = SVG_LEFT + i * step / span * SVG_STRIP;
+
+		fprintf(f, "<path class=\"tick\" d=\"M%.1f %dv5\"/><text class=\"tick\" x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%g s</text>\n",
+			x, LINE_HEIGHT, x, LINE_HEIGHT + 17, i * step);
+	}
+}
+
+/* Returns how many there are. */
+static inline size_t timeline_refusals(const struct timeline *t, FILE *f)
+{
+	size_t n = 0;
+
 	for (size_t i = 0; i < t->hbm->nr_events; i++) {
 		const struct neuron_event *e = &t->hbm->event[i];
 
 		if (e->kind != NEURON_EVENT_REFUSE)
 			continue;
-		fprintf(f, "<path stroke=\"#c00\" stroke-width=\"1.5\" d=\"M%.1f 0V%d\"><title>%s refused: %s, %s free</title></path>\n",
+		fprintf(f, "<path class=\"refused\" d=\"M%.1f 0V%d\"><title>%s refused: %s, %s free</title></path>\n",
 			timeline_x(t, i), LINE_HEIGHT, SIZE_TEXT(e->bytes),
 			neuron_mem_reason_name(e->reason), SIZE_TEXT(e->free));
+		n++;
 	}
+	return n;
 }
 
 static inline void timeline_legend(const struct timeline *t, FILE *f)
 {
-	double x = SVG_LEFT, y = LINE_HEIGHT + 12;
+	double x = SVG_LEFT, y = LINE_HEIGHT + 28;
 
 	for (int c = 0; c < NEURON_MEM_NR_CATEGORIES; c++) {
 		const char *name = neuron_mem_category_name((enum neuron_mem_category)c);
-		bool any = false;
 
-		for (size_t i = 0; i <= t->hbm->nr_events && !any; i++)
-			any = t->bytes[i][c] > 0;
-		if (!any)
+		if (!timeline_has(t, c))
 			continue;
 		if (x + 40 + (double)strlen(name) * SVG_LETTER > SVG_WIDTH) {
 			x = SVG_LEFT;
@@ -127,7 +209,8 @@ static inline void timeline_panel(const struct snapshot *s, size_t at, FILE *f, 
 {
 	struct timeline t = timeline_of(&s->list[at]);
 	const struct neuron_event *e = t.hbm->event;
-	size_t n = t.hbm->nr_events;
+	size_t n = t.hbm->nr_events, refused;
+	double span;
 
 	fprintf(f, "<g transform=\"translate(0 %.0f)\"><text class=\"title\" x=\"20\" y=\"24\">neuron%u HBM %u</text>",
 		y, s->device, t.hbm->hbm);
@@ -136,16 +219,25 @@ static inline void timeline_panel(const struct snapshot *s, size_t at, FILE *f, 
 		free(t.bytes);
 		return;
 	}
-	fprintf(f, "<text x=\"%d\" y=\"24\">%zu events in %.6f seconds, at most %s in use; red: refused</text>\n<g transform=\"translate(0 40)\">",
-		SVG_LEFT + 65, n, (double)(e[n - 1].time - e[0].time) / 1e9,
-		SIZE_TEXT((uint64_t)t.most));
-	for (int c = 0; c < NEURON_MEM_NR_CATEGORIES; c++)
-		timeline_area(&t, f, c);
-	timeline_refusals(&t, f);
+	span = (double)(e[n - 1].time - e[0].time) / 1e9;
+	timeline_points(&t);
+	fputs("<g transform=\"translate(0 40)\">", f);
+	for (int c = NEURON_MEM_NR_CATEGORIES; c--;)
+		if (timeline_has(&t, c))
+			timeline_area(&t, f, c);
+	timeline_scales(&t, f);
+	refused = timeline_refusals(&t, f);
 	fprintf(f, "<rect class=\"frame\" x=\"%d\" y=\"0\" width=\"%d\" height=\"%d\"/>\n",
 		SVG_LEFT, SVG_STRIP, LINE_HEIGHT);
 	timeline_legend(&t, f);
-	fputs("</g></g>\n", f);
+	fprintf(f, "</g><text x=\"%d\" y=\"24\">%zu events in %.*f seconds, at most %s in use",
+		SVG_LEFT + 65, n, span < 1 ? 6 : span < 100 ? 3 : 1, span,
+		SIZE_TEXT((uint64_t)t.most));
+	if (refused)
+		fprintf(f, "; <tspan class=\"refused\">red</tspan>: %zu request%s refused", refused,
+			refused == 1 ? "" : "s");
+	fputs("</text></g>\n", f);
+	free(t.point);
 	free(t.bytes);
 }
 
@@ -155,11 +247,11 @@ static inline void timeline_svg(const struct snapshot *s, FILE *f)
 	double height = 20;
 
 	for (size_t i = 0; i < s->count; i++)
-		height += s->list[i].nr_events ? LINE_HEIGHT + 100 : 40;
+		height += s->list[i].nr_events ? LINE_PANEL : 40;
 	svg_begin(f, height);
 	for (size_t i = 0; i < s->count; i++) {
 		timeline_panel(s, i, f, y);
-		y += s->list[i].nr_events ? LINE_HEIGHT + 100 : 40;
+		y += s->list[i].nr_events ? LINE_PANEL : 40;
 	}
 	fputs("</svg>\n", f);
 }
