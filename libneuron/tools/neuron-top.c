@@ -562,7 +562,7 @@ static void show_line(const struct line *line, int row, bool cursor)
 		bool name = i < NAME_COLS;
 
 		attrset(attributes(cursor && name ? CURSOR : line->style[i]));
-		if (line->text[i] <= 8)
+		if (line->text[i] <= FULL)
 			addstr(stroke(line->text[i]));
 		else
 			addch((unsigned char)line->text[i]);
@@ -570,19 +570,31 @@ static void show_line(const struct line *line, int row, bool cursor)
 	attrset(A_NORMAL);
 }
 
+static void put_key(const struct page *page, struct line *line, const char *key, const char *what)
+{
+	put(page, line, CURSOR, " %s", key);
+	put(page, line, HEAD, " %s", what);
+}
+
 static void show_footer(void)
 {
 	struct page page = { .cols = COLS < MAX_COLS ? COLS : MAX_COLS };
 	struct line *line = add_line(&page, NULL);
 
-	if (top.typing)
+	if (top.typing) {
 		put(&page, line, HEAD, " Filter: %s_   Enter: keep  Esc: no filter", top.filter);
-	else
-		put(&page, line, HEAD,
-		    " q Quit ? Help Enter Open Tab %s s Sort:%s%s r Reverse / Filter%s%s",
-		    top.pane ? "Devices" : "Processes",
-		    sort_names[top.pane][top.sort[top.pane]],
-		    top.reverse[top.pane] ? "(r)" : "", *top.filter ? ":" : "", top.filter);
+	} else {
+		put_key(&page, line, "q", "Quit");
+		put_key(&page, line, "?", "Help");
+		put_key(&page, line, "Enter", "Open");
+		put_key(&page, line, "Tab", top.pane ? "Devices" : "Processes");
+		put_key(&page, line, "s", "Sort:");
+		put(&page, line, HEAD, "%s%s", sort_names[top.pane][top.sort[top.pane]],
+		    top.reverse[top.pane] ? "(r)" : "");
+		put_key(&page, line, "r", "Reverse");
+		put_key(&page, line, "/", "Filter");
+		put(&page, line, HEAD, "%s%s", *top.filter ? ":" : "", top.filter);
+	}
 	pad(&page, line, HEAD, page.cols);
 	/* Some terminals scroll if the last cell is written. */
 	line->len -= line->len == COLS;

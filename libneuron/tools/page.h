@@ -17,13 +17,14 @@
 #define MIN_BAR 8		/* without its brackets */
 #define NAME_COLS 23		/* left of the bars */
 #define VALUE_COLS 38		/* right of them */
+#define FULL 9			/* of a bar: a stroke that leaves room to the line above */
 #define HISTORY_COLS 20		/* in the lines of devices, where there is room */
 
 /* Of a cell: 0 is plain, 1 + i a category. */
 enum style { PLAIN, HEAD = NR_CATEGORIES + 1, USED, ALERT, DIM, CURSOR };
 
 struct line {
-	char text[MAX_COLS + 1];	/* 1 to 8: the height of a stroke */
+	char text[MAX_COLS + 1];	/* 1 to 8: the height of a stroke; FULL */
 	unsigned char style[MAX_COLS];
 	int len;
 	struct device *device;		/* that it is about, or NULL */
@@ -150,21 +151,27 @@ static inline void put_bar(const struct page *page, struct line *line, uint64_t 
 
 	put_cell(page, line, DIM, '[');
 	for (int i = 0; i < cols; i++)
-		put_cell(page, line, i < cells ? USED : DIM, i < cells ? '#' : '.');
+		put_cell(page, line, i < cells ? USED : DIM, i < cells ? FULL : '.');
 	put_cell(page, line, DIM, ']');
 }
 
-/* The memory of a core, one letter for each category. */
+/* The memory of a core, one letter for each category: together as long as the bar of their sum. */
 static inline void put_stack(const struct page *page, struct line *line, const struct core *c,
 			     uint64_t total)
 {
-	int cols = bar_cols(page), left = cols;
+	int cols = bar_cols(page), cells, put = 0;
+	uint64_t sum = 0, before = 0;
 
-	put_cell(page, line, DIM, '[');
 	for (size_t i = 0; i < NR_CATEGORIES; i++)
-		for (int n = bar_cells(c->category[i].now, total, cols); n && left; n--, left--)
+		add_known(&sum, c->category[i].now);
+	cells = bar_cells(sum, total, cols);
+	put_cell(page, line, DIM, '[');
+	for (size_t i = 0; i < NR_CATEGORIES; i++) {
+		add_known(&before, c->category[i].now);
+		for (; sum && put < (int)((double)before / (double)sum * cells + 0.5); put++)
 			put_cell(page, line, (unsigned int)i + 1, categories[i].letter);
-	for (; left; left--)
+	}
+	for (; put < cols; put++)
 		put_cell(page, line, DIM, '.');
 	put_cell(page, line, DIM, ']');
 }
@@ -179,12 +186,12 @@ static inline void put_history(const struct page *page, struct line *line, const
 	}
 }
 
-/* A stroke of a height from 1 to 8; plain where the terminal has no others. */
+/* A stroke of a height from 1 to 8, or FULL; plain where the terminal has no others. */
 static inline const char *stroke(int height)
 {
-	static const char *const strokes[2][8] = {
-		{ ".", ".", ":", "-", "=", "+", "*", "#" },
-		{ "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" },
+	static const char *const strokes[2][FULL] = {
+		{ ".", ".", ":", "-", "=", "+", "*", "#", "#" },
+		{ "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█", "▆" },
 	};
 
 	return strokes[!strcmp(nl_langinfo(CODESET), "UTF-8")][height - 1];
@@ -197,7 +204,7 @@ static inline void print_line(const struct line *line)
 	while (len && line->text[len - 1] == ' ')
 		len--;
 	for (int i = 0; i < len; i++)
-		if (line->text[i] <= 8)
+		if (line->text[i] <= FULL)
 			fputs(stroke(line->text[i]), stdout);
 		else
 			putchar(line->text[i]);

@@ -62,7 +62,7 @@ def text_fits():
     lines = TOP.run('--batch', '-n', '1').stdout.splitlines()
     assert len(lines) <= 24 and max(map(len, lines)) <= 80, lines
     assert sum('Trainium2' in line for line in lines) == 16, lines
-    assert '5.0G/96.0G' in lines[3] and ' 1/8 ' in lines[3] and '[#' in lines[3], lines[3]
+    assert '5.0G/96.0G' in lines[3] and ' 1/8 ' in lines[3] and '[▆' in lines[3], lines[3]
     assert any('202' in line and '9.0G' in line and 'trainer' in line for line in lines), lines
     assert '16 devices, trn2.48xlarge (software), driver 2.30' in lines[0], lines[0]
 
