@@ -220,6 +220,8 @@ if [ -n "$shell" ]; then
 	done
 	depmod -b "$root" "$release"
 	terminfo=$(find /etc/terminfo /lib/terminfo /usr/share/terminfo -path "*/${TERM:-none}" 2>/dev/null | head -n 1)
+	# Its LANG; without it programs would print ASCII.
+	add_file /usr/lib/locale/C.utf8:/usr/lib/locale/C.utf8
 	[ -z "$terminfo" ] || add_file "$terminfo:/lib/terminfo/${TERM:0:1}/$TERM"
 fi
 
