@@ -33,18 +33,31 @@ struct svg_pieces {
 	double weight;
 };
 
-static inline const char *svg_owner_colour(unsigned int owner)
+/* A process has the same colour in all maps that a program draws; the first ones differ. */
+static inline const char *svg_process_colour(int pid)
 {
 	static const char *const colours[] = {
 		"#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#9c6fb0", "#17a2a8", "#edc948",
 		"#d37295", "#8c6d4f", "#7fb069",
 	};
+	static int seen[MAX_HOLDERS * NEURON_MAX_HBMS];
+	static size_t n;
+	size_t i = 0;
 
+	while (i < n && seen[i] != pid)
+		i++;
+	if (i == n && n < ARRAY_SIZE(seen))
+		seen[n++] = pid;
+	return colours[i % ARRAY_SIZE(colours)];
+}
+
+static inline const char *svg_owner_colour(const struct map *map, unsigned int owner)
+{
 	if (owner == OWNER_FREE)
 		return "url(#hole)";
 	if (owner >= MAX_HOLDERS)
 		return owner == OWNER_UNTOLD ? "#9aa0a6" : "#5f6368";
-	return colours[owner % ARRAY_SIZE(colours)];
+	return svg_process_colour(map->holder[owner].pid);
 }
 
 static inline const char *svg_category_colour(unsigned int category)
@@ -89,11 +102,14 @@ static inline void svg_label(FILE *f, double x, double y, double width, const ch
 			     const char *text)
 {
 	int room = (int)((width - 6) / SVG_LETTER), len = (int)strlen(text);
+	int least = 6;
 	char shown[64];
 
-	if (room < len && *text >= '0' && *text <= '9' && (int)strcspn(text, " ") <= room)
+	if (room < len && *text >= '0' && *text <= '9') {
 		len = (int)strcspn(text, " ");
-	if (room < 3 || (room < len && room < 6))
+		least = len;
+	}
+	if (room < 3 || (room < len && room < least))
 		return;
 	snprintf(shown, sizeof(shown), "%.*s%s", room < len ? room - 2 : len, text,
 		 room < len ? ".." : "");
@@ -228,7 +244,7 @@ static inline void svg_to_scale(const struct map *map, FILE *f, const struct svg
 		double scale = (double)SVG_STRIP / (double)map->stats.total;
 
 		svg_rect(map, f, p, SVG_LEFT + (double)(p->address - base) * scale, y,
-			 (double)p->bytes * scale, 16, svg_owner_colour(p->owner));
+			 (double)p->bytes * scale, 16, svg_owner_colour(map, p->owner));
 	}
 	fprintf(f, "<rect class=\"frame\" x=\"%d\" y=\"%.1f\" width=\"%d\" height=\"16\"/>\n", SVG_LEFT,
 		y, SVG_STRIP);
@@ -250,14 +266,14 @@ static inline void svg_close_up_piece(const struct map *map, FILE *f, const stru
 	char text[64];
 
 	if (p->owner == OWNER_FREE) {
-		svg_rect(map, f, p, x, y, width, 56, svg_owner_colour(p->owner));
+		svg_rect(map, f, p, x, y, width, 56, svg_owner_colour(map, p->owner));
 		snprintf(text, sizeof(text), "%s free", SIZE_TEXT(p->bytes));
 		svg_label(f, x + (p->cut ? 10 : 0), y + 32, width - (p->cut ? 10 : 0), "hole", text);
 		if (p->cut)
 			svg_cut(f, x, y, width, 56);
 		return;
 	}
-	svg_rect(map, f, p, x, y, width, 28, svg_owner_colour(p->owner));
+	svg_rect(map, f, p, x, y, width, 28, svg_owner_colour(map, p->owner));
 	if (p->owner < MAX_HOLDERS) {
 		const struct holder *h = &map->holder[p->owner];
 
@@ -269,7 +285,7 @@ static inline void svg_close_up_piece(const struct map *map, FILE *f, const stru
 		return;
 	}
 	svg_rect(map, f, p, x, y + 28, width, 28,
-		 p->owner == OWNER_UNTOLD ? "#d9d9d9" : svg_owner_colour(p->owner));
+		 p->owner == OWNER_UNTOLD ? "#d9d9d9" : svg_owner_colour(map, p->owner));
 	svg_label(f, x, y + 18, width, p->owner == OWNER_RESERVED ? "light" : "who",
 		  p->owner == OWNER_RESERVED ? "reserved" : "driver");
 	if (p->cut)
@@ -361,7 +377,7 @@ static inline double svg_legend(const struct map *map, FILE *f, double y)
 		const struct holder *h = &map->holder[i];
 		char command[100];
 
-		fprintf(f, line, SVG_LEFT, y, svg_owner_colour(i), SVG_LEFT + 20, y + 11);
+		fprintf(f, line, SVG_LEFT, y, svg_owner_colour(map, i), SVG_LEFT + 20, y + 11);
 		fprintf(f, "process %d: %s in %" PRIu64 " allocation%s for %s  ", h->pid,
 			SIZE_TEXT(h->bytes), h->allocations, h->allocations == 1 ? "" : "s",
 			map_cores(h->cores));
@@ -371,7 +387,7 @@ static inline double svg_legend(const struct map *map, FILE *f, double y)
 		fputs("</tspan></text>\n", f);
 	}
 	if (map->bytes[OWNER_UNTOLD]) {
-		fprintf(f, line, SVG_LEFT, y, svg_owner_colour(OWNER_UNTOLD), SVG_LEFT + 20, y + 11);
+		fprintf(f, line, SVG_LEFT, y, svg_owner_colour(map, OWNER_UNTOLD), SVG_LEFT + 20, y + 11);
 		fprintf(f, "%s: %s</text>\n", map_untold(map),
 			SIZE_TEXT(map->bytes[OWNER_UNTOLD]));
 		y += SVG_LEGEND;

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "tools/map_svg.h"
+#include "tools/timeline.h"
 
 #define BASE	(1ull << 40)
 #define TOTAL	(1ull << 30)
@@ -269,6 +270,75 @@ static void test_svg(void **state)
 	assert_true(end > SVG_LEFT + SVG_STRIP - 0.5);
 }
 
+/* What the legend of a picture has before a process. */
+static void colour_of(int pid, char *colour)
+{
+	char who[32];
+	const char *at;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	assert_int_equal(svg_write(f, &map, 1), 0);
+	fclose(f);
+	snprintf(who, sizeof(who), ">process %d: ", pid);
+	at = strstr(text, who);
+	assert_non_null(at);
+	while (strncmp(at, "fill=", 5))
+		at--;
+	memcpy(colour, at + 6, 7);
+	free(text);
+	text = NULL;
+}
+
+/* Whoever has more is the first in the legend, but is not drawn in another colour for it. */
+static void test_colour_of_process(void **state)
+{
+	char one[2][8] = { "" }, other[2][8] = { "" };
+
+	add(NEURON_RANGE_OWNED, 40 << 20, 20);
+	add(NEURON_RANGE_OWNED, 4096, 30);
+	finish();
+	colour_of(20, one[0]);
+	colour_of(30, one[1]);
+	setup(state);
+	add(NEURON_RANGE_OWNED, 4096, 20);
+	add(NEURON_RANGE_OWNED, 40 << 20, 30);
+	finish();
+	colour_of(20, other[0]);
+	colour_of(30, other[1]);
+	assert_string_equal(one[0], other[0]);
+	assert_string_equal(one[1], other[1]);
+	assert_string_not_equal(one[0], one[1]);
+}
+
+/* Thousands of events make no long picture, and one that was short is not lost in it. */
+static void test_timeline(void **state)
+{
+	static struct neuron_event event[4000];
+	struct snapshot_hbm hbm = { .event = event, .nr_events = ARRAY_SIZE(event) };
+	const struct snapshot s = { .list = &hbm, .count = 1 };
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(event); i++)
+		event[i] = (struct neuron_event){
+			.time = i * 10000000, .bytes = i / 2 == 777 ? 9ull << 30 : 64 << 20,
+			.kind = i % 2 ? NEURON_EVENT_FREE : NEURON_EVENT_ALLOC,
+			.category = NEURON_MEM_TENSORS,
+		};
+	event[100] = event[101] = (struct neuron_event){
+		.time = event[100].time, .bytes = 1 << 30, .kind = NEURON_EVENT_REFUSE,
+	};
+	timeline_svg(&s, f);
+	fclose(f);
+	assert_true(says("4000 events in 39.990 seconds, at most 9.000GB in use"));
+	assert_true(says(": 2 requests refused"));
+	assert_true(says(">8.000GB<") && says(">0 s<") && says(">35 s<"));
+	assert_true(says("<title>tensors</title>") && !strstr(text, "<title>model_code</title>"));
+	assert_true(size < 40000);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -277,6 +347,7 @@ int main(void)
 		TEST(test_holders), TEST(test_lines), TEST(test_line_of_cells), TEST(test_colours),
 		TEST(test_wrap), TEST(test_room), TEST(test_fragmentation), TEST(test_one_hole), TEST(test_full),
 		TEST(test_json), TEST(test_svg),
+		TEST(test_colour_of_process), TEST(test_timeline),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
