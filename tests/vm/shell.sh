@@ -5,7 +5,8 @@
 # tools installed, and a shell at this terminal. Everything it needs is built first.
 # make card: the same with models of cards, whose kinds are in $CARD.
 #
-# usage: [CARD="trn2..."] shell.sh [DIR]	(shared with the guest; build/shared)
+# usage: [CARD="trn2..."] shell.sh [DIR [OPTIONS]]
+#	(DIR is shared with the guest, build/shared; options of run.sh)
 
 set -eu -o pipefail
 . "$(dirname "$0")/lib.sh"
@@ -37,4 +38,4 @@ say "building what is missing"
 "$ROOT/tests/vm/modules.sh" "$kernel" >/dev/null
 say "starting a guest (${accel%%,*}); $shared is /shared there"
 exec "$ROOT/tests/vm/run.sh" "$kernel" --accel "$accel" --shell "$(readlink -f "$shared")" --mem 2048 \
-	--log shell "${cards[@]}"
+	--log shell "${cards[@]}" "${@:2}"
