@@ -402,14 +402,21 @@ static void open_or_close(bool open)
 	top.at_line = 0;
 }
 
-/* All of them, if there is room for title, heads, a few processes and keys, too. */
+/* As many as there is room for beside title, heads, a few processes and keys; the first ones. */
 static void open_where_room(int rows, int cols)
 {
 	struct page page = { .cols = cols };
 
-	open_or_close(true);
-	draw_devices(&page);
-	open_or_close((int)page.count + 7 <= rows);
+	open_or_close(false);
+	for (size_t i = 0; i < top.watch.devices.count; i++) {
+		top.watch.devices.list[i]->opened = true;
+		page.count = 0;
+		draw_devices(&page);
+		if ((int)page.count + 7 > rows) {
+			top.watch.devices.list[i]->opened = false;
+			break;
+		}
+	}
 	free(page.line);
 }
 

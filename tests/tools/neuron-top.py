@@ -77,6 +77,14 @@ def one_is_open():
     assert any('M code 1.0G' in line and 'T tensors 4.0G' in line for line in lines), lines
 
 
+def first_is_open():
+    """of three devices, as many are open as fit: the first"""
+    make_tree(3)
+    lines = TOP.run('--batch', '-n', '1').stdout.splitlines()
+    assert len(lines) <= 24, lines
+    assert [line[:5] for line in lines if 'Trainium2' in line] == ['-   0', '+   1', '+   2'], lines
+
+
 def json_values():
     """JSON has what the files say"""
     make_tree(16)
@@ -284,8 +292,8 @@ def no_colour():
         screen.end()
 
 
-bad = run_tests(text_fits, one_is_open, json_values, rates, missing_files, come_and_go, no_opens,
-                usage, screen_small, screen_large, no_colour)
+bad = run_tests(text_fits, one_is_open, first_is_open, json_values, rates, missing_files,
+                come_and_go, no_opens, usage, screen_small, screen_large, no_colour)
 for server in work.glob('tmux-*'):
     subprocess.run(['tmux', '-S', server, 'kill-server'], check=False, capture_output=True)
 shutil.rmtree(work)
