@@ -8,6 +8,7 @@
 #   make modules_install	modules, into the kernel of KDIR
 #   make dkms			source for DKMS below /usr/src (DESTDIR)
 #   make demo			the example, in a virtual machine
+#   make screenshots		the pictures of README.md, of programs in a virtual machine
 #   make card			a virtual machine with a model of a card, and a prompt; CARD="trn2..."
 #   make test			all tests; TESTS="name..." for some of them
 #   make test-all		these and what takes long
@@ -125,6 +126,9 @@ demo:
 shell:
 	@tests/vm/shell.sh
 
+screenshots:
+	@tests/screenshots.sh
+
 card:
 	@CARD="$(or $(CARD),trn2)" tests/vm/shell.sh
 
@@ -180,4 +184,4 @@ clean: modules_clean
 	$(MAKE) -C tests/lib clean
 
 .PHONY: all modules modules_install modules_clean kernel-headers lib libneuron-check install install-config uninstall dkms deb \
-	test test-all series mutate kcsan fuzz-ioctl demo shell card image check layers model bench bench-alloc bench-nrt bench-pools bench-rtd valgrind coverage coverage-lib coverage-vm clean
+	test test-all series mutate kcsan fuzz-ioctl demo screenshots shell card image check layers model bench bench-alloc bench-nrt bench-pools bench-rtd valgrind coverage coverage-lib coverage-vm clean

@@ -24,6 +24,7 @@
 #   clang	the modules built with clang
 #   rtd		the daemon, and its test
 #   deb		make deb
+#   screenshots	make screenshots
 #   print	only print the packages of the groups that follow
 
 set -eu
@@ -59,6 +60,7 @@ for group; do
 	secureboot)	packages+=(ovmf qemu-utils) ;;
 	plot)	packages+=(python3-matplotlib) ;;
 	series)	packages+=(git python3) ;;
+	screenshots)	packages+=(tmux aha chromium fonts-dejavu-core pngquant optipng) ;;
 	deb)	packages+=(build-essential debhelper dh-dkms fakeroot libfabric-dev "${rtd[@]}") ;;
 	cover)	packages+=(lcov) ;;
 	memcheck)	packages+=(valgrind) ;;

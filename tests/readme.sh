@@ -77,6 +77,7 @@ places() {
 	no	make kcsan	a step of make test-all
 	no	make mutate SECONDS=1800 SEED=1	half an hour
 	no	make fuzz-ioctl SECONDS=3600 SEED=1	an hour
+	no	make screenshots	a browser to install
 	no	make bench	an hour
 	no	make bench-alloc	a quarter of an hour
 	no	make bench-nrt	a quarter of an hour
