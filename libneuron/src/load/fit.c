@@ -291,6 +291,9 @@ static bool place_tensors(struct cargo *c, struct scene *s, const struct cargo_f
 	uint64_t longest = f->plan.io_longest;
 	bool fits = true;
 
+	/* What takes nothing would never be too much. */
+	if (!longest)
+		return true;
 	for (uint64_t set = 0; set < c->o.io_sets && fits; set++)
 		if (c->o.io_single)
 			fits = place_one(c, s, f->nc, longest);
