@@ -14,6 +14,7 @@
 #include "../../../uapi/neuron_ioctl.h"
 #include "../../../uapi/neuron_native.h"
 #include "../../common/util.h"
+#include "process.h"
 
 struct neuron_device {
 	int fd;
@@ -54,7 +55,7 @@ void device_put(struct neuron_device *device);
  */
 static inline bool device_inherited(const struct neuron_device *device)
 {
-	return device->pid != getpid();
+	return device->pid != process_id();
 }
 
 /*

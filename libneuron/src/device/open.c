@@ -75,7 +75,8 @@ NEURON_EXPORT int neuron_device_open_fd(int fd, struct neuron_device **device)
 	if (!d)
 		return -ENOMEM;
 	d->fd = fd;
-	d->pid = getpid();
+	process_remember();
+	d->pid = process_id();
 	atomic_init(&d->refs, 1);
 	ret = read_geometry(d) ?: device_ioctl(d, NEURON_IOCTL_HOST_DEVICE_ID, &id);
 	if (ret) {
