@@ -213,30 +213,34 @@ static int take_signals(const struct pollfd *pfd, nfds_t nr)
 	return 0;
 }
 
-/* All parts of the model; the first error of any of them ends it. */
+/*
+ * All parts of the model; the first error of any of them ends it.  What is done at the first
+ * look takes no system call: then the signals stay, and the next run looks once more for them.
+ */
 static int wait_done(const struct neuron_model *model, int timeout_ms,
 		     struct neuron_run_result *result)
 {
-	struct deadline deadline = deadline_in(timeout_ms);
+	int ret = look(model, result);
+	struct deadline deadline;
 	struct pollfd pfd[2];
 	nfds_t nr = 0;
-	int ret;
 
+	if (ret != -EAGAIN)
+		return ret;
+	deadline = deadline_in(timeout_ms);
 	for (const struct neuron_model *m = model; m; m = m->peer)
 		pfd[nr++] = (struct pollfd){ .fd = m->core->eventfd, .events = POLLIN };
-	for (;;) {
-		ret = take_signals(pfd, nr) ?: look(model, result);
-		if (ret != -EAGAIN)
-			return ret;
-		if (!deadline_left(&deadline)) {
-			result->status = NEURON_RUN_TIMEOUT;
-			snprintf(result->text, sizeof(result->text),
-				 "no completion notification in %d ms", timeout_ms);
-			return -ETIMEDOUT;
-		}
+	do {
 		if (poll(pfd, nr, deadline_left(&deadline)) < 0 && errno != EINTR)
 			return -errno;
-	}
+		ret = take_signals(pfd, nr) ?: look(model, result);
+	} while (ret == -EAGAIN && deadline_left(&deadline));
+	if (ret != -EAGAIN)
+		return ret;
+	result->status = NEURON_RUN_TIMEOUT;
+	snprintf(result->text, sizeof(result->text), "no completion notification in %d ms",
+		 timeout_ms);
+	return -ETIMEDOUT;
 }
 
 static void lock_cores(struct neuron_model *model)
