@@ -74,22 +74,10 @@ static int emu_reg_write(struct neuron_device *nd, enum neuron_block block, u32 
 static int emu_op_queue_start(struct neuron_device *nd, u32 eng, u32 q,
 			      const struct neuron_queue_setup *setup)
 {
-	const u32 base[2] = { NEURON_DMA_TX(q), NEURON_DMA_RX(q) };
 	struct emu_device *ed = emu_of(nd);
-	int i, err;
 
 	emu_posted_land(ed);
-	err = emu_dma_bind(ed, eng, q, setup->space);
-	for (i = 0; i < 2 && !err; i++)
-		err = emu_dma_reg_write(ed, eng, base[i] + NEURON_DMA_Q_BASE_LO,
-					lower_32_bits(setup->addr[i])) ?:
-		      emu_dma_reg_write(ed, eng, base[i] + NEURON_DMA_Q_BASE_HI,
-					upper_32_bits(setup->addr[i])) ?:
-		      emu_dma_reg_write(ed, eng, base[i] + NEURON_DMA_Q_LENGTH,
-					setup->length[i]) ?:
-		      setup->addr[i] ? emu_dma_reg_write(ed, eng, base[i] + NEURON_DMA_Q_CONFIG,
-							 NEURON_DMA_Q_CONFIG_ENABLE) : 0;
-	return err;
+	return emu_dma_bind(ed, eng, q, setup);
 }
 
 static int emu_op_queue_stop(struct neuron_device *nd, u32 eng, u32 q)

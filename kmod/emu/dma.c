@@ -359,20 +359,65 @@ bool emu_dma_trigger(struct emu_device *ed, u32 eng, u32 i, struct neuron_space 
 	return ok;
 }
 
+/* Registers that must not change while an enabled ring runs from them. */
+static int emu_ring_program(struct emu_queue *q, struct emu_ring *r, u32 reg, u32 val)
+{
+	if (emu_ring_enabled(r))
+		return -EINVAL;
+	switch (reg) {
+	case NEURON_DMA_Q_BASE_LO:
+		if (val % NEURON_RING_ALIGN)
+			return -EINVAL;
+		r->base = (r->base & ~(u64)U32_MAX) | val;
+		return 0;
+	case NEURON_DMA_Q_BASE_HI:
+		r->base = (r->base & U32_MAX) | (u64)val << 32;
+		return 0;
+	default: /* NEURON_DMA_Q_LENGTH */
+		/* 0: there is no ring (yet) */
+		if (val && (val < NEURON_RING_MIN || val > NEURON_RING_MAX || val % 16))
+			return -EINVAL;
+		emu_queue_restart(q, r);
+		r->len = val;
+		return 0;
+	}
+}
+
+/* Caller holds emu_dma.run and emu_dma.lock.  Return: 0, -EINVAL an address or a length. */
+static int emu_queue_set_up(struct emu_queue *q, const struct neuron_queue_setup *setup)
+{
+	struct emu_ring *r[2] = { &q->tx, &q->rx };
+	int i, err;
+
+	for (i = 0; i < 2; i++) {
+		err = emu_ring_program(q, r[i], NEURON_DMA_Q_BASE_LO,
+				       lower_32_bits(setup->addr[i])) ?:
+		      emu_ring_program(q, r[i], NEURON_DMA_Q_BASE_HI,
+				       upper_32_bits(setup->addr[i])) ?:
+		      emu_ring_program(q, r[i], NEURON_DMA_Q_LENGTH, setup->length[i]);
+		if (err)
+			return err;
+		if (setup->addr[i])
+			r[i]->config = NEURON_DMA_Q_CONFIG_ENABLE;
+	}
+	return 0;
+}
+
 /**
- * emu_dma_bind() - give a queue to @space
+ * emu_dma_bind() - give a queue to a space, and program its rings
  * @ed: device
  * @eng: engine
  * @i: queue, stopped
- * @space: what it may touch
+ * @setup: what it may touch, and its rings; one without an address is not enabled
  *
- * Return: 0, -ENOMEM, -EINVAL no such queue, -EBUSY it was not stopped.
+ * Return: 0, -ENOMEM; -EINVAL no such queue, or as writes of the registers (then the queue
+ *	   is bound); -EBUSY it was not stopped.
  */
-int emu_dma_bind(struct emu_device *ed, u32 eng, u32 i, struct neuron_space *space)
+int emu_dma_bind(struct emu_device *ed, u32 eng, u32 i, const struct neuron_queue_setup *setup)
 {
 	struct emu_queue *q;
 	struct emu_dma *dma;
-	int err = 0;
+	int err = -EBUSY;
 
 	if (eng >= ed->geo.nr_dma_engines || i >= NEURON_HW_QUEUES_PER_ENGINE)
 		return -EINVAL;
@@ -382,10 +427,10 @@ int emu_dma_bind(struct emu_device *ed, u32 eng, u32 i, struct neuron_space *spa
 	q = &dma->q[i];
 	mutex_lock(&dma->run);
 	spin_lock(&dma->lock);
-	if (q->space)
-		err = -EBUSY;
-	else
-		emu_queue_init(q, space);
+	if (!q->space) {
+		emu_queue_init(q, setup->space);
+		err = emu_queue_set_up(q, setup);
+	}
 	spin_unlock(&dma->lock);
 	mutex_unlock(&dma->run);
 	return err;
@@ -625,30 +670,6 @@ static int emu_dma_set_state(struct emu_dma *dma, u32 state)
 	}
 	mutex_unlock(&dma->run);
 	return 0;
-}
-
-/* Registers that must not change while an enabled ring runs from them. */
-static int emu_ring_program(struct emu_queue *q, struct emu_ring *r, u32 reg, u32 val)
-{
-	if (emu_ring_enabled(r))
-		return -EINVAL;
-	switch (reg) {
-	case NEURON_DMA_Q_BASE_LO:
-		if (val % NEURON_RING_ALIGN)
-			return -EINVAL;
-		r->base = (r->base & ~(u64)U32_MAX) | val;
-		return 0;
-	case NEURON_DMA_Q_BASE_HI:
-		r->base = (r->base & U32_MAX) | (u64)val << 32;
-		return 0;
-	default: /* NEURON_DMA_Q_LENGTH */
-		/* 0: there is no ring (yet) */
-		if (val && (val < NEURON_RING_MIN || val > NEURON_RING_MAX || val % 16))
-			return -EINVAL;
-		emu_queue_restart(q, r);
-		r->len = val;
-		return 0;
-	}
 }
 
 static int emu_queue_write(struct emu_dma *dma, u32 i, bool rx, u32 reg, u32 val)

@@ -7,7 +7,7 @@
 
 void emu_dma_init(struct emu_device *ed);
 void emu_dma_destroy(struct emu_device *ed);
-int emu_dma_bind(struct emu_device *ed, u32 eng, u32 q, struct neuron_space *space);
+int emu_dma_bind(struct emu_device *ed, u32 eng, u32 q, const struct neuron_queue_setup *setup);
 void emu_dma_stop(struct emu_device *ed, u32 eng, u32 q);
 void emu_dma_reset(struct emu_device *ed, u32 core);
 int emu_dma_start(struct emu_device *ed, u32 eng, u32 q, u32 n);

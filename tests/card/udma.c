@@ -90,10 +90,11 @@ static bool card_engine_started(const struct card_engine *e)
 /* The device code learns of a queue when its first ring is started. */
 static void card_queue_bind(struct card *card, u32 engine, u32 q)
 {
+	/* The rings come with writes of their registers. */
+	const struct neuron_queue_setup setup = { .space = (struct neuron_space *)card };
 	struct card_engine *e = &card->engine[engine];
 
-	if (!(e->bound & BIT(q)) &&
-	    !emu_dma_bind(&card->ed, engine, q, (struct neuron_space *)card))
+	if (!(e->bound & BIT(q)) && !emu_dma_bind(&card->ed, engine, q, &setup))
 		e->bound |= BIT(q);
 }
 

@@ -342,10 +342,11 @@ static u32 reg_get(struct kunit *test, u32 eng, u32 off)
 static void queue_open_at(struct kunit *test, u32 eng, u32 q, struct neuron_space *space,
 			  u64 tx_ring, u64 rx_ring, u32 len)
 {
+	const struct neuron_queue_setup setup = { .space = space };
 	struct neuron_device *nd = test->priv;
 	u32 rx;
 
-	KUNIT_ASSERT_EQ(test, emu_dma_bind(nd->ed, eng, q, space), 0);
+	KUNIT_ASSERT_EQ(test, emu_dma_bind(nd->ed, eng, q, &setup), 0);
 	for (rx = 0; rx < 2; rx++) {
 		u32 base = rx ? NEURON_DMA_RX(q) : NEURON_DMA_TX(q);
 		u64 addr = rx ? rx_ring : tx_ring;
@@ -914,6 +915,7 @@ static void dma_ring_gone(struct kunit *test)
 static void dma_registers(struct kunit *test)
 {
 	struct neuron_device *nd = test->priv;
+	const struct neuron_queue_setup setup = { .space = &nd->space };
 	struct emu_device *ed = nd->ed;
 	const u32 tx = NEURON_DMA_TX(0), rx = NEURON_DMA_RX(0);
 	u32 val;
@@ -923,11 +925,11 @@ static void dma_registers(struct kunit *test)
 	EQ(test, reg_get(test, 0, NEURON_DMA_COMMON), NEURON_DMA_ENG_NORMAL);
 	KUNIT_EXPECT_NULL(test, ed->dma[0]);
 	KUNIT_EXPECT_EQ(test, emu_dma_reg_write(ed, 0, tx + NEURON_DMA_Q_LENGTH, 64), -EINVAL);
-	KUNIT_EXPECT_EQ(test, emu_dma_bind(ed, 10, 0, &nd->space), -EINVAL);
-	KUNIT_EXPECT_EQ(test, emu_dma_bind(ed, 0, 16, &nd->space), -EINVAL);
+	KUNIT_EXPECT_EQ(test, emu_dma_bind(ed, 10, 0, &setup), -EINVAL);
+	KUNIT_EXPECT_EQ(test, emu_dma_bind(ed, 0, 16, &setup), -EINVAL);
 
 	queue_open(test, 0, 0);
-	KUNIT_EXPECT_EQ(test, emu_dma_bind(ed, 0, 0, &nd->space), -EBUSY);
+	KUNIT_EXPECT_EQ(test, emu_dma_bind(ed, 0, 0, &setup), -EBUSY);
 	/* an enabled ring is not reprogrammed */
 	KUNIT_EXPECT_EQ(test, emu_dma_reg_write(ed, 0, tx + NEURON_DMA_Q_BASE_LO, 0), -EINVAL);
 	KUNIT_EXPECT_EQ(test, emu_dma_reg_write(ed, 0, rx + NEURON_DMA_Q_LENGTH, 64), -EINVAL);
@@ -954,6 +956,32 @@ static void dma_registers(struct kunit *test)
 			-EINVAL);
 	emu_dma_stop(ed, 0, 0);
 	EQ(test, reg_get(test, 0, rx + NEURON_DMA_Q_TAIL), 1u << 30);
+}
+
+static void dma_bind_programs_rings(struct kunit *test)
+{
+	struct neuron_device *nd = test->priv;
+	struct neuron_queue_setup setup = {
+		.space = &nd->space,
+		.addr = { HBM1 + SZ_64K, 0 },
+		.length = { RING_LEN, 2 * RING_LEN },
+	};
+	const u32 tx = NEURON_DMA_TX(3), rx = NEURON_DMA_RX(3);
+
+	KUNIT_ASSERT_EQ(test, emu_dma_bind(nd->ed, 1, 3, &setup), 0);
+	EQ(test, reg_get(test, 1, tx + NEURON_DMA_Q_BASE_LO), lower_32_bits(setup.addr[0]));
+	EQ(test, reg_get(test, 1, tx + NEURON_DMA_Q_BASE_HI), upper_32_bits(setup.addr[0]));
+	EQ(test, reg_get(test, 1, tx + NEURON_DMA_Q_LENGTH), RING_LEN);
+	EQ(test, reg_get(test, 1, tx + NEURON_DMA_Q_STATUS), NEURON_QUEUE_ENABLED);
+	/* the other one has no address yet */
+	EQ(test, reg_get(test, 1, rx + NEURON_DMA_Q_LENGTH), 2 * RING_LEN);
+	EQ(test, reg_get(test, 1, rx + NEURON_DMA_Q_STATUS), NEURON_QUEUE_DISABLED);
+	emu_dma_stop(nd->ed, 1, 3);
+
+	setup.length[1] = 40;
+	KUNIT_EXPECT_EQ(test, emu_dma_bind(nd->ed, 1, 3, &setup), -EINVAL);
+	KUNIT_EXPECT_EQ(test, emu_dma_bind(nd->ed, 1, 3, &setup), -EBUSY);
+	emu_dma_stop(nd->ed, 1, 3);
 }
 
 static void dma_engine_states(struct kunit *test)
@@ -2040,6 +2068,7 @@ static struct kunit_case emu_cases[] = {
 	KUNIT_CASE(dma_refuses),
 	KUNIT_CASE(dma_ring_gone),
 	KUNIT_CASE(dma_registers),
+	KUNIT_CASE(dma_bind_programs_rings),
 	KUNIT_CASE(dma_engine_states),
 	KUNIT_CASE(dma_poll_hands_over),
 	KUNIT_CASE(dma_joins_copies),
