@@ -11,37 +11,19 @@
 
 set -eu -o pipefail
 . "$(dirname "$0")/vm/lib.sh"
+. "$ROOT/tests/points.sh"
 cd "$ROOT"
 
 release=${1:-debian-12}
 all=${2:-}
-case $release in
-debian-12)	suite=bookworm ;;
-debian-13)	suite=trixie ;;
-*)		die "unknown release $release" ;;
-esac
+label=$release
+suite=$(suite_of "$release")
 version=$(cat VERSION)
 earlier=0.0.1
 mkdir -p "$CACHE/tmp" "$CACHE/archives/$suite"
 work=$(mktemp -d "$CACHE/tmp/deb.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 log=$work/log
-passed=0 failed=0
-
-# A point is a command here, or a script in the root.
-point() {
-	local what=$1
-	shift
-
-	if "$@" >"$log" 2>&1 </dev/null; then
-		passed=$((passed + 1))
-		echo "ok - $release: $what"
-	else
-		failed=$((failed + 1))
-		echo "not ok - $release: $what"
-		tail -n 40 "$log" | sed 's/^/# /'
-	fi
-}
 
 inside() {
 	tests/root.sh run "$root" --bind "$CACHE/archives/$suite:/var/cache/apt/archives" \

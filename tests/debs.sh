@@ -4,10 +4,11 @@
 # Build the Debian packages in a clean root of a release, and print the directory of that
 # root: lintian is in it.
 #
-# usage: debs.sh RELEASE DIR [VERSION [OPTION...]]
+# usage: debs.sh RELEASE [DIR [VERSION [OPTION...]]]
 #
 #   RELEASE	debian-12 or debian-13
-#   DIR		where the packages go, beside what dpkg-buildpackage writes there
+#   DIR		where the packages go, beside what dpkg-buildpackage writes there; without it,
+#		the directory is printed and nothing built
 #   VERSION	another one than that of the file VERSION, unless empty
 #   OPTION	for dpkg-buildpackage
 
@@ -16,18 +17,20 @@ set -eu -o pipefail
 cd "$ROOT"
 
 release=$1
+mapfile -t packages < <(tests/deps.sh print build deb)
+builder=$(tests/root.sh make "$release" "${packages[@]}" lintian)
+if [ $# = 1 ]; then
+	echo "$builder"
+	exit
+fi
 mkdir -p "$2"
 dir=$(readlink -f "$2")
 version=${3:-}
 shift $(($# < 3 ? $# : 3))
-mapfile -t packages < <(tests/deps.sh print build deb)
-builder=$(tests/root.sh make "$release" "${packages[@]}" lintian)
 
 source=$dir/neuron-open
 rm -rf "$source"
-mkdir "$source"
-git ls-files -z --cached --others --exclude-standard | tar -c --null --ignore-failed-read -T - |
-	tar -x -C "$source"
+copy_tree "$source"
 if [ -n "$version" ]; then
 	echo "$version" >"$source/VERSION"
 	sed -i "1s/(.*)/($version)/" "$source/debian/changelog"

@@ -16,6 +16,7 @@
 
 set -eu -o pipefail
 . "$(dirname "$0")/vm/lib.sh"
+. "$ROOT/tests/points.sh"
 cd "$ROOT"
 
 # shellcheck disable=SC2016	# the words of README.md
@@ -96,29 +97,15 @@ commands() {
 release=${1:-debian-12}
 [ $# = 0 ] || shift
 [ $# -gt 0 ] || set -- build guest fresh
-case $release in
-debian-12)	suite=bookworm cache=$CACHE ;;
-# The kernels have the same names there.
-debian-13)	suite=trixie cache=$CACHE/debian-13 ;;
-*)		die "unknown release $release" ;;
-esac
-
-passed=0 failed=0
+label="README, $release"
+suite=$(suite_of "$release")
+# The kernels have the same names in each release.
+cache=$CACHE
+[ "$release" = debian-12 ] || cache=$CACHE/$release
 mkdir -p "$cache/tmp" "$cache/kernels" "$CACHE/archives/$suite" "$CACHE/logs"
 work=$(mktemp -d "$cache/tmp/readme.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 log=$work/log
-
-result() {
-	if [ "$1" = 0 ]; then
-		passed=$((passed + 1))
-		echo "ok - README, $release: $2"
-	else
-		failed=$((failed + 1))
-		echo "not ok - README, $release: $2"
-		tail -n 60 "$log" | sed 's/^/# /'
-	fi
-}
 
 # A root of its own in $root, with this tree in ~/neuron.
 new_root() {
@@ -127,10 +114,7 @@ new_root() {
 	root=$work/root
 	rm -rf "$root"
 	cp -a --reflink=auto "$base" "$root"
-	mkdir "$root/root/neuron"
-	git ls-files -coz --exclude-standard | while read -r -d '' file; do
-		[ ! -e "$file" ] || printf '%s\0' "$file"
-	done | tar -c --null -T - | tar -x -C "$root/root/neuron"
+	copy_tree "$root/root/neuron"
 	# The person who says yes.
 	echo 'APT::Get::Assume-Yes "true";' >"$root/etc/apt/apt.conf.d/yes"
 }

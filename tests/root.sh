@@ -49,11 +49,7 @@ make_root() {
 
 case ${1:-} in
 make)
-	case $2 in
-	debian-12)	suite=bookworm ;;
-	debian-13)	suite=trixie ;;
-	*)		die "unknown release $2" ;;
-	esac
+	suite=$(suite_of "$2")
 	shift 2
 	dir=$CACHE/roots/$suite-$({ echo "$*"; sources "$suite"; } | sha256sum | cut -c1-10)
 	mkdir -p "$CACHE/roots"

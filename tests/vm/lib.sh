@@ -44,6 +44,22 @@ with_lock() {
 	exec {fd}>&-
 }
 
+# suite_of RELEASE: the name that Debian's archive has for debian-12 or debian-13.
+suite_of() {
+	case $1 in
+	debian-12)	echo bookworm ;;
+	debian-13)	echo trixie ;;
+	*)		die "unknown release $1" ;;
+	esac
+}
+
+# copy_tree DIR: this tree, with what is not committed yet, and without what was built.
+copy_tree() {
+	mkdir -p "$1"
+	git -C "$ROOT" ls-files -z --cached --others --exclude-standard |
+		tar -C "$ROOT" -c --null --ignore-failed-read -T - | tar -x -C "$1"
+}
+
 # archive LABEL: the address of a Debian archive that this machine uses. Packages of
 # other releases come from there, too.
 archive() {
