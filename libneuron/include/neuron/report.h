@@ -210,6 +210,7 @@ struct neuron_fit {
 int neuron_models_fit(struct neuron_device *device, const struct neuron_fit_file *files, size_t nr,
 		      const struct neuron_plan_opts *opts, uint64_t microcode,
 		      struct neuron_fit *fit);
+
 /** @brief Bytes of a shared scratchpad of which models need up to @p need. */
 uint64_t neuron_plan_scratchpad(const struct neuron_plan_opts *opts, uint64_t need);
 

@@ -2,7 +2,8 @@
 /*
  * A child of fork() must not use the devices of its parent, so that every call compares
  * process numbers: a run of a model a dozen times, and getpid() is a system call.  The
- * number is kept in a page that the kernel empties in children, however they are made.
+ * number is kept in a page that the kernel empties in children.  One that shares memory with its
+ * parent, as after vfork(), has the parent's number; it may do no more than exec().
  */
 #include <stdatomic.h>
 #include <sys/mman.h>
