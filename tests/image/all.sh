@@ -30,8 +30,7 @@ runner() {
 	printf '#!/bin/sh\nexec "$@"\n' >"$root/usr/local/bin/sudo"
 	chmod +x "$root/usr/local/bin/uname" "$root/usr/local/bin/sudo"
 	echo 'APT::Get::Assume-Yes "true";' >"$root/etc/apt/apt.conf.d/yes"
-	mkdir -p "$root/job/neuron-open"
-	tree "$root/job/neuron-open"
+	copy_tree "$root/job/neuron-open"
 	tests/root.sh run "$root" --bind "$CACHE/archives/$suite:/var/cache/apt/archives" \
 		bash -ec "cd /job; $(step modules Install)" || return
 	rm -r "$root/job/neuron-open" "$root/usr/local/bin/uname"
@@ -50,10 +49,7 @@ runner() {
 		! lsmod | grep neuron'
 }
 
-case $release in
-debian-12)	suite=bookworm ;;
-debian-13)	suite=trixie ;;
-esac
+suite=$(suite_of "$release")
 point "the schema of CDI" schema
 points programs "$two"
 point "the workflow that loads modules" runner

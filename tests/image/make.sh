@@ -14,12 +14,11 @@ cd "$ROOT"
 
 release=$1 dir=$2
 shift 2
-case $release in
-debian-12)	suite=bookworm ;;
-debian-13)	suite=trixie ;;
---disk)		root=$dir dir=$1 suite='' ;;
-*)		die "unknown release $release" ;;
-esac
+if [ "$release" = --disk ]; then
+	root=$dir dir=$1 suite=''
+else
+	suite=$(suite_of "$release")
+fi
 tests/deps.sh root image
 mkdir -p "$dir" "$CACHE/tmp" "$CACHE/archives/$suite"
 dir=$(readlink -f "$dir")

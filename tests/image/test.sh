@@ -9,6 +9,7 @@
 
 set -eu -o pipefail
 . "$(dirname "$0")/../vm/lib.sh"
+. "$ROOT/tests/points.sh"
 cd "$ROOT"
 
 release=$1
@@ -21,27 +22,8 @@ files=$work/files
 log=$work/log
 vm=("$image/neuron-vm" --timeout=900 --log="$CACHE/logs/image-$release.console" --files="$files")
 two="arch=trn2 nr_devices=2 hbm_size=1024"
-passed=0 failed=0
+label="image, $release"
 mkdir "$files"
-
-result() {
-	if [ "$1" = 0 ]; then
-		passed=$((passed + 1))
-		echo "ok - image, $release: $2"
-	else
-		failed=$((failed + 1))
-		echo "not ok - image, $release: $2"
-		tail -n 40 "$log" | sed 's/^/# /'
-	fi
-}
-
-point() {
-	local what=$1 status=0
-
-	shift
-	"$@" >"$log" 2>&1 </dev/null || status=$?
-	result $status "$what"
-}
 
 # points NAME OPTIONS: the script NAME of tests/image/guest in one machine; its points count.
 points() {
@@ -123,12 +105,6 @@ step() {
 	tests/image/step.py "tests/image/workflows/$1.yml" "$2"
 }
 
-tree() {
-	mkdir -p "$1"
-	git ls-files -z --cached --others --exclude-standard | tar -c --null --ignore-failed-read -T - |
-		tar -x -C "$1"
-}
-
 # The job that runs the tests: a clean root, and a user who may nothing.
 unprivileged() {
 	local base root=$work/job
@@ -156,8 +132,7 @@ rm -rf build/image
 point "make image" make -s image RELEASE="$release" PACKAGES="${packages[*]}"
 mkdir -p "$work/build"
 mv build/image "$image"
-mapfile -t build_packages < <(tests/deps.sh print build deb)
-builder=$(tests/root.sh make "$release" "${build_packages[@]}" lintian)
+builder=$(tests/debs.sh "$release")
 part_machine
 point "the workflow with a virtual machine, without rights" unprivileged
 [ "$all" != all ] || . tests/image/all.sh
