@@ -18,6 +18,8 @@
 #define FAILURE 2
 #define NOT_NOW 3
 
+#define MAX_CORE (NEURON_MAX_DEVICES * NEURON_MAX_CORES - 1)
+
 static struct {
 	const char *instance;
 	bool json;
@@ -34,10 +36,11 @@ static struct {
 	unsigned int number;
 } options = { .io_sets = 1 };
 
-/* A file on a logical core of the device. */
+/* A file on a logical core; those of an instance are counted on from device to device. */
 struct placed {
 	char *path;
 	unsigned long core;
+	size_t first;		/* rank of the same argument that has the plan */
 	struct neuron_plan plan;
 	void *bytes;		/* with --now */
 	size_t size;
@@ -47,32 +50,48 @@ static struct placed *placed;
 static size_t nr_placed;
 
 static struct neuron_geometry geometry;
+static uint32_t nr_devices = 1;
 static struct neuron_device *device;		/* with --now, else NULL */
 static struct neuron_hbm_stats hbm_now[NEURON_MAX_HBMS];	/* of the device */
 static uint64_t room[NEURON_MAX_HBMS];	/* bytes that can be allocated */
 static struct neuron_placement placement = { .size = sizeof(placement) };
 
-/* FILE or FILE@CORE; a name may contain an @ itself. */
+static uint32_t cores_per_device(void)
+{
+	return geometry.nr_cores / placement.lnc;
+}
+
+static uint32_t device_of(const struct placed *p)
+{
+	return (uint32_t)p->core / cores_per_device();
+}
+
+/* FILE, FILE@CORE or FILE@FIRST-LAST; a name may contain an @ itself. */
 static void place(char *arg, struct argp_state *state)
 {
-	char *at = strrchr(arg, '@');
+	char *at = strrchr(arg, '@'), *dash;
+	unsigned long core = 0, last = 0;
+	size_t first = nr_placed;
 
-	placed = realloc(placed, (nr_placed + 1) * sizeof(*placed));
-	if (!placed)
-		error(FAILURE, ENOMEM, "%s", arg);
-	memset(&placed[nr_placed], 0, sizeof(*placed));
-	placed[nr_placed].path = arg;
 	if (at && access(arg, F_OK)) {
 		*at = '\0';
-		if (!access(arg, F_OK) && at[1 + strspn(at + 1, "0123456789")])
+		if (!access(arg, F_OK) && !names_cores(at + 1))
 			argp_error(state, "%s@%s: \"%s\" is not the number of a core", arg, at + 1, at + 1);
 		*at = '@';
 	}
-	if (at && at[1] && at[1 + strspn(at + 1, "0123456789")] == '\0') {
+	if (at && names_cores(at + 1)) {
 		*at = '\0';
-		placed[nr_placed].core = number(at + 1, 0, NEURON_MAX_CORES - 1, state);
+		dash = strchr(at + 1, '-');
+		if (dash)
+			*dash = '\0';
+		core = number(at + 1, 0, MAX_CORE, state);
+		last = dash ? number(dash + 1, core, MAX_CORE, state) : core;
 	}
-	nr_placed++;
+	placed = reallocarray(placed, nr_placed + last - core + 1, sizeof(*placed));
+	if (!placed)
+		error(FAILURE, ENOMEM, "%s", arg);
+	for (; core <= last; core++)
+		placed[nr_placed++] = (struct placed){ .path = arg, .core = core, .first = first };
 }
 
 static void inputs_outputs(const char *arg, struct argp_state *state)
@@ -85,23 +104,6 @@ static void inputs_outputs(const char *arg, struct argp_state *state)
 		options.io_sets = number(arg + 1, 0, 1000000, state);
 	else if (strcmp(arg, "count") && !options.io_single)
 		argp_error(state, "%s is not count, single, none or xN", arg);
-}
-
-/* "12G": bytes, with a binary unit. */
-static uint64_t size_of(const char *arg, struct argp_state *state)
-{
-	static const char units[] = "KMGT";
-	const char *unit;
-	uint64_t size;
-	char *end;
-
-	errno = 0;
-	size = strtoull(arg, &end, 10);
-	unit = *end ? strchr(units, *end) : NULL;
-	if (errno || end == arg || *arg == '-' || (*end && (!unit || end[1])) || !size ||
-	    (unit && size > UINT64_MAX >> (10 * (unit - units + 1))))
-		argp_error(state, "%s is not a size, as 12G", arg);
-	return unit ? size << (10 * (unit - units + 1)) : size;
 }
 
 /* Options stand for variables of the runtime, so that both read the same. */
@@ -160,34 +162,46 @@ static error_t option(int key, char *arg, struct argp_state *state)
 	}
 }
 
+static void plan_file(struct placed *p, const struct neuron_plan_opts *opts)
+{
+	size_t size;
+	void *bytes = read_whole(p->path, &size, FAILURE);
+	int ret;
+
+	p->plan.size = sizeof(p->plan);
+	ret = neuron_model_plan(&geometry, bytes, size, opts, &p->plan);
+	if (ret)
+		error(FAILURE, opts->error->text[0] ? 0 : -ret, "%s: %s", p->path, opts->error->text);
+	if (options.now) {
+		p->bytes = bytes;
+		p->size = size;
+	} else {
+		free(bytes);
+	}
+}
+
 static void plan_all(const struct neuron_plan_opts *common)
 {
 	struct neuron_error e = { .size = sizeof(e) };
 	struct neuron_plan_opts opts = *common;
-	int ret;
+	uint32_t per = cores_per_device();
 
 	opts.error = &e;
 	for (size_t i = 0; i < nr_placed; i++) {
-		struct placed *p = &placed[i];
-		size_t size;
-		void *bytes = read_whole(p->path, &size, FAILURE);
+		struct placed *p = &placed[i], *first = &placed[p->first];
+		uint32_t left;
 
-		if (p->core >= geometry.nr_cores / placement.lnc)
+		if (p->core >= (uint64_t)per * nr_devices)
 			error(FAILURE, 0, "%s: %s has no core %lu", p->path, options.instance, p->core);
-		p->plan.size = sizeof(p->plan);
-		ret = neuron_model_plan(&geometry, bytes, size, &opts, &p->plan);
-		if (ret)
-			error(FAILURE, e.text[0] ? 0 : -ret, "%s: %s", p->path, e.text);
-		if (p->core * common->lnc + p->plan.cores > geometry.nr_cores)
+		if (p == first)
+			plan_file(p, &opts);
+		p->plan = first->plan;
+		p->bytes = first->bytes;
+		p->size = first->size;
+		left = (per - p->core % per) * common->lnc;
+		if (p->plan.cores > left)
 			error(FAILURE, 0, "%s: made for %u cores, %s has %u from core %lu on",
-			      p->path, p->plan.cores, options.instance,
-			      (unsigned int)(geometry.nr_cores - p->core * common->lnc), p->core);
-		if (options.now) {
-			p->bytes = bytes;
-			p->size = size;
-		} else {
-			free(bytes);
-		}
+			      p->path, p->plan.cores, options.instance, left, p->core);
 	}
 }
 
@@ -209,7 +223,7 @@ static struct neuron_report_model model_of(size_t file)
 }
 
 /* The cores of an HBM that have something; their plans one behind the other in @plans. */
-static size_t gather(uint32_t hbm, const struct neuron_plan_opts *opts,
+static size_t gather(uint32_t dev, uint32_t hbm, const struct neuron_plan_opts *opts,
 		     struct neuron_report_core *cores, struct neuron_report_model *models,
 		     struct neuron_plan *plans, bool *used)
 {
@@ -221,7 +235,7 @@ static size_t gather(uint32_t hbm, const struct neuron_plan_opts *opts,
 	bare.profile = 0;
 	bare.collectives = 0;
 	*used = false;
-	for (uint32_t nc = 0; nc < geometry.nr_cores / opts->lnc; nc++) {
+	for (uint32_t nc = 0; nc < cores_per_device(); nc++) {
 		struct neuron_report_core *c = &cores[nr];
 		size_t first = m;
 
@@ -229,7 +243,7 @@ static size_t gather(uint32_t hbm, const struct neuron_plan_opts *opts,
 			continue;
 		*c = (struct neuron_report_core){ .nc = nc, .models = models + m };
 		for (size_t i = 0; i < nr_placed; i++) {
-			if (placed[i].core != nc)
+			if (placed[i].core != (uint64_t)dev * cores_per_device() + nc)
 				continue;
 			plans[m] = placed[i].plan;
 			models[m++] = model_of(i);
@@ -304,7 +318,8 @@ static json_t *hbm_json(const struct neuron_report *r,
 
 	for (size_t i = 0; i < r->nr_cores; i++)
 		json_array_append_new(cores, core_json(r, &r->cores[i]));
-	out = json_pack("{s:i, s:b, s:I, s:o, s:o}", "hbm", (int)r->hbm, "fits",
+	out = json_pack("{s:i, s:i, s:b, s:I, s:o, s:o}", "device", (int)r->device, "hbm",
+			(int)r->hbm, "fits",
 			row[NEURON_REPORT_TOTAL] <= room[r->hbm], "room", INT(room[r->hbm]),
 			"memory", row_json(row), "cores", cores);
 	if (device)
@@ -335,43 +350,137 @@ static void print_hbm(const struct neuron_report *r, const uint64_t row[NEURON_R
 	putchar('\n');
 }
 
-/* Bytes missing on all memories together; prints a table of each in use, or adds to @list. */
-static uint64_t examine(const struct neuron_plan_opts *opts, bool print, json_t *list,
-			uint64_t *total)
+/* The first device whose cores have the same files: what is to be said of it is the same. */
+static uint32_t first_alike(uint32_t dev)
+{
+	uint32_t per = cores_per_device(), other;
+
+	for (other = 0; other < dev; other++) {
+		size_t i = 0, k = 0;
+
+		for (;; i++, k++) {
+			while (i < nr_placed && device_of(&placed[i]) != dev)
+				i++;
+			while (k < nr_placed && device_of(&placed[k]) != other)
+				k++;
+			if (i == nr_placed || k == nr_placed ||
+			    strcmp(placed[i].path, placed[k].path) ||
+			    placed[i].core % per != placed[k].core % per)
+				break;
+		}
+		if (i == nr_placed && k == nr_placed)
+			break;
+	}
+	return other;
+}
+
+static bool has_files(uint32_t dev)
+{
+	for (size_t i = 0; i < nr_placed; i++)
+		if (device_of(&placed[i]) == dev)
+			return true;
+	return false;
+}
+
+/* Of an instance: which devices the next tables are of. */
+static void print_devices(uint32_t dev)
+{
+	uint32_t n = 0;
+
+	printf("neuron%u", dev);
+	for (uint32_t other = dev + 1; other < nr_devices; other++)
+		if (first_alike(other) == dev) {
+			printf(" %u", other);
+			n++;
+		}
+	puts(n ? ", each:" : ":");
+}
+
+/* What all files together take. */
+struct sum {
+	uint64_t row[NEURON_REPORT_NR_COLUMNS];
+	uint64_t missing;	/* on all memories together */
+	uint32_t devices;	/* in use */
+	uint32_t too_small;	/* of these */
+};
+
+static void print_sum(const struct sum *sum)
+{
+	const char *before = "";
+
+	printf("%u devices, %zu files: %s (", sum->devices, nr_placed,
+	       SIZE_TEXT(sum->row[NEURON_REPORT_TOTAL]));
+	for (int i = 1; i < NEURON_REPORT_NR_COLUMNS; i++)
+		if (sum->row[i]) {
+			printf("%s%s %s", before, names[i], SIZE_TEXT(sum->row[i]));
+			before = ", ";
+		}
+	if (sum->missing)
+		printf("), which do not fit %u of them: %s too much\n", sum->too_small,
+		       SIZE_TEXT(sum->missing));
+	else
+		puts("), which fit");
+}
+
+/* Adds a device to @sum; prints a table of each memory in use, or adds to @list. */
+static void examine_device(uint32_t dev, const struct neuron_plan_opts *opts, bool print,
+			   json_t *list, struct sum *sum)
 {
 	struct neuron_report_core cores[NEURON_MAX_CORES];
 	struct neuron_report_model *models = calloc(nr_placed, sizeof(*models));
 	struct neuron_plan *plans = calloc(nr_placed, sizeof(*plans));
-	uint64_t missing = 0;
+	uint64_t before = sum->missing;
 
 	if (!models || !plans)
 		error(FAILURE, ENOMEM, "preflight");
-	*total = 0;
 	for (uint32_t hbm = 0; hbm < geometry.nr_hbms; hbm++) {
-		struct neuron_report r = { .size = sizeof(r), .hbm = hbm, .lnc = (uint32_t)opts->lnc,
-					   .cores = cores };
+		struct neuron_report r = { .size = sizeof(r), .device = device ? options.number : dev,
+					   .hbm = hbm, .lnc = (uint32_t)opts->lnc, .cores = cores };
 		uint64_t row[NEURON_REPORT_NR_COLUMNS];
 		bool used;
 
-		r.nr_cores = gather(hbm, opts, cores, models, plans, &used);
+		r.nr_cores = gather(dev, hbm, opts, cores, models, plans, &used);
 		if (!used)
 			continue;
 		neuron_report_row(&r, NULL, row);
-		add_capped(total, row[NEURON_REPORT_TOTAL]);
+		for (int i = 0; i < NEURON_REPORT_NR_COLUMNS; i++)
+			add_capped(&sum->row[i], row[i]);
 		if (row[NEURON_REPORT_TOTAL] > room[hbm])
-			add_capped(&missing, row[NEURON_REPORT_TOTAL] - room[hbm]);
+			add_capped(&sum->missing, row[NEURON_REPORT_TOTAL] - room[hbm]);
 		if (list)
 			json_array_append_new(list, hbm_json(&r, row));
 		else if (print)
 			print_hbm(&r, row);
 	}
-	for (size_t i = 0; i < nr_placed && print && !list; i++)
-		for (uint32_t k = 0; k < placed[i].plan.nr_obstacles; k++)
-			printf("%s: cannot run here because of %s\n", placed[i].path,
-			       placed[i].plan.obstacles[k]);
+	sum->devices++;
+	sum->too_small += sum->missing > before;
 	free(models);
 	free(plans);
-	return missing;
+}
+
+/* All devices; prints, or adds to @list. */
+static struct sum examine(const struct neuron_plan_opts *opts, bool print, json_t *list)
+{
+	struct sum sum = { 0 };
+
+	for (uint32_t dev = 0; dev < nr_devices; dev++) {
+		bool show = print && !list && first_alike(dev) == dev;
+
+		if (!has_files(dev))
+			continue;
+		if (show && nr_devices > 1)
+			print_devices(dev);
+		examine_device(dev, opts, show, list, &sum);
+	}
+	if (!print || list)
+		return sum;
+	for (size_t i = 0; i < nr_placed; i++)
+		for (uint32_t k = 0; k < placed[i].plan.nr_obstacles && placed[i].first == i; k++)
+			printf("%s: cannot run here because of %s\n", placed[i].path,
+			       placed[i].plan.obstacles[k]);
+	if (sum.devices > 1)
+		print_sum(&sum);
+	return sum;
 }
 
 /* What both kinds of JSON begin with. */
@@ -418,7 +527,7 @@ static int propose(struct neuron_plan_opts *opts)
 		opts->contiguous = !i;
 		opts->scratchpad_page = i * 512 * MIB;
 		plan_all(opts);
-		examine(opts, false, NULL, &totals[i]);
+		totals[i] = examine(opts, false, NULL).row[NEURON_REPORT_TOTAL];
 		if (list)
 			json_array_append_new(list, json_pack("{s:o, s:I}", "page_mib", i ?
 							      json_integer(INT(i * 512)) : json_null(),
@@ -544,6 +653,7 @@ static void open_instance(void)
 		options.instance = "trn2";
 	if (neuron_instance_geometry(options.instance, &geometry, &reserved))
 		error(FAILURE, 0, "%s: no such instance type", options.instance);
+	nr_devices = neuron_instance_devices(options.instance);
 	for (uint32_t i = 0; i < geometry.nr_hbms; i++)
 		room[i] = geometry.hbm[i].size - reserved;
 }
@@ -609,15 +719,17 @@ static int report(const struct neuron_plan_opts *opts)
 {
 	json_t *hbms = options.json ? json_array() : NULL, *out;
 	struct neuron_fit fit = { .verdict = NEURON_FIT_NOW };
-	uint64_t total, missing;
+	struct sum sum;
 
 	plan_all(opts);
-	missing = examine(opts, true, hbms, &total);
+	sum = examine(opts, true, hbms);
 	if (device)
 		fit = ask_now(opts);
 	if (hbms) {
 		out = document();
-		json_object_update_new(out, json_pack("{s:b, s:o}", "fits", !missing, "hbms", hbms));
+		json_object_update_new(out, json_pack("{s:b, s:i, s:o, s:o}", "fits", !sum.missing,
+						      "devices", (int)sum.devices, "memory",
+						      row_json(sum.row), "hbms", hbms));
 		if (device)
 			json_object_set_new(out, "now", now_json(&fit));
 		print_json(out);
@@ -625,7 +737,7 @@ static int report(const struct neuron_plan_opts *opts)
 		printf("neuron%u: %s\n", options.number, fit.text);
 	}
 	neuron_device_close(device);
-	if (missing || fit.verdict == NEURON_FIT_NEVER)
+	if (sum.missing || fit.verdict == NEURON_FIT_NEVER)
 		return 1;
 	return fit.verdict == NEURON_FIT_NOT_NOW ? NOT_NOW : 0;
 }
@@ -651,8 +763,8 @@ int main(int argc, char **argv)
 		{ 0 }
 	};
 	static const struct argp argp = {
-		opts, option, "FILE[@CORE]...",
-		"Say what NEFF files take of device memory, and whether it is enough. Without @CORE a file goes to core 0.",
+		opts, option, "FILE[@CORE[-LAST]]...",
+		"Say what NEFF files take of device memory, and whether it is enough. Without @CORE a file goes to core 0, with @CORE-LAST to each of these.",
 		NULL, NULL, NULL
 	};
 	struct neuron_plan_opts plan = { .size = sizeof(plan) };

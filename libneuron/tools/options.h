@@ -101,4 +101,34 @@ static inline void read_environment(const struct neuron_geometry *g, int status,
 #define PROFILE_BUFFER_HELP \
 	"is not KIND=MIB, with EVENT, DMA, THROTTLE, CC_CORE_INSTRUCTION or CC_CORE_EVENT and a power of two up to 1024"
 
+/* "12G": bytes, with a binary unit. */
+static inline uint64_t size_of(const char *arg, struct argp_state *state)
+{
+	static const char units[] = "KMGT";
+	const char *unit;
+	uint64_t size;
+	char *end;
+
+	errno = 0;
+	size = strtoull(arg, &end, 10);
+	unit = *end ? strchr(units, *end) : NULL;
+	if (errno || end == arg || *arg == '-' || (*end && (!unit || end[1])) || !size ||
+	    (unit && size > UINT64_MAX >> (10 * (unit - units + 1))))
+		argp_error(state, "%s is not a size, as 12G", arg);
+	return unit ? size << (10 * (unit - units + 1)) : size;
+}
+
+/* "3", or "0-63" */
+static inline bool names_cores(const char *text)
+{
+	static const char digits[] = "0123456789";
+	size_t n = strspn(text, digits), more;
+
+	if (n && text[n] == '-') {
+		more = strspn(text + n + 1, digits);
+		n = more ? n + 1 + more : 0;
+	}
+	return n && !text[n];
+}
+
 #endif

@@ -402,6 +402,11 @@ static void test_plan_refused(void **state)
 	assert_int_equal(neuron_instance_geometry("trn", &g, NULL), -ENOENT);
 	assert_int_equal(neuron_instance_geometry("", &g, NULL), -ENOENT);
 	assert_int_equal(neuron_instance_geometry(NULL, &g, NULL), -EINVAL);
+	assert_int_equal(neuron_instance_devices("Trn2.48xlarge"), 16);
+	assert_int_equal(neuron_instance_devices("inf2.24xlarge"), 6);
+	assert_int_equal(neuron_instance_devices("trn2"), 1);
+	assert_int_equal(neuron_instance_devices("trn1.2xlarge"), 1);
+	assert_int_equal(neuron_instance_devices(NULL), 1);
 
 	opts.scratchpad_page = 100;
 	assert_int_equal(neuron_model_plan(&g, n.data, n.size, &opts, &plan), -EINVAL);

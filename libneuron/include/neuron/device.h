@@ -153,6 +153,8 @@ void neuron_device_abandon(struct neuron_device *device);
  */
 int neuron_instance_geometry(const char *instance, struct neuron_geometry *geometry,
 			     uint64_t *reserved);
+/** @brief Devices of an instance: 1 for a type without a size, or one that is not known. */
+uint32_t neuron_instance_devices(const char *instance);
 
 struct neuron_claim;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What a device of each instance type is made of, for planning without one. */
+/* What each instance type and its devices are made of, for planning without one. */
 #include <errno.h>
 #include <string.h>
 #include <strings.h>
@@ -58,4 +58,25 @@ NEURON_EXPORT int neuron_instance_geometry(const char *instance, struct neuron_g
 	if (reserved)
 		*reserved = RESERVED;
 	return 0;
+}
+
+/* Sizes with more than one device, of the types that have it. */
+static const struct {
+	const char *name;
+	uint32_t nr;
+} sizes[] = {
+	{ "inf2.24xlarge", 6 },
+	{ "inf2.48xlarge", 12 },
+	{ "trn1.32xlarge", 16 },
+	{ "trn1n.32xlarge", 16 },
+	{ "trn2.48xlarge", 16 },
+	{ "trn2u.48xlarge", 16 },
+};
+
+NEURON_EXPORT uint32_t neuron_instance_devices(const char *instance)
+{
+	for (size_t i = 0; instance && i < sizeof(sizes) / sizeof(sizes[0]); i++)
+		if (!strcasecmp(instance, sizes[i].name))
+			return sizes[i].nr;
+	return 1;
 }

@@ -75,6 +75,18 @@ check "C3: an alignment of 2^35" 'status 2 $out.b && grep -q "var.a: an alignmen
 check "on trn1 there is one memory for each core" 'status 0 -i trn1.32xlarge "$model@1" && grep -q "^ND 0 HBM 1" $out'
 check "which has no pairs of cores" 'status 2 -i trn1 -l 2 "$model"'
 check "page sizes are compared" 'status 0 --pages "$model" && [ $(grep -c "^ *\(none\|[0-9]*\) .*B$" $out) = 8 ]'
+# of REGEX COUNT: as many lines
+of() {
+	[ "$(grep -c "$1" $out)" = "$2" ]
+}
+check "an instance: cores are counted on from device to device" 'status 0 -i trn1.32xlarge "$model@31" && grep -q "^neuron15:$" $out && of "^ND " 1 && grep -q "^ND 15 HBM 1" $out'
+check "64 ranks take 64 times as much; devices alike share a table" 'status 0 -i trn2.48xlarge "$model@0-63" && of "^ND " 4 && grep -q "^neuron0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15, each:$" $out && grep -q "^16 devices, 64 files: 12\.0.*GB (code 12\.000GB, constants .*), which fit$" $out'
+check "which are told apart" 'status 0 -i trn2.48xlarge "$model@2-9" && grep -q "^neuron0:$" $out && grep -q "^neuron1:$" $out && grep -q "^neuron2:$" $out && of "^ND " 8'
+check "and a device that differs in one core" 'status 0 -i trn2.48xlarge "$model@0-7" "$model@7" && grep -q "^neuron0:$" $out && grep -q "^neuron1:$" $out'
+neff '"x": {"type": "input", "var_id": 1, "size": 3221225472}, "y": {"type": "output", "var_id": 2, "size": 1073741824}'
+check "a sum that does not fit names how many are too small" 'status 1 -i trn2.48xlarge $out.b@0-4 --io x7 && grep -q "^2 devices, 5 files: 140\..*GB (.*), which do not fit 2 of them: .* too much$" $out'
+check "JSON of an instance" 'status 0 --json -i trn2.48xlarge "$model@0-63" && of "\"hbm\": " 64 && of "\"device\": 15," 4 && grep -q "^  \"devices\": 16,$" $out && of "^    \"code\": 12885164032,$" 1'
+check "a core behind the last one, and numbers the wrong way round" 'status 2 -i trn2.48xlarge "$model@0-64" && grep -q "has no core 64$" $out && status 2 "$model@3-2" && status 2 "$model@3-" && status 2 "$model@-3"'
 check "JSON" 'status 0 --json "$model" && grep -q "^  \"schema_version\": 1,$" $out && grep -q "^  \"fits\": true,$" $out && grep -q "\"code\": 4096," $out && grep -q "\"room\": 25753026560," $out'
 check "JSON of what does not fit" 'status 1 --json --io x1000000 "$model" && grep -q "^  \"fits\": false,$" $out'
 check "JSON of page sizes" 'status 0 --json --pages "$model" && [ $(grep -c page_mib $out) = 8 ] && grep -q "\"page_mib\": null," $out'
