@@ -485,6 +485,9 @@ static void test_errors(void **state)
 	request_free(&r);
 }
 
+#define NODE_PARAMS(params) "{\"name\": \"middle\", \"op\": \"mask\", \"params\": [" params "]," \
+	" \"inputs\": [\"b\"], \"outputs\": [\"c\"]}"
+
 static void refused(const char *network, int err, const char *text)
 {
 	struct neff_bytes n = make_net(network);
@@ -535,6 +538,9 @@ static void test_bad_networks(void **state)
 		"operation other is in a shared object, which is not loaded");
 	refused(NETWORK(EDGES, "{\"name\": \"m\", \"op\": \"other\", \"object\": \"none.so\"}"), -EINVAL,
 		"'none.so' is not in the archive");
+	refused(NETWORK(EDGES, NODE_PARAMS("\"none\"")), -EINVAL, "params[0]: 'none' is not in");
+	refused(NETWORK(EDGES, "{\"name\": \"n\", \"kelf\": 1, \"params\": [\"kelf-0.json\"]}"), -EINVAL,
+		"'kelf' and 'op', 'object' or 'params'");
 }
 
 /* A shared object with an operation "flip" that inverts the bits of @mask. */
@@ -607,6 +613,57 @@ static void test_object(void **state)
 	request_free(&r);
 	neuron_net_unload(net);
 	free(n.data);
+}
+
+/* out = in ^ the only byte of the first parameter ^ the elements of the second one */
+static int with_params(void *context, const struct neuron_host_tensor *in, size_t nr_in,
+		       const struct neuron_host_tensor *out, size_t nr_out)
+{
+	const uint8_t *from = in[0].data, *more = in[2].data;
+	uint8_t *to = out[0].data;
+
+	(void)context;
+	if (nr_in != 3 || nr_out != 1 || strcmp(in[0].name, "b") || strcmp(out[0].name, "c") ||
+	    strcmp(in[1].name, "cpu/mask") || in[1].bytes != 1 ||
+	    strcmp(in[2].name, "cpu/more.npy") || in[2].bytes != 4)
+		return -EPROTO;
+	for (size_t i = 0; i < BYTES; i++)
+		to[i] = from[i] ^ *(uint8_t *)in[1].data ^ more[0] ^ more[1] ^ more[2] ^ more[3];
+	return 0;
+}
+
+/* The host's part of a network has parameters, too. */
+static void test_params(void **state)
+{
+	static const char npy[] = "\x93NUMPY\1\0\x3b\0"
+		"{'descr': '|u1', 'fortran_order': False, 'shape': (4,), } \n"
+		"\x01\x02\x04\x08";
+	static const struct neuron_host_op mask_op = { .name = "mask", .fn = with_params };
+	struct neuron_error error = { .size = sizeof(error) };
+	struct neuron_net_opts o = { .size = sizeof(o), .ops = &mask_op, .nr_ops = 1,
+				     .error = &error };
+	struct neuron_neff_writer *w = neuron_neff_writer_new();
+	struct neuron_net *net = NULL;
+	struct neff_bytes n;
+	struct request r;
+
+	(void)state;
+	add_kelf(w, 0, "x", "b");
+	add_kelf(w, 1, "c", "y");
+	assert_int_equal(neuron_neff_writer_add(w, "cpu/mask", "\x50", 1), 0);
+	assert_int_equal(neuron_neff_writer_add(w, "cpu/more.npy", npy, sizeof(npy) - 1), 0);
+	n = net_finish(w, NETWORK(EDGES, NODE_A ","
+				  NODE_PARAMS("\"cpu/mask\", \"cpu/more.npy\"") "," NODE_B));
+	if (neuron_net_load(pool, n.data, n.size, &o, &net))
+		fail_msg("%s", error.text);
+	/* The network has what it needs of the file. */
+	memset(n.data, 0, n.size);
+	free(n.data);
+	request_init(&r, 77);
+	assert_int_equal(neuron_net_infer(net, r.io, 2, NULL), 0);
+	request_check(&r, 77, 0x50 ^ 0x0f);
+	request_free(&r);
+	neuron_net_unload(net);
 }
 
 /* Whichever call of the driver fails: nothing stays. */
@@ -761,6 +818,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_errors, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_bad_networks, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_object, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_params, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_load_fails, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_two_devices, setup_two, teardown_two),
 		cmocka_unit_test_setup_teardown(test_two_devices_queue, setup_two, teardown_two),

@@ -48,7 +48,9 @@ struct neuron_host_tensor {
 
 /**
  * @brief An operation on the host; called from threads of the library, for different
- * requests at the same time if it occurs in several networks.
+ * requests at the same time if it occurs in several networks. Behind its inputs, @c in has
+ * the parameters that the file has for the node; all requests share them, and the operation
+ * must not write to them.
  * @return 0, or a negative errno value with which the request fails
  */
 typedef int (*neuron_host_fn)(void *context, const struct neuron_host_tensor *in, size_t nr_in,

@@ -416,6 +416,7 @@ struct neuron_neff_subgraph {
 
 #define NEURON_NEFF_MAX_NODES	64u
 #define NEURON_NEFF_MAX_EDGES	1024u
+#define NEURON_NEFF_MAX_PARAMS	1024u	/* of a node */
 #define NEURON_NEFF_MAX_OBSTACLES	8u
 
 enum neuron_neff_edge_use {
@@ -440,6 +441,8 @@ struct neuron_neff_edge {
  * @object_name: member with a shared object that has the operation, or NULL
  * @object: its contents
  * @object_size: its bytes
+ * @params: parameters of the operation: members, of .npy files only the elements
+ * @nr_params: entries
  * @inputs: edges; an accelerator node has inputs of the same names
  * @nr_inputs: entries
  * @outputs: same for outputs
@@ -453,6 +456,8 @@ struct neuron_neff_node {
 	const char *object_name;
 	const void *object;
 	size_t object_size;
+	struct neuron_neff_blob *params;
+	size_t nr_params;
 	const char **inputs;
 	size_t nr_inputs;
 	const char **outputs;
@@ -515,7 +520,7 @@ int neuron_neff_open_node(struct neuron_neff *file, const struct neuron_neff_opt
 /**
  * neuron_neff_forget() - free the members that @keep kept
  *
- * Constants, programs, tables and shared objects go with them.
+ * Constants, programs, tables, shared objects and parameters go with them.
  */
 void neuron_neff_forget(struct neuron_neff *neff);
 

@@ -75,17 +75,48 @@ static int parse_io(struct neff_reader *r, const struct jpath *at, const json_t 
 	return 0;
 }
 
+/* A member that a node points into. */
+static int want_member(struct neff_reader *r, const struct jpath *at, const char *name)
+{
+	struct neff_member *m = neff_find_member(r->obj, name);
+
+	if (!m)
+		return invalid_at(r, at, "'%s' is not in the archive", name);
+	m->wanted = true;
+	m->keep = true;
+	return 0;
+}
+
+static int want_params(struct neff_reader *r, const struct jpath *at, const char *const *names,
+		       size_t n, struct neuron_neff_node *node)
+{
+	int err = 0;
+
+	if (n > NEURON_NEFF_MAX_PARAMS)
+		return unsupported_at(r, at, "%zu parameters, more than %u", n,
+				      NEURON_NEFF_MAX_PARAMS);
+	if (new_at(r, at, node->params, n))
+		return -ENOMEM;
+	for (; node->nr_params < n && !err; node->nr_params++) {
+		node->params[node->nr_params].name = names[node->nr_params];
+		err = want_member(r, AT_INDEX(at, node->nr_params), names[node->nr_params]);
+	}
+	return err;
+}
+
 static int parse_node(struct neff_reader *r, const struct jpath *at, const json_t *v,
 		      struct neuron_neff_node *node)
 {
 	bool kelf = json_object_get(v, "kelf");
-	struct neff_member *m;
+	const char **params;
+	size_t nr_params = 0;
 	int err;
 
 	node->op = "";
 	err = jget(r, at, v, { "name", .copy = &node->name, .required = true },
 		   { "op", .copy = &node->op, .required = !kelf },
 		   { "object", .copy = &node->object_name },
+		   { "params", .texts = &params, .nr = &nr_params },
 		   { "kelf", .number = &node->kelf, .max = NEURON_NEFF_MAX_NODES - 1 },
 		   { "inputs", .texts = &node->inputs, .nr = &node->nr_inputs },
 		   { "outputs", .texts = &node->outputs, .nr = &node->nr_outputs });
@@ -93,18 +124,14 @@ static int parse_node(struct neff_reader *r, const struct jpath *at, const json_
 		return err;
 	if (node->object_name && !*node->object_name)
 		node->object_name = NULL;
-	if (kelf && (*node->op || node->object_name))
-		return invalid_at(r, at, "has 'kelf' and 'op' or 'object'");
+	if (kelf && (*node->op || node->object_name || nr_params))
+		return invalid_at(r, at, "has 'kelf' and 'op', 'object' or 'params'");
 	node->cpu = !kelf;
-	if (!node->object_name)
-		return 0;
-	m = neff_find_member(r->obj, node->object_name);
-	if (!m)
-		return invalid_at(r, AT_KEY(at, "object"), "'%s' is not in the archive",
-				  node->object_name);
-	m->wanted = true;
-	m->keep = true;
-	return 0;
+	if (node->object_name)
+		err = want_member(r, AT_KEY(at, "object"), node->object_name);
+	if (!err && nr_params)
+		err = want_params(r, AT_KEY(at, "params"), params, nr_params, node);
+	return err;
 }
 
 static struct neuron_neff_edge *find_edge(struct neuron_neff *neff, const char *name)
@@ -245,17 +272,33 @@ int parse_neff_json(struct neff_reader *r)
 	return err;
 }
 
+static int load_param(struct neff_reader *r, struct neuron_neff_blob *param)
+{
+	struct neuron_neff_npy npy;
+	int err = neff_elements(r, neff_find_member(r->obj, param->name), &npy);
+
+	if (!err) {
+		param->data = npy.data;
+		param->size = npy.size;
+	}
+	return err;
+}
+
 int load_objects(struct neff_reader *r)
 {
+	int err = 0;
+
 	for (size_t i = 0; i < r->obj->pub.nr_nodes; i++) {
 		struct neuron_neff_node *node = &r->obj->pub.nodes[i];
 		const struct neff_member *m;
 
+		for (size_t k = 0; k < node->nr_params && !err; k++)
+			err = load_param(r, &node->params[k]);
 		if (!node->object_name)
 			continue;
 		m = neff_find_member(r->obj, node->object_name);
 		node->object = m->data;
 		node->object_size = m->size;
 	}
-	return 0;
+	return err;
 }

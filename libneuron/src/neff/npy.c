@@ -187,8 +187,8 @@ static int check_dict(struct neff_reader *r, const char *where, const struct dic
 	return 0;
 }
 
-int neff_npy_parse(struct neff_reader *r, const char *where, const void *data, size_t size,
-		   struct neuron_neff_npy *npy)
+static int parse_npy(struct neff_reader *r, const char *where, const void *data, size_t size,
+		     struct neuron_neff_npy *npy)
 {
 	const uint8_t *p = data;
 	struct dict d = { .seen = 0 };
@@ -227,10 +227,20 @@ int neff_npy_parse(struct neff_reader *r, const char *where, const void *data, s
 	return check_dict(r, where, &d, npy);
 }
 
+int neff_elements(struct neff_reader *r, const struct neff_member *m, struct neuron_neff_npy *npy)
+{
+	size_t n = strlen(m->name);
+
+	if (n > 4 && !strcmp(m->name + n - 4, ".npy"))
+		return parse_npy(r, m->name, m->data, m->size, npy);
+	*npy = (struct neuron_neff_npy){ .data = m->data, .size = m->size };
+	return 0;
+}
+
 NEURON_EXPORT int neuron_neff_npy(const char *name, const void *data, size_t size,
 				  struct neuron_neff_error *error, struct neuron_neff_npy *npy)
 {
 	struct neff_reader r = { .obj = NULL };
 
-	return neff_tell(&r, error, neff_npy_parse(&r, name, data, size, npy));
+	return neff_tell(&r, error, parse_npy(&r, name, data, size, npy));
 }

@@ -84,8 +84,8 @@ int neff_unpack(struct neff_reader *r, const uint8_t *payload, size_t size);
 /* Unpack the wanted ones that are not there. */
 int neff_fetch(struct neff_reader *r);
 
-int neff_npy_parse(struct neff_reader *r, const char *where, const void *data, size_t size,
-		   struct neuron_neff_npy *npy);
+/* What is in a member, or the elements of one that is a .npy file. */
+int neff_elements(struct neff_reader *r, const struct neff_member *m, struct neuron_neff_npy *npy);
 
 /* The reader's object has the header and the archive, and gets the rest. */
 int neff_parse(struct neff_reader *r);

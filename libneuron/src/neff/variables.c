@@ -244,26 +244,17 @@ int load_constant(struct neff_reader *r, const struct neuron_neff_subgraph *sg,
 	const struct jpath *here = AT_KEY(AT_KEY(AT_KEY(&root, "var"), var->name), "file_name");
 	struct neff_member *m;
 	struct neuron_neff_npy npy;
-	size_t n;
-	int err = neff_find_file(r, here, sg, var->file_name, &m);
+	int err = neff_find_file(r, here, sg, var->file_name, &m) ?: neff_elements(r, m, &npy);
 
 	if (err)
 		return err;
-	var->data = m->data;
-	var->data_size = m->size;
-	n = strlen(m->name);
-	if (n > 4 && !strcmp(m->name + n - 4, ".npy")) {
-		err = neff_npy_parse(r, m->name, m->data, m->size, &npy);
-		if (err)
-			return err;
-		var->data = npy.data;
-		var->data_size = npy.size;
-		if (npy.ndim && npy.size == var->size) {
-			var->dtype = npy.dtype;
-			var->ndim = npy.ndim;
-			for (uint32_t i = 0; i < npy.ndim; i++)
-				var->shape[i] = npy.shape[i];
-		}
+	var->data = npy.data;
+	var->data_size = npy.size;
+	if (npy.ndim && npy.size == var->size) {
+		var->dtype = npy.dtype;
+		var->ndim = npy.ndim;
+		for (uint32_t i = 0; i < npy.ndim; i++)
+			var->shape[i] = npy.shape[i];
 	}
 	if (var->data_size > var->size)
 		return invalid_at(r, here, "'%s' has %zu bytes, the variable %" PRIu64,

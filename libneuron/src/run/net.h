@@ -37,6 +37,7 @@ struct stage {
 	struct neuron_host_op op;
 	void *object;			/* dlopen() */
 	int object_fd;			/* its name while it is loaded, or -1 */
+	void **params;			/* copies of the operation's, by number */
 	uint32_t cores;			/* physical ones that it is made for */
 	uint32_t *inputs, *outputs;	/* edges */
 	size_t copies;			/* where slot.copies of its tensors start */

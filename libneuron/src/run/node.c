@@ -75,6 +75,23 @@ static int find_op(struct stage *stage, const struct neuron_net_opts *o,
 			  node->op);
 }
 
+/* The file goes when the network is loaded. */
+static int copy_params(struct stage *stage)
+{
+	const struct neuron_neff_node *node = stage->node;
+
+	stage->params = calloc(node->nr_params + 1, sizeof(*stage->params));
+	if (!stage->params)
+		return -ENOMEM;
+	for (size_t i = 0; i < node->nr_params; i++) {
+		stage->params[i] = malloc(node->params[i].size + 1);
+		if (!stage->params[i])
+			return -ENOMEM;
+		memcpy(stage->params[i], node->params[i].data, node->params[i].size);
+	}
+	return 0;
+}
+
 /* The node's inputs and outputs are those of its model, and as large. */
 static int check_model(const struct neuron_net *net, const struct stage *stage,
 		       struct neuron_error *error)
@@ -153,7 +170,7 @@ static int load_node(struct neuron_net *net, struct stage *s, struct neuron_core
 	s->copies = net->nr_copies;
 	net->nr_copies += stage_tensors(s);
 	if (s->node->cpu)
-		return find_op(s, o, error);
+		return find_op(s, o, error) ?: copy_params(s);
 	ret = load_model(net, s, core, o, error) ?: check_model(net, s, error);
 	if (ret || !neuron_model_obstacle(s->model))
 		return ret;
@@ -186,6 +203,9 @@ void free_stages(struct neuron_net *net)
 		free(s->inputs);
 		free(s->outputs);
 		free(s->bounce);
+		for (size_t k = 0; s->params && k < s->node->nr_params; k++)
+			free(s->params[k]);
+		free(s->params);
 		if (s->object)
 			dlclose(s->object);
 		if (s->object_fd >= 0)

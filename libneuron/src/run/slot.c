@@ -91,6 +91,15 @@ static int make_edge(struct neuron_net *net, uint32_t e, struct slot_edge *edge,
 	return ret || !host ? ret : neuron_mem_map(edge->mem, &edge->va);
 }
 
+static size_t most_params(const struct neuron_net *net)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < net->nr_stages; i++)
+		n = MAX(n, net->stages[i].node->nr_params);
+	return n;
+}
+
 static int make_slot(struct neuron_net *net, struct slot *slot, struct neuron_error *error)
 {
 	int ret = 0;
@@ -98,7 +107,7 @@ static int make_slot(struct neuron_net *net, struct slot *slot, struct neuron_er
 	slot->edges = calloc(net->nr_edges + 1, sizeof(*slot->edges));
 	slot->copies = calloc(net->nr_copies + 1, sizeof(*slot->copies));
 	slot->io = calloc(net->nr_edges + 1, sizeof(*slot->io));
-	slot->host = calloc(net->nr_edges * 2 + 1, sizeof(*slot->host));
+	slot->host = calloc(net->nr_edges * 2 + most_params(net) + 1, sizeof(*slot->host));
 	if (!slot->edges || !slot->copies || !slot->io || !slot->host)
 		return -ENOMEM;
 	for (uint32_t e = 0; e < net->nr_edges && !ret; e++) {

@@ -103,23 +103,37 @@ static void run_model(struct stage *stage, struct slot *slot)
 	copy_edges(stage, slot, false);
 }
 
+static struct neuron_host_tensor host_tensor(const struct stage *stage, const struct slot *slot,
+					     size_t i)
+{
+	const struct neuron_neff_edge *edge = &stage->net->edges[stage_edge(stage, i)];
+
+	return (struct neuron_host_tensor){
+		.name = edge->name,
+		.data = slot->edges[stage_edge(stage, i)].va,
+		.bytes = edge->bytes,
+	};
+}
+
+/* Its inputs, its parameters, its outputs. */
 static void run_op(struct stage *stage, struct slot *slot)
 {
 	const struct neuron_neff_node *node = stage->node;
-	struct neuron_net *net = stage->net;
+	struct neuron_host_tensor *out = slot->host;
 	int ret;
 
-	for (size_t i = 0; i < stage_tensors(stage); i++) {
-		uint32_t e = stage_edge(stage, i);
-
-		slot->host[i] = (struct neuron_host_tensor){
-			.name = net->edges[e].name,
-			.data = slot->edges[e].va,
-			.bytes = net->edges[e].bytes,
+	for (size_t i = 0; i < node->nr_inputs; i++)
+		*out++ = host_tensor(stage, slot, i);
+	for (size_t i = 0; i < node->nr_params; i++)
+		*out++ = (struct neuron_host_tensor){
+			.name = node->params[i].name,
+			.data = stage->params[i],
+			.bytes = node->params[i].size,
 		};
-	}
-	ret = stage->op.fn(stage->op.context, slot->host, node->nr_inputs,
-			   slot->host + node->nr_inputs, node->nr_outputs);
+	for (size_t i = 0; i < node->nr_outputs; i++)
+		out[i] = host_tensor(stage, slot, node->nr_inputs + i);
+	ret = stage->op.fn(stage->op.context, slot->host, node->nr_inputs + node->nr_params, out,
+			   node->nr_outputs);
 	if (ret)
 		request_failed(slot, stage, ret < 0 ? ret : -EIO, "operation %s: %s", node->op,
 			       strerror(ret < 0 ? -ret : EIO));
