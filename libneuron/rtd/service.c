@@ -349,6 +349,57 @@ static void release_memory(struct call *call)
 	reply_empty(call, buffer_remove(call->client, handle_of(call)), "there is no such memory");
 }
 
+static void free_nodes(Rtd__ModelStatus *s)
+{
+	for (size_t i = 0; i < s->n_nodes; i++) {
+		free(s->nodes[i]->name);
+		free(s->nodes[i]);
+	}
+	free(s->nodes);
+}
+
+static Rtd__NodeStatus *node_status(struct neuron_net *net, size_t index)
+{
+	struct neuron_node_stats stats = { .size = sizeof(stats) };
+	struct neuron_report_model m = { 0 };
+	uint64_t row[NEURON_REPORT_NR_COLUMNS];
+	Rtd__NodeStatus *s = malloc(sizeof(*s));
+	char *name = NULL;
+
+	if (s && !neuron_net_node_stats(net, index, &stats))
+		name = strdup(stats.name);
+	if (!name) {
+		free(s);
+		return NULL;
+	}
+	m.usage = stats.usage;
+	neuron_report_model_row(&m, row);
+	rtd__node_status__init(s);
+	s->name = name;
+	s->device = neuron_device_index(neuron_core_device(stats.core));
+	s->core = neuron_core_index(stats.core);
+	s->runs = stats.runs;
+	s->failed = stats.failed;
+	s->busy_ns = stats.busy_ns;
+	s->longest_ns = stats.longest_ns;
+	s->memory = row[NEURON_REPORT_TOTAL];
+	return s;
+}
+
+/* Nodes of the host are not loaded here. They are fewer if there is no memory. */
+static void list_nodes(struct neuron_net *net, Rtd__ModelStatus *s)
+{
+	size_t nr = neuron_net_node_count(net);
+
+	s->nodes = calloc(nr, sizeof(*s->nodes));
+	for (size_t i = 0; s->nodes && i < nr; i++) {
+		Rtd__NodeStatus *node = node_status(net, i);
+
+		if (node)
+			s->nodes[s->n_nodes++] = node;
+	}
+}
+
 /* Under rtd_lock, as many as there is room for. */
 static void list_models(const struct client *client, Rtd__StatusResponse *response, size_t max)
 {
@@ -369,6 +420,7 @@ static void list_models(const struct client *client, Rtd__StatusResponse *respon
 		s->waiting = m->nr_waiting;
 		s->done = m->done;
 		s->failed = m->failed;
+		list_nodes(m->net, s);
 	}
 }
 
@@ -392,6 +444,8 @@ static void status(struct call *call)
 	list_models(call->client, &response, MAX);
 	pthread_mutex_unlock(&rtd_lock);
 	call_reply(call, &response.base);
+	for (size_t i = 0; i < response.n_models; i++)
+		free_nodes(list[i]);
 }
 
 const struct method service_methods[] = {

@@ -437,6 +437,21 @@ static void test_L17_full_eventfd(void **state)
 	close(fd);
 }
 
+static void check_node(struct neuron_net *net, size_t index, const char *name, uint64_t runs,
+		       uint64_t failed)
+{
+	struct neuron_node_stats s = { .size = sizeof(s) };
+	bool host = index == 1;
+
+	assert_int_equal(neuron_net_node_stats(net, index, &s), 0);
+	assert_string_equal(s.name, name);
+	assert_int_equal(s.runs, runs);
+	assert_int_equal(s.failed, failed);
+	assert_true(s.longest_ns && s.longest_ns <= s.busy_ns && s.busy_ns <= runs * s.longest_ns);
+	assert_int_equal(!s.core, host);
+	assert_int_equal(!s.usage.code, host);
+}
+
 /* A fault of an operation ends in the program's handler. */
 static void test_L24_signals_of_a_stage(void **state)
 {
@@ -456,6 +471,7 @@ static void test_L24_signals_of_a_stage(void **state)
 static void test_errors(void **state)
 {
 	struct neuron_net_result result = { .size = sizeof(result) };
+	struct neuron_node_stats stats = { .size = sizeof(stats) };
 	struct neuron_net *net = load(net_neff(), NULL, 0);
 	struct request r;
 
@@ -481,6 +497,13 @@ static void test_errors(void **state)
 	assert_int_equal(neuron_net_infer(net, r.io, 2, &result), 0);
 	assert_int_equal(result.nr_errors, 0);
 	request_check(&r, 9, 0xff);
+	/* A request that failed goes no further. */
+	check_node(net, 0, "first", 3, 1);
+	check_node(net, 1, "middle", 2, 1);
+	check_node(net, 2, "last", 1, 0);
+	assert_int_equal(neuron_net_node_count(net), 3);
+	assert_int_equal(neuron_net_node_stats(net, 3, &stats), -EINVAL);
+	assert_int_equal(neuron_net_node_stats(net, 0, NULL), -EINVAL);
 	neuron_net_unload(net);
 	request_free(&r);
 }

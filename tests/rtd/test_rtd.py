@@ -216,6 +216,9 @@ def test_load_and_infer():
             c.infer(r.model, i)
         m = c.Status().models[0]
         check(m.model == r.model and m.own and m.running and m.done == 20, str(m))
+        n = m.nodes[0]
+        check(len(m.nodes) == 1 and n.runs == 20 and not n.failed and n.core == 0, str(n))
+        check(n.memory and n.longest_ns <= n.busy_ns <= 20 * n.longest_ns, str(n))
         c.Unload(id=r.model)
         check(c.free() == 4)
         refused(C.NOT_FOUND, c.infer, r.model)
@@ -282,6 +285,7 @@ def test_timeout():
         c.infer(m)
         s = c.Status().models[0]
         check(s.done == 1 and s.failed == 1, str(s))
+        check(s.nodes[0].runs == 2 and s.nodes[0].failed == 1, str(s))
 
 
 def test_shared_memory():

@@ -138,6 +138,22 @@ int neuron_net_submit(struct neuron_net *net, const struct neuron_io *io, size_t
  */
 int neuron_net_wait(struct neuron_net *net, uint64_t cookie, int timeout_ms,
 		    struct neuron_net_result *result);
+/** @brief What a node of a network has done. */
+struct neuron_node_stats {
+	size_t size;
+	const char *name;	/**< belongs to the network */
+	const struct neuron_core *core;	/**< its first one; NULL: it runs on the host */
+	uint64_t runs;		/**< that are over, with those that failed */
+	uint64_t failed;
+	uint64_t busy_ns;	/**< of all runs, with the copies between devices */
+	uint64_t longest_ns;	/**< of one run */
+	struct neuron_model_usage usage;	/**< device memory of its program */
+};
+
+/** @brief Nodes of a network; 1 for a NEFF that is none. */
+size_t neuron_net_node_count(const struct neuron_net *net);
+/** @brief What node @p index has done since the network was loaded. @return 0, -EINVAL */
+int neuron_net_node_stats(struct neuron_net *net, size_t index, struct neuron_node_stats *stats);
 /** @brief Queue a request and wait for it. @return the status of the request, see @p result */
 int neuron_net_infer(struct neuron_net *net, const struct neuron_io *io, size_t nr_io,
 		     struct neuron_net_result *result);

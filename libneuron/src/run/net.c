@@ -274,3 +274,32 @@ NEURON_EXPORT int neuron_net_tensor_info(const struct neuron_net *net, size_t in
 	result_copy(info, &net->info[index], sizeof(net->info[index]));
 	return 0;
 }
+
+NEURON_EXPORT size_t neuron_net_node_count(const struct neuron_net *net)
+{
+	return net->nr_stages;
+}
+
+NEURON_EXPORT int neuron_net_node_stats(struct neuron_net *net, size_t index,
+					struct neuron_node_stats *stats)
+{
+	struct neuron_node_stats s = { .usage.size = sizeof(s.usage) };
+	struct stage *stage;
+
+	if (index >= net->nr_stages || !result_valid(stats))
+		return -EINVAL;
+	stage = &net->stages[index];
+	s.name = stage->node->name;
+	if (stage->model) {
+		s.core = stage->model->core;
+		neuron_model_get_usage(stage->model, &s.usage);
+	}
+	pthread_mutex_lock(&net->lock);
+	s.runs = stage->runs;
+	s.failed = stage->failed;
+	s.busy_ns = stage->busy;
+	s.longest_ns = stage->longest;
+	pthread_mutex_unlock(&net->lock);
+	result_copy(stats, &s, sizeof(s));
+	return 0;
+}

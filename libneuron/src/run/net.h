@@ -43,6 +43,8 @@ struct stage {
 	size_t copies;			/* where slot.copies of its tensors start */
 	void *bounce;			/* if the group has several devices */
 	uint64_t done;			/* net->lock: requests */
+	uint64_t runs, failed;		/* same, like the times in ns */
+	uint64_t busy, longest;
 	pthread_t thread;
 };
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../common/lock.h"
 #include "../../common/thread.h"
 #include "../../common/wait.h"
 #include "net.h"
@@ -142,12 +143,20 @@ static void run_op(struct stage *stage, struct slot *slot)
 /* A request that failed goes through the other stages untouched. */
 static void run_stage(struct stage *stage, struct slot *slot)
 {
+	uint64_t took = now_ns();
+
 	if (slot->result.status)
 		return;
 	if (stage->model)
 		run_model(stage, slot);
 	else
 		run_op(stage, slot);
+	took = now_ns() - took;
+	GUARD(&stage->net->lock);
+	stage->runs++;
+	stage->failed += slot->result.status != 0;
+	stage->busy += took;
+	stage->longest = MAX(stage->longest, took);
 }
 
 static void *stage_thread(void *arg)
