@@ -56,6 +56,25 @@ static inline void print_json(json_t *v)
 	json_decref(v);
 }
 
+static inline json_t *release_json(const struct neuron_release *release)
+{
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < release->count && i < NEURON_RELEASE_ITEMS; i++)
+		json_array_append_new(list, json_pack("{s:i, s:s, s:I}", "pid",
+						      (int)release->item[i].pid, "label",
+						      release->item[i].label, "bytes",
+						      INT(release->item[i].bytes)));
+	return json_pack("{s:i, s:I, s:o}", "count", (int)release->count, "bytes",
+			 INT(release->bytes), "processes", list);
+}
+
+/* UINT32_MAX: there is none. */
+static inline json_t *number_json(uint32_t n)
+{
+	return n == UINT32_MAX ? json_null() : json_integer(n);
+}
+
 /* An argument that is a version of NEFF. */
 static inline void neff_version(const char *arg, uint64_t *major, uint64_t *minor,
 				struct argp_state *state)

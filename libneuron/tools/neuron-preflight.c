@@ -684,34 +684,37 @@ static struct neuron_fit ask_now(const struct neuron_plan_opts *opts)
 	return fit;
 }
 
-static json_t *release_json(const struct neuron_release *release)
+/* Files in an order in which they fit; none: empty. */
+static json_t *order_json(const struct neuron_fit *fit)
 {
 	json_t *list = json_array();
 
-	for (uint32_t i = 0; i < release->count && i < NEURON_RELEASE_ITEMS; i++)
-		json_array_append_new(list, json_pack("{s:i, s:s, s:I}", "pid",
-						      (int)release->item[i].pid, "label",
-						      release->item[i].label, "bytes",
-						      INT(release->item[i].bytes)));
-	return json_pack("{s:i, s:I, s:o}", "count", (int)release->count, "bytes",
-			 INT(release->bytes), "processes", list);
+	for (uint32_t i = 0; i < fit->nr_order; i++)
+		json_array_append_new(list, json_string(placed[fit->order[i]].path));
+	return list;
 }
 
-static json_t *number_json(uint32_t n)
+static void print_now(const struct neuron_fit *fit)
 {
-	return n == UINT32_MAX ? json_null() : json_integer(n);
+	printf("neuron%u: %s\n", options.number, fit->text);
+	if (!fit->nr_order)
+		return;
+	printf("neuron%u: that order:", options.number);
+	for (uint32_t i = 0; i < fit->nr_order; i++)
+		printf(" %s@%lu", placed[fit->order[i]].path, placed[fit->order[i]].core);
+	putchar('\n');
 }
 
 static json_t *now_json(const struct neuron_fit *fit)
 {
 	const char *reason = fit->pid ? "taken" : neuron_mem_reason_name(fit->reason);
 
-	return json_pack("{s:i, s:b, s:s, s:s, s:o, s:o, s:i, s:I, s:I, s:I, s:o}", "device",
+	return json_pack("{s:i, s:b, s:s, s:s, s:o, s:o, s:i, s:I, s:I, s:I, s:o, s:o}", "device",
 			 (int)options.number, "fits", fit->verdict == NEURON_FIT_NOW, "reason",
 			 reason, "text", fit->text, "hbm", number_json(fit->hbm), "core",
 			 number_json(fit->nc), "pid", (int)fit->pid, "need", INT(fit->need), "free",
 			 INT(fit->free), "largest_free", INT(fit->largest_free), "release",
-			 release_json(&fit->release));
+			 release_json(&fit->release), "order", order_json(fit));
 }
 
 /* Tables, or JSON; the exit status. */
@@ -734,7 +737,7 @@ static int report(const struct neuron_plan_opts *opts)
 			json_object_set_new(out, "now", now_json(&fit));
 		print_json(out);
 	} else if (device) {
-		printf("neuron%u: %s\n", options.number, fit.text);
+		print_now(&fit);
 	}
 	neuron_device_close(device);
 	if (sum.missing || fit.verdict == NEURON_FIT_NEVER)

@@ -645,8 +645,8 @@ static struct neuron_fit asked(struct set *s, struct neuron_device *device)
 	return fit;
 }
 
-/* What happens: the cores that have a file, the files, their tensors. */
-static int load_beside(struct run *r)
+/* What happens: the cores that have a file, the files, their tensors; NULL: as they come. */
+static int load_beside(struct run *r, const uint32_t *order)
 {
 	struct set *s = r->set;
 	int ret = 0;
@@ -655,14 +655,17 @@ static int load_beside(struct run *r)
 		if (!r->core[s->core[i]])
 			ret = neuron_core_open(r->device, s->core[i] * s->lnc, &s->opts,
 					       &r->core[s->core[i]]);
-	for (uint32_t i = 0; i < s->nr && !ret; i++)
+	for (uint32_t k = 0; k < s->nr && !ret; k++) {
+		uint32_t i = order ? order[k] : k;
+
 		ret = neuron_model_load(r->core[s->core[i]], s->file[i].data, s->file[i].size,
 					&(struct neuron_model_opts){
 						.size = sizeof(struct neuron_model_opts),
 						.short_constants = true,
 					}, &r->model[i]);
-	for (uint32_t i = 0; i < s->nr && !ret; i++)
-		ret = load_tensors(r, i);
+	}
+	for (uint32_t k = 0; k < s->nr && !ret; k++)
+		ret = load_tensors(r, order ? order[k] : k);
 	assert_true(!ret || ret == -ENOMEM || ret == -EFBIG);
 	release_set(r, UINT32_MAX);
 	for (unsigned int i = 0; i < MAX_FILES; i++) {
@@ -681,6 +684,7 @@ struct verdicts {
 	unsigned int now, not_now, never;
 	unsigned int by_reason[6], named;
 	unsigned int hope, fear, vain;
+	unsigned int ordered, disorder;		/* an order was named; in vain */
 };
 
 /* What it names is enough. */
@@ -690,7 +694,7 @@ static void check_named(struct set *s, struct run *r, struct hogs *h, const stru
 	v->named++;
 	hogs_free_named(h, &fit->release);
 	assert_int_equal(asked(s, r->device).verdict, NEURON_FIT_NOW);
-	v->vain += load_beside(r) != 0;
+	v->vain += load_beside(r, NULL) != 0;
 }
 
 static void try_now(unsigned int seed, struct verdicts *v)
@@ -708,7 +712,7 @@ static void try_now(unsigned int seed, struct verdicts *v)
 	assert_int_equal(neuron_device_open(0, &r.device), 0);
 	hogs_take(&hogs, &r, (unsigned int)draw(4, 40));
 	fit = asked(&s, r.device);
-	ret = load_beside(&r);
+	ret = load_beside(&r, NULL);
 	v->now += fit.verdict == NEURON_FIT_NOW;
 	v->not_now += fit.verdict == NEURON_FIT_NOT_NOW;
 	v->never += fit.verdict == NEURON_FIT_NEVER;
@@ -718,12 +722,15 @@ static void try_now(unsigned int seed, struct verdicts *v)
 		print_message("# set %u of %u: %s, but %d\n", seed, s.nr, fit.text, ret);
 	v->hope += fit.verdict == NEURON_FIT_NOW && ret;
 	v->fear += fit.verdict != NEURON_FIT_NOW && !ret;
+	assert_true(!fit.nr_order || (fit.nr_order == s.nr && fit.verdict == NEURON_FIT_NOT_NOW));
+	v->ordered += fit.nr_order != 0;
+	v->disorder += fit.nr_order && load_beside(&r, fit.order);
 	if (fit.verdict == NEURON_FIT_NOT_NOW && fit.release.count &&
 	    fit.release.count <= NEURON_RELEASE_ITEMS)
 		check_named(&s, &r, &hogs, &fit, v);
 	hogs_release(&hogs, &r);
 	if (fit.verdict == NEURON_FIT_NEVER)
-		assert_true(load_beside(&r));
+		assert_true(load_beside(&r, NULL));
 	neuron_device_close(r.device);
 	assert_int_equal(fake_used(), 0);
 	forget_zones();
@@ -743,10 +750,12 @@ static void test_now(void **unused)
 		      v.by_reason[NEURON_MEM_REASON_FRAGMENTED], v.named);
 	print_message("# said to fit and refused %u, the other way round %u, named in vain %u\n",
 		      v.hope, v.fear, v.vain);
+	print_message("# an order named %u times, in vain %u\n", v.ordered, v.disorder);
 	assert_true(v.now > SETS / 2 && v.not_now > SETS / 10 && v.never > SETS / 10 &&
 		    v.by_reason[NEURON_MEM_REASON_FULL] && v.by_reason[NEURON_MEM_REASON_FRAGMENTED]);
 	/* Only where nearly all that is free is needed does it matter where the driver puts it. */
 	assert_true(v.hope + v.fear <= SETS / 200);
+	assert_true(v.ordered && !v.disorder);
 	assert_true(v.named > SETS / 10 && v.vain <= v.named / 10);
 }
 

@@ -178,6 +178,8 @@ enum neuron_fit_verdict {
 	NEURON_FIT_NEVER = 2,		/**< not even then */
 };
 
+#define NEURON_FIT_ORDER 16u
+
 /** @brief Whether models fit a device as it is, and why not. */
 struct neuron_fit {
 	size_t size;
@@ -193,6 +195,9 @@ struct neuron_fit {
 	/** Not now: the smallest set without which they would fit; count 0: none. */
 	struct neuron_release release;
 	char text[512];			/**< all of this in one line */
+	/** Not now: an order of loading in which they would fit, by index; 0 entries: none. */
+	uint32_t nr_order;
+	uint32_t order[NEURON_FIT_ORDER];
 };
 
 /**
@@ -202,7 +207,8 @@ struct neuron_fit {
  *
  * It opens the cores of the files, loads these in their order, then allocates inputs and outputs
  * and staging of collectives as @p opts says. What a load places anew when the driver refuses it,
- * this does, too; it does not move what is movable.
+ * this does, too; it does not move what is movable. Of 2 to 16 files that do not fit because
+ * memory is fragmented, it tries other orders, up to 720 of them, beginning with the longest first.
  * @param opts	those of the plans; its profile is 0
  * @param microcode	bytes set aside on each core of a file
  * @return 0, -EINVAL, -ENOMEM, -errno of the driver; for a file as neuron_model_load()

@@ -30,6 +30,7 @@ struct cargo {
 	struct neuron_plan_opts o;
 	uint64_t microcode;
 	struct cargo_file *file;
+	uint32_t *order;			/* in which the files are loaded */
 	size_t nr;
 	uint32_t hbms;				/* that are used, a bit each */
 	struct {
@@ -170,8 +171,11 @@ static int cargo_open(struct cargo *c, struct neuron_device *device,
 	c->device = device;
 	c->g = neuron_device_geometry(device);
 	c->file = calloc(nr + 1, sizeof(*c->file));
-	if (!c->file)
+	c->order = calloc(nr + 1, sizeof(*c->order));
+	if (!c->file || !c->order)
 		return -ENOMEM;
+	for (uint32_t i = 0; i < nr; i++)
+		c->order[i] = i;
 	for (uint32_t nc = 0; nc < c->g->nr_cores; nc++)
 		c->core[nc].pad = (struct scratchpad){
 			.device = device, .nc = nc, .hbm = c->g->core_hbm[nc],
@@ -197,6 +201,7 @@ static void cargo_close(struct cargo *c)
 		free(c->file[i].tensor);
 	}
 	free(c->file);
+	free(c->order);
 }
 
 /* ---- places ------------------------------------------------------------------------ */
@@ -324,9 +329,9 @@ static bool fits_with(struct cargo *c, const struct held *held, uint64_t gone, e
 	for (uint32_t nc = 0; nc < c->g->nr_cores && fits; nc++)
 		fits = !c->core[nc].used || place_core(c, &s, nc);
 	for (size_t i = 0; i < c->nr && fits; i++)
-		fits = place_file(c, &s, &c->file[i]);
+		fits = place_file(c, &s, &c->file[c->order[i]]);
 	for (size_t i = 0; i < c->nr && fits; i++)
-		fits = place_tensors(c, &s, &c->file[i]);
+		fits = place_tensors(c, &s, &c->file[c->order[i]]);
 	for (uint32_t nc = 0; nc < c->g->nr_cores && fits; nc++)
 		fits = !c->core[nc].used || place_one(c, &s, nc, c->o.collectives);
 	scene_free(&s);
@@ -495,6 +500,63 @@ static void add_owners(const struct cargo *c, struct held *held)
 	}
 }
 
+static int by_bytes(const void *a, const void *b, void *data)
+{
+	struct cargo_file *file = data;
+	uint64_t pieces, x = attempt_least(&file[*(const uint32_t *)a].attempt, &pieces);
+	uint64_t y = attempt_least(&file[*(const uint32_t *)b].attempt, &pieces);
+
+	return x < y ? 1 : x > y ? -1 : 0;
+}
+
+static void swap(uint32_t *list, size_t a, size_t b)
+{
+	uint32_t was = list[a];
+
+	list[a] = list[b];
+	list[b] = was;
+}
+
+/* Heap's permutations, from the longest file first; of more files than six not all. */
+static bool find_order(struct cargo *c, const struct held *held)
+{
+	uint32_t turn[NEURON_FIT_ORDER] = { 0 };
+	unsigned int tries = 720;
+
+	qsort_r(c->order, c->nr, sizeof(*c->order), by_bytes, c->file);
+	for (size_t i = 0; i < c->nr && tries && !c->error;) {
+		if (!i) {
+			if (fits_surely(c, held, 0))
+				return true;
+			tries--;
+			i = 1;
+		}
+		if (turn[i] == i) {
+			turn[i++] = 0;
+			continue;
+		}
+		swap(c->order, i % 2 ? turn[i] : 0, i);
+		turn[i]++;
+		i = 0;
+	}
+	return false;
+}
+
+static void name_order(struct cargo *c, const struct held *held, struct neuron_fit *out)
+{
+	size_t at = strlen(out->text);
+
+	if (out->reason != NEURON_MEM_REASON_FRAGMENTED || c->nr < 2 || c->nr > NEURON_FIT_ORDER)
+		return;
+	if (find_order(c, held)) {
+		out->nr_order = (uint32_t)c->nr;
+		memcpy(out->order, c->order, c->nr * sizeof(*c->order));
+		snprintf(out->text + at, sizeof(out->text) - at, "; it would fit in another order");
+	}
+	for (uint32_t i = 0; i < c->nr; i++)
+		c->order[i] = i;
+}
+
 static void name_release(struct cargo *c, const struct held *held, struct neuron_fit *out)
 {
 	uint64_t need = 0, pieces = 1, n;
@@ -532,6 +594,7 @@ static int judge(struct cargo *c, struct held *held, struct neuron_fit *out)
 		return 0;
 	}
 	explain(c, held, out);
+	name_order(c, held, out);
 	name_release(c, held, out);
 	return c->error;
 }

@@ -28,6 +28,9 @@ static const struct file {
 	{ "never", 30 * GIB, MIB, 4096 },
 	{ "shared", MIB, 5 * GIB, 4096 },
 	{ "input", MIB, MIB, 5 * GIB },
+	{ "three", 3 * GIB, MIB, 4096 },
+	{ "four", 4 * GIB, MIB, 4096 },
+	{ "seven", 7 * GIB, MIB, 4096 },
 };
 
 static char path_text[64];
@@ -99,6 +102,19 @@ static bool hold_pieces(struct neuron_device *d)
 			return false;
 	for (int i = 1; i < PIECES; i += 2)
 		neuron_mem_free(mem[i]);
+	return true;
+}
+
+/* A hole of 10.5 GiB and one of 6.3: 3, 4 and 7 GiB go into them, but not in that order. */
+static bool hold_middle(struct neuron_device *d)
+{
+	struct neuron_hbm_stats s = { .size = sizeof(s) };
+	struct neuron_mem *below, *mem;
+
+	if (!take(d, 21 * GIB / 2, NEURON_MEM_F_LOW, &below) || neuron_hbm_get_stats(d, 0, &s) ||
+	    !take(d, s.free - 63 * GIB / 10, NEURON_MEM_F_LOW, &mem))
+		return false;
+	neuron_mem_free(below);
 	return true;
 }
 
@@ -266,6 +282,9 @@ static const struct state {
 	{ "in pieces", hold_pieces, 0, {
 		{ "small", 0, NULL }, { "large", 3, "no more than 1.5" }, { "shared", 0, NULL },
 		{ "input", 3, "in one piece" }, { "never", 1, NULL }, { "small shared", 0, NULL } } },
+	{ "two holes", hold_middle, 0, {
+		{ "three four seven", 3, "that order: /tmp/now-seven.neff@0 /tmp/now-four.neff@0" },
+		{ "seven four three", 0, NULL } } },
 	{ "core 0 taken", hold_core, 0, {
 		{ "small", 3, "core 0 is of process" }, { "large", 3, NULL }, { "never", 1, NULL } } },
 	{ "core 0 limited", NULL, 6 * GIB, {
