@@ -53,6 +53,7 @@ places() {
 	guest	neuron-mem timeline memory.svg
 	guest	neuron-mem --failures
 	guest	neuron-preflight model.neff
+	guest	neuron-preflight -i trn2.48xlarge rank.neff@0-63
 	guest	neuron-preflight --now model.neff
 	guest	neuron-preflight --diff --budget 12G old.neff new.neff
 	guest	neuron-neff plan model.neff
