@@ -67,9 +67,8 @@ static noinline_for_stack int neuron_plan_run(struct neuron_move_view *view,
 static int neuron_compact_run(struct neuron_move_view *view, struct neuron_compact *c,
 			      struct neuron_native_mem_compact *a)
 {
-	u32 want = DIV_ROUND_UP_ULL(a->bytes, NEURON_BUDDY_GRANULE);
-	u8 align = a->align > NEURON_BUDDY_GRANULE ?
-		   ilog2(a->align) - NEURON_BUDDY_GRANULE_SHIFT : 0;
+	u32 want = PAGE_ALIGN(a->bytes) >> NEURON_BUDDY_GRANULE_SHIFT;
+	u8 align = ilog2(max_t(u64, a->align, PAGE_SIZE)) - NEURON_BUDDY_GRANULE_SHIFT;
 	u64 budget = a->budget ?: U64_MAX;
 	int err = 0, i;
 
@@ -132,6 +131,6 @@ int neuron_do_native_mem_compact(struct neuron_call *call)
 	/* Pairs with the xchg() of the next one. */
 	smp_store_release(&hbm->compacting, false);
 	wake_up_all(&hbm->move_wait);
-	a->largest = neuron_hbm_largest(hbm, max_t(u64, a->align, NEURON_BUDDY_GRANULE));
+	a->largest = neuron_hbm_largest(hbm, max_t(u64, a->align, PAGE_SIZE));
 	return err;
 }

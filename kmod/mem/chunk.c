@@ -111,7 +111,8 @@ static void neuron_chunk_set(struct neuron_chunk *chunk, const struct neuron_chu
 	chunk->size = size;
 	chunk->addr = req->at;
 	if (req->movable)
-		chunk->movable = 1 + ilog2(max_t(u64, req->align, PAGE_SIZE)) - PAGE_SHIFT;
+		chunk->movable = 1 + ilog2(max_t(u64, req->align, PAGE_SIZE)) -
+				 NEURON_BUDDY_GRANULE_SHIFT;
 }
 
 static int neuron_chunk_make(struct neuron_client *client, const struct neuron_chunk_request *req,
