@@ -609,10 +609,10 @@ static void hbm_copies_holes_as_holes(struct kunit *test)
 
 	EQ(test, emu_mem_copy(nd->ed, &b, 0, &a, 0, SZ_64K), 0);
 	EQ(test, nr_pages(test), 0);
-	poke32(test, HBM1 + 5 * PAGE_SIZE, 0x12345678);
+	poke32(test, HBM1 + 5 * SZ_4K, 0x12345678);
 	EQ(test, emu_mem_copy(nd->ed, &b, 0, &a, 0, SZ_64K), 0);
 	EQ(test, nr_pages(test), 1);
-	EQ(test, peek32(test, HBM1 + 5 * PAGE_SIZE), 0);
+	EQ(test, peek32(test, HBM1 + 5 * SZ_4K), 0);
 	fake_pin_put(&b);
 	fake_pin_put(&a);
 }
@@ -662,7 +662,7 @@ static void mem_random_copies(struct kunit *test)
 {
 	static const u64 base[] = { HOST_DATA, HBM1 + 0x1234, CORE_BASE(0) };
 	struct neuron_device *nd = test->priv;
-	const u32 area = 20 * PAGE_SIZE;
+	const u32 area = 20 * SZ_4K;
 	struct rnd_state rnd;
 	u8 *model[3], *buf;
 	u32 n, i;
@@ -1070,13 +1070,13 @@ static void dma_joins_copies(struct kunit *test)
 
 	queue_open(test, OWN_ENGINE, 0);
 	for (i = 0; i < n * 16; i++)
-		poke32(test, HBM1 + i * PAGE_SIZE, i + 1);
+		poke32(test, HBM1 + i * SZ_4K, i + 1);
 	put_long_copy(test, HBM1 + SZ_4M, HBM1, n);
 	run_own(test, n + 1);
 	EQ(test, nd->ed->dma[OWN_ENGINE]->share.len, n * SZ_64K);
 	EQ(test, atomic_read(&nd->irqs), 1);
 	for (i = 0; i < n * 16; i++)
-		EQ(test, peek32(test, HBM1 + SZ_4M + i * PAGE_SIZE), i + 1);
+		EQ(test, peek32(test, HBM1 + SZ_4M + i * SZ_4K), i + 1);
 	EQ(test, reg_get(test, OWN_ENGINE, NEURON_DMA_TX(0) + NEURON_DMA_Q_HEAD),
 	   1u << 30 | (n + 1));
 	EQ(test, reg_get(test, OWN_ENGINE, NEURON_DMA_RX(0) + NEURON_DMA_Q_HEAD),

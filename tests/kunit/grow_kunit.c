@@ -14,7 +14,7 @@
 #include "../../kmod/mem/limit.h"
 #include "../../kmod/mem/watch.h"
 
-#define SIZE	SZ_64K
+#define SIZE	(16 * PAGE_SIZE)
 #define BLOCK	SZ_1M			/* where the chunk is in its HBM */
 #define HANDLE	5
 

@@ -7,6 +7,14 @@
 #include <linux/sizes.h>
 #include <linux/slab.h>
 
+static void map_flags_set(struct vm_area_struct *vma, vm_flags_t flags)
+{
+	*(vm_flags_t *)&vma->vm_flags |= flags;
+}
+
+/* Also what map.h does. */
+#define vm_flags_set		map_flags_set
+
 #include "../../kmod/base/client.h"
 #include "../../kmod/base/device.h"
 #include "../../kmod/base/hw.h"
@@ -17,7 +25,7 @@
 #include "../../kmod/mem/watch.h"
 
 #define ADDR	0x40000000ULL
-#define SIZE	((u64)SZ_64K)
+#define SIZE	(16 * (u64)PAGE_SIZE)
 #define VA	0x10000000UL
 #define WRITES	(VM_WRITE | VM_MAYWRITE | VM_MAYSHARE)
 #define READS	VM_MAYSHARE
@@ -129,19 +137,9 @@ static void map_free(void *p)
 }
 
 /* The area is no part of an address space, so nobody holds its lock. */
-static void map_flags_set(struct vm_area_struct *vma, vm_flags_t flags)
-{
-	*(vm_flags_t *)&vma->vm_flags |= flags;
-}
-
 static void map_flags_clear(struct vm_area_struct *vma, vm_flags_t flags)
 {
 	*(vm_flags_t *)&vma->vm_flags &= ~flags;
-}
-
-static void map_vma_device(const struct neuron_device *nd, struct vm_area_struct *vma)
-{
-	map_flags_set(vma, VM_PFNMAP);
 }
 
 static vm_fault_t map_insert(struct vm_area_struct *vma, unsigned long addr, unsigned long pfn)
@@ -181,9 +179,7 @@ static struct vm_area_struct *map_lookup(struct mm_struct *mm, unsigned long va)
 #define neuron_resource_mmap	map_resource
 #define neuron_watch_chunk	map_watch
 #define neuron_unwatch		map_unwatch
-#define vm_flags_set		map_flags_set
 #define vm_flags_clear		map_flags_clear
-#define neuron_vma_device	map_vma_device
 #define vmf_insert_pfn		map_insert
 #define mmap_read_lock_killable	map_lock
 #define mmap_read_unlock	map_unlock
@@ -289,7 +285,7 @@ static void map_rules(struct kunit *test)
 		if (row->err || !state.vma.vm_ops)
 			continue;
 		KUNIT_EXPECT_EQ(test, state.vma.vm_flags,
-				row->after | MAPPED | (host ? 0 : VM_PFNMAP));
+				row->after | MAPPED | (host ? 0 : VM_PFNMAP | VM_IO));
 		KUNIT_EXPECT_PTR_EQ(test, state.vma.vm_ops,
 				    host ? &neuron_vm_host : &neuron_vm_device);
 		KUNIT_EXPECT_EQ(test, state.chunk.users[row->as - 1], 1u);
@@ -331,6 +327,29 @@ static void map_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, map_at(ADDR, SIZE, WRITES), -EACCES);
 	state.nf.client = NULL;
 	KUNIT_EXPECT_EQ(test, map_at(ADDR, SIZE, WRITES), -EACCES);
+}
+
+/* Memory on a bus is write-combined; that of the software device and of the host is cached. */
+static void map_cache(struct kunit *test)
+{
+	u32 i;
+
+	for (i = 0; i < 4; i++) {
+		pgprot_t prot = PAGE_SHARED;
+
+		state.chunk.host = i & 1;
+		state.geo.hbm_io = i & 2;
+		state.vma.vm_page_prot = prot;
+		if (state.geo.hbm_io && !state.chunk.host)
+			prot = pgprot_writecombine(prot);
+		KUNIT_EXPECT_EQ(test, map_at(ADDR, SIZE, WRITES), 0);
+		KUNIT_EXPECT_EQ(test, pgprot_val(state.vma.vm_page_prot), pgprot_val(prot));
+		neuron_vm_close(&state.vma);
+	}
+	/* A process of the host has no say in that. */
+	if (!IS_ENABLED(CONFIG_UML))
+		KUNIT_EXPECT_NE(test, pgprot_val(pgprot_writecombine(PAGE_SHARED)),
+				pgprot_val(PAGE_SHARED));
 }
 
 static void map_revoke(struct neuron_mapping *mapping)
@@ -439,6 +458,7 @@ static void map_faults(struct kunit *test)
 static struct kunit_case map_cases[] = {
 	KUNIT_CASE(map_rules),
 	KUNIT_CASE(map_refused),
+	KUNIT_CASE(map_cache),
 	KUNIT_CASE(map_pieces),
 	KUNIT_CASE(map_lookups),
 	KUNIT_CASE(map_faults),

@@ -205,7 +205,8 @@ static void move_exit(struct kunit *test)
 static int begin(void)
 {
 	const struct neuron_compact_move plan = {
-		.from = FROM >> PAGE_SHIFT, .to = TO >> PAGE_SHIFT, .len = SIZE >> PAGE_SHIFT,
+		.from = FROM >> NEURON_BUDDY_GRANULE_SHIFT, .to = TO >> NEURON_BUDDY_GRANULE_SHIFT,
+		.len = SIZE >> NEURON_BUDDY_GRANULE_SHIFT,
 		.align = 2,
 	};
 
@@ -281,7 +282,7 @@ static void move_sees(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, state.seen, "#2#.");
 	KUNIT_EXPECT_EQ(test, state.budget, U32_MAX);
 	state.view.stay[state.view.nr_stay++] = BASE + FROM;
-	neuron_move_picture(&state.view, NULL, 5 * PAGE_SIZE - 1);
+	neuron_move_picture(&state.view, NULL, 5 * NEURON_BUDDY_GRANULE - 1);
 	KUNIT_EXPECT_STREQ(test, state.seen, "###.");
 	KUNIT_EXPECT_EQ(test, state.budget, 4);
 }
