@@ -126,7 +126,7 @@ static void short_entries(int fd)
 		.entries = (uintptr_t)list,
 	};
 	uint64_t handle = alloc(fd, 16384, 1, 2), at = geo.hbm[1].base;
-	char *entry = (char *)list;
+	uint8_t *entry = (uint8_t *)list;
 
 	memset(list, 0xff, sizeof(list));
 	CHECK(!call(fd, NEURON_NATIVE_HBM_RANGES, &a), "a list of short entries");
@@ -138,7 +138,7 @@ static void short_entries(int fd)
 			break;
 		at += r.bytes;
 	}
-	CHECK(at == geo.hbm[1].base + geo.hbm[1].size && entry[0] == -1,
+	CHECK(at == geo.hbm[1].base + geo.hbm[1].size && entry[0] == 0xff,
 	      "one behind the other, and no byte more");
 	mem_free(fd, handle);
 }
