@@ -66,7 +66,7 @@ struct neuron_ioctl_mem_alloc {
 /**
  * struct neuron_ioctl_mem_alloc_v2 - argument of MEM_ALLOC_V2
  * @size: [in] bytes
- * @align: [in] alignment in bytes; 0 or up to 4096 means one page
+ * @align: [in] alignment in bytes; 0 or up to a page means one page
  * @host_memory: [in] non-zero: host memory, 0: device memory
  * @dram_channel: [in] memory channel (HBM number), for device memory
  * @dram_region: [in] region inside the channel
@@ -86,7 +86,7 @@ struct neuron_ioctl_mem_alloc_v2 {
 /**
  * struct neuron_ioctl_mem_alloc_v2_mem_type - argument of MEM_ALLOC_V2MT
  * @size: [in] bytes
- * @align: [in] alignment in bytes; 0 or up to 4096 means one page
+ * @align: [in] alignment in bytes; 0 or up to a page means one page
  * @host_memory: [in] non-zero: host memory, 0: device memory
  * @dram_channel: [in] memory channel (HBM number), for device memory
  * @dram_region: [in] region inside the channel
@@ -108,7 +108,7 @@ struct neuron_ioctl_mem_alloc_v2_mem_type {
 /**
  * struct neuron_ioctl_mem_alloc_v2_mem_type64 - argument of MEM_ALLOC_V2MT64
  * @size: [in] bytes
- * @align: [in] alignment in bytes; 0 or up to 4096 means one page
+ * @align: [in] alignment in bytes; 0 or up to a page means one page
  * @host_memory: [in] non-zero: host memory, 0: device memory
  * @dram_channel: [in] memory channel (HBM number), for device memory
  * @dram_region: [in] region inside the channel

@@ -119,7 +119,7 @@ enum neuron_native_reason {
  * struct neuron_native_mem_alloc - allocate a chunk; on failure tells the reason
  * @size: in
  * @flags: in, NEURON_NATIVE_ALLOC_*
- * @bytes: in, rounded up to 4096
+ * @bytes: in, rounded up to whole pages
  * @align: in, 0 or a power of two; of movable memory at most 8 TiB
  * @hbm: in, device memory number
  * @nc_id: in, core to charge
@@ -127,7 +127,7 @@ enum neuron_native_reason {
  * @__reserved: 0
  * @mem_handle: out
  * @pa: out, device address; 0 of movable memory: see struct neuron_native_mem_pin.  In with
- *      NEURON_NATIVE_ALLOC_AT: a multiple of 4096 and of @align
+ *      NEURON_NATIVE_ALLOC_AT: a multiple of the page size and of @align
  * @mmap_offset: out, the same
  * @reason: out, enum neuron_native_reason; valid with -ENOMEM too
  * @__reserved2: 0
@@ -314,7 +314,7 @@ struct neuron_native_mem_import {
  * @flags: NEURON_NATIVE_GROW_SHRINK or 0
  * @mem_handle: in, device memory
  * @bytes: in, new length, not below the present one, or with the flag not above it and
- *	not 0; out, rounded up to 4096
+ *	not 0; out, rounded up to whole pages
  * @reason: in 0; out, enum neuron_native_reason; valid with -ENOMEM too
  * @__reserved: 0
  * @total: out with -ENOMEM: bytes of the device memory
@@ -715,7 +715,7 @@ struct neuron_native_events {
 
 /**
  * struct neuron_native_mem_bulk_entry - one chunk of several
- * @bytes: in, rounded up to 4096
+ * @bytes: in, rounded up to whole pages
  * @align: in, 0 or a power of two; of movable memory at most 8 TiB
  * @mem_handle: out
  * @pa: out, device address, and offset for mmap(); 0 of movable memory
