@@ -7,6 +7,9 @@
 # usage: root.sh make RELEASE [PACKAGE...]	(debian-12 or debian-13)
 #	print the directory of a root with these packages; kept in the cache, shared,
 #	not to be changed. Made again after 30 days.
+#        root.sh unpack ARCHITECTURE PACKAGE...
+#	print the directory of these packages, and of what they need, of this machine's release for
+#	another architecture: unpacked, nothing in it has run
 #        root.sh run DIR [--bind PATH[:PATH]]... [--env NAME=VALUE]... COMMAND...
 #	run a command in a root, as root, with /proc, /dev and these paths (of
 #	outside, and inside if it is another). What is mounted goes with the command.
@@ -47,7 +50,28 @@ make_root() {
 	touch "$dir/.complete"
 }
 
+unpack_root() {
+	local dir=$1 architecture=$2 suite=$3 packages
+	shift 3
+
+	[ ! -e "$dir/.complete" ] || return 0
+	"$ROOT/tests/deps.sh" root
+	say "unpacking packages of $suite for $architecture"
+	rm -rf "$dir"
+	mkdir -p "$dir"
+	packages=$(IFS=, && echo "$*")
+	logged "$dir.log" mmdebstrap --mode=root --variant=extract --include="$packages" \
+		--architectures="$architecture" "$suite" "$dir" < <(sources "$suite")
+	touch "$dir/.complete"
+}
+
 case ${1:-} in
+unpack)
+	suite=$(. /etc/os-release && echo "$VERSION_CODENAME")
+	dir=$CACHE/roots/$2-$({ echo "$*"; sources "$suite"; } | sha256sum | cut -c1-10)
+	mkdir -p "$CACHE/roots"
+	with_lock "root-${dir##*/}" unpack_root "$dir" "$2" "$suite" "${@:3}"
+	echo "$dir" ;;
 make)
 	suite=$(suite_of "$2")
 	shift 2
@@ -83,5 +107,5 @@ run)
 		HOME=/root LANG=C.UTF-8 TERM=dumb DEBIAN_FRONTEND=noninteractive \
 		PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
 		${http_proxy:+"http_proxy=$http_proxy"} "${environment[@]}" "$@" ;;
-*)	die "usage: root.sh make|run ...; see the head of this file" ;;
+*)	die "usage: root.sh make|unpack|run ...; see the head of this file" ;;
 esac

@@ -179,17 +179,23 @@ kunit_vm() {
 		--log "kunit-$kernel" --timeout 900 --test-timeout 600 "$@"
 }
 
-# What needs no library of that architecture.
-arm64_guest() {
-	local tests=() name
+# Of the tests of tests/vm/guest: on arm64, and those with the library.
+arm64=(async caps charge crwl datastore death dma_compute dmabuf dmabuf_sync driver eventfd events
+       fdinfo grow hbm_ranges ioctl_hostile mmap notify owners process refusals regs vendor_table
+       zerocopy)
+arm64_library=(bulk faults mem_owners mem_tool move neff_compute neuron_compute neuron_group
+	       neuron_pools neuron_share neuron_stream nrt_cc nrt_dmabuf nrt_host)
 
-	for name in async caps charge crwl datastore death dma_compute dmabuf dmabuf_sync driver \
-		    eventfd events fdinfo grow hbm_ranges ioctl_hostile mmap notify owners process \
-		    refusals regs vendor_table zerocopy; do
+# arm64_guest KERNEL NAME...
+arm64_guest() {
+	local kernel=$1 tests=() name
+	shift
+
+	for name; do
 		tests+=(--test "tests/vm/guest/$name.c")
 	done
-	tests/vm/run.sh arm64 --stack --log stack-arm64 --mem 2048 --timeout 3600 \
-		--test-timeout 900 --test tests/vm/load.sh "${tests[@]}"
+	tests/vm/run.sh "$kernel" --stack --log "stack-$kernel" --mem 2048 --timeout 3600 \
+		--test-timeout 900 --test tests/vm/load.sh --test tests/abi/abi_check.c "${tests[@]}"
 }
 
 # on_card LOG KERNEL CARD NAME...: tests of tests/vm/guest in a guest whose neuron0 is a card.
@@ -406,7 +412,10 @@ run_step() {
 	vm-7.3-debug)	step vm-7.3-debug stack 7.3-debug --test-timeout 1800 --timeout 7200 ;;
 	vm-*)		step "$1" stack "${1#vm-}" ;;
 	arm64)		step arm64-kunit kunit_vm arm64 --timeout 3600 --test-timeout 3000
-			step arm64 arm64_guest ;;
+			step arm64-64k-kunit kunit_vm arm64-64k --timeout 3600 --test-timeout 3000
+			step arm64 arm64_guest arm64 "${arm64[@]}"
+			step arm64-6.12 arm64_guest arm64-6.12 "${arm64[@]}" "${arm64_library[@]}"
+			step arm64-demo env KERNEL=arm64-6.12 tests/demo.sh ;;
 	kcsan)		step kcsan-rig tests/vm/selftest.sh race
 			step kcsan-kunit kunit_vm kcsan --timeout 3600 --test-timeout 3000
 			step kcsan stack kcsan --timeout 7200 --test-timeout 1800 ;;
@@ -439,7 +448,7 @@ needed=$(for name; do
 	rig|rig-all)			echo debug uml ;;
 	vm-kunit|vm-debug|pairs)	echo debug ;;
 	kcsan)				echo kcsan ;;
-	arm64)				echo arm64 ;;
+	arm64)				echo arm64 arm64-64k arm64-6.12 ;;
 	coverage-vm)			echo debug ;;
 	vm-card-like)			echo 6.12 ;;
 	vm-checked|vm-card-like-all)	echo uml ;;

@@ -13,11 +13,12 @@
 #                debug.config
 #   uml-bench    the same without checks.config
 #   arm64        6.12 source built for arm64, with arm64.config in the place of debug.config
+#   arm64-64k    the same with arm64-64k.config on top: pages of 64 KiB
+#   arm64-6.12   the distribution's kernel for arm64, and its headers
 #   7.3-debug    7.3 source built as debug, with 7.3-debug.config on top
 #
 # usage: kernels.sh [--update] NAME...
 #        kernels.sh --source SERIES	(prints the directory of the source)
-#        kernels.sh --busybox ARCHITECTURE	(prints the file, of this release)
 #
 # Each kernel is one directory, named by version and by a hash of what it is made
 # from. It is made once; "--update" looks for newer packages. The link
@@ -45,6 +46,7 @@ fragments() {
 	uml)		list="uml common checks" ;;
 	uml-bench)	list="uml common" ;;
 	arm64)		list="common arm64 checks" ;;
+	arm64-64k)	list="common arm64 checks arm64-64k" ;;
 	debug)		list="common debug checks" ;;
 	*)		list="common debug checks $1" ;;
 	esac
@@ -55,7 +57,7 @@ fragments() {
 
 recipe_hash() {
 	case $1 in
-	6.*|7.3|7.3-rt|7.3-cloud) echo stock ;;
+	6.*|7.3|7.3-rt|7.3-cloud|arm64-6.12) echo stock ;;
 	*) fragments "$1" | xargs cat | sha256sum | cut -c1-10 ;;
 	esac
 }
@@ -72,17 +74,13 @@ use_next_release() {
 	next_release "$CACHE/apt-$DEBIAN_NEXT" "$DEBIAN_NEXT-backports"
 }
 
-# The program of another architecture, which need not be one of this machine.
-unpack_busybox() {
-	local dir=$CACHE/archives/busybox-$1 deb
+# Packages of another architecture, which need not be one of this machine.
+use_architecture() {
+	local suite
 
-	next_release "$CACHE/apt-$1" "$(. /etc/os-release && echo "$VERSION_CODENAME")"
-	apt_conf+=(-o "APT::Architecture=$1" -o "APT::Architectures=$1")
-	need_lists busybox-static
-	deb=$(fetch busybox-static)
-	mkdir -p "$dir"
-	dpkg -x "$deb" "$dir"
-	echo "$dir/bin/busybox"
+	suite=$(. /etc/os-release && echo "$VERSION_CODENAME")
+	next_release "$CACHE/apt-$1" "$suite" "$suite-security"
+	apt_conf+=(-o "APT::Architecture=$1" -o "APT::Architectures=$1,amd64")
 }
 
 version_of() {
@@ -90,21 +88,24 @@ version_of() {
 		sed -n 's/^Version: //p' | head -n 1
 }
 
-# Download packages (once) into the cache; print their file names.
+# Download packages (once) into the cache; print their file names. One that is named with its
+# architecture ("make:amd64") is of that one.
 fetch() {
-	local package version file
+	local package version file name
 
 	mkdir -p "$CACHE/deb"
 	for package; do
 		version=$(version_of "$package")
 		[ -n "$version" ] || die "package $package not found"
-		file=$(find "$CACHE/deb/" -name "${package}_${version//:/%3a}_*.deb" | head -n 1)
+		name=${package%:*}_${version//:/%3a}_
+		[[ $package == *:* ]] && name+=${package#*:} || name+='*'
+		file=$(find "$CACHE/deb/" -name "$name.deb" | head -n 1)
 		if [ -z "$file" ]; then
 			(cd "$CACHE/deb" &&
 			 { apt-get "${apt_opts[@]}" "${apt_conf[@]}" download "$package=$version" ||
 			   { apt-get "${apt_opts[@]}" "${apt_conf[@]}" update &&
 			     apt-get "${apt_opts[@]}" "${apt_conf[@]}" download "$package"; }; } >&2)
-			file=$(find "$CACHE/deb/" -name "${package}_*.deb" -printf '%T@ %p\n' |
+			file=$(find "$CACHE/deb/" -name "${package%:*}_*${name##*_}.deb" -printf '%T@ %p\n' |
 			       sort -n | tail -n 1 | cut -d' ' -f2-)
 		fi
 		[ -n "$file" ] || die "cannot download $package"
@@ -127,7 +128,7 @@ find_image() {
 	local series=${1%%-*}
 
 	apt-cache "${apt_conf[@]}" pkgnames "linux-image-$series." |
-		grep -E "^linux-image-[0-9.]+(-[0-9]+|\+deb[0-9]+)${1#"$series"}-amd64\$" |
+		grep -E "^linux-image-[0-9.]+(-[0-9]+|\+deb[0-9]+)${1#"$series"}-$arch\$" |
 		sort -V | tail -n 1 || true
 }
 
@@ -167,13 +168,16 @@ unpack_stock() {
 		[ -s "$dir/modules/modules.order" ] || die "incomplete packages for $release"
 }
 
+# make_stock NAME: that of arm64 is named with its architecture before it.
 make_stock() {
-	local name=$1 image release version dir kbuild packages
+	local name=$1 arch=amd64 flavour image release version dir kbuild packages
 
-	image=$(find_image "$name")
+	[[ $name != arm64-* ]] || arch=arm64
+	flavour=${name#arm64-}
+	image=$(find_image "$flavour")
 	if [ -z "$image" ]; then
 		apt-get "${apt_opts[@]}" "${apt_conf[@]}" update >&2
-		image=$(find_image "$name")
+		image=$(find_image "$flavour")
 	fi
 	[ -n "$image" ] || die "no linux-image package for $name in this distribution"
 	release=${image#linux-image-}
@@ -181,10 +185,11 @@ make_stock() {
 	dir=$(readlink -f "$CACHE/kernels")/$name-$version-stock
 	if [ ! -e "$dir/.complete" ]; then
 		say "unpacking the distribution's kernel $release"
-		local common=${release%-amd64}
-		common=${common%"${name#"${name%%-*}"}"}
-		kbuild=linux-kbuild-$common
-		apt-cache "${apt_conf[@]}" show "$kbuild" >/dev/null 2>&1 || kbuild=linux-kbuild-$name
+		local common=${release%-"$arch"}
+		common=${common%"${flavour#"${flavour%%-*}"}"}
+		# Programs that run here.
+		kbuild=linux-kbuild-$common:amd64
+		apt-cache "${apt_conf[@]}" show "$kbuild" >/dev/null 2>&1 || kbuild=linux-kbuild-$flavour:amd64
 		mapfile -t packages < <(image_packages "$image")
 		unpack_stock "$release" "${packages[@]}" "linux-headers-$release" \
 			"linux-headers-$common-common" "$kbuild"
@@ -304,8 +309,11 @@ prepare() {
 	6.1|6.12)	make_stock "$1" ;;
 	debug|kcsan|fuzz) make_built "$1" 6.12 full ;;
 	uml|uml-bench)	make_built "$1" 6.12 uml ;;
-	arm64)		"$ROOT/tests/deps.sh" arm64
-			make_built arm64 6.12 arm64 ;;
+	arm64|arm64-64k) "$ROOT/tests/deps.sh" arm64
+			make_built "$1" 6.12 arm64 ;;
+	arm64-6.12)	"$ROOT/tests/deps.sh" arm64
+			use_architecture arm64
+			make_stock "$1" ;;
 	7.3|7.3-rt|7.3-cloud) use_next_release; make_stock "$1" ;;
 	7.3-debug)	use_next_release; make_built 7.3-debug 7.3 full ;;
 	esac
@@ -326,21 +334,17 @@ if [ "${1:-}" = --source ]; then
 	echo "$source"
 	exit
 fi
-if [ "${1:-}" = --busybox ]; then
-	unpack_busybox "$2"
-	exit
-fi
 update=0
 if [ "${1:-}" = --update ]; then
 	update=1
 	shift
 	apt-get "${apt_opts[@]}" update >&2
 fi
-[ $# -gt 0 ] || die "usage: kernels.sh [--update] 6.1|6.12|7.3|7.3-rt|7.3-cloud|debug|kcsan|fuzz|uml|uml-bench|arm64|7.3-debug..."
+[ $# -gt 0 ] || die "usage: kernels.sh [--update] 6.1|6.12|7.3|7.3-rt|7.3-cloud|debug|kcsan|fuzz|uml|uml-bench|arm64|arm64-64k|arm64-6.12|7.3-debug..."
 mkdir -p "$CACHE/kernels"
 for name; do
 	case $name in
-	6.1|6.12|7.3|7.3-rt|7.3-cloud|debug|kcsan|fuzz|uml|uml-bench|arm64|7.3-debug) ;;
+	6.1|6.12|7.3|7.3-rt|7.3-cloud|debug|kcsan|fuzz|uml|uml-bench|arm64|arm64-64k|arm64-6.12|7.3-debug) ;;
 	*) die "unknown kernel $name" ;;
 	esac
 	link=$CACHE/kernels/$name-$(recipe_hash "$name")

@@ -76,10 +76,11 @@ next_release() {
 	local dir=$1 uri suite
 
 	shift
-	uri=$(archive Debian)
-	[ -n "$uri" ] || die "no Debian archive among this machine's package sources"
 	mkdir -p "$dir/parts" "$dir/lists/partial" "$dir/cache/archives/partial"
 	for suite; do
+		uri=$(archive Debian)
+		[[ $suite != *-security ]] || uri=$(archive Debian-Security)
+		[ -n "$uri" ] || die "no archive for $suite among this machine's package sources"
 		echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $uri $suite main"
 	done >"$dir/sources.list"
 	: >"$dir/status"

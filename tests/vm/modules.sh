@@ -5,7 +5,7 @@
 # and print the directory that holds them. Built in a copy, one for each kernel, so that kernels do not
 # disturb each other and the tree stays clean.
 #
-# usage: modules.sh DIR|6.1|6.12|7.3|7.3-rt|7.3-cloud|debug|kcsan|fuzz|uml|uml-bench|arm64|7.3-debug [make arguments...]
+# usage: modules.sh DIR|6.1|6.12|7.3|7.3-rt|7.3-cloud|debug|kcsan|fuzz|uml|uml-bench|arm64|arm64-64k|arm64-6.12|7.3-debug [make arguments...]
 
 set -eu -o pipefail
 . "$(dirname "$0")/lib.sh"
@@ -20,9 +20,10 @@ case $kernel in
 debug|kcsan|7.3-debug) args+=(NEURON_KUNIT=1) ;;
 fuzz) args+=(NEURON_KCOV=1) ;;
 uml) args+=(NEURON_KUNIT=1 ARCH=um) ;;
-arm64) args+=(NEURON_KUNIT=1 ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu-) ;;
+arm64|arm64-64k) args+=(NEURON_KUNIT=1) ;;
 uml-bench) args+=(NEURON_TESTS=0 ARCH=um) ;;
 esac
+[[ $kernel != arm64* ]] || args+=(ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu-)
 
 # One copy for each work tree, kernel and set of options.
 key=$(echo "$ROOT $kernel $kdir $*" | sha256sum | cut -c1-12)

@@ -32,8 +32,7 @@
 #   --shell DIR		no tests but a shell, with this directory as /shared; succeeds
 #			if the shell has ended by itself
 #
-# The guest arm64 has a static busybox of that architecture only. Tests in C are linked
-# statically, and --stack brings the modules without the library.
+# What an arm64 guest has is cross-built, or from Debian's packages for arm64.
 #
 # Fails unless the guest's init has delivered a complete verdict, every test and
 # every check in it passed, and the kernel log holds no complaint. The last line
@@ -94,12 +93,26 @@ root=$staging/root
 
 mkdir -p "$root"/{bin,dev,etc,proc,run,sys,tests,tmp,usr/bin,usr/sbin,var}
 ln -s bin "$root/sbin"
-busybox=$(command -v busybox) cc=(gcc)
-if [ "$kernel" = arm64 ]; then
-	busybox=$("$ROOT/tests/vm/kernels.sh" --busybox arm64)
-	cc=(aarch64-linux-gnu-gcc -static)
+# The programs and libraries of the guest are of this machine, or of packages of another one.
+sysroot='' cc=(gcc) make_lib=()
+if [[ $kernel == arm64* ]]; then
+	mapfile -t packages < <("$ROOT/tests/deps.sh" print build | grep -e '-dev$')
+	sysroot=$("$ROOT/tests/root.sh" unpack arm64 busybox-static dash kmod udev systemd \
+		"${packages[@]}")
+	cc=(aarch64-linux-gnu-gcc "--sysroot=$sysroot")
+	make_lib=("CC=${cc[*]}" "B=$CACHE/build/lib-arm64-$(echo "$ROOT" | sha256sum | cut -c1-12)")
+	export PKG_CONFIG_SYSROOT_DIR=$sysroot
+	export PKG_CONFIG_LIBDIR=$sysroot/usr/lib/aarch64-linux-gnu/pkgconfig
 fi
-cp "$busybox" "$root/bin/busybox"
+# Where the guest's programs come from: program NAME
+program() {
+	if [ -z "$sysroot" ]; then
+		command -v "$1"
+	else
+		find "$sysroot"/{,usr/}{bin,lib/systemd} -maxdepth 1 -name "$1" -print -quit
+	fi
+}
+cp "$(program busybox)" "$root/bin/busybox"
 for applet in $(busybox --list); do
 	[ -e "$root/bin/$applet" ] || ln -s busybox "$root/bin/$applet"
 done
@@ -115,10 +128,27 @@ if [ ! -e "$init" ]; then
 fi
 cp "$init" "$root/init"
 
+# The same of another architecture, whose loader does not run here.
+add_needed_libraries() {
+	local name file
+
+	readelf -d "$1" 2>/dev/null | sed -n 's/.*(NEEDED).*\[\(.*\)\].*/\1/p' | while read -r name; do
+		file=$(find "$sysroot"/lib "$sysroot"/{,usr/}lib/aarch64-linux-gnu{,/systemd} -maxdepth 1 \
+			-name "$name" 2>/dev/null | head -n 1)
+		[ -n "$file" ] && [ ! -e "$root${file#"$sysroot"}" ] || continue
+		install -D "$file" "$root${file#"$sysroot"}"
+		add_needed_libraries "$file"
+	done || true
+}
+
 # The shared libraries of a program, at the places where it looks for them.
 add_libraries() {
 	local file
 
+	if [ -n "$sysroot" ]; then
+		add_needed_libraries "$1"
+		return
+	fi
 	ldd "$1" 2>/dev/null | grep -o '/[^ ]*' | while read -r file; do
 		[ -e "$root$file" ] || install -D "$file" "$root$file"
 	done || true
@@ -128,6 +158,7 @@ add_file() {
 	local source=${1%%:*} target=${1#*:}
 
 	[ "$target" != "$1" ] || target=/${source##*/}
+	[ -z "$sysroot" ] || source=$(program "${source##*/}")
 	mkdir -p "$root/${target%/*}"
 	cp -rL "$source" "$root/$target"
 	[ -d "$source" ] || add_libraries "$source"
@@ -135,17 +166,15 @@ add_file() {
 
 # kmod's modprobe, not busybox's: it is what people have. Busybox's shell would run
 # applets of its own before it looks for programs, so that the shell is dash.
-if [ "$kernel" != arm64 ]; then
-	rm -f "$root"/bin/{modprobe,insmod,rmmod,lsmod,modinfo,depmod,sh,ash}
-	for program in kmod dash; do
-		cp "$(command -v $program)" "$root/bin/$program"
-		add_libraries "$root/bin/$program"
-	done
-	for name in modprobe insmod rmmod lsmod modinfo; do
-		ln -s kmod "$root/bin/$name"
-	done
-	ln -s dash "$root/bin/sh"
-fi
+rm -f "$root"/bin/{modprobe,insmod,rmmod,lsmod,modinfo,depmod,sh,ash}
+for name in kmod dash; do
+	cp "$(program $name)" "$root/bin/$name"
+	add_libraries "$root/bin/$name"
+done
+for name in modprobe insmod rmmod lsmod modinfo; do
+	ln -s kmod "$root/bin/$name"
+done
+ln -s dash "$root/bin/sh"
 
 module_dir=$root/lib/modules/$release
 mkdir -p "$module_dir/updates"
@@ -180,10 +209,8 @@ if [ $stack = 1 ]; then
 	for m in "$built"/*.ko; do
 		modules+=("$m")
 	done
-fi
-if [ $stack = 1 ] && [ "$kernel" != arm64 ]; then
-	make -s -C "$ROOT" lib >"$logs/lib.log" 2>&1 &&
-	make -s -C "$ROOT" install DESTDIR="$root" PREFIX=/usr >>"$logs/lib.log" 2>&1 || {
+	make -s -C "$ROOT" lib "${make_lib[@]}" >"$logs/lib.log" 2>&1 &&
+	make -s -C "$ROOT" install "${make_lib[@]}" DESTDIR="$root" PREFIX=/usr >>"$logs/lib.log" 2>&1 || {
 		tail -n 40 "$logs/lib.log" >&2
 		die "the library does not build"
 	}
@@ -193,7 +220,7 @@ if [ $stack = 1 ] && [ "$kernel" != arm64 ]; then
 		read -r -a flags <<<"$(PKG_CONFIG_PATH=$root/usr/lib/pkgconfig \
 			PKG_CONFIG_SYSROOT_DIR=$root PKG_CONFIG_ALLOW_SYSTEM_LIBS=1 \
 			PKG_CONFIG_ALLOW_SYSTEM_CFLAGS=1 pkg-config --cflags --libs nrt neuron)"
-		gcc -Wall -Wextra -Werror -o "$root/usr/libexec/neuron/$(basename "$file" .c)" \
+		"${cc[@]}" -Wall -Wextra -Werror -o "$root/usr/libexec/neuron/$(basename "$file" .c)" \
 			"$file" "${flags[@]}" -Wl,-rpath-link,"$root/usr/lib"
 	done
 	for file in "$root"/usr/bin/* "$root"/usr/lib/*.so*; do
@@ -261,7 +288,7 @@ cmdline+=" sysctl.kernel.softlockup_panic=1 sysctl.kernel.hung_task_panic=1"
 cmdline+=" sysctl.kernel.panic_on_rcu_stall=1 kmemleak=on"
 # Memory that is freed while somebody still has it is a warning there.
 case $kernel in
-debug|uml|arm64) cmdline+=" neuron.check_users=1" ;;
+debug|uml|arm64*) cmdline+=" neuron.check_users=1" ;;
 esac
 # The rest of the kernel has data races, too: complaint() tells whose they are.
 [ "$kernel" != kcsan ] || cmdline+=" panic_on_warn=0"
@@ -290,7 +317,7 @@ done
 
 # Its serial ports: the kernel's log, the output, the verdict.
 serial=(-serial "file:$logs/console.log" -serial chardev:out -serial "file:$logs/verdict.log")
-if [ "$kernel" = arm64 ]; then
+if [[ $kernel == arm64* ]]; then
 	emulator=qemu-system-aarch64 machine=virt
 	cmdline=${cmdline/ttyS0,115200/ttyAMA0}
 	serial=(-serial "file:$logs/console.log" -chardev "null,id=none0" -chardev "null,id=none3"
