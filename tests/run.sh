@@ -183,8 +183,8 @@ kunit_vm() {
 arm64=(async caps charge crwl datastore death dma_compute dmabuf dmabuf_sync driver eventfd events
        fdinfo grow hbm_ranges ioctl_hostile mmap notify owners process refusals regs vendor_table
        zerocopy)
-arm64_library=(bulk faults mem_owners mem_tool move neff_compute neuron_compute neuron_group
-	       neuron_pools neuron_share neuron_stream nrt_cc nrt_dmabuf nrt_host)
+arm64_library=(bulk card_like compat examples faults mem_owners mem_tool move neff_compute
+	       neuron_compute neuron_group neuron_pools neuron_share neuron_stream nrt_cc nrt_dmabuf nrt_host)
 
 # arm64_guest KERNEL NAME...
 arm64_guest() {

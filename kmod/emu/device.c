@@ -302,6 +302,15 @@ void emu_device_free(struct emu_device *ed)
 	kfree(ed);
 }
 
+/* What reads and writes for the device is the processor: no cache is in the way. */
+static void emu_dma_coherent(struct device *parent)
+{
+#if defined(CONFIG_ARCH_HAS_SYNC_DMA_FOR_DEVICE) || defined(CONFIG_ARCH_HAS_SYNC_DMA_FOR_CPU) || \
+	defined(CONFIG_ARCH_HAS_SYNC_DMA_FOR_CPU_ALL)
+	parent->dma_coherent = true;
+#endif
+}
+
 /* A device whose DMA addresses host memory gets, and memory that somebody has used. */
 static int emu_card_like(struct emu_device *ed)
 {
@@ -313,6 +322,7 @@ static int emu_card_like(struct emu_device *ed)
 	if (IS_ERR(parent))
 		return PTR_ERR(parent);
 	ed->parent = parent;
+	emu_dma_coherent(&parent->dev);
 	dma_set_max_seg_size(&parent->dev, UINT_MAX);
 	err = dma_set_mask_and_coherent(&parent->dev, ed->geo.host_window - 1);
 	ed->geo.hbm_clear_at_start = false;
