@@ -496,6 +496,7 @@ static struct {
 		uint64_t point;
 	} *map;
 	uint64_t base, granules;
+	uint64_t increase;
 	unsigned int refused;
 } m;
 
@@ -556,17 +557,17 @@ static void check_pool(void)
 }
 
 /*
- * The longest run of blocks from @s on that the queue may use.  Of neighbours that a queue
+ * The longest run of blocks, of segments of @own ones too or only of others, from @s on that the queue may use.  Of neighbours that a queue
  * freed, others get none before the last one's point, so blocks count, not granules.
  */
-static uint64_t longest(const struct segment *s, uint32_t queue)
+static uint64_t longest(const struct segment *s, bool own, uint32_t queue)
 {
 	uint64_t most = 0;
 
 	for (; s; s = s->next) {
 		uint64_t run = 0;
 
-		for (const struct neuron_mem_block *b = s->first; b; b = b->next) {
+		for (const struct neuron_mem_block *b = s->first; b && s->own <= own; b = b->next) {
 			run = b->state == BLOCK_READY || (b->state == BLOCK_PENDING &&
 			      (b->queue == queue || b->point <= m.completed[b->queue])) ?
 			      run + b->bytes : 0;
@@ -576,13 +577,13 @@ static uint64_t longest(const struct segment *s, uint32_t queue)
 	return most;
 }
 
-/* Length of the tightest free block that the queue may have as things are, or 0. */
+/* Length of the tightest free block of a shared segment that the queue may have now, or 0. */
 static uint64_t tightest(uint32_t queue, uint64_t bytes)
 {
 	uint64_t least = UINT64_MAX;
 
 	for (const struct segment *s = m.pool->segments; s; s = s->next)
-		for (const struct neuron_mem_block *b = s->first; b; b = b->next)
+		for (const struct neuron_mem_block *b = s->first; b && !s->own; b = b->next)
 			if (b->bytes >= bytes && (b->state == BLOCK_READY ||
 			    (b->state == BLOCK_PENDING && b->queue == queue)))
 				least = MIN(least, b->bytes);
@@ -593,7 +594,8 @@ static void model_alloc(unsigned int slot)
 {
 	uint64_t bytes = 1 + (rnd(8) ? rnd(64 << 10) : rnd(2 * MIB));
 	uint32_t queue = (uint32_t)rnd(QUEUES);
-	uint64_t reserved = m.pool->stats.reserved_bytes.current, tight = tightest(queue, bytes);
+	uint64_t length = bytes > m.increase ? round_up(bytes, 4096) : bytes;
+	uint64_t reserved = m.pool->stats.reserved_bytes.current, tight = tightest(queue, length);
 	struct neuron_mem_block *b;
 	int ret = neuron_mem_pool_alloc(m.pool, bytes, queue, &b, NULL);
 
@@ -601,7 +603,7 @@ static void model_alloc(unsigned int slot)
 		assert_int_equal(ret, -ENOMEM);
 		m.refused++;
 		/* Only if nothing that it may use was long enough, and no segment fits any more. */
-		assert_true(longest(m.pool->segments, queue) < bytes);
+		assert_true(longest(m.pool->segments, true, queue) < bytes);
 		assert_true(MODEL_MAX - m.pool->stats.reserved_bytes.current <
 			    round_up(bytes, 4096));
 		return;
@@ -611,7 +613,7 @@ static void model_alloc(unsigned int slot)
 		    (b->next->state != BLOCK_USED && b->bytes + b->next->bytes == tight));
 	/* A segment more only if nothing was long enough. */
 	if (m.pool->stats.reserved_bytes.current > reserved)
-		assert_true(longest(m.pool->segments->next, queue) < bytes);
+		assert_true(longest(m.pool->segments->next, false, queue) < length);
 	for (uint64_t i = 0; i < bytes; i += GRANULE) {
 		struct granule *g = at(neuron_mem_block_address(b) + i);
 
@@ -664,18 +666,19 @@ static void model_step(void)
 	}
 }
 
-static void test_model(void **state)
+static void run_model(uint64_t increase)
 {
 	unsigned int before;
 
-	(void)state;
-	m.base = 1ull << 30;
+	memset(&m, 0, sizeof(m));
+	m.increase = increase;
 	/* The driver of the test gives out no address twice. */
 	m.granules = (16 * GIB) / GRANULE;
 	m.map = mmap(NULL, m.granules * sizeof(*m.map), PROT_READ | PROT_WRITE,
 		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	assert_true(m.map != MAP_FAILED);
-	m.pool = open_pool(4 * MIB, 3 * MIB, MODEL_MAX);
+	m.pool = open_pool(4 * MIB, increase, MODEL_MAX);
+	m.base = m.pool->segments->address;
 	for (int i = 0; i < 300000; i++) {
 		model_step();
 		if (i % 64 == 0)
@@ -694,6 +697,19 @@ static void test_model(void **state)
 	assert_int_equal(fake_used(), 0);
 	neuron_mem_pool_close(m.pool);
 	munmap(m.map, m.granules * sizeof(*m.map));
+}
+
+static void test_model(void **state)
+{
+	(void)state;
+	run_model(3 * MIB);
+}
+
+/* Most of the memory is in blocks that have a segment each. */
+static void test_model_long(void **state)
+{
+	(void)state;
+	run_model(512 << 10);
 }
 
 /* ---- queues that run --------------------------------------------------------------- */
@@ -859,6 +875,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_align, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_host_memory, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_model, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_model_long, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_queues, setup, teardown),
 	};
 

@@ -59,7 +59,9 @@ struct neuron_mem_pool_opts {
 	uint32_t queues;			/**< their number; 0: 16 */
 	/** Bytes of the first segment, allocated at once; 0: 2 GiB, or less if that is not free. */
 	uint64_t init;
-	uint64_t increase;			/**< bytes of further segments; 0: 2 GiB */
+	/** Bytes of further segments; 0: 2 GiB. Longer blocks have a segment each, unless an unused
+	 * part of the first one is long enough; they are rounded up to pages. */
+	uint64_t increase;
 	uint64_t max;				/**< bytes reserved at most; 0: no limit */
 	uint64_t align;				/**< of all blocks, a power of two; 0: 512 */
 	neuron_pool_wait_fn wait;		/**< may be NULL: nothing is waited for */
@@ -147,6 +149,7 @@ uint64_t neuron_mem_pool_submit(struct neuron_mem_pool *pool, uint32_t queue);
 int neuron_mem_pool_complete(struct neuron_mem_pool *pool, uint32_t queue, uint64_t point);
 /**
  * @brief Return what is not used to the driver: unused segments, and the unused ends of others.
+ * Of blocks that have a segment each, that is all.
  * @param keep	bytes that stay reserved at least
  * @param returned bytes returned; may be NULL
  */

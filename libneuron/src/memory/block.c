@@ -50,7 +50,17 @@ void blocks_free(struct neuron_mem_pool *pool)
 
 static struct fit *index_of(struct neuron_mem_pool *pool, const struct neuron_mem_block *block)
 {
-	return block->state == BLOCK_READY ? &pool->ready : &pool->queue[block->queue].fit;
+	struct fits *fits = block->state == BLOCK_READY ? &pool->ready :
+							  &pool->queue[block->queue].fits;
+
+	return block->segment->own ? &fits->own : &fits->shared;
+}
+
+void segment_share(struct neuron_mem_pool *pool, struct segment *segment)
+{
+	fit_remove(index_of(pool, segment->first), segment->first);
+	segment->own = false;
+	fit_add(index_of(pool, segment->first), segment->first);
 }
 
 void block_take(struct neuron_mem_pool *pool, struct neuron_mem_block *block)
@@ -167,10 +177,10 @@ static void annex(struct neuron_mem_pool *pool, struct neuron_mem_block *block,
 	struct pool_queue *queue = &pool->queue[block->queue];
 
 	block_take(pool, beside);
-	fit_remove(&queue->fit, block);
+	fit_remove(&queue->fits.shared, block);
 	queue->pending += beside->bytes;
 	absorb(pool, block, beside);
-	fit_add(&queue->fit, block);
+	fit_add(&queue->fits.shared, block);
 }
 
 void blocks_join(struct neuron_mem_pool *pool, struct pool_queue *queue)

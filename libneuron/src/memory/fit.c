@@ -105,16 +105,15 @@ struct neuron_mem_block *fit_find(const struct fit *fit, uint64_t bytes)
 	return found;
 }
 
-uint64_t fit_longest(const struct fit *fit)
+struct neuron_mem_block *fit_last(const struct fit *fit)
 {
 	for (unsigned int bin = FIT_BINS; bin-- > 0;) {
-		const struct neuron_mem_block *b = fit->root[bin];
+		struct neuron_mem_block *b = fit->root[bin];
 
-		if (!b)
-			continue;
-		while (b->right)
+		while (b && b->right)
 			b = b->right;
-		return b->bytes;
+		if (b)
+			return b;
 	}
-	return 0;
+	return NULL;
 }

@@ -20,7 +20,7 @@ void fit_add(struct fit *fit, struct neuron_mem_block *block);
 void fit_remove(struct fit *fit, struct neuron_mem_block *block);
 /* The shortest of at least so many bytes, of these the one with the lowest address; or NULL. */
 struct neuron_mem_block *fit_find(const struct fit *fit, uint64_t bytes);
-/* Length of the longest. */
-uint64_t fit_longest(const struct fit *fit);
+/* The longest, or NULL. */
+struct neuron_mem_block *fit_last(const struct fit *fit);
 
 #endif

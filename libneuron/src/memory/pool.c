@@ -107,8 +107,8 @@ NEURON_EXPORT void neuron_mem_pool_close(struct neuron_mem_pool *pool)
 static struct neuron_mem_block *find(struct neuron_mem_pool *pool, struct pool_queue *queue,
 				     uint64_t bytes)
 {
-	struct neuron_mem_block *own = fit_find(&queue->fit, bytes);
-	struct neuron_mem_block *ready = fit_find(&pool->ready, bytes);
+	struct neuron_mem_block *own = fit_find(&queue->fits.shared, bytes);
+	struct neuron_mem_block *ready = fit_find(&pool->ready.shared, bytes);
 
 	return own && (!ready || own->bytes <= ready->bytes) ? own : ready;
 }
@@ -135,6 +135,45 @@ static bool wait_for_queues(struct neuron_mem_pool *pool)
 	return some;
 }
 
+/* A segment of one with just this length: a shortened one would leave a hole with the driver. */
+static struct neuron_mem_block *find_own(struct neuron_mem_pool *pool, struct pool_queue *queue,
+					 uint64_t bytes)
+{
+	struct neuron_mem_block *block = fit_find(&queue->fits.own, bytes);
+
+	if (!block || block->bytes != bytes)
+		block = fit_find(&pool->ready.own, bytes);
+	return block && block->bytes == bytes ? block : NULL;
+}
+
+/* Of what is free in any segment. */
+static struct neuron_mem_block *find_free(struct neuron_mem_pool *pool, struct pool_queue *queue,
+					  uint64_t bytes)
+{
+	struct neuron_mem_block *block;
+
+	blocks_harvest(pool);
+	block = find(pool, queue, bytes);
+	if (block)
+		return block;
+	blocks_join(pool, queue);
+	block = find(pool, queue, bytes);
+	return block || bytes <= pool->opts.increase ? block : find_own(pool, queue, bytes);
+}
+
+/* A further segment, in the place of as much that is not used. */
+static int expand(struct neuron_mem_pool *pool, uint64_t bytes, struct neuron_mem_failure *failure)
+{
+	int ret;
+
+	segments_return(pool, MAX(bytes, pool->opts.increase));
+	ret = segment_add(pool, bytes, pool->opts.increase, failure);
+	if (ret != -ENOMEM)
+		return ret;
+	pool->stats.num_alloc_retries++;
+	return segments_trim(pool, 0) ? segment_add(pool, bytes, pool->opts.increase, failure) : ret;
+}
+
 /* No free block is long enough: what can be done before refusing, the cheapest first. */
 static int find_hard(struct neuron_mem_pool *pool, struct pool_queue *queue, uint64_t bytes,
 		     struct neuron_mem_block **block, struct neuron_mem_failure *failure)
@@ -143,28 +182,24 @@ static int find_hard(struct neuron_mem_pool *pool, struct pool_queue *queue, uin
 	int ret;
 
 	do {
-		blocks_harvest(pool);
-		*block = find(pool, queue, bytes);
+		*block = find_free(pool, queue, bytes);
 		if (*block)
 			return 0;
-		blocks_join(pool, queue);
-		*block = find(pool, queue, bytes);
-		if (*block)
-			return 0;
-		ret = segment_add(pool, bytes, pool->opts.increase, failure);
-		if (ret == -ENOMEM) {
-			pool->stats.num_alloc_retries++;
-			if (segments_trim(pool, 0))
-				ret = segment_add(pool, bytes, pool->opts.increase, failure);
-		}
+		ret = expand(pool, bytes, failure);
 		if (!ret) {
-			*block = find(pool, queue, bytes);
+			*block = find_free(pool, queue, bytes);
 			return 0;
 		}
 		if (ret != -ENOMEM || waited)
 			break;
 		waited = true;
 	} while (wait_for_queues(pool));
+	/* Rather cut up what is for one block than refuse. */
+	*block = ret == -ENOMEM ? fit_find(&queue->fits.own, bytes) : NULL;
+	if (*block) {
+		segment_share(pool, (*block)->segment);
+		return 0;
+	}
 	pool->stats.num_ooms += ret == -ENOMEM;
 	return ret;
 }
@@ -179,7 +214,10 @@ NEURON_EXPORT int neuron_mem_pool_alloc(struct neuron_mem_pool *pool, uint64_t b
 
 	if (!bytes || bytes > POOL_MAX || queue >= pool->nr_queues || !block)
 		return -EINVAL;
-	length = (bytes + pool->opts.align - 1) & ~(pool->opts.align - 1);
+	length = round_up(bytes, pool->opts.align);
+	/* All of its segment. */
+	if (length > pool->opts.increase)
+		length = round_up(length, segment_unit(pool));
 	GUARD(&pool->lock);
 	b = find(pool, &pool->queue[queue], length);
 	if (!b)
@@ -300,7 +338,12 @@ NEURON_EXPORT int neuron_mem_pool_get_stats(struct neuron_mem_pool *pool,
 	blocks_harvest(pool);
 	out = pool->stats;
 	out.active_bytes = out.allocated_bytes.current;
-	out.largest_inactive = fit_longest(&pool->ready);
+	for (int i = 0; i < 2; i++) {
+		struct fit *fit = i ? &pool->ready.own : &pool->ready.shared;
+		const struct neuron_mem_block *last = fit_last(fit);
+
+		out.largest_inactive = MAX(out.largest_inactive, last ? last->bytes : 0);
+	}
 	for (uint32_t i = 0; i < pool->nr_queues; i++)
 		out.active_bytes += pool->queue[i].pending;
 	out.inactive_bytes = out.reserved_bytes.current - out.active_bytes;

@@ -5,6 +5,9 @@
  * A segment is memory of the driver, cut into blocks that lie side by side.  Free blocks are
  * found by length: those that are ready for any queue, and those of each queue whose
  * earlier work is not known to be done.  Free neighbours of a kind are always one block.
+ *
+ * A block that is longer than an increase has a segment of its own.  That is never cut up, so
+ * that nothing short keeps the driver from getting all of it back.
  */
 #ifndef NEURON_LIB_POOL_H
 #define NEURON_LIB_POOL_H
@@ -24,12 +27,18 @@ struct segment {
 	uint64_t bytes;
 	struct neuron_mem_pool *pool;
 	struct neuron_mem_block *first, *last;
+	bool own;		/* of one long block, which is all of it */
+};
+
+/* Free blocks of a kind: in segments of many, and in those of one. */
+struct fits {
+	struct fit shared, own;
 };
 
 struct pool_queue {
 	/* Written without the lock of the pool. */
 	_Atomic uint64_t submitted, completed;
-	struct fit fit;		/* pending blocks, with their list below */
+	struct fits fits;	/* pending blocks, with their list below */
 	struct neuron_mem_block *oldest, *newest;
 	uint64_t pending;	/* their bytes */
 };
@@ -40,7 +49,7 @@ struct neuron_mem_pool {
 	struct reserve reserve;
 	struct neuron_mem_pool_opts opts;	/* with the defaults filled in */
 	bool closed;
-	struct fit ready;
+	struct fits ready;
 	struct segment *segments;
 	struct neuron_mem_block *spare;
 	struct slab *slabs;
@@ -58,6 +67,8 @@ void block_drop(struct neuron_mem_pool *pool, struct neuron_mem_block *block);
 void blocks_free(struct neuron_mem_pool *pool);
 /* A block of no index, with its state, queue and point set: join its neighbours, index it. */
 void block_put(struct neuron_mem_pool *pool, struct neuron_mem_block *block);
+/* A segment of one becomes one of many. */
+void segment_share(struct neuron_mem_pool *pool, struct segment *segment);
 /* Out of its index. */
 void block_take(struct neuron_mem_pool *pool, struct neuron_mem_block *block);
 /* The first @bytes of a free block become one that is used; -ENOMEM. */
@@ -68,9 +79,16 @@ void blocks_harvest(struct neuron_mem_pool *pool);
 /* Pending blocks of a queue take the ready ones beside them. */
 void blocks_join(struct neuron_mem_pool *pool, struct pool_queue *queue);
 
-/* A further segment with a free block of at least @bytes: the length of @wish, or what there is. */
+/* Segments consist of whole pages and whole places for blocks. */
+uint64_t segment_unit(const struct neuron_mem_pool *pool);
+/*
+ * A further segment with a free block of at least @bytes: the length of @wish, or what there is.
+ * One that is longer than @wish is for one block.
+ */
 int segment_add(struct neuron_mem_pool *pool, uint64_t bytes, uint64_t wish,
 		struct neuron_mem_failure *failure);
+/* Return segments of one, of at least @bytes together if there are so many. */
+void segments_return(struct neuron_mem_pool *pool, uint64_t bytes);
 /* Return what is not used, down to @keep reserved bytes.  How much was returned. */
 uint64_t segments_trim(struct neuron_mem_pool *pool, uint64_t keep);
 /* All of them, whatever is in them. */

@@ -5,8 +5,7 @@
 
 #include "pool.h"
 
-/* Segments consist of whole pages and whole places for blocks. */
-static uint64_t unit(const struct neuron_mem_pool *pool)
+uint64_t segment_unit(const struct neuron_mem_pool *pool)
 {
 	return MAX(pool->opts.align, NEURON_PAGE);
 }
@@ -15,7 +14,7 @@ static uint64_t room_left(const struct neuron_mem_pool *pool)
 {
 	uint64_t reserved = pool->stats.reserved_bytes.current;
 
-	return pool->opts.max > reserved ? (pool->opts.max - reserved) & -unit(pool) : 0;
+	return pool->opts.max > reserved ? (pool->opts.max - reserved) & -segment_unit(pool) : 0;
 }
 
 /* As much of @wish as there is, so that the driver has not to refuse; not less than @bytes. */
@@ -25,8 +24,8 @@ static uint64_t length_of(struct neuron_mem_pool *pool, uint64_t bytes, uint64_t
 
 	wish = MIN(wish, room_left(pool));
 	if (wish > bytes && !neuron_hbm_get_stats(pool->device, pool->opts.hbm, &stats))
-		wish = MIN(wish, stats.largest_free & -unit(pool));
-	return round_up(MAX(wish, bytes), unit(pool));
+		wish = MIN(wish, stats.largest_free & -segment_unit(pool));
+	return round_up(MAX(wish, bytes), segment_unit(pool));
 }
 
 static int reserve(struct neuron_mem_pool *pool, uint64_t bytes, uint64_t wish,
@@ -54,8 +53,8 @@ static int reserve(struct neuron_mem_pool *pool, uint64_t bytes, uint64_t wish,
 		return -ENOMEM;
 	ret = neuron_mem_alloc(pool->device, length, &opts, mem);
 	/* Somebody was quicker, or it is a limit: what is needed may be there still. */
-	if (ret == -ENOMEM && length > round_up(bytes, unit(pool)))
-		ret = neuron_mem_alloc(pool->device, round_up(bytes, unit(pool)), &opts, mem);
+	if (ret == -ENOMEM && length > round_up(bytes, segment_unit(pool)))
+		ret = neuron_mem_alloc(pool->device, round_up(bytes, segment_unit(pool)), &opts, mem);
 	return ret;
 }
 
@@ -79,6 +78,7 @@ int segment_add(struct neuron_mem_pool *pool, uint64_t bytes, uint64_t wish,
 	segment->address = neuron_mem_address(segment->mem);
 	segment->bytes = neuron_mem_bytes(segment->mem);
 	segment->first = segment->last = block;
+	segment->own = bytes > wish;
 	segment->next = pool->segments;
 	if (segment->next)
 		segment->next->prev = segment;
@@ -112,7 +112,7 @@ static void segment_cut(struct neuron_mem_pool *pool, struct segment *segment, u
 
 	if (last->state != BLOCK_READY)
 		return;
-	bytes = round_up(segment->bytes - MIN(last->bytes, most), unit(pool));
+	bytes = round_up(segment->bytes - MIN(last->bytes, most), segment_unit(pool));
 	if (!bytes) {
 		block_take(pool, last);
 		block_drop(pool, last);
@@ -134,6 +134,19 @@ static void segment_cut(struct neuron_mem_pool *pool, struct segment *segment, u
 	segment->last = last->prev;
 	segment->last->next = NULL;
 	block_drop(pool, last);
+}
+
+void segments_return(struct neuron_mem_pool *pool, uint64_t bytes)
+{
+	uint64_t before = pool->stats.reserved_bytes.current;
+
+	while (before - pool->stats.reserved_bytes.current < bytes) {
+		struct neuron_mem_block *block = fit_last(&pool->ready.own);
+
+		if (!block)
+			return;
+		segment_cut(pool, block->segment, block->bytes);
+	}
 }
 
 uint64_t segments_trim(struct neuron_mem_pool *pool, uint64_t keep)

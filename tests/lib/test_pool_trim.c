@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What a pool in the order of queues does not use goes back to the driver, if its blocks are
+ * longer than an increase: with the driver's allocator.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "fake_driver.h"
+#include "random_side.h"
+
+#define MIB	(1ull << 20)
+#define LIVE	600u
+#define STEPS	5000u
+#define SETS	10u
+#define LAG	16u		/* steps until work is known to be done */
+
+static struct neuron_device *device;
+
+static int setup(void **state)
+{
+	(void)state;
+	return neuron_device_open(0, &device);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	neuron_device_close(device);
+	return fake.left_bytes || fake.left_handles || fake.dev[0].opens;
+}
+
+/* Blocks of a program, each with its address in its first bytes. */
+struct set {
+	struct neuron_mem_pool *pool;
+	struct neuron_mem_block *block[LIVE];
+	uint64_t bytes, most;	/* used now, and at most */
+};
+
+/* 1 to 64 MiB, each length in digits as frequent; one of eight is short. */
+static uint64_t draw_length(void)
+{
+	uint64_t least = rnd(8) ? MIB << rnd(6) : 512ull << rnd(6);
+
+	return least + 1 + rnd(least);
+}
+
+static void set_take(struct set *s, unsigned int i)
+{
+	struct neuron_mem_block *block;
+	uint64_t address;
+
+	if (neuron_mem_pool_alloc(s->pool, draw_length(), 0, &block, NULL))
+		return;
+	address = neuron_mem_block_address(block);
+	assert_int_equal(neuron_mem_write(neuron_mem_block_mem(block),
+					  neuron_mem_block_offset(block), &address, 8), 0);
+	s->block[i] = block;
+	s->bytes += neuron_mem_block_bytes(block);
+	s->most = s->bytes > s->most ? s->bytes : s->most;
+}
+
+static void set_check(const struct neuron_mem_block *block)
+{
+	uint64_t address;
+
+	assert_int_equal(neuron_mem_read(neuron_mem_block_mem(block),
+					 neuron_mem_block_offset(block), &address, 8), 0);
+	assert_true(address == neuron_mem_block_address(block));
+}
+
+static void set_give(struct set *s, unsigned int i)
+{
+	if (!s->block[i])
+		return;
+	set_check(s->block[i]);
+	s->bytes -= neuron_mem_block_bytes(s->block[i]);
+	assert_int_equal(neuron_mem_block_free(s->block[i], 0), 0);
+	s->block[i] = NULL;
+}
+
+static struct neuron_mem_pool_stats stats_of(struct neuron_mem_pool *pool)
+{
+	struct neuron_mem_pool_stats stats = { .size = sizeof(stats) };
+
+	assert_int_equal(neuron_mem_pool_get_stats(pool, &stats), 0);
+	return stats;
+}
+
+/* All work is done; what is unused then, and how much of it trim returns. */
+static uint64_t trimmed(struct set *s, uint64_t *unused)
+{
+	uint64_t returned, used = fake_used();
+
+	neuron_mem_pool_complete(s->pool, 0, neuron_mem_pool_submit(s->pool, 0));
+	*unused = stats_of(s->pool).inactive_bytes;
+	neuron_mem_pool_trim(s->pool, 0, &returned);
+	assert_true(used - fake_used() == returned);
+	return returned;
+}
+
+/* Of a queue whose work is done as soon as it is waited for. */
+static int waited(void *data, uint32_t queue, uint64_t point)
+{
+	(void)data;
+	(void)queue;
+	(void)point;
+	return 0;
+}
+
+static void run_set(uint64_t seed)
+{
+	const struct neuron_mem_pool_opts opts = {
+		.size = sizeof(opts), .init = MIB, .increase = MIB, .queues = 1,
+		.wait = waited,
+		.max = rnd(2) ? 2048 * MIB : 0,
+	};
+	uint64_t unused, returned, point;
+	struct set s = { .pool = NULL };
+
+	rng = 88172645463325252ull + seed;
+	assert_int_equal(neuron_mem_pool_open(device, &opts, &s.pool), 0);
+	for (unsigned int k = 0; k < STEPS; k++) {
+		unsigned int i = (unsigned int)rnd(LIVE);
+
+		s.block[i] ? set_give(&s, i) : set_take(&s, i);
+		point = neuron_mem_pool_submit(s.pool, 0);
+		if (point > LAG)
+			neuron_mem_pool_complete(s.pool, 0, point - LAG);
+	}
+	assert_true((double)stats_of(s.pool).reserved_bytes.peak <= 1.25 * (double)s.most);
+	for (unsigned int i = 0; i < LIVE; i++)
+		if (rnd(2))
+			set_give(&s, i);
+	returned = trimmed(&s, &unused);
+	assert_true(unused > s.most / 8);
+	assert_true((double)returned >= 0.99 * (double)unused);
+	for (unsigned int i = 0; i < LIVE; i++)
+		set_give(&s, i);
+	returned = trimmed(&s, &unused);
+	assert_true(returned == unused && !fake_used());
+	neuron_mem_pool_close(s.pool);
+}
+
+static void test_random_half(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 0; seed < SETS; seed++)
+		run_set(seed);
+}
+
+static struct neuron_mem_pool *small_pool(void)
+{
+	const struct neuron_mem_pool_opts opts = {
+		.size = sizeof(opts), .init = MIB, .increase = MIB, .max = 41 * MIB,
+	};
+	struct neuron_mem_pool *pool;
+
+	assert_int_equal(neuron_mem_pool_open(device, &opts, &pool), 0);
+	return pool;
+}
+
+static struct neuron_mem_block *take(struct neuron_mem_pool *pool, uint64_t bytes, uint32_t queue)
+{
+	struct neuron_mem_block *block;
+
+	assert_int_equal(neuron_mem_pool_alloc(pool, bytes, queue, &block, NULL), 0);
+	return block;
+}
+
+/* The same length again takes no call of the driver; another one takes the place of the first. */
+static void test_reuse(void **state)
+{
+	struct neuron_mem_pool *pool = small_pool();
+	struct neuron_mem_block *block = take(pool, 40 * MIB, 0);
+	unsigned int calls;
+
+	(void)state;
+	neuron_mem_pool_submit(pool, 0);
+	neuron_mem_block_free(block, 0);
+	calls = fake.calls;
+	block = take(pool, 40 * MIB - 1, 0);
+	assert_int_equal(fake.calls, calls);
+	neuron_mem_pool_complete(pool, 0, 1);
+	neuron_mem_block_free(block, 0);
+	block = take(pool, 40 * MIB, 3);
+	assert_int_equal(fake.calls, calls);
+	neuron_mem_block_free(block, 3);
+	block = take(pool, 30 * MIB, 0);
+	assert_true(fake_used() == 31 * MIB && stats_of(pool).num_alloc_retries == 0);
+	neuron_mem_block_free(block, 0);
+	neuron_mem_pool_close(pool);
+}
+
+/* Before a request is refused, its queue gets a part of what its earlier work may still use. */
+static void test_cut_up(void **state)
+{
+	struct neuron_mem_pool *pool = small_pool();
+	struct neuron_mem_block *full = take(pool, MIB, 0), *block = take(pool, 40 * MIB, 0), *part;
+	uint64_t address = neuron_mem_block_address(block);
+
+	(void)state;
+	neuron_mem_pool_submit(pool, 0);
+	neuron_mem_block_free(block, 0);
+	assert_int_equal(neuron_mem_pool_alloc(pool, 512, 1, &part, NULL), -ENOMEM);
+	part = take(pool, 512, 0);
+	assert_true(neuron_mem_block_address(part) == address);
+	block = take(pool, 39 * MIB, 0);
+	neuron_mem_block_free(part, 0);
+	neuron_mem_block_free(block, 0);
+	/* It is one again, and for all. */
+	neuron_mem_pool_complete(pool, 0, 1);
+	block = take(pool, 40 * MIB, 1);
+	assert_true(neuron_mem_block_address(block) == address);
+	neuron_mem_block_free(block, 1);
+	neuron_mem_block_free(full, 0);
+	neuron_mem_pool_close(pool);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_random_half, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_reuse, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_cut_up, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
