@@ -39,13 +39,13 @@ def main():
                       f"{r['alloc']:.0f}, {r['calls']}", r["alloc"] <= HIT_NS and not r["calls"]))
         goals.append((f"its free, {r['live']:,} live: ns", f"{HIT_NS}", f"{r['free']:.0f}", r["free"] <= HIT_NS))
 
-    text += ("\n| recorded | increase, MiB | operations | ns | peak use, MiB | reserved, MiB | refused | refused when recorded, "
+    text += ("\n| recorded | increase, MiB | operations | ns | peak use, MiB | reserved, MiB | calls of the driver | refused | refused when recorded, "
              "of these placed | unused with half freed, MiB | of it returned | with all freed |\n"
-             + "| --- " + "| ---: " * 10 + "|\n")
+             + "| --- " + "| ---: " * 11 + "|\n")
     for r in (r for r in rows if r["work"] == "recorded"):
         half, everything = (r[f"{k}_returned"] / max(1, r[f"{k}_unused"]) for k in ("half", "all"))
         text += (f"| {r['trace']} | {r['increase'] >> 20:,} | {r['operations']:,} | {r['ns']:.0f} | {r['peak'] >> 20:,} "
-                 f"| {r['reserved'] >> 20:,} | {r['refused']:,} | {r['refused_then']:,}, {r['placed_then']:,} "
+                 f"| {r['reserved'] >> 20:,} | {r['calls']:,} | {r['refused']:,} | {r['refused_then']:,}, {r['placed_then']:,} "
                  f"| {r['half_unused'] >> 20:,} | {100 * half:.1f} % | {100 * everything:.1f} % |\n")
         what = f"{r['trace']}, increase {r['increase'] >> 20:,} MiB"
         goals.append((f"reserved to peak use, {what}", str(RATIO), f"{r['ratio']:.3f}", r["ratio"] <= RATIO))
