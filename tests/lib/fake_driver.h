@@ -161,6 +161,7 @@ static struct {
 	enum neuron_native_reason reason;	/* of a full HBM */
 	bool no_growing;	/* what follows an allocation is never free */
 	bool has_claims, claims_busy, claimed;
+	uint32_t denied;	/* devices that a control group keeps closed, a bit for each */
 	uint32_t arch;
 } fake = { .nr_devices = 1, .arch = 3 };
 
@@ -1555,6 +1556,10 @@ int neuron_sys_open(const char *path, int flags)
 	}
 	if (sscanf(path, "/dev/neuron%u", &n) != 1 || n >= fake.nr_devices) {
 		errno = ENOENT;
+		return -1;
+	}
+	if (fake.denied >> n & 1) {
+		errno = EPERM;
 		return -1;
 	}
 	if ((flags & O_ACCMODE) == O_WRONLY)

@@ -365,6 +365,33 @@ static void test_init_claims(void **state)
 	fake.claims_busy = fake.has_claims = false;
 }
 
+/* A control group leaves this process the second device only. */
+static void test_init_second_device(void **state)
+{
+	static const char *const wishes[][2] = {
+		{ "NEURON_RT_VISIBLE_CORES", "5" }, { "NEURON_RT_NUM_CORES", "1" },
+	};
+
+	(void)state;
+	fake.has_claims = true;
+	fake.denied = 1;
+	for (size_t i = 0; i < 2; i++) {
+		setenv(wishes[i][0], wishes[i][1], 1);
+		init_cores(1);
+		assert_true(fake.claimed);
+		assert_int_equal(fake.dev[0].opens, 0);
+		assert_int_equal(fake.dev[1].opens, 1);
+		nrt_close();
+		unsetenv(wishes[i][0]);
+	}
+	setenv("NEURON_RT_NUM_CORES", "5", 1);
+	init_fails(NRT_FAILURE, "not available");
+	setenv("NEURON_RT_VISIBLE_CORES", "1", 1);
+	init_fails(NRT_FAILURE, "Could not open the nd0");
+	fake.denied = 0;
+	fake.has_claims = false;
+}
+
 /* Each call of the driver fails once. */
 static void test_init_driver_fails(void **state)
 {
@@ -1672,6 +1699,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_num_cores, setup_idle, teardown),
 		cmocka_unit_test_setup_teardown(test_other_variables, setup_idle, teardown),
 		cmocka_unit_test_setup_teardown(test_init_claims, setup_idle, teardown),
+		cmocka_unit_test_setup_teardown(test_init_second_device, setup_idle, teardown),
 		cmocka_unit_test_setup_teardown(test_init_driver_fails, setup_idle, teardown),
 		cmocka_unit_test_setup_teardown(test_tensor, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_C2_address_of_a_device_tensor, setup,

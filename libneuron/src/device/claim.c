@@ -46,33 +46,99 @@ static int mark(int fd, struct neuron_ioctl_crwl_nc_map_ext *map, uint32_t count
 	return fd_ioctl(fd, NEURON_IOCTL_CRWL_NC_RANGE_MARK_EXT0, map);
 }
 
+/* @count cores in a row between @first and @last, from a multiple of o->align on. */
 static int mark_aligned(int fd, struct neuron_ioctl_crwl_nc_map_ext *map,
-			const struct neuron_claim_opts *o)
+			const struct neuron_claim_opts *o, uint32_t first, uint32_t last)
 {
 	uint32_t align = o->align ? o->align : 1;
 	int ret;
 
-	if (o->exact)
-		return mark(fd, map, o->count, o->start, o->start + o->count - 1);
-	ret = mark(fd, map, o->count, o->start, o->total - 1);
+	ret = mark(fd, map, o->count, first, last);
 	if (ret || !(first_core(map) % align))
 		return ret;
 	/* Others may have taken an odd number of cores: look at each place that is aligned. */
 	fd_ioctl(fd, NEURON_IOCTL_CRWL_NC_RANGE_UNMARK_EXT0, map);
 	ret = -EBUSY;
-	for (uint32_t at = 0; at <= o->total - o->count && ret == -EBUSY; at += align)
+	for (uint32_t at = (first + align - 1) / align * align;
+	     at + o->count - 1 <= last && ret == -EBUSY; at += align)
 		ret = mark(fd, map, o->count, at, at + o->count - 1);
 	return ret;
+}
+
+/* The node of a device; a control group or a container leaves a process some of them. */
+static int open_node(const struct neuron_device_entry *entry)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/dev/neuron%u", entry->index);
+	return neuron_sys_open(path, O_WRONLY);
+}
+
+/*
+ * From device *@at on, the next ones in a row that this process can open: the first of them,
+ * opened, and in *@at the one behind them; -errno of the last try if there are none.
+ */
+static int next_run(const struct neuron_device_entry *list, size_t nr, size_t *at, size_t *first)
+{
+	int fd = -1, err = ENODEV, next;
+
+	for (; *at < nr && fd < 0; ++*at) {
+		fd = open_node(&list[*at]);
+		if (fd < 0)
+			err = errno;
+	}
+	if (fd < 0)
+		return -err;
+	*first = *at - 1;
+	for (; *at < nr; ++*at) {
+		next = open_node(&list[*at]);
+		if (next < 0)
+			break;
+		neuron_sys_close(next);
+	}
+	return fd;
+}
+
+/*
+ * Mark them through a device that can be opened, which is returned.  Cores that are named may
+ * be anywhere, because opening their device says best what is wrong with it; others are
+ * looked for where the process can use them.
+ */
+static int mark_usable(const struct neuron_device_entry *list, size_t nr,
+		       const struct neuron_claim_opts *o, struct neuron_ioctl_crwl_nc_map_ext *map)
+{
+	size_t first, at = 0;
+	int ret, fd = next_run(list, nr, &at, &first);
+
+	while (fd >= 0) {
+		uint32_t from = (uint32_t)first * list[0].nr_cores, to = (uint32_t)at * list[0].nr_cores;
+
+		from = from > o->start ? from : o->start;
+		to = to < o->total ? to : o->total;
+		if (o->exact)
+			ret = mark(fd, map, o->count, o->start, o->start + o->count - 1);
+		else if (to < from || to - from < o->count)
+			ret = -EBUSY;
+		else
+			ret = mark_aligned(fd, map, o, from, to - 1);
+		if (!ret)
+			return fd;
+		neuron_sys_close(fd);
+		fd = ret == -EBUSY && !o->exact ? next_run(list, nr, &at, &first) : ret;
+		/* No other run: that the cores of the ones before are taken is the reason. */
+		if (ret == -EBUSY && fd < 0)
+			return ret;
+	}
+	return fd;
 }
 
 NEURON_EXPORT int neuron_claim_cores(const struct neuron_device_entry *list, size_t nr,
 				     const struct neuron_claim_opts *opts,
 				     struct neuron_claim **claim)
 {
-	struct neuron_ioctl_crwl_nc_map_ext map;
+	struct neuron_ioctl_crwl_nc_map_ext map = { .nc_count = 0 };
 	struct neuron_claim_opts o;
 	struct neuron_claim *c;
-	char path[32];
 	int ret = opts_copy(&o, sizeof(o), opts);
 
 	if (ret)
@@ -85,16 +151,9 @@ NEURON_EXPORT int neuron_claim_cores(const struct neuron_device_entry *list, siz
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return -ENOMEM;
-	snprintf(path, sizeof(path), "/dev/neuron%u", list[0].index);
-	c->fd = neuron_sys_open(path, O_WRONLY);
+	c->fd = mark_usable(list, nr, &o, &map);
 	if (c->fd < 0) {
-		ret = -errno;
-		free(c);
-		return ret;
-	}
-	ret = mark_aligned(c->fd, &map, &o);
-	if (ret) {
-		neuron_sys_close(c->fd);
+		ret = c->fd;
 		free(c);
 		if (ret == -EBUSY && o.available)
 			*o.available = map.max_nc_available;
