@@ -54,10 +54,18 @@ populate() {
 }
 
 configure() {
+	local n
+
 	cp -r tests/image/files/. "$root/"
 	mkdir -p "$root/shared"
 	echo neuron >"$root/etc/hostname"
 	printf '127.0.0.1 localhost\n127.0.1.1 neuron\n' >"$root/etc/hosts"
+	# What neuron-vm --lan makes them; the card's address says which one it is.
+	for n in {1..9}; do
+		echo "10.1.0.$n neuron$n" >>"$root/etc/hosts"
+		printf '%s\n' '[Match]' "MACAddress=52:54:00:01:00:0$n" '[Network]' "Address=10.1.0.$n/24" \
+			>"$root/etc/systemd/network/70-lan-$n.network"
+	done
 	echo 'nameserver 10.0.2.3' >"$root/etc/resolv.conf"
 	: >"$root/etc/machine-id"
 	# A tenth of the time to load it: what machines of QEMU and of clouds have.
