@@ -18,6 +18,7 @@
 #   debian-13
 #   image-12	make image with other people's programs, Secure Boot, the workflow that
 #   image-13	loads modules
+#   slurm	a cluster of two machines with devices
 #   deb-12	the packages with an upgrade, and their modules in guests
 #   deb-13
 #   vm-debug-all the whole stack on the debug kernel; vm-debug is what needs two processors
@@ -47,7 +48,7 @@ steps=(abi lib tap property fuzz model tools rtd readme dkms deb image
        build-6.1 build-6.12 build-7.3
        vm-debug vm-6.12 vm-uml rig bench vm-6.1 vm-7.3 vm-card-like vm-kunit uml-kunit vm-checked
        demo rtd-guest shell card)
-long_steps=(debian-12 debian-13 deb-12 deb-13 image-12 image-13 coverage-lib rig-all randconfig build-clang series arm64 kcsan coverage-vm
+long_steps=(debian-12 debian-13 deb-12 deb-13 image-12 image-13 slurm coverage-lib rig-all randconfig build-clang series arm64 kcsan coverage-vm
 	    vm-debug-all vm-7.3-debug vm-7.3-rt vm-7.3-cloud
 	    vm-7.3-all vm-6.1-all vm-card-like-all card-all card-debug pairs fuzz-ioctl)
 
@@ -320,6 +321,7 @@ run_step() {
 	dkms)		step dkms tests/dkms.sh ;;
 	image)		step image tests/image/test.sh debian-12 ;;
 	image-*)	step "$1" tests/image/test.sh "debian-${1#image-}" all ;;
+	slurm)		step slurm tests/image/test.sh debian-13 slurm ;;
 	deb)		step deb tests/deb.sh debian-12 ;;
 	deb-*)		step "$1" tests/deb.sh "debian-${1#deb-}" all ;;
 	shell)		step shell tests/vm/shell.py ;;
@@ -471,7 +473,7 @@ done
 has_guest() {
 	case $1 in
 	vm-uml|vm-checked|vm-card-like-all|uml-*) return 1 ;;
-	vm-*|rig|rig-all|bench|demo|rtd-guest|shell|card|card-all|card-debug|arm64|kcsan|coverage-vm|pairs|fuzz-ioctl|debian-*|deb-*|image|image-*) return 0 ;;
+	vm-*|rig|rig-all|bench|demo|rtd-guest|shell|card|card-all|card-debug|arm64|kcsan|coverage-vm|pairs|fuzz-ioctl|debian-*|deb-*|image|image-*|slurm) return 0 ;;
 	esac
 	return 1
 }

@@ -3,8 +3,9 @@
 #
 # make image, and neuron-vm with it, as its users use them.
 #
-# usage: test.sh RELEASE [all]	(debian-12 or debian-13)
+# usage: test.sh RELEASE [all|slurm]	(debian-12 or debian-13)
 #
+#   slurm	a cluster of two machines, and nothing else
 #   all	other people's programs, containers, Secure Boot, and the workflow that loads modules
 
 set -eu -o pipefail
@@ -127,14 +128,21 @@ unprivileged() {
 
 tests/deps.sh root image imagetest
 packages=()
-[ "$all" != all ] || mapfile -t packages < <(grep -v '^#' "tests/image/packages")
+case $all in
+all)	mapfile -t packages < <(grep -v '^#' tests/image/packages) ;;
+slurm)	mapfile -t packages < <(grep -v '^#' tests/image/slurm/packages) ;;
+esac
 rm -rf build/image
 point "make image" make -s image RELEASE="$release" PACKAGES="${packages[*]}"
 mkdir -p "$work/build"
 mv build/image "$image"
-builder=$(tests/debs.sh "$release")
-part_machine
-point "the workflow with a virtual machine, without rights" unprivileged
-[ "$all" != all ] || . tests/image/all.sh
+if [ "$all" = slurm ]; then
+	. tests/image/slurm.sh
+else
+	builder=$(tests/debs.sh "$release")
+	part_machine
+	point "the workflow with a virtual machine, without rights" unprivileged
+	[ "$all" != all ] || . tests/image/all.sh
+fi
 echo "# image of $release: $passed passed, $failed failed"
 [ $failed = 0 ]
