@@ -214,6 +214,8 @@ if [ $stack = 1 ]; then
 		tail -n 40 "$logs/lib.log" >&2
 		die "the library does not build"
 	}
+	# A test compares what they show.
+	install -D -m 644 -t "$root/usr/share/doc/libneuron" "$ROOT"/libneuron/docs/*.md
 	# The examples, as somebody with the installed library would compile them.
 	mkdir -p "$root/usr/libexec/neuron"
 	for file in "$root"/usr/share/doc/libneuron/examples/*.c; do

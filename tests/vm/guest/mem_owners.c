@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * neuron-mem about owners: the table, who leaks, snapshots and timelines; and what a refusal
- * leaves in NEURON_MEMORY_DUMP, played again on the allocator.
+ * leaves in NEURON_MEMORY_DUMP, played again on the allocator. The three refusals are those of
+ * libneuron/docs/out-of-memory.md, and say what it shows.
  */
 #define _GNU_SOURCE
 #include <glob.h>
@@ -137,12 +138,30 @@ static void who(uint64_t bytes, uint32_t kv)
 	CHECK(says(process), "the tool names the process");
 }
 
-static void show_failure(void)
+#define PAGE	"/usr/share/doc/libneuron/out-of-memory.md"
+/* What is another one each time. */
+#define NORMAL	" | sed -E 's/process [0-9]+ */process N /; s/refused [0-9]+, [-0-9: ]+:/refused N, D:/; s/[(][0-9]+-/(N-/'"
+
+/* A block of the page for people, by how it begins, is what the tool says now. */
+static void documented(const char *section, const char *first, const char *tool)
 {
-	run("neuron-mem --failures 0 | grep -A9 refused | tail -n 8");
-	printf("# %s\n", text);
-	run("neuron-mem map 0 | grep -A40 'HBM 1' | tail -n +1 | head -n 20");
-	printf("# %s\n", text);
+	static char said[1 << 16];
+	char command[600], *line, *rest = text;
+	unsigned int lines = 0;
+
+	snprintf(command, sizeof(command), "%s 0" NORMAL, tool);
+	run(command);
+	snprintf(said, sizeof(said), "%s", text);
+	snprintf(command, sizeof(command),
+		 "sed -n '/^## %s$/,/^## /p' " PAGE " | sed -n '/^    %s/,/^$/s/^    //p'" NORMAL,
+		 section, first);
+	run(command);
+	while ((line = strsep(&rest, "\n")) && *line) {
+		lines += strcmp(line, "...") != 0;
+		CHECK(!strcmp(line, "...") || strstr(said, line), "%s: %s", section, line);
+	}
+	CHECK(lines >= 2, "%s: %u lines are those of the page", section, lines);
+	printf("# %s\n", said);
 }
 
 static void refusals(void)
@@ -157,7 +176,7 @@ static void refusals(void)
 	same = replay_last(1).same;
 	CHECK(same >= 1, "full");
 	who(PIECE, kv);
-	show_failure();
+	documented("Full", "neuron0 refused", "neuron-mem --failures");
 	for (size_t i = 0; i < nr_pieces; i += 2) {
 		neuron_mem_free(piece[i]);
 		piece[i] = NULL;
@@ -165,11 +184,13 @@ static void refusals(void)
 	CHECK(get(2 * PIECE, 0, &mem) == -ENOMEM, "a longer one");
 	CHECK(replay_last(2).same == same + 1, "fragmented");
 	who(2 * PIECE, kv);
-	show_failure();
+	documented("Fragmented", "neuron0 refused", "neuron-mem --failures");
+	documented("Fragmented", "          a character is", "neuron-mem map");
+	documented("Fragmented", "A  process", "neuron-mem map");
 	CHECK(!neuron_limit_set(dev, NEURON_LIMIT_CORE, 2, 13ull << 30) &&
 	      get(PIECE * 8, 0, &mem) == -ENOMEM, "a limit");
 	CHECK(replay_last(3).limits >= 1, "is not played again");
-	show_failure();
+	documented("Capped", "neuron0 refused", "neuron-mem --failures");
 	CHECK(!neuron_limit_set(dev, NEURON_LIMIT_CORE, 2, NEURON_LIMIT_NONE), "no limit");
 }
 
