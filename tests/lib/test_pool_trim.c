@@ -12,20 +12,12 @@
 
 #include "fake_driver.h"
 #include "random_side.h"
+#include "test_pools.h"
 
-#define MIB	(1ull << 20)
 #define LIVE	600u
 #define STEPS	5000u
 #define SETS	10u
 #define LAG	16u		/* steps until work is known to be done */
-
-static struct neuron_device *device;
-
-static int setup(void **state)
-{
-	(void)state;
-	return neuron_device_open(0, &device);
-}
 
 static int teardown(void **state)
 {
@@ -81,14 +73,6 @@ static void set_give(struct set *s, unsigned int i)
 	s->bytes -= neuron_mem_block_bytes(s->block[i]);
 	assert_int_equal(neuron_mem_block_free(s->block[i], 0), 0);
 	s->block[i] = NULL;
-}
-
-static struct neuron_mem_pool_stats stats_of(struct neuron_mem_pool *pool)
-{
-	struct neuron_mem_pool_stats stats = { .size = sizeof(stats) };
-
-	assert_int_equal(neuron_mem_pool_get_stats(pool, &stats), 0);
-	return stats;
 }
 
 /* All work is done; what is unused then, and how much of it trim returns. */
@@ -153,71 +137,52 @@ static void test_random_half(void **state)
 		run_set(seed);
 }
 
-static struct neuron_mem_pool *small_pool(void)
-{
-	const struct neuron_mem_pool_opts opts = {
-		.size = sizeof(opts), .init = MIB, .increase = MIB, .max = 41 * MIB,
-	};
-	struct neuron_mem_pool *pool;
-
-	assert_int_equal(neuron_mem_pool_open(device, &opts, &pool), 0);
-	return pool;
-}
-
-static struct neuron_mem_block *take(struct neuron_mem_pool *pool, uint64_t bytes, uint32_t queue)
-{
-	struct neuron_mem_block *block;
-
-	assert_int_equal(neuron_mem_pool_alloc(pool, bytes, queue, &block, NULL), 0);
-	return block;
-}
-
 /* The same length again takes no call of the driver; another one takes the place of the first. */
 static void test_reuse(void **state)
 {
-	struct neuron_mem_pool *pool = small_pool();
+	struct neuron_mem_pool *pool = open_pool(MIB, MIB, 41 * MIB);
 	struct neuron_mem_block *block = take(pool, 40 * MIB, 0);
 	unsigned int calls;
 
 	(void)state;
 	neuron_mem_pool_submit(pool, 0);
-	neuron_mem_block_free(block, 0);
+	give(block, 0);
 	calls = fake.calls;
 	block = take(pool, 40 * MIB - 1, 0);
 	assert_int_equal(fake.calls, calls);
 	neuron_mem_pool_complete(pool, 0, 1);
-	neuron_mem_block_free(block, 0);
+	give(block, 0);
 	block = take(pool, 40 * MIB, 3);
 	assert_int_equal(fake.calls, calls);
-	neuron_mem_block_free(block, 3);
+	give(block, 3);
 	block = take(pool, 30 * MIB, 0);
 	assert_true(fake_used() == 31 * MIB && stats_of(pool).num_alloc_retries == 0);
-	neuron_mem_block_free(block, 0);
+	give(block, 0);
 	neuron_mem_pool_close(pool);
 }
 
 /* Before a request is refused, its queue gets a part of what its earlier work may still use. */
 static void test_cut_up(void **state)
 {
-	struct neuron_mem_pool *pool = small_pool();
+	struct neuron_mem_pool *pool = open_pool(MIB, MIB, 41 * MIB);
 	struct neuron_mem_block *full = take(pool, MIB, 0), *block = take(pool, 40 * MIB, 0), *part;
 	uint64_t address = neuron_mem_block_address(block);
 
 	(void)state;
 	neuron_mem_pool_submit(pool, 0);
-	neuron_mem_block_free(block, 0);
+	give(block, 0);
 	assert_int_equal(neuron_mem_pool_alloc(pool, 512, 1, &part, NULL), -ENOMEM);
 	part = take(pool, 512, 0);
 	assert_true(neuron_mem_block_address(part) == address);
 	block = take(pool, 39 * MIB, 0);
-	neuron_mem_block_free(part, 0);
-	neuron_mem_block_free(block, 0);
+	give(part, 0);
+	give(block, 0);
 	/* It is one again, and for all. */
 	neuron_mem_pool_complete(pool, 0, 1);
 	block = take(pool, 40 * MIB, 1);
 	assert_true(neuron_mem_block_address(block) == address);
-	neuron_mem_block_free(block, 1);
-	neuron_mem_block_free(full, 0);
+	give(block, 1);
+	give(full, 0);
 	neuron_mem_pool_close(pool);
 }
 
