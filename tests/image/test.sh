@@ -79,7 +79,7 @@ no_machine() {
 bad_usage() {
 	local option status
 
-	for option in --frob --accel=frob --port=1 --files=/nowhere; do
+	for option in --frob --accel=frob --port=1 --lan=1 --lan=20000:0 --files=/nowhere; do
 		status=0
 		"$image/neuron-vm" "$option" -- true || status=$?
 		[ $status = 2 ] || return 1
