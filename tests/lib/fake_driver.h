@@ -160,6 +160,7 @@ static struct {
 	uint64_t dma_address;	/* and this address */
 	enum neuron_native_reason reason;	/* of a full HBM */
 	bool no_growing;	/* what follows an allocation is never free */
+	bool no_bulk;		/* it allocates and frees one by one only, as those of others do */
 	bool has_claims, claims_busy, claimed;
 	uint32_t denied;	/* devices that a control group keeps closed, a bit for each */
 	uint32_t arch;
@@ -479,6 +480,68 @@ static int fake_free(struct fake_device *d, uint64_t handle)
 		return ENOENT;
 	c->used = false;
 	fake_put(d, c);
+	return 0;
+}
+
+/* All of them or none, as the driver does it (kmod/mem/chunk.c). */
+static int fake_alloc_bulk(struct fake_device *d, struct neuron_native_mem_alloc_bulk *b)
+{
+	struct neuron_native_mem_bulk_entry *e = (void *)(uintptr_t)b->entries;
+	struct neuron_native_mem_alloc a[NEURON_NATIVE_BULK_MAX];
+	uint64_t bump[FAKE_HBMS + 1];
+	uint32_t i = 0;
+	int ret = 0;
+
+	if (fake.no_bulk)
+		return ENOTTY;
+	memcpy(bump, d->bump, sizeof(bump));
+	assert_int_equal(b->size, sizeof(*b));
+	assert_int_equal(b->entry_size, sizeof(*e));
+	assert_in_range(b->count, 1, NEURON_NATIVE_BULK_MAX);
+	assert_false(b->flags & NEURON_NATIVE_ALLOC_AT);
+	while (i < b->count && !ret) {
+		a[i] = (struct neuron_native_mem_alloc){
+			.size = sizeof(a[i]), .flags = b->flags, .bytes = e[i].bytes,
+			.align = e[i].align, .hbm = b->hbm, .nc_id = b->nc_id,
+			.mem_type = b->mem_type, .owner = b->owner,
+		};
+		ret = fake_alloc(d, &a[i]);
+		i += !ret;
+	}
+	if (ret) {
+		b->failed = i;
+		b->reason = a[i].reason;
+		b->total = a[i].total;
+		b->free = a[i].free;
+		b->largest_free = a[i].largest_free;
+		b->largest_aligned = a[i].largest_aligned;
+	}
+	while (ret && i--)
+		assert_int_equal(fake_free(d, a[i].mem_handle), 0);
+	/* Nobody has seen those addresses. */
+	if (ret)
+		memcpy(d->bump, bump, sizeof(bump));
+	for (i = 0; i < b->count && !ret; i++) {
+		e[i].mem_handle = a[i].mem_handle;
+		e[i].pa = a[i].pa;
+	}
+	return ret;
+}
+
+static int fake_free_bulk(struct fake_device *d, const struct neuron_native_mem_free_bulk *b)
+{
+	const uint64_t *handles = (void *)(uintptr_t)b->handles;
+
+	if (fake.no_bulk)
+		return ENOTTY;
+	assert_int_equal(b->size, sizeof(*b));
+	assert_false(b->flags || b->__reserved);
+	assert_in_range(b->count, 1, NEURON_NATIVE_BULK_MAX);
+	for (uint32_t i = 0; i < b->count; i++)
+		if (!(handles[i] & FAKE_IMPORTED) && !fake_chunk(d, handles[i]))
+			return ENOENT;
+	for (uint32_t i = 0; i < b->count; i++)
+		assert_int_equal(fake_free(d, handles[i]), 0);
 	return 0;
 }
 
@@ -1278,8 +1341,12 @@ static int fake_ioctl_memory(struct fake_device *d, unsigned long cmd, void *arg
 		return fake_import(d, arg);
 	case NEURON_NATIVE_MEM_ALLOC:
 		return fake_alloc(d, arg);
+	case NEURON_NATIVE_MEM_ALLOC_BULK:
+		return fake_alloc_bulk(d, arg);
 	case NEURON_IOCTL_MEM_FREE:
 		return fake_free(d, ((struct neuron_ioctl_mem_free *)arg)->mem_handle);
+	case NEURON_NATIVE_MEM_FREE_BULK:
+		return fake_free_bulk(d, arg);
 	case NEURON_IOCTL_MEM_BUF_COPY64: {
 		struct neuron_ioctl_mem_buf_copy64 *c = arg;
 
@@ -1606,10 +1673,14 @@ static bool fake_fails(unsigned long cmd)
 {
 	if (!fake.fail_at)
 		return false;
-	/* Of all calls: a free that fails is tried again, statistics and owners may be missing. */
+	/*
+	 * Of all calls: a free that fails is tried again, what cannot be done together is done
+	 * one by one, statistics and owners may be missing.
+	 */
 	if (fake.fail_nr ? fake.fail_nr != _IOC_NR(cmd) &&
 			   (!fake.also_nr || fake.also_nr != _IOC_NR(cmd)) :
 			   cmd == NEURON_IOCTL_MEM_FREE || cmd == NEURON_NATIVE_OWNER ||
+			   cmd == NEURON_NATIVE_MEM_ALLOC_BULK || cmd == NEURON_NATIVE_MEM_FREE_BULK ||
 			   cmd == NEURON_IOCTL_ACQUIRE_NEURON_DS)
 		return false;
 	if (fake.fail_at > 1) {
