@@ -1968,33 +1968,48 @@ static void test_microcode(void **state)
 	assert_int_equal(fake_used(), before);
 }
 
+/* Of each call of a load; how many there are, and then the model. */
+static unsigned int every_load_failure(struct fixture *f, const struct neff_bytes *n,
+				       struct neuron_model **m)
+{
+	struct neuron_error error = { .size = sizeof(error) };
+	struct neuron_model_opts opts = { .size = sizeof(opts), .error = &error };
+	uint64_t before = fake_used();
+	unsigned int i;
+	int ret;
+
+	for (i = 1;; i++) {
+		*m = NULL;
+		memset(&error, 0, sizeof(error));
+		error.size = sizeof(error);
+		fake_fail(i, 0, i % 2 ? EIO : ENOMEM);
+		ret = neuron_model_load(f->core, n->data, n->size, &opts, m);
+		if (fake.fail_at)
+			break;
+		assert_int_equal(ret, i % 2 ? -EIO : -ENOMEM);
+		assert_null(*m);
+		assert_true(error.kind != NEURON_ERROR_NONE && error.text[0]);
+		assert_int_equal(fake_used(), before);
+	}
+	assert_int_equal(ret, 0);
+	fake.fail_at = 0;
+	return i;
+}
+
 static void test_every_failure(void **state)
 {
 	struct fixture *f = *state;
-	struct neuron_error error = { .size = sizeof(error) };
-	struct neuron_model_opts opts = { .size = sizeof(opts), .error = &error };
 	struct neff_bytes n = make_list_neff();
 	uint64_t before = fake_used();
 	struct neuron_model *m;
 	unsigned int i;
 	int ret;
 
-	for (i = 1;; i++) {
-		m = NULL;
-		memset(&error, 0, sizeof(error));
-		error.size = sizeof(error);
-		fake_fail(i, 0, i % 2 ? EIO : ENOMEM);
-		ret = neuron_model_load(f->core, n.data, n.size, &opts, &m);
-		if (fake.fail_at)
-			break;
-		assert_int_equal(ret, i % 2 ? -EIO : -ENOMEM);
-		assert_null(m);
-		assert_true(error.kind != NEURON_ERROR_NONE && error.text[0]);
-		assert_int_equal(fake_used(), before);
-	}
-	assert_int_equal(ret, 0);
-	assert_in_range(i, 20, 100);
-	fake.fail_at = 0;
+	fake.no_bulk = true;
+	assert_in_range(every_load_failure(f, &n, &m), 20, 100);
+	neuron_model_unload(m);
+	fake.no_bulk = false;
+	assert_in_range(every_load_failure(f, &n, &m), 10, 19);
 	f->io[0].bytes = 1024;
 	for (i = 1;; i++) {
 		uint8_t want[1024], got[1024];

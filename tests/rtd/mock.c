@@ -47,6 +47,9 @@ int __wrap_neuron_sys_ioctl(int fd, unsigned long cmd, void *arg)
 		usleep((useconds_t)run_us);
 	if (alloc_us && cmd == NEURON_NATIVE_MEM_ALLOC)
 		usleep((useconds_t)alloc_us);
+	if (alloc_us && cmd == NEURON_NATIVE_MEM_ALLOC_BULK)
+		usleep((useconds_t)alloc_us *
+		       ((const struct neuron_native_mem_alloc_bulk *)arg)->count);
 	return __real_neuron_sys_ioctl(fd, cmd, arg);
 }
 

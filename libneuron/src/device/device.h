@@ -100,6 +100,8 @@ struct leftover {
  * device is closed.
  */
 void device_give_back(struct neuron_device *device, const struct leftover *what);
+/* Several, up to NEURON_NATIVE_BULK_MAX, whose handles are ours for certain. */
+void device_give_back_many(struct neuron_device *device, const uint64_t *handles, uint32_t n);
 /* The device is about to be closed: try a last time; then the driver takes everything. */
 void device_forget_leftovers(struct neuron_device *device);
 

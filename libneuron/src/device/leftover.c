@@ -53,6 +53,21 @@ static void give_back_again(struct neuron_device *device)
 	keep(device, first, left);
 }
 
+void device_give_back_many(struct neuron_device *device, const uint64_t *handles, uint32_t n)
+{
+	struct neuron_native_mem_free_bulk f = {
+		.size = sizeof(f), .count = n, .handles = (uintptr_t)handles,
+	};
+
+	/* What is left from before is tried again with each that is given back by itself. */
+	if (n > 1 && !atomic_load_explicit(&device->left, memory_order_relaxed) &&
+	    !device_ioctl(device, NEURON_NATIVE_MEM_FREE_BULK, &f))
+		return;
+	/* Of several, none is freed if one is refused: now all others are. */
+	for (uint32_t i = 0; i < n; i++)
+		device_give_back(device, &(struct leftover){ .handle = handles[i] });
+}
+
 void device_give_back(struct neuron_device *device, const struct leftover *what)
 {
 	struct leftover *left;

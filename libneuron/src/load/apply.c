@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../memory/mem.h"
 #include "loader.h"
 
 static const char *memory_reason(const struct neuron_mem_failure *f, char *text, size_t size)
@@ -32,9 +33,9 @@ int load_apply_scratchpad(struct loader *l)
 	return ret ? error_device(l->error, "scratchpad", ret) : 0;
 }
 
-static int apply_alloc(struct loader *l, struct plan_alloc *a)
+/* One of the allocations, without its memory. NULL: it has no place, or the host no memory. */
+static struct neuron_mem *prepare(struct loader *l, const struct plan_alloc *a)
 {
-	struct neuron_model *m = l->model;
 	struct neuron_mem_opts opts = {
 		.size = sizeof(opts),
 		.flags = l->scratchpad->contiguous ? NEURON_MEM_F_HIGH : 0,
@@ -42,21 +43,37 @@ static int apply_alloc(struct loader *l, struct plan_alloc *a)
 		.nc = l->nc,
 		.category = a->category,
 		.align = a->align > NEURON_PAGE ? a->align : 0,
-		.failure = &l->error->memory,
-		.owner = m->owner,
+		.owner = l->model->owner,
 	};
-	char text[160];
-	int ret = spots_next(l->spots, &opts) ?
-		  neuron_mem_alloc(l->scratchpad->device, a->bytes, &opts, &a->mem) : -ENOMEM;
 
-	if (ret == -ENOMEM)
-		return error_note(l->error, ret, "no room for %llu bytes of %s in %s",
+	return spots_next(l->spots, &opts) ? mem_new(l->scratchpad->device, a->bytes, &opts) :
+					     NULL;
+}
+
+/* All of the plan, or those before the first one that is refused. */
+static int obtain_all(struct loader *l)
+{
+	struct neuron_model *m = l->model;
+	const struct plan_alloc *a;
+	size_t n = 0;
+	char text[160];
+	int ret;
+
+	while (n < l->nr_allocs && (m->mems[n] = prepare(l, &l->allocs[n])))
+		n++;
+	ret = mem_obtain(m->mems, n, &m->nr_mems, &l->error->memory);
+	for (size_t i = 0; i < m->nr_mems; i++)
+		l->allocs[i].mem = m->mems[i];
+	while (n > m->nr_mems)
+		mem_drop(m->mems[--n]);
+	a = &l->allocs[n];
+	if (ret && ret != -ENOMEM)
+		return error_device(l->error, "memory allocation", ret);
+	if (n < l->nr_allocs)
+		return error_note(l->error, -ENOMEM, "no room for %llu bytes of %s in %s",
 				  (unsigned long long)a->bytes,
 				  neuron_mem_category_name(a->category),
 				  memory_reason(&l->error->memory, text, sizeof(text)));
-	if (ret)
-		return error_device(l->error, "memory allocation", ret);
-	m->mems[m->nr_mems++] = a->mem;
 	return 0;
 }
 
@@ -69,13 +86,12 @@ static void set_address(const struct loader *l, struct place *place)
 int load_apply_memory(struct loader *l)
 {
 	struct neuron_model *m = l->model;
-	int ret = 0;
+	int ret;
 
 	m->mems = calloc(l->nr_allocs + 1, sizeof(*m->mems));
 	if (!m->mems)
 		return error_no_memory(l->error);
-	for (size_t i = 0; i < l->nr_allocs && !ret; i++)
-		ret = apply_alloc(l, &l->allocs[i]);
+	ret = obtain_all(l);
 	if (ret)
 		return ret;
 	set_address(l, &l->ones);

@@ -4,12 +4,12 @@
 #include <stdlib.h>
 
 #include "../device/opts.h"
+#include "../memory/mem.h"
 #include "model.h"
 
 void model_free(struct neuron_model *model)
 {
-	while (model->nr_mems)
-		neuron_mem_free(model->mems[--model->nr_mems]);
+	mem_free_all(model->mems, model->nr_mems);
 	for (size_t i = 0; i < model->nr_rings; i++) {
 		free(model->rings[i].tx_desc);
 		free(model->rings[i].rx_desc);

@@ -60,10 +60,25 @@ static bool make_room(struct neuron_device *device, const struct neuron_native_m
 	       c.largest >= a->bytes;
 }
 
-static int ask_driver(struct neuron_device *device, struct neuron_native_mem_alloc *a)
+/* @refusal: what the driver said when it was asked for this and others, if it has a reason. */
+static int ask_once(struct neuron_device *device, struct neuron_native_mem_alloc *a,
+		    const struct neuron_native_mem_alloc_bulk *refusal)
+{
+	if (!refusal->reason)
+		return device_ioctl(device, NEURON_NATIVE_MEM_ALLOC, a);
+	a->reason = refusal->reason;
+	a->total = refusal->total;
+	a->free = refusal->free;
+	a->largest_free = refusal->largest_free;
+	a->largest_aligned = refusal->largest_aligned;
+	return -ENOMEM;
+}
+
+static int ask_driver(struct neuron_device *device, struct neuron_native_mem_alloc *a,
+		      const struct neuron_native_mem_alloc_bulk *refusal)
 {
 	const struct neuron_native_mem_alloc first = *a;
-	int ret = device_ioctl(device, NEURON_NATIVE_MEM_ALLOC, a);
+	int ret = ask_once(device, a, refusal);
 
 	/* Pools have more than they use. */
 	if (ret == -ENOMEM && !(a->flags & NEURON_NATIVE_ALLOC_HOST) &&
@@ -78,8 +93,7 @@ static int ask_driver(struct neuron_device *device, struct neuron_native_mem_all
 	return ret;
 }
 
-static void tell_refusal(const struct neuron_mem *m, struct neuron_device *device,
-			 const struct neuron_native_mem_alloc *a,
+static void tell_refusal(const struct neuron_mem *m, const struct neuron_native_mem_alloc *a,
 			 struct neuron_mem_failure *failure)
 {
 	const struct neuron_mem_failure f = {
@@ -95,32 +109,143 @@ static void tell_refusal(const struct neuron_mem *m, struct neuron_device *devic
 		.largest_aligned = a->largest_aligned,
 	};
 
-	memlog_add(device, MEMLOG_ALLOC, m, f.bytes, f.align, f.reason);
+	memlog_add(m->device, MEMLOG_ALLOC, m, f.bytes, f.align, f.reason);
 	if (!(m->flags & NEURON_MEM_F_HOST))
-		mem_dump(device, &f);
+		mem_dump(m->device, &f);
 	if (failure)
 		*failure = f;
 }
 
-/* Memory for @m, as its options say; @at: there, or NULL. On error nothing of it changes. */
-static int obtain(struct neuron_device *device, struct neuron_mem *m, const uint64_t *at,
-		  struct neuron_mem_failure *failure)
+/* On error nothing of @m changes. */
+static int obtain_one(struct neuron_mem *m, const struct neuron_native_mem_alloc_bulk *refusal,
+		      struct neuron_mem_failure *failure)
 {
 	struct neuron_native_mem_alloc a = {
-		.size = sizeof(a), .flags = m->flags | (at ? NEURON_NATIVE_ALLOC_AT : 0),
-		.bytes = m->bytes, .align = m->align, .hbm = m->hbm, .nc_id = m->nc,
-		.mem_type = m->category, .pa = at ? *at : 0, .owner = m->owner,
+		.size = sizeof(a), .flags = m->flags, .bytes = m->bytes, .align = m->align,
+		.hbm = m->hbm, .nc_id = m->nc, .mem_type = m->category, .pa = m->address,
+		.owner = m->owner,
 	};
-	int ret = ask_driver(device, &a);
+	int ret = ask_driver(m->device, &a, refusal);
 
-	if (!ret) {
-		m->handle = a.mem_handle;
-		m->address = a.pa;
-		m->mmap_offset = a.mmap_offset;
-	} else if (ret == -ENOMEM) {
-		tell_refusal(m, device, &a, failure);
-	}
+	if (!ret)
+		mem_adopt(m, a.mem_handle, a.pa, a.mmap_offset);
+	else if (ret == -ENOMEM)
+		tell_refusal(m, &a, failure);
 	return ret;
+}
+
+/* How many of them, from the first one on, one call can ask for. */
+static size_t count_alike(struct neuron_mem *const *mem, size_t n)
+{
+	const struct neuron_mem *a = mem[0];
+	size_t i = 1;
+
+	for (; i < MIN(n, NEURON_NATIVE_BULK_MAX) && !(a->flags & NEURON_MEM_F_AT); i++)
+		if (mem[i]->flags != a->flags || mem[i]->hbm != a->hbm || mem[i]->nc != a->nc ||
+		    mem[i]->category != a->category || mem[i]->owner != a->owner)
+			break;
+	return i;
+}
+
+/* All of them, or none. */
+static int ask_for_many(struct neuron_mem *const *mem, size_t n,
+			struct neuron_native_mem_bulk_entry *entries,
+			struct neuron_native_mem_alloc_bulk *b)
+{
+	int ret;
+
+	*b = (struct neuron_native_mem_alloc_bulk){
+		.size = sizeof(*b), .flags = mem[0]->flags, .hbm = mem[0]->hbm,
+		.nc_id = mem[0]->nc, .mem_type = mem[0]->category, .owner = mem[0]->owner,
+		.count = (uint32_t)n, .entry_size = sizeof(*entries),
+		.entries = (uintptr_t)entries,
+	};
+	for (size_t i = 0; i < n; i++)
+		entries[i] = (struct neuron_native_mem_bulk_entry){
+			.bytes = mem[i]->bytes, .align = mem[i]->align,
+		};
+	ret = device_ioctl(mem[0]->device, NEURON_NATIVE_MEM_ALLOC_BULK, b);
+	for (size_t i = 0; i < n && !ret; i++)
+		mem_adopt(mem[i], entries[i].mem_handle, entries[i].pa, entries[i].pa);
+	return ret;
+}
+
+/*
+ * Those before the one that there is no room for, of which @refusal tells. Without a reason in
+ * it, asking for each by itself tells what was wrong, if not that the driver has no such call.
+ */
+static size_t obtain_many(struct neuron_mem *const *mem, size_t n,
+			  struct neuron_native_mem_bulk_entry *entries,
+			  struct neuron_native_mem_alloc_bulk *refusal)
+{
+	struct neuron_native_mem_alloc_bulk b, again;
+	int ret = ask_for_many(mem, n, entries, &b);
+
+	if (!ret)
+		return n;
+	if (ret != -ENOMEM || b.reason == NEURON_NATIVE_REASON_HOST ||
+	    (b.failed && ask_for_many(mem, b.failed, entries, &again)))
+		return 0;
+	*refusal = b;
+	return b.failed;
+}
+
+int mem_obtain(struct neuron_mem *const *mem, size_t n, size_t *nr,
+	       struct neuron_mem_failure *failure)
+{
+	struct neuron_native_mem_bulk_entry *entries = NULL;
+	int ret = 0;
+
+	*nr = 0;
+	if (n > 1) {
+		entries = calloc(MIN(n, NEURON_NATIVE_BULK_MAX), sizeof(*entries));
+		if (!entries)
+			return -ENOMEM;
+	}
+	while (*nr < n && !ret) {
+		struct neuron_native_mem_alloc_bulk refusal = { .reason = 0 };
+		size_t end = *nr + count_alike(mem + *nr, n - *nr);
+
+		if (end - *nr > 1)
+			*nr += obtain_many(mem + *nr, end - *nr, entries, &refusal);
+		/* What follows a refusal that did not last is asked for together again. */
+		while (*nr < end && !ret) {
+			ret = obtain_one(mem[*nr], &refusal, failure);
+			*nr += !ret;
+			if (refusal.reason)
+				break;
+		}
+	}
+	free(entries);
+	return ret;
+}
+
+struct neuron_mem *mem_new(struct neuron_device *device, uint64_t bytes,
+			   const struct neuron_mem_opts *opts)
+{
+	struct neuron_mem *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		return NULL;
+	m->device = device_get(device);
+	pthread_mutex_init(&m->lock, NULL);
+	m->bytes = bytes;
+	m->flags = opts->flags;
+	m->address = opts->flags & NEURON_MEM_F_AT ? opts->address : 0;
+	m->align = opts->align;
+	m->owner = opts->owner;
+	m->category = opts->category;
+	m->hbm = opts->flags & NEURON_MEM_F_HOST ? 0 : opts->hbm;
+	m->nc = opts->nc;
+	m->movable = opts->flags & NEURON_MEM_F_MOVABLE;
+	return m;
+}
+
+void mem_drop(struct neuron_mem *mem)
+{
+	device_put(mem->device);
+	pthread_mutex_destroy(&mem->lock);
+	free(mem);
 }
 
 NEURON_EXPORT int neuron_mem_alloc(struct neuron_device *device, uint64_t bytes,
@@ -128,6 +253,7 @@ NEURON_EXPORT int neuron_mem_alloc(struct neuron_device *device, uint64_t bytes,
 {
 	struct neuron_mem_opts o;
 	struct neuron_mem *m;
+	size_t nr;
 	int ret = opts_copy(&o, sizeof(o), opts);
 
 	if (ret)
@@ -136,59 +262,48 @@ NEURON_EXPORT int neuron_mem_alloc(struct neuron_device *device, uint64_t bytes,
 		o.category = NEURON_MEM_OTHER;
 	if (!bytes || !mem)
 		return -EINVAL;
-	m = calloc(1, sizeof(*m));
+	m = mem_new(device, bytes, &o);
 	if (!m)
 		return -ENOMEM;
-	m->bytes = bytes;
-	/* What comes back from host memory may come to any place. */
-	m->flags = o.flags & ~NEURON_MEM_F_AT;
-	m->align = o.align;
-	m->owner = o.owner;
-	m->category = o.category;
-	m->hbm = o.flags & NEURON_MEM_F_HOST ? 0 : o.hbm;
-	m->nc = o.nc;
-	m->movable = o.flags & NEURON_MEM_F_MOVABLE;
-	ret = obtain(device, m, o.flags & NEURON_MEM_F_AT ? &o.address : NULL, o.failure);
-	if (ret) {
-		free(m);
-		return ret;
-	}
-	mem_adopt(m, device, m->handle, m->mmap_offset, o.align);
-	*mem = m;
-	return 0;
-}
-
-void mem_adopt(struct neuron_mem *mem, struct neuron_device *device, uint64_t handle,
-	       uint64_t mmap_offset, uint64_t align)
-{
-	mem->device = device_get(device);
-	mem->handle = handle;
-	mem->mmap_offset = mmap_offset;
-	pthread_mutex_init(&mem->lock, NULL);
-	memlog_add(device, MEMLOG_ALLOC, mem, mem->bytes, align, 0);
-	mem_count(mem, mem->bytes);
-}
-
-void mem_give_up(struct neuron_mem *mem)
-{
-	struct leftover left = { .handle = mem->handle };
-
-	memlog_add(mem->device, MEMLOG_FREE, mem, mem->bytes, 0, 0);
-	mem_count(mem, 0);
-	mem->handle = 0;
-	mem->address = 0;
-	device_give_back(mem->device, &left);
-}
-
-int mem_get_again(struct neuron_mem *mem, struct neuron_mem_failure *failure)
-{
-	int ret = obtain(mem->device, mem, NULL, failure);
-
+	ret = mem_obtain(&m, 1, &nr, o.failure);
 	if (ret)
-		return ret;
+		mem_drop(m);
+	else
+		*mem = m;
+	return ret;
+}
+
+void mem_adopt(struct neuron_mem *mem, uint64_t handle, uint64_t address, uint64_t mmap_offset)
+{
+	mem->handle = handle;
+	mem->address = address;
+	mem->mmap_offset = mmap_offset;
+	/* What comes back from host memory may come to any place. */
+	mem->flags &= ~NEURON_MEM_F_AT;
 	memlog_add(mem->device, MEMLOG_ALLOC, mem, mem->bytes, mem->align, 0);
 	mem_count(mem, mem->bytes);
-	return 0;
+}
+
+void mem_give_up(struct neuron_mem *const *mem, size_t n)
+{
+	uint64_t handles[NEURON_NATIVE_BULK_MAX];
+	uint32_t nr = 0;
+
+	while (n) {
+		struct neuron_mem *m = mem[--n];
+
+		if (m->handle) {
+			memlog_add(m->device, MEMLOG_FREE, m, m->bytes, 0, 0);
+			mem_count(m, 0);
+			handles[nr++] = m->handle;
+			m->handle = 0;
+			m->address = 0;
+		}
+		if (nr == NEURON_NATIVE_BULK_MAX || (nr && !n)) {
+			device_give_back_many(m->device, handles, nr);
+			nr = 0;
+		}
+	}
 }
 
 NEURON_EXPORT int neuron_mem_export_range(struct neuron_device *device, uint64_t address,
@@ -208,49 +323,50 @@ NEURON_EXPORT int neuron_mem_export_range(struct neuron_device *device, uint64_t
 
 NEURON_EXPORT int neuron_mem_import(struct neuron_device *device, int fd, struct neuron_mem **mem)
 {
+	/* To whoever exports it. */
+	const struct neuron_mem_opts charged = { .category = NEURON_MEM_HOST_OTHER };
 	struct neuron_native_mem_import i = { .size = sizeof(i), .fd = fd };
 	struct neuron_mem *m;
 	int ret;
 
 	if (!mem)
 		return -EINVAL;
-	m = calloc(1, sizeof(*m));
+	m = mem_new(device, 0, &charged);
 	if (!m)
 		return -ENOMEM;
 	ret = device_ioctl(device, NEURON_NATIVE_MEM_IMPORT, &i);
 	if (ret) {
-		free(m);
+		mem_drop(m);
 		return ret;
 	}
-	m->device = device_get(device);
 	m->handle = i.mem_handle;
 	m->address = i.pa;
 	m->mmap_offset = i.mmap_offset;
 	m->bytes = i.bytes;
-	m->category = NEURON_MEM_HOST_OTHER;	/* charged to whoever exports it */
-	pthread_mutex_init(&m->lock, NULL);
 	*mem = m;
 	return 0;
 }
 
+void mem_free_all(struct neuron_mem *const *mem, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		void *va = atomic_load(&mem[i]->va);
+
+		if (va && !device_inherited(mem[i]->device))
+			neuron_sys_munmap(va, mem[i]->mapped);
+		if (!mem[i]->handle) {
+			offload_count_gone(mem[i]->device, mem[i]->bytes);
+			mem_image_free(mem[i]->image);
+		}
+	}
+	mem_give_up(mem, n);
+	while (n)
+		mem_drop(mem[--n]);
+}
+
 NEURON_EXPORT void neuron_mem_free(struct neuron_mem *mem)
 {
-	void *va;
-
-	if (!mem)
-		return;
-	va = atomic_load(&mem->va);
-	if (va && !device_inherited(mem->device))
-		neuron_sys_munmap(va, mem->mapped);
-	if (mem->handle) {
-		mem_give_up(mem);
-	} else {
-		offload_count_gone(mem->device, mem->bytes);
-		mem_image_free(mem->image);
-	}
-	device_put(mem->device);
-	pthread_mutex_destroy(&mem->lock);
-	free(mem);
+	mem_free_all(&mem, mem != NULL);
 }
 
 NEURON_EXPORT uint64_t neuron_mem_address(const struct neuron_mem *mem)

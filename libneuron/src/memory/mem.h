@@ -8,7 +8,8 @@
 struct neuron_mem {
 	struct neuron_device *device;
 	uint64_t handle;
-	_Atomic uint64_t address;	/* of movable memory: 0 but while it is pinned */
+	_Atomic uint64_t address;	/* of movable memory: 0 but while it is pinned; without
+					   memory: where it is to be, or 0 */
 	uint64_t mmap_offset;
 	bool movable;
 	unsigned int pins;	/* of movable memory; the driver knows of one */
@@ -20,7 +21,7 @@ struct neuron_mem {
 	enum neuron_mem_category category;
 	uint32_t hbm;
 	uint32_t nc;
-	uint32_t flags;		/* as it was asked for, like the next two: to ask again */
+	uint32_t flags;		/* as it is asked for, like the next two */
 	uint32_t owner;
 	uint64_t align;
 	struct mem_image *image;	/* of movable memory that is not on the device; NULL: it is */
@@ -39,20 +40,32 @@ static inline bool category_host(enum neuron_mem_category category)
 	return category < NEURON_MEM_OTHER || category == NEURON_MEM_HOST_RINGS;
 }
 
-/*
- * The allocation that a call of the driver has made besides others, as notification queues
- * do: @handle and @mmap_offset are the driver's, bytes, category, hbm and nc are filled in.
- * From here on it is one like any other.
- */
-void mem_adopt(struct neuron_mem *mem, struct neuron_device *device, uint64_t handle,
-	       uint64_t mmap_offset, uint64_t align);
+/* What is to have memory, or NULL; mem_drop() is for what has none. */
+struct neuron_mem *mem_new(struct neuron_device *device, uint64_t bytes,
+			   const struct neuron_mem_opts *opts);
+void mem_drop(struct neuron_mem *mem);
 
 /*
- * Take the memory of @mem from the device, or get it some again. What becomes of its contents is
- * the caller's affair, and that nobody uses it; on error nothing changes.
+ * Memory for several, of one device, that have none: as if each were asked for in turn, in as
+ * few calls as the driver has for it. @nr: those that have it; on error the next one has not,
+ * and @failure, which may be NULL, is about it.
  */
-void mem_give_up(struct neuron_mem *mem);
-int mem_get_again(struct neuron_mem *mem, struct neuron_mem_failure *failure);
+int mem_obtain(struct neuron_mem *const *mem, size_t n, size_t *nr,
+	       struct neuron_mem_failure *failure);
+
+/*
+ * The memory of @mem is one that a call of the driver has made, maybe besides others, as
+ * notification queues do. From here on it is one like any other.
+ */
+void mem_adopt(struct neuron_mem *mem, uint64_t handle, uint64_t address, uint64_t mmap_offset);
+
+/*
+ * Take the memory of several, of one device, from it, the last one first; mem_obtain() gets them
+ * some again. What becomes of its contents is the caller's affair, and that nobody uses it.
+ */
+void mem_give_up(struct neuron_mem *const *mem, size_t n);
+/* neuron_mem_free() of several, of one device. */
+void mem_free_all(struct neuron_mem *const *mem, size_t n);
 
 /* @mem has so many bytes now; under its lock, or when nobody else knows it. */
 void mem_count(struct neuron_mem *mem, uint64_t bytes);

@@ -12,17 +12,18 @@
 int offload_return_locked(struct neuron_mem *mem, struct neuron_mem_failure *failure)
 {
 	uint64_t began;
+	size_t nr;
 	int ret;
 
 	if (!mem->image)
 		return 0;
 	began = now_ns();
-	ret = mem_get_again(mem, failure);
+	ret = mem_obtain(&mem, 1, &nr, failure);
 	if (ret)
 		return ret;
 	ret = mem_image_put(mem->image, mem);
 	if (ret) {
-		mem_give_up(mem);
+		mem_give_up(&mem, 1);
 		return ret;
 	}
 	mem_image_free(mem->image);
@@ -98,7 +99,7 @@ static int move_out(struct neuron_mem *mem)
 		return ret;
 	}
 	mem->image = image;
-	mem_give_up(mem);
+	mem_give_up(&mem, 1);
 	offload_count_out(mem->device, mem->bytes);
 	return 0;
 }

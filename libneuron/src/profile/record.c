@@ -126,21 +126,20 @@ static int open_queue(struct neuron_core *core, struct profile_buffer *b)
 		.dram_channel = core->hbm,
 		.force_alloc_mem = 1,
 	};
-	struct neuron_mem *m = calloc(1, sizeof(*m));
+	const struct neuron_mem_opts opts = {
+		.category = NEURON_MEM_NOTIFICATION, .hbm = core->hbm, .nc = core->nc,
+	};
+	struct neuron_mem *m = mem_new(core->device, b->bytes, &opts);
 	int ret;
 
 	if (!m)
 		return -ENOMEM;
 	ret = device_ioctl(core->device, NEURON_IOCTL_NOTIFICATIONS_INIT_WITH_REALLOC_V2, &init);
 	if (ret) {
-		free(m);
+		mem_drop(m);
 		return ret;
 	}
-	m->bytes = b->bytes;
-	m->category = NEURON_MEM_NOTIFICATION;
-	m->hbm = core->hbm;
-	m->nc = core->nc;
-	mem_adopt(m, core->device, init.mem_handle, init.mmap_offset, 0);
+	mem_adopt(m, init.mem_handle, 0, init.mmap_offset);
 	b->mem = m;
 	return 0;
 }

@@ -174,9 +174,7 @@ static int stop_queues(struct neuron_model *m)
 
 static void leave_device(struct neuron_model *m)
 {
-	for (size_t i = 0; i < m->nr_mems; i++)
-		if (m->mems[i]->handle)
-			mem_give_up(m->mems[i]);
+	mem_give_up(m->mems, m->nr_mems);
 	scratchpad_leave(&m->core->scratchpad, &m->scratchpad);
 }
 
@@ -264,6 +262,7 @@ static bool fits_layout(const struct neuron_model *m, const struct scratchpad_la
 static int get_memory(struct neuron_model *m, struct neuron_mem_failure *failure)
 {
 	struct scratchpad_layout layout;
+	size_t nr;
 	int ret = scratchpad_join(&m->core->scratchpad, &m->scratchpad, NULL, &layout, failure);
 
 	if (ret)
@@ -271,9 +270,7 @@ static int get_memory(struct neuron_model *m, struct neuron_mem_failure *failure
 	m->away->joined = true;
 	if (!fits_layout(m, &layout))
 		return -ENOMEM;
-	for (size_t i = 0; i < m->nr_mems && !ret; i++)
-		ret = mem_get_again(m->mems[i], failure);
-	return ret;
+	return mem_obtain(m->mems, m->nr_mems, &nr, failure);
 }
 
 static void move_descriptors(struct neuron_model *m, struct neuron_descriptor *d, uint32_t count)
