@@ -196,6 +196,10 @@ static void test_device_errors(void)
 	struct timespec t0, t1;
 	NRT_STATUS status;
 
+	/* Long for a model that runs alone, also where a machine is emulated. */
+	nrt_close();
+	setenv("NEURON_RT_EXEC_TIMEOUT", "6", 1);
+	CHECK(nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", "") == NRT_SUCCESS, "init, with a short time");
 	memset(vendor, 0xa5, sizeof(vendor));
 	wait[1].op = NEURON_ISA_WAIT_GE;
 	wait[1].u.sem.value = htole32(1);
@@ -216,7 +220,7 @@ static void test_device_errors(void)
 	clock_gettime(CLOCK_MONOTONIC, &t0);
 	CHECK(nrt_execute(hangs, io.in, io.out) == NRT_TIMEOUT, "the hanging one times out");
 	clock_gettime(CLOCK_MONOTONIC, &t1);
-	CHECK(t1.tv_sec - t0.tv_sec >= 1 && t1.tv_sec - t0.tv_sec < 20, "after the time asked for");
+	CHECK(t1.tv_sec - t0.tv_sec >= 5 && t1.tv_sec - t0.tv_sec < 60, "after the time asked for");
 	CHECK(run_right(m, &io), "the good one still runs");
 	CHECK(nrt_execute(errs, io.in, io.out) == NRT_EXEC_COMPLETED_WITH_ERR,
 	      "the bad one ends with an error");
@@ -323,7 +327,7 @@ int main(void)
 
 	/* Refusals are expected here; their log lines are tested on the host. */
 	setenv("NEURON_RT_LOG_LEVEL", "QUIET", 1);
-	setenv("NEURON_RT_EXEC_TIMEOUT", "2", 1);
+	setenv("NEURON_RT_EXEC_TIMEOUT", "120", 1);
 	/* Physical cores with nothing on them; report.c has the others. */
 	setenv("NEURON_LOGICAL_NC_CONFIG", "1", 1);
 	setenv("NEURON_RT_MICROCODE_MB", "0", 1);
