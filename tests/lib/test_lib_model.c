@@ -1298,7 +1298,7 @@ static void test_fork(void **state)
 
 	run_ok(f, m);
 	assert_int_equal(neuron_mem_map(f->x, &va), 0);
-	pthread_mutex_lock(&f->core->lock);	/* by a thread that the child does not have */
+	turn_take(&f->core->turn);	/* by a thread that the child does not have */
 	pid = fork();
 	if (!pid) {
 		unsigned int calls = fake.calls, mapped = fake.mapped;
@@ -1314,7 +1314,7 @@ static void test_fork(void **state)
 		neuron_mem_free(f->y);
 		_exit(ok && fake.calls == calls && fake.mapped == mapped ? 0 : 1);
 	}
-	pthread_mutex_unlock(&f->core->lock);
+	turn_give(&f->core->turn);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
 	run_ok(f, m);

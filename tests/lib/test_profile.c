@@ -779,20 +779,20 @@ static void test_failure_is_of_start(void **state)
 
 	/* The second part has to wait; meanwhile a reset of the first finds no memory. */
 	t.opts.failure = &failure;
-	pthread_mutex_lock(&f->core->peer->lock);
+	turn_take(&f->core->peer->turn);
 	assert_int_equal(pthread_create(&id, NULL, start_thread, &t), 0);
 	for (int i = 0; i < 6000; i++) {
-		pthread_mutex_lock(&f->core->lock);
+		turn_take(&f->core->turn);
 		if (f->core->profile)
 			break;
-		pthread_mutex_unlock(&f->core->lock);
+		turn_give(&f->core->turn);
 		usleep(10000);
 	}
 	assert_non_null(f->core->profile);
 	fake_fail(1, _IOC_NR(NEURON_IOCTL_NOTIFICATIONS_INIT_WITH_REALLOC_V2), ENOMEM);
 	ret = core_reset_locked(f->core);
-	pthread_mutex_unlock(&f->core->lock);
-	pthread_mutex_unlock(&f->core->peer->lock);
+	turn_give(&f->core->turn);
+	turn_give(&f->core->peer->turn);
 	assert_int_equal(pthread_join(id, NULL), 0);
 	assert_int_equal(ret, 0);
 	assert_int_equal(t.ret, 0);

@@ -100,7 +100,7 @@ struct neuron_model {
 	struct scratchpad_user scratchpad;
 	struct resident *resident;
 	size_t nr_resident;
-	enum resident_form form;	/* under core->lock, once it is loaded */
+	enum resident_form form;	/* in a turn of the core, once it is loaded */
 	uint64_t serial;		/* no other model of the process has it; 0: not resident */
 	struct pointer_word *words;
 	size_t nr_words;

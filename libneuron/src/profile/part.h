@@ -53,7 +53,7 @@ struct profile_item {
 	bool unfinished;
 };
 
-/* A physical core; all of it under core->lock. */
+/* A physical core; all of it in a turn of the core. */
 struct profile_part {
 	struct neuron_profile *profile;
 	struct neuron_core *core;

@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../common/lock.h"
 #include "../../common/wait.h"
 #include "../device/opts.h"
 #include "../memory/mem.h"
@@ -436,7 +435,7 @@ static int start_part(struct profile_part *p, struct neuron_mem_failure *failure
 {
 	int ret;
 
-	GUARD(&p->core->lock);
+	TURN(&p->core->turn);
 	if (p->core->profile)
 		return -EBUSY;
 	p->core->profile = p;
@@ -454,7 +453,7 @@ static int stop_part(struct profile_part *p)
 {
 	int ret;
 
-	GUARD(&p->core->lock);
+	TURN(&p->core->turn);
 	if (p->core->profile != p)
 		return -EALREADY;
 	p->stopping = true;
@@ -574,13 +573,13 @@ static int catch_up(struct neuron_profile *profile)
 static void lock_parts(struct neuron_profile *profile)
 {
 	for (size_t i = 0; i < profile->nr_parts; i++)
-		pthread_mutex_lock(&profile->parts[i].core->lock);
+		turn_take(&profile->parts[i].core->turn);
 }
 
 static void unlock_parts(struct neuron_profile *profile)
 {
 	for (size_t i = 0; i < profile->nr_parts; i++)
-		pthread_mutex_unlock(&profile->parts[i].core->lock);
+		turn_give(&profile->parts[i].core->turn);
 }
 
 /* What was collected, and nothing else. */

@@ -2,7 +2,6 @@
 /* Computing with device memory. */
 #include <errno.h>
 
-#include "../../common/lock.h"
 #include "../../common/util.h"
 #include "../device/opts.h"
 #include <neuron/neff.h>
@@ -101,7 +100,7 @@ NEURON_EXPORT int neuron_core_compute(struct neuron_core *core,
 		return -EINVAL;
 
 	/* A run of a model can end with a reset, which stops all queues of the core. */
-	GUARD(&core->lock);
+	TURN(&core->turn);
 	if (core->broken)
 		ret = core_reset_locked(core);
 	return ret ?: run(core, &t, timeout_ms);

@@ -6,7 +6,6 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "../../common/lock.h"
 #include "../device/datastore.h"
 #include "../device/opts.h"
 #include "../device/slots.h"
@@ -60,7 +59,7 @@ void core_put(struct neuron_core *core)
 		close(core->eventfd);
 	scratchpad_free(&core->scratchpad);
 	neuron_mem_free(core->microcode);
-	pthread_mutex_destroy(&core->lock);
+	turn_destroy(&core->turn);
 	free(core->owner);
 	device_put(core->device);
 	free(core);
@@ -112,7 +111,7 @@ int core_reset_locked(struct neuron_core *core)
 
 void core_take_back(struct neuron_core *core)
 {
-	GUARD(&core->lock);
+	TURN(&core->turn);
 	if (core->held)
 		core_reset_locked(core);
 }
@@ -121,7 +120,7 @@ NEURON_EXPORT int neuron_core_reset(struct neuron_core *core)
 {
 	if (device_inherited(core->device))
 		return -EACCES;
-	GUARD(&core->lock);
+	TURN(&core->turn);
 	return core_reset_locked(core) ?: core->peer ? neuron_core_reset(core->peer) : 0;
 }
 
@@ -194,7 +193,7 @@ NEURON_EXPORT int neuron_core_open(struct neuron_device *device, uint32_t nc,
 	};
 	scratchpad_init(&c->scratchpad);
 	atomic_init(&c->refs, 1);
-	pthread_mutex_init(&c->lock, NULL);
+	turn_init(&c->turn);
 	c->owner = calloc(c->nr_slots, sizeof(*c->owner));
 	c->eventfd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (!c->owner)

@@ -5,12 +5,13 @@
 
 #include <neuron/neff.h>
 
+#include "../../common/turn.h"
 #include "../load/model.h"
 
 struct profile_part;
 struct compute_queue;
 
-/* What a profile of a core is told, under core->lock. */
+/* What a profile of a core is told, in a turn of the core. */
 struct recorder_ops {
 	/* Whether the core has to be reset before the next run. */
 	bool (*starts_over)(struct profile_part *part);
@@ -31,7 +32,7 @@ struct neuron_core {
 	atomic_uint refs;
 	struct scratchpad scratchpad;	/* has a lock of its own */
 
-	pthread_mutex_t lock;		/* everything below, and running a model */
+	struct turn turn;		/* for everything below, and running a model */
 	const struct neuron_model **owner;	/* whose rings a slot's queue has */
 	struct neuron_nq *notify;
 	struct neuron_nq *error;
@@ -46,7 +47,7 @@ struct neuron_core {
 
 struct neuron_core *core_get(struct neuron_core *core);
 void core_put(struct neuron_core *core);
-/* Under core->lock. */
+/* In a turn of the core. */
 int core_reset_locked(struct neuron_core *core);
 /*
  * Stop the queues that have rings of the model; NULL: all.  A queue that the driver does

@@ -246,13 +246,13 @@ static int wait_done(const struct neuron_model *model, int timeout_ms,
 static void lock_cores(struct neuron_model *model)
 {
 	for (struct neuron_model *m = model; m; m = m->peer)
-		pthread_mutex_lock(&m->core->lock);
+		turn_take(&m->core->turn);
 }
 
 static void unlock_cores(struct neuron_model *model)
 {
 	for (struct neuron_model *m = model; m; m = m->peer)
-		pthread_mutex_unlock(&m->core->lock);
+		turn_give(&m->core->turn);
 }
 
 /* The part of a model on one core, so far that it can be started. */

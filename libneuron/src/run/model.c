@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "../../common/lock.h"
 #include "../../common/wait.h"
 #include "../device/datastore.h"
 #include "../device/opts.h"
@@ -320,7 +319,7 @@ static void leave_core(struct neuron_core *core, const struct neuron_model *mode
 {
 	bool held;
 
-	GUARD(&core->lock);
+	TURN(&core->turn);
 	held = core->held;
 	core_release_queues(core, model);
 	/* One that was held before would make every model wait for a core that is stuck. */

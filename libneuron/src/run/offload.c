@@ -167,7 +167,7 @@ static int stop_queues(struct neuron_model *m)
 {
 	struct neuron_core *core = m->core;
 
-	GUARD(&core->lock);
+	TURN(&core->turn);
 	core_release_queues(core, m);
 	return core->held ? core_reset_locked(core) : 0;
 }
