@@ -12,6 +12,8 @@ import sys
 STEPS = ("archive", "json", "plan", "memory", "copy", "rings")
 # Constants from here on must be copied as fast as this share of memcpy.
 LARGE, SHARE = 64 << 20, 0.7
+# What offloaded memory may leave behind, and how long a step may take of which half is elsewhere.
+LEFT, STEP = 0.05, 1.3
 
 
 def main():
@@ -66,6 +68,14 @@ def main():
     row(f"{cycles['number']:,} loads and unloads: memory of the process", "no growth",
         f"{cycles['host_before']:,} bytes, then {cycles['host_after']:,}",
         cycles["host_after"] == cycles["host_before"])
+    idle, halves = rows["idle"], rows["halves"]
+    left, step = idle["left"] / idle["bytes"], halves["away"] / halves["there"]
+    row(f"{idle['bytes'] / 1e9:.1f} GB of idle memory, {idle['written'] >> 20} MiB not zero, to the host: "
+        "left on the device", f"{100 * LEFT:.0f} %", f"{100 * left:.2f} %", left <= LEFT)
+    row("its way there, its way back", "report", f"{idle['out'] / 1e9:.1f} s, {idle['back'] / 1e9:.1f} s")
+    row("two decoders take turns, one of them prefetched while the other runs: a step", f"{STEP} x",
+        f"{halves['there'] / 1e6:.1f} ms with both there, {step:.2f} x", step <= STEP)
+    row("device memory of both, of one", "report", f"{halves['both']:,} bytes, {halves['one']:,}")
     text += "\n| work | target | measured | held |\n| --- | --- | --- | --- |\n"
     for t in table:
         held = {True: "yes", False: "**no**", None: ""}[t["held"]]
