@@ -294,6 +294,13 @@ NRT_STATUS fabric_wait(struct fabric *f, struct fabric_request *r, const struct 
 	return status;
 }
 
+void fabric_progress(struct fabric *f)
+{
+	pthread_mutex_lock(&f->lock);
+	progress(f);
+	pthread_mutex_unlock(&f->lock);
+}
+
 static NRT_STATUS begin(struct fabric *f, bool send, uint64_t peer, uint64_t tag,
 			const struct fabric_memory *m, size_t at, size_t size,
 			const struct fabric_watch *watch, struct fabric_request **out)
@@ -383,6 +390,11 @@ int fabric_register(struct fabric *f, struct fabric_memory *m)
 void fabric_unregister(struct fabric_memory *m)
 {
 	(void)m;
+}
+
+void fabric_progress(struct fabric *f)
+{
+	(void)f;
 }
 
 NRT_STATUS fabric_wait(struct fabric *f, struct fabric_request *r, const struct fabric_watch *watch)

@@ -59,6 +59,8 @@ NRT_STATUS fabric_send(struct fabric *f, uint64_t peer, uint64_t tag, const stru
 NRT_STATUS fabric_receive(struct fabric *f, uint64_t peer, uint64_t tag,
 			  const struct fabric_memory *m, size_t at, size_t size,
 			  const struct fabric_watch *watch, struct fabric_request **out);
+/* Messages go on without anybody waiting for one of them. */
+void fabric_progress(struct fabric *f);
 /*
  * NRT_TIMEOUT; NRT_FAILURE it was interrupted; NRT_NETWORK_PROXY_FAILURE the fabric has
  * failed, or another size has come.

@@ -11,7 +11,7 @@
 #include "ring.h"
 
 #define RING_TAG (1ull << 40)		/* these are no words */
-#define WINDOW 16u			/* receives that wait */
+#define WINDOW 64u			/* receives that wait */
 #define SENDS (2 * RING_PIECES)		/* that are on their way */
 
 struct cursor {
@@ -96,12 +96,16 @@ static NRT_STATUS send_piece(struct run *n, const struct ring_piece *p)
 	return status;
 }
 
-/* One that has failed goes on without doing anything: the others are told in the end. */
+/*
+ * One that has failed goes on without doing anything: the others are told in the end.  What came
+ * meanwhile must not stay with the provider, which has little room for it.
+ */
 static void work(struct run *n, NRT_STATUS (*fn)(void *arg, const struct ring_piece *p),
 		 const struct ring_piece *p)
 {
 	if (n->r->own == NRT_SUCCESS)
 		n->r->own = fn(n->r->arg, p);
+	fabric_progress(n->x->links.fabric);
 }
 
 /* The share that we have, or have something of, that goes first. */
