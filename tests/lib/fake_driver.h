@@ -33,8 +33,10 @@
 #ifdef FAKE_BUDDY
 #include "../../kmod/mem/buddy/all.h"
 #define FAKE_RESERVED	(16ull << 20)	/* of each HBM */
+#define FAKE_BASE	(64ull << 30)	/* as even as those of devices */
 #else
 #define FAKE_RESERVED	0
+#define FAKE_BASE	(1ull << 30)
 #endif
 #ifdef FAKE_COMPUTE
 #include "dma_ref.h"	/* needs -lm -ffp-contract=off */
@@ -206,7 +208,7 @@ static int fake_place(struct fake_device *d, struct neuron_native_mem_alloc *a, 
 	const struct neuron_buddy_request req = {
 		.size = bytes,
 		.align = a->align,
-		.addr = a->pa - ((uint64_t)a->hbm << 42) - (1ull << 30),
+		.addr = a->pa - ((uint64_t)a->hbm << 42) - FAKE_BASE,
 		.flags = (a->flags & NEURON_NATIVE_ALLOC_LOW ? NEURON_BUDDY_LOW : 0) |
 			 (a->flags & NEURON_NATIVE_ALLOC_HIGH ? NEURON_BUDDY_HIGH : 0) |
 			 (a->flags & NEURON_NATIVE_ALLOC_AT ? NEURON_BUDDY_EXACT : 0),
@@ -326,12 +328,12 @@ static int fake_alloc(struct fake_device *d, struct neuron_native_mem_alloc *a)
 	/* Addresses are never used again: what is stale leads nowhere. */
 	d->bump[zone] = (d->bump[zone] + align - 1) & ~(align - 1);
 	c->address = d->bump[zone] + (zone == FAKE_HBMS ? FAKE_WINDOW : (uint64_t)zone << 42) +
-		     (1ull << 30);
+		     FAKE_BASE;
 	d->bump[zone] += bytes;
 #ifdef FAKE_BUDDY
 	c->block = block;
 	if (zone < FAKE_HBMS)
-		c->address = block.addr + ((uint64_t)zone << 42) + (1ull << 30);
+		c->address = block.addr + ((uint64_t)zone << 42) + FAKE_BASE;
 #endif
 	/* Room to grow into. */
 	if (a->mem_type == NEURON_MEMALLOC_TYPE_CONTIGUOUS_SCRATCHPAD_DEVICE)
@@ -391,7 +393,7 @@ static int fake_compact(struct fake_device *d, struct neuron_native_mem_compact 
 
 		if (!c->used || c->refs > 1 || !c->movable || c->pins || c->hbm != m->hbm)
 			continue;
-		c->address = d->bump[m->hbm] + ((uint64_t)m->hbm << 42) + (1ull << 30);
+		c->address = d->bump[m->hbm] + ((uint64_t)m->hbm << 42) + FAKE_BASE;
 		d->bump[m->hbm] += c->bytes;
 		m->moves++;
 		m->moved_bytes += c->bytes;
@@ -1114,7 +1116,7 @@ static void fake_hbm_stats(struct fake_device *d, struct neuron_native_hbm_stats
 static void fake_hbm_ranges(struct fake_device *d, struct neuron_native_hbm_ranges *a)
 {
 	struct neuron_native_range *out = (void *)(uintptr_t)a->entries;
-	uint64_t base = ((uint64_t)a->hbm << 42) + (FAKE_RESERVED ? 1ull << 30 : 0);
+	uint64_t base = ((uint64_t)a->hbm << 42) + (FAKE_RESERVED ? FAKE_BASE : 0);
 	uint64_t end = base + FAKE_HBM_SIZE, at = a->from > base ? a->from : base;
 	uint32_t room = a->count;
 
@@ -1135,6 +1137,9 @@ static void fake_hbm_ranges(struct fake_device *d, struct neuron_native_hbm_rang
 		} : (struct neuron_native_range) {
 			.address = at, .bytes = (next ? next->address : end) - at,
 		};
+		/* Addresses that are never used again lead past the end. */
+		if (out[a->count].bytes > end - at)
+			out[a->count].bytes = end - at;
 		if (at == base && FAKE_RESERVED) {
 			out[a->count].bytes = FAKE_RESERVED;
 			out[a->count].state = NEURON_NATIVE_RANGE_RESERVED;

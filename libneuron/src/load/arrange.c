@@ -232,6 +232,18 @@ bool attempt_place(struct attempt *a, struct room *room, struct pad *pad, const 
 	return fits;
 }
 
+static bool place_microcode(const struct attempt *a, struct room *room)
+{
+	uint64_t at;
+
+	for (size_t k = 0; k < MAX_PARTS; k++)
+		if (a->microcode[k] &&
+		    room_take(&room[a->pad[k]->hbm], a->microcode[k], 0,
+			      a->pad[k]->contiguous ? ROOM_HIGHEST : ROOM_TIGHTEST, &at))
+			return false;
+	return true;
+}
+
 /* @spots: filled in if it fits; NULL if nobody wants to know. */
 static bool fits_one_way(struct attempt *a, const struct held *held, uint64_t gone,
 			 const struct way *way, struct spots *spots)
@@ -245,7 +257,7 @@ static bool fits_one_way(struct attempt *a, const struct held *held, uint64_t go
 		       (read[pad[k].hbm] || !held_room(held, pad[k].hbm, gone, &room[pad[k].hbm]));
 		read[pad[k].hbm] = true;
 	}
-	fits = fits && attempt_place(a, room, pad, way, spots);
+	fits = fits && place_microcode(a, room) && attempt_place(a, room, pad, way, spots);
 	for (uint32_t i = 0; i < NEURON_MAX_HBMS; i++)
 		free(room[i].hole);
 	return fits;
@@ -285,7 +297,7 @@ uint32_t attempt_init(struct attempt *a, const struct neuron_geometry *g,
 	uint32_t hbms = 0;
 
 	*a = (struct attempt){ .neff = neff, .g = g, .nr_parts = neff->nr_subgraphs };
-	for (size_t k = 0; k < a->nr_parts; k++) {
+	for (size_t k = 0; k < MAX_PARTS && pad[k]; k++) {
 		a->pad[k] = pad[k];
 		hbms |= 1u << pad[k]->hbm;
 	}
@@ -331,4 +343,22 @@ int load_release(struct neuron_device *device, const struct neuron_neff *neff,
 	held_free(&held);
 	attempt_free(&a);
 	return ret;
+}
+
+bool load_too_large(struct neuron_device *device, const struct neuron_neff *neff,
+		    const struct scratchpad *const pad[MAX_PARTS],
+		    const uint64_t microcode[MAX_PARTS])
+{
+	struct attempt a;
+	uint32_t hbms = attempt_init(&a, &device->geometry, neff, pad);
+	struct held held;
+	bool large;
+
+	memcpy(a.microcode, microcode, sizeof(a.microcode));
+	large = !held_read(&held, device, hbms, 0);
+	held.empty = true;
+	large = large && !fits_somehow(&a, &held, 0, NULL) && a.error != -ENOMEM;
+	held_free(&held);
+	attempt_free(&a);
+	return large;
 }

@@ -14,6 +14,8 @@ struct attempt {
 	const struct neuron_geometry *g;
 	size_t nr_parts;
 	const struct scratchpad *pad[MAX_PARTS];
+	/* What their cores have besides, taken first; for a device on which there is nothing else. */
+	uint64_t microcode[MAX_PARTS];
 	struct variant *variants;
 	int error;			/* why nothing can be said, or 0 */
 };

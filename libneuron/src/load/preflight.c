@@ -90,36 +90,6 @@ NEURON_EXPORT int neuron_plan_sum(const struct neuron_plan *plans, size_t nr_pla
 	return over ? -E2BIG : 0;
 }
 
-/*
- * For a load that was refused.  Beside a region that could not grow, variables that cross the
- * end of a page are private; on an empty device they need not be.
- */
-uint64_t load_least_memory(struct loader *l)
-{
-	const struct scratchpad *s = l->scratchpad;
-	struct neuron_plan_opts o = { .contiguous = s->contiguous, .scratchpad_page = s->page };
-	struct neuron_model_usage u = { 0 };
-	uint64_t sum;
-
-	if (!l->nr_allocs) {
-		l->layout.region = s->contiguous ? UINT64_MAX : 0;
-		l->layout.page = s->page;
-		if (load_plan_memory(l))
-			return 0;
-	}
-	if (load_account(l, false))
-		return UINT64_MAX;
-	u = l->model->usage;
-	sum = neuron_plan_scratchpad(&o, u.shared_scratchpad);
-	if (!s->contiguous || l->layout.region >= u.shared_scratchpad)
-		add_capped(&sum, u.scratchpad);
-	for (size_t i = 0; i < 8; i++)
-		add_capped(&sum, (const uint64_t[]){ u.code, u.constants, u.runtime, u.rings_io,
-						     u.rings_spill, u.rings_collectives,
-						     u.rings_runtime, u.collectives }[i]);
-	return sum;
-}
-
 /* As the runtime allocates them. */
 static int plan_io(struct loader *l, struct neuron_plan *plan)
 {

@@ -25,8 +25,6 @@ int load_plan_parts(struct loader *l, const struct neuron_neff *neff,
 int load_plan_memory(struct loader *l);
 /* What is in the memory, when all parts have theirs. */
 int load_apply(struct loader *l);
-/* The memory that a part takes of an empty device, or less. */
-uint64_t load_least_memory(struct loader *l);
 /*
  * A load onto the cores of @pad was refused: is there room for it all the same, if it is
  * placed otherwise?  What it has, which is the memory of @owner, counts as free.
@@ -41,6 +39,10 @@ int load_arrange(struct neuron_device *device, const struct neuron_neff *neff,
  */
 int load_release(struct neuron_device *device, const struct neuron_neff *neff,
 		 const struct scratchpad *const pad[MAX_PARTS], struct neuron_release *release);
+/* Whether it would be refused beside @microcode of its cores on a device with nothing else. */
+bool load_too_large(struct neuron_device *device, const struct neuron_neff *neff,
+		    const struct scratchpad *const pad[MAX_PARTS],
+		    const uint64_t microcode[MAX_PARTS]);
 /* Inputs and outputs by name; both parts may have the same one. */
 int load_join_tensors(struct loader *l, struct neuron_model *m);
 /* Of all parts, but for their models. */

@@ -107,6 +107,9 @@ static void pad_shrink(const struct held *held, const struct pad *p, uint64_t go
 const struct pad *held_pad(const struct held *held, const struct scratchpad *of, uint64_t gone,
 			   struct pad *left)
 {
+	*left = (struct pad){ .of = of, .hbm = of->hbm, .page = of->page };
+	if (held->empty)
+		return left;
 	for (size_t i = 0; i < held->nr_pads; i++)
 		if (held->pad[i].of == of) {
 			pad_shrink(held, &held->pad[i], gone, left);
@@ -261,7 +264,8 @@ int held_room(const struct held *held, uint32_t hbm, uint64_t gone, struct room 
 		const struct neuron_range *r = &held->hbm[hbm].list[i];
 		uint64_t kept = r->bytes;
 
-		if (r->state == NEURON_RANGE_FREE)
+		if (r->state == NEURON_RANGE_FREE ||
+		    (held->empty && r->state != NEURON_RANGE_RESERVED))
 			kept = 0;
 		else if (whose(r, &o))
 			kept = held_gone(held, gone, o.pid, o.owner) ? 0 : r->bytes;

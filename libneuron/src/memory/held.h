@@ -36,6 +36,7 @@ struct held {
 	} hbm[NEURON_MAX_HBMS];		/* those that were asked for */
 	struct pad *pad;
 	size_t nr_pads;
+	bool empty;			/* as if nothing of it was allocated */
 };
 
 /*

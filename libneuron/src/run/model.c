@@ -128,43 +128,37 @@ static bool start_over(struct loader *l, struct neuron_core *core)
 	return true;
 }
 
-/* Whether the parts would not fit beside the microcode of their cores on an empty device. */
-static bool too_large(struct loader *l, struct neuron_core *core)
+static void pads_of(const struct neuron_core *core, const struct scratchpad *pad[MAX_PARTS])
 {
-	const struct neuron_geometry *g = &core->device->geometry;
-	struct neuron_core *cores[MAX_PARTS] = { core, core->peer };
-	uint64_t need[NEURON_MAX_HBMS] = { 0 };
-	bool large = false;
+	pad[0] = &core->scratchpad;
+	pad[1] = core->peer ? &core->peer->scratchpad : NULL;
+}
 
-	for (size_t k = 0; k < MAX_PARTS && cores[k]; k++) {
-		uint32_t hbm = cores[k]->scratchpad.hbm;
+/* Whether they would not fit beside the microcode of their cores on an empty device. */
+static bool too_large(const struct neuron_core *core, const struct neuron_neff *neff)
+{
+	const struct neuron_core *cores[MAX_PARTS] = { core, core->peer };
+	const struct scratchpad *pad[MAX_PARTS];
+	uint64_t microcode[MAX_PARTS] = { 0 };
 
-		if (cores[k]->microcode)
-			add_capped(&need[hbm], round_up(neuron_mem_bytes(cores[k]->microcode),
-							NEURON_PAGE));
-		if (l[k].scratchpad)
-			add_capped(&need[hbm], load_least_memory(&l[k]));
-	}
-	for (uint32_t i = 0; i < g->nr_hbms; i++) {
-		struct neuron_hbm_stats s = { .size = sizeof(s) };
-
-		if (!need[i] || neuron_hbm_get_stats(core->device, i, &s))
-			continue;
-		large |= need[i] > s.total - s.reserved;
-	}
-	return large;
+	pads_of(core, pad);
+	for (size_t k = 0; k < MAX_PARTS; k++)
+		if (cores[k] && cores[k]->microcode)
+			microcode[k] = neuron_mem_bytes(cores[k]->microcode);
+	return load_too_large(core->device, neff, pad, microcode);
 }
 
 /* There are two answers to a refusal: less has to be loaded, or something smaller. */
-static int name_refusal(struct loader *l, struct neuron_core *core, int ret)
+static int name_refusal(struct neuron_error *e, const struct neuron_core *core,
+			const struct neuron_neff *neff, int ret)
 {
-	struct neuron_error *e = l->error, was = *e;
+	struct neuron_error was = *e;
 	bool large;
 
 	/* An allocation of 2^62 bytes is no request that a driver answers. */
 	if (ret != -ENOMEM && (ret != -EINVAL || e->kind != NEURON_ERROR_DEVICE))
 		return ret;
-	large = too_large(l, core);
+	large = too_large(core, neff);
 	if (ret == -EINVAL && !large)
 		return ret;
 	snprintf(e->text, sizeof(e->text), "does not fit %s: %.480s", large ? "the device" : "now",
@@ -183,12 +177,6 @@ static bool was_refused(const struct neuron_error *e)
 static bool was_crowded(const struct neuron_error *e)
 {
 	return was_refused(e) && e->memory.reason != NEURON_MEM_REASON_CAPPED;
-}
-
-static void pads_of(const struct neuron_core *core, const struct scratchpad *pad[MAX_PARTS])
-{
-	pad[0] = &core->scratchpad;
-	pad[1] = core->peer ? &core->peer->scratchpad : NULL;
 }
 
 /* When nothing is left of it. */
@@ -260,7 +248,7 @@ static int load(struct neuron_core *core, const void *bytes, size_t size, struct
 		if (ret && o->refused && error.memory.reason != NEURON_MEM_REASON_NONE)
 			tell_refusal(l, o);
 		if (ret && (was_refused(&error) || ret == -EINVAL))
-			ret = name_refusal(l, core, ret);
+			ret = name_refusal(&error, core, neff, ret);
 	}
 	if (!ret) {
 		ret = pretend_setup(l[0].model, o->pretend);
