@@ -57,6 +57,9 @@
 #ifndef FAKE_HBM_SIZE
 #define FAKE_HBM_SIZE	(24ull << 30)
 #endif
+#ifndef FAKE_CORE_HBM
+#define FAKE_CORE_HBM(core) ((core) * FAKE_HBMS / FAKE_CORES)
+#endif
 #ifndef FAKE_SBUF
 #define FAKE_SBUF	(1u << 20)
 #endif
@@ -1059,7 +1062,7 @@ static void fake_geometry(struct neuron_native_geometry *g)
 	}
 	for (unsigned int i = 0; i < FAKE_CORES; i++) {
 		g->tpb_base[i] = FAKE_TPB(i);
-		g->core_hbm[i] = (uint8_t)(i * FAKE_HBMS / FAKE_CORES);
+		g->core_hbm[i] = (uint8_t)FAKE_CORE_HBM(i);
 	}
 }
 

@@ -368,6 +368,33 @@ static void test_plan(void **state)
 	free(neff.data);
 }
 
+/* Of a device that is not there. */
+static int ask_empty(void)
+{
+	struct neuron_plan_opts o = { .size = sizeof(o), .lnc = 2, .io_sets = 1 };
+	struct neuron_plan p = { .size = sizeof(p) };
+	struct neuron_fit fit = { .size = sizeof(fit) };
+	struct neuron_fit_file file = {
+		.size = sizeof(file), .bytes = neff.data, .length = neff.size, .plan = &p,
+	};
+	struct neuron_geometry g;
+	int ret = neuron_instance_geometry("trn2", &g, NULL);
+
+	ret = ret ?: neuron_model_plan(&g, neff.data, neff.size, &o, &p) ?:
+	      neuron_models_fit_empty(&g, 0, &file, 1, &o, 1ull << 30, &fit);
+	if (!ret)
+		assert_int_equal(fit.verdict, NEURON_FIT_NOW);
+	return ret;
+}
+
+static void test_ask_empty(void **state)
+{
+	(void)state;
+	neff = make_pair_neff("1024");
+	every_failure(ask_empty, -ENOMEM, 0, false);
+	free(neff.data);
+}
+
 /* Beside something that leaves no room for microcode, so that there is somebody to name. */
 static int ask_now(void)
 {
@@ -1073,6 +1100,7 @@ int main(void)
 		cmocka_unit_test(test_program_model),
 		cmocka_unit_test(test_pair_model),
 		cmocka_unit_test(test_plan),
+		cmocka_unit_test(test_ask_empty),
 		cmocka_unit_test(test_ask_now),
 		cmocka_unit_test(test_net),
 		cmocka_unit_test(test_runtime),

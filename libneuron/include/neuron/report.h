@@ -132,6 +132,7 @@ struct neuron_plan_opts {
 	uint64_t collectives;		/**< staging of collective operations, bytes */
 	uint64_t max_unpacked;		/**< as in neuron_model_opts */
 	bool short_constants;		/**< same */
+	uint64_t io_each;		/**< 1: inputs and outputs of a file come before the next file */
 };
 
 /** @brief Memory that a NEFF takes of each physical core of a logical one. */
@@ -169,6 +170,7 @@ struct neuron_fit_file {
 	size_t length;			/**< bytes of it */
 	const struct neuron_plan *plan;	/**< by neuron_model_plan() for this device, same options */
 	uint32_t nc;			/**< first physical core of its logical one */
+	uint64_t process;		/**< any number: files with the same one are of one process */
 };
 
 /** @brief Do models fit a device? */
@@ -180,11 +182,14 @@ enum neuron_fit_verdict {
 
 #define NEURON_FIT_ORDER 16u
 
-/** @brief Whether models fit a device as it is, and why not. */
+/** @brief Whether models fit a device, and why not. */
 struct neuron_fit {
 	size_t size;
 	enum neuron_fit_verdict verdict;
-	/** Not now: FULL, FRAGMENTED, CAPPED (a limit); NONE: another process has a core. */
+	/**
+	 * Not now: FULL, FRAGMENTED, CAPPED (a limit); NONE: another process has a core.
+	 * Never: FRAGMENTED, the sum would fit but has no place; else NONE.
+	 */
 	enum neuron_mem_reason reason;
 	uint32_t hbm;			/**< that is too short or too full; UINT32_MAX: none */
 	uint32_t nc;			/**< that is taken or has the limit; UINT32_MAX: none */
@@ -195,19 +200,20 @@ struct neuron_fit {
 	/** Not now: the smallest set without which they would fit; count 0: none. */
 	struct neuron_release release;
 	char text[512];			/**< all of this in one line */
-	/** Not now: an order of loading in which they would fit, by index; 0 entries: none. */
+	/** An order of loading in which they would fit, by index; 0 entries: none. */
 	uint32_t nr_order;
 	uint32_t order[NEURON_FIT_ORDER];
 };
 
 /**
- * @brief Would a process that has nothing on a device yet find room there for models, as it is
+ * @brief Would processes that have nothing on a device yet find room there for models, as it is
  * now? Nothing is allocated: this looks at what is free, who holds the rest, who has the cores,
  * and at the limits of cores and of processes.
  *
- * It opens the cores of the files, loads these in their order, then allocates inputs and outputs
- * and staging of collectives as @p opts says. What a load places anew when the driver refuses it,
- * this does, too; it does not move what is movable. Of 2 to 16 files that do not fit because
+ * One process after the other, in the order of their first files, opens the cores of its files,
+ * loads these in their order, then allocates inputs and outputs and staging of collectives as
+ * @p opts says. What a load places anew when the driver refuses it, this does, too; it does not
+ * move what is movable. Of 2 to 16 files that do not fit because
  * memory is fragmented, it tries other orders, up to 720 of them, beginning with the longest first.
  * @param opts	those of the plans; its profile is 0
  * @param microcode	bytes set aside on each core of a file
@@ -216,6 +222,16 @@ struct neuron_fit {
 int neuron_models_fit(struct neuron_device *device, const struct neuron_fit_file *files, size_t nr,
 		      const struct neuron_plan_opts *opts, uint64_t microcode,
 		      struct neuron_fit *fit);
+
+/**
+ * @brief Same of a device with nothing on it; needs none. If there is one process, it opens all
+ * cores. The verdict is NEURON_FIT_NOW or NEURON_FIT_NEVER.
+ * @param reserved	bytes of each device memory that are never allocated
+ */
+int neuron_models_fit_empty(const struct neuron_geometry *geometry, uint64_t reserved,
+			    const struct neuron_fit_file *files, size_t nr,
+			    const struct neuron_plan_opts *opts, uint64_t microcode,
+			    struct neuron_fit *fit);
 
 /** @brief Bytes of a shared scratchpad of which models need up to @p need. */
 uint64_t neuron_plan_scratchpad(const struct neuron_plan_opts *opts, uint64_t need);

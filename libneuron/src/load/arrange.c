@@ -87,11 +87,11 @@ static const struct variant *find_variant(struct attempt *a, const uint64_t *reg
 
 /* One after the other, until everything has a place. */
 const struct way ways[NR_WAYS] = {
-	{ ROOM_TIGHTEST, true, false }, { ROOM_TIGHTEST, false, false },
-	{ ROOM_HIGHEST, true, false }, { ROOM_HIGHEST, false, false },
-	{ ROOM_LOWEST, true, false }, { ROOM_LOWEST, false, false },
-	{ ROOM_TIGHTEST, true, true }, { ROOM_HIGHEST, true, true },
-	{ ROOM_HIGHEST, false, true },
+	{ ROOM_TIGHTEST, true, false, false }, { ROOM_TIGHTEST, false, false, false },
+	{ ROOM_HIGHEST, true, false, false }, { ROOM_HIGHEST, false, false, false },
+	{ ROOM_LOWEST, true, false, false }, { ROOM_LOWEST, false, false, false },
+	{ ROOM_TIGHTEST, true, true, false }, { ROOM_HIGHEST, true, true, false },
+	{ ROOM_HIGHEST, false, true, false },
 };
 
 /* What one of them has to find a place for, in the order in which a load asks for it. */
@@ -100,6 +100,7 @@ struct wanted {
 		uint32_t hbm;
 		uint64_t bytes, align;
 		size_t spot;		/* of struct spots */
+		bool page;		/* of a scratchpad */
 	} *wish;
 	size_t count, max;
 	struct spots spots;
@@ -114,13 +115,13 @@ static void add_spot(struct wanted *w, uint64_t at)
 		w->spots.at[w->spots.count++] = at;
 }
 
-static void add_wish(struct wanted *w, uint32_t hbm, uint64_t bytes, uint64_t align)
+static void add_wish(struct wanted *w, uint32_t hbm, uint64_t bytes, uint64_t align, bool page)
 {
 	if (array_grow((void **)&w->wish, w->count, &w->max, sizeof(*w->wish))) {
 		w->failed = true;
 		return;
 	}
-	w->wish[w->count++] = (struct wish){ hbm, bytes, align, w->spots.count };
+	w->wish[w->count++] = (struct wish){ hbm, bytes, align, w->spots.count, page };
 	add_spot(w, SPOT_NONE);
 }
 
@@ -134,8 +135,8 @@ static bool take(struct wanted *w, struct room *room, uint64_t bytes, uint64_t a
 }
 
 /* Regions are where they grow best, so they come first. */
-static bool place_region(struct room *room, struct pad *p, uint64_t need, bool dense,
-			 struct wanted *w)
+static bool place_region(const struct attempt *a, struct room *room, struct pad *p, uint64_t need,
+			 bool dense, struct wanted *w)
 {
 	uint64_t bytes = round_up(need, SCRATCHPAD_STEP), at = SPOT_NONE;
 
@@ -143,7 +144,8 @@ static bool place_region(struct room *room, struct pad *p, uint64_t need, bool d
 		if (room_take_at(room, p->region_at + p->region, bytes - p->region))
 			return false;
 	} else {
-		if (!take(w, room, bytes, scratchpad_region_align(p->of, dense), ROOM_LOWEST, &at) &&
+		if (!take(w, room, bytes, scratchpad_region_align(p->of, a->g, dense),
+			  ROOM_LOWEST, &at) &&
 		    !take(w, room, bytes, SCRATCHPAD_ALIGN, ROOM_LOWEST, &at))
 			at = SPOT_NONE;
 		add_spot(w, at);
@@ -164,13 +166,13 @@ static bool want_scratchpad(const struct attempt *a, struct room *room, struct p
 	if (need <= p->region)
 		return true;
 	if (p->of->contiguous && !p->nr_pages && need <= hbm &&
-	    place_region(room, p, need, dense, w))
+	    place_region(a, room, p, need, dense, w))
 		return true;
 	pages = scratchpad_pages(need - p->region, p->page);
 	if (pages > hbm / p->page)
 		return false;
 	for (; p->nr_pages < pages && !w->failed; p->nr_pages++)
-		add_wish(w, p->hbm, p->page, SCRATCHPAD_ALIGN);
+		add_wish(w, p->hbm, p->page, SCRATCHPAD_ALIGN, true);
 	return true;
 }
 
@@ -189,7 +191,8 @@ static bool want_all(struct attempt *a, struct room *room, struct pad *pad, bool
 	v = find_variant(a, region);
 	for (size_t k = 0; v && k < a->nr_parts; k++)
 		for (size_t i = 0; i < v->count[k]; i++)
-			add_wish(w, pad[k].hbm, v->request[k][i].bytes, v->request[k][i].align);
+			add_wish(w, pad[k].hbm, v->request[k][i].bytes, v->request[k][i].align,
+				 false);
 	return v && !w->failed;
 }
 
@@ -209,8 +212,8 @@ static bool place_all(struct room *room, struct wanted *w, const struct way *way
 	for (size_t i = 0; i < w->count; i++) {
 		const struct wish *wish = &w->wish[i];
 
-		if (!take(w, &room[wish->hbm], wish->bytes, wish->align, way->fit,
-			  &w->spots.at[wish->spot]))
+		if (!take(w, &room[wish->hbm], wish->bytes, wish->align,
+			  wish->page && way->loose_pages ? ROOM_TIGHTEST : way->fit, &w->spots.at[wish->spot]))
 			return false;
 	}
 	return true;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Whether models fit a device as it is now, on paper: a process that has nothing there yet opens
- * their cores, loads them one after the other and allocates their inputs and outputs.  A load
- * tries what load_somehow() tries.
+ * Whether models fit a device as it is now, or an empty one, on paper: processes that have nothing
+ * there yet, one after the other, open cores, load models and allocate their inputs and outputs.  A
+ * load tries what load_somehow() tries.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,6 +16,7 @@
 
 struct cargo_file {
 	uint32_t nc;
+	uint64_t process;
 	struct neuron_plan plan;
 	struct neuron_neff *neff;
 	struct attempt attempt;
@@ -25,16 +26,19 @@ struct cargo_file {
 
 /* All that is to be loaded. */
 struct cargo {
-	struct neuron_device *device;
+	struct neuron_device *device;		/* NULL: there is none */
 	const struct neuron_geometry *g;
 	struct neuron_plan_opts o;
 	uint64_t microcode;
 	struct cargo_file *file;
 	uint32_t *order;			/* in which the files are loaded */
 	size_t nr;
+	bool processes;				/* more than one */
 	uint32_t hbms;				/* that are used, a bit each */
 	struct {
-		bool used;
+		bool opened;
+		bool used;			/* has a file */
+		uint64_t process;		/* that opens it */
 		int32_t owner;			/* another process, or 0 */
 		uint64_t need;			/* bytes charged to it */
 		struct scratchpad pad;		/* as the process makes it, with nothing in it */
@@ -96,6 +100,7 @@ static int open_file(struct cargo *c, struct cargo_file *f, const struct neuron_
 	    from->nc >= c->g->nr_cores || lnc > c->g->nr_cores - from->nc)
 		return -EINVAL;
 	f->nc = from->nc;
+	f->process = from->process;
 	/* The caller's may be shorter. */
 	memcpy(&f->plan, from->plan, MIN(from->plan->size, sizeof(f->plan)));
 	ret = load_open_neff(l, from->bytes, from->length, &(struct neuron_model_opts){
@@ -110,11 +115,23 @@ static int open_file(struct cargo *c, struct cargo_file *f, const struct neuron_
 	for (uint32_t k = 0; k < MAX_PARTS; k++)
 		pad[k] = k < lnc ? &c->core[f->nc + k].pad : NULL;
 	attempt_init(&f->attempt, c->g, f->neff, pad);
-	for (uint32_t k = 0; k < lnc; k++) {
-		c->core[f->nc + k].used = true;
-		c->hbms |= 1u << c->g->core_hbm[f->nc + k];
+	for (uint32_t nc = f->nc; nc < f->nc + lnc; nc++) {
+		if (c->core[nc].used && c->core[nc].process != f->process)
+			return -EINVAL;
+		c->core[nc].used = c->core[nc].opened = true;
+		c->core[nc].process = f->process;
+		c->processes |= f->process != c->file[0].process;
 	}
 	return 0;
+}
+
+/* Without a device, one process opens all of its cores. */
+static void open_others(struct cargo *c)
+{
+	for (uint32_t nc = 0; nc < c->g->nr_cores && !c->device && !c->processes; nc++) {
+		c->core[nc].opened = true;
+		c->core[nc].process = c->file[0].process;
+	}
 }
 
 /* What the driver will charge to a core. */
@@ -129,6 +146,9 @@ static int add_need(struct cargo *c, uint32_t nc)
 	if (!part)
 		return -ENOMEM;
 	o.lnc = 1;
+	/* Nothing runs on a core without a file. */
+	if (!c->core[nc].used)
+		o.collectives = 0;
 	for (size_t i = 0; i < c->nr; i++) {
 		const struct cargo_file *f = &c->file[i];
 
@@ -156,20 +176,19 @@ static int add_need(struct cargo *c, uint32_t nc)
 static int read_core(struct cargo *c, uint32_t nc)
 {
 	struct neuron_core_stats s = { .size = sizeof(s) };
-	int ret = neuron_core_get_stats(c->device, nc, &s);
+	int ret = c->device ? neuron_core_get_stats(c->device, nc, &s) : 0;
 
+	c->hbms |= 1u << c->g->core_hbm[nc];
 	c->core[nc].owner = s.owner == getpid() ? 0 : s.owner;
 	return ret ?: add_need(c, nc);
 }
 
-static int cargo_open(struct cargo *c, struct neuron_device *device,
-		      const struct neuron_fit_file *files, size_t nr, struct neuron_error *error)
+static int cargo_open(struct cargo *c, const struct neuron_fit_file *files, size_t nr,
+		      struct neuron_error *error)
 {
 	size_t size = nr && result_valid(files) ? files->size : sizeof(*files);
 	int ret = 0;
 
-	c->device = device;
-	c->g = neuron_device_geometry(device);
 	c->file = calloc(nr + 1, sizeof(*c->file));
 	c->order = calloc(nr + 1, sizeof(*c->order));
 	if (!c->file || !c->order)
@@ -178,7 +197,7 @@ static int cargo_open(struct cargo *c, struct neuron_device *device,
 		c->order[i] = i;
 	for (uint32_t nc = 0; nc < c->g->nr_cores; nc++)
 		c->core[nc].pad = (struct scratchpad){
-			.device = device, .nc = nc, .hbm = c->g->core_hbm[nc],
+			.device = c->device, .nc = nc, .hbm = c->g->core_hbm[nc],
 			.page = c->o.scratchpad_page, .contiguous = c->o.contiguous,
 		};
 	for (; c->nr < nr && !ret; c->nr++) {
@@ -187,8 +206,9 @@ static int cargo_open(struct cargo *c, struct neuron_device *device,
 		memcpy(&from, (const char *)files + c->nr * size, MIN(size, sizeof(from)));
 		ret = open_file(c, &c->file[c->nr], &from, error);
 	}
+	open_others(c);
 	for (uint32_t nc = 0; nc < c->g->nr_cores && !ret; nc++)
-		if (c->core[nc].used)
+		if (c->core[nc].opened)
 			ret = read_core(c, nc);
 	return ret;
 }
@@ -265,19 +285,19 @@ static bool place_core(struct cargo *c, struct scene *s, uint32_t nc)
 	return s->room[c->stuck].count && place_one(c, s, nc, c->microcode);
 }
 
-/* The driver's own choice comes first. */
+/* The driver's own choice comes first, then the same with scratchpads close together. */
 static bool place_file(struct cargo *c, struct scene *s, struct cargo_file *f)
 {
-	const struct way own = { c->own, false, false };
+	const struct way own[] = { { c->own, false, false, true }, { c->own, false, true, true } };
 
 	c->stuck = c->g->core_hbm[f->nc];
-	for (size_t i = 0; i <= NR_WAYS; i++) {
+	for (size_t i = 0; i < 2 + NR_WAYS; i++) {
 		struct scene next;
 
 		if (!scene_copy(c, &next, s))
 			return false;
 		if (attempt_place(&f->attempt, next.room, &next.pad[f->nc],
-				  i ? &ways[i - 1] : &own, NULL)) {
+				  i < 2 ? &own[i] : &ways[i - 2], NULL)) {
 			scene_free(s);
 			*s = next;
 			return true;
@@ -318,22 +338,49 @@ static bool cores_are_free(const struct cargo *c, const struct held *held, uint6
 	return true;
 }
 
+/* All that one process does. */
+static bool place_process(struct cargo *c, struct scene *s, uint64_t process)
+{
+	bool fits = true;
+
+	for (uint32_t nc = 0; nc < c->g->nr_cores && fits; nc++)
+		if (c->core[nc].opened && c->core[nc].process == process)
+			fits = place_core(c, s, nc);
+	for (size_t i = 0; i < c->nr && fits; i++) {
+		struct cargo_file *f = &c->file[c->order[i]];
+
+		if (f->process == process)
+			fits = place_file(c, s, f) && (!c->o.io_each || place_tensors(c, s, f));
+	}
+	for (size_t i = 0; i < c->nr && fits && !c->o.io_each; i++)
+		if (c->file[c->order[i]].process == process)
+			fits = place_tensors(c, s, &c->file[c->order[i]]);
+	for (uint32_t nc = 0; nc < c->g->nr_cores && fits; nc++)
+		if (c->core[nc].used && c->core[nc].process == process)
+			fits = place_one(c, s, nc, c->o.collectives);
+	return fits;
+}
+
+/* Is the file at @i of the order the first one of its process? */
+static bool begins_process(const struct cargo *c, size_t i)
+{
+	for (size_t k = 0; k < i; k++)
+		if (c->file[c->order[k]].process == c->file[c->order[i]].process)
+			return false;
+	return true;
+}
+
 static bool fits_with(struct cargo *c, const struct held *held, uint64_t gone, enum room_fit own)
 {
 	struct scene s;
-	bool fits = cores_are_free(c, held, gone);
+	bool fits = held->empty || cores_are_free(c, held, gone);
 
 	if (!fits || !scene_read(c, held, gone, &s))
 		return false;
 	c->own = own;
-	for (uint32_t nc = 0; nc < c->g->nr_cores && fits; nc++)
-		fits = !c->core[nc].used || place_core(c, &s, nc);
 	for (size_t i = 0; i < c->nr && fits; i++)
-		fits = place_file(c, &s, &c->file[c->order[i]]);
-	for (size_t i = 0; i < c->nr && fits; i++)
-		fits = place_tensors(c, &s, &c->file[c->order[i]]);
-	for (uint32_t nc = 0; nc < c->g->nr_cores && fits; nc++)
-		fits = !c->core[nc].used || place_one(c, &s, nc, c->o.collectives);
+		if (begins_process(c, i))
+			fits = place_process(c, &s, c->file[c->order[i]].process);
 	scene_free(&s);
 	return fits;
 }
@@ -406,18 +453,32 @@ static bool is_too_large(const struct cargo *c, const struct held *held, struct 
 	return false;
 }
 
+/* What the process with the most of them needs. */
+static uint64_t need_of_process(const struct cargo *c)
+{
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < c->nr; i++) {
+		uint64_t sum = 0;
+
+		for (uint32_t nc = 0; nc < c->g->nr_cores; nc++)
+			if (c->core[nc].process == c->file[i].process)
+				add_capped(&sum, c->core[nc].need);
+		most = MAX(most, sum);
+	}
+	return most;
+}
+
 /* A new process has the limit that the device has for those without one of their own. */
 static int read_limit(const struct cargo *c, uint32_t nc, uint64_t *need, uint64_t *limit,
 		      uint64_t *used)
 {
-	*need = 0;
 	*used = 0;
 	if (nc < c->g->nr_cores) {
 		*need = c->core[nc].need;
 		return neuron_limit_get(c->device, NEURON_LIMIT_CORE, (int32_t)nc, limit, used);
 	}
-	for (uint32_t i = 0; i < c->g->nr_cores; i++)
-		add_capped(need, c->core[i].need);
+	*need = need_of_process(c);
 	return neuron_limit_get(c->device, NEURON_LIMIT_DEFAULT, 0, limit, NULL);
 }
 
@@ -576,21 +637,41 @@ static void name_release(struct cargo *c, const struct held *held, struct neuron
 		 neuron_release_text(&out->release, text, sizeof(text)));
 }
 
+/* The sum is not all: what is in one piece, and what is aligned, parts the memory. */
+static bool is_parted(struct cargo *c, struct held *held, struct neuron_fit *out)
+{
+	bool was = held->empty, parted;
+	uint64_t all;
+
+	held->empty = true;
+	parted = !fits_likely(c, held, 0) && !c->error;
+	if (parted) {
+		all = look_at(c, held, c->stuck, out);
+		out->reason = NEURON_MEM_REASON_FRAGMENTED;
+		snprintf(out->text, sizeof(out->text),
+			 "does not fit the device: HBM %u has %s, %s are needed, but some of that finds no place",
+			 out->hbm, SIZE_TEXT(all), SIZE_TEXT(out->need));
+		name_order(c, held, out);
+	}
+	held->empty = was;
+	return parted;
+}
+
 static int judge(struct cargo *c, struct held *held, struct neuron_fit *out)
 {
 	int ret;
 
 	out->verdict = NEURON_FIT_NEVER;
-	if (is_too_large(c, held, out))
-		return 0;
+	if (is_too_large(c, held, out) || is_parted(c, held, out) || c->error)
+		return c->error;
 	out->verdict = NEURON_FIT_NOT_NOW;
-	ret = check_limits(c, out);
+	ret = c->device ? check_limits(c, out) : 0;
 	if (ret || out->reason)
 		return ret;
 	add_owners(c, held);
-	if (fits_likely(c, held, 0)) {
+	if (held->empty || fits_likely(c, held, 0)) {
 		out->verdict = NEURON_FIT_NOW;
-		snprintf(out->text, sizeof(out->text), "fits now");
+		snprintf(out->text, sizeof(out->text), held->empty ? "fits" : "fits now");
 		return 0;
 	}
 	explain(c, held, out);
@@ -599,33 +680,56 @@ static int judge(struct cargo *c, struct held *held, struct neuron_fit *out)
 	return c->error;
 }
 
+static int find_fit(struct cargo *c, const struct neuron_fit_file *files, size_t nr,
+		    const struct neuron_plan_opts *opts, uint64_t reserved, struct neuron_fit *fit)
+{
+	struct neuron_error error = { .size = sizeof(error) };
+	struct neuron_fit out = { .hbm = UINT32_MAX, .nc = UINT32_MAX };
+	struct held held = { .count = 0 };
+	int ret = opts_copy(&c->o, sizeof(c->o), opts);
+
+	if (ret)
+		return ret;
+	if (!c->o.lnc)
+		c->o.lnc = 1;
+	if (!c->o.scratchpad_page)
+		c->o.scratchpad_page = SCRATCHPAD_PAGE;
+	if (!nr || !result_valid(files) || !result_valid(fit) || c->o.profile ||
+	    c->o.lnc > MAX_PARTS || !scratchpad_page_valid(c->o.scratchpad_page))
+		return -EINVAL;
+	ret = cargo_open(c, files, nr, &error);
+	if (!ret)
+		ret = c->device ? held_read(&held, c->device, c->hbms, 0) :
+				  held_new(&held, c->g, reserved);
+	ret = ret ?: judge(c, &held, &out);
+	held_free(&held);
+	cargo_close(c);
+	if (!ret)
+		result_copy(fit, &out, sizeof(out));
+	else if (result_valid(c->o.error))
+		result_copy(c->o.error, &error, sizeof(error));
+	return ret;
+}
+
 NEURON_EXPORT int neuron_models_fit(struct neuron_device *device,
 				    const struct neuron_fit_file *files, size_t nr,
 				    const struct neuron_plan_opts *opts, uint64_t microcode,
 				    struct neuron_fit *fit)
 {
-	struct neuron_error error = { .size = sizeof(error) };
-	struct neuron_fit out = { .hbm = UINT32_MAX, .nc = UINT32_MAX };
-	struct cargo c = { .microcode = microcode };
-	struct held held = { .count = 0 };
-	int ret = opts_copy(&c.o, sizeof(c.o), opts);
+	struct cargo c = { .device = device, .microcode = microcode };
 
-	if (ret)
-		return ret;
-	if (!c.o.lnc)
-		c.o.lnc = 1;
-	if (!c.o.scratchpad_page)
-		c.o.scratchpad_page = SCRATCHPAD_PAGE;
-	if (!device || !nr || !result_valid(files) || !result_valid(fit) || c.o.profile ||
-	    c.o.lnc > MAX_PARTS || !scratchpad_page_valid(c.o.scratchpad_page))
+	if (!device)
 		return -EINVAL;
-	ret = cargo_open(&c, device, files, nr, &error) ?:
-	      held_read(&held, device, c.hbms, 0) ?: judge(&c, &held, &out);
-	held_free(&held);
-	cargo_close(&c);
-	if (!ret)
-		result_copy(fit, &out, sizeof(out));
-	else if (result_valid(c.o.error))
-		result_copy(c.o.error, &error, sizeof(error));
-	return ret;
+	c.g = neuron_device_geometry(device);
+	return find_fit(&c, files, nr, opts, 0, fit);
+}
+
+NEURON_EXPORT int neuron_models_fit_empty(const struct neuron_geometry *geometry,
+					  uint64_t reserved, const struct neuron_fit_file *files,
+					  size_t nr, const struct neuron_plan_opts *opts,
+					  uint64_t microcode, struct neuron_fit *fit)
+{
+	struct cargo c = { .g = geometry, .microcode = microcode };
+
+	return geometry ? find_fit(&c, files, nr, opts, reserved, fit) : -EINVAL;
 }

@@ -244,6 +244,23 @@ int held_read(struct held *held, struct neuron_device *device, uint32_t hbms, ui
 	return ret;
 }
 
+int held_new(struct held *held, const struct neuron_geometry *g, uint64_t reserved)
+{
+	memset(held, 0, sizeof(*held));
+	held->empty = true;
+	for (uint32_t i = 0; i < g->nr_hbms; i++) {
+		struct neuron_range *r = calloc(1, sizeof(*r));
+
+		if (!r)
+			return -ENOMEM;
+		r->address = g->hbm[i].base + reserved;
+		r->bytes = g->hbm[i].size - MIN(reserved, g->hbm[i].size);
+		held->hbm[i].list = r;
+		held->hbm[i].count = 1;
+	}
+	return 0;
+}
+
 void held_free(struct held *held)
 {
 	for (uint32_t i = 0; i < NEURON_MAX_HBMS; i++)

@@ -44,6 +44,8 @@ struct held {
  * Free it also after an error.
  */
 int held_read(struct held *held, struct neuron_device *device, uint32_t hbms, uint32_t without);
+/* A device with nothing on it, of which @reserved bytes of each memory are never allocated. */
+int held_new(struct held *held, const struct neuron_geometry *g, uint64_t reserved);
 void held_free(struct held *held);
 /* The holes of a memory without the objects of @gone, a bit each.  @room is empty. */
 int held_room(const struct held *held, uint32_t hbm, uint64_t gone, struct room *room);

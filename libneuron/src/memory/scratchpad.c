@@ -33,9 +33,9 @@ static void forget(struct scratchpad *s)
  * In contiguous mode everything else is taken from the top of the memory, and the
  * regions of cores that share it start apart, so that they can grow.
  */
-uint64_t scratchpad_region_align(const struct scratchpad *s, bool dense)
+uint64_t scratchpad_region_align(const struct scratchpad *s, const struct neuron_geometry *g,
+				 bool dense)
 {
-	const struct neuron_geometry *g = &s->device->geometry;
 	uint64_t share, align = SCRATCHPAD_ALIGN;
 	uint32_t before = 0, others = 0;
 
@@ -60,7 +60,7 @@ static int region_grow(struct scratchpad *s, uint64_t need, struct spots *spots)
 		.hbm = s->hbm,
 		.nc = s->nc,
 		.category = NEURON_MEM_SCRATCHPAD_CONTIGUOUS,
-		.align = scratchpad_region_align(s, s->dense),
+		.align = scratchpad_region_align(s, &s->device->geometry, s->dense),
 	};
 	uint64_t bytes = round_up(need, SCRATCHPAD_STEP);
 	int ret;
@@ -208,7 +208,7 @@ void scratchpad_leave(struct scratchpad *s, const struct scratchpad_user *user)
 bool scratchpad_could_move(struct scratchpad *s, const struct scratchpad_user *user)
 {
 	GUARD(&s->lock);
-	return s->region && scratchpad_region_align(s, s->dense) > SCRATCHPAD_ALIGN &&
+	return s->region && scratchpad_region_align(s, &s->device->geometry, s->dense) > SCRATCHPAD_ALIGN &&
 	       s->users == user && !user->next;
 }
 

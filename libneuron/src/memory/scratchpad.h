@@ -67,7 +67,8 @@ struct scratchpad {
 void scratchpad_init(struct scratchpad *s);
 void scratchpad_free(struct scratchpad *s);
 /* What the start of a region is aligned to, so that regions of other cores can grow. */
-uint64_t scratchpad_region_align(const struct scratchpad *s, bool dense);
+uint64_t scratchpad_region_align(const struct scratchpad *s, const struct neuron_geometry *g,
+				 bool dense);
 /*
  * Room for a user, who counts from here on; *@layout is what there is now.  Pages that only
  * a failed call made go with the next user that leaves.  @spots: NULL, where it likes.
