@@ -11,14 +11,9 @@
 
 #include <neuron/neuron.h>
 
-#include "file.h"
-#include "options.h"
+#include "placed.h"
 
-/* Exit status; 1 is "does not fit the device". */
-#define FAILURE 2
-#define NOT_NOW 3
-
-#define MAX_CORE (NEURON_MAX_DEVICES * NEURON_MAX_CORES - 1)
+#define NOT_NOW 3		/* exit status; 1 is "does not fit the device" */
 
 static struct {
 	const char *instance;
@@ -27,6 +22,8 @@ static struct {
 	bool profile;
 	unsigned long io_sets;
 	bool io_single;
+	bool io_each;
+	bool separate;
 	unsigned long collectives;
 	struct neuron_profile_opts buffers;
 	bool diff;
@@ -36,24 +33,13 @@ static struct {
 	unsigned int number;
 } options = { .io_sets = 1 };
 
-/* A file on a logical core; those of an instance are counted on from device to device. */
-struct placed {
-	char *path;
-	unsigned long core;
-	size_t first;		/* rank of the same argument that has the plan */
-	struct neuron_plan plan;
-	void *bytes;		/* with --now */
-	size_t size;
-};
-
-static struct placed *placed;
-static size_t nr_placed;
-
 static struct neuron_geometry geometry;
 static uint32_t nr_devices = 1;
 static struct neuron_device *device;		/* with --now, else NULL */
 static struct neuron_hbm_stats hbm_now[NEURON_MAX_HBMS];	/* of the device */
 static uint64_t room[NEURON_MAX_HBMS];	/* bytes that can be allocated */
+/* Of memories that the sum would fit, but some of it finds no place. */
+static const struct neuron_fit *parted[NEURON_MAX_DEVICES][NEURON_MAX_HBMS];
 static struct neuron_placement placement = { .size = sizeof(placement) };
 
 static uint32_t cores_per_device(void)
@@ -64,34 +50,6 @@ static uint32_t cores_per_device(void)
 static uint32_t device_of(const struct placed *p)
 {
 	return (uint32_t)p->core / cores_per_device();
-}
-
-/* FILE, FILE@CORE or FILE@FIRST-LAST; a name may contain an @ itself. */
-static void place(char *arg, struct argp_state *state)
-{
-	char *at = strrchr(arg, '@'), *dash;
-	unsigned long core = 0, last = 0;
-	size_t first = nr_placed;
-
-	if (at && access(arg, F_OK)) {
-		*at = '\0';
-		if (!access(arg, F_OK) && !names_cores(at + 1))
-			argp_error(state, "%s@%s: \"%s\" is not the number of a core", arg, at + 1, at + 1);
-		*at = '@';
-	}
-	if (at && names_cores(at + 1)) {
-		*at = '\0';
-		dash = strchr(at + 1, '-');
-		if (dash)
-			*dash = '\0';
-		core = number(at + 1, 0, MAX_CORE, state);
-		last = dash ? number(dash + 1, core, MAX_CORE, state) : core;
-	}
-	placed = reallocarray(placed, nr_placed + last - core + 1, sizeof(*placed));
-	if (!placed)
-		error(FAILURE, ENOMEM, "%s", arg);
-	for (; core <= last; core++)
-		placed[nr_placed++] = (struct placed){ .path = arg, .core = core, .first = first };
 }
 
 static void inputs_outputs(const char *arg, struct argp_state *state)
@@ -136,6 +94,8 @@ static error_t option(int key, char *arg, struct argp_state *state)
 	case 'c': variable("NEURON_RT_CONTIGUOUS_SCRATCHPAD", arg ? arg : "1"); return 0;
 	case 'm': variable("NEURON_RT_MICROCODE_MB", arg); return 0;
 	case 'o': inputs_outputs(arg, state); return 0;
+	case 'e': options.io_each = true; return 0;
+	case 's': options.separate = true; return 0;
 	case 'C': options.collectives = number(arg, 0, 1ul << 30, state); return 0;
 	case 'j': options.json = true; return 0;
 	case 'P': options.pages = true; return 0;
@@ -172,11 +132,11 @@ static void plan_file(struct placed *p, const struct neuron_plan_opts *opts)
 	ret = neuron_model_plan(&geometry, bytes, size, opts, &p->plan);
 	if (ret)
 		error(FAILURE, opts->error->text[0] ? 0 : -ret, "%s: %s", p->path, opts->error->text);
-	if (options.now) {
+	if (options.pages || options.diff) {
+		free(bytes);
+	} else {
 		p->bytes = bytes;
 		p->size = size;
-	} else {
-		free(bytes);
 	}
 }
 
@@ -252,7 +212,8 @@ static size_t gather(uint32_t dev, uint32_t hbm, const struct neuron_plan_opts *
 		*used |= c->nr_models != 0;
 		/* Cores of a device in use may be another process's. */
 		if (neuron_plan_sum(plans + first, c->nr_models, c->nr_models ? opts : &bare,
-				    c->nr_models || !device ? microcode : 0, c))
+				    c->nr_models || !(device || options.separate) ?
+				    microcode : 0, c))
 			error(FAILURE, E2BIG, "what core %u has to hold", nc);
 		nr++;
 	}
@@ -310,7 +271,7 @@ static json_t *core_json(const struct neuron_report *r, const struct neuron_repo
 			 files);
 }
 
-static json_t *hbm_json(const struct neuron_report *r,
+static json_t *hbm_json(const struct neuron_report *r, uint32_t dev,
 			const uint64_t row[NEURON_REPORT_NR_COLUMNS])
 {
 	const struct neuron_hbm_stats *now = &hbm_now[r->hbm];
@@ -319,18 +280,22 @@ static json_t *hbm_json(const struct neuron_report *r,
 	for (size_t i = 0; i < r->nr_cores; i++)
 		json_array_append_new(cores, core_json(r, &r->cores[i]));
 	out = json_pack("{s:i, s:i, s:b, s:I, s:o, s:o}", "device", (int)r->device, "hbm",
-			(int)r->hbm, "fits",
-			row[NEURON_REPORT_TOTAL] <= room[r->hbm], "room", INT(room[r->hbm]),
-			"memory", row_json(row), "cores", cores);
+			(int)r->hbm, "fits", row[NEURON_REPORT_TOTAL] <= room[r->hbm] &&
+			!parted[dev][r->hbm], "room", INT(room[r->hbm]), "memory", row_json(row),
+			"cores", cores);
+	if (parted[dev][r->hbm])
+		json_object_set_new(out, "order", order_json(parted[dev][r->hbm]));
 	if (device)
 		json_object_update_new(out, json_pack("{s:I, s:I}", "free", INT(now->free),
 						      "largest_free", INT(now->largest_free)));
 	return out;
 }
 
-static void print_hbm(const struct neuron_report *r, const uint64_t row[NEURON_REPORT_NR_COLUMNS])
+static void print_hbm(const struct neuron_report *r, uint32_t dev,
+		      const uint64_t row[NEURON_REPORT_NR_COLUMNS])
 {
 	uint64_t all = room[r->hbm], total = row[NEURON_REPORT_TOTAL];
+	const struct neuron_fit *fit = parted[dev][r->hbm];
 	const struct neuron_hbm_stats *now = &hbm_now[r->hbm];
 	char *text;
 
@@ -341,9 +306,15 @@ static void print_hbm(const struct neuron_report *r, const uint64_t row[NEURON_R
 	if (total > all)
 		printf("does not fit the device, %s too much for %s\n", SIZE_TEXT(total - all),
 		       SIZE_TEXT(all));
+	else if (fit)
+		printf("does not fit the device, some of it finds no place with %s of %s to spare%s\n",
+		       SIZE_TEXT(all - total), SIZE_TEXT(all),
+		       fit->nr_order ? "; it would fit in another order" : "");
 	else
 		printf("fits, %s of %s stay free%s\n", SIZE_TEXT(all - total), SIZE_TEXT(all),
 		       device ? " when nothing else is there" : "");
+	if (fit && !device)
+		print_order("HBM ", r->hbm, fit);
 	if (device)
 		printf("HBM %u: %s are free now, %s of them in one piece\n", r->hbm,
 		       SIZE_TEXT(now->free), SIZE_TEXT(now->largest_free));
@@ -418,8 +389,72 @@ static void print_sum(const struct sum *sum)
 	if (sum->missing)
 		printf("), which do not fit %u of them: %s too much\n", sum->too_small,
 		       SIZE_TEXT(sum->missing));
+	else if (sum->too_small)
+		printf("), which do not fit %u of them: some finds no place\n", sum->too_small);
 	else
 		puts("), which fit");
+}
+
+/* Whether files fit: those of one memory of a type, or all of a device as it is. */
+static struct neuron_fit ask(const struct neuron_plan_opts *opts, uint32_t dev, uint32_t hbm)
+{
+	uint64_t microcode = neuron_placement_microcode(&placement, &geometry);
+	struct neuron_fit_file *files = calloc(nr_placed, sizeof(*files));
+	struct neuron_error e = { .size = sizeof(e) };
+	struct neuron_fit fit = { .size = sizeof(fit) };
+	uint32_t *asked = calloc(nr_placed, sizeof(*asked));
+	struct neuron_plan_opts o = *opts;
+	size_t nr = 0;
+	int ret;
+
+	if (!files || !asked)
+		error(FAILURE, ENOMEM, "preflight");
+	o.error = &e;
+	for (uint32_t i = 0; i < nr_placed; i++) {
+		uint32_t nc = (uint32_t)placed[i].core % cores_per_device() * o.lnc;
+
+		if (device_of(&placed[i]) != dev || (!device && geometry.core_hbm[nc] != hbm))
+			continue;
+		asked[nr] = i;
+		files[nr++] = (struct neuron_fit_file){
+			.size = sizeof(*files), .bytes = placed[i].bytes,
+			.length = placed[i].size, .plan = &placed[i].plan, .nc = nc,
+			.process = options.separate ? nc : 0,
+		};
+	}
+	ret = device ? neuron_models_fit(device, files, nr, &o, microcode, &fit) :
+		       neuron_models_fit_empty(&geometry, geometry.hbm[hbm].size - room[hbm], files,
+					       nr, &o, microcode, &fit);
+	if (ret)
+		error(FAILURE, e.text[0] ? 0 : -ret, "%s: %s", options.instance,
+		      e.text[0] ? e.text : "what is free");
+	for (uint32_t i = 0; i < fit.nr_order; i++)
+		fit.order[i] = asked[fit.order[i]];
+	free(asked);
+	free(files);
+	return fit;
+}
+
+/* Is it parted?  The sum fits that memory. */
+static const struct neuron_fit *place_all(const struct neuron_plan_opts *opts, uint32_t dev,
+					  uint32_t hbm)
+{
+	uint32_t other = first_alike(dev);
+	struct neuron_fit *fit;
+
+	if (other != dev)
+		return parted[other][hbm];
+	/* When the buffers of a profile are made is not known. */
+	if (options.pages || opts->profile)
+		return NULL;
+	fit = malloc(sizeof(*fit));
+	if (!fit)
+		error(FAILURE, ENOMEM, "preflight");
+	*fit = ask(opts, dev, hbm);
+	if (fit->verdict == NEURON_FIT_NEVER)
+		return fit;
+	free(fit);
+	return NULL;
 }
 
 /* Adds a device to @sum; prints a table of each memory in use, or adds to @list. */
@@ -430,6 +465,7 @@ static void examine_device(uint32_t dev, const struct neuron_plan_opts *opts, bo
 	struct neuron_report_model *models = calloc(nr_placed, sizeof(*models));
 	struct neuron_plan *plans = calloc(nr_placed, sizeof(*plans));
 	uint64_t before = sum->missing;
+	bool bad = false;
 
 	if (!models || !plans)
 		error(FAILURE, ENOMEM, "preflight");
@@ -447,13 +483,16 @@ static void examine_device(uint32_t dev, const struct neuron_plan_opts *opts, bo
 			add_capped(&sum->row[i], row[i]);
 		if (row[NEURON_REPORT_TOTAL] > room[hbm])
 			add_capped(&sum->missing, row[NEURON_REPORT_TOTAL] - room[hbm]);
+		else if (!device)
+			parted[dev][hbm] = place_all(opts, dev, hbm);
+		bad |= parted[dev][hbm] != NULL;
 		if (list)
-			json_array_append_new(list, hbm_json(&r, row));
+			json_array_append_new(list, hbm_json(&r, dev, row));
 		else if (print)
-			print_hbm(&r, row);
+			print_hbm(&r, dev, row);
 	}
 	sum->devices++;
-	sum->too_small += sum->missing > before;
+	sum->too_small += bad || sum->missing > before;
 	free(models);
 	free(plans);
 }
@@ -658,51 +697,10 @@ static void open_instance(void)
 		room[i] = geometry.hbm[i].size - reserved;
 }
 
-static struct neuron_fit ask_now(const struct neuron_plan_opts *opts)
-{
-	struct neuron_fit_file *files = calloc(nr_placed, sizeof(*files));
-	struct neuron_error e = { .size = sizeof(e) };
-	struct neuron_fit fit = { .size = sizeof(fit) };
-	struct neuron_plan_opts o = *opts;
-	int ret;
-
-	if (!files)
-		error(FAILURE, ENOMEM, "preflight");
-	o.error = &e;
-	for (size_t i = 0; i < nr_placed; i++)
-		files[i] = (struct neuron_fit_file){
-			.size = sizeof(files[i]), .bytes = placed[i].bytes,
-			.length = placed[i].size, .plan = &placed[i].plan,
-			.nc = (uint32_t)placed[i].core * o.lnc,
-		};
-	ret = neuron_models_fit(device, files, nr_placed, &o,
-				neuron_placement_microcode(&placement, &geometry), &fit);
-	if (ret)
-		error(FAILURE, e.text[0] ? 0 : -ret, "/dev/neuron%u: %s", options.number,
-		      e.text[0] ? e.text : "what is free");
-	free(files);
-	return fit;
-}
-
-/* Files in an order in which they fit; none: empty. */
-static json_t *order_json(const struct neuron_fit *fit)
-{
-	json_t *list = json_array();
-
-	for (uint32_t i = 0; i < fit->nr_order; i++)
-		json_array_append_new(list, json_string(placed[fit->order[i]].path));
-	return list;
-}
-
 static void print_now(const struct neuron_fit *fit)
 {
 	printf("neuron%u: %s\n", options.number, fit->text);
-	if (!fit->nr_order)
-		return;
-	printf("neuron%u: that order:", options.number);
-	for (uint32_t i = 0; i < fit->nr_order; i++)
-		printf(" %s@%lu", placed[fit->order[i]].path, placed[fit->order[i]].core);
-	putchar('\n');
+	print_order("neuron", options.number, fit);
 }
 
 static json_t *now_json(const struct neuron_fit *fit)
@@ -725,12 +723,15 @@ static int report(const struct neuron_plan_opts *opts)
 	struct sum sum;
 
 	plan_all(opts);
+	if (device) {
+		fit = ask(opts, 0, 0);
+		if (fit.verdict == NEURON_FIT_NEVER && fit.reason)
+			parted[0][fit.hbm] = &fit;
+	}
 	sum = examine(opts, true, hbms);
-	if (device)
-		fit = ask_now(opts);
 	if (hbms) {
 		out = document();
-		json_object_update_new(out, json_pack("{s:b, s:i, s:o, s:o}", "fits", !sum.missing,
+		json_object_update_new(out, json_pack("{s:b, s:i, s:o, s:o}", "fits", !sum.too_small,
 						      "devices", (int)sum.devices, "memory",
 						      row_json(sum.row), "hbms", hbms));
 		if (device)
@@ -740,7 +741,7 @@ static int report(const struct neuron_plan_opts *opts)
 		print_now(&fit);
 	}
 	neuron_device_close(device);
-	if (sum.missing || fit.verdict == NEURON_FIT_NEVER)
+	if (sum.too_small || fit.verdict == NEURON_FIT_NEVER)
 		return 1;
 	return fit.verdict == NEURON_FIT_NOT_NOW ? NOT_NOW : 0;
 }
@@ -754,6 +755,8 @@ int main(int argc, char **argv)
 		{ "contiguous", 'c', "0", OPTION_ARG_OPTIONAL, "Scratchpad in one piece, or with 0 in pages (as the runtime does)", 0 },
 		{ "microcode", 'm', "MIB", 0, "Set aside on each physical core (96)", 0 },
 		{ "io", 'o', "HOW", 0, "Inputs and outputs of a file: count (the default), single (one tensor as long as the longest), xN (N times), none", 0 },
+		{ "io-each", 'e', NULL, 0, "Those of a file are allocated before the next file is loaded, not at last", 0 },
+		{ "separate", 's', NULL, 0, "The files of each core are those of a process of its own, one after the other", 0 },
 		{ "collectives", 'C', "MIB", 0, "Staging of collective operations, on each physical core that has a file (0)", 0 },
 		{ "pages", 'P', NULL, 0, "Compare page sizes, and propose one", 0 },
 		{ "diff", 'd', NULL, 0, "Compare what two files take, an old one and a new one", 0 },
@@ -782,6 +785,7 @@ int main(int argc, char **argv)
 	plan.lnc = placement.lnc;
 	plan.io_sets = options.io_sets;
 	plan.io_single = options.io_single;
+	plan.io_each = options.io_each;
 	plan.collectives = options.collectives * MIB;
 	options.buffers.size = sizeof(options.buffers);
 	if (options.profile)

@@ -99,6 +99,22 @@ check "diff: over the budget" 'status 1 --diff --budget 3G $out.old $out.b && gr
 check "diff: JSON" 'status 1 --json --diff --budget 1G $out.old $out.b && grep -q "^  \"within_budget\": false$" $out && grep -q "\"scratchpad\": 3221221376" $out'
 check "diff: of two files, with a size" 'status 2 --diff $out.b && status 2 --budget 1G $out.b && status 2 --diff --budget x $out.old $out.b && status 2 --diff --budget 0 $out.old $out.b'
 rm -f $out.old
+# shared BYTES: a file with a scratchpad and as much of its own
+shared() {
+	neff '"v": {"type": "virtual", "var_id": 1, "size": 4096, "backing_variable_off": 0}, "a": {"type": "tmp-buf", "var_id": 2, "size": '"$1}"
+}
+shared 4096
+cp $out.b $out.tiny
+shared 9663676416
+cp $out.b $out.nine
+shared 7516192768
+# shellcheck disable=SC2034	# what check() evaluates
+three="$out.tiny@1 $out.b@0 $out.nine@0"
+check "a sum that fits, but some of it finds no place" 'status 1 -l 1 -c $three && grep -q "^HBM 0: does not fit the device, some of it finds no place with 7\..*GB of 23.984GB to spare; it would fit in another order$" $out && grep -q "^HBM 0: that order: " $out'
+check "JSON of that" 'status 1 --json -l 1 -c $three && of "\"fits\": false" 2 && grep -q "\"order\": \[$" $out'
+check "in another order it fits, or in pages" 'status 0 -l 1 -c $out.nine@0 $out.b@0 $out.tiny@1 && status 0 -l 1 $three'
+check "with a process for each core, in the order of their first files" 'status 0 -l 1 -c -s $out.b@0 $out.tiny@1 $out.nine@0 && status 1 -l 1 -c -s $three && grep -q "^._NC 0 .*" $out'
+rm -f $out.tiny $out.nine
 check "now: it fits neuron0, too" 'status 0 --now "$model" && grep -q "^HBM 0: .* are free now, .* in one piece$" $out && grep -q "^neuron0: fits now$" $out'
 check "now: JSON" 'status 0 --now --device 0 --json "$model" && grep -q "^  \"now\": {$" $out && grep -q "^    \"device\": 0,$" $out && grep -q "^    \"fits\": true,$" $out && grep -q "\"largest_free\": [1-9]" $out'
 check "now: JSON of what does not fit the device" 'status 1 --now --json --io x1000000 "$model" && grep -q "^    \"text\": \"does not fit the device: HBM 0 has " $out'

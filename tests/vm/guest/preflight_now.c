@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * neuron-preflight --now: on an empty device, on one that is full, half full or in pieces, with a core
- * that another process has, and with a limit, it says what the runtime then does with the files.
+ * that another process has, and with a limit, it says what the runtime then does with the files;
+ * and without --now what it does on an empty one.
  */
 #define _GNU_SOURCE
 #include <signal.h>
@@ -35,10 +36,18 @@ static const struct file {
 
 static char path_text[64];
 
+/* Without a core: "large@1". */
 static const char *path_of(const char *name)
 {
-	snprintf(path_text, sizeof(path_text), "/tmp/now-%s.neff", name);
+	snprintf(path_text, sizeof(path_text), "/tmp/now-%.*s.neff", (int)strcspn(name, "@"), name);
 	return path_text;
+}
+
+static int core_of(const char *name)
+{
+	const char *at = strchr(name, '@');
+
+	return at ? atoi(at + 1) : 0;
 }
 
 static struct neff neff;
@@ -175,14 +184,16 @@ static void stop(pid_t pid)
 
 /* ---- what is said, and what happens ------------------------------------------------ */
 
-static int said(const char *names)
+static int said(const char *names, bool now)
 {
-	char command[512] = "neuron-preflight --now", list[128], *name, *next = list;
+	char command[512], list[128], *name, *next = list;
 
+	snprintf(command, sizeof(command), "neuron-preflight%s", now ? " --now" : "");
 	snprintf(list, sizeof(list), "%s", names);
 	while ((name = strsep(&next, " "))) {
 		strcat(command, " ");
 		strcat(command, path_of(name));
+		strcat(command, name + strcspn(name, "@"));
 	}
 	strcat(command, " >" OUT " 2>&1");
 	return WEXITSTATUS(system(command));
@@ -208,7 +219,7 @@ static bool load_file(const char *name, nrt_model_t **model)
 		return false;
 	neff.size = fread(neff.data, 1, sizeof(neff.data), f);
 	fclose(f);
-	return nrt_load(neff.data, neff.size, 0, -1, model) == NRT_SUCCESS;
+	return nrt_load(neff.data, neff.size, core_of(name), -1, model) == NRT_SUCCESS;
 }
 
 static bool allocate_inputs(nrt_model_t *model)
@@ -234,7 +245,7 @@ static bool load_all(const char *names)
 	unsigned int nr = 0;
 	bool done;
 
-	setenv("NEURON_RT_VISIBLE_CORES", "0", 1);
+	setenv("NEURON_RT_VISIBLE_CORES", strchr(names, '@') ? "0-1" : "0", 1);
 	setenv("NEURON_RT_LOG_LOCATION", "/tmp/nrt.log", 1);
 	snprintf(list, sizeof(list), "%s", names);
 	done = nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", "") == NRT_SUCCESS;
@@ -282,6 +293,10 @@ static const struct state {
 	{ "in pieces", hold_pieces, 0, {
 		{ "small", 0, NULL }, { "large", 3, "no more than 1.5" }, { "shared", 0, NULL },
 		{ "input", 3, "in one piece" }, { "never", 1, NULL }, { "small shared", 0, NULL } } },
+	/* The scratchpad of core 1 starts at 8 GiB, so that core 0 can grow. */
+	{ "two scratchpads", NULL, 0, {
+		{ "small@1 seven@0", 0, NULL }, { "large@0 seven@0 small@1", 0, NULL },
+		{ "small@1 seven@0 large@0", 1, "some of that finds no place; it would fit in another order" } } },
 	{ "two holes", hold_middle, 0, {
 		{ "three four seven", 3, "that order: /tmp/now-seven.neff@0 /tmp/now-four.neff@0" },
 		{ "seven four three", 0, NULL } } },
@@ -307,8 +322,13 @@ static void try_state(const struct state *s)
 
 	if (s->limit)
 		CHECK(set_limit(s->limit), "a limit");
+	/* Cores that share a memory, each with its scratchpad. */
+	if (strchr(s->row[0].files, '@')) {
+		setenv("NEURON_LOGICAL_NC_CONFIG", "1", 1);
+		setenv("NEURON_RT_CONTIGUOUS_SCRATCHPAD", "1", 1);
+	}
 	for (size_t i = 0; i < sizeof(s->row) / sizeof(s->row[0]) && s->row[i].files; i++) {
-		int got = said(s->row[i].files);
+		int got = said(s->row[i].files, true);
 
 		CHECK(got == s->row[i].want, "%s: of %s it says %d", s->name, s->row[i].files, got);
 		CHECK(!s->row[i].text || said_text(s->row[i].text), "%s: %s: the words", s->name,
@@ -319,7 +339,11 @@ static void try_state(const struct state *s)
 			(void)!system("sed 's/^/# /' " OUT);
 		CHECK(happens(s->row[i].files) == !got, "%s: %s: and that is so", s->name,
 		      s->row[i].files);
+		CHECK(holder || s->limit || said(s->row[i].files, false) == got,
+		      "%s: %s: without a device, too", s->name, s->row[i].files);
 	}
+	unsetenv("NEURON_LOGICAL_NC_CONFIG");
+	unsetenv("NEURON_RT_CONTIGUOUS_SCRATCHPAD");
 	stop(holder);
 	if (s->limit)
 		CHECK(set_limit(NEURON_LIMIT_NONE), "no limit");
@@ -334,7 +358,7 @@ int main(void)
 	counters_take(&before);
 	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
 		try_state(&states[i]);
-	CHECK(said("large huge") == 0, "when they are gone it fits");
+	CHECK(said("large huge", true) == 0, "when they are gone it fits");
 	counters_take(&after);
 	CHECK(counters_equal(&before, &after), "nothing is left");
 	return failed != 0;
