@@ -131,6 +131,8 @@ struct fake_device {
 	struct fake_chunk chunk[FAKE_CHUNKS];
 	uint64_t used[FAKE_HBMS], bump[FAKE_HBMS + 1];
 	uint64_t by_category[32];
+	/* By core; the most since a test set it. */
+	uint64_t held[FAKE_CORES][32], most[FAKE_CORES][32];
 	char owner[FAKE_OWNERS][NEURON_NATIVE_LABEL_MAX];
 	struct neuron_native_event event[FAKE_EVENTS];	/* of all HBMs, by number */
 	uint32_t event_hbm[FAKE_EVENTS];
@@ -282,6 +284,15 @@ static int fake_events(const struct fake_device *d, struct neuron_native_events 
 	return 0;
 }
 
+static void fake_charge(struct fake_device *d, const struct fake_chunk *c, uint64_t bytes)
+{
+	uint64_t *held = &d->held[c->nc][c->category], *most = &d->most[c->nc][c->category];
+
+	d->by_category[c->category] += bytes;
+	*held += bytes;
+	*most = *held > *most ? *held : *most;
+}
+
 static void fake_put(struct fake_device *d, struct fake_chunk *c)
 {
 	if (!c || --c->refs)
@@ -295,7 +306,7 @@ static void fake_put(struct fake_device *d, struct fake_chunk *c)
 	if (!c->host)
 		assert_int_equal(neuron_buddy_free(fake_zone(d, c->hbm), &c->block, false), 0);
 #endif
-	d->by_category[c->category] -= c->bytes;
+	fake_charge(d, c, -c->bytes);
 	memset(c, 0, sizeof(*c));
 }
 
@@ -354,7 +365,7 @@ static int fake_alloc(struct fake_device *d, struct neuron_native_mem_alloc *a)
 	c->owner = a->owner;
 	if (!c->host)
 		d->used[zone] += bytes;
-	d->by_category[c->category] += bytes;
+	fake_charge(d, c, bytes);
 	c->movable = a->flags & NEURON_NATIVE_ALLOC_MOVABLE;
 	a->pa = a->mmap_offset = c->movable ? 0 : c->address;
 	if (!c->host)
@@ -435,7 +446,7 @@ static int fake_grow(struct fake_device *d, struct neuron_native_mem_grow *g)
 	assert_true(c->data != MAP_FAILED);
 	c->bytes = bytes;
 	d->used[c->hbm] += more;
-	d->by_category[c->category] += more;
+	fake_charge(d, c, more);
 	return 0;
 }
 

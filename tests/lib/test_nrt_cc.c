@@ -238,6 +238,7 @@ struct op {
 	uint32_t groups;	/* that the ranks are split into */
 	size_t nr_tensors;
 	NRT_STATUS fail;	/* what rank 0 is refused by the driver */
+	bool planned;		/* its memory is compared with what is planned */
 };
 
 static float value(uint32_t rank, size_t tensor, size_t i)
@@ -286,6 +287,31 @@ static bool result_right(const struct op *op, const uint32_t *group, uint32_t n,
 	return true;
 }
 
+static uint64_t *most_of(const struct rank *r)
+{
+	return &fake.dev[r->rank / FAKE_CORES].most[r->rank % FAKE_CORES][NEURON_MEM_COLLECTIVES];
+}
+
+/* What the core had at most is what is planned, and so are its rings. */
+static bool memory_right(const struct rank *r, const struct neuron_collective *planned,
+			 bool reduces)
+{
+	const struct fake_device *d = &fake.dev[r->rank / FAKE_CORES];
+	uint64_t rings = d->held[r->rank % FAKE_CORES][NEURON_MEM_RINGS];
+	struct neuron_plan_opts opts = {
+		.size = sizeof(opts), .collectives = neuron_collective_staging(planned), .computes = 1,
+	};
+	uint64_t row[NEURON_REPORT_NR_COLUMNS];
+	struct neuron_report report = { .size = sizeof(report) };
+	struct neuron_report_core core = { .nc = 0 };
+
+	if (neuron_plan_sum(NULL, 0, &opts, 0, &core))
+		return false;
+	neuron_report_row(&report, &core, row);
+	return row[NEURON_REPORT_COLLECTIVES] == *most_of(r) && !row[NEURON_REPORT_RINGS_RUNTIME] &&
+	       ((!rings && !reduces) || row[NEURON_REPORT_RINGS_COLLECTIVES] == rings);
+}
+
 static NRT_STATUS do_op(struct rank *r)
 {
 	const struct op *op = r->arg;
@@ -300,6 +326,10 @@ static NRT_STATUS do_op(struct rank *r)
 		.replica_group = group, .rank = r->rank / op->groups, .rank_n = n,
 		.ctx_device_id = r->rank, .ctx_device_count = r->count, .vnc = r->rank,
 	};
+	struct neuron_collective planned = {
+		.size = sizeof(planned), .in = in_nr * 4, .out = out_nr * 4, .ranks = n,
+		.in_place = op->in_place,
+	};
 	NRT_STATUS status = NRT_SUCCESS, done = UNSET;
 	nrt_cc_context_t *c = NULL;
 	float *data = malloc(largest * 4);
@@ -307,6 +337,8 @@ static NRT_STATUS do_op(struct rank *r)
 
 	for (uint32_t k = 0; k < n; k++)
 		group[k] = k * op->groups + r->rank % op->groups;
+	planned.devices = group[0] / FAKE_CORES != group[n - 1] / FAKE_CORES;
+	*most_of(r) = 0;
 	for (size_t t = 0; t < op->nr_tensors && status == NRT_SUCCESS; t++) {
 		nrt_tensor_t *whole = NULL;
 
@@ -336,6 +368,8 @@ static NRT_STATUS do_op(struct rank *r)
 		wait_seq(seq);
 		status = c ? NRT_INVALID_HANDLE : done;
 	}
+	if (status == NRT_SUCCESS && op->planned && !memory_right(r, &planned, op->cc_op != NRT_CC_ALLGATHER))
+		status = NRT_FAILURE;
 	for (size_t t = 0; t < op->nr_tensors; t++) {
 		if (status == NRT_SUCCESS)
 			status = nrt_tensor_read(out[t], data, 0, out_nr * 4);
@@ -368,12 +402,42 @@ static void test_operations(void **state)
 					.queue = way % 3,
 					.groups = way == 3 && count > 1 ? 2 : 1,
 					.nr_tensors = way == 2 ? 3 : 1,
+					.planned = true,
 				};
 
 				run_ranks(ranks, count, do_op, &op);
 				all_are(ranks, count, NRT_SUCCESS);
 			}
 	}
+}
+
+/* The table of a refusal has the rings of operations in the column of collectives. */
+static void test_report_rings(void **state)
+{
+	static const char path[] = "/tmp/neuron_mem_table_device_0_hbm_0.log";
+	struct op op = { .cc_op = NRT_CC_ALLREDUCE, .op = NRT_OP_ADD, .groups = 1, .nr_tensors = 1 };
+	char line[1024] = "", *column = line;
+	nrt_tensor_t *t = NULL;
+	struct rank ranks[1];
+	FILE *f;
+
+	(void)state;
+	join_all(1);
+	run_ranks(ranks, 1, do_op, &op);
+	all_are(ranks, 1, NRT_SUCCESS);
+	unlink(path);
+	assert_int_equal(nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, 0, 1ull << 40, "t", &t),
+			 NRT_RESOURCE);
+	f = fopen(path, "r");
+	assert_non_null(f);
+	while (strncmp(line, "\\_NC 0 ", 7))
+		assert_non_null(fgets(line, sizeof(line), f));
+	fclose(f);
+	for (int i = 0; i < NEURON_REPORT_RINGS_COLLECTIVES; i++)
+		column = strchr(column, '|') + 1;
+	assert_non_null(strstr(strsep(&column, "|"), "0.000B"));	/* of descriptors of models */
+	assert_non_null(strstr(strsep(&column, "|"), "64.000KB"));
+	assert_non_null(strstr(strsep(&column, "|"), "0.000B"));	/* of the runtime */
 }
 
 /* What the driver refuses one rank, all are told; then it works. */
@@ -1541,6 +1605,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_barrier, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_gather, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_operations, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_report_rings, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refusals, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_descriptors, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_disagreement, setup, teardown),

@@ -294,6 +294,8 @@ struct neuron_compute {
  */
 int neuron_core_compute(struct neuron_core *core, const struct neuron_compute *compute,
 			int timeout_ms);
+/** @brief Device memory of those rings; 0 before the first call. */
+uint64_t neuron_core_compute_rings(const struct neuron_core *core);
 
 /** @} */
 

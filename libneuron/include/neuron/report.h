@@ -50,6 +50,7 @@ struct neuron_report_core {
 	uint64_t device_bytes[NEURON_MAX_CATEGORIES];	/**< as in neuron_core_stats */
 	const struct neuron_report_model *models;
 	size_t nr_models;
+	uint64_t rings_collectives;	/**< of the bytes of rings, those of no model */
 };
 
 /** @brief One device memory and the cores that use it. */
@@ -129,9 +130,10 @@ struct neuron_plan_opts {
 	uint64_t profile;		/**< neuron_profile_memory(); 0: the core is not profiled */
 	uint64_t io_sets;		/**< copies of inputs and outputs; 0: not counted */
 	uint64_t io_single;		/**< 1: each copy is one tensor, as long as the longest */
-	uint64_t collectives;		/**< staging of collective operations, bytes */
+	uint64_t collectives;		/**< neuron_collective_staging(), of a logical core */
 	uint64_t max_unpacked;		/**< as in neuron_model_opts */
 	bool short_constants;		/**< same */
+	uint64_t computes;		/**< 1: with the rings of neuron_core_compute() */
 	uint64_t io_each;		/**< 1: inputs and outputs of a file come before the next file */
 };
 
@@ -156,12 +158,29 @@ int neuron_model_plan(const struct neuron_geometry *geometry, const void *bytes,
 		      const struct neuron_plan_opts *opts, struct neuron_plan *plan);
 /**
  * @brief Memory of several models together on a logical core, as the driver would count
- * it.  @param microcode bytes on each physical core @param core @c device_bytes is filled
- * in @return 0, -E2BIG more than 2^64 bytes
+ * it.  @param microcode bytes on each physical core @param core @c device_bytes and
+ * @c rings_collectives are filled in @return 0, -E2BIG more than 2^64 bytes
  */
 int neuron_plan_sum(const struct neuron_plan *plans, size_t nr_plans,
 		    const struct neuron_plan_opts *opts, uint64_t microcode,
 		    struct neuron_report_core *core);
+
+/** @brief A collective operation among ranks of one host, as nrta_cc_schedule() does it. */
+struct neuron_collective {
+	size_t size;
+	uint64_t in;			/**< bytes of the input of a rank */
+	uint64_t out;			/**< bytes of its output */
+	uint32_t ranks;
+	bool devices;			/**< they are on several devices */
+	bool in_place;			/**< input and output overlap */
+};
+
+/**
+ * @brief Device memory that each rank takes while an operation runs, beside input and output: on
+ * several devices the inputs of all others, and its output if that is not to overwrite an input
+ * that others read.
+ */
+uint64_t neuron_collective_staging(const struct neuron_collective *operation);
 
 /** @brief A NEFF that is to be loaded. */
 struct neuron_fit_file {

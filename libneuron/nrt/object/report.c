@@ -88,6 +88,18 @@ static bool gather_core(struct neuron_device *device, const struct neuron_hbm_st
 	return false;
 }
 
+/* Nothing but collective operations computes. */
+static uint64_t compute_rings(const struct neuron_device *device, uint32_t nc)
+{
+	for (uint32_t i = 0; i < nrt_process.nr_vncs; i++) {
+		const struct nrt_vnc *v = &nrt_process.vncs[i];
+
+		if (v->device == device && v->nc == nc)
+			return neuron_core_compute_rings(v->core);
+	}
+	return 0;
+}
+
 /* The rows of one moment; after a few attempts without categories. */
 static void gather_cores(struct gathered *g, struct neuron_device *device, uint32_t hbm)
 {
@@ -111,7 +123,9 @@ static void gather_cores(struct gathered *g, struct neuron_device *device, uint3
 				here |= s.by_core[i] != 0;
 			if (!here)
 				continue;
-			*c = (struct neuron_report_core){ .nc = nc / lnc };
+			*c = (struct neuron_report_core){
+				.nc = nc / lnc, .rings_collectives = compute_rings(device, nc),
+			};
 			same &= gather_core(device, &s, nc, c);
 			g->report.nr_cores++;
 		}

@@ -8,6 +8,10 @@
 #include "../../../uapi/neuron_isa.h"
 #include "span.h"
 
+/* Of each of the two rings with which the host lets a core compute (run/compute_queue.c). */
+#define COMPUTE_SLOTS 2048u
+#define COMPUTE_RINGS (2ull * COMPUTE_SLOTS * sizeof(struct neuron_descriptor))
+
 /* One descriptor. */
 struct transfer_part {
 	uint64_t address;	/* or offset in a tensor not yet bound */

@@ -12,6 +12,7 @@
 
 #include "../device/device.h"
 #include "../device/opts.h"
+#include "../isa/transfer.h"
 #include "arrange.h"
 
 struct cargo_file {
@@ -146,9 +147,9 @@ static int add_need(struct cargo *c, uint32_t nc)
 	if (!part)
 		return -ENOMEM;
 	o.lnc = 1;
-	/* Nothing runs on a core without a file. */
-	if (!c->core[nc].used)
-		o.collectives = 0;
+	/* Nothing runs on a core without a file, and these on the first of a logical one. */
+	if (!c->core[nc].used || nc % c->o.lnc)
+		o.collectives = o.computes = 0;
 	for (size_t i = 0; i < c->nr; i++) {
 		const struct cargo_file *f = &c->file[i];
 
@@ -338,6 +339,15 @@ static bool cores_are_free(const struct cargo *c, const struct held *held, uint6
 	return true;
 }
 
+/* The rings of the first operation, then staging: copies of inputs, here in one piece. */
+static bool place_collectives(struct cargo *c, struct scene *s, uint32_t nc)
+{
+	uint64_t ring = c->o.computes ? COMPUTE_RINGS / 2 : 0;
+
+	return place_one(c, s, nc, ring) && place_one(c, s, nc, ring) &&
+	       place_one(c, s, nc, c->o.collectives);
+}
+
 /* All that one process does. */
 static bool place_process(struct cargo *c, struct scene *s, uint64_t process)
 {
@@ -356,8 +366,8 @@ static bool place_process(struct cargo *c, struct scene *s, uint64_t process)
 		if (c->file[c->order[i]].process == process)
 			fits = place_tensors(c, s, &c->file[c->order[i]]);
 	for (uint32_t nc = 0; nc < c->g->nr_cores && fits; nc++)
-		if (c->core[nc].used && c->core[nc].process == process)
-			fits = place_one(c, s, nc, c->o.collectives);
+		if (c->core[nc].used && c->core[nc].process == process && !(nc % c->o.lnc))
+			fits = place_collectives(c, s, nc);
 	return fits;
 }
 

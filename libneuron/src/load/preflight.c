@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "../device/opts.h"
+#include "../isa/transfer.h"
 #include "steps.h"
 
 NEURON_EXPORT uint64_t neuron_plan_scratchpad(const struct neuron_plan_opts *opts, uint64_t need)
@@ -70,7 +71,10 @@ NEURON_EXPORT int neuron_plan_sum(const struct neuron_plan *plans, size_t nr_pla
 	over = microcode > UINT64_MAX - NEURON_PAGE ||
 	       add(&bytes[NEURON_MEM_CODE], cores, round_up(microcode, NEURON_PAGE)) ||
 	       add(&bytes[NEURON_MEM_NOTIFICATION], cores, o.profile) ||
-	       add(&bytes[NEURON_MEM_COLLECTIVES], cores, o.collectives);
+	       /* The first core of a logical one does it. */
+	       add(&bytes[NEURON_MEM_COLLECTIVES], 1, o.collectives) ||
+	       add(&bytes[NEURON_MEM_RINGS], o.computes != 0, COMPUTE_RINGS);
+	core->rings_collectives = o.computes ? COMPUTE_RINGS : 0;
 	for (size_t i = 0; i < nr_plans; i++) {
 		const struct neuron_plan plan = plan_at(plans, i);
 
@@ -88,6 +92,20 @@ NEURON_EXPORT int neuron_plan_sum(const struct neuron_plan *plans, size_t nr_pla
 	for (size_t i = 0; i < NEURON_MAX_CATEGORIES; i++)
 		over |= add(&sum, 1, bytes[i]);
 	return over ? -E2BIG : 0;
+}
+
+NEURON_EXPORT uint64_t neuron_collective_staging(const struct neuron_collective *operation)
+{
+	struct neuron_collective o;
+	uint64_t bytes = 0;
+
+	if (opts_copy(&o, sizeof(o), operation) || !o.ranks)
+		return 0;
+	if (o.in > UINT64_MAX - NEURON_PAGE || o.out > UINT64_MAX - NEURON_PAGE ||
+	    (o.devices && add(&bytes, o.ranks - 1, round_up(o.in, NEURON_PAGE))) ||
+	    (o.in_place && add(&bytes, 1, round_up(o.out, NEURON_PAGE))))
+		return UINT64_MAX;
+	return bytes;
 }
 
 /* As the runtime allocates them. */

@@ -93,6 +93,8 @@ static void core_row(const struct neuron_report_core *core, uint64_t row[NEURON_
 	memset(row, 0, NEURON_REPORT_NR_COLUMNS * sizeof(row[0]));
 	for (unsigned int i = 0; i < NEURON_MAX_CATEGORIES; i++)
 		add_capped(&row[column_of(i)], core->device_bytes[i]);
+	row[NEURON_REPORT_RINGS_COLLECTIVES] = MIN(core->rings_collectives, *rest);
+	*rest -= row[NEURON_REPORT_RINGS_COLLECTIVES];
 	for (size_t m = 0; m < core->nr_models; m++) {
 		neuron_report_model_row(&core->models[m], model);
 		for (size_t k = 0; k < sizeof(rings) / sizeof(rings[0]); k++) {

@@ -21,7 +21,18 @@ static int make_queue(struct neuron_core *core)
 		.nc = core->nc,
 	};
 
-	return compute_queue_new(core->device, &opts, &core->compute);
+	struct compute_queue *queue;
+	int ret = compute_queue_new(core->device, &opts, &queue);
+
+	/* Reports look without the lock. */
+	if (!ret)
+		__atomic_store_n(&core->compute, queue, __ATOMIC_RELAXED);
+	return ret;
+}
+
+NEURON_EXPORT uint64_t neuron_core_compute_rings(const struct neuron_core *core)
+{
+	return __atomic_load_n(&core->compute, __ATOMIC_RELAXED) ? COMPUTE_RINGS : 0;
 }
 
 static int run(struct neuron_core *core, struct transfer *t, int timeout_ms)

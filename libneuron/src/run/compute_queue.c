@@ -9,10 +9,9 @@
 
 /* By convention for collectives (uapi/FACTS.md 5); models have those below. */
 #define QUEUE 15u
-#define SLOTS 2048u
 /* Of a queue, uapi/FACTS.md 5. */
 #define ENABLED 2u
-#define MAX_DESCS (SLOTS - NEURON_RING_UNUSED_SLOTS)
+#define MAX_DESCS (COMPUTE_SLOTS - NEURON_RING_UNUSED_SLOTS)
 /* The last packet copies a number from one word to the other. */
 #define FROM_WORD 0u
 #define TO_WORD 16u
@@ -24,7 +23,7 @@ struct compute_queue {
 	uint32_t *va;
 	uint32_t number;
 	uint32_t nr[2];
-	struct neuron_descriptor desc[2][SLOTS];
+	struct neuron_descriptor desc[2][COMPUTE_SLOTS];
 };
 
 bool compute_queue_stop(struct compute_queue *c)
@@ -51,7 +50,7 @@ bool compute_queue_free(struct compute_queue *c)
 static int make_memory(struct compute_queue *c, const struct neuron_mem_opts *where)
 {
 	struct neuron_mem_opts opts = *where;
-	uint64_t bytes = SLOTS * sizeof(struct neuron_descriptor);
+	uint64_t bytes = COMPUTE_SLOTS * sizeof(struct neuron_descriptor);
 	void *va;
 	int ret;
 
@@ -84,8 +83,8 @@ int compute_queue_new(struct neuron_device *device, const struct neuron_mem_opts
 	c->device = device;
 	c->setup.engine = mem->nc * g->engines_per_core;
 	c->setup.queue = QUEUE;
-	c->setup.tx_slots = SLOTS;
-	c->setup.rx_slots = SLOTS;
+	c->setup.tx_slots = COMPUTE_SLOTS;
+	c->setup.rx_slots = COMPUTE_SLOTS;
 	ret = make_memory(c, mem);
 	if (ret) {
 		compute_queue_free(c);
