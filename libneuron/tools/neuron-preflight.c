@@ -11,6 +11,7 @@
 
 #include <neuron/neuron.h>
 
+#include "collective.h"
 #include "placed.h"
 
 #define NOT_NOW 3		/* exit status; 1 is "does not fit the device" */
@@ -24,7 +25,7 @@ static struct {
 	bool io_single;
 	bool io_each;
 	bool separate;
-	unsigned long collectives;
+	struct collective collective;
 	struct neuron_profile_opts buffers;
 	bool diff;
 	uint64_t budget;	/* 0: none */
@@ -64,13 +65,6 @@ static void inputs_outputs(const char *arg, struct argp_state *state)
 		argp_error(state, "%s is not count, single, none or xN", arg);
 }
 
-/* Options stand for variables of the runtime, so that both read the same. */
-static void variable(const char *name, const char *value)
-{
-	if (setenv(name, value, 1))
-		error(FAILURE, errno, "%s", name);
-}
-
 static void check_options(struct argp_state *state)
 {
 	if (options.diff && (nr_placed != 2 || placed[0].core || placed[1].core))
@@ -89,14 +83,14 @@ static error_t option(int key, char *arg, struct argp_state *state)
 {
 	switch (key) {
 	case 'i': options.instance = arg; return 0;
-	case 'l': variable("NEURON_LOGICAL_NC_CONFIG", arg); return 0;
-	case 'p': variable("NEURON_SCRATCHPAD_PAGE_SIZE", arg); return 0;
-	case 'c': variable("NEURON_RT_CONTIGUOUS_SCRATCHPAD", arg ? arg : "1"); return 0;
-	case 'm': variable("NEURON_RT_MICROCODE_MB", arg); return 0;
+	case 'l': set_variable("NEURON_LOGICAL_NC_CONFIG", arg, FAILURE); return 0;
+	case 'p': set_variable("NEURON_SCRATCHPAD_PAGE_SIZE", arg, FAILURE); return 0;
+	case 'c': set_variable("NEURON_RT_CONTIGUOUS_SCRATCHPAD", arg ? arg : "1", FAILURE); return 0;
+	case 'm': set_variable("NEURON_RT_MICROCODE_MB", arg, FAILURE); return 0;
 	case 'o': inputs_outputs(arg, state); return 0;
 	case 'e': options.io_each = true; return 0;
 	case 's': options.separate = true; return 0;
-	case 'C': options.collectives = number(arg, 0, 1ul << 30, state); return 0;
+	case 'C': collective_read(&options.collective, arg, state); return 0;
 	case 'j': options.json = true; return 0;
 	case 'P': options.pages = true; return 0;
 	case 'd': options.diff = true; return 0;
@@ -193,7 +187,7 @@ static size_t gather(uint32_t dev, uint32_t hbm, const struct neuron_plan_opts *
 
 	/* Nothing runs on a core without a file. */
 	bare.profile = 0;
-	bare.collectives = 0;
+	bare.collectives = bare.computes = 0;
 	*used = false;
 	for (uint32_t nc = 0; nc < cores_per_device(); nc++) {
 		struct neuron_report_core *c = &cores[nr];
@@ -757,7 +751,7 @@ int main(int argc, char **argv)
 		{ "io", 'o', "HOW", 0, "Inputs and outputs of a file: count (the default), single (one tensor as long as the longest), xN (N times), none", 0 },
 		{ "io-each", 'e', NULL, 0, "Those of a file are allocated before the next file is loaded, not at last", 0 },
 		{ "separate", 's', NULL, 0, "The files of each core are those of a process of its own, one after the other", 0 },
-		{ "collectives", 'C', "MIB", 0, "Staging of collective operations, on each physical core that has a file (0)", 0 },
+		{ "collectives", 'C', "MIB", 0, "Staging of collective operations, on each logical core that has a file (0), or OPERATION:SIZE:RANKS[:in-place] of one", 0 },
 		{ "pages", 'P', NULL, 0, "Compare page sizes, and propose one", 0 },
 		{ "diff", 'd', NULL, 0, "Compare what two files take, an old one and a new one", 0 },
 		{ "budget", 'B', "SIZE", 0, "With --diff: fail if the new one takes more than this, as 12G", 0 },
@@ -786,7 +780,7 @@ int main(int argc, char **argv)
 	plan.io_sets = options.io_sets;
 	plan.io_single = options.io_single;
 	plan.io_each = options.io_each;
-	plan.collectives = options.collectives * MIB;
+	collective_plan(&options.collective, cores_per_device(), &plan);
 	options.buffers.size = sizeof(options.buffers);
 	if (options.profile)
 		plan.profile = neuron_profile_memory(&geometry, &options.buffers);

@@ -79,6 +79,13 @@ static inline unsigned long number(const char *text, unsigned long min, unsigned
 	return n;
 }
 
+/* Options stand for variables of the runtime, so that both read the same. */
+static inline void set_variable(const char *name, const char *value, int status)
+{
+	if (setenv(name, value, 1))
+		error(status, errno, "%s", name);
+}
+
 /* As libnrt does; what makes no sense ends the program with @status. */
 static inline void read_environment(const struct neuron_geometry *g, int status,
 				    struct neuron_placement *placement,
