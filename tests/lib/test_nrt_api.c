@@ -371,6 +371,7 @@ static void test_init_second_device(void **state)
 	static const char *const wishes[][2] = {
 		{ "NEURON_RT_VISIBLE_CORES", "5" }, { "NEURON_RT_NUM_CORES", "1" },
 	};
+	uint32_t n;
 
 	(void)state;
 	fake.has_claims = true;
@@ -384,6 +385,13 @@ static void test_init_second_device(void **state)
 		nrt_close();
 		unsetenv(wishes[i][0]);
 	}
+	/* Without a wish all of that one; the number is known before. */
+	assert_int_equal(nrt_get_visible_vnc_count(&n), NRT_SUCCESS);
+	assert_int_equal(n, 4);
+	init_cores(4);
+	assert_int_equal(fake.dev[0].opens, 0);
+	assert_int_equal(fake.dev[1].opens, 1);
+	nrt_close();
 	setenv("NEURON_RT_NUM_CORES", "5", 1);
 	init_fails(NRT_FAILURE, "not available");
 	setenv("NEURON_RT_VISIBLE_CORES", "1", 1);

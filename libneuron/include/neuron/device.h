@@ -156,6 +156,14 @@ int neuron_instance_geometry(const char *instance, struct neuron_geometry *geome
 /** @brief Devices of an instance: 1 for a type without a size, or one that is not known. */
 uint32_t neuron_instance_devices(const char *instance);
 
+/**
+ * @brief Cores of the longest run of devices that this process may open: a control group, a
+ * container or permissions may leave it some of those of the host. @param list all devices of
+ * the host, with their numbers of cores @param start set to the first core of the run, counted
+ * through all devices; not changed without one @return their number, 0: it may open none
+ */
+uint32_t neuron_usable_cores(const struct neuron_device_entry *list, size_t nr, uint32_t *start);
+
 struct neuron_claim;
 
 struct neuron_claim_opts {

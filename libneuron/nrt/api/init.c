@@ -103,13 +103,12 @@ static void log_holders(const struct wish *wish, const struct neuron_device_entr
 	}
 }
 
-/* @total: logical cores */
+/* @wish: what is taken if nothing is asked for; @total: logical cores */
 static NRT_STATUS read_cores(struct wish *wish, uint32_t total)
 {
 	const char *cores = getenv("NEURON_RT_VISIBLE_CORES");
 	unsigned long n = 0;
 
-	wish->count = total;
 	if (cores && *cores) {
 		if (!nrt_parse_cores(cores, &wish->start, &wish->count)) {
 			LOG_AS(NRT, ERROR, "nrt_init",
@@ -120,8 +119,10 @@ static NRT_STATUS read_cores(struct wish *wish, uint32_t total)
 	} else {
 		if (!nrt_env_value("NEURON_RT_NUM_CORES", 0, UINT16_MAX, "a number of cores", &n))
 			return NRT_INVALID;
-		if (n)
+		if (n) {
+			wish->start = 0;
 			wish->count = (uint32_t)n;
+		}
 	}
 	if (wish->start < total && wish->count <= total - wish->start)
 		return NRT_SUCCESS;
@@ -389,8 +390,12 @@ static NRT_STATUS init(void)
 	size_t nr;
 
 	status = look_for_cores(&list, &nr, &total) ?:
-		 read_placement(nrt_has_pairs(&list[0]), &wish.placement) ?:
-		 read_environment(&wish, total / p->lnc);
+		 read_placement(nrt_has_pairs(&list[0]), &wish.placement);
+	if (status == NRT_SUCCESS) {
+		wish.count = nrt_usable_cores(list, nr, total, &wish.start) / p->lnc;
+		wish.start /= p->lnc;
+		status = read_environment(&wish, total / p->lnc);
+	}
 	if (status == NRT_SUCCESS) {
 		/* From here on in physical cores, as the driver counts. */
 		wish.start *= p->lnc;

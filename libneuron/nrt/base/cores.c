@@ -58,26 +58,43 @@ int nrt_count_cores(uint32_t *total, struct neuron_device_entry **list, size_t *
 	return ret;
 }
 
-NEURON_EXPORT NRT_STATUS nrt_get_total_vnc_count(uint32_t *vnc_count)
+uint32_t nrt_usable_cores(const struct neuron_device_entry *list, size_t nr, uint32_t total,
+			  uint32_t *start)
+{
+	GUARD(&nrt_process.lock);
+	return neuron_usable_cores(list, nr, start) ?: total;
+}
+
+/* Logical cores of the host, and those of them that this process may open. */
+static NRT_STATUS count_logical(uint32_t *total, uint32_t *usable)
 {
 	struct neuron_placement placement = { .size = sizeof(placement) };
 	struct neuron_device_entry *list = NULL;
-	uint32_t total;
+	NRT_STATUS status = NRT_FAILURE;
+	uint32_t start;
 	size_t nr;
 
-	if (!vnc_count)
-		return NRT_INVALID;
-	if (nrt_count_cores(&total, &list, &nr)) {
-		neuron_device_list_free(list);
-		return NRT_FAILURE;
+	if (!nrt_count_cores(total, &list, &nr)) {
+		/* What else is wrong in there does not matter here. */
+		neuron_placement_read(nr && nrt_has_pairs(&list[0]), &placement);
+		status = placement.lnc ? NRT_SUCCESS : NRT_INVALID;
 	}
-	/* What else is wrong in there does not matter here. */
-	neuron_placement_read(nr && nrt_has_pairs(&list[0]), &placement);
+	if (status == NRT_SUCCESS && usable)
+		*usable = nrt_usable_cores(list, nr, *total, &start) / placement.lnc;
+	if (status == NRT_SUCCESS)
+		*total /= placement.lnc;
 	neuron_device_list_free(list);
-	if (!placement.lnc)
-		return NRT_INVALID;
-	*vnc_count = total / placement.lnc;
-	return NRT_SUCCESS;
+	return status;
+}
+
+NEURON_EXPORT NRT_STATUS nrt_get_total_vnc_count(uint32_t *vnc_count)
+{
+	uint32_t total;
+	NRT_STATUS status = vnc_count ? count_logical(&total, NULL) : NRT_INVALID;
+
+	if (status == NRT_SUCCESS)
+		*vnc_count = total;
+	return status;
 }
 
 NEURON_EXPORT NRT_STATUS nrt_get_total_nc_count(uint32_t *nc_count)
@@ -88,7 +105,7 @@ NEURON_EXPORT NRT_STATUS nrt_get_total_nc_count(uint32_t *nc_count)
 /* After nrt_init() what was claimed, before it what would be. */
 NEURON_EXPORT NRT_STATUS nrt_get_visible_vnc_count(uint32_t *vnc_count)
 {
-	uint32_t total, start, count;
+	uint32_t total, usable, start, count;
 	NRT_STATUS status;
 	const char *cores;
 	unsigned long n = 0;
@@ -100,7 +117,7 @@ NEURON_EXPORT NRT_STATUS nrt_get_visible_vnc_count(uint32_t *vnc_count)
 		nrt_leave();
 		return NRT_SUCCESS;
 	}
-	status = nrt_get_total_vnc_count(&total);
+	status = count_logical(&total, &usable);
 	if (status != NRT_SUCCESS)
 		return status;
 	cores = getenv("NEURON_RT_VISIBLE_CORES");
@@ -112,7 +129,7 @@ NEURON_EXPORT NRT_STATUS nrt_get_visible_vnc_count(uint32_t *vnc_count)
 	}
 	if (!nrt_env_value("NEURON_RT_NUM_CORES", 0, total, "a number of cores of this host", &n))
 		return NRT_INVALID;
-	*vnc_count = n ? (uint32_t)n : total;
+	*vnc_count = n ? (uint32_t)n : usable;
 	return NRT_SUCCESS;
 }
 

@@ -16,5 +16,11 @@ bool nrt_has_pairs(const struct neuron_device_entry *entry);
  * cores afterwards.  0 or -errno.
  */
 int nrt_count_cores(uint32_t *total, struct neuron_device_entry **list, size_t *nr);
+/*
+ * Physical cores from *@start on that a process gets without asking for some: those that it may
+ * open.  All of the host if it may open none: opening the first one then says what is wrong.
+ */
+uint32_t nrt_usable_cores(const struct neuron_device_entry *list, size_t nr, uint32_t total,
+			  uint32_t *start);
 
 #endif

@@ -99,6 +99,26 @@ static int next_run(const struct neuron_device_entry *list, size_t nr, size_t *a
 	return fd;
 }
 
+NEURON_EXPORT uint32_t neuron_usable_cores(const struct neuron_device_entry *list, size_t nr,
+					   uint32_t *start)
+{
+	uint32_t most = 0, count, before;
+	size_t first, at = 0;
+	int fd;
+
+	while ((fd = next_run(list, nr, &at, &first)) >= 0) {
+		neuron_sys_close(fd);
+		before = count = 0;
+		for (size_t i = 0; i < at; i++)
+			*(i < first ? &before : &count) += list[i].nr_cores;
+		if (count <= most)
+			continue;
+		most = count;
+		*start = before;
+	}
+	return most;
+}
+
 /*
  * Mark them through a device that can be opened, which is returned.  Cores that are named may
  * be anywhere, because opening their device says best what is wrong with it; others are
