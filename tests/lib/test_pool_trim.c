@@ -98,15 +98,15 @@ static int waited(void *data, uint32_t queue, uint64_t point)
 
 static void run_set(uint64_t seed)
 {
-	const struct neuron_mem_pool_opts opts = {
+	struct neuron_mem_pool_opts opts = {
 		.size = sizeof(opts), .init = MIB, .increase = MIB, .queues = 1,
 		.wait = waited,
-		.max = rnd(2) ? 2048 * MIB : 0,
 	};
 	uint64_t unused, returned, point;
 	struct set s = { .pool = NULL };
 
 	rng = 88172645463325252ull + seed;
+	opts.max = rnd(2) ? 2048 * MIB : 0;
 	assert_int_equal(neuron_mem_pool_open(device, &opts, &s.pool), 0);
 	for (unsigned int k = 0; k < STEPS; k++) {
 		unsigned int i = (unsigned int)rnd(LIVE);
