@@ -26,7 +26,8 @@ static struct neuron_mem_pool *open_pool(uint64_t init, uint64_t increase, uint6
 	return pool;
 }
 
-static struct neuron_mem_block *take(struct neuron_mem_pool *pool, uint64_t bytes, uint32_t queue)
+static inline struct neuron_mem_block *take(struct neuron_mem_pool *pool, uint64_t bytes,
+					    uint32_t queue)
 {
 	struct neuron_mem_block *block;
 
