@@ -64,7 +64,9 @@
 #define FAKE_SBUF	(1u << 20)
 #endif
 #define FAKE_OWNERS	64
+#ifndef FAKE_CHUNKS
 #define FAKE_CHUNKS	4096
+#endif
 #define FAKE_EVENTS	64	/* that it remembers */
 /* Handles of imported memory are those of the exporter with this bit. */
 #define FAKE_IMPORTED	(1ull << 20)
@@ -129,6 +131,7 @@ struct fake_device {
 	unsigned int opens;
 	uint64_t ds[FAKE_DS_SIZE / 8];	/* of the only process there is */
 	struct fake_chunk chunk[FAKE_CHUNKS];
+	unsigned int lowest;	/* no chunk before it is free */
 	uint64_t used[FAKE_HBMS], bump[FAKE_HBMS + 1];
 	uint64_t by_category[32];
 	/* By core; the most since a test set it. */
@@ -307,6 +310,8 @@ static void fake_put(struct fake_device *d, struct fake_chunk *c)
 		assert_int_equal(neuron_buddy_free(fake_zone(d, c->hbm), &c->block, false), 0);
 #endif
 	fake_charge(d, c, -c->bytes);
+	if (d->lowest > (unsigned int)(c - d->chunk))
+		d->lowest = (unsigned int)(c - d->chunk);
 	memset(c, 0, sizeof(*c));
 }
 
@@ -314,7 +319,7 @@ static int fake_alloc(struct fake_device *d, struct neuron_native_mem_alloc *a)
 {
 	uint64_t bytes, align = a->align ? a->align : 4096;
 	uint32_t zone = a->flags & NEURON_NATIVE_ALLOC_HOST ? FAKE_HBMS : a->hbm;
-	struct fake_chunk *c = NULL;
+	struct fake_chunk *c;
 
 	assert_int_equal(a->size, sizeof(*a));
 	if (!a->bytes || a->bytes > 1ull << 62 || a->hbm >= FAKE_HBMS || a->nc_id >= FAKE_CORES ||
@@ -333,12 +338,11 @@ static int fake_alloc(struct fake_device *d, struct neuron_native_mem_alloc *a)
 		a->free = a->largest_free = a->largest_aligned = FAKE_HBM_SIZE - d->used[zone];
 		return ENOMEM;
 	}
-	for (unsigned int i = 0; i < FAKE_CHUNKS && !c; i++)
-		if (!d->chunk[i].refs) {
-			c = &d->chunk[i];
-			a->mem_handle = i + 1;
-		}
-	assert_non_null(c);
+	while (d->lowest < FAKE_CHUNKS && d->chunk[d->lowest].refs)
+		d->lowest++;
+	assert_true(d->lowest < FAKE_CHUNKS);
+	c = &d->chunk[d->lowest];
+	a->mem_handle = d->lowest + 1;
 	/* Addresses are never used again: what is stale leads nowhere. */
 	d->bump[zone] = (d->bump[zone] + align - 1) & ~(align - 1);
 	c->address = d->bump[zone] + (zone == FAKE_HBMS ? FAKE_WINDOW : (uint64_t)zone << 42) +
