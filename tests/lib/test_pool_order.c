@@ -30,6 +30,7 @@ static int teardown(void **state)
 	(void)state;
 	calloc_fails = 0;
 	fake.fail_at = 0;
+	fake.no_bulk = false;
 	fake.reason = NEURON_NATIVE_REASON_NONE;
 	neuron_device_close(device);
 	/* Nothing is left of a pool. */
@@ -58,6 +59,9 @@ static void test_options(void **state)
 	assert_int_equal(neuron_mem_pool_open(device, NULL, NULL), -EINVAL);
 	assert_int_equal(neuron_mem_pool_open(device, &large, &pool), -ENOMEM);
 	assert_int_equal(failure.reason, NEURON_MEM_REASON_FULL);
+	large.init = 1ull << 47;
+	assert_int_equal(neuron_mem_pool_open(device, &large, &pool), -ENOMEM);
+	assert_int_equal(failure.reason, NEURON_MEM_REASON_FULL);
 	assert_null(pool);
 	neuron_mem_pool_close(NULL);
 	assert_int_equal(neuron_mem_block_free(NULL, 0), 0);
@@ -72,16 +76,17 @@ static void test_defaults(void **state)
 	assert_int_equal(neuron_mem_pool_open(device, NULL, &pool), 0);
 	assert_true(stats_of(pool).reserved_bytes.current == 2 * GIB);
 	assert_true(fake.dev[0].by_category[NEURON_MEM_TENSORS] == 2 * GIB);
+	/* A long block takes the place of unused segments, but for a few that short ones get. */
 	block = take(pool, 2 * GIB, 0);
 	more = take(pool, 1, 15);
-	assert_true(stats_of(pool).reserved_bytes.current == 4 * GIB);
+	assert_true(stats_of(pool).reserved_bytes.current == 2 * GIB + 16 * MIB);
 	assert_true(stats_of(pool).allocated_bytes.current == 2 * GIB + 512);
 	assert_true(stats_of(pool).requested_bytes.current == 2 * GIB + 1);
 	assert_true(neuron_mem_block_bytes(more) == 1);
 	give(more, 15);
 	/* One that is longer than an increase gets what it needs. */
 	more = take(pool, 5 * GIB, 0);
-	assert_true(stats_of(pool).reserved_bytes.current == 9 * GIB);
+	assert_true(stats_of(pool).reserved_bytes.current == 7 * GIB + 16 * MIB);
 	give(more, 0);
 	give(block, 0);
 	neuron_mem_pool_close(pool);
@@ -231,7 +236,7 @@ static void test_trim(void **state)
 	(void)state;
 	for (int i = 0; i < 4; i++)
 		block[i] = take(pool, 4 * MIB, 0);
-	assert_true(stats_of(pool).reserved_bytes.current == 16 * MIB);
+	assert_true(stats_of(pool).reserved_bytes.current == 20 * MIB);
 	give(block[0], 0);
 	give(block[1], 0);
 	give(block[2], 0);
@@ -239,20 +244,21 @@ static void test_trim(void **state)
 	give(block[3], 0);
 	/* One is pending: the driver does not get it back. */
 	neuron_mem_pool_trim(pool, 10 * MIB + 1, &returned);
-	assert_true(returned == 6 * MIB - 4096);
+	assert_true(returned == 10 * MIB - 4096);
 	neuron_mem_pool_trim(pool, 0, &returned);
 	assert_true(returned == 6 * MIB + 4096 && fake_used() == 4 * MIB);
 	neuron_mem_pool_complete(pool, 0, 1);
 	/* What is used keeps its segment, whose end goes. */
-	block[0] = take(pool, MIB + 1, 0);
+	block[0] = take(pool, MIB / 2 + 1, 0);
+	assert_true(stats_of(pool).reserved_bytes.current == 4 * MIB);
 	neuron_mem_pool_trim(pool, 0, &returned);
-	assert_true(returned == 3 * MIB - 4096 && fake_used() == MIB + 4096);
+	assert_true(returned == 4 * MIB - fake_used() && fake_used() == MIB / 2 + 4096);
 	assert_true(stats_of(pool).inactive_bytes == 4096 - 512);
 	assert_true(stats_of(pool).inactive_split_bytes == 4096 - 512);
 	give(block[0], 0);
 	neuron_mem_pool_trim(pool, 0, NULL);
 	assert_int_equal(fake_used(), 0);
-	assert_true(stats_of(pool).segment.current == 0 && stats_of(pool).segment.freed == 4);
+	assert_true(stats_of(pool).segment.current == 0 && stats_of(pool).segment.freed == 12);
 	give(take(pool, 1, 0), 0);
 	neuron_mem_pool_close(pool);
 }
@@ -270,12 +276,15 @@ static void test_retry(void **state)
 	give(a, 0);
 	give(b, 0);
 	a = take(pool, 20 * GIB, 0);
+	assert_int_equal(stats_of(pool).num_alloc_retries, 0);
+	give(a, 0);
+	a = take(pool, 24 * GIB - 8 * MIB, 0);
 	before = stats_of(pool);
 	assert_true(before.num_alloc_retries == 1 && before.num_ooms == 0);
-	assert_true(before.reserved_bytes.current == 20 * GIB);
+	assert_true(before.reserved_bytes.current == 24 * GIB - 8 * MIB);
 	assert_int_equal(neuron_mem_pool_alloc(pool, 5 * GIB, 0, &none, &failure), -ENOMEM);
 	assert_int_equal(failure.reason, NEURON_MEM_REASON_FULL);
-	assert_true(failure.free == 4 * GIB);
+	assert_true(failure.free == 8 * MIB);
 	after = stats_of(pool);
 	assert_true(after.num_ooms == 1);
 	/* Nothing else has changed. */
@@ -283,7 +292,7 @@ static void test_retry(void **state)
 	after.num_alloc_retries = before.num_alloc_retries;
 	assert_memory_equal(&before, &after, sizeof(before));
 	/* Of a smaller one than an increase the driver has enough. */
-	b = take(pool, 3 * GIB, 0);
+	b = take(pool, 1, 0);
 	assert_true(stats_of(pool).reserved_bytes.current == 24 * GIB);
 	give(b, 0);
 	give(a, 0);
@@ -362,6 +371,90 @@ static void test_wait(void **state)
 	neuron_mem_pool_close(pool);
 }
 
+static unsigned int calls(unsigned long cmd)
+{
+	return fake.calls_nr[_IOC_NR(cmd)];
+}
+
+/* Many segments at once, and back; one by one with a driver that knows no other way. */
+static void test_few_calls(void **state)
+{
+	static struct neuron_mem_block *block[3 * 1024];
+	struct neuron_mem_pool *pool;
+	uint64_t returned;
+
+	(void)state;
+	for (int bulk = 0; bulk < 2; bulk++) {
+		fake.no_bulk = !bulk;
+		memset(fake.calls_nr, 0, sizeof(fake.calls_nr));
+		pool = open_pool(GIB, 2 * GIB, 0);
+		for (int i = 0; i < 3 * 1024; i++) {
+			block[i] = take(pool, MIB, 0);
+			assert_true(fake_used() == (i < 1024 ? 1 : 3) * GIB);
+		}
+		assert_true(stats_of(pool).segment.current == 3 * 1024);
+		assert_int_equal(calls(NEURON_NATIVE_MEM_ALLOC), bulk ? 0 : 3 * 1024);
+		if (bulk)
+			assert_int_equal(calls(NEURON_NATIVE_MEM_ALLOC_BULK), 3);
+		for (int i = 0; i < 3 * 1024; i += 2)
+			give(block[i], 0);
+		memset(fake.calls_nr, 0, sizeof(fake.calls_nr));
+		neuron_mem_pool_trim(pool, 0, &returned);
+		assert_true(returned == 1536 * MIB && fake_used() == 1536 * MIB);
+		assert_int_equal(calls(NEURON_IOCTL_MEM_FREE), bulk ? 0 : 1536);
+		if (bulk)
+			assert_int_equal(calls(NEURON_NATIVE_MEM_FREE_BULK), 2);
+		for (int i = 1; i < 3 * 1024; i += 2)
+			give(block[i], 0);
+		neuron_mem_pool_close(pool);
+	}
+}
+
+/* A driver that has less than what is to be reserved gives what it has. */
+static void test_part(void **state)
+{
+	struct neuron_mem_opts o = { .size = sizeof(o), .category = NEURON_MEM_TENSORS };
+	struct neuron_mem_pool *pool = open_pool(MIB, GIB, 0);
+	struct neuron_mem_block *block = take(pool, MIB, 0), *more;
+	struct neuron_mem *weights;
+
+	(void)state;
+	assert_int_equal(neuron_mem_alloc(device, 23 * GIB, &o, &weights), 0);
+	/* The driver's figures are of before somebody was quicker. */
+	fake_fail(1, _IOC_NR(NEURON_NATIVE_HBM_STATS), EIO);
+	more = take(pool, 1, 0);
+	assert_true(stats_of(pool).reserved_bytes.current == GIB);
+	assert_int_equal(stats_of(pool).num_alloc_retries, 0);
+	give(more, 0);
+	give(block, 0);
+	neuron_mem_free(weights);
+	neuron_mem_pool_close(pool);
+}
+
+/* Of one length more and more at once; what is beside it stays as it was. */
+static void test_alike(void **state)
+{
+	struct neuron_mem_pool *pool = open_pool(MIB, GIB, 0);
+	struct neuron_mem_block *block[512];
+
+	(void)state;
+	memset(fake.calls_nr, 0, sizeof(fake.calls_nr));
+	for (int i = 0; i < 512; i++)
+		block[i] = take(pool, 8 * MIB, 0);
+	assert_true(calls(NEURON_NATIVE_MEM_ALLOC) + calls(NEURON_NATIVE_MEM_ALLOC_BULK) < 160);
+	assert_true(fake_used() <= 512 * 8 * MIB * 5 / 4);
+	memset(fake.calls_nr, 0, sizeof(fake.calls_nr));
+	for (int i = 0; i < 512; i++)
+		give(block[i], 0);
+	/* What was freed is beyond what may stay unused: it goes with a few calls. */
+	block[0] = take(pool, 9 * MIB, 0);
+	assert_true(fake_used() == 10 * MIB);
+	assert_in_range(calls(NEURON_NATIVE_MEM_FREE_BULK), 1, 2);
+	assert_int_equal(calls(NEURON_IOCTL_MEM_FREE), 0);
+	give(block[0], 0);
+	neuron_mem_pool_close(pool);
+}
+
 /* A pool stays until its last block is freed. */
 static void test_close_first(void **state)
 {
@@ -399,7 +492,7 @@ static void test_align(void **state)
 	assert_true(neuron_mem_block_address(a) % MIB == 0);
 	assert_true(neuron_mem_block_address(b) % MIB == 0);
 	assert_true(stats_of(pool).allocated_bytes.current == 3 * MIB);
-	assert_true(fake.dev[0].used[1] == 3 * MIB);
+	assert_true(fake.dev[0].used[1] == 5 * MIB);
 	give(a, 0);
 	give(b, 0);
 	neuron_mem_pool_close(pool);
@@ -447,6 +540,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_retry, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_reclaim, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_wait, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_few_calls, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_part, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_alike, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_close_first, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_align, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_host_memory, setup, teardown),

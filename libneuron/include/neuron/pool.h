@@ -18,7 +18,7 @@ extern "C" {
 
 /** @defgroup pool Pools of memory
  *
- * Both kinds of pools ask the driver for a few long segments and hand out parts of them, so that
+ * Both kinds of pools ask the driver for segments in advance and hand out parts of them, so that
  * an allocation takes no system call. Functions may be called from several threads; what they
  * are about may not be freed at the same time. In a child after fork() nothing of a pool can be
  * used. Statistics use the words of other allocators:
@@ -57,10 +57,12 @@ struct neuron_mem_pool_opts {
 	uint32_t owner;				/**< as in struct neuron_mem_opts */
 	enum neuron_mem_category category;	/**< of device memory; 0: NEURON_MEM_TENSORS */
 	uint32_t queues;			/**< their number; 0: 16 */
-	/** Bytes of the first segment, allocated at once; 0: 2 GiB, or less if that is not free. */
+	/** Bytes reserved at once when the pool is opened; 0: 2 GiB, or less if that is not free. */
 	uint64_t init;
-	/** Bytes of further segments; 0: 2 GiB. Longer blocks have a segment each, unless an unused
-	 * part of the first one is long enough; they are rounded up to pages. */
+	/** Bytes reserved in a step, in segments of 1 MiB; 0: 2 GiB. After the driver refused, a
+	 * while less. A block of more than 1 MiB has a segment of its own, in the place of those of
+	 * the last step or beside them: as much as an eighth of what is used, or as an increase,
+	 * may be unused then. It is rounded up to pages. */
 	uint64_t increase;
 	uint64_t max;				/**< bytes reserved at most; 0: no limit */
 	uint64_t align;				/**< of all blocks, a power of two; 0: 512 */
@@ -107,8 +109,9 @@ void neuron_mem_pool_close(struct neuron_mem_pool *pool);
 /**
  * @brief Allocate a block; its contents are what was there before.
  *
- * Takes the tightest free place. Without one it joins what the queue may use, reserves a
- * further segment, returns unused ones and tries again, waits (opts.wait), and refuses.
+ * Takes the tightest free place; of more than 1 MiB, a segment of just that length. Without one
+ * it joins what the queue may use, reserves further segments, returns unused ones and tries
+ * again, waits (opts.wait), and refuses.
  * @param bytes	length; blocks are rounded up to opts.align
  * @param queue	whose later work uses the block
  * @param block	to be freed with neuron_mem_block_free(); keeps the pool
@@ -149,7 +152,8 @@ uint64_t neuron_mem_pool_submit(struct neuron_mem_pool *pool, uint32_t queue);
 int neuron_mem_pool_complete(struct neuron_mem_pool *pool, uint32_t queue, uint64_t point);
 /**
  * @brief Return what is not used to the driver: unused segments, and the unused ends of others.
- * Of blocks that have a segment each, that is all.
+ * Of blocks that have a segment each, that is all. Takes a call of the driver for each 1,024
+ * segments, and one for each end.
  * @param keep	bytes that stay reserved at least
  * @param returned bytes returned; may be NULL
  */

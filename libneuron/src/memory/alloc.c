@@ -116,15 +116,20 @@ static void tell_refusal(const struct neuron_mem *m, const struct neuron_native_
 		*failure = f;
 }
 
+static struct neuron_native_mem_alloc request_for(const struct neuron_mem *m)
+{
+	return (struct neuron_native_mem_alloc){
+		.size = sizeof(struct neuron_native_mem_alloc), .flags = m->flags,
+		.bytes = m->bytes, .align = m->align, .hbm = m->hbm, .nc_id = m->nc,
+		.mem_type = m->category, .pa = m->address, .owner = m->owner,
+	};
+}
+
 /* On error nothing of @m changes. */
 static int obtain_one(struct neuron_mem *m, const struct neuron_native_mem_alloc_bulk *refusal,
 		      struct neuron_mem_failure *failure)
 {
-	struct neuron_native_mem_alloc a = {
-		.size = sizeof(a), .flags = m->flags, .bytes = m->bytes, .align = m->align,
-		.hbm = m->hbm, .nc_id = m->nc, .mem_type = m->category, .pa = m->address,
-		.owner = m->owner,
-	};
+	struct neuron_native_mem_alloc a = request_for(m);
 	int ret = ask_driver(m->device, &a, refusal);
 
 	if (!ret)
@@ -218,6 +223,29 @@ int mem_obtain(struct neuron_mem *const *mem, size_t n, size_t *nr,
 	}
 	free(entries);
 	return ret;
+}
+
+size_t mem_obtain_free(struct neuron_mem *const *mem, size_t n)
+{
+	struct neuron_native_mem_bulk_entry *entries = calloc(MIN(n, NEURON_NATIVE_BULK_MAX),
+							      sizeof(*entries));
+	struct neuron_native_mem_alloc_bulk refusal = { .reason = 0 };
+	struct neuron_native_mem_alloc a;
+	size_t nr = 0, got = 1;
+
+	while (entries && nr < n && got && !refusal.reason) {
+		got = obtain_many(mem + nr, count_alike(mem + nr, n - nr), entries, &refusal);
+		nr += got;
+	}
+	/* The driver has no such call. */
+	while (nr < n && !refusal.reason) {
+		a = request_for(mem[nr]);
+		if (device_ioctl(mem[nr]->device, NEURON_NATIVE_MEM_ALLOC, &a))
+			break;
+		mem_adopt(mem[nr++], a.mem_handle, a.pa, a.mmap_offset);
+	}
+	free(entries);
+	return nr;
 }
 
 struct neuron_mem *mem_new(struct neuron_device *device, uint64_t bytes,

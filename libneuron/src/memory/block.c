@@ -56,18 +56,43 @@ static struct fit *index_of(struct neuron_mem_pool *pool, const struct neuron_me
 	return block->segment->own ? &fits->own : &fits->shared;
 }
 
+/* An unused segment? */
+static bool whole(const struct neuron_mem_block *block)
+{
+	return block->state == BLOCK_READY && block->bytes == block->segment->bytes;
+}
+
+static uint64_t *idle_of(struct neuron_mem_pool *pool, const struct neuron_mem_block *block)
+{
+	return block->segment->own ? &pool->idle.own : &pool->idle.shared;
+}
+
+static void index_add(struct neuron_mem_pool *pool, struct neuron_mem_block *block)
+{
+	fit_add(index_of(pool, block), block);
+	if (whole(block))
+		*idle_of(pool, block) += block->bytes;
+}
+
+static void index_remove(struct neuron_mem_pool *pool, struct neuron_mem_block *block)
+{
+	fit_remove(index_of(pool, block), block);
+	if (whole(block))
+		*idle_of(pool, block) -= block->bytes;
+}
+
 void segment_share(struct neuron_mem_pool *pool, struct segment *segment)
 {
-	fit_remove(index_of(pool, segment->first), segment->first);
+	index_remove(pool, segment->first);
 	segment->own = false;
-	fit_add(index_of(pool, segment->first), segment->first);
+	index_add(pool, segment->first);
 }
 
 void block_take(struct neuron_mem_pool *pool, struct neuron_mem_block *block)
 {
 	struct pool_queue *queue = &pool->queue[block->queue];
 
-	fit_remove(index_of(pool, block), block);
+	index_remove(pool, block);
 	if (block->state != BLOCK_PENDING)
 		return;
 	*(block->older ? &block->older->newer : &queue->oldest) = block->newer;
@@ -109,7 +134,10 @@ void block_put(struct neuron_mem_pool *pool, struct neuron_mem_block *block)
 		block_take(pool, beside[i]);
 		absorb(pool, block, beside[i]);
 	}
-	fit_add(index_of(pool, block), block);
+	/* One that was cut up is for a long block again. */
+	if (block->bytes == block->segment->bytes && block->bytes > pool->segment)
+		block->segment->own = true;
+	index_add(pool, block);
 	if (block->state != BLOCK_PENDING)
 		return;
 	/* Its point is the latest: it was freed just now, and all that it has taken before. */
@@ -135,7 +163,7 @@ int block_split(struct neuron_mem_pool *pool, struct neuron_mem_block *block, ui
 	if (!front)
 		return -ENOMEM;
 	/* The rest stays where it is among the pending ones. */
-	fit_remove(index_of(pool, block), block);
+	index_remove(pool, block);
 	if (block->state == BLOCK_PENDING)
 		pool->queue[block->queue].pending -= bytes;
 	front->address = block->address;
@@ -148,7 +176,7 @@ int block_split(struct neuron_mem_pool *pool, struct neuron_mem_block *block, ui
 	block->prev = front;
 	block->address += bytes;
 	block->bytes -= bytes;
-	fit_add(index_of(pool, block), block);
+	index_add(pool, block);
 	*used = front;
 	return 0;
 }

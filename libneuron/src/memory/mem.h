@@ -52,6 +52,11 @@ void mem_drop(struct neuron_mem *mem);
  */
 int mem_obtain(struct neuron_mem *const *mem, size_t n, size_t *nr,
 	       struct neuron_mem_failure *failure);
+/*
+ * For as many of them, from the first one on, as there is memory now: none is made free for them,
+ * and a refusal is told to nobody.
+ */
+size_t mem_obtain_free(struct neuron_mem *const *mem, size_t n);
 
 /*
  * The memory of @mem is one that a call of the driver has made, maybe besides others, as

@@ -8,7 +8,14 @@
 #include "pool.h"
 
 #define POOL_QUEUES	16u
-#define POOL_SEGMENT	(2ull << 30)
+#define POOL_INCREASE	(2ull << 30)
+/*
+ * Of recorded blocks, of which a random half goes, trim returns 99.9 % with this length, 99.6 %
+ * with 4 MiB and 97.8 % with 8 MiB: a used block keeps the short ones beside it.
+ */
+#define POOL_SEGMENT	(1ull << 20)
+/* Segments for short blocks that are reserved, or stay, although long ones are unused. */
+#define POOL_FEW	16u
 #define POOL_ALIGN	512u
 /* No device is that large, and lengths can be added without a thought. */
 #define POOL_MAX	(1ull << 48)
@@ -24,7 +31,7 @@ static int options(struct neuron_mem_pool_opts *o, const struct neuron_mem_pool_
 		return -EINVAL;
 	o->category = o->category ? o->category : NEURON_MEM_TENSORS;
 	o->queues = o->queues ? o->queues : POOL_QUEUES;
-	o->increase = o->increase ? o->increase : POOL_SEGMENT;
+	o->increase = o->increase ? o->increase : POOL_INCREASE;
 	o->max = o->max && o->max < POOL_MAX ? o->max : POOL_MAX;
 	o->align = o->align ? o->align : POOL_ALIGN;
 	return 0;
@@ -73,13 +80,18 @@ NEURON_EXPORT int neuron_mem_pool_open(struct neuron_device *device,
 	p->device = device_get(device);
 	p->opts = o;
 	p->nr_queues = o.queues;
+	p->segment = round_up(POOL_SEGMENT, segment_unit(p));
+	p->ahead = o.increase;
 	pthread_mutex_init(&p->lock, NULL);
 	p->reserve.hbm = o.hbm;
 	p->reserve.give_back = pool_give_back;
 	device_add_reserve(device, &p->reserve);
 	pthread_mutex_lock(&p->lock);
-	ret = segment_add(p, o.init ? o.init : NEURON_PAGE, o.init ? o.init : POOL_SEGMENT,
-			  o.failure);
+	ret = segments_add(p, &(struct step){
+		.each = p->segment,
+		.least = round_up(o.init ? o.init : NEURON_PAGE, segment_unit(p)),
+		.most = o.init ? 0 : POOL_INCREASE,
+	}, o.failure);
 	pthread_mutex_unlock(&p->lock);
 	if (ret) {
 		pool_destroy(p);
@@ -103,13 +115,27 @@ NEURON_EXPORT void neuron_mem_pool_close(struct neuron_mem_pool *pool)
 		pool_destroy(pool);
 }
 
+/* A segment of one with just this length: a shortened one would leave a hole with the driver. */
+static struct neuron_mem_block *find_own(struct neuron_mem_pool *pool, struct pool_queue *queue,
+					 uint64_t bytes)
+{
+	struct neuron_mem_block *block = fit_find(&queue->fits.own, bytes);
+
+	if (!block || block->bytes != bytes)
+		block = fit_find(&pool->ready.own, bytes);
+	return block && block->bytes == bytes ? block : NULL;
+}
+
 /* The tightest that work of the queue may use now; of its own rather than one for all. */
 static struct neuron_mem_block *find(struct neuron_mem_pool *pool, struct pool_queue *queue,
 				     uint64_t bytes)
 {
-	struct neuron_mem_block *own = fit_find(&queue->fits.shared, bytes);
-	struct neuron_mem_block *ready = fit_find(&pool->ready.shared, bytes);
+	struct neuron_mem_block *own, *ready;
 
+	if (bytes > pool->segment && (own = find_own(pool, queue, bytes)))
+		return own;
+	own = fit_find(&queue->fits.shared, bytes);
+	ready = fit_find(&pool->ready.shared, bytes);
 	return own && (!ready || own->bytes <= ready->bytes) ? own : ready;
 }
 
@@ -135,17 +161,6 @@ static bool wait_for_queues(struct neuron_mem_pool *pool)
 	return some;
 }
 
-/* A segment of one with just this length: a shortened one would leave a hole with the driver. */
-static struct neuron_mem_block *find_own(struct neuron_mem_pool *pool, struct pool_queue *queue,
-					 uint64_t bytes)
-{
-	struct neuron_mem_block *block = fit_find(&queue->fits.own, bytes);
-
-	if (!block || block->bytes != bytes)
-		block = fit_find(&pool->ready.own, bytes);
-	return block && block->bytes == bytes ? block : NULL;
-}
-
 /* Of what is free in any segment. */
 static struct neuron_mem_block *find_free(struct neuron_mem_pool *pool, struct pool_queue *queue,
 					  uint64_t bytes)
@@ -157,21 +172,65 @@ static struct neuron_mem_block *find_free(struct neuron_mem_pool *pool, struct p
 	if (block)
 		return block;
 	blocks_join(pool, queue);
-	block = find(pool, queue, bytes);
-	return block || bytes <= pool->opts.increase ? block : find_own(pool, queue, bytes);
+	return find(pool, queue, bytes);
 }
 
-/* A further segment, in the place of as much that is not used. */
+/* How many segments of this length, of at most @room bytes together: twice as many each time. */
+static uint64_t guess(struct neuron_mem_pool *pool, uint64_t bytes, uint64_t room)
+{
+	struct guess *g = &pool->guess[(bytes * 0x9e3779b97f4a7c15ull) >> 58];
+
+	g->n = g->bytes == bytes ? MIN(2 * g->n, NEURON_NATIVE_BULK_MAX) : 1;
+	g->bytes = bytes;
+	return MAX(MIN(g->n, room / bytes), 1u);
+}
+
+/*
+ * Segments for a long block and for some that may follow. Unused ones stay as far as they are
+ * few beside what is used: what was freed is often allocated again. Those beyond go all at once,
+ * which leaves the driver longer holes than one at a time.
+ */
+static void step_long(struct neuron_mem_pool *pool, struct step *step)
+{
+	uint64_t limit = MIN(pool->ahead, pool->stats.allocated_bytes.current / 8);
+	uint64_t few = POOL_FEW * pool->segment;
+
+	step->each = step->least;
+	step->most = step->each * guess(pool, step->each, limit / 4);
+	if (pool->idle.own && pool->idle.own + step->most > limit)
+		segments_return(pool, true, pool->idle.own + step->most - limit);
+	else if (pool->idle.shared > few && pool->idle.shared + pool->idle.own > limit)
+		segments_return(pool, false, MIN(step->most, pool->idle.shared - few));
+}
+
+/* Segments of many, so that as much is unused as is to be reserved in a step. */
+static void step_short(struct neuron_mem_pool *pool, struct step *step)
+{
+	uint64_t few = MIN(pool->ahead, POOL_FEW * pool->segment);
+	uint64_t idle = pool->idle.own;
+
+	step->each = pool->segment;
+	step->most = MAX(few, pool->ahead - MIN(idle, pool->ahead));
+	if (idle + step->most > pool->ahead)
+		segments_return(pool, true, idle + step->most - pool->ahead);
+}
+
 static int expand(struct neuron_mem_pool *pool, uint64_t bytes, struct neuron_mem_failure *failure)
 {
+	const uint64_t increase = pool->opts.increase;
+	struct step step = { .least = round_up(bytes, segment_unit(pool)) };
 	int ret;
 
-	segments_return(pool, MAX(bytes, pool->opts.increase));
-	ret = segment_add(pool, bytes, pool->opts.increase, failure);
-	if (ret != -ENOMEM)
+	(bytes > pool->segment ? step_long : step_short)(pool, &step);
+	ret = segments_add(pool, &step, failure);
+	if (ret != -ENOMEM) {
+		pool->ahead = MIN(increase, pool->ahead + pool->ahead / 16);
 		return ret;
+	}
+	pool->ahead = MAX(pool->ahead / 2, MIN(increase, POOL_FEW * pool->segment));
 	pool->stats.num_alloc_retries++;
-	return segments_trim(pool, 0) ? segment_add(pool, bytes, pool->opts.increase, failure) : ret;
+	step.most = 0;
+	return segments_trim(pool, 0) ? segments_add(pool, &step, failure) : ret;
 }
 
 /* No free block is long enough: what can be done before refusing, the cheapest first. */
@@ -216,7 +275,7 @@ NEURON_EXPORT int neuron_mem_pool_alloc(struct neuron_mem_pool *pool, uint64_t b
 		return -EINVAL;
 	length = round_up(bytes, pool->opts.align);
 	/* All of its segment. */
-	if (length > pool->opts.increase)
+	if (length > pool->segment)
 		length = round_up(length, segment_unit(pool));
 	GUARD(&pool->lock);
 	b = find(pool, &pool->queue[queue], length);

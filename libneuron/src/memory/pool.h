@@ -6,7 +6,7 @@
  * found by length: those that are ready for any queue, and those of each queue whose
  * earlier work is not known to be done.  Free neighbours of a kind are always one block.
  *
- * A block that is longer than an increase has a segment of its own.  That is never cut up, so
+ * A block that is longer than a segment of many has one of its own.  That is never cut up, so
  * that nothing short keeps the driver from getting all of it back.
  */
 #ifndef NEURON_LIB_POOL_H
@@ -21,13 +21,14 @@
 #include "fit.h"
 
 struct segment {
-	struct segment *prev, *next;
-	struct neuron_mem *mem;
-	uint64_t address;
+	/* Of these, a free looks at the first two. */
 	uint64_t bytes;
+	bool own;		/* of one long block, which is all of it */
+	uint64_t address;
+	struct neuron_mem *mem;
 	struct neuron_mem_pool *pool;
 	struct neuron_mem_block *first, *last;
-	bool own;		/* of one long block, which is all of it */
+	struct segment *prev, *next;
 };
 
 /* Free blocks of a kind: in segments of many, and in those of one. */
@@ -49,8 +50,17 @@ struct neuron_mem_pool {
 	struct reserve reserve;
 	struct neuron_mem_pool_opts opts;	/* with the defaults filled in */
 	bool closed;
+	uint64_t segment;	/* length of one of many; a longer block has one of its own */
+	uint64_t ahead;		/* bytes to reserve in a step: an increase, less when memory is short */
 	struct fits ready;
+	struct {
+		uint64_t shared, own;
+	} idle;			/* bytes of segments that are one ready block */
 	struct segment *segments;
+	/* How many long segments of a length were asked for at once, by a hash of the length. */
+	struct guess {
+		uint64_t bytes, n;
+	} guess[64];
 	struct neuron_mem_block *spare;
 	struct slab *slabs;
 	struct neuron_mem_pool_stats stats;	/* figures and counters; others on demand */
@@ -81,14 +91,14 @@ void blocks_join(struct neuron_mem_pool *pool, struct pool_queue *queue);
 
 /* Segments consist of whole pages and whole places for blocks. */
 uint64_t segment_unit(const struct neuron_mem_pool *pool);
-/*
- * A further segment with a free block of at least @bytes: the length of @wish, or what there is.
- * One that is longer than @wish is for one block.
- */
-int segment_add(struct neuron_mem_pool *pool, uint64_t bytes, uint64_t wish,
-		struct neuron_mem_failure *failure);
-/* Return segments of one, of at least @bytes together if there are so many. */
-void segments_return(struct neuron_mem_pool *pool, uint64_t bytes);
+/* What the pool is to reserve: segments of @each bytes, @least together, better @most. */
+struct step {
+	uint64_t each, least, most;
+};
+int segments_add(struct neuron_mem_pool *pool, const struct step *step,
+		 struct neuron_mem_failure *failure);
+/* Return unused segments of one, or of many, of at least @bytes together if there are so many. */
+void segments_return(struct neuron_mem_pool *pool, bool own, uint64_t bytes);
 /* Return what is not used, down to @keep reserved bytes.  How much was returned. */
 uint64_t segments_trim(struct neuron_mem_pool *pool, uint64_t keep);
 /* All of them, whatever is in them. */

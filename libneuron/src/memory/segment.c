@@ -3,7 +3,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "mem.h"
 #include "pool.h"
+
+/* Of a request, more than any device has: it is asked for at once, and the driver says why not. */
+#define SEGMENTS_MOST (1u << 18)
 
 uint64_t segment_unit(const struct neuron_mem_pool *pool)
 {
@@ -17,68 +21,22 @@ static uint64_t room_left(const struct neuron_mem_pool *pool)
 	return pool->opts.max > reserved ? (pool->opts.max - reserved) & -segment_unit(pool) : 0;
 }
 
-/* As much of @wish as there is, so that the driver has not to refuse; not less than @bytes. */
-static uint64_t length_of(struct neuron_mem_pool *pool, uint64_t bytes, uint64_t wish)
-{
-	struct neuron_hbm_stats stats = { .size = sizeof(stats) };
-
-	wish = MIN(wish, room_left(pool));
-	if (wish > bytes && !neuron_hbm_get_stats(pool->device, pool->opts.hbm, &stats))
-		wish = MIN(wish, stats.largest_free & -segment_unit(pool));
-	return round_up(MAX(wish, bytes), segment_unit(pool));
-}
-
-static int reserve(struct neuron_mem_pool *pool, uint64_t bytes, uint64_t wish,
-		   struct neuron_mem_failure *failure, struct neuron_mem **mem)
-{
-	struct neuron_mem_opts opts = {
-		.size = sizeof(opts), .hbm = pool->opts.hbm, .nc = pool->opts.nc,
-		.category = pool->opts.category, .failure = failure, .align = pool->opts.align,
-		.owner = pool->opts.owner,
-	};
-	uint64_t length = length_of(pool, bytes, wish);
-	int ret;
-
-	*failure = (struct neuron_mem_failure){
-		.reason = NEURON_MEM_REASON_CAPPED,
-		.category = pool->opts.category,
-		.hbm = pool->opts.hbm,
-		.nc = pool->opts.nc,
-		.bytes = bytes,
-		.align = pool->opts.align,
-		.total = pool->opts.max,
-		.free = room_left(pool),
-	};
-	if (length > room_left(pool))
-		return -ENOMEM;
-	ret = neuron_mem_alloc(pool->device, length, &opts, mem);
-	/* Somebody was quicker, or it is a limit: what is needed may be there still. */
-	if (ret == -ENOMEM && length > round_up(bytes, segment_unit(pool)))
-		ret = neuron_mem_alloc(pool->device, round_up(bytes, segment_unit(pool)), &opts, mem);
-	return ret;
-}
-
-int segment_add(struct neuron_mem_pool *pool, uint64_t bytes, uint64_t wish,
-		struct neuron_mem_failure *failure)
+/* Of the driver's memory, a segment of the pool with a free block; false: no host memory. */
+static bool segment_new(struct neuron_mem_pool *pool, struct neuron_mem *mem, bool own)
 {
 	struct segment *segment = calloc(1, sizeof(*segment));
 	struct neuron_mem_block *block = segment ? block_new(pool) : NULL;
-	struct neuron_mem_failure why = { .reason = NEURON_MEM_REASON_HOST, .bytes = bytes };
-	int ret = block ? reserve(pool, bytes, wish, &why, &segment->mem) : -ENOMEM;
 
-	if (ret) {
-		if (block)
-			block_drop(pool, block);
+	if (!block) {
 		free(segment);
-		if (ret == -ENOMEM && failure)
-			*failure = why;
-		return ret;
+		return false;
 	}
 	segment->pool = pool;
-	segment->address = neuron_mem_address(segment->mem);
-	segment->bytes = neuron_mem_bytes(segment->mem);
+	segment->mem = mem;
+	segment->address = neuron_mem_address(mem);
+	segment->bytes = neuron_mem_bytes(mem);
 	segment->first = segment->last = block;
-	segment->own = bytes > wish;
+	segment->own = own;
 	segment->next = pool->segments;
 	if (segment->next)
 		segment->next->prev = segment;
@@ -90,22 +48,115 @@ int segment_add(struct neuron_mem_pool *pool, uint64_t bytes, uint64_t wish,
 	block_put(pool, block);
 	figure_add(&pool->stats.segment, 1);
 	figure_add(&pool->stats.reserved_bytes, segment->bytes);
-	return 0;
+	return true;
 }
 
-static void segment_free(struct neuron_mem_pool *pool, struct segment *segment)
+/* @total bytes in segments of @each: all of them, or if not @all those that are free now. */
+static int reserve(struct neuron_mem_pool *pool, uint64_t each, uint64_t total, bool all,
+		   struct neuron_mem_failure *failure)
+{
+	const struct neuron_mem_opts opts = {
+		.size = sizeof(opts), .hbm = pool->opts.hbm, .nc = pool->opts.nc,
+		.category = pool->opts.category, .align = pool->opts.align,
+		.owner = pool->opts.owner,
+	};
+	size_t wanted = (total + each - 1) / each, n = 0, got = 0, used = 0;
+	struct neuron_mem **mem = calloc(wanted, sizeof(*mem));
+	int ret = -ENOMEM;
+
+	while (mem && n < wanted &&
+	       (mem[n] = mem_new(pool->device, MIN(each, total - n * each), &opts)))
+		n++;
+	if (n == wanted && all)
+		ret = mem_obtain(mem, n, &got, failure);
+	else if (n == wanted)
+		got = mem_obtain_free(mem, n);
+	while (n > got)
+		mem_drop(mem[--n]);
+	while (used < got && (!all || !ret) &&
+	       segment_new(pool, mem[used], each > pool->segment))
+		used++;
+	if (used < got)
+		mem_free_all(mem + used, got - used);
+	free(mem);
+	return used && (!all || used == wanted) ? 0 : ret ? ret : -ENOMEM;
+}
+
+/* As much of it as there is, so that the driver has not to refuse. */
+static uint64_t length_of(struct neuron_mem_pool *pool, const struct step *step)
+{
+	struct neuron_hbm_stats stats = { .size = sizeof(stats) };
+	uint64_t most = MIN(step->most, room_left(pool));
+
+	if (most > step->least)
+		most = MIN(most, neuron_hbm_get_stats(pool->device, pool->opts.hbm, &stats) ?
+				 NEURON_NATIVE_BULK_MAX * step->each : stats.free);
+	/* What is too short for a block is left. */
+	most -= step->each > pool->segment ? most % step->each : most % segment_unit(pool);
+	return MAX(most, step->least);
+}
+
+int segments_add(struct neuron_mem_pool *pool, const struct step *step,
+		 struct neuron_mem_failure *failure)
+{
+	struct neuron_mem_failure why = {
+		.reason = NEURON_MEM_REASON_CAPPED,
+		.category = pool->opts.category,
+		.hbm = pool->opts.hbm,
+		.nc = pool->opts.nc,
+		.bytes = step->least,
+		.align = pool->opts.align,
+		.total = pool->opts.max,
+		.free = room_left(pool),
+	};
+	uint64_t length = length_of(pool, step), each = step->each;
+	int ret = -ENOMEM;
+
+	if (step->least / each > SEGMENTS_MOST)
+		each = step->least;
+	if (step->least <= room_left(pool)) {
+		why = (struct neuron_mem_failure){ .reason = NEURON_MEM_REASON_HOST,
+						   .bytes = step->least };
+		if (length > step->least)
+			ret = reserve(pool, step->each, length, false, NULL);
+		/* Somebody was quicker, or it is a limit: what is needed may be there still. */
+		if (ret)
+			ret = reserve(pool, each, step->least, true, &why);
+	}
+	if (ret == -ENOMEM && failure)
+		*failure = why;
+	return ret;
+}
+
+/* What goes back to the driver, with few calls. */
+struct batch {
+	size_t n;
+	struct neuron_mem *mem[NEURON_NATIVE_BULK_MAX];
+};
+
+static void flush(struct batch *batch)
+{
+	mem_free_all(batch->mem, batch->n);
+	batch->n = 0;
+}
+
+static void segment_free(struct neuron_mem_pool *pool, struct segment *segment,
+			 struct batch *batch)
 {
 	*(segment->prev ? &segment->prev->next : &pool->segments) = segment->next;
 	if (segment->next)
 		segment->next->prev = segment->prev;
 	figure_sub(&pool->stats.segment, 1);
 	figure_sub(&pool->stats.reserved_bytes, segment->bytes);
-	neuron_mem_free(segment->mem);
+	if (batch->n == NEURON_NATIVE_BULK_MAX)
+		flush(batch);
+	batch->mem[batch->n++] = segment->mem;
 	free(segment);
 }
 
 /* Return the free end of a segment, up to @most bytes of it. */
-static void segment_cut(struct neuron_mem_pool *pool, struct segment *segment, uint64_t most)
+static void segment_cut(struct neuron_mem_pool *pool, struct segment *segment, uint64_t most,
+			struct batch *batch)
 {
 	struct neuron_mem_block *last = segment->last;
 	uint64_t bytes;
@@ -116,7 +167,7 @@ static void segment_cut(struct neuron_mem_pool *pool, struct segment *segment, u
 	if (!bytes) {
 		block_take(pool, last);
 		block_drop(pool, last);
-		segment_free(pool, segment);
+		segment_free(pool, segment, batch);
 		return;
 	}
 	/* The driver does not shorten what is mapped or exported: then it stays. */
@@ -136,23 +187,27 @@ static void segment_cut(struct neuron_mem_pool *pool, struct segment *segment, u
 	block_drop(pool, last);
 }
 
-void segments_return(struct neuron_mem_pool *pool, uint64_t bytes)
+void segments_return(struct neuron_mem_pool *pool, bool own, uint64_t bytes)
 {
+	const struct fit *fit = own ? &pool->ready.own : &pool->ready.shared;
 	uint64_t before = pool->stats.reserved_bytes.current;
+	struct batch batch = { .n = 0 };
 
 	while (before - pool->stats.reserved_bytes.current < bytes) {
-		struct neuron_mem_block *block = fit_last(&pool->ready.own);
+		struct neuron_mem_block *last = fit_last(fit);
 
-		if (!block)
-			return;
-		segment_cut(pool, block->segment, block->bytes);
+		if (!last || last->bytes != last->segment->bytes)
+			break;
+		segment_cut(pool, last->segment, last->bytes, &batch);
 	}
+	flush(&batch);
 }
 
 uint64_t segments_trim(struct neuron_mem_pool *pool, uint64_t keep)
 {
 	uint64_t before = pool->stats.reserved_bytes.current;
 	struct segment *segment, *next;
+	struct batch batch = { .n = 0 };
 
 	for (segment = pool->segments; segment; segment = next) {
 		uint64_t now = pool->stats.reserved_bytes.current;
@@ -160,13 +215,17 @@ uint64_t segments_trim(struct neuron_mem_pool *pool, uint64_t keep)
 		next = segment->next;
 		if (now <= keep)
 			break;
-		segment_cut(pool, segment, now - keep);
+		segment_cut(pool, segment, now - keep, &batch);
 	}
+	flush(&batch);
 	return before - pool->stats.reserved_bytes.current;
 }
 
 void segments_free(struct neuron_mem_pool *pool)
 {
+	struct batch batch = { .n = 0 };
+
 	while (pool->segments)
-		segment_free(pool, pool->segments);
+		segment_free(pool, pool->segments, &batch);
+	flush(&batch);
 }
