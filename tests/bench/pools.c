@@ -143,6 +143,48 @@ static void hits(unsigned int nr)
 	free(theirs);
 }
 
+/* Blocks that have a segment each: what is freed is allocated again. */
+static void long_hits(void)
+{
+	const struct neuron_mem_pool_opts opts = { .size = sizeof(opts) };
+	struct neuron_mem_pool *pool;
+	struct hits best = { 0 };
+	unsigned int calls = 0;
+	void *live[2 * BATCH];
+
+	must(!neuron_mem_pool_open(device, &opts, &pool));
+	for (unsigned int i = 0; i < 2 * BATCH; i++)
+		live[i] = pool_take(pool, (2 + i * 7 % 14) << 20);
+	for (unsigned int round = 0; round < 200 * ROUNDS; round++) {
+		size_t bytes[BATCH];
+		double t;
+
+		for (unsigned int k = 0; k < BATCH; k++) {
+			unsigned int at = k + (unsigned int)rnd(2 * BATCH - k);
+			void *swap = live[k];
+
+			live[k] = live[at];
+			live[at] = swap;
+			bytes[k] = neuron_mem_block_bytes(live[k]);
+		}
+		calls -= fake.calls;
+		t = now();
+		for (unsigned int k = 0; k < BATCH; k++)
+			pool_give(live[k]);
+		best.free = least(best.free, (now() - t) / BATCH);
+		t = now();
+		for (unsigned int k = 0; k < BATCH; k++)
+			live[k] = pool_take(pool, bytes[k]);
+		best.alloc = least(best.alloc, (now() - t) / BATCH);
+		calls += fake.calls;
+	}
+	printf("{\"work\":\"long\",\"live\":%u,\"alloc\":%.1f,\"free\":%.1f,\"calls\":%u}\n",
+	       2 * BATCH, best.alloc, best.free, calls);
+	for (unsigned int i = 0; i < 2 * BATCH; i++)
+		pool_give(live[i]);
+	neuron_mem_pool_close(pool);
+}
+
 /* ---- recorded operations ----------------------------------------------------------- */
 
 struct play {
@@ -329,9 +371,10 @@ int main(int argc, char **argv)
 	must(!neuron_device_open(0, &device));
 	for (size_t i = 0; i < sizeof(live) / sizeof(live[0]); i++)
 		hits(live[i]);
+	long_hits();
 	tokens();
 	for (int i = 2; i < argc; i++) {
-		/* The default, a short one, and one that leaves long blocks to the driver. */
+		/* The default, and short ones. */
 		recorded(argv[i], strtoull(argv[1], NULL, 10), 2ull << 30);
 		recorded(argv[i], strtoull(argv[1], NULL, 10), 64ull << 20);
 		recorded(argv[i], strtoull(argv[1], NULL, 10), 1ull << 20);
