@@ -131,6 +131,6 @@ int neuron_do_native_mem_compact(struct neuron_call *call)
 	/* Pairs with the xchg() of the next one. */
 	smp_store_release(&hbm->compacting, false);
 	wake_up_all(&hbm->move_wait);
-	a->largest = neuron_hbm_largest(hbm, max_t(u64, a->align, PAGE_SIZE));
+	a->largest = neuron_hbm_largest(hbm, a->align);
 	return err;
 }

@@ -199,6 +199,12 @@ void neuron_hbm_note_move(struct neuron_hbm *hbm, const struct neuron_chunk *chu
 	spin_unlock(&hbm->lock);
 }
 
+/* Chunks are whole pages, and so is what is free between them, wherever it begins. */
+static u64 neuron_run_align(u64 align)
+{
+	return align > PAGE_SIZE ? align : NEURON_BUDDY_GRANULE;
+}
+
 /**
  * neuron_hbm_explain() - record why a request was refused
  * @hbm: the HBM
@@ -224,8 +230,7 @@ noinline void neuron_hbm_explain(struct neuron_hbm *hbm, u64 align,
 	why->total = neuron_buddy_total(hbm->buddy);
 	why->free = neuron_buddy_free_bytes(hbm->buddy);
 	why->largest_free = neuron_buddy_largest(hbm->buddy, NEURON_BUDDY_GRANULE);
-	why->largest_aligned = neuron_buddy_largest(hbm->buddy,
-						    max_t(u64, align, NEURON_BUDDY_GRANULE));
+	why->largest_aligned = neuron_buddy_largest(hbm->buddy, neuron_run_align(align));
 	memset(why->used, 0, sizeof(why->used));
 	for (core = 0; core < NEURON_HW_MAX_CORES; core++)
 		for (cat = 0; cat < NEURON_NR_CATEGORIES; cat++)
@@ -701,7 +706,7 @@ void neuron_hbm_figures(struct neuron_hbm *hbm, struct neuron_buddy_stats *bs)
 /**
  * neuron_hbm_largest() - longest free run of an HBM
  * @hbm: the HBM
- * @align: alignment of its start, bytes, a power of two
+ * @align: alignment of its start, bytes, 0 or a power of two
  *
  * Context: any.
  * Return: bytes.
@@ -713,6 +718,7 @@ u64 neuron_hbm_largest(struct neuron_hbm *hbm, u64 align)
 	struct neuron_buddy *buddy = smp_load_acquire(&hbm->buddy);
 	u64 bytes;
 
+	align = neuron_run_align(align);
 	if (!buddy)
 		return geo->size - ALIGN(geo->reserved, align);
 	spin_lock(&hbm->lock);
