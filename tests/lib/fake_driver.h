@@ -417,7 +417,8 @@ static int fake_compact(struct fake_device *d, struct neuron_native_mem_compact 
 		m->moved_bytes += c->bytes;
 		fake.reason = NEURON_NATIVE_REASON_NONE;
 	}
-	m->largest = FAKE_HBM_SIZE - d->used[m->hbm];
+	/* As the driver: what surely begins at a multiple. */
+	m->largest = FAKE_HBM_SIZE - d->used[m->hbm] - (m->align > 4096 ? m->align - 4096 : 0);
 	return 0;
 }
 

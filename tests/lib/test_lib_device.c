@@ -363,6 +363,7 @@ static void test_compacts(void **state)
 	struct neuron_mem_opts opts = {
 		.size = sizeof(opts), .category = NEURON_MEM_TENSORS, .flags = NEURON_MEM_F_MOVABLE,
 	};
+	struct neuron_mem_opts aligned = { .size = sizeof(aligned), .category = NEURON_MEM_TENSORS };
 	struct neuron_mem *mem = NULL, *more = NULL;
 	struct neuron_device *off;
 	unsigned int before;
@@ -373,6 +374,11 @@ static void test_compacts(void **state)
 	assert_int_equal(neuron_mem_alloc(*state, 4096, NULL, &more), 0);
 	assert_int_equal(*compacts, before + 1);
 	neuron_mem_free(more);
+	aligned.align = 16ull << 30;
+	fake.reason = NEURON_NATIVE_REASON_ALIGNMENT;
+	assert_int_equal(neuron_mem_alloc(*state, aligned.align, &aligned, &more), 0);
+	neuron_mem_free(more);
+	before++;
 
 	fake.reason = NEURON_NATIVE_REASON_FULL;
 	assert_int_equal(neuron_mem_alloc(*state, 4096, NULL, &more), -ENOMEM);

@@ -48,7 +48,7 @@ NEURON_EXPORT void neuron_device_set_compact(struct neuron_device *device, bool 
 	atomic_store(&device->compact, on);
 }
 
-/* Was something moved so that the refused request fits? */
+/* Was something moved so that the refused request fits?  Of aligned runs the driver tells a bound. */
 static bool make_room(struct neuron_device *device, const struct neuron_native_mem_alloc *a)
 {
 	struct neuron_compaction c = { .size = sizeof(c) };
@@ -57,7 +57,7 @@ static bool make_room(struct neuron_device *device, const struct neuron_native_m
 		a->reason == NEURON_NATIVE_REASON_ALIGNMENT) &&
 	       atomic_load(&device->compact) &&
 	       !neuron_hbm_compact(device, a->hbm, a->bytes, a->align, 0, &c) && c.moves &&
-	       c.largest >= a->bytes;
+	       c.largest + (a->align ? a->align - 1 : 0) >= a->bytes;
 }
 
 /* @refusal: what the driver said when it was asked for this and others, if it has a reason. */
