@@ -20,8 +20,14 @@
 
 #define MIB (1ull << 20)
 
-/* The unit in which the driver hands out memory. */
+/* The unit of addresses and lengths of device memory, whatever machine it is of. */
 #define NEURON_PAGE 4096u
+
+/* The driver of this machine hands out memory in its kernel's pages, which are up to 64 KiB. */
+static inline uint64_t host_page(void)
+{
+	return (uint64_t)sysconf(_SC_PAGESIZE);
+}
 
 static inline uint64_t round_up(uint64_t value, uint64_t to)
 {

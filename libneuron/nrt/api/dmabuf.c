@@ -6,7 +6,7 @@
 
 NEURON_EXPORT NRT_STATUS nrt_get_dmabuf_fd_v2(uint64_t va, uint64_t size, int *fd, uint64_t *offset)
 {
-	uint64_t before = va % NEURON_PAGE;
+	uint64_t before = va % host_page();
 	NRT_STATUS status = NRT_SUCCESS;
 	int ret;
 
@@ -29,7 +29,7 @@ NEURON_EXPORT NRT_STATUS nrt_get_dmabuf_fd(uint64_t va, uint64_t size, int *fd)
 	uint64_t offset;
 
 	/* The caller would not know where its bytes begin. */
-	if (va % NEURON_PAGE)
+	if (va % host_page())
 		return NRT_INVALID;
 	return nrt_get_dmabuf_fd_v2(va, size, fd, &offset);
 }

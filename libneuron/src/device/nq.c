@@ -81,7 +81,7 @@ NEURON_EXPORT int neuron_nq_open(struct neuron_device *device,
 	if (ret)
 		goto fail;
 	n->entries = neuron_sys_mmap(device->fd, init.mmap_offset,
-				     round_up(o.bytes, NEURON_PAGE));
+				     round_up(o.bytes, host_page()));
 	if (!n->entries) {
 		ret = -errno;
 		device_give_back(device, &(struct leftover){ .handle = init.mem_handle });
@@ -107,7 +107,7 @@ static void free_memory(struct neuron_nq *nq)
 	const struct leftover left = {
 		.handle = nq->handle,
 		.va = nq->entries,
-		.mapped = round_up(nq->opts.bytes, NEURON_PAGE),
+		.mapped = round_up(nq->opts.bytes, host_page()),
 		.mmap_offset = nq->mmap_offset,
 	};
 

@@ -256,7 +256,7 @@ int load_plan_programs(struct loader *l)
 
 static uint64_t counted(const struct plan_alloc *a, bool held)
 {
-	return held && !a->mem ? 0 : round_up(a->bytes, NEURON_PAGE);
+	return held && !a->mem ? 0 : round_up(a->bytes, host_page());
 }
 
 /*
@@ -290,7 +290,7 @@ int load_account(struct loader *l, bool held)
 	for (size_t i = 0; i < l->nr_allocs; i++) {
 		const struct plan_alloc *a = &l->allocs[i];
 
-		if (a->bytes > UINT64_MAX - NEURON_PAGE ||
+		if (a->bytes > UINT64_MAX - host_page() ||
 		    __builtin_add_overflow(sum, counted(a, held), &sum))
 			return error_note(l->error, -E2BIG,
 					  "%s/def.json: the variables have more than 2^64 bytes",

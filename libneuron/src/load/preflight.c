@@ -68,8 +68,8 @@ NEURON_EXPORT int neuron_plan_sum(const struct neuron_plan *plans, size_t nr_pla
 	opts_copy(&o, sizeof(o), opts);
 	cores = o.lnc == 2 ? 2 : 1;
 	memset(bytes, 0, sizeof(core->device_bytes));
-	over = microcode > UINT64_MAX - NEURON_PAGE ||
-	       add(&bytes[NEURON_MEM_CODE], cores, round_up(microcode, NEURON_PAGE)) ||
+	over = microcode > UINT64_MAX - host_page() ||
+	       add(&bytes[NEURON_MEM_CODE], cores, round_up(microcode, host_page())) ||
 	       add(&bytes[NEURON_MEM_NOTIFICATION], cores, o.profile) ||
 	       /* The first core of a logical one does it. */
 	       add(&bytes[NEURON_MEM_COLLECTIVES], 1, o.collectives) ||
@@ -116,12 +116,12 @@ static int plan_io(struct loader *l, struct neuron_plan *plan)
 	for (size_t i = 0; i < m->nr_tensors; i++) {
 		uint64_t bytes = m->tensors[i]->info.bytes;
 
-		if (bytes > UINT64_MAX - NEURON_PAGE ||
-		    add(&plan->io, 1, round_up(bytes, NEURON_PAGE)))
+		if (bytes > UINT64_MAX - host_page() ||
+		    add(&plan->io, 1, round_up(bytes, host_page())))
 			return error_note(l->error, -E2BIG,
 					  "%s/def.json: inputs and outputs have more than 2^64 bytes",
 					  l->sg->dir);
-		plan->io_longest = MAX(plan->io_longest, round_up(bytes, NEURON_PAGE));
+		plan->io_longest = MAX(plan->io_longest, round_up(bytes, host_page()));
 	}
 	return 0;
 }

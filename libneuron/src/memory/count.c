@@ -27,7 +27,7 @@ void mem_count(struct neuron_mem *mem, uint64_t bytes)
 
 	if (!atomic_load(&device->datastore) || device_inherited(device))
 		return;
-	mem->counted = round_up(bytes, NEURON_PAGE);
+	mem->counted = round_up(bytes, host_page());
 	/* Modulo 2^64: also less. */
 	if (category_host(mem->category))
 		stats_add_host(device, counter_of(mem->category), mem->counted - before);

@@ -66,11 +66,11 @@ static int ask_whether_idle(struct neuron_mem *mem)
 		.size = sizeof(g),
 		.flags = NEURON_NATIVE_GROW_SHRINK,
 		.mem_handle = mem->handle,
-		.bytes = NEURON_PAGE,
+		.bytes = host_page(),
 	};
 	int ret;
 
-	if (mem->bytes <= NEURON_PAGE)
+	if (mem->bytes <= host_page())
 		return 0;
 	ret = device_ioctl(mem->device, NEURON_NATIVE_MEM_GROW, &g);
 	return ret == -EOPNOTSUPP ? 0 : ret;

@@ -409,7 +409,7 @@ static void advice(FILE *f, const struct neuron_report *r, const struct neuron_m
 		fprintf(f, "%s to load models and allocate large tensors first, before small ones",
 			sep);
 		sep = ", or";
-		if (fail->align > NEURON_PAGE)
+		if (fail->align > host_page())
 			fprintf(f, "%s a smaller alignment", sep);
 	}
 	/* Pages are what a scratchpad in one piece does not have. */
@@ -433,7 +433,7 @@ static void advice(FILE *f, const struct neuron_report *r, const struct neuron_m
 static bool would_fit(const struct neuron_report *r, const struct neuron_mem_failure *fail,
 		      uint64_t *bytes)
 {
-	*bytes = fail->align > NEURON_PAGE ? fail->largest_aligned : fail->largest_free;
+	*bytes = fail->align > host_page() ? fail->largest_aligned : fail->largest_free;
 	if (fail->reason != NEURON_MEM_REASON_CAPPED)
 		return true;
 	if (!r->limit_path)
@@ -441,7 +441,7 @@ static bool would_fit(const struct neuron_report *r, const struct neuron_mem_fai
 	if (r->limit <= r->limit_used)
 		*bytes = 0;
 	else if (r->limit - r->limit_used < *bytes)
-		*bytes = (r->limit - r->limit_used) & ~(uint64_t)(NEURON_PAGE - 1);
+		*bytes = (r->limit - r->limit_used) & ~(host_page() - 1);
 	return true;
 }
 

@@ -48,12 +48,12 @@ static int cut(struct room *room, size_t i, uint64_t at, uint64_t bytes)
 
 int room_take(struct room *room, uint64_t bytes, uint64_t align, enum room_fit fit, uint64_t *at)
 {
-	uint64_t even = align > NEURON_PAGE ? align : NEURON_PAGE, best = 0;
+	uint64_t even = align > host_page() ? align : host_page(), best = 0;
 	size_t found = room->count;
 
 	if (bytes > UINT64_MAX / 2 || even > UINT64_MAX / 2)
 		return -ENOSPC;
-	bytes = round_up(bytes, NEURON_PAGE);
+	bytes = round_up(bytes, host_page());
 	for (size_t i = 0; i < room->count; i++) {
 		const struct hole *h = &room->hole[i];
 		uint64_t first = round_up(h->at, even), gap = first - h->at;

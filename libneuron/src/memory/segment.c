@@ -11,7 +11,7 @@
 
 uint64_t segment_unit(const struct neuron_mem_pool *pool)
 {
-	return MAX(pool->opts.align, NEURON_PAGE);
+	return MAX(pool->opts.align, host_page());
 }
 
 static uint64_t room_left(const struct neuron_mem_pool *pool)

@@ -278,7 +278,7 @@ NEURON_EXPORT int neuron_mem_map(struct neuron_mem *mem, void **address)
 
 		if (ret)
 			return ret;
-		mem->mapped = round_up(mem->bytes, NEURON_PAGE);
+		mem->mapped = round_up(mem->bytes, host_page());
 		va = neuron_sys_mmap(mem->device->fd, mem->mmap_offset, mem->mapped);
 		ret = -errno;
 		/* From here on the mapping keeps it where it is. */
