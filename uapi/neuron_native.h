@@ -203,7 +203,7 @@ struct neuron_native_nq_eventfd {
  * @fail_fragmented: same
  * @fail_alignment: same
  * @fail_capped: same
- * @free_by_order: free bytes in runs of 2^i..2^(i+1)-1 pages
+ * @free_by_order: free bytes in runs of 2^i..2^(i+1)-1 times 4096 bytes
  * @by_category: used bytes by mem_alloc_category_t
  * @by_core: used bytes by the core charged
  * @moves: allocations that MEM_COMPACT moved so far

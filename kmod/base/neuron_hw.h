@@ -380,7 +380,7 @@ struct neuron_hw_ops {
 	void (*stop)(struct neuron_device *nd);
 
 	/**
-	 * @hbm_release: memory at @off (from the start of @hbm, 4 KiB units)
+	 * @hbm_release: memory at @off (from the start of @hbm, whole pages)
 	 * is no longer used.  Optional.
 	 * Return: true if it reads as zero from now on.
 	 */
@@ -390,14 +390,14 @@ struct neuron_hw_ops {
 	int (*hbm_clear)(struct neuron_device *nd, u32 hbm, u64 off, u64 len);
 
 	/**
-	 * @hbm_pfn: page frame through which the CPU sees the 4 KiB at @off.
+	 * @hbm_pfn: page frame through which the CPU sees the page at @off.
 	 * Stays valid until the range is released or the device deleted.
 	 * Return: 0, -ENOMEM, -ENXIO not visible to the CPU.
 	 */
 	int (*hbm_pfn)(struct neuron_device *nd, u32 hbm, u64 off, unsigned long *pfn);
 
 	/**
-	 * @core_pfn: page frame through which the CPU sees the 4 KiB at @off in
+	 * @core_pfn: page frame through which the CPU sees the page at @off in
 	 * the window of @core.  Stays valid until the core is reset.  Optional.
 	 * Return: 0, -ENOMEM, -ENXIO not visible to the CPU.
 	 */
