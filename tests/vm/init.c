@@ -16,7 +16,8 @@
  *
  * On the kernel command line: rig.timeout=SECONDS for each test,
  * rig.leaks=0 to leave out the leak scan, rig.off=1 to power off at the end
- * instead of restarting, rig.first=1 to end with the first test that fails.
+ * instead of restarting, rig.first=1 to end with the first test that fails,
+ * rig.time=SECONDS for a kernel that has read no clock.
  */
 
 #define _GNU_SOURCE
@@ -156,6 +157,7 @@ static void mount_one(const char *type, const char *where)
 
 static void prepare(void)
 {
+	struct timespec now = { 0 };
 	char line[4096], *p;
 
 	mount_one("proc", "/proc");
@@ -194,6 +196,11 @@ static void prepare(void)
 		p = strstr(line, "rig.first=");
 		if (p)
 			end_with_first = atoi(p + strlen("rig.first="));
+		p = strstr(line, "rig.time=");
+		if (p)
+			now.tv_sec = atoll(p + strlen("rig.time="));
+		if (time(NULL) < now.tv_sec / 2)
+			clock_settime(CLOCK_REALTIME, &now);
 	}
 
 	setenv("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", 1);

@@ -294,7 +294,7 @@ debug|uml|arm64*) cmdline+=" neuron.check_users=1" ;;
 esac
 # The rest of the kernel has data races, too: complaint() tells whose they are.
 [ "$kernel" != kcsan ] || cmdline+=" panic_on_warn=0"
-cmdline+=" rig.timeout=$test_timeout rig.leaks=$leaks$append"
+cmdline+=" rig.timeout=$test_timeout rig.leaks=$leaks rig.time=$(date +%s)$append"
 
 # A card is a process of its own, which sees the guest's memory.
 if [ ${#cards[@]} != 0 ]; then
