@@ -107,7 +107,7 @@ static void works(void)
 	uint32_t i, bad = 0;
 
 	for (int round = 0; round < 2; round++) {
-		fill(MAX, 4096);
+		fill(MAX, PAGE);
 		for (i = 0; i < MAX; i += 7)
 			entries[i].align = 65536;
 		CHECK(!alloc_bulk(entries, MAX), "%u chunks in one call", MAX);
@@ -115,7 +115,7 @@ static void works(void)
 		for (i = 0; i < MAX; i += 7)
 			bad += entries[i].pa % 65536 != 0;
 		CHECK(!bad, "aligned");
-		CHECK(stats().used == used + MAX * 4096ull && stats().nr_allocs == allocs + MAX,
+		CHECK(stats().used == used + MAX * PAGE && stats().nr_allocs == allocs + MAX,
 		      "charged");
 		for (i = 0; i < MAX; i += 100)
 			bad += !reads_zero(entries[i].mem_handle) || dirty(entries[i].mem_handle);
@@ -135,7 +135,7 @@ static void refused(void)
 	struct neuron_native_mem_alloc_bulk a;
 	entry copy[200];
 
-	fill(200, 4096);
+	fill(200, PAGE);
 	entries[150].bytes = before.total;
 	memcpy(copy, entries, sizeof(copy));
 	a = request(entries, 200);
@@ -147,11 +147,11 @@ static void refused(void)
 
 	struct neuron_native_limit l = {
 		.size = sizeof(l), .flags = NEURON_NATIVE_LIMIT_SET,
-		.what = NEURON_NATIVE_LIMIT_PROCESS, .bytes = 100 * 4096,
+		.what = NEURON_NATIVE_LIMIT_PROCESS, .bytes = 100 * PAGE,
 	};
 
 	CHECK(!call(fd, NEURON_NATIVE_LIMIT, &l), "a limit of 100 pages");
-	fill(200, 4096);
+	fill(200, PAGE);
 	a = request(entries, 200);
 	CHECK(call(fd, NEURON_NATIVE_MEM_ALLOC_BULK, &a) == ENOMEM &&
 	      a.reason == NEURON_NATIVE_REASON_CAPPED && a.failed == 100 && a.limit == l.bytes,
@@ -170,10 +170,10 @@ static void hostile(void)
 	uint64_t used = stats().used, kept;
 	struct neuron_native_mem_alloc_bulk a;
 	struct neuron_native_mem_free_bulk f = { .size = sizeof(f), .handles = (uintptr_t)handles };
-	void *page = mmap(NULL, 2 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	entry *last = (entry *)((char *)page + 4096) - 2;
+	void *page = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	entry *last = (entry *)((char *)page + PAGE) - 2;
 
-	fill(MAX + 1, 4096);
+	fill(MAX + 1, PAGE);
 	CHECK(alloc_bulk(entries, 0) == EINVAL, "none");
 	CHECK(alloc_bulk(entries, MAX + 1) == EINVAL, "too many");
 	a = request(entries, 3);
@@ -200,12 +200,12 @@ static void hostile(void)
 	CHECK(alloc_bulk(entries, 3) == EOVERFLOW, "too many bytes");
 	CHECK(alloc_bulk(NULL, 3) == EFAULT, "no entries");
 	/* The second entry is on a page that cannot be read; or written. */
-	mprotect((char *)page + 4096, 4096, PROT_NONE);
+	mprotect((char *)page + PAGE, PAGE, PROT_NONE);
 	last[0].bytes = 4096;
 	last[1].bytes = 4096;
 	CHECK(alloc_bulk(last, 3) == EFAULT, "entries that cannot be read");
-	mprotect((char *)page + 4096, 4096, PROT_READ);
-	mprotect(page, 4096, PROT_READ);
+	mprotect((char *)page + PAGE, PAGE, PROT_READ);
+	mprotect(page, PAGE, PROT_READ);
 	CHECK(alloc_bulk(last, 2) == EFAULT, "entries that cannot be written");
 	CHECK(stats().used == used, "nothing of it is left");
 
@@ -231,7 +231,7 @@ static void hostile(void)
 	handles[9] = entries[9].mem_handle;
 	CHECK(!mem_free(fd, handles[0]) && !free_bulk(handles + 1, 9) && stats().used == used,
 	      "then all are");
-	munmap(page, 2 * 4096);
+	munmap(page, 2 * PAGE);
 }
 
 static void kinds(void)
@@ -300,7 +300,7 @@ static void races(void)
 static void dies(void)
 {
 	fd = open_node(O_RDWR);
-	fill(MAX, 4096);
+	fill(MAX, PAGE);
 	CHECK(!alloc_bulk(entries, MAX), "a process that ends with %u", MAX);
 }
 

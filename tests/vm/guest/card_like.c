@@ -10,7 +10,6 @@
 #include "emu.h"
 
 #define MIB	(1ull << 20)
-#define PAGE	4096u
 #define SIZE	(3 * MIB + 321)
 /* Neighbouring pages that the kernel can give at once. */
 #define HOST_MAX	(4 * MIB)
@@ -117,7 +116,7 @@ static void copies(int fd)
 /* A chunk is one range of DMA addresses: clear, and as large as can be had in one piece. */
 static void host_memory(int fd)
 {
-	static const uint64_t pages[] = { 1, 2, 3, 5, 31, 100, 257, 513, HOST_MAX / PAGE };
+	const uint64_t pages[] = { 1, 2, 3, 5, 31, 100, 257, 513, HOST_MAX / PAGE };
 	struct neuron_native_geometry geo = geometry(fd);
 	struct neuron_native_mem_alloc a, b;
 	uint32_t i, round;
@@ -151,8 +150,9 @@ static void host_memory(int fd)
 	munmap(p, HOST_MAX);
 	mem_free(fd, a.mem_handle);
 	mem_free(fd, b.mem_handle);
-	CHECK(mem_alloc(fd, 2 * HOST_MAX, 1, &a) == ENOMEM &&
-	      a.reason == NEURON_NATIVE_REASON_HOST, "more than one piece: ENOMEM");
+	/* With larger pages, pieces are longer than what there is. */
+	CHECK(PAGE > 4096 || (mem_alloc(fd, 2 * HOST_MAX, 1, &a) == ENOMEM &&
+	      a.reason == NEURON_NATIVE_REASON_HOST), "more than one piece: ENOMEM");
 }
 
 static int export(int fd, uint64_t handle)

@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "device.h"
 #include "neuron_ioctl.h"
 #include "neuron_native.h"
 

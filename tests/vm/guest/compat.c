@@ -173,8 +173,8 @@ static void unprivileged(void)
 	if (setresgid(65534, 65534, 65534) || setresuid(65534, 65534, 65534))
 		CHECK(0, "give up privileges");
 	CHECK(!dump(fd, 0, list, 16, &n) && !n, "somebody else's memory is not listed");
-	alloc(fd, 8192, 0, 3);
-	CHECK(!dump(fd, 0, list, 16, &n) && n == 1 && list[0].size == 8192,
+	alloc(fd, 2 * PAGE, 0, 3);
+	CHECK(!dump(fd, 0, list, 16, &n) && n == 1 && list[0].size == 2 * PAGE,
 	      "its own is");
 }
 
@@ -191,8 +191,8 @@ static void processes(int fd)
 	CHECK(!dump(fd, 0, list, 64, &n) && !n, "no memory yet");
 	pid = other();
 	for (i = 0; i < 40; i++)
-		handle[i] = alloc(fd, (i + 1) << 12, 0, 0);
-	alloc(fd, 4096, 1, 0);
+		handle[i] = alloc(fd, (i + 1) * PAGE, 0, 0);
+	alloc(fd, PAGE, 1, 0);
 	CHECK(!dump(fd, 0, list, 64, &n) && n == 41, "41 allocations, with privileges");
 	for (i = 1, bad = 0; i < n; i++)
 		bad += list[i].pa < list[i - 1].pa + list[i - 1].size ||
@@ -202,7 +202,7 @@ static void processes(int fd)
 	CHECK(dump(fd, 0, list, 40, &n) == EAGAIN && n == 41 && list[40].size == 0x5a5a5a5a5a5a5a5a,
 	      "room for 40: EAGAIN, the number, nothing behind");
 	CHECK(dump(fd, 0, (void *)8, 40, &n) == EFAULT, "bad array: EFAULT");
-	CHECK(!dump(fd, 1, list, 64, &n) && n == 1 && list[0].size == 4096 &&
+	CHECK(!dump(fd, 1, list, 64, &n) && n == 1 && list[0].size == PAGE &&
 	      list[0].pa >= geo.hbm[1].base && list[0].pa < geo.hbm[1].base + geo.hbm[1].size,
 	      "another HBM");
 	CHECK(dump(fd, geo.nr_hbms, list, 64, &n) == EINVAL, "no such HBM: EINVAL");
@@ -210,7 +210,7 @@ static void processes(int fd)
 
 	CHECK(!apps_info(fd, APP_INFO_ALL, 20) && apps.h.size == 2, "two processes");
 	CHECK(apps.app[0].pid == getpid() && apps.app[1].pid == pid, "which ones");
-	CHECK(apps.app[0].device_mem_size == 40 * 41 / 2 * 4096 + 4096 &&
+	CHECK(apps.app[0].device_mem_size == 40 * 41 / 2 * PAGE + PAGE &&
 	      apps.app[1].device_mem_size == 1 << 20, "their memory");
 	CHECK(!apps.app[0].nc_lock_map && apps.app[1].nc_lock_map == 2 &&
 	      apps.app[1].uuid_data[1].value[31] == 7 && !apps.app[1].uuid_data[0].value[0],

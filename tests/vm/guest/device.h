@@ -7,9 +7,13 @@
 #define DEVICE_TEST_H
 
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* Its memory is had in pages of the kernel: up to 64 KiB on arm64. */
+#define PAGE	((uint64_t)sysconf(_SC_PAGESIZE))
 
 #define DEVICE0	"/sys/class/neuron_device/neuron0/"
 

@@ -16,7 +16,6 @@
 
 #define IMPORTER	"/dev/neuron_importer"
 #define SIZE		(3u << 20)
-#define PAGE		4096u
 
 static int fd;
 static uint8_t buf[SIZE], back[SIZE];
@@ -298,7 +297,7 @@ static void by_address(void)
 		CHECK(m.bytes == 2 * PAGE, "vendor A15: whole pages, and not more than that");
 		CHECK(rw(im, IMPORTER_SG, 2 * PAGE, back, 1, 0) == ENXIO, "vendor A15: nothing else");
 	}
-	CHECK(lseek(db, 0, SEEK_END) == 2 * PAGE && seen(im, db, PAGE, 2 * PAGE),
+	CHECK(lseek(db, 0, SEEK_END) == 2 * (off_t)PAGE && seen(im, db, PAGE, 2 * PAGE),
 	      "it has that part");
 	munmap(p, SIZE);
 	mem_free(fd, handle);
@@ -421,7 +420,7 @@ static void bad(void)
 	CHECK(export(fd, handle, 1, PAGE, 0, &db) == EINVAL, "export: from the middle of a page");
 	CHECK(export(fd, handle, 0, PAGE + 1, 0, &db) == EINVAL, "export: half a page");
 	CHECK(export(fd, handle, PAGE, SIZE, 0, &db) == EINVAL, "export: past its end");
-	CHECK(export(fd, handle, PAGE, -(uint64_t)PAGE, 0, &db) == EOVERFLOW, "export: around");
+	CHECK(export(fd, handle, PAGE, -PAGE, 0, &db) == EOVERFLOW, "export: around");
 	CHECK(export(fd, handle, 0, 0, 2, &db) == EINVAL, "export: unknown flag");
 	e = (struct neuron_native_mem_export){
 		.size = sizeof(e), .mem_handle = handle, .__reserved = 1,
@@ -486,7 +485,7 @@ static void peers(void)
 	r.va = (uintptr_t)p;
 	r.len = SIZE;
 	CHECK(!call(im, IMPORTER_REGISTER, &r), "peer: register");
-	CHECK(r.bytes == SIZE && r.entries && r.shift == 12 && !r.device, "peer: %u runs",
+	CHECK(r.bytes == SIZE && r.entries && 1u << r.shift == PAGE && !r.device, "peer: %u runs",
 	      r.entries);
 	/* Of a card it gets addresses in a BAR, for DMA. */
 	if (!has_no_pages())

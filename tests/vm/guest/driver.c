@@ -520,7 +520,7 @@ static bool test_queue_init(int fd)
 
 	q5.init = (struct neuron_ioctl_dma_queue_init) {
 		.eng_id = eng, .qid = 5, .tx_handle = q5.tx.mem_handle,
-		.rx_handle = q5.rx.mem_handle, .tx_desc_count = 512, .rx_desc_count = 512,
+		.rx_handle = q5.rx.mem_handle, .tx_desc_count = PAGE / 8, .rx_desc_count = PAGE / 8,
 	};
 	CHECK(q5_init(fd) == EINVAL, "ring larger than its chunk: EINVAL");
 	q5.init.tx_desc_count = q5.init.rx_desc_count = 16;

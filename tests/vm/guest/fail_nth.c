@@ -359,7 +359,7 @@ static int before_fault_host(void) { return before_fault(map_host()); }
 /* A hole in the middle of a mapping makes two of it. */
 static int unmap_middle(void)
 {
-	return munmap(map + 4096, 4096) ? errno : 0;
+	return munmap(map + PAGE, PAGE) ? errno : 0;
 }
 
 static int do_close(void)

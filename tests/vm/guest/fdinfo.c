@@ -68,7 +68,7 @@ int main(void)
 	host.mem_handle = (__u64 *)&handle;
 	CHECK(!call(fd, NEURON_IOCTL_MEM_ALLOC_V2MT, &host), "host memory");
 	alloc(fd, 5 * MIB, 0, 0);
-	alloc(fd, 12288, 3, 0);
+	alloc(fd, 3 * PAGE, 3, 0);
 	if (pipe(up) || pipe(down))
 		return 1;
 	fflush(stdout);
@@ -88,7 +88,7 @@ int main(void)
 
 	read_info(getpid(), fd);
 	CHECK(region("total", 0) == 5 * MIB && region("resident", 0) == 5 * MIB &&
-	      region("total", 1) == 0 && region("total", 3) == 12288 &&
+	      region("total", 1) == 0 && region("total", 3) == 3 * (int64_t)PAGE &&
 	      figure("drm-total-memory:\t") == 3 * MIB &&
 	      figure("drm-resident-memory:\t") == 3 * MIB, "each HBM, and host memory");
 	for (i = 0; i < (int)geo.nr_hbms; i++)

@@ -164,7 +164,7 @@ static void refused(void)
 	CHECK(grow(handle, 1ull << 45, &g) == ENOMEM && g.reason == NEURON_NATIVE_REASON_FULL,
 	      "more than there is: full");
 	CHECK(grow(handle, ~0ull, NULL) == EOVERFLOW, "a length that wraps");
-	CHECK(grow(handle, STEP - 4096, NULL) == EINVAL, "shorter");
+	CHECK(grow(handle, STEP - PAGE, NULL) == EINVAL, "shorter");
 	CHECK(grow(handle, 0, NULL) == EINVAL, "nothing");
 	CHECK(grow(~0ull, STEP, NULL) == ENOENT, "no such handle");
 	g = (struct neuron_native_mem_grow){ .size = sizeof(g), .mem_handle = handle, .bytes = STEP,
@@ -185,9 +185,9 @@ static void refused(void)
 	mem_free(fd, handle);
 
 	/* Small ones share frames and stay inside. */
-	handle = take(4096, 0, NULL);
+	handle = take(PAGE, 0, NULL);
 	CHECK(handle && grow(handle, 64 * MIB, &g) == ENOMEM, "a page does not become 64 MiB");
-	CHECK(length(handle) == 4096, "and is a page still");
+	CHECK(length(handle) == PAGE, "and is a page still");
 	mem_free(fd, handle);
 	CHECK(stats().used == before.used, "all of it is back");
 }
@@ -240,10 +240,10 @@ static void shrinks(void)
 	mem_free(fd, wall);
 	CHECK(!grow(handle, 2 * STEP, NULL) && !copy(handle, STEP, buf, 4096, 0) && !buf[0],
 	      "now it can, and what is new is clear");
-	CHECK(!shrink(handle, 4096) && !shrink(handle, 1) && length(handle) == 4096, "to one page");
+	CHECK(!shrink(handle, PAGE) && !shrink(handle, 1) && length(handle) == PAGE, "to one page");
 	mem_free(fd, handle);
-	small = take(8192, 0, NULL);
-	CHECK(small && shrink(small, 4096) == EOPNOTSUPP && length(small) == 8192,
+	small = take(2 * PAGE, 0, NULL);
+	CHECK(small && shrink(small, PAGE) == EOPNOTSUPP && length(small) == 2 * PAGE,
 	      "one that shares 2 MiB with others: EOPNOTSUPP");
 	mem_free(fd, small);
 	CHECK(!call(fd, NEURON_NATIVE_MEM_ALLOC, &host) && shrink(host.mem_handle, 4096) == EINVAL,

@@ -75,10 +75,10 @@ static void everything(int fd)
 	uint32_t all;
 
 	for (int i = 0; i < 20; i++)
-		handle[i] = alloc(fd, 16384, 1, 2);
+		handle[i] = alloc(fd, 4 * PAGE, 1, 2);
 	large = alloc(fd, 8 << 20, 1, 3);
 	CHECK(!ranges(fd, 1, ROOM) && complete(1), "all of the HBM, in order and without gaps");
-	CHECK(owned(getpid(), 16384, 2) == 20 && owned(getpid(), 8 << 20, 3) == 1,
+	CHECK(owned(getpid(), 4 * PAGE, 2) == 20 && owned(getpid(), 8 << 20, 3) == 1,
 	      "each allocation with its process, core, category and length");
 	CHECK(!call(fd, NEURON_NATIVE_HBM_STATS, &s) && s.free == sum(NEURON_NATIVE_RANGE_FREE) &&
 	      s.reserved == sum(NEURON_NATIVE_RANGE_RESERVED) &&
@@ -89,7 +89,7 @@ static void everything(int fd)
 
 	for (int i = 0; i < 20; i += 2)
 		CHECK(!mem_free(fd, handle[i]), "free");
-	CHECK(!ranges(fd, 1, 7) && complete(1) && owned(getpid(), 16384, 2) == 10 && count > all - 10,
+	CHECK(!ranges(fd, 1, 7) && complete(1) && owned(getpid(), 4 * PAGE, 2) == 10 && count > all - 10,
 	      "what was freed is a hole");
 	for (int i = 1; i < 20; i += 2)
 		mem_free(fd, handle[i]);
@@ -125,7 +125,7 @@ static void short_entries(int fd)
 		.size = sizeof(a), .hbm = 1, .entry_size = (uint32_t)size, .count = ROOM,
 		.entries = (uintptr_t)list,
 	};
-	uint64_t handle = alloc(fd, 16384, 1, 2), at = geo.hbm[1].base;
+	uint64_t handle = alloc(fd, 4 * PAGE, 1, 2), at = geo.hbm[1].base;
 	uint8_t *entry = (uint8_t *)list;
 
 	memset(list, 0xff, sizeof(list));
@@ -202,13 +202,13 @@ static void at_address(int fd)
 	CHECK(take_at(fd, geo.hbm[1].base - 4096, 4096, 0, &none) == EINVAL, "before the memory");
 	CHECK(take_at(fd, end, 4096, 0, &none) == EINVAL, "behind it");
 	CHECK(take_at(fd, end - 4096, 8192, 0, &none) == EINVAL, "beyond its end");
-	CHECK(take_at(fd, hole + 4096, 4096, 8192, &none) == EINVAL, "not at a multiple");
-	CHECK(take_at(fd, hole + 1, 4096, 0, &none) == EINVAL, "not at a page");
+	CHECK(take_at(fd, hole + PAGE, PAGE, 2 * PAGE, &none) == EINVAL, "not at a multiple");
+	CHECK(take_at(fd, hole + PAGE / 2, 4096, 0, &none) == EINVAL, "not at a page");
 	CHECK(!mem_free(fd, large) && !take_at(fd, hole + 8 * mib, 4 * mib, 0, &large),
 	      "again when it was freed");
 	used = sum(NEURON_NATIVE_RANGE_OWNED);
 	CHECK(!ranges(fd, 1, ROOM) && complete(1) &&
-	      sum(NEURON_NATIVE_RANGE_OWNED) == used + 4 * mib + 4096, "the list has both");
+	      sum(NEURON_NATIVE_RANGE_OWNED) == used + 4 * mib + PAGE, "the list has both");
 	mem_free(fd, small);
 	mem_free(fd, large);
 	CHECK(!call(fd, NEURON_NATIVE_HBM_STATS, &after) && after.used == before.used &&

@@ -151,7 +151,7 @@ static void test_pair(void)
 
 		snprintf(name, sizeof(name),
 			 "/neuron0/neuron_core%d/stats/memory_usage/device_mem/model_code/total", c);
-		CHECK(counter(&now, name) == 4096, "program on physical core %d", c);
+		CHECK(counter(&now, name) == PAGE, "program on physical core %d", c);
 	}
 	CHECK(!nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, 1, sizeof(x), "x", &tx) &&
 	      !nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, 1, sizeof(y), "y", &ty) &&

@@ -138,7 +138,7 @@ static void who(uint64_t bytes, uint32_t kv)
 	CHECK(says(process), "the tool names the process");
 }
 
-#define PAGE	"/usr/share/doc/libneuron/out-of-memory.md"
+#define DOCUMENT	"/usr/share/doc/libneuron/out-of-memory.md"
 /* What is another one each time. */
 #define NORMAL	" | sed -E 's/process [0-9]+ */process N /; s/refused [0-9]+, [-0-9: ]+:/refused N, D:/; s/[(][0-9]+-/(N-/'"
 
@@ -153,7 +153,7 @@ static void documented(const char *section, const char *first, const char *tool)
 	run(command);
 	snprintf(said, sizeof(said), "%s", text);
 	snprintf(command, sizeof(command),
-		 "sed -n '/^## %s$/,/^## /p' " PAGE " | sed -n '/^    %s/,/^$/s/^    //p'" NORMAL,
+		 "sed -n '/^## %s$/,/^## /p' " DOCUMENT " | sed -n '/^    %s/,/^$/s/^    //p'" NORMAL,
 		 section, first);
 	run(command);
 	while ((line = strsep(&rest, "\n")) && *line) {

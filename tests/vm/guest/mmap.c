@@ -8,7 +8,6 @@
 #include "check.h"
 #include "device.h"
 
-#define PAGE	4096u
 #define SIZE	(1u << 20)
 #define SBUF	0x2000000u
 

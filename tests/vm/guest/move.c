@@ -15,7 +15,6 @@
 #include "emu.h"
 
 #define MIB	(1ull << 20)
-#define PAGE	4096ull
 #define CHUNKS	64u
 #define SPEEDS	5
 

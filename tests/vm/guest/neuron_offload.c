@@ -80,8 +80,8 @@ static bool run(struct job *j)
 /* What its tensors take of the device. */
 static uint64_t pages(const struct job *j)
 {
-	return (neuron_mem_bytes(j->in) + 4095) / 4096 * 4096 +
-	       (neuron_mem_bytes(j->out) + 4095) / 4096 * 4096;
+	return (neuron_mem_bytes(j->in) + PAGE - 1) / PAGE * PAGE +
+	       (neuron_mem_bytes(j->out) + PAGE - 1) / PAGE * PAGE;
 }
 
 static void end(struct job *j)

@@ -6,8 +6,7 @@
 
 #include "check.h"
 
-#define SIZE	(64u << 10)
-#define PAGE	4096u
+#define SIZE	(256u << 10)
 
 static void exported(nrt_tensor_placement_t placement, const char *what)
 {

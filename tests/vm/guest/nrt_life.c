@@ -74,9 +74,9 @@ static void test_canonical(void)
 	counters_take(&now);
 	CHECK(counter(&now, CORE0 "model_shared_scratchpad/total") == 512 << 20 &&
 	      counter(&now, CORE0 "nonshared_scratchpad/total") == 65536 &&
-	      counter(&now, CORE0 "constants/total") == 4096 &&
-	      counter(&now, CORE0 "model_code/total") == 4096 &&
-	      counter(&now, CORE0 "runtime_memory/total") == 4096,
+	      counter(&now, CORE0 "constants/total") == PAGE &&
+	      counter(&now, CORE0 "model_code/total") == PAGE &&
+	      counter(&now, CORE0 "runtime_memory/total") == PAGE,
 	      "each category has its bytes");
 	/* 8 KiB of descriptors for the spread, 8 for the rest, and those that fetch. */
 	CHECK(counter(&now, CORE0 "dma_rings/total") >= 6 * 4096, "rings are counted");
@@ -215,7 +215,7 @@ static void test_device_errors(void)
 	status = status ? status : nrt_load(neff.data, neff.size, 0, -1, &m);
 	CHECK(!status && io_init(&io, 0, 3), "load a hanging, a bad, a foreign and a good program");
 	counters_take(&now);
-	CHECK(counter(&now, CORE0 "model_code/total") == 4 * 4096, "all of them are accounted");
+	CHECK(counter(&now, CORE0 "model_code/total") == 4 * PAGE, "all of them are accounted");
 	CHECK(run_right(m, &io), "the good one runs");
 	clock_gettime(CLOCK_MONOTONIC, &t0);
 	CHECK(nrt_execute(hangs, io.in, io.out) == NRT_TIMEOUT, "the hanging one times out");
