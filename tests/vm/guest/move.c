@@ -378,6 +378,43 @@ static void kept(void)
 	}
 }
 
+static bool shows(uint64_t handle, uint64_t bytes, uint64_t seed)
+{
+	uint64_t *want = malloc(bytes), pa, *map;
+	bool ok = false;
+
+	pattern(want, bytes, seed);
+	if (!pin(handle, &pa)) {
+		map = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, (off_t)pa);
+		ok = !unpin(handle) && map != MAP_FAILED && !memcmp(map, want, bytes);
+		munmap(map, bytes);
+	}
+	free(want);
+	return ok;
+}
+
+/* What moves is placed next to room whose length is no multiple of a page. */
+static void whole_pages(void)
+{
+	uint64_t handle[6], hole[6], unit = region / 6 / 4 / PAGE * PAGE;
+	unsigned int i, bad = 0;
+
+	for (i = 0; i < 6; i++) {
+		handle[i] = movable(unit);
+		hole[i] = take(fd, 3 * unit, 0);
+		bad += !handle[i] || !hole[i] || !fill(handle[i], unit, i);
+	}
+	for (i = 0; i < 6; i++)
+		bad += mem_free(fd, hole[i]) != 0;
+	CHECK(!bad && stats().largest_free < 4 * unit && compact(4 * unit + 4096, 0).moves,
+	      "a run becomes longer than a hole and what is beside it");
+	for (i = 0; i < 6; i++) {
+		bad += where(handle[i]) % PAGE || !shows(handle[i], unit, i);
+		mem_free(fd, handle[i]);
+	}
+	CHECK(!bad, "what moves is in pages of its own");
+}
+
 /* Plain memory is in the way: what can be had is had. */
 static void half(void)
 {
@@ -751,6 +788,7 @@ int main(void)
 	rules();
 	checkerboard();
 	kept();
+	whole_pages();
 	half();
 	speed();
 	races(is_card() ? 8 : 6);
