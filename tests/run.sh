@@ -186,6 +186,10 @@ arm64=(async caps charge crwl datastore death dma_compute dmabuf dmabuf_sync dri
        zerocopy)
 arm64_library=(bulk card_like compat examples faults mem_owners mem_tool move neff_compute
 	       neuron_compute neuron_group neuron_pools neuron_share neuron_stream nrt_cc nrt_dmabuf nrt_host)
+# What depends on how long a page is.
+arm64_pages=(bulk card_like compat dmabuf driver fdinfo grow hbm_ranges ioctl_hostile lnc2 mmap move
+	     neuron_api neuron_offload neuron_pools nrt_dmabuf nrt_life preflight_now process regs
+	     report zerocopy)
 
 # arm64_guest KERNEL NAME...
 arm64_guest() {
@@ -416,6 +420,7 @@ run_step() {
 	arm64)		step arm64-kunit kunit_vm arm64 --timeout 3600 --test-timeout 3000
 			step arm64-64k-kunit kunit_vm arm64-64k --timeout 3600 --test-timeout 3000
 			step arm64 arm64_guest arm64 "${arm64[@]}"
+			step arm64-64k arm64_guest arm64-64k "${arm64_pages[@]}"
 			step arm64-6.12 arm64_guest arm64-6.12 "${arm64[@]}" "${arm64_library[@]}"
 			step arm64-demo env KERNEL=arm64-6.12 tests/demo.sh ;;
 	kcsan)		step kcsan-rig tests/vm/selftest.sh race
