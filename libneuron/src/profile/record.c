@@ -86,7 +86,7 @@ NEURON_EXPORT uint64_t neuron_profile_memory(const struct neuron_geometry *geome
 		return 0;
 	nr = list_buffers(geometry, &o, list);
 	for (size_t i = 0; i < nr; i++)
-		sum += list[i].bytes;
+		sum += round_up(list[i].bytes, host_page());
 	return sum;
 }
 
@@ -658,7 +658,7 @@ NEURON_EXPORT int neuron_profile_get_stats(struct neuron_profile *profile,
 			out.bytes += item->bytes;
 		}
 		for (size_t k = 0; k < p->nr_buffers; k++)
-			out.memory += p->buffers[k].bytes;
+			out.memory += round_up(p->buffers[k].bytes, host_page());
 	}
 	unlock_parts(profile);
 	result_copy(stats, &out, sizeof(out));
