@@ -188,8 +188,8 @@ arm64_library=(bulk card_like compat examples faults mem_owners mem_tool move ne
 	       neuron_compute neuron_group neuron_pools neuron_share neuron_stream nrt_cc nrt_dmabuf nrt_host)
 # What depends on how long a page is.
 arm64_pages=(bulk card_like compat dmabuf driver fdinfo grow hbm_ranges ioctl_hostile lnc2 mmap move
-	     neuron_api neuron_offload neuron_pools nrt_dmabuf nrt_life preflight_now process regs
-	     report zerocopy)
+	     neuron_api neuron_offload neuron_pools nrt_dmabuf nrt_life preflight_now process profile
+	     refusals regs report zerocopy)
 
 # arm64_guest KERNEL NAME...
 arm64_guest() {

@@ -97,7 +97,7 @@ static void remembers(void)
 static void hold(int pages, int ready, int go)
 {
 	struct neuron_native_mem_alloc a = {
-		.size = sizeof(a), .bytes = 4096ull * pages,
+		.size = sizeof(a), .bytes = PAGE * pages,
 		.mem_type = NEURON_MEMALLOC_TYPE_TENSORS_DEVICE,
 	};
 	int fd = open_node(O_RDWR);
@@ -136,7 +136,7 @@ static void is_refused_beside_others(void)
 	CHECK(good && refused(fd, HUGE) && read_all(fd, &f, 1, since) == 1, "refused beside five others");
 	for (i = 0; i < NEURON_NATIVE_FAILURE_TOP; i++) {
 		good &= f.process[i].pid == pid[HOLDERS - 1 - i] &&
-			f.process[i].bytes == 4096ull * (HOLDERS - i);
+			f.process[i].bytes == PAGE * (HOLDERS - i);
 		printf("# process %d: %llu bytes, wanted %d\n", f.process[i].pid,
 		       (unsigned long long)f.process[i].bytes, pid[HOLDERS - 1 - i]);
 	}

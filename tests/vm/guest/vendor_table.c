@@ -353,8 +353,8 @@ static void a16_long_descriptors(int fd)
 
 static void a17_long_rings(int fd)
 {
-	CHECK(queue_init(fd, 0, 1, tx, 4096 / 16 + 16, rx, RING) == EINVAL &&
-	      queue_init(fd, 0, 1, tx, RING, rx, 4096 / 16 + 16) == EINVAL &&
+	CHECK(queue_init(fd, 0, 1, tx, PAGE / 16 + 16, rx, RING) == EINVAL &&
+	      queue_init(fd, 0, 1, tx, RING, rx, PAGE / 16 + 16) == EINVAL &&
 	      queue_init(fd, 0, 1, tx, 16777200, rx, RING) == EINVAL,
 	      "vendor A17: a ring longer than its memory: EINVAL");
 }
@@ -736,15 +736,15 @@ static void queues(int fd)
 	      desc[0] == pattern[0] && desc[1] == address(fd, dev) + 64, "vendor C23: the start index counts for a ring in device memory");
 
 	/* 12 KiB for each would be 48 MiB. */
-	batch = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	munmap((char *)batch + 4096, 4096);
+	batch = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	munmap((char *)batch + PAGE, 4096);
 	batch->count = 200;
-	for (i = 0; i < 200 && (char *)&batch->entries[i + 1] <= (char *)batch + 4096; i++)
+	for (i = 0; i < 200 && (char *)&batch->entries[i + 1] <= (char *)batch + PAGE; i++)
 		batch->entries[i] = (struct neuron_ioctl_dma_queue_init){ .eng_id = ~0u };
 	before = available();
 	for (i = 0; i < 4000; i++)
 		bad += call(fd, NEURON_IOCTL_DMA_QUEUE_INIT_BATCH, batch) != EINVAL;
-	batch = (void *)((char *)batch + 4096 - 8);
+	batch = (void *)((char *)batch + PAGE - 8);
 	batch->count = 200;
 	for (i = 0; i < 4000; i++)
 		bad += call(fd, NEURON_IOCTL_DMA_QUEUE_INIT_BATCH, batch) != EFAULT;
