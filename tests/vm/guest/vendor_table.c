@@ -736,8 +736,8 @@ static void queues(int fd)
 	      desc[0] == pattern[0] && desc[1] == address(fd, dev) + 64, "vendor C23: the start index counts for a ring in device memory");
 
 	/* 12 KiB for each would be 48 MiB. */
-	batch = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	munmap((char *)batch + PAGE, 4096);
+	batch = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	munmap((char *)batch + PAGE, PAGE);
 	batch->count = 200;
 	for (i = 0; i < 200 && (char *)&batch->entries[i + 1] <= (char *)batch + PAGE; i++)
 		batch->entries[i] = (struct neuron_ioctl_dma_queue_init){ .eng_id = ~0u };
