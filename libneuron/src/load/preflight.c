@@ -101,9 +101,9 @@ NEURON_EXPORT uint64_t neuron_collective_staging(const struct neuron_collective 
 
 	if (opts_copy(&o, sizeof(o), operation) || !o.ranks)
 		return 0;
-	if (o.in > UINT64_MAX - NEURON_PAGE || o.out > UINT64_MAX - NEURON_PAGE ||
-	    (o.devices && add(&bytes, o.ranks - 1, round_up(o.in, NEURON_PAGE))) ||
-	    (o.in_place && add(&bytes, 1, round_up(o.out, NEURON_PAGE))))
+	if (o.in > UINT64_MAX - host_page() || o.out > UINT64_MAX - host_page() ||
+	    (o.devices && add(&bytes, o.ranks - 1, round_up(o.in, host_page()))) ||
+	    (o.in_place && add(&bytes, 1, round_up(o.out, host_page()))))
 		return UINT64_MAX;
 	return bytes;
 }
