@@ -15,7 +15,7 @@
 #include "test_neffs.h"
 
 #define MIB	(1ull << 20)
-#define MAX	3000
+#define MOST	3000
 
 struct want {
 	uint64_t bytes;
@@ -27,8 +27,8 @@ struct outcome {
 	int ret;
 	size_t nr;
 	struct neuron_mem_failure failure;
-	uint64_t address[MAX], offset[MAX];
-	struct fake_chunk chunk[MAX];
+	uint64_t address[MOST], offset[MOST];
+	struct fake_chunk chunk[MOST];
 	uint64_t ds[FAKE_DS_SIZE / 8];
 	char log[1 << 20];
 	unsigned int allocs, bulk_allocs, frees, bulk_frees;
@@ -58,14 +58,14 @@ static void read_log(struct neuron_device *device, uint32_t hbm, char *text, siz
 static struct outcome *request(const struct want *want, size_t n, bool no_bulk)
 {
 	struct outcome *o = calloc(1, sizeof(*o));
-	struct neuron_mem *mem[MAX];
+	struct neuron_mem *mem[MOST];
 	struct neuron_device *device;
 
 	assert_non_null(o);
 	fake.no_bulk = no_bulk;
 	memset(fake.calls_nr, 0, sizeof(fake.calls_nr));
 	assert_int_equal(neuron_device_open(0, &device), 0);
-	assert_int_equal(neuron_device_log_memory(device, 2 * MAX), 0);
+	assert_int_equal(neuron_device_log_memory(device, 2 * MOST), 0);
 	for (size_t i = 0; i < n; i++)
 		assert_non_null(mem[i] = mem_new(device, want[i].bytes, &want[i].opts));
 	o->ret = mem_obtain(mem, n, &o->nr, &o->failure);
@@ -123,19 +123,19 @@ static void fill(struct want *want, size_t n, uint64_t bytes)
 
 static void test_alike(void **state)
 {
-	static struct want want[MAX];
+	static struct want want[MOST];
 	struct outcome *o;
 
 	(void)state;
-	fill(want, MAX, 4096);
-	for (size_t i = 0; i < MAX; i++) {
+	fill(want, MOST, 4096);
+	for (size_t i = 0; i < MOST; i++) {
 		want[i].bytes = 1 + i * 7 % 9000;
 		want[i].opts.align = i % 3 ? 0 : 4096ull << i % 5;
 	}
-	o = same_both_ways(want, MAX);
+	o = same_both_ways(want, MOST);
 	assert_int_equal(o->ret, 0);
-	assert_int_equal(o->nr, MAX);
-	for (size_t i = 0; i < MAX; i += 3)
+	assert_int_equal(o->nr, MOST);
+	for (size_t i = 0; i < MOST; i += 3)
 		assert_int_equal(o->address[i] % (4096ull << i % 5), 0);
 	assert_int_equal(o->bulk_allocs, 3);
 	assert_int_equal(o->allocs, 0);
