@@ -371,10 +371,19 @@ static void test_init_second_device(void **state)
 	static const char *const wishes[][2] = {
 		{ "NEURON_RT_VISIBLE_CORES", "5" }, { "NEURON_RT_NUM_CORES", "1" },
 	};
-	uint32_t n;
+	struct neuron_device_entry *list;
+	uint32_t n = 7;
+	size_t nr;
 
 	(void)state;
 	fake.has_claims = true;
+	/* Of none, there is no first core. */
+	assert_int_equal(neuron_device_list(&list, &nr), 0);
+	fake.denied = 3;
+	assert_int_equal(neuron_usable_cores(list, nr, &n), 0);
+	assert_int_equal(neuron_usable_cores(NULL, 0, &n), 0);
+	assert_int_equal(n, 7);
+	neuron_device_list_free(list);
 	fake.denied = 1;
 	for (size_t i = 0; i < 2; i++) {
 		setenv(wishes[i][0], wishes[i][1], 1);

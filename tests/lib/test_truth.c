@@ -941,6 +941,23 @@ static void test_now_limits(void **unused)
 	question_close(&q);
 }
 
+static void test_staging(void **unused)
+{
+	struct neuron_collective o = { .size = sizeof(o), .in = 100, .out = 5000, .ranks = 4 };
+
+	(void)unused;
+	assert_int_equal(neuron_collective_staging(&o), 0);
+	o.devices = o.in_place = true;
+	assert_int_equal(neuron_collective_staging(&o), 3 * 4096 + 2 * 4096);
+	o.in = UINT64_MAX / 3;
+	assert_true(neuron_collective_staging(&o) == UINT64_MAX);
+	o.in = UINT64_MAX;
+	assert_true(neuron_collective_staging(&o) == UINT64_MAX);
+	o.size = 0;
+	assert_int_equal(neuron_collective_staging(&o), 0);
+	assert_int_equal(neuron_collective_staging(NULL), 0);
+}
+
 static void test_now_refuses(void **unused)
 {
 	struct question q, good;
@@ -986,6 +1003,7 @@ int main(void)
 		cmocka_unit_test(test_now),
 		cmocka_unit_test(test_now_core_taken),
 		cmocka_unit_test(test_now_limits),
+		cmocka_unit_test(test_staging),
 		cmocka_unit_test(test_now_refuses),
 	};
 
