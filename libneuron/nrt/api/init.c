@@ -103,8 +103,9 @@ static void log_holders(const struct wish *wish, const struct neuron_device_entr
 	}
 }
 
-/* @wish: what is taken if nothing is asked for; @total: logical cores */
-static NRT_STATUS read_cores(struct wish *wish, uint32_t total)
+/* @list: devices of the host, which have @total logical cores */
+static NRT_STATUS read_cores(struct wish *wish, const struct neuron_device_entry *list, size_t nr,
+			     uint32_t total)
 {
 	const char *cores = getenv("NEURON_RT_VISIBLE_CORES");
 	unsigned long n = 0;
@@ -119,10 +120,9 @@ static NRT_STATUS read_cores(struct wish *wish, uint32_t total)
 	} else {
 		if (!nrt_env_value("NEURON_RT_NUM_CORES", 0, UINT16_MAX, "a number of cores", &n))
 			return NRT_INVALID;
-		if (n) {
-			wish->start = 0;
-			wish->count = (uint32_t)n;
-		}
+		/* If it may open none, opening the first one says what is wrong. */
+		wish->count = (uint32_t)n ?: nrt_usable_cores(list, nr, nrt_process.lnc,
+							      &wish->start) ?: total;
 	}
 	if (wish->start < total && wish->count <= total - wish->start)
 		return NRT_SUCCESS;
@@ -174,9 +174,10 @@ static bool read_limits(void)
 	return true;
 }
 
-static NRT_STATUS read_environment(struct wish *wish, uint32_t total)
+static NRT_STATUS read_environment(struct wish *wish, const struct neuron_device_entry *list,
+				   size_t nr, uint32_t total)
 {
-	NRT_STATUS status = read_cores(wish, total);
+	NRT_STATUS status = read_cores(wish, list, nr, total);
 
 	if (status != NRT_SUCCESS)
 		return status;
@@ -390,12 +391,8 @@ static NRT_STATUS init(void)
 	size_t nr;
 
 	status = look_for_cores(&list, &nr, &total) ?:
-		 read_placement(nrt_has_pairs(&list[0]), &wish.placement);
-	if (status == NRT_SUCCESS) {
-		wish.count = nrt_usable_cores(list, nr, total, &wish.start) / p->lnc;
-		wish.start /= p->lnc;
-		status = read_environment(&wish, total / p->lnc);
-	}
+		 read_placement(nrt_has_pairs(&list[0]), &wish.placement) ?:
+		 read_environment(&wish, list, nr, total / p->lnc);
 	if (status == NRT_SUCCESS) {
 		/* From here on in physical cores, as the driver counts. */
 		wish.start *= p->lnc;

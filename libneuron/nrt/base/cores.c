@@ -58,11 +58,15 @@ int nrt_count_cores(uint32_t *total, struct neuron_device_entry **list, size_t *
 	return ret;
 }
 
-uint32_t nrt_usable_cores(const struct neuron_device_entry *list, size_t nr, uint32_t total,
+uint32_t nrt_usable_cores(const struct neuron_device_entry *list, size_t nr, uint32_t lnc,
 			  uint32_t *start)
 {
+	uint32_t first = 0, count;
+
 	GUARD(&nrt_process.lock);
-	return neuron_usable_cores(list, nr, start) ?: total;
+	count = neuron_usable_cores(list, nr, &first);
+	*start = first / lnc;
+	return count / lnc;
 }
 
 /* Logical cores of the host, and those of them that this process may open. */
@@ -79,10 +83,10 @@ static NRT_STATUS count_logical(uint32_t *total, uint32_t *usable)
 		neuron_placement_read(nr && nrt_has_pairs(&list[0]), &placement);
 		status = placement.lnc ? NRT_SUCCESS : NRT_INVALID;
 	}
-	if (status == NRT_SUCCESS && usable)
-		*usable = nrt_usable_cores(list, nr, *total, &start) / placement.lnc;
 	if (status == NRT_SUCCESS)
 		*total /= placement.lnc;
+	if (status == NRT_SUCCESS && usable)
+		*usable = nrt_usable_cores(list, nr, placement.lnc, &start) ?: *total;
 	neuron_device_list_free(list);
 	return status;
 }
@@ -117,11 +121,13 @@ NEURON_EXPORT NRT_STATUS nrt_get_visible_vnc_count(uint32_t *vnc_count)
 		nrt_leave();
 		return NRT_SUCCESS;
 	}
-	status = count_logical(&total, &usable);
+	cores = getenv("NEURON_RT_VISIBLE_CORES");
+	if (cores && !*cores)
+		cores = NULL;
+	status = count_logical(&total, cores ? NULL : &usable);
 	if (status != NRT_SUCCESS)
 		return status;
-	cores = getenv("NEURON_RT_VISIBLE_CORES");
-	if (cores && *cores) {
+	if (cores) {
 		if (!nrt_parse_cores(cores, &start, &count) || start >= total || count > total - start)
 			return NRT_INVALID;
 		*vnc_count = count;

@@ -17,10 +17,10 @@ bool nrt_has_pairs(const struct neuron_device_entry *entry);
  */
 int nrt_count_cores(uint32_t *total, struct neuron_device_entry **list, size_t *nr);
 /*
- * Physical cores from *@start on that a process gets without asking for some: those that it may
- * open.  All of the host if it may open none: opening the first one then says what is wrong.
+ * Logical cores, of @lnc physical ones, from *@start on that a process gets without asking for
+ * some: those that it may open.  0: it may open none.  Opens each device for a moment.
  */
-uint32_t nrt_usable_cores(const struct neuron_device_entry *list, size_t nr, uint32_t total,
+uint32_t nrt_usable_cores(const struct neuron_device_entry *list, size_t nr, uint32_t lnc,
 			  uint32_t *start);
 
 #endif
