@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# make bench-nrt: what the library costs (guest/nrt.c, guest/offload.c) and whether loading and
-# unloading leaves anything behind (tests/vm/guest/load_cycles.c), in one virtual machine.
+# make bench-nrt: what the library costs (guest/nrt.c) and whether loading and unloading
+# leaves anything behind (tests/vm/guest/load_cycles.c), in one virtual machine.
 #
 # usage: nrt.sh RESULTS [quick]
 # RESULTS becomes a directory with nrt.jsonl, nrt.json and nrt.md. quick: a few iterations,
@@ -24,7 +24,7 @@ cycles=1000 log=bench-nrt-$kernel
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 make -s -C "$root" lib
-for program in "$here"/guest/{nrt,offload}.c "$root/tests/vm/guest/load_cycles.c"; do
+for program in "$here/guest/nrt.c" "$root/tests/vm/guest/load_cycles.c"; do
 	name=${program##*/}
 	gcc -O2 -std=gnu11 -Wall -Wextra -pthread -I"$root/uapi" -I"$root/libneuron/include" \
 		-o "$work/${name%.c}" "$program" -L"$root/libneuron/build" \
@@ -39,7 +39,7 @@ modprobe neuron_emu arch=trn1 completion=inline || exit 1
 nrt load $how || bad=1
 modprobe -r neuron_emu && modprobe neuron_emu arch=trn1 || exit 1
 nrt run $how || bad=1
-offload $how || bad=1
+nrt offload $how || bad=1
 load_cycles $cycles || bad=1
 modprobe -r neuron_emu || exit 1
 exit \$bad
@@ -47,7 +47,6 @@ END
 # An emulated "rep movsb" moves one byte at a time: let the kernel use its other loops.
 "$root/tests/vm/run.sh" "$kernel" --stack --log "$log" --mem 2048 --cpu max,-erms,-fsrm \
 	--timeout 3600 --test-timeout 3500 --file "$work/nrt:/bin/nrt" \
-	--file "$work/offload:/bin/offload" \
 	--file "$work/load_cycles:/bin/load_cycles" --test "$work/bench.sh"
 mkdir -p "$results"
 {
