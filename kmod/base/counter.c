@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Memory counters, and the wake-up of their pollers. */
-#include <linux/kobject.h>
 #include <linux/sysfs.h>
 
 #include "counter.h"
@@ -18,11 +17,15 @@ DEFINE_STATIC_KEY_FALSE(neuron_notify);
 void neuron_counter_tell(struct neuron_counter *c)
 {
 	static const char * const files[] = { "total", "present", "peak" };
-	struct kobject *dir = READ_ONCE(c->dir);
+	struct kernfs_node *dir = READ_ONCE(c->dir), *file;
 	u32 i;
 
-	for (i = 0; dir && i < ARRAY_SIZE(files); i++)
-		sysfs_notify(dir, NULL, files[i]);
+	for (i = 0; dir && i < ARRAY_SIZE(files); i++) {
+		file = sysfs_get_dirent(dir, files[i]);
+		if (file)
+			sysfs_notify_dirent(file);
+		sysfs_put(file);
+	}
 }
 
 /**

@@ -6,7 +6,7 @@
 #include <linux/atomic.h>
 #include <linux/jump_label.h>
 
-struct kobject;
+struct kernfs_node;
 struct neuron_device;
 
 /**
@@ -20,7 +20,7 @@ struct neuron_counter {
 	atomic64_t total;
 	atomic64_t present;
 	atomic64_t peak;
-	struct kobject *dir;
+	struct kernfs_node *dir;
 };
 
 /* info/notify_delay: 0 = tell pollers of changes; one switch for all devices. */

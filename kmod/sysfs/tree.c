@@ -3,8 +3,9 @@
  * The sysfs tree below neuronN/.  One table describes it; sysfs-docs/ has an
  * entry for each file, which a script checks against this table.
  *
- * Directories are kobjects.  They are added before user space is told of the
- * device and removed before the device goes, so no file ever outlives what it
+ * Directories are kobjects, but for those of counters, of which there are hundreds: they
+ * are groups of attributes, which take less memory.  All are added before user space is
+ * told of the device and removed before the device goes, so no file ever outlives what it
  * shows.
  */
 #include <linux/ctype.h>
@@ -13,6 +14,7 @@
 #include <linux/overflow.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 #include <linux/sysfs.h>
 #include <linux/workqueue.h>
 
@@ -74,32 +76,31 @@ struct neuron_sysfs_row {
 };
 
 /**
- * struct neuron_node - one directory
+ * struct neuron_node - one directory that is not only a counter's
  * @kobj: in the tree
  * @list: in neuron_sysfs.nodes, parents first
  * @nd: device; outlives the node
  * @core: core number below neuron_coreM/, HBM number below hbmM/
- * @row: its row if it is a counter directory
- * @seen: total and present that pollers know
  */
 struct neuron_node {
 	struct kobject kobj;
 	struct list_head list;
 	struct neuron_device *nd;
 	u32 core;
-	const struct neuron_sysfs_row *row;
-	u64 seen[2];
 };
 
 /**
  * struct neuron_sysfs - the tree of a device
  * @nd: the device
- * @watch: looks at the counters that processes publish
- * @nodes: all directories, parents first
+ * @watch: looks at the counters that are no memory
+ * @seen: total and present of each of them that pollers know, core by core, in the order of
+ *	  the table; NULL before there is somebody to tell
+ * @nodes: all nodes, parents first
  */
 struct neuron_sysfs {
 	struct neuron_device *nd;
 	struct delayed_work watch;
+	u64 (*seen)[2];
 	struct list_head nodes;
 };
 
@@ -158,7 +159,7 @@ static ssize_t show_notify_delay(struct neuron_node *node, char *buf)
 	return sysfs_emit(buf, "%d\n", static_key_enabled(&neuron_notify) ? 0 : -1);
 }
 
-static void neuron_watch_start(struct neuron_device *nd);
+static int neuron_watch_start(struct neuron_device *nd);
 
 static ssize_t store_notify_delay(struct neuron_node *node, const char *buf, size_t count)
 {
@@ -172,18 +173,19 @@ static ssize_t store_notify_delay(struct neuron_node *node, const char *buf, siz
 	if (val != 0 && val != -1)
 		return -EINVAL;
 	mutex_lock(&neuron_devices_lock);
-	if (val == -1) {
-		static_branch_disable(&neuron_notify);
-	} else if (!static_key_enabled(&neuron_notify)) {
+	if (val == 0 && !static_key_enabled(&neuron_notify)) {
 		static_branch_enable(&neuron_notify);
-		for (i = 0; i < NEURON_MAX_DEVICES; i++) {
+		for (i = 0; i < NEURON_MAX_DEVICES && !err; i++) {
 			nd = neuron_device_lookup(i);
 			if (nd && nd->sysfs_ready)
-				neuron_watch_start(nd);
+				err = neuron_watch_start(nd);
 		}
 	}
+	/* Either all devices tell of changes or none does. */
+	if (val == -1 || err)
+		static_branch_disable(&neuron_notify);
 	mutex_unlock(&neuron_devices_lock);
-	return count;
+	return err ?: count;
 }
 
 /* 0 in reset, 1 ready, 2 invalid (uapi/FACTS.md 3). */
@@ -566,144 +568,162 @@ static const struct neuron_sysfs_row neuron_sysfs_table[] = {
  */
 static struct device_attribute neuron_file_attrs[ARRAY_SIZE(neuron_sysfs_table)];
 
-static struct attribute neuron_mem_total = { .name = "total", .mode = 0644 };
-static struct attribute neuron_mem_present = { .name = "present", .mode = 0644 };
-static struct attribute neuron_mem_peak = { .name = "peak", .mode = 0644 };
-static const struct attribute * const neuron_mem_attrs[] = {
-	&neuron_mem_total, &neuron_mem_present, &neuron_mem_peak, NULL
-};
-static const struct attribute * const neuron_count_attrs[] = {
-	&neuron_mem_total, &neuron_mem_present, NULL
-};
+/* Those of the counters, whose row is found in the same way. */
+enum neuron_figure { TOTAL, PRESENT, PEAK, NEURON_NR_FIGURES };
+static const char * const neuron_figures[] = { "total", "present", "peak" };
+static struct attribute neuron_counter_attrs[ARRAY_SIZE(neuron_sysfs_table)][NEURON_NR_FIGURES];
 
-static struct neuron_counter *neuron_node_counter(struct neuron_node *node)
+static bool neuron_attr_is_counter(const struct attribute *attr)
 {
-	switch (node->row ? node->row->where : NONE) {
+	return attr >= neuron_counter_attrs[0] &&
+	       attr < neuron_counter_attrs[ARRAY_SIZE(neuron_counter_attrs)];
+}
+
+static enum neuron_figure neuron_attr_figure(const struct attribute *attr)
+{
+	return (attr - neuron_counter_attrs[0]) % NEURON_NR_FIGURES;
+}
+
+static const struct neuron_sysfs_row *neuron_attr_row(const struct attribute *attr)
+{
+	u32 i;
+
+	if (neuron_attr_is_counter(attr))
+		i = (attr - neuron_counter_attrs[0]) / NEURON_NR_FIGURES;
+	else
+		i = container_of(attr, struct device_attribute, attr) - neuron_file_attrs;
+	return &neuron_sysfs_table[i];
+}
+
+/* Does the row count memory?  Else, or if it is a file: NULL. */
+static struct neuron_counter *neuron_row_counter(const struct neuron_sysfs_row *row,
+						 struct neuron_device *nd, u32 core)
+{
+	switch (row->where) {
 	case DEV_HOST:
-		return &node->nd->host_category[node->row->category];
+		return &nd->host_category[row->category];
 	case CORE_HOST:
-		return &node->nd->core[node->core].host_mem;
+		return &nd->core[core].host_mem;
 	case CORE_DEVICE:
-		return &node->nd->core[node->core].device_mem;
+		return &nd->core[core].device_mem;
 	case CORE_CATEGORY:
-		return &node->nd->core[node->core].category[node->row->category];
+		return &nd->core[core].category[row->category];
 	default:
 		return NULL;
 	}
 }
 
-static atomic64_t *neuron_counter_field(struct neuron_node *node, struct attribute *attr)
+static bool neuron_row_is_count(const struct neuron_sysfs_row *row)
 {
-	struct neuron_counter *c = neuron_node_counter(node);
-
-	if (attr == &neuron_mem_total)
-		return &c->total;
-	if (attr == &neuron_mem_present)
-		return &c->present;
-	return attr == &neuron_mem_peak ? &c->peak : NULL;
+	return row->where == CORE_NDS || row->where == CORE_RESETS;
 }
 
-static const struct neuron_sysfs_row *neuron_attr_row(struct attribute *attr)
+static atomic64_t *neuron_counter_field(struct neuron_counter *c, enum neuron_figure figure)
 {
-	return &neuron_sysfs_table[container_of(attr, struct device_attribute, attr) -
-				   neuron_file_attrs];
+	return figure == TOTAL ? &c->total : figure == PRESENT ? &c->present : &c->peak;
 }
 
-static bool neuron_attr_is_mem(struct attribute *attr)
+static atomic64_t *neuron_core_resets(struct neuron_core *core,
+				      const struct neuron_sysfs_row *row)
 {
-	return attr == &neuron_mem_total || attr == &neuron_mem_present ||
-	       attr == &neuron_mem_peak;
+	return row->category ? &core->reset_fail : &core->reset_req;
 }
 
-static atomic64_t *neuron_node_resets(struct neuron_node *node)
+static void neuron_count_read(struct neuron_device *nd, u32 core,
+			      const struct neuron_sysfs_row *row, u64 *now)
 {
-	struct neuron_core *core = &node->nd->core[node->core];
-
-	return node->row->category ? &core->reset_fail : &core->reset_req;
-}
-
-static void neuron_count_read(struct neuron_node *node, u64 *total, u64 *present)
-{
-	if (node->row->where == CORE_RESETS) {
-		*total = atomic64_read(neuron_node_resets(node));
-		*present = !!*total;
+	if (row->where == CORE_RESETS) {
+		now[TOTAL] = atomic64_read(neuron_core_resets(&nd->core[core], row));
+		now[PRESENT] = !!now[TOTAL];
 	} else {
-		neuron_nds_read(node->nd, node->core, node->row->category, total, present);
+		neuron_nds_read(nd, core, row->category, &now[TOTAL], &now[PRESENT]);
 		/* Processes count multiply-accumulates: two operations (uapi/FACTS.md 9). */
-		if (node->row->category == NDS_NC_COUNTER_MAC_COUNT) {
-			*total *= 2;
-			*present *= 2;
+		if (row->category == NDS_NC_COUNTER_MAC_COUNT) {
+			now[TOTAL] *= 2;
+			now[PRESENT] *= 2;
 		}
 	}
-}
-
-static ssize_t neuron_count_show(struct neuron_node *node, struct attribute *attr, char *buf)
-{
-	u64 total, present;
-
-	neuron_count_read(node, &total, &present);
-	return sysfs_emit(buf, "%llu\n", attr == &neuron_mem_total ? total : present);
-}
-
-static bool neuron_node_is_count(const struct neuron_node *node)
-{
-	return node->row && (node->row->where == CORE_NDS || node->row->where == CORE_RESETS);
 }
 
 static ssize_t neuron_node_show(struct kobject *kobj, struct attribute *attr, char *buf)
 {
 	struct neuron_node *node = container_of(kobj, struct neuron_node, kobj);
+	const struct neuron_sysfs_row *row = neuron_attr_row(attr);
+	struct neuron_counter *c;
+	u64 now[2];
 
-	if (neuron_node_is_count(node))
-		return neuron_count_show(node, attr, buf);
-	if (neuron_attr_is_mem(attr))
+	if (!neuron_attr_is_counter(attr))
+		return row->show(node, buf);
+	c = neuron_row_counter(row, node->nd, node->core);
+	if (c)
 		return sysfs_emit(buf, "%lld\n",
-				  atomic64_read(neuron_counter_field(node, attr)));
-	return neuron_attr_row(attr)->show(node, buf);
+				  atomic64_read(neuron_counter_field(c, neuron_attr_figure(attr))));
+	neuron_count_read(node->nd, node->core, row, now);
+	return sysfs_emit(buf, "%llu\n", now[neuron_attr_figure(attr)]);
 }
 
 /*
  * Writing anything clears a figure.  What is in use now cannot be cleared, so
  * a write to total changes nothing and the peak starts again from there.
  */
-static ssize_t neuron_mem_clear(struct neuron_node *node, struct attribute *attr, size_t count)
+static void neuron_mem_clear(struct neuron_counter *c, enum neuron_figure figure)
 {
-	struct neuron_counter *c = neuron_node_counter(node);
-
-	if (attr == &neuron_mem_present)
+	if (figure == PRESENT)
 		atomic64_set(&c->present, 0);
-	else if (attr == &neuron_mem_peak)
+	else if (figure == PEAK)
 		atomic64_set(&c->peak, atomic64_read(&c->total));
 	if (static_branch_unlikely(&neuron_notify))
 		neuron_counter_tell(c);
-	return count;
 }
 
-static ssize_t neuron_count_clear(struct neuron_node *node, struct attribute *attr, size_t count)
+static void neuron_count_clear(struct neuron_node *node, const struct neuron_sysfs_row *row,
+			       enum neuron_figure figure)
 {
-	if (node->row->where == CORE_RESETS)
-		atomic64_set(neuron_node_resets(node), 0);
+	if (row->where == CORE_RESETS)
+		atomic64_set(neuron_core_resets(&node->nd->core[node->core], row), 0);
 	else
-		neuron_nds_clear(node->nd, node->core, node->row->category,
-				 attr == &neuron_mem_total);
-	return count;
+		neuron_nds_clear(node->nd, node->core, row->category, figure == TOTAL);
 }
 
-/* Look at all counters of cores; tell pollers of those that changed. */
+/* Wake the pollers of a file of a core. */
+static void neuron_count_tell(struct neuron_device *nd, u32 core,
+			      const struct neuron_sysfs_row *row, enum neuron_figure figure)
+{
+	struct kernfs_node *at = nd->dev.kobj.sd, *next;
+	char path[96], *rest = path, *name;
+
+	snprintf(path, sizeof(path), "neuron_core%u/%s/%s", core, row->path,
+		 neuron_figures[figure]);
+	kernfs_get(at);
+	while (at && (name = strsep(&rest, "/"))) {
+		next = sysfs_get_dirent(at, name);
+		sysfs_put(at);
+		at = next;
+	}
+	if (WARN_ON_ONCE(!at))
+		return;
+	sysfs_notify_dirent(at);
+	sysfs_put(at);
+}
+
+/* Look at all counters of cores that are no memory; tell pollers of those that changed. */
 static void neuron_watch_look(struct neuron_device *nd, bool notify)
 {
-	struct neuron_node *node;
-	u64 now[2];
+	u64 now[2], (*seen)[2] = nd->sysfs->seen;
+	u32 core, i, figure;
 
-	list_for_each_entry(node, &nd->sysfs->nodes, list) {
-		if (!neuron_node_is_count(node))
-			continue;
-		neuron_count_read(node, &now[0], &now[1]);
-		if (notify && now[0] != node->seen[0])
-			sysfs_notify(&node->kobj, NULL, "total");
-		if (notify && now[1] != node->seen[1])
-			sysfs_notify(&node->kobj, NULL, "present");
-		memcpy(node->seen, now, sizeof(now));
+	for (core = 0; core < nd->geo->nr_cores; core++) {
+		for (i = 0; i < ARRAY_SIZE(neuron_sysfs_table); i++) {
+			const struct neuron_sysfs_row *row = &neuron_sysfs_table[i];
+
+			if (!neuron_row_is_count(row))
+				continue;
+			neuron_count_read(nd, core, row, now);
+			for (figure = TOTAL; figure <= PRESENT; figure++)
+				if (notify && now[figure] != (*seen)[figure])
+					neuron_count_tell(nd, core, row, figure);
+			memcpy(seen++, now, sizeof(now));
+		}
 	}
 }
 
@@ -717,26 +737,41 @@ static void neuron_watch_work(struct work_struct *work)
 	schedule_delayed_work(&sysfs->watch, NEURON_WATCH_INTERVAL);
 }
 
-/* Under neuron_devices_lock. */
-static void neuron_watch_start(struct neuron_device *nd)
+/* Under neuron_devices_lock.  Return: 0, -ENOMEM. */
+static int neuron_watch_start(struct neuron_device *nd)
 {
+	struct neuron_sysfs *sysfs = nd->sysfs;
+	u32 i, n = 0;
+
 	/* The work of an earlier watch may not have stopped yet. */
-	cancel_delayed_work_sync(&nd->sysfs->watch);
+	cancel_delayed_work_sync(&sysfs->watch);
+	if (!sysfs->seen) {
+		for (i = 0; i < ARRAY_SIZE(neuron_sysfs_table); i++)
+			n += neuron_row_is_count(&neuron_sysfs_table[i]);
+		sysfs->seen = kcalloc(n * nd->geo->nr_cores, sizeof(*sysfs->seen), GFP_KERNEL);
+		if (!sysfs->seen)
+			return -ENOMEM;
+	}
 	neuron_watch_look(nd, false);
-	schedule_delayed_work(&nd->sysfs->watch, NEURON_WATCH_INTERVAL);
+	schedule_delayed_work(&sysfs->watch, NEURON_WATCH_INTERVAL);
+	return 0;
 }
 
 static ssize_t neuron_node_store(struct kobject *kobj, struct attribute *attr, const char *buf,
 				 size_t count)
 {
 	struct neuron_node *node = container_of(kobj, struct neuron_node, kobj);
+	const struct neuron_sysfs_row *row = neuron_attr_row(attr);
+	struct neuron_counter *c;
 
-	if (neuron_node_is_count(node))
-		return neuron_count_clear(node, attr, count);
-	if (neuron_attr_is_mem(attr))
-		return neuron_mem_clear(node, attr, count);
-	return neuron_attr_row(attr)->store ? neuron_attr_row(attr)->store(node, buf, count) :
-					      -EIO;
+	if (!neuron_attr_is_counter(attr))
+		return row->store ? row->store(node, buf, count) : -EIO;
+	c = neuron_row_counter(row, node->nd, node->core);
+	if (c)
+		neuron_mem_clear(c, neuron_attr_figure(attr));
+	else
+		neuron_count_clear(node, row, neuron_attr_figure(attr));
+	return count;
 }
 
 static const struct sysfs_ops neuron_node_ops = {
@@ -807,22 +842,49 @@ static struct kobject *neuron_walk(struct neuron_device *nd, struct kobject *par
 	}
 }
 
-static int neuron_row_add(struct neuron_device *nd, struct kobject *root,
-			  const struct neuron_sysfs_row *row, u32 core)
+/* A counter: a group of attributes, unless other directories are below it. */
+static int neuron_counter_add(struct neuron_device *nd, struct kobject *root,
+			      const struct neuron_sysfs_row *row, u32 core)
 {
-	struct kobject *kobj = neuron_walk(nd, root, row->path, core, row->where != NONE);
-	struct neuron_node *node;
+	struct neuron_counter *c = neuron_row_counter(row, nd, core);
+	bool parent = row->where == CORE_DEVICE;
+	struct kobject *kobj = neuron_walk(nd, root, row->path, core, parent);
+	struct attribute *attrs[NEURON_NR_FIGURES + 1] = { NULL };
+	struct attribute_group group = { .attrs = attrs };
+	struct kernfs_node *dir;
+	int err;
+	u32 i;
 
 	if (IS_ERR(kobj))
 		return PTR_ERR(kobj);
-	if (row->where == NONE)
-		return sysfs_create_file(kobj, &neuron_file_attrs[row - neuron_sysfs_table].attr);
-	node = container_of(kobj, struct neuron_node, kobj);
-	node->row = row;
-	if (neuron_node_is_count(node))
-		return sysfs_create_files(kobj, neuron_count_attrs);
-	WRITE_ONCE(neuron_node_counter(node)->dir, kobj);
-	return sysfs_create_files(kobj, neuron_mem_attrs);
+	dir = kobj->sd;
+	for (i = 0; i < (c ? NEURON_NR_FIGURES : PEAK); i++)
+		attrs[i] = &neuron_counter_attrs[row - neuron_sysfs_table][i];
+	if (!parent)
+		group.name = kbasename(row->path);
+	err = sysfs_create_group(kobj, &group);
+	if (err || !c)
+		return err;
+	/* It stays as long as its parent; see neuron_counter_changed(). */
+	if (group.name) {
+		dir = sysfs_get_dirent(dir, group.name);
+		sysfs_put(dir);
+	}
+	WRITE_ONCE(c->dir, dir);
+	return 0;
+}
+
+static int neuron_row_add(struct neuron_device *nd, struct kobject *root,
+			  const struct neuron_sysfs_row *row, u32 core)
+{
+	struct kobject *kobj;
+
+	if (row->where != NONE)
+		return neuron_counter_add(nd, root, row, core);
+	kobj = neuron_walk(nd, root, row->path, core, false);
+	if (IS_ERR(kobj))
+		return PTR_ERR(kobj);
+	return sysfs_create_file(kobj, &neuron_file_attrs[row - neuron_sysfs_table].attr);
 }
 
 static ssize_t neuron_root_show(struct device *dev, struct device_attribute *attr, char *buf)
@@ -847,13 +909,16 @@ static ssize_t neuron_root_store(struct device *dev, struct device_attribute *at
  */
 void __init neuron_sysfs_init(void)
 {
-	u32 i;
+	u32 i, k;
 
 	for (i = 0; i < ARRAY_SIZE(neuron_sysfs_table); i++) {
 		const struct neuron_sysfs_row *row = &neuron_sysfs_table[i];
-		const char *slash = strrchr(row->path, '/');
 
-		neuron_file_attrs[i].attr.name = slash ? slash + 1 : row->path;
+		for (k = 0; k < NEURON_NR_FIGURES; k++) {
+			neuron_counter_attrs[i][k].name = neuron_figures[k];
+			neuron_counter_attrs[i][k].mode = 0644;
+		}
+		neuron_file_attrs[i].attr.name = kbasename(row->path);
 		neuron_file_attrs[i].attr.mode = row->mode;
 		neuron_file_attrs[i].show = neuron_root_show;
 		if (row->store)
@@ -905,6 +970,7 @@ void neuron_sysfs_del(struct neuron_device *nd)
 		kobject_del(&node->kobj);
 		kobject_put(&node->kobj);
 	}
+	kfree(nd->sysfs->seen);
 	kfree(nd->sysfs);
 	nd->sysfs = NULL;
 }
@@ -959,9 +1025,11 @@ int neuron_sysfs_add(struct neuron_device *nd)
 		return err;
 	}
 	mutex_lock(&neuron_devices_lock);
-	nd->sysfs_ready = true;
 	if (static_key_enabled(&neuron_notify))
-		neuron_watch_start(nd);
+		err = neuron_watch_start(nd);
+	nd->sysfs_ready = !err;
 	mutex_unlock(&neuron_devices_lock);
-	return 0;
+	if (err)
+		neuron_sysfs_del(nd);
+	return err;
 }
