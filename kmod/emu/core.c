@@ -19,6 +19,15 @@
 /* Instructions of an engine before others get a turn. */
 #define EMU_ENGINE_TURN		32
 
+/* Return: the engine made progress. */
+static bool emu_core_turn(struct emu_core *core, u32 e, u32 nr)
+{
+	/* pairs with the release in emu_fifo_make() */
+	struct emu_engine *engine = smp_load_acquire(&core->window.fifo[e].engine);
+
+	return engine && emu_engine_turn(engine, nr);
+}
+
 /* All engines, one after the other.  Return: one of them made progress. */
 static bool emu_core_round(struct emu_core *core)
 {
@@ -26,7 +35,7 @@ static bool emu_core_round(struct emu_core *core)
 	u32 e;
 
 	for (e = 0; e < NEURON_ISA_NR_ENGINES; e++)
-		progress |= emu_engine_turn(&core->engine[e], EMU_ENGINE_TURN);
+		progress |= emu_core_turn(core, e, EMU_ENGINE_TURN);
 	return progress;
 }
 
@@ -40,7 +49,7 @@ static bool emu_core_shuffled_round(struct emu_core *core)
 	u32 i;
 
 	for (i = 0; i < NEURON_ISA_NR_ENGINES; i++)
-		if (emu_engine_turn(&core->engine[(first + i * step) % NEURON_ISA_NR_ENGINES], nr))
+		if (emu_core_turn(core, (first + i * step) % NEURON_ISA_NR_ENGINES, nr))
 			return true;
 	return false;
 }
@@ -87,7 +96,7 @@ static void emu_core_work(struct work_struct *work)
 int emu_core_init(struct emu_device *ed)
 {
 	struct emu_core *core;
-	u32 i, e;
+	u32 i;
 
 	init_rwsem(&ed->window_lock);
 	ed->lim = (struct emu_isa_limits){
@@ -104,8 +113,6 @@ int emu_core_init(struct emu_device *ed)
 		mutex_init(&core->reset);
 		emu_window_init(&core->window, ed, i, emu_core_work);
 		emu_notify_init(&core->notify, ed, i);
-		for (e = 0; e < NEURON_ISA_NR_ENGINES; e++)
-			emu_engine_init(&core->engine[e], &core->window, e);
 		emu_shuffle_start(&core->shuffle, i);
 		ed->window[i] = &core->window;
 		ed->notify[i] = &core->notify;
@@ -158,7 +165,6 @@ int emu_core_reset(struct emu_core *core)
 	struct emu_window *w = &core->window;
 	struct emu_device *ed = w->ed;
 	bool broken;
-	u32 e;
 
 	mutex_lock(&core->reset);
 	broken = emu_fault(&ed->faults, EMU_FAULT_RESET);
@@ -169,10 +175,6 @@ int emu_core_reset(struct emu_core *core)
 
 	emu_notify_reset(&core->notify);
 	down_write(&ed->window_lock);
-	for (e = 0; e < NEURON_ISA_NR_ENGINES; e++) {
-		emu_engine_clear(&core->engine[e]);
-		emu_engine_init(&core->engine[e], w, e);
-	}
 	emu_shuffle_start(&core->shuffle, w->core);
 	emu_sbuf_free(ed, xchg(&ed->sbuf[w->core], NULL));
 	emu_window_reset(w, broken);

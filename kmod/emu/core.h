@@ -15,7 +15,6 @@
  * @reset_err: how the last reset ended
  * @window: what DMA and register accesses see
  * @notify: notification queues
- * @engine: engines
  * @shuffle: order of their turns (the worker, or a reset)
  */
 struct emu_core {
@@ -25,7 +24,6 @@ struct emu_core {
 	int reset_err;
 	struct emu_window window;
 	struct emu_notify notify;
-	struct emu_engine engine[NEURON_ISA_NR_ENGINES];
 	struct emu_shuffle shuffle;
 };
 

@@ -5,7 +5,6 @@
  * those that compute.
  */
 #include <linux/cpumask.h>
-#include <linux/string.h>
 
 #include "dma.h"
 #include "engine.h"
@@ -16,29 +15,6 @@
 /* Results of an instruction besides 0 (done) and enum neuron_isa_error. */
 #define EMU_BLOCKED		(-1)	/* waits for a semaphore or event */
 #define EMU_MORE		(-2)	/* not complete, wants another turn */
-
-/**
- * emu_engine_init() - bring an engine to its initial state
- * @eng: engine
- * @w: window of its core
- * @index: enum neuron_isa_engine
- */
-void emu_engine_init(struct emu_engine *eng, struct emu_window *w, u32 index)
-{
-	memset(eng, 0, sizeof(*eng));
-	eng->window = w;
-	eng->index = index;
-}
-
-/**
- * emu_engine_clear() - give back what an engine allocated
- * @eng: engine, at rest; emu_engine_init() is due, unless it goes
- */
-void emu_engine_clear(struct emu_engine *eng)
-{
-	emu_rows_free(eng->rows);
-	eng->rows = NULL;
-}
 
 static struct emu_notify *emu_engine_nq(struct emu_engine *eng)
 {

@@ -3,6 +3,8 @@
 #ifndef EMU_ENGINE_H
 #define EMU_ENGINE_H
 
+#include <linux/slab.h>
+
 #include "rows.h"
 #include "window.h"
 
@@ -34,8 +36,39 @@ struct emu_engine {
 	struct emu_rows *rows;
 };
 
-void emu_engine_init(struct emu_engine *eng, struct emu_window *w, u32 index);
-void emu_engine_clear(struct emu_engine *eng);
+/**
+ * emu_engine_new() - make an engine, in its initial state
+ * @w: window of its core
+ * @index: enum neuron_isa_engine
+ *
+ * Context: may sleep.
+ * Return: the engine, for emu_engine_free(); NULL: no memory.
+ */
+static inline struct emu_engine *emu_engine_new(struct emu_window *w, u32 index)
+{
+	struct emu_engine *eng = kzalloc(sizeof(*eng),
+					 GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN);
+
+	if (eng) {
+		eng->window = w;
+		eng->index = index;
+	}
+	return eng;
+}
+
+/**
+ * emu_engine_free() - give an engine back
+ * @eng: at rest, or NULL
+ *
+ * Context: may sleep.
+ */
+static inline void emu_engine_free(struct emu_engine *eng)
+{
+	if (eng)
+		emu_rows_free(eng->rows);
+	kfree(eng);
+}
+
 bool emu_engine_turn(struct emu_engine *eng, u32 nr);
 
 #endif /* EMU_ENGINE_H */

@@ -6,6 +6,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
+#include "engine.h"
 #include "mem.h"
 #include "trace.h"
 #include "window.h"
@@ -27,7 +28,7 @@ void emu_window_init(struct emu_window *w, struct emu_device *ed, u32 core, work
 }
 
 /**
- * emu_window_reset() - empty the FIFOs, clear semaphores and events
+ * emu_window_reset() - remove the engines with their FIFOs, clear semaphores and events
  * @w: window of a core that is being reset; emu_device.window_lock is held for writing
  * @broken: do not run the engines before the next reset
  */
@@ -35,8 +36,10 @@ void emu_window_reset(struct emu_window *w, bool broken)
 {
 	u32 e;
 
-	for (e = 0; e < NEURON_ISA_NR_ENGINES; e++)
+	for (e = 0; e < NEURON_ISA_NR_ENGINES; e++) {
+		emu_engine_free(w->fifo[e].engine);
 		kvfree(w->fifo[e].buf);
+	}
 	spin_lock(&w->lock);
 	memset(w->fifo, 0, sizeof(w->fifo));
 	memset(w->sem, 0, sizeof(w->sem));
@@ -201,6 +204,24 @@ bool emu_window_ordered(u64 off)
 	return emu_fifo_engine(off, 1) >= 0;
 }
 
+/* At the first write.  Caller holds w->append.  Return: 0, -ENOMEM. */
+static int emu_fifo_make(struct emu_window *w, u32 e)
+{
+	struct emu_engine *engine = emu_engine_new(w, e);
+
+	if (!engine)
+		return -ENOMEM;
+	w->fifo[e].buf = kvmalloc(NEURON_ISA_FIFO_SIZE,
+				  GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN);
+	if (!w->fifo[e].buf) {
+		emu_engine_free(engine);
+		return -ENOMEM;
+	}
+	/* pairs with the acquire in emu_core_turn() */
+	smp_store_release(&w->fifo[e].engine, engine);
+	return 0;
+}
+
 /*
  * Append instructions: @len bytes at @src_off of the pin, a multiple of
  * NEURON_ISA_INST_SIZE, as many as there is room for.  Without room, the engine calls
@@ -215,14 +236,10 @@ static int emu_fifo_write(struct emu_window *w, u32 e, const struct neuron_pin *
 	int err = 0;
 
 	mutex_lock(&w->append);
-	if (!fifo->buf) {
-		fifo->buf = kvmalloc(NEURON_ISA_FIFO_SIZE,
-				     GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN);
-		if (!fifo->buf) {
-			err = -ENOMEM;
-			goto out;
-		}
-	}
+	if (!fifo->buf)
+		err = emu_fifo_make(w, e);
+	if (err)
+		goto out;
 	spin_lock(&w->lock);
 	tail = fifo->tail;
 	room = NEURON_ISA_FIFO_SIZE - (tail - fifo->head);

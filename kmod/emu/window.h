@@ -5,18 +5,22 @@
 
 #include "emu.h"
 
+struct emu_engine;
+
 #define EMU_MAX_SEMAPHORES	256
 #define EMU_MAX_EVENTS		256
 
 /**
  * struct emu_fifo - instruction FIFO of an engine
  * @buf: NEURON_ISA_FIFO_SIZE bytes, made at the first write
+ * @engine: the engine, made with it
  * @head: bytes ever taken out, modulo 2^32 (emu_window.lock)
  * @tail: bytes ever put in, modulo 2^32 (emu_window.lock)
  * @stalled: a DMA queue waits for room (emu_window.lock)
  */
 struct emu_fifo {
 	u8 *buf;
+	struct emu_engine *engine;
 	u32 head;
 	u32 tail;
 	bool stalled;

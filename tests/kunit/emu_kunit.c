@@ -1376,7 +1376,7 @@ static void core_engines_wait_and_post(struct kunit *test)
 	EQ(test, n.phase, 1);
 	for (e = 0; e < 5; e++) {
 		EQ(test, sem(test, 0, e), e ? 0 : 3);
-		EQ(test, nd->ed->core[0]->engine[e].done, 202);
+		EQ(test, nd->ed->core[0]->window.fifo[e].engine->done, 202);
 	}
 	EQ(test, nd->ed->window[0]->waiting, 0);
 }
@@ -1394,17 +1394,17 @@ static void core_events(struct kunit *test)
 
 	feed(test, 1, NEURON_ISA_ENGINE_SP, in, 4);
 	wait_idle(test);
-	EQ(test, nd->ed->core[1]->engine[NEURON_ISA_ENGINE_SP].done, 1);
+	EQ(test, nd->ed->core[1]->window.fifo[NEURON_ISA_ENGINE_SP].engine->done, 1);
 	EQ(test, emu_window_reg_write(nd->ed->window[1], NEURON_ISA_EVENT_OFF(200), 1), 0);
 	wait_idle(test);
 	EQ(test, emu_window_reg_read(nd->ed->window[1], NEURON_ISA_EVENT_OFF(200), &val), 0);
 	EQ(test, val, 0);
 	EQ(test, emu_window_reg_read(nd->ed->window[1], NEURON_ISA_EVENT_OFF(201), &val), 0);
 	EQ(test, val, 1);
-	EQ(test, nd->ed->core[1]->engine[NEURON_ISA_ENGINE_SP].done, 3);
+	EQ(test, nd->ed->core[1]->window.fifo[NEURON_ISA_ENGINE_SP].engine->done, 3);
 	EQ(test, emu_window_reg_write(nd->ed->window[1], NEURON_ISA_EVENT_OFF(201), 0), 0);
 	wait_idle(test);
-	EQ(test, nd->ed->core[1]->engine[NEURON_ISA_ENGINE_SP].done, 4);
+	EQ(test, nd->ed->core[1]->window.fifo[NEURON_ISA_ENGINE_SP].engine->done, 4);
 }
 
 struct bad_inst {
@@ -1583,7 +1583,7 @@ static void fifo_pauses_the_queue(struct kunit *test)
 	/* asleep, not spinning: FIFO full, the second descriptor has begun */
 	EQ(test, pe->tail - pe->head, NEURON_ISA_FIFO_SIZE);
 	EQ(test, reg_get(test, 0, NEURON_DMA_TX(0) + NEURON_DMA_Q_HEAD), 1u << 30 | 2);
-	EQ(test, nd->ed->core[0]->engine[0].done, 1);
+	EQ(test, nd->ed->core[0]->window.fifo[0].engine->done, 1);
 	sem_inc(test, 0, 0, 1);
 	KUNIT_EXPECT_TRUE(test, wait_posts(test, 1));
 	EQ(test, le32_to_cpu(notice_at(test, NQ_ADDR(0)).id), 7);
@@ -1666,7 +1666,7 @@ static void core_reset_under_load(struct kunit *test)
 		EQ(test, sem(test, 0, 1), 0);
 		KUNIT_EXPECT_NULL(test, nd->ed->sbuf[0]);
 		KUNIT_EXPECT_NULL(test, core->window.fifo[4].buf);
-		EQ(test, core->engine[4].done, 0);
+		KUNIT_EXPECT_NULL(test, core->window.fifo[4].engine);
 	}
 }
 
@@ -1771,8 +1771,7 @@ static void core_multiplies(struct kunit *test)
 		KUNIT_EXPECT_TRUE(test, wait_posts(test, i + 1));
 		KUNIT_EXPECT_EQ(test, 0, memcmp(nd->ed->sbuf[0], want, 500000 + 300 * 800));
 		emu_core_reset(core);
-		KUNIT_EXPECT_NULL(test, core->engine[NEURON_ISA_ENGINE_PE].rows);
-		EQ(test, core->engine[NEURON_ISA_ENGINE_PE].done, 0);
+		KUNIT_EXPECT_NULL(test, core->window.fifo[NEURON_ISA_ENGINE_PE].engine);
 	}
 	nd->ed->simd = NULL;
 }
@@ -2046,12 +2045,12 @@ static void trace_without_memory(struct kunit *test)
 	EQ(test, notice_at(test, HBM1 + SZ_1M + 16).phase, 0);
 }
 
-/* A device with eight cores that nobody uses takes less than 256 KiB. */
+/* A device with eight cores that nobody uses takes less than 64 KiB. */
 static void device_is_small(struct kunit *test)
 {
 	KUNIT_EXPECT_LT(test, sizeof(struct emu_device) +
 			NEURON_HW_MAX_CORES * roundup_pow_of_two(sizeof(struct emu_core)),
-			(size_t)SZ_128K);
+			(size_t)SZ_64K);
 	/* an engine is made when it is used; lock debugging makes it larger */
 	KUNIT_EXPECT_LT(test, sizeof(struct emu_dma), (size_t)SZ_8K);
 }
