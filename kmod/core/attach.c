@@ -118,6 +118,9 @@ again:
 			goto again;
 		return err == -ENOENT ? -EBUSY : err;
 	}
+	err = neuron_failures_init(nd);
+	if (err)
+		goto unlock;
 	client = neuron_client_new(nd, pid);
 	if (!client) {
 		err = -ENOMEM;

@@ -44,12 +44,15 @@ static void neuron_device_release(struct device *dev)
 			neuron_hbm_exit(&nd->hbm[i]);
 	neuron_failures_exit(nd->failures);
 	mtree_destroy(&nd->host_pages);
+	for (i = 0; nd->engine && i < nd->geo->nr_dma_engines; i++)
+		kfree(nd->engine[i].queue);
 	kvfree(nd->engine);
 	for (i = 0; nd->core && i < nd->geo->nr_cores; i++) {
 		kfree(nd->core[i].copy);
 		kfree(nd->core[i].nq_poll);
 	}
-	kvfree(nd->core);
+	if (nd->core)
+		free_pages_exact(nd->core, nd->geo->nr_cores * sizeof(*nd->core));
 	kvfree(nd->hbm);
 	neuron_inode_put(nd);
 	neuron_minor_put(MINOR(dev->devt));
@@ -73,6 +76,7 @@ static void neuron_device_init(struct neuron_device *nd, const struct neuron_dev
 	init_waitqueue_head(&nd->gone_wait);
 	neuron_health_init(nd);
 	nd->process_limit = NEURON_NO_LIMIT;
+	spin_lock_init(&nd->failures_lock);
 	mutex_init(&nd->clients_lock);
 	INIT_LIST_HEAD(&nd->clients);
 	mutex_init(&nd->host_lock);
@@ -111,12 +115,12 @@ static int neuron_device_build(struct neuron_device *nd)
 	if (err)
 		return err;
 	nd->hbm = kvcalloc(geo->nr_hbms, sizeof(*nd->hbm), GFP_KERNEL);
-	nd->core = kvcalloc(geo->nr_cores, sizeof(*nd->core), GFP_KERNEL);
+	/* Many and large: whole pages, but no more of them, as kmalloc() would take. */
+	nd->core = alloc_pages_exact(geo->nr_cores * sizeof(*nd->core), GFP_KERNEL | __GFP_ZERO);
 	nd->engine = kvcalloc(geo->nr_dma_engines, sizeof(*nd->engine), GFP_KERNEL);
 	nd->kclient = neuron_client_new(nd, NULL);
 	if (!nd->hbm || !nd->core || !nd->engine || !nd->kclient)
 		return -ENOMEM;
-	err = neuron_failures_init(nd);
 	for (i = 0; i < geo->nr_cores && !err; i++)
 		err = neuron_core_init(nd, i);
 	for (i = 0; i < geo->nr_dma_engines; i++)

@@ -149,7 +149,7 @@ static int neuron_queue_lock(struct neuron_client *client, u32 eng, u32 q,
 	    !neuron_index_valid(&q, NEURON_HW_QUEUES_PER_ENGINE))
 		return -EINVAL;
 	mutex_lock(&nd->engine[eng].lock);
-	queue = nd->engine[eng].queue[q];
+	queue = neuron_queue_find(nd, eng, q);
 	if (!queue)
 		err = neuron_engine_core(nd, eng) >= nd->geo->nr_cores ||
 		      neuron_queue_is_kernel(nd, eng, q, NULL) ? -EPERM : -ENOENT;

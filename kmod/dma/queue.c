@@ -175,6 +175,22 @@ int neuron_queue_drop(struct neuron_device *nd, u32 eng, u32 q)
 	return neuron_queue_end(nd, eng, q, queue);
 }
 
+/**
+ * neuron_queue_find() - a queue in use
+ * @nd: device
+ * @eng: engine number
+ * @q: queue number
+ *
+ * Context: process, engine.lock is held.
+ * Return: the queue, or NULL.
+ */
+struct neuron_queue *neuron_queue_find(struct neuron_device *nd, u32 eng, u32 q)
+{
+	struct neuron_engine *engine = &nd->engine[eng];
+
+	return engine->queue ? engine->queue[q] : NULL;
+}
+
 static int neuron_queue_ring(struct neuron_client *client, u64 handle, u32 count,
 			     struct neuron_queue *queue, int dir)
 {
@@ -289,6 +305,13 @@ int neuron_queue_init(struct neuron_client *client, const struct neuron_ioctl_dm
 
 	engine = &nd->engine[eng];
 	mutex_lock(&engine->lock);
+	if (!engine->queue)
+		engine->queue = kcalloc(NEURON_HW_QUEUES_PER_ENGINE, sizeof(*engine->queue),
+					GFP_KERNEL);
+	if (!engine->queue) {
+		err = -ENOMEM;
+		goto unlock;
+	}
 	old = engine->queue[q];
 	if (old && old->client != client) {
 		err = -EBUSY;
@@ -336,11 +359,11 @@ void neuron_engine_hold(struct neuron_device *nd, u32 eng)
 
 	mutex_lock(&engine->lock);
 	for (q = 0; q < NEURON_HW_QUEUES_PER_ENGINE; q++) {
-		struct neuron_queue *queue = engine->queue[q];
+		struct neuron_queue *queue = neuron_queue_find(nd, eng, q);
 
-		engine->queue[q] = NULL;
 		if (!queue)
 			continue;
+		engine->queue[q] = NULL;
 		neuron_queue_hold_rings(queue);
 		neuron_queue_hold(nd, eng, queue);
 	}

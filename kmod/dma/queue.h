@@ -40,18 +40,19 @@ struct neuron_queue {
  * @lock: the rest
  * @aborted: a process has aborted it, and its core was not reset since
  * @stuck: queues that could not be stopped before, by bit
- * @queue: queues in use
+ * @queue: queues in use, NEURON_HW_QUEUES_PER_ENGINE entries; NULL before the first one
  */
 struct neuron_engine {
 	struct mutex lock;
 	bool aborted;
 	u32 stuck;
-	struct neuron_queue *queue[NEURON_HW_QUEUES_PER_ENGINE];
+	struct neuron_queue **queue;
 };
 
 bool neuron_engine_is_kernel(struct neuron_device *nd, u32 eng);
 int neuron_queue_init(struct neuron_client *client, const struct neuron_ioctl_dma_queue_init *arg);
 int neuron_queue_drop(struct neuron_device *nd, u32 eng, u32 q);
+struct neuron_queue *neuron_queue_find(struct neuron_device *nd, u32 eng, u32 q);
 void neuron_engine_hold(struct neuron_device *nd, u32 eng);
 bool neuron_queue_is_kernel(struct neuron_device *nd, u32 eng, u32 q, u32 *core);
 

@@ -90,16 +90,16 @@ static struct neuron_failures *neuron_failures_new(gfp_t gfp)
 }
 
 /**
- * neuron_failures_init() - prepare the record of a device
+ * neuron_failures_init() - a process comes: the device has a record from then on
  * @nd: device
  *
- * Context: may sleep.
+ * Context: may sleep; device.clients_lock is held.
  * Return: 0, -ENOMEM.
  */
 int neuron_failures_init(struct neuron_device *nd)
 {
-	spin_lock_init(&nd->failures_lock);
-	nd->failures = neuron_failures_new(GFP_KERNEL);
+	if (!nd->failures)
+		nd->failures = neuron_failures_new(GFP_KERNEL);
 	return nd->failures ? 0 : -ENOMEM;
 }
 

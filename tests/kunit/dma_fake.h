@@ -124,6 +124,7 @@ static struct {
 	struct neuron_client kclient, client, other;
 	struct neuron_core core[2];
 	struct neuron_engine engine[5];
+	struct neuron_queue *queue[5][NEURON_HW_QUEUES_PER_ENGINE];
 	struct fake_memory handle[NR_HANDLES + 1], own[16];
 	u8 *mem;
 	void *locks[8];

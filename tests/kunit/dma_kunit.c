@@ -36,6 +36,8 @@ static int dma_init(struct kunit *test)
 	fake.nd.ops = &fake_ops;
 	fake.nd.core = fake.core;
 	fake.nd.engine = fake.engine;
+	for (i = 0; i < ARRAY_SIZE(fake.engine); i++)
+		fake.engine[i].queue = fake.queue[i];
 	fake.nd.kclient = &fake.kclient;
 	fake.kclient.nd = &fake.nd;
 	fake.client.nd = &fake.nd;

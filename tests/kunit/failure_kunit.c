@@ -145,6 +145,7 @@ static int failure_init(struct kunit *test)
 
 	memset(&state, 0, sizeof(state));
 	mutex_init(&state.nd.clients_lock);
+	spin_lock_init(&state.nd.failures_lock);
 	INIT_LIST_HEAD(&state.nd.clients);
 	for (i = 0; i < NR; i++) {
 		state.client[i].nd = &state.nd;
