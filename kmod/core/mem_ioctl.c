@@ -261,9 +261,9 @@ int neuron_do_native_mem_unpin(struct neuron_call *call)
 }
 
 /* Where the driver checks descriptors, no ring may name what the process has freed. */
-static int neuron_mem_free_checked(struct neuron_client *client, u64 handle)
+static int neuron_mem_free_checked(struct neuron_client *client, u64 handle, bool marked)
 {
-	struct neuron_chunk *chunk = neuron_chunk_unpublish_hold(client, handle), *again;
+	struct neuron_chunk *chunk = neuron_chunk_unpublish_hold(client, handle, marked), *again;
 
 	if (!chunk)
 		return -ENOENT;
@@ -284,7 +284,7 @@ int neuron_do_mem_free(struct neuron_call *call)
 
 	if (likely(call->nd->isolation != NEURON_ISOLATION_CHECKED))
 		return neuron_chunk_unpublish(call->client, a->mem_handle);
-	return neuron_mem_free_checked(call->client, a->mem_handle);
+	return neuron_mem_free_checked(call->client, a->mem_handle, false);
 }
 
 int neuron_do_native_mem_free_bulk(struct neuron_call *call)
@@ -304,7 +304,7 @@ int neuron_do_native_mem_free_bulk(struct neuron_call *call)
 	} else {
 		err = neuron_chunks_mark(call->client, handles, a->count);
 		for (i = 0; i < a->count && !err; i++)
-			neuron_mem_free_checked(call->client, handles[i]);
+			neuron_mem_free_checked(call->client, handles[i], true);
 	}
 	kvfree(handles);
 	return err;

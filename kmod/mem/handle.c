@@ -327,17 +327,37 @@ void neuron_chunk_revoke(struct neuron_chunk *chunk)
 		neuron_chunk_put(chunk);
 }
 
-/* Take a handle out of the table.  Return: the handle, NULL: it is not there. */
-static struct neuron_handle *neuron_handle_remove(struct neuron_client *client, u64 handle)
+/* The chunk behind a handle, under the lock of the handles of @client. */
+static struct neuron_handle *neuron_handle_load(struct neuron_client *client, u64 handle)
+{
+	if (!handle || handle > INT_MAX || client->closed)
+		return NULL;
+	return xa_load(&client->handles, handle);
+}
+
+static bool neuron_handle_marked(struct neuron_client *client, u64 handle)
+{
+	struct neuron_handle *h = neuron_handle_load(client, handle);
+
+	return h && h->leaving;
+}
+
+/*
+ * Take a handle out of the table; with @marked, only if neuron_chunks_mark() marked it.
+ * Return: the handle, NULL: it is not there.
+ */
+static struct neuron_handle *neuron_handle_remove(struct neuron_client *client, u64 handle,
+						  bool marked)
 {
 	XA_STATE(xas, &client->handles, handle);
-	struct neuron_handle *h;
+	struct neuron_handle *h = NULL;
 
 	if (!handle || handle > INT_MAX)
 		return NULL;
 	xa_lock(&client->handles);
-	/* Of two callers only one gets it. */
-	h = neuron_handle_drop(client, &xas);
+	/* Of two callers only one gets it; the number may be that of another chunk by now. */
+	if (!marked || neuron_handle_marked(client, handle))
+		h = neuron_handle_drop(client, &xas);
 	xa_unlock(&client->handles);
 	return h;
 }
@@ -352,7 +372,7 @@ static struct neuron_handle *neuron_handle_remove(struct neuron_client *client, 
  */
 int __flatten neuron_chunk_unpublish(struct neuron_client *client, u64 handle)
 {
-	struct neuron_handle *h = neuron_handle_remove(client, handle);
+	struct neuron_handle *h = neuron_handle_remove(client, handle, false);
 
 	if (!h)
 		return -ENOENT;
@@ -364,13 +384,16 @@ int __flatten neuron_chunk_unpublish(struct neuron_client *client, u64 handle)
  * neuron_chunk_unpublish_hold() - take a chunk's handle away, but hold the chunk
  * @client: owner
  * @handle: its handle; not valid any more afterwards
+ * @marked: the caller has marked it with neuron_chunks_mark()
  *
  * Context: may sleep.
- * Return: the chunk, NULL: there is no such handle.
+ * Return: the chunk, NULL: there is no such handle, or it is not marked any more: it was
+ *	   freed, and its number is that of another chunk.
  */
-struct neuron_chunk *neuron_chunk_unpublish_hold(struct neuron_client *client, u64 handle)
+struct neuron_chunk *neuron_chunk_unpublish_hold(struct neuron_client *client, u64 handle,
+						 bool marked)
 {
-	struct neuron_handle *h = neuron_handle_remove(client, handle);
+	struct neuron_handle *h = neuron_handle_remove(client, handle, marked);
 	struct neuron_chunk *chunk;
 
 	if (!h)
@@ -380,17 +403,9 @@ struct neuron_chunk *neuron_chunk_unpublish_hold(struct neuron_client *client, u
 	return chunk;
 }
 
-/* The chunk behind a handle, under the lock of the handles of @client. */
-static struct neuron_handle *neuron_handle_load(struct neuron_client *client, u64 handle)
-{
-	if (!handle || handle > INT_MAX || client->closed)
-		return NULL;
-	return xa_load(&client->handles, handle);
-}
-
 /*
- * The same for one of several: numbers that follow each other, as neuron_chunks_publish() gives
- * them out, are next to each other in the table.
+ * neuron_handle_load() for one of several: numbers that follow each other, as
+ * neuron_chunks_publish() gives them out, are next to each other in the table.
  */
 static struct neuron_handle *neuron_handle_seek(struct neuron_client *client, struct xa_state *xas,
 						u64 handle)

@@ -19,7 +19,8 @@ int neuron_chunks_publish(struct neuron_client *client, struct neuron_chunk **ch
 int neuron_chunks_mark(struct neuron_client *client, const u64 *numbers, u32 n);
 int neuron_chunks_unpublish(struct neuron_client *client, const u64 *numbers, u32 n);
 int neuron_chunk_unpublish(struct neuron_client *client, u64 handle);
-struct neuron_chunk *neuron_chunk_unpublish_hold(struct neuron_client *client, u64 handle);
+struct neuron_chunk *neuron_chunk_unpublish_hold(struct neuron_client *client, u64 handle,
+						 bool marked);
 void neuron_chunk_unpublish_all(struct neuron_client *client);
 bool neuron_chunk_next(struct neuron_client *client, u64 from,
 		       struct neuron_native_range *info);

@@ -146,6 +146,7 @@ static void publish(struct kunit *test, u32 from, u32 to)
 static void handle_numbers(struct kunit *test)
 {
 	struct neuron_client *client = &state.client;
+	const u64 one = 1;
 	u32 number;
 
 	publish(test, 0, 5);
@@ -169,9 +170,13 @@ static void handle_numbers(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, number, 4u);
 
 	/* Who takes a handle away to look at the chunk has it until it is put. */
-	KUNIT_EXPECT_PTR_EQ(test, neuron_chunk_unpublish_hold(client, 7),
+	KUNIT_EXPECT_PTR_EQ(test, neuron_chunk_unpublish_hold(client, 7, false),
 			    (struct neuron_chunk *)NULL);
-	KUNIT_EXPECT_PTR_EQ(test, neuron_chunk_unpublish_hold(client, 1), &state.chunk[0]);
+	/* One that was marked may be gone, and its number another chunk's. */
+	KUNIT_EXPECT_PTR_EQ(test, neuron_chunk_unpublish_hold(client, 1, true),
+			    (struct neuron_chunk *)NULL);
+	KUNIT_EXPECT_EQ(test, neuron_chunks_mark(client, &one, 1), 0);
+	KUNIT_EXPECT_PTR_EQ(test, neuron_chunk_unpublish_hold(client, 1, true), &state.chunk[0]);
 	KUNIT_EXPECT_PTR_EQ(test, neuron_chunk_get(client, 1), (struct neuron_chunk *)NULL);
 	KUNIT_EXPECT_EQ(test, kref_read(&state.chunk[0].ref), 1u);
 	KUNIT_EXPECT_EQ(test, state.puts, 3u);
