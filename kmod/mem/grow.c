@@ -26,15 +26,13 @@ static int neuron_tail_take(struct neuron_device *nd, struct neuron_chunk *chunk
 		.addr = chunk->block.addr + chunk->block.size,
 		.flags = NEURON_BUDDY_EXACT,
 	};
+	u64 moves = neuron_hbm_moves(hbm);
 	int err;
 
 	err = neuron_dmem_grow(hbm, chunk, more);
 	if (err)
 		return neuron_hbm_capped(hbm, chunk, &req, err, why);
-	/* The memory behind the chunk may be taken for scrubbing. */
-	mutex_lock(&hbm->scrub_lock);
-	err = neuron_hbm_take(hbm, chunk, &req, tail, why);
-	mutex_unlock(&hbm->scrub_lock);
+	err = neuron_hbm_take_late(hbm, chunk, &req, tail, why, true, moves);
 	if (err)
 		neuron_dmem_shrink(chunk, more);
 	return err;

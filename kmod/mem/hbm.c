@@ -406,7 +406,14 @@ noinline int neuron_hbm_capped(struct neuron_hbm *hbm, struct neuron_chunk *chun
 	return -ENOMEM;
 }
 
-static u64 neuron_hbm_moves(struct neuron_hbm *hbm)
+/**
+ * neuron_hbm_moves() - moves so far
+ * @hbm: HBM
+ *
+ * Context: any.
+ * Return: their number, with those in vain; for neuron_hbm_take_late().
+ */
+u64 neuron_hbm_moves(struct neuron_hbm *hbm)
 {
 	return READ_ONCE(hbm->moves) + READ_ONCE(hbm->move_failures);
 }
@@ -423,24 +430,34 @@ static bool neuron_hbm_moved(struct neuron_hbm *hbm, u64 seen)
 	return neuron_hbm_moves(hbm) != seen;
 }
 
-/*
- * A request was refused that had begun when memory was being scrubbed, if @scrub, and after
- * @moves moves.  What is missing may be memory that was taken for either.
+/**
+ * neuron_hbm_take_late() - take memory that may have been taken for a while
+ * @hbm: HBM
+ * @chunk: who it is for
+ * @req: what to take
+ * @block: filled in
+ * @why: filled in when it is refused
+ * @scrub: it may be with the scrubber
+ * @moves: neuron_hbm_moves() before the first try: one that came later may hold it
+ *
+ * Context: may sleep; waits for the end of a piece that is scrubbed and of a move.
+ * Return: as neuron_hbm_take(); -ENOSPC also if there was nothing to wait for.
  */
-static noinline int neuron_hbm_take_late(struct neuron_hbm *hbm, struct neuron_chunk *chunk,
-					 const struct neuron_buddy_request *req,
-					 struct neuron_failure *why, bool scrub, u64 moves)
+noinline int neuron_hbm_take_late(struct neuron_hbm *hbm, struct neuron_chunk *chunk,
+				  const struct neuron_buddy_request *req,
+				  struct neuron_buddy_block *block, struct neuron_failure *why,
+				  bool scrub, u64 moves)
 {
 	int err = -ENOSPC;
 
 	if (scrub || READ_ONCE(hbm->scrub)) {
 		mutex_lock(&hbm->scrub_lock);
-		err = neuron_hbm_take(hbm, chunk, req, &chunk->block, why);
+		err = neuron_hbm_take(hbm, chunk, req, block, why);
 		mutex_unlock(&hbm->scrub_lock);
 	}
 	if ((err == -ENOSPC || err == -EBUSY) && !chunk->client->kernel &&
 	    neuron_hbm_moved(hbm, moves))
-		err = neuron_hbm_take(hbm, chunk, req, &chunk->block, why);
+		err = neuron_hbm_take(hbm, chunk, req, block, why);
 	return err;
 }
 
@@ -531,7 +548,7 @@ int neuron_hbm_alloc(struct neuron_device *nd, struct neuron_chunk *chunk, u64 a
 	moves = neuron_hbm_moves(hbm);
 	err = neuron_hbm_take(hbm, chunk, &req, &chunk->block, why);
 	if (unlikely(err == -ENOSPC || err == -EBUSY))
-		err = neuron_hbm_take_late(hbm, chunk, &req, why, scrub, moves);
+		err = neuron_hbm_take_late(hbm, chunk, &req, &chunk->block, why, scrub, moves);
 	if (err)
 		neuron_dmem_uncharge(chunk);
 	if (err)

@@ -111,6 +111,10 @@ void neuron_hbm_explain(struct neuron_hbm *hbm, u64 align, enum neuron_buddy_cau
 int neuron_hbm_take(struct neuron_hbm *hbm, struct neuron_chunk *chunk,
 		    const struct neuron_buddy_request *req, struct neuron_buddy_block *block,
 		    struct neuron_failure *why);
+u64 neuron_hbm_moves(struct neuron_hbm *hbm);
+int neuron_hbm_take_late(struct neuron_hbm *hbm, struct neuron_chunk *chunk,
+			 const struct neuron_buddy_request *req, struct neuron_buddy_block *block,
+			 struct neuron_failure *why, bool scrub, u64 moves);
 int neuron_hbm_join(struct neuron_hbm *hbm, struct neuron_chunk *chunk,
 		    struct neuron_buddy_block *tail);
 int neuron_hbm_split(struct neuron_hbm *hbm, struct neuron_buddy_block *head, u64 size,

@@ -76,16 +76,21 @@ static int grow_capped(struct neuron_hbm *hbm, struct neuron_chunk *chunk,
 	return -ENOMEM;
 }
 
+static u64 grow_moves(struct neuron_hbm *hbm)
+{
+	return 99 + state.takes;
+}
+
+/* What lies behind may be with the scrubber, or with a move. */
 static int grow_take(struct neuron_hbm *hbm, struct neuron_chunk *chunk,
 		     const struct neuron_buddy_request *req, struct neuron_buddy_block *block,
-		     struct neuron_failure *why)
+		     struct neuron_failure *why, bool scrub, u64 moves)
 {
 	bool exact = req->flags == NEURON_BUDDY_EXACT && !req->align &&
 		     req->addr == chunk->block.addr + chunk->block.size;
 
-	state.takes++;
-	if (state.take_err || !exact || hbm != &state.nd.hbm[1] ||
-	    !mutex_is_locked(&hbm->scrub_lock)) {
+	exact &= moves == 99 + state.takes++;
+	if (state.take_err || !exact || hbm != &state.nd.hbm[1] || !scrub) {
 		why->reason = NEURON_NATIVE_REASON_FRAGMENTED;
 		return state.take_err ?: -EINVAL;
 	}
@@ -189,7 +194,8 @@ static void grow_watch_free(struct neuron_hbm *hbm, u64 off, u64 len)
 #define neuron_dmem_shrink	grow_dmem_shrink
 #define neuron_dmem_cut		grow_dmem_cut
 #define neuron_hbm_capped	grow_capped
-#define neuron_hbm_take		grow_take
+#define neuron_hbm_moves	grow_moves
+#define neuron_hbm_take_late	grow_take
 #define neuron_hbm_give		grow_give
 #define neuron_hbm_join		grow_join
 #define neuron_hbm_explain	grow_explain
