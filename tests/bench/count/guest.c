@@ -125,5 +125,11 @@ int main(void)
 	for (int i = 0; i < LIVE; i += 2)
 		put(fd, handles[i]);
 	COUNT_PAIRS(11, 12, 8192);
+	/* What a process leaves behind that ends: each chunk counts as one call. */
+	close(fd);
+	fd = open_node(O_RDWR);
+	for (int i = 0; i < LIVE; i++)
+		get(fd, 4096, &handles[i]);
+	COUNT(17, close(fd));
 	return 0;
 }

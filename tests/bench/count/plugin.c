@@ -47,7 +47,7 @@ void qemu_plugin_outs(const char *text);
 
 PUBLIC int qemu_plugin_version = 1;
 
-#define NR_WORK 16
+#define NR_WORK 32
 
 /* Code that was translated once; the same code can be translated again. */
 struct place {
