@@ -110,11 +110,13 @@ void neuron_hbm_exit(struct neuron_hbm *hbm)
 	hbm->recorder = NULL;
 }
 
-/* Charge device memory of a chunk, or take the charge back.  Between lock and unlock. */
+/*
+ * Charge device memory of @allocs chunks like @chunk, or of a part of it (0), or take the charge
+ * back.  Between lock and unlock.
+ */
 static void neuron_hbm_charge(struct neuron_hbm *hbm, struct neuron_chunk *chunk,
-			      enum neuron_native_event_kind kind, u64 bytes, u64 now)
+			      enum neuron_native_event_kind kind, u64 bytes, u32 allocs, u64 now)
 {
-	bool whole = kind == NEURON_NATIVE_EVENT_ALLOC || kind == NEURON_NATIVE_EVENT_FREE;
 	bool add = kind == NEURON_NATIVE_EVENT_ALLOC || kind == NEURON_NATIVE_EVENT_GROW;
 	u64 delta = add ? bytes : -bytes;
 
@@ -124,7 +126,7 @@ static void neuron_hbm_charge(struct neuron_hbm *hbm, struct neuron_chunk *chunk
 	else
 		chunk->client->hbm_bytes[hbm->index] += delta;
 	if (chunk->owner)
-		neuron_owner_charge(chunk->owner, hbm->index, bytes, whole, add, now);
+		neuron_owner_charge(chunk->owner, hbm->index, bytes, allocs, add, now);
 }
 
 /* Between lock and unlock.  @ask: alignment and placement, for struct neuron_record. */
@@ -160,7 +162,9 @@ static void neuron_hbm_note(struct neuron_hbm *hbm, struct neuron_chunk *chunk,
 			    enum neuron_native_event_kind kind, u8 ask, u64 addr, u64 bytes,
 			    u64 now)
 {
-	neuron_hbm_charge(hbm, chunk, kind, bytes, now);
+	bool whole = kind == NEURON_NATIVE_EVENT_ALLOC || kind == NEURON_NATIVE_EVENT_FREE;
+
+	neuron_hbm_charge(hbm, chunk, kind, bytes, whole, now);
 	/* Clearing what is free would push out everything else. */
 	if (chunk->kind != NEURON_CHUNK_PIECE)
 		neuron_hbm_record(hbm, chunk, kind, ask, addr, bytes, now);
@@ -592,10 +596,17 @@ void neuron_hbm_free_batch(struct neuron_device *nd, struct neuron_chunk **chunk
 	spin_lock(&hbm->lock);
 	err = neuron_buddy_free_batch(hbm->buddy, blocks, n, clear);
 	now = neuron_hbm_now(hbm);
-	/* Also for a refused one, because nobody will free it again. */
-	for (i = 0; i < n; i++)
-		neuron_hbm_note(hbm, chunks[i], NEURON_NATIVE_EVENT_FREE, 0,
-				chunks[i]->block.addr, chunks[i]->size, now);
+	/* Also for a refused one, because nobody will free it again.  Owners may differ. */
+	for (i = 0; i < n; i = j) {
+		u64 sum = 0;
+
+		for (j = i; j < n && chunks[j]->owner == chunks[i]->owner; j++) {
+			neuron_hbm_record(hbm, chunks[j], NEURON_NATIVE_EVENT_FREE, 0,
+					  chunks[j]->block.addr, chunks[j]->size, now);
+			sum += chunks[j]->size;
+		}
+		neuron_hbm_charge(hbm, chunks[i], NEURON_NATIVE_EVENT_FREE, sum, j - i, now);
+	}
 	spin_unlock(&hbm->lock);
 	WARN_ONCE(err, "neuron: free of %u chunks: %d\n", n, err);
 	for (i = 0; i < n; i++)
@@ -609,13 +620,15 @@ static u32 neuron_hbm_take_batch(struct neuron_hbm *hbm, struct neuron_chunk **c
 				 u64 bytes, u32 flags)
 {
 	struct neuron_buddy_request req = { .flags = flags };
-	u32 done = 0;
-	u64 limit, now;
+	u64 limit, now, left;
+	u32 done = 0, before;
 	int err;
 
 	do {
 		if (neuron_buddy_prepare(hbm->buddy))
 			break;
+		left = bytes;
+		before = done;
 		spin_lock(&hbm->lock);
 		err = neuron_limit_charge(chunks[0], bytes, &limit) ? 0 : -EDQUOT;
 		now = neuron_hbm_now(hbm);
@@ -628,11 +641,13 @@ static u32 neuron_hbm_take_batch(struct neuron_hbm *hbm, struct neuron_chunk **c
 			if (err)
 				break;
 			chunk->addr = hbm->base + chunk->block.addr;
-			neuron_hbm_note(hbm, chunk, NEURON_NATIVE_EVENT_ALLOC,
-					neuron_hbm_ask(&req), chunk->block.addr, req.size, now);
+			neuron_hbm_record(hbm, chunk, NEURON_NATIVE_EVENT_ALLOC,
+					  neuron_hbm_ask(&req), chunk->block.addr, req.size, now);
 			bytes -= req.size;
 			done++;
 		}
+		neuron_hbm_charge(hbm, chunks[0], NEURON_NATIVE_EVENT_ALLOC, left - bytes,
+				  done - before, now);
 		/* Nobody sees a charge that is taken back. */
 		if (err && err != -EDQUOT)
 			neuron_limit_uncharge(chunks[0], bytes);
