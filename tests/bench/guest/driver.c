@@ -181,18 +181,33 @@ static void pairs(int fd, const char *work, u64 size, u32 n)
 	report(work, "free", median(f, n));
 }
 
-/* Kernel memory in use that belongs to nobody's address space; bytes. */
-static double kernel_memory(void)
+/* Sum of the figures behind @name in a file. */
+static double figures(const char *file, const char *name)
 {
-	double free_kib = 0;
+	size_t len = strlen(name);
+	double sum = 0, v;
 	char line[128];
-	FILE *f = fopen("/proc/meminfo", "r");
+	FILE *f = fopen(file, "r");
 
-	while (f && fgets(line, sizeof(line), f))
-		sscanf(line, "MemFree: %lf", &free_kib);
+	while (f && fgets(line, sizeof(line), f)) {
+		char *p = line + strspn(line, " ");
+
+		if (!strncmp(p, name, len) && sscanf(p + len, "%lf", &v) == 1)
+			sum += v;
+	}
 	if (f)
 		fclose(f);
-	return -free_kib * 1024;
+	return sum;
+}
+
+/*
+ * Kernel memory in use that belongs to nobody's address space; bytes. Processors have free
+ * pages of their own, some MiB.
+ */
+static double kernel_memory(void)
+{
+	return -1024 * figures("/proc/meminfo", "MemFree:") -
+	       (double)sysconf(_SC_PAGESIZE) * figures("/proc/zoneinfo", "count:");
 }
 
 /* A random victim goes and another one comes; then all go in the order in which they came. */
