@@ -155,7 +155,7 @@ NRT_STATUS across_memory(struct across *x, size_t size)
 
 	if (m->size >= size)
 		return NRT_SUCCESS;
-	fabric_unregister(m);
+	fabric_unregister(x->links.fabric, m);
 	neuron_mem_free(*x->links.mem);
 	*x->links.mem = NULL;
 	*m = (struct fabric_memory){ 0 };

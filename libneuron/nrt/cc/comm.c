@@ -308,7 +308,7 @@ static void leave_world(struct member *m)
 	/* What may still be under way is over with the end; then its memory can go. */
 	fabric_stop(m->fabric);
 	for (uint32_t c = 0; c < COMM_CHANNELS; c++) {
-		fabric_unregister(&m->memory[c]);
+		fabric_unregister(m->fabric, &m->memory[c]);
 		neuron_mem_free(m->mem[c]);
 		m->mem[c] = NULL;
 		m->memory[c] = (struct fabric_memory){ 0 };

@@ -193,10 +193,13 @@ int fabric_register(struct fabric *f, struct fabric_memory *m)
 	return ret;
 }
 
-void fabric_unregister(struct fabric_memory *m)
+void fabric_unregister(struct fabric *f, struct fabric_memory *m)
 {
-	if (m->registration)
+	if (m->registration) {
+		pthread_mutex_lock(&f->lock);
 		fi_close(&((struct fid_mr *)m->registration)->fid);
+		pthread_mutex_unlock(&f->lock);
+	}
 	m->registration = m->desc = NULL;
 }
 
@@ -387,8 +390,9 @@ int fabric_register(struct fabric *f, struct fabric_memory *m)
 	return -ENOSYS;
 }
 
-void fabric_unregister(struct fabric_memory *m)
+void fabric_unregister(struct fabric *f, struct fabric_memory *m)
 {
+	(void)f;
 	(void)m;
 }
 

@@ -47,7 +47,8 @@ const char *fabric_provider(const struct fabric *f);
 /* The number of another end.  0 or -errno. */
 int fabric_peer(struct fabric *f, const void *name, uint64_t *peer);
 int fabric_register(struct fabric *f, struct fabric_memory *m);
-void fabric_unregister(struct fabric_memory *m);
+/* @f may be NULL if nothing is registered. */
+void fabric_unregister(struct fabric *f, struct fabric_memory *m);
 
 /*
  * Begin; @at bytes into @m.  One that waits for its turn is in the watch's hands, too.

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* An end for messages between hosts: one thread at a time is in libfabric. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "../../libneuron/nrt/cc/fabric.c"
+
+#ifdef NRT_FABRIC
+
+static struct fabric *end;
+static unsigned int calls, outside;	/* of these, those that another thread could be beside */
+
+/* From the call of a provider: the lock has to be held. */
+static void called(void)
+{
+	calls++;
+	if (pthread_mutex_trylock(&end->lock) == EBUSY)
+		return;
+	outside++;
+	pthread_mutex_unlock(&end->lock);
+}
+
+/* ---- a provider whose messages arrive at once -------------------------------------- */
+
+static int close_memory(struct fid *fid)
+{
+	(void)fid;
+	called();
+	return 0;
+}
+
+static struct fi_ops memory_calls = { .size = sizeof(memory_calls), .close = close_memory };
+static struct fid_mr memory = { .fid = { .ops = &memory_calls }, .mem_desc = &memory };
+
+static int register_memory(struct fid *fid, const void *bytes, size_t size, uint64_t access,
+			   uint64_t offset, uint64_t key, uint64_t flags, struct fid_mr **mr,
+			   void *context)
+{
+	(void)fid;
+	(void)bytes;
+	(void)size;
+	(void)access;
+	(void)offset;
+	(void)key;
+	(void)flags;
+	(void)context;
+	called();
+	*mr = &memory;
+	return 0;
+}
+
+static int insert_name(struct fid_av *av, const void *name, size_t count, fi_addr_t *number,
+		       uint64_t flags, void *context)
+{
+	(void)av;
+	(void)name;
+	(void)flags;
+	(void)context;
+	called();
+	*number = 7;
+	return (int)count;
+}
+
+static void *sent;	/* the request, until its end was read */
+
+static ssize_t send_tagged(struct fid_ep *ep, const void *bytes, size_t size, void *desc,
+			   fi_addr_t to, uint64_t tag, void *context)
+{
+	(void)ep;
+	(void)bytes;
+	(void)size;
+	(void)desc;
+	(void)to;
+	(void)tag;
+	called();
+	sent = context;
+	return 0;
+}
+
+static ssize_t read_queue(struct fid_cq *cq, void *out, size_t count)
+{
+	struct fi_cq_tagged_entry *entry = out;
+
+	(void)cq;
+	(void)count;
+	called();
+	if (!sent)
+		return -FI_EAGAIN;
+	*entry = (struct fi_cq_tagged_entry){ .op_context = sent, .flags = FI_SEND };
+	sent = NULL;
+	return 1;
+}
+
+static int setup(void **state)
+{
+	static struct fi_ops_mr mr = { .size = sizeof(mr), .reg = register_memory };
+	static struct fi_ops_av names = { .size = sizeof(names), .insert = insert_name };
+	static struct fi_ops_cq queue = { .size = sizeof(queue), .read = read_queue };
+	static struct fi_ops_tagged tagged = { .size = sizeof(tagged), .send = send_tagged };
+	static struct fi_domain_attr attr = { .mr_mode = FI_MR_LOCAL };
+	static struct fi_info info = { .domain_attr = &attr };
+	static struct fid_domain domain = { .mr = &mr };
+	static struct fid_av av = { .ops = &names };
+	static struct fid_cq cq = { .ops = &queue };
+	static struct fid_ep ep = { .tagged = &tagged };
+
+	(void)state;
+	end = calloc(1, sizeof(*end));
+	if (!end)
+		return -1;
+	end->info = &info;
+	end->domain = &domain;
+	end->av = &av;
+	end->cq = &cq;
+	end->ep = &ep;
+	end->free = end->requests;
+	calls = outside = 0;
+	return pthread_mutex_init(&end->lock, NULL) || pthread_cond_init(&end->changed, NULL);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	pthread_cond_destroy(&end->changed);
+	pthread_mutex_destroy(&end->lock);
+	free(end);
+	return 0;
+}
+
+static bool never(void *arg)
+{
+	(void)arg;
+	return false;
+}
+
+/* Another channel's thread may be reading what has arrived. */
+static void test_memory(void **state)
+{
+	struct fabric_memory m = { .size = 64 };
+
+	(void)state;
+	assert_int_equal(fabric_register(end, &m), 0);
+	assert_ptr_equal(m.desc, &memory);
+	fabric_unregister(end, &m);
+	assert_null(m.registration);
+	assert_null(m.desc);
+	assert_int_equal(calls, 2);
+	assert_int_equal(outside, 0);
+	/* It is not registered any more, and there may be no end. */
+	fabric_unregister(end, &m);
+	fabric_unregister(NULL, &m);
+	assert_int_equal(calls, 2);
+}
+
+static void test_messages(void **state)
+{
+	struct fabric_watch watch = { .deadline = deadline_in(10000), .fd = -1, .broken = never };
+	struct fabric_memory m = { .size = 64 };
+	struct fabric_request *r;
+	uint64_t peer;
+
+	(void)state;
+	assert_int_equal(fabric_peer(end, "name", &peer), 0);
+	assert_int_equal(fabric_send(end, peer, 1, &m, 0, 64, &watch, &r), NRT_SUCCESS);
+	assert_int_equal(fabric_wait(end, r, &watch), NRT_SUCCESS);
+	fabric_progress(end);
+	/* One for each, and reading the queue until there is nothing more. */
+	assert_int_equal(calls, 5);
+	assert_int_equal(outside, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_memory, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_messages, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+#else
+
+static void test_not_built(void **state)
+{
+	struct fabric_memory m = { .size = 64 };
+
+	(void)state;
+	assert_false(fabric_built());
+	assert_int_equal(fabric_register(NULL, &m), -ENOSYS);
+	fabric_unregister(NULL, &m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_not_built) };
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+#endif
