@@ -44,6 +44,8 @@ static void test_options(void **state)
 		{ .size = sizeof(bad[0]), .queues = NEURON_POOL_MAX_QUEUES + 1 },
 		{ .size = sizeof(bad[0]), .init = 2 * MIB, .max = MIB },
 		{ .size = sizeof(bad[0]), .increase = UINT64_MAX },
+		{ .size = sizeof(bad[0]), .init = UINT64_MAX },
+		{ .size = sizeof(bad[0]), .init = (1ull << 48) + 1, .max = UINT64_MAX },
 		{ .size = sizeof(bad[0]), .hbm = FAKE_HBMS, .init = MIB },
 		{ .size = 4 },
 	};
@@ -59,7 +61,7 @@ static void test_options(void **state)
 	assert_int_equal(neuron_mem_pool_open(device, NULL, NULL), -EINVAL);
 	assert_int_equal(neuron_mem_pool_open(device, &large, &pool), -ENOMEM);
 	assert_int_equal(failure.reason, NEURON_MEM_REASON_FULL);
-	large.init = 1ull << 47;
+	large.init = 1ull << 48;
 	assert_int_equal(neuron_mem_pool_open(device, &large, &pool), -ENOMEM);
 	assert_int_equal(failure.reason, NEURON_MEM_REASON_FULL);
 	assert_null(pool);

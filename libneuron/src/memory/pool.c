@@ -27,7 +27,8 @@ static int options(struct neuron_mem_pool_opts *o, const struct neuron_mem_pool_
 	if (ret)
 		return ret;
 	if (o->queues > NEURON_POOL_MAX_QUEUES || o->align & (o->align - 1) ||
-	    o->align > POOL_MAX || o->increase > POOL_MAX || (o->max && o->init > o->max))
+	    o->align > POOL_MAX || o->increase > POOL_MAX || o->init > POOL_MAX ||
+	    (o->max && o->init > o->max))
 		return -EINVAL;
 	o->category = o->category ? o->category : NEURON_MEM_TENSORS;
 	o->queues = o->queues ? o->queues : POOL_QUEUES;
