@@ -237,7 +237,10 @@ size_t mem_obtain_free(struct neuron_mem *const *mem, size_t n)
 		got = obtain_many(mem + nr, count_alike(mem + nr, n - nr), entries, &refusal);
 		nr += got;
 	}
-	/* The driver has no such call. */
+	/*
+	 * Refused without a reason: the driver has no such call or failed otherwise, somebody was
+	 * quicker, or there was no host memory.  Then one by one, as far as that goes.
+	 */
 	while (nr < n && !refusal.reason) {
 		a = request_for(mem[nr]);
 		if (device_ioctl(mem[nr]->device, NEURON_NATIVE_MEM_ALLOC, &a))
