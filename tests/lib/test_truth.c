@@ -17,7 +17,7 @@
 static unsigned long long hbm_size;
 static unsigned int hbm_cores = 2;	/* cores that share a memory */
 #define FAKE_HBM_SIZE hbm_size
-#define FAKE_CORE_HBM(core) ((core) / hbm_cores)
+#define FAKE_CORE_HBM(core) ((core) / hbm_cores % FAKE_HBMS)
 
 #include "fake_driver.h"
 #include "test_neffs.h"
@@ -941,6 +941,41 @@ static void test_now_limits(void **unused)
 	question_close(&q);
 }
 
+/*
+ * A logical core of two whose memories are two, and a file for the first one: what does not fit
+ * now fits an empty device, with the microcode of both.
+ */
+static void test_core_of_two_memories(void **unused)
+{
+	struct neuron_core_opts opts = { .size = sizeof(opts), .lnc = 2, .microcode = 64 * MIB };
+	struct neuron_error error = { .size = sizeof(error), .release.size = sizeof(error.release) };
+	struct neuron_model_opts load = {
+		.size = sizeof(load), .error = &error, .short_constants = true,
+	};
+	struct neuron_mem_opts hog = { .size = sizeof(hog), .category = NEURON_MEM_TENSORS };
+	struct neuron_model *model;
+	struct neuron_core *core;
+	struct neuron_mem *mem;
+	struct question q;
+
+	(void)unused;
+	hbm_cores = 1;
+	question_open(&q);
+	assert_int_equal(neuron_core_open(q.device, 0, &opts, &core), 0);
+	assert_true(fake.dev[0].used[0] == 64 * MIB && fake.dev[0].used[1] == 64 * MIB);
+	assert_int_equal(neuron_mem_alloc(q.device, hbm_size - FAKE_RESERVED - 64 * MIB, &hog, &mem),
+			 0);
+	assert_int_equal(neuron_model_load(core, q.neff.data, q.neff.size, &load, &model), -ENOMEM);
+	assert_int_equal(error.kind, NEURON_ERROR_MEMORY);
+	assert_non_null(strstr(error.text, "does not fit now: "));
+	neuron_mem_free(mem);
+	assert_int_equal(neuron_model_load(core, q.neff.data, q.neff.size, &load, &model), 0);
+	neuron_model_unload(model);
+	neuron_core_close(core);
+	question_close(&q);
+	hbm_cores = 2;
+}
+
 static void test_staging(void **unused)
 {
 	struct neuron_collective o = { .size = sizeof(o), .in = 100, .out = 5000, .ranks = 4 };
@@ -1003,6 +1038,7 @@ int main(void)
 		cmocka_unit_test(test_now),
 		cmocka_unit_test(test_now_core_taken),
 		cmocka_unit_test(test_now_limits),
+		cmocka_unit_test(test_core_of_two_memories),
 		cmocka_unit_test(test_staging),
 		cmocka_unit_test(test_now_refuses),
 	};

@@ -255,10 +255,14 @@ static bool fits_one_way(struct attempt *a, const struct held *held, uint64_t go
 	bool read[NEURON_MAX_HBMS] = { false }, fits = true;
 	struct pad pad[MAX_PARTS];
 
-	for (size_t k = 0; k < a->nr_parts && fits; k++) {
-		fits = held_pad(held, a->pad[k], gone, &pad[k]) &&
-		       (read[pad[k].hbm] || !held_room(held, pad[k].hbm, gone, &room[pad[k].hbm]));
-		read[pad[k].hbm] = true;
+	for (size_t k = 0; k < a->nr_parts && fits; k++)
+		fits = held_pad(held, a->pad[k], gone, &pad[k]);
+	/* A core without a part has its microcode, perhaps in another memory. */
+	for (size_t k = 0; k < MAX_PARTS && a->pad[k] && fits; k++) {
+		uint32_t hbm = a->pad[k]->hbm;
+
+		fits = read[hbm] || !held_room(held, hbm, gone, &room[hbm]);
+		read[hbm] = true;
 	}
 	fits = fits && place_microcode(a, room) && attempt_place(a, room, pad, way, spots);
 	for (uint32_t i = 0; i < NEURON_MAX_HBMS; i++)
