@@ -81,6 +81,7 @@ struct fake_chunk {
 	bool used;		/* has a handle */
 	bool host;
 	bool movable;
+	bool busy;		/* a test wants that it is not freed */
 	unsigned int pins;
 	unsigned int refs;	/* handle, rings */
 	uint64_t address;
@@ -499,6 +500,8 @@ static int fake_free(struct fake_device *d, uint64_t handle)
 	}
 	if (!c)
 		return ENOENT;
+	if (c->busy)
+		return EBUSY;
 	c->used = false;
 	fake_put(d, c);
 	return 0;
@@ -559,8 +562,12 @@ static int fake_free_bulk(struct fake_device *d, const struct neuron_native_mem_
 	assert_false(b->flags || b->__reserved);
 	assert_in_range(b->count, 1, NEURON_NATIVE_BULK_MAX);
 	for (uint32_t i = 0; i < b->count; i++)
-		if (!(handles[i] & FAKE_IMPORTED) && !fake_chunk(d, handles[i]))
-			return ENOENT;
+		if (!(handles[i] & FAKE_IMPORTED)) {
+			const struct fake_chunk *c = fake_chunk(d, handles[i]);
+
+			if (!c || c->busy)
+				return c ? EBUSY : ENOENT;
+		}
 	for (uint32_t i = 0; i < b->count; i++)
 		assert_int_equal(fake_free(d, handles[i]), 0);
 	return 0;

@@ -313,33 +313,141 @@ static void test_refused_twice(void **state)
 	neuron_device_close(device);
 }
 
+static void take_many(struct neuron_device *device, struct neuron_mem **mem, size_t n)
+{
+	struct neuron_mem_opts opts = { .size = sizeof(opts), .category = NEURON_MEM_TENSORS };
+	size_t nr;
+
+	for (size_t i = 0; i < n; i++)
+		assert_non_null(mem[i] = mem_new(device, 100, &opts));
+	assert_int_equal(mem_obtain(mem, n, &nr, NULL), 0);
+}
+
+/* From now on: of one, and of many. */
+static void refuse_frees(int error, bool many)
+{
+	fake_fail(1, _IOC_NR(NEURON_IOCTL_MEM_FREE), error);
+	fake.sticky = true;
+	fake.also_nr = many ? _IOC_NR(NEURON_NATIVE_MEM_FREE_BULK) : 0;
+	memset(fake.calls_nr, 0, sizeof(fake.calls_nr));
+}
+
 /* What the driver refuses to take back is kept, whether of many or of one. */
 static void test_free_refused(void **state)
 {
 	enum { NR = 64 };
-	struct neuron_mem_opts opts = { .size = sizeof(opts), .category = NEURON_MEM_TENSORS };
 	struct neuron_mem *mem[NR], *last;
 	struct neuron_device *device;
-	unsigned int before;
-	size_t nr;
 
 	(void)state;
 	assert_int_equal(neuron_device_open(0, &device), 0);
-	assert_int_equal(neuron_mem_alloc(device, 100, &opts, &last), 0);
-	for (size_t i = 0; i < NR; i++)
-		assert_non_null(mem[i] = mem_new(device, 100, &opts));
-	assert_int_equal(mem_obtain(mem, NR, &nr, NULL), 0);
-	fake_fail(1, _IOC_NR(NEURON_NATIVE_MEM_FREE_BULK), EBUSY);
-	fake.sticky = true;
-	fake.also_nr = _IOC_NR(NEURON_IOCTL_MEM_FREE);
-	before = calls(NEURON_IOCTL_MEM_FREE);
+	take_many(device, mem, NR);
+	take_many(device, &last, 1);
+	refuse_frees(EBUSY, true);
 	mem_free_all(mem, NR);
 	assert_int_equal(fake_used(), (NR + 1) * 4096);
-	assert_true(calls(NEURON_IOCTL_MEM_FREE) - before <= 2 * NR);
+	assert_int_equal(calls(NEURON_NATIVE_MEM_FREE_BULK), 1);
+	assert_int_equal(calls(NEURON_IOCTL_MEM_FREE), NR);
 	fake.fail_at = 0;
 	neuron_mem_free(last);
 	assert_int_equal(fake_used(), 0);
 	neuron_device_close(device);
+}
+
+/* A device that is gone is not asked for each of them, neither then nor when it is closed. */
+static void test_free_gone(void **state)
+{
+	static struct neuron_mem *mem[MOST];
+	struct neuron_device *device;
+
+	(void)state;
+	assert_int_equal(neuron_device_open(0, &device), 0);
+	take_many(device, mem, MOST);
+	refuse_frees(ENODEV, true);
+	mem_free_all(mem, MOST);
+	assert_int_equal(fake_used(), MOST * 4096);
+	assert_int_equal(calls(NEURON_NATIVE_MEM_FREE_BULK), 3);
+	/* One that was left, by each call but the first. */
+	assert_int_equal(calls(NEURON_IOCTL_MEM_FREE), 2);
+	neuron_device_close(device);
+	assert_int_equal(calls(NEURON_IOCTL_MEM_FREE), 3);
+	fake.fail_at = 0;
+	assert_int_equal(fake.left_handles, MOST);
+	fake.left_handles = 0;
+	fake.left_bytes = 0;
+}
+
+/* All of it is kept, and goes as soon as the driver takes memory again. */
+static void test_free_gone_for_the_moment(void **state)
+{
+	struct neuron_mem *mem[64], *last;
+	struct neuron_device *device;
+
+	(void)state;
+	assert_int_equal(neuron_device_open(0, &device), 0);
+	take_many(device, mem, 64);
+	take_many(device, &last, 1);
+	refuse_frees(ENODEV, true);
+	mem_free_all(mem, 64);
+	fake.fail_at = 0;
+	neuron_mem_free(last);
+	assert_int_equal(fake_used(), 0);
+	neuron_device_close(device);
+}
+
+/* One that was refused before is no reason to free others one by one. */
+static void test_free_beside_refused(void **state)
+{
+	struct neuron_mem *mem[64], *last;
+	struct neuron_device *device;
+
+	(void)state;
+	assert_int_equal(neuron_device_open(0, &device), 0);
+	take_many(device, mem, 64);
+	take_many(device, &last, 1);
+	refuse_frees(EBUSY, false);
+	neuron_mem_free(last);
+	mem_free_all(mem, 64);
+	assert_int_equal(fake_used(), 4096);
+	assert_int_equal(calls(NEURON_NATIVE_MEM_FREE_BULK), 1);
+	assert_int_equal(calls(NEURON_IOCTL_MEM_FREE), 2);
+	fake.fail_at = 0;
+	neuron_device_close(device);
+	assert_int_equal(fake.left_handles, 0);
+}
+
+/* Three are refused, then one of them is not any more: the others do not keep it. */
+static void free_in_turn(unsigned int which)
+{
+	struct neuron_mem *mem[10], *more[3];
+	struct fake_chunk *busy[3];
+	struct neuron_device *device;
+
+	assert_int_equal(neuron_device_open(0, &device), 0);
+	take_many(device, mem, 10);
+	take_many(device, more, 3);
+	for (size_t i = 0; i < 3; i++) {
+		busy[i] = fake_chunk(&fake.dev[0], neuron_mem_handle(mem[2 + i]));
+		busy[i]->busy = true;
+	}
+	mem_free_all(mem, 10);
+	assert_int_equal(fake_used(), 6 * 4096);
+	busy[which]->busy = false;
+	for (size_t i = 0; i < 3; i++)
+		neuron_mem_free(more[i]);
+	for (size_t i = 0; i < 3; i++) {
+		assert_int_equal(busy[i]->used, i != which);
+		busy[i]->busy = false;
+	}
+	neuron_device_close(device);
+	assert_int_equal(fake.left_handles, 0);
+}
+
+static void test_free_in_turn(void **state)
+{
+	(void)state;
+	for (unsigned int which = 0; which < 3; which++)
+		free_in_turn(which);
 }
 
 /* ---- models ------------------------------------------------------------------------ */
@@ -472,6 +580,10 @@ int main(void)
 		cmocka_unit_test(test_reclaimed),
 		cmocka_unit_test(test_refused_twice),
 		cmocka_unit_test(test_free_refused),
+		cmocka_unit_test(test_free_gone),
+		cmocka_unit_test(test_free_gone_for_the_moment),
+		cmocka_unit_test(test_free_beside_refused),
+		cmocka_unit_test(test_free_in_turn),
 		cmocka_unit_test(test_load),
 		cmocka_unit_test(test_load_refused),
 	};

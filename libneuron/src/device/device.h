@@ -24,7 +24,9 @@ struct neuron_device {
 	struct neuron_geometry geometry;
 	pthread_mutex_t log_lock;	/* @log */
 	struct memlog *log;		/* memory/log.c, one piece of memory; or NULL */
+	pthread_mutex_t left_lock;	/* the list of them; its start is also read without it */
 	_Atomic(struct leftover *) left;	/* what the driver did not take back yet */
+	struct leftover *left_last;
 	atomic_bool compact;	/* memory/alloc.c: move memory when a request is refused */
 	_Atomic(void *) datastore;	/* datastore.c; NULL: nothing is counted */
 	size_t datastore_size;
@@ -96,8 +98,8 @@ struct leftover {
 
 /*
  * Give memory back. What the driver refuses, for another reason than that it has no such
- * memory, is kept and tried again with the next memory that is given back, and when the
- * device is closed.
+ * memory, is kept and tried again once with each call that follows, and when the device is
+ * closed: one after the other, up to one that is refused again.
  */
 void device_give_back(struct neuron_device *device, const struct leftover *what);
 /* Several, up to NEURON_NATIVE_BULK_MAX, whose handles are ours for certain. */

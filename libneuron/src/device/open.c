@@ -87,6 +87,7 @@ NEURON_EXPORT int neuron_device_open_fd(int fd, struct neuron_device **device)
 	atomic_init(&d->compact, wanted("NEURON_COMPACT"));
 	d->remember = wanted("NEURON_REMEMBER");
 	pthread_mutex_init(&d->log_lock, NULL);
+	pthread_mutex_init(&d->left_lock, NULL);
 	pthread_mutex_init(&d->reserves_lock, NULL);
 	pthread_mutex_init(&d->symbols_lock, NULL);
 	pthread_mutex_init(&d->scratchpads_lock, NULL);
@@ -129,6 +130,7 @@ void device_put(struct neuron_device *device)
 		free(symbols);
 	}
 	pthread_mutex_destroy(&device->log_lock);
+	pthread_mutex_destroy(&device->left_lock);
 	pthread_mutex_destroy(&device->reserves_lock);
 	pthread_mutex_destroy(&device->symbols_lock);
 	pthread_mutex_destroy(&device->scratchpads_lock);
