@@ -69,6 +69,65 @@ static void test_options(void **state)
 	assert_int_equal(neuron_mem_block_free(NULL, 0), 0);
 }
 
+static struct neuron_mem_failure refused_pool(uint64_t init)
+{
+	struct neuron_mem_failure failure = { .reason = NEURON_MEM_REASON_NONE };
+	struct neuron_mem_pool_opts opts = {
+		.size = sizeof(opts), .init = init, .failure = &failure,
+	};
+	struct neuron_mem_pool *pool;
+
+	memset(fake.dev[0].most, 0, sizeof(fake.dev[0].most));
+	memset(fake.calls_nr, 0, sizeof(fake.calls_nr));
+	assert_int_equal(neuron_mem_pool_open(device, &opts, &pool), -ENOMEM);
+	assert_int_equal(failure.reason, NEURON_MEM_REASON_FULL);
+	return failure;
+}
+
+/* A pool that there is no room for takes nothing meanwhile, and is told what there is. */
+static void test_refused_at_once(void **state)
+{
+	struct neuron_mem_opts o = { .size = sizeof(o), .category = NEURON_MEM_CONSTANTS };
+	struct neuron_mem_failure failure;
+	struct neuron_mem *weights;
+
+	(void)state;
+	assert_int_equal(neuron_mem_alloc(device, 4 * GIB, &o, &weights), 0);
+	failure = refused_pool(20 * GIB + 4096);
+	assert_true(failure.bytes == 20 * GIB + 4096 && failure.free == 20 * GIB);
+	assert_true(failure.largest_free == 20 * GIB && failure.total == 24 * GIB);
+	assert_int_equal(fake.dev[0].most[0][NEURON_MEM_TENSORS], 0);
+	assert_int_equal(fake.calls_nr[_IOC_NR(NEURON_NATIVE_MEM_ALLOC_BULK)], 0);
+	neuron_mem_pool_close(open_pool(20 * GIB, 0, 0));
+	neuron_mem_free(weights);
+}
+
+/* Without figures of the driver: what it got meanwhile, and gave back, is told as free. */
+static void test_refused_late(void **state)
+{
+	struct neuron_mem_failure failure;
+
+	(void)state;
+	fake_fail(1, _IOC_NR(NEURON_NATIVE_HBM_STATS), EIO);
+	fake.sticky = true;
+	failure = refused_pool(25 * GIB);
+	assert_true(fake.dev[0].most[0][NEURON_MEM_TENSORS] == 24 * GIB);
+	assert_true(failure.bytes == 25 * GIB && failure.free == 24 * GIB);
+	assert_int_equal(fake_used(), 0);
+}
+
+/* Memory that other pools do not use is there for one that is opened, in segments. */
+static void test_open_reclaims(void **state)
+{
+	struct neuron_mem_pool *idle = open_pool(3 * GIB, 0, 0), *pool = open_pool(23 * GIB, 0, 0);
+
+	(void)state;
+	assert_true(stats_of(idle).segment.current == 0);
+	assert_true(stats_of(pool).segment.current == 23 * 1024);
+	neuron_mem_pool_close(pool);
+	neuron_mem_pool_close(idle);
+}
+
 static void test_defaults(void **state)
 {
 	struct neuron_mem_block *block, *more;
@@ -531,6 +590,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_options, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_refused_at_once, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_refused_late, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_open_reclaims, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_defaults, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_small_device, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_hits_ask_nobody, setup, teardown),

@@ -6,7 +6,7 @@
 #include "mem.h"
 #include "pool.h"
 
-/* Of a request, more than any device has: it is asked for at once, and the driver says why not. */
+/* Of a request, more than any device has. */
 #define SEGMENTS_MOST (1u << 18)
 
 uint64_t segment_unit(const struct neuron_mem_pool *pool)
@@ -73,6 +73,11 @@ static int reserve(struct neuron_mem_pool *pool, uint64_t each, uint64_t total, 
 		got = mem_obtain_free(mem, n);
 	while (n > got)
 		mem_drop(mem[--n]);
+	/* What is told is of one of them, beside those before it, which go back. */
+	if (ret && failure && failure->reason != NEURON_MEM_REASON_HOST) {
+		failure->bytes = total;
+		failure->free += got * each;
+	}
 	while (used < got && (!all || !ret) &&
 	       segment_new(pool, mem[used], each > pool->segment))
 		used++;
@@ -80,6 +85,28 @@ static int reserve(struct neuron_mem_pool *pool, uint64_t each, uint64_t total, 
 		mem_free_all(mem + used, got - used);
 	free(mem);
 	return used && (!all || used == wanted) ? 0 : ret ? ret : -ENOMEM;
+}
+
+static bool has_free(struct neuron_mem_pool *pool, uint64_t bytes)
+{
+	struct neuron_hbm_stats stats = { .size = sizeof(stats) };
+
+	return neuron_hbm_get_stats(pool->device, pool->opts.hbm, &stats) || stats.free >= bytes;
+}
+
+/*
+ * In pieces, a request for more than is free would take all of that from others until a piece is
+ * refused.  Such a one is asked for at once, and the driver says why not.
+ */
+static bool in_one(struct neuron_mem_pool *pool, const struct step *step)
+{
+	if (step->least <= step->each)
+		return false;
+	if (step->least / step->each > SEGMENTS_MOST)
+		return true;
+	/* Other pools have more than they use. */
+	return !has_free(pool, step->least) &&
+	       !(device_reclaim(pool->device, pool->opts.hbm) && has_free(pool, step->least));
 }
 
 /* As much of it as there is, so that the driver has not to refuse. */
@@ -112,9 +139,9 @@ int segments_add(struct neuron_mem_pool *pool, const struct step *step,
 	uint64_t length = length_of(pool, step), each = step->each;
 	int ret = -ENOMEM;
 
-	if (step->least / each > SEGMENTS_MOST)
-		each = step->least;
 	if (step->least <= room_left(pool)) {
+		if (in_one(pool, step))
+			each = step->least;
 		why = (struct neuron_mem_failure){ .reason = NEURON_MEM_REASON_HOST,
 						   .bytes = step->least };
 		if (length > step->least)
