@@ -14,8 +14,9 @@
  * there is one, the last calls of each thread are printed here, oldest first. After the
  * last process is gone, everything must be back and the device must work.
  *
- * Settings on the kernel command line: fuzz.seconds=30 fuzz.seed=1 fuzz.workers=3. With
- * one worker and the same seed, the calls are the same up to the first kill.
+ * Settings on the kernel command line: fuzz.seconds=30 fuzz.calls=0 (if not 0, the end may
+ * come sooner) fuzz.seed=1 fuzz.workers=3. With one worker and the same seed, the calls are
+ * the same up to the first kill.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -643,7 +644,7 @@ struct shared {
 static struct shared *shared;
 static int passing[2];		/* descriptors from process to process */
 static int nr_devices;
-static int settings_seconds = 30, settings_seed = 1, settings_workers = 3;
+static int settings_seconds = 30, settings_calls, settings_seed = 1, settings_workers = 3;
 static char *files[FILES_MAX], *debug_files[FILES_MAX], *knobs[FILES_MAX];
 static int nr_files, nr_debug_files, nr_knobs;
 static struct neuron_native_geometry geo;
@@ -1724,6 +1725,7 @@ static uint32_t generation;	/* processes so far */
 static bool prepare(void)
 {
 	settings_seconds = setting("fuzz.seconds=", settings_seconds);
+	settings_calls = setting("fuzz.calls=", settings_calls);
 	settings_seed = setting("fuzz.seed=", settings_seed);
 	settings_workers = setting("fuzz.workers=", settings_workers);
 	if (settings_workers < 1 || settings_workers > WORKERS_MAX)
@@ -1795,7 +1797,8 @@ static int run_for_a_while(int kmsg)
 	uint32_t i;
 
 	srandom(settings_seed);
-	while (now() < end && !splat) {
+	while (now() < end && !splat &&
+	       (!settings_calls || shared->calls < (uint64_t)settings_calls)) {
 		start_workers();
 		usleep(50000);
 		splat = complaint(kmsg);
@@ -1851,6 +1854,7 @@ int main(void)
 
 	splat = run_for_a_while(kmsg);
 	stop_workers(splat);
+	tell();
 	close(passing[0]);
 	close(passing[1]);
 	calm();
