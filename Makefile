@@ -14,7 +14,8 @@
 #   make test-all		these and what takes long
 #   make mutate			how many changes of the code the tests notice, for SECONDS from SEED
 #   make kcsan			look for data races, in a virtual machine
-#   make fuzz-ioctl		fuzz the device interface there, for SECONDS from SEED
+#   make fuzz-ioctl		fuzz the device interface there, for SECONDS from SEED; the calls that
+#			led on into CORPUS
 #   make check			static checks
 #   make layers			who calls whom: circles, arrows upwards, pictures in build/layers
 #   make model			train and pack the example's model again
@@ -118,7 +119,7 @@ kcsan:
 	@tests/run.sh kcsan
 
 fuzz-ioctl:
-	@SECONDS_TO_FUZZ=$(SECONDS) SEED=$(SEED) tests/run.sh fuzz-ioctl
+	@SECONDS_TO_FUZZ=$(SECONDS) SEED=$(SEED) CORPUS=$(abspath $(CORPUS)) tests/run.sh fuzz-ioctl
 
 demo:
 	@tests/demo.sh

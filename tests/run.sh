@@ -37,7 +37,7 @@
 #   coverage-vm	the whole stack on the debug kernel, counting the lines that run
 #   pairs	every call against every other for $SECONDS_OF_PAIRS seconds, debug kernel
 #   fuzz-ioctl	the fuzzer of /dev/neuronN with coverage, for $SECONDS_TO_FUZZ seconds
-#		from seed $SEED
+#		from seed $SEED; with $CORPUS, the calls that led on are written to that file
 
 set -u -o pipefail
 . "$(dirname "$0")/vm/lib.sh"
@@ -150,6 +150,8 @@ hostile='^(00-load|driver|foreign|fuzz_ioctl|ioctl_hostile|regs|refusals|vendor_
 # Where programs are trusted, only what works is promised.
 trusted='^(00-load|foreign|zz-unload)\.'
 
+fuzzer=(--test tests/fuzz/ioctl/fuzz_ioctl.c --file tests/fuzz/ioctl/corpus)
+
 # The whole stack in a guest: the tests of tests/vm/guest, in order; or those whose name
 # matches $only.
 stack() {
@@ -166,7 +168,7 @@ stack() {
 	fi
 	tests/vm/run.sh "$kernel" --stack --log "stack-$kernel" --mem 2048 --timeout 3000 \
 		--test-timeout 900 \
-		--file "$(command -v udevadm)":/usr/bin/udevadm \
+		--file "$(command -v udevadm)":/usr/bin/udevadm --file tests/fuzz/ioctl/corpus \
 		--file "$(command -v udevadm)":/usr/lib/systemd/systemd-udevd \
 		--file "$(command -v systemd-sysusers)":/usr/bin/systemd-sysusers "${tests[@]}" "$@"
 }
@@ -222,7 +224,7 @@ card_debug() {
 		--test tests/card/guest_driver.c --test tests/card/guest_copy.c \
 		--test tests/card/guest_faults.c --test tests/card/guest_load.sh \
 		--test tests/vm/guest/foreign.c --test tests/vm/guest/process.c \
-		--test tests/card/guest_programs.sh --test tests/fuzz/ioctl/fuzz_ioctl.c \
+		--test tests/card/guest_programs.sh "${fuzzer[@]}" \
 		--test tests/vm/guest/zz-unload.sh
 }
 
@@ -250,8 +252,9 @@ fuzz_ioctl() {
 	tests/vm/run.sh fuzz --stack --log fuzz-ioctl --mem 2048 --timeout $((seconds + 900)) \
 		--test-timeout $((seconds + 300)) \
 		--append "fuzz.seconds=$seconds fuzz.seed=$seed" \
-		--test tests/vm/guest/00-load.sh --test tests/fuzz/ioctl/fuzz_ioctl.c \
-		--test tests/vm/guest/zz-unload.sh
+		--test tests/vm/guest/00-load.sh "${fuzzer[@]}" --test tests/vm/guest/zz-unload.sh &&
+	{ [ -z "${CORPUS:-}" ] || tr -d '\r' <"$CACHE/logs/fuzz-ioctl/output.log" |
+		sed -n 's/^corpus: //p' | LC_ALL=C sort -u >"$CORPUS"; }
 }
 
 # tap.py decides what counts: it must count right.
@@ -378,7 +381,7 @@ run_step() {
 				--card trn2:64 --log card-fuzz --test-timeout 600 \
 				--append "fuzz.seconds=120 fuzz.seed=$seed" \
 				--test tests/card/guest_load.sh --test tests/card/guest_programs.sh \
-				--test tests/fuzz/ioctl/fuzz_ioctl.c --test tests/vm/guest/zz-unload.sh
+				"${fuzzer[@]}" --test tests/vm/guest/zz-unload.sh
 			step card-iommu-two with_card tests/vm/run.sh 6.12 --stack --iommu --mem 1536 \
 				--card trn1 --card trn2:64 --log card-iommu-two \
 				--test tests/card/guest_two.c

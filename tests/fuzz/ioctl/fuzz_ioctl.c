@@ -7,8 +7,9 @@
  * values are good ones, so that calls get far: handles that exist, addresses of live
  * memory, rings with descriptors; the rest is nearly good, or anything.
  *
- * Where the kernel gives coverage (CONFIG_KCOV, modules built with NEURON_KCOV=1), calls
- * that reached something new are kept and varied.
+ * Half of the ioctls are varied from those of a corpus, the file /corpus. Where the kernel
+ * gives coverage (CONFIG_KCOV, modules built with NEURON_KCOV=1), calls that reached something
+ * new are kept and varied, too, and printed in the end: a corpus for other runs.
  *
  * What counts as a failure is the kernel's: a complaint in its log, found by the rig. When
  * there is one, the last calls of each thread are printed here, oldest first. After the
@@ -17,6 +18,8 @@
  * Settings on the kernel command line: fuzz.seconds=30 fuzz.calls=0 (if not 0, the end may
  * come sooner) fuzz.seed=1 fuzz.workers=3. With one worker and the same seed, the calls are
  * the same up to the first kill.
+ *
+ * With the name of a corpus as its argument, the program only looks whether it is one.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -61,7 +64,9 @@
 #define ARG_MAX		(16u << 10)	/* largest argument structure */
 #define BUF_MAX		(1u << 20)	/* what pointers lead to */
 #define HISTORY		64
-#define CORPUS		1024
+#define CORPUS_FILE	"/corpus"
+#define CORPUS		8192
+#define LINE		640		/* of it */
 #define COVER		(1u << 16)
 
 /* ---- what a command takes --------------------------------------------------------- */
@@ -645,6 +650,8 @@ static struct shared *shared;
 static int passing[2];		/* descriptors from process to process */
 static int nr_devices;
 static int settings_seconds = 30, settings_calls, settings_seed = 1, settings_workers = 3;
+static struct kept seeds[CORPUS];	/* those of the file */
+static uint32_t nr_seeds;
 static char *files[FILES_MAX], *debug_files[FILES_MAX], *knobs[FILES_MAX];
 static int nr_files, nr_debug_files, nr_knobs;
 static struct neuron_native_geometry geo;
@@ -948,6 +955,98 @@ static unsigned int kcov_new(void)
 	return fresh;
 }
 
+/* ---- the corpus ------------------------------------------------------------------------ */
+
+static uint32_t kept_size(const struct kept *k)
+{
+	uint32_t size = commands[k->op].size;
+
+	return size < sizeof(k->arg) ? size : sizeof(k->arg);
+}
+
+/* The command, and the bytes of its argument up to the last one that is not 0. */
+static void write_line(char *line, const struct kept *k)
+{
+	uint32_t n = kept_size(k), i;
+
+	while (n && !k->arg[n - 1])
+		n--;
+	line += sprintf(line, "%s", commands[k->op].name);
+	for (i = 0; i < n; i++)
+		line += sprintf(line, i ? "%02x" : " %02x", k->arg[i]);
+	strcpy(line, "\n");
+}
+
+/* Return: write_line() would have written the same. */
+static bool read_line(const char *line, struct kept *k)
+{
+	size_t len = strcspn(line, " \n");
+	const char *hex = line + len + (line[len] == ' ');
+	char again[LINE];
+	uint32_t i;
+
+	for (i = 0; i < NR_COMMANDS; i++)
+		if (strlen(commands[i].name) == len && !strncmp(line, commands[i].name, len))
+			break;
+	if (i == NR_COMMANDS)
+		return false;
+	k->op = i;
+	for (i = 0; i < kept_size(k) && hex[0] && hex[1]; i++, hex += 2)
+		if (sscanf(hex, "%2hhx", &k->arg[i]) != 1)
+			break;
+	write_line(again, k);
+	return !strcmp(line, again);
+}
+
+static bool read_corpus(const char *path)
+{
+	FILE *f = fopen(path, "r");
+	char line[LINE];
+
+	if (!f) {
+		perror(path);
+		return false;
+	}
+	while (fgets(line, sizeof(line), f)) {
+		if (nr_seeds == CORPUS || !read_line(line, &seeds[nr_seeds])) {
+			printf("%s:%u: no command with an argument: %s\n", path, nr_seeds + 1, line);
+			fclose(f);
+			return false;
+		}
+		nr_seeds++;
+	}
+	fclose(f);
+	if (!nr_seeds)
+		printf("%s is empty\n", path);
+	return nr_seeds;
+}
+
+static uint64_t nr_kept(void)
+{
+	uint64_t n = __atomic_load_n(&shared->kept, __ATOMIC_RELAXED);
+
+	return n < CORPUS ? n : CORPUS;
+}
+
+/* Pointers and handles mean nothing in another run. */
+static void print_corpus(void)
+{
+	char line[LINE];
+	uint64_t n;
+	uint32_t i;
+
+	for (n = 0; n < nr_kept(); n++) {
+		struct kept *k = &shared->corpus[n];
+		const struct command *c = &commands[k->op];
+
+		for (i = 0; i < c->nr; i++)
+			if (c->field[i].kind >= POINTER || c->field[i].kind == HANDLE)
+				put(k->arg, &c->field[i], 0);
+		write_line(line, k);
+		printf("corpus: %s", line);
+	}
+}
+
 /* ---- the calls ------------------------------------------------------------------------- */
 
 static int some_fd(void)
@@ -1011,6 +1110,7 @@ static void learn(const struct command *c, const uint8_t *arg)
 static int do_ioctl(uint32_t op)
 {
 	static __thread uint8_t arg[ARG_MAX];
+	static __thread struct kept call;
 	const struct command *c = &commands[op];
 	uint8_t *p = arg;
 	uint32_t i, k;
@@ -1018,15 +1118,14 @@ static int do_ioctl(uint32_t op)
 
 	memset(arg, 0, c->size + 256);
 	/* One that reached something, varied; or a new one. Pointers and handles go stale. */
-	if (kcov && shared->kept && chance(50)) {
-		const struct kept *from = &shared->corpus[below(shared->kept < CORPUS ?
-								shared->kept : CORPUS)];
+	if (chance(50)) {
+		uint64_t n = below(nr_seeds + nr_kept());
+		const struct kept *from = n < nr_seeds ? &seeds[n] : &shared->corpus[n - nr_seeds];
 
 		c = &commands[from->op];
 		op = from->op;
 		memset(arg, 0, c->size + 256);
-		memcpy(arg, from->arg, c->size < sizeof(from->arg) ? c->size :
-		       sizeof(from->arg));
+		memcpy(arg, from->arg, kept_size(from));
 		k = below(3);
 		for (i = 0; i < c->nr; i++)
 			if (c->field[i].kind >= POINTER ||
@@ -1044,16 +1143,15 @@ static int do_ioctl(uint32_t op)
 	if (chance(2))
 		p = (uint8_t *)(chance(50) ? wild() : (uint64_t)(buf + BUF_MAX - below(32)));
 	record->device = fd;
+	/* As it is now: results come into it. */
+	call.op = op;
+	memcpy(call.arg, arg, sizeof(call.arg));
 	kcov_start();
 	rc = ioctl(fd, c->cmd, p);
 	rc = rc < 0 ? errno : 0;
-	if (kcov_new()) {
-		uint64_t n = __atomic_fetch_add(&shared->kept, 1, __ATOMIC_RELAXED);
-		struct kept *to = &shared->corpus[n % CORPUS];
-
-		to->op = op;
-		memcpy(to->arg, arg, c->size < sizeof(to->arg) ? c->size : sizeof(to->arg));
-	}
+	if (kcov_new() && p == arg)
+		shared->corpus[__atomic_fetch_add(&shared->kept, 1, __ATOMIC_RELAXED) % CORPUS] =
+			call;
 	if (!rc && p == arg)
 		learn(c, arg);
 	return rc;
@@ -1733,6 +1831,8 @@ static bool prepare(void)
 	has_kcov = !access("/sys/kernel/debug/kcov", R_OK);
 	printf("# seed %d, %d s, %d workers, %zu commands, %s\n", settings_seed, settings_seconds,
 	       settings_workers, NR_COMMANDS, has_kcov ? "with coverage" : "without coverage");
+	if (!read_corpus(CORPUS_FILE))
+		return !result(0, "a corpus");
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 		      -1, 0);
 	if (shared == MAP_FAILED || socketpair(AF_UNIX, SOCK_DGRAM, 0, passing))
@@ -1835,12 +1935,14 @@ static void stop_workers(int splat)
 	}
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	char line[128], on_warn[16], on_oops[16];
 	int kmsg, bad = 0, splat;
 	uint32_t i;
 
+	if (argc > 1)
+		return !read_corpus(argv[1]);
 	if (!prepare())
 		return 1;
 	/* The kernel goes on after a complaint: its log and the calls before it tell more. */
@@ -1867,8 +1969,10 @@ int main(void)
 		 (unsigned long long)shared->calls, (unsigned long long)shared->good, generation);
 	bad += result(!splat, line);
 	bad += result(shared->calls > 100 && shared->good > shared->calls / 20, "calls get far");
-	if (has_kcov)
+	if (has_kcov) {
+		print_corpus();
 		bad += result(shared->covered > 500 && shared->kept > 50, "coverage leads on");
+	}
 	bad += afterwards();
 	set(PANIC_ON_WARN, on_warn);
 	set(PANIC_ON_OOPS, on_oops);
