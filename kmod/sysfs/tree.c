@@ -685,25 +685,21 @@ static void neuron_count_clear(struct neuron_node *node, const struct neuron_sys
 		neuron_nds_clear(node->nd, node->core, row->category, figure == TOTAL);
 }
 
+static struct kobject *neuron_walk(struct neuron_device *nd, struct kobject *parent,
+				   const char *path, u32 core, bool dir);
+
 /* Wake the pollers of a file of a core. */
 static void neuron_count_tell(struct neuron_device *nd, u32 core,
 			      const struct neuron_sysfs_row *row, enum neuron_figure figure)
 {
-	struct kernfs_node *at = nd->dev.kobj.sd, *next;
-	char path[96], *rest = path, *name;
+	struct kobject *parent;
+	char path[96];
 
-	snprintf(path, sizeof(path), "neuron_core%u/%s/%s", core, row->path,
-		 neuron_figures[figure]);
-	kernfs_get(at);
-	while (at && (name = strsep(&rest, "/"))) {
-		next = sysfs_get_dirent(at, name);
-		sysfs_put(at);
-		at = next;
-	}
-	if (WARN_ON_ONCE(!at))
-		return;
-	sysfs_notify_dirent(at);
-	sysfs_put(at);
+	/* All nodes are there already: none is made. */
+	snprintf(path, sizeof(path), "neuron_core%u/%s", core, row->path);
+	parent = neuron_walk(nd, &nd->dev.kobj, path, core, false);
+	if (!WARN_ON_ONCE(IS_ERR(parent)))
+		sysfs_notify(parent, kbasename(path), neuron_figures[figure]);
 }
 
 /* Look at all counters of cores that are no memory; tell pollers of those that changed. */
