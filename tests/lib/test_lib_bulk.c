@@ -323,6 +323,17 @@ static void take_many(struct neuron_device *device, struct neuron_mem **mem, siz
 	assert_int_equal(mem_obtain(mem, n, &nr, NULL), 0);
 }
 
+/* A device with @n of them, and one more. */
+static struct neuron_device *open_with(struct neuron_mem **mem, size_t n, struct neuron_mem **last)
+{
+	struct neuron_device *device;
+
+	assert_int_equal(neuron_device_open(0, &device), 0);
+	take_many(device, mem, n);
+	take_many(device, last, 1);
+	return device;
+}
+
 /* From now on: of one, and of many. */
 static void refuse_frees(int error, bool many)
 {
@@ -340,9 +351,7 @@ static void test_free_refused(void **state)
 	struct neuron_device *device;
 
 	(void)state;
-	assert_int_equal(neuron_device_open(0, &device), 0);
-	take_many(device, mem, NR);
-	take_many(device, &last, 1);
+	device = open_with(mem, NR, &last);
 	refuse_frees(EBUSY, true);
 	mem_free_all(mem, NR);
 	assert_int_equal(fake_used(), (NR + 1) * 4096);
@@ -384,9 +393,7 @@ static void test_free_gone_for_the_moment(void **state)
 	struct neuron_device *device;
 
 	(void)state;
-	assert_int_equal(neuron_device_open(0, &device), 0);
-	take_many(device, mem, 64);
-	take_many(device, &last, 1);
+	device = open_with(mem, 64, &last);
 	refuse_frees(ENODEV, true);
 	mem_free_all(mem, 64);
 	fake.fail_at = 0;
@@ -402,9 +409,7 @@ static void test_free_beside_refused(void **state)
 	struct neuron_device *device;
 
 	(void)state;
-	assert_int_equal(neuron_device_open(0, &device), 0);
-	take_many(device, mem, 64);
-	take_many(device, &last, 1);
+	device = open_with(mem, 64, &last);
 	refuse_frees(EBUSY, false);
 	neuron_mem_free(last);
 	mem_free_all(mem, 64);
