@@ -24,6 +24,8 @@
 #   vm-debug-all the whole stack on the debug kernel; vm-debug is what needs two processors
 #   vm-6.1-all	the whole stack on 6.1 and 7.3; vm-6.1 and vm-7.3 are what depends on
 #   vm-7.3-all	the kernel
+#   vm-6.12-all	the whole stack on 6.12 and in User Mode Linux; vm-6.12 and vm-uml leave to
+#   vm-uml-all	each other, and to vm-debug, what takes long
 #   vm-7.3-rt	the whole stack on the distribution's PREEMPT_RT kernel
 #   vm-7.3-cloud	the same on its kernel for virtual machines
 #   vm-7.3-debug the whole stack on 7.3 with the options of the debug kernel
@@ -50,7 +52,7 @@ steps=(abi lib tap property fuzz model tools rtd readme dkms deb image
        demo rtd-guest shell card)
 long_steps=(debian-12 debian-13 deb-12 deb-13 image-12 image-13 slurm coverage-lib rig-all randconfig build-clang series arm64 kcsan coverage-vm
 	    vm-debug-all vm-7.3-debug vm-7.3-rt vm-7.3-cloud
-	    vm-7.3-all vm-6.1-all vm-card-like-all card-all card-debug pairs fuzz-ioctl)
+	    vm-7.3-all vm-6.12-all vm-6.1-all vm-uml-all vm-card-like-all card-all card-debug pairs fuzz-ioctl)
 
 case ${1:-} in
 list)	printf '%s\n' "${steps[@]}"
@@ -137,30 +139,40 @@ build_modules() {
 # What depends on the version of the kernel more than other tests do.
 kernel_dependent='^(00-load|40-udev|card_like|configfs|crwl|death|dmabuf|dmabuf_sync|dmem|driver|examples|fdinfo|grow|mmap|notify|process|regs|removal|zerocopy|zz-unload)\.'
 
-# What happens on two processors at once, or cannot be had in User Mode Linux.  That one
-# has the other checks of the debug kernel, and runs all tests in a tenth of the time.
-concurrent='^(00-load|async|crwl|death|dmabuf|dmabuf_sync|dmem|eventfd|fuzz_ioctl|grow|host_memory|memcg|mmap|move|notify|nrt_async|nrt_kill|nrt_life|pairs|process|removal|reset|scrub|stress|trace|zerocopy|zz-unload)\.'
+# What happens in the driver on two processors at once, or cannot be had in User Mode Linux.
+# That one has the other checks of the debug kernel, and a test takes a tenth of the time.
+concurrent='^(async|crwl|death|dmabuf|eventfd|fuzz_ioctl|grow|mmap|move|notify|pairs|process|removal|reset|scrub|stress|trace|zerocopy|zz-unload)\.'
+
+# What the debug kernel is enough for: tests that draw what they do, and take long for it.
+drawn='fuzz_ioctl|move|pairs|stress'
+
+# What other kernels are enough for: these, programs of users, half a minute of waiting.
+not_in_uml="^($drawn|[2-4][0-9]-.*|zy-instances)\."
+not_in_6_12="^($drawn|dmabuf_sync)\."
 
 # What the driver does in another way for a card: the device of the guest is like one.
-card_like='^(00-load|async|dma_compute|driver|eventfd|mmap|notify|process|removal|scrub|zerocopy|zz-unload)\.'
+card_like='^(async|dma_compute|driver|eventfd|mmap|notify|process|removal|scrub|zerocopy|zz-unload)\.'
 
 # What attacks the device interface, on a device that checks no descriptor: the driver does.
-hostile='^(00-load|driver|foreign|fuzz_ioctl|ioctl_hostile|regs|refusals|vendor_bugs|vendor_table|zz-unload)\.'
+hostile='^(driver|foreign|fuzz_ioctl|ioctl_hostile|regs|refusals|vendor_bugs|zz-unload)\.'
 
 # Where programs are trusted, only what works is promised.
-trusted='^(00-load|foreign|zz-unload)\.'
+trusted='^(foreign|zz-unload)\.'
 
 fuzzer=(--test tests/fuzz/ioctl/fuzz_ioctl.c --file tests/fuzz/ioctl/corpus)
 
 # The whole stack in a guest: the tests of tests/vm/guest, in order; or those whose name
-# matches $only.
+# matches $only, without those whose name matches $but.
 stack() {
-	local kernel=$1 tests=() file
+	local kernel=$1 first=() tests=() file
 	shift
 
+	[[ 00-load.sh =~ ${only:-.} ]] || first=(--test tests/vm/load.sh)
 	for file in tests/vm/guest/[0-9]*.sh tests/vm/guest/*.c tests/fuzz/ioctl/*.c \
 		    tests/vm/guest/z*.sh; do
-		[ ! -e "$file" ] || [[ ! ${file##*/} =~ ${only:-.} ]] || tests+=(--test "$file")
+		if [ -e "$file" ] && [[ ${file##*/} =~ ${only:-.} && ! ${file##*/} =~ ${but:-^$} ]]; then
+			tests+=(--test "$file")
+		fi
 	done
 	if [ ${#tests[@]} = 0 ]; then
 		echo "not ok - no tests in tests/vm/guest"
@@ -170,7 +182,8 @@ stack() {
 		--test-timeout 900 \
 		--file "$(command -v udevadm)":/usr/bin/udevadm --file tests/fuzz/ioctl/corpus \
 		--file "$(command -v udevadm)":/usr/lib/systemd/systemd-udevd \
-		--file "$(command -v systemd-sysusers)":/usr/bin/systemd-sysusers "${tests[@]}" "$@"
+		--file "$(command -v systemd-sysusers)":/usr/bin/systemd-sysusers \
+		"${first[@]}" "${tests[@]}" "$@"
 }
 
 kunit_vm() {
@@ -242,7 +255,7 @@ pairs() {
 
 	tests/vm/run.sh debug --stack --log pairs --mem 2048 --timeout $((seconds + 900)) \
 		--test-timeout $((seconds + 600)) --append "pairs.seconds=$seconds pairs.rounds=20" \
-		--test tests/vm/guest/00-load.sh --test tests/vm/guest/pairs.c \
+		--test tests/vm/load.sh --test tests/vm/guest/pairs.c \
 		--test tests/vm/guest/zz-unload.sh
 }
 
@@ -252,7 +265,7 @@ fuzz_ioctl() {
 	tests/vm/run.sh fuzz --stack --log fuzz-ioctl --mem 2048 --timeout $((seconds + 900)) \
 		--test-timeout $((seconds + 300)) \
 		--append "fuzz.seconds=$seconds fuzz.seed=$seed" \
-		--test tests/vm/guest/00-load.sh "${fuzzer[@]}" --test tests/vm/guest/zz-unload.sh &&
+		--test tests/vm/load.sh "${fuzzer[@]}" --test tests/vm/guest/zz-unload.sh &&
 	{ [ -z "${CORPUS:-}" ] || tr -d '\r' <"$CACHE/logs/fuzz-ioctl/output.log" |
 		sed -n 's/^corpus: //p' | LC_ALL=C sort -u >"$CORPUS"; }
 }
@@ -282,7 +295,7 @@ rtd_test() {
 # The installed daemon on the software device, and its clients.
 rtd_guest() {
 	tests/deps.sh rtd && make -s -C tests/rtd guest &&
-	tests/vm/run.sh 6.12 --stack --log rtd-guest --test tests/vm/guest/00-load.sh \
+	tests/vm/run.sh 6.12 --stack --log rtd-guest --test tests/vm/load.sh \
 		--test "$CACHE/rtd/guest/neuron-rtd" --test tests/vm/guest/zz-unload.sh
 }
 
@@ -419,6 +432,8 @@ run_step() {
 	vm-*-all)	kernel=${1#vm-}
 			step "$1" stack "${kernel%-all}" --log "$1" ;;
 	vm-7.3-debug)	step vm-7.3-debug stack 7.3-debug --test-timeout 1800 --timeout 7200 ;;
+	vm-6.12)	but=$not_in_6_12 step vm-6.12 stack 6.12 ;;
+	vm-uml)		but=$not_in_uml step vm-uml stack uml ;;
 	vm-*)		step "$1" stack "${1#vm-}" ;;
 	arm64)		step arm64-kunit kunit_vm arm64 --timeout 3600 --test-timeout 3000
 			step arm64-64k-kunit kunit_vm arm64-64k --timeout 3600 --test-timeout 3000
@@ -480,7 +495,7 @@ done
 # uses one processor.
 has_guest() {
 	case $1 in
-	vm-uml|vm-checked|vm-card-like-all|uml-*) return 1 ;;
+	vm-uml|vm-uml-all|vm-checked|vm-card-like-all|uml-*) return 1 ;;
 	vm-*|rig|rig-all|bench|demo|rtd-guest|shell|card|card-all|card-debug|arm64|kcsan|coverage-vm|pairs|fuzz-ioctl|debian-*|deb-*|image|image-*|slurm) return 0 ;;
 	esac
 	return 1

@@ -223,7 +223,7 @@ static void hard(const char *name, size_t count, void (*make)(size_t count))
 {
 	double worst = 1;
 
-	for (unsigned int seed = 1; seed <= (count < 1000 ? 25 : 2); seed++) {
+	for (unsigned int seed = 1; seed <= (count < 1000 ? 10 : 2); seed++) {
 		struct neuron_buffers_result r;
 		uint64_t simple;
 
