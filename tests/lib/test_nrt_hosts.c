@@ -298,6 +298,7 @@ static void test_operations(void **state)
 {
 	(void)state;
 	/* In words, told to all, and around the ring. */
+	operations(2, 2, false, 1);
 	operations(2, 1, false, 3);
 	operations(2, 1, false, 3000);
 	operations(2, 2, true, 700);

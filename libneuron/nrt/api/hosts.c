@@ -374,9 +374,9 @@ static size_t memory_needed(const struct lead *l, uint64_t said, bool told)
 	uint64_t all = l->in->size > l->out->size ? l->in->size : l->out->size;
 	uint64_t most = (uint64_t)RING_PIECE * RING_PIECES;
 
-	/* Behind what is told is room for what others here get of it. */
-	return across_words(l->x) + (told ? l->x->nr_hosts * said + l->out->size :
-				     all < most ? all : most);
+	/* Behind what is told, or the words, is room for what others here get of it. */
+	return across_words(l->x) + (told ? l->x->nr_hosts * said + l->out->size +
+				     offsetof(struct across_word, data) : all < most ? all : most);
 }
 
 static NRT_STATUS do_lead(struct lead *l, const struct params *params, NRT_STATUS own)
