@@ -337,13 +337,22 @@ static bool registry_used(const struct member *except)
 	return comm.registry && m != except && m->world && (!m->joined || !m->broken);
 }
 
+/* fork() has comm_lock: a child never sees one that is being freed. */
+static struct registry *swap_registry(struct registry *registry)
+{
+	GUARD(&comm_lock);
+	struct registry *before = comm.registry;
+
+	comm.registry = registry;
+	return before;
+}
+
 static void stop_registry(const struct member *m)
 {
 	GUARD(&comm.root);
 	if (comm.registrar != m)
 		return;
-	world_stop(comm.registry);
-	comm.registry = NULL;
+	world_stop(swap_registry(NULL));
 	comm.registrar = NULL;
 }
 
@@ -352,6 +361,7 @@ static NRT_STATUS start_registry(const char *func, const struct member *m,
 				 const struct comm_place *place, uint32_t count,
 				 const struct deadline *deadline)
 {
+	struct registry *registry;
 	int ret;
 
 	if (place->reach == COMM_REMOTE) {
@@ -364,14 +374,15 @@ static NRT_STATUS start_registry(const char *func, const struct member *m,
 		LOG_AS(ENC, ERROR, func, "another core of this process is rank 0");
 		return NRT_INVALID;
 	}
-	world_stop(comm.registry);
-	comm.registry = NULL;
+	world_stop(swap_registry(NULL));
 	comm.registrar = m;
-	while ((ret = world_start(&place->root, count, &comm.registry)) == -EADDRINUSE &&
+	while ((ret = world_start(&place->root, count, &registry)) == -EADDRINUSE &&
 	       deadline_left(deadline) && !nrt_comm_closing())
 		usleep(5000);
-	if (!ret)
+	if (!ret) {
+		swap_registry(registry);
 		return NRT_SUCCESS;
+	}
 	LOG_AS(ENC, ERROR, func, "rank 0 of NEURON_RT_ROOT_COMM_ID=%s: %s",
 	       getenv("NEURON_RT_ROOT_COMM_ID"), strerror(-ret));
 	return ret == -ENOMEM || ret == -EMFILE ? NRT_RESOURCE : NRT_FAILURE;
@@ -793,6 +804,9 @@ NRT_STATUS nrt_comm_exchange(uint32_t vnc, struct nrt_exchange *x)
 
 	if (status != NRT_SUCCESS)
 		return status;
+	/* Of all hosts, because another thread has just left them. */
+	if (x->nr > COMM_MAX_RANKS)
+		return NRT_FAILURE;
 	GUARD(&m->busy[x->channel]);
 	make_request(m, x, &r);
 	if (x->fds)
@@ -859,8 +873,7 @@ void nrt_comm_close(void)
 {
 	for (uint32_t i = 0; i < comm.nr; i++)
 		member_close(&comm.members[i]);
-	world_stop(comm.registry);
-	comm.registry = NULL;
+	world_stop(swap_registry(NULL));
 	comm.registrar = NULL;
 	GUARD(&comm_lock);
 	hub_stop();
