@@ -176,7 +176,9 @@ int emu_core_reset(struct emu_core *core)
 	emu_notify_reset(&core->notify);
 	down_write(&ed->window_lock);
 	emu_shuffle_start(&core->shuffle, w->core);
-	emu_sbuf_free(ed, xchg(&ed->sbuf[w->core], NULL));
+	/* Where the driver checks, it clears, too: a card may keep it until it goes. */
+	if (ed->checks || !ed->added)
+		emu_sbuf_free(ed, xchg(&ed->sbuf[w->core], NULL));
 	emu_window_reset(w, broken);
 	up_write(&ed->window_lock);
 	/* the FIFOs have room now */
