@@ -53,7 +53,8 @@ void neuron_core_take(struct neuron_device *nd, u32 core, struct neuron_client *
 	lockdep_assert_held(&c->lock);
 	neuron_crwl_reset(&c->crwl);
 	nd->ops->core_bind(nd, core, &client->space);
-	WRITE_ONCE(c->owner, client);
+	/* Who finds an owner finds whether its core is dirty: neuron_core_reaches(). */
+	smp_store_release(&c->owner, client);
 	/* Another process may have taken the cooperative lock of the free core. */
 	neuron_crwl_evict(&c->crwl, client->pid);
 }

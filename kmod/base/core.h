@@ -47,7 +47,7 @@ enum neuron_core_state {
  * @owner: process that uses it; NULL = free.  Set and cleared under @lock
  * @reaches: cores that descriptors of its queues may name, if the driver checks them; by bit.
  *	     More than that until its next reset has ended
- * @dirty: its state buffer may hold what a program had there; under @lock
+ * @dirty: its state buffer may hold what a program had there; written under @lock
  * @clearing: it is RESETTING only until that is cleared; under @lock
  * @claim: thread group that has claimed it, or NULL; see claim.c
  * @claim_via: client or file that the claim ends with
@@ -135,6 +135,26 @@ static inline int neuron_core_usable(const struct neuron_core *c)
 	default:
 		return -ENODEV;
 	}
+}
+
+/**
+ * neuron_core_reaches() - may DMA of a process reach the state buffer of a core?
+ * @c: core
+ * @client: the process
+ *
+ * Where the driver checks descriptors, its owner may not before it is cleared, either: it
+ * may have come first (neuron_core_acquire_now()).
+ *
+ * Context: any.
+ * Return: 0; -EBUSY not yet; -EACCES it is not the owner.
+ */
+static inline int neuron_core_reaches(const struct neuron_core *c,
+				      const struct neuron_client *client)
+{
+	/* Pairs with neuron_core_take(). */
+	if (smp_load_acquire(&c->owner) != client)
+		return -EACCES;
+	return READ_ONCE(c->dirty) ? -EBUSY : 0;
 }
 
 void neuron_core_reset_eventfd(struct neuron_core *c, struct eventfd_ctx *eventfd);

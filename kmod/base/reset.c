@@ -237,11 +237,36 @@ static bool neuron_core_reset_later(struct neuron_core *c)
 	return later;
 }
 
+/*
+ * A reset has succeeded.  If the core has an owner who came before its state buffer was cleared
+ * (neuron_core_acquire_now()), and that failed, it is cleared now: READY without that, it would
+ * show what another program had there.  Return: 0; -EINPROGRESS this process is being killed;
+ * -EIO; -ENOMEM.
+ */
+static int neuron_core_clear_again(struct neuron_core *c)
+{
+	bool dirty;
+	int err;
+
+	mutex_lock(&c->lock);
+	dirty = c->state == NEURON_CORE_RESETTING && c->owner && c->dirty &&
+		c->nd->isolation == NEURON_ISOLATION_CHECKED;
+	mutex_unlock(&c->lock);
+	if (!dirty)
+		return 0;
+	err = c->nd->core_clear(c->nd, neuron_core_index(c));
+	mutex_lock(&c->lock);
+	WRITE_ONCE(c->dirty, err || c->again);
+	mutex_unlock(&c->lock);
+	return err == -EINTR ? -EINPROGRESS : err;
+}
+
 /* Look at a reset.  @err: it could not be begun. */
 static void neuron_core_reset_look(struct neuron_core *c, int err)
 {
 	if (!err)
-		err = c->nd->ops->core_reset_poll(c->nd, BIT(neuron_core_index(c)));
+		err = c->nd->ops->core_reset_poll(c->nd, BIT(neuron_core_index(c))) ?:
+		      neuron_core_clear_again(c);
 	if (err == -EINPROGRESS) {
 		if (neuron_core_reset_later(c))
 			return;
@@ -299,7 +324,8 @@ int neuron_core_clear_run(struct neuron_core *c)
 	mutex_lock(&c->lock);
 	c->clearing = false;
 	if (c->state == NEURON_CORE_RESETTING) {
-		c->dirty = err;
+		/* If its owner has gone, what it wrote meanwhile came too late. */
+		WRITE_ONCE(c->dirty, err || c->again);
 		reset = c->requested || c->again;
 		c->again = false;
 	}

@@ -45,7 +45,7 @@ void neuron_cores_release(struct neuron_client *client)
 		struct neuron_core *c = &nd->core[i];
 
 		WRITE_ONCE(c->owner, NULL);
-		c->dirty = true;
+		WRITE_ONCE(c->dirty, true);
 		if (neuron_core_reset_mark(c))
 			__set_bit(i, &begin);
 		else

@@ -245,16 +245,18 @@ static bool neuron_desc_known(const struct neuron_device *nd, const struct neuro
 static int neuron_slot_window(struct neuron_ring *ring, u32 core, u64 off, u64 len,
 			      unsigned long *slot)
 {
-	struct neuron_client *client = ring->base.chunk->client, *owner;
+	struct neuron_client *client = ring->base.chunk->client;
+	const struct neuron_core *c = &client->nd->core[core];
+	int err;
 
 	if (!neuron_isolation_window(client->nd, off, len))
 		return -EACCES;
 	*slot = NEURON_SLOT_WINDOW | (unsigned long)core << NEURON_SLOT_CORE_SHIFT;
-	owner = READ_ONCE(client->nd->core[core].owner);
-	if (owner == client)
-		return 0;
-	if (owner || ring->bound)
-		return -EACCES;
+	err = neuron_core_reaches(c, client);
+	if (!err || ring->bound)
+		return err;
+	if (err == -EACCES && READ_ONCE(c->owner))
+		return err;
 	*slot |= NEURON_SLOT_STAGED;
 	return 0;
 }
@@ -487,17 +489,18 @@ put:
 	return err;
 }
 
-/* Does the client own the cores that slots wait for?  Under ring->lock. */
-static bool neuron_ring_owns(const struct neuron_ring *ring)
+/* May the client reach the cores that slots wait for?  Under ring->lock. */
+static int neuron_ring_reaches(const struct neuron_ring *ring)
 {
 	const struct neuron_client *client = ring->base.chunk->client;
+	const struct neuron_core *core = client->nd->core;
+	int err = 0;
 	u32 i;
 
-	for (i = 0; i < ring->nr_slots; i++)
-		if (neuron_slot_staged(ring->slot[i]) &&
-		    READ_ONCE(client->nd->core[neuron_slot_core(ring->slot[i])].owner) != client)
-			return false;
-	return true;
+	for (i = 0; i < ring->nr_slots && !err; i++)
+		if (neuron_slot_staged(ring->slot[i]))
+			err = neuron_core_reaches(&core[neuron_slot_core(ring->slot[i])], client);
+	return err;
 }
 
 /**
@@ -511,7 +514,8 @@ static bool neuron_ring_owns(const struct neuron_ring *ring)
  * From now on slots cannot wait for a core.
  *
  * Context: may sleep.
- * Return: 0; -EINVAL it is of the other side, or shorter; -EBUSY another queue has the ring;
+ * Return: 0; -EINVAL it is of the other side, or shorter; -EBUSY another queue has the ring,
+ *	   or a slot names a core whose state buffer is still being cleared;
  *	   -EACCES a slot names a core that the client does not own; -EIO a write to it
  *	   failed; -EINTR.
  */
@@ -530,8 +534,8 @@ int neuron_ring_bind(struct neuron_ring *ring, int dir, u32 length, u32 eng, u32
 		err = -EBUSY;
 	else if (ring->broken)
 		err = -EIO;
-	else if (ring->staged && !neuron_ring_owns(ring))
-		err = -EACCES;
+	else if (ring->staged)
+		err = neuron_ring_reaches(ring);
 	if (err == -EACCES)
 		neuron_isolation_refused(client->nd, "to start a ring that names other cores");
 	if (err)

@@ -633,6 +633,90 @@ static void test_domain(void)
 	opened();
 }
 
+/* ---- what the last owner left in a state buffer ---- */
+
+#define SECRET	0x5ec2e7a5u
+#define TOP	(geo.sbuf_size - 4096)
+
+static int bound;
+
+static volatile uint32_t *state_buffer(uint32_t core, uint64_t at)
+{
+	struct neuron_ioctl_resource_mmap_info r = {
+		.block = NEURON_DM_BLOCK_TPB, .block_id = core,
+		.resource = NEURON_DM_RESOURCE_SBUF,
+	};
+	void *p = MAP_FAILED;
+
+	if (!call(fd, NEURON_IOCTL_RESOURCE_MMAP_INFO, &r))
+		p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, r.offset + at);
+	CHECK(p != MAP_FAILED, "the state buffer of core %u", core);
+	if (p == MAP_FAILED)
+		exit(1);
+	return p;
+}
+
+static void leaves(void)
+{
+	opened();
+	*state_buffer(1, TOP) = SECRET;
+	*state_buffer(2, TOP) = SECRET;
+}
+
+/* mmap() makes an owner at once, and what was there is cleared later, from the bottom. */
+static void reaches(void)
+{
+	struct mem tx, rx, to;
+	uint32_t word = 1;
+	int err, i;
+
+	opened();
+	tx = mem_new(RING, 1);
+	rx = mem_new(RING, 1);
+	to = mem_new(RING, 0);
+	CHECK(!buf_copy(to.h, &word, 4, 0, 1) && !put(rx.h, RX, 0, 4, to.pa) &&
+	      !(bound ? queue(0, tx.h, rx.h) : put(tx.h, TX, 0, 4, geo.tpb_base[1] + TOP)),
+	      "a queue of core 0, ring %s", bound ? "bound" : "not bound");
+	state_buffer(1, 0);
+	for (i = 0; i < 5000; i++) {
+		err = bound ? put(tx.h, TX, 0, 4, geo.tpb_base[1] + TOP) : queue(0, tx.h, rx.h);
+		if (err != EBUSY)
+			break;
+		usleep(1000);
+	}
+	CHECK(!err && !bell(1, 1) && comes(to.h, 0), "finds zeros in the one of core 1 (%d, %d)",
+	      err, i);
+}
+
+static void resets_it(void)
+{
+	struct neuron_ioctl_device_reset r = { .nc_map = 1 << 2 };
+	volatile uint32_t *p;
+
+	opened();
+	p = state_buffer(2, TOP);
+	CHECK(emu_comes_to(number, "reset", 2), "it cannot be cleared");
+	CHECK(!call(fd, NEURON_IOCTL_NC_RESET, &r) && !*p, "it is when the owner resets the core");
+}
+
+static void test_leftovers(void)
+{
+	closed();
+	for (bound = 0; bound < 2; bound++) {
+		in_child(leaves);
+		CHECK(emu_comes_to(number, "reset", 1), "its owner is gone");
+		in_child(reaches);
+		CHECK(emu_comes_to(number, "reset", 1), "and the next one");
+	}
+	if (!is_card()) {
+		in_child(leaves);
+		CHECK(emu_comes_to(number, "reset", 1) &&
+		      !text_write(emu_knob(number, "inject_dma_abort"), "1"), "the next DMA fails");
+		in_child(resets_it);
+	}
+	opened();
+}
+
 int main(void)
 {
 	plug("300");
@@ -651,6 +735,7 @@ int main(void)
 	test_registers();
 	test_killed();
 	test_domain();
+	test_leftovers();
 	unplug();
 	return failed != 0;
 }
