@@ -177,9 +177,40 @@ static struct {
 	uint32_t arch;
 } fake = { .nr_devices = 1, .arch = 3 };
 
+/* ---- one call at a time: the library may make them from several threads --------------- */
+
+static pthread_mutex_t fake_lock = PTHREAD_MUTEX_INITIALIZER;
+static _Thread_local bool fake_locked;
+
+static void fake_enter(void)
+{
+	pthread_mutex_lock(&fake_lock);
+	fake_locked = true;
+}
+
+static void fake_leave(void)
+{
+	fake_locked = false;
+	pthread_mutex_unlock(&fake_lock);
+}
+
+/*
+ * A failed assertion jumps out of the call, or ends the program if the thread is not that of
+ * the test.  With the lock held the next call, of another thread, of the teardown or at exit,
+ * would wait for ever.
+ */
+#define fake_assert(cond) \
+	do { \
+		if (!(cond)) { \
+			if (fake_locked) \
+				fake_leave(); \
+			fail_msg("%s", #cond); \
+		} \
+	} while (0)
+
 static struct fake_device *fake_dev(int fd)
 {
-	assert_in_range(fd, FAKE_FD, FAKE_FD + FAKE_DEVICES - 1);
+	fake_assert(fd >= FAKE_FD && fd <= FAKE_FD + FAKE_DEVICES - 1);
 	return &fake.dev[fd - FAKE_FD];
 }
 
@@ -202,11 +233,11 @@ static struct neuron_buddy *fake_zone(struct fake_device *d, uint32_t hbm)
 	struct neuron_buddy **zone = &d->zone[hbm];
 
 	if (!*zone) {
-		assert_int_equal(neuron_buddy_create(zone, FAKE_HBM_SIZE), 0);
-		assert_int_equal(neuron_buddy_prepare(*zone), 0);
-		assert_int_equal(neuron_buddy_reserve(*zone, 0, FAKE_RESERVED), 0);
+		fake_assert(!neuron_buddy_create(zone, FAKE_HBM_SIZE));
+		fake_assert(!neuron_buddy_prepare(*zone));
+		fake_assert(!neuron_buddy_reserve(*zone, 0, FAKE_RESERVED));
 	}
-	assert_int_equal(neuron_buddy_prepare(*zone), 0);
+	fake_assert(!neuron_buddy_prepare(*zone));
 	return *zone;
 }
 
@@ -247,7 +278,7 @@ static int fake_resize(struct fake_device *d, struct fake_chunk *c, uint64_t byt
 	/* What lies in a frame is not shortened. */
 	if (neuron_buddy_split(zone, &c->block, bytes, &tail))
 		return ENOMEM;
-	assert_int_equal(neuron_buddy_free(zone, &tail, false), 0);
+	fake_assert(!neuron_buddy_free(zone, &tail, false));
 	return 0;
 }
 #endif
@@ -308,7 +339,7 @@ static void fake_put(struct fake_device *d, struct fake_chunk *c)
 		d->used[c->hbm] -= c->bytes;
 #ifdef FAKE_BUDDY
 	if (!c->host)
-		assert_int_equal(neuron_buddy_free(fake_zone(d, c->hbm), &c->block, false), 0);
+		fake_assert(!neuron_buddy_free(fake_zone(d, c->hbm), &c->block, false));
 #endif
 	fake_charge(d, c, -c->bytes);
 	if (d->lowest > (unsigned int)(c - d->chunk))
@@ -322,7 +353,7 @@ static int fake_alloc(struct fake_device *d, struct neuron_native_mem_alloc *a)
 	uint32_t zone = a->flags & NEURON_NATIVE_ALLOC_HOST ? FAKE_HBMS : a->hbm;
 	struct fake_chunk *c;
 
-	assert_int_equal(a->size, sizeof(*a));
+	fake_assert(a->size == sizeof(*a));
 	if (!a->bytes || a->bytes > 1ull << 62 || a->hbm >= FAKE_HBMS || a->nc_id >= FAKE_CORES ||
 	    a->mem_type >= NEURON_MEMALLOC_TYPE_MAX || align & (align - 1))
 		return EINVAL;
@@ -341,7 +372,7 @@ static int fake_alloc(struct fake_device *d, struct neuron_native_mem_alloc *a)
 	}
 	while (d->lowest < FAKE_CHUNKS && d->chunk[d->lowest].refs)
 		d->lowest++;
-	assert_true(d->lowest < FAKE_CHUNKS);
+	fake_assert(d->lowest < FAKE_CHUNKS);
 	c = &d->chunk[d->lowest];
 	a->mem_handle = d->lowest + 1;
 	/* Addresses are never used again: what is stale leads nowhere. */
@@ -359,7 +390,7 @@ static int fake_alloc(struct fake_device *d, struct neuron_native_mem_alloc *a)
 		d->bump[zone] += FAKE_HBM_SIZE;
 	c->data = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	assert_true(c->data != MAP_FAILED);
+	fake_assert(c->data != MAP_FAILED);
 	c->used = true;
 	c->refs = 1;
 	c->host = zone == FAKE_HBMS;
@@ -382,7 +413,7 @@ static int fake_pin(struct fake_device *d, struct neuron_native_mem_pin *p)
 {
 	struct fake_chunk *c = fake_chunk(d, p->mem_handle);
 
-	assert_int_equal(p->size, sizeof(*p));
+	fake_assert(p->size == sizeof(*p));
 	if (!c)
 		return ENOENT;
 	c->pins++;
@@ -394,7 +425,7 @@ static int fake_unpin(struct fake_device *d, struct neuron_native_mem_unpin *p)
 {
 	struct fake_chunk *c = fake_chunk(d, p->mem_handle);
 
-	assert_int_equal(p->size, sizeof(*p));
+	fake_assert(p->size == sizeof(*p));
 	if (!c)
 		return ENOENT;
 	return c->pins ? c->pins--, 0 : EINVAL;
@@ -403,8 +434,8 @@ static int fake_unpin(struct fake_device *d, struct neuron_native_mem_unpin *p)
 /* All that can move moves, to addresses that were never used. */
 static int fake_compact(struct fake_device *d, struct neuron_native_mem_compact *m)
 {
-	assert_int_equal(m->size, sizeof(*m));
-	assert_false(m->flags || m->moves || m->moved_bytes || m->largest);
+	fake_assert(m->size == sizeof(*m));
+	fake_assert(!(m->flags || m->moves || m->moved_bytes || m->largest));
 	if (m->hbm >= FAKE_HBMS || m->align & (m->align - 1))
 		return EINVAL;
 	for (unsigned int i = 0; i < FAKE_CHUNKS; i++) {
@@ -428,7 +459,7 @@ static int fake_grow(struct fake_device *d, struct neuron_native_mem_grow *g)
 	struct fake_chunk *c = fake_chunk(d, g->mem_handle);
 	uint64_t bytes = (g->bytes + 4095) & ~4095ull, more;
 
-	assert_int_equal(g->size, sizeof(*g));
+	fake_assert(g->size == sizeof(*g));
 	if (!c)
 		return ENOENT;
 	if (g->flags == NEURON_NATIVE_GROW_SHRINK ? c->host || !bytes || bytes > c->bytes :
@@ -449,7 +480,7 @@ static int fake_grow(struct fake_device *d, struct neuron_native_mem_grow *g)
 	}
 #endif
 	c->data = mremap(c->data, c->bytes, bytes, MREMAP_MAYMOVE);
-	assert_true(c->data != MAP_FAILED);
+	fake_assert(c->data != MAP_FAILED);
 	c->bytes = bytes;
 	d->used[c->hbm] += more;
 	fake_charge(d, c, more);
@@ -461,11 +492,11 @@ static int fake_export(struct fake_device *d, struct neuron_native_mem_export *e
 {
 	const uint64_t what[2] = { (uint64_t)(d - fake.dev), e->mem_handle };
 
-	assert_int_equal(e->size, sizeof(*e));
+	fake_assert(e->size == sizeof(*e));
 	if (!fake_chunk(d, e->mem_handle))
 		return ENOENT;
 	e->fd = memfd_create("fake-dma-buf", MFD_CLOEXEC);
-	assert_int_equal(write(e->fd, what, sizeof(what)), sizeof(what));
+	fake_assert(write(e->fd, what, sizeof(what)) == sizeof(what));
 	return 0;
 }
 
@@ -474,7 +505,7 @@ static int fake_import(struct fake_device *d, struct neuron_native_mem_import *i
 	struct fake_chunk *c;
 	uint64_t what[2];
 
-	assert_int_equal(i->size, sizeof(*i));
+	fake_assert(i->size == sizeof(*i));
 	if (pread(i->fd, what, sizeof(what), 0) != sizeof(what))
 		return EINVAL;
 	if (what[0] != (uint64_t)(d - fake.dev))
@@ -519,10 +550,10 @@ static int fake_alloc_bulk(struct fake_device *d, struct neuron_native_mem_alloc
 	if (fake.no_bulk)
 		return ENOTTY;
 	memcpy(bump, d->bump, sizeof(bump));
-	assert_int_equal(b->size, sizeof(*b));
-	assert_int_equal(b->entry_size, sizeof(*e));
-	assert_in_range(b->count, 1, NEURON_NATIVE_BULK_MAX);
-	assert_false(b->flags & NEURON_NATIVE_ALLOC_AT);
+	fake_assert(b->size == sizeof(*b));
+	fake_assert(b->entry_size == sizeof(*e));
+	fake_assert(b->count >= 1 && b->count <= NEURON_NATIVE_BULK_MAX);
+	fake_assert(!(b->flags & NEURON_NATIVE_ALLOC_AT));
 	while (i < b->count && !ret) {
 		a[i] = (struct neuron_native_mem_alloc){
 			.size = sizeof(a[i]), .flags = b->flags, .bytes = e[i].bytes,
@@ -541,7 +572,7 @@ static int fake_alloc_bulk(struct fake_device *d, struct neuron_native_mem_alloc
 		b->largest_aligned = a[i].largest_aligned;
 	}
 	while (ret && i--)
-		assert_int_equal(fake_free(d, a[i].mem_handle), 0);
+		fake_assert(!fake_free(d, a[i].mem_handle));
 	/* Nobody has seen those addresses. */
 	if (ret)
 		memcpy(d->bump, bump, sizeof(bump));
@@ -558,9 +589,9 @@ static int fake_free_bulk(struct fake_device *d, const struct neuron_native_mem_
 
 	if (fake.no_bulk)
 		return ENOTTY;
-	assert_int_equal(b->size, sizeof(*b));
-	assert_false(b->flags || b->__reserved);
-	assert_in_range(b->count, 1, NEURON_NATIVE_BULK_MAX);
+	fake_assert(b->size == sizeof(*b));
+	fake_assert(!(b->flags || b->__reserved));
+	fake_assert(b->count >= 1 && b->count <= NEURON_NATIVE_BULK_MAX);
 	for (uint32_t i = 0; i < b->count; i++)
 		if (!(handles[i] & FAKE_IMPORTED)) {
 			const struct fake_chunk *c = fake_chunk(d, handles[i]);
@@ -569,7 +600,7 @@ static int fake_free_bulk(struct fake_device *d, const struct neuron_native_mem_
 				return c ? EBUSY : ENOENT;
 		}
 	for (uint32_t i = 0; i < b->count; i++)
-		assert_int_equal(fake_free(d, handles[i]), 0);
+		fake_assert(!fake_free(d, handles[i]));
 	return 0;
 }
 
@@ -580,7 +611,7 @@ static uint8_t *fake_sbuf(struct fake_device *d, unsigned int core)
 
 	if (!c->sbuf)
 		c->sbuf = calloc(1, FAKE_SBUF);
-	assert_non_null(c->sbuf);
+	fake_assert(c->sbuf);
 	return c->sbuf;
 }
 
@@ -637,7 +668,7 @@ static void fake_post(struct fake_device *d, unsigned int core, unsigned int typ
 		nq->phase ^= 1;
 	}
 	if (nq->eventfd >= 0)
-		assert_int_equal(write(nq->eventfd, &one, sizeof(one)), sizeof(one));
+		fake_assert(write(nq->eventfd, &one, sizeof(one)) == sizeof(one));
 }
 
 /* An entry of a trace, with the time; the last one of a queue counts what does not fit. */
@@ -1288,7 +1319,7 @@ static int fake_ioctl_host(struct fake_device *d, unsigned long cmd, void *arg)
 		struct neuron_ioctl_device_bdf_ext *b = arg;
 
 		/* Counted from the device that was asked. */
-		assert_int_equal(b->nd_index, 0);
+		fake_assert(!b->nd_index);
 		b->domain = 1;
 		b->bus_number = 0x20 + (uint32_t)(d - fake.dev);
 		b->slot = 0x1e;
@@ -1536,7 +1567,7 @@ static int fake_ioctl_figures(struct fake_device *d, unsigned long cmd, void *ar
 
 		if (a->hbm >= FAKE_HBMS)
 			return EINVAL;
-		assert_int_equal(a->entry_size, sizeof(struct neuron_native_range));
+		fake_assert(a->entry_size == sizeof(struct neuron_native_range));
 		fake_hbm_ranges(d, a);
 		return 0;
 	}
@@ -1557,7 +1588,7 @@ static int fake_ioctl_figures(struct fake_device *d, unsigned long cmd, void *ar
 	case NEURON_NATIVE_LIMIT: {
 		struct neuron_native_limit *l = arg;
 
-		assert_false(l->used || l->flags & ~NEURON_NATIVE_LIMIT_SET);
+		fake_assert(!(l->used || l->flags & ~NEURON_NATIVE_LIMIT_SET));
 		if (l->what > NEURON_NATIVE_LIMIT_DEFAULT || l->index >= FAKE_CORES)
 			return EINVAL;
 		if (l->flags & NEURON_NATIVE_LIMIT_SET)
@@ -1572,7 +1603,7 @@ static int fake_ioctl_figures(struct fake_device *d, unsigned long cmd, void *ar
 	case NEURON_IOCTL_ACQUIRE_NEURON_DS: {
 		struct neuron_ioctl_neuron_ds_info *ds = arg;
 
-		assert_int_equal(ds->pid, 0);
+		fake_assert(!ds->pid);
 		ds->mmap_offset = FAKE_DS;
 		ds->size = FAKE_DS_SIZE;
 		return 0;
@@ -1582,7 +1613,7 @@ static int fake_ioctl_figures(struct fake_device *d, unsigned long cmd, void *ar
 		uint64_t seq = f->since;
 		uint32_t n = 0;
 
-		assert_int_equal(f->entry_size, sizeof(struct neuron_native_failure));
+		fake_assert(f->entry_size == sizeof(struct neuron_native_failure));
 		for (; seq < d->nr_failures && n < f->count; seq++)
 			((struct neuron_native_failure *)(uintptr_t)f->entries)[n++] =
 				d->failures[seq];
@@ -1629,9 +1660,6 @@ static int fake_claim(unsigned long cmd, struct neuron_ioctl_crwl_nc_map_ext *ma
 
 /* ---- what the library calls -------------------------------------------------------- */
 
-/* One call at a time: the library may make them from several threads. */
-static pthread_mutex_t fake_lock = PTHREAD_MUTEX_INITIALIZER;
-
 /* Files of sysfs: the marker of a software device, or of a card. */
 size_t neuron_sys_read(const char *path, char *text, size_t size)
 {
@@ -1662,16 +1690,16 @@ int neuron_sys_open(const char *path, int flags)
 	}
 	if ((flags & O_ACCMODE) == O_WRONLY)
 		return FAKE_CLAIM_FD;
-	pthread_mutex_lock(&fake_lock);
+	fake_enter();
 	fake.dev[n].opens++;
-	pthread_mutex_unlock(&fake_lock);
+	fake_leave();
 	return FAKE_FD + (int)n;
 }
 
 /* Closing gives everything back, as for a process that dies. */
 static void fake_close(struct fake_device *d)
 {
-	assert_true(d->opens > 0);
+	fake_assert(d->opens > 0);
 	if (--d->opens)
 		return;
 	memset(d->owner, 0, sizeof(d->owner));
@@ -1683,7 +1711,7 @@ static void fake_close(struct fake_device *d)
 		fake_reset(d, i);
 	for (unsigned int i = 0; i < FAKE_CHUNKS; i++)
 		if (d->chunk[i].used)
-			assert_int_equal(fake_free(d, i + 1), 0);
+			fake_assert(!fake_free(d, i + 1));
 	memset(d->ds, 0, sizeof(d->ds));
 	/* Nobody has an old one any more, and the windows of cores are not far. */
 	memset(d->bump, 0, sizeof(d->bump));
@@ -1691,12 +1719,12 @@ static void fake_close(struct fake_device *d)
 
 int neuron_sys_close(int fd)
 {
-	pthread_mutex_lock(&fake_lock);
+	fake_enter();
 	if (fd == FAKE_CLAIM_FD)
 		fake.claimed = false;
 	else
 		fake_close(fake_dev(fd));
-	pthread_mutex_unlock(&fake_lock);
+	fake_leave();
 	return 0;
 }
 
@@ -1743,9 +1771,9 @@ int neuron_sys_ioctl(int fd, unsigned long cmd, void *arg)
 {
 	int ret;
 
-	pthread_mutex_lock(&fake_lock);
+	fake_enter();
 	ret = fake_call(fd, cmd, arg);
-	pthread_mutex_unlock(&fake_lock);
+	fake_leave();
 	return ret;
 }
 
@@ -1754,12 +1782,12 @@ void *neuron_sys_mmap(int fd, uint64_t offset, size_t bytes)
 	uint8_t *data;
 
 	(void)bytes;
-	pthread_mutex_lock(&fake_lock);
+	fake_enter();
 	data = fake.map_fails ? NULL :
 	       offset == FAKE_DS ? (uint8_t *)fake_dev(fd)->ds :
 				   fake_memory(fake_dev(fd), offset, 1);
 	fake.mapped += data != NULL;
-	pthread_mutex_unlock(&fake_lock);
+	fake_leave();
 	if (!data)
 		errno = ENOMEM;
 	return data;
@@ -1769,10 +1797,10 @@ int neuron_sys_munmap(void *address, size_t bytes)
 {
 	(void)address;
 	(void)bytes;
-	pthread_mutex_lock(&fake_lock);
-	assert_true(fake.mapped > 0);
+	fake_enter();
+	fake_assert(fake.mapped > 0);
 	fake.mapped--;
-	pthread_mutex_unlock(&fake_lock);
+	fake_leave();
 	return 0;
 }
 

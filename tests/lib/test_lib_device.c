@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include <sys/wait.h>
+
 #include "fake_driver.h"
 
 static int setup(void **state)
@@ -639,9 +641,45 @@ static void test_reset(void **state)
 	fake.dev[0].core[1].owned_by_other = false;
 }
 
+static void call_at_exit(void)
+{
+	neuron_sys_open("/dev/neuron0", O_RDWR);
+}
+
+static void *call_wrongly(void *arg)
+{
+	struct neuron_native_mem_pin p = { .size = 1 };
+
+	neuron_sys_ioctl(FAKE_FD, NEURON_NATIVE_MEM_PIN, &p);
+	return arg;
+}
+
+/* What the driver of tests is told wrongly ends the program, which calls it once more on its way. */
+static void test_assertion(void **state)
+{
+	pid_t pid = fork();
+	pthread_t thread;
+	int status;
+
+	(void)state;
+	assert_true(pid >= 0);
+	if (!pid) {
+		freopen("/dev/null", "w", stderr);
+		alarm(20);
+		atexit(call_at_exit);
+		pthread_create(&thread, NULL, call_wrongly, NULL);
+		pthread_join(thread, NULL);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_not_equal(WEXITSTATUS(status), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_assertion),
 		cmocka_unit_test(test_open),
 		cmocka_unit_test_setup_teardown(test_interrupted, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_many_refused, setup, teardown),

@@ -348,13 +348,13 @@ static void *run_stuck(void *arg)
 /* What stood still goes on. */
 static void fake_go_on(void)
 {
-	pthread_mutex_lock(&fake_lock);
+	fake_enter();
 	fake.stuck = false;
 	for (unsigned int q = 0; q < FAKE_QUEUES; q++)
 		for (unsigned int e = 0; e < FAKE_ENGINES; e++)
 			fake_run_queue(&fake.dev[0], e, q);
 	fake_run_core(&fake.dev[0], 0);
-	pthread_mutex_unlock(&fake_lock);
+	fake_leave();
 }
 
 /* A model that runs stays; others on its core can go, when the run is over. */
