@@ -25,6 +25,16 @@ struct timeline {
 	size_t nr_points;
 };
 
+/* A file may say anything: what is too much is the most that there can be. */
+static inline int64_t timeline_add(int64_t a, int64_t b)
+{
+	int64_t sum;
+
+	if (__builtin_add_overflow(a, b, &sum))
+		return b < 0 ? INT64_MIN : INT64_MAX;
+	return sum;
+}
+
 static inline int64_t timeline_change(const struct neuron_event *e)
 {
 	switch (e->kind) {
@@ -34,6 +44,15 @@ static inline int64_t timeline_change(const struct neuron_event *e)
 	case NEURON_EVENT_SHRINK: return -(int64_t)e->bytes;
 	default: return 0;
 	}
+}
+
+static inline int64_t timeline_sum(const struct timeline *t, size_t row, int categories)
+{
+	int64_t sum = 0;
+
+	for (int c = 0; c < categories; c++)
+		sum = timeline_add(sum, t->bytes[row][c]);
+	return sum;
 }
 
 /* What is there now is known: the events are taken back one after the other. */
@@ -49,36 +68,35 @@ static inline struct timeline timeline_of(const struct snapshot_hbm *hbm)
 		t.bytes[n][c] = (int64_t)hbm->stats.by_category[c];
 	for (size_t i = n; i--;) {
 		memcpy(t.bytes[i], t.bytes[i + 1], sizeof(t.bytes[i]));
-		t.bytes[i][hbm->event[i].category] -= timeline_change(&hbm->event[i]);
+		t.bytes[i][hbm->event[i].category] =
+			timeline_add(t.bytes[i][hbm->event[i].category],
+				     -timeline_change(&hbm->event[i]));
 	}
 	for (size_t i = 0; i <= n; i++) {
-		int64_t sum = 0;
+		int64_t sum;
 
-		for (int c = 0; c < NEURON_MEM_NR_CATEGORIES; c++) {
-			/* Of other users the category is not told. */
+		/* Of other users the category is not told. */
+		for (int c = 0; c < NEURON_MEM_NR_CATEGORIES; c++)
 			t.bytes[i][c] = t.bytes[i][c] < 0 ? 0 : t.bytes[i][c];
-			sum += t.bytes[i][c];
-		}
+		sum = timeline_sum(&t, i, NEURON_MEM_NR_CATEGORIES);
 		t.most = sum > t.most ? sum : t.most;
 	}
 	return t;
 }
 
-static inline double timeline_x(const struct timeline *t, size_t i)
+/* Nanoseconds from the first event to another one; none if that was earlier. */
+static inline double timeline_time(const struct timeline *t, size_t i)
 {
 	const struct neuron_event *e = t->hbm->event;
-	double span = (double)(e[t->hbm->nr_events - 1].time - e[0].time);
 
-	return SVG_LEFT + (span > 0 ? (double)(e[i].time - e[0].time) / span : 0) * SVG_STRIP;
+	return e[i].time > e[0].time ? (double)(e[i].time - e[0].time) : 0;
 }
 
-static inline int64_t timeline_sum(const struct timeline *t, size_t row, int categories)
+static inline double timeline_x(const struct timeline *t, size_t i)
 {
-	int64_t sum = 0;
+	double span = timeline_time(t, t->hbm->nr_events - 1), time = timeline_time(t, i);
 
-	for (int c = 0; c < categories; c++)
-		sum += t->bytes[row][c];
-	return sum;
+	return SVG_LEFT + (time < span ? time / span : span > 0) * SVG_STRIP;
 }
 
 static inline double timeline_y(const struct timeline *t, int64_t bytes)
@@ -144,13 +162,13 @@ static inline void timeline_area(const struct timeline *t, FILE *f, int category
 /* Up to 5 round sizes at the left, and up to 10 round times below. */
 static inline void timeline_scales(const struct timeline *t, FILE *f)
 {
-	const struct neuron_event *e = t->hbm->event;
-	double span = (double)(e[t->hbm->nr_events - 1].time - e[0].time) / 1e9, step = 1e-9;
+	double span = timeline_time(t, t->hbm->nr_events - 1) / 1e9, step = 1e-9;
 	int64_t bytes = NEURON_PAGE;
 
 	while (t->most / bytes > 4)
 		bytes *= 2;
-	for (int64_t at = 0; at <= t->most; at += bytes) {
+	for (int64_t i = 0; i <= t->most / bytes; i++) {
+		int64_t at = i * bytes;
 		double y = timeline_y(t, at);
 
 		if (at)
@@ -208,7 +226,6 @@ static inline void timeline_legend(const struct timeline *t, FILE *f)
 static inline void timeline_panel(const struct snapshot *s, size_t at, FILE *f, double y)
 {
 	struct timeline t = timeline_of(&s->list[at]);
-	const struct neuron_event *e = t.hbm->event;
 	size_t n = t.hbm->nr_events, refused;
 	double span;
 
@@ -219,7 +236,7 @@ static inline void timeline_panel(const struct snapshot *s, size_t at, FILE *f, 
 		free(t.bytes);
 		return;
 	}
-	span = (double)(e[n - 1].time - e[0].time) / 1e9;
+	span = timeline_time(&t, n - 1) / 1e9;
 	timeline_points(&t);
 	fputs("<g transform=\"translate(0 40)\">", f);
 	for (int c = NEURON_MEM_NR_CATEGORIES; c--;)
@@ -271,9 +288,9 @@ static inline void timeline_trace_hbm(const struct snapshot_hbm *hbm, json_t *li
 			const char *category = neuron_mem_category_name((enum neuron_mem_category)c);
 
 			if (c == (int)e->category || t.bytes[i + 1][c])
-				json_object_set_new(bytes, category, json_integer(
-					json_integer_value(json_object_get(bytes, category)) +
-					t.bytes[i + 1][c]));
+				json_object_set_new(bytes, category, json_integer(timeline_add(
+					json_integer_value(json_object_get(bytes, category)),
+					t.bytes[i + 1][c])));
 		}
 		snprintf(name, sizeof(name), "HBM %u", hbm->hbm);
 		json_array_append_new(list, json_pack("{s:s, s:s, s:i, s:f, s:o}", "ph", "C",

@@ -339,6 +339,45 @@ static void test_timeline(void **state)
 	assert_true(size < 40000);
 }
 
+#define HUGE "9223372036854775807"
+
+/*
+ * Sizes that no sum has room for, and times that go back: what is too much is the most, and
+ * nothing is drawn beside the picture.
+ */
+static void test_timeline_hostile(void **state)
+{
+	static const char json[] =
+		"{\"kind\": \"memory snapshot\", \"schema_version\": 1, \"hbms\": [{\"total\": 4096,"
+		"\"ranges\": [{\"bytes\": 4096, \"state\": \"free\"}],"
+		"\"categories\": {\"tensors\": " HUGE ", \"model_code\": " HUGE "},"
+		"\"events\": ["
+		"{\"kind\": \"free\", \"category\": \"tensors\", \"time_ns\": 5000, \"bytes\": " HUGE "},"
+		"{\"kind\": \"free\", \"category\": \"tensors\", \"time_ns\": 1, \"bytes\": " HUGE "},"
+		"{\"kind\": \"alloc\", \"category\": \"notifications\", \"time_ns\": 5001, \"bytes\": " HUGE "},"
+		"{\"kind\": \"alloc\", \"category\": \"notifications\", \"time_ns\": " HUGE ", \"bytes\": " HUGE "},"
+		"{\"kind\": \"grow\", \"category\": \"notifications\", \"time_ns\": 6000, \"bytes\": " HUGE "}]}]}";
+	struct snapshot s;
+	size_t size;
+	FILE *f;
+
+	(void)state;
+	assert_int_equal(snapshot_parse(json, sizeof(json) - 1, &s), 0);
+	f = open_memstream(&text, &size);
+	timeline_svg(&s, f);
+	fclose(f);
+	assert_true(says("5 events in 0.000001 seconds, at most 8.000EB in use"));
+	assert_null(strstr(text, "H-"));
+	for (const char *at = text; (at = strstr(at, "H")); at++)
+		assert_true(atoi(at + 1) <= SVG_LEFT + SVG_STRIP);
+	free(text);
+	f = open_memstream(&text, &size);
+	assert_int_equal(timeline_trace(&s, f), 0);
+	fclose(f);
+	assert_true(says("\"tensors\":" HUGE));
+	snapshot_free(&s);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -347,7 +386,7 @@ int main(void)
 		TEST(test_holders), TEST(test_lines), TEST(test_line_of_cells), TEST(test_colours),
 		TEST(test_wrap), TEST(test_room), TEST(test_fragmentation), TEST(test_one_hole), TEST(test_full),
 		TEST(test_json), TEST(test_svg),
-		TEST(test_colour_of_process), TEST(test_timeline),
+		TEST(test_colour_of_process), TEST(test_timeline), TEST(test_timeline_hostile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
