@@ -86,12 +86,47 @@ bad_usage() {
 	done
 }
 
+# QEMU itself says what machine it was told to make; it is not started. Arguments: options.
+machine_of() {
+	local status=0
+
+	mkdir -p "$work/bin"
+	printf '%s\n' '#!/bin/sh' 'printf "info cpus\ninfo usernet\nquit\n" |' \
+		"$(command -v qemu-system-x86_64) \"\$@\" -S -monitor stdio" >"$work/bin/qemu-system-x86_64"
+	chmod +x "$work/bin/qemu-system-x86_64"
+	PATH="$work/bin:$PATH" "$image/neuron-vm" --accel=tcg --log="$work/console" "$@" -- true \
+		2>"$work/machine" || status=$?
+	cat "$work/machine"
+	[ $status = 125 ]
+}
+
+has_cpus() {
+	machine_of "$@" && [ "$(grep -c 'CPU #[0-9]*:' "$work/machine")" = "$cpus" ]
+}
+
+processors() {
+	local cpus=3
+
+	has_cpus --cpus=3 && has_cpus -c 3 || return
+	cpus=$(nproc)
+	[ "$cpus" -le 4 ] || cpus=4
+	has_cpus
+}
+
+ports() {
+	machine_of --port=23180:80 -p 23122:22 || return
+	[ "$(awk '/HOST_FORWARD/ { print $3, $4, $6 }' "$work/machine" | sort)" = \
+		"$(printf '127.0.0.1 %s\n' '23122 22' '23180 80')" ]
+}
+
 part_machine() {
 	head -c 1000000 /dev/urandom >"$files/in"
 	point "a command: its words, output, status, files" words
 	point "one that does not end: 124" no_end
 	point "a machine that cannot start: 125" no_machine
 	point "wrong usage: 2" bad_usage
+	point "as many processors as it is told" processors
+	point "ports of this machine that are ports of that one" ports
 	point "a prompt without a command" tests/image/prompt.py "$image/neuron-vm" --no-network
 	# As agents of clusters look at it.
 	point "a test of the tree compiles for it" tests/root.sh run "$builder" --bind "$ROOT:/src" \
