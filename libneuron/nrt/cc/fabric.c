@@ -18,6 +18,7 @@
 
 /* Of all channels: those of ring.c. */
 #define NR_REQUESTS 1024u
+#define NR_ENTRIES 16			/* that are read at a time */
 
 struct fabric_request {
 	struct fi_context2 context;	/* libfabric's, while it is under way */
@@ -216,15 +217,15 @@ static void finish(struct fabric *f, void *context, size_t size, bool failed)
 	pthread_cond_broadcast(&f->changed);
 }
 
-/* Under the lock: what has come to its end. */
+/* Under the lock: what has come to its end.  Each look costs system calls; no more than needed. */
 static void progress(struct fabric *f)
 {
-	struct fi_cq_tagged_entry e[16];
+	struct fi_cq_tagged_entry e[NR_ENTRIES];
 	struct fi_cq_err_entry error;
 	ssize_t n;
 
 	for (;;) {
-		n = fi_cq_read(f->cq, e, 16);
+		n = fi_cq_read(f->cq, e, NR_ENTRIES);
 		if (n == -FI_EAVAIL) {
 			memset(&error, 0, sizeof(error));
 			n = fi_cq_readerr(f->cq, &error, 0);
@@ -235,10 +236,9 @@ static void progress(struct fabric *f)
 		}
 		for (ssize_t i = 0; i < n; i++)
 			finish(f, e[i].op_context, e[i].flags & FI_RECV ? e[i].len : SIZE_MAX, false);
-		if (n <= 0) {
-			f->dead |= n != -FI_EAGAIN && n;
+		f->dead |= n < 0 && n != -FI_EAGAIN;
+		if (n < NR_ENTRIES)
 			return;
-		}
 	}
 }
 
@@ -283,7 +283,8 @@ NRT_STATUS fabric_wait(struct fabric *f, struct fabric_request *r, const struct 
 	NRT_STATUS status = NRT_SUCCESS;
 
 	pthread_mutex_lock(&f->lock);
-	progress(f);
+	if (!r->done)
+		progress(f);
 	while (!r->done && (status = check(f, watch)) == NRT_SUCCESS) {
 		pause_for_news(f, deadline_left(&watch->deadline), watch->fd);
 		progress(f);
