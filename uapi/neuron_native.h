@@ -512,7 +512,8 @@ enum neuron_native_range_state {
  * @nc_id: core charged
  * @mem_type: mem_alloc_category_t
  * @owner: part of the process that is charged, 0 = the process itself
- * @__reserved: 0
+ * @movable: log2 of the alignment of its place, if MEM_COMPACT of the caller would move it now;
+ *           else 0, as from drivers that do not tell
  */
 struct neuron_native_range {
 	__u64 address;
@@ -522,7 +523,7 @@ struct neuron_native_range {
 	__u32 nc_id;
 	__u32 mem_type;
 	__u32 owner;
-	__u32 __reserved;
+	__u32 movable;
 };
 
 /**

@@ -150,6 +150,7 @@ static void neuron_range_owner(struct neuron_dump_source *src, u32 n, u64 end,
 		range->nc_id = s->next.nc_id;
 		range->mem_type = s->next.mem_type;
 		range->owner = s->next.owner;
+		range->movable = s->next.movable;
 		return;
 	}
 }

@@ -725,6 +725,20 @@ u32 neuron_chunk_handle(struct neuron_client *client, struct neuron_chunk *chunk
 	return number;
 }
 
+/* May it move, and has it no user?  Under the lock of the handles of its client. */
+static bool neuron_chunk_idle(const struct neuron_chunk *chunk)
+{
+	int i;
+
+	if (!chunk->movable || chunk->kind != NEURON_CHUNK_PLAIN ||
+	    chunk->own.place == NEURON_PLACE_NONE || chunk->client->closed)
+		return false;
+	for (i = 0; i < ARRAY_SIZE(chunk->users); i++)
+		if (chunk->users[i])
+			return false;
+	return true;
+}
+
 /**
  * neuron_chunk_next() - the first chunk of a process at or above an address
  * @client: the process, which has allocated the chunk and has a handle of it
@@ -750,6 +764,8 @@ bool neuron_chunk_next(struct neuron_client *client, u64 from,
 		info->nc_id = h->chunk->core;
 		info->mem_type = h->chunk->category;
 		info->owner = h->chunk->owner ? h->chunk->owner->id : 0;
+		info->movable = neuron_chunk_idle(h->chunk) ?
+				h->chunk->movable - 1 + NEURON_BUDDY_GRANULE_SHIFT : 0;
 	}
 	xa_unlock(&client->handles);
 	return h;
@@ -814,20 +830,6 @@ int neuron_chunk_pin(struct neuron_client *client, u64 handle, bool pin, u64 *ad
 	}
 	xa_unlock(&client->handles);
 	return err;
-}
-
-/* May it move, and has it no user?  Under the lock of the handles of its client. */
-static bool neuron_chunk_idle(const struct neuron_chunk *chunk)
-{
-	int i;
-
-	if (!chunk->movable || chunk->kind != NEURON_CHUNK_PLAIN ||
-	    chunk->own.place == NEURON_PLACE_NONE || chunk->client->closed)
-		return false;
-	for (i = 0; i < ARRAY_SIZE(chunk->users); i++)
-		if (chunk->users[i])
-			return false;
-	return true;
 }
 
 /**

@@ -258,7 +258,11 @@ struct neuron_range {
 	uint32_t nc;			/**< core that is charged */
 	enum neuron_mem_category category;
 	uint32_t owner;			/**< of neuron_owner_create(), 0: the process itself */
-	uint32_t reserved;
+	/**
+	 * log2 of the alignment of its place, if neuron_hbm_compact() would move it now; else 0,
+	 * as from drivers that do not tell
+	 */
+	uint32_t movable;
 };
 
 /**

@@ -156,12 +156,40 @@ static void parts(int fd)
 	a.owner = o.owner;
 	CHECK(!call(fd, NEURON_NATIVE_MEM_ALLOC, &a) && !ranges(fd, 1, ROOM), "memory of it");
 	for (uint32_t i = 0; i < count; i++)
-		n += list[i].address == a.pa && list[i].owner == o.owner && !list[i].__reserved;
+		n += list[i].address == a.pa && list[i].owner == o.owner && !list[i].movable;
 	CHECK(n == 1 && owned(getpid(), 1 << 20, 2) == 1, "the list names it");
 	mem_free(fd, a.mem_handle);
 	o.flags = NEURON_NATIVE_OWNER_RELEASE;
 	memset(o.label, 0, sizeof(o.label));
 	CHECK(!call(fd, NEURON_NATIVE_OWNER, &o), "the owner goes");
+}
+
+/* That of a range, or UINT32_MAX. */
+static uint32_t movable_at(int fd, uint64_t pa)
+{
+	CHECK(!ranges(fd, 1, ROOM), "the list");
+	for (uint32_t i = 0; i < count; i++)
+		if (list[i].address == pa)
+			return list[i].movable;
+	return UINT32_MAX;
+}
+
+static void movable(int fd)
+{
+	struct neuron_native_mem_alloc a = {
+		.size = sizeof(a), .flags = NEURON_NATIVE_ALLOC_MOVABLE, .bytes = 1 << 20,
+		.align = 1 << 21, .hbm = 1, .mem_type = NEURON_MEMALLOC_TYPE_TENSORS_DEVICE,
+	};
+	struct neuron_native_mem_pin pin = { .size = sizeof(pin) };
+	struct neuron_native_mem_unpin unpin = { .size = sizeof(unpin) };
+
+	CHECK(!call(fd, NEURON_NATIVE_MEM_ALLOC, &a), "movable memory");
+	pin.mem_handle = unpin.mem_handle = a.mem_handle;
+	CHECK(!call(fd, NEURON_NATIVE_MEM_PIN, &pin) && movable_at(fd, pin.pa) == 0,
+	      "stays as long as it is pinned");
+	CHECK(!call(fd, NEURON_NATIVE_MEM_UNPIN, &unpin) && movable_at(fd, pin.pa) == 21,
+	      "then it could move, to multiples of 2^21");
+	mem_free(fd, a.mem_handle);
 }
 
 /* With an address; the errno. */
@@ -280,6 +308,7 @@ int main(void)
 	bad(fd);
 	short_entries(fd);
 	parts(fd);
+	movable(fd);
 	at_address(fd);
 	owners(fd);
 	return failed != 0;
