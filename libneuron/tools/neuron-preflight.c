@@ -701,12 +701,13 @@ static json_t *now_json(const struct neuron_fit *fit)
 {
 	const char *reason = fit->pid ? "taken" : neuron_mem_reason_name(fit->reason);
 
-	return json_pack("{s:i, s:b, s:s, s:s, s:o, s:o, s:i, s:I, s:I, s:I, s:o, s:o}", "device",
+	return json_pack("{s:i, s:b, s:s, s:s, s:o, s:o, s:i, s:I, s:I, s:I, s:o, s:o, s:I}", "device",
 			 (int)options.number, "fits", fit->verdict == NEURON_FIT_NOW, "reason",
 			 reason, "text", fit->text, "hbm", number_json(fit->hbm), "core",
 			 number_json(fit->nc), "pid", (int)fit->pid, "need", INT(fit->need), "free",
 			 INT(fit->free), "largest_free", INT(fit->largest_free), "release",
-			 release_json(&fit->release), "order", order_json(fit));
+			 release_json(&fit->release), "order", order_json(fit), "moved",
+			 INT(fit->moved));
 }
 
 /* Tables, or JSON; the exit status. */

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What is to be moved so that a request fits: kmod/mem/compact.c against a model. */
+/*
+ * What is to be moved so that a request fits: kmod/mem/compact.c against a model, and what the
+ * library expects of it (libneuron/src/memory/room_move.c).
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +12,7 @@
 #include <cmocka.h>
 
 #include "../kunit/compact_model.h"
+#include "src/memory/room.h"
 
 #define MEMORIES	20000
 
@@ -27,6 +31,85 @@ static void every_plan_holds(void **state)
 		if (line)
 			fail_msg("seed %u: compact_model.h:%d", i, line);
 	}
+	neuron_compact_free(c);
+}
+
+/* What is where after a plan was carried out. */
+static void picture(struct neuron_compact *c, const struct compact_model *m)
+{
+	u32 pos, n;
+
+	neuron_compact_clear(c, ~0u);
+	for (pos = 0; pos < MODEL_LEN; pos += n) {
+		u8 what = m->at[pos];
+
+		for (n = 0; pos + n < MODEL_LEN && m->at[pos + n] == what; n++)
+			;
+		if (what > MODEL_FIXED)
+			neuron_compact_add(c, n, NEURON_COMPACT_MOVABLE, m->align[what - 2]);
+		else
+			neuron_compact_add(c, n, what == MODEL_FREE ? NEURON_COMPACT_FREE :
+						 NEURON_COMPACT_FIXED, 0);
+	}
+}
+
+/* As neuron_compact_run() does it.  Return: whether something moved. */
+static bool carry_out(struct compact_model *m, struct neuron_compact *c, u32 want, u8 align)
+{
+	unsigned int i, k;
+
+	for (i = 0; i < 64 && neuron_compact_plan(c, want, align); i++) {
+		assert_true(model_run(m, c) != ~0u);
+		for (k = 0; k < m->nr; k++)
+			m->moved[k] = false;
+		picture(c, m);
+	}
+	return i;
+}
+
+static void room_of(struct room *room, const struct neuron_compact *c)
+{
+	for (u32 i = 0; i < c->nr; i++) {
+		u64 at = (u64)c->range[i].start << 12, bytes = (u64)c->range[i].len << 12;
+
+		if (c->range[i].state == NEURON_COMPACT_FREE)
+			assert_int_equal(room_add(room, at, bytes), 0);
+		else if (c->range[i].state == NEURON_COMPACT_MOVABLE)
+			assert_int_equal(room_add_movable(room, at, bytes,
+							  4096ull << c->range[i].align), 0);
+	}
+}
+
+/* Of which the driver's code knows nothing. */
+static void the_library_foresees_it(void **state)
+{
+	struct neuron_compact *c = neuron_compact_new(2 * MODEL_LEN);
+	static struct compact_model m;
+	unsigned int moved = 0;
+
+	(void)state;
+	for (unsigned int seed = 0; seed < MEMORIES / 4; seed++) {
+		struct room room = { .count = 0 }, after = { .count = 0 };
+		u32 want;
+		u8 align;
+
+		m.seed = seed;
+		model_make(&m, c, 2 + model_random(&m, 40), model_random(&m, 3) * 30);
+		want = 1 + model_random(&m, MODEL_LEN / 2);
+		align = (u8)model_random(&m, 4);
+		picture(c, &m);
+		room_of(&room, c);
+		moved += carry_out(&m, c, want, align);
+		room_of(&after, c);
+		assert_int_equal(room_move(&room, (u64)want << 12, 4096ull << align), 0);
+		if (room.count != after.count || room.nr_movable != after.nr_movable ||
+		    memcmp(room.hole, after.hole, room.count * sizeof(*room.hole)) ||
+		    memcmp(room.movable, after.movable, room.nr_movable * sizeof(*room.movable)))
+			fail_msg("seed %u: something is elsewhere", seed);
+		room_free(&room);
+		room_free(&after);
+	}
+	assert_in_range(moved, MEMORIES / 16, MEMORIES / 4 - 1);
 	neuron_compact_free(c);
 }
 
@@ -84,6 +167,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_plan_holds),
+		cmocka_unit_test(the_library_foresees_it),
 		cmocka_unit_test(a_checkerboard_moves_half_of_it),
 		cmocka_unit_test(the_budget_is_kept),
 		cmocka_unit_test(a_full_picture_is_used),

@@ -222,6 +222,8 @@ struct neuron_fit {
 	/** An order of loading in which they would fit, by index; 0 entries: none. */
 	uint32_t nr_order;
 	uint32_t order[NEURON_FIT_ORDER];
+	/** Now: bytes that others hold and that loading moves; it is refused if they are in use then. */
+	uint64_t moved;
 };
 
 /**
@@ -231,8 +233,8 @@ struct neuron_fit {
  *
  * One process after the other, in the order of their first files, opens the cores of its files,
  * loads these in their order, then allocates inputs and outputs and staging of collectives as
- * @p opts says. What a load places anew when the driver refuses it, this does, too; it does not
- * move what is movable. Of 2 to 16 files that do not fit because
+ * @p opts says. What a load places anew when the driver refuses it, this does, too, and it counts
+ * on what the driver then moves (neuron_hbm_compact()). Of 2 to 16 files that do not fit because
  * memory is fragmented, it tries other orders, up to 720 of them, beginning with the longest first.
  * @param opts	those of the plans; its profile is 0
  * @param microcode	bytes set aside on each core of a file

@@ -128,7 +128,7 @@ static void add_wish(struct wanted *w, uint32_t hbm, uint64_t bytes, uint64_t al
 static bool take(struct wanted *w, struct room *room, uint64_t bytes, uint64_t align,
 		 enum room_fit fit, uint64_t *at)
 {
-	int ret = room_take(room, bytes, align, fit, at);
+	int ret = room_ask(room, bytes, align, fit, at);
 
 	w->failed |= ret == -ENOMEM;
 	return !ret;

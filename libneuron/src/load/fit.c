@@ -2,7 +2,7 @@
 /*
  * Whether models fit a device as it is now, or an empty one, on paper: processes that have nothing
  * there yet, one after the other, open cores, load models and allocate their inputs and outputs.  A
- * load tries what load_somehow() tries.
+ * load tries what load_somehow() tries, and for each request the driver moves what may move.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -45,6 +45,7 @@ struct cargo {
 		struct scratchpad pad;		/* as the process makes it, with nothing in it */
 	} core[NEURON_MAX_CORES];
 	enum room_fit own;			/* where the driver puts what it may put anywhere */
+	uint64_t moved;				/* bytes that moved for it at last */
 	uint32_t stuck;				/* memory in which there was no place at last */
 	int error;				/* why there was none, or 0: because of what is there */
 };
@@ -230,7 +231,7 @@ static void cargo_close(struct cargo *c)
 static void scene_free(struct scene *s)
 {
 	for (uint32_t i = 0; i < NEURON_MAX_HBMS; i++)
-		free(s->room[i].hole);
+		room_free(&s->room[i]);
 	memset(s, 0, sizeof(*s));
 }
 
@@ -240,14 +241,31 @@ static bool scene_copy(struct cargo *c, struct scene *to, const struct scene *fr
 	for (uint32_t i = 0; i < NEURON_MAX_HBMS; i++)
 		to->room[i] = (struct room){ .count = 0 };
 	for (uint32_t i = 0; i < NEURON_MAX_HBMS; i++)
-		for (size_t k = 0; k < from->room[i].count; k++)
-			if (room_add(&to->room[i], from->room[i].hole[k].at,
-				     from->room[i].hole[k].bytes)) {
-				c->error = -ENOMEM;
-				scene_free(to);
-				return false;
-			}
+		if (room_copy(&to->room[i], &from->room[i])) {
+			c->error = -ENOMEM;
+			scene_free(to);
+			return false;
+		}
 	return true;
+}
+
+/* What moved for an attempt that failed stays where it is. */
+static bool scene_follow(struct cargo *c, struct scene *s, const struct scene *tried)
+{
+	for (uint32_t i = 0; i < NEURON_MAX_HBMS; i++)
+		if (tried->room[i].moved != s->room[i].moved &&
+		    room_follow(&s->room[i], &tried->room[i])) {
+			c->error = -ENOMEM;
+			return false;
+		}
+	return true;
+}
+
+/* Places in the holes are asked for by address: nothing moves for them. */
+static void scene_hold(struct scene *s, bool still)
+{
+	for (uint32_t i = 0; i < NEURON_MAX_HBMS; i++)
+		s->room[i].still = still;
 }
 
 static bool scene_read(struct cargo *c, const struct held *held, uint64_t gone,
@@ -271,7 +289,7 @@ static bool place_one(struct cargo *c, struct scene *s, uint32_t nc, uint64_t by
 {
 	uint32_t hbm = c->g->core_hbm[nc];
 	uint64_t at;
-	int ret = bytes ? room_take(&s->room[hbm], bytes, 0, c->own, &at) : 0;
+	int ret = bytes ? room_ask(&s->room[hbm], bytes, 0, c->own, &at) : 0;
 
 	c->stuck = hbm;
 	if (ret == -ENOMEM)
@@ -297,12 +315,16 @@ static bool place_file(struct cargo *c, struct scene *s, struct cargo_file *f)
 
 		if (!scene_copy(c, &next, s))
 			return false;
+		scene_hold(&next, i >= 2);
 		if (attempt_place(&f->attempt, next.room, &next.pad[f->nc],
 				  i < 2 ? &own[i] : &ways[i - 2], NULL)) {
+			scene_hold(&next, false);
 			scene_free(s);
 			*s = next;
 			return true;
 		}
+		if (!f->attempt.error && !scene_follow(c, s, &next))
+			f->attempt.error = c->error;
 		scene_free(&next);
 		if (f->attempt.error) {
 			c->error = f->attempt.error;
@@ -391,6 +413,9 @@ static bool fits_with(struct cargo *c, const struct held *held, uint64_t gone, e
 	for (size_t i = 0; i < c->nr && fits; i++)
 		if (begins_process(c, i))
 			fits = place_process(c, &s, c->file[c->order[i]].process);
+	c->moved = 0;
+	for (uint32_t i = 0; i < NEURON_MAX_HBMS; i++)
+		c->moved += s.room[i].moved;
 	scene_free(&s);
 	return fits;
 }
@@ -628,9 +653,20 @@ static void name_order(struct cargo *c, const struct held *held, struct neuron_f
 		c->order[i] = i;
 }
 
+/* What it takes longer to ask for a place if there is something to move for it. */
+static uint64_t count_movable(const struct held *held)
+{
+	uint64_t n = 0;
+
+	for (uint32_t hbm = 0; hbm < NEURON_MAX_HBMS && held->moves; hbm++)
+		for (size_t i = 0; i < held->hbm[hbm].count; i++)
+			n += held->hbm[hbm].list[i].movable != 0;
+	return n;
+}
+
 static void name_release(struct cargo *c, const struct held *held, struct neuron_fit *out)
 {
-	uint64_t need = 0, pieces = 1, n;
+	uint64_t need = 0, pieces = 1 + count_movable(held), n;
 	char text[256];
 	size_t at = strlen(out->text);
 
@@ -681,7 +717,12 @@ static int judge(struct cargo *c, struct held *held, struct neuron_fit *out)
 	add_owners(c, held);
 	if (held->empty || fits_likely(c, held, 0)) {
 		out->verdict = NEURON_FIT_NOW;
-		snprintf(out->text, sizeof(out->text), held->empty ? "fits" : "fits now");
+		out->moved = held->empty ? 0 : c->moved;
+		if (out->moved)
+			snprintf(out->text, sizeof(out->text), "fits now if %s that others hold can be moved then",
+				 SIZE_TEXT(out->moved));
+		else
+			snprintf(out->text, sizeof(out->text), held->empty ? "fits" : "fits now");
 		return 0;
 	}
 	explain(c, held, out);
@@ -711,6 +752,7 @@ static int find_fit(struct cargo *c, const struct neuron_fit_file *files, size_t
 	if (!ret)
 		ret = c->device ? held_read(&held, c->device, c->hbms, 0) :
 				  held_new(&held, c->g, reserved);
+	held.moves = c->device && atomic_load(&c->device->compact);
 	ret = ret ?: judge(c, &held, &out);
 	held_free(&held);
 	cargo_close(c);

@@ -289,6 +289,8 @@ int held_room(const struct held *held, uint32_t hbm, uint64_t gone, struct room 
 		else if (r->state == NEURON_RANGE_OWNED && r->pid == getpid())
 			kept = bytes_kept(held, gone, r);
 		ret = room_add(room, r->address + kept, r->bytes - kept);
+		if (held->moves && r->movable && kept && !ret)
+			ret = room_add_movable(room, r->address, r->bytes, 1ull << r->movable);
 	}
 	return ret;
 }

@@ -37,6 +37,7 @@ struct held {
 	struct pad *pad;
 	size_t nr_pads;
 	bool empty;			/* as if nothing of it was allocated */
+	bool moves;			/* rooms have what the driver would move for a request */
 };
 
 /*

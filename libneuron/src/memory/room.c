@@ -60,10 +60,11 @@ int room_take(struct room *room, uint64_t bytes, uint64_t align, enum room_fit f
 
 		if (h->bytes < gap || h->bytes - gap < bytes)
 			continue;
-		if (fit == ROOM_TIGHTEST && found < room->count &&
+		if ((fit == ROOM_TIGHTEST || fit == ROOM_TIGHTEST_END) && found < room->count &&
 		    h->bytes >= room->hole[found].bytes)
 			continue;
-		best = fit == ROOM_HIGHEST ? (h->at + h->bytes - bytes) / even * even : first;
+		best = fit == ROOM_HIGHEST || fit == ROOM_TIGHTEST_END ?
+		       (h->at + h->bytes - bytes) / even * even : first;
 		found = i;
 		if (fit == ROOM_LOWEST)
 			break;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * neuron-preflight --now: on an empty device, on one that is full, half full or in pieces, with a core
- * that another process has, and with a limit, it says what the runtime then does with the files;
- * and without --now what it does on an empty one.
+ * neuron-preflight --now: on an empty device, on one that is full, half full or in pieces, which may
+ * move, with a core that another process has, and with a limit, it says what the
+ * runtime then does with the files; and without --now what it does on an empty one.
  */
 #define _GNU_SOURCE
 #include "preflight.h"
@@ -28,16 +28,37 @@ static bool hold_all(struct neuron_device *d)
 }
 
 /* Every other piece is free. */
-static bool hold_pieces(struct neuron_device *d)
+static bool take_pieces(struct neuron_device *d, uint32_t flags, struct neuron_mem **mem)
 {
-	struct neuron_mem *mem[PIECES];
-
 	for (int i = 0; i < PIECES; i++)
-		if (!take(d, 3 * GIB / 2, NEURON_MEM_F_LOW, &mem[i]))
+		if (!take(d, 3 * GIB / 2, NEURON_MEM_F_LOW | flags, &mem[i]))
 			return false;
 	for (int i = 1; i < PIECES; i += 2)
 		neuron_mem_free(mem[i]);
 	return true;
+}
+
+static bool hold_pieces(struct neuron_device *d)
+{
+	struct neuron_mem *mem[PIECES];
+
+	return take_pieces(d, 0, mem);
+}
+
+static bool hold_movable(struct neuron_device *d)
+{
+	struct neuron_mem *mem[PIECES];
+
+	return take_pieces(d, NEURON_MEM_F_MOVABLE, mem);
+}
+
+/* Two stay where they are: no more than 7.5 GiB are below, between or above them. */
+static bool hold_pinned(struct neuron_device *d)
+{
+	struct neuron_mem *mem[PIECES];
+
+	return take_pieces(d, NEURON_MEM_F_MOVABLE, mem) && !neuron_mem_pin(mem[4], NULL) &&
+	       !neuron_mem_pin(mem[10], NULL);
 }
 
 /* A hole of 10.5 GiB and one of 6.3: 3, 4 and 7 GiB go into them, but not in that order. */
@@ -98,6 +119,10 @@ static const struct state {
 	{ "in pieces", hold_pieces, 0, {
 		{ "small", 0, NULL }, { "large", 3, "no more than 1.5" }, { "shared", 0, NULL },
 		{ "input", 3, "in one piece" }, { "never", 1, NULL }, { "small shared", 0, NULL } } },
+	{ "in pieces that move", hold_movable, 0, {
+		{ "small", 0, "neuron0: fits now\n" }, { "large", 0, "that others hold can be moved then" } } },
+	{ "in pieces of which two stay", hold_pinned, 0, {
+		{ "seven", 0, "that others hold can be moved then" }, { "large", 3, "in one piece" } } },
 	/* The scratchpad of core 1 starts at 8 GiB, so that core 0 can grow. */
 	{ "two scratchpads", NULL, 0, {
 		{ "small@1 seven@0", 0, NULL }, { "large@0 seven@0 small@1", 0, NULL },
@@ -138,8 +163,8 @@ static void try_state(const struct state *s)
 		CHECK(got == s->row[i].want, "%s: of %s it says %d", s->name, s->row[i].files, got);
 		CHECK(!s->row[i].text || said_text(s->row[i].text), "%s: %s: the words", s->name,
 		      s->row[i].files);
-		CHECK(got != 3 || !holder || named(holder), "%s: %s: who would have to go", s->name,
-		      s->row[i].files);
+		CHECK(got != 3 || !holder || named(holder),
+		      "%s: %s: who would have to go", s->name, s->row[i].files);
 		if (failed)
 			(void)!system("sed 's/^/# /' " OUT);
 		CHECK(happens(s->row[i].files) == !got, "%s: %s: and that is so", s->name,
