@@ -697,17 +697,26 @@ static void print_now(const struct neuron_fit *fit)
 	print_order("neuron", options.number, fit);
 }
 
+static json_t *limit_json(const struct neuron_fit *fit)
+{
+	if (fit->reason != NEURON_MEM_REASON_CAPPED)
+		return json_null();
+	return json_pack("{s:I, s:I, s:o}", "bytes", INT(fit->limit), "used", INT(fit->limit_used),
+			 "cgroup", fit->cgroup[0] ? json_string(fit->cgroup) : json_null());
+}
+
 static json_t *now_json(const struct neuron_fit *fit)
 {
-	const char *reason = fit->pid ? "taken" : neuron_mem_reason_name(fit->reason);
+	bool taken = fit->nc != UINT32_MAX && fit->reason == NEURON_MEM_REASON_NONE;
+	const char *reason = taken ? "taken" : neuron_mem_reason_name(fit->reason);
 
-	return json_pack("{s:i, s:b, s:s, s:s, s:o, s:o, s:i, s:I, s:I, s:I, s:o, s:o, s:I}", "device",
+	return json_pack("{s:i, s:b, s:s, s:s, s:o, s:o, s:i, s:I, s:I, s:I, s:o, s:o, s:I, s:o}", "device",
 			 (int)options.number, "fits", fit->verdict == NEURON_FIT_NOW, "reason",
 			 reason, "text", fit->text, "hbm", number_json(fit->hbm), "core",
 			 number_json(fit->nc), "pid", (int)fit->pid, "need", INT(fit->need), "free",
 			 INT(fit->free), "largest_free", INT(fit->largest_free), "release",
 			 release_json(&fit->release), "order", order_json(fit), "moved",
-			 INT(fit->moved));
+			 INT(fit->moved), "limit", limit_json(fit));
 }
 
 /* Tables, or JSON; the exit status. */

@@ -925,7 +925,7 @@ static void test_now_limits(void **unused)
 	assert_int_equal(q.fit.nc, 1);
 	assert_int_equal(q.fit.hbm, UINT32_MAX);
 	assert_int_equal(q.fit.release.count, 0);
-	assert_non_null(strstr(q.fit.text, "the limit of core 1 leaves 1.000MB of 1.000MB, "));
+	assert_non_null(strstr(q.fit.text, "is not allowed: the limit of core 1 leaves 1.000MB of 1.000MB, "));
 	assert_int_equal(neuron_limit_set(q.device, NEURON_LIMIT_CORE, 1, NEURON_LIMIT_NONE), 0);
 	assert_int_equal(neuron_limit_set(q.device, NEURON_LIMIT_DEFAULT, 0, 1 * MIB), 0);
 	assert_int_equal(ask(&q), 0);
@@ -938,6 +938,75 @@ static void test_now_limits(void **unused)
 	assert_string_equal(q.fit.text, "fits now");
 	assert_int_equal(q.fit.hbm, UINT32_MAX);
 	assert_int_equal(q.fit.nc, UINT32_MAX);
+	question_close(&q);
+}
+
+/* A group of a group, as a container sees it whose mount begins with the first one. */
+static const char *cgroup_root = "/box", *cgroup_path = "/box/in/side", *inner_max = "max";
+
+static const char *cgroup_file(const char *path)
+{
+	static char text[256];
+
+	if (!strcmp(path, "/proc/self/mountinfo"))
+		snprintf(text, sizeof(text), "22 1 0:20 / /proc rw - proc proc rw\n"
+			 "30 24 0:26 %s /cg rw,nosuid shared:4 - cgroup2 cgroup rw\n", cgroup_root);
+	else if (!strcmp(path, "/proc/self/cgroup"))
+		snprintf(text, sizeof(text), "1:name=systemd:/x\n0::%s\n", cgroup_path);
+	else if (!strcmp(path, "/cg/in/dmem.max"))
+		snprintf(text, sizeof(text), "drm/card0/vram 5\nneuron/neuron0/hbm0 2097152\n"
+			 "neuron/neuron0/hbm1 %s\n", inner_max);
+	else if (!strcmp(path, "/cg/in/dmem.current"))
+		return "neuron/neuron0/hbm0 1048576\nneuron/neuron0/hbm1 0\n";
+	else if (!strcmp(path, "/cg/dmem.max"))
+		return "neuron/neuron0/hbm0 1073741824\nneuron/neuron0/hbm1 max\n";
+	else if (!strcmp(path, "/cg/dmem.current"))
+		return "neuron/neuron0/hbm0 1072693248\n";
+	else
+		return NULL;
+	return text;
+}
+
+static void assert_cgroup(struct question *q, const char *path, uint64_t limit, uint64_t used)
+{
+	assert_int_equal(ask(q), 0);
+	assert_int_equal(q->fit.verdict, path ? NEURON_FIT_NOT_NOW : NEURON_FIT_NOW);
+	assert_int_equal(q->fit.reason, path ? NEURON_MEM_REASON_CAPPED : NEURON_MEM_REASON_NONE);
+	assert_string_equal(q->fit.cgroup, path ? path : "");
+	assert_true(q->fit.limit == limit && q->fit.limit_used == used);
+	assert_int_equal(q->fit.hbm, path ? 0 : UINT32_MAX);
+}
+
+static void test_now_cgroup(void **unused)
+{
+	struct question q;
+
+	(void)unused;
+	question_open(&q);
+	fake.file = cgroup_file;
+	/* 1 MiB is left there, and as much above it. */
+	assert_cgroup(&q, "/in", 2 * MIB, MIB);
+	assert_non_null(strstr(q.fit.text, "is not allowed: the cgroup /in allows 2.000MB of HBM 0, 1.000MB are used, "));
+	cgroup_path = "/box";
+	assert_cgroup(&q, "/", 1024 * MIB, 1023 * MIB);
+	/* Another memory, of which nobody says how much may be had, and then nothing. */
+	cgroup_path = "/box/in";
+	q.file.nc = 2;
+	assert_cgroup(&q, NULL, 0, 0);
+	inner_max = "0";
+	assert_int_equal(ask(&q), 0);
+	assert_int_equal(q.fit.reason, NEURON_MEM_REASON_CAPPED);
+	assert_int_equal(q.fit.hbm, 1);
+	q.file.nc = 1;
+	/* Not below the mount. */
+	cgroup_path = "/boxer/in";
+	assert_cgroup(&q, NULL, 0, 0);
+	cgroup_root = "/";
+	cgroup_path = "/../in";
+	assert_cgroup(&q, NULL, 0, 0);
+	cgroup_path = "/in";
+	assert_cgroup(&q, "/in", 2 * MIB, MIB);
+	fake.file = NULL;
 	question_close(&q);
 }
 
@@ -1038,6 +1107,7 @@ int main(void)
 		cmocka_unit_test(test_now),
 		cmocka_unit_test(test_now_core_taken),
 		cmocka_unit_test(test_now_limits),
+		cmocka_unit_test(test_now_cgroup),
 		cmocka_unit_test(test_core_of_two_memories),
 		cmocka_unit_test(test_staging),
 		cmocka_unit_test(test_now_refuses),

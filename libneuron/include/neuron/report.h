@@ -206,13 +206,14 @@ struct neuron_fit {
 	size_t size;
 	enum neuron_fit_verdict verdict;
 	/**
-	 * Not now: FULL, FRAGMENTED, CAPPED (a limit); NONE: another process has a core.
+	 * Not now: FULL, FRAGMENTED, CAPPED (a limit); NONE: another process has a core, or has
+	 * claimed it.
 	 * Never: FRAGMENTED, the sum would fit but has no place; else NONE.
 	 */
 	enum neuron_mem_reason reason;
-	uint32_t hbm;			/**< that is too short or too full; UINT32_MAX: none */
+	uint32_t hbm;			/**< that is too short, too full or limited; UINT32_MAX: none */
 	uint32_t nc;			/**< that is taken or has the limit; UINT32_MAX: none */
-	int32_t pid;			/**< process that has the core, or 0 */
+	int32_t pid;			/**< process that has the core; 0: not known, or none has */
 	uint64_t need;			/**< bytes that the models take of @c hbm, or of the limit */
 	uint64_t free;			/**< bytes free there */
 	uint64_t largest_free;		/**< longest free run */
@@ -224,12 +225,16 @@ struct neuron_fit {
 	uint32_t order[NEURON_FIT_ORDER];
 	/** Now: bytes that others hold and that loading moves; it is refused if they are in use then. */
 	uint64_t moved;
+	/** CAPPED: the limit, and what counts for it now; the cgroup, or "": of @c nc or a process. */
+	uint64_t limit;
+	uint64_t limit_used;
+	char cgroup[256];
 };
 
 /**
  * @brief Would processes that have nothing on a device yet find room there for models, as it is
  * now? Nothing is allocated: this looks at what is free, who holds the rest, who has the cores,
- * and at the limits of cores and of processes.
+ * and at the limits of cores, of processes and of the caller's cgroup.
  *
  * One process after the other, in the order of their first files, opens the cores of its files,
  * loads these in their order, then allocates inputs and outputs and staging of collectives as

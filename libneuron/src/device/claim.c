@@ -65,6 +65,17 @@ static int mark_aligned(int fd, struct neuron_ioctl_crwl_nc_map_ext *map,
 	return ret;
 }
 
+bool device_core_claimed(struct neuron_device *device, uint32_t nc)
+{
+	/* Two in a row of one core are never found: this only asks. */
+	struct neuron_ioctl_crwl_nc_map_ext map = {
+		.nc_count = 2, .start_nc_index = nc, .end_nc_index = nc,
+	};
+
+	return device_ioctl(device, NEURON_IOCTL_CRWL_NC_RANGE_MARK_EXT0, &map) == -EBUSY &&
+	       !map.max_nc_available;
+}
+
 /* The node of a device; a control group or a container leaves a process some of them. */
 static int open_node(const struct neuron_device_entry *entry)
 {

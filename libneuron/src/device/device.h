@@ -51,6 +51,9 @@ static inline struct neuron_device *device_get(struct neuron_device *device)
 /* Memory, queues and cores each hold a reference. */
 void device_put(struct neuron_device *device);
 
+/* Has a process claimed a core of the device (claim.c)?  Which one is not told. */
+bool device_core_claimed(struct neuron_device *device, uint32_t nc);
+
 /*
  * In a child after fork(): its mappings are gone, the driver refuses it, locks may be
  * held by threads that it does not have.  All that is left to do is to free memory.

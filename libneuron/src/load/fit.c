@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../device/cgroup.h"
 #include "../device/device.h"
 #include "../device/opts.h"
 #include "../isa/transfer.h"
@@ -41,6 +42,7 @@ struct cargo {
 		bool used;			/* has a file */
 		uint64_t process;		/* that opens it */
 		int32_t owner;			/* another process, or 0 */
+		bool claimed;			/* by another one, which is not told */
 		uint64_t need;			/* bytes charged to it */
 		struct scratchpad pad;		/* as the process makes it, with nothing in it */
 	} core[NEURON_MAX_CORES];
@@ -182,6 +184,7 @@ static int read_core(struct cargo *c, uint32_t nc)
 
 	c->hbms |= 1u << c->g->core_hbm[nc];
 	c->core[nc].owner = s.owner == getpid() ? 0 : s.owner;
+	c->core[nc].claimed = c->device && !ret && !s.owner && device_core_claimed(c->device, nc);
 	return ret ?: add_need(c, nc);
 }
 
@@ -355,8 +358,8 @@ static bool place_tensors(struct cargo *c, struct scene *s, const struct cargo_f
 static bool cores_are_free(const struct cargo *c, const struct held *held, uint64_t gone)
 {
 	for (uint32_t nc = 0; nc < c->g->nr_cores; nc++)
-		if (c->core[nc].used && c->core[nc].owner &&
-		    !held_gone(held, gone, c->core[nc].owner, NEURON_RELEASE_PROCESS))
+		if (c->core[nc].used && (c->core[nc].claimed || (c->core[nc].owner &&
+		    !held_gone(held, gone, c->core[nc].owner, NEURON_RELEASE_PROCESS))))
 			return false;
 	return true;
 }
@@ -517,6 +520,16 @@ static int read_limit(const struct cargo *c, uint32_t nc, uint64_t *need, uint64
 	return neuron_limit_get(c->device, NEURON_LIMIT_DEFAULT, 0, limit, NULL);
 }
 
+static void cap(struct neuron_fit *out, uint64_t need, uint64_t limit, uint64_t used)
+{
+	out->reason = NEURON_MEM_REASON_CAPPED;
+	out->need = need;
+	out->limit = limit;
+	out->limit_used = used;
+	out->free = limit - MIN(used, limit);
+	out->largest_free = out->free;
+}
+
 /* Of each core, at last of a process. */
 static int check_limits(const struct cargo *c, struct neuron_fit *out)
 {
@@ -535,14 +548,10 @@ static int check_limits(const struct cargo *c, struct neuron_fit *out)
 		if (limit == NEURON_LIMIT_NONE || (used <= limit && need <= limit - used))
 			continue;
 		snprintf(core, sizeof(core), "core %u", nc);
-		out->reason = NEURON_MEM_REASON_CAPPED;
+		cap(out, need, limit, used);
 		out->nc = process ? UINT32_MAX : nc;
-		out->hbm = UINT32_MAX;
-		out->need = need;
-		out->free = limit - MIN(used, limit);
-		out->largest_free = out->free;
 		snprintf(out->text, sizeof(out->text),
-			 "does not fit now: the limit of %s leaves %s of %s, %s are needed",
+			 "is not allowed: the limit of %s leaves %s of %s, %s are needed",
 			 process ? "a process" : core,
 			 SIZE_TEXT(out->free), SIZE_TEXT(limit), SIZE_TEXT(need));
 		return 0;
@@ -550,16 +559,41 @@ static int check_limits(const struct cargo *c, struct neuron_fit *out)
 	return 0;
 }
 
+/* All processes are of the group of this one. */
+static void check_cgroups(const struct cargo *c, struct neuron_fit *out)
+{
+	struct cgroup_limit l;
+
+	for (uint32_t i = 0; i < c->g->nr_hbms; i++) {
+		uint64_t need = need_of_hbm(c, i);
+
+		if (!(c->hbms >> i & 1) || !cgroup_limit(neuron_device_index(c->device), i, &l) ||
+		    (l.used <= l.bytes && need <= l.bytes - l.used))
+			continue;
+		cap(out, need, l.bytes, l.used);
+		out->hbm = i;
+		memcpy(out->cgroup, l.path, sizeof(out->cgroup));
+		snprintf(out->text, sizeof(out->text),
+			 "is not allowed: the cgroup %s allows %s of HBM %u, %s are used, %s are needed",
+			 l.path, SIZE_TEXT(l.bytes), i, SIZE_TEXT(l.used), SIZE_TEXT(need));
+		return;
+	}
+}
+
 /* Which core is taken, or which memory is too full or too fragmented. */
 static void explain(const struct cargo *c, const struct held *held, struct neuron_fit *out)
 {
 	for (uint32_t nc = 0; nc < c->g->nr_cores; nc++) {
-		if (!c->core[nc].used || !c->core[nc].owner)
+		if (!c->core[nc].used || !(c->core[nc].owner || c->core[nc].claimed))
 			continue;
 		out->nc = nc;
 		out->pid = c->core[nc].owner;
-		snprintf(out->text, sizeof(out->text), "does not fit now: core %u is of process %d",
-			 nc, out->pid);
+		if (c->core[nc].claimed)
+			snprintf(out->text, sizeof(out->text),
+				 "does not fit now: another process has claimed core %u", nc);
+		else
+			snprintf(out->text, sizeof(out->text),
+				 "does not fit now: core %u is of process %d", nc, out->pid);
 		return;
 	}
 	for (uint32_t i = 0; i < c->g->nr_hbms; i++) {
@@ -712,6 +746,8 @@ static int judge(struct cargo *c, struct held *held, struct neuron_fit *out)
 		return c->error;
 	out->verdict = NEURON_FIT_NOT_NOW;
 	ret = c->device ? check_limits(c, out) : 0;
+	if (!ret && !out->reason && c->device)
+		check_cgroups(c, out);
 	if (ret || out->reason)
 		return ret;
 	add_owners(c, held);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * neuron-preflight --now: on an empty device, on one that is full, half full or in pieces, which may
- * move, with a core that another process has, and with a limit, it says what the
+ * move, with a core that another process has or has claimed, and with a limit, it says what the
  * runtime then does with the files; and without --now what it does on an empty one.
  */
 #define _GNU_SOURCE
@@ -74,6 +74,21 @@ static bool hold_middle(struct neuron_device *d)
 	return true;
 }
 
+/* As a runtime does before it opens a core. */
+static bool hold_claim(struct neuron_device *d)
+{
+	struct neuron_claim_opts opts = {
+		.size = sizeof(opts), .count = 1, .exact = true, .total = 1,
+	};
+	struct neuron_device_entry *list;
+	struct neuron_claim *claim = NULL;
+	size_t n;
+
+	(void)d;
+	return !neuron_device_list(&list, &n) &&
+	       !neuron_claim_cores(list, n, &opts, &claim) && claim;
+}
+
 static bool hold_core(struct neuron_device *d)
 {
 	struct neuron_core_opts opts = { .size = sizeof(opts), .microcode = 96 * MIB };
@@ -132,8 +147,10 @@ static const struct state {
 		{ "seven four three", 0, NULL } } },
 	{ "core 0 taken", hold_core, 0, {
 		{ "small", 3, "core 0 is of process" }, { "large", 3, NULL }, { "never", 1, NULL } } },
+	{ "core 0 claimed", hold_claim, 0, {
+		{ "small", 3, "another process has claimed core 0" }, { "never", 1, NULL } } },
 	{ "core 0 limited", NULL, 6 * GIB, {
-		{ "small", 0, NULL }, { "large", 3, "the limit of core 0 leaves" },
+		{ "small", 0, NULL }, { "large", 3, "is not allowed: the limit of core 0 leaves" },
 		{ "shared", 0, NULL }, { "shared input", 3, NULL } } },
 };
 
@@ -163,7 +180,8 @@ static void try_state(const struct state *s)
 		CHECK(got == s->row[i].want, "%s: of %s it says %d", s->name, s->row[i].files, got);
 		CHECK(!s->row[i].text || said_text(s->row[i].text), "%s: %s: the words", s->name,
 		      s->row[i].files);
-		CHECK(got != 3 || !holder || named(holder),
+		/* Who has claimed a core is not told. */
+		CHECK(got != 3 || !holder || s->hold == hold_claim || named(holder),
 		      "%s: %s: who would have to go", s->name, s->row[i].files);
 		if (failed)
 			(void)!system("sed 's/^/# /' " OUT);
