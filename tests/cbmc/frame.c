@@ -92,7 +92,7 @@ static void proof_fit(void)
 static void proof_block(void)
 {
 	u32 off = nondet_u32(), n = nondet_u32(), gen = nondet_u32(), other = nondet_u32(), in, i;
-	u64 a, b, mask;
+	u64 a, b, mask, len = nondet_u64();
 
 	any_frame();
 	__CPROVER_assume(off < FRAME_LEN && n >= 1 && n <= FRAME_LEN - off);
@@ -109,9 +109,10 @@ static void proof_block(void)
 	__CPROVER_assume(in >= off && in < off + n);
 	CHECK(frame_block_start(&fr, in) == off, "each granule leads to the first");
 	CHECK(!is_free(in), "is not free");
-	CHECK(frame_check_tag(&fr, off, n, gen), "knows its generation");
+	CHECK(frame_is_block(&fr, off, len, gen) == (len == n),
+	      "knows its generation, and its length from all others");
 	mask = (1ULL << min(n - 1, TAG_BITS)) - 1;
-	CHECK(frame_check_tag(&fr, off, n, other) == !((gen ^ other) & mask),
+	CHECK(frame_is_block(&fr, off, n, other) == !((gen ^ other) & mask),
 	      "tells others by as many bits as it has");
 	mask = (n == 64 ? ~0ULL : (1ULL << n) - 1) << off;
 	CHECK(!((fr.a[0] ^ a) & ~mask) && !((fr.b[0] ^ b) & ~mask), "touches nothing else");

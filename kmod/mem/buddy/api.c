@@ -108,21 +108,37 @@ int neuron_buddy_alloc(struct neuron_buddy *zone, const struct neuron_buddy_requ
 	return err;
 }
 
+/* Does @block, which begins in the frame @fr, name a live allocation there? */
+static __always_inline int frame_block_find(struct neuron_buddy *zone, const struct frame *fr,
+					    const struct neuron_buddy_block *block)
+{
+	u32 start = (u32)(block->addr >> SHIFT), off = start - frame_base(fr);
+	u64 n = block->size >> SHIFT;
+	const struct obit *o;
+
+	if (fr->pins && pin_covers(zone, start, 1))
+		return -EPERM;
+	if (bit_test(fr->a, off) || !bit_test(fr->b, off))
+		return -ENOENT;
+	o = obit_of(zone, start);
+	if (n << SHIFT != block->size || !frame_is_block(fr, off, n, block->gen) ||
+	    (o->start == start && o->gen == block->gen))
+		return -ESTALE;
+	return 0;
+}
+
 /* Find the live allocation that @block names. */
 static int block_find(struct neuron_buddy *zone, const struct neuron_buddy_block *block,
 		      struct ext **ext)
 {
 	u64 addr = block->addr, size = block->size;
-	const struct obit *o;
-	struct frame *fr;
 	struct ext *e;
-	u32 start, n, off;
+	u32 start;
 
 	if (block->id != zone->id || (addr | size) & (NEURON_BUDDY_GRANULE - 1) || !size ||
 	    addr >> SHIFT >= zone->len || size >> SHIFT > zone->len - (addr >> SHIFT))
 		return -EINVAL;
 	start = (u32)(addr >> SHIFT);
-	n = (u32)(size >> SHIFT);
 	e = ext_find(zone, start);
 	*ext = e;
 	if (e->type == EXT_RESERVED)
@@ -130,30 +146,17 @@ static int block_find(struct neuron_buddy *zone, const struct neuron_buddy_block
 	if (e->type == EXT_USED) {
 		if (e->start != start)
 			return -ENOENT;
-		return e->len == n && e->gen == block->gen ? 0 : -ESTALE;
+		return e->len == size >> SHIFT && e->gen == block->gen ? 0 : -ESTALE;
 	}
-	if (e->type != EXT_FRAME)
-		return -ENOENT;
-
-	fr = to_frame(e);
-	off = start - frame_base(fr);
-	if (fr->pins && pin_covers(zone, start, 1))
-		return -EPERM;
-	if (bit_test(fr->a, off) || !bit_test(fr->b, off))
-		return -ENOENT;
-	o = obit_of(zone, start);
-	if (frame_block_len(fr, off) != n || !frame_check_tag(fr, off, n, block->gen) ||
-	    (o->start == start && o->gen == block->gen))
-		return -ESTALE;
-	return 0;
+	return e->type == EXT_FRAME ? frame_block_find(zone, to_frame(e), block) : -ENOENT;
 }
 
 int neuron_buddy_free_batch(struct neuron_buddy *zone,
 			    const struct neuron_buddy_block *const *blocks, unsigned int n,
 			    u64 cleared)
 {
-	struct ext *e, *next;
 	int err, ret = 0;
+	struct ext *e;
 	u32 i, j;
 
 	for (i = 0; i < n; i = j) {
@@ -170,10 +173,9 @@ int neuron_buddy_free_batch(struct neuron_buddy *zone,
 		/* Neighbours in the same frame are freed together. */
 		if (e->type == EXT_FRAME) {
 			obit_add(zone, blocks[i]);
-			for (; j < n && blocks[j]->addr == end &&
-			       end >> SHIFT < ext_end(e) && (cleared >> j & 1) == clear; j++) {
-				if (block_find(zone, blocks[j], &next))
-					break;
+			for (; j < n && blocks[j]->addr == end && blocks[j]->id == zone->id &&
+			       end >> SHIFT < ext_end(e) && (cleared >> j & 1) == clear &&
+			       !frame_block_find(zone, to_frame(e), blocks[j]); j++) {
 				obit_add(zone, blocks[j]);
 				end += blocks[j]->size;
 			}

@@ -269,18 +269,15 @@ static void frame_put_tag(struct frame *fr, u32 off, u32 n, u32 gen)
 	}
 }
 
-bool frame_check_tag(const struct frame *fr, u32 off, u32 n, u32 gen)
+/* Are the @n granules from @at on later granules of a block of generation @gen, its first ones? */
+bool frame_has_later(const struct frame *fr, u32 at, u32 n, u32 gen)
 {
-	u32 bits = min(n - 1, TAG_BITS);
-	u32 bit = (off + 1) & 63, word = (off + 1) >> 6;
-	u64 tag;
+	u32 bits = min(n, TAG_BITS), bit = at & 63, word = at >> 6;
+	u64 tag = fr->b[word] >> bit;
 
-	if (!bits)
-		return true;
-	tag = fr->b[word] >> bit;
 	if (bit + bits > 64)
 		tag |= fr->b[word + 1] << (64 - bit);
-	return !((tag ^ gen) & ((1ULL << bits) - 1));
+	return !((tag ^ gen) & ((1ULL << bits) - 1)) && bits_all(fr->a, at, n, true);
 }
 
 /* Make [off, off + n) of the frame one block. */

@@ -50,7 +50,7 @@ static u32 run_next(const struct neuron_buddy *zone, u32 run);
 static void frame_set_run(struct neuron_buddy *zone, struct frame *fr, u32 run);
 static bool frame_fit(struct frame *fr, u32 n, u32 k, struct fit *fit);
 static void frame_fit_at(struct frame *fr, u32 off, u32 n, struct fit *fit);
-static bool frame_check_tag(const struct frame *fr, u32 off, u32 n, u32 gen);
+static bool frame_has_later(const struct frame *fr, u32 at, u32 n, u32 gen);
 static u32 frame_block_len(const struct frame *fr, u32 off);
 static u32 frame_block_start(const struct frame *fr, u32 off);
 static void frame_take(struct neuron_buddy *zone, struct frame *fr, const struct fit *fit,
@@ -66,5 +66,13 @@ static bool pin_covers(const struct neuron_buddy *zone, u32 start, u32 n);
 static u32 frame_reserve(struct neuron_buddy *zone, struct frame *fr, u32 lo, u32 hi);
 static bool frame_reservable(const struct neuron_buddy *zone, const struct frame *fr,
 			     u32 lo, u32 hi, u32 *need);
+
+/* Is there a block of @n granules and generation @gen at @off, where some block begins? */
+static inline bool frame_is_block(const struct frame *fr, u32 off, u64 n, u32 gen)
+{
+	return n - 1 < FRAME_BITS - off &&
+	       (off + n == FRAME_BITS || !bit_test(fr->a, off + n)) &&
+	       (n == 1 || frame_has_later(fr, off + 1, n - 1, gen));
+}
 
 #endif
