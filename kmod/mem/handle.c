@@ -63,17 +63,23 @@ static void neuron_handle_link(struct neuron_client *client, struct neuron_handl
 	h->place = NEURON_PLACE_UNINDEXED;
 }
 
+/* Nobody finds a handle any more: it was taken away. */
+static void neuron_handle_gone(struct neuron_handle *h)
+{
+	neuron_chunk_spoil_move(h->chunk);
+	h->place = NEURON_PLACE_NONE;
+}
+
 /* Remove a handle that was taken away from the lookup by address. */
 static void neuron_handle_unlink(struct neuron_client *client, struct neuron_handle *h)
 {
-	neuron_chunk_spoil_move(h->chunk);
-	if (!client->closed && h->place == NEURON_PLACE_UNINDEXED) {
+	if (h->place == NEURON_PLACE_UNINDEXED) {
 		list_del(&h->unindexed);
 		client->nr_unindexed--;
-	} else if (!client->closed) {
+	} else {
 		rb_erase(&h->node, &client->by_addr[neuron_handle_imported(h)]);
 	}
-	h->place = NEURON_PLACE_NONE;
+	neuron_handle_gone(h);
 }
 
 /*
@@ -536,7 +542,7 @@ void neuron_chunk_unpublish_all(struct neuron_client *client)
 			/* The spare handle. */
 			if (xa_is_zero(h))
 				continue;
-			neuron_handle_unlink(client, h);
+			neuron_handle_gone(h);
 			batch[n++] = h;
 			if (n == NEURON_FREE_BATCH)
 				break;
