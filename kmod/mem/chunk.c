@@ -409,9 +409,9 @@ void neuron_chunks_free(struct neuron_client *client, struct neuron_chunk **chun
 	struct neuron_device *nd = client->nd;
 	u32 i, j;
 
-	for (i = 0; i < n;) {
+	for (i = 0; i < n; i = j) {
 		struct neuron_chunk *c, *first = chunks[i];
-		u64 bytes = 0, last = 0;
+		u64 bytes, last;
 
 		for (j = i; j < n; j++) {
 			c = chunks[j];
@@ -419,15 +419,14 @@ void neuron_chunks_free(struct neuron_client *client, struct neuron_chunk **chun
 			    c->category != first->category)
 				break;
 			trace_neuron_free(nd->dev.id, c, 0, 0);
-			last = c->size;
-			bytes += last;
 		}
-		neuron_hbm_free_batch(nd, chunks + i, j - i);
+		last = chunks[j - 1]->size;
+		bytes = neuron_hbm_free_batch(nd, chunks + i, j - i);
 		neuron_account(first, bytes, last, false);
-		for (; i < j; i++) {
-			neuron_owner_put(chunks[i]->owner);
-			neuron_sync_free(chunks[i]);
-		}
+	}
+	for (i = 0; i < n; i++) {
+		neuron_owner_put(chunks[i]->owner);
+		neuron_sync_free(chunks[i]);
 	}
 	kmem_cache_free_bulk(neuron_chunk_cache, n, (void **)chunks);
 	neuron_client_put_some(client, n);

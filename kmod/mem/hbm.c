@@ -569,8 +569,9 @@ int neuron_hbm_alloc(struct neuron_device *nd, struct neuron_chunk *chunk, u64 a
  * @n: their number, up to NEURON_FREE_BATCH
  *
  * Context: may sleep.
+ * Return: bytes that were freed.
  */
-void neuron_hbm_free_batch(struct neuron_device *nd, struct neuron_chunk **chunks, u32 n)
+u64 neuron_hbm_free_batch(struct neuron_device *nd, struct neuron_chunk **chunks, u32 n)
 {
 	const struct neuron_buddy_block *blocks[NEURON_FREE_BATCH];
 	struct neuron_hbm *hbm = &nd->hbm[chunks[0]->hbm];
@@ -612,6 +613,7 @@ void neuron_hbm_free_batch(struct neuron_device *nd, struct neuron_chunk **chunk
 	for (i = 0; i < n; i++)
 		neuron_dmem_uncharge(chunks[i]);
 	neuron_limit_uncharge(chunks[0], bytes);
+	return bytes;
 }
 
 /* Take memory for chunks and charge it; as many as there is room for.  @bytes: of all. */

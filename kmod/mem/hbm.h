@@ -102,7 +102,7 @@ void neuron_hbm_free(struct neuron_device *nd, struct neuron_chunk *chunk);
 bool neuron_hbm_alloc_batch(struct neuron_device *nd, struct neuron_chunk **chunks,
 			    const struct neuron_native_mem_bulk_entry *entries, u32 n, u64 bytes,
 			    u32 flags);
-void neuron_hbm_free_batch(struct neuron_device *nd, struct neuron_chunk **chunks, u32 n);
+u64 neuron_hbm_free_batch(struct neuron_device *nd, struct neuron_chunk **chunks, u32 n);
 int neuron_hbm_capped(struct neuron_hbm *hbm, struct neuron_chunk *chunk,
 		      const struct neuron_buddy_request *req, int err, struct neuron_failure *why);
 void neuron_hbm_note_move(struct neuron_hbm *hbm, const struct neuron_chunk *chunk, u64 from);

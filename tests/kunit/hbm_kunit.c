@@ -443,24 +443,24 @@ static void hbm_free_many(struct kunit *test)
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(chunk); i++) {
-		chunk[i] = chunk_of(&hw.client, SZ_4M);
+		chunk[i] = chunk_of(&hw.client, i < 5 ? SZ_4M : SZ_2M);
 		KUNIT_ASSERT_EQ(test, neuron_hbm_alloc(&hw.nd, &chunk[i], SZ_4K,
 						       NEURON_BUDDY_LOW, &why), 0);
 		KUNIT_ASSERT_EQ(test, chunk[i].block.addr, RESERVED + i * (u64)SZ_4M);
 	}
 	hw.release_clears = true;
-	neuron_hbm_free_batch(&hw.nd, batch, 5);
+	KUNIT_EXPECT_EQ(test, neuron_hbm_free_batch(&hw.nd, batch, 5), SZ_2M * 9ULL);
 	KUNIT_EXPECT_EQ(test, hw.releases, 2u);
-	KUNIT_EXPECT_EQ(test, hw.released, (u64)SZ_4M * 3);
+	KUNIT_EXPECT_EQ(test, hw.released, SZ_2M * 5ULL);
 	KUNIT_EXPECT_EQ(test, hw.watched, RESERVED + 3 * (u64)SZ_4M);
-	KUNIT_EXPECT_EQ(test, hw.watched_len, (u64)SZ_4M * 3);
+	KUNIT_EXPECT_EQ(test, hw.watched_len, SZ_2M * 5ULL);
 	KUNIT_EXPECT_EQ(test, hw.charged, (u64)SZ_4M);
 	KUNIT_EXPECT_EQ(test, hw.dmem, 1);
 	neuron_hbm_stats(&hw.nd.hbm[1], &hw.client, &s);
 	KUNIT_EXPECT_EQ(test, s.own_process, (u64)SZ_4M);
 	KUNIT_EXPECT_EQ(test, s.nr_allocs, 1ULL);
 	hw.clears = 0;
-	all.size = SZ_4M * 3ULL;
+	all.size = SZ_2M * 5ULL;
 	KUNIT_ASSERT_EQ(test, neuron_hbm_alloc(&hw.nd, &all, SZ_4K, NEURON_BUDDY_LOW, &why), 0);
 	KUNIT_EXPECT_EQ(test, all.block.addr, RESERVED + 3 * (u64)SZ_4M);
 	KUNIT_EXPECT_EQ(test, hw.clears, 0u);
