@@ -149,6 +149,19 @@ static struct neuron_record *neuron_hbm_record(struct neuron_hbm *hbm,
 	return r;
 }
 
+/* The same as @like, which is the last one, happened to another chunk. */
+static struct neuron_record *neuron_hbm_record_also(struct neuron_hbm *hbm,
+						    const struct neuron_record *like,
+						    const struct neuron_chunk *chunk)
+{
+	struct neuron_record *r = neuron_recorder_next(hbm->recorder);
+
+	*r = *like;
+	r->page = chunk->block.addr >> PAGE_SHIFT;
+	r->pages = chunk->size >> PAGE_SHIFT;
+	return r;
+}
+
 static u8 neuron_hbm_ask(const struct neuron_buddy_request *req)
 {
 	u8 place = req->flags & NEURON_BUDDY_EXACT ? NEURON_RECORD_AT :
@@ -599,11 +612,13 @@ u64 neuron_hbm_free_batch(struct neuron_device *nd, struct neuron_chunk **chunks
 	now = neuron_hbm_now(hbm);
 	/* Also for a refused one, because nobody will free it again.  Owners may differ. */
 	for (i = 0; i < n; i = j) {
-		u64 sum = 0;
+		struct neuron_record *r;
+		u64 sum = chunks[i]->size;
 
-		for (j = i; j < n && chunks[j]->owner == chunks[i]->owner; j++) {
-			neuron_hbm_record(hbm, chunks[j], NEURON_NATIVE_EVENT_FREE, 0,
-					  chunks[j]->block.addr, chunks[j]->size, now);
+		r = neuron_hbm_record(hbm, chunks[i], NEURON_NATIVE_EVENT_FREE, 0,
+				      chunks[i]->block.addr, sum, now);
+		for (j = i + 1; j < n && chunks[j]->owner == chunks[i]->owner; j++) {
+			r = neuron_hbm_record_also(hbm, r, chunks[j]);
 			sum += chunks[j]->size;
 		}
 		neuron_hbm_charge(hbm, chunks[i], NEURON_NATIVE_EVENT_FREE, sum, j - i, now);

@@ -42,10 +42,12 @@ struct neuron_record {
 /**
  * struct neuron_recorder - the last events; under the lock of the HBM
  * @seq: number of the last one; 0 = none
+ * @slot: where it is
  * @ring: event n is in slot n % NEURON_RECORDS
  */
 struct neuron_recorder {
 	u64 seq;
+	u32 slot;
 	struct neuron_record ring[NEURON_RECORDS];
 };
 
@@ -60,7 +62,10 @@ u32 neuron_recorder_read(const struct neuron_recorder *rec, u64 *since,
  */
 static inline struct neuron_record *neuron_recorder_next(struct neuron_recorder *rec)
 {
-	return &rec->ring[++rec->seq % NEURON_RECORDS];
+	rec->seq++;
+	/* The remainder of a division, in fewer instructions. */
+	rec->slot = rec->slot < NEURON_RECORDS - 1 ? rec->slot + 1 : 0;
+	return &rec->ring[rec->slot];
 }
 
 #endif

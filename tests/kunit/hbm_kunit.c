@@ -440,6 +440,8 @@ static void hbm_free_many(struct kunit *test)
 	struct neuron_chunk all = chunk_of(&hw.client, SIZE - RESERVED);
 	struct neuron_failure why = no_failure();
 	static struct neuron_native_hbm_stats s;
+	static struct neuron_record r[5];
+	u64 seq = ARRAY_SIZE(chunk);
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(chunk); i++) {
@@ -459,6 +461,13 @@ static void hbm_free_many(struct kunit *test)
 	neuron_hbm_stats(&hw.nd.hbm[1], &hw.client, &s);
 	KUNIT_EXPECT_EQ(test, s.own_process, (u64)SZ_4M);
 	KUNIT_EXPECT_EQ(test, s.nr_allocs, 1ULL);
+	/* Each of them is recorded. */
+	KUNIT_ASSERT_EQ(test, neuron_recorder_read(hw.nd.hbm[1].recorder, &seq, r, 5), 5u);
+	for (i = 0; i < 5; i++) {
+		KUNIT_EXPECT_EQ(test, r[i].what, (u8)NEURON_NATIVE_EVENT_FREE);
+		KUNIT_EXPECT_EQ(test, r[i].page, (u32)(batch[i]->block.addr >> PAGE_SHIFT));
+		KUNIT_EXPECT_EQ(test, r[i].pages, (u32)(batch[i]->size >> PAGE_SHIFT));
+	}
 	hw.clears = 0;
 	all.size = SZ_2M * 5ULL;
 	KUNIT_ASSERT_EQ(test, neuron_hbm_alloc(&hw.nd, &all, SZ_4K, NEURON_BUDDY_LOW, &why), 0);
