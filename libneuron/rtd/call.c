@@ -138,14 +138,26 @@ static void answer(struct call *call, grpc_status_code code, const char *text)
 	grpc_slice_unref(details);
 }
 
-void call_reply(struct call *call, const ProtobufCMessage *message)
+grpc_byte_buffer *call_pack(const ProtobufCMessage *message)
 {
 	grpc_slice slice = grpc_slice_malloc(protobuf_c_message_get_packed_size(message));
+	grpc_byte_buffer *packed;
 
 	protobuf_c_message_pack(message, GRPC_SLICE_START_PTR(slice));
-	call->response = grpc_raw_byte_buffer_create(&slice, 1);
+	packed = grpc_raw_byte_buffer_create(&slice, 1);
 	grpc_slice_unref(slice);
+	return packed;
+}
+
+void call_reply_packed(struct call *call, grpc_byte_buffer *packed)
+{
+	call->response = packed;
 	answer(call, GRPC_STATUS_OK, "");
+}
+
+void call_reply(struct call *call, const ProtobufCMessage *message)
+{
+	call_reply_packed(call, call_pack(message));
 }
 
 void call_fail(struct call *call, grpc_status_code code, const char *format, ...)

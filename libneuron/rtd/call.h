@@ -48,6 +48,9 @@ void call_free(struct call *call);
 bool call_parse(struct call *call, const ProtobufCMessageDescriptor *type);
 /* Answers a call, which is not to be used afterwards. */
 void call_reply(struct call *call, const ProtobufCMessage *message);
+/* In two steps, when the answer is made before there is a call; the second takes the buffer. */
+grpc_byte_buffer *call_pack(const ProtobufCMessage *message);
+void call_reply_packed(struct call *call, grpc_byte_buffer *packed);
 void call_fail(struct call *call, grpc_status_code code, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 /* As call_fail(), with the code for a negative errno value. */

@@ -28,16 +28,21 @@ static void forget_posted(struct request *r)
 	request_free(r);
 }
 
-/* It has no slot any more. Answers who waits; what is posted stays until somebody does. */
+/*
+ * It has no slot any more. Answers who waits; what is posted stays until somebody does, but
+ * without the model, which would otherwise be unloaded only when everybody has taken results.
+ */
 static void finish(struct request *r)
 {
 	struct call *call;
 
+	request_pack(r);
 	pthread_mutex_lock(&rtd_lock);
 	if (r->result.status)
 		r->model->failed++;
 	else
 		r->model->done++;
+	request_settle(r);
 	r->done = true;
 	call = r->call;
 	if (!call && r->client->gone)

@@ -32,7 +32,7 @@ struct group {
 };
 
 struct model {
-	unsigned int refs;		/* requests, and one for being loaded */
+	unsigned int refs;		/* requests that are not done, and one for being loaded */
 	uint64_t id;
 	struct client *client;		/* NULL: gone, the model is shared */
 	uid_t uid;

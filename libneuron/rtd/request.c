@@ -132,7 +132,7 @@ struct request *request_new(struct call *call, const Rtd__InferRequest *message)
 	return NULL;
 }
 
-void request_free(struct request *r)
+void request_settle(struct request *r)
 {
 	for (size_t i = 0; i < r->model->nr_tensors; i++) {
 		struct place *p = &r->places[i];
@@ -142,10 +142,19 @@ void request_free(struct request *r)
 		else if (r->model->tensors[i].usage == NEURON_TENSOR_OUTPUT)
 			free(p->data);
 	}
+	model_drop(r->model);
+	r->model = NULL;
+}
+
+void request_free(struct request *r)
+{
+	if (r->model)
+		request_settle(r);
+	if (r->response)
+		grpc_byte_buffer_destroy(r->response);
 	r->client->held -= r->held;
 	if (r->id)
 		r->client->nr_posted--;
-	model_drop(r->model);
 	client_drop(r->client);
 	free(r);
 }
@@ -181,7 +190,7 @@ int request_read(struct request *r)
 	return ret;
 }
 
-void request_answer(struct request *r)
+void request_pack(struct request *r)
 {
 	Rtd__InferResponse response = RTD__INFER_RESPONSE__INIT;
 	Rtd__Tensor tensors[MODEL_MAX_TENSORS], *list[MODEL_MAX_TENSORS];
@@ -203,8 +212,14 @@ void request_answer(struct request *r)
 		t->data.len = r->places[i].bytes;
 		list[response.n_outputs++] = t;
 	}
+	r->response = call_pack(&response.base);
+}
+
+void request_answer(struct request *r)
+{
 	r->call->held += r->held;
 	r->held = 0;
-	call_reply(r->call, &response.base);
+	call_reply_packed(r->call, r->response);
+	r->response = NULL;
 	r->call = NULL;
 }

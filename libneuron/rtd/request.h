@@ -15,13 +15,14 @@ struct place {
 };
 
 struct request {
-	struct model *model;
+	struct model *model;		/* NULL: it is done and needs none */
 	struct client *client;
 	struct call *call;		/* to be answered; NULL: nobody waits now */
 	struct slot *slot;
 	uint64_t cookie;		/* of the network */
 	uint64_t id;			/* of a posted one, counted in client->nr_posted; or 0 */
 	uint64_t held;			/* of client->held, while no call has them */
+	grpc_byte_buffer *response;	/* once it is done */
 	bool done;
 	uint64_t until;			/* call waits until then, ns; 0: for ever */
 	struct neuron_net_result result;
@@ -42,7 +43,11 @@ void request_free(struct request *request);
 int request_write(struct request *request);
 int request_read(struct request *request);
 
-/* Answers its call with the result. */
+/* Makes the answer of the result; nothing else is read of the model afterwards. */
+void request_pack(struct request *request);
+/* Gives the model, and memory of tensors, back. Under rtd_lock. */
+void request_settle(struct request *request);
+/* Answers its call with what was packed. */
 void request_answer(struct request *request);
 
 #endif

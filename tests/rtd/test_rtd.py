@@ -271,6 +271,29 @@ def test_post_and_wait():
         d.process.send_signal(signal.SIGUSR1)
 
 
+def test_results_without_model():
+    """results that nobody takes do not keep a model, and outlive it"""
+    with Daemon() as d:
+        c = Client(d.path)
+        x = pattern(5)
+        models = [c.load(depth=2, shared=i == 2) for i in range(3)]
+        posts = [c.Post(model=m, inputs=[pb.Tensor(name='x', data=x)]).id for m in models]
+        other = spawn(d.path, f'use={models[2]}', 'post')
+        check(other.stdout.readline())
+        eventually(lambda: sum(m.done for m in c.Status().models) == 4)
+        # As many at a time as there are threads for that.
+        for m in models:
+            c.Unload(id=m, timeout=10)
+        check(c.free() == 4)
+        c.infer(c.load(timeout=10))
+        for p in posts:
+            check(c.Wait(request=p).outputs[0].data == expected(x))
+            refused(C.NOT_FOUND, c.Wait, request=p)
+        other.kill()
+        other.wait()
+        eventually(lambda: c.Status().clients == 1)
+
+
 def test_timeout():
     """a run that does not end is a result with its errors"""
     with Daemon(config='timeout = 1\n') as d:
