@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 
 #include "../common/lock.h"
 #include "../common/util.h"
@@ -132,13 +134,20 @@ void client_end(struct client *client)
 		forget_buffer(client, TAILQ_FIRST(&client->buffers));
 }
 
-/* Memory that could become shorter would end whoever touches what is gone. */
+/*
+ * Memory that could become shorter would end whoever touches what is gone. So would huge
+ * pages: the seal allows to punch holes, and there may be no page to fill one again. Holes in
+ * other memory (that of shmem, which tmpfs is made of) are filled with ordinary pages.
+ */
 static int check_memory(int fd, uint64_t *bytes)
 {
+	struct statfs fs;
 	struct stat st;
 	int seals = fcntl(fd, F_GET_SEALS);
 
 	if (seals < 0 || !(seals & F_SEAL_SHRINK) || fstat(fd, &st) || st.st_size <= 0)
+		return -EINVAL;
+	if (fstatfs(fd, &fs) || fs.f_type != TMPFS_MAGIC)
 		return -EINVAL;
 	*bytes = (uint64_t)st.st_size;
 	return 0;

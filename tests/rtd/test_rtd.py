@@ -9,6 +9,7 @@ The daemon runs on a driver in its own process (mock.c), with ASan and UBSan.
 
 import array
 import contextlib
+import errno
 import fcntl
 import os
 import pathlib
@@ -358,6 +359,24 @@ def test_memory_that_is_refused():
         fds = len(os.listdir(f'/proc/{d.process.pid}/fd'))
         check(fds < 40, f'{fds} descriptors stay open')
         check(c.Status().clients == 1)
+
+
+def test_huge_pages():
+    """memory of huge pages is refused: a hole in it ends who touches it"""
+    try:
+        fd = os.memfd_create('test', os.MFD_ALLOW_SEALING | os.MFD_HUGETLB)
+    except OSError as error:
+        check(error.errno in (errno.EINVAL, errno.ENOSYS), str(error))
+        return
+    os.ftruncate(fd, 64 << 20)
+    fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK)
+    with Daemon() as d:
+        c = Client(d.path)
+        # ENOMEM, without the check, if the machine has no such pages.
+        status = shared_memory(d.path, 0, file=fd)[1]
+        check(status == -errno.EINVAL, str(status))
+        check(c.Status().clients == 1)
+    os.close(fd)
 
 
 def test_isolation():
