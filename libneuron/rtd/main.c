@@ -21,6 +21,8 @@
 
 /* A process may have several. */
 #define MAX_CONNECTIONS 256u
+/* How long connections wait when there is nothing to take them with. */
+#define PAUSE_MS 100
 
 /* A descriptor of the loop. */
 struct watch {
@@ -29,6 +31,7 @@ struct watch {
 	struct client *client;		/* with a reference; NULL: of no client */
 	int socket;			/* gRPC's, of which fd is a duplicate */
 	uint64_t serial;
+	bool paused;			/* a listener that is not listened to */
 	bool removed;			/* freed after the events at hand */
 	TAILQ_ENTRY(watch) link;
 };
@@ -36,7 +39,7 @@ struct watch {
 static TAILQ_HEAD(watch_list, watch) watches = TAILQ_HEAD_INITIALIZER(watches);
 static unsigned int nr_connections;
 static int loop = -1;
-static bool quit;
+static bool quit, paused;		/* paused: some listener is */
 
 static int watch_add(int fd, uint32_t events, void (*ready)(struct watch *),
 		     struct client *client, struct watch **out)
@@ -140,12 +143,49 @@ static int find_client(int fd, bool known, struct client **client)
 	return ret;
 }
 
+static void listen_to(struct watch *listener, bool listening)
+{
+	struct epoll_event e = { .events = listening ? EPOLLIN : 0, .data.ptr = listener };
+
+	epoll_ctl(loop, EPOLL_CTL_MOD, listener->fd, &e);
+	listener->paused = !listening;
+}
+
+/* Without descriptors the listener would stay readable, and this thread never sleep. */
+static void note_accept(struct watch *listener, int error)
+{
+	static bool told;
+
+	if (!error) {
+		told = false;
+		return;
+	}
+	if (error != EMFILE && error != ENFILE && error != ENOBUFS && error != ENOMEM)
+		return;
+	if (!told)
+		syslog(LOG_WARNING, "connections have to wait: %s", strerror(error));
+	told = true;
+	listen_to(listener, false);
+	paused = true;
+}
+
+static void resume_listeners(void)
+{
+	struct watch *w;
+
+	TAILQ_FOREACH(w, &watches, link)
+		if (w->paused)
+			listen_to(w, true);
+	paused = false;
+}
+
 static void accept_on(struct watch *listener, bool memory,
 		      int (*add)(int fd, struct client *client))
 {
 	int fd = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK), ret;
 	struct client *client;
 
+	note_accept(listener, fd < 0 ? errno : 0);
 	if (fd < 0)
 		return;
 	ret = nr_connections == MAX_CONNECTIONS ? -EUSERS : find_client(fd, memory, &client);
@@ -307,8 +347,11 @@ static void run(void)
 	struct epoll_event events[32];
 
 	while (!quit) {
-		int n = epoll_wait(loop, events, ARRAY_SIZE(events), -1);
+		int n = epoll_wait(loop, events, ARRAY_SIZE(events), paused ? PAUSE_MS : -1);
 
+		/* Or something has happened that may have closed one. */
+		if (paused)
+			resume_listeners();
 		for (int i = 0; i < n; i++) {
 			struct watch *w = events[i].data.ptr;
 

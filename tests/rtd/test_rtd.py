@@ -14,6 +14,7 @@ import fcntl
 import os
 import pathlib
 import random
+import resource
 import shutil
 import signal
 import socket
@@ -516,6 +517,33 @@ def test_slow_reader():
         check(child.wait(60) == 0)
         for s in sockets:
             s.close()
+
+
+def cpu_seconds(pid):
+    fields = pathlib.Path(f'/proc/{pid}/stat').read_text(encoding='utf-8').rsplit(')', 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
+
+
+def test_no_descriptors():
+    """without descriptors connections wait, and the daemon sleeps"""
+    with Daemon() as d, contextlib.ExitStack() as stack:
+        pid = d.process.pid
+        c = Client(d.path)
+        c.Status()
+        before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+        most = len(os.listdir(f'/proc/{pid}/fd')) + 4
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (most, before[1]))
+        for _ in range(12):
+            s = stack.enter_context(socket.socket(socket.AF_UNIX))
+            s.connect(d.path)
+        eventually(lambda: 'have to wait' in d.errors.read_text())
+        start = cpu_seconds(pid)
+        time.sleep(2)
+        used = cpu_seconds(pid) - start
+        check(used < 0.3, f'{used} s of CPU in 2 s')
+        c.Status()
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
+        check(Client(d.path).Status(timeout=10).clients == 1)
 
 
 def raw_call(c, name, message):
