@@ -38,6 +38,7 @@ struct call {
 	atomic_uint refs;		/* batches that are under way */
 	int was_cancelled;
 	call_cancelled_fn cancelled;
+	bool gone;			/* given up before it waited for something; rtd_lock */
 };
 
 struct call *call_new(const struct method *method);

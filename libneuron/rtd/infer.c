@@ -316,6 +316,8 @@ static void on_cancelled(struct call *call)
 	struct request *r;
 
 	pthread_mutex_lock(&rtd_lock);
+	/* It may only be about to wait, and would take the result where nobody reads it. */
+	call->gone = true;
 	TAILQ_FOREACH(r, &posted, posted)
 		if (r->call == call)
 			break;
@@ -353,6 +355,8 @@ static int join(struct call *call, const Rtd__WaitRequest *w, struct request **r
 	struct request *r;
 
 	GUARD(&rtd_lock);
+	if (call->gone)
+		return -ECANCELED;
 	TAILQ_FOREACH(r, &posted, posted)
 		if (r->id == w->request && r->client == call->client)
 			break;
@@ -385,7 +389,8 @@ void infer_wait(struct call *call)
 	ret = join(call, w, &r);
 	if (ret < 0) {
 		call_fail_errno(call, ret, ret == -ENOENT ? "there is no such request" :
-				ret == -EBUSY ? "another call waits for it" : "it is not done");
+				ret == -EBUSY ? "another call waits for it" :
+				ret == -ECANCELED ? "given up" : "it is not done");
 	} else if (!ret) {
 		request_answer(r);
 		GUARD(&rtd_lock);

@@ -6,9 +6,10 @@
  *        mock neff FILE	write a model: y is x, but for the first 256 bytes
  *        mock bench		inferences a second, with and without the daemon
  *
- * MOCK_RUN_US and MOCK_ALLOC_US are how long a run and an allocation take at least; of the
- * first MOCK_UNWATCHED models no events can be had. SIGUSR1 lets the engines stop, and run
- * again.
+ * MOCK_RUN_US and MOCK_ALLOC_US are how long a run and an allocation take at least, and
+ * MOCK_WATCH_US how long it takes from where a client is listened to until its call waits; of
+ * the first MOCK_UNWATCHED models no events can be had. SIGUSR1 lets the engines stop, and
+ * run again.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,6 +28,7 @@
 #include "common/wait.h"
 #include "fake_driver.h"
 #include "remote.h"
+#include "rtd/call.h"
 #include "test_neffs.h"
 
 #define BYTES 1024u
@@ -39,7 +41,10 @@ int __wrap_neuron_sys_ioctl(int fd, unsigned long cmd, void *arg);
 int __real_epoll_ctl(int fd, int operation, int of, struct epoll_event *event);
 int __wrap_epoll_ctl(int fd, int operation, int of, struct epoll_event *event);
 
-static unsigned long run_us, alloc_us, unwatched;
+void __real_call_watch(struct call *call, call_cancelled_fn cancelled);
+void __wrap_call_watch(struct call *call, call_cancelled_fn cancelled);
+
+static unsigned long run_us, alloc_us, watch_us, unwatched;
 
 int __wrap_neuron_sys_ioctl(int fd, unsigned long cmd, void *arg)
 {
@@ -62,6 +67,12 @@ int __wrap_epoll_ctl(int fd, int operation, int of, struct epoll_event *event)
 		return -1;
 	}
 	return __real_epoll_ctl(fd, operation, of, event);
+}
+
+void __wrap_call_watch(struct call *call, call_cancelled_fn cancelled)
+{
+	__real_call_watch(call, cancelled);
+	usleep((useconds_t)watch_us);
 }
 
 static void on_usr1(int number)
@@ -254,6 +265,7 @@ int main(int argc, char **argv)
 
 	run_us = number_of("MOCK_RUN_US");
 	alloc_us = number_of("MOCK_ALLOC_US");
+	watch_us = number_of("MOCK_WATCH_US");
 	unwatched = number_of("MOCK_UNWATCHED");
 	signal(SIGUSR1, on_usr1);
 	if (argc == 3 && !strcmp(argv[1], "neff"))

@@ -273,6 +273,24 @@ def test_post_and_wait():
         d.process.send_signal(signal.SIGUSR1)
 
 
+def test_wait_given_up():
+    """a wait that is given up before it began leaves the result"""
+    with Daemon(config='timeout = 2\n', MOCK_WATCH_US='600000') as d:
+        c = Client(d.path)
+        m = c.load(depth=2)
+        args = {'model': m, 'inputs': [pb.Tensor(name='x', data=pattern(6))]}
+        # Of a run that is over, and of one that ends, with an error, after the wait.
+        for stuck in (False, True):
+            if stuck:
+                d.process.send_signal(signal.SIGUSR1)
+                time.sleep(0.1)
+            p = c.Post(**args).id
+            refused(C.DEADLINE_EXCEEDED, c.Wait, request=p, timeout_ms=20000, timeout=0.2)
+            time.sleep(0.8)
+            r = c.Wait(request=p, timeout_ms=20000)
+            check(r.status != 0 if stuck else r.outputs[0].data == expected(pattern(6)), str(r))
+
+
 def test_results_without_model():
     """results that nobody takes do not keep a model, and outlive it"""
     with Daemon() as d:
