@@ -11,6 +11,8 @@
 #include "call.h"
 #include "config.h"
 
+/* Messages as long as they may be that a client may have waiting, in either direction. */
+#define MAX_MESSAGES 4u
 /* What structures of a message may take, beside twice its length. */
 #define SLACK 65536u
 
@@ -66,6 +68,7 @@ void call_free(struct call *call)
 	if (call->client) {
 		GUARD(&rtd_lock);
 		call->client->held -= call->held;
+		call->client->received -= call->received;
 		client_drop(call->client);
 	}
 	free(call);
@@ -88,11 +91,34 @@ static void release(void *data, void *p)
 	free(p);
 }
 
+static uint64_t most_bytes(void)
+{
+	return MAX_MESSAGES * (uint64_t)config.max_message * MIB;
+}
+
+/* Requests that wait keep their messages, whose number alone would be no limit. */
+static bool count_received(struct call *call, uint64_t bytes)
+{
+	GUARD(&rtd_lock);
+	if (bytes > most_bytes() || call->client->received > most_bytes() - bytes)
+		return false;
+	call->client->received += bytes;
+	call->received = bytes;
+	return true;
+}
+
 bool call_parse(struct call *call, const ProtobufCMessageDescriptor *type)
 {
 	grpc_byte_buffer_reader reader;
 	grpc_slice slice;
 
+	if (call->payload && !count_received(call, grpc_byte_buffer_length(call->payload))) {
+		/* Its client may never read the answer. */
+		grpc_byte_buffer_destroy(call->payload);
+		call->payload = NULL;
+		call_fail(call, GRPC_STATUS_RESOURCE_EXHAUSTED, "too many messages are waiting");
+		return false;
+	}
 	if (!call->payload || !grpc_byte_buffer_reader_init(&reader, call->payload)) {
 		call_fail(call, GRPC_STATUS_INVALID_ARGUMENT, "there is no message");
 		return false;
@@ -217,7 +243,7 @@ bool call_hold(struct call *call, uint64_t bytes)
 	}
 	pthread_mutex_lock(&rtd_lock);
 	/* A client that does not read its answers has a few of them. */
-	fits = call->client->held <= 4 * most - bytes;
+	fits = call->client->held <= most_bytes() - bytes;
 	if (fits) {
 		call->client->held += bytes;
 		call->held = bytes;

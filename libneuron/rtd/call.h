@@ -34,6 +34,7 @@ struct call {
 	ProtobufCAllocator allocator;
 	uint64_t budget;		/* bytes that the message may still take */
 	uint64_t held;			/* of client->held */
+	uint64_t received;		/* of client->received */
 	grpc_byte_buffer *response;
 	atomic_uint refs;		/* batches that are under way */
 	int was_cancelled;
@@ -45,7 +46,10 @@ struct call *call_new(const struct method *method);
 /* Of a call that has not arrived, too. */
 void call_free(struct call *call);
 
-/* Makes call->message of what has arrived. False: the call has failed. */
+/*
+ * Makes call->message of what has arrived, and counts it for the client. False: the call has
+ * failed, because it is malformed or the client has too many.
+ */
 bool call_parse(struct call *call, const ProtobufCMessageDescriptor *type);
 /* Answers a call, which is not to be used afterwards. */
 void call_reply(struct call *call, const ProtobufCMessage *message);

@@ -42,6 +42,7 @@ struct client {
 	TAILQ_HEAD(buffer_list, buffer) buffers;
 	unsigned int nr_buffers, nr_models, nr_groups, nr_posted;
 	uint64_t held;		/* bytes of responses that are not sent yet */
+	uint64_t received;	/* bytes of messages whose calls are not over */
 	TAILQ_ENTRY(client) link;
 };
 

@@ -569,6 +569,27 @@ def raw_call(c, name, message):
     return identity(message, timeout=30)
 
 
+def test_long_messages():
+    """messages whose requests wait count for their client"""
+    with Daemon(config='max_message = 1\n', MOCK_RUN_US='200000') as d:
+        c = Client(d.path)
+        m = c.load(depth=1, shared=True)
+        # A field that nobody knows, of 900 KiB.
+        text = (pb.InferRequest(model=m, inputs=[pb.Tensor(name='x', data=pattern(1))])
+                .SerializeToString() + b'\x7a\x80\xa0\x38' + bytes(900 << 10))
+        call = c.channel.unary_unary('/rtd.Runtime/Infer', lambda x: x,
+                                     pb.InferResponse.FromString)
+        calls = [call.future(text, timeout=60) for _ in range(12)]
+        eventually(lambda: c.Status().models[0].waiting >= 3)
+        # Not for others, and not any more when they are over.
+        other = spawn(d.path, f'use={m}', 'infer=2', 'exit')
+        codes = [x.code() for x in calls]
+        check(set(codes) == {C.OK, C.RESOURCE_EXHAUSTED} and codes.count(C.OK) >= 4, str(codes))
+        check(other.wait(60) == 0)
+        for _ in range(6):
+            call(text, timeout=60)
+
+
 def test_malformed():
     """malformed messages are refused, whatever the method"""
     rng = random.Random(1)
