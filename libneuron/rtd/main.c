@@ -203,21 +203,21 @@ static void accept_on(struct watch *listener, bool memory,
 /* gRPC owns the socket; a duplicate tells when the other end is closed. */
 static int add_calls(int fd, struct client *client)
 {
-	int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	int calls = server_number(fd);
 	struct watch *w = NULL;
-	int ret = own < 0 ? -errno : watch_add(own, EPOLLRDHUP, on_connection_end, client, &w);
+	int ret = calls < 0 ? calls : watch_add(fd, EPOLLRDHUP, on_connection_end, client, &w);
 
 	if (!ret) {
-		w->socket = fd;
+		w->socket = calls;
 		nr_connections++;
-		ret = server_add(fd, client, &w->serial);
+		ret = server_add(calls, client, &w->serial);
 		if (ret) {
 			nr_connections--;
 			watch_remove(w);
 		}
 	}
-	if (ret && own >= 0)
-		close(own);
+	if (ret && calls >= 0)
+		close(calls);
 	return ret;
 }
 

@@ -2,8 +2,10 @@
 /*
  * A call says of its connection only the number of the socket ("fd:7"). That is enough: gRPC
  * closes the socket after the last call of the connection is freed, so the number means the
- * same client as long as there is a call that has it.
+ * same client as long as there is a call that has it. That is how gRPC is made, not what it
+ * promises, so a number is not used again before all others (server_number()).
  */
+#include <fcntl.h>
 #include <grpc/grpc.h>
 #include <grpc/grpc_posix.h>
 #include <grpc/grpc_security.h>
@@ -169,6 +171,23 @@ void server_end(void)
 	grpc_completion_queue_destroy(queue);
 	grpc_server_credentials_release(credentials);
 	grpc_shutdown_blocking();
+}
+
+int server_number(int socket)
+{
+	static int next;
+	int ret = fcntl(socket, F_DUPFD_CLOEXEC, next);
+
+	/* Above the limit of the process, or of the table. */
+	if (next && (ret >= MAX_SOCKETS || (ret < 0 && (errno == EINVAL || errno == EMFILE)))) {
+		if (ret >= 0)
+			close(ret);
+		ret = fcntl(socket, F_DUPFD_CLOEXEC, 0);
+	}
+	if (ret < 0)
+		return -errno;
+	next = ret + 1;
+	return ret;
 }
 
 int server_add(int socket, struct client *client, uint64_t *serial)

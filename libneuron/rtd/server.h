@@ -13,6 +13,11 @@ void server_stop(void);
 void server_end(void);
 
 /*
+ * A duplicate of a socket whose number no call has that may still arrive. For one thread;
+ * -errno: there is none.
+ */
+int server_number(int socket);
+/*
  * Hands a connected socket, which does not block, over to gRPC: its calls are those of the
  * client until server_forget(), which takes the number of the connection. 0 or -errno.
  */

@@ -537,6 +537,26 @@ def test_slow_reader():
             s.close()
 
 
+def test_numbers_of_sockets():
+    """the number by which a call is known is not used again at once, but in the end"""
+    with Daemon() as d:
+        pid = d.process.pid
+        c = Client(d.path)
+        c.Status()
+        directory = pathlib.Path(f'/proc/{pid}/fd')
+        before = {int(x.name) for x in directory.iterdir()}
+        _, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (max(before) + 100, hard))
+        seen = set()
+        for _ in range(150):
+            new = Client(d.path)
+            new.Status()
+            seen |= {int(x.name) for x in directory.iterdir()} - before
+            new.channel.close()
+            eventually(lambda: len(list(directory.iterdir())) <= len(before))
+        check(len(seen) > 80, f'{sorted(seen)}')
+
+
 def cpu_seconds(pid):
     fields = pathlib.Path(f'/proc/{pid}/stat').read_text(encoding='utf-8').rsplit(')', 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
