@@ -90,6 +90,11 @@ void neuron_dma_irq(struct neuron_device *nd, u32 eng, u32 q)
 }
 NEURON_EXPORT_SYMBOL(neuron_dma_irq);
 
+static bool neuron_queue_is_checked(const struct neuron_queue *queue)
+{
+	return queue->client->nd->isolation == NEURON_ISOLATION_CHECKED;
+}
+
 static void neuron_queue_free(struct neuron_queue *queue)
 {
 	int dir;
@@ -97,7 +102,11 @@ static void neuron_queue_free(struct neuron_queue *queue)
 	for (dir = 0; dir < 2; dir++) {
 		neuron_unwatch(queue->watch[dir]);
 		neuron_ring_unbind(queue->checked[dir]);
-		neuron_chunk_unuse(queue->ring[dir], NEURON_USER_RING);
+		/* Of memory that is not bound yet the queue is no user. */
+		if (neuron_queue_is_checked(queue) && !queue->checked[dir])
+			neuron_chunk_put(queue->ring[dir]);
+		else
+			neuron_chunk_unuse(queue->ring[dir], NEURON_USER_RING);
 	}
 	kfree(queue);
 }
@@ -191,58 +200,96 @@ struct neuron_queue *neuron_queue_find(struct neuron_device *nd, u32 eng, u32 q)
 	return engine->queue ? engine->queue[q] : NULL;
 }
 
-static int neuron_queue_ring(struct neuron_client *client, u64 handle, u32 count,
-			     struct neuron_queue *queue, int dir)
+static void neuron_queue_watch(struct neuron_queue *queue, int dir)
 {
-	bool checked = client->nd->isolation == NEURON_ISOLATION_CHECKED;
-	enum neuron_user as = checked ? NEURON_USER_NONE : NEURON_USER_RING;
+	queue->watch[dir] = neuron_watch_chunk(queue->ring[dir], 0,
+					       (u64)queue->length[dir] * NEURON_DESC_SIZE,
+					       NEURON_USER_RING);
+}
+
+/* The memory of a ring, which does not change yet. */
+static int neuron_queue_ring(struct neuron_queue *queue, u64 handle, u32 count, int dir)
+{
+	bool checked = neuron_queue_is_checked(queue);
 	struct neuron_chunk *chunk;
-	int err = 0;
 
 	/* A ring may be attached later by other means (uapi/FACTS.md 5). */
 	if (!handle)
 		return 0;
 	if (count < NEURON_RING_MIN || count > NEURON_RING_MAX || count % 16)
 		return -EINVAL;
-	/* One look-up: the queue gets what has become a ring, and nothing else. */
-	chunk = neuron_chunk_use(client, handle, as);
+	/* One look-up: the queue gets what may become a ring, and nothing else. */
+	chunk = neuron_chunk_use(queue->client, handle,
+				 checked ? NEURON_USER_NONE : NEURON_USER_RING);
 	if (!chunk)
 		return -ENOENT;
-	if (neuron_chunk_range(chunk, 0, (u64)count * NEURON_DESC_SIZE) ||
-	    chunk->addr % NEURON_RING_ALIGN)
-		err = -EINVAL;
-	else if (checked)
-		err = neuron_ring_make(client, chunk, dir);
-	if (err) {
-		if (checked)
-			neuron_chunk_put(chunk);
-		else
-			neuron_chunk_unuse(chunk, as);
-		return err;
-	}
-	if (checked)
-		neuron_chunk_admit(chunk, NEURON_USER_RING);
 	queue->ring[dir] = chunk;
 	queue->length[dir] = count;
-	queue->watch[dir] = neuron_watch_chunk(chunk, 0, (u64)count * NEURON_DESC_SIZE,
-					       NEURON_USER_RING);
+	if (neuron_chunk_range(chunk, 0, (u64)count * NEURON_DESC_SIZE) ||
+	    chunk->addr % NEURON_RING_ALIGN)
+		return -EINVAL;
+	if (!checked) {
+		neuron_queue_watch(queue, dir);
+		return 0;
+	}
+	/* A ring is of one side. */
+	if (chunk == queue->ring[!dir])
+		return -EINVAL;
+	return neuron_ring_possible(queue->client, chunk, dir);
+}
+
+/* May @client set a queue up?  Under engine->lock. */
+static int neuron_queue_check(struct neuron_client *client, u32 eng, u32 q)
+{
+	struct neuron_device *nd = client->nd;
+	const struct neuron_queue *old = neuron_queue_find(nd, eng, q);
+	int err;
+
+	if (old && old->client != client)
+		return -EBUSY;
+	/* A reset that has begun since has taken the engine's queues already. */
+	err = neuron_core_usable(&nd->core[neuron_engine_core(nd, eng)]);
+	/* Nor does one that goes on become another one. */
+	return err ?: nd->engine[eng].stuck & BIT(q) ? -EIO : 0;
+}
+
+static int neuron_queue_bind_ring(struct neuron_queue *queue, int dir, u32 eng, u32 q)
+{
+	struct neuron_chunk *chunk = queue->ring[dir];
+	struct neuron_ring *ring;
+	int err;
+
+	err = neuron_ring_make(queue->client, chunk, dir);
+	if (err)
+		return err;
+	ring = neuron_ring_of(chunk);
+	err = neuron_ring_bind(ring, dir, queue->length[dir], eng, q);
+	if (err)
+		return err;
+	queue->checked[dir] = ring;
+	neuron_chunk_admit(chunk, NEURON_USER_RING);
+	neuron_queue_watch(queue, dir);
 	return 0;
 }
 
-/* The driver answers for what is in the rings. */
+/*
+ * The driver answers for what is in the rings.  Memory that becomes one loses its contents,
+ * so it does when everything else that may be refused has passed: rings of before, too.
+ */
 static int neuron_queue_bind(struct neuron_queue *queue, u32 eng, u32 q)
 {
-	struct neuron_ring *ring;
-	int dir, err = 0;
+	struct neuron_engine *engine = &queue->client->nd->engine[eng];
+	int plain, dir, err;
 
-	for (dir = 0; dir < 2 && !err; dir++) {
-		if (!queue->ring[dir])
-			continue;
-		ring = neuron_ring_of(queue->ring[dir]);
-		err = neuron_ring_bind(ring, dir, queue->length[dir], eng, q);
-		if (!err)
-			queue->checked[dir] = ring;
-	}
+	/* Not held on: clearing takes as long as the device likes. */
+	mutex_lock(&engine->lock);
+	err = neuron_queue_check(queue->client, eng, q);
+	mutex_unlock(&engine->lock);
+	for (plain = 0; plain < 2; plain++)
+		for (dir = 0; dir < 2 && !err; dir++)
+			if (queue->ring[dir] && !queue->checked[dir] &&
+			    (plain || neuron_ring_of(queue->ring[dir])))
+				err = neuron_queue_bind_ring(queue, dir, eng, q);
 	return err;
 }
 
@@ -276,7 +323,7 @@ static int neuron_queue_start(struct neuron_device *nd, u32 eng, u32 q,
 int neuron_queue_init(struct neuron_client *client, const struct neuron_ioctl_dma_queue_init *arg)
 {
 	struct neuron_device *nd = client->nd;
-	struct neuron_queue *queue, *old;
+	struct neuron_queue *queue;
 	struct neuron_engine *engine;
 	u32 eng = arg->eng_id, q = arg->qid;
 	int err;
@@ -293,12 +340,12 @@ int neuron_queue_init(struct neuron_client *client, const struct neuron_ioctl_dm
 	if (!queue)
 		return -ENOMEM;
 	queue->client = client;
-	err = neuron_queue_ring(client, arg->tx_handle, arg->tx_desc_count, queue, 0) ?:
-	      neuron_queue_ring(client, arg->rx_handle, arg->rx_desc_count, queue, 1);
-	/* Last, so that a refused request does not take the core. */
+	err = neuron_queue_ring(queue, arg->tx_handle, arg->tx_desc_count, 0) ?:
+	      neuron_queue_ring(queue, arg->rx_handle, arg->rx_desc_count, 1);
+	/* Late, so that a refused request does not take the core. */
 	if (!err)
 		err = neuron_core_acquire(nd, neuron_engine_core(nd, eng), client);
-	if (!err && nd->isolation == NEURON_ISOLATION_CHECKED)
+	if (!err && neuron_queue_is_checked(queue))
 		err = neuron_queue_bind(queue, eng, q);
 	if (err)
 		goto free;
@@ -312,19 +359,8 @@ int neuron_queue_init(struct neuron_client *client, const struct neuron_ioctl_dm
 		err = -ENOMEM;
 		goto unlock;
 	}
-	old = engine->queue[q];
-	if (old && old->client != client) {
-		err = -EBUSY;
-		goto unlock;
-	}
-	/* A reset that has begun since has taken the engine's queues already. */
-	err = neuron_core_usable(&nd->core[neuron_engine_core(nd, eng)]);
-	/* Nor does one that goes on become another one. */
-	if (!err && engine->stuck & BIT(q))
-		err = -EIO;
-	if (err)
-		goto unlock;
-	if (old)
+	err = neuron_queue_check(client, eng, q);
+	if (!err && engine->queue[q])
 		err = neuron_queue_drop(nd, eng, q);
 	if (err)
 		goto unlock;

@@ -144,6 +144,14 @@ static int neuron_ring_clear(struct neuron_ring *ring, u64 off, u64 len)
 					     len);
 }
 
+static int neuron_ring_refused(struct neuron_chunk *chunk, int err)
+{
+	if (err == -EBUSY)
+		neuron_isolation_refused(chunk->client->nd,
+					 "to make a ring of memory that can be written");
+	return err;
+}
+
 /* @chunk becomes ring memory, unless it is.  Its contents are not cleared yet. */
 static int neuron_ring_new(struct neuron_chunk *chunk, int dir)
 {
@@ -165,10 +173,7 @@ static int neuron_ring_new(struct neuron_chunk *chunk, int dir)
 		return 0;
 	kvfree(ring->slot);
 	kfree(ring);
-	if (err == -EBUSY)
-		neuron_isolation_refused(chunk->client->nd,
-					 "to make a ring of memory that can be written");
-	return err == -EEXIST ? 0 : err;
+	return err == -EEXIST ? 0 : neuron_ring_refused(chunk, err);
 }
 
 /**
@@ -183,6 +188,29 @@ struct neuron_ring *neuron_ring_of(struct neuron_chunk *chunk)
 	struct neuron_chunk_ring *base = neuron_chunk_find_ring(chunk);
 
 	return base ? container_of(base, struct neuron_ring, base) : NULL;
+}
+
+/**
+ * neuron_ring_possible() - could memory be a ring?
+ * @client: caller
+ * @chunk: the memory, held by the caller
+ * @dir: side, enum neuron_dma_queue_type
+ *
+ * Nothing changes, so another thread can still make neuron_ring_make() fail.
+ *
+ * Context: process.
+ * Return: 0; -EBUSY, -EINVAL as neuron_ring_make().
+ */
+int neuron_ring_possible(struct neuron_client *client, struct neuron_chunk *chunk, int dir)
+{
+	int err;
+
+	if (chunk->client != client)
+		return -EBUSY;
+	err = neuron_chunk_make_ring(chunk, NULL);
+	if (err != -EEXIST)
+		return neuron_ring_refused(chunk, err);
+	return neuron_ring_of(chunk)->dir == dir ? 0 : -EINVAL;
 }
 
 /**

@@ -48,6 +48,7 @@ struct neuron_ring {
 	unsigned long *slot;
 };
 
+int neuron_ring_possible(struct neuron_client *client, struct neuron_chunk *chunk, int dir);
 int neuron_ring_make(struct neuron_client *client, struct neuron_chunk *chunk, int dir);
 struct neuron_ring *neuron_ring_of(struct neuron_chunk *chunk);
 int neuron_ring_write(struct neuron_client *client, u64 handle, const void __user *buf, u32 num,

@@ -458,7 +458,7 @@ bool neuron_chunk_admit(struct neuron_chunk *chunk, enum neuron_user as)
 /**
  * neuron_chunk_make_ring() - a chunk becomes ring memory, until it is freed
  * @chunk: held by the caller, who is not counted as a user
- * @ring: what belongs to it from now on
+ * @ring: what belongs to it from now on; NULL: nothing changes, could it become one?
  *
  * Users that only read may stay.
  *
@@ -478,7 +478,7 @@ int neuron_chunk_make_ring(struct neuron_chunk *chunk, struct neuron_chunk_ring 
 	for (i = NEURON_USER_NONE + 1; i < NEURON_NR_USERS && !err; i++)
 		if (i != NEURON_USER_READER && chunk->users[i - 1])
 			err = -EBUSY;
-	if (!err) {
+	if (!err && ring) {
 		WRITE_ONCE(chunk->kind, NEURON_CHUNK_RING);
 		chunk->ring = ring;
 		ring->chunk = chunk;

@@ -372,6 +372,8 @@ int fake_chunk_make_ring(struct neuron_chunk *chunk, struct neuron_chunk_ring *r
 		return -EEXIST;
 	if (chunk->users[NEURON_USER_MAPPING - 1])
 		return -EBUSY;
+	if (!ring)
+		return 0;
 	chunk->kind = NEURON_CHUNK_RING;
 	ring->chunk = chunk;
 	list_add(&ring->node, &chunk->client->rings);

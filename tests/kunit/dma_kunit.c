@@ -822,6 +822,45 @@ static void ring_not_made(struct kunit *test)
 	EQ(queue_init(0, 3, 1, CHUNK_SIZE / NEURON_DESC_SIZE, 0, 0), 0);
 }
 
+/* A QUEUE_INIT that is refused for what is not its first ring leaves that one alone, too. */
+static void ring_kept(struct kunit *test)
+{
+	u8 *tx = fake_bytes(AT(1), CHUNK_SIZE), *rx = fake_bytes(AT(2), CHUNK_SIZE);
+
+	ring_init();
+	tx[0] = 0xee;
+	rx[0] = 0xdd;
+	EQ(ring_make(3, TX), 0);
+	EQ(ring_make(4, RX), 0);
+	EQ(queue_init(0, 3, 1, 32, 2, 33), -EINVAL);
+	EQ(queue_init(0, 3, 1, 32, 2, CHUNK_SIZE / NEURON_DESC_SIZE + 16), -EINVAL);
+	EQ(queue_init(0, 3, 1, 32, 9, 32), -ENOENT);
+	EQ(queue_init(0, 3, 1, 32, 3, 32), -EINVAL);
+	EQ(queue_init(0, 3, 1, 32, 1, 32), -EINVAL);
+	fake.handle[2].chunk.users[NEURON_USER_MAPPING - 1]++;
+	EQ(queue_init(0, 3, 1, 32, 2, 32), -EBUSY);
+	fake.handle[2].chunk.users[NEURON_USER_MAPPING - 1]--;
+	OK(!fake.core[0].owner);
+	fake.core[0].owner = &fake.other;
+	EQ(queue_init(0, 3, 1, 32, 2, 32), -EBUSY);
+	fake.core[0].owner = &fake.client;
+	/* A queue that goes on, and a core that is being reset. */
+	fake.engine[0].stuck = BIT(3);
+	EQ(queue_init(0, 3, 1, 32, 2, 32), -EIO);
+	fake.engine[0].stuck = 0;
+	fake.core[0].state = NEURON_CORE_RESETTING;
+	EQ(queue_init(0, 3, 1, 32, 2, 32), -EBUSY);
+	fake.core[0].state = NEURON_CORE_READY;
+	/* The other ring is that of a queue. */
+	EQ(queue_init(0, 4, 3, 32, 4, 32), 0);
+	EQ(queue_init(0, 3, 1, 32, 4, 32), -EBUSY);
+	EQ(queue_init(0, 3, 3, 32, 2, 32), -EBUSY);
+	OK(!ring_at(1) && !ring_at(2) && tx[0] == 0xee && rx[0] == 0xdd);
+	EQ(queue_init(0, 3, 1, 32, 2, 32), 0);
+	OK(ring_at(1) && ring_at(2) && !tx[0] && !rx[0]);
+	EQ(USERS(1), 1);
+}
+
 /* Memory that is mapped for writing; and what was in it before is gone. */
 static void ring_busy(struct kunit *test)
 {
@@ -2127,6 +2166,7 @@ static struct kunit_case dma_cases[] = {
 	KUNIT_CASE(ring_side),
 	KUNIT_CASE(ring_busy),
 	KUNIT_CASE(ring_not_made),
+	KUNIT_CASE(ring_kept),
 	KUNIT_CASE(ring_pins),
 	KUNIT_CASE(ring_keeps),
 	KUNIT_CASE(ring_refused_as_a_whole),

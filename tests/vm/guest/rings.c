@@ -356,12 +356,8 @@ static void neighbour(void)
 		_exit(1);
 }
 
-static void test_targets(void)
+static pid_t neighbour_starts(struct mem *theirs)
 {
-	struct mem tx = mem_new(RING, 0), rx = mem_new(RING, 0), a = mem_new(RING, 0);
-	struct mem freed = mem_new(RING, 0), theirs = { 0 };
-	uint64_t core = geo.tpb_base[0];
-	int status = -1;
 	pid_t pid;
 
 	if (pipe(go) || pipe(come))
@@ -374,7 +370,28 @@ static void test_targets(void)
 		fflush(stdout);
 		_exit(failed);
 	}
-	CHECK(read(come[0], &theirs, sizeof(theirs)) == sizeof(theirs), "its memory");
+	CHECK(read(come[0], theirs, sizeof(*theirs)) == sizeof(*theirs), "its memory");
+	return pid;
+}
+
+static void neighbour_ends(pid_t pid)
+{
+	int status = -1, i;
+
+	CHECK(write(go[1], "", 1) == 1 && waitpid(pid, &status, 0) == pid && !status, "it ends");
+	for (i = 0; i < 2; i++) {
+		close(go[i]);
+		close(come[i]);
+	}
+}
+
+static void test_targets(void)
+{
+	struct mem tx = mem_new(RING, 0), rx = mem_new(RING, 0), a = mem_new(RING, 0);
+	struct mem freed = mem_new(RING, 0), theirs = { 0 };
+	uint64_t core = geo.tpb_base[0];
+	pid_t pid = neighbour_starts(&theirs);
+
 	mem_free(fd, freed.h);
 	CHECK(!queue(0, tx.h, rx.h), "a queue");
 	{
@@ -412,8 +429,35 @@ static void test_targets(void)
 			CHECK(w == rows[i].err && r == rows[i].err, "%s: %d, %d", rows[i].what, w, r);
 		}
 	}
-	CHECK(write(go[1], "", 1) == 1 && waitpid(pid, &status, 0) == pid && !status, "it ends");
+	neighbour_ends(pid);
 	CHECK(!queue(0, 0, 0), "release the queue");
+}
+
+/* A queue that is refused for another reason leaves the memory of its first ring alone. */
+static void test_refused(void)
+{
+	struct mem tx = mem_new(RING, 0), rx = mem_new(RING, 0), theirs;
+	struct neuron_ioctl_dma_queue_init q = {
+		.qid = Q, .tx_desc_count = SLOTS, .tx_handle = tx.h, .rx_handle = rx.h,
+		.rx_desc_count = SLOTS + 1,
+	};
+	uint32_t word = 0x13579bd, seen = 0;
+	pid_t pid = neighbour_starts(&theirs);
+
+	CHECK(!buf_copy(tx.h, &word, 4, 0, 1) && !buf_copy(rx.h, &word, 4, 0, 1), "contents");
+	CHECK(call(fd, NEURON_IOCTL_DMA_QUEUE_INIT, &q) == EINVAL, "a wrong count: EINVAL");
+	q.rx_desc_count = SLOTS;
+	q.rx_handle = 0x7ffffff;
+	CHECK(call(fd, NEURON_IOCTL_DMA_QUEUE_INIT, &q) == ENOENT, "a wrong handle: ENOENT");
+	CHECK(queue(0, tx.h, tx.h) == EINVAL, "one ring for both sides: EINVAL");
+	CHECK(queue(geo.engines_per_core, tx.h, rx.h) == EBUSY, "a core of another process: EBUSY");
+	CHECK(!buf_copy(tx.h, &seen, 4, 0, 0) && seen == word, "the contents are there: %#x", seen);
+	CHECK(!buf_copy(tx.h, &word, 4, 0, 1) && !buf_copy(rx.h, &word, 4, 0, 1),
+	      "and can be written: they are no rings");
+	neighbour_ends(pid);
+	CHECK(!queue(0, tx.h, rx.h) && !buf_copy(tx.h, &seen, 4, 0, 0) && !seen,
+	      "a queue that is not refused makes rings of them");
+	CHECK(!queue(0, 0, 0) && !mem_free(fd, tx.h) && !mem_free(fd, rx.h), "free them");
 }
 
 /* ---- cores that come later, memory that goes ---- */
@@ -600,6 +644,8 @@ static void test_domain(void)
 	int status = -1, observer;
 	pid_t pid;
 
+	if (pipe(go) || pipe(come))
+		exit(1);
 	snprintf(node, sizeof(node), "/dev/neuron%d", number);
 	CHECK(!chmod(node, 0666), "anybody may open it");
 	fflush(stdout);
@@ -726,6 +772,7 @@ int main(void)
 	test_used();
 	test_rewriting();
 	test_targets();
+	test_refused();
 	test_staged();
 	closed();
 	opened();
