@@ -354,6 +354,34 @@ int neuron_core_read(struct neuron_device *nd, u32 core, const struct neuron_cli
 }
 
 /**
+ * neuron_core_write() - write a register of a core that the caller has acquired
+ * @nd: device
+ * @core: core number
+ * @client: the process
+ * @off: byte offset in the window of the core, aligned to 4
+ * @val: for the register
+ *
+ * A reset that has begun since must not be disturbed.
+ *
+ * Context: may sleep.
+ * Return: 0; -EBUSY the core is being reset, or not the process's any more; -EINVAL no such
+ *	   register, or it refuses the value; -EIO; -ENODEV.
+ */
+int neuron_core_write(struct neuron_device *nd, u32 core, const struct neuron_client *client,
+		      u32 off, u32 val)
+{
+	struct neuron_core *c = &nd->core[core];
+	int err;
+
+	mutex_lock(&c->lock);
+	err = c->owner == client ? neuron_core_usable(c) : -EBUSY;
+	if (!err)
+		err = nd->ops->reg_write(nd, NEURON_BLOCK_CORE, core, off, val);
+	mutex_unlock(&c->lock);
+	return err;
+}
+
+/**
  * neuron_device_reset() - reset all cores of a device that nobody uses
  * @nd: device
  *

@@ -161,6 +161,8 @@ void neuron_core_reset_eventfd(struct neuron_core *c, struct eventfd_ctx *eventf
 int neuron_core_check(struct neuron_core *core, const struct neuron_client *client);
 int neuron_core_read(struct neuron_device *nd, u32 core, const struct neuron_client *client,
 		     u32 off, u32 *val);
+int neuron_core_write(struct neuron_device *nd, u32 core, const struct neuron_client *client,
+		      u32 off, u32 val);
 void neuron_core_take(struct neuron_device *nd, u32 core, struct neuron_client *client);
 bool neuron_cores_ready(struct neuron_device *nd);
 int neuron_cores_settle(struct neuron_device *nd);

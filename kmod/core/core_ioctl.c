@@ -187,8 +187,8 @@ static int neuron_semaphore(struct neuron_client *client, const struct neuron_io
 		return err;
 	off = NEURON_ISA_SEM_READ_OFF(index) + block * nd->geo->sem_block;
 	if (read)
-		return nd->ops->reg_read(nd, NEURON_BLOCK_CORE, a->nc_id, off, read);
-	return nd->ops->reg_write(nd, NEURON_BLOCK_CORE, a->nc_id, off, a->value);
+		return neuron_core_read(nd, a->nc_id, client, off, read);
+	return neuron_core_write(nd, a->nc_id, client, off, a->value);
 }
 
 int neuron_do_semaphore_increment(struct neuron_call *call)
@@ -216,6 +216,7 @@ int neuron_do_semaphore_write(struct neuron_call *call)
 static int neuron_event(struct neuron_client *client, struct neuron_ioctl_event *a, bool set)
 {
 	struct neuron_device *nd = client->nd;
+	u32 off;
 	int err;
 
 	if (a->nc_id >= nd->geo->nr_cores)
@@ -225,11 +226,10 @@ static int neuron_event(struct neuron_client *client, struct neuron_ioctl_event 
 	err = neuron_core_acquire(nd, a->nc_id, client);
 	if (err)
 		return err;
+	off = NEURON_ISA_EVENT_OFF(a->event_index);
 	if (set)
-		return nd->ops->reg_write(nd, NEURON_BLOCK_CORE, a->nc_id,
-					  NEURON_ISA_EVENT_OFF(a->event_index), a->value);
-	return nd->ops->reg_read(nd, NEURON_BLOCK_CORE, a->nc_id,
-				 NEURON_ISA_EVENT_OFF(a->event_index), &a->value);
+		return neuron_core_write(nd, a->nc_id, client, off, a->value);
+	return neuron_core_read(nd, a->nc_id, client, off, &a->value);
 }
 
 int neuron_do_event_set(struct neuron_call *call)

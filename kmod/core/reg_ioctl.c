@@ -141,8 +141,8 @@ static int neuron_bar_rw(struct neuron_client *client, const struct neuron_ioctl
 	for (i = 0; i < a->count && !err; i++) {
 		struct neuron_reg *reg = &access->reg[i];
 
-		err = write ? nd->ops->reg_write(nd, NEURON_BLOCK_CORE, reg->core, reg->off,
-						 access->data[i]) :
+		err = write ? neuron_core_write(nd, reg->core, client, reg->off,
+						access->data[i]) :
 			      neuron_core_read(nd, reg->core, client, reg->off,
 					       &access->data[i]);
 	}
