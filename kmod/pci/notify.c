@@ -27,9 +27,18 @@ void npci_nq_init(struct npci_card *card)
 		mutex_init(&card->core[i].lock);
 }
 
-/* Under core->lock.  The order is the recorded one. */
-static void npci_nq_set(struct npci_core *core, u32 slot, u64 addr, u32 size)
+/*
+ * Under core->lock.  The order is the recorded one, but for a slot that is on, of whatever queue:
+ * it is off before its base changes, or the card could write to an address that is half new.
+ */
+static void npci_nq_set(struct npci_card *card, struct npci_core *core, u32 slot, u64 addr,
+			u32 size)
 {
+	if (core->slot[slot].on) {
+		npci_write(core->notify + NEURON_NQ_SIZE(slot), 0);
+		/* The write has arrived when this read returns. */
+		npci_read(card, core->notify + NEURON_NQ_SIZE(slot));
+	}
 	npci_write(core->notify + NEURON_NQ_BASE_HI(slot), upper_32_bits(addr));
 	npci_write(core->notify + NEURON_NQ_BASE_LO(slot), lower_32_bits(addr));
 	npci_write(core->notify + NEURON_NQ_SIZE(slot), size);
@@ -53,7 +62,7 @@ int npci_nqs_off(struct npci_card *card, u32 core)
 	for (i = 0; i < NEURON_HW_NQ_ENGINES; i++) {
 		if (!c->slot[i].on)
 			continue;
-		npci_nq_set(c, i, 0, 0);
+		npci_nq_set(card, c, i, 0, 0);
 		c->slot[i].on = false;
 		n++;
 	}
@@ -111,7 +120,7 @@ int npci_nq_read(struct npci_card *card, u32 core, u32 off, u32 *val)
  * @val: value
  *
  * The card hears of a queue when its size is written: 0 switches it off.  A queue that gets
- * a slot which another one has takes it over.
+ * a slot which another one has takes it over, and switches that one off before.
  *
  * Context: may sleep.
  * Return: 0, -EINVAL no such register, -EIO the card is gone.
@@ -138,7 +147,7 @@ int npci_nq_write(struct npci_card *card, u32 core, u32 off, u32 val)
 		break;
 	case NEURON_NQ_SIZE(0):
 		if (val || (slot->on && slot->nq == nq)) {
-			npci_nq_set(c, npci_nq_slot(nq), val ? c->base[nq] : 0, val);
+			npci_nq_set(card, c, npci_nq_slot(nq), val ? c->base[nq] : 0, val);
 			slot->on = val;
 			slot->nq = nq;
 		}

@@ -148,12 +148,27 @@ void card_free(struct card *card)
 	free(card);
 }
 
+/* The base of a queue that is on must not change: half of it would be new for a moment. */
+static void card_nq_check(struct card *card, const struct card_place *at)
+{
+	u32 nq, reg, size;
+
+	if (neuron_nq_decode(at->off, &nq, &reg) &&
+	    (reg == NEURON_NQ_BASE_LO(0) || reg == NEURON_NQ_BASE_HI(0)) &&
+	    !emu_nq_reg_read(card->ed.notify[at->index], NEURON_NQ_SIZE(nq), &size) && size)
+		card_complain(card, "notification queue %u of core %u: its base changes while it is on",
+			      nq, at->index);
+}
+
 /* A notification block: slot i is that of engine i, whatever the type of the queue. */
 static u32 card_nq_access(struct card *card, const struct card_place *at, bool write, u32 val)
 {
 	struct emu_notify *nt = card->ed.notify[at->index];
-	int err = write ? emu_nq_reg_write(nt, at->off, val) : emu_nq_reg_read(nt, at->off, &val);
+	int err;
 
+	if (write)
+		card_nq_check(card, at);
+	err = write ? emu_nq_reg_write(nt, at->off, val) : emu_nq_reg_read(nt, at->off, &val);
 	if (err || at->off >= NEURON_NQ_BASE_LO(NEURON_HW_NQ_ENGINES))
 		card_complain(card, "notification block of core %u: %#x, %#x %s", at->index,
 			      at->off, val, write ? "written" : "read");

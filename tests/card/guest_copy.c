@@ -193,6 +193,7 @@ static void test_core(const struct card *c, int fd)
 	struct neuron_ioctl_notifications_init_v2 nq = {
 		.nq_dev_id = 1, .nq_type = 1, .engine_index = 2, .size = 4096, .on_host_memory = 1,
 	};
+	struct neuron_ioctl_notifications_init_v2 other = nq;
 	struct neuron_ioctl_device_reset reset = { .nc_map = 2 };
 	struct neuron_ioctl_device_ready ready = { .result = -1 };
 	unsigned long asked = tell(c, "resets");
@@ -205,6 +206,10 @@ static void test_core(const struct card *c, int fd)
 	CHECK(!call(fd, NEURON_IOCTL_SEMAPHORE_READ, &s) && s.value == 8, "%s: it is %u", c->name,
 	      s.value);
 	CHECK(!call(fd, NEURON_IOCTL_NOTIFICATIONS_INIT_V2, &nq), "%s: notification queue", c->name);
+	/* The card has one queue of an engine, which must be off when another type gets it. */
+	other.nq_type = 2;
+	CHECK(!call(fd, NEURON_IOCTL_NOTIFICATIONS_INIT_V2, &other), "%s: one of another type",
+	      c->name);
 	CHECK(!call(fd, NEURON_IOCTL_NC_RESET, &reset), "%s: reset of a core", c->name);
 	ready.request_id = reset.request_id;
 	CHECK(!call(fd, NEURON_IOCTL_NC_RESET_READY, &ready) && !ready.result, "%s: it ends: %d",

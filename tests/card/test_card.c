@@ -533,6 +533,30 @@ static void test_queues_can_run_on(void **state)
 	teardown(&f);
 }
 
+static void test_notification_queues_are_off_while_their_base_changes(void **state)
+{
+	struct fixture f = setup("trn2");
+	u64 slot = card_offset(f.card, CARD_CORE_NQ, 1) + 0x100 + 2 * 0x28;
+	u32 i;
+
+	/* Low and high word of the base, size. */
+	for (i = 0; i < 2; i++) {
+		card_write(f.card, slot + 8, 4, 0);
+		card_write(f.card, slot + 4, 4, upper_32_bits(host_address(&f, DATA)));
+		card_write(f.card, slot, 4, lower_32_bits(host_address(&f, DATA)));
+		card_write(f.card, slot + 8, 4, 4096);
+	}
+	assert_int_equal(f.card->stats.complaints, 0);
+	card_write(f.card, slot + 4, 4, 0);
+	assert_int_equal(f.card->stats.complaints, 1);
+	card_write(f.card, slot, 4, 0);
+	assert_int_equal(f.card->stats.complaints, 2);
+	card_write(f.card, slot + 8, 4, 0);
+	card_write(f.card, slot, 4, 0);
+	assert_int_equal(f.card->stats.complaints, 2);
+	teardown(&f);
+}
+
 static void test_queues_of_programs_may_stop(void **state)
 {
 	struct fixture f = setup("trn2");
@@ -882,6 +906,7 @@ int main(void)
 		cmocka_unit_test(test_semaphores_and_events),
 		cmocka_unit_test(test_state_buffers_are_memory),
 		cmocka_unit_test(test_queues_can_run_on),
+		cmocka_unit_test(test_notification_queues_are_off_while_their_base_changes),
 		cmocka_unit_test(test_queues_of_programs_may_stop),
 		cmocka_unit_test(test_reset_map_names_cores_and_what_is_theirs),
 		cmocka_unit_test(test_faults_of_reset_and_firmware),
