@@ -6,6 +6,7 @@
  * the order in which they were recorded (README.md).
  */
 #include <linux/delay.h>
+#include <linux/iopoll.h>
 
 #include "udma.h"
 
@@ -31,6 +32,8 @@
 #define NPCI_IDLE_US		10000
 /* The same for an engine for the host, in ms: who does not wait has to give the card up. */
 #define NPCI_HOST_IDLE_MS	1000
+/* And so long for an engine to do a change of its state, in us. */
+#define NPCI_CHANGE_US		100000
 
 /* The steps that are the same for all generations. */
 const struct npci_step npci_start_common[] = {
@@ -314,6 +317,20 @@ static int npci_engine_change(struct npci_engine *e, u32 state)
 }
 
 /*
+ * An engine that was told to abort, or to be normal again, does not do so at once: wait for it.
+ * Under the engine's lock.  Return: it has.
+ */
+static bool npci_engine_aborts(struct npci_card *card, struct npci_engine *e, bool yes)
+{
+	enum neuron_dma_eng_hw_state state;
+
+	read_poll_timeout(npci_engine_state, state,
+			  (state == NEURON_DMA_ENG_ABORT) == yes || READ_ONCE(card->gone),
+			  100, NPCI_CHANGE_US, false, card, e);
+	return (state == NEURON_DMA_ENG_ABORT) == yes && !READ_ONCE(card->gone);
+}
+
+/*
  * An engine for the host that has stopped with an error makes no accesses.  Queues that it has
  * not finished are off before it goes on: their owners find them aborted, and start them again.
  * Under the engine's lock.  Return: it is ready for that.
@@ -335,7 +352,7 @@ static bool npci_engine_revive(struct npci_card *card, u32 eng)
 	dev_err(&card->pdev->dev, "engine %u has stopped with an error, and is started again\n",
 		eng);
 	npci_engine_change(e, NEURON_DMA_ENG_NORMAL);
-	return npci_engine_state(card, e) != NEURON_DMA_ENG_ABORT && !READ_ONCE(card->gone);
+	return npci_engine_aborts(card, e, false);
 }
 
 static void npci_host_queue_wait(struct npci_card *card, u32 eng, u32 q)
@@ -374,7 +391,7 @@ void npci_host_queue_stop(struct npci_card *card, u32 eng, u32 q)
 	off = !npci_queue_stop(card, eng, q) || npci_engine_revive(card, eng);
 	if (!off && !READ_ONCE(card->gone)) {
 		npci_engine_change(e, NEURON_DMA_ENG_ABORT);
-		off = npci_engine_revive(card, eng);
+		off = npci_engine_aborts(card, e, true) && npci_engine_revive(card, eng);
 	}
 	mutex_unlock(&e->lock);
 	if (off)

@@ -96,6 +96,8 @@ struct card_side {
  * @read: register that was read last, since the last write
  * @again: it was started since the reset of the device
  * @aborted: it has stopped with an error
+ * @former: the state before the last change of it that was asked for
+ * @slow: so many reads of the state show that one
  * @used: one of its queues was switched on
  * @bound: queues that the device code knows, bit mask
  * @side: queues, TX and RX
@@ -109,6 +111,8 @@ struct card_engine {
 	const u32 *read;
 	bool again;
 	bool aborted;
+	u32 former;
+	u32 slow;
 	bool used;
 	u16 bound;
 	struct card_side side[CARD_QUEUES][2];
@@ -143,6 +147,8 @@ enum card_mailbox_fault {
  * @reset_ms: how long a reset takes; U32_MAX: for ever
  * @not_ready: so many reads of the status after a reset have the bit "not ready"
  * @lost_doorbells: so many doorbells do nothing
+ * @slow_state: so many reads of an engine's state after a change that was asked for show the
+ *		former one
  * @aborts: queues stop because they are made to, which is no complaint
  * @die: the card's process ends at the so manieth access of a register; 0: it does not
  * @mailbox: what becomes of requests
@@ -159,6 +165,7 @@ struct card_faults {
 	u32 reset_ms;
 	u32 not_ready;
 	u32 lost_doorbells;
+	u32 slow_state;
 	bool aborts;
 	u32 die;
 	enum card_mailbox_fault mailbox;

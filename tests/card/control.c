@@ -49,6 +49,12 @@ static int fault_doorbells(struct card *card, u32 n)
 	return 0;
 }
 
+static int fault_slow_state(struct card *card, u32 n)
+{
+	card->faults.slow_state = n;
+	return 0;
+}
+
 static int fault_mailbox(struct card *card, u32 how)
 {
 	if (how > CARD_MAILBOX_CHECKSUM)
@@ -141,6 +147,7 @@ static const struct {
 	{ "reset", fault_reset },		/* ms that a reset takes, or "never" */
 	{ "not-ready", fault_not_ready },	/* reads of the status */
 	{ "lost-doorbells", fault_doorbells },	/* how many */
+	{ "slow-state", fault_slow_state },	/* reads of the state of an engine */
 	{ "mailbox", fault_mailbox },		/* enum card_mailbox_fault */
 	{ "aborts", fault_aborts },		/* descriptors that stop their queue */
 	{ "die", fault_die },			/* at which access of a register */

@@ -262,7 +262,10 @@ static void test_unclean(void)
 	CHECK(unload(), "unclean core: unload");
 }
 
-/* A FIFO that takes no more, and the driver's own queue waits at it: that costs nobody the card. */
+/*
+ * A FIFO that takes no more, and the driver's own queue waits at it: that costs nobody the card,
+ * whose engine takes a moment to abort, and to start again.
+ */
 static void test_full_fifo(void)
 {
 	static uint8_t zeros[NEURON_ISA_FIFO_SIZE], in[NEURON_ISA_FIFO_SIZE];
@@ -278,6 +281,7 @@ static void test_full_fifo(void)
 	fd = open_card(card);
 	CHECK(!call(fd, NEURON_NATIVE_GET_GEOMETRY, &geo), "full FIFO: where it is");
 	p.dst = geo.tpb_base[1] + NEURON_ISA_FIFO_OFF(0);
+	tell(card, "slow-state 20");
 	/* What is no instruction stops its engine. */
 	for (i = 0; i < 3 && !err; i++)
 		err = call(fd, NEURON_IOCTL_PROGRAM_ENGINE_NC64, &p);
@@ -294,6 +298,7 @@ static void test_full_fifo(void)
 		CHECK(!err && in[0] == 0x3b + i && !memcmp(in, in + 1, sizeof(in) - 1),
 		      "full FIFO: core %d copies: %d", i, err);
 	}
+	tell(card, "slow-state 0");
 	close(fd);
 	CHECK(unload(), "full FIFO: unload");
 }

@@ -657,6 +657,26 @@ static void test_lost_doorbells_and_aborts(void **state)
 	teardown(&f);
 }
 
+static void test_states_change_late(void **state)
+{
+	struct fixture f = setup("trn1");
+	u64 engine = card_offset(f.card, CARD_ENGINE, 32);
+	char line[32] = "slow-state 2";
+
+	probe(&f);
+	assert_int_equal(card_control(f.card, line, stderr), 0);
+	card_write(f.card, engine + 0x204, 4, 4);
+	assert_int_equal(engine_state(&f, 32), 0x1111);
+	assert_int_equal(engine_state(&f, 32), 0x1111);
+	assert_int_equal(engine_state(&f, 32), 0x2222);
+	card_write(f.card, engine + 0x204, 4, 1);
+	assert_int_equal(engine_state(&f, 32), 0x2222);
+	assert_int_equal(engine_state(&f, 32), 0x2222);
+	assert_int_equal(engine_state(&f, 32), 0x1111);
+	assert_int_equal(f.card->stats.complaints, 0);
+	teardown(&f);
+}
+
 /* A request as a driver makes it; the checksum of this one is known. */
 static u32 mailbox(struct fixture *f, u32 crc)
 {
@@ -911,6 +931,7 @@ int main(void)
 		cmocka_unit_test(test_reset_map_names_cores_and_what_is_theirs),
 		cmocka_unit_test(test_faults_of_reset_and_firmware),
 		cmocka_unit_test(test_lost_doorbells_and_aborts),
+		cmocka_unit_test(test_states_change_late),
 		cmocka_unit_test(test_mailbox),
 		cmocka_unit_test(test_mailbox_in_misc_ram),
 		cmocka_unit_test(test_memory_can_be_dirty_at_the_start),

@@ -186,6 +186,11 @@ static void card_doorbell(struct card *card, u32 engine, u32 q, bool rx, u32 n)
 			      card_side_name(rx), q, engine, n);
 }
 
+static u32 card_state(const struct card_engine *e)
+{
+	return smp_load_acquire(&e->aborted) ? STATE_ABORT : e->used ? STATE_NORMAL : 0;
+}
+
 static void card_change_state(struct card *card, u32 engine, u32 val)
 {
 	static const u8 states[] = {
@@ -193,17 +198,20 @@ static void card_change_state(struct card *card, u32 engine, u32 val)
 		[2] = NEURON_DMA_ENG_DISABLE,
 		[4] = NEURON_DMA_ENG_ABORT,
 	};
+	struct card_engine *e = &card->engine[engine];
 
 	if (val >= ARRAY_SIZE(states) || !states[val] != (val == 2)) {
 		card_complain(card, "engine %u: no state %u", engine, val);
 		return;
 	}
+	e->former = card_state(e);
+	e->slow = card->faults.slow_state;
 	/* Before its queues stop: it is what was asked for. */
 	if (val == 4)
-		smp_store_release(&card->engine[engine].aborted, true);
+		smp_store_release(&e->aborted, true);
 	emu_dma_reg_write(&card->ed, engine, NEURON_DMA_COMMON, states[val]);
 	if (val != 4)
-		smp_store_release(&card->engine[engine].aborted, false);
+		smp_store_release(&e->aborted, false);
 }
 
 /**
@@ -251,8 +259,12 @@ u32 card_udma_read(struct card *card, const struct card_place *at)
 	bool rx;
 
 	e->read = card_register(card, at);
-	if (at->block == CARD_ENGINE && (at->off == STATE_READ || at->off == 0x20000 + STATE_READ))
-		return smp_load_acquire(&e->aborted) ? STATE_ABORT : e->used ? STATE_NORMAL : 0;
+	if (at->block == CARD_ENGINE && (at->off == STATE_READ || at->off == 0x20000 + STATE_READ)) {
+		if (!e->slow)
+			return card_state(e);
+		e->slow--;
+		return e->former;
+	}
 	if (at->block == CARD_ENGINE && neuron_dma_decode(at->off, &q, &rx, &reg) &&
 	    (reg == NEURON_DMA_Q_HEAD || reg == NEURON_DMA_Q_TAIL ||
 	     reg == NEURON_DMA_Q_CURRENT)) {
@@ -301,6 +313,7 @@ void card_engines_reset(struct card *card, u64 cores, bool device)
 		e->nr_steps = 0;
 		e->bound = 0;
 		e->used = false;
+		e->slow = 0;
 		smp_store_release(&e->aborted, false);
 		emu_dma_reg_write(&card->ed, i, NEURON_DMA_COMMON, NEURON_DMA_ENG_NORMAL);
 	}
