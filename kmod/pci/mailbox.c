@@ -118,12 +118,17 @@ static bool npci_mailbox_answered(struct npci_card *card, u8 sequence, struct np
 	return true;
 }
 
-/* Return: 0; -ETIMEDOUT it is the answer to another request; -EBADMSG; -EIO. */
-static int npci_mailbox_result(struct npci_card *card, u8 sequence, struct npci_answer answer)
+/* Return: 0; -ETIMEDOUT it is the answer to another request, or none; -EBADMSG; -EIO. */
+static int npci_mailbox_result(struct npci_card *card, const struct npci_request *request,
+			       struct npci_answer answer)
 {
 	u32 crc = le32_to_cpu(answer.crc);
 
-	if (answer.sequence != sequence)
+	if (answer.sequence != request->sequence)
+		return -ETIMEDOUT;
+	/* A reset takes the doorbell back, too: what is there then is still the request. */
+	if (card->mailbox.in_ram && answer.error == request->command &&
+	    answer.size == request->size)
 		return -ETIMEDOUT;
 	/* Some firmware has a checksum in its header. */
 	if (card->mailbox.in_ram && le16_to_cpu(answer.size) == sizeof(answer)) {
@@ -161,7 +166,7 @@ static int npci_mailbox_try(struct npci_card *card, struct npci_request *request
 		if (err && err != -EBUSY)
 			return err;
 	}
-	return npci_mailbox_result(card, sequence, answer);
+	return npci_mailbox_result(card, request, answer);
 }
 
 static const char *npci_mailbox_error(int err)

@@ -139,6 +139,7 @@ enum card_mailbox_fault {
 	CARD_MAILBOX_FAILED,	/* error 1 */
 	CARD_MAILBOX_UNKNOWN,	/* error 2 */
 	CARD_MAILBOX_CHECKSUM,	/* that of the answer is wrong; second form of v4 */
+	CARD_MAILBOX_LOST,	/* the next one is forgotten; second form */
 };
 
 /**

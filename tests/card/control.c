@@ -57,7 +57,7 @@ static int fault_slow_state(struct card *card, u32 n)
 
 static int fault_mailbox(struct card *card, u32 how)
 {
-	if (how > CARD_MAILBOX_CHECKSUM)
+	if (how > CARD_MAILBOX_LOST)
 		return -EINVAL;
 	card->faults.mailbox = how;
 	return 0;

@@ -242,6 +242,12 @@ static void card_message(struct card *card)
 	card->misc[MISC_DOORBELL / 4] = 1;
 	if (!card_message_good(card, buf, &req) || card->faults.mailbox == CARD_MAILBOX_SILENT)
 		return;
+	/* As after a reset: all but the doorbell is as it was written. */
+	if (card->faults.mailbox == CARD_MAILBOX_LOST) {
+		card->faults.mailbox = CARD_MAILBOX_GOOD;
+		card->misc[MISC_DOORBELL / 4] = 0;
+		return;
+	}
 	out.head.error = card_mailbox_error(card,
 		card_mailbox_run(card, &req, buf + sizeof(req),
 				 le16_to_cpu(req.size) - sizeof(req), out.data, &nr));

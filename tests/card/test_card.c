@@ -769,6 +769,10 @@ static void test_mailbox_in_misc_ram(void **state)
 	message(&f, 0);
 	assert_int_not_equal(card_read(f.card, misc(&f, 0x1f4), 4),
 			     crc32c_of((u8 *)answer, sizeof(answer)));
+	f.card->faults.mailbox = CARD_MAILBOX_LOST;
+	assert_int_equal(message(&f, 0), 1 | 1 << 8 | 16 << 16);
+	assert_int_equal(card_read(f.card, misc(&f, 0x800), 4), 0);
+	assert_int_equal(message(&f, 0), header[0]);
 	f.card->faults.mailbox = CARD_MAILBOX_SEQUENCE;
 	assert_int_equal(message(&f, 0) & 0xff, 2);
 	f.card->faults.mailbox = CARD_MAILBOX_SILENT;
