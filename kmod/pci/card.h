@@ -101,8 +101,6 @@ extern const struct npci_kind npci_trn1, npci_inf2, npci_trn2, npci_trn3;
  * @paused: a program has disabled or aborted it
  * @lock: of an engine for the host: queues are started, and stopped after an error, one at a time
  * @lost: queues that it did not finish when it stopped with an error, bit mask
- * @rang: a doorbell of the queue has rung since it was set up, by number
- * @bell: when, jiffies
  * @length: descriptors of the rings of each queue, TX and RX; 0: that side is off
  */
 struct npci_engine {
@@ -113,8 +111,6 @@ struct npci_engine {
 	bool paused;
 	struct mutex lock;
 	unsigned long lost;
-	bool rang[NEURON_HW_QUEUES_PER_ENGINE];
-	unsigned long bell[NEURON_HW_QUEUES_PER_ENGINE];
 	u32 length[NEURON_HW_QUEUES_PER_ENGINE][2];
 };
 

@@ -112,11 +112,9 @@ static void npci_op_flush(struct neuron_device *nd)
 static void npci_op_stop(struct neuron_device *nd)
 {
 	struct npci_card *card = neuron_device_priv(nd);
-	u32 i, q;
+	u32 i;
 
-	for (i = 0; i < card->geo.nr_dma_engines; i++)
-		for (q = 0; q < NEURON_HW_QUEUES_PER_ENGINE; q++)
-			npci_queue_stop(card, i, q);
+	npci_queues_stop(card);
 	for (i = 0; i < card->geo.nr_cores; i++)
 		npci_nqs_off(card, i);
 	npci_master_off(card);

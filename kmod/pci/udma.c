@@ -214,7 +214,6 @@ int npci_queue_start(struct npci_card *card, u32 eng, u32 q, const u64 *addr, co
 	if (!e->started || npci_gone(card))
 		return -EIO;
 	mutex_lock(&e->lock);
-	e->rang[q] = false;
 	clear_bit(q, &e->lost);
 	for (rx = 0; rx < 2; rx++) {
 		if (!addr[rx])
@@ -235,6 +234,39 @@ static bool npci_ring_idle(struct npci_card *card, struct npci_engine *e, u32 q,
 	       npci_read(card, regs + NEURON_DMA_Q_TAIL);
 }
 
+static bool npci_queue_on(struct npci_engine *e, u32 q)
+{
+	return e->length[q][0] || e->length[q][1];
+}
+
+/*
+ * Give a queue a moment to fetch all descriptors, and switch it off.  Return: it has fetched all;
+ * destinations that nothing was sent to are only forgotten.
+ */
+static bool npci_queue_off(struct npci_card *card, struct npci_engine *e, u32 q)
+{
+	bool tx = false, idle = false;
+	int us;
+
+	for (us = 0; us < NPCI_IDLE_US && !idle && !READ_ONCE(card->gone); us += 500) {
+		tx = npci_ring_idle(card, e, q, false);
+		idle = tx && npci_ring_idle(card, e, q, true);
+		if (!idle)
+			usleep_range(500, 600);
+	}
+	npci_rings_off(e, q);
+	return tx;
+}
+
+/* For the copies of queues that are off, as the vendor's driver makes a pause. */
+static void npci_queue_pause(struct npci_card *card, struct npci_engine *e)
+{
+	/* The writes have arrived when this read returns. */
+	npci_read(card, e->regs + NPCI_TX_STATE);
+	if (!READ_ONCE(card->gone))
+		usleep_range(NPCI_IDLE_US, 2 * NPCI_IDLE_US);
+}
+
 /**
  * npci_queue_stop() - switch a queue off
  * @card: the card
@@ -243,8 +275,8 @@ static bool npci_ring_idle(struct npci_card *card, struct npci_engine *e, u32 q,
  *
  * How to know that a queue makes no access any more is not known: its head passes
  * descriptors when they are fetched.  It gets a moment to fetch all; then it is switched
- * off, and there is a pause, as the vendor's driver makes one, for the copies that are under
- * way, unless its last doorbell is longer ago.
+ * off, and there is a pause for the copies that are under way.  Nothing tells that there are
+ * none: instructions ring doorbells, too, and the tail is 0 again after a ring was done whole.
  *
  * Context: may sleep.
  * Return: 0; -EIO it was not idle, or its engine is paused, or the card is gone but may
@@ -253,33 +285,42 @@ static bool npci_ring_idle(struct npci_card *card, struct npci_engine *e, u32 q,
 int npci_queue_stop(struct npci_card *card, u32 eng, u32 q)
 {
 	struct npci_engine *e;
-	bool tx = false, idle = false;
-	int us;
+	bool fetched;
 
 	if (eng >= card->geo.nr_dma_engines || q >= NEURON_HW_QUEUES_PER_ENGINE)
 		return 0;
 	e = &card->engine[eng];
-	if (!e->length[q][0] && !e->length[q][1])
+	if (!npci_queue_on(e, q))
 		return 0;
-	for (us = 0; us < NPCI_IDLE_US && !idle && !READ_ONCE(card->gone); us += 500) {
-		tx = npci_ring_idle(card, e, q, false);
-		idle = tx && npci_ring_idle(card, e, q, true);
-		if (!idle)
-			usleep_range(500, 600);
-	}
-	npci_rings_off(e, q);
-	/* The writes have arrived when this read returns. */
-	npci_read(card, e->regs + NPCI_TX_STATE);
-	if (e->rang[q] && !READ_ONCE(card->gone) &&
-	    (!idle || time_before(jiffies, e->bell[q] + usecs_to_jiffies(2 * NPCI_IDLE_US))))
-		usleep_range(NPCI_IDLE_US, 2 * NPCI_IDLE_US);
+	fetched = npci_queue_off(card, e, q);
+	npci_queue_pause(card, e);
 	/* Only now, so that nobody who finds it off goes on earlier. */
 	e->length[q][0] = 0;
 	e->length[q][1] = 0;
-	if (READ_ONCE(card->gone) || (e->paused && e->rang[q]))
-		return -EIO;
-	/* Destinations that nothing was sent to are only forgotten. */
-	return idle || tx ? 0 : -EIO;
+	return READ_ONCE(card->gone) || e->paused || !fetched ? -EIO : 0;
+}
+
+/**
+ * npci_queues_stop() - switch all queues off, before bus mastering is
+ * @card: the card
+ *
+ * Without a pause: copies that are under way reach no memory of the host after that, and
+ * memory of the card is nobody's.
+ *
+ * Context: may sleep.
+ */
+void npci_queues_stop(struct npci_card *card)
+{
+	struct npci_engine *e;
+	u32 i, q;
+
+	for (i = 0; i < card->geo.nr_dma_engines; i++) {
+		e = &card->engine[i];
+		for (q = 0; q < NEURON_HW_QUEUES_PER_ENGINE; q++)
+			if (npci_queue_on(e, q))
+				npci_queue_off(card, e, q);
+		memset(e->length, 0, sizeof(e->length));
+	}
 }
 
 static enum neuron_dma_eng_hw_state npci_engine_state(struct npci_card *card,
@@ -443,8 +484,7 @@ bool npci_queue_aborted(struct npci_card *card, u32 eng, u32 q)
 	struct npci_engine *e = &card->engine[eng];
 
 	return test_bit(q, &e->lost) ||
-	       ((e->length[q][0] || e->length[q][1]) &&
-		npci_engine_state(card, e) == NEURON_DMA_ENG_ABORT);
+	       (npci_queue_on(e, q) && npci_engine_state(card, e) == NEURON_DMA_ENG_ABORT);
 }
 
 /**
@@ -531,8 +571,6 @@ int npci_dma_write(struct npci_card *card, u32 eng, u32 off, u32 val)
 		return -EIO;
 	if (val >= e->length[q][rx])
 		return -EINVAL;
-	e->rang[q] = true;
-	e->bell[q] = jiffies;
 	npci_write(npci_ring(e, q, rx) + reg, val);
 	return 0;
 }

@@ -36,6 +36,7 @@ void npci_engines_start(struct npci_card *card, unsigned long cores, bool host);
 void npci_engines_off(struct npci_card *card, unsigned long cores);
 int npci_queue_start(struct npci_card *card, u32 eng, u32 q, const u64 *addr, const u32 *length);
 int npci_queue_stop(struct npci_card *card, u32 eng, u32 q);
+void npci_queues_stop(struct npci_card *card);
 bool npci_queue_aborted(struct npci_card *card, u32 eng, u32 q);
 void npci_host_queue_stop(struct npci_card *card, u32 eng, u32 q);
 int npci_dma_read(struct npci_card *card, u32 eng, u32 off, u32 *val);

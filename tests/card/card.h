@@ -158,7 +158,8 @@ enum card_mailbox_fault {
  *	      of the device ends that
  * @programs: queues of programs stop at what their descriptors say, and registers of cores are
  *	      read that nobody knows, which are no complaints
- * @run_on: queues of cores that are switched off go on fetching descriptors
+ * @run_on: queues of cores that are switched off go on fetching descriptors; 1: until their
+ *	    reset; more: so many ms
  * @removed: all reads are ones, writes do nothing
  */
 struct card_faults {
@@ -173,7 +174,7 @@ struct card_faults {
 	bool nowhere;
 	bool leftover;
 	bool programs;
-	bool run_on;
+	u32 run_on;
 	bool removed;
 };
 
@@ -251,7 +252,8 @@ struct card_config {
  * @lock: @stats.complaints, @complaint
  * @complaint: the first ones
  * @run_on: rings of queues that are off and fetch descriptors, by engine, queue, side; 0: none
- * @run_on_lock: @run_on
+ * @run_on_until: and when they stop by themselves (ktime_get_ns())
+ * @run_on_lock: @run_on, @run_on_until
  * @run_on_thread: which fetches; 0: there is none
  * @run_on_stop: it ends
  * @host_lock: @host, @page; held for reading while the card is at host memory
@@ -279,6 +281,7 @@ struct card {
 	pthread_mutex_t lock;
 	char complaint[32][128];
 	u64 run_on[EMU_MAX_ENGINES][CARD_QUEUES][2];
+	u64 run_on_until[EMU_MAX_ENGINES][CARD_QUEUES][2];
 	pthread_mutex_t run_on_lock;
 	pthread_t run_on_thread;
 	bool run_on_stop;
@@ -324,7 +327,7 @@ int card_memory_write(struct card *card, u64 addr, const void *buf, u32 len);
 bool card_memory_fetch(struct card *card, u64 addr);
 
 /* run_on.c */
-int card_run_on(struct card *card, bool yes);
+int card_run_on(struct card *card, u32 ms);
 void card_run_on_off(struct card *card, u32 engine, u32 q, bool rx);
 void card_run_on_reset(struct card *card, u64 cores);
 void card_run_on_check(struct card *card);

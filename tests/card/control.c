@@ -128,9 +128,9 @@ static int fault_programs(struct card *card, u32 yes)
 	return 0;
 }
 
-static int fault_run_on(struct card *card, u32 yes)
+static int fault_run_on(struct card *card, u32 ms)
 {
-	return card_run_on(card, yes);
+	return card_run_on(card, ms);
 }
 
 static int fault_removed(struct card *card, u32 yes)
@@ -159,7 +159,7 @@ static const struct {
 	{ "nowhere", fault_nowhere },		/* 1: addresses where nothing is are no complaint */
 	{ "leftover", fault_leftover },		/* 1: queues run, until the device is reset */
 	{ "programs", fault_programs },		/* 1: their queues may stop with an error */
-	{ "run-on", fault_run_on },		/* 1: queues that are off fetch descriptors */
+	{ "run-on", fault_run_on },		/* 1: queues that are off fetch; more: ms */
 	{ "removed", fault_removed },		/* 1: gone */
 };
 
@@ -182,8 +182,8 @@ static void show_stats(struct card *card, FILE *out)
 /**
  * card_control() - do what a line of text says
  * @card: the card
- * @line: "stats", "accesses", "reads", "resets", "metrics", "fetches", "metric WORD",
- *	  or the name of a fault and a number; changed
+ * @line: "stats", "accesses", "reads", "complaints", "resets", "metrics", "fetches",
+ *	  "metric WORD", or the name of a fault and a number; changed
  * @out: the answer goes here
  *
  * Return: 0, -EINVAL it says nothing that is known.
@@ -206,6 +206,10 @@ int card_control(struct card *card, char *line, FILE *out)
 	}
 	if (!strcmp(name, "reads")) {
 		fprintf(out, "%llu\n", card->stats.reads);
+		return 0;
+	}
+	if (!strcmp(name, "complaints")) {
+		fprintf(out, "%llu\n", smp_load_acquire(&card->stats.complaints));
 		return 0;
 	}
 	if (!strcmp(name, "resets")) {

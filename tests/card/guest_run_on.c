@@ -7,6 +7,7 @@
 #include "guest_cards.h"
 
 #define RING	64u
+#define ROUNDS	5
 
 static struct card *card;
 
@@ -67,6 +68,37 @@ static bool running_on(void)
 	return tell(card, "fetches") > n;
 }
 
+/*
+ * What a queue has fetched is still under way for a moment when it is off.  Instructions may have
+ * rung its doorbell, which the driver does not see.
+ */
+static void test_a_moment(void)
+{
+	struct neuron_ioctl_dma_queue_init q[ROUNDS];
+	unsigned long had = tell(card, "complaints"), before = tell(card, "fetches");
+	int fd = open_card(card), i;
+
+	for (i = 0; i < ROUNDS; i++)
+		q[i] = (struct neuron_ioctl_dma_queue_init){
+			.eng_id = 16, .qid = 3, .tx_desc_count = RING, .rx_desc_count = RING,
+			.tx_handle = host_alloc(fd, RING * 16),
+			.rx_handle = host_alloc(fd, RING * 16),
+		};
+	tell(card, "run-on 8");
+	CHECK(!call(fd, NEURON_IOCTL_DMA_QUEUE_INIT, &q[0]), "a queue starts");
+	for (i = 1; i < ROUNDS; i++) {
+		CHECK(!call(fd, NEURON_IOCTL_DMA_QUEUE_INIT, &q[i]), "with other rings");
+		CHECK(!mem_free(fd, q[i - 1].tx_handle) && !mem_free(fd, q[i - 1].rx_handle),
+		      "the former ones are freed");
+		usleep(10000);
+	}
+	CHECK(tell(card, "fetches") > before, "it runs on for a moment each time");
+	CHECK(tell(card, "complaints") == had, "its rings are there as long");
+	close(fd);
+	/* The reset of its core ends, which the rest begins with. */
+	sleep(1);
+}
+
 int main(void)
 {
 	unsigned long before;
@@ -77,6 +109,7 @@ int main(void)
 	CHECK(card && load("hbm_limit=64"), "load");
 	if (failed)
 		return 1;
+	test_a_moment();
 	tell(card, "run-on 1");
 
 	/* A process ends: its rings stay until the reset of the core has ended. */

@@ -2,11 +2,22 @@
 /*
  * Queues that do not stop when they are switched off: they go on fetching descriptors of their
  * ring from host memory, until the reset of their core has ended or the card may not master the
- * bus any more. A driver that gives the ring back earlier gets a complaint.
+ * bus any more, or for a moment, as if descriptors were under way that were fetched before. A
+ * driver that gives the ring back earlier gets a complaint.
  */
 #include "card.h"
 
 #define FETCH_US	1000
+
+/* Under run_on_lock: a side of a queue fetches once more, or never again. */
+static void card_run_on_fetch(struct card *card, u32 engine, u32 q, u32 rx)
+{
+	u64 *addr = &card->run_on[engine][q][rx];
+
+	if (*addr && (ktime_get_ns() >= card->run_on_until[engine][q][rx] ||
+		      !card_memory_fetch(card, *addr)))
+		*addr = 0;
+}
 
 static void *card_run_on_thread(void *arg)
 {
@@ -19,9 +30,7 @@ static void *card_run_on_thread(void *arg)
 		for (i = 0; i < EMU_MAX_ENGINES; i++)
 			for (q = 0; q < CARD_QUEUES; q++)
 				for (rx = 0; rx < 2; rx++)
-					if (card->run_on[i][q][rx] &&
-					    !card_memory_fetch(card, card->run_on[i][q][rx]))
-						card->run_on[i][q][rx] = 0;
+					card_run_on_fetch(card, i, q, rx);
 		pthread_mutex_unlock(&card->run_on_lock);
 	}
 	return NULL;
@@ -30,19 +39,19 @@ static void *card_run_on_thread(void *arg)
 /**
  * card_run_on() - from now on queues of cores that are switched off do not stop, or they do
  * @card: the card
- * @yes: which
+ * @ms: 0: they stop; 1: they do not, until the reset; more: after so many ms
  *
  * Return: 0, -errno.
  */
-int card_run_on(struct card *card, bool yes)
+int card_run_on(struct card *card, u32 ms)
 {
 	int err = 0;
 
-	if (yes && !card->run_on_thread)
+	if (ms && !card->run_on_thread)
 		err = -pthread_create(&card->run_on_thread, NULL, card_run_on_thread, card);
 	pthread_mutex_lock(&card->run_on_lock);
-	card->faults.run_on = yes && !err;
-	if (!yes)
+	card->faults.run_on = err ? 0 : ms;
+	if (!ms)
 		memset(card->run_on, 0, sizeof(card->run_on));
 	pthread_mutex_unlock(&card->run_on_lock);
 	return err;
@@ -60,8 +69,11 @@ void card_run_on_off(struct card *card, u32 engine, u32 q, bool rx)
 	const struct neuron_geometry *geo = &card->ed.geo;
 
 	pthread_mutex_lock(&card->run_on_lock);
-	if (card->faults.run_on && engine < geo->nr_cores * geo->engines_per_core)
+	if (card->faults.run_on && engine < geo->nr_cores * geo->engines_per_core) {
 		card->run_on[engine][q][rx] = card->engine[engine].side[q][rx].base;
+		card->run_on_until[engine][q][rx] = card->faults.run_on == 1 ? U64_MAX :
+			ktime_get_ns() + card->faults.run_on * 1000000ULL;
+	}
 	pthread_mutex_unlock(&card->run_on_lock);
 }
 

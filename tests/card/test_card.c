@@ -533,6 +533,25 @@ static void test_queues_can_run_on(void **state)
 	teardown(&f);
 }
 
+static void test_queues_can_run_on_for_a_moment(void **state)
+{
+	char line[32] = "run-on 50";
+	struct fixture f = setup("trn2");
+	u64 fetches;
+
+	probe(&f);
+	assert_int_equal(card_control(f.card, line, stderr), 0);
+	start_queue(&f, 16, 2);
+	start_queue(&f, 16, 2);
+	usleep(300000);
+	fetches = f.card->stats.fetches;
+	assert_true(fetches > 0);
+	usleep(50000);
+	assert_int_equal(f.card->stats.fetches, fetches);
+	assert_int_equal(f.card->stats.complaints, 0);
+	teardown(&f);
+}
+
 static void test_notification_queues_are_off_while_their_base_changes(void **state)
 {
 	struct fixture f = setup("trn2");
@@ -930,6 +949,7 @@ int main(void)
 		cmocka_unit_test(test_semaphores_and_events),
 		cmocka_unit_test(test_state_buffers_are_memory),
 		cmocka_unit_test(test_queues_can_run_on),
+		cmocka_unit_test(test_queues_can_run_on_for_a_moment),
 		cmocka_unit_test(test_notification_queues_are_off_while_their_base_changes),
 		cmocka_unit_test(test_queues_of_programs_may_stop),
 		cmocka_unit_test(test_reset_map_names_cores_and_what_is_theirs),
