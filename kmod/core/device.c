@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Devices, as a backend adds and removes them. */
+#include <linux/kmemleak.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 
@@ -51,6 +52,7 @@ static void neuron_device_release(struct device *dev)
 		kfree(nd->core[i].copy);
 		kfree(nd->core[i].nq_poll);
 	}
+	kmemleak_free(nd->core);
 	if (nd->core)
 		free_pages_exact(nd->core, nd->geo->nr_cores * sizeof(*nd->core));
 	kvfree(nd->hbm);
@@ -117,6 +119,8 @@ static int neuron_device_build(struct neuron_device *nd)
 	nd->hbm = kvcalloc(geo->nr_hbms, sizeof(*nd->hbm), GFP_KERNEL);
 	/* Many and large: whole pages, but no more of them, as kmalloc() would take. */
 	nd->core = alloc_pages_exact(geo->nr_cores * sizeof(*nd->core), GFP_KERNEL | __GFP_ZERO);
+	/* It does not look into pages by itself, and cores name what is allocated. */
+	kmemleak_alloc(nd->core, geo->nr_cores * sizeof(*nd->core), 1, GFP_KERNEL);
 	nd->engine = kvcalloc(geo->nr_dma_engines, sizeof(*nd->engine), GFP_KERNEL);
 	nd->kclient = neuron_client_new(nd, NULL);
 	if (!nd->hbm || !nd->core || !nd->engine || !nd->kclient)
