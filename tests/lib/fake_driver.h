@@ -71,7 +71,7 @@
 /* Handles of imported memory are those of the exporter with this bit. */
 #define FAKE_IMPORTED	(1ull << 20)
 #define FAKE_FD		1000
-#define FAKE_CLAIM_FD	1500
+#define FAKE_CLAIM_FD	1500	/* and the number of the device; only for writing */
 #define FAKE_WINDOW	(1ull << 46)
 #define FAKE_DS		(FAKE_WINDOW + 4096)	/* device address of the datastore */
 #define FAKE_DS_SIZE	262144u
@@ -174,6 +174,7 @@ static struct {
 	bool no_growing;	/* what follows an allocation is never free */
 	bool no_bulk;		/* it allocates and frees one by one only, as those of others do */
 	bool has_claims, claims_busy, claimed;
+	unsigned int claimed_core;	/* the first one, of all devices */
 	uint32_t denied;	/* devices that a control group keeps closed, a bit for each */
 	uint32_t arch;
 } fake = { .nr_devices = 1, .arch = 3 };
@@ -1640,7 +1641,8 @@ static int fake_ioctl(struct fake_device *d, unsigned long cmd, void *arg)
 	return ret;
 }
 
-static int fake_claim(unsigned long cmd, struct neuron_ioctl_crwl_nc_map_ext *map)
+static int fake_claim(unsigned int device, unsigned long cmd,
+		      struct neuron_ioctl_crwl_nc_map_ext *map)
 {
 	if (!fake.has_claims)
 		return ENOTTY;
@@ -1652,6 +1654,10 @@ static int fake_claim(unsigned long cmd, struct neuron_ioctl_crwl_nc_map_ext *ma
 		return ENOTTY;
 	map->max_nc_available = 1;
 	if (fake.claims_busy)
+		return EBUSY;
+	/* Counted from the device that was opened. */
+	fake.claimed_core = device * FAKE_CORES + map->start_nc_index;
+	if (fake.claimed_core + map->nc_count > fake.nr_devices * FAKE_CORES)
 		return EBUSY;
 	fake.claimed = true;
 	for (uint32_t i = 0; i < map->nc_count; i++)
@@ -1692,7 +1698,7 @@ int neuron_sys_open(const char *path, int flags)
 		return -1;
 	}
 	if ((flags & O_ACCMODE) == O_WRONLY)
-		return FAKE_CLAIM_FD;
+		return FAKE_CLAIM_FD + (int)n;
 	fake_enter();
 	fake.dev[n].opens++;
 	fake_leave();
@@ -1723,7 +1729,7 @@ static void fake_close(struct fake_device *d)
 int neuron_sys_close(int fd)
 {
 	fake_enter();
-	if (fd == FAKE_CLAIM_FD)
+	if (fd >= FAKE_CLAIM_FD)
 		fake.claimed = false;
 	else
 		fake_close(fake_dev(fd));
@@ -1765,7 +1771,8 @@ static int fake_call(int fd, unsigned long cmd, void *arg)
 		errno = fake.fail_errno;
 		return -1;
 	}
-	ret = fd == FAKE_CLAIM_FD ? fake_claim(cmd, arg) : fake_ioctl(fake_dev(fd), cmd, arg);
+	ret = fd >= FAKE_CLAIM_FD ? fake_claim((unsigned int)(fd - FAKE_CLAIM_FD), cmd, arg) :
+	      fake_ioctl(fake_dev(fd), cmd, arg);
 	errno = ret;
 	return ret ? -1 : 0;
 }

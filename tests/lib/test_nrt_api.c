@@ -389,6 +389,7 @@ static void test_init_second_device(void **state)
 		setenv(wishes[i][0], wishes[i][1], 1);
 		init_cores(1);
 		assert_true(fake.claimed);
+		assert_int_equal(fake.claimed_core, i ? 4 : 5);
 		assert_int_equal(fake.dev[0].opens, 0);
 		assert_int_equal(fake.dev[1].opens, 1);
 		nrt_close();

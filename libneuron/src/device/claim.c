@@ -12,7 +12,8 @@
 struct neuron_claim {
 	int fd;				/* the claim goes with it */
 	pid_t pid;			/* whose it is */
-	uint32_t start;
+	uint32_t base;			/* first core of its device, from which the driver counts */
+	uint32_t start;			/* from there */
 	uint32_t count;
 };
 
@@ -131,27 +132,32 @@ NEURON_EXPORT uint32_t neuron_usable_cores(const struct neuron_device_entry *lis
 }
 
 /*
- * Mark them through a device that can be opened, which is returned.  Cores that are named may
- * be anywhere, because opening their device says best what is wrong with it; others are
- * looked for where the process can use them.
+ * Mark them through a device that can be opened, which is returned, and from whose first core,
+ * *@base, the driver counts.  Cores that are named may be anywhere, because opening their device
+ * says best what is wrong with it; others are looked for where the process can use them.
  */
 static int mark_usable(const struct neuron_device_entry *list, size_t nr,
-		       const struct neuron_claim_opts *o, struct neuron_ioctl_crwl_nc_map_ext *map)
+		       const struct neuron_claim_opts *o, struct neuron_ioctl_crwl_nc_map_ext *map,
+		       uint32_t *base)
 {
 	size_t first, at = 0;
 	int ret, fd = next_run(list, nr, &at, &first);
 
 	while (fd >= 0) {
-		uint32_t from = (uint32_t)first * list[0].nr_cores, to = (uint32_t)at * list[0].nr_cores;
+		uint32_t to = (uint32_t)at * list[0].nr_cores, from;
 
-		from = from > o->start ? from : o->start;
+		*base = (uint32_t)first * list[0].nr_cores;
+		from = *base > o->start ? *base : o->start;
 		to = to < o->total ? to : o->total;
-		if (o->exact)
-			ret = mark(fd, map, o->count, o->start, o->start + o->count - 1);
+		if (o->exact && o->start < *base)
+			ret = -ENOTTY;
+		else if (o->exact)
+			ret = mark(fd, map, o->count, o->start - *base,
+				   o->start - *base + o->count - 1);
 		else if (to < from || to - from < o->count)
 			ret = -EBUSY;
 		else
-			ret = mark_aligned(fd, map, o, from, to - 1);
+			ret = mark_aligned(fd, map, o, from - *base, to - *base - 1);
 		if (!ret)
 			return fd;
 		neuron_sys_close(fd);
@@ -182,7 +188,7 @@ NEURON_EXPORT int neuron_claim_cores(const struct neuron_device_entry *list, siz
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return -ENOMEM;
-	c->fd = mark_usable(list, nr, &o, &map);
+	c->fd = mark_usable(list, nr, &o, &map, &c->base);
 	if (c->fd < 0) {
 		ret = c->fd;
 		free(c);
@@ -200,7 +206,7 @@ NEURON_EXPORT int neuron_claim_cores(const struct neuron_device_entry *list, siz
 
 NEURON_EXPORT uint32_t neuron_claim_start(const struct neuron_claim *claim)
 {
-	return claim->start;
+	return claim->base + claim->start;
 }
 
 NEURON_EXPORT void neuron_claim_release(struct neuron_claim *claim)
