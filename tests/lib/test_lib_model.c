@@ -1476,19 +1476,19 @@ static void test_refused(void **state)
 				 " \"size\": 2097152}," TMP("t", "1", "2097152")),
 			     COPY("", "t", "s", "1048577")),
 		-EINVAL, NEURON_ERROR_NEFF_INVALID, "DMA entry 1: s lies outside the state buffer");
-	/* Control characters of names do not reach a terminal. */
+	/* Control characters of names do not reach a terminal, whatever has the name. */
 	refused(f, neff_with(DEF("\"s\\u001b[2J\": {\"type\": \"state-buffer\", \"var_id\": 0,"
 				 " \"size\": 2097152}," TMP("t", "1", "2097152")),
 			     COPY("", "t", "s\\u001b[2J", "1048577")),
-		-EINVAL, NEURON_ERROR_NEFF_INVALID, "DMA entry 1: s?[2J lies outside");
+		-EINVAL, NEURON_ERROR_NEFF_INVALID, "var.s?[2J: has control characters");
 	refused(f, neff_with(DEF("\"x\\n\": {\"type\": \"input\", \"var_id\": 0,"
 				 " \"size\": 64}," TMP("t", "1", "64")),
 			     COPY("", "t", "t", "64")),
-		-EINVAL, NEURON_ERROR_NEFF_INVALID, "var.x?: name has control characters");
+		-EINVAL, NEURON_ERROR_NEFF_INVALID, "var.x?: has control characters");
 	refused(f, neff_with(DEF("\"x\\u009b\": {\"type\": \"output\", \"var_id\": 0,"
 				 " \"size\": 64}," TMP("t", "1", "64")),
 			     COPY("", "t", "t", "64")),
-		-EINVAL, NEURON_ERROR_NEFF_INVALID, "name has control characters");
+		-EINVAL, NEURON_ERROR_NEFF_INVALID, "has control characters");
 	/* A table too small for its addresses. */
 	refused(f, neff_with(DEF(TMP("t", "1", "64") ", \"p\": {\"type\": \"pointer\", \"var_id\": 2,"
 				 " \"size\": 4, \"referenced_var_id\": 1}"),

@@ -117,9 +117,24 @@ static int copy_integers(struct neff_reader *r, const struct jpath *at, const js
 	return 0;
 }
 
+/*
+ * Characters that could forge a line of a log or steer a terminal: ASCII ones, and those that
+ * UTF-8 writes as 0xc2 0x80 to 0xc2 0x9f.
+ */
+static bool has_control(const char *s)
+{
+	for (; *s; s++)
+		if (iscntrl((unsigned char)*s) ||
+		    ((unsigned char)s[0] == 0xc2 && (unsigned char)s[1] < 0xa0))
+			return true;
+	return false;
+}
+
 int jcopy_text(struct neff_reader *r, const struct jpath *at, const char *text,
 	       const char **out)
 {
+	if (has_control(text))
+		return invalid_at(r, at, "has control characters");
 	*out = neff_strdup(r->obj, text);
 	return *out ? 0 : memory_at(r, at);
 }
@@ -351,14 +366,4 @@ int neff_find_file(struct neff_reader *r, const struct jpath *at,
 		err = invalid_at(r, at, "'%s' is not in the archive", name);
 	free(name);
 	return err;
-}
-
-/* ASCII ones, and those that UTF-8 writes as 0xc2 0x80 to 0xc2 0x9f. */
-bool has_control(const char *s)
-{
-	for (; *s; s++)
-		if (iscntrl((unsigned char)*s) ||
-		    ((unsigned char)s[0] == 0xc2 && (unsigned char)s[1] < 0xa0))
-			return true;
-	return false;
 }

@@ -42,8 +42,6 @@ int obstacle_at(struct neff_reader *r, const struct jpath *path, const char *fmt
 
 /* "an object", "a list", ... */
 const char *jtype_name(const json_t *v);
-/* Characters that could forge a line of a log, in ASCII or UTF-8. */
-bool has_control(const char *s);
 /* Index of @text in @names, or -1. */
 int find_name(const char *text, const char *const *names, size_t n);
 

@@ -86,8 +86,6 @@ static int parse_var(struct neff_reader *r, const struct jpath *at, const json_t
 	case NEURON_NEFF_VAR_OUTPUT:
 		if (strlen(var->name) > MAX_IO_NAME)
 			return invalid_at(r, at, "name has more than %u bytes", MAX_IO_NAME);
-		if (has_control(var->name))
-			return invalid_at(r, at, "name has control characters");
 		break;
 	case NEURON_NEFF_VAR_FILE:
 		err = jget(r, at, obj, { "file_name", .copy = &var->file_name, .required = true }) ?:
