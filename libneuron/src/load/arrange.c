@@ -266,7 +266,7 @@ static bool fits_one_way(struct attempt *a, const struct held *held, uint64_t go
 	}
 	fits = fits && place_microcode(a, room) && attempt_place(a, room, pad, way, spots);
 	for (uint32_t i = 0; i < NEURON_MAX_HBMS; i++)
-		free(room[i].hole);
+		room_free(&room[i]);
 	return fits;
 }
 

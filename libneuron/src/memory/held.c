@@ -426,7 +426,7 @@ static bool request_fits(void *data, const struct held *held, uint64_t gone)
 	bool fits = !held_room(held, f->hbm, gone, &room) &&
 		    !room_take(&room, f->bytes, f->align, ROOM_LOWEST, &at);
 
-	free(room.hole);
+	room_free(&room);
 	return fits;
 }
 

@@ -32,35 +32,6 @@ struct shift {
 	uint64_t bytes;			/* of those that moved */
 };
 
-void room_free(struct room *room)
-{
-	free(room->hole);
-	free(room->movable);
-	*room = (struct room){ .count = 0 };
-}
-
-int room_add_movable(struct room *room, uint64_t at, uint64_t bytes, uint64_t align)
-{
-	if (array_grow((void **)&room->movable, room->nr_movable, &room->max_movable,
-		       sizeof(*room->movable)))
-		return -ENOMEM;
-	room->movable[room->nr_movable++] = (struct movable){ at, bytes, align };
-	return 0;
-}
-
-int room_copy(struct room *to, const struct room *from)
-{
-	int ret = 0;
-
-	for (size_t i = 0; i < from->count && !ret; i++)
-		ret = room_add(to, from->hole[i].at, from->hole[i].bytes);
-	for (size_t i = 0; i < from->nr_movable && !ret; i++)
-		ret = room_add_movable(to, from->movable[i].at, from->movable[i].bytes,
-				       from->movable[i].align);
-	to->moved = from->moved;
-	return ret;
-}
-
 static int by_address(const void *a, const void *b)
 {
 	const struct movable *x = a, *y = b;
