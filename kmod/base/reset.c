@@ -237,6 +237,18 @@ static bool neuron_core_reset_later(struct neuron_core *c)
 	return later;
 }
 
+/* Clear a core's state buffer, while it is RESETTING.  Return: as neuron_device.core_clear(). */
+static int neuron_core_clear(struct neuron_core *c)
+{
+	int err = c->nd->core_clear(c->nd, neuron_core_index(c));
+
+	mutex_lock(&c->lock);
+	/* If its owner has gone, what it wrote meanwhile came too late. */
+	WRITE_ONCE(c->dirty, err || c->again);
+	mutex_unlock(&c->lock);
+	return err;
+}
+
 /*
  * A reset has succeeded.  If the core has an owner who came before its state buffer was cleared
  * (neuron_core_acquire_now()), and that failed, it is cleared now: READY without that, it would
@@ -252,12 +264,7 @@ static int neuron_core_clear_again(struct neuron_core *c)
 	dirty = c->state == NEURON_CORE_RESETTING && c->owner && c->dirty &&
 		c->nd->isolation == NEURON_ISOLATION_CHECKED;
 	mutex_unlock(&c->lock);
-	if (!dirty)
-		return 0;
-	err = c->nd->core_clear(c->nd, neuron_core_index(c));
-	mutex_lock(&c->lock);
-	WRITE_ONCE(c->dirty, err || c->again);
-	mutex_unlock(&c->lock);
+	err = dirty ? neuron_core_clear(c) : 0;
 	return err == -EINTR ? -EINPROGRESS : err;
 }
 
@@ -318,14 +325,12 @@ void neuron_core_clear_later(struct neuron_core *c)
 int neuron_core_clear_run(struct neuron_core *c)
 {
 	u32 index = neuron_core_index(c);
-	int err = c->nd->core_clear(c->nd, index);
+	int err = neuron_core_clear(c);
 	bool reset = false;
 
 	mutex_lock(&c->lock);
 	c->clearing = false;
 	if (c->state == NEURON_CORE_RESETTING) {
-		/* If its owner has gone, what it wrote meanwhile came too late. */
-		WRITE_ONCE(c->dirty, err || c->again);
 		reset = c->requested || c->again;
 		c->again = false;
 	}

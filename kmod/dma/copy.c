@@ -725,7 +725,7 @@ int neuron_dma_fill_chunk(struct neuron_device *nd, u32 core, struct neuron_chun
 /**
  * neuron_dma_core_clear() - make the state buffer of a core read as zero
  * @nd: device
- * @core: core number; nobody owns it
+ * @core: core number; it is RESETTING
  *
  * Context: may sleep.
  * Return: as neuron_dma_fill().
