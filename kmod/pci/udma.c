@@ -258,15 +258,6 @@ static bool npci_queue_off(struct npci_card *card, struct npci_engine *e, u32 q)
 	return tx;
 }
 
-/* For the copies of queues that are off, as the vendor's driver makes a pause. */
-static void npci_queue_pause(struct npci_card *card, struct npci_engine *e)
-{
-	/* The writes have arrived when this read returns. */
-	npci_read(card, e->regs + NPCI_TX_STATE);
-	if (!READ_ONCE(card->gone))
-		usleep_range(NPCI_IDLE_US, 2 * NPCI_IDLE_US);
-}
-
 /**
  * npci_queue_stop() - switch a queue off
  * @card: the card
@@ -293,7 +284,11 @@ int npci_queue_stop(struct npci_card *card, u32 eng, u32 q)
 	if (!npci_queue_on(e, q))
 		return 0;
 	fetched = npci_queue_off(card, e, q);
-	npci_queue_pause(card, e);
+	/* The writes have arrived when this read returns. */
+	npci_read(card, e->regs + NPCI_TX_STATE);
+	/* For the copies, as the vendor's driver makes a pause. */
+	if (!READ_ONCE(card->gone))
+		usleep_range(NPCI_IDLE_US, 2 * NPCI_IDLE_US);
 	/* Only now, so that nobody who finds it off goes on earlier. */
 	e->length[q][0] = 0;
 	e->length[q][1] = 0;
