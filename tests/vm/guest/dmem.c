@@ -7,24 +7,13 @@
 #include <sys/klog.h>
 #include <time.h>
 
-#include "emu.h"
+#include "cgroup.h"
 
 #define MIB	(1ull << 20)
-#define ROOT	"/sys/fs/cgroup/"
 
 static struct neuron_native_geometry geo;
 
 /* ---- cgroups ---- */
-
-static const char *cg(const char *group, const char *file)
-{
-	static char path[4][128];
-	static unsigned int next;
-	char *buf = path[next++ % 4];
-
-	snprintf(buf, sizeof(path[0]), ROOT "%s%s%s", group, *group ? "/" : "", file);
-	return buf;
-}
 
 /* A number of a device's HBM; ~0: it says "max"; 1: it has no line. */
 static uint64_t value_of(const char *group, const char *file, int device, unsigned int hbm)
@@ -55,34 +44,6 @@ static int becomes(const char *group, unsigned int hbm, uint64_t want)
 	for (i = 0; i < 1000 && current(group, hbm) != want; i++)
 		usleep(10000);
 	return current(group, hbm) == want;
-}
-
-static int set_max(const char *group, unsigned int hbm, const char *max)
-{
-	char line[64];
-
-	snprintf(line, sizeof(line), "neuron/neuron0/hbm%u %s", hbm, max);
-	return text_write(cg(group, "dmem.max"), line);
-}
-
-static int join(const char *group)
-{
-	return text_write(cg(group, "cgroup.procs"), "0");
-}
-
-static int make(const char *group)
-{
-	return mkdir(cg(group, ""), 0755) ? errno : 0;
-}
-
-/* The last process in it may not be gone altogether. */
-static int drop(const char *group)
-{
-	int i;
-
-	for (i = 0; i < 1000 && rmdir(cg(group, "")) && errno == EBUSY; i++)
-		usleep(10000);
-	return access(cg(group, ""), F_OK) ? 0 : EBUSY;
 }
 
 /* ---- memory ---- */
@@ -457,20 +418,14 @@ static void test_removal(void)
 
 int main(void)
 {
-	char list[256];
 	int fd;
 
-	mkdir(ROOT, 0755);
-	mount("cgroup2", ROOT, "cgroup2", 0, NULL);
-	snprintf(list, sizeof(list), " %s ", text_read(ROOT "cgroup.controllers"));
-	if (!strstr(list, " dmem ")) {
-		printf("ok - this kernel has no device-memory controller # SKIP\n");
+	if (!has_dmem())
 		return 0;
-	}
 	fd = open_node(O_WRONLY);
 	geo = geometry(fd);
 	close(fd);
-	CHECK(!text_write(ROOT "cgroup.subtree_control", "+dmem") && !make("a") && !make("b"),
+	CHECK(!text_write(cg("", "cgroup.subtree_control"), "+dmem") && !make("a") && !make("b"),
 	      "two cgroups");
 	test_regions();
 	in_child(charge);
