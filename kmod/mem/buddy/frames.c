@@ -283,9 +283,11 @@ bool frame_has_later(const struct frame *fr, u32 at, u32 n, u32 gen)
 /* Make [off, off + n) of the frame one block. */
 static void frame_mark(struct frame *fr, u32 off, u32 n, u32 gen)
 {
-	bits_assign(fr->a, off + 1, n - 1, true);
 	fr->b[off >> 6] |= 1ULL << (off & 63);
-	frame_put_tag(fr, off, n, gen);
+	if (n > 1) {
+		bits_assign(fr->a, off + 1, n - 1, true);
+		frame_put_tag(fr, off, n, gen);
+	}
 	fr->live++;
 }
 
