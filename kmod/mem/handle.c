@@ -212,9 +212,9 @@ static noinline int neuron_handle_failed(struct neuron_chunk *chunk, struct neur
  * Return: 0; -EINVAL no such core; -EBUSY another process has the core; as
  *	   neuron_chunk_alloc().
  */
-int __flatten neuron_chunk_alloc_handle(struct neuron_client *client,
-					const struct neuron_chunk_request *req, u32 *handle,
-					u64 *addr, struct neuron_failure *why)
+int __flatten __neuron_hot
+neuron_chunk_alloc_handle(struct neuron_client *client, const struct neuron_chunk_request *req,
+			  u32 *handle, u64 *addr, struct neuron_failure *why)
 {
 	struct neuron_chunk *chunk;
 	u32 core = req->core;
@@ -376,7 +376,7 @@ static struct neuron_handle *neuron_handle_remove(struct neuron_client *client, 
  * Context: may sleep.
  * Return: 0, -ENOENT.
  */
-int __flatten neuron_chunk_unpublish(struct neuron_client *client, u64 handle)
+int __flatten __neuron_hot neuron_chunk_unpublish(struct neuron_client *client, u64 handle)
 {
 	struct neuron_handle *h = neuron_handle_remove(client, handle, false);
 

@@ -130,9 +130,9 @@ static void neuron_hbm_charge(struct neuron_hbm *hbm, struct neuron_chunk *chunk
 }
 
 /* Between lock and unlock.  @ask: alignment and placement, for struct neuron_record. */
-static struct neuron_record *neuron_hbm_record(struct neuron_hbm *hbm,
-					       const struct neuron_chunk *chunk, u8 what, u8 ask,
-					       u64 addr, u64 bytes, u64 now)
+static __always_inline struct neuron_record *
+neuron_hbm_record(struct neuron_hbm *hbm, const struct neuron_chunk *chunk, u8 what, u8 ask,
+		  u64 addr, u64 bytes, u64 now)
 {
 	struct neuron_record *r = neuron_recorder_next(hbm->recorder);
 

@@ -128,8 +128,8 @@ static __always_inline int frame_block_find(struct neuron_buddy *zone, const str
 }
 
 /* Find the live allocation that @block names. */
-static int block_find(struct neuron_buddy *zone, const struct neuron_buddy_block *block,
-		      struct ext **ext)
+static inline int block_find(struct neuron_buddy *zone, const struct neuron_buddy_block *block,
+			     struct ext **ext)
 {
 	u64 addr = block->addr, size = block->size;
 	struct ext *e;

@@ -37,6 +37,12 @@
 #include "shim.h"
 #endif
 
+/*
+ * Of what every allocation and every free go through: such functions lie side by side, and what
+ * lies in few pages takes few entries of the caches that know pages.
+ */
+#define __neuron_hot	__attribute__((__hot__))
+
 /* One granule: the unit of every address and size. */
 #define NEURON_BUDDY_GRANULE_SHIFT	12
 #define NEURON_BUDDY_GRANULE		(1ULL << NEURON_BUDDY_GRANULE_SHIFT)
@@ -204,8 +210,10 @@ int neuron_buddy_prepare(struct neuron_buddy *zone);
  * Return: 0; -EINVAL malformed request; -ENOSPC refused, see @cause;
  *	   -EBUSY an EXACT range is not free; -EAGAIN call prepare again.
  */
-int neuron_buddy_alloc(struct neuron_buddy *zone, const struct neuron_buddy_request *req,
-		       struct neuron_buddy_block *block, enum neuron_buddy_cause *cause);
+int __neuron_hot neuron_buddy_alloc(struct neuron_buddy *zone,
+				    const struct neuron_buddy_request *req,
+				    struct neuron_buddy_block *block,
+				    enum neuron_buddy_cause *cause);
 
 /**
  * neuron_buddy_free() - give an allocation back
@@ -219,8 +227,8 @@ int neuron_buddy_alloc(struct neuron_buddy *zone, const struct neuron_buddy_requ
  *	   begin and end there; -ESTALE another allocation lives there now;
  *	   -EPERM a permanent reservation.
  */
-int neuron_buddy_free(struct neuron_buddy *zone, const struct neuron_buddy_block *block,
-		      bool cleared);
+int __neuron_hot neuron_buddy_free(struct neuron_buddy *zone,
+				   const struct neuron_buddy_block *block, bool cleared);
 
 /**
  * neuron_buddy_free_batch() - give several allocations back
@@ -235,9 +243,9 @@ int neuron_buddy_free(struct neuron_buddy *zone, const struct neuron_buddy_block
  * Return: 0, or what neuron_buddy_free() says about the first block it refuses;
  *	   the others are freed.
  */
-int neuron_buddy_free_batch(struct neuron_buddy *zone,
-			    const struct neuron_buddy_block *const *blocks, unsigned int n,
-			    u64 cleared);
+int __neuron_hot neuron_buddy_free_batch(struct neuron_buddy *zone,
+					 const struct neuron_buddy_block *const *blocks,
+					 unsigned int n, u64 cleared);
 
 /**
  * neuron_buddy_grow() - enlarge an allocation in place

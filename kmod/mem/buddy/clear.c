@@ -34,14 +34,10 @@ static u64 clean_mask(u32 lo, u32 hi, bool inside)
 	return (~0ULL >> (64 - (hi - lo))) << lo;
 }
 
-void clean_set(struct neuron_buddy *zone, u32 start, u32 n, bool clean)
+void clean_set_units(struct neuron_buddy *zone, u32 start, u32 n, bool clean)
 {
 	u32 f = cell_of(start), end = start + n;
 
-	/* Common case: nothing changes. */
-	if (f == cell_of(end - 1) && !bit_test(zone->clean_mixed, f) &&
-	    bit_test(zone->clean_cell, f) == clean)
-		return;
 	while (start < end) {
 		u32 lo = start & (FRAME_LEN - 1);
 		u32 hi = min(end - (start - lo), FRAME_LEN);
@@ -73,13 +69,10 @@ void clean_set(struct neuron_buddy *zone, u32 start, u32 n, bool clean)
 	}
 }
 
-bool clean_test(const struct neuron_buddy *zone, u32 start, u32 n)
+bool clean_test_units(const struct neuron_buddy *zone, u32 start, u32 n)
 {
 	u32 f = cell_of(start), end = start + n;
 
-	/* Common case: a small range in a cell whose units all have the same bit. */
-	if (f == cell_of(end - 1) && !bit_test(zone->clean_mixed, f))
-		return bit_test(zone->clean_cell, f);
 	while (start < end) {
 		u32 lo = start & (FRAME_LEN - 1);
 		u32 hi = min(end - (start - lo), FRAME_LEN);

@@ -86,7 +86,7 @@ void ext_replace(struct neuron_buddy *zone, struct ext *old, struct ext *e)
 }
 
 /* The extent that contains @granule. */
-struct ext *ext_find(struct neuron_buddy *zone, u32 granule)
+static inline struct ext *ext_find(struct neuron_buddy *zone, u32 granule)
 {
 	u32 f = cell_of(granule);
 	struct ext *e = zone->map[f];

@@ -68,7 +68,7 @@ static void run_add(struct neuron_buddy *zone, struct frame *fr, u32 run)
 }
 
 /* Smallest longest-run at or above @run that some frame has, or NONE. */
-u32 run_next(const struct neuron_buddy *zone, u32 run)
+static inline u32 run_next(const struct neuron_buddy *zone, u32 run)
 {
 	u32 i = run >> 6;
 	u64 x;
@@ -109,7 +109,7 @@ static void frame_set_head(struct neuron_buddy *zone, struct frame *fr, u32 head
 		trees_update(zone, cell_of(fr->e.start));
 }
 
-static void frame_set_tail(struct neuron_buddy *zone, struct frame *fr, u32 tail)
+static void __neuron_hot frame_set_tail(struct neuron_buddy *zone, struct frame *fr, u32 tail)
 {
 	const struct ext *x = fr->e.next;
 
@@ -162,7 +162,8 @@ static u64 runs_from(u64 x, u32 n)
 }
 
 /* Look at the free run [lo, hi). True once nothing better can come. */
-static bool fit_run(struct fit_search *s, struct fit *fit, u32 lo, u32 hi, u32 longest)
+static bool __neuron_hot fit_run(struct fit_search *s, struct fit *fit, u32 lo, u32 hi,
+				 u32 longest)
 {
 	u32 off = ((s->base + lo + s->mask) & ~s->mask) - s->base;
 

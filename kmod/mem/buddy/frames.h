@@ -44,20 +44,20 @@ static inline u32 run_top(const struct neuron_buddy *zone)
 	return run == NONE ? 0 : run;
 }
 
-static u32 frame_scan(const struct frame *fr, u32 from, bool value);
-static u32 frame_free_below(const struct frame *fr, u32 from);
-static u32 run_next(const struct neuron_buddy *zone, u32 run);
-static void frame_set_run(struct neuron_buddy *zone, struct frame *fr, u32 run);
+static u32 __neuron_hot frame_scan(const struct frame *fr, u32 from, bool value);
+static u32 __neuron_hot frame_free_below(const struct frame *fr, u32 from);
+static void __neuron_hot frame_set_run(struct neuron_buddy *zone, struct frame *fr, u32 run);
 static bool frame_fit(struct frame *fr, u32 n, u32 k, struct fit *fit);
 static void frame_fit_at(struct frame *fr, u32 off, u32 n, struct fit *fit);
 static bool frame_has_later(const struct frame *fr, u32 at, u32 n, u32 gen);
 static u32 frame_block_len(const struct frame *fr, u32 off);
 static u32 frame_block_start(const struct frame *fr, u32 off);
-static void frame_take(struct neuron_buddy *zone, struct frame *fr, const struct fit *fit,
-		       u32 n, u32 gen);
+static void __neuron_hot frame_take(struct neuron_buddy *zone, struct frame *fr,
+				    const struct fit *fit, u32 n, u32 gen);
 static u32 frame_longest(const struct frame *fr);
 static struct frame *frame_create(struct neuron_buddy *zone, struct ext *e);
-static void frame_free(struct neuron_buddy *zone, struct frame *fr, u32 off, u32 n, u32 blocks);
+static void __neuron_hot frame_free(struct neuron_buddy *zone, struct frame *fr, u32 off, u32 n,
+				    u32 blocks);
 static void frame_settle(struct neuron_buddy *zone);
 static void frame_trim(struct neuron_buddy *zone, struct frame *fr, bool low, u32 n);
 static void frame_grow(struct neuron_buddy *zone, struct frame *fr, u32 off, u32 n,

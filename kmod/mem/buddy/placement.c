@@ -133,8 +133,8 @@ static struct ext *find_extent(struct neuron_buddy *zone, u32 n, u32 k, u32 flag
 }
 
 /* A frame with room for @n granules aligned to 2^k; examines at most @probes. */
-static struct frame *find_frame(struct neuron_buddy *zone, u32 n, u32 k, u32 probes,
-				struct fit *fit)
+static __neuron_hot struct frame *find_frame(struct neuron_buddy *zone, u32 n, u32 k,
+					     u32 probes, struct fit *fit)
 {
 	u32 sure = n + (1u << k) - 1;
 	u32 run;
