@@ -94,7 +94,8 @@ disk() {
 	dd if="$efi" of="$raw" bs=1M seek=1 conv=notrunc,sparse status=none
 	mke2fs -q -F -t ext4 -L neuron -d "$root" -E offset=$((65 << 20)) "$raw" $((8190 - 65))M
 	cp -L "$root/vmlinuz" "$root/initrd.img" "$dir/"
-	qemu-img convert -c -O qcow2 "$raw" "$dir/neuron.qcow2"
+	# A quarter of the time that zlib takes, and it is smaller; QEMU before 5.1 cannot read it.
+	qemu-img convert -c -o compression_type=zstd -O qcow2 "$raw" "$dir/neuron.qcow2"
 }
 
 [ -z "$suite" ] || populate "$@"
