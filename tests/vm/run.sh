@@ -230,8 +230,10 @@ if [ $stack = 1 ]; then
 	done
 	rm -rf "${root:?}/$CACHE"
 fi
+# Without what debuggers read, nine tenths of a file, as DKMS and packages install them: each load
+# would read it.
 for m in "${modules[@]}"; do
-	cp "$m" "$module_dir/updates"
+	"${cc[0]/%gcc/strip}" -g -o "$module_dir/updates/${m##*/}" "$m"
 	add_needed "$m"
 done
 add_kernel_module configfs
