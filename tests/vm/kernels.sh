@@ -10,8 +10,8 @@
 #   kcsan, fuzz  the same with kcsan.config or fuzz.config on top
 #                (minutes; for named commands)
 #   uml          6.12 source built as User Mode Linux with uml.config in the place of
-#                debug.config
-#   uml-bench    the same without checks.config
+#                debug.config, and uml-checks.config on top
+#   uml-bench    the same without checks.config and uml-checks.config
 #   arm64        6.12 source built for arm64, with arm64.config in the place of debug.config
 #   arm64-64k    the same with arm64-64k.config on top: pages of 64 KiB
 #   arm64-6.12   the distribution's kernel for arm64, and its headers
@@ -43,7 +43,7 @@ fragments() {
 	local name list
 
 	case $1 in
-	uml)		list="uml common checks" ;;
+	uml)		list="uml common checks uml-checks" ;;
 	uml-bench)	list="uml common" ;;
 	arm64)		list="common arm64 checks" ;;
 	arm64-64k)	list="common arm64 checks arm64-64k" ;;
@@ -58,6 +58,7 @@ fragments() {
 recipe_hash() {
 	case $1 in
 	6.*|7.3|7.3-rt|7.3-cloud|arm64-6.12) echo stock ;;
+	uml*) { fragments "$1" | xargs cat; declare -f fix_uml; } | sha256sum | cut -c1-10 ;;
 	*) fragments "$1" | xargs cat | sha256sum | cut -c1-10 ;;
 	esac
 }
@@ -297,11 +298,35 @@ make_built() {
 	complete "$dir" "$name"
 }
 
+# What UML's source needs; done again, it changes nothing.
+#
 # UML before 6.13 keeps a process's extended processor state in a buffer of fixed
 # size, too small for processors with AMX (11,008 bytes): make it larger.
+#
+# The checks record a stack for each allocation. UML looks up every word that is on the stack,
+# four fifths of its time, and then drops all that are not a frame's return address: follow
+# the frames instead.
 fix_uml() {
 	sed -i 's/DEFINE_LONGS(HOST_FP_SIZE, 2696)/DEFINE_LONGS(HOST_FP_SIZE, 12288)/' \
 		"$1/arch/x86/um/user-offsets.c"
+	sed -i -e '/^static void save_addr(/,/^};/d' -e '/^static void __save_stack_trace(/,/^}/c\
+static void __save_stack_trace(struct task_struct *tsk, struct stack_trace *trace)\
+{\
+	unsigned long sp = (unsigned long)get_stack_pointer(tsk, tsk->thread.segv_regs);\
+	unsigned long bp = get_frame_pointer(tsk, tsk->thread.segv_regs);\
+	unsigned long end = ALIGN(sp, THREAD_SIZE), *frame, addr;\
+\
+	while (bp >= sp \&\& bp < end - sizeof(long) \&\& IS_ALIGNED(bp, sizeof(long)) \&\&\
+	       trace->nr_entries < trace->max_entries) {\
+		frame = (unsigned long *)bp;\
+		addr = READ_ONCE_NOCHECK(frame[1]);\
+		if (!__kernel_text_address(addr))\
+			break;\
+		trace->entries[trace->nr_entries++] = addr;\
+		sp = bp + 2 * sizeof(long);\
+		bp = READ_ONCE_NOCHECK(frame[0]);\
+	}\
+}' "$1/arch/um/kernel/stacktrace.c"
 }
 
 prepare() {
