@@ -44,6 +44,18 @@ static uint64_t draw_size(uint64_t max)
 	return size > max ? draw(1, max) : size;
 }
 
+/*
+ * More sets than usual, or one of them, by hand:
+ *
+ *	TRUTH_TEST='test_promises*' TRUTH_FIRST=501 TRUTH_SETS=10000 build/test_truth
+ */
+static unsigned int setting(const char *name, unsigned int otherwise)
+{
+	const char *env = getenv(name);
+
+	return env ? (unsigned int)strtoul(env, NULL, 0) : otherwise;
+}
+
 /* ---- sets -------------------------------------------------------------------------- */
 
 struct set {
@@ -595,14 +607,15 @@ static void try_set(unsigned int seed, enum manner manner, struct outcome *t)
 
 static void try_sets(enum manner manner)
 {
+	unsigned int first = setting("TRUTH_FIRST", 1), nr = setting("TRUTH_SETS", SETS);
 	struct outcome t = { 0 };
 
-	for (unsigned int seed = 1; seed <= SETS; seed++)
+	for (unsigned int seed = first; seed < first + nr; seed++)
 		try_set(seed, manner, &t);
 	print_message("# %u sets fit, %u have a file too large, in %u a file does not fit now, in %u a tensor\n",
 		      t.fits, t.never, t.now, t.tensors);
-	assert_true(t.fits > SETS / 10 && t.never > SETS / 50 && t.now > SETS / 20 &&
-		    t.tensors > SETS / 50);
+	assert_true(nr < SETS || (t.fits > nr / 10 && t.never > nr / 50 && t.now > nr / 20 &&
+				  t.tensors > nr / 50));
 	assert_int_equal(t.broken, 0);
 	assert_int_equal(t.misnamed, 0);
 }
@@ -624,6 +637,22 @@ static void test_promises_processes(void **unused)
 {
 	(void)unused;
 	try_sets(PROCESSES);
+}
+
+/* Sets of which something else was promised once; SETS does not reach them. */
+static void test_promises_broken_once(void **unused)
+{
+	static const unsigned int seeds[] = {
+		2869,	/* a page where the region of the other core would grow */
+	};
+	struct outcome t = { 0 };
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(seeds) / sizeof(seeds[0]); i++)
+		for (enum manner manner = 0; manner < NR_MANNERS; manner++)
+			try_set(seeds[i], manner, &t);
+	assert_int_equal(t.broken, 0);
+	assert_int_equal(t.misnamed, 0);
 }
 
 /* Refusals of full and of fragmented memory, each with what is named for it. */
@@ -822,10 +851,11 @@ static void try_now(unsigned int seed, struct verdicts *v)
 /* Full and fragmented memory: the verdict is what loading does then, and what is named helps. */
 static void test_now(void **unused)
 {
+	unsigned int first = setting("TRUTH_FIRST", 1), nr = setting("TRUTH_SETS", SETS);
 	struct verdicts v = { 0 };
 
 	(void)unused;
-	for (unsigned int seed = 1; seed <= SETS; seed++)
+	for (unsigned int seed = first; seed < first + nr; seed++)
 		try_now(seed, &v);
 	print_message("# %u fit now, %u do not, %u never; %u full, %u fragmented, %u named a set\n",
 		      v.now, v.not_now, v.never, v.by_reason[NEURON_MEM_REASON_FULL],
@@ -833,12 +863,13 @@ static void test_now(void **unused)
 	print_message("# said to fit and refused %u, the other way round %u, named in vain %u\n",
 		      v.hope, v.fear, v.vain);
 	print_message("# an order named %u times, in vain %u\n", v.ordered, v.disorder);
-	assert_true(v.now > SETS / 2 && v.not_now > SETS / 10 && v.never > SETS / 10 &&
-		    v.by_reason[NEURON_MEM_REASON_FULL] && v.by_reason[NEURON_MEM_REASON_FRAGMENTED]);
 	/* Only where nearly all that is free is needed does it matter where the driver puts it. */
-	assert_true(v.hope + v.fear <= SETS / 200);
-	assert_true(v.ordered && !v.disorder);
-	assert_true(v.named > SETS / 10 && v.vain <= v.named / 10);
+	assert_true(v.hope + v.fear <= nr / 200);
+	assert_true(!v.disorder && v.vain <= v.named / 10);
+	assert_true(nr < SETS || (v.now > nr / 2 && v.not_now > nr / 10 && v.never > nr / 10 &&
+				  v.by_reason[NEURON_MEM_REASON_FULL] &&
+				  v.by_reason[NEURON_MEM_REASON_FRAGMENTED] && v.ordered &&
+				  v.named > nr / 10));
 }
 
 /* A file of 1 GiB on an empty device of 8, and what is wrong with the question. */
@@ -1103,6 +1134,7 @@ int main(void)
 		cmocka_unit_test(test_promises),
 		cmocka_unit_test(test_promises_tensors_last),
 		cmocka_unit_test(test_promises_processes),
+		cmocka_unit_test(test_promises_broken_once),
 		cmocka_unit_test(test_release),
 		cmocka_unit_test(test_now),
 		cmocka_unit_test(test_now_core_taken),
@@ -1113,5 +1145,7 @@ int main(void)
 		cmocka_unit_test(test_now_refuses),
 	};
 
+	if (getenv("TRUTH_TEST"))
+		cmocka_set_test_filter(getenv("TRUTH_TEST"));
 	return cmocka_run_group_tests_name("truth", tests, NULL, NULL);
 }

@@ -100,7 +100,6 @@ struct wanted {
 		uint32_t hbm;
 		uint64_t bytes, align;
 		size_t spot;		/* of struct spots */
-		bool page;		/* of a scratchpad */
 	} *wish;
 	size_t count, max;
 	struct spots spots;
@@ -115,13 +114,13 @@ static void add_spot(struct wanted *w, uint64_t at)
 		w->spots.at[w->spots.count++] = at;
 }
 
-static void add_wish(struct wanted *w, uint32_t hbm, uint64_t bytes, uint64_t align, bool page)
+static void add_wish(struct wanted *w, uint32_t hbm, uint64_t bytes, uint64_t align)
 {
 	if (array_grow((void **)&w->wish, w->count, &w->max, sizeof(*w->wish))) {
 		w->failed = true;
 		return;
 	}
-	w->wish[w->count++] = (struct wish){ hbm, bytes, align, w->spots.count, page };
+	w->wish[w->count++] = (struct wish){ hbm, bytes, align, w->spots.count };
 	add_spot(w, SPOT_NONE);
 }
 
@@ -159,24 +158,28 @@ static bool place_region(const struct attempt *a, struct room *room, struct pad 
 
 /* As grow() of scratchpad.c. */
 static bool want_scratchpad(const struct attempt *a, struct room *room, struct pad *p,
-			    uint64_t need, bool dense, struct wanted *w)
+			    uint64_t need, const struct way *way, struct wanted *w)
 {
-	uint64_t hbm = a->g->hbm[p->hbm].size, pages;
+	uint64_t hbm = a->g->hbm[p->hbm].size, pages, at;
 
 	if (need <= p->region)
 		return true;
 	if (p->of->contiguous && !p->nr_pages && need <= hbm &&
-	    place_region(a, room, p, need, dense, w))
+	    place_region(a, room, p, need, way->dense, w))
 		return true;
 	pages = scratchpad_pages(need - p->region, p->page);
 	if (pages > hbm / p->page)
 		return false;
 	for (; p->nr_pages < pages && !w->failed; p->nr_pages++)
-		add_wish(w, p->hbm, p->page, SCRATCHPAD_ALIGN, true);
+		/* They can be in the way of the region of the next part. */
+		if (!way->in_turn)
+			add_wish(w, p->hbm, p->page, SCRATCHPAD_ALIGN);
+		else if (!take(w, room, p->page, SCRATCHPAD_ALIGN, ROOM_TIGHTEST, &at))
+			return false;
 	return true;
 }
 
-static bool want_all(struct attempt *a, struct room *room, struct pad *pad, bool dense,
+static bool want_all(struct attempt *a, struct room *room, struct pad *pad, const struct way *way,
 		     struct wanted *w)
 {
 	uint64_t region[MAX_PARTS] = { 0 };
@@ -184,15 +187,14 @@ static bool want_all(struct attempt *a, struct room *room, struct pad *pad, bool
 
 	for (size_t k = 0; k < a->nr_parts; k++) {
 		if (!want_scratchpad(a, &room[pad[k].hbm], &pad[k],
-				     a->neff->subgraphs[k].scratchpad, dense, w))
+				     a->neff->subgraphs[k].scratchpad, way, w))
 			return false;
 		region[k] = pad[k].region;
 	}
 	v = find_variant(a, region);
 	for (size_t k = 0; v && k < a->nr_parts; k++)
 		for (size_t i = 0; i < v->count[k]; i++)
-			add_wish(w, pad[k].hbm, v->request[k][i].bytes, v->request[k][i].align,
-				 false);
+			add_wish(w, pad[k].hbm, v->request[k][i].bytes, v->request[k][i].align);
 	return v && !w->failed;
 }
 
@@ -212,8 +214,8 @@ static bool place_all(struct room *room, struct wanted *w, const struct way *way
 	for (size_t i = 0; i < w->count; i++) {
 		const struct wish *wish = &w->wish[i];
 
-		if (!take(w, &room[wish->hbm], wish->bytes, wish->align,
-			  wish->page && way->loose_pages ? ROOM_TIGHTEST : way->fit, &w->spots.at[wish->spot]))
+		if (!take(w, &room[wish->hbm], wish->bytes, wish->align, way->fit,
+			  &w->spots.at[wish->spot]))
 			return false;
 	}
 	return true;
@@ -223,7 +225,7 @@ bool attempt_place(struct attempt *a, struct room *room, struct pad *pad, const 
 		   struct spots *spots)
 {
 	struct wanted w = { .count = 0 };
-	bool fits = want_all(a, room, pad, way->dense, &w) && place_all(room, &w, way);
+	bool fits = want_all(a, room, pad, way, &w) && place_all(room, &w, way);
 
 	if (w.failed)
 		a->error = -ENOMEM;

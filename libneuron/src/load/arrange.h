@@ -25,7 +25,7 @@ struct way {
 	enum room_fit fit;
 	bool longest_first;
 	bool dense;			/* as scratchpad_make_dense() */
-	bool loose_pages;		/* pages are not asked for at an end of the memory */
+	bool in_turn;			/* pages when a load asks for them, at no end of the memory */
 };
 
 #define NR_WAYS 9u
