@@ -644,6 +644,7 @@ static void test_promises_broken_once(void **unused)
 {
 	static const unsigned int seeds[] = {
 		2869,	/* a page where the region of the other core would grow */
+		4232, 7816, 8047,	/* a frame for small requests where the last tensor would go */
 	};
 	struct outcome t = { 0 };
 
@@ -863,13 +864,26 @@ static void test_now(void **unused)
 	print_message("# said to fit and refused %u, the other way round %u, named in vain %u\n",
 		      v.hope, v.fear, v.vain);
 	print_message("# an order named %u times, in vain %u\n", v.ordered, v.disorder);
-	/* Only where nearly all that is free is needed does it matter where the driver puts it. */
-	assert_true(v.hope + v.fear <= nr / 200);
-	assert_true(!v.disorder && v.vain <= v.named / 10);
+	/* Frames of what is there are not told: they matter where nearly all that is free is needed. */
+	assert_true(v.hope + v.fear <= nr / 1000);
+	assert_true(!v.disorder && v.vain <= v.named / 25);
 	assert_true(nr < SETS || (v.now > nr / 2 && v.not_now > nr / 10 && v.never > nr / 10 &&
 				  v.by_reason[NEURON_MEM_REASON_FULL] &&
 				  v.by_reason[NEURON_MEM_REASON_FRAGMENTED] && v.ordered &&
 				  v.named > nr / 10));
+}
+
+/* Sets of which it was not: the driver takes a place that leaves something useful. */
+static void test_now_wrong_once(void **unused)
+{
+	static const unsigned int seeds[] = { 1533, 2082, 3505, 4124, 5152, 5849 };
+	struct verdicts v = { 0 };
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(seeds) / sizeof(seeds[0]); i++)
+		try_now(seeds[i], &v);
+	assert_int_equal(v.hope, 0);
+	assert_int_equal(v.fear, 0);
 }
 
 /* A file of 1 GiB on an empty device of 8, and what is wrong with the question. */
@@ -1137,6 +1151,7 @@ int main(void)
 		cmocka_unit_test(test_promises_broken_once),
 		cmocka_unit_test(test_release),
 		cmocka_unit_test(test_now),
+		cmocka_unit_test(test_now_wrong_once),
 		cmocka_unit_test(test_now_core_taken),
 		cmocka_unit_test(test_now_limits),
 		cmocka_unit_test(test_now_cgroup),

@@ -135,17 +135,18 @@ static bool take(struct wanted *w, struct room *room, uint64_t bytes, uint64_t a
 
 /* Regions are where they grow best, so they come first. */
 static bool place_region(const struct attempt *a, struct room *room, struct pad *p, uint64_t need,
-			 bool dense, struct wanted *w)
+			 const struct way *way, struct wanted *w)
 {
+	enum room_fit fit = way->in_turn ? ROOM_OWN_LOW : ROOM_LOWEST;
 	uint64_t bytes = round_up(need, SCRATCHPAD_STEP), at = SPOT_NONE;
 
 	if (p->region) {
-		if (room_take_at(room, p->region_at + p->region, bytes - p->region))
+		if (room_grow(room, p->region_at, p->region, bytes - p->region))
 			return false;
 	} else {
-		if (!take(w, room, bytes, scratchpad_region_align(p->of, a->g, dense),
-			  ROOM_LOWEST, &at) &&
-		    !take(w, room, bytes, SCRATCHPAD_ALIGN, ROOM_LOWEST, &at))
+		if (!take(w, room, bytes, scratchpad_region_align(p->of, a->g, way->dense),
+			  fit, &at) &&
+		    !take(w, room, bytes, SCRATCHPAD_ALIGN, fit, &at))
 			at = SPOT_NONE;
 		add_spot(w, at);
 		if (at == SPOT_NONE)
@@ -165,7 +166,7 @@ static bool want_scratchpad(const struct attempt *a, struct room *room, struct p
 	if (need <= p->region)
 		return true;
 	if (p->of->contiguous && !p->nr_pages && need <= hbm &&
-	    place_region(a, room, p, need, way->dense, w))
+	    place_region(a, room, p, need, way, w))
 		return true;
 	pages = scratchpad_pages(need - p->region, p->page);
 	if (pages > hbm / p->page)
@@ -174,7 +175,7 @@ static bool want_scratchpad(const struct attempt *a, struct room *room, struct p
 		/* They can be in the way of the region of the next part. */
 		if (!way->in_turn)
 			add_wish(w, p->hbm, p->page, SCRATCHPAD_ALIGN);
-		else if (!take(w, room, p->page, SCRATCHPAD_ALIGN, ROOM_TIGHTEST, &at))
+		else if (!take(w, room, p->page, SCRATCHPAD_ALIGN, ROOM_OWN, &at))
 			return false;
 	return true;
 }

@@ -46,7 +46,7 @@ struct cargo {
 		uint64_t need;			/* bytes charged to it */
 		struct scratchpad pad;		/* as the process makes it, with nothing in it */
 	} core[NEURON_MAX_CORES];
-	enum room_fit own;			/* where the driver puts what it may put anywhere */
+	enum room_fit own;			/* where the driver puts all but scratchpads */
 	uint64_t moved;				/* bytes that moved for it at last */
 	uint32_t stuck;				/* memory in which there was no place at last */
 	int error;				/* why there was none, or 0: because of what is there */
@@ -279,7 +279,8 @@ static bool scene_read(struct cargo *c, const struct held *held, uint64_t gone,
 		s->pad[nc] = (struct pad){ .of = &c->core[nc].pad, .hbm = c->core[nc].pad.hbm,
 					   .page = c->core[nc].pad.page };
 	for (uint32_t i = 0; i < NEURON_MAX_HBMS; i++)
-		if (c->hbms >> i & 1 && held_room(held, i, gone, &s->room[i])) {
+		if (c->hbms >> i & 1 && (room_keep_use(&s->room[i]) ||
+					 held_room(held, i, gone, &s->room[i]))) {
 			c->error = -ENOMEM;
 			scene_free(s);
 			return false;
@@ -423,15 +424,15 @@ static bool fits_with(struct cargo *c, const struct held *held, uint64_t gone, e
 	return fits;
 }
 
-/* It takes the shortest hole, more or less, or from the top on if it is told so. */
+/* Where the driver would put it, but for what the frames of those who are there leave. */
 static bool fits_likely(struct cargo *c, const struct held *held, uint64_t gone)
 {
-	return fits_with(c, held, gone, c->o.contiguous ? ROOM_HIGHEST : ROOM_TIGHTEST);
+	return fits_with(c, held, gone, c->o.contiguous ? ROOM_OWN_HIGH : ROOM_OWN);
 }
 
 /*
  * What is named is to be enough, but of a set that leaves hardly a byte free it depends on the
- * driver's choice, which is not known to the byte: so it has to be enough with any.
+ * driver's choice, which is not known to the byte where others are: so it has to be enough with any.
  */
 static bool fits_surely(void *data, const struct held *held, uint64_t gone)
 {

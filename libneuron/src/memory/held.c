@@ -288,6 +288,8 @@ int held_room(const struct held *held, uint32_t hbm, uint64_t gone, struct room 
 			kept = held_gone(held, gone, o.pid, o.owner) ? 0 : r->bytes;
 		else if (r->state == NEURON_RANGE_OWNED && r->pid == getpid())
 			kept = bytes_kept(held, gone, r);
+		if (kept && r->state != NEURON_RANGE_RESERVED)
+			room_count(room, r->address, kept);
 		ret = room_add(room, r->address + kept, r->bytes - kept);
 		if (held->moves && r->movable && kept && !ret)
 			ret = room_add_movable(room, r->address, r->bytes, 1ull << r->movable);

@@ -27,6 +27,7 @@ void room_free(struct room *room)
 {
 	free(room->hole);
 	free(room->movable);
+	room_free_use(room);
 	*room = (struct room){ .count = 0 };
 }
 
@@ -49,7 +50,7 @@ int room_copy(struct room *to, const struct room *from)
 		ret = room_add_movable(to, from->movable[i].at, from->movable[i].bytes,
 				       from->movable[i].align);
 	to->moved = from->moved;
-	return ret;
+	return ret ?: room_copy_use(to, from);
 }
 
 /* [@at, @at + @bytes) of hole @i; what is left are up to two holes. */
@@ -76,36 +77,7 @@ static int cut(struct room *room, size_t i, uint64_t at, uint64_t bytes)
 	return 0;
 }
 
-int room_take(struct room *room, uint64_t bytes, uint64_t align, enum room_fit fit, uint64_t *at)
-{
-	uint64_t even = align > host_page() ? align : host_page(), best = 0;
-	size_t found = room->count;
-
-	if (bytes > UINT64_MAX / 2 || even > UINT64_MAX / 2)
-		return -ENOSPC;
-	bytes = round_up(bytes, host_page());
-	for (size_t i = 0; i < room->count; i++) {
-		const struct hole *h = &room->hole[i];
-		uint64_t first = round_up(h->at, even), gap = first - h->at;
-
-		if (h->bytes < gap || h->bytes - gap < bytes)
-			continue;
-		if ((fit == ROOM_TIGHTEST || fit == ROOM_TIGHTEST_END) && found < room->count &&
-		    h->bytes >= room->hole[found].bytes)
-			continue;
-		best = fit == ROOM_HIGHEST || fit == ROOM_TIGHTEST_END ?
-		       (h->at + h->bytes - bytes) / even * even : first;
-		found = i;
-		if (fit == ROOM_LOWEST)
-			break;
-	}
-	if (found == room->count)
-		return -ENOSPC;
-	*at = best;
-	return cut(room, found, best, bytes);
-}
-
-int room_take_at(struct room *room, uint64_t at, uint64_t bytes)
+static int take_at(struct room *room, uint64_t at, uint64_t bytes)
 {
 	for (size_t i = 0; i < room->count; i++) {
 		const struct hole *h = &room->hole[i];
@@ -114,4 +86,39 @@ int room_take_at(struct room *room, uint64_t at, uint64_t bytes)
 			return bytes <= h->bytes - (at - h->at) ? cut(room, i, at, bytes) : -ENOSPC;
 	}
 	return -ENOSPC;
+}
+
+int room_take_at(struct room *room, uint64_t at, uint64_t bytes)
+{
+	int ret = take_at(room, at, bytes);
+
+	if (!ret)
+		room_count(room, at, bytes);
+	return ret;
+}
+
+int room_grow(struct room *room, uint64_t at, uint64_t bytes, uint64_t more)
+{
+	int ret = take_at(room, at + bytes, more);
+
+	if (ret)
+		return ret;
+	room_uncount(room, bytes);
+	room_count(room, at, bytes + more);
+	return 0;
+}
+
+int room_take(struct room *room, uint64_t bytes, uint64_t align, enum room_fit fit, uint64_t *at)
+{
+	uint64_t even = align > host_page() ? align : host_page();
+	int ret;
+
+	if (bytes > UINT64_MAX / 2 || even > UINT64_MAX / 2)
+		return -ENOSPC;
+	bytes = round_up(bytes, host_page());
+	if (fit >= ROOM_OWN)
+		ret = room_find_own(room, bytes, even, fit, at);
+	else
+		ret = room_find(room, bytes, even, fit, at) ? 0 : -ENOSPC;
+	return ret ?: room_take_at(room, *at, bytes);
 }
