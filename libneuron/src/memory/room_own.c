@@ -25,29 +25,6 @@ struct room_use {
 	uint32_t in_use[CLASSES];
 };
 
-bool room_find(const struct room *room, uint64_t bytes, uint64_t even, enum room_fit fit,
-	       uint64_t *at)
-{
-	size_t found = room->count;
-
-	for (size_t i = 0; i < room->count; i++) {
-		const struct hole *h = &room->hole[i];
-		uint64_t first = round_up(h->at, even), gap = first - h->at;
-
-		if (h->bytes < gap || h->bytes - gap < bytes)
-			continue;
-		if ((fit == ROOM_TIGHTEST || fit == ROOM_TIGHTEST_END) && found < room->count &&
-		    h->bytes >= room->hole[found].bytes)
-			continue;
-		*at = fit == ROOM_HIGHEST || fit == ROOM_TIGHTEST_END ?
-		      (h->at + h->bytes - bytes) / even * even : first;
-		found = i;
-		if (fit == ROOM_LOWEST)
-			break;
-	}
-	return found < room->count;
-}
-
 /* Free bytes, in no frame or in one. */
 struct piece {
 	uint64_t at, bytes;
@@ -56,6 +33,7 @@ struct piece {
 
 struct walk {
 	const struct room *room;
+	const struct room_use *use;	/* NULL: holes are whole, whatever frames are in them */
 	size_t hole, frame;
 	uint64_t at;
 };
@@ -63,8 +41,8 @@ struct walk {
 /* The pieces of the holes by address; they end where frames do. */
 static bool next_piece(struct walk *w, struct piece *p)
 {
+	const struct room_use *u = w->use;
 	const struct room *r = w->room;
-	const struct room_use *u = r->use;
 	uint64_t end;
 
 	while (w->hole < r->count && r->hole[w->hole].at + r->hole[w->hole].bytes <= w->at)
@@ -73,9 +51,9 @@ static bool next_piece(struct walk *w, struct piece *p)
 		return false;
 	*p = (struct piece){ .at = MAX(w->at, r->hole[w->hole].at) };
 	end = r->hole[w->hole].at + r->hole[w->hole].bytes;
-	while (w->frame < u->nr_frames && u->frame[w->frame].at + u->frame[w->frame].bytes <= p->at)
+	while (u && w->frame < u->nr_frames && u->frame[w->frame].at + u->frame[w->frame].bytes <= p->at)
 		w->frame++;
-	if (w->frame < u->nr_frames) {
+	if (u && w->frame < u->nr_frames) {
 		const struct hole *f = &u->frame[w->frame];
 
 		p->frame = f->at <= p->at ? w->frame + 1 : 0;
@@ -93,30 +71,45 @@ static bool holds(const struct piece *p, uint64_t bytes, uint64_t even)
 	return p->bytes >= gap && p->bytes - gap >= bytes;
 }
 
-/* Outside of frames; *@length: of the piece that it is in. */
-static bool find_outside(const struct room *room, uint64_t bytes, uint64_t even, enum room_fit fit,
-			 uint64_t *at, uint64_t *length)
+/* Outside of the frames of @use; *@length: of the piece that it is in. */
+static bool find(const struct room *room, const struct room_use *use, uint64_t bytes, uint64_t even,
+		 enum room_fit fit, uint64_t *at, uint64_t *length)
 {
-	struct walk w = { .room = room };
+	bool tightest = fit == ROOM_TIGHTEST || fit == ROOM_TIGHTEST_END;
+	bool end = fit == ROOM_HIGHEST || fit == ROOM_TIGHTEST_END;
+	struct walk w = { .room = room, .use = use };
 	struct piece p;
 
 	*length = 0;
 	while (next_piece(&w, &p) && !(fit == ROOM_LOWEST && *length)) {
 		if (p.frame || !holds(&p, bytes, even) ||
-		    (fit == ROOM_TIGHTEST && *length && p.bytes >= *length))
+		    (tightest && *length && p.bytes >= *length))
 			continue;
 		*length = p.bytes;
-		*at = fit == ROOM_HIGHEST ? (p.at + p.bytes - bytes) / even * even :
-					    round_up(p.at, even);
+		*at = end ? (p.at + p.bytes - bytes) / even * even : round_up(p.at, even);
 	}
 	return *length;
+}
+
+bool room_find(const struct room *room, uint64_t bytes, uint64_t even, enum room_fit fit,
+	       uint64_t *at)
+{
+	uint64_t length;
+
+	return find(room, NULL, bytes, even, fit, at, &length);
+}
+
+static bool find_outside(const struct room *room, uint64_t bytes, uint64_t even, enum room_fit fit,
+			 uint64_t *at, uint64_t *length)
+{
+	return find(room, room->use, bytes, even, fit, at, length);
 }
 
 /* In the frame whose longest run is the shortest one that will do, there in the tightest. */
 static bool find_frame(const struct room *room, uint64_t bytes, uint64_t even, uint64_t *at)
 {
 	uint64_t best = UINT64_MAX, longest = 0, tightest = UINT64_MAX, place = 0;
-	struct walk w = { .room = room };
+	struct walk w = { .room = room, .use = room->use };
 	struct piece p;
 	size_t frame = 0;
 	bool more;
