@@ -309,7 +309,7 @@ static int neuron_slot_check(struct neuron_ring *ring, const struct neuron_desc 
 		return -EACCES;
 	chunk = neuron_chunk_find(client, addr, len, NEURON_USER_RING);
 	if (chunk) {
-		err = chunk->kind == NEURON_CHUNK_RING ? -EACCES :
+		err = chunk->kind == NEURON_CHUNK_RING || chunk == ring->base.chunk ? -EACCES :
 		      READ_ONCE(chunk->users[NEURON_USER_RING - 1]) > NEURON_RING_PINS_MAX ?
 		      -ENOSPC : 0;
 		if (err) {
@@ -439,22 +439,49 @@ static int neuron_ring_check(struct neuron_ring *ring, struct neuron_ring_batch 
 	return err;
 }
 
+/* @nr descriptors of a process; the caller frees them with kvfree(). */
+static struct neuron_ring_batch *neuron_ring_batch(u32 nr, const void __user *buf)
+{
+	struct neuron_ring_batch *b;
+
+	b = kvmalloc(struct_size(b, slot, nr) + nr * NEURON_DESC_SIZE, GFP_KERNEL_ACCOUNT);
+	if (!b)
+		return ERR_PTR(-ENOMEM);
+	b->nr = nr;
+	b->desc = (struct neuron_desc *)&b->slot[nr];
+	if (!copy_from_user(b->desc, buf, nr * NEURON_DESC_SIZE))
+		return b;
+	kvfree(b);
+	return ERR_PTR(-EFAULT);
+}
+
+/* Memory loses its contents when it becomes a ring: not for descriptors that are refused. */
+static int neuron_ring_try(struct neuron_chunk *chunk, int dir, u32 nr, const void __user *buf)
+{
+	struct neuron_ring ring = { .base.chunk = chunk, .dir = dir };
+	struct neuron_ring_batch *b = neuron_ring_batch(nr, buf);
+	int err;
+
+	if (IS_ERR(b))
+		return PTR_ERR(b);
+	err = neuron_ring_check(&ring, b);
+	if (!err)
+		neuron_slots_put(b->slot, nr);
+	kvfree(b);
+	return err;
+}
+
 /* Copy descriptors in, all or none. */
 static int neuron_ring_copy_in(struct neuron_ring *ring, u32 first, u32 nr,
 			       const void __user *buf)
 {
-	struct neuron_ring_batch *b;
+	struct neuron_ring_batch *b = neuron_ring_batch(nr, buf);
 	u32 replaced = 0;
 	int err;
 
-	b = kvmalloc(struct_size(b, slot, nr) + nr * NEURON_DESC_SIZE, GFP_KERNEL_ACCOUNT);
-	if (!b)
-		return -ENOMEM;
-	b->nr = nr;
-	b->desc = (struct neuron_desc *)&b->slot[nr];
-	/* Once, and without the lock. */
-	err = copy_from_user(b->desc, buf, nr * NEURON_DESC_SIZE) ? -EFAULT :
-	      mutex_lock_killable(&ring->lock);
+	if (IS_ERR(b))
+		return PTR_ERR(b);
+	err = mutex_lock_killable(&ring->lock);
 	if (err)
 		goto free;
 	err = neuron_ring_idle(ring, first, nr) ?:
@@ -485,25 +512,32 @@ free:
  * Return: 0; as neuron_ring_make(); -EINVAL not inside of the ring, or a descriptor is
  *	   malformed; -EACCES it names what the process does not have; -ENOSPC too many name
  *	   the same memory; -EBUSY a queue has still to fetch what is there; -EFAULT.
- *	   Descriptors before the refused one may be in the ring.
+ *	   Memory does not become a ring for a first batch of descriptors that is refused.
+ *	   Batches before the refused one are in the ring.
  */
 int neuron_ring_write(struct neuron_client *client, u64 handle, const void __user *buf, u32 num,
 		      u64 off, int dir)
 {
 	struct neuron_chunk *chunk = neuron_chunk_get(client, handle);
+	u64 first = off / NEURON_DESC_SIZE;
 	struct neuron_ring *ring;
-	u32 first, n;
+	u32 n;
 	int err;
 
 	if (!chunk)
 		return -ENOENT;
-	err = neuron_chunk_range(chunk, off, (u64)num * NEURON_DESC_SIZE) ?:
-	      neuron_ring_make(client, chunk, dir);
+	err = first + num > NEURON_RING_MAX ? -EINVAL :
+	      neuron_chunk_range(chunk, off, (u64)num * NEURON_DESC_SIZE);
+	if (!err && !neuron_ring_of(chunk))
+		err = neuron_ring_possible(client, chunk, dir) ?:
+		      neuron_ring_try(chunk, dir, min(num, NEURON_RING_BATCH), buf);
+	if (!err)
+		err = neuron_ring_make(client, chunk, dir);
 	if (err)
 		goto put;
 	ring = neuron_ring_of(chunk);
-	first = min_t(u64, off / NEURON_DESC_SIZE, NEURON_RING_MAX);
-	if (first >= ring->nr_slots || num > ring->nr_slots - first)
+	/* Its memory may have become shorter before, or longer since. */
+	if (first + num > ring->nr_slots)
 		err = -EINVAL;
 	while (num && !err) {
 		n = min(num, NEURON_RING_BATCH);

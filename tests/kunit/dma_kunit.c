@@ -949,10 +949,24 @@ static void ring_refused_as_a_whole(struct kunit *test)
 	struct neuron_desc *bytes = (struct neuron_desc *)fake_bytes(AT(2), CHUNK_SIZE);
 
 	ring_init();
+	/* Memory keeps its contents. */
+	bytes[0].addr = 7;
+	EQ(ring_write(2, RX, 0, d, 3), -EACCES);
+	fake.fail_user = 1;
+	EQ(ring_write(2, RX, 0, d, 3), -EFAULT);
+	d[2].addr = cpu_to_le64(AT(2));
+	EQ(ring_write(2, RX, 0, d, 3), -EACCES);
+	EQ(ring_write(2, RX, CHUNK_SIZE / NEURON_DESC_SIZE, d, 2), -EINVAL);
+	EQ(USERS(2), 0);
+	EQ(USERS(3), 0);
+	OK(!ring_at(2) && bytes[0].addr == 7);
+	EQ(fake.nr_refused, 2);
+	/* And so does a ring. */
+	EQ(ring_make(2, RX), 0);
 	EQ(ring_write(2, RX, 0, d, 3), -EACCES);
 	EQ(USERS(3), 0);
 	OK(!bytes[0].addr && !ring_at(2)->slot[0]);
-	EQ(fake.nr_refused, 1);
+	EQ(fake.nr_refused, 3);
 	fake.fail_user = 1;
 	EQ(ring_write(2, RX, 0, d, 2), -EFAULT);
 	EQ(USERS(3), 0);

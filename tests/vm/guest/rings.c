@@ -205,9 +205,30 @@ static void test_in_flight(void)
 
 /* ---- what may become a ring ---- */
 
+/* An empty slot is written. */
 static int becomes(uint64_t h)
 {
-	return put(h, TX, 0, 4, 0) == EACCES ? 0 : put(h, TX, 0, 4, 0);
+	return put(h, RX, 0, 0, 0);
+}
+
+/* What is refused as a descriptor is still memory, with its contents. */
+static void test_stays_memory(void)
+{
+	struct mem m = mem_new(RING, 0), named = mem_new(RING, 0);
+	uint64_t one = 0x1122334455667788, got = 0;
+
+	CHECK(!buf_copy(m.h, &one, 8, 64, 1), "write");
+	CHECK(put(m.h, TX, 0, 4, 0) == EACCES && put(m.h, RX, 0, 4, m.pa) == EACCES,
+	      "it names what is not the caller's, or itself: EACCES");
+	CHECK(put(m.h, TX, 0, 0x80000004u, named.pa) == EINVAL, "an unknown bit: EINVAL");
+	CHECK(put(m.h, TX, RING / 16, 4, named.pa) == EINVAL, "behind its end: EINVAL");
+	CHECK(!buf_copy(m.h, &got, 8, 64, 0) && got == one, "its contents are still there");
+	CHECK(!buf_copy(m.h, &one, 8, 0, 1), "and it can be written");
+	CHECK(!put(m.h, TX, 0, 4, named.pa) && buf_copy(m.h, &one, 8, 0, 1) == EPERM,
+	      "what passes makes it a ring: EPERM");
+	CHECK(!buf_copy(m.h, &got, 8, 64, 0) && !got, "and its contents are gone");
+	mem_free(fd, m.h);
+	mem_free(fd, named.h);
 }
 
 static void *map(struct mem m, int prot)
@@ -768,6 +789,7 @@ int main(void)
 	plug("300");
 	test_copies();
 	test_in_flight();
+	test_stays_memory();
 	test_mapped();
 	test_used();
 	test_rewriting();
