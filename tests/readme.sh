@@ -223,7 +223,7 @@ part_guest() {
 	rm -f "$root/usr/local/bin/uname"
 	logged "$log" mke2fs -q -F -t ext4 -d "$root" "$work/disk" 6G
 	timeout -k 5 1800 qemu-system-x86_64 -nodefaults -no-user-config -display none \
-		-machine pc -accel tcg,thread=multi -cpu max -smp 2 -m 2048 -no-reboot \
+		-machine pc -accel tcg,thread=multi -cpu max,-cx16 -smp 2 -m 2048 -no-reboot \
 		-kernel "$root/boot/vmlinuz-$kernel" -initrd "$root/boot/initrd.img-$kernel" \
 		-append "root=/dev/vda rw console=ttyS0 no_timer_check mitigations=off panic=-1 systemd.unit=readme.service" \
 		-drive "file=$work/disk,format=raw,if=virtio,cache=unsafe" \

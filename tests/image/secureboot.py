@@ -31,7 +31,7 @@ def start(image, directory):
     subprocess.run(['qemu-img', 'create', '-q', '-f', 'qcow2', '-F', 'qcow2',
                     '-b', os.path.abspath(f'{image}/neuron.qcow2'), disk], check=True)
     machine = Terminal(shutil.which('qemu-system-x86_64'), '-nodefaults', '-no-user-config', '-display', 'none',
-                    '-machine', 'q35,smm=on', '-accel', 'tcg,thread=multi', '-cpu', 'max', '-smp', '2',
+                    '-machine', 'q35,smm=on', '-accel', 'tcg,thread=multi', '-cpu', 'max,-cx16', '-smp', '2',
                     '-m', '2048', '-global', 'driver=cfi.pflash01,property=secure,value=on',
                     '-drive', f'if=pflash,format=raw,unit=0,readonly=on,file={FIRMWARE}',
                     '-drive', f'if=pflash,format=raw,unit=1,file={variables}',

@@ -26,7 +26,7 @@ cat >"$work/count.sh" <<-'END'
 END
 modules=$("$root/tests/vm/modules.sh" "$kernel")
 "$root/tests/vm/run.sh" "$kernel" --modules "$modules" --log "count-$kernel" --mem 2048 \
-	--timeout 1800 --test-timeout 1500 --file "$work/calls:/bin/calls" \
+	--cpu max --timeout 1800 --test-timeout 1500 --file "$work/calls:/bin/calls" \
 	--plugin "$work/plugin.so,out=$work/counts" --test "$work/count.sh" >&2
 tr -d '\r' <"$CACHE/logs/count-$kernel/output.log" | sed -n 's/^kallsyms //p' >"$work/symbols"
 cp "$work/counts" "$work/symbols" "$CACHE/logs/count-$kernel/"
