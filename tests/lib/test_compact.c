@@ -113,6 +113,73 @@ static void the_library_foresees_it(void **state)
 	neuron_compact_free(c);
 }
 
+/* Basic blocks of the library's code that have run: the same on each machine. */
+static unsigned long long blocks;
+
+void __sanitizer_cov_trace_pc(void);
+void __sanitizer_cov_trace_pc(void)
+{
+	blocks++;
+}
+
+struct piece {
+	uint64_t pages;
+	bool movable;
+	unsigned int align;
+};
+
+/* So many movable allocations. */
+static void repeat(struct room *room, const struct piece *pieces, unsigned int movable)
+{
+	const struct piece *p = pieces;
+	uint64_t at = 0;
+
+	while (movable) {
+		assert_int_equal(p->movable ? room_add_movable(room, at << 12, p->pages << 12,
+							       4096ull << p->align) :
+				 room_add(room, at << 12, p->pages << 12), 0);
+		movable -= p->movable;
+		at += p->pages;
+		p = p[1].pages ? p + 1 : pieces;
+	}
+}
+
+/* Blocks until two fifths of all, and of what is free most, are free in one piece. */
+static unsigned long long work(const struct piece *pieces, unsigned int movable)
+{
+	struct room room = { .count = 0 };
+	uint64_t want, longest = 0;
+
+	repeat(&room, pieces, movable);
+	want = (room.movable[movable - 1].at >> 12) * 2 / 5;
+	blocks = 0;
+	assert_int_equal(room_move(&room, want << 12, 4096), 0);
+	for (size_t i = 0; i < room.count; i++)
+		longest = room.hole[i].bytes > longest ? room.hole[i].bytes : longest;
+	assert_true(longest >= want << 12);
+	room_free(&room);
+	return blocks;
+}
+
+/* With ten times as many it takes less than 13 times as long: n log n is 12.5 times as much. */
+static void many_take_no_square(void **state)
+{
+	static const struct piece board[] = { { 16, true, 0 }, { 16, false, 0 }, { 0 } };
+	/* Holes as long as most allocations, but where the alignment leaves a page of them. */
+	static const struct piece uneven[] = {
+		{ 8, true, 3 }, { 1, true, 0 }, { 8, false, 0 }, { 1, true, 0 }, { 22, false, 0 }, { 0 },
+	};
+	const struct piece *const all[] = { board, uneven };
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		unsigned long long few = work(all[i], 10000), many = work(all[i], 100000);
+
+		print_message("# 10000 movable: %llu blocks, 100000: %llu\n", few, many);
+		assert_true(few > 10000 && many < 13 * few);
+	}
+}
+
 /* Half of the zone in one run, by copying a quarter of what there is. */
 static void a_checkerboard_moves_half_of_it(void **state)
 {
@@ -168,6 +235,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_plan_holds),
 		cmocka_unit_test(the_library_foresees_it),
+		cmocka_unit_test(many_take_no_square),
 		cmocka_unit_test(a_checkerboard_moves_half_of_it),
 		cmocka_unit_test(the_budget_is_kept),
 		cmocka_unit_test(a_full_picture_is_used),

@@ -1,2 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only
-SRCS_compact = kmod/mem/compact.c libneuron/src/memory/room.c libneuron/src/memory/room_own.c libneuron/src/memory/room_move.c
+SRCS_compact = kmod/mem/compact.c $(ROOM_SRCS)
+OWN_compact = -fsanitize-coverage=trace-pc
+OWN_FILES_compact = $(ROOM_SRCS)

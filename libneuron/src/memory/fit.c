@@ -107,13 +107,15 @@ struct neuron_mem_block *fit_find(const struct fit *fit, uint64_t bytes)
 
 struct neuron_mem_block *fit_last(const struct fit *fit)
 {
-	for (unsigned int bin = FIT_BINS; bin-- > 0;) {
-		struct neuron_mem_block *b = fit->root[bin];
+	for (unsigned int word = FIT_BINS / 64; word-- > 0;) {
+		struct neuron_mem_block *b;
 
-		while (b && b->right)
+		if (!fit->some[word])
+			continue;
+		b = fit->root[word * 64 + 63 - (unsigned int)__builtin_clzll(fit->some[word])];
+		while (b->right)
 			b = b->right;
-		if (b)
-			return b;
+		return b;
 	}
 	return NULL;
 }

@@ -4,12 +4,16 @@
  * request is refused: of the windows where nothing but these is in the way, the one with the
  * fewest bytes whose allocations find holes outside, the longest first, each in the tightest.
  * If no window does, a longer run than there is may bring one nearer.
+ *
+ * With n allocations, looking for windows takes n steps, and trying one log n for each allocation
+ * in it: holes are found by length for each alignment.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../common/util.h"
+#include "fit.h"
 #include "room.h"
 
 #define WINDOWS	128u		/* the cheapest, that are tried */
@@ -17,19 +21,38 @@
 #define PLANS	64u		/* one after the other */
 #define SMALL	(512u << 10)	/* goes high into its hole */
 
+/* Allocations that follow one another. */
+struct span {
+	size_t first, end;
+};
+
 struct window {
 	uint64_t at, cost;
-	size_t order;
+	struct span moved;		/* what is in the way */
+};
+
+/* The holes for allocations of one alignment, each of which is in one of two. */
+struct sized {
+	uint64_t align;
+	struct fit fit;			/* by length */
+	struct fit uneven;		/* by what the alignment leaves: too little for the last one */
+	struct neuron_mem_block *block;	/* of each hole */
 };
 
 /* What there is to try out: where nothing is that stays, and where moved allocations went. */
 struct shift {
+	struct room *room;
 	struct room stretch;		/* holes and movable allocations together */
-	struct room rest;		/* holes outside of the window */
-	struct movable *moved;		/* all that can move; those of the window come first */
-	struct window *window;
+	uint64_t *below;		/* bytes of the movable allocations before each one */
+	struct hole *hole;		/* of the room, then what is left of some; empty: taken */
+	size_t nr_holes, max_holes;
+	size_t *taken, nr_taken;	/* holes of the room */
+	struct sized *sized;
+	size_t nr_sized, max_sized;
+	struct movable *moved;		/* those of the window that was tried last */
+	struct span span;
+	struct window window[WINDOWS];	/* the cheapest first */
 	size_t nr_windows;
-	uint64_t bytes;			/* of those that moved */
 };
 
 static int by_address(const void *a, const void *b)
@@ -46,14 +69,6 @@ static int by_length(const void *a, const void *b)
 
 	return x->bytes != y->bytes ? (x->bytes < y->bytes) - (x->bytes > y->bytes) :
 				      by_address(a, b);
-}
-
-static int by_cost(const void *a, const void *b)
-{
-	const struct window *x = a, *y = b;
-
-	return x->cost != y->cost ? (x->cost > y->cost) - (x->cost < y->cost) :
-				    (x->order > y->order) - (x->order < y->order);
 }
 
 static int read_stretches(const struct room *room, struct room *stretch)
@@ -124,29 +139,43 @@ static uint64_t longest_run(const struct room *room, uint64_t align)
 	return best;
 }
 
-static bool overlaps(const struct movable *m, uint64_t at, uint64_t bytes)
+/* The movable allocations of a window that begins no lower than that for which @span is. */
+static void advance(struct span *span, const struct room *room, uint64_t at, uint64_t bytes)
 {
-	return m->at < at + bytes && at < m->at + m->bytes;
+	const struct movable *m = room->movable;
+
+	while (span->first < room->nr_movable && m[span->first].at + m[span->first].bytes <= at)
+		span->first++;
+	span->end = MAX(span->end, span->first);
+	while (span->end < room->nr_movable && m[span->end].at < at + bytes)
+		span->end++;
 }
 
-/* Is nothing in the way there that stays?  Then it is one more. */
-static void add_window(struct shift *s, const struct room *room, const struct hole *stretch,
-		       uint64_t at, uint64_t bytes)
+/* If nothing is in the way there that stays, and it is one of the cheapest. */
+static void add_window(struct shift *s, const struct hole *stretch, struct span *span, uint64_t at,
+		       uint64_t bytes)
 {
-	uint64_t cost = 0;
+	size_t i = s->nr_windows;
+	uint64_t cost;
 
 	if (at < stretch->at || at - stretch->at > stretch->bytes ||
 	    stretch->bytes - (at - stretch->at) < bytes)
 		return;
-	for (size_t i = 0; i < room->nr_movable; i++)
-		cost += overlaps(&room->movable[i], at, bytes) ? room->movable[i].bytes : 0;
-	s->window[s->nr_windows] = (struct window){ at, cost, s->nr_windows };
-	s->nr_windows++;
+	advance(span, s->room, at, bytes);
+	cost = s->below[span->end] - s->below[span->first];
+	if (i == WINDOWS && s->window[--i].cost <= cost)
+		return;
+	for (; i && s->window[i - 1].cost > cost; i--)
+		s->window[i] = s->window[i - 1];
+	s->window[i] = (struct window){ at, cost, *span };
+	s->nr_windows = MIN(s->nr_windows + 1, (size_t)WINDOWS);
 }
 
 /* From where something begins, and up to where it ends: a hole, or what can move. */
-static void find_windows(struct shift *s, const struct room *room, uint64_t bytes, uint64_t align)
+static void find_windows(struct shift *s, uint64_t bytes, uint64_t align)
 {
+	struct span from = { 0, 0 }, up_to = { 0, 0 };
+	const struct room *room = s->room;
 	size_t h = 0, m = 0;
 
 	s->nr_windows = 0;
@@ -165,79 +194,228 @@ static void find_windows(struct shift *s, const struct room *room, uint64_t byte
 				at = room->movable[m].at;
 				end = at + room->movable[m++].bytes;
 			}
-			add_window(s, room, in, round_up(at, align), bytes);
+			add_window(s, in, &from, round_up(at, align), bytes);
 			if (end >= bytes)
-				add_window(s, room, in, (end - bytes) / align * align, bytes);
+				add_window(s, in, &up_to, (end - bytes) / align * align, bytes);
 		}
 	}
-	if (s->nr_windows)
-		qsort(s->window, s->nr_windows, sizeof(*s->window), by_cost);
-	s->nr_windows = MIN(s->nr_windows, (size_t)WINDOWS);
 }
 
-/* Do those in the window find places outside?  1, 0, -ENOMEM */
-static int try_window(struct shift *s, const struct room *room, uint64_t at, uint64_t bytes)
-{
-	size_t n = 0, stay = room->nr_movable;
-	int ret = 0;
+/* ---- holes outside of a window ------------------------------------------------------ */
 
-	s->bytes = 0;
-	s->rest.count = 0;
+static void list_hole(struct shift *s, size_t i)
+{
+	for (size_t k = 0; k < s->nr_sized; k++) {
+		struct neuron_mem_block *b = &s->sized[k].block[i];
+
+		*b = (struct neuron_mem_block){ .address = s->hole[i].at, .bytes = s->hole[i].bytes };
+		fit_add(&s->sized[k].fit, b);
+	}
+}
+
+static void unlist_hole(struct shift *s, size_t i)
+{
+	for (size_t k = 0; k < s->nr_sized; k++) {
+		struct sized *z = &s->sized[k];
+
+		fit_remove(z->block[i].bytes < s->hole[i].bytes ? &z->uneven : &z->fit, &z->block[i]);
+	}
+}
+
+static void add_hole(struct shift *s, uint64_t at, uint64_t end)
+{
+	if (at >= end)
+		return;
+	s->hole[s->nr_holes] = (struct hole){ at, end - at };
+	list_hole(s, s->nr_holes++);
+}
+
+static void take_hole(struct shift *s, size_t i)
+{
+	unlist_hole(s, i);
+	s->hole[i].bytes = 0;
+	if (i < s->room->count)
+		s->taken[s->nr_taken++] = i;
+}
+
+/* From one to the other; @bytes: by which it is found there. */
+static void relist(struct neuron_mem_block *b, struct fit *from, struct fit *to, uint64_t bytes)
+{
+	fit_remove(from, b);
+	b->bytes = bytes;
+	fit_add(to, b);
+}
+
+static void even_out(struct shift *s, struct sized *z, uint64_t bytes)
+{
+	struct neuron_mem_block *b;
+
+	while ((b = fit_last(&z->uneven)) && b->bytes >= bytes)
+		relist(b, &z->uneven, &z->fit, s->hole[b - z->block].bytes);
+}
+
+/* The tightest.  As each one is no longer than the last, none becomes uneven twice. */
+static struct hole *find_hole(struct shift *s, struct sized *z, uint64_t bytes)
+{
+	struct neuron_mem_block *b;
+
+	even_out(s, z, bytes);
+	while ((b = fit_find(&z->fit, bytes))) {
+		uint64_t gap = round_up(b->address, z->align) - b->address;
+
+		if (gap <= b->bytes && b->bytes - gap >= bytes)
+			return &s->hole[b - z->block];
+		relist(b, &z->fit, &z->uneven, b->bytes - MIN(gap, b->bytes));
+	}
+	return NULL;
+}
+
+/* All are as in the room again. */
+static void restore_holes(struct shift *s)
+{
+	while (s->nr_holes > s->room->count)
+		if (s->hole[--s->nr_holes].bytes)
+			unlist_hole(s, s->nr_holes);
+	for (size_t k = 0; k < s->nr_sized; k++)
+		even_out(s, &s->sized[k], 0);
+	while (s->nr_taken) {
+		size_t i = s->taken[--s->nr_taken];
+
+		s->hole[i] = s->room->hole[i];
+		list_hole(s, i);
+	}
+}
+
+static struct sized *find_sized(struct shift *s, uint64_t align)
+{
+	size_t k = 0;
+
+	align = MAX(align, host_page());
+	while (k < s->nr_sized && s->sized[k].align != align)
+		k++;
+	if (k < s->nr_sized)
+		return &s->sized[k];
+	if (array_grow((void **)&s->sized, k, &s->max_sized, sizeof(*s->sized)))
+		return NULL;
+	s->sized[k] = (struct sized){
+		.align = align, .block = calloc(s->max_holes, sizeof(*s->sized->block)),
+	};
+	s->nr_sized++;
+	return s->sized[k].block ? &s->sized[k] : NULL;
+}
+
+/* ---- plans -------------------------------------------------------------------------- */
+
+static void read_room(struct shift *s)
+{
+	const struct room *room = s->room;
+
 	for (size_t i = 0; i < room->nr_movable; i++)
-		if (overlaps(&room->movable[i], at, bytes))
-			s->moved[n++] = room->movable[i];
-		else
-			s->moved[--stay] = room->movable[i];
-	for (size_t i = 0; i < room->count && !ret; i++) {
-		const struct hole *h = &room->hole[i];
-		uint64_t end = h->at + h->bytes;
-
-		if (h->at < at)
-			ret = room_add(&s->rest, h->at, MIN(end, at) - h->at);
-		if (end > at + bytes && !ret)
-			ret = room_add(&s->rest, MAX(h->at, at + bytes),
-				       end - MAX(h->at, at + bytes));
+		s->below[i + 1] = s->below[i] + room->movable[i].bytes;
+	for (size_t k = 0; k < s->nr_sized; k++) {
+		memset(&s->sized[k].fit, 0, sizeof(s->sized[k].fit));
+		memset(&s->sized[k].uneven, 0, sizeof(s->sized[k].uneven));
 	}
-	if (n)
-		qsort(s->moved, n, sizeof(*s->moved), by_length);
-	for (size_t i = 0; i < n && !ret; i++) {
-		struct movable *m = &s->moved[i];
-
-		s->bytes += m->bytes;
-		ret = room_take(&s->rest, m->bytes, m->align, m->bytes <= SMALL ?
-				ROOM_TIGHTEST_END : ROOM_TIGHTEST, &m->at);
-	}
-	return ret == -ENOSPC ? 0 : ret ?: 1;
+	s->nr_holes = s->nr_taken = 0;
+	for (size_t i = 0; i < room->count; i++)
+		add_hole(s, room->hole[i].at, room->hole[i].at + room->hole[i].bytes);
 }
 
-static int try_run(struct shift *s, const struct room *room, uint64_t bytes, uint64_t align)
+/* The first hole that ends above @at. */
+static size_t hole_above(const struct room *room, uint64_t at)
 {
-	int ret = 0;
+	size_t low = 0, high = room->count;
 
-	find_windows(s, room, bytes, align);
-	for (size_t i = 0; i < s->nr_windows && !ret; i++)
-		ret = try_window(s, room, s->window[i].at, bytes);
-	return ret;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (room->hole[middle].at + room->hole[middle].bytes > at)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+static void clear_window(struct shift *s, uint64_t at, uint64_t bytes)
+{
+	const struct room *room = s->room;
+
+	for (size_t i = hole_above(room, at);
+	     i < room->count && room->hole[i].at < at + bytes; i++) {
+		const struct hole *h = &room->hole[i];
+
+		take_hole(s, i);
+		add_hole(s, h->at, at);
+		add_hole(s, at + bytes, h->at + h->bytes);
+	}
+}
+
+static bool place(struct shift *s, struct movable *m)
+{
+	struct sized *z = find_sized(s, m->align);
+	uint64_t bytes = round_up(m->bytes, host_page()), end;
+	struct hole *found = find_hole(s, z, bytes), h;
+
+	if (!found)
+		return false;
+	h = *found;
+	end = h.at + h.bytes;
+	take_hole(s, (size_t)(found - s->hole));
+	m->at = m->bytes <= SMALL ? (end - bytes) / z->align * z->align : round_up(h.at, z->align);
+	add_hole(s, h.at, m->at);
+	add_hole(s, m->at + bytes, end);
+	return true;
+}
+
+/* Do those in the window find places outside? */
+static bool try_window(struct shift *s, const struct window *w, uint64_t bytes)
+{
+	size_t n = w->moved.end - w->moved.first;
+	bool fits = true;
+
+	restore_holes(s);
+	clear_window(s, w->at, bytes);
+	s->span = w->moved;
+	if (n) {
+		memcpy(s->moved, s->room->movable + w->moved.first, n * sizeof(*s->moved));
+		qsort(s->moved, n, sizeof(*s->moved), by_length);
+	}
+	for (size_t i = 0; i < n && fits; i++)
+		fits = place(s, &s->moved[i]);
+	return fits;
+}
+
+static bool try_run(struct shift *s, uint64_t bytes, uint64_t align)
+{
+	bool fits = false;
+
+	find_windows(s, bytes, align);
+	for (size_t i = 0; i < s->nr_windows && !fits; i++)
+		fits = try_window(s, &s->window[i], bytes);
+	return fits;
 }
 
 /* Room for it or, if there is none at once, the longest run that is tried. */
-static int plan(struct shift *s, const struct room *room, uint64_t bytes, uint64_t align)
+static bool plan(struct shift *s, uint64_t bytes, uint64_t align)
 {
-	uint64_t low = longest_run(room, align) / host_page(), high = bytes / host_page(), best = 0;
-	int ret = high <= low ? 0 : try_run(s, room, bytes, align);
+	uint64_t low = longest_run(s->room, align) / host_page(), high = bytes / host_page();
+	uint64_t best = 0;
 
-	if (ret || high <= low)
-		return ret;
-	for (unsigned int i = 0; i < STEPS && high - low > 1 && ret >= 0; i++) {
+	if (high <= low)
+		return false;
+	read_room(s);
+	if (try_run(s, bytes, align))
+		return true;
+	for (unsigned int i = 0; i < STEPS && high - low > 1; i++) {
 		uint64_t middle = low + (high - low) / 2;
 
-		ret = try_run(s, room, middle * host_page(), align);
-		if (ret)
+		if (try_run(s, middle * host_page(), align))
 			best = low = middle;
 		else
 			high = middle;
 	}
-	return ret < 0 || !best ? MIN(ret, 0) : try_run(s, room, best * host_page(), align);
+	return best && try_run(s, best * host_page(), align);
 }
 
 static uint64_t free_bytes(const struct room *room)
@@ -249,32 +427,52 @@ static uint64_t free_bytes(const struct room *room)
 	return sum;
 }
 
+static int shift_init(struct shift *s)
+{
+	struct room *room = s->room;
+	int ret = read_stretches(room, &s->stretch);
+
+	/* Holes are between them; of a window, what is left on either side of each place. */
+	s->max_holes = s->stretch.count + 3 * room->nr_movable + 2;
+	s->below = calloc(room->nr_movable + 1, sizeof(*s->below));
+	s->hole = calloc(s->max_holes, sizeof(*s->hole));
+	s->taken = calloc(s->max_holes, sizeof(*s->taken));
+	s->moved = calloc(room->nr_movable + 1, sizeof(*s->moved));
+	if (!s->below || !s->hole || !s->taken || !s->moved)
+		return -ENOMEM;
+	for (size_t i = 0; i < room->nr_movable; i++)
+		if (!find_sized(s, room->movable[i].align))
+			return -ENOMEM;
+	return ret;
+}
+
+static void shift_free(struct shift *s)
+{
+	for (size_t k = 0; k < s->nr_sized; k++)
+		free(s->sized[k].block);
+	free(s->sized);
+	room_free(&s->stretch);
+	free(s->below);
+	free(s->hole);
+	free(s->taken);
+	free(s->moved);
+}
+
 int room_move(struct room *room, uint64_t bytes, uint64_t align)
 {
-	size_t most = 2 * room->nr_movable + room->count;
-	struct shift s = { .nr_windows = 0 };
+	struct shift s = { .room = room };
 	int ret;
 
 	if (free_bytes(room) < bytes)
 		return 0;
-	s.moved = calloc(room->nr_movable + 1, sizeof(*s.moved));
-	s.window = calloc(2 * most + 2, sizeof(*s.window));
-	ret = s.moved && s.window ? read_stretches(room, &s.stretch) : -ENOMEM;
-	for (unsigned int i = 0; i < PLANS && !ret; i++) {
-		int better = plan(&s, room, bytes, align);
-
-		if (better <= 0) {
-			ret = better;
-			break;
-		}
-		memcpy(room->movable, s.moved, room->nr_movable * sizeof(*s.moved));
-		room->moved += s.bytes;
+	ret = shift_init(&s);
+	for (unsigned int i = 0; i < PLANS && !ret && plan(&s, bytes, align); i++) {
+		memcpy(room->movable + s.span.first, s.moved,
+		       (s.span.end - s.span.first) * sizeof(*s.moved));
+		room->moved += s.below[s.span.end] - s.below[s.span.first];
 		ret = read_holes(room, &s.stretch);
 	}
-	room_free(&s.stretch);
-	room_free(&s.rest);
-	free(s.moved);
-	free(s.window);
+	shift_free(&s);
 	return ret;
 }
 
