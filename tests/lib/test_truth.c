@@ -1055,6 +1055,41 @@ static void test_now_cgroup(void **unused)
 	question_close(&q);
 }
 
+static unsigned int files_read;
+
+/* All may be had.  fake_driver.h asks twice for what there is. */
+static const char *counted_file(const char *path)
+{
+	files_read++;
+	return strstr(path, "/dmem.max") ? "neuron/neuron0/hbm0 1099511627776\n"
+					   "neuron/neuron0/hbm1 1099511627776\n" :
+	       strstr(path, "/dmem.current") ? "neuron/neuron0/hbm0 0\nneuron/neuron0/hbm1 0\n" :
+	       cgroup_file(path);
+}
+
+/* Mounts, its group, and of that and of the one above what they allow and what is in use. */
+static void test_now_cgroup_reads(void **unused)
+{
+	struct neuron_fit_file files[2];
+	struct question q;
+
+	(void)unused;
+	question_open(&q);
+	fake.file = counted_file;
+	cgroup_root = "/";
+	cgroup_path = "/in";
+	files[0] = files[1] = q.file;
+	files[1].nc = 2;
+	for (size_t n = 1; n <= 2; n++) {
+		files_read = 0;
+		assert_int_equal(neuron_models_fit(q.device, files, n, &q.opts, 0, &q.fit), 0);
+		assert_int_equal(q.fit.verdict, NEURON_FIT_NOW);
+		assert_int_equal(files_read, 2 * 6);
+	}
+	fake.file = NULL;
+	question_close(&q);
+}
+
 /*
  * A logical core of two whose memories are two, and a file for the first one: what does not fit
  * now fits an empty device, with the microcode of both.
@@ -1155,6 +1190,7 @@ int main(void)
 		cmocka_unit_test(test_now_core_taken),
 		cmocka_unit_test(test_now_limits),
 		cmocka_unit_test(test_now_cgroup),
+		cmocka_unit_test(test_now_cgroup_reads),
 		cmocka_unit_test(test_core_of_two_memories),
 		cmocka_unit_test(test_staging),
 		cmocka_unit_test(test_now_refuses),

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../common/util.h"
 #include "cgroup.h"
 #include "sys.h"
 
@@ -58,54 +59,78 @@ static bool find_path(struct group *g, const char *root)
 	return false;
 }
 
-/* The number of a memory in a file of the group.  False: none, or no limit. */
-static bool read_number(struct group *g, const char *file, const char *region, uint64_t *value)
+static void read_file(struct group *g, const char *file)
 {
-	char path[600], *next = g->text, *line, *end;
-	size_t length = strlen(region);
+	char path[600];
 
 	snprintf(path, sizeof(path), "%s%s/%s", g->mount, g->path, file);
 	neuron_sys_read(path, g->text, ROOM);
-	while ((line = strsep(&next, "\n"))) {
-		if (strncmp(line, region, length) || line[length] != ' ')
-			continue;
-		*value = strtoull(line + length + 1, &end, 10);
-		return end > line + length + 1;
-	}
-	return false;
 }
 
-static bool find_limit(struct group *g, const char *region, struct cgroup_limit *limit)
+/* Of a memory, in the file that was read.  False: none, or no limit. */
+static bool find_number(const struct group *g, unsigned int device, uint32_t hbm, uint64_t *value)
 {
-	uint64_t bytes, used, least = UINT64_MAX;
+	const char *line = g->text;
+	char region[64], *end;
+	size_t length = (size_t)snprintf(region, sizeof(region), "neuron/neuron%u/hbm%u ", device, hbm);
 
-	for (char *last;; *last = '\0') {
-		if (read_number(g, "dmem.max", region, &bytes)) {
-			if (!read_number(g, "dmem.current", region, &used))
-				used = 0;
-			if (bytes - (used < bytes ? used : bytes) < least) {
-				least = bytes - (used < bytes ? used : bytes);
-				limit->bytes = bytes;
-				limit->used = used;
-				snprintf(limit->path, sizeof(limit->path), "%s",
-					 g->path[0] ? g->path : "/");
-			}
-		}
-		last = strrchr(g->path, '/');
-		if (!last)
-			return least != UINT64_MAX;
+	while (strncmp(line, region, length)) {
+		line = strchr(line, '\n');
+		if (!line)
+			return false;
+		line++;
+	}
+	*value = strtoull(line + length, &end, 10);
+	return end > line + length;
+}
+
+static void keep_least(struct cgroup_limit *l, const struct group *g, uint64_t bytes, uint64_t used)
+{
+	uint64_t left = bytes - MIN(used, bytes);
+
+	if (l->path[0] && l->bytes - MIN(l->used, l->bytes) <= left)
+		return;
+	l->bytes = bytes;
+	l->used = used;
+	snprintf(l->path, sizeof(l->path), "%s", g->path[0] ? g->path : "/");
+}
+
+/* What one group says of all memories. */
+static void read_limits(struct group *g, unsigned int device, uint32_t hbms,
+			struct cgroup_limit *limits)
+{
+	uint64_t bytes[NEURON_MAX_HBMS], used;
+	uint32_t limited = 0;
+
+	read_file(g, "dmem.max");
+	for (uint32_t i = 0; i < NEURON_MAX_HBMS; i++)
+		if (hbms >> i & 1 && find_number(g, device, i, &bytes[i]))
+			limited |= 1u << i;
+	if (!limited)
+		return;
+	read_file(g, "dmem.current");
+	for (uint32_t i = 0; i < NEURON_MAX_HBMS; i++) {
+		if (!(limited >> i & 1))
+			continue;
+		if (!find_number(g, device, i, &used))
+			used = 0;
+		keep_least(&limits[i], g, bytes[i], used);
 	}
 }
 
-bool cgroup_limit(unsigned int device, uint32_t hbm, struct cgroup_limit *limit)
+void cgroup_limits(unsigned int device, uint32_t hbms, struct cgroup_limit *limits)
 {
 	struct group g = { .text = malloc(ROOM) };
-	char root[256], region[64];
-	bool found;
+	char root[256], *last = g.path;
+	bool found = g.text && find_mount(&g, root, sizeof(root)) && find_path(&g, root);
 
-	snprintf(region, sizeof(region), "neuron/neuron%u/hbm%u", device, hbm);
-	found = g.text && find_mount(&g, root, sizeof(root)) && find_path(&g, root) &&
-		find_limit(&g, region, limit);
+	memset(limits, 0, NEURON_MAX_HBMS * sizeof(*limits));
+	/* Its own, then those above. */
+	while (found && last) {
+		read_limits(&g, device, hbms, limits);
+		last = strrchr(g.path, '/');
+		if (last)
+			*last = '\0';
+	}
 	free(g.text);
-	return found;
 }

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the control group of this process allows of a device memory. */
+/* What the control group of this process allows of device memories. */
 #ifndef NEURON_CGROUP_H
 #define NEURON_CGROUP_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include <neuron/device.h>
 
 struct cgroup_limit {
-	char path[256];			/* the group, as this process sees it */
+	char path[256];			/* the group, as this process sees it; "": there is none */
 	uint64_t bytes, used;		/* by all processes in it */
 };
 
 /*
- * Of the limits of its group and of those above, the one that leaves least.  False: there is
- * none, or none that this process can see.
+ * For each of @hbms, a bit each, of the limits of its group and of those above the one that leaves
+ * least, if this process can see one.  @limits: NEURON_MAX_HBMS; each file is read once.
  */
-bool cgroup_limit(unsigned int device, uint32_t hbm, struct cgroup_limit *limit);
+void cgroup_limits(unsigned int device, uint32_t hbms, struct cgroup_limit *limits);
 
 #endif

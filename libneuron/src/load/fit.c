@@ -563,20 +563,21 @@ static int check_limits(const struct cargo *c, struct neuron_fit *out)
 /* All processes are of the group of this one. */
 static void check_cgroups(const struct cargo *c, struct neuron_fit *out)
 {
-	struct cgroup_limit l;
+	struct cgroup_limit limits[NEURON_MAX_HBMS];
 
+	cgroup_limits(neuron_device_index(c->device), c->hbms, limits);
 	for (uint32_t i = 0; i < c->g->nr_hbms; i++) {
+		const struct cgroup_limit *l = &limits[i];
 		uint64_t need = need_of_hbm(c, i);
 
-		if (!(c->hbms >> i & 1) || !cgroup_limit(neuron_device_index(c->device), i, &l) ||
-		    (l.used <= l.bytes && need <= l.bytes - l.used))
+		if (!l->path[0] || (l->used <= l->bytes && need <= l->bytes - l->used))
 			continue;
-		cap(out, need, l.bytes, l.used);
+		cap(out, need, l->bytes, l->used);
 		out->hbm = i;
-		memcpy(out->cgroup, l.path, sizeof(out->cgroup));
+		memcpy(out->cgroup, l->path, sizeof(out->cgroup));
 		snprintf(out->text, sizeof(out->text),
 			 "is not allowed: the cgroup %s allows %s of HBM %u, %s are used, %s are needed",
-			 l.path, SIZE_TEXT(l.bytes), i, SIZE_TEXT(l.used), SIZE_TEXT(need));
+			 l->path, SIZE_TEXT(l->bytes), i, SIZE_TEXT(l->used), SIZE_TEXT(need));
 		return;
 	}
 }
