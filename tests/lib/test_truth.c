@@ -1057,17 +1057,24 @@ static void test_now_cgroup(void **unused)
 
 static unsigned int files_read;
 
-/* All may be had.  fake_driver.h asks twice for what there is. */
+/* All may be had. */
 static const char *counted_file(const char *path)
 {
-	files_read++;
+	static char last[64];
+
+	/* fake_driver.h asks twice for what there is. */
+	files_read += strcmp(path, last) != 0;
+	snprintf(last, sizeof(last), "%s", path);
 	return strstr(path, "/dmem.max") ? "neuron/neuron0/hbm0 1099511627776\n"
 					   "neuron/neuron0/hbm1 1099511627776\n" :
 	       strstr(path, "/dmem.current") ? "neuron/neuron0/hbm0 0\nneuron/neuron0/hbm1 0\n" :
-	       cgroup_file(path);
+	       strstr(path, "/memory.max") ? "max\n" : cgroup_file(path);
 }
 
-/* Mounts, its group, and of that and of the one above what they allow and what is in use. */
+/*
+ * Mounts, its group, what is in swap and of this process, whether the driver checks rings, and of
+ * the group and of the one above what they allow and what is in use.
+ */
 static void test_now_cgroup_reads(void **unused)
 {
 	struct neuron_fit_file files[2];
@@ -1084,8 +1091,73 @@ static void test_now_cgroup_reads(void **unused)
 		files_read = 0;
 		assert_int_equal(neuron_models_fit(q.device, files, n, &q.opts, 0, &q.fit), 0);
 		assert_int_equal(q.fit.verdict, NEURON_FIT_NOW);
-		assert_int_equal(files_read, 2 * 6);
+		assert_int_equal(files_read, 4 + 2 * 3 + 1);
 	}
+	fake.file = NULL;
+	question_close(&q);
+}
+
+/* 300 KiB are in use, 100 of them of this process, which is about to end. */
+static const char *memory_max, *memory_above, *swap_free, *isolation;
+
+static const char *memory_file(const char *path)
+{
+	return !strcmp(path, "/cg/in/memory.max") ? memory_max :
+	       !strcmp(path, "/cg/memory.max") ? memory_above :
+	       !strcmp(path, "/cg/in/memory.stat") || !strcmp(path, "/cg/memory.stat") ?
+		"anon 204800\nfile 99999999\nkernel 122880\nshmem 40960\nslab_reclaimable 61440\n" :
+	       !strcmp(path, "/proc/meminfo") ? swap_free :
+	       !strcmp(path, "/sys/devices/virtual/neuron_device/neuron0/isolation") ? isolation :
+	       !strcmp(path, "/proc/self/status") ? "VmRSS:\t 900 kB\nRssAnon:\t     100 kB\n" :
+	       !strstr(path, "/dmem.") ? cgroup_file(path) : NULL;
+}
+
+/* Two queues of 16 KiB; the model has rings, too, of which the driver knows if it checks them. */
+static void test_now_host_memory(void **unused)
+{
+	struct question q;
+	uint64_t need, used = (200 - 100 + 120 - 60 + 40) << 10;
+	char exact[32], less[32];
+
+	(void)unused;
+	question_open(&q);
+	fake.file = memory_file;
+	cgroup_root = "/";
+	cgroup_path = "/in";
+	memory_max = "4096\n";
+	memory_above = "max\n";
+	swap_free = "SwapTotal: 0 kB\nSwapFree:      0 kB\n";
+	isolation = "device\n";
+	assert_int_equal(ask(&q), 0);
+	assert_int_equal(q.fit.need, 32 << 10);
+	isolation = "checked\n";
+	assert_int_equal(ask(&q), 0);
+	assert_int_equal(q.fit.verdict, NEURON_FIT_NOT_NOW);
+	assert_int_equal(q.fit.reason, NEURON_MEM_REASON_CAPPED);
+	assert_int_equal(q.fit.hbm, UINT32_MAX);
+	assert_int_equal(q.fit.nc, UINT32_MAX);
+	assert_string_equal(q.fit.cgroup, "/in");
+	assert_true(q.fit.limit == 4096 && q.fit.limit_used == used);
+	assert_non_null(strstr(q.fit.text, "is not allowed: memory.max of the cgroup /in allows 4.000KB of host memory, at least 200.000KB are used, the driver needs "));
+	need = q.fit.need;
+	assert_true(need > 32 << 10 && need % 2048 == 0);
+	snprintf(exact, sizeof(exact), "%llu\n", (unsigned long long)(used + need));
+	snprintf(less, sizeof(less), "%llu\n", (unsigned long long)(used + need - 1));
+	memory_max = exact;
+	assert_cgroup(&q, NULL, 0, 0);
+	memory_max = less;
+	assert_int_equal(ask(&q), 0);
+	assert_int_equal(q.fit.verdict, NEURON_FIT_NOT_NOW);
+	assert_non_null(strstr(q.fit.text, ", 1.000B too much"));
+	/* Only the kernel's own stays when the rest can be swapped. */
+	swap_free = "SwapFree:      4 kB\n";
+	assert_cgroup(&q, NULL, 0, 0);
+	memory_above = "4096\n";
+	assert_int_equal(ask(&q), 0);
+	assert_string_equal(q.fit.cgroup, "/");
+	assert_true(q.fit.limit_used == 60 << 10);
+	memory_max = memory_above = "max\n";
+	assert_cgroup(&q, NULL, 0, 0);
 	fake.file = NULL;
 	question_close(&q);
 }
@@ -1191,6 +1263,7 @@ int main(void)
 		cmocka_unit_test(test_now_limits),
 		cmocka_unit_test(test_now_cgroup),
 		cmocka_unit_test(test_now_cgroup_reads),
+		cmocka_unit_test(test_now_host_memory),
 		cmocka_unit_test(test_core_of_two_memories),
 		cmocka_unit_test(test_staging),
 		cmocka_unit_test(test_now_refuses),

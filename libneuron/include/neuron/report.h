@@ -225,7 +225,10 @@ struct neuron_fit {
 	uint32_t order[NEURON_FIT_ORDER];
 	/** Now: bytes that others hold and that loading moves; it is refused if they are in use then. */
 	uint64_t moved;
-	/** CAPPED: the limit, and what counts for it now; the cgroup, or "": of @c nc or a process. */
+	/**
+	 * CAPPED: the limit, and what counts for it now; the cgroup, or "": of @c nc or a process.
+	 * With a cgroup and no @c hbm it is its memory.max.
+	 */
 	uint64_t limit;
 	uint64_t limit_used;
 	char cgroup[256];
@@ -234,7 +237,8 @@ struct neuron_fit {
 /**
  * @brief Would processes that have nothing on a device yet find room there for models, as it is
  * now? Nothing is allocated: this looks at what is free, who holds the rest, who has the cores,
- * and at the limits of cores, of processes and of the caller's cgroup.
+ * and at the limits of cores, of processes and of the caller's cgroup, for device memory and for
+ * the host memory that the driver takes.
  *
  * One process after the other, in the order of their first files, opens the cores of its files,
  * loads these in their order, then allocates inputs and outputs and staging of collectives as

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The device-memory controller of control groups (cgroup.h), which charges memory to the group
- * of the process that allocates it.  In a namespace, what is above its root is not to be seen.
+ * The controllers of device memory and of host memory of control groups (cgroup.h), which charge
+ * memory to the group of the process that allocates it.  In a namespace, what is above its root is
+ * not to be seen.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,8 @@
 struct group {
 	char *text;		/* of the file that is read */
 	char mount[256], path[256];
+	bool swap;		/* there is some that is free */
+	uint64_t own;		/* bytes of this process that are in no file */
 };
 
 /* Where the hierarchy is mounted, and from which of its groups on: a container may have a part. */
@@ -67,14 +70,14 @@ static void read_file(struct group *g, const char *file)
 	neuron_sys_read(path, g->text, ROOM);
 }
 
-/* Of a memory, in the file that was read.  False: none, or no limit. */
-static bool find_number(const struct group *g, unsigned int device, uint32_t hbm, uint64_t *value)
+/* Of a line that begins with this, in the file that was read.  False: none, or no limit. */
+static bool find_number(const struct group *g, const char *name, uint64_t *value)
 {
 	const char *line = g->text;
-	char region[64], *end;
-	size_t length = (size_t)snprintf(region, sizeof(region), "neuron/neuron%u/hbm%u ", device, hbm);
+	size_t length = strlen(name);
+	char *end;
 
-	while (strncmp(line, region, length)) {
+	while (strncmp(line, name, length)) {
 		line = strchr(line, '\n');
 		if (!line)
 			return false;
@@ -82,6 +85,21 @@ static bool find_number(const struct group *g, unsigned int device, uint32_t hbm
 	}
 	*value = strtoull(line + length, &end, 10);
 	return end > line + length;
+}
+
+static uint64_t number_of(const struct group *g, const char *name)
+{
+	uint64_t value;
+
+	return find_number(g, name, &value) ? value : 0;
+}
+
+static bool find_region(const struct group *g, unsigned int device, uint32_t hbm, uint64_t *value)
+{
+	char region[64];
+
+	snprintf(region, sizeof(region), "neuron/neuron%u/hbm%u ", device, hbm);
+	return find_number(g, region, value);
 }
 
 static void keep_least(struct cgroup_limit *l, const struct group *g, uint64_t bytes, uint64_t used)
@@ -95,16 +113,16 @@ static void keep_least(struct cgroup_limit *l, const struct group *g, uint64_t b
 	snprintf(l->path, sizeof(l->path), "%s", g->path[0] ? g->path : "/");
 }
 
-/* What one group says of all memories. */
-static void read_limits(struct group *g, unsigned int device, uint32_t hbms,
-			struct cgroup_limit *limits)
+/* What one group says of all device memories. */
+static void read_hbms(struct group *g, unsigned int device, uint32_t hbms,
+		      struct cgroup_limit *limits)
 {
 	uint64_t bytes[NEURON_MAX_HBMS], used;
 	uint32_t limited = 0;
 
 	read_file(g, "dmem.max");
 	for (uint32_t i = 0; i < NEURON_MAX_HBMS; i++)
-		if (hbms >> i & 1 && find_number(g, device, i, &bytes[i]))
+		if (hbms >> i & 1 && find_region(g, device, i, &bytes[i]))
 			limited |= 1u << i;
 	if (!limited)
 		return;
@@ -112,22 +130,53 @@ static void read_limits(struct group *g, unsigned int device, uint32_t hbms,
 	for (uint32_t i = 0; i < NEURON_MAX_HBMS; i++) {
 		if (!(limited >> i & 1))
 			continue;
-		if (!find_number(g, device, i, &used))
+		if (!find_region(g, device, i, &used))
 			used = 0;
 		keep_least(&limits[i], g, bytes[i], used);
 	}
 }
 
-void cgroup_limits(unsigned int device, uint32_t hbms, struct cgroup_limit *limits)
+/*
+ * Of host memory.  What is in use is what the kernel cannot take away: files are read again, and
+ * other memory is swapped if there is somewhere to.
+ */
+static void read_host(struct group *g, struct cgroup_limit *limit)
+{
+	uint64_t bytes, used, own;
+
+	read_file(g, "memory.max");
+	if (!find_number(g, "", &bytes))
+		return;
+	read_file(g, "memory.stat");
+	used = number_of(g, "kernel ") - MIN(number_of(g, "kernel "), number_of(g, "slab_reclaimable "));
+	if (!g->swap) {
+		own = number_of(g, "anon ");
+		used += own - MIN(own, g->own) + number_of(g, "shmem ");
+	}
+	keep_least(limit, g, bytes, used);
+}
+
+static void read_own(struct group *g)
+{
+	neuron_sys_read("/proc/meminfo", g->text, ROOM);
+	g->swap = number_of(g, "SwapFree:");
+	neuron_sys_read("/proc/self/status", g->text, ROOM);
+	g->own = number_of(g, "RssAnon:") << 10;
+}
+
+void cgroup_limits(unsigned int device, uint32_t hbms, struct cgroup_limits *limits)
 {
 	struct group g = { .text = malloc(ROOM) };
 	char root[256], *last = g.path;
 	bool found = g.text && find_mount(&g, root, sizeof(root)) && find_path(&g, root);
 
-	memset(limits, 0, NEURON_MAX_HBMS * sizeof(*limits));
+	memset(limits, 0, sizeof(*limits));
+	if (found)
+		read_own(&g);
 	/* Its own, then those above. */
 	while (found && last) {
-		read_limits(&g, device, hbms, limits);
+		read_hbms(&g, device, hbms, limits->hbm);
+		read_host(&g, &limits->host);
 		last = strrchr(g.path, '/');
 		if (last)
 			*last = '\0';

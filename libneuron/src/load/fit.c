@@ -13,6 +13,7 @@
 #include "../device/cgroup.h"
 #include "../device/device.h"
 #include "../device/opts.h"
+#include "../device/sys.h"
 #include "../isa/transfer.h"
 #include "arrange.h"
 
@@ -560,26 +561,69 @@ static int check_limits(const struct cargo *c, struct neuron_fit *out)
 	return 0;
 }
 
+/* Does the driver check what is written into rings, so that it has to know what is in them? */
+static bool driver_checks(const struct neuron_device *device)
+{
+	char path[80], text[16];
+
+	snprintf(path, sizeof(path), "/sys/devices/virtual/neuron_device/neuron%u/isolation",
+		 neuron_device_index(device));
+	neuron_sys_read(path, text, sizeof(text));
+	return !strcmp(text, "checked\n");
+}
+
+/*
+ * Host memory that the driver takes to load and run them, at least: notification queues, and where
+ * it checks rings, for each slot of 16 bytes 8 bytes that say what that names.
+ */
+static uint64_t need_of_host(const struct cargo *c)
+{
+	bool checks = driver_checks(c->device);
+	uint64_t sum = 0;
+
+	for (uint32_t nc = 0; nc < c->g->nr_cores; nc++)
+		add_capped(&sum, c->core[nc].opened ? 2 * round_up(NQ_BYTES, host_page()) : 0);
+	for (size_t i = 0; i < c->nr; i++)
+		for (uint32_t k = 0; checks && k < c->file[i].plan.nr_parts; k++) {
+			const struct neuron_model_usage *u = &c->file[i].plan.parts[k];
+
+			add_capped(&sum, u->rings_io / 2);
+			add_capped(&sum, u->rings_spill / 2);
+			add_capped(&sum, u->rings_runtime / 2);
+		}
+	return sum;
+}
+
+static bool cgroup_caps(const struct cgroup_limit *l, uint64_t need, struct neuron_fit *out)
+{
+	if (!l->path[0] || (l->used <= l->bytes && need <= l->bytes - l->used))
+		return false;
+	cap(out, need, l->bytes, l->used);
+	memcpy(out->cgroup, l->path, sizeof(out->cgroup));
+	return true;
+}
+
 /* All processes are of the group of this one. */
 static void check_cgroups(const struct cargo *c, struct neuron_fit *out)
 {
-	struct cgroup_limit limits[NEURON_MAX_HBMS];
+	struct cgroup_limits l;
 
-	cgroup_limits(neuron_device_index(c->device), c->hbms, limits);
+	cgroup_limits(neuron_device_index(c->device), c->hbms, &l);
 	for (uint32_t i = 0; i < c->g->nr_hbms; i++) {
-		const struct cgroup_limit *l = &limits[i];
-		uint64_t need = need_of_hbm(c, i);
-
-		if (!l->path[0] || (l->used <= l->bytes && need <= l->bytes - l->used))
+		if (!(c->hbms >> i & 1) || !cgroup_caps(&l.hbm[i], need_of_hbm(c, i), out))
 			continue;
-		cap(out, need, l->bytes, l->used);
 		out->hbm = i;
-		memcpy(out->cgroup, l->path, sizeof(out->cgroup));
 		snprintf(out->text, sizeof(out->text),
 			 "is not allowed: the cgroup %s allows %s of HBM %u, %s are used, %s are needed",
-			 l->path, SIZE_TEXT(l->bytes), i, SIZE_TEXT(l->used), SIZE_TEXT(need));
+			 out->cgroup, SIZE_TEXT(out->limit), i, SIZE_TEXT(out->limit_used),
+			 SIZE_TEXT(out->need));
 		return;
 	}
+	if (cgroup_caps(&l.host, need_of_host(c), out))
+		snprintf(out->text, sizeof(out->text),
+			 "is not allowed: memory.max of the cgroup %s allows %s of host memory, at least %s are used, the driver needs %s, %s too much",
+			 out->cgroup, SIZE_TEXT(out->limit), SIZE_TEXT(out->limit_used),
+			 SIZE_TEXT(out->need), SIZE_TEXT(out->need - out->free));
 }
 
 /* Which core is taken, or which memory is too full or too fragmented. */

@@ -19,16 +19,17 @@ static inline const char *cg(const char *group, const char *file)
 }
 
 /* If not, it says so. */
-static inline int has_dmem(void)
+static inline int has_controller(const char *name)
 {
-	char list[256];
+	char list[256], word[32];
 
 	mkdir(ROOT, 0755);
 	mount("cgroup2", ROOT, "cgroup2", 0, NULL);
 	snprintf(list, sizeof(list), " %s ", text_read(ROOT "cgroup.controllers"));
-	if (strstr(list, " dmem "))
+	snprintf(word, sizeof(word), " %s ", name);
+	if (strstr(list, word))
 		return 1;
-	printf("ok - this kernel has no device-memory controller # SKIP\n");
+	printf("ok - this kernel has no controller %s # SKIP\n", name);
 	return 0;
 }
 
@@ -48,6 +49,21 @@ static inline int join(const char *group)
 static inline int make(const char *group)
 {
 	return mkdir(cg(group, ""), 0755) ? errno : 0;
+}
+
+/* Bytes of kernel memory charged to a group. */
+static inline uint64_t charged(const char *group)
+{
+	char line[128];
+	unsigned long long bytes = 0;
+	FILE *f = fopen(cg(group, "memory.stat"), "re");
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "kernel %llu", &bytes) == 1)
+			break;
+	if (f)
+		fclose(f);
+	return bytes;
 }
 
 /* The last process in it may not be gone altogether. */

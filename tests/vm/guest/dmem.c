@@ -420,7 +420,7 @@ int main(void)
 {
 	int fd;
 
-	if (!has_dmem())
+	if (!has_controller("dmem"))
 		return 0;
 	fd = open_node(O_WRONLY);
 	geo = geometry(fd);

@@ -1,41 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* K11: which cgroup is charged for memory that the driver takes from the kernel. */
 #include "../importer/importer.h"
-#include "emu.h"
+#include "cgroup.h"
 
 #define KIB	(1ull << 10)
 #define MIB	(1ull << 20)
-#define ROOT	"/sys/fs/cgroup/"
 #define SHARED	(128 * MIB)
 #define MAPS	64
 #define STATS	3	/* seconds until the kernel has added everything up */
 
 static struct neuron_native_geometry geo;
-
-/* Bytes of kernel memory charged to a group. */
-static uint64_t charged(const char *group)
-{
-	char path[96], line[128];
-	unsigned long long bytes = 0;
-	FILE *f;
-
-	snprintf(path, sizeof(path), ROOT "%s/memory.stat", group);
-	f = fopen(path, "re");
-	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "kernel %llu", &bytes) == 1)
-			break;
-	if (f)
-		fclose(f);
-	return bytes;
-}
-
-static void join(const char *group)
-{
-	char path[96];
-
-	snprintf(path, sizeof(path), ROOT "%s/cgroup.procs", group);
-	CHECK(!text_write(path, "0"), "a process of the group %s", group);
-}
 
 static void copies_first(void)
 {
@@ -43,7 +17,7 @@ static void copies_first(void)
 	uint32_t i, bad = 0;
 	int fd;
 
-	join("first");
+	CHECK(!join("first"), "a process of a group");
 	fd = open_node(O_RDWR);
 	for (i = 0; i < geo.nr_cores; i++) {
 		struct neuron_ioctl_mem_buf_copy64 c = {
@@ -81,7 +55,7 @@ static void maps(void)
 	int im[MAPS], i, bad = 0;
 	uint64_t before, after;
 
-	join("importer");
+	CHECK(!join("importer"), "a process of another group");
 	for (i = 0; i < MAPS; i++) {
 		im[i] = open("/dev/neuron_importer", O_RDWR | O_CLOEXEC);
 		bad += im[i] < 0 || call(im[i], IMPORTER_ATTACH, &shared);
@@ -121,16 +95,10 @@ int main(void)
 {
 	int fd;
 
-	mkdir(ROOT, 0755);
-	if (mount("cgroup2", ROOT, "cgroup2", 0, NULL) && errno != EBUSY) {
-		printf("ok - this kernel has no cgroups # SKIP\n");
+	if (!has_controller("memory"))
 		return 0;
-	}
-	if (text_write(ROOT "cgroup.subtree_control", "+memory") ||
-	    mkdir(ROOT "first", 0755) || mkdir(ROOT "importer", 0755)) {
-		printf("ok - this kernel has no cgroups of memory # SKIP\n");
-		return 0;
-	}
+	CHECK(!text_write(cg("", "cgroup.subtree_control"), "+memory") && !make("first") &&
+	      !make("importer"), "two groups");
 	fd = open_node(O_WRONLY);
 	geo = geometry(fd);
 	close(fd);
@@ -138,7 +106,7 @@ int main(void)
 	test_K11_rings();
 	test_K11_tables();
 	CHECK(!system("rmmod neuron_importer"), "unload it");
-	rmdir(ROOT "first");
-	rmdir(ROOT "importer");
+	drop("first");
+	drop("importer");
 	return failed != 0;
 }

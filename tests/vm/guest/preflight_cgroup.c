@@ -76,7 +76,7 @@ static void test_used_by_others(void)
 
 int main(void)
 {
-	if (!has_dmem())
+	if (!has_controller("dmem"))
 		return 0;
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
 		make_file(&files[i]);
