@@ -11,6 +11,9 @@
 #		the directory is printed and nothing built
 #   VERSION	another one than that of the file VERSION, unless empty
 #   OPTION	for dpkg-buildpackage
+#
+# Tests of one run of tests/run.sh, which names a directory of that run in $NEURON_RUN, share
+# what the first of them has built.
 
 set -eu -o pipefail
 . "$(dirname "$0")/vm/lib.sh"
@@ -28,15 +31,36 @@ dir=$(readlink -f "$2")
 version=${3:-}
 shift $(($# < 3 ? $# : 3))
 
-source=$dir/neuron-open
-rm -rf "$source"
-copy_tree "$source"
-if [ -n "$version" ]; then
-	echo "$version" >"$source/VERSION"
-	sed -i "1s/(.*)/($version)/" "$source/debian/changelog"
+build() {
+	local source=$1/neuron-open
+	shift
+
+	rm -rf "$source"
+	copy_tree "$source"
+	if [ -n "$version" ]; then
+		echo "$version" >"$source/VERSION"
+		sed -i "1s/(.*)/($version)/" "$source/debian/changelog"
+	fi
+	# shellcheck disable=SC2016	# expanded there
+	tests/root.sh run "$builder" --bind "${source%/*}:/build" \
+		bash -c 'cd /build/neuron-open && dpkg-buildpackage -us -uc "$@"' build "$@" >&2
+	rm -rf "$source"
+}
+
+# once DIR: into a directory of the run, complete or not there.
+once() {
+	[ ! -e "$1" ] || return 0
+	rm -rf "$1.new"
+	mkdir -p "$1.new"
+	build "$1.new"
+	mv "$1.new" "$1"
+}
+
+if [ -n "${NEURON_RUN:-}" ] && [ -z "$version" ] && [ $# = 0 ]; then
+	shared=$NEURON_RUN/debs-$release
+	with_lock "${NEURON_RUN##*/}-debs-$release" once "$shared"
+	cp "$shared"/* "$dir/"
+else
+	build "$dir" "$@"
 fi
-# shellcheck disable=SC2016	# expanded there
-tests/root.sh run "$builder" --bind "$dir:/build" \
-	bash -c 'cd /build/neuron-open && dpkg-buildpackage -us -uc "$@"' build "$@" >&2
-rm -rf "$source"
 echo "$builder"

@@ -67,6 +67,10 @@ results=$(mktemp)	# a line for each step: name, passed, failed, seconds, their p
 queue=$(mktemp)
 ended=$(mktemp)		# the steps that came to their end
 lanes=()
+# What the steps of this run make once for all of them.
+mkdir -p "$CACHE/tmp"
+NEURON_RUN=$(mktemp -d "$CACHE/tmp/run.XXXXXX")
+export NEURON_RUN
 
 # What was started ends with this program: each lane is a process group.
 at_exit() {
@@ -76,6 +80,7 @@ at_exit() {
 		kill -TERM -- "-$lane" 2>/dev/null
 	done
 	rm -f "$results" "$queue" "$ended"
+	rm -rf "$NEURON_RUN" "$CACHE/lock/${NEURON_RUN##*/}"-*
 }
 trap at_exit EXIT
 trap 'exit 130' INT TERM
