@@ -113,9 +113,8 @@ program() {
 	fi
 }
 cp "$(program busybox)" "$root/bin/busybox"
-for applet in $(busybox --list); do
-	[ -e "$root/bin/$applet" ] || ln -s busybox "$root/bin/$applet"
-done
+# 270 times, without a program for each.
+busybox --list | bin=$root/bin perl -nle 'symlink "busybox", "$ENV{bin}/$_"'
 echo 'root:x:0:0:root:/root:/bin/sh' >"$root/etc/passwd"
 echo 'nobody:x:65534:65534:nobody:/:/bin/sh' >>"$root/etc/passwd"
 printf 'root:x:0:\nnogroup:x:65534:\n' >"$root/etc/group"
