@@ -133,6 +133,7 @@ struct fake_device {
 	uint64_t ds[FAKE_DS_SIZE / 8];	/* of the only process there is */
 	struct fake_chunk chunk[FAKE_CHUNKS];
 	unsigned int lowest;	/* no chunk before it is free */
+	unsigned int end;	/* all chunks from here on are */
 	uint64_t used[FAKE_HBMS], bump[FAKE_HBMS + 1];
 	uint64_t by_category[32];
 	/* By core; the most since a test set it. */
@@ -377,6 +378,8 @@ static int fake_alloc(struct fake_device *d, struct neuron_native_mem_alloc *a)
 	fake_assert(d->lowest < FAKE_CHUNKS);
 	c = &d->chunk[d->lowest];
 	a->mem_handle = d->lowest + 1;
+	if (d->end <= d->lowest)
+		d->end = d->lowest + 1;
 	/* Addresses are never used again: what is stale leads nowhere. */
 	d->bump[zone] = (d->bump[zone] + align - 1) & ~(align - 1);
 	c->address = d->bump[zone] + (zone == FAKE_HBMS ? FAKE_WINDOW : (uint64_t)zone << 42) +
@@ -440,7 +443,7 @@ static int fake_compact(struct fake_device *d, struct neuron_native_mem_compact 
 	fake_assert(!(m->flags || m->moves || m->moved_bytes || m->largest));
 	if (m->hbm >= FAKE_HBMS || m->align & (m->align - 1))
 		return EINVAL;
-	for (unsigned int i = 0; i < FAKE_CHUNKS; i++) {
+	for (unsigned int i = 0; i < d->end; i++) {
 		struct fake_chunk *c = &d->chunk[i];
 
 		if (!c->used || c->refs > 1 || !c->movable || c->pins || c->hbm != m->hbm)
@@ -620,7 +623,7 @@ static uint8_t *fake_sbuf(struct fake_device *d, unsigned int core)
 /* Device address to memory of the test; registers of cores are not memory. */
 static uint8_t *fake_memory(struct fake_device *d, uint64_t address, uint64_t bytes)
 {
-	for (unsigned int i = 0; i < FAKE_CHUNKS; i++) {
+	for (unsigned int i = 0; i < d->end; i++) {
 		struct fake_chunk *c = &d->chunk[i];
 
 		if (c->refs && (!c->movable || c->pins) && address >= c->address && address - c->address < c->bytes)
@@ -1157,7 +1160,7 @@ static int fake_semaphore(struct fake_device *d, unsigned long cmd,
 static void fake_hbm_stats(struct fake_device *d, struct neuron_native_hbm_stats *s)
 {
 	s->total = FAKE_HBM_SIZE;
-	for (unsigned int i = 0; i < FAKE_CHUNKS; i++) {
+	for (unsigned int i = 0; i < d->end; i++) {
 		struct fake_chunk *c = &d->chunk[i];
 
 		if (!c->refs || c->host || c->hbm != s->hbm)
@@ -1182,7 +1185,7 @@ static void fake_hbm_ranges(struct fake_device *d, struct neuron_native_hbm_rang
 	for (a->count = 0; a->count < room && at < end; at += out[a->count++].bytes) {
 		struct fake_chunk *next = NULL;
 
-		for (unsigned int i = 0; i < FAKE_CHUNKS; i++) {
+		for (unsigned int i = 0; i < d->end; i++) {
 			struct fake_chunk *c = &d->chunk[i];
 
 			if (c->refs && !c->host && c->hbm == a->hbm && c->address >= at &&
@@ -1243,7 +1246,7 @@ static void fake_owner_bytes(const struct fake_device *d, uint32_t hbm, uint32_t
 	*e = (struct neuron_native_owner_entry){ .owner = id, .pid = getpid() };
 	if (id)
 		memcpy(e->label, d->owner[id - 1], sizeof(e->label));
-	for (unsigned int i = 0; i < FAKE_CHUNKS; i++) {
+	for (unsigned int i = 0; i < d->end; i++) {
 		const struct fake_chunk *c = &d->chunk[i];
 
 		if (!c->refs || c->host || c->hbm != hbm || c->owner != id)
@@ -1276,7 +1279,7 @@ static int fake_owners(struct fake_device *d, struct neuron_native_owners *a)
 static void fake_core_stats(struct fake_device *d, struct neuron_native_core_stats *s)
 {
 	s->owner = d->core[s->nc_id].owned_by_other ? getppid() : getpid();
-	for (unsigned int i = 0; i < FAKE_CHUNKS; i++) {
+	for (unsigned int i = 0; i < d->end; i++) {
 		struct fake_chunk *c = &d->chunk[i];
 
 		if (c->refs && !c->host && c->nc == s->nc_id)
@@ -1714,13 +1717,15 @@ static void fake_close(struct fake_device *d)
 	memset(d->owner, 0, sizeof(d->owner));
 	for (unsigned int i = 0; i < FAKE_HBMS; i++)
 		fake.left_bytes += d->used[i];
-	for (unsigned int i = 0; i < FAKE_CHUNKS; i++)
+	for (unsigned int i = 0; i < d->end; i++)
 		fake.left_handles += d->chunk[i].used;
 	for (unsigned int i = 0; i < FAKE_CORES; i++)
 		fake_reset(d, i);
-	for (unsigned int i = 0; i < FAKE_CHUNKS; i++)
+	for (unsigned int i = 0; i < d->end; i++)
 		if (d->chunk[i].used)
 			fake_assert(!fake_free(d, i + 1));
+	while (d->end && !d->chunk[d->end - 1].refs)
+		d->end--;
 	memset(d->ds, 0, sizeof(d->ds));
 	/* Nobody has an old one any more, and the windows of cores are not far. */
 	memset(d->bump, 0, sizeof(d->bump));
