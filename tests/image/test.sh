@@ -52,14 +52,21 @@ points_of() {
 
 # ---- neuron-vm -------------------------------------------------------------------------
 
+# The machine that a command runs in is one to look at, too: it starts once for both.
 words() {
 	local status=0
 
-	"${vm[@]}" --options="$two" -- bash -c 'printf "<%s>" "$@"; echo; cat in >out; echo wrong >&2; exit 7' \
+	cp tests/image/guest/devices "$files/"
+	"${vm[@]}" --options="$two" -- bash -c './devices >points 2>&1; echo $? >ended
+		printf "<%s>" "$@"; echo; cat in >out; echo wrong >&2; exit 7' \
 		_ 'a b' "it's" '' '$HOME' >"$work/out" 2>"$work/err" </dev/null || status=$?
 	cat "$work/out" "$work/err"
 	[ "$status" = 7 ] && [ "$(cat "$work/out")" = "<a b><it's><><\$HOME>" ] &&
 		[ "$(cat "$work/err")" = wrong ] && cmp "$files/in" "$files/out"
+}
+
+devices() {
+	cat "$files/points" && return "$(cat "$files/ended")"
 }
 
 no_end() {
@@ -121,18 +128,18 @@ ports() {
 
 part_machine() {
 	head -c 1000000 /dev/urandom >"$files/in"
+	# As agents of clusters look at it.
+	point "a test of the tree compiles for it" tests/root.sh run "$builder" --bind "$ROOT:/src" \
+		--bind "$files:/files" \
+		gcc -I/src/uapi -o /files/containers /src/tests/vm/guest/containers.c -ljansson
 	point "a command: its words, output, status, files" words
+	points_of devices
 	point "one that does not end: 124" no_end
 	point "a machine that cannot start: 125" no_machine
 	point "wrong usage: 2" bad_usage
 	point "as many processors as it is told" processors
 	point "ports of this machine that are ports of that one" ports
 	point "a prompt without a command" tests/image/prompt.py "$image/neuron-vm" --no-network
-	# As agents of clusters look at it.
-	point "a test of the tree compiles for it" tests/root.sh run "$builder" --bind "$ROOT:/src" \
-		--bind "$files:/files" \
-		gcc -I/src/uapi -o /files/containers /src/tests/vm/guest/containers.c -ljansson
-	points devices "$two"
 }
 
 # ---- workflows -------------------------------------------------------------------------
