@@ -8,6 +8,7 @@
 #include "trace.h"
 
 #define PERCENT_ONE	995	/* per mille of what could be placed: fill-one */
+#define PATIENCE_NS	60000000000ULL	/* a churn that takes longer ends its test for that peer */
 
 static struct bench_block *block;	/* by slot */
 static u32 *slot;			/* heap of the live ones, then the unused ones */
@@ -312,15 +313,17 @@ static bool churn(const struct bench_peer *p, const struct mix *m, u32 occ, u32 
 		  u64 *attempts, u64 *refused)
 {
 	u64 limit = m->zone / 100 * occ, size, now, group = 0, count = 0, todo = ~0ULL;
+	u64 started = bench_cycles();
 	struct rng sizes, victims, lives;
 	void *zone = begin(p, m->zone);
+	bool late = false;
 
 	if (!zone)
 		return false;
 	rng_seed(&sizes, seed);
 	rng_seed(&victims, seed + 1000);
 	rng_seed(&lives, seed + 2000);
-	for (now = 0; count < todo; now++) {
+	for (now = 0; count < todo && !late; now++) {
 		size = mix_size(m, &sizes);
 		/* Filling up does not count, nor does the first half after it. */
 		if (todo == ~0ULL && bytes + size > limit)
@@ -332,26 +335,33 @@ static bool churn(const struct bench_peer *p, const struct mix *m, u32 occ, u32 
 			++*refused;
 		if (todo != ~0ULL && count++ > todo / 2)
 			++*attempts;
-		if (!(now & 255))
+		if (!(now & 255)) {
 			cond_resched();
+			late = bench_cycles_to_ns(bench_cycles() - started) > PATIENCE_NS;
+		}
 	}
 	end(p, zone);
-	return true;
+	return !late;
 }
 
-static void cell(const struct bench_peer *p, const struct mix *m, const char *test,
+/* False if @p is to be spared the rest of the test, which the results say. */
+static bool cell(const struct bench_peer *p, const struct mix *m, const char *test,
 		 const char *name, u32 occ, u32 seeds)
 {
 	u64 attempts = 0, refused = 0;
 	u32 s;
 
 	for (s = 0; s < seeds; s++) {
-		if (!churn(p, m, occ, s, &attempts, &refused))
-			return;
+		if (!churn(p, m, occ, s, &attempts, &refused)) {
+			line(p, test, name, occ);
+			bench_print(",\"left\":1}\n");
+			return false;
+		}
 	}
 	line(p, test, name, occ);
 	bench_print(",\"seeds\":%u,\"attempts\":%llu,\"refused\":%llu}\n", seeds,
 		    (unsigned long long)attempts, (unsigned long long)refused);
+	return true;
 }
 
 static void one_component(struct mix *m, u64 low, u64 high, u64 seed)
@@ -378,8 +388,10 @@ static void bands(const struct bench_peer *p, u32 step, u32 seeds)
 			s = (s * 181 + 64) / 128;
 		one_component(&m, s, 2 * s, i);
 		snprintf(name, sizeof(name), "%lluk", (unsigned long long)s * 4);
-		for (o = 0; o < 3; o++)
-			cell(p, &m, "bands", name, occupancy[o], seeds);
+		for (o = 0; o < 3; o++) {
+			if (!cell(p, &m, "bands", name, occupancy[o], seeds))
+				return;
+		}
 	}
 }
 
@@ -392,8 +404,8 @@ static void mixes(const struct bench_peer *p, u32 n, u32 seeds, u64 draw)
 	for (i = 0; i < n; i++) {
 		mix_draw(&m, draw, i);
 		snprintf(name, sizeof(name), "draw %llu.%u", (unsigned long long)draw, i);
-		cell(p, &m, "mixes", name, 85, seeds);
-		cell(p, &m, "mixes", name, 90, seeds);
+		if (!cell(p, &m, "mixes", name, 85, seeds) || !cell(p, &m, "mixes", name, 90, seeds))
+			return;
 	}
 }
 
@@ -411,7 +423,8 @@ static void huge(const struct bench_peer *p, u32 seeds)
 	for (i = 0; i < 3; i++) {
 		one_component(&m, band[i].low >> 12, band[i].high >> 12, i);
 		m.zone = 24 * GIB;
-		cell(p, &m, "huge", band[i].name, 85, seeds);
+		if (!cell(p, &m, "huge", band[i].name, 85, seeds))
+			return;
 	}
 }
 
