@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* System calls between marks, for plugin.c to count their instructions. */
+#define _GNU_SOURCE
+#include <sched.h>
 #include <sys/syscall.h>
 
 #include "../../vm/guest/check.h"
@@ -89,6 +91,12 @@ int main(void)
 	};
 	__u64 handle;
 
+	cpu_set_t cpu;
+
+	/* Only that processor is counted, and a close may offer it to others. */
+	CPU_ZERO(&cpu);
+	CPU_SET(sched_getcpu(), &cpu);
+	CHECK(!sched_setaffinity(0, sizeof(cpu), &cpu), "stay on a processor");
 	setvbuf(stdout, NULL, _IOFBF, 1 << 20);
 	for (int i = 0; i < CALLS; i++) {
 		COUNT(1, syscall(SYS_getppid));
