@@ -108,28 +108,33 @@ int neuron_buddy_alloc(struct neuron_buddy *zone, const struct neuron_buddy_requ
 	return err;
 }
 
+/* Is @block what begins at @start, @off in the frame @fr, where some block begins? */
+static __always_inline bool frame_block_is(const struct frame *fr, u32 start, u32 off,
+					   const struct neuron_buddy_block *block,
+					   const struct obit *o)
+{
+	u64 n = block->size >> SHIFT;
+
+	return n << SHIFT == block->size && frame_is_block(fr, off, n, block->gen) &&
+	       (o->start != start || o->gen != block->gen);
+}
+
 /* Does @block, which begins in the frame @fr, name a live allocation there? */
 static __always_inline int frame_block_find(struct neuron_buddy *zone, const struct frame *fr,
 					    const struct neuron_buddy_block *block)
 {
 	u32 start = (u32)(block->addr >> SHIFT), off = start - frame_base(fr);
-	u64 n = block->size >> SHIFT;
-	const struct obit *o;
 
 	if (fr->pins && pin_covers(zone, start, 1))
 		return -EPERM;
 	if (bit_test(fr->a, off) || !bit_test(fr->b, off))
 		return -ENOENT;
-	o = obit_of(zone, start);
-	if (n << SHIFT != block->size || !frame_is_block(fr, off, n, block->gen) ||
-	    (o->start == start && o->gen == block->gen))
-		return -ESTALE;
-	return 0;
+	return frame_block_is(fr, start, off, block, obit_of(zone, start)) ? 0 : -ESTALE;
 }
 
-/* Find the live allocation that @block names. */
-static inline int block_find(struct neuron_buddy *zone, const struct neuron_buddy_block *block,
-			     struct ext **ext)
+/* Find the live allocation that @block names: for what frees it. */
+static __always_inline int __block_find(struct neuron_buddy *zone,
+					const struct neuron_buddy_block *block, struct ext **ext)
 {
 	u64 addr = block->addr, size = block->size;
 	struct ext *e;
@@ -151,6 +156,45 @@ static inline int block_find(struct neuron_buddy *zone, const struct neuron_budd
 	return e->type == EXT_FRAME ? frame_block_find(zone, to_frame(e), block) : -ENOENT;
 }
 
+static int block_find(struct neuron_buddy *zone, const struct neuron_buddy_block *block,
+		      struct ext **ext)
+{
+	return __block_find(zone, block, ext);
+}
+
+/*
+ * How many of @n blocks follow each other from @start on, in the frame @fr, where a block ends?
+ * They are as good as free, and @start is where the last one ends.
+ */
+static noinline u32 frame_neighbours(struct neuron_buddy *zone, const struct frame *fr,
+				     const struct neuron_buddy_block *const *blocks, u32 n,
+				     u32 *start)
+{
+	u32 base = frame_base(fr), at = *start, end = fr->pins ? 0 : ext_end(&fr->e), i;
+
+	/* Behind a block no granule is a later one. */
+	for (i = 0; i < n && at < end && bit_test(fr->b, at - base); i++) {
+		const struct neuron_buddy_block *block = blocks[i];
+		struct obit o = { .start = at, .gen = block->gen }, *last = obit_of(zone, at);
+		u32 len = (u32)(block->size >> SHIFT);
+
+		if (block->addr != (u64)at << SHIFT || block->id != zone->id ||
+		    !frame_block_is(fr, at, at - base, block, last))
+			break;
+		*last = o;
+		at += len;
+	}
+	*start = at;
+	return i;
+}
+
+/* The first bit behind @i of @bits that is not like bit @i, or 64. */
+static inline u32 next_other(u64 bits, u32 i)
+{
+	bits = (bits >> i & 1 ? ~bits : bits) >> i;
+	return bits ? i + __ffs64(bits) : 64;
+}
+
 int neuron_buddy_free_batch(struct neuron_buddy *zone,
 			    const struct neuron_buddy_block *const *blocks, unsigned int n,
 			    u64 cleared)
@@ -161,10 +205,12 @@ int neuron_buddy_free_batch(struct neuron_buddy *zone,
 
 	for (i = 0; i < n; i = j) {
 		bool clear = cleared >> i & 1;
-		u64 addr = blocks[i]->addr, end = addr + blocks[i]->size;
+		u32 start = (u32)(blocks[i]->addr >> SHIFT);
+		u32 end = start + (u32)(blocks[i]->size >> SHIFT);
+		u64 bytes;
 
 		j = i + 1;
-		err = block_find(zone, blocks[i], &e);
+		err = __block_find(zone, blocks[i], &e);
 		if (err) {
 			zone->st.bad_frees++;
 			ret = ret ? ret : err;
@@ -173,22 +219,19 @@ int neuron_buddy_free_batch(struct neuron_buddy *zone,
 		/* Neighbours in the same frame are freed together. */
 		if (e->type == EXT_FRAME) {
 			obit_add(zone, blocks[i]);
-			for (; j < n && blocks[j]->addr == end && blocks[j]->id == zone->id &&
-			       end >> SHIFT < ext_end(e) && (cleared >> j & 1) == clear &&
-			       !frame_block_find(zone, to_frame(e), blocks[j]); j++) {
-				obit_add(zone, blocks[j]);
-				end += blocks[j]->size;
-			}
+			if (j < n)
+				j += frame_neighbours(zone, to_frame(e), blocks + j,
+						      min(n, next_other(cleared, i)) - j, &end);
 		}
-		clean_set(zone, (u32)(addr >> SHIFT), (u32)((end - addr) >> SHIFT), clear);
-		WRITE_ONCE(zone->st.used, zone->st.used - (end - addr));
-		WRITE_ONCE(zone->st.free, zone->st.free + (end - addr));
+		clean_set(zone, start, end - start, clear);
+		bytes = (u64)(end - start) << SHIFT;
+		WRITE_ONCE(zone->st.used, zone->st.used - bytes);
+		WRITE_ONCE(zone->st.free, zone->st.free + bytes);
 		zone->st.allocs -= j - i;
 		zone->st.free_calls += j - i;
 		if (e->type == EXT_FRAME) {
-			frame_free(zone, to_frame(e),
-				   (u32)(addr >> SHIFT) - frame_base(to_frame(e)),
-				   (u32)((end - addr) >> SHIFT), j - i);
+			frame_free(zone, to_frame(e), start - frame_base(to_frame(e)), end - start,
+				   j - i);
 		} else {
 			sizes_sub(zone, e->len);
 			ext_release(zone, e);
