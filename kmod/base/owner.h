@@ -75,15 +75,22 @@ void neuron_owner_show(const struct neuron_owner *owner, u32 hbm, u64 now,
 	     (owner) = xa_find_after(&(client)->owners, &(id), ULONG_MAX, XA_PRESENT))
 
 /**
- * neuron_owner_put() - a chunk of an owner is gone
+ * neuron_owner_put_some() - chunks of an owner are gone
  * @owner: from neuron_owner_get(), the process itself, or NULL
+ * @n: their number
  *
  * Context: any; a reference on its process is held.
  */
+static inline void neuron_owner_put_some(struct neuron_owner *owner, u32 n)
+{
+	if (owner && owner->id && refcount_sub_and_test(n, &owner->ref.refcount))
+		neuron_owner_free(&owner->ref);
+}
+
+/* The same of one chunk. */
 static inline void neuron_owner_put(struct neuron_owner *owner)
 {
-	if (owner && owner->id)
-		kref_put(&owner->ref, neuron_owner_free);
+	neuron_owner_put_some(owner, 1);
 }
 
 /**

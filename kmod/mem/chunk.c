@@ -403,30 +403,35 @@ void neuron_chunk_put(struct neuron_chunk *chunk)
 		kref_put(&chunk->ref, neuron_chunk_release);
 }
 
-/* Free chunks of a process that have no reference left. */
+/* Charged to the same, so that their bytes can be given back in one sum? */
+static bool neuron_chunks_alike(const struct neuron_chunk *a, const struct neuron_chunk *b)
+{
+	return a->host == b->host && a->hbm == b->hbm && a->core == b->core &&
+	       a->category == b->category && a->owner == b->owner;
+}
+
+/* Free chunks of a process, of device memory, that have no reference left. */
 void neuron_chunks_free(struct neuron_client *client, struct neuron_chunk **chunks, u32 n)
 {
 	struct neuron_device *nd = client->nd;
 	u32 i, j;
 
 	for (i = 0; i < n; i = j) {
-		struct neuron_chunk *c, *first = chunks[i];
+		struct neuron_chunk *chunk, *first = chunks[i];
 		u64 bytes, last;
 
-		for (j = i; j < n; j++) {
-			c = chunks[j];
-			if (c->hbm != first->hbm || c->core != first->core ||
-			    c->category != first->category)
-				break;
-			trace_neuron_free(nd->dev.id, c, 0, 0);
+		for (j = i; j < n && neuron_chunks_alike(chunks[j], first); j++) {
+			chunk = chunks[j];
+			if (unlikely(chunk->kind == NEURON_CHUNK_RING))
+				neuron_chunk_end_ring(chunk);
+			neuron_sync_free(chunk);
+			if (trace_neuron_free_enabled())
+				trace_neuron_free(nd->dev.id, chunk, 0, 0);
 		}
 		last = chunks[j - 1]->size;
 		bytes = neuron_hbm_free_batch(nd, chunks + i, j - i);
 		neuron_account(first, bytes, last, false);
-	}
-	for (i = 0; i < n; i++) {
-		neuron_owner_put(chunks[i]->owner);
-		neuron_sync_free(chunks[i]);
+		neuron_owner_put_some(first->owner, j - i);
 	}
 	kmem_cache_free_bulk(neuron_chunk_cache, n, (void **)chunks);
 	neuron_client_put_some(client, n);

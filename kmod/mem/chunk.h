@@ -82,6 +82,11 @@ enum neuron_user {
 
 /**
  * struct neuron_chunk - one allocation of device or host memory
+ * @block: device memory: the allocator's block, first for
+ *	   neuron_hbm_free_batch(); of movable memory as @addr
+ * @pages: host memory: its pages
+ * @dma: on a device with a parent: how the DMA API maps them; under device.host_lock, NULL
+ *	 once the device is gone
  * @ref: see the top of chunk.c
  * @host: host memory, else device memory
  * @hbm: HBM number of device memory
@@ -103,14 +108,17 @@ enum neuron_user {
  * @dmem_kept: bytes that stay charged until it is freed; under device.grow_lock
  * @own: the handle of the process that allocated it
  * @rcu: freeing of host memory, which is looked up under RCU
- * @block: device memory: the allocator's block; of movable memory as @addr
- * @pages: host memory: its pages
- * @dma: on a device with a parent: how the DMA API maps them; under device.host_lock, NULL
- *	 once the device is gone
  * @ring: ring memory: what belongs to it; not set for other kinds
  * @resv: fences, once it was exported (sync.c); set once
  */
 struct neuron_chunk {
+	union {
+		struct neuron_buddy_block block;
+		struct {
+			struct page **pages;
+			struct sg_table *dma;
+		};
+	};
 	struct kref ref;
 	u8 host;
 	u8 hbm;
@@ -133,13 +141,6 @@ struct neuron_chunk {
 	union {
 		struct neuron_handle own;
 		struct rcu_head rcu;
-	};
-	union {
-		struct neuron_buddy_block block;
-		struct {
-			struct page **pages;
-			struct sg_table *dma;
-		};
 	};
 	struct neuron_chunk_ring *ring;
 	struct dma_resv *resv;

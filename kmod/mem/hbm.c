@@ -149,17 +149,24 @@ neuron_hbm_record(struct neuron_hbm *hbm, const struct neuron_chunk *chunk, u8 w
 	return r;
 }
 
-/* The same as @like, which is the last one, happened to another chunk. */
-static struct neuron_record *neuron_hbm_record_also(struct neuron_hbm *hbm,
-						    const struct neuron_record *like,
-						    const struct neuron_chunk *chunk)
+/* What was recorded last, in @r, happened to @n more chunks that are charged alike. */
+static void neuron_hbm_record_more(struct neuron_hbm *hbm, const struct neuron_record *r,
+				   struct neuron_chunk **chunks, u32 n)
 {
-	struct neuron_record *r = neuron_recorder_next(hbm->recorder);
+	struct neuron_recorder *recorder = hbm->recorder;
+	struct neuron_record *to = &recorder->ring[recorder->slot];
+	u32 i;
 
-	*r = *like;
-	r->page = chunk->block.addr >> PAGE_SHIFT;
-	r->pages = chunk->size >> PAGE_SHIFT;
-	return r;
+	for (i = 0; i < n; i++) {
+		const struct neuron_chunk *chunk = chunks[i];
+
+		to = neuron_recorder_after(recorder, to);
+		*to = *r;
+		to->page = chunk->block.addr >> PAGE_SHIFT;
+		to->pages = chunk->size >> PAGE_SHIFT;
+	}
+	recorder->slot = to - recorder->ring;
+	recorder->seq += n;
 }
 
 static u8 neuron_hbm_ask(const struct neuron_buddy_request *req)
@@ -578,7 +585,7 @@ int neuron_hbm_alloc(struct neuron_device *nd, struct neuron_chunk *chunk, u64 a
 /**
  * neuron_hbm_free_batch() - same for several chunks at once
  * @nd: device
- * @chunks: of one process, HBM, core and category; may be put into another order
+ * @chunks: of one process, HBM, core, category and owner; may be put into another order
  * @n: their number, up to NEURON_FREE_BATCH
  *
  * Context: may sleep.
@@ -586,9 +593,9 @@ int neuron_hbm_alloc(struct neuron_device *nd, struct neuron_chunk *chunk, u64 a
  */
 u64 neuron_hbm_free_batch(struct neuron_device *nd, struct neuron_chunk **chunks, u32 n)
 {
-	const struct neuron_buddy_block *blocks[NEURON_FREE_BATCH];
 	struct neuron_hbm *hbm = &nd->hbm[chunks[0]->hbm];
 	u64 clear = 0, bytes = 0, addr, end, now;
+	struct neuron_record *r;
 	u32 i, j;
 	int err;
 
@@ -598,31 +605,24 @@ u64 neuron_hbm_free_batch(struct neuron_device *nd, struct neuron_chunk **chunks
 	for (i = 0; i < n; i = j) {
 		addr = chunks[i]->block.addr;
 		end = addr;
-		for (j = i; j < n && chunks[j]->block.addr == end; j++) {
-			blocks[j] = &chunks[j]->block;
+		for (j = i; j < n && chunks[j]->block.addr == end; j++)
 			end += chunks[j]->size;
-		}
 		bytes += end - addr;
 		neuron_watch_free(hbm, addr, end - addr);
 		if (nd->ops->hbm_release(nd, hbm->index, addr, end - addr))
 			clear |= GENMASK_ULL(j - 1, i);
 	}
+	/* A chunk begins with its block. */
+	BUILD_BUG_ON(offsetof(struct neuron_chunk, block));
 	spin_lock(&hbm->lock);
-	err = neuron_buddy_free_batch(hbm->buddy, blocks, n, clear);
+	err = neuron_buddy_free_batch(hbm->buddy, (const struct neuron_buddy_block **)chunks, n,
+				      clear);
 	now = neuron_hbm_now(hbm);
-	/* Also for a refused one, because nobody will free it again.  Owners may differ. */
-	for (i = 0; i < n; i = j) {
-		struct neuron_record *r;
-		u64 sum = chunks[i]->size;
-
-		r = neuron_hbm_record(hbm, chunks[i], NEURON_NATIVE_EVENT_FREE, 0,
-				      chunks[i]->block.addr, sum, now);
-		for (j = i + 1; j < n && chunks[j]->owner == chunks[i]->owner; j++) {
-			r = neuron_hbm_record_also(hbm, r, chunks[j]);
-			sum += chunks[j]->size;
-		}
-		neuron_hbm_charge(hbm, chunks[i], NEURON_NATIVE_EVENT_FREE, sum, j - i, now);
-	}
+	/* Also for a refused one, because nobody will free it again. */
+	r = neuron_hbm_record(hbm, chunks[0], NEURON_NATIVE_EVENT_FREE, 0, chunks[0]->block.addr,
+			      chunks[0]->size, now);
+	neuron_hbm_record_more(hbm, r, chunks + 1, n - 1);
+	neuron_hbm_charge(hbm, chunks[0], NEURON_NATIVE_EVENT_FREE, bytes, n, now);
 	spin_unlock(&hbm->lock);
 	WARN_ONCE(err, "neuron: free of %u chunks: %d\n", n, err);
 	for (i = 0; i < n; i++)

@@ -54,6 +54,13 @@ struct neuron_recorder {
 u32 neuron_recorder_read(const struct neuron_recorder *rec, u64 *since,
 			 struct neuron_record *out, u32 room);
 
+/* The slot after a slot: the remainder of a division, in fewer instructions. */
+static inline struct neuron_record *neuron_recorder_after(struct neuron_recorder *rec,
+							  struct neuron_record *r)
+{
+	return r < &rec->ring[NEURON_RECORDS - 1] ? r + 1 : rec->ring;
+}
+
 /**
  * neuron_recorder_next() - room for an event, in place of the oldest one
  * @rec: the recorder, under the lock of its HBM

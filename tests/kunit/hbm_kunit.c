@@ -441,7 +441,8 @@ static void hbm_free_many(struct kunit *test)
 	struct neuron_failure why = no_failure();
 	static struct neuron_native_hbm_stats s;
 	static struct neuron_record r[5];
-	u64 seq = ARRAY_SIZE(chunk);
+	struct neuron_recorder *recorder;
+	u64 seq = NEURON_RECORDS - 3;
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(chunk); i++) {
@@ -450,6 +451,10 @@ static void hbm_free_many(struct kunit *test)
 						       NEURON_BUDDY_LOW, &why), 0);
 		KUNIT_ASSERT_EQ(test, chunk[i].block.addr, RESERVED + i * (u64)SZ_4M);
 	}
+	/* The ring goes round among them. */
+	recorder = hw.nd.hbm[1].recorder;
+	recorder->seq = seq;
+	recorder->slot = seq;
 	hw.release_clears = true;
 	KUNIT_EXPECT_EQ(test, neuron_hbm_free_batch(&hw.nd, batch, 5), SZ_2M * 9ULL);
 	KUNIT_EXPECT_EQ(test, hw.releases, 2u);
@@ -462,9 +467,15 @@ static void hbm_free_many(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, s.own_process, (u64)SZ_4M);
 	KUNIT_EXPECT_EQ(test, s.nr_allocs, 1ULL);
 	/* Each of them is recorded. */
-	KUNIT_ASSERT_EQ(test, neuron_recorder_read(hw.nd.hbm[1].recorder, &seq, r, 5), 5u);
+	KUNIT_ASSERT_EQ(test, neuron_recorder_read(recorder, &seq, r, 5), 5u);
+	KUNIT_EXPECT_EQ(test, seq, NEURON_RECORDS + 2ULL);
+	KUNIT_EXPECT_EQ(test, recorder->slot, 2u);
 	for (i = 0; i < 5; i++) {
 		KUNIT_EXPECT_EQ(test, r[i].what, (u8)NEURON_NATIVE_EVENT_FREE);
+		KUNIT_EXPECT_EQ(test, r[i].core, chunk[0].core);
+		KUNIT_EXPECT_EQ(test, r[i].category, chunk[0].category);
+		KUNIT_EXPECT_EQ(test, r[i].client, (u32)hw.client.id);
+		KUNIT_EXPECT_EQ(test, r[i].time, r[0].time);
 		KUNIT_EXPECT_EQ(test, r[i].page, (u32)(batch[i]->block.addr >> PAGE_SHIFT));
 		KUNIT_EXPECT_EQ(test, r[i].pages, (u32)(batch[i]->size >> PAGE_SHIFT));
 	}

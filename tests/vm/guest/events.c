@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* EVENTS: the flight recorder tells what happened, in order, to who may know it. */
 #define _GNU_SOURCE
+#include <sys/mman.h>
+
 #include "check.h"
 #include "device.h"
 
@@ -134,6 +136,74 @@ static void bad(int fd)
 	CHECK(!call(fd, NEURON_NATIVE_EVENTS, &a) && !a.count, "nothing after the last number");
 }
 
+/* Several HBMs, cores, owners and categories: what goes together is charged to several. */
+static void leaves(void)
+{
+	struct neuron_native_owner o = { .size = sizeof(o), .label = "leaves" };
+	int fd = open_node(O_RDWR), wrong = call(fd, NEURON_NATIVE_OWNER, &o);
+
+	for (int i = 0; i < 700; i++) {
+		struct neuron_native_mem_alloc a = {
+			.size = sizeof(a), .bytes = (1 + i % 3) * 4096, .hbm = i / 8 % 2,
+			.nc_id = i / 4 % 2, .owner = i / 16 % 2 ? o.owner : 0,
+			.mem_type = i / 32 % 2 ? NEURON_MEMALLOC_TYPE_TENSORS_DEVICE :
+						 NEURON_MEMALLOC_TYPE_CONSTANTS_DEVICE,
+		};
+
+		wrong += !!call(fd, NEURON_NATIVE_MEM_ALLOC, &a);
+		if (i % 7 == 3)
+			wrong += mem_free(fd, a.mem_handle);
+		/* From then on the driver knows the first half by address. */
+		if (i == 350)
+			wrong += mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, a.mmap_offset) ==
+				 MAP_FAILED;
+	}
+	CHECK(!wrong, "a process that ends with 600 of 700");
+}
+
+/* The @at'th event is an allocation: its end, which is to say the same of it. */
+static struct neuron_native_event *end_of(uint32_t at)
+{
+	const struct neuron_native_event *a = &list[at];
+
+	for (struct neuron_native_event *e = &list[at + 1]; e < &list[count]; e++)
+		if (e->kind == NEURON_NATIVE_EVENT_FREE && e->address == a->address)
+			return e->bytes == a->bytes && e->owner == a->owner &&
+			       e->nc_id == a->nc_id && e->mem_type == a->mem_type &&
+			       e->client == a->client && e->time >= a->time ? e : NULL;
+	return NULL;
+}
+
+static void ends(int fd)
+{
+	struct neuron_native_hbm_stats s[2], now;
+	uint64_t since[2];
+
+	for (uint32_t i = 0; i < 2; i++) {
+		s[i] = (struct neuron_native_hbm_stats){ .size = sizeof(s[i]), .hbm = i };
+		CHECK(!call(fd, NEURON_NATIVE_HBM_STATS, &s[i]), "figures");
+		since[i] = events(fd, i, 0, ROOM);
+	}
+	in_child(leaves);
+	for (uint32_t i = 0; i < 2; i++) {
+		uint32_t allocs = 0, frees = 0;
+
+		CHECK(events(fd, i, since[i], ROOM) == since[i] + count, "all of them");
+		for (uint32_t k = 0; k < count; k++) {
+			allocs += list[k].kind == NEURON_NATIVE_EVENT_ALLOC && end_of(k);
+			frees += list[k].kind == NEURON_NATIVE_EVENT_FREE;
+		}
+		CHECK(count > 650 && allocs == frees && allocs + frees == count,
+		      "%u events: each that it had is seen to go", count);
+		now = (struct neuron_native_hbm_stats){ .size = sizeof(now), .hbm = i };
+		CHECK(!call(fd, NEURON_NATIVE_HBM_STATS, &now) && now.used == s[i].used &&
+		      now.nr_allocs == s[i].nr_allocs &&
+		      !memcmp(now.by_core, s[i].by_core, sizeof(now.by_core)) &&
+		      !memcmp(now.by_category, s[i].by_category, sizeof(now.by_category)),
+		      "and nothing is charged for it");
+	}
+}
+
 static uint64_t before;
 
 static void stranger(void)
@@ -158,6 +228,7 @@ int main(void)
 	story(fd);
 	wraps(fd);
 	bad(fd);
+	ends(fd);
 	before = events(fd, 0, 0, ROOM);
 	CHECK(!mem_free(fd, alloc(fd, MIB, 0, 0)), "free");
 	in_child(stranger);
