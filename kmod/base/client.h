@@ -78,7 +78,7 @@ struct neuron_process {
  * @unindexed: those that are not in @by_addr yet, newest first
  * @nr_unindexed: their number
  * @rings: ring memory that it allocated and that still exists
- * @closed: @by_addr and @unindexed are not used any more, only @handles is
+ * @closed: it is being torn down: @handles, @by_addr and @unindexed are empty for good
  * @hbm_bytes: bytes held of each HBM; under that hbm's lock
  * @device_bytes: bytes of device memory charged, for the limits
  * @core_bytes: the same by core

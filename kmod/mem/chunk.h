@@ -195,10 +195,13 @@ static inline bool neuron_chunk_admits(const struct neuron_chunk *chunk, enum ne
 	       as == NEURON_USER_RING || as == NEURON_USER_READER;
 }
 
-/* Under the lock of client.handles: what is copied elsewhere is not to be used. */
+/*
+ * Under the lock of client.handles, or when the client is closed, where nothing is moved any
+ * more: what is copied elsewhere is not to be used.
+ */
 static inline void neuron_chunk_spoil_move(struct neuron_chunk *chunk)
 {
-	if (unlikely(chunk->moving))
+	if (unlikely(READ_ONCE(chunk->moving)))
 		WRITE_ONCE(chunk->moving, NEURON_MOVING_IN_VAIN);
 }
 

@@ -429,23 +429,35 @@ static struct neuron_handle *neuron_handle_seek(struct neuron_client *client, st
 	return xa_is_zero(h) ? NULL : h;
 }
 
-/* Take handles away that have left the table; @batch is used up. */
-static void neuron_handles_put(struct neuron_client *client, void **batch, u32 n)
+/* Chunks of a process that are to be freed together. */
+struct neuron_chunks_left {
+	struct neuron_client *client;
+	u32 n;
+	void *chunk[NEURON_FREE_BATCH];
+};
+
+static void neuron_chunks_left_free(struct neuron_chunks_left *left)
 {
-	u32 nr_free = 0, i;
+	if (left->n)
+		neuron_chunks_free(left->client, (struct neuron_chunk **)left->chunk, left->n);
+	left->n = 0;
+}
 
-	/* Chunks to be freed move to the front: the stack has no room for a second array. */
-	for (i = 0; i < n; i++) {
-		struct neuron_handle *h = batch[i];
+/* Take a handle away that has left the table; the chunk is freed by the end of the batch. */
+static __always_inline void neuron_handle_leave(struct neuron_chunks_left *left,
+						struct neuron_handle *h)
+{
+	struct neuron_chunk *chunk = h->chunk;
 
-		if (neuron_handle_imported(h) || h->chunk->host ||
-		    h->chunk->kind == NEURON_CHUNK_RING)
-			neuron_handle_put(h);
-		else if (refcount_dec_and_test(&h->chunk->ref.refcount))
-			batch[nr_free++] = h->chunk;
+	if (neuron_handle_imported(h) || chunk->host) {
+		neuron_handle_put(h);
+	} else if (refcount_dec_and_test(&chunk->ref.refcount)) {
+		left->chunk[left->n++] = chunk;
+		if (left->n < NEURON_FREE_BATCH)
+			return;
+		neuron_chunks_left_free(left);
 	}
-	if (nr_free)
-		neuron_chunks_free(client, (struct neuron_chunk **)batch, nr_free);
+	cond_resched();
 }
 
 /**
@@ -491,25 +503,30 @@ int neuron_chunks_mark(struct neuron_client *client, const u64 *numbers, u32 n)
  */
 int neuron_chunks_unpublish(struct neuron_client *client, const u64 *numbers, u32 n)
 {
+	struct neuron_chunks_left left NEURON_UNINIT;
 	XA_STATE(xas, &client->handles, 0);
-	void *batch[NEURON_FREE_BATCH];
 	struct neuron_handle *h;
-	u32 i, k;
+	u32 i, k, nr;
 	int err = neuron_chunks_mark(client, numbers, n);
 
+	left.client = client;
+	left.n = 0;
 	for (i = 0; i < n && !err; cond_resched()) {
 		xa_lock(&client->handles);
 		/* Nothing follows it: where the walk stood may have gone meanwhile. */
 		xas_set(&xas, ULONG_MAX);
-		for (k = 0; i < n && k < NEURON_FREE_BATCH; i++) {
+		for (nr = 0; i < n && nr < NEURON_FREE_BATCH; i++) {
 			h = neuron_handle_seek(client, &xas, numbers[i]);
 			if (!h || !h->leaving)
 				continue;
 			neuron_handle_take(client, &xas, h);
-			batch[k++] = h;
+			/* The stack has no room for a second array. */
+			left.chunk[nr++] = h;
 		}
 		xa_unlock(&client->handles);
-		neuron_handles_put(client, batch, k);
+		for (k = 0; k < nr; k++)
+			neuron_handle_leave(&left, left.chunk[k]);
+		neuron_chunks_left_free(&left);
 	}
 	return err;
 }
@@ -522,38 +539,45 @@ int neuron_chunks_unpublish(struct neuron_client *client, const u64 *numbers, u3
  */
 void neuron_chunk_unpublish_all(struct neuron_client *client)
 {
-	XA_STATE(xas, &client->handles, 1);	/* 0 is never given out */
-	void *batch[NEURON_FREE_BATCH];
-	struct neuron_handle *h;
-	u32 n;
+	struct neuron_chunks_left left NEURON_UNINIT;
+	struct rb_node *node[ARRAY_SIZE(client->by_addr)], *low;
+	struct neuron_handle *h, *next;
+	LIST_HEAD(unindexed);
+	int i;
 
-	/* All handles go, so none needs to be unlinked from the trees. */
+	left.client = client;
+	left.n = 0;
 	xa_lock(&client->handles);
 	client->closed = true;
-	client->by_addr[0] = RB_ROOT;
-	client->by_addr[1] = RB_ROOT;
-	INIT_LIST_HEAD(&client->unindexed);
+	for (i = 0; i < ARRAY_SIZE(node); i++) {
+		node[i] = client->by_addr[i].rb_node;
+		client->by_addr[i] = RB_ROOT;
+	}
+	list_replace_init(&client->unindexed, &unindexed);
 	xa_unlock(&client->handles);
-
-	do {
-		n = 0;
-		xas_lock(&xas);
-		xas_for_each(&xas, h, ULONG_MAX) {
-			/* The spare handle. */
-			if (xa_is_zero(h))
-				continue;
-			neuron_handle_gone(h);
-			batch[n++] = h;
-			if (n == NEURON_FREE_BATCH)
-				break;
-		}
-		xas_pause(&xas);
-		xas_unlock(&xas);
-
-		neuron_handles_put(client, batch, n);
-		cond_resched();
-	} while (n == NEURON_FREE_BATCH);
 	xa_destroy(&client->handles);
+
+	/* Nobody else finds them: each tree is turned into a list, the lowest first, as it goes. */
+	for (i = 0; i < ARRAY_SIZE(node); i++) {
+		while (node[i]) {
+			low = node[i]->rb_left;
+			if (low) {
+				node[i]->rb_left = low->rb_right;
+				low->rb_right = node[i];
+				node[i] = low;
+			} else {
+				h = rb_entry(node[i], struct neuron_handle, node);
+				node[i] = node[i]->rb_right;
+				neuron_handle_gone(h);
+				neuron_handle_leave(&left, h);
+			}
+		}
+	}
+	list_for_each_entry_safe_reverse(h, next, &unindexed, unindexed) {
+		neuron_handle_gone(h);
+		neuron_handle_leave(&left, h);
+	}
+	neuron_chunks_left_free(&left);
 }
 
 /*
@@ -736,8 +760,8 @@ static bool neuron_chunk_idle(const struct neuron_chunk *chunk)
 {
 	int i;
 
-	if (!chunk->movable || chunk->kind != NEURON_CHUNK_PLAIN ||
-	    chunk->own.place == NEURON_PLACE_NONE || chunk->client->closed)
+	if (chunk->client->closed || !chunk->movable || chunk->kind != NEURON_CHUNK_PLAIN ||
+	    chunk->own.place == NEURON_PLACE_NONE)
 		return false;
 	for (i = 0; i < ARRAY_SIZE(chunk->users); i++)
 		if (chunk->users[i])

@@ -356,23 +356,35 @@ static void handle_teardown(struct kunit *test)
 	struct neuron_chunk *user;
 	u32 i, number, puts;
 
-	publish(test, 0, 300);
+	/* Some are known by address, others not yet, of both kinds. */
+	publish(test, 0, 150);
+	for (i = 400; i < 402; i++) {
+		state.chunk[i].client = &state.other;
+		KUNIT_ASSERT_EQ(test, neuron_chunk_publish(&state.chunk[i], &number), 0);
+	}
+	KUNIT_ASSERT_EQ(test, neuron_chunk_import(client, &state.chunk[400], &number), 0);
+	KUNIT_EXPECT_NE(test, neuron_chunk_handle(client, &state.chunk[400]), 0u);
+	KUNIT_EXPECT_EQ(test, client->nr_unindexed, 0u);
+	KUNIT_ASSERT_EQ(test, neuron_chunk_import(client, &state.chunk[401], &number), 0);
+	for (i = 150; i < 300; i++)
+		KUNIT_ASSERT_EQ(test, neuron_chunk_publish(&state.chunk[i], &number), 0);
 	state.chunk[20].host = true;
 	user = neuron_chunk_get(client, 31);
+	user->moving = NEURON_MOVING;
 	KUNIT_EXPECT_EQ(test, neuron_chunk_unpublish(client, 5), 0);
-	state.chunk[400].client = &state.other;
-	KUNIT_ASSERT_EQ(test, neuron_chunk_publish(&state.chunk[400], &number), 0);
-	KUNIT_ASSERT_EQ(test, neuron_chunk_import(client, &state.chunk[400], &number), 0);
 	puts = state.puts;
 	neuron_chunk_unpublish_all(client);
 
 	/* All but the host chunk, the used one, the freed one; the import is none of ours. */
 	KUNIT_EXPECT_EQ(test, state.freed, 297u);
-	KUNIT_EXPECT_EQ(test, state.puts, puts + 2);
+	KUNIT_EXPECT_EQ(test, state.puts, puts + 3);
 	KUNIT_EXPECT_LE(test, state.largest, (u32)NEURON_FREE_BATCH);
 	KUNIT_EXPECT_LE(test, state.batches, 6u);
 	KUNIT_EXPECT_EQ(test, state.chunk[400].users[NEURON_USER_IMPORT - 1], 0u);
+	KUNIT_EXPECT_EQ(test, state.chunk[401].users[NEURON_USER_IMPORT - 1], 0u);
 	KUNIT_EXPECT_EQ(test, kref_read(&user->ref), 1u);
+	KUNIT_EXPECT_EQ(test, user->moving, (u8)NEURON_MOVING_IN_VAIN);
+	KUNIT_EXPECT_TRUE(test, xa_empty(&client->handles));
 	for (i = 0; i < 300; i++)
 		KUNIT_EXPECT_EQ(test, state.chunk[i].size,
 				i == 20 || i == 30 || i == 4 ? (u64)SZ_32K : 0);
