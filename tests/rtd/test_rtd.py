@@ -111,6 +111,13 @@ def environment(**extra):
     return {**os.environ, 'ASAN_OPTIONS': 'detect_leaks=1', **extra}
 
 
+def listens(path):
+    """A socket has its name before it can be connected to."""
+    with open('/proc/net/unix', encoding='utf-8') as sockets:
+        return any(fields[3] == '00010000' and fields[-1] == path
+                   for fields in map(str.split, sockets))
+
+
 class Daemon:
     """One on a socket of its own."""
 
@@ -126,7 +133,7 @@ class Daemon:
             self.process = subprocess.Popen(
                 [MOCK, '-x', '-c', conf, '-g', self.path, *options], stderr=log,
                 env=environment(**env))
-        eventually(lambda: os.path.exists(self.path + '.memory') or
+        eventually(lambda: listens(self.path + '.memory') or
                    self.process.poll() is not None)
         check(self.process.poll() is None, self.errors.read_text())
 
