@@ -148,7 +148,8 @@ static void read_host(struct group *g, struct cgroup_limit *limit)
 	if (!find_number(g, "", &bytes))
 		return;
 	read_file(g, "memory.stat");
-	used = number_of(g, "kernel ") - MIN(number_of(g, "kernel "), number_of(g, "slab_reclaimable "));
+	used = number_of(g, "kernel ");
+	used -= MIN(used, number_of(g, "slab_reclaimable "));
 	if (!g->swap) {
 		own = number_of(g, "anon ");
 		used += own - MIN(own, g->own) + number_of(g, "shmem ");

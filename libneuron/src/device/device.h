@@ -70,6 +70,8 @@ static inline bool device_inherited(const struct neuron_device *device)
  */
 int fd_ioctl(int fd, unsigned long cmd, void *arg);
 int device_ioctl(const struct neuron_device *device, unsigned long cmd, void *arg);
+/* The line of a file that the device has in sysfs, without its end.  False: it cannot be read. */
+bool device_line(const struct neuron_device *device, const char *file, char *text, size_t size);
 
 /* Who reserves memory of the device and may have some that is not used. */
 struct reserve {

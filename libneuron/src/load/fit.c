@@ -13,7 +13,6 @@
 #include "../device/cgroup.h"
 #include "../device/device.h"
 #include "../device/opts.h"
-#include "../device/sys.h"
 #include "../isa/transfer.h"
 #include "arrange.h"
 
@@ -564,12 +563,9 @@ static int check_limits(const struct cargo *c, struct neuron_fit *out)
 /* Does the driver check what is written into rings, so that it has to know what is in them? */
 static bool driver_checks(const struct neuron_device *device)
 {
-	char path[80], text[16];
+	char text[16];
 
-	snprintf(path, sizeof(path), "/sys/devices/virtual/neuron_device/neuron%u/isolation",
-		 neuron_device_index(device));
-	neuron_sys_read(path, text, sizeof(text));
-	return !strcmp(text, "checked\n");
+	return device_line(device, "isolation", text, sizeof(text)) && !strcmp(text, "checked");
 }
 
 /*

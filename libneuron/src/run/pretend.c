@@ -15,7 +15,6 @@
 #include "../../common/util.h"
 #include "../../common/wait.h"
 #include "../device/opts.h"
-#include "../device/sys.h"
 #include <neuron/neff.h>
 #include "core.h"
 #include "pretend.h"
@@ -28,13 +27,10 @@ static const uint64_t bandwidth[] = { [1] = 50, [2] = 820, [3] = 2900, [4] = 490
 NEURON_EXPORT int neuron_device_pretend(const struct neuron_device *device,
 					enum neuron_pretend *pretend)
 {
-	char path[80], text[16];
+	char text[16];
 
-	snprintf(path, sizeof(path), "/sys/devices/virtual/neuron_device/neuron%u/pretend",
-		 device->index);
-	if (!neuron_sys_read(path, text, sizeof(text)))
+	if (!device_line(device, "pretend", text, sizeof(text)))
 		return -ENOENT;
-	text[strcspn(text, "\n")] = '\0';
 	for (size_t i = 0; i < ARRAY_SIZE(pretend_names); i++)
 		if (!strcmp(text, pretend_names[i])) {
 			*pretend = (enum neuron_pretend)i;
