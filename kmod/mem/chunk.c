@@ -406,8 +406,8 @@ void neuron_chunk_put(struct neuron_chunk *chunk)
 /* Charged to the same, so that their bytes can be given back in one sum? */
 static bool neuron_chunks_alike(const struct neuron_chunk *a, const struct neuron_chunk *b)
 {
-	return a->host == b->host && a->hbm == b->hbm && a->core == b->core &&
-	       a->category == b->category && a->owner == b->owner;
+	return a->hbm == b->hbm && a->core == b->core && a->category == b->category &&
+	       a->owner == b->owner;
 }
 
 /* Free chunks of a process, of device memory, that have no reference left. */
