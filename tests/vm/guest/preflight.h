@@ -49,10 +49,18 @@ static int core_of(const char *name)
 
 static struct neff neff;
 
+static bool save(const char *name)
+{
+	FILE *f;
+
+	neff_end(&neff, name);
+	f = fopen(path_of(name), "w");
+	return f && fwrite(neff.data, 1, neff.size, f) == neff.size && !fclose(f);
+}
+
 static void make_file(const struct file *file)
 {
 	char def[1024];
-	FILE *f;
 
 	snprintf(def, sizeof(def),
 		 "{\"name\": \"definition\", \"sp\": \"SP.json\", \"dma_queue\": {}, \"var\": {"
@@ -65,9 +73,7 @@ static void make_file(const struct file *file)
 	neff_start(&neff);
 	neff_text(&neff, "sg00/def.json", def);
 	neff_text(&neff, "sg00/SP.json", "{\"dma\": []}");
-	neff_end(&neff, file->name);
-	f = fopen(path_of(file->name), "w");
-	if (!f || fwrite(neff.data, 1, neff.size, f) != neff.size || fclose(f))
+	if (!save(file->name))
 		CHECK(false, "write %s", path_text);
 }
 

@@ -17,7 +17,6 @@ static int number;
 static void make_rings(void)
 {
 	char text[512];
-	FILE *f;
 
 	snprintf(text, sizeof(text),
 		 "{\"name\": \"definition\", \"sp\": \"SP.json\", \"dma_queue\": {\"q\": {\"type\": \"data\"}},"
@@ -31,9 +30,7 @@ static void make_rings(void)
 		 " \"from_sizes\": [1, %u], \"from_steps\": [1, 2], \"to_sizes\": [1, %u],"
 		 " \"to_steps\": [1, 2]}]}]}", DESCRIPTORS, DESCRIPTORS);
 	neff_text(&neff, "sg00/SP.json", text);
-	neff_end(&neff, FILE_NAME);
-	f = fopen(path_of(FILE_NAME), "w");
-	CHECK(f && fwrite(neff.data, 1, neff.size, f) == neff.size && !fclose(f), "a file with rings");
+	CHECK(save(FILE_NAME), "a file with rings");
 }
 
 /* A device whose rings the driver checks, so that it has to know what is in them. */
