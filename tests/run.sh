@@ -151,9 +151,10 @@ concurrent='^(async|crwl|death|dmabuf|eventfd|fuzz_ioctl|grow|mmap|move|notify|p
 # What the debug kernel is enough for: tests that draw what they do, and take long for it.
 drawn='fuzz_ioctl|move|pairs|stress'
 
-# What other kernels are enough for: these, programs of users, half a minute of waiting.
+# What other kernels are enough for: these, programs of users, half a minute of waiting, what
+# the software device does by itself, in an order that a seed decides.
 not_in_uml="^($drawn|[2-4][0-9]-.*|zy-instances)\."
-not_in_6_12="^($drawn|dmabuf_sync)\."
+not_in_6_12="^($drawn|dmabuf_sync|neuron_shuffle)\."
 
 # What the driver does in another way for a card: the device of the guest is like one.
 card_like='^(async|dma_compute|driver|eventfd|mmap|notify|process|removal|scrub|zerocopy|zz-unload)\.'
