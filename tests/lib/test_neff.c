@@ -62,6 +62,17 @@ void *__wrap_realloc(void *p, size_t n)
 	return fail_now() ? NULL : __real_realloc(p, n);
 }
 
+static unsigned int inflations;
+
+int __real_inflateInit2_(void *z, int bits, const char *version, int size);
+int __wrap_inflateInit2_(void *z, int bits, const char *version, int size);
+
+int __wrap_inflateInit2_(void *z, int bits, const char *version, int size)
+{
+	inflations++;
+	return __real_inflateInit2_(z, bits, version, size);
+}
+
 /* ---- a good NEFF ---- */
 
 static const char kelf_json[] =
@@ -1500,6 +1511,38 @@ static void test_C5_unnamed(void **state)
 	fixture_free(&f);
 }
 
+/* A large member that a description before it names is not inflated again. */
+static void test_inflated_once(void **state)
+{
+	static const size_t big = 4u << 20;
+	const struct neuron_neff_var *v;
+	char *data = malloc(big);
+	struct neuron_neff *neff;
+	struct fixture f;
+	void *bytes;
+	size_t size;
+
+	(void)state;
+	assert_non_null(data);
+	memset(data, 0x5a, big);
+	fixture_init(&f);
+	/* Before def.json in the order of names. */
+	set_file(&f, "sg00/Raw.bin", data, big);
+	edit(&f, DEF, "\"raw.bin\"", "\"Raw.bin\"");
+	edit(&f, DEF, "\"var_id\": 8, \"size\": 64", "\"var_id\": 8, \"size\": 4194304");
+	bytes = build(&f, true, &size);
+	inflations = 0;
+	neff = accepted(bytes, size);
+	assert_int_equal(inflations, 1);
+	v = neuron_neff_find_var(&neff->subgraphs[0], "r");
+	assert_int_equal(v->data_size, big);
+	assert_memory_equal(v->data, data, big);
+	neuron_neff_close(neff);
+	free(bytes);
+	free(data);
+	fixture_free(&f);
+}
+
 static void test_trailing_data(void **state)
 {
 	struct neuron_neff *neff;
@@ -2135,6 +2178,7 @@ int main(void)
 		cmocka_unit_test(test_claimed_size),
 		cmocka_unit_test(test_L4_zeros),
 		cmocka_unit_test(test_C5_unnamed),
+		cmocka_unit_test(test_inflated_once),
 		cmocka_unit_test(test_trailing_data),
 		cmocka_unit_test(test_missing_members),
 		cmocka_unit_test(test_json),

@@ -603,7 +603,8 @@ int neuron_neff_unpack(const void *bytes, size_t size, struct neuron_neff_error 
 
 /*
  * Writer.  Members may be added in any order; the archive has them sorted by
- * name with fixed times and owners, so that equal contents give equal bytes.
+ * name, *.json first, with fixed times and owners, so that equal contents give
+ * equal bytes.
  */
 struct neuron_neff_writer;
 

@@ -6,9 +6,11 @@
  * not), libarchive reads the tar.  Every limit is applied before memory is
  * taken, so that a small file cannot make a large process.
  *
- * The first pass lists the members and takes what is small.  What else the
- * descriptions name is fetched in further passes, all of it that is known at a
- * time in one; a member that nothing names never takes memory.
+ * The first pass lists the members and takes what is small, and, where a pass
+ * has to inflate, what a description before it mentions: constants are most of
+ * a file.  What else the descriptions name is fetched in further passes, all of
+ * it that is known at a time in one; a member that nothing names never takes
+ * memory.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -37,6 +39,7 @@ struct source {
 	size_t room;		/* for members */
 	uint64_t total;		/* bytes of all members */
 	uint64_t eager;		/* bytes taken without being asked for */
+	uint64_t searched;	/* bytes of descriptions, for names */
 	bool gzip;
 	bool end;
 	int err;		/* set when the reason was already noted */
@@ -178,9 +181,34 @@ static int read_data(struct source *s, struct archive *a, struct neff_member *m,
 	return 0;
 }
 
+/*
+ * Does a description that was read mention the last part of its name?  Then it is wanted, likely.
+ * Not more bytes are searched than were unpacked, whatever the archive has.
+ */
+static bool is_mentioned(struct source *s, const struct neff_member *m)
+{
+	const struct neff_object *obj = s->r->obj;
+	const char *slash = strrchr(m->name, '/');
+	const char *name = slash ? slash + 1 : m->name;
+
+	for (size_t i = 0; i < obj->nr_members; i++) {
+		const struct neff_member *by = &obj->members[i];
+
+		if (!by->data || !neff_is_json(by))
+			continue;
+		s->searched += by->size;
+		if (s->searched > s->total)
+			break;
+		if (memmem(by->data, by->size, name, strlen(name)))
+			return true;
+	}
+	return false;
+}
+
 static int read_member(struct source *s, struct archive *a, uint64_t size, struct neff_member *m)
 {
-	bool take = size <= EAGER_MEMBER && s->eager + size <= EAGER_TOTAL;
+	bool small = size <= EAGER_MEMBER && s->eager + size <= EAGER_TOTAL;
+	bool guess = !small && s->gzip && (!neff_is_json(m) || size <= s->r->opts.max_json);
 
 	/* Not more than the source can still hold, before memory is taken. */
 	if (!s->gzip && size > s->payload)
@@ -190,10 +218,9 @@ static int read_member(struct source *s, struct archive *a, uint64_t size, struc
 	s->err = check_total(s, s->total);
 	if (s->err)
 		return s->err;
-	if (take)
-		s->eager += size;
+	s->eager += small ? size : 0;
 	m->size = size;
-	return read_data(s, a, m, take);
+	return read_data(s, a, m, small || (guess && is_mentioned(s, m)));
 }
 
 static int add_entry(struct source *s, struct archive *a, struct archive_entry *e)

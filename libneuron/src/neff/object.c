@@ -104,6 +104,13 @@ int neff_compare_members(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
+bool neff_is_json(const struct neff_member *m)
+{
+	size_t n = strlen(m->name);
+
+	return n > 5 && !strcmp(m->name + n - 5, ".json");
+}
+
 static int compare_member(const void *key, const void *member)
 {
 	return strcmp(key, ((const struct neff_member *)member)->name);

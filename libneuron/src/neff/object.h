@@ -77,6 +77,10 @@ const char *neff_normalise(const char *path, char *out);
 void neff_drop_unused(struct neff_object *obj);
 
 int neff_compare_members(const void *a, const void *b);
+
+/* Is it a description, by its name? */
+bool neff_is_json(const struct neff_member *m);
+
 struct neff_member *neff_find_member(struct neff_object *obj, const char *name);
 
 /* List the members of the payload in @r->obj->members; small ones are there then. */

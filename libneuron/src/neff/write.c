@@ -165,6 +165,14 @@ static void put_header(void *bytes, const struct neuron_neff_header *h, size_t p
 	memcpy(bytes, &f, sizeof(f));
 }
 
+/* Descriptions first, by name: whoever reads the archive knows then what he needs of the rest. */
+static int compare(const void *a, const void *b)
+{
+	int first = neff_is_json(b) - neff_is_json(a);
+
+	return first ? first : neff_compare_members(a, b);
+}
+
 NEURON_EXPORT int neuron_neff_writer_finish(struct neuron_neff_writer *w,
 					    const struct neuron_neff_header *header, bool gzip,
 					    void **bytes, size_t *size)
@@ -185,7 +193,7 @@ NEURON_EXPORT int neuron_neff_writer_finish(struct neuron_neff_writer *w,
 	if (!f)
 		return -ENOMEM;
 	if (w->nr)
-		qsort(w->members, w->nr, sizeof(*w->members), neff_compare_members);
+		qsort(w->members, w->nr, sizeof(*w->members), compare);
 	err = fwrite(&none, sizeof(none), 1, f) == 1 ? write_archive(w, gzip, f) : -ENOMEM;
 	/* Without memory for the last byte it closes well, with no text. */
 	if ((fclose(f) || !out) && !err)
