@@ -127,6 +127,7 @@ static inline int history_apply(struct history *h, const struct neuron_event *e,
 		r.pid = e->pid;
 		r.nc = e->nc;
 		r.category = e->category;
+		r.owner = e->owner;
 	}
 	return whole ? history_set(h, &r) : history_lengthen(h, &r);
 }

@@ -42,7 +42,8 @@ static inline json_t *ranges_json(const struct neuron_range *range, size_t count
 
 		if (r->state == NEURON_RANGE_OWNED)
 			json_object_update_new(o, json_pack(
-				"{s:i, s:i, s:s}", "pid", r->pid, "core", (int)r->nc, "category",
+				"{s:i, s:i, s:i, s:s}", "pid", r->pid, "owner", (int)r->owner,
+				"core", (int)r->nc, "category",
 				neuron_mem_category_name(r->category)));
 		json_array_append_new(list, o);
 	}

@@ -36,6 +36,7 @@ static struct {
 	uint64_t address;	/* to resolve */
 	bool html;
 	bool diff;
+	bool groups;		/* of owners */
 	bool json;
 	bool failures;
 	bool map;
@@ -101,6 +102,8 @@ static void parse_end(struct argp_state *state)
 {
 	if (options.diff && options.command != OWNERS)
 		argp_error(state, "--diff is for \"owners\"");
+	if (options.groups && (options.command != OWNERS || options.diff))
+		argp_error(state, "--groups is for \"owners\" without --diff");
 	if (options.html && options.command != SNAPSHOT)
 		argp_error(state, "--html is for \"snapshot\"");
 	if (options.from && options.command < SNAPSHOT)
@@ -126,6 +129,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'b': options.style.plain = true; return 0;
 	case 'f': options.failures = true; return 0;
 	case 'd': options.diff = true; return 0;
+	case 'g': options.groups = true; return 0;
 	case 'F': options.from = arg; return 0;
 	case 'H': options.html = true; return 0;
 	case 's':
@@ -157,6 +161,7 @@ static const struct argp_option argp_options[] = {
 	{ "rows", 'r', "COUNT", 0, "Lines of a map, at most (12)", 0 },
 	{ "svg", 's', "FILE", 0, "Write the map as a picture to FILE, - is the standard output", 0 },
 	{ "diff", 'd', NULL, 0, "Of owners: what changed since the last time, and who may leak", 0 },
+	{ "groups", 'g', NULL, 0, "Of owners: what they have by category and core, too", 0 },
 	{ "html", 'H', NULL, 0, "Write a snapshot as a page", 0 },
 	{ "from", 'F', "SNAPSHOT", 0, "Take a snapshot that was written before, and no device", 0 },
 	{ 0 },
@@ -537,6 +542,41 @@ static json_t *to_json(const struct device *d)
 static struct libscols_table *owner_rows;
 static struct leaks leaks;
 
+/* Into the list, or the table. */
+static void show_owners(struct owners *o, json_t *list)
+{
+	if (list)
+		json_array_append_new(list, owners_json(o));
+	else
+		owners_rows(owner_rows, o, &options.style);
+	owners_free(o);
+}
+
+/* All of it of one instant, so that groups add up to what their owners have. */
+static int read_groups(struct neuron_device *handle, json_t *list)
+{
+	struct snapshot s = { 0 };
+	struct owners o;
+	char *json;
+	int ret = neuron_mem_snapshot(handle, -1, &json);
+
+	if (ret)
+		return ret;
+	ret = snapshot_parse(json, strlen(json), &s);
+	free(json);
+	for (size_t i = 0; i < s.count && !ret; i++) {
+		ret = owners_of_snapshot(s.device, &s.list[i], &o);
+		if (ret)
+			break;
+		if (!o.consistent)
+			error(0, 0, "/dev/neuron%u: HBM %u changes all the time: this is not of one instant",
+			      o.device, o.hbm);
+		show_owners(&o, list);
+	}
+	snapshot_free(&s);
+	return ret;
+}
+
 /* For the table, the list, or the differences. */
 static int read_owners(struct neuron_device *handle, json_t *list)
 {
@@ -544,17 +584,18 @@ static int read_owners(struct neuron_device *handle, json_t *list)
 	struct owners o;
 	int ret = 0;
 
+	if (options.groups)
+		return read_groups(handle, list);
 	for (uint32_t h = 0; h < nr && !ret; h++) {
 		ret = owners_read(handle, h, &o);
 		if (ret)
 			break;
 		for (size_t i = 0; i < o.all.count && options.diff && !ret; i++)
 			ret = leak_add(&leaks, o.device, h, &o.all.list[i]);
-		if (!options.diff && list)
-			json_array_append_new(list, owners_json(&o));
-		else if (!options.diff)
-			owners_rows(owner_rows, &o, &options.style);
-		free(o.all.list);
+		if (options.diff)
+			owners_free(&o);
+		else
+			show_owners(&o, list);
 	}
 	return ret;
 }

@@ -9,6 +9,7 @@
 #include <jansson.h>
 
 #include "file.h"
+#include "groups.h"
 #include "leaks.h"
 #include "map.h"
 #include "processes.h"
@@ -18,6 +19,9 @@
 struct owners {
 	unsigned int device, hbm;
 	struct neuron_owners all;
+	/* Of a snapshot. */
+	struct owner_groups groups;
+	bool grouped, consistent;
 };
 
 static inline int owners_by_bytes(const void *a, const void *b)
@@ -39,6 +43,29 @@ static inline int owners_read(struct neuron_device *device, uint32_t hbm, struct
 	if (!ret)
 		qsort(o->all.list, o->all.count, sizeof(*o->all.list), owners_by_bytes);
 	return ret;
+}
+
+/* The same of a snapshot, with groups. */
+static inline int owners_of_snapshot(unsigned int device, const struct snapshot_hbm *h,
+				     struct owners *o)
+{
+	*o = (struct owners){
+		.device = device, .hbm = h->hbm, .grouped = true, .consistent = h->consistent,
+		.all = { .used = h->stats.used, .driver = h->stats.driver, .count = h->nr_owners,
+			 .list = calloc(h->nr_owners + 1, sizeof(*o->all.list)) },
+	};
+	if (!o->all.list)
+		return -ENOMEM;
+	for (size_t i = 0; i < h->nr_owners; i++)
+		o->all.list[i] = h->owner[i].figures;
+	qsort(o->all.list, o->all.count, sizeof(*o->all.list), owners_by_bytes);
+	return groups_read(&h->ranges, &o->groups);
+}
+
+static inline void owners_free(struct owners *o)
+{
+	free(o->all.list);
+	free(o->groups.list);
 }
 
 /* What another process is called; this one has nothing. */
@@ -69,41 +96,75 @@ static inline struct libscols_table *owners_table(void)
 		     "rlrlrrrrrrrr");
 }
 
+/* Lines below that of the owner: only what they add up to is in its columns. */
+static inline void groups_rows(struct libscols_table *t, const struct owners *o,
+			       const struct neuron_owner *owner, const struct map_style *style)
+{
+	const struct owner_group *g;
+
+	for (size_t at = 0; (g = groups_next(&o->groups, owner, &at));)
+		row(t, " \t \t \t  %s, core %u\t \t \t%s\t \t \t \t%" PRIu64 "\t ",
+		    neuron_mem_category_name(g->category), g->nc, map_size(style, g->bytes),
+		    g->allocs);
+}
+
 static inline void owners_rows(struct libscols_table *t, const struct owners *o,
 			       const struct map_style *style)
 {
 	for (size_t i = 0; i < o->all.count; i++) {
 		const struct neuron_owner *n = &o->all.list[i];
 
-		if (owner_has(n))
-			row(t, "%d\t%s\t%u\t%s\t%u\t%u\t%s\t%s\t%s\t%s\t%" PRIu64 "\t%s", n->pid,
-			    owner_process(n->pid), n->id, n->label, o->device, o->hbm,
-			    map_size(style, n->bytes), map_size(style, n->peak),
-			    map_size(style, n->steady), map_size(style, owner_mean(n)),
-			    n->allocs, map_size(style, n->host_bytes));
+		if (!owner_has(n))
+			continue;
+		row(t, "%d\t%s\t%u\t%s\t%u\t%u\t%s\t%s\t%s\t%s\t%" PRIu64 "\t%s", n->pid,
+		    owner_process(n->pid), n->id, n->label, o->device, o->hbm,
+		    map_size(style, n->bytes), map_size(style, n->peak),
+		    map_size(style, n->steady), map_size(style, owner_mean(n)), n->allocs,
+		    map_size(style, n->host_bytes));
+		groups_rows(t, o, n, style);
 	}
+}
+
+static inline json_t *groups_json(const struct owners *o, const struct neuron_owner *owner)
+{
+	json_t *list = json_array();
+	const struct owner_group *g;
+
+	for (size_t at = 0; (g = groups_next(&o->groups, owner, &at));)
+		json_array_append_new(list, json_pack(
+			"{s:i, s:s, s:I, s:I}", "core", (int)g->nc, "category",
+			neuron_mem_category_name(g->category), "bytes", INT(g->bytes),
+			"allocations", INT(g->allocs)));
+	return list;
 }
 
 static inline json_t *owners_json(const struct owners *o)
 {
-	json_t *list = json_array();
+	json_t *list = json_array(), *all;
 
 	for (size_t i = 0; i < o->all.count; i++) {
 		const struct neuron_owner *n = &o->all.list[i];
+		json_t *one;
 
-		if (owner_has(n))
-			json_array_append_new(list, json_pack(
-				"{s:i, s:s, s:i, s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I}",
+		if (!owner_has(n))
+			continue;
+		one = json_pack("{s:i, s:s, s:i, s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I}",
 				"pid", n->pid, "name", owner_process(n->pid), "owner", (int)n->id,
 				"label", n->label, "released",
 				!!(n->flags & NEURON_OWNER_RELEASED), "bytes", INT(n->bytes),
 				"peak", INT(n->peak), "steady", INT(n->steady),
 				"mean", INT(owner_mean(n)), "allocations", INT(n->allocs),
-				"host", INT(n->host_bytes)));
+				"host", INT(n->host_bytes));
+		if (o->grouped)
+			json_object_set_new(one, "groups", groups_json(o, n));
+		json_array_append_new(list, one);
 	}
-	return json_pack("{s:i, s:i, s:i, s:I, s:I, s:o}", "schema_version", 1, "device",
-			 (int)o->device, "hbm", (int)o->hbm, "used", INT(o->all.used), "driver",
-			 INT(o->all.driver), "owners", list);
+	all = json_pack("{s:i, s:i, s:i, s:I, s:I, s:o}", "schema_version", 1, "device",
+			(int)o->device, "hbm", (int)o->hbm, "used", INT(o->all.used), "driver",
+			INT(o->all.driver), "owners", list);
+	if (o->grouped)
+		json_object_set_new(all, "consistent", json_boolean(o->consistent));
+	return all;
 }
 
 /* ---- differences --------------------------------------------------------------------- */

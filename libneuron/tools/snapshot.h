@@ -93,6 +93,7 @@ static inline struct neuron_range snapshot_range(const json_t *o)
 		.state = snapshot_word(snapshot_text(o, "state"), range_states,
 					     ARRAY_SIZE(range_states)),
 		.pid = (int32_t)snapshot_number(o, "pid"),
+		.owner = (uint32_t)snapshot_number(o, "owner"),
 		.nc = (uint32_t)snapshot_number(o, "core"),
 		.category = snapshot_category(snapshot_text(o, "category")),
 	};

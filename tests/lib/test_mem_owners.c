@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Who is suspected of a leak, in sequences that are made up here. */
+/* Who is suspected of a leak, in sequences that are made up here; groups of owners. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "tools/groups.h"
 #include "tools/leaks.h"
 
 static struct leaks all;
@@ -146,13 +147,59 @@ static void test_ended(void **state)
 	assert_true(all.list[1].fresh);
 }
 
+/* What an owner has is divided without rest, and what others have is not in it. */
+static void test_groups(void **state)
+{
+	static const uint32_t categories[] = { NEURON_MEM_CONSTANTS, NEURON_MEM_CODE,
+					       NEURON_MEM_RINGS };
+	struct neuron_range range[3000];
+	struct history ranges = { .range = range, .count = ARRAY_SIZE(range) };
+	uint64_t bytes[3][4][2][3] = { 0 }, allocs[3][4][2][3] = { 0 };
+	struct owner_groups g;
+
+	(void)state;
+	seed = 3;
+	for (size_t i = 0; i < ranges.count; i++) {
+		uint32_t pid = draw(3), owner = draw(4), nc = draw(2), kind = draw(3);
+		uint64_t size = (1 + draw(100)) * 4096ull;
+		bool owned = draw(5);
+
+		range[i] = (struct neuron_range){
+			.address = i << 20, .bytes = size, .pid = (int32_t)pid + 10, .nc = nc,
+			.state = owned ? NEURON_RANGE_OWNED : draw(3), .owner = owner,
+			.category = categories[kind],
+		};
+		bytes[pid][owner][nc][kind] += owned ? size : 0;
+		allocs[pid][owner][nc][kind] += owned;
+	}
+	assert_int_equal(groups_read(&ranges, &g), 0);
+	assert_int_equal(g.count, 3 * 4 * 2 * 3);
+	for (uint32_t pid = 0; pid < 3; pid++)
+		for (uint32_t owner = 0; owner < 4; owner++) {
+			const struct neuron_owner o = { .pid = (int32_t)pid + 10, .id = owner };
+			const struct owner_group *next;
+			size_t at = 0, n = 0;
+
+			for (; (next = groups_next(&g, &o, &at)); n++) {
+				uint32_t kind = 0;
+
+				while (categories[kind] != next->category)
+					kind++;
+				assert_true(next->bytes == bytes[pid][owner][next->nc][kind]);
+				assert_true(next->allocs == allocs[pid][owner][next->nc][kind]);
+			}
+			assert_int_equal(n, 2 * 3);
+		}
+	free(g.list);
+}
+
 #define TEST(name) cmocka_unit_test_teardown(name, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_named), TEST(test_hidden), TEST(test_innocent), TEST(test_warm),
-		TEST(test_slow), TEST(test_ended),
+		TEST(test_slow), TEST(test_ended), TEST(test_groups),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

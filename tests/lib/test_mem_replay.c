@@ -51,7 +51,8 @@ static void record(enum neuron_event_kind kind, uint64_t addr, uint64_t bytes,
 	*e = (struct neuron_event){
 		.seq = drv.seq, .time = drv.seq * 1000, .kind = kind, .bytes = bytes,
 		.address = addr == UINT64_MAX ? 0 : BASE + addr, .reason = reason, .client = 7,
-		.align = req ? req->align : 0, .pid = 42, .category = NEURON_MEM_TENSORS,
+		.align = req ? req->align : 0, .pid = 42, .owner = 5,
+		.category = NEURON_MEM_TENSORS,
 	};
 	if (kind != NEURON_EVENT_REFUSE)
 		return;
@@ -356,7 +357,7 @@ static void test_meanwhile(void **state)
 	(void)state;
 	for (unsigned int round = 0; round < 20; round++) {
 		struct snapshot s;
-		uint64_t used = 0;
+		uint64_t used = 0, owned = 0;
 
 		seed = round;
 		for (unsigned int i = 0; i < 1000; i++)
@@ -365,10 +366,18 @@ static void test_meanwhile(void **state)
 		snapshot(&s);
 		drv.busy_ranges = 0;
 		assert_true(drv.seq > s.list[0].seq);
-		for (size_t i = 0; i < s.list[0].ranges.count; i++)
-			if (s.list[0].ranges.range[i].state % 2)
-				used += s.list[0].ranges.range[i].bytes;
-		assert_true(used == s.list[0].stats.used);
+		for (size_t i = 0; i < s.list[0].ranges.count; i++) {
+			const struct neuron_range *r = &s.list[0].ranges.range[i];
+
+			if (r->state % 2)
+				used += r->bytes;
+			if (r->state != NEURON_RANGE_OWNED)
+				continue;
+			/* One that was freed meanwhile is its owner's again. */
+			assert_true(r->pid == 42 && r->owner == 5);
+			owned++;
+		}
+		assert_true(used == s.list[0].stats.used && owned);
 		assert_int_equal(replayed(&s, 0).different, 0);
 		snapshot_free(&s);
 		teardown(NULL);

@@ -59,7 +59,7 @@ static void map(int pid)
 	      says("\"emulated\": ", 0) && says("\"fragmentation_percent\": ", 0) &&
 	      says("\"state\": \"reserved\"", 0), "as JSON");
 	CHECK(!run("neuron-mem --json map 0 | tr -d ' \\n'") &&
-	      says("\"bytes\":5242880,\"state\":\"owned\",\"pid\":%d,\"core\":2,\"category\":\"tensors\"}", pid),
+	      says("\"bytes\":5242880,\"state\":\"owned\",\"pid\":%d,\"owner\":0,\"core\":2,\"category\":\"tensors\"}", pid),
 	      "with the allocation");
 	CHECK(!run("neuron-mem --svg /tmp/map.svg 0 && cat /tmp/map.svg") && says("<svg xmlns", 0) &&
 	      says(">process %d: 5.000MB in 1 allocation for core 2", pid) && says("</svg>\n", 0),

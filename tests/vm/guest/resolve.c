@@ -4,11 +4,13 @@
  * queue stops there; and what another process is told of it.
  */
 #define _GNU_SOURCE
+#include <jansson.h>
 #include <neuron/neuron.h>
 
 #include "nrt_guest.h"
 
 #define K_BYTES	8192
+#define GROUPS	"neuron-mem owners --groups --json 0"
 
 static struct neuron_device *dev;
 static struct neuron_core *core;
@@ -58,6 +60,60 @@ static bool tool_says(uint64_t address, const char *one, const char *other)
 	text[fread(text, 1, sizeof(text) - 1, p)] = 0;
 	printf("# %s", text);
 	return !pclose(p) && strstr(text, one) && strstr(text, other);
+}
+
+static uint64_t number(const json_t *o, const char *key)
+{
+	return (uint64_t)json_integer_value(json_object_get(o, key));
+}
+
+/* The bytes of a group of the model, or 0; everything adds up. */
+static uint64_t group(const json_t *memories, const char *category)
+{
+	json_t *memory, *owner, *one;
+	size_t i, k, n;
+	uint64_t found = 0;
+
+	json_array_foreach(memories, i, memory) {
+		uint64_t used = number(memory, "driver");
+
+		json_array_foreach(json_object_get(memory, "owners"), k, owner) {
+			uint64_t bytes = 0, allocs = 0;
+			const char *label = json_string_value(json_object_get(owner, "label"));
+
+			json_array_foreach(json_object_get(owner, "groups"), n, one) {
+				bytes += number(one, "bytes");
+				allocs += number(one, "allocations");
+				if (!strcmp(label, "teller") && !number(one, "core") &&
+				    !strcmp(json_string_value(json_object_get(one, "category")), category))
+					found += number(one, "bytes");
+			}
+			CHECK(bytes == number(owner, "bytes") && allocs == number(owner, "allocations"),
+			      "owner %" PRIu64 " has its groups, without rest", number(owner, "owner"));
+			used += bytes;
+		}
+		CHECK(used == number(memory, "used") && json_is_true(json_object_get(memory, "consistent")),
+		      "HBM %zu is what owners and the driver have", i);
+	}
+	return found;
+}
+
+/* Another process tells the groups of a model: its constants, its programs, its rings. */
+static void groups(const struct neuron_model *model)
+{
+	struct neuron_model_usage u = { .size = sizeof(u) };
+	FILE *p = popen(GROUPS, "r");
+	json_t *memories = json_loadf(p, 0, NULL);
+
+	CHECK(!pclose(p) && memories, GROUPS);
+	neuron_model_get_usage(model, &u);
+	CHECK(u.constants && group(memories, "constants") == u.constants &&
+	      group(memories, "model_code") == u.code &&
+	      group(memories, "runtime_memory") == u.runtime &&
+	      group(memories, "dma_rings") == u.rings_io + u.rings_spill + u.rings_runtime,
+	      "what each group of the model has");
+	json_decref(memories);
+	CHECK(!system("neuron-mem owners --groups 0"), "as a table");
 }
 
 /* Where this process has constants. */
@@ -129,6 +185,7 @@ int main(void)
 	      l.pid == getpid() && l.state == NEURON_RANGE_OWNED, "a variable of a loaded model");
 	snprintf(want, sizeof(want), "constants of process %d (teller", getpid());
 	CHECK(tool_says(k + 5000, want, " + 5000\n"), "another process knows the owner");
+	groups(model);
 	neuron_model_unload(model);
 
 	/* Both are known, who has it now and who had it before. */
