@@ -50,7 +50,7 @@ _neuron()
 		_filedir json ;;
 	"neuron-monitor "@(-t|--textfile))
 		_filedir prom ;;
-	"neuron-top "@(-d|--delay|-n|--iterations)|"neuron-mem "@(-n|--iterations|-r|--rows|-w|--watch)|\
+	"neuron-top "@(-d|--delay|-n|--iterations)|"neuron-mem "@(-n|--iterations|-p|--pid|-r|--rows|-w|--watch)|\
 	"neuron-monitor "@(-p|--period|-n|--iterations))
 		COMPREPLY=() ;;
 	*)	if ! $split; then

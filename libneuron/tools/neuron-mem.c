@@ -34,6 +34,7 @@ static struct {
 	const char *from;	/* a snapshot, in place of the device */
 	bool has_address;
 	uint64_t address;	/* to resolve */
+	int pid;		/* of which process it is; 0: of the device */
 	bool html;
 	bool diff;
 	bool groups;		/* of owners */
@@ -112,6 +113,10 @@ static void parse_end(struct argp_state *state)
 		argp_error(state, "the name of the file is missing");
 	if (options.command == RESOLVE && !options.has_address)
 		argp_error(state, "the address is missing");
+	if (options.pid && options.command != RESOLVE)
+		argp_error(state, "--pid is for \"resolve\"");
+	if (options.pid && options.device >= 0)
+		argp_error(state, "the device is that which the process has mapped");
 	if (options.command == RESOLVE && options.watch > 0)
 		argp_error(state, "--watch is for the other commands");
 	if (options.command >= OWNERS && (options.svg || options.failures))
@@ -130,6 +135,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'f': options.failures = true; return 0;
 	case 'd': options.diff = true; return 0;
 	case 'g': options.groups = true; return 0;
+	case 'p': options.pid = (int)parse_number(arg, 1, INT32_MAX, "--pid", state); return 0;
 	case 'F': options.from = arg; return 0;
 	case 'H': options.html = true; return 0;
 	case 's':
@@ -162,6 +168,7 @@ static const struct argp_option argp_options[] = {
 	{ "svg", 's', "FILE", 0, "Write the map as a picture to FILE, - is the standard output", 0 },
 	{ "diff", 'd', NULL, 0, "Of owners: what changed since the last time, and who may leak", 0 },
 	{ "groups", 'g', NULL, 0, "Of owners: what they have by category and core, too", 0 },
+	{ "pid", 'p', "PID", 0, "Resolve an address of a process, as in a SIGBUS", 0 },
 	{ "html", 'H', NULL, 0, "Write a snapshot as a page", 0 },
 	{ "from", 'F', "SNAPSHOT", 0, "Take a snapshot that was written before, and no device", 0 },
 	{ 0 },
@@ -175,9 +182,10 @@ static const struct argp argp = {
 	       "what is free and the longest free run.\vWith \"map\": which process holds what of "
 	       "each HBM, where the holes are, and whether the memory is fragmented.  With "
 	       "\"owners\": the parts of processes that hold it.  With \"resolve\": whose an "
-	       "address is, as in the error of a DMA queue, and whose it was.  With \"snapshot\": all of that "
-	       "and what happened last, into a file.  With \"timeline\": the bytes in use over "
-	       "the last events as a picture (.svg) or for ui.perfetto.dev (.json).",
+	       "address is, as in the error of a DMA queue, and whose it was; --pid: as in a SIGBUS.  "
+	       "With \"snapshot\": all of that and what happened last, into a file.  With "
+	       "\"timeline\": the bytes in use over the last events as a picture (.svg) or for "
+	       "ui.perfetto.dev (.json).",
 };
 
 static FILE *out;		/* what becomes the text of a picture */
@@ -614,11 +622,20 @@ static int resolve(void)
 {
 	unsigned int index = options.device < 0 ? 0 : (unsigned int)options.device;
 	struct neuron_device *handle;
-	int ret = open_device(index, &handle);
+	uint64_t address = options.address;
+	int ret;
 
+	if (options.pid)
+		address = resolve_process(options.pid, options.address, &index);
+	ret = open_device(index, &handle);
+	if (options.pid && !ret)
+		address = maps_address(neuron_device_geometry(handle), address);
+	if (options.pid && !options.json)
+		printf("0x%" PRIx64 " of process %d: 0x%" PRIx64 " of neuron%u\n", options.address,
+		       options.pid, address, index);
 	if (ret)
 		return 1;
-	ret = resolve_show(handle, options.address, options.json);
+	ret = resolve_show(handle, address, options.json);
 	if (ret)
 		error(0, -ret, "/dev/neuron%u: memory", index);
 	neuron_device_close(handle);

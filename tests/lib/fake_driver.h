@@ -1819,6 +1819,24 @@ int neuron_sys_munmap(void *address, size_t bytes)
 	return 0;
 }
 
+int neuron_sys_mapping(int fd, const void *address, uint64_t *offset)
+{
+	struct fake_device *d = fake_dev(fd);
+	int ret = -ENOENT;
+
+	fake_enter();
+	for (unsigned int i = 0; i < d->end && ret; i++) {
+		const struct fake_chunk *c = &d->chunk[i];
+
+		if (!c->refs || (uintptr_t)address - (uintptr_t)c->data >= c->bytes)
+			continue;
+		*offset = c->address + ((uintptr_t)address - (uintptr_t)c->data);
+		ret = 0;
+	}
+	fake_leave();
+	return ret;
+}
+
 int neuron_device_list(struct neuron_device_entry **list, size_t *count)
 {
 	*list = NULL;

@@ -339,6 +339,7 @@ static void test_sys(void **state)
 {
 	char path[] = "/tmp/neuron-sys-XXXXXX", *map;
 	int fd = mkstemp(path), n = -1, other;
+	uint64_t offset;
 
 	(void)state;
 	assert_true(fd >= 0);
@@ -352,7 +353,13 @@ static void test_sys(void **state)
 	assert_int_equal(pread(fd, path + 1, 1, 4096 + 5), 1);
 	assert_int_equal(path[1], 'x');
 	path[1] = 't';
+	assert_int_equal(neuron_sys_mapping(other, map + 5, &offset), 0);
+	assert_int_equal(offset, 4096 + 5);
+	assert_int_equal(neuron_sys_mapping(other, map + 4095, &offset), 0);
+	assert_int_equal(offset, 8191);
+	assert_int_equal(neuron_sys_mapping(other, path, &offset), -EEXIST);
 	assert_int_equal(neuron_sys_munmap(map, 4096), 0);
+	assert_int_equal(neuron_sys_mapping(other, map, &offset), -ENOENT);
 	assert_null(neuron_sys_mmap(other, 1, 4096));
 	assert_int_equal(errno, EINVAL);
 	assert_int_equal(neuron_sys_ioctl(other, FIONREAD, &n), 0);

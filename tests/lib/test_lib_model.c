@@ -1095,6 +1095,142 @@ static void test_resolve_memory(void **state)
 	assert_int_equal(neuron_address_resolve(f->device, at, 0, &l), -EINVAL);
 }
 
+static struct neuron_location pointed(struct fixture *f, const void *pointer)
+{
+	struct neuron_location l = { .size = sizeof(l) };
+
+	assert_int_equal(neuron_pointer_resolve(f->device, pointer, &l), 0);
+	return l;
+}
+
+static struct neuron_mem *mapped(struct fixture *f, const struct neuron_mem_opts *opts, char **va)
+{
+	struct neuron_mem *mem;
+	void *p;
+
+	assert_int_equal(neuron_mem_alloc(f->device, 3 * 4096, opts, &mem), 0);
+	assert_int_equal(neuron_mem_map(mem, &p), 0);
+	*va = p;
+	return mem;
+}
+
+/* A pointer into memory that is mapped; afterwards, when it was freed. */
+static void test_pointer(void **state)
+{
+	struct fixture *f = *state;
+	struct neuron_mem_opts opts = { .size = sizeof(opts), .hbm = 1, .nc = 3,
+					.category = NEURON_MEM_TENSORS };
+	struct neuron_location l = { .size = sizeof(l) };
+	uint64_t bump = fake.dev[0].bump[1], at;
+	struct neuron_mem *mem;
+	char *va;
+
+	assert_int_equal(neuron_owner_create(f->device, "kv", &opts.owner), 0);
+	mem = mapped(f, &opts, &va);
+	at = neuron_mem_address(mem);
+	l = pointed(f, va + 5000);
+	assert_true(!l.freed && l.state == NEURON_RANGE_OWNED && l.address == at &&
+		    l.bytes == 3 * 4096 && l.owner == opts.owner && l.hbm == 1);
+	assert_non_null(strstr(l.text, "tensors of process "));
+	assert_non_null(strstr(l.text, " (kv) + 5000"));
+	neuron_mem_free(mem);
+	l = pointed(f, va + 5000);
+	assert_true(l.freed && l.state == NEURON_RANGE_FREE && l.address == at && l.freed_ns &&
+		    l.bytes == 3 * 4096 && l.owner == opts.owner && l.nc == 3 && l.pid == getpid() &&
+		    l.category == NEURON_MEM_TENSORS && l.hbm == 1);
+	assert_non_null(strstr(l.text, "unmapped memory, before: tensors of process "));
+	assert_non_null(strstr(l.text, " (kv) + 5000, freed 0."));
+	/* Whoever has the memory now, it was that.  Nothing else gets mapped there. */
+	assert_ptr_equal(mmap(va, 3 * 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+			      0), va);
+	fake.dev[0].bump[1] = bump;
+	opts.owner = 0;
+	opts.category = NEURON_MEM_CONSTANTS;
+	assert_int_equal(neuron_mem_alloc(f->device, 3 * 4096, &opts, &mem), 0);
+	assert_true(neuron_mem_address(mem) == at);
+	l = pointed(f, va);
+	assert_true(l.freed && l.state == NEURON_RANGE_OWNED && l.category == NEURON_MEM_TENSORS);
+	neuron_mem_free(mem);
+	munmap(va, 3 * 4096);
+	assert_int_equal(neuron_pointer_resolve(f->device, &l, &l), -ENOENT);
+	assert_int_equal(neuron_pointer_resolve(f->device, NULL, &l), -ENOENT);
+	l.size = 0;
+	assert_int_equal(neuron_pointer_resolve(f->device, va, &l), -EINVAL);
+}
+
+/* Host memory, of which the driver tells nothing; what the library did not map. */
+static void test_pointer_host(void **state)
+{
+	struct fixture *f = *state;
+	struct neuron_mem_opts opts = { .size = sizeof(opts), .flags = NEURON_MEM_F_HOST, .nc = 1,
+					.category = NEURON_MEM_HOST_TENSORS };
+	struct neuron_model *m = load(f, make_list_neff());
+	struct neuron_location l;
+	struct neuron_mem *mem;
+	const uint8_t *k = NULL;
+	char *va;
+
+	mem = mapped(f, &opts, &va);
+	l = pointed(f, va + 9);
+	assert_true(!l.freed && l.hbm == UINT32_MAX && l.address == neuron_mem_address(mem));
+	assert_non_null(strstr(l.text, "tensors of process "));
+	neuron_mem_free(mem);
+	assert_non_null(strstr(pointed(f, va + 9).text, "unmapped memory, before: tensors of process "));
+	for (unsigned int i = 0; i < FAKE_CHUNKS; i++)
+		if (fake.dev[0].chunk[i].used && fake.dev[0].chunk[i].category == NEURON_MEM_CONSTANTS)
+			k = fake.dev[0].chunk[i].data;
+	assert_string_equal(pointed(f, k + 200).text, "k + 200 of model list");
+	neuron_model_unload(m);
+}
+
+/* The device is gone, as it often is when there is a SIGBUS: what the process knows is enough. */
+static void test_pointer_gone(void **state)
+{
+	struct fixture *f = *state;
+	struct neuron_mem_opts opts = { .size = sizeof(opts), .hbm = 1, .nc = 3,
+					.category = NEURON_MEM_TENSORS };
+	struct neuron_location l;
+	struct neuron_mem *mem;
+	char *va;
+
+	mem = mapped(f, &opts, &va);
+	fake.fail_at = 1;
+	fake.fail_nr = 0;
+	fake.fail_errno = ENODEV;
+	fake.sticky = true;
+	l = pointed(f, va + 4096);
+	assert_true(!l.freed && l.address == neuron_mem_address(mem) && l.bytes == 3 * 4096 &&
+		    l.hbm == 1 && l.nc == 3 && l.pid == getpid() && !*l.label);
+	assert_non_null(strstr(l.text, "tensors of process "));
+	assert_non_null(strstr(l.text, " + 4096; the device is gone"));
+	fake.fail_at = 0;
+	fake.sticky = false;
+	neuron_mem_free(mem);
+}
+
+/* Only the last ones are remembered, in the order in which they were unmapped. */
+static void test_pointer_forgets(void **state)
+{
+	struct fixture *f = *state;
+	struct neuron_mem_opts opts = { .size = sizeof(opts), .hbm = 1, .nc = 3,
+					.category = NEURON_MEM_TENSORS };
+	struct neuron_location l = { .size = sizeof(l) };
+	struct neuron_mem *mem[70];
+	char *va[70];
+
+	for (unsigned int i = 0; i < 70; i++)
+		mem[i] = mapped(f, &opts, &va[i]);
+	for (unsigned int i = 0; i < 70; i++)
+		neuron_mem_free(mem[i * 11 % 70]);
+	for (unsigned int i = 0; i < 70; i++)
+		assert_int_equal(neuron_pointer_resolve(f->device, va[i * 11 % 70], &l),
+				 i < 6 ? -ENOENT : 0);
+	f->device->remember = false;
+	neuron_mem_free(mapped(f, &opts, &va[0]));
+	assert_int_equal(neuron_pointer_resolve(f->device, va[0], &l), -ENOENT);
+	assert_int_equal(neuron_pointer_resolve(f->device, va[69 * 11 % 70], &l), -ENOENT);
+}
+
 /* A run that stops says whose the address is: of a tensor of the run, of a variable. */
 static void test_fault_named(void **state)
 {
@@ -2105,6 +2241,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_resolve_model, setup_low, teardown),
 		cmocka_unit_test_setup_teardown(test_resolve_forgets, setup_low, teardown),
 		cmocka_unit_test_setup_teardown(test_resolve_memory, setup_low, teardown),
+		cmocka_unit_test_setup_teardown(test_pointer, setup_low, teardown),
+		cmocka_unit_test_setup_teardown(test_pointer_host, setup_low, teardown),
+		cmocka_unit_test_setup_teardown(test_pointer_gone, setup_low, teardown),
+		cmocka_unit_test_setup_teardown(test_pointer_forgets, setup_low, teardown),
 		cmocka_unit_test_setup_teardown(test_fault_named, setup_low, teardown),
 		cmocka_unit_test_setup_teardown(test_L5_error_beside_end, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_L5_error_of_the_other_core, setup, teardown),

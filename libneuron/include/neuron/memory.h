@@ -446,6 +446,19 @@ int neuron_address_resolve(struct neuron_device *device, uint64_t address, uint3
 			   struct neuron_location *location);
 
 /**
+ * @brief The same of a pointer of this process into a mapping of device or host memory, as in a
+ * SIGBUS or SIGSEGV: of memory that neuron_mem_map() mapped, also when it was freed since or the
+ * device is gone, and of what the program mapped itself.  A handler of the signal may call it if
+ * the fault was the program's own access, and not in a function of the C library that is not
+ * reentrant.
+ * @param location	@c address and @c bytes are those of the memory on the device
+ * @return 0; -ENOENT: it is not, and was not lately, in a mapping of this device; -EINVAL, -EACCES
+ * (in a child of the process that opened it), -ENODEV, -ENOMEM
+ */
+int neuron_pointer_resolve(struct neuron_device *device, const void *pointer,
+			   struct neuron_location *location);
+
+/**
  * @brief What is where in device memory, whose it is, and what happened to it last, as JSON of
  * one instant.  @c neuron-mem(1) describes it.  If the variable NEURON_MEMORY_DUMP names a
  * directory, neuron_mem_alloc() and neuron_mem_grow() leave one there when they are refused.

@@ -34,7 +34,11 @@ struct neuron_device {
 	struct reserve *reserves;
 	pthread_mutex_t symbols_lock;	/* the list of them */
 	struct symbols *symbols;	/* symbols.h */
-	bool remember;		/* those of models that were unloaded */
+	bool remember;		/* those of models that were unloaded, and mappings that ended */
+	pthread_mutex_t mappings_lock;	/* both lists of them */
+	struct mapping *mappings;	/* mapping.h */
+	struct mapping *unmapped;	/* the oldest first; only their @next counts */
+	size_t nr_unmapped;
 	pthread_mutex_t scratchpads_lock;	/* the list of them; theirs are only tried */
 	struct scratchpad *scratchpads;
 	struct {		/* as in struct neuron_offload_stats */

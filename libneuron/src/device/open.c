@@ -8,6 +8,7 @@
 
 #include "datastore.h"
 #include "device.h"
+#include "mapping.h"
 #include "symbols.h"
 #include "sys.h"
 
@@ -90,6 +91,7 @@ NEURON_EXPORT int neuron_device_open_fd(int fd, struct neuron_device **device)
 	pthread_mutex_init(&d->left_lock, NULL);
 	pthread_mutex_init(&d->reserves_lock, NULL);
 	pthread_mutex_init(&d->symbols_lock, NULL);
+	pthread_mutex_init(&d->mappings_lock, NULL);
 	pthread_mutex_init(&d->scratchpads_lock, NULL);
 	*device = d;
 	return 0;
@@ -129,10 +131,12 @@ void device_put(struct neuron_device *device)
 		device->symbols = symbols->next;
 		free(symbols);
 	}
+	mappings_free(device);
 	pthread_mutex_destroy(&device->log_lock);
 	pthread_mutex_destroy(&device->left_lock);
 	pthread_mutex_destroy(&device->reserves_lock);
 	pthread_mutex_destroy(&device->symbols_lock);
+	pthread_mutex_destroy(&device->mappings_lock);
 	pthread_mutex_destroy(&device->scratchpads_lock);
 	free(device);
 }

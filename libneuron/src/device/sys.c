@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "../../common/maps.h"
 #include "../../common/util.h"
 #include "sys.h"
 
@@ -32,6 +33,20 @@ void *neuron_sys_mmap(int fd, uint64_t offset, size_t bytes)
 int neuron_sys_munmap(void *address, size_t bytes)
 {
 	return munmap(address, bytes);
+}
+
+int neuron_sys_mapping(int fd, const void *address, uint64_t *offset)
+{
+	struct mapped m;
+	struct stat st;
+	int ret = maps_find("/proc/self/maps", (uintptr_t)address, &m);
+
+	if (ret <= 0)
+		return ret ?: -ENOENT;
+	if (fstat(fd, &st) || st.st_dev != m.dev || st.st_ino != m.inode)
+		return -EEXIST;
+	*offset = m.offset;
+	return 0;
 }
 
 size_t neuron_sys_read(const char *path, char *text, size_t size)

@@ -16,6 +16,11 @@ int neuron_sys_ioctl(int fd, unsigned long cmd, void *arg);
 /* Shared mapping, read and write; NULL and errno on failure. */
 void *neuron_sys_mmap(int fd, uint64_t offset, size_t bytes);
 int neuron_sys_munmap(void *address, size_t bytes);
+/*
+ * The offset in the file of @fd that is mapped at an address of this process: 0; -EEXIST something
+ * else is mapped there; -ENOENT nothing is.
+ */
+int neuron_sys_mapping(int fd, const void *address, uint64_t *offset);
 /* The beginning of a short file as a string; its length, 0 if it cannot be read. */
 size_t neuron_sys_read(const char *path, char *text, size_t size);
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "../device/device.h"
+#include "../device/mapping.h"
 #include "../device/opts.h"
 #include "../device/sys.h"
 #include "image.h"
@@ -383,8 +384,11 @@ void mem_free_all(struct neuron_mem *const *mem, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		void *va = atomic_load(&mem[i]->va);
 
-		if (va && !device_inherited(mem[i]->device))
+		if (va && !device_inherited(mem[i]->device)) {
+			/* Before somebody else may get the address. */
+			mapping_retire(mem[i]->device, mem[i]->mapping);
 			neuron_sys_munmap(va, mem[i]->mapped);
+		}
 		if (!mem[i]->handle) {
 			offload_count_gone(mem[i]->device, mem[i]->bytes);
 			mem_image_free(mem[i]->image);

@@ -17,6 +17,7 @@ struct neuron_mem {
 	pthread_mutex_t lock;	/* growing, mapping and pinning */
 	_Atomic(void *) va;
 	uint64_t mapped;	/* bytes at @va */
+	struct mapping *mapping;	/* that the device knows of @va */
 	uint64_t counted;	/* bytes, by count.c */
 	enum neuron_mem_category category;
 	uint32_t hbm;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Whose an address is, or was: variables of the models of this process, which it remembers
- * after they were unloaded, then what the driver knows of its memory and its last events.
+ * after they were unloaded, then what the driver knows of its memory and its last events.  A
+ * pointer of the process is first looked up in what it has mapped, or had.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -10,8 +11,11 @@
 
 #include "../../common/history.h"
 #include "../../common/lock.h"
+#include "../../common/maps.h"
 #include "../../common/wait.h"
+#include "../device/mapping.h"
 #include "../device/opts.h"
+#include "../device/sys.h"
 #include "resolve.h"
 
 /* Of models that are not loaded any more. */
@@ -147,8 +151,10 @@ static bool covers(const struct neuron_event *e, uint64_t address, bool freed, u
 static void name_owner(struct neuron_device *device, struct neuron_location *out)
 {
 	struct neuron_owners all = { .size = sizeof(all) };
+	/* Host memory is of all of them. */
+	uint32_t hbm = out->hbm == UINT32_MAX ? 0 : out->hbm;
 
-	if (neuron_hbm_get_owners(device, out->hbm, 0, &all))
+	if (neuron_hbm_get_owners(device, hbm, 0, &all))
 		return;
 	for (size_t i = 0; i < all.count; i++)
 		if (all.list[i].pid == out->pid && all.list[i].id == out->owner)
@@ -230,8 +236,30 @@ static int allocation_text(const struct neuron_location *l, uint64_t address, ch
 			offset);
 }
 
+/* Whose state buffer and registers are there. */
+static uint32_t find_core(const struct neuron_geometry *g, uint64_t address)
+{
+	for (uint32_t i = 0; i < g->nr_cores; i++)
+		if (address - g->tpb_base[i] < g->tpb_size)
+			return i;
+	return UINT32_MAX;
+}
+
+static void core_text(const struct neuron_location *l, uint64_t address,
+		      const struct neuron_geometry *g, char *text, size_t size)
+{
+	uint64_t offset = address - g->tpb_base[l->nc];
+
+	if (offset < g->sbuf_size)
+		snprintf(text, size, "state buffer of core %u + %llu", l->nc,
+			 (unsigned long long)offset);
+	else
+		snprintf(text, size, "core %u + %llu, behind its state buffer", l->nc,
+			 (unsigned long long)offset);
+}
+
 static void describe(struct neuron_location *l, uint64_t address,
-		     const struct neuron_geometry *g)
+		     const struct neuron_geometry *g, const char *before)
 {
 	char *text = l->text, age[48] = "";
 	size_t room = sizeof(l->text), at = 0;
@@ -239,7 +267,7 @@ static void describe(struct neuron_location *l, uint64_t address,
 	if (l->freed_ns)
 		snprintf(age, sizeof(age), ", freed %.3f s ago", (double)l->freed_ns / 1e9);
 	if (l->freed)
-		at = (size_t)snprintf(text, room, "free memory, before: ");
+		at = (size_t)snprintf(text, room, "%s, before: ", before);
 	if (*l->variable) {
 		at += (size_t)snprintf(text + at, room - at, "%.60s + %llu", l->variable,
 				       (unsigned long long)l->offset);
@@ -250,6 +278,8 @@ static void describe(struct neuron_location *l, uint64_t address,
 	} else if (l->pid || l->freed_ns) {
 		at += (size_t)allocation_text(l, address, text + at, room - at);
 		snprintf(text + at, room - at, "%s", age);
+	} else if (l->hbm == UINT32_MAX && l->nc != UINT32_MAX) {
+		core_text(l, address, g, text, room);
 	} else if (l->hbm == UINT32_MAX) {
 		snprintf(text, room, "%s", g->host_window && (address & g->host_window) ?
 			 "host memory" : "no device memory");
@@ -309,6 +339,8 @@ NEURON_EXPORT int neuron_address_resolve(struct neuron_device *device, uint64_t 
 		ret = read_range(device, address, &out);
 	if (ret)
 		return ret;
+	if (out.hbm == UINT32_MAX)
+		out.nc = find_core(&device->geometry, address);
 	if (!(flags & NEURON_RESOLVE_FREED))
 		name_variable(device, address, false, 0, &out);
 	if (flags & NEURON_RESOLVE_FREED || (!*out.variable && out.state == NEURON_RANGE_FREE))
@@ -317,7 +349,80 @@ NEURON_EXPORT int neuron_address_resolve(struct neuron_device *device, uint64_t 
 		last_event(device, address, &out);
 	if (out.pid)
 		name_owner(device, &out);
-	describe(&out, address, &device->geometry);
+	describe(&out, address, &device->geometry, "free memory");
 	result_copy(location, &out, sizeof(out));
 	return 0;
+}
+
+/* ---- pointers ---------------------------------------------------------------------- */
+
+/* What the process knows of it by itself: of host memory, and of a device that is gone. */
+static void tell_mapping(struct neuron_device *device, const struct mapping *m, uint64_t address,
+			 struct neuron_location *out)
+{
+	struct neuron_location now = { .hbm = find_hbm(&device->geometry, address) };
+
+	if (m->freed && now.hbm != UINT32_MAX)
+		read_range(device, address, &now);
+	*out = (struct neuron_location){
+		.state = m->freed ? now.state : NEURON_RANGE_OWNED, .freed = m->freed != 0,
+		.hbm = now.hbm, .nc = m->nc, .pid = getpid(), .owner = m->owner,
+		.category = m->category, .address = m->address, .bytes = m->bytes,
+		.freed_ns = m->freed ? now_ns() - m->freed : 0,
+	};
+	name_owner(device, out);
+	describe(out, address, &device->geometry, "unmapped memory");
+}
+
+/* Is something mapped at @pointer?  0: memory, at *@address of the device; -errno. */
+static int find_mapping(struct neuron_device *device, const void *pointer, uint64_t *address,
+			struct mapping *m)
+{
+	int ret;
+
+	m->mapped = 0;
+	if (mapping_find(device, pointer, false, m)) {
+		*address = m->address + ((uintptr_t)pointer - m->va);
+		return 0;
+	}
+	/* The program may have mapped it itself.  What is there now is no memory of before. */
+	ret = neuron_sys_mapping(device->fd, pointer, address);
+	if (!ret)
+		*address = maps_address(&device->geometry, *address);
+	if (ret == -ENOENT && mapping_find(device, pointer, true, m)) {
+		*address = m->address + ((uintptr_t)pointer - m->va);
+		return 0;
+	}
+	return ret == -EEXIST ? -ENOENT : ret;
+}
+
+NEURON_EXPORT int neuron_pointer_resolve(struct neuron_device *device, const void *pointer,
+					 struct neuron_location *location)
+{
+	struct neuron_location out = { .size = sizeof(out) };
+	struct mapping m;
+	uint64_t address;
+	int ret;
+
+	if (!result_valid(location))
+		return -EINVAL;
+	if (device_inherited(device))
+		return -EACCES;
+	ret = find_mapping(device, pointer, &address, &m);
+	if (ret)
+		return ret;
+	if (!m.mapped || (!m.freed && find_hbm(&device->geometry, address) != UINT32_MAX))
+		ret = neuron_address_resolve(device, address, 0, &out);
+	else
+		tell_mapping(device, &m, address, &out);
+	if (ret && m.mapped) {
+		tell_mapping(device, &m, address, &out);
+		if (ret == -ENODEV)
+			strncat(out.text, "; the device is gone",
+				sizeof(out.text) - strlen(out.text) - 1);
+		ret = 0;
+	}
+	if (!ret)
+		result_copy(location, &out, sizeof(out));
+	return ret;
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "../../common/lock.h"
+#include "../device/mapping.h"
 #include "../device/opts.h"
 #include "../device/sys.h"
 #include "offload.h"
@@ -286,6 +287,15 @@ NEURON_EXPORT int neuron_mem_map(struct neuron_mem *mem, void **address)
 			unpin(mem);
 		if (!va)
 			return ret;
+		mem->mapping = mapping_add(mem->device, &(struct mapping){
+			.va = (uintptr_t)va, .mapped = mem->mapped, .address = mem->mmap_offset,
+			.bytes = mem->bytes, .nc = mem->nc, .owner = mem->owner,
+			.category = mem->category,
+		});
+		if (!mem->mapping) {
+			neuron_sys_munmap(va, mem->mapped);
+			return -ENOMEM;
+		}
 		atomic_store(&mem->va, va);
 	}
 	*address = va;

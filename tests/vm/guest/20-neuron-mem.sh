@@ -21,6 +21,8 @@ for address in "" x 12x 0x 0x1ffffffffffffffff; do
 done
 check "an address is missing" 'neuron-mem resolve 2>/tmp/err; [ $? = 2 ] && grep -q "the address is missing" /tmp/err'
 check "a device too much" 'neuron-mem resolve 1 0 0 2>/dev/null; [ $? = 2 ]'
+check "a process is of resolve" 'neuron-mem --pid=1 2>/dev/null; [ $? = 2 ]'
+check "and tells the device" 'neuron-mem resolve --pid=1 0 0 2>/dev/null; [ $? = 2 ]'
 check "groups are of owners" 'neuron-mem --groups 2>/dev/null; [ $? = 2 ]'
 check "and not of differences" 'neuron-mem owners --groups --diff 2>/dev/null; [ $? = 2 ]'
 exit $bad

@@ -6,6 +6,9 @@
 #define _GNU_SOURCE
 #include <jansson.h>
 #include <neuron/neuron.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/mman.h>
 
 #include "nrt_guest.h"
 
@@ -50,12 +53,12 @@ static struct neuron_location where(uint64_t address, uint32_t flags)
 }
 
 /* What neuron-mem says of it, which has no models. */
-static bool tool_says(uint64_t address, const char *one, const char *other)
+static bool tool_says(const char *args, uint64_t address, const char *one, const char *other)
 {
-	char command[64];
+	char command[96];
 	FILE *p;
 
-	snprintf(command, sizeof(command), "neuron-mem resolve 0x%" PRIx64 " 0", address);
+	snprintf(command, sizeof(command), "neuron-mem resolve 0x%" PRIx64 " %s", address, args);
 	p = popen(command, "r");
 	text[fread(text, 1, sizeof(text) - 1, p)] = 0;
 	printf("# %s", text);
@@ -114,6 +117,43 @@ static void groups(const struct neuron_model *model)
 	      "what each group of the model has");
 	json_decref(memories);
 	CHECK(!system("neuron-mem owners --groups 0"), "as a table");
+}
+
+static sigjmp_buf jump;
+static struct neuron_location fault = { .size = sizeof(fault) };
+static int told;
+
+static void on_fault(int sig, siginfo_t *info, void *context)
+{
+	(void)context;
+	told = neuron_pointer_resolve(dev, info->si_addr, &fault);
+	siglongjmp(jump, sig);
+}
+
+/* Somebody writes to constants that he has mapped to read them. */
+static void write_constants(uint64_t k)
+{
+	struct sigaction sa = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO };
+	volatile char *p = mmap(NULL, K_BYTES, PROT_READ, MAP_SHARED, neuron_device_fd(dev),
+				(off_t)k);
+	char args[32], want[64];
+	int sig;
+
+	CHECK(p != MAP_FAILED, "constants are mapped");
+	sigaction(SIGSEGV, &sa, NULL);
+	sig = sigsetjmp(jump, 1);
+	if (!sig)
+		p[5000] = 1;
+	signal(SIGSEGV, SIG_DFL);
+	CHECK(sig == SIGSEGV && !told && !strcmp(fault.variable, "k") && fault.offset == 5000 &&
+	      !strcmp(fault.model, "teller"), "SIGSEGV at: %s", fault.text);
+	snprintf(args, sizeof(args), "--pid=%d", getpid());
+	snprintf(want, sizeof(want), " of process %d: 0x%" PRIx64 " of neuron0\n", getpid(), k + 5000);
+	CHECK(tool_says(args, (uintptr_t)p + 5000, want, " (teller) + 5000\n"),
+	      "another process finds it by the pointer");
+	munmap((void *)p, K_BYTES);
+	CHECK(neuron_pointer_resolve(dev, (char *)p + 5000, &fault) == -ENOENT,
+	      "what the program unmapped is not known");
 }
 
 /* Where this process has constants. */
@@ -184,8 +224,9 @@ int main(void)
 	CHECK(!strcmp(l.variable, "k") && !strcmp(l.model, "teller") && l.offset == 5000 && !l.freed &&
 	      l.pid == getpid() && l.state == NEURON_RANGE_OWNED, "a variable of a loaded model");
 	snprintf(want, sizeof(want), "constants of process %d (teller", getpid());
-	CHECK(tool_says(k + 5000, want, " + 5000\n"), "another process knows the owner");
+	CHECK(tool_says("0", k + 5000, want, " + 5000\n"), "another process knows the owner");
 	groups(model);
+	write_constants(k);
 	neuron_model_unload(model);
 
 	/* Both are known, who has it now and who had it before. */
@@ -203,7 +244,7 @@ int main(void)
 	CHECK(l.freed && !strcmp(l.variable, "k") && l.offset == 5000 && l.freed_ns,
 	      "it was a variable, and is free");
 	snprintf(want, sizeof(want), "free memory, before: constants of process %d", getpid());
-	CHECK(tool_says(k + 5000, want, ", freed "), "another process knows who had it");
+	CHECK(tool_says("0", k + 5000, want, ", freed "), "another process knows who had it");
 
 	neuron_core_close(core);
 	neuron_device_close(dev);
