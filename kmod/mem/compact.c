@@ -106,7 +106,7 @@ void neuron_compact_add(struct neuron_compact *c, u32 len, enum neuron_compact_s
 	struct neuron_compact_range *last = c->nr ? &c->range[c->nr - 1] : NULL;
 
 	if (c->nr == c->room || (last && last->state == state && state != NEURON_COMPACT_MOVABLE)) {
-		if (last->state != state)
+		if (last->state != state || state == NEURON_COMPACT_MOVABLE)
 			last->state = NEURON_COMPACT_FIXED;
 		last->len += len;
 		return;

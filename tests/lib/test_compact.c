@@ -230,6 +230,24 @@ static void a_full_picture_is_used(void **state)
 	neuron_compact_free(c);
 }
 
+/* Nor do several that could. */
+static void a_full_picture_ends_with_what_stays(void **state)
+{
+	struct neuron_compact *c = neuron_compact_new(3);
+	u32 i;
+
+	(void)state;
+	neuron_compact_clear(c, ~0u);
+	neuron_compact_add(c, 10, NEURON_COMPACT_FREE, 0);
+	for (i = 0; i < 4; i++)
+		neuron_compact_add(c, 10, NEURON_COMPACT_MOVABLE, 0);
+	assert_int_equal(c->nr, 3);
+	assert_int_equal(c->range[1].state, NEURON_COMPACT_MOVABLE);
+	assert_int_equal(c->range[2].state, NEURON_COMPACT_FIXED);
+	assert_int_equal(c->range[2].len, 30);
+	neuron_compact_free(c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -239,6 +257,7 @@ int main(void)
 		cmocka_unit_test(a_checkerboard_moves_half_of_it),
 		cmocka_unit_test(the_budget_is_kept),
 		cmocka_unit_test(a_full_picture_is_used),
+		cmocka_unit_test(a_full_picture_ends_with_what_stays),
 	};
 
 	return cmocka_run_group_tests_name("compact", tests, NULL, NULL);
