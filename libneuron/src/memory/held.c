@@ -277,10 +277,13 @@ int held_room(const struct held *held, uint32_t hbm, uint64_t gone, struct room 
 	struct neuron_release_item o;
 	int ret = 0;
 
+	if (held->hbm[hbm].count)
+		room->memory.at = held->hbm[hbm].list[0].address;
 	for (size_t i = 0; i < held->hbm[hbm].count && !ret; i++) {
 		const struct neuron_range *r = &held->hbm[hbm].list[i];
 		uint64_t kept = r->bytes;
 
+		room->memory.bytes = r->address + r->bytes - room->memory.at;
 		if (r->state == NEURON_RANGE_FREE ||
 		    (held->empty && r->state != NEURON_RANGE_RESERVED))
 			kept = 0;

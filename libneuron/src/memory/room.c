@@ -49,6 +49,7 @@ int room_copy(struct room *to, const struct room *from)
 	for (size_t i = 0; i < from->nr_movable && !ret; i++)
 		ret = room_add_movable(to, from->movable[i].at, from->movable[i].bytes,
 				       from->movable[i].align);
+	to->memory = from->memory;
 	to->moved = from->moved;
 	return ret ?: room_copy_use(to, from);
 }

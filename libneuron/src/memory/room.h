@@ -20,6 +20,7 @@ struct movable {
 struct room_use;
 
 struct room {
+	struct hole memory;		/* all of it */
 	struct hole *hole;		/* by address; no two touch */
 	size_t count, max;
 	struct movable *movable;	/* by address */

@@ -16,7 +16,10 @@
 #include "fit.h"
 #include "room.h"
 
+/* Limits of the driver (kmod/mem/compact.c, kmod/dma/move.c). */
 #define WINDOWS	128u		/* the cheapest, that are tried */
+#define WINDOW_RANGES 16384u	/* holes and allocations of one */
+#define RANGES	(1u << 18)	/* of a memory; what lies behind them stays where it is */
 #define STEPS	8u		/* attempts to come nearer */
 #define PLANS	64u		/* one after the other */
 #define SMALL	(512u << 10)	/* goes high into its hole */
@@ -31,6 +34,12 @@ struct window {
 	struct span moved;		/* what is in the way */
 };
 
+/* What is where windows begin: each one no lower than the last. */
+struct cursor {
+	size_t stretch;
+	struct span moved, holes;
+};
+
 /* The holes for allocations of one alignment, each of which is in one of two. */
 struct sized {
 	uint64_t align;
@@ -43,6 +52,7 @@ struct sized {
 struct shift {
 	struct room *room;
 	struct room stretch;		/* holes and movable allocations together */
+	uint64_t end;			/* of what the driver looks at */
 	uint64_t *below;		/* bytes of the movable allocations before each one */
 	struct hole *hole;		/* of the room, then what is left of some; empty: taken */
 	size_t nr_holes, max_holes;
@@ -139,65 +149,81 @@ static uint64_t longest_run(const struct room *room, uint64_t align)
 	return best;
 }
 
-/* The movable allocations of a window that begins no lower than that for which @span is. */
-static void advance(struct span *span, const struct room *room, uint64_t at, uint64_t bytes)
+/* To the window at @at. */
+static void advance(struct cursor *c, const struct shift *s, uint64_t at, uint64_t bytes)
 {
-	const struct movable *m = room->movable;
+	const struct movable *m = s->room->movable;
+	const struct hole *h = s->room->hole, *stretch = s->stretch.hole;
+	struct span *moved = &c->moved, *holes = &c->holes;
 
-	while (span->first < room->nr_movable && m[span->first].at + m[span->first].bytes <= at)
-		span->first++;
-	span->end = MAX(span->end, span->first);
-	while (span->end < room->nr_movable && m[span->end].at < at + bytes)
-		span->end++;
+	while (c->stretch < s->stretch.count && stretch[c->stretch].at + stretch[c->stretch].bytes <= at)
+		c->stretch++;
+	while (moved->first < s->room->nr_movable && m[moved->first].at + m[moved->first].bytes <= at)
+		moved->first++;
+	moved->end = MAX(moved->end, moved->first);
+	while (moved->end < s->room->nr_movable && m[moved->end].at < at + bytes)
+		moved->end++;
+	while (holes->first < s->room->count && h[holes->first].at + h[holes->first].bytes <= at)
+		holes->first++;
+	holes->end = MAX(holes->end, holes->first);
+	while (holes->end < s->room->count && h[holes->end].at < at + bytes)
+		holes->end++;
 }
 
-/* If nothing is in the way there that stays, and it is one of the cheapest. */
-static void add_window(struct shift *s, const struct hole *stretch, struct span *span, uint64_t at,
-		       uint64_t bytes)
+/* Is nothing in the way there that stays, and is it no more than the driver plans for? */
+static bool is_open(const struct shift *s, const struct cursor *c, uint64_t at, uint64_t bytes)
 {
+	const struct hole *in = &s->stretch.hole[c->stretch];
+
+	return c->stretch < s->stretch.count && at >= in->at && bytes <= in->bytes &&
+	       at - in->at <= in->bytes - bytes && at + bytes <= s->end &&
+	       c->moved.end - c->moved.first + c->holes.end - c->holes.first <= WINDOW_RANGES;
+}
+
+/* If it is one of the cheapest, and begins elsewhere than the last one that is as cheap. */
+static void add_window(struct shift *s, struct cursor *c, uint64_t at, uint64_t bytes)
+{
+	struct window *w = s->window;
 	size_t i = s->nr_windows;
 	uint64_t cost;
 
-	if (at < stretch->at || at - stretch->at > stretch->bytes ||
-	    stretch->bytes - (at - stretch->at) < bytes)
+	advance(c, s, at, bytes);
+	if (!is_open(s, c, at, bytes))
 		return;
-	advance(span, s->room, at, bytes);
-	cost = s->below[span->end] - s->below[span->first];
-	if (i == WINDOWS && s->window[--i].cost <= cost)
+	cost = s->below[c->moved.end] - s->below[c->moved.first];
+	if (i == WINDOWS && w[--i].cost <= cost)
 		return;
-	for (; i && s->window[i - 1].cost > cost; i--)
-		s->window[i] = s->window[i - 1];
-	s->window[i] = (struct window){ at, cost, *span };
+	while (i && w[i - 1].cost > cost)
+		i--;
+	if (i && w[i - 1].at == at)
+		return;
 	s->nr_windows = MIN(s->nr_windows + 1, (size_t)WINDOWS);
+	memmove(&w[i + 1], &w[i], (s->nr_windows - 1 - i) * sizeof(*w));
+	w[i] = (struct window){ at, cost, c->moved };
 }
 
 /* From where something begins, and up to where it ends: a hole, or what can move. */
 static void find_windows(struct shift *s, uint64_t bytes, uint64_t align)
 {
-	struct span from = { 0, 0 }, up_to = { 0, 0 };
+	struct cursor from = { .stretch = 0 }, up_to = { .stretch = 0 };
 	const struct room *room = s->room;
 	size_t h = 0, m = 0;
 
 	s->nr_windows = 0;
-	for (size_t i = 0; i < s->stretch.count; i++) {
-		const struct hole *in = &s->stretch.hole[i];
+	while (h < room->count || m < room->nr_movable) {
+		uint64_t at, end;
 
-		while ((h < room->count && room->hole[h].at - in->at < in->bytes) ||
-		       (m < room->nr_movable && room->movable[m].at - in->at < in->bytes)) {
-			uint64_t at, end;
-
-			if (m == room->nr_movable ||
-			    (h < room->count && room->hole[h].at < room->movable[m].at)) {
-				at = room->hole[h].at;
-				end = at + room->hole[h++].bytes;
-			} else {
-				at = room->movable[m].at;
-				end = at + room->movable[m++].bytes;
-			}
-			add_window(s, in, &from, round_up(at, align), bytes);
-			if (end >= bytes)
-				add_window(s, in, &up_to, (end - bytes) / align * align, bytes);
+		if (m == room->nr_movable ||
+		    (h < room->count && room->hole[h].at < room->movable[m].at)) {
+			at = room->hole[h].at;
+			end = at + room->hole[h++].bytes;
+		} else {
+			at = room->movable[m].at;
+			end = at + room->movable[m++].bytes;
 		}
+		add_window(s, &from, round_up(at, align), bytes);
+		if (end >= bytes)
+			add_window(s, &up_to, (end - bytes) / align * align, bytes);
 	}
 }
 
@@ -396,13 +422,52 @@ static bool try_run(struct shift *s, uint64_t bytes, uint64_t align)
 	return fits;
 }
 
+static uint64_t free_bytes(const struct room *room)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < room->count; i++)
+		sum += room->hole[i].bytes;
+	return sum;
+}
+
+/* Leaves the holes and allocations that the driver looks at. */
+static void cut_off(struct shift *s)
+{
+	const struct hole *in = s->stretch.hole, *memory = &s->room->memory;
+	size_t h = 0, m = 0, stay = in->at > memory->at, ranges = stay;
+	struct room *room = s->room;
+
+	s->end = UINT64_MAX;
+	ranges += room->count + room->nr_movable + s->stretch.count - 1;
+	in += s->stretch.count - 1;
+	ranges += in->at + in->bytes < memory->at + memory->bytes;
+	if (ranges <= RANGES)
+		return;
+	/* The last one is all that follows. */
+	for (in = s->stretch.hole; h + m + stay < RANGES - 1;) {
+		bool hole = m == room->nr_movable ||
+			    (h < room->count && room->hole[h].at < room->movable[m].at);
+		uint64_t at = hole ? room->hole[h].at : room->movable[m].at;
+
+		if (at - in->at >= in->bytes) {
+			in++;
+			stay++;
+			continue;
+		}
+		s->end = at + (hole ? room->hole[h++].bytes : room->movable[m++].bytes);
+	}
+	room->count = h;
+	room->nr_movable = m;
+}
+
 /* Room for it or, if there is none at once, the longest run that is tried. */
-static bool plan(struct shift *s, uint64_t bytes, uint64_t align)
+static bool plan_seen(struct shift *s, uint64_t bytes, uint64_t align)
 {
 	uint64_t low = longest_run(s->room, align) / host_page(), high = bytes / host_page();
 	uint64_t best = 0;
 
-	if (high <= low)
+	if (high <= low || bytes > free_bytes(s->room))
 		return false;
 	read_room(s);
 	if (try_run(s, bytes, align))
@@ -418,13 +483,16 @@ static bool plan(struct shift *s, uint64_t bytes, uint64_t align)
 	return best && try_run(s, best * host_page(), align);
 }
 
-static uint64_t free_bytes(const struct room *room)
+static bool plan(struct shift *s, uint64_t bytes, uint64_t align)
 {
-	uint64_t sum = 0;
+	size_t holes = s->room->count, movable = s->room->nr_movable;
+	bool found;
 
-	for (size_t i = 0; i < room->count; i++)
-		sum += room->hole[i].bytes;
-	return sum;
+	cut_off(s);
+	found = plan_seen(s, bytes, align);
+	s->room->count = holes;
+	s->room->nr_movable = movable;
+	return found;
 }
 
 static int shift_init(struct shift *s)
@@ -463,7 +531,7 @@ int room_move(struct room *room, uint64_t bytes, uint64_t align)
 	struct shift s = { .room = room };
 	int ret;
 
-	if (free_bytes(room) < bytes)
+	if (free_bytes(room) < bytes || !bytes)
 		return 0;
 	ret = shift_init(&s);
 	for (unsigned int i = 0; i < PLANS && !ret && plan(&s, bytes, align); i++) {
