@@ -786,6 +786,7 @@ int main(int argc, char **argv)
 	else
 		open_instance();
 	read_environment(&geometry, FAILURE, &placement, &options.buffers);
+	read_file_settings(&plan);
 	plan.lnc = placement.lnc;
 	plan.io_sets = options.io_sets;
 	plan.io_single = options.io_single;

@@ -60,6 +60,29 @@ static void place(char *arg, struct argp_state *state)
 		placed[nr_placed++] = (struct placed){ .path = arg, .core = core, .first = first };
 }
 
+static bool flag_of(const char *name)
+{
+	const char *text = env_text(name);
+	int truth = text ? env_truth(text) : 0;
+
+	if (truth < 0)
+		error(FAILURE, 0, "%s=%s is not 1 or 0", name, text);
+	return truth;
+}
+
+/* What the runtime takes for a file that can be loaded. */
+static void read_file_settings(struct neuron_plan_opts *opts)
+{
+	const char *text = env_text("NEURON_RT_NEFF_MAX_UNPACKED_MB");
+	unsigned long n = 0;
+
+	if (text && !env_number(text, 1ul << 30, &n))
+		error(FAILURE, 0, "NEURON_RT_NEFF_MAX_UNPACKED_MB=%s is not a number of megabytes", text);
+	opts->max_unpacked = (uint64_t)n << 20;
+	opts->short_constants = flag_of("NEURON_RT_NEFF_SHORT_CONSTANTS");
+	opts->verify_hash = flag_of("NEURON_RT_VALIDATE_HASH");
+}
+
 /* Files in an order in which they fit; none: empty. */
 static json_t *order_json(const struct neuron_fit *fit)
 {

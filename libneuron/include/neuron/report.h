@@ -135,6 +135,7 @@ struct neuron_plan_opts {
 	bool short_constants;		/**< same */
 	uint64_t computes;		/**< 1: with the rings of neuron_core_compute() */
 	uint64_t io_each;		/**< 1: inputs and outputs of a file come before the next file */
+	bool verify_hash;		/**< as in neuron_model_opts, of neuron_model_plan() */
 };
 
 /** @brief Memory that a NEFF takes of each physical core of a logical one. */

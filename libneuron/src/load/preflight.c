@@ -175,6 +175,7 @@ NEURON_EXPORT int neuron_model_plan(const struct neuron_geometry *geometry, cons
 	    !scratchpad_page_valid(o.scratchpad_page))
 		return -EINVAL;
 	ret = load_open_neff(l, bytes, size, &(struct neuron_model_opts){
+				.verify_hash = o.verify_hash,
 				.node = o.node,
 				.max_unpacked = o.max_unpacked,
 				.short_constants = o.short_constants,

@@ -77,6 +77,16 @@ neff '"x": {"type": "input", "var_id": 1, "size": 9223372036854775807}'
 check "L15: a tensor of 2^63-1 bytes does not fit, nor twice" 'status 1 $out.b && status 2 --io x2 $out.b'
 neff '"a": {"type": "tmp-buf", "var_id": 1, "size": 4096, "alignment": 34359738368}'
 check "C3: an alignment of 2^35" 'status 2 $out.b && grep -q "var.a: an alignment of 34359738368" $out'
+# with VARIABLE STATUS: preflight of $out.b
+with() {
+	(export "${1?}"; status "$2" $out.b)
+}
+head -c 2000000 /dev/zero >$dir/sg00/k
+neff '"k": {"type": "file", "var_id": 1, "size": 2000000, "file_name": "k"}'
+check "an archive that unpacks to too much is refused, or not, as by the runtime" 'with NEURON_RT_NEFF_MAX_UNPACKED_MB=1 2 && grep -q "unpacks to more than the limit of 1048576 bytes" $out && with NEURON_RT_NEFF_MAX_UNPACKED_MB=2 0 && with NEURON_RT_NEFF_MAX_UNPACKED_MB=0 0 && with NEURON_RT_NEFF_MAX_UNPACKED_MB=x 2'
+printf "\377\376\375" | dd of=$out.b bs=1 seek=172 conv=notrunc 2>/dev/null
+check "so is a wrong hash" 'with NEURON_RT_VALIDATE_HASH=1 2 && grep -q "hash does not match" $out && with NEURON_RT_VALIDATE_HASH=0 0 && status 0 $out.b && with NEURON_RT_VALIDATE_HASH=2 2 && with NEURON_RT_NEFF_SHORT_CONSTANTS=x 2 && with NEURON_RT_NEFF_SHORT_CONSTANTS=yes 0'
+rm $dir/sg00/k
 check "on trn1 there is one memory for each core" 'status 0 -i trn1.32xlarge "$model@1" && grep -q "^ND 0 HBM 1" $out'
 check "which has no pairs of cores" 'status 2 -i trn1 -l 2 "$model"'
 check "page sizes are compared" 'status 0 --pages "$model" && [ $(grep -c "^ *\(none\|[0-9]*\) .*B$" $out) = 8 ]'
