@@ -71,8 +71,8 @@ static void check_options(struct argp_state *state)
 		argp_error(state, "--diff compares two files");
 	if (options.budget && !options.diff)
 		argp_error(state, "--budget is for --diff");
-	if (options.now && (options.diff || options.pages || options.profile))
-		argp_error(state, "--now goes with none of --diff, --pages and --profile");
+	if (options.now && (options.diff || options.pages))
+		argp_error(state, "--now goes with neither --diff nor --pages");
 	if (options.now && options.instance)
 		argp_error(state, "--now takes a device that is there, --instance one that is not");
 	if (options.device && !options.now)
@@ -438,8 +438,7 @@ static const struct neuron_fit *place_all(const struct neuron_plan_opts *opts, u
 
 	if (other != dev)
 		return parted[other][hbm];
-	/* When the buffers of a profile are made is not known. */
-	if (options.pages || opts->profile)
+	if (options.pages)
 		return NULL;
 	fit = malloc(sizeof(*fit));
 	if (!fit)
@@ -793,8 +792,10 @@ int main(int argc, char **argv)
 	plan.io_each = options.io_each;
 	collective_plan(&options.collective, cores_per_device(), &plan);
 	options.buffers.size = sizeof(options.buffers);
-	if (options.profile)
+	if (options.profile) {
 		plan.profile = neuron_profile_memory(&geometry, &options.buffers);
+		plan.buffers = &options.buffers;
+	}
 	if (options.pages)
 		return propose(&plan);
 	plan.contiguous = placement.contiguous;

@@ -62,6 +62,8 @@ struct set {
 	struct neuron_core_opts opts;
 	uint32_t lnc, nr;
 	bool io_each;			/* tensors come behind each file */
+	bool profile;			/* at last each core with a file is profiled */
+	struct neuron_profile_opts buffers;
 	uint32_t process[FAKE_CORES];	/* of each logical core */
 	struct neff_bytes file[MAX_FILES];
 	uint32_t core[MAX_FILES];	/* logical */
@@ -162,12 +164,16 @@ static void make_set(struct set *s, unsigned int seed, bool crowded)
 }
 
 /* How they are loaded. */
-enum manner { IO_EACH, IO_LAST, PROCESSES, NR_MANNERS };
+enum manner { IO_EACH, IO_LAST, PROCESSES, PROFILE, NR_MANNERS };
 
 static void set_manner(struct set *s, enum manner manner)
 {
 	s->io_each = manner == IO_EACH;
-	if (manner != PROCESSES)
+	s->profile = manner == PROFILE;
+	s->buffers.size = sizeof(s->buffers);
+	for (unsigned int i = 0; i < NEURON_PROFILE_NR_BUFFERS && s->profile; i++)
+		s->buffers.bytes[i] = 1ull << draw(12, 29);
+	if (manner < PROCESSES)
 		return;
 	s->io_each = draw(0, 1);
 	for (uint32_t nc = 0; nc < FAKE_CORES; nc++)
@@ -202,6 +208,8 @@ static void plan_set(struct set *s, const struct neuron_geometry *g,
 		.size = sizeof(*opts), .scratchpad_page = s->opts.scratchpad_page,
 		.contiguous = s->opts.contiguous, .lnc = s->lnc, .io_sets = 1,
 		.io_each = s->io_each, .short_constants = true,
+		.profile = s->profile ? neuron_profile_memory(g, &s->buffers) : 0,
+		.buffers = &s->buffers,
 	};
 	for (uint32_t i = 0; i < s->nr; i++) {
 		s->plan[i].size = sizeof(s->plan[i]);
@@ -244,6 +252,8 @@ struct run {
 	struct neuron_mem *tensor[MAX_FILES][16];
 	uint64_t tensor_bytes[FAKE_CORES];	/* by logical core */
 	uint32_t owner[MAX_FILES];	/* of the tensors */
+	struct neuron_profile *profile[FAKE_CORES];
+	bool profiles;			/* it comes to them */
 	unsigned int refusals;
 	bool loading;
 	struct neuron_release release;	/* of the last refusal */
@@ -404,8 +414,10 @@ static void close_all(struct run *r)
 	for (unsigned int i = 0; i < MAX_FILES; i++)
 		if (r->owner[i])
 			neuron_owner_release(device_of(r, i), r->owner[i]);
-	for (unsigned int i = 0; i < FAKE_CORES; i++)
+	for (unsigned int i = 0; i < FAKE_CORES; i++) {
+		neuron_profile_close(r->profile[i]);
 		neuron_core_close(r->core[i]);
+	}
 	for (unsigned int i = 0; i < FAKE_CORES; i++)
 		neuron_device_close(r->of_process[i]);
 	neuron_device_close(r->device);
@@ -528,6 +540,19 @@ static bool has_file(const struct set *s, uint32_t nc)
 	return false;
 }
 
+/* Of the cores of a process, one after the other. */
+static int start_profiles(struct run *r, uint32_t process)
+{
+	const struct set *s = r->set;
+	int ret = 0;
+
+	r->profiles = true;
+	for (uint32_t nc = 0; nc < FAKE_CORES / s->lnc && !ret; nc++)
+		if (has_file(s, nc) && s->process[nc] == process)
+			ret = neuron_profile_start(r->core[nc], &s->buffers, &r->profile[nc]);
+	return ret;
+}
+
 /* What one process does; the first error.  @named: the file it was. */
 static int run_process(struct run *r, uint32_t process, uint32_t *named)
 {
@@ -551,11 +576,14 @@ static int run_process(struct run *r, uint32_t process, uint32_t *named)
 	for (uint32_t i = 0; i < s->nr && !ret && !s->io_each; i++)
 		if (s->process[s->core[i]] == process)
 			ret = load_tensors(r, i);
-	return ret;
+	return !ret && s->profile ? start_profiles(r, process) : ret;
 }
 
-/* All of them with their tensors, one process after the other. */
-static int load_all(struct set *s, uint32_t *named)
+/*
+ * All of them with their tensors, one process after the other. *@profiles: nothing but buffers
+ * of a profile found no room.
+ */
+static int load_all(struct set *s, uint32_t *named, bool *profiles)
 {
 	struct run r = { .set = s };
 	int ret = 0;
@@ -566,6 +594,8 @@ static int load_all(struct set *s, uint32_t *named)
 
 		if (!r.of_process[process])
 			ret = run_process(&r, process, named);
+		*profiles = ret && r.profiles;
+		r.profiles = false;
 	}
 	r.device = NULL;
 	close_all(&r);
@@ -573,7 +603,7 @@ static int load_all(struct set *s, uint32_t *named)
 }
 
 struct outcome {
-	unsigned int fits, never, now, tensors;
+	unsigned int fits, never, now, tensors, profiles;
 	unsigned int broken, misnamed;
 };
 
@@ -582,17 +612,18 @@ static void try_set(unsigned int seed, enum manner manner, struct outcome *t)
 {
 	uint32_t which;
 	struct set s;
-	bool want;
+	bool want, profiles = false;
 	int ret;
 
 	make_set(&s, seed, false);
 	set_manner(&s, manner);
 	want = promised(&s);
-	ret = load_all(&s, &which);
+	ret = load_all(&s, &which, &profiles);
 	t->fits += !ret;
 	t->never += ret == -EFBIG;
 	t->now += which < MAX_FILES && ret == -ENOMEM;
-	t->tensors += which == MAX_FILES && ret;
+	t->tensors += which == MAX_FILES && ret && !profiles;
+	t->profiles += profiles;
 	if (want != !ret) {
 		print_message("# set %u: promised %d, result %d at file %u\n", seed, want, ret, which);
 		t->broken++;
@@ -612,8 +643,9 @@ static void try_sets(enum manner manner)
 
 	for (unsigned int seed = first; seed < first + nr; seed++)
 		try_set(seed, manner, &t);
-	print_message("# %u sets fit, %u have a file too large, in %u a file does not fit now, in %u a tensor\n",
-		      t.fits, t.never, t.now, t.tensors);
+	print_message("# %u sets fit, %u have a file too large, in %u a file does not fit now, in %u a tensor, in %u a profile\n",
+		      t.fits, t.never, t.now, t.tensors, t.profiles);
+	assert_true(nr < SETS || manner != PROFILE || t.profiles > nr / 50);
 	assert_true(nr < SETS || (t.fits > nr / 10 && t.never > nr / 50 && t.now > nr / 20 &&
 				  t.tensors > nr / 50));
 	assert_int_equal(t.broken, 0);
@@ -637,6 +669,12 @@ static void test_promises_processes(void **unused)
 {
 	(void)unused;
 	try_sets(PROCESSES);
+}
+
+static void test_promises_profiles(void **unused)
+{
+	(void)unused;
+	try_sets(PROFILE);
 }
 
 /* Sets of which something else was promised once; SETS does not reach them. */
@@ -986,6 +1024,34 @@ static void test_now_limits(void **unused)
 	question_close(&q);
 }
 
+/* Its buffers count for the limit of the core, to the byte, and are placed with their sizes. */
+static void test_now_profile(void **unused)
+{
+	struct neuron_profile_opts sizes = { .size = sizeof(sizes) };
+	struct question q;
+	uint64_t need;
+
+	(void)unused;
+	question_open(&q);
+	assert_int_equal(neuron_limit_set(q.device, NEURON_LIMIT_CORE, 1, 1 * MIB), 0);
+	assert_int_equal(ask(&q), 0);
+	need = q.fit.need;
+	assert_int_equal(q.fit.reason, NEURON_MEM_REASON_CAPPED);
+	q.opts.profile = neuron_profile_memory(neuron_device_geometry(q.device), &sizes);
+	assert_int_equal(ask(&q), -EINVAL);
+	q.opts.buffers = &sizes;
+	assert_int_equal(ask(&q), 0);
+	assert_true(q.fit.need == need + q.opts.profile);
+	assert_int_equal(neuron_limit_set(q.device, NEURON_LIMIT_CORE, 1, NEURON_LIMIT_NONE), 0);
+	assert_int_equal(ask(&q), 0);
+	assert_int_equal(q.fit.verdict, NEURON_FIT_NOW);
+	q.opts.profile--;
+	assert_int_equal(ask(&q), -EINVAL);
+	sizes.bytes[NEURON_PROFILE_DMA] = 3;
+	assert_int_equal(ask(&q), -EINVAL);
+	question_close(&q);
+}
+
 /* A group of a group, as a container sees it whose mount begins with the first one. */
 static const char *cgroup_root = "/box", *cgroup_path = "/box/in/side", *inner_max = "max";
 
@@ -1255,12 +1321,14 @@ int main(void)
 		cmocka_unit_test(test_promises),
 		cmocka_unit_test(test_promises_tensors_last),
 		cmocka_unit_test(test_promises_processes),
+		cmocka_unit_test(test_promises_profiles),
 		cmocka_unit_test(test_promises_broken_once),
 		cmocka_unit_test(test_release),
 		cmocka_unit_test(test_now),
 		cmocka_unit_test(test_now_wrong_once),
 		cmocka_unit_test(test_now_core_taken),
 		cmocka_unit_test(test_now_limits),
+		cmocka_unit_test(test_now_profile),
 		cmocka_unit_test(test_now_cgroup),
 		cmocka_unit_test(test_now_cgroup_reads),
 		cmocka_unit_test(test_now_host_memory),

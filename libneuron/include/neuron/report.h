@@ -119,6 +119,8 @@ int neuron_placement_read(bool pairs, struct neuron_placement *placement);
 uint64_t neuron_placement_microcode(const struct neuron_placement *placement,
 				    const struct neuron_geometry *geometry);
 
+struct neuron_profile_opts;
+
 /** @brief Assumed set-up of a host. */
 struct neuron_plan_opts {
 	size_t size;
@@ -136,6 +138,8 @@ struct neuron_plan_opts {
 	uint64_t computes;		/**< 1: with the rings of neuron_core_compute() */
 	uint64_t io_each;		/**< 1: inputs and outputs of a file come before the next file */
 	bool verify_hash;		/**< as in neuron_model_opts, of neuron_model_plan() */
+	/** For neuron_models_fit() with @c profile: the sizes that it is the sum of. */
+	const struct neuron_profile_opts *buffers;
 };
 
 /** @brief Memory that a NEFF takes of each physical core of a logical one. */
@@ -242,11 +246,11 @@ struct neuron_fit {
  * the host memory that the driver takes.
  *
  * One process after the other, in the order of their first files, opens the cores of its files,
- * loads these in their order, then allocates inputs and outputs and staging of collectives as
- * @p opts says. What a load places anew when the driver refuses it, this does, too, and it counts
+ * loads these in their order, then allocates inputs and outputs, buffers of a profile and staging
+ * of collectives as @p opts says. What a load places anew when the driver refuses it, this does, too, and it counts
  * on what the driver then moves (neuron_hbm_compact()). Of 2 to 16 files that do not fit because
  * memory is fragmented, it tries other orders, up to 720 of them, beginning with the longest first.
- * @param opts	those of the plans; its profile is 0
+ * @param opts	those of the plans
  * @param microcode	bytes set aside on each core of a file
  * @return 0, -EINVAL, -ENOMEM, -errno of the driver; for a file as neuron_model_load()
  */

@@ -15,6 +15,7 @@
 #include "../device/opts.h"
 #include "../isa/transfer.h"
 #include "arrange.h"
+#include "profile.h"
 
 struct cargo_file {
 	uint32_t nc;
@@ -32,6 +33,8 @@ struct cargo {
 	const struct neuron_geometry *g;
 	struct neuron_plan_opts o;
 	uint64_t microcode;
+	struct profile_buffer buffer[PROFILE_MAX_BUFFERS];	/* of each core with a file */
+	size_t nr_buffers;
 	struct cargo_file *file;
 	uint32_t *order;			/* in which the files are loaded */
 	size_t nr;
@@ -153,6 +156,8 @@ static int add_need(struct cargo *c, uint32_t nc)
 	/* Nothing runs on a core without a file, and these on the first of a logical one. */
 	if (!c->core[nc].used || nc % c->o.lnc)
 		o.collectives = o.computes = 0;
+	if (!c->core[nc].used)
+		o.profile = 0;
 	for (size_t i = 0; i < c->nr; i++) {
 		const struct cargo_file *f = &c->file[i];
 
@@ -365,6 +370,24 @@ static bool cores_are_free(const struct cargo *c, const struct held *held, uint6
 	return true;
 }
 
+/* Nothing moves for notification queues, and in no mode they go to an end of the memory. */
+static bool place_profile(struct cargo *c, struct scene *s, uint32_t nc)
+{
+	enum room_fit fit = c->own == ROOM_OWN_HIGH ? ROOM_OWN : c->own;
+	struct room *room = &s->room[c->g->core_hbm[nc]];
+	uint64_t at;
+	int ret = 0;
+
+	c->stuck = c->g->core_hbm[nc];
+	for (size_t i = 0; i < c->nr_buffers && !ret; i++)
+		ret = c->buffer[i].type == PROFILE_NO_QUEUE ?
+		      room_ask(room, c->buffer[i].bytes, 0, fit, &at) :
+		      room_take(room, c->buffer[i].bytes, 0, fit, &at);
+	if (ret == -ENOMEM)
+		c->error = ret;
+	return !ret;
+}
+
 /* The rings of the first operation, then staging: copies of inputs, here in one piece. */
 static bool place_collectives(struct cargo *c, struct scene *s, uint32_t nc)
 {
@@ -391,6 +414,9 @@ static bool place_process(struct cargo *c, struct scene *s, uint64_t process)
 	for (size_t i = 0; i < c->nr && fits && !c->o.io_each; i++)
 		if (c->file[c->order[i]].process == process)
 			fits = place_tensors(c, s, &c->file[c->order[i]]);
+	for (uint32_t nc = 0; nc < c->g->nr_cores && fits; nc++)
+		if (c->core[nc].used && c->core[nc].process == process)
+			fits = place_profile(c, s, nc);
 	for (uint32_t nc = 0; nc < c->g->nr_cores && fits; nc++)
 		if (c->core[nc].used && c->core[nc].process == process && !(nc % c->o.lnc))
 			fits = place_collectives(c, s, nc);
@@ -750,7 +776,7 @@ static void name_release(struct cargo *c, const struct held *held, struct neuron
 		add_capped(&need, c->core[nc].need);
 	for (size_t i = 0; i < c->nr; i++) {
 		attempt_least(&c->file[i].attempt, &n);
-		pieces += n + c->file[i].nr_tensors * c->o.io_sets;
+		pieces += n + c->file[i].nr_tensors * c->o.io_sets + c->nr_buffers * c->o.lnc;
 	}
 	out->release.size = sizeof(out->release);
 	if (held_search(held, need, pieces * (NR_WAYS + 1) * 4, fits_surely, c, &out->release))
@@ -809,6 +835,19 @@ static int judge(struct cargo *c, struct held *held, struct neuron_fit *out)
 	return c->error;
 }
 
+static int list_buffers(struct cargo *c)
+{
+	struct neuron_profile_opts sizes;
+
+	if (!c->o.profile)
+		return 0;
+	if (!c->o.buffers || opts_copy(&sizes, sizeof(sizes), c->o.buffers) ||
+	    profile_sizes(&sizes) || c->o.profile != neuron_profile_memory(c->g, c->o.buffers))
+		return -EINVAL;
+	c->nr_buffers = profile_list(c->g, &sizes, c->buffer);
+	return 0;
+}
+
 static int find_fit(struct cargo *c, const struct neuron_fit_file *files, size_t nr,
 		    const struct neuron_plan_opts *opts, uint64_t reserved, struct neuron_fit *fit)
 {
@@ -823,7 +862,7 @@ static int find_fit(struct cargo *c, const struct neuron_fit_file *files, size_t
 		c->o.lnc = 1;
 	if (!c->o.scratchpad_page)
 		c->o.scratchpad_page = SCRATCHPAD_PAGE;
-	if (!nr || !result_valid(files) || !result_valid(fit) || c->o.profile ||
+	if (!nr || !result_valid(files) || !result_valid(fit) || list_buffers(c) ||
 	    c->o.lnc > MAX_PARTS || !scratchpad_page_valid(c->o.scratchpad_page))
 		return -EINVAL;
 	ret = cargo_open(c, files, nr, &error);

@@ -3,11 +3,9 @@
 #ifndef NEURON_LIB_PART_H
 #define NEURON_LIB_PART_H
 
+#include "../load/profile.h"
 #include "../run/core.h"
 
-/* Notification queues and the other buffers of a core. */
-#define PROFILE_MAX_BUFFERS 32u
-#define PROFILE_NO_QUEUE UINT32_MAX
 #define PROFILE_NO_RUN UINT32_MAX
 #define PROFILE_NO_ITEM SIZE_MAX
 
@@ -19,13 +17,6 @@
 #define PROFILE_MAX_ITEMS (1u << 26)
 #define PROFILE_MAX_RUNS (1u << 20)
 #endif
-
-struct profile_buffer {
-	uint32_t type;			/* NQ_TYPE_*, PROFILE_NO_QUEUE: just memory */
-	uint32_t engine;
-	uint64_t bytes;
-	struct neuron_mem *mem;
-};
 
 /* One execution of a model on the core. */
 struct profile_run {

@@ -18,77 +18,10 @@
 #include "../memory/mem.h"
 #include "part.h"
 
-#define MIN_BUFFER 4096u
-#define MAX_BUFFER (1ull << 30)
 /* Entries read at once. */
 #define PIECE 4096u
 
-/* Sizes that together give the 2 GB of the device memory document, "Profile Buffers". */
-static const uint64_t default_bytes[NEURON_PROFILE_NR_BUFFERS] = {
-	[NEURON_PROFILE_EVENT] = 128 * MIB,
-	[NEURON_PROFILE_DMA] = 64 * MIB,
-	[NEURON_PROFILE_THROTTLE] = 64 * MIB,
-	[NEURON_PROFILE_CC_CORE_INSTRUCTION] = 64 * MIB,
-	[NEURON_PROFILE_CC_CORE_EVENT] = 64 * MIB,
-};
-
 /* ---- buffers ----------------------------------------------------------------------- */
-
-static int check_opts(struct neuron_profile_opts *o)
-{
-	for (int i = 0; i < NEURON_PROFILE_NR_BUFFERS; i++) {
-		uint64_t *bytes = &o->bytes[i];
-
-		if (!*bytes)
-			*bytes = default_bytes[i];
-		if (*bytes & (*bytes - 1) || *bytes < MIN_BUFFER || *bytes > MAX_BUFFER)
-			return -EINVAL;
-	}
-	for (int i = NEURON_PROFILE_NR_BUFFERS; i < NEURON_PROFILE_MAX_KINDS; i++)
-		if (o->bytes[i])
-			return -EINVAL;
-	return 0;
-}
-
-static void add_buffer(struct profile_buffer *list, size_t *nr, uint32_t type, uint32_t engine,
-		       uint64_t bytes)
-{
-	list[(*nr)++] = (struct profile_buffer){ .type = type, .engine = engine, .bytes = bytes };
-}
-
-/* The buffers of a core; those of the sequencers and of throttling nothing writes to yet. */
-static size_t list_buffers(const struct neuron_geometry *g, const struct neuron_profile_opts *o,
-			   struct profile_buffer list[PROFILE_MAX_BUFFERS])
-{
-	const uint64_t *bytes = o->bytes;
-	size_t nr = 0;
-
-	for (uint32_t e = 0; e < NR_ENGINES && e < g->nr_nq_engines; e++)
-		add_buffer(list, &nr, NQ_TYPE_TRACE, e, bytes[NEURON_PROFILE_EVENT]);
-	add_buffer(list, &nr, NQ_TYPE_EVENT, 0, bytes[NEURON_PROFILE_EVENT]);
-	for (uint32_t e = 0; g->nr_nq_types > NQ_TYPE_TRACE_DMA && e < g->engines_per_core &&
-			     e < g->nr_nq_engines && e < 16; e++)
-		add_buffer(list, &nr, NQ_TYPE_TRACE_DMA, e, bytes[NEURON_PROFILE_DMA]);
-	for (int i = NEURON_PROFILE_THROTTLE; i < NEURON_PROFILE_NR_BUFFERS; i++)
-		add_buffer(list, &nr, PROFILE_NO_QUEUE, 0, bytes[i]);
-	return nr;
-}
-
-NEURON_EXPORT uint64_t neuron_profile_memory(const struct neuron_geometry *geometry,
-					     const struct neuron_profile_opts *opts)
-{
-	struct profile_buffer list[PROFILE_MAX_BUFFERS];
-	struct neuron_profile_opts o;
-	uint64_t sum = 0;
-	size_t nr;
-
-	if (opts_copy(&o, sizeof(o), opts) || check_opts(&o))
-		return 0;
-	nr = list_buffers(geometry, &o, list);
-	for (size_t i = 0; i < nr; i++)
-		sum += round_up(list[i].bytes, host_page());
-	return sum;
-}
 
 /* The call for a queue does not say why there was no memory; the counters do. */
 static void explain(const struct neuron_core *core, uint64_t bytes,
@@ -166,7 +99,7 @@ static void free_buffers(struct profile_part *p)
 static int open_buffers(struct profile_part *p)
 {
 	struct profile_buffer list[PROFILE_MAX_BUFFERS];
-	size_t nr = list_buffers(&p->core->device->geometry, &p->profile->opts, list);
+	size_t nr = profile_list(&p->core->device->geometry, &p->profile->opts, list);
 	int ret = 0;
 
 	for (size_t i = 0; i < nr && !ret; i++) {
@@ -483,7 +416,7 @@ NEURON_EXPORT int neuron_profile_start(struct neuron_core *core,
 {
 	struct neuron_profile_opts o;
 	struct neuron_profile *p;
-	int ret = opts_copy(&o, sizeof(o), opts) ?: check_opts(&o);
+	int ret = opts_copy(&o, sizeof(o), opts) ?: profile_sizes(&o);
 
 	if (ret)
 		return ret;
