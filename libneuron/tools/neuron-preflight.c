@@ -256,9 +256,12 @@ static json_t *core_json(const struct neuron_report *r, const struct neuron_repo
 		for (uint32_t k = 0; k < p->plan.nr_obstacles; k++)
 			json_array_append_new(obstacles, json_string(p->plan.obstacles[k]));
 		neuron_report_model_row(&c->models[m], row);
-		json_array_append_new(files, json_pack("{s:s, s:s, s:o, s:o}", "file", p->path, "name",
-						       p->plan.name, "memory", row_json(row),
-						       "obstacles", obstacles));
+		json_array_append_new(files, json_pack("{s:s, s:s, s:o, s:{s:I, s:I}, s:o}", "file",
+						       p->path, "name", p->plan.name, "memory",
+						       row_json(row), "host", "peak",
+						       INT(p->plan.host_peak), "kept",
+						       INT(p->plan.host_kept), "obstacles",
+						       obstacles));
 	}
 	neuron_report_row(r, c, row);
 	return json_pack("{s:i, s:o, s:o}", "core", (int)c->nc, "memory", row_json(row), "files",
@@ -506,6 +509,11 @@ static struct sum examine(const struct neuron_plan_opts *opts, bool print, json_
 	}
 	if (!print || list)
 		return sum;
+	for (size_t i = 0; i < nr_placed; i++)
+		if (placed[i].first == i)
+			printf("%s: loading takes at least %s of host memory, %s of it stay\n",
+			       placed[i].path, SIZE_TEXT(placed[i].plan.host_peak),
+			       SIZE_TEXT(placed[i].plan.host_kept));
 	for (size_t i = 0; i < nr_placed; i++)
 		for (uint32_t k = 0; k < placed[i].plan.nr_obstacles && placed[i].first == i; k++)
 			printf("%s: cannot run here because of %s\n", placed[i].path,

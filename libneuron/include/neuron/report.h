@@ -153,6 +153,13 @@ struct neuron_plan {
 	uint32_t cores;			/**< physical cores that its header asks for, at least 1 */
 	uint32_t nr_obstacles;		/**< reasons that it cannot be run */
 	char obstacles[NEURON_MAX_OBSTACLES][256];
+	/**
+	 * Host memory that neuron_model_load() takes at least, beside the file: what that unpacks
+	 * to, copies of programs, and what is joined or made for the device before it is written
+	 * there. The loaded model keeps @c host_kept of it.
+	 */
+	uint64_t host_peak;
+	uint64_t host_kept;
 };
 
 /**

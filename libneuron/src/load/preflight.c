@@ -6,6 +6,7 @@
 
 #include "../device/opts.h"
 #include "../isa/transfer.h"
+#include "../neff/object.h"
 #include "steps.h"
 
 NEURON_EXPORT uint64_t neuron_plan_scratchpad(const struct neuron_plan_opts *opts, uint64_t need)
@@ -126,6 +127,48 @@ static int plan_io(struct loader *l, struct neuron_plan *plan)
 	return 0;
 }
 
+/* What write_items() joins at a time. */
+static uint64_t joined(const struct loader *l)
+{
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < l->nr_allocs; i++) {
+		const struct plan_alloc *a = &l->allocs[i];
+		const struct plan_item *last = a->first ? &l->items[a->last - 1] : NULL;
+
+		if (a->first != a->last)
+			most = MAX(most, last->offset + last->size - l->items[a->first - 1].offset);
+	}
+	return most;
+}
+
+/* Parts are written one after the other; descriptors of tensors stay, to be written again. */
+static void plan_host(const struct loader *l, const struct neuron_neff *neff,
+		      struct neuron_plan *plan)
+{
+	uint64_t held = neff_unpacked(neff), most = 0;
+
+	for (size_t k = 0; k < neff->nr_subgraphs; k++) {
+		const struct neuron_model *m = l[k].model;
+		bool runs = !l[k].programs.vendor && !m->obstacles.nr;
+		uint64_t descriptors = 0, kept = 0;
+
+		for (uint32_t i = 0; i < NR_ENGINES; i++)
+			held += l[k].programs.code_size[i];
+		for (size_t i = m->nr_fetch; i < m->nr_rings && runs; i++) {
+			const struct ring *ring = &m->rings[i];
+			uint64_t bytes = sizeof(struct neuron_descriptor) *
+					 ((uint64_t)ring->side_count[0] + ring->side_count[1]);
+
+			descriptors += bytes;
+			kept += ring->io ? bytes : 0;
+		}
+		most = MAX(most, plan->host_kept + MAX(descriptors, joined(&l[k])));
+		plan->host_kept += kept;
+	}
+	plan->host_peak = held + most;
+}
+
 /* All that loading does short of asking a device. */
 static int plan_all(struct loader *l, const struct neuron_neff *neff,
 		    const struct neuron_geometry *geometry, const struct neuron_plan_opts *o,
@@ -149,6 +192,7 @@ static int plan_all(struct loader *l, const struct neuron_neff *neff,
 	ret = ret ?: load_join_tensors(l, l[0].model) ?: plan_io(l, out);
 	if (ret)
 		return ret;
+	plan_host(l, neff, out);
 	snprintf(out->name, sizeof(out->name), "%s", m->name);
 	while (out->nr_obstacles < NEURON_MAX_OBSTACLES &&
 	       (text = neuron_model_obstacles(m, out->nr_obstacles)))

@@ -140,6 +140,17 @@ void neff_drop_unused(struct neff_object *obj)
 	}
 }
 
+uint64_t neff_unpacked(const struct neuron_neff *neff)
+{
+	const struct neff_object *obj = (const struct neff_object *)neff;
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < obj->nr_members; i++)
+		if (obj->members[i].data && !obj->members[i].borrowed)
+			sum += obj->members[i].size;
+	return sum;
+}
+
 NEURON_EXPORT void neuron_neff_forget(struct neuron_neff *neff)
 {
 	struct neff_object *obj = (struct neff_object *)neff;

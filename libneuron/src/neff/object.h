@@ -76,6 +76,9 @@ const char *neff_normalise(const char *path, char *out);
 /* What was only needed to parse goes: descriptions, debug information. */
 void neff_drop_unused(struct neff_object *obj);
 
+/* Bytes of the archive that were unpacked and stay until it is closed. */
+uint64_t neff_unpacked(const struct neuron_neff *neff);
+
 int neff_compare_members(const void *a, const void *b);
 
 /* Is it a description, by its name? */

@@ -86,6 +86,7 @@ neff '"k": {"type": "file", "var_id": 1, "size": 2000000, "file_name": "k"}'
 check "an archive that unpacks to too much is refused, or not, as by the runtime" 'with NEURON_RT_NEFF_MAX_UNPACKED_MB=1 2 && grep -q "unpacks to more than the limit of 1048576 bytes" $out && with NEURON_RT_NEFF_MAX_UNPACKED_MB=2 0 && with NEURON_RT_NEFF_MAX_UNPACKED_MB=0 0 && with NEURON_RT_NEFF_MAX_UNPACKED_MB=x 2'
 printf "\377\376\375" | dd of=$out.b bs=1 seek=172 conv=notrunc 2>/dev/null
 check "so is a wrong hash" 'with NEURON_RT_VALIDATE_HASH=1 2 && grep -q "hash does not match" $out && with NEURON_RT_VALIDATE_HASH=0 0 && status 0 $out.b && with NEURON_RT_VALIDATE_HASH=2 2 && with NEURON_RT_NEFF_SHORT_CONSTANTS=x 2 && with NEURON_RT_NEFF_SHORT_CONSTANTS=yes 0'
+check "host memory of a load: what the archive unpacks to" 'status 0 $out.b && grep -q "^$out.b: loading takes at least 1\.907MB of host memory,  *0\.000B of it stay$" $out && status 0 --json $out.b && grep -q "\"peak\": 2000[0-9]*,$" $out'
 rm $dir/sg00/k
 check "on trn1 there is one memory for each core" 'status 0 -i trn1.32xlarge "$model@1" && grep -q "^ND 0 HBM 1" $out'
 check "which has no pairs of cores" 'status 2 -i trn1 -l 2 "$model"'
