@@ -15,5 +15,5 @@ release=$(tests/vm/kdir.sh "$kernel" release)
 echo "# building the modules for $release, the library and the tools"
 tests/vm/modules.sh "$kernel" >/dev/null
 echo "# starting a virtual machine with the distribution's kernel $release"
-exec tests/vm/run.sh "$kernel" --stack --stream --log demo --test-timeout 900 --timeout 1200 \
+exec tests/vm/run.sh "$kernel" --stack --stream --log "demo${CARD:+-card}" --test-timeout 900 --timeout 1200 \
 	--mem 2048 ${CARD:+--card "$CARD"} --test tests/vm/demo.sh "$@"

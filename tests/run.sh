@@ -295,12 +295,12 @@ tap_test() {
 }
 
 rtd_test() {
-	tests/deps.sh rtd && make -s -j"$JOBS" -C tests/rtd check
+	tests/deps.sh rtd && make_here tests/rtd -j"$JOBS" check
 }
 
 # The installed daemon on the software device, and its clients.
 rtd_guest() {
-	tests/deps.sh rtd && make -s -C tests/rtd guest &&
+	tests/deps.sh rtd && make_here tests/rtd guest &&
 	tests/vm/run.sh 6.12 --stack --log rtd-guest --test tests/vm/load.sh \
 		--test "$CACHE/rtd/guest/neuron-rtd" --test tests/vm/guest/zz-unload.sh
 }
@@ -312,7 +312,7 @@ with_card() {
 		echo "0 passed, 0 failed"
 		return 0
 	fi
-	make -s -C tests/card && "$@"
+	make_here tests/card && "$@"
 }
 
 sixteen=()
@@ -334,7 +334,7 @@ run_step() {
 			step bench-pools make -s -C tests/bench pools OPERATIONS=10000 \
 				RESULTS="$CACHE/bench/quick" ;;
 	model)		step model make -s -C tests/models check ;;
-	tools)		step tools make -s lib libneuron-check
+	tools)		step tools make_here . lib libneuron-check
 			step libraries tests/tools/libraries.sh
 			step neuron-neff tests/tools/neuron-neff.sh
 			step neuron-top tests/tools/neuron-top.py
@@ -351,7 +351,7 @@ run_step() {
 	deb)		step deb tests/deb.sh debian-12 ;;
 	deb-*)		step "$1" tests/deb.sh "debian-${1#deb-}" all ;;
 	shell)		step shell tests/vm/shell.py ;;
-	card)		step card-model make -s -C tests/card check
+	card)		step card-model make_here tests/card check
 			step card with_card tests/vm/run.sh 6.12 --card trn2 --log card \
 				--test tests/card/build/guest_probe
 			step card-driver with_card tests/vm/run.sh 6.12 --stack --mem 1536 \

@@ -23,7 +23,7 @@ cycles=1000 log=bench-nrt-$kernel
 "$root/tests/deps.sh" build vm
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-make -s -C "$root" lib
+make_here . lib
 for program in "$here/guest/nrt.c" "$root/tests/vm/guest/load_cycles.c"; do
 	name=${program##*/}
 	gcc -O2 -std=gnu11 -Wall -Wextra -pthread -I"$root/uapi" -I"$root/libneuron/include" \

@@ -6,7 +6,8 @@
 #
 # shellcheck disable=SC2016,SC2034,SC2317	# check() evaluates
 
-cd "$(dirname "$0")/../.." || exit 1
+. "$(dirname "$0")/../vm/lib.sh"
+cd "$ROOT" || exit 1
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 out=$dir/out
@@ -38,7 +39,7 @@ demo_finds_models() {
 	! grep -q 'No such file' "$dir/demo" && grep -q '^\(not \)\?ok - ' "$dir/demo"
 }
 
-make -s install PREFIX="$prefix" >"$dir/install" 2>&1 || {
+make_here . install PREFIX="$prefix" >"$dir/install" 2>&1 || {
 	cat "$dir/install"
 	echo "not ok - make install PREFIX=ELSEWHERE"
 	exit 1
@@ -47,7 +48,7 @@ check "R1: install says how programs find the libraries elsewhere" \
 	'grep -q "LD_LIBRARY_PATH=$prefix/lib" "$dir/install" || { cat "$dir/install"; false; }'
 check "R1: neuron-demo finds its models" demo_finds_models
 check "R1: with DESTDIR, it says that ldconfig is left to do" \
-	'make -s install DESTDIR="$dir/dest" 2>&1 | grep ldconfig'
+	'make_here . install DESTDIR="$dir/dest" 2>&1 | grep ldconfig'
 printf '%s\n' '#include <nrt/nrt.h>' '#include <stdio.h>' \
 	'int main(void) { puts(nrt_get_status_as_str(0)); return 0; }' >"$dir/nrt.c"
 printf '%s\n' '#include <neuron/neuron.h>' \
@@ -68,7 +69,7 @@ if [ -e "$prefix/bin/neuron-rtd" ]; then
 fi
 
 touch "$prefix/bin/mine" "$prefix/include/neuron/mine.h"
-check "make uninstall" 'make -s uninstall PREFIX="$prefix"'
+check "make uninstall" 'make_here . uninstall PREFIX="$prefix"'
 check "make uninstall takes what make install brought, nothing else" \
 	'[ "$(find "$prefix" ! -type d | sort | xargs)" = "$prefix/bin/mine $prefix/include/neuron/mine.h" ]'
 check "make uninstall leaves no directory of ours behind" \

@@ -44,6 +44,16 @@ with_lock() {
 	exec {fd}>&-
 }
 
+# make_here DIR ARGUMENT...: make in a directory of this tree, which another step may want, too.
+make_here() {
+	local dir=$1
+
+	shift
+	mkdir -p "$CACHE/lock"
+	flock -o "$CACHE/lock/make-$(echo "$ROOT/$dir" | sha256sum | cut -c1-12)" \
+		make -s -C "$ROOT/$dir" "$@"
+}
+
 # suite_of RELEASE: the name that Debian's archive has for debian-12 or debian-13.
 suite_of() {
 	case $1 in

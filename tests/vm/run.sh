@@ -208,8 +208,8 @@ if [ $stack = 1 ]; then
 	for m in "$built"/*.ko; do
 		modules+=("$m")
 	done
-	make -s -C "$ROOT" lib "${make_lib[@]}" >"$logs/lib.log" 2>&1 &&
-	make -s -C "$ROOT" install "${make_lib[@]}" DESTDIR="$root" PREFIX=/usr >>"$logs/lib.log" 2>&1 || {
+	make_here . lib "${make_lib[@]}" >"$logs/lib.log" 2>&1 &&
+	make_here . install "${make_lib[@]}" DESTDIR="$root" PREFIX=/usr >>"$logs/lib.log" 2>&1 || {
 		tail -n 40 "$logs/lib.log" >&2
 		die "the library does not build"
 	}
@@ -329,7 +329,7 @@ if [ ${#cards[@]} != 0 ]; then
 	machine=q35,memory-backend=mem cpu=$cpu,-erms,-fsrm
 	qemu_args+=(-object "memory-backend-memfd,id=mem,size=${mem}M,share=on")
 	[ $iommu = 0 ] || qemu_args+=(-device "intel-iommu,caching-mode=on,aw-bits=48")
-	logged "$logs/card.log" make -C "$ROOT/tests/card"
+	logged "$logs/card.log" make_here tests/card
 fi
 for i in "${!cards[@]}"; do
 	IFS=: read -r kind dirty bar4 bar0 <<<"${cards[i]}"
