@@ -8,8 +8,8 @@
 # and the exit status agrees with it.
 #
 # Steps without a guest run one after the other; beside them run those with one, two at
-# a time on four processors and 8 GB, else one ($GUESTS says otherwise), and one more when
-# no step without a guest is left.
+# a time where 8 GB are free, else one ($GUESTS says otherwise): a guest waits a third of its
+# time. Where no step of one kind is left, those of the other are helped with.
 #
 # usage: run.sh [STEP...]	("run.sh list" names the steps; "all": and those below)
 #
@@ -45,11 +45,11 @@ set -u -o pipefail
 . "$(dirname "$0")/vm/lib.sh"
 cd "$ROOT" || exit 1
 
-# Of those with a guest, the longest first.
-steps=(abi lib tap property fuzz model tools rtd readme dkms deb image
-       build-6.1 build-6.12 build-7.3
-       vm-debug vm-6.12 vm-uml rig bench vm-6.1 vm-7.3 vm-card-like vm-kunit uml-kunit vm-checked
-       demo rtd-guest shell card)
+# The longest first, without a guest and with one, so that none runs alone in the end.
+steps=(abi lib vm-uml tools readme property deb fuzz vm-checked dkms rtd
+       build-6.1 build-6.12 build-7.3 uml-kunit model tap
+       vm-debug image vm-6.12 card card-suites rig vm-6.1 vm-7.3 card-demo bench vm-kunit
+       vm-card-like demo rtd-guest shell)
 long_steps=(debian-12 debian-13 deb-12 deb-13 image-12 image-13 slurm coverage-lib rig-all randconfig build-clang series arm64 kcsan coverage-vm
 	    vm-debug-all vm-7.3-debug vm-7.3-rt vm-7.3-cloud
 	    vm-7.3-all vm-6.12-all vm-6.1-all vm-uml-all vm-card-like-all card-all card-debug pairs fuzz-ioctl)
@@ -64,7 +64,8 @@ logs=$CACHE/logs/test
 seed=${SEED:-$(date +%s)}
 mkdir -p "$logs"
 results=$(mktemp)	# a line for each step: name, passed, failed, seconds, their processor time
-queue=$(mktemp)
+guests=$(mktemp)		# the steps with a guest that nobody has begun
+hosts=$(mktemp)		# and those without
 ended=$(mktemp)		# the steps that came to their end
 lanes=()
 # What the steps of this run make once for all of them.
@@ -79,7 +80,7 @@ at_exit() {
 	for lane in "${lanes[@]}"; do
 		kill -TERM -- "-$lane" 2>/dev/null
 	done
-	rm -f "$results" "$queue" "$ended"
+	rm -f "$results" "$guests" "$hosts" "$ended"
 	rm -rf "$NEURON_RUN" "$CACHE/lock/${NEURON_RUN##*/}"-*
 }
 trap at_exit EXIT
@@ -315,6 +316,12 @@ with_card() {
 	make_here tests/card && "$@"
 }
 
+# apart COMMAND...: not beside another step whose apt keeps its packages in $CACHE/archives.
+apart() {
+	mkdir -p "$CACHE/lock"
+	flock -o "$CACHE/lock/archives" "$@"
+}
+
 sixteen=()
 for ((i = 0; i < 16; i++)); do
 	sixteen+=(--card trn2:0:1024)
@@ -342,14 +349,14 @@ run_step() {
 			step install tests/tools/install.sh ;;
 	rtd)		step rtd rtd_test ;;
 	rtd-guest)	step rtd-guest rtd_guest ;;
-	readme)		step readme tests/readme.sh debian-12 build ;;
-	debian-*)	step "$1" tests/readme.sh "$1" ;;
+	readme)		step readme apart tests/readme.sh debian-12 build ;;
+	debian-*)	step "$1" apart tests/readme.sh "$1" ;;
 	dkms)		step dkms tests/dkms.sh ;;
-	image)		step image tests/image/test.sh debian-12 ;;
-	image-*)	step "$1" tests/image/test.sh "debian-${1#image-}" all ;;
-	slurm)		step slurm tests/image/test.sh debian-13 slurm ;;
-	deb)		step deb tests/deb.sh debian-12 ;;
-	deb-*)		step "$1" tests/deb.sh "debian-${1#deb-}" all ;;
+	image)		step image apart tests/image/test.sh debian-12 ;;
+	image-*)	step "$1" apart tests/image/test.sh "debian-${1#image-}" all ;;
+	slurm)		step slurm apart tests/image/test.sh debian-13 slurm ;;
+	deb)		step deb apart tests/deb.sh debian-12 ;;
+	deb-*)		step "$1" apart tests/deb.sh "debian-${1#deb-}" all ;;
 	shell)		step shell tests/vm/shell.py ;;
 	card)		step card-model make_here tests/card check
 			step card with_card tests/vm/run.sh 6.12 --card trn2 --log card \
@@ -366,13 +373,13 @@ run_step() {
 			step card-faults with_card tests/vm/run.sh 6.12 --stack --card trn2 \
 				--log card-faults --test tests/card/guest_faults.c \
 				--test tests/card/guest_metric.c
-			step card-suites on_card card-suites 6.12 trn2:64 grow notify \
+			step card-shell with_card tests/vm/shell.py card ;;
+	card-suites)	step card-suites on_card card-suites 6.12 trn2:64 grow notify \
 				zerocopy eventfd nrt_dump async dmabuf driver mmap nrt_async \
 				nrt_life profile refusals regs rings vendor_bugs caps charge \
 				datastore dma_compute events fdinfo foreign neff_compute neuron_api \
-				owners statistics trace
-			step card-demo with_card env CARD=trn2 tests/demo.sh
-			step card-shell with_card tests/vm/shell.py card ;;
+				owners statistics trace ;;
+	card-demo)	step card-demo with_card env CARD=trn2 tests/demo.sh ;;
 	card-all)	step card-all on_card card-all 6.12 trn2:64 compat death dmabuf_sync \
 				ioctl_hostile move neuron_group process reset vendor_table \
 				crwl examples hbm_ranges lnc2 load_cycles mem_owners \
@@ -490,7 +497,7 @@ needed=$(for name; do
 	fuzz-ioctl)			echo fuzz ;;
 	vm-*)				echo "${name#vm-}" ;;
 	tools|deb-12)			echo 6.1 6.12 ;;
-	abi|bench|dkms|demo|rtd-guest|shell|card) echo 6.12 ;;
+	abi|bench|dkms|demo|rtd-guest|shell|card|card-suites|card-demo) echo 6.12 ;;
 	esac
 done | tr " " "\n" | sort -u)
 for kernel in $needed; do
@@ -502,7 +509,7 @@ done
 has_guest() {
 	case $1 in
 	vm-uml|vm-uml-all|vm-checked|vm-card-like-all|uml-*) return 1 ;;
-	vm-*|rig|rig-all|bench|demo|rtd-guest|shell|card|card-all|card-debug|arm64|kcsan|coverage-vm|pairs|fuzz-ioctl|debian-*|deb-*|image|image-*|slurm) return 0 ;;
+	vm-*|rig|rig-all|bench|demo|rtd-guest|shell|card|card-*|arm64|kcsan|coverage-vm|pairs|fuzz-ioctl|debian-*|deb-*|image|image-*|slurm) return 0 ;;
 	esac
 	return 1
 }
@@ -511,40 +518,37 @@ guests_at_a_time() {
 	local memory
 	memory=$(awk '/^MemAvailable:/ { print int($2 / 1048576) }' /proc/meminfo)
 
-	if [ "$JOBS" -ge 4 ] && [ "${memory:-0}" -ge 8 ]; then
+	if [ "$JOBS" -ge 2 ] && [ "${memory:-0}" -ge 8 ]; then
 		echo 2
 	else
 		echo 1
 	fi
 }
 
-# Takes the next step with a guest from the queue, until there is none.
-guest_lane() {
-	local name
+# lane QUEUE...: takes the next step from the first queue that has one, until there is none.
+lane() {
+	local queue name
 
-	while name=$(flock "$results" sed -i -e '1w /dev/stdout' -e 1d "$queue") && [ -n "$name" ]; do
-		run_step "$name"
-		echo "$name" >>"$ended"
-	done
-}
-
-host_lane() {
-	local name
-
-	for name; do
-		has_guest "$name" || { run_step "$name"; echo "$name" >>"$ended"; }
+	for queue; do
+		while name=$(flock "$results" sed -i -e '1w /dev/stdout' -e 1d "$queue") && [ -n "$name" ]; do
+			run_step "$name"
+			echo "$name" >>"$ended"
+		done
 	done
 }
 
 set -m
 for name; do
-	! has_guest "$name" || echo "$name"
-done >"$queue"
-# When nothing without a guest is left, its lane helps with the others.
-{ host_lane "$@"; guest_lane; } &
+	if has_guest "$name"; then
+		echo "$name" >>"$guests"
+	else
+		echo "$name" >>"$hosts"
+	fi
+done
+lane "$hosts" "$guests" &
 lanes+=($!)
 for _ in $(seq "${GUESTS:-$(guests_at_a_time)}"); do
-	guest_lane &
+	lane "$guests" "$hosts" &
 	lanes+=($!)
 done
 wait
