@@ -371,8 +371,8 @@ run_step() {
 				--test tests/card/guest_copy.c --test tests/card/guest_sysfs.sh \
 				--test tests/card/guest_metric.c
 			step card-faults with_card tests/vm/run.sh 6.12 --stack --card trn2 \
-				--log card-faults --test tests/card/guest_faults.c \
-				--test tests/card/guest_metric.c
+				--log card-faults --timeout 1200 --test-timeout 600 \
+				--test tests/card/guest_faults.c --test tests/card/guest_metric.c
 			step card-shell with_card tests/vm/shell.py card ;;
 	card-suites)	step card-suites on_card card-suites 6.12 trn2:64 grow notify \
 				zerocopy eventfd nrt_dump async dmabuf driver mmap nrt_async \
