@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # neuron-pack.c is included by the test.
-SRCS_stream = $(LIB_SRCS) kmod/emu/exec.c kmod/emu/matmul.c kmod/emu/fp.c
+SRCS_stream = $(LIB_SRCS)
 CFLAGS_stream = -D_GNU_SOURCE -pthread -O2 -ffp-contract=off -DFAKE_EXEC -DNEURON_VERSION='"test"'
-LIBS_stream = -larchive -ljansson -lz -lnettle -lm -pthread
+LIBS_stream = $(EMU_OBJS) -larchive -ljansson -lz -lnettle -lm -pthread
