@@ -67,7 +67,7 @@ expect_cut() {
 		rsync -a --delete --files-from=- "$ROOT/" "$tree/"
 	sed -i 's/i < ARRAY_SIZE(chunk->users)/0 \&\& &/' "$tree/kmod/mem/grow.c"
 	if cmp -s {"$ROOT","$tree"}/kmod/mem/grow.c ||
-	   ! modules=$("$tree/tests/vm/modules.sh" uml 2>"$work/out"); then
+	   ! modules=$("$tree/tests/vm/modules.sh" uml NEURON_KUNIT=0 2>"$work/out"); then
 		bad=1
 	elif "$ROOT/tests/vm/run.sh" uml --modules "$modules" --test "$work/load.sh" \
 			--test "$ROOT/tests/vm/faulty/cut.c" --append "neuron.check_users=1 user=$user" \
