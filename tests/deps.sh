@@ -90,15 +90,19 @@ if [ "$(id -u)" != 0 ]; then
 	exit 1
 fi
 
+# Steps run beside each other, and apt waits for the lock of dpkg, not for that of its lists.
+# What a package starts does not get the lock.
+exec 9<"$0"
+flock 9
 echo "# installing ${missing[*]}" >&2
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 export DEBIAN_FRONTEND=noninteractive
 apt=(apt-get -qq -y -o DPkg::Lock::Timeout=600)
 install=("${apt[@]}" install --no-install-recommends "${missing[@]}")
-if ! "${install[@]}" >"$log" 2>&1; then
+if ! "${install[@]}" >"$log" 2>&1 9<&-; then
 	# Package lists are missing or old on a fresh machine.
-	if ! { "${apt[@]}" update && "${install[@]}"; } >"$log" 2>&1; then
+	if ! { "${apt[@]}" update && "${install[@]}"; } >"$log" 2>&1 9<&-; then
 		cat "$log" >&2
 		exit 1
 	fi
