@@ -81,22 +81,36 @@ static int by_length(const void *a, const void *b)
 				      by_address(a, b);
 }
 
+/* How many holes and movable allocations were seen, in the order of their addresses. */
+struct walk {
+	size_t hole, movable;
+};
+
+/* The next one; false: there is none. */
+static bool next_piece(const struct room *room, struct walk *w, struct hole *piece)
+{
+	const struct movable *m = w->movable < room->nr_movable ? &room->movable[w->movable] : NULL;
+	const struct hole *h = w->hole < room->count ? &room->hole[w->hole] : NULL;
+
+	if (h && (!m || h->at < m->at)) {
+		*piece = *h;
+		w->hole++;
+	} else if (m) {
+		*piece = (struct hole){ m->at, m->bytes };
+		w->movable++;
+	}
+	return h || m;
+}
+
 static int read_stretches(const struct room *room, struct room *stretch)
 {
-	size_t h = 0, m = 0;
+	struct walk w = { 0, 0 };
+	struct hole piece;
 	int ret = 0;
 
 	stretch->count = 0;
-	while ((h < room->count || m < room->nr_movable) && !ret) {
-		if (m == room->nr_movable ||
-		    (h < room->count && room->hole[h].at < room->movable[m].at)) {
-			ret = room_add(stretch, room->hole[h].at, room->hole[h].bytes);
-			h++;
-		} else {
-			ret = room_add(stretch, room->movable[m].at, room->movable[m].bytes);
-			m++;
-		}
-	}
+	while (!ret && next_piece(room, &w, &piece))
+		ret = room_add(stretch, piece.at, piece.bytes);
 	return ret;
 }
 
@@ -206,22 +220,14 @@ static void add_window(struct shift *s, struct cursor *c, uint64_t at, uint64_t 
 static void find_windows(struct shift *s, uint64_t bytes, uint64_t align)
 {
 	struct cursor from = { .stretch = 0 }, up_to = { .stretch = 0 };
-	const struct room *room = s->room;
-	size_t h = 0, m = 0;
+	struct walk w = { 0, 0 };
+	struct hole piece;
 
 	s->nr_windows = 0;
-	while (h < room->count || m < room->nr_movable) {
-		uint64_t at, end;
+	while (next_piece(s->room, &w, &piece)) {
+		uint64_t end = piece.at + piece.bytes;
 
-		if (m == room->nr_movable ||
-		    (h < room->count && room->hole[h].at < room->movable[m].at)) {
-			at = room->hole[h].at;
-			end = at + room->hole[h++].bytes;
-		} else {
-			at = room->movable[m].at;
-			end = at + room->movable[m++].bytes;
-		}
-		add_window(s, &from, round_up(at, align), bytes);
+		add_window(s, &from, round_up(piece.at, align), bytes);
 		if (end >= bytes)
 			add_window(s, &up_to, (end - bytes) / align * align, bytes);
 	}
@@ -435,8 +441,9 @@ static uint64_t free_bytes(const struct room *room)
 static void cut_off(struct shift *s)
 {
 	const struct hole *in = s->stretch.hole, *memory = &s->room->memory;
-	size_t h = 0, m = 0, stay = in->at > memory->at, ranges = stay;
+	size_t stay = in->at > memory->at, ranges = stay;
 	struct room *room = s->room;
+	struct walk seen = { 0, 0 };
 
 	s->end = UINT64_MAX;
 	ranges += room->count + room->nr_movable + s->stretch.count - 1;
@@ -445,20 +452,22 @@ static void cut_off(struct shift *s)
 	if (ranges <= RANGES)
 		return;
 	/* The last one is all that follows. */
-	for (in = s->stretch.hole; h + m + stay < RANGES - 1;) {
-		bool hole = m == room->nr_movable ||
-			    (h < room->count && room->hole[h].at < room->movable[m].at);
-		uint64_t at = hole ? room->hole[h].at : room->movable[m].at;
+	in = s->stretch.hole;
+	while (seen.hole + seen.movable + stay < RANGES - 1) {
+		struct walk next = seen;
+		struct hole piece;
 
-		if (at - in->at >= in->bytes) {
+		next_piece(room, &next, &piece);
+		if (piece.at - in->at >= in->bytes) {
 			in++;
 			stay++;
 			continue;
 		}
-		s->end = at + (hole ? room->hole[h++].bytes : room->movable[m++].bytes);
+		seen = next;
+		s->end = piece.at + piece.bytes;
 	}
-	room->count = h;
-	room->nr_movable = m;
+	room->count = seen.hole;
+	room->nr_movable = seen.movable;
 }
 
 /* Room for it or, if there is none at once, the longest run that is tried. */
