@@ -12,6 +12,7 @@
 #include <sys/eventfd.h>
 
 #include "fake_driver.h"
+#include "inflations.h"
 #include "test_neffs.h"
 
 #define BYTES 1024u
@@ -175,17 +176,6 @@ static int teardown_two(void **state)
 	ret = teardown(state);
 	fake.nr_devices = 1;
 	return ret || fake_used() || fake.mapped || fake.dev[1].opens;
-}
-
-static unsigned int inflations;
-
-int __real_inflateInit2_(void *z, int bits, const char *version, int size);
-int __wrap_inflateInit2_(void *z, int bits, const char *version, int size);
-
-int __wrap_inflateInit2_(void *z, int bits, const char *version, int size)
-{
-	inflations++;
-	return __real_inflateInit2_(z, bits, version, size);
 }
 
 /* ---- tests ---------------------------------------------------------------------------- */

@@ -20,6 +20,7 @@
 #include <zlib.h>
 
 #include <neuron/neff.h>
+#include "inflations.h"
 #include "neuron_isa.h"
 
 /* ---- allocations that fail ---- */
@@ -60,17 +61,6 @@ void *__wrap_calloc(size_t n, size_t size)
 void *__wrap_realloc(void *p, size_t n)
 {
 	return fail_now() ? NULL : __real_realloc(p, n);
-}
-
-static unsigned int inflations;
-
-int __real_inflateInit2_(void *z, int bits, const char *version, int size);
-int __wrap_inflateInit2_(void *z, int bits, const char *version, int size);
-
-int __wrap_inflateInit2_(void *z, int bits, const char *version, int size)
-{
-	inflations++;
-	return __real_inflateInit2_(z, bits, version, size);
 }
 
 /* ---- a good NEFF ---- */
