@@ -316,17 +316,12 @@ with_card() {
 	make_here tests/card && "$@"
 }
 
-# apart COMMAND...: not beside another step whose apt keeps its packages in $CACHE/archives.
-apart() {
-	mkdir -p "$CACHE/lock"
-	flock -o "$CACHE/lock/archives" "$@"
-}
-
 sixteen=()
 for ((i = 0; i < 16; i++)); do
 	sixteen+=(--card trn2:0:1024)
 done
 
+# One at a time are those whose apt keeps its packages in $CACHE/archives.
 run_step() {
 	case $1 in
 	abi)		step abi make -s -C tests/abi check
@@ -349,14 +344,14 @@ run_step() {
 			step install tests/tools/install.sh ;;
 	rtd)		step rtd rtd_test ;;
 	rtd-guest)	step rtd-guest rtd_guest ;;
-	readme)		step readme apart tests/readme.sh debian-12 build ;;
-	debian-*)	step "$1" apart tests/readme.sh "$1" ;;
+	readme)		step readme alone archives tests/readme.sh debian-12 build ;;
+	debian-*)	step "$1" alone archives tests/readme.sh "$1" ;;
 	dkms)		step dkms tests/dkms.sh ;;
-	image)		step image apart tests/image/test.sh debian-12 ;;
-	image-*)	step "$1" apart tests/image/test.sh "debian-${1#image-}" all ;;
-	slurm)		step slurm apart tests/image/test.sh debian-13 slurm ;;
-	deb)		step deb apart tests/deb.sh debian-12 ;;
-	deb-*)		step "$1" apart tests/deb.sh "debian-${1#deb-}" all ;;
+	image)		step image alone archives tests/image/test.sh debian-12 ;;
+	image-*)	step "$1" alone archives tests/image/test.sh "debian-${1#image-}" all ;;
+	slurm)		step slurm alone archives tests/image/test.sh debian-13 slurm ;;
+	deb)		step deb alone archives tests/deb.sh debian-12 ;;
+	deb-*)		step "$1" alone archives tests/deb.sh "debian-${1#deb-}" all ;;
 	shell)		step shell tests/vm/shell.py ;;
 	card)		step card-model make_here tests/card check
 			step card with_card tests/vm/run.sh 6.12 --card trn2 --log card \

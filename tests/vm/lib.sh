@@ -44,14 +44,16 @@ with_lock() {
 	exec {fd}>&-
 }
 
+# alone NAME PROGRAM...: the same for a program, whose status it has; what that starts in the
+# background does not get the lock.
+alone() {
+	mkdir -p "$CACHE/lock"
+	flock -o "$CACHE/lock/$1" "${@:2}"
+}
+
 # make_here DIR ARGUMENT...: make in a directory of this tree, which another step may want, too.
 make_here() {
-	local dir=$1
-
-	shift
-	mkdir -p "$CACHE/lock"
-	flock -o "$CACHE/lock/make-$(echo "$ROOT/$dir" | sha256sum | cut -c1-12)" \
-		make -s -C "$ROOT/$dir" "$@"
+	alone "make-$(echo "$ROOT/$1" | sha256sum | cut -c1-12)" make -s -C "$ROOT/$1" "${@:2}"
 }
 
 # suite_of RELEASE: the name that Debian's archive has for debian-12 or debian-13.
