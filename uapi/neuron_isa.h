@@ -167,7 +167,8 @@ enum neuron_isa_dma_arg {
  * @reserved: must be 0
  * @u: operands; addresses are byte offsets in the state buffer, strides are
  *     bytes between the starts of two rows (0 repeats the row), elements of a
- *     row are contiguous; bytes that a form does not use must be 0
+ *     row are contiguous; bytes that a form does not use must be 0, so each form is as
+ *     long as the union: what an initialiser does not name is 0 for any compiler then
  */
 struct neuron_isa_inst {
 	__u8 opcode;
@@ -182,26 +183,31 @@ struct neuron_isa_inst {
 			__le32 signature;
 			__le16 version;
 			__le16 engine;	/* enum neuron_isa_engine that executes it */
+			__u8 unused[48];
 		} prologue;
 		struct {
 			__le32 index;
 			__le32 value;
+			__u8 unused[48];
 		} sem;			/* SEM_*, EVENT_* */
 		struct {
 			__le16 engine;	/* 0 = first DMA engine of this core */
 			__le16 queue;
 			__le32 tx_count;	/* descriptors, as in a tail register */
 			__le32 rx_count;
+			__u8 unused[44];
 		} dma;
 		struct {
 			__le32 id;
 			__le32 reserved;
 			__le64 data;
+			__u8 unused[40];
 		} notify;
 		struct {
 			__le32 a, b, c;	/* a: m x k, b: k x n, c: m x n */
 			__le32 a_stride, b_stride, c_stride;
 			__le32 m, n, k;
+			__u8 unused[20];
 		} matmul;
 		struct {
 			__le32 src0, src1, dst;
@@ -212,6 +218,7 @@ struct neuron_isa_inst {
 			 * GATHER: rows of src0
 			 */
 			__le32 imm;
+			__u8 unused[20];
 		} tensor;		/* TENSOR, ACTIVATE, REDUCE, CAST, MEMSET, GATHER */
 		__u8 bytes[56];
 	} u;

@@ -157,6 +157,19 @@ def check_native():
         report(not odd, f"{name}: fixed-width members only", "\n".join(odd))
 
 
+def check_forms(tmp):
+    """An initialiser that names one form of an instruction sets all of it."""
+    text = open(os.path.join(UAPI, "neuron_isa.h"), encoding="ascii").read()
+    forms = re.findall(r"^\t\t\} (\w+);", text, flags=re.M)
+    source = os.path.join(tmp, "forms.c")
+    with open(source, "w", encoding="ascii") as out:
+        out.write('#include "neuron_isa.h"\n')
+        out.writelines(f"_Static_assert(sizeof(((struct neuron_isa_inst *)0)->u.{form}) == 56, "
+                       f'"{form}");\n' for form in forms)
+    rc, out = run("gcc", "-std=c11", "-fsyntax-only", "-I", UAPI, source)
+    report(rc == 0 and len(forms) > 4, f"neuron_isa.h: {len(forms)} forms as long as the union", out)
+
+
 def check_readme():
     """The tables of uapi/README.md say what the dispatcher has."""
     code = open(os.path.join(ROOT, "kmod", "core", "ioctl.c"), encoding="ascii").read()
@@ -270,6 +283,7 @@ def main(argv):
         check_negative(tmp)
         check_headers(found, tmp)
         check_native()
+        check_forms(tmp)
         check_readme()
         check_vendor_rows()
         check_kernels(tmp)

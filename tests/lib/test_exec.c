@@ -1267,20 +1267,23 @@ static void test_example(void **state)
 
 	in = (struct neuron_isa_inst){
 		.opcode = 0x20, .magic = 0x4e, .src_dtype = 10, .dst_dtype = 10,
-		.u.matmul = { X, W, Y, 3136, 512, 512, 1, 128, 784 },
+		.u.matmul = { .a = X, .b = W, .c = Y, .a_stride = 3136, .b_stride = 512,
+			      .c_stride = 512, .m = 1, .n = 128, .k = 784 },
 	};
 	assert_int_equal(emu_isa_check(&in, PE, &lim), 0);
 	assert_int_equal(exec_run(&in, PE, &big), 0);
 	in = (struct neuron_isa_inst){
 		.opcode = 0x21, .magic = 0x4e, .src_dtype = 10, .dst_dtype = 10,
-		.u.tensor = { Y, B, Y, 512, 0, 512, 1, 128, 0 },
+		.u.tensor = { .src0 = Y, .src1 = B, .dst = Y, .src0_stride = 512,
+			      .dst_stride = 512, .rows = 1, .cols = 128 },
 	};
 	assert_int_equal(emu_isa_check(&in, DVE, &lim), 0);
 	assert_int_equal(exec_run(&in, DVE, &big), 0);
 	in = (struct neuron_isa_inst){
 		.opcode = 0x22, .magic = 0x4e, .op = 1, .src_dtype = 10,
 		.dst_dtype = 10,
-		.u.tensor = { Y, 0, Z, 512, 0, 512, 1, 128, 0 },
+		.u.tensor = { .src0 = Y, .dst = Z, .src0_stride = 512, .dst_stride = 512,
+			      .rows = 1, .cols = 128 },
 	};
 	assert_int_equal(emu_isa_check(&in, ACT, &lim), 0);
 	assert_int_equal(exec_run(&in, ACT, &big), 0);

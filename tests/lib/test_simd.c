@@ -258,7 +258,8 @@ static struct product product(u8 src, u8 dst, u8 flags, u32 m, u32 n, u32 k)
 		.in = {
 			.opcode = NEURON_ISA_OP_MATMUL, .magic = NEURON_ISA_MAGIC, .flags = flags,
 			.src_dtype = src, .dst_dtype = dst,
-			.u.matmul = { 0, b, c, as, bs, cs, m, n, k },
+			.u.matmul = { .b = b, .c = c, .a_stride = as, .b_stride = bs,
+				      .c_stride = cs, .m = m, .n = n, .k = k },
 		},
 		.end = c + (m - 1) * cs + n * ds,
 	};

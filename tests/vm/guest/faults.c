@@ -178,8 +178,9 @@ static int execute(void)
 {
 	struct neuron_isa_inst code[] = {
 		{ .opcode = NEURON_ISA_OP_PROLOGUE, .magic = NEURON_ISA_MAGIC,
-		  .u.prologue = { htole32(NEURON_ISA_SIGNATURE), htole16(NEURON_ISA_VERSION),
-				  htole16(NEURON_ISA_ENGINE_POOL) } },
+		  .u.prologue = { .signature = htole32(NEURON_ISA_SIGNATURE),
+				  .version = htole16(NEURON_ISA_VERSION),
+				  .engine = htole16(NEURON_ISA_ENGINE_POOL) } },
 		{ .opcode = NEURON_ISA_OP_MEMSET, .magic = NEURON_ISA_MAGIC,
 		  .dst_dtype = NEURON_ISA_DT_INT32,
 		  .u.tensor = { .dst_stride = htole32(64), .rows = htole32(4),
@@ -187,7 +188,8 @@ static int execute(void)
 		{ .opcode = NEURON_ISA_OP_NOTIFY, .magic = NEURON_ISA_MAGIC,
 		  .u.notify = { .id = htole32(5) } },
 		{ .opcode = NEURON_ISA_OP_SEM_POST, .magic = NEURON_ISA_MAGIC,
-		  .op = NEURON_ISA_POST_INC, .u.sem = { htole32(SEM), htole32(1) } },
+		  .op = NEURON_ISA_POST_INC,
+		  .u.sem = { .index = htole32(SEM), .value = htole32(1) } },
 	};
 
 	return buf_copy(code_mem, code, sizeof(code), 1) ?:

@@ -65,13 +65,16 @@ static void run_for_ever(void)
 {
 	struct neuron_isa_inst code[] = {
 		{ .opcode = NEURON_ISA_OP_PROLOGUE, .magic = NEURON_ISA_MAGIC,
-		  .u.prologue = { htole32(NEURON_ISA_SIGNATURE), htole16(NEURON_ISA_VERSION),
-				  htole16(NEURON_ISA_ENGINE_POOL) } },
+		  .u.prologue = { .signature = htole32(NEURON_ISA_SIGNATURE),
+				  .version = htole16(NEURON_ISA_VERSION),
+				  .engine = htole16(NEURON_ISA_ENGINE_POOL) } },
 		{ .opcode = NEURON_ISA_OP_SEM_POST, .magic = NEURON_ISA_MAGIC,
-		  .op = NEURON_ISA_POST_INC, .u.sem = { htole32(SEM), htole32(1) } },
+		  .op = NEURON_ISA_POST_INC,
+		  .u.sem = { .index = htole32(SEM), .value = htole32(1) } },
 		{ .opcode = NEURON_ISA_OP_NOTIFY, .magic = NEURON_ISA_MAGIC },
 		{ .opcode = NEURON_ISA_OP_DMA_TRIGGER, .magic = NEURON_ISA_MAGIC,
-		  .u.dma = { 0, htole16(1), htole32(1), htole32(1) } },
+		  .u.dma = { .queue = htole16(1), .tx_count = htole32(1),
+			     .rx_count = htole32(1) } },
 	};
 	struct neuron_ioctl_notifications_init_v2 nq = {
 		.nq_type = NQ_TYPE_NOTIFY, .engine_index = NEURON_ISA_ENGINE_POOL, .size = 4096,
