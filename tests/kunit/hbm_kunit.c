@@ -65,7 +65,8 @@ static struct {
 	struct neuron_scrub *scrub;
 	bool scrub_changes, scrub_locked;
 	u32 moves;			/* that end during an attempt */
-	struct work_struct move;	/* ends one that holds memory */
+	struct work_struct move;	/* ends one that holds memory, */
+	bool move_ends;			/* not before the first attempt */
 	u64 watched, watched_len;	/* what became free last */
 } hw;
 
@@ -148,6 +149,9 @@ bool neuron_limit_charge(struct neuron_chunk *chunk, u64 bytes, u64 *limit)
 	if (hw.scrub_changes)
 		hbm->scrub = hw.scrub;
 	hbm->moves += hw.moves;
+	if (hw.move_ends)
+		schedule_work(&hw.move);
+	hw.move_ends = false;
 	if (bytes > hw.limit - hw.charged) {
 		*limit = hw.limit;
 		return false;
@@ -630,7 +634,7 @@ static void hbm_moved(struct kunit *test)
 	hw.attempts = 0;
 	INIT_WORK(&hw.move, hbm_end_move);
 	hbm->held = true;
-	schedule_work(&hw.move);
+	hw.move_ends = true;
 	chunk = chunk_of(&hw.client, SIZE);
 	KUNIT_EXPECT_EQ(test, neuron_hbm_alloc(&hw.nd, &chunk, SZ_4K, 0, &why), -ENOMEM);
 	flush_work(&hw.move);
