@@ -38,7 +38,7 @@ for group; do
 	build)	packages+=(gcc make libc6-dev pkg-config libarchive-dev
 			   libjansson-dev nettle-dev zlib1g-dev libudev-dev
 			   libsmartcols-dev libncurses-dev libmicrohttpd-dev pahole kmod) ;;
-	test)	packages+=(gcc make libc6-dev pkg-config libcmocka-dev python3
+	test)	packages+=(gcc ccache make libc6-dev pkg-config libcmocka-dev python3
 			   libarchive-dev libjansson-dev nettle-dev zlib1g-dev
 			   libfabric-dev iproute2 libudev-dev procps python3-prometheus-client strace tmux
 			   valgrind) ;;

@@ -8,7 +8,13 @@ set -eu -o pipefail
 . "$(dirname "$0")/vm/lib.sh"
 cd "$ROOT"
 
-work=$(mktemp -d "${TMPDIR:-/tmp}/neuron-dkms.XXXXXX")
+# The same place each time: the compiler sees the same command then, and ccache knows it.
+work=$CACHE/tmp/dkms
+mkdir -p "$CACHE/lock"
+exec 9>"$CACHE/lock/dkms"
+flock 9
+rm -rf "$work"
+mkdir -p "$work"
 trap 'rm -rf "$work"' EXIT
 version=$(cat VERSION)
 passed=0 failed=0

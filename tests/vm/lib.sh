@@ -8,6 +8,13 @@ CACHE=${NEURON_CACHE:-$HOME/.cache/neuron-driver}
 JOBS=${JOBS:-$(nproc)}
 export ROOT CACHE JOBS
 
+# The same text is compiled by the same compiler once, wherever the tree is: a run of the tests
+# compiles some of it for several steps, and the next run all of it.
+if [ -d /usr/lib/ccache ]; then
+	[[ :$PATH: == *:/usr/lib/ccache:* ]] || PATH=/usr/lib/ccache:$PATH
+	export PATH CCACHE_DIR=$CACHE/ccache CCACHE_NOHASHDIR=1 CCACHE_BASEDIR=$ROOT
+fi
+
 die() {
 	echo "${0##*/}: $*" >&2
 	exit 1
