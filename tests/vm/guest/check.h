@@ -18,22 +18,10 @@
 #include "device.h"
 #include "neuron_ioctl.h"
 #include "neuron_native.h"
+#include "point.h"
 
 #define NODE	"/dev/neuron0"
 #define SYSFS	"/sys/devices/virtual/neuron_device/neuron0/"
-
-static int failed;
-
-#define CHECK(cond, ...) do {						\
-	int ok_ = !!(cond);						\
-	printf("%s - ", ok_ ? "ok" : "not ok");				\
-	printf(__VA_ARGS__);						\
-	if (!ok_)							\
-		printf(" (line %d, errno %d %s)", __LINE__, errno, strerror(errno)); \
-	printf("\n");							\
-	fflush(stdout);							\
-	failed += !ok_;							\
-} while (0)
 
 static inline int open_node(int flags)
 {

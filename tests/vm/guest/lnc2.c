@@ -9,7 +9,7 @@
 #include "nrt_guest.h"
 
 #define HALF 40000
-#define STATUS(core, name) SYSFS "/neuron0/neuron_core" #core "/stats/" name "/total"
+#define STATUS(core, name) DEVICES "/neuron0/neuron_core" #core "/stats/" name "/total"
 
 static struct neff neff;
 static uint8_t x[HALF], y[2 * HALF];

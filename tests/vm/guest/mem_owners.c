@@ -145,13 +145,13 @@ static void who(uint64_t bytes, uint32_t kv)
 /* A block of the page for people, by how it begins, is what the tool says now. */
 static void documented(const char *section, const char *first, const char *tool)
 {
-	static char said[1 << 16];
+	static char said[sizeof(text)];
 	char command[600], *line, *rest = text;
 	unsigned int lines = 0;
 
 	snprintf(command, sizeof(command), "%s 0" NORMAL, tool);
 	run(command);
-	snprintf(said, sizeof(said), "%s", text);
+	strcpy(said, text);
 	snprintf(command, sizeof(command),
 		 "sed -n '/^## %s$/,/^## /p' " DOCUMENT " | sed -n '/^    %s/,/^$/s/^    //p'" NORMAL,
 		 section, first);

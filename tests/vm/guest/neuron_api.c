@@ -79,7 +79,7 @@ static void test_monitor(void)
 
 	CHECK(!neuron_monitor_open(&m) && neuron_monitor_fd(m) >= 0, "monitor");
 	CHECK(neuron_monitor_read(m, &event, 20) == -ETIMEDOUT, "nothing happens");
-	uevent = fopen(SYSFS "/neuron0/uevent", "w");
+	uevent = fopen(DEVICES "/neuron0/uevent", "w");
 	CHECK(uevent && fputs("change", uevent) >= 0 && !fclose(uevent), "something does");
 	CHECK(!neuron_monitor_read(m, &event, 10000) && event.action == NEURON_DEVICE_CHANGED &&
 	      event.entry.index == 0 && !strcmp(event.entry.path, "/dev/neuron0"), "and is heard of");

@@ -16,21 +16,9 @@
 
 #include "neuron_isa.h"
 #include "device.h"
+#include "point.h"
 
-#define SYSFS "/sys/devices/virtual/neuron_device"
-
-static int failed __attribute__((unused));
-
-#define CHECK(cond, ...) do {						\
-	bool ok_ = (cond);						\
-	printf("%s - ", ok_ ? "ok" : "not ok");				\
-	printf(__VA_ARGS__);						\
-	if (!ok_)							\
-		printf(" (line %d)", __LINE__);				\
-	printf("\n");							\
-	fflush(stdout);							\
-	failed += !ok_;							\
-} while (0)
+#define DEVICES "/sys/devices/virtual/neuron_device"
 
 /* ---- every memory counter of every device ------------------------------------------ */
 
@@ -61,7 +49,7 @@ static int counter_file(const char *path, const struct stat *st, int type, struc
 		return 1;
 	fclose(f);
 	snprintf(counter_name[counters_into->nr++], sizeof(counter_name[0]), "%s",
-		 path + strlen(SYSFS));
+		 path + strlen(DEVICES));
 	return 0;
 }
 
@@ -80,7 +68,7 @@ static inline void counters_take(struct counters *c)
 {
 	device_settles();
 	c->nr = 0;
-	counters_add(c, SYSFS);
+	counters_add(c, DEVICES);
 }
 
 /* Equal; says which are not. */

@@ -58,7 +58,7 @@ static bool save(const char *name)
 	return f && fwrite(neff.data, 1, neff.size, f) == neff.size && !fclose(f);
 }
 
-static void make_file(const struct file *file)
+static inline void make_file(const struct file *file)
 {
 	char def[1024];
 
@@ -79,7 +79,7 @@ static void make_file(const struct file *file)
 
 /* ---- another process --------------------------------------------------------------- */
 
-static bool take(struct neuron_device *d, uint64_t bytes, uint32_t flags, struct neuron_mem **mem)
+static inline bool take(struct neuron_device *d, uint64_t bytes, uint32_t flags, struct neuron_mem **mem)
 {
 	struct neuron_mem_opts opts = {
 		.size = sizeof(opts), .category = NEURON_MEM_TENSORS, .flags = flags,
@@ -89,7 +89,7 @@ static bool take(struct neuron_device *d, uint64_t bytes, uint32_t flags, struct
 }
 
 /* Until it is killed. */
-static pid_t start(bool (*hold)(struct neuron_device *d))
+static inline pid_t start(bool (*hold)(struct neuron_device *d))
 {
 	int up[2];
 	char c = 'n';
@@ -114,7 +114,7 @@ static pid_t start(bool (*hold)(struct neuron_device *d))
 	return pid;
 }
 
-static void stop(pid_t pid)
+static inline void stop(pid_t pid)
 {
 	if (!pid)
 		return;
@@ -124,7 +124,7 @@ static void stop(pid_t pid)
 
 /* ---- what is said, and what happens ------------------------------------------------ */
 
-static int said(const char *names, bool now)
+static inline int said(const char *names, bool now)
 {
 	char command[512], list[128], *name, *next = list;
 
@@ -196,7 +196,7 @@ static bool load_all(const char *names)
 	return done;
 }
 
-static bool happens(const char *names)
+static inline bool happens(const char *names)
 {
 	int status = -1;
 	pid_t pid;

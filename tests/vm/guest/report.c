@@ -128,7 +128,7 @@ static bool same(struct neuron_device *d, uint32_t nc, uint32_t lnc,
 		struct neuron_core_stats s = { .size = sizeof(s) };
 		char folder[128];
 
-		snprintf(folder, sizeof(folder), SYSFS "/neuron0/neuron_core%u/stats/memory_usage", i);
+		snprintf(folder, sizeof(folder), DEVICES "/neuron0/neuron_core%u/stats/memory_usage", i);
 		counters_add(&now, folder);
 
 		if (neuron_core_get_stats(d, i, &s))

@@ -24,7 +24,7 @@ static uint64_t figure(uint32_t nc, const char *name, const char *file)
 	char path[200];
 	FILE *f;
 
-	snprintf(path, sizeof(path), SYSFS "/neuron0/neuron_core%u/stats/%s/%s", nc, name, file);
+	snprintf(path, sizeof(path), DEVICES "/neuron0/neuron_core%u/stats/%s/%s", nc, name, file);
 	f = fopen(path, "r");
 	if (!f || fscanf(f, "%llu", &value) != 1) {
 		printf("not ok - read %s\n", path);
