@@ -38,11 +38,11 @@ for group; do
 	build)	packages+=(gcc make libc6-dev pkg-config libarchive-dev
 			   libjansson-dev nettle-dev zlib1g-dev libudev-dev
 			   libsmartcols-dev libncurses-dev libmicrohttpd-dev pahole kmod) ;;
-	test)	packages+=(gcc ccache make libc6-dev pkg-config libcmocka-dev python3
+	test)	packages+=(gcc make libc6-dev pkg-config libcmocka-dev python3
 			   libarchive-dev libjansson-dev nettle-dev zlib1g-dev
 			   libfabric-dev iproute2 libudev-dev procps python3-prometheus-client strace tmux
 			   valgrind) ;;
-	vm)	packages+=(gcc make libc6-dev bc bison flex libelf-dev libssl-dev
+	vm)	packages+=(gcc ccache make libc6-dev bc bison flex libelf-dev libssl-dev
 			   pahole kmod cpio gzip xz-utils tar busybox-static dash
 			   qemu-system-x86 rsync libarchive-dev libjansson-dev nettle-dev
 			   zlib1g-dev libudev-dev libsmartcols-dev libncurses-dev libmicrohttpd-dev

@@ -255,26 +255,8 @@ if [ -n "$shell" ]; then
 	[ -z "$terminfo" ] || add_file "$terminfo:/lib/terminfo/${TERM:0:1}/$TERM"
 fi
 
-# A test is compiled once for all guests of this work tree: what the preprocessor makes of it
-# says whether an object is there.
-flags=(-O1 -g -std=gnu11 -Wall -Wextra -pthread -I"$ROOT/uapi" -I"$ROOT/uapi/share"
+flags=(-O1 -g -std=gnu11 -Wall -Wextra -Werror -pthread -I"$ROOT/uapi" -I"$ROOT/uapi/share"
        -I"$ROOT/libneuron/include")
-objects=$CACHE/build/tests-$(echo "$ROOT ${cc[*]} $("${cc[@]}" -dumpfullversion) ${flags[*]}" |
-	sha256sum | cut -c1-12)
-mkdir -p "$objects"
-
-# compile FILE: its object, in $object
-compile() {
-	local name=${1//\//-} text=$staging/text.i
-
-	"${cc[@]}" "${flags[@]}" -E -o "$text" "$1"
-	object=$objects/$name-$(sha256sum <"$text" | cut -c1-16).o
-	[ ! -e "$object" ] || return 0
-	find "$objects" -name "$name-*" -mtime +0 -delete
-	"${cc[@]}" "${flags[@]}" -c -o "$object.$$" "$1"
-	mv "$object.$$" "$object"
-}
-
 number=10
 for file in "${tests[@]}"; do
 	name=${file##*/}
@@ -285,8 +267,9 @@ for file in "${tests[@]}"; do
 		libs=()
 		[ ! -e "$root/usr/lib/libneuron.so.0" ] || libs+=(-lneuron -ljansson)
 		[ ! -e "$root/usr/lib/libnrt.so.1" ] || libs+=(-lnrt)
-		compile "$file"
-		"${cc[@]}" -pthread -o "$target" "$object" -L"$root/usr/lib" \
+		# In two steps: what is compiled is in ccache.
+		"${cc[@]}" "${flags[@]}" -c -o "$staging/test.o" "$file"
+		"${cc[@]}" -pthread -o "$target" "$staging/test.o" -L"$root/usr/lib" \
 			-Wl,-rpath-link,"$root/usr/lib" -Wl,--as-needed "${libs[@]}" -lm
 		;;
 	*)	cp -L "$file" "$target" ;;
