@@ -15,11 +15,16 @@
 #include <asm/cpufeature.h>
 #include <asm/fpu/api.h>
 
-/* Does the kernel save these registers?  User Mode Linux leaves that to its host. */
+/*
+ * Does the kernel save these registers?  User Mode Linux leaves that to its host.  KMSAN does
+ * not see what such code writes, and would take it for memory that nobody wrote.
+ */
 static bool emu_saves_avx(void)
 {
-#ifdef CONFIG_UML
+#if defined(CONFIG_UML)
 	return true;
+#elif defined(CONFIG_KMSAN)
+	return false;
 #else
 	return cpu_has_xfeatures(XFEATURE_MASK_SSE | XFEATURE_MASK_YMM, NULL);
 #endif

@@ -575,8 +575,9 @@ static struct attribute neuron_counter_attrs[ARRAY_SIZE(neuron_sysfs_table)][NEU
 
 static bool neuron_attr_is_counter(const struct attribute *attr)
 {
-	return attr >= neuron_counter_attrs[0] &&
-	       attr < neuron_counter_attrs[ARRAY_SIZE(neuron_counter_attrs)];
+	const struct attribute *first = neuron_counter_attrs[0];
+
+	return attr >= first && attr < first + sizeof(neuron_counter_attrs) / sizeof(*first);
 }
 
 static enum neuron_figure neuron_attr_figure(const struct attribute *attr)
