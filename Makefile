@@ -14,6 +14,7 @@
 #   make test-all		these and what takes long
 #   make mutate			how many changes of the code the tests notice, for SECONDS from SEED
 #   make kcsan			look for data races, in a virtual machine
+#   make kmsan			look for uses of memory that nobody wrote
 #   make fuzz-ioctl		fuzz the device interface there, for SECONDS from SEED; the calls that
 #			led on into CORPUS
 #   make check			static checks
@@ -115,8 +116,8 @@ mutate:
 series:
 	@tests/series/make.sh
 
-kcsan:
-	@tests/run.sh kcsan
+kcsan kmsan:
+	@tests/run.sh $@
 
 fuzz-ioctl:
 	@SECONDS_TO_FUZZ=$(SECONDS) SEED=$(SEED) CORPUS=$(abspath $(CORPUS)) tests/run.sh fuzz-ioctl
@@ -185,4 +186,4 @@ clean: modules_clean
 	$(MAKE) -C tests/lib clean
 
 .PHONY: all modules modules_install modules_clean kernel-headers lib libneuron-check install install-config uninstall dkms deb \
-	test test-all series mutate kcsan fuzz-ioctl demo screenshots shell card image check layers model bench bench-alloc bench-nrt bench-pools bench-rtd valgrind coverage coverage-lib coverage-vm clean
+	test test-all series mutate kcsan kmsan fuzz-ioctl demo screenshots shell card image check layers model bench bench-alloc bench-nrt bench-pools bench-rtd valgrind coverage coverage-lib coverage-vm clean

@@ -77,6 +77,7 @@ places() {
 	no	make coverage-lib	a step of make test-all
 	no	make coverage-vm	a step of make test-all
 	no	make kcsan	a step of make test-all
+	no	make kmsan	a step of make test-all
 	no	make mutate SECONDS=1800 SEED=1	half an hour
 	no	make fuzz-ioctl SECONDS=3600 SEED=1	an hour
 	no	make screenshots	a browser to install

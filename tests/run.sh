@@ -35,6 +35,7 @@
 #   card-debug	a card on the debug kernels of 6.12 and 7.3
 #   randconfig	the modules for kernels with options drawn by lot
 #   kcsan	the data race detector: KUnit suites and the whole stack
+#   kmsan	the detector of uninitialised memory: KUnit suites and what programs get
 #   coverage-lib	the host tests of the library, counting the lines that run
 #   coverage-vm	the whole stack on the debug kernel, counting the lines that run
 #   pairs	every call against every other for $SECONDS_OF_PAIRS seconds, debug kernel
@@ -50,7 +51,7 @@ steps=(abi lib vm-uml tools readme property deb fuzz vm-checked dkms rtd
        build-6.1 build-6.12 build-7.3 uml-kunit model tap
        vm-debug image vm-6.12 card card-suites rig vm-6.1 vm-7.3 card-demo bench vm-kunit
        vm-card-like demo rtd-guest shell)
-long_steps=(debian-12 debian-13 deb-12 deb-13 image-12 image-13 slurm coverage-lib rig-all randconfig build-clang series arm64 kcsan coverage-vm
+long_steps=(debian-12 debian-13 deb-12 deb-13 image-12 image-13 slurm coverage-lib rig-all randconfig build-clang series arm64 kcsan kmsan coverage-vm
 	    vm-debug-all vm-7.3-debug vm-7.3-rt vm-7.3-cloud
 	    vm-7.3-all vm-6.12-all vm-6.1-all vm-uml-all vm-card-like-all card-all card-debug pairs fuzz-ioctl)
 
@@ -162,6 +163,9 @@ card_like='^(async|dma_compute|driver|eventfd|mmap|notify|process|removal|scrub|
 
 # What attacks the device interface, on a device that checks no descriptor: the driver does.
 hostile='^(driver|foreign|fuzz_ioctl|ioctl_hostile|regs|refusals|vendor_bugs|zz-unload)\.'
+
+# What the driver hands to programs, or to a device: where memory that nobody wrote would show.
+handed_out='^(async|caps|crwl|dma_compute|driver|events|fdinfo|ioctl_hostile|mem_owners|mmap|neuron_compute|notify|owners|process|refusals|regs|report|vendor_table|zz-unload)\.'
 
 # Where programs are trusted, only what works is promised.
 trusted='^(foreign|zz-unload)\.'
@@ -452,6 +456,10 @@ run_step() {
 	kcsan)		step kcsan-rig tests/vm/selftest.sh race
 			step kcsan-kunit kunit_vm kcsan --timeout 3600 --test-timeout 3000
 			step kcsan stack kcsan --timeout 7200 --test-timeout 1800 ;;
+	kmsan)		step kmsan-rig tests/vm/selftest.sh uninit
+			step kmsan-kunit kunit_vm kmsan --mem 4096 --timeout 3600 --test-timeout 3000
+			only=$handed_out step kmsan stack kmsan --mem 6144 --timeout 10800 \
+				--test-timeout 2400 ;;
 	coverage-lib)	step coverage-lib make -s -C tests/lib coverage-lib ;;
 	coverage-vm)	step coverage-run stack debug --make NEURON_GCOV=1 --test tests/vm/gcov.sh
 			step coverage-vm tests/vm/coverage.sh "$CACHE/logs/stack-debug/output.log"
@@ -480,7 +488,7 @@ needed=$(for name; do
 	uml-kunit)			echo uml ;;
 	rig|rig-all)			echo debug uml ;;
 	vm-kunit|vm-debug|pairs)	echo debug ;;
-	kcsan)				echo kcsan ;;
+	kcsan|kmsan)			echo "$name" ;;
 	arm64)				echo arm64 arm64-64k arm64-6.12 ;;
 	coverage-vm)			echo debug ;;
 	vm-card-like)			echo 6.12 ;;
@@ -504,7 +512,7 @@ done
 has_guest() {
 	case $1 in
 	vm-uml|vm-uml-all|vm-checked|vm-card-like-all|uml-*) return 1 ;;
-	vm-*|rig|rig-all|bench|demo|rtd-guest|shell|card|card-*|arm64|kcsan|coverage-vm|pairs|fuzz-ioctl|debian-*|deb-*|image|image-*|slurm) return 0 ;;
+	vm-*|rig|rig-all|bench|demo|rtd-guest|shell|card|card-*|arm64|kcsan|kmsan|coverage-vm|pairs|fuzz-ioctl|debian-*|deb-*|image|image-*|slurm) return 0 ;;
 	esac
 	return 1
 }

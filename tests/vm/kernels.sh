@@ -7,8 +7,8 @@
 #   7.3, 7.3-rt, 7.3-cloud	those of the next release's backports; rt is PREEMPT_RT,
 #                cloud the one for virtual machines
 #   debug        6.12 source built with debug.config, common.config and checks.config
-#   kcsan, fuzz  the same with kcsan.config or fuzz.config on top
-#                (minutes; for named commands)
+#   kcsan, fuzz, kmsan  the same with kcsan.config, fuzz.config or kmsan.config on top, the
+#                last one built with clang (minutes; for named commands)
 #   uml          6.12 source built as User Mode Linux with uml.config in the place of
 #                debug.config, and uml-checks.config on top
 #   uml-bench    the same without checks.config and uml-checks.config
@@ -253,8 +253,9 @@ make_built() {
 	local name=$1 series=$2 what=$3 source dir arch=x86_64
 	local fragment log version start=$SECONDS
 
-	local target=bzImage
+	local target=bzImage llvm=()
 
+	[ "$name" != kmsan ] || llvm=(LLVM=1)
 	case $what in
 	uml)	arch=um ;;
 	arm64)	arch=arm64 target=Image
@@ -267,9 +268,9 @@ make_built() {
 		log=$dir/build.log
 		rm -rf "$dir"
 		mkdir -p "$dir"
-		logged "$log" make -C "$source" O="$dir" ARCH=$arch tinyconfig
+		logged "$log" make -C "$source" O="$dir" ARCH=$arch "${llvm[@]}" tinyconfig
 		for fragment in $(fragments "$name"); do
-			merge_config "$fragment" "$dir" ARCH=$arch
+			merge_config "$fragment" "$dir" ARCH=$arch "${llvm[@]}"
 		done
 		case $what in
 		uml)
@@ -279,7 +280,8 @@ make_built() {
 			ln -s linux "$dir/image" ;;
 		full|arm64)
 			say "building the $name kernel (five minutes on two cores)"
-			logged "$log" make -C "$source" O="$dir" ARCH=$arch -j"$JOBS" $target modules
+			logged "$log" make -C "$source" O="$dir" ARCH=$arch "${llvm[@]}" -j"$JOBS" \
+				$target modules
 			ln -s "arch/${arch%_64}/boot/$target" "$dir/image" ;;
 		esac
 		[ -e "$dir/image" ] || die "no kernel image in $dir"
@@ -290,6 +292,7 @@ make_built() {
 			echo "ARCH := $arch"
 			echo "export ARCH"
 			[ "$arch" != arm64 ] || echo "export CROSS_COMPILE := $CROSS_COMPILE"
+			[ -z "${llvm[*]}" ] || echo "export LLVM := 1"
 			cat "$dir/Makefile"
 		} >"$dir/Makefile.new"
 		mv "$dir/Makefile.new" "$dir/Makefile"
@@ -332,6 +335,8 @@ static void __save_stack_trace(struct task_struct *tsk, struct stack_trace *trac
 prepare() {
 	case $1 in
 	6.1|6.12)	make_stock "$1" ;;
+	kmsan)		"$ROOT/tests/deps.sh" clang
+			make_built "$1" 6.12 full ;;
 	debug|kcsan|fuzz) make_built "$1" 6.12 full ;;
 	uml|uml-bench)	make_built "$1" 6.12 uml ;;
 	arm64|arm64-64k) "$ROOT/tests/deps.sh" arm64
@@ -365,11 +370,11 @@ if [ "${1:-}" = --update ]; then
 	shift
 	apt-get "${apt_opts[@]}" update >&2
 fi
-[ $# -gt 0 ] || die "usage: kernels.sh [--update] 6.1|6.12|7.3|7.3-rt|7.3-cloud|debug|kcsan|fuzz|uml|uml-bench|arm64|arm64-64k|arm64-6.12|7.3-debug..."
+[ $# -gt 0 ] || die "usage: kernels.sh [--update] 6.1|6.12|7.3|7.3-rt|7.3-cloud|debug|kcsan|kmsan|fuzz|uml|uml-bench|arm64|arm64-64k|arm64-6.12|7.3-debug..."
 mkdir -p "$CACHE/kernels"
 for name; do
 	case $name in
-	6.1|6.12|7.3|7.3-rt|7.3-cloud|debug|kcsan|fuzz|uml|uml-bench|arm64|arm64-64k|arm64-6.12|7.3-debug) ;;
+	6.1|6.12|7.3|7.3-rt|7.3-cloud|debug|kcsan|kmsan|fuzz|uml|uml-bench|arm64|arm64-64k|arm64-6.12|7.3-debug) ;;
 	*) die "unknown kernel $name" ;;
 	esac
 	link=$CACHE/kernels/$name-$(recipe_hash "$name")

@@ -5,7 +5,7 @@
 # and print the directory that holds them. Built in a copy, one for each kernel, so that kernels do not
 # disturb each other and the tree stays clean.
 #
-# usage: modules.sh DIR|6.1|6.12|7.3|7.3-rt|7.3-cloud|debug|kcsan|fuzz|uml|uml-bench|arm64|arm64-64k|arm64-6.12|7.3-debug [make arguments...]
+# usage: modules.sh DIR|6.1|6.12|7.3|7.3-rt|7.3-cloud|debug|kcsan|kmsan|fuzz|uml|uml-bench|arm64|arm64-64k|arm64-6.12|7.3-debug [make arguments...]
 
 set -eu -o pipefail
 . "$(dirname "$0")/lib.sh"
@@ -17,7 +17,7 @@ kdir=$("$ROOT/tests/vm/kdir.sh" "$kernel")
 # Warnings are errors: a warning is seen only when its file is compiled.
 args=(KDIR="$kdir" WERROR=1 NEURON_TESTS=1)
 case $kernel in
-debug|kcsan|7.3-debug) args+=(NEURON_KUNIT=1) ;;
+debug|kcsan|kmsan|7.3-debug) args+=(NEURON_KUNIT=1) ;;
 fuzz) args+=(NEURON_KCOV=1) ;;
 uml) args+=(NEURON_KUNIT=1 ARCH=um) ;;
 arm64|arm64-64k) args+=(NEURON_KUNIT=1) ;;

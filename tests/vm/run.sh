@@ -295,6 +295,8 @@ cmdline+=" sysctl.kernel.panic_on_rcu_stall=1 kmemleak=on"
 case $kernel in
 debug|uml|arm64*) cmdline+=" neuron.check_users=1" ;;
 esac
+# A case of KUnit takes minutes there, in which the thread that started it sleeps.
+[ "$kernel" != kmsan ] || cmdline+=" sysctl.kernel.hung_task_timeout_secs=1200"
 # The rest of the kernel has data races, too: complaint() tells whose they are.
 [ "$kernel" != kcsan ] || cmdline+=" panic_on_warn=0"
 cmdline+=" rig.timeout=$test_timeout rig.leaks=$leaks rig.time=$(date +%s)$append"
@@ -422,6 +424,7 @@ complaint() {
 		race && /\+0x[0-9a-f]+\/0x[0-9a-f]+ \[[a-z]/ { print "kcsan: " race; exit }
 		race && /==========/				{ race = "" }
 		/BUG: KASAN:/				{ print "kasan: " $0; exit }
+		/BUG: KMSAN:/				{ print "kmsan: " $0; exit }
 		/UBSAN:/				{ print "ubsan: " $0; exit }
 		/possible circular locking|possible recursive locking|inconsistent lock state|possible irq lock inversion|HARDIRQ-safe -> HARDIRQ-unsafe|SOFTIRQ-safe -> SOFTIRQ-unsafe|bad unlock balance|suspicious RCU usage|lock held when returning|still has locks held|held lock freed|Invalid wait context|nested lock was not taken|DEBUG_LOCKS_WARN_ON|BUG: MAX_LOCK|INFO: trying to register non-static key/ { print "lockdep: " $0; exit }
 		/BUG: sleeping function called|BUG: scheduling while atomic/ { print "atomic-sleep: " $0; exit }

@@ -114,6 +114,10 @@ run_case() {
 	race)	# Not among the cases of make test: its kernel takes minutes to build.
 		kernel=kcsan
 		expect race kcsan "a data race is noticed" "${fault}race" ;;
+	uninit)	# Nor is this one.
+		kernel=kmsan
+		expect uninit kmsan "the use of memory that nobody wrote is noticed" "${fault}uninit" \
+			--mem 4096 ;;
 	dead)	# Both processors, so that none is left to complain.
 		expect dead timeout "a guest that stops is noticed" \
 			"(${fault}dead) & insmod /lib/modules/*/updates/faulty.ko fault=dead" \

@@ -143,6 +143,15 @@ static void do_race(void)
 	put_task_struct(other);
 }
 
+static void do_uninit(void)
+{
+	volatile int *p = kmalloc(sizeof(*p), GFP_KERNEL);
+
+	if (p && *p)
+		pr_info("faulty: not zero\n");
+	kfree((void *)p);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -159,6 +168,7 @@ static const struct {
 	{ "hung-task", do_hung_task },
 	{ "dead", do_dead },
 	{ "race", do_race },
+	{ "uninit", do_uninit },
 };
 
 static int __init faulty_init(void)
