@@ -244,11 +244,16 @@ def kernels():
 
 
 def missing_compiler(kdir):
-    """The compiler that headers of a newer release name and this machine has not."""
-    path = os.path.join(kdir, ".kernelvariables")
-    text = open(path, encoding="ascii").read() if os.path.exists(path) else ""
-    wanted = re.search(r"^CC = .*\b(gcc-\d+)$", text, re.MULTILINE)
-    return wanted[1] if wanted and not shutil.which(wanted[1]) else None
+    """The compiler that a kernel names and this machine has not."""
+    wanted = re.compile(r"^(?:CC = .*\b(gcc-\d+)|export CROSS_COMPILE := (\S+)|export LLVM := 1)$",
+                        re.MULTILINE)
+    for name in (".kernelvariables", "Makefile"):
+        path = os.path.join(kdir, name)
+        found = os.path.exists(path) and wanted.search(open(path, encoding="ascii").read())
+        if found:
+            compiler = found[1] or (found[2] + "gcc" if found[2] else "clang")
+            return None if shutil.which(compiler) else compiler
+    return None
 
 
 def check_kernels(tmp):
