@@ -394,14 +394,14 @@ static bool wait_irqs(struct kunit *test, int n)
 {
 	struct neuron_device *nd = test->priv;
 
-	return wait_event_timeout(nd->wait, atomic_read(&nd->irqs) >= n, 10 * HZ);
+	return wait_event_timeout(nd->wait, atomic_read(&nd->irqs) >= n, 120 * HZ);
 }
 
 static bool wait_posts(struct kunit *test, int n)
 {
 	struct neuron_device *nd = test->priv;
 
-	return wait_event_timeout(nd->wait, atomic_read(&nd->posts) >= n, 10 * HZ);
+	return wait_event_timeout(nd->wait, atomic_read(&nd->posts) >= n, 120 * HZ);
 }
 
 /* Until all work, and the work that came from it, is done. */
