@@ -447,7 +447,7 @@ static void half(void)
 /* ---- what happens meanwhile --------------------------------------------------------- */
 
 static atomic_bool stop;
-static atomic_uint wrong, refused, moved, gave_up, cut;
+static atomic_uint wrong, refused, moved, gave_up;
 
 /* Of a thread: chunks that nobody else knows. */
 #define OWN	6
@@ -551,7 +551,6 @@ static int act_cut(struct racer *r, unsigned int i)
 	struct neuron_native_mem_grow g = {
 		.size = sizeof(g), .flags = NEURON_NATIVE_GROW_SHRINK,
 	};
-	int err;
 
 	mem_free(fd, r->handle[i]);
 	/* 2 MiB where there are 24: what is shorter shares them with others. */
@@ -562,12 +561,8 @@ static int act_cut(struct racer *r, unsigned int i)
 	usleep(rand_r(&r->seed) % 3000);
 	g.mem_handle = r->handle[i];
 	g.bytes = r->bytes[i] / 8 / PAGE * PAGE;
-	err = call(fd, NEURON_NATIVE_MEM_GROW, &g);
-	if (err == EOPNOTSUPP)
-		return act_read(r, i);	/* It stays as it is. */
 	r->bytes[i] = g.bytes;
-	cut++;
-	return err || act_read(r, i);
+	return call(fd, NEURON_NATIVE_MEM_GROW, &g) || act_read(r, i);
 }
 
 static int act_renew(struct racer *r, unsigned int i)
@@ -677,9 +672,8 @@ static void races(unsigned int seconds)
 	pthread_join(killer, NULL);
 	t = stats();
 	gave_up = (unsigned int)(t.move_failures - s.move_failures);
-	CHECK(!wrong && moved,
-	      "races: %u moves, %u given up, %u times something was not what it was, %u cut, %u refused",
-	      moved, gave_up, wrong, cut, refused);
+	CHECK(!wrong && moved, "races: %u moves, %u given up, %u times something was not what it was, %u refused",
+	      moved, gave_up, wrong, refused);
 	for (i = 0; i < 100 && stats().used != s.used; i++)
 		usleep(100000);
 	CHECK(stats().used == s.used, "all is given back");
@@ -704,17 +698,6 @@ static void *push_until_gone(void *arg)
 	return NULL;
 }
 
-/* Another device, whose HBM 0 is empty. */
-static void add_device(void)
-{
-	char node[64];
-	unsigned int i;
-
-	snprintf(node, sizeof(node), "/dev/neuron%d", emu_add("move"));
-	for (i = 0; i < 100 && (fd = open(node, O_RDWR | O_CLOEXEC)) < 0; i++)
-		usleep(20000);
-}
-
 /* More than is copied at a time: a chunk of 80 MiB, between a hole of 100 and one of 20. */
 static void long_chunk(void)
 {
@@ -722,7 +705,7 @@ static void long_chunk(void)
 	struct neuron_native_mem_compact c;
 	int was = fd;
 
-	add_device();
+	fd = emu_open(emu_add("move"), O_RDWR);
 	all = take(fd, stats().largest_free - 200 * MIB, NEURON_NATIVE_ALLOC_LOW);
 	hole = take(fd, 100 * MIB, NEURON_NATIVE_ALLOC_LOW);
 	chunk = take(fd, bytes, NEURON_NATIVE_ALLOC_LOW | NEURON_NATIVE_ALLOC_MOVABLE);
@@ -745,7 +728,7 @@ static void removal(void)
 	int was = fd;
 
 	for (round = 0; round < 5; round++) {
-		add_device();
+		fd = emu_open(emu_add("move"), O_RDWR);
 		big = take(fd, stats().largest_free - CHUNKS * MIB, NEURON_NATIVE_ALLOC_LOW);
 		for (i = 0; i < CHUNKS; i++)
 			handle[i] = movable(MIB);
