@@ -10,9 +10,6 @@ cd "$ROOT"
 
 # The same place each time: the compiler sees the same command then, and ccache knows it.
 work=$CACHE/tmp/dkms
-mkdir -p "$CACHE/lock"
-exec 9>"$CACHE/lock/dkms"
-flock 9
 rm -rf "$work"
 mkdir -p "$work"
 trap 'rm -rf "$work"' EXIT

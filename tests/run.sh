@@ -350,7 +350,7 @@ run_step() {
 	rtd-guest)	step rtd-guest rtd_guest ;;
 	readme)		step readme alone archives tests/readme.sh debian-12 build ;;
 	debian-*)	step "$1" alone archives tests/readme.sh "$1" ;;
-	dkms)		step dkms tests/dkms.sh ;;
+	dkms)		step dkms alone dkms tests/dkms.sh ;;
 	image)		step image alone archives tests/image/test.sh debian-12 ;;
 	image-*)	step "$1" alone archives tests/image/test.sh "debian-${1#image-}" all ;;
 	slurm)		step slurm alone archives tests/image/test.sh debian-13 slurm ;;
