@@ -3,12 +3,12 @@
 #
 # Print the KDIR of a kernel in the cache, making it first if needed; or of a kernel of one's
 # own, whose build directory is named: DIR has a slash in it.
-# usage: kdir.sh DIR|6.1|6.12|7.3|7.3-rt|7.3-cloud|debug|kcsan|kmsan|fuzz|uml|uml-bench|arm64|arm64-64k|arm64-6.12|7.3-debug [kdir|image|modules|release]
+# usage: kdir.sh DIR|KERNEL [kdir|image|modules|release]	(a name of kernels.sh)
 
 set -eu
 . "$(dirname "$0")/lib.sh"
 
-[ $# -ge 1 ] || die "usage: kdir.sh DIR|6.1|6.12|7.3|7.3-rt|7.3-cloud|debug|kcsan|kmsan|fuzz|uml|uml-bench|arm64|arm64-64k|arm64-6.12|7.3-debug [kdir|image|modules|release]"
+[ $# -ge 1 ] || die "usage: kdir.sh DIR|KERNEL (a name of kernels.sh) [kdir|image|modules|release]"
 if [[ $1 == */* ]]; then
 	[ -d "$1" ] || die "$1: no such directory"
 	[ -f "$1/include/config/kernel.release" ] ||

@@ -279,7 +279,7 @@ make_built() {
 			logged "$log" make -C "$source" O="$dir" ARCH=um -j"$JOBS"
 			ln -s linux "$dir/image" ;;
 		full|arm64)
-			say "building the $name kernel (five minutes on two cores)"
+			say "building the $name kernel (five minutes on two cores; a quarter of an hour for kmsan)"
 			logged "$log" make -C "$source" O="$dir" ARCH=$arch "${llvm[@]}" -j"$JOBS" \
 				$target modules
 			ln -s "arch/${arch%_64}/boot/$target" "$dir/image" ;;
@@ -370,7 +370,7 @@ if [ "${1:-}" = --update ]; then
 	shift
 	apt-get "${apt_opts[@]}" update >&2
 fi
-[ $# -gt 0 ] || die "usage: kernels.sh [--update] 6.1|6.12|7.3|7.3-rt|7.3-cloud|debug|kcsan|kmsan|fuzz|uml|uml-bench|arm64|arm64-64k|arm64-6.12|7.3-debug..."
+[ $# -gt 0 ] || die "usage: kernels.sh [--update] NAME...; see the head of this file"
 mkdir -p "$CACHE/kernels"
 for name; do
 	case $name in

@@ -5,7 +5,7 @@
 # and print the directory that holds them. Built in a copy, one for each kernel, so that kernels do not
 # disturb each other and the tree stays clean.
 #
-# usage: modules.sh DIR|6.1|6.12|7.3|7.3-rt|7.3-cloud|debug|kcsan|kmsan|fuzz|uml|uml-bench|arm64|arm64-64k|arm64-6.12|7.3-debug [make arguments...]
+# usage: modules.sh DIR|KERNEL [make arguments...]	(a name of kernels.sh)
 
 set -eu -o pipefail
 . "$(dirname "$0")/lib.sh"

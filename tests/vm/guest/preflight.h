@@ -79,7 +79,8 @@ static inline void make_file(const struct file *file)
 
 /* ---- another process --------------------------------------------------------------- */
 
-static inline bool take(struct neuron_device *d, uint64_t bytes, uint32_t flags, struct neuron_mem **mem)
+static inline bool take(struct neuron_device *d, uint64_t bytes, uint32_t flags,
+			struct neuron_mem **mem)
 {
 	struct neuron_mem_opts opts = {
 		.size = sizeof(opts), .category = NEURON_MEM_TENSORS, .flags = flags,
