@@ -45,6 +45,26 @@ static u32 longest(void)
 	return best;
 }
 
+/* What is known of that content. */
+static void known_frame(void)
+{
+	u32 i;
+
+	fr.free = 0;
+	for (i = 0; i < FRAME_LEN; i++)
+		fr.free += is_free(i);
+	fr.live = FRAME_LEN - fr.free;
+	/* of an empty frame the edges are old ones */
+	fr.head = nondet_u32();
+	fr.tail = nondet_u32();
+	if (fr.live) {
+		fr.head = min(frame_scan(&fr, 0, true), FRAME_LEN);
+		fr.tail = frame_free_below(&fr, FRAME_LEN);
+	}
+	fr.run = longest();
+	fr.miss_n = 0;
+}
+
 /* frame_fit() finds a place if there is one: free, aligned, in the tightest run. */
 static void proof_fit(void)
 {
@@ -54,19 +74,17 @@ static void proof_fit(void)
 
 	any_frame();
 	/* a frame begins anywhere; alignments up to twice its size */
-	fr.base = nondet_u32();
-	__CPROVER_assume(fr.base < 2 * FRAME_LEN);
-	fr.e.start = fr.base;
+	fr.e.start = nondet_u32();
+	__CPROVER_assume(fr.e.start < 2 * FRAME_LEN);
 	__CPROVER_assume(n >= 1 && n <= FRAME_LEN && k <= FRAME_ORDER + 1);
 	mask = (1u << k) - 1;
-	fr.run = longest();
-	fr.miss_n = 0;
+	known_frame();
 	found = frame_fit(&fr, n, k, &fit);
 	/* the slow way: every run, in order */
 	for (i = 0; i <= FRAME_LEN; i++) {
 		if (is_free(i))
 			continue;
-		j = ((fr.base + lo + mask) & ~mask) - fr.base;
+		j = ((fr.e.start + lo + mask) & ~mask) - fr.e.start;
 		if (j < i && i - j >= n)
 			tightest = min(tightest, i - lo);
 		lo = i + 1;
@@ -76,7 +94,7 @@ static void proof_fit(void)
 		CHECK(fr.miss_n == n && fr.miss_k == k, "remembers the miss");
 		return;
 	}
-	CHECK(!((fr.base + fit.off) & mask), "aligned");
+	CHECK(!((fr.e.start + fit.off) & mask), "aligned");
 	CHECK(fit.lo <= fit.off && fit.off + n <= fit.hi && fit.hi <= FRAME_LEN, "inside its run");
 	CHECK(fit.hi - fit.lo == tightest, "the tightest run");
 	for (i = 0; i < FRAME_LEN; i++)

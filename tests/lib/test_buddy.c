@@ -1826,6 +1826,7 @@ static void damage_fields(struct neuron_buddy *zone, struct frame *fr, struct ex
 	DAMAGE(e->next->prev, NULL);
 	DAMAGE(zone->map[cell_of(e->start)], NULL);
 	DAMAGE(fr->run, fr->run - 1);
+	DAMAGE(fr->free, fr->free - 1);
 	DAMAGE(fr->live, 9);
 	DAMAGE(fr->live, 0);
 	DAMAGE(fr->head, 1);

@@ -29,7 +29,7 @@ static void tally_free(struct tally *sum, u32 n)
 static int check_frame(const struct neuron_buddy *zone, const struct frame *fr,
 		       struct tally *sum)
 {
-	u32 lo = frame_lo(fr), hi = frame_hi(fr), off, end, live = 0, longest = 0;
+	u32 lo = frame_lo(fr), hi = frame_hi(fr), off, end, live = 0, free = 0, longest = 0;
 	const struct ext *x;
 
 	if (!fr->e.embedded)
@@ -46,6 +46,7 @@ static int check_frame(const struct neuron_buddy *zone, const struct frame *fr,
 			end = frame_scan(fr, off, true);
 			tally_free(sum, end - off);
 			longest = max(longest, end - off);
+			free += end - off;
 			continue;
 		}
 		/* A block begins with its first granule. */
@@ -63,7 +64,7 @@ static int check_frame(const struct neuron_buddy *zone, const struct frame *fr,
 	}
 	if (live != fr->live)
 		return __LINE__;
-	if (longest != fr->run)
+	if (longest != fr->run || free != fr->free)
 		return __LINE__;
 	/* The edges of an empty frame are what they were before the last block was freed. */
 	if (fr->live && fr->head != min(frame_scan(fr, lo, true), hi) - lo)

@@ -39,6 +39,24 @@ u32 frame_free_below(const struct frame *fr, u32 from)
 	return from - (i * 64 + log2_floor(x) + 1);
 }
 
+/*
+ * Where all that is free in a frame is, if that is one run at one of its ends, as in a frame
+ * that was only filled, or only emptied in the order in which it was filled.
+ */
+static __always_inline bool frame_end_run(const struct frame *fr, u32 *lo, u32 *hi)
+{
+	*lo = frame_lo(fr);
+	*hi = frame_hi(fr);
+	/* The edges of an empty frame are old ones. */
+	if (!fr->live)
+		return true;
+	if (fr->tail == fr->free)
+		*lo = *hi - fr->tail;
+	else
+		*hi = *lo + fr->head;
+	return fr->tail == fr->free || fr->head == fr->free;
+}
+
 static void run_del(struct neuron_buddy *zone, struct frame *fr)
 {
 	struct ext *e = &fr->e;
@@ -181,15 +199,17 @@ static bool __neuron_hot fit_run(struct fit_search *s, struct fit *fit, u32 lo, 
 	return s->best == s->n && (s->rest == longest || s->n < longest);
 }
 
-/* Tightest run of @fr for @n granules aligned to 2^k. */
-bool frame_fit(struct frame *fr, u32 n, u32 k, struct fit *fit)
+/* Among several runs. */
+static noinline bool frame_fit_tightest(struct frame *fr, u32 n, u32 k, struct fit *fit)
 {
-	struct fit_search s = { .n = n, .base = fr->base, .mask = (1u << k) - 1, .best = NONE };
+	struct fit_search s = {
+		.n = n,
+		.base = frame_base(fr),
+		.mask = (1u << k) - 1,
+		.best = NONE,
+	};
 	u32 i, base, open = 0;
 	u64 x, low;
-
-	if (fr->miss_n && n >= fr->miss_n && k >= fr->miss_k)
-		return false;
 
 	/* open: length of the run that reaches the end of the words seen so far */
 	for (i = 0, base = 0; i < FRAME_WORDS; i++, base += 64) {
@@ -227,11 +247,8 @@ bool frame_fit(struct frame *fr, u32 n, u32 k, struct fit *fit)
 	}
 	if (open)
 		fit_run(&s, fit, base - open, base, fr->run);
-	if (s.best == NONE) {
-		fr->miss_n = n;
-		fr->miss_k = k;
+	if (s.best == NONE)
 		return false;
-	}
 found:
 	if (s.best < fr->run)
 		s.rest = fr->run;
@@ -241,6 +258,37 @@ found:
 	if (s.passed && fit->rest < n - 1)
 		fit->rest = n > 2 ? NONE : 1;
 	return true;
+}
+
+/* The only run is [lo, hi). */
+static __always_inline bool frame_fit_only(const struct frame *fr, u32 lo, u32 hi, u32 n, u32 k,
+					   struct fit *fit)
+{
+	u32 base = frame_base(fr), mask = (1u << k) - 1;
+	u32 off = ((base + lo + mask) & ~mask) - base;
+
+	fit->off = off;
+	fit->lo = lo;
+	fit->hi = hi;
+	if (off >= hi || hi - off < n)
+		return false;
+	fit->rest = max(off - lo, hi - off - n);
+	return true;
+}
+
+/* Tightest run of @fr for @n granules aligned to 2^k. */
+bool frame_fit(struct frame *fr, u32 n, u32 k, struct fit *fit)
+{
+	u32 lo, hi;
+
+	if (fr->miss_n && n >= fr->miss_n && k >= fr->miss_k)
+		return false;
+	if (frame_end_run(fr, &lo, &hi) ? frame_fit_only(fr, lo, hi, n, k, fit) :
+					  frame_fit_tightest(fr, n, k, fit))
+		return true;
+	fr->miss_n = n;
+	fr->miss_k = k;
+	return false;
 }
 
 /* The fit that describes the free range [off, off + n) of a frame. */
@@ -343,6 +391,7 @@ void frame_take(struct neuron_buddy *zone, struct frame *fr, const struct fit *f
 	order_add(zone, fit->off - fit->lo);
 	order_add(zone, fit->hi - fit->off - n);
 	frame_mark(fr, fit->off, n, gen);
+	fr->free -= n;
 	frame_set_run(zone, fr, fit->rest);
 	if (fit->lo == frame_lo(fr))
 		frame_set_head(zone, fr, fit->off - fit->lo);
@@ -371,7 +420,8 @@ struct frame *frame_create(struct neuron_buddy *zone, struct ext *e)
 	ext_replace(zone, e, &fr->e);
 	ext_put(zone, e);
 	fr->e.type = EXT_FRAME;
-	fr->base = fr->e.start;
+	fr->lo = 0;
+	fr->free = fr->e.len;
 	for (i = 0; i < FRAME_WORDS; i++) {
 		fr->a[i] = 0;
 		fr->b[i] = 0;
@@ -422,13 +472,19 @@ void frame_settle(struct neuron_buddy *zone)
 /* Free [off, off + n) of the frame, which is @blocks blocks. */
 void frame_free(struct neuron_buddy *zone, struct frame *fr, u32 off, u32 n, u32 blocks)
 {
-	u32 below, above;
+	u32 below, above, lo, hi;
 
+	if (frame_end_run(fr, &lo, &hi)) {
+		below = hi == off ? hi - lo : 0;
+		above = lo == off + n ? hi - lo : 0;
+	} else {
+		below = frame_free_below(fr, off);
+		above = min(frame_scan(fr, off + n, true), FRAME_LEN) - (off + n);
+	}
 	frame_clear(fr, off, n);
+	fr->free += n;
 	fr->live -= blocks;
 	fr->miss_n = 0;
-	below = frame_free_below(fr, off);
-	above = min(frame_scan(fr, off + n, true), FRAME_LEN) - (off + n);
 	order_sub(zone, below);
 	order_sub(zone, above);
 	off -= below;
@@ -462,12 +518,14 @@ void frame_trim(struct neuron_buddy *zone, struct frame *fr, bool low, u32 n)
 
 	order_sub(zone, edge);
 	order_add(zone, edge - n);
+	fr->free -= n;
 	if (low) {
 		bits_assign(fr->b, frame_lo(fr), n, true);
 		e->start = fr->e.start;
 		map_del(zone, &fr->e);
 		fr->e.start += n;
 		fr->e.len -= n;
+		fr->lo += n;
 		/* The new extent lies below the frame's own one. */
 		e->prev = fr->e.prev;
 		e->next = &fr->e;
@@ -496,6 +554,7 @@ void frame_grow(struct neuron_buddy *zone, struct frame *fr, u32 off, u32 n,
 
 	order_sub(zone, room);
 	order_add(zone, room - more);
+	fr->free -= more;
 	bits_assign(fr->a, end, more, true);
 	frame_put_tag(fr, off, n + more, gen);
 	frame_set_run(zone, fr, frame_longest(fr));

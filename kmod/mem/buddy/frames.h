@@ -24,7 +24,7 @@ static inline u64 frame_used(const struct frame *fr, u32 word)
 /* Where the frame's extent begins and ends, in bits. */
 static inline u32 frame_lo(const struct frame *fr)
 {
-	return fr->e.start - fr->base;
+	return fr->lo;
 }
 
 static inline u32 frame_hi(const struct frame *fr)
@@ -32,9 +32,10 @@ static inline u32 frame_hi(const struct frame *fr)
 	return frame_lo(fr) + fr->e.len;
 }
 
+/* The granule of the first bit. */
 static inline u32 frame_base(const struct frame *fr)
 {
-	return fr->base;
+	return fr->e.start - fr->lo;
 }
 
 static inline u32 run_top(const struct neuron_buddy *zone)

@@ -190,7 +190,8 @@ struct frame {
 	u16 miss_n;		/* no run of miss_n granules aligned to 2^miss_k */
 	u8 miss_k;		/* (miss_n == 0: nothing known) */
 	u8 pins;		/* some blocks are reservations */
-	u32 base;		/* granule of the first bit */
+	u16 lo;			/* the bit of the extent's first granule */
+	u16 free;		/* free granules */
 	u64 a[FRAME_WORDS];
 	u64 b[FRAME_WORDS];
 };
