@@ -123,9 +123,7 @@ static int neuron_chunk_make(struct neuron_client *client, const struct neuron_c
 	u64 size;
 	int err;
 
-	/* neuron_hbm_explain() fills the rest in. */
-	memset(why, 0, offsetof(struct neuron_failure, used));
-	why->limit = NEURON_NO_LIMIT;
+	neuron_failure_none(why);
 	err = neuron_chunk_check(nd, req, &size);
 	if (err)
 		return err;

@@ -31,6 +31,18 @@ struct neuron_failure {
 	u64 used[NEURON_NR_CATEGORIES];
 };
 
+/* Nothing was refused yet.  Field by field: memset() of so few bytes takes longer. */
+static inline void neuron_failure_none(struct neuron_failure *why)
+{
+	why->reason = NEURON_NATIVE_REASON_NONE;
+	why->total = 0;
+	why->free = 0;
+	why->largest_free = 0;
+	why->largest_aligned = 0;
+	why->limit = NEURON_NO_LIMIT;
+	/* neuron_hbm_explain() fills the rest in. */
+}
+
 int neuron_failures_init(struct neuron_device *nd);
 void neuron_failures_exit(struct neuron_failures *f);
 void neuron_failures_bury(struct neuron_client *client);
