@@ -72,7 +72,7 @@ struct neuron_process {
  * @datastore: memory that it publishes counters in, under clients_lock
  * @handles: struct neuron_handle by number; its lock also guards the fields from @spare to
  *	     @closed
- * @spare: number in @handles that is reserved for the next chunk; 0 = none
+ * @spare: where in @handles the next chunk goes, a slot that is reserved; index 0 = nowhere
  * @top: the highest number given out so far
  * @by_addr: the same by device address: allocated by it, imported
  * @unindexed: those that are not in @by_addr yet, newest first
@@ -113,7 +113,7 @@ struct neuron_client {
 	struct neuron_scrub *scrub[NEURON_HW_MAX_HBMS];
 	struct neuron_chunk *datastore;
 	struct xarray handles;
-	u32 spare;
+	struct xa_state spare;
 	u32 top;
 	u32 nr_unindexed;
 	struct rb_root by_addr[2];

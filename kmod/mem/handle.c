@@ -92,13 +92,11 @@ static int neuron_handle_number(struct neuron_client *client, struct neuron_hand
 
 	if (WARN_ON_ONCE(client->closed))
 		return -ENODEV;
-	if (client->spare) {
-		XA_STATE(xas, &client->handles, client->spare);
-
-		/* A reserved number has its slot already: no memory is needed. */
-		xas_store(&xas, h);
-		h->number = client->spare;
-		client->spare = 0;
+	if (client->spare.xa_index) {
+		/* It has its slot, which keeps its node: no memory is needed, and no walk. */
+		xas_store(&client->spare, h);
+		h->number = client->spare.xa_index;
+		client->spare.xa_index = 0;
 		return 0;
 	}
 	err = __xa_alloc(&client->handles, &h->number, h, XA_LIMIT(1, INT_MAX),
@@ -131,8 +129,12 @@ static int neuron_handle_add(struct neuron_client *client, struct neuron_handle 
 static void neuron_handle_take(struct neuron_client *client, struct xa_state *xas,
 			       struct neuron_handle *h)
 {
-	xas_store(xas, client->spare ? NULL : XA_ZERO_ENTRY);
-	client->spare = client->spare ?: h->number;
+	if (client->spare.xa_index) {
+		xas_store(xas, NULL);
+	} else {
+		xas_store(xas, XA_ZERO_ENTRY);
+		client->spare = *xas;
+	}
 	neuron_handle_unlink(client, h);
 }
 

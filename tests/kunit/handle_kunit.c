@@ -160,12 +160,12 @@ static void handle_numbers(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, state.puts, 2u);
 
 	/* The number that was freed first was kept, the other one is free. */
-	KUNIT_EXPECT_EQ(test, client->spare, 2u);
+	KUNIT_EXPECT_EQ(test, client->spare.xa_index, 2ul);
 	KUNIT_EXPECT_PTR_EQ(test, neuron_chunk_get(client, 2), (struct neuron_chunk *)NULL);
 	kref_init(&state.chunk[1].ref);
 	KUNIT_EXPECT_EQ(test, neuron_chunk_publish(&state.chunk[1], &number), 0);
 	KUNIT_EXPECT_EQ(test, number, 2u);
-	KUNIT_EXPECT_EQ(test, client->spare, 0u);
+	KUNIT_EXPECT_EQ(test, client->spare.xa_index, 0ul);
 	KUNIT_EXPECT_EQ(test, neuron_chunk_publish(&state.chunk[5], &number), 0);
 	KUNIT_EXPECT_EQ(test, number, 4u);
 
@@ -185,6 +185,46 @@ static void handle_numbers(struct kunit *test)
 }
 
 /* A refusal says why, and leaves nothing behind. */
+/* Where the kept number is stays known, whatever else comes and goes in the table. */
+static void handle_spare(struct kunit *test)
+{
+	static struct neuron_native_mem_bulk_entry entries[100];
+	static struct neuron_chunk *chunks[100];
+	struct neuron_client *client = &state.client;
+	u32 i, number;
+
+	publish(test, 0, 400);
+	KUNIT_EXPECT_EQ(test, neuron_chunk_unpublish(client, 130), 0);
+	/* All that is left is what is kept, */
+	for (i = 1; i <= 400; i++)
+		if (i != 130)
+			KUNIT_EXPECT_EQ(test, neuron_chunk_unpublish(client, i), 0);
+	KUNIT_EXPECT_EQ(test, client->spare.xa_index, 130ul);
+	kref_init(&state.chunk[1].ref);
+	KUNIT_EXPECT_EQ(test, neuron_chunk_publish(&state.chunk[1], &number), 0);
+	KUNIT_EXPECT_EQ(test, number, 130u);
+	KUNIT_EXPECT_PTR_EQ(test, neuron_chunk_get(client, 130), &state.chunk[1]);
+	KUNIT_EXPECT_EQ(test, neuron_chunk_unpublish(client, 130), 0);
+	/* and then the table gets two levels more, above what is kept. */
+	client->top = 300000;
+	for (i = 0; i < ARRAY_SIZE(chunks); i++)
+		chunks[i] = &state.chunk[400 + i];
+	KUNIT_EXPECT_EQ(test,
+			neuron_chunks_publish(client, chunks, ARRAY_SIZE(chunks), entries), 0);
+	KUNIT_EXPECT_EQ(test, entries[0].mem_handle, 300001ull);
+	kref_init(&state.chunk[1].ref);
+	KUNIT_EXPECT_EQ(test, neuron_chunk_publish(&state.chunk[1], &number), 0);
+	KUNIT_EXPECT_EQ(test, number, 130u);
+	KUNIT_EXPECT_PTR_EQ(test, xa_load(&client->handles, 130), (void *)&state.chunk[1].own);
+	KUNIT_EXPECT_EQ(test, neuron_chunk_unpublish(client, 130), 0);
+	for (i = 0; i < ARRAY_SIZE(chunks); i++)
+		KUNIT_EXPECT_EQ(test, neuron_chunk_unpublish(client, entries[i].mem_handle), 0);
+	kref_init(&state.chunk[2].ref);
+	KUNIT_EXPECT_EQ(test, neuron_chunk_publish(&state.chunk[2], &number), 0);
+	KUNIT_EXPECT_EQ(test, number, 130u);
+	KUNIT_EXPECT_PTR_EQ(test, xa_load(&client->handles, 130), (void *)&state.chunk[2].own);
+}
+
 static void handle_alloc(struct kunit *test)
 {
 	struct neuron_chunk_request req = { .core = 1 };
@@ -514,6 +554,7 @@ static void handle_replace(struct kunit *test)
 
 static struct kunit_case handle_cases[] = {
 	KUNIT_CASE(handle_numbers),
+	KUNIT_CASE(handle_spare),
 	KUNIT_CASE(handle_alloc),
 	KUNIT_CASE(handle_lazy_index),
 	KUNIT_CASE(handle_find),
