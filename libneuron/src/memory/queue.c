@@ -58,7 +58,7 @@ NEURON_EXPORT int neuron_queue_init(struct neuron_device *device,
 	while (count && !ret) {
 		size_t n = count < BATCH ? count : BATCH;
 
-		memset(batch, 0, sizeof(*batch));
+		/* There is room for many, which each run of a model would clear: only @n are read. */
 		batch->count = (uint32_t)n;
 		for (size_t i = 0; i < n; i++)
 			batch->entries[i] = (struct neuron_ioctl_dma_queue_init){
