@@ -1178,11 +1178,14 @@ static const char *memory_file(const char *path)
 	       !strstr(path, "/dmem.") ? cgroup_file(path) : NULL;
 }
 
-/* Two queues of 16 KiB; the model has rings, too, of which the driver knows if it checks them. */
+/*
+ * Two queues of 16 KiB, and what the library takes; the model has rings, too, of which the driver
+ * knows if it checks them.
+ */
 static void test_now_host_memory(void **unused)
 {
 	struct question q;
-	uint64_t need, used = (200 - 100 + 120 - 60 + 40) << 10;
+	uint64_t need, rings, used = (200 - 100 + 120 - 60 + 40) << 10;
 	char exact[32], less[32];
 
 	(void)unused;
@@ -1194,8 +1197,9 @@ static void test_now_host_memory(void **unused)
 	memory_above = "max\n";
 	swap_free = "SwapTotal: 0 kB\nSwapFree:      0 kB\n";
 	isolation = "device\n";
+	assert_true(q.plan.host_peak > 0);
 	assert_int_equal(ask(&q), 0);
-	assert_int_equal(q.fit.need, 32 << 10);
+	assert_int_equal(q.fit.need, (32 << 10) + q.plan.host_peak);
 	isolation = "checked\n";
 	assert_int_equal(ask(&q), 0);
 	assert_int_equal(q.fit.verdict, NEURON_FIT_NOT_NOW);
@@ -1204,9 +1208,9 @@ static void test_now_host_memory(void **unused)
 	assert_int_equal(q.fit.nc, UINT32_MAX);
 	assert_string_equal(q.fit.cgroup, "/in");
 	assert_true(q.fit.limit == 4096 && q.fit.limit_used == used);
-	assert_non_null(strstr(q.fit.text, "is not allowed: memory.max of the cgroup /in allows 4.000KB of host memory, at least 200.000KB are used, the driver needs "));
+	assert_non_null(strstr(q.fit.text, "is not allowed: memory.max of the cgroup /in allows 4.000KB of host memory, at least 200.000KB are used, the driver with the library needs "));
 	need = q.fit.need;
-	assert_true(need > 32 << 10 && need % 2048 == 0);
+	assert_true(need >= (32 << 10) + q.plan.host_peak);
 	snprintf(exact, sizeof(exact), "%llu\n", (unsigned long long)(used + need));
 	snprintf(less, sizeof(less), "%llu\n", (unsigned long long)(used + need - 1));
 	memory_max = exact;
@@ -1222,6 +1226,12 @@ static void test_now_host_memory(void **unused)
 	assert_int_equal(ask(&q), 0);
 	assert_string_equal(q.fit.cgroup, "/");
 	assert_true(q.fit.limit_used == 60 << 10);
+	assert_non_null(strstr(q.fit.text, ", the driver needs "));
+	rings = q.fit.need - (32 << 10);
+	assert_true(rings > 0 && rings % 2048 == 0);
+	/* The tables stay, and what the library needs to load the file goes before they are there. */
+	rings += q.plan.host_kept;
+	assert_true(need == (32 << 10) + (rings > q.plan.host_peak ? rings : q.plan.host_peak));
 	memory_max = memory_above = "max\n";
 	assert_cgroup(&q, NULL, 0, 0);
 	fake.file = NULL;

@@ -174,6 +174,7 @@ void cgroup_limits(unsigned int device, uint32_t hbms, struct cgroup_limits *lim
 	memset(limits, 0, sizeof(*limits));
 	if (found)
 		read_own(&g);
+	limits->swap = g.swap;
 	/* Its own, then those above. */
 	while (found && last) {
 		read_hbms(&g, device, hbms, limits->hbm);

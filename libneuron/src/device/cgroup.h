@@ -3,6 +3,8 @@
 #ifndef NEURON_CGROUP_H
 #define NEURON_CGROUP_H
 
+#include <stdbool.h>
+
 #include <neuron/device.h>
 
 struct cgroup_limit {
@@ -12,6 +14,7 @@ struct cgroup_limit {
 
 struct cgroup_limits {
 	struct cgroup_limit hbm[NEURON_MAX_HBMS], host;
+	bool swap;			/* memory of a process can make room for other memory */
 };
 
 /*

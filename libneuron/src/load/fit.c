@@ -594,26 +594,43 @@ static bool driver_checks(const struct neuron_device *device)
 	return device_line(device, "isolation", text, sizeof(text)) && !strcmp(text, "checked");
 }
 
-/*
- * Host memory that the driver takes to load and run them, at least: notification queues, and where
- * it checks rings, for each slot of 16 bytes 8 bytes that say what that names.
- */
-static uint64_t need_of_host(const struct cargo *c)
+/* The driver's tables of what rings name: where it checks them, 8 bytes for a slot of 16. */
+static uint64_t ring_tables(const struct neuron_plan *plan)
 {
-	bool checks = driver_checks(c->device);
 	uint64_t sum = 0;
 
-	for (uint32_t nc = 0; nc < c->g->nr_cores; nc++)
-		add_capped(&sum, c->core[nc].opened ? 2 * round_up(NQ_BYTES, host_page()) : 0);
-	for (size_t i = 0; i < c->nr; i++)
-		for (uint32_t k = 0; checks && k < c->file[i].plan.nr_parts; k++) {
-			const struct neuron_model_usage *u = &c->file[i].plan.parts[k];
+	for (uint32_t k = 0; k < plan->nr_parts; k++) {
+		const struct neuron_model_usage *u = &plan->parts[k];
 
-			add_capped(&sum, u->rings_io / 2);
-			add_capped(&sum, u->rings_spill / 2);
-			add_capped(&sum, u->rings_runtime / 2);
-		}
+		add_capped(&sum, u->rings_io / 2);
+		add_capped(&sum, u->rings_spill / 2);
+		add_capped(&sum, u->rings_runtime / 2);
+	}
 	return sum;
+}
+
+/*
+ * Host memory that is taken to load and run them, at least: by the driver, with its notification
+ * queues, and by the @library.  That needs most of it for a file before the driver has the tables
+ * of all its rings.
+ */
+static uint64_t need_of_host(const struct cargo *c, bool library)
+{
+	bool checks = driver_checks(c->device);
+	uint64_t held = 0, most = 0;
+
+	for (uint32_t nc = 0; nc < c->g->nr_cores; nc++)
+		add_capped(&held, c->core[nc].opened ? 2 * round_up(NQ_BYTES, host_page()) : 0);
+	for (size_t i = 0; i < c->nr; i++) {
+		const struct neuron_plan *plan = &c->file[c->order[i]].plan;
+		uint64_t loading = held;
+
+		add_capped(&loading, library ? plan->host_peak : 0);
+		most = MAX(most, loading);
+		add_capped(&held, library ? plan->host_kept : 0);
+		add_capped(&held, checks ? ring_tables(plan) : 0);
+	}
+	return MAX(most, held);
 }
 
 static bool cgroup_caps(const struct cgroup_limit *l, uint64_t need, struct neuron_fit *out)
@@ -641,11 +658,12 @@ static void check_cgroups(const struct cargo *c, struct neuron_fit *out)
 			 SIZE_TEXT(out->need));
 		return;
 	}
-	if (cgroup_caps(&l.host, need_of_host(c), out))
+	if (cgroup_caps(&l.host, need_of_host(c, !l.swap), out))
 		snprintf(out->text, sizeof(out->text),
-			 "is not allowed: memory.max of the cgroup %s allows %s of host memory, at least %s are used, the driver needs %s, %s too much",
+			 "is not allowed: memory.max of the cgroup %s allows %s of host memory, at least %s are used, the driver%s needs %s, %s too much",
 			 out->cgroup, SIZE_TEXT(out->limit), SIZE_TEXT(out->limit_used),
-			 SIZE_TEXT(out->need), SIZE_TEXT(out->need - out->free));
+			 l.swap ? "" : " with the library", SIZE_TEXT(out->need),
+			 SIZE_TEXT(out->need - out->free));
 }
 
 /* Which core is taken, or which memory is too full or too fragmented. */
