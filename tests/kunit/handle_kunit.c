@@ -184,7 +184,6 @@ static void handle_numbers(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, state.puts, 4u);
 }
 
-/* A refusal says why, and leaves nothing behind. */
 /* Where the kept number is stays known, whatever else comes and goes in the table. */
 static void handle_spare(struct kunit *test)
 {
@@ -225,6 +224,7 @@ static void handle_spare(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, xa_load(&client->handles, 130), (void *)&state.chunk[2].own);
 }
 
+/* A refusal says why, and leaves nothing behind. */
 static void handle_alloc(struct kunit *test)
 {
 	struct neuron_chunk_request req = { .core = 1 };

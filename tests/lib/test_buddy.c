@@ -1506,6 +1506,49 @@ static void test_probe_cap_joined(void **state)
 	zone_end(zone);
 }
 
+/*
+ * More frames than are examined, none of which has a place but the second one, at its lower end:
+ * only the search for runs over a border gets there, and the place lies in that frame alone.
+ */
+static void probe_cap_in_frame(bool empty)
+{
+	struct neuron_buddy_request req = { .size = 2 * G, .align = 2 * MIB };
+	struct neuron_buddy *zone = zone_new(1100 * 2 * MIB);
+	static struct neuron_buddy_block first[1100], rest, live, x;
+	int i;
+
+	for (i = 0; i < 1100; i++) {
+		u64 at = (u64)i * 2 * MIB, used = i == 1 ? 10 * G : i ? 3 * G : G;
+
+		assert_int_equal(alloc(zone, G, 2 * MIB, NEURON_BUDDY_LOW, &first[i]), 0);
+		assert_int_equal(first[i].addr, at);
+		assert_int_equal(alloc_at(zone, at + used, 2 * MIB - max(used, 3 * G), &rest), 0);
+		if (i == 1)
+			live = rest;
+	}
+	assert_int_equal(neuron_buddy_free(zone, &first[1], false), 0);
+	if (empty)
+		assert_int_equal(neuron_buddy_free(zone, &live, false), 0);
+	assert_int_equal(neuron_buddy_alloc(zone, &req, &x, NULL), 0);
+	assert_int_equal(x.addr, 2 * MIB);
+	assert_int_equal(neuron_buddy_check(zone), 0);
+	assert_int_equal(neuron_buddy_query(zone, live.addr, &rest), empty ? -ENOENT : 0);
+	zone_end(zone);
+}
+
+static void test_probe_cap_in_frame(void **state)
+{
+	(void)state;
+	probe_cap_in_frame(false);
+}
+
+/* The same when that frame has become empty, and is kept with the edges that it had. */
+static void test_probe_cap_empty_frame(void **state)
+{
+	(void)state;
+	probe_cap_in_frame(true);
+}
+
 /* Alignment up to the size: nothing is left out, however much there is. */
 static void test_no_cap(void **state)
 {
@@ -2019,6 +2062,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_generations),
 		cmocka_unit_test(test_probe_cap),
 		cmocka_unit_test(test_probe_cap_joined),
+		cmocka_unit_test(test_probe_cap_in_frame),
+		cmocka_unit_test(test_probe_cap_empty_frame),
 		cmocka_unit_test(test_no_cap),
 		cmocka_unit_test(test_fail_create),
 		cmocka_unit_test(test_fail_nth),

@@ -276,6 +276,17 @@ void place_settle(struct neuron_buddy *zone, u32 n, u32 k, u32 flags)
 		frame_settle(zone);
 }
 
+/* The free range [start, start + n), in one frame or in an extent that is made of it. */
+static void place_at(struct neuron_buddy *zone, u32 start, u32 n, struct place *p)
+{
+	p->fr = NULL;
+	p->pos = start;
+	if (range_in_frame(zone, start, n, &p->fr))
+		frame_fit_at(p->fr, start - frame_base(p->fr), n, &p->fit);
+	else
+		p->e = range_to_extent(zone, start, n);
+}
+
 bool place_find(struct neuron_buddy *zone, u32 n, u32 k, u32 flags, struct place *p)
 {
 	p->fr = NULL;
@@ -303,6 +314,11 @@ bool place_find(struct neuron_buddy *zone, u32 n, u32 k, u32 flags, struct place
 		return false;
 
 	zone->st.slow_calls++;
+	/* A new frame would be like the empty one, whose edges are old ones. */
+	if (zone->empty && frame_fit(zone->empty, n, k, &p->fit)) {
+		p->fr = zone->empty;
+		return true;
+	}
 	/* What is left in frames: larger or badly aligned runs, and the frames' edges. */
 	if (n <= FRAME_LEN)
 		p->fr = find_frame(zone, n, k, (1u << k) > n ? PROBE_FRAMES_MAX : NONE, &p->fit);
@@ -310,7 +326,8 @@ bool place_find(struct neuron_buddy *zone, u32 n, u32 k, u32 flags, struct place
 		return true;
 	if (!find_joined(zone, n, k, &p->pos))
 		return false;
-	p->e = range_to_extent(zone, p->pos, n);
+	place_at(zone, p->pos, n, p);
+	p->fit.rest = NONE;
 	return true;
 }
 
@@ -319,13 +336,7 @@ int place_exact(struct neuron_buddy *zone, u32 start, u32 n, struct place *p)
 {
 	if (!range_free(zone, start, n))
 		return -EBUSY;
-	p->fr = NULL;
-	p->pos = start;
-	if (range_in_frame(zone, start, n, &p->fr)) {
-		frame_fit_at(p->fr, start - frame_base(p->fr), n, &p->fit);
-		return 0;
-	}
-	p->e = range_to_extent(zone, start, n);
+	place_at(zone, start, n, p);
 	return 0;
 }
 
