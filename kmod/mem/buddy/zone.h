@@ -118,8 +118,12 @@
 #define CLASSES		(32u << CLASS_BITS)
 
 /* Frames examined for an aligned request before a new frame is taken, and in all. */
-#define PROBE_FRAMES	4
-#define PROBE_FRAMES_MAX 1024
+#ifndef NEURON_BUDDY_PROBE_FRAMES
+#define NEURON_BUDDY_PROBE_FRAMES 4
+#define NEURON_BUDDY_PROBE_FRAMES_MAX 1024
+#endif
+#define PROBE_FRAMES	NEURON_BUDDY_PROBE_FRAMES
+#define PROBE_FRAMES_MAX NEURON_BUDDY_PROBE_FRAMES_MAX
 /* Borders of frames examined for an alignment that exceeds the size. */
 #define PROBE_JOINED	1024
 /* Extents examined in one bin, and in all bins before the trees decide. */
