@@ -1506,6 +1506,27 @@ static void test_probe_cap_joined(void **state)
 	zone_end(zone);
 }
 
+/* A small block that had an extent is known to be stale when a frame covers its place. */
+static void test_stale_extent(void **state)
+{
+	struct neuron_buddy *zone = zone_new(512 * G);
+	struct neuron_buddy_block large, small, x;
+	int i;
+
+	(void)state;
+	assert_int_equal(alloc(zone, 300 * G, 0, 0, &large), 0);
+	assert_int_equal(alloc(zone, G, 0, 0, &small), 0);
+	assert_int_equal(ext_find(zone, (u32)(small.addr / G))->type, EXT_USED);
+	assert_int_equal(neuron_buddy_free(zone, &small, false), 0);
+	assert_int_equal(neuron_buddy_free(zone, &large, false), 0);
+	for (i = 0; i <= 300; i++)
+		assert_int_equal(alloc(zone, G, 0, 0, &x), 0);
+	assert_int_equal(x.addr, small.addr);
+	assert_int_equal(neuron_buddy_free(zone, &small, false), -ESTALE);
+	assert_int_equal(neuron_buddy_free(zone, &x, false), 0);
+	zone_end(zone);
+}
+
 /*
  * More frames than are examined, none of which has a place but the second one, at its lower end:
  * only the search for runs over a border gets there, and the place lies in that frame alone.
@@ -2062,6 +2083,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_generations),
 		cmocka_unit_test(test_probe_cap),
 		cmocka_unit_test(test_probe_cap_joined),
+		cmocka_unit_test(test_stale_extent),
 		cmocka_unit_test(test_probe_cap_in_frame),
 		cmocka_unit_test(test_probe_cap_empty_frame),
 		cmocka_unit_test(test_no_cap),

@@ -216,13 +216,13 @@ int neuron_buddy_free_batch(struct neuron_buddy *zone,
 			ret = ret ? ret : err;
 			continue;
 		}
-		/* Neighbours in the same frame are freed together. */
-		if (e->type == EXT_FRAME) {
+		/* Also of one that had an extent: a frame may cover its place later. */
+		if (end - start <= FRAME_LEN)
 			obit_add(zone, blocks[i]);
-			if (j < n)
-				j += frame_neighbours(zone, to_frame(e), blocks + j,
-						      min(n, next_other(cleared, i)) - j, &end);
-		}
+		/* Neighbours in the same frame are freed together. */
+		if (e->type == EXT_FRAME && j < n)
+			j += frame_neighbours(zone, to_frame(e), blocks + j,
+					      min(n, next_other(cleared, i)) - j, &end);
 		clean_set(zone, start, end - start, clear);
 		bytes = (u64)(end - start) << SHIFT;
 		WRITE_ONCE(zone->st.used, zone->st.used - bytes);
