@@ -178,6 +178,15 @@ struct neuron_client *neuron_client_new(struct neuron_device *nd, struct pid *pi
 	return client;
 }
 
+/* Who walks the clients of a device looks at their processes, too. */
+static void neuron_client_free_rcu(struct rcu_head *rcu)
+{
+	struct neuron_client *client = container_of(rcu, struct neuron_client, rcu);
+
+	put_pid(client->pid);
+	kfree(client);
+}
+
 /* The last reference is gone: from neuron_client_put() only. */
 void neuron_client_release(struct kref *ref)
 {
@@ -192,8 +201,7 @@ void neuron_client_release(struct kref *ref)
 	if (client->process)
 		kref_put_mutex(&client->process->ref, neuron_process_release,
 			       &neuron_processes_lock);
-	put_pid(client->pid);
-	kfree_rcu(client, rcu);
+	call_rcu(&client->rcu, neuron_client_free_rcu);
 	if (!kernel)
 		put_device(&nd->dev);
 }

@@ -48,8 +48,9 @@ cache:
 static void __exit neuron_exit(void)
 {
 	neuron_debugfs_exit();
-	neuron_devices_exit();
+	/* The last process that is torn down may have the last reference to a device. */
 	neuron_clients_destroy();
+	neuron_devices_exit();
 	neuron_workqueue_exit();
 	neuron_chunk_cache_exit();
 }
