@@ -80,14 +80,15 @@ static int neuron_host_one_range(struct neuron_device *nd, struct neuron_chunk *
 static int neuron_host_dma(struct neuron_device *nd, struct neuron_chunk *chunk)
 {
 	unsigned long n = chunk->size >> PAGE_SHIFT, start;
+	gfp_t gfp = neuron_chunk_gfp(chunk->client);
 	struct device *parent = nd->desc.parent;
 	struct sg_table *dma;
 	int err;
 
-	dma = kzalloc(sizeof(*dma), GFP_KERNEL);
+	dma = kzalloc(sizeof(*dma), gfp);
 	if (!dma)
 		return -ENOMEM;
-	err = sg_alloc_table_from_pages(dma, chunk->pages, n, 0, chunk->size, GFP_KERNEL);
+	err = sg_alloc_table_from_pages(dma, chunk->pages, n, 0, chunk->size, gfp);
 	if (err)
 		goto free;
 	err = -ENOMEM;
