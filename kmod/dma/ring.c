@@ -9,6 +9,7 @@
  * queue has the ring.
  */
 #include <linux/overflow.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
@@ -816,9 +817,12 @@ static void neuron_ring_empty(struct neuron_ring *ring, u32 first, u32 n)
 		ring->slot[i] = 0;
 		xa_unlock(&client->handles);
 		neuron_chunk_unuse(chunk, NEURON_USER_RING);
+		if (i % NEURON_RING_BATCH == 0)
+			cond_resched();
 	}
 }
 
+/* Who is being killed frees its rings soon, and with them what they name. */
 static void neuron_ring_forget_chunk(struct neuron_ring *ring, const struct neuron_chunk *chunk)
 {
 	u32 i, n;
@@ -832,6 +836,8 @@ static void neuron_ring_forget_chunk(struct neuron_ring *ring, const struct neur
 			neuron_ring_empty(ring, i, n);
 		else if (i % NEURON_RING_BATCH == 0)
 			cond_resched();
+		if (fatal_signal_pending(current))
+			break;
 	}
 	mutex_unlock(&ring->lock);
 }
