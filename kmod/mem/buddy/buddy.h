@@ -25,7 +25,8 @@
  *		spin_unlock(&lock);
  *	} while (err == -EAGAIN);
  *
- * -EAGAIN only happens when other threads used the reserve up between prepare and lock.
+ * -EAGAIN is rare: other threads used the reserve up between prepare and lock, or an empty frame
+ * that was kept took from it.
  * Freeing needs no reserve, never allocates and never fails for a block that is live.
  */
 #ifndef NEURON_MEM_BUDDY_H
@@ -56,8 +57,8 @@
 struct neuron_buddy;
 
 /* Placement of an allocation; see struct neuron_buddy_request. */
-#define NEURON_BUDDY_LOW	(1u << 0)	/* lowest fitting address */
-#define NEURON_BUDDY_HIGH	(1u << 1)	/* highest fitting address */
+#define NEURON_BUDDY_LOW	(1u << 0)	/* lowest fitting address among free extents */
+#define NEURON_BUDDY_HIGH	(1u << 1)	/* highest one */
 #define NEURON_BUDDY_EXACT	(1u << 2)	/* at request.addr or not at all */
 #define NEURON_BUDDY_FLAGS	(NEURON_BUDDY_LOW | NEURON_BUDDY_HIGH | NEURON_BUDDY_EXACT)
 
@@ -303,8 +304,8 @@ void neuron_buddy_mark_clear(struct neuron_buddy *zone);
  * neuron_buddy_query() - find the allocation that contains an address
  * @zone: the zone
  * @addr: any byte
- * @out:  set on success: @addr, @size and @id; @gen is exact for allocations
- *	  above 512 KiB and 0 otherwise, so @out does for inspection, not for freeing
+ * @out:  set on success: @addr, @size and @id; @gen is 0 for what shares a frame, so @out
+ *	  does for inspection, not for freeing
  *
  * Context: zone lock.
  * Return: 0, -EINVAL outside the zone, -ENOENT free or reserved.
