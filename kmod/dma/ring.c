@@ -290,6 +290,21 @@ static int neuron_slot_window(struct neuron_ring *ring, u32 core, u64 off, u64 l
 	return 0;
 }
 
+/* May a slot of @ring name a chunk of which it is a user now? */
+static int neuron_slot_may_name(struct neuron_ring *ring, struct neuron_chunk *chunk)
+{
+	struct neuron_client *client = ring->base.chunk->client;
+
+	if (chunk->kind == NEURON_CHUNK_RING || chunk == ring->base.chunk)
+		return -EACCES;
+	if (READ_ONCE(chunk->users[NEURON_USER_RING - 1]) > NEURON_RING_PINS_MAX)
+		return -ENOSPC;
+	/* Who frees an import looks for users afterwards, and may have come before this one. */
+	if (chunk->client != client && !neuron_chunk_handle(client, chunk))
+		return -EACCES;
+	return 0;
+}
+
 /* May a slot of @ring name what @d names?  If so, *@slot keeps it.  Under ring->lock. */
 static int neuron_slot_check(struct neuron_ring *ring, const struct neuron_desc *d,
 			     unsigned long *slot)
@@ -310,9 +325,7 @@ static int neuron_slot_check(struct neuron_ring *ring, const struct neuron_desc 
 		return -EACCES;
 	chunk = neuron_chunk_find(client, addr, len, NEURON_USER_RING);
 	if (chunk) {
-		err = chunk->kind == NEURON_CHUNK_RING || chunk == ring->base.chunk ? -EACCES :
-		      READ_ONCE(chunk->users[NEURON_USER_RING - 1]) > NEURON_RING_PINS_MAX ?
-		      -ENOSPC : 0;
+		err = neuron_slot_may_name(ring, chunk);
 		if (err) {
 			neuron_chunk_unuse(chunk, NEURON_USER_RING);
 			return err;
