@@ -835,7 +835,6 @@ static void neuron_ring_empty(struct neuron_ring *ring, u32 first, u32 n)
 	}
 }
 
-/* Who is being killed frees its rings soon, and with them what they name. */
 static void neuron_ring_forget_chunk(struct neuron_ring *ring, const struct neuron_chunk *chunk)
 {
 	u32 i, n;
@@ -849,6 +848,7 @@ static void neuron_ring_forget_chunk(struct neuron_ring *ring, const struct neur
 			neuron_ring_empty(ring, i, n);
 		else if (i % NEURON_RING_BATCH == 0)
 			cond_resched();
+		/* Who is being killed frees its rings soon, and with them what they name. */
 		if (fatal_signal_pending(current))
 			break;
 	}

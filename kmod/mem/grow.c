@@ -109,8 +109,7 @@ static int neuron_chunk_grow(struct neuron_client *client, struct neuron_chunk *
 	u64 size, more;
 	int err = 0;
 
-	memset(why, 0, sizeof(*why));
-	why->limit = NEURON_NO_LIMIT;
+	neuron_failure_none(why);
 	if (chunk->host)
 		return -EINVAL;
 	if (check_add_overflow(bytes, (u64)PAGE_SIZE - 1, &size))

@@ -31,14 +31,14 @@ static void fill_block(struct neuron_buddy *zone, struct neuron_buddy_block *blo
 	block->cleared = clean_test(zone, start, n);
 }
 
-static void place_take(struct neuron_buddy *zone, struct place *p, u32 n, bool exact,
+static void place_take(struct neuron_buddy *zone, struct place *p, u32 n,
 		       struct neuron_buddy_block *block)
 {
 	u32 start = p->fr ? frame_base(p->fr) + p->fit.off : p->pos;
 	u32 gen = gen_next(zone, start);
 
 	if (p->fr) {
-		if (exact || p->fit.rest == NONE) {
+		if (p->fit.rest == NONE) {
 			/* rest is not known: take the block first, then look for the longest run */
 			p->fit.rest = p->fr->run;
 			frame_take(zone, p->fr, &p->fit, n, gen);
@@ -100,7 +100,7 @@ int neuron_buddy_alloc(struct neuron_buddy *zone, const struct neuron_buddy_requ
 		err = -ENOSPC;
 	}
 	if (!err)
-		place_take(zone, &p, n, exact, block);
+		place_take(zone, &p, n, block);
 	else if (cause)
 		zone->st.failures[why]++;
 	if (cause)

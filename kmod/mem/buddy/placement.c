@@ -281,10 +281,12 @@ static void place_at(struct neuron_buddy *zone, u32 start, u32 n, struct place *
 {
 	p->fr = NULL;
 	p->pos = start;
-	if (range_in_frame(zone, start, n, &p->fr))
+	if (range_in_frame(zone, start, n, &p->fr)) {
 		frame_fit_at(p->fr, start - frame_base(p->fr), n, &p->fit);
-	else
+		p->fit.rest = NONE;
+	} else {
 		p->e = range_to_extent(zone, start, n);
+	}
 }
 
 bool place_find(struct neuron_buddy *zone, u32 n, u32 k, u32 flags, struct place *p)
@@ -327,7 +329,6 @@ bool place_find(struct neuron_buddy *zone, u32 n, u32 k, u32 flags, struct place
 	if (!find_joined(zone, n, k, &p->pos))
 		return false;
 	place_at(zone, p->pos, n, p);
-	p->fit.rest = NONE;
 	return true;
 }
 
