@@ -189,7 +189,7 @@ def rates():
     assert sorted(cores) == ['0', '1', '2', '3'], cores
     # Half a second in a period that is a second, but for how late each end of it was.
     busy = cores['1']['v3d']['nc_v3.3']['neuroncore_utilization']
-    assert 35 < busy < 65, cores
+    assert 35 < busy <= 62.5, cores
     assert abs(cores['1']['neuroncore_utilization'] - busy / 2) < 1e-6, cores
     assert cores['1']['v3d']['nc_v3.2']['neuroncore_utilization'] == 0, cores
     assert abs(cores['1']['flops'] / (busy * 2e10) - 1) < 1e-3 and cores['0']['flops'] == 0, cores
@@ -201,13 +201,13 @@ def rates():
         'generic': 14, 'numerical': 7, 'transient': 6, 'model': 7, 'runtime': 10,
         'hardware': 1}, stats
     usage = report['neuron_runtime_vcpu_usage']['vcpu_usage']
-    assert 70 < usage['user'] < 130 and 35 < usage['system'] < 65, usage
+    assert 70 < usage['user'] <= 125 and 35 < usage['system'] <= 62.5, usage
     cpu = o['system_data']['vcpu_usage']
     assert cpu['average_usage'] == cpu['usage_data']['0'] == {
         'user': 25, 'nice': 0, 'system': 25, 'idle': 50, 'io_wait': 0, 'irq': 0,
         'soft_irq': 0}, cpu
     assert cpu['context_switch_count'] == 100, cpu
-    assert 0.7 < cpu['period'] < 1.4, cpu
+    assert 0.8 < cpu['period'] < 1.4, cpu
 
 
 def late_errors():
