@@ -299,15 +299,13 @@ void frame_fit_at(struct frame *fr, u32 off, u32 n, struct fit *fit)
 	fit->hi = frame_scan(fr, off + n, true);
 }
 
-/* Write the generation into the later granules of a block. */
+/* Write the generation into the later granules of a block, which has some. */
 static void frame_put_tag(struct frame *fr, u32 off, u32 n, u32 gen)
 {
 	u32 bits = min(n - 1, TAG_BITS);
 	u32 bit = (off + 1) & 63, word = (off + 1) >> 6;
 	u64 mask, tag;
 
-	if (!bits)
-		return;
 	mask = (1ULL << bits) - 1;
 	tag = gen & mask;
 	fr->b[word] = (fr->b[word] & ~(mask << bit)) | (tag << bit);
