@@ -105,6 +105,20 @@ static int neuron_hw_queue_stop(struct neuron_device *nd, u32 eng, u32 q)
 	return err;
 }
 
+static void neuron_hw_queue_abort(struct neuron_device *nd, u32 eng, u32 q)
+{
+	const struct neuron_hw_ops *ops = nd->desc.ops;
+	int idx;
+
+	if (!neuron_hw_enter_stop(nd, &idx))
+		return;
+	if (ops->queue_abort)
+		ops->queue_abort(nd, eng, q);
+	else
+		ops->queue_stop(nd, eng, q);
+	neuron_device_exit(nd, idx);
+}
+
 static int neuron_hw_queue_ring(struct neuron_device *nd, u32 eng, u32 q, u32 count)
 {
 	const struct neuron_hw_ops *ops = nd->desc.ops;
@@ -290,6 +304,7 @@ const struct neuron_hw_ops neuron_hw_ops = {
 	.reg_write = neuron_hw_reg_write,
 	.queue_start = neuron_hw_queue_start,
 	.queue_stop = neuron_hw_queue_stop,
+	.queue_abort = neuron_hw_queue_abort,
 	.queue_ring = neuron_hw_queue_ring,
 	.queue_poll = neuron_hw_queue_poll,
 	.queue_rw = neuron_hw_queue_rw,

@@ -314,6 +314,13 @@ struct neuron_hw_ops {
 	int (*queue_stop)(struct neuron_device *nd, u32 eng, u32 q);
 
 	/**
+	 * @queue_abort: stop and forget a queue pair of the driver's own copies that has not done
+	 * what its doorbells asked for.  The device makes no further access on its behalf; others
+	 * on its engine may find theirs aborted.  Optional: queue_stop does it.
+	 */
+	void (*queue_abort)(struct neuron_device *nd, u32 eng, u32 q);
+
+	/**
 	 * @queue_ring: ring both doorbells of the queue pair, each for @count descriptors.  The
 	 * caller calls queue_poll next, so that a device whose work is done by CPUs need not
 	 * wake one.  Optional: registers are written otherwise.

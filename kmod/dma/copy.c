@@ -41,6 +41,9 @@
 #define NEURON_COPY_DESCS	(NEURON_COPY_RING - NEURON_RING_UNUSED - 1)
 #define NEURON_COPY_BATCH	((u64)NEURON_COPY_DESCS * NEURON_DESC_MAX_LEN)
 
+/* A copy that its engine did not do for a reason that may be another's. */
+#define NEURON_COPY_TRIES	3
+
 /* In the marker page: source and destination of the device's copy. */
 #define NEURON_MARKER_DST	0
 /* A batch that was given up and still ends must not end a later one. */
@@ -309,11 +312,11 @@ static int neuron_copy_poll(struct neuron_device *nd, u32 core, long timeout)
  * A device that does not interrupt cannot be asked whether a queue that was switched off still
  * makes accesses.  So a batch that nobody wants any more gets time to end.
  */
-static void neuron_copy_drain(struct neuron_copy *copy)
+static void neuron_copy_drain(struct neuron_device *nd, const struct neuron_copy *copy)
 {
 	u32 i;
 
-	for (i = 0; i < NEURON_DRAIN_MSEC && !neuron_copy_marked(copy); i++)
+	for (i = 0; i < NEURON_DRAIN_MSEC && !neuron_copy_marked(copy) && !READ_ONCE(nd->dead); i++)
 		usleep_range(1000, 1100);
 }
 
@@ -330,13 +333,17 @@ static long neuron_copy_timeout(struct neuron_device *nd, u64 dst, u64 len)
 	return NEURON_COPY_TIMEOUT;
 }
 
-/* Under copy->lock: start what was queued and wait until it is done. */
+/*
+ * Under copy->lock: start what was queued and wait until it is done.  After an error the ring is
+ * empty.  Return: as neuron_dma_copy(); -EAGAIN the queue was off, because its engine had stopped.
+ */
 static int neuron_copy_flush(struct neuron_device *nd, u32 core, u32 count, long timeout)
 {
 	struct neuron_copy *copy = nd->core[core].copy;
 	u32 eng = nd->geo->copy_engine[core], q = nd->geo->copy_queue[core];
 	void *marker = page_address(copy->marker->pages[0]);
 	bool polled = nd->desc.polled;
+	bool started;
 	int err;
 
 	copy->seq++;
@@ -351,7 +358,8 @@ static int neuron_copy_flush(struct neuron_device *nd, u32 core, u32 count, long
 	/* Descriptors before doorbells. */
 	wmb();
 	err = nd->ops->queue_ring(nd, eng, q, count);
-	if (!err) {
+	started = !err;
+	if (started) {
 		nd->ops->queue_poll(nd, eng, q);
 		err = polled ? neuron_copy_poll(nd, core, timeout) :
 			       neuron_copy_wait(nd, core, timeout);
@@ -361,15 +369,42 @@ static int neuron_copy_flush(struct neuron_device *nd, u32 core, u32 count, long
 	if (err) {
 		/* No access may be under way when the caller releases its memory. */
 		if (polled && (err == -EINTR || err == -ENODEV))
-			neuron_copy_drain(copy);
-		neuron_copy_stop(nd, core);
+			neuron_copy_drain(nd, copy);
+		if (neuron_copy_marked(copy))
+			neuron_copy_stop(nd, core);
+		else
+			nd->ops->queue_abort(nd, eng, q);
 		if (neuron_copy_start(nd, core)) {
 			neuron_copy_stop(nd, core);
 			neuron_copy_free(copy);
 			copy->ready = false;
 		}
 	}
-	return err;
+	/* Nothing was started. */
+	return err == -EIO && !started && copy->ready ? -EAGAIN : err;
+}
+
+/* Bytes at an address, which may be of a core: are they memory, not registers? */
+static bool neuron_copy_memory(struct neuron_device *nd, u64 addr, u64 len)
+{
+	const struct neuron_geometry *geo = nd->geo;
+	u32 i;
+
+	for (i = 0; i < geo->nr_cores; i++)
+		if (addr < geo->tpb_base[i] + geo->tpb_size && addr + len > geo->tpb_base[i])
+			return addr >= geo->tpb_base[i] &&
+			       addr + len <= geo->tpb_base[i] + geo->sbuf_size;
+	return true;
+}
+
+/*
+ * The engine of a card's ring serves others, too, and what stops it may be a copy of theirs.  So
+ * a copy that failed is tried again, if it does the same once more.
+ */
+static bool neuron_copy_repeats(struct neuron_device *nd, u64 dst, u64 src, u64 len, u64 src_len)
+{
+	return nd->desc.polled && (dst >= src + src_len || src >= dst + len) &&
+	       neuron_copy_memory(nd, dst, len) && neuron_copy_memory(nd, src, src_len);
 }
 
 /* Under copy->lock.  The source is @src_len bytes, repeated if @len is more. */
@@ -378,8 +413,8 @@ static int neuron_copy_run(struct neuron_device *nd, u32 core, u64 dst, u64 src,
 {
 	struct neuron_copy *copy = nd->core[core].copy;
 	long timeout = neuron_copy_timeout(nd, dst, len);
-	u32 count = 0, n;
-	u64 pos = 0;
+	u32 count = 0, tries = 0, n;
+	u64 pos = 0, done = 0;
 	bool last;
 	int err;
 
@@ -391,12 +426,19 @@ static int neuron_copy_run(struct neuron_device *nd, u32 core, u64 dst, u64 src,
 		/* A card never gets an interrupt bit, and the barrier with the data. */
 		neuron_copy_desc(copy, dst + pos, src + off, n, 0, last && nd->desc.polled);
 		pos += n;
-		if (last) {
-			err = neuron_copy_flush(nd, core, count, timeout);
-			if (err)
-				return err;
-			count = 0;
+		if (!last)
+			continue;
+		err = neuron_copy_flush(nd, core, count, timeout);
+		count = 0;
+		if (!err) {
+			done = pos;
+			continue;
 		}
+		if (err == -EIO && copy->ready && neuron_copy_repeats(nd, dst, src, len, src_len))
+			err = -EAGAIN;
+		if (err != -EAGAIN || ++tries == NEURON_COPY_TRIES)
+			return err == -EAGAIN ? -EIO : err;
+		pos = done;
 	}
 	return 0;
 }

@@ -20,6 +20,7 @@
 #define NPCI_CLEAR_MARKERS	256u
 /* So many pauses without an end are no progress: then the state of the engine is looked at. */
 #define NPCI_CLEAR_LOOK		256u
+#define NPCI_CLEAR_TRIES	3
 
 /**
  * struct npci_clear_mem - host memory that clearing uses
@@ -99,7 +100,7 @@ static int npci_clear_wait(struct npci_card *card, u32 eng, struct npci_clear *c
 			return -EIO;
 		if (time_after(jiffies, end)) {
 			dev_err(&card->pdev->dev, "clearing of device memory has not ended in time\n");
-			return -EIO;
+			return -ETIMEDOUT;
 		}
 		usleep_range(us, 2 * us);
 		us = min(2 * us, 2000u);
@@ -165,19 +166,23 @@ static int npci_clear_range(struct npci_card *card, u32 hbm, u64 off, u64 len)
  */
 int npci_hbm_clear(struct npci_card *card, u32 hbm, u64 off, u64 len)
 {
+	u32 eng = npci_clear_engine(card, hbm), tries = 0;
 	struct npci_clear *c = &card->clear[hbm];
 	int err;
 
 	if (mutex_lock_killable(&c->lock))
 		return -EINTR;
-	err = npci_clear_start(card, hbm) ?: npci_clear_range(card, hbm, off, len);
-	if (err) {
-		/* The next call starts again with an empty ring. */
-		npci_host_queue_stop(card, npci_clear_engine(card, hbm), NPCI_CLEAR_QUEUE);
+	do {
+		err = npci_clear_start(card, hbm) ?: npci_clear_range(card, hbm, off, len);
+		if (!err)
+			break;
+		/* The next time starts with an empty ring.  Who is killed saw its batch end. */
+		npci_host_queue_stop(card, eng, NPCI_CLEAR_QUEUE, err == -EINTR);
 		c->ring_id = 0;
-	}
+		/* What has stopped the engine may be a copy of somebody else. */
+	} while (err == -EIO && ++tries < NPCI_CLEAR_TRIES);
 	mutex_unlock(&c->lock);
-	return err;
+	return err == -ETIMEDOUT ? -EIO : err;
 }
 
 /**

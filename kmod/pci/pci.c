@@ -90,8 +90,13 @@ static int npci_op_queue_stop(struct neuron_device *nd, u32 eng, u32 q)
 
 	if (eng < card->geo.nr_cores * card->geo.engines_per_core)
 		return npci_queue_stop(card, eng, q);
-	npci_host_queue_stop(card, eng, q);
+	npci_host_queue_stop(card, eng, q, true);
 	return 0;
+}
+
+static void npci_op_queue_abort(struct neuron_device *nd, u32 eng, u32 q)
+{
+	npci_host_queue_stop(neuron_device_priv(nd), eng, q, false);
 }
 
 static int npci_op_reset_begin(struct neuron_device *nd, unsigned long cores)
@@ -168,6 +173,7 @@ static const struct neuron_hw_ops npci_ops = {
 	.reg_write = npci_op_reg_write,
 	.queue_start = npci_op_queue_start,
 	.queue_stop = npci_op_queue_stop,
+	.queue_abort = npci_op_queue_abort,
 	.core_reset_begin = npci_op_reset_begin,
 	.core_reset_poll = npci_op_reset_poll,
 	.flush = npci_op_flush,

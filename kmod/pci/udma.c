@@ -292,14 +292,14 @@ int npci_queue_stop(struct npci_card *card, u32 eng, u32 q)
 	/* Only now, so that nobody who finds it off goes on earlier. */
 	e->length[q][0] = 0;
 	e->length[q][1] = 0;
-	return READ_ONCE(card->gone) || e->paused || !fetched ? -EIO : 0;
+	return READ_ONCE(card->gone) || READ_ONCE(e->paused) || !fetched ? -EIO : 0;
 }
 
 /**
  * npci_queues_stop() - switch all queues off, before bus mastering is
  * @card: the card
  *
- * Without a pause: copies that are under way reach no memory of the host after that, and
+ * Nothing is waited for: copies that are under way reach no memory of the host after that, and
  * memory of the card is nobody's.
  *
  * Context: may sleep.
@@ -311,10 +311,10 @@ void npci_queues_stop(struct npci_card *card)
 
 	for (i = 0; i < card->geo.nr_dma_engines; i++) {
 		e = &card->engine[i];
+		/* Who stops one of its queues now must not believe that it was idle. */
+		WRITE_ONCE(e->paused, true);
 		for (q = 0; q < NEURON_HW_QUEUES_PER_ENGINE; q++)
-			if (npci_queue_on(e, q))
-				npci_queue_off(card, e, q);
-		memset(e->length, 0, sizeof(e->length));
+			npci_rings_off(e, q);
 	}
 }
 
@@ -367,8 +367,9 @@ static bool npci_engine_aborts(struct npci_card *card, struct npci_engine *e, bo
 }
 
 /*
- * An engine for the host that has stopped with an error makes no accesses.  Queues that it has
- * not finished are off before it goes on: their owners find them aborted, and start them again.
+ * An engine for the host that has stopped with an error makes no accesses.  All its queues are
+ * off before it goes on, because one that has fetched its descriptors may not have done them:
+ * the owners find them aborted, and start them again.
  * Under the engine's lock.  Return: it is ready for that.
  */
 static bool npci_engine_revive(struct npci_card *card, u32 eng)
@@ -376,17 +377,14 @@ static bool npci_engine_revive(struct npci_card *card, u32 eng)
 	struct npci_engine *e = &card->engine[eng];
 	u32 q;
 
-	if (npci_engine_state(card, e) != NEURON_DMA_ENG_ABORT || READ_ONCE(card->gone))
-		return false;
 	for (q = 0; q < NEURON_HW_QUEUES_PER_ENGINE; q++) {
-		if (npci_ring_idle(card, e, q, false) && npci_ring_idle(card, e, q, true))
+		if (!npci_queue_on(e, q))
 			continue;
 		set_bit(q, &e->lost);
 		npci_rings_off(e, q);
-		memset(e->length[q], 0, sizeof(e->length[q]));
 	}
-	dev_err(&card->pdev->dev, "engine %u has stopped with an error, and is started again\n",
-		eng);
+	dev_err_ratelimited(&card->pdev->dev,
+			    "engine %u has stopped with an error, and is started again\n", eng);
 	npci_engine_change(e, NEURON_DMA_ENG_NORMAL);
 	return npci_engine_aborts(card, e, false);
 }
@@ -404,31 +402,48 @@ static void npci_host_queue_wait(struct npci_card *card, u32 eng, u32 q)
 	}
 }
 
+/* Under the engine's lock.  Return: the queue is off, and makes no access. */
+static bool npci_host_queue_off(struct npci_card *card, u32 eng, u32 q, bool done)
+{
+	struct npci_engine *e = &card->engine[eng];
+
+	/* Lost: it is off since the engine was started again. */
+	if (test_bit(q, &e->lost) || !npci_queue_on(e, q))
+		return true;
+	if (done)
+		npci_host_queue_wait(card, eng, q);
+	if (npci_engine_state(card, e) != NEURON_DMA_ENG_ABORT) {
+		if (done && !npci_queue_stop(card, eng, q))
+			return true;
+		if (READ_ONCE(card->gone))
+			return false;
+		npci_engine_change(e, NEURON_DMA_ENG_ABORT);
+	}
+	return npci_engine_aborts(card, e, true) && npci_engine_revive(card, eng);
+}
+
 /**
  * npci_host_queue_stop() - switch a queue of an engine for the host off
  * @card: the card
  * @eng: engine
  * @q: queue
+ * @done: all that it was told to do is known to have ended
  *
- * No reset ends what such an engine does.  If its queue does not stop, and that is not
- * because the engine has, the engine is told to abort: copies of others on it fail, and are
- * started again.  If it does not do that either, the card is given up and makes no access any
- * more.
+ * No reset ends what such an engine does, and its head says nothing of what was fetched.  So if
+ * its queue is not done, or does not stop, and that is not because the engine has, the engine is
+ * told to abort: copies of others on it fail, and are started again.  If it does not do that
+ * either, the card is given up and makes no access any more.
  *
  * Context: may sleep.
  */
-void npci_host_queue_stop(struct npci_card *card, u32 eng, u32 q)
+void npci_host_queue_stop(struct npci_card *card, u32 eng, u32 q, bool done)
 {
 	struct npci_engine *e = &card->engine[eng];
 	bool off;
 
 	mutex_lock(&e->lock);
-	npci_host_queue_wait(card, eng, q);
-	off = !npci_queue_stop(card, eng, q) || npci_engine_revive(card, eng);
-	if (!off && !READ_ONCE(card->gone)) {
-		npci_engine_change(e, NEURON_DMA_ENG_ABORT);
-		off = npci_engine_aborts(card, e, true) && npci_engine_revive(card, eng);
-	}
+	off = npci_host_queue_off(card, eng, q, done);
+	memset(e->length[q], 0, sizeof(e->length[q]));
 	mutex_unlock(&e->lock);
 	if (off)
 		return;

@@ -329,6 +329,25 @@ static bool card_copies(const struct card *card, u32 eng, u32 q)
 	return false;
 }
 
+/* Programs choose the places in cores that the driver copies to for them, and what is copied. */
+static bool card_copies_to_core(const struct card *card, u32 eng, u32 q)
+{
+	u64 to = le64_to_cpu(card->ed.dma[eng]->q[q].rx.cur.addr);
+	const struct neuron_geometry *geo = &card->ed.geo;
+	u32 i;
+
+	for (i = 0; i < geo->nr_cores; i++)
+		if (to - geo->tpb_base[i] < geo->tpb_size)
+			return true;
+	return false;
+}
+
+/* Is it the driver, not a program, that is to blame for a queue that has stopped? */
+static bool card_driver_stopped(const struct card *card, u32 eng, u32 q)
+{
+	return card_copies(card, eng, q) && !card_copies_to_core(card, eng, q);
+}
+
 /* A card has no interrupt. An abort shows here, because nobody else tells. */
 void neuron_dma_irq(struct neuron_device *nd, u32 eng, u32 q)
 {
@@ -340,7 +359,7 @@ void neuron_dma_irq(struct neuron_device *nd, u32 eng, u32 q)
 	    status == NEURON_QUEUE_ABORTED) {
 		smp_store_release(&card->engine[eng].aborted, true);
 		if (!READ_ONCE(card->faults.aborts) && !READ_ONCE(card->faults.nowhere) &&
-		    (card_copies(card, eng, q) || !READ_ONCE(card->faults.programs)))
+		    (card_driver_stopped(card, eng, q) || !READ_ONCE(card->faults.programs)))
 			card_complain(card, "queue %u of engine %u stopped with an error", q, eng);
 	}
 }

@@ -594,8 +594,22 @@ static void test_queues_of_programs_may_stop(void **state)
 		usleep(1000);
 	assert_int_equal(engine_state(&f, 3), 0x2222);
 	assert_int_equal(f.card->stats.complaints, 0);
-	/* The queue that the driver copies with may not do the same. */
+	/* So does the queue that the driver copies with, because a program chose the place. */
 	f.tail[0] = 0;
+	ring_doorbell(&f, 1);
+	for (i = 0; i < 2000 && engine_state(&f, 128) != 0x2222; i++)
+		usleep(1000);
+	assert_int_equal(engine_state(&f, 128), 0x2222);
+	assert_int_equal(f.card->stats.complaints, 0);
+	teardown(&f);
+
+	/* But not with what the driver writes itself: one side is longer. */
+	f = setup("trn2");
+	probe(&f);
+	strcpy(line, "programs 1");
+	assert_int_equal(card_control(f.card, line, stderr), 0);
+	describe(&f, f.card->ed.geo.hbm[0].base, host_address(&f, DATA), 64, 1);
+	slot(&f, RX_RING)[-1].ctrl = cpu_to_le32(128 | 1 << 24);
 	ring_doorbell(&f, 1);
 	assert_true(settles(&f.card->stats.complaints, 1));
 	teardown(&f);

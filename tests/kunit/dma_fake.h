@@ -163,6 +163,7 @@ static struct {
 	u32 nq_head;
 	struct fake_nq nq[2][NEURON_HW_NR_NQ];
 	u32 nr_refused;		/* by a ring */
+	u32 aborts;		/* so many batches stop the engine of the copies */
 } fake;
 
 static bool fail_now(u32 *n)
@@ -821,6 +822,7 @@ static int fake_queue_start(struct neuron_device *nd, u32 eng, u32 q,
 	if (eng == COPY_ENGINE) {
 		fake.head = 0;
 		fake.ring_id = 1;
+		fake_set_reg(eng, NEURON_DMA_TX(q) + NEURON_DMA_Q_STATUS, NEURON_QUEUE_ENABLED);
 	}
 	return fail_now(&fake.fail_start) ? -ENOMEM : 0;
 }
@@ -838,6 +840,13 @@ static int fake_queue_stop(struct neuron_device *nd, u32 eng, u32 q)
 	}
 	fake_op('s', eng, q, 0);
 	return fail_now(&fake.fail_stop) ? -EIO : 0;
+}
+
+static void fake_queue_abort(struct neuron_device *nd, u32 eng, u32 q)
+{
+	OK(eng == COPY_ENGINE);
+	fake_check_lock(eng, q);
+	fake_op('a', eng, q, 0);
 }
 
 static void fake_flush(struct neuron_device *nd)
@@ -914,12 +923,14 @@ static bool fake_queue_poll(struct neuron_device *nd, u32 eng, u32 q)
 	fake_op('p', eng, q, fake.bell[0]);
 	EQ(eng, COPY_ENGINE);
 	EQ(fake.bell[0], fake.bell[1]);
-	if (fake.mode == FAKE_ABORTS)
-		fake_set_reg(eng, NEURON_DMA_TX(q) + NEURON_DMA_Q_STATUS, NEURON_QUEUE_ABORTED);
 	if (fake.mode == FAKE_GONE && !fake.late)
 		nd->gone = true;
-	if (fake.mode == FAKE_RUNS)
+	if (fake.mode == FAKE_ABORTS || fake.aborts) {
+		fake_set_reg(eng, NEURON_DMA_TX(q) + NEURON_DMA_Q_STATUS, NEURON_QUEUE_ABORTED);
+		fake.aborts -= !!fake.aborts;
+	} else if (fake.mode == FAKE_RUNS) {
 		fake_run_ring(q);
+	}
 	return false;
 }
 
@@ -950,6 +961,7 @@ static const struct neuron_hw_ops fake_ops = {
 	.reg_write = fake_reg_write,
 	.queue_start = fake_queue_start,
 	.queue_stop = fake_queue_stop,
+	.queue_abort = fake_queue_abort,
 	.queue_ring = fake_queue_ring,
 	.queue_poll = fake_queue_poll,
 	.queue_rw = fake_queue_rw,
