@@ -79,6 +79,23 @@ int neuron_do_dma_eng_set_state(struct neuron_call *call)
 	return err;
 }
 
+/* The registers of an engine may not answer while its core is being reset. */
+static int neuron_engine_state(struct neuron_device *nd, u32 eng, u32 *state)
+{
+	u32 core = neuron_engine_core(nd, eng);
+	struct neuron_core *c = core < nd->geo->nr_cores ? &nd->core[core] : NULL;
+	int err = 0;
+
+	if (c) {
+		mutex_lock(&c->lock);
+		err = neuron_core_usable(c);
+	}
+	err = err ?: nd->ops->reg_read(nd, NEURON_BLOCK_DMA, eng, NEURON_DMA_COMMON, state);
+	if (c)
+		mutex_unlock(&c->lock);
+	return err;
+}
+
 int neuron_do_dma_eng_get_state(struct neuron_call *call)
 {
 	struct neuron_ioctl_dma_eng_get_state *a = call->arg;
@@ -92,8 +109,7 @@ int neuron_do_dma_eng_get_state(struct neuron_call *call)
 
 	if (!neuron_index_valid(&a->eng_id, call->nd->geo->nr_dma_engines))
 		return -EINVAL;
-	err = call->nd->ops->reg_read(call->nd, NEURON_BLOCK_DMA, a->eng_id, NEURON_DMA_COMMON,
-				      &val);
+	err = neuron_engine_state(call->nd, a->eng_id, &val);
 	if (err)
 		return err;
 	state.tx_state = val;

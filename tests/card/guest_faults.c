@@ -206,6 +206,8 @@ static unsigned long quarantine(void)
 static void test_core_reset(void)
 {
 	struct neuron_ioctl_semaphore s = { .nc_id = 1, .semaphore_index = 9, .value = 7 };
+	struct neuron_ioctl_dma_eng_get_state get = { .eng_id = 16 };
+	struct neuron_dma_eng_state state;
 	double start, took;
 	struct neuron_ioctl_dma_queue_init q = {
 		.eng_id = 16, .tx_desc_count = 64, .rx_desc_count = 64,
@@ -213,6 +215,7 @@ static void test_core_reset(void)
 	uint64_t pa;
 	int fd;
 
+	get.state = &state;
 	CHECK(load_trusted("reset_seconds=2"), "reset of a core: load");
 	fd = open_card(card);
 	q.tx_handle = host_alloc(fd, 1024, &pa);
@@ -225,6 +228,11 @@ static void test_core_reset(void)
 	took = seconds() - start;
 	CHECK(took >= 2 && took < 20, "reset of a core: that took %.1f s", took);
 	CHECK(call(fd, NEURON_IOCTL_SEMAPHORE_WRITE, &s), "reset of a core: it does not work");
+	CHECK(call(fd, NEURON_IOCTL_DMA_ENG_GET_STATE, &get) == EIO,
+	      "reset of a core: its engines are left alone");
+	get.eng_id = 0;
+	CHECK(!call(fd, NEURON_IOCTL_DMA_ENG_GET_STATE, &get),
+	      "reset of a core: those of another are not");
 	CHECK(quarantine() >= 2048, "reset of a core: %lu bytes in quarantine", quarantine());
 	tell(card, "reset 20");
 	usleep(300000);
