@@ -425,6 +425,8 @@ static int npci_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 		return err;
 	}
 	dma_set_max_seg_size(&pdev->dev, UINT_MAX);
+	/* An IOMMU leaves no hole in a range that crosses 4 GiB. */
+	dma_set_seg_boundary(&pdev->dev, ULONG_MAX);
 	err = npci_start(card);
 	if (err) {
 		WRITE_ONCE(card->stopping, true);
@@ -483,8 +485,26 @@ static pci_ers_result_t npci_error(struct pci_dev *pdev, pci_channel_state_t sta
 	return PCI_ERS_RESULT_DISCONNECT;
 }
 
+/* A reset that somebody else asks for takes all that the card holds. */
+static void npci_reset_prepare(struct pci_dev *pdev)
+{
+	struct npci_card *card = pci_get_drvdata(pdev);
+
+	if (!xchg(&card->gone, true))
+		dev_err(&pdev->dev, "the card is given up: it is reset\n");
+	npci_unplug(card);
+}
+
+/* The registers of the bus have come back as they were, but nobody waits for the card. */
+static void npci_reset_done(struct pci_dev *pdev)
+{
+	npci_master_off(pci_get_drvdata(pdev));
+}
+
 static const struct pci_error_handlers npci_errors = {
 	.error_detected = npci_error,
+	.reset_prepare = npci_reset_prepare,
+	.reset_done = npci_reset_done,
 };
 
 static const struct pci_device_id npci_ids[] = {

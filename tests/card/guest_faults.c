@@ -450,6 +450,36 @@ static void test_removal(void)
 	try("after removal", "", true, 0, 30);
 }
 
+/* A reset that somebody asks the bus for: the device goes, and comes with its driver. */
+static void test_bus_reset(void)
+{
+	struct neuron_ioctl_semaphore s = { .nc_id = 1, .semaphore_index = 9 };
+	char path[400];
+	uint16_t command = 0xffff;
+	double start;
+	int fd, file;
+
+	CHECK(load(""), "reset by the bus: load");
+	fd = open_card(card);
+	snprintf(path, sizeof(path), "%s/reset", card->pci);
+	file = open(path, O_WRONLY);
+	start = seconds();
+	CHECK(file >= 0 && write(file, "1", 1) == 1, "reset by the bus: it is asked for");
+	CHECK(!there(), "reset by the bus: the device is gone after %.1f s", seconds() - start);
+	CHECK(call(fd, NEURON_IOCTL_SEMAPHORE_READ, &s) && errno == ENODEV,
+	      "reset by the bus: who has it open gets ENODEV");
+	CHECK(logged(card, "the card is given up: it is reset"), "reset by the bus: the log says so");
+	close(file);
+	snprintf(path, sizeof(path), "%s/config", card->pci);
+	file = open(path, O_RDONLY);
+	CHECK(pread(file, &command, 2, 4) == 2 && !(command & 4),
+	      "reset by the bus: the card does not master it (command %#x)", command);
+	close(file);
+	close(fd);
+	CHECK(unload(), "reset by the bus: unload");
+	try("after a reset by the bus", "", true, 0, 30);
+}
+
 int main(void)
 {
 	find_cards();
@@ -499,5 +529,6 @@ int main(void)
 	test_bad_place();
 	test_core_reset();
 	test_removal();
+	test_bus_reset();
 	return failed != 0;
 }

@@ -38,6 +38,16 @@ enum {
 #define VFU_UNMAP_ALL		0x2
 
 #define PCI_COMMAND		0x04
+#define PCI_STATUS		0x06
+#define PCI_STATUS_CAP_LIST	0x10
+#define PCI_CAPABILITY_LIST	0x34
+/* Advanced features (ECN of 2006 to PCI 3.0): a reset of the function. */
+#define PCI_AF			0x40
+#define PCI_CAP_ID_AF		0x13
+#define PCI_AF_LENGTH		6
+#define PCI_AF_CAP_TP_FLR	3
+#define PCI_AF_CTRL		(PCI_AF + 4)
+#define PCI_AF_CTRL_FLR		1
 #define PCI_COMMAND_MASTER	0x4
 #define PCI_COMMAND_ALLOWED	0x46	/* memory, bus master, parity */
 #define PCI_BAR0		0x10
@@ -131,7 +141,12 @@ int vfu_init(struct vfu *v, struct card *card, int fd)
 	v->body = malloc(VFU_MAX_MESSAGE);
 	put16(v->config + 0x00, 0x1d0f);
 	put16(v->config + 0x02, device_ids[card->kind]);
+	put16(v->config + PCI_STATUS, PCI_STATUS_CAP_LIST);
 	put16(v->config + 0x0a, 0x0880);
+	v->config[PCI_CAPABILITY_LIST] = PCI_AF;
+	v->config[PCI_AF] = PCI_CAP_ID_AF;
+	v->config[PCI_AF + 2] = PCI_AF_LENGTH;
+	v->config[PCI_AF + 3] = PCI_AF_CAP_TP_FLR;
 	put32(v->config + PCI_BAR0, PCI_BAR_64);
 	put32(v->config + PCI_BAR0 + 4 * 4, PCI_BAR_64 | PCI_BAR_PREFETCH);
 	return v->body ? 0 : -ENOMEM;
@@ -304,6 +319,14 @@ static void vfu_control(struct vfu *v, u32 at, u8 val)
 	memset(v->line, 0, sizeof(v->line));
 }
 
+/* Other than the firmware's reset, this one is only known to end bus mastering. */
+static void vfu_reset(struct vfu *v)
+{
+	card_run_on_check(v->card);
+	v->card->command = 0;
+	v->config[PCI_COMMAND] = 0;
+}
+
 static void vfu_config_write(struct vfu *v, u64 off, u8 val)
 {
 	if (off == PCI_COMMAND) {
@@ -313,6 +336,8 @@ static void vfu_config_write(struct vfu *v, u64 off, u8 val)
 			card_complain(v->card, "bus mastering on, and queues run from before");
 	} else if (off == PCI_INTERRUPT_LINE || (off >= PCI_BAR0 && off < PCI_BARS_END)) {
 		v->config[off] = val;	/* where the BARs are is the machine's business */
+	} else if (off == PCI_AF_CTRL && val & PCI_AF_CTRL_FLR) {
+		vfu_reset(v);
 	} else if (off >= VFU_CONTROL && off < VFU_CONFIG_LEN) {
 		vfu_control(v, off - VFU_CONTROL, val);
 	}
@@ -377,9 +402,7 @@ static int vfu_handle(struct vfu *v, const struct vfu_head *h, u32 len, int pass
 	case VFU_REGION_WRITE:
 		return vfu_write(v, h, len);
 	case VFU_DEVICE_RESET:
-		card_run_on_check(v->card);
-		v->card->command = 0;
-		v->config[PCI_COMMAND] = 0;
+		vfu_reset(v);
 		return vfu_reply(v, h, NULL, 0, 0, -1);
 	default:
 		return vfu_reply(v, h, NULL, 0, ENOSYS, -1);
