@@ -330,14 +330,20 @@ int model_close(struct model *model)
 	return 0;
 }
 
+void model_disown(struct model *model)
+{
+	if (model->client)
+		model->client->nr_models--;
+	model->client = NULL;
+}
+
 void model_unload(struct model *model)
 {
 	pthread_mutex_lock(&rtd_lock);
 	while (model->refs > 1)
 		pthread_cond_wait(&dropped, &rtd_lock);
 	TAILQ_REMOVE(&models, model, link);
-	if (model->client)
-		model->client->nr_models--;
+	model_disown(model);
 	pthread_mutex_unlock(&rtd_lock);
 	syslog(LOG_INFO, "model %lu is unloaded", model->id);
 	model_free(model);
@@ -349,14 +355,12 @@ struct model *model_of_ended(struct client *client)
 
 	GUARD(&rtd_lock);
 	TAILQ_FOREACH(m, &models, link) {
-		if (m->client != client || m->closing)
+		if (m->client != client)
 			continue;
-		if (!m->shared) {
-			model_close(m);
+		if (!m->shared && !model_close(m))
 			return m;
-		}
-		m->client = NULL;
-		client->nr_models--;
+		/* One that another call unloads just now may outlast its client, too. */
+		model_disown(m);
 	}
 	return NULL;
 }

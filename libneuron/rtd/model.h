@@ -34,7 +34,7 @@ struct group {
 struct model {
 	unsigned int refs;		/* requests that are not done, and one for being loaded */
 	uint64_t id;
-	struct client *client;		/* NULL: gone, the model is shared */
+	struct client *client;		/* NULL: gone, the model is shared or being unloaded */
 	uid_t uid;
 	bool shared, closing, running;
 	struct group *group;
@@ -94,6 +94,8 @@ void model_halt(struct model *model);
 int model_stop(struct model *model);
 /* Takes it from its clients, once. -ENOENT: another call has. Under rtd_lock. */
 int model_close(struct model *model);
+/* It forgets its client, which is about to be freed; under rtd_lock. */
+void model_disown(struct model *model);
 /* After model_close(): waits for its requests and frees it. */
 void model_unload(struct model *model);
 

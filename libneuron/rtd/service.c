@@ -231,6 +231,9 @@ static bool ended_meanwhile(struct call *call, struct model *m)
 	pthread_mutex_lock(&rtd_lock);
 	gone = call->client->gone;
 	unload = gone && !model_close(m);
+	/* Another client unloads it, which may take longer than its owner, the caller, stays. */
+	if (gone && !unload)
+		model_disown(m);
 	if (gone)
 		model_drop(m);
 	pthread_mutex_unlock(&rtd_lock);

@@ -7,9 +7,9 @@
  *        mock bench		inferences a second, with and without the daemon
  *
  * MOCK_RUN_US and MOCK_ALLOC_US are how long a run and an allocation take at least, and
- * MOCK_WATCH_US how long it takes from where a client is listened to until its call waits; of
- * the first MOCK_UNWATCHED models no events can be had. SIGUSR1 lets the engines stop, and
- * run again.
+ * MOCK_WATCH_US how long it takes from where a client is listened to until its call waits, and
+ * MOCK_PUBLISH_US from where a model can be found until its load is answered; of the first
+ * MOCK_UNWATCHED models no events can be had. SIGUSR1 lets the engines stop, and run again.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -29,6 +29,7 @@
 #include "fake_driver.h"
 #include "remote.h"
 #include "rtd/call.h"
+#include "rtd/model.h"
 #include "test_neffs.h"
 
 #define BYTES 1024u
@@ -44,7 +45,10 @@ int __wrap_epoll_ctl(int fd, int operation, int of, struct epoll_event *event);
 void __real_call_watch(struct call *call, call_cancelled_fn cancelled);
 void __wrap_call_watch(struct call *call, call_cancelled_fn cancelled);
 
-static unsigned long run_us, alloc_us, watch_us, unwatched;
+void __real_model_publish(struct client *client, struct model *model);
+void __wrap_model_publish(struct client *client, struct model *model);
+
+static unsigned long run_us, alloc_us, watch_us, publish_us, unwatched;
 
 int __wrap_neuron_sys_ioctl(int fd, unsigned long cmd, void *arg)
 {
@@ -73,6 +77,12 @@ void __wrap_call_watch(struct call *call, call_cancelled_fn cancelled)
 {
 	__real_call_watch(call, cancelled);
 	usleep((useconds_t)watch_us);
+}
+
+void __wrap_model_publish(struct client *client, struct model *model)
+{
+	__real_model_publish(client, model);
+	usleep((useconds_t)publish_us);
 }
 
 static void on_usr1(int number)
@@ -266,6 +276,7 @@ int main(int argc, char **argv)
 	run_us = number_of("MOCK_RUN_US");
 	alloc_us = number_of("MOCK_ALLOC_US");
 	watch_us = number_of("MOCK_WATCH_US");
+	publish_us = number_of("MOCK_PUBLISH_US");
 	unwatched = number_of("MOCK_UNWATCHED");
 	signal(SIGUSR1, on_usr1);
 	if (argc == 3 && !strcmp(argv[1], "neff"))

@@ -87,6 +87,13 @@ class Client:
         return lambda timeout=30, **fields: call(request(**fields), timeout=timeout,
                                                  wait_for_ready=True)
 
+    def later(self, name, **fields):
+        """The same without waiting."""
+        request, response = METHODS[name]
+        call = self.channel.unary_unary(f'/rtd.Runtime/{name}', request.SerializeToString,
+                                        response.FromString)
+        return call.future(request(**fields), timeout=60)
+
     def load(self, **fields):
         return self.Load(neff=NEFF.read_bytes(), **fields).model
 
@@ -451,6 +458,35 @@ def test_dead_in_load():
             child.wait()
             eventually(lambda: c.free() == 4 and c.Status().clients == 1)
         c.infer(c.load())
+
+
+def test_dead_owner():
+    """an owner ends while another client unloads its shared model"""
+    with Daemon(MOCK_RUN_US='500000') as d:
+        c = Client(d.path)
+        child = spawn(d.path, 'shared', 'post', 'post')
+        model = int(child.stdout.readline().split()[1])
+        for _ in range(2):
+            check(child.stdout.readline())
+        unload = c.later('Unload', id=model)
+        eventually(lambda: not c.Status().models)
+        child.kill()
+        child.wait()
+        check(unload.exception() is None and c.free() == 4)
+        eventually(lambda: c.Status().clients == 1)
+    # Or at the end of the load, which finds the model unloaded by somebody else.
+    with Daemon(MOCK_ALLOC_US='30000', MOCK_PUBLISH_US='500000', MOCK_RUN_US='800000') as d:
+        c = Client(d.path)
+        child = spawn(d.path, 'shared')
+        eventually(lambda: c.free() < 4)
+        child.kill()
+        child.wait()
+        eventually(lambda: c.Status().models)
+        model = c.Status().models[0].model
+        c.Post(model=model, inputs=[pb.Tensor(name='x', data=pattern(1))])
+        c.Unload(id=model)
+        check(c.free() == 4)
+        eventually(lambda: c.Status().clients == 1)
 
 
 def test_unwatched():
