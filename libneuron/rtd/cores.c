@@ -111,11 +111,10 @@ static int open_cores(uint32_t first, uint32_t last)
 {
 	const struct neuron_core_opts opts = { .size = sizeof(opts), .lnc = config.lnc };
 	uint32_t start = 0;
+	int ret;
 
 	for (size_t i = 0; i < nr_list; start += list[i++].nr_cores) {
 		for (uint32_t nc = 0; nc < list[i].nr_cores; nc += config.lnc) {
-			int ret;
-
 			if (start + nc < first || start + nc + config.lnc - 1 > last)
 				continue;
 			ret = neuron_core_open(devices[i], nc, &opts, &cores[nr_cores]);
@@ -127,7 +126,12 @@ static int open_cores(uint32_t first, uint32_t last)
 			nr_cores++;
 		}
 	}
-	return neuron_pool_open(cores, nr_cores, &pool);
+	ret = neuron_pool_open(cores, nr_cores, &pool);
+
+	/* To the driver all clients are one process, so it clears nothing between them. */
+	if (!ret)
+		neuron_pool_isolate(pool);
+	return ret;
 }
 
 int cores_open(void)

@@ -241,6 +241,41 @@ static void test_implicit(void **state)
 	request_free(&r);
 }
 
+static unsigned int infer_resets(struct neuron_group *group)
+{
+	struct neuron_net *net = load(make_list_neff(), group, 0);
+	const unsigned int *resets = &fake.dev[0].core[0].resets, before = *resets;
+	struct request r;
+
+	if (group)
+		assert_int_equal(neuron_net_start(net), 0);
+	request_init(&r, 1);
+	assert_int_equal(neuron_net_infer(net, r.io, 2, NULL), 0);
+	assert_int_equal(neuron_net_infer(net, r.io, 2, NULL), 0);
+	request_free(&r);
+	neuron_net_unload(net);
+	return *resets - before;
+}
+
+/* Only behind a change of groups, and only where somebody asked for it. */
+static void test_isolate(void **state)
+{
+	struct neuron_group *group;
+
+	(void)state;
+	for (unsigned int isolated = 0; isolated < 2; isolated++) {
+		assert_int_equal(infer_resets(NULL), 0);
+		assert_int_equal(infer_resets(NULL), isolated);
+		assert_int_equal(neuron_group_create(pool, 1, &group), 0);
+		assert_int_equal(infer_resets(group), isolated);
+		assert_int_equal(infer_resets(group), 0);
+		assert_int_equal(neuron_group_destroy(group), 0);
+		assert_int_equal(infer_resets(NULL), isolated);
+		if (!isolated)
+			neuron_pool_isolate(pool);
+	}
+}
+
 /* The archive is unpacked once, however many nodes there are. */
 static void test_L6_unpacked_once(void **state)
 {
@@ -820,6 +855,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_groups, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_implicit, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_isolate, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_start_stop, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_L6_unpacked_once, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_L11_cores, setup, teardown),

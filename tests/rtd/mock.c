@@ -3,7 +3,8 @@
  * neuron-rtd on the driver of fake_driver.h.
  *
  * usage: mock OPTION...	the daemon
- *        mock neff FILE	write a model: y is x, but for the first 256 bytes
+ *        mock neff FILE	write a model: y is x, but for the first 256 bytes; FILE.keep: x
+ *			stays in the state buffer; FILE.show: y is what is there
  *        mock bench		inferences a second, with and without the daemon
  *
  * MOCK_RUN_US and MOCK_ALLOC_US are how long a run and an allocation take at least, and
@@ -100,14 +101,37 @@ static unsigned long number_of(const char *name)
 	return n;
 }
 
-static int write_neff(const char *path)
+/* One transfer between the state buffer and a tensor. */
+static struct neff_bytes make_part(const char *tensor, const char *type, const char *from,
+				   const char *to)
 {
-	struct neff_bytes n = make_list_neff();
-	FILE *file = fopen(path, "we");
-	int ret = !file || fwrite(n.data, 1, n.size, file) != n.size;
+	char def[400], sp[300];
+	const struct neff_file file = { "sg00/SP.json", sp, 0 };
 
+	snprintf(def, sizeof(def),
+		 "{\"name\": \"definition\", \"sp\": \"SP.json\","
+		 " \"dma_queue\": {\"q\": {\"type\": \"data\"}}, \"var\": {"
+		 "\"sb\": {\"type\": \"state-buffer\", \"var_id\": 0, \"size\": 65536},"
+		 "\"%s\": {\"type\": \"%s\", \"var_id\": 1, \"size\": %u}}}", tensor, type, BYTES);
+	snprintf(sp, sizeof(sp),
+		 "{\"dma\": [{\"id\": 1, \"queue\": \"q\", \"desc\": ["
+		 "{\"op\": \"copy\", \"from\": \"%s\", \"to\": \"%s\","
+		 " \"from_sizes\": [%u], \"from_steps\": [1],"
+		 " \"to_sizes\": [%u], \"to_steps\": [1]}]}]}", from, to, BYTES, BYTES);
+	return make_neff("part", def, &file, 1);
+}
+
+static int write_neff(const char *path, const char *suffix, struct neff_bytes n)
+{
+	char name[4096];
+	FILE *file;
+	int ret;
+
+	snprintf(name, sizeof(name), "%s%s", path, suffix);
+	file = fopen(name, "we");
+	ret = !file || fwrite(n.data, 1, n.size, file) != n.size || fclose(file);
 	free(n.data);
-	return fclose(file) || ret;
+	return ret;
 }
 
 /* ---- the bench ----------------------------------------------------------------------------- */
@@ -280,7 +304,9 @@ int main(int argc, char **argv)
 	unwatched = number_of("MOCK_UNWATCHED");
 	signal(SIGUSR1, on_usr1);
 	if (argc == 3 && !strcmp(argv[1], "neff"))
-		return write_neff(argv[2]);
+		return write_neff(argv[2], "", make_list_neff()) ||
+		       write_neff(argv[2], ".keep", make_part("x", "input", "x", "sb")) ||
+		       write_neff(argv[2], ".show", make_part("y", "output", "sb", "y"));
 	if (argc == 2 && !strcmp(argv[1], "bench"))
 		return bench();
 	ret = rtd_main(argc, argv);

@@ -64,6 +64,10 @@ def refused(code, function, *args, **kwargs):
     raise Failed(f'{function} did not fail')
 
 
+def part(suffix):
+    return NEFF.with_name(NEFF.name + suffix).read_bytes()
+
+
 def eventually(what, seconds=20):
     end = time.monotonic() + seconds
     while not what():
@@ -178,6 +182,8 @@ def child_main(path, steps):
             model = c.load(depth=2, shared=True)
         elif step == 'group':
             c.CreateGroup(cores=2)
+        elif step.startswith('keep'):
+            keep(c, c.CreateGroup(cores=4).id if step == 'keep-group' else 0)
         elif step == 'post':
             c.Post(model=model, inputs=[pb.Tensor(name='x', data=pattern(1))])
         elif step.startswith('use='):
@@ -458,6 +464,45 @@ def test_dead_in_load():
             child.wait()
             eventually(lambda: c.free() == 4 and c.Status().clients == 1)
         c.infer(c.load())
+
+
+def keep(c, group=0):
+    """Leave a pattern in the state buffer of a core."""
+    m = c.Load(neff=part('.keep'), group=group).model
+    if group:
+        c.Start(id=m)
+    check(not c.Infer(model=m, inputs=[pb.Tensor(name='x', data=pattern(9))]).status)
+    return m
+
+
+def show(c, group=0):
+    """What is there."""
+    m = c.Load(neff=part('.show'), group=group).model
+    if group:
+        c.Start(id=m)
+    return m, c.Infer(model=m).outputs[0].data
+
+
+def test_content():
+    """a client reads nothing that another one left in a core"""
+    with Daemon() as d:
+        c = Client(d.path)
+        for step in ('keep', 'keep-group', 'keep'):
+            child = spawn(d.path, step)
+            check(child.stdout.readline())
+            child.kill()
+            child.wait()
+            eventually(lambda: c.free() == 4)
+            group = c.CreateGroup(cores=4).id if step == 'keep' else 0
+            m, data = show(c, group)
+            check(data == bytes(BYTES), step)
+            c.Unload(id=m)
+            if group:
+                c.DestroyGroup(id=group)
+        # A group that stays keeps it, and no run of its models takes a reset.
+        group = c.CreateGroup(cores=4).id
+        c.Unload(id=keep(c, group))
+        check(show(c, group)[1] == pattern(9))
 
 
 def test_dead_owner():

@@ -33,6 +33,11 @@ int neuron_pool_open(struct neuron_core *const *cores, size_t nr, struct neuron_
 void neuron_pool_close(struct neuron_pool *pool);
 /** @brief Cores that are in no group. */
 size_t neuron_pool_free(struct neuron_pool *pool);
+/**
+ * @brief Groups that are destroyed from now on leave no data to the next ones: the first run on a
+ * core that was in one starts with a reset. For programs whose groups are of different users.
+ */
+void neuron_pool_isolate(struct neuron_pool *pool);
 
 /** @brief Take cores from a pool. @return 0, -EINVAL, -EBUSY too few are free, -ENOMEM */
 int neuron_group_create(struct neuron_pool *pool, size_t nr, struct neuron_group **group);

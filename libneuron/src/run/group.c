@@ -53,6 +53,12 @@ NEURON_EXPORT void neuron_pool_close(struct neuron_pool *pool)
 		pool_put(pool);
 }
 
+NEURON_EXPORT void neuron_pool_isolate(struct neuron_pool *pool)
+{
+	GUARD(&pool->lock);
+	pool->isolated = true;
+}
+
 static size_t pool_free_locked(const struct neuron_pool *pool)
 {
 	size_t n = 0;
@@ -92,6 +98,19 @@ NEURON_EXPORT int neuron_group_create(struct neuron_pool *pool, size_t nr,
 	return 0;
 }
 
+/*
+ * What programs have left in the state buffer, semaphores and events of a core.  A reset can take
+ * long, and whoever gives a core back need not wait for it: the next run does.
+ */
+static void forget_content(struct neuron_core *core)
+{
+	/* In a child the turn may be a thread's that is not there, and it runs nothing. */
+	for (; core && !device_inherited(core->device); core = core->peer) {
+		TURN(&core->turn);
+		core->broken = true;
+	}
+}
+
 NEURON_EXPORT int neuron_group_destroy(struct neuron_group *group)
 {
 	struct neuron_pool *pool;
@@ -102,9 +121,13 @@ NEURON_EXPORT int neuron_group_destroy(struct neuron_group *group)
 	pool = group->pool;
 	pthread_mutex_lock(&pool->lock);
 	busy = group->nr_nets;
-	for (size_t i = 0; i < pool->nr && !busy; i++)
-		if (pool->owner[i] == group)
-			pool->owner[i] = NULL;
+	for (size_t i = 0; i < pool->nr && !busy; i++) {
+		if (pool->owner[i] != group)
+			continue;
+		if (pool->isolated)
+			forget_content(pool->cores[i]);
+		pool->owner[i] = NULL;
+	}
 	pthread_mutex_unlock(&pool->lock);
 	if (busy)
 		return -EBUSY;

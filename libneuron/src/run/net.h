@@ -20,6 +20,7 @@ struct neuron_pool {
 	size_t nr;
 	struct neuron_core **cores;
 	struct neuron_group **owner;	/* by core, NULL free */
+	bool isolated;			/* a group finds nothing of the one before */
 };
 
 struct neuron_group {
