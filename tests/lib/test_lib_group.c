@@ -241,6 +241,28 @@ static void test_implicit(void **state)
 	request_free(&r);
 }
 
+/* The operation comes behind the last core of the group. */
+static void test_host_last(void **state)
+{
+	static const char network[] =
+		NETWORK("\"edges\": ["
+			"{\"name\": \"x\", \"bytes\": 1024, \"use\": \"input\"},"
+			"{\"name\": \"b\", \"bytes\": 1024},"
+			"{\"name\": \"c\", \"bytes\": 1024, \"use\": \"output\"}]",
+			NODE_A "," NODE_OP);
+	struct neuron_net *net = load(make_net(network), NULL, 0);
+	struct request r;
+
+	(void)state;
+	assert_int_equal(neuron_pool_free(pool), NR_CORES - 1);
+	request_init(&r, 5);
+	r.io[0].name = "c";
+	assert_int_equal(neuron_net_infer(net, r.io, 2, NULL), 0);
+	request_check(&r, 5, 0xff);
+	request_free(&r);
+	neuron_net_unload(net);
+}
+
 static unsigned int infer_resets(struct neuron_group *group)
 {
 	struct neuron_net *net = load(make_list_neff(), group, 0);
@@ -855,6 +877,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_groups, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_implicit, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_host_last, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_isolate, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_start_stop, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_L6_unpacked_once, setup, teardown),

@@ -187,7 +187,8 @@ int load_stages(struct neuron_net *net, const struct neuron_net_opts *o,
 	for (size_t i = 0; i < net->nr_stages && !ret; i++) {
 		struct stage *s = &net->stages[i];
 
-		ret = load_node(net, s, net->group->cores[core], o, error);
+		/* Behind the last node that has a core there is none for one of the host. */
+		ret = load_node(net, s, s->node->cpu ? NULL : net->group->cores[core], o, error);
 		if (!s->node->cpu && net->mode == NEURON_NET_NORMAL)
 			core += group_cores(s, net->group->cores[0]);
 	}
