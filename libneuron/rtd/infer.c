@@ -446,17 +446,18 @@ void infer_refuse(struct model *model, const struct client *client)
 	} while (r);
 }
 
+/* The list is not in the order of numbers: a load that takes longer is published later. */
 static struct model *next_model(uint64_t after)
 {
-	struct model *m;
+	struct model *m, *next = NULL;
 
 	GUARD(&rtd_lock);
 	TAILQ_FOREACH(m, &models, link)
-		if (m->id > after)
-			break;
-	if (m)
-		m->refs++;
-	return m;
+		if (m->id > after && (!next || m->id < next->id))
+			next = m;
+	if (next)
+		next->refs++;
+	return next;
 }
 
 void infer_forget(struct client *client)

@@ -534,6 +534,33 @@ def test_dead_owner():
         eventually(lambda: c.Status().clients == 1)
 
 
+def test_dead_in_queue():
+    """what a killed client waits for is cancelled, in whatever order models were loaded"""
+    with Daemon(config='timeout = 5\n', MOCK_ALLOC_US='20000') as d:
+        c = Client(d.path)
+
+        def counted():
+            return next(m for m in c.Status().models if m.model == model)
+
+        slow = c.later('Load', neff=NEFF.read_bytes(), depth=20, shared=True)
+        eventually(lambda: c.free() < 4)
+        c.load(depth=1)
+        check(not slow.done(), 'the first model was faster than the second one')
+        model = slow.result().model
+        d.process.send_signal(signal.SIGUSR1)
+        time.sleep(0.1)
+        for _ in range(20):
+            c.Post(model=model, inputs=[pb.Tensor(name='x', data=pattern(1))])
+        child = spawn(d.path, f'use={model}', 'infer=1')
+        eventually(lambda: counted().waiting)
+        child.kill()
+        child.wait()
+        eventually(lambda: not counted().waiting)
+        d.process.send_signal(signal.SIGUSR1)
+        eventually(lambda: not counted().under_way)
+        check(counted().done + counted().failed == 20, 'it was done')
+
+
 def test_unwatched():
     """a model whose events cannot be had is not loaded, and leaves nothing"""
     with Daemon(MOCK_UNWATCHED='1') as d:
