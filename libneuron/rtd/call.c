@@ -16,6 +16,24 @@
 /* What structures of a message may take, beside twice its length. */
 #define SLACK 65536u
 
+static unsigned int nr_calls;
+static pthread_mutex_t calls_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t calls_changed = PTHREAD_COND_INITIALIZER;
+
+static void count_call(int change)
+{
+	GUARD(&calls_lock);
+	nr_calls += (unsigned int)change;
+	pthread_cond_broadcast(&calls_changed);
+}
+
+void call_wait_all(void)
+{
+	GUARD(&calls_lock);
+	while (nr_calls)
+		pthread_cond_wait(&calls_changed, &calls_lock);
+}
+
 static void unref(struct call *call)
 {
 	if (atomic_fetch_sub(&call->refs, 1) == 1)
@@ -50,6 +68,7 @@ struct call *call_new(const struct method *method)
 	call->refs = 1;
 	grpc_metadata_array_init(&call->metadata);
 	grpc_call_details_init(&call->details);
+	count_call(1);
 	return call;
 }
 
@@ -72,6 +91,7 @@ void call_free(struct call *call)
 		client_drop(call->client);
 	}
 	free(call);
+	count_call(-1);
 }
 
 /* Many empty fields are short in the message and long in memory. */

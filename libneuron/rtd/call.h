@@ -45,6 +45,8 @@ struct call {
 struct call *call_new(const struct method *method);
 /* Of a call that has not arrived, too. */
 void call_free(struct call *call);
+/* Until there is none, those that have not arrived included. */
+void call_wait_all(void);
 
 /*
  * Makes call->message of what has arrived, and counts it for the client. False: the call has

@@ -165,6 +165,8 @@ void server_end(void)
 {
 	while (sem_wait(&stopped))
 		;
+	/* The server does not wait for cancelled ones, whose answers need the queue. */
+	call_wait_all();
 	grpc_completion_queue_shutdown(queue);
 	threads_join(threads, &nr_threads);
 	grpc_server_destroy(server);

@@ -36,6 +36,9 @@ static int add_job(struct call *call, struct client *ended)
 	struct job *job;
 
 	GUARD(&jobs_lock);
+	/* The threads may have ended already. */
+	if (stopping)
+		return -ECANCELED;
 	if (call && nr_jobs >= MAX_JOBS)
 		return -EAGAIN;
 	job = malloc(sizeof(*job));
@@ -117,7 +120,7 @@ void service_run(struct call *call)
 	}
 	ret = add_job(call, NULL);
 	if (ret)
-		call_fail_errno(call, ret, "too many calls are waiting");
+		call_fail_errno(call, ret, ret == -EAGAIN ? "too many calls are waiting" : "");
 }
 
 void service_end_client(struct client *client)

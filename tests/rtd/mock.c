@@ -8,9 +8,10 @@
  *        mock bench		inferences a second, with and without the daemon
  *
  * MOCK_RUN_US and MOCK_ALLOC_US are how long a run and an allocation take at least, and
- * MOCK_WATCH_US how long it takes from where a client is listened to until its call waits, and
- * MOCK_PUBLISH_US from where a model can be found until its load is answered; of the first
- * MOCK_UNWATCHED models no events can be had. SIGUSR1 lets the engines stop, and run again.
+ * MOCK_PARSE_US how long a message takes, MOCK_WATCH_US how long it takes from where a client is
+ * listened to until its call waits, and MOCK_PUBLISH_US from where a model can be found until its
+ * load is answered; of the first MOCK_UNWATCHED models no events can be had. SIGUSR1 lets the
+ * engines stop, and run again.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -43,13 +44,16 @@ int __wrap_neuron_sys_ioctl(int fd, unsigned long cmd, void *arg);
 int __real_epoll_ctl(int fd, int operation, int of, struct epoll_event *event);
 int __wrap_epoll_ctl(int fd, int operation, int of, struct epoll_event *event);
 
+bool __real_call_parse(struct call *call, const ProtobufCMessageDescriptor *type);
+bool __wrap_call_parse(struct call *call, const ProtobufCMessageDescriptor *type);
+
 void __real_call_watch(struct call *call, call_cancelled_fn cancelled);
 void __wrap_call_watch(struct call *call, call_cancelled_fn cancelled);
 
 void __real_model_publish(struct client *client, struct model *model);
 void __wrap_model_publish(struct client *client, struct model *model);
 
-static unsigned long run_us, alloc_us, watch_us, publish_us, unwatched;
+static unsigned long run_us, alloc_us, parse_us, watch_us, publish_us, unwatched;
 
 int __wrap_neuron_sys_ioctl(int fd, unsigned long cmd, void *arg)
 {
@@ -72,6 +76,12 @@ int __wrap_epoll_ctl(int fd, int operation, int of, struct epoll_event *event)
 		return -1;
 	}
 	return __real_epoll_ctl(fd, operation, of, event);
+}
+
+bool __wrap_call_parse(struct call *call, const ProtobufCMessageDescriptor *type)
+{
+	usleep((useconds_t)parse_us);
+	return __real_call_parse(call, type);
 }
 
 void __wrap_call_watch(struct call *call, call_cancelled_fn cancelled)
@@ -299,6 +309,7 @@ int main(int argc, char **argv)
 
 	run_us = number_of("MOCK_RUN_US");
 	alloc_us = number_of("MOCK_ALLOC_US");
+	parse_us = number_of("MOCK_PARSE_US");
 	watch_us = number_of("MOCK_WATCH_US");
 	publish_us = number_of("MOCK_PUBLISH_US");
 	unwatched = number_of("MOCK_UNWATCHED");

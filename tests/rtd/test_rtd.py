@@ -570,6 +570,17 @@ def test_unwatched():
         c.infer(c.load())
 
 
+def test_late_call():
+    """a call that is looked at when the daemon ends does not keep it, nor end it too early"""
+    for name, args in (('Load', {'neff': NEFF.read_bytes()}), ('Status', {})):
+        with Daemon(MOCK_PARSE_US='1000000') as d:
+            c = Client(d.path)
+            call = c.later(name, **args)
+            time.sleep(0.5)
+            d.process.terminate()
+            check(d.process.wait(20) == 0 and call.exception(), name)
+
+
 def test_clients():
     """64 clients at once, all get their results"""
     with Daemon() as d:
