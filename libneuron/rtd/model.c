@@ -166,6 +166,7 @@ static void model_free(struct model *m)
 		close(m->eventfd);
 	if (m->group)
 		group_leave(m->group);
+	pthread_mutex_destroy(&m->changes);
 	free(m);
 }
 
@@ -239,11 +240,13 @@ int model_load(struct client *client, const struct model_load *load, struct mode
 	TAILQ_INIT(&m->free_slots);
 	TAILQ_INIT(&m->waiting);
 	TAILQ_INIT(&m->under_way);
+	pthread_mutex_init(&m->changes, NULL);
 	m->eventfd = -1;
 	m->depth = load->depth;
 	m->shared = load->shared;
 	ret = model_enter(client, load->group, m);
 	if (ret) {
+		pthread_mutex_destroy(&m->changes);
 		free(m);
 		return ret;
 	}
@@ -305,7 +308,7 @@ int model_start(struct model *model)
 
 	if (!ret) {
 		GUARD(&rtd_lock);
-		model->running = true;
+		model->running = !model->closing;
 	}
 	return ret;
 }

@@ -37,6 +37,7 @@ struct model {
 	struct client *client;		/* NULL: gone, the model is shared or being unloaded */
 	uid_t uid;
 	bool shared, closing, running;
+	pthread_mutex_t changes;	/* it is started or stopped; before rtd_lock */
 	struct group *group;
 	struct neuron_net *net;
 	uint32_t depth;
@@ -87,10 +88,11 @@ void model_put(struct model *model);
 /* The same under rtd_lock. */
 void model_drop(struct model *model);
 
+/* With model->changes, so that @running is what the last one made it. */
 int model_start(struct model *model);
-/* No further request is taken. */
+/* No further request is taken; the same. */
 void model_halt(struct model *model);
-/* Ends when no request is under way any more. */
+/* Ends when no request is under way any more; the same. */
 int model_stop(struct model *model);
 /* Takes it from its clients, once. -ENOENT: another call has. Under rtd_lock. */
 int model_close(struct model *model);

@@ -331,7 +331,9 @@ static void start(struct call *call)
 
 	if (!m)
 		return;
+	pthread_mutex_lock(&m->changes);
 	ret = model_start(m);
+	pthread_mutex_unlock(&m->changes);
 	model_put(m);
 	reply_empty(call, ret, "");
 }
@@ -343,9 +345,11 @@ static void stop(struct call *call)
 
 	if (!m)
 		return;
+	pthread_mutex_lock(&m->changes);
 	model_halt(m);
 	infer_refuse(m, NULL);
 	ret = model_stop(m);
+	pthread_mutex_unlock(&m->changes);
 	model_put(m);
 	reply_empty(call, ret, "");
 }

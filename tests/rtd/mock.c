@@ -9,9 +9,9 @@
  *
  * MOCK_RUN_US and MOCK_ALLOC_US are how long a run and an allocation take at least, and
  * MOCK_PARSE_US how long a message takes, MOCK_WATCH_US how long it takes from where a client is
- * listened to until its call waits, and MOCK_PUBLISH_US from where a model can be found until its
- * load is answered; of the first MOCK_UNWATCHED models no events can be had. SIGUSR1 lets the
- * engines stop, and run again.
+ * listened to until its call waits, MOCK_PUBLISH_US from where a model can be found until its
+ * load is answered, and MOCK_START_US from where a model is started until that is known; of the
+ * first MOCK_UNWATCHED models no events can be had. SIGUSR1 lets the engines stop, and run again.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -53,7 +53,10 @@ void __wrap_call_watch(struct call *call, call_cancelled_fn cancelled);
 void __real_model_publish(struct client *client, struct model *model);
 void __wrap_model_publish(struct client *client, struct model *model);
 
-static unsigned long run_us, alloc_us, parse_us, watch_us, publish_us, unwatched;
+int __real_neuron_net_start(struct neuron_net *net);
+int __wrap_neuron_net_start(struct neuron_net *net);
+
+static unsigned long run_us, alloc_us, parse_us, watch_us, publish_us, start_us, unwatched;
 
 int __wrap_neuron_sys_ioctl(int fd, unsigned long cmd, void *arg)
 {
@@ -94,6 +97,14 @@ void __wrap_model_publish(struct client *client, struct model *model)
 {
 	__real_model_publish(client, model);
 	usleep((useconds_t)publish_us);
+}
+
+int __wrap_neuron_net_start(struct neuron_net *net)
+{
+	int ret = __real_neuron_net_start(net);
+
+	usleep((useconds_t)start_us);
+	return ret;
 }
 
 static void on_usr1(int number)
@@ -312,6 +323,7 @@ int main(int argc, char **argv)
 	parse_us = number_of("MOCK_PARSE_US");
 	watch_us = number_of("MOCK_WATCH_US");
 	publish_us = number_of("MOCK_PUBLISH_US");
+	start_us = number_of("MOCK_START_US");
 	unwatched = number_of("MOCK_UNWATCHED");
 	signal(SIGUSR1, on_usr1);
 	if (argc == 3 && !strcmp(argv[1], "neff"))

@@ -271,6 +271,18 @@ def test_groups():
         check(c.free() == 4)
 
 
+def test_start_against_stop():
+    """a stop that comes when a start is not over is the last one"""
+    with Daemon(MOCK_START_US='500000') as d:
+        c = Client(d.path)
+        m = c.load(group=c.CreateGroup(cores=1).id)
+        start = c.later('Start', id=m)
+        time.sleep(0.2)
+        c.Stop(id=m)
+        check(start.exception() is None and not c.Status().models[0].running)
+        refused(C.FAILED_PRECONDITION, c.infer, m)
+
+
 def test_post_and_wait():
     """post, wait once; a wait that ends too early leaves the result"""
     with Daemon(config='timeout = 3\n') as d:
