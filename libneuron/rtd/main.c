@@ -2,6 +2,7 @@
 /* neuron-rtd: this thread accepts, takes memory, and notices who has gone. */
 #include <fcntl.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -10,6 +11,7 @@
 #include <syslog.h>
 
 #include "../common/lock.h"
+#include "../common/thread.h"
 #include "../common/util.h"
 #include "client.h"
 #include "config.h"
@@ -233,6 +235,43 @@ struct memory_answer {
 	uint64_t id;
 };
 
+/*
+ * Closing what a client has sent can take as long as the client likes: a file system in user
+ * space is asked, a socket may linger.  A thread does it, which nobody waits for, not at the
+ * end either.  Memory that was mapped is neither of the two.
+ */
+#define MAX_CLOSING 64u
+
+static atomic_uint nr_closing;
+static int to_close[2];			/* a pipe of descriptors */
+
+static void *close_all(void *arg)
+{
+	int fd;
+
+	(void)arg;
+	while (read(to_close[0], &fd, sizeof(fd)) == sizeof(fd)) {
+		close(fd);
+		atomic_fetch_sub(&nr_closing, 1);
+	}
+	return NULL;
+}
+
+static int start_closing(void)
+{
+	pthread_t thread;
+
+	return pipe2(to_close, O_CLOEXEC) ? -errno : thread_start(&thread, close_all, NULL);
+}
+
+static void close_later(int fd)
+{
+	atomic_fetch_add(&nr_closing, 1);
+	/* There is room for more than MAX_CLOSING. */
+	if (write(to_close[1], &fd, sizeof(fd)) != sizeof(fd))
+		syslog(LOG_ERR, "a descriptor stays open: %m");
+}
+
 /* One descriptor with each message. -1: there is none, or more. */
 static int take_descriptor(int socket, ssize_t *bytes)
 {
@@ -258,7 +297,7 @@ static int take_descriptor(int socket, ssize_t *bytes)
 		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
 	/* A message without data ends the connection, one with more descriptors is refused. */
 	if (fd >= 0 && (!*bytes || m.msg_flags & MSG_CTRUNC)) {
-		close(fd);
+		close_later(fd);
 		fd = -1;
 	}
 	return fd;
@@ -268,8 +307,13 @@ static void on_memory_message(struct watch *w)
 {
 	struct memory_answer answer = { .status = -EBADF };
 	ssize_t bytes;
-	int fd = take_descriptor(w->fd, &bytes);
+	int fd;
 
+	if (atomic_load(&nr_closing) >= MAX_CLOSING) {
+		drop_connection(w);
+		return;
+	}
+	fd = take_descriptor(w->fd, &bytes);
 	if (bytes < 0 && errno == EAGAIN)
 		return;
 	if (bytes <= 0) {
@@ -278,7 +322,10 @@ static void on_memory_message(struct watch *w)
 	}
 	if (fd >= 0) {
 		answer.status = buffer_add(w->client, fd, &answer.id);
-		close(fd);
+		if (answer.status)
+			close_later(fd);
+		else
+			close(fd);
 	}
 	/* Who does not read answers gets none. */
 	if (send(w->fd, &answer, sizeof(answer), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
@@ -334,7 +381,7 @@ static int prepare(struct listeners *listeners)
 	if (loop < 0 || fd < 0)
 		return -errno;
 	ret = listen_open(listeners) ?: cores_open() ?: infer_start() ?: service_start() ?:
-	      server_start() ?: watch_add(fd, EPOLLIN, on_signal, NULL, NULL) ?:
+	      start_closing() ?: server_start() ?: watch_add(fd, EPOLLIN, on_signal, NULL, NULL) ?:
 	      watch_add(infer_timer(), EPOLLIN, on_timer, NULL, NULL) ?:
 	      watch_add(listeners->calls, EPOLLIN, on_calls, NULL, NULL);
 	if (!ret && listeners->memory >= 0)

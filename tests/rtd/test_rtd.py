@@ -593,6 +593,49 @@ def test_late_call():
             check(d.process.wait(20) == 0 and call.exception(), name)
 
 
+def lingering():
+    """A socket whose last descriptor takes 20 seconds to close, and its other end."""
+    with socket.create_server(('127.0.0.1', 0)) as server:
+        near = socket.create_connection(server.getsockname())
+        far = server.accept()[0]
+    near.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 20))
+    near.setblocking(False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            near.send(bytes(1 << 20))
+    return near, far
+
+
+def sends_memory(path):
+    with contextlib.suppress(ConnectionResetError):
+        return shared_memory(path, 4096)[1] == 0
+    return False
+
+
+def test_slow_close():
+    """a descriptor that takes long to close keeps nobody waiting"""
+    with Daemon() as d, open('/dev/null', 'rb') as null:
+        c = Client(d.path)
+        near, far = lingering()
+        with far, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
+            # The daemon is to have the last one.
+            d.process.send_signal(signal.SIGSTOP)
+            s.connect(d.path + '.memory')
+            s.sendmsg([b'm'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS,
+                                array.array('i', [near.fileno()]))])
+            near.close()
+            start = time.monotonic()
+            d.process.send_signal(signal.SIGCONT)
+            check(struct.unpack('qQ', s.recv(16))[0] == -errno.EINVAL)
+            answers = [shared_memory(d.path, 0, file=null.fileno())[1] for _ in range(63)]
+            check(answers == [-errno.EINVAL] * 63)
+            check(not sends_memory(d.path))
+            c.infer(c.load())
+            check(Client(d.path).Status().clients == 1 and time.monotonic() - start < 10)
+        # Nobody is there any more to take what it has sent.
+        eventually(lambda: sends_memory(d.path))
+
+
 def test_clients():
     """64 clients at once, all get their results"""
     with Daemon() as d:
