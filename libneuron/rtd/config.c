@@ -16,6 +16,7 @@ struct config config = {
 	.log_level = 5,
 	.max_message = 16,
 	.max_neff = 4096,
+	.max_descriptors = 1u << 22,
 	.max_depth = 64,
 	.timeout = 30,
 };
@@ -86,6 +87,7 @@ static bool set(const char *key, const char *value)
 		{ "log_level", 0, 7, &config.log_level },
 		{ "max_message", 1, 1024, &config.max_message },
 		{ "max_neff", 1, 65536, &config.max_neff },
+		{ "max_descriptors", 1, 1u << 26, &config.max_descriptors },
 		{ "max_depth", 1, 1024, &config.max_depth },
 		{ "timeout", 1, 86400, &config.timeout },
 	};

@@ -21,6 +21,7 @@ struct config {
 	bool console;
 	unsigned int max_message;	/* MiB */
 	unsigned int max_neff;		/* MiB */
+	unsigned int max_descriptors;	/* of a model */
 	unsigned int max_depth;
 	unsigned int timeout;		/* of an execution, seconds */
 };

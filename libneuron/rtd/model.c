@@ -179,6 +179,7 @@ static int load_net(struct model *m, const struct model_load *load)
 		.error = load->error,
 		.timeout_ms = (int)config.timeout * 1000,
 		.max_unpacked = 2ull * config.max_neff * MIB,
+		.max_descriptors = config.max_descriptors,
 	};
 	int ret = neuron_net_load(cores_pool(), load->neff, load->bytes, &opts, &m->net) ?:
 		  read_tensors(m);

@@ -263,6 +263,28 @@ static void test_host_last(void **state)
 	neuron_net_unload(net);
 }
 
+/* Two nodes of two descriptors, and one each for their programs. */
+static void test_descriptors(void **state)
+{
+	struct neuron_error error = { .size = sizeof(error) };
+	struct neuron_net_opts o = {
+		.size = sizeof(o), .ops = ops, .nr_ops = 1, .error = &error,
+	};
+	struct neff_bytes n = net_neff();
+	struct neuron_net *net;
+
+	(void)state;
+	for (o.max_descriptors = 1; o.max_descriptors < 6; o.max_descriptors++) {
+		assert_int_equal(neuron_net_load(pool, n.data, n.size, &o, &net), -E2BIG);
+		assert_int_equal(error.kind, NEURON_ERROR_LIMIT);
+		assert_non_null(strstr(error.text, o.max_descriptors < 2 ? "model may have" :
+				       "the nodes have more than"));
+	}
+	assert_int_equal(neuron_net_load(pool, n.data, n.size, &o, &net), 0);
+	neuron_net_unload(net);
+	free(n.data);
+}
+
 static unsigned int infer_resets(struct neuron_group *group)
 {
 	struct neuron_net *net = load(make_list_neff(), group, 0);
@@ -878,6 +900,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_groups, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_implicit, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_host_last, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_descriptors, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_isolate, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_start_stop, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_L6_unpacked_once, setup, teardown),

@@ -1601,6 +1601,11 @@ static void test_refused(void **state)
 	struct fixture *f = *state;
 	char junk[3000] = "not a NEFF";
 	struct neff_bytes copy = { malloc(sizeof(junk)), sizeof(junk) };
+	struct neuron_error error = { .size = sizeof(error) };
+	struct neuron_model_opts opts = {
+		.size = sizeof(opts), .error = &error, .max_descriptors = 1000,
+	};
+	struct neff_bytes n;
 	struct neuron_model *m;
 
 	memcpy(copy.data, junk, sizeof(junk));
@@ -1630,12 +1635,24 @@ static void test_refused(void **state)
 				 " \"size\": 4, \"referenced_var_id\": 1}"),
 			     COPY("", "t", "t", "64")),
 		-EINVAL, NEURON_ERROR_NEFF_INVALID, "var.p");
-	/* One byte at a time, more than a ring can hold. */
+	/* One byte at a time, more than a ring can hold, or than the caller wants. */
 	refused(f, neff_with(DEF(TMP("a", "1", "40000000") ", " TMP("b", "2", "40000000")),
 			     "{\"dma\": [{\"id\": 1, \"queue\": \"q\", \"desc\": [{\"from\": \"a\","
 			     " \"to\": \"b\", \"from_sizes\": [1, 20000000], \"from_steps\": [1, 2],"
 			     " \"to_sizes\": [1, 20000000], \"to_steps\": [1, 2]}]}]}"),
 		-E2BIG, NEURON_ERROR_LIMIT, "more than 16777200 descriptors");
+	n = neff_with(DEF(TMP("a", "1", "2000") ", " TMP("b", "2", "2000")),
+		      "{\"dma\": [{\"id\": 1, \"queue\": \"q\", \"desc\": [{\"from\": \"a\","
+		      " \"to\": \"b\", \"from_sizes\": [1, 1000], \"from_steps\": [1, 2],"
+		      " \"to_sizes\": [1, 1000], \"to_steps\": [1, 2]}]}]}");
+	assert_int_equal(neuron_model_load(f->core, n.data, n.size, &opts, &m), -E2BIG);
+	assert_int_equal(error.kind, NEURON_ERROR_LIMIT);
+	assert_non_null(strstr(error.text, "more descriptors than a ring or a model may have"));
+	/* With the one at the end. */
+	opts.max_descriptors++;
+	assert_int_equal(neuron_model_load(f->core, n.data, n.size, &opts, &m), 0);
+	neuron_model_unload(m);
+	free(n.data);
 }
 
 static void test_too_large(void **state)

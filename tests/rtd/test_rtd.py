@@ -859,6 +859,15 @@ def test_arguments():
         c.infer(m)
 
 
+def test_descriptors():
+    """a model with more descriptors than are configured is refused"""
+    with Daemon(config='max_descriptors = 20\n') as d:
+        c = Client(d.path)
+        refused(C.RESOURCE_EXHAUSTED, c.load)
+        check(c.free() == 4)
+        keep(c)
+
+
 def test_activation():
     """sockets of systemd"""
     stream, packets = socket.socket(socket.AF_UNIX), socket.socket(

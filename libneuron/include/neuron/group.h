@@ -80,6 +80,7 @@ struct neuron_net_opts {
 	int timeout_ms;			/**< of one execution; 0: 30 s, negative: none */
 	uint64_t max_unpacked;		/**< as in neuron_model_opts */
 	bool short_constants;		/**< same */
+	uint64_t max_descriptors;	/**< same, and of all nodes together */
 };
 
 /** @brief How a network uses its cores. */

@@ -107,6 +107,8 @@ struct neuron_model_opts {
 	uint32_t cores;			/**< physical cores set aside for it; 0: those of the core */
 	/** Runs of a model that cannot be run pretend to; software devices only. */
 	enum neuron_pretend pretend;
+	/** Descriptors that its part on a core may have: what it takes of the host; 0: 2^26. */
+	uint64_t max_descriptors;
 };
 
 /** @brief Time of the steps of a load, in nanoseconds; only measured if the caller passes this. */

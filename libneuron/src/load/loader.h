@@ -50,6 +50,7 @@ struct loader {
 	struct neuron_model *model;
 	const struct neuron_neff_subgraph *sg;
 	struct neuron_error *error;
+	uint64_t max_descriptors;	/* as in neuron_model_opts */
 
 	struct plan_alloc *allocs;
 	size_t nr_allocs;

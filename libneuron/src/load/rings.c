@@ -8,7 +8,7 @@
 #include "../isa/transfer.h"
 #include "loader.h"
 
-/* Descriptors of a model: 1 GiB of rings a side. */
+/* Descriptors of a model, if nobody wants fewer: 1 GiB of rings a side. */
 #define MAX_DESCRIPTORS (1ull << 26)
 /* What is wrong with the entry of a trigger. */
 #define ENTRY(text) "%s/%s: DMA entry %u: " text
@@ -194,6 +194,7 @@ static int take_ring(struct loader *l, struct trigger *t)
 static int add_trigger(struct loader *l, const struct trigger *t, uint64_t *total)
 {
 	struct ring *ring = &l->model->rings[t->ring];
+	uint64_t max = l->max_descriptors ? l->max_descriptors : MAX_DESCRIPTORS;
 
 	for (size_t k = 0; k < 2; k++) {
 		ring->side_count[k] += t->count[k];
@@ -204,10 +205,10 @@ static int add_trigger(struct loader *l, const struct trigger *t, uint64_t *tota
 	ring->io |= t->io_moves != 0;
 	*total += t->count[t->count[NEURON_RING_TX] < t->count[NEURON_RING_RX]];
 	if (ring->count <= NEURON_RING_MAX_SLOTS - NEURON_RING_UNUSED_SLOTS &&
-	    *total <= MAX_DESCRIPTORS)
+	    *total <= MIN(max, MAX_DESCRIPTORS))
 		return 0;
 	return error_note(l->error, -E2BIG,
-			  "%s/def.json: dma_queue.%.200s: more descriptors than a ring or a model can have",
+			  "%s/def.json: dma_queue.%.200s: more descriptors than a ring or a model may have",
 			  l->sg->dir, t->dma->queue->name);
 }
 

@@ -138,6 +138,7 @@ int load_plan_parts(struct loader *l, const struct neuron_neff *neff,
 		l[k].g = g;
 		l[k].nr_slots = core_slots(g);
 		l[k].error = error;
+		l[k].max_descriptors = l[0].max_descriptors;
 		l[k].sg = &neff->subgraphs[k];
 		l[k].model = calloc(1, sizeof(*l[k].model));
 		if (!l[k].model)

@@ -94,12 +94,13 @@ static void tell_refusal(struct loader *l, const struct neuron_model_opts *o)
 /* To load again. */
 static void give_all_back(struct loader *l)
 {
+	const struct loader asked = { .error = l->error, .max_descriptors = l->max_descriptors };
 	struct neuron_error *error = l->error;
 
 	neuron_model_unload(l[0].model);
 	load_free(l);
 	memset(l, 0, MAX_PARTS * sizeof(*l));
-	l[0].error = error;
+	l[0] = asked;
 	error->kind = NEURON_ERROR_NONE;
 	error->text[0] = '\0';
 	memset(&error->memory, 0, sizeof(error->memory));
@@ -228,7 +229,9 @@ static int load(struct neuron_core *core, const void *bytes, size_t size, struct
 		const struct neuron_model_opts *o, struct neuron_model **model)
 {
 	struct neuron_error error = { .size = sizeof(error) };
-	struct loader l[MAX_PARTS] = { { .error = &error } };
+	struct loader l[MAX_PARTS] = {
+		{ .error = &error, .max_descriptors = o->max_descriptors },
+	};
 	struct stopwatch watch = { .on = result_valid(o->stats) };
 	struct neuron_load_stats *stats = &watch.stats;
 	uint32_t lnc = core->peer ? 2 : 1;

@@ -146,6 +146,7 @@ static int load_model(struct neuron_net *net, struct stage *s, struct neuron_cor
 		.error = error,
 		.node = s->node->kelf,
 		.cores = s->cores,
+		.max_descriptors = o->max_descriptors,
 	};
 	struct neuron_neff *neff = net->neff;
 	int ret = no.node ? neuron_neff_open_node(net->neff, &no, &neff) : 0;
@@ -178,9 +179,25 @@ static int load_node(struct neuron_net *net, struct stage *s, struct neuron_core
 			  neuron_model_obstacle(s->model));
 }
 
+/* Each node has them within the limit; a file can have many nodes. */
+static int count_descriptors(const struct stage *s, uint64_t max, uint64_t *sum,
+			     struct neuron_error *error)
+{
+	struct neuron_model_usage usage = { .size = sizeof(usage) };
+
+	if (s->node->cpu || !max)
+		return 0;
+	neuron_model_get_usage(s->model, &usage);
+	*sum += usage.descriptors;
+	return *sum <= max ? 0 :
+	       error_note(error, -E2BIG, "node %s: the nodes have more than %llu descriptors",
+			  s->node->name, (unsigned long long)max);
+}
+
 int load_stages(struct neuron_net *net, const struct neuron_net_opts *o,
 		struct neuron_error *error)
 {
+	uint64_t descriptors = 0;
 	size_t core = 0;
 	int ret = 0;
 
@@ -188,7 +205,8 @@ int load_stages(struct neuron_net *net, const struct neuron_net_opts *o,
 		struct stage *s = &net->stages[i];
 
 		/* Behind the last node that has a core there is none for one of the host. */
-		ret = load_node(net, s, s->node->cpu ? NULL : net->group->cores[core], o, error);
+		ret = load_node(net, s, s->node->cpu ? NULL : net->group->cores[core], o, error) ?:
+		      count_descriptors(s, o->max_descriptors, &descriptors, error);
 		if (!s->node->cpu && net->mode == NEURON_NET_NORMAL)
 			core += group_cores(s, net->group->cores[0]);
 	}
