@@ -597,10 +597,12 @@ u64 neuron_hbm_free_batch(struct neuron_device *nd, struct neuron_chunk **chunks
 	u64 clear = 0, bytes = 0, addr, end, now;
 	struct neuron_record *r;
 	u32 i, j;
+	bool down;
 	int err;
 
 	/* Chunks that were allocated in a row usually lie side by side, upwards or downwards. */
-	for (i = 0; chunks[0]->block.addr > chunks[n - 1]->block.addr && i < n / 2; i++)
+	down = chunks[0]->block.addr > chunks[n - 1]->block.addr;
+	for (i = 0; down && i < n / 2; i++)
 		swap(chunks[i], chunks[n - 1 - i]);
 	for (i = 0; i < n; i = j) {
 		addr = chunks[i]->block.addr;

@@ -436,6 +436,26 @@ static void hbm_exact(struct kunit *test)
 	neuron_hbm_give(hbm, &chunk, &block, SZ_1M, true);
 }
 
+/* In whichever order the chunks of a row come. */
+static void hbm_free_downwards(struct kunit *test)
+{
+	static struct neuron_chunk chunk[7];
+	struct neuron_chunk *batch[7];
+	struct neuron_failure why = no_failure();
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(chunk); i++) {
+		chunk[i] = chunk_of(&hw.client, SZ_4M);
+		batch[i] = &chunk[i];
+		KUNIT_ASSERT_EQ(test, neuron_hbm_alloc(&hw.nd, &chunk[i], SZ_4K,
+						       NEURON_BUDDY_HIGH, &why), 0);
+	}
+	KUNIT_ASSERT_EQ(test, chunk[6].block.addr, chunk[0].block.addr - 6 * (u64)SZ_4M);
+	KUNIT_EXPECT_EQ(test, neuron_hbm_free_batch(&hw.nd, batch, 7), SZ_4M * 7ULL);
+	KUNIT_EXPECT_EQ(test, hw.releases, 1u);
+	KUNIT_EXPECT_EQ(test, hw.released, SZ_4M * 7ULL);
+}
+
 /* Chunks of a row are released in one piece, and what reads as zero is known. */
 static void hbm_free_many(struct kunit *test)
 {
@@ -779,6 +799,7 @@ static struct kunit_case hbm_cases[] = {
 	KUNIT_CASE(hbm_cgroup),
 	KUNIT_CASE(hbm_exact),
 	KUNIT_CASE(hbm_free_many),
+	KUNIT_CASE(hbm_free_downwards),
 	KUNIT_CASE(hbm_made_once),
 	KUNIT_CASE(hbm_clear_at_start),
 	KUNIT_CASE(hbm_injected),
