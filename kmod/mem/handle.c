@@ -865,37 +865,40 @@ int neuron_chunk_pin(struct neuron_client *client, u64 handle, bool pin, u64 *ad
 }
 
 /**
- * neuron_chunk_find_idle() - a chunk that may be moved now
+ * neuron_chunk_idle_at() - can the chunk at an address be moved now?
  * @client: the process that allocated it
  * @addr: its device address
- * @start: mark it as moving
  * @align: filled in: it goes to multiples of 2^align granules
+ * @start: filled in with the chunk, with a reference for the caller, and marked as moving; NULL:
+ *	   nothing holds it
  *
  * Context: process.
- * Return: the chunk with a reference for the caller; NULL if there is none, or it must stay.
+ * Return: false: there is none, or it must stay.
  */
-struct neuron_chunk *neuron_chunk_find_idle(struct neuron_client *client, u64 addr, bool start,
-					    u8 *align)
+bool neuron_chunk_idle_at(struct neuron_client *client, u64 addr, u8 *align,
+			  struct neuron_chunk **start)
 {
-	struct neuron_chunk *chunk = NULL;
 	struct neuron_handle *h;
+	bool idle;
 
 	xa_lock(&client->handles);
 	neuron_handles_index(client);
 	h = neuron_handle_above(client, false, addr);
-	if (h && h->chunk->addr == addr && neuron_chunk_idle(h->chunk) && !h->chunk->moving) {
-		chunk = neuron_chunk_ref(h->chunk);
-		*align = chunk->movable - 1;
-		if (start)
-			WRITE_ONCE(chunk->moving, NEURON_MOVING);
+	idle = h && h->chunk->addr == addr && neuron_chunk_idle(h->chunk) && !h->chunk->moving;
+	if (idle) {
+		*align = h->chunk->movable - 1;
+		if (start) {
+			*start = neuron_chunk_ref(h->chunk);
+			WRITE_ONCE(h->chunk->moving, NEURON_MOVING);
+		}
 	}
 	xa_unlock(&client->handles);
-	return chunk;
+	return idle;
 }
 
 /**
  * neuron_chunk_replace() - a chunk has been copied elsewhere
- * @chunk: found by neuron_chunk_find_idle(), which marked it
+ * @chunk: found by neuron_chunk_idle_at(), which marked it
  * @block: where it is now; on success where it was
  * @addr: the device address of @block
  *

@@ -32,8 +32,8 @@ int neuron_chunk_missing(struct neuron_client *client, u64 handle);
 u32 neuron_chunk_handle(struct neuron_client *client, struct neuron_chunk *chunk);
 int neuron_chunk_address(struct neuron_client *client, u64 handle, u64 *addr);
 int neuron_chunk_pin(struct neuron_client *client, u64 handle, bool pin, u64 *addr);
-struct neuron_chunk *neuron_chunk_find_idle(struct neuron_client *client, u64 addr, bool start,
-					    u8 *align);
+bool neuron_chunk_idle_at(struct neuron_client *client, u64 addr, u8 *align,
+			  struct neuron_chunk **start);
 bool neuron_chunk_replace(struct neuron_chunk *chunk, struct neuron_buddy_block *block, u64 addr);
 
 /* For readers that do not use the memory: the chunk may get shorter at any time. */

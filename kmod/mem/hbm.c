@@ -431,7 +431,7 @@ noinline int neuron_hbm_capped(struct neuron_hbm *hbm, struct neuron_chunk *chun
 }
 
 /**
- * neuron_hbm_moves() - moves so far
+ * neuron_hbm_moves() - moves that have ended
  * @hbm: HBM
  *
  * Context: any.
@@ -439,7 +439,13 @@ noinline int neuron_hbm_capped(struct neuron_hbm *hbm, struct neuron_chunk *chun
  */
 u64 neuron_hbm_moves(struct neuron_hbm *hbm)
 {
-	return READ_ONCE(hbm->moves) + READ_ONCE(hbm->move_failures);
+	return READ_ONCE(hbm->moves_ended);
+}
+
+static bool neuron_hbm_held(const struct neuron_hbm *hbm)
+{
+	/* Pairs with neuron_move_let_go(). */
+	return smp_load_acquire(&hbm->held);
 }
 
 /*
@@ -448,9 +454,8 @@ u64 neuron_hbm_moves(struct neuron_hbm *hbm)
  */
 static bool neuron_hbm_moved(struct neuron_hbm *hbm, u64 seen)
 {
-	if (READ_ONCE(hbm->held))
-		wait_event_killable(hbm->move_wait, neuron_hbm_moves(hbm) != seen ||
-				    !READ_ONCE(hbm->held));
+	wait_event_killable(hbm->move_wait, neuron_hbm_moves(hbm) != seen ||
+			    !neuron_hbm_held(hbm));
 	return neuron_hbm_moves(hbm) != seen;
 }
 

@@ -39,7 +39,8 @@ struct neuron_scrub;
  * @scrub_lock: held while memory is taken for scrubbing
  * @scrub: the scrub under way, NULL = none; not dereferenced
  * @compacting: memory is being moved; set with xchg()
- * @held: a move holds a place that it may give back
+ * @held: a move holds a place that it may give back, or a chunk that its owner may have freed
+ * @moves_ended: moves that hold nothing any more, with those in vain; written by who compacts
  * @moves: allocations moved so far
  * @moved_bytes: their bytes
  * @move_failures: moves given up
@@ -63,6 +64,7 @@ struct neuron_hbm {
 	struct neuron_scrub *scrub;
 	bool compacting;
 	bool held;
+	u64 moves_ended;
 	u64 moves;
 	u64 moved_bytes;
 	u64 move_failures;

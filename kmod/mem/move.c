@@ -23,16 +23,16 @@ static u32 neuron_granules(u64 bytes)
 	return bytes >> NEURON_BUDDY_GRANULE_SHIFT;
 }
 
-/* The chunk at a place of the HBM, if it can be moved now; marked as moving with @start. */
-static struct neuron_chunk *neuron_move_find(const struct neuron_move_view *view, u64 addr,
-					     bool start, u8 *align)
+/* As neuron_chunk_idle_at(), of the processes of @view. */
+static bool neuron_move_find(const struct neuron_move_view *view, u64 addr, u8 *align,
+			     struct neuron_chunk **start)
 {
-	struct neuron_chunk *chunk = NULL;
 	u32 i;
 
-	for (i = 0; i < view->nr && !chunk; i++)
-		chunk = neuron_chunk_find_idle(view->src[i].client, addr, start, align);
-	return chunk;
+	for (i = 0; i < view->nr; i++)
+		if (neuron_chunk_idle_at(view->src[i].client, addr, align, start))
+			return true;
+	return false;
 }
 
 static enum neuron_compact_state neuron_move_state(const struct neuron_move_view *view,
@@ -40,7 +40,6 @@ static enum neuron_compact_state neuron_move_state(const struct neuron_move_view
 						   u8 *align)
 {
 	u64 addr = view->hbm->base + range->addr;
-	struct neuron_chunk *chunk;
 	u32 i;
 
 	if (range->state == NEURON_BUDDY_RANGE_FREE)
@@ -50,9 +49,8 @@ static enum neuron_compact_state neuron_move_state(const struct neuron_move_view
 	for (i = 0; i < view->nr_stay; i++)
 		if (view->stay[i] == addr)
 			return NEURON_COMPACT_FIXED;
-	chunk = neuron_move_find(view, addr, false, align);
-	neuron_chunk_put(chunk);
-	return chunk ? NEURON_COMPACT_MOVABLE : NEURON_COMPACT_FIXED;
+	return neuron_move_find(view, addr, align, NULL) ? NEURON_COMPACT_MOVABLE :
+							   NEURON_COMPACT_FIXED;
 }
 
 /**
@@ -88,12 +86,23 @@ void neuron_move_picture(const struct neuron_move_view *view, struct neuron_comp
 	} while (n);
 }
 
+/* The move holds nothing any more. */
+static void neuron_move_let_go(struct neuron_hbm *hbm)
+{
+	/* Who finds it so finds the number of moves that have ended. */
+	smp_store_release(&hbm->held, false);
+	wake_up_all(&hbm->move_wait);
+}
+
 /* No memory is held any more: neither a place, nor a chunk that others have freed. */
 static void neuron_move_release(struct neuron_move *move)
 {
+	struct neuron_hbm *hbm = move->hbm;
+
 	neuron_chunk_put(move->chunk);
-	WRITE_ONCE(move->hbm->held, false);
-	wake_up_all(&move->hbm->move_wait);
+	/* Only now: who is refused memory that was held, and sees this number, tries again. */
+	WRITE_ONCE(hbm->moves_ended, hbm->moves_ended + 1);
+	neuron_move_let_go(hbm);
 }
 
 /* Take the mark away: the chunk stays where it is. */
@@ -123,14 +132,17 @@ int neuron_move_begin(const struct neuron_move_view *view, const struct neuron_c
 		.addr = (u64)plan->to << NEURON_BUDDY_GRANULE_SHIFT,
 		.flags = NEURON_BUDDY_EXACT,
 	};
+	u64 from = hbm->base + ((u64)plan->from << NEURON_BUDDY_GRANULE_SHIFT);
 	struct neuron_chunk *chunk;
 	int err = -EAGAIN;
 	u8 align;
 
-	chunk = neuron_move_find(view, hbm->base + ((u64)plan->from << NEURON_BUDDY_GRANULE_SHIFT),
-				 true, &align);
-	if (!chunk)
+	/* Before there is a reference: who frees the chunk from then on knows of it. */
+	WRITE_ONCE(hbm->held, true);
+	if (!neuron_move_find(view, from, &align, &chunk)) {
+		neuron_move_let_go(hbm);
 		return -EAGAIN;
+	}
 	move->hbm = hbm;
 	move->chunk = chunk;
 	/* The place is the driver's until the chunk has it, and charged to nobody else. */
@@ -142,7 +154,6 @@ int neuron_move_begin(const struct neuron_move_view *view, const struct neuron_c
 		.client = hbm->nd->kclient,
 		.size = req.size,
 	};
-	WRITE_ONCE(hbm->held, true);
 	/* It may be another chunk than that of the picture. */
 	if (READ_ONCE(chunk->size) == req.size && align == plan->align)
 		err = neuron_hbm_take(hbm, &move->piece, &req, &move->piece.block, NULL);

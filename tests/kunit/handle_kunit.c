@@ -476,31 +476,33 @@ static void handle_idle(struct kunit *test)
 {
 	struct neuron_client *client = &state.client;
 	struct neuron_chunk *chunk = &state.chunk[0];
+	struct neuron_chunk *start;
 	u8 align = 0;
 	u32 i;
 
 	publish(test, 0, 3);
-	KUNIT_EXPECT_NULL(test, neuron_chunk_find_idle(client, ADDR(0), true, &align));
+	KUNIT_EXPECT_FALSE(test, neuron_chunk_idle_at(client, ADDR(0), &align, &start));
 	chunk->movable = 4;
 	for (i = 0; i < ARRAY_SIZE(chunk->users); i++) {
 		chunk->users[i] = 1;
-		KUNIT_EXPECT_NULL(test, neuron_chunk_find_idle(client, ADDR(0), true, &align));
+		KUNIT_EXPECT_FALSE(test, neuron_chunk_idle_at(client, ADDR(0), &align, &start));
 		chunk->users[i] = 0;
 	}
 	chunk->kind = NEURON_CHUNK_RING;
-	KUNIT_EXPECT_NULL(test, neuron_chunk_find_idle(client, ADDR(0), true, &align));
+	KUNIT_EXPECT_FALSE(test, neuron_chunk_idle_at(client, ADDR(0), &align, &start));
 	chunk->kind = NEURON_CHUNK_PLAIN;
-	KUNIT_EXPECT_NULL(test, neuron_chunk_find_idle(client, ADDR(0) + 1, true, &align));
-	KUNIT_EXPECT_PTR_EQ(test, neuron_chunk_find_idle(client, ADDR(0), false, &align), chunk);
+	KUNIT_EXPECT_FALSE(test, neuron_chunk_idle_at(client, ADDR(0) + 1, &align, &start));
+	KUNIT_EXPECT_TRUE(test, neuron_chunk_idle_at(client, ADDR(0), &align, NULL));
+	KUNIT_EXPECT_EQ(test, kref_read(&chunk->ref), 1u);
 	KUNIT_EXPECT_EQ(test, chunk->moving, NEURON_MOVING_NOT);
 	KUNIT_EXPECT_EQ(test, align, 3);
-	KUNIT_EXPECT_PTR_EQ(test, neuron_chunk_find_idle(client, ADDR(0), true, &align), chunk);
+	KUNIT_EXPECT_TRUE(test, neuron_chunk_idle_at(client, ADDR(0), &align, &start));
+	KUNIT_EXPECT_PTR_EQ(test, start, chunk);
 	KUNIT_EXPECT_EQ(test, chunk->moving, NEURON_MOVING);
-	KUNIT_EXPECT_NULL(test, neuron_chunk_find_idle(client, ADDR(0), true, &align));
+	KUNIT_EXPECT_FALSE(test, neuron_chunk_idle_at(client, ADDR(0), &align, &start));
 	neuron_chunk_spoil_move(chunk);
-	KUNIT_EXPECT_NULL(test, neuron_chunk_find_idle(client, ADDR(0), true, &align));
-	KUNIT_EXPECT_EQ(test, kref_read(&chunk->ref), 3u);
-	neuron_chunk_put(chunk);
+	KUNIT_EXPECT_FALSE(test, neuron_chunk_idle_at(client, ADDR(0), &align, &start));
+	KUNIT_EXPECT_EQ(test, kref_read(&chunk->ref), 2u);
 	neuron_chunk_put(chunk);
 	chunk->moving = NEURON_MOVING_NOT;
 }
@@ -512,6 +514,7 @@ static void handle_replace(struct kunit *test)
 	struct neuron_chunk *chunk = &state.chunk[0];
 	struct neuron_buddy_block block = { .addr = 7 };
 	u64 to = ADDR(500);
+	struct neuron_chunk *start;
 	u8 align;
 	u32 i;
 
@@ -521,8 +524,8 @@ static void handle_replace(struct kunit *test)
 	for (i = NEURON_USER_NONE + 1; i < NEURON_NR_USERS; i++) {
 		bool reader = i == NEURON_USER_READER;
 
-		KUNIT_ASSERT_PTR_EQ(test, neuron_chunk_find_idle(client, ADDR(0), true, &align),
-				    chunk);
+		KUNIT_ASSERT_TRUE(test, neuron_chunk_idle_at(client, ADDR(0), &align, &start));
+		KUNIT_ASSERT_PTR_EQ(test, start, chunk);
 		KUNIT_EXPECT_PTR_EQ(test, neuron_chunk_use(client, 1, i), chunk);
 		KUNIT_EXPECT_EQ(test, chunk->moving == NEURON_MOVING, reader);
 		/* A reader that is still there. */
@@ -535,7 +538,8 @@ static void handle_replace(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, chunk->addr, ADDR(0));
 	}
 
-	KUNIT_ASSERT_PTR_EQ(test, neuron_chunk_find_idle(client, ADDR(0), true, &align), chunk);
+	KUNIT_ASSERT_TRUE(test, neuron_chunk_idle_at(client, ADDR(0), &align, &start));
+	KUNIT_ASSERT_PTR_EQ(test, start, chunk);
 	neuron_chunk_unuse(neuron_chunk_use(client, 1, NEURON_USER_READER), NEURON_USER_READER);
 	KUNIT_EXPECT_TRUE(test, neuron_chunk_replace(chunk, &block, to));
 	neuron_chunk_put(chunk);
@@ -544,9 +548,10 @@ static void handle_replace(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, block.addr, 5);
 	KUNIT_EXPECT_EQ(test, state.from, 5);
 	KUNIT_EXPECT_EQ(test, chunk->own.number, 1u);
-	KUNIT_EXPECT_NULL(test, neuron_chunk_find_idle(client, ADDR(0), true, &align));
+	KUNIT_EXPECT_FALSE(test, neuron_chunk_idle_at(client, ADDR(0), &align, &start));
 	/* It is found at the new place, among the others, and can go again. */
-	KUNIT_EXPECT_PTR_EQ(test, neuron_chunk_find_idle(client, to, true, &align), chunk);
+	KUNIT_EXPECT_TRUE(test, neuron_chunk_idle_at(client, to, &align, &start));
+	KUNIT_EXPECT_PTR_EQ(test, start, chunk);
 	KUNIT_EXPECT_EQ(test, neuron_chunk_unpublish(client, 1), 0);
 	KUNIT_EXPECT_FALSE(test, neuron_chunk_replace(chunk, &block, ADDR(0)));
 	KUNIT_EXPECT_EQ(test, kref_read(&chunk->ref), 1u);

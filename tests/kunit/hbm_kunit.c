@@ -148,7 +148,7 @@ bool neuron_limit_charge(struct neuron_chunk *chunk, u64 bytes, u64 *limit)
 	hw.scrub_locked = mutex_is_locked(&hbm->scrub_lock);
 	if (hw.scrub_changes)
 		hbm->scrub = hw.scrub;
-	hbm->moves += hw.moves;
+	hbm->moves_ended += hw.moves;
 	if (hw.move_ends)
 		schedule_work(&hw.move);
 	hw.move_ends = false;
@@ -629,7 +629,7 @@ static void hbm_end_move(struct work_struct *work)
 {
 	struct neuron_hbm *hbm = &hw.nd.hbm[1];
 
-	WRITE_ONCE(hbm->move_failures, 1);
+	WRITE_ONCE(hbm->moves_ended, 1);
 	WRITE_ONCE(hbm->held, false);
 	wake_up_all(&hbm->move_wait);
 }

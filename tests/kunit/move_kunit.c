@@ -14,7 +14,7 @@
 #include "../../kmod/mem/hbm.h"
 #include "../../kmod/mem/watch.h"
 
-#define neuron_chunk_find_idle	move_find_idle
+#define neuron_chunk_idle_at	move_idle_at
 #define neuron_chunk_replace	move_replace
 #define neuron_chunk_put	move_put
 #define neuron_hbm_take		move_take
@@ -31,8 +31,8 @@
 #define TO	SZ_8M
 #define SIZE	SZ_64K
 
-static struct neuron_chunk *move_find_idle(struct neuron_client *client, u64 addr, bool start,
-					   u8 *align);
+static bool move_idle_at(struct neuron_client *client, u64 addr, u8 *align,
+			 struct neuron_chunk **start);
 static bool move_replace(struct neuron_chunk *chunk, struct neuron_buddy_block *block, u64 addr);
 static void move_put(struct neuron_chunk *chunk);
 static int move_take(struct neuron_hbm *hbm, struct neuron_chunk *chunk,
@@ -60,7 +60,8 @@ static struct {
 	struct neuron_move move;
 	int take_err;
 	bool stays;			/* somebody came */
-	bool put_late;
+	bool found_early, put_late;
+	u64 ended;
 	u64 taken, given, watched, released;	/* places; 0: none */
 	bool clear;
 	u64 traced[2];
@@ -70,15 +71,21 @@ static struct {
 	u32 nr_seen;
 } state;
 
-static struct neuron_chunk *move_find_idle(struct neuron_client *client, u64 addr, bool start,
-					   u8 *align)
+static bool move_idle_at(struct neuron_client *client, u64 addr, u8 *align,
+			 struct neuron_chunk **start)
 {
 	if (client != &state.client || addr != state.chunk.addr)
-		return NULL;
-	kref_get(&state.chunk.ref);
-	state.chunk.moving = start ? NEURON_MOVING : NEURON_MOVING_NOT;
+		return false;
 	*align = 2;
-	return &state.chunk;
+	if (!start)
+		return true;
+	/* Whoever frees it from now on waits for the move, and for one more that has ended. */
+	state.found_early |= !state.hbm.held;
+	state.ended = state.hbm.moves_ended;
+	kref_get(&state.chunk.ref);
+	state.chunk.moving = NEURON_MOVING;
+	*start = &state.chunk;
+	return true;
 }
 
 static bool move_replace(struct neuron_chunk *chunk, struct neuron_buddy_block *block, u64 addr)
@@ -97,7 +104,7 @@ static void move_put(struct neuron_chunk *chunk)
 		return;
 	refcount_dec(&chunk->ref.refcount);
 	/* Whoever waits for memory finds that of the chunk. */
-	state.put_late |= state.taken && !state.hbm.held;
+	state.put_late |= !state.hbm.held || state.hbm.moves_ended != state.ended;
 }
 
 /* The place is the driver's, and nobody's limit counts it. */
@@ -199,7 +206,7 @@ static void move_exit(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kref_read(&state.chunk.ref), 1u);
 	KUNIT_EXPECT_EQ(test, state.chunk.moving, NEURON_MOVING_NOT);
 	KUNIT_EXPECT_FALSE(test, state.hbm.held);
-	KUNIT_EXPECT_FALSE(test, state.put_late);
+	KUNIT_EXPECT_FALSE(test, state.put_late || state.found_early);
 }
 
 static int begin(void)
@@ -255,6 +262,7 @@ static void move_is_given_up(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, state.traced[1], BASE + TO);
 		KUNIT_EXPECT_EQ(test, state.traced_err, rows[i].end);
 		KUNIT_EXPECT_EQ(test, state.hbm.move_failures, i + 1);
+		KUNIT_EXPECT_EQ(test, state.hbm.moves_ended, i + 1);
 		KUNIT_EXPECT_EQ(test, state.hbm.moves, 0);
 	}
 }
