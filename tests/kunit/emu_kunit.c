@@ -1235,15 +1235,16 @@ static void dma_copies_are_not_shown(struct kunit *test)
 static void dma_stop_is_synchronous(struct kunit *test)
 {
 	struct neuron_device *nd = test->priv;
-	u32 round, i;
+	u32 round, i, irqs;
 
 	for (round = 0; round < 30; round++) {
 		queue_open(test, 3, 5);
 		for (i = 0; i < RING_LEN; i++)
 			put_copy(test, 5, i, HBM1 + i * SZ_64K, HOST_DATA, 0, NEURON_DESC_INT);
+		irqs = atomic_read(&nd->irqs);
 		doorbell(test, 3, 5, RING_LEN, RING_LEN);
 		if (round % 3)
-			wait_irqs(test, atomic_read(&nd->irqs) + round % 3);
+			wait_irqs(test, irqs + round % 3);
 		emu_dma_stop(nd->ed, 3, 5);
 		EQ(test, atomic_read(&nd->pins), 0);
 		EQ(test, reg_get(test, 3, NEURON_DMA_TX(5) + NEURON_DMA_Q_HEAD), 1u << 30);
@@ -1641,7 +1642,7 @@ static void core_reset_under_load(struct kunit *test)
 	struct emu_core *core = nd->ed->core[0];
 	struct neuron_isa_inst in = in_prologue(4);
 	const u64 code = HBM1 + SZ_1M;
-	u32 n, i;
+	u32 n, i, irqs;
 
 	poke(test, code, &in, sizeof(in));
 	in = POST(1, 1);
@@ -1655,9 +1656,10 @@ static void core_reset_under_load(struct kunit *test)
 			put_copy(test, 1, i, CORE_BASE(0) + (i % 16) * SZ_64K, code, 0,
 				 NEURON_DESC_INT);
 		}
+		irqs = atomic_read(&nd->irqs);
 		doorbell(test, 0, 0, 32, 32);
 		doorbell(test, 1, 1, 32, 32);
-		wait_irqs(test, atomic_read(&nd->irqs) + n % 4);
+		wait_irqs(test, irqs + n % 4);
 		emu_core_reset(core);
 		emu_dma_stop(nd->ed, 0, 0);
 		emu_dma_stop(nd->ed, 1, 1);
