@@ -39,6 +39,34 @@ int emu_pin(struct emu_device *ed, struct neuron_space *space, u64 addr, u64 len
 }
 
 /**
+ * emu_pin_check() - may a space still access a range that is pinned for it?
+ * @ed: device; emu_device.window_lock is held until the access has ended
+ * @space: as for emu_pin()
+ * @pin: from emu_pin()
+ * @off: offset from the start of the pin
+ * @len: bytes, not 0
+ * @write: it will be written
+ *
+ * A pin does not hold a core.  Its owner may have gone since, and a reset may have cleared it for
+ * the next one.  If neuron.ko is to check, nobody gets a core before all who reach it are reset.
+ *
+ * Return: 0, -EACCES.
+ */
+int emu_pin_check(struct emu_device *ed, struct neuron_space *space,
+		  const struct neuron_pin *pin, u64 off, u64 len, bool write)
+{
+	struct neuron_pin now;
+
+	if (pin->kind != NEURON_TARGET_CORE || !ed->checks)
+		return 0;
+	off += ed->geo.tpb_base[pin->index] + pin->off;
+	if (neuron_space_pin(space, off, len, write, &now))
+		return -EACCES;
+	neuron_pin_put(&now);
+	return 0;
+}
+
+/**
  * emu_sbuf_has() - does a range of a core window lie in the state buffer?
  * @ed: device
  * @off: first byte

@@ -10,6 +10,8 @@ u8 *emu_sbuf_get(struct emu_device *ed, u32 core, bool alloc);
 void emu_sbuf_free(struct emu_device *ed, u8 *sbuf);
 int emu_pin(struct emu_device *ed, struct neuron_space *space, u64 addr, u64 len, bool write,
 	    struct neuron_pin *pin);
+int emu_pin_check(struct emu_device *ed, struct neuron_space *space,
+		  const struct neuron_pin *pin, u64 off, u64 len, bool write);
 int emu_mem_read(struct emu_device *ed, const struct neuron_pin *pin, u64 off,
 		 void *buf, u32 len);
 int emu_mem_write(struct emu_device *ed, const struct neuron_pin *pin, u64 off,

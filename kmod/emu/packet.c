@@ -169,6 +169,19 @@ static int emu_extents_pin(struct emu_device *ed, struct neuron_space *space,
 	return -EACCES;
 }
 
+/* With the windows locked: as emu_pin_check(), for all of them. */
+static int emu_extents_check(struct emu_device *ed, struct neuron_space *space,
+			     const struct emu_extent *op, u32 n, bool write, u64 *bad)
+{
+	int err = 0;
+
+	for (; n && !err; n--, op++) {
+		*bad = op->addr;
+		err = emu_pin_check(ed, space, &op->pin, 0, op->len, write);
+	}
+	return err;
+}
+
 static int emu_packet_elements(struct emu_device *ed, struct emu_packet *p, u8 *out)
 {
 	u32 size, at, n, i;
@@ -249,6 +262,10 @@ int emu_packet_run(struct emu_device *ed, struct neuron_space *space, u32 core,
 		goto put_rx;
 	}
 	down_read(&ed->window_lock);
+	err = emu_extents_check(ed, space, p->tx, p->nr_tx, false, bad) ?:
+	      emu_extents_check(ed, space, p->rx, p->nr_rx, true, bad);
+	if (err)
+		goto unlock;
 	if (emu_packet_op(p) == NEURON_ISA_DMA_TRANSPOSE)
 		err = emu_packet_transpose(ed, p, out);
 	else
@@ -257,6 +274,7 @@ int emu_packet_run(struct emu_device *ed, struct neuron_space *space, u32 core,
 		err = emu_mem_write(ed, &p->rx[i].pin, 0, out + at, p->rx[i].len);
 		at += p->rx[i].len;
 	}
+unlock:
 	up_read(&ed->window_lock);
 	kvfree(out);
 put_rx:

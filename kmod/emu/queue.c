@@ -322,7 +322,7 @@ static int emu_queue_copy(struct emu_dma *dma, u32 i, const struct neuron_desc *
 		return -NEURON_ISA_ERR_DMA_ACCESS;
 	}
 	ret = emu_mem_ecc(&dma->ed->faults, dma->ed->nd, emu_dma_core(dma, i), &from) ?:
-	      emu_window_copy(dma->ed, &to, q->rx.moved, &from, q->tx.moved,
+	      emu_window_copy(dma->ed, q->space, &to, q->rx.moved, &from, q->tx.moved,
 			      min(left_tx, left_rx));
 	neuron_pin_put(&to);
 	neuron_pin_put(&from);

@@ -377,6 +377,7 @@ static int emu_copy(struct emu_device *ed, const struct neuron_pin *dst, u64 dst
 /**
  * emu_window_copy() - copy between pinned ranges, any of which may be in a core window
  * @ed: device
+ * @space: for which both are pinned
  * @dst: destination
  * @dst_off: offset from the start of that pin
  * @src: source
@@ -384,10 +385,11 @@ static int emu_copy(struct emu_device *ed, const struct neuron_pin *dst, u64 dst
  * @len: bytes, all inside both
  *
  * Return: bytes copied, fewer than asked for only into a FIFO; -EAGAIN the FIFO
- * is full; -EACCES, -EINVAL no such register or FIFO, -ERANGE a semaphore would wrap,
- * -ENOMEM.
+ * is full; -EACCES no such register or FIFO, or no longer the owner's; -EINVAL, -ERANGE a
+ * semaphore would wrap, -ENOMEM.
  */
-int emu_window_copy(struct emu_device *ed, const struct neuron_pin *dst, u64 dst_off,
+int emu_window_copy(struct emu_device *ed, struct neuron_space *space,
+		    const struct neuron_pin *dst, u64 dst_off,
 		    const struct neuron_pin *src, u64 src_off, u32 len)
 {
 	int ret;
@@ -395,7 +397,9 @@ int emu_window_copy(struct emu_device *ed, const struct neuron_pin *dst, u64 dst
 	if (dst->kind != NEURON_TARGET_CORE && src->kind != NEURON_TARGET_CORE)
 		return emu_copy(ed, dst, dst_off, src, src_off, len);
 	down_read(&ed->window_lock);
-	ret = emu_copy(ed, dst, dst_off, src, src_off, len);
+	ret = emu_pin_check(ed, space, src, src_off, len, false) ?:
+	      emu_pin_check(ed, space, dst, dst_off, len, true) ?:
+	      emu_copy(ed, dst, dst_off, src, src_off, len);
 	up_read(&ed->window_lock);
 	return ret;
 }

@@ -63,7 +63,8 @@ void emu_window_reset(struct emu_window *w, bool broken);
 bool emu_window_wake(struct emu_window *w);
 int emu_window_read(struct emu_window *w, u32 off, u32 *val);
 int emu_window_write(struct emu_window *w, u32 off, u32 val);
-int emu_window_copy(struct emu_device *ed, const struct neuron_pin *dst, u64 dst_off,
+int emu_window_copy(struct emu_device *ed, struct neuron_space *space,
+		    const struct neuron_pin *dst, u64 dst_off,
 		    const struct neuron_pin *src, u64 src_off, u32 len);
 int emu_window_reg_read(struct emu_window *w, u64 off, u32 *val);
 int emu_window_reg_write(struct emu_window *w, u64 off, u32 val);

@@ -53,6 +53,8 @@ struct neuron_device {
 	struct page *host[HOST_PAGES];
 	struct neuron_space space, other;
 	wait_queue_head_t wait;
+	bool hold;		/* the next write to a window, once it is pinned */
+	struct completion held, go;
 	atomic_t pins;
 	atomic_t irqs;
 	atomic_t posts;
@@ -92,6 +94,16 @@ found:
 	return 0;
 }
 
+/* Between the check of an access and the access itself, until the test goes on. */
+static void fake_hold(struct neuron_device *nd)
+{
+	if (!nd->hold)
+		return;
+	nd->hold = false;
+	complete(&nd->held);
+	wait_for_completion_timeout(&nd->go, HZ / 4);
+}
+
 int fake_space_pin(struct neuron_space *space, u64 addr, u64 len, bool write,
 		   struct neuron_pin *pin)
 {
@@ -101,8 +113,13 @@ int fake_space_pin(struct neuron_space *space, u64 addr, u64 len, bool write,
 		const struct fake_range *r = &space->range[i];
 
 		if (addr - r->base < r->size && len <= r->size - (addr - r->base) &&
-		    (!write || r->write))
-			return fake_resolve(space->nd, addr, len, pin);
+		    (!write || r->write)) {
+			int err = fake_resolve(space->nd, addr, len, pin);
+
+			if (!err && write && pin->kind == NEURON_TARGET_CORE)
+				fake_hold(space->nd);
+			return err;
+		}
 	}
 	return -EACCES;
 }
@@ -240,6 +257,8 @@ static int emu_test_init(struct kunit *test)
 	ed->geo = geo;
 	ed->checks = true;
 	init_waitqueue_head(&nd->wait);
+	init_completion(&nd->held);
+	init_completion(&nd->go);
 	emu_busy_init(&ed->busy);
 	for (i = 0; i < geo.nr_hbms; i++)
 		emu_hbm_init(&ed->hbm[i], geo.hbm[i].size);
@@ -1672,6 +1691,55 @@ static void core_reset_under_load(struct kunit *test)
 	}
 }
 
+/* What comes from a queue of core 1 late, when the owner has gone or both cores are being reset. */
+static void put_late_write(struct kunit *test, u32 how)
+{
+	const u64 fifo = CORE_BASE(0) + NEURON_ISA_FIFO_OFF(0);
+	const struct neuron_isa_inst in = in_prologue(0);
+
+	poke(test, HOST_DATA, &in, sizeof(in));
+	queue_open(test, 4, 0);
+	if (how < 2) {
+		put_copy(test, 0, 0, how ? fifo : CORE_BASE(0), HOST_DATA, 64, 0);
+	} else {
+		put_compute(test, false, 0, TRANSPOSE, HOST_DATA, 64,
+			    NEURON_DESC_FIRST | NEURON_DESC_LAST);
+		put_compute(test, true, 0, 8 | 4 << 24, CORE_BASE(0), 64, 0);
+	}
+}
+
+static void expect_clear_core(struct kunit *test, u32 core)
+{
+	struct emu_device *ed = ((struct neuron_device *)test->priv)->ed;
+	u32 e;
+
+	KUNIT_EXPECT_NULL(test, ed->sbuf[core]);
+	for (e = 0; e < NEURON_ISA_NR_ENGINES; e++)
+		KUNIT_EXPECT_NULL(test, ed->window[core]->fifo[e].engine);
+}
+
+/* What was checked before the owner of a core went does not reach it after its reset. */
+static void core_late_writes_are_refused(struct kunit *test)
+{
+	struct neuron_device *nd = test->priv;
+	u32 how;
+
+	for (how = 0; how < 3; how++) {
+		put_late_write(test, how);
+		nd->hold = true;
+		doorbell(test, 4, 0, 1, 1);
+		wait_for_completion(&nd->held);
+		nd->space.range[2].size = 0;
+		emu_core_reset(nd->ed->core[0]);
+		complete(&nd->go);
+		wait_idle(test);
+		EQ(test, queue_status(test, 4, 0), NEURON_QUEUE_ABORTED);
+		expect_clear_core(test, 0);
+		emu_dma_stop(nd->ed, 4, 0);
+		nd->space.range[2].size = 0x4000000;
+	}
+}
+
 /* 300 x 200 x 500 bf16 in the state buffer, by columns of b. */
 static struct neuron_isa_inst in_matmul(void)
 {
@@ -2089,6 +2157,7 @@ static struct kunit_case emu_cases[] = {
 	KUNIT_CASE(fifo_pauses_the_queue),
 	KUNIT_CASE(dma_ignores_later_writes),
 	KUNIT_CASE(core_reset_under_load),
+	KUNIT_CASE(core_late_writes_are_refused),
 	KUNIT_CASE(rows_are_shared),
 	KUNIT_CASE(core_multiplies),
 	KUNIT_CASE(nq_wraps),
