@@ -188,30 +188,37 @@ int emu_core_reset(struct emu_core *core)
 	return broken ? -EIO : 0;
 }
 
-static void emu_core_reset_now(struct emu_core *core)
-{
-	emu_dma_reset(core->window.ed, core->window.core);
-	core->reset_err = emu_core_reset(core);
-}
-
 /**
- * emu_core_reset_begin() - begin to reset a core and its DMA engines
- * @core: core
+ * emu_core_reset_begin() - begin to reset cores and their DMA engines
+ * @ed: device
+ * @cores: bit by number
  *
- * With the fault reset_slow the core goes on with what it does until the time is over.
+ * With the fault reset_slow a core goes on with what it does until the time is over.
  * neuron.ko calls this and emu_core_reset_poll() one after the other.
  *
  * Context: may sleep.
  */
-void emu_core_reset_begin(struct emu_core *core)
+void emu_core_reset_begin(struct emu_device *ed, unsigned long cores)
 {
-	struct emu_faults *f = &core->window.ed->faults;
+	struct emu_faults *f = &ed->faults;
+	struct emu_core *core;
+	u32 i;
 
-	core->reset_slow = emu_fault(f, EMU_FAULT_RESET_SLOW);
-	if (core->reset_slow)
-		core->reset_end = ktime_get_ns() + READ_ONCE(f->reset_slow_msec) * 1000000ULL;
-	else
-		emu_core_reset_now(core);
+	for_each_set_bit(i, &cores, ed->geo.nr_cores) {
+		core = ed->core[i];
+		core->reset_slow = emu_fault(f, EMU_FAULT_RESET_SLOW);
+		if (core->reset_slow)
+			core->reset_end = ktime_get_ns() +
+					  READ_ONCE(f->reset_slow_msec) * 1000000ULL;
+		else
+			emu_dma_reset(ed, i);
+	}
+	/* Queues of one may write to another: all have stopped before one is cleared. */
+	for_each_set_bit(i, &cores, ed->geo.nr_cores) {
+		core = ed->core[i];
+		if (!core->reset_slow)
+			core->reset_err = emu_core_reset(core);
+	}
 }
 
 /**
@@ -227,7 +234,8 @@ int emu_core_reset_poll(struct emu_core *core)
 		if (ktime_get_ns() < core->reset_end)
 			return -EINPROGRESS;
 		core->reset_slow = false;
-		emu_core_reset_now(core);
+		emu_dma_reset(core->window.ed, core->window.core);
+		core->reset_err = emu_core_reset(core);
 	}
 	return core->reset_err;
 }

@@ -31,7 +31,7 @@ int emu_core_init(struct emu_device *ed);
 void emu_core_destroy(struct emu_device *ed);
 void emu_core_bind(struct emu_core *core, struct neuron_space *space);
 int emu_core_reset(struct emu_core *core);
-void emu_core_reset_begin(struct emu_core *core);
+void emu_core_reset_begin(struct emu_device *ed, unsigned long cores);
 int emu_core_reset_poll(struct emu_core *core);
 
 #endif /* EMU_CORE_H */

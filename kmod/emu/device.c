@@ -124,11 +124,9 @@ static void emu_op_core_bind(struct neuron_device *nd, u32 core, struct neuron_s
 static int emu_op_core_reset_begin(struct neuron_device *nd, unsigned long cores)
 {
 	struct emu_device *ed = emu_of(nd);
-	u32 i;
 
 	emu_posted_land(ed);
-	for_each_set_bit(i, &cores, ed->geo.nr_cores)
-		emu_core_reset_begin(ed->core[i]);
+	emu_core_reset_begin(ed, cores);
 	return 0;
 }
 

@@ -1740,6 +1740,27 @@ static void core_late_writes_are_refused(struct kunit *test)
 	}
 }
 
+/* Cores that are reset together are clear, whatever their queues wrote to each other. */
+static void cores_are_reset_together(struct kunit *test)
+{
+	struct neuron_device *nd = test->priv;
+	u32 how;
+
+	for (how = 0; how < 3; how++) {
+		put_late_write(test, how);
+		nd->hold = true;
+		doorbell(test, 4, 0, 1, 1);
+		wait_for_completion(&nd->held);
+		emu_core_reset_begin(nd->ed, BIT(0) | BIT(1));
+		complete(&nd->go);
+		wait_idle(test);
+		EQ(test, emu_core_reset_poll(nd->ed->core[0]), 0);
+		EQ(test, queue_status(test, 4, 0), NEURON_QUEUE_DISABLED);
+		expect_clear_core(test, 0);
+		reinit_completion(&nd->go);
+	}
+}
+
 /* 300 x 200 x 500 bf16 in the state buffer, by columns of b. */
 static struct neuron_isa_inst in_matmul(void)
 {
@@ -2158,6 +2179,7 @@ static struct kunit_case emu_cases[] = {
 	KUNIT_CASE(dma_ignores_later_writes),
 	KUNIT_CASE(core_reset_under_load),
 	KUNIT_CASE(core_late_writes_are_refused),
+	KUNIT_CASE(cores_are_reset_together),
 	KUNIT_CASE(rows_are_shared),
 	KUNIT_CASE(core_multiplies),
 	KUNIT_CASE(nq_wraps),
