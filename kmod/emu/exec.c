@@ -459,9 +459,12 @@ static u8 *emu_source(const struct emu_exec *x)
 {
 	u32 row = x->row;
 
-	/* An index that others change meanwhile is another row of the table. */
-	if (x->opcode == NEURON_ISA_OP_GATHER)
-		row = min_t(u32, emu_get32(emu_at(x, &x->b, row, 0)), x->imm - 1);
+	/* An index that others change meanwhile is another row of the table: loaded once. */
+	if (x->opcode == NEURON_ISA_OP_GATHER) {
+		row = emu_get32(emu_at(x, &x->b, row, 0));
+		OPTIMIZER_HIDE_VAR(row);
+		row = min_t(u32, row, x->imm - 1);
+	}
 	return emu_at(x, &x->a, row, x->col * x->a.esize);
 }
 

@@ -71,6 +71,7 @@ typedef __s64 s64;
 #endif
 #define __aligned(n)	__attribute__((__aligned__(n)))
 #define fallthrough	__attribute__((__fallthrough__))
+#define OPTIMIZER_HIDE_VAR(v)	__asm__("" : "=r"(v) : "0"(v))
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 
