@@ -26,10 +26,14 @@ unsigned long emu_max_pages = ULONG_MAX;
  */
 bool emu_pages_charge(long n)
 {
-	if (atomic_long_add_return(n, &emu_total_pages) <= emu_max_pages)
-		return true;
-	emu_pages_uncharge(n);
-	return false;
+	long total = atomic_long_read(&emu_total_pages);
+
+	/* What is refused never counts: it could make others fail. */
+	do {
+		if (total + n > emu_max_pages)
+			return false;
+	} while (!atomic_long_try_cmpxchg(&emu_total_pages, &total, total + n));
+	return true;
 }
 
 void emu_pages_uncharge(long n)
