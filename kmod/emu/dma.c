@@ -34,7 +34,7 @@ static enum hrtimer_restart emu_dma_timer(struct hrtimer *timer)
  */
 void emu_dma_init(struct emu_device *ed)
 {
-	mutex_init(&ed->dma_alloc);
+	mutex_init(&ed->alloc);
 }
 
 /**
@@ -75,7 +75,7 @@ static struct emu_dma *emu_dma_get(struct emu_device *ed, u32 eng)
 
 	if (dma)
 		return dma;
-	mutex_lock(&ed->dma_alloc);
+	mutex_lock(&ed->alloc);
 	dma = ed->dma[eng];
 	if (dma)
 		goto out;
@@ -94,7 +94,7 @@ static struct emu_dma *emu_dma_get(struct emu_device *ed, u32 eng)
 	/* pairs with the acquire in emu_dma_find() */
 	smp_store_release(&ed->dma[eng], dma);
 out:
-	mutex_unlock(&ed->dma_alloc);
+	mutex_unlock(&ed->alloc);
 	return dma;
 }
 

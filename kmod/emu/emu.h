@@ -61,7 +61,7 @@ struct platform_device;
  * @notify: notification queues of the cores
  * @window: windows of the cores
  * @core: cores
- * @dma_alloc: serialises the creation of @dma entries
+ * @alloc: serialises the creation of @dma and @sbuf entries
  * @dma: DMA engines; an entry, once made, stays until the device goes
  * @stalled: DMA engines with queues that wait for room in a FIFO
  * @posted: register writes that take effect late; NULL: they do at once
@@ -90,7 +90,7 @@ struct emu_device {
 	struct emu_notify *notify[NEURON_HW_MAX_CORES];
 	struct emu_window *window[NEURON_HW_MAX_CORES];
 	struct emu_core *core[NEURON_HW_MAX_CORES];
-	struct mutex dma_alloc;	/* see above */
+	struct mutex alloc;	/* see above */
 	struct emu_dma *dma[EMU_MAX_ENGINES];
 	DECLARE_BITMAP(stalled, EMU_MAX_ENGINES);
 	struct emu_posted *posted;

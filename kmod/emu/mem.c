@@ -90,6 +90,23 @@ void emu_sbuf_free(struct emu_device *ed, u8 *sbuf)
 	kvfree(sbuf);
 }
 
+/* Caller holds ed->alloc: a second buffer of the core may exceed the limit, where one does not. */
+static u8 *emu_sbuf_make(struct emu_device *ed, u32 core)
+{
+	u8 *sbuf;
+
+	if (!emu_pages_charge(PFN_UP(ed->geo.sbuf_size)))
+		return NULL;
+	/* The OOM killer must not end other processes for a user of the device. */
+	sbuf = kvzalloc(ed->geo.sbuf_size, GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN);
+	if (sbuf)
+		/* pairs with the acquire in emu_sbuf_get() */
+		smp_store_release(&ed->sbuf[core], sbuf);
+	else
+		emu_pages_uncharge(PFN_UP(ed->geo.sbuf_size));
+	return sbuf;
+}
+
 /**
  * emu_sbuf_get() - state buffer of a core
  * @ed: device
@@ -101,23 +118,14 @@ void emu_sbuf_free(struct emu_device *ed, u8 *sbuf)
  */
 u8 *emu_sbuf_get(struct emu_device *ed, u32 core, bool alloc)
 {
-	u8 *sbuf = READ_ONCE(ed->sbuf[core]), *old;
+	/* pairs with the release in emu_sbuf_make() */
+	u8 *sbuf = smp_load_acquire(&ed->sbuf[core]);
 
 	if (sbuf || !alloc)
 		return sbuf;
-	if (!emu_pages_charge(PFN_UP(ed->geo.sbuf_size)))
-		return NULL;
-	/* The OOM killer must not end other processes for a user of the device. */
-	sbuf = kvzalloc(ed->geo.sbuf_size, GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN);
-	if (!sbuf) {
-		emu_pages_uncharge(PFN_UP(ed->geo.sbuf_size));
-		return NULL;
-	}
-	old = cmpxchg(&ed->sbuf[core], NULL, sbuf);
-	if (old) {
-		emu_sbuf_free(ed, sbuf);
-		return old;
-	}
+	mutex_lock(&ed->alloc);
+	sbuf = ed->sbuf[core] ?: emu_sbuf_make(ed, core);
+	mutex_unlock(&ed->alloc);
 	return sbuf;
 }
 

@@ -54,6 +54,7 @@ struct neuron_device {
 	struct neuron_space space, other;
 	wait_queue_head_t wait;
 	bool hold;		/* the next write to a window, once it is pinned */
+	bool hold_alloc;	/* the next state buffer, before there is memory for it */
 	struct completion held, go;
 	atomic_t pins;
 	atomic_t irqs;
@@ -95,11 +96,11 @@ found:
 }
 
 /* Between the check of an access and the access itself, until the test goes on. */
-static void fake_hold(struct neuron_device *nd)
+static void fake_hold(struct neuron_device *nd, bool *hold)
 {
-	if (!nd->hold)
+	if (!*hold)
 		return;
-	nd->hold = false;
+	*hold = false;
 	complete(&nd->held);
 	wait_for_completion_timeout(&nd->go, HZ / 4);
 }
@@ -117,7 +118,7 @@ int fake_space_pin(struct neuron_space *space, u64 addr, u64 len, bool write,
 			int err = fake_resolve(space->nd, addr, len, pin);
 
 			if (!err && write && pin->kind == NEURON_TARGET_CORE)
-				fake_hold(space->nd);
+				fake_hold(space->nd, &space->nd->hold);
 			return err;
 		}
 	}
@@ -165,7 +166,19 @@ void fake_device_report(struct neuron_device *nd, enum neuron_event event, u32 c
 #include "../../kmod/emu/faults.c"
 #include "../../kmod/emu/completion.c"
 #include "../../kmod/emu/hbm.c"
+
+static void *fake_kvzalloc(struct emu_device *ed, size_t size, gfp_t flags)
+{
+	fake_hold(ed->nd, &ed->nd->hold_alloc);
+	return kvzalloc(size, flags);
+}
+
+#pragma push_macro("kvzalloc")
+#undef kvzalloc
+#define kvzalloc(size, flags)	fake_kvzalloc(ed, size, flags)
 #include "../../kmod/emu/mem.c"
+#pragma pop_macro("kvzalloc")
+
 #include "../../kmod/emu/notify.c"
 #include "../../kmod/emu/trace.c"
 #include "../../kmod/emu/compute.c"
@@ -715,6 +728,42 @@ static void mem_random_copies(struct kunit *test)
 		peek(test, base[i], buf, area);
 		KUNIT_EXPECT_EQ(test, memcmp(buf, model[i], area), 0);
 	}
+}
+
+struct sbuf_writer {
+	struct work_struct work;
+	struct emu_device *ed;
+	u8 *sbuf;
+};
+
+static void write_sbuf(struct work_struct *work)
+{
+	struct sbuf_writer *w = container_of(work, struct sbuf_writer, work);
+
+	w->sbuf = emu_sbuf_get(w->ed, 0, true);
+}
+
+/* Two are the first to write to a core, and the limit allows one more state buffer. */
+static void sbuf_is_charged_once(struct kunit *test)
+{
+	struct neuron_device *nd = test->priv;
+	struct sbuf_writer w = { .ed = nd->ed };
+	unsigned long max = emu_max_pages;
+	u8 *sbuf;
+
+	emu_max_pages = atomic_long_read(&emu_total_pages) + PFN_UP(SBUF_SIZE);
+	nd->hold_alloc = true;
+	INIT_WORK_ONSTACK(&w.work, write_sbuf);
+	queue_work(nd->ed->wq, &w.work);
+	wait_for_completion(&nd->held);
+	sbuf = emu_sbuf_get(nd->ed, 0, true);
+	KUNIT_EXPECT_NOT_NULL(test, sbuf);
+	complete(&nd->go);
+	flush_work(&w.work);
+	destroy_work_on_stack(&w.work);
+	KUNIT_EXPECT_PTR_EQ(test, sbuf, w.sbuf);
+	KUNIT_EXPECT_NULL(test, emu_sbuf_get(nd->ed, 1, true));
+	emu_max_pages = max;
 }
 
 /* ---- DMA ---- */
@@ -2152,6 +2201,7 @@ static struct kunit_case emu_cases[] = {
 	KUNIT_CASE(hbm_copies_holes_as_holes),
 	KUNIT_CASE(hbm_fills_new_pages),
 	KUNIT_CASE(mem_random_copies),
+	KUNIT_CASE(sbuf_is_charged_once),
 	KUNIT_CASE(dma_copies),
 	KUNIT_CASE(dma_marker_means_room),
 	KUNIT_CASE(dma_packets_are_streams),
