@@ -16,16 +16,17 @@
 
 /* Rounds of a core before others get a turn. */
 #define EMU_CORE_ROUNDS		64
-/* Instructions of an engine before others get a turn. */
+/* Instructions of an engine before others get a turn, and how long they may take. */
 #define EMU_ENGINE_TURN		32
+#define EMU_ENGINE_TURN_NS	NSEC_PER_MSEC
 
 /* Return: the engine made progress. */
-static bool emu_core_turn(struct emu_core *core, u32 e, u32 nr)
+static bool emu_core_turn(struct emu_core *core, u32 e, u32 nr, u64 ns)
 {
 	/* pairs with the release in emu_fifo_make() */
 	struct emu_engine *engine = smp_load_acquire(&core->window.fifo[e].engine);
 
-	return engine && emu_engine_turn(engine, nr);
+	return engine && emu_engine_turn(engine, nr, ns);
 }
 
 /* All engines, one after the other.  Return: one of them made progress. */
@@ -35,11 +36,14 @@ static bool emu_core_round(struct emu_core *core)
 	u32 e;
 
 	for (e = 0; e < NEURON_ISA_NR_ENGINES; e++)
-		progress |= emu_core_turn(core, e, EMU_ENGINE_TURN);
+		progress |= emu_core_turn(core, e, EMU_ENGINE_TURN, EMU_ENGINE_TURN_NS);
 	return progress;
 }
 
-/* One engine alone, drawn from those that can go on, for as long as is drawn. */
+/*
+ * One engine alone, drawn from those that can go on, for as many instructions as are drawn: how
+ * long they take must not change the order.
+ */
 static bool emu_core_shuffled_round(struct emu_core *core)
 {
 	u32 first = emu_shuffle_draw(&core->shuffle, NEURON_ISA_NR_ENGINES);
@@ -49,7 +53,7 @@ static bool emu_core_shuffled_round(struct emu_core *core)
 	u32 i;
 
 	for (i = 0; i < NEURON_ISA_NR_ENGINES; i++)
-		if (emu_core_turn(core, (first + i * step) % NEURON_ISA_NR_ENGINES, nr))
+		if (emu_core_turn(core, (first + i * step) % NEURON_ISA_NR_ENGINES, nr, U64_MAX))
 			return true;
 	return false;
 }

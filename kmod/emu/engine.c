@@ -5,6 +5,8 @@
  * those that compute.
  */
 #include <linux/cpumask.h>
+#include <linux/ktime.h>
+#include <linux/sched.h>
 
 #include "dma.h"
 #include "engine.h"
@@ -229,17 +231,26 @@ static void emu_engine_idle(struct emu_engine *eng)
 		emu_dma_kick(eng->window->ed);
 }
 
+/* Do others wait for the end of a turn?  Instructions that compute take that long. */
+static bool emu_engine_over(struct emu_engine *eng, u64 start, u64 ns)
+{
+	cond_resched();
+	return READ_ONCE(eng->window->resetting) || ktime_get_ns() - start >= ns;
+}
+
 /**
  * emu_engine_turn() - let an engine execute a few instructions
  * @eng: engine
  * @nr: how many at most
+ * @ns: how long it goes on with further ones, from the first one that computes
  *
  * Context: emu_window.work, may sleep.
  * Return: true if the engine made progress.
  */
-bool emu_engine_turn(struct emu_engine *eng, u32 nr)
+bool emu_engine_turn(struct emu_engine *eng, u32 nr, u64 ns)
 {
 	bool progress = false;
+	u64 start = 0;
 	int ret = 0;
 	u32 i;
 
@@ -253,6 +264,8 @@ bool emu_engine_turn(struct emu_engine *eng, u32 nr)
 			eng->failed = true;
 			return progress;
 		}
+		if (!ret && !start && emu_isa_is_compute(&eng->inst))
+			start = ktime_get_ns();
 		if (!ret)
 			ret = emu_engine_execute(eng);
 		if (ret)
@@ -260,6 +273,8 @@ bool emu_engine_turn(struct emu_engine *eng, u32 nr)
 		emu_engine_trace(eng, NEURON_ISA_NOTICE_END);
 		emu_engine_retire(eng);
 		progress = true;
+		if (start && emu_engine_over(eng, start, ns))
+			break;
 	}
 	if (ret == EMU_MORE)
 		return true;

@@ -69,6 +69,6 @@ static inline void emu_engine_free(struct emu_engine *eng)
 	kfree(eng);
 }
 
-bool emu_engine_turn(struct emu_engine *eng, u32 nr);
+bool emu_engine_turn(struct emu_engine *eng, u32 nr, u64 ns);
 
 #endif /* EMU_ENGINE_H */

@@ -2092,6 +2092,43 @@ static void trace_of_a_program(struct kunit *test)
 	EQ(test, notice_at(test, NQ_ADDR(1) + 16 * i).phase, 0);
 }
 
+/* An engine that has a lot to compute: another one need not wait for all of it. */
+static void engines_take_turns(struct kunit *test)
+{
+	const u32 act = NEURON_ISA_ENGINE_ACT, sp = NEURON_ISA_ENGINE_SP, nr = 30;
+	struct neuron_isa_inst *in = kunit_kzalloc(test, nr * sizeof(*in), GFP_KERNEL);
+	struct neuron_device *nd = test->priv;
+	struct neuron_isa_notice end[2];
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, in);
+	nq_open(test, 0, NQ_TRACE(act), NQ_ADDR(0), 2048);
+	nq_open(test, 0, NQ_TRACE(sp), NQ_ADDR(1), 2048);
+	in[0] = in_prologue(act);
+	in[1] = WAIT(0, 1);
+	for (i = 2; i < nr; i++) {
+		in[i] = inst(NEURON_ISA_OP_ACTIVATE, NEURON_ISA_ACT_EXP, 0);
+		in[i].src_dtype = NEURON_ISA_DT_FP32;
+		in[i].dst_dtype = NEURON_ISA_DT_FP32;
+		in[i].u.tensor.rows = cpu_to_le32(1);
+		in[i].u.tensor.cols = cpu_to_le32(SZ_8K);
+	}
+	feed(test, 0, act, in, nr);
+	in[0] = in_prologue(sp);
+	in[1] = WAIT(1, 1);
+	feed(test, 0, sp, in, 2);
+	wait_idle(test);
+	sem_inc(test, 0, 0, 1);
+	sem_inc(test, 0, 1, 1);
+	wait_idle(test);
+	EQ(test, nd->ed->window[0]->fifo[act].engine->done, nr);
+	end[0] = notice_at(test, NQ_ADDR(0) + 16 * (2 * nr - 1));
+	end[1] = notice_at(test, NQ_ADDR(1) + 16 * 3);
+	EQ(test, end[0].code, NEURON_ISA_OP_ACTIVATE);
+	EQ(test, end[1].code, NEURON_ISA_OP_SEM_WAIT);
+	KUNIT_EXPECT_LT(test, le64_to_cpu(end[1].data), le64_to_cpu(end[0].data));
+}
+
 /* Full: what is there stays, the rest is counted, and the engine goes on. */
 static void trace_does_not_wrap(struct kunit *test)
 {
@@ -2235,6 +2272,7 @@ static struct kunit_case emu_cases[] = {
 	KUNIT_CASE(nq_wraps),
 	KUNIT_CASE(writes_are_posted),
 	KUNIT_CASE(trace_of_a_program),
+	KUNIT_CASE(engines_take_turns),
 	KUNIT_CASE(trace_does_not_wrap),
 	KUNIT_CASE(trace_without_memory),
 	KUNIT_CASE(device_is_small),
