@@ -572,9 +572,10 @@ static void emu_fill(u32 *v, u32 value, u32 n)
 /* As much of a row as a section of the FPU takes; *work is in multiply-accumulates. */
 static bool emu_row_step(struct emu_exec *x, u32 *work)
 {
-	u32 most = max_t(u32, x->simd->section / EMU_SIMD_ELEMENT, EMU_EXEC_BLOCK);
-	u32 now = min_t(u32, x->cols - x->col, most);
 	bool reduce = x->opcode == NEURON_ISA_OP_REDUCE, done;
+	u32 macs = reduce ? EMU_SIMD_CHAINED : EMU_SIMD_ELEMENT;
+	u32 most = max_t(u32, x->simd->section / macs, EMU_EXEC_BLOCK);
+	u32 now = min_t(u32, x->cols - x->col, most);
 	struct emu_row r = {
 		.opcode = x->opcode,
 		.op = x->op,
@@ -600,7 +601,7 @@ static bool emu_row_step(struct emu_exec *x, u32 *work)
 	x->simd->row(&r);
 	emu_fpu_end();
 	x->acc[0] = r.value;
-	*work = min_t(u32, now + 1, U32_MAX / EMU_SIMD_ELEMENT) * EMU_SIMD_ELEMENT;
+	*work = min_t(u32, now + 1, U32_MAX / macs) * macs;
 	done = emu_advance(x, now);
 	if (reduce && !x->col)
 		emu_elems_store(emu_at(x, &x->d, done ? x->rows - 1 : x->row - 1, 0), x->d.dtype,

@@ -105,9 +105,13 @@ struct emu_simd {
 	u32 section;
 };
 
-/* How long the processor is kept from others, and the multiply-accumulates of an element. */
+/*
+ * How long the processor is kept from others, and the multiply-accumulates of an element; one of
+ * REDUCE waits for the one before.
+ */
 #define EMU_SIMD_SECTION_US	100u
 #define EMU_SIMD_ELEMENT	32u
+#define EMU_SIMD_CHAINED	256u
 
 /* Before it is measured: a slow processor's. */
 #define EMU_SIMD_SECTION	(1u << 17)

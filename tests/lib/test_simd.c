@@ -365,6 +365,36 @@ static void test_triples(void **state)
 	}
 }
 
+static u32 longest;
+
+static void note_row(struct emu_row *r)
+{
+	longest = r->n > longest ? r->n : longest;
+}
+
+/* An element of REDUCE takes longer, and so a section has fewer of them. */
+static void test_sections(void **state)
+{
+	static const struct emu_simd simd = { "noted", NULL, note_row, 1u << 16 };
+	static u8 mem[1 << 18];
+	struct emu_sbuf sb = { .base = mem, .size = sizeof(mem), .simd = &simd };
+	struct neuron_isa_inst in = {
+		.opcode = NEURON_ISA_OP_TENSOR, .magic = NEURON_ISA_MAGIC,
+		.op = NEURON_ISA_ALU_ADD, .flags = NEURON_ISA_F_IMMEDIATE,
+		.src_dtype = NEURON_ISA_DT_FP32, .dst_dtype = NEURON_ISA_DT_FP32,
+		.u.tensor = { .rows = 1, .cols = 20000, .dst = 100000 },
+	};
+
+	(void)state;
+	assert_int_equal(exec_run(&in, NEURON_ISA_ENGINE_DVE, &sb), 0);
+	assert_int_equal(longest, simd.section / EMU_SIMD_ELEMENT);
+	longest = 0;
+	in.opcode = NEURON_ISA_OP_REDUCE;
+	in.flags = 0;
+	assert_int_equal(exec_run(&in, NEURON_ISA_ENGINE_DVE, &sb), 0);
+	assert_int_equal(longest, simd.section / EMU_SIMD_CHAINED);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -375,6 +405,7 @@ int main(void)
 		cmocka_unit_test(test_lengths),
 		cmocka_unit_test(test_products),
 		cmocka_unit_test(test_triples),
+		cmocka_unit_test(test_sections),
 	};
 	u32 i;
 
