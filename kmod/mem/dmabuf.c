@@ -502,7 +502,8 @@ static int neuron_import_whole(struct neuron_client *client, struct neuron_expor
 	struct neuron_chunk *chunk = export->chunk;
 	int err = -EINVAL;
 
-	mutex_lock(&client->nd->grow_lock);
+	if (mutex_lock_killable(&client->nd->grow_lock))
+		return -EINTR;
 	if (export->size == chunk->size)
 		err = neuron_chunk_import(client, chunk, handle);
 	mutex_unlock(&client->nd->grow_lock);

@@ -100,7 +100,7 @@ static int neuron_chunk_changeable(const struct neuron_client *client,
  * charged like the chunk.  Return: 0; -EINVAL host memory, or shorter than the chunk is;
  * -EOVERFLOW; -EBUSY another process has a handle of it, or owns or has claimed the core;
  * -ENOENT it was freed; -ENOMEM the memory that follows is not free, see @why; -EIO
- * clearing failed.  Nothing changes on error.
+ * clearing failed; -EINTR.  Nothing changes on error.
  */
 static int neuron_chunk_grow(struct neuron_client *client, struct neuron_chunk *chunk,
 			     u64 bytes, struct neuron_failure *why)
@@ -116,7 +116,8 @@ static int neuron_chunk_grow(struct neuron_client *client, struct neuron_chunk *
 		return -EOVERFLOW;
 	size &= PAGE_MASK;
 
-	mutex_lock(&nd->grow_lock);
+	if (mutex_lock_killable(&nd->grow_lock))
+		return -EINTR;
 	if (size < chunk->size) {
 		err = -EINVAL;
 		goto unlock;
@@ -205,7 +206,8 @@ static int neuron_chunk_shrink(struct neuron_client *client, struct neuron_chunk
 	if (chunk->host)
 		return -EINVAL;
 again:
-	mutex_lock(&nd->grow_lock);
+	if (mutex_lock_killable(&nd->grow_lock))
+		return -EINTR;
 	err = -EINVAL;
 	if (!bytes || bytes > chunk->size)
 		goto unlock;
