@@ -13,6 +13,7 @@
 #include <linux/sched/signal.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
+#include <linux/wait.h>
 
 #include "../base/hw.h"
 #include "dmabuf.h"
@@ -27,7 +28,9 @@
 /**
  * struct neuron_peer - a registration
  * @node: in neuron_mapping.peers; empty once it is being taken back
- * @all: in neuron_peers_io as long as @node is in its list, if the memory has no pages
+ * @all: if the memory has no pages: in neuron_peers_io as long as @node is in its list, then in
+ *	 neuron_peers_told until the peer has been told
+ * @nd: the device
  * @chunk: held until the peer has forgotten the memory
  * @watch: of @chunk, for watch.c
  * @callback: tells the peer to forget the memory
@@ -40,6 +43,7 @@
 struct neuron_peer {
 	struct list_head node;
 	struct list_head all;
+	struct neuron_device *nd;
 	struct neuron_chunk *chunk;
 	struct neuron_watch *watch;
 	void (*callback)(void *data);
@@ -54,6 +58,8 @@ struct neuron_peer {
 static DEFINE_SPINLOCK(neuron_peer_lock);
 /* Registrations that end with their device. */
 static LIST_HEAD(neuron_peers_io);
+static LIST_HEAD(neuron_peers_told);
+static DECLARE_WAIT_QUEUE_HEAD(neuron_peer_wait);
 
 static void neuron_peer_pages(struct neuron_peer *peer, bool hold)
 {
@@ -88,13 +94,16 @@ static void neuron_peer_tell(struct neuron_peer *peer)
 	bool orphan;
 
 	list_del_init(&peer->node);
-	list_del_init(&peer->all);
+	if (!list_empty(&peer->all))
+		list_move(&peer->all, &neuron_peers_told);
 	peer->revoker = current;
 	spin_unlock(&neuron_peer_lock);
 	peer->callback(peer->data);
 	neuron_peer_let_go(peer);
 	spin_lock(&neuron_peer_lock);
 	peer->chunk = NULL;
+	list_del_init(&peer->all);
+	wake_up_all(&neuron_peer_wait);
 	orphan = peer->orphan;
 	/* Unless @peer is an orphan, it may be freed from here on. */
 	complete(&peer->revoked);
@@ -114,30 +123,42 @@ static void neuron_peer_revoke(struct neuron_mapping *mapping)
 	spin_unlock(&neuron_peer_lock);
 }
 
-static struct neuron_peer *neuron_peer_io(struct neuron_device *nd)
+static struct neuron_peer *neuron_peer_of(struct list_head *peers, struct neuron_device *nd)
 {
 	struct neuron_peer *peer;
 
-	list_for_each_entry(peer, &neuron_peers_io, all)
-		if (peer->chunk->client->nd == nd)
+	list_for_each_entry(peer, peers, all)
+		if (peer->nd == nd)
 			return peer;
 	return NULL;
+}
+
+/* Has every peer been told that another thread began to tell? */
+static bool neuron_peers_forgot(struct neuron_device *nd)
+{
+	bool forgot;
+
+	spin_lock(&neuron_peer_lock);
+	forgot = !neuron_peer_of(&neuron_peers_told, nd);
+	spin_unlock(&neuron_peer_lock);
+	return forgot;
 }
 
 /**
  * neuron_peers_revoke() - no peer may use memory that goes with its device
  * @nd: device; gone, so that no peer is added
  *
- * Context: may sleep, without locks that callbacks take.
+ * Context: may sleep, without locks that callbacks take; not in a callback.
  */
 void neuron_peers_revoke(struct neuron_device *nd)
 {
 	struct neuron_peer *peer;
 
 	spin_lock(&neuron_peer_lock);
-	while ((peer = neuron_peer_io(nd)))
+	while ((peer = neuron_peer_of(&neuron_peers_io, nd)))
 		neuron_peer_tell(peer);
 	spin_unlock(&neuron_peer_lock);
+	wait_event(neuron_peer_wait, neuron_peers_forgot(nd));
 }
 
 /*
@@ -187,8 +208,9 @@ static int neuron_peer_runs(struct neuron_chunk *chunk, u64 off, u64 len, u64 *b
  * @va_info: the memory; valid until neuron_p2p_unregister_va()
  * @free_callback: called once, when the process does not map the memory any
  *	more or a card goes, unless it was unregistered before.  When it returns, the peer must
- *	not use the memory any more.  May sleep, must not touch user memory, and
- *	may call neuron_p2p_unregister_va().
+ *	not use the memory any more.  May sleep, must not touch user memory, nor wait
+ *	for a card to be removed, which waits for it, and may call
+ *	neuron_p2p_unregister_va().
  * @data: for the callback
  *
  * Context: may sleep, mmap lock not held.
@@ -227,6 +249,7 @@ int neuron_p2p_register_va(u64 virtual_address, u64 length, struct neuron_p2p_va
 	}
 	if (err)
 		goto exit;
+	peer->nd = nd;
 	peer->callback = free_callback;
 	peer->data = data;
 	init_completion(&peer->revoked);
@@ -293,7 +316,9 @@ int neuron_p2p_unregister_va(struct neuron_p2p_va_info *va_info)
 	spin_lock(&neuron_peer_lock);
 	wait = list_empty(&peer->node);
 	list_del_init(&peer->node);
-	list_del_init(&peer->all);
+	/* Otherwise its device waits for the callback. */
+	if (!wait)
+		list_del_init(&peer->all);
 	own = wait && peer->chunk && peer->revoker == current;
 	if (own)
 		peer->orphan = true;

@@ -47,6 +47,8 @@ static struct {
 	struct task_struct *other;	/* it starts another thread, which unregisters that */
 	struct neuron_p2p_va_info *others;
 	int frees;			/* when the callback was about to return */
+	bool goes;			/* it starts another thread, in which the device goes */
+	bool went, went_early;
 } state;
 
 static struct neuron_mapping *peer_mapping_get(u64 va, u64 len, u64 *off, bool *write)
@@ -184,6 +186,13 @@ static int peer_other(void *unused)
 	return 0;
 }
 
+static int peer_goes(void *arg)
+{
+	neuron_peers_revoke(&state.nd[0]);
+	WRITE_ONCE(state.went, true);
+	return 0;
+}
+
 static void peer_callback(void *data)
 {
 	state.told++;
@@ -195,6 +204,11 @@ static void peer_callback(void *data)
 	if (state.others) {
 		state.other = kthread_run(peer_other, NULL, "peer_other");
 		msleep(50);
+	}
+	if (state.goes) {
+		state.other = kthread_run(peer_goes, NULL, "peer_goes");
+		msleep(50);
+		state.went_early = READ_ONCE(state.went);
 	}
 	if (state.own || state.others)
 		state.frees -= state.allocs;
@@ -469,6 +483,29 @@ static void peer_waits(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, state.frees, 0);
 }
 
+/* A device does not go while another thread tells a peer, even if that unregisters. */
+static void peer_device_waits(struct kunit *test)
+{
+	struct neuron_p2p_va_info *info = NULL;
+	u32 i, k;
+
+	state.no_pages = true;
+	state.goes = true;
+	for (i = 0; i < 2; i++) {
+		KUNIT_ASSERT_EQ(test, learn(VA, PAGE_SIZE, i ? &state.own : &info, NULL), 0);
+		state.went = false;
+		unmap(0);
+		KUNIT_ASSERT_FALSE(test, IS_ERR_OR_NULL(state.other));
+		for (k = 0; k < 100 && !READ_ONCE(state.went); k++)
+			msleep(20);
+		KUNIT_EXPECT_TRUE(test, state.went);
+		KUNIT_EXPECT_FALSE(test, state.went_early);
+		KUNIT_EXPECT_EQ(test, state.told, i + 1);
+		atomic_set(&state.mapping[0].areas, 1);
+	}
+	KUNIT_EXPECT_EQ(test, neuron_p2p_unregister_va(info), 0);
+}
+
 static struct kunit_case peer_cases[] = {
 	KUNIT_CASE(peer_held),
 	KUNIT_CASE(peer_runs),
@@ -478,6 +515,7 @@ static struct kunit_case peer_cases[] = {
 	KUNIT_CASE(peer_device_goes),
 	KUNIT_CASE(peer_orphan),
 	KUNIT_CASE(peer_waits),
+	KUNIT_CASE(peer_device_waits),
 	{}
 };
 
