@@ -263,17 +263,11 @@ int neuron_do_native_mem_unpin(struct neuron_call *call)
 /* Where the driver checks descriptors, no ring may name what the process has freed. */
 static int neuron_mem_free_checked(struct neuron_client *client, u64 handle, bool marked)
 {
-	struct neuron_chunk *chunk = neuron_chunk_unpublish_hold(client, handle, marked), *again;
+	struct neuron_chunk *chunk = neuron_chunk_unpublish_hold(client, handle, marked);
 
 	if (!chunk)
 		return -ENOENT;
-	if (READ_ONCE(chunk->users[NEURON_USER_RING - 1])) {
-		/* The process may have another handle. */
-		again = neuron_chunk_find(client, chunk->addr, 1, NEURON_USER_NONE);
-		if (again != chunk)
-			neuron_ring_forget(client, chunk);
-		neuron_chunk_put(again);
-	}
+	neuron_ring_forget(client, chunk);
 	neuron_chunk_put(chunk);
 	return 0;
 }

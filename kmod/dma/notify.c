@@ -18,6 +18,7 @@
 #include "../mem/watch.h"
 #include "notify.h"
 #include "nq_event.h"
+#include "ring.h"
 
 #define NEURON_NQ_MIN_SIZE	256u
 
@@ -111,13 +112,12 @@ static bool neuron_nq_usable(struct neuron_client *client, struct neuron_core *c
 	return live == chunk;
 }
 
-/* Install a queue of a core that the caller owns.  Under core->lock. */
+/* Install a queue of a core that the caller owns.  Under core->lock.  @old: the one before. */
 static int neuron_nq_install(struct neuron_client *client, u32 index, u32 nq,
-			     struct neuron_nq *q)
+			     struct neuron_nq *q, struct neuron_nq **old)
 {
 	struct neuron_device *nd = client->nd;
 	struct neuron_core *core = &nd->core[index];
-	struct neuron_nq *old;
 	int err;
 
 	/* Another thread may have asked for a reset. */
@@ -126,18 +126,23 @@ static int neuron_nq_install(struct neuron_client *client, u32 index, u32 nq,
 		return err;
 	/* Move the eventfd immediately: the device already writes to the new buffer. */
 	spin_lock(&core->nq_lock);
-	old = core->nq[nq];
-	if (old)
-		swap(q->eventfd, old->eventfd);
+	*old = core->nq[nq];
+	if (*old)
+		swap(q->eventfd, (*old)->eventfd);
 	core->nq[nq] = q;
 	spin_unlock(&core->nq_lock);
-	if (old) {
-		/* What the device wrote to the old one has arrived before that is given back. */
+	/* What the device wrote to the old one has arrived before that is given back. */
+	if (*old)
 		nd->ops->flush(nd);
-		neuron_chunk_revoke(old->chunk);
-		neuron_nq_free(old);
-	}
 	return 0;
+}
+
+/* A queue that was replaced: its memory is freed like any other. */
+static void neuron_nq_retire(struct neuron_client *client, struct neuron_nq *q)
+{
+	neuron_chunk_revoke(q->chunk);
+	neuron_ring_forget(client, q->chunk);
+	neuron_nq_free(q);
 }
 
 static void neuron_nq_result(struct neuron_nq_args *args, const struct neuron_chunk *chunk)
@@ -164,9 +169,9 @@ static int neuron_nq_init(struct neuron_client *client, struct neuron_nq_args *a
 		.category = args->host ? NEURON_MEMALLOC_TYPE_NOTIFICATION_HOST :
 					 NEURON_MEMALLOC_TYPE_NOTIFICATION_DEVICE,
 	};
+	struct neuron_nq *q, *old = NULL;
 	struct neuron_failure why;
 	struct neuron_core *core;
-	struct neuron_nq *q;
 	u32 handle, nq;
 	bool done;
 	int err;
@@ -214,10 +219,12 @@ static int neuron_nq_init(struct neuron_client *client, struct neuron_nq_args *a
 	mutex_lock(&core->lock);
 	done = !args->force && neuron_nq_usable(client, core, nq);
 	if (!done)
-		err = neuron_nq_install(client, args->core, nq, q);
+		err = neuron_nq_install(client, args->core, nq, q, &old);
 	if (!err)
 		neuron_nq_result(args, core->nq[nq]->chunk);
 	mutex_unlock(&core->lock);
+	if (old)
+		neuron_nq_retire(client, old);
 	if (!err && !done)
 		return 0;
 

@@ -858,7 +858,7 @@ static void neuron_ring_forget_chunk(struct neuron_ring *ring, const struct neur
 /**
  * neuron_ring_forget() - a process has freed memory
  * @client: the process
- * @chunk: held by the caller; the process has no handle of it any more
+ * @chunk: held by the caller, whose handle has gone
  *
  * Slots that name it are emptied if no queue has their ring.  The others keep the memory.
  *
@@ -866,8 +866,16 @@ static void neuron_ring_forget_chunk(struct neuron_ring *ring, const struct neur
  */
 void neuron_ring_forget(struct neuron_client *client, const struct neuron_chunk *chunk)
 {
+	struct neuron_chunk *again;
 	struct neuron_ring *ring = NULL;
 
+	if (!READ_ONCE(chunk->users[NEURON_USER_RING - 1]))
+		return;
+	/* The process may have another handle. */
+	again = neuron_chunk_find(client, chunk->addr, 1, NEURON_USER_NONE);
+	neuron_chunk_put(again);
+	if (again == chunk)
+		return;
 	while ((ring = neuron_ring_next(client, ring)))
 		neuron_ring_forget_chunk(ring, chunk);
 }

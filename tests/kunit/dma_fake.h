@@ -163,6 +163,7 @@ static struct {
 	u32 nq_head;
 	struct fake_nq nq[2][NEURON_HW_NR_NQ];
 	u32 nr_refused;		/* by a ring */
+	u32 freed;		/* this handle was */
 	u32 aborts;		/* so many batches stop the engine of the copies */
 } fake;
 
@@ -355,9 +356,16 @@ struct neuron_chunk *fake_chunk_find(struct neuron_client *client, u64 addr, u64
 	for (i = 1; i <= NR_HANDLES; i++) {
 		struct neuron_chunk *chunk = &fake.handle[i].chunk;
 
-		if (chunk->client == client && addr >= chunk->addr &&
+		if (chunk->client == client && i != fake.freed && addr >= chunk->addr &&
 		    !fake_chunk_range(chunk, addr - chunk->addr, len))
 			return fake_chunk_use(client, i, as);
+	}
+	for (i = 0; i < ARRAY_SIZE(fake.own); i++) {
+		struct neuron_chunk *chunk = &fake.own[i].chunk;
+
+		if (fake.own[i].used && chunk->own.number && addr >= chunk->addr &&
+		    !fake_chunk_range(chunk, addr - chunk->addr, len))
+			return fake_chunk_use(client, chunk->own.number, as);
 	}
 	return NULL;
 }

@@ -1169,7 +1169,11 @@ static void ring_forgets(struct kunit *test)
 
 	ring_init();
 	EQ(ring_write(2, RX, 0, d, 4), 0);
+	/* It has another handle. */
+	neuron_ring_forget(&fake.client, &fake.handle[3].chunk);
+	EQ(USERS(3), 3);
 	EQ(queue_init(0, 3, 0, 0, 2, 32), 0);
+	fake.freed = 3;
 	neuron_ring_forget(&fake.client, &fake.handle[3].chunk);
 	EQ(USERS(3), 3);
 	EQ(queue_init(0, 3, 0, 0, 0, 0), 0);
@@ -1180,6 +1184,7 @@ static void ring_forgets(struct kunit *test)
 	EQ(neuron_ring_startable(ring_at(2), 32, 2, 1), 0);
 	EQ(neuron_ring_startable(ring_at(2), 32, 3, 1), -EINVAL);
 	/* If nobody knows whether they are empty, they keep it, and do not run. */
+	fake.freed = 4;
 	fake.mode = FAKE_ABORTS;
 	neuron_ring_forget(&fake.client, &fake.handle[4].chunk);
 	fake.mode = FAKE_RUNS;
@@ -1797,6 +1802,26 @@ static void dma_nq_replaced_is_flushed(struct kunit *test)
 	OK(!fake_memory_of(old)->used);
 }
 
+/* Nor does a ring name the old memory then. */
+static void dma_nq_replaced_is_forgotten(struct kunit *test)
+{
+	struct neuron_ioctl_notifications_init_v2 a = V2(.nq_type = 2, .size = 512,
+							 .on_host_memory = 1);
+	struct neuron_desc d;
+	struct neuron_chunk *old;
+
+	ring_init();
+	EQ(nq_init(&fake.client, &a), 0);
+	old = fake.core[0].nq[32]->chunk;
+	d = ring_desc(4, 0, old->addr);
+	EQ(ring_write(2, RX, 0, &d, 1), 0);
+	EQ(neuron_ring_startable(ring_at(2), 32, 0, 1), 0);
+	EQ(CALL(notifications_init_with_realloc_v2, client, .nq_type = 2, .size = 256,
+		.force_alloc_mem = 1), 0);
+	OK(!fake_memory_of(old)->used);
+	EQ(neuron_ring_startable(ring_at(2), 32, 0, 1), -EINVAL);
+}
+
 static void dma_nq_eventfds(struct kunit *test)
 {
 	struct neuron_ioctl_notifications_init_v2 a = V2(.size = 256);
@@ -2292,6 +2317,7 @@ static struct kunit_case dma_cases[] = {
 	KUNIT_CASE(dma_nq_init_fails),
 	KUNIT_CASE(dma_nq_realloc_moves_the_eventfd),
 	KUNIT_CASE(dma_nq_replaced_is_flushed),
+	KUNIT_CASE(dma_nq_replaced_is_forgotten),
 	KUNIT_CASE(dma_nq_eventfds),
 	KUNIT_CASE(dma_nq_polls_phases),
 	KUNIT_CASE(dma_nq_polls_heads),
