@@ -335,9 +335,11 @@ static long neuron_copy_timeout(struct neuron_device *nd, u64 dst, u64 len)
 
 /*
  * Under copy->lock: start what was queued and wait until it is done.  After an error the ring is
- * empty.  Return: as neuron_dma_copy(); -EAGAIN the queue was off, because its engine had stopped.
+ * empty.  @repeats: neuron_copy_repeats().  Return: as neuron_dma_copy(); -EAGAIN its engine had
+ * stopped before.
  */
-static int neuron_copy_flush(struct neuron_device *nd, u32 core, u32 count, long timeout)
+static int neuron_copy_flush(struct neuron_device *nd, u32 core, u32 count, long timeout,
+			     bool repeats)
 {
 	struct neuron_copy *copy = nd->core[core].copy;
 	u32 eng = nd->geo->copy_engine[core], q = nd->geo->copy_queue[core];
@@ -357,7 +359,9 @@ static int neuron_copy_flush(struct neuron_device *nd, u32 core, u32 count, long
 	trace_neuron_ring_start(nd->dev.id, core, eng, q, count, count);
 	/* Descriptors before doorbells. */
 	wmb();
-	err = nd->ops->queue_ring(nd, eng, q, count);
+	/* If the engine has stopped already, nothing is begun; afterwards nobody would know. */
+	err = polled && !repeats && neuron_copy_aborted(nd, eng, q) ? -EIO :
+	      nd->ops->queue_ring(nd, eng, q, count);
 	started = !err;
 	if (started) {
 		nd->ops->queue_poll(nd, eng, q);
@@ -412,6 +416,7 @@ static int neuron_copy_run(struct neuron_device *nd, u32 core, u64 dst, u64 src,
 			   u64 src_len)
 {
 	struct neuron_copy *copy = nd->core[core].copy;
+	bool repeats = neuron_copy_repeats(nd, dst, src, len, src_len);
 	long timeout = neuron_copy_timeout(nd, dst, len);
 	u32 count = 0, tries = 0, n;
 	u64 pos = 0, done = 0;
@@ -428,13 +433,13 @@ static int neuron_copy_run(struct neuron_device *nd, u32 core, u64 dst, u64 src,
 		pos += n;
 		if (!last)
 			continue;
-		err = neuron_copy_flush(nd, core, count, timeout);
+		err = neuron_copy_flush(nd, core, count, timeout, repeats);
 		count = 0;
 		if (!err) {
 			done = pos;
 			continue;
 		}
-		if (err == -EIO && copy->ready && neuron_copy_repeats(nd, dst, src, len, src_len))
+		if (err == -EIO && copy->ready && repeats)
 			err = -EAGAIN;
 		if (err != -EAGAIN || ++tries == NEURON_COPY_TRIES)
 			return err == -EAGAIN ? -EIO : err;

@@ -197,7 +197,8 @@ int emu_core_reset(struct emu_core *core)
  * @ed: device
  * @cores: bit by number
  *
- * With the fault reset_slow a core goes on with what it does until the time is over.
+ * With the fault reset_slow a core goes on with what it does until the time is over, and may
+ * write to one that has been cleared.
  * neuron.ko calls this and emu_core_reset_poll() one after the other.
  *
  * Context: may sleep.

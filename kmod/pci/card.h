@@ -98,9 +98,9 @@ extern const struct npci_kind npci_trn1, npci_inf2, npci_trn2, npci_trn3;
  * @app: its application block
  * @user: its user-interrupt block, may be NULL
  * @started: it was started since the driver has the card
- * @paused: a program has disabled or aborted it
+ * @paused: it was disabled or aborted, by a program or by the driver
  * @lock: of an engine for the host: queues are started, and stopped after an error, one at a time
- * @lost: queues that it did not finish when it stopped with an error, bit mask
+ * @lost: queues that were switched off when it stopped with an error, done or not, bit mask
  * @length: descriptors of the rings of each queue, TX and RX; 0: that side is off
  */
 struct npci_engine {

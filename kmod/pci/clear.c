@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Clearing of a card's HBMs, which hold whatever they held before.  Each HBM has a queue for
- * it on an engine for the host, which no other queue of the driver is on: zeros are copied
- * to it, and behind them a marker to host memory.
+ * it on an engine for the host, beside those of copies: zeros are copied to it, and behind them
+ * a marker to host memory.
  */
 #include <linux/delay.h>
 #include <linux/dma-mapping.h>
@@ -130,14 +130,15 @@ static int npci_clear_flush(struct npci_card *card, u32 hbm, u32 count)
 	return err ?: npci_clear_wait(card, eng, c);
 }
 
-/* Under clear->lock. */
-static int npci_clear_range(struct npci_card *card, u32 hbm, u64 off, u64 len)
+/* Under clear->lock.  @off: moves behind what has been cleared. */
+static int npci_clear_range(struct npci_card *card, u32 hbm, u64 *off, u64 end)
 {
+	u64 base = card->geo.hbm[hbm].base, dst = base + *off;
 	struct npci_clear *c = &card->clear[hbm];
-	u64 dst = card->geo.hbm[hbm].base + off, end = dst + len;
 	u32 count = 0, n;
 	int err = 0;
 
+	end += base;
 	while (dst < end && !err) {
 		n = min_t(u64, end - dst, NEURON_DESC_MAX_LEN);
 		count++;
@@ -147,6 +148,8 @@ static int npci_clear_range(struct npci_card *card, u32 hbm, u64 off, u64 len)
 		if (count == NPCI_CLEAR_BATCH || dst == end) {
 			err = npci_clear_flush(card, hbm, count);
 			count = 0;
+			if (!err)
+				*off = dst - base;
 			if (!err && dst < end && fatal_signal_pending(current))
 				return -EINTR;
 		}
@@ -168,17 +171,21 @@ int npci_hbm_clear(struct npci_card *card, u32 hbm, u64 off, u64 len)
 {
 	u32 eng = npci_clear_engine(card, hbm), tries = 0;
 	struct npci_clear *c = &card->clear[hbm];
+	u64 end = off + len, before;
 	int err;
 
 	if (mutex_lock_killable(&c->lock))
 		return -EINTR;
 	do {
-		err = npci_clear_start(card, hbm) ?: npci_clear_range(card, hbm, off, len);
+		before = off;
+		err = npci_clear_start(card, hbm) ?: npci_clear_range(card, hbm, &off, end);
 		if (!err)
 			break;
 		/* The next time starts with an empty ring.  Who is killed saw its batch end. */
 		npci_host_queue_stop(card, eng, NPCI_CLEAR_QUEUE, err == -EINTR);
 		c->ring_id = 0;
+		if (off != before)
+			tries = 0;
 		/* What has stopped the engine may be a copy of somebody else. */
 	} while (err == -EIO && ++tries < NPCI_CLEAR_TRIES);
 	mutex_unlock(&c->lock);

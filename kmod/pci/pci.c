@@ -493,9 +493,11 @@ static void npci_reset_prepare(struct pci_dev *pdev)
 	if (!xchg(&card->gone, true))
 		dev_err(&pdev->dev, "the card is given up: it is reset\n");
 	npci_unplug(card);
+	/* Its registers are out of reach for a while. */
+	npci_firmware_exit(card);
 }
 
-/* The registers of the bus have come back as they were, but nobody waits for the card. */
+/* Whatever has come back of the registers of the bus: nobody waits for the card. */
 static void npci_reset_done(struct pci_dev *pdev)
 {
 	npci_master_off(pci_get_drvdata(pdev));

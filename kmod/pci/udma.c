@@ -352,18 +352,24 @@ static int npci_engine_change(struct npci_engine *e, u32 state)
 	return 0;
 }
 
+/* In how many of its directions has an engine stopped? */
+static int npci_engine_stopped(struct npci_card *card, struct npci_engine *e)
+{
+	return !!(npci_read(card, e->regs + NPCI_TX_STATE) & NPCI_STATE_ABORT) +
+	       !!(npci_read(card, e->regs + NPCI_RX_STATE) & NPCI_STATE_ABORT);
+}
+
 /*
  * An engine that was told to abort, or to be normal again, does not do so at once: wait for it.
- * Under the engine's lock.  Return: it has.
+ * Under the engine's lock.  Return: it has, in both directions.
  */
 static bool npci_engine_aborts(struct npci_card *card, struct npci_engine *e, bool yes)
 {
-	enum neuron_dma_eng_hw_state state;
+	int stopped, want = yes ? 2 : 0;
 
-	read_poll_timeout(npci_engine_state, state,
-			  (state == NEURON_DMA_ENG_ABORT) == yes || READ_ONCE(card->gone),
+	read_poll_timeout(npci_engine_stopped, stopped, stopped == want || READ_ONCE(card->gone),
 			  100, NPCI_CHANGE_US, false, card, e);
-	return (state == NEURON_DMA_ENG_ABORT) == yes && !READ_ONCE(card->gone);
+	return stopped == want && !READ_ONCE(card->gone);
 }
 
 /*
@@ -412,13 +418,12 @@ static bool npci_host_queue_off(struct npci_card *card, u32 eng, u32 q, bool don
 		return true;
 	if (done)
 		npci_host_queue_wait(card, eng, q);
-	if (npci_engine_state(card, e) != NEURON_DMA_ENG_ABORT) {
-		if (done && !npci_queue_stop(card, eng, q))
-			return true;
-		if (READ_ONCE(card->gone))
-			return false;
+	if (done && !npci_engine_stopped(card, e) && !npci_queue_stop(card, eng, q))
+		return true;
+	if (READ_ONCE(card->gone))
+		return false;
+	if (npci_engine_stopped(card, e) != 2)
 		npci_engine_change(e, NEURON_DMA_ENG_ABORT);
-	}
 	return npci_engine_aborts(card, e, true) && npci_engine_revive(card, eng);
 }
 
@@ -482,7 +487,7 @@ void npci_engines_off(struct npci_card *card, unsigned long cores)
 }
 
 /**
- * npci_queue_aborted() - has an engine stopped with an error before a queue was done?
+ * npci_queue_aborted() - has an engine stopped with an error since a queue was started?
  * @card: the card
  * @eng: engine
  * @q: queue

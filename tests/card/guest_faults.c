@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* neuron_pci on a card that does wrong: each fault ends in bounded time, and can be left. */
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 
 #include "guest_cards.h"
 #include "neuron_isa.h"
@@ -270,14 +272,14 @@ static void test_unclean(void)
 	CHECK(unload(), "unclean core: unload");
 }
 
-/* Copies to HBM 0 and 1 and back: by the queues of core 0 and of core 1, which share an engine. */
-static void test_pair_copies(int fd, const char *when)
+/* Copies to HBMs and back: by the queues of core 0 and of core 1, which share an engine. */
+static void test_pair_copies(int fd, const char *when, int cores)
 {
 	static uint8_t in[NEURON_ISA_FIFO_SIZE];
 	struct neuron_ioctl_mem_buf_copy64 copy = { .buffer = in, .size = sizeof(in) };
 	int err, i;
 
-	for (i = 0; i < 2; i++) {
+	for (i = 0; i < cores; i++) {
 		copy.mem_handle = alloc(fd, sizeof(in), i, i);
 		memset(in, 0x3b + i, sizeof(in));
 		copy.copy_to_mem_handle = 1;
@@ -308,37 +310,65 @@ static void test_full_fifo(void)
 	fd = open_card(card);
 	CHECK(!call(fd, NEURON_NATIVE_GET_GEOMETRY, &geo), "full FIFO: where it is");
 	p.dst = geo.tpb_base[1] + NEURON_ISA_FIFO_OFF(0);
-	test_pair_copies(fd, "full FIFO, before");
+	test_pair_copies(fd, "full FIFO, before", 2);
 	tell(card, "slow-state 20");
 	/* What is no instruction stops its engine. */
 	for (i = 0; i < 3 && !err; i++)
 		err = call(fd, NEURON_IOCTL_PROGRAM_ENGINE_NC64, &p);
 	CHECK(err == ETIMEDOUT && seconds() - start < 60, "full FIFO: ETIMEDOUT (%d) after %.1f s",
 	      err, seconds() - start);
-	test_pair_copies(fd, "full FIFO");
+	test_pair_copies(fd, "full FIFO", 2);
 	tell(card, "slow-state 0");
 	close(fd);
 	CHECK(unload(), "full FIFO: unload");
 }
 
-/* A program that has the driver write where nothing is, again and again, spoils no copy. */
+/* Has the driver write where nothing is, which stops the engine of a pair, until it is killed. */
+static void spoil(uint64_t place)
+{
+	struct neuron_ioctl_program_engine_nc64 p = {
+		.nc_id = 1, .buffer = &place, .dst = place, .size = 64,
+	};
+	int fd = open_card(card);
+
+	for (;;)
+		call(fd, NEURON_IOCTL_PROGRAM_ENGINE_NC64, &p);
+}
+
+/* A program that stops the engine of a pair again and again spoils nothing for the other core. */
 static void test_bad_place(void)
 {
 	struct neuron_native_geometry geo = { .size = sizeof(geo) };
-	struct neuron_ioctl_program_engine_nc64 p = { .nc_id = 1, .buffer = &geo, .size = 64 };
-	int fd, err, i;
+	uint32_t one = 1;
+	struct neuron_ioctl_program_engine_nc64 p = { .nc_id = 0, .buffer = &one, .size = 4 };
+	struct neuron_native_mem_alloc a = {
+		.size = sizeof(a), .bytes = 256 << 20,
+		.mem_type = NEURON_MEMALLOC_TYPE_TENSORS_DEVICE,
+	};
+	unsigned int copies = 0;
+	double end;
+	int fd, err = 0;
+	pid_t child;
 
 	CHECK(load_trusted(""), "bad place: load");
 	fd = open_card(card);
 	tell(card, "programs 1");
 	CHECK(!call(fd, NEURON_NATIVE_GET_GEOMETRY, &geo), "bad place: where it is");
-	p.dst = geo.tpb_base[1] + NEURON_ISA_EVENT_OFF(0);
-	test_pair_copies(fd, "bad place, before");
-	for (i = 0; i < 5; i++) {
+	p.dst = geo.tpb_base[0] + NEURON_ISA_EVENT_OFF(0);
+	child = fork();
+	if (!child)
+		spoil(geo.tpb_base[1] + NEURON_ISA_EVENT_OFF(0));
+	for (end = seconds() + 8; seconds() < end && !err; copies++) {
 		err = call(fd, NEURON_IOCTL_PROGRAM_ENGINE_NC64, &p);
-		CHECK(err == EIO, "bad place: EIO (%d)", err);
-		test_pair_copies(fd, "bad place");
+		usleep(1000);
 	}
+	CHECK(!err && copies > 10, "bad place: a register of core 0 is written, %u times: %d",
+	      copies, err);
+	test_pair_copies(fd, "bad place", 1);
+	CHECK(!call(fd, NEURON_NATIVE_MEM_ALLOC, &a), "bad place: 256 MiB are cleared");
+	kill(child, SIGKILL);
+	waitpid(child, &err, 0);
+	CHECK(logged(card, "engine .* has stopped with an error"), "bad place: it was spoilt");
 	tell(card, "programs 0");
 	close(fd);
 	CHECK(unload(), "bad place: unload");

@@ -1397,8 +1397,14 @@ static void dma_copy_again(struct kunit *test)
 		fake.nr_regs = 0;
 		EQ(neuron_dma_copy(&fake.nd, 0, MEM_ADDR, MEM_ADDR + 4096, 64), 0);
 	}
-	/* Only the batch that failed, and with what belongs there. */
+	/* The engine has stopped before: neither was anything begun. */
 	fake.nd.desc.polled = true;
+	fake_set_reg(COPY_ENGINE, NEURON_DMA_TX(0) + NEURON_DMA_Q_STATUS, NEURON_QUEUE_ABORTED);
+	fake.nr_ops = 0;
+	EQ(neuron_dma_copy(&fake.nd, 0, regs, MEM_ADDR, 64), 0);
+	EQ(nr_ops('p'), 1);
+	EQ(nr_ops('a'), 1);
+	/* Only the batch that failed, and with what belongs there. */
 	fake.fail_write = 3;
 	fake.nr_copies = 0;
 	EQ(neuron_dma_copy(&fake.nd, 0, 0x700000000, 0x300000000, 1008ull << 16), 0);
