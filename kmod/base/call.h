@@ -16,6 +16,7 @@ struct neuron_file;
  * @client: the process that opened it; NULL if it was opened write-only
  * @arg: the argument, copied to the kernel
  * @uarg: where it came from
+ * @begun: a part is done, and must not be done twice: the call is not tried again
  */
 struct neuron_call {
 	struct neuron_file *nf;
@@ -23,6 +24,7 @@ struct neuron_call {
 	struct neuron_client *client;
 	void *arg;
 	void __user *uarg;
+	bool begun;
 };
 
 /* base/claim.c */

@@ -174,21 +174,21 @@ static int neuron_semaphore(struct neuron_client *client, const struct neuron_io
 			    enum neuron_sem_block block, u32 *read)
 {
 	struct neuron_device *nd = client->nd;
-	u32 index = a->semaphore_index;
+	u32 index = a->semaphore_index, core = a->nc_id;
 	u32 off;
 	int err;
 
-	if (a->nc_id >= nd->geo->nr_cores)
+	if (!neuron_index_valid(&core, nd->geo->nr_cores))
 		return -E2BIG;
 	if (!neuron_index_valid(&index, nd->geo->nr_semaphores))
 		return -EINVAL;
-	err = neuron_core_acquire(nd, a->nc_id, client);
+	err = neuron_core_acquire(nd, core, client);
 	if (err)
 		return err;
 	off = NEURON_ISA_SEM_READ_OFF(index) + block * nd->geo->sem_block;
 	if (read)
-		return neuron_core_read(nd, a->nc_id, client, off, read);
-	return neuron_core_write(nd, a->nc_id, client, off, a->value);
+		return neuron_core_read(nd, core, client, off, read);
+	return neuron_core_write(nd, core, client, off, a->value);
 }
 
 int neuron_do_semaphore_increment(struct neuron_call *call)
@@ -219,7 +219,7 @@ static int neuron_event(struct neuron_client *client, struct neuron_ioctl_event 
 	u32 off;
 	int err;
 
-	if (a->nc_id >= nd->geo->nr_cores)
+	if (!neuron_index_valid(&a->nc_id, nd->geo->nr_cores))
 		return -E2BIG;
 	if (!neuron_index_valid(&a->event_index, nd->geo->nr_events))
 		return -EINVAL;

@@ -297,12 +297,12 @@ static int neuron_ioctl_run(struct neuron_call *call, const struct neuron_ioctl_
 
 /*
  * A call ended with a shortage: is it worth another try, as a dead process gave something back?
- * Except for PARTS, a call that failed changed nothing.
+ * Except for PARTS, a call that failed and has not begun changed nothing, or does the same again.
  */
 static noinline bool neuron_ioctl_reap(const struct neuron_call *call,
 				       const struct neuron_ioctl_row *row, u32 seen, int *err)
 {
-	if (row->flags & PARTS && *err == -ENOMEM)
+	if (call->begun || (row->flags & PARTS && *err == -ENOMEM))
 		return false;
 	return neuron_reaped(neuron_clients_reap(call->nd, seen), err);
 }

@@ -116,12 +116,13 @@ static int neuron_bar_prepare(struct neuron_device *nd, const struct neuron_ioct
 	return 0;
 }
 
-static int neuron_bar_rw(struct neuron_client *client, const struct neuron_ioctl_bar_rw *a,
-			 bool write)
+static int neuron_bar_rw(struct neuron_call *call, bool write)
 {
+	const struct neuron_ioctl_bar_rw *a = call->arg;
 	void __user *udata = (void __user *)a->data;
+	struct neuron_client *client = call->client;
+	struct neuron_device *nd = call->nd;
 	struct neuron_bar_access *access;
-	struct neuron_device *nd = client->nd;
 	unsigned long cores;
 	u32 i;
 	int err;
@@ -145,6 +146,7 @@ static int neuron_bar_rw(struct neuron_client *client, const struct neuron_ioctl
 						access->data[i]) :
 			      neuron_core_read(nd, reg->core, client, reg->off,
 					       &access->data[i]);
+		call->begun |= write && !err;
 	}
 	if (!err && !write && copy_to_user(udata, access->data, a->count * sizeof(u32)))
 		err = -EFAULT;
@@ -154,12 +156,12 @@ static int neuron_bar_rw(struct neuron_client *client, const struct neuron_ioctl
 
 int neuron_do_bar_read(struct neuron_call *call)
 {
-	return neuron_bar_rw(call->client, call->arg, false);
+	return neuron_bar_rw(call, false);
 }
 
 int neuron_do_bar_write(struct neuron_call *call)
 {
-	return neuron_bar_rw(call->client, call->arg, true);
+	return neuron_bar_rw(call, true);
 }
 
 /* Each value replaces its address in @addr. */

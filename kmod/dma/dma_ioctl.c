@@ -18,16 +18,17 @@
 /* Descriptors are handled this many bytes at a time. */
 #define NEURON_DESC_BATCH	(64u << 10)
 
-static int neuron_engine_access(struct neuron_client *client, u32 eng)
+/* Also bounds @eng. */
+static int neuron_engine_access(struct neuron_client *client, u32 *eng)
 {
 	struct neuron_device *nd = client->nd;
 
-	if (!neuron_index_valid(&eng, nd->geo->nr_dma_engines))
+	if (!neuron_index_valid(eng, nd->geo->nr_dma_engines))
 		return -EINVAL;
 	/* The engines of the copy rings belong to nobody. */
-	if (neuron_engine_core(nd, eng) >= nd->geo->nr_cores)
+	if (neuron_engine_core(nd, *eng) >= nd->geo->nr_cores)
 		return -EPERM;
-	return neuron_core_acquire(nd, neuron_engine_core(nd, eng), client);
+	return neuron_core_acquire(nd, neuron_engine_core(nd, *eng), client);
 }
 
 /* The vendor's driver does nothing either (uapi/FACTS.md 2). */
@@ -63,7 +64,7 @@ int neuron_do_dma_eng_set_state(struct neuron_call *call)
 	/* The driver's copies for all processes would stop, too. */
 	if (a->state != NEURON_DMA_ENG_NORMAL && neuron_engine_is_kernel(nd, a->eng_id))
 		return -EPERM;
-	err = neuron_engine_access(call->client, a->eng_id);
+	err = neuron_engine_access(call->client, &a->eng_id);
 	if (err)
 		return err;
 	engine = &nd->engine[a->eng_id];
@@ -140,6 +141,7 @@ int neuron_do_dma_queue_init_batch(struct neuron_call *call)
 		err = neuron_queue_init(call->client, &entry);
 		if (err)
 			return err;
+		call->begun = true;
 	}
 	return 0;
 }
@@ -153,26 +155,26 @@ int neuron_do_dma_queue_release(struct neuron_call *call)
 	       0 : -EINVAL;
 }
 
-/* Finds a queue of the caller; on success engine->lock is held. */
-static int neuron_queue_lock(struct neuron_client *client, u32 eng, u32 q,
+/* Finds a queue of the caller, and bounds its numbers; on success engine->lock is held. */
+static int neuron_queue_lock(struct neuron_client *client, u32 *eng, u32 *q,
 			     struct neuron_queue **out)
 {
 	struct neuron_device *nd = client->nd;
 	struct neuron_queue *queue;
 	int err = 0;
 
-	if (!neuron_index_valid(&eng, nd->geo->nr_dma_engines) ||
-	    !neuron_index_valid(&q, NEURON_HW_QUEUES_PER_ENGINE))
+	if (!neuron_index_valid(eng, nd->geo->nr_dma_engines) ||
+	    !neuron_index_valid(q, NEURON_HW_QUEUES_PER_ENGINE))
 		return -EINVAL;
-	mutex_lock(&nd->engine[eng].lock);
-	queue = neuron_queue_find(nd, eng, q);
+	mutex_lock(&nd->engine[*eng].lock);
+	queue = neuron_queue_find(nd, *eng, *q);
 	if (!queue)
-		err = neuron_engine_core(nd, eng) >= nd->geo->nr_cores ||
-		      neuron_queue_is_kernel(nd, eng, q, NULL) ? -EPERM : -ENOENT;
+		err = neuron_engine_core(nd, *eng) >= nd->geo->nr_cores ||
+		      neuron_queue_is_kernel(nd, *eng, *q, NULL) ? -EPERM : -ENOENT;
 	else if (queue->client != client)
 		err = -EBUSY;
 	if (err)
-		mutex_unlock(&nd->engine[eng].lock);
+		mutex_unlock(&nd->engine[*eng].lock);
 	*out = queue;
 	return err;
 }
@@ -213,7 +215,7 @@ int neuron_do_dma_queue_copy_start(struct neuron_call *call)
 
 	if (!a->rx_desc_count)
 		return -EINVAL;
-	err = neuron_queue_lock(call->client, a->eng_id, a->qid, &queue);
+	err = neuron_queue_lock(call->client, &a->eng_id, &a->qid, &queue);
 	if (err)
 		return err;
 	neuron_ring_lock(queue->checked[0]);
@@ -254,7 +256,7 @@ int neuron_do_dma_ack_completed(struct neuron_call *call)
 	struct neuron_queue *queue;
 	int err, dir;
 
-	err = neuron_queue_lock(call->client, a->eng_id, a->qid, &queue);
+	err = neuron_queue_lock(call->client, &a->eng_id, &a->qid, &queue);
 	if (err)
 		return err;
 	for (dir = 0; dir < 2; dir++)
@@ -307,7 +309,7 @@ int neuron_do_dma_queue_get_state(struct neuron_call *call)
 	struct neuron_queue *queue;
 	int err;
 
-	err = neuron_queue_lock(call->client, a->eng_id, a->qid, &queue);
+	err = neuron_queue_lock(call->client, &a->eng_id, &a->qid, &queue);
 	if (err)
 		return err;
 	err = neuron_queue_regs(call->nd, a->eng_id, NEURON_DMA_TX(a->qid), &tx) ?:
@@ -393,7 +395,7 @@ int neuron_do_dma_descriptor_copyout(struct neuron_call *call)
 
 	if (!neuron_index_valid(&a->type, ARRAY_SIZE(queue->ring)))
 		return -EINVAL;
-	err = neuron_queue_lock(call->client, a->eng_id, a->qid, &queue);
+	err = neuron_queue_lock(call->client, &a->eng_id, &a->qid, &queue);
 	if (err)
 		return err;
 	if (!a->count || a->start_index >= queue->length[a->type] ||

@@ -230,6 +230,8 @@ static int neuron_nq_init(struct neuron_client *client, struct neuron_nq_args *a
 
 revoke:
 	neuron_chunk_revoke(q->chunk);
+	/* Another thread may have guessed its number. */
+	neuron_ring_forget(client, q->chunk);
 put:
 	neuron_unwatch(q->watch);
 	neuron_chunk_unuse(q->chunk, NEURON_USER_RING);

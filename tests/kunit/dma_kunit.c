@@ -393,6 +393,13 @@ static void dma_queue_init_batches(struct kunit *test)
 	batch->entries[2] = INIT(0, 2, 1, 32, 2, 32);
 	EQ(neuron_do_dma_queue_init_batch(&call), -EINVAL);
 	OK(fake.engine[0].queue[0] && !fake.engine[0].queue[2]);
+	/* It is not tried again, because a queue may run by now. */
+	OK(call.begun);
+	call.begun = false;
+	batch->entries[0].qid = 16;
+	EQ(neuron_do_dma_queue_init_batch(&call), -EINVAL);
+	OK(!call.begun);
+	batch->entries[0].qid = 0;
 	fake.fail_user = 1;
 	EQ(neuron_do_dma_queue_init_batch(&call), -EFAULT);
 	fake.fail_user = 3;
