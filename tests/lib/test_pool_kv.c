@@ -215,6 +215,31 @@ static void test_options(void **state)
 	neuron_kv_seq_close(NULL);
 }
 
+/* Tokens that were named, but whose bytes or blocks are more than can be counted. */
+static void test_too_many(void **state)
+{
+	struct neuron_mem_failure failure = { .reason = NEURON_MEM_REASON_NONE };
+	struct neuron_kv_opts opts = {
+		.size = sizeof(opts), .block_tokens = 1, .token_bytes = (1ull << 47) + 1,
+		.max_tokens = 1 << 17, .failure = &failure,
+	};
+	struct neuron_kv_pool *pool;
+
+	(void)state;
+	assert_int_equal(neuron_kv_pool_open(device, &opts, &pool), -ENOMEM);
+	assert_int_equal(failure.reason, NEURON_MEM_REASON_FULL);
+	/* 2^64 - 1: no page is added. */
+	opts.token_bytes = UINT64_MAX / 42009217;
+	opts.max_tokens = 42009217;
+	assert_true(opts.token_bytes * opts.max_tokens == UINT64_MAX);
+	assert_int_equal(neuron_kv_pool_open(device, &opts, &pool), -ENOMEM);
+	assert_int_equal(failure.reason, NEURON_MEM_REASON_FULL);
+	opts.token_bytes = 1;
+	opts.max_tokens = NEURON_KV_MAX_BLOCKS + 1;
+	assert_int_equal(neuron_kv_pool_open(device, &opts, &pool), -ENOMEM);
+	assert_int_equal(failure.reason, NEURON_MEM_REASON_NONE);
+}
+
 /* Limits count like memory that is not free. */
 static void test_limits(void **state)
 {
@@ -691,6 +716,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_known_example, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_plan, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_options, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_too_many, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_limits, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_sequence, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_copy_on_write, setup, teardown),

@@ -236,7 +236,8 @@ int neuron_kv_plan(const struct neuron_kv_opts *opts, uint64_t available, uint64
  * Available is what is free when this is called, after the weights and scratchpads of the models
  * that are loaded by then, and within the limits of core and process.
  * @return 0, -EINVAL, -E2BIG, -ENOMEM there is not room for one block, or for opts.max_tokens
- *	   alone, or no host memory, see opts.failure
+ *	   alone, these are more than NEURON_KV_MAX_BLOCKS blocks, or no host memory, see
+ *	   opts.failure
  */
 int neuron_kv_pool_open(struct neuron_device *device, const struct neuron_kv_opts *opts,
 			struct neuron_kv_pool **pool);

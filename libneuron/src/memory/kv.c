@@ -214,6 +214,30 @@ static void say_sizes(struct neuron_kv_pool *pool, uint64_t host)
 	       (unsigned long long)tier->nr * o->block_tokens);
 }
 
+/* Tokens that were named are wanted, all of them. */
+static int exact_blocks(struct neuron_kv_pool *pool, uint64_t total, uint64_t *blocks)
+{
+	const struct neuron_kv_opts *o = &pool->opts;
+	uint64_t bytes;
+	bool too_long;
+
+	*blocks = blocks_of(o, o->max_tokens);
+	/* The driver rounds up. */
+	too_long = __builtin_mul_overflow(*blocks, pool->block_bytes, &bytes) || bytes > INT64_MAX;
+	if (!too_long && *blocks <= NEURON_KV_MAX_BLOCKS)
+		return 0;
+	if (o->failure)
+		*o->failure = (struct neuron_mem_failure){
+			.reason = too_long ? NEURON_MEM_REASON_FULL : NEURON_MEM_REASON_NONE,
+			.category = o->category,
+			.hbm = o->hbm,
+			.nc = o->nc,
+			.bytes = too_long ? UINT64_MAX : bytes,
+			.total = total,
+		};
+	return -ENOMEM;
+}
+
 static int fill(struct neuron_kv_pool *pool)
 {
 	uint64_t total, bytes, blocks, host = pool->opts.host_bytes / pool->block_bytes;
@@ -226,7 +250,9 @@ static int fill(struct neuron_kv_pool *pool)
 	       "available: %.2f GiB", (double)total / KV_GIB, (double)bytes / KV_GIB);
 	blocks = plan(&pool->opts, pool->block_bytes, bytes);
 	if (exact(&pool->opts))
-		blocks = MIN(NEURON_KV_MAX_BLOCKS, blocks_of(&pool->opts, pool->opts.max_tokens));
+		ret = exact_blocks(pool, total, &blocks);
+	if (ret)
+		return ret;
 	blocks = MAX(blocks, 1);
 	/* One more on the host: there a page waits while its frame's next page comes. */
 	pool->nr_pages = (uint32_t)(blocks + host);
