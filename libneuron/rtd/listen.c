@@ -169,9 +169,11 @@ void listen_close(struct listeners *l)
 	}
 	if (l->calls >= 0)
 		close(l->calls);
-	if (l->memory >= 0)
-		close(l->memory);
-	l->calls = l->memory = -1;
+	/*
+	 * The other one waits for what was sent to connections that were not accepted, but not
+	 * when the process ends.
+	 */
+	l->calls = -1;
 }
 
 void listen_notify(const char *state)

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* neuron-rtd: this thread accepts, takes memory, and notices who has gone. */
-#include <fcntl.h>
+/* neuron-rtd: the main thread accepts, and notices who has gone. */
+#include <semaphore.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -23,6 +22,9 @@
 
 /* A process may have several. */
 #define MAX_CONNECTIONS 256u
+/* That send memory: of a client, and of all. */
+#define MAX_SENDERS_CLIENT 64u
+#define MAX_SENDERS 512u
 /* How long connections wait when there is nothing to take them with. */
 #define PAUSE_MS 100
 
@@ -31,7 +33,7 @@ struct watch {
 	void (*ready)(struct watch *watch);
 	int fd;
 	struct client *client;		/* with a reference; NULL: of no client */
-	int socket;			/* gRPC's, of which fd is a duplicate */
+	int socket;			/* of a connection: gRPC's, of which fd is a duplicate */
 	uint64_t serial;
 	bool paused;			/* a listener that is not listened to */
 	bool removed;			/* freed after the events at hand */
@@ -42,6 +44,23 @@ static TAILQ_HEAD(watch_list, watch) watches = TAILQ_HEAD_INITIALIZER(watches);
 static unsigned int nr_connections;
 static int loop = -1;
 static bool quit, paused;		/* paused: some listener is */
+
+/*
+ * A connection that sends memory. Closing what a client has sent takes as long as the client
+ * likes, for a file system in user space is asked and a socket lingers; the kernel closes, too,
+ * what a message has too much of, and what nobody has received. So each connection has a thread,
+ * in which all of that happens, and which nobody waits for, not at the end either.
+ */
+struct sender {
+	int fd;				/* -1: none, or it is being closed */
+	struct client *client;		/* NULL: refused, or ended */
+	sem_t accepted;
+	TAILQ_ENTRY(sender) link;
+};
+
+/* Under rtd_lock, until their threads have closed everything. */
+static TAILQ_HEAD(sender_list, sender) senders = TAILQ_HEAD_INITIALIZER(senders);
+static unsigned int nr_senders;
 
 static int watch_add(int fd, uint32_t events, void (*ready)(struct watch *),
 		     struct client *client, struct watch **out)
@@ -88,11 +107,19 @@ static void free_removed(void)
 static void end_client(struct client *client)
 {
 	struct watch *w;
+	struct sender *s;
 
 	/* A child that has inherited a connection is not the client. */
 	TAILQ_FOREACH(w, &watches, link)
 		if (w->client == client && !w->removed && w->fd != client->pidfd)
 			shutdown(w->fd, SHUT_RDWR);
+	pthread_mutex_lock(&rtd_lock);
+	TAILQ_FOREACH(s, &senders, link)
+		if (s->client == client) {
+			s->client = NULL;
+			shutdown(s->fd, SHUT_RDWR);
+		}
+	pthread_mutex_unlock(&rtd_lock);
 	service_end_client(client);
 }
 
@@ -110,8 +137,7 @@ static void drop_connection(struct watch *w)
 	watch_remove(w);
 	close(w->fd);
 	nr_connections--;
-	if (w->socket >= 0)
-		server_forget(w->socket, w->serial);
+	server_forget(w->socket, w->serial);
 	if (ends)
 		end_client(w->client);
 	else
@@ -131,7 +157,8 @@ static int find_client(int fd, bool known, struct client **client)
 
 	if (ret || !is_new)
 		return ret;
-	if ((*client)->pidfd < 0)
+	/* Who sends memory without one could never use it: there is nothing to watch, an error. */
+	if ((*client)->pidfd < 0 && !known)
 		return 0;
 	pthread_mutex_lock(&rtd_lock);
 	client_hold(*client);
@@ -153,22 +180,27 @@ static void listen_to(struct watch *listener, bool listening)
 	listener->paused = !listening;
 }
 
-/* Without descriptors the listener would stay readable, and this thread never sleep. */
-static void note_accept(struct watch *listener, int error)
-{
-	static bool told;
+static bool told;			/* that connections wait */
 
-	if (!error) {
-		told = false;
-		return;
-	}
-	if (error != EMFILE && error != ENFILE && error != ENOBUFS && error != ENOMEM)
-		return;
+/* Without descriptors the listener would stay readable, and this thread never sleep. */
+static void let_wait(struct watch *listener, int error)
+{
 	if (!told)
 		syslog(LOG_WARNING, "connections have to wait: %s", strerror(error));
 	told = true;
 	listen_to(listener, false);
 	paused = true;
+}
+
+static int accept_on(struct watch *listener, int flags)
+{
+	int fd = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC | flags);
+
+	if (fd >= 0)
+		told = false;
+	else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+		let_wait(listener, errno);
+	return fd;
 }
 
 static void resume_listeners(void)
@@ -181,25 +213,9 @@ static void resume_listeners(void)
 	paused = false;
 }
 
-static void accept_on(struct watch *listener, bool memory,
-		      int (*add)(int fd, struct client *client))
+static void tell_refused(int error)
 {
-	int fd = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK), ret;
-	struct client *client;
-
-	note_accept(listener, fd < 0 ? errno : 0);
-	if (fd < 0)
-		return;
-	ret = nr_connections == MAX_CONNECTIONS ? -EUSERS : find_client(fd, memory, &client);
-	if (!ret) {
-		ret = add(fd, client);
-		if (ret)
-			client_put(client);
-	}
-	if (ret) {
-		syslog(LOG_WARNING, "a connection is refused: %s", strerror(-ret));
-		close(fd);
-	}
+	syslog(LOG_WARNING, "a connection is refused: %s", strerror(-error));
 }
 
 /* gRPC owns the socket; a duplicate tells when the other end is closed. */
@@ -225,7 +241,21 @@ static int add_calls(int fd, struct client *client)
 
 static void on_calls(struct watch *w)
 {
-	accept_on(w, false, add_calls);
+	int fd = accept_on(w, SOCK_NONBLOCK), ret;
+	struct client *client;
+
+	if (fd < 0)
+		return;
+	ret = nr_connections == MAX_CONNECTIONS ? -EUSERS : find_client(fd, false, &client);
+	if (!ret) {
+		ret = add_calls(fd, client);
+		if (ret)
+			client_put(client);
+	}
+	if (ret) {
+		tell_refused(ret);
+		close(fd);
+	}
 }
 
 /* ---- memory ---------------------------------------------------------------------------- */
@@ -234,43 +264,6 @@ struct memory_answer {
 	int64_t status;			/* 0 or -errno */
 	uint64_t id;
 };
-
-/*
- * Closing what a client has sent can take as long as the client likes: a file system in user
- * space is asked, a socket may linger.  A thread does it, which nobody waits for, not at the
- * end either.  Memory that was mapped is neither of the two.
- */
-#define MAX_CLOSING 64u
-
-static atomic_uint nr_closing;
-static int to_close[2];			/* a pipe of descriptors */
-
-static void *close_all(void *arg)
-{
-	int fd;
-
-	(void)arg;
-	while (read(to_close[0], &fd, sizeof(fd)) == sizeof(fd)) {
-		close(fd);
-		atomic_fetch_sub(&nr_closing, 1);
-	}
-	return NULL;
-}
-
-static int start_closing(void)
-{
-	pthread_t thread;
-
-	return pipe2(to_close, O_CLOEXEC) ? -errno : thread_start(&thread, close_all, NULL);
-}
-
-static void close_later(int fd)
-{
-	atomic_fetch_add(&nr_closing, 1);
-	/* There is room for more than MAX_CLOSING. */
-	if (write(to_close[1], &fd, sizeof(fd)) != sizeof(fd))
-		syslog(LOG_ERR, "a descriptor stays open: %m");
-}
 
 /* One descriptor with each message. -1: there is none, or more. */
 static int take_descriptor(int socket, ssize_t *bytes)
@@ -290,63 +283,141 @@ static int take_descriptor(int socket, ssize_t *bytes)
 	struct cmsghdr *c;
 	int fd = -1;
 
-	*bytes = recvmsg(socket, &m, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	*bytes = recvmsg(socket, &m, MSG_CMSG_CLOEXEC);
 	c = *bytes >= 0 ? CMSG_FIRSTHDR(&m) : NULL;
 	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
 	    c->cmsg_len == room)
 		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
 	/* A message without data ends the connection, one with more descriptors is refused. */
 	if (fd >= 0 && (!*bytes || m.msg_flags & MSG_CTRUNC)) {
-		close_later(fd);
+		close(fd);
 		fd = -1;
 	}
 	return fd;
 }
 
-static void on_memory_message(struct watch *w)
+static int add_buffer(struct sender *s, int fd, uint64_t *id)
+{
+	struct client *client;
+	int ret;
+
+	pthread_mutex_lock(&rtd_lock);
+	client = s->client ? client_hold(s->client) : NULL;
+	pthread_mutex_unlock(&rtd_lock);
+	if (!client)
+		return -ESRCH;
+	ret = buffer_add(client, fd, id);
+	client_put(client);
+	return ret;
+}
+
+/* False: the connection ends. */
+static bool take_memory(struct sender *s)
 {
 	struct memory_answer answer = { .status = -EBADF };
 	ssize_t bytes;
-	int fd;
+	int fd = take_descriptor(s->fd, &bytes);
+	bool sent;
 
-	if (atomic_load(&nr_closing) >= MAX_CLOSING) {
-		drop_connection(w);
-		return;
-	}
-	fd = take_descriptor(w->fd, &bytes);
-	if (bytes < 0 && errno == EAGAIN)
-		return;
-	if (bytes <= 0) {
-		drop_connection(w);
-		return;
-	}
-	if (fd >= 0) {
-		answer.status = buffer_add(w->client, fd, &answer.id);
-		if (answer.status)
-			close_later(fd);
-		else
-			close(fd);
-	}
+	if (bytes <= 0)
+		return false;
+	if (fd >= 0)
+		answer.status = add_buffer(s, fd, &answer.id);
 	/* Who does not read answers gets none. */
-	if (send(w->fd, &answer, sizeof(answer), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
-		drop_connection(w);
+	sent = send(s->fd, &answer, sizeof(answer), MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
+	if (fd >= 0)
+		close(fd);
+	return sent;
 }
 
-static int add_memory(int fd, struct client *client)
+static void *serve_sender(void *arg)
 {
-	struct watch *w;
-	int ret = watch_add(fd, EPOLLIN | EPOLLRDHUP, on_memory_message, client, &w);
+	struct sender *s = arg;
+	int fd;
 
-	if (!ret) {
-		w->socket = -1;
-		nr_connections++;
+	while (sem_wait(&s->accepted))
+		;
+	while (s->fd >= 0 && take_memory(s))
+		;
+	pthread_mutex_lock(&rtd_lock);
+	fd = s->fd;
+	s->fd = -1;
+	pthread_mutex_unlock(&rtd_lock);
+	if (fd >= 0)
+		close(fd);
+	pthread_mutex_lock(&rtd_lock);
+	TAILQ_REMOVE(&senders, s, link);
+	nr_senders--;
+	pthread_mutex_unlock(&rtd_lock);
+	sem_destroy(&s->accepted);
+	free(s);
+	return NULL;
+}
+
+/* With a thread, which waits until it is told whom to serve. 0 or -errno. */
+static int new_sender(struct sender **sender)
+{
+	struct sender *s;
+	pthread_t thread;
+	int ret;
+
+	GUARD(&rtd_lock);
+	if (nr_senders == MAX_SENDERS)
+		return -EUSERS;
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return -ENOMEM;
+	s->fd = -1;
+	sem_init(&s->accepted, 0, 0);
+	ret = thread_start(&thread, serve_sender, s);
+	if (ret) {
+		sem_destroy(&s->accepted);
+		free(s);
+		return ret;
 	}
-	return ret;
+	pthread_detach(thread);
+	TAILQ_INSERT_TAIL(&senders, s, link);
+	nr_senders++;
+	*sender = s;
+	return 0;
+}
+
+static int set_client(struct sender *s)
+{
+	struct client *client;
+	unsigned int nr = 0;
+	struct sender *other;
+	int ret = find_client(s->fd, true, &client);
+
+	if (ret)
+		return ret;
+	GUARD(&rtd_lock);
+	TAILQ_FOREACH(other, &senders, link)
+		nr += other->client == client;
+	if (nr < MAX_SENDERS_CLIENT)
+		s->client = client;
+	/* It stays until end_client(), and does not stay longer for a thread that hangs. */
+	client_drop(client);
+	return nr < MAX_SENDERS_CLIENT ? 0 : -EUSERS;
 }
 
 static void on_memory(struct watch *w)
 {
-	accept_on(w, true, add_memory);
+	struct sender *s;
+	/* The thread first: without one nobody could close what is accepted. */
+	int ret = new_sender(&s);
+
+	if (ret) {
+		let_wait(w, -ret);
+		return;
+	}
+	s->fd = accept_on(w, 0);
+	ret = s->fd < 0 ? 0 : set_client(s);
+	if (ret) {
+		tell_refused(ret);
+		shutdown(s->fd, SHUT_RDWR);
+	}
+	sem_post(&s->accepted);
 }
 
 /* ---- from start to end ------------------------------------------------------------------- */
@@ -381,7 +452,7 @@ static int prepare(struct listeners *listeners)
 	if (loop < 0 || fd < 0)
 		return -errno;
 	ret = listen_open(listeners) ?: cores_open() ?: infer_start() ?: service_start() ?:
-	      start_closing() ?: server_start() ?: watch_add(fd, EPOLLIN, on_signal, NULL, NULL) ?:
+	      server_start() ?: watch_add(fd, EPOLLIN, on_signal, NULL, NULL) ?:
 	      watch_add(infer_timer(), EPOLLIN, on_timer, NULL, NULL) ?:
 	      watch_add(listeners->calls, EPOLLIN, on_calls, NULL, NULL);
 	if (!ret && listeners->memory >= 0)

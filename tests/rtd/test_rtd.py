@@ -200,6 +200,8 @@ def child_main(path, steps):
             refused(C.NOT_FOUND, c.infer, model)
             refused(C.NOT_FOUND, c.Unload, id=model)
             check(not c.Status().models)
+        elif step == 'hang':
+            sockets = hang(path, 80)
         elif step == 'exit':
             print('done', flush=True)
             os._exit(0)
@@ -596,6 +598,7 @@ def test_late_call():
 def lingering():
     """A socket whose last descriptor takes 20 seconds to close, and its other end."""
     with socket.create_server(('127.0.0.1', 0)) as server:
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         near = socket.create_connection(server.getsockname())
         far = server.accept()[0]
     near.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 20))
@@ -606,34 +609,94 @@ def lingering():
     return near, far
 
 
-def sends_memory(path):
-    with contextlib.suppress(ConnectionResetError):
-        return shared_memory(path, 4096)[1] == 0
-    return False
+def sends(path, *messages):
+    """A connection with these messages, of descriptors each."""
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    s.settimeout(20)
+    s.connect(path + '.memory')
+    for fds in messages:
+        s.sendmsg([b'm'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', fds))])
+    return s
+
+
+@contextlib.contextmanager
+def unready(daemon):
+    """It sees all at once, and has the last descriptors of what is sent and closed meanwhile."""
+    daemon.process.send_signal(signal.SIGSTOP)
+    yield
+    daemon.process.send_signal(signal.SIGCONT)
 
 
 def test_slow_close():
-    """a descriptor that takes long to close keeps nobody waiting"""
-    with Daemon() as d, open('/dev/null', 'rb') as null:
-        c = Client(d.path)
+    """descriptors that take long to close keep nobody waiting but who sends them"""
+    cases = ((False, lambda near, null: ([near],)), (False, lambda near, null: ([null, near],)),
+             (True, lambda near, null: ([null], [near])))
+    with open('/dev/null', 'rb') as null:
+        for gone, messages in cases:
+            with Daemon() as d, contextlib.ExitStack() as stack:
+                c = Client(d.path)
+                c.Status()
+                with unready(d):
+                    near, far = lingering()
+                    stack.enter_context(far)
+                    s = stack.enter_context(
+                        sends(d.path, *messages(near.fileno(), null.fileno())))
+                    near.close()
+                    if gone:
+                        s.close()
+                start = time.monotonic()
+                time.sleep(0.5)
+                check(shared_memory(d.path, 4096)[1] == 0)
+                c.infer(c.load())
+                check(Client(d.path).Status().clients == 1 and time.monotonic() - start < 10)
+
+
+def hang(path, connections):
+    """A client that hangs in so many connections."""
+    sockets = []
+    for _ in range(connections):
         near, far = lingering()
-        with far, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
-            # The daemon is to have the last one.
-            d.process.send_signal(signal.SIGSTOP)
-            s.connect(d.path + '.memory')
-            s.sendmsg([b'm'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS,
-                                array.array('i', [near.fileno()]))])
-            near.close()
-            start = time.monotonic()
-            d.process.send_signal(signal.SIGCONT)
-            check(struct.unpack('qQ', s.recv(16))[0] == -errno.EINVAL)
-            answers = [shared_memory(d.path, 0, file=null.fileno())[1] for _ in range(63)]
-            check(answers == [-errno.EINVAL] * 63)
-            check(not sends_memory(d.path))
-            c.infer(c.load())
-            check(Client(d.path).Status().clients == 1 and time.monotonic() - start < 10)
-        # Nobody is there any more to take what it has sent.
-        eventually(lambda: sends_memory(d.path))
+        sockets += [far, sends(path, [near.fileno()])]
+        near.close()
+    return sockets
+
+
+def test_hanging_client():
+    """a client that hangs in all its connections gets no more, another one is served"""
+    with Daemon() as d:
+        c = Client(d.path)
+        c.Status()
+        with unready(d):
+            child = spawn(d.path, 'hang')
+            check(child.stdout.readline() == 'hang None\n')
+        start = time.monotonic()
+        check(shared_memory(d.path, 4096)[1] == 0)
+        check(c.Status().clients == 2 and time.monotonic() - start < 10)
+        eventually(lambda: 'a connection is refused: Too many users' in d.errors.read_text())
+        child.kill()
+        child.wait()
+        eventually(lambda: c.Status().clients == 1)
+
+
+def test_slow_end():
+    """descriptors that take long to close do not keep the daemon from ending"""
+    with Daemon() as d, contextlib.ExitStack() as stack:
+        Client(d.path).Status()
+        with unready(d):
+            # Most of them are not accepted any more.
+            for s in hang(d.path, 4):
+                stack.enter_context(s)
+            d.process.terminate()
+        start = time.monotonic()
+        check(d.process.wait(60) == 0 and time.monotonic() - start < 10)
+    with Daemon() as d, contextlib.ExitStack() as stack:
+        with unready(d):
+            for s in hang(d.path, 4):
+                stack.enter_context(s)
+        time.sleep(0.5)
+        start = time.monotonic()
+        d.process.terminate()
+        check(d.process.wait(60) == 0 and time.monotonic() - start < 10)
 
 
 def test_clients():
