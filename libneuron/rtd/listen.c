@@ -17,6 +17,10 @@
 #define BACKLOG 128
 #define FIRST_FD 3		/* of systemd */
 #define GROUP "neuron"
+/* Linux 6.16; of headers that are older. */
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83
+#endif
 
 /* Made here, and removed at the end. */
 static bool own_paths;
@@ -139,11 +143,10 @@ static int take_sockets(struct listeners *l)
 	return l->calls < 0 ? -ENOTSOCK : 0;
 }
 
-int listen_open(struct listeners *l)
+static int open_all(struct listeners *l)
 {
 	int ret;
 
-	l->calls = l->memory = -1;
 	ret = take_sockets(l);
 	if (ret <= 0)
 		return ret;
@@ -154,6 +157,19 @@ int listen_open(struct listeners *l)
 		return ret;
 	own_paths = true;
 	return open_unix(MEMORY_SUFFIX, SOCK_SEQPACKET, &l->memory);
+}
+
+int listen_open(struct listeners *l)
+{
+	const int off = 0;
+	int ret;
+
+	l->calls = l->memory = -1;
+	ret = open_all(l);
+	/* gRPC's threads would release descriptors that come with calls, and wait for that. */
+	if (!ret)
+		setsockopt(l->calls, SOL_SOCKET, SO_PASSRIGHTS, &off, sizeof(off));
+	return ret;
 }
 
 void listen_close(struct listeners *l)

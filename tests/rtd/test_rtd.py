@@ -42,6 +42,7 @@ METHODS = {
     'Status': (pb.Empty, pb.StatusResponse)}
 C = grpc.StatusCode
 BYTES = 1024
+SO_PASSRIGHTS = 83
 
 
 class Failed(Exception):
@@ -676,6 +677,24 @@ def test_hanging_client():
         child.kill()
         child.wait()
         eventually(lambda: c.Status().clients == 1)
+
+
+def test_descriptors_in_calls():
+    """descriptors cannot be sent where calls go, as gRPC would wait for them (Linux 6.16)"""
+    with Daemon() as d, socket.socket(socket.AF_UNIX) as s, open('/dev/null', 'rb') as null:
+        try:
+            s.getsockopt(socket.SOL_SOCKET, SO_PASSRIGHTS)
+        except OSError as error:
+            check(error.errno == errno.ENOPROTOOPT, str(error))
+            return
+        s.connect(d.path)
+        try:
+            s.sendmsg([b'PRI'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS,
+                                  array.array('i', [null.fileno()]))])
+        except PermissionError:
+            check(Client(d.path).Status().clients == 1)
+            return
+        raise Failed('it was sent')
 
 
 def test_slow_end():
