@@ -52,6 +52,13 @@ static int remove_stale(const struct sockaddr_un *address)
 	return ret;
 }
 
+void listen_without_rights(int fd)
+{
+	const int off = 0;
+
+	setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &off, sizeof(off));
+}
+
 /* For its user and, as devices are, for the group. */
 static int open_unix(const char *suffix, int type, int *socket_fd)
 {
@@ -67,6 +74,8 @@ static int open_unix(const char *suffix, int type, int *socket_fd)
 		unlink(address.sun_path);
 	fd = ret ? -1 : socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (!ret && fd >= 0) {
+		if (type == SOCK_STREAM)
+			listen_without_rights(fd);
 		old = umask(0117);
 		if (bind(fd, (const void *)&address, sizeof(address)) || listen(fd, BACKLOG))
 			ret = -errno;
@@ -161,35 +170,28 @@ static int open_all(struct listeners *l)
 
 int listen_open(struct listeners *l)
 {
-	const int off = 0;
 	int ret;
 
 	l->calls = l->memory = -1;
 	ret = open_all(l);
-	/* gRPC's threads would release descriptors that come with calls, and wait for that. */
+	/* Also of a socket that was given. */
 	if (!ret)
-		setsockopt(l->calls, SOL_SOCKET, SO_PASSRIGHTS, &off, sizeof(off));
+		listen_without_rights(l->calls);
 	return ret;
 }
 
-void listen_close(struct listeners *l)
+/* To close them would wait for what was sent to connections that were not accepted. */
+void listen_remove(void)
 {
 	struct sockaddr_un address;
 
-	if (own_paths) {
-		path_of(&address, "");
-		unlink(address.sun_path);
-		path_of(&address, MEMORY_SUFFIX);
-		unlink(address.sun_path);
-		own_paths = false;
-	}
-	if (l->calls >= 0)
-		close(l->calls);
-	/*
-	 * The other one waits for what was sent to connections that were not accepted, but not
-	 * when the process ends.
-	 */
-	l->calls = -1;
+	if (!own_paths)
+		return;
+	path_of(&address, "");
+	unlink(address.sun_path);
+	path_of(&address, MEMORY_SUFFIX);
+	unlink(address.sun_path);
+	own_paths = false;
 }
 
 void listen_notify(const char *state)

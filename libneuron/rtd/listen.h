@@ -13,7 +13,14 @@ struct listeners {
 
 /* 0, or -errno after a line in the log. */
 int listen_open(struct listeners *listeners);
-void listen_close(struct listeners *listeners);
+/* Their names go; they are closed when the process ends. */
+void listen_remove(void);
+
+/*
+ * From Linux 6.16 on nobody can send descriptors to it: gRPC's threads would release what comes
+ * with calls, and wait for that. Connections have it from their listener.
+ */
+void listen_without_rights(int fd);
 
 /* Tell systemd. */
 void listen_notify(const char *state);

@@ -49,7 +49,7 @@ static bool quit, paused;		/* paused: some listener is */
  * A connection that sends memory. Closing what a client has sent takes as long as the client
  * likes, for a file system in user space is asked and a socket lingers; the kernel closes, too,
  * what a message has too much of, and what nobody has received. So each connection has a thread,
- * in which all of that happens, and which nobody waits for, not at the end either.
+ * in which all of that happens, and which no other waits for.
  */
 struct sender {
 	int fd;				/* -1: none, or it is being closed */
@@ -213,6 +213,8 @@ static void resume_listeners(void)
 	paused = false;
 }
 
+static void close_apart(int fd);
+
 static void tell_refused(int error)
 {
 	syslog(LOG_WARNING, "a connection is refused: %s", strerror(-error));
@@ -246,6 +248,8 @@ static void on_calls(struct watch *w)
 
 	if (fd < 0)
 		return;
+	/* If the listener was given, it may have been connected to before. */
+	listen_without_rights(fd);
 	ret = nr_connections == MAX_CONNECTIONS ? -EUSERS : find_client(fd, false, &client);
 	if (!ret) {
 		ret = add_calls(fd, client);
@@ -254,7 +258,7 @@ static void on_calls(struct watch *w)
 	}
 	if (ret) {
 		tell_refused(ret);
-		close(fd);
+		close_apart(fd);
 	}
 }
 
@@ -382,6 +386,20 @@ static int new_sender(struct sender **sender)
 	return 0;
 }
 
+/* A connection that is refused may have received descriptors, too. */
+static void close_apart(int fd)
+{
+	struct sender *s;
+
+	if (new_sender(&s)) {
+		close(fd);
+		return;
+	}
+	s->fd = fd;
+	shutdown(fd, SHUT_RDWR);
+	sem_post(&s->accepted);
+}
+
 static int set_client(struct sender *s)
 {
 	struct client *client;
@@ -494,12 +512,12 @@ static void unload_shared(void)
 }
 
 /* Clients end as if they had gone, so nothing stays on the devices. */
-static void finish(struct listeners *listeners)
+static void finish(void)
 {
 	struct watch *w;
 
 	listen_notify("STOPPING=1");
-	listen_close(listeners);
+	listen_remove();
 	server_stop();
 	TAILQ_FOREACH(w, &watches, link) {
 		if (w->removed || !w->client)
@@ -528,13 +546,13 @@ int main(int argc, char **argv)
 	ret = prepare(&listeners);
 	if (ret) {
 		syslog(LOG_ERR, "not started: %s", strerror(-ret));
-		listen_close(&listeners);
+		listen_remove();
 		return 1;
 	}
 	syslog(LOG_NOTICE, "listening on %s", config.endpoint);
 	listen_notify("READY=1");
 	run();
 	syslog(LOG_NOTICE, "ending");
-	finish(&listeners);
+	finish();
 	return 0;
 }

@@ -624,8 +624,10 @@ def sends(path, *messages):
 def unready(daemon):
     """It sees all at once, and has the last descriptors of what is sent and closed meanwhile."""
     daemon.process.send_signal(signal.SIGSTOP)
-    yield
-    daemon.process.send_signal(signal.SIGCONT)
+    try:
+        yield
+    finally:
+        daemon.process.send_signal(signal.SIGCONT)
 
 
 def test_slow_close():
