@@ -162,6 +162,7 @@ static int neuron_ring_new(struct neuron_chunk *chunk, int dir)
 
 	if (!ring)
 		return -ENOMEM;
+	mutex_init(&ring->write);
 	mutex_init(&ring->lock);
 	xa_init_flags(&ring->kept, XA_FLAGS_ACCOUNT);
 	ring->base.release = neuron_ring_release;
@@ -240,7 +241,7 @@ int neuron_ring_make(struct neuron_client *client, struct neuron_chunk *chunk, i
 	if (err)
 		return err;
 	ring = neuron_ring_of(chunk);
-	if (mutex_lock_killable(&ring->lock))
+	if (mutex_lock_killable(&ring->write))
 		return -EINTR;
 	/* It may have become shorter before it was a ring. */
 	if (!ring->ready && ring->nr_slots > chunk->size / NEURON_DESC_SIZE)
@@ -250,7 +251,7 @@ int neuron_ring_make(struct neuron_client *client, struct neuron_chunk *chunk, i
 	ring->ready = !err;
 	if (!err && ring->dir != dir)
 		err = -EINVAL;
-	mutex_unlock(&ring->lock);
+	mutex_unlock(&ring->write);
 	return err;
 }
 
@@ -404,33 +405,47 @@ static void neuron_ring_swap(struct neuron_ring *ring, u32 first, struct neuron_
 	xa_unlock(&client->handles);
 }
 
-/*
- * Put checked descriptors into slots.  Whatever hardware finds there meanwhile, the old
- * ones or the new ones, what they name is held.  Under ring->lock.
- */
-static int neuron_ring_put(struct neuron_ring *ring, u32 first, struct neuron_ring_batch *b)
+/* Slots name what checked descriptors will.  Under ring->lock. */
+static void neuron_ring_put_begin(struct neuron_ring *ring, u32 first, struct neuron_ring_batch *b)
 {
-	struct neuron_chunk *chunk = ring->base.chunk;
-	u64 off = (u64)first * NEURON_DESC_SIZE;
-	u32 bytes = b->nr * NEURON_DESC_SIZE, i;
 	unsigned long cores = 0;
-	int err;
+	u32 i;
 
 	for (i = 0; i < b->nr; i++)
 		if (b->slot[i] & NEURON_SLOT_WINDOW)
 			__set_bit(neuron_slot_core(b->slot[i]), &cores);
 	neuron_ring_reach(ring, cores);
 	neuron_ring_swap(ring, first, b);
-	err = chunk->host ? neuron_chunk_rw_host(chunk, off, b->desc, bytes, true) :
-			    neuron_dma_write(chunk->client->nd, chunk->core, chunk->addr + off,
-					     b->desc, bytes);
+	ring->writing = first;
+	ring->nr_writing = b->nr;
+}
+
+/*
+ * Put them there.  Whatever hardware finds there meanwhile, the old ones or the new ones, what
+ * they name is held.  Not under ring->lock: who resets a core waits for that.
+ */
+static int neuron_ring_put(struct neuron_ring *ring, u32 first, struct neuron_ring_batch *b)
+{
+	struct neuron_chunk *chunk = ring->base.chunk;
+	u64 off = (u64)first * NEURON_DESC_SIZE;
+	u32 bytes = b->nr * NEURON_DESC_SIZE;
+
+	return chunk->host ? neuron_chunk_rw_host(chunk, off, b->desc, bytes, true) :
+			     neuron_dma_write(chunk->client->nd, chunk->core, chunk->addr + off,
+					      b->desc, bytes);
+}
+
+/* Under ring->lock.  @err: of neuron_ring_put() */
+static void neuron_ring_put_end(struct neuron_ring *ring, u32 first, struct neuron_ring_batch *b,
+				int err)
+{
+	ring->nr_writing = 0;
 	if (err == -ENOMEM)
 		/* There was no room to begin with it: nothing was written. */
 		neuron_ring_swap(ring, first, b);
 	else if (err)
 		/* Nobody knows which descriptors are there now. */
 		ring->broken = true;
-	return err;
 }
 
 /* Under ring->lock.  Return: 0 each descriptor may be in a slot of @ring. */
@@ -485,30 +500,43 @@ static int neuron_ring_try(struct neuron_chunk *chunk, int dir, u32 nr, const vo
 	return err;
 }
 
-/* Copy descriptors in, all or none. */
-static int neuron_ring_copy_in(struct neuron_ring *ring, u32 first, u32 nr,
-			       const void __user *buf)
+/* Copy descriptors in, all or none.  Under ring->write. */
+static int neuron_ring_write_batch(struct neuron_ring *ring, u32 first, struct neuron_ring_batch *b)
 {
-	struct neuron_ring_batch *b = neuron_ring_batch(nr, buf);
 	u32 replaced = 0;
 	int err;
 
-	if (IS_ERR(b))
-		return PTR_ERR(b);
-	err = mutex_lock_killable(&ring->lock);
-	if (err)
-		goto free;
-	err = neuron_ring_idle(ring, first, nr) ?:
-	      neuron_ring_keep(ring, &ring->slot[first], nr) ?: neuron_ring_check(ring, b);
+	mutex_lock(&ring->lock);
+	err = neuron_ring_idle(ring, first, b->nr) ?:
+	      neuron_ring_keep(ring, &ring->slot[first], b->nr) ?: neuron_ring_check(ring, b);
 	if (!err) {
+		neuron_ring_put_begin(ring, first, b);
+		mutex_unlock(&ring->lock);
 		err = neuron_ring_put(ring, first, b);
-		replaced = nr;
+		mutex_lock(&ring->lock);
+		neuron_ring_put_end(ring, first, b, err);
+		replaced = b->nr;
 	}
 	if (!ring->bound && !ring->broken)
 		neuron_ring_let_go(ring);
 	mutex_unlock(&ring->lock);
 	neuron_slots_put(b->slot, replaced);
-free:
+	return err;
+}
+
+static int neuron_ring_copy_in(struct neuron_ring *ring, u32 first, u32 nr,
+			       const void __user *buf)
+{
+	struct neuron_ring_batch *b = neuron_ring_batch(nr, buf);
+	int err;
+
+	if (IS_ERR(b))
+		return PTR_ERR(b);
+	err = mutex_lock_killable(&ring->write);
+	if (!err) {
+		err = neuron_ring_write_batch(ring, first, b);
+		mutex_unlock(&ring->write);
+	}
 	kvfree(b);
 	return err;
 }
@@ -601,8 +629,10 @@ int neuron_ring_bind(struct neuron_ring *ring, int dir, u32 length, u32 eng, u32
 	int err = 0;
 	u32 i;
 
-	if (mutex_lock_killable(&ring->lock))
+	/* What is being written may still have to wait for a core. */
+	if (mutex_lock_killable(&ring->write))
 		return -EINTR;
+	mutex_lock(&ring->lock);
 	/* Its memory may have become longer since it became a ring. */
 	if (!ring->ready || ring->dir != dir || length > ring->nr_slots)
 		err = -EINVAL;
@@ -627,6 +657,7 @@ int neuron_ring_bind(struct neuron_ring *ring, int dir, u32 length, u32 eng, u32
 	ring->q = q;
 unlock:
 	mutex_unlock(&ring->lock);
+	mutex_unlock(&ring->write);
 	return err;
 }
 
@@ -772,7 +803,8 @@ void neuron_ring_unlock(struct neuron_ring *ring)
  * @count: to be started; not more than @length, not 0
  *
  * Context: may sleep.
- * Return: 0; -EINVAL one is empty, or they are not packets; -EIO a write to it failed.
+ * Return: 0; -EINVAL one is empty, or they are not packets; -EBUSY another thread is writing one;
+ *	   -EIO a write to it failed.
  */
 int neuron_ring_startable(struct neuron_ring *ring, u32 length, u32 from, u32 count)
 {
@@ -781,8 +813,11 @@ int neuron_ring_startable(struct neuron_ring *ring, u32 length, u32 from, u32 co
 
 	if (ring->broken)
 		return -EIO;
-	for (i = from, n = count; n-- && ok; i = i + 1 == length ? 0 : i + 1)
+	for (i = from, n = count; n-- && ok; i = i + 1 == length ? 0 : i + 1) {
+		if (i - ring->writing < ring->nr_writing)
+			return -EBUSY;
 		ok = ring->slot[i];
+	}
 	if (ok && ring->dir == NEURON_DMA_QUEUE_TYPE_TX)
 		ok = neuron_ring_packets(ring, length, from, count);
 	if (!ok)
@@ -811,7 +846,7 @@ static struct neuron_ring *neuron_ring_next(struct neuron_client *client,
 	return ring;
 }
 
-/* Empty @n slots, unless that fails.  Under ring->lock; no queue has the ring. */
+/* Empty @n slots, unless that fails.  Under ring->write; no queue has the ring. */
 static void neuron_ring_empty(struct neuron_ring *ring, u32 first, u32 n)
 {
 	struct neuron_client *client = ring->base.chunk->client;
@@ -837,10 +872,16 @@ static void neuron_ring_empty(struct neuron_ring *ring, u32 first, u32 n)
 
 static void neuron_ring_forget_chunk(struct neuron_ring *ring, const struct neuron_chunk *chunk)
 {
+	bool bound;
 	u32 i, n;
 
+	/* Who is being killed frees its rings soon, and with them what they name. */
+	if (mutex_lock_killable(&ring->write))
+		return;
 	mutex_lock(&ring->lock);
-	for (i = 0; i < ring->nr_slots && !ring->bound; i += max(n, 1u)) {
+	bound = ring->bound;
+	mutex_unlock(&ring->lock);
+	for (i = 0; i < ring->nr_slots && !bound; i += max(n, 1u)) {
 		n = 0;
 		while (i + n < ring->nr_slots && neuron_slot_chunk(ring->slot[i + n]) == chunk)
 			n++;
@@ -848,11 +889,10 @@ static void neuron_ring_forget_chunk(struct neuron_ring *ring, const struct neur
 			neuron_ring_empty(ring, i, n);
 		else if (i % NEURON_RING_BATCH == 0)
 			cond_resched();
-		/* Who is being killed frees its rings soon, and with them what they name. */
 		if (fatal_signal_pending(current))
 			break;
 	}
-	mutex_unlock(&ring->lock);
+	mutex_unlock(&ring->write);
 }
 
 /**

@@ -14,7 +14,9 @@ struct neuron_device;
 /**
  * struct neuron_ring - ring memory whose descriptors the driver checks
  * @base: of its chunk
- * @lock: the rest; @slot is written under the lock of the handles of its client, too
+ * @write: held by who writes to the ring, for as long as a copy takes, and by who binds it
+ * @lock: the rest, held for moments; @slot is written under the lock of the handles of its
+ *	  client, too
  * @ready: it was cleared
  * @dir: side (enum neuron_dma_queue_type), fixed when it became a ring
  * @bound: uses by a queue that hardware may know of: two while it is set up again
@@ -29,9 +31,12 @@ struct neuron_device;
  * @kept: chunks that slots have named, by page of their address, and that hardware may
  *	  still use; each is held
  * @slot: see ring.c
+ * @writing: the first slot that is being written
+ * @nr_writing: how many are
  */
 struct neuron_ring {
 	struct neuron_chunk_ring base;
+	struct mutex write;	/* see above */
 	struct mutex lock;	/* see above */
 	bool ready;
 	u8 dir;
@@ -46,6 +51,8 @@ struct neuron_ring {
 	u32 staged;
 	struct xarray kept;
 	unsigned long *slot;
+	u32 writing;
+	u32 nr_writing;
 };
 
 int neuron_ring_possible(struct neuron_client *client, struct neuron_chunk *chunk, int dir);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* neuron_pci on a card that does wrong: each fault ends in bounded time, and can be left. */
+#include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -419,6 +420,57 @@ static void test_quarantine(void)
 	CHECK(unload(), "quarantine: unload");
 }
 
+struct ring_write {
+	int fd;
+	struct neuron_ioctl_dma_copy_descriptors d;
+	int err;
+};
+
+static void *write_ring(void *arg)
+{
+	struct ring_write *w = arg;
+
+	w->err = call(w->fd, NEURON_IOCTL_DMA_COPY_DESCRIPTORS, &w->d);
+	return NULL;
+}
+
+/* Descriptors that do not arrive in a ring in device memory hold up no reset of their core. */
+static void test_stuck_ring(void)
+{
+	const uint64_t ctrl = 4096 | 1u << 24 | 3u << 26, meta = 0x01080003ULL << 32;
+	struct neuron_ioctl_dma_queue_init q = {
+		.eng_id = 16, .tx_desc_count = 64, .rx_desc_count = 64,
+	};
+	uint64_t pa, tx[2] = { ctrl | meta };
+	struct ring_write w = { 0 };
+	pthread_t thread;
+	double start;
+
+	CHECK(load("hbm_limit=64"), "stuck ring: load");
+	w.fd = open_card(card);
+	q.tx_handle = alloc(w.fd, 4096, 0, 1);
+	q.rx_handle = host_alloc(w.fd, 4096, &pa);
+	host_alloc(w.fd, 4096, &tx[1]);
+	w.d = (struct neuron_ioctl_dma_copy_descriptors){
+		.mem_handle = q.tx_handle, .buffer = tx, .num_descs = 1,
+		.queue_type = NEURON_DMA_QUEUE_TYPE_TX,
+	};
+	write_ring(&w);
+	CHECK(!w.err && !call(w.fd, NEURON_IOCTL_DMA_QUEUE_INIT, &q),
+	      "stuck ring: a queue has it (%d)", w.err);
+	tell(card, "lost-doorbells 2");
+	if (pthread_create(&thread, NULL, write_ring, &w))
+		return;
+	usleep(300000);
+	start = seconds();
+	CHECK(!reset_core(w.fd, 1), "stuck ring: its core is reset");
+	CHECK(seconds() - start < 10, "stuck ring: that took %.1f s", seconds() - start);
+	pthread_join(thread, NULL);
+	CHECK(w.err == ETIMEDOUT, "stuck ring: the write was on its way: %d", w.err);
+	close(w.fd);
+	CHECK(unload(), "stuck ring: unload");
+}
+
 /* A trusted program's descriptor that leads nowhere stops its engine, until its core is reset. */
 static void test_bad_address(void)
 {
@@ -556,6 +608,7 @@ int main(void)
 	test_unclean();
 	test_quarantine();
 	test_full_fifo();
+	test_stuck_ring();
 	test_bad_place();
 	test_core_reset();
 	test_removal();

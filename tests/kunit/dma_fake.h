@@ -164,6 +164,7 @@ static struct {
 	struct fake_nq nq[2][NEURON_HW_NR_NQ];
 	u32 nr_refused;		/* by a ring */
 	u32 freed;		/* this handle was */
+	void (*meanwhile)(struct kunit *test);	/* while the device copies */
 	u32 aborts;		/* so many batches stop the engine of the copies */
 } fake;
 
@@ -931,6 +932,8 @@ static bool fake_queue_poll(struct neuron_device *nd, u32 eng, u32 q)
 	fake_op('p', eng, q, fake.bell[0]);
 	EQ(eng, COPY_ENGINE);
 	EQ(fake.bell[0], fake.bell[1]);
+	if (fake.meanwhile)
+		fake.meanwhile(fake.test);
 	if (fake.mode == FAKE_GONE && !fake.late)
 		nd->gone = true;
 	if (fake.mode == FAKE_ABORTS || fake.aborts) {

@@ -1167,6 +1167,47 @@ static void ring_write_fails(struct kunit *test)
 	EQ(neuron_ring_startable(ring_at(2), 32, 0, 1), 0);
 }
 
+/* Another thread, while slots 1 and 2 are being written. */
+static void ring_meanwhile(struct kunit *test)
+{
+	struct neuron_ring *ring = ring_at(2);
+
+	OK(fake_held(&ring->write));
+	OK(!fake_held(&ring->lock));
+	neuron_ring_lock(ring);
+	EQ(neuron_ring_startable(ring, 32, 0, 1), 0);
+	EQ(neuron_ring_startable(ring, 32, 0, 2), -EBUSY);
+	EQ(neuron_ring_startable(ring, 32, 1, 1), -EBUSY);
+	EQ(neuron_ring_startable(ring, 32, 2, 1), -EBUSY);
+	EQ(neuron_ring_startable(ring, 32, 3, 1), 0);
+	neuron_ring_unlock(ring);
+	/* A reset begins. */
+	neuron_ring_hold(ring);
+	/* What was there, and what comes, is held. */
+	EQ(USERS(3), 4 + 1);
+	EQ(USERS(4), 2);
+}
+
+/* A write takes as long as a copy: nothing that a core's lock is held for waits for it. */
+static void ring_is_written(struct kunit *test)
+{
+	struct neuron_desc d[4] = { ring_desc(4, 0, AT(3)), ring_desc(4, 0, AT(3)),
+				    ring_desc(4, 0, AT(3)), ring_desc(4, 0, AT(3)) };
+	struct neuron_desc e[2] = { ring_desc(4, 0, AT(4)), ring_desc(4, 0, AT(4)) };
+
+	ring_init();
+	EQ(ring_write(2, RX, 0, d, 4), 0);
+	EQ(queue_init(0, 3, 0, 0, 2, 32), 0);
+	fake.meanwhile = ring_meanwhile;
+	EQ(ring_write(2, RX, 1, e, 2), 0);
+	fake.meanwhile = NULL;
+	EQ(USERS(3), 2 + 1);
+	EQ(USERS(4), 2);
+	EQ(ring_write(2, RX, 1, e, 2), -EBUSY);
+	EQ(neuron_ring_startable(ring_at(2), 32, 0, 4), 0);
+	OK(!fake_held(&ring_at(2)->write));
+}
+
 /* Freed memory: slots are emptied while no queue has their ring. */
 static void ring_forgets(struct kunit *test)
 {
@@ -2301,6 +2342,7 @@ static struct kunit_case dma_cases[] = {
 	KUNIT_CASE(ring_in_flight),
 	KUNIT_CASE(ring_packets),
 	KUNIT_CASE(ring_write_fails),
+	KUNIT_CASE(ring_is_written),
 	KUNIT_CASE(ring_forgets),
 	KUNIT_CASE(ring_pin_resolves),
 	KUNIT_CASE(dma_queue_that_does_not_stop),
