@@ -14,6 +14,7 @@
 #include "../base/core.h"
 #include "../base/isolation.h"
 #include "../dma/copy.h"
+#include "../mem/space.h"
 #include "reg_ioctl.h"
 
 #define NEURON_BAR_MAX_COUNT	100	/* uapi/FACTS.md 1 */
@@ -66,18 +67,13 @@ static int neuron_reg_of_bar(struct neuron_device *nd, u64 addr, struct neuron_r
 
 static int neuron_reg_of_address(struct neuron_device *nd, u64 addr, struct neuron_reg *reg)
 {
-	u32 i;
+	u32 core = neuron_space_core(nd, addr, sizeof(u32));
 
-	for (i = 0; i < nd->geo->nr_cores; i++) {
-		u64 off = addr - nd->geo->tpb_base[i];
-
-		if (off < nd->geo->tpb_size && !(off % 4)) {
-			reg->core = i;
-			reg->off = off;
-			return 0;
-		}
-	}
-	return -EINVAL;
+	if (core == nd->geo->nr_cores || addr % sizeof(u32))
+		return -EINVAL;
+	reg->core = core;
+	reg->off = addr - nd->geo->tpb_base[core];
+	return 0;
 }
 
 /**
@@ -226,7 +222,7 @@ static int neuron_program_engine(struct neuron_client *client, u32 nc, u64 dst, 
 {
 	struct neuron_device *nd = client->nd;
 	u64 start, end, from;
-	u32 i;
+	u32 core;
 	int err;
 
 	if (!size || nc >= nd->geo->nr_cores)
@@ -235,21 +231,18 @@ static int neuron_program_engine(struct neuron_client *client, u32 nc, u64 dst, 
 	if (check_add_overflow(dst, off, &start) || check_add_overflow(start, size, &end) ||
 	    check_add_overflow((u64)(unsigned long)buf, off, &from))
 		return -EOVERFLOW;
-	for (i = 0; i < nd->geo->nr_cores; i++)
-		if (start >= nd->geo->tpb_base[i] &&
-		    end <= nd->geo->tpb_base[i] + nd->geo->tpb_size)
-			break;
-	if (i == nd->geo->nr_cores)
+	core = neuron_space_core(nd, start, size);
+	if (core == nd->geo->nr_cores)
 		return -EINVAL;
-	if (!neuron_isolation_window(nd, start - nd->geo->tpb_base[i], size)) {
+	if (!neuron_isolation_window(nd, start - nd->geo->tpb_base[core], size)) {
 		neuron_isolation_refused(nd, "to write registers of a core");
 		return -EPERM;
 	}
 	if (!access_ok((void __user *)(unsigned long)from, size))
 		return -EFAULT;
-	err = neuron_core_acquire(nd, i, client);
-	return err ?: neuron_dma_addr_user(nd, i, start, (void __user *)(unsigned long)from, size,
-					   true);
+	err = neuron_core_acquire(nd, core, client);
+	return err ?: neuron_dma_addr_user(nd, core, start, (void __user *)(unsigned long)from,
+					   size, true);
 }
 
 int neuron_do_program_engine(struct neuron_call *call)

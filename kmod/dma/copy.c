@@ -22,6 +22,7 @@
 #include "../mem/chunk.h"
 #include "../mem/failure.h"
 #include "../mem/host.h"
+#include "../mem/space.h"
 #include "../mem/sync.h"
 #include "copy.h"
 
@@ -320,17 +321,18 @@ static void neuron_copy_drain(struct neuron_device *nd, const struct neuron_copy
 		usleep_range(1000, 1100);
 }
 
+/* Where in the window of a core a range ends that begins in it; 0: it is of no core. */
+static u64 neuron_copy_window_end(struct neuron_device *nd, u64 addr, u64 len)
+{
+	u32 core = neuron_space_core(nd, addr, 1);
+
+	return core < nd->geo->nr_cores ? addr - nd->geo->tpb_base[core] + len : 0;
+}
+
 static long neuron_copy_timeout(struct neuron_device *nd, u64 dst, u64 len)
 {
-	u32 i;
-
-	for (i = 0; i < nd->geo->nr_cores; i++) {
-		u64 off = dst - nd->geo->tpb_base[i];
-
-		if (off < nd->geo->tpb_size && off + len > NEURON_ISA_FIFO_OFF(0))
-			return NEURON_FIFO_TIMEOUT;
-	}
-	return NEURON_COPY_TIMEOUT;
+	return neuron_copy_window_end(nd, dst, len) > NEURON_ISA_FIFO_OFF(0) ? NEURON_FIFO_TIMEOUT :
+									       NEURON_COPY_TIMEOUT;
 }
 
 /*
@@ -391,14 +393,7 @@ static int neuron_copy_flush(struct neuron_device *nd, u32 core, u32 count, long
 /* Bytes at an address, which may be of a core: are they memory, not registers? */
 static bool neuron_copy_memory(struct neuron_device *nd, u64 addr, u64 len)
 {
-	const struct neuron_geometry *geo = nd->geo;
-	u32 i;
-
-	for (i = 0; i < geo->nr_cores; i++)
-		if (addr < geo->tpb_base[i] + geo->tpb_size && addr + len > geo->tpb_base[i])
-			return addr >= geo->tpb_base[i] &&
-			       addr + len <= geo->tpb_base[i] + geo->sbuf_size;
-	return true;
+	return neuron_copy_window_end(nd, addr, len) <= nd->geo->sbuf_size;
 }
 
 /*

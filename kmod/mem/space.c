@@ -18,25 +18,6 @@ static bool neuron_in(u64 base, u64 size, u64 addr, u64 len)
 }
 
 /**
- * neuron_space_core() - the core whose window contains a range of addresses
- * @nd: device
- * @addr: device address
- * @len: bytes, not 0
- *
- * Context: any.
- * Return: core number; nr_cores if there is none.
- */
-u32 neuron_space_core(struct neuron_device *nd, u64 addr, u64 len)
-{
-	u32 i;
-
-	for (i = 0; i < nd->geo->nr_cores; i++)
-		if (neuron_in(nd->geo->tpb_base[i], nd->geo->tpb_size, addr, len))
-			break;
-	return i;
-}
-
-/**
  * neuron_pin_window() - resolve an address in the window of a core
  * @pin: filled in
  * @nd: device

@@ -49,7 +49,6 @@
 #define neuron_isolation_window	fake_isolation_window
 #define neuron_pin_chunk	fake_pin_chunk
 #define neuron_pin_window	fake_pin_window
-#define neuron_space_core	fake_space_core
 
 #include "../../kmod/compat/compat.h"
 #include "../../kmod/base/call.h"
@@ -420,17 +419,6 @@ void fake_isolation_refused(struct neuron_device *nd, const char *what)
 bool fake_isolation_window(struct neuron_device *nd, u64 off, u64 len)
 {
 	return neuron_geometry_window(nd->geo, off, len);
-}
-
-u32 fake_space_core(struct neuron_device *nd, u64 addr, u64 len)
-{
-	u32 i;
-
-	for (i = 0; i < nd->geo->nr_cores; i++)
-		if (addr >= CORE_ADDR(i) && addr - CORE_ADDR(i) < nd->geo->tpb_size &&
-		    len <= nd->geo->tpb_size - (addr - CORE_ADDR(i)))
-			break;
-	return i;
 }
 
 void fake_pin_chunk(struct neuron_pin *pin, struct neuron_chunk *chunk, u64 addr, u64 len,
