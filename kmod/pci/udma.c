@@ -416,10 +416,11 @@ static bool npci_host_queue_off(struct npci_card *card, u32 eng, u32 q, bool don
 	/* Lost: it is off since the engine was started again. */
 	if (test_bit(q, &e->lost) || !npci_queue_on(e, q))
 		return true;
-	if (done)
+	if (done) {
 		npci_host_queue_wait(card, eng, q);
-	if (done && !npci_engine_stopped(card, e) && !npci_queue_stop(card, eng, q))
-		return true;
+		if (!npci_engine_stopped(card, e) && !npci_queue_stop(card, eng, q))
+			return true;
+	}
 	if (READ_ONCE(card->gone))
 		return false;
 	if (npci_engine_stopped(card, e) != 2)
