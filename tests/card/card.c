@@ -333,13 +333,8 @@ static bool card_copies(const struct card *card, u32 eng, u32 q)
 static bool card_copies_to_core(const struct card *card, u32 eng, u32 q)
 {
 	u64 to = le64_to_cpu(card->ed.dma[eng]->q[q].rx.cur.addr);
-	const struct neuron_geometry *geo = &card->ed.geo;
-	u32 i;
 
-	for (i = 0; i < geo->nr_cores; i++)
-		if (to - geo->tpb_base[i] < geo->tpb_size)
-			return true;
-	return false;
+	return card_core_at(card, to, 1) < card->ed.geo.nr_cores;
 }
 
 /* Is it the driver, not a program, that is to blame for a queue that has stopped? */

@@ -322,6 +322,7 @@ int card_memory_init(struct card *card, u32 dirty_mib);
 void card_memory_exit(struct card *card);
 int card_range_add(struct card *card, u64 addr, u64 len, int fd, u64 offset, bool write);
 void card_range_del(struct card *card, u64 addr, u64 len);
+u32 card_core_at(const struct card *card, u64 addr, u64 len);
 int card_memory_read(struct card *card, u64 addr, void *buf, u32 len);
 int card_memory_write(struct card *card, u64 addr, const void *buf, u32 len);
 bool card_memory_fetch(struct card *card, u64 addr);

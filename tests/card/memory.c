@@ -151,6 +151,25 @@ static bool card_in(u64 base, u64 size, u64 addr, u64 len)
 	return addr >= base && len <= size && addr - base <= size - len;
 }
 
+/**
+ * card_core_at() - the core whose window contains a range of addresses
+ * @card: the card
+ * @addr: device address
+ * @len: bytes
+ *
+ * Return: core number; nr_cores if there is none.
+ */
+u32 card_core_at(const struct card *card, u64 addr, u64 len)
+{
+	const struct neuron_geometry *geo = &card->ed.geo;
+	u32 i;
+
+	for (i = 0; i < geo->nr_cores; i++)
+		if (card_in(geo->tpb_base[i], geo->tpb_size, addr, len))
+			break;
+	return i;
+}
+
 /*
  * Host memory is pinned with host_lock held for reading, which neuron_pin_put() drops. Its
  * bytes are in pin->pages, which the device code only hands on.
@@ -169,13 +188,12 @@ static int card_pin(struct card *card, u64 addr, u64 len, bool write, struct neu
 			return 0;
 		}
 	}
-	for (i = 0; i < geo->nr_cores; i++) {
-		if (card_in(geo->tpb_base[i], geo->tpb_size, addr, len)) {
-			pin->kind = NEURON_TARGET_CORE;
-			pin->index = i;
-			pin->off = addr - geo->tpb_base[i];
-			return 0;
-		}
+	i = card_core_at(card, addr, len);
+	if (i < geo->nr_cores) {
+		pin->kind = NEURON_TARGET_CORE;
+		pin->index = i;
+		pin->off = addr - geo->tpb_base[i];
+		return 0;
 	}
 	if (addr & geo->host_window && addr < 2 * geo->host_window) {
 		pthread_rwlock_rdlock(&card->host_lock);

@@ -1740,9 +1740,10 @@ static void core_reset_under_load(struct kunit *test)
 	}
 }
 
-/* What comes from a queue of core 1 late, when the owner has gone or both cores are being reset. */
-static void put_late_write(struct kunit *test, u32 how)
+/* What a queue of core 1 is about to write to core 0; it goes on when neuron_device.go says so. */
+static void start_late_write(struct kunit *test, u32 how)
 {
+	struct neuron_device *nd = test->priv;
 	const u64 fifo = CORE_BASE(0) + NEURON_ISA_FIFO_OFF(0);
 	const struct neuron_isa_inst in = in_prologue(0);
 
@@ -1755,6 +1756,9 @@ static void put_late_write(struct kunit *test, u32 how)
 			    NEURON_DESC_FIRST | NEURON_DESC_LAST);
 		put_compute(test, true, 0, 8 | 4 << 24, CORE_BASE(0), 64, 0);
 	}
+	nd->hold = true;
+	doorbell(test, 4, 0, 1, 1);
+	wait_for_completion(&nd->held);
 }
 
 static void expect_clear_core(struct kunit *test, u32 core)
@@ -1774,10 +1778,7 @@ static void core_late_writes_are_refused(struct kunit *test)
 	u32 how;
 
 	for (how = 0; how < 3; how++) {
-		put_late_write(test, how);
-		nd->hold = true;
-		doorbell(test, 4, 0, 1, 1);
-		wait_for_completion(&nd->held);
+		start_late_write(test, how);
 		nd->space.range[2].size = 0;
 		emu_core_reset(nd->ed->core[0]);
 		complete(&nd->go);
@@ -1796,10 +1797,7 @@ static void cores_are_reset_together(struct kunit *test)
 	u32 how;
 
 	for (how = 0; how < 3; how++) {
-		put_late_write(test, how);
-		nd->hold = true;
-		doorbell(test, 4, 0, 1, 1);
-		wait_for_completion(&nd->held);
+		start_late_write(test, how);
 		emu_core_reset_begin(nd->ed, BIT(0) | BIT(1));
 		complete(&nd->go);
 		wait_idle(test);
