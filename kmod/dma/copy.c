@@ -26,7 +26,7 @@
 #include "../mem/sync.h"
 #include "copy.h"
 
-#define NEURON_DRAIN_MSEC	10000
+#define NEURON_DRAIN_MSEC	10000u
 #define NEURON_COPY_TIMEOUT	(30 * HZ)
 /* An instruction FIFO that its engine does not empty must not block the ring. */
 #define NEURON_FIFO_TIMEOUT	HZ
@@ -313,11 +313,12 @@ static int neuron_copy_poll(struct neuron_device *nd, u32 core, long timeout)
  * A device that does not interrupt cannot be asked whether a queue that was switched off still
  * makes accesses.  So a batch that nobody wants any more gets time to end.
  */
-static void neuron_copy_drain(struct neuron_device *nd, const struct neuron_copy *copy)
+static void neuron_copy_drain(struct neuron_device *nd, const struct neuron_copy *copy,
+			      long timeout)
 {
-	u32 i;
+	u32 i, ms = min(jiffies_to_msecs(timeout), NEURON_DRAIN_MSEC);
 
-	for (i = 0; i < NEURON_DRAIN_MSEC && !neuron_copy_marked(copy) && !READ_ONCE(nd->dead); i++)
+	for (i = 0; i < ms && !neuron_copy_marked(copy) && !READ_ONCE(nd->dead); i++)
 		usleep_range(1000, 1100);
 }
 
@@ -375,7 +376,7 @@ static int neuron_copy_flush(struct neuron_device *nd, u32 core, u32 count, long
 	if (err) {
 		/* No access may be under way when the caller releases its memory. */
 		if (polled && (err == -EINTR || err == -ENODEV))
-			neuron_copy_drain(nd, copy);
+			neuron_copy_drain(nd, copy, timeout);
 		if (neuron_copy_marked(copy))
 			neuron_copy_stop(nd, core);
 		else
@@ -397,13 +398,19 @@ static bool neuron_copy_memory(struct neuron_device *nd, u64 addr, u64 len)
 }
 
 /*
- * The engine of a card's ring serves others, too, and what stops it may be a copy of theirs.  So
- * a copy that failed is tried again, if it does the same once more.
+ * The engine of a card's ring serves others, too, and an error of one stops all.  A place that is
+ * not memory is one that a program chose, and may be such an error.
  */
-static bool neuron_copy_repeats(struct neuron_device *nd, u64 dst, u64 src, u64 len, u64 src_len)
+static int neuron_copy_enter(struct neuron_device *nd, u32 core, bool memory)
 {
-	return nd->desc.polled && (dst >= src + src_len || src >= dst + len) &&
-	       neuron_copy_memory(nd, dst, len) && neuron_copy_memory(nd, src, src_len);
+	return nd->ops->copy_begin ?
+	       nd->ops->copy_begin(nd, nd->geo->copy_engine[core], !memory) : 0;
+}
+
+static void neuron_copy_leave(struct neuron_device *nd, u32 core, bool memory)
+{
+	if (nd->ops->copy_end)
+		nd->ops->copy_end(nd, nd->geo->copy_engine[core], !memory);
 }
 
 /* Under copy->lock.  The source is @src_len bytes, repeated if @len is more. */
@@ -411,16 +418,24 @@ static int neuron_copy_run(struct neuron_device *nd, u32 core, u64 dst, u64 src,
 			   u64 src_len)
 {
 	struct neuron_copy *copy = nd->core[core].copy;
-	bool repeats = neuron_copy_repeats(nd, dst, src, len, src_len);
+	bool memory = neuron_copy_memory(nd, dst, len) && neuron_copy_memory(nd, src, src_len);
+	/* After an error that may be another's: does it do the same once more? */
+	bool repeats = nd->desc.polled && memory && (dst >= src + src_len || src >= dst + len);
 	long timeout = neuron_copy_timeout(nd, dst, len);
 	u32 count = 0, tries = 0, n;
+	bool last, entered = false;
 	u64 pos = 0, done = 0;
-	bool last;
-	int err;
+	int err = 0;
 
 	while (pos < len) {
 		u64 off = pos % src_len;
 
+		if (!entered) {
+			err = neuron_copy_enter(nd, core, memory);
+			if (err)
+				return err;
+			entered = true;
+		}
 		n = min3(len - pos, (u64)NEURON_DESC_MAX_LEN, src_len - off);
 		last = ++count == NEURON_COPY_DESCS || pos + n == len;
 		/* A card never gets an interrupt bit, and the barrier with the data. */
@@ -430,17 +445,19 @@ static int neuron_copy_run(struct neuron_device *nd, u32 core, u64 dst, u64 src,
 			continue;
 		err = neuron_copy_flush(nd, core, count, timeout, repeats);
 		count = 0;
-		if (!err) {
-			done = pos;
-			continue;
-		}
 		if (err == -EIO && copy->ready && repeats)
 			err = -EAGAIN;
-		if (err != -EAGAIN || ++tries == NEURON_COPY_TRIES)
-			return err == -EAGAIN ? -EIO : err;
-		pos = done;
+		if (err == -EAGAIN && ++tries < NEURON_COPY_TRIES) {
+			pos = done;
+			continue;
+		}
+		neuron_copy_leave(nd, core, memory);
+		entered = false;
+		if (err)
+			break;
+		done = pos;
 	}
-	return 0;
+	return err == -EAGAIN ? -EIO : err;
 }
 
 /**

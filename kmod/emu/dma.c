@@ -661,13 +661,8 @@ static int emu_dma_set_state(struct emu_dma *dma, u32 state)
 	for (i = 0; i < NEURON_HW_QUEUES_PER_ENGINE; i++)
 		emu_dma_check(dma, i);
 	spin_unlock(&dma->lock);
-	for (i = 0; state == NEURON_DMA_ENG_ABORT && i < NEURON_HW_QUEUES_PER_ENGINE; i++) {
-		struct emu_queue *q = &dma->q[i];
-
-		if (q->space && !q->aborted &&
-		    (emu_ring_enabled(&q->tx) || emu_ring_enabled(&q->rx)))
-			emu_queue_abort(dma, i, NEURON_ISA_ERR_ABORT, 0);
-	}
+	if (state == NEURON_DMA_ENG_ABORT)
+		emu_dma_abort(dma);
 	mutex_unlock(&dma->run);
 	return 0;
 }

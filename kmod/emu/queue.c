@@ -208,6 +208,23 @@ void emu_queue_abort(struct emu_dma *dma, u32 i, u32 code, u64 addr)
 	emu_queue_irq(dma, i);
 }
 
+/**
+ * emu_dma_abort() - stop all queues of an engine that are in use
+ * @dma: engine; emu_dma.run is held
+ */
+void emu_dma_abort(struct emu_dma *dma)
+{
+	u32 i;
+
+	for (i = 0; i < NEURON_HW_QUEUES_PER_ENGINE; i++) {
+		struct emu_queue *q = &dma->q[i];
+
+		if (q->space && !q->aborted &&
+		    (emu_ring_enabled(&q->tx) || emu_ring_enabled(&q->rx)))
+			emu_queue_abort(dma, i, NEURON_ISA_ERR_ABORT, 0);
+	}
+}
+
 static u32 emu_copy_error(int err)
 {
 	switch (err) {

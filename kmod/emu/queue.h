@@ -122,5 +122,6 @@ bool emu_queue_runnable(const struct emu_dma *dma, const struct emu_queue *q);
 bool emu_queue_rw(struct emu_dma *dma, u32 i, u64 addr, void *buf, u32 len, bool write);
 bool emu_queue_serve(struct emu_dma *dma, u32 i);
 void emu_queue_abort(struct emu_dma *dma, u32 i, u32 code, u64 addr);
+void emu_dma_abort(struct emu_dma *dma);
 
 #endif /* EMU_QUEUE_H */

@@ -7,7 +7,6 @@
 #include <linux/delay.h>
 #include <linux/dma-mapping.h>
 #include <linux/jiffies.h>
-#include <linux/sched/signal.h>
 
 #include "clear.h"
 #include "udma.h"
@@ -130,30 +129,25 @@ static int npci_clear_flush(struct npci_card *card, u32 hbm, u32 count)
 	return err ?: npci_clear_wait(card, eng, c);
 }
 
-/* Under clear->lock.  @off: moves behind what has been cleared. */
-static int npci_clear_range(struct npci_card *card, u32 hbm, u64 *off, u64 end)
+/* Under clear->lock.  A batch at most, which takes the queue off if it fails. */
+static int npci_clear_batch(struct npci_card *card, u32 hbm, u64 dst, u64 end)
 {
-	u64 base = card->geo.hbm[hbm].base, dst = base + *off;
 	struct npci_clear *c = &card->clear[hbm];
 	u32 count = 0, n;
-	int err = 0;
+	int err;
 
-	end += base;
-	while (dst < end && !err) {
+	err = npci_clear_start(card, hbm);
+	for (; !err && dst < end; dst += n) {
 		n = min_t(u64, end - dst, NEURON_DESC_MAX_LEN);
+		npci_clear_desc(c, dst, npci_clear_addr(card, c, zeros), n, dst + n == end);
 		count++;
-		npci_clear_desc(c, dst, npci_clear_addr(card, c, zeros), n,
-				count == NPCI_CLEAR_BATCH || dst + n == end);
-		dst += n;
-		if (count == NPCI_CLEAR_BATCH || dst == end) {
-			err = npci_clear_flush(card, hbm, count);
-			count = 0;
-			if (!err)
-				*off = dst - base;
-			if (!err && dst < end && fatal_signal_pending(current))
-				return -EINTR;
-		}
 	}
+	err = err ?: npci_clear_flush(card, hbm, count);
+	if (!err)
+		return 0;
+	npci_host_queue_stop(card, npci_clear_engine(card, hbm), NPCI_CLEAR_QUEUE, false);
+	/* The next time starts with an empty ring. */
+	c->ring_id = 0;
 	return err;
 }
 
@@ -169,25 +163,25 @@ static int npci_clear_range(struct npci_card *card, u32 hbm, u64 *off, u64 end)
  */
 int npci_hbm_clear(struct npci_card *card, u32 hbm, u64 off, u64 len)
 {
-	u32 eng = npci_clear_engine(card, hbm), tries = 0;
+	u64 dst = card->geo.hbm[hbm].base + off, end = dst + len, next;
+	u32 eng = npci_clear_engine(card, hbm), tries;
 	struct npci_clear *c = &card->clear[hbm];
-	u64 end = off + len, before;
-	int err;
+	int err = 0;
 
 	if (mutex_lock_killable(&c->lock))
 		return -EINTR;
-	do {
-		before = off;
-		err = npci_clear_start(card, hbm) ?: npci_clear_range(card, hbm, &off, end);
-		if (!err)
+	for (; dst < end && !err; dst = next) {
+		next = min(end, dst + NPCI_CLEAR_BATCH * (u64)NEURON_DESC_MAX_LEN);
+		err = npci_host_engine_enter(card, eng, false);
+		if (err)
 			break;
-		/* The next time starts with an empty ring.  Who is killed saw its batch end. */
-		npci_host_queue_stop(card, eng, NPCI_CLEAR_QUEUE, err == -EINTR);
-		c->ring_id = 0;
-		if (off != before)
-			tries = 0;
+		tries = 0;
 		/* What has stopped the engine may be a copy of somebody else. */
-	} while (err == -EIO && ++tries < NPCI_CLEAR_TRIES);
+		do
+			err = npci_clear_batch(card, hbm, dst, next);
+		while (err == -EIO && ++tries < NPCI_CLEAR_TRIES);
+		npci_host_engine_leave(card, eng, false);
+	}
 	mutex_unlock(&c->lock);
 	return err == -ETIMEDOUT ? -EIO : err;
 }

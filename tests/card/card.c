@@ -343,7 +343,10 @@ static bool card_driver_stopped(const struct card *card, u32 eng, u32 q)
 	return card_copies(card, eng, q) && !card_copies_to_core(card, eng, q);
 }
 
-/* A card has no interrupt. An abort shows here, because nobody else tells. */
+/*
+ * A card has no interrupt. An abort shows here, because nobody else tells; with the queue its
+ * engine stops, that is all others of it, too.
+ */
 void neuron_dma_irq(struct neuron_device *nd, u32 eng, u32 q)
 {
 	struct card *card = (struct card *)nd;
@@ -356,6 +359,8 @@ void neuron_dma_irq(struct neuron_device *nd, u32 eng, u32 q)
 		if (!READ_ONCE(card->faults.aborts) && !READ_ONCE(card->faults.nowhere) &&
 		    (card_driver_stopped(card, eng, q) || !READ_ONCE(card->faults.programs)))
 			card_complain(card, "queue %u of engine %u stopped with an error", q, eng);
+		WRITE_ONCE(card->ed.dma[eng]->state, NEURON_DMA_ENG_ABORT);
+		emu_dma_abort(card->ed.dma[eng]);
 	}
 }
 

@@ -601,6 +601,8 @@ static void test_queues_of_programs_may_stop(void **state)
 		usleep(1000);
 	assert_int_equal(engine_state(&f, 128), 0x2222);
 	assert_int_equal(f.card->stats.complaints, 0);
+	/* The other core's, on the same engine, has stopped with it. */
+	assert_true(f.card->ed.dma[128]->q[1].aborted);
 	teardown(&f);
 
 	/* But not with what the driver writes itself: one side is longer. */

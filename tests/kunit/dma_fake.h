@@ -165,6 +165,8 @@ static struct {
 	u32 freed;		/* this handle was */
 	void (*meanwhile)(struct kunit *test);	/* while the device copies */
 	u32 aborts;		/* so many batches stop the engine of the copies */
+	bool entered, alone;	/* somebody copies, nobody else does */
+	bool kill_enter;
 } fake;
 
 static bool fail_now(u32 *n)
@@ -841,9 +843,25 @@ static int fake_queue_stop(struct neuron_device *nd, u32 eng, u32 q)
 
 static void fake_queue_abort(struct neuron_device *nd, u32 eng, u32 q)
 {
-	OK(eng == COPY_ENGINE);
+	OK(eng == COPY_ENGINE && fake.entered);
 	fake_check_lock(eng, q);
 	fake_op('a', eng, q, 0);
+}
+
+static int fake_copy_begin(struct neuron_device *nd, u32 eng, bool alone)
+{
+	OK(eng == COPY_ENGINE && !fake.entered);
+	if (fake.kill_enter)
+		return -EINTR;
+	fake.entered = true;
+	fake.alone = alone;
+	return 0;
+}
+
+static void fake_copy_end(struct neuron_device *nd, u32 eng, bool alone)
+{
+	OK(eng == COPY_ENGINE && fake.entered && fake.alone == alone);
+	fake.entered = false;
 }
 
 static void fake_flush(struct neuron_device *nd)
@@ -961,6 +979,8 @@ static const struct neuron_hw_ops fake_ops = {
 	.queue_start = fake_queue_start,
 	.queue_stop = fake_queue_stop,
 	.queue_abort = fake_queue_abort,
+	.copy_begin = fake_copy_begin,
+	.copy_end = fake_copy_end,
 	.queue_ring = fake_queue_ring,
 	.queue_poll = fake_queue_poll,
 	.queue_rw = fake_queue_rw,

@@ -1441,6 +1441,10 @@ static void dma_copy_again(struct kunit *test)
 		EQ(nr_ops('a'), rows[i].tries - !rows[i].err);
 		EQ(nr_ops('b'), rows[i].tries - !rows[i].err);
 		EQ(fake.nr_copies, !rows[i].err);
+		/* What a program may have chosen wrongly is alone on its engine. */
+		OK(fake.alone == (rows[i].dst == regs || rows[i].src == regs ||
+				  rows[i].dst % 64 == 32));
+		OK(!fake.entered);
 		fake.aborts = 0;
 		fake.nr_regs = 0;
 		EQ(neuron_dma_copy(&fake.nd, 0, MEM_ADDR, MEM_ADDR + 4096, 64), 0);
@@ -1465,6 +1469,13 @@ static void dma_copy_again(struct kunit *test)
 	EQ(neuron_dma_copy(&fake.nd, 0, MEM_ADDR, MEM_ADDR + 4096, 64), -EIO);
 	OK(!fake.core[0].copy->ready);
 	fake.aborts = 0;
+	EQ(neuron_dma_copy(&fake.nd, 0, MEM_ADDR, MEM_ADDR + 4096, 64), 0);
+	/* Killed while others copy: the ring is as it was. */
+	fake.nr_ops = 0;
+	fake.kill_enter = true;
+	EQ(neuron_dma_copy(&fake.nd, 0, regs, MEM_ADDR, 64), -EINTR);
+	EQ(fake.nr_ops, 0);
+	fake.kill_enter = false;
 	EQ(neuron_dma_copy(&fake.nd, 0, MEM_ADDR, MEM_ADDR + 4096, 64), 0);
 }
 
