@@ -401,7 +401,7 @@ static void test_eviction_order(void **state)
 static void test_exchange(void **state)
 {
 	struct neuron_kv_pool *pool = open_pool(2, 2);
-	struct neuron_kv_seq *a = open_seq(pool, 0, 8), *b;
+	struct neuron_kv_seq *a = open_seq(pool, 0, 8), *b, *c;
 
 	(void)state;
 	for (uint64_t i = 0; i < 8; i++)
@@ -422,6 +422,21 @@ static void test_exchange(void **state)
 	assert_int_equal(neuron_kv_seq_pin(b), 0);
 	for (uint64_t i = 0; i < 8; i++)
 		assert_true(get(b, i) == 100 + i);
+	/* One leaves and the other one does not come: its place is not for a third one. */
+	assert_int_equal(neuron_kv_seq_unpin(b), 0);
+	fake_fail(2, _IOC_NR(NEURON_IOCTL_MEM_COPY_ASYNC64), EIO);
+	assert_int_equal(neuron_kv_seq_pin(a), -EIO);
+	assert_true(stats_of(pool).host_free_blocks == 0 && stats_of(pool).free_blocks == 1);
+	assert_int_equal(neuron_kv_seq_open(pool, 0, &c), 0);
+	assert_int_equal(neuron_kv_seq_append(c, 1), -ENOBUFS);
+	neuron_kv_seq_close(c);
+	for (int n = 0; n < 2; n++) {
+		assert_int_equal(neuron_kv_seq_pin(n ? a : b), 0);
+		for (uint64_t i = 0; i < 8; i++)
+			assert_true(get(n ? a : b, i) == (n ? 0 : 100) + i);
+		assert_int_equal(neuron_kv_seq_unpin(n ? a : b), 0);
+	}
+	assert_true(stats_of(pool).free_blocks == 0);
 	neuron_kv_seq_close(a);
 	neuron_kv_seq_close(b);
 	neuron_kv_pool_close(pool);

@@ -120,6 +120,17 @@ static inline uint32_t kv_host_room(const struct neuron_kv_pool *pool)
 	return nr ? nr - 1 : 0;
 }
 
+/*
+ * Device frames that new pages may fill. When a page has left the device for one that did not
+ * come, the host has no frame to spare, and the one that was left is for it.
+ */
+static inline uint32_t kv_device_room(const struct neuron_kv_pool *pool)
+{
+	uint32_t nr = pool->tier[KV_DEVICE].nr_free;
+
+	return nr && pool->tier[KV_HOST].nr && !pool->tier[KV_HOST].nr_free ? nr - 1 : nr;
+}
+
 /* Memory that has a page of the device in it. */
 struct neuron_mem *kv_locate(const struct neuron_kv_pool *pool, uint32_t page, uint64_t *offset);
 

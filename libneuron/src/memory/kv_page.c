@@ -197,13 +197,12 @@ static int move(struct neuron_kv_pool *pool, uint32_t page)
 
 int kv_make_room(struct neuron_kv_pool *pool, uint64_t frames)
 {
-	const struct kv_tier *tier = &pool->tier[KV_DEVICE];
-	uint64_t nr;
+	uint64_t nr = kv_device_room(pool);
 	int ret = 0;
 
-	if (tier->nr_free >= frames)
+	if (nr >= frames)
 		return 0;
-	nr = frames - tier->nr_free;
+	nr = frames - nr;
 	if (nr > MIN(pool->nr_evictable, kv_host_room(pool)))
 		return -ENOBUFS;
 	while (nr-- && !ret) {

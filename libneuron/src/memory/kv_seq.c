@@ -147,7 +147,7 @@ static int append(struct neuron_kv_seq *seq, uint64_t tokens)
 	int ret;
 
 	need += shared;
-	if (need > pool->tier[KV_DEVICE].nr_free) {
+	if (need > kv_device_room(pool)) {
 		ret = kv_settle(pool);
 		if (!ret)
 			ret = kv_make_room(pool, need);
