@@ -461,6 +461,23 @@ static void test_scratchpad(void **state)
 	neuron_model_unload(b);
 }
 
+/* Of three pages only one is to be had: it is not kept for nobody. */
+static void test_pages(void **state)
+{
+	struct fixture *f = *state;
+	struct neuron_model *m = load_virtual(f, VIRTUAL("1073741824", "1048576"), MIB);
+	uint64_t all = neuron_core_scratchpad(f->core);
+
+	assert_int_equal(all, 3 * 512ull * MIB);
+	assert_int_equal(neuron_model_offload(m), 0);
+	fake_fail(2, _IOC_NR(NEURON_NATIVE_MEM_ALLOC), ENOMEM);
+	assert_int_equal(neuron_model_onload(m, NULL), -ENOMEM);
+	assert_int_equal(neuron_core_scratchpad(f->core), 0);
+	run_copy(f, m);
+	assert_int_equal(neuron_core_scratchpad(f->core), all);
+	neuron_model_unload(m);
+}
+
 /* Other models have made the scratchpad such that a variable would be in two pieces. */
 static void test_layout(void **state)
 {
@@ -644,6 +661,7 @@ int main(void)
 		TEST(test_in_flight),
 		TEST(test_prefetch),
 		TEST(test_scratchpad),
+		TEST(test_pages),
 		cmocka_unit_test_setup_teardown(test_layout, setup_contiguous, teardown),
 		TEST(test_fork),
 		TEST(test_mem),

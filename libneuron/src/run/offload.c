@@ -43,7 +43,6 @@ struct away {
 	size_t nr_pieces;
 	struct symbols *symbols;	/* a copy */
 	struct symbols *again;		/* of the device, while it comes back */
-	bool joined;			/* the scratchpad, while it comes back */
 };
 
 /* ---- out --------------------------------------------------------------------------- */
@@ -267,7 +266,6 @@ static int get_memory(struct neuron_model *m, struct neuron_mem_failure *failure
 
 	if (ret)
 		return ret;
-	m->away->joined = true;
 	if (!fits_layout(m, &layout))
 		return -ENOMEM;
 	return mem_obtain(m->mems, m->nr_mems, &nr, failure);
@@ -374,9 +372,8 @@ static int move_in(struct neuron_model *model, struct neuron_mem_failure *failur
 		}
 		symbols_retire(device, m->away->again);
 		m->away->again = NULL;
-		if (m->away->joined)
-			leave_device(m);
-		m->away->joined = false;
+		/* Also if it has not joined: pages that it got before one was refused. */
+		leave_device(m);
 	}
 	if (ret)
 		return ret;
