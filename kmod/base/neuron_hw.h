@@ -321,17 +321,6 @@ struct neuron_hw_ops {
 	void (*queue_abort)(struct neuron_device *nd, u32 eng, u32 q);
 
 	/**
-	 * @copy_begin: copies of the driver are about to start on an engine that its other queues
-	 * use, too.  @alone: they may stop the engine, so that nobody else's are to be on it.
-	 * Optional: what stops a queue stops no other.
-	 * Return: 0, -EINTR killed.
-	 */
-	int (*copy_begin)(struct neuron_device *nd, u32 eng, bool alone);
-
-	/** @copy_end: they have ended, and their queue is ready for others. */
-	void (*copy_end)(struct neuron_device *nd, u32 eng, bool alone);
-
-	/**
 	 * @queue_ring: ring both doorbells of the queue pair, each for @count descriptors.  The
 	 * caller calls queue_poll next, so that a device whose work is done by CPUs need not
 	 * wake one.  Optional: registers are written otherwise.
@@ -536,6 +525,8 @@ int neuron_ring_pin(struct neuron_space *space, u64 addr, u64 len, bool write,
 		    struct neuron_pin *pin);
 
 void neuron_dma_irq(struct neuron_device *nd, u32 eng, u32 q);
+int neuron_engine_enter(struct neuron_device *nd, u32 eng, bool alone);
+void neuron_engine_leave(struct neuron_device *nd, u32 eng, bool alone);
 void neuron_nq_posted(struct neuron_device *nd, u32 core, u32 nq);
 void neuron_device_report(struct neuron_device *nd, enum neuron_event event, u32 core);
 

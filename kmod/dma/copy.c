@@ -36,7 +36,7 @@
 #define NEURON_POLL_MIN_USEC	10u
 #define NEURON_POLL_MAX_USEC	1000u
 /* So many pauses without an end are no progress: then the state of the queue is looked at. */
-#define NEURON_POLL_LOOK	256u
+#define NEURON_POLL_LOOK	16u
 
 /* Descriptors of one batch; other copies may use the ring between two batches. */
 #define NEURON_COPY_DESCS	(NEURON_COPY_RING - NEURON_RING_UNUSED - 1)
@@ -63,6 +63,7 @@ struct neuron_copy *neuron_copy_new(void)
 	if (copy) {
 		mutex_init(&copy->lock);
 		init_waitqueue_head(&copy->wait);
+		init_rwsem(&copy->users);
 	}
 	return copy;
 }
@@ -195,6 +196,56 @@ static void neuron_copy_end(struct neuron_device *nd, u32 core)
 	mutex_unlock(&nd->core[core].copy->lock);
 }
 
+/* Engines of cards serve several cores; what they share is the first one's. */
+static struct rw_semaphore *neuron_engine_users(struct neuron_device *nd, u32 eng)
+{
+	u32 i;
+
+	for (i = 0; nd->desc.polled && i < nd->geo->nr_cores; i++)
+		if (nd->geo->copy_engine[i] == eng)
+			return &nd->core[i].copy->users;
+	return NULL;
+}
+
+/**
+ * neuron_engine_enter() - copies of the driver are about to start on an engine
+ * @nd: device
+ * @eng: engine
+ * @alone: they may stop the engine, so that nobody else's are to be on it
+ *
+ * For a device of which an error in one queue stops all queues of an engine (those that do
+ * not interrupt); otherwise it does nothing.  Nobody stays longer than a copy may take.
+ *
+ * Context: may sleep, killable; to be followed by neuron_engine_leave().
+ * Return: 0, -EINTR killed.
+ */
+int neuron_engine_enter(struct neuron_device *nd, u32 eng, bool alone)
+{
+	struct rw_semaphore *users = neuron_engine_users(nd, eng);
+
+	return !users ? 0 : alone ? down_write_killable(users) : down_read_killable(users);
+}
+NEURON_EXPORT_SYMBOL(neuron_engine_enter);
+
+/**
+ * neuron_engine_leave() - they have ended, and their queue is ready for others
+ * @nd: device
+ * @eng: engine
+ * @alone: as before
+ *
+ * Context: may sleep.
+ */
+void neuron_engine_leave(struct neuron_device *nd, u32 eng, bool alone)
+{
+	struct rw_semaphore *users = neuron_engine_users(nd, eng);
+
+	if (users && alone)
+		up_write(users);
+	else if (users)
+		up_read(users);
+}
+NEURON_EXPORT_SYMBOL(neuron_engine_leave);
+
 /**
  * neuron_copy_wake() - the device finished a batch of a copy ring, or stopped
  * @nd: device
@@ -313,13 +364,17 @@ static int neuron_copy_poll(struct neuron_device *nd, u32 core, long timeout)
  * A device that does not interrupt cannot be asked whether a queue that was switched off still
  * makes accesses.  So a batch that nobody wants any more gets time to end.
  */
-static void neuron_copy_drain(struct neuron_device *nd, const struct neuron_copy *copy,
-			      long timeout)
+static void neuron_copy_drain(struct neuron_device *nd, u32 core, long timeout)
 {
+	u32 eng = nd->geo->copy_engine[core], q = nd->geo->copy_queue[core];
 	u32 i, ms = min(jiffies_to_msecs(timeout), NEURON_DRAIN_MSEC);
+	const struct neuron_copy *copy = nd->core[core].copy;
 
-	for (i = 0; i < ms && !neuron_copy_marked(copy) && !READ_ONCE(nd->dead); i++)
+	for (i = 1; i <= ms && !neuron_copy_marked(copy) && !READ_ONCE(nd->dead); i++) {
+		if (i % NEURON_POLL_LOOK == 0 && neuron_copy_aborted(nd, eng, q))
+			break;
 		usleep_range(1000, 1100);
+	}
 }
 
 /* Where in the window of a core a range ends that begins in it; 0: it is of no core. */
@@ -376,7 +431,7 @@ static int neuron_copy_flush(struct neuron_device *nd, u32 core, u32 count, long
 	if (err) {
 		/* No access may be under way when the caller releases its memory. */
 		if (polled && (err == -EINTR || err == -ENODEV))
-			neuron_copy_drain(nd, copy, timeout);
+			neuron_copy_drain(nd, core, timeout);
 		if (neuron_copy_marked(copy))
 			neuron_copy_stop(nd, core);
 		else
@@ -397,32 +452,17 @@ static bool neuron_copy_memory(struct neuron_device *nd, u64 addr, u64 len)
 	return neuron_copy_window_end(nd, addr, len) <= nd->geo->sbuf_size;
 }
 
-/*
- * The engine of a card's ring serves others, too, and an error of one stops all.  A place that is
- * not memory is one that a program chose, and may be such an error.
- */
-static int neuron_copy_enter(struct neuron_device *nd, u32 core, bool memory)
-{
-	return nd->ops->copy_begin ?
-	       nd->ops->copy_begin(nd, nd->geo->copy_engine[core], !memory) : 0;
-}
-
-static void neuron_copy_leave(struct neuron_device *nd, u32 core, bool memory)
-{
-	if (nd->ops->copy_end)
-		nd->ops->copy_end(nd, nd->geo->copy_engine[core], !memory);
-}
-
 /* Under copy->lock.  The source is @src_len bytes, repeated if @len is more. */
 static int neuron_copy_run(struct neuron_device *nd, u32 core, u64 dst, u64 src, u64 len,
 			   u64 src_len)
 {
 	struct neuron_copy *copy = nd->core[core].copy;
-	bool memory = neuron_copy_memory(nd, dst, len) && neuron_copy_memory(nd, src, src_len);
+	/* What is not memory is a place that a program chose, and may be an error of it. */
+	bool alone = !neuron_copy_memory(nd, dst, len) || !neuron_copy_memory(nd, src, src_len);
 	/* After an error that may be another's: does it do the same once more? */
-	bool repeats = nd->desc.polled && memory && (dst >= src + src_len || src >= dst + len);
+	bool repeats = nd->desc.polled && !alone && (dst >= src + src_len || src >= dst + len);
 	long timeout = neuron_copy_timeout(nd, dst, len);
-	u32 count = 0, tries = 0, n;
+	u32 eng = nd->geo->copy_engine[core], count = 0, tries = 0, n;
 	bool last, entered = false;
 	u64 pos = 0, done = 0;
 	int err = 0;
@@ -431,7 +471,7 @@ static int neuron_copy_run(struct neuron_device *nd, u32 core, u64 dst, u64 src,
 		u64 off = pos % src_len;
 
 		if (!entered) {
-			err = neuron_copy_enter(nd, core, memory);
+			err = neuron_engine_enter(nd, eng, alone);
 			if (err)
 				return err;
 			entered = true;
@@ -451,7 +491,7 @@ static int neuron_copy_run(struct neuron_device *nd, u32 core, u64 dst, u64 src,
 			pos = done;
 			continue;
 		}
-		neuron_copy_leave(nd, core, memory);
+		neuron_engine_leave(nd, eng, alone);
 		entered = false;
 		if (err)
 			break;

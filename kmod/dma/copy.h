@@ -4,6 +4,7 @@
 #define NEURON_DMA_COPY_H
 
 #include <linux/mutex.h>
+#include <linux/rwsem.h>
 #include <linux/wait.h>
 
 struct dma_fence;
@@ -15,7 +16,7 @@ struct neuron_device;
 
 /**
  * struct neuron_copy - the kernel's copy ring of a core, made on first use
- * @lock: everything but @bounce
+ * @lock: everything but @bounce and @users
  * @ready: the rest is set up
  * @ring: TX and RX ring
  * @bounce: spare buffer between user memory and the device; taken with xchg()
@@ -24,6 +25,7 @@ struct neuron_device;
  * @ring_id: phase of @next
  * @seq: value of the last marker
  * @wait: woken by neuron_dma_irq()
+ * @users: of the first core with this engine: neuron_engine_enter()
  */
 struct neuron_copy {
 	struct mutex lock;
@@ -35,6 +37,7 @@ struct neuron_copy {
 	u32 ring_id;
 	u32 seq;
 	wait_queue_head_t wait;
+	struct rw_semaphore users;
 };
 
 struct neuron_copy *neuron_copy_new(void);

@@ -6,7 +6,6 @@
 #include <linux/io.h>
 #include <linux/mutex.h>
 #include <linux/pci.h>
-#include <linux/rwsem.h>
 #include <linux/workqueue.h>
 
 #include "../base/neuron_hw.h"
@@ -100,7 +99,6 @@ extern const struct npci_kind npci_trn1, npci_inf2, npci_trn2, npci_trn3;
  * @user: its user-interrupt block, may be NULL
  * @started: it was started since the driver has the card
  * @paused: it was disabled or aborted, by a program or by the driver
- * @users: of an engine for the host: who copies; for writing, if the copy may stop it
  * @lock: of an engine for the host: queues are started, and stopped after an error, one at a time
  * @lost: queues that were switched off when it stopped with an error, done or not, bit mask
  * @length: descriptors of the rings of each queue, TX and RX; 0: that side is off
@@ -111,7 +109,6 @@ struct npci_engine {
 	void __iomem *user;
 	bool started;
 	bool paused;
-	struct rw_semaphore users;
 	struct mutex lock;
 	unsigned long lost;
 	u32 length[NEURON_HW_QUEUES_PER_ENGINE][2];

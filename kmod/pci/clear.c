@@ -18,7 +18,7 @@
 #define NPCI_CLEAR_TIMEOUT	(5 * HZ)
 #define NPCI_CLEAR_MARKERS	256u
 /* So many pauses without an end are no progress: then the state of the engine is looked at. */
-#define NPCI_CLEAR_LOOK		256u
+#define NPCI_CLEAR_LOOK		16u
 #define NPCI_CLEAR_TRIES	3
 
 /**
@@ -153,7 +153,7 @@ static int npci_clear_batch(struct npci_card *card, u32 hbm, u64 dst, u64 end)
 
 /**
  * npci_hbm_clear() - make device memory read as zero
- * @card: the card
+ * @nd: the card's device
  * @hbm: HBM
  * @off: from its start
  * @len: bytes
@@ -161,8 +161,9 @@ static int npci_clear_batch(struct npci_card *card, u32 hbm, u64 dst, u64 end)
  * Context: may sleep, killable.
  * Return: 0, -EIO, -ENOMEM, -EINTR.
  */
-int npci_hbm_clear(struct npci_card *card, u32 hbm, u64 off, u64 len)
+int npci_hbm_clear(struct neuron_device *nd, u32 hbm, u64 off, u64 len)
 {
+	struct npci_card *card = neuron_device_priv(nd);
 	u64 dst = card->geo.hbm[hbm].base + off, end = dst + len, next;
 	u32 eng = npci_clear_engine(card, hbm), tries;
 	struct npci_clear *c = &card->clear[hbm];
@@ -172,7 +173,7 @@ int npci_hbm_clear(struct npci_card *card, u32 hbm, u64 off, u64 len)
 		return -EINTR;
 	for (; dst < end && !err; dst = next) {
 		next = min(end, dst + NPCI_CLEAR_BATCH * (u64)NEURON_DESC_MAX_LEN);
-		err = npci_host_engine_enter(card, eng, false);
+		err = neuron_engine_enter(nd, eng, false);
 		if (err)
 			break;
 		tries = 0;
@@ -180,7 +181,7 @@ int npci_hbm_clear(struct npci_card *card, u32 hbm, u64 off, u64 len)
 		do
 			err = npci_clear_batch(card, hbm, dst, next);
 		while (err == -EIO && ++tries < NPCI_CLEAR_TRIES);
-		npci_host_engine_leave(card, eng, false);
+		neuron_engine_leave(nd, eng, false);
 	}
 	mutex_unlock(&c->lock);
 	return err == -ETIMEDOUT ? -EIO : err;

@@ -7,6 +7,6 @@
 
 void npci_clear_init(struct npci_card *card);
 void npci_clear_exit(struct npci_card *card);
-int npci_hbm_clear(struct npci_card *card, u32 hbm, u64 off, u64 len);
+int npci_hbm_clear(struct neuron_device *nd, u32 hbm, u64 off, u64 len);
 
 #endif

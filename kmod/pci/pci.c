@@ -99,16 +99,6 @@ static void npci_op_queue_abort(struct neuron_device *nd, u32 eng, u32 q)
 	npci_host_queue_stop(neuron_device_priv(nd), eng, q, false);
 }
 
-static int npci_op_copy_begin(struct neuron_device *nd, u32 eng, bool alone)
-{
-	return npci_host_engine_enter(neuron_device_priv(nd), eng, alone);
-}
-
-static void npci_op_copy_end(struct neuron_device *nd, u32 eng, bool alone)
-{
-	npci_host_engine_leave(neuron_device_priv(nd), eng, alone);
-}
-
 static int npci_op_reset_begin(struct neuron_device *nd, unsigned long cores)
 {
 	return npci_reset_begin(neuron_device_priv(nd), cores);
@@ -137,7 +127,7 @@ static void npci_op_stop(struct neuron_device *nd)
 
 static int npci_op_hbm_clear(struct neuron_device *nd, u32 hbm, u64 off, u64 len)
 {
-	return npci_hbm_clear(neuron_device_priv(nd), hbm, off, len);
+	return npci_hbm_clear(nd, hbm, off, len);
 }
 
 static int npci_op_hbm_pfn(struct neuron_device *nd, u32 hbm, u64 off, unsigned long *pfn)
@@ -184,8 +174,6 @@ static const struct neuron_hw_ops npci_ops = {
 	.queue_start = npci_op_queue_start,
 	.queue_stop = npci_op_queue_stop,
 	.queue_abort = npci_op_queue_abort,
-	.copy_begin = npci_op_copy_begin,
-	.copy_end = npci_op_copy_end,
 	.core_reset_begin = npci_op_reset_begin,
 	.core_reset_poll = npci_op_reset_poll,
 	.flush = npci_op_flush,

@@ -130,10 +130,8 @@ void npci_udma_init(struct npci_card *card)
 {
 	u32 i;
 
-	for (i = 0; i < NPCI_MAX_ENGINES; i++) {
-		init_rwsem(&card->engine[i].users);
+	for (i = 0; i < NPCI_MAX_ENGINES; i++)
 		mutex_init(&card->engine[i].lock);
-	}
 }
 
 /**
@@ -395,38 +393,6 @@ static bool npci_engine_revive(struct npci_card *card, u32 eng)
 			    "engine %u has stopped with an error, and is started again\n", eng);
 	npci_engine_change(e, NEURON_DMA_ENG_NORMAL);
 	return npci_engine_aborts(card, e, false);
-}
-
-/**
- * npci_host_engine_enter() - copies on an engine for the host are about to start
- * @card: the card
- * @eng: engine
- * @alone: they may stop the engine, which would fail those of others
- *
- * Context: may sleep, killable; until npci_host_engine_leave().
- * Return: 0, -EINTR.
- */
-int npci_host_engine_enter(struct npci_card *card, u32 eng, bool alone)
-{
-	struct npci_engine *e = &card->engine[eng];
-
-	return alone ? down_write_killable(&e->users) : down_read_killable(&e->users);
-}
-
-/**
- * npci_host_engine_leave() - they have ended
- * @card: the card
- * @eng: engine
- * @alone: as before
- */
-void npci_host_engine_leave(struct npci_card *card, u32 eng, bool alone)
-{
-	struct npci_engine *e = &card->engine[eng];
-
-	if (alone)
-		up_write(&e->users);
-	else
-		up_read(&e->users);
 }
 
 static void npci_host_queue_wait(struct npci_card *card, u32 eng, u32 q)

@@ -38,8 +38,6 @@ int npci_queue_start(struct npci_card *card, u32 eng, u32 q, const u64 *addr, co
 int npci_queue_stop(struct npci_card *card, u32 eng, u32 q);
 void npci_queues_stop(struct npci_card *card);
 bool npci_queue_aborted(struct npci_card *card, u32 eng, u32 q);
-int npci_host_engine_enter(struct npci_card *card, u32 eng, bool alone);
-void npci_host_engine_leave(struct npci_card *card, u32 eng, bool alone);
 void npci_host_queue_stop(struct npci_card *card, u32 eng, u32 q, bool done);
 int npci_dma_read(struct npci_card *card, u32 eng, u32 off, u32 *val);
 int npci_dma_write(struct npci_card *card, u32 eng, u32 off, u32 val);

@@ -368,7 +368,10 @@ static void test_bad_place(void)
 	test_pair_copies(fd, "bad place", 1);
 	CHECK(!call(fd, NEURON_NATIVE_MEM_ALLOC, &a), "bad place: 256 MiB are cleared");
 	kill(child, SIGKILL);
+	end = seconds();
 	waitpid(child, &err, 0);
+	CHECK(seconds() - end < 5, "bad place: who is killed leaves the engine after %.1f s",
+	      seconds() - end);
 	CHECK(logged(card, "engine .* has stopped with an error"), "bad place: it was spoilt");
 	tell(card, "programs 0");
 	close(fd);

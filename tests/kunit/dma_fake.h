@@ -225,6 +225,22 @@ static int fake_take_killable(void *lock)
 	return 0;
 }
 
+static int fake_enter(struct rw_semaphore *users, bool alone)
+{
+	OK(users == &fake.core[0].copy->users && !fake.entered);
+	if (fake.kill_enter)
+		return -EINTR;
+	fake.entered = true;
+	fake.alone = alone;
+	return 0;
+}
+
+static void fake_leave(struct rw_semaphore *users, bool alone)
+{
+	OK(users == &fake.core[0].copy->users && fake.entered && fake.alone == alone);
+	fake.entered = false;
+}
+
 static void *fake_alloc(size_t size)
 {
 	if (fail_now(&fake.fail_alloc))
@@ -843,25 +859,9 @@ static int fake_queue_stop(struct neuron_device *nd, u32 eng, u32 q)
 
 static void fake_queue_abort(struct neuron_device *nd, u32 eng, u32 q)
 {
-	OK(eng == COPY_ENGINE && fake.entered);
+	OK(eng == COPY_ENGINE && fake.entered == nd->desc.polled);
 	fake_check_lock(eng, q);
 	fake_op('a', eng, q, 0);
-}
-
-static int fake_copy_begin(struct neuron_device *nd, u32 eng, bool alone)
-{
-	OK(eng == COPY_ENGINE && !fake.entered);
-	if (fake.kill_enter)
-		return -EINTR;
-	fake.entered = true;
-	fake.alone = alone;
-	return 0;
-}
-
-static void fake_copy_end(struct neuron_device *nd, u32 eng, bool alone)
-{
-	OK(eng == COPY_ENGINE && fake.entered && fake.alone == alone);
-	fake.entered = false;
 }
 
 static void fake_flush(struct neuron_device *nd)
@@ -979,8 +979,6 @@ static const struct neuron_hw_ops fake_ops = {
 	.queue_start = fake_queue_start,
 	.queue_stop = fake_queue_stop,
 	.queue_abort = fake_queue_abort,
-	.copy_begin = fake_copy_begin,
-	.copy_end = fake_copy_end,
 	.queue_ring = fake_queue_ring,
 	.queue_poll = fake_queue_poll,
 	.queue_rw = fake_queue_rw,
@@ -993,6 +991,7 @@ static const struct neuron_hw_ops fake_ops = {
 #undef mutex_unlock
 #undef mutex_lock_killable
 #undef mutex_trylock
+#undef init_rwsem
 #undef fatal_signal_pending
 #undef ktime_get
 #undef mutex_init
@@ -1020,6 +1019,11 @@ static const struct neuron_hw_ops fake_ops = {
 #define mutex_unlock(lock)			fake_drop(lock)
 #define mutex_lock_killable(lock)		fake_take_killable(lock)
 #define mutex_trylock(lock)			fake_try(lock)
+#define init_rwsem(users)			((void)(users))
+#define down_read_killable(users)		fake_enter(users, false)
+#define down_write_killable(users)		fake_enter(users, true)
+#define up_read(users)				fake_leave(users, false)
+#define up_write(users)				fake_leave(users, true)
 #define fatal_signal_pending(task)		((void)(task), fake.kill_wait)
 #define ktime_get()				ns_to_ktime(fake_clock())
 #define ktime_get_ns()				fake_clock()
