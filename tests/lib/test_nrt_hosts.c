@@ -380,6 +380,30 @@ static void test_disagreement(void **state)
 	run_fleet(&f);
 }
 
+/* One has no memory to say anything, for whatever reason: nobody waits for it. */
+static int main_speechless(const struct fleet *f, uint32_t host)
+{
+	struct op op = {
+		.cc_op = NRT_CC_ALLREDUCE, .op = NRT_OP_ADD, .dtype = NRT_DTYPE_FLOAT32,
+		.elements = 10,
+	};
+
+	if (!ranks_are(f, host, do_join, NULL, NRT_SUCCESS))
+		return 1;
+	/* The first two are its tensors. */
+	if (host == 1)
+		fake_fail(3, _IOC_NR(NEURON_NATIVE_MEM_ALLOC), EIO);
+	return ranks_are(f, host, do_op, &op, NRT_EXEC_HW_ERR_COLLECTIVES) ? 0 : 2;
+}
+
+static void test_speechless(void **state)
+{
+	struct fleet f = { .hosts = 3, .here = 1, .main = main_speechless };
+
+	(void)state;
+	run_fleet(&f);
+}
+
 /*
  * One is gone while the others are in the middle of it: each hears of it, by the second
  * operation if it had all it needs for the first.
@@ -556,6 +580,7 @@ int main(void)
 		cmocka_unit_test(test_operations),
 		cmocka_unit_test(test_ring),
 		cmocka_unit_test(test_disagreement),
+		cmocka_unit_test(test_speechless),
 		cmocka_unit_test(test_killed),
 		cmocka_unit_test(test_cable),
 		cmocka_unit_test(test_strangers),

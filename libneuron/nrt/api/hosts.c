@@ -388,9 +388,8 @@ static NRT_STATUS do_lead(struct lead *l, const struct params *params, NRT_STATU
 	size_t base = across_words(x);
 	NRT_STATUS status = across_memory(x, memory_needed(l, said, told));
 
-	/* Without memory nothing can be said. */
 	if (status != NRT_SUCCESS)
-		return status == NRT_RESOURCE ? NRT_NETWORK_PROXY_FAILURE : status;
+		return status;
 	l->memory.mem = *x->links.mem;
 	own = own ?: take_inputs(l) ?: choose_result(l);
 	if (told && own == NRT_SUCCESS)
@@ -527,7 +526,7 @@ static NRT_STATUS lead_gather(struct here *h, const struct params *params, const
 	NRT_STATUS status = across_memory(x, base + (inside ? 0 : x->nr_hosts * said));
 
 	if (status != NRT_SUCCESS)
-		return status == NRT_RESOURCE ? NRT_NETWORK_PROXY_FAILURE : status;
+		return status;
 	if (own == NRT_SUCCESS && size &&
 	    !collect(h, in, size, inside ? word.data : x->links.memory->bytes + base))
 		own = NRT_FAILURE;

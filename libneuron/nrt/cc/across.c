@@ -151,7 +151,6 @@ NRT_STATUS across_memory(struct across *x, size_t size)
 	struct fabric_memory *m = x->links.memory;
 	struct neuron_mem *mem;
 	void *bytes;
-	int ret;
 
 	if (m->size >= size)
 		return NRT_SUCCESS;
@@ -159,19 +158,18 @@ NRT_STATUS across_memory(struct across *x, size_t size)
 	neuron_mem_free(*x->links.mem);
 	*x->links.mem = NULL;
 	*m = (struct fabric_memory){ 0 };
-	ret = neuron_mem_alloc(vnc->device, size, &opts, &mem);
-	if (ret)
-		return nrt_status_of(ret);
+	/* Without memory nothing can be said, not even that: the others are to see the end. */
+	if (neuron_mem_alloc(vnc->device, size, &opts, &mem))
+		return NRT_NETWORK_PROXY_FAILURE;
 	*x->links.mem = mem;
-	ret = neuron_mem_map(mem, &bytes);
-	if (ret)
-		return nrt_status_of(ret);
+	if (neuron_mem_map(mem, &bytes))
+		return NRT_NETWORK_PROXY_FAILURE;
 	m->bytes = bytes;
 	m->size = size;
-	ret = fabric_register(x->links.fabric, m);
-	if (ret)
-		m->size = 0;
-	return ret ? NRT_RESOURCE : NRT_SUCCESS;
+	if (!fabric_register(x->links.fabric, m))
+		return NRT_SUCCESS;
+	m->size = 0;
+	return NRT_NETWORK_PROXY_FAILURE;
 }
 
 /* ---- what each says to all --------------------------------------------------------- */

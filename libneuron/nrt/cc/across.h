@@ -51,7 +51,10 @@ static inline bool across_leads(const struct across *x)
 	return x->leaders[x->host] == x->links.rank;
 }
 
-/* For leaders: so many bytes of memory for messages; what is there does not stay. */
+/*
+ * For leaders: so many bytes of memory for messages; what is there does not stay.
+ * NRT_NETWORK_PROXY_FAILURE: there is none.
+ */
 NRT_STATUS across_memory(struct across *x, size_t size);
 /*
  * From @at on in memory is room for @size bytes of each host, ours first: everybody gets
