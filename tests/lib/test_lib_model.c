@@ -2097,6 +2097,14 @@ static void test_mem_grow(void **state)
 	neuron_mem_free(mem);
 }
 
+static void count_refusals(void *data, const struct neuron_mem_failure *failure,
+			   const struct neuron_report_model *model)
+{
+	assert_int_equal(failure->reason, NEURON_MEM_REASON_FULL);
+	assert_null(model);
+	++*(unsigned int *)data;
+}
+
 static void test_microcode(void **state)
 {
 	struct fixture *f = *state;
@@ -2108,6 +2116,7 @@ static void test_microcode(void **state)
 	};
 	uint64_t before = fake_used(), code = fake.dev[0].by_category[NEURON_MEM_CODE];
 	struct neuron_core *core;
+	unsigned int refused = 0;
 
 	assert_int_equal(neuron_core_open(f->device, 3, &opts, &core), 0);
 	assert_int_equal(fake_used(), before + 96 * MIB);
@@ -2119,6 +2128,17 @@ static void test_microcode(void **state)
 	assert_int_equal(failure.reason, NEURON_MEM_REASON_FULL);
 	assert_int_equal(failure.category, NEURON_MEM_CODE);
 	assert_int_equal(fake_used(), before);
+	/* That of the first core has room, that of the second one has none: told once. */
+	opts.lnc = 2;
+	opts.refused = count_refusals;
+	opts.refused_data = &refused;
+	for (unsigned int gib = 13; gib <= 25; gib += 12) {
+		opts.microcode = gib * GIB;
+		refused = 0;
+		assert_int_equal(neuron_core_open(f->device, 2, &opts, &core), -ENOMEM);
+		assert_int_equal(refused, 1);
+		assert_int_equal(fake_used(), before);
+	}
 }
 
 /* Of each call of a load; how many there are, and then the model. */

@@ -210,9 +210,11 @@ NEURON_EXPORT int neuron_core_open(struct neuron_device *device, uint32_t nc,
 		ret = core_alloc(c, NEURON_MEM_CODE, c->contiguous ? NEURON_MEM_F_HIGH : 0,
 				 o.microcode, o.failure, &c->microcode);
 	if (!ret && o.lnc == 2) {
-		o.lnc = 1;
-		o.refused = NULL;
-		ret = neuron_core_open(device, nc + 1, &o, &c->peer);
+		struct neuron_core_opts second = o;
+
+		second.lnc = 1;
+		second.refused = NULL;
+		ret = neuron_core_open(device, nc + 1, &second, &c->peer);
 	}
 	if (ret) {
 		if (ret == -ENOMEM && o.refused && o.failure &&
