@@ -10,10 +10,13 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
+#include <sys/wait.h>
 
 #include "fake_driver.h"
 #include "inflations.h"
 #include "test_neffs.h"
+
+#include "src/run/net.h"
 
 #define BYTES 1024u
 #define NR_CORES 4u
@@ -318,6 +321,31 @@ static void test_isolate(void **state)
 		if (!isolated)
 			neuron_pool_isolate(pool);
 	}
+}
+
+/* A child frees what it knows, whatever a thread that it does not have was doing. */
+static void test_fork(void **state)
+{
+	struct neuron_group *group;
+	struct neuron_net *net;
+	int status;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(neuron_group_create(pool, 1, &group), 0);
+	net = load(make_list_neff(), group, 0);
+	pthread_mutex_lock(&pool->lock);
+	pid = fork();
+	if (!pid) {
+		alarm(10);
+		neuron_net_unload(net);
+		_exit(neuron_group_destroy(group) ? 1 : 0);
+	}
+	pthread_mutex_unlock(&pool->lock);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	neuron_net_unload(net);
+	assert_int_equal(neuron_group_destroy(group), 0);
 }
 
 /* The archive is unpacked once, however many nodes there are. */
@@ -902,6 +930,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_host_last, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_descriptors, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_isolate, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_fork, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_start_stop, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_L6_unpacked_once, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_L11_cores, setup, teardown),

@@ -114,23 +114,25 @@ static void forget_content(struct neuron_core *core)
 NEURON_EXPORT int neuron_group_destroy(struct neuron_group *group)
 {
 	struct neuron_pool *pool;
-	bool busy;
+	bool busy, isolated;
 
 	if (!group)
 		return 0;
 	pool = group->pool;
-	pthread_mutex_lock(&pool->lock);
+	pool_lock(pool);
 	busy = group->nr_nets;
-	for (size_t i = 0; i < pool->nr && !busy; i++) {
-		if (pool->owner[i] != group)
-			continue;
-		if (pool->isolated)
-			forget_content(pool->cores[i]);
-		pool->owner[i] = NULL;
-	}
-	pthread_mutex_unlock(&pool->lock);
+	isolated = pool->isolated;
+	pool_unlock(pool);
 	if (busy)
 		return -EBUSY;
+	/* Without the lock, as somebody may be running something on a core. */
+	for (size_t i = 0; i < group->nr && isolated; i++)
+		forget_content(group->cores[i]);
+	pool_lock(pool);
+	for (size_t i = 0; i < pool->nr; i++)
+		if (pool->owner[i] == group)
+			pool->owner[i] = NULL;
+	pool_unlock(pool);
 	free(group);
 	pool_put(pool);
 	return 0;

@@ -93,9 +93,9 @@ static void net_free(struct neuron_net *net)
 	free_slots(net);
 	free_stages(net);
 	if (pool) {
-		pthread_mutex_lock(&pool->lock);
+		pool_lock(pool);
 		net->group->nr_nets--;
-		pthread_mutex_unlock(&pool->lock);
+		pool_unlock(pool);
 		if (net->implicit)
 			neuron_group_destroy(net->group);
 	}

@@ -23,6 +23,19 @@ struct neuron_pool {
 	bool isolated;			/* a group finds nothing of the one before */
 };
 
+/* In a child the lock may be a thread's that is not there; it is alone, and only frees. */
+static inline void pool_lock(struct neuron_pool *pool)
+{
+	if (!device_inherited(pool->cores[0]->device))
+		pthread_mutex_lock(&pool->lock);
+}
+
+static inline void pool_unlock(struct neuron_pool *pool)
+{
+	if (!device_inherited(pool->cores[0]->device))
+		pthread_mutex_unlock(&pool->lock);
+}
+
 struct neuron_group {
 	struct neuron_pool *pool;
 	size_t nr_nets;			/* pool->lock */
