@@ -188,6 +188,7 @@ static void check_states(NRT_STATUS want)
 	nrt_model_t *m = NULL;
 	nrt_vnc_memory_stats_t stats;
 	uint32_t n;
+	int dmabuf;
 	char c;
 
 	assert_int_equal(nrt_load("x", 1, 0, -1, &m), want);
@@ -203,6 +204,7 @@ static void check_states(NRT_STATUS want)
 	assert_int_equal(nrt_tensor_copy(t, 0, t, 0, 1), want);
 	assert_int_equal(nrt_tensor_memset(t, 0, 0, 1), want);
 	assert_int_equal(nrt_tensor_attach_buffer(t, &c, 1), want);
+	assert_int_equal(nrt_get_dmabuf_fd(1, 1, &dmabuf), want);
 	assert_int_equal(nrt_tensor_allocate_slice(t, 0, 1, "", &t), want);
 	assert_int_equal(nrt_allocate_tensor_set(&set), want);
 	assert_int_equal(nrt_add_tensor_to_tensor_set(set, "", t), want);
@@ -486,6 +488,9 @@ static void test_tensor(void **state)
 	logged("Failed to allocate 24.000GB (alignment: none, usage: tensors) on ND 0:NC 0");
 	assert_non_null(strstr(log_text, "HBM 0 of ND 0 is full: 24.000GB of 24.000GB are free"));
 	assert_null(bad);
+	/* More than the driver counts in pages. */
+	assert_int_equal(nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, 0, SIZE_MAX, NULL, &bad),
+			 NRT_RESOURCE);
 	nrt_tensor_free(&t);
 	assert_null(t);
 	nrt_tensor_free(&t);
@@ -609,6 +614,7 @@ static void test_host_tensors(void **state)
 	logged("tensor e has no storage");
 	assert_int_equal(nrt_tensor_allocate_slice(empty, 0, 1, "s", &slice), NRT_INVALID);
 	assert_int_equal(nrt_tensor_attach_buffer(empty, NULL, 5), NRT_INVALID);
+	assert_int_equal(nrt_tensor_attach_buffer(empty, buffer, SIZE_MAX), NRT_INVALID);
 	assert_int_equal(nrt_tensor_attach_buffer(empty, buffer, 64), NRT_SUCCESS);
 	assert_ptr_equal(nrt_tensor_get_va(empty), buffer);
 	assert_int_equal(nrt_tensor_memset(empty, 0, 7, 64), NRT_SUCCESS);

@@ -28,8 +28,6 @@ NEURON_EXPORT NRT_STATUS nrt_get_dmabuf_fd(uint64_t va, uint64_t size, int *fd)
 {
 	uint64_t offset;
 
-	/* The caller would not know where its bytes begin. */
-	if (va % host_page())
-		return NRT_INVALID;
-	return nrt_get_dmabuf_fd_v2(va, size, fd, &offset);
+	/* The caller would not know where its bytes begin: as if there were none. */
+	return nrt_get_dmabuf_fd_v2(va, va % host_page() ? 0 : size, fd, &offset);
 }

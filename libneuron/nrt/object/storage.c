@@ -119,7 +119,8 @@ int nrt_core_alloc(const struct nrt_vnc *vnc, enum neuron_mem_category category,
 		.category = category,
 		.failure = &failure,
 	};
-	int ret = neuron_mem_alloc(vnc->device, bytes, &opts, mem);
+	/* More may be so much that the driver cannot count it; this is refused with a reason. */
+	int ret = neuron_mem_alloc(vnc->device, MIN(bytes, 1ull << 62), &opts, mem);
 
 	if (ret == -ENOMEM)
 		nrt_log_memory(vnc->device, &failure);

@@ -180,7 +180,8 @@ NEURON_EXPORT NRT_STATUS nrt_tensor_attach_buffer(nrt_tensor_t *tensor, void *bu
 	struct nrt_storage *s;
 
 	NRT_ENTER();
-	if (!nrt_tensor_valid(tensor) || !buffer || !size)
+	if (!nrt_tensor_valid(tensor) || !buffer || !size ||
+	    size > UINTPTR_MAX - (uintptr_t)buffer)
 		return NRT_INVALID;
 	s = nrt_storage_new(NRT_STORAGE_USER, size);
 	if (!s)

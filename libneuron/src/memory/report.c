@@ -44,6 +44,7 @@ static enum neuron_report_column column_of(enum neuron_mem_category category)
 {
 	switch (category) {
 	case NEURON_MEM_CODE: return NEURON_REPORT_CODE;
+	case NEURON_MEM_HOST_TENSORS:
 	case NEURON_MEM_TENSORS: return NEURON_REPORT_TENSORS;
 	case NEURON_MEM_CONSTANTS: return NEURON_REPORT_CONSTANTS;
 	case NEURON_MEM_SCRATCHPAD:
@@ -52,6 +53,7 @@ static enum neuron_report_column column_of(enum neuron_mem_category category)
 	case NEURON_MEM_COLLECTIVES: return NEURON_REPORT_COLLECTIVES;
 	/* Those of running models are in host memory. */
 	case NEURON_MEM_NOTIFICATION: return NEURON_REPORT_PROFILER;
+	case NEURON_MEM_HOST_RINGS:
 	case NEURON_MEM_RINGS: return NEURON_REPORT_RINGS_RUNTIME;
 	default: return NEURON_REPORT_RUNTIME;
 	}
