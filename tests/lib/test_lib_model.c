@@ -1427,6 +1427,7 @@ static void test_fork(void **state)
 {
 	struct fixture *f = *state;
 	struct neuron_model *m = load(f, make_list_neff());
+	struct neuron_location l = { .size = sizeof(l) };
 	struct neuron_notice n;
 	int status;
 	void *va;
@@ -1441,6 +1442,7 @@ static void test_fork(void **state)
 		bool ok = neuron_model_run(m, f->io, 2, 1000, NULL) == -EACCES &&
 			  neuron_nq_read(f->core->notify, &n) == -EACCES &&
 			  neuron_nq_wait(f->core->notify, &n, -1) == -EACCES &&
+			  neuron_pointer_resolve(f->device, va, &l) == -EACCES &&
 			  neuron_mem_map(f->x, &va) == -EACCES &&
 			  neuron_mem_write(f->x, 0, f->in, 1) == -EACCES &&
 			  neuron_core_reset(f->core) == -EACCES;
