@@ -7,6 +7,7 @@
 #include <linux/delay.h>
 #include <linux/dma-mapping.h>
 #include <linux/jiffies.h>
+#include <linux/sched/signal.h>
 
 #include "clear.h"
 #include "udma.h"
@@ -182,6 +183,8 @@ int npci_hbm_clear(struct neuron_device *nd, u32 hbm, u64 off, u64 len)
 			err = npci_clear_batch(card, hbm, dst, next);
 		while (err == -EIO && ++tries < NPCI_CLEAR_TRIES);
 		neuron_engine_leave(nd, eng, false);
+		if (!err && next < end && fatal_signal_pending(current))
+			err = -EINTR;
 	}
 	mutex_unlock(&c->lock);
 	return err == -ETIMEDOUT ? -EIO : err;

@@ -74,6 +74,30 @@ static void test_clear(const char *fault, int want, const char *line)
 	CHECK(unload(), "clearing, %s: unload", fault);
 }
 
+/* Who is killed does not wait until all is clear. */
+static void test_clear_killed(void)
+{
+	struct neuron_native_mem_alloc a = {
+		.size = sizeof(a), .bytes = 20ull << 30,
+		.mem_type = NEURON_MEMALLOC_TYPE_TENSORS_DEVICE,
+	};
+	double start;
+	pid_t child;
+	int err;
+
+	CHECK(load(""), "clearing, killed: load");
+	child = fork();
+	if (!child)
+		_exit(call(open_card(card), NEURON_NATIVE_MEM_ALLOC, &a));
+	usleep(200000);
+	CHECK(!waitpid(child, &err, WNOHANG), "clearing, killed: 20 GiB take longer than 0.2 s");
+	kill(child, SIGKILL);
+	start = seconds();
+	CHECK(waitpid(child, &err, 0) == child && WIFSIGNALED(err) && seconds() - start < 1,
+	      "clearing, killed: after %.2f s", seconds() - start);
+	CHECK(unload(), "clearing, killed: unload");
+}
+
 /*
  * A copy that is not heard of, or at which its engine stops, fails in time; the ring starts anew,
  * and the next copy works.
@@ -602,6 +626,7 @@ int main(void)
 	/* The copy of somebody else may be what has stopped the engine. */
 	test_clear("aborts 1", 0, "engine .* has stopped with an error, and is started again");
 	test_clear("aborts 3", EIO, "engine .* has stopped with an error, and is started again");
+	test_clear_killed();
 	/* One that was lost cannot be told from one that is slow. */
 	test_copy("lost-doorbells 2", ETIMEDOUT, 45);
 	test_copy("aborts 2", 0, 15);
