@@ -31,6 +31,7 @@
 #include "../../uapi/neuron_isa.h"
 #include "../common/util.h"
 #include "file.h"
+#include "options.h"
 
 #define FORMAT		"neuron-pack-1"
 #define SBUF_ALIGN	64u
@@ -413,6 +414,8 @@ static void read_constant(struct tensor *t, const char *where, const json_t *v)
 		die("%s", e.text);
 	if (!npy.ndim)
 		die("%s: %s has an unusable shape or type", where, file);
+	if (!npy.size)
+		die("%s: %s has no elements", where, file);
 	set_shape(t, where, npy.ndim, npy.shape);
 	want = dtype_of(v, where, npy.dtype);
 	t->dtype = want;
@@ -596,28 +599,33 @@ static void second_operand(struct step *s, const char *where, const struct tenso
 	}
 }
 
-/* Bits of @value as one element, exactly. */
+/* Bits of @value as one element: exactly, or the nearest floating point number. */
 static uint32_t immediate(const char *where, enum neuron_neff_dtype dtype, double value)
 {
-	bool is_signed = dtype != NEURON_NEFF_DT_UINT32;
+	bool is_signed = dtype == NEURON_NEFF_DT_INT8 || dtype == NEURON_NEFF_DT_INT16 ||
+			 dtype == NEURON_NEFF_DT_INT32;
+	uint32_t bits, size = 8 * neuron_neff_dtype_size(dtype);
+	double end = (double)(1ull << (size - is_signed));
 	float f = (float)value;
-	uint32_t bits;
+	bool fits;
 
 	if (dtype == NEURON_NEFF_DT_FLOAT16)
 		die("%s: no immediate values of type float16", where);
-	if (dtype == NEURON_NEFF_DT_BFLOAT16)
-		return to_bf16(f);
-	if (dtype == NEURON_NEFF_DT_FLOAT32) {
+	if (dtype == NEURON_NEFF_DT_BFLOAT16) {
+		bits = to_bf16(f);
+		fits = (bits & 0x7fff) != 0x7f80;
+	} else if (dtype == NEURON_NEFF_DT_FLOAT32) {
 		memcpy(&bits, &f, 4);
-		return bits;
+		fits = (bits & 0x7fffffff) != 0x7f800000;
+	} else {
+		fits = value >= (is_signed ? -end : 0) && value < end &&
+		       value == (double)(int64_t)value;
+		bits = fits ? (uint32_t)(int64_t)value & (UINT32_MAX >> (32 - size)) : 0;
 	}
-	if (!(value >= (is_signed ? INT32_MIN : 0) && value <= (is_signed ? INT32_MAX : UINT32_MAX)) ||
-	    value != (double)(int64_t)value)
+	if (!fits)
 		die("%s: %g is not a value of type %s", where, value,
 		    neuron_neff_dtype_name(dtype));
-	bits = (uint32_t)(int64_t)value;
-	return neuron_neff_dtype_size(dtype) < 4 ?
-	       bits & ((1u << 8 * neuron_neff_dtype_size(dtype)) - 1) : bits;
+	return bits;
 }
 
 static struct step *immediate_step(const char *where, int op, struct tensor *in,
@@ -1268,7 +1276,7 @@ static void add_member(const char *name, const void *data, size_t size)
 
 static void add_json(const char *name, json_t *v)
 {
-	char *s = json_dumps(v, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
+	char *s = json_dumps(v, JSON_INDENT(1) | JSON_REAL_PRECISION(17) | JSON_ENCODE_ANY);
 
 	if (!s)
 		error(EXIT_FAILURE, ENOMEM, "allocation");
@@ -1658,18 +1666,13 @@ static const struct argp_option option_table[] = {
 
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
-	char *end;
-
 	switch (key) {
 	case 'o': options.output = arg; break;
 	case 'n': options.name = arg; break;
 	case 'C': options.dir = arg; break;
 	case 'k': neff_version(arg, &options.major, &options.minor, state); break;
 	case 's':
-		options.sbuf = (uint32_t)strtoul(arg, &end, 0);
-		if (end == arg || *end || !options.sbuf ||
-		    options.sbuf > NEURON_NEFF_SBUF_WINDOW)
-			argp_error(state, "%s is not a size", arg);
+		options.sbuf = (uint32_t)number(arg, 1, NEURON_NEFF_SBUF_WINDOW, state);
 		break;
 	case 'u': options.plain = true; break;
 	case 'f': options.no_check = true; break;

@@ -409,7 +409,7 @@ static void test_members(void **state)
 		"  \"g/PE0.json\": {\"json\": {\"dma\": [{\"id\": 1, \"queue\": \"q\", \"desc\": ["
 		"   {\"from\": \"w\", \"to\": \"t\", \"to_steps\": [1], \"to_sizes\": [4]}]}]}},"
 		"  \"g/PE0.bin\": {\"hex\": \"\"}, \"g/w\": {\"hex\": \"00fFA5"
-		"0102030405060708090a0b0c0d\"}, \"g/z\": {\"zeros\": 16}}}");
+		"0102030405060708090a0b0c0d\"}, \"g/z\": {\"zeros\": 16}, \"n\": {\"json\": 5}}}");
 	const struct neuron_neff_var *w = neuron_neff_find_var(&neff->subgraphs[0], "w");
 
 	(void)state;
@@ -425,6 +425,45 @@ static void test_members(void **state)
 #define HEAD	"{\"format\": \"neuron-pack-1\", \"name\": \"t\", "
 #define XY	"\"tensors\": {\"x\": {\"kind\": \"input\", \"shape\": [4, 6]}, " \
 		"\"y\": {\"kind\": \"output\", \"shape\": [4, 6]}}, "
+
+/* A model that adds a number to elements of a type. */
+#define I(dtype, value) \
+	"\"tensors\": {\"x\": {\"kind\": \"input\", \"shape\": [2], \"dtype\": \"" dtype "\"}, " \
+	"\"y\": {\"kind\": \"output\", \"shape\": [2], \"dtype\": \"" dtype "\"}}, " \
+	"\"layers\": [{\"op\": \"add\", \"in\": \"x\", \"value\": " value ", \"out\": \"y\"}]}"
+
+/* The least and the most of a type are values of it. */
+static void test_immediates(void **state)
+{
+	static const char *const cases[] = {
+		HEAD I("int8", "-128"), HEAD I("int8", "127"), HEAD I("uint8", "255"),
+		HEAD I("int16", "-32768"), HEAD I("uint16", "65535"),
+		HEAD I("int32", "-2147483648"), HEAD I("int32", "2147483647"),
+		HEAD I("uint32", "4294967295"), HEAD I("float32", "-3.4e38"),
+		HEAD I("bfloat16", "3.3e38"),
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		neuron_neff_close(packed(cases[i]));
+}
+
+static void test_sbuf(void **state)
+{
+	static const char *const wrong[] = {
+		"4294967360", "18446744073709551680", "33554433", "-1", " 64", "0", "64k", "",
+	};
+	const char *before = sbuf;
+	char text[1024];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
+		sbuf = wrong[i];
+		assert_int_equal(run_pack("", text, sizeof(text)), 64);
+		assert_non_null(strstr(text, "is not a number from 1 to 33554432"));
+	}
+	sbuf = before;
+}
 
 static void test_refused(void **state)
 {
@@ -470,6 +509,17 @@ static void test_refused(void **state)
 		{ HEAD XY "\"layers\": [{\"op\": \"cast\", \"in\": \"x\", \"out\": \"i\","
 		  " \"dtype\": \"int8\"}, {\"op\": \"add\", \"in\": \"i\", \"value\": 0.5,"
 		  " \"out\": \"y\"}]}", "0.5 is not a value of type int8" },
+		{ HEAD I("int8", "128"), "128 is not a value of type int8" },
+		{ HEAD I("int8", "-129"), "-129 is not a value of type int8" },
+		{ HEAD I("uint8", "-1"), "-1 is not a value of type uint8" },
+		{ HEAD I("uint16", "65536"), "65536 is not a value of type uint16" },
+		{ HEAD I("uint32", "4294967296"), "4.29497e+09 is not a value of type uint32" },
+		{ HEAD I("float32", "1e39"), "1e+39 is not a value of type float32" },
+		{ HEAD I("bfloat16", "3.4e38"), "3.4e+38 is not a value of type bfloat16" },
+		{ HEAD "\"tensors\": {\"x\": {\"kind\": \"input\", \"shape\": [4, 6]},"
+		  " \"y\": {\"kind\": \"output\", \"shape\": [4, 6]}, \"w\": {\"kind\": \"constant\","
+		  " \"file\": \"e.npy\"}}, \"layers\": [{\"op\": \"dense\", \"in\": \"x\","
+		  " \"weights\": \"w\", \"out\": \"y\"}]}", "tensors.w: e.npy has no elements" },
 		{ HEAD "\"tensors\": {\"x\": {\"kind\": \"input\", \"shape\": [3000, 3000]},"
 		  "\"y\": {\"kind\": \"output\", \"shape\": [9000000]}}, \"layers\": [{\"op\": \"relu\","
 		  " \"in\": \"x\", \"out\": \"y\"}]}", "does not fit into the state buffer" },
@@ -482,6 +532,7 @@ static void test_refused(void **state)
 	};
 
 	(void)state;
+	put_npy("e.npy", "<f4", 6, 0, "", 0);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		char text[1024], out[128];
 		struct stat st;
@@ -506,7 +557,7 @@ static int teardown(void **state)
 {
 	static const char *const names[] = {
 		"d.json", "out.neff", "w.npy", "t.npy", "b.npy", "c.npy", "r.npy", "w8.npy",
-		"b32.npy", "s.npy", "sw.npy", "st.npy", "sv.npy", "sb.npy"
+		"b32.npy", "s.npy", "sw.npy", "st.npy", "sv.npy", "sb.npy", "e.npy"
 	};
 	char path[128];
 
@@ -528,6 +579,8 @@ int main(void)
 		cmocka_unit_test(test_reduce_and_pool),
 		cmocka_unit_test(test_quantised),
 		cmocka_unit_test(test_members),
+		cmocka_unit_test(test_immediates),
+		cmocka_unit_test(test_sbuf),
 		cmocka_unit_test(test_refused),
 	};
 
