@@ -12,6 +12,7 @@
 
 #include <jansson.h>
 
+#include "../common/env.h"
 #include "../common/snapshot_words.h"
 
 /* All of a file or pipe, to be freed; or say why not and end with @status. */
@@ -79,10 +80,14 @@ static inline json_t *number_json(uint32_t n)
 static inline void neff_version(const char *arg, uint64_t *major, uint64_t *minor,
 				struct argp_state *state)
 {
-	char rest;
+	unsigned long n = 0, behind = 0;
+	const char *end;
 
-	if (sscanf(arg, "%" SCNu64 ".%" SCNu64 "%c", major, minor, &rest) != 2)
+	if (!env_digits(arg, &end, INT64_MAX, &n) || *end != '.' ||
+	    !env_number(end + 1, INT64_MAX, &behind))
 		argp_error(state, "%s is not MAJOR.MINOR", arg);
+	*major = n;
+	*minor = behind;
 }
 
 #endif

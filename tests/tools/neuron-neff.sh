@@ -86,7 +86,9 @@ check "nowhere to write to" 'status 1 create -n mnist -o $dir/none/j.neff $dir/a
 check "a name that is too long" 'status 64 create -n $(printf "%0257d" 1) -o $dir/j.neff $dir/a && grep -q "too long" $out && [ ! -e $dir/j.neff ] && status 0 create -n $(printf "%0256d" 1) -o $dir/l.neff $dir/a'
 for arguments in "" info "info a b" "unpack $model" "create $dir/a" "explode $model" "info -x $model" \
 		 "create -l 3 -o $dir/j.neff $dir/a" "create -r 3 -o $dir/j.neff $dir/a" \
-		 "create -k one -o $dir/j.neff $dir/a"; do
+		 "create -k one -o $dir/j.neff $dir/a" "create -k 1.-5 -o $dir/j.neff $dir/a" \
+		 "create -k +1.0 -o $dir/j.neff $dir/a" "create -k 1.0.0 -o $dir/j.neff $dir/a" \
+		 "create -k 1.9223372036854775808 -o $dir/j.neff $dir/a"; do
 	check "wrong arguments: $arguments" 'status 64 $arguments && [ ! -e $dir/j.neff ]'
 done
 # scratch COUNT: a NEFF of as many variables in a scratchpad, in a chain of copies: each is in
