@@ -49,12 +49,20 @@ static inline void write_whole(const char *path, const void *data, size_t size)
 		error(EXIT_FAILURE, errno, "%s", path);
 }
 
+/* What was printed has been written; or say why not and end with @status. */
+static inline void end_output(int status)
+{
+	if (fflush(stdout) || ferror(stdout))
+		error(status, errno, "output");
+}
+
 /* To the standard output; takes it.  NULL is one that there was no memory for. */
-static inline void print_json(json_t *v)
+static inline void print_json(json_t *v, int status)
 {
 	if (!v || json_dumpf(v, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER) || putchar('\n') < 0)
-		error(EXIT_FAILURE, v ? errno : ENOMEM, "output");
+		error(status, v ? errno : ENOMEM, "output");
 	json_decref(v);
+	end_output(status);
 }
 
 static inline json_t *release_json(const struct neuron_release *release)

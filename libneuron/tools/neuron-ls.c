@@ -411,7 +411,7 @@ int main(int argc, char **argv)
 		read_device(&list[i], &entries[i]);
 	neuron_device_list_free(entries);
 	if (options.json)
-		print_json(to_json(list, n, &all));
+		print_json(to_json(list, n, &all), 1);
 	else if (n)
 		print_text(list, n, &all);
 	if (!n)
@@ -419,5 +419,6 @@ int main(int argc, char **argv)
 		      "neuron_emu)?\n", stderr);
 	free(all.list);
 	free(list);
-	return !n || fflush(stdout) ? 1 : 0;
+	end_output(1);
+	return !n;
 }

@@ -639,6 +639,7 @@ static int resolve(void)
 	if (ret)
 		error(0, -ret, "/dev/neuron%u: memory", index);
 	neuron_device_close(handle);
+	end_output(1);
 	return ret != 0;
 }
 
@@ -793,7 +794,7 @@ static int picture(void)
 		putchar('\n');
 		json_decref(list);
 	} else if (list) {
-		print_json(list);
+		print_json(list, 1);
 	} else {
 		clear_screen();
 		print_screen(text);
@@ -802,8 +803,7 @@ static int picture(void)
 	forget_maps();
 	free(processes.list);
 	memset(&processes, 0, sizeof(processes));
-	if (fflush(stdout))
-		error(1, errno, "output");
+	end_output(1);
 	return ret;
 }
 

@@ -164,7 +164,7 @@ static void info(void *bytes, size_t size)
 	char hash[65];
 
 	if (options.json) {
-		print_json(neff_json(neff));
+		print_json(neff_json(neff), EXIT_FAILURE);
 	} else {
 		hex(h->hash, h->pkg_version == 1 ? 32 : 16, hash);
 		printf("Name:            %s\n", h->name);
@@ -376,7 +376,8 @@ static void plan(void *bytes, size_t size)
 			print_plan(&neff->subgraphs[g], &p);
 	}
 	if (options.json)
-		print_json(json_pack("{s:i, s:o}", "schema_version", 1, "graphs", graphs));
+		print_json(json_pack("{s:i, s:o}", "schema_version", 1, "graphs", graphs),
+			   EXIT_FAILURE);
 	else
 		json_decref(graphs);
 	neuron_neff_close(neff);
@@ -566,5 +567,6 @@ int main(int argc, char **argv)
 	else
 		unpack(bytes, size);
 	free(bytes);
+	end_output(EXIT_FAILURE);
 	return EXIT_SUCCESS;
 }

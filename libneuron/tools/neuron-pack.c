@@ -1739,5 +1739,6 @@ int main(int argc, char **argv)
 	write_whole(options.output, bytes, size);
 	if (options.verbose)
 		print_summary(size);
+	end_output(EXIT_FAILURE);
 	return EXIT_SUCCESS;
 }

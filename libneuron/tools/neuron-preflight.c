@@ -583,7 +583,7 @@ static int propose(struct neuron_plan_opts *opts)
 	if (list) {
 		out = document();
 		json_object_set_new(out, "pages", list);
-		print_json(out);
+		print_json(out, FAILURE);
 		return 0;
 	}
 	putchar('\n');
@@ -641,7 +641,7 @@ static int diff(const struct neuron_plan_opts *opts)
 						      options.budget ? json_integer(INT(options.budget)) :
 								       json_null(),
 						      "within_budget", !over));
-		print_json(out);
+		print_json(out, FAILURE);
 		return over;
 	}
 	printf("%-18s %12s %12s %13s\n", "", "old", "new", "change");
@@ -747,7 +747,7 @@ static int report(const struct neuron_plan_opts *opts)
 						      row_json(sum.row), "hbms", hbms));
 		if (device)
 			json_object_set_new(out, "now", now_json(&fit));
-		print_json(out);
+		print_json(out, FAILURE);
 	} else if (device) {
 		print_now(&fit);
 	}
@@ -785,6 +785,7 @@ int main(int argc, char **argv)
 		NULL, NULL, NULL
 	};
 	struct neuron_plan_opts plan = { .size = sizeof(plan) };
+	int ret;
 
 	argp_err_exit_status = FAILURE;
 	argp_parse(&argp, argc, argv, 0, NULL, NULL);
@@ -804,11 +805,11 @@ int main(int argc, char **argv)
 		plan.profile = neuron_profile_memory(&geometry, &options.buffers);
 		plan.buffers = &options.buffers;
 	}
-	if (options.pages)
-		return propose(&plan);
-	plan.contiguous = placement.contiguous;
-	plan.scratchpad_page = placement.page;
-	if (options.diff)
-		return diff(&plan);
-	return report(&plan);
+	if (!options.pages) {
+		plan.contiguous = placement.contiguous;
+		plan.scratchpad_page = placement.page;
+	}
+	ret = options.pages ? propose(&plan) : options.diff ? diff(&plan) : report(&plan);
+	end_output(FAILURE);
+	return ret;
 }

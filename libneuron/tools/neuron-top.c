@@ -526,8 +526,7 @@ static void run_batch(void)
 				putchar('\n');
 			print_text();
 		}
-		if (fflush(stdout))
-			error(1, errno, "output");
+		end_output(1);
 	}
 }
 

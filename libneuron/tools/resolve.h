@@ -110,7 +110,7 @@ static inline int resolve_show(struct neuron_device *device, uint64_t address, b
 	list = json_pack("[o]", location_json(index, address, &now));
 	if (before.freed && !now.freed)
 		json_array_append_new(list, location_json(index, address, &before));
-	print_json(list);
+	print_json(list, 1);
 	return 0;
 }
 

@@ -179,9 +179,10 @@ static inline json_t *json_rate(double value)
 static inline void print_json_line(json_t *o)
 {
 	if (!o || json_dumpf(o, stdout, JSON_COMPACT | JSON_PRESERVE_ORDER) ||
-	    putchar('\n') < 0 || fflush(stdout))
+	    putchar('\n') < 0)
 		error(1, o ? errno : ENOMEM, "output");
 	json_decref(o);
+	end_output(1);
 }
 
 #endif

@@ -155,12 +155,29 @@ cat >"$dir/p.json" <<'END'
     { "op": "fold",
       "in": "x", "out": "a" } ] }
 END
-sed -i "s/FORMAT/$(sed -n 's/#define FORMAT[^"]*"\(.*\)"/\1/p' libneuron/tools/neuron-pack.c)/" "$dir/p.json"
+format=$(sed -n 's/#define FORMAT[^"]*"\(.*\)"/\1/p' libneuron/tools/neuron-pack.c)
+sed -i "s/FORMAT/$format/" "$dir/p.json"
 check "neuron-pack: the line of a tensor" 'refused 4 "tensors.w: shape has not 1 to 8 dimensions"'
 sed -i 's/"shape": \[\] }/"shape": [4] }/' "$dir/p.json"
 check "neuron-pack: the line of a layer" 'refused 9 "layers[1]: unknown op fold"'
 sed -i '3s/2, 3/2 3/' "$dir/p.json"
 check "neuron-pack: the line of what is no JSON" 'refused 3 "'"']' expected near '3'"'"'
 check "neuron-pack: a description that is not there" '! libneuron/build/neuron-pack -o $dir/p.neff $dir/q.json 2>$out && grep -q "neuron-pack: unable to open $dir/q.json: No such file" $out'
+echo '{ "format": "FORMAT", "name": "n", "members": {} }' | sed "s/FORMAT/$format/" >"$dir/p.json"
+# full STATUS TOOL ARGUMENT...: what it prints goes to a disk that is full
+full() {
+	local want=$1 name=libneuron/build/$2
+
+	shift 2
+	"$name" "$@" >/dev/full 2>"$out"
+	[ $? = "$want" ] && [ "$(cat "$out")" = "$name: output: No space left on device" ]
+}
+for arguments in "neuron-neff info $model" "neuron-neff info --json $model" "neuron-neff plan $model" \
+		 "neuron-neff plan --json $model" "neuron-pack -fvo $dir/p.neff $dir/p.json"; do
+	check "a full disk: $arguments" 'full 1 $arguments'
+done
+for arguments in "" --json --pages "--pages --json"; do
+	check "a full disk: neuron-preflight $arguments" 'full 2 neuron-preflight -i trn1 $arguments $model'
+done
 check "a command that there is not" 'status 64 frob && grep -q "\"frob\" is not a command: info, plan, unpack, create" $out'
 exit $bad
