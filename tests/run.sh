@@ -343,6 +343,7 @@ run_step() {
 	tools)		step tools make_here . lib libneuron-check
 			step libraries tests/tools/libraries.sh
 			step neuron-neff tests/tools/neuron-neff.sh
+			step neuron-mem tests/tools/neuron-mem.sh
 			step neuron-top tests/tools/neuron-top.py
 			step neuron-monitor tests/tools/neuron-monitor.py
 			step install tests/tools/install.sh ;;

@@ -157,7 +157,9 @@ static inline void page_write(FILE *f, const struct snapshot *s)
 	time_t seconds = (time_t)s->time;
 	struct tm tm;
 
-	strftime(when, sizeof(when), "%F %T %z", localtime_r(&seconds, &tm));
+	/* No year has room for what a file may say. */
+	if (!localtime_r(&seconds, &tm) || !strftime(when, sizeof(when), "%F %T %z", &tm))
+		snprintf(when, sizeof(when), "@%" PRId64, s->time);
 	fprintf(f, "<!DOCTYPE html>\n<html lang=en><meta charset=utf-8>"
 		"<meta name=color-scheme content=\"light dark\"><title>Memory of neuron%u</title>\n"
 		"<style>body{font:14px sans-serif;margin:2em;background:#fff;color:#222}"

@@ -1,0 +1,51 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# neuron-mem: wrong options, and snapshots that need no device. For tools that were built
+# (make lib).
+#
+# shellcheck disable=SC2016,SC2317	# check() evaluates
+
+cd "$(dirname "$0")/../.." || exit 1
+export LD_LIBRARY_PATH=libneuron/build
+tool=libneuron/build/neuron-mem
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+out=$dir/out
+bad=0
+
+check() {
+	if eval "$2"; then
+		echo "ok - $1"
+	else
+		echo "not ok - $1"
+		sed 's/^/# /' "$out"
+		bad=1
+	fi
+}
+
+# status WANT ARGUMENT...: what it printed is in $out
+status() {
+	local want=$1
+
+	shift
+	timeout 10 "$tool" "$@" >"$out" 2>&1
+	[ $? = "$want" ]
+}
+
+# page TIME: of a snapshot that was taken then
+page() {
+	echo "{\"kind\": \"memory snapshot\", \"schema_version\": 1, \"device\": 3," \
+		"\"time\": $1, \"hbms\": []}" >"$dir/snapshot"
+	TZ=UTC status 0 snapshot --html --from "$dir/snapshot" "$dir/page.html"
+}
+
+check "the time of a snapshot" 'page 86399 && grep -q "<p>1970-01-01 23:59:59 +0000</p>" $dir/page.html'
+check "a time of no year" 'page 9223372036854775807 && grep -q "<p>@9223372036854775807</p>" $dir/page.html'
+for arguments in "resolve 0x1000 --pid=1.7" "resolve 0x1000 --pid=0" "--watch --iterations=1.5" \
+		 "--watch --iterations=1e3" "map --rows=4.9" "map --rows=3" "--watch=nan" "--watch=0" \
+		 "resolve 0x1000 --watch" "snapshot $dir/s --watch" "timeline $dir/s.svg --watch=5" \
+		 "snapshot $dir/s --watch --iterations=2"; do
+	check "wrong arguments: $arguments" 'status 2 $arguments && [ ! -e $dir/s ] && [ ! -e $dir/s.svg ]'
+done
+exit $bad
