@@ -19,6 +19,7 @@
 #include "file.h"
 #include "map.h"
 #include "map_svg.h"
+#include "options.h"
 #include "owners.h"
 #include "pages.h"
 #include "processes.h"
@@ -48,18 +49,15 @@ static struct {
 	struct map_style style;
 } options = { .device = -1, .style = { .rows = 12 } };
 
-/* What argp looks for in the program. */
-__attribute__((visibility("default"))) const char *argp_program_version =
-	"neuron-mem " NEURON_VERSION;
+TOOL_VERSION("neuron-mem");
 
-static double parse_number(const char *arg, double min, double max, const char *what,
-			   struct argp_state *state)
+static double parse_seconds(const char *arg, struct argp_state *state)
 {
 	char *end;
 	double value = strtod(arg, &end);
 
-	if (!*arg || *end || !(value >= min && value <= max))
-		argp_error(state, "%s is from %g to %g, not \"%s\"", what, min, max, arg);
+	if (!*arg || *end || !(value >= 0.1 && value <= 3600))
+		argp_error(state, "--watch is from 0.1 to 3600, not \"%s\"", arg);
 	return value;
 }
 
@@ -117,7 +115,7 @@ static void parse_end(struct argp_state *state)
 		argp_error(state, "--pid is for \"resolve\"");
 	if (options.pid && options.device >= 0)
 		argp_error(state, "the device is that which the process has mapped");
-	if (options.command == RESOLVE && options.watch > 0)
+	if (options.command >= RESOLVE && options.watch > 0)
 		argp_error(state, "--watch is for the other commands");
 	if (options.command >= OWNERS && (options.svg || options.failures))
 		argp_error(state, "--svg and --failures are for the other commands");
@@ -135,18 +133,16 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'f': options.failures = true; return 0;
 	case 'd': options.diff = true; return 0;
 	case 'g': options.groups = true; return 0;
-	case 'p': options.pid = (int)parse_number(arg, 1, INT32_MAX, "--pid", state); return 0;
+	case 'p': options.pid = (int)number(arg, 1, INT32_MAX, state); return 0;
 	case 'F': options.from = arg; return 0;
 	case 'H': options.html = true; return 0;
 	case 's':
 		options.svg = arg;
 		options.map = true;
 		return 0;
-	case 'w': options.watch = arg ? parse_number(arg, 0.1, 3600, "--watch", state) : 2; return 0;
-	case 'n':
-		options.count = (unsigned long)parse_number(arg, 1, 1e9, "--iterations", state);
-		return 0;
-	case 'r': options.style.rows = (int)parse_number(arg, 4, 1000, "--rows", state); return 0;
+	case 'w': options.watch = arg ? parse_seconds(arg, state) : 2; return 0;
+	case 'n': options.count = number(arg, 1, 1000000000, state); return 0;
+	case 'r': options.style.rows = (int)number(arg, 4, 1000, state); return 0;
 	case ARGP_KEY_ARG:
 		parse_word(arg, state);
 		return 0;
