@@ -243,10 +243,12 @@ static inline void history_add(struct history *h, double time, uint64_t value)
 
 	if (value == UNKNOWN)
 		value = 0;
-	if (!h->last || now - h->last >= HISTORY)
-		h->last = now - 1;
+	/* While nobody looked it was what it was before; too long ago, unknown as at first. */
+	if (now - h->last >= HISTORY)
+		*h = (struct history){ .last = now - 1 };
 	for (; h->last < now; h->last++)
-		h->sample[(h->last + 1) % HISTORY] = value;
+		h->sample[(h->last + 1) % HISTORY] =
+			h->last + 1 < now ? h->sample[h->last % HISTORY] : value;
 	if (value > *sample)
 		*sample = value;
 }
