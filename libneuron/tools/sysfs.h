@@ -144,6 +144,8 @@ struct device {
 	unsigned int index;
 	ino_t ino;		/* another one if a device came back under its number */
 	bool seen, opened, owners_known;
+	bool complete;		/* or its driver was still adding files */
+	unsigned int nr_found;	/* HBMs, cores and files of these */
 	bool emulated;
 	char name[32], instance[32], arch[16], core_arch[16];
 	unsigned int nr_cores, nr_hbms;
@@ -273,7 +275,8 @@ static inline void read_line(int dir, const char *path, char *text, size_t size)
 		close(fd);
 }
 
-static inline void core_counter(struct counter *c, int dir, const char *group, const char *name)
+/* Is there such a file? */
+static inline bool core_counter(struct counter *c, int dir, const char *group, const char *name)
 {
 	char path[128];
 	int len = snprintf(path, sizeof(path), "stats/%s%s/total", group, name);
@@ -282,20 +285,24 @@ static inline void core_counter(struct counter *c, int dir, const char *group, c
 	path[len - (int)strlen("/total")] = 0;
 	if (!c->fd)
 		counter_open(c, dir, path);
+	return c->fd;
 }
 
-static inline void core_open(struct core *c, int dir, unsigned int wanted)
+/* Returns how many files there are of those that are wanted. */
+static inline unsigned int core_open(struct core *c, int dir, unsigned int wanted)
 {
+	unsigned int n = 0;
+
 	for (size_t i = 0; i < NR_CORE_FILES; i++)
 		if (core_files[i].wanted & wanted)
-			core_counter(&c->file[i], dir, "", core_files[i].name);
+			n += core_counter(&c->file[i], dir, "", core_files[i].name);
 	for (size_t i = 0; i < NR_CATEGORIES && wanted & READ_MEMORY; i++)
-		core_counter(&c->category[i], dir, "memory_usage/device_mem/", categories[i].dir);
-	for (size_t i = 0; i < NR_ERRORS && wanted & READ_ERRORS; i++) {
-		core_counter(&c->error[i], dir, "status/", errors[i].dir);
-		if (!c->error[i].fd && errors[i].old)
-			core_counter(&c->error[i], dir, "status/", errors[i].old);
-	}
+		n += core_counter(&c->category[i], dir, "memory_usage/device_mem/",
+				  categories[i].dir);
+	for (size_t i = 0; i < NR_ERRORS && wanted & READ_ERRORS; i++)
+		n += core_counter(&c->error[i], dir, "status/", errors[i].dir) ||
+		     (errors[i].old && core_counter(&c->error[i], dir, "status/", errors[i].old));
+	return n;
 }
 
 /* What another driver does not tell, the kind of device does. */
@@ -325,6 +332,7 @@ static inline struct device *device_open(int root, unsigned int index, ino_t ino
 {
 	struct device *d = calloc(1, sizeof(*d));
 	int dir = open_sub(root, "neuron", index), sub;
+	unsigned int files = 0, first = 0;
 	char text[64];
 
 	if (!d || dir < 0) {
@@ -357,9 +365,16 @@ static inline struct device *device_open(int root, unsigned int index, ino_t ino
 	}
 	while (d->nr_cores < NEURON_MAX_CORES &&
 	       (sub = open_sub(dir, "neuron_core", d->nr_cores)) >= 0) {
-		core_open(&d->core[d->nr_cores++], sub, wanted);
+		files = core_open(&d->core[d->nr_cores], sub, wanted);
+		if (!d->nr_cores++)
+			first = files;
+		d->nr_found += files;
 		close(sub);
 	}
+	d->nr_found += d->nr_hbms + d->nr_cores;
+	/* Cores are added last, one by one, and have the same files. */
+	read_line(dir, "core_count", text, sizeof(text));
+	d->complete = d->nr_cores && (int)d->nr_cores >= atoi(text) && files >= first;
 	read_geometry(d);
 	close(dir);
 	return d;
@@ -473,20 +488,29 @@ static inline int device_order(const void *a, const void *b)
 
 static inline void device_found(struct devices *all, unsigned int index, ino_t ino)
 {
-	struct device *d;
+	struct device *d, *old = NULL;
 
-	for (size_t i = 0; i < all->count; i++) {
-		d = all->list[i];
-		if (d->index == index && d->ino == ino) {
-			d->seen = true;
-			return;
-		}
-	}
-	if (array_grow((void **)&all->list, all->count, &all->max, sizeof(*all->list)))
+	for (size_t i = 0; i < all->count; i++)
+		if (all->list[i]->index == index && all->list[i]->ino == ino)
+			old = all->list[i];
+	if (old)
+		old->seen = true;
+	if ((old && old->complete) ||
+	    array_grow((void **)&all->list, all->count, &all->max, sizeof(*all->list)))
 		return;
 	d = device_open(dirfd(all->dir), index, ino, all->wanted);
 	if (!d)
 		return;
+	if (old && d->nr_found <= old->nr_found) {
+		device_close(d);
+		return;
+	}
+	if (old) {
+		/* It goes, and comes again with more. */
+		old->seen = false;
+		d->opened = old->opened;
+		d->history = old->history;
+	}
 	d->seen = true;
 	all->list[all->count++] = d;
 }

@@ -192,6 +192,44 @@ def come_and_go():
     shutil.rmtree(work / 'gone0')
 
 
+def appears():
+    """a device that was seen while its driver added cores, HBMs and their files"""
+    make_tree(2)
+    late = work / 'late'
+    late.mkdir()
+    names = ['core_count', *(f'hbm{n}' for n in range(4)), *(f'neuron_core{n}' for n in range(8))]
+    for name in names:
+        (devices / 'neuron1' / name).rename(late / name)
+    (late / 'neuron_core7/stats/other_info').rename(late / 'other_info')
+    top = TOP.start('--json', '-d', '0.2')
+
+    def until(cores, hbms, inferences):
+        for _ in range(10):
+            zero, one = json.loads(top.stdout.readline())['neuron_devices']
+            if (len(one['cores']), len(one['hbms'])) == (cores, hbms) and \
+                    (not cores or one['cores'][-1]['inferences'] == inferences):
+                break
+        else:
+            raise AssertionError(one)
+        assert len(zero['cores']) == 8, zero
+
+    def add(*more):
+        for name in more:
+            (late / name).rename(devices / 'neuron1' / name)
+
+    until(0, 0, None)
+    add(*names[:3])
+    until(0, 2, None)
+    add(*names[3:7])
+    until(2, 4, 1000)
+    add(*names[7:])
+    until(8, 4, None)
+    (late / 'other_info').rename(devices / 'neuron1/neuron_core7/stats/other_info')
+    until(8, 4, 1000)
+    top.terminate()
+    top.wait()
+
+
 def no_opens():
     """no file is opened between two refreshes"""
     make_tree(16)
@@ -293,7 +331,7 @@ def no_colour():
 
 
 bad = run_tests(text_fits, one_is_open, first_is_open, json_values, rates, missing_files,
-                come_and_go, no_opens, usage, screen_small, screen_large, no_colour)
+                come_and_go, appears, no_opens, usage, screen_small, screen_large, no_colour)
 for server in work.glob('tmux-*'):
     subprocess.run(['tmux', '-S', server, 'kill-server'], check=False, capture_output=True)
 shutil.rmtree(work)
