@@ -158,8 +158,35 @@ static inline int add_descriptor(struct processes *all, const char *proc, int pi
 	return 0;
 }
 
+/*
+ * A process once for each device that it uses, with what its clients of it have together: it
+ * has several if it inherited one and opened the device itself. @list: room for @count, which
+ * may be @client. Returns how many there are.
+ */
+static inline size_t join_clients(struct process *list, const struct process *client, size_t count)
+{
+	size_t n = 0, at;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct process *p = &client[i];
+
+		for (at = 0; at < n; at++)
+			if (list[at].device == p->device && list[at].pid == p->pid)
+				break;
+		if (at == n) {
+			list[n++] = *p;
+			continue;
+		}
+		list[at].device_bytes += p->device_bytes;
+		list[at].host_bytes += p->host_bytes;
+		for (unsigned int h = 0; h < NEURON_MAX_HBMS; h++)
+			list[at].hbm[h] += p->hbm[h];
+	}
+	return n;
+}
+
 /* Those of this user, or of all if that is root. @proc: "/proc". Returns -1 without memory. */
-static inline int find_processes(const char *proc, struct processes *all)
+static inline int find_clients(const char *proc, struct processes *all)
 {
 	struct dirent *entry, *fd;
 	DIR *pids = opendir(proc), *fds;
@@ -180,6 +207,14 @@ static inline int find_processes(const char *proc, struct processes *all)
 	}
 	if (pids)
 		closedir(pids);
+	return ret;
+}
+
+static inline int find_processes(const char *proc, struct processes *all)
+{
+	int ret = find_clients(proc, all);
+
+	all->count = join_clients(all->list, all->list, all->count);
 	return ret;
 }
 

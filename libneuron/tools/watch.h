@@ -18,8 +18,9 @@
 
 struct watch {
 	struct devices devices;
-	struct processes processes;
-	int *fdinfo;			/* of each process, 0 if it could not be opened */
+	struct processes clients;	/* as they were found */
+	struct processes processes;	/* each once for a device */
+	int *fdinfo;			/* of each client, 0 if it could not be opened */
 	double scanned;			/* when processes were looked for, 0 never */
 	char driver[32];		/* version */
 };
@@ -59,11 +60,12 @@ static inline void watch_start(void)
 
 static inline void watch_forget_processes(struct watch *w)
 {
-	for (size_t i = 0; i < w->processes.count; i++)
+	for (size_t i = 0; i < w->clients.count; i++)
 		if (w->fdinfo && w->fdinfo[i])
 			close(w->fdinfo[i]);
+	free(w->clients.list);
 	free(w->processes.list);
-	w->processes = (struct processes){ 0 };
+	w->clients = w->processes = (struct processes){ 0 };
 }
 
 /* Opens a lot of files in /proc, so that it is not done at each refresh. */
@@ -73,14 +75,15 @@ static inline void watch_scan(struct watch *w)
 	int fd;
 
 	watch_forget_processes(w);
-	if (find_processes("proc", &w->processes))
+	if (find_clients("proc", &w->clients))
 		error(1, ENOMEM, "processes");
 	free(w->fdinfo);
-	w->fdinfo = calloc(w->processes.count + 1, sizeof(*w->fdinfo));
-	if (!w->fdinfo)
+	w->fdinfo = calloc(w->clients.count + 1, sizeof(*w->fdinfo));
+	w->processes.list = calloc(w->clients.count + 1, sizeof(*w->processes.list));
+	if (!w->fdinfo || !w->processes.list)
 		error(1, ENOMEM, "processes");
-	for (size_t i = 0; i < w->processes.count; i++) {
-		fd = open(w->processes.list[i].fdinfo, O_RDONLY | O_CLOEXEC);
+	for (size_t i = 0; i < w->clients.count; i++) {
+		fd = open(w->clients.list[i].fdinfo, O_RDONLY | O_CLOEXEC);
 		w->fdinfo[i] = fd > 0 ? fd : 0;
 	}
 	/* Not kept open: the module could not be unloaded. */
@@ -100,11 +103,11 @@ static inline void watch_scan(struct watch *w)
 }
 
 /* Returns whether all of them are still there. */
-static inline bool watch_processes(struct watch *w)
+static inline bool watch_clients(struct watch *w)
 {
 	char text[4096];
 
-	for (size_t i = 0; i < w->processes.count; i++) {
+	for (size_t i = 0; i < w->clients.count; i++) {
 		ssize_t len;
 
 		if (!w->fdinfo[i])
@@ -113,7 +116,7 @@ static inline bool watch_processes(struct watch *w)
 		if (len <= 0)
 			return false;
 		text[len] = 0;
-		parse_fdinfo(&w->processes.list[i], text);
+		parse_fdinfo(&w->clients.list[i], text);
 	}
 	return true;
 }
@@ -125,8 +128,9 @@ static inline bool watch_read(struct watch *w, double time)
 
 	if (changed || !w->scanned)
 		read_line(AT_FDCWD, "sys/module/neuron/version", w->driver, sizeof(w->driver));
-	if (changed || !w->scanned || time - w->scanned >= SCAN_SECONDS || !watch_processes(w))
+	if (changed || !w->scanned || time - w->scanned >= SCAN_SECONDS || !watch_clients(w))
 		watch_scan(w);
+	w->processes.count = join_clients(w->processes.list, w->clients.list, w->clients.count);
 	return changed;
 }
 

@@ -19,8 +19,8 @@ import time
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from tree import (CATEGORIES, GIB, Tool, counter, devices, env, make_device, make_process,
-                  make_tree, root, run_tests, work, write)
+from tree import (CATEGORIES, GIB, Tool, add_client, counter, devices, env, make_device,
+                  make_process, make_tree, root, run_tests, work, write)
 
 MONITOR = Tool('neuron-monitor')
 CONFIG = work / 'monitor.json'
@@ -279,6 +279,23 @@ def owners():
     assert one_of(o, 202)['report']['neuroncore_counters']['error'] == ''
     used = one_of(o, 101)['report']['memory_used']['neuron_runtime_used_bytes']
     assert used['neuron_device'] == 5120 << 20, 'known all the same'
+
+
+def two_clients():
+    """a process with two clients of a device is one, which has what they have together"""
+    tree()
+    add_client(101, 0, 1024, fd=4)
+    add_client(101, 1, 3, fd=5)
+    o, = MONITOR.objects('-p', '100ms', '-n', '1')
+    report = one_of(o, 101)['report']
+    group = report['neuroncore_counters']
+    assert len(group['neuroncores_in_use']) == 8 and not group['error'], group
+    used = report['memory_used']['neuron_runtime_used_bytes']
+    assert used['neuron_device'] == (5120 + 1024 + 3) << 20, used
+    assert MONITOR.run('-t', PROM, '-n', '1').returncode == 0
+    got = {k: v for k, v in parse(PROM.read_text()).items()
+           if 'process' in k[0] and ('pid', '101') in k[1]}
+    assert sorted(got.values()) == [64 << 10, 128 << 10, 3 << 20, 6 * GIB], got
 
 
 def missing_files():
@@ -607,7 +624,7 @@ def cheap():
 
 
 bad = run_tests(has_schema, instance, rates, late_errors, slow_errors, memory, physical_cores,
-                owners, missing_files, periods, tags, wrong_configuration, usage, come_and_go,
+                owners, two_clients, missing_files, periods, tags, wrong_configuration, usage, come_and_go,
                 textfile, over_http, other_address, signals, few_calls, cheap)
 shutil.rmtree(work)
 sys.exit(bad)

@@ -13,8 +13,8 @@ import subprocess
 import sys
 import time
 
-from tree import (GIB, Tool, counter, devices, env, make_device, make_tree, run_tests, show, work,
-                  write)
+from tree import (GIB, Tool, add_client, counter, devices, env, make_device, make_tree, root,
+                  run_tests, show, work, write)
 
 TOP = Tool('neuron-top')
 TOOL = TOP.path
@@ -100,6 +100,28 @@ def json_values():
     assert device['neuron_processes'][0] == {
         'pid': 101, 'user': device['neuron_processes'][0]['user'],
         'command': 'python3 serve.py', 'device_bytes': 5 * GIB, 'host_bytes': 64 << 10}
+
+
+def two_clients():
+    """a process with two clients of a device is listed once, with what they have together"""
+    make_tree(1)
+    add_client(101, 0, 1024, fd=4)
+    one, = TOP.objects('-n', '1')
+    listed = one['neuron_devices'][0]['neuron_processes']
+    assert [(p['pid'], p['device_bytes'], p['host_bytes']) for p in listed] == \
+        [(101, 6 * GIB, 128 << 10)], listed
+    top = TOP.start('--json', '-d', '0.2')
+    top.stdout.readline()
+    fdinfo = root / 'proc/101/fdinfo/4'
+    fdinfo.write_text(fdinfo.read_text().replace(f'{1 << 20} KiB', f'{2 << 20} KiB'))
+    for _ in range(10):
+        p, = json.loads(top.stdout.readline())['neuron_devices'][0]['neuron_processes']
+        if p['device_bytes'] == 7 * GIB:
+            break
+    else:
+        raise AssertionError(p)
+    top.terminate()
+    top.wait()
 
 
 def rates():
@@ -330,8 +352,8 @@ def no_colour():
         screen.end()
 
 
-bad = run_tests(text_fits, one_is_open, first_is_open, json_values, rates, missing_files,
-                come_and_go, appears, no_opens, usage, screen_small, screen_large, no_colour)
+bad = run_tests(text_fits, one_is_open, first_is_open, json_values, two_clients, rates,
+                missing_files, come_and_go, appears, no_opens, usage, screen_small, screen_large, no_colour)
 for server in work.glob('tmux-*'):
     subprocess.run(['tmux', '-S', server, 'kill-server'], check=False, capture_output=True)
 shutil.rmtree(work)

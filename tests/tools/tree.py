@@ -74,14 +74,20 @@ def make_device(n, cores=8, hbms=4):
         write(device / f'neuron_core{core}/info/architecture/arch_type', 'NCv3')
 
 
+def add_client(pid, device, mib, fd=3):
+    proc = root / f'proc/{pid}'
+    write(proc / f'fdinfo/{fd}', f'drm-driver:\tneuron\nneuron-device:\t{device}\n'
+          f'drm-client-id:\t{pid * 10 + fd}\ndrm-total-hbm0:\t{mib << 10} KiB\n'
+          'drm-total-memory:\t64 KiB')
+    (proc / 'fd').mkdir(exist_ok=True)
+    (proc / f'fd/{fd}').symlink_to(f'/dev/neuron{device}')
+
+
 def make_process(pid, device, command, mib):
     proc = root / f'proc/{pid}'
     write(proc / 'comm', command.split()[0])
     write(proc / 'cmdline', command.replace(' ', '\0'))
-    write(proc / 'fdinfo/3', f'drm-driver:\tneuron\nneuron-device:\t{device}\n'
-          f'drm-client-id:\t{pid}\ndrm-total-hbm0:\t{mib << 10} KiB\ndrm-total-memory:\t64 KiB')
-    (proc / 'fd').mkdir()
-    (proc / 'fd/3').symlink_to(f'/dev/neuron{device}')
+    add_client(pid, device, mib)
 
 
 def make_tree(count):
