@@ -873,7 +873,7 @@ static void print_object(void)
 			json_array_append_new(list, json_pack(
 				"{s:i, s:s, s:o, s:s, s:o}", "pid", r->pid, "address", "",
 				"neuron_runtime_tag", json_stringn(r->tag, strlen(r->tag)) ?:
-				json_integer(r->pid), "error", "", "report", report));
+				json_sprintf("%d", r->pid), "error", "", "report", report));
 	}
 	system = report_json(monitor.system, NR_OF_PROCESS, NR_KINDS, 0);
 	clock_gettime(CLOCK_REALTIME, &t);

@@ -352,6 +352,9 @@ def tags():
     assert list(one_of(o, 101)['report']) == ['memory_used'], o
     assert one_of(o, 202)['neuron_runtime_tag'] == '202', o
     assert list(one_of(o, 202)['report']) == ['execution_stats'], o
+    (root / 'proc/202/environ').write_bytes(b'NEURON_PROCESS_TAG=2\xff\0')
+    o, = MONITOR.objects('-p', '100ms', '-n', '1', *config(neuron_runtimes=what))
+    assert one_of(o, 202)['neuron_runtime_tag'] == '202', 'what is no UTF-8 is no JSON'
     o, = MONITOR.objects('-p', '100ms', '-n', '1', *config(neuron_runtimes=what[:1]))
     assert [r['pid'] for r in o['neuron_runtime_data']] == [101], o
 
