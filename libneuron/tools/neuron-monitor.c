@@ -796,6 +796,23 @@ static json_t *hardware_json(void)
 			 "error", all->count ? "" : "no Neuron device");
 }
 
+/* ---- the end ------------------------------------------------------------------------- */
+
+/* What nobody keeps up to date is worse than nothing. */
+static void remove_textfile(void)
+{
+	if (options.textfile)
+		unlink(options.textfile);
+}
+
+/* A signal that does not wait until all is in order. */
+static void end_at_once(int number)
+{
+	remove_textfile();
+	signal(number, SIG_DFL);
+	raise(number);
+}
+
 /* ---- JSON ---------------------------------------------------------------------------- */
 
 static void read_uses(struct group *g)
@@ -878,7 +895,9 @@ static void print_object(void)
 	system = report_json(monitor.system, NR_OF_PROCESS, NR_KINDS, 0);
 	clock_gettime(CLOCK_REALTIME, &t);
 	/* It may wait for its reader for ever; a signal then ends the program at once. */
-	handle_signals(SIG_DFL);
+	handle_signals(end_at_once);
+	if (ended)
+		raise(ended);
 	print_json_line(json_pack("{s:i, s:f, s:o, s:o, s:o, s:o}", "schema_version", 1,
 				  "time", (double)t.tv_sec + (double)t.tv_nsec / 1e9,
 				  "neuron_runtime_data", list,
@@ -1003,9 +1022,8 @@ static void run(void)
 			files++;
 		}
 	}
-	/* What nobody keeps up to date is worse than nothing. */
-	if (ended && options.textfile)
-		unlink(options.textfile);
+	if (ended)
+		remove_textfile();
 }
 
 static void free_all(void)
@@ -1030,6 +1048,7 @@ static void free_all(void)
 	free(monitor.runtimes);
 	free(monitor.page);
 	free(options.textfile);
+	options.textfile = NULL;
 }
 
 int main(int argc, char **argv)
@@ -1044,8 +1063,11 @@ int main(int argc, char **argv)
 		monitor.watch.devices.wanted = READ_MEMORY | READ_USE | READ_ERRORS | READ_ECC;
 	watch_start();
 	handle_signals(signalled);
+	if (signal(SIGPIPE, end_at_once) == SIG_IGN)
+		signal(SIGPIPE, SIG_IGN);
 	if (options.address)
 		http_start(&monitor.http, options.address, serve_page);
+	atexit(remove_textfile);
 	run();
 	free_all();
 	end_by_signal();

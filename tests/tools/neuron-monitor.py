@@ -551,6 +551,17 @@ def other_address():
     assert monitor.wait(timeout=5) == -signal.SIGTERM and not PROM.exists()
 
 
+def wait_for_reader(monitor):
+    """Until MONITOR waits for its reader, who does not read."""
+    state = ''
+    for _ in range(200):
+        state = open(f'/proc/{monitor.pid}/wchan', encoding='ascii').read()
+        if 'pipe' in state:
+            return
+        time.sleep(0.1)
+    raise AssertionError(f'it waits in {state}, not for its reader')
+
+
 def signals():
     """a signal ends it, also while its reader does not read"""
     tree(16)
@@ -560,15 +571,36 @@ def signals():
         monitor.send_signal(number)
         assert monitor.wait(timeout=5) == -number
     monitor = MONITOR.start('-p', '100ms')
-    state = ''
-    for _ in range(200):
-        state = open(f'/proc/{monitor.pid}/wchan', encoding='ascii').read()
-        if 'pipe' in state:
-            break
-        time.sleep(0.1)
-    assert 'pipe' in state, f'it waits in {state}, not for its reader'
+    wait_for_reader(monitor)
     monitor.terminate()
     assert monitor.wait(timeout=5) == -signal.SIGTERM
+
+
+def no_file_is_left():
+    """whatever ends it, also while its reader does not read, no old file stays"""
+    tree(16)
+    for number in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
+        monitor = MONITOR.start('-j', '-t', PROM, '-p', '100ms')
+        wait_for_reader(monitor)
+        assert PROM.exists()
+        monitor.send_signal(number)
+        assert monitor.wait(timeout=5) == -number and not PROM.exists()
+    # Its reader goes; with an HTTP server, that is an error and no signal.
+    for more, status in ([], -signal.SIGPIPE), ([f'--listen={free_port()}'], 1):
+        monitor = MONITOR.start('-j', '-t', PROM, '-p', '100ms', *more, stderr=subprocess.DEVNULL)
+        assert monitor.stdout.readline()
+        monitor.stdout.close()
+        assert monitor.wait(timeout=20) == status and not PROM.exists()
+    got = subprocess.run(f'{MONITOR.path} -j -t {PROM} -p 100ms >/dev/full', shell=True, env=env,
+                         stderr=subprocess.DEVNULL, check=False)
+    assert got.returncode == 1 and not PROM.exists(), got
+    # The file was written, and now there is a directory in the place of the next one.
+    monitor = MONITOR.start('-t', PROM, '-p', '500ms', stderr=subprocess.DEVNULL)
+    while not PROM.exists():
+        time.sleep(0.01)
+    (work / f'{PROM.name}.{monitor.pid}').mkdir()
+    assert monitor.wait(timeout=20) == 1 and not PROM.exists()
+    (work / f'{PROM.name}.{monitor.pid}').rmdir()
 
 
 def turn(*arguments):
@@ -580,8 +612,8 @@ def turn(*arguments):
     for line in log.read_text().splitlines():
         name = line.split(maxsplit=1)[1].partition('(')[0]
         turns[-1][name] = turns[-1].get(name, 0) + 1
-        # The file has its name, or signals are caught again after an object.
-        if name == 'rename' or 'rt_sigaction(SIGHUP' in line and 'SIG_DFL' not in line:
+        # The file has its name, or signals are caught again after an object was written.
+        if name == 'rename' or 'rt_sigaction(SIGHUP' in line and 'write' in turns[-1]:
             turns.append({})
     # The first ones open the files; what comes last is the end of the program.
     return min(turns[2:-1], key=lambda calls: sum(calls.values()))
@@ -627,7 +659,8 @@ def cheap():
 
 
 bad = run_tests(has_schema, instance, rates, late_errors, slow_errors, memory, physical_cores,
-                owners, two_clients, missing_files, periods, tags, wrong_configuration, usage, come_and_go,
-                textfile, over_http, other_address, signals, few_calls, cheap)
+                owners, two_clients, missing_files, periods, tags, wrong_configuration, usage,
+                come_and_go, textfile, over_http, other_address, signals, no_file_is_left,
+                few_calls, cheap)
 shutil.rmtree(work)
 sys.exit(bad)
