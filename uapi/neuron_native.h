@@ -629,7 +629,8 @@ struct neuron_native_owner_entry {
  * Shows owners of the caller's user, or with CAP_SYS_ADMIN all.  Of memory that outlives
  * its process (an export) no owner is shown; without such memory, @driver and the bytes of
  * all owners are @used.  The figures start when the owner is made, or at the last
- * NEURON_NATIVE_OWNERS_CLEAR, which shows them as they were before.
+ * NEURON_NATIVE_OWNERS_CLEAR, which shows them as they were before.  To clear them is for the
+ * process that opened the descriptor; -EACCES else.
  */
 struct neuron_native_owners {
 	__u32 size;

@@ -20,6 +20,12 @@
 #include "hbm.h"
 #include "recorder.h"
 
+/* The caller's own: not that of who opened a descriptor that it was given. */
+static bool neuron_dump_own(const struct neuron_call *call, const struct neuron_client *client)
+{
+	return client == call->client && neuron_file_allowed(call->nf);
+}
+
 static void neuron_dump_next(struct neuron_dump_source *s, u64 from, u64 end)
 {
 	s->valid = neuron_chunk_next(s->client, from, &s->next) && s->next.address < end;
@@ -49,7 +55,8 @@ struct neuron_dump_source *neuron_dump_begin(struct neuron_call *call, bool user
 		return NULL;
 	mutex_lock(&call->nd->clients_lock);
 	list_for_each_entry(client, &call->nd->clients, node) {
-		if (!all && client != call->client && !(users && neuron_client_same_user(client)))
+		if (!all && !neuron_dump_own(call, client) &&
+		    !(users && neuron_client_same_user(client)))
 			continue;
 		if (n == NEURON_MAX_CLIENTS)
 			break;
@@ -222,7 +229,7 @@ int neuron_do_native_hbm_ranges(struct neuron_call *call)
 static bool neuron_dump_known(const struct neuron_call *call, const struct neuron_client *client,
 			      bool all)
 {
-	return all || client == call->client || neuron_client_same_user(client);
+	return all || neuron_dump_own(call, client) || neuron_client_same_user(client);
 }
 
 /* Owners of a process, from *@n on.  Under the lock of the HBM, as figures change under it. */
@@ -292,6 +299,8 @@ int neuron_do_native_owners(struct neuron_call *call)
 	    a->flags & ~NEURON_NATIVE_OWNERS_CLEAR || a->entry_size != sizeof(*out) ||
 	    a->total || a->used || a->driver || (clear && !call->client))
 		return -EINVAL;
+	if (clear && !neuron_file_allowed(call->nf))
+		return -EACCES;
 	/* Figures that are cleared cannot be restored if a later copy to the caller fails. */
 	if (put_user(a->count, &result->count))
 		return -EFAULT;

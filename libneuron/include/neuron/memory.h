@@ -331,7 +331,7 @@ struct neuron_owners {
  * all.  Then their bytes and those of the driver are @c used, unless memory that a process
  * exported has outlived it.
  * @param flags	#NEURON_OWNERS_CLEAR or 0
- * @return 0, -EINVAL, -ENOMEM
+ * @return 0, -EINVAL, -ENOMEM, -EACCES (to start them again in a child)
  */
 int neuron_hbm_get_owners(struct neuron_device *device, uint32_t hbm, uint32_t flags,
 			  struct neuron_owners *owners);

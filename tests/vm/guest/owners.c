@@ -241,6 +241,7 @@ static void outlives(int fd)
 }
 
 static uint32_t theirs;
+static int shared_fd;
 
 static void stranger(void)
 {
@@ -251,6 +252,10 @@ static void stranger(void)
 		CHECK(0, "give up privileges");
 	CHECK(!owners(fd, 0, 0, &n, NULL, NULL) && n == 1 && list[0].pid == getpid(),
 	      "another user sees his own");
+	CHECK(!owners(shared_fd, 0, 0, &n, NULL, NULL) && n == 1 && list[0].pid == getpid(),
+	      "and no more with a descriptor that somebody else has opened");
+	CHECK(owners(shared_fd, 0, NEURON_NATIVE_OWNERS_CLEAR, &n, NULL, NULL) == EACCES,
+	      "nor does he start the figures of that one again");
 }
 
 static void secrets(int fd)
@@ -260,6 +265,7 @@ static void secrets(int fd)
 
 	CHECK(!owner(fd, 0, &theirs, "secret"), "an owner");
 	handle = alloc_for(fd, theirs, MIB, &err);
+	shared_fd = fd;
 	in_child(stranger);
 	CHECK(!mem_free(fd, handle) && !owner(fd, NEURON_NATIVE_OWNER_RELEASE, &theirs, ""),
 	      "release");
