@@ -7,6 +7,7 @@
  * always safe.  They are counted by kind, too: README.md.
  */
 #include <linux/overflow.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "../base/client.h"
@@ -288,6 +289,9 @@ int neuron_chunks_alloc(struct neuron_client *client, struct neuron_chunk_reques
 			err = neuron_chunk_alloc(client, req, &chunks[i], why);
 			i += !err;
 		}
+		/* Clearing may have taken long, and is to go on if there is more. */
+		if (!err && i < n && fatal_signal_pending(current))
+			err = -EINTR;
 		cond_resched();
 	}
 	*failed = i;
