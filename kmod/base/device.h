@@ -80,7 +80,7 @@ enum neuron_isolation {
  * @inode: owns all mappings of the device
  * @clients_lock: @clients, @nr_clients
  * @clients: attached processes
- * @nr_clients: their number
+ * @nr_clients: their number (READ_ONCE)
  * @gone: being removed: nothing starts any more; see base/hw.c
  * @dead: nothing runs any more
  * @gone_wait: woken when it goes

@@ -132,7 +132,7 @@ again:
 	/* The process is the caller, so its death is still to come. */
 	add_wait_queue(&pid->wait_pidfd, &client->death);
 	list_add_tail_rcu(&client->node, &nd->clients);
-	nd->nr_clients++;
+	WRITE_ONCE(nd->nr_clients, nd->nr_clients + 1);
 	neuron_domain_enter(nd);
 	*out = client;
 unlock:
@@ -165,7 +165,8 @@ static void neuron_client_teardown(struct neuron_client *client)
 
 	mutex_lock(&nd->clients_lock);
 	list_del_rcu(&client->node);
-	last = !--nd->nr_clients;
+	WRITE_ONCE(nd->nr_clients, nd->nr_clients - 1);
+	last = !nd->nr_clients;
 	neuron_teardown_ended();
 	mutex_unlock(&nd->clients_lock);
 

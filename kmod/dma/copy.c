@@ -28,8 +28,8 @@
 
 #define NEURON_DRAIN_MSEC	10000u
 #define NEURON_COPY_TIMEOUT	(30 * HZ)
-/* An instruction FIFO that its engine does not empty must not block the ring. */
-#define NEURON_FIFO_TIMEOUT	HZ
+/* To what a program chose, such as an instruction FIFO that its engine does not empty. */
+#define NEURON_ALONE_TIMEOUT	HZ
 
 /* Without interrupts: how long to look all the time, and the pauses after that. */
 #define NEURON_POLL_SPIN_USEC	20
@@ -141,18 +141,21 @@ static int neuron_copy_setup(struct neuron_device *nd, u32 core)
 }
 
 /**
- * neuron_copy_exit() - release the copy ring of a core
+ * neuron_copy_exit() - release the copy ring of a core, unless a process has the device
  * @nd: device
  * @core: core number
  *
- * Context: may sleep; no transfer is running and none will start.
+ * Who attaches later finds the ring gone before its copies show themselves to others, and
+ * makes it again (neuron_dma_begin()).
+ *
+ * Context: may sleep; no transfer is running.
  */
 void neuron_copy_exit(struct neuron_device *nd, u32 core)
 {
 	struct neuron_copy *copy = nd->core[core].copy;
 
 	mutex_lock(&copy->lock);
-	if (copy->ready) {
+	if (copy->ready && !READ_ONCE(nd->nr_clients)) {
 		neuron_copy_stop(nd, core);
 		neuron_copy_free(copy);
 		copy->ready = false;
@@ -214,16 +217,22 @@ static struct rw_semaphore *neuron_engine_users(struct neuron_device *nd, u32 en
  * @alone: they may stop the engine, so that nobody else's are to be on it
  *
  * For a device of which an error in one queue stops all queues of an engine (those that do
- * not interrupt); otherwise it does nothing.  Nobody stays longer than a copy may take.
+ * not interrupt); otherwise it does nothing.  Nobody stays longer than a copy may take, and
+ * nothing in between may allocate memory or wait for a process, as copies that others wait
+ * for (../mem/sync.c) are behind it.
  *
  * Context: may sleep, killable; to be followed by neuron_engine_leave().
- * Return: 0, -EINTR killed.
+ * Return: 0, -EINTR killed, -ENODEV the device is gone.
  */
 int neuron_engine_enter(struct neuron_device *nd, u32 eng, bool alone)
 {
 	struct rw_semaphore *users = neuron_engine_users(nd, eng);
 
-	return !users ? 0 : alone ? down_write_killable(users) : down_read_killable(users);
+	if (!users)
+		return 0;
+	if (neuron_device_gone(nd))
+		return -ENODEV;
+	return alone ? down_write_killable(users) : down_read_killable(users);
 }
 NEURON_EXPORT_SYMBOL(neuron_engine_enter);
 
@@ -377,20 +386,6 @@ static void neuron_copy_drain(struct neuron_device *nd, u32 core, long timeout)
 	}
 }
 
-/* Where in the window of a core a range ends that begins in it; 0: it is of no core. */
-static u64 neuron_copy_window_end(struct neuron_device *nd, u64 addr, u64 len)
-{
-	u32 core = neuron_space_core(nd, addr, 1);
-
-	return core < nd->geo->nr_cores ? addr - nd->geo->tpb_base[core] + len : 0;
-}
-
-static long neuron_copy_timeout(struct neuron_device *nd, u64 dst, u64 len)
-{
-	return neuron_copy_window_end(nd, dst, len) > NEURON_ISA_FIFO_OFF(0) ? NEURON_FIFO_TIMEOUT :
-									       NEURON_COPY_TIMEOUT;
-}
-
 /*
  * Under copy->lock: start what was queued and wait until it is done.  After an error the ring is
  * empty.  @repeats: neuron_copy_repeats().  Return: as neuron_dma_copy(); -EAGAIN its engine had
@@ -429,8 +424,8 @@ static int neuron_copy_flush(struct neuron_device *nd, u32 core, u32 count, long
 	if (err == -ETIMEDOUT)
 		trace_neuron_fault(nd->dev.id, core, NEURON_FAULT_TIMEOUT, eng, q);
 	if (err) {
-		/* No access may be under way when the caller releases its memory. */
-		if (polled && (err == -EINTR || err == -ENODEV))
+		/* Its end costs others less than the end of its engine. */
+		if (polled && err == -EINTR)
 			neuron_copy_drain(nd, core, timeout);
 		if (neuron_copy_marked(copy))
 			neuron_copy_stop(nd, core);
@@ -449,7 +444,10 @@ static int neuron_copy_flush(struct neuron_device *nd, u32 core, u32 count, long
 /* Bytes at an address, which may be of a core: are they memory, not registers? */
 static bool neuron_copy_memory(struct neuron_device *nd, u64 addr, u64 len)
 {
-	return neuron_copy_window_end(nd, addr, len) <= nd->geo->sbuf_size;
+	u32 core = neuron_space_core(nd, addr, 1);
+
+	return core >= nd->geo->nr_cores ||
+	       addr - nd->geo->tpb_base[core] + len <= nd->geo->sbuf_size;
 }
 
 /* Under copy->lock.  The source is @src_len bytes, repeated if @len is more. */
@@ -461,7 +459,7 @@ static int neuron_copy_run(struct neuron_device *nd, u32 core, u64 dst, u64 src,
 	bool alone = !neuron_copy_memory(nd, dst, len) || !neuron_copy_memory(nd, src, src_len);
 	/* After an error that may be another's: does it do the same once more? */
 	bool repeats = nd->desc.polled && !alone && (dst >= src + src_len || src >= dst + len);
-	long timeout = neuron_copy_timeout(nd, dst, len);
+	long timeout = alone ? NEURON_ALONE_TIMEOUT : NEURON_COPY_TIMEOUT;
 	u32 eng = nd->geo->copy_engine[core], count = 0, tries = 0, n;
 	bool last, entered = false;
 	u64 pos = 0, done = 0;

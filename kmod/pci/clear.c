@@ -53,11 +53,6 @@ static int npci_clear_start(struct npci_card *card, u32 hbm)
 
 	if (c->ring_id)
 		return 0;
-	if (!c->mem)
-		c->mem = dma_alloc_coherent(&card->pdev->dev, sizeof(*c->mem), &c->dma,
-					    GFP_KERNEL);
-	if (!c->mem)
-		return -ENOMEM;
 	addr[0] = npci_clear_addr(card, c, ring[0]);
 	addr[1] = npci_clear_addr(card, c, ring[1]);
 	c->next = 0;
@@ -172,6 +167,11 @@ int npci_hbm_clear(struct neuron_device *nd, u32 hbm, u64 off, u64 len)
 
 	if (mutex_lock_killable(&c->lock))
 		return -EINTR;
+	if (!c->mem)
+		c->mem = dma_alloc_coherent(&card->pdev->dev, sizeof(*c->mem), &c->dma,
+					    GFP_KERNEL);
+	if (!c->mem)
+		err = -ENOMEM;
 	for (; dst < end && !err; dst = next) {
 		next = min(end, dst + NPCI_CLEAR_BATCH * (u64)NEURON_DESC_MAX_LEN);
 		err = neuron_engine_enter(nd, eng, false);
