@@ -264,10 +264,25 @@ int __init neuron_ioctl_init(void)
 	return 0;
 }
 
+/* Who knows a longer structure asks for it in full, and takes what there is. */
+static u32 neuron_ioctl_info(u32 cmd)
+{
+	u32 size = _IOC_SIZE(NEURON_IOCTL_DRIVER_INFO_GET);
+
+	if (_IOC_TYPE(cmd) != _IOC_TYPE(NEURON_IOCTL_DRIVER_INFO_GET) ||
+	    _IOC_NR(cmd) != _IOC_NR(NEURON_IOCTL_DRIVER_INFO_GET))
+		return cmd;
+	if (_IOC_DIR(cmd) == _IOC_READ && _IOC_SIZE(cmd) >= size)
+		return NEURON_IOCTL_DRIVER_INFO_GET;
+	return _IOC_DIR(cmd) == _IOC_WRITE ? NEURON_IOCTL_DRIVER_INFO_SET : cmd;
+}
+
 static const struct neuron_ioctl_row *neuron_ioctl_find(u32 cmd)
 {
 	u32 i, nr = _IOC_NR(cmd);
 
+	if (nr == _IOC_NR(NEURON_IOCTL_DRIVER_INFO_GET))
+		cmd = neuron_ioctl_info(cmd);
 	for (i = neuron_ioctl_first[nr];
 	     i < ARRAY_SIZE(neuron_ioctls) && _IOC_NR(neuron_ioctls[i].cmd) == nr; i++)
 		if (neuron_ioctls[i].cmd == cmd)

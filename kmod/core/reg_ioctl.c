@@ -92,13 +92,17 @@ static int neuron_bar_prepare(struct neuron_device *nd, const struct neuron_ioct
 			      unsigned long *cores)
 {
 	const u64 __user *uaddr = (const u64 __user *)a->address;
+	/* On v1 words are written one behind the other, from one address. */
+	bool row = write && nd->geo->arch == NEURON_ARCH_V1;
 	u64 addr;
 	u32 i;
 	int err;
 
 	*cores = 0;
 	for (i = 0; i < a->count; i++) {
-		if (get_user(addr, &uaddr[i]))
+		if (row && i)
+			addr += sizeof(u32);
+		else if (get_user(addr, &uaddr[i]))
 			return -EFAULT;
 		err = neuron_reg_of_bar(nd, addr, &access->reg[i]);
 		if (err)

@@ -87,6 +87,7 @@ static void test_info(int fd)
 	struct neuron_ioctl_device_basic_info basic = { 0 };
 	struct neuron_ioctl_device_info info;
 	struct neuron_ioctl_device_driver_info drv = { 0 };
+	unsigned char longer[64];
 	struct neuron_ioctl_compatible_version ver = { 0 };
 	int wr;
 
@@ -103,6 +104,16 @@ static void test_info(int fd)
 	CHECK(!ioctl(fd, NEURON_IOCTL_DEVICE_BASIC_INFO, &basic) && basic.architecture == geo.arch,
 	      "basic info");
 	CHECK(!ioctl(fd, NEURON_IOCTL_DRIVER_INFO_GET, &drv) && drv.size == 24, "driver info");
+	memset(longer, 0xee, sizeof(longer));
+	CHECK(!ioctl(fd, _IOC(_IOC_READ, 'N', 110, sizeof(longer)), longer) &&
+	      !memcmp(longer, &drv, sizeof(drv)) && longer[24] == 0xee,
+	      "driver info for who knows a longer structure");
+	CHECK(err_of(ioctl(fd, _IOC(_IOC_READ, 'N', 110, 23), longer)) == ENOTTY &&
+	      err_of(ioctl(fd, _IOC(_IOC_READ | _IOC_WRITE, 'N', 110, 24), longer)) == ENOTTY &&
+	      err_of(ioctl(fd, _IOC(_IOC_READ, 'O', 110, 24), longer)) == ENOTTY,
+	      "but nothing else is");
+	CHECK(err_of(ioctl(fd, _IOC(_IOC_WRITE, 'N', 110, 64), longer)) == EOPNOTSUPP,
+	      "nor can it be set");
 	CHECK(!ioctl(fd, NEURON_IOCTL_COMPATIBLE_VERSION, &ver) && ver.min <= ver.max && ver.max,
 	      "compatible version %u..%u", ver.min, ver.max);
 	wr = open_node(O_WRONLY);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* An inf1, where the driver copies on engines that belong to cores. */
+#include <sys/mman.h>
+
 #include "emu.h"
 
 #define SHARED_ENGINE	2	/* the last one of core 0: its queue 15 is the driver's */
@@ -63,6 +65,34 @@ static void test_k8_copies_go_on(int number)
 	close(owner);
 }
 
+/* Words are read from an address each, and written from one on. */
+static void test_registers(int number)
+{
+	struct neuron_ioctl_device_info info;
+	__u64 *addr = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint32_t data[3] = { 1, 0, 1 }, got[3] = { 7, 7, 7 };
+	struct neuron_ioctl_bar_rw rw = { .bar = 2, .data = data, .count = 3 };
+	int fd = emu_open(number, O_RDWR);
+
+	CHECK(!call(fd, NEURON_IOCTL_DEVICE_INFO, &info), "registers: where they are");
+	/* Behind the only address is nothing. */
+	munmap((char *)addr + 4096, 4096);
+	rw.address = addr + 511;
+	addr[511] = info.bar_address[1] + 0x2700000 + 4 * 3;
+	CHECK(!call(fd, NEURON_IOCTL_BAR_WRITE, &rw), "registers: three events are written");
+	for (int i = 0; i < 3; i++)
+		addr[i] = addr[511] + 4 * i;
+	rw.address = addr;
+	rw.data = got;
+	CHECK(!call(fd, NEURON_IOCTL_BAR_READ, &rw) && !memcmp(got, data, sizeof(got)),
+	      "registers: and read (%u %u %u)", got[0], got[1], got[2]);
+	addr[511] = info.bar_address[1] + 0x4000000 * 4 - 8;
+	rw.address = addr + 511;
+	CHECK(call(fd, NEURON_IOCTL_BAR_WRITE, &rw) == EINVAL, "registers: beyond the last core");
+	munmap(addr, 4096);
+	close(fd);
+}
+
 int main(void)
 {
 	int number = -1;
@@ -74,6 +104,7 @@ int main(void)
 		return 1;
 	}
 	test_k8_copies_go_on(number);
+	test_registers(number);
 	emu_del("inf1");
 	return failed != 0;
 }
