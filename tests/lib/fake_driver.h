@@ -169,6 +169,7 @@ static struct {
 	atomic_bool stuck;	/* engines do not run */
 	atomic_uint starts;	/* DMA queues started: a run has begun */
 	uint64_t sbuf_bytes;	/* that DMA has written into state buffers */
+	uint64_t programmed;	/* and PROGRAM_ENGINE */
 	int dma_error;		/* the next queue started stops with this code */
 	uint64_t dma_address;	/* and this address */
 	enum neuron_native_reason reason;	/* of a full HBM */
@@ -1425,6 +1426,17 @@ static int fake_ioctl_memory(struct fake_device *d, unsigned long cmd, void *arg
 
 		return fake_copy_between(d, c->dst_mem_handle, c->dst_offset, c->src_mem_handle,
 					 c->src_offset, c->size);
+	}
+	case NEURON_IOCTL_PROGRAM_ENGINE_NC64: {
+		struct neuron_ioctl_program_engine_nc64 *p = arg;
+		uint64_t off = p->dst - FAKE_TPB(p->nc_id);
+
+		if (p->nc_id >= FAKE_CORES || p->offset || off > FAKE_SBUF ||
+		    p->size > FAKE_SBUF - off)
+			return EINVAL;
+		memcpy(fake_sbuf(d, p->nc_id) + off, p->buffer, p->size);
+		fake.programmed += p->size;
+		return 0;
 	}
 	case NEURON_IOCTL_MEMSET64: {
 		struct neuron_ioctl_memset64 *s = arg;

@@ -292,6 +292,7 @@ static unsigned int infer_resets(struct neuron_group *group)
 {
 	struct neuron_net *net = load(make_list_neff(), group, 0);
 	const unsigned int *resets = &fake.dev[0].core[0].resets, before = *resets;
+	uint64_t cleared = fake.programmed;
 	struct request r;
 
 	if (group)
@@ -301,6 +302,8 @@ static unsigned int infer_resets(struct neuron_group *group)
 	assert_int_equal(neuron_net_infer(net, r.io, 2, NULL), 0);
 	request_free(&r);
 	neuron_net_unload(net);
+	/* The state buffer, too: the reset of a card may leave it as it is. */
+	assert_true(fake.programmed - cleared == (uint64_t)(*resets - before) * FAKE_SBUF);
 	return *resets - before;
 }
 

@@ -35,7 +35,8 @@ void neuron_pool_close(struct neuron_pool *pool);
 size_t neuron_pool_free(struct neuron_pool *pool);
 /**
  * @brief Groups that are destroyed from now on leave no data to the next ones: the first run on a
- * core that was in one starts with a reset. For programs whose groups are of different users.
+ * core that was in one starts with a reset, and clears its state buffer. For programs whose groups
+ * are of different users.
  */
 void neuron_pool_isolate(struct neuron_pool *pool);
 

@@ -93,6 +93,30 @@ static int open_queues(struct neuron_core *core)
 	return ret;
 }
 
+#define WIPE_BYTES	(1u << 20)
+
+/* Not every device's reset clears the state buffer. */
+static int core_wipe(struct neuron_core *core)
+{
+	const struct neuron_geometry *g = &core->device->geometry;
+	struct neuron_ioctl_program_engine_nc64 p = { .nc_id = core->nc };
+	int ret = 0;
+
+	if (!core->foreign)
+		return 0;
+	p.buffer = calloc(1, WIPE_BYTES);
+	if (!p.buffer)
+		return -ENOMEM;
+	for (uint64_t at = 0; at < g->sbuf_size && !ret; at += p.size) {
+		p.dst = g->tpb_base[core->nc] + at;
+		p.size = MIN(g->sbuf_size - at, WIPE_BYTES);
+		ret = device_ioctl(core->device, NEURON_IOCTL_PROGRAM_ENGINE_NC64, &p);
+	}
+	free(p.buffer);
+	core->foreign = ret != 0;
+	return ret;
+}
+
 int core_reset_locked(struct neuron_core *core)
 {
 	int ret;
@@ -104,7 +128,7 @@ int core_reset_locked(struct neuron_core *core)
 		core->held = false;
 	if (core->profile)
 		core->recorder->reset(core->profile, !ret);
-	ret = ret ?: open_queues(core);
+	ret = ret ?: core_wipe(core) ?: open_queues(core);
 	core->broken = ret != 0;
 	return ret;
 }

@@ -39,6 +39,7 @@ struct neuron_core {
 	int eventfd;			/* signalled by both */
 	struct compute_queue *compute;	/* NULL until something is computed */
 	bool broken;			/* to be reset before the next run, not only after errors */
+	bool foreign;			/* what is in it is another user's, also after a reset */
 	bool held;			/* the driver kept what only a reset gives back */
 	bool done;			/* its part of the run */
 	const struct recorder_ops *recorder;	/* of @profile */

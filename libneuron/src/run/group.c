@@ -108,6 +108,7 @@ static void forget_content(struct neuron_core *core)
 	for (; core && !device_inherited(core->device); core = core->peer) {
 		TURN(&core->turn);
 		core->broken = true;
+		core->foreign = true;
 	}
 }
 

@@ -4,13 +4,17 @@
  * same network on several groups, swapping, a queue of fixed depth, and errors.
  */
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 
 #include <neuron/neuron.h>
 
+#include "neuron_ioctl.h"
+#include "neuron_native.h"
 #include "nrt_guest.h"
 
 #define BYTES 65536
@@ -333,6 +337,36 @@ static void test_other_process(void)
 	CHECK(waitpid(pid, &status, 0) == pid && !status, "another process cannot use them");
 }
 
+/* What is left in a state buffer is gone when the next group has run something. */
+static void test_isolated(void)
+{
+	uint32_t left = 0x5eb7e7, found = 1, other = 1;
+	struct neuron_native_geometry geo = { .size = sizeof(geo) };
+	struct neuron_ioctl_program_engine_nc64 p = { .buffer = &left, .size = sizeof(left) };
+	struct neuron_ioctl_device_info info;
+	struct neuron_ioctl_bar_rw rw = { .count = 1, .data = &found };
+	int fd = open("/dev/neuron0", O_RDWR | O_CLOEXEC);
+	struct neuron_net *net;
+	__u64 address;
+
+	neuron_pool_isolate(pool);
+	neuron_net_unload(load(&simple, NULL, 1));
+	CHECK(!ioctl(fd, NEURON_NATIVE_GET_GEOMETRY, &geo) &&
+	      !ioctl(fd, NEURON_IOCTL_DEVICE_INFO, &info), "where the state buffer is");
+	p.dst = geo.tpb_base[0] + geo.sbuf_size - sizeof(left);
+	address = info.bar_address[0] + 0xd0000000 + geo.sbuf_size - sizeof(left);
+	rw.address = &address;
+	CHECK(!ioctl(fd, NEURON_IOCTL_PROGRAM_ENGINE_NC64, &p) &&
+	      !ioctl(fd, NEURON_IOCTL_BAR_READ, &rw) && found == left, "something is left there");
+	net = load(&simple, NULL, 1);
+	CHECK(!neuron_net_infer(net, r[0].io, 2, NULL) && request_right(&r[0], false),
+	      "the next network runs");
+	rw.data = &other;
+	CHECK(!ioctl(fd, NEURON_IOCTL_BAR_READ, &rw) && !other, "nothing is left (%#x)", other);
+	neuron_net_unload(net);
+	close(fd);
+}
+
 int main(void)
 {
 	static struct counters start, before, now;
@@ -358,6 +392,7 @@ int main(void)
 	test_swap();
 	test_errors();
 	test_other_process();
+	test_isolated();
 	counters_take(&now);
 	CHECK(counters_equal(&before, &now), "every counter is what it was before");
 	for (int i = 0; i < 8; i++)
