@@ -49,8 +49,9 @@ all: lib modules
 modules modules_install: kernel-headers
 	$(MAKE) -C kmod KDIR=$(KDIR) $@
 
+# Without headers nothing was built.
 modules_clean:
-	$(MAKE) -C kmod KDIR=$(KDIR) clean
+	if [ -e $(KDIR)/Makefile ]; then $(MAKE) -C kmod KDIR=$(KDIR) clean; fi
 
 kernel-headers:
 	@if [ ! -e $(KDIR)/Makefile ]; then \
@@ -84,6 +85,7 @@ dkms: install-config
 		-o -name '*.cmd' -o -name 'Module.symvers' -o -name 'modules.order' \) -delete
 	sed 's/#MODULE_VERSION#/$(VERSION)/' dkms.conf >$(dkms_dir)/dkms.conf
 	@echo "Now, as root: dkms install neuron-open/$(VERSION)"
+	@echo "(if that version was installed before, first: dkms remove neuron-open/$(VERSION) --all)"
 
 # Installed once more, to learn the names. A directory goes if it is ours and empty.
 uninstall:

@@ -51,6 +51,20 @@ part_build() {
 	point "seven packages" [ "$(cd "$work/debs" && echo ./*[a-z0-9]_*.deb | tr ' ' '\n' |
 		grep -vc dbgsym)" = 7 ]
 	rm -f "$work"/debs/*dbgsym*
+	point "services are restarted by an upgrade, and stopped by a removal" services
+}
+
+# What is in the scripts: there is no systemd in a root.
+services() {
+	local package dir
+
+	for package in rtd tools; do
+		dir=$work/scripts-$package
+		dpkg-deb -e "$work/debs"/neuron-open-"$package"_*.deb "$dir"
+		[ ! -e "$dir/preinst" ]
+		grep "restart.*neuron-\|_dh_action=try-restart" "$dir/postinst"
+		grep "deb-systemd-invoke stop neuron-" "$dir/prerm"
+	done
 }
 
 # ---- installing ----------------------------------------------------------------------
@@ -73,10 +87,10 @@ prepare() {
 	base=$(tests/root.sh make "$release" "${headers[@]}" bash-completion zsh pkg-config gcc libc6-dev)
 	root=$work/root
 	cp -a --reflink=auto "$base" "$root"
-	mkdir -p "$root/usr/src/vendor-1" "$root/opt/aws/neuron/lib" "$work/sys/module/neuron" \
+	mkdir -p "$root/usr/src/vendor-1" "$root/lib/modules/0/extra" "$root/opt/aws/neuron/lib" "$work/sys/module/neuron" \
 		"$work/debs/aws/DEBIAN"
 	echo 'BUILT_MODULE_NAME[0]="neuron"' >"$root/usr/src/vendor-1/dkms.conf"
-	touch "$root/opt/aws/neuron/lib/libnrt.so.1"
+	touch "$root/opt/aws/neuron/lib/libnrt.so.1" "$root/lib/modules/0/extra/neuron.ko"
 	echo 2.19.0 >"$work/sys/module/neuron/version"
 	printf '%s\n' 'Package: aws-neuronx-dkms' 'Version: 2' 'Architecture: all' \
 		'Maintainer: nobody <nobody@localhost>' 'Description: stands for the vendor' \
@@ -214,6 +228,7 @@ part_install() {
 		openssl x509 -inform der -in /var/lib/dkms/mok.pub -noout -subject'
 	point "another module neuron in DKMS is named" grep 'another module named neuron, of /usr/src/vendor-1' "$work/installed"
 	point "another module that is loaded is named" grep 'module neuron of version 2.19.0 is loaded' "$work/installed"
+	point "and one that DKMS does not know" grep '/lib/modules/0/extra/neuron.ko is in the way' "$work/installed"
 	point "another libnrt.so.1 is named" grep 'another libnrt.so.1, in /opt/aws' "$work/installed"
 	point "the vendor's package and this one exclude each other" \
 		inside 'apt-get -s install /tmp/aws.deb | grep "^Remv neuron-open-dkms"'
