@@ -60,10 +60,10 @@ services() {
 
 	for package in rtd tools; do
 		dir=$work/scripts-$package
-		dpkg-deb -e "$work/debs/neuron-open-$package"_*.deb "$dir"
-		[ ! -e "$dir/preinst" ]
-		grep "restart.*neuron-\|_dh_action=try-restart" "$dir/postinst"
-		grep "deb-systemd-invoke stop neuron-" "$dir/prerm"
+		dpkg-deb -e "$work/debs/neuron-open-$package"_*.deb "$dir" &&
+			[ ! -e "$dir/preinst" ] &&
+			grep "try-restart" "$dir/postinst" &&
+			grep "deb-systemd-invoke stop neuron-" "$dir/prerm" || return 1
 	done
 }
 
