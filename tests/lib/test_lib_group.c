@@ -337,6 +337,8 @@ static void test_fork(void **state)
 	(void)state;
 	assert_int_equal(neuron_group_create(pool, 1, &group), 0);
 	net = load(make_list_neff(), group, 0);
+	/* Its threads wait for something to do. */
+	usleep(50000);
 	pthread_mutex_lock(&pool->lock);
 	pid = fork();
 	if (!pid) {

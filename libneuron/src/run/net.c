@@ -89,6 +89,7 @@ static int list_io(struct neuron_net *net)
 static void net_free(struct neuron_net *net)
 {
 	struct neuron_pool *pool = net->group ? net->group->pool : NULL;
+	bool inherited = pool && device_inherited(pool->cores[0]->device);
 
 	free_slots(net);
 	free_stages(net);
@@ -106,8 +107,11 @@ static void net_free(struct neuron_net *net)
 	neuron_neff_close(net->neff);
 	if (net->eventfd >= 0)
 		close(net->eventfd);
-	pthread_mutex_destroy(&net->lock);
-	pthread_cond_destroy(&net->progress);
+	/* In a child it would wait for ever for threads that waited for it in the parent. */
+	if (!inherited) {
+		pthread_mutex_destroy(&net->lock);
+		pthread_cond_destroy(&net->progress);
+	}
 	free(net->io_edges);
 	free(net->info);
 	free(net);
