@@ -75,7 +75,7 @@ check_codespell() {
 }
 
 check_shellcheck() {
-	{ files '*.sh' '*.bash' 'debian/*.postinst' tests/image/neuron-vm 'tests/image/guest/*' tests/image/files/usr/libexec; echo .ci/run; } | xargs shellcheck -S warning
+	{ files '*.sh' '*.bash' 'debian/*.postinst' 'debian/*.prerm' tests/image/neuron-vm 'tests/image/guest/*' tests/image/files/usr/libexec; echo .ci/run; } | xargs shellcheck -S warning
 }
 
 # Loops over lists are macros of sys/queue.h, which cppcheck does not look for in the system's headers.

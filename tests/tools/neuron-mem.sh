@@ -6,32 +6,9 @@
 #
 # shellcheck disable=SC2016,SC2317	# check() evaluates
 
-cd "$(dirname "$0")/../.." || exit 1
-export LD_LIBRARY_PATH=libneuron/build
 tool=libneuron/build/neuron-mem
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-out=$dir/out
-bad=0
-
-check() {
-	if eval "$2"; then
-		echo "ok - $1"
-	else
-		echo "not ok - $1"
-		sed 's/^/# /' "$out"
-		bad=1
-	fi
-}
-
-# status WANT ARGUMENT...: what it printed is in $out
-status() {
-	local want=$1
-
-	shift
-	timeout 10 "$tool" "$@" >"$out" 2>&1
-	[ $? = "$want" ]
-}
+# shellcheck source=tests/tools/tool.sh
+. "$(dirname "$0")/tool.sh"
 
 # page TIME: of a snapshot that was taken then
 page() {

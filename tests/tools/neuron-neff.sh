@@ -6,33 +6,10 @@
 #
 # shellcheck disable=SC2016,SC2317	# check() evaluates
 
-cd "$(dirname "$0")/../.." || exit 1
-export LD_LIBRARY_PATH=libneuron/build
 tool=libneuron/build/neuron-neff
 model=tests/models/mnist-int8.neff
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-out=$dir/out
-bad=0
-
-check() {
-	if eval "$2"; then
-		echo "ok - $1"
-	else
-		echo "not ok - $1"
-		sed 's/^/# /' "$out"
-		bad=1
-	fi
-}
-
-# status WANT ARGUMENT...: what it printed is in $out
-status() {
-	local want=$1
-
-	shift
-	$tool "$@" >"$out" 2>&1
-	[ $? = "$want" ]
-}
+# shellcheck source=tests/tools/tool.sh
+. "$(dirname "$0")/tool.sh"
 
 # One line that names the program and has a word in it.
 said() {
