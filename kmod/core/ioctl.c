@@ -264,15 +264,13 @@ int __init neuron_ioctl_init(void)
 	return 0;
 }
 
-/* Who knows a longer structure asks for it in full, and takes what there is. */
+/* Number 110: who knows a longer structure asks for it in full, and takes what there is. */
 static u32 neuron_ioctl_info(u32 cmd)
 {
-	u32 size = _IOC_SIZE(NEURON_IOCTL_DRIVER_INFO_GET);
-
-	if (_IOC_TYPE(cmd) != _IOC_TYPE(NEURON_IOCTL_DRIVER_INFO_GET) ||
-	    _IOC_NR(cmd) != _IOC_NR(NEURON_IOCTL_DRIVER_INFO_GET))
+	if (_IOC_TYPE(cmd) != NEURON_IOCTL_BASE)
 		return cmd;
-	if (_IOC_DIR(cmd) == _IOC_READ && _IOC_SIZE(cmd) >= size)
+	if (_IOC_DIR(cmd) == _IOC_READ &&
+	    _IOC_SIZE(cmd) >= _IOC_SIZE(NEURON_IOCTL_DRIVER_INFO_GET))
 		return NEURON_IOCTL_DRIVER_INFO_GET;
 	return _IOC_DIR(cmd) == _IOC_WRITE ? NEURON_IOCTL_DRIVER_INFO_SET : cmd;
 }
