@@ -450,7 +450,10 @@ static bool neuron_copy_memory(struct neuron_device *nd, u64 addr, u64 len)
 	       addr - nd->geo->tpb_base[core] + len <= nd->geo->sbuf_size;
 }
 
-/* Under copy->lock.  The source is @src_len bytes, repeated if @len is more. */
+/*
+ * Under copy->lock.  One batch, so @len is at most NEURON_COPY_BATCH.  The source is @src_len
+ * bytes, repeated if @len is more; then it is as long as a descriptor may be.
+ */
 static int neuron_copy_run(struct neuron_device *nd, u32 core, u64 dst, u64 src, u64 len,
 			   u64 src_len)
 {
@@ -460,41 +463,27 @@ static int neuron_copy_run(struct neuron_device *nd, u32 core, u64 dst, u64 src,
 	/* After an error that may be another's: does it do the same once more? */
 	bool repeats = nd->desc.polled && !alone && (dst >= src + src_len || src >= dst + len);
 	long timeout = alone ? NEURON_ALONE_TIMEOUT : NEURON_COPY_TIMEOUT;
-	u32 eng = nd->geo->copy_engine[core], count = 0, tries = 0, n;
-	bool last, entered = false;
-	u64 pos = 0, done = 0;
-	int err = 0;
+	u32 eng = nd->geo->copy_engine[core], tries = 0, count, n;
+	u64 pos;
+	int err;
 
-	while (pos < len) {
-		u64 off = pos % src_len;
+	err = neuron_engine_enter(nd, eng, alone);
+	if (err)
+		return err;
+	do {
+		for (pos = 0, count = 0; pos < len; pos += n, count++) {
+			u64 off = pos % src_len;
 
-		if (!entered) {
-			err = neuron_engine_enter(nd, eng, alone);
-			if (err)
-				return err;
-			entered = true;
+			n = min3(len - pos, (u64)NEURON_DESC_MAX_LEN, src_len - off);
+			/* A card never gets an interrupt bit, and the barrier with the data. */
+			neuron_copy_desc(copy, dst + pos, src + off, n, 0,
+					 pos + n == len && nd->desc.polled);
 		}
-		n = min3(len - pos, (u64)NEURON_DESC_MAX_LEN, src_len - off);
-		last = ++count == NEURON_COPY_DESCS || pos + n == len;
-		/* A card never gets an interrupt bit, and the barrier with the data. */
-		neuron_copy_desc(copy, dst + pos, src + off, n, 0, last && nd->desc.polled);
-		pos += n;
-		if (!last)
-			continue;
 		err = neuron_copy_flush(nd, core, count, timeout, repeats);
-		count = 0;
 		if (err == -EIO && copy->ready && repeats)
 			err = -EAGAIN;
-		if (err == -EAGAIN && ++tries < NEURON_COPY_TRIES) {
-			pos = done;
-			continue;
-		}
-		neuron_engine_leave(nd, eng, alone);
-		entered = false;
-		if (err)
-			break;
-		done = pos;
-	}
+	} while (err == -EAGAIN && ++tries < NEURON_COPY_TRIES);
+	neuron_engine_leave(nd, eng, alone);
 	return err == -EAGAIN ? -EIO : err;
 }
 
