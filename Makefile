@@ -5,6 +5,7 @@
 #   make lib			library and tools
 #   make install		library, tools, headers, and make install-config (PREFIX, DESTDIR)
 #   make install-config	udev rules, group, module options
+#   make uninstall		what make install and make install-config have brought
 #   make modules_install	modules, into the kernel of KDIR
 #   make dkms			source for DKMS below /usr/src (DESTDIR)
 #   make demo			the example, in a virtual machine
@@ -42,7 +43,11 @@ DESTDIR ?=
 RESULTS ?= $(or $(NEURON_CACHE),$(HOME)/.cache/neuron-driver)/bench
 
 dkms_dir = $(DESTDIR)/usr/src/neuron-open-$(VERSION)
-config_dir = $(DESTDIR)$(PREFIX)/lib
+config_files = $(addprefix $(DESTDIR)$(PREFIX)/lib/,udev/rules.d/60-neuron.rules \
+	sysusers.d/neuron.conf modprobe.d/neuron.conf)
+our_dirs = $(addprefix $(DESTDIR)$(PREFIX)/,include/neuron include/nrt share/neuron \
+	share/neuron-rtd share/doc/libneuron)
+installed = $(DESTDIR)$(PREFIX)/share/neuron/installed
 
 all: lib modules
 
@@ -68,14 +73,19 @@ lib:
 libneuron-check:
 	$(MAKE) -C libneuron check
 
+# Installed once more, for the names, which uninstall removes.
 install: install-config
 	$(MAKE) -C libneuron install PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)
+	@stage=$$(mktemp -d) && trap 'rm -rf "$$stage"' EXIT && \
+	$(MAKE) -s -C libneuron install PREFIX=$(PREFIX) DESTDIR="$$stage" >/dev/null && \
+	{ [ ! -e $(installed) ] || cat $(installed); find "$$stage" ! -type d -printf '/%P\n'; } | \
+		sort -u >"$$stage/names" && install -m 644 "$$stage/names" $(installed)
 
 # What udev, systemd-sysusers and modprobe look for below /usr and /usr/local alike.
 install-config:
-	install -D -m 644 kmod/conf/60-neuron.rules $(config_dir)/udev/rules.d/60-neuron.rules
-	install -D -m 644 kmod/conf/sysusers-neuron.conf $(config_dir)/sysusers.d/neuron.conf
-	install -D -m 644 kmod/conf/modprobe-neuron.conf $(config_dir)/modprobe.d/neuron.conf
+	install -D -m 644 kmod/conf/60-neuron.rules $(word 1,$(config_files))
+	install -D -m 644 kmod/conf/sysusers-neuron.conf $(word 2,$(config_files))
+	install -D -m 644 kmod/conf/modprobe-neuron.conf $(word 3,$(config_files))
 
 dkms: install-config
 	rm -rf $(dkms_dir)
@@ -87,13 +97,15 @@ dkms: install-config
 	@echo "Now, as root: dkms install neuron-open/$(VERSION)"
 	@echo "(if that version was installed before, first: dkms remove neuron-open/$(VERSION) --all)"
 
-# Installed once more, to learn the names. A directory goes if it is ours and empty.
+# Other packages may be there than when it was installed, so nothing is asked what it would install.
 uninstall:
-	@stage=$$(mktemp -d) && trap 'rm -rf "$$stage"' EXIT && \
-	$(MAKE) -s install DESTDIR="$$stage" PREFIX=$(PREFIX) >/dev/null && cd "$$stage" && \
-	find . ! -type d -printf '$(DESTDIR)/%P\0' | xargs -0 rm -f && \
-	find . -depth -type d -regex '.*/\(lib\)?\(neuron\|nrt\|neuron-rtd\)\(/.*\)?' -printf '$(DESTDIR)/%P\0' | \
-		xargs -0 rmdir --ignore-fail-on-non-empty
+	rm -f $(config_files)
+	@if [ -e $(installed) ]; then \
+		sed 's|^|$(DESTDIR)|' $(installed) | xargs -d '\n' rm -f $(installed); \
+	fi
+	@for dir in $(our_dirs); do \
+		[ ! -d $$dir ] || find $$dir -depth -type d -empty -delete; \
+	done
 
 # In a copy of the tree, because dpkg-buildpackage writes beside it.
 deb:

@@ -80,6 +80,8 @@ int main(void)
 	pid = fork();
 	if (pid < 0)
 		err(1, "fork");
+	/* Each keeps its own end, so that it hears when the other one has gone. */
+	close(sock[!pid ? 0 : 1]);
 	if (!pid) {
 		writer(sock[1]);
 		return 0;

@@ -58,6 +58,12 @@ check "R3: and runs" 'LD_LIBRARY_PATH=$prefix/lib "$dir/nrt.c.out"'
 check "R3: with neuron.pc" 'compile "$dir/neuron.c" neuron'
 check "R3: and runs" 'LD_LIBRARY_PATH=$prefix/lib "$dir/neuron.c.out"'
 
+# Without a device: the reader of its output hears when it has ended.
+check "no process of the example share-tensor stays behind" \
+	'timeout 20 sh -c "LD_LIBRARY_PATH=$prefix/lib libneuron/build/examples/share-tensor 2>&1 | cat"'
+check "the documents that manual pages name" '(cd "$prefix/share/doc/libneuron" &&
+	ls ISA.md loading.md out-of-memory.md examples/example.h)'
+
 unit=$prefix/lib/systemd/system/neuron-monitor.service
 check "neuron-monitor.service is understood" '[ -z "$(systemd-analyze verify --man=no "$unit" 2>&1 | tee /dev/stderr)" ]'
 check "and has a sandbox" 'systemd-analyze security --offline=yes --threshold=30 "$unit"'
@@ -69,7 +75,8 @@ if [ -e "$prefix/bin/neuron-rtd" ]; then
 fi
 
 touch "$prefix/bin/mine" "$prefix/include/neuron/mine.h"
-check "make uninstall" 'make_here . uninstall PREFIX="$prefix"'
+check "make uninstall, where no daemon could be built any more" \
+	'make_here . uninstall PREFIX="$prefix" rtd= && make_here . uninstall PREFIX="$prefix"'
 check "make uninstall takes what make install brought, nothing else" \
 	'[ "$(find "$prefix" ! -type d | sort | xargs)" = "$prefix/bin/mine $prefix/include/neuron/mine.h" ]'
 check "make uninstall leaves no directory of ours behind" \
