@@ -457,7 +457,8 @@ static void cut_off(struct shift *s)
 		struct walk next = seen;
 		struct hole piece;
 
-		next_piece(room, &next, &piece);
+		if (!next_piece(room, &next, &piece))
+			break;
 		if (piece.at - in->at >= in->bytes) {
 			in++;
 			stay++;
