@@ -95,19 +95,21 @@ static inline void http_start(struct http *http, const char *address,
 			      const char *(*page)(size_t *size))
 {
 	struct addrinfo *at = http_address(address);
+	int fd = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), on = 1;
 
+	/* The library's own attempt does not say what was wrong. */
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) ||
+	    bind(fd, at->ai_addr, at->ai_addrlen) || listen(fd, SOMAXCONN))
+		error(1, errno, "--listen=%s", address);
+	freeaddrinfo(at);
 	signal(SIGPIPE, SIG_IGN);
 	http->page = page;
-	errno = 0;
-	http->daemon = MHD_start_daemon(MHD_USE_EPOLL |
-					(at->ai_family == AF_INET6 ? MHD_USE_IPv6 : 0),
-					0, NULL, NULL, http_asked, http,
-					MHD_OPTION_SOCK_ADDR, at->ai_addr,
+	http->daemon = MHD_start_daemon(MHD_USE_EPOLL, 0, NULL, NULL, http_asked, http,
+					MHD_OPTION_LISTEN_SOCKET, fd,
 					MHD_OPTION_CONNECTION_LIMIT, 32u,
 					MHD_OPTION_CONNECTION_TIMEOUT, 15u, MHD_OPTION_END);
 	if (!http->daemon)
-		error(1, errno, "--listen=%s", address);
-	freeaddrinfo(at);
+		error(1, 0, "--listen=%s: no server", address);
 }
 
 static inline void http_stop(struct http *http)
