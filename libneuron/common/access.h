@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Who may open a device. */
+/* Why a device cannot be opened. */
 #ifndef NEURON_ACCESS_H
 #define NEURON_ACCESS_H
 
@@ -8,10 +8,11 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define ACCESS_ROOM 96
 
-/* Goes behind the name of a device that cannot be opened: who can, if @error is that; else "". */
+/* Goes behind the name of a device that cannot be opened: who can, or what is missing; or "". */
 static inline const char *access_hint(unsigned int device, int error, char text[ACCESS_ROOM])
 {
 	struct group group, *known = NULL;
@@ -19,6 +20,10 @@ static inline const char *access_hint(unsigned int device, int error, char text[
 	struct stat st;
 
 	text[0] = 0;
+	if (error == -ENOENT && access("/sys/class/neuron_device", F_OK)) {
+		snprintf(text, ACCESS_ROOM, " (is the module loaded? modprobe neuron_emu)");
+		return text;
+	}
 	snprintf(path, sizeof(path), "/dev/neuron%u", device);
 	if (error != -EACCES || stat(path, &st))
 		return text;

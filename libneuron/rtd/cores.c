@@ -50,12 +50,12 @@ static int open_devices(void)
 			devices[i] = NULL;
 		}
 	}
-	if (!found || found < config.nr_devices) {
+	if (found < config.nr_devices)
 		syslog(LOG_ERR, "%u of the devices that were named are not there",
-		       config.nr_devices ? config.nr_devices - found : 1);
-		return -ENODEV;
-	}
-	return 0;
+		       config.nr_devices - found);
+	else if (!found)
+		syslog(LOG_ERR, "no Neuron device; is the module loaded (modprobe neuron_emu)?");
+	return found && found >= config.nr_devices ? 0 : -ENODEV;
 }
 
 /* The range of cores of this daemon, counted through all devices. 0 or -errno. */

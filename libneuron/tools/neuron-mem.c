@@ -107,6 +107,8 @@ static void parse_end(struct argp_state *state)
 		argp_error(state, "--html is for \"snapshot\"");
 	if (options.from && options.command < SNAPSHOT)
 		argp_error(state, "--from is for \"snapshot\" and \"timeline\"");
+	if (options.from && options.device >= 0)
+		argp_error(state, "the device is that of the file");
 	if (options.command >= SNAPSHOT && !options.file)
 		argp_error(state, "the name of the file is missing");
 	if (options.command == RESOLVE && !options.has_address)
@@ -810,10 +812,8 @@ static int write_pages(void)
 	char *json = options.from ? read_whole(options.from, &size, 1) :
 		     pages_take(options.device < 0 ? 0 : (unsigned int)options.device, &size);
 
-	if (options.command == SNAPSHOT && !options.html)
-		pages_save(options.file, json, size);
-	else
-		pages_write(options.file, json, size, options.command == TIMELINE);
+	pages_write(options.file, json, size, options.command == TIMELINE ? PAGES_TIMELINE :
+		    options.html ? PAGES_HTML : PAGES_SNAPSHOT);
 	free(json);
 	return 0;
 }

@@ -18,6 +18,9 @@
 
 #include "../common/util.h"
 #include "file.h"
+#include "options.h"
+
+TOOL_VERSION("neuron-neff");
 
 static struct {
 	const char *command, *input, *output, *name;

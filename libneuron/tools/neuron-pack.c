@@ -33,6 +33,8 @@
 #include "file.h"
 #include "options.h"
 
+TOOL_VERSION("neuron-pack");
+
 #define FORMAT		"neuron-pack-1"
 #define SBUF_ALIGN	64u
 #define DEFAULT_SBUF	(24u << 20)	/* state buffer of trn1 and trn2 */
@@ -1684,7 +1686,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		break;
 	case ARGP_KEY_END:
 		if (!options.input || !options.output)
-			argp_usage(state);
+			argp_error(state, options.input ? "--output is missing" :
+				   "the description is missing");
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;

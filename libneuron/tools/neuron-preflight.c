@@ -11,8 +11,12 @@
 
 #include <neuron/neuron.h>
 
+#include "../common/access.h"
 #include "collective.h"
+#include "options.h"
 #include "placed.h"
+
+TOOL_VERSION("neuron-preflight");
 
 #define NOT_NOW 3		/* exit status; 1 is "does not fit the device" */
 
@@ -667,7 +671,8 @@ static void open_device(void)
 	int ret = neuron_device_open(options.number, &device);
 
 	if (ret)
-		error(FAILURE, -ret, "/dev/neuron%u", options.number);
+		error(FAILURE, -ret, "/dev/neuron%u%s", options.number,
+		      access_hint(options.number, ret, (char[ACCESS_ROOM]){ 0 }));
 	geometry = *neuron_device_geometry(device);
 	for (uint32_t i = 0; i < geometry.nr_hbms; i++) {
 		hbm_now[i].size = sizeof(hbm_now[i]);

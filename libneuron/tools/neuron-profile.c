@@ -16,6 +16,8 @@
 #include "file.h"
 #include "options.h"
 
+TOOL_VERSION("neuron-profile");
+
 static struct {
 	const char *neff;
 	const char *output;
@@ -52,7 +54,8 @@ static error_t option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (!state->arg_num || !options.neff)
-			argp_usage(state);
+			argp_error(state, !state->arg_num ? "the command is missing: capture" :
+				   "--neff is missing");
 		return 0;
 	default: return ARGP_ERR_UNKNOWN;
 	}

@@ -51,14 +51,6 @@ static inline void pages_close(const char *path, FILE *f)
 		error(1, errno, "%s", path);
 }
 
-static inline void pages_save(const char *path, const char *json, size_t size)
-{
-	FILE *f = pages_open(path);
-
-	fwrite(json, 1, size, f);
-	pages_close(path, f);
-}
-
 /* ---- a page -------------------------------------------------------------------------- */
 
 static inline void page_text(FILE *f, const char *text)
@@ -185,8 +177,11 @@ static inline void page_write(FILE *f, const struct snapshot *s)
 	fputs("</html>\n", f);
 }
 
-/* Of a snapshot, the page or the timeline. */
-static inline void pages_write(const char *path, const char *json, size_t size, bool timeline)
+enum pages_kind { PAGES_SNAPSHOT, PAGES_HTML, PAGES_TIMELINE };
+
+/* What was asked for, of a snapshot. */
+static inline void pages_write(const char *path, const char *json, size_t size,
+			       enum pages_kind kind)
 {
 	const char *suffix = strrchr(path, '.');
 	bool trace = suffix && !strcmp(suffix, ".json");
@@ -197,7 +192,9 @@ static inline void pages_write(const char *path, const char *json, size_t size, 
 	if (ret)
 		error(1, ret == -ENOMEM ? ENOMEM : 0, "this is no memory snapshot");
 	f = pages_open(path);
-	if (!timeline)
+	if (kind == PAGES_SNAPSHOT)
+		fwrite(json, 1, size, f);
+	else if (kind == PAGES_HTML)
 		page_write(f, &s);
 	else if (!trace)
 		timeline_svg(&s, f);

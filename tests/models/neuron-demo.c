@@ -478,7 +478,9 @@ static void run_all(const uint8_t *images, size_t nr)
 
 	for (int i = 0; i < 2; i++) {
 		if (!find_core(&memory[i]) || !find_categories(&memory[i])) {
-			report(false, "no memory counters below %s", SYSFS);
+			report(false, access(SYSFS, F_OK) ?
+			       "no Neuron device; is the module loaded (modprobe neuron_emu)?" :
+			       "no memory counters below " SYSFS);
 			return;
 		}
 		take(&memory[i], START);

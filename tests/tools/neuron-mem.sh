@@ -19,7 +19,11 @@ page() {
 
 check "the time of a snapshot" 'page 86399 && grep -q "<p>1970-01-01 23:59:59 +0000</p>" $dir/page.html'
 check "a time of no year" 'page 9223372036854775807 && grep -q "<p>@9223372036854775807</p>" $dir/page.html'
-for arguments in "resolve 0x1000 --pid=1.7" "resolve 0x1000 --pid=0" "--watch --iterations=1.5" \
+check "a snapshot of a file that is none" \
+	'status 1 snapshot --from "$0" $dir/s && grep -q "no memory snapshot" $out && [ ! -e $dir/s ]'
+check "one that is" \
+	'page 0 && status 0 snapshot --from $dir/snapshot $dir/again && cmp $dir/snapshot $dir/again'
+for arguments in "snapshot --from $dir/snapshot $dir/s 7" "resolve 0x1000 --pid=1.7" "resolve 0x1000 --pid=0" "--watch --iterations=1.5" \
 		 "--watch --iterations=1e3" "map --rows=4.9" "map --rows=3" "--watch=nan" "--watch=0" \
 		 "resolve 0x1000 --watch" "snapshot $dir/s --watch" "timeline $dir/s.svg --watch=5" \
 		 "snapshot $dir/s --watch --iterations=2"; do
