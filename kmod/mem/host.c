@@ -76,6 +76,12 @@ static int neuron_host_one_range(struct neuron_device *nd, struct neuron_chunk *
 	return -EIO;
 }
 
+/*
+ * Only memory that never needs a sync is given to a device.  Two copies of a program may have the
+ * same page mapped, which CONFIG_DMA_API_DEBUG takes for a fault if each mapping is one.
+ */
+#define NEURON_HOST_ATTRS	DMA_ATTR_SKIP_CPU_SYNC
+
 /* Inside of neuron_device_enter(). */
 static int neuron_host_dma(struct neuron_device *nd, struct neuron_chunk *chunk)
 {
@@ -94,7 +100,7 @@ static int neuron_host_dma(struct neuron_device *nd, struct neuron_chunk *chunk)
 	err = -ENOMEM;
 	if (dma->orig_nents > 1 && !neuron_host_joins(parent))
 		goto table;
-	if (dma_map_sgtable(parent, dma, DMA_BIDIRECTIONAL, DMA_ATTR_NO_WARN))
+	if (dma_map_sgtable(parent, dma, DMA_BIDIRECTIONAL, NEURON_HOST_ATTRS | DMA_ATTR_NO_WARN))
 		goto table;
 	chunk->dma = dma;
 	err = neuron_host_one_range(nd, chunk);
@@ -109,7 +115,7 @@ static int neuron_host_dma(struct neuron_device *nd, struct neuron_chunk *chunk)
 		return 0;
 unmap:
 	chunk->dma = NULL;
-	dma_unmap_sgtable(parent, dma, DMA_BIDIRECTIONAL, 0);
+	dma_unmap_sgtable(parent, dma, DMA_BIDIRECTIONAL, NEURON_HOST_ATTRS);
 table:
 	sg_free_table(dma);
 free:
@@ -145,7 +151,7 @@ static void neuron_host_unmap(struct neuron_device *nd, struct neuron_chunk *chu
 {
 	if (!chunk->dma)
 		return;
-	dma_unmap_sgtable(nd->desc.parent, chunk->dma, DMA_BIDIRECTIONAL, 0);
+	dma_unmap_sgtable(nd->desc.parent, chunk->dma, DMA_BIDIRECTIONAL, NEURON_HOST_ATTRS);
 	sg_free_table(chunk->dma);
 	kfree(chunk->dma);
 	chunk->dma = NULL;
