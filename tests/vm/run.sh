@@ -257,7 +257,8 @@ fi
 
 flags=(-O1 -g -std=gnu11 -Wall -Wextra -Werror -pthread -I"$ROOT/uapi" -I"$ROOT/uapi/share"
        -I"$ROOT/libneuron/include")
-number=10
+# The guest sorts by name.
+number=100
 for file in "${tests[@]}"; do
 	name=${file##*/}
 	target=$root/tests/$number-$name
