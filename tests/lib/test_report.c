@@ -988,6 +988,20 @@ static void *write_log(void *arg)
 	return NULL;
 }
 
+/* Other descriptors of a pipe, which a program that is started now would not get. */
+static unsigned int count_private(const int pipefd[2])
+{
+	struct stat st, other;
+	unsigned int n = 0;
+
+	assert_int_equal(fstat(pipefd[1], &st), 0);
+	for (int i = 0; i < 1024; i++)
+		if (i != pipefd[0] && i != pipefd[1] && !fstat(i, &other) &&
+		    other.st_dev == st.st_dev && other.st_ino == st.st_ino)
+			n += fcntl(i, F_GETFD) & FD_CLOEXEC;
+	return n;
+}
+
 /* Half a million allocations: what is kept and written is bounded, and nobody waits for it. */
 static void test_L20_bounds(void **state)
 {
@@ -999,6 +1013,7 @@ static void test_L20_bounds(void **state)
 	struct stat st;
 	FILE *f = tmpfile();
 	char buf[65536];
+	unsigned int private;
 	int pipefd[2];
 
 	(void)state;
@@ -1022,6 +1037,7 @@ static void test_L20_bounds(void **state)
 	assert_int_equal(pthread_create(&writing, NULL, write_log, &w), 0);
 	/* Writing has begun, and cannot end: nobody reads more of the pipe. */
 	assert_int_equal(read(pipefd[0], buf, 1), 1);
+	private = count_private(pipefd);
 	assert_int_equal(pthread_create(&allocating, NULL, alloc_one, w.device), 0);
 	clock_gettime(CLOCK_REALTIME, &end);
 	end.tv_sec += 20;
@@ -1031,6 +1047,7 @@ static void test_L20_bounds(void **state)
 		;
 	assert_int_equal(pthread_join(writing, NULL), 0);
 	assert_int_equal(w.ret, 0);
+	assert_int_equal(private, 1);
 	close(pipefd[0]);
 	neuron_device_close(w.device);
 	assert_int_equal(fake_used(), 0);

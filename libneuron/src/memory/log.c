@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The last allocations of device memory that a program made, for when there is none left. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -118,7 +119,7 @@ NEURON_EXPORT int neuron_device_write_memory_log(struct neuron_device *device, u
 {
 	struct entry *list;
 	size_t nr;
-	int copy = dup(fd), ret = 0;
+	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0), ret = 0;
 	FILE *f = copy < 0 ? NULL : fdopen(copy, "w");
 
 	if (!f) {
