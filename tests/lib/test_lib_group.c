@@ -395,6 +395,38 @@ static void test_L11_cores(void **state)
 	free(n.data);
 }
 
+/* Each core of a logical one has an output of its own; the input is that of both. */
+static void test_tensors_of_both_cores(void **state)
+{
+	static const char *const names[] = { "x", "a", "b" };
+	struct neuron_net *net = load(make_pair_neff("1024"), NULL, 0);
+	struct neuron_tensor_info info = { .size = sizeof(info) };
+	struct neuron_io io[3];
+	struct request r;
+
+	(void)state;
+	assert_int_equal(neuron_net_tensor_count(net), 3);
+	for (size_t i = 0; i < 3; i++) {
+		assert_int_equal(neuron_net_tensor_info(net, i, &info), 0);
+		assert_string_equal(info.name, names[i]);
+		assert_int_equal(info.usage, i ? NEURON_TENSOR_OUTPUT : NEURON_TENSOR_INPUT);
+	}
+	for (size_t i = 1; i < 3; i++) {
+		struct neuron_mem *other;
+
+		request_init(&r, (uint8_t)i);
+		assert_int_equal(neuron_mem_alloc(device, BYTES, NULL, &other), 0);
+		io[0] = (struct neuron_io){ "x", r.x, 0, BYTES };
+		io[i] = (struct neuron_io){ names[i], r.y, 0, BYTES };
+		io[3 - i] = (struct neuron_io){ names[3 - i], other, 0, BYTES };
+		assert_int_equal(neuron_net_infer(net, io, 3, NULL), 0);
+		request_check(&r, (uint8_t)i, 0);
+		request_free(&r);
+		neuron_mem_free(other);
+	}
+	neuron_net_unload(net);
+}
+
 /* More pairs than a number of cores can say are too many, not none. */
 static void test_too_many_cores(void **state)
 {
@@ -939,6 +971,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_start_stop, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_L6_unpacked_once, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_L11_cores, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_tensors_of_both_cores, setup_pairs, teardown),
 		cmocka_unit_test_setup_teardown(test_too_many_cores, setup_pairs, teardown),
 		cmocka_unit_test_setup_teardown(test_shared, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_pipeline, setup, teardown),

@@ -11,35 +11,54 @@
 #define MAX_DEPTH 1024u
 #define DEFAULT_TIMEOUT_MS 30000
 
-/* A NEFF without nodes is a network of one, whose edges are its inputs and outputs. */
+static bool is_tensor(const struct neuron_neff_var *v)
+{
+	return v && (v->type == NEURON_NEFF_VAR_INPUT || v->type == NEURON_NEFF_VAR_OUTPUT);
+}
+
+static void add_tensor(struct neuron_net *net, const struct neuron_neff_var *v)
+{
+	struct neuron_neff_node *node = &net->single;
+	bool in = v->type == NEURON_NEFF_VAR_INPUT;
+
+	net->edges[net->nr_edges++] = (struct neuron_neff_edge){
+		.name = v->name,
+		.use = in ? NEURON_NEFF_EDGE_INPUT : NEURON_NEFF_EDGE_OUTPUT,
+		.bytes = v->size,
+	};
+	if (in)
+		node->inputs[node->nr_inputs++] = v->name;
+	else
+		node->outputs[node->nr_outputs++] = v->name;
+}
+
+/*
+ * A NEFF without nodes is a network of one, whose edges are its inputs and outputs, in the
+ * order of its model.  Both subgraphs may have the same one.
+ */
 static int make_single(struct neuron_net *net)
 {
-	const struct neuron_neff_subgraph *sg = &net->neff->subgraphs[0];
+	const struct neuron_neff_subgraph *sg = net->neff->subgraphs;
 	struct neuron_neff_node *node = &net->single;
+	size_t most = 1;
 
-	net->edges = calloc(sg->nr_vars + 1, sizeof(*net->edges));
+	for (size_t k = 0; k < net->neff->nr_subgraphs; k++)
+		most += sg[k].nr_vars;
+	net->edges = calloc(most, sizeof(*net->edges));
 	net->own_edges = true;
-	node->inputs = calloc(sg->nr_vars + 1, sizeof(*node->inputs));
-	node->outputs = calloc(sg->nr_vars + 1, sizeof(*node->outputs));
+	node->inputs = calloc(most, sizeof(*node->inputs));
+	node->outputs = calloc(most, sizeof(*node->outputs));
 	if (!net->edges || !node->inputs || !node->outputs)
 		return -ENOMEM;
 	node->name = sg->name;
-	for (size_t i = 0; i < sg->nr_vars; i++) {
-		const struct neuron_neff_var *v = &sg->vars[i];
-		bool in = v->type == NEURON_NEFF_VAR_INPUT;
+	for (size_t k = 0; k < net->neff->nr_subgraphs; k++)
+		for (size_t i = 0; i < sg[k].nr_vars; i++) {
+			const struct neuron_neff_var *v = &sg[k].vars[i];
 
-		if (!in && v->type != NEURON_NEFF_VAR_OUTPUT)
-			continue;
-		net->edges[net->nr_edges++] = (struct neuron_neff_edge){
-			.name = v->name,
-			.use = in ? NEURON_NEFF_EDGE_INPUT : NEURON_NEFF_EDGE_OUTPUT,
-			.bytes = v->size,
-		};
-		if (in)
-			node->inputs[node->nr_inputs++] = v->name;
-		else
-			node->outputs[node->nr_outputs++] = v->name;
-	}
+			if (is_tensor(v) &&
+			    !(k && is_tensor(neuron_neff_find_var(sg, v->name))))
+				add_tensor(net, v);
+		}
 	return 0;
 }
 
