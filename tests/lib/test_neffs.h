@@ -242,6 +242,37 @@ static inline struct neff_bytes make_pair_neff(const char *y_size)
 	return out;
 }
 
+/* For logical cores of two: both subgraphs have the same @nr inputs and as many outputs. */
+static inline struct neff_bytes make_wide_neff(unsigned int nr)
+{
+	static const char kelf[] =
+		"{\"graphs\": [{\"definition\": \"sg00/def.json\", \"name\": \"sg00\"},"
+		"{\"definition\": \"sg00/def.json\", \"name\": \"sg01\"}], \"version\": \"0.5\"}";
+	struct neuron_neff_header header = {
+		.size = sizeof(header), .version_major = 2, .num_tpb = 2, .lnc_size = 2,
+	};
+	struct neuron_neff_writer *w = neuron_neff_writer_new();
+	struct neff_bytes out;
+	char *def = NULL;
+	size_t size;
+	FILE *f = open_memstream(&def, &size);
+
+	assert_non_null(f);
+	fprintf(f, "{\"var\": {");
+	for (unsigned int i = 0; i < 2 * nr; i++)
+		fprintf(f, "%s\"t%u\": {\"type\": \"%s\", \"var_id\": %u, \"size\": 16}",
+			i ? ", " : "", i, i < nr ? "input" : "output", i);
+	fprintf(f, "}}");
+	assert_int_equal(fclose(f), 0);
+	strcpy(header.name, "wide");
+	assert_int_equal(neuron_neff_writer_add(w, "kelf-0.json", kelf, strlen(kelf)), 0);
+	assert_int_equal(neuron_neff_writer_add(w, "sg00/def.json", def, size), 0);
+	assert_int_equal(neuron_neff_writer_finish(w, &header, true, &out.data, &out.size), 0);
+	neuron_neff_writer_free(w);
+	free(def);
+	return out;
+}
+
 /* ---- NEFFs of several nodes ----------------------------------------------------------- */
 
 /* kelf-@n.json moves @from to @to. */

@@ -18,6 +18,7 @@
 
 #include "src/memory/mem.h"
 #include "src/run/core.h"
+#include "comparisons.h"
 #include "fake_driver.h"
 #include "test_neffs.h"
 
@@ -759,6 +760,31 @@ static void test_pair_cores(void **state)
 	neuron_device_close(device);
 }
 
+/* Tensors of both subgraphs are found without a look at all of them. */
+static void test_pair_of_many_tensors(void **state)
+{
+	enum { NR = 500 };
+	struct neff_bytes n = make_wide_neff(NR);
+	struct neuron_plan_opts o = { .size = sizeof(o), .lnc = 2, .io_sets = 1 };
+	struct neuron_plan p = { .size = sizeof(p) };
+	struct neuron_fit fit = { .size = sizeof(fit) };
+	struct neuron_fit_file file = {
+		.size = sizeof(file), .bytes = n.data, .length = n.size, .plan = &p,
+	};
+	struct neuron_geometry g;
+
+	(void)state;
+	assert_int_equal(neuron_instance_geometry("trn2", &g, NULL), 0);
+	comparisons = 0;
+	assert_int_equal(neuron_model_plan(&g, n.data, n.size, &o, &p), 0);
+	assert_in_range(comparisons, 1, 2 * NR * 100);
+	comparisons = 0;
+	assert_int_equal(neuron_models_fit_empty(&g, 0, &file, 1, &o, 0, &fit), 0);
+	assert_in_range(comparisons, 1, 2 * NR * 200);
+	assert_int_equal(fit.verdict, NEURON_FIT_NOW);
+	free(n.data);
+}
+
 /* The plan equals the memory that loading takes. */
 static void test_pair_plan(void **state)
 {
@@ -1074,6 +1100,7 @@ int main(void)
 		cmocka_unit_test(test_older_plans),
 		cmocka_unit_test(test_C3_alignment),
 		cmocka_unit_test(test_pair_cores),
+		cmocka_unit_test(test_pair_of_many_tensors),
 		cmocka_unit_test_setup_teardown(test_pair_plan, pair_setup, pair_teardown),
 		cmocka_unit_test_setup_teardown(test_pair_runs, pair_setup, pair_teardown),
 		cmocka_unit_test_setup_teardown(test_pair_run_fails, pair_setup, pair_teardown),

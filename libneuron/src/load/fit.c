@@ -63,20 +63,7 @@ struct scene {
 
 /* ---- what there is to load --------------------------------------------------------- */
 
-static bool is_tensor(const struct neuron_neff_var *v)
-{
-	return v->type == NEURON_NEFF_VAR_INPUT || v->type == NEURON_NEFF_VAR_OUTPUT;
-}
-
 /* Both subgraphs may have the same one. */
-static bool has_tensor(const struct neuron_neff_subgraph *sg, const char *name)
-{
-	for (size_t i = 0; i < sg->nr_vars; i++)
-		if (is_tensor(&sg->vars[i]) && !strcmp(sg->vars[i].name, name))
-			return true;
-	return false;
-}
-
 static int list_tensors(struct cargo_file *f)
 {
 	const struct neuron_neff *neff = f->neff;
@@ -85,7 +72,8 @@ static int list_tensors(struct cargo_file *f)
 		for (size_t i = 0; i < neff->subgraphs[k].nr_vars; i++) {
 			const struct neuron_neff_var *v = &neff->subgraphs[k].vars[i];
 
-			if (!is_tensor(v) || (k && has_tensor(&neff->subgraphs[0], v->name)))
+			if (!is_tensor(v) ||
+			    (k && is_tensor(neuron_neff_find_var(neff->subgraphs, v->name))))
 				continue;
 			if (array_grow((void **)&f->tensor, f->nr_tensors, &f->max_tensors,
 				       sizeof(*f->tensor)))

@@ -178,14 +178,13 @@ int load_join_tensors(struct loader *l, struct neuron_model *m)
 		m->tensors[m->nr_tensors++] = &m->io[i];
 	for (size_t i = 0; m->peer && i < m->peer->nr_io; i++) {
 		struct io_tensor *t = &m->peer->io[i];
-		size_t k;
+		const struct neuron_neff_var *v = neuron_neff_find_var(l->sg, t->info.name);
+		const uint32_t k = v ? l->io_of_var[v - l->sg->vars] : 0;
 
-		for (k = 0; k < m->nr_io && strcmp(m->io[k].info.name, t->info.name); k++)
-			;
-		if (k == m->nr_io)
+		if (!k)
 			m->tensors[m->nr_tensors++] = t;
-		else if (m->io[k].info.bytes != t->info.bytes ||
-			 m->io[k].info.usage != t->info.usage)
+		else if (m->io[k - 1].info.bytes != t->info.bytes ||
+			 m->io[k - 1].info.usage != t->info.usage)
 			return error_note(l->error, -EINVAL,
 					  "%s/def.json: var.%.200s is different in the other subgraph",
 					  l[1].sg->dir, t->info.name);

@@ -11,11 +11,6 @@
 #define MAX_DEPTH 1024u
 #define DEFAULT_TIMEOUT_MS 30000
 
-static bool is_tensor(const struct neuron_neff_var *v)
-{
-	return v && (v->type == NEURON_NEFF_VAR_INPUT || v->type == NEURON_NEFF_VAR_OUTPUT);
-}
-
 static void add_tensor(struct neuron_net *net, const struct neuron_neff_var *v)
 {
 	struct neuron_neff_node *node = &net->single;
