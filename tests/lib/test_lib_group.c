@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 
 #include "fake_driver.h"
+#include "comparisons.h"
 #include "inflations.h"
 #include "test_neffs.h"
 
@@ -425,6 +426,30 @@ static void test_tensors_of_both_cores(void **state)
 		neuron_mem_free(other);
 	}
 	neuron_net_unload(net);
+}
+
+/* Tensors are found without a look at all of the others. */
+static void test_many_tensors(void **state)
+{
+	enum { NR = 500 };
+	static struct neuron_io io[2 * NR];
+	struct neuron_tensor_info info = { .size = sizeof(info) };
+	struct neuron_net *net;
+	struct neuron_mem *mem;
+
+	(void)state;
+	comparisons = 0;
+	net = load(make_wide_neff(NR), NULL, 0);
+	assert_in_range(comparisons, 1, 2 * NR * 100);
+	assert_int_equal(neuron_net_tensor_count(net), 2 * NR);
+	assert_int_equal(neuron_mem_alloc(device, 2 * NR * 16, NULL, &mem), 0);
+	for (size_t i = 0; i < 2 * NR; i++) {
+		assert_int_equal(neuron_net_tensor_info(net, i, &info), 0);
+		io[i] = (struct neuron_io){ info.name, mem, 16 * i, 16 };
+	}
+	assert_int_equal(neuron_net_infer(net, io, 2 * NR, NULL), 0);
+	neuron_net_unload(net);
+	neuron_mem_free(mem);
 }
 
 /* More pairs than a number of cores can say are too many, not none. */
@@ -972,6 +997,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_L6_unpacked_once, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_L11_cores, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_tensors_of_both_cores, setup_pairs, teardown),
+		cmocka_unit_test_setup_teardown(test_many_tensors, setup_pairs, teardown),
 		cmocka_unit_test_setup_teardown(test_too_many_cores, setup_pairs, teardown),
 		cmocka_unit_test_setup_teardown(test_shared, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_pipeline, setup, teardown),

@@ -57,14 +57,18 @@ static int make_single(struct neuron_net *net)
 	return 0;
 }
 
-/* Dtype and shape come from the node that has the tensor. */
+/*
+ * Dtype and shape come from the node that has the tensor; if there is one node, it has that
+ * of an edge at the same place.
+ */
 static void describe(const struct neuron_net *net, uint32_t e, struct neuron_tensor_info *info)
 {
 	for (size_t s = 0; s < net->nr_stages; s++) {
 		const struct neuron_model *m = net->stages[s].model;
 
 		for (size_t i = 0; m && i < m->nr_tensors; i++) {
-			const struct neuron_tensor_info *t = &m->tensors[i]->info;
+			const struct neuron_tensor_info *t =
+				&m->tensors[(e + i) % m->nr_tensors]->info;
 
 			if (strcmp(t->name, net->edges[e].name))
 				continue;

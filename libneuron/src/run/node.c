@@ -10,12 +10,12 @@
 
 #include "net.h"
 
-static uint32_t edge_index(const struct neuron_net *net, const char *name)
+/* The reader has seen that there is one.  Names are mostly in the order of the edges. */
+static uint32_t edge_index(const struct neuron_net *net, const char *name, size_t from)
 {
-	for (uint32_t i = 0; i < net->nr_edges; i++)
-		if (!strcmp(net->edges[i].name, name))
-			return i;
-	return UINT32_MAX;
+	while (strcmp(net->edges[from].name, name))
+		from = (from + 1) % net->nr_edges;
+	return (uint32_t)from;
 }
 
 static uint32_t *edge_indices(const struct neuron_net *net, const char *const *names, size_t nr)
@@ -23,7 +23,7 @@ static uint32_t *edge_indices(const struct neuron_net *net, const char *const *n
 	uint32_t *list = calloc(nr + 1, sizeof(*list));
 
 	for (size_t i = 0; list && i < nr; i++)
-		list[i] = edge_index(net, names[i]);
+		list[i] = edge_index(net, names[i], i ? list[i - 1] : 0);
 	return list;
 }
 
@@ -97,18 +97,19 @@ static int check_model(const struct neuron_net *net, const struct stage *stage,
 		       struct neuron_error *error)
 {
 	const struct neuron_neff_node *node = stage->node;
-	size_t nr = stage->model->nr_tensors;
+	size_t nr = stage->model->nr_tensors, at[2] = { 0, 0 };
 
 	for (size_t i = 0; i < nr; i++) {
 		const struct neuron_tensor_info *info = &stage->model->tensors[i]->info;
 		bool in = info->usage == NEURON_TENSOR_INPUT, there = false;
+		size_t n = in ? node->nr_inputs : node->nr_outputs;
 
-		for (size_t k = 0; k < (in ? node->nr_inputs : node->nr_outputs); k++) {
-			uint32_t e = in ? stage->inputs[k] : stage->outputs[k];
+		/* Behind the last one first: there it is if the node is all of the network. */
+		for (size_t k = 0; k < n && !there; k++, at[in] = (at[in] + 1) % n) {
+			uint32_t e = in ? stage->inputs[at[in]] : stage->outputs[at[in]];
 
-			if (!strcmp(net->edges[e].name, info->name) &&
-			    net->edges[e].bytes == info->bytes)
-				there = true;
+			there = !strcmp(net->edges[e].name, info->name) &&
+				net->edges[e].bytes == info->bytes;
 		}
 		if (!there)
 			return error_note(error, -EINVAL,
