@@ -15,7 +15,7 @@ static int bind_io(struct neuron_net *net, struct slot *slot, const struct neuro
 {
 	for (size_t i = 0; i < net->nr_io; i++) {
 		uint32_t e = net->io_edges[i];
-		const struct neuron_io *b = find_io(io, nr_io, SIZE_MAX, net->edges[e].name);
+		const struct neuron_io *b = find_io(io, nr_io, i, net->edges[e].name);
 		struct slot_edge *edge = &slot->edges[e];
 		void *va = NULL;
 		int ret;
