@@ -1804,6 +1804,30 @@ static void test_T6_large_shape(void **state)
 	neuron_model_unload(m);
 }
 
+/* A prime, then squares of another: so many numbers of rows are tried for all, not for each. */
+static void test_many_large_shapes(void **state)
+{
+	enum { NR = 20, WITH_SHAPE = 15 };
+	struct neuron_tensor_info info = { .size = sizeof(info) };
+	struct neuron_model *m;
+	char def[NR * 80 + 64];
+	size_t at = (size_t)sprintf(def, "{\"name\": \"definition\", \"var\": {");
+
+	for (int i = 0; i < NR; i++)
+		at += (size_t)sprintf(def + at,
+				      "%s\"t%d\": {\"type\": \"input\", \"var_id\": %d, \"size\": %s}",
+				      i ? ", " : "", i, i, i ? "1099505336329" : "4294967311");
+	strcpy(def + at, "}}");
+	m = load(*state, neff_with(def, "{}"));
+	for (size_t i = 0; i < NR; i++) {
+		assert_int_equal(neuron_model_tensor_info(m, i, &info), 0);
+		assert_int_equal(info.ndim, i && i <= WITH_SHAPE ? 2 : 0);
+		if (info.ndim)
+			assert_int_equal(info.shape[0], 1048573);
+	}
+	neuron_model_unload(m);
+}
+
 static void test_not_executable(void **state)
 {
 	struct fixture *f = *state;
@@ -2302,6 +2326,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_obstacle_of_other_part, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_L11_cores, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_T6_large_shape, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_many_large_shapes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_not_executable, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_empty, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_areas, setup, teardown),

@@ -63,6 +63,7 @@ struct loader {
 	struct place ones;		/* the numbers 1 to 16, to add to semaphores */
 	uint32_t le_ones[NEURON_NEFF_MAX_QUEUES];
 	uint32_t *io_of_var;		/* index in model->io + 1 */
+	uint64_t tries;			/* to find shapes of large tensors */
 
 	struct programs programs;
 	struct place code[NR_ENGINES];	/* where the programs are */

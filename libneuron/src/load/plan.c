@@ -15,6 +15,8 @@
 #define VAR_ALIGN 64u
 /* Into which a tensor with more elements than a dimension can have is split. */
 #define MAX_ROWS (1ull << 20)
+/* Numbers of rows that are tried for all tensors of a core. */
+#define MAX_TRIES (16ull << 20)
 
 /* Small variables of a category share an allocation. */
 struct arena {
@@ -106,9 +108,10 @@ static int plan_virtual(struct loader *l, size_t i)
 
 /*
  * The public shape has 32-bit dimensions.  A larger tensor is so many rows as make them
- * short enough, and has no shape if none do.
+ * short enough, and has no shape if none do, or if others took all the tries.
  */
-static void set_shape(struct neuron_tensor_info *t, const struct neuron_neff_var *v)
+static void set_shape(struct loader *l, struct neuron_tensor_info *t,
+		      const struct neuron_neff_var *v)
 {
 	uint64_t rows = v->size / UINT32_MAX + 1;
 
@@ -117,9 +120,9 @@ static void set_shape(struct neuron_tensor_info *t, const struct neuron_neff_var
 		t->shape[i] = (uint32_t)v->shape[i];
 	if (v->ndim != 1 || v->shape[0] <= UINT32_MAX)
 		return;
-	while (rows < MAX_ROWS && v->size % rows)
+	for (; rows < MAX_ROWS && l->tries < MAX_TRIES && v->size % rows; l->tries++)
 		rows++;
-	t->ndim = rows < MAX_ROWS ? 2 : 0;
+	t->ndim = rows < MAX_ROWS && !(v->size % rows) ? 2 : 0;
 	t->shape[0] = (uint32_t)rows;
 	t->shape[1] = (uint32_t)(v->size / rows);
 }
@@ -134,7 +137,7 @@ static int add_io(struct loader *l, const struct neuron_neff_var *v)
 	t->usage = v->type == NEURON_NEFF_VAR_INPUT ? NEURON_TENSOR_INPUT : NEURON_TENSOR_OUTPUT;
 	t->bytes = v->size;
 	t->dtype = v->dtype;
-	set_shape(t, v);
+	set_shape(l, t, v);
 	l->model->nr_io++;
 	l->io_of_var[v - l->sg->vars] = (uint32_t)l->model->nr_io;
 	return 0;
