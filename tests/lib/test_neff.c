@@ -63,6 +63,29 @@ void *__wrap_realloc(void *p, size_t n)
 	return fail_now() ? NULL : __real_realloc(p, n);
 }
 
+/* ---- looks at members ---- */
+
+struct neff_member;
+
+static unsigned long name_looks, searches;
+
+bool __real_neff_is_json(const struct neff_member *m);
+bool __wrap_neff_is_json(const struct neff_member *m);
+void *__real_memmem(const void *in, size_t size, const void *what, size_t len);
+void *__wrap_memmem(const void *in, size_t size, const void *what, size_t len);
+
+bool __wrap_neff_is_json(const struct neff_member *m)
+{
+	name_looks++;
+	return __real_neff_is_json(m);
+}
+
+void *__wrap_memmem(const void *in, size_t size, const void *what, size_t len)
+{
+	searches++;
+	return __real_memmem(in, size, what, len);
+}
+
 /* ---- a good NEFF ---- */
 
 static const char kelf_json[] =
@@ -1533,6 +1556,46 @@ static void test_inflated_once(void **state)
 	fixture_free(&f);
 }
 
+/* Members that come when the first 16 MiB are there are not compared with all before them. */
+static void test_many_members(void **state)
+{
+	enum { NR = 2000 };
+	static const size_t big = 1u << 20;
+	struct neuron_neff_writer *w = neuron_neff_writer_new();
+	struct neuron_neff_header header = { .size = sizeof(header) };
+	struct neuron_neff *neff = NULL;
+	char *data = calloc(1, big), name[32];
+	void *bytes;
+	size_t size;
+
+	(void)state;
+	assert_non_null(data);
+	assert_int_equal(neuron_neff_writer_add(w, "kelf-0.json", kelf_json, strlen(kelf_json)), 0);
+	assert_int_equal(neuron_neff_writer_add(w, DEF, "{\"var\": {}}", 11), 0);
+	for (unsigned int i = 0; i < NR; i++) {
+		sprintf(name, "sg00/%04u.json", i);
+		assert_int_equal(neuron_neff_writer_add(w, name, " ", 1), 0);
+		sprintf(name, "small%04u", i);
+		assert_int_equal(neuron_neff_writer_add(w, name, "x", 1), 0);
+	}
+	for (unsigned int i = 0; i < 16; i++) {
+		sprintf(name, "big%02u", i);
+		/* With the descriptions exactly so much. */
+		assert_int_equal(neuron_neff_writer_add(w, name, data, i ? big : big -
+							strlen(kelf_json) - 11 - NR), 0);
+	}
+	assert_int_equal(neuron_neff_writer_finish(w, &header, true, &bytes, &size), 0);
+	neuron_neff_writer_free(w);
+	name_looks = searches = 0;
+	assert_int_equal(neuron_neff_open(bytes, size, NULL, &neff), 0);
+	assert_in_range(name_looks, 1, 4 * NR);
+	/* Of descriptions not more is searched than was unpacked, however short they are. */
+	assert_in_range(searches, 1, 16 * big / 64);
+	neuron_neff_close(neff);
+	free(bytes);
+	free(data);
+}
+
 static void test_trailing_data(void **state)
 {
 	struct neuron_neff *neff;
@@ -2169,6 +2232,7 @@ int main(void)
 		cmocka_unit_test(test_L4_zeros),
 		cmocka_unit_test(test_C5_unnamed),
 		cmocka_unit_test(test_inflated_once),
+		cmocka_unit_test(test_many_members),
 		cmocka_unit_test(test_trailing_data),
 		cmocka_unit_test(test_missing_members),
 		cmocka_unit_test(test_json),

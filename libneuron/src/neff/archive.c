@@ -28,6 +28,7 @@
 #define EAGER_MEMBER	(1u << 20)	/* the first pass takes members up to this */
 #define EAGER_TOTAL	(16u << 20)	/* and so much of them */
 #define MAX_NAME	1024u
+#define SEARCH_COST	64u		/* bytes that it takes as long to search as to begin */
 
 struct source {
 	struct neff_reader *r;
@@ -40,6 +41,9 @@ struct source {
 	uint64_t total;		/* bytes of all members */
 	uint64_t eager;		/* bytes taken without being asked for */
 	uint64_t searched;	/* bytes of descriptions, for names */
+	size_t *described;	/* members that are descriptions, and there */
+	size_t nr_described;
+	size_t max_described;
 	bool gzip;
 	bool end;
 	int err;		/* set when the reason was already noted */
@@ -191,18 +195,27 @@ static bool is_mentioned(struct source *s, const struct neff_member *m)
 	const char *slash = strrchr(m->name, '/');
 	const char *name = slash ? slash + 1 : m->name;
 
-	for (size_t i = 0; i < obj->nr_members; i++) {
-		const struct neff_member *by = &obj->members[i];
+	for (size_t i = 0; i < s->nr_described; i++) {
+		const struct neff_member *by = &obj->members[s->described[i]];
 
-		if (!by->data || !neff_is_json(by))
-			continue;
-		s->searched += by->size;
+		s->searched += by->size + SEARCH_COST;
 		if (s->searched > s->total)
 			break;
 		if (memmem(by->data, by->size, name, strlen(name)))
 			return true;
 	}
 	return false;
+}
+
+static int note_described(struct source *s, const struct neff_member *m)
+{
+	if (!s->gzip || !m->data || !neff_is_json(m))
+		return 0;
+	if (array_grow((void **)&s->described, s->nr_described, &s->max_described,
+		       sizeof(*s->described)))
+		return neff_fail_memory(s->r, m->name);
+	s->described[s->nr_described++] = (size_t)(m - s->r->obj->members);
+	return 0;
 }
 
 static int read_member(struct source *s, struct archive *a, uint64_t size, struct neff_member *m)
@@ -220,7 +233,7 @@ static int read_member(struct source *s, struct archive *a, uint64_t size, struc
 		return s->err;
 	s->eager += small ? size : 0;
 	m->size = size;
-	return read_data(s, a, m, small || (guess && is_mentioned(s, m)));
+	return read_data(s, a, m, small || (guess && is_mentioned(s, m))) ?: note_described(s, m);
 }
 
 static int add_entry(struct source *s, struct archive *a, struct archive_entry *e)
@@ -350,6 +363,7 @@ static int pass(struct neff_reader *r, bool first)
 	if (s->gzip)
 		inflateEnd(&s->z);
 free_source:
+	free(s->described);
 	free(s);
 	return err;
 }
