@@ -1596,6 +1596,70 @@ static void test_many_members(void **state)
 	free(data);
 }
 
+/* Of what the node wants it is told by the member behind it, and by none with a known name. */
+static void add_late_node(struct raw *r, unsigned int n)
+{
+	char name[32], text[256];
+
+	for (unsigned int i = 0; i < 6; i++) {
+		static const char *const names[] = { "t%u", "v%u.x", "e%u.x", "c%u", "d%u.x" };
+		static const char *const texts[] = {
+			"table",
+			"{\"dve_tables\": [{\"control_table\": \"t%1$u\","
+			" \"datapath_table\": \"t%1$u\", \"opcode_table\": \"t%1$u\"}]}",
+			"{}", "code",
+			"{\"dve\": \"v%1$u.x\", \"sp\": \"e%1$u.x\", \"sp_instr\": \"c%1$u\", \"var\": {}}",
+			"{\"graphs\": [{\"definition\": \"d%1$u.x\"}]}",
+		};
+
+		snprintf(name, sizeof(name), i < 5 ? names[i] : "kelf-%u.json", n);
+		snprintf(text, sizeof(text), texts[i], n);
+		raw_add(r, name, AE_IFREG, NULL, false, text, strlen(text));
+	}
+}
+
+/* However late what they need comes, the archive is not unpacked for each node, nor for ever. */
+static void test_late_nodes(void **state)
+{
+	enum { NR = 8 };
+	struct neuron_neff_opts o = { .size = sizeof(o), .keep = true, .max_total = 30u << 20 };
+	static const size_t big = 1u << 20;
+	char *data = calloc(1, big);
+	struct neuron_neff *neff, *node;
+	uint8_t *bytes;
+	struct raw r;
+	size_t size;
+
+	(void)state;
+	assert_non_null(data);
+	raw_start(&r, 1 << 20, true);
+	/* What the first pass takes unasked. */
+	raw_add_some(&r, 17, AE_IFREG, data, big);
+	for (unsigned int n = 0; n < NR; n++)
+		add_late_node(&r, n);
+	assert_int_equal(archive_write_close(r.a), ARCHIVE_OK);
+	archive_write_free(r.a);
+	bytes = wrap(r.buf, r.used, &size);
+	inflations = 0;
+	assert_int_equal(neuron_neff_open(bytes, size, &o, &neff), 0);
+	for (o.node = 1; o.node < NR; o.node++) {
+		assert_int_equal(neuron_neff_open_node(neff, &o, &node), 0);
+		assert_int_equal(node->subgraphs[0].engines[NEURON_NEFF_DVE].tables[2].size, 5);
+		neuron_neff_close(node);
+	}
+	/* The list, the kelf, its graphs, their engines, tables of these. */
+	assert_int_equal(inflations, 5);
+	neuron_neff_close(neff);
+	/* Five times 17 MiB are more than four times this. */
+	o.node = 0;
+	o.max_total = 20u << 20;
+	refused(bytes, size, &o, -E2BIG,
+		"archive: has to be unpacked too often: to more than 4 times the limit of 20971520 bytes");
+	free(bytes);
+	free(r.buf);
+	free(data);
+}
+
 static void test_trailing_data(void **state)
 {
 	struct neuron_neff *neff;
@@ -2233,6 +2297,7 @@ int main(void)
 		cmocka_unit_test(test_C5_unnamed),
 		cmocka_unit_test(test_inflated_once),
 		cmocka_unit_test(test_many_members),
+		cmocka_unit_test(test_late_nodes),
 		cmocka_unit_test(test_trailing_data),
 		cmocka_unit_test(test_missing_members),
 		cmocka_unit_test(test_json),

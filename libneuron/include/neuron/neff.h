@@ -63,7 +63,7 @@ struct neuron_neff_error {
  * @verify_hash: compare the payload with the hash of the header
  * @max_members: archive members, default 65536
  * @max_total: unpacked bytes of all members, default 16 GiB; only referenced members take
- *             memory
+ *             memory.  Of an archive that has to be unpacked several times, four times as many
  * @max_json: bytes of one JSON member, default 256 MiB
  * @max_values: values in one JSON member, default 8 Mi; a value takes about 100
  *              bytes of memory while the member is parsed
@@ -512,7 +512,7 @@ int neuron_neff_open(const void *bytes, size_t size, const struct neuron_neff_op
  * @opts: as for neuron_neff_open(), without @verify_hash
  * @out: the node, to be closed with neuron_neff_close()
  *
- * The archive is not unpacked again.  Return: as neuron_neff_open().
+ * The archive is unpacked again only for what no other node has wanted.  Return: as neuron_neff_open().
  */
 int neuron_neff_open_node(struct neuron_neff *file, const struct neuron_neff_opts *opts,
 			  struct neuron_neff **out);

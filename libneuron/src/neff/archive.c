@@ -9,8 +9,8 @@
  * The first pass lists the members and takes what is small, and, where a pass
  * has to inflate, what a description before it mentions: constants are most of
  * a file.  What else the descriptions name is fetched in further passes, all of
- * it that is known at a time in one; a member that nothing names never takes
- * memory.
+ * it that is known at a time in one, of all nodes of a network; a member that
+ * nothing names never takes memory.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -28,6 +28,7 @@
 #define EAGER_MEMBER	(1u << 20)	/* the first pass takes members up to this */
 #define EAGER_TOTAL	(16u << 20)	/* and so much of them */
 #define MAX_NAME	1024u
+#define MAX_AGAIN	4u		/* times max_total is inflated by all passes together */
 #define SEARCH_COST	64u		/* bytes that it takes as long to search as to begin */
 
 struct source {
@@ -58,6 +59,16 @@ static int check_total(struct source *s, uint64_t total)
 	return total <= max ? 0 :
 	       neff_fail_limit(s->r, "archive",
 			       "unpacks to more than the limit of %" PRIu64 " bytes", max);
+}
+
+static int check_again(struct source *s)
+{
+	uint64_t max = s->r->opts.max_total;
+
+	return s->r->obj->whole->inflated / MAX_AGAIN <= max ? 0 :
+	       neff_fail_limit(s->r, "archive",
+			       "has to be unpacked too often: to more than %u times the limit of %" PRIu64 " bytes",
+			       MAX_AGAIN, max);
 }
 
 /* Next piece of the tar: its length, 0 at the end, -1 with s->err set. */
@@ -100,7 +111,8 @@ static ssize_t next_piece(struct source *s, const void **piece)
 	}
 	n = CHUNK - s->z.avail_out;
 	s->out += n;
-	s->err = check_total(s, s->out);
+	s->r->obj->whole->inflated += n;
+	s->err = check_total(s, s->out) ?: check_again(s);
 	if (s->err)
 		return -1;
 	*piece = s->buf;
@@ -377,15 +389,18 @@ int neff_unpack(struct neff_reader *r, const uint8_t *payload, size_t size)
 	return pass(r, true) ?: sort_members(r);
 }
 
+bool neff_missing(const struct neff_object *obj)
+{
+	for (size_t i = 0; i < obj->nr_members; i++)
+		if (obj->members[i].wanted && !obj->members[i].there)
+			return true;
+	return false;
+}
+
 int neff_fetch(struct neff_reader *r)
 {
-	bool missing = false;
-	int err = 0;
+	int err = neff_missing(r->obj) ? pass(r, false) : 0;
 
-	for (size_t i = 0; i < r->obj->nr_members; i++)
-		missing |= r->obj->members[i].wanted && !r->obj->members[i].there;
-	if (missing)
-		err = pass(r, false);
 	for (size_t i = 0; i < r->obj->nr_members && !err; i++) {
 		struct neff_member *m = &r->obj->members[i];
 		void *copy;

@@ -107,6 +107,8 @@ static int start(struct neff_reader *r, const struct neuron_neff_opts *opts)
 	r->obj = calloc(1, sizeof(*r->obj));
 	if (!r->obj)
 		return neff_tell(r, r->opts.error, neff_fail_memory(r, "header"));
+	r->obj->whole = r->obj;
+	r->obj->others = r->opts.keep;
 	r->obj->pub.header.size = sizeof(r->obj->pub.header);
 	return 0;
 }
@@ -180,20 +182,12 @@ NEURON_EXPORT int neuron_neff_open_node(struct neuron_neff *file,
 					const struct neuron_neff_opts *opts,
 					struct neuron_neff **out)
 {
-	struct neff_object *whole = (struct neff_object *)file;
 	struct neff_reader r = { .obj = NULL };
 	int err = start(&r, opts);
 
 	if (err)
 		return err;
-	r.obj->pub.header = file->header;
-	r.obj->members = whole->members;
-	r.obj->nr_members = whole->nr_members;
-	r.obj->shares = true;
-	r.obj->payload = whole->payload;
-	r.obj->payload_size = whole->payload_size;
-	/* As the file has it: the first node counted its own graphs. */
-	r.obj->pub.header.lnc_size = whole->lnc_size;
+	neff_share(r.obj, (struct neff_object *)file);
 	err = neff_parse(&r);
 	if (err)
 		neuron_neff_close(&r.obj->pub);

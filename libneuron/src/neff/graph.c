@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "object.h"
@@ -138,6 +139,32 @@ static int want_named(struct neff_reader *r, const char *name)
 	return m ? neff_want_json(r, m) : 0;
 }
 
+static int look_at_node(const struct neff_reader *r, uint32_t node);
+
+/* Before a pass: what do the nodes want that will be opened? */
+static void look_ahead(struct neff_reader *r)
+{
+	struct neff_object *whole = r->obj->whole;
+
+	for (uint32_t n = 0; n < NEURON_NEFF_MAX_NODES && whole->others; n++) {
+		char member[24];
+
+		snprintf(member, sizeof(member), "kelf-%u.json", n);
+		if (n != r->opts.node && !(whole->named >> n & 1) && neff_find_member(whole, member) &&
+		    look_at_node(r, n) != -EAGAIN)
+			whole->named |= 1ull << n;
+	}
+}
+
+static int fetch(struct neff_reader *r)
+{
+	if (r->ahead)
+		return 0;
+	if (neff_missing(r->obj))
+		look_ahead(r);
+	return neff_fetch(r);
+}
+
 static int parse_kelf(struct neff_reader *r)
 {
 	char member[24];
@@ -145,7 +172,7 @@ static int parse_kelf(struct neff_reader *r)
 	int err;
 
 	snprintf(member, sizeof(member), "kelf-%u.json", r->opts.node);
-	err = want_named(r, member) ?: want_named(r, "neff.json") ?: neff_fetch(r) ?:
+	err = want_named(r, member) ?: want_named(r, "neff.json") ?: fetch(r) ?:
 	      jload(r, member, NULL, &root);
 	if (err)
 		return err;
@@ -166,6 +193,29 @@ static int for_each_graph(struct neff_reader *r,
 }
 
 /* Each step names what the next one needs. */
+static int parse_descriptions(struct neff_reader *r)
+{
+	return parse_kelf(r) ?:
+	       fetch(r) ?: for_each_graph(r, parse_definition) ?:
+	       fetch(r) ?: for_each_graph(r, parse_engines) ?: parse_neff_json(r);
+}
+
+/* -EAGAIN: not all of its descriptions are there.  Errors are told when the node is opened. */
+static int look_at_node(const struct neff_reader *r, uint32_t node)
+{
+	struct neff_object *obj = calloc(1, sizeof(*obj));
+	struct neff_reader other = { .obj = obj, .opts = r->opts, .ahead = true };
+	int err;
+
+	if (!obj)
+		return -ENOMEM;
+	other.opts.node = node;
+	neff_share(obj, r->obj->whole);
+	err = parse_descriptions(&other);
+	neuron_neff_close(&obj->pub);
+	return err;
+}
+
 int neff_parse(struct neff_reader *r)
 {
 	struct neuron_neff *neff = &r->obj->pub;
@@ -175,8 +225,6 @@ int neff_parse(struct neff_reader *r)
 	if (neff->header.feature_bits)
 		err = obstacle_at(r, &(struct jpath){ .member = "header" },
 				  "unknown feature_bits 0x%" PRIx64, neff->header.feature_bits);
-	return err ?: parse_kelf(r) ?:
-	       neff_fetch(r) ?: for_each_graph(r, parse_definition) ?:
-	       neff_fetch(r) ?: for_each_graph(r, parse_engines) ?: parse_neff_json(r) ?:
-	       neff_fetch(r) ?: for_each_graph(r, load_contents) ?: load_objects(r);
+	return err ?: parse_descriptions(r) ?:
+	       fetch(r) ?: for_each_graph(r, load_contents) ?: load_objects(r);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Values of JSON documents, and where they are (json.h). */
 #include <ctype.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -330,6 +331,8 @@ int jload(struct neff_reader *r, const char *name, const struct jpath *who,
 		return invalid_at(r, who, "'%s' is not in the archive", name);
 	if (!m)
 		return neff_fail(r, NEURON_NEFF_INVALID, name, "missing from the archive");
+	if (r->ahead && !m->there)
+		return -EAGAIN;
 	if (count_values(m->data, m->size) > r->opts.max_values)
 		return neff_fail_limit(r, name, "more than %u values", r->opts.max_values);
 	*out = json_loadb(m->data ? m->data : "", m->size, JSON_REJECT_DUPLICATES, &e);

@@ -97,6 +97,18 @@ const char *neff_normalise(const char *path, char *out)
 	return NULL;
 }
 
+void neff_share(struct neff_object *obj, struct neff_object *whole)
+{
+	obj->pub.header = whole->pub.header;
+	/* As the file has it: the first node counted its own graphs. */
+	obj->pub.header.lnc_size = whole->lnc_size;
+	obj->members = whole->members;
+	obj->nr_members = whole->nr_members;
+	obj->whole = whole;
+	obj->payload = whole->payload;
+	obj->payload_size = whole->payload_size;
+}
+
 int neff_compare_members(const void *a, const void *b)
 {
 	const struct neff_member *x = a, *y = b;
@@ -170,7 +182,7 @@ NEURON_EXPORT void neuron_neff_close(struct neuron_neff *neff)
 
 	if (!obj)
 		return;
-	if (!obj->shares)
+	if (obj->whole == obj)
 		neuron_neff_forget(neff);
 	while (obj->allocs) {
 		struct neff_alloc *next = obj->allocs->next;

@@ -23,9 +23,13 @@ struct neff_object {
 	struct neff_member *members;	/* sorted by name once the archive is read */
 	size_t nr_members;
 	uint32_t lnc_size;		/* of the file, 0 if it does not say */
-	bool shares;			/* @members belong to another object */
+	struct neff_object *whole;	/* to which @members belong: itself, or of another node */
 	const uint8_t *payload;		/* to fetch members from */
 	size_t payload_size;
+	/* Of @whole: */
+	bool others;			/* more nodes will be opened */
+	uint64_t named;			/* nodes all of whose members are known, by number */
+	uint64_t inflated;		/* bytes, by all passes */
 };
 
 /* A file begins with this, numbers in little endian (neff.h). */
@@ -53,6 +57,7 @@ struct neff_reader {
 	struct neuron_neff_error error;
 	struct neff_queue_name *queue_names;	/* of the current subgraph, sorted */
 	size_t nr_queue_names;
+	bool ahead;			/* only for what it names, as far as that is there */
 };
 
 /* Fail: note class and "<where>: <what>", return the negative errno of the class. */
@@ -88,11 +93,16 @@ struct neff_member *neff_find_member(struct neff_object *obj, const char *name);
 
 /* List the members of the payload in @r->obj->members; small ones are there then. */
 int neff_unpack(struct neff_reader *r, const uint8_t *payload, size_t size);
+/* Is there one that is wanted and not there? */
+bool neff_missing(const struct neff_object *obj);
 /* Unpack the wanted ones that are not there. */
 int neff_fetch(struct neff_reader *r);
 
 /* What is in a member, or the elements of one that is a .npy file. */
 int neff_elements(struct neff_reader *r, const struct neff_member *m, struct neuron_neff_npy *npy);
+
+/* An object that has the header and the archive of another one. */
+void neff_share(struct neff_object *obj, struct neff_object *whole);
 
 /* The reader's object has the header and the archive, and gets the rest. */
 int neff_parse(struct neff_reader *r);
