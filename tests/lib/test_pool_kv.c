@@ -397,6 +397,52 @@ static void test_eviction_order(void **state)
 	neuron_kv_pool_close(pool);
 }
 
+/* Of a pool with two free blocks. */
+static void evict_one(struct neuron_kv_pool *pool)
+{
+	assert_int_equal(neuron_kv_pool_evict(pool, 3), 0);
+	assert_int_equal(kv_settle(pool), 0);
+}
+
+/* What sequences share stays for the one of the highest priority, in whatever order they let go. */
+static void test_shared_priority(void **state)
+{
+	(void)state;
+	for (unsigned int i = 0; i < 4; i++) {
+		struct neuron_kv_pool *pool = open_pool(4, 4);
+		struct neuron_kv_seq *prompt = open_seq(pool, 100, 4), *other = open_seq(pool, 50, 4);
+		struct neuron_kv_seq *child;
+
+		assert_int_equal(neuron_kv_seq_fork(prompt, 4, 0, &child), 0);
+		assert_int_equal(neuron_kv_seq_unpin(other), 0);
+		if (i == 3)
+			assert_int_equal(neuron_kv_seq_unpin(child), 0);
+		assert_int_equal(neuron_kv_seq_unpin(prompt), 0);
+		if (i == 0)
+			neuron_kv_seq_close(child);
+		else if (i == 1)
+			assert_int_equal(neuron_kv_seq_truncate(child, 0), 0);
+		else if (i == 2)
+			assert_int_equal(neuron_kv_seq_unpin(child), 0);
+		evict_one(pool);
+		assert_true(on_device(prompt, 0) && !on_device(other, 0));
+		neuron_kv_seq_close(prompt);
+		if (i >= 2) {
+			/* Of who has it alone, its own one. */
+			assert_int_equal(neuron_kv_seq_pin(child), 0);
+			assert_int_equal(neuron_kv_seq_pin(other), 0);
+			assert_int_equal(neuron_kv_seq_unpin(other), 0);
+			assert_int_equal(neuron_kv_seq_unpin(child), 0);
+			evict_one(pool);
+			assert_true(on_device(other, 0) && !on_device(child, 0));
+		}
+		if (i)
+			neuron_kv_seq_close(child);
+		neuron_kv_seq_close(other);
+		neuron_kv_pool_close(pool);
+	}
+}
+
 /* Full on both sides: sequences still change places. */
 static void test_exchange(void **state)
 {
@@ -736,6 +782,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_sequence, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_copy_on_write, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_eviction_order, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_shared_priority, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_exchange, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_prefetch, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_failed_copies, setup, teardown),

@@ -168,8 +168,9 @@ void neuron_mem_pool_reset_peak(struct neuron_mem_pool *pool);
  * The pool is cut into blocks of some tokens. A sequence is a list of blocks, of which sequences
  * with the same beginning share the first ones; the last one is copied when one of them appends
  * to it. Pinned sequences are in device memory. The blocks of others may be evicted to host
- * memory, those of the lowest priority first, of these what was unpinned first; pinning brings
- * them back. Sequences of a pool may be used by different threads, a sequence by one at a time.
+ * memory, those of the lowest priority first, of these what was unpinned first; a shared block has
+ * the highest priority of those that unpinned it. Pinning brings blocks back. Sequences of a pool
+ * may be used by different threads, a sequence by one at a time.
  * @{ */
 
 struct neuron_kv_pool;

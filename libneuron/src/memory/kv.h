@@ -48,7 +48,7 @@ struct kv_page {
 	/* Free: @next alone.  Evictable: those that go before and after it. */
 	uint32_t prev, next;
 	uint8_t side;		/* enum kv_side of @frame */
-	uint8_t priority;
+	uint8_t priority;	/* of who unpinned it; shared: the highest one */
 };
 
 /* The ends of the list of evictable pages of a priority. */
@@ -107,8 +107,9 @@ void kv_frame_put(struct kv_tier *tier, uint32_t frame);
 uint32_t kv_page_new(struct neuron_kv_pool *pool);
 void kv_page_get(struct neuron_kv_pool *pool, uint32_t page);
 /* Drop a reference; @pinned: a pin with it. */
-void kv_page_put(struct neuron_kv_pool *pool, uint32_t page, bool pinned, uint8_t priority);
+void kv_page_put(struct neuron_kv_pool *pool, uint32_t page, bool pinned);
 void kv_pin(struct neuron_kv_pool *pool, uint32_t page);
+/* The priority of what several hold only rises. */
 void kv_unpin(struct neuron_kv_pool *pool, uint32_t page, uint8_t priority);
 uint64_t kv_address(const struct neuron_kv_pool *pool, uint32_t page);
 

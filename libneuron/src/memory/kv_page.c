@@ -70,6 +70,7 @@ uint32_t kv_page_new(struct neuron_kv_pool *pool)
 	p->side = KV_DEVICE;
 	p->frame = kv_frame_take(&pool->tier[KV_DEVICE]);
 	p->refs = p->pins = 1;
+	p->priority = 0;
 	figure_add(&pool->stats.allocated_blocks, 1);
 	return page;
 }
@@ -80,12 +81,13 @@ void kv_page_get(struct neuron_kv_pool *pool, uint32_t page)
 	kv_pin(pool, page);
 }
 
-void kv_page_put(struct neuron_kv_pool *pool, uint32_t page, bool pinned, uint8_t priority)
+void kv_page_put(struct neuron_kv_pool *pool, uint32_t page, bool pinned)
 {
 	struct kv_page *p = &pool->page[page];
 
+	/* With the priority that those who stay have given it. */
 	if (pinned)
-		kv_unpin(pool, page, priority);
+		kv_unpin(pool, page, p->priority);
 	pool->nr_shared -= p->refs-- == 2;
 	if (p->refs)
 		return;
@@ -109,9 +111,9 @@ void kv_unpin(struct neuron_kv_pool *pool, uint32_t page, uint8_t priority)
 {
 	struct kv_page *p = &pool->page[page];
 
+	p->priority = p->refs > 1 ? MAX(p->priority, priority) : priority;
 	if (--p->pins)
 		return;
-	p->priority = priority;
 	if (p->side == KV_DEVICE)
 		evictable_add(pool, page);
 }
@@ -236,7 +238,7 @@ int kv_duplicate(struct neuron_kv_pool *pool, uint32_t page, uint32_t *copy)
 	to = place_of(pool, KV_DEVICE, pool->page[*copy].frame);
 	ret = neuron_mem_copy(to.mem, to.offset, from.mem, from.offset, pool->block_bytes);
 	if (ret)
-		kv_page_put(pool, *copy, true, 0);
+		kv_page_put(pool, *copy, true);
 	else
 		pool->stats.copies_on_write++;
 	return ret;

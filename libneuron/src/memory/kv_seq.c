@@ -43,7 +43,7 @@ static void push(struct neuron_kv_seq *seq, uint32_t page)
 
 static void pop(struct neuron_kv_seq *seq)
 {
-	kv_page_put(seq->pool, seq->page[--seq->nr], seq->pinned, seq->priority);
+	kv_page_put(seq->pool, seq->page[--seq->nr], seq->pinned);
 }
 
 static int seq_new(struct neuron_kv_pool *pool, uint32_t priority, struct neuron_kv_seq **seq)
