@@ -443,6 +443,31 @@ static void test_shared_priority(void **state)
 	}
 }
 
+/* A sequence that there is no room for keeps its place in the order of eviction. */
+static void test_refused_pin(void **state)
+{
+	struct neuron_kv_pool *pool = open_pool(4, 8);
+	struct neuron_kv_seq *long_one = open_seq(pool, 0, 16), *young, *pinned;
+
+	(void)state;
+	assert_int_equal(neuron_kv_seq_unpin(long_one), 0);
+	pinned = open_seq(pool, 0, 4);
+	young = open_seq(pool, 0, 4);
+	assert_int_equal(neuron_kv_seq_unpin(young), 0);
+	assert_int_equal(kv_settle(pool), 0);
+	assert_true(on_device(long_one, 0) && on_device(long_one, 1) && !on_device(long_one, 2));
+	assert_int_equal(neuron_kv_seq_pin(long_one), -ENOBUFS);
+	assert_int_equal(neuron_kv_seq_pin(long_one), -ENOBUFS);
+	assert_true(stats_of(pool).num_ooms == 2 && stats_of(pool).inactive_blocks == 3);
+	assert_int_equal(neuron_kv_pool_evict(pool, 2), 0);
+	assert_int_equal(kv_settle(pool), 0);
+	assert_true(on_device(young, 0) && !on_device(long_one, 0) && !on_device(long_one, 1));
+	neuron_kv_seq_close(long_one);
+	neuron_kv_seq_close(young);
+	neuron_kv_seq_close(pinned);
+	neuron_kv_pool_close(pool);
+}
+
 /* Full on both sides: sequences still change places. */
 static void test_exchange(void **state)
 {
@@ -783,6 +808,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_copy_on_write, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_eviction_order, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_shared_priority, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_refused_pin, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_exchange, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_prefetch, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_failed_copies, setup, teardown),

@@ -203,19 +203,24 @@ static void unpin(struct neuron_kv_seq *seq)
 static int pin(struct neuron_kv_seq *seq)
 {
 	struct neuron_kv_pool *pool = seq->pool;
-	uint64_t missing = 0;
+	uint64_t missing = 0, own = 0;
 	int ret = kv_settle(pool);
 
 	if (ret)
 		return ret;
+	for (size_t i = 0; i < seq->nr; i++) {
+		const struct kv_page *p = &pool->page[seq->page[i]];
+
+		missing += p->side == KV_HOST;
+		own += p->side == KV_DEVICE && !p->pins;
+	}
+	/* Before any of them loses its place in the order of eviction. */
+	if (missing > (uint64_t)pool->tier[KV_DEVICE].nr_free + pool->nr_evictable - own)
+		return kv_refuse(pool);
 	/* First: none of them is to be evicted for another one. */
 	seq->pinned = true;
-	for (size_t i = 0; i < seq->nr; i++) {
+	for (size_t i = 0; i < seq->nr; i++)
 		kv_pin(pool, seq->page[i]);
-		missing += pool->page[seq->page[i]].side == KV_HOST;
-	}
-	if (missing > (uint64_t)pool->tier[KV_DEVICE].nr_free + pool->nr_evictable)
-		ret = -ENOBUFS;
 	for (size_t i = 0; missing && i < seq->nr && !ret; i++)
 		if (pool->page[seq->page[i]].side == KV_HOST)
 			ret = kv_onboard(pool, seq->page[i]);
@@ -223,7 +228,7 @@ static int pin(struct neuron_kv_seq *seq)
 		ret = kv_settle(pool);
 	if (ret) {
 		unpin(seq);
-		return ret == -ENOBUFS ? kv_refuse(pool) : ret;
+		return ret;
 	}
 	for (size_t i = 0; i < seq->nr; i++)
 		seq->address[i] = kv_address(pool, seq->page[i]);
