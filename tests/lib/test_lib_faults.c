@@ -243,6 +243,47 @@ static void test_core(void **state)
 	every_failure(use_core, -ENOMEM, -EIO, false);
 }
 
+/* What the driver did not refuse: why not, is told for it. */
+static int told(int ret, const struct neuron_mem_failure *failure)
+{
+	if (ret == -ENOMEM)
+		assert_int_equal(failure->reason, NEURON_MEM_REASON_HOST);
+	return ret;
+}
+
+static int use_memory(void)
+{
+	struct neuron_mem_failure failure;
+	struct neuron_mem_opts mo = {
+		.size = sizeof(mo), .category = NEURON_MEM_TENSORS, .failure = &failure,
+	};
+	struct neuron_kv_opts ko = {
+		.size = sizeof(ko), .token_bytes = 1024, .max_tokens = 100, .host_bytes = 1 << 20,
+		.failure = &failure,
+	};
+	struct neuron_kv_pool *kv = NULL;
+	struct neuron_mem *mem = NULL;
+	int ret = neuron_device_open(0, &device);
+
+	if (ret)
+		return ret;
+	memset(&failure, 0x5a, sizeof(failure));
+	ret = told(neuron_mem_alloc(device, 5000, &mo, &mem), &failure);
+	if (!ret)
+		ret = told(neuron_kv_pool_open(device, &ko, &kv), &failure);
+	giving_back();
+	neuron_kv_pool_close(kv);
+	neuron_mem_free(mem);
+	neuron_device_close(device);
+	return ret;
+}
+
+static void test_memory(void **state)
+{
+	(void)state;
+	every_failure(use_memory, -ENOMEM, -EIO, true);
+}
+
 /* ---- models ---------------------------------------------------------------------------- */
 
 static uint32_t lnc = 1;
@@ -1096,6 +1137,7 @@ int main(void)
 	static const struct CMUnitTest others[] = {
 		cmocka_unit_test(test_calls),
 		cmocka_unit_test(test_core),
+		cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_list_model),
 		cmocka_unit_test(test_program_model),
 		cmocka_unit_test(test_pair_model),

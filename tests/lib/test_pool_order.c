@@ -562,25 +562,36 @@ static void test_align(void **state)
 /* Each allocation of host memory fails in turn: -ENOMEM, and the next try succeeds. */
 static void test_host_memory(void **state)
 {
-	const struct neuron_mem_pool_opts opts = { .size = sizeof(opts), .init = 64 * MIB };
+	struct neuron_mem_failure failure;
+	const struct neuron_mem_pool_opts opts = {
+		.size = sizeof(opts), .init = 64 * MIB, .failure = &failure,
+	};
 	struct neuron_mem_block *live[200] = { NULL };
 	struct neuron_mem_pool *pool;
 	unsigned int n = 0, refused = 0;
 
 	(void)state;
-	do
+	for (;;) {
+		memset(&failure, 0x5a, sizeof(failure));
 		calloc_fails = ++n;
-	while (neuron_mem_pool_open(device, &opts, &pool) == -ENOMEM);
+		if (!neuron_mem_pool_open(device, &opts, &pool))
+			break;
+		assert_int_equal(failure.reason, NEURON_MEM_REASON_HOST);
+		assert_true(failure.bytes == 64 * MIB);
+	}
 	assert_true(n > 3);
 	for (int i = 0; i < 200; i++) {
+		memset(&failure, 0x5a, sizeof(failure));
 		calloc_fails = 1;
-		if (neuron_mem_pool_alloc(pool, 4096, 0, &live[i], NULL)) {
+		if (neuron_mem_pool_alloc(pool, 4096, 0, &live[i], &failure)) {
 			refused++;
+			assert_int_equal(failure.reason, NEURON_MEM_REASON_HOST);
+			assert_true(failure.bytes == 4096);
 			live[i] = take(pool, 4096, 0);
 		}
 	}
 	calloc_fails = 0;
-	assert_true(refused > 1);
+	assert_true(refused > 1 && stats_of(pool).num_ooms == refused);
 	for (int i = 0; i < 200; i++)
 		give(live[i], 0);
 	neuron_mem_pool_close(pool);

@@ -52,7 +52,7 @@ enum neuron_mem_reason {
 	NEURON_MEM_REASON_FRAGMENTED = 2,	/**< enough free, but no run that long */
 	NEURON_MEM_REASON_ALIGNMENT = 3,	/**< a run that long, but none aligned */
 	NEURON_MEM_REASON_CAPPED = 4,		/**< a limit was reached */
-	NEURON_MEM_REASON_HOST = 5,		/**< the kernel ran out of its own memory */
+	NEURON_MEM_REASON_HOST = 5,		/**< host memory ran out */
 };
 
 /** @brief The figures at the moment an allocation failed. */

@@ -94,6 +94,16 @@ static int ask_driver(struct neuron_device *device, struct neuron_native_mem_all
 	return ret;
 }
 
+int mem_no_host(uint64_t bytes, struct neuron_mem_failure *failure)
+{
+	if (failure)
+		*failure = (struct neuron_mem_failure){
+			.reason = NEURON_MEM_REASON_HOST,
+			.bytes = bytes,
+		};
+	return -ENOMEM;
+}
+
 static void tell_refusal(const struct neuron_mem *m, const struct neuron_native_mem_alloc *a,
 			 struct neuron_mem_failure *failure)
 {
@@ -206,7 +216,7 @@ int mem_obtain(struct neuron_mem *const *mem, size_t n, size_t *nr,
 	if (n > 1) {
 		entries = calloc(MIN(n, NEURON_NATIVE_BULK_MAX), sizeof(*entries));
 		if (!entries)
-			return -ENOMEM;
+			return mem_no_host(mem[0]->bytes, failure);
 	}
 	while (*nr < n && !ret) {
 		struct neuron_native_mem_alloc_bulk refusal = { .reason = 0 };
@@ -296,7 +306,7 @@ NEURON_EXPORT int neuron_mem_alloc(struct neuron_device *device, uint64_t bytes,
 		return -EINVAL;
 	m = mem_new(device, bytes, &o);
 	if (!m)
-		return -ENOMEM;
+		return mem_no_host(bytes, o.failure);
 	ret = mem_obtain(&m, 1, &nr, o.failure);
 	if (ret)
 		mem_drop(m);

@@ -8,6 +8,7 @@
 #include "../device/device.h"
 #include "../device/opts.h"
 #include "kv.h"
+#include "mem.h"
 
 #define KV_BLOCK_TOKENS	64u
 #define KV_FRACTION	0.9
@@ -127,7 +128,7 @@ static int tier_add(struct neuron_kv_pool *pool, enum kv_side side, uint64_t blo
 			     sizeof(*segment));
 
 	if (ret)
-		return ret;
+		return mem_no_host(blocks * pool->block_bytes, o.failure);
 	segment = &tier->segment[tier->nr_segments];
 	ret = neuron_mem_alloc(pool->device, blocks * pool->block_bytes, &o, &segment->mem);
 	if (ret)
@@ -260,7 +261,7 @@ static int fill(struct neuron_kv_pool *pool)
 	pool->tier[KV_DEVICE].frame = calloc(blocks, sizeof(struct kv_frame));
 	pool->tier[KV_HOST].frame = calloc(host + 1, sizeof(struct kv_frame));
 	if (!pool->page || !pool->tier[KV_DEVICE].frame || !pool->tier[KV_HOST].frame)
-		return -ENOMEM;
+		return mem_no_host(blocks * pool->block_bytes, pool->opts.failure);
 	ret = device_tier(pool, blocks);
 	if (!ret && host)
 		ret = host_tier(pool, host + 1);
@@ -302,7 +303,7 @@ NEURON_EXPORT int neuron_kv_pool_open(struct neuron_device *device,
 		return -EINVAL;
 	p = calloc(1, sizeof(*p));
 	if (!p)
-		return -ENOMEM;
+		return mem_no_host(0, o.failure);
 	p->device = device_get(device);
 	p->opts = o;
 	p->block_bytes = block_bytes;

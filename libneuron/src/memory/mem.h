@@ -46,6 +46,9 @@ struct neuron_mem *mem_new(struct neuron_device *device, uint64_t bytes,
 			   const struct neuron_mem_opts *opts);
 void mem_drop(struct neuron_mem *mem);
 
+/* There was no host memory, as @failure is told if it is not NULL: -ENOMEM. */
+int mem_no_host(uint64_t bytes, struct neuron_mem_failure *failure);
+
 /*
  * Memory for several, of one device, that have none: as if each were asked for in turn, in as
  * few calls as the driver has for it. @nr: those that have it; on error the next one has not,

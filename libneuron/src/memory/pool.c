@@ -5,6 +5,7 @@
 
 #include "../../common/lock.h"
 #include "../device/opts.h"
+#include "mem.h"
 #include "pool.h"
 
 #define POOL_QUEUES	16u
@@ -77,7 +78,7 @@ NEURON_EXPORT int neuron_mem_pool_open(struct neuron_device *device,
 		return -EINVAL;
 	p = calloc(1, sizeof(*p) + o.queues * sizeof(p->queue[0]));
 	if (!p)
-		return -ENOMEM;
+		return mem_no_host(o.init, o.failure);
 	p->device = device_get(device);
 	p->opts = o;
 	p->nr_queues = o.queues;
@@ -282,8 +283,10 @@ NEURON_EXPORT int neuron_mem_pool_alloc(struct neuron_mem_pool *pool, uint64_t b
 	b = find(pool, &pool->queue[queue], length);
 	if (!b)
 		ret = find_hard(pool, &pool->queue[queue], length, &b, failure);
-	if (!ret)
-		ret = block_split(pool, b, length, &b);
+	if (!ret && block_split(pool, b, length, &b)) {
+		pool->stats.num_ooms++;
+		ret = mem_no_host(bytes, failure);
+	}
 	if (ret)
 		return ret;
 	b->asked = bytes;

@@ -74,9 +74,10 @@ static int reserve(struct neuron_mem_pool *pool, uint64_t each, uint64_t total, 
 	while (n > got)
 		mem_drop(mem[--n]);
 	/* What is told is of one of them, beside those before it, which go back. */
-	if (ret && failure && failure->reason != NEURON_MEM_REASON_HOST) {
+	if (ret && failure) {
 		failure->bytes = total;
-		failure->free += got * each;
+		if (failure->reason != NEURON_MEM_REASON_HOST)
+			failure->free += got * each;
 	}
 	while (used < got && (!all || !ret) &&
 	       segment_new(pool, mem[used], each > pool->segment))
@@ -142,8 +143,7 @@ int segments_add(struct neuron_mem_pool *pool, const struct step *step,
 	if (step->least <= room_left(pool)) {
 		if (in_one(pool, step))
 			each = step->least;
-		why = (struct neuron_mem_failure){ .reason = NEURON_MEM_REASON_HOST,
-						   .bytes = step->least };
+		mem_no_host(step->least, &why);
 		if (length > step->least)
 			ret = reserve(pool, step->each, length, false, NULL);
 		/* Somebody was quicker, or it is a limit: what is needed may be there still. */
