@@ -360,7 +360,7 @@ static void test_retry(void **state)
 	neuron_mem_pool_reset_peak(pool);
 	assert_true(stats_of(pool).allocated_bytes.peak == 0);
 	assert_int_equal(neuron_mem_pool_alloc(pool, 0, 0, &none, NULL), -EINVAL);
-	assert_int_equal(neuron_mem_pool_alloc(pool, UINT64_MAX, 0, &none, NULL), -EINVAL);
+	assert_int_equal(neuron_mem_pool_alloc(pool, UINT64_MAX, 0, &none, NULL), -ENOMEM);
 	assert_int_equal(neuron_mem_pool_alloc(pool, 1, 4, &none, NULL), -EINVAL);
 	neuron_mem_pool_close(pool);
 }
@@ -407,6 +407,46 @@ static int wait_fn(void *data, uint32_t queue, uint64_t point)
 	w->queue = queue;
 	w->point = point;
 	return w->ret;
+}
+
+/* What can never fit is not waited for, and nothing goes for it. */
+static void test_too_long(void **state)
+{
+	static const uint64_t bytes[] = {
+		8 * MIB, 7 * MIB + 4096, 7 * MIB + 512, 1ull << 48, (1ull << 48) + 1, UINT64_MAX,
+	};
+	struct waiting waiting = { 0 };
+	const struct neuron_mem_pool_opts opts = {
+		.size = sizeof(opts), .init = 4 * MIB, .max = 7 * MIB + 1024, .wait = wait_fn,
+		.data = &waiting,
+	};
+	struct neuron_mem_pool *pool;
+	struct neuron_mem_block *block = NULL;
+	unsigned int calls;
+
+	(void)state;
+	assert_int_equal(neuron_mem_pool_open(device, &opts, &pool), 0);
+	give(take(pool, 4096, 1), 1);
+	neuron_mem_pool_submit(pool, 0);
+	give(take(pool, 4096, 0), 0);
+	calls = fake.calls;
+	for (unsigned int i = 0; i < sizeof(bytes) / sizeof(bytes[0]); i++) {
+		struct neuron_mem_failure failure = { .reason = NEURON_MEM_REASON_NONE };
+
+		assert_int_equal(neuron_mem_pool_alloc(pool, bytes[i], 0, &block, &failure),
+				 -ENOMEM);
+		assert_int_equal(failure.reason, NEURON_MEM_REASON_CAPPED);
+		assert_true(failure.bytes == bytes[i] && failure.total == opts.max);
+		assert_true(failure.free == 3 * MIB);
+		assert_int_equal(stats_of(pool).num_ooms, i + 1);
+	}
+	assert_true(!waiting.calls && fake.calls == calls && !block);
+	assert_true(stats_of(pool).num_alloc_retries == 0 && stats_of(pool).active_bytes == 4096);
+	assert_true(stats_of(pool).reserved_bytes.current == 4 * MIB);
+	/* All of the pool is worth both. */
+	give(take(pool, 7 * MIB, 0), 0);
+	assert_int_equal(waiting.calls, 1);
+	neuron_mem_pool_close(pool);
 }
 
 static void test_wait(void **state)
@@ -614,6 +654,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_trim, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_retry, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_reclaim, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_too_long, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_wait, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_few_calls, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_part, setup, teardown),

@@ -111,7 +111,8 @@ void neuron_mem_pool_close(struct neuron_mem_pool *pool);
  *
  * Takes the tightest free place; of more than 1 MiB, a segment of just that length. Without one
  * it joins what the queue may use, reserves further segments, returns unused ones and tries
- * again, waits (opts.wait), and refuses.
+ * again, waits (opts.wait), and refuses. What is longer than opts.max, or than 2^48 bytes, is
+ * refused at once.
  * @param bytes	length; blocks are rounded up to opts.align
  * @param queue	whose later work uses the block
  * @param block	to be freed with neuron_mem_block_free(); keeps the pool

@@ -265,6 +265,15 @@ static int find_hard(struct neuron_mem_pool *pool, struct pool_queue *queue, uin
 	return ret;
 }
 
+/* What all of the pool would not be enough for is worth neither a wait nor what it has. */
+static int refuse(struct neuron_mem_pool *pool, uint64_t bytes, struct neuron_mem_failure *failure)
+{
+	pool->stats.num_ooms++;
+	if (failure)
+		*failure = segments_capped(pool, bytes);
+	return -ENOMEM;
+}
+
 NEURON_EXPORT int neuron_mem_pool_alloc(struct neuron_mem_pool *pool, uint64_t bytes,
 					uint32_t queue, struct neuron_mem_block **block,
 					struct neuron_mem_failure *failure)
@@ -273,15 +282,18 @@ NEURON_EXPORT int neuron_mem_pool_alloc(struct neuron_mem_pool *pool, uint64_t b
 	uint64_t length;
 	int ret = 0;
 
-	if (!bytes || bytes > POOL_MAX || queue >= pool->nr_queues || !block)
+	if (!bytes || queue >= pool->nr_queues || !block)
 		return -EINVAL;
-	length = round_up(bytes, pool->opts.align);
+	/* What is longer than any pool stays that long, and can be rounded up. */
+	length = round_up(MIN(bytes, POOL_MAX + 1), pool->opts.align);
 	/* All of its segment. */
 	if (length > pool->segment)
 		length = round_up(length, segment_unit(pool));
 	GUARD(&pool->lock);
 	b = find(pool, &pool->queue[queue], length);
-	if (!b)
+	if (!b && length > (pool->opts.max & -segment_unit(pool)))
+		ret = refuse(pool, bytes, failure);
+	else if (!b)
 		ret = find_hard(pool, &pool->queue[queue], length, &b, failure);
 	if (!ret && block_split(pool, b, length, &b)) {
 		pool->stats.num_ooms++;

@@ -97,6 +97,8 @@ struct step {
 };
 int segments_add(struct neuron_mem_pool *pool, const struct step *step,
 		 struct neuron_mem_failure *failure);
+/* What a request is told that opts.max leaves no room for. */
+struct neuron_mem_failure segments_capped(const struct neuron_mem_pool *pool, uint64_t bytes);
 /* Return unused segments of one, or of many, of at least @bytes together if there are so many. */
 void segments_return(struct neuron_mem_pool *pool, bool own, uint64_t bytes);
 /* Return what is not used, down to @keep reserved bytes.  How much was returned. */

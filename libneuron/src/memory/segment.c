@@ -124,19 +124,24 @@ static uint64_t length_of(struct neuron_mem_pool *pool, const struct step *step)
 	return MAX(most, step->least);
 }
 
-int segments_add(struct neuron_mem_pool *pool, const struct step *step,
-		 struct neuron_mem_failure *failure)
+struct neuron_mem_failure segments_capped(const struct neuron_mem_pool *pool, uint64_t bytes)
 {
-	struct neuron_mem_failure why = {
+	return (struct neuron_mem_failure){
 		.reason = NEURON_MEM_REASON_CAPPED,
 		.category = pool->opts.category,
 		.hbm = pool->opts.hbm,
 		.nc = pool->opts.nc,
-		.bytes = step->least,
+		.bytes = bytes,
 		.align = pool->opts.align,
 		.total = pool->opts.max,
 		.free = room_left(pool),
 	};
+}
+
+int segments_add(struct neuron_mem_pool *pool, const struct step *step,
+		 struct neuron_mem_failure *failure)
+{
+	struct neuron_mem_failure why = segments_capped(pool, step->least);
 	uint64_t length = length_of(pool, step), each = step->each;
 	int ret = -ENOMEM;
 
