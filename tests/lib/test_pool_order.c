@@ -43,7 +43,6 @@ static void test_options(void **state)
 		{ .size = sizeof(bad[0]), .align = 3 },
 		{ .size = sizeof(bad[0]), .queues = NEURON_POOL_MAX_QUEUES + 1 },
 		{ .size = sizeof(bad[0]), .init = 2 * MIB, .max = MIB },
-		{ .size = sizeof(bad[0]), .increase = UINT64_MAX },
 		{ .size = sizeof(bad[0]), .init = UINT64_MAX },
 		{ .size = sizeof(bad[0]), .init = (1ull << 48) + 1, .max = UINT64_MAX },
 		{ .size = sizeof(bad[0]), .hbm = FAKE_HBMS, .init = MIB },
@@ -65,6 +64,12 @@ static void test_options(void **state)
 	assert_int_equal(neuron_mem_pool_open(device, &large, &pool), -ENOMEM);
 	assert_int_equal(failure.reason, NEURON_MEM_REASON_FULL);
 	assert_null(pool);
+	/* As much as there is. */
+	pool = open_pool(MIB, UINT64_MAX, UINT64_MAX);
+	give(take(pool, 4096, 0), 0);
+	give(take(pool, FAKE_HBM_SIZE, 0), 0);
+	give(take(pool, 4096, 0), 0);
+	neuron_mem_pool_close(pool);
 	neuron_mem_pool_close(NULL);
 	assert_int_equal(neuron_mem_block_free(NULL, 0), 0);
 }

@@ -57,7 +57,8 @@ struct neuron_mem_pool_opts {
 	uint32_t owner;				/**< as in struct neuron_mem_opts */
 	enum neuron_mem_category category;	/**< of device memory; 0: NEURON_MEM_TENSORS */
 	uint32_t queues;			/**< their number; 0: 16 */
-	/** Bytes reserved at once when the pool is opened; 0: 2 GiB, or less if that is not free. */
+	/** Bytes reserved at once when the pool is opened, up to 2^48; 0: 2 GiB, or less if that is
+	 * not free. */
 	uint64_t init;
 	/** Bytes reserved in a step, in segments of 1 MiB; 0: 2 GiB. After the driver refused, a
 	 * while less. A block of more than 1 MiB has a segment of its own, in the place of those of

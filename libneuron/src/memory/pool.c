@@ -28,12 +28,11 @@ static int options(struct neuron_mem_pool_opts *o, const struct neuron_mem_pool_
 	if (ret)
 		return ret;
 	if (o->queues > NEURON_POOL_MAX_QUEUES || o->align & (o->align - 1) ||
-	    o->align > POOL_MAX || o->increase > POOL_MAX || o->init > POOL_MAX ||
-	    (o->max && o->init > o->max))
+	    o->align > POOL_MAX || o->init > POOL_MAX || (o->max && o->init > o->max))
 		return -EINVAL;
 	o->category = o->category ? o->category : NEURON_MEM_TENSORS;
 	o->queues = o->queues ? o->queues : POOL_QUEUES;
-	o->increase = o->increase ? o->increase : POOL_INCREASE;
+	o->increase = o->increase ? MIN(o->increase, POOL_MAX) : POOL_INCREASE;
 	o->max = o->max && o->max < POOL_MAX ? o->max : POOL_MAX;
 	o->align = o->align ? o->align : POOL_ALIGN;
 	return 0;
