@@ -1173,6 +1173,9 @@ static void fake_hbm_stats(struct fake_device *d, struct neuron_native_hbm_stats
 	}
 	s->reserved = FAKE_RESERVED;
 	s->free = s->largest_free = s->total - s->used - s->reserved;
+#ifdef FAKE_BUDDY
+	s->largest_free = neuron_buddy_largest(fake_zone(d, s->hbm), NEURON_BUDDY_GRANULE);
+#endif
 }
 
 /* With the driver's allocator, addresses begin behind those of the geometry. */

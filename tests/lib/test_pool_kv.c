@@ -240,6 +240,43 @@ static void test_too_many(void **state)
 	assert_int_equal(failure.reason, NEURON_MEM_REASON_NONE);
 }
 
+/*
+ * More than there is: nothing is taken meanwhile, and what there is is told. What other pools do
+ * not use counts as free.
+ */
+static void test_refused_at_once(void **state)
+{
+	struct neuron_mem_opts o = { .size = sizeof(o), .category = NEURON_MEM_CONSTANTS };
+	struct neuron_mem_failure failure = { .reason = NEURON_MEM_REASON_NONE };
+	struct neuron_kv_opts opts = {
+		.size = sizeof(opts), .token_bytes = 1 << 20, .max_tokens = 40 << 10, .nc = 1,
+		.failure = &failure,
+	};
+	const uint64_t there = FAKE_HBM_SIZE - (50ull << 30);
+	struct neuron_mem_pool *idle;
+	struct neuron_kv_pool *pool;
+	struct neuron_mem *weights;
+
+	(void)state;
+	assert_int_equal(neuron_mem_alloc(device, 50ull << 30, &o, &weights), 0);
+	memset(fake.dev[0].most, 0, sizeof(fake.dev[0].most));
+	assert_int_equal(neuron_kv_pool_open(device, &opts, &pool), -ENOMEM);
+	assert_int_equal(failure.reason, NEURON_MEM_REASON_FULL);
+	assert_true(failure.bytes == 40ull << 30 && failure.free == there);
+	assert_true(failure.largest_free == there && failure.total == FAKE_HBM_SIZE);
+	assert_int_equal(fake.dev[0].most[1][NEURON_MEM_TENSORS], 0);
+	assert_int_equal(neuron_mem_pool_open(device, NULL, &idle), 0);
+	opts.max_tokens = there >> 26 << 6;
+	assert_int_equal(neuron_kv_pool_open(device, &opts, &pool), 0);
+	neuron_mem_pool_close(idle);
+	neuron_kv_pool_close(pool);
+	/* More than can be counted. */
+	opts.max_tokens = 1ull << 50;
+	assert_int_equal(neuron_kv_pool_open(device, &opts, &pool), -ENOMEM);
+	assert_true(failure.free == there && failure.largest_free == there);
+	neuron_mem_free(weights);
+}
+
 /* Limits count like memory that is not free. */
 static void test_limits(void **state)
 {
@@ -803,6 +840,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_plan, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_options, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_too_many, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_refused_at_once, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_limits, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_sequence, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_copy_on_write, setup, teardown),

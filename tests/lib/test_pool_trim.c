@@ -190,12 +190,44 @@ static void test_cut_up(void **state)
 	neuron_mem_pool_close(pool);
 }
 
+/* Free memory in two holes that have a block and a half each: three blocks are not there. */
+static void test_kv_holes(void **state)
+{
+	const uint64_t there = FAKE_HBM_SIZE - FAKE_RESERVED;
+	struct neuron_mem_failure failure = { .reason = NEURON_MEM_REASON_NONE };
+	struct neuron_kv_opts kv = {
+		.size = sizeof(kv), .block_tokens = 1, .token_bytes = 2 * MIB, .max_tokens = 3,
+		.failure = &failure,
+	};
+	struct neuron_mem_opts o = { .size = sizeof(o), .category = NEURON_MEM_CONSTANTS };
+	struct neuron_mem *mem[5];
+	struct neuron_kv_pool *pool;
+
+	(void)state;
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(neuron_mem_alloc(device, 3 * MIB, &o, &mem[i]), 0);
+	assert_int_equal(neuron_mem_alloc(device, there - 12 * MIB, &o, &mem[4]), 0);
+	neuron_mem_free(mem[0]);
+	neuron_mem_free(mem[2]);
+	assert_int_equal(neuron_kv_pool_open(device, &kv, &pool), -ENOMEM);
+	assert_int_equal(failure.reason, NEURON_MEM_REASON_FRAGMENTED);
+	assert_true(failure.bytes == 6 * MIB && failure.free == 6 * MIB);
+	assert_true(failure.largest_free == 3 * MIB);
+	kv.max_tokens = 2;
+	assert_int_equal(neuron_kv_pool_open(device, &kv, &pool), 0);
+	neuron_kv_pool_close(pool);
+	neuron_mem_free(mem[1]);
+	neuron_mem_free(mem[3]);
+	neuron_mem_free(mem[4]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_random_half, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_reuse, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_cut_up, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_kv_holes, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -91,10 +91,9 @@ NEURON_EXPORT int neuron_kv_plan(const struct neuron_kv_opts *opts, uint64_t ava
 }
 
 /* Free bytes of the device memory that limits let this process have. */
-static int available(struct neuron_kv_pool *pool, uint64_t *total, uint64_t *bytes)
+static int available(struct neuron_kv_pool *pool, struct neuron_hbm_stats *stats, uint64_t *bytes)
 {
-	struct neuron_hbm_stats stats = { .size = sizeof(stats) };
-	int ret = neuron_hbm_get_stats(pool->device, pool->opts.hbm, &stats);
+	int ret = neuron_hbm_get_stats(pool->device, pool->opts.hbm, stats);
 	const int32_t index[] = {
 		[NEURON_LIMIT_CORE] = (int32_t)pool->opts.nc,
 		[NEURON_LIMIT_PROCESS] = 0,
@@ -102,8 +101,7 @@ static int available(struct neuron_kv_pool *pool, uint64_t *total, uint64_t *byt
 
 	if (ret)
 		return ret;
-	*total = stats.total;
-	*bytes = stats.free;
+	*bytes = stats->free;
 	for (int i = 0; i < 2; i++) {
 		uint64_t limit, used;
 
@@ -143,18 +141,50 @@ static int tier_add(struct neuron_kv_pool *pool, enum kv_side side, uint64_t blo
 	return 0;
 }
 
+static bool has_room(struct neuron_kv_pool *pool, uint64_t blocks)
+{
+	struct neuron_hbm_stats stats = { .size = sizeof(stats) };
+	uint64_t bytes;
+
+	return available(pool, &stats, &bytes) || bytes / pool->block_bytes >= blocks;
+}
+
+/* What is told is of one piece, beside those before it, which go back; @largest: before them. */
+static void tell_all(const struct neuron_kv_pool *pool, uint64_t blocks, uint64_t largest)
+{
+	const struct kv_tier *tier = &pool->tier[KV_DEVICE];
+	struct neuron_mem_failure *f = pool->opts.failure;
+
+	f->bytes = blocks * pool->block_bytes;
+	if (f->reason == NEURON_MEM_REASON_HOST)
+		return;
+	for (size_t i = 0; i < tier->nr_segments; i++)
+		f->free += round_up(neuron_mem_bytes(tier->segment[i].mem), host_page());
+	f->largest_free = MAX(f->largest_free, largest);
+	f->largest_aligned = MAX(f->largest_aligned, largest);
+}
+
 /* Blocks of device memory, in as few pieces as there are. */
 static int device_tier(struct neuron_kv_pool *pool, uint64_t blocks)
 {
-	uint64_t want = blocks;
+	uint64_t want = blocks, largest = 0;
 	int ret = 0;
 
+	/*
+	 * In pieces, more than there is would take all of that from others until a piece is
+	 * refused. It is asked for at once, and the driver says why not. Other pools have more
+	 * than they use.
+	 */
+	if (exact(&pool->opts) && !has_room(pool, blocks) &&
+	    !(device_reclaim(pool->device, pool->opts.hbm) && has_room(pool, blocks)))
+		return tier_add(pool, KV_DEVICE, blocks);
 	while (want && !ret) {
 		struct neuron_hbm_stats stats = { .size = sizeof(stats) };
 		uint64_t piece;
 
 		ret = neuron_hbm_get_stats(pool->device, pool->opts.hbm, &stats);
 		piece = MIN(want, stats.largest_free / pool->block_bytes);
+		largest = MAX(largest, stats.largest_free);
 		/* What is left is in holes; the driver says so if it is needed. */
 		if (!ret && !piece && (exact(&pool->opts) || !pool->tier[KV_DEVICE].nr))
 			piece = want;
@@ -163,6 +193,8 @@ static int device_tier(struct neuron_kv_pool *pool, uint64_t blocks)
 		ret = tier_add(pool, KV_DEVICE, piece);
 		want -= piece;
 	}
+	if (ret == -ENOMEM && pool->opts.failure)
+		tell_all(pool, blocks, largest);
 	return ret;
 }
 
@@ -216,7 +248,8 @@ static void say_sizes(struct neuron_kv_pool *pool, uint64_t host)
 }
 
 /* Tokens that were named are wanted, all of them. */
-static int exact_blocks(struct neuron_kv_pool *pool, uint64_t total, uint64_t *blocks)
+static int exact_blocks(struct neuron_kv_pool *pool, const struct neuron_hbm_stats *stats,
+			uint64_t *blocks)
 {
 	const struct neuron_kv_opts *o = &pool->opts;
 	uint64_t bytes;
@@ -234,24 +267,28 @@ static int exact_blocks(struct neuron_kv_pool *pool, uint64_t total, uint64_t *b
 			.hbm = o->hbm,
 			.nc = o->nc,
 			.bytes = too_long ? UINT64_MAX : bytes,
-			.total = total,
+			.total = stats->total,
+			.free = stats->free,
+			.largest_free = stats->largest_free,
+			.largest_aligned = stats->largest_free,
 		};
 	return -ENOMEM;
 }
 
 static int fill(struct neuron_kv_pool *pool)
 {
-	uint64_t total, bytes, blocks, host = pool->opts.host_bytes / pool->block_bytes;
-	int ret = available(pool, &total, &bytes);
+	uint64_t bytes, blocks, host = pool->opts.host_bytes / pool->block_bytes;
+	struct neuron_hbm_stats stats = { .size = sizeof(stats) };
+	int ret = available(pool, &stats, &bytes);
 
 	if (ret)
 		return ret;
 	host = MIN(host, NEURON_KV_MAX_BLOCKS);
 	kv_say(pool, "Memory usage when calculating max tokens in paged kv cache: total: %.2f GiB, "
-	       "available: %.2f GiB", (double)total / KV_GIB, (double)bytes / KV_GIB);
+	       "available: %.2f GiB", (double)stats.total / KV_GIB, (double)bytes / KV_GIB);
 	blocks = plan(&pool->opts, pool->block_bytes, bytes);
 	if (exact(&pool->opts))
-		ret = exact_blocks(pool, total, &blocks);
+		ret = exact_blocks(pool, &stats, &blocks);
 	if (ret)
 		return ret;
 	blocks = MAX(blocks, 1);
