@@ -173,6 +173,43 @@ static void test_plan(void **state)
 	}
 }
 
+/* What is planned is what a pool gets, as far as one is opened. */
+static void test_plan_is_kept(void **state)
+{
+	const uint64_t hbm = FAKE_HBM_SIZE;
+	const struct neuron_kv_opts opts[] = {
+		{ .size = sizeof(opts[0]), .token_bytes = 1 << 20 },
+		{ .size = sizeof(opts[0]), .token_bytes = 1 << 20, .max_tokens = 100 },
+		{ .size = sizeof(opts[0]), .token_bytes = 1 << 20, .max_tokens = hbm >> 26 << 6 },
+		{ .size = sizeof(opts[0]), .token_bytes = 1 << 20, .max_tokens = 1 << 20,
+		  .fraction = 1 },
+		/* Less than a token. */
+		{ .size = sizeof(opts[0]), .token_bytes = 1 << 20, .fraction = 1e-6 },
+		{ .size = sizeof(opts[0]), .token_bytes = 1 << 20, .fraction = 1e-6,
+		  .max_tokens = 1 << 20 },
+		/* Not one block. */
+		{ .size = sizeof(opts[0]), .token_bytes = hbm >> 5 },
+		{ .size = sizeof(opts[0]), .token_bytes = hbm >> 5, .fraction = 1e-6 },
+		{ .size = sizeof(opts[0]), .token_bytes = hbm >> 5, .max_tokens = 1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(opts) / sizeof(opts[0]); i++) {
+		struct neuron_kv_pool *pool;
+		uint64_t blocks;
+
+		assert_int_equal(neuron_kv_plan(&opts[i], hbm, &blocks), 0);
+		assert_int_equal(neuron_kv_pool_open(device, &opts[i], &pool),
+				 blocks ? 0 : -ENOMEM);
+		if (!blocks)
+			continue;
+		assert_true(stats_of(pool).blocks == blocks);
+		neuron_kv_pool_close(pool);
+	}
+	/* Of tokens alone that there is not room for, how many there is room for. */
+	assert_true(planned(0, hbm, 64, 1 << 20, hbm) == hbm >> 26);
+}
+
 static void test_options(void **state)
 {
 	static const struct neuron_kv_opts bad[] = {
@@ -838,6 +875,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_known_example, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_plan, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_plan_is_kept, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_options, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_too_many, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refused_at_once, setup, teardown),

@@ -225,10 +225,11 @@ struct neuron_kv_stats {
 };
 
 /**
- * @brief Number of blocks that a pool would get.
+ * @brief Number of blocks that a pool would get; 0 if there is not room for one.
  *
- * As many as the tokens of opts.fraction, of opts.max_tokens or of the smaller one take; the last
- * block is a whole one if there is room for it.
+ * As many as the tokens of opts.fraction, of opts.max_tokens or of the smaller one take, but at
+ * least one; the last block is a whole one if there is room for it. Of opts.max_tokens alone it
+ * may be fewer than they take, as many as there is room for: then neuron_kv_pool_open() refuses.
  * @param available	free bytes of the device memory
  * @return 0, -EINVAL
  */

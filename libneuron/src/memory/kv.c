@@ -63,13 +63,14 @@ static uint64_t blocks_of(const struct neuron_kv_opts *o, uint64_t tokens)
 	return tokens / o->block_tokens + (tokens % o->block_tokens != 0);
 }
 
-/* Options that were checked. */
+/* Options that were checked. 0: not one block fits; a fraction of less than a token is one. */
 static uint64_t plan(const struct neuron_kv_opts *o, uint64_t block_bytes, uint64_t available)
 {
 	double fraction = exact(o) ? 1 : o->fraction > 0 ? o->fraction : KV_FRACTION;
 	uint64_t tokens = (uint64_t)((long double)available * (long double)fraction) /
 			  o->token_bytes;
 
+	tokens = MAX(tokens, 1);
 	if (o->max_tokens)
 		tokens = MIN(tokens, o->max_tokens);
 	return MIN(MIN(blocks_of(o, tokens), available / block_bytes), NEURON_KV_MAX_BLOCKS);
@@ -291,6 +292,7 @@ static int fill(struct neuron_kv_pool *pool)
 		ret = exact_blocks(pool, &stats, &blocks);
 	if (ret)
 		return ret;
+	/* If there is not room for one, the driver says so. */
 	blocks = MAX(blocks, 1);
 	/* One more on the host: there a page waits while its frame's next page comes. */
 	pool->nr_pages = (uint32_t)(blocks + host);
