@@ -166,7 +166,7 @@ static struct neuron_mem *mem_of(struct neuron_model *m, enum neuron_mem_categor
 static void test_model(void **state)
 {
 	struct fixture *f = *state;
-	uint64_t before = fake_used(), loaded, tmp;
+	uint64_t before = fake_used(), loaded, scratchpad, tmp;
 	struct neuron_model *m = load(f->core, make_list_neff());
 	struct neuron_mem *private = mem_of(m, NEURON_MEM_SCRATCHPAD_PRIVATE);
 	struct neuron_offload_stats s;
@@ -178,9 +178,11 @@ static void test_model(void **state)
 	assert_int_equal(neuron_mem_write(private, 8000, kept, sizeof(kept)), 0);
 	tmp = neuron_mem_address(private);
 	loaded = fake_used();
+	scratchpad = neuron_core_scratchpad(f->core);
 	assert_int_equal(neuron_model_offload(m), 0);
 	assert_int_equal(fake_used(), before);
 	s = stats_of(f);
+	assert_int_equal(s.offloaded, loaded - before - scratchpad);
 	assert_true(s.offloaded && s.offloaded == s.moved_out && s.offloads == 1 && !s.onloads);
 	assert_int_equal(neuron_model_offloaded(m), s.offloaded);
 	assert_int_equal(neuron_model_offload(m), -EALREADY);
@@ -570,6 +572,32 @@ static void test_mem(void **state)
 	free(got);
 }
 
+/* The figures are what the device has more: whole pages. */
+static void test_mem_pages(void **state)
+{
+	struct neuron_mem_opts o = {
+		.size = sizeof(o), .category = NEURON_MEM_TENSORS, .flags = NEURON_MEM_F_MOVABLE,
+	};
+	struct fixture *f = *state;
+	uint64_t before = fake_used();
+
+	for (int i = 0; i < 2; i++) {
+		struct neuron_mem *mem;
+
+		assert_int_equal(neuron_mem_alloc(f->device, 4097, &o, &mem), 0);
+		assert_int_equal(neuron_mem_offload(mem), 0);
+		assert_int_equal(fake_used(), before);
+		assert_int_equal(stats_of(f).offloaded, 8192);
+		if (i) {
+			assert_int_equal(neuron_mem_onload(mem, NULL), 0);
+			assert_int_equal(stats_of(f).moved_in, 8192);
+		}
+		neuron_mem_free(mem);
+		assert_int_equal(stats_of(f).offloaded, 0);
+	}
+	assert_int_equal(stats_of(f).moved_out, 2 * 8192);
+}
+
 /* What is not idle stays, each for a reason of its own. */
 static void test_mem_refused(void **state)
 {
@@ -665,6 +693,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_layout, setup_contiguous, teardown),
 		TEST(test_fork),
 		TEST(test_mem),
+		TEST(test_mem_pages),
 		TEST(test_mem_refused),
 		TEST(test_mem_faults),
 		TEST(test_mem_of_run),

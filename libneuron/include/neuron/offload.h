@@ -67,7 +67,7 @@ uint64_t neuron_model_offloaded(const struct neuron_model *model);
 /** @brief What was offloaded of a device by this process. */
 struct neuron_offload_stats {
 	size_t size;
-	uint64_t offloaded;	/**< bytes now */
+	uint64_t offloaded;	/**< bytes now, of the pages of device memory */
 	uint64_t moved_out;	/**< bytes so far */
 	uint64_t moved_in;
 	uint64_t offloads;	/**< memory or models so far */

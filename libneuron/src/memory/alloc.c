@@ -400,7 +400,7 @@ void mem_free_all(struct neuron_mem *const *mem, size_t n)
 			neuron_sys_munmap(va, mem[i]->mapped);
 		}
 		if (!mem[i]->handle) {
-			offload_count_gone(mem[i]->device, mem[i]->bytes);
+			offload_count_gone(mem[i]->device, mem_pages(mem[i]));
 			mem_image_free(mem[i]->image);
 		}
 	}

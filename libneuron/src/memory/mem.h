@@ -35,6 +35,12 @@ static inline bool mem_in_range(const struct neuron_mem *mem, uint64_t offset, u
 	return offset <= mem->bytes && bytes <= mem->bytes - offset;
 }
 
+/* What it takes of the device: whole pages. */
+static inline uint64_t mem_pages(const struct neuron_mem *mem)
+{
+	return round_up(mem->bytes, host_page());
+}
+
 /* Host memory comes first, but for one. */
 static inline bool category_host(enum neuron_mem_category category)
 {

@@ -28,7 +28,7 @@ int offload_return_locked(struct neuron_mem *mem, struct neuron_mem_failure *fai
 	}
 	mem_image_free(mem->image);
 	mem->image = NULL;
-	offload_count_in(mem->device, mem->bytes);
+	offload_count_in(mem->device, mem_pages(mem));
 	offload_count_wait(mem->device, now_ns() - began);
 	return 0;
 }
@@ -100,7 +100,7 @@ static int move_out(struct neuron_mem *mem)
 	}
 	mem->image = image;
 	mem_give_up(&mem, 1);
-	offload_count_out(mem->device, mem->bytes);
+	offload_count_out(mem->device, mem_pages(mem));
 	return 0;
 }
 

@@ -197,7 +197,7 @@ static int move_out(struct neuron_model *model)
 		if (ret)
 			continue;
 		for (size_t i = 0; i < m->nr_mems; i++)
-			bytes += neuron_mem_bytes(m->mems[i]);
+			bytes += mem_pages(m->mems[i]);
 		leave_device(m);
 		symbols_retire(m->core->device, m->symbols);
 		m->symbols = NULL;
