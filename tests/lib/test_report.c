@@ -938,6 +938,30 @@ static unsigned int log_lines(struct neuron_device *device, uint32_t hbm, char *
 	return n;
 }
 
+/* Of a memory that there is not nothing is said, not even a heading. */
+static void test_no_memory(void **state)
+{
+	static const int32_t none[] = { INT32_MIN, -2, FAKE_HBMS, INT32_MAX };
+	struct neuron_device *device;
+	FILE *f = tmpfile();
+	char *json;
+
+	(void)state;
+	assert_non_null(f);
+	assert_int_equal(neuron_device_open(0, &device), 0);
+	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
+		assert_int_equal(neuron_mem_snapshot(device, none[i], &json), -EINVAL);
+		assert_int_equal(neuron_device_write_memory_log(device, (uint32_t)none[i],
+								fileno(f)), -EINVAL);
+	}
+	rewind(f);
+	assert_int_equal(fgetc(f), EOF);
+	assert_int_equal(neuron_mem_snapshot(device, -1, &json), 0);
+	free(json);
+	fclose(f);
+	neuron_device_close(device);
+}
+
 static void test_log(void **state)
 {
 	struct neuron_mem_opts opts = { .size = sizeof(opts), .hbm = 1, .nc = 3,
@@ -1109,6 +1133,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_pair_on_single_core, pair_setup, pair_teardown),
 		cmocka_unit_test_setup_teardown(test_single_on_pair, pair_setup, pair_teardown),
 		cmocka_unit_test(test_log),
+		cmocka_unit_test(test_no_memory),
 		cmocka_unit_test(test_L20_bounds),
 	};
 

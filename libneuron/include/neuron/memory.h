@@ -543,7 +543,7 @@ int neuron_device_log_memory(struct neuron_device *device, size_t entries);
 /**
  * @brief Write the log of a device memory to a descriptor, as CSV: time, operation (alloc,
  * free, grow, shrink), device, hbm, nc, category, bytes, address (0x0 if it failed),
- * alignment, result ("ok" or a reason). @return 0, -errno
+ * alignment, result ("ok" or a reason). @return 0, -EINVAL there is no such memory, -errno
  */
 int neuron_device_write_memory_log(struct neuron_device *device, uint32_t hbm, int fd);
 

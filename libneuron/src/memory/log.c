@@ -128,13 +128,18 @@ NEURON_EXPORT int neuron_device_write_memory_log(struct neuron_device *device, u
 			close(copy);
 		return ret;
 	}
-	ret = copy_entries(device, &list, &nr);
+	ret = hbm < neuron_device_geometry(device)->nr_hbms ? copy_entries(device, &list, &nr) :
+							      -EINVAL;
+	if (ret) {
+		fclose(f);
+		return ret;
+	}
 	fputs("time,operation,device,hbm,nc,category,bytes,address,alignment,result\n", f);
-	for (size_t i = 0; i < nr && !ret; i++)
+	for (size_t i = 0; i < nr; i++)
 		if (list[i].hbm == hbm)
 			write_entry(f, device, &list[i]);
 	free(list);
-	if (ferror(f) && !ret)
+	if (ferror(f))
 		ret = -EIO;
 	if (fclose(f) && !ret)
 		ret = -errno;

@@ -224,7 +224,7 @@ static int take_snapshot(struct neuron_device *device, int32_t hbm, json_t **all
 {
 	uint32_t nr = neuron_device_geometry(device)->nr_hbms;
 	uint32_t from = hbm < 0 ? 0 : (uint32_t)hbm, to = hbm < 0 ? nr : from + 1;
-	int ret = to <= nr ? 0 : -EINVAL;
+	int ret = hbm >= -1 && to <= nr ? 0 : -EINVAL;
 	json_t *list;
 
 	if (ret)
