@@ -239,6 +239,35 @@ static void test_memory(void **state)
 	neuron_mem_free(NULL);
 }
 
+/* Where results would go that nobody has a place for: nothing is asked, and nothing crashes. */
+static void test_no_place(void **state)
+{
+	struct neuron_device *device = *state;
+	struct neuron_mem_refusal refusal;
+	struct neuron_event *events;
+	struct neuron_range *ranges;
+	struct neuron_mem *mem;
+	uint64_t since = 0;
+	unsigned int calls;
+	size_t n = 1;
+
+	assert_int_equal(neuron_mem_alloc(device, 4096, NULL, &mem), 0);
+	calls = fake.calls;
+	assert_int_equal(neuron_mem_map(mem, NULL), -EINVAL);
+	assert_int_equal(fake.mapped, 0);
+	assert_int_equal(neuron_hbm_get_ranges(device, 0, NULL, &n), -EINVAL);
+	assert_int_equal(neuron_hbm_get_ranges(device, 0, &ranges, NULL), -EINVAL);
+	assert_int_equal(neuron_hbm_get_events(device, 0, NULL, &events, &n), -EINVAL);
+	assert_int_equal(neuron_hbm_get_events(device, 0, &since, NULL, &n), -EINVAL);
+	assert_int_equal(neuron_hbm_get_events(device, 0, &since, &events, NULL), -EINVAL);
+	assert_int_equal(neuron_mem_get_refusals(device, NULL, &refusal, &n), -EINVAL);
+	assert_int_equal(neuron_mem_get_refusals(device, &since, NULL, &n), -EINVAL);
+	assert_int_equal(neuron_mem_get_refusals(device, &since, &refusal, NULL), -EINVAL);
+	assert_int_equal(fake.calls, calls);
+	assert_true(neuron_plan_scratchpad(NULL, 1) == 512ull << 20);
+	neuron_mem_free(mem);
+}
+
 /* More of them than the library asks for at once: every second one is a hole. */
 static void test_ranges(void **state)
 {
@@ -686,6 +715,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_limits, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refusals, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_memory, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_no_place, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_ranges, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_owners, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_movable, setup, teardown),

@@ -362,6 +362,10 @@ static void test_sequence(void **state)
 	assert_true(neuron_kv_seq_tokens(seq) == 10 && stats_of(pool).free_blocks == 5);
 	assert_int_equal(neuron_kv_seq_blocks(seq, &address, &n), 0);
 	assert_int_equal(n, 3);
+	assert_int_equal(neuron_kv_seq_blocks(seq, NULL, &n), -EINVAL);
+	assert_int_equal(neuron_kv_seq_blocks(seq, &address, NULL), -EINVAL);
+	assert_int_equal(neuron_kv_seq_locate(seq, 0, NULL, &offset, NULL), -EINVAL);
+	assert_int_equal(neuron_kv_seq_locate(seq, 0, &mem, NULL, NULL), -EINVAL);
 	for (uint64_t i = 0; i < 10; i++) {
 		assert_int_equal(neuron_kv_seq_locate(seq, i, &mem, &offset, &tokens), 0);
 		assert_true(neuron_mem_address(mem) + offset ==
@@ -605,6 +609,8 @@ static void test_prefetch(void **state)
 	}
 	assert_int_equal(neuron_kv_seq_prefetch(seq, &left), 0);
 	assert_true(left == 0);
+	/* Who does not ask how many is not told. */
+	assert_int_equal(neuron_kv_seq_prefetch(seq, NULL), 0);
 	calls = fake.calls;
 	assert_int_equal(neuron_kv_seq_pin(seq), 0);
 	assert_true(fake.calls == calls);

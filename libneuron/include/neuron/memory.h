@@ -522,7 +522,7 @@ struct neuron_mem_refusal {
  * @brief Get the last allocations that were refused: the caller's own, or with
  *	  CAP_SYS_ADMIN all; the oldest first. @param since report only later ones than
  *	  this number; set to the value for the next call @param list room for *n @param n
- *	  set to the number stored @return 0, -EFAULT, -ENOMEM
+ *	  set to the number stored @return 0, -EINVAL, -EFAULT, -ENOMEM
  */
 int neuron_mem_get_refusals(struct neuron_device *device, uint64_t *since,
 			    struct neuron_mem_refusal *list, size_t *n);

@@ -293,14 +293,16 @@ int neuron_kv_seq_pin(struct neuron_kv_seq *seq);
 int neuron_kv_seq_unpin(struct neuron_kv_seq *seq);
 /**
  * @brief Start bringing the next block of an unpinned sequence to device memory, and return.
- * @param left	blocks that are not there, with that one; 0: neuron_kv_seq_pin() will not wait
+ * @param left	blocks that are not there, with that one; 0: neuron_kv_seq_pin() will not wait; may
+ *		be NULL
  * @return 0, -EALREADY it is pinned, -ENOBUFS no block is free; errors of the copies
  */
 int neuron_kv_seq_prefetch(struct neuron_kv_seq *seq, uint64_t *left);
 uint64_t neuron_kv_seq_tokens(const struct neuron_kv_seq *seq);
 /**
  * @brief Device addresses of the blocks of a pinned sequence, in order: what a gather list is made
- * of. The array belongs to the sequence, until its next call. @return 0, -EAGAIN it is not pinned
+ * of. The array belongs to the sequence, until its next call. @return 0, -EINVAL, -EAGAIN it is not
+ * pinned
  */
 int neuron_kv_seq_blocks(struct neuron_kv_seq *seq, const uint64_t **addresses, size_t *n);
 /**

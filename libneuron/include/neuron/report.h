@@ -275,7 +275,8 @@ int neuron_models_fit_empty(const struct neuron_geometry *geometry, uint64_t res
 			    const struct neuron_plan_opts *opts, uint64_t microcode,
 			    struct neuron_fit *fit);
 
-/** @brief Bytes of a shared scratchpad of which models need up to @p need. */
+/** @brief Bytes of a shared scratchpad of which models need up to @p need. @param opts may be
+ * NULL */
 uint64_t neuron_plan_scratchpad(const struct neuron_plan_opts *opts, uint64_t need);
 
 /** @} */

@@ -11,8 +11,8 @@
 
 NEURON_EXPORT uint64_t neuron_plan_scratchpad(const struct neuron_plan_opts *opts, uint64_t need)
 {
-	uint64_t page = opts->contiguous ? SCRATCHPAD_STEP :
-			opts->scratchpad_page ? opts->scratchpad_page : SCRATCHPAD_PAGE;
+	uint64_t page = opts && opts->contiguous ? SCRATCHPAD_STEP :
+			opts && opts->scratchpad_page ? opts->scratchpad_page : SCRATCHPAD_PAGE;
 
 	return need > UINT64_MAX - page ? UINT64_MAX : round_up(need, page);
 }

@@ -270,7 +270,7 @@ NEURON_EXPORT int neuron_kv_seq_prefetch(struct neuron_kv_seq *seq, uint64_t *le
 		}
 	if (!ret && missing)
 		ret = pool->tier[KV_DEVICE].nr_free ? kv_onboard(pool, next) : -ENOBUFS;
-	if (!ret)
+	if (!ret && left)
 		*left = missing;
 	return ret;
 }
@@ -283,6 +283,8 @@ NEURON_EXPORT uint64_t neuron_kv_seq_tokens(const struct neuron_kv_seq *seq)
 NEURON_EXPORT int neuron_kv_seq_blocks(struct neuron_kv_seq *seq, const uint64_t **addresses,
 				       size_t *n)
 {
+	if (!addresses || !n)
+		return -EINVAL;
 	if (!seq->pinned)
 		return -EAGAIN;
 	*addresses = seq->address;
@@ -296,6 +298,8 @@ NEURON_EXPORT int neuron_kv_seq_locate(struct neuron_kv_seq *seq, uint64_t token
 	const struct neuron_kv_opts *o = &seq->pool->opts;
 	uint64_t inside = token % o->block_tokens;
 
+	if (!mem || !offset)
+		return -EINVAL;
 	if (!seq->pinned)
 		return -EAGAIN;
 	if (token >= seq->tokens)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Limits of device memory, and what the driver remembers of allocations it refused. */
+#include <errno.h>
 
 #include "../device/device.h"
 
@@ -70,13 +71,15 @@ NEURON_EXPORT int neuron_mem_get_refusals(struct neuron_device *device, uint64_t
 {
 	struct neuron_native_failure f[NEURON_NATIVE_FAILURES_MAX];
 	struct neuron_native_failures a = {
-		.size = sizeof(a), .since = *since, .entries = (uintptr_t)f,
-		.entry_size = sizeof(f[0]),
-		.count = (uint32_t)(*n < NEURON_NATIVE_FAILURES_MAX ? *n :
-				    NEURON_NATIVE_FAILURES_MAX),
+		.size = sizeof(a), .entries = (uintptr_t)f, .entry_size = sizeof(f[0]),
 	};
-	int ret = device_ioctl(device, NEURON_NATIVE_FAILURES, &a);
+	int ret;
 
+	if (!since || !n || (!list && *n))
+		return -EINVAL;
+	a.since = *since;
+	a.count = (uint32_t)(*n < NEURON_NATIVE_FAILURES_MAX ? *n : NEURON_NATIVE_FAILURES_MAX);
+	ret = device_ioctl(device, NEURON_NATIVE_FAILURES, &a);
 	if (ret)
 		return ret;
 	for (uint32_t i = 0; i < a.count; i++)

@@ -102,13 +102,17 @@ NEURON_EXPORT int neuron_hbm_get_events(struct neuron_device *device, uint32_t h
 					uint64_t *since, struct neuron_event **list, size_t *n)
 {
 	const uint32_t room = 4096;	/* more than the driver keeps */
-	struct neuron_native_events a = { .size = sizeof(a), .hbm = hbm, .since = *since,
+	struct neuron_native_events a = { .size = sizeof(a), .hbm = hbm,
 					  .entry_size = sizeof(**list), .count = room };
-	struct neuron_event *all = calloc(room, sizeof(*all));
+	struct neuron_event *all;
 	int ret;
 
+	if (!since || !list || !n)
+		return -EINVAL;
+	all = calloc(room, sizeof(*all));
 	if (!all)
 		return -ENOMEM;
+	a.since = *since;
 	a.entries = (uintptr_t)all;
 	ret = device_ioctl(device, NEURON_NATIVE_EVENTS, &a);
 	if (ret) {

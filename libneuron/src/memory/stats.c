@@ -61,6 +61,8 @@ NEURON_EXPORT int neuron_hbm_get_ranges(struct neuron_device *device, uint32_t h
 	size_t count = 0, room = 256;
 	int ret;
 
+	if (!list || !n)
+		return -EINVAL;
 	do {
 		/* Twice as many each time. */
 		room *= 2;

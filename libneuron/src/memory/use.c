@@ -270,6 +270,8 @@ NEURON_EXPORT int neuron_mem_map(struct neuron_mem *mem, void **address)
 {
 	void *va;
 
+	if (!address)
+		return -EINVAL;
 	if (device_inherited(mem->device))
 		return -EACCES;
 	GUARD(&mem->lock);
