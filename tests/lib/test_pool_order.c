@@ -273,6 +273,32 @@ static void test_best_fit(void **state)
 	neuron_mem_pool_close(pool);
 }
 
+/* What was freed is not freed again, whether it became a part of another one, waits, or not. */
+static void test_freed_twice(void **state)
+{
+	struct neuron_mem_pool *pool = open_pool(MIB, MIB, MIB);
+	struct neuron_mem_block *block[4];
+	struct neuron_mem_pool_stats before, after;
+
+	(void)state;
+	for (int i = 0; i < 4; i++)
+		block[i] = take(pool, 4096, 0);
+	for (int i = 0; i < 3; i++) {
+		if (i == 2)
+			neuron_mem_pool_submit(pool, 1);
+		give(block[i], 1);
+	}
+	before = stats_of(pool);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(neuron_mem_block_free(block[i], 1), -EINVAL);
+	after = stats_of(pool);
+	assert_memory_equal(&before, &after, sizeof(before));
+	/* Nor does that end the pool. */
+	neuron_mem_pool_close(pool);
+	assert_int_equal(neuron_mem_block_free(block[0], 1), -EINVAL);
+	give(block[3], 1);
+}
+
 /* Ready blocks that lie between pending ones serve a long request of the queue. */
 static void test_join(void **state)
 {
@@ -655,6 +681,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_order, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_freed_in_another_queue, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_best_fit, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_freed_twice, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_join, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_trim, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_retry, setup, teardown),

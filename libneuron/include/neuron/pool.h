@@ -127,7 +127,8 @@ int neuron_mem_pool_alloc(struct neuron_mem_pool *pool, uint64_t bytes, uint32_t
  * @brief Free a block behind the work that its queue has by now. NULL is allowed.
  * @param queue	the queue that used it last; if that is not the one that it was allocated for,
  *		the program has put the work of the two in order
- * @return 0, -EINVAL no such queue: the block stays
+ * @return 0, -EINVAL no such queue: the block stays; or it is free already, which is seen only until
+ *	   another request or the driver gets its place
  */
 int neuron_mem_block_free(struct neuron_mem_block *block, uint32_t queue);
 /** @brief Device address of a block; it does not change. */

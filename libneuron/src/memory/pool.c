@@ -308,11 +308,13 @@ NEURON_EXPORT int neuron_mem_pool_alloc(struct neuron_mem_pool *pool, uint64_t b
 	return 0;
 }
 
-/* Under the lock.  Was that the end of a pool that nobody else has? */
-static bool block_free(struct neuron_mem_pool *pool, struct neuron_mem_block *block, uint32_t queue)
+/* Under the lock. 1: that was the end of a pool that nobody else has; -EINVAL it is free. */
+static int block_free(struct neuron_mem_pool *pool, struct neuron_mem_block *block, uint32_t queue)
 {
 	struct pool_queue *q = &pool->queue[queue];
 
+	if (block->state != BLOCK_USED)
+		return -EINVAL;
 	figure_sub(&pool->stats.allocation, 1);
 	figure_sub(&pool->stats.requested_bytes, block->asked);
 	figure_sub(&pool->stats.allocated_bytes, block->bytes);
@@ -327,7 +329,7 @@ static bool block_free(struct neuron_mem_pool *pool, struct neuron_mem_block *bl
 NEURON_EXPORT int neuron_mem_block_free(struct neuron_mem_block *block, uint32_t queue)
 {
 	struct neuron_mem_pool *pool;
-	bool last;
+	int ret;
 
 	if (!block)
 		return 0;
@@ -335,11 +337,11 @@ NEURON_EXPORT int neuron_mem_block_free(struct neuron_mem_block *block, uint32_t
 	if (queue >= pool->nr_queues)
 		return -EINVAL;
 	pthread_mutex_lock(&pool->lock);
-	last = block_free(pool, block, queue);
+	ret = block_free(pool, block, queue);
 	pthread_mutex_unlock(&pool->lock);
-	if (last)
+	if (ret > 0)
 		pool_destroy(pool);
-	return 0;
+	return MIN(ret, 0);
 }
 
 NEURON_EXPORT uint64_t neuron_mem_block_address(const struct neuron_mem_block *block)
