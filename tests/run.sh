@@ -147,7 +147,8 @@ build_modules() {
 kernel_dependent='^(00-load|40-udev|card_like|configfs|crwl|death|dmabuf|dmabuf_sync|dmem|driver|examples|fdinfo|grow|mmap|notify|process|regs|removal|zerocopy|zz-unload)\.'
 
 # What happens in the driver on two processors at once, or cannot be had in User Mode Linux
-# (CONFIG_DMA_API_DEBUG watches what is like a card).  That one has the other checks of the debug kernel, and a test takes a tenth of the time.
+# (CONFIG_DMA_API_DEBUG, which watches what is like a card).  That one has the other checks of the
+# debug kernel, and a test takes a tenth of the time.
 concurrent='^(async|card_like|crwl|death|dmabuf|eventfd|fuzz_ioctl|grow|mmap|move|notify|pairs|process|removal|reset|scrub|stress|trace|zerocopy|zz-unload)\.'
 
 # What the debug kernel is enough for: tests that draw what they do, and take long for it.

@@ -92,7 +92,8 @@ enum neuron_isolation {
  * @host_lock: one search for room in @host_pages at a time; DMA mappings of host chunks
  * @grow_lock: one chunk grows at a time
  * @host_pages: host chunks by page number of their device address; RCU lookup
- * @host_category: host memory by category
+ * @host_mem: host memory of the device
+ * @host_category: the same by category
  * @health: what it reports about itself
  * @fail_alloc: allocations of device memory that are to fail
  * @process_limit: device memory that a process may hold, or NEURON_NO_LIMIT
@@ -130,6 +131,7 @@ struct neuron_device {
 	struct mutex host_lock;
 	struct mutex grow_lock;
 	struct maple_tree host_pages;
+	struct neuron_counter host_mem;
 	struct neuron_counter host_category[NEURON_NR_CATEGORIES];
 	struct neuron_health health;
 	struct neuron_fault fail_alloc;

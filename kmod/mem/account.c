@@ -84,6 +84,7 @@ void neuron_account(struct neuron_chunk *chunk, u64 bytes, u64 last, bool add)
 
 	if (chunk->host) {
 		neuron_counter_change(nd, &nd->host_category[cat], bytes, last, add);
+		neuron_counter_change(nd, &nd->host_mem, bytes, last, add);
 		neuron_counter_change(nd, &core->host_mem, bytes, last, add);
 		atomic64_add(add ? bytes : -bytes, &chunk->client->host_bytes);
 		if (chunk->owner)

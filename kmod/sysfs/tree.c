@@ -58,6 +58,7 @@ typedef ssize_t (*neuron_store_fn)(struct neuron_node *node, const char *buf, si
 enum neuron_sysfs_where {
 	NONE,
 	DEV_HOST,	/* host memory of the device, one category */
+	DEV_HOST_SUM,	/* host memory of the device, all categories */
 	CORE_HOST,	/* host memory of a core, all categories */
 	CORE_DEVICE,	/* device memory of a core, all categories */
 	CORE_CATEGORY,	/* device memory of a core, one category */
@@ -439,6 +440,7 @@ static const struct neuron_sysfs_row neuron_sysfs_table[] = {
 	FILE_RO(DEV, "info/architecture/arch_type", show_nd_arch),
 	FILE_RO(DEV, "info/architecture/device_name", show_device_name),
 	FILE_RO(DEV, "info/architecture/instance_type", show_instance_type),
+	MEM(DEV, "stats/memory_usage/host_mem", DEV_HOST_SUM, 0),
 	MEM(DEV, "stats/memory_usage/host_mem/application_memory", DEV_HOST,
 	    NEURON_MEMALLOC_TYPE_MISC_HOST),
 	MEM(DEV, "stats/memory_usage/host_mem/constants", DEV_HOST,
@@ -603,6 +605,8 @@ static struct neuron_counter *neuron_row_counter(const struct neuron_sysfs_row *
 	switch (row->where) {
 	case DEV_HOST:
 		return &nd->host_category[row->category];
+	case DEV_HOST_SUM:
+		return &nd->host_mem;
 	case CORE_HOST:
 		return &nd->core[core].host_mem;
 	case CORE_DEVICE:
@@ -844,7 +848,7 @@ static int neuron_counter_add(struct neuron_device *nd, struct kobject *root,
 			      const struct neuron_sysfs_row *row, u32 core)
 {
 	struct neuron_counter *c = neuron_row_counter(row, nd, core);
-	bool parent = row->where == CORE_DEVICE;
+	bool parent = row->where == CORE_DEVICE || row->where == DEV_HOST_SUM;
 	struct kobject *kobj = neuron_walk(nd, root, row->path, core, parent);
 	struct attribute *attrs[NEURON_NR_FIGURES + 1] = { NULL };
 	struct attribute_group group = { .attrs = attrs };

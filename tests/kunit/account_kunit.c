@@ -15,7 +15,7 @@ static void account_counter_change(struct neuron_device *nd, struct neuron_count
 
 /* The counters that changed, in order. */
 static struct {
-	struct neuron_counter *counter[2];
+	struct neuron_counter *counter[3];
 	u64 bytes, last;
 	bool add;
 	u32 nr;
@@ -105,10 +105,11 @@ static void account_counters(struct kunit *test)
 	chunk.host = true;
 	chunk.category = NEURON_MEMALLOC_TYPE_TENSORS_HOST;
 	neuron_account(&chunk, SZ_64K, SZ_64K, true);
-	KUNIT_EXPECT_EQ(test, seen.nr, 2u);
+	KUNIT_EXPECT_EQ(test, seen.nr, 3u);
 	KUNIT_EXPECT_PTR_EQ(test, seen.counter[0],
 			    &nd.host_category[NEURON_MEMALLOC_TYPE_TENSORS_HOST]);
-	KUNIT_EXPECT_PTR_EQ(test, seen.counter[1], &core[2].host_mem);
+	KUNIT_EXPECT_PTR_EQ(test, seen.counter[1], &nd.host_mem);
+	KUNIT_EXPECT_PTR_EQ(test, seen.counter[2], &core[2].host_mem);
 	KUNIT_EXPECT_EQ(test, (u64)atomic64_read(&client.host_bytes), (u64)SZ_64K);
 	neuron_account(&chunk, SZ_64K, SZ_64K, false);
 	KUNIT_EXPECT_EQ(test, (u64)atomic64_read(&client.host_bytes), 0ULL);

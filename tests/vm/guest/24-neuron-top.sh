@@ -28,6 +28,7 @@ check "the program owns a core" 'grep -q "\"owner\":$demo,\"used\":[1-9]" /tmp/t
 	grep -q "^ *$demo root *0 [0-9]" /tmp/top'
 check "its memory, by category" 'grep -q "\"tensors\":[1-9]" /tmp/top.json &&
 	grep -q "T tensors [0-9]" /tmp/top'
+check "the host memory of the device" 'grep -q "\"host\":[1-9]" /tmp/top.json'
 check "it is among the processes" \
 	'grep -q "\"pid\":$demo,\"user\":\"root\",\"command\":\"neuron-demo -m mnist-int8 -p 1000\",\"device_bytes\":[1-9]" /tmp/top.json'
 check "executions" 'grep -q "\"inferences_per_second\":[1-9]" /tmp/top.json'

@@ -42,6 +42,8 @@ check "HTTP, if there is TCP" fetch
 for file in /tmp/http.prom /tmp/neuron.prom; do
 	check "metrics: the program owns a core" 'grep -q "^neuron_core_in_use{.*} 1$" $file'
 	check "metrics: executions" 'grep -q "^neuron_core_executions_total{.*} [1-9]" $file'
+	check "metrics: host memory of the device" \
+		'grep -q "^neuron_device_host_memory_bytes{.*} [1-9]" $file'
 	check "metrics: memory of the program" \
 		'grep -q "^neuron_process_device_memory_bytes{neuron_device=\"0\",pid=\"$demo\",process=\"neuron-demo\",user=\"root\"} [1-9]" $file'
 done

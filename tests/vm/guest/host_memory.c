@@ -68,6 +68,33 @@ static void huge(void)
 	CHECK(take(fd, ours + 4096, &a) == ENOMEM && a.limit == ours, "K4: a page too much, too");
 }
 
+/* What files of host memory below @where, "DIR%s...", add up to, for each of @names. */
+static uint64_t sum_of(const char *where, const char *const *names)
+{
+	uint64_t sum = 0;
+	char path[256];
+
+	for (; *names; names++) {
+		snprintf(path, sizeof(path), where, *names);
+		sum += strtoull(text_read(path), NULL, 10);
+	}
+	return sum;
+}
+
+static void adds_up(uint64_t held)
+{
+	static const char *const use[] = {
+		"application_memory", "constants", "dma_buffers", "dma_rings", "driver_memory",
+		"notifications", "tensors", "uncategorized", NULL,
+	}, *const core[] = { "0", "1", "2", "3", "4", "5", "6", "7", NULL }, *const all_uses[] = { "", NULL };
+	uint64_t sum = sum_of(SYSFS "stats/memory_usage/host_mem/%stotal", all_uses);
+
+	CHECK(sum >= held && sum == sum_of(SYSFS "stats/memory_usage/host_mem/%s/total", use) &&
+	      sum == sum_of(SYSFS "neuron_core%s/stats/memory_usage/host_mem/total", core),
+	      "the device's host memory is that of its uses, and of its cores: %llu MiB",
+	      (unsigned long long)(sum / MIB));
+}
+
 static void one_process(void)
 {
 	int fd = open_node(O_RDWR), other = second(), i, bad = 0;
@@ -86,6 +113,7 @@ static void one_process(void)
 	CHECK(sum <= ours && sum + STEP > ours, "K4: a process gets its share: %llu MiB",
 	      (unsigned long long)(sum / MIB));
 	CHECK(c.reason == NEURON_NATIVE_REASON_CAPPED && c.limit == ours && !c.total, "and no more");
+	adds_up(sum - STEP);
 	CHECK(take(other, STEP, &c) == ENOMEM && c.reason == NEURON_NATIVE_REASON_CAPPED,
 	      "K4: nor through the other device");
 	CHECK(!call(other, NEURON_NATIVE_FAILURES, &r) && r.count == 1 && f.limit == ours &&
