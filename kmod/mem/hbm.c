@@ -230,7 +230,7 @@ static u64 neuron_run_align(u64 align)
 }
 
 /**
- * neuron_hbm_explain() - record why a request was refused
+ * neuron_hbm_explain() - record why a request was refused, and count it
  * @hbm: the HBM
  * @align: of the request, bytes
  * @cause: cause that the allocator gave
@@ -251,6 +251,7 @@ noinline void neuron_hbm_explain(struct neuron_hbm *hbm, u64 align,
 	u32 core, cat;
 
 	why->reason = why->limit == NEURON_NO_LIMIT ? reasons[cause] : NEURON_NATIVE_REASON_CAPPED;
+	hbm->refused[why->reason]++;
 	why->total = neuron_buddy_total(hbm->buddy);
 	why->free = neuron_buddy_free_bytes(hbm->buddy);
 	why->largest_free = neuron_buddy_largest(hbm->buddy, NEURON_BUDDY_GRANULE);
@@ -302,7 +303,6 @@ int neuron_hbm_take(struct neuron_hbm *hbm, struct neuron_chunk *chunk,
 		}
 		spin_lock(&hbm->lock);
 		if (why && !neuron_limit_charge(chunk, req->size, &why->limit)) {
-			hbm->fail_capped++;
 			err = -EDQUOT;
 		} else {
 			err = neuron_buddy_alloc(hbm->buddy, req, block, &cause);
@@ -422,7 +422,7 @@ noinline int neuron_hbm_capped(struct neuron_hbm *hbm, struct neuron_chunk *chun
 		return err;
 	}
 	spin_lock(&hbm->lock);
-	hbm->fail_capped++;
+	hbm->refused[NEURON_NATIVE_REASON_CAPPED]++;
 	neuron_hbm_explain(hbm, req->align, NEURON_BUDDY_CAUSE_NONE, why);
 	why->reason = NEURON_NATIVE_REASON_CAPPED;
 	neuron_hbm_note_refusal(hbm, chunk, req, why);
@@ -812,7 +812,10 @@ void neuron_hbm_stats(struct neuron_hbm *hbm, struct neuron_client *client,
 	}
 	stats->driver = hbm->driver;
 	stats->own_process = client ? client->hbm_bytes[hbm->index] : 0;
-	stats->fail_capped = hbm->fail_capped;
+	stats->fail_full = hbm->refused[NEURON_NATIVE_REASON_FULL];
+	stats->fail_fragmented = hbm->refused[NEURON_NATIVE_REASON_FRAGMENTED];
+	stats->fail_alignment = hbm->refused[NEURON_NATIVE_REASON_ALIGNMENT];
+	stats->fail_capped = hbm->refused[NEURON_NATIVE_REASON_CAPPED];
 	stats->moves = hbm->moves;
 	stats->moved_bytes = hbm->moved_bytes;
 	stats->move_failures = hbm->move_failures;
@@ -827,9 +830,6 @@ void neuron_hbm_stats(struct neuron_hbm *hbm, struct neuron_client *client,
 	stats->high_water = bs.high_water;
 	stats->nr_allocs = bs.allocs;
 	stats->metadata = bs.metadata;
-	stats->fail_full = bs.failures[NEURON_BUDDY_CAUSE_FULL];
-	stats->fail_fragmented = bs.failures[NEURON_BUDDY_CAUSE_FRAGMENTED];
-	stats->fail_alignment = bs.failures[NEURON_BUDDY_CAUSE_ALIGNMENT];
 	memset(stats->free_by_order, 0, sizeof(stats->free_by_order));
 	memcpy(stats->free_by_order, bs.order_free, sizeof(bs.order_free));
 }

@@ -25,7 +25,7 @@ struct neuron_scrub;
 
 /**
  * struct neuron_hbm - one HBM
- * @lock: @buddy, @used, @fail_capped, @recorder, @now, @moves, @moved_bytes, @move_failures and
+ * @lock: @buddy, @used, @refused, @recorder, @now, @moves, @moved_bytes, @move_failures and
  *	  client.hbm_bytes[index]
  * @nd: the device
  * @buddy: the allocator; NULL until the first allocation
@@ -33,7 +33,7 @@ struct neuron_scrub;
  * @index: HBM number
  * @used: bytes by core and category
  * @driver: bytes of @used that the driver holds
- * @fail_capped: requests refused by a limit
+ * @refused: requests that were refused, by the reason that was told
  * @recorder: what happened last; made with @buddy
  * @now: the last time in it and in the figures of owners; local_clock(), ns
  * @scrub_lock: held while memory is taken for scrubbing
@@ -57,7 +57,7 @@ struct neuron_hbm {
 	u32 index;
 	u64 used[NEURON_HW_MAX_CORES][NEURON_NR_CATEGORIES];
 	u64 driver;
-	u64 fail_capped;
+	u64 refused[NEURON_NATIVE_REASON_CAPPED + 1];
 	struct neuron_recorder *recorder;
 	u64 now;
 	struct mutex scrub_lock;

@@ -345,7 +345,6 @@ static void hbm_refusals(struct kunit *test)
 		{ SIZE - RESERVED - SZ_4K, SZ_64M, SIZE, NEURON_NATIVE_REASON_ALIGNMENT },
 	};
 	struct neuron_hbm *hbm = &hw.nd.hbm[1];
-	u64 capped = 0;
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -354,7 +353,6 @@ static void hbm_refusals(struct kunit *test)
 		bool limited = rows[i].reason == NEURON_NATIVE_REASON_CAPPED;
 
 		hw.limit = rows[i].limit;
-		capped += limited;
 		KUNIT_EXPECT_EQ(test, neuron_hbm_alloc(&hw.nd, &chunk, rows[i].align, 0, &why),
 				-ENOMEM);
 		KUNIT_EXPECT_EQ(test, (int)why.reason, (int)rows[i].reason);
@@ -364,7 +362,7 @@ static void hbm_refusals(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, why.largest_free, SIZE - RESERVED);
 		KUNIT_EXPECT_EQ(test, why.largest_aligned,
 				neuron_hbm_largest(hbm, rows[i].align));
-		KUNIT_EXPECT_EQ(test, hbm->fail_capped, capped);
+		KUNIT_EXPECT_EQ(test, hbm->refused[rows[i].reason], 1ULL);
 		KUNIT_EXPECT_EQ(test, hw.charged, 0ULL);
 	}
 }
@@ -381,13 +379,13 @@ static void hbm_cgroup(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, (int)why.reason, (int)NEURON_NATIVE_REASON_CAPPED);
 	KUNIT_EXPECT_EQ(test, why.limit, NEURON_NO_LIMIT);
 	KUNIT_EXPECT_EQ(test, why.free, SIZE - RESERVED);
-	KUNIT_EXPECT_EQ(test, hbm->fail_capped, 1ULL);
+	KUNIT_EXPECT_EQ(test, hbm->refused[NEURON_NATIVE_REASON_CAPPED], 1ULL);
 	hw.dmem_err = -ENODEV;
 	why = no_failure();
 	KUNIT_EXPECT_EQ(test, neuron_hbm_alloc(&hw.nd, &chunk, SZ_4K, 0, &why), -ENODEV);
 	KUNIT_EXPECT_EQ(test, (int)why.reason, (int)NEURON_NATIVE_REASON_HOST);
 	KUNIT_EXPECT_EQ(test, why.free, 0ULL);
-	KUNIT_EXPECT_EQ(test, hbm->fail_capped, 1ULL);
+	KUNIT_EXPECT_EQ(test, hbm->refused[NEURON_NATIVE_REASON_CAPPED], 1ULL);
 }
 
 /* An exact range: taken, beyond the end, longer than what is free; without a limit. */
@@ -422,7 +420,9 @@ static void hbm_exact(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, neuron_hbm_take(hbm, &chunk, &req, &block, NULL),
 				rows[i].err);
 	}
-	KUNIT_EXPECT_EQ(test, hbm->fail_capped, 0ULL);
+	KUNIT_EXPECT_EQ(test, hbm->refused[NEURON_NATIVE_REASON_FRAGMENTED], 2ULL);
+	KUNIT_EXPECT_EQ(test, hbm->refused[NEURON_NATIVE_REASON_FULL], 1ULL);
+	KUNIT_EXPECT_EQ(test, hbm->refused[NEURON_NATIVE_REASON_CAPPED], 0ULL);
 	/* A short-lived request is accounted, but no limit counts it. */
 	KUNIT_ASSERT_EQ(test,
 			neuron_hbm_take(hbm, &chunk,
