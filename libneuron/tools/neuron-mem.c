@@ -266,7 +266,10 @@ static void find_releases(struct neuron_device *handle, struct device *d)
 		const struct neuron_mem_refusal *r = &d->refusals[i];
 
 		d->releases[i].size = sizeof(d->releases[i]);
+		/* Not of a fixed place: there was room elsewhere, and others have to go. */
 		d->releasable[i] = !r->host && r->failure.reason != NEURON_MEM_REASON_CAPPED &&
+				   (r->failure.reason != NEURON_MEM_REASON_FRAGMENTED ||
+				    r->failure.largest_free < r->failure.bytes) &&
 				   r->failure.reason != NEURON_MEM_REASON_HOST &&
 				   !neuron_mem_release(handle, &r->failure, &d->releases[i]);
 	}
