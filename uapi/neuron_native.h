@@ -398,7 +398,7 @@ struct neuron_native_failure {
 };
 
 /**
- * struct neuron_native_failures - the last allocations that were refused
+ * struct neuron_native_failures - the last allocations that were refused, MEM_GROW left out
  * @size: in
  * @count: in, entries that fit into @entries; out, entries stored
  * @since: in, report only later ones than this number; 0 = the last
