@@ -1318,6 +1318,43 @@ static void test_late_error(void **state)
 	neuron_model_unload(m);
 }
 
+static void *reset_during_run(void *arg)
+{
+	struct neuron_device *device = arg;
+
+	fake_wait_start(0);
+	return (void *)(intptr_t)neuron_device_reset(device, 1u << 2);
+}
+
+/* Who resets a core through its device need not know who has opened it. */
+static void test_device_reset(void **state)
+{
+	struct fixture *f = *state;
+	struct neuron_run_result r = { .size = sizeof(r) };
+	struct neuron_model *m = load(f, make_list_neff());
+	pthread_t thread;
+	void *reset;
+
+	run_ok(f, m);
+	assert_int_equal(neuron_device_reset(f->device, 1u << 2), 0);
+	run_ok(f, m);
+	/* One that failed half way has taken the queues away all the same. */
+	fake_fail(1, _IOC_NR(NEURON_IOCTL_NC_RESET_READY), EIO);
+	assert_int_equal(neuron_device_reset(f->device, 1u << 2), -EIO);
+	run_ok(f, m);
+
+	fake.stuck = true;
+	fake.starts = 0;
+	assert_int_equal(pthread_create(&thread, NULL, reset_during_run, f->device), 0);
+	assert_int_equal(neuron_model_run(m, f->io, 2, 60000, &r), -EIO);
+	assert_string_equal(r.text, "core 2 was reset during the run");
+	assert_int_equal(pthread_join(thread, &reset), 0);
+	assert_null(reset);
+	fake.stuck = false;
+	run_ok(f, m);
+	neuron_model_unload(m);
+}
+
 /* A reset of the core gives back the rings of a queue that the driver does not release. */
 static void test_L23_queue_is_held(void **state)
 {
@@ -2312,6 +2349,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_L5_error_beside_end, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_L5_error_of_the_other_core, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_late_error, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_device_reset, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_L23_queue_is_held, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_L23_core_is_held, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_L23_core_is_closed_held, setup, teardown),

@@ -119,7 +119,8 @@ int neuron_device_get_info(struct neuron_device *device, struct neuron_device_in
  * @brief Reset cores and wait until they are ready (blocks for as long as that takes).
  *
  * Engines stop, FIFOs, state buffer, semaphores and events are cleared, the
- * notification queues of the cores are gone afterwards.
+ * notification queues of the cores are gone afterwards. A core that was opened through
+ * @p device gets new ones before its next run; a run under way ends with -EIO.
  * @param nc_map	bit per core
  * @return 0, -EBUSY, -EIO the reset failed
  */

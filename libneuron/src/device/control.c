@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "../../common/lock.h"
+#include "../../common/wait.h"
 #include "device.h"
 #include "opts.h"
 
@@ -75,6 +77,33 @@ NEURON_EXPORT int neuron_device_set_reset_eventfd(struct neuron_device *device, 
 	return device_ioctl(device, NEURON_NATIVE_RESET_EVENTFD, &e);
 }
 
+void device_add_watch(struct neuron_device *device, struct reset_watch *watch)
+{
+	GUARD(&device->watches_lock);
+	watch->next = device->watches;
+	device->watches = watch;
+}
+
+void device_remove_watch(struct neuron_device *device, struct reset_watch *watch)
+{
+	struct reset_watch **p = &device->watches;
+
+	GUARD(&device->watches_lock);
+	while (*p != watch)
+		p = &(*p)->next;
+	*p = watch->next;
+}
+
+static void tell_watches(struct neuron_device *device, uint32_t nc_map)
+{
+	GUARD(&device->watches_lock);
+	for (struct reset_watch *w = device->watches; w; w = w->next)
+		if (nc_map >> w->nc & 1) {
+			atomic_store(&w->reset, true);
+			tell_eventfd(w->eventfd);
+		}
+}
+
 NEURON_EXPORT int neuron_device_reset(struct neuron_device *device, uint32_t nc_map)
 {
 	struct neuron_ioctl_device_reset reset = { .nc_map = nc_map };
@@ -91,6 +120,8 @@ NEURON_EXPORT int neuron_device_reset(struct neuron_device *device, uint32_t nc_
 		ready.result = 0;
 		ret = device_ioctl(device, NEURON_IOCTL_NC_RESET_READY, &ready);
 	} while (!ret && ready.result == -EINTR);
+	/* Also of one that failed: what it left of the queues nobody knows. */
+	tell_watches(device, nc_map);
 	return ret ?: ready.result ? -EIO : 0;
 }
 

@@ -41,6 +41,8 @@ struct neuron_device {
 	size_t nr_unmapped;
 	pthread_mutex_t scratchpads_lock;	/* the list of them; theirs are only tried */
 	struct scratchpad *scratchpads;
+	pthread_mutex_t watches_lock;	/* the list of them */
+	struct reset_watch *watches;
 	struct {		/* as in struct neuron_offload_stats */
 		_Atomic uint64_t now, out_bytes, in_bytes, out, in, wait_ns;
 	} offload;
@@ -90,6 +92,17 @@ void device_add_reserve(struct neuron_device *device, struct reserve *reserve);
 void device_remove_reserve(struct neuron_device *device, struct reserve *reserve);
 /* The driver has refused an allocation: is it worth another try? */
 bool device_reclaim(struct neuron_device *device, uint32_t hbm);
+
+/* Of a core that is in use: a reset that anyone does through the device takes its queues away. */
+struct reset_watch {
+	struct reset_watch *next;
+	uint32_t nc;
+	int eventfd;		/* signalled then */
+	atomic_bool reset;	/* set then */
+};
+
+void device_add_watch(struct neuron_device *device, struct reset_watch *watch);
+void device_remove_watch(struct neuron_device *device, struct reset_watch *watch);
 
 /* Memory to be given back to the driver. */
 struct leftover {

@@ -93,6 +93,7 @@ NEURON_EXPORT int neuron_device_open_fd(int fd, struct neuron_device **device)
 	pthread_mutex_init(&d->symbols_lock, NULL);
 	pthread_mutex_init(&d->mappings_lock, NULL);
 	pthread_mutex_init(&d->scratchpads_lock, NULL);
+	pthread_mutex_init(&d->watches_lock, NULL);
 	*device = d;
 	return 0;
 }
@@ -138,6 +139,7 @@ void device_put(struct neuron_device *device)
 	pthread_mutex_destroy(&device->symbols_lock);
 	pthread_mutex_destroy(&device->mappings_lock);
 	pthread_mutex_destroy(&device->scratchpads_lock);
+	pthread_mutex_destroy(&device->watches_lock);
 	free(device);
 }
 

@@ -55,8 +55,11 @@ void core_put(struct neuron_core *core)
 	/* Its last chance before the device is closed; nobody hears of it. */
 	if (core->held && !device_inherited(core->device))
 		neuron_device_reset(core->device, 1u << core->nc);
-	if (core->eventfd >= 0)
-		close(core->eventfd);
+	/* In a child the lock may be a thread's that is not there. */
+	if (!device_inherited(core->device))
+		device_remove_watch(core->device, &core->watch);
+	if (core->watch.eventfd >= 0)
+		close(core->watch.eventfd);
 	scratchpad_free(&core->scratchpad);
 	neuron_mem_free(core->microcode);
 	turn_destroy(&core->turn);
@@ -77,7 +80,7 @@ static int open_queue(struct neuron_core *core, enum neuron_nq_type type, uint32
 	};
 
 	return neuron_nq_open(core->device, &opts, nq) ?:
-	       neuron_nq_set_eventfd(*nq, core->eventfd);
+	       neuron_nq_set_eventfd(*nq, core->watch.eventfd);
 }
 
 /* A reset switches notification queues off; the new ones start empty. */
@@ -85,6 +88,8 @@ static int open_queues(struct neuron_core *core)
 {
 	int ret;
 
+	/* First: what comes from here on takes the new ones away. */
+	atomic_store(&core->watch.reset, false);
 	close_queues(core);
 	ret = open_queue(core, NEURON_NQ_NOTIFY, NEURON_ISA_ENGINE_SP, &core->notify) ?:
 	      open_queue(core, NEURON_NQ_ERROR, 0, &core->error);
@@ -219,10 +224,12 @@ NEURON_EXPORT int neuron_core_open(struct neuron_device *device, uint32_t nc,
 	atomic_init(&c->refs, 1);
 	turn_init(&c->turn);
 	c->owner = calloc(c->nr_slots, sizeof(*c->owner));
-	c->eventfd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	c->watch.nc = nc;
+	c->watch.eventfd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	device_add_watch(device, &c->watch);
 	if (!c->owner)
 		ret = -ENOMEM;
-	else if (c->eventfd < 0)
+	else if (c->watch.eventfd < 0)
 		ret = -errno;
 	else if (o.no_reset)
 		ret = open_queues(c);

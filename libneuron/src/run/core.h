@@ -36,7 +36,7 @@ struct neuron_core {
 	const struct neuron_model **owner;	/* whose rings a slot's queue has */
 	struct neuron_nq *notify;
 	struct neuron_nq *error;
-	int eventfd;			/* signalled by both */
+	struct reset_watch watch;	/* its eventfd is signalled by both, too */
 	struct compute_queue *compute;	/* NULL until something is computed */
 	bool broken;			/* to be reset before the next run, not only after errors */
 	bool foreign;			/* what is in it is another user's, also after a reset */

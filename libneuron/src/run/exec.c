@@ -180,6 +180,19 @@ static void look_for_end(struct neuron_core *core)
 		core->done = n.kind == NEURON_ISA_NOTICE_NOTIFY && n.id == NOTIFY_DONE;
 }
 
+/* Of a run whose queues a reset took away nothing more is heard. */
+static int was_reset(const struct neuron_model *model, struct neuron_run_result *result)
+{
+	for (const struct neuron_model *m = model; m; m = m->peer) {
+		if (!atomic_load(&m->core->watch.reset))
+			continue;
+		snprintf(result->text, sizeof(result->text), "core %u was reset during the run",
+			 m->core->nc);
+		return -EIO;
+	}
+	return -EAGAIN;
+}
+
 /*
  * Whether every part of the model is done; -EAGAIN: not yet.  The ends are read before the
  * errors, and the errors of all cores each time: an error makes the results worthless
@@ -198,7 +211,7 @@ static int look(const struct neuron_model *model, struct neuron_run_result *resu
 	for (const struct neuron_model *m = model; m; m = m->peer)
 		if (!neuron_nq_read(m->core->error, &n))
 			return stopped(model, &n, result);
-	return ret;
+	return ret ? was_reset(model, result) : 0;
 }
 
 /* Takes the signals of the cores: what comes after the look signals again. */
@@ -229,7 +242,7 @@ static int wait_done(const struct neuron_model *model, int timeout_ms,
 		return ret;
 	deadline = deadline_in(timeout_ms);
 	for (const struct neuron_model *m = model; m; m = m->peer)
-		pfd[nr++] = (struct pollfd){ .fd = m->core->eventfd, .events = POLLIN };
+		pfd[nr++] = (struct pollfd){ .fd = m->core->watch.eventfd, .events = POLLIN };
 	do {
 		if (poll(pfd, nr, deadline_left(&deadline)) < 0 && errno != EINTR)
 			return -errno;
@@ -266,9 +279,10 @@ static int prepare(struct neuron_model *m, const struct neuron_io *io, size_t nr
 
 	/*
 	 * An error that came after the end of the last run: an engine or a queue
-	 * that stands still until the core is reset.
+	 * that stands still until the core is reset.  A reset by others took the queues away.
 	 */
-	if (over || core->broken || !neuron_nq_read(core->error, &late))
+	if (over || core->broken || atomic_load(&core->watch.reset) ||
+	    !neuron_nq_read(core->error, &late))
 		ret = core_reset_locked(core);
 	ret = ret ?: bind(m, io, nr_io);
 	while (!ret && !neuron_nq_read(core->notify, &late))

@@ -153,6 +153,8 @@ static void stays(void)
 	CHECK(run_small(a, 0, "again") == kept, "not copied");
 	CHECK(!neuron_device_reset(device, 1) && !neuron_core_reset(core), "resets");
 	CHECK(run_small(a, 0, "behind a reset") == copied, "copied");
+	CHECK(!neuron_device_reset(device, 1), "a reset that the core is not asked for");
+	CHECK(run_small(a, 0, "behind that") == copied, "copied");
 	neuron_model_unload(a);
 	CHECK(run_small(b, 1, "one that was there before") == copied, "copied");
 	a = load_small(0);
