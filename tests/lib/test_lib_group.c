@@ -727,6 +727,30 @@ static void test_bad_networks(void **state)
 		"'kelf' and 'op', 'object' or 'params'");
 }
 
+/* Options that cannot be meant. */
+static void test_bad_options(void **state)
+{
+	const struct neuron_host_op nameless[] = { ops[0], { .fn = invert } };
+	const struct neuron_host_op empty[] = { ops[0], { .name = "invert" } };
+	const struct neuron_net_opts bad[] = {
+		{ .size = sizeof(bad[0]), .depth = 1025 },
+		{ .size = sizeof(bad[0]), .nr_ops = 1 },
+		{ .size = sizeof(bad[0]), .nr_ops = 2, .ops = nameless },
+		{ .size = sizeof(bad[0]), .nr_ops = 2, .ops = empty },
+	};
+	struct neff_bytes n = net_neff();
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct neuron_net_opts o = bad[i];
+		struct neuron_net *net = NULL;
+
+		assert_int_equal(neuron_net_load(pool, n.data, n.size, &o, &net), -EINVAL);
+		assert_null(net);
+	}
+	free(n.data);
+}
+
 /* A shared object with an operation "flip" that inverts the bits of @mask. */
 static size_t make_object(unsigned int bits, char *so, size_t room)
 {
@@ -1006,6 +1030,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_L17_full_eventfd, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_L24_signals_of_a_stage, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_errors, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_bad_options, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_bad_networks, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_object, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_params, setup, teardown),

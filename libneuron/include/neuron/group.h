@@ -65,7 +65,7 @@ typedef int (*neuron_host_fn)(void *context, const struct neuron_host_tensor *in
 struct neuron_host_op {
 	const char *name;
 	neuron_host_fn fn;
-	void *context;
+	void *context;		/**< may be NULL, unlike the others */
 };
 
 struct neuron_net_opts {

@@ -213,6 +213,16 @@ static int choose_group(struct neuron_net *net, struct neuron_pool *pool,
 	return 0;
 }
 
+static bool opts_valid(const struct neuron_net_opts *o)
+{
+	if (o->depth > MAX_DEPTH || (o->nr_ops && !o->ops))
+		return false;
+	for (size_t i = 0; i < o->nr_ops; i++)
+		if (!o->ops[i].name || !o->ops[i].fn)
+			return false;
+	return true;
+}
+
 NEURON_EXPORT int neuron_net_load(struct neuron_pool *pool, const void *bytes, size_t size,
 				  const struct neuron_net_opts *opts, struct neuron_net **out)
 {
@@ -223,7 +233,7 @@ NEURON_EXPORT int neuron_net_load(struct neuron_pool *pool, const void *bytes, s
 
 	if (ret)
 		return ret;
-	if (o.depth > MAX_DEPTH || (o.nr_ops && !o.ops))
+	if (!opts_valid(&o))
 		return -EINVAL;
 	if (device_inherited(pool->cores[0]->device))
 		return -EACCES;
