@@ -490,7 +490,8 @@ static uint8_t net_mask;
 static int use_net(void)
 {
 	static const struct neuron_host_op ops[] = { { "invert", invert, NULL } };
-	struct neuron_net_opts o = { .size = sizeof(o), .ops = ops, .nr_ops = 1 };
+	struct neuron_error error = { .size = sizeof(error) };
+	struct neuron_net_opts o = { .size = sizeof(o), .ops = ops, .nr_ops = 1, .error = &error };
 	struct neuron_core *cores[2] = { NULL };
 	struct neuron_pool *pool = NULL;
 	struct neuron_net *net = NULL;
@@ -509,8 +510,10 @@ static int use_net(void)
 		ret = neuron_mem_alloc(device, 4096, NULL, &mem);
 	if (!ret)
 		ret = fill(mem);
-	if (!ret)
+	if (!ret) {
 		ret = neuron_net_load(pool, neff.data, neff.size, &o, &net);
+		assert_int_equal(!ret, !error.text[0]);
+	}
 	io[0] = (struct neuron_io){ "x", mem, 0, 1024 };
 	io[1] = (struct neuron_io){ "y", mem, 2048, 1024 };
 	for (int i = 0; i < 3 && !ret; i++)

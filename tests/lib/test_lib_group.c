@@ -742,11 +742,14 @@ static void test_bad_options(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct neuron_error error = { .size = sizeof(error), .text = "of another load" };
 		struct neuron_net_opts o = bad[i];
 		struct neuron_net *net = NULL;
 
+		o.error = &error;
 		assert_int_equal(neuron_net_load(pool, n.data, n.size, &o, &net), -EINVAL);
 		assert_null(net);
+		assert_string_equal(error.text, "Invalid argument");
 	}
 	free(n.data);
 }

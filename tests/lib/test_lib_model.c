@@ -1465,6 +1465,9 @@ static void test_fork(void **state)
 	struct fixture *f = *state;
 	struct neuron_model *m = load(f, make_list_neff());
 	struct neuron_location l = { .size = sizeof(l) };
+	struct neuron_error error = { .size = sizeof(error), .text = "of another load" };
+	struct neuron_model_opts opts = { .size = sizeof(opts), .error = &error };
+	struct neuron_model *none;
 	struct neuron_notice n;
 	int status;
 	void *va;
@@ -1482,6 +1485,8 @@ static void test_fork(void **state)
 			  neuron_pointer_resolve(f->device, va, &l) == -EACCES &&
 			  neuron_mem_map(f->x, &va) == -EACCES &&
 			  neuron_mem_write(f->x, 0, f->in, 1) == -EACCES &&
+			  neuron_model_load(f->core, "", 1, &opts, &none) == -EACCES &&
+			  !strcmp(error.text, "Permission denied") &&
 			  neuron_core_reset(f->core) == -EACCES;
 
 		neuron_model_unload(m);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../device/opts.h"
 #include "error.h"
 #include <neuron/neff.h>
 
@@ -28,6 +29,16 @@ int error_note(struct neuron_error *e, int ret, const char *fmt, ...)
 int error_no_memory(struct neuron_error *e)
 {
 	return error_note(e, -ENOMEM, "out of host memory");
+}
+
+int error_tell(struct neuron_error *theirs, struct neuron_error *e, int ret)
+{
+	if (ret == -ENOMEM)
+		error_no_memory(e);
+	else if (!e->text[0])
+		snprintf(e->text, sizeof(e->text), "%s", strerror(-ret));
+	result_copy(theirs, e, sizeof(*e));
+	return ret;
 }
 
 int error_device(struct neuron_error *e, const char *what, int ret)

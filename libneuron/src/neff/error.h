@@ -15,6 +15,8 @@ struct obstacles {
 int error_note(struct neuron_error *e, int ret, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 int error_no_memory(struct neuron_error *e);
+/* A caller's error; of one without a line of its own, what @ret says.  Returns @ret. */
+int error_tell(struct neuron_error *theirs, struct neuron_error *e, int ret);
 /* What the driver said to @what. */
 int error_device(struct neuron_error *e, const char *what, int ret);
 /* Beyond NEURON_MAX_OBSTACLES there is no room, and no need. */

@@ -270,10 +270,8 @@ static int load(struct neuron_core *core, const void *bytes, size_t size, struct
 	}
 	if (bytes)
 		neuron_neff_close(neff);
-	if (ret) {
-		result_copy(o->error, &error, sizeof(error));
-		return ret;
-	}
+	if (ret)
+		return error_tell(o->error, &error, ret);
 	for (const struct neuron_model *m = l[0].model; m; m = m->peer)
 		count_load(m->core, 0);
 	if (watch.on) {
@@ -294,15 +292,16 @@ NEURON_EXPORT int neuron_model_load(struct neuron_core *core, const void *bytes,
 				    const struct neuron_model_opts *opts,
 				    struct neuron_model **model)
 {
+	struct neuron_error error = { .size = sizeof(error) };
 	struct neuron_model_opts o;
 	int ret = opts_copy(&o, sizeof(o), opts);
 
 	if (ret)
 		return ret;
 	if (!model || !bytes)
-		return -EINVAL;
+		return error_tell(o.error, &error, -EINVAL);
 	if (device_inherited(core->device))
-		return -EACCES;
+		return error_tell(o.error, &error, -EACCES);
 	return load(core, bytes, size, NULL, &o, model);
 }
 

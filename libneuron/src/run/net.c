@@ -234,12 +234,12 @@ NEURON_EXPORT int neuron_net_load(struct neuron_pool *pool, const void *bytes, s
 	if (ret)
 		return ret;
 	if (!opts_valid(&o))
-		return -EINVAL;
+		return error_tell(o.error, &error, -EINVAL);
 	if (device_inherited(pool->cores[0]->device))
-		return -EACCES;
+		return error_tell(o.error, &error, -EACCES);
 	net = calloc(1, sizeof(*net));
 	if (!net)
-		return -ENOMEM;
+		return error_tell(o.error, &error, -ENOMEM);
 	pthread_mutex_init(&net->lock, NULL);
 	pthread_cond_init(&net->progress, NULL);
 	net->eventfd = -1;
@@ -256,9 +256,8 @@ NEURON_EXPORT int neuron_net_load(struct neuron_pool *pool, const void *bytes, s
 	if (!ret && net->implicit)
 		ret = neuron_net_start(net);
 	if (ret) {
-		result_copy(o.error, &error, sizeof(error));
 		neuron_net_unload(net);
-		return ret;
+		return error_tell(o.error, &error, ret);
 	}
 	*out = net;
 	return 0;
