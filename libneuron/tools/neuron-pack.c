@@ -402,6 +402,29 @@ static uint16_t to_bf16(float f)
 	return (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
 }
 
+/* From double: rounded to float first, it could be rounded twice. */
+static uint16_t to_fp16(double d)
+{
+	uint64_t u, mantissa;
+	int exponent;
+	uint32_t shift, bits;
+
+	memcpy(&u, &d, 8);
+	exponent = (int)(u >> 52 & 0x7ff) - 1023;
+	mantissa = (u & ((1ull << 52) - 1)) | 1ull << 52;
+	if (exponent > 15) {
+		bits = 0x7c00;
+	} else if (exponent < -25) {
+		bits = 0;
+	} else {
+		/* Below 2^-14 an exponent of 0, and fewer bits; what is carried is added to it. */
+		shift = 42 + (uint32_t)MAX(-14 - exponent, 0);
+		mantissa += (1ull << (shift - 1)) - 1 + (mantissa >> shift & 1);
+		bits = (uint32_t)(mantissa >> shift) + ((uint32_t)MAX(exponent + 14, 0) << 10);
+	}
+	return (uint16_t)(bits | u >> 63 << 15);
+}
+
 static void read_constant(struct tensor *t, const char *where, const json_t *v)
 {
 	const char *file = text(v, where, "file", true);
@@ -611,9 +634,10 @@ static uint32_t immediate(const char *where, enum neuron_neff_dtype dtype, doubl
 	float f = (float)value;
 	bool fits;
 
-	if (dtype == NEURON_NEFF_DT_FLOAT16)
-		die("%s: no immediate values of type float16", where);
-	if (dtype == NEURON_NEFF_DT_BFLOAT16) {
+	if (dtype == NEURON_NEFF_DT_FLOAT16) {
+		bits = to_fp16(value);
+		fits = (bits & 0x7fff) != 0x7c00;
+	} else if (dtype == NEURON_NEFF_DT_BFLOAT16) {
 		bits = to_bf16(f);
 		fits = (bits & 0x7fff) != 0x7f80;
 	} else if (dtype == NEURON_NEFF_DT_FLOAT32) {

@@ -440,12 +440,41 @@ static void test_immediates(void **state)
 		HEAD I("int16", "-32768"), HEAD I("uint16", "65535"),
 		HEAD I("int32", "-2147483648"), HEAD I("int32", "2147483647"),
 		HEAD I("uint32", "4294967295"), HEAD I("float32", "-3.4e38"),
-		HEAD I("bfloat16", "3.3e38"),
+		HEAD I("bfloat16", "3.3e38"), HEAD I("float16", "-65519"),
+	};
+	static const struct {
+		double value;
+		uint32_t bits;
+	} halves[] = {
+		{ 0, 0 }, { 1, 0x3c00 }, { -0.1, 0xae66 }, { 65504, 0x7bff }, { 65519.9, 0x7bff },
+		/* To even, and to the nearer one by less than a float tells. */
+		{ 1 + 0x1p-11, 0x3c00 }, { 1 + 0x3p-11, 0x3c02 }, { 1 + 0x1p-11 + 0x1p-40, 0x3c01 },
+		/* Denormals, and what rounds to the first that is none. */
+		{ 0x1p-24, 1 }, { 0x1p-25, 0 }, { -0x3p-26, 0x8001 }, { 0x3p-25, 2 },
+		{ 0x1p-14 - 0x1p-26, 0x400 }, { 0x1p-14, 0x400 }, { 1e-300, 0 },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
 		neuron_neff_close(packed(cases[i]));
+	for (size_t i = 0; i < ARRAY_SIZE(halves); i++)
+		assert_int_equal(immediate("", NEURON_NEFF_DT_FLOAT16, halves[i].value),
+				 halves[i].bits);
+}
+
+static void test_float16(void **state)
+{
+	float x[24], y[24];
+
+	(void)state;
+	fill(x);
+	run_layers("\"y\": {\"kind\": \"output\", \"shape\": [4, 6]}",
+		   "{\"op\": \"cast\", \"in\": \"x\", \"dtype\": \"float16\", \"out\": \"h\"},"
+		   "{\"op\": \"add\", \"in\": \"h\", \"value\": -0.375, \"out\": \"a\"},"
+		   "{\"op\": \"cast\", \"in\": \"a\", \"dtype\": \"float32\", \"out\": \"y\"}",
+		   x, y, sizeof(y));
+	for (int i = 0; i < 24; i++)
+		assert_true(y[i] == x[i] - 0.375f);
 }
 
 static void test_sbuf(void **state)
@@ -515,6 +544,8 @@ static void test_refused(void **state)
 		{ HEAD I("uint16", "65536"), "65536 is not a value of type uint16" },
 		{ HEAD I("uint32", "4294967296"), "4.29497e+09 is not a value of type uint32" },
 		{ HEAD I("float32", "1e39"), "1e+39 is not a value of type float32" },
+		{ HEAD I("float16", "65520"), "65520 is not a value of type float16" },
+		{ HEAD I("float16", "-1e9"), "-1e+09 is not a value of type float16" },
 		{ HEAD I("bfloat16", "3.4e38"), "3.4e+38 is not a value of type bfloat16" },
 		{ HEAD "\"tensors\": {\"x\": {\"kind\": \"input\", \"shape\": [4, 6]},"
 		  " \"y\": {\"kind\": \"output\", \"shape\": [4, 6]}, \"w\": {\"kind\": \"constant\","
@@ -580,6 +611,7 @@ int main(void)
 		cmocka_unit_test(test_quantised),
 		cmocka_unit_test(test_members),
 		cmocka_unit_test(test_immediates),
+		cmocka_unit_test(test_float16),
 		cmocka_unit_test(test_sbuf),
 		cmocka_unit_test(test_refused),
 	};
