@@ -1537,6 +1537,9 @@ static void pack_model(void)
 {
 	json_t *def, *dma;
 
+	if (pack.header.lnc_size != 1)
+		die("header.lnc_size is %u; layers make a program for 1 core",
+		    pack.header.lnc_size);
 	read_tensors();
 	read_layers();
 	place_tensors();
@@ -1548,7 +1551,6 @@ static void pack_model(void)
 	add_io();
 	add_json("kelf-0.json", json_pack("{s:[{s:s, s:s}], s:s}", "graphs", "definition",
 					  "sg00/def.json", "name", "sg00", "version", "0.5"));
-	pack.header.lnc_size = 1;
 }
 
 /* ---- literal archives ---- */

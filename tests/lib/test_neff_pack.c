@@ -520,6 +520,8 @@ static void test_refused(void **state)
 		  "d.json: not a .npy file" },
 		{ HEAD "\"tensors\": {\"a/b\": {\"kind\": \"input\", \"shape\": [1]}}}",
 		  "not a name for a tensor" },
+		{ HEAD "\"header\": {\"lnc_size\": 2}, " XY "\"layers\": []}",
+		  "header.lnc_size is 2; layers make a program for 1 core" },
 		{ HEAD XY "\"layers\": []}", "no layer makes the output y" },
 		{ HEAD XY "\"layers\": [{\"op\": \"fly\"}]}", "d.json:1: layers[0]: unknown op fly" },
 		{ HEAD XY "\"layers\": [{\"op\": \"relu\", \"in\": \"z\", \"out\": \"y\"}]}",
