@@ -272,6 +272,20 @@ static int find_word(const char *word, const char *const *words)
 	return -1;
 }
 
+/* What is not known could be a known key in wrong letters, without which it is another model. */
+static void check_keys(const json_t *obj, const char *where, const char *const *keys)
+{
+	const char *key;
+	json_t *v;
+
+	json_object_foreach((json_t *)(uintptr_t)obj, key, v)
+		if (find_word(key, keys) < 0)
+			die("%s: unknown key %s", where, key);
+}
+
+#define CHECK_KEYS(obj, where, ...) \
+	check_keys(obj, where, (const char *const []){ __VA_ARGS__, NULL })
+
 static bool flag(const json_t *obj, const char *where, const char *key)
 {
 	json_t *v = json_object_get(obj, key);
@@ -489,9 +503,11 @@ static void read_tensors(void)
 		t->kind = (enum kind)kind;
 		t->defined = t->kind != KIND_OUTPUT;
 		if (t->kind == KIND_CONSTANT) {
+			CHECK_KEYS(v, where, "kind", "file", "dtype");
 			read_constant(t, where, v);
 			continue;
 		}
+		CHECK_KEYS(v, where, "kind", "shape", "dtype");
 		t->dtype = dtype_of(v, where, NEURON_NEFF_DT_FLOAT32);
 		read_shape(t, where, member(v, where, "shape", JSON_ARRAY, true));
 	}
@@ -580,6 +596,10 @@ static void map_layer(const json_t *l, const char *where, enum neuron_isa_engine
 {
 	struct tensor *in = source(where, text(l, where, "in", true));
 
+	if (opcode == NEURON_ISA_OP_REDUCE)
+		CHECK_KEYS(l, where, "op", "in", "out", "dtype", "reduce");
+	else
+		CHECK_KEYS(l, where, "op", "in", "out", "dtype");
 	map_step(engine, opcode, op, in,
 		 result(l, where, in->dtype, in->rows, cols ? cols : in->cols));
 }
@@ -669,6 +689,7 @@ static void elementwise_layer(const json_t *l, const char *where, int op)
 	json_t *in = json_object_get(l, "in"), *value = json_object_get(l, "value");
 	struct tensor *a, *out;
 
+	CHECK_KEYS(l, where, "op", "in", "out", "dtype", "value");
 	if (value) {
 		if (!json_is_number(value) || !json_is_string(in))
 			die("%s: value needs a number and one tensor in \"in\"", where);
@@ -708,6 +729,8 @@ static void dense_layer(const json_t *l, const char *where)
 	struct tensor *out, *c;
 	struct step *s;
 
+	CHECK_KEYS(l, where, "op", "in", "out", "dtype", "weights", "bias", "activation",
+		   "transposed");
 	same_type(where, a, w);
 	if (a->dtype != NEURON_NEFF_DT_INT8 && !is_float(a->dtype))
 		die("%s: no matrix product of %s", where, neuron_neff_dtype_name(a->dtype));
@@ -775,6 +798,7 @@ static void pool_layer(const json_t *l, const char *where)
 	struct tensor *out, *acc;
 	struct step *s;
 
+	CHECK_KEYS(l, where, "op", "in", "out", "dtype", "reduce", "image", "window");
 	pair_of(l, where, "image", &h, &w);
 	pair_of(l, where, "window", &wh, &ww);
 	if ((uint64_t)h * w != in->cols || h % wh || w % ww)
@@ -817,6 +841,7 @@ static void requantise_layer(const json_t *l, const char *where)
 	bool relu = flag(l, where, "relu");
 	struct tensor *out, *f = in;
 
+	CHECK_KEYS(l, where, "op", "in", "out", "dtype", "scale", "relu");
 	if (!json_is_number(scale) && !json_is_string(scale))
 		die("%s: scale is neither a number nor a tensor", where);
 	out = result(l, where, NEURON_NEFF_DT_INT8, in->rows, in->cols);
@@ -839,6 +864,7 @@ static void reshape_layer(const json_t *l, const char *where)
 	const char *name = text(l, where, "out", true);
 	struct tensor *t;
 
+	CHECK_KEYS(l, where, "op", "in", "out", "shape");
 	if (find_tensor(name))
 		die("%s: tensor %s exists already", where, name);
 	t = new_tensor(name);
@@ -1626,6 +1652,8 @@ static void fill_header(void)
 	json_t *obj = member(pack.root, "description", "header", JSON_OBJECT, false);
 	const char *name = text(pack.root, "description", "name", false);
 
+	CHECK_KEYS(obj, "header", "pkg_version", "version_major", "version_minor", "num_tpb",
+		   "requested_tpb_count", "feature_bits", "lnc_size");
 	h->size = sizeof(*h);
 	h->pkg_version = header_number(obj, "pkg_version", 2, 2);
 	h->version_major = header_number(obj, "version_major", options.major, INT64_MAX);
@@ -1755,6 +1783,11 @@ int main(int argc, char **argv)
 		error(EXIT_FAILURE, ENOMEM, "allocation");
 
 	members = member(pack.root, "description", "members", JSON_OBJECT, false);
+	if (members)
+		CHECK_KEYS(pack.root, "description", "format", "name", "header", "members");
+	else
+		CHECK_KEYS(pack.root, "description", "format", "name", "header", "tensors",
+			   "layers");
 	fill_header();
 	if (members)
 		pack_members(members);

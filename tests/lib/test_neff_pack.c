@@ -494,18 +494,66 @@ static void test_sbuf(void **state)
 	sbuf = before;
 }
 
+struct refusal {
+	const char *text;
+	const char *what;
+};
+
+static void check_refusals(const struct refusal *cases, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++) {
+		char text[1024], out[128];
+		struct stat st;
+		int status = run_pack(cases[i].text, text, sizeof(text));
+
+		if (status != 1 || !strstr(text, cases[i].what))
+			fail_msg("case %zu: status %d, \"%s\" should contain \"%s\"", i, status, text,
+				 cases[i].what);
+		assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1);
+		snprintf(out, sizeof(out), "%s/out.neff", dir);
+		assert_int_not_equal(stat(out, &st), 0);
+	}
+}
+
+/* A layer with a key that it does not have. */
+#define LAYER(op, more, key) \
+	{ HEAD XY "\"layers\": [{\"op\": \"" op "\", \"in\": \"x\", \"out\": \"y\", " more "}]}", \
+	  "d.json:1: layers[0]: unknown key " key "\n" }
+
+static void test_unknown_keys(void **state)
+{
+	static const struct refusal cases[] = {
+		{ HEAD "\"x\": 1}", "description: unknown key x" },
+		{ HEAD XY "\"layers\": [], \"members\": {}}", "description: unknown key tensors" },
+		{ HEAD "\"header\": {\"version\": 1}, " XY "\"layers\": []}",
+		  "header: unknown key version" },
+		{ HEAD "\"tensors\": {\"x\": {\"kind\": \"input\", \"type\": \"int8\", \"shape\": [1]}}}",
+		  "tensors.x: unknown key type" },
+		{ HEAD "\"tensors\": {\"x\": {\"kind\": \"constant\", \"shape\": [1]}}}",
+		  "tensors.x: unknown key shape" },
+		LAYER("relu", "\"value\": 1", "value"),
+		LAYER("cast", "\"type\": \"int8\"", "type"),
+		LAYER("add", "\"scale\": 2", "scale"),
+		LAYER("dense", "\"weights\": \"x\", \"activaton\": \"relu\"", "activaton"),
+		LAYER("reduce", "\"reduce\": \"add\", \"window\": 2", "window"),
+		LAYER("pool", "\"reduce\": \"add\", \"stride\": 2", "stride"),
+		LAYER("requantise", "\"scale\": 1, \"Relu\": true", "Relu"),
+		LAYER("reshape", "\"shape\": [24], \"dtype\": \"int8\"", "dtype"),
+	};
+
+	(void)state;
+	check_refusals(cases, ARRAY_SIZE(cases));
+}
+
 static void test_refused(void **state)
 {
-	static const struct {
-		const char *text;
-		const char *what;
-	} cases[] = {
+	static const struct refusal cases[] = {
 		{ "{", "d.json:1: " },
 		{ "[]", "not a JSON object" },
 		{ "{\"name\": \"t\"}", "format is missing" },
 		{ "{\"format\": \"x\"}", "format is not neuron-pack-1" },
 		{ "{\"format\": \"neuron-pack-1\"}", "name is missing" },
-		{ HEAD "\"x\": 1}", "tensors is missing" },
+		{ HEAD "\"layers\": []}", "tensors is missing" },
 		{ HEAD "\"tensors\": 5}", "tensors has the wrong type" },
 		{ HEAD "\"tensors\": {\"x\": {\"kind\": \"input\"}}}", "tensors.x: shape is missing" },
 		{ HEAD "\"tensors\": {\"x\": {\"kind\": \"input\", \"shape\": [0]}}}",
@@ -566,18 +614,7 @@ static void test_refused(void **state)
 
 	(void)state;
 	put_npy("e.npy", "<f4", 6, 0, "", 0);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		char text[1024], out[128];
-		struct stat st;
-		int status = run_pack(cases[i].text, text, sizeof(text));
-
-		if (status != 1 || !strstr(text, cases[i].what))
-			fail_msg("case %zu: status %d, \"%s\" should contain \"%s\"", i, status, text,
-				 cases[i].what);
-		assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1);
-		snprintf(out, sizeof(out), "%s/out.neff", dir);
-		assert_int_not_equal(stat(out, &st), 0);
-	}
+	check_refusals(cases, ARRAY_SIZE(cases));
 }
 
 static int setup(void **state)
@@ -615,6 +652,7 @@ int main(void)
 		cmocka_unit_test(test_immediates),
 		cmocka_unit_test(test_float16),
 		cmocka_unit_test(test_sbuf),
+		cmocka_unit_test(test_unknown_keys),
 		cmocka_unit_test(test_refused),
 	};
 

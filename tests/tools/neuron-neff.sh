@@ -127,7 +127,7 @@ cat >"$dir/p.json" <<'END'
     "w": {
       "kind": "input", "dtype": "float32",
       "shape": [] } },
-  "layers": [ { "op": "relu", "in": "x", "out": "z", "note": "[,{" },
+  "layers": [ { "op": "relu", "in": "x", "out": "z[,{" },
 
     { "op": "fold",
       "in": "x", "out": "a" } ] }
