@@ -18,9 +18,9 @@ extern "C" {
 /** @defgroup group Core groups and networks
  *
  * A pool has the cores that a program uses. Groups take cores from it; a core is in one
- * group at most. Networks are loaded on a group. One network of a group runs at a time;
+ * group of its pool at most, but two pools may have it. Networks are loaded on a group. One network of a group runs at a time;
  * networks of different groups run in parallel. A network has one or more nodes, on cores
- * or on the host (docs/loading.md), and a queue of requests. @{ */
+ * or on the host (docs/loading.md), in a file that has a program for a core, and a queue of requests. @{ */
 
 struct neuron_pool;
 struct neuron_group;
@@ -40,7 +40,10 @@ size_t neuron_pool_free(struct neuron_pool *pool);
  */
 void neuron_pool_isolate(struct neuron_pool *pool);
 
-/** @brief Take cores from a pool. @return 0, -EINVAL, -EBUSY too few are free, -ENOMEM */
+/**
+ * @brief Take cores from a pool. @return 0, -EINVAL none, or more than the pool has, -EBUSY too
+ * few are free, -ENOMEM
+ */
 int neuron_group_create(struct neuron_pool *pool, size_t nr, struct neuron_group **group);
 /** @brief Give the cores back. @return 0, -EBUSY networks are loaded */
 int neuron_group_destroy(struct neuron_group *group);
@@ -111,7 +114,7 @@ struct neuron_net_result {
  */
 int neuron_net_load(struct neuron_pool *pool, const void *bytes, size_t size,
 		    const struct neuron_net_opts *opts, struct neuron_net **net);
-/** @brief Stop it and free everything, including requests; NULL is allowed. */
+/** @brief Finish queued requests and free everything, also their results; NULL is allowed. */
 void neuron_net_unload(struct neuron_net *net);
 enum neuron_net_mode neuron_net_mode(const struct neuron_net *net);
 /** @brief First core of its group: inputs and outputs are best next to it. */

@@ -617,7 +617,10 @@ int neuron_queue_init(struct neuron_device *device, const struct neuron_queue_se
 int neuron_queue_write(struct neuron_device *device, struct neuron_mem *ring,
 		       enum neuron_ring_side side, uint32_t first,
 		       const struct neuron_descriptor *descriptors, uint32_t count);
-/** @brief Tell the engine that descriptors were added. */
+/**
+ * @brief Tell the engine that descriptors were added. @return 0, -ENOENT the queue was not set
+ * up, -ENOSPC no room for so many now, -EINVAL never in this ring
+ */
 int neuron_queue_start(struct neuron_device *device, uint32_t engine, uint32_t queue,
 		       uint32_t tx_count, uint32_t rx_count);
 /** @brief Tell the driver that descriptors were seen to be complete. */

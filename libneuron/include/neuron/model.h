@@ -290,8 +290,8 @@ struct neuron_compute {
  * Waits for a run in progress on the core, and runs wait for it. The result may lie exactly
  * over a source of the same element size; over sources in other ways it is undefined.
  * The first call on a core takes 68 KiB of memory for rings, which are freed with the
- * core. @return 0, -EINVAL unknown type or operation, operand elsewhere or beyond its
- * memory, -ETIMEDOUT, -EIO the queue stopped, -EOPNOTSUPP the device cannot, -ENOMEM,
+ * core. @return 0, -EINVAL unknown type or operation, operand elsewhere, beyond its
+ * memory or in memory that may move and is not pinned, -ETIMEDOUT, -EIO the queue stopped, -EOPNOTSUPP the device cannot, -ENOMEM,
  * -ENODEV
  */
 int neuron_core_compute(struct neuron_core *core, const struct neuron_compute *compute,
