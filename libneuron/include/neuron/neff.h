@@ -617,7 +617,7 @@ void neuron_neff_writer_free(struct neuron_neff_writer *w);
 /**
  * neuron_neff_writer_add() - add a member
  * @w: writer
- * @name: path in the archive, relative, without "." and ".." components
+ * @name: path in the archive in ASCII, relative, without "." and ".." components
  * @data: contents, copied
  * @size: bytes
  *

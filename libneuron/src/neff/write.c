@@ -37,13 +37,22 @@ NEURON_EXPORT void neuron_neff_writer_free(struct neuron_neff_writer *w)
 	free(w);
 }
 
+/* Of other names it depends on the locale whether they can be written. */
+static bool is_ascii(const char *name)
+{
+	for (; *name; name++)
+		if (*name & 0x80)
+			return false;
+	return true;
+}
+
 NEURON_EXPORT int neuron_neff_writer_add(struct neuron_neff_writer *w, const char *name,
 					 const void *data, size_t size)
 {
 	struct neff_member m = { .size = size };
 	int err = -ENOMEM;
 
-	if (!w || !name || (!data && size))
+	if (!w || !name || !is_ascii(name) || (!data && size))
 		return -EINVAL;
 	m.name = malloc(strlen(name) + 1);
 	if (!m.name)
