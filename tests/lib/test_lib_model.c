@@ -379,6 +379,10 @@ static void test_core_open(void **state)
 	assert_int_equal(neuron_core_open(f->device, 1, &opts, &core), -EINVAL);
 	opts.scratchpad_page = 4 * GIB;
 	assert_int_equal(neuron_core_open(f->device, 1, &opts, &core), -EINVAL);
+	opts.scratchpad_page = 0;
+	opts.contiguous = 2;
+	assert_int_equal(neuron_core_open(f->device, 1, &opts, &core), -EINVAL);
+	opts.contiguous = 0;
 	fake.dev[0].core[1].owned_by_other = true;
 	assert_int_equal(neuron_core_open(f->device, 1, NULL, &core), -EBUSY);
 	fake.dev[0].core[1].owned_by_other = false;
@@ -1577,6 +1581,8 @@ static void test_pretend(void **state)
 	assert_int_equal(neuron_device_pretend(f->device, &marker), 0);
 	assert_int_equal(marker, NEURON_PRETEND_NONE);
 	opts.pretend = (enum neuron_pretend)4;
+	/* Also of what can be run, which has no need to. */
+	assert_int_equal(neuron_model_load(f->core, list.data, list.size, &opts, &m), -EINVAL);
 	assert_int_equal(neuron_model_load(f->core, neff.data, neff.size, &opts, &m), -EINVAL);
 	for (unsigned int how = NEURON_PRETEND_NONE; how <= NEURON_PRETEND_HASH; how++) {
 		opts.pretend = (enum neuron_pretend)how;

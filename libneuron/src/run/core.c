@@ -198,7 +198,7 @@ NEURON_EXPORT int neuron_core_open(struct neuron_device *device, uint32_t nc,
 		return ret;
 	if (!o.scratchpad_page)
 		o.scratchpad_page = SCRATCHPAD_PAGE;
-	if (!core || nc >= g->nr_cores || o.lnc > 2 ||
+	if (!core || nc >= g->nr_cores || o.lnc > 2 || o.contiguous > 1 ||
 	    (o.lnc == 2 && (nc % 2 || nc + 1 >= g->nr_cores)) ||
 	    !scratchpad_page_valid(o.scratchpad_page))
 		return -EINVAL;

@@ -298,7 +298,7 @@ NEURON_EXPORT int neuron_model_load(struct neuron_core *core, const void *bytes,
 
 	if (ret)
 		return ret;
-	if (!model || !bytes)
+	if (!model || !bytes || (unsigned int)o.pretend > NEURON_PRETEND_HASH)
 		return error_tell(o.error, &error, -EINVAL);
 	if (device_inherited(core->device))
 		return error_tell(o.error, &error, -EACCES);

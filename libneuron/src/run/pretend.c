@@ -55,8 +55,6 @@ int pretend_setup(struct neuron_model *model, enum neuron_pretend how)
 
 	if (how == NEURON_PRETEND_NONE || !neuron_model_obstacle(model))
 		return 0;
-	if ((unsigned int)how > NEURON_PRETEND_HASH)
-		return -EINVAL;
 	if (neuron_device_pretend(device, &marker) == -ENOENT)
 		return -EPERM;
 	ret = neuron_device_get_info(device, &info) ?: neuron_model_get_usage(model, &u);
