@@ -126,9 +126,8 @@ const struct neuron_core *core_on(const struct neuron_group *group,
 /* Where a stage finds a tensor that is not the edge itself: the copy on its device, or NULL. */
 struct neuron_mem **find_copy(const struct stage *stage, struct slot *slot, size_t i);
 bool used_on_host(const struct neuron_net *net, uint32_t edge);
-/* Memory for the copies of an edge that is where it is now. */
-int make_copies(struct neuron_net *net, struct slot *slot, uint32_t edge,
-		struct neuron_mem_failure *failure);
+/* Memory for the copies of all edges that have a place, which is where they are now. */
+int make_copies(struct neuron_net *net, struct slot *slot, struct neuron_error *error);
 int make_slots(struct neuron_net *net, struct neuron_error *error);
 void free_slots(struct neuron_net *net);
 

@@ -31,28 +31,34 @@ bool used_on_host(const struct neuron_net *net, uint32_t edge)
 	return false;
 }
 
-int make_copies(struct neuron_net *net, struct slot *slot, uint32_t edge,
-		struct neuron_mem_failure *failure)
+static int no_memory(const struct neuron_net *net, uint32_t e, int ret, struct neuron_error *error)
 {
-	for (size_t s = 0; s < net->nr_stages; s++) {
-		const struct stage *stage = &net->stages[s];
+	return error_note(error, ret, "no memory for %s: %s", net->edges[e].name, strerror(-ret));
+}
 
-		for (size_t i = 0; i < stage_tensors(stage); i++) {
+int make_copies(struct neuron_net *net, struct slot *slot, struct neuron_error *error)
+{
+	int ret = 0;
+
+	for (size_t n = 0; n < net->nr_stages && !ret; n++) {
+		const struct stage *stage = &net->stages[n];
+
+		for (size_t i = 0; i < stage_tensors(stage) && !ret; i++) {
+			uint32_t e = stage_edge(stage, i);
 			struct neuron_mem **copy;
-			int ret;
 
-			if (stage_edge(stage, i) != edge)
+			if (!slot->edges[e].mem)
 				continue;
 			copy = find_copy(stage, slot, i);
 			if (!copy || *copy)
 				continue;
 			ret = core_alloc(stage->model->core, NEURON_MEM_TENSORS, 0,
-					 net->edges[edge].bytes, failure, copy);
-			if (ret)
-				return ret;
+					 net->edges[e].bytes, error ? &error->memory : NULL, copy);
+			if (ret && error)
+				no_memory(net, e, ret, error);
 		}
 	}
-	return 0;
+	return ret;
 }
 
 /* The device of the node that writes an edge, or if that is the host, of one that reads it. */
@@ -113,13 +119,11 @@ static int make_slot(struct neuron_net *net, struct slot *slot, struct neuron_er
 	for (uint32_t e = 0; e < net->nr_edges && !ret; e++) {
 		if (net->edges[e].use != NEURON_NEFF_EDGE_INTERNAL)
 			continue;
-		ret = make_edge(net, e, &slot->edges[e], error) ?:
-		      make_copies(net, slot, e, &error->memory);
+		ret = make_edge(net, e, &slot->edges[e], error);
 		if (ret)
-			error_note(error, ret, "no memory for %s: %s", net->edges[e].name,
-				   strerror(-ret));
+			no_memory(net, e, ret, error);
 	}
-	return ret;
+	return ret ?: make_copies(net, slot, error);
 }
 
 int make_slots(struct neuron_net *net, struct neuron_error *error)
