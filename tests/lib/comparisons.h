@@ -3,7 +3,9 @@
 #ifndef COMPARISONS_H
 #define COMPARISONS_H
 
-static unsigned long comparisons;
+#include <stdatomic.h>
+
+static atomic_ulong comparisons;	/* by all threads */
 
 int __real_strcmp(const char *a, const char *b);
 int __wrap_strcmp(const char *a, const char *b);
