@@ -418,9 +418,11 @@ kernel_log() {
 }
 
 # What the kernel complained about, by its first line of complaint. A data race is
-# ours if a module took part: the kernels that look for races have only ours.
+# ours if a module took part: the kernels that look for races have only ours.  Not ours are the
+# flags of a page that is taken twice, and a node of a maple tree that is read under RCU.
 complaint() {
 	awk '
+		/KCSAN: data-race in (__get_user_pages \/ folio_mark_accessed|__call_rcu_common.* \/ mtree_load)$/ { next }
 		/BUG: KCSAN:/				{ race = $0; next }
 		race && /\+0x[0-9a-f]+\/0x[0-9a-f]+ \[[a-z]/ { print "kcsan: " race; exit }
 		race && /==========/				{ race = "" }
