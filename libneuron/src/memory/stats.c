@@ -59,7 +59,7 @@ NEURON_EXPORT int neuron_hbm_get_ranges(struct neuron_device *device, uint32_t h
 					      .entry_size = sizeof(**list) };
 	struct neuron_range *all = NULL, *more;
 	size_t count = 0, room = 256;
-	int ret;
+	int ret = 0;
 
 	if (!list || !n)
 		return -EINVAL;
