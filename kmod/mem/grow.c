@@ -72,7 +72,7 @@ static int neuron_tail_add(struct neuron_device *nd, struct neuron_chunk *chunk,
 		return err;
 	/* A short chunk lives in a frame and cannot leave it. */
 	spin_lock(&hbm->lock);
-	neuron_hbm_explain(hbm, 0, NEURON_BUDDY_CAUSE_BUSY, why);
+	neuron_hbm_explain(hbm, 0, NEURON_NATIVE_REASON_FRAGMENTED, why);
 	spin_unlock(&hbm->lock);
 	return -ENOMEM;
 }

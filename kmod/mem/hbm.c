@@ -233,24 +233,17 @@ static u64 neuron_run_align(u64 align)
  * neuron_hbm_explain() - record why a request was refused, and count it
  * @hbm: the HBM
  * @align: of the request, bytes
- * @cause: cause that the allocator gave
+ * @reason: the reason, unless @why names a limit
  * @why: filled in
  *
  * Context: hbm->lock held.
  */
 noinline void neuron_hbm_explain(struct neuron_hbm *hbm, u64 align,
-				 enum neuron_buddy_cause cause, struct neuron_failure *why)
+				 enum neuron_native_reason reason, struct neuron_failure *why)
 {
-	static const enum neuron_native_reason reasons[] = {
-		[NEURON_BUDDY_CAUSE_NONE] = NEURON_NATIVE_REASON_NONE,
-		[NEURON_BUDDY_CAUSE_FULL] = NEURON_NATIVE_REASON_FULL,
-		[NEURON_BUDDY_CAUSE_FRAGMENTED] = NEURON_NATIVE_REASON_FRAGMENTED,
-		[NEURON_BUDDY_CAUSE_ALIGNMENT] = NEURON_NATIVE_REASON_ALIGNMENT,
-		[NEURON_BUDDY_CAUSE_BUSY] = NEURON_NATIVE_REASON_FRAGMENTED,
-	};
 	u32 core, cat;
 
-	why->reason = why->limit == NEURON_NO_LIMIT ? reasons[cause] : NEURON_NATIVE_REASON_CAPPED;
+	why->reason = why->limit == NEURON_NO_LIMIT ? reason : NEURON_NATIVE_REASON_CAPPED;
 	hbm->refused[why->reason]++;
 	why->total = neuron_buddy_total(hbm->buddy);
 	why->free = neuron_buddy_free_bytes(hbm->buddy);
@@ -288,6 +281,13 @@ int neuron_hbm_take(struct neuron_hbm *hbm, struct neuron_chunk *chunk,
 		    const struct neuron_buddy_request *req, struct neuron_buddy_block *block,
 		    struct neuron_failure *why)
 {
+	static const enum neuron_native_reason reasons[] = {
+		[NEURON_BUDDY_CAUSE_NONE] = NEURON_NATIVE_REASON_NONE,
+		[NEURON_BUDDY_CAUSE_FULL] = NEURON_NATIVE_REASON_FULL,
+		[NEURON_BUDDY_CAUSE_FRAGMENTED] = NEURON_NATIVE_REASON_FRAGMENTED,
+		[NEURON_BUDDY_CAUSE_ALIGNMENT] = NEURON_NATIVE_REASON_ALIGNMENT,
+		[NEURON_BUDDY_CAUSE_BUSY] = NEURON_NATIVE_REASON_FRAGMENTED,
+	};
 	/* What follows a chunk has a block of its own until both are joined. */
 	enum neuron_native_event_kind kind = block == &chunk->block ? NEURON_NATIVE_EVENT_ALLOC :
 								      NEURON_NATIVE_EVENT_GROW;
@@ -317,7 +317,7 @@ int neuron_hbm_take(struct neuron_hbm *hbm, struct neuron_chunk *chunk,
 				NEURON_BUDDY_CAUSE_FULL : NEURON_BUDDY_CAUSE_BUSY;
 		/* Still under the lock, so these are the figures at the refusal. */
 		if (why && neuron_hbm_refused(req, err)) {
-			neuron_hbm_explain(hbm, req->align, cause, why);
+			neuron_hbm_explain(hbm, req->align, reasons[cause], why);
 			neuron_hbm_note_refusal(hbm, chunk, req, why);
 		}
 		spin_unlock(&hbm->lock);
@@ -422,9 +422,7 @@ noinline int neuron_hbm_capped(struct neuron_hbm *hbm, struct neuron_chunk *chun
 		return err;
 	}
 	spin_lock(&hbm->lock);
-	hbm->refused[NEURON_NATIVE_REASON_CAPPED]++;
-	neuron_hbm_explain(hbm, req->align, NEURON_BUDDY_CAUSE_NONE, why);
-	why->reason = NEURON_NATIVE_REASON_CAPPED;
+	neuron_hbm_explain(hbm, req->align, NEURON_NATIVE_REASON_CAPPED, why);
 	neuron_hbm_note_refusal(hbm, chunk, req, why);
 	spin_unlock(&hbm->lock);
 	return -ENOMEM;
@@ -566,7 +564,7 @@ int neuron_hbm_alloc(struct neuron_device *nd, struct neuron_chunk *chunk, u64 a
 	}
 	if (neuron_fault_hit(&nd->fail_alloc)) {
 		spin_lock(&hbm->lock);
-		neuron_hbm_explain(hbm, align, NEURON_BUDDY_CAUSE_FULL, why);
+		neuron_hbm_explain(hbm, align, NEURON_NATIVE_REASON_FULL, why);
 		spin_unlock(&hbm->lock);
 		return -ENOMEM;
 	}

@@ -108,7 +108,7 @@ u64 neuron_hbm_free_batch(struct neuron_device *nd, struct neuron_chunk **chunks
 int neuron_hbm_capped(struct neuron_hbm *hbm, struct neuron_chunk *chunk,
 		      const struct neuron_buddy_request *req, int err, struct neuron_failure *why);
 void neuron_hbm_note_move(struct neuron_hbm *hbm, const struct neuron_chunk *chunk, u64 from);
-void neuron_hbm_explain(struct neuron_hbm *hbm, u64 align, enum neuron_buddy_cause cause,
+void neuron_hbm_explain(struct neuron_hbm *hbm, u64 align, enum neuron_native_reason reason,
 			struct neuron_failure *why);
 int neuron_hbm_take(struct neuron_hbm *hbm, struct neuron_chunk *chunk,
 		    const struct neuron_buddy_request *req, struct neuron_buddy_block *block,

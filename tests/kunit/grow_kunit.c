@@ -121,11 +121,11 @@ static int grow_join(struct neuron_hbm *hbm, struct neuron_chunk *chunk,
 	return err;
 }
 
-static void grow_explain(struct neuron_hbm *hbm, u64 align, enum neuron_buddy_cause cause,
+static void grow_explain(struct neuron_hbm *hbm, u64 align, enum neuron_native_reason reason,
 			 struct neuron_failure *why)
 {
 	lockdep_assert_held(&hbm->lock);
-	state.explained += !align && cause == NEURON_BUDDY_CAUSE_BUSY;
+	state.explained += !align && reason == NEURON_NATIVE_REASON_FRAGMENTED;
 	why->reason = NEURON_NATIVE_REASON_FRAGMENTED;
 	why->total = 9;
 	why->free = 8;
