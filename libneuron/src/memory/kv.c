@@ -160,7 +160,7 @@ static void tell_all(const struct neuron_kv_pool *pool, uint64_t blocks, uint64_
 	if (f->reason == NEURON_MEM_REASON_HOST)
 		return;
 	for (size_t i = 0; i < tier->nr_segments; i++)
-		f->free += round_up(neuron_mem_bytes(tier->segment[i].mem), host_page());
+		f->free += mem_pages(tier->segment[i].mem);
 	f->largest_free = MAX(f->largest_free, largest);
 	f->largest_aligned = MAX(f->largest_aligned, largest);
 }

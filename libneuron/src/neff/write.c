@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* NEFF writer: equal contents give equal bytes. */
+#include <ctype.h>
 #include <endian.h>
 #include <errno.h>
 #include <stdio.h>
@@ -41,7 +42,7 @@ NEURON_EXPORT void neuron_neff_writer_free(struct neuron_neff_writer *w)
 static bool is_ascii(const char *name)
 {
 	for (; *name; name++)
-		if (*name & 0x80)
+		if (!isascii((unsigned char)*name))
 			return false;
 	return true;
 }
