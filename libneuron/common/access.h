@@ -12,6 +12,9 @@
 
 #define ACCESS_ROOM 96
 
+/* What programs say that have looked for devices. */
+#define NO_DEVICE "no Neuron device; is the module loaded (modprobe neuron_emu)?"
+
 /* Goes behind the name of a device that cannot be opened: who can, or what is missing; or "". */
 static inline const char *access_hint(unsigned int device, int error, char text[ACCESS_ROOM])
 {

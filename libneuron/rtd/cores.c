@@ -2,6 +2,7 @@
 #include <string.h>
 #include <syslog.h>
 
+#include "../common/access.h"
 #include "../common/util.h"
 #include "config.h"
 #include "cores.h"
@@ -54,7 +55,7 @@ static int open_devices(void)
 		syslog(LOG_ERR, "%u of the devices that were named are not there",
 		       config.nr_devices - found);
 	else if (!found)
-		syslog(LOG_ERR, "no Neuron device; is the module loaded (modprobe neuron_emu)?");
+		syslog(LOG_ERR, NO_DEVICE);
 	return found && found >= config.nr_devices ? 0 : -ENODEV;
 }
 

@@ -12,6 +12,7 @@
 
 #include <neuron/neuron.h>
 
+#include "../common/access.h"
 #include "options.h"
 
 #define KIND "aws.amazon.com/neuron"
@@ -189,7 +190,7 @@ int main(int argc, char **argv)
 	if (ret)
 		error(1, -ret, "looking for devices");
 	if (!n)
-		error(1, 0, "no Neuron device; is the module loaded (modprobe neuron_emu)?");
+		error(1, 0, NO_DEVICE);
 	spec = specification(list, n);
 	neuron_device_list_free(list);
 	if (!strcmp(options.output, "-"))

@@ -19,6 +19,7 @@
 
 #include "../../uapi/neuron_ioctl.h"
 #include "../../uapi/neuron_native.h"
+#include "../common/access.h"
 #include "file.h"
 #include "options.h"
 #include "processes.h"
@@ -415,8 +416,7 @@ int main(int argc, char **argv)
 	else if (n)
 		print_text(list, n, &all);
 	if (!n)
-		fputs("neuron-ls: no Neuron device; is the module loaded (modprobe "
-		      "neuron_emu)?\n", stderr);
+		fputs("neuron-ls: " NO_DEVICE "\n", stderr);
 	free(all.list);
 	free(list);
 	end_output(1);

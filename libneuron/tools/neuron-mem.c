@@ -683,7 +683,7 @@ static int show_all(json_t *list)
 	if (ret)
 		error(1, -ret, "looking for devices");
 	if (!n)
-		error(options.watch > 0 ? 0 : 1, 0, "no Neuron device; is the module loaded (modprobe neuron_emu)?");
+		error(options.watch > 0 ? 0 : 1, 0, NO_DEVICE);
 	for (size_t i = 0; i < n; i++) {
 		if (i && !list && options.map)
 			fputc('\n', out);

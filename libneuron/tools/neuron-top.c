@@ -14,6 +14,7 @@
 
 #include <neuron/neuron.h>
 
+#include "../common/access.h"
 #include "options.h"
 #include "page.h"
 #include "watch.h"
@@ -869,8 +870,7 @@ int main(int argc, char **argv)
 		run_screen();
 	none = !top.watch.devices.count;
 	if (none)
-		fputs("neuron-top: no Neuron device; is the module loaded (modprobe "
-		      "neuron_emu)?\n", stderr);
+		fputs("neuron-top: " NO_DEVICE "\n", stderr);
 	watch_end(&top.watch);
 	free(top.order);
 	end_by_signal();
