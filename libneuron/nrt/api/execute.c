@@ -5,6 +5,7 @@
 #include "../../common/lock.h"
 #include "../base/log.h"
 #include "../base/process.h"
+#include "../object/room.h"
 #include "../profile/profile.h"
 #include "../trace/events.h"
 #include "execute.h"
@@ -158,6 +159,7 @@ static NRT_STATUS run(struct nrt_model *m, const struct nrt_set *in, const struc
 	if (status == NRT_INVALID)
 		neuron_core_count(m->vnc->core, NEURON_CORE_BAD_INPUT);
 	if (status == NRT_SUCCESS) {
+		atomic_store(&m->used, atomic_fetch_add(&nrt_process.executions, 1));
 		ret = neuron_model_run(m->model, m->io, m->nr_io, nrt_process.timeout_ms, &result);
 		if (ret) {
 			status = run_failed(m, &result, ret);
@@ -215,13 +217,44 @@ static NRT_STATUS feed_back(struct nrt_model *m, const struct nrt_set *in,
 	return NRT_SUCCESS;
 }
 
+/* Returns with its lock. What fails, the run finds, too, and says. */
+static void bring_back(struct nrt_model *m)
+{
+	/* Pages of others may be in the way of its scratchpad, and nothing was refused. */
+	struct neuron_mem_failure failure = {
+		.reason = NEURON_MEM_REASON_FRAGMENTED,
+		.hbm = neuron_device_geometry(m->vnc->device)->core_hbm[m->vnc->nc],
+	};
+	struct nrt_room room;
+	int ret;
+
+	nrt_room_begin(&room, m->vnc->device);
+	do {
+		ret = neuron_model_onload(m->model, &failure);
+		if (ret == -ENOMEM)
+			nrt_room_refused(&room, &failure, NULL);
+	} while (nrt_room_made(&room, ret));
+	pthread_mutex_lock(&m->lock);
+	nrt_room_end(&room);
+}
+
+/* Who has its lock has the model on the device, too. */
+static void take(struct nrt_model *m)
+{
+	pthread_mutex_lock(&m->lock);
+	if (!neuron_model_offloaded(m->model))
+		return;
+	pthread_mutex_unlock(&m->lock);
+	bring_back(m);
+}
+
 /* Under the life lock, or in a thread that ends before the runtime does. */
 static NRT_STATUS run_times(struct nrt_model *m, const struct nrt_set *in,
 			    const struct nrt_set *out, int repeat_count)
 {
 	NRT_STATUS status = NRT_SUCCESS;
 
-	GUARD(&m->lock);
+	take(m);
 	if (repeat_count > 1)
 		status = feed_back(m, in, out, true);
 	for (int i = 0; i < repeat_count && status == NRT_SUCCESS; i++) {
@@ -230,6 +263,7 @@ static NRT_STATUS run_times(struct nrt_model *m, const struct nrt_set *in,
 		if (status == NRT_SUCCESS)
 			status = run(m, in, out);
 	}
+	pthread_mutex_unlock(&m->lock);
 	return status;
 }
 

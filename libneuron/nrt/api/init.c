@@ -16,6 +16,7 @@
 #include "../object/handles.h"
 #include "../object/model.h"
 #include "../object/report.h"
+#include "../object/room.h"
 #include "../object/tensor.h"
 #include "../profile/profile.h"
 #include "../trace/events.h"
@@ -477,6 +478,7 @@ static void in_child(void)
 	nrt_trace_forget();
 	nrt_profiles_forget();
 	nrt_inspect_forget();
+	nrt_room_forget();
 	for (size_t i = 0; i < p->nr_devices; i++)
 		neuron_device_abandon(p->devices[i]);
 	neuron_claim_release(p->claim);

@@ -10,7 +10,7 @@
 #include "../base/log.h"
 #include "../base/process.h"
 #include "../object/model.h"
-#include "../object/report.h"
+#include "../object/room.h"
 #include "../trace/events.h"
 
 static void log_usage(const struct nrt_model *m)
@@ -118,13 +118,14 @@ static NRT_STATUS load_on(uint32_t index, const void *bytes, size_t size, nrt_mo
 		.size = sizeof(opts),
 		.verify_hash = p->verify_hash,
 		.error = &error,
-		.refused = nrt_refused,
+		.refused = nrt_room_refused,
 		.max_unpacked = p->max_unpacked,
 		.short_constants = p->short_constants,
 		/* Those of the process from this one on. */
 		.cores = (p->nr_vncs - index) * p->lnc,
 	};
 	struct nrt_model *m = calloc(1, sizeof(*m));
+	struct nrt_room room;
 	NRT_STATUS status;
 	int ret;
 
@@ -133,10 +134,15 @@ static NRT_STATUS load_on(uint32_t index, const void *bytes, size_t size, nrt_mo
 	m->vnc = &p->vncs[index];
 	m->vnc_index = index;
 	m->refs = 1;
+	atomic_init(&m->used, atomic_fetch_add(&p->executions, 1));
 	pthread_mutex_init(&m->lock, NULL);
-	opts.refused_data = m->vnc->device;
+	opts.refused_data = &room;
 	opts.pretend = pretend_on(m->vnc->device);
-	ret = neuron_model_load(m->vnc->core, bytes, size, &opts, &m->model);
+	nrt_room_begin(&room, m->vnc->device);
+	do {
+		ret = neuron_model_load(m->vnc->core, bytes, size, &opts, &m->model);
+	} while (nrt_room_made(&room, ret));
+	nrt_room_end(&room);
 	status = ret ? load_failed(&error, ret) : describe(m);
 	if (status != NRT_SUCCESS) {
 		nrt_model_free(m);

@@ -134,6 +134,7 @@ NRT_STATUS nrt_env_read(struct nrt_env *env)
 	unsigned long n = 0;
 	bool reset = true;
 
+	env->offload = false;
 	env->has_cpus = env_text(affinity);
 	env->find_nan = nan && !strcasecmp(nan, "critical");
 	if (env->has_cpus && !parse_cpus(env_text(affinity), &env->cpus)) {
@@ -142,7 +143,8 @@ NRT_STATUS nrt_env_read(struct nrt_env *env)
 	}
 	if (!nrt_env_value("NEURON_RT_DBG_DUMP_INPUTS_ON_ERR", 0, INT_MAX, "a status", &n) ||
 	    !nrt_env_flag("NEURON_RT_RESET_CORES", &reset) ||
-	    !nrt_env_flag("NEURON_FAIL_ON_NAN", &env->find_nan) || !read_pretend(env))
+	    !nrt_env_flag("NEURON_FAIL_ON_NAN", &env->find_nan) ||
+	    !nrt_env_flag("NEURON_RT_OFFLOAD", &env->offload) || !read_pretend(env))
 		return NRT_INVALID;
 	env->dump_inputs_on = (NRT_STATUS)n;
 	env->keep_cores = !reset;

@@ -13,6 +13,7 @@
 struct nrt_env {
 	bool keep_cores;		/* open them without a reset */
 	bool find_nan;			/* in outputs */
+	bool offload;			/* idle models, when others do not fit */
 	bool has_pretend;		/* else the devices say */
 	enum neuron_pretend pretend;
 	NRT_STATUS dump_inputs_on;	/* of this status; NRT_SUCCESS never */

@@ -78,6 +78,7 @@ struct nrt_process {
 	struct nrt_model *models;
 	struct nrt_storage *storages;
 	uint32_t next_id;
+	_Atomic uint64_t executions;	/* so far */
 };
 
 extern struct nrt_process nrt_process;

@@ -18,6 +18,7 @@ struct nrt_model {
 	uint32_t id;
 	uint32_t refs;			/* process lock; the list has one */
 	pthread_mutex_t lock;		/* running: @stages, @io */
+	_Atomic uint64_t used;		/* when it ran last: the number of that execution */
 	size_t nr_io;
 	struct neuron_tensor_info *info;
 	struct nrt_stage *stages;

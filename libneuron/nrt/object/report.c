@@ -45,7 +45,9 @@ static void gather_models(struct gathered *g, struct neuron_device *device,
 		out->id = m->id;
 		out->name = neuron_model_name(m->model);
 		out->usage.size = sizeof(out->usage);
-		neuron_model_get_usage(m->model, &out->usage);
+		/* Nothing of what is in host memory. */
+		if (!neuron_model_offloaded(m->model))
+			neuron_model_get_usage(m->model, &out->usage);
 	}
 }
 
@@ -323,9 +325,4 @@ void nrt_refused(void *device, const struct neuron_mem_failure *failure,
 	free(reason);
 	free(table);
 	free(g.models);
-}
-
-void nrt_log_memory(struct neuron_device *device, const struct neuron_mem_failure *failure)
-{
-	nrt_refused(device, failure, NULL);
 }

@@ -5,10 +5,9 @@
 
 #include <neuron/neuron.h>
 
-/* The lines of an allocation that failed, and the report; not under the process lock. */
-void nrt_log_memory(struct neuron_device *device, const struct neuron_mem_failure *failure);
 /*
- * The same as a neuron_refused_fn of a device, while what was taken so far is there.
+ * The lines of an allocation that failed, and the report; not under the process lock. A
+ * neuron_refused_fn of a device, while what was taken so far is there.
  * @loading: a model that has some of its memory already, on the core of the failure; or NULL.
  */
 void nrt_refused(void *device, const struct neuron_mem_failure *failure,

@@ -7,7 +7,7 @@
 #include "../../common/lock.h"
 #include "../base/log.h"
 #include "../base/process.h"
-#include "report.h"
+#include "room.h"
 #include "storage.h"
 
 static void storage_link(struct nrt_storage *s)
@@ -119,11 +119,18 @@ int nrt_core_alloc(const struct nrt_vnc *vnc, enum neuron_mem_category category,
 		.category = category,
 		.failure = &failure,
 	};
-	/* More may be so much that the driver cannot count it; this is refused with a reason. */
-	int ret = neuron_mem_alloc(vnc->device, MIN(bytes, 1ull << 62), &opts, mem);
+	struct nrt_room room = { .device = vnc->device };
+	int ret;
 
-	if (ret == -ENOMEM)
-		nrt_log_memory(vnc->device, &failure);
+	if (!(flags & NEURON_MEM_F_HOST))
+		nrt_room_begin(&room, vnc->device);
+	do {
+		/* More may be so much that the driver cannot count it; this is refused with a reason. */
+		ret = neuron_mem_alloc(vnc->device, MIN(bytes, 1ull << 62), &opts, mem);
+		if (ret == -ENOMEM)
+			nrt_room_refused(&room, &failure, NULL);
+	} while (nrt_room_made(&room, ret));
+	nrt_room_end(&room);
 	return ret;
 }
 

@@ -321,6 +321,44 @@ static void test_pretend(void)
 	unsetenv("NEURON_RT_PRETEND");
 }
 
+static bool set_limit(const char *text)
+{
+	FILE *f = fopen("/sys/devices/virtual/neuron_device/neuron0/neuron_core0/limits/memory", "w");
+	bool ok = f && fputs(text, f) >= 0;
+
+	return f && !fclose(f) && ok;
+}
+
+/* Two models where there is only room for one. */
+static void test_offload(void)
+{
+	nrt_model_t *m[2] = { NULL };
+	static struct io io;
+	bool ok = true;
+	char text[32];
+
+	nrt_close();
+	setenv("NEURON_RT_OFFLOAD", "1", 1);
+	CHECK(nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", "") == NRT_SUCCESS, "init, to offload");
+	CHECK(nrt_load(neff.data, neff.size, 0, -1, &m[0]) == NRT_SUCCESS && io_init(&io, 0, 4) &&
+	      run_right(m[0], &io), "a model runs");
+	counters_take(&before);
+	snprintf(text, sizeof(text), "%llu",
+		 (unsigned long long)counter(&before, CORE0 "total") + PAGE);
+	CHECK(set_limit(text), "no other one fits beside it");
+	CHECK(nrt_load(neff.data, neff.size, 0, -1, &m[1]) == NRT_SUCCESS, "another one is loaded");
+	for (int i = 0; i < 20; i++)
+		ok = ok && run_right(m[i % 2], &io);
+	CHECK(ok, "they take turns, with the right bytes");
+	counters_take(&now);
+	CHECK(counters_equal(&before, &now), "one is on the device, the other one is not");
+	CHECK(nrt_unload(m[0]) == NRT_SUCCESS && run_right(m[1], &io) &&
+	      nrt_unload(m[1]) == NRT_SUCCESS, "unload both, one in host memory");
+	io_free(&io);
+	CHECK(set_limit("max"), "no limit");
+	unsetenv("NEURON_RT_OFFLOAD");
+}
+
 int main(void)
 {
 	uint32_t n;
@@ -342,6 +380,7 @@ int main(void)
 	test_too_large();
 	test_hostile();
 	test_pretend();
+	test_offload();
 	nrt_close();
 	CHECK(counters_come_to(&start), "all counters are 0 after close");
 	return failed != 0;
