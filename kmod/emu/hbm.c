@@ -41,8 +41,8 @@ void emu_pages_uncharge(long n)
 	atomic_long_sub(n, &emu_total_pages);
 }
 
-/* Pages handled before the CPU or a lock is offered to others. */
-#define EMU_HBM_BATCH	256
+/* Pages freed at a time; then the CPU and the lock are offered to others. */
+#define EMU_HBM_BATCH	64
 
 /**
  * emu_hbm_init() - make a memory, empty
@@ -55,11 +55,11 @@ void emu_hbm_init(struct emu_hbm *hbm, u64 size)
 	hbm->size = size;
 }
 
-static void emu_page_free(struct emu_hbm *hbm, struct page *page)
+static void emu_pages_free(struct emu_hbm *hbm, struct page **pages, unsigned int n)
 {
-	__free_page(page);
-	atomic_long_dec(&hbm->nr_pages);
-	emu_pages_uncharge(1);
+	release_pages(pages, n);
+	atomic_long_sub(n, &hbm->nr_pages);
+	emu_pages_uncharge(n);
 }
 
 /* Drop the pages with index first to last. */
@@ -67,22 +67,25 @@ static void emu_hbm_drop(struct emu_hbm *hbm, unsigned long first,
 			 unsigned long last)
 {
 	XA_STATE(xas, &hbm->pages, first);
+	struct page *pages[EMU_HBM_BATCH], *page;
 	unsigned int n = 0;
-	struct page *page;
 
 	xas_lock(&xas);
 	xas_for_each(&xas, page, last) {
 		xas_store(&xas, NULL);
-		emu_page_free(hbm, page);
-		if (++n % EMU_HBM_BATCH)
+		pages[n++] = page;
+		if (n < EMU_HBM_BATCH)
 			continue;
 		/* xas_pause() would skip the range that the emptied node's parent covers. */
 		xas_set(&xas, xas.xa_index + 1);
 		xas_unlock(&xas);
+		emu_pages_free(hbm, pages, n);
+		n = 0;
 		cond_resched();
 		xas_lock(&xas);
 	}
 	xas_unlock(&xas);
+	emu_pages_free(hbm, pages, n);
 }
 
 /**
