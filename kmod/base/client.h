@@ -74,6 +74,7 @@ struct neuron_process {
  *	     @closed
  * @spare: where in @handles the next chunk goes, a slot that is reserved; index 0 = nowhere
  * @top: the highest number given out so far
+ * @holes: numbers up to @top that are free; not @spare, which is kept for the next handle
  * @by_addr: the same by device address: allocated by it, imported
  * @unindexed: those that are not in @by_addr yet, newest first
  * @nr_unindexed: their number
@@ -115,6 +116,7 @@ struct neuron_client {
 	struct xarray handles;
 	struct xa_state spare;
 	u32 top;
+	u32 holes;
 	u32 nr_unindexed;
 	struct rb_root by_addr[2];
 	struct list_head unindexed;

@@ -82,6 +82,21 @@ static void neuron_handle_unlink(struct neuron_client *client, struct neuron_han
 	neuron_handle_gone(h);
 }
 
+/* The number above all others, without a search; false: none, or no memory at once. */
+static bool neuron_handle_append(struct neuron_client *client, struct neuron_handle *h)
+{
+	XA_STATE(xas, &client->handles, client->top + 1UL);
+
+	if (client->top == INT_MAX)
+		return false;
+	xas_store(&xas, h);
+	if (xas_error(&xas))
+		return false;
+	xas_clear_mark(&xas, XA_FREE_MARK);
+	h->number = ++client->top;
+	return true;
+}
+
 /*
  * Give a handle its number.  This may drop the lock to allocate memory, so the caller must
  * not have changed anything that the lock guards before.
@@ -99,10 +114,14 @@ static int neuron_handle_number(struct neuron_client *client, struct neuron_hand
 		client->spare.xa_index = 0;
 		return 0;
 	}
+	if (!client->holes && neuron_handle_append(client, h))
+		return 0;
 	err = __xa_alloc(&client->handles, &h->number, h, XA_LIMIT(1, INT_MAX),
 			 GFP_KERNEL_ACCOUNT);
 	if (err)
 		return -ENOMEM;
+	if (h->number <= client->top)
+		client->holes--;
 	client->top = max(client->top, h->number);
 	return 0;
 }
@@ -131,6 +150,7 @@ static void neuron_handle_take(struct neuron_client *client, struct xa_state *xa
 {
 	if (client->spare.xa_index) {
 		xas_store(xas, NULL);
+		client->holes++;
 	} else {
 		xas_store(xas, XA_ZERO_ENTRY);
 		client->spare = *xas;
