@@ -173,9 +173,30 @@ static void test_messages(void **state)
 	assert_int_equal(outside, 0);
 }
 
+/* Libraries that it brings take some when they are loaded, at the latest for the first end. */
+static void test_signals(void **state)
+{
+	struct sigaction was[NSIG], now;
+	char name[256];
+	size_t size = sizeof(name);
+	struct fabric *f = NULL;
+
+	(void)state;
+	for (int i = 1; i < NSIG; i++)
+		sigaction(i, NULL, &was[i]);
+	if (fabric_missing())
+		fail_msg("%s", fabric_missing());
+	assert_int_equal(fabric_open(&f, "127.0.0.1", name, &size), 0);
+	fabric_close(f);
+	for (int i = 1; i < NSIG; i++)
+		if (!sigaction(i, NULL, &now) && now.sa_handler != was[i].sa_handler)
+			fail_msg("signal %d", i);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_signals),
 		cmocka_unit_test_setup_teardown(test_memory, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_messages, setup, teardown),
 	};
@@ -190,7 +211,7 @@ static void test_not_built(void **state)
 	struct fabric_memory m = { .size = 64 };
 
 	(void)state;
-	assert_false(fabric_built());
+	assert_non_null(fabric_missing());
 	assert_int_equal(fabric_register(NULL, &m), -ENOSYS);
 	fabric_unregister(NULL, &m);
 }

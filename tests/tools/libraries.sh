@@ -57,6 +57,25 @@ int main(int argc, char **argv)
 	return !library || dlclose(library) || !dlopen(argv[1], RTLD_NOW | RTLD_NOLOAD);
 }
 EOF
+cat >"$dir/signals.c" <<'EOF'
+#include <dlfcn.h>
+#include <signal.h>
+#include <stddef.h>
+
+int main(int argc, char **argv)
+{
+	struct sigaction was[NSIG], now;
+	int i, taken = argc < 2;
+
+	for (i = 1; i < NSIG; i++)
+		sigaction(i, NULL, &was[i]);
+	if (!taken && !dlopen(argv[1], RTLD_NOW))
+		return 2;
+	for (i = 1; i < NSIG; i++)
+		taken |= !sigaction(i, NULL, &now) && now.sa_handler != was[i].sa_handler;
+	return taken;
+}
+EOF
 
 check "a stub with the vendor's version nodes" '$cc -shared -fPIC -Wl,-soname,libnrt.so.1 \
 	-Wl,--version-script=$dir/stub.map -o $dir/libnrt.so.1 $dir/stub.c &&
@@ -66,7 +85,9 @@ check "a program that is linked against it" '$cc -Ilibneuron/include -o $dir/pro
 	! LD_LIBRARY_PATH=$dir $dir/program'
 check "C1: it runs on our library" 'LD_LIBRARY_PATH=$built $dir/program && grep -qx NRT_TIMEOUT $dir/out'
 check "a program that unloads a library" '$cc -o $dir/unload $dir/unload.c -ldl'
+check "a program that looks at its signals" '$cc -o $dir/signals $dir/signals.c -ldl'
 for library in libnrt.so.1 libneuron.so.0; do
 	check "L9: $library stays" 'LD_LIBRARY_PATH=$built $dir/unload $library'
+	check "$library takes no signal" 'LD_LIBRARY_PATH=$built $dir/signals $library'
 done
 exit $bad

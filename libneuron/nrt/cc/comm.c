@@ -505,11 +505,11 @@ static NRT_STATUS find_others(const char *func, struct member *m, struct comm_he
 
 	if (status != NRT_SUCCESS)
 		return status;
-	if (place.reach == COMM_LOOPBACK || !fabric_built()) {
+	if (place.reach == COMM_LOOPBACK || fabric_missing()) {
 		if (place.reach == COMM_REMOTE) {
 			LOG_AS(ENC, ERROR, func,
-			       "root %s is not this host, and libnrt was built without libfabric: collectives stay within one host",
-			       getenv("NEURON_RT_ROOT_COMM_ID"));
+			       "root %s is not this host, and there is no libfabric (%s): collectives stay within one host",
+			       getenv("NEURON_RT_ROOT_COMM_ID"), fabric_missing());
 			status = NRT_FAILURE;
 		}
 		status = status ?: check_count(func, own->count);

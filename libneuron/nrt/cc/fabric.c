@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Messages between hosts, by libfabric. */
+/*
+ * Messages between hosts, by libfabric.  It is loaded by the first who needs it: the libraries of
+ * some fabrics, which it brings, take signals of the program that loads them.
+ */
+#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,14 +51,55 @@ struct fabric {
 	struct fabric_request requests[NR_REQUESTS];
 };
 
-bool fabric_built(void)
+/* What it exports; the rest are calls of what it returns. */
+static struct {
+	pthread_once_t once;
+	typeof(fi_getinfo) *getinfo;
+	typeof(fi_dupinfo) *dupinfo;
+	typeof(fi_freeinfo) *freeinfo;
+	typeof(fi_fabric) *fabric;
+	char missing[256];	/* why it is not there */
+} lib = { .once = PTHREAD_ONCE_INIT };
+
+static void find_calls(void)
 {
-	return true;
+	void *object = dlopen("libfabric.so.1", RTLD_NOW | RTLD_LOCAL);
+
+	if (object) {
+		lib.getinfo = dlsym(object, "fi_getinfo");
+		lib.dupinfo = dlsym(object, "fi_dupinfo");
+		lib.freeinfo = dlsym(object, "fi_freeinfo");
+		lib.fabric = dlsym(object, "fi_fabric");
+	}
+	if (!lib.getinfo || !lib.dupinfo || !lib.freeinfo || !lib.fabric)
+		snprintf(lib.missing, sizeof(lib.missing), "%s", dlerror() ?: "libfabric");
+}
+
+/* With all that it loads for its providers; signals stay the program's. */
+static void load_library(void)
+{
+	struct sigaction was[NSIG], now;
+	struct fi_info *info = NULL;
+
+	for (int i = 1; i < NSIG; i++)
+		sigaction(i, NULL, &was[i]);
+	find_calls();
+	if (!lib.missing[0] && !lib.getinfo(FI_VERSION(1, 9), NULL, NULL, 0, NULL, &info))
+		lib.freeinfo(info);
+	for (int i = 1; i < NSIG; i++)
+		if (!sigaction(i, NULL, &now) && now.sa_handler != was[i].sa_handler)
+			sigaction(i, &was[i], NULL);
+}
+
+const char *fabric_missing(void)
+{
+	pthread_once(&lib.once, load_library);
+	return lib.missing[0] ? lib.missing : NULL;
 }
 
 static struct fi_info *make_hints(void)
 {
-	struct fi_info *hints = fi_allocinfo();
+	struct fi_info *hints = lib.dupinfo(NULL);
 
 	if (!hints)
 		return NULL;
@@ -80,18 +127,18 @@ static int find(struct fabric *f, const char *address)
 		return -ENOMEM;
 	if (provider && *provider)
 		hints->fabric_attr->prov_name = strdup(provider);
-	ret = fi_getinfo(FI_VERSION(1, 9), NULL, NULL, 0, hints, &f->info);
+	ret = lib.getinfo(FI_VERSION(1, 9), NULL, NULL, 0, hints, &f->info);
 	if (!ret && address && (f->info->addr_format == FI_SOCKADDR_IN ||
 				f->info->addr_format == FI_SOCKADDR_IN6)) {
 		free(hints->fabric_attr->prov_name);
 		hints->fabric_attr->prov_name = strdup(f->info->fabric_attr->prov_name);
-		ret = fi_getinfo(FI_VERSION(1, 9), address, NULL, FI_SOURCE, hints, &there);
+		ret = lib.getinfo(FI_VERSION(1, 9), address, NULL, FI_SOURCE, hints, &there);
 		if (!ret) {
-			fi_freeinfo(f->info);
+			lib.freeinfo(f->info);
 			f->info = there;
 		}
 	}
-	fi_freeinfo(hints);
+	lib.freeinfo(hints);
 	return ret;
 }
 
@@ -100,7 +147,7 @@ static int open_end(struct fabric *f)
 	struct fi_cq_attr cq = { .format = FI_CQ_FORMAT_TAGGED, .wait_obj = FI_WAIT_FD };
 	struct fi_av_attr av = { .type = FI_AV_TABLE };
 
-	return fi_fabric(f->info->fabric_attr, &f->fabric, NULL) ?:
+	return lib.fabric(f->info->fabric_attr, &f->fabric, NULL) ?:
 	       fi_domain(f->fabric, f->info, &f->domain, NULL) ?:
 	       fi_av_open(f->domain, &av, &f->av, NULL) ?:
 	       fi_cq_open(f->domain, &cq, &f->cq, NULL) ?:
@@ -132,7 +179,8 @@ void fabric_close(struct fabric *f)
 		fi_close(&f->domain->fid);
 	if (f->fabric)
 		fi_close(&f->fabric->fid);
-	fi_freeinfo(f->info);
+	if (f->info)
+		lib.freeinfo(f->info);
 	pthread_cond_destroy(&f->changed);
 	pthread_mutex_destroy(&f->lock);
 	free(f);
@@ -140,9 +188,12 @@ void fabric_close(struct fabric *f)
 
 int fabric_open(struct fabric **out, const char *address, void *name, size_t *size)
 {
-	struct fabric *f = calloc(1, sizeof(*f));
+	struct fabric *f;
 	int ret;
 
+	if (fabric_missing())
+		return -ENOSYS;
+	f = calloc(1, sizeof(*f));
 	if (!f)
 		return -ENOMEM;
 	pthread_mutex_init(&f->lock, NULL);
@@ -346,9 +397,9 @@ static NRT_STATUS begin(struct fabric *f, bool send, uint64_t peer, uint64_t tag
 
 #else /* built without libfabric: nobody gets an end */
 
-bool fabric_built(void)
+const char *fabric_missing(void)
 {
-	return false;
+	return "libnrt was built without it";
 }
 
 int fabric_open(struct fabric **out, const char *address, void *name, size_t *size)

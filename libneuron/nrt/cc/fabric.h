@@ -36,8 +36,8 @@ struct fabric_watch {
 	void *arg;
 };
 
-/* The library was built with libfabric. */
-bool fabric_built(void);
+/* Why there is no libfabric; NULL: there is. Loads it. */
+const char *fabric_missing(void);
 /* Its address goes to @name, *@size in: of @name, out: of the address.  0 or -errno. */
 int fabric_open(struct fabric **out, const char *address, void *name, size_t *size);
 /* No message is under way after it.  NULL is allowed, as in the next. */
