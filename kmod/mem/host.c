@@ -45,7 +45,7 @@ static int neuron_host_place(struct neuron_device *nd, struct neuron_chunk *chun
 	return err;
 }
 
-/* Can the device's view of memory join pages that are not neighbours? */
+/* Can the device's view of memory join pages that are not neighbours?  It is there. */
 static bool neuron_host_joins(struct device *parent)
 {
 	unsigned long boundary = dma_get_merge_boundary(parent);
@@ -247,15 +247,33 @@ free:
 	return err;
 }
 
+/* @apart: need the pages of a chunk not be neighbours?  Return: 0; -ENODEV the device is gone. */
+static int neuron_host_apart(struct neuron_device *nd, bool *apart)
+{
+	int idx;
+
+	*apart = true;
+	if (!nd->desc.parent)
+		return 0;
+	if (!neuron_device_enter(nd, &idx))
+		return -ENODEV;
+	*apart = neuron_host_joins(nd->desc.parent);
+	neuron_device_exit(nd, idx);
+	return 0;
+}
+
 static int neuron_host_pages(struct neuron_device *nd, struct neuron_chunk *chunk)
 {
 	unsigned long i, n = chunk->size >> PAGE_SHIFT;
 	gfp_t gfp = neuron_chunk_gfp(chunk->client) | __GFP_ZERO | __GFP_NOWARN |
 		    __GFP_RETRY_MAYFAIL;
-	/* The device sees one range: without help, the pages must be one. */
-	bool apart = !nd->desc.parent || neuron_host_joins(nd->desc.parent);
+	bool apart;
 	int err;
 
+	/* The device sees one range: without help, the pages must be one. */
+	err = neuron_host_apart(nd, &apart);
+	if (err)
+		return err;
 	/* Fail, rather than reclaim memory that others use until the OOM killer runs. */
 	if (n > (unsigned long)max(si_mem_available(), 0L))
 		return -ENOMEM;
