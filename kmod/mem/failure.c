@@ -168,8 +168,11 @@ static struct neuron_failures *neuron_failures_of(struct neuron_client *client)
 		return f;
 	new = neuron_failures_new(GFP_KERNEL_ACCOUNT);
 	spin_lock(&nd->failures_lock);
-	if (!client->failures && new)
-		swap(client->failures, new);
+	if (!client->failures && new) {
+		/* Complete for those who look at it without the lock, as above. */
+		smp_store_release(&client->failures, new);
+		new = NULL;
+	}
 	f = client->failures ?: nd->failures;
 	spin_unlock(&nd->failures_lock);
 	kfree(new);
