@@ -2,6 +2,7 @@
 /* Processes that have a device open. */
 #include <linux/cred.h>
 #include <linux/pid.h>
+#include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
@@ -158,6 +159,8 @@ struct neuron_client *neuron_client_new(struct neuron_device *nd, struct pid *pi
 	client->kernel = !pid;
 	client->id = atomic64_inc_return(&ids);
 	client->pid = get_pid(pid);
+	client->cred = pid ? get_current_cred() : NULL;
+	client->exec_id = current->self_exec_id;
 	INIT_LIST_HEAD(&client->node);
 	mutex_init(&client->async_lock);
 	init_completion(&client->done);
@@ -184,6 +187,8 @@ static void neuron_client_free_rcu(struct rcu_head *rcu)
 	struct neuron_client *client = container_of(rcu, struct neuron_client, rcu);
 
 	put_pid(client->pid);
+	if (client->cred)
+		put_cred(client->cred);
 	kfree(client);
 }
 
@@ -213,6 +218,23 @@ void neuron_client_put_some(struct neuron_client *client, u32 n)
 }
 
 atomic_t neuron_teardowns = ATOMIC_INIT(0);
+
+/**
+ * neuron_client_foreign() - is a client of the current process what another user has left?
+ * @client: of its thread group
+ *
+ * exec() keeps the pid, and a descriptor that somebody else has keeps the client: a set-uid program
+ * must not find its memory beside what its caller has, and may still reach.
+ *
+ * Context: process.
+ */
+bool neuron_client_foreign(const struct neuron_client *client)
+{
+	const struct cred *cred = current_cred();
+
+	return client->exec_id != current->self_exec_id &&
+	       (client->cred->user_ns != cred->user_ns || !uid_eq(client->cred->euid, cred->euid));
+}
 
 /**
  * neuron_clients_reap() - have dead processes give back what they own

@@ -54,6 +54,8 @@ struct neuron_process {
  * @ref: files and chunks
  * @nd: the device
  * @pid: its thread group; identifies it
+ * @cred: of who opened the device first; NULL: the driver itself
+ * @exec_id: how often that had called exec()
  * @process: its process, shared by its clients of all devices; NULL: the driver itself
  * @death: in the wait queue of @pid, from attach to teardown
  * @reap: queued by @death, with a reference on the client: is the process dead?
@@ -97,6 +99,8 @@ struct neuron_client {
 	struct kref ref;
 	struct neuron_device *nd;
 	struct pid *pid;
+	const struct cred *cred;
+	u64 exec_id;
 	struct neuron_process *process;
 	wait_queue_entry_t death;
 	struct work_struct reap;
@@ -153,6 +157,7 @@ void neuron_client_put_some(struct neuron_client *client, u32 n);
 bool neuron_process_alive(struct pid *pid);
 bool neuron_client_same_user(const struct neuron_client *client);
 bool neuron_process_attached(struct neuron_device *nd, const struct pid *pid);
+bool neuron_client_foreign(const struct neuron_client *client);
 int neuron_clients_reap(struct neuron_device *nd, u32 seen);
 void neuron_client_reap_later(struct neuron_client *client);
 int neuron_clients_init(void);

@@ -67,7 +67,8 @@ static int neuron_client_woken(wait_queue_entry_t *entry, unsigned int mode, int
  *
  * Context: may sleep.
  * Return: 0; -ENODEV device gone; -EBUSY 16 processes have it open, or one of another
- *	   domain; -EIO a core that another domain used does not reset; -ENOMEM; -EINTR.
+ *	   domain, or this one has from before it became another user's by exec(); -EIO a core
+ *	   that another domain used does not reset; -ENOMEM; -EINTR.
  */
 int neuron_client_attach(struct neuron_device *nd, struct neuron_client **out)
 {
@@ -86,6 +87,10 @@ again:
 	list_for_each_entry(client, &nd->clients, node) {
 		if (client->pid != pid)
 			continue;
+		if (!client->dead && neuron_client_foreign(client)) {
+			err = -EBUSY;
+			goto unlock;
+		}
 		kref_get(&client->ref);
 		if (!client->dead) {
 			client->nr_files++;

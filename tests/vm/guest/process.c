@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 
@@ -459,6 +460,37 @@ static void after_exec(int fd, uint64_t handle)
 	CHECK(!buf(fd, handle, word, 4, 1), "a descriptor that stays open over exec still works");
 }
 
+/* A program opens the device: over what its caller left, which somebody else may have, too. */
+static int opens_again(const char *how)
+{
+	int fd = open(NODE, O_RDWR);
+
+	CHECK(*how == 'd' ? fd < 0 && errno == EBUSY : fd >= 0, "exec %s, and open the device",
+	      *how == 'd' ? "as another user" : "as the same user");
+	return failed != 0;
+}
+
+static void exec_as(uid_t uid, const char *how)
+{
+	int fd = open(NODE, O_RDWR);
+
+	CHECK(fd >= 0 && !setresuid(uid, uid, -1), "become user %u", (unsigned int)uid);
+	/* It is the same program as before. */
+	close(open_node(O_RDWR));
+	execl("/proc/self/exe", "process", how, NULL);
+	CHECK(0, "exec");
+}
+
+static void execs_as_other(void)
+{
+	exec_as(1234, "different");
+}
+
+static void execs_as_same(void)
+{
+	exec_as(0, "same");
+}
+
 /* ---- passed on ---- */
 
 static void passing(int take)
@@ -643,6 +675,8 @@ int main(int argc, char **argv)
 		after_exec(atoi(argv[1]), strtoull(argv[2], NULL, 10));
 		return failed;
 	}
+	if (argc == 2)
+		return opens_again(argv[1]);
 	look = open_node(O_WRONLY);
 	geo = geometry(look);
 	CHECK(idle(), "nothing is in use");
@@ -651,6 +685,10 @@ int main(int argc, char **argv)
 	CHECK(idle(), "nothing is left of it");
 	in_child(execs);
 	CHECK(idle(), "nor of that");
+	CHECK(!chmod(NODE, 0666), "everybody may open it");
+	in_child(execs_as_same);
+	in_child(execs_as_other);
+	CHECK(!chmod(NODE, 0600) && idle(), "nor of these");
 	passing(1);
 	passing(0);
 	namespaces();
