@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Processes that have a device open. */
 #include <linux/cred.h>
+#include <linux/ctype.h>
 #include <linux/pid.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
@@ -234,6 +235,23 @@ bool neuron_client_foreign(const struct neuron_client *client)
 
 	return client->exec_id != current->self_exec_id &&
 	       (client->cred->user_ns != cred->user_ns || !uid_eq(client->cred->euid, cred->euid));
+}
+
+/**
+ * neuron_printable() - text that a process chose, for the kernel log
+ * @text: changed: no line breaks, and nothing that a terminal would obey
+ *
+ * Context: any.
+ * Return: @text.
+ */
+char *neuron_printable(char *text)
+{
+	char *c;
+
+	for (c = text; *c; c++)
+		if (!isascii(*c) || !isprint(*c))
+			*c = '?';
+	return text;
 }
 
 /**

@@ -158,6 +158,7 @@ bool neuron_process_alive(struct pid *pid);
 bool neuron_client_same_user(const struct neuron_client *client);
 bool neuron_process_attached(struct neuron_device *nd, const struct pid *pid);
 bool neuron_client_foreign(const struct neuron_client *client);
+char *neuron_printable(char *text);
 int neuron_clients_reap(struct neuron_device *nd, u32 seen);
 void neuron_client_reap_later(struct neuron_client *client);
 int neuron_clients_init(void);

@@ -16,6 +16,7 @@
 #include <linux/sched.h>
 #include <linux/string.h>
 
+#include "client.h"
 #include "core.h"
 #include "device.h"
 #include "geometry.h"
@@ -107,9 +108,11 @@ const char *neuron_isolation_name(const struct neuron_device *nd)
  */
 void neuron_isolation_refused(struct neuron_device *nd, const char *what)
 {
+	char name[TASK_COMM_LEN];
+
 	if (!xchg(&nd->isolation_told, true))
 		dev_notice(&nd->dev, "%s tried %s: refused, because the device does not check what programs reach (isolation=trusted lets them)\n",
-			   current->comm, what);
+			   neuron_printable(get_task_comm(name, current)), what);
 }
 
 static bool neuron_domain_same(const struct neuron_device *nd)
@@ -131,11 +134,13 @@ static bool neuron_domain_same(const struct neuron_device *nd)
  */
 int neuron_domain_check(struct neuron_device *nd)
 {
+	char name[TASK_COMM_LEN];
+
 	if (nd->isolation == NEURON_ISOLATION_DEVICE || !nd->domain || neuron_domain_same(nd))
 		return 0;
 	if (nd->nr_clients) {
 		dev_notice_ratelimited(&nd->dev, "%s cannot share the device with programs of another %s: it does not check what programs reach\n",
-				       current->comm,
+				       neuron_printable(get_task_comm(name, current)),
 				       neuron_domain_names[READ_ONCE(neuron_domain_by_process)]);
 		return -EBUSY;
 	}

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* ioctls about the host's devices and processes, and those that are not supported. */
-#include <linux/ctype.h>
 #include <linux/pid.h>
 #include <linux/ratelimit.h>
 #include <linux/sched.h>
@@ -122,8 +121,8 @@ int neuron_do_get_logical_to_physical_nc_map(struct neuron_call *call)
 int neuron_do_printk(struct neuron_call *call)
 {
 	struct neuron_ioctl_printk *a = call->arg;
-	u32 i, len;
 	char *text;
+	u32 len;
 
 	if (!a->size || a->size > NEURON_PRINTK_MAX)
 		return -EINVAL;
@@ -137,11 +136,8 @@ int neuron_do_printk(struct neuron_call *call)
 	len = strlen(text);
 	while (len && text[len - 1] == '\n')
 		text[--len] = '\0';
-	/* One line, without control characters that a terminal would obey. */
-	for (i = 0; i < len; i++)
-		if (!isascii(text[i]) || !isprint(text[i]))
-			text[i] = '?';
-	dev_notice_ratelimited(&call->nd->dev, "pid %d: %s\n", task_tgid_nr(current), text);
+	dev_notice_ratelimited(&call->nd->dev, "pid %d: %s\n", task_tgid_nr(current),
+			       neuron_printable(text));
 	kfree(text);
 	return 0;
 }
@@ -153,7 +149,7 @@ int neuron_do_nc_pid_state_dump(struct neuron_call *call)
 	struct neuron_device *nd;
 	struct task_struct *task;
 	struct pid *pid = NULL;
-	char comm[TASK_COMM_LEN], *c;
+	char comm[TASK_COMM_LEN];
 
 	mutex_lock(&neuron_devices_lock);
 	nd = neuron_device_lookup(a->nc_id / n);
@@ -171,13 +167,9 @@ int neuron_do_nc_pid_state_dump(struct neuron_call *call)
 
 	task = get_pid_task(pid, PIDTYPE_TGID);
 	if (task) {
-		get_task_comm(comm, task);
-		/* The process chose its name: keep line breaks and escapes out of the log. */
-		for (c = comm; *c; c++)
-			if (!isprint(*c))
-				*c = '?';
 		dev_notice_ratelimited(&call->nd->dev, "core %u: pid %d (%s), state %c\n", a->nc_id,
-				       pid_nr(pid), comm, task_state_to_char(task));
+				       pid_nr(pid), neuron_printable(get_task_comm(comm, task)),
+				       task_state_to_char(task));
 		put_task_struct(task);
 	}
 	put_pid(pid);
