@@ -97,7 +97,7 @@ static void open_core(void)
 static void load(void)
 {
 	struct neuron_error e = { .size = sizeof(e) };
-	struct neuron_model_opts opts = { .size = sizeof(opts), .error = &e };
+	struct neuron_model_opts opts = { .size = sizeof(opts), .error = &e, .whole = 1 };
 	size_t size;
 	void *bytes = read_whole(options.neff, &size, 1);
 	int ret = neuron_model_load(core, bytes, size, &opts, &model);

@@ -901,6 +901,42 @@ static void balance_of(const char *text, unsigned long long b[4])
 	assert_true(b[0] == b[1] + b[2] + b[3]);
 }
 
+/* The other nodes would not be run. */
+static void test_load_network(void **state)
+{
+	static const char alone[] =
+		NETWORK("\"edges\": [{\"name\": \"x\", \"bytes\": 1024, \"use\": \"input\"},"
+			" {\"name\": \"b\", \"bytes\": 1024, \"use\": \"output\"}]", NODE_A);
+	static const char other[] =
+		NETWORK("\"edges\": [{\"name\": \"c\", \"bytes\": 1024, \"use\": \"input\"},"
+			" {\"name\": \"y\", \"bytes\": 1024, \"use\": \"output\"}]", NODE_B);
+	static const char host[] =
+		NETWORK("\"edges\": [{\"name\": \"b\", \"bytes\": 1024, \"use\": \"input\"},"
+			" {\"name\": \"c\", \"bytes\": 1024, \"use\": \"output\"}]", NODE_OP);
+	static const char several[] = NETWORK(EDGES, NODE_A "," NODE_OP "," NODE_B);
+	static const char *const networks[] = { several, host, other };
+	static const char *const texts[] = {
+		"net: neff.json: nodes: a network of 3, 1 of them on the host: only neuron_net_load()",
+		"net: neff.json: nodes: a network of 1, 1 of them on the host: only",
+		"net: neff.json: nodes: a network of 1, 0 of them on the host: only",
+	};
+	nrt_model_t *m = NULL;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(networks) / sizeof(networks[0]); i++) {
+		struct neff_bytes n = make_net(networks[i]);
+
+		take_log();
+		assert_int_equal(nrt_load(n.data, n.size, 0, -1, &m), NRT_UNSUPPORTED_NEFF_VERSION);
+		assert_null(m);
+		logged(texts[i]);
+		free(n.data);
+	}
+	assert_int_equal(fake_used(), 0);
+	m = load(make_net(alone), 0);
+	assert_int_equal(nrt_unload(m), NRT_SUCCESS);
+}
+
 /* A load that fails is reported as it was then: with what the model had got. */
 static void test_T1_load(void **state)
 {
@@ -1736,6 +1772,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_L2_freed_handles, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_canonical, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_load_arguments, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_load_network, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_two_cores, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_oom, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_T1_load, setup, teardown),

@@ -97,7 +97,8 @@ struct neuron_model_opts {
 	size_t size;
 	bool verify_hash;		/**< compare the archive with the hash of the header */
 	struct neuron_error *error;	/**< filled in on error, may be NULL */
-	uint32_t node;			/**< number of the node to load, for a network of several */
+	/** Number of the node to load, for a network of several; neuron_net_load() loads all. */
+	uint32_t node;
 	struct neuron_load_stats *stats;	/**< filled in on success, may be NULL */
 	neuron_refused_fn refused;	/**< may be NULL */
 	void *refused_data;
@@ -109,6 +110,8 @@ struct neuron_model_opts {
 	enum neuron_pretend pretend;
 	/** Descriptors that its part on a core may have: what it takes of the host; 0: 2^26. */
 	uint64_t max_descriptors;
+	/** 1: refuse a network that is not just this node on a core: nobody would run the others. */
+	uint64_t whole;
 };
 
 /** @brief Time of the steps of a load, in nanoseconds; only measured if the caller passes this. */
@@ -208,8 +211,8 @@ int neuron_core_reset(struct neuron_core *core);
 /**
  * @brief Load a NEFF: parse it, place it in device memory, build its rings.
  * @param bytes	the file, not used after the call returns
- * @return 0, -EINVAL bad NEFF, -EOPNOTSUPP unknown version or feature, -ENOMEM it does not
- * fit now, -EFBIG it does not fit the device, even if that were empty, -E2BIG a limit of the
+ * @return 0, -EINVAL bad NEFF, -EOPNOTSUPP unknown version or feature, or @c whole and there
+ * are more nodes, -ENOMEM it does not fit now, -EFBIG it does not fit the device, even if that were empty, -E2BIG a limit of the
  * device or of @p opts, -ERANGE it is made for more cores, -EPERM it should pretend to run on
  * a card; @c opts->error has details. Nothing is written before all memory is there, and
  * nothing stays allocated on error.

@@ -123,6 +123,8 @@ static NRT_STATUS load_on(uint32_t index, const void *bytes, size_t size, nrt_mo
 		.short_constants = p->short_constants,
 		/* Those of the process from this one on. */
 		.cores = (p->nr_vncs - index) * p->lnc,
+		/* An execution would end with a tensor between two nodes. */
+		.whole = 1,
 	};
 	struct nrt_model *m = calloc(1, sizeof(*m));
 	struct nrt_room room;

@@ -13,6 +13,7 @@
 
 #include "../../common/wait.h"
 #include "../device/slots.h"
+#include "../neff/object.h"
 #include "loader.h"
 #include "steps.h"
 
@@ -105,6 +106,19 @@ int load_check_cores(struct loader *l, const struct neuron_neff *neff, uint32_t 
 	if (!neff->nr_subgraphs)
 		return error_note(l->error, -EINVAL, "header: no subgraph");
 	return 0;
+}
+
+int load_check_whole(struct loader *l, const struct neuron_neff *neff, uint32_t node)
+{
+	size_t host = 0;
+
+	if (neff_alone(neff, node))
+		return 0;
+	for (size_t i = 0; i < neff->nr_nodes; i++)
+		host += neff->nodes[i].cpu;
+	return error_note(l->error, -EOPNOTSUPP,
+			  "neff.json: nodes: a network of %zu, %zu of them on the host: only neuron_net_load() runs all",
+			  neff->nr_nodes, host);
 }
 
 int load_open_neff(struct loader *l, const void *bytes, size_t size,

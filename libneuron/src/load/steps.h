@@ -15,6 +15,8 @@
 int load_open_neff(struct loader *l, const void *bytes, size_t size,
 		   const struct neuron_model_opts *o, struct neuron_neff **neff,
 		   uint64_t *unpacked);
+/* Is @node, on a core, all of a file?  The others would not be run. */
+int load_check_whole(struct loader *l, const struct neuron_neff *neff, uint32_t node);
 /* @lnc: physical cores of the logical one; @cores: that the caller has for it. */
 int load_check_cores(struct loader *l, const struct neuron_neff *neff, uint32_t node,
 		     uint32_t lnc, uint32_t cores);

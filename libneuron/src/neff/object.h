@@ -84,6 +84,13 @@ void neff_drop_unused(struct neff_object *obj);
 /* Bytes of the archive that were unpacked and stay until it is closed. */
 uint64_t neff_unpacked(const struct neuron_neff *neff);
 
+/* Is there nothing to run but the program of @node? */
+static inline bool neff_alone(const struct neuron_neff *neff, uint32_t node)
+{
+	return !neff->nr_nodes ||
+	       (neff->nr_nodes == 1 && !neff->nodes[0].cpu && neff->nodes[0].kelf == node);
+}
+
 int neff_compare_members(const void *a, const void *b);
 
 /* Is it a description, by its name? */

@@ -242,6 +242,8 @@ static int load(struct neuron_core *core, const void *bytes, size_t size, struct
 		watch.last = began = now_ns();
 	if (bytes)
 		ret = load_open_neff(l, bytes, size, o, &neff, watch.on ? &watch.last : NULL);
+	if (!ret && o->whole)
+		ret = load_check_whole(l, neff, o->node);
 	if (!ret)
 		ret = load_check_cores(l, neff, o->node, lnc, o->cores ? o->cores : lnc);
 	if (!ret) {
