@@ -721,7 +721,15 @@ static void test_bad_networks(void **state)
 	/* The program of a node has other tensors than the network says. */
 	refused(NETWORK("\"edges\": [{\"name\": \"x\", \"bytes\": 1024, \"use\": \"input\"},"
 			"{\"name\": \"b\", \"bytes\": 1023, \"use\": \"output\"}]", NODE_A),
-		-EINVAL, "node first: no edge of 1024 bytes for its tensor b");
+		-EINVAL, "neff.json: nodes[0]: its program has no output 'b' of 1023 bytes");
+	refused(NETWORK("\"edges\": [{\"name\": \"x\", \"bytes\": 1024, \"use\": \"input\"}]",
+			"{\"name\": \"first\", \"kelf\": 0, \"inputs\": [\"x\"], \"outputs\": []}"),
+		-EINVAL, "neff.json: nodes[0]: its program has 2 tensors, not 1");
+	refused(NETWORK("\"edges\": [{\"name\": \"x\", \"bytes\": 1024, \"use\": \"input\"},"
+			"{\"name\": \"b\", \"bytes\": 1024},"
+			"{\"name\": \"z\", \"bytes\": 1024, \"use\": \"output\"}]", NODE_A ","
+			"{\"name\": \"last\", \"kelf\": 1, \"inputs\": [\"b\"], \"outputs\": [\"z\"]}"),
+		-EINVAL, "neff.json: nodes[1]: its program has no input 'b' of 1024 bytes");
 	refused(NETWORK(EDGES, NODE_A "," NODE_OP ","
 			"{\"name\": \"last\", \"kelf\": 7, \"inputs\": [\"c\"], \"outputs\": [\"y\"]}"),
 		-EINVAL, "kelf-7.json");

@@ -5,13 +5,8 @@
 
 #include "../memory/scratchpad.h"
 #include "../neff/error.h"
+#include "../neff/object.h"
 #include "labels.h"
-
-/* An input or output?  NULL is none. */
-static inline bool is_tensor(const struct neuron_neff_var *v)
-{
-	return v && (v->type == NEURON_NEFF_VAR_INPUT || v->type == NEURON_NEFF_VAR_OUTPUT);
-}
 
 /* A ring pair and its queue. */
 struct ring {

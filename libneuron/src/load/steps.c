@@ -13,7 +13,6 @@
 
 #include "../../common/wait.h"
 #include "../device/slots.h"
-#include "../neff/object.h"
 #include "loader.h"
 #include "steps.h"
 

@@ -225,6 +225,6 @@ int neff_parse(struct neff_reader *r)
 	if (neff->header.feature_bits)
 		err = obstacle_at(r, &(struct jpath){ .member = "header" },
 				  "unknown feature_bits 0x%" PRIx64, neff->header.feature_bits);
-	return err ?: parse_descriptions(r) ?:
+	return err ?: parse_descriptions(r) ?: check_nodes(r) ?:
 	       fetch(r) ?: for_each_graph(r, load_contents) ?: load_objects(r);
 }

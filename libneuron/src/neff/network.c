@@ -302,3 +302,74 @@ int load_objects(struct neff_reader *r)
 	}
 	return err;
 }
+
+static const struct neuron_neff_var *find_tensor(const struct neuron_neff *neff, const char *name,
+						 enum neuron_neff_var_type type)
+{
+	for (size_t i = 0; i < neff->nr_subgraphs; i++) {
+		const struct neuron_neff_var *v = neuron_neff_find_var(&neff->subgraphs[i], name);
+
+		if (v && v->type == type)
+			return v;
+	}
+	return NULL;
+}
+
+/* Both subgraphs may have the same one. */
+static size_t count_tensors(const struct neuron_neff *neff)
+{
+	size_t nr = 0;
+
+	for (size_t k = 0; k < neff->nr_subgraphs; k++)
+		for (size_t i = 0; i < neff->subgraphs[k].nr_vars; i++) {
+			const struct neuron_neff_var *v = &neff->subgraphs[k].vars[i];
+
+			nr += is_tensor(v) &&
+			      !(k && is_tensor(neuron_neff_find_var(neff->subgraphs, v->name)));
+		}
+	return nr;
+}
+
+/* Names are edges, mostly in their order. */
+static int check_names(struct neff_reader *r, const struct jpath *at, const char *const *names,
+		       size_t nr, enum neuron_neff_var_type type)
+{
+	const struct neuron_neff *neff = &r->obj->pub;
+	size_t e = 0;
+
+	for (size_t i = 0; i < nr; i++) {
+		const struct neuron_neff_var *v = find_tensor(neff, names[i], type);
+
+		while (strcmp(neff->edges[e].name, names[i]))
+			e = (e + 1) % neff->nr_edges;
+		if (!v || v->size != neff->edges[e].bytes)
+			return invalid_at(r, at, "its program has no %s '%s' of %" PRIu64 " bytes",
+					  neuron_neff_var_type_name(type), names[i],
+					  neff->edges[e].bytes);
+	}
+	return 0;
+}
+
+int check_nodes(struct neff_reader *r)
+{
+	const struct jpath top = { .member = "neff.json" }, *at = AT_KEY(&top, "nodes");
+	const struct neuron_neff *neff = &r->obj->pub;
+	size_t nr = neff->nr_nodes ? count_tensors(neff) : 0;
+
+	for (size_t i = 0; i < neff->nr_nodes; i++) {
+		const struct neuron_neff_node *node = &neff->nodes[i];
+		const struct jpath *here = AT_INDEX(at, i);
+		int err;
+
+		if (node->cpu || node->kelf != r->opts.node)
+			continue;
+		err = check_names(r, here, node->inputs, node->nr_inputs, NEURON_NEFF_VAR_INPUT) ?:
+		      check_names(r, here, node->outputs, node->nr_outputs, NEURON_NEFF_VAR_OUTPUT);
+		if (err)
+			return err;
+		if (nr != node->nr_inputs + node->nr_outputs)
+			return invalid_at(r, here, "its program has %zu tensors, not %zu", nr,
+					  node->nr_inputs + node->nr_outputs);
+	}
+	return 0;
+}

@@ -84,6 +84,12 @@ void neff_drop_unused(struct neff_object *obj);
 /* Bytes of the archive that were unpacked and stay until it is closed. */
 uint64_t neff_unpacked(const struct neuron_neff *neff);
 
+/* An input or output?  NULL is none. */
+static inline bool is_tensor(const struct neuron_neff_var *v)
+{
+	return v && (v->type == NEURON_NEFF_VAR_INPUT || v->type == NEURON_NEFF_VAR_OUTPUT);
+}
+
 /* Is there nothing to run but the program of @node? */
 static inline bool neff_alone(const struct neuron_neff *neff, uint32_t node)
 {

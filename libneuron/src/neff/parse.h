@@ -40,6 +40,8 @@ int load_code(struct neff_reader *r, const struct neuron_neff_subgraph *sg,
 	      struct neuron_neff_engine *eng, unsigned int id);
 
 int parse_neff_json(struct neff_reader *r);
+/* Are inputs and outputs of a node those of its program, which is what was parsed, and as large? */
+int check_nodes(struct neff_reader *r);
 /* When they were fetched. */
 int load_objects(struct neff_reader *r);
 

@@ -92,36 +92,6 @@ static int copy_params(struct stage *stage)
 	return 0;
 }
 
-/* The node's inputs and outputs are those of its model, and as large. */
-static int check_model(const struct neuron_net *net, const struct stage *stage,
-		       struct neuron_error *error)
-{
-	const struct neuron_neff_node *node = stage->node;
-	size_t nr = stage->model->nr_tensors, at[2] = { 0, 0 };
-
-	for (size_t i = 0; i < nr; i++) {
-		const struct neuron_tensor_info *info = &stage->model->tensors[i]->info;
-		bool in = info->usage == NEURON_TENSOR_INPUT, there = false;
-		size_t n = in ? node->nr_inputs : node->nr_outputs;
-
-		/* Behind the last one first: there it is if the node is all of the network. */
-		for (size_t k = 0; k < n && !there; k++, at[in] = (at[in] + 1) % n) {
-			uint32_t e = in ? stage->inputs[at[in]] : stage->outputs[at[in]];
-
-			there = !strcmp(net->edges[e].name, info->name) &&
-				net->edges[e].bytes == info->bytes;
-		}
-		if (!there)
-			return error_note(error, -EINVAL,
-					  "node %s: no edge of %llu bytes for its tensor %s",
-					  node->name, (unsigned long long)info->bytes, info->name);
-	}
-	if (nr != node->nr_inputs + node->nr_outputs)
-		return error_note(error, -EINVAL, "node %s: its program has %zu tensors, not %zu",
-				  node->name, nr, node->nr_inputs + node->nr_outputs);
-	return 0;
-}
-
 size_t group_cores(const struct stage *s, const struct neuron_core *core)
 {
 	size_t lnc = core->peer ? 2 : 1;
@@ -173,7 +143,7 @@ static int load_node(struct neuron_net *net, struct stage *s, struct neuron_core
 	net->nr_copies += stage_tensors(s);
 	if (s->node->cpu)
 		return find_op(s, o, error) ?: copy_params(s);
-	ret = load_model(net, s, core, o, error) ?: check_model(net, s, error);
+	ret = load_model(net, s, core, o, error);
 	if (ret || !neuron_model_obstacle(s->model))
 		return ret;
 	return error_note(error, -EOPNOTSUPP, "node %s: %s", s->node->name,
