@@ -18,6 +18,7 @@
 
 #include "../common/util.h"
 #include "file.h"
+#include "nodes.h"
 #include "options.h"
 
 TOOL_VERSION("neuron-neff");
@@ -29,18 +30,15 @@ static struct {
 	unsigned int lnc;
 } options = { .major = 1, .package = 2 };
 
-/* Parse, or say what is wrong and stop. */
-static struct neuron_neff *open_neff(void *bytes, size_t size)
+/* Parse all of it, or say what is wrong and stop. */
+static struct programs open_neff(void *bytes, size_t size)
 {
 	struct neuron_neff_error e = { .size = sizeof(e) };
-	struct neuron_neff_opts o = {
-		.size = sizeof(o), .verify_hash = options.verify, .error = &e
-	};
-	struct neuron_neff *neff = NULL;
+	struct programs p;
 
-	if (neuron_neff_open(bytes, size, &o, &neff))
+	if (programs_open(bytes, size, options.verify, &e, &p))
 		error(EXIT_FAILURE, 0, "%s: %s", options.input, e.text);
-	return neff;
+	return p;
 }
 
 /* ---- info ---- */
@@ -100,9 +98,9 @@ static json_t *engine_json(const struct neuron_neff_engine *e, const char *name)
 			 "dma_entries", INT(e->nr_dma), "transfers", INT(desc));
 }
 
-static json_t *neff_json(const struct neuron_neff *neff)
+static json_t *graphs_json(const struct neuron_neff *neff)
 {
-	json_t *graphs = json_array(), *obstacles = json_array();
+	json_t *graphs = json_array();
 
 	for (size_t g = 0; g < neff->nr_subgraphs; g++) {
 		const struct neuron_neff_subgraph *sg = &neff->subgraphs[g];
@@ -123,16 +121,91 @@ static json_t *neff_json(const struct neuron_neff *neff)
 							INT(sg->scratchpad),
 							"engines", engines));
 	}
-	for (size_t i = 0; i < neff->nr_obstacles; i++)
-		json_array_append_new(obstacles, json_string(neff->obstacles[i]));
-	return json_pack("{s:o, s:b, s:o, s:o}", "header", header_json(&neff->header), "executable",
-			 neff->executable, "obstacles", obstacles, "graphs", graphs);
+	return graphs;
 }
 
-static void print_graph(const struct neuron_neff_subgraph *sg)
+static json_t *names_json(const char *const *names, size_t nr)
 {
-	printf("\nGraph %s\n  %-24s %-12s %6s %12s %12s  %-9s %s\n", sg->name, "Variable", "Type",
-	       "Id", "Size", "Offset", "DataType", "Shape");
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < nr; i++)
+		json_array_append_new(list, json_string(names[i]));
+	return list;
+}
+
+static json_t *node_json(const struct programs *p, const struct neuron_neff_node *n)
+{
+	json_t *o = json_pack("{s:s, s:o, s:o}", "name", n->name, "inputs",
+			      names_json(n->inputs, n->nr_inputs), "outputs",
+			      names_json(n->outputs, n->nr_outputs));
+
+	json_object_update_new(o, n->cpu ? json_pack("{s:s}", "op", n->op) :
+			       json_pack("{s:I, s:I, s:o}", "kelf", INT(n->kelf), "cores",
+					 INT(neuron_neff_cores(p->neff[0], n->kelf)), "graphs",
+					 graphs_json(p->neff[n->kelf])));
+	return o;
+}
+
+static bool is_executable(const struct programs *p)
+{
+	bool all = true;
+
+	for (size_t i = 0; i < NEURON_NEFF_MAX_NODES; i++)
+		all &= !p->neff[i] || p->neff[i]->executable;
+	return all;
+}
+
+static json_t *neff_json(const struct programs *p)
+{
+	const struct neuron_neff *neff = p->neff[0];
+	json_t *obstacles = json_array(), *nodes = json_array(), *o;
+
+	for (size_t k = 0; k < NEURON_NEFF_MAX_NODES; k++)
+		for (size_t i = 0; p->neff[k] && i < p->neff[k]->nr_obstacles; i++)
+			json_array_append_new(obstacles, json_string(p->neff[k]->obstacles[i]));
+	for (size_t i = 0; i < neff->nr_nodes; i++)
+		json_array_append_new(nodes, node_json(p, &neff->nodes[i]));
+	o = json_pack("{s:o, s:b, s:o, s:o}", "header", header_json(&neff->header), "executable",
+		      is_executable(p), "obstacles", obstacles, "graphs", graphs_json(neff));
+	if (neff->nr_nodes)
+		json_object_set(o, "nodes", nodes);
+	json_decref(nodes);
+	return o;
+}
+
+/* " of kelf-1.json", where there are several */
+static const char *of_program(const struct programs *p, size_t n)
+{
+	static char text[32];
+
+	snprintf(text, sizeof(text), p->neff[0]->nr_nodes > 1 ? " of kelf-%zu.json" : "", n);
+	return text;
+}
+
+static void print_names(const char *const *names, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		printf("%s%s", i ? ", " : " ", names[i]);
+}
+
+static void print_node(const struct neuron_neff *neff, const struct neuron_neff_node *n)
+{
+	printf("Node %s: ", n->name);
+	if (n->cpu)
+		printf("%s on the host,", n->op);
+	else
+		printf("kelf-%u.json on %u core%s,", n->kelf, neuron_neff_cores(neff, n->kelf),
+		       neuron_neff_cores(neff, n->kelf) == 1 ? "" : "s");
+	print_names(n->inputs, n->nr_inputs);
+	printf(" ->");
+	print_names(n->outputs, n->nr_outputs);
+	putchar('\n');
+}
+
+static void print_graph(const struct neuron_neff_subgraph *sg, const char *of)
+{
+	printf("\nGraph %s%s\n  %-24s %-12s %6s %12s %12s  %-9s %s\n", sg->name, of, "Variable",
+	       "Type", "Id", "Size", "Offset", "DataType", "Shape");
 	for (size_t i = 0; i < sg->nr_vars; i++) {
 		const struct neuron_neff_var *v = &sg->vars[i];
 
@@ -160,14 +233,33 @@ static void print_graph(const struct neuron_neff_subgraph *sg)
 	}
 }
 
+/* After the header. */
+static void print_programs(const struct programs *p)
+{
+	const struct neuron_neff *neff = p->neff[0];
+
+	for (size_t k = 0; k < NEURON_NEFF_MAX_NODES; k++)
+		for (size_t i = 0; p->neff[k] && i < p->neff[k]->nr_obstacles; i++)
+			printf("Cannot run here because of %s\n", p->neff[k]->obstacles[i]);
+	for (size_t i = 0; i < neff->nr_nodes; i++)
+		print_node(neff, &neff->nodes[i]);
+	for (size_t k = 0; k < NEURON_NEFF_MAX_NODES; k++)
+		for (size_t g = 0; p->neff[k] && g < p->neff[k]->nr_subgraphs; g++)
+			print_graph(&p->neff[k]->subgraphs[g], of_program(p, k));
+}
+
 static void info(void *bytes, size_t size)
 {
-	struct neuron_neff *neff = open_neff(bytes, size);
+	struct programs p = open_neff(bytes, size);
+	const struct neuron_neff *neff = p.neff[0];
 	const struct neuron_neff_header *h = &neff->header;
+	size_t obstacles = 0;
 	char hash[65];
 
+	for (size_t k = 0; k < NEURON_NEFF_MAX_NODES; k++)
+		obstacles += p.neff[k] ? p.neff[k]->nr_obstacles : 0;
 	if (options.json) {
-		print_json(neff_json(neff), EXIT_FAILURE);
+		print_json(neff_json(&p), EXIT_FAILURE);
 	} else {
 		hex(h->hash, h->pkg_version == 1 ? 32 : 16, hash);
 		printf("Name:            %s\n", h->name);
@@ -179,15 +271,11 @@ static void info(void *bytes, size_t size)
 		printf("Hash:            %s\n", hash);
 		printf("Cores:           %u\n", h->num_tpb);
 		printf("LNC size:        %u\n", h->lnc_size);
-		printf("Executable:      %s\n", neff->executable ? "yes" :
-		       neff->nr_obstacles ? "no" :
+		printf("Executable:      %s\n", is_executable(&p) ? "yes" : obstacles ? "no" :
 		       "no, it has instructions of a real accelerator");
-		for (size_t i = 0; i < neff->nr_obstacles; i++)
-			printf("Cannot run here because of %s\n", neff->obstacles[i]);
-		for (size_t g = 0; g < neff->nr_subgraphs; g++)
-			print_graph(&neff->subgraphs[g]);
+		print_programs(&p);
 	}
-	neuron_neff_close(neff);
+	programs_close(&p);
 }
 
 /* ---- plan ---- */
@@ -334,9 +422,10 @@ static void print_distance(const char *what, uint64_t bytes, uint64_t bound)
 	putchar('\n');
 }
 
-static void print_plan(const struct neuron_neff_subgraph *sg, const struct scratchpad_plan *p)
+static void print_plan(const struct neuron_neff_subgraph *sg, const char *of,
+		       const struct scratchpad_plan *p)
 {
-	printf("Graph %s: %zu variables in the scratchpad\n", sg->name, p->nr);
+	printf("Graph %s%s: %zu variables in the scratchpad\n", sg->name, of, p->nr);
 	if (!p->nr)
 		return;
 	printf("  %-26s %12" PRIu64 " bytes\n", "in use at once", p->best.bound);
@@ -354,10 +443,11 @@ static void print_plan(const struct neuron_neff_subgraph *sg, const struct scrat
 		       p->nr_conflicts);
 }
 
-static json_t *plan_json(const struct neuron_neff_subgraph *sg, const struct scratchpad_plan *p)
+static json_t *plan_json(const struct neuron_neff_subgraph *sg, size_t kelf,
+			 const struct scratchpad_plan *p)
 {
-	return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:b, s:I}", "name", sg->name,
-			 "variables", INT(p->nr), "unused", INT(p->nr_unused),
+	return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:b, s:I}", "name",
+			 sg->name, "kelf", INT(kelf), "variables", INT(p->nr), "unused", INT(p->nr_unused),
 			 "bound", INT(p->best.bound), "file", INT(sg->scratchpad),
 			 "first_fit", INT(p->best.first_fit), "best", INT(p->best.bytes),
 			 "heuristic", p->best.heuristic, "order_guessed", p->guessed,
@@ -366,24 +456,28 @@ static json_t *plan_json(const struct neuron_neff_subgraph *sg, const struct scr
 
 static void plan(void *bytes, size_t size)
 {
-	struct neuron_neff *neff = open_neff(bytes, size);
+	struct programs programs = open_neff(bytes, size);
 	json_t *graphs = json_array();
 
-	for (size_t g = 0; g < neff->nr_subgraphs; g++) {
-		struct scratchpad_plan p;
+	for (size_t k = 0; k < NEURON_NEFF_MAX_NODES; k++) {
+		const struct neuron_neff *neff = programs.neff[k];
 
-		plan_graph(&neff->subgraphs[g], &p);
-		if (options.json)
-			json_array_append_new(graphs, plan_json(&neff->subgraphs[g], &p));
-		else
-			print_plan(&neff->subgraphs[g], &p);
+		for (size_t g = 0; neff && g < neff->nr_subgraphs; g++) {
+			struct scratchpad_plan p;
+
+			plan_graph(&neff->subgraphs[g], &p);
+			if (options.json)
+				json_array_append_new(graphs, plan_json(&neff->subgraphs[g], k, &p));
+			else
+				print_plan(&neff->subgraphs[g], of_program(&programs, k), &p);
+		}
 	}
 	if (options.json)
 		print_json(json_pack("{s:i, s:o}", "schema_version", 1, "graphs", graphs),
 			   EXIT_FAILURE);
 	else
 		json_decref(graphs);
-	neuron_neff_close(neff);
+	programs_close(&programs);
 }
 
 /* ---- unpack ---- */
@@ -425,8 +519,9 @@ static void write_member(void *context, const char *name, const void *data, size
 static void unpack(void *bytes, size_t size)
 {
 	struct neuron_neff_error e = { .size = sizeof(e) };
+	struct programs p = open_neff(bytes, size);
 
-	neuron_neff_close(open_neff(bytes, size));
+	programs_close(&p);
 	if (neuron_neff_unpack(bytes, size, &e, write_member, NULL))
 		error(EXIT_FAILURE, 0, "%s: %s", options.input, e.text);
 	make_output();
@@ -467,6 +562,7 @@ static void create(void)
 		.lnc_size = options.lnc,
 	};
 	const char *base = strrchr(options.output, '/');
+	struct programs p;
 	void *bytes;
 	size_t size;
 	int err;
@@ -483,7 +579,8 @@ static void create(void)
 		error(EXIT_FAILURE, -err, "%s", options.output);
 	neuron_neff_writer_free(writer);
 	options.verify = true;
-	neuron_neff_close(open_neff(bytes, size));
+	p = open_neff(bytes, size);
+	programs_close(&p);
 	write_whole(options.output, bytes, size);
 	free(bytes);
 }

@@ -31,6 +31,7 @@
 #include "../../uapi/neuron_isa.h"
 #include "../common/util.h"
 #include "file.h"
+#include "nodes.h"
 #include "options.h"
 
 TOOL_VERSION("neuron-pack");
@@ -1699,12 +1700,11 @@ static void print_summary(size_t size)
 static void check_result(const void *bytes, size_t size)
 {
 	struct neuron_neff_error e = { .size = sizeof(e) };
-	struct neuron_neff_opts o = { .size = sizeof(o), .verify_hash = true, .error = &e };
-	struct neuron_neff *neff;
+	struct programs p;
 
-	if (neuron_neff_open(bytes, size, &o, &neff))
+	if (programs_open(bytes, size, true, &e, &p))
 		die("the result is not a valid NEFF: %s", e.text);
-	neuron_neff_close(neff);
+	programs_close(&p);
 }
 
 static const struct argp_option option_table[] = {

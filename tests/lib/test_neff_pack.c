@@ -426,6 +426,23 @@ static void test_members(void **state)
 #define XY	"\"tensors\": {\"x\": {\"kind\": \"input\", \"shape\": [4, 6]}, " \
 		"\"y\": {\"kind\": \"output\", \"shape\": [4, 6]}}, "
 
+#define KELF(n, from, to, bytes) \
+	"\"kelf-" n ".json\": {\"json\": {\"graphs\": [{\"definition\": \"k" n "/def.json\"}]}}," \
+	"\"k" n "/def.json\": {\"json\": {\"sp\": \"SP.json\", \"dma_queue\": {\"q\": {\"type\":" \
+	" \"data\"}}, \"var\": {\"" from "\": {\"type\": \"input\", \"var_id\": 0, \"size\": 16}," \
+	" \"" to "\": {\"type\": \"output\", \"var_id\": 1, \"size\": 16}}}}," \
+	"\"k" n "/SP.json\": {\"json\": {\"dma\": [{\"id\": 1, \"queue\": \"q\", \"desc\": [{" \
+	"\"from\": \"" from "\", \"to\": \"" to "\", \"to_steps\": [1], \"to_sizes\": [" bytes "]}]}]}},"
+#define NODE(n, from, to) \
+	"{\"name\": \"n" n "\", \"kelf\": " n ", \"inputs\": [\"" from "\"], \"outputs\": [\"" to "\"]}"
+/* A network of three nodes, without the program of the last. */
+#define NET(bytes) \
+	"\"members\": {" KELF("0", "x", "a", "16") KELF("1", "a", "b", bytes) \
+	"\"neff.json\": {\"json\": {\"format\": \"neuron-pack-1\", \"edges\": [" \
+	"{\"name\": \"x\", \"bytes\": 16, \"use\": \"input\"}, {\"name\": \"a\", \"bytes\": 16}," \
+	"{\"name\": \"b\", \"bytes\": 16}, {\"name\": \"y\", \"bytes\": 16, \"use\": \"output\"}]," \
+	"\"nodes\": [" NODE("0", "x", "a") "," NODE("1", "a", "b") "," NODE("2", "b", "y") "]}}}}"
+
 /* A model that adds a number to elements of a type. */
 #define I(dtype, value) \
 	"\"tensors\": {\"x\": {\"kind\": \"input\", \"shape\": [2], \"dtype\": \"" dtype "\"}, " \
@@ -610,6 +627,8 @@ static void test_refused(void **state)
 		{ HEAD "\"members\": {\"x\": {\"text\": \"\"}}}",
 		  "not a valid NEFF: kelf-0.json: missing" },
 		{ HEAD "\"members\": {}}", "not a valid NEFF: archive: no members" },
+		{ HEAD NET("1024"), "not a valid NEFF: k1/SP.json: dma[0].desc[0]" },
+		{ HEAD NET("4"), "not a valid NEFF: kelf-2.json: missing" },
 	};
 
 	(void)state;

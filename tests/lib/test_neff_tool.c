@@ -152,6 +152,54 @@ static void test_T6_large_shape(void **state)
 	assert_null(strstr(text, "4294967295"));
 }
 
+static void test_network_info(void **state)
+{
+	(void)state;
+	neff_file(net_neff());
+	assert_int_equal(tool("info", in_dir("x.neff"), NULL), 0);
+	says("Node first: kelf-0.json on 1 core, x -> b\n");
+	says("Node middle: invert on the host, b -> c\n");
+	says("Node last: kelf-1.json on 1 core, c -> y\n");
+	says("Graph sg00 of kelf-0.json\n");
+	says("Graph sg10 of kelf-1.json\n");
+	assert_int_equal(tool("info", "--json", in_dir("x.neff"), NULL), 0);
+	says("\"name\": \"sg10\"");
+	says("\"op\": \"invert\"");
+	assert_int_equal(tool("plan", in_dir("x.neff"), NULL), 0);
+	says("Graph sg10 of kelf-1.json: 0 variables in the scratchpad\n");
+	assert_int_equal(tool("plan", "--json", in_dir("x.neff"), NULL), 0);
+	says("\"kelf\": 1");
+}
+
+/* Whatever looks at a file refuses one in which any node is broken. */
+static void check_broken(const char *network, const char *what)
+{
+	char file[128], out[128];
+
+	snprintf(file, sizeof(file), "%s", neff_file(make_net(network)));
+	snprintf(out, sizeof(out), "%s", in_dir("broken"));
+	assert_int_equal(tool("info", file, NULL), 1);
+	says(what);
+	assert_int_equal(tool("info", "--json", file, NULL), 1);
+	assert_int_equal(tool("plan", file, NULL), 1);
+	says(what);
+	assert_int_equal(tool("unpack", "-o", out, file, NULL), 1);
+	says(what);
+	assert_int_not_equal(access(out, F_OK), 0);
+}
+
+static void test_network_broken(void **state)
+{
+	(void)state;
+	check_broken(NETWORK(EDGES, NODE_A "," NODE_OP ", {\"name\": \"last\", \"kelf\": 7,"
+			     " \"inputs\": [\"c\"], \"outputs\": [\"y\"]}"), "kelf-7.json: missing");
+	check_broken(NETWORK("\"edges\": [{\"name\": \"x\", \"bytes\": 1024, \"use\": \"input\"},"
+			     "{\"name\": \"b\", \"bytes\": 1024}, {\"name\": \"c\", \"bytes\": 1024},"
+			     "{\"name\": \"y\", \"bytes\": 1023, \"use\": \"output\"}]",
+			     NODE_A "," NODE_OP "," NODE_B),
+		     "nodes[2]: its program has no output 'y' of 1023 bytes");
+}
+
 static int group_setup(void **state)
 {
 	(void)state;
@@ -173,6 +221,8 @@ int main(void)
 		cmocka_unit_test(test_C4_empty_member),
 		cmocka_unit_test(test_T6_scratchpad),
 		cmocka_unit_test(test_T6_large_shape),
+		cmocka_unit_test(test_network_info),
+		cmocka_unit_test(test_network_broken),
 	};
 
 	return cmocka_run_group_tests_name("neuron-neff", tests, group_setup, group_teardown);
