@@ -436,6 +436,34 @@ static void test_ask_empty(void **state)
 	free(neff.data);
 }
 
+static int ask_network(void)
+{
+	struct neuron_plan_opts o = { .size = sizeof(o), .io_sets = 1 };
+	struct neuron_plan p[2] = { { .size = sizeof(p[0]) } };
+	struct neuron_fit fit = { .size = sizeof(fit) };
+	struct neuron_fit_file file = {
+		.size = sizeof(file), .bytes = neff.data, .length = neff.size, .plan = p,
+	};
+	struct neuron_geometry g;
+	size_t nr = 2;
+	int ret = neuron_instance_geometry("trn2", &g, NULL);
+
+	ret = ret ?: neuron_net_plan(&g, neff.data, neff.size, &o, p, &nr);
+	file.nr_plans = nr;
+	ret = ret ?: neuron_models_fit_empty(&g, 0, &file, 1, &o, 1ull << 30, &fit);
+	if (!ret)
+		assert_int_equal(fit.verdict, NEURON_FIT_NOW);
+	return ret;
+}
+
+static void test_ask_network(void **state)
+{
+	(void)state;
+	neff = net_neff();
+	every_failure(ask_network, -ENOMEM, 0, false);
+	free(neff.data);
+}
+
 /* Beside something that leaves no room for microcode, so that there is somebody to name. */
 static int ask_now(void)
 {
@@ -1146,6 +1174,7 @@ int main(void)
 		cmocka_unit_test(test_pair_model),
 		cmocka_unit_test(test_plan),
 		cmocka_unit_test(test_ask_empty),
+		cmocka_unit_test(test_ask_network),
 		cmocka_unit_test(test_ask_now),
 		cmocka_unit_test(test_net),
 		cmocka_unit_test(test_runtime),

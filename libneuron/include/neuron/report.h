@@ -127,7 +127,7 @@ struct neuron_plan_opts {
 	uint64_t scratchpad_page;	/**< as in neuron_core_opts */
 	uint64_t contiguous;		/**< same */
 	uint32_t lnc;			/**< physical cores of a logical one, 1 or 2; 0 = 1 */
-	uint32_t node;			/**< as in neuron_model_opts */
+	uint32_t node;			/**< as in neuron_model_opts; not of neuron_net_plan() */
 	struct neuron_error *error;	/**< filled in on error, may be NULL */
 	uint64_t profile;		/**< neuron_profile_memory(); 0: the core is not profiled */
 	uint64_t io_sets;		/**< copies of inputs and outputs; 0: not counted */
@@ -137,7 +137,7 @@ struct neuron_plan_opts {
 	bool short_constants;		/**< same */
 	uint64_t computes;		/**< 1: with the rings of neuron_core_compute() */
 	uint64_t io_each;		/**< 1: inputs and outputs of a file come before the next file */
-	bool verify_hash;		/**< as in neuron_model_opts, of neuron_model_plan() */
+	bool verify_hash;		/**< as in neuron_model_opts, of the plans */
 	/** For neuron_models_fit() with @c profile: the sizes that it is the sum of. */
 	const struct neuron_profile_opts *buffers;
 };
@@ -160,14 +160,33 @@ struct neuron_plan {
 	 */
 	uint64_t host_peak;
 	uint64_t host_kept;
+	uint32_t node;			/**< whose program it is, as in neuron_model_opts */
+	uint32_t first;			/**< its first physical core, from that of the network on */
+	uint64_t edges;			/**< device memory between nodes, of all requests, in whole pages */
 };
 
 /**
  * @brief Memory that loading a NEFF would allocate, to the byte; needs no device.
- * @return as neuron_model_load()
+ *
+ * Of a network of several nodes this is the plan of one of them, and what neuron_model_load()
+ * would do. @return as neuron_model_load()
  */
 int neuron_model_plan(const struct neuron_geometry *geometry, const void *bytes, size_t size,
 		      const struct neuron_plan_opts *opts, struct neuron_plan *plan);
+/**
+ * @brief Same of all nodes of a network, as neuron_net_load() without a group and with the
+ * default depth puts them: each on cores of its own, one behind the other.
+ *
+ * Operations of the host are taken for granted. A NEFF that is one program for a core has the plan
+ * of neuron_model_plan().
+ * @param plans	one for each node on a core, at least one; the size of the first is that of all.
+ * What is not of a node, is of the network and with the first one: inputs and outputs, @c edges,
+ * @c host_peak and @c host_kept
+ * @param nr	entries of @p plans, at most NEURON_NEFF_MAX_NODES are needed; set to those in use
+ * @return as neuron_net_load(), -ENOSPC there are more nodes
+ */
+int neuron_net_plan(const struct neuron_geometry *geometry, const void *bytes, size_t size,
+		    const struct neuron_plan_opts *opts, struct neuron_plan *plans, size_t *nr);
 /**
  * @brief Memory of several models together on a logical core, as the driver would count
  * it.  @param microcode bytes on each physical core @param core @c device_bytes and
@@ -199,9 +218,11 @@ struct neuron_fit_file {
 	size_t size;
 	const void *bytes;		/**< not used after the call returns */
 	size_t length;			/**< bytes of it */
-	const struct neuron_plan *plan;	/**< by neuron_model_plan() for this device, same options */
+	/** By neuron_model_plan() or neuron_net_plan() for this device, same options. */
+	const struct neuron_plan *plan;
 	uint32_t nc;			/**< first physical core of its logical one */
 	uint64_t process;		/**< any number: files with the same one are of one process */
+	size_t nr_plans;		/**< by neuron_net_plan(): entries of @c plan; else 0 */
 };
 
 /** @brief Do models fit a device? */

@@ -9,61 +9,127 @@
 #include "../device/opts.h"
 #include "cargo.h"
 
+static int add_bytes(uint64_t **list, size_t *nr, size_t *max, uint64_t bytes)
+{
+	if (array_grow((void **)list, *nr, max, sizeof(**list)))
+		return -ENOMEM;
+	(*list)[(*nr)++] = bytes;
+	return 0;
+}
+
 /* Both subgraphs may have the same one. */
 static int list_tensors(struct cargo_file *f)
 {
 	const struct neuron_neff *neff = f->neff;
+	int ret = 0;
 
 	for (size_t k = 0; k < neff->nr_subgraphs; k++)
-		for (size_t i = 0; i < neff->subgraphs[k].nr_vars; i++) {
+		for (size_t i = 0; i < neff->subgraphs[k].nr_vars && !ret; i++) {
 			const struct neuron_neff_var *v = &neff->subgraphs[k].vars[i];
 
-			if (!is_tensor(v) ||
-			    (k && is_tensor(neuron_neff_find_var(neff->subgraphs, v->name))))
-				continue;
-			if (array_grow((void **)&f->tensor, f->nr_tensors, &f->max_tensors,
-				       sizeof(*f->tensor)))
-				return -ENOMEM;
-			f->tensor[f->nr_tensors++] = v->size;
+			if (is_tensor(v) &&
+			    !(k && is_tensor(neuron_neff_find_var(neff->subgraphs, v->name))))
+				ret = add_bytes(&f->tensor, &f->nr_tensors, &f->max_tensors, v->size);
 		}
+	return ret;
+}
+
+static int list_edges(struct cargo_file *f)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < f->neff->nr_edges && !ret; i++) {
+		const struct neuron_neff_edge *e = &f->neff->edges[i];
+
+		if (e->use != NEURON_NEFF_EDGE_INTERNAL)
+			ret = add_bytes(&f->tensor, &f->nr_tensors, &f->max_tensors, e->bytes);
+		else if (!neff_on_host(f->neff, e->name))
+			ret = add_bytes(&f->edge, &f->nr_edges, &f->max_edges, e->bytes);
+	}
+	return ret;
+}
+
+/* Its process has the logical core. */
+static int use_core(struct cargo *c, uint32_t first, uint64_t process)
+{
+	for (uint32_t nc = first; nc < first + c->o.lnc; nc++) {
+		if (c->core[nc].used && c->core[nc].process != process)
+			return -EINVAL;
+		c->core[nc].used = c->core[nc].opened = true;
+		c->core[nc].process = process;
+		c->processes |= process != c->file[0].process;
+	}
 	return 0;
+}
+
+/* A program of @f by its plan. */
+static int open_node(struct cargo *c, struct cargo_file *f, const struct neuron_plan *plan,
+		     uint32_t number, struct loader *l)
+{
+	struct cargo_node *n = &f->node[f->nr_nodes];
+	const struct scratchpad *pad[MAX_PARTS];
+	uint32_t lnc = c->o.lnc, left = c->g->nr_cores - f->nc;
+	int ret;
+
+	if (plan->first % lnc || plan->first >= left || lnc > left - plan->first ||
+	    (f->network && plan->cores > left - plan->first))
+		return -EINVAL;
+	n->nc = f->nc + plan->first;
+	n->plan = *plan;
+	ret = f->network ? load_open_node(l, f->neff, &(struct neuron_model_opts){
+						.node = number,
+						.max_unpacked = c->o.max_unpacked,
+						.short_constants = c->o.short_constants,
+					  }, &n->neff) : 0;
+	if (!f->network)
+		n->neff = f->neff;
+	if (ret)
+		return ret;
+	f->nr_nodes++;
+	c->nr_nodes++;
+	ret = load_check_cores(l, n->neff, number, lnc, plan->cores);
+	if (ret)
+		return ret;
+	for (uint32_t k = 0; k < MAX_PARTS; k++)
+		pad[k] = k < lnc ? &c->core[n->nc + k].pad : NULL;
+	attempt_init(&n->attempt, c->g, n->neff, pad);
+	return use_core(c, n->nc, f->process);
 }
 
 static int open_file(struct cargo *c, struct cargo_file *f, const struct neuron_fit_file *from,
 		     struct neuron_error *error)
 {
-	const struct scratchpad *pad[MAX_PARTS];
-	struct loader l[MAX_PARTS] = { { .error = error } };
+	struct loader l = { .error = error };
 	uint32_t lnc = c->o.lnc;
+	size_t nr = MAX(from->nr_plans, 1);
 	int ret;
 
-	if (!from->bytes || !result_valid(from->plan) || from->nc % lnc ||
+	if (!from->bytes || !result_valid(from->plan) || from->nc % lnc || nr > NEURON_NEFF_MAX_NODES ||
 	    from->nc >= c->g->nr_cores || lnc > c->g->nr_cores - from->nc)
 		return -EINVAL;
 	f->nc = from->nc;
 	f->process = from->process;
-	/* The caller's may be shorter. */
-	memcpy(&f->plan, from->plan, MIN(from->plan->size, sizeof(f->plan)));
-	ret = load_open_neff(l, from->bytes, from->length, &(struct neuron_model_opts){
-				.node = c->o.node,
+	f->plan = load_plan_at(from->plan, 0);
+	f->node = calloc(nr, sizeof(*f->node));
+	if (!f->node)
+		return -ENOMEM;
+	ret = load_open_neff(&l, from->bytes, from->length, &(struct neuron_model_opts){
+				.node = from->nr_plans ? 0 : c->o.node,
 				.max_unpacked = c->o.max_unpacked,
 				.short_constants = c->o.short_constants,
-			}, &f->neff, NULL);
-	ret = ret ?: load_check_cores(l, f->neff, c->o.node, lnc, f->plan.cores) ?:
-	      list_tensors(f);
+			}, from->nr_plans, &f->neff, NULL);
 	if (ret)
 		return ret;
-	for (uint32_t k = 0; k < MAX_PARTS; k++)
-		pad[k] = k < lnc ? &c->core[f->nc + k].pad : NULL;
-	attempt_init(&f->attempt, c->g, f->neff, pad);
-	for (uint32_t nc = f->nc; nc < f->nc + lnc; nc++) {
-		if (c->core[nc].used && c->core[nc].process != f->process)
-			return -EINVAL;
-		c->core[nc].used = c->core[nc].opened = true;
-		c->core[nc].process = f->process;
-		c->processes |= f->process != c->file[0].process;
+	f->network = from->nr_plans && !neff_alone(f->neff, 0);
+	ret = f->network ? list_edges(f) : list_tensors(f);
+	for (size_t i = 0; i < nr && !ret; i++) {
+		struct neuron_plan plan = load_plan_at(from->plan, i);
+
+		/* That of a network whose nodes are all on the host has no program. */
+		if (plan.nr_parts || !f->network)
+			ret = open_node(c, f, &plan, from->nr_plans ? plan.node : c->o.node, &l);
 	}
-	return 0;
+	return ret ?: use_core(c, f->nc, f->process);
 }
 
 /* Without a device, one process opens all of its cores. */
@@ -80,7 +146,7 @@ static int add_need(struct cargo *c, uint32_t nc)
 {
 	struct neuron_plan_opts o = c->o;
 	struct neuron_report_core sum = { .nc = nc };
-	struct neuron_plan *part = calloc(c->nr + 1, sizeof(*part));
+	struct neuron_plan *part = calloc(c->nr_nodes + c->nr + 1, sizeof(*part));
 	size_t n = 0;
 	int ret;
 
@@ -95,15 +161,19 @@ static int add_need(struct cargo *c, uint32_t nc)
 	for (size_t i = 0; i < c->nr; i++) {
 		const struct cargo_file *f = &c->file[i];
 
-		if (nc < f->nc || nc - f->nc >= f->plan.nr_parts)
-			continue;
-		part[n] = (struct neuron_plan){ .size = sizeof(*part), .nr_parts = 1,
-						.parts = { f->plan.parts[nc - f->nc] } };
-		if (nc == f->nc) {
-			part[n].io = f->plan.io;
-			part[n].io_longest = f->plan.io_longest;
+		for (size_t k = 0; k < f->nr_nodes; k++) {
+			const struct cargo_node *node = &f->node[k];
+
+			if (nc < node->nc || nc - node->nc >= node->plan.nr_parts)
+				continue;
+			part[n].nr_parts = 1;
+			part[n++].parts[0] = node->plan.parts[nc - node->nc];
 		}
-		n++;
+		if (nc != f->nc)
+			continue;
+		part[n].io = f->plan.io;
+		part[n].io_longest = f->plan.io_longest;
+		part[n++].edges = f->plan.edges;
 	}
 	part[0].size = sizeof(*part);
 	ret = neuron_plan_sum(part, n, &o, c->microcode, &sum);
@@ -160,10 +230,30 @@ int cargo_open(struct cargo *c, const struct neuron_fit_file *files, size_t nr,
 void cargo_close(struct cargo *c)
 {
 	for (size_t i = 0; i < c->nr; i++) {
-		attempt_free(&c->file[i].attempt);
-		neuron_neff_close(c->file[i].neff);
-		free(c->file[i].tensor);
+		struct cargo_file *f = &c->file[i];
+
+		for (size_t k = 0; k < f->nr_nodes; k++) {
+			attempt_free(&f->node[k].attempt);
+			if (f->node[k].neff != f->neff)
+				neuron_neff_close(f->node[k].neff);
+		}
+		neuron_neff_close(f->neff);
+		free(f->node);
+		free(f->tensor);
+		free(f->edge);
 	}
 	free(c->file);
 	free(c->order);
+}
+
+uint64_t cargo_least(struct cargo_file *f, uint64_t *pieces)
+{
+	uint64_t sum = 0, n;
+
+	*pieces = 0;
+	for (size_t k = 0; k < f->nr_nodes; k++) {
+		add_capped(&sum, attempt_least(&f->node[k].attempt, &n));
+		*pieces += n;
+	}
+	return sum;
 }

@@ -6,14 +6,27 @@
 #include "arrange.h"
 #include "profile.h"
 
+/* A program on its cores. */
+struct cargo_node {
+	uint32_t nc;
+	struct neuron_plan plan;
+	struct neuron_neff *neff;	/* that of the file, or one of its nodes */
+	struct attempt attempt;
+};
+
+/* A model, or a network of several nodes. */
 struct cargo_file {
 	uint32_t nc;
 	uint64_t process;
-	struct neuron_plan plan;
+	struct neuron_plan plan;	/* the first one */
 	struct neuron_neff *neff;
-	struct attempt attempt;
+	struct cargo_node *node;
+	size_t nr_nodes;
+	bool network;			/* edges are its tensors */
 	uint64_t *tensor;		/* bytes of each input and output */
 	size_t nr_tensors, max_tensors;
+	uint64_t *edge;			/* bytes of each edge between nodes, in device memory */
+	size_t nr_edges, max_edges;
 };
 
 /* All that is to be loaded. */
@@ -27,6 +40,7 @@ struct cargo {
 	struct cargo_file *file;
 	uint32_t *order;			/* in which the files are loaded */
 	size_t nr;
+	size_t nr_nodes;			/* of all files */
 	bool processes;				/* more than one */
 	uint32_t hbms;				/* that are used, a bit each */
 	struct {
@@ -48,5 +62,7 @@ struct cargo {
 int cargo_open(struct cargo *c, const struct neuron_fit_file *files, size_t nr,
 	       struct neuron_error *error);
 void cargo_close(struct cargo *c);
+/* Bytes that the programs of a file take at least, and in how many pieces. */
+uint64_t cargo_least(struct cargo_file *f, uint64_t *pieces);
 
 #endif

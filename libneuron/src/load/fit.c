@@ -101,33 +101,55 @@ static bool place_core(struct cargo *c, struct scene *s, uint32_t nc)
 }
 
 /* The driver's own choice comes first, then the same with scratchpads close together. */
-static bool place_file(struct cargo *c, struct scene *s, struct cargo_file *f)
+static bool place_node(struct cargo *c, struct scene *s, struct cargo_node *n)
 {
 	const struct way own[] = { { c->own, false, false, true }, { c->own, false, true, true } };
 
-	c->stuck = c->g->core_hbm[f->nc];
+	c->stuck = c->g->core_hbm[n->nc];
 	for (size_t i = 0; i < 2 + NR_WAYS; i++) {
 		struct scene next;
 
 		if (!scene_copy(c, &next, s))
 			return false;
 		scene_hold(&next, i >= 2);
-		if (attempt_place(&f->attempt, next.room, &next.pad[f->nc],
+		if (attempt_place(&n->attempt, next.room, &next.pad[n->nc],
 				  i < 2 ? &own[i] : &ways[i - 2], NULL)) {
 			scene_hold(&next, false);
 			scene_free(s);
 			*s = next;
 			return true;
 		}
-		if (!f->attempt.error && !scene_follow(c, s, &next))
-			f->attempt.error = c->error;
+		if (!n->attempt.error && !scene_follow(c, s, &next))
+			n->attempt.error = c->error;
 		scene_free(&next);
-		if (f->attempt.error) {
-			c->error = f->attempt.error;
+		if (n->attempt.error) {
+			c->error = n->attempt.error;
 			return false;
 		}
 	}
 	return false;
+}
+
+/* Where a network puts them, that is at no end of the memory. */
+static bool place_edges(struct cargo *c, struct scene *s, const struct cargo_file *f)
+{
+	enum room_fit own = c->own;
+	bool fits = true;
+
+	c->own = own == ROOM_OWN_HIGH ? ROOM_OWN : own;
+	for (size_t request = 0; request <= f->neff->nr_nodes && fits; request++)
+		for (size_t i = 0; i < f->nr_edges && fits; i++)
+			fits = place_one(c, s, f->nc, f->edge[i]);
+	c->own = own;
+	return fits;
+}
+
+static bool place_file(struct cargo *c, struct scene *s, struct cargo_file *f)
+{
+	for (size_t i = 0; i < f->nr_nodes; i++)
+		if (!place_node(c, s, &f->node[i]))
+			return false;
+	return place_edges(c, s, f);
 }
 
 static bool place_tensors(struct cargo *c, struct scene *s, const struct cargo_file *f)
@@ -409,13 +431,15 @@ static uint64_t need_of_host(const struct cargo *c, bool library)
 	for (uint32_t nc = 0; nc < c->g->nr_cores; nc++)
 		add_capped(&held, c->core[nc].opened ? 2 * round_up(NQ_BYTES, host_page()) : 0);
 	for (size_t i = 0; i < c->nr; i++) {
-		const struct neuron_plan *plan = &c->file[c->order[i]].plan;
+		const struct cargo_file *f = &c->file[c->order[i]];
+		const struct neuron_plan *plan = &f->plan;
 		uint64_t loading = held;
 
 		add_capped(&loading, library ? plan->host_peak : 0);
 		most = MAX(most, loading);
 		add_capped(&held, library ? plan->host_kept : 0);
-		add_capped(&held, checks ? ring_tables(plan) : 0);
+		for (size_t k = 0; k < f->nr_nodes; k++)
+			add_capped(&held, checks ? ring_tables(&f->node[k].plan) : 0);
 	}
 	return MAX(most, held);
 }
@@ -506,8 +530,8 @@ static void add_owners(const struct cargo *c, struct held *held)
 static int by_bytes(const void *a, const void *b, void *data)
 {
 	struct cargo_file *file = data;
-	uint64_t pieces, x = attempt_least(&file[*(const uint32_t *)a].attempt, &pieces);
-	uint64_t y = attempt_least(&file[*(const uint32_t *)b].attempt, &pieces);
+	uint64_t pieces, x = cargo_least(&file[*(const uint32_t *)a], &pieces);
+	uint64_t y = cargo_least(&file[*(const uint32_t *)b], &pieces);
 
 	return x < y ? 1 : x > y ? -1 : 0;
 }
@@ -580,8 +604,9 @@ static void name_release(struct cargo *c, const struct held *held, struct neuron
 	for (uint32_t nc = 0; nc < c->g->nr_cores; nc++)
 		add_capped(&need, c->core[nc].need);
 	for (size_t i = 0; i < c->nr; i++) {
-		attempt_least(&c->file[i].attempt, &n);
-		pieces += n + c->file[i].nr_tensors * c->o.io_sets + c->nr_buffers * c->o.lnc;
+		cargo_least(&c->file[i], &n);
+		pieces += n + c->file[i].nr_tensors * c->o.io_sets + c->nr_buffers * c->o.lnc +
+			  c->file[i].nr_edges * (c->file[i].neff->nr_nodes + 1);
 	}
 	out->release.size = sizeof(out->release);
 	if (held_search(held, need, pieces * (NR_WAYS + 1) * 4, fits_surely, c, &out->release))

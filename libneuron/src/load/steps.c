@@ -120,24 +120,44 @@ int load_check_whole(struct loader *l, const struct neuron_neff *neff, uint32_t 
 			  neff->nr_nodes, host);
 }
 
-int load_open_neff(struct loader *l, const void *bytes, size_t size,
-		   const struct neuron_model_opts *o, struct neuron_neff **neff,
-		   uint64_t *unpacked)
+static struct neuron_neff_opts neff_opts(const struct neuron_model_opts *o,
+					 struct neuron_neff_error *error)
 {
-	struct neuron_neff_error error = { .size = sizeof(error) };
-	struct neuron_neff_opts opts = {
-		.size = sizeof(opts),
-		.verify_hash = o->verify_hash,
-		.error = &error,
+	return (struct neuron_neff_opts){
+		.size = sizeof(struct neuron_neff_opts),
+		.error = error,
 		.node = o->node,
 		.borrow = true,
-		.unpacked = unpacked,
 		.max_total = o->max_unpacked,
 		.short_constants = o->short_constants,
 	};
-	int ret = neuron_neff_open(bytes, size, &opts, neff);
+}
 
+int load_open_neff(struct loader *l, const void *bytes, size_t size,
+		   const struct neuron_model_opts *o, bool keep, struct neuron_neff **neff,
+		   uint64_t *unpacked)
+{
+	struct neuron_neff_error error = { .size = sizeof(error) };
+	struct neuron_neff_opts opts = neff_opts(o, &error);
+	int ret;
+
+	opts.verify_hash = o->verify_hash;
+	opts.unpacked = unpacked;
+	opts.keep = keep;
+	ret = neuron_neff_open(bytes, size, &opts, neff);
 	memcpy(l->error->name, error.name, sizeof(error.name));
+	return ret ? error_note(l->error, ret, "%s", error.text) : 0;
+}
+
+int load_open_node(struct loader *l, struct neuron_neff *file,
+		   const struct neuron_model_opts *o, struct neuron_neff **neff)
+{
+	struct neuron_neff_error error = { .size = sizeof(error) };
+	struct neuron_neff_opts opts = neff_opts(o, &error);
+	int ret;
+
+	*neff = file;
+	ret = o->node ? neuron_neff_open_node(file, &opts, neff) : 0;
 	return ret ? error_note(l->error, ret, "%s", error.text) : 0;
 }
 

@@ -12,9 +12,15 @@
 /* Cores of a logical one, each with a subgraph of the file. */
 #define MAX_PARTS 2u
 
+/* @keep: for load_open_node() */
 int load_open_neff(struct loader *l, const void *bytes, size_t size,
-		   const struct neuron_model_opts *o, struct neuron_neff **neff,
+		   const struct neuron_model_opts *o, bool keep, struct neuron_neff **neff,
 		   uint64_t *unpacked);
+/* The program of another node, or @file itself: to be closed if it is not that. */
+int load_open_node(struct loader *l, struct neuron_neff *file,
+		   const struct neuron_model_opts *o, struct neuron_neff **neff);
+/* Entry @i of the caller's, which may be shorter. */
+struct neuron_plan load_plan_at(const struct neuron_plan *plans, size_t i);
 /* Is @node, on a core, all of a file?  The others would not be run. */
 int load_check_whole(struct loader *l, const struct neuron_neff *neff, uint32_t node);
 /* @lnc: physical cores of the logical one; @cores: that the caller has for it. */

@@ -373,3 +373,23 @@ int check_nodes(struct neff_reader *r)
 	}
 	return 0;
 }
+
+static bool has_name(const char *const *names, size_t nr, const char *name)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (!strcmp(names[i], name))
+			return true;
+	return false;
+}
+
+bool neff_on_host(const struct neuron_neff *neff, const char *edge)
+{
+	for (size_t i = 0; i < neff->nr_nodes; i++) {
+		const struct neuron_neff_node *n = &neff->nodes[i];
+
+		if (n->cpu && (has_name(n->inputs, n->nr_inputs, edge) ||
+			       has_name(n->outputs, n->nr_outputs, edge)))
+			return true;
+	}
+	return false;
+}

@@ -97,6 +97,9 @@ static inline bool neff_alone(const struct neuron_neff *neff, uint32_t node)
 	       (neff->nr_nodes == 1 && !neff->nodes[0].cpu && neff->nodes[0].kelf == node);
 }
 
+/* Is an edge an input or output of a node on the host? */
+bool neff_on_host(const struct neuron_neff *neff, const char *edge);
+
 int neff_compare_members(const void *a, const void *b);
 
 /* Is it a description, by its name? */

@@ -241,7 +241,7 @@ static int load(struct neuron_core *core, const void *bytes, size_t size, struct
 	if (watch.on)
 		watch.last = began = now_ns();
 	if (bytes)
-		ret = load_open_neff(l, bytes, size, o, &neff, watch.on ? &watch.last : NULL);
+		ret = load_open_neff(l, bytes, size, o, false, &neff, watch.on ? &watch.last : NULL);
 	if (!ret && o->whole)
 		ret = load_check_whole(l, neff, o->node);
 	if (!ret)

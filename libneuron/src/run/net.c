@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "../device/opts.h"
+#include "../load/steps.h"
 #include "net.h"
 
 #define MAX_DEPTH 1024u
@@ -138,23 +139,16 @@ static void net_free(struct neuron_net *net)
 static int open_neff(struct neuron_net *net, const void *bytes, size_t size,
 		     const struct neuron_net_opts *o, struct neuron_error *error)
 {
-	struct neuron_neff_error e = { .size = sizeof(e) };
-	struct neuron_neff_opts no = {
-		.size = sizeof(no),
-		.verify_hash = o->verify_hash,
-		.error = &e,
-		.borrow = true,
-		.keep = true,
-		.max_total = o->max_unpacked,
-		.short_constants = o->short_constants,
-	};
-	int ret = neuron_neff_open(bytes, size, &no, &net->neff);
+	struct loader l = { .error = error };
+	int ret = load_open_neff(&l, bytes, size, &(struct neuron_model_opts){
+					.verify_hash = o->verify_hash,
+					.max_unpacked = o->max_unpacked,
+					.short_constants = o->short_constants,
+				}, true, &net->neff, NULL);
 	size_t nr = 0;
 
-	memcpy(error->name, e.name, sizeof(e.name));
-
 	if (ret)
-		return error_note(error, ret, "%s", e.text);
+		return ret;
 	if (net->neff->nr_nodes) {
 		net->edges = net->neff->edges;
 		net->nr_edges = net->neff->nr_edges;

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "../load/steps.h"
 #include "net.h"
 
 /* The reader has seen that there is one.  Names are mostly in the order of the edges. */
@@ -103,27 +104,21 @@ size_t group_cores(const struct stage *s, const struct neuron_core *core)
 static int load_model(struct neuron_net *net, struct stage *s, struct neuron_core *core,
 		      const struct neuron_net_opts *o, struct neuron_error *error)
 {
-	struct neuron_neff_error e = { .size = sizeof(e) };
-	struct neuron_neff_opts no = {
-		.size = sizeof(no),
-		.error = &e,
-		.node = s->node->kelf,
-		.borrow = true,
-		.max_total = o->max_unpacked,
-		.short_constants = o->short_constants,
-	};
+	struct loader l = { .error = error };
 	struct neuron_model_opts mo = {
 		.size = sizeof(mo),
 		.error = error,
 		.node = s->node->kelf,
 		.cores = s->cores,
+		.max_unpacked = o->max_unpacked,
+		.short_constants = o->short_constants,
 		.max_descriptors = o->max_descriptors,
 	};
-	struct neuron_neff *neff = net->neff;
-	int ret = no.node ? neuron_neff_open_node(net->neff, &no, &neff) : 0;
+	struct neuron_neff *neff;
+	int ret = load_open_node(&l, net->neff, &mo, &neff);
 
 	if (ret)
-		return error_note(error, ret, "%s", e.text);
+		return ret;
 	ret = model_load_opened(core, neff, &mo, &s->model);
 	if (neff != net->neff)
 		neuron_neff_close(neff);
