@@ -120,14 +120,24 @@ static error_t option(int key, char *arg, struct argp_state *state)
 	}
 }
 
+static uint32_t core_of(const struct placed *p, const struct neuron_plan *plan)
+{
+	return (uint32_t)p->core % cores_per_device() + plan->first / placement.lnc;
+}
+
 static void plan_file(struct placed *p, const struct neuron_plan_opts *opts)
 {
 	size_t size;
 	void *bytes = read_whole(p->path, &size, FAILURE);
 	int ret;
 
-	p->plan.size = sizeof(p->plan);
-	ret = neuron_model_plan(&geometry, bytes, size, opts, &p->plan);
+	if (!p->plan)
+		p->plan = calloc(NEURON_NEFF_MAX_NODES, sizeof(*p->plan));
+	if (!p->plan)
+		error(FAILURE, ENOMEM, "%s", p->path);
+	p->plan->size = sizeof(*p->plan);
+	p->nr_plans = NEURON_NEFF_MAX_NODES;
+	ret = neuron_net_plan(&geometry, bytes, size, opts, p->plan, &p->nr_plans);
 	if (ret)
 		error(FAILURE, opts->error->text[0] ? 0 : -ret, "%s: %s", p->path, opts->error->text);
 	if (options.pages || options.diff) {
@@ -138,36 +148,81 @@ static void plan_file(struct placed *p, const struct neuron_plan_opts *opts)
 	}
 }
 
+/* From its first core on, which has the first node; each node has cores of its own. */
+static void check_cores(const struct placed *p)
+{
+	const struct neuron_plan *last = &p->plan[p->nr_plans - 1];
+	uint32_t per = cores_per_device(), want = last->first + last->cores;
+	uint32_t left = (per - (uint32_t)p->core % per) * placement.lnc;
+
+	if (want > left)
+		error(FAILURE, 0, "%s: made for %u cores, %s has %u from core %lu on", p->path, want,
+		      options.instance, left, p->core);
+}
+
+static bool is_on(const struct placed *p, uint32_t dev, uint32_t nc)
+{
+	bool on = false;
+
+	for (size_t k = 0; k < p->nr_plans && device_of(p) == dev; k++)
+		on |= core_of(p, &p->plan[k]) == nc;
+	return on;
+}
+
+/* A core is of one process, which is that of the file's first core. */
+static void check_processes(void)
+{
+	for (size_t i = 0; i < nr_placed; i++)
+		for (size_t k = 1; k < placed[i].nr_plans; k++)
+			for (size_t n = 0; n < nr_placed; n++)
+				if (placed[n].core != placed[i].core &&
+				    is_on(&placed[n], device_of(&placed[i]),
+					  core_of(&placed[i], &placed[i].plan[k])))
+					error(FAILURE, 0, "%s has a node on core %u of %s, which --separate gives to another process",
+					      placed[i].path, core_of(&placed[i], &placed[i].plan[k]),
+					      placed[n].path);
+}
+
 static void plan_all(const struct neuron_plan_opts *common)
 {
 	struct neuron_error e = { .size = sizeof(e) };
 	struct neuron_plan_opts opts = *common;
-	uint32_t per = cores_per_device();
+	uint32_t per = cores_per_device(), id = 1001;
 
 	opts.error = &e;
 	for (size_t i = 0; i < nr_placed; i++) {
 		struct placed *p = &placed[i], *first = &placed[p->first];
-		uint32_t left;
 
 		if (p->core >= (uint64_t)per * nr_devices)
 			error(FAILURE, 0, "%s: %s has no core %lu", p->path, options.instance, p->core);
 		if (p == first)
 			plan_file(p, &opts);
 		p->plan = first->plan;
+		p->nr_plans = first->nr_plans;
 		p->bytes = first->bytes;
 		p->size = first->size;
-		left = (per - p->core % per) * common->lnc;
-		if (p->plan.cores > left)
-			error(FAILURE, 0, "%s: made for %u cores, %s has %u from core %lu on",
-			      p->path, p->plan.cores, options.instance, left, p->core);
+		p->id = id;
+		id += (uint32_t)p->nr_plans;
+		check_cores(p);
 	}
+	if (options.separate)
+		check_processes();
 }
 
-/* What a file takes, as the report wants it. */
-static struct neuron_report_model model_of(size_t file)
+static size_t count_plans(void)
 {
-	const struct neuron_plan *plan = &placed[file].plan;
-	struct neuron_report_model m = { .id = (uint32_t)(1001 + file), .name = plan->name };
+	size_t nr = 0;
+
+	for (size_t i = 0; i < nr_placed; i++)
+		nr += placed[i].nr_plans;
+	return nr;
+}
+
+/* What a node of a file takes, as the report wants it. */
+static struct neuron_report_model model_of(size_t file, size_t node)
+{
+	const struct neuron_plan *plan = &placed[file].plan[node];
+	struct neuron_report_model m = { .id = (uint32_t)(placed[file].id + node), .name = plan->name };
 	uint64_t *sum = (uint64_t *)&m.usage;
 
 	for (uint32_t k = 0; k < plan->nr_parts; k++) {
@@ -200,12 +255,13 @@ static size_t gather(uint32_t dev, uint32_t hbm, const struct neuron_plan_opts *
 		if (geometry.core_hbm[nc * opts->lnc] != hbm)
 			continue;
 		*c = (struct neuron_report_core){ .nc = nc, .models = models + m };
-		for (size_t i = 0; i < nr_placed; i++) {
-			if (placed[i].core != (uint64_t)dev * cores_per_device() + nc)
-				continue;
-			plans[m] = placed[i].plan;
-			models[m++] = model_of(i);
-		}
+		for (size_t i = 0; i < nr_placed; i++)
+			for (size_t k = 0; k < placed[i].nr_plans && device_of(&placed[i]) == dev; k++) {
+				if (core_of(&placed[i], &placed[i].plan[k]) != nc)
+					continue;
+				plans[m] = placed[i].plan[k];
+				models[m++] = model_of(i, k);
+			}
 		c->nr_models = m - first;
 		*used |= c->nr_models != 0;
 		/* Cores of a device in use may be another process's. */
@@ -247,24 +303,34 @@ static json_t *row_json(const uint64_t row[NEURON_REPORT_NR_COLUMNS])
 	return o;
 }
 
-/* Every file has a number from 1001 on. */
+/* Every node of a file has a number from 1001 on. */
+static const struct placed *placed_of(uint32_t id)
+{
+	const struct placed *p = placed;
+
+	while (id - p->id >= p->nr_plans)
+		p++;
+	return p;
+}
+
 static json_t *core_json(const struct neuron_report *r, const struct neuron_report_core *c)
 {
 	uint64_t row[NEURON_REPORT_NR_COLUMNS];
 	json_t *files = json_array();
 
 	for (size_t m = 0; m < c->nr_models; m++) {
-		const struct placed *p = &placed[c->models[m].id - 1001];
+		const struct placed *p = placed_of(c->models[m].id);
+		const struct neuron_plan *plan = &p->plan[c->models[m].id - p->id];
 		json_t *obstacles = json_array();
 
-		for (uint32_t k = 0; k < p->plan.nr_obstacles; k++)
-			json_array_append_new(obstacles, json_string(p->plan.obstacles[k]));
+		for (uint32_t k = 0; k < plan->nr_obstacles; k++)
+			json_array_append_new(obstacles, json_string(plan->obstacles[k]));
 		neuron_report_model_row(&c->models[m], row);
 		json_array_append_new(files, json_pack("{s:s, s:s, s:o, s:{s:I, s:I}, s:o}", "file",
-						       p->path, "name", p->plan.name, "memory",
+						       p->path, "name", plan->name, "memory",
 						       row_json(row), "host", "peak",
-						       INT(p->plan.host_peak), "kept",
-						       INT(p->plan.host_kept), "obstacles",
+						       INT(plan->host_peak), "kept",
+						       INT(plan->host_kept), "obstacles",
 						       obstacles));
 	}
 	neuron_report_row(r, c, row);
@@ -396,7 +462,18 @@ static void print_sum(const struct sum *sum)
 		puts("), which fit");
 }
 
-/* Whether files fit: those of one memory of a type, or all of a device as it is. */
+static bool is_in(const struct placed *p, uint32_t hbm)
+{
+	bool in = false;
+
+	for (size_t k = 0; k < p->nr_plans; k++)
+		in |= geometry.core_hbm[core_of(p, &p->plan[k]) * placement.lnc] == hbm;
+	return in;
+}
+
+/*
+ * Whether files fit: those with something in one memory of a type, or all of a device as it is.
+ */
 static struct neuron_fit ask(const struct neuron_plan_opts *opts, uint32_t dev, uint32_t hbm)
 {
 	uint64_t microcode = neuron_placement_microcode(&placement, &geometry);
@@ -414,12 +491,13 @@ static struct neuron_fit ask(const struct neuron_plan_opts *opts, uint32_t dev, 
 	for (uint32_t i = 0; i < nr_placed; i++) {
 		uint32_t nc = (uint32_t)placed[i].core % cores_per_device() * o.lnc;
 
-		if (device_of(&placed[i]) != dev || (!device && geometry.core_hbm[nc] != hbm))
+		if (device_of(&placed[i]) != dev || (!device && !is_in(&placed[i], hbm)))
 			continue;
 		asked[nr] = i;
 		files[nr++] = (struct neuron_fit_file){
 			.size = sizeof(*files), .bytes = placed[i].bytes,
-			.length = placed[i].size, .plan = &placed[i].plan, .nc = nc,
+			.length = placed[i].size, .plan = placed[i].plan,
+			.nr_plans = placed[i].nr_plans, .nc = nc,
 			.process = options.separate ? nc : 0,
 		};
 	}
@@ -436,65 +514,84 @@ static struct neuron_fit ask(const struct neuron_plan_opts *opts, uint32_t dev, 
 	return fit;
 }
 
-/* Is it parted?  The sum fits that memory. */
-static const struct neuron_fit *place_all(const struct neuron_plan_opts *opts, uint32_t dev,
-					  uint32_t hbm)
+/* Are memories parted whose sums fit?  That of a network can be another one than @hbm. */
+static void place_all(const struct neuron_plan_opts *opts, uint32_t dev, uint32_t hbm)
 {
 	uint32_t other = first_alike(dev);
 	struct neuron_fit *fit;
 
 	if (other != dev)
-		return parted[other][hbm];
-	if (options.pages)
-		return NULL;
+		parted[dev][hbm] = parted[other][hbm];
+	if (options.pages || other != dev)
+		return;
 	fit = malloc(sizeof(*fit));
 	if (!fit)
 		error(FAILURE, ENOMEM, "preflight");
 	*fit = ask(opts, dev, hbm);
-	if (fit->verdict == NEURON_FIT_NEVER)
-		return fit;
-	free(fit);
-	return NULL;
+	if (fit->verdict == NEURON_FIT_NEVER && (fit->reason || fit->hbm == hbm))
+		parted[dev][fit->hbm] = fit;
+	else
+		free(fit);
+}
+
+/* Of all cores of a memory. */
+struct table {
+	struct neuron_report_core cores[NEURON_MAX_CORES];
+	struct neuron_report_model *models;
+	struct neuron_plan *plans;
+	struct neuron_report report;
+	uint64_t row[NEURON_REPORT_NR_COLUMNS];
+};
+
+/* False: nothing is on it. */
+static bool make_table(struct table *t, uint32_t dev, uint32_t hbm,
+		       const struct neuron_plan_opts *opts)
+{
+	bool used;
+
+	t->report = (struct neuron_report){
+		.size = sizeof(t->report), .device = device ? options.number : dev, .hbm = hbm,
+		.lnc = (uint32_t)opts->lnc, .cores = t->cores,
+	};
+	t->report.nr_cores = gather(dev, hbm, opts, t->cores, t->models, t->plans, &used);
+	neuron_report_row(&t->report, NULL, t->row);
+	return used;
 }
 
 /* Adds a device to @sum; prints a table of each memory in use, or adds to @list. */
 static void examine_device(uint32_t dev, const struct neuron_plan_opts *opts, bool print,
 			   json_t *list, struct sum *sum)
 {
-	struct neuron_report_core cores[NEURON_MAX_CORES];
-	struct neuron_report_model *models = calloc(nr_placed, sizeof(*models));
-	struct neuron_plan *plans = calloc(nr_placed, sizeof(*plans));
+	struct table t = {
+		.models = calloc(count_plans(), sizeof(*t.models)),
+		.plans = calloc(count_plans(), sizeof(*t.plans)),
+	};
 	uint64_t before = sum->missing;
 	bool bad = false;
 
-	if (!models || !plans)
+	if (!t.models || !t.plans)
 		error(FAILURE, ENOMEM, "preflight");
+	/* All of them first: a network can be in several. */
+	for (uint32_t hbm = 0; hbm < geometry.nr_hbms && !device; hbm++)
+		if (make_table(&t, dev, hbm, opts) && t.row[NEURON_REPORT_TOTAL] <= room[hbm])
+			place_all(opts, dev, hbm);
 	for (uint32_t hbm = 0; hbm < geometry.nr_hbms; hbm++) {
-		struct neuron_report r = { .size = sizeof(r), .device = device ? options.number : dev,
-					   .hbm = hbm, .lnc = (uint32_t)opts->lnc, .cores = cores };
-		uint64_t row[NEURON_REPORT_NR_COLUMNS];
-		bool used;
-
-		r.nr_cores = gather(dev, hbm, opts, cores, models, plans, &used);
-		if (!used)
+		if (!make_table(&t, dev, hbm, opts))
 			continue;
-		neuron_report_row(&r, NULL, row);
 		for (int i = 0; i < NEURON_REPORT_NR_COLUMNS; i++)
-			add_capped(&sum->row[i], row[i]);
-		if (row[NEURON_REPORT_TOTAL] > room[hbm])
-			add_capped(&sum->missing, row[NEURON_REPORT_TOTAL] - room[hbm]);
-		else if (!device)
-			parted[dev][hbm] = place_all(opts, dev, hbm);
+			add_capped(&sum->row[i], t.row[i]);
+		if (t.row[NEURON_REPORT_TOTAL] > room[hbm])
+			add_capped(&sum->missing, t.row[NEURON_REPORT_TOTAL] - room[hbm]);
 		bad |= parted[dev][hbm] != NULL;
 		if (list)
-			json_array_append_new(list, hbm_json(&r, dev, row));
+			json_array_append_new(list, hbm_json(&t.report, dev, t.row));
 		else if (print)
-			print_hbm(&r, dev, row);
+			print_hbm(&t.report, dev, t.row);
 	}
 	sum->devices++;
 	sum->too_small += bad || sum->missing > before;
-	free(models);
-	free(plans);
+	free(t.models);
+	free(t.plans);
 }
 
 /* All devices; prints, or adds to @list. */
@@ -516,12 +613,12 @@ static struct sum examine(const struct neuron_plan_opts *opts, bool print, json_
 	for (size_t i = 0; i < nr_placed; i++)
 		if (placed[i].first == i)
 			printf("%s: loading takes at least %s of host memory, %s of it stay\n",
-			       placed[i].path, SIZE_TEXT(placed[i].plan.host_peak),
-			       SIZE_TEXT(placed[i].plan.host_kept));
+			       placed[i].path, SIZE_TEXT(placed[i].plan->host_peak),
+			       SIZE_TEXT(placed[i].plan->host_kept));
 	for (size_t i = 0; i < nr_placed; i++)
-		for (uint32_t k = 0; k < placed[i].plan.nr_obstacles && placed[i].first == i; k++)
+		for (uint32_t k = 0; k < placed[i].plan->nr_obstacles && placed[i].first == i; k++)
 			printf("%s: cannot run here because of %s\n", placed[i].path,
-			       placed[i].plan.obstacles[k]);
+			       placed[i].plan->obstacles[k]);
 	if (sum.devices > 1)
 		print_sum(&sum);
 	return sum;
@@ -595,16 +692,24 @@ static int propose(struct neuron_plan_opts *opts)
 	return 0;
 }
 
-/* What a file alone takes of a core, by category; without what is set aside there anyhow. */
+/* What a file alone takes of its cores, by category; without what is set aside there anyhow. */
 static void row_of(size_t file, const struct neuron_plan_opts *opts,
 		   uint64_t row[NEURON_REPORT_NR_COLUMNS])
 {
-	struct neuron_report_model model = model_of(file);
-	struct neuron_report_core core = { .models = &model, .nr_models = 1 };
+	const struct placed *p = &placed[file];
 
-	if (neuron_plan_sum(&placed[file].plan, 1, opts, 0, &core))
-		error(FAILURE, E2BIG, "%s", placed[file].path);
-	neuron_report_row(NULL, &core, row);
+	memset(row, 0, NEURON_REPORT_NR_COLUMNS * sizeof(*row));
+	for (size_t k = 0; k < p->nr_plans; k++) {
+		struct neuron_report_model model = model_of(file, k);
+		struct neuron_report_core core = { .models = &model, .nr_models = 1 };
+		uint64_t part[NEURON_REPORT_NR_COLUMNS];
+
+		if (neuron_plan_sum(&p->plan[k], 1, opts, 0, &core))
+			error(FAILURE, E2BIG, "%s", p->path);
+		neuron_report_row(NULL, &core, part);
+		for (int i = 0; i < NEURON_REPORT_NR_COLUMNS; i++)
+			add_capped(&row[i], part[i]);
+	}
 }
 
 static const char *change_text(uint64_t old, uint64_t new, char *text, size_t size)

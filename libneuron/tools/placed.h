@@ -24,7 +24,9 @@ struct placed {
 	char *path;
 	unsigned long core;
 	size_t first;		/* rank of the same argument that has the plan */
-	struct neuron_plan plan;
+	struct neuron_plan *plan;	/* of each node; what is of the whole file is in the first */
+	size_t nr_plans;
+	uint32_t id;		/* of the first node in tables; others follow */
 	void *bytes;		/* of reports */
 	size_t size;
 };

@@ -141,6 +141,52 @@ sed -i '3s/2, 3/2 3/' "$dir/p.json"
 check "neuron-pack: the line of what is no JSON" 'refused 3 "'"']' expected near '3'"'"'
 check "neuron-pack: a description that is not there" '! libneuron/build/neuron-pack -o $dir/p.neff $dir/q.json 2>$out && grep -q "neuron-pack: unable to open $dir/q.json: No such file" $out'
 echo '{ "format": "FORMAT", "name": "n", "members": {} }' | sed "s/FORMAT/$format/" >"$dir/p.json"
+# network BYTES: two nodes on cores, of which the second one has so much memory of its own
+network() {
+	python3 - "$format" "$1" >"$dir/n.json" <<'END'
+import json, sys
+members, edges = {}, ["x", "e", "y"]
+for k in range(2):
+    var = {edges[k]: {"type": "input", "var_id": 1, "size": 1024},
+           edges[k + 1]: {"type": "output", "var_id": 2, "size": 1024}}
+    if k:
+        var["t"] = {"type": "tmp-buf", "var_id": 3, "size": int(sys.argv[2])}
+    members[f"kelf-{k}.json"] = {"json": {"graphs": [{"definition": f"k{k}/def.json"}]}}
+    members[f"k{k}/SP.json"] = {"json": {"dma": [{"id": 0, "queue": "q", "desc": [{
+        "from": edges[k], "to": edges[k + 1], "to_steps": [1], "to_sizes": [1024]}]}]}}
+    members[f"k{k}/def.json"] = {"json": {"sp": "SP.json", "dma_queue": {"q": {"type": "data"}},
+                                          "var": var}}
+members["neff.json"] = {"json": {"format": "neuron-pack-1", "edges": [
+    {"name": "x", "bytes": 1024, "use": "input"}, {"name": "e", "bytes": 1024},
+    {"name": "y", "bytes": 1024, "use": "output"}], "nodes": [
+    {"name": f"n{k}", "kelf": k, "inputs": [edges[k]], "outputs": [edges[k + 1]]} for k in range(2)]}}
+print(json.dumps({"format": sys.argv[1], "name": "net", "members": members}))
+END
+	libneuron/build/neuron-pack -o "$dir/n.neff" "$dir/n.json"
+}
+# preflight STATUS ARGUMENT...: without microcode, on cores of one
+preflight() {
+	local want=$1
+
+	shift
+	libneuron/build/neuron-preflight -i trn2 -l 1 -m 0 "$@" >"$out" 2>&1
+	[ $? = "$want" ]
+}
+check "preflight: each node of a network is on a core of its own" 'network 3000000000 && preflight 0 $dir/n.neff@1 && grep -q "NC 1  *| 4[0-9].000KB" $out && grep -q "NC 2  *| 2.794GB" $out && grep -q "\"net/n1\"" $out'
+check "preflight: memories of all nodes as JSON" 'preflight 0 -j $dir/n.neff@1 && python3 -c "
+import json, sys
+hbms = json.load(open(sys.argv[1]))[\"hbms\"]
+cores = {c[\"core\"]: c for h in hbms for c in h[\"cores\"] if c[\"files\"]}
+assert sorted(cores) == [1, 2], cores
+# The input and the output, and an edge of each of three requests.
+assert cores[1][\"memory\"][\"tensors\"] == 5 * 4096 and \"tensors\" not in cores[2][\"memory\"]
+assert cores[2][\"files\"][0][\"name\"] == \"net/n1\"
+assert [h[\"hbm\"] for h in hbms] == [0, 1]
+" $out'
+check "preflight: what two files take of all cores" 'cp $dir/n.neff $dir/o.neff && network 4000000000 && preflight 0 -d $dir/o.neff $dir/n.neff && grep -q "^scratchpad  *2.794GB  *3.725GB" $out && preflight 1 -d -B 3G $dir/o.neff $dir/n.neff'
+check "preflight: a second node that does not fit" 'network 42949672960 && preflight 1 $dir/n.neff && grep -q "HBM 0: does not fit the device" $out && preflight 1 $dir/n.neff@1 && grep -q "HBM 1: does not fit the device" $out && ! grep -q "HBM 0: does not" $out'
+check "preflight: no core is left for the second node" 'preflight 2 $dir/n.neff@7 && grep -q "made for 2 cores, trn2 has 1 from core 7 on" $out'
+check "preflight: processes of files, and a node on a core of another" 'network 4096 && preflight 0 -s $dir/n.neff@0 $dir/n.neff@2 && preflight 2 -s $dir/n.neff@0 $dir/n.neff@1 && grep -q "has a node on core 1 of" $out'
 # full STATUS TOOL ARGUMENT...: what it prints goes to a disk that is full
 full() {
 	local want=$1 name=libneuron/build/$2
