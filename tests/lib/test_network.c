@@ -221,6 +221,7 @@ static bool promised(struct set *s, const struct neuron_geometry *g)
 	struct neuron_plan_opts opts = plan_opts(s, &error);
 	struct neuron_fit_file file[MAX_FILES];
 	struct neuron_fit fit = { .size = sizeof(fit) };
+	bool expected;
 
 	for (uint32_t i = 0; i < s->nr; i++) {
 		struct network *n = &s->net[i];
@@ -236,7 +237,14 @@ static bool promised(struct set *s, const struct neuron_geometry *g)
 	}
 	if (neuron_models_fit_empty(g, FAKE_RESERVED, file, s->nr, &opts, s->opts.microcode, &fit))
 		fail_msg("%s", error.text);
-	return fit.verdict == NEURON_FIT_NOW;
+	expected = fit.verdict == NEURON_FIT_NOW;
+	/* The same of a device that is there, where only cores with a file would be opened. */
+	if (!s->opts.microcode) {
+		if (neuron_models_fit(s->device, file, s->nr, &opts, 0, &fit))
+			fail_msg("%s", error.text);
+		assert_int_equal(fit.verdict, expected ? NEURON_FIT_NOW : NEURON_FIT_NEVER);
+	}
+	return expected;
 }
 
 static int op(void *context, const struct neuron_host_tensor *in, size_t nr_in,
