@@ -795,13 +795,21 @@ static void open_device(void)
 	neuron_device_list_free(list);
 }
 
+/* "48xlarge", "xlarge": new ones may come, so it is only the form. */
+static bool is_size(const char *text)
+{
+	return !strcasecmp(text + (*text != '0' ? strspn(text, "0123456789") : 0), "xlarge");
+}
+
 static void open_instance(void)
 {
 	uint64_t reserved;
+	const char *dot;
 
 	if (!options.instance)
 		options.instance = "trn2";
-	if (neuron_instance_geometry(options.instance, &geometry, &reserved))
+	dot = strchr(options.instance, '.');
+	if ((dot && !is_size(dot + 1)) || neuron_instance_geometry(options.instance, &geometry, &reserved))
 		error(FAILURE, 0, "%s: no such instance type", options.instance);
 	nr_devices = neuron_instance_devices(options.instance);
 	for (uint32_t i = 0; i < geometry.nr_hbms; i++)

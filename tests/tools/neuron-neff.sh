@@ -187,6 +187,12 @@ check "preflight: what two files take of all cores" 'cp $dir/n.neff $dir/o.neff 
 check "preflight: a second node that does not fit" 'network 42949672960 && preflight 1 $dir/n.neff && grep -q "HBM 0: does not fit the device" $out && preflight 1 $dir/n.neff@1 && grep -q "HBM 1: does not fit the device" $out && ! grep -q "HBM 0: does not" $out'
 check "preflight: no core is left for the second node" 'preflight 2 $dir/n.neff@7 && grep -q "made for 2 cores, trn2 has 1 from core 7 on" $out'
 check "preflight: processes of files, and a node on a core of another" 'network 4096 && preflight 0 -s $dir/n.neff@0 $dir/n.neff@2 && preflight 2 -s $dir/n.neff@0 $dir/n.neff@1 && grep -q "has a node on core 1 of" $out'
+for type in trn2. trn2.foo trn2.48 trn2.48xlarge2 trn2.0xlarge trn4.48xlarge trn .48xlarge ""; do
+	check "preflight: no such instance type: \"$type\"" 'preflight 2 -i "$type" $model && grep -q ": $type: no such instance type" $out'
+done
+for type in trn1 inf2.xlarge trn1.2xlarge trn2.48xlarge Trn2U.48XLarge trn3.12xlarge; do
+	check "preflight: an instance type: $type" 'preflight 0 -i $type -c1 $model'
+done
 # full STATUS TOOL ARGUMENT...: what it prints goes to a disk that is full
 full() {
 	local want=$1 name=libneuron/build/$2
