@@ -1647,6 +1647,25 @@ static uint64_t header_number(const json_t *h, const char *key, uint64_t def, ui
 	return (uint64_t)json_integer_value(v);
 }
 
+/* One for the first node if there is no list. */
+static void fill_cores(const json_t *list)
+{
+	uint8_t *cores = pack.header.tpb_per_node;
+	size_t nr = json_array_size(list);
+
+	cores[0] = 1;
+	if (nr > sizeof(pack.header.tpb_per_node))
+		die("header.tpb_per_node has %zu entries, more than %zu", nr,
+		    sizeof(pack.header.tpb_per_node));
+	for (size_t i = 0; i < nr; i++) {
+		const json_t *v = json_array_get(list, i);
+
+		if (!json_is_integer(v) || json_integer_value(v) < 0 || json_integer_value(v) > UINT8_MAX)
+			die("header.tpb_per_node[%zu] is not a number in 0..255", i);
+		cores[i] = (uint8_t)json_integer_value(v);
+	}
+}
+
 static void fill_header(void)
 {
 	struct neuron_neff_header *h = &pack.header;
@@ -1654,7 +1673,7 @@ static void fill_header(void)
 	const char *name = text(pack.root, "description", "name", false);
 
 	CHECK_KEYS(obj, "header", "pkg_version", "version_major", "version_minor", "num_tpb",
-		   "requested_tpb_count", "feature_bits", "lnc_size");
+		   "requested_tpb_count", "tpb_per_node", "feature_bits", "lnc_size");
 	h->size = sizeof(*h);
 	h->pkg_version = header_number(obj, "pkg_version", 2, 2);
 	h->version_major = header_number(obj, "version_major", options.major, INT64_MAX);
@@ -1662,7 +1681,7 @@ static void fill_header(void)
 	h->num_tpb = (uint32_t)header_number(obj, "num_tpb", 1, UINT32_MAX);
 	h->requested_tpb_count =
 		(uint32_t)header_number(obj, "requested_tpb_count", 1, UINT32_MAX);
-	h->tpb_per_node[0] = 1;
+	fill_cores(member(obj, "header", "tpb_per_node", JSON_ARRAY, false));
 	h->feature_bits = header_number(obj, "feature_bits", 0, INT64_MAX);
 	h->lnc_size = (uint32_t)header_number(obj, "lnc_size", 1, UINT32_MAX);
 	if (options.name)

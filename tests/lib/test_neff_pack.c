@@ -397,7 +397,7 @@ static void test_members(void **state)
 {
 	struct neuron_neff *neff = packed(
 		"{\"format\": \"neuron-pack-1\", \"name\": \"copy\","
-		" \"header\": {\"version_major\": 2, \"pkg_version\": 1},"
+		" \"header\": {\"version_major\": 2, \"pkg_version\": 1, \"tpb_per_node\": [4, 0, 255]},"
 		" \"members\": {"
 		"  \"kelf-0.json\": {\"text\": \"{\\\"graphs\\\": [{\\\"definition\\\":"
 		" \\\"g/def.json\\\"}]}\"},"
@@ -415,6 +415,10 @@ static void test_members(void **state)
 	(void)state;
 	assert_int_equal(neff->header.version_major, 2);
 	assert_int_equal(neff->header.pkg_version, 1);
+	assert_int_equal(neuron_neff_cores(neff, 0), 4);
+	assert_int_equal(neuron_neff_cores(neff, 2), 255);
+	assert_int_equal(neff->header.tpb_per_node[1], 0);
+	assert_int_equal(neff->header.tpb_per_node[3], 0);
 	assert_int_equal(w->data_size, 16);
 	assert_memory_equal(w->data, "\x00\xff\xa5\x01\x02", 5);
 	assert_int_equal(neuron_neff_find_var(&neff->subgraphs[0], "z")->data_size, 16);
@@ -626,6 +630,15 @@ static void test_refused(void **state)
 		{ HEAD "\"members\": {\"../x\": {\"text\": \"\"}}}", "member ../x: Invalid argument" },
 		{ HEAD "\"members\": {\"x\": {\"text\": \"\"}}}",
 		  "not a valid NEFF: kelf-0.json: missing" },
+		{ HEAD "\"header\": {\"tpb_per_node\": 4}, \"members\": {}}",
+		  "header: tpb_per_node has the wrong type" },
+		{ HEAD "\"header\": {\"tpb_per_node\": [1, 256]}, \"members\": {}}",
+		  "header.tpb_per_node[1] is not a number in 0..255" },
+		{ HEAD "\"header\": {\"tpb_per_node\": [1, -1]}, \"members\": {}}",
+		  "header.tpb_per_node[1] is not a number in 0..255" },
+		{ HEAD "\"header\": {\"tpb_per_node\": [0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,"
+		  "0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0]},"
+		  " \"members\": {}}", "header.tpb_per_node has 65 entries, more than 64" },
 		{ HEAD "\"members\": {}}", "not a valid NEFF: archive: no members" },
 		{ HEAD NET("1024"), "not a valid NEFF: k1/SP.json: dma[0].desc[0]" },
 		{ HEAD NET("4"), "not a valid NEFF: kelf-2.json: missing" },
