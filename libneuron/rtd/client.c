@@ -3,6 +3,7 @@
 #include <linux/magic.h>
 #include <poll.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -14,6 +15,8 @@
 
 /* Of all mappings of a client: address space and tables, the pages are the client's. */
 #define MAX_MAPPED (64ull << 30)
+/* So that a number is exact in a double, which some languages make of it. */
+#define FIRST_ID_MASK ((1ull << 52) - 1)
 
 pthread_mutex_t rtd_lock = PTHREAD_MUTEX_INITIALIZER;
 static TAILQ_HEAD(client_list, client) clients = TAILQ_HEAD_INITIALIZER(clients);
@@ -23,6 +26,12 @@ uint64_t new_id(void)
 {
 	static uint64_t last;
 
+	/* Clients connect to the next daemon without noticing, and have numbers of this one. */
+	while (!last) {
+		if (getrandom(&last, sizeof(last), 0) != sizeof(last))
+			last = 0;
+		last &= FIRST_ID_MASK;
+	}
 	return ++last;
 }
 

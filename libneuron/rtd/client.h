@@ -48,7 +48,10 @@ struct client {
 
 #define CLIENT_NOBODY ((uid_t)-1)
 
-/* A number that no other object of the daemon has; under rtd_lock. */
+/*
+ * A number that no other object of the daemon has, nor one of a daemon before it: the first is
+ * random. Below 2^53; under rtd_lock.
+ */
 uint64_t new_id(void);
 
 /*

@@ -760,6 +760,27 @@ def test_killed_daemon():
         a.process = again
 
 
+def test_restart():
+    """handles of a daemon that was restarted are not those of the next one"""
+    with Daemon() as d:
+        c = Client(d.path)
+        old = c.load(shared=True)
+        d.process.kill()
+        d.process.wait()
+        d.process = subprocess.Popen([MOCK, '-c', '/dev/null', '-g', d.path], env=environment())
+        eventually(lambda: listens(d.path + '.memory'))
+        other = spawn(d.path, 'shared')
+        check(int(other.stdout.readline().split()[1]) < 2**53)
+        # The connection of the client is made again without its doing.
+        with contextlib.suppress(grpc.RpcError):
+            c.Status()
+        check(len(c.Status().models) == 1)
+        refused(C.NOT_FOUND, c.infer, old)
+        refused(C.NOT_FOUND, c.Unload, id=old)
+        other.kill()
+        other.wait()
+
+
 def frame(kind, flags, stream, payload):
     return struct.pack('>I', len(payload))[1:] + struct.pack('>BBI', kind, flags, stream) + payload
 
