@@ -88,6 +88,7 @@ void call_free(struct call *call)
 		GUARD(&rtd_lock);
 		call->client->held -= call->held;
 		call->client->received -= call->received;
+		call->client->nr_slow -= call->slow;
 		client_drop(call->client);
 	}
 	free(call);

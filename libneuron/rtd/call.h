@@ -11,6 +11,7 @@
 #include "client.h"
 
 struct call;
+struct model;
 
 /* What a completion queue returns: the function takes whether it succeeded. */
 struct tag {
@@ -22,6 +23,8 @@ struct tag {
 typedef void (*call_cancelled_fn)(struct call *call);
 
 struct call {
+	struct job job;			/* of a slow method; the first member */
+	struct model *model;		/* that the job is about */
 	struct tag arrived, sent, closed;
 	grpc_call *grpc;
 	grpc_metadata_array metadata;
@@ -35,6 +38,7 @@ struct call {
 	uint64_t budget;		/* bytes that the message may still take */
 	uint64_t held;			/* of client->held */
 	uint64_t received;		/* of client->received */
+	bool slow;			/* counted in client->nr_slow */
 	grpc_byte_buffer *response;
 	atomic_uint refs;		/* batches that are under way */
 	int was_cancelled;

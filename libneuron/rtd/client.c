@@ -62,6 +62,11 @@ static int create(int socket, const struct ucred *peer, struct client **client)
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return -ENOMEM;
+	c->turn = turn_new();
+	if (!c->turn) {
+		free(c);
+		return -ENOMEM;
+	}
 	c->refs = 1;
 	c->pid = peer->pid;
 	c->uid = peer->uid;
@@ -70,6 +75,7 @@ static int create(int socket, const struct ucred *peer, struct client **client)
 	if (has_event(socket, POLLRDHUP)) {
 		if (c->pidfd >= 0)
 			close(c->pidfd);
+		turn_drop(c->turn);
 		free(c);
 		return -ESRCH;
 	}
@@ -114,6 +120,7 @@ void client_drop(struct client *client)
 	nr_clients--;
 	if (client->pidfd >= 0)
 		close(client->pidfd);
+	turn_drop(client->turn);
 	free(client);
 }
 

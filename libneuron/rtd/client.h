@@ -15,11 +15,14 @@
 #include <sys/queue.h>
 #include <sys/types.h>
 
+#include "job.h"
+
 #define CLIENT_MAX		128u	/* and as many connections */
 #define CLIENT_MAX_BUFFERS	64u
 #define CLIENT_MAX_MODELS	64u
 #define CLIENT_MAX_GROUPS	64u
 #define CLIENT_MAX_POSTED	1024u
+#define CLIENT_MAX_SLOW		64u	/* calls that load, unload, start or stop */
 
 /* Guards clients, groups, models and requests; not held over work on a device. Outermost. */
 extern pthread_mutex_t rtd_lock;
@@ -39,8 +42,9 @@ struct client {
 	uid_t uid;		/* CLIENT_NOBODY: cannot be known */
 	int pidfd;		/* or -1 */
 	bool gone;
+	struct turn *turn;
 	TAILQ_HEAD(buffer_list, buffer) buffers;
-	unsigned int nr_buffers, nr_models, nr_groups, nr_posted;
+	unsigned int nr_buffers, nr_models, nr_groups, nr_posted, nr_slow;
 	uint64_t held;		/* bytes of responses that are not sent yet */
 	uint64_t received;	/* bytes of messages whose calls are not over */
 	TAILQ_ENTRY(client) link;

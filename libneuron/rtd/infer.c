@@ -72,7 +72,7 @@ static struct request *pass_slot(struct model *m, struct slot *slot)
 	GUARD(&rtd_lock);
 	next = TAILQ_FIRST(&m->waiting);
 	if (!next) {
-		TAILQ_INSERT_TAIL(&m->free_slots, slot, link);
+		model_free_slot(m, slot);
 		return NULL;
 	}
 	TAILQ_REMOVE(&m->waiting, next, link);
@@ -227,11 +227,9 @@ static int take_slot(struct request *r, bool may_wait)
 	GUARD(&rtd_lock);
 	if (!m->running || r->client->gone)
 		return -ESHUTDOWN;
-	r->slot = TAILQ_FIRST(&m->free_slots);
-	if (r->slot) {
-		TAILQ_REMOVE(&m->free_slots, r->slot, link);
+	r->slot = model_take_slot(m);
+	if (r->slot)
 		return 0;
-	}
 	if (!may_wait || m->nr_waiting == MODEL_MAX_WAITING)
 		return -EAGAIN;
 	TAILQ_INSERT_TAIL(&m->waiting, r, link);

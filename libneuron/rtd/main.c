@@ -498,19 +498,6 @@ static void run(void)
 	}
 }
 
-static void unload_shared(void)
-{
-	struct model *m;
-
-	while ((m = TAILQ_FIRST(&models))) {
-		pthread_mutex_lock(&rtd_lock);
-		model_close(m);
-		pthread_mutex_unlock(&rtd_lock);
-		infer_refuse(m, NULL);
-		model_unload(m);
-	}
-}
-
 /* Clients end as if they had gone, so nothing stays on the devices. */
 static void finish(void)
 {
@@ -529,7 +516,6 @@ static void finish(void)
 	}
 	free_removed();
 	service_stop();
-	unload_shared();
 	server_end();
 	infer_stop();
 	cores_close();

@@ -11,7 +11,7 @@
 
 struct model_list models = TAILQ_HEAD_INITIALIZER(models);
 static TAILQ_HEAD(group_list, group) groups = TAILQ_HEAD_INITIALIZER(groups);
-/* A request of some model has ended. */
+/* A model lost a reference, or is unloaded. */
 static pthread_cond_t dropped = PTHREAD_COND_INITIALIZER;
 
 /* ---- groups ---------------------------------------------------------------------------- */
@@ -166,7 +166,6 @@ static void model_free(struct model *m)
 		close(m->eventfd);
 	if (m->group)
 		group_leave(m->group);
-	pthread_mutex_destroy(&m->changes);
 	free(m);
 }
 
@@ -241,13 +240,12 @@ int model_load(struct client *client, const struct model_load *load, struct mode
 	TAILQ_INIT(&m->free_slots);
 	TAILQ_INIT(&m->waiting);
 	TAILQ_INIT(&m->under_way);
-	pthread_mutex_init(&m->changes, NULL);
+	TAILQ_INIT(&m->changes);
 	m->eventfd = -1;
 	m->depth = load->depth;
 	m->shared = load->shared;
 	ret = model_enter(client, load->group, m);
 	if (ret) {
-		pthread_mutex_destroy(&m->changes);
 		free(m);
 		return ret;
 	}
@@ -291,16 +289,89 @@ int model_find(struct client *client, uint64_t id, bool manage, struct model **m
 	return 0;
 }
 
+/* Whether it is time for the job that waits for it. */
+static void look_unused(struct model *model)
+{
+	struct job *job = model->when_unused;
+
+	if (!job || model->refs > 1)
+		return;
+	model->when_unused = NULL;
+	job_add(job);
+}
+
 void model_drop(struct model *model)
 {
 	model->refs--;
 	pthread_cond_broadcast(&dropped);
+	look_unused(model);
 }
 
 void model_put(struct model *model)
 {
 	GUARD(&rtd_lock);
 	model_drop(model);
+}
+
+struct slot *model_take_slot(struct model *model)
+{
+	struct slot *slot = TAILQ_FIRST(&model->free_slots);
+
+	if (slot) {
+		TAILQ_REMOVE(&model->free_slots, slot, link);
+		model->nr_busy++;
+	}
+	return slot;
+}
+
+static void look_idle(struct model *model)
+{
+	struct job *job = model->when_idle;
+
+	if (!job || model->nr_busy)
+		return;
+	model->when_idle = NULL;
+	job_add(job);
+}
+
+void model_free_slot(struct model *model, struct slot *slot)
+{
+	TAILQ_INSERT_TAIL(&model->free_slots, slot, link);
+	model->nr_busy--;
+	look_idle(model);
+}
+
+void model_when_idle(struct model *model, struct job *job)
+{
+	GUARD(&rtd_lock);
+	model->when_idle = job;
+	look_idle(model);
+}
+
+void model_when_unused(struct model *model, struct job *job)
+{
+	GUARD(&rtd_lock);
+	model->when_unused = job;
+	model_drop(model);
+}
+
+void model_change(struct model *model, struct job *job)
+{
+	GUARD(&rtd_lock);
+	TAILQ_INSERT_TAIL(&model->changes, job, changes);
+	if (TAILQ_FIRST(&model->changes) == job)
+		job_add(job);
+}
+
+void model_changed(struct model *model)
+{
+	struct job *next;
+
+	GUARD(&rtd_lock);
+	TAILQ_REMOVE(&model->changes, TAILQ_FIRST(&model->changes), changes);
+	next = TAILQ_FIRST(&model->changes);
+	if (next)
+		job_add(next);
 }
 
 int model_start(struct model *model)
@@ -344,9 +415,11 @@ void model_disown(struct model *model)
 void model_unload(struct model *model)
 {
 	pthread_mutex_lock(&rtd_lock);
+	/* A thread may only have looked at its requests. */
 	while (model->refs > 1)
 		pthread_cond_wait(&dropped, &rtd_lock);
 	TAILQ_REMOVE(&models, model, link);
+	pthread_cond_broadcast(&dropped);
 	model_disown(model);
 	pthread_mutex_unlock(&rtd_lock);
 	syslog(LOG_INFO, "model %lu is unloaded", model->id);
@@ -361,10 +434,32 @@ struct model *model_of_ended(struct client *client)
 	TAILQ_FOREACH(m, &models, link) {
 		if (m->client != client)
 			continue;
-		if (!m->shared && !model_close(m))
+		if (!m->shared && !model_close(m)) {
+			m->refs++;
 			return m;
+		}
 		/* One that another call unloads just now may outlast its client, too. */
 		model_disown(m);
 	}
 	return NULL;
+}
+
+struct model *model_close_next(void)
+{
+	struct model *m;
+
+	GUARD(&rtd_lock);
+	TAILQ_FOREACH(m, &models, link)
+		if (!model_close(m)) {
+			m->refs++;
+			break;
+		}
+	return m;
+}
+
+void models_wait(void)
+{
+	GUARD(&rtd_lock);
+	while (!TAILQ_EMPTY(&models))
+		pthread_cond_wait(&dropped, &rtd_lock);
 }

@@ -32,12 +32,14 @@ struct group {
 };
 
 struct model {
-	unsigned int refs;		/* requests that are not done, and one for being loaded */
+	unsigned int refs;		/* requests that are not done, calls, and one for being loaded */
 	uint64_t id;
 	struct client *client;		/* NULL: gone, the model is shared or being unloaded */
 	uid_t uid;
 	bool shared, closing, running;
-	pthread_mutex_t changes;	/* it is started or stopped; before rtd_lock */
+	struct job_list changes;	/* starts and stops, of which the first is under way */
+	struct job *when_idle, *when_unused;
+	struct job end;			/* unloads what nobody asked to unload */
 	struct group *group;
 	struct neuron_net *net;
 	uint32_t depth;
@@ -48,6 +50,7 @@ struct model {
 	TAILQ_HEAD(slot_list, slot) free_slots;
 	TAILQ_HEAD(request_list, request) waiting, under_way;	/* under_way: as the network has them */
 	unsigned int nr_waiting, nr_under_way;
+	unsigned int nr_busy;		/* slots that are not free */
 	uint64_t done, failed;
 	int eventfd;			/* a request has ended */
 	TAILQ_ENTRY(model) link;
@@ -88,22 +91,41 @@ void model_put(struct model *model);
 /* The same under rtd_lock. */
 void model_drop(struct model *model);
 
-/* With model->changes, so that @running is what the last one made it. */
+/* A slot for a request, or NULL; and back. Under rtd_lock. */
+struct slot *model_take_slot(struct model *model);
+void model_free_slot(struct model *model, struct slot *slot);
+
+/*
+ * Adds a job that starts or stops the model, in the order of the calls, so that @running is what
+ * the last one made it. It ends with model_changed(), and has a reference to the model.
+ */
+void model_change(struct model *model, struct job *job);
+void model_changed(struct model *model);
+/* Adds the job once no request has a slot. For the job of a change. */
+void model_when_idle(struct model *model, struct job *job);
+/* Adds the job once there is no reference but that of being loaded; drops the caller's. Once. */
+void model_when_unused(struct model *model, struct job *job);
+
+/* Of a change. */
 int model_start(struct model *model);
-/* No further request is taken; the same. */
+/* No further request is taken. */
 void model_halt(struct model *model);
-/* Ends when no request is under way any more; the same. */
+/* Of a model that is idle. */
 int model_stop(struct model *model);
 /* Takes it from its clients, once. -ENOENT: another call has. Under rtd_lock. */
 int model_close(struct model *model);
 /* It forgets its client, which is about to be freed; under rtd_lock. */
 void model_disown(struct model *model);
-/* After model_close(): waits for its requests and frees it. */
+/* Frees one that was closed and is not used. */
 void model_unload(struct model *model);
+/* One that is not closed, which then is, with a reference; NULL: there is none. */
+struct model *model_close_next(void);
+/* Until all are unloaded. */
+void models_wait(void);
 
 /*
  * What a client that ended leaves behind: one model after the other that is to be unloaded,
- * closed already; NULL: there is none. Shared models and their groups lose their owner.
+ * closed already, with a reference; NULL: there is none. Shared models and their groups lose their owner.
  */
 struct model *model_of_ended(struct client *client);
 void groups_of_ended(struct client *client);

@@ -1,116 +1,62 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+#include <stddef.h>
 #include <string.h>
 #include <syslog.h>
 
 #include "../common/lock.h"
-#include "../common/thread.h"
 #include "../common/util.h"
 #include "config.h"
 #include "cores.h"
 #include "infer.h"
 #include "service.h"
 
-/* ---- slow work ---------------------------------------------------------------------------- */
-
-/* One load can take minutes; another client's start and stop do not wait for it. */
-#define NR_THREADS 3u
-/* Calls that wait for a thread; each has its message, and a client's end always has room. */
-#define MAX_JOBS 64u
-
-struct job {
-	struct call *call;		/* or: */
-	struct client *ended;
-	TAILQ_ENTRY(job) link;
-};
-
-static TAILQ_HEAD(job_list, job) jobs = TAILQ_HEAD_INITIALIZER(jobs);
-static unsigned int nr_jobs;
-static bool stopping;
-static pthread_mutex_t jobs_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t jobs_changed = PTHREAD_COND_INITIALIZER;
-static pthread_t threads[NR_THREADS];
-static unsigned int nr_threads;
-
-static int add_job(struct call *call, struct client *ended)
+/* A model whose client has ended, or that is shared when the daemon ends. */
+static void end_model(struct job *job)
 {
-	struct job *job;
-
-	GUARD(&jobs_lock);
-	/* The threads may have ended already. */
-	if (stopping)
-		return -ECANCELED;
-	if (call && nr_jobs >= MAX_JOBS)
-		return -EAGAIN;
-	job = malloc(sizeof(*job));
-	if (!job)
-		return -ENOMEM;
-	job->call = call;
-	job->ended = ended;
-	TAILQ_INSERT_TAIL(&jobs, job, link);
-	nr_jobs++;
-	pthread_cond_signal(&jobs_changed);
-	return 0;
+	model_unload((struct model *)((char *)job - offsetof(struct model, end)));
 }
 
-static struct job *next_job(void)
+/* Has one unloaded that was closed; the reference goes. */
+static void retire(struct model *m)
 {
-	struct job *job;
-
-	GUARD(&jobs_lock);
-	while (!(job = TAILQ_FIRST(&jobs)) && !stopping)
-		pthread_cond_wait(&jobs_changed, &jobs_lock);
-	if (job) {
-		TAILQ_REMOVE(&jobs, job, link);
-		nr_jobs--;
-	}
-	return job;
-}
-
-static void clean_up(struct client *client)
-{
-	struct model *m;
-
-	while ((m = model_of_ended(client))) {
-		infer_refuse(m, NULL);
-		model_unload(m);
-	}
-	groups_of_ended(client);
-	client_put(client);
-}
-
-static void *work(void *arg)
-{
-	struct job *job;
-
-	(void)arg;
-	while ((job = next_job())) {
-		if (job->call)
-			job->call->method->run(job->call);
-		else
-			clean_up(job->ended);
-		free(job);
-	}
-	return NULL;
+	infer_refuse(m, NULL);
+	m->end.run = end_model;
+	model_when_unused(m, &m->end);
 }
 
 int service_start(void)
 {
-	return threads_start(threads, &nr_threads, NR_THREADS, work);
+	return jobs_start();
 }
 
 void service_stop(void)
 {
-	pthread_mutex_lock(&jobs_lock);
-	stopping = true;
-	pthread_cond_broadcast(&jobs_changed);
-	pthread_mutex_unlock(&jobs_lock);
-	threads_join(threads, &nr_threads);
+	struct model *m;
+
+	jobs_close();
+	while ((m = model_close_next()))
+		retire(m);
+	models_wait();
+	jobs_stop();
+}
+
+static void run_slow(struct job *job)
+{
+	struct call *call = (struct call *)job;
+
+	call->method->run(call);
+}
+
+static bool count_slow(struct call *call)
+{
+	GUARD(&rtd_lock);
+	call->slow = call->client->nr_slow < CLIENT_MAX_SLOW;
+	call->client->nr_slow += call->slow;
+	return call->slow;
 }
 
 void service_run(struct call *call)
 {
-	int ret;
-
 	syslog(LOG_DEBUG, "pid %d: %s", call->client->pid, call->method->path);
 	if (!call_parse(call, call->method->request))
 		return;
@@ -118,18 +64,25 @@ void service_run(struct call *call)
 		call->method->run(call);
 		return;
 	}
-	ret = add_job(call, NULL);
-	if (ret)
-		call_fail_errno(call, ret, ret == -EAGAIN ? "too many calls are waiting" : "");
+	call->job.run = run_slow;
+	call->job.turn = call->client->turn;
+	if (!count_slow(call))
+		call_fail_errno(call, -EAGAIN, "too many calls are waiting");
+	else if (!job_add_first(&call->job))
+		call_fail_errno(call, -ECANCELED, "");
 }
 
 void service_end_client(struct client *client)
 {
+	struct model *m;
+
 	syslog(LOG_INFO, "pid %d has ended", client->pid);
 	client_end(client);
 	infer_forget(client);
-	if (add_job(NULL, client))
-		clean_up(client);
+	while ((m = model_of_ended(client)))
+		retire(m);
+	groups_of_ended(client);
+	client_put(client);
 }
 
 /* ---- methods ------------------------------------------------------------------------------ */
@@ -235,13 +188,13 @@ static bool ended_meanwhile(struct call *call, struct model *m)
 	gone = call->client->gone;
 	unload = gone && !model_close(m);
 	/* Another client unloads it, which may take longer than its owner, the caller, stays. */
-	if (gone && !unload)
+	if (gone && !unload) {
 		model_disown(m);
-	if (gone)
 		model_drop(m);
+	}
 	pthread_mutex_unlock(&rtd_lock);
 	if (unload)
-		model_unload(m);
+		retire(m);
 	return gone;
 }
 
@@ -312,6 +265,14 @@ static struct model *managed(struct call *call, bool close)
 	return NULL;
 }
 
+static void unload_now(struct job *job)
+{
+	struct call *call = (struct call *)job;
+
+	model_unload(call->model);
+	reply_empty(call, 0, "");
+}
+
 static void unload(struct call *call)
 {
 	struct model *m = managed(call, true);
@@ -319,39 +280,63 @@ static void unload(struct call *call)
 	if (!m)
 		return;
 	infer_refuse(m, NULL);
+	call->model = m;
+	call->job.run = unload_now;
+	model_when_unused(m, &call->job);
+}
+
+static void change(struct call *call, void (*run)(struct job *))
+{
+	struct model *m = managed(call, false);
+
+	if (!m)
+		return;
+	call->model = m;
+	call->job.run = run;
+	model_change(m, &call->job);
+}
+
+static void end_change(struct call *call, int ret)
+{
+	struct model *m = call->model;
+
+	model_changed(m);
 	model_put(m);
-	model_unload(m);
-	reply_empty(call, 0, "");
+	reply_empty(call, ret, "");
+}
+
+static void start_now(struct job *job)
+{
+	struct call *call = (struct call *)job;
+
+	end_change(call, model_start(call->model));
 }
 
 static void start(struct call *call)
 {
-	struct model *m = managed(call, false);
-	int ret;
+	change(call, start_now);
+}
 
-	if (!m)
-		return;
-	pthread_mutex_lock(&m->changes);
-	ret = model_start(m);
-	pthread_mutex_unlock(&m->changes);
-	model_put(m);
-	reply_empty(call, ret, "");
+static void stop_idle(struct job *job)
+{
+	struct call *call = (struct call *)job;
+
+	end_change(call, model_stop(call->model));
+}
+
+static void stop_now(struct job *job)
+{
+	struct model *m = ((struct call *)job)->model;
+
+	model_halt(m);
+	infer_refuse(m, NULL);
+	job->run = stop_idle;
+	model_when_idle(m, job);
 }
 
 static void stop(struct call *call)
 {
-	struct model *m = managed(call, false);
-	int ret;
-
-	if (!m)
-		return;
-	pthread_mutex_lock(&m->changes);
-	model_halt(m);
-	infer_refuse(m, NULL);
-	ret = model_stop(m);
-	pthread_mutex_unlock(&m->changes);
-	model_put(m);
-	reply_empty(call, ret, "");
+	change(call, stop_now);
 }
 
 static void release_memory(struct call *call)

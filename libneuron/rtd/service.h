@@ -18,7 +18,7 @@ extern const unsigned int service_nr_methods;
 
 /* Threads for what is slow. 0 or -errno. */
 int service_start(void);
-/* After all that was queued. */
+/* When all clients have ended: unloads what they shared, after all that was queued. */
 void service_stop(void);
 
 /* The message of a call has arrived. */

@@ -185,6 +185,20 @@ def child_main(path, steps):
             c.CreateGroup(cores=2)
         elif step.startswith('keep'):
             keep(c, c.CreateGroup(cores=4).id if step == 'keep-group' else 0)
+        elif step.startswith('stop='):
+            # On several connections, each of which has 64 calls at most.
+            others = [Client(path) for _ in range(2)]
+            stops = [others[i % 2].later('Stop', id=model) for i in range(int(step[5:]))]
+            time.sleep(0.5)
+            if int(step[5:]) > 64:
+                full = [x for x in stops if x.done() and x.code() == C.RESOURCE_EXHAUSTED]
+                check(len(full) == int(step[5:]) - 64, f'{len(full)} are refused')
+        elif step == 'loads':
+            loads = [c.later('Load', neff=NEFF.read_bytes()) for _ in range(6)]
+            time.sleep(0.2)
+            check(not loads[0].done())
+        elif step == 'deep':
+            model = c.load(depth=8)
         elif step == 'post':
             c.Post(model=model, inputs=[pb.Tensor(name='x', data=pattern(1))])
         elif step.startswith('use='):
@@ -574,6 +588,68 @@ def test_dead_in_queue():
         d.process.send_signal(signal.SIGUSR1)
         eventually(lambda: not counted().under_way)
         check(counted().done + counted().failed == 20, 'it was done')
+
+
+def test_fair():
+    """a client that stops a model with a long queue again and again keeps no other waiting"""
+    for stops in (1, 4, 90):
+        with Daemon(MOCK_RUN_US='300000') as d:
+            c = Client(d.path)
+            m = c.load(group=c.CreateGroup(cores=1).id)
+            child = spawn(d.path, 'deep', *['post'] * 8, f'stop={stops}')
+            for _ in range(10):
+                check(child.stdout.readline())
+            start = time.monotonic()
+            c.Start(id=m)
+            c.Unload(id=c.load())
+            c.Stop(id=m)
+            check(time.monotonic() - start < 1)
+            child.kill()
+            child.wait()
+
+
+def test_loads_of_another():
+    """nor does one that loads several models, which takes long"""
+    with Daemon(MOCK_ALLOC_US='100000') as d:
+        c = Client(d.path)
+        m = c.load(group=c.CreateGroup(cores=1).id)
+        child = spawn(d.path, 'loads')
+        check(child.stdout.readline())
+        start = time.monotonic()
+        c.Start(id=m)
+        c.Stop(id=m)
+        check(time.monotonic() - start < 0.5)
+        child.kill()
+        child.wait()
+
+
+def test_order_of_changes():
+    """starts and stops of a model are done in their order, and what waits for one is refused"""
+    with Daemon(MOCK_RUN_US='200000') as d:
+        c = Client(d.path)
+        m = c.load(depth=4)
+        for last in ('Start', 'Stop'):
+            for _ in range(4):
+                c.Post(model=m, inputs=[pb.Tensor(name='x', data=pattern(1))])
+            waits = c.later('Infer', model=m, inputs=[pb.Tensor(name='x', data=pattern(1))])
+            time.sleep(0.1)
+            calls = [c.later('Stop', id=m)]
+            time.sleep(0.1)
+            check(waits.done() and not calls[0].done(), 'the stop does not wait')
+            for name in ('Start', 'Stop', 'Start', last):
+                calls.append(c.later(name, id=m))
+                time.sleep(0.05)
+            codes = [x.code() for x in calls]
+            bad = [i for i, x in enumerate(codes) if x != C.OK]
+            check(bad == ([4] if last == 'Start' else []), str(codes))
+            check(c.Status().models[0].running == (last == 'Start'))
+        # The last one is one of a model that is going.
+        c.Start(id=m)
+        c.Post(model=m, inputs=[pb.Tensor(name='x', data=pattern(1))])
+        stop = c.later('Stop', id=m)
+        time.sleep(0.05)
+        c.Unload(id=m)
+        check(stop.code() == C.OK and c.free() == 4)
 
 
 def test_unwatched():
