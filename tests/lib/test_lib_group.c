@@ -541,6 +541,50 @@ static void test_shared(void **state)
 	assert_int_equal(neuron_group_destroy(group), 0);
 }
 
+/* A request that no node has begun with can be cancelled, others go on. */
+static void test_cancel(void **state)
+{
+	struct neuron_net_result result = { .size = sizeof(result) };
+	struct neuron_node_stats stats = { .size = sizeof(stats) };
+	struct neuron_group *group;
+	struct neuron_net *net;
+	struct request r[3];
+
+	(void)state;
+	assert_int_equal(neuron_group_create(pool, 1, &group), 0);
+	net = load(net_neff(), group, 3);
+	assert_int_equal(neuron_net_start(net), 0);
+	pthread_mutex_lock(&gate);
+	for (uint8_t i = 0; i < 3; i++) {
+		request_init(&r[i], i);
+		assert_int_equal(neuron_net_submit(net, r[i].io, 2, &r[i].cookie), 0);
+	}
+	while (!stats.runs)
+		assert_int_equal(neuron_net_node_stats(net, 0, &stats), 0);
+	assert_int_equal(neuron_net_cancel(net, r[0].cookie), -EBUSY);
+	assert_int_equal(neuron_net_cancel(net, r[1].cookie), 0);
+	assert_int_equal(neuron_net_cancel(net, r[1].cookie), 0);
+	assert_int_equal(neuron_net_cancel(net, 1000), -ENOENT);
+	pthread_mutex_unlock(&gate);
+	assert_int_equal(neuron_net_wait(net, r[1].cookie, -1, &result), 0);
+	assert_int_equal(result.status, -ECANCELED);
+	assert_int_equal(result.nr_errors, 1);
+	assert_string_equal(result.errors[0], "cancelled before it began");
+	assert_int_equal(neuron_net_cancel(net, r[0].cookie), -EBUSY);
+	assert_int_equal(neuron_net_cancel(net, r[1].cookie), -ENOENT);
+	for (uint8_t i = 0; i < 3; i += 2) {
+		assert_int_equal(neuron_net_wait(net, r[i].cookie, -1, &result), 0);
+		assert_int_equal(result.status, 0);
+		request_check(&r[i], i, 0xff);
+	}
+	assert_int_equal(neuron_net_node_stats(net, 0, &stats), 0);
+	assert_int_equal(stats.runs, 2);
+	for (uint8_t i = 0; i < 3; i++)
+		request_free(&r[i]);
+	neuron_net_unload(net);
+	assert_int_equal(neuron_group_destroy(group), 0);
+}
+
 /* While a request is held up in one node, others go through the nodes before it. */
 static void test_pipeline(void **state)
 {
@@ -1048,6 +1092,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_many_tensors, setup_pairs, teardown),
 		cmocka_unit_test_setup_teardown(test_too_many_cores, setup_pairs, teardown),
 		cmocka_unit_test_setup_teardown(test_shared, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_cancel, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_pipeline, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_L17_full_eventfd, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_L24_signals_of_a_stage, setup, teardown),

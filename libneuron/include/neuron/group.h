@@ -148,6 +148,12 @@ int neuron_net_submit(struct neuron_net *net, const struct neuron_io *io, size_t
  */
 int neuron_net_wait(struct neuron_net *net, uint64_t cookie, int timeout_ms,
 		    struct neuron_net_result *result);
+/**
+ * @brief End a request that has not begun: it is done with -ECANCELED when it is its turn, and
+ * neuron_net_wait() takes that result. @return 0, also if it was cancelled before; -EBUSY it has
+ * begun, or is done; -ENOENT no such request; -EACCES
+ */
+int neuron_net_cancel(struct neuron_net *net, uint64_t cookie);
 /** @brief What a node of a network has done. */
 struct neuron_node_stats {
 	size_t size;

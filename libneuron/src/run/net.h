@@ -103,6 +103,7 @@ struct neuron_net {
 	uint32_t depth;
 	struct slot *slots;		/* by request modulo depth */
 	uint64_t submitted;		/* requests */
+	uint64_t started;		/* same, by the first stage */
 	bool running;
 	bool quit;
 	int eventfd;

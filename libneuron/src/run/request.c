@@ -2,6 +2,7 @@
 /* The queue of requests of a network. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -64,6 +65,13 @@ NEURON_EXPORT int neuron_net_submit(struct neuron_net *net, const struct neuron_
 	return 0;
 }
 
+/* It was submitted, and not waited for. */
+static bool is_known(const struct neuron_net *net, const struct slot *slot, uint64_t cookie)
+{
+	return cookie < net->submitted && net->submitted - cookie <= net->depth &&
+	       slot->state != SLOT_FREE;
+}
+
 NEURON_EXPORT int neuron_net_wait(struct neuron_net *net, uint64_t cookie, int timeout_ms,
 				  struct neuron_net_result *result)
 {
@@ -79,8 +87,7 @@ NEURON_EXPORT int neuron_net_wait(struct neuron_net *net, uint64_t cookie, int t
 		struct timespec until;
 		int left;
 
-		if (cookie >= net->submitted || net->submitted - cookie > net->depth ||
-		    slot->state == SLOT_FREE)
+		if (!is_known(net, slot, cookie))
 			return -ENOENT;
 		if (slot->state == SLOT_DONE)
 			break;
@@ -94,6 +101,29 @@ NEURON_EXPORT int neuron_net_wait(struct neuron_net *net, uint64_t cookie, int t
 	result_copy(result, &slot->result, sizeof(slot->result));
 	slot->state = SLOT_FREE;
 	pthread_cond_broadcast(&net->progress);
+	return 0;
+}
+
+/* It goes through the stages as one that has failed. */
+NEURON_EXPORT int neuron_net_cancel(struct neuron_net *net, uint64_t cookie)
+{
+	struct neuron_net_result *result;
+	struct slot *slot;
+
+	if (device_inherited(net->group->cores[0]->device))
+		return -EACCES;
+	GUARD(&net->lock);
+	slot = &net->slots[cookie % net->depth];
+	if (!is_known(net, slot, cookie))
+		return -ENOENT;
+	if (cookie < net->started)
+		return -EBUSY;
+	result = &slot->result;
+	if (!result->status) {
+		result->status = -ECANCELED;
+		snprintf(result->errors[result->nr_errors++], sizeof(result->errors[0]),
+			 "cancelled before it began");
+	}
 	return 0;
 }
 

@@ -178,6 +178,8 @@ static void *stage_thread(void *arg)
 			pthread_cond_wait(&net->progress, &net->lock);
 			continue;
 		}
+		if (first == net->stages)
+			net->started = last->done + 1;
 		pthread_mutex_unlock(&net->lock);
 		for (struct stage *s = first; s <= last; s++)
 			run_stage(s, slot);
