@@ -88,6 +88,9 @@ static int submit(struct request *r)
 	int ret;
 
 	GUARD(&rtd_lock);
+	/* What its client had queued is cancelled already. */
+	if (r->client->gone)
+		return -ECANCELED;
 	ret = neuron_net_submit(m->net, r->slot->io, m->nr_tensors, &r->cookie);
 	if (!ret) {
 		TAILQ_INSERT_TAIL(&m->under_way, r, link);
@@ -444,6 +447,17 @@ void infer_refuse(struct model *model, const struct client *client)
 	} while (r);
 }
 
+void infer_drop(struct model *model, const struct client *client)
+{
+	const struct request *r;
+
+	infer_refuse(model, client);
+	GUARD(&rtd_lock);
+	TAILQ_FOREACH(r, &model->under_way, link)
+		if (!client || r->client == client)
+			neuron_net_cancel(model->net, r->cookie);
+}
+
 /* The list is not in the order of numbers: a load that takes longer is published later. */
 static struct model *next_model(uint64_t after)
 {
@@ -466,7 +480,7 @@ void infer_forget(struct client *client)
 
 	while ((m = next_model(id))) {
 		id = m->id;
-		infer_refuse(m, client);
+		infer_drop(m, client);
 		model_put(m);
 	}
 	GUARD(&rtd_lock);

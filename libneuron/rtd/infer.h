@@ -26,6 +26,8 @@ void infer_wait(struct call *call);
 
 /* Requests that have no slot yet are refused: of one client, or (NULL) all of the model. */
 void infer_refuse(struct model *model, const struct client *client);
+/* The same, and those that have not begun are cancelled. */
+void infer_drop(struct model *model, const struct client *client);
 /* The same for all models, and what the client has posted is forgotten. */
 void infer_forget(struct client *client);
 

@@ -454,15 +454,20 @@ static void on_timer(struct watch *w)
 	infer_expire();
 }
 
+static void signals_to_wait_for(sigset_t *signals)
+{
+	sigemptyset(signals);
+	sigaddset(signals, SIGTERM);
+	sigaddset(signals, SIGINT);
+}
+
 static int prepare(struct listeners *listeners)
 {
 	sigset_t signals;
 	int fd, ret;
 
 	/* In all threads, those of gRPC too. */
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGTERM);
-	sigaddset(&signals, SIGINT);
+	signals_to_wait_for(&signals);
 	pthread_sigmask(SIG_BLOCK, &signals, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	loop = epoll_create1(EPOLL_CLOEXEC);
@@ -501,10 +506,14 @@ static void run(void)
 /* Clients end as if they had gone, so nothing stays on the devices. */
 static void finish(void)
 {
+	sigset_t signals;
 	struct watch *w;
 
 	listen_notify("STOPPING=1");
 	listen_remove();
+	/* A second one need not wait for what runs: the driver frees what a process leaves. */
+	signals_to_wait_for(&signals);
+	pthread_sigmask(SIG_UNBLOCK, &signals, NULL);
 	server_stop();
 	TAILQ_FOREACH(w, &watches, link) {
 		if (w->removed || !w->client)

@@ -19,7 +19,7 @@ static void end_model(struct job *job)
 /* Has one unloaded that was closed; the reference goes. */
 static void retire(struct model *m)
 {
-	infer_refuse(m, NULL);
+	infer_drop(m, NULL);
 	m->end.run = end_model;
 	model_when_unused(m, &m->end);
 }

@@ -134,6 +134,7 @@ class Daemon:
     """One on a socket of its own."""
 
     count = 0
+    ends = (0, -9)
 
     def __init__(self, *options, config='', **env):
         Daemon.count += 1
@@ -161,7 +162,7 @@ class Daemon:
             self.process.kill()
             status = 'no end'
         if kind is None:
-            check(status in (0, -9), f'ends with {status}: {self.errors.read_text()[-3000:]}')
+            check(status in self.ends, f'ends with {status}: {self.errors.read_text()[-3000:]}')
         elif self.errors.exists():
             print(self.errors.read_text()[-3000:], file=sys.stderr)
 
@@ -650,6 +651,49 @@ def test_order_of_changes():
         time.sleep(0.05)
         c.Unload(id=m)
         check(stop.code() == C.OK and c.free() == 4)
+
+
+def test_queued_at_end():
+    """what has not begun is cancelled when its client ends, or the daemon"""
+    with Daemon(MOCK_RUN_US='500000') as d:
+        c = Client(d.path)
+        shared = c.load(depth=16, shared=True)
+        # The second one in a model of its own, and in that of another client.
+        for steps in (['deep'], [f'use={shared}']):
+            child = spawn(d.path, *steps, *['post'] * 8)
+            for _ in range(9):
+                check(child.stdout.readline())
+            if steps[0] != 'deep':
+                last = c.Post(model=shared, inputs=[pb.Tensor(name='x', data=pattern(4))]).id
+            child.kill()
+            child.wait()
+            start = time.monotonic()
+            eventually(lambda: c.free() == 3 and not c.Status().models[0].under_way)
+            check(time.monotonic() - start < 2.5)
+        check(c.Wait(request=last).outputs[0].data == expected(pattern(4)))
+        check(c.Status().models[0].nodes[0].runs <= 3)
+        for _ in range(16):
+            c.Post(model=shared, inputs=[pb.Tensor(name='x', data=pattern(1))])
+        start = time.monotonic()
+        d.process.terminate()
+        check(d.process.wait(60) == 0 and time.monotonic() - start < 2.5)
+
+
+def test_second_signal():
+    """a second signal does not wait for what runs"""
+    with Daemon(config='timeout = 20\n') as d:
+        c = Client(d.path)
+        m = c.load()
+        d.process.send_signal(signal.SIGUSR1)
+        time.sleep(0.1)
+        c.Post(model=m, inputs=[pb.Tensor(name='x', data=pattern(1))])
+        start = time.monotonic()
+        d.process.terminate()
+        time.sleep(1)
+        check(d.process.poll() is None and not os.path.exists(d.path))
+        d.process.terminate()
+        check(d.process.wait(60) == -signal.SIGTERM and time.monotonic() - start < 3)
+        d.ends = (-signal.SIGTERM,)
 
 
 def test_unwatched():
