@@ -285,3 +285,44 @@ void call_watch(struct call *call, call_cancelled_fn cancelled)
 	if (grpc_call_start_batch(call->grpc, ops, 1, &call->closed, NULL) != GRPC_CALL_OK)
 		unref(call);
 }
+
+bool call_is_gone(struct call *call)
+{
+	GUARD(&rtd_lock);
+	return call->gone;
+}
+
+/* The answer may be under way: then the client does not get it any more. */
+static void on_given_up(struct call *call)
+{
+	uint64_t made;
+
+	pthread_mutex_lock(&rtd_lock);
+	call->gone = true;
+	made = call->made;
+	pthread_mutex_unlock(&rtd_lock);
+	if (made)
+		call->undo(call->client, made);
+}
+
+void call_undo_with(struct call *call, call_undo_fn undo)
+{
+	call->undo = undo;
+	call_watch(call, on_given_up);
+}
+
+void call_reply_made(struct call *call, uint64_t made, const ProtobufCMessage *message)
+{
+	bool gone;
+
+	pthread_mutex_lock(&rtd_lock);
+	gone = call->gone;
+	call->made = made;
+	pthread_mutex_unlock(&rtd_lock);
+	if (!gone) {
+		call_reply(call, message);
+		return;
+	}
+	call->undo(call->client, made);
+	call_fail(call, GRPC_STATUS_CANCELLED, "given up");
+}

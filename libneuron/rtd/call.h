@@ -22,6 +22,9 @@ struct tag {
 /* Runs when the client has given a call up before it was answered. */
 typedef void (*call_cancelled_fn)(struct call *call);
 
+/* Does away with what a call has made, whose number the client has not got. */
+typedef void (*call_undo_fn)(struct client *client, uint64_t made);
+
 struct call {
 	struct job job;			/* of a slow method; the first member */
 	struct model *model;		/* that the job is about */
@@ -43,7 +46,9 @@ struct call {
 	atomic_uint refs;		/* batches that are under way */
 	int was_cancelled;
 	call_cancelled_fn cancelled;
-	bool gone;			/* given up before it waited for something; rtd_lock */
+	bool gone;			/* given up by the client; rtd_lock, like the next */
+	uint64_t made;			/* what is undone in this case; 0: nothing */
+	call_undo_fn undo;
 };
 
 struct call *call_new(const struct method *method);
@@ -69,6 +74,12 @@ void call_fail_errno(struct call *call, int error, const char *what);
 
 /* Count bytes of a response for the client. False, and the call failed: it has too many. */
 bool call_hold(struct call *call, uint64_t bytes);
+/* Whether it is not worth while to begin. */
+bool call_is_gone(struct call *call);
+/* From here on, what the call makes is undone if its client gives it up. */
+void call_undo_with(struct call *call, call_undo_fn undo);
+/* Answers with the number of something, or undoes it. */
+void call_reply_made(struct call *call, uint64_t made, const ProtobufCMessage *message);
 /* From here on the client is listened to until the call is answered. */
 void call_watch(struct call *call, call_cancelled_fn cancelled);
 

@@ -45,7 +45,7 @@ static void finish(struct request *r)
 	request_settle(r);
 	r->done = true;
 	call = r->call;
-	if (!call && r->client->gone)
+	if (!call && (r->client->gone || r->unwanted))
 		forget_posted(r);
 	else if (call && r->id)
 		TAILQ_REMOVE(&posted, r, posted);
@@ -299,7 +299,24 @@ void infer_post(struct call *call)
 	r->held = call->held;
 	call->held = 0;
 	launch(r);
-	call_reply(call, &handle.base);
+	call_reply_made(call, handle.id, &handle.base);
+}
+
+void infer_undo(struct client *client, uint64_t id)
+{
+	struct request *r;
+
+	GUARD(&rtd_lock);
+	TAILQ_FOREACH(r, &posted, posted)
+		if (r->id == id && r->client == client)
+			break;
+	if (!r)
+		return;
+	r->unwanted = true;
+	if (r->done)
+		forget_posted(r);
+	else
+		neuron_net_cancel(r->model->net, r->cookie);
 }
 
 /* The waiting of a client has ended, not the request. */

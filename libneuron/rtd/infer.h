@@ -24,6 +24,9 @@ void infer_run(struct call *call);
 void infer_post(struct call *call);
 void infer_wait(struct call *call);
 
+/* What was posted, of which nobody has the number. */
+void infer_undo(struct client *client, uint64_t id);
+
 /* Requests that have no slot yet are refused: of one client, or (NULL) all of the model. */
 void infer_refuse(struct model *model, const struct client *client);
 /* The same, and those that have not begun are cancelled. */

@@ -24,6 +24,7 @@ struct request {
 	uint64_t held;			/* of client->held, while no call has them */
 	grpc_byte_buffer *response;	/* once it is done */
 	bool done;
+	bool unwanted;			/* nobody knows its id */
 	uint64_t until;			/* call waits until then, ns; 0: for ever */
 	struct neuron_net_result result;
 	TAILQ_ENTRY(request) link;	/* of the model */

@@ -60,6 +60,8 @@ void service_run(struct call *call)
 	syslog(LOG_DEBUG, "pid %d: %s", call->client->pid, call->method->path);
 	if (!call_parse(call, call->method->request))
 		return;
+	if (call->method->undo)
+		call_undo_with(call, call->method->undo);
 	if (!call->method->slow) {
 		call->method->run(call);
 		return;
@@ -112,7 +114,12 @@ static void create_group(struct call *call)
 		call_fail_errno(call, ret == -EBUSY ? -EAGAIN : ret,
 				ret == -EBUSY ? "too few cores are free" : "");
 	else
-		call_reply(call, &handle.base);
+		call_reply_made(call, handle.id, &handle.base);
+}
+
+static void undo_group(struct client *client, uint64_t id)
+{
+	group_destroy(client, id);
 }
 
 static void destroy_group(struct call *call)
@@ -173,7 +180,21 @@ static void reply_load(struct call *call, const struct model *m)
 		i->n_shape = t->ndim;
 		i->shape = t->shape;
 	}
-	call_reply(call, &response.base);
+	call_reply_made(call, m->id, &response.base);
+}
+
+static void undo_load(struct client *client, uint64_t id)
+{
+	struct model *m;
+	int ret;
+
+	pthread_mutex_lock(&rtd_lock);
+	ret = model_find(client, id, true, &m);
+	if (!ret)
+		model_close(m);
+	pthread_mutex_unlock(&rtd_lock);
+	if (!ret)
+		retire(m);
 }
 
 /*
@@ -212,6 +233,10 @@ static void load(struct call *call)
 	void *copy = NULL;
 	int ret;
 
+	if (call_is_gone(call)) {
+		call_fail(call, GRPC_STATUS_CANCELLED, "given up");
+		return;
+	}
 	if (l.depth > config.max_depth) {
 		call_fail(call, GRPC_STATUS_INVALID_ARGUMENT, "the depth is above %u",
 			  config.max_depth);
@@ -445,14 +470,16 @@ static void status(struct call *call)
 
 const struct method service_methods[] = {
 	{ "/rtd.Runtime/CreateGroup", &rtd__create_group_request__descriptor, create_group,
-	  .at_a_time = 2 },
+	  .undo = undo_group, .at_a_time = 2 },
 	{ "/rtd.Runtime/DestroyGroup", &rtd__handle__descriptor, destroy_group, .at_a_time = 2 },
-	{ "/rtd.Runtime/Load", &rtd__load_request__descriptor, load, .slow = true, .at_a_time = 4 },
+	{ "/rtd.Runtime/Load", &rtd__load_request__descriptor, load,
+	  .undo = undo_load, .slow = true, .at_a_time = 4 },
 	{ "/rtd.Runtime/Unload", &rtd__handle__descriptor, unload, .slow = true, .at_a_time = 4 },
 	{ "/rtd.Runtime/Start", &rtd__handle__descriptor, start, .slow = true, .at_a_time = 2 },
 	{ "/rtd.Runtime/Stop", &rtd__handle__descriptor, stop, .slow = true, .at_a_time = 2 },
 	{ "/rtd.Runtime/Infer", &rtd__infer_request__descriptor, infer_run, .at_a_time = 32 },
-	{ "/rtd.Runtime/Post", &rtd__infer_request__descriptor, infer_post, .at_a_time = 8 },
+	{ "/rtd.Runtime/Post", &rtd__infer_request__descriptor, infer_post,
+	  .undo = infer_undo, .at_a_time = 8 },
 	{ "/rtd.Runtime/Wait", &rtd__wait_request__descriptor, infer_wait, .at_a_time = 8 },
 	{ "/rtd.Runtime/ReleaseMemory", &rtd__handle__descriptor, release_memory,
 	  .at_a_time = 2 },

@@ -9,6 +9,7 @@ struct method {
 	const char *path;
 	const ProtobufCMessageDescriptor *request;
 	void (*run)(struct call *call);
+	call_undo_fn undo;		/* of what makes something */
 	bool slow;			/* waits for devices: not for the threads of gRPC */
 	unsigned int at_a_time;		/* calls that are accepted before they are read */
 };

@@ -696,6 +696,32 @@ def test_second_signal():
         d.ends = (-signal.SIGTERM,)
 
 
+def test_given_up():
+    """what calls make that are given up before they are answered is undone"""
+    with Daemon(MOCK_PARSE_US='300000') as d:
+        c = Client(d.path)
+        for _ in range(4):
+            refused(C.DEADLINE_EXCEEDED, c.CreateGroup, cores=1, timeout=0.1)
+        eventually(lambda: c.free() == 4)
+        m = c.load(depth=2)
+        post = {'model': m, 'inputs': [pb.Tensor(name='x', data=pattern(1))]}
+        refused(C.DEADLINE_EXCEEDED, c.Post, timeout=0.1, **post)
+        time.sleep(0.5)
+        p = c.Post(**post).id
+        eventually(lambda: not c.Status().models[0].under_way)
+        refused(C.NOT_FOUND, c.Wait, request=p - 1)
+        check(c.Wait(request=p).status == 0)
+    with Daemon(MOCK_ALLOC_US='50000') as d:
+        c = Client(d.path)
+        refused(C.DEADLINE_EXCEEDED, c.Load, neff=NEFF.read_bytes(), shared=True, timeout=0.2)
+        loads = [c.later('Load', neff=NEFF.read_bytes()) for _ in range(4)]
+        time.sleep(0.2)
+        check(c.free() < 4)
+        for x in loads:
+            x.cancel()
+        eventually(lambda: c.free() == 4 and not c.Status().models)
+
+
 def test_unwatched():
     """a model whose events cannot be had is not loaded, and leaves nothing"""
     with Daemon(MOCK_UNWATCHED='1') as d:
