@@ -26,7 +26,7 @@ typedef void (*call_cancelled_fn)(struct call *call);
 typedef void (*call_undo_fn)(struct client *client, uint64_t made);
 
 struct call {
-	struct job job;			/* of a slow method; the first member */
+	struct job job;			/* of what does not answer at once; the first member */
 	struct model *model;		/* that the job is about */
 	struct tag arrived, sent, closed;
 	grpc_call *grpc;

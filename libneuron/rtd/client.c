@@ -138,8 +138,10 @@ unsigned int client_count(void)
 static void forget_buffer(struct client *client, struct buffer *buffer)
 {
 	TAILQ_REMOVE(&client->buffers, buffer, link);
-	client->nr_buffers--;
-	buffer_drop(buffer);
+	buffer->client = NULL;
+	/* Whoever releases it has the reference to it already. */
+	if (!buffer->released)
+		buffer_drop(buffer);
 }
 
 void client_end(struct client *client)
@@ -203,6 +205,7 @@ int buffer_add(struct client *client, int fd, uint64_t *id)
 		return ret;
 	}
 	b->refs = 1;
+	b->client = client;
 	b->id = *id = new_id();
 	b->bytes = bytes;
 	TAILQ_INSERT_TAIL(&client->buffers, b, link);
@@ -215,12 +218,12 @@ static struct buffer *find_buffer(struct client *client, uint64_t id)
 	struct buffer *b;
 
 	TAILQ_FOREACH(b, &client->buffers, link)
-		if (b->id == id)
+		if (b->id == id && !b->released)
 			break;
 	return b;
 }
 
-int buffer_remove(struct client *client, uint64_t id)
+int buffer_remove(struct client *client, uint64_t id, struct job *job)
 {
 	struct buffer *b;
 
@@ -228,7 +231,8 @@ int buffer_remove(struct client *client, uint64_t id)
 	b = find_buffer(client, id);
 	if (!b)
 		return -ENOENT;
-	forget_buffer(client, b);
+	b->released = job;
+	buffer_drop(b);
 	return 0;
 }
 
@@ -246,6 +250,12 @@ void buffer_drop(struct buffer *buffer)
 {
 	if (--buffer->refs)
 		return;
+	if (buffer->client) {
+		TAILQ_REMOVE(&buffer->client->buffers, buffer, link);
+		buffer->client->nr_buffers--;
+	}
 	munmap(buffer->map, buffer->bytes);
+	if (buffer->released)
+		job_add(buffer->released);
 	free(buffer);
 }

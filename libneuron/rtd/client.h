@@ -27,9 +27,11 @@
 /* Guards clients, groups, models and requests; not held over work on a device. Outermost. */
 extern pthread_mutex_t rtd_lock;
 
-/* Shared memory of a client, mapped here. It stays while a request uses it. */
+/* Shared memory of a client, mapped here. It stays while a request uses it, and counts. */
 struct buffer {
 	unsigned int refs;
+	struct client *client;		/* NULL: it has ended */
+	struct job *released;		/* answers that nobody uses it; no request finds it */
 	uint64_t id;
 	uint8_t *map;
 	uint64_t bytes;
@@ -75,7 +77,8 @@ void client_end(struct client *client);
 
 /* Maps memory that a client has sent. 0 or -errno. */
 int buffer_add(struct client *client, int fd, uint64_t *id);
-int buffer_remove(struct client *client, uint64_t id);
+/* No request finds it any more; adds the job once none uses it. 0, -ENOENT */
+int buffer_remove(struct client *client, uint64_t id, struct job *job);
 /* A range of it, with a reference; under rtd_lock. NULL: there is none. */
 struct buffer *buffer_find(struct client *client, uint64_t id, uint64_t offset, uint64_t bytes);
 void buffer_drop(struct buffer *buffer);

@@ -364,9 +364,20 @@ static void stop(struct call *call)
 	change(call, stop_now);
 }
 
+static void released(struct job *job)
+{
+	reply_empty((struct call *)job, 0, "");
+}
+
+/* Its requests may wait for those of other clients. Loads of this one are not waited for. */
 static void release_memory(struct call *call)
 {
-	reply_empty(call, buffer_remove(call->client, handle_of(call)), "there is no such memory");
+	int ret;
+
+	call->job.run = released;
+	ret = buffer_remove(call->client, handle_of(call), &call->job);
+	if (ret)
+		reply_empty(call, ret, "there is no such memory");
 }
 
 static void free_nodes(Rtd__ModelStatus *s)

@@ -194,6 +194,13 @@ def child_main(path, steps):
             if int(step[5:]) > 64:
                 full = [x for x in stops if x.done() and x.code() == C.RESOURCE_EXHAUSTED]
                 check(len(full) == int(step[5:]) - 64, f'{len(full)} are refused')
+        elif step == 'release':
+            number = shared_memory(path, 8192)[2]
+            c.Post(model=model, inputs=[pb.Tensor(name='x', data=pattern(1))], outputs=[
+                pb.Tensor(name='y', memory=pb.Memory(id=number, bytes=BYTES))])
+            release = c.later('ReleaseMemory', id=number)
+            time.sleep(0.1)
+            check(not release.done())
         elif step == 'loads':
             loads = [c.later('Load', neff=NEFF.read_bytes()) for _ in range(6)]
             time.sleep(0.2)
@@ -408,6 +415,42 @@ def test_shared_memory():
         place['x'].offset = 0
         args['inputs'] = [pb.Tensor(name='x', memory=place['x'])]
         refused(C.INVALID_ARGUMENT, c.Infer, **args)
+
+
+def test_release_memory():
+    """memory is released when no request writes into it any more"""
+    with Daemon(MOCK_RUN_US='500000') as d:
+        c = Client(d.path)
+        m = c.load(depth=2)
+        for name in ('Infer', 'Post'):
+            fd, _, number = shared_memory(d.path, 8192)
+            args = {'model': m, 'inputs': [pb.Tensor(name='x', data=pattern(1))], 'outputs': [
+                pb.Tensor(name='y', memory=pb.Memory(id=number, bytes=BYTES))]}
+            if name == 'Infer':
+                refused(C.DEADLINE_EXCEEDED, c.Infer, timeout=0.1, **args)
+            else:
+                c.Post(**args)
+            release = c.later('ReleaseMemory', id=number)
+            time.sleep(0.1)
+            check(not release.done() and os.pread(fd, BYTES, 0) == bytes(BYTES))
+            refused(C.NOT_FOUND, c.ReleaseMemory, id=number)
+            refused((C.INVALID_ARGUMENT, C.NOT_FOUND), c.Infer, **args)
+            check(not release.exception() and os.pread(fd, BYTES, 0) == expected(pattern(1)))
+        # It counts until then, and a client that ends meanwhile leaves nothing.
+        for _ in range(64):
+            number = shared_memory(d.path, 8192)[2]
+        args['outputs'][0].memory.id = number
+        c.Post(**args)
+        release = c.later('ReleaseMemory', id=number)
+        time.sleep(0.1)
+        check(shared_memory(d.path, 4096)[1] == -errno.EDQUOT)
+        check(not release.exception() and shared_memory(d.path, 4096)[1] == 0)
+        child = spawn(d.path, f'use={c.load(shared=True)}', 'release')
+        for _ in range(2):
+            check(child.stdout.readline())
+        child.kill()
+        child.wait()
+        eventually(lambda: c.Status().clients == 1)
 
 
 def test_memory_that_is_refused():
