@@ -32,12 +32,22 @@ static bool read_number(const char *text, unsigned long min, unsigned long max,
 	return true;
 }
 
+bool config_is_tcp(const char *endpoint)
+{
+	return strchr(endpoint, ':') && !strchr(endpoint, '/');
+}
+
 static bool set_endpoint(const char *text)
 {
+	unsigned int port;
+
 	/* gRPC's own way to write a path. */
 	if (!strncmp(text, "unix:", 5))
 		text += 5;
 	if (!*text || strlen(text) >= sizeof(config.endpoint))
+		return false;
+	/* One of the system's choice could not be found. */
+	if (config_is_tcp(text) && !read_number(strrchr(text, ':') + 1, 1, 65535, &port))
 		return false;
 	strcpy(config.endpoint, text);
 	return true;

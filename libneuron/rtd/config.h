@@ -29,6 +29,9 @@ struct config {
 /* Read only once the threads run. */
 extern struct config config;
 
+/* Whether an endpoint is HOST:PORT. */
+bool config_is_tcp(const char *endpoint);
+
 /* Ends the program where the options make no sense. */
 void config_read(int argc, char **argv);
 

@@ -23,7 +23,7 @@
 #endif
 
 /* Made here, and removed at the end. */
-static bool own_paths;
+static bool own_path, own_memory_path;
 
 static void path_of(struct sockaddr_un *address, const char *suffix)
 {
@@ -31,8 +31,11 @@ static void path_of(struct sockaddr_un *address, const char *suffix)
 	snprintf(address->sun_path, sizeof(address->sun_path), "%s%s", config.endpoint, suffix);
 }
 
-/* A socket that nobody listens on is left over from a daemon that was killed. */
-static int remove_stale(const struct sockaddr_un *address)
+/*
+ * A socket that nobody listens on is left over from a daemon that was killed. The fate of the
+ * second one is that of the first, if it is a socket.
+ */
+static int remove_stale(const struct sockaddr_un *address, bool first)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), ret = 0;
 	struct stat st;
@@ -42,8 +45,8 @@ static int remove_stale(const struct sockaddr_un *address)
 	if (!lstat(address->sun_path, &st)) {
 		if (!S_ISSOCK(st.st_mode))
 			ret = -EEXIST;
-		else if (connect(fd, (const void *)address, sizeof(*address)) &&
-			 errno == ECONNREFUSED)
+		else if (!first || (connect(fd, (const void *)address, sizeof(*address)) &&
+				    errno == ECONNREFUSED))
 			ret = unlink(address->sun_path) ? -errno : 0;
 		else
 			ret = -EADDRINUSE;
@@ -68,10 +71,7 @@ static int open_unix(const char *suffix, int type, int *socket_fd)
 	int fd, ret;
 
 	path_of(&address, suffix);
-	/* The second one's fate is that of the first. */
-	ret = type == SOCK_STREAM ? remove_stale(&address) : 0;
-	if (type != SOCK_STREAM)
-		unlink(address.sun_path);
+	ret = remove_stale(&address, type == SOCK_STREAM);
 	fd = ret ? -1 : socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (!ret && fd >= 0) {
 		if (type == SOCK_STREAM)
@@ -94,6 +94,27 @@ static int open_unix(const char *suffix, int type, int *socket_fd)
 	return 0;
 }
 
+/* As in [::1]:50051. */
+static char *without_brackets(char *host)
+{
+	size_t n = strlen(host);
+
+	if (*host != '[' || host[n - 1] != ']')
+		return host;
+	host[n - 1] = 0;
+	return host + 1;
+}
+
+/* Which one of the addresses of a name it is. */
+static void tell_address(const struct addrinfo *info)
+{
+	char host[64], port[8];
+
+	if (!getnameinfo(info->ai_addr, info->ai_addrlen, host, sizeof(host), port, sizeof(port),
+			 NI_NUMERICHOST | NI_NUMERICSERV))
+		syslog(LOG_NOTICE, "%s is %s, port %s", config.endpoint, host, port);
+}
+
 /* Anybody who reaches it is a client: the manual says so. */
 static int open_tcp(int *socket_fd)
 {
@@ -106,7 +127,7 @@ static int open_tcp(int *socket_fd)
 	snprintf(host, sizeof(host), "%s", config.endpoint);
 	port = strrchr(host, ':');
 	*port++ = 0;
-	ret = getaddrinfo(*host ? host : "localhost", port, &hints, &info);
+	ret = getaddrinfo(*host ? without_brackets(host) : "localhost", port, &hints, &info);
 	if (ret) {
 		syslog(LOG_ERR, "%s: %s", config.endpoint, gai_strerror(ret));
 		return -EINVAL;
@@ -115,6 +136,8 @@ static int open_tcp(int *socket_fd)
 	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) ||
 	    bind(fd, info->ai_addr, info->ai_addrlen) || listen(fd, BACKLOG))
 		ret = -errno;
+	else
+		tell_address(info);
 	freeaddrinfo(info);
 	if (ret) {
 		syslog(LOG_ERR, "%s: %s", config.endpoint, strerror(-ret));
@@ -159,13 +182,15 @@ static int open_all(struct listeners *l)
 	ret = take_sockets(l);
 	if (ret <= 0)
 		return ret;
-	if (strchr(config.endpoint, ':') && !strchr(config.endpoint, '/'))
+	if (config_is_tcp(config.endpoint))
 		return open_tcp(&l->calls);
 	ret = open_unix("", SOCK_STREAM, &l->calls);
 	if (ret)
 		return ret;
-	own_paths = true;
-	return open_unix(MEMORY_SUFFIX, SOCK_SEQPACKET, &l->memory);
+	own_path = true;
+	ret = open_unix(MEMORY_SUFFIX, SOCK_SEQPACKET, &l->memory);
+	own_memory_path = !ret;
+	return ret;
 }
 
 int listen_open(struct listeners *l)
@@ -185,13 +210,13 @@ void listen_remove(void)
 {
 	struct sockaddr_un address;
 
-	if (!own_paths)
-		return;
 	path_of(&address, "");
-	unlink(address.sun_path);
+	if (own_path)
+		unlink(address.sun_path);
 	path_of(&address, MEMORY_SUFFIX);
-	unlink(address.sun_path);
-	own_paths = false;
+	if (own_memory_path)
+		unlink(address.sun_path);
+	own_path = own_memory_path = false;
 }
 
 void listen_notify(const char *state)

@@ -42,6 +42,7 @@ METHODS = {
     'Status': (pb.Empty, pb.StatusResponse)}
 C = grpc.StatusCode
 BYTES = 1024
+BAD_ENDPOINTS = ('127.0.0.1:', '127.0.0.1:0', '127.0.0.1:99999', '127.0.0.1:-1', '[::1]', ':http')
 SO_PASSRIGHTS = 83
 
 
@@ -1173,7 +1174,7 @@ def test_activation():
     notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     notify.bind(str(WORK / 'notify'))
     notify.settimeout(60)
-    start = 'exec 3<&$1 4<&$2; export LISTEN_PID=$$; shift 2; exec "$@"'
+    start = 'exec 30<&$1 31<&$2 3<&30 4<&31 30<&- 31<&-; export LISTEN_PID=$$; shift 2; exec "$@"'
     with subprocess.Popen(['/bin/bash', '-c', start, 'start', str(packets.fileno()),
                            str(stream.fileno()), MOCK, '-c', '/dev/null'],
                           pass_fds=(stream.fileno(), packets.fileno()),
@@ -1188,6 +1189,42 @@ def test_activation():
     check(os.path.exists(path), 'it removed a socket of systemd')
 
 
+def test_tcp():
+    """addresses of IPv4 and IPv6, and the log says which"""
+    for family, name in ((socket.AF_INET, '127.0.0.1'), (socket.AF_INET6, '[::1]')):
+        try:
+            with socket.create_server((name.strip('[]'), 0), family=family) as s:
+                port = s.getsockname()[1]
+        except OSError:
+            continue
+        log = WORK / 'tcp.log'
+        with open(log, 'w', encoding='utf-8') as errors, subprocess.Popen(
+                [MOCK, '-x', '-c', '/dev/null', '-g', f'{name}:{port}'], stderr=errors,
+                env=environment()) as daemon:
+            try:
+                eventually(lambda: 'listening' in log.read_text())
+                check(f'{name.strip("[]")}, port {port}' in log.read_text())
+                with grpc.insecure_channel(f'{name}:{port}') as channel:
+                    call = channel.unary_unary('/rtd.Runtime/Status', lambda x: x, lambda x: x)
+                    check(call(b'', timeout=20))
+            finally:
+                daemon.terminate()
+            check(daemon.wait(60) == 0)
+
+
+def test_files_in_the_way():
+    """a file that is no socket stays, whichever of the two names it has"""
+    for suffix in ('', '.memory'):
+        path = WORK / 'way.sock'
+        file = WORK / ('way.sock' + suffix)
+        file.write_text('precious')
+        r = subprocess.run([MOCK, '-x', '-c', '/dev/null', '-g', path], check=False,
+                           capture_output=True, text=True, env=environment(), timeout=20)
+        check(r.returncode == 1 and file.read_text() == 'precious', r.stderr)
+        check(not suffix or not path.exists(), 'it left the first socket')
+        file.unlink()
+
+
 def test_options():
     """options and configuration"""
 
@@ -1197,11 +1234,13 @@ def test_options():
 
     check(run('-v').stdout.startswith('neuron-rtd ') and '-t BDF' in run('-h').stdout)
     bad = WORK / 'bad.conf'
-    for text in ('nothing\n', 'cores = 3-1\n', 'lnc = 3\n', 'timeout = 0\n', 'other = 1\n'):
+    for text in ('nothing\n', 'cores = 3-1\n', 'lnc = 3\n', 'timeout = 0\n', 'other = 1\n',
+                 *(f'endpoint = {x}\n' for x in BAD_ENDPOINTS)):
         bad.write_text(f'# a comment\n{text}')
         r = run('-c', bad)
         check(r.returncode == 2 and 'bad.conf:2' in r.stderr, r.stderr)
-    for options in (('-t', 'x'), ('-l', '8'), ('-z',), ('word',), ('-c', '/nothing')):
+    for options in (('-t', 'x'), ('-l', '8'), ('-z',), ('word',), ('-c', '/nothing'),
+                    *(('-g', x) for x in BAD_ENDPOINTS)):
         check(run(*options).returncode == 2, str(options))
     for options in (('-t', '0000:00:01.0'), ('-c', WORK / 'far.conf')):
         (WORK / 'far.conf').write_text('cores = 4\n')
