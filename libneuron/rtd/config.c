@@ -130,15 +130,19 @@ static char *trim(char *text)
 static void read_file(const char *path, bool must_exist)
 {
 	FILE *file = fopen(path, "re");
-	char line[512];
+	char *line = NULL;
+	size_t room = 0;
+	ssize_t bytes;
 
 	if (!file && !must_exist && errno == ENOENT)
 		return;
 	if (!file)
 		err(EXIT_USAGE, "%s", path);
-	for (unsigned int n = 1; fgets(line, sizeof(line), file); n++) {
+	for (unsigned int n = 1; (bytes = getline(&line, &room, file)) >= 0; n++) {
 		char *comment = strchr(line, '#'), *value;
 
+		if (strlen(line) != (size_t)bytes)
+			errx(EXIT_USAGE, "%s:%u: there is a zero byte", path, n);
 		if (comment)
 			*comment = 0;
 		if (!*trim(line))
@@ -149,6 +153,10 @@ static void read_file(const char *path, bool must_exist)
 		if (!value || !set(trim(line), trim(value)))
 			errx(EXIT_USAGE, "%s:%u: \"%s\" is not understood", path, n, trim(line));
 	}
+	/* A directory can be opened, too. */
+	if (ferror(file))
+		err(EXIT_USAGE, "%s", path);
+	free(line);
 	fclose(file);
 }
 

@@ -1189,6 +1189,12 @@ def test_activation():
     check(os.path.exists(path), 'it removed a socket of systemd')
 
 
+def test_long_lines():
+    """a configuration line is as long as it is"""
+    with Daemon(config=f'#{"x" * 510}cores = 3\n#{"x" * 5000}\ncores ={" " * 5000}0-1\n') as d:
+        check(Client(d.path).Status().cores == 2)
+
+
 def test_tcp():
     """addresses of IPv4 and IPv6, and the log says which"""
     for family, name in ((socket.AF_INET, '127.0.0.1'), (socket.AF_INET6, '[::1]')):
@@ -1235,12 +1241,12 @@ def test_options():
     check(run('-v').stdout.startswith('neuron-rtd ') and '-t BDF' in run('-h').stdout)
     bad = WORK / 'bad.conf'
     for text in ('nothing\n', 'cores = 3-1\n', 'lnc = 3\n', 'timeout = 0\n', 'other = 1\n',
-                 *(f'endpoint = {x}\n' for x in BAD_ENDPOINTS)):
+                 'timeout = 3\0\n', *(f'endpoint = {x}\n' for x in BAD_ENDPOINTS)):
         bad.write_text(f'# a comment\n{text}')
         r = run('-c', bad)
         check(r.returncode == 2 and 'bad.conf:2' in r.stderr, r.stderr)
     for options in (('-t', 'x'), ('-l', '8'), ('-z',), ('word',), ('-c', '/nothing'),
-                    *(('-g', x) for x in BAD_ENDPOINTS)):
+                    ('-c', WORK), *(('-g', x) for x in BAD_ENDPOINTS)):
         check(run(*options).returncode == 2, str(options))
     for options in (('-t', '0000:00:01.0'), ('-c', WORK / 'far.conf')):
         (WORK / 'far.conf').write_text('cores = 4\n')
