@@ -456,9 +456,14 @@ static void on_timer(struct watch *w)
 
 static void signals_to_wait_for(sigset_t *signals)
 {
+	struct sigaction hangup;
+
 	sigemptyset(signals);
 	sigaddset(signals, SIGTERM);
 	sigaddset(signals, SIGINT);
+	/* Not if the daemon was started with nohup. */
+	if (!sigaction(SIGHUP, NULL, &hangup) && hangup.sa_handler != SIG_IGN)
+		sigaddset(signals, SIGHUP);
 }
 
 static int prepare(struct listeners *listeners)

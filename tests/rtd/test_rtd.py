@@ -1231,6 +1231,15 @@ def test_files_in_the_way():
         file.unlink()
 
 
+def test_hangup():
+    """SIGHUP ends it as SIGTERM does"""
+    with Daemon() as d:
+        c = Client(d.path)
+        c.load()
+        d.process.send_signal(signal.SIGHUP)
+        check(d.process.wait(60) == 0 and not os.path.exists(d.path))
+
+
 def test_options():
     """options and configuration"""
 
