@@ -219,6 +219,17 @@ static bool ended_meanwhile(struct call *call, struct model *m)
 	return gone;
 }
 
+/* What is loaded may be another client's. Whoever reads the log may know of it. */
+static void hide_others(const struct call *call, struct neuron_error *error)
+{
+	char *others = strstr(error->text, "; it would fit without ");
+
+	if (!others)
+		return;
+	syslog(LOG_NOTICE, "pid %d: %s", call->client->pid, error->text);
+	*others = 0;
+}
+
 static void load(struct call *call)
 {
 	const Rtd__LoadRequest *request = (const Rtd__LoadRequest *)call->message;
@@ -259,6 +270,7 @@ static void load(struct call *call)
 	if (ret == -EBUSY && !l.group)
 		ret = -EAGAIN;
 	if (ret) {
+		hide_others(call, &error);
 		call_fail_errno(call, ret, *error.text ? error.text : ret == -ENOENT ?
 				"there is no such group" : "");
 		return;

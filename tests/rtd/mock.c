@@ -4,7 +4,8 @@
  *
  * usage: mock OPTION...	the daemon
  *        mock neff FILE	write a model: y is x, but for the first 256 bytes; FILE.keep: x
- *			stays in the state buffer; FILE.show: y is what is there
+ *			stays in the state buffer; FILE.show: y is what is there;
+ *			FILE.large: needs more than a third of the device memory of a core
  *        mock bench		inferences a second, with and without the daemon
  *
  * MOCK_RUN_US and MOCK_ALLOC_US are how long a run and an allocation take at least, and
@@ -140,6 +141,23 @@ static struct neff_bytes make_part(const char *tensor, const char *type, const c
 		 " \"from_sizes\": [%u], \"from_steps\": [1],"
 		 " \"to_sizes\": [%u], \"to_steps\": [1]}]}]}", from, to, BYTES, BYTES);
 	return make_neff("part", def, &file, 1);
+}
+
+static struct neff_bytes make_large(void)
+{
+	static const char sp[] =
+		"{\"dma\": [{\"id\": 1, \"queue\": \"q\", \"desc\": ["
+		"{\"op\": \"copy\", \"from\": \"x\", \"to\": \"t\","
+		" \"from_sizes\": [1024], \"from_steps\": [1],"
+		" \"to_sizes\": [1024], \"to_steps\": [1]}]}]}";
+	const struct neff_file file = { "sg00/SP.json", sp, 0 };
+
+	return make_neff("large",
+			 "{\"name\": \"definition\", \"sp\": \"SP.json\","
+			 " \"dma_queue\": {\"q\": {\"type\": \"data\"}}, \"var\": {"
+			 "\"x\": {\"type\": \"input\", \"var_id\": 0, \"size\": 1024},"
+			 "\"t\": {\"type\": \"tmp-buf\", \"var_id\": 1, \"size\": 9663676416}}}",
+			 &file, 1);
 }
 
 static int write_neff(const char *path, const char *suffix, struct neff_bytes n)
@@ -329,7 +347,8 @@ int main(int argc, char **argv)
 	if (argc == 3 && !strcmp(argv[1], "neff"))
 		return write_neff(argv[2], "", make_list_neff()) ||
 		       write_neff(argv[2], ".keep", make_part("x", "input", "x", "sb")) ||
-		       write_neff(argv[2], ".show", make_part("y", "output", "sb", "y"));
+		       write_neff(argv[2], ".show", make_part("y", "output", "sb", "y")) ||
+		       write_neff(argv[2], ".large", make_large());
 	if (argc == 2 && !strcmp(argv[1], "bench"))
 		return bench();
 	ret = rtd_main(argc, argv);

@@ -206,6 +206,8 @@ def child_main(path, steps):
             loads = [c.later('Load', neff=NEFF.read_bytes()) for _ in range(6)]
             time.sleep(0.2)
             check(not loads[0].done())
+        elif step == 'large':
+            c.Load(neff=part('.large'))
         elif step == 'deep':
             model = c.load(depth=8)
         elif step == 'post':
@@ -503,6 +505,26 @@ def test_isolation():
         shared = c.load(shared=True)
         child = spawn(d.path, f'use={shared}', 'infer=5', 'exit')
         check(child.wait(60) == 0, 'it could not use a shared model')
+
+
+def test_refusal():
+    """whose memory there is no room beside is for the log, not for other clients"""
+    with Daemon() as d:
+        c = Client(d.path)
+        g = c.CreateGroup(cores=1).id
+        c.Load(neff=part('.large'), group=g)
+        child = spawn(d.path, 'large')
+        check(child.stdout.readline())
+        try:
+            c.Load(neff=part('.large'), group=g)
+            raise Failed('it has room')
+        except grpc.RpcError as error:
+            text = error.details()
+            check(error.code() == C.RESOURCE_EXHAUSTED and 'does not fit now' in text, text)
+            check('without' not in text and 'large' not in text, text)
+        check('it would fit without large' in d.errors.read_text())
+        child.kill()
+        child.wait()
 
 
 def test_dead_client():
