@@ -108,7 +108,8 @@ struct neuron_net_result {
  * shared mode.
  *
  * Without a group it takes as many free cores as it has nodes, and the network is running
- * when this returns. @return as neuron_model_load(); -EBUSY not enough free cores; -ENOENT
+ * when this returns. @return as neuron_model_load(); -EBUSY not enough free cores; -ERANGE
+ * more than the pool has, or the group; -ENOENT
  * an operation of the host is not among @c ops; -EPERM it is in a shared object and @c
  * load_objects is not set
  */

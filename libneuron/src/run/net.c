@@ -189,8 +189,10 @@ static int choose_group(struct neuron_net *net, struct neuron_pool *pool,
 		/* One core at least: memory needs a place. */
 		ret = neuron_group_create(pool, want ? want : 1, &group);
 		if (ret)
-			return error_note(error, ret == -EINVAL ? -EBUSY : ret,
-					  "%zu cores wanted, %zu are free", want,
+			return want > pool->nr ?
+			       error_note(error, -ERANGE, "%zu cores wanted, there are %zu", want,
+					  pool->nr) :
+			       error_note(error, ret, "%zu cores wanted, %zu are free", want,
 					  neuron_pool_free(pool));
 		net->implicit = true;
 	} else if (group->pool != pool) {
