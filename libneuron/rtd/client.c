@@ -236,14 +236,18 @@ int buffer_remove(struct client *client, uint64_t id, struct job *job)
 	return 0;
 }
 
-struct buffer *buffer_find(struct client *client, uint64_t id, uint64_t offset, uint64_t bytes)
+int buffer_find(struct client *client, uint64_t id, uint64_t offset, uint64_t bytes,
+		struct buffer **buffer)
 {
 	struct buffer *b = find_buffer(client, id);
 
-	if (!b || offset > b->bytes || bytes > b->bytes - offset)
-		return NULL;
+	if (!b)
+		return -ENOENT;
+	if (offset > b->bytes || bytes > b->bytes - offset)
+		return -EINVAL;
 	b->refs++;
-	return b;
+	*buffer = b;
+	return 0;
 }
 
 void buffer_drop(struct buffer *buffer)

@@ -79,8 +79,9 @@ void client_end(struct client *client);
 int buffer_add(struct client *client, int fd, uint64_t *id);
 /* No request finds it any more; adds the job once none uses it. 0, -ENOENT */
 int buffer_remove(struct client *client, uint64_t id, struct job *job);
-/* A range of it, with a reference; under rtd_lock. NULL: there is none. */
-struct buffer *buffer_find(struct client *client, uint64_t id, uint64_t offset, uint64_t bytes);
+/* A range of it, with a reference; under rtd_lock. 0, -ENOENT no memory, -EINVAL it is shorter. */
+int buffer_find(struct client *client, uint64_t id, uint64_t offset, uint64_t bytes,
+		struct buffer **buffer);
 void buffer_drop(struct buffer *buffer);
 
 #endif

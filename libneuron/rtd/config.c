@@ -86,6 +86,9 @@ static bool set_cores(const char *text)
 	return true;
 }
 
+/* The range of the number that was refused last, or nothing. */
+static char range[64];
+
 static bool set(const char *key, const char *value)
 {
 	static const struct {
@@ -102,6 +105,7 @@ static bool set(const char *key, const char *value)
 		{ "timeout", 1, 86400, &config.timeout },
 	};
 
+	*range = 0;
 	if (!strcmp(key, "endpoint"))
 		return set_endpoint(value);
 	if (!strcmp(key, "device"))
@@ -109,9 +113,12 @@ static bool set(const char *key, const char *value)
 	if (!strcmp(key, "cores"))
 		return set_cores(value);
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
-		if (!strcmp(key, numbers[i].key))
+		if (!strcmp(key, numbers[i].key)) {
+			snprintf(range, sizeof(range), ": it is a number from %lu to %lu",
+				 numbers[i].min, numbers[i].max);
 			return read_number(value, numbers[i].min, numbers[i].max,
 					   numbers[i].value);
+		}
 	return false;
 }
 
@@ -151,7 +158,8 @@ static void read_file(const char *path, bool must_exist)
 		if (value)
 			*value++ = 0;
 		if (!value || !set(trim(line), trim(value)))
-			errx(EXIT_USAGE, "%s:%u: \"%s\" is not understood", path, n, trim(line));
+			errx(EXIT_USAGE, "%s:%u: \"%s\" is not understood%s", path, n, trim(line),
+			     value ? range : "");
 	}
 	/* A directory can be opened, too. */
 	if (ferror(file))
@@ -232,6 +240,7 @@ void config_read(int argc, char **argv)
 		if (key == 't' && from_file)
 			config.nr_devices = from_file = 0;
 		if (!option(key))
-			errx(EXIT_USAGE, "-%c %s is not understood", key, optarg);
+			errx(EXIT_USAGE, "-%c %s is not understood%s", key, optarg,
+			     key == 'l' ? range : "");
 	}
 }

@@ -88,6 +88,10 @@ static int find_range(uint32_t *first, uint32_t *last, uint32_t *total)
 	}
 	*last = *first + config.last_core;
 	*first += config.first_core;
+	if (*first % config.lnc || (*last + 1) % config.lnc) {
+		syslog(LOG_ERR, "with lnc = 2, cores begin with an even number and end with an odd one");
+		return -EINVAL;
+	}
 	return 0;
 }
 

@@ -445,7 +445,7 @@ int infer_timer(void)
 	return timer_fd;
 }
 
-void infer_refuse(struct model *model, const struct client *client)
+void infer_refuse(struct model *model, const struct client *client, int error, const char *why)
 {
 	struct request *r;
 
@@ -460,7 +460,7 @@ void infer_refuse(struct model *model, const struct client *client)
 		}
 		pthread_mutex_unlock(&rtd_lock);
 		if (r)
-			refuse(r, -ECANCELED, "the model or the client is going");
+			refuse(r, error, why);
 	} while (r);
 }
 
@@ -468,7 +468,7 @@ void infer_drop(struct model *model, const struct client *client)
 {
 	const struct request *r;
 
-	infer_refuse(model, client);
+	infer_refuse(model, client, -ECANCELED, "the client or the model's owner has ended");
 	GUARD(&rtd_lock);
 	TAILQ_FOREACH(r, &model->under_way, link)
 		if (!client || r->client == client)

@@ -27,9 +27,9 @@ void infer_wait(struct call *call);
 /* What was posted, of which nobody has the number. */
 void infer_undo(struct client *client, uint64_t id);
 
-/* Requests that have no slot yet are refused: of one client, or (NULL) all of the model. */
-void infer_refuse(struct model *model, const struct client *client);
-/* The same, and those that have not begun are cancelled. */
+/* Requests that have no slot yet are refused with -errno and why: of one client, or (NULL) all. */
+void infer_refuse(struct model *model, const struct client *client, int error, const char *why);
+/* The same for who ends, and those that have not begun are cancelled. */
 void infer_drop(struct model *model, const struct client *client);
 /* The same for all models, and what the client has posted is forgotten. */
 void infer_forget(struct client *client);

@@ -13,56 +13,72 @@ static int find_tensor(const struct model *model, enum neuron_tensor_usage usage
 	return -1;
 }
 
-/* What is wrong with a tensor, or NULL. */
-static const char *bind(struct request *r, enum neuron_tensor_usage usage, const Rtd__Tensor *t)
+/* 0, or -errno and what is wrong with a tensor. */
+static int bind(struct request *r, enum neuron_tensor_usage usage, const Rtd__Tensor *t,
+		const char **wrong)
 {
-	int i = find_tensor(r->model, usage, t->name);
+	int i = find_tensor(r->model, usage, t->name), ret;
 	struct place *p = i < 0 ? NULL : &r->places[i];
 
-	if (!p)
-		return "the model has no such tensor";
-	if (p->given)
-		return "it is there twice";
-	if (t->memory && t->data.len)
-		return "it is in the message and in memory";
-	if (usage == NEURON_TENSOR_OUTPUT && !t->memory)
-		return "there is no memory for it";
-	if ((t->memory ? t->memory->bytes : t->data.len) != r->model->tensors[i].bytes)
-		return "its length is not that of the model";
+	*wrong = !p ? "the model has no such tensor" :
+		 p->given ? "it is there twice" :
+		 t->memory && t->data.len ? "it is in the message and in memory" :
+		 usage == NEURON_TENSOR_OUTPUT && !t->memory ? "there is no memory for it" :
+		 (t->memory ? t->memory->bytes : t->data.len) != r->model->tensors[i].bytes ?
+		 "its length is not that of the model" : NULL;
+	if (*wrong)
+		return -EINVAL;
 	p->given = true;
 	p->bytes = r->model->tensors[i].bytes;
 	if (!t->memory) {
 		p->data = t->data.data;
-		return NULL;
+		return 0;
 	}
-	p->buffer = buffer_find(r->client, t->memory->id, t->memory->offset, p->bytes);
-	if (!p->buffer)
-		return "its memory is not there, or shorter";
-	p->data = p->buffer->map + t->memory->offset;
-	return NULL;
+	ret = buffer_find(r->client, t->memory->id, t->memory->offset, p->bytes, &p->buffer);
+	*wrong = ret == -ENOENT ? "there is no such memory" : "its memory ends before it does";
+	if (!ret)
+		p->data = p->buffer->map + t->memory->offset;
+	return ret;
 }
 
-/* Names the tensor by its place: its name is the client's text. */
-static bool bind_all(struct request *r, enum neuron_tensor_usage usage, Rtd__Tensor *const *tensors,
-		     size_t nr, char text[128])
+/* A name as far as it goes into a text; it is the client's, or that of a file. */
+struct name {
+	char text[64];
+};
+
+static struct name readable(const char *name)
 {
-	const char *what = usage == NEURON_TENSOR_INPUT ? "input" : "output";
+	struct name n;
+
+	snprintf(n.text, sizeof(n.text), "%s", name);
+	for (char *c = n.text; *c; c++)
+		if (*c < ' ' || *c > '~')
+			*c = '?';
+	return n;
+}
+
+static int bind_all(struct request *r, enum neuron_tensor_usage usage, Rtd__Tensor *const *tensors,
+		    size_t nr, char text[128])
+{
+	const char *what = usage == NEURON_TENSOR_INPUT ? "input" : "output", *wrong;
 
 	for (size_t i = 0; i < nr; i++) {
-		const char *wrong = bind(r, usage, tensors[i]);
+		int ret = bind(r, usage, tensors[i], &wrong);
 
-		if (wrong) {
-			snprintf(text, 128, "%s %zu: %s", what, i, wrong);
-			return false;
+		if (ret) {
+			snprintf(text, 128, "%s %s: %s", what, readable(tensors[i]->name).text,
+				 wrong);
+			return ret;
 		}
 	}
 	for (size_t i = 0; i < r->model->nr_tensors; i++)
 		if (usage == NEURON_TENSOR_INPUT && r->model->tensors[i].usage == usage &&
 		    !r->places[i].given) {
-			snprintf(text, 128, "tensor %zu of the model is missing", i);
-			return false;
+			snprintf(text, 128, "input %s is missing",
+				 readable(r->model->tensors[i].name).text);
+			return -EINVAL;
 		}
-	return true;
+	return 0;
 }
 
 /* 0 or -errno with what to say. */
@@ -92,10 +108,10 @@ static int make(struct call *call, const Rtd__InferRequest *message, struct requ
 	if (!model->running) {
 		strcpy(text, "the model is not running");
 		ret = -ESHUTDOWN;
-	} else if (!bind_all(r, NEURON_TENSOR_INPUT, message->inputs, message->n_inputs, text) ||
-		   !bind_all(r, NEURON_TENSOR_OUTPUT, message->outputs, message->n_outputs,
-			     text)) {
-		ret = -EINVAL;
+	} else {
+		ret = bind_all(r, NEURON_TENSOR_INPUT, message->inputs, message->n_inputs, text) ?:
+		      bind_all(r, NEURON_TENSOR_OUTPUT, message->outputs, message->n_outputs,
+			       text);
 	}
 	if (ret)
 		request_free(r);

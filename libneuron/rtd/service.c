@@ -110,9 +110,13 @@ static void create_group(struct call *call)
 	Rtd__Handle handle = RTD__HANDLE__INIT;
 	int ret = group_new(call->client, request->cores, &handle.id);
 
-	if (ret)
+	if (ret == -EINVAL)
+		call_fail(call, GRPC_STATUS_INVALID_ARGUMENT, "a group has 1 to %u cores",
+			  cores_count());
+	else if (ret)
 		call_fail_errno(call, ret == -EBUSY ? -EAGAIN : ret,
-				ret == -EBUSY ? "too few cores are free" : "");
+				ret == -EBUSY ? "too few cores are free" :
+				ret == -EDQUOT ? "the client has as many groups as it may" : "");
 	else
 		call_reply_made(call, handle.id, &handle.base);
 }
@@ -124,7 +128,12 @@ static void undo_group(struct client *client, uint64_t id)
 
 static void destroy_group(struct call *call)
 {
-	reply_empty(call, group_destroy(call->client, handle_of(call)), "there is no such group");
+	int ret = group_destroy(call->client, handle_of(call));
+
+	if (ret == -EBUSY)
+		call_fail_errno(call, ret, "models are loaded on the group");
+	else
+		reply_empty(call, ret, "there is no such group");
 }
 
 /*
@@ -132,24 +141,31 @@ static void destroy_group(struct call *call)
  * used, and the client could change it in between. *@copy is to be freed.
  */
 static int find_neff(const struct call *call, const Rtd__LoadRequest *request,
-		     struct model_load *load, void **copy)
+		     struct model_load *load, void **copy, const char **wrong)
 {
 	const Rtd__Memory *memory = request->neff_memory;
 	struct buffer *buffer;
+	int ret;
 
 	load->neff = request->neff.data;
 	load->bytes = request->neff.len;
-	if (!memory)
-		return load->bytes ? 0 : -EINVAL;
-	if (load->bytes || !memory->bytes)
+	*wrong = !memory && !load->bytes ? "there is no NEFF" :
+		 memory && load->bytes ? "the NEFF is in the message and in memory" :
+		 memory && !memory->bytes ? "the NEFF has no length" : NULL;
+	if (*wrong)
 		return -EINVAL;
+	if (!memory)
+		return 0;
+	*wrong = "the NEFF is longer than max_neff";
 	if (memory->bytes > (uint64_t)config.max_neff * MIB)
 		return -E2BIG;
 	pthread_mutex_lock(&rtd_lock);
-	buffer = buffer_find(call->client, memory->id, memory->offset, memory->bytes);
+	ret = buffer_find(call->client, memory->id, memory->offset, memory->bytes, &buffer);
 	pthread_mutex_unlock(&rtd_lock);
-	if (!buffer)
-		return -ENOENT;
+	*wrong = ret == -ENOENT ? "there is no such memory" : "the memory ends before the NEFF";
+	if (ret)
+		return ret;
+	*wrong = "";
 	*copy = malloc(memory->bytes);
 	if (*copy)
 		memcpy(*copy, buffer->map + memory->offset, memory->bytes);
@@ -240,6 +256,7 @@ static void load(struct call *call)
 		.shared = request->shared,
 		.error = &error,
 	};
+	const char *wrong;
 	struct model *m;
 	void *copy = NULL;
 	int ret;
@@ -253,9 +270,9 @@ static void load(struct call *call)
 			  config.max_depth);
 		return;
 	}
-	ret = find_neff(call, request, &l, &copy);
+	ret = find_neff(call, request, &l, &copy, &wrong);
 	if (ret) {
-		call_fail_errno(call, ret, "the NEFF is missing, given twice, not in the memory or too large");
+		call_fail_errno(call, ret, wrong);
 		return;
 	}
 	ret = model_load(call->client, &l, &m);
@@ -269,10 +286,14 @@ static void load(struct call *call)
 	}
 	if (ret == -EBUSY && !l.group)
 		ret = -EAGAIN;
+	/* Nodes of the host, by name or in the file. */
+	if ((ret == -ENOENT || ret == -EPERM) && *error.text)
+		ret = -EOPNOTSUPP;
 	if (ret) {
 		hide_others(call, &error);
-		call_fail_errno(call, ret, *error.text ? error.text : ret == -ENOENT ?
-				"there is no such group" : "");
+		call_fail_errno(call, ret, *error.text ? error.text :
+				ret == -ENOENT ? "there is no such group" :
+				ret == -EDQUOT ? "the client has as many models as it may" : "");
 		return;
 	}
 	syslog(LOG_INFO, "pid %d: model %lu is loaded", call->client->pid, m->id);
@@ -316,7 +337,7 @@ static void unload(struct call *call)
 
 	if (!m)
 		return;
-	infer_refuse(m, NULL);
+	infer_refuse(m, NULL, -ECANCELED, "the model is unloaded");
 	call->model = m;
 	call->job.run = unload_now;
 	model_when_unused(m, &call->job);
@@ -333,20 +354,24 @@ static void change(struct call *call, void (*run)(struct job *))
 	model_change(m, &call->job);
 }
 
-static void end_change(struct call *call, int ret)
+static void end_change(struct call *call, int ret, const char *already)
 {
 	struct model *m = call->model;
 
 	model_changed(m);
 	model_put(m);
-	reply_empty(call, ret, "");
+	if (ret)
+		call_fail_errno(call, ret, ret == -EBUSY ? "another model of its group is running" :
+				ret == -EALREADY ? already : "");
+	else
+		reply_empty(call, 0, "");
 }
 
 static void start_now(struct job *job)
 {
 	struct call *call = (struct call *)job;
 
-	end_change(call, model_start(call->model));
+	end_change(call, model_start(call->model), "the model is running");
 }
 
 static void start(struct call *call)
@@ -358,7 +383,7 @@ static void stop_idle(struct job *job)
 {
 	struct call *call = (struct call *)job;
 
-	end_change(call, model_stop(call->model));
+	end_change(call, model_stop(call->model), "the model is not running");
 }
 
 static void stop_now(struct job *job)
@@ -366,7 +391,7 @@ static void stop_now(struct job *job)
 	struct model *m = ((struct call *)job)->model;
 
 	model_halt(m);
-	infer_refuse(m, NULL);
+	infer_refuse(m, NULL, -ESHUTDOWN, "the model was stopped");
 	job->run = stop_idle;
 	model_when_idle(m, job);
 }

@@ -5,7 +5,8 @@
  * usage: mock OPTION...	the daemon
  *        mock neff FILE	write a model: y is x, but for the first 256 bytes; FILE.keep: x
  *			stays in the state buffer; FILE.show: y is what is there;
- *			FILE.large: needs more than a third of the device memory of a core
+ *			FILE.large: needs more than a third of the device memory of a core;
+ *			FILE.wide: is for 5 cores; FILE.host: has an operation on the host
  *        mock bench		inferences a second, with and without the daemon
  *
  * MOCK_RUN_US and MOCK_ALLOC_US are how long a run and an allocation take at least, and
@@ -158,6 +159,16 @@ static struct neff_bytes make_large(void)
 			 "\"x\": {\"type\": \"input\", \"var_id\": 0, \"size\": 1024},"
 			 "\"t\": {\"type\": \"tmp-buf\", \"var_id\": 1, \"size\": 9663676416}}}",
 			 &file, 1);
+}
+
+static struct neff_bytes make_wide(void)
+{
+	struct neff_bytes n;
+
+	neff_cores = 5;
+	n = make_list_neff();
+	neff_cores = 1;
+	return n;
 }
 
 static int write_neff(const char *path, const char *suffix, struct neff_bytes n)
@@ -348,7 +359,9 @@ int main(int argc, char **argv)
 		return write_neff(argv[2], "", make_list_neff()) ||
 		       write_neff(argv[2], ".keep", make_part("x", "input", "x", "sb")) ||
 		       write_neff(argv[2], ".show", make_part("y", "output", "sb", "y")) ||
-		       write_neff(argv[2], ".large", make_large());
+		       write_neff(argv[2], ".large", make_large()) ||
+		       write_neff(argv[2], ".wide", make_wide()) ||
+		       write_neff(argv[2], ".host", net_neff());
 	if (argc == 2 && !strcmp(argv[1], "bench"))
 		return bench();
 	ret = rtd_main(argc, argv);

@@ -417,7 +417,7 @@ def test_shared_memory():
         refused(C.NOT_FOUND, c.ReleaseMemory, id=number)
         place['x'].offset = 0
         args['inputs'] = [pb.Tensor(name='x', memory=place['x'])]
-        refused(C.INVALID_ARGUMENT, c.Infer, **args)
+        refused(C.NOT_FOUND, c.Infer, **args)
 
 
 def test_release_memory():
@@ -1160,8 +1160,7 @@ def test_arguments():
             return pb.Tensor(**{'name': 'x', 'data': pattern(1), **fields})
 
         for inputs in ([], [x(name='z')], [x(), x()], [x(data=b'1')], [x(name='y')],
-                       [x(name='x' * 100000)], [x(memory=pb.Memory(id=1, bytes=BYTES))],
-                       [x(data=b'', memory=pb.Memory(id=1, offset=2**64 - 1, bytes=BYTES))]):
+                       [x(name='x' * 100000)], [x(memory=pb.Memory(id=1, bytes=BYTES))]):
             refused(C.INVALID_ARGUMENT, c.Infer, model=m, inputs=inputs)
         refused(C.INVALID_ARGUMENT, c.Infer, model=m, inputs=[x()], outputs=[x(name='y')])
         refused(C.INVALID_ARGUMENT, c.Load, neff=NEFF.read_bytes(), depth=17)
@@ -1174,6 +1173,70 @@ def test_arguments():
         for cut in (100, 1024, 1500, len(neff) - 1):
             refused(C.INVALID_ARGUMENT, c.Load, neff=neff[:cut])
         c.infer(m)
+
+
+def says(code, text, function, *args, **kwargs):
+    """The call is to fail with this code and a text that has this in it."""
+    try:
+        function(*args, **kwargs)
+    except grpc.RpcError as error:
+        check(error.code() == code and text in error.details(),
+              f'{error.code()}: {error.details()}')
+        return
+    raise Failed(f'it is not refused: {text}')
+
+
+def test_texts():
+    """a refusal says what is wrong, and its code whether it is for ever"""
+    with Daemon() as d:
+        c = Client(d.path)
+        says(C.INVALID_ARGUMENT, '1 to 4 cores', c.CreateGroup, cores=5)
+        neff = NEFF.read_bytes()
+        says(C.FAILED_PRECONDITION, 'there are 4', c.Load, neff=part('.wide'))
+        says(C.UNIMPLEMENTED, 'no operation', c.Load, neff=part('.host'))
+        says(C.INVALID_ARGUMENT, 'no NEFF', c.Load)
+        _, _, number = shared_memory(d.path, 8192)
+        memory = pb.Memory(id=number, bytes=8193)
+        says(C.INVALID_ARGUMENT, 'message and in memory', c.Load, neff=neff, neff_memory=memory)
+        says(C.INVALID_ARGUMENT, 'ends before', c.Load, neff_memory=memory)
+        says(C.INVALID_ARGUMENT, 'no length', c.Load, neff_memory=pb.Memory(id=number))
+        says(C.RESOURCE_EXHAUSTED, 'max_neff', c.Load, neff_memory=pb.Memory(bytes=2**40))
+        says(C.NOT_FOUND, 'memory', c.Load, neff_memory=pb.Memory(id=number + 9, bytes=1))
+        g = c.CreateGroup(cores=1).id
+        a, b = c.load(group=g, depth=1), c.load(group=g)
+        says(C.FAILED_PRECONDITION, 'models are loaded', c.DestroyGroup, id=g)
+        says(C.FAILED_PRECONDITION, 'is not running', c.Stop, id=a)
+        c.Start(id=a)
+        says(C.FAILED_PRECONDITION, 'the model is running', c.Start, id=a)
+        says(C.FAILED_PRECONDITION, 'another model', c.Start, id=b)
+        says(C.INVALID_ARGUMENT, 'input x is missing', c.Infer, model=a)
+        says(C.INVALID_ARGUMENT, 'input z?: the model has', c.Infer, model=a,
+             inputs=[pb.Tensor(name='z\n')])
+        far = pb.Memory(id=number, offset=2**64 - 1, bytes=BYTES)
+        says(C.INVALID_ARGUMENT, 'input x: its memory ends', c.Infer, model=a,
+             inputs=[pb.Tensor(name='x', memory=far)])
+        far.id += 9
+        says(C.NOT_FOUND, 'input x: there is no such memory', c.Infer, model=a,
+             inputs=[pb.Tensor(name='x', memory=far)])
+        for _ in range(62):
+            c.load(group=g, depth=1)
+        says(C.RESOURCE_EXHAUSTED, 'as many models', c.load, group=g)
+
+
+def test_text_of_stop():
+    """what waits for a model that is stopped is told so"""
+    with Daemon(MOCK_RUN_US='300000') as d:
+        c = Client(d.path)
+        m = c.load(depth=1)
+        args = {'model': m, 'inputs': [pb.Tensor(name='x', data=pattern(1))]}
+        for name, code in (('Stop', C.FAILED_PRECONDITION), ('Unload', C.CANCELLED)):
+            c.Post(**args)
+            waits = c.later('Infer', **args)
+            eventually(lambda: c.Status().models[0].waiting)
+            getattr(c, name)(id=m)
+            check(waits.code() == code and name.lower() in waits.details(), waits.details())
+            if name == 'Stop':
+                c.Start(id=m)
 
 
 def test_descriptors():
@@ -1276,6 +1339,11 @@ def test_options():
         bad.write_text(f'# a comment\n{text}')
         r = run('-c', bad)
         check(r.returncode == 2 and 'bad.conf:2' in r.stderr, r.stderr)
+        check(('timeout' in text) == ('from 1 to 86400' in r.stderr) or '\0' in text, r.stderr)
+    for text in ('cores = 1-2', 'cores = 0-2', 'cores = 1'):
+        bad.write_text(f'lnc = 2\n{text}\n')
+        r = run('-x', '-c', bad, '-g', WORK / 'odd.sock')
+        check(r.returncode == 1 and 'with lnc = 2' in r.stderr, r.stderr)
     for options in (('-t', 'x'), ('-l', '8'), ('-z',), ('word',), ('-c', '/nothing'),
                     ('-c', WORK), *(('-g', x) for x in BAD_ENDPOINTS)):
         check(run(*options).returncode == 2, str(options))
