@@ -157,7 +157,7 @@ void client_end(struct client *client)
  * pages: the seal allows to punch holes, and there may be no page to fill one again. Holes in
  * other memory (that of shmem, which tmpfs is made of) are filled with ordinary pages.
  */
-static int check_memory(int fd, uint64_t *bytes)
+static int check_memory(int fd, uint64_t *bytes, bool *read_only)
 {
 	struct statfs fs;
 	struct stat st;
@@ -168,6 +168,7 @@ static int check_memory(int fd, uint64_t *bytes)
 	if (fstatfs(fd, &fs) || fs.f_type != TMPFS_MAGIC)
 		return -EINVAL;
 	*bytes = (uint64_t)st.st_size;
+	*read_only = seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE);
 	return 0;
 }
 
@@ -185,7 +186,8 @@ int buffer_add(struct client *client, int fd, uint64_t *id)
 {
 	struct buffer *b;
 	uint64_t bytes;
-	int ret = check_memory(fd, &bytes);
+	bool read_only;
+	int ret = check_memory(fd, &bytes, &read_only);
 
 	if (ret)
 		return ret;
@@ -198,7 +200,9 @@ int buffer_add(struct client *client, int fd, uint64_t *id)
 	b = calloc(1, sizeof(*b));
 	if (!b)
 		return -ENOMEM;
-	b->map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	/* Before Linux 6.7 sealed memory cannot be mapped as shared, even to be read. */
+	b->map = mmap(NULL, bytes, PROT_READ | (read_only ? 0 : PROT_WRITE),
+		      read_only ? MAP_PRIVATE : MAP_SHARED, fd, 0);
 	if (b->map == MAP_FAILED) {
 		ret = -errno;
 		free(b);
@@ -208,6 +212,7 @@ int buffer_add(struct client *client, int fd, uint64_t *id)
 	b->client = client;
 	b->id = *id = new_id();
 	b->bytes = bytes;
+	b->read_only = read_only;
 	TAILQ_INSERT_TAIL(&client->buffers, b, link);
 	client->nr_buffers++;
 	return 0;

@@ -34,6 +34,7 @@ struct buffer {
 	struct job *released;		/* answers that nobody uses it; no request finds it */
 	uint64_t id;
 	uint8_t *map;
+	bool read_only;
 	uint64_t bytes;
 	TAILQ_ENTRY(buffer) link;
 };

@@ -36,9 +36,11 @@ static int bind(struct request *r, enum neuron_tensor_usage usage, const Rtd__Te
 	}
 	ret = buffer_find(r->client, t->memory->id, t->memory->offset, p->bytes, &p->buffer);
 	*wrong = ret == -ENOENT ? "there is no such memory" : "its memory ends before it does";
-	if (!ret)
-		p->data = p->buffer->map + t->memory->offset;
-	return ret;
+	if (ret)
+		return ret;
+	*wrong = "its memory is sealed against writing";
+	p->data = p->buffer->map + t->memory->offset;
+	return usage == NEURON_TENSOR_OUTPUT && p->buffer->read_only ? -EINVAL : 0;
 }
 
 /* A name as far as it goes into a text; it is the client's, or that of a file. */

@@ -476,6 +476,27 @@ def test_memory_that_is_refused():
         check(c.Status().clients == 1)
 
 
+def test_sealed_memory():
+    """memory that is sealed against writing is for inputs"""
+    for seal in (fcntl.F_SEAL_WRITE, 16):
+        with Daemon() as d:
+            c = Client(d.path)
+            m = c.load()
+            fd = os.memfd_create('test', os.MFD_ALLOW_SEALING)
+            os.write(fd, pattern(2) + bytes(BYTES))
+            fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | seal)
+            _, status, number = shared_memory(d.path, 0, file=fd)
+            check(not status, str(status))
+            x = pb.Tensor(name='x', memory=pb.Memory(id=number, bytes=BYTES))
+            y = pb.Tensor(name='y', memory=pb.Memory(id=number, offset=BYTES, bytes=BYTES))
+            r = c.Infer(model=m, inputs=[x])
+            check(r.outputs[0].data == expected(pattern(2)))
+            says(C.INVALID_ARGUMENT, 'y: its memory is sealed', c.Infer, model=m, inputs=[x],
+                 outputs=[y])
+            c.ReleaseMemory(id=number)
+            os.close(fd)
+
+
 def test_huge_pages():
     """memory of huge pages is refused: a hole in it ends who touches it"""
     try:
