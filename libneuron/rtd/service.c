@@ -224,11 +224,11 @@ static bool ended_meanwhile(struct call *call, struct model *m)
 	pthread_mutex_lock(&rtd_lock);
 	gone = call->client->gone;
 	unload = gone && !model_close(m);
-	/* Another client unloads it, which may take longer than its owner, the caller, stays. */
-	if (gone && !unload) {
+	/* To unload it, here or for another client, may take longer than the caller stays. */
+	if (gone)
 		model_disown(m);
+	if (gone && !unload)
 		model_drop(m);
-	}
 	pthread_mutex_unlock(&rtd_lock);
 	if (unload)
 		retire(m);

@@ -12,7 +12,8 @@
  * MOCK_RUN_US and MOCK_ALLOC_US are how long a run and an allocation take at least, and
  * MOCK_PARSE_US how long a message takes, MOCK_WATCH_US how long it takes from where a client is
  * listened to until its call waits, MOCK_PUBLISH_US from where a model can be found until its
- * load is answered, and MOCK_START_US from where a model is started until that is known; of the
+ * load is answered, MOCK_UNLOAD_US how much longer it takes to unload one, and MOCK_START_US from
+ * where a model is started until that is known; of the
  * first MOCK_UNWATCHED models no events can be had. SIGUSR1 lets the engines stop, and run again.
  */
 #include <setjmp.h>
@@ -58,7 +59,11 @@ void __wrap_model_publish(struct client *client, struct model *model);
 int __real_neuron_net_start(struct neuron_net *net);
 int __wrap_neuron_net_start(struct neuron_net *net);
 
-static unsigned long run_us, alloc_us, parse_us, watch_us, publish_us, start_us, unwatched;
+void __real_model_unload(struct model *model);
+void __wrap_model_unload(struct model *model);
+
+static unsigned long unload_us, run_us, alloc_us, parse_us, watch_us, publish_us, start_us;
+static unsigned long unwatched;
 
 int __wrap_neuron_sys_ioctl(int fd, unsigned long cmd, void *arg)
 {
@@ -99,6 +104,12 @@ void __wrap_model_publish(struct client *client, struct model *model)
 {
 	__real_model_publish(client, model);
 	usleep((useconds_t)publish_us);
+}
+
+void __wrap_model_unload(struct model *model)
+{
+	usleep((useconds_t)unload_us);
+	__real_model_unload(model);
 }
 
 int __wrap_neuron_net_start(struct neuron_net *net)
@@ -353,6 +364,7 @@ int main(int argc, char **argv)
 	watch_us = number_of("MOCK_WATCH_US");
 	publish_us = number_of("MOCK_PUBLISH_US");
 	start_us = number_of("MOCK_START_US");
+	unload_us = number_of("MOCK_UNLOAD_US");
 	unwatched = number_of("MOCK_UNWATCHED");
 	signal(SIGUSR1, on_usr1);
 	if (argc == 3 && !strcmp(argv[1], "neff"))

@@ -571,7 +571,7 @@ def test_dead_client():
 
 def test_dead_in_load():
     """a client that is killed while its model is loaded leaves nothing"""
-    with Daemon(MOCK_ALLOC_US='30000') as d:
+    with Daemon(MOCK_ALLOC_US='30000', MOCK_UNLOAD_US='300000') as d:
         c = Client(d.path)
         for delay in (0.5, 0.7, 0.9):
             child = spawn(d.path, 'load')
