@@ -101,6 +101,16 @@ static void neuron_ring_let_go(struct neuron_ring *ring)
 }
 
 /*
+ * The same, under ring.lock, if that is known: it is not after a write that failed, nor during one,
+ * which may.
+ */
+static void neuron_ring_settle(struct neuron_ring *ring)
+{
+	if (!ring->broken && !ring->nr_writing)
+		neuron_ring_let_go(ring);
+}
+
+/*
  * The head of a queue passes a descriptor when it was fetched, not when its copy is done.
  * And of a write that fails nobody knows what it has changed.  So what slots name is kept
  * before they are written.  Under ring->lock.
@@ -517,8 +527,8 @@ static int neuron_ring_write_batch(struct neuron_ring *ring, u32 first, struct n
 		neuron_ring_put_end(ring, first, b, err);
 		replaced = b->nr;
 	}
-	if (!ring->bound && !ring->broken)
-		neuron_ring_let_go(ring);
+	if (!ring->bound)
+		neuron_ring_settle(ring);
 	mutex_unlock(&ring->lock);
 	neuron_slots_put(b->slot, replaced);
 	return err;
@@ -676,8 +686,7 @@ void neuron_ring_start(struct neuron_ring *ring)
 	ring->held = false;
 	ring->open = 0;
 	neuron_ring_reach(ring, 0);
-	if (!ring->broken)
-		neuron_ring_let_go(ring);
+	neuron_ring_settle(ring);
 	mutex_unlock(&ring->lock);
 }
 
@@ -749,8 +758,7 @@ void neuron_ring_unbind(struct neuron_ring *ring)
 	mutex_lock(&ring->lock);
 	if (!--ring->bound) {
 		ring->held = false;
-		if (!ring->broken)
-			neuron_ring_let_go(ring);
+		neuron_ring_settle(ring);
 	}
 	mutex_unlock(&ring->lock);
 }
