@@ -7,6 +7,7 @@
  * device that completes inline, the doorbell does the work itself.  A thread that waits
  * for a queue may also do a piece of the queue's work (emu_dma_poll()).
  */
+#include <linux/ktime.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
@@ -14,8 +15,12 @@
 #include "dma.h"
 #include "window.h"
 
-/* Turns before the work item ends and queues itself again. */
+/*
+ * Turns, and their time, before the work item ends and queues itself again: descriptors that
+ * compute take many times as long as those that copy, and engines of others wait for a worker.
+ */
 #define EMU_DMA_TURNS		16
+#define EMU_DMA_NSEC		(20 * NSEC_PER_MSEC)
 
 static void emu_dma_work(struct work_struct *work);
 static int emu_dma_set_state(struct emu_dma *dma, u32 state);
@@ -200,6 +205,7 @@ static bool emu_dma_turn(struct emu_dma *dma, u32 i)
 /* Return: true if there may be more to do. */
 static bool emu_dma_turns(struct emu_dma *dma)
 {
+	u64 start = ktime_get_ns();
 	int i, n;
 
 	for (n = 0; n < EMU_DMA_TURNS; n++) {
@@ -208,6 +214,9 @@ static bool emu_dma_turns(struct emu_dma *dma)
 			return false;
 		emu_dma_turn(dma, i);
 		cond_resched();
+		/* The order of a seed must not depend on the clock. */
+		if (!dma->shuffle.on && ktime_get_ns() - start >= EMU_DMA_NSEC)
+			break;
 	}
 	return true;
 }
