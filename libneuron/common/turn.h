@@ -43,9 +43,15 @@ static inline bool turn_awaited(struct turn *turn)
 	return since && now_us() - since > TURN_PATIENCE_US;
 }
 
+/* Only if nobody has it, or has waited long enough for it. */
+static inline bool turn_try(struct turn *turn)
+{
+	return !turn_awaited(turn) && !pthread_mutex_trylock(&turn->lock);
+}
+
 static inline void turn_take(struct turn *turn)
 {
-	if (!turn_awaited(turn) && !pthread_mutex_trylock(&turn->lock))
+	if (turn_try(turn))
 		return;
 	pthread_mutex_lock(&turn->next);
 	atomic_store_explicit(&turn->since, now_us(), memory_order_relaxed);

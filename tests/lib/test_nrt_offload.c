@@ -213,6 +213,39 @@ static void test_threads(void **state)
 	}
 }
 
+static void *load_second(void *state)
+{
+	return load(state, 1) == NRT_SUCCESS ? NULL : state;
+}
+
+/* Who waits for the end of a run keeps nobody from other memory of the device. */
+static void test_waiting(void **state)
+{
+	struct full *f = *state;
+	struct nrt_model *running;
+	nrt_tensor_t *t = NULL;
+	pthread_t thread;
+	void *failed;
+
+	fill(f);
+	running = (struct nrt_model *)f->model[0];
+	turn_take(&running->turn);
+	assert_int_equal(pthread_create(&thread, NULL, load_second, f), 0);
+	/* It lists the models that could go, and waits for the only one. */
+	while (!turn_awaited(&running->turn))
+		usleep(100);
+	alarm(60);
+	assert_int_equal(nrt_load(f->neff.data, f->neff.size, 3, -1, &f->model[2]), NRT_SUCCESS);
+	assert_int_equal(nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, 3, 4096, NULL, &t),
+			 NRT_SUCCESS);
+	alarm(0);
+	turn_give(&running->turn);
+	assert_int_equal(pthread_join(thread, &failed), 0);
+	assert_null(failed);
+	assert_true(offloaded(f, 0) && !offloaded(f, 1));
+	nrt_tensor_free(&t);
+}
+
 static void test_bad_value(void **state)
 {
 	(void)state;
@@ -228,6 +261,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_oldest, setup_on, teardown),
 		cmocka_unit_test_setup_teardown(test_hopeless, setup_on, teardown),
 		cmocka_unit_test_setup_teardown(test_threads, setup_on, teardown),
+		cmocka_unit_test_setup_teardown(test_waiting, setup_on, teardown),
 		cmocka_unit_test_setup_teardown(test_bad_value, setup_on, teardown),
 	};
 

@@ -217,35 +217,46 @@ static NRT_STATUS feed_back(struct nrt_model *m, const struct nrt_set *in,
 	return NRT_SUCCESS;
 }
 
-/* Returns with its lock. What fails, the run finds, too, and says. */
-static void bring_back(struct nrt_model *m)
+/* To the device, unless somebody else does it meanwhile. Returns whether this thread has its turn. */
+static bool bring_back(struct nrt_model *m)
 {
-	/* Pages of others may be in the way of its scratchpad, and nothing was refused. */
-	struct neuron_mem_failure failure = {
-		.reason = NEURON_MEM_REASON_FRAGMENTED,
-		.hbm = neuron_device_geometry(m->vnc->device)->core_hbm[m->vnc->nc],
-	};
+	struct neuron_mem_failure failure;
 	struct nrt_room room;
-	int ret;
+	int ret = 0;
 
-	nrt_room_begin(&room, m->vnc->device);
+	nrt_room_begin(&room, m->vnc);
 	do {
-		ret = neuron_model_onload(m->model, &failure);
+		/* Pages of others may be in the way of its scratchpad, and nothing was refused. */
+		failure = (struct neuron_mem_failure){
+			.reason = NEURON_MEM_REASON_FRAGMENTED,
+			.hbm = neuron_device_geometry(m->vnc->device)->core_hbm[m->vnc->nc],
+		};
+		if (neuron_model_offloaded(m->model))
+			ret = neuron_model_onload(m->model, &failure);
 		if (ret == -ENOMEM)
 			nrt_room_refused(&room, &failure, NULL);
 	} while (nrt_room_made(&room, ret));
-	pthread_mutex_lock(&m->lock);
-	nrt_room_end(&room);
+	if (!ret && turn_try(&m->turn)) {
+		nrt_room_end(&room, ret);
+		return true;
+	}
+	nrt_room_end(&room, ret);
+	if (ret)
+		turn_take(&m->turn);
+	return ret;
 }
 
-/* Who has its lock has the model on the device, too. */
+/* A turn of a model that is on the device; of one that cannot be, the run finds out, and says why. */
 static void take(struct nrt_model *m)
 {
-	pthread_mutex_lock(&m->lock);
-	if (!neuron_model_offloaded(m->model))
-		return;
-	pthread_mutex_unlock(&m->lock);
-	bring_back(m);
+	for (;;) {
+		turn_take(&m->turn);
+		if (!neuron_model_offloaded(m->model))
+			return;
+		turn_give(&m->turn);
+		if (bring_back(m))
+			return;
+	}
 }
 
 /* Under the life lock, or in a thread that ends before the runtime does. */
@@ -263,7 +274,7 @@ static NRT_STATUS run_times(struct nrt_model *m, const struct nrt_set *in,
 		if (status == NRT_SUCCESS)
 			status = run(m, in, out);
 	}
-	pthread_mutex_unlock(&m->lock);
+	turn_give(&m->turn);
 	return status;
 }
 

@@ -137,14 +137,14 @@ static NRT_STATUS load_on(uint32_t index, const void *bytes, size_t size, nrt_mo
 	m->vnc_index = index;
 	m->refs = 1;
 	atomic_init(&m->used, atomic_fetch_add(&p->executions, 1));
-	pthread_mutex_init(&m->lock, NULL);
+	turn_init(&m->turn);
 	opts.refused_data = &room;
 	opts.pretend = pretend_on(m->vnc->device);
-	nrt_room_begin(&room, m->vnc->device);
+	nrt_room_begin(&room, m->vnc);
 	do {
 		ret = neuron_model_load(m->vnc->core, bytes, size, &opts, &m->model);
 	} while (nrt_room_made(&room, ret));
-	nrt_room_end(&room);
+	nrt_room_end(&room, ret);
 	status = ret ? load_failed(&error, ret) : describe(m);
 	if (status != NRT_SUCCESS) {
 		nrt_model_free(m);

@@ -10,7 +10,7 @@ void nrt_model_free(struct nrt_model *m)
 	neuron_model_unload(m->model);
 	for (size_t i = 0; i < m->nr_io && m->stages; i++)
 		neuron_mem_free(m->stages[i].mem);
-	pthread_mutex_destroy(&m->lock);
+	turn_destroy(&m->turn);
 	free(m->info);
 	free(m->stages);
 	free(m->io);

@@ -3,6 +3,7 @@
 #ifndef NRT_MODEL_H
 #define NRT_MODEL_H
 
+#include "../../common/turn.h"
 #include "../base/process.h"
 
 /* Host memory that the device reaches, in place of a buffer of the caller. */
@@ -17,7 +18,7 @@ struct nrt_model {
 	uint32_t vnc_index;
 	uint32_t id;
 	uint32_t refs;			/* process lock; the list has one */
-	pthread_mutex_t lock;		/* running: @stages, @io */
+	struct turn turn;		/* running: @stages, @io */
 	_Atomic uint64_t used;		/* when it ran last: the number of that execution */
 	size_t nr_io;
 	struct neuron_tensor_info *info;

@@ -10,22 +10,32 @@
 #include "model.h"
 #include "room.h"
 
-/* Of devices; two may share one. */
+/* Of device memories; two may share one. */
 static pthread_mutex_t locks[64] = { [0 ... 63] = PTHREAD_MUTEX_INITIALIZER };
 
-void nrt_room_begin(struct nrt_room *room, struct neuron_device *device)
+static void lock_memory(struct nrt_room *room)
 {
-	*room = (struct nrt_room){ .device = device };
-	if (!nrt_process.env.offload)
-		return;
-	room->lock = &locks[neuron_device_index(device) % ARRAY_SIZE(locks)];
+	size_t memory = neuron_device_index(room->vnc->device) * NEURON_MAX_HBMS +
+			neuron_device_geometry(room->vnc->device)->core_hbm[room->vnc->nc];
+
+	room->lock = &locks[memory % ARRAY_SIZE(locks)];
 	pthread_mutex_lock(room->lock);
 }
 
-void nrt_room_end(struct nrt_room *room)
+void nrt_room_begin(struct nrt_room *room, const struct nrt_vnc *vnc)
+{
+	*room = (struct nrt_room){ .vnc = vnc };
+	if (nrt_process.env.offload)
+		lock_memory(room);
+}
+
+void nrt_room_end(struct nrt_room *room, int ret)
 {
 	if (room->lock)
 		pthread_mutex_unlock(room->lock);
+	/* It ended with something else than what was refused: a model is too large for any device. */
+	if (ret && room->wanted)
+		nrt_refused(room->vnc->device, &room->failure, NULL);
 }
 
 void nrt_room_forget(void)
@@ -37,8 +47,8 @@ void nrt_room_forget(void)
 /* It has memory there that it would give back. */
 static bool candidate(const struct nrt_model *m, const struct nrt_room *room, uint32_t hbm)
 {
-	return m->vnc->device == room->device && !neuron_model_offloaded(m->model) &&
-	       neuron_device_geometry(room->device)->core_hbm[m->vnc->nc] == hbm;
+	return m->vnc->device == room->vnc->device && !neuron_model_offloaded(m->model) &&
+	       neuron_device_geometry(m->vnc->device)->core_hbm[m->vnc->nc] == hbm;
 }
 
 static uint64_t bytes_of(const struct nrt_model *m)
@@ -61,7 +71,7 @@ static bool could_fit(const struct nrt_room *room, const struct neuron_mem_failu
 	uint64_t bytes = f->free;
 	size_t nr = 0;
 
-	if (!room->lock || room->none_left || f->reason == NEURON_MEM_REASON_NONE ||
+	if (!nrt_process.env.offload || room->none_left || f->reason == NEURON_MEM_REASON_NONE ||
 	    f->reason == NEURON_MEM_REASON_HOST)
 		return false;
 	GUARD(&nrt_process.lock);
@@ -83,7 +93,7 @@ void nrt_room_refused(void *data, const struct neuron_mem_failure *failure,
 	room->failure = *failure;
 	/* Of 0 bytes nothing was refused: a model cannot come back as it was. */
 	if (!room->wanted && failure->bytes)
-		nrt_refused(room->device, failure, loading);
+		nrt_refused(room->vnc->device, failure, loading);
 }
 
 struct idle {
@@ -121,18 +131,19 @@ static struct idle *find(const struct nrt_room *room, size_t *nr)
 	return list;
 }
 
-/* Under its lock. */
+/* In its turn. */
 static bool offload(struct nrt_model *m)
 {
 	int ret = neuron_model_offload(m->model);
 
-	if (ret)
+	if (ret && ret != -EALREADY)
 		LOG_AS(NMGR, WARN, "nrt_offload", "%s stays on the device: %s",
 		       neuron_model_name(m->model), strerror(-ret));
-	else
+	else if (!ret)
 		LOG_AS(NMGR, INFO, "nrt_offload", "%s is in host memory: %s are free for others",
 		       neuron_model_name(m->model), SIZE_TEXT(neuron_model_offloaded(m->model)));
-	return !ret;
+	/* Somebody else's request has made it go. */
+	return !ret || ret == -EALREADY;
 }
 
 /* One that nobody runs, or else the first one, after its run. */
@@ -141,15 +152,17 @@ static bool offload_one(const struct idle *list, size_t nr)
 	bool gone = false;
 
 	for (size_t i = 0; i < nr && !gone; i++) {
-		if (pthread_mutex_trylock(&list[i].model->lock))
+		if (!turn_try(&list[i].model->turn))
 			continue;
 		gone = offload(list[i].model);
-		pthread_mutex_unlock(&list[i].model->lock);
+		turn_give(&list[i].model->turn);
 	}
 	if (gone || !nr)
 		return gone;
-	GUARD(&list[0].model->lock);
-	return offload(list[0].model);
+	turn_take(&list[0].model->turn);
+	gone = offload(list[0].model);
+	turn_give(&list[0].model->turn);
+	return gone;
 }
 
 bool nrt_room_made(struct nrt_room *room, int ret)
@@ -159,8 +172,13 @@ bool nrt_room_made(struct nrt_room *room, int ret)
 
 	if (ret != -ENOMEM || !room->wanted)
 		return false;
-	list = find(room, &nr);
 	room->wanted = false;
+	if (!room->lock) {
+		/* There may be room, from somebody who had the lock. */
+		lock_memory(room);
+		return true;
+	}
+	list = find(room, &nr);
 	room->none_left = !offload_one(list, nr);
 	room->gone++;
 	for (size_t i = 0; i < nr; i++)

@@ -5,24 +5,27 @@
 
 #include <pthread.h>
 
+#include "../base/process.h"
 #include "report.h"
 
-/* Of one request. */
+/* Of one request; zeroed but for the core, or begun. */
 struct nrt_room {
-	struct neuron_device *device;
+	const struct nrt_vnc *vnc;
 	struct neuron_mem_failure failure;
-	pthread_mutex_t *lock;	/* of the device; NULL: models stay where they are */
+	pthread_mutex_t *lock;	/* of the device memory, held */
 	bool wanted;		/* @failure is not in the log: it may be no failure after all */
 	bool none_left;
 	size_t gone;		/* models that went for the request */
 };
 
 /*
- * Before the request, until nrt_room_end(). A device has one at a time, so that what one has made
- * room for is not another's. Locks of models are taken inside.
+ * Before a request that takes several pieces, and gives them back when it fails: a memory has one at a
+ * time, so that one does not fail for what another holds for a moment. Who has a turn of a model must
+ * not be here, because others wait for that inside.
  */
-void nrt_room_begin(struct nrt_room *room, struct neuron_device *device);
-void nrt_room_end(struct nrt_room *room);
+void nrt_room_begin(struct nrt_room *room, const struct nrt_vnc *vnc);
+/* Behind the last try, which ended with @ret. */
+void nrt_room_end(struct nrt_room *room, int ret);
 /*
  * The driver has refused something. It is in the log, unless models could make room for it. As
  * struct neuron_model_opts.refused, @room is a struct nrt_room.

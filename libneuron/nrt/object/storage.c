@@ -119,18 +119,16 @@ int nrt_core_alloc(const struct nrt_vnc *vnc, enum neuron_mem_category category,
 		.category = category,
 		.failure = &failure,
 	};
-	struct nrt_room room = { .device = vnc->device };
+	struct nrt_room room = { .vnc = vnc };
 	int ret;
 
-	if (!(flags & NEURON_MEM_F_HOST))
-		nrt_room_begin(&room, vnc->device);
 	do {
 		/* More may be so much that the driver cannot count it; this is refused with a reason. */
 		ret = neuron_mem_alloc(vnc->device, MIN(bytes, 1ull << 62), &opts, mem);
 		if (ret == -ENOMEM)
 			nrt_room_refused(&room, &failure, NULL);
 	} while (nrt_room_made(&room, ret));
-	nrt_room_end(&room);
+	nrt_room_end(&room, ret);
 	return ret;
 }
 
