@@ -611,7 +611,7 @@ static int read_owners(struct neuron_device *handle, json_t *list)
 
 static int open_device(unsigned int index, struct neuron_device **handle)
 {
-	int ret = neuron_device_open(index, handle);
+	int ret = neuron_device_observe(index, handle);
 
 	if (ret)
 		error(0, -ret, "/dev/neuron%u%s", index,

@@ -773,7 +773,7 @@ static void open_device(void)
 {
 	struct neuron_device_entry *list = NULL;
 	size_t n = 0;
-	int ret = neuron_device_open(options.number, &device);
+	int ret = neuron_device_observe(options.number, &device);
 
 	if (ret)
 		error(FAILURE, -ret, "/dev/neuron%u%s", options.number,

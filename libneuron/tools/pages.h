@@ -18,7 +18,7 @@ static inline char *pages_take(unsigned int index, size_t *size)
 {
 	struct neuron_device *device;
 	char *json;
-	int ret = neuron_device_open(index, &device);
+	int ret = neuron_device_observe(index, &device);
 
 	if (ret)
 		error(1, -ret, "/dev/neuron%u%s", index,

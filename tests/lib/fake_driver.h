@@ -71,7 +71,7 @@
 /* Handles of imported memory are those of the exporter with this bit. */
 #define FAKE_IMPORTED	(1ull << 20)
 #define FAKE_FD		1000
-#define FAKE_CLAIM_FD	1500	/* and the number of the device; only for writing */
+#define FAKE_CLAIM_FD	1500	/* and the number of the device; only for writing: claims, looks */
 #define FAKE_WINDOW	(1ull << 46)
 #define FAKE_DS		(FAKE_WINDOW + 4096)	/* device address of the datastore */
 #define FAKE_DS_SIZE	262144u
@@ -1668,8 +1668,6 @@ static int fake_claim(unsigned int device, unsigned long cmd,
 		fake.claimed = false;
 		return 0;
 	}
-	if (cmd != NEURON_IOCTL_CRWL_NC_RANGE_MARK_EXT0)
-		return ENOTTY;
 	map->max_nc_available = 1;
 	if (fake.claims_busy)
 		return EBUSY;
@@ -1681,6 +1679,30 @@ static int fake_claim(unsigned int device, unsigned long cmd,
 	for (uint32_t i = 0; i < map->nc_count; i++)
 		map->bitmap[0] |= 1ul << (map->start_nc_index + i);
 	return 0;
+}
+
+/* What the driver tells one who only looks. */
+static bool fake_looks(unsigned long cmd)
+{
+	static const unsigned long looks[] = {
+		NEURON_NATIVE_GET_GEOMETRY, NEURON_NATIVE_HBM_STATS, NEURON_NATIVE_CORE_STATS,
+		NEURON_NATIVE_HBM_RANGES, NEURON_NATIVE_FAILURES, NEURON_NATIVE_LIMIT,
+		NEURON_NATIVE_OWNERS, NEURON_NATIVE_EVENTS,
+	};
+
+	for (size_t i = 0; i < sizeof(looks) / sizeof(*looks); i++)
+		if (cmd == looks[i])
+			return true;
+	return false;
+}
+
+/* A descriptor that is only for writing. */
+static int fake_observer(unsigned int device, unsigned long cmd, void *arg)
+{
+	if (fake_looks(cmd))
+		return fake_ioctl(&fake.dev[device], cmd, arg);
+	return cmd == NEURON_IOCTL_CRWL_NC_RANGE_MARK_EXT0 ||
+	       cmd == NEURON_IOCTL_CRWL_NC_RANGE_UNMARK_EXT0 ? fake_claim(device, cmd, arg) : EACCES;
 }
 
 /* ---- what the library calls -------------------------------------------------------- */
@@ -1791,7 +1813,7 @@ static int fake_call(int fd, unsigned long cmd, void *arg)
 		errno = fake.fail_errno;
 		return -1;
 	}
-	ret = fd >= FAKE_CLAIM_FD ? fake_claim((unsigned int)(fd - FAKE_CLAIM_FD), cmd, arg) :
+	ret = fd >= FAKE_CLAIM_FD ? fake_observer((unsigned int)(fd - FAKE_CLAIM_FD), cmd, arg) :
 	      fake_ioctl(fake_dev(fd), cmd, arg);
 	errno = ret;
 	return ret ? -1 : 0;

@@ -68,6 +68,45 @@ static void test_open(void **state)
 	assert_int_equal(fake.dev[1].opens, 0);
 }
 
+/* One who looks takes no place among those who have the device, and can do nothing else. */
+static void test_observe(void **state)
+{
+	struct neuron_hbm_stats stats = { .size = sizeof(stats) };
+	struct neuron_core_stats core = { .size = sizeof(core) };
+	struct neuron_mem_opts opts = { .size = sizeof(opts) };
+	struct neuron_device *device = NULL;
+	struct neuron_range *range;
+	struct neuron_mem *mem;
+	uint64_t limit;
+	size_t n;
+	char *json;
+
+	(void)state;
+	assert_int_equal(neuron_device_observe(7, &device), -ENOENT);
+	assert_int_equal(neuron_device_observe(0, NULL), -EINVAL);
+	fake_fail(1, _IOC_NR(NEURON_NATIVE_GET_GEOMETRY), ENOTTY);
+	assert_int_equal(neuron_device_observe(0, &device), -ENOTTY);
+	assert_null(device);
+
+	fake.nr_devices = 2;
+	assert_int_equal(neuron_device_observe(1, &device), 0);
+	assert_int_equal(fake.dev[1].opens, 0);
+	assert_int_equal(neuron_device_index(device), 1);
+	assert_int_equal(neuron_device_geometry(device)->nr_cores, FAKE_CORES);
+	assert_int_equal(neuron_hbm_get_stats(device, 0, &stats), 0);
+	assert_true(stats.total == FAKE_HBM_SIZE);
+	assert_int_equal(neuron_core_get_stats(device, 0, &core), 0);
+	assert_int_equal(neuron_limit_get(device, NEURON_LIMIT_CORE, 0, &limit, NULL), 0);
+	assert_int_equal(neuron_hbm_get_ranges(device, 0, &range, &n), 0);
+	free(range);
+	assert_int_equal(neuron_mem_snapshot(device, -1, &json), 0);
+	free(json);
+	assert_int_equal(neuron_mem_alloc(device, 4096, &opts, &mem), -EACCES);
+	assert_int_equal(neuron_device_reset(device, 1), -EACCES);
+	neuron_device_close(device);
+	fake.nr_devices = 1;
+}
+
 static void test_interrupted(void **state)
 {
 	struct neuron_mem *mem;
@@ -710,6 +749,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_assertion),
 		cmocka_unit_test(test_open),
+		cmocka_unit_test(test_observe),
 		cmocka_unit_test_setup_teardown(test_interrupted, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_many_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_limits, setup, teardown),

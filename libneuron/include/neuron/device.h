@@ -105,7 +105,18 @@ int neuron_monitor_read(struct neuron_monitor *monitor, struct neuron_monitor_ev
 
 /** @brief Open /dev/neuronN for reading and writing. @return 0, -ENOENT, -EACCES, -EBUSY, ... */
 int neuron_device_open(unsigned int index, struct neuron_device **device);
-/** @brief Same for an open descriptor, which belongs to the device afterwards (not on error). */
+/**
+ * @brief Open /dev/neuronN to look at it only.
+ *
+ * The process does not count as one that has the device: it needs no place among the 16, can
+ * look at a device that another user has, and keeps nobody out. It may ask how memory is used
+ * and by whom (statistics, ranges, owners, events, refusals, limits, snapshots, the owner of an
+ * address, whether models fit); what would use the device is -EACCES.
+ * @param device	to be freed with neuron_device_close()
+ * @return 0, -ENOENT, -EACCES, ...
+ */
+int neuron_device_observe(unsigned int index, struct neuron_device **device);
+/** @brief As neuron_device_open() for an open descriptor, which belongs to the device afterwards (not on error). */
 int neuron_device_open_fd(int fd, struct neuron_device **device);
 /** @brief Drop the handle; the device is closed when its memory, queues and cores are gone too. */
 void neuron_device_close(struct neuron_device *device);

@@ -64,14 +64,13 @@ static bool wanted(const char *name)
 	return !text || strcmp(text, "0");
 }
 
-NEURON_EXPORT int neuron_device_open_fd(int fd, struct neuron_device **device)
+/* @observed: the number of a device that is only looked at, whose driver does not tell it then. */
+static int open_fd(int fd, const unsigned int *observed, struct neuron_device **device)
 {
-	struct neuron_ioctl_host_device_id id = { 0 };
+	struct neuron_ioctl_host_device_id id = { .host_device_id = observed ? *observed : 0 };
 	struct neuron_device *d;
 	int ret;
 
-	if (fd < 0 || !device)
-		return -EINVAL;
 	d = calloc(1, sizeof(*d));
 	if (!d)
 		return -ENOMEM;
@@ -79,7 +78,9 @@ NEURON_EXPORT int neuron_device_open_fd(int fd, struct neuron_device **device)
 	process_remember();
 	d->pid = process_id();
 	atomic_init(&d->refs, 1);
-	ret = read_geometry(d) ?: device_ioctl(d, NEURON_IOCTL_HOST_DEVICE_ID, &id);
+	ret = read_geometry(d);
+	if (!ret && !observed)
+		ret = device_ioctl(d, NEURON_IOCTL_HOST_DEVICE_ID, &id);
 	if (ret) {
 		free(d);
 		return ret;
@@ -98,7 +99,12 @@ NEURON_EXPORT int neuron_device_open_fd(int fd, struct neuron_device **device)
 	return 0;
 }
 
-NEURON_EXPORT int neuron_device_open(unsigned int index, struct neuron_device **device)
+NEURON_EXPORT int neuron_device_open_fd(int fd, struct neuron_device **device)
+{
+	return fd < 0 || !device ? -EINVAL : open_fd(fd, NULL, device);
+}
+
+static int open_node(unsigned int index, bool observe, struct neuron_device **device)
 {
 	char path[32];
 	int fd, ret;
@@ -107,14 +113,24 @@ NEURON_EXPORT int neuron_device_open(unsigned int index, struct neuron_device **
 		return -EINVAL;
 	snprintf(path, sizeof(path), "/dev/neuron%u", index);
 	do {
-		fd = neuron_sys_open(path, O_RDWR);
+		fd = neuron_sys_open(path, observe ? O_WRONLY : O_RDWR);
 	} while (fd < 0 && errno == EINTR);
 	if (fd < 0)
 		return -errno;
-	ret = neuron_device_open_fd(fd, device);
+	ret = open_fd(fd, observe ? &index : NULL, device);
 	if (ret)
 		neuron_sys_close(fd);
 	return ret;
+}
+
+NEURON_EXPORT int neuron_device_open(unsigned int index, struct neuron_device **device)
+{
+	return open_node(index, false, device);
+}
+
+NEURON_EXPORT int neuron_device_observe(unsigned int index, struct neuron_device **device)
+{
+	return open_node(index, true, device);
 }
 
 void device_put(struct neuron_device *device)
