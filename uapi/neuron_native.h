@@ -235,11 +235,15 @@ struct neuron_native_hbm_stats {
 	__u64 move_failures;
 };
 
+/* struct neuron_native_core_stats.owner: a process that has no pid in the caller's namespace */
+#define NEURON_NATIVE_OWNER_OUTSIDE	(-1)
+
 /**
  * struct neuron_native_core_stats - memory charged to one core
  * @size: in
  * @nc_id: in
- * @owner: pid (in the caller's namespace) of the process that holds the core, 0 if none
+ * @owner: pid (in the caller's namespace) of the process that holds the core, 0 if none,
+ *	NEURON_NATIVE_OWNER_OUTSIDE
  * @__reserved: 0
  * @device_bytes: device memory by mem_alloc_category_t
  * @host_bytes: host memory

@@ -509,7 +509,7 @@ int neuron_do_native_core_stats(struct neuron_call *call)
 		return -EINVAL;
 	core = &nd->core[a->nc_id];
 	mutex_lock(&core->lock);
-	a->owner = core->owner ? pid_vnr(core->owner->pid) : 0;
+	a->owner = core->owner ? pid_vnr(core->owner->pid) ?: NEURON_NATIVE_OWNER_OUTSIDE : 0;
 	mutex_unlock(&core->lock);
 	memset(a->device_bytes, 0, sizeof(a->device_bytes));
 	for (i = 0; i < NEURON_NR_CATEGORIES; i++)

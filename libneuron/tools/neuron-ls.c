@@ -35,7 +35,7 @@ struct device {
 	unsigned int nr_links;
 	char bdf[16];			/* "" unknown */
 	char driver[32];		/* version, "" unknown */
-	int32_t owner[NEURON_MAX_CORES];	/* process of each core, 0 none or unknown */
+	int32_t owner[NEURON_MAX_CORES];	/* of core_owners(); 0 also: unknown */
 };
 
 static struct {
@@ -301,13 +301,19 @@ static void print_devices(const struct device *list, size_t n)
 static void print_processes(const struct device *list, size_t n, const struct processes *all)
 {
 	struct libscols_table *t;
+	bool outside = false;
 
-	if (!all->count) {
+	for (size_t i = 0; i < n; i++)
+		for (unsigned int c = 0; c < NEURON_MAX_CORES; c++)
+			outside |= list[i].owner[c] == NEURON_OWNER_OUTSIDE;
+	if (!all->count && !outside) {
 		puts("No process uses them.");
 		return;
 	}
 	t = table("DEVICE\tPID\tCORES\tDEVICE MEMORY\tHOST MEMORY\tCOMMAND", "lrlrrt");
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
+		const char *cores;
+
 		for (size_t k = 0; k < all->count; k++) {
 			const struct process *p = &all->list[k];
 
@@ -317,6 +323,10 @@ static void print_processes(const struct device *list, size_t n, const struct pr
 				    p->client ? size_text(p->device_bytes) : "",
 				    p->client ? size_text(p->host_bytes) : "", p->command);
 		}
+		cores = owned_cores(list[i].owner, list[i].entry.nr_cores, NEURON_OWNER_OUTSIDE);
+		if (strcmp(cores, "-"))
+			row(t, "neuron%u\toutside\t%s\t\t\t", list[i].entry.index, cores);
+	}
 	print_table(t);
 }
 

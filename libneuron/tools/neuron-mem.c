@@ -430,7 +430,9 @@ static void print_text(const struct device *d)
 			continue;
 		fprintf(out, "neuron%u core %u (HBM %u): device %s, host %s", d->index, i,
 		       d->g->core_hbm[i], size_text(sum), size_text(s->host_bytes));
-		if (s->owner)
+		if (s->owner == NEURON_OWNER_OUTSIDE)
+			fprintf(out, ", a process outside");
+		else if (s->owner)
 			fprintf(out, ", process %d", s->owner);
 		if (d->core_limit[i] != NEURON_LIMIT_NONE)
 			fprintf(out, ", limit %s", size_text(d->core_limit[i]));

@@ -291,6 +291,8 @@ static void draw_core(struct page *page, struct device *d, unsigned int number)
 	put_rates(page, line, c->busy, "", c->inferences_per_s, c->all_errors_per_s);
 	if (has_history(page) && c->owner > 0)
 		put(page, line, PLAIN, "  pid %d", c->owner);
+	else if (has_history(page) && c->owner == NEURON_OWNER_OUTSIDE)
+		put(page, line, PLAIN, "  outside");
 	else if (has_history(page) && c->file[CORE_HOST].now != UNKNOWN && c->file[CORE_HOST].now)
 		put(page, line, PLAIN, "  host %s", size(c->file[CORE_HOST].now));
 	draw_errors(page, d, c);

@@ -218,7 +218,7 @@ static inline int find_processes(const char *proc, struct processes *all)
 	return ret;
 }
 
-/* The process that owns each core, 0 none; returns 0, or -1 on a driver that does not tell. */
+/* The process that owns each core, 0 none, NEURON_OWNER_OUTSIDE; returns 0, or -1 on a driver that does not tell. */
 static inline int core_owners(int fd, uint32_t nr_cores, int32_t *owner)
 {
 	int ret = -1;

@@ -124,7 +124,7 @@ static inline void prometheus_cores(struct prometheus *p)
 		sample(p, d->core[c].file[CORE_HOST].now, CORE_LABELS, d->index, c);
 	metric(p, "neuron_core_in_use", "gauge", "Whether a process owns the core.");
 	EACH_CORE(p, d, c)
-		sample(p, d->owners_known ? d->core[c].owner > 0 : UNKNOWN, CORE_LABELS,
+		sample(p, d->owners_known ? d->core[c].owner != 0 : UNKNOWN, CORE_LABELS,
 		       d->index, c);
 	metric(p, "neuron_core_executions_total", "counter", "Executions that completed.");
 	EACH_CORE(p, d, c)

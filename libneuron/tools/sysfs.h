@@ -123,7 +123,7 @@ struct hbm {
 
 struct core {
 	struct counter file[NR_CORE_FILES], category[NR_CATEGORIES], error[NR_ERRORS];
-	int32_t owner;		/* process, 0 none or unknown */
+	int32_t owner;		/* process, 0 none or unknown, NEURON_OWNER_OUTSIDE */
 	uint64_t errors[NR_CLASSES];	/* sums, or UNKNOWN */
 	double errors_per_s[NR_CLASSES];	/* NAN: unknown, as below */
 	double all_errors_per_s;
@@ -442,7 +442,7 @@ static inline bool core_in_use(const struct device *d, const struct core *c)
 	uint64_t used = c->file[CORE_MEMORY].now, driver = c->category[DRIVER_MEMORY].now;
 
 	if (d->owners_known)
-		return c->owner > 0;
+		return c->owner;
 	return used != UNKNOWN && used > (driver == UNKNOWN ? 0 : driver);
 }
 

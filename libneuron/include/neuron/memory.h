@@ -229,10 +229,13 @@ struct neuron_hbm_stats {
 	uint64_t move_failures;		/**< given up: somebody came, or the copy failed */
 };
 
+/** Owner of a core: a process outside of the pid name space of the caller. */
+#define NEURON_OWNER_OUTSIDE (-1)
+
 /** @brief Memory charged to one core. */
 struct neuron_core_stats {
 	size_t size;
-	int32_t owner;			/**< process that holds the core, 0 if none */
+	int32_t owner;			/**< process that holds the core, 0 if none, NEURON_OWNER_OUTSIDE */
 	uint64_t device_bytes[NEURON_MAX_CATEGORIES];
 	uint64_t host_bytes;
 };

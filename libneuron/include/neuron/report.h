@@ -46,7 +46,7 @@ struct neuron_report_model {
 /** @brief Memory charged to a logical core, and the known models on it. */
 struct neuron_report_core {
 	uint32_t nc;			/**< logical core of the device */
-	int32_t owner;			/**< process that holds it, 0 none */
+	int32_t owner;			/**< as in struct neuron_core_stats */
 	uint64_t device_bytes[NEURON_MAX_CATEGORIES];	/**< as in neuron_core_stats */
 	const struct neuron_report_model *models;
 	size_t nr_models;

@@ -60,13 +60,18 @@ static void log_holder(uint32_t first, uint32_t last, int pid)
 	char path[32], command[128];
 	size_t len;
 
+	if (pid == NEURON_OWNER_OUTSIDE) {
+		LOG_AS(NRT, ERROR, "nrt_allocate_neuron_cores",
+		       "nc%u-nc%u: held by a process outside of this pid namespace", first, last);
+		return;
+	}
 	snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
 	len = read_short(path, command, sizeof(command));
 	for (size_t i = 0; i + 1 < len; i++)
 		if (!command[i])
 			command[i] = ' ';
 	LOG_AS(NRT, ERROR, "nrt_allocate_neuron_cores", "nc%u-nc%u: held by process %d (%s)", first,
-	       last, pid, len ? command : "of another user, or in another pid namespace");
+	       last, pid, len ? command : "of another user");
 }
 
 static int core_owner(struct neuron_device *device, uint32_t nc)

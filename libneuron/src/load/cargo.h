@@ -47,7 +47,7 @@ struct cargo {
 		bool opened;
 		bool used;			/* has a file */
 		uint64_t process;		/* that opens it */
-		int32_t owner;			/* another process, or 0 */
+		int32_t owner;			/* another process, 0, or NEURON_OWNER_OUTSIDE */
 		bool claimed;			/* by another one, which is not told */
 		uint64_t need;			/* bytes charged to it */
 		struct scratchpad pad;		/* as the process makes it, with nothing in it */

@@ -484,10 +484,13 @@ static void explain(const struct cargo *c, const struct held *held, struct neuro
 		if (!c->core[nc].used || !(c->core[nc].owner || c->core[nc].claimed))
 			continue;
 		out->nc = nc;
-		out->pid = c->core[nc].owner;
+		out->pid = c->core[nc].owner > 0 ? c->core[nc].owner : 0;
 		if (c->core[nc].claimed)
 			snprintf(out->text, sizeof(out->text),
 				 "does not fit now: another process has claimed core %u", nc);
+		else if (!out->pid)
+			snprintf(out->text, sizeof(out->text),
+				 "does not fit now: core %u is of a process outside", nc);
 		else
 			snprintf(out->text, sizeof(out->text),
 				 "does not fit now: core %u is of process %d", nc, out->pid);
@@ -518,7 +521,7 @@ static void add_owners(const struct cargo *c, struct held *held)
 	for (uint32_t nc = 0; nc < c->g->nr_cores; nc++) {
 		int32_t pid = c->core[nc].used ? c->core[nc].owner : 0;
 
-		if (!pid || held->count == HELD_OBJECTS ||
+		if (pid <= 0 || held->count == HELD_OBJECTS ||
 		    held_gone(held, UINT64_MAX, pid, NEURON_RELEASE_PROCESS))
 			continue;
 		held->object[held->count++] = (struct neuron_release_item){

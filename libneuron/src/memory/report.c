@@ -362,7 +362,9 @@ static void holders(FILE *f, const struct neuron_report *r)
 			continue;
 		most = largest(row);
 		fprintf(f, "%s NC %u", sep, c->nc);
-		if (c->owner)
+		if (c->owner == NEURON_OWNER_OUTSIDE)
+			fputs(" (a process outside)", f);
+		else if (c->owner)
 			fprintf(f, " (%s %d)", c->owner == getpid() ? "this process," : "process",
 				c->owner);
 		fprintf(f, " %s, most of it %s (%s)", SIZE_TEXT(row[NEURON_REPORT_TOTAL]),

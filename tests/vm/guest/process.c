@@ -572,8 +572,16 @@ static void namespaces(void)
 		CHECK(!call(own, NEURON_IOCTL_SEMAPHORE_WRITE, &sem) &&
 		      !call(own, NEURON_NATIVE_CORE_STATS, &s) && s.owner == 1, "core 0 is its own");
 		s.nc_id = 1;
-		CHECK(!call(own, NEURON_NATIVE_CORE_STATS, &s) && !s.owner,
-		      "who has core 1 has no number there");
+		CHECK(!call(own, NEURON_NATIVE_CORE_STATS, &s) &&
+		      s.owner == NEURON_NATIVE_OWNER_OUTSIDE, "who has core 1 is outside");
+		s.nc_id = 2;
+		CHECK(!call(own, NEURON_NATIVE_CORE_STATS, &s) && !s.owner, "nobody has core 2");
+		CHECK(!system("neuron-mem 0 | grep -q '^neuron0 core 1 .*, a process outside'"),
+		      "neuron-mem says so");
+		CHECK(!system("neuron-ls | grep -q '^neuron0 *outside *1  *- *- *-'"), "neuron-ls");
+		CHECK(!system("neuron-monitor -t /tmp/outside.prom -n 1 >/dev/null && "
+			      "grep -q '^neuron_core_in_use{.*neuron_core=\"1\".*} 1$' /tmp/outside.prom"),
+		      "neuron-monitor");
 		sem.nc_id = 1;
 		CHECK(call(own, NEURON_IOCTL_SEMAPHORE_WRITE, &sem) == EBUSY, "but has it");
 		CHECK(!call(own, NEURON_IOCTL_NC_RESET, &reset) && reset.request_id == 1,
