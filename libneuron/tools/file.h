@@ -6,9 +6,12 @@
 #include <argp.h>
 #include <errno.h>
 #include <error.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <jansson.h>
 
@@ -47,6 +50,70 @@ static inline void write_whole(const char *path, const void *data, size_t size)
 
 	if (!f || (size && fwrite(data, 1, size, f) != size) || fclose(f))
 		error(EXIT_FAILURE, errno, "%s", path);
+}
+
+static inline bool write_fd(int fd, const char *data, size_t size)
+{
+	while (size) {
+		ssize_t n = write(fd, data, size);
+
+		if (n < 0 && errno != EINTR)
+			return false;
+		data += n > 0 ? n : 0;
+		size -= n > 0 ? (size_t)n : 0;
+	}
+	return true;
+}
+
+/* Beside the file, then in its place. */
+static inline bool rename_over(const char *path, const char *data, size_t size, mode_t mode,
+			       bool lasting)
+{
+	char *new;
+	int fd, err;
+	bool done;
+
+	if (asprintf(&new, "%s.XXXXXX", path) < 0)
+		return false;
+	fd = mkostemp(new, O_CLOEXEC);
+	done = fd >= 0 && write_fd(fd, data, size) && !fchmod(fd, mode) &&
+	       (!lasting || !fsync(fd)) && !rename(new, path);
+	err = errno;
+	if (fd >= 0) {
+		close(fd);
+		if (!done)
+			unlink(new);
+	}
+	free(new);
+	errno = err;
+	return done;
+}
+
+/*
+ * All of it or what was there before, because readers come at any time.  A link stays and its
+ * target is replaced; what is no regular file, such as a device, is written to.  A file has @mode
+ * then.  @lasting: it also outlives a machine that stops.  False with errno, of a link to nothing,
+ * too.
+ */
+static inline bool replace_file(const char *path, const char *data, size_t size, mode_t mode,
+				bool lasting)
+{
+	struct stat st;
+	char *real;
+	bool done;
+	int fd;
+
+	if (!stat(path, &st) && !S_ISREG(st.st_mode)) {
+		fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+		done = fd >= 0 && write_fd(fd, data, size);
+		return fd >= 0 && close(fd) ? false : done;
+	}
+	real = realpath(path, NULL);
+	if (!real && (errno != ENOENT || !lstat(path, &st)))
+		return false;
+	done = rename_over(real ?: path, data, size, mode, lasting);
+	free(real);
+	return done;
 }
 
 /* What was printed has been written; or say why not and end with @status. */

@@ -13,6 +13,7 @@
 #include <neuron/neuron.h>
 
 #include "../common/access.h"
+#include "file.h"
 #include "options.h"
 
 #define KIND "aws.amazon.com/neuron"
@@ -151,35 +152,18 @@ static json_t *specification(const struct neuron_device_entry *list, size_t n)
 	return spec;
 }
 
-/* All of it or what was there before: runtimes read the folder at any time. */
-static void write_file(const json_t *spec, const char *path)
+static void write_file(const char *text, const char *path)
 {
-	char new[4096];
-	FILE *file;
-	int fd;
-
-	if ((size_t)snprintf(new, sizeof(new), "%s.XXXXXX", path) >= sizeof(new))
-		error(1, ENAMETOOLONG, "%s", path);
 	if (!strncmp(path, "/etc/cdi/", 9) && mkdir("/etc/cdi", 0755) && errno != EEXIST)
 		error(1, errno, "/etc/cdi");
-	fd = mkstemp(new);
-	file = fd < 0 ? NULL : fdopen(fd, "w");
-	if (!file)
-		error(1, errno, "%s", new);
-	if (json_dumpf(spec, file, JSON_INDENT(2)) || fputc('\n', file) == EOF ||
-	    fchmod(fileno(file), 0644) || fflush(file) || fsync(fileno(file)) ||
-	    rename(new, path)) {
-		int err = errno;
-
-		unlink(new);
-		error(1, err, "%s", path);
-	}
-	fclose(file);
+	if (!replace_file(path, text, strlen(text), 0644, true))
+		error(1, errno, "%s", path);
 }
 
 int main(int argc, char **argv)
 {
 	struct neuron_device_entry *list;
+	char *text;
 	json_t *spec;
 	size_t n;
 	int ret;
@@ -193,10 +177,15 @@ int main(int argc, char **argv)
 		error(1, 0, NO_DEVICE);
 	spec = specification(list, n);
 	neuron_device_list_free(list);
-	if (!strcmp(options.output, "-"))
-		ret = json_dumpf(spec, stdout, JSON_INDENT(2)) || puts("") == EOF || fflush(stdout);
-	else
-		write_file(spec, options.output);
+	if (!strcmp(options.output, "-")) {
+		print_json(spec, 1);
+		return 0;
+	}
+	text = json_dumps(spec, JSON_INDENT(2));
+	if (!text)
+		error(1, ENOMEM, "%s", options.output);
+	write_file(text, options.output);
+	free(text);
 	json_decref(spec);
-	return ret ? 1 : 0;
+	return 0;
 }

@@ -132,8 +132,12 @@ static double parse_period(const char *text)
 /* It stays where it was when the program changes its directory. */
 static char *absolute(const char *path)
 {
-	char *here = *path == '/' ? strdup("") : getcwd(NULL, 0), *out;
+	char *here = *path == '/' ? strdup("") : getcwd(NULL, 0), *out = realpath(path, NULL);
 
+	if (out) {
+		free(here);
+		return out;
+	}
 	if (!here || asprintf(&out, "%s%s%s", here, *path == '/' ? "" : "/", path) < 0)
 		error(1, errno, "%s", path);
 	free(here);
@@ -799,9 +803,12 @@ static json_t *hardware_json(void)
 /* ---- the end ------------------------------------------------------------------------- */
 
 /* What nobody keeps up to date is worse than nothing. */
+/* Not what was there before and is no file. */
 static void remove_textfile(void)
 {
-	if (options.textfile)
+	struct stat st;
+
+	if (options.textfile && !lstat(options.textfile, &st) && S_ISREG(st.st_mode))
 		unlink(options.textfile);
 }
 
@@ -968,23 +975,13 @@ static void make_page(double age)
 /* Whoever reads the file finds all of it: it gets its name when it is complete. */
 static void write_textfile(void)
 {
-	char *path;
-	FILE *f;
+	mode_t mask = umask(0);
 
+	umask(mask);
 	make_page(0);
-	if (asprintf(&path, "%s.%d", options.textfile, getpid()) < 0)
-		error(1, ENOMEM, "%s", options.textfile);
-	f = fopen(path, "we");
-	if (!f)
-		error(1, errno, "%s", path);
-	if (fwrite(monitor.page, 1, monitor.page_size, f) != monitor.page_size || fclose(f) ||
-	    rename(path, options.textfile)) {
-		int err = errno;
-
-		unlink(path);
-		error(1, err, "%s", options.textfile);
-	}
-	free(path);
+	if (!replace_file(options.textfile, monitor.page, monitor.page_size, 0666 & ~mask,
+			  false))
+		error(1, errno, "%s", options.textfile);
 }
 
 static const char *serve_page(size_t *size)

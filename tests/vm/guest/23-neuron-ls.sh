@@ -49,6 +49,15 @@ check "for containers: a device, all of them, a core" 'neuron-cdi generate &&
 check "with the libraries" 'grep -q "\"hostPath\": \".*/libneuron.so.0\"" /etc/cdi/neuron.json &&
 	grep -q "\"hostPath\": \".*/libnrt.so.1\"" /etc/cdi/neuron.json &&
 	neuron-cdi -n -o - generate >/tmp/cdi && ! grep -q hostPath /tmp/cdi'
+mkdir /tmp/links && ln -s /tmp/links/real.json /tmp/links/cdi.json && mknod /tmp/links/null c 1 3
+check "a link to nothing: 1" 'neuron-cdi -o /tmp/links/cdi.json generate 2>/dev/null; [ $? = 1 ]'
+: >/tmp/links/real.json
+check "a link stays a link" 'neuron-cdi -o /tmp/links/cdi.json generate && [ -L /tmp/links/cdi.json ] &&
+	grep -q "\"core63\"" /tmp/links/real.json && [ "$(stat -c %a /tmp/links/real.json)" = 644 ]'
+check "a device stays a device" 'neuron-cdi -o /tmp/links/null generate && [ -c /tmp/links/null ]'
+check "and nothing else is left" '[ "$(ls /tmp/links | wc -l)" = 3 ]'
+check "no room: 1, and why" 'neuron-cdi -o - generate 2>/tmp/err >/dev/full; [ $? = 1 ] &&
+	grep -q "No space left" /tmp/err'
 check "physical cores" '[ "$(neuron-cdi -l 1 -o - generate | grep -c "\"name\": \"core")" = 128 ]'
 check "an unknown command: 2" 'neuron-cdi frob 2>/dev/null; [ $? = 2 ]'
 check "no command: 2" 'neuron-cdi 2>/dev/null; [ $? = 2 ]'

@@ -54,6 +54,17 @@ check "the module goes while it serves" 'rmmod neuron_emu && sleep 1 &&
 kill $monitor
 wait $monitor
 check "it ends by a signal, and its file with it" '[ $? = 143 ] && [ ! -e /tmp/neuron.prom ]'
+mkdir /tmp/monitor.d && ln -s /tmp/monitor.d/real.prom /tmp/monitor.d/link.prom && mknod /tmp/monitor.d/null c 1 3
+: >/tmp/monitor.d/real.prom
+check "a link stays a link" 'neuron-monitor -t /tmp/monitor.d/link.prom -n 1 && [ -L /tmp/monitor.d/link.prom ] &&
+	[ -s /tmp/monitor.d/real.prom ] && [ "$(stat -c %a /tmp/monitor.d/real.prom)" = 644 ]'
+check "a device stays a device" 'neuron-monitor -t /tmp/monitor.d/null -n 1 && [ -c /tmp/monitor.d/null ]'
+neuron-monitor -t /tmp/monitor.d/null -p 100ms &
+monitor=$!
+sleep 1
+kill $monitor
+wait $monitor
+check "also at the end" '[ -c /tmp/monitor.d/null ] && [ "$(ls /tmp/monitor.d | wc -l)" = 3 ]'
 
 # What a turn costs, on this kernel; a guest is slow.
 check "16 devices" 'modprobe neuron_emu instance=trn2.48xlarge && neuron-monitor -t /tmp/a.prom -n 1 &&
