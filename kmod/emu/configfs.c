@@ -174,6 +174,19 @@ static ssize_t emu_item_completion_set(struct config_item *item, const char *pag
 	return c < 0 ? c : EMU_ITEM_SET(item, completion, c, count);
 }
 
+/* 0 or 1; kstrtobool() looks at one character and takes "0x1" for 0. */
+static int emu_parse_flag(const char *page, bool *flag)
+{
+	u8 value;
+	int err = kstrtou8(page, 0, &value);
+
+	if (!err && value > 1)
+		err = -EINVAL;
+	if (!err)
+		*flag = value;
+	return err;
+}
+
 /* An attribute that is one value: @parse reads a @type, @format shows it. */
 #define EMU_ITEM_VALUE(field, type, format, parse)					\
 static ssize_t emu_item_##field##_show(struct config_item *item, char *page)		\
@@ -192,8 +205,8 @@ static ssize_t emu_item_##field##_set(struct config_item *item, const char *page
 
 EMU_ITEM_VALUE(serial, u64, "%016llx", kstrtou64(page, 16, &value))
 EMU_ITEM_VALUE(completion_nsec, u64, "%llu", kstrtou64(page, 0, &value))
-EMU_ITEM_VALUE(card_like, bool, "%d", kstrtobool(page, &value))
-EMU_ITEM_VALUE(checks, bool, "%d", kstrtobool(page, &value))
+EMU_ITEM_VALUE(card_like, bool, "%d", emu_parse_flag(page, &value))
+EMU_ITEM_VALUE(checks, bool, "%d", emu_parse_flag(page, &value))
 EMU_ITEM_VALUE(reset_msec, u32, "%u", kstrtou32(page, 0, &value))
 
 static ssize_t emu_item_dev_name_show(struct config_item *item, char *page)
@@ -237,7 +250,7 @@ static ssize_t emu_item_live_set(struct config_item *item, const char *page, siz
 	bool live;
 	int err;
 
-	err = kstrtobool(page, &live);
+	err = emu_parse_flag(page, &live);
 	if (err)
 		return err;
 	mutex_lock(&it->lock);

@@ -48,6 +48,22 @@ static void test_refused(void)
 	CHECK(!strcmp(emu_get("a", "live"), "0"), "nothing of it made a device");
 }
 
+static void test_flags(void)
+{
+	static const char *const names[] = { "card_like", "checks", "live" };
+	static const char *const words[] = { "11", "1x", "2", "y", "on", "0x", "-1" };
+
+	for (int i = 0; i < 3; i++)
+		for (unsigned int k = 0; k < sizeof(words) / sizeof(*words); k++)
+			CHECK(emu_set("a", names[i], words[k]) == EINVAL, "%s \"%s\": EINVAL", names[i],
+			      words[k]);
+	CHECK(!strcmp(emu_get("a", "card_like"), "0") && !strcmp(emu_get("a", "checks"), "1") &&
+	      !strcmp(emu_get("a", "live"), "0"), "nothing changed");
+	CHECK(!emu_set("a", "checks", "0x0") && !strcmp(emu_get("a", "checks"), "0") &&
+	      !emu_set("a", "checks", "0x1") && !strcmp(emu_get("a", "checks"), "1"),
+	      "0x1 is 1");
+}
+
 static void test_live(void)
 {
 	struct neuron_native_geometry geo;
@@ -106,6 +122,7 @@ int main(void)
 {
 	test_defaults();
 	test_refused();
+	test_flags();
 	test_live();
 	test_many();
 	return failed != 0;
