@@ -2,6 +2,7 @@
 /* Devices, as a backend adds and removes them. */
 #include <linux/kmemleak.h>
 #include <linux/mm.h>
+#include <linux/pci.h>
 #include <linux/slab.h>
 
 #include "../base/claim.h"
@@ -186,6 +187,7 @@ forget:
 static void neuron_device_say(const struct neuron_device *nd, const char *what)
 {
 	const struct neuron_geometry *geo = nd->geo;
+	bool pci = nd->desc.parent && dev_is_pci(nd->desc.parent);
 	u64 bytes = 0;
 	u32 i;
 
@@ -193,8 +195,8 @@ static void neuron_device_say(const struct neuron_device *nd, const char *what)
 		bytes += geo->hbm[i].size;
 	dev_info(&nd->dev, "%s: %s, %u cores, %llu MiB in %u HBM%s, %s%s\n", what,
 		 geo->device_name, geo->nr_cores, bytes >> 20, geo->nr_hbms,
-		 geo->nr_hbms == 1 ? "" : "s", nd->desc.parent ? "PCI " : "emulated",
-		 nd->desc.parent ? dev_name(nd->desc.parent) : "");
+		 geo->nr_hbms == 1 ? "" : "s", pci ? "PCI " : "emulated",
+		 pci ? dev_name(nd->desc.parent) : "");
 }
 
 /**

@@ -99,6 +99,19 @@ static void test_live(void)
 	CHECK(emu_open(7, O_RDWR) < 0 && errno == ENOENT, "removes the device");
 }
 
+static void test_card_like(void)
+{
+	CHECK(!emu_mkdir("b") && !emu_set("b", "card_like", "1") && !emu_set("b", "index", "59"),
+	      "like a card");
+	/* User Mode Linux has no DMA. */
+	if (emu_set("b", "live", "1"))
+		printf("ok - card_like # SKIP no DMA\n");
+	else
+		CHECK(logged("neuron59: added: Trainium2, 8 cores, 98304 MiB in 4 HBMs, emulated\n"),
+		      "it is no PCI device");
+	CHECK(!rmdir(emu_path("b", "")), "rmdir");
+}
+
 static void test_many(void)
 {
 	char name[16];
@@ -124,6 +137,7 @@ int main(void)
 	test_refused();
 	test_flags();
 	test_live();
+	test_card_like();
 	test_many();
 	return failed != 0;
 }
