@@ -275,6 +275,7 @@ static ssize_t emu_item_stored(struct config_item *item, const char *name, const
 				      config_item_name(item), name, len, page,
 				      ret == -EPERM ? "it is so already" :
 				      ret == -EBUSY ? "the device is live, or its number is taken" :
+				      ret == -EEXIST ? "another device has its serial number" :
 				      ret == -ENOSPC ? "no number is left" :
 				      ret == -ENOMEM ? "the host has no memory for it" :
 				      !strcmp(name, "live") ?

@@ -276,6 +276,20 @@ static void emu_unplug_work(struct work_struct *work)
 	emu_unplug(ed);
 }
 
+/* The devices by serial number: udev names nodes by it. */
+static DEFINE_XARRAY(emu_by_serial);
+
+static int emu_take_serial(struct emu_device *ed, u64 serial)
+{
+	int err = xa_insert(&emu_by_serial, serial, ed, GFP_KERNEL);
+
+	if (err)
+		return err == -EBUSY ? -EEXIST : err;
+	ed->serial = serial;
+	ed->has_serial = true;
+	return 0;
+}
+
 /**
  * emu_device_free() - remove a device, even if it is in use
  * @ed: from emu_device_new()
@@ -289,6 +303,8 @@ void emu_device_free(struct emu_device *ed)
 	emu_debugfs_del(ed);
 	cancel_work_sync(&ed->unplug);
 	emu_unplug(ed);
+	if (ed->has_serial)
+		xa_erase(&emu_by_serial, ed->serial);
 	emu_posted_free(ed);
 	emu_core_destroy(ed);
 	emu_dma_destroy(ed);
@@ -381,7 +397,7 @@ struct emu_device *emu_device_new(const struct emu_config *cfg)
 	ed->wq = alloc_workqueue("neuron_emu", WQ_UNBOUND, num_possible_cpus() + 2);
 	if (!ed->wq)
 		goto err;
-	err = emu_core_init(ed);
+	err = emu_core_init(ed) ?: emu_take_serial(ed, cfg->serial);
 	if (!err && cfg->card_like)
 		err = emu_card_like(ed);
 	if (err)

@@ -99,6 +99,20 @@ static void test_live(void)
 	CHECK(emu_open(7, O_RDWR) < 0 && errno == ENOENT, "removes the device");
 }
 
+static void test_serial(void)
+{
+	char serial[32];
+
+	snprintf(serial, sizeof(serial), "%s", sysfs(0, "info/serial_number"));
+	CHECK(!emu_mkdir("b") && !emu_set("b", "serial", serial) && emu_set("b", "live", "1") == EEXIST,
+	      "the serial number of a device from the module's parameters: EEXIST");
+	CHECK(!emu_set("b", "serial", "ffffffffffffffff") && !emu_set("b", "live", "1"), "a free one");
+	CHECK(!emu_mkdir("c") && !emu_set("c", "serial", "ffffffffffffffff") &&
+	      emu_set("c", "live", "1") == EEXIST, "not twice: EEXIST");
+	CHECK(!emu_set("b", "live", "0") && !emu_set("c", "live", "1"), "when the first is gone");
+	CHECK(!rmdir(emu_path("b", "")) && !rmdir(emu_path("c", "")), "rmdir");
+}
+
 static void test_card_like(void)
 {
 	CHECK(!emu_mkdir("b") && !emu_set("b", "card_like", "1") && !emu_set("b", "index", "59"),
@@ -137,6 +151,7 @@ int main(void)
 	test_refused();
 	test_flags();
 	test_live();
+	test_serial();
 	test_card_like();
 	test_many();
 	return failed != 0;
