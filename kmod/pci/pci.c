@@ -29,7 +29,26 @@
 #define NPCI_MIN_HBM_MIB	64
 
 static unsigned int hbm_limit;
-module_param(hbm_limit, uint, 0444);
+
+static int npci_set_hbm_limit(const char *text, const struct kernel_param *kp)
+{
+	unsigned int mib;
+	int err = kstrtouint(text, 0, &mib);
+
+	if (!err && mib && mib < NPCI_MIN_HBM_MIB)
+		err = -EINVAL;
+	if (!err)
+		*(unsigned int *)kp->arg = mib;
+	return err;
+}
+
+static const struct kernel_param_ops npci_hbm_limit_ops = {
+	.set = npci_set_hbm_limit,
+	.get = param_get_uint,
+};
+
+module_param_cb(hbm_limit, &npci_hbm_limit_ops, &hbm_limit, 0444);
+__MODULE_PARM_TYPE(hbm_limit, "uint");
 MODULE_PARM_DESC(hbm_limit,
 		 "MiB of each device memory that are used, 64 or more (default 0: all)");
 
@@ -277,7 +296,7 @@ static int npci_map(struct npci_card *card)
 
 static void npci_geometry(struct npci_card *card)
 {
-	u64 limit = (u64)max_t(u32, hbm_limit, NPCI_MIN_HBM_MIB) << 20;
+	u64 limit = (u64)hbm_limit << 20;
 	u32 i;
 
 	card->geo = card->kind->geo;

@@ -51,6 +51,10 @@ for arch in inf1:4:Inferentia trn1:2:Trainium1 inf2:2:Inferentia2 trn2:8:Trainiu
 	check "$name: unload" 'rmmod neuron_emu'
 done
 check "unknown architecture is refused" '! modprobe neuron_emu arch=tpu 2>/dev/null'
+check "less memory of cards than 64 MiB is refused" '! modprobe neuron_pci hbm_limit=63 2>/dev/null'
+check "and a number that is none" '! modprobe neuron_pci hbm_limit=x 2>/dev/null'
+check "64 MiB are not" 'modprobe neuron_pci hbm_limit=64 &&
+	[ "$(cat /sys/module/neuron_pci/parameters/hbm_limit)" = 64 ] && rmmod neuron_pci'
 check "an unknown pretence is refused" '! modprobe neuron_emu pretend=maybe 2>/dev/null'
 check "an unknown arithmetic is refused" '! modprobe neuron_emu arithmetic=slide-rule 2>/dev/null'
 check "65 devices are refused" '! modprobe neuron_emu nr_devices=65 2>/dev/null'
