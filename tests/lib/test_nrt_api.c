@@ -11,6 +11,7 @@
 #include <regex.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <nrt/nrt.h>
@@ -95,6 +96,9 @@ static void remove_reports(void)
 
 	for (unsigned int i = 0; i < 4; i++) {
 		snprintf(path, sizeof(path), "/tmp/neuron_mem_table_device_%u_hbm_%u.log", i / 2, i % 2);
+		unlink(path);
+		snprintf(path, sizeof(path), "/tmp/neuron_mem_table_device_%u_hbm_%u_%x.log", i / 2,
+			 i % 2, (unsigned int)getpid());
 		unlink(path);
 		snprintf(path, sizeof(path), "/tmp/neuron_mem_log_device_%u_hbm_%u_%x.csv", i / 2, i % 2,
 			 (unsigned int)getpid());
@@ -1090,6 +1094,7 @@ static void test_logical_report(void **state)
 {
 	char path[64], text[8192];
 	nrt_tensor_t *small;
+	struct stat st;
 
 	(void)state;
 	assert_int_equal(nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, 0, 1 << 20, NULL, &small),
@@ -1100,6 +1105,8 @@ static void test_logical_report(void **state)
 	assert_non_null(strstr(log_text, "log_dev_mem                             Failed to allocate 4.000GB (alignment: none, usage: tensors) on ND 0:NC 1\n"));
 	assert_non_null(strstr(log_text, "log_dev_mem_usage_table                 Displaying Current Memory Utilization:\n(NOTE:"));
 	assert_non_null(strstr(log_text, "\n\\_NC 1        |193.000MB |192.000MB |  0.000B  | 1.000MB  |"));
+	assert_int_equal(stat(TABLE_1, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0600);
 	read_text(TABLE_1, text, sizeof(text));
 	assert_non_null(strstr(text, "\n\\_NC 1        |193.000MB |192.000MB |  0.000B  | 1.000MB  |"));
 	snprintf(path, sizeof(path), "/tmp/neuron_mem_log_device_0_hbm_1_%x.csv", (unsigned int)getpid());
@@ -1151,7 +1158,8 @@ static void test_no_report(void **state)
 static void test_L21_report_through_a_link(void **state)
 {
 	const char path[] = "/tmp/neuron_mem_table_device_0_hbm_0.log";
-	char other[] = "/tmp/neuron_other_XXXXXX", text[8];
+	char other[] = "/tmp/neuron_other_XXXXXX", text[8], mine[80];
+	struct stat st;
 	nrt_tensor_t *t = NULL;
 	int fd = mkstemp(other);
 
@@ -1170,6 +1178,14 @@ static void test_L21_report_through_a_link(void **state)
 	assert_int_equal(pread(fd, text, sizeof(text), 0), 8);
 	assert_memory_equal(text, "precious", 8);
 	logged("neuron_mem_table_device_0_hbm_0.log: Operation not permitted");
+	/* It goes elsewhere, and the log tells where; nobody else may read it. */
+	snprintf(mine, sizeof(mine), "/tmp/neuron_mem_table_device_0_hbm_0_%x.log",
+		 (unsigned int)getpid());
+	assert_non_null(strstr(log_text, "ERROR"));
+	assert_non_null(strstr(log_text, "the memory of the device is in /tmp/neuron_mem_table_device_0_hbm_0_"));
+	assert_int_equal(stat(mine, &st), 0);
+	assert_true(st.st_size && (st.st_mode & 07777) == 0600);
+	unlink(mine);
 	close(fd);
 	unlink(other);
 	unlink(path);

@@ -43,6 +43,19 @@ int nrt_open_output(int dir, const char *name)
 			  0666), S_IFREG);
 }
 
+int nrt_open_private(const char *path)
+{
+	int fd = own(openat(AT_FDCWD, path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK |
+			    O_CLOEXEC, 0600), S_IFREG), ret;
+
+	/* One of an earlier version may be there. */
+	if (fd < 0 || !fchmod(fd, 0600))
+		return fd;
+	ret = -errno;
+	close(fd);
+	return ret;
+}
+
 int nrt_make_dir(const char *path)
 {
 	char part[PATH_MAX];

@@ -14,6 +14,8 @@ int nrt_make_dir(const char *path);
  */
 int nrt_open_named(const char *path);
 int nrt_open_output(int dir, const char *name);
+/* The same for what only this user is to read. */
+int nrt_open_private(const char *path);
 /* A directory of this user alone, or one he had before; -errno. */
 int nrt_open_session(const char *path);
 

@@ -195,10 +195,10 @@ static int gather(struct gathered *g, struct neuron_device *device,
 	return 0;
 }
 
-/* Everybody can write to /tmp: only a file of our own. */
+/* Everybody can write to /tmp and read there: only a file of our own, and for us alone. */
 static int open_file(const char *path)
 {
-	int fd = nrt_open_output(AT_FDCWD, path);
+	int fd = nrt_open_private(path);
 
 	if (fd < 0)
 		LOG(TDRV, WARN, "%s: %s", path, strerror(-fd));
@@ -207,14 +207,21 @@ static int open_file(const char *path)
 
 static void write_table(const struct neuron_report *r, const char *reason, const char *table)
 {
-	char path[80];
-	int fd;
+	char path[96];
+	int fd, len;
 
-	snprintf(path, sizeof(path), "/tmp/neuron_mem_table_device_%u_hbm_%u.log", r->device,
-		 r->hbm);
+	len = snprintf(path, sizeof(path), "/tmp/neuron_mem_table_device_%u_hbm_%u.log", r->device,
+		       r->hbm);
 	fd = open_file(path);
-	if (fd < 0)
-		return;
+	if (fd < 0) {
+		/* Another user's, most likely: one that is hardly anybody else's. */
+		snprintf(path + len - 4, sizeof(path) - (size_t)len + 4, "_%x.log",
+			 (unsigned int)getpid());
+		fd = open_file(path);
+		if (fd < 0)
+			return;
+		LOG(TDRV, ERROR, "the memory of the device is in %s", path);
+	}
 	if (dprintf(fd, "%s\n\n%s", reason, table) < 0)
 		LOG(TDRV, WARN, "%s: %m", path);
 	close(fd);
