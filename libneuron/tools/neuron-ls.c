@@ -307,7 +307,8 @@ static void print_processes(const struct device *list, size_t n, const struct pr
 		for (unsigned int c = 0; c < NEURON_MAX_CORES; c++)
 			outside |= list[i].owner[c] == NEURON_OWNER_OUTSIDE;
 	if (!all->count && !outside) {
-		puts("No process uses them.");
+		puts(finds_all() ? "No process uses them." :
+				   "No process that you may see uses them.");
 		return;
 	}
 	t = table("DEVICE\tPID\tCORES\tDEVICE MEMORY\tHOST MEMORY\tCOMMAND", "lrlrrt");

@@ -393,7 +393,8 @@ static void draw_processes(struct page *page)
 	for (size_t i = 0; i < n; i++)
 		draw_process(page, list[i]);
 	if (!n)
-		put(page, add_line(page, NULL), DIM, "No process %s.",
+		put(page, add_line(page, NULL), DIM, "No process %s%s.",
+		    finds_all() ? "" : "that you may see ",
 		    *top.filter ? "matches the filter" : "uses the devices");
 	free(list);
 }

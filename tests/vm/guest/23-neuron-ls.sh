@@ -13,6 +13,9 @@ check "runs" 'neuron-ls >/tmp/ls && sed "s/^/# /" /tmp/ls'
 check "one trn2, a software device" \
 	'grep -q "^neuron0 *Trainium2 *8 *0-3 *2 *96 GiB *- *.*software device" /tmp/ls'
 check "nobody uses it" 'grep -qx "No process uses them." /tmp/ls'
+unshare -pf true 2>/dev/null &&
+	check "another pid name space does not see everybody" \
+		'unshare -pf neuron-ls | grep -qx "No process that you may see uses them."'
 check "no links" 'grep -qx "Links: none." /tmp/ls'
 check "one physical core each" 'neuron-ls --lnc 1 | grep -q "^neuron0 *Trainium2 *8 *0-7 *1 "'
 check "the variable does the same" \

@@ -36,6 +36,10 @@ static void others(void)
 		CHECK(0, "another user");
 	CHECK(!run("neuron-mem --failures 0") && says("\nFailures of other processes are not shown: that takes CAP_SYS_ADMIN", 0) &&
 	      !says(": process %d wanted", getppid()), "what is not shown is said");
+	CHECK(!run("neuron-ls") && says("No process that you may see uses them.\n", 0),
+	      "a process that is not shown is not denied");
+	CHECK(!run("neuron-top -n 1") && says("No process that you may see uses the devices.", 0),
+	      "by neuron-top, either");
 	CHECK(!run("neuron-mem map 0") && says("X  the driver and processes of other users 5.", 0) &&
 	      !says("process %d ", getppid()), "a map without owners who are nobody's business");
 }

@@ -578,6 +578,8 @@ static void namespaces(void)
 		CHECK(!call(own, NEURON_NATIVE_CORE_STATS, &s) && !s.owner, "nobody has core 2");
 		CHECK(!system("neuron-mem 0 | grep -q '^neuron0 core 1 .*, a process outside'"),
 		      "neuron-mem says so");
+		CHECK(!system("neuron-ls >/tmp/outside; ! grep -q 'No process' /tmp/outside"),
+		      "somebody uses it");
 		CHECK(!system("neuron-ls | grep -q '^neuron0 *outside *1  *- *- *-'"), "neuron-ls");
 		CHECK(!system("neuron-monitor -t /tmp/outside.prom -n 1 >/dev/null && "
 			      "grep -q '^neuron_core_in_use{.*neuron_core=\"1\".*} 1$' /tmp/outside.prom"),
