@@ -24,9 +24,13 @@ static inline void *read_whole(const char *path, size_t *size, int status)
 	FILE *f = fopen(path, "rb");
 	size_t room = 0, n = 0, got;
 	char *data = NULL;
+	struct stat st;
 
 	if (!f)
 		error(status, errno, "%s", path);
+	/* Some have no end, as /dev/zero. */
+	if (!fstat(fileno(f), &st) && S_ISCHR(st.st_mode) && !isatty(fileno(f)))
+		error(status, 0, "%s is a device", path);
 	do {
 		if (room - n < 65536) {
 			room = room ? room * 2 : 1 << 20;

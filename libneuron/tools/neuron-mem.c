@@ -97,6 +97,14 @@ static void parse_word(const char *arg, struct argp_state *state)
 		options.device = atol(arg);
 }
 
+/* What a timeline is written as is told by the name. */
+static bool timeline_name(const char *file)
+{
+	const char *suffix = strrchr(file, '.');
+
+	return !strcmp(file, "-") || (suffix && (!strcmp(suffix, ".svg") || !strcmp(suffix, ".json")));
+}
+
 static void parse_end(struct argp_state *state)
 {
 	if (options.diff && options.command != OWNERS)
@@ -111,6 +119,8 @@ static void parse_end(struct argp_state *state)
 		argp_error(state, "the device is that of the file");
 	if (options.command >= SNAPSHOT && !options.file)
 		argp_error(state, "the name of the file is missing");
+	if (options.command == TIMELINE && !timeline_name(options.file))
+		argp_error(state, "the name of a timeline ends in .svg or .json, or is -");
 	if (options.command == RESOLVE && !options.has_address)
 		argp_error(state, "the address is missing");
 	if (options.pid && options.command != RESOLVE)

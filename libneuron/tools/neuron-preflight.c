@@ -64,7 +64,7 @@ static void inputs_outputs(const char *arg, struct argp_state *state)
 	if (!strcmp(arg, "none"))
 		options.io_sets = 0;
 	else if (*arg == 'x')
-		options.io_sets = number(arg + 1, 0, 1000000, state);
+		options.io_sets = number(arg + 1, 1, 1000000, state);
 	else if (strcmp(arg, "count") && !options.io_single)
 		argp_error(state, "%s is not count, single, none or xN", arg);
 }

@@ -26,7 +26,12 @@ check "one that is" \
 for arguments in "snapshot --from $dir/snapshot $dir/s 7" "resolve 0x1000 --pid=1.7" "resolve 0x1000 --pid=0" "--watch --iterations=1.5" \
 		 "--watch --iterations=1e3" "map --rows=4.9" "map --rows=3" "--watch=nan" "--watch=0" \
 		 "resolve 0x1000 --watch" "snapshot $dir/s --watch" "timeline $dir/s.svg --watch=5" \
+		 "timeline --from $dir/snapshot $dir/s.txt" "timeline --from $dir/snapshot $dir/s" \
 		 "snapshot $dir/s --watch --iterations=2"; do
 	check "wrong arguments: $arguments" 'status 2 $arguments && [ ! -e $dir/s ] && [ ! -e $dir/s.svg ]'
 done
+check "a timeline needs no device" \
+	'status 0 timeline --from $dir/snapshot $dir/t.svg && status 0 timeline --from $dir/snapshot -'
+check "a file without an end" '(ulimit -v 4000000; status 1 snapshot --from /dev/zero $dir/s) &&
+	grep -q "/dev/zero is a device" $out'
 exit $bad

@@ -22,6 +22,7 @@ status() {
 # shellcheck disable=SC2034	# what check() evaluates
 model=$models/mnist-bf16.neff
 check "there is a model" '[ -e "$model" ]'
+check "inputs and outputs at least once" 'status 2 -o x0 "$model" && status 0 -o x1 "$model"'
 check "it fits" 'status 0 "$model"'
 check "with two physical cores of microcode" 'grep -q "^._NC 0 .*|192\.[0-9]*MB" $out'
 check "and a line that says so" 'grep -q "^HBM 0: fits, .* of 23.984GB stay free" $out'
