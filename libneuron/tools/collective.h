@@ -14,32 +14,57 @@ struct collective {
 	uint64_t bytes;				/* that were given, or an operation: */
 	struct neuron_collective operation;
 	bool reduces;
+	enum neuron_neff_dtype type;
 };
 
-/* "512" MiB, "all-reduce:64M:16", or that with ":in-place". */
+/* What may follow an operation, in any order. */
+static inline void collective_detail(struct collective *c, const char *word, const char *arg,
+				     struct argp_state *state)
+{
+	enum neuron_neff_dtype type = neuron_neff_dtype_parse(word);
+
+	if (!strcmp(word, "in-place"))
+		c->operation.in_place = true;
+	else if (type != NEURON_NEFF_DT_UNKNOWN)
+		c->type = type;
+	else
+		argp_error(state, "%s is not MIB, nor all-gather, all-reduce or reduce-scatter:SIZE:RANKS[:TYPE][:in-place]",
+			   arg);
+}
+
+/* Partial sums of these are kept in them. */
+static inline bool collective_reaches(enum neuron_neff_dtype type)
+{
+	return type == NEURON_NEFF_DT_FLOAT32 || type == NEURON_NEFF_DT_FP32R ||
+	       type == NEURON_NEFF_DT_BFLOAT16;
+}
+
+/* "512" MiB, "all-reduce:64M:16", or that with ":int8" or ":in-place" or both. */
 static inline void collective_read(struct collective *c, const char *arg, struct argp_state *state)
 {
-	char name[16] = "", size[24], ranks[8], place[16];
+	char name[16] = "", size[24], ranks[8], details[2][16];
 	struct neuron_collective *o = &c->operation;
-	int n = sscanf(arg, "%15[^:]:%23[^:]:%7[^:]:%15s", name, size, ranks, place);
+	int n = sscanf(arg, "%15[^:]:%23[^:]:%7[^:]:%15[^:]:%15s", name, size, ranks, details[0],
+		       details[1]);
 	bool gathers = !strcmp(name, "all-gather"), scatters = !strcmp(name, "reduce-scatter");
 
-	*c = (struct collective){ .reduces = !gathers };
+	*c = (struct collective){ .reduces = !gathers, .type = NEURON_NEFF_DT_FLOAT32 };
 	if (n == 1 && !strchr(arg, ':')) {
 		c->bytes = number(arg, 0, 1ul << 30, state) << 20;
 		return;
 	}
-	if (n < 3 || (!gathers && !scatters && strcmp(name, "all-reduce")) ||
-	    (n == 4 && strcmp(place, "in-place")))
-		argp_error(state, "%s is not MIB, nor all-gather, all-reduce or reduce-scatter:SIZE:RANKS[:in-place]",
-			   arg);
+	if (n < 3 || (!gathers && !scatters && strcmp(name, "all-reduce")))
+		collective_detail(c, "", arg, state);
+	for (int i = 3; i < n; i++)
+		collective_detail(c, details[i - 3], arg, state);
 	o->size = sizeof(*o);
 	o->in = size_of(size, state);
 	o->ranks = (uint32_t)number(ranks, 1, 1024, state);
 	o->out = scatters ? o->in / o->ranks : o->in;
 	if (gathers && __builtin_mul_overflow(o->in, o->ranks, &o->out))
 		o->out = UINT64_MAX;
-	o->in_place = n == 4;
+	if (c->reduces && !collective_reaches(c->type))
+		o->sums = o->out / neuron_neff_dtype_size(c->type) * sizeof(float);
 }
 
 /* For devices with so many logical cores, each of which is a rank. */

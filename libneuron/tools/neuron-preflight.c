@@ -886,7 +886,7 @@ int main(int argc, char **argv)
 		{ "io", 'o', "HOW", 0, "Inputs and outputs of a file: count (the default), single (one tensor as long as the longest), xN (N times), none", 0 },
 		{ "io-each", 'e', NULL, 0, "Those of a file are allocated before the next file is loaded, not at last", 0 },
 		{ "separate", 's', NULL, 0, "The files of each core are those of a process of its own, one after the other", 0 },
-		{ "collectives", 'C', "MIB", 0, "Staging of collective operations, on each logical core that has a file (0), or OPERATION:SIZE:RANKS[:in-place] of one", 0 },
+		{ "collectives", 'C', "MIB", 0, "Staging of collective operations, on each logical core that has a file (0), or OPERATION:SIZE:RANKS[:TYPE][:in-place] of one", 0 },
 		{ "pages", 'P', NULL, 0, "Compare page sizes, and propose one", 0 },
 		{ "diff", 'd', NULL, 0, "Compare what two files take, an old one and a new one", 0 },
 		{ "budget", 'B', "SIZE", 0, "With --diff: fail if the new one takes more than this, as 12G", 0 },

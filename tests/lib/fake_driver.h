@@ -49,7 +49,9 @@
 #include "../kunit/exec_run.h"
 #endif
 
+#ifndef FAKE_DEVICES
 #define FAKE_DEVICES	3
+#endif
 #define FAKE_CORES	4
 #define FAKE_HBMS	2
 #define FAKE_ENGINES	16	/* of a core */

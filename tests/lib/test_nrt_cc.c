@@ -18,6 +18,7 @@
 #include <nrt/nrt_async.h>
 #include <nrt/nrt_experimental.h>
 
+#define FAKE_DEVICES 5	/* more cores than a transfer has sources */
 #include "fake_driver.h"
 #include "nrt/cc/comm.h"
 #include "nrt/cc/hub.h"
@@ -53,7 +54,7 @@ static int remove_runtime_dir(void **state)
 	return rmdir(name) || rmdir(runtime_dir);
 }
 
-static void init(const char *timeout)
+static void init_devices(const char *timeout, uint32_t devices)
 {
 	static unsigned int port = 20000;
 	char root[64];
@@ -66,8 +67,13 @@ static void init(const char *timeout)
 	setenv("NEURON_RT_LOG_LEVEL", "QUIET", 1);
 	setenv("NEURON_LOGICAL_NC_CONFIG", "1", 1);
 	setenv("NEURON_RT_MICROCODE_MB", "0", 1);
-	fake.nr_devices = 2;
+	fake.nr_devices = devices;
 	assert_int_equal(nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", ""), NRT_SUCCESS);
+}
+
+static void init(const char *timeout)
+{
+	init_devices(timeout, 2);
 }
 
 static int setup(void **state)
@@ -408,6 +414,78 @@ static void test_operations(void **state)
 				run_ranks(ranks, count, do_op, &op);
 				all_are(ranks, count, NRT_SUCCESS);
 			}
+	}
+}
+
+#define MANY (FAKE_DEVICES * FAKE_CORES)
+
+struct many {
+	nrt_dtype_t dtype;
+	uint32_t size;		/* of an element */
+	bool in_place;
+	uint32_t elements;
+};
+
+/* The first sixteen have a number of which they have too much together, the others take it back. */
+static NRT_STATUS do_many(struct rank *r)
+{
+	const struct many *m = r->arg;
+	int64_t number = m->size == 1 ? 10 : 200000000, mine = r->rank < 16 ? number : -3 * number;
+	struct neuron_collective planned = {
+		.size = sizeof(planned), .in = (uint64_t)m->elements * m->size, .ranks = MANY,
+		.devices = true, .in_place = m->in_place, .sums = m->elements * 4,
+	};
+	nrt_cc_comm_t comm = { NULL, r->rank, MANY, r->rank, MANY, r->rank };
+	nrt_tensor_t *in = NULL, *out = NULL;
+	nrt_tensor_list_t ins = { &in, 1 }, outs = { m->in_place ? &in : &out, 1 };
+	uint8_t *data = malloc(planned.in);
+	nrt_cc_context_t *c = NULL;
+	NRT_STATUS status, done = UNSET;
+	nrta_seq_t seq;
+
+	planned.out = planned.in;
+	*most_of(r) = 0;
+	for (uint64_t i = 0; i < planned.in; i += m->size)
+		memcpy(data + i, &mine, m->size);
+	status = nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, (int)r->rank, planned.in, "i", &in) ?:
+		 nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, (int)r->rank, planned.out, "o", &out) ?:
+		 nrt_tensor_write(in, data, 0, planned.in) ?:
+		 nrta_cc_prepare(&comm, &ins, &outs, m->dtype, NRT_OP_ADD, NRT_CC_ALLREDUCE, &c) ?:
+		 nrta_cc_schedule(&c, 0, &done, &seq);
+	if (status == NRT_SUCCESS) {
+		wait_seq(seq);
+		status = done ?: nrt_tensor_read(m->in_place ? in : out, data, 0, planned.out);
+	}
+	number *= 16 - 3 * 4;
+	for (uint64_t i = 0; i < planned.out && status == NRT_SUCCESS; i += m->size)
+		if (memcmp(data + i, &number, m->size))
+			status = NRT_EXEC_COMPLETED_WITH_NUM_ERR;
+	if (status == NRT_SUCCESS && !memory_right(r, &planned, true))
+		status = NRT_FAILURE;
+	nrt_tensor_free(&in);
+	nrt_tensor_free(&out);
+	free(data);
+	return status;
+}
+
+/* A part of the ranks, as many as a transfer has sources, has a sum that the type cannot hold. */
+static void test_many(void **state)
+{
+	static const struct many many[] = {
+		/* More than there are sums of at a time. */
+		{ NRT_DTYPE_INT8, 1, false, 300000 },
+		{ NRT_DTYPE_INT32, 4, true, 5000 },
+		{ NRT_DTYPE_INT64, 8, false, 5000 },
+	};
+	struct rank ranks[MANY];
+
+	(void)state;
+	init_devices("60", FAKE_DEVICES);
+	run_ranks(ranks, MANY, do_join, NULL);
+	all_are(ranks, MANY, NRT_SUCCESS);
+	for (size_t i = 0; i < sizeof(many) / sizeof(many[0]); i++) {
+		run_ranks(ranks, MANY, do_many, &many[i]);
+		all_are(ranks, MANY, NRT_SUCCESS);
 	}
 }
 
@@ -1605,6 +1683,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_barrier, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_gather, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_operations, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_many, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_report_rings, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refusals, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_descriptors, setup, teardown),

@@ -118,11 +118,14 @@ struct op {
 	bool in_place;
 	bool some;		/* the group is every rank but the first, backwards */
 	int queue;
+	double most;		/* all but the last rank have it, two and two with another sign */
 };
 
 /* Small enough for each type to have the sums exactly. */
-static double value(uint32_t rank, uint32_t i)
+static double value(const struct op *op, uint32_t rank, uint32_t count, uint32_t i)
 {
+	if (op->most)
+		return rank + 1 == count ? 0 : rank % 4 < 2 ? op->most : -op->most;
 	return (double)((rank * 7919 + i * 17 + i / 251) % 2);
 }
 
@@ -137,10 +140,10 @@ static uint32_t group_of(const struct op *op, uint32_t count, uint32_t group[MAX
 
 static double combined(const struct op *op, const uint32_t *group, uint32_t n, uint32_t i)
 {
-	double acc = value(group[0], i), v;
+	double acc = value(op, group[0], n, i), v;
 
 	for (uint32_t k = 1; k < n; k++) {
-		v = value(group[k], i);
+		v = value(op, group[k], n, i);
 		acc = op->op == NRT_OP_ADD ? acc + v : (v > acc) == (op->op == NRT_OP_MAX) ? v : acc;
 	}
 	return acc;
@@ -150,7 +153,7 @@ static double expected(const struct op *op, const uint32_t *group, uint32_t n, u
 		       uint32_t i)
 {
 	switch (op->cc_op) {
-	case NRT_CC_ALLGATHER: return value(group[i / op->elements], i % op->elements);
+	case NRT_CC_ALLGATHER: return value(op, group[i / op->elements], n, i % op->elements);
 	case NRT_CC_ALLREDUCE: return combined(op, group, n, i);
 	default: return combined(op, group, n, place * op->elements + i);
 	}
@@ -213,7 +216,7 @@ static NRT_STATUS run_op(struct rank *r, const struct op *op, const nrt_cc_comm_
 	NRT_STATUS status;
 
 	for (uint32_t i = 0; i < in_nr; i++)
-		encode(bytes + i * size, op->dtype, value(r->rank, i));
+		encode(bytes + i * size, op->dtype, value(op, r->rank, n, i));
 	status = nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, (int)r->core, most + 64, NULL, &all) ?:
 		 nrt_tensor_allocate_slice(all, 64, in_nr * size, NULL, &in) ?:
 		 nrt_tensor_write(in, bytes, 0, in_nr * size);
@@ -314,6 +317,55 @@ static void test_ring(void **state)
 	operations(4, 1, false, 300001);
 	operations(2, 2, true, 100001);
 	operations(4, 2, false, 50001);
+}
+
+/* Sums that fit the type, of which a part does not: wherever the ranks are. */
+static int main_parts(const struct fleet *f, uint32_t host)
+{
+	static const struct op ops[] = {
+		{ .dtype = NRT_DTYPE_INT8, .most = 100 },
+		{ .dtype = NRT_DTYPE_INT16, .most = 30000 },
+		{ .dtype = NRT_DTYPE_INT32, .most = 2e9 },
+		{ .dtype = NRT_DTYPE_INT64, .most = 1ll << 62 },
+		{ .dtype = NRT_DTYPE_FLOAT16, .most = 60000 },
+		{ .dtype = NRT_DTYPE_FP8_E3, .most = 12 },
+		{ .dtype = NRT_DTYPE_FP8_E4, .most = 224 },
+		{ .dtype = NRT_DTYPE_FP8_E5, .most = 49152 },
+	};
+	const uint32_t *elements = f->arg;
+
+	if (!ranks_are(f, host, do_join, NULL, NRT_SUCCESS))
+		return 1;
+	for (size_t t = 0; t < sizeof(ops) / sizeof(ops[0]); t++)
+		for (int cc_op = NRT_CC_ALLREDUCE; cc_op <= NRT_CC_REDUCESCATTER; cc_op++) {
+			struct op op = ops[t];
+
+			op.cc_op = cc_op;
+			op.op = NRT_OP_ADD;
+			op.elements = *elements;
+			op.in_place = t % 2;
+			if (!ranks_are(f, host, do_op, &op, NRT_SUCCESS))
+				return 2;
+		}
+	return 0;
+}
+
+static void test_parts(void **state)
+{
+	static const uint32_t elements[] = { 3, 500, 100001 };
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		struct fleet pairs = {
+			.hosts = 2, .here = 2, .main = main_parts, .arg = &elements[i],
+		};
+		struct fleet single = {
+			.hosts = 4, .here = 1, .main = main_parts, .arg = &elements[i],
+		};
+
+		run_fleet(&pairs);
+		run_fleet(&single);
+	}
 }
 
 static int main_gather(const struct fleet *f, uint32_t host)
@@ -579,6 +631,7 @@ int main(void)
 		cmocka_unit_test(test_gather),
 		cmocka_unit_test(test_operations),
 		cmocka_unit_test(test_ring),
+		cmocka_unit_test(test_parts),
 		cmocka_unit_test(test_disagreement),
 		cmocka_unit_test(test_speechless),
 		cmocka_unit_test(test_killed),

@@ -1281,6 +1281,14 @@ static void test_staging(void **unused)
 	assert_int_equal(neuron_collective_staging(&o), 0);
 	o.devices = o.in_place = true;
 	assert_int_equal(neuron_collective_staging(&o), 3 * 4096 + 2 * 4096);
+	/* Sums of a part of the ranks, if a transfer does not take all: up to 1 MiB. */
+	o.sums = 5000;
+	o.ranks = 16;
+	assert_int_equal(neuron_collective_staging(&o), 15 * 4096 + 2 * 4096);
+	o.ranks = 17;
+	assert_int_equal(neuron_collective_staging(&o), 16 * 4096 + 2 * 4096 + 2 * 4096);
+	o.sums = UINT64_MAX;
+	assert_int_equal(neuron_collective_staging(&o), 16 * 4096 + 2 * 4096 + (1 << 20));
 	o.in = UINT64_MAX / 3;
 	assert_true(neuron_collective_staging(&o) == UINT64_MAX);
 	o.in = UINT64_MAX;

@@ -196,6 +196,9 @@ int neuron_plan_sum(const struct neuron_plan *plans, size_t nr_plans,
 		    const struct neuron_plan_opts *opts, uint64_t microcode,
 		    struct neuron_report_core *core);
 
+/** @brief Bytes of fp32 sums that a rank has at a time, see neuron_collective.sums. */
+#define NEURON_COLLECTIVE_SUMS (1u << 20)
+
 /** @brief A collective operation among ranks of one host, as nrta_cc_schedule() does it. */
 struct neuron_collective {
 	size_t size;
@@ -204,12 +207,17 @@ struct neuron_collective {
 	uint32_t ranks;
 	bool devices;			/**< they are on several devices */
 	bool in_place;			/**< input and output overlap */
+	/**
+	 * Bytes of the output if it were fp32, of a sum of integers, fp16 or fp8; 0: of anything else.
+	 * With more than NEURON_COMPUTE_MAX_SOURCES ranks there are sums of a part of them.
+	 */
+	uint64_t sums;
 };
 
 /**
  * @brief Device memory that each rank takes while an operation runs, beside input and output: on
- * several devices the inputs of all others, and its output if that is not to overwrite an input
- * that others read.
+ * several devices the inputs of all others, its output if that is not to overwrite an input
+ * that others read, and up to NEURON_COLLECTIVE_SUMS of sums of a part of the ranks.
  */
 uint64_t neuron_collective_staging(const struct neuron_collective *operation);
 

@@ -332,17 +332,17 @@ NEURON_EXPORT NRT_STATUS nrta_cc_prepare(nrt_cc_comm_t *comm, nrt_tensor_list_t 
 /* ---- doing it ---------------------------------------------------------------------- */
 
 static NRT_STATUS compute(const struct nrt_cc_context *c, const struct source *sources,
-			  uint64_t in_size, uint64_t out_size, struct neuron_mem *to,
-			  uint64_t to_offset)
+			  uint64_t in_size, uint64_t out_size, const struct source *to)
 {
+	uint64_t elements = out_size / cc_element_size(c->dtype);
 	int ret = 0;
 
 	if (c->cc_op == NRT_CC_REDUCESCATTER)
-		return cc_reduce(c, sources, c->nr, c->rank * out_size, out_size, to, to_offset);
+		return cc_reduce(c, sources, c->nr, c->rank * elements, elements, to);
 	if (c->cc_op == NRT_CC_ALLREDUCE)
-		return cc_reduce(c, sources, c->nr, 0, out_size, to, to_offset);
+		return cc_reduce(c, sources, c->nr, 0, elements, to);
 	for (uint32_t i = 0; i < c->nr && !ret; i++)
-		ret = neuron_mem_copy(to, to_offset + i * in_size, sources[i].mem,
+		ret = neuron_mem_copy(to->mem, to->offset + i * in_size, sources[i].mem,
 				      sources[i].offset, in_size);
 	return nrt_status_of(ret);
 }
@@ -353,6 +353,7 @@ static NRT_STATUS take_part(const struct nrt_cc_context *c, size_t i, int *fds,
 {
 	nrt_tensor_t *in = c->in[i], *out = c->out[i];
 	struct source sources[COMM_MAX_RANKS] = { 0 };
+	struct source to = { out->storage->mem, out->offset, c->dtype, false };
 	NRT_STATUS status = NRT_SUCCESS;
 
 	for (uint32_t k = 0; k < c->nr && status == NRT_SUCCESS; k++) {
@@ -360,16 +361,16 @@ static NRT_STATUS take_part(const struct nrt_cc_context *c, size_t i, int *fds,
 
 		memcpy(&offset, all[k], sizeof(offset));
 		if (k == c->rank)
-			sources[k] = (struct source){ in->storage->mem, in->offset, false };
+			sources[k] = (struct source){ in->storage->mem, in->offset, c->dtype, false };
 		else
 			status = cc_fetch(c, fds[k], offset, in->size, &sources[k]);
 	}
 	if (status == NRT_SUCCESS && cc_overlap(in, out))
 		status = nrt_status_of(cc_alloc_staging(c, out->size, staging));
+	if (*staging)
+		to = (struct source){ *staging, 0, c->dtype, false };
 	if (status == NRT_SUCCESS)
-		status = compute(c, sources, in->size, out->size,
-				 *staging ? *staging : out->storage->mem,
-				 *staging ? 0 : out->offset);
+		status = compute(c, sources, in->size, out->size, &to);
 	cc_put_sources(sources, c->nr);
 	return status;
 }

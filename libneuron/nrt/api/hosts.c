@@ -115,10 +115,14 @@ struct lead {
 	struct source sources[COMM_MAX_RANKS];	/* inputs of the ranks here */
 	struct source part;			/* all of them combined */
 	struct source result;			/* of this rank */
-	struct source memory;			/* for messages */
+	struct source memory;			/* for messages, with the type of what is in them */
+	size_t scratch;				/* there: for what is put into the tensors' type */
 	/* Places of the group by host: those of @h are from @first[h] on. */
 	uint32_t order[WORLD_MAX_RANKS], first[WORLD_MAX_RANKS + 1];
-	/* What goes around the ring at a time: bytes of the tensor, or of each part of it. */
+	/*
+	 * What goes around the ring at a time: bytes of the tensor, or of each part of it. They are
+	 * counted as in messages, where elements may have another size.
+	 */
 	uint64_t from, size;
 	uint64_t shares[WORLD_MAX_RANKS], bounds[WORLD_MAX_RANKS];
 };
@@ -137,11 +141,48 @@ static void order_places(struct lead *l)
 	l->first[x->nr_hosts] = n;
 }
 
+/* Bytes in messages of those of a tensor, and the other way round. */
+static uint64_t in_messages(const struct lead *l, uint64_t bytes)
+{
+	return bytes / cc_element_size(l->c->dtype) * cc_element_size(l->memory.dtype);
+}
+
+static uint64_t in_tensor(const struct lead *l, uint64_t bytes)
+{
+	return bytes / cc_element_size(l->memory.dtype) * cc_element_size(l->c->dtype);
+}
+
 static NRT_STATUS copy(const struct source *to, uint64_t to_at, const struct source *from,
 		       uint64_t from_at, uint64_t size)
 {
 	return nrt_status_of(neuron_mem_copy(to->mem, to->offset + to_at, from->mem,
 					     from->offset + from_at, size));
+}
+
+/* @bytes of what the ranks here are together, from byte @at on, both as in messages. */
+static NRT_STATUS load_part(struct lead *l, size_t to_at, uint64_t at, uint64_t bytes)
+{
+	uint32_t size = cc_element_size(l->memory.dtype);
+	struct source to = l->memory;
+
+	if (l->part.dtype == l->memory.dtype)
+		return copy(&l->memory, to_at, &l->part, at, bytes);
+	to.offset += to_at;
+	return cc_reduce(l->c, &l->part, 1, at / size, bytes / size, &to);
+}
+
+/* @bytes of results that have come, in the tensors' type: where they are then. */
+static NRT_STATUS to_type(struct lead *l, size_t *at, uint64_t bytes)
+{
+	struct source from = l->memory, to = l->memory;
+
+	if (l->memory.dtype == l->c->dtype)
+		return NRT_SUCCESS;
+	from.offset += *at;
+	to.offset += l->scratch;
+	to.dtype = l->c->dtype;
+	*at = l->scratch;
+	return cc_reduce(l->c, &from, 1, 0, bytes / cc_element_size(from.dtype), &to);
 }
 
 /* Of bytes that have come: to the tensor of this rank, and to those of the others here. */
@@ -175,7 +216,7 @@ static uint64_t run_of(const struct lead *l, const struct ring_piece *p, uint64_
 static uint64_t input_at(const struct lead *l, uint32_t host, uint32_t index, uint64_t at)
 {
 	return l->c->cc_op == NRT_CC_ALLREDUCE ? at :
-	       l->order[l->first[host] + index] * l->out->size + at;
+	       l->order[l->first[host] + index] * in_messages(l, l->out->size) + at;
 }
 
 static NRT_STATUS load_piece(void *arg, const struct ring_piece *p)
@@ -190,8 +231,7 @@ static NRT_STATUS load_piece(void *arg, const struct ring_piece *p)
 		if (l->c->cc_op == NRT_CC_ALLGATHER)
 			status = copy(&l->memory, p->to + done, &l->sources[index], at, n);
 		else
-			status = copy(&l->memory, p->to + done, &l->part,
-				      input_at(l, p->host, index, at), n);
+			status = load_part(l, p->to + done, input_at(l, p->host, index, at), n);
 	}
 	return status;
 }
@@ -199,6 +239,7 @@ static NRT_STATUS load_piece(void *arg, const struct ring_piece *p)
 static NRT_STATUS combine_piece(void *arg, const struct ring_piece *p)
 {
 	struct lead *l = arg;
+	uint32_t size = cc_element_size(l->memory.dtype);
 	NRT_STATUS status = NRT_SUCCESS;
 	uint32_t index;
 	uint64_t at, n;
@@ -208,8 +249,9 @@ static NRT_STATUS combine_piece(void *arg, const struct ring_piece *p)
 
 		n = run_of(l, p, done, &index, &at);
 		both[0].offset += p->to + done;
-		both[1].offset += input_at(l, p->host, index, at);
-		status = cc_reduce(l->c, both, 2, 0, n, both[0].mem, both[0].offset);
+		both[1].offset += input_at(l, p->host, index, at) / size *
+				  cc_element_size(l->part.dtype);
+		status = cc_reduce(l->c, both, 2, 0, n / size, &both[0]);
 	}
 	return status;
 }
@@ -222,16 +264,24 @@ static NRT_STATUS store_piece(void *arg, const struct ring_piece *p)
 	uint64_t at, n;
 
 	for (uint64_t done = 0; done < p->bytes && status == NRT_SUCCESS; done += n) {
+		size_t from = p->to + done;
+		uint64_t bytes;
+
 		n = run_of(l, p, done, &index, &at);
+		bytes = in_tensor(l, n);
+		at = in_tensor(l, at);
 		place = l->order[l->first[p->host] + index];
+		status = to_type(l, &from, n);
+		if (status != NRT_SUCCESS)
+			break;
 		if (l->c->cc_op == NRT_CC_REDUCESCATTER) {
 			status = put(l, place == l->c->rank, at, place != l->c->rank,
-				     index * l->out->size + at, p->to + done, n);
+				     index * l->out->size + at, from, bytes);
 			continue;
 		}
 		if (l->c->cc_op == NRT_CC_ALLGATHER)
 			at += place * l->in->size;
-		status = put(l, true, at, true, at, p->to + done, n);
+		status = put(l, true, at, true, at, from, bytes);
 	}
 	return status;
 }
@@ -258,7 +308,7 @@ static NRT_STATUS go_around(struct lead *l)
 {
 	struct across *x = l->x;
 	bool whole = l->c->cc_op == NRT_CC_ALLREDUCE, gather = l->c->cc_op == NRT_CC_ALLGATHER;
-	uint64_t all = whole || gather ? l->in->size : l->out->size;
+	uint64_t all = in_messages(l, whole || gather ? l->in->size : l->out->size);
 	uint64_t most = (uint64_t)RING_PIECE * RING_PIECES / (whole ? 1 : x->nr);
 	struct ring r = {
 		.base = across_words(x), .shares = l->shares, .load = load_piece,
@@ -283,22 +333,23 @@ static NRT_STATUS go_around(struct lead *l)
 	return r.own != NRT_SUCCESS && status == NRT_EXEC_COMPLETED_WITH_ERR ? r.own : status;
 }
 
-/* What rank @i of those here gets of what all hosts have said; others than this one by @scratch. */
-static NRT_STATUS put_reduced(struct lead *l, const struct source *said, uint32_t i, size_t scratch)
+/* What rank @i of those here gets of what all hosts have said; others than this one by the scratch. */
+static NRT_STATUS put_reduced(struct lead *l, const struct source *said, uint32_t i)
 {
 	const struct across *x = l->x;
 	bool whole = l->c->cc_op == NRT_CC_ALLREDUCE, mine = x->here[i] == l->c->rank;
-	const struct source *to = mine ? &l->result : &l->memory;
-	uint64_t size = l->out->size, offset = to->offset + (mine ? 0 : scratch);
+	struct source to = mine ? l->result :
+				  (struct source){ l->memory.mem, l->scratch, l->c->dtype, false };
+	uint64_t size = l->out->size, elements = size / cc_element_size(l->c->dtype);
 	NRT_STATUS status;
 
 	/* The same for all: the leader, who is the first, has it for the others. */
 	if (whole && !mine)
 		return NRT_SUCCESS;
-	status = cc_reduce(l->c, said, x->nr_hosts, whole ? 0 : x->here[i] * size, size, to->mem,
-			   offset);
+	status = cc_reduce(l->c, said, x->nr_hosts, whole ? 0 : x->here[i] * elements, elements,
+			   &to);
 	if (status == NRT_SUCCESS && l->here->shared && (whole || !mine))
-		status = nrt_status_of(neuron_mem_read(to->mem, offset, l->here->shared +
+		status = nrt_status_of(neuron_mem_read(to.mem, to.offset, l->here->shared +
 						       (whole ? 0 : i * size), size));
 	return status;
 }
@@ -311,7 +362,8 @@ static NRT_STATUS put_together(struct lead *l, size_t at, size_t size)
 	NRT_STATUS status = NRT_SUCCESS;
 
 	for (uint32_t h = 0; h < x->nr_hosts; h++)
-		said[h] = (struct source){ l->memory.mem, across_part(x, at, size, h), false };
+		said[h] = (struct source){ l->memory.mem, across_part(x, at, size, h),
+					    l->memory.dtype, false };
 	if (l->c->cc_op == NRT_CC_ALLGATHER) {
 		for (uint32_t h = 0; h < x->nr_hosts && status == NRT_SUCCESS; h++)
 			for (uint32_t i = l->first[h]; i < l->first[h + 1] && !status; i++) {
@@ -322,8 +374,9 @@ static NRT_STATUS put_together(struct lead *l, size_t at, size_t size)
 			}
 		return status;
 	}
+	l->scratch = at + x->nr_hosts * size;
 	for (uint32_t i = 0; i < x->nr_here && status == NRT_SUCCESS; i++)
-		status = put_reduced(l, said, i, at + x->nr_hosts * size);
+		status = put_reduced(l, said, i);
 	return status;
 }
 
@@ -333,7 +386,7 @@ static NRT_STATUS say(struct lead *l, size_t at)
 	NRT_STATUS status = NRT_SUCCESS;
 
 	if (l->c->cc_op != NRT_CC_ALLGATHER)
-		return copy(&l->memory, at, &l->part, 0, l->in->size);
+		return load_part(l, at, 0, in_messages(l, l->in->size));
 	for (uint32_t i = 0; i < l->x->nr_here && status == NRT_SUCCESS; i++)
 		status = copy(&l->memory, at + i * l->in->size, &l->sources[i], 0, l->in->size);
 	return status;
@@ -345,45 +398,50 @@ static NRT_STATUS take_inputs(struct lead *l)
 	const struct across *x = l->x;
 	NRT_STATUS status = NRT_SUCCESS;
 
-	l->sources[0] = (struct source){ l->in->storage->mem, l->in->offset, false };
+	l->sources[0] = (struct source){ l->in->storage->mem, l->in->offset, l->c->dtype, false };
 	for (uint32_t i = 1; i < x->nr_here && status == NRT_SUCCESS; i++)
 		status = cc_fetch(l->c, l->here->fds[i], l->here->offsets[i], l->in->size,
 				  &l->sources[i]);
 	l->part = l->sources[0];
 	if (status != NRT_SUCCESS || x->nr_here == 1 || l->c->cc_op == NRT_CC_ALLGATHER)
 		return status;
-	l->part = (struct source){ .own = true };
-	status = nrt_status_of(cc_alloc_staging(l->c, l->in->size, &l->part.mem));
-	return status ?: cc_reduce(l->c, l->sources, x->nr_here, 0, l->in->size, l->part.mem, 0);
+	l->part = (struct source){ .dtype = l->memory.dtype, .own = true };
+	status = nrt_status_of(cc_alloc_staging(l->c, in_messages(l, l->in->size), &l->part.mem));
+	return status ?: cc_reduce(l->c, l->sources, x->nr_here, 0,
+				   l->in->size / cc_element_size(l->c->dtype), &l->part);
 }
 
 /* Results may not overwrite what has not been read. */
 static NRT_STATUS choose_result(struct lead *l)
 {
-	l->result = (struct source){ l->out->storage->mem, l->out->offset, false };
+	l->result = (struct source){ l->out->storage->mem, l->out->offset, l->c->dtype, false };
 	if (!cc_overlap(l->in, l->out) ||
 	    (l->c->cc_op == NRT_CC_ALLREDUCE && l->in->offset == l->out->offset))
 		return NRT_SUCCESS;
-	l->result = (struct source){ .own = true };
+	l->result = (struct source){ .dtype = l->c->dtype, .own = true };
 	return nrt_status_of(cc_alloc_staging(l->c, l->out->size, &l->result.mem));
 }
 
 /* The memory for messages: words, and what is told or goes around at a time. */
-static size_t memory_needed(const struct lead *l, uint64_t said, bool told)
+static size_t memory_needed(struct lead *l, uint64_t said, bool told)
 {
-	uint64_t all = l->in->size > l->out->size ? l->in->size : l->out->size;
+	uint64_t all = in_messages(l, l->in->size > l->out->size ? l->in->size : l->out->size);
 	uint64_t most = (uint64_t)RING_PIECE * RING_PIECES;
 
 	/* Behind what is told, or the words, is room for what others here get of it. */
-	return across_words(l->x) + (told ? l->x->nr_hosts * said + l->out->size +
-				     offsetof(struct across_word, data) : all < most ? all : most);
+	if (told)
+		return across_words(l->x) + l->x->nr_hosts * said + l->out->size +
+		       offsetof(struct across_word, data);
+	/* Behind what goes around is room for a piece of it in the tensors' type. */
+	l->scratch = across_words(l->x) + (all < most ? all : most);
+	return l->scratch + (l->memory.dtype == l->c->dtype ? 0 : in_tensor(l, RING_PIECE));
 }
 
 static NRT_STATUS do_lead(struct lead *l, const struct params *params, NRT_STATUS own)
 {
 	struct across *x = l->x;
 	struct across_word word = { .magic = WORLD_MAGIC };
-	uint64_t said = l->in->size * (l->c->cc_op == NRT_CC_ALLGATHER ? x->most : 1);
+	uint64_t said = in_messages(l, l->in->size) * (l->c->cc_op == NRT_CC_ALLGATHER ? x->most : 1);
 	bool inside = said <= ACROSS_DATA, told = said <= TOLD_MAX / x->nr_hosts;
 	size_t base = across_words(x);
 	NRT_STATUS status = across_memory(x, memory_needed(l, said, told));
@@ -478,7 +536,8 @@ static NRT_STATUS run_across(struct across *x, const struct nrt_cc_context *c, s
 		/* The other hosts cannot be told in another way. */
 		status = NRT_NETWORK_PROXY_FAILURE;
 	} else if (leads && goes_on(status)) {
-		*l = (struct lead){ .x = x, .here = &here, .c = c, .in = c->in[i], .out = c->out[i] };
+		*l = (struct lead){ .x = x, .here = &here, .c = c, .in = c->in[i], .out = c->out[i],
+				    .memory.dtype = cc_partial_type(c) };
 		status = lead(l, &params, status);
 	}
 	free(l);

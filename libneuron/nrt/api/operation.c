@@ -56,6 +56,20 @@ uint32_t cc_element_size(nrt_dtype_t dtype)
 	return neuron_neff_dtype_size((enum neuron_neff_dtype)dtype);
 }
 
+nrt_dtype_t cc_partial_type(const struct nrt_cc_context *c)
+{
+	if (c->cc_op == NRT_CC_ALLGATHER || c->op != NRT_OP_ADD)
+		return c->dtype;
+	switch (c->dtype) {
+	case NRT_DTYPE_FLOAT32:
+	case NRT_DTYPE_FP32R:
+	case NRT_DTYPE_BFLOAT16:
+		return c->dtype;
+	default:
+		return NRT_DTYPE_FLOAT32;
+	}
+}
+
 struct params cc_params_of(const struct nrt_cc_context *c, enum kind kind, size_t i)
 {
 	return (struct params){
@@ -123,6 +137,7 @@ NRT_STATUS cc_fetch(const struct nrt_cc_context *c, int fd, uint64_t offset, uin
 	struct neuron_device *device = nrt_process.vncs[c->vnc].device;
 	int ret;
 
+	s->dtype = c->dtype;
 	if (!c->through_host) {
 		ret = neuron_mem_import(device, fd, &s->mem);
 		if (ret)
@@ -148,9 +163,19 @@ void cc_put_sources(struct source *sources, uint32_t nr)
 			neuron_mem_free(sources[i].mem);
 }
 
-/* Sources from byte @at on, @size bytes of each, into @to. */
-NRT_STATUS cc_reduce(const struct nrt_cc_context *c, const struct source *sources, uint32_t nr,
-		     uint64_t at, uint64_t size, struct neuron_mem *to, uint64_t to_offset)
+static struct neuron_operand operand_of(const struct source *s, uint64_t at)
+{
+	return (struct neuron_operand){
+		.mem = s->mem,
+		.offset = s->offset + at * cc_element_size(s->dtype),
+		.dtype = s->dtype,
+	};
+}
+
+/* What does not fit into one transfer goes by way of @partial, which may be the result. */
+static int reduce(const struct nrt_cc_context *c, const struct source *sources, uint32_t nr,
+		  uint64_t at, uint64_t elements, struct neuron_operand to,
+		  struct neuron_operand partial)
 {
 	static const enum neuron_compute_op ops[] = {
 		[NRT_OP_ADD] = NEURON_COMPUTE_ADD,
@@ -161,8 +186,7 @@ NRT_STATUS cc_reduce(const struct nrt_cc_context *c, const struct source *source
 	struct neuron_compute compute = {
 		.size = sizeof(compute),
 		.op = ops[c->op],
-		.elements = size / cc_element_size(c->dtype),
-		.dst = { .mem = to, .offset = to_offset, .dtype = c->dtype },
+		.elements = elements,
 		.src = src,
 	};
 	uint32_t next = 0;
@@ -173,20 +197,38 @@ NRT_STATUS cc_reduce(const struct nrt_cc_context *c, const struct source *source
 		uint32_t n = 0;
 
 		if (next)
-			src[n++] = compute.dst;
-		while (n < NEURON_COMPUTE_MAX_SOURCES && next < nr) {
-			src[n++] = (struct neuron_operand){
-				.mem = sources[next].mem,
-				.offset = sources[next].offset + at,
-				.dtype = c->dtype,
-			};
-			next++;
-		}
+			src[n++] = partial;
+		while (n < NEURON_COMPUTE_MAX_SOURCES && next < nr)
+			src[n++] = operand_of(&sources[next++], at);
 		compute.nr_src = n;
+		compute.dst = next < nr ? partial : to;
 		ret = neuron_core_compute(nrt_process.vncs[c->vnc].core, &compute,
 					  nrt_process.timeout_ms);
 	}
+	return ret;
+}
+
+NRT_STATUS cc_reduce(const struct nrt_cc_context *c, const struct source *sources, uint32_t nr,
+		     uint64_t at, uint64_t elements, const struct source *to)
+{
+	struct source partial = { .dtype = cc_partial_type(c) };
+	bool apart = nr > NEURON_COMPUTE_MAX_SOURCES && to->dtype != partial.dtype;
+	uint64_t most = elements;
+	int ret = 0;
+
+	if (apart) {
+		most = NEURON_COLLECTIVE_SUMS / cc_element_size(partial.dtype);
+		most = elements < most ? elements : most;
+		ret = cc_alloc_staging(c, most * cc_element_size(partial.dtype), &partial.mem);
+	}
+	for (uint64_t done = 0, n; done < elements && !ret; done += n) {
+		struct neuron_operand result = operand_of(to, done);
+
+		n = elements - done < most ? elements - done : most;
+		ret = reduce(c, sources, nr, at + done, n, result,
+			     apart ? operand_of(&partial, 0) : result);
+	}
+	neuron_mem_free(partial.mem);
 	/* The core is reset before it is used again; the device is there. */
 	return ret == -EIO ? NRT_EXEC_HW_ERR_DMA_ABORT : nrt_status_of(ret);
 }
-

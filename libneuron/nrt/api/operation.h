@@ -49,10 +49,11 @@ _Static_assert(sizeof(struct params) <= COMM_DATA, "fits");
 #define EXCHANGE(func_, nr_, params_) \
 	.func = (func_), .nr = (nr_), .params = &(params_), .params_size = sizeof(params_)
 
-/* Where the input of a rank is. */
+/* Where the input of a rank is, or what was made of several. */
 struct source {
 	struct neuron_mem *mem;
 	uint64_t offset;
+	nrt_dtype_t dtype;
 	bool own;			/* to be freed */
 };
 
@@ -65,6 +66,12 @@ bool cc_sealed(int fd, uint64_t size);
 bool cc_read_all(int fd, char *bytes, size_t size);
 
 uint32_t cc_element_size(nrt_dtype_t dtype);
+/*
+ * The type of what some of the ranks are together. For a sum that is fp32 if the operation's type
+ * does not reach as far: a part of the ranks may have a sum that the type cannot hold, although
+ * that of all fits.
+ */
+nrt_dtype_t cc_partial_type(const struct nrt_cc_context *c);
 struct params cc_params_of(const struct nrt_cc_context *c, enum kind kind, size_t i);
 bool cc_overlap(const nrt_tensor_t *a, const nrt_tensor_t *b);
 /* On the core's device.  0 or -errno. */
@@ -75,8 +82,8 @@ int cc_offer(const struct nrt_cc_context *c, const nrt_tensor_t *t, NRT_STATUS *
 NRT_STATUS cc_fetch(const struct nrt_cc_context *c, int fd, uint64_t offset, uint64_t size,
 		    struct source *s);
 void cc_put_sources(struct source *sources, uint32_t nr);
-/* @nr sources from byte @at on, @size bytes of each, into @to. */
+/* @elements of @nr sources, from element @at of each on, into @to, in its type. */
 NRT_STATUS cc_reduce(const struct nrt_cc_context *c, const struct source *sources, uint32_t nr,
-		     uint64_t at, uint64_t size, struct neuron_mem *to, uint64_t to_offset);
+		     uint64_t at, uint64_t elements, const struct source *to);
 
 #endif

@@ -20,7 +20,7 @@
 #include "../../common/wait.h"
 
 #define WORLD_MAGIC	0x6e727477u	/* of this order of bytes */
-#define WORLD_VERSION	1u
+#define WORLD_VERSION	2u
 #define WORLD_MAX_RANKS	1024u
 #define WORLD_NAME	64u		/* of an address in the fabric */
 #define WORLD_HOST	64u

@@ -102,9 +102,12 @@ NEURON_EXPORT uint64_t neuron_collective_staging(const struct neuron_collective 
 
 	if (opts_copy(&o, sizeof(o), operation) || !o.ranks)
 		return 0;
+	if (o.ranks <= NEURON_COMPUTE_MAX_SOURCES)
+		o.sums = 0;
 	if (o.in > UINT64_MAX - host_page() || o.out > UINT64_MAX - host_page() ||
 	    (o.devices && add(&bytes, o.ranks - 1, round_up(o.in, host_page()))) ||
-	    (o.in_place && add(&bytes, 1, round_up(o.out, host_page()))))
+	    (o.in_place && add(&bytes, 1, round_up(o.out, host_page()))) ||
+	    add(&bytes, 1, round_up(MIN(o.sums, NEURON_COLLECTIVE_SUMS), host_page())))
 		return UINT64_MAX;
 	return bytes;
 }
