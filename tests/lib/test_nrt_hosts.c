@@ -523,6 +523,42 @@ static void test_cable(void **state)
 	gone(4, 1, 2, true, true);
 }
 
+/* The network is away for a while, and then there again: nothing has ended. */
+static int main_interrupted(const struct fleet *f, uint32_t host)
+{
+	if (!ranks_are(f, host, do_barrier, NULL, NRT_SUCCESS))
+		return 1;
+	say(f->from[host]);
+	/* While it is away, and when it was: one of those who wait has nothing to send. */
+	for (int i = 0; i < 2; i++) {
+		if (!hear(f->to[host]))
+			return 2;
+		if (!ranks_are(f, host, do_barrier, NULL, NRT_SUCCESS))
+			return 3;
+	}
+	return 0;
+}
+
+static void test_interrupted(void **state)
+{
+	struct fleet f = { .hosts = 2, .here = 1, .main = main_interrupted };
+
+	(void)state;
+	start(&f);
+	for (uint32_t i = 0; i < f.hosts; i++)
+		assert_true(hear(f.from[i]));
+	assert_int_equal(run("nsenter -t %d -n ip link set port1 down", f.net), 0);
+	say(f.to[0]);
+	usleep(4800000);
+	assert_int_equal(run("nsenter -t %d -n ip link set port1 up", f.net), 0);
+	say(f.to[1]);
+	/* As long as an end that came of it would take to be noticed. */
+	usleep(3000000);
+	for (uint32_t i = 0; i < f.hosts; i++)
+		say(f.to[i]);
+	finish(&f, UINT32_MAX);
+}
+
 /* ---- strangers ------------------------------------------------------------------------ */
 
 static int call_root(void)
@@ -636,6 +672,7 @@ int main(void)
 		cmocka_unit_test(test_speechless),
 		cmocka_unit_test(test_killed),
 		cmocka_unit_test(test_cable),
+		cmocka_unit_test(test_interrupted),
 		cmocka_unit_test(test_strangers),
 		cmocka_unit_test(test_join),
 	};
