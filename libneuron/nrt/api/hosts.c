@@ -85,7 +85,7 @@ static NRT_STATUS meet_here(struct here *h, const struct params *params, int fd,
 	uint8_t all[COMM_MAX_RANKS][COMM_DATA];
 	struct nrt_exchange e = {
 		.func = x->func, .channel = x->channel, .ranks = x->locals, .nr = x->nr_here,
-		.failed = own != NRT_SUCCESS, .params = params, .params_size = sizeof(*params),
+		.failed = own != NRT_SUCCESS, .part = true, .params = params, .params_size = sizeof(*params),
 		.data = &offset, .data_size = sizeof(offset), .fd = fd, .all = all,
 		.fds = with_fds ? h->fds : NULL,
 	};
@@ -507,7 +507,10 @@ static NRT_STATUS part_here(struct here *h, struct params *params, NRT_STATUS st
 	if (!goes_on(status))
 		return status;
 	params->kind = KIND_DONE;
-	all = meet_here(h, params, -1, false, 0, status);
+	/* The hosts do not ask for the same: nor does their leader, for those here. */
+	if (status == NRT_INVALID)
+		params->kind = KIND_UNLIKE;
+	all = meet_here(h, params, -1, false, 0, status == NRT_INVALID ? NRT_SUCCESS : status);
 	return status != NRT_SUCCESS && goes_on(all) ? status : all;
 }
 

@@ -31,6 +31,7 @@ enum kind {
 	KIND_ALL_GATHER,
 	KIND_OPERATION,
 	KIND_DONE,
+	KIND_UNLIKE,
 };
 
 struct params {

@@ -113,6 +113,27 @@ NRT_STATUS across_begin(struct across *x, const char *func, uint32_t vnc, uint32
 	return NRT_SUCCESS;
 }
 
+/* After these everybody goes on. */
+static void log_failed(const struct across *x, NRT_STATUS status)
+{
+	switch (status) {
+	case NRT_SUCCESS:
+	case NRT_CLOSED:
+		break;
+	case NRT_INVALID:
+		LOG_AS(ENC, ERROR, x->func, "rank %u: the %u ranks on %u hosts do not ask for the same",
+		       x->links.rank, x->nr, x->nr_hosts);
+		break;
+	case NRT_EXEC_COMPLETED_WITH_ERR:
+		LOG_AS(ENC, ERROR, x->func, "rank %u: another of %u ranks on %u hosts has failed",
+		       x->links.rank, x->nr, x->nr_hosts);
+		break;
+	default:
+		LOG_AS(ENC, ERROR, x->func, "rank %u, with %u ranks on %u hosts: %s", x->links.rank,
+		       x->nr, x->nr_hosts, nrt_get_status_as_str(status));
+	}
+}
+
 void across_end(struct across *x, NRT_STATUS status)
 {
 	switch (status) {
@@ -129,6 +150,7 @@ void across_end(struct across *x, NRT_STATUS status)
 		       x->links.rank);
 		break;
 	default:
+		log_failed(x, status);
 		nrt_comm_give_links(x->vnc, x->channel);
 		return;
 	}

@@ -771,6 +771,8 @@ static NRT_STATUS exchange(struct member *m, const struct nrt_exchange *x,
 static void log_failure(const struct nrt_exchange *x, const struct comm_request *r,
 			const struct member *m, NRT_STATUS status)
 {
+	if (x->part && (status == NRT_INVALID || status == NRT_EXEC_COMPLETED_WITH_ERR))
+		return;
 	switch (status) {
 	case NRT_TIMEOUT:
 		LOG_AS(ENC, ERROR, x->func, "rank %u: not all of %u ranks came in %d ms", m->rank,

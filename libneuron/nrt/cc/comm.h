@@ -27,6 +27,7 @@ struct nrt_exchange {
 	const uint32_t *ranks;		/* @nr of them, all of this host; NULL: all that are */
 	uint32_t nr;
 	bool failed;
+	bool part;			/* of what goes between hosts, which has its own line */
 	const void *params;
 	size_t params_size;
 	const void *data;
