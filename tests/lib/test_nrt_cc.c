@@ -988,6 +988,7 @@ static struct comm_hello greeting(uint32_t rank, uint32_t count, uint32_t channe
 }
 
 static ssize_t last_answer;
+static uint32_t last_reason;
 
 /* What it answers, 0 if it hangs up. */
 static ssize_t say(int sock, const void *message, size_t size)
@@ -998,6 +999,7 @@ static ssize_t say(int sock, const void *message, size_t size)
 	if (send(sock, message, size, MSG_NOSIGNAL) != (ssize_t)size)
 		return 0;
 	last_answer = recv(sock, answer, sizeof(answer), 0);
+	last_reason = last_answer > 0 ? ((struct comm_reply *)answer)->reason : REASON_NONE;
 	return last_answer > 0 ? (ssize_t)answer[1] : 0;
 }
 
@@ -1017,12 +1019,14 @@ static void test_strangers(void **state)
 
 	(void)state;
 	assert_int_equal(pthread_create(&zero, NULL, join_zero, &status), 0);
-	/* A wrong word in a hello; then anything of any length. */
+	/* A wrong word in a hello, of which some are told; then anything of any length. */
 	for (size_t i = 0; i < 6; i++) {
 		sock = stranger();
 		hello = greeting(1, 2, 0);
 		((uint32_t *)&hello)[i] += 1000;
 		assert_int_equal(say(sock, &hello, sizeof(hello)), NRT_INVALID);
+		assert_int_equal(last_reason, i == 2 ? REASON_VERSION : i == 4 ? REASON_COUNT :
+								    REASON_NONE);
 		close(sock);
 	}
 	/* Each byte of the secret counts. */
@@ -1229,6 +1233,12 @@ static void test_L12_keys(void **state)
 	assert_int_equal(status, NRT_SUCCESS);
 	assert_memory_not_equal(reply[0].key, reply[1].key, COMM_KEY);
 	assert_memory_not_equal(reply[0].key, hello.key, COMM_KEY);
+	/* Somebody is rank 1 already, of all. */
+	second = greeting(1, 3, 0);
+	sock[2] = stranger();
+	assert_int_equal(say(sock[2], &second, sizeof(second)), NRT_COLL_PENDING);
+	assert_int_equal(last_reason, REASON_TAKEN);
+	close(sock[2]);
 	second = greeting(2, 3, 3);
 	/* The job's key, another rank's, and its own with a wrong bit. */
 	for (int i = 0; i < 3; i++) {

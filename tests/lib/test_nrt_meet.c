@@ -134,6 +134,176 @@ static void test_unlike(void **state)
 	}
 }
 
+/* ---- ranks that do not come together ------------------------------------------------------ */
+
+/* What a host does that joins: as which rank, and what comes of it. */
+struct part {
+	uint32_t rank, count;
+	NRT_STATUS want;
+	bool at_once;
+	const char *line;	/* of its log, or NULL: it does not join */
+	unsigned int more;	/* lines */
+	bool later;		/* than the others, whose time is over first */
+};
+
+struct meeting {
+	const char *provider;
+	bool server;		/* another program is at the port, on host 0 */
+	struct part parts[3];
+};
+
+/* It says something else to all who come, until it ends with its process. */
+static void *serve(void *arg)
+{
+	for (;;) {
+		int guest = accept((int)(intptr_t)arg, NULL, NULL);
+
+		if (guest >= 0 && write(guest, "220 no rank here\r\n", 18) != 18)
+			_exit(98);
+	}
+	return NULL;
+}
+
+static void start_server(void)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons(PORT) };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1;
+	pthread_t server;
+
+	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) ||
+	    bind(fd, (struct sockaddr *)&a, sizeof(a)) || listen(fd, 5) ||
+	    pthread_create(&server, NULL, serve, (void *)(intptr_t)fd))
+		_exit(97);
+}
+
+static int main_meeting(const struct fleet *f, uint32_t host)
+{
+	const struct meeting *m = f->arg;
+	const struct part *p = &m->parts[host];
+	time_t began = time(NULL);
+
+	keep_log(host);
+	if (m->provider)
+		setenv("NEURON_RT_FABRIC_PROVIDER", m->provider, 1);
+	if (m->server && !host)
+		start_server();
+	if (p->later)
+		sleep(TIMEOUT / 2);
+	if (p->line && nrt_barrier(0, p->rank, p->count) != p->want)
+		return 2;
+	if (p->at_once && time(NULL) - began > AT_ONCE)
+		return 3;
+	/* The others may need it. */
+	if (p->want == NRT_SUCCESS)
+		sleep(TIMEOUT + 1);
+	return 0;
+}
+
+static void meet(const struct meeting *m, uint32_t hosts)
+{
+	struct fleet f = { .hosts = hosts, .here = 1, .main = main_meeting, .arg = m };
+
+	run_fleet(&f);
+	for (uint32_t i = 0; i < hosts; i++) {
+		const struct part *p = &m->parts[i];
+
+		if (!p->line || !*p->line)
+			assert_int_equal(lines(i, NULL), 0);
+		else if (!p->more)
+			one_line(i, p->line);
+		else
+			assert_true(lines(i, NULL) == 1 + p->more && lines(i, p->line) == 1);
+	}
+}
+
+static void test_missing(void **state)
+{
+	static const struct meeting some = { .parts = {
+		{ 0, 6, NRT_TIMEOUT, false, "NRT_TIMEOUT: missing are ranks 1, 3-5" },
+		{ 2, 6, NRT_TIMEOUT, false, "NRT_TIMEOUT: rank 0 ", .later = true },
+	} };
+	static const struct meeting first = { .parts = {
+		{ .line = NULL },
+		{ 1, 2, NRT_TIMEOUT, false, "not reached at NEURON_RT_ROOT_COMM_ID=10.99.0.1:19000: Connection refused" },
+	} };
+
+	(void)state;
+	meet(&some, 2);
+	meet(&first, 2);
+}
+
+static void test_others(void **state)
+{
+	static const struct meeting count = { .parts = {
+		{ 0, 3, NRT_TIMEOUT, false, "NRT_TIMEOUT: missing are ranks 1-2" },
+		{ 1, 2, NRT_INVALID, true, "NRT_INVALID: rank 0 says another number of ranks" },
+	} };
+
+	(void)state;
+	meet(&count, 2);
+}
+
+static void test_program(void **state)
+{
+	static const struct meeting stranger = { .server = true, .parts = {
+		{ .line = NULL, .want = NRT_SUCCESS },
+		{ 1, 2, NRT_FAILURE, true, "10.99.0.1:19000 is another program" },
+	} };
+	static const struct meeting port = { .server = true, .parts = {
+		{ 0, 2, NRT_FAILURE, false, "Address already in use", 1 },
+	} };
+
+	(void)state;
+	meet(&stranger, 2);
+	meet(&port, 1);
+}
+
+static void test_provider(void **state)
+{
+	static const struct meeting nonsense = { .provider = "nonsense", .parts = {
+		{ 0, 2, NRT_NETWORK_PROXY_FAILURE, true, "NEURON_RT_FABRIC_PROVIDER=nonsense: ", 1 },
+		{ 1, 2, NRT_NETWORK_PROXY_FAILURE, true, "NEURON_RT_FABRIC_PROVIDER=nonsense: ", 1 },
+	} };
+
+	(void)state;
+	meet(&nonsense, 2);
+}
+
+/* A rank of those who have met, again: of the same process, and of another one. */
+static int main_taken(const struct fleet *f, uint32_t host)
+{
+	time_t began;
+
+	if (host < 2 && nrt_barrier(0, host, 2) != NRT_SUCCESS)
+		return 1;
+	say(f->from[host]);
+	if (!hear(f->to[host]))
+		return 2;
+	keep_log(host);
+	began = time(NULL);
+	if (host == 2)
+		return nrt_barrier(0, 1, 2) == NRT_TIMEOUT ? 0 : 3;
+	if (nrt_barrier(1, host, 2) != NRT_INVALID || time(NULL) - began > AT_ONCE)
+		return 4;
+	sleep(TIMEOUT + 1);
+	return nrt_barrier(0, host, 2) == NRT_SUCCESS ? 0 : 5;
+}
+
+static void test_taken(void **state)
+{
+	struct fleet f = { .hosts = 3, .here = 1, .main = main_taken };
+
+	(void)state;
+	start(&f);
+	for (uint32_t i = 0; i < f.hosts; i++)
+		assert_true(hear(f.from[i]));
+	for (uint32_t i = 0; i < f.hosts; i++)
+		say(f.to[i]);
+	finish(&f, UINT32_MAX);
+	one_line(1, "another core of this process is rank 1 of 2");
+	one_line(2, "NRT_TIMEOUT: somebody else has this rank");
+}
+
 static int setup(void **state)
 {
 	char seconds[8];
@@ -155,10 +325,15 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_unlike),
+		cmocka_unit_test(test_missing),
+		cmocka_unit_test(test_others),
+		cmocka_unit_test(test_program),
+		cmocka_unit_test(test_provider),
+		cmocka_unit_test(test_taken),
 	};
 	char *only = getenv("TEST");
 
-	if (!fabric_built() || geteuid()) {
+	if (fabric_missing() || geteuid()) {
 		printf("1..0 # skipped: needs root and libfabric\n");
 		return 0;
 	}

@@ -33,6 +33,8 @@ struct member {
 	uint8_t key[COMM_KEY];		/* for channels after the first */
 	uint32_t devices[COMM_MAX_RANKS];	/* of those */
 	uint32_t places[WORLD_MAX_RANKS];	/* of each rank, NOT_HERE if it is elsewhere */
+	struct reason why;		/* it could not join */
+	int fabric_error;		/* why there is none */
 	/* To other hosts; NULL: there are none. */
 	struct world *world;
 	struct fabric *fabric;
@@ -163,8 +165,11 @@ static NRT_STATUS connect_place(struct member *m, uint32_t channel,
 			return NRT_FAILURE;
 		if (channel && hub_lost(m))
 			return NRT_FAILURE;
-		if (!deadline_left(deadline))
+		if (!deadline_left(deadline)) {
+			if (!channel && !m->why.kind)
+				m->why.kind = REASON_UNREACHED;
 			return NRT_TIMEOUT;
+		}
 		if (nrt_comm_closing())
 			return NRT_CLOSED;
 		usleep(5000);
@@ -173,12 +178,13 @@ static NRT_STATUS connect_place(struct member *m, uint32_t channel,
 }
 
 /* Say who we are to who listens at the place. */
-static NRT_STATUS introduce(const char *func, const struct member *m,
+static NRT_STATUS introduce(const char *func, struct member *m,
 			    const struct comm_place *place, struct comm_hello *hello,
 			    const struct deadline *deadline, struct comm_reply *reply)
 {
 	int fd = m->fd[hello->channel];
 	NRT_STATUS status;
+	bool tells;
 
 	if (!comm_peer_is_us(fd)) {
 		LOG_AS(ENC, ERROR, func, "another user listens at the place of rank 0");
@@ -188,7 +194,11 @@ static NRT_STATUS introduce(const char *func, const struct member *m,
 	if ((!hello->channel && comm_place_secret(place, hello->key)) ||
 	    comm_send(fd, hello, sizeof(*hello), NULL, 0))
 		return NRT_COLL_PENDING;
+	reply->reason = REASON_NONE;
+	tells = !hello->channel && reason_tells(&m->why, deadline_left(deadline));
 	status = await(m, hello->channel, deadline, reply, NULL, 0);
+	if (tells && status != NRT_SUCCESS)
+		m->why.kind = status == NRT_TIMEOUT ? REASON_WAITS : (enum reason_kind)reply->reason;
 	return status == NRT_SUCCESS && reply->nr != hello->count ? NRT_FAILURE : status;
 }
 
@@ -276,10 +286,17 @@ static NRT_STATUS start_root(const char *func, struct member *m, uint32_t count,
 }
 
 /* Nobody comes to one that has not joined itself: another process may be rank 0. */
-static void stop_root(void)
+static void stop_root(struct member *m, uint32_t count)
 {
+	bool places[COMM_MAX_RANKS] = { false }, missing[WORLD_MAX_RANKS] = { false };
+
 	GUARD(&comm.root);
 	pthread_mutex_lock(&comm_lock);
+	hub_missing(places);
+	/* This one has just left. */
+	for (uint32_t i = 0; i < count; i++)
+		missing[i] = m->places[i] != NOT_HERE && m->places[i] && places[m->places[i]];
+	reason_missing(&m->why, missing, count);
 	hub_stop();
 	pthread_mutex_unlock(&comm_lock);
 }
@@ -347,13 +364,16 @@ static struct registry *swap_registry(struct registry *registry)
 	return before;
 }
 
-static void stop_registry(const struct member *m)
+static void stop_registry(struct member *m, uint32_t count)
 {
+	bool missing[WORLD_MAX_RANKS] = { false };
+
 	GUARD(&comm.root);
 	if (comm.registrar != m)
 		return;
-	world_stop(swap_registry(NULL));
+	world_stop(swap_registry(NULL), missing);
 	comm.registrar = NULL;
+	reason_missing(&m->why, missing, count < WORLD_MAX_RANKS ? count : WORLD_MAX_RANKS);
 }
 
 /* Where all find each other; again while an earlier one is being given up. */
@@ -362,6 +382,7 @@ static NRT_STATUS start_registry(const char *func, const struct member *m,
 				 const struct deadline *deadline)
 {
 	struct registry *registry;
+	bool told = false;
 	int ret;
 
 	if (place->reach == COMM_REMOTE) {
@@ -374,11 +395,16 @@ static NRT_STATUS start_registry(const char *func, const struct member *m,
 		LOG_AS(ENC, ERROR, func, "another core of this process is rank 0");
 		return NRT_INVALID;
 	}
-	world_stop(swap_registry(NULL));
+	world_stop(swap_registry(NULL), NULL);
 	comm.registrar = m;
 	while ((ret = world_start(&place->root, count, &registry)) == -EADDRINUSE &&
-	       deadline_left(deadline) && !nrt_comm_closing())
+	       deadline_left(deadline) && !nrt_comm_closing()) {
+		if (!told)
+			LOG_AS(ENC, WARN, func, "another process listens at NEURON_RT_ROOT_COMM_ID=%s: rank 0 waits for its end",
+			       getenv("NEURON_RT_ROOT_COMM_ID"));
+		told = true;
 		usleep(5000);
+	}
 	if (!ret) {
 		swap_registry(registry);
 		return NRT_SUCCESS;
@@ -402,6 +428,7 @@ static void open_fabric(const char *func, struct member *m, struct world_hello *
 		       (void *)&own.v4.sin_addr : (void *)&own.v6.sin6_addr, text, sizeof(text)))
 		text[0] = '\0';
 	ret = fabric_open(&m->fabric, *text ? text : NULL, hello->name, &size);
+	m->fabric_error = ret;
 	if (ret)
 		LOG_AS(ENC, WARN, func, "no fabric to other hosts: %s", strerror(-ret));
 	hello->name_size = ret ? 0 : (uint32_t)size;
@@ -411,7 +438,7 @@ static NRT_STATUS meet_once(const char *func, struct member *m, const union worl
 			    struct world_hello *hello, const struct deadline *deadline)
 {
 	int fd = -1;
-	NRT_STATUS status = world_connect(root, deadline, &fd);
+	NRT_STATUS status = world_connect(root, deadline, &fd, &m->world->why);
 
 	pthread_mutex_lock(&comm_lock);
 	comm_close_fds(&m->world->fd, 1);
@@ -442,11 +469,18 @@ static NRT_STATUS take_table(const char *func, struct member *m, uint32_t rank)
 		leave_world(m);
 		return NRT_SUCCESS;
 	}
+	if (!m->fabric) {
+		const char *provider = getenv("NEURON_RT_FABRIC_PROVIDER");
+
+		LOG_AS(ENC, ERROR, func, "no fabric to other hosts, NEURON_RT_FABRIC_PROVIDER=%s: %s",
+		       provider ? provider : "", strerror(-m->fabric_error));
+		return NRT_NETWORK_PROXY_FAILURE;
+	}
 	m->peers = calloc(w->count, sizeof(*m->peers));
 	if (!m->peers)
 		return NRT_RESOURCE;
 	for (uint32_t i = 0; i < w->count; i++)
-		if (!m->fabric || !w->ranks[i].name_size ||
+		if (!w->ranks[i].name_size ||
 		    fabric_peer(m->fabric, w->ranks[i].name, &m->peers[i])) {
 			LOG_AS(ENC, ERROR, func, "rank %u has no address in the fabric of rank %u", i,
 			       rank);
@@ -531,6 +565,7 @@ static NRT_STATUS find_others(const char *func, struct member *m, struct comm_he
 static NRT_STATUS meet_all(const char *func, struct member *m, struct comm_hello *hello,
 			   const struct deadline *deadline, struct comm_reply *reply)
 {
+	uint32_t count = hello->count;
 	NRT_STATUS status = find_others(func, m, hello, deadline);
 	bool root;
 
@@ -539,13 +574,32 @@ static NRT_STATUS meet_all(const char *func, struct member *m, struct comm_hello
 	root = hello->count > 1 && !hello->rank && status == NRT_SUCCESS;
 	if (hello->count > 1 && status == NRT_SUCCESS)
 		status = open_channel(func, m, hello, deadline, reply);
+	if (status != NRT_SUCCESS && m->world && m->world->why.kind)
+		m->why = m->world->why;
 	if (root && status != NRT_SUCCESS)
-		stop_root();
+		stop_root(m, count);
 	if (status != NRT_SUCCESS) {
+		/* Before we leave: then we were missing, too. */
+		stop_registry(m, count);
 		leave_world(m);
-		stop_registry(m);
 	}
 	return status == NRT_COLL_PENDING ? NRT_TIMEOUT : status;
+}
+
+/* One that has just lost the others has nothing any more. */
+static bool has_rank(uint32_t rank, uint32_t count)
+{
+	GUARD(&comm_lock);
+	for (uint32_t i = 0; i < comm.nr; i++) {
+		const struct member *m = &comm.members[i];
+		struct pollfd pfd = { .fd = m->fd[0] };
+
+		if (m->joined && !m->broken && m->rank == rank && m->count == count &&
+		    poll(&pfd, 1, 0) <= 0 &&
+		    (!m->world || !world_broken(m->world, NULL, m->count)))
+			return true;
+	}
+	return false;
 }
 
 static NRT_STATUS join_locked(const char *func, uint32_t vnc, struct member *m, uint32_t rank,
@@ -557,6 +611,7 @@ static NRT_STATUS join_locked(const char *func, uint32_t vnc, struct member *m, 
 	struct deadline deadline = deadline_in(nrt_process.timeout_ms);
 	struct comm_reply *reply;
 	NRT_STATUS status;
+	char why[200];
 
 	if (m->joined && !m->broken) {
 		if (m->rank == rank && m->count == count)
@@ -569,6 +624,11 @@ static NRT_STATUS join_locked(const char *func, uint32_t vnc, struct member *m, 
 		LOG_AS(ENC, ERROR, func, "rank %u of %u", rank, count);
 		return NRT_INVALID;
 	}
+	if (count > 1 && has_rank(rank, count)) {
+		LOG_AS(ENC, ERROR, func, "another core of this process is rank %u of %u", rank, count);
+		return NRT_INVALID;
+	}
+	m->why = (struct reason){ .kind = REASON_NONE };
 	reply = calloc(1, sizeof(*reply));
 	if (!reply)
 		return NRT_RESOURCE;
@@ -597,8 +657,8 @@ static NRT_STATUS join_locked(const char *func, uint32_t vnc, struct member *m, 
 		LOG_AS(ENC, INFO, func, "core %u is rank %u of %u, %u of them on this host, fabric %s",
 		       vnc, rank, count, hello.count, m->fabric ? fabric_provider(m->fabric) : "none");
 	else
-		LOG_AS(ENC, ERROR, func, "core %u, rank %u of %u: %s", vnc, rank, count,
-		       nrt_get_status_as_str(status));
+		LOG_AS(ENC, ERROR, func, "core %u, rank %u of %u: %s%s", vnc, rank, count,
+		       nrt_get_status_as_str(status), reason_text(&m->why, why, sizeof(why)));
 	free(reply);
 	return status;
 }
@@ -875,7 +935,7 @@ void nrt_comm_close(void)
 {
 	for (uint32_t i = 0; i < comm.nr; i++)
 		member_close(&comm.members[i]);
-	world_stop(swap_registry(NULL));
+	world_stop(swap_registry(NULL), NULL);
 	comm.registrar = NULL;
 	GUARD(&comm_lock);
 	hub_stop();

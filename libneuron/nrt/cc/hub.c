@@ -16,6 +16,7 @@
 #include "../../common/thread.h"
 #include "../../common/wait.h"
 #include "hub.h"
+#include "reason.h"
 
 /* Connections that have not said hello yet, and how long one may take for that. */
 #define MAX_SILENT 64u
@@ -271,8 +272,26 @@ static bool key_right(const struct comm_hello *h)
 	return memeql_sec(h->key, h->channel ? hub->keys[h->rank] : hub->secret, COMM_KEY);
 }
 
+/* What a rank is told of why it is refused, if it is one of this job. */
+static enum reason_kind why_not(const struct comm_hello *h, size_t size)
+{
+	if (size < offsetof(struct comm_hello, key) || h->type != COMM_HELLO ||
+	    h->magic != COMM_MAGIC || h->channel)
+		return REASON_NONE;
+	if (h->version != COMM_VERSION || size != sizeof(*h))
+		return REASON_VERSION;
+	if (!key_right(h))
+		return REASON_NONE;
+	if (h->count != hub->count)
+		return REASON_COUNT;
+	if (h->rank < hub->count && taken(h->rank, 0))
+		return REASON_TAKEN;
+	return hub->complete ? REASON_MET : REASON_NONE;
+}
+
 static void take_hello(struct peer *p, const struct comm_hello *h, size_t size)
 {
+	struct comm_reply no = { .type = COMM_REPLY };
 	NRT_STATUS status = NRT_SUCCESS;
 
 	if (size != sizeof(*h) || h->type != COMM_HELLO || h->magic != COMM_MAGIC ||
@@ -290,7 +309,9 @@ static void take_hello(struct peer *p, const struct comm_hello *h, size_t size)
 	else if (h->channel && (!hub->complete || hub->gone[h->rank][h->channel]))
 		status = NRT_FAILURE;
 	if (status != NRT_SUCCESS) {
-		refuse(p, status);
+		no.status = status;
+		no.reason = why_not(h, size);
+		answer(p, &no);
 		drop(p);
 		return;
 	}
@@ -551,6 +572,12 @@ void hub_stop(void)
 	hub = NULL;
 	hub_leave(h);
 	hub_free(h);
+}
+
+void hub_missing(bool missing[COMM_MAX_RANKS])
+{
+	for (uint32_t i = 0; hub && i < hub->count; i++)
+		missing[i] = !hub->complete && !hub->seat[i][0];
 }
 
 /* In a child: peers are to see when the parent ends. */

@@ -44,6 +44,8 @@ extern pthread_mutex_t comm_lock;
  */
 int hub_start(struct comm_place *place, uint32_t count);
 void hub_stop(void);
+/* Under comm_lock: those of its ranks that have not come. */
+void hub_missing(bool missing[COMM_MAX_RANKS]);
 void hub_forget(void);
 
 #endif

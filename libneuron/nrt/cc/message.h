@@ -8,7 +8,7 @@
 #include <sys/types.h>
 
 #define COMM_MAGIC	0x6e727463u
-#define COMM_VERSION	2u
+#define COMM_VERSION	3u
 /* Logical cores of the largest host; the descriptors of all fit into one message. */
 #define COMM_MAX_RANKS	128u
 /* Exchanges of a core that go on at the same time: of a call, and of each queue. */
@@ -50,6 +50,7 @@ struct comm_reply {
 	uint32_t status;
 	uint32_t nr;
 	uint32_t fds;			/* 0 or @nr */
+	uint32_t reason;		/* to a hello that is refused: enum reason_kind */
 	uint8_t key[COMM_KEY];		/* to a hello: what this rank opens its channels with */
 	uint8_t data[COMM_MAX_RANKS][COMM_DATA];
 };

@@ -142,9 +142,9 @@ static void leave(struct registry *r, struct guest *g)
 }
 
 /* It is closed when the other side has hung up, or has been too slow with that. */
-static void refuse(struct guest *g, NRT_STATUS status)
+static void refuse(struct guest *g, NRT_STATUS status, enum reason_kind reason)
 {
-	const struct world_head head = { .magic = WORLD_MAGIC, .status = status };
+	const struct world_head head = { .magic = WORLD_MAGIC, .status = status, .count = reason };
 
 	g->refused = true;
 	/* Into an empty buffer: it has room. */
@@ -169,16 +169,18 @@ static void take_hello(struct registry *r, struct guest *g)
 
 	if (h->magic != WORLD_MAGIC || h->version != WORLD_VERSION || h->count != r->count ||
 	    h->rank >= r->count || h->name_size > WORLD_NAME) {
-		refuse(g, NRT_INVALID);
+		refuse(g, NRT_INVALID, h->magic != WORLD_MAGIC ? REASON_NONE :
+				       h->version != WORLD_VERSION ? REASON_VERSION :
+				       h->count != r->count ? REASON_COUNT : REASON_NONE);
 		return;
 	}
 	/* These are all there; who comes now waits for the next ones. */
 	if (r->size) {
-		refuse(g, NRT_COLL_PENDING);
+		refuse(g, NRT_COLL_PENDING, taken(r, h->rank) ? REASON_TAKEN : REASON_MET);
 		return;
 	}
 	if (taken(r, h->rank)) {
-		refuse(g, NRT_INVALID);
+		refuse(g, NRT_INVALID, REASON_TAKEN);
 		return;
 	}
 	g->seated = true;
@@ -355,7 +357,7 @@ int world_start(const union world_address *root, uint32_t count, struct registry
 	return ret;
 }
 
-void world_stop(struct registry *r)
+void world_stop(struct registry *r, bool *missing)
 {
 	static const uint64_t one = 1;
 
@@ -364,6 +366,8 @@ void world_stop(struct registry *r)
 	/* A new eventfd takes it. */
 	if (write(r->stop, &one, sizeof(one)) == (ssize_t)sizeof(one))
 		pthread_join(r->thread, NULL);
+	for (uint32_t i = 0; missing && !r->size && i < r->count; i++)
+		missing[i] = !r->seats[i];
 	registry_free(r);
 }
 
@@ -375,11 +379,12 @@ void world_forget(struct registry *r)
 
 /* ---- a rank ------------------------------------------------------------------------ */
 
-NRT_STATUS world_connect(const union world_address *root, const struct deadline *deadline, int *fd)
+NRT_STATUS world_connect(const union world_address *root, const struct deadline *deadline, int *fd,
+			 struct reason *why)
 {
 	struct pollfd pfd = { .events = POLLOUT };
 	socklen_t size = sizeof(int);
-	int error = 0, left = deadline_left(deadline);
+	int error = ETIMEDOUT, left = deadline_left(deadline);
 
 	pfd.fd = *fd = make_socket(root->any.sa_family);
 	if (*fd < 0)
@@ -389,10 +394,17 @@ NRT_STATUS world_connect(const union world_address *root, const struct deadline 
 	if (!connect(*fd, &root->any, address_size(root)))
 		return NRT_SUCCESS;
 	/* It, or the way to it, may not be there yet; closing is looked at in between. */
-	if (errno != EINPROGRESS || poll(&pfd, 1, left < 0 || left > 200 ? 200 : left) != 1 ||
-	    getsockopt(*fd, SOL_SOCKET, SO_ERROR, &error, &size) || error)
-		return NRT_COLL_PENDING;
-	return NRT_SUCCESS;
+	if (errno != EINPROGRESS)
+		error = errno;
+	else if (poll(&pfd, 1, left < 0 || left > 200 ? 200 : left) == 1 &&
+		 getsockopt(*fd, SOL_SOCKET, SO_ERROR, &error, &size))
+		error = errno;
+	if (!error)
+		return NRT_SUCCESS;
+	/* What rank 0 has said before tells more. */
+	if (reason_tells(why, left) && (!why->kind || why->kind == REASON_UNREACHED))
+		*why = (struct reason){ .kind = REASON_UNREACHED, .error = error };
+	return NRT_COLL_PENDING;
 }
 
 static NRT_STATUS read_all(int fd, void *to, size_t size, const struct deadline *deadline)
@@ -428,20 +440,28 @@ NRT_STATUS world_meet(struct world *w, const struct world_hello *hello,
 		      const struct deadline *deadline)
 {
 	struct world_head head;
+	bool tells = reason_tells(&w->why, deadline_left(deadline));
 	NRT_STATUS status;
 
 	/* A new connection takes it. */
 	if (send(w->fd, hello, sizeof(*hello), MSG_NOSIGNAL) != (ssize_t)sizeof(*hello))
 		return NRT_COLL_PENDING;
 	status = read_all(w->fd, &head, sizeof(head), deadline);
-	if (status != NRT_SUCCESS)
+	if (status != NRT_SUCCESS) {
+		if (tells)
+			w->why.kind = status == NRT_TIMEOUT ? REASON_WAITS : REASON_GONE;
 		return status;
+	}
+	w->why.kind = REASON_STRANGER;
 	if (head.magic != WORLD_MAGIC)
 		return NRT_FAILURE;
-	if (head.status != NRT_SUCCESS)
+	if (head.status != NRT_SUCCESS) {
+		w->why.kind = (enum reason_kind)head.count;
 		return head.status == NRT_COLL_PENDING ? NRT_COLL_PENDING : NRT_INVALID;
+	}
 	if (head.count != hello->count)
 		return NRT_FAILURE;
+	w->why.kind = REASON_NONE;
 	w->count = head.count;
 	status = read_all(w->fd, w->ranks, head.count * sizeof(w->ranks[0]), deadline);
 	return status == NRT_SUCCESS && !table_valid(w) ? NRT_FAILURE : status;
@@ -476,7 +496,7 @@ bool world_broken(struct world *w, const uint32_t *ranks, uint32_t nr)
 	listen_to_root(w);
 	broken = w->lost;
 	for (uint32_t i = 0; i < nr && !broken; i++)
-		broken = w->gone[ranks[i]];
+		broken = w->gone[ranks ? ranks[i] : i];
 	pthread_mutex_unlock(&w->lock);
 	return broken;
 }

@@ -18,6 +18,7 @@
 #include <nrt/nrt.h>
 
 #include "../../common/wait.h"
+#include "reason.h"
 
 #define WORLD_MAGIC	0x6e727477u	/* of this order of bytes */
 #define WORLD_VERSION	2u
@@ -36,7 +37,10 @@ struct world_hello {
 	uint8_t name[WORLD_NAME];
 };
 
-/* First of all; @count ranks follow if @status is NRT_SUCCESS, then numbers of ranks. */
+/*
+ * First of all; @count ranks follow if @status is NRT_SUCCESS, then numbers of ranks. Otherwise
+ * it is an enum reason_kind.
+ */
 struct world_head {
 	uint32_t magic;
 	uint32_t status;
@@ -53,6 +57,7 @@ struct world_rank {
 /* A core's view. */
 struct world {
 	int fd;				/* -1: none any more */
+	struct reason why;		/* while it joins: of what has not been done */
 	pthread_mutex_t lock;		/* @gone, @lost and what is read from @fd */
 	bool lost;			/* rank 0 is gone */
 	size_t partial;			/* bytes of @next that are there */
@@ -73,16 +78,18 @@ struct registry;
 
 /* As rank 0.  0 or -errno. */
 int world_start(const union world_address *root, uint32_t count, struct registry **out);
-void world_stop(struct registry *r);
+/* @missing, or NULL: is set for those of all ranks that have not come, unless all had. */
+void world_stop(struct registry *r, bool *missing);
 /* In a child, where its thread is not. */
 void world_forget(struct registry *r);
 
 /* NRT_COLL_PENDING: again.  @fd is -1 or a socket of this function, which the caller closes. */
-NRT_STATUS world_connect(const union world_address *root, const struct deadline *deadline, int *fd);
+NRT_STATUS world_connect(const union world_address *root, const struct deadline *deadline, int *fd,
+			 struct reason *why);
 /* Say hello on @w->fd, and hear who is there. */
 NRT_STATUS world_meet(struct world *w, const struct world_hello *hello,
 		      const struct deadline *deadline);
-/* Hear what there is to hear, without waiting: one of @ranks is gone, or rank 0. */
+/* Hear what there is to hear, without waiting: one of @ranks (NULL: of all, up to @nr) is gone, or rank 0. */
 bool world_broken(struct world *w, const uint32_t *ranks, uint32_t nr);
 
 #endif
