@@ -18,8 +18,8 @@
 
 #define MAX_HERE 4u
 /* Those who wait for others in vain do so for TIMEOUT; what is refused at once takes less. */
-#define TIMEOUT 4
-#define AT_ONCE 2
+#define TIMEOUT 6
+#define AT_ONCE 3
 
 struct rank {
 	pthread_t thread;
@@ -143,11 +143,11 @@ struct part {
 	bool at_once;
 	const char *line;	/* of its log, or NULL: it does not join */
 	unsigned int more;	/* lines */
-	bool later;		/* than the others, whose time is over first */
+	bool later;		/* than the others, who are there, and whose time is over first */
 };
 
 struct meeting {
-	const char *provider;
+	const char *root, *provider;
 	bool server;		/* another program is at the port, on host 0 */
 	struct part parts[3];
 };
@@ -180,15 +180,18 @@ static int main_meeting(const struct fleet *f, uint32_t host)
 {
 	const struct meeting *m = f->arg;
 	const struct part *p = &m->parts[host];
-	time_t began = time(NULL);
+	time_t began;
 
 	keep_log(host);
+	if (m->root)
+		setenv("NEURON_RT_ROOT_COMM_ID", m->root, 1);
 	if (m->provider)
 		setenv("NEURON_RT_FABRIC_PROVIDER", m->provider, 1);
 	if (m->server && !host)
 		start_server();
 	if (p->later)
 		sleep(TIMEOUT / 2);
+	began = time(NULL);
 	if (p->line && nrt_barrier(0, p->rank, p->count) != p->want)
 		return 2;
 	if (p->at_once && time(NULL) - began > AT_ONCE)
@@ -236,7 +239,8 @@ static void test_others(void **state)
 {
 	static const struct meeting count = { .parts = {
 		{ 0, 3, NRT_TIMEOUT, false, "NRT_TIMEOUT: missing are ranks 1-2" },
-		{ 1, 2, NRT_INVALID, true, "NRT_INVALID: rank 0 says another number of ranks" },
+		{ 1, 2, NRT_INVALID, true, "NRT_INVALID: rank 0 says another number of ranks",
+		  .later = true },
 	} };
 
 	(void)state;
@@ -247,7 +251,8 @@ static void test_program(void **state)
 {
 	static const struct meeting stranger = { .server = true, .parts = {
 		{ .line = NULL, .want = NRT_SUCCESS },
-		{ 1, 2, NRT_FAILURE, true, "10.99.0.1:19000 is another program" },
+		{ 1, 2, NRT_FAILURE, true, "10.99.0.1:19000 is another program",
+		  .later = true },
 	} };
 	static const struct meeting port = { .server = true, .parts = {
 		{ 0, 2, NRT_FAILURE, false, "Address already in use", 1 },
@@ -261,12 +266,24 @@ static void test_program(void **state)
 static void test_provider(void **state)
 {
 	static const struct meeting nonsense = { .provider = "nonsense", .parts = {
-		{ 0, 2, NRT_NETWORK_PROXY_FAILURE, true, "NEURON_RT_FABRIC_PROVIDER=nonsense: ", 1 },
-		{ 1, 2, NRT_NETWORK_PROXY_FAILURE, true, "NEURON_RT_FABRIC_PROVIDER=nonsense: ", 1 },
+		{ 0, 2, NRT_NETWORK_PROXY_FAILURE, false, "NEURON_RT_FABRIC_PROVIDER=nonsense: ", 1 },
+		{ 1, 2, NRT_NETWORK_PROXY_FAILURE, false, "NEURON_RT_FABRIC_PROVIDER=nonsense: ", 1 },
 	} };
 
 	(void)state;
 	meet(&nonsense, 2);
+}
+
+/* The same place, by whatever name. */
+static void test_mapped(void **state)
+{
+	static const struct meeting mapped = { .root = "[::ffff:10.99.0.1]:19000", .parts = {
+		{ 0, 2, NRT_SUCCESS, false, "" },
+		{ 1, 2, NRT_SUCCESS, false, "" },
+	} };
+
+	(void)state;
+	meet(&mapped, 2);
 }
 
 /* A rank of those who have met, again: of the same process, and of another one. */
@@ -329,6 +346,7 @@ int main(void)
 		cmocka_unit_test(test_others),
 		cmocka_unit_test(test_program),
 		cmocka_unit_test(test_provider),
+		cmocka_unit_test(test_mapped),
 		cmocka_unit_test(test_taken),
 	};
 	char *only = getenv("TEST");

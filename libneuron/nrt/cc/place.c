@@ -76,6 +76,7 @@ static void set_address(struct comm_place *place, int family, const unsigned cha
 /* "ip:port", an IPv6 address in brackets; also as a name of our own. */
 static NRT_STATUS root_name(const char *func, struct comm_place *place)
 {
+	static const unsigned char mapped[12] = { [10] = 0xff, [11] = 0xff };
 	const char *text = getenv("NEURON_RT_ROOT_COMM_ID");
 	unsigned char ip[sizeof(struct in6_addr)];
 	char host[48], rest;
@@ -93,6 +94,12 @@ static NRT_STATUS root_name(const char *func, struct comm_place *place)
 		LOG_AS(ENC, ERROR, func, "NEURON_RT_ROOT_COMM_ID=%s is not an address and a port",
 		       text);
 		return NRT_INVALID;
+	}
+	/* An IPv4 address, which the interfaces and the fabric have as such. */
+	if (family == AF_INET6 && !memcmp(ip, mapped, sizeof(mapped))) {
+		family = AF_INET;
+		memmove(ip, ip + sizeof(mapped), sizeof(struct in_addr));
+		inet_ntop(family, ip, host, sizeof(host));
 	}
 	set_address(place, family, ip, port);
 	snprintf(place->name, sizeof(place->name), "%s-%lu", host, port);
