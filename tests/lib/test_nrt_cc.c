@@ -656,6 +656,47 @@ static void test_disagreement(void **state)
 	all_are(ranks, 3, NRT_SUCCESS);
 }
 
+static int log_kept = -1, log_before;
+
+/* What the log says goes to a file until log_has(). */
+static void log_keep(void)
+{
+	log_kept = memfd_create("log", MFD_CLOEXEC);
+	log_before = dup(STDERR_FILENO);
+	dup2(log_kept, STDERR_FILENO);
+}
+
+/* It was one line, with @text in it. */
+static bool log_has(const char *text)
+{
+	char line[500] = "";
+	ssize_t n = pread(log_kept, line, sizeof(line) - 1, 0);
+
+	dup2(log_before, STDERR_FILENO);
+	close(log_before);
+	close(log_kept);
+	if (n > 0 && strstr(line, text) && strchr(line, '\n') == line + n - 1)
+		return true;
+	print_error("not \"%s\", but: %s\n", text, line);
+	return false;
+}
+
+/* With the variables of the test. */
+#define PREPARE(dtype, op, cc_op) \
+	nrta_cc_prepare(&comm, &in, &out, NRT_DTYPE_##dtype, NRT_OP_##op, cc_op, &c)
+#define INVALID(call, text) do {						\
+	log_keep();							\
+	status = call;							\
+	assert_true(log_has(text));					\
+	assert_int_equal(status, NRT_INVALID);				\
+} while (0)
+#define REFUSED(change, text) do {					\
+	change;								\
+	INVALID(PREPARE(FLOAT32, ADD, NRT_CC_ALLREDUCE), text);		\
+	comm = good;							\
+	in = out = (nrt_tensor_list_t){ &t, 1 };			\
+} while (0)
+
 static void test_prepare(void **state)
 {
 	nrt_tensor_t *t = NULL, *half = NULL, *plain = NULL, *far = NULL, *empty = NULL;
@@ -667,45 +708,44 @@ static void test_prepare(void **state)
 	nrta_seq_t seq;
 
 	(void)state;
+	nrt_close();
+	setenv("NEURON_RT_LOG_LEVEL", "ERROR", 1);
+	assert_int_equal(nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", ""), NRT_SUCCESS);
 	assert_int_equal(nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, 0, 64, "t", &t), NRT_SUCCESS);
 	assert_int_equal(nrt_tensor_allocate_slice(t, 0, 32, NULL, &half), NRT_SUCCESS);
 	assert_int_equal(nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_VIRTUAL, 0, 64, "p", &plain), NRT_SUCCESS);
 	assert_int_equal(nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, 5, 64, "f", &far), NRT_SUCCESS);
 	assert_int_equal(nrt_tensor_allocate_empty("e", &empty), NRT_SUCCESS);
-#define PREPARE(dtype, op, cc_op) \
-	nrta_cc_prepare(&comm, &in, &out, NRT_DTYPE_##dtype, NRT_OP_##op, cc_op, &c)
 	assert_int_equal(PREPARE(FLOAT32, ADD, NRT_CC_ALLREDUCE), NRT_FAILURE);
 	assert_int_equal(nrt_cc_global_comm_init(0, 0, 1), NRT_SUCCESS);
-#define REFUSED(change) do {						\
-	change;								\
-	assert_int_equal(PREPARE(FLOAT32, ADD, NRT_CC_ALLREDUCE), NRT_INVALID);	\
-	comm = good;							\
-	in = out = (nrt_tensor_list_t){ &t, 1 };			\
-} while (0)
-	REFUSED(comm.rank_n = 0);
-	REFUSED(comm.rank_n = 2);
-	REFUSED(comm.rank = 1);
-	REFUSED(comm.vnc = 99);
-	REFUSED((comm.rank_n = UINT32_MAX, comm.ctx_device_count = UINT32_MAX));
-	REFUSED((comm.replica_group = group, group[0] = 1));
-	REFUSED((comm.replica_group = group, group[0] = 0, comm.rank_n = 2));
-	REFUSED(in.tensors = NULL);
-	REFUSED(out.num_tensors = 2);
-	REFUSED((in.num_tensors = 0, out.num_tensors = 0));
-	REFUSED((in.num_tensors = SIZE_MAX, out.num_tensors = SIZE_MAX));
-	REFUSED(in.tensors = &half);
-	REFUSED(out.tensors = &half);
-	REFUSED(in.tensors = &plain);
-	REFUSED(in.tensors = &far);
-	REFUSED(out.tensors = &empty);
-	assert_int_equal(PREPARE(UNKNOWN, ADD, NRT_CC_ALLREDUCE), NRT_INVALID);
-	assert_int_equal(PREPARE(FLOAT32, FMA, NRT_CC_ALLREDUCE), NRT_INVALID);
-	assert_int_equal(PREPARE(FLOAT32, INVALID, NRT_CC_REDUCESCATTER), NRT_INVALID);
-	assert_int_equal(PREPARE(FLOAT32, ADD, (nrt_cc_op_type_t)3), NRT_INVALID);
-	assert_int_equal(nrta_cc_prepare(NULL, &in, &out, NRT_DTYPE_INT8, NRT_OP_ADD,
-					 NRT_CC_ALLREDUCE, &c), NRT_INVALID);
-	assert_int_equal(nrta_cc_prepare(&comm, &in, &out, NRT_DTYPE_INT8, NRT_OP_ADD,
-					 NRT_CC_ALLREDUCE, NULL), NRT_INVALID);
+	REFUSED(comm.rank_n = 0, " rank_n is not 1 to 1024");
+	REFUSED(comm.rank_n = 2, "without replica_group");
+	REFUSED(comm.rank = 1, "rank is not below rank_n");
+	REFUSED(comm.vnc = 99, "there is no core vnc");
+	REFUSED((comm.rank_n = UINT32_MAX, comm.ctx_device_count = UINT32_MAX),
+		" rank_n is not 1 to 1024");
+	REFUSED((comm.replica_group = group, group[0] = 1), "replica_group is not below ctx_device_count");
+	REFUSED((comm.replica_group = group, group[0] = 0, comm.rank_n = 2),
+		"a rank is in replica_group twice");
+	REFUSED(in.tensors = NULL, "a list of tensors is NULL");
+	REFUSED(out.num_tensors = 2, "the lists are not of the same length");
+	REFUSED((in.num_tensors = 0, out.num_tensors = 0), "num_tensors is not 1 to 65536");
+	REFUSED((in.num_tensors = SIZE_MAX, out.num_tensors = SIZE_MAX),
+		"num_tensors is not 1 to 65536");
+	REFUSED(in.tensors = &half, "input 0 of 32 bytes and output of 64 do not fit");
+	REFUSED(out.tensors = &half, "input 0 of 64 bytes and output of 32 do not fit");
+	REFUSED(in.tensors = &plain, "input 0 is not a tensor in memory of the core's device");
+	REFUSED(in.tensors = &far, "input 0 is not a tensor in memory of the core's device");
+	REFUSED(out.tensors = &empty, "output 0 is not a tensor in memory of the core's device");
+	INVALID(PREPARE(UNKNOWN, ADD, NRT_CC_ALLREDUCE), "there is no such dtype");
+	INVALID(PREPARE(FLOAT32, FMA, NRT_CC_ALLREDUCE), "op is not NRT_OP_ADD,");
+	INVALID(PREPARE(FLOAT32, INVALID, NRT_CC_REDUCESCATTER), "op is not NRT_OP_ADD,");
+	INVALID(PREPARE(FLOAT32, ADD, (nrt_cc_op_type_t)3), "there is no such cc_op");
+	INVALID(nrta_cc_prepare(NULL, &in, &out, NRT_DTYPE_INT8, NRT_OP_ADD, NRT_CC_ALLREDUCE, &c),
+		"comm is NULL");
+	INVALID(nrta_cc_prepare(&comm, &in, &out, NRT_DTYPE_INT8, NRT_OP_ADD, NRT_CC_ALLREDUCE, NULL),
+		"cc_ctx is NULL");
+	INVALID(nrt_all_gather(0, 0, 1, 0, group, &queue), "rank_input_size is 0");
 	assert_null(c);
 	/* No operation is asked for. */
 	assert_int_equal(PREPARE(FLOAT32, INVALID, NRT_CC_ALLGATHER), NRT_SUCCESS);

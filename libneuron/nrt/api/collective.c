@@ -110,8 +110,11 @@ NEURON_EXPORT NRT_STATUS nrt_all_gather(int32_t vnc, uint32_t g_device_id, uint3
 	NRT_STATUS status;
 
 	NRT_ENTER();
-	status = !rank_input_size || !input || !output ? NRT_INVALID :
-		 join(__func__, vnc, g_device_id, g_device_count);
+	if (!rank_input_size || !input || !output) {
+		LOG_AS(ENC, ERROR, __func__, "rank_input_size is 0, or input or output NULL");
+		return NRT_INVALID;
+	}
+	status = join(__func__, vnc, g_device_id, g_device_count);
 	if (status != NRT_SUCCESS)
 		return status;
 	status = hosts_gather(__func__, (uint32_t)vnc, g_device_count, KIND_ALL_GATHER,
@@ -151,34 +154,61 @@ static void context_free(struct nrt_cc_context *c)
 	free(c);
 }
 
-static bool group_valid(const nrt_cc_comm_t *comm)
+/* What is wrong with a group, or NULL. */
+static const char *fault_of_group(const nrt_cc_comm_t *comm)
 {
-	if (!comm->rank_n || comm->rank_n > WORLD_MAX_RANKS || comm->rank >= comm->rank_n)
-		return false;
+	if (!comm->rank_n || comm->rank_n > WORLD_MAX_RANKS)
+		return "rank_n is not 1 to 1024";
+	if (comm->rank >= comm->rank_n)
+		return "rank is not below rank_n";
 	if (!comm->replica_group)
-		return comm->rank_n == comm->ctx_device_count &&
-		       comm->rank == comm->ctx_device_id;
-	for (uint32_t i = 0; i < comm->rank_n; i++)
-		for (uint32_t k = 0; k <= i; k++)
-			if (comm->replica_group[i] >= comm->ctx_device_count ||
-			    (k < i && comm->replica_group[k] == comm->replica_group[i]))
-				return false;
-	return comm->replica_group[comm->rank] == comm->ctx_device_id;
+		return comm->rank_n != comm->ctx_device_count || comm->rank != comm->ctx_device_id ?
+		       "without replica_group, rank and rank_n are ctx_device_id and ctx_device_count" :
+		       NULL;
+	for (uint32_t i = 0; i < comm->rank_n; i++) {
+		if (comm->replica_group[i] >= comm->ctx_device_count)
+			return "a rank in replica_group is not below ctx_device_count";
+		for (uint32_t k = 0; k < i; k++)
+			if (comm->replica_group[k] == comm->replica_group[i])
+				return "a rank is in replica_group twice";
+	}
+	return comm->replica_group[comm->rank] != comm->ctx_device_id ?
+	       "ctx_device_id is not at place rank of replica_group" : NULL;
 }
 
-static bool operation_valid(nrt_dtype_t dtype, nrt_op_type_t op, nrt_cc_op_type_t cc_op)
+static const char *fault_of_operation(nrt_dtype_t dtype, nrt_op_type_t op, nrt_cc_op_type_t cc_op)
 {
 	if (!cc_element_size(dtype))
-		return false;
+		return "there is no such dtype";
 	switch (cc_op) {
 	case NRT_CC_ALLGATHER:
-		return true;
+		return NULL;
 	case NRT_CC_ALLREDUCE:
 	case NRT_CC_REDUCESCATTER:
 		/* A factor, which fma needs, has no place in the interface. */
-		return op == NRT_OP_ADD || op == NRT_OP_MAX || op == NRT_OP_MIN;
+		return op == NRT_OP_ADD || op == NRT_OP_MAX || op == NRT_OP_MIN ? NULL :
+		       "op is not NRT_OP_ADD, NRT_OP_MAX or NRT_OP_MIN";
 	}
-	return false;
+	return "there is no such cc_op";
+}
+
+static const char *fault_of_lists(const nrt_tensor_list_t *in, const nrt_tensor_list_t *out)
+{
+	if (!in || !out || !in->tensors || !out->tensors)
+		return "a list of tensors is NULL";
+	if (!in->num_tensors || in->num_tensors > MAX_TENSORS)
+		return "num_tensors is not 1 to 65536";
+	return in->num_tensors != out->num_tensors ? "the lists are not of the same length" : NULL;
+}
+
+static const char *fault_of_comm(const nrt_cc_comm_t *comm)
+{
+	struct nrt_vnc *v;
+
+	if (!comm)
+		return "comm is NULL";
+	return nrt_vnc_get(comm->vnc, &v) != NRT_SUCCESS ? "there is no core vnc" :
+							   fault_of_group(comm);
 }
 
 /* On the core's device, or in memory of the host that it reaches. */
@@ -213,11 +243,17 @@ static NRT_STATUS hold_tensors(struct nrt_cc_context *c, const nrt_tensor_list_t
 	for (size_t i = 0; i < in->num_tensors; i++) {
 		const nrt_tensor_t *from = in->tensors[i], *to = out->tensors[i];
 
-		if (!reachable(from, device) || !reachable(to, device) ||
-		    !sizes_valid(c, from->size, to->size)) {
+		if (!reachable(from, device) || !reachable(to, device)) {
 			LOG_AS(ENC, ERROR, "nrta_cc_prepare",
-			       "tensors %zu are of other sizes, or not in memory of the core's device",
-			       i);
+			       "%s %zu is not a tensor in memory of the core's device",
+			       reachable(from, device) ? "output" : "input", i);
+			return NRT_INVALID;
+		}
+		if (!sizes_valid(c, from->size, to->size)) {
+			LOG_AS(ENC, ERROR, "nrta_cc_prepare",
+			       "input %zu of %llu bytes and output of %llu do not fit the operation of %u ranks, or elements of %u",
+			       i, (unsigned long long)from->size, (unsigned long long)to->size, c->nr,
+			       cc_element_size(c->dtype));
 			return NRT_INVALID;
 		}
 		c->nr_tensors = i + 1;
@@ -233,15 +269,14 @@ static NRT_STATUS prepare(const nrt_cc_comm_t *comm, const nrt_tensor_list_t *in
 			  const nrt_tensor_list_t *out, nrt_dtype_t dtype, nrt_op_type_t op,
 			  nrt_cc_op_type_t cc_op, struct nrt_cc_context **context)
 {
+	const char *fault = context ? NULL : "cc_ctx is NULL";
 	struct nrt_cc_context *c;
-	struct nrt_vnc *v;
 	NRT_STATUS status;
 
-	if (!comm || !in || !out || !context || !in->tensors || !out->tensors ||
-	    !in->num_tensors || in->num_tensors > MAX_TENSORS ||
-	    in->num_tensors != out->num_tensors || nrt_vnc_get(comm->vnc, &v) != NRT_SUCCESS ||
-	    !group_valid(comm) || !operation_valid(dtype, op, cc_op)) {
-		LOG_AS(ENC, ERROR, "nrta_cc_prepare", "invalid argument");
+	fault = fault ?: fault_of_lists(in, out) ?: fault_of_comm(comm) ?:
+		fault_of_operation(dtype, op, cc_op);
+	if (fault) {
+		LOG_AS(ENC, ERROR, "nrta_cc_prepare", "%s", fault);
 		return NRT_INVALID;
 	}
 	status = nrt_comm_check(comm->vnc, comm->ctx_device_id, comm->ctx_device_count);
