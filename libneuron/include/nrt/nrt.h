@@ -247,16 +247,19 @@ NRT_STATUS nrt_get_attached_efa_bdf(const void *va, char *bdf, size_t *len);
 /** @} @name Collectives @{ */
 
 /**
- * @brief Meet the cores of this host that work together; each calls it with a number of its own.
+ * @brief Meet the cores that work together, of one or several hosts; each calls it with a number
+ * of its own.
  *
  * Blocks until all have come, at most NEURON_RT_EXEC_TIMEOUT seconds; several cores of a
  * process do it in several threads. They meet at rank 0, whose name is in
- * NEURON_RT_ROOT_COMM_ID (address of this host:port), except if there is only one. If the core
+ * NEURON_RT_ROOT_COMM_ID (address of its host:port), except if there is only one. If the core
  * has that rank already, and nobody is missing, nothing is done. One core of a process can be
- * rank 0 of several.
- * @return NRT_SUCCESS; NRT_INVALID bad rank or variable, or other numbers than the others or
- * than before; NRT_TIMEOUT; NRT_FAILURE more cores than this host has, or an address elsewhere:
- * there is nothing beyond one host; NRT_RESOURCE, NRT_CLOSED
+ * rank 0 of several. Several hosts need libfabric (nrt_collectives(3)).
+ * @return NRT_SUCCESS; NRT_INVALID bad rank or variable, other numbers than the others or
+ * than before, or a rank that another core has; NRT_TIMEOUT; NRT_FAILURE more cores than the host
+ * has, more than 1024 in all, or rank 0 is on another host than the address, or no rank 0 answers
+ * there, or it is another host's without libfabric; NRT_NETWORK_PROXY_FAILURE no fabric between
+ * the hosts; NRT_RESOURCE, NRT_CLOSED
  */
 NRT_STATUS nrt_build_global_comm(int32_t vnc, uint32_t g_device_id, uint32_t g_device_count);
 /** @brief The same, under the name it has where the host schedules the operations. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Sending tensors to other hosts: there is no way to one, and every function says so. */
+/* Sending tensors to other hosts: that is not there, and every function says so. */
 #include <nrt/nrt_async_sendrecv.h>
 
 #include "../base/log.h"
@@ -12,7 +12,7 @@
 static NRT_STATUS nothing(const char *func, NRT_STATUS status)
 {
 	NRT_ENTER();
-	LOG_AS(ENC, ERROR, func, "tensors can not be sent to other hosts");
+	LOG_AS(ENC, ERROR, func, "tensors are not sent from rank to rank: see nrta_cc_schedule()");
 	return status;
 }
 
