@@ -193,6 +193,7 @@ static NRT_STATUS schedule(nrt_cc_context_t *c, int queue)
 	NRT_STATUS done = (NRT_STATUS)0x5555, status;
 	struct pollfd pfd = { .fd = eventfd(0, EFD_CLOEXEC), .events = POLLIN };
 	nrta_seq_t seq;
+	bool complete;
 
 	status = nrta_cc_schedule(&c, queue, &done, &seq);
 	if (status == NRT_SUCCESS)
@@ -200,6 +201,8 @@ static NRT_STATUS schedule(nrt_cc_context_t *c, int queue)
 	if (status == NRT_SUCCESS && poll(&pfd, 1, 120000) != 1)
 		status = NRT_TIMEOUT;
 	close(pfd.fd);
+	/* What it was told of has been done, for this thread as well. */
+	status = status ?: nrta_is_completed(seq, &complete);
 	return status != NRT_SUCCESS ? status : done;
 }
 
