@@ -4,6 +4,7 @@
 #define NEURON_UTIL_H
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,6 +41,17 @@ static inline void add_capped(uint64_t *sum, uint64_t bytes)
 	if (__builtin_add_overflow(*sum, bytes, sum))
 		*sum = UINT64_MAX;
 }
+
+/*
+ * A pointer to what is to be freed, which is NULL from here on. Another thread may fork() at any
+ * time, and the child frees what it finds.
+ */
+#define TAKE_OUT(pointer) ({ \
+	__typeof__(pointer) taken_ = (pointer); \
+	(pointer) = NULL; \
+	atomic_signal_fence(memory_order_seq_cst); \
+	taken_; \
+})
 
 /* Room for one more element of an array that doubles.  0 or -ENOMEM. */
 static inline int array_grow(void **array, size_t nr, size_t *max, size_t size)

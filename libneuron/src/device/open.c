@@ -143,7 +143,9 @@ void device_put(struct neuron_device *device)
 	stats_close(device);
 	if (device->fd >= 0)
 		neuron_sys_close(device->fd);
-	free(device->log);
+	/* In a child it may be one that a thread was making longer. */
+	if (!device_inherited(device))
+		free(device->log);
 	while ((symbols = device->symbols)) {
 		device->symbols = symbols->next;
 		free(symbols);

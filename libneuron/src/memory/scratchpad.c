@@ -2,6 +2,7 @@
 /* The scratchpad that the models of a core share (scratchpad.h). */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "../../common/lock.h"
 #include "scratchpad.h"
@@ -82,11 +83,18 @@ static int region_grow(struct scratchpad *s, uint64_t need, struct spots *spots)
 static int pages_grow(struct scratchpad *s, uint64_t pages, struct spots *spots,
 		      struct neuron_mem_opts *opts)
 {
-	struct neuron_mem **grown = realloc(s->pages, pages * sizeof(*grown));
+	struct neuron_mem **grown = calloc(pages, sizeof(*grown)), **before;
 
 	if (!grown)
 		return -ENOMEM;
+	if (s->nr_pages)
+		memcpy(grown, s->pages, s->nr_pages * sizeof(*grown));
+	before = s->pages;
+	/* As in TAKE_OUT(). */
+	atomic_signal_fence(memory_order_seq_cst);
 	s->pages = grown;
+	atomic_signal_fence(memory_order_seq_cst);
+	free(before);
 	while (s->nr_pages < pages) {
 		int ret = spots_next(spots, opts) ?
 			  neuron_mem_alloc(s->device, s->page, opts, &s->pages[s->nr_pages]) :
@@ -178,8 +186,7 @@ static void shrink(struct scratchpad *s)
 	for (const struct scratchpad_user *u = s->users; u; u = u->next)
 		need = MAX(need, u->need);
 	if (!need) {
-		neuron_mem_free(s->region);
-		s->region = NULL;
+		neuron_mem_free(TAKE_OUT(s->region));
 		s->dense = false;
 	}
 	behind = need - MIN(need, region_bytes(s));
@@ -187,8 +194,7 @@ static void shrink(struct scratchpad *s)
 		neuron_mem_free(s->pages[--s->nr_pages]);
 	if (s->nr_pages)
 		return;
-	free(s->pages);
-	s->pages = NULL;
+	free(TAKE_OUT(s->pages));
 	/* A driver that cannot do it leaves it as long as it is. */
 	if (s->region && round_up(need, SCRATCHPAD_STEP) < region_bytes(s))
 		neuron_mem_shrink(s->region, round_up(need, SCRATCHPAD_STEP));

@@ -478,9 +478,13 @@ NEURON_EXPORT void neuron_profile_close(struct neuron_profile *profile)
 	if (!profile)
 		return;
 	if (device_inherited(profile->parts[0].core->device)) {
-		/* In a child the core is the parent's. */
-		for (size_t i = 0; i < profile->nr_parts; i++)
+		/* In a child the core is the parent's, and a list may be one that was growing. */
+		for (size_t i = 0; i < profile->nr_parts; i++) {
 			free_buffers(&profile->parts[i]);
+			profile->parts[i].nr_runs = 0;
+			profile->parts[i].runs = NULL;
+			profile->parts[i].items = NULL;
+		}
 	} else {
 		neuron_profile_stop(profile);
 		for (size_t i = 0; i < profile->nr_parts; i++)

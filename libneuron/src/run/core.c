@@ -37,10 +37,8 @@ static void close_queues(struct neuron_core *core)
 		neuron_nq_set_eventfd(core->notify, -1);
 	if (core->error)
 		neuron_nq_set_eventfd(core->error, -1);
-	neuron_nq_close(core->notify);
-	neuron_nq_close(core->error);
-	core->notify = NULL;
-	core->error = NULL;
+	neuron_nq_close(TAKE_OUT(core->notify));
+	neuron_nq_close(TAKE_OUT(core->error));
 }
 
 void core_put(struct neuron_core *core)

@@ -60,10 +60,8 @@ static void forget_descriptors(struct neuron_model *m)
 
 		if (kept(ring))
 			continue;
-		free(ring->tx_desc);
-		free(ring->rx_desc);
-		ring->tx_desc = NULL;
-		ring->rx_desc = NULL;
+		free(TAKE_OUT(ring->tx_desc));
+		free(TAKE_OUT(ring->rx_desc));
 	}
 }
 
@@ -351,8 +349,7 @@ static void settle(struct neuron_model *m)
 		m->io[i].bound = false;
 	forget_descriptors(m);
 	m->symbols = m->away->again;
-	away_free(m, m->away);
-	m->away = NULL;
+	away_free(m, TAKE_OUT(m->away));
 }
 
 static int move_in(struct neuron_model *model, struct neuron_mem_failure *failure)
@@ -459,8 +456,7 @@ void residence_end(struct neuron_model *model)
 	model->residence = NULL;
 	for (struct neuron_model *m = model; m; m = m->peer) {
 		if (m->away)
-			away_free(m, m->away);
-		m->away = NULL;
+			away_free(m, TAKE_OUT(m->away));
 	}
 }
 
