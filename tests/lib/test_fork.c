@@ -29,7 +29,8 @@ void *__wrap_reallocarray(void *p, size_t n, size_t size);
 #include "test_neffs.h"
 
 #include "src/run/core.h"
-#include "src/memory/mem.h"
+#include "src/memory/kv.h"
+#include "src/memory/pool.h"
 
 #define MIB (1ull << 20)
 
@@ -38,6 +39,10 @@ static struct neuron_core *core;
 static struct neuron_model *model, *other;
 static struct neuron_profile *profile;
 static struct neuron_mem *x, *y;
+static struct neuron_mem_pool *pool;
+static struct neuron_mem_block *block[2];
+static struct neuron_kv_pool *kv;
+static struct neuron_kv_seq *seq;
 
 static bool contiguous;		/* the scratchpad */
 static bool forking;
@@ -45,6 +50,12 @@ static unsigned int children, died;
 
 static void free_handles(void)
 {
+	/* Their owners wait for them, but in a child. */
+	assert_int_equal(neuron_mem_block_free(block[0], 0), 0);
+	neuron_mem_pool_close(pool);
+	assert_int_equal(neuron_mem_block_free(block[1], 0), 0);
+	neuron_kv_pool_close(kv);
+	neuron_kv_seq_close(seq);
 	neuron_profile_close(profile);
 	neuron_model_unload(model);
 	neuron_model_unload(other);
@@ -65,7 +76,7 @@ static void fork_child(void)
 	pid = fork();
 	if (!pid) {
 		/* What it has to say is said by how it ends. */
-		alarm(20);
+		alarm(10);
 		free_handles();
 		_exit(0);
 	}
@@ -127,6 +138,10 @@ static int end(void **state)
 	free_handles();
 	profile = NULL;
 	model = other = NULL;
+	pool = NULL;
+	block[0] = block[1] = NULL;
+	kv = NULL;
+	seq = NULL;
 	contiguous = false;
 	return fake_used() || fake.mapped || fake.dev[0].opens;
 }
@@ -236,6 +251,69 @@ static void test_lists(void **state)
 	check_children(1);
 }
 
+static void open_pools(void)
+{
+	struct neuron_mem_pool_opts opts = { .size = sizeof(opts), .init = MIB };
+	struct neuron_kv_opts kv_opts = {
+		.size = sizeof(kv_opts), .max_tokens = 1024, .block_tokens = 16,
+		.token_bytes = 256,
+	};
+
+	assert_int_equal(neuron_mem_pool_open(device, &opts, &pool), 0);
+	assert_int_equal(neuron_mem_pool_alloc(pool, 4096, 0, &block[0], NULL), 0);
+	assert_int_equal(neuron_mem_pool_alloc(pool, 4096, 0, &block[1], NULL), 0);
+	assert_int_equal(neuron_kv_pool_open(device, &kv_opts, &kv), 0);
+	assert_int_equal(neuron_kv_seq_open(kv, 50, &seq), 0);
+	assert_int_equal(neuron_kv_seq_append(seq, 100), 0);
+}
+
+/* Threads that the child does not have are inside. */
+static void test_locked_pools(void **state)
+{
+	pthread_mutex_t *locks[] = { NULL, NULL, &device->reserves_lock };
+
+	(void)state;
+	open_pools();
+	locks[0] = &pool->lock;
+	locks[1] = &kv->lock;
+	for (int i = 0; i < 3; i++) {
+		pthread_mutex_lock(locks[i]);
+		forking = true;
+		fork_child();
+		forking = false;
+		pthread_mutex_unlock(locks[i]);
+	}
+	check_children(3);
+}
+
+/* A sequence gets longer tables. */
+static void test_growing_sequence(void **state)
+{
+	(void)state;
+	open_pools();
+	forking = true;
+	assert_int_equal(neuron_kv_seq_append(seq, 700), 0);
+	check_children(2);
+}
+
+static void test_no_pool_in_a_child(void **state)
+{
+	struct neuron_mem_pool *none;
+	int status;
+	pid_t pid;
+
+	(void)state;
+	pthread_mutex_lock(&device->reserves_lock);
+	pid = fork();
+	if (!pid) {
+		alarm(10);
+		_exit(neuron_mem_pool_open(device, NULL, &none) != -EACCES);
+	}
+	pthread_mutex_unlock(&device->reserves_lock);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, end)
@@ -246,6 +324,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_scratchpad, start_contiguous, end),
 		TEST(test_reset),
 		TEST(test_lists),
+		TEST(test_locked_pools),
+		TEST(test_growing_sequence),
+		TEST(test_no_pool_in_a_child),
 	};
 
 	return cmocka_run_group_tests_name("fork", tests, NULL, NULL);

@@ -21,7 +21,9 @@ extern "C" {
  * Both kinds of pools ask the driver for segments in advance and hand out parts of them, so that
  * an allocation takes no system call. Functions may be called from several threads; what they
  * are about may not be freed at the same time. In a child after fork() nothing of a pool can be
- * used. Statistics use the words of other allocators:
+ * used. What is freed or closed there is forgotten, whatever threads of the parent were doing with
+ * the pool: its host memory stays until the child ends or calls exec(), and the device is open as
+ * long, if not for neuron_device_abandon(). Statistics use the words of other allocators:
  *
  *  - reserved: bytes of the segments that the pool holds of the driver
  *  - allocated: bytes that the program holds of the pool

@@ -372,7 +372,12 @@ void kv_leave(struct neuron_kv_pool *pool)
 
 NEURON_EXPORT void neuron_kv_pool_close(struct neuron_kv_pool *pool)
 {
-	if (pool)
+	if (!pool)
+		return;
+	/* As neuron_mem_pool_close() of the other kind; sequences still ask for the device. */
+	if (device_inherited(pool->device))
+		device_put(pool->device);
+	else
 		kv_leave(pool);
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "../../common/lock.h"
+#include "../device/device.h"
 #include "kv.h"
 
 static uint64_t blocks_of(const struct neuron_kv_seq *seq, uint64_t tokens)
@@ -112,6 +113,9 @@ NEURON_EXPORT void neuron_kv_seq_close(struct neuron_kv_seq *seq)
 	if (!seq)
 		return;
 	pool = seq->pool;
+	/* In a child its tables may be half changed, too. */
+	if (device_inherited(pool->device))
+		return;
 	pthread_mutex_lock(&pool->lock);
 	/* A copy under way is of one that is not pinned; its outcome does not matter. */
 	if (!seq->pinned)

@@ -75,6 +75,9 @@ NEURON_EXPORT int neuron_mem_pool_open(struct neuron_device *device,
 		return ret;
 	if (!pool)
 		return -EINVAL;
+	/* The list of pools may be locked for ever. */
+	if (device_inherited(device))
+		return -EACCES;
 	p = calloc(1, sizeof(*p) + o.queues * sizeof(p->queue[0]));
 	if (!p)
 		return mem_no_host(o.init, o.failure);
@@ -108,6 +111,14 @@ NEURON_EXPORT void neuron_mem_pool_close(struct neuron_mem_pool *pool)
 
 	if (!pool)
 		return;
+	/*
+	 * In a child the lock may be a thread's that is not there, and the pool be half changed.
+	 * Its blocks still ask for its device, whose memory keeps that.
+	 */
+	if (device_inherited(pool->device)) {
+		device_put(pool->device);
+		return;
+	}
 	pthread_mutex_lock(&pool->lock);
 	pool->closed = true;
 	last = !pool->stats.allocation.current;
@@ -336,6 +347,9 @@ NEURON_EXPORT int neuron_mem_block_free(struct neuron_mem_block *block, uint32_t
 	pool = block->segment->pool;
 	if (queue >= pool->nr_queues)
 		return -EINVAL;
+	/* As in neuron_mem_pool_close(). */
+	if (device_inherited(pool->device))
+		return 0;
 	pthread_mutex_lock(&pool->lock);
 	ret = block_free(pool, block, queue);
 	pthread_mutex_unlock(&pool->lock);
