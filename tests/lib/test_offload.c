@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +29,7 @@ void *__wrap_calloc(size_t n, size_t size);
 #undef calloc
 #include "test_neffs.h"
 
-#include "src/run/core.h"
+#include "src/run/offload.h"
 
 #define MIB (1ull << 20)
 
@@ -382,6 +383,47 @@ static void test_in_flight(void **state)
 	neuron_model_unload(m);
 }
 
+struct taker {
+	struct neuron_model *model;
+	bool had;
+};
+
+static void *take_model(void *arg)
+{
+	struct taker *t = arg;
+
+	if (!model_enter(t->model, NULL)) {
+		t->had = true;
+		model_leave(t->model);
+	}
+	return NULL;
+}
+
+/* Who runs one again and again lets others run it; many times, so that luck is no help. */
+static void test_turns(void **state)
+{
+	struct fixture *f = *state;
+	struct taker t = { .model = load(f->core, make_list_neff()) };
+	pthread_t thread;
+
+	for (int i = 0; i < 200; i++) {
+		t.had = false;
+		assert_int_equal(model_enter(t.model, NULL), 0);
+		assert_int_equal(pthread_create(&thread, NULL, take_model, &t), 0);
+		while (!model_awaited(t.model))
+			sched_yield();
+		assert_int_equal(neuron_model_offload(t.model), -EBUSY);
+		model_leave(t.model);
+		assert_int_equal(model_enter(t.model, NULL), 0);
+		assert_true(t.had);
+		model_leave(t.model);
+		pthread_join(thread, NULL);
+		assert_false(model_awaited(t.model));
+	}
+	run_list(f, t.model);
+	neuron_model_unload(t.model);
+}
+
 /* One is brought back while another one runs, again and again. */
 static void test_prefetch(void **state)
 {
@@ -687,6 +729,7 @@ int main(void)
 		TEST(test_faults),
 		TEST(test_no_room),
 		TEST(test_in_flight),
+		TEST(test_turns),
 		TEST(test_prefetch),
 		TEST(test_scratchpad),
 		TEST(test_pages),

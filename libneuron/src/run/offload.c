@@ -13,14 +13,21 @@
 
 #include "../../common/lock.h"
 #include "../../common/thread.h"
+#include "../../common/turn.h"
 #include "../../common/wait.h"
 #include "../memory/image.h"
 #include "../memory/resolve.h"
 #include "offload.h"
 
+/*
+ * Who has a model. As with a struct turn, which only the thread that took it can give back, whoever
+ * has just had it may take it again at once, unless somebody has waited for long.
+ */
 struct residence {
+	pthread_mutex_t next;		/* who is the first to wait for it */
+	_Atomic uint64_t since;		/* when, microseconds; 0: nobody does */
 	pthread_mutex_t lock;		/* the rest */
-	pthread_cond_t changed;		/* nobody has it any more */
+	pthread_cond_t changed;		/* nobody has it any more; only the first one waits */
 	bool taken;			/* somebody runs or moves the model, and has model->away */
 	bool coming;			/* a thread brings it back */
 	bool started;			/* @thread is to be joined, by who takes it next */
@@ -387,22 +394,49 @@ int residence_new(struct neuron_model *model)
 
 	if (!r)
 		return -ENOMEM;
+	pthread_mutex_init(&r->next, NULL);
 	pthread_mutex_init(&r->lock, NULL);
 	pthread_cond_init(&r->changed, NULL);
 	model->residence = r;
 	return 0;
 }
 
-/* Returns whether a thread was bringing it back. */
-static bool wait_and_take(struct residence *r)
+bool model_awaited(const struct neuron_model *model)
 {
-	bool came;
+	uint64_t since = atomic_load_explicit(&model->residence->since, memory_order_relaxed);
+
+	return since && now_us() - since > TURN_PATIENCE_US;
+}
+
+static bool try_and_take(struct neuron_model *model, bool *came)
+{
+	struct residence *r = model->residence;
 
 	GUARD(&r->lock);
-	came = r->coming;
+	*came = r->coming;
+	if (r->taken || model_awaited(model))
+		return false;
+	r->taken = true;
+	return true;
+}
+
+/* Returns whether a thread was bringing it back. */
+static bool wait_and_take(struct neuron_model *model)
+{
+	struct residence *r = model->residence;
+	bool came;
+
+	if (try_and_take(model, &came))
+		return came;
+	pthread_mutex_lock(&r->next);
+	pthread_mutex_lock(&r->lock);
+	atomic_store_explicit(&r->since, now_us(), memory_order_relaxed);
 	while (r->taken)
 		pthread_cond_wait(&r->changed, &r->lock);
 	r->taken = true;
+	atomic_store_explicit(&r->since, 0, memory_order_relaxed);
+	pthread_mutex_unlock(&r->lock);
+	pthread_mutex_unlock(&r->next);
 	return came;
 }
 
@@ -413,13 +447,13 @@ void model_leave(struct neuron_model *model)
 	GUARD(&r->lock);
 	r->taken = false;
 	r->coming = false;
-	pthread_cond_broadcast(&r->changed);
+	pthread_cond_signal(&r->changed);
 }
 
 int model_enter(struct neuron_model *model, struct neuron_mem_failure *failure)
 {
 	uint64_t began = now_ns();
-	bool waited = wait_and_take(model->residence);
+	bool waited = wait_and_take(model);
 	int ret = 0;
 
 	if (model->away) {
@@ -447,10 +481,11 @@ void residence_end(struct neuron_model *model)
 	bool inherited = model->core && device_inherited(model->core->device);
 
 	if (r && !inherited) {
-		wait_and_take(r);
+		wait_and_take(model);
 		join_thread(r);
 		pthread_cond_destroy(&r->changed);
 		pthread_mutex_destroy(&r->lock);
+		pthread_mutex_destroy(&r->next);
 	}
 	free(r);
 	model->residence = NULL;

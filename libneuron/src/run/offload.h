@@ -12,5 +12,7 @@ void residence_end(struct neuron_model *model);
 /* For a run: it is on its core, and stays there until model_leave(). 0 or -errno. */
 int model_enter(struct neuron_model *model, struct neuron_mem_failure *failure);
 void model_leave(struct neuron_model *model);
+/* Has somebody waited for it so long that nobody else takes it first? */
+bool model_awaited(const struct neuron_model *model);
 
 #endif
