@@ -640,6 +640,33 @@ static void test_mem_pages(void **state)
 	assert_int_equal(stats_of(f).moved_out, 2 * 8192);
 }
 
+/* A core has one started copy at a time. It is ended for its own pair, and before one is freed. */
+static void test_started_copies(void **state)
+{
+	struct neuron_mem_opts o = { .size = sizeof(o), .category = NEURON_MEM_TENSORS };
+	struct fixture *f = *state;
+	struct neuron_mem *a, *b;
+
+	assert_int_equal(neuron_mem_alloc(f->device, 8192, &o, &a), 0);
+	assert_int_equal(neuron_mem_alloc(f->device, 8192, &o, &b), 0);
+	assert_int_equal(neuron_mem_copy_finish(f->x, f->y), -EINVAL);
+	assert_int_equal(neuron_mem_copy_start(a, 0, b, 0, 16, -1), 0);
+	assert_int_equal(neuron_mem_copy_finish(f->x, f->y), -EINVAL);
+	assert_int_equal(neuron_mem_copy_finish(b, a), -EINVAL);
+	assert_int_equal(neuron_mem_copy_finish(a, f->y), -EINVAL);
+	assert_int_equal(neuron_mem_offload(f->x), 0);
+	assert_int_equal(neuron_mem_copy_finish(a, b), 0);
+	assert_int_equal(neuron_mem_copy_finish(a, b), -EINVAL);
+	for (int i = 0; i < 2; i++) {
+		struct neuron_mem *gone = i ? b : a;
+
+		assert_int_equal(neuron_mem_copy_start(i ? gone : f->x, 0, i ? f->x : gone, 0, 16, -1), 0);
+		assert_int_equal(neuron_mem_offload(f->x), -EBUSY);
+		neuron_mem_free(gone);
+		assert_int_equal(neuron_mem_offload(f->x), 0);
+	}
+}
+
 /* What is not idle stays, each for a reason of its own. */
 static void test_mem_refused(void **state)
 {
@@ -737,6 +764,7 @@ int main(void)
 		TEST(test_fork),
 		TEST(test_mem),
 		TEST(test_mem_pages),
+		TEST(test_started_copies),
 		TEST(test_mem_refused),
 		TEST(test_mem_faults),
 		TEST(test_mem_of_run),

@@ -158,7 +158,10 @@ int neuron_mem_copy(struct neuron_mem *dst, uint64_t dst_offset, struct neuron_m
  */
 int neuron_mem_copy_start(struct neuron_mem *dst, uint64_t dst_offset, struct neuron_mem *src,
 			  uint64_t src_offset, uint64_t bytes, int eventfd);
-/** @brief Wait for the started copy. @return its result; -EINVAL none was started */
+/**
+ * @brief Wait for the started copy, which neuron_mem_free() of one of them does, too.
+ * @return its result; -EINVAL none was started with this pair
+ */
 int neuron_mem_copy_finish(struct neuron_mem *dst, struct neuron_mem *src);
 int neuron_mem_set(struct neuron_mem *mem, uint64_t offset, int value, uint64_t bytes);
 /** @brief Map all of it; the same address each time, valid until it is freed. */

@@ -16,6 +16,10 @@
 #include "../../common/util.h"
 #include "process.h"
 
+struct started_copy {
+	struct neuron_mem *dst, *src;
+};
+
 struct neuron_device {
 	int fd;
 	pid_t pid;		/* that opened it */
@@ -43,6 +47,9 @@ struct neuron_device {
 	struct scratchpad *scratchpads;
 	pthread_mutex_t watches_lock;	/* the list of them */
 	struct reset_watch *watches;
+	pthread_mutex_t copies_lock;	/* those that were started; their number is also read without it */
+	struct started_copy copies[NEURON_MAX_CORES];	/* memory/started.c; NULL: none */
+	atomic_uint nr_copies;
 	struct {		/* as in struct neuron_offload_stats */
 		_Atomic uint64_t now, out_bytes, in_bytes, out, in, wait_ns;
 	} offload;

@@ -95,6 +95,7 @@ static int open_fd(int fd, const unsigned int *observed, struct neuron_device **
 	pthread_mutex_init(&d->mappings_lock, NULL);
 	pthread_mutex_init(&d->scratchpads_lock, NULL);
 	pthread_mutex_init(&d->watches_lock, NULL);
+	pthread_mutex_init(&d->copies_lock, NULL);
 	*device = d;
 	return 0;
 }
@@ -158,6 +159,7 @@ void device_put(struct neuron_device *device)
 	pthread_mutex_destroy(&device->mappings_lock);
 	pthread_mutex_destroy(&device->scratchpads_lock);
 	pthread_mutex_destroy(&device->watches_lock);
+	pthread_mutex_destroy(&device->copies_lock);
 	free(device);
 }
 

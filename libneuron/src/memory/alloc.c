@@ -7,7 +7,7 @@
 #include "../device/mapping.h"
 #include "../device/opts.h"
 #include "../device/sys.h"
-#include "image.h"
+#include "offload.h"
 #include "snapshot.h"
 
 _Static_assert((int)NEURON_MEM_NR_CATEGORIES == (int)NEURON_MEMALLOC_TYPE_MAX, "categories");
@@ -394,6 +394,8 @@ void mem_free_all(struct neuron_mem *const *mem, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		void *va = atomic_load(&mem[i]->va);
 
+		if (!device_inherited(mem[i]->device))
+			copies_end(mem[i]);
 		if (va && !device_inherited(mem[i]->device)) {
 			/* Before somebody else may get the address. */
 			mapping_retire(mem[i]->device, mem[i]->mapping);

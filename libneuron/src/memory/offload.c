@@ -48,14 +48,6 @@ int offload_hold(struct neuron_mem *mem)
 	return ret;
 }
 
-void offload_drop(struct neuron_mem *mem)
-{
-	if (!mem->movable)
-		return;
-	GUARD(&mem->lock);
-	mem->uses--;
-}
-
 /*
  * The driver knows of rings and transfers that the library does not: it shortens no memory that
  * they use. What is shorter than a page, or shares one with others, is not asked about.

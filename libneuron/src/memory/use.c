@@ -185,26 +185,9 @@ NEURON_EXPORT int neuron_mem_copy(struct neuron_mem *dst, uint64_t dst_offset,
 	return ret;
 }
 
-/* Of the two tokens of a core only the first is used: there is nothing to tell apart. */
-#define COPY_TOKEN 1u
-
 NEURON_EXPORT int neuron_mem_copy_finish(struct neuron_mem *dst, struct neuron_mem *src)
 {
-	struct neuron_ioctl_mem_copy_async_wait w = {
-		.src_mem_handle = src->handle,
-		.dst_mem_handle = dst->handle,
-		.pwait_handle = COPY_TOKEN,
-	};
-	int ret;
-
-	/* A copy would keep them on the device. */
-	if (dst->device != src->device || !w.src_mem_handle || !w.dst_mem_handle)
-		return -EINVAL;
-	ret = device_ioctl(dst->device, NEURON_IOCTL_MEM_COPY_ASYNC_WAIT, &w);
-	/* Else none was started, and none holds them. */
-	if (ret != -EINVAL)
-		drop_both(dst, src);
-	return ret;
+	return device_inherited(dst->device) ? -EACCES : copy_finish(dst, src);
 }
 
 NEURON_EXPORT int neuron_mem_copy_start(struct neuron_mem *dst, uint64_t dst_offset,
@@ -234,6 +217,8 @@ NEURON_EXPORT int neuron_mem_copy_start(struct neuron_mem *dst, uint64_t dst_off
 	ret = device_ioctl(dst->device, NEURON_IOCTL_MEM_COPY_ASYNC64, &c);
 	if (ret)
 		drop_both(dst, src);
+	else
+		copy_note(dst, src);
 	if (ret || eventfd < 0)
 		return ret;
 	ret = device_ioctl(dst->device, NEURON_NATIVE_COPY_EVENTFD, &e);
