@@ -77,7 +77,8 @@
 #define FAKE_WINDOW	(1ull << 46)
 #define FAKE_DS		(FAKE_WINDOW + 4096)	/* device address of the datastore */
 #define FAKE_DS_SIZE	262144u
-#define FAKE_TPB(c)	(0x2000000000ull + ((uint64_t)(c) << 32))
+/* Behind all device memory: addresses of that are never used again. */
+#define FAKE_TPB(c)	((1ull << 45) + ((uint64_t)(c) << 32))
 
 struct fake_chunk {
 	bool used;		/* has a handle */
