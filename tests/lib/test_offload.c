@@ -278,6 +278,7 @@ static void test_faults(void **state)
 {
 	struct fixture *f = *state;
 	struct neuron_model *m = load(f->core, make_list_neff());
+	struct neuron_mem_failure why;
 	uint64_t loaded, away;
 	unsigned int n, errors[4] = { 0 };
 	int ret;
@@ -295,12 +296,16 @@ static void test_faults(void **state)
 				fail_alloc = n;
 			else
 				fake_fail(n, 0, EIO);
-			ret = back ? neuron_model_onload(m, NULL) : neuron_model_offload(m);
+			why = (struct neuron_mem_failure){ .reason = NEURON_MEM_REASON_NONE };
+			ret = back ? neuron_model_onload(m, &why) : neuron_model_offload(m);
 			fail_alloc = 0;
 			fake.fail_at = 0;
 			if (!ret)
 				break;
 			errors[kind]++;
+			/* Device memory of others would not help. */
+			assert_int_equal(why.reason, back && host ? NEURON_MEM_REASON_HOST :
+								    NEURON_MEM_REASON_NONE);
 			assert_int_equal(ret, host ? -ENOMEM : -EIO);
 			assert_int_equal(fake_used(), back ? away : loaded);
 			if (back)

@@ -226,11 +226,6 @@ static bool bring_back(struct nrt_model *m)
 
 	nrt_room_begin(&room, m->vnc);
 	do {
-		/* Pages of others may be in the way of its scratchpad, and nothing was refused. */
-		failure = (struct neuron_mem_failure){
-			.reason = NEURON_MEM_REASON_FRAGMENTED,
-			.hbm = neuron_device_geometry(m->vnc->device)->core_hbm[m->vnc->nc],
-		};
 		if (neuron_model_offloaded(m->model))
 			ret = neuron_model_onload(m->model, &failure);
 		if (ret == -ENOMEM)

@@ -269,10 +269,16 @@ static int get_memory(struct neuron_model *m, struct neuron_mem_failure *failure
 	size_t nr;
 	int ret = scratchpad_join(&m->core->scratchpad, &m->scratchpad, NULL, &layout, failure);
 
+	if (ret == -ENOMEM && failure->reason == NEURON_MEM_REASON_NONE)
+		return mem_no_host(m->scratchpad.need, failure);
 	if (ret)
 		return ret;
-	if (!fits_layout(m, &layout))
+	if (!fits_layout(m, &layout)) {
+		/* Nothing was refused; others are in the way. */
+		failure->reason = NEURON_MEM_REASON_FRAGMENTED;
+		failure->hbm = m->core->hbm;
 		return -ENOMEM;
+	}
 	return mem_obtain(m->mems, m->nr_mems, &nr, failure);
 }
 
@@ -365,10 +371,15 @@ static int move_in(struct neuron_model *model, struct neuron_mem_failure *failur
 	uint64_t bytes = neuron_model_offloaded(model);
 	int ret = 0;
 
+	*failure = (struct neuron_mem_failure){ .reason = NEURON_MEM_REASON_NONE };
 	for (struct neuron_model *m = model; m && !ret; m = m->peer)
 		ret = get_memory(m, failure);
-	for (struct neuron_model *m = model; m && !ret; m = m->peer)
+	for (struct neuron_model *m = model; m && !ret; m = m->peer) {
 		ret = put_part(m);
+		/* It has all its device memory. */
+		if (ret == -ENOMEM)
+			mem_no_host(bytes, failure);
+	}
 	for (struct neuron_model *m = model; m; m = m->peer) {
 		if (!ret) {
 			settle(m);
