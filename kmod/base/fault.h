@@ -56,23 +56,6 @@ static inline bool neuron_fault_armed(const struct neuron_fault *f)
 	return atomic_read(&f->shots) > 0;
 }
 
-static int neuron_fault_get(void *data, u64 *value)
-{
-	*value = atomic_read(data);
-	return 0;
-}
-
-static int neuron_fault_set(void *data, u64 value)
-{
-	if (value > INT_MAX)
-		return -ERANGE;
-	atomic_set(data, value);
-	return 0;
-}
-
-/* Not debugfs_create_atomic_t(), which cuts a number to 32 bits. */
-DEFINE_DEBUGFS_ATTRIBUTE(neuron_fault_fops, neuron_fault_get, neuron_fault_set, "%llu\n");
-
 /**
  * neuron_fault_add() - make the files of a fault
  * @f: zeroed
@@ -84,7 +67,7 @@ static inline void neuron_fault_add(struct neuron_fault *f, const char *name, st
 	char file[32];
 
 	snprintf(file, sizeof(file), "inject_%s", name);
-	debugfs_create_file_unsafe(file, 0600, dir, &f->shots, &neuron_fault_fops);
+	debugfs_create_atomic_t(file, 0600, dir, &f->shots);
 #ifdef CONFIG_FAULT_INJECTION_DEBUG_FS
 	f->attr = (struct fault_attr)FAULT_ATTR_INITIALIZER;
 	/* The kernel log shows the consequences, not the fault. */

@@ -231,10 +231,6 @@ static void test_alloc(void)
 	char path[96];
 
 	snprintf(path, sizeof(path), "/sys/kernel/debug/neuron/neuron%d/inject_mc_alloc", number);
-	CHECK(text_write(path, "4294967296") == ERANGE && text_write(path, "2147483648") == ERANGE &&
-	      text_write(path, "-1") == EINVAL && text_write(path, "x") == EINVAL &&
-	      inject("hang", "4294967297") == ERANGE, "numbers that are too large, or none");
-	CHECK(!strcmp(text_read(path), "0"), "change nothing");
 	CHECK(!text_write(path, "2"), "make 2 allocations fail");
 	CHECK(call(fd, NEURON_NATIVE_MEM_ALLOC, &a) == ENOMEM && a.total &&
 	      call(fd, NEURON_NATIVE_MEM_ALLOC, &a) == ENOMEM &&
