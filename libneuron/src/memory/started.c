@@ -21,26 +21,18 @@ void copy_note(struct neuron_mem *dst, struct neuron_mem *src)
 	}
 }
 
-/* One that is the pair's, or with a @src of NULL from or to @dst; it is not noted any more. */
-static bool take(struct neuron_mem *dst, const struct neuron_mem *src, struct started_copy *copy)
+/* Under the lock: one that is the pair's, or with a @src of NULL from or to @dst. */
+static struct started_copy *find(struct neuron_mem *dst, const struct neuron_mem *src)
 {
 	struct neuron_device *device = dst->device;
 
-	/* There hardly ever is one. */
-	if (!device->nr_copies)
-		return false;
-	GUARD(&device->copies_lock);
 	for (size_t i = 0; i < ARRAY_SIZE(device->copies); i++) {
 		struct started_copy *c = &device->copies[i];
 
-		if (src ? c->dst == dst && c->src == src : c->dst == dst || c->src == dst) {
-			*copy = *c;
-			c->dst = c->src = NULL;
-			device->nr_copies--;
-			return true;
-		}
+		if (src ? c->dst == dst && c->src == src : c->dst == dst || c->src == dst)
+			return c;
 	}
-	return false;
+	return NULL;
 }
 
 static int finish(const struct started_copy *copy)
@@ -57,17 +49,38 @@ static int finish(const struct started_copy *copy)
 	return ret;
 }
 
+/* Under the lock. */
+static void forget(struct neuron_device *device, struct started_copy *c)
+{
+	*c = (struct started_copy){ NULL };
+	device->nr_copies--;
+}
+
 int copy_finish(struct neuron_mem *dst, struct neuron_mem *src)
 {
-	struct started_copy copy;
+	struct neuron_device *device = dst->device;
+	struct started_copy *c;
 
-	return take(dst, src, &copy) ? finish(&copy) : -EINVAL;
+	pthread_mutex_lock(&device->copies_lock);
+	c = find(dst, src);
+	if (c)
+		forget(device, c);
+	pthread_mutex_unlock(&device->copies_lock);
+	return c ? finish(&(struct started_copy){ dst, src }) : -EINVAL;
 }
 
 void copies_end(struct neuron_mem *mem)
 {
-	struct started_copy copy;
+	struct neuron_device *device = mem->device;
+	struct started_copy *c;
 
-	while (take(mem, NULL, &copy))
-		finish(&copy);
+	/* There hardly ever is one. */
+	if (!device->nr_copies)
+		return;
+	/* Who frees the other one of the pair must not be done before this. */
+	GUARD(&device->copies_lock);
+	while ((c = find(mem, NULL))) {
+		finish(c);
+		forget(device, c);
+	}
 }
