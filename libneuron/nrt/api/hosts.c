@@ -442,7 +442,7 @@ static NRT_STATUS do_lead(struct lead *l, const struct params *params, NRT_STATU
 	struct across *x = l->x;
 	struct across_word word = { .magic = WORLD_MAGIC };
 	uint64_t said = in_messages(l, l->in->size) * (l->c->cc_op == NRT_CC_ALLGATHER ? x->most : 1);
-	bool inside = said <= ACROSS_DATA, told = said <= TOLD_MAX / x->nr_hosts;
+	bool inside = said <= ACROSS_DATA, told = inside || said <= TOLD_MAX / x->nr_hosts;
 	size_t base = across_words(x);
 	NRT_STATUS status = across_memory(x, memory_needed(l, said, told));
 
