@@ -226,8 +226,7 @@ static bool bring_back(struct nrt_model *m)
 
 	nrt_room_begin(&room, m->vnc);
 	do {
-		if (neuron_model_offloaded(m->model))
-			ret = neuron_model_onload(m->model, &failure);
+		ret = neuron_model_offloaded(m->model) ? neuron_model_onload(m->model, &failure) : 0;
 		if (ret == -ENOMEM)
 			nrt_room_refused(&room, &failure, NULL);
 	} while (nrt_room_made(&room, ret));
