@@ -61,15 +61,28 @@ static struct {
 	char missing[256];	/* why it is not there */
 } lib = { .once = PTHREAD_ONCE_INIT };
 
+/*
+ * Later releases have other structures under the same names, and keep those that this was built
+ * with under their versions.
+ */
+static void *call_of(void *object, const char *name, const char *version)
+{
+	void *call = NULL;
+
+	if (FI_MAJOR_VERSION == 1 && FI_MINOR_VERSION <= 17)
+		call = dlvsym(object, name, version);
+	return call ?: dlsym(object, name);
+}
+
 static void find_calls(void)
 {
 	void *object = dlopen("libfabric.so.1", RTLD_NOW | RTLD_LOCAL);
 
 	if (object) {
-		lib.getinfo = dlsym(object, "fi_getinfo");
-		lib.dupinfo = dlsym(object, "fi_dupinfo");
-		lib.freeinfo = dlsym(object, "fi_freeinfo");
-		lib.fabric = dlsym(object, "fi_fabric");
+		lib.getinfo = call_of(object, "fi_getinfo", "FABRIC_1.3");
+		lib.dupinfo = call_of(object, "fi_dupinfo", "FABRIC_1.3");
+		lib.freeinfo = call_of(object, "fi_freeinfo", "FABRIC_1.3");
+		lib.fabric = call_of(object, "fi_fabric", "FABRIC_1.1");
 	}
 	if (!lib.getinfo || !lib.dupinfo || !lib.freeinfo || !lib.fabric)
 		snprintf(lib.missing, sizeof(lib.missing), "%s", dlerror() ?: "libfabric");
