@@ -802,8 +802,7 @@ static json_t *hardware_json(void)
 
 /* ---- the end ------------------------------------------------------------------------- */
 
-/* What nobody keeps up to date is worse than nothing. */
-/* Not what was there before and is no file. */
+/* What nobody keeps up to date is worse than nothing; not what was there before and is no file. */
 static void remove_textfile(void)
 {
 	struct stat st;

@@ -594,13 +594,15 @@ def no_file_is_left():
     got = subprocess.run(f'{MONITOR.path} -j -t {PROM} -p 100ms >/dev/full', shell=True, env=env,
                          stderr=subprocess.DEVNULL, check=False)
     assert got.returncode == 1 and not PROM.exists(), got
-    # The file was written, and now there is a directory in the place of the next one.
-    monitor = MONITOR.start('-t', PROM, '-p', '500ms', stderr=subprocess.DEVNULL)
-    while not PROM.exists():
+    # The file was written, and now its directory has gone.
+    place, gone = work / 'place', work / 'gone'
+    place.mkdir()
+    monitor = MONITOR.start('-t', place / PROM.name, '-p', '500ms', stderr=subprocess.DEVNULL)
+    while not (place / PROM.name).exists():
         time.sleep(0.01)
-    (work / f'{PROM.name}.{monitor.pid}').mkdir()
-    assert monitor.wait(timeout=20) == 1 and not PROM.exists()
-    (work / f'{PROM.name}.{monitor.pid}').rmdir()
+    place.rename(gone)
+    assert monitor.wait(timeout=20) == 1
+    shutil.rmtree(gone)
 
 
 def turn(*arguments):

@@ -70,7 +70,7 @@ check "T4: staging of collectives is in its column" 'status 0 --collectives 512 
 check "T4: once for a logical core, and the rings that reduce" 'status 0 --collectives 512 $out.b && grep -q "^._NC 0 .*| 64.000KB  | .*| 512.000MB |  0.000B  |  0.000B  |$" $out'
 check "T4: of 16 ranks on several devices each has the inputs of 15" 'status 0 -C all-reduce:64M:16 $out.b && grep -q "^._NC 0 .*| 64.000KB  | .*| 960.000MB |  0.000B  |  0.000B  |$" $out'
 check "T4: and in place its result" 'status 0 -C reduce-scatter:64M:16:in-place $out.b && grep -q "^._NC 0 .*| 964.000MB |  0.000B  |  0.000B  |$" $out'
-check "T4: 20 ranks have sums of a part of them, of integers" 'status 0 -C all-reduce:64M:20:int8 $out.b && grep -q "^._NC 0 .*| 1.188GB  |  0.000B  |  0.000B  |$" $out && status 0 -C all-reduce:64K:20:in-place:int32 $out.b && grep -q "^._NC 0 .*| 1.312MB  |  0.000B  |  0.000B  |$" $out && status 0 -C all-reduce:64K:20:bfloat16 $out.b && grep -q "^._NC 0 .*| 1.188MB  |  0.000B  |  0.000B  |$" $out'
+check "T4: 20 ranks have sums of a part of them, of integers" 'status 0 -C all-reduce:64M:20:int8 $out.b && grep -q "^._NC 0 .*|  1.188GB  |  0.000B  |  0.000B  |$" $out && status 0 -C all-reduce:64K:20:in-place:int32 $out.b && grep -q "^._NC 0 .*|  1.312MB  |  0.000B  |  0.000B  |$" $out && status 0 -C all-reduce:64K:20:bfloat16 $out.b && grep -q "^._NC 0 .*|  1.188MB  |  0.000B  |  0.000B  |$" $out'
 check "T4: on one device none; nor rings to gather" 'status 0 -C all-gather:64M:4 $out.b && grep -q "^._NC 0 .*|  0.000B   |  0.000B  |  0.000B  |$" $out && ! grep -q "64.000KB" $out'
 check "T4: what is no operation" 'status 2 -C all-scatter:1M:4 $out.b && status 2 -C all-reduce:1M $out.b && status 2 -C all-reduce:1M:4:here $out.b && status 2 -C all-reduce:1M:0 $out.b && status 2 -C all-reduce:1M:4:int9 $out.b'
 neff '"a": {"type": "tmp-buf", "var_id": 1, "size": 9223372036854775807}, "b": {"type": "tmp-buf", "var_id": 2, "size": 9223372036854775807}'
@@ -88,7 +88,7 @@ neff '"k": {"type": "file", "var_id": 1, "size": 2000000, "file_name": "k"}'
 check "an archive that unpacks to too much is refused, or not, as by the runtime" 'with NEURON_RT_NEFF_MAX_UNPACKED_MB=1 2 && grep -q "unpacks to more than the limit of 1048576 bytes" $out && with NEURON_RT_NEFF_MAX_UNPACKED_MB=2 0 && with NEURON_RT_NEFF_MAX_UNPACKED_MB=0 0 && with NEURON_RT_NEFF_MAX_UNPACKED_MB=x 2'
 printf "\377\376\375" | dd of=$out.b bs=1 seek=172 conv=notrunc 2>/dev/null
 check "so is a wrong hash" 'with NEURON_RT_VALIDATE_HASH=1 2 && grep -q "hash does not match" $out && with NEURON_RT_VALIDATE_HASH=0 0 && status 0 $out.b && with NEURON_RT_VALIDATE_HASH=2 2 && with NEURON_RT_NEFF_SHORT_CONSTANTS=x 2 && with NEURON_RT_NEFF_SHORT_CONSTANTS=yes 0'
-check "host memory of a load: what the archive unpacks to" 'status 0 $out.b && grep -q "^$out.b: loading takes at least 1\.907MB of host memory,  *0\.000B of it stay$" $out && status 0 --json $out.b && grep -q "\"peak\": 2000[0-9]*,$" $out'
+check "host memory of a load: what the archive unpacks to" 'status 0 $out.b && grep -q "^$out.b: loading takes at least 1\.90[78]MB of host memory,  *0\.000B of it stay$" $out && status 0 --json $out.b && grep -q "\"peak\": 2000[0-9]*,$" $out'
 rm $dir/sg00/k
 check "on trn1 there is one memory for each core" 'status 0 -i trn1.32xlarge "$model@1" && grep -q "^ND 0 HBM 1" $out'
 check "which has no pairs of cores" 'status 2 -i trn1 -l 2 "$model"'
