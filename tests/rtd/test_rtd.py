@@ -1339,6 +1339,8 @@ def test_files_in_the_way():
 
 def test_hangup():
     """SIGHUP ends it as SIGTERM does"""
+    # As from a terminal: where it is ignored, as under nohup, it stays ignored.
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     with Daemon() as d:
         c = Client(d.path)
         c.load()
