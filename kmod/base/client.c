@@ -221,6 +221,17 @@ void neuron_client_put_some(struct neuron_client *client, u32 n)
 atomic_t neuron_teardowns = ATOMIC_INIT(0);
 
 /**
+ * neuron_cred_same_user() - are these credentials of the current process's user?
+ * @cred: of whoever opened something
+ *
+ * Context: process.
+ */
+bool neuron_cred_same_user(const struct cred *cred)
+{
+	return cred->user_ns == current_cred()->user_ns && uid_eq(cred->euid, current_euid());
+}
+
+/**
  * neuron_client_foreign() - is a client of the current process what another user has left?
  * @client: of its thread group
  *
@@ -231,10 +242,7 @@ atomic_t neuron_teardowns = ATOMIC_INIT(0);
  */
 bool neuron_client_foreign(const struct neuron_client *client)
 {
-	const struct cred *cred = current_cred();
-
-	return client->exec_id != current->self_exec_id &&
-	       (client->cred->user_ns != cred->user_ns || !uid_eq(client->cred->euid, cred->euid));
+	return client->exec_id != current->self_exec_id && !neuron_cred_same_user(client->cred);
 }
 
 /**

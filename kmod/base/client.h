@@ -157,6 +157,7 @@ void neuron_client_put_some(struct neuron_client *client, u32 n);
 bool neuron_process_alive(struct pid *pid);
 bool neuron_client_same_user(const struct neuron_client *client);
 bool neuron_process_attached(struct neuron_device *nd, const struct pid *pid);
+bool neuron_cred_same_user(const struct cred *cred);
 bool neuron_client_foreign(const struct neuron_client *client);
 char *neuron_printable(char *text);
 int neuron_clients_reap(struct neuron_device *nd, u32 seen);

@@ -117,11 +117,9 @@ void neuron_isolation_refused(struct neuron_device *nd, const char *what)
 
 static bool neuron_domain_same(const struct neuron_device *nd)
 {
-	const struct cred *cred = current_cred();
-
 	if (READ_ONCE(neuron_domain_by_process))
 		return nd->domain_pid == task_tgid(current);
-	return nd->domain->user_ns == cred->user_ns && uid_eq(nd->domain->euid, cred->euid);
+	return neuron_cred_same_user(nd->domain);
 }
 
 /**

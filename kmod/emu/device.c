@@ -283,11 +283,8 @@ static int emu_take_serial(struct emu_device *ed, u64 serial)
 {
 	int err = xa_insert(&emu_by_serial, serial, ed, GFP_KERNEL);
 
-	if (err)
-		return err == -EBUSY ? -EEXIST : err;
 	ed->serial = serial;
-	ed->has_serial = true;
-	return 0;
+	return err == -EBUSY ? -EEXIST : err;
 }
 
 /**
@@ -303,8 +300,8 @@ void emu_device_free(struct emu_device *ed)
 	emu_debugfs_del(ed);
 	cancel_work_sync(&ed->unplug);
 	emu_unplug(ed);
-	if (ed->has_serial)
-		xa_erase(&emu_by_serial, ed->serial);
+	/* Another device may have it, which was first. */
+	xa_cmpxchg(&emu_by_serial, ed->serial, ed, NULL, 0);
 	emu_posted_free(ed);
 	emu_core_destroy(ed);
 	emu_dma_destroy(ed);

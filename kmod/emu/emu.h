@@ -65,8 +65,7 @@ struct platform_device;
  * @dma: DMA engines; an entry, once made, stays until the device goes
  * @stalled: DMA engines with queues that wait for room in a FIFO
  * @posted: register writes that take effect late; NULL: they do at once
- * @serial: serial number, which it alone has
- * @has_serial: it is taken
+ * @serial: serial number, which it alone has once it is there
  * @parent: makes DMA as a card does, see README.md; NULL: a plain software device
  * @checks: neuron.ko relies on it to check accesses
  * @missed: otherwise: accesses that neuron.ko should have refused, and it did
@@ -97,7 +96,6 @@ struct emu_device {
 	DECLARE_BITMAP(stalled, EMU_MAX_ENGINES);
 	struct emu_posted *posted;
 	u64 serial;
-	bool has_serial;
 	struct platform_device *parent;
 	bool checks;
 	u32 missed;
