@@ -16,6 +16,7 @@
 #include <nrt/nrt.h>
 
 #include "fake_driver.h"
+#include "nrt/cc/fabric.h"
 
 #ifndef FLEET_MUST
 #define FLEET_MUST(cond) assert_true(cond)
@@ -186,6 +187,25 @@ static int fleet_setup(void)
 static int fleet_teardown(void)
 {
 	return run("rm -r %s", directory);
+}
+
+/* For a group of tests, with a setup that calls fleet_setup(). */
+static inline int fleet_end(void **state)
+{
+	(void)state;
+	return fleet_teardown();
+}
+
+/* Can they run here?  Says so if not; with TEST in the environment those of that name. */
+static inline bool fleet_tests(void)
+{
+	if (fabric_missing() || geteuid()) {
+		printf("1..0 # skipped: needs root and libfabric\n");
+		return false;
+	}
+	if (getenv("TEST"))
+		cmocka_set_test_filter(getenv("TEST"));
+	return true;
 }
 
 #endif

@@ -17,17 +17,12 @@
 
 #include <neuron/buffers.h>
 
+#include "draw.h"
+
 #define MAX_BUFFERS 10000u
 
 static struct neuron_buffer buffers[MAX_BUFFERS];
 static size_t nr;
-static uint64_t state;
-
-static uint64_t draw(uint64_t from, uint64_t to)
-{
-	state = state * 6364136223846793005ull + 1442695040888963407ull;
-	return from + (state >> 33) % (to - from + 1);
-}
 
 static void start(unsigned int seed)
 {

@@ -14,6 +14,7 @@
 static unsigned long long hbm_size;
 #define FAKE_HBM_SIZE hbm_size
 
+#include "draw.h"
 #include "fake_driver.h"
 #include "test_neffs.h"
 
@@ -23,14 +24,6 @@ static unsigned long long hbm_size;
 #define SETS 1000u
 #define MAX_NODES 6u
 #define MAX_FILES 3u
-
-static uint64_t state;
-
-static uint64_t draw(uint64_t from, uint64_t to)
-{
-	state = state * 6364136223846793005ull + 1442695040888963407ull;
-	return from + (state >> 33) % (to - from + 1);
-}
 
 /* From 1 byte to @max, half of them of any length in digits. */
 static uint64_t draw_size(uint64_t max)

@@ -15,7 +15,6 @@
 #include <nrt/nrt_experimental.h>
 
 #include "fleet.h"
-#include "nrt/cc/fabric.h"
 #include "nrt/cc/world.h"
 
 #define MAX_HERE 4u		/* ranks of a host: cores of a device */
@@ -658,12 +657,6 @@ static int setup(void **state)
 	return fleet_setup();
 }
 
-static int teardown(void **state)
-{
-	(void)state;
-	return fleet_teardown();
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -679,13 +672,6 @@ int main(void)
 		cmocka_unit_test(test_strangers),
 		cmocka_unit_test(test_join),
 	};
-	char *only = getenv("TEST");
 
-	if (fabric_missing() || geteuid()) {
-		printf("1..0 # skipped: needs root and libfabric\n");
-		return 0;
-	}
-	if (only)
-		cmocka_set_test_filter(only);
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return fleet_tests() ? cmocka_run_group_tests(tests, setup, fleet_end) : 0;
 }

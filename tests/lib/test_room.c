@@ -15,16 +15,10 @@
 #include "../../kmod/mem/buddy/all.h"
 #include "src/memory/room.h"
 
+#include "draw.h"
+
 #define MEMORIES 2000u
 #define REQUESTS 400u
-
-static uint64_t state;
-
-static uint64_t draw(uint64_t from, uint64_t to)
-{
-	state = state * 6364136223846793005ull + 1442695040888963407ull;
-	return from + (state >> 33) % (to - from + 1);
-}
 
 static const struct {
 	u32 flag;

@@ -19,6 +19,7 @@ static unsigned int hbm_cores = 2;	/* cores that share a memory */
 #define FAKE_HBM_SIZE hbm_size
 #define FAKE_CORE_HBM(core) ((core) / hbm_cores % FAKE_HBMS)
 
+#include "draw.h"
 #include "fake_driver.h"
 #include "test_neffs.h"
 
@@ -26,14 +27,6 @@ static unsigned int hbm_cores = 2;	/* cores that share a memory */
 #define SETS 500
 #define MAX_FILES 8
 #define FEWER 5		/* smaller sets that are tried */
-
-static uint64_t state;
-
-static uint64_t draw(uint64_t from, uint64_t to)
-{
-	state = state * 6364136223846793005ull + 1442695040888963407ull;
-	return from + (state >> 33) % (to - from + 1);
-}
 
 /* From 1 byte to @max, each length in digits as frequent. */
 static uint64_t draw_size(uint64_t max)
