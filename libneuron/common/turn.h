@@ -36,11 +36,17 @@ static inline void turn_destroy(struct turn *turn)
 	pthread_mutex_destroy(&turn->lock);
 }
 
-static inline bool turn_awaited(struct turn *turn)
+/* Has somebody waited for long, @at from then on? */
+static inline bool waited_long(const _Atomic uint64_t *at)
 {
-	uint64_t since = atomic_load_explicit(&turn->since, memory_order_relaxed);
+	uint64_t since = atomic_load_explicit(at, memory_order_relaxed);
 
 	return since && now_us() - since > TURN_PATIENCE_US;
+}
+
+static inline bool turn_awaited(struct turn *turn)
+{
+	return waited_long(&turn->since);
 }
 
 /* Only if nobody has it, or has waited long enough for it. */

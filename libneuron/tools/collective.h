@@ -8,6 +8,7 @@
 
 #include <neuron/neuron.h>
 
+#include "../common/sums.h"
 #include "options.h"
 
 struct collective {
@@ -30,13 +31,6 @@ static inline void collective_detail(struct collective *c, const char *word, con
 	else
 		argp_error(state, "%s is not MIB, nor all-gather, all-reduce or reduce-scatter:SIZE:RANKS[:TYPE][:in-place]",
 			   arg);
-}
-
-/* Partial sums of these are kept in them. */
-static inline bool collective_reaches(enum neuron_neff_dtype type)
-{
-	return type == NEURON_NEFF_DT_FLOAT32 || type == NEURON_NEFF_DT_FP32R ||
-	       type == NEURON_NEFF_DT_BFLOAT16;
 }
 
 /* "512" MiB, "all-reduce:64M:16", or that with ":int8" or ":in-place" or both. */
@@ -63,7 +57,7 @@ static inline void collective_read(struct collective *c, const char *arg, struct
 	o->out = scatters ? o->in / o->ranks : o->in;
 	if (gathers && __builtin_mul_overflow(o->in, o->ranks, &o->out))
 		o->out = UINT64_MAX;
-	if (c->reduces && !collective_reaches(c->type))
+	if (c->reduces && !sums_fit(c->type))
 		o->sums = o->out / neuron_neff_dtype_size(c->type) * sizeof(float);
 }
 

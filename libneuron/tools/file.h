@@ -17,6 +17,7 @@
 
 #include "../common/env.h"
 #include "../common/snapshot_words.h"
+#include "../common/util.h"
 
 /* All of a file or pipe, to be freed; or say why not and end with @status. */
 static inline void *read_whole(const char *path, size_t *size, int status)
@@ -56,19 +57,6 @@ static inline void write_whole(const char *path, const void *data, size_t size)
 		error(EXIT_FAILURE, errno, "%s", path);
 }
 
-static inline bool write_fd(int fd, const char *data, size_t size)
-{
-	while (size) {
-		ssize_t n = write(fd, data, size);
-
-		if (n < 0 && errno != EINTR)
-			return false;
-		data += n > 0 ? n : 0;
-		size -= n > 0 ? (size_t)n : 0;
-	}
-	return true;
-}
-
 /* Beside the file, then in its place. */
 static inline bool rename_over(const char *path, const char *data, size_t size, mode_t mode,
 			       bool lasting)
@@ -80,7 +68,7 @@ static inline bool rename_over(const char *path, const char *data, size_t size, 
 	if (asprintf(&new, "%s.XXXXXX", path) < 0)
 		return false;
 	fd = mkostemp(new, O_CLOEXEC);
-	done = fd >= 0 && write_fd(fd, data, size) && !fchmod(fd, mode) &&
+	done = fd >= 0 && !write_bytes(fd, data, size) && !fchmod(fd, mode) &&
 	       (!lasting || !fsync(fd)) && !rename(new, path);
 	err = errno;
 	if (fd >= 0) {
@@ -109,7 +97,7 @@ static inline bool replace_file(const char *path, const char *data, size_t size,
 
 	if (!stat(path, &st) && !S_ISREG(st.st_mode)) {
 		fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-		done = fd >= 0 && write_fd(fd, data, size);
+		done = fd >= 0 && !write_bytes(fd, data, size);
 		return fd >= 0 && close(fd) ? false : done;
 	}
 	real = realpath(path, NULL);

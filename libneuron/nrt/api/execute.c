@@ -222,7 +222,8 @@ static bool bring_back(struct nrt_model *m)
 {
 	struct neuron_mem_failure failure;
 	struct nrt_room room;
-	int ret = 0;
+	bool has;
+	int ret;
 
 	nrt_room_begin(&room, m->vnc);
 	do {
@@ -230,14 +231,11 @@ static bool bring_back(struct nrt_model *m)
 		if (ret == -ENOMEM)
 			nrt_room_refused(&room, &failure, NULL);
 	} while (nrt_room_made(&room, ret));
-	if (!ret && turn_try(&m->turn)) {
-		nrt_room_end(&room, ret);
-		return true;
-	}
+	has = !ret && turn_try(&m->turn);
 	nrt_room_end(&room, ret);
 	if (ret)
 		turn_take(&m->turn);
-	return ret;
+	return has || ret;
 }
 
 /* A turn of a model that is on the device; of one that cannot be, the run finds out, and says why. */

@@ -30,8 +30,7 @@ static void log_usage(const struct nrt_model *m)
 	}
 	snprintf(name, sizeof(name), "%s", neuron_model_name(m->model));
 	nrt_log_printable(name);
-	total = u.code + u.constants + u.scratchpad + u.runtime + u.rings_io + u.rings_spill +
-		u.rings_collectives + u.rings_runtime + u.collectives;
+	total = nrt_usage_bytes(&u);
 	LOG_AS(TDRV, INFO, "dml_log_dev_neff_mem",
 	       "\n[ND %u:NC %u] Current Usage Total: %s\n\tshared scratchpad: %s\n"
 	       "Per NEFF memory usage breakdown for [%s]:\n\tTotal: %s\n\t* model code: %s\n"

@@ -8,6 +8,7 @@
 
 #include <neuron/neff.h>
 
+#include "../../common/sums.h"
 #include "../object/model.h"
 #include "operation.h"
 
@@ -58,16 +59,10 @@ uint32_t cc_element_size(nrt_dtype_t dtype)
 
 nrt_dtype_t cc_partial_type(const struct nrt_cc_context *c)
 {
-	if (c->cc_op == NRT_CC_ALLGATHER || c->op != NRT_OP_ADD)
+	if (c->cc_op == NRT_CC_ALLGATHER || c->op != NRT_OP_ADD ||
+	    sums_fit((enum neuron_neff_dtype)c->dtype))
 		return c->dtype;
-	switch (c->dtype) {
-	case NRT_DTYPE_FLOAT32:
-	case NRT_DTYPE_FP32R:
-	case NRT_DTYPE_BFLOAT16:
-		return c->dtype;
-	default:
-		return NRT_DTYPE_FLOAT32;
-	}
+	return NRT_DTYPE_FLOAT32;
 }
 
 struct params cc_params_of(const struct nrt_cc_context *c, enum kind kind, size_t i)

@@ -37,16 +37,20 @@ static int own(int fd, mode_t type)
 	return ret;
 }
 
-int nrt_open_output(int dir, const char *name)
+static int open_own(int dir, const char *name, mode_t mode)
 {
 	return own(openat(dir, name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
-			  0666), S_IFREG);
+			  mode), S_IFREG);
+}
+
+int nrt_open_output(int dir, const char *name)
+{
+	return open_own(dir, name, 0666);
 }
 
 int nrt_open_private(const char *path)
 {
-	int fd = own(openat(AT_FDCWD, path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK |
-			    O_CLOEXEC, 0600), S_IFREG), ret;
+	int fd = open_own(AT_FDCWD, path, 0600), ret;
 
 	/* One of an earlier version may be there. */
 	if (fd < 0 || !fchmod(fd, 0600))

@@ -27,6 +27,13 @@ struct nrt_model {
 	struct nrt_model *next;		/* process lock */
 };
 
+/* What a model has of device memory, without the shared scratchpad of its core. */
+static inline uint64_t nrt_usage_bytes(const struct neuron_model_usage *u)
+{
+	return u->code + u->constants + u->scratchpad + u->runtime + u->rings_io + u->rings_spill +
+	       u->rings_collectives + u->rings_runtime + u->collectives;
+}
+
 /* Not one that others use. */
 void nrt_model_free(struct nrt_model *m);
 /* Under the life lock for writing: nobody else is in here. */

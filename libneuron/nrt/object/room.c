@@ -57,9 +57,7 @@ static uint64_t bytes_of(const struct nrt_model *m)
 
 	if (neuron_model_get_usage(m->model, &u))
 		return 0;
-	return u.code + u.constants + u.scratchpad + u.runtime + u.rings_io + u.rings_spill +
-	       u.rings_collectives + u.rings_runtime + u.collectives +
-	       neuron_core_scratchpad(m->vnc->core);
+	return nrt_usage_bytes(&u) + neuron_core_scratchpad(m->vnc->core);
 }
 
 /*

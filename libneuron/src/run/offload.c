@@ -414,9 +414,7 @@ int residence_new(struct neuron_model *model)
 
 bool model_awaited(const struct neuron_model *model)
 {
-	uint64_t since = atomic_load_explicit(&model->residence->since, memory_order_relaxed);
-
-	return since && now_us() - since > TURN_PATIENCE_US;
+	return waited_long(&model->residence->since);
 }
 
 static bool try_and_take(struct neuron_model *model, bool *came)
