@@ -40,7 +40,7 @@ for group; do
 			   libsmartcols-dev libncurses-dev libmicrohttpd-dev pahole kmod) ;;
 	test)	packages+=(gcc make libc6-dev pkg-config libcmocka-dev python3
 			   libarchive-dev libjansson-dev nettle-dev zlib1g-dev
-			   libfabric-dev iproute2 libudev-dev procps python3-prometheus-client strace tmux
+			   libfabric-dev libpmix-dev openmpi-bin iproute2 libudev-dev procps python3-prometheus-client strace tmux
 			   valgrind) ;;
 	vm)	packages+=(gcc ccache make libc6-dev bc bison flex libelf-dev libssl-dev
 			   pahole kmod cpio gzip xz-utils tar busybox-static dash
@@ -61,7 +61,7 @@ for group; do
 	plot)	packages+=(python3-matplotlib) ;;
 	series)	packages+=(git python3) ;;
 	screenshots)	packages+=(tmux aha chromium fonts-dejavu-core pngquant optipng) ;;
-	deb)	packages+=(build-essential debhelper dh-dkms fakeroot libfabric-dev "${rtd[@]}") ;;
+	deb)	packages+=(build-essential debhelper dh-dkms fakeroot libfabric-dev libpmix-dev "${rtd[@]}") ;;
 	cover)	packages+=(lcov) ;;
 	memcheck)	packages+=(valgrind) ;;
 	rtd)	packages+=("${rtd[@]}" protobuf-compiler python3-grpcio python3-protobuf) ;;

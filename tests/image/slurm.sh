@@ -7,6 +7,9 @@
 cp -r tests/image/slurm "$files/config"
 rm "$files/config/packages"
 cp tests/image/guest/slurm-job tests/image/guest/slurm "$files/"
+tests/deps.sh build
+make -s -C libneuron B="$work/library" "$work/library/examples/nrt-job" >>"$log"
+cp "$work/library/examples/nrt-job" "$files/"
 lan=$((20000 + RANDOM % 10000))
 vm+=(--cpus=1 --memory=1536 --timeout=1800)
 four="arch=trn2 nr_devices=4 hbm_size=256"

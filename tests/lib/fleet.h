@@ -163,7 +163,7 @@ static void finish(struct fleet *f, uint32_t killed)
 	waitpid(f->net, NULL, 0);
 }
 
-static void run_fleet(struct fleet *f)
+static inline void run_fleet(struct fleet *f)
 {
 	start(f);
 	finish(f, UINT32_MAX);

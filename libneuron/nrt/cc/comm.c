@@ -15,6 +15,7 @@
 #include "../base/process.h"
 #include "comm.h"
 #include "hub.h"
+#include "job.h"
 
 struct member {
 	/* Held while messages go to other hosts, all of them for joining; outside of busy. */
@@ -281,7 +282,7 @@ static NRT_STATUS start_root(const char *func, struct member *m, uint32_t count,
 		return NRT_INVALID;
 	}
 	LOG_AS(ENC, ERROR, func, "rank 0 of NEURON_RT_ROOT_COMM_ID=%s: %s",
-	       getenv("NEURON_RT_ROOT_COMM_ID"), strerror(-ret));
+	       job_root_text(), strerror(-ret));
 	return ret == -ENOMEM || ret == -EAGAIN || ret == -EMFILE ? NRT_RESOURCE : NRT_FAILURE;
 }
 
@@ -387,7 +388,7 @@ static NRT_STATUS start_registry(const char *func, const struct member *m,
 
 	if (place->reach == COMM_REMOTE) {
 		LOG_AS(ENC, ERROR, func, "rank 0 has to be on the host of NEURON_RT_ROOT_COMM_ID=%s",
-		       getenv("NEURON_RT_ROOT_COMM_ID"));
+		       job_root_text());
 		return NRT_FAILURE;
 	}
 	GUARD(&comm.root);
@@ -401,7 +402,7 @@ static NRT_STATUS start_registry(const char *func, const struct member *m,
 	       deadline_left(deadline) && !nrt_comm_closing()) {
 		if (!told)
 			LOG_AS(ENC, WARN, func, "another process listens at NEURON_RT_ROOT_COMM_ID=%s: rank 0 waits for its end",
-			       getenv("NEURON_RT_ROOT_COMM_ID"));
+			       job_root_text());
 		told = true;
 		usleep(5000);
 	}
@@ -410,7 +411,7 @@ static NRT_STATUS start_registry(const char *func, const struct member *m,
 		return NRT_SUCCESS;
 	}
 	LOG_AS(ENC, ERROR, func, "rank 0 of NEURON_RT_ROOT_COMM_ID=%s: %s",
-	       getenv("NEURON_RT_ROOT_COMM_ID"), strerror(-ret));
+	       job_root_text(), strerror(-ret));
 	return ret == -ENOMEM || ret == -EMFILE ? NRT_RESOURCE : NRT_FAILURE;
 }
 
@@ -543,7 +544,7 @@ static NRT_STATUS find_others(const char *func, struct member *m, struct comm_he
 		if (place.reach == COMM_REMOTE) {
 			LOG_AS(ENC, ERROR, func,
 			       "root %s is not this host, and there is no libfabric (%s): collectives stay within one host",
-			       getenv("NEURON_RT_ROOT_COMM_ID"), fabric_missing());
+			       job_root_text(), fabric_missing());
 			status = NRT_FAILURE;
 		}
 		status = status ?: check_count(func, own->count);
@@ -899,6 +900,7 @@ void nrt_comm_stop(void)
 {
 	GUARD(&comm_lock);
 	comm.closing = true;
+	job_closing(true);
 	for (uint32_t i = 0; i < comm.nr; i++) {
 		const struct member *m = &comm.members[i];
 
@@ -919,6 +921,7 @@ static void close_members(void)
 	}
 	comm.nr = 0;
 	comm.closing = false;
+	job_closing(false);
 }
 
 /* Nobody is in it any more. */
@@ -947,6 +950,7 @@ void nrt_comm_close(void)
 void nrt_comm_forget(void)
 {
 	hub_forget();
+	job_forget();
 	world_forget(comm.registry);
 	comm.registry = NULL;
 	comm.registrar = NULL;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * The place where the ranks of a job meet: a socket in a directory that only its user can
- * enter, named after NEURON_RT_ROOT_COMM_ID.  Beside it is a file with the secret of the
+ * enter, named after the root of the job.  Beside it is a file with the secret of the
  * job, which the process with rank 0 holds a lock on for as long as it listens: what
  * nobody has locked is left from a process that died.
  */
@@ -22,6 +22,7 @@
 
 #include "../base/log.h"
 #include "hub.h"
+#include "job.h"
 
 #define SUFFIX ".sock"
 
@@ -77,16 +78,15 @@ static void set_address(struct comm_place *place, int family, const unsigned cha
 static NRT_STATUS root_name(const char *func, struct comm_place *place)
 {
 	static const unsigned char mapped[12] = { [10] = 0xff, [11] = 0xff };
-	const char *text = getenv("NEURON_RT_ROOT_COMM_ID");
+	const char *text;
 	unsigned char ip[sizeof(struct in6_addr)];
 	char host[48], rest;
 	unsigned long port;
 	int family;
+	NRT_STATUS status = job_root(func, &text);
 
-	if (!text || !*text) {
-		LOG_AS(ENC, ERROR, func, "NEURON_RT_ROOT_COMM_ID is not set");
-		return NRT_INVALID;
-	}
+	if (status != NRT_SUCCESS)
+		return status;
 	family = *text == '[' ? AF_INET6 : AF_INET;
 	if (sscanf(text, family == AF_INET6 ? "[%47[^]]]:%lu%c" : "%47[^:]:%lu%c", host, &port,
 		   &rest) != 2 || !isdigit((unsigned char)strrchr(text, ':')[1]) || !port ||

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Why a rank has not joined. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "job.h"
 #include "reason.h"
 
 /* "1, 3-7", as much of it as there is room for. */
@@ -38,7 +38,7 @@ const char *reason_text(const struct reason *r, char *text, size_t size)
 		[REASON_WAITS] = ": rank 0 is there and waits for others",
 		[REASON_GONE] = ": rank 0 was there, and has gone",
 	};
-	const char *root = getenv("NEURON_RT_ROOT_COMM_ID");
+	const char *root = job_root_text();
 
 	switch (r->kind) {
 	case REASON_UNREACHED:

@@ -3,7 +3,7 @@
  * The ranks of a job that are on several hosts: which rank is on which host, the address of
  * each in the fabric, and who is gone.
  *
- * All of them connect to the process with rank 0, at NEURON_RT_ROOT_COMM_ID, by TCP.  It
+ * All of them connect to the process with rank 0, at the root of the job, by TCP.  It
  * tells all of them the same: the table of ranks, as soon as everybody is there, then the
  * ranks whose connections have ended.
  */
