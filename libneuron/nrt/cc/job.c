@@ -214,7 +214,8 @@ static NRT_STATUS hear(const char *func)
 		       job.error(ret));
 		return closes ? NRT_CLOSED : late ? NRT_TIMEOUT : NRT_FAILURE;
 	}
-	fits = value->type == PMIX_STRING && strlen(value->data.string) < sizeof(job.root);
+	fits = value->type == PMIX_STRING && value->data.string &&
+	       strlen(value->data.string) < sizeof(job.root);
 	if (fits)
 		strcpy(job.root, value->data.string);
 	else
