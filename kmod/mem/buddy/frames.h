@@ -49,7 +49,7 @@ static u32 __neuron_hot frame_scan(const struct frame *fr, u32 from, bool value)
 static u32 __neuron_hot frame_free_below(const struct frame *fr, u32 from);
 static u32 run_next(const struct neuron_buddy *zone, u32 run);
 static void __neuron_hot frame_set_run(struct neuron_buddy *zone, struct frame *fr, u32 run);
-static bool frame_fit(struct frame *fr, u32 n, u32 k, struct fit *fit);
+static __always_inline bool frame_fit(struct frame *fr, u32 n, u32 k, struct fit *fit);
 static void frame_fit_at(struct frame *fr, u32 off, u32 n, struct fit *fit);
 static bool frame_has_later(const struct frame *fr, u32 at, u32 n, u32 gen);
 static u32 frame_block_len(const struct frame *fr, u32 off);

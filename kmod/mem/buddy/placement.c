@@ -289,6 +289,25 @@ static void place_at(struct neuron_buddy *zone, u32 start, u32 n, struct place *
 	}
 }
 
+/* What no index tells: runs in frames, larger or badly aligned, and over the frames' edges. */
+static noinline bool place_search(struct neuron_buddy *zone, u32 n, u32 k, struct place *p)
+{
+	zone->st.slow_calls++;
+	/* A new frame would be like the empty one, whose edges are old ones. */
+	if (zone->empty && frame_fit(zone->empty, n, k, &p->fit)) {
+		p->fr = zone->empty;
+		return true;
+	}
+	if (n <= FRAME_LEN)
+		p->fr = find_frame(zone, n, k, (1u << k) > n ? PROBE_FRAMES_MAX : NONE, &p->fit);
+	if (p->fr)
+		return true;
+	if (!find_joined(zone, n, k, &p->pos))
+		return false;
+	place_at(zone, p->pos, n, p);
+	return true;
+}
+
 bool place_find(struct neuron_buddy *zone, u32 n, u32 k, u32 flags, struct place *p)
 {
 	p->fr = NULL;
@@ -312,24 +331,7 @@ bool place_find(struct neuron_buddy *zone, u32 n, u32 k, u32 flags, struct place
 	}
 	if (p->e)
 		return true;
-	if ((u64)n << SHIFT > zone->st.free)
-		return false;
-
-	zone->st.slow_calls++;
-	/* A new frame would be like the empty one, whose edges are old ones. */
-	if (zone->empty && frame_fit(zone->empty, n, k, &p->fit)) {
-		p->fr = zone->empty;
-		return true;
-	}
-	/* What is left in frames: larger or badly aligned runs, and the frames' edges. */
-	if (n <= FRAME_LEN)
-		p->fr = find_frame(zone, n, k, (1u << k) > n ? PROBE_FRAMES_MAX : NONE, &p->fit);
-	if (p->fr)
-		return true;
-	if (!find_joined(zone, n, k, &p->pos))
-		return false;
-	place_at(zone, p->pos, n, p);
-	return true;
+	return (u64)n << SHIFT <= zone->st.free && place_search(zone, n, k, p);
 }
 
 /* EXACT: -EBUSY unless the range is free. */
