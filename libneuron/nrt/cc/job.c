@@ -18,6 +18,7 @@ static atomic_bool closes;
 #include <errno.h>
 #include <ifaddrs.h>
 #include <net/if.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <pmix.h>
 #include <stdio.h>
@@ -112,28 +113,62 @@ static uint32_t number_of(const char *key)
 	return n;
 }
 
-/* The first address that others can have, of the older kind before the newer. */
+static bool is_named(const struct addrinfo *names, const struct sockaddr *a)
+{
+	const struct sockaddr_in *v4 = (const void *)a;
+	const struct sockaddr_in6 *v6 = (const void *)a;
+
+	for (; names; names = names->ai_next) {
+		const struct sockaddr_in *n4 = (const void *)names->ai_addr;
+		const struct sockaddr_in6 *n6 = (const void *)names->ai_addr;
+
+		if (names->ai_family == a->sa_family &&
+		    (a->sa_family == AF_INET ? n4->sin_addr.s_addr == v4->sin_addr.s_addr :
+					       !memcmp(&n6->sin6_addr, &v6->sin6_addr, sizeof(v6->sin6_addr))))
+			return true;
+	}
+	return false;
+}
+
+/* Of 0 to 4 how good an interface's address is for others: that of the host's name is best, then IPv4. */
+static int worth(const struct ifaddrs *i, const struct addrinfo *names)
+{
+	const struct sockaddr_in6 *v6 = (const void *)i->ifa_addr;
+	const unsigned int need = IFF_UP | IFF_RUNNING;
+	int family = i->ifa_addr ? i->ifa_addr->sa_family : AF_UNSPEC;
+
+	if ((i->ifa_flags & (need | IFF_LOOPBACK)) != need ||
+	    (family != AF_INET && (family != AF_INET6 || IN6_IS_ADDR_LINKLOCAL(&v6->sin6_addr))))
+		return 0;
+	return (family == AF_INET ? 2 : 1) + (is_named(names, i->ifa_addr) ? 2 : 0);
+}
+
+/* The first of the best. */
 static bool own_address(union world_address *own)
 {
+	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
+	struct addrinfo *names = NULL;
 	struct ifaddrs *list;
-	int best = AF_UNSPEC;
+	char host[256];
+	int best = 0;
 
 	if (getifaddrs(&list))
 		return false;
+	if (gethostname(host, sizeof(host)) || getaddrinfo(host, NULL, &hints, &names))
+		names = NULL;
 	for (const struct ifaddrs *i = list; i; i = i->ifa_next) {
-		const unsigned need = IFF_UP | IFF_RUNNING;
-		int family = i->ifa_addr ? i->ifa_addr->sa_family : AF_UNSPEC;
-		const struct sockaddr_in6 *v6 = (const void *)i->ifa_addr;
+		int w = worth(i, names);
 
-		if ((i->ifa_flags & (need | IFF_LOOPBACK)) != need || best == AF_INET ||
-		    (family != AF_INET && (family != AF_INET6 || best == AF_INET6 ||
-					   IN6_IS_ADDR_LINKLOCAL(&v6->sin6_addr))))
+		if (w <= best)
 			continue;
-		best = family;
-		memcpy(own, i->ifa_addr, family == AF_INET ? sizeof(own->v4) : sizeof(own->v6));
+		best = w;
+		memcpy(own, i->ifa_addr,
+		       i->ifa_addr->sa_family == AF_INET ? sizeof(own->v4) : sizeof(own->v6));
 	}
 	freeifaddrs(list);
-	return best != AF_UNSPEC;
+	if (names)
+		freeaddrinfo(names);
+	return best;
 }
 
 /* A port that no other job takes: until this process ends, or listens there itself. */
