@@ -77,8 +77,8 @@ libneuron-check:
 install: install-config
 	$(MAKE) -C libneuron install PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)
 	@stage=$$(mktemp -d) && trap 'rm -rf "$$stage"' EXIT && \
-	$(MAKE) -s -C libneuron install PREFIX=$(PREFIX) DESTDIR="$$stage" >/dev/null && \
-	{ [ ! -e $(installed) ] || cat $(installed); find "$$stage" ! -type d -printf '/%P\n'; } | \
+	$(MAKE) -s -C libneuron install PREFIX=$(PREFIX) DESTDIR="$$stage/root" >/dev/null && \
+	{ [ ! -e $(installed) ] || cat $(installed); find "$$stage/root" ! -type d -printf '/%P\n'; } | \
 		sort -u >"$$stage/names" && install -m 644 "$$stage/names" $(installed)
 
 # What udev, systemd-sysusers and modprobe look for below /usr and /usr/local alike.

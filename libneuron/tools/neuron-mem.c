@@ -695,7 +695,7 @@ static int show_all(json_t *list)
 	if (ret)
 		error(1, -ret, "looking for devices");
 	if (!n)
-		error(options.watch > 0 ? 0 : 1, 0, NO_DEVICE);
+		error(options.watch > 0 || list ? 0 : 1, 0, NO_DEVICE);
 	for (size_t i = 0; i < n; i++) {
 		if (i && !list && options.map)
 			fputc('\n', out);

@@ -409,7 +409,7 @@ static void open_or_close(bool open)
 /* As many as there is room for beside title, heads, a few processes and keys; the first ones. */
 static void open_where_room(int rows, int cols)
 {
-	struct page page = { .cols = cols };
+	struct page page = { .cols = cols < MAX_COLS ? cols : MAX_COLS };
 
 	open_or_close(false);
 	for (size_t i = 0; i < top.watch.devices.count; i++) {

@@ -37,8 +37,10 @@ static inline FILE *pages_open(const char *path)
 	int fd = strcmp(path, "-") ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600) :
 				     dup(STDOUT_FILENO);
 	FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
+	struct stat st;
 
-	if (!f)
+	/* Also one that was there, and that others could read. */
+	if (!f || (strcmp(path, "-") && !fstat(fd, &st) && S_ISREG(st.st_mode) && fchmod(fd, 0600)))
 		error(1, errno, "%s", path);
 	return f;
 }

@@ -24,7 +24,7 @@
 struct process {
 	unsigned int device;
 	int pid;
-	char user[16];		/* name, or number */
+	char user[40];		/* name, or number; useradd(8) takes 32 bytes */
 	uint64_t client;	/* number that the driver gave it, 0: it gives none */
 	uint64_t device_bytes;
 	uint64_t hbm[NEURON_MAX_HBMS];	/* of these, by memory */
@@ -155,10 +155,23 @@ static inline void read_user(uid_t uid, char *text, size_t size)
 		snprintf(text, size, "%u", uid);
 }
 
+/*
+ * The device behind a descriptor. The driver says which; its path, as another root or mount name
+ * space may have it, does not, but where the driver is an older one.
+ */
+static inline bool device_behind(const char *target, const char *fdinfo, unsigned int *device)
+{
+	const char *line = strstr(fdinfo, "\nneuron-device:");
+	char rest;
+
+	return line ? sscanf(line, "\nneuron-device: %u", device) == 1 :
+		      sscanf(target, "/dev/neuron%u%c", device, &rest) == 1;
+}
+
 static inline int add_descriptor(struct processes *all, const char *proc, int pid, const char *fd)
 {
 	struct process p = { .pid = pid }, *more;
-	char path[300], target[64], text[4096], rest;
+	char path[300], target[64], text[4096];
 	struct stat st;
 	ssize_t len;
 
@@ -167,10 +180,14 @@ static inline int add_descriptor(struct processes *all, const char *proc, int pi
 	if (len < 0)
 		return 0;
 	target[len] = 0;
-	if (sscanf(target, "/dev/neuron%u%c", &p.device, &rest) != 1)
+	/* Most are sockets, pipes and files: their figures are not read. */
+	if (*target != '/' || (strncmp(target, "/dev/neuron", strlen("/dev/neuron")) &&
+			       (stat(path, &st) || !S_ISCHR(st.st_mode))))
 		return 0;
 	snprintf(p.fdinfo, sizeof(p.fdinfo), "%s/%d/fdinfo/%.255s", proc, pid, fd);
 	read_short(p.fdinfo, text, sizeof(text));
+	if (!device_behind(target, text, &p.device))
+		return 0;
 	parse_fdinfo(&p, text);
 	/* A descriptor that only looks at a device makes no client. */
 	if ((strstr(text, "drm-driver:") && !p.client) || process_known(all, &p))

@@ -74,6 +74,8 @@ if [ -e "$prefix/bin/neuron-rtd" ]; then
 	check "and has a sandbox" 'systemd-analyze security --offline=yes --threshold=30 "$unit"'
 fi
 
+check "make install lists what is below PREFIX, and nothing else" \
+	'[ -s "$prefix/share/neuron/installed" ] && ! grep -v "^$prefix/" "$prefix/share/neuron/installed"'
 touch "$prefix/bin/mine" "$prefix/include/neuron/mine.h"
 check "make uninstall, where no daemon could be built any more" \
 	'make_here . uninstall PREFIX="$prefix" rtd= && make_here . uninstall PREFIX="$prefix"'

@@ -340,6 +340,16 @@ def screen_large():
     screen.end()
 
 
+def screen_wide():
+    """480x24: wider than a line is ever drawn"""
+    make_tree(16)
+    screen = Screen(480, 24, '-d', '0.2')
+    screen.wait('16 devices', 'q Quit')
+    screen.press('q')
+    screen.wait('status 0\n0')
+    screen.end()
+
+
 def no_colour():
     """--no-color and NO_COLOR"""
     make_tree(1)
@@ -353,7 +363,8 @@ def no_colour():
 
 
 bad = run_tests(text_fits, one_is_open, first_is_open, json_values, two_clients, rates,
-                missing_files, come_and_go, appears, no_opens, usage, screen_small, screen_large, no_colour)
+                missing_files, come_and_go, appears, no_opens, usage, screen_small, screen_large,
+                screen_wide, no_colour)
 for server in work.glob('tmux-*'):
     subprocess.run(['tmux', '-S', server, 'kill-server'], check=False, capture_output=True)
 shutil.rmtree(work)

@@ -74,20 +74,21 @@ def make_device(n, cores=8, hbms=4):
         write(device / f'neuron_core{core}/info/architecture/arch_type', 'NCv3')
 
 
-def add_client(pid, device, mib, fd=3):
+def add_client(pid, device, mib, fd=3, name=None):
+    """@name: of the node where the process is, in a container."""
     proc = root / f'proc/{pid}'
     write(proc / f'fdinfo/{fd}', f'drm-driver:\tneuron\nneuron-device:\t{device}\n'
           f'drm-client-id:\t{pid * 10 + fd}\ndrm-total-hbm0:\t{mib << 10} KiB\n'
           'drm-total-memory:\t64 KiB')
     (proc / 'fd').mkdir(exist_ok=True)
-    (proc / f'fd/{fd}').symlink_to(f'/dev/neuron{device}')
+    (proc / f'fd/{fd}').symlink_to(f'/dev/neuron{device if name is None else name}')
 
 
-def make_process(pid, device, command, mib):
+def make_process(pid, device, command, mib, name=None):
     proc = root / f'proc/{pid}'
     write(proc / 'comm', command.split()[0])
     write(proc / 'cmdline', command.replace(' ', '\0'))
-    add_client(pid, device, mib)
+    add_client(pid, device, mib, name=name)
 
 
 def make_tree(count):
@@ -97,7 +98,7 @@ def make_tree(count):
     for n in range(count):
         make_device(n)
     make_process(101, 0, 'python3 serve.py', 5120)
-    make_process(202, 15, 'trainer --epochs 3', 9216)
+    make_process(202, 15, 'trainer --epochs 3', 9216, name=0)
     if os.geteuid() == 0:
         os.chown(root / 'proc/202', 12345, 12345)
 
