@@ -798,6 +798,8 @@ static int picture(void)
 		/* Its columns are those of the terminal. */
 		clear_screen();
 		print_table(owner_rows);
+		if (!sees_all())
+			puts("What other processes have is not shown: that takes CAP_SYS_ADMIN (root).");
 		owner_rows = NULL;
 	} else if (options.svg) {
 		write_svg();
