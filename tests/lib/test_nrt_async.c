@@ -434,6 +434,11 @@ static void test_implicit(void **state)
 	assert_int_equal(nrt_tensor_read(io.y, got, 0, 1024), NRT_SUCCESS);
 	list_expected(io.bytes, want);
 	assert_memory_equal(got, want, 1024);
+	/* Several times is another call, and waits: also once. */
+	assert_int_equal(nrt_tensor_check_output_completion(io.y, 0, 1), NRT_TIMEOUT);
+	assert_int_equal(nrt_execute_repeat(m, io.in, io.out, 1), NRT_SUCCESS);
+	assert_int_equal(nrt_async_drain_queued_execs(0), NRT_SUCCESS);
+	assert_int_equal(seen.jobs, 10);
 	/* Errors come through the callback. */
 	fake.dma_error = NEURON_ISA_ERR_DMA_ACCESS;
 	assert_int_equal(nrt_execute(m, io.in, io.out), NRT_SUCCESS);
@@ -443,6 +448,68 @@ static void test_implicit(void **state)
 	close(seen.fd);
 	io_free(&io);
 	assert_int_equal(nrt_unload(m), NRT_SUCCESS);
+}
+
+/* Those who wait while the runtime is closed, and opened again before they look. */
+struct waiter {
+	pthread_t thread;
+	nrt_tensor_t *tensor;		/* NULL: for the queue of core 0 */
+	atomic_bool there;
+	NRT_STATUS status;
+};
+
+static void *wait_on(void *arg)
+{
+	struct waiter *w = arg;
+
+	atomic_store(&w->there, true);
+	w->status = w->tensor ? nrt_tensor_check_output_completion(w->tensor, -1, 1000) :
+				nrt_async_drain_queued_execs(0);
+	return NULL;
+}
+
+/* nrt_close() and nrt_init() while it waits. */
+static void closed_waiter(struct waiter *w)
+{
+	struct timespec end;
+
+	w->status = UNSET;
+	assert_int_equal(pthread_create(&w->thread, NULL, wait_on, w), 0);
+	while (!atomic_load(&w->there))
+		usleep(1000);
+	/* It is inside by then. */
+	usleep(100000);
+	nrt_close();
+	assert_int_equal(nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", ""), NRT_SUCCESS);
+	clock_gettime(CLOCK_REALTIME, &end);
+	end.tv_sec += 20;
+	assert_int_equal(pthread_timedjoin_np(w->thread, NULL, &end), 0);
+	assert_int_equal(w->status, NRT_CLOSED);
+}
+
+static void test_closed_waiters(void **state)
+{
+	struct seen seen = { .fd = eventfd(0, EFD_CLOEXEC) };
+	struct waiter output = { 0 }, drain = { 0 };
+	nrt_model_t *m;
+	struct io io;
+
+	(void)state;
+	init("4", "2");
+	io_init(&io, 9);
+	output.tensor = io.y;
+	closed_waiter(&output);
+	io_free(&io);
+	/* The first one comes to its end while it closes, the others are given up. */
+	m = load();
+	io_init(&io, 9);
+	assert_int_equal(nrt_register_async_exec_callback(callback, &seen), NRT_SUCCESS);
+	fake.stuck = true;
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(nrt_execute(m, io.in, io.out), NRT_SUCCESS);
+	closed_waiter(&drain);
+	io_free(&io);
+	close(seen.fd);
 }
 
 /* Names that programs are written with: this is to compile. */
@@ -877,6 +944,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_close, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_watch, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_implicit, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_closed_waiters, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_callback_full, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_fork, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_L1_close_in_callback, setup_alarm,

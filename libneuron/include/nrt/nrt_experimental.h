@@ -84,14 +84,17 @@ typedef void (*NRT_ASYNC_EXEC_STATUS_CALLBACK)(void *params, uint32_t model_id, 
  *
  * With NEURON_RT_ASYNC_EXEC_MAX_INFLIGHT_REQUESTS above 0, and while a callback is
  * registered (NULL takes it back), nrt_execute() waits only if that many executions are
- * queued.  What went wrong is the status of the callback, which comes from a thread of the
+ * queued (nrt_execute_repeat() always waits).  What went wrong is the status of the callback, which comes from a thread of the
  * library and may use the runtime, also while nrt_close() waits for it.  There, nrt_execute()
  * does not wait but returns NRT_QUEUE_FULL, nrt_async_drain_queued_execs() NRT_INVALID, and
  * nrt_close() does nothing.
  */
 NRT_STATUS nrt_register_async_exec_callback(NRT_ASYNC_EXEC_STATUS_CALLBACK callback,
 					    void *params);
-/** @brief Wait until everything that is queued for a core now has been executed. */
+/**
+ * @brief Wait until everything that is queued for a core now has been executed.
+ * @return NRT_CLOSED if nrt_close() came first
+ */
 NRT_STATUS nrt_async_drain_queued_execs(int32_t vnc);
 
 /**

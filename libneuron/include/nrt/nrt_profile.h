@@ -20,7 +20,7 @@ extern "C" {
 
 /**
  * @brief Record the executions of a model, until nrt_profile_stop().
- * @param filename must be writable; it is truncated
+ * @param filename must be writable; what is in it goes when the profile is written
  * @return NRT_FAILURE a model is being recorded, or the file cannot be opened;
  * NRT_EXEC_NC_BUSY its core is; NRT_RESOURCE no device memory
  */
@@ -64,7 +64,7 @@ nrt_inspect_config_set_capture_enabled_for_event_type_string(nrt_inspect_config_
 							     bool enabled);
 /** @brief Record at all; true unless said otherwise. */
 NRT_STATUS nrt_inspect_config_set_enable_inspect(nrt_inspect_config_t *config, bool enabled);
-/** @brief Record, but write files only if an execution failed. */
+/** @brief Record, but write files only if an execution failed, unless inspection is enabled anyway. */
 NRT_STATUS nrt_inspect_config_set_enable_inspect_on_fail(nrt_inspect_config_t *config,
 							 bool enabled);
 /** @brief Switch "system_profile", "device_profile", "host_memory", "cpu_util", or "all". */

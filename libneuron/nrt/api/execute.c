@@ -354,7 +354,7 @@ void nrt_execute_forget(void)
 }
 
 static NRT_STATUS execute(nrt_model_t *model, const nrt_tensor_set_t *input_set,
-			  nrt_tensor_set_t *output_set, int repeat_count)
+			  nrt_tensor_set_t *output_set, int repeat_count, bool may_queue)
 {
 	const struct nrt_set *in = nrt_set_of(input_set), *out = nrt_set_of(output_set);
 	NRT_STATUS status = NRT_INVALID;
@@ -365,7 +365,7 @@ static NRT_STATUS execute(nrt_model_t *model, const nrt_tensor_set_t *input_set,
 	if (!m)
 		return NRT_INVALID_HANDLE;
 	/* It takes the model. */
-	if (repeat_count == 1 && queued() && (!input_set || in) && (!output_set || out))
+	if (may_queue && queued() && (!input_set || in) && (!output_set || out))
 		return nrt_async_execute(m, in, out, 0, true, NULL, NULL);
 	if ((!input_set || in) && (!output_set || out) && repeat_count >= 1)
 		status = run_times(m, in, out, repeat_count);
@@ -376,11 +376,11 @@ static NRT_STATUS execute(nrt_model_t *model, const nrt_tensor_set_t *input_set,
 NEURON_EXPORT NRT_STATUS nrt_execute(nrt_model_t *model, const nrt_tensor_set_t *input_set,
 				     nrt_tensor_set_t *output_set)
 {
-	return execute(model, input_set, output_set, 1);
+	return execute(model, input_set, output_set, 1, true);
 }
 
 NEURON_EXPORT NRT_STATUS nrt_execute_repeat(nrt_model_t *model, const nrt_tensor_set_t *input_set,
 					    nrt_tensor_set_t *output_set, int repeat_count)
 {
-	return execute(model, input_set, output_set, repeat_count);
+	return execute(model, input_set, output_set, repeat_count, false);
 }

@@ -408,6 +408,7 @@ static NRT_STATUS init(void)
 	if (status == NRT_SUCCESS) {
 		p->next_id = 1001;
 		log_instance();
+		atomic_fetch_add(&p->inits, 1);
 		atomic_store(&p->state, NRT_STATE_READY);
 	} else {
 		nrt_env_free(&p->env);

@@ -35,6 +35,7 @@ struct queue {
 	struct nrt_job *jobs;		/* by number modulo depth */
 	uint64_t scheduled;		/* number of the last one */
 	uint64_t completed;
+	uint64_t given_up;		/* the first that stop has kept from being done, or 0 */
 	struct watch *watches;
 	int fd;				/* told of all, or -1 */
 };
@@ -145,6 +146,8 @@ static void *worker(void *arg)
 		}
 		job = q->jobs[number % q->depth];
 		cancel = q->stop;
+		if (cancel && !q->given_up)
+			q->given_up = number;
 		pthread_mutex_unlock(&q->lock);
 
 		status = cancel ? NRT_CLOSED : job.ops->run(&job);
@@ -409,5 +412,5 @@ NEURON_EXPORT NRT_STATUS nrt_async_drain_queued_execs(int32_t vnc)
 	last = q->scheduled;
 	while (q->completed < last)
 		pthread_cond_wait(&q->progress, &q->lock);
-	return NRT_SUCCESS;
+	return q->given_up && q->given_up <= last ? NRT_CLOSED : NRT_SUCCESS;
 }

@@ -73,6 +73,7 @@ struct nrt_process {
 	bool implicit_async;	/* nrt_execute() queues once a callback is registered */
 	uint32_t exec_depth;	/* executions of a core that may wait */
 	struct nrt_env env;
+	_Atomic uint32_t inits;	/* so far: who waits outside of life sees a new one by it */
 
 	pthread_mutex_t lock;	/* the lists; libneuron/README.md has the order */
 	struct nrt_model *models;

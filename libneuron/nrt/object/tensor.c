@@ -427,10 +427,12 @@ NEURON_EXPORT NRT_STATUS nrt_tensor_check_output_completion(const nrt_tensor_t *
 	struct nrt_completions *c = NULL;
 	struct timespec until;
 	bool warned = false;
+	uint32_t inits;
 	uint64_t began;
 
 	if (status != NRT_SUCCESS)
 		return status;
+	inits = atomic_load(&nrt_process.inits);
 	if (nrt_tensor_valid(output_tensor))
 		c = completions_get(output_tensor->completions);
 	nrt_leave();
@@ -458,6 +460,9 @@ NEURON_EXPORT NRT_STATUS nrt_tensor_check_output_completion(const nrt_tensor_t *
 			break;
 		}
 		status = nrt_ready();
+		/* Of the one that was closed meanwhile nothing comes any more. */
+		if (status == NRT_SUCCESS && atomic_load(&nrt_process.inits) != inits)
+			status = NRT_CLOSED;
 		if (status != NRT_SUCCESS)
 			break;
 		if (!warned && timeout_us < 0 && waited >= warn_us) {

@@ -16,6 +16,7 @@
 #include <nrt/nrt_profile.h>
 #include <nrt/nrt_sys_trace.h>
 
+#include "../../common/env.h"
 #include "../../common/lock.h"
 #include "../../common/thread.h"
 #include "../../common/wait.h"
@@ -308,9 +309,9 @@ static bool read_environment(nrt_inspect_config_t *c)
 	if (getenv(dir) && *getenv(dir) &&
 	    nrt_inspect_config_set_output_dir(c, getenv(dir)) != NRT_SUCCESS)
 		return false;
-	if (getenv(cores) && !read_cores(c, getenv(cores)))
+	if (env_text(cores) && !read_cores(c, env_text(cores)))
 		return refused(cores, "a list of cores");
-	if (getenv(types) && !read_types(c, getenv(types)))
+	if (env_text(types) && !read_types(c, env_text(types)))
 		return refused(types, "a list of event types");
 	if (!nrt_env_value(events, 1, ULONG_MAX, "a number from 1", &n))
 		return false;

@@ -207,7 +207,7 @@ static int add_event(json_t *list, const struct event *e, uint32_t nc)
 {
 	json_t *args = json_pack("{s:i, s:s, s:s%, s:I}", "nc", (int)nc, "status",
 				 nrt_get_status_as_str((NRT_STATUS)e->status), "name", e->name,
-				 strlen(e->name), "bytes", (json_int_t)e->bytes);
+				 strlen(e->name), "bytes", (json_int_t)(e->bytes < INT64_MAX ? e->bytes : INT64_MAX));
 
 	if (!args)
 		return -1;
