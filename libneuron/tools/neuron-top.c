@@ -409,7 +409,7 @@ static void open_or_close(bool open)
 /* As many as there is room for beside title, heads, a few processes and keys; the first ones. */
 static void open_where_room(int rows, int cols)
 {
-	struct page page = { .cols = cols < MAX_COLS ? cols : MAX_COLS };
+	struct page page = { .cols = page_cols(cols) };
 
 	open_or_close(false);
 	for (size_t i = 0; i < top.watch.devices.count; i++) {
@@ -588,7 +588,7 @@ static void put_key(const struct page *page, struct line *line, const char *key,
 
 static void show_footer(void)
 {
-	struct page page = { .cols = COLS < MAX_COLS ? COLS : MAX_COLS };
+	struct page page = { .cols = page_cols(COLS) };
 	struct line *line = add_line(&page, NULL);
 
 	if (top.typing) {
@@ -843,7 +843,7 @@ static void run_screen(void)
 			left = options.delay;
 			next = now() + left;
 		}
-		devices.cols = COLS < MAX_COLS ? COLS : MAX_COLS;
+		devices.cols = page_cols(COLS);
 		if (top.help)
 			show_help();
 		else

@@ -36,6 +36,12 @@ struct page {
 	int cols;
 };
 
+/* As many as a line has, of a screen that has more. */
+static inline int page_cols(int cols)
+{
+	return cols < MAX_COLS ? cols : MAX_COLS;
+}
+
 static inline struct line *add_line(struct page *page, struct device *d)
 {
 	struct line *line;

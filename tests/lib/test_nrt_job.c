@@ -55,7 +55,7 @@ static void enter_host(void)
 	setenv("XDG_RUNTIME_DIR", path, 1);
 }
 
-/* What the rank before has sent is what comes. */
+/* What each has sent is what comes. */
 static int gather(uint32_t rank, uint32_t count)
 {
 	uint32_t own = 0x1000 + rank, all[8] = { 0 };
@@ -66,6 +66,12 @@ static int gather(uint32_t rank, uint32_t count)
 		if (all[i] != 0x1000 + i)
 			return 13;
 	return 0;
+}
+
+static int reopen(void)
+{
+	nrt_close();
+	return nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", "") == NRT_SUCCESS ? 0 : 11;
 }
 
 /* The launcher's library leaves signals alone, or libnrt sees to it. */
@@ -115,8 +121,7 @@ static int rank_main(const char *what)
 	if (!strcmp(what, "gather"))
 		status = gather(rank, count) ?: gather(rank, count);
 	else if (!strcmp(what, "again"))
-		status = gather(rank, count) ?: (nrt_close(), 0) ?:
-			 nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", "") ? 11 : gather(rank, count);
+		status = gather(rank, count) ?: reopen() ?: gather(rank, count);
 	else if (!strcmp(what, "fork"))
 		status = gather(rank, count) ?: child_joins() ?: gather(rank, count);
 	else if (!rank)

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "../../common/env.h"
 #include "../base/log.h"
 #include "job.h"
 
@@ -115,18 +116,13 @@ static uint32_t number_of(const char *key)
 
 static bool is_named(const struct addrinfo *names, const struct sockaddr *a)
 {
-	const struct sockaddr_in *v4 = (const void *)a;
-	const struct sockaddr_in6 *v6 = (const void *)a;
+	size_t size = a->sa_family == AF_INET ? sizeof(struct in_addr) : sizeof(struct in6_addr);
 
-	for (; names; names = names->ai_next) {
-		const struct sockaddr_in *n4 = (const void *)names->ai_addr;
-		const struct sockaddr_in6 *n6 = (const void *)names->ai_addr;
-
+	for (; names; names = names->ai_next)
 		if (names->ai_family == a->sa_family &&
-		    (a->sa_family == AF_INET ? n4->sin_addr.s_addr == v4->sin_addr.s_addr :
-					       !memcmp(&n6->sin6_addr, &v6->sin6_addr, sizeof(v6->sin6_addr))))
+		    !memcmp(world_address_ip((const void *)names->ai_addr),
+			    world_address_ip((const void *)a), size))
 			return true;
-	}
 	return false;
 }
 
@@ -162,8 +158,7 @@ static bool own_address(union world_address *own)
 		if (w <= best)
 			continue;
 		best = w;
-		memcpy(own, i->ifa_addr,
-		       i->ifa_addr->sa_family == AF_INET ? sizeof(own->v4) : sizeof(own->v6));
+		memcpy(own, i->ifa_addr, world_address_size((const void *)i->ifa_addr));
 	}
 	freeifaddrs(list);
 	if (names)
@@ -174,7 +169,7 @@ static bool own_address(union world_address *own)
 /* A port that no other job takes: until this process ends, or listens there itself. */
 static int reserve(union world_address *own)
 {
-	socklen_t size = own->any.sa_family == AF_INET ? sizeof(own->v4) : sizeof(own->v6);
+	socklen_t size = world_address_size(own);
 	int fd = socket(own->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1;
 
 	if (fd < 0)
@@ -195,7 +190,6 @@ static NRT_STATUS tell(const char *func)
 	pmix_value_t value = { .type = PMIX_STRING };
 	char text[INET6_ADDRSTRLEN], root[sizeof(job.root)];
 	pmix_status_t ret;
-	bool v6;
 
 	if ((!ranks || ranks != number_of(PMIX_LOCAL_SIZE)) && !own_address(&own)) {
 		LOG_AS(ENC, ERROR, func, "no interface is up that other hosts can reach: NEURON_RT_ROOT_COMM_ID has to be set");
@@ -206,11 +200,11 @@ static NRT_STATUS tell(const char *func)
 		LOG_AS(ENC, ERROR, func, "no port to meet at: %s", strerror(-job.reserved));
 		return NRT_FAILURE;
 	}
-	v6 = own.any.sa_family == AF_INET6;
-	inet_ntop(own.any.sa_family, v6 ? (void *)&own.v6.sin6_addr : (void *)&own.v4.sin_addr,
-		  text, sizeof(text));
-	snprintf(root, sizeof(root), v6 ? "[%s]:%u" : "%s:%u", text,
-		 ntohs(v6 ? own.v6.sin6_port : own.v4.sin_port));
+	inet_ntop(own.any.sa_family, world_address_ip(&own), text, sizeof(text));
+	if (own.any.sa_family == AF_INET6)
+		snprintf(root, sizeof(root), "[%s]:%u", text, ntohs(own.v6.sin6_port));
+	else
+		snprintf(root, sizeof(root), "%s:%u", text, ntohs(own.v4.sin_port));
 	value.data.string = root;
 	ret = job.put(PMIX_GLOBAL, KEY, &value);
 	if (ret == PMIX_SUCCESS)
@@ -318,13 +312,6 @@ void job_forget(void)
 
 #endif
 
-static const char *given_root(void)
-{
-	const char *given = getenv("NEURON_RT_ROOT_COMM_ID");
-
-	return given && *given ? given : NULL;
-}
-
 void job_closing(bool closing)
 {
 	closes = closing;
@@ -332,12 +319,12 @@ void job_closing(bool closing)
 
 const char *job_root_text(void)
 {
-	return given_root() ?: known_root();
+	return env_text("NEURON_RT_ROOT_COMM_ID") ?: known_root();
 }
 
 NRT_STATUS job_root(const char *func, const char **root)
 {
-	*root = given_root();
+	*root = env_text("NEURON_RT_ROOT_COMM_ID");
 	if (*root)
 		return NRT_SUCCESS;
 	if (has_launcher())

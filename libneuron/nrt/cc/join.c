@@ -171,8 +171,7 @@ static void open_fabric(const char *func, struct member *m, struct world_hello *
 	int ret;
 
 	if (getsockname(m->world->fd, &own.any, &length) ||
-	    !inet_ntop(own.any.sa_family, own.any.sa_family == AF_INET ?
-		       (void *)&own.v4.sin_addr : (void *)&own.v6.sin6_addr, text, sizeof(text)))
+	    !inet_ntop(own.any.sa_family, world_address_ip(&own), text, sizeof(text)))
 		text[0] = '\0';
 	ret = fabric_open(&m->fabric, *text ? text : NULL, hello->name, &size);
 	m->fabric_error = ret;

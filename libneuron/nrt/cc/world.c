@@ -55,11 +55,6 @@ struct registry {
 
 /* ---- sockets ----------------------------------------------------------------------- */
 
-static socklen_t address_size(const union world_address *a)
-{
-	return a->any.sa_family == AF_INET6 ? sizeof(a->v6) : sizeof(a->v4);
-}
-
 /* Small messages leave at once, and a host that is silent is noticed. */
 static int tune(int fd)
 {
@@ -346,7 +341,7 @@ int world_start(const union world_address *root, uint32_t count, struct registry
 	r->listener = make_socket(root->any.sa_family);
 	if (r->stop < 0 || r->listener < 0 ||
 	    setsockopt(r->listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) ||
-	    bind(r->listener, &root->any, address_size(root)) ||
+	    bind(r->listener, &root->any, world_address_size(root)) ||
 	    listen(r->listener, (int)(count + MAX_SILENT)))
 		ret = -errno;
 	ret = ret ?: thread_start(&r->thread, registry_main, r);
@@ -391,7 +386,7 @@ NRT_STATUS world_connect(const union world_address *root, const struct deadline 
 		return NRT_RESOURCE;
 	if (tune(*fd))
 		return NRT_FAILURE;
-	if (!connect(*fd, &root->any, address_size(root)))
+	if (!connect(*fd, &root->any, world_address_size(root)))
 		return NRT_SUCCESS;
 	/* It, or the way to it, may not be there yet; closing is looked at in between. */
 	if (errno != EINPROGRESS)

@@ -74,6 +74,17 @@ union world_address {
 	struct sockaddr_in6 v6;
 };
 
+static inline socklen_t world_address_size(const union world_address *a)
+{
+	return a->any.sa_family == AF_INET6 ? sizeof(a->v6) : sizeof(a->v4);
+}
+
+/* What inet_ntop() takes. */
+static inline const void *world_address_ip(const union world_address *a)
+{
+	return a->any.sa_family == AF_INET6 ? (const void *)&a->v6.sin6_addr : &a->v4.sin_addr;
+}
+
 struct registry;
 
 /* As rank 0.  0 or -errno. */

@@ -306,8 +306,7 @@ static bool read_environment(nrt_inspect_config_t *c)
 	    !read_activity(c, "NEURON_RT_INSPECT_CPU_UTIL", CPU_UTIL) ||
 	    !nrt_env_flag("NEURON_RT_INSPECT_ON_FAIL", &c->on_fail))
 		return false;
-	if (getenv(dir) && *getenv(dir) &&
-	    nrt_inspect_config_set_output_dir(c, getenv(dir)) != NRT_SUCCESS)
+	if (env_text(dir) && nrt_inspect_config_set_output_dir(c, env_text(dir)) != NRT_SUCCESS)
 		return false;
 	if (env_text(cores) && !read_cores(c, env_text(cores)))
 		return refused(cores, "a list of cores");
