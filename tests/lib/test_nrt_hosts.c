@@ -9,6 +9,7 @@
 
 #include <arpa/inet.h>
 #include <sys/eventfd.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
 
 #include <nrt/nrt_async.h>
@@ -650,6 +651,22 @@ static void test_join(void **state)
 	setenv("NEURON_RT_EXEC_TIMEOUT", TIMEOUT, 1);
 }
 
+/*
+ * A provider that has nothing to wait for, as those of fast networks; it knows no networks, but
+ * hosts.  Its files are of this test alone: a host that is killed leaves them.
+ */
+static void test_looks(void **state)
+{
+	assert_int_equal(unshare(CLONE_NEWNS), 0);
+	assert_int_equal(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
+	assert_int_equal(mount("tmpfs", "/dev/shm", "tmpfs", 0, NULL), 0);
+	setenv("NEURON_RT_FABRIC_PROVIDER", "shm", 1);
+	test_operations(state);
+	test_ring(state);
+	test_killed(state);
+	unsetenv("NEURON_RT_FABRIC_PROVIDER");
+}
+
 static int setup(void **state)
 {
 	(void)state;
@@ -671,6 +688,7 @@ int main(void)
 		cmocka_unit_test(test_interrupted),
 		cmocka_unit_test(test_strangers),
 		cmocka_unit_test(test_join),
+		cmocka_unit_test(test_looks),
 	};
 
 	return fleet_tests() ? cmocka_run_group_tests(tests, setup, fleet_end) : 0;

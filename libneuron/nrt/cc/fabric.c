@@ -25,11 +25,18 @@
 /* Of all channels: those of ring.c. */
 #define NR_REQUESTS 1024u
 #define NR_ENTRIES 16			/* that are read at a time */
+/*
+ * Without a descriptor: a message comes within so many looks, or much later; a look costs less than
+ * a microsecond.
+ */
+#define EAGER_LOOKS 1000u
+#define LATER_US 100
 
 struct fabric_request {
 	struct fi_context2 context;	/* libfabric's, while it is under way */
 	struct fabric_request *next;	/* free ones */
 	size_t size;
+	uint32_t looks;			/* for its end, without a descriptor to wait for */
 	bool done;
 	bool failed;
 };
@@ -41,8 +48,8 @@ struct fabric {
 	struct fid_av *av;
 	struct fid_cq *cq;
 	struct fid_ep *ep;
-	int fd;				/* readable when there is something to do */
-	/* One thread at a time is in libfabric; one of those that wait waits for @fd. */
+	int fd;				/* readable when there is something to do; -1: none */
+	/* One thread at a time is in libfabric; one of those that wait waits for @fd, if there is. */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	bool watched;
@@ -155,20 +162,30 @@ static int find(struct fabric *f, const char *address)
 	return ret;
 }
 
-static int open_end(struct fabric *f)
+/* Providers of fast networks have no descriptor to wait for: they are asked again and again. */
+static int open_queue(struct fabric *f)
 {
 	struct fi_cq_attr cq = { .format = FI_CQ_FORMAT_TAGGED, .wait_obj = FI_WAIT_FD };
+
+	if (!fi_cq_open(f->domain, &cq, &f->cq, NULL))
+		return fi_control(&f->cq->fid, FI_GETWAIT, &f->fd);
+	f->fd = -1;
+	cq.wait_obj = FI_WAIT_NONE;
+	return fi_cq_open(f->domain, &cq, &f->cq, NULL);
+}
+
+static int open_end(struct fabric *f)
+{
 	struct fi_av_attr av = { .type = FI_AV_TABLE };
 
 	return lib.fabric(f->info->fabric_attr, &f->fabric, NULL) ?:
 	       fi_domain(f->fabric, f->info, &f->domain, NULL) ?:
 	       fi_av_open(f->domain, &av, &f->av, NULL) ?:
-	       fi_cq_open(f->domain, &cq, &f->cq, NULL) ?:
+	       open_queue(f) ?:
 	       fi_endpoint(f->domain, f->info, &f->ep, NULL) ?:
 	       fi_ep_bind(f->ep, &f->av->fid, 0) ?:
 	       fi_ep_bind(f->ep, &f->cq->fid, FI_TRANSMIT | FI_RECV) ?:
-	       fi_enable(f->ep) ?:
-	       fi_control(&f->cq->fid, FI_GETWAIT, &f->fd);
+	       fi_enable(f->ep);
 }
 
 void fabric_stop(struct fabric *f)
@@ -306,8 +323,19 @@ static void progress(struct fabric *f)
 	}
 }
 
+/* The same without a descriptor. */
+static void pause_for_look(struct fabric *f, struct fabric_request *r, int watched_fd)
+{
+	struct timespec t = { .tv_nsec = r->looks++ < EAGER_LOOKS ? 0 : LATER_US * 1000 };
+	struct pollfd pfd = { .fd = watched_fd, .events = POLLIN };
+
+	pthread_mutex_unlock(&f->lock);
+	ppoll(&pfd, 1, &t, NULL);
+	pthread_mutex_lock(&f->lock);
+}
+
 /* Under the lock, which it gives back meanwhile: until there may be something new. */
-static void pause_for_news(struct fabric *f, int left, int watched_fd)
+static void pause_for_news(struct fabric *f, struct fabric_request *r, int left, int watched_fd)
 {
 	struct fid *fids[] = { &f->cq->fid };
 	struct pollfd pfd[] = {
@@ -315,6 +343,10 @@ static void pause_for_news(struct fabric *f, int left, int watched_fd)
 	};
 	struct timespec t;
 
+	if (f->fd < 0) {
+		pause_for_look(f, r, watched_fd);
+		return;
+	}
 	/* What another one's watch says may not be heard on ours. */
 	left = left < 0 || left > 50 ? 50 : left;
 	if (f->watched) {
@@ -350,7 +382,7 @@ NRT_STATUS fabric_wait(struct fabric *f, struct fabric_request *r, const struct 
 	if (!r->done)
 		progress(f);
 	while (!r->done && (status = check(f, watch)) == NRT_SUCCESS) {
-		pause_for_news(f, deadline_left(&watch->deadline), watch->fd);
+		pause_for_news(f, r, deadline_left(&watch->deadline), watch->fd);
 		progress(f);
 	}
 	if (r->done) {
@@ -385,6 +417,7 @@ static NRT_STATUS begin(struct fabric *f, bool send, uint64_t peer, uint64_t tag
 	}
 	f->free = r->next;
 	r->done = r->failed = false;
+	r->looks = 0;
 	r->size = size;
 	for (;;) {
 		ret = send ? fi_tsend(f->ep, m->bytes + at, size, m->desc, peer, tag, &r->context) :
@@ -395,7 +428,7 @@ static NRT_STATUS begin(struct fabric *f, bool send, uint64_t peer, uint64_t tag
 		status = check(f, watch);
 		if (status != NRT_SUCCESS)
 			break;
-		pause_for_news(f, 1, watch->fd);
+		pause_for_news(f, r, 1, watch->fd);
 	}
 	if (status == NRT_SUCCESS && ret)
 		status = NRT_NETWORK_PROXY_FAILURE;
