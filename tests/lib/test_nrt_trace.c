@@ -7,6 +7,11 @@
 
 #include <cmocka.h>
 
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/wait.h>
+#include <time.h>
+
 #include <jansson.h>
 
 #include <nrt/nrt_experimental.h>
@@ -30,6 +35,8 @@ static int teardown(void **state)
 	return fake_used() || fake.mapped;
 }
 
+#define ANY SIZE_MAX
+
 /* Events of a fetch, as a list; its length must be @want. */
 static json_t *fetch(const nrt_sys_trace_fetch_options_t *o, size_t want)
 {
@@ -45,7 +52,7 @@ static json_t *fetch(const nrt_sys_trace_fetch_options_t *o, size_t want)
 	nrt_sys_trace_buffer_free(text);
 	list = json_incref(json_object_get(root, "traceEvents"));
 	json_decref(root);
-	if (json_array_size(list) != want)
+	if (want != ANY && json_array_size(list) != want)
 		fail_msg("%zu events, not %zu", json_array_size(list), want);
 	return list;
 }
@@ -199,12 +206,232 @@ static void test_file(void **state)
 	unlink(path);
 }
 
+static nrt_tensor_t *make_tensor(size_t size)
+{
+	nrt_tensor_t *t;
+
+	assert_int_equal(nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, 0, size, "t", &t),
+			 NRT_SUCCESS);
+	return t;
+}
+
+/* A write of @first bytes, of one more, and so on; how many? */
+static size_t expect_writes(json_t *list, size_t first)
+{
+	size_t n = json_array_size(list);
+
+	for (size_t i = 0; i < n; i++) {
+		assert_string_equal(field(list, i, "name"), "nrt_tensor_write");
+		assert_int_equal(json_integer_value(arg(list, i, "bytes")), first + i);
+	}
+	json_decref(list);
+	return n;
+}
+
+static void write_tensor(nrt_tensor_t *t, size_t first, size_t last)
+{
+	static const char data[20000];
+
+	assert_true(last <= sizeof(data));
+	for (size_t i = first; i <= last; i++)
+		assert_int_equal(nrt_tensor_write(t, data, 0, i), NRT_SUCCESS);
+}
+
+#define WRITES 20000
+
+static atomic_bool written;
+
+static void *write_on(void *t)
+{
+	write_tensor(t, 1, WRITES);
+	written = true;
+	return NULL;
+}
+
+/* Each event is given out once and in order, however often they are fetched meanwhile. */
+static void test_fetch_meanwhile(void **state)
+{
+	nrt_tensor_t *t = make_tensor(WRITES);
+	size_t seen = 0;
+	pthread_t thread;
+	bool last;
+
+	(void)state;
+	written = false;
+	assert_int_equal(nrt_sys_trace_start(NULL), NRT_SUCCESS);
+	assert_int_equal(pthread_create(&thread, NULL, write_on, t), 0);
+	do {
+		last = written;
+		seen += expect_writes(fetch(NULL, ANY), seen + 1);
+	} while (!last);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(seen, WRITES);
+	nrt_tensor_free(&t);
+}
+
+/* What another thread does while jansson allocates for the n'th time from now. */
+static struct {
+	unsigned int n;
+	void *(*run)(void *tensor);
+	nrt_tensor_t *tensor;
+	bool done;
+} meanwhile;
+
+static void *hooked_malloc(size_t size)
+{
+	struct timespec until;
+	pthread_t thread;
+
+	if (meanwhile.n && !--meanwhile.n) {
+		if (!meanwhile.run)
+			return NULL;
+		assert_int_equal(pthread_create(&thread, NULL, meanwhile.run, meanwhile.tensor), 0);
+		/* Only a thread that waits for this one takes so long. */
+		clock_gettime(CLOCK_REALTIME, &until);
+		until.tv_sec += 60;
+		meanwhile.done = !pthread_timedjoin_np(thread, NULL, &until);
+	}
+	return malloc(size);
+}
+
+/* Fetches, with a thread that runs @run in the middle of it; NULL: the memory is short. */
+static NRT_STATUS fetch_hooked(char **text, unsigned int n, void *(*run)(void *), nrt_tensor_t *t)
+{
+	NRT_STATUS status;
+
+	meanwhile.run = run;
+	meanwhile.tensor = t;
+	meanwhile.done = false;
+	meanwhile.n = n;
+	json_set_alloc_funcs(hooked_malloc, free);
+	status = nrt_sys_trace_fetch_events(text, NULL, NULL);
+	json_set_alloc_funcs(malloc, free);
+	return status;
+}
+
+static void *write_200(void *t)
+{
+	write_tensor(t, 101, 300);
+	return NULL;
+}
+
+/* A call that is traced does not wait for the text, and is not in it. */
+static void test_call_meanwhile(void **state)
+{
+	nrt_tensor_t *t = make_tensor(1024);
+	char *text = NULL;
+
+	(void)state;
+	assert_int_equal(nrt_sys_trace_start(NULL), NRT_SUCCESS);
+	write_tensor(t, 1, 100);
+	assert_int_equal(fetch_hooked(&text, 20, write_200, t), NRT_SUCCESS);
+	assert_true(meanwhile.done);
+	assert_non_null(strstr(text, "\"bytes\":100}"));
+	assert_null(strstr(text, "\"bytes\":101}"));
+	nrt_sys_trace_buffer_free(text);
+	expect_writes(fetch(NULL, 200), 101);
+	nrt_tensor_free(&t);
+}
+
+static void *start_anew(void *t)
+{
+	assert_int_equal(nrt_sys_trace_stop(), NRT_SUCCESS);
+	assert_int_equal(nrt_sys_trace_start(NULL), NRT_SUCCESS);
+	write_tensor(t, 201, 210);
+	return NULL;
+}
+
+/* A fetch does not take away the events of a trace that began after it. */
+static void test_start_meanwhile(void **state)
+{
+	nrt_tensor_t *t = make_tensor(1024);
+	char *text = NULL;
+
+	(void)state;
+	assert_int_equal(nrt_sys_trace_start(NULL), NRT_SUCCESS);
+	write_tensor(t, 1, 100);
+	assert_int_equal(fetch_hooked(&text, 20, start_anew, t), NRT_SUCCESS);
+	assert_true(meanwhile.done);
+	assert_null(strstr(text, "\"bytes\":201}"));
+	nrt_sys_trace_buffer_free(text);
+	expect_writes(fetch(NULL, 10), 201);
+	nrt_tensor_free(&t);
+}
+
+static void *fork_fetcher(void *t)
+{
+	int status = -1;
+	pid_t pid = fork();
+	char *text;
+
+	(void)t;
+	if (!pid) {
+		/* Only a child that waits for a thread of its parent takes so long. */
+		alarm(60);
+		_exit(nrt_sys_trace_fetch_events(&text, NULL, NULL));
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, NRT_SUCCESS);
+	return NULL;
+}
+
+/* A child can fetch although its parent was in a fetch. */
+static void test_fork_meanwhile(void **state)
+{
+	nrt_tensor_t *t = make_tensor(1024);
+	char *text = NULL;
+
+	(void)state;
+	assert_int_equal(nrt_sys_trace_start(NULL), NRT_SUCCESS);
+	write_tensor(t, 1, 100);
+	assert_int_equal(fetch_hooked(&text, 20, fork_fetcher, NULL), NRT_SUCCESS);
+	nrt_sys_trace_buffer_free(text);
+	nrt_tensor_free(&t);
+}
+
+/* A fetch for which the memory does not suffice loses nothing. */
+static void test_no_memory(void **state)
+{
+	nrt_tensor_t *t = make_tensor(1024);
+	char *text = NULL;
+
+	(void)state;
+	assert_int_equal(nrt_sys_trace_start(NULL), NRT_SUCCESS);
+	write_tensor(t, 1, 100);
+	for (unsigned int n = 1; n < 1000; n += 99)
+		assert_int_equal(fetch_hooked(&text, n, NULL, NULL), NRT_RESOURCE);
+	assert_null(text);
+	expect_writes(fetch(NULL, 100), 1);
+	nrt_tensor_free(&t);
+}
+
+/* A file that cannot be written has none of the events: all of them can be fetched. */
+static void test_full(void **state)
+{
+	nrt_tensor_t *t = make_tensor(1024);
+
+	(void)state;
+	for (size_t n = 1; n <= 1000; n *= 10) {
+		assert_int_equal(nrt_trace_start(false), NRT_SUCCESS);
+		write_tensor(t, 1, n);
+		assert_int_equal(nrt_trace_stop("/dev/full"), NRT_FAILURE);
+		expect_writes(fetch(NULL, n), 1);
+	}
+	nrt_tensor_free(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_events, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_config, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_file, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_fetch_meanwhile, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_call_meanwhile, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_start_meanwhile, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_fork_meanwhile, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_no_memory, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_full, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

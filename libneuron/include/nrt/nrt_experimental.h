@@ -70,7 +70,7 @@ NRT_STATUS nrt_get_model_info(const nrt_model_t *model, nrt_model_info_t *info, 
 
 /**
  * @brief Trace all cores, with allocations or without, and write it to a file at the end;
- * see nrt_sys_trace.h.
+ * see nrt_sys_trace.h. Events of a file that cannot be written can still be fetched.
  */
 NRT_STATUS nrt_trace_start(bool trace_mem);
 NRT_STATUS nrt_trace_stop(const char *filename);

@@ -58,10 +58,13 @@ void nrt_sys_trace_fetch_options_set_nc_idx(nrt_sys_trace_fetch_options_t *optio
 					    uint64_t nc_idx);
 
 /**
- * @brief Take events out; each is returned once.
+ * @brief Take events out that were recorded before; each is returned once.
+ *
+ * Calls that are recorded meanwhile do not wait for it.
  * @param buffer receives a NUL terminated text, to be freed with nrt_sys_trace_buffer_free()
  * @param written_size its length without the NUL; may be NULL
  * @param options NULL: defaults
+ * @return NRT_INVALID no buffer; NRT_RESOURCE no memory, no event is lost
  */
 NRT_STATUS nrt_sys_trace_fetch_events(char **buffer, size_t *written_size,
 				      const nrt_sys_trace_fetch_options_t *options);

@@ -40,12 +40,16 @@ struct event {
 	char name[40];
 };
 
-/* Grows by doubling up to the maximum, then wraps. */
+/*
+ * The events of a core are numbered; those from @first up to @next are kept, each in the
+ * place of its number modulo @room.  The ring doubles up to the maximum; from then on the
+ * oldest event is overwritten.
+ */
 struct event_ring {
 	struct event *events;
 	size_t room;
-	size_t first;
-	size_t nr;
+	uint64_t first, next;
+	uint64_t given, end;		/* of the fetch under way: so far, and its last one */
 };
 
 struct nrt_sys_trace_config {
@@ -60,13 +64,17 @@ struct nrt_sys_trace_fetch_options {
 	bool one;
 };
 
+/* Copied at a time: few enough for the stack of any thread, and for the calls that wait. */
+#define BATCH 64u
+
 static struct {
 	atomic_bool on;
+	pthread_mutex_t fetch;		/* one fetch at a time; before @lock */
 	pthread_mutex_t lock;		/* the rest */
 	struct nrt_sys_trace_config config;
 	struct event_ring *rings;
 	uint32_t nr;
-} trace = { .lock = PTHREAD_MUTEX_INITIALIZER };
+} trace = { .fetch = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER };
 
 bool nrt_trace_wants(const struct nrt_sys_trace_config *config, uint32_t vnc)
 {
@@ -78,27 +86,31 @@ uint64_t nrt_trace_begin(void)
 	return atomic_load_explicit(&trace.on, memory_order_relaxed) ? now_ns() : 0;
 }
 
-/* Under the lock; NULL: no memory, which a trace can live with. */
+/* Under the lock. Without memory the ring stays as it is, which a trace can live with. */
+static void ring_grow(struct event_ring *r, size_t max)
+{
+	size_t room = MIN(r->room ? r->room * 2 : 64, max);
+	struct event *more = reallocarray(NULL, room, sizeof(*more));
+
+	if (!more)
+		return;
+	for (uint64_t i = r->first; i < r->next; i++)
+		more[i % room] = r->events[i % r->room];
+	free(r->events);
+	r->events = more;
+	r->room = room;
+}
+
+/* Under the lock; NULL: no memory at all. */
 static struct event *ring_add(struct event_ring *r, size_t max)
 {
-	if (r->nr == r->room && r->room < max) {
-		size_t room = MIN(r->room ? r->room * 2 : 64, max);
-		struct event *more = reallocarray(NULL, room, sizeof(*more));
-
-		for (size_t i = 0; more && i < r->nr; i++)
-			more[i] = r->events[(r->first + i) % r->room];
-		if (more) {
-			free(r->events);
-			*r = (struct event_ring){ .events = more, .room = room, .nr = r->nr };
-		}
-	}
+	if (r->next - r->first == r->room && r->room < max)
+		ring_grow(r, max);
 	if (!r->room)
 		return NULL;
-	if (r->nr == r->room) {
-		r->first = (r->first + 1) % r->room;
-		r->nr--;
-	}
-	return &r->events[(r->first + r->nr++) % r->room];
+	if (r->next - r->first == r->room)
+		r->first++;
+	return &r->events[r->next++ % r->room];
 }
 
 void nrt_trace_end(uint64_t began, enum nrt_trace_type type, uint32_t vnc, NRT_STATUS status,
@@ -149,9 +161,10 @@ void nrt_trace_close(void)
 	trace.on = false;
 }
 
-/* In a child: another thread of the parent may have had the lock. */
+/* In a child: other threads of the parent may have had the locks. */
 void nrt_trace_forget(void)
 {
+	pthread_mutex_init(&trace.fetch, NULL);
 	pthread_mutex_init(&trace.lock, NULL);
 	trace.on = false;
 	trace.rings = NULL;
@@ -203,85 +216,112 @@ NEURON_EXPORT NRT_STATUS nrt_sys_trace_stop(void)
 
 /* ---- giving it out ------------------------------------------------------------------- */
 
-static int add_event(json_t *list, const struct event *e, uint32_t nc)
+/* The fetch ends with the events that there are now, so that it ends while others come. */
+static void fetch_begin(const struct nrt_sys_trace_fetch_options *o)
 {
-	json_t *args = json_pack("{s:i, s:s, s:s%, s:I}", "nc", (int)nc, "status",
-				 nrt_get_status_as_str((NRT_STATUS)e->status), "name", e->name,
-				 strlen(e->name), "bytes", (json_int_t)(e->bytes < INT64_MAX ? e->bytes : INT64_MAX));
-
-	if (!args)
-		return -1;
-	return json_array_append_new(list,
-		json_pack("{s:s, s:s, s:s, s:f, s:f, s:i, s:i, s:o}", "name", type_names[e->type],
-			  "cat", "nrt", "ph", "X", "ts", (double)e->start / 1000, "dur",
-			  (double)(e->end - e->start) / 1000, "pid", (int)getpid(), "tid",
-			  (int)e->tid, "args", args));
-}
-
-/* How many events of a core are to be given out. */
-static size_t wanted(const struct nrt_sys_trace_fetch_options *o, uint32_t nc)
-{
-	size_t nr = trace.rings[nc].nr;
-
-	return o->one && o->nc != nc ? 0 : o->max_events ? MIN(nr, o->max_events) : nr;
-}
-
-/* Under the lock: events leave their ring only if all of it worked. */
-static json_t *collect(const struct nrt_sys_trace_fetch_options *o)
-{
-	json_t *list = json_array();
-	bool ok = list;
-
-	for (uint32_t nc = 0; nc < trace.nr && ok; nc++) {
-		const struct event_ring *r = &trace.rings[nc];
-
-		for (size_t i = 0; i < wanted(o, nc) && ok; i++)
-			ok = !add_event(list, &r->events[(r->first + i) % r->room], nc);
-	}
-	if (ok)
-		return list;
-	json_decref(list);
-	return NULL;
-}
-
-static void drop(const struct nrt_sys_trace_fetch_options *o)
-{
+	GUARD(&trace.lock);
 	for (uint32_t nc = 0; nc < trace.nr; nc++) {
 		struct event_ring *r = &trace.rings[nc];
-		size_t n = wanted(o, nc);
+		uint64_t n = o->one && o->nc != nc ? 0 : r->next - r->first;
 
-		if (!n)
-			continue;
-		r->first = (r->first + n) % r->room;
-		r->nr -= n;
+		if (o->max_events)
+			n = MIN(n, o->max_events);
+		r->given = r->first;
+		r->end = r->first + n;
 	}
+}
+
+/*
+ * Copies the next events of the fetch, all of core @nc; 0: there are no more.  A trace that
+ * was started meanwhile has new rings, of which the fetch wants nothing.
+ */
+static size_t fetch_next(struct event *batch, uint32_t *nc)
+{
+	size_t n = 0;
+
+	GUARD(&trace.lock);
+	for (; *nc < trace.nr; ++*nc) {
+		struct event_ring *r = &trace.rings[*nc];
+
+		/* Calls that were traced meanwhile may have overwritten some. */
+		r->given = r->given < r->first ? r->first : r->given;
+		while (n < BATCH && r->given < r->end)
+			batch[n++] = r->events[r->given++ % r->room];
+		if (n)
+			break;
+	}
+	return n;
+}
+
+/* What was given out leaves the rings, once it is where it belongs. */
+static void fetch_end(void)
+{
+	GUARD(&trace.lock);
+	for (uint32_t nc = 0; nc < trace.nr; nc++) {
+		struct event_ring *r = &trace.rings[nc];
+
+		if (r->first < r->given)
+			r->first = r->given;
+	}
+}
+
+/* False: no memory, or @f cannot be written. */
+static bool put_event(FILE *f, const struct event *e, uint32_t nc)
+{
+	json_t *event = json_pack("{s:s, s:s, s:s, s:f, s:f, s:i, s:i, s:{s:i, s:s, s:s, s:I}}",
+		"name", type_names[e->type], "cat", "nrt", "ph", "X",
+		"ts", (double)e->start / 1000, "dur", (double)(e->end - e->start) / 1000,
+		"pid", (int)getpid(), "tid", (int)e->tid, "args", "nc", (int)nc,
+		"status", nrt_get_status_as_str((NRT_STATUS)e->status), "name", e->name,
+		"bytes", (json_int_t)(e->bytes < INT64_MAX ? e->bytes : INT64_MAX));
+	bool good = event && !json_dumpf(event, f, JSON_COMPACT | JSON_REAL_PRECISION(17));
+
+	json_decref(event);
+	return good;
+}
+
+/* Under the fetch lock only: calls that are traced do not wait for the text. */
+static bool put_events(FILE *f, const struct nrt_sys_trace_fetch_options *o)
+{
+	bool good = fputs("{\"traceEvents\":[", f) >= 0;
+	struct event batch[BATCH];
+	const char *between = "";
+	uint32_t nc = 0;
+	size_t n;
+
+	fetch_begin(o);
+	while (good && (n = fetch_next(batch, &nc)))
+		for (size_t i = 0; i < n && good; i++) {
+			good = fputs(between, f) >= 0 && put_event(f, &batch[i], nc);
+			between = ",";
+		}
+	return good && fputs("],\"displayTimeUnit\":\"ns\"}", f) >= 0;
 }
 
 NEURON_EXPORT NRT_STATUS nrt_sys_trace_fetch_events(char **buffer, size_t *written_size,
 						    const nrt_sys_trace_fetch_options_t *options)
 {
-	struct nrt_sys_trace_fetch_options o = { 0 };
+	static const struct nrt_sys_trace_fetch_options all;
 	char *text = NULL;
-	json_t *list, *root;
+	size_t size = 0;
+	bool good;
+	FILE *f;
 
 	if (!buffer)
 		return NRT_INVALID;
-	if (options)
-		o = *options;
-	pthread_mutex_lock(&trace.lock);
-	list = collect(&o);
-	root = json_pack("{s:o*, s:s}", "traceEvents", list, "displayTimeUnit", "ns");
-	if (list && root)
-		text = json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(17));
-	if (text)
-		drop(&o);
-	pthread_mutex_unlock(&trace.lock);
-	json_decref(root);
-	if (!text)
+	GUARD(&trace.fetch);
+	f = open_memstream(&text, &size);
+	good = f && put_events(f, options ? options : &all);
+	if (f && fclose(f))
+		good = false;
+	if (!good || !text) {
+		free(text);
 		return NRT_RESOURCE;
+	}
+	fetch_end();
 	*buffer = text;
 	if (written_size)
-		*written_size = strlen(text);
+		*written_size = size;
 	return NRT_SUCCESS;
 }
 
@@ -310,23 +350,33 @@ NEURON_EXPORT NRT_STATUS nrt_trace_stop(const char *filename)
 	return status == NRT_SUCCESS ? nrt_trace_write(nrt_open_named(filename), filename) : status;
 }
 
+/* What does not get to the file can still be fetched. */
+static NRT_STATUS write_all(FILE *f)
+{
+	static const struct nrt_sys_trace_fetch_options all;
+	NRT_STATUS status = NRT_SUCCESS;
+
+	GUARD(&trace.fetch);
+	if (!put_events(f, &all))
+		status = ferror(f) ? NRT_FAILURE : NRT_RESOURCE;
+	if (fclose(f))
+		status = NRT_FAILURE;
+	if (status == NRT_SUCCESS)
+		fetch_end();
+	return status;
+}
+
 NRT_STATUS nrt_trace_write(int fd, const char *name)
 {
 	FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
-	char *text = NULL;
-	NRT_STATUS status = f ? nrt_sys_trace_fetch_events(&text, NULL, NULL) : NRT_FAILURE;
+	NRT_STATUS status = f ? write_all(f) : NRT_FAILURE;
 
 	if (fd < 0)
 		errno = -fd;
 	else if (!f)
 		close(fd);
-	if (text && fputs(text, f) < 0)
-		status = NRT_FAILURE;
-	if (f && fclose(f))
-		status = NRT_FAILURE;
 	if (status != NRT_SUCCESS)
 		LOG(NRT, ERROR, "cannot write %s: %m", name);
-	free(text);
 	return status;
 }
 
