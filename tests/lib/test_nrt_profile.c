@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <sys/stat.h>
 
+#include <nrt/nrt_experimental.h>
 #include <nrt/nrt_profile.h>
 #include <nrt/nrt_sys_trace.h>
 
@@ -323,6 +324,31 @@ static void test_inspect(void **state)
 	assert_int_equal(nrt_inspect_begin_with_options(c), NRT_SUCCESS);
 	assert_int_equal(profiler_bytes(), 0);
 	assert_int_equal(nrt_inspect_stop(), NRT_FAILURE);
+	nrt_inspect_config_free(c);
+}
+
+/* Nobody but an inspection ends its system profile, and it ends no other trace. */
+static void test_trace_owner(void **state)
+{
+	nrt_inspect_config_t *c = NULL;
+
+	(void)state;
+	assert_int_equal(nrt_inspect_begin(), NRT_SUCCESS);
+	assert_int_equal(nrt_execute(model, in, out), NRT_SUCCESS);
+	assert_int_equal(nrt_sys_trace_stop(), NRT_FAILURE);
+	assert_int_equal(nrt_trace_stop("/dev/null"), NRT_FAILURE);
+	assert_int_equal(nrt_execute(model, in, out), NRT_SUCCESS);
+	assert_int_equal(nrt_inspect_stop(), NRT_SUCCESS);
+	expect_file(1, "system.json", 2, 0);
+	assert_int_equal(nrt_sys_trace_stop(), NRT_FAILURE);
+	/* An inspection without a system profile. */
+	assert_int_equal(nrt_inspect_config_allocate(&c), NRT_SUCCESS);
+	assert_int_equal(nrt_inspect_config_set_output_dir(c, dir), NRT_SUCCESS);
+	assert_int_equal(nrt_inspect_config_set_activity(c, "system_profile", false), NRT_SUCCESS);
+	assert_int_equal(nrt_inspect_begin_with_options(c), NRT_SUCCESS);
+	assert_int_equal(nrt_sys_trace_start(NULL), NRT_SUCCESS);
+	assert_int_equal(nrt_inspect_stop(), NRT_SUCCESS);
+	assert_int_equal(nrt_sys_trace_stop(), NRT_SUCCESS);
 	nrt_inspect_config_free(c);
 }
 
@@ -639,6 +665,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_sizes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_continuous, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_inspect, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_trace_owner, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_links, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_kept, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_signals, setup, teardown),

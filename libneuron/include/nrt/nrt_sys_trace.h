@@ -43,7 +43,10 @@ NRT_STATUS nrt_sys_trace_config_get_enabled_event_types(const nrt_sys_trace_conf
 
 /** @brief Start; what an earlier trace left is dropped. NULL: defaults. NRT_FAILURE: it is on. */
 NRT_STATUS nrt_sys_trace_start(nrt_sys_trace_config_t *config);
-/** @brief Stop; the events can still be fetched. NRT_FAILURE: it is not on. */
+/**
+ * @brief Stop; the events can still be fetched.
+ * @return NRT_FAILURE it is not on, or it is that of an inspection (nrt_profile.h)
+ */
 NRT_STATUS nrt_sys_trace_stop(void);
 
 /** @brief All cores, all events. */

@@ -424,7 +424,7 @@ static NRT_STATUS write_samples(int fd, const char *name)
 static void forget(void)
 {
 	if (inspect.system)
-		nrt_trace_off();
+		nrt_trace_off(NRT_TRACE_OF_INSPECTION);
 	inspect.system = false;
 	for (uint32_t i = 0; inspect.cores && i < nrt_process.nr_vncs; i++)
 		neuron_profile_close(inspect.cores[i]);
@@ -471,7 +471,7 @@ static NRT_STATUS begin(const nrt_inspect_config_t *c)
 		status = NRT_RESOURCE;
 	if (c->enable || c->on_fail) {
 		if (wanted(c, SYSTEM_PROFILE) && status == NRT_SUCCESS) {
-			status = nrt_trace_on(c->trace);
+			status = nrt_trace_on(NRT_TRACE_OF_INSPECTION, c->trace);
 			inspect.system = status == NRT_SUCCESS;
 		}
 		if (wanted(c, DEVICE_PROFILE) && status == NRT_SUCCESS)
@@ -529,12 +529,10 @@ static NRT_STATUS end(void)
 	GUARD(&inspect.lock);
 	if (!inspect.on)
 		return NRT_FAILURE;
-	if (inspect.system)
-		nrt_trace_off();
 	sampler_stop(&inspect.sampler);
+	/* While the trace is on, no other can take the place of its events. */
 	if (c->enable || (c->on_fail && inspect.failed))
 		status = write_files();
-	inspect.system = false;
 	forget();
 	return status;
 }

@@ -71,6 +71,7 @@ static struct {
 	atomic_bool on;
 	pthread_mutex_t fetch;		/* one fetch at a time; before @lock */
 	pthread_mutex_t lock;		/* the rest */
+	enum nrt_trace_owner owner;
 	struct nrt_sys_trace_config config;
 	struct event_ring *rings;
 	uint32_t nr;
@@ -171,7 +172,7 @@ void nrt_trace_forget(void)
 	trace.nr = 0;
 }
 
-NRT_STATUS nrt_trace_on(const nrt_sys_trace_config_t *config)
+NRT_STATUS nrt_trace_on(enum nrt_trace_owner owner, const nrt_sys_trace_config_t *config)
 {
 	struct event_ring *rings;
 
@@ -188,30 +189,30 @@ NRT_STATUS nrt_trace_on(const nrt_sys_trace_config_t *config)
 		trace.config = *config;
 	else
 		nrt_sys_trace_config_set_defaults(&trace.config);
+	trace.owner = owner;
 	trace.on = true;
 	return NRT_SUCCESS;
 }
 
-NRT_STATUS nrt_trace_off(void)
+NRT_STATUS nrt_trace_off(enum nrt_trace_owner owner)
 {
-	NRT_STATUS status;
-
 	GUARD(&trace.lock);
-	status = trace.on ? NRT_SUCCESS : NRT_FAILURE;
+	if (!trace.on || trace.owner != owner)
+		return NRT_FAILURE;
 	trace.on = false;
-	return status;
+	return NRT_SUCCESS;
 }
 
 NEURON_EXPORT NRT_STATUS nrt_sys_trace_start(nrt_sys_trace_config_t *config)
 {
 	NRT_ENTER();
-	return nrt_trace_on(config);
+	return nrt_trace_on(NRT_TRACE_OF_PROGRAM, config);
 }
 
 NEURON_EXPORT NRT_STATUS nrt_sys_trace_stop(void)
 {
 	NRT_ENTER();
-	return nrt_trace_off();
+	return nrt_trace_off(NRT_TRACE_OF_PROGRAM);
 }
 
 /* ---- giving it out ------------------------------------------------------------------- */

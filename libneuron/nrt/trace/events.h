@@ -19,6 +19,12 @@ enum nrt_trace_type {
 	NRT_TRACE_NR_TYPES,
 };
 
+/* Who started a trace; nobody else can stop it. */
+enum nrt_trace_owner {
+	NRT_TRACE_OF_PROGRAM,
+	NRT_TRACE_OF_INSPECTION,
+};
+
 struct nrt_sys_trace_config;
 
 /* The events of a core are not switched off. */
@@ -37,8 +43,8 @@ void nrt_trace_forget(void);
  * Start and stop under the life lock; then write what was not fetched, and close @fd,
  * which may be the -errno of opening @name.
  */
-NRT_STATUS nrt_trace_on(const struct nrt_sys_trace_config *config);
-NRT_STATUS nrt_trace_off(void);
+NRT_STATUS nrt_trace_on(enum nrt_trace_owner owner, const struct nrt_sys_trace_config *config);
+NRT_STATUS nrt_trace_off(enum nrt_trace_owner owner);
 NRT_STATUS nrt_trace_write(int fd, const char *name);
 
 #endif
