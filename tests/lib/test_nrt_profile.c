@@ -185,13 +185,64 @@ static void test_model(void **state)
 	assert_true(trace_once(s, 0, 1, SP, LIST_INSTS));
 	assert_true(trace_once(s, 1, 1, SP, 0));
 	free(s);
-	/* Another name at the end; a directory cannot be written. */
-	assert_int_equal(nrt_profile_start(model, path), NRT_SUCCESS);
-	assert_int_equal(nrt_profile_stop(dir), NRT_FAILURE);
-	assert_int_equal(profiler_bytes(), 0);
 	/* What is on when the runtime is closed ends without a file. */
 	assert_int_equal(nrt_profile_start(model, path), NRT_SUCCESS);
 	assert_int_equal(nrt_unload(model), NRT_SUCCESS);
+}
+
+/* A profile stays until a file takes it. */
+static void test_unwritten(void **state)
+{
+	struct trace_sum *s;
+	char path[128];
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/model.json", dir);
+	assert_int_equal(nrt_profile_start(model, path), NRT_SUCCESS);
+	assert_int_equal(nrt_execute(model, in, out), NRT_SUCCESS);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(nrt_profile_stop(i ? "/dev/full" : dir), NRT_FAILURE);
+		assert_int_equal(profiler_bytes(), 0);
+		assert_int_equal(nrt_profile_start(model, path), NRT_FAILURE);
+	}
+	/* It has ended: this execution is not in it. */
+	assert_int_equal(nrt_execute(model, in, out), NRT_SUCCESS);
+	assert_int_equal(nrt_profile_stop(NULL), NRT_SUCCESS);
+	s = check_file(path);
+	assert_non_null(s);
+	assert_int_equal(s->runs, 1);
+	assert_true(trace_once(s, 0, 1, SP, LIST_INSTS));
+	free(s);
+	assert_int_equal(nrt_profile_stop(NULL), NRT_FAILURE);
+	/* One that is not written when the runtime is closed goes. */
+	assert_int_equal(nrt_profile_start(model, path), NRT_SUCCESS);
+	assert_int_equal(nrt_profile_stop(dir), NRT_FAILURE);
+	nrt_close();
+	assert_int_equal(nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", ""), NRT_SUCCESS);
+	assert_int_equal(nrt_profile_stop(path), NRT_FAILURE);
+}
+
+/* What an inspection could not write is lost, but the calls can be fetched. */
+static void test_inspect_unwritten(void **state)
+{
+	nrt_inspect_config_t *c = NULL;
+	struct trace_sum *s;
+	char *text;
+
+	(void)state;
+	assert_int_equal(nrt_inspect_config_allocate(&c), NRT_SUCCESS);
+	assert_int_equal(nrt_inspect_config_set_output_dir(c, "/dev/null/x"), NRT_SUCCESS);
+	assert_int_equal(nrt_inspect_begin_with_options(c), NRT_SUCCESS);
+	nrt_inspect_config_free(c);
+	assert_int_equal(nrt_execute(model, in, out), NRT_SUCCESS);
+	assert_int_equal(nrt_inspect_stop(), NRT_FAILURE);
+	assert_int_equal(nrt_inspect_stop(), NRT_FAILURE);
+	assert_int_equal(profiler_bytes(), 0);
+	assert_int_equal(nrt_sys_trace_fetch_events(&text, NULL, NULL), NRT_SUCCESS);
+	assert_true(trace_check(text, &s));
+	assert_int_equal(s->calls, 1);
+	nrt_sys_trace_buffer_free(text);
+	free(s);
 }
 
 static void test_sizes(void **state)
@@ -662,6 +713,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_model, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_unwritten, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_inspect_unwritten, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_sizes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_continuous, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_inspect, setup, teardown),

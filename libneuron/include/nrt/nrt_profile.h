@@ -21,11 +21,16 @@ extern "C" {
 /**
  * @brief Record the executions of a model, until nrt_profile_stop().
  * @param filename must be writable; what is in it goes when the profile is written
- * @return NRT_FAILURE a model is being recorded, or the file cannot be opened;
- * NRT_EXEC_NC_BUSY its core is; NRT_RESOURCE no device memory
+ * @return NRT_FAILURE a model is being recorded, its profile is not written yet, or the file
+ * cannot be opened; NRT_EXEC_NC_BUSY its core is; NRT_RESOURCE no device memory
  */
 NRT_STATUS nrt_profile_start(nrt_model_t *model, const char *filename);
-/** @brief Stop, and write the file. NULL: the name given at the start. */
+/**
+ * @brief Stop, and write the file. NULL: the name given at the start.
+ *
+ * If the file cannot be written (NRT_FAILURE), the profile is stopped and kept, until
+ * another call writes it ("/dev/null" drops it) or nrt_close() drops it.
+ */
 NRT_STATUS nrt_profile_stop(const char *filename);
 
 typedef struct nrt_profile_continuous_options nrt_profile_continuous_options_t;
@@ -82,7 +87,11 @@ void nrt_inspect_config_free_activity_types(const char **activity_types, size_t 
 NRT_STATUS nrt_inspect_begin(void);
 /** @brief Start; NULL: with the defaults, whatever the environment says. */
 NRT_STATUS nrt_inspect_begin_with_options(nrt_inspect_config_t *config);
-/** @brief Stop, and write the files. NRT_FAILURE: it is not on, or they cannot be written. */
+/**
+ * @brief Stop, and write the files.
+ * @return NRT_FAILURE it is not on, or they cannot be written: what could not be is lost,
+ * but for the system profile (nrt_sys_trace_fetch_events())
+ */
 NRT_STATUS nrt_inspect_stop(void);
 
 #ifdef __cplusplus

@@ -25,6 +25,7 @@ static struct {
 	pthread_mutex_t lock;
 	struct neuron_profile *model;		/* nrt_profile_start() */
 	char *filename;
+	int error;				/* of recording it, once it is stopped */
 	struct neuron_profile **cores;		/* nrt_profile_continuous_start(), by vnc */
 	char *dir;
 	unsigned int saved;
@@ -47,7 +48,7 @@ static NRT_STATUS start_model(const struct nrt_model *m, const char *filename)
 	int fd;
 
 	if (profiles.model) {
-		LOG(NRT, ERROR, "a model is being profiled");
+		LOG(NRT, ERROR, "a model is being profiled, or its profile is not written yet");
 		return NRT_FAILURE;
 	}
 	/* Not after hours of recording; what is in it goes when there is something new. */
@@ -78,7 +79,7 @@ NEURON_EXPORT NRT_STATUS nrt_profile_start(nrt_model_t *model, const char *filen
 NEURON_EXPORT NRT_STATUS nrt_profile_stop(const char *filename)
 {
 	NRT_STATUS status;
-	int ret;
+	int ret, fd;
 
 	NRT_ENTER();
 	GUARD(&profiles.lock);
@@ -87,9 +88,15 @@ NEURON_EXPORT NRT_STATUS nrt_profile_stop(const char *filename)
 	if (!filename)
 		filename = profiles.filename;
 	ret = neuron_profile_stop(profiles.model);
-	status = nrt_core_profile_write(profiles.model, nrt_open_named(filename), filename);
-	if (ret)
-		status = nrt_status_of(ret);
+	if (ret != -EALREADY)
+		profiles.error = ret;
+	fd = nrt_open_named(filename);
+	status = nrt_core_profile_write(profiles.model, fd, filename);
+	/* It is kept for another file. Writing one with an error fails even if all went well. */
+	if (fd < 0 || (status != NRT_SUCCESS && !profiles.error))
+		return NRT_FAILURE;
+	if (profiles.error)
+		status = nrt_status_of(profiles.error);
 	forget_model();
 	return status;
 }
