@@ -164,6 +164,7 @@ static void test_model(void **state)
 	assert_int_equal(nrt_profile_start((nrt_model_t *)path, path), NRT_INVALID_HANDLE);
 	assert_int_equal(nrt_profile_start(model, NULL), NRT_INVALID);
 	assert_int_equal(nrt_profile_start(model, "/no/such/dir/file"), NRT_FAILURE);
+	assert_int_equal(profiler_bytes(), 0);
 	assert_int_equal(nrt_load(n.data, n.size, 1, -1, &other), NRT_SUCCESS);
 	free(n.data);
 	assert_int_equal(nrt_profile_start(model, path), NRT_SUCCESS);
@@ -220,6 +221,53 @@ static void test_unwritten(void **state)
 	nrt_close();
 	assert_int_equal(nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", ""), NRT_SUCCESS);
 	assert_int_equal(nrt_profile_stop(path), NRT_FAILURE);
+}
+
+/* A start that is refused leaves no file behind. */
+static void test_refused(void **state)
+{
+	char path[128];
+	struct stat st;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/model.json", dir);
+	setenv("NEURON_RT_PROFILE_BUF_DMA_MB", "0", 1);
+	assert_int_equal(nrt_profile_start(model, path), NRT_INVALID);
+	setenv("NEURON_RT_PROFILE_BUF_DMA_MB", "1", 1);
+	assert_int_equal(nrt_profile_continuous_start(NULL), NRT_SUCCESS);
+	assert_int_equal(nrt_profile_start(model, path), NRT_EXEC_NC_BUSY);
+	assert_int_equal(nrt_profile_continuous_stop(), NRT_SUCCESS);
+	assert_int_equal(stat(path, &st), -1);
+	assert_int_equal(nrt_profile_start(model, path), NRT_SUCCESS);
+	assert_int_equal(stat(path, &st), 0);
+}
+
+/* Nobody waits for the reader of a FIFO; only such a wait is ended by the alarm. */
+static void test_fifo(void **state)
+{
+	struct trace_sum *s;
+	char path[128];
+	int reader;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/fifo", dir);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	alarm(60);
+	assert_int_equal(nrt_profile_start(model, path), NRT_FAILURE);
+	assert_int_equal(profiler_bytes(), 0);
+	reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	assert_true(reader >= 0);
+	assert_int_equal(nrt_profile_start(model, path), NRT_SUCCESS);
+	assert_int_equal(nrt_execute(model, in, out), NRT_SUCCESS);
+	close(reader);
+	assert_int_equal(nrt_profile_stop(NULL), NRT_FAILURE);
+	alarm(0);
+	snprintf(path, sizeof(path), "%s/model.json", dir);
+	assert_int_equal(nrt_profile_stop(path), NRT_SUCCESS);
+	s = check_file(path);
+	assert_non_null(s);
+	assert_int_equal(s->runs, 1);
+	free(s);
 }
 
 /* What an inspection could not write is lost, but the calls can be fetched. */
@@ -714,6 +762,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_model, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_unwritten, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_fifo, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_inspect_unwritten, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_sizes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_continuous, setup, teardown),

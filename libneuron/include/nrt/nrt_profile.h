@@ -20,7 +20,8 @@ extern "C" {
 
 /**
  * @brief Record the executions of a model, until nrt_profile_stop().
- * @param filename must be writable; what is in it goes when the profile is written
+ * @param filename must be writable, and a FIFO have a reader; what is in it goes when the
+ * profile is written, and no file is made if the start fails
  * @return NRT_FAILURE a model is being recorded, its profile is not written yet, or the file
  * cannot be opened; NRT_EXEC_NC_BUSY its core is; NRT_RESOURCE no device memory
  */

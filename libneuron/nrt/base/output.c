@@ -11,9 +11,13 @@
 
 int nrt_open_named(const char *path)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK | O_CLOEXEC, 0666);
 
-	return fd < 0 ? -errno : fd;
+	if (fd < 0)
+		return -errno;
+	/* What is written to it may wait. */
+	fcntl(fd, F_SETFL, 0);
+	return fd;
 }
 
 /* Returns @fd if it belongs to this user, and has one name only if it is a file; or -errno. */

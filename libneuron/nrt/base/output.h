@@ -9,8 +9,9 @@
 /* All parts of a path; 0 or -errno. */
 int nrt_make_dir(const char *path);
 /*
- * To write to, empty: what the caller named, wherever that leads; and what anybody could
- * have known, which must be a file of this user, and no link.  Or -errno.
+ * To write to, empty: what the caller named, wherever that leads, but not a FIFO that nobody
+ * reads, for the caller may have a lock; and what anybody could have known, which must be a
+ * file of this user, and no link.  Or -errno.
  */
 int nrt_open_named(const char *path);
 int nrt_open_output(int dir, const char *name);

@@ -42,25 +42,37 @@ static void forget_model(void)
 	profiles.filename = NULL;
 }
 
-static NRT_STATUS start_model(const struct nrt_model *m, const char *filename)
+/*
+ * Whether it can be written is known now, not only after hours of recording; what is in it
+ * goes when there is something new.  A FIFO that nobody reads is refused, for nrt_close()
+ * would wait for its reader.
+ */
+static NRT_STATUS try_file(const char *filename)
 {
-	NRT_STATUS status;
-	int fd;
+	int fd = open(filename, O_WRONLY | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0666);
 
-	if (profiles.model) {
-		LOG(NRT, ERROR, "a model is being profiled, or its profile is not written yet");
-		return NRT_FAILURE;
-	}
-	/* Not after hours of recording; what is in it goes when there is something new. */
-	fd = open(filename, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
 	if (fd < 0) {
 		LOG(NRT, ERROR, "profile %s: %m", filename);
 		return NRT_FAILURE;
 	}
 	close(fd);
+	return NRT_SUCCESS;
+}
+
+static NRT_STATUS start_model(const struct nrt_model *m, const char *filename)
+{
+	NRT_STATUS status;
+
+	if (profiles.model) {
+		LOG(NRT, ERROR, "a model is being profiled, or its profile is not written yet");
+		return NRT_FAILURE;
+	}
 	profiles.filename = strdup(filename);
 	status = profiles.filename ?
 		 nrt_core_profile_start(m->vnc, m->model, false, &profiles.model) : NRT_RESOURCE;
+	/* A start that is refused makes no file. */
+	if (status == NRT_SUCCESS)
+		status = try_file(filename);
 	if (status != NRT_SUCCESS)
 		forget_model();
 	return status;
