@@ -451,6 +451,27 @@ static void test_trace_owner(void **state)
 	nrt_inspect_config_free(c);
 }
 
+/* What an earlier inspection with the same number has written is not deleted. */
+static void test_same_session(void **state)
+{
+	nrt_inspect_config_t *c = NULL;
+
+	(void)state;
+	assert_int_equal(nrt_inspect_config_allocate(&c), NRT_SUCCESS);
+	assert_int_equal(nrt_inspect_config_set_output_dir(c, dir), NRT_SUCCESS);
+	for (int runs = 2; runs; runs--) {
+		assert_int_equal(nrt_inspect_begin_with_options(c), NRT_SUCCESS);
+		for (int i = 0; i < runs; i++)
+			assert_int_equal(nrt_execute(model, in, out), NRT_SUCCESS);
+		assert_int_equal(nrt_inspect_stop(), NRT_SUCCESS);
+		assert_int_equal(nrt_inspect_config_set_activity(c, "device_profile", false),
+				 NRT_SUCCESS);
+	}
+	nrt_inspect_config_free(c);
+	expect_file(1, "system.json", 1, 0);
+	expect_file(1, "nd_0_nc_1.json", 0, 2);
+}
+
 #define TARGET "not to be touched"
 
 static void write_target(const char *path)
@@ -769,6 +790,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_continuous, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_inspect, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_trace_owner, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_same_session, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_links, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_kept, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_signals, setup, teardown),

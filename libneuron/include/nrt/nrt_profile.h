@@ -53,7 +53,12 @@ NRT_STATUS nrt_inspect_config_allocate(nrt_inspect_config_t **config);
 NRT_STATUS nrt_inspect_config_free(nrt_inspect_config_t *config);
 /** @brief System and device profiles of all cores, session 1, "./output"; not the environment. */
 NRT_STATUS nrt_inspect_config_set_defaults(nrt_inspect_config_t *config);
-/** @brief Number in the name of the directory. */
+/**
+ * @brief Number in the name of the directory.
+ *
+ * An inspection overwrites its own files there, and deletes none: those that an earlier one
+ * with the same number wrote stay beside them. Give each inspection of a process its own.
+ */
 NRT_STATUS nrt_inspect_config_set_session_id(nrt_inspect_config_t *config, int session_id);
 NRT_STATUS nrt_inspect_config_set_output_dir(nrt_inspect_config_t *config,
 					     const char *output_dir);
