@@ -143,6 +143,42 @@ static void test_events(void **state)
 	json_decref(list);
 }
 
+/* Memory of the program has no copies, only reads and writes; and memset is not in it. */
+static void test_buffers(void **state)
+{
+	static const char *const names[] = {
+		"nrt_tensor_write", "nrt_tensor_copy", "nrt_tensor_read", "nrt_tensor_write",
+	};
+	nrt_tensor_t *device[2], *user[2];
+	char data[2][64];
+	json_t *list;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, 1, 64, "d",
+						     &device[i]), NRT_SUCCESS);
+		assert_int_equal(nrt_tensor_allocate_empty("u", &user[i]), NRT_SUCCESS);
+		assert_int_equal(nrt_tensor_attach_buffer(user[i], data[i], 64), NRT_SUCCESS);
+	}
+	assert_int_equal(nrt_sys_trace_start(NULL), NRT_SUCCESS);
+	assert_int_equal(nrt_tensor_memset(device[0], 0, 1, 64), NRT_SUCCESS);
+	assert_int_equal(nrt_tensor_copy(device[0], 0, device[1], 0, 64), NRT_SUCCESS);
+	assert_int_equal(nrt_tensor_copy(device[0], 0, user[0], 0, 64), NRT_SUCCESS);
+	assert_int_equal(nrt_tensor_copy(user[0], 0, device[1], 0, 64), NRT_SUCCESS);
+	assert_int_equal(nrt_tensor_copy(user[0], 0, user[1], 0, 64), NRT_SUCCESS);
+	list = fetch(NULL, 4);
+	/* Core 0 first, which is that of memory of the program. */
+	for (size_t i = 0; i < 4; i++) {
+		assert_int_equal(json_integer_value(arg(list, i, "nc")), i > 0);
+		assert_string_equal(field(list, i, "name"), names[i]);
+	}
+	json_decref(list);
+	for (int i = 0; i < 2; i++) {
+		nrt_tensor_free(&device[i]);
+		nrt_tensor_free(&user[i]);
+	}
+}
+
 static void test_config(void **state)
 {
 	nrt_sys_trace_config_t *c;
@@ -424,6 +460,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_events, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_buffers, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_config, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_file, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_fetch_meanwhile, setup, teardown),

@@ -75,7 +75,13 @@ NRT_STATUS nrt_get_model_info(const nrt_model_t *model, nrt_model_info_t *info, 
 NRT_STATUS nrt_trace_start(bool trace_mem);
 NRT_STATUS nrt_trace_stop(const char *filename);
 
-/** What is called when an execution ends that nrt_execute() queued. */
+/**
+ * What is called when an execution ends that nrt_execute() queued.
+ *
+ * model_id is that of the log: 1001 for the first model that was loaded after nrt_init(), one
+ * more for each that follows.  job_id is the number of the request in the queue of the core,
+ * from 1, which nrta_execute_schedule() uses, too: the lower 48 bits of its sequence id.
+ */
 typedef void (*NRT_ASYNC_EXEC_STATUS_CALLBACK)(void *params, uint32_t model_id, uint32_t vnc,
 					       uint64_t job_id, NRT_STATUS status);
 
@@ -84,15 +90,19 @@ typedef void (*NRT_ASYNC_EXEC_STATUS_CALLBACK)(void *params, uint32_t model_id, 
  *
  * With NEURON_RT_ASYNC_EXEC_MAX_INFLIGHT_REQUESTS above 0, and while a callback is
  * registered (NULL takes it back), nrt_execute() waits only if that many executions are
- * queued (nrt_execute_repeat() always waits).  What went wrong is the status of the callback, which comes from a thread of the
- * library and may use the runtime, also while nrt_close() waits for it.  There, nrt_execute()
- * does not wait but returns NRT_QUEUE_FULL, nrt_async_drain_queued_execs() NRT_INVALID, and
- * nrt_close() does nothing.
+ * queued (nrt_execute_repeat() always waits).  What went wrong is the status of the callback,
+ * which comes from a thread of the library and may use the runtime, also while nrt_close()
+ * waits for it.  There, nrt_execute() does not wait but returns NRT_QUEUE_FULL,
+ * nrt_async_drain_queued_execs() NRT_INVALID, and nrt_close() does nothing.
+ *
+ * It does not wait for a callback under way, not with NULL either: after it,
+ * nrt_async_drain_queued_execs() for each core does, and then @p params can go.
  */
 NRT_STATUS nrt_register_async_exec_callback(NRT_ASYNC_EXEC_STATUS_CALLBACK callback,
 					    void *params);
 /**
- * @brief Wait until everything that is queued for a core now has been executed.
+ * @brief Wait until everything that is queued for a core now has been executed, and the
+ * callbacks have returned.
  * @return NRT_CLOSED if nrt_close() came first
  */
 NRT_STATUS nrt_async_drain_queued_execs(int32_t vnc);
