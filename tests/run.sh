@@ -173,12 +173,22 @@ trusted='^(foreign|zz-unload)\.'
 
 fuzzer=(--test tests/fuzz/ioctl/fuzz_ioctl.c --file tests/fuzz/ioctl/corpus)
 
+# What tests/vm/guest/nrt_hosts.c loads: libfabric, and a provider that takes memory of devices.
+make_fabric() {
+	make_here tests/fabric || return 1
+	fabric=(--file "$(gcc -print-file-name=libfabric.so.1)":/usr/lib/libfabric.so.1
+		--file tests/fabric/build/libmodel-fi.so:/usr/lib/libfabric/libmodel-fi.so)
+}
+
 # The whole stack in a guest: the tests of tests/vm/guest, in order; or those whose name
 # matches $only, without those whose name matches $but.
 stack() {
 	local kernel=$1 first=() tests=() file
 	shift
 
+	make_fabric || return 1
+	# Kernels that are built here have no Internet protocols.
+	[ -n "$(tests/vm/kdir.sh "$kernel" modules)" ] || local but="${but:-^$}|^nrt_hosts\."
 	[[ 00-load.sh =~ ${only:-.} ]] || first=(--test tests/vm/load.sh)
 	for file in tests/vm/guest/[0-9]*.sh tests/vm/guest/*.c tests/fuzz/ioctl/*.c \
 		    tests/vm/guest/z*.sh; do
@@ -195,7 +205,7 @@ stack() {
 		--file "$(command -v udevadm)":/usr/bin/udevadm --file tests/fuzz/ioctl/corpus \
 		--file "$(command -v udevadm)":/usr/lib/systemd/systemd-udevd \
 		--file "$(command -v systemd-sysusers)":/usr/bin/systemd-sysusers \
-		"${first[@]}" "${tests[@]}" "$@"
+		"${fabric[@]}" "${first[@]}" "${tests[@]}" "$@"
 }
 
 kunit_vm() {
@@ -238,8 +248,9 @@ on_card() {
 	for name; do
 		tests+=(--test "tests/vm/guest/$name.c")
 	done
+	make_fabric || return 1
 	with_card tests/vm/run.sh "$kernel" --stack --mem 2048 --card "$card" --log "$log" \
-		--timeout 1800 --test tests/card/guest_load.sh "${tests[@]}"
+		--timeout 1800 "${fabric[@]}" --test tests/card/guest_load.sh "${tests[@]}"
 }
 
 # card_debug KERNEL: a card on a debug kernel.
@@ -385,7 +396,7 @@ run_step() {
 				ioctl_hostile move neuron_group process reset vendor_table \
 				crwl examples hbm_ranges lnc2 load_cycles mem_owners \
 				neuron_compute neuron_pools neuron_share nrt_cc nrt_dmabuf \
-				nrt_host nrt_kill report scrub
+				nrt_host nrt_hosts nrt_kill report scrub
 			step card-two with_card tests/vm/run.sh 6.12 --stack --mem 1536 \
 				--card trn1 --card inf2 --log card-two --test tests/card/guest_two.c
 			# An emulated processor has addresses for 1 TiB: no room for all of BAR 4.

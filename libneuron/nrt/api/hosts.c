@@ -189,9 +189,12 @@ static NRT_STATUS to_type(struct lead *l, size_t *at, uint64_t bytes)
 static NRT_STATUS put(struct lead *l, bool mine, uint64_t at, bool others, uint64_t shared_at,
 		      size_t memory_at, uint64_t size)
 {
+	NRT_STATUS status = NRT_SUCCESS;
+
 	if (others && l->here->shared)
-		memcpy(l->here->shared + shared_at, l->x->links.memory->bytes + memory_at, size);
-	return mine ? copy(&l->result, at, &l->memory, memory_at, size) : NRT_SUCCESS;
+		status = nrt_status_of(neuron_mem_read(l->memory.mem, memory_at,
+						       l->here->shared + shared_at, size));
+	return mine ? status ?: copy(&l->result, at, &l->memory, memory_at, size) : status;
 }
 
 /* The bytes of a piece that lie side by side: of which rank's part, and where in it. */
@@ -311,7 +314,7 @@ static NRT_STATUS go_around(struct lead *l)
 	uint64_t all = in_messages(l, whole || gather ? l->in->size : l->out->size);
 	uint64_t most = (uint64_t)RING_PIECE * RING_PIECES / (whole ? 1 : x->nr);
 	struct ring r = {
-		.base = across_words(x), .shares = l->shares, .load = load_piece,
+		.shares = l->shares, .load = load_piece,
 		.combine = gather ? NULL : combine_piece, .store = store_piece,
 		.spread = l->c->cc_op != NRT_CC_REDUCESCATTER, .arg = l,
 	};
@@ -422,19 +425,31 @@ static NRT_STATUS choose_result(struct lead *l)
 	return nrt_status_of(cc_alloc_staging(l->c, l->out->size, &l->result.mem));
 }
 
-/* The memory for messages: words, and what is told or goes around at a time. */
-static size_t memory_needed(struct lead *l, uint64_t said, bool told)
+/* Room for words and what is told, or for words and what goes around at a time. */
+static NRT_STATUS choose_memory(struct lead *l, uint64_t said, bool told)
 {
 	uint64_t all = in_messages(l, l->in->size > l->out->size ? l->in->size : l->out->size);
 	uint64_t most = (uint64_t)RING_PIECE * RING_PIECES;
+	struct across *x = l->x;
+	size_t words = across_words(x);
+	NRT_STATUS status;
 
-	/* Behind what is told, or the words, is room for what others here get of it. */
-	if (told)
-		return across_words(l->x) + l->x->nr_hosts * said + l->out->size +
-		       offsetof(struct across_word, data);
-	/* Behind what goes around is room for a piece of it in the tensors' type. */
-	l->scratch = across_words(l->x) + (all < most ? all : most);
-	return l->scratch + (l->memory.dtype == l->c->dtype ? 0 : in_tensor(l, RING_PIECE));
+	if (told) {
+		/* Behind it, or the words, is room for what others here get of it. */
+		status = across_words_memory(x, words + x->nr_hosts * said + l->out->size +
+					      offsetof(struct across_word, data));
+		if (status == NRT_SUCCESS)
+			l->memory.mem = x->links.words->storage->mem;
+		return status;
+	}
+	/* Behind it is room for a piece of it in the tensors' type. */
+	l->scratch = all < most ? all : most;
+	status = across_words_memory(x, words) ?:
+		 across_pieces_memory(x, l->scratch + (l->memory.dtype == l->c->dtype ? 0 :
+						     in_tensor(l, RING_PIECE)));
+	if (status == NRT_SUCCESS)
+		l->memory.mem = x->links.pieces->storage->mem;
+	return status;
 }
 
 static NRT_STATUS do_lead(struct lead *l, const struct params *params, NRT_STATUS own)
@@ -444,16 +459,15 @@ static NRT_STATUS do_lead(struct lead *l, const struct params *params, NRT_STATU
 	uint64_t said = in_messages(l, l->in->size) * (l->c->cc_op == NRT_CC_ALLGATHER ? x->most : 1);
 	bool inside = said <= ACROSS_DATA, told = inside || said <= TOLD_MAX / x->nr_hosts;
 	size_t base = across_words(x);
-	NRT_STATUS status = across_memory(x, memory_needed(l, said, told));
+	NRT_STATUS status = choose_memory(l, said, told);
 
 	if (status != NRT_SUCCESS)
 		return status;
-	l->memory.mem = *x->links.mem;
 	own = own ?: take_inputs(l) ?: choose_result(l);
 	if (told && own == NRT_SUCCESS)
 		own = say(l, base);
 	if (inside && own == NRT_SUCCESS)
-		memcpy(word.data, x->links.memory->bytes + base, said);
+		memcpy(word.data, x->links.words->fabric.bytes + base, said);
 	memcpy(word.params, params, sizeof(*params));
 	word.failed = own != NRT_SUCCESS;
 	status = across_agree(x, &word);
@@ -585,12 +599,14 @@ static NRT_STATUS lead_gather(struct here *h, const struct params *params, const
 	uint32_t size = (uint32_t)params->size, seen[WORLD_MAX_RANKS] = { 0 };
 	size_t base = across_words(x), said = (size_t)x->most * size, at;
 	bool inside = said <= ACROSS_DATA;
-	NRT_STATUS status = across_memory(x, base + (inside ? 0 : x->nr_hosts * said));
+	NRT_STATUS status = across_words_memory(x, base + (inside ? 0 : x->nr_hosts * said));
+	uint8_t *words;
 
 	if (status != NRT_SUCCESS)
 		return status;
+	words = x->links.words->fabric.bytes;
 	if (own == NRT_SUCCESS && size &&
-	    !collect(h, in, size, inside ? word.data : x->links.memory->bytes + base))
+	    !collect(h, in, size, inside ? word.data : words + base))
 		own = NRT_FAILURE;
 	memcpy(word.params, params, sizeof(*params));
 	word.failed = own != NRT_SUCCESS;
@@ -603,7 +619,7 @@ static NRT_STATUS lead_gather(struct here *h, const struct params *params, const
 		at = inside ? across_part(x, offsetof(struct across_word, data), sizeof(word), host) :
 			      across_part(x, base, said, host);
 		at += (size_t)seen[host]++ * size;
-		memcpy(out + (size_t)i * size, x->links.memory->bytes + at, size);
+		memcpy(out + (size_t)i * size, words + at, size);
 	}
 	if (status == NRT_SUCCESS && h->shared)
 		memcpy(h->shared, out, (size_t)x->nr * size);

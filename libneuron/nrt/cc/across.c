@@ -5,6 +5,7 @@
 
 #include "../base/log.h"
 #include "../base/process.h"
+#include "../object/storage.h"
 #include "across.h"
 
 #define GRACE_MS 1000
@@ -160,38 +161,62 @@ void across_end(struct across *x, NRT_STATUS status)
 
 /* ---- memory ------------------------------------------------------------------------ */
 
-NRT_STATUS across_memory(struct across *x, size_t size)
+static bool make_memory(struct across *x, struct message_memory *memory, size_t size, bool on_device)
 {
 	const struct nrt_vnc *vnc = &nrt_process.vncs[x->vnc];
 	struct neuron_mem_opts opts = {
 		.size = sizeof(opts),
-		.flags = NEURON_MEM_F_HOST,
+		.flags = on_device ? 0 : NEURON_MEM_F_HOST,
 		.hbm = neuron_device_geometry(vnc->device)->core_hbm[vnc->nc],
 		.nc = vnc->nc,
-		.category = NEURON_MEM_HOST_MISC,
+		.category = on_device ? NEURON_MEM_COLLECTIVES : NEURON_MEM_HOST_MISC,
 	};
-	struct fabric_memory *m = x->links.memory;
 	struct neuron_mem *mem;
 	void *bytes;
 
-	if (m->size >= size)
-		return NRT_SUCCESS;
-	fabric_unregister(x->links.fabric, m);
-	neuron_mem_free(*x->links.mem);
-	*x->links.mem = NULL;
-	*m = (struct fabric_memory){ 0 };
-	/* Without memory nothing can be said, not even that: the others are to see the end. */
+	/* Whole pages: what the fabric makes of it is a dma-buf. */
+	size = round_up(size, host_page());
 	if (neuron_mem_alloc(vnc->device, size, &opts, &mem))
-		return NRT_NETWORK_PROXY_FAILURE;
-	*x->links.mem = mem;
-	if (neuron_mem_map(mem, &bytes))
-		return NRT_NETWORK_PROXY_FAILURE;
-	m->bytes = bytes;
-	m->size = size;
-	if (!fabric_register(x->links.fabric, m))
+		return false;
+	/* A storage: a provider that copies calls nrt_memcpy_to_device(). */
+	memory->storage = neuron_mem_map(mem, &bytes) ? NULL :
+			  nrt_storage_of(on_device ? NRT_STORAGE_DEVICE : NRT_STORAGE_HOST,
+					 vnc->device, mem, bytes);
+	if (!memory->storage) {
+		neuron_mem_free(mem);
+		return false;
+	}
+	memory->fabric = (struct fabric_memory){
+		.bytes = bytes, .size = size,
+		.on_device = on_device, .device = neuron_device_index(vnc->device),
+	};
+	if (!fabric_register(x->links.fabric, &memory->fabric))
+		return true;
+	message_memory_free(x->links.fabric, memory);
+	return false;
+}
+
+NRT_STATUS across_words_memory(struct across *x, size_t size)
+{
+	struct message_memory *memory = x->links.words;
+
+	if (memory->fabric.size >= size)
 		return NRT_SUCCESS;
-	m->size = 0;
-	return NRT_NETWORK_PROXY_FAILURE;
+	message_memory_free(x->links.fabric, memory);
+	/* Without memory nothing can be said, not even that: the others are to see the end. */
+	return make_memory(x, memory, size, false) ? NRT_SUCCESS : NRT_NETWORK_PROXY_FAILURE;
+}
+
+NRT_STATUS across_pieces_memory(struct across *x, size_t size)
+{
+	struct message_memory *memory = x->links.pieces;
+
+	if (memory->fabric.size >= size)
+		return NRT_SUCCESS;
+	message_memory_free(x->links.fabric, memory);
+	if (fabric_takes_devices(x->links.fabric) && make_memory(x, memory, size, true))
+		return NRT_SUCCESS;
+	return make_memory(x, memory, size, false) ? NRT_SUCCESS : NRT_NETWORK_PROXY_FAILURE;
 }
 
 /* ---- what each says to all --------------------------------------------------------- */
@@ -203,7 +228,7 @@ size_t across_part(const struct across *x, size_t at, size_t size, uint32_t host
 
 NRT_STATUS across_gather(struct across *x, size_t at, size_t size)
 {
-	const struct fabric_memory *m = x->links.memory;
+	const struct fabric_memory *m = &x->links.words->fabric;
 	uint32_t hosts = x->nr_hosts;
 
 	/* What has come so far, of us and those after us, goes to one that far before us. */
@@ -235,7 +260,7 @@ NRT_STATUS across_check(const struct across_word *first, const struct across_wor
 
 NRT_STATUS across_agree(struct across *x, const struct across_word *word)
 {
-	struct fabric_memory *m = x->links.memory;
+	struct fabric_memory *m = &x->links.words->fabric;
 	const struct across_word *words = (const void *)m->bytes;
 	NRT_STATUS status;
 	bool failed = false;

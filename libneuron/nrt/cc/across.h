@@ -2,7 +2,7 @@
 /*
  * What the hosts of a group do together.  In each host one rank, the leader, the first of
  * the group that is there, talks to the leaders of the others, of a memory of the host that
- * its device reaches.
+ * its device reaches, or of its device.
  */
 #ifndef NRT_ACROSS_H
 #define NRT_ACROSS_H
@@ -52,10 +52,11 @@ static inline bool across_leads(const struct across *x)
 }
 
 /*
- * For leaders: so many bytes of memory for messages; what is there does not stay.
- * NRT_NETWORK_PROXY_FAILURE: there is none.
+ * For leaders: so many bytes of memory for messages; what is there does not stay.  That for pieces
+ * is memory of the device if the fabric takes it.  NRT_NETWORK_PROXY_FAILURE: there is none.
  */
-NRT_STATUS across_memory(struct across *x, size_t size);
+NRT_STATUS across_words_memory(struct across *x, size_t size);
+NRT_STATUS across_pieces_memory(struct across *x, size_t size);
 /*
  * From @at on in memory is room for @size bytes of each host, ours first: everybody gets
  * those of all.  In as many steps as the number of hosts has binary digits.

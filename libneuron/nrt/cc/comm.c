@@ -12,6 +12,7 @@
 #include "../../common/wait.h"
 #include "../base/log.h"
 #include "../base/process.h"
+#include "../object/storage.h"
 #include "hub.h"
 #include "job.h"
 #include "member.h"
@@ -193,6 +194,14 @@ NRT_STATUS member_open_channel(const char *func, struct member *m, struct comm_h
 	}
 	return status;
 }
+
+void message_memory_free(struct fabric *f, struct message_memory *memory)
+{
+	fabric_unregister(f, &memory->fabric);
+	nrt_storage_put(memory->storage);
+	*memory = (struct message_memory){ 0 };
+}
+
 void member_leave_world(struct member *m)
 {
 	struct world *w = m->world;
@@ -200,10 +209,8 @@ void member_leave_world(struct member *m)
 	/* What may still be under way is over with the end; then its memory can go. */
 	fabric_stop(m->fabric);
 	for (uint32_t c = 0; c < COMM_CHANNELS; c++) {
-		fabric_unregister(m->fabric, &m->memory[c]);
-		neuron_mem_free(m->mem[c]);
-		m->mem[c] = NULL;
-		m->memory[c] = (struct fabric_memory){ 0 };
+		message_memory_free(m->fabric, &m->words[c]);
+		message_memory_free(m->fabric, &m->pieces[c]);
 	}
 	fabric_close(m->fabric);
 	m->fabric = NULL;
@@ -271,7 +278,7 @@ NRT_STATUS nrt_comm_take_links(uint32_t vnc, uint32_t channel, struct nrt_links 
 	*links = (struct nrt_links){
 		.world = m->world, .fabric = m->fabric, .peers = m->peers,
 		.rank = m->rank, .count = m->count,
-		.mem = &m->mem[channel], .memory = &m->memory[channel],
+		.words = &m->words[channel], .pieces = &m->pieces[channel],
 	};
 	if (m->joined && !m->broken)
 		return NRT_SUCCESS;

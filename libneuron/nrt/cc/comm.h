@@ -45,15 +45,23 @@ NRT_STATUS nrt_comm_check(uint32_t vnc, uint32_t rank, uint32_t count);
 /* Device number of a rank of this host, while @vnc takes part. */
 uint32_t nrt_comm_device(uint32_t vnc, uint32_t rank);
 
+/* Memory for messages; all zero: none. */
+struct message_memory {
+	struct nrt_storage *storage;
+	struct fabric_memory fabric;	/* the same, registered */
+};
+
 /* What a channel of a core has for messages to other hosts. */
 struct nrt_links {
 	struct world *world;		/* NULL: all ranks are on this host */
 	struct fabric *fabric;
 	const uint64_t *peers;		/* of each rank, in the fabric */
 	uint32_t rank, count;
-	struct neuron_mem **mem;	/* for messages, or NULL */
-	struct fabric_memory *memory;	/* the same, registered */
+	struct message_memory *words, *pieces;	/* for what is short, and for what is long */
 };
+
+/* No message is under way in it. */
+void message_memory_free(struct fabric *f, struct message_memory *memory);
 
 /* It stays as it is, and is the caller's, until it is given back. */
 NRT_STATUS nrt_comm_take_links(uint32_t vnc, uint32_t channel, struct nrt_links *links);

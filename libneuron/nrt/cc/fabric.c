@@ -133,30 +133,48 @@ static struct fi_info *make_hints(void)
 	return hints;
 }
 
+/* What there is instead of what was found before. */
+static int ask(struct fabric *f, const struct fi_info *hints, const char *address)
+{
+	struct fi_info *there;
+	int ret = lib.getinfo(FI_VERSION(1, 9), address, NULL, address ? FI_SOURCE : 0, hints, &there);
+
+	if (ret)
+		return ret;
+	if (f->info)
+		lib.freeinfo(f->info);
+	f->info = there;
+	return 0;
+}
+
 /*
  * The best there is, or NEURON_RT_FABRIC_PROVIDER.  One that has addresses of the network
- * takes that of the interface.
+ * takes that of the interface.  Only then it is asked if it takes memory of devices: the best may
+ * not, and others that do may not reach other hosts.
  */
 static int find(struct fabric *f, const char *address)
 {
 	const char *provider = getenv("NEURON_RT_FABRIC_PROVIDER");
-	struct fi_info *hints = make_hints(), *there;
+	struct fi_info *hints = make_hints();
 	int ret;
 
 	if (!hints)
 		return -ENOMEM;
 	if (provider && *provider)
 		hints->fabric_attr->prov_name = strdup(provider);
-	ret = lib.getinfo(FI_VERSION(1, 9), NULL, NULL, 0, hints, &f->info);
-	if (!ret && address && (f->info->addr_format == FI_SOCKADDR_IN ||
-				f->info->addr_format == FI_SOCKADDR_IN6)) {
+	ret = ask(f, hints, NULL);
+	if (!ret) {
 		free(hints->fabric_attr->prov_name);
 		hints->fabric_attr->prov_name = strdup(f->info->fabric_attr->prov_name);
-		ret = lib.getinfo(FI_VERSION(1, 9), address, NULL, FI_SOURCE, hints, &there);
-		if (!ret) {
-			lib.freeinfo(f->info);
-			f->info = there;
-		}
+		if (f->info->addr_format != FI_SOCKADDR_IN && f->info->addr_format != FI_SOCKADDR_IN6)
+			address = NULL;
+		if (address)
+			ret = ask(f, hints, address);
+	}
+	if (!ret) {
+		hints->caps |= FI_HMEM;
+		hints->domain_attr->mr_mode |= FI_MR_HMEM;
+		ask(f, hints, address);
 	}
 	lib.freeinfo(hints);
 	return ret;
@@ -257,16 +275,30 @@ int fabric_peer(struct fabric *f, const void *name, uint64_t *peer)
 	return ret == 1 ? 0 : -EINVAL;
 }
 
+bool fabric_takes_devices(const struct fabric *f)
+{
+	return f->info->caps & FI_HMEM;
+}
+
 int fabric_register(struct fabric *f, struct fabric_memory *m)
 {
+	struct iovec all = { .iov_base = m->bytes, .iov_len = m->size };
+	struct fi_mr_attr attr = {
+		.mr_iov = &all,
+		.iov_count = 1,
+		.access = FI_SEND | FI_RECV,
+		.iface = m->on_device ? FI_HMEM_NEURON : FI_HMEM_SYSTEM,
+		.device.neuron = (int)m->device,
+	};
 	struct fid_mr *mr = NULL;
 	int ret = 0;
 
 	m->registration = m->desc = NULL;
-	if (!(f->info->domain_attr->mr_mode & FI_MR_LOCAL))
+	if (!m->on_device && !(f->info->domain_attr->mr_mode & FI_MR_LOCAL))
 		return 0;
 	pthread_mutex_lock(&f->lock);
-	ret = fi_mr_reg(f->domain, m->bytes, m->size, FI_SEND | FI_RECV, 0, 0, 0, &mr, NULL);
+	/* libfabric asks this library for a dma-buf of it: nrt_get_dmabuf_fd(). */
+	ret = fi_mr_regattr(f->domain, &attr, 0, &mr);
 	pthread_mutex_unlock(&f->lock);
 	if (!ret) {
 		m->registration = mr;
@@ -323,7 +355,7 @@ static void progress(struct fabric *f)
 	}
 }
 
-/* The same without a descriptor. */
+/* Like the next, of a provider without a descriptor. */
 static void pause_for_look(struct fabric *f, struct fabric_request *r, int watched_fd)
 {
 	struct timespec t = { .tv_nsec = r->looks++ < EAGER_LOOKS ? 0 : LATER_US * 1000 };
@@ -479,6 +511,12 @@ int fabric_peer(struct fabric *f, const void *name, uint64_t *peer)
 	(void)name;
 	(void)peer;
 	return -ENOSYS;
+}
+
+bool fabric_takes_devices(const struct fabric *f)
+{
+	(void)f;
+	return false;
 }
 
 int fabric_register(struct fabric *f, struct fabric_memory *m)

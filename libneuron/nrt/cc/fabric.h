@@ -21,10 +21,12 @@
 struct fabric;
 struct fabric_request;
 
-/* Memory that messages are in. */
+/* Memory that messages are in: of the host, or of a Neuron device, mapped. */
 struct fabric_memory {
 	uint8_t *bytes;
 	size_t size;
+	bool on_device;
+	uint32_t device;
 	void *registration, *desc;
 };
 
@@ -46,6 +48,8 @@ void fabric_close(struct fabric *f);
 const char *fabric_provider(const struct fabric *f);
 /* The number of another end.  0 or -errno. */
 int fabric_peer(struct fabric *f, const void *name, uint64_t *peer);
+/* Its provider may take memory of devices; fabric_register() says if it takes that of this one. */
+bool fabric_takes_devices(const struct fabric *f);
 int fabric_register(struct fabric *f, struct fabric_memory *m);
 /* @f may be NULL if nothing is registered. */
 void fabric_unregister(struct fabric *f, struct fabric_memory *m);

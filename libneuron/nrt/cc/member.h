@@ -31,8 +31,7 @@ struct member {
 	struct fabric *fabric;
 	uint64_t *peers;
 	/* Under far: */
-	struct neuron_mem *mem[COMM_CHANNELS];
-	struct fabric_memory memory[COMM_CHANNELS];
+	struct message_memory words[COMM_CHANNELS], pieces[COMM_CHANNELS];
 };
 
 #define NOT_HERE UINT32_MAX

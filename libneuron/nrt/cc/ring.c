@@ -65,8 +65,8 @@ static NRT_STATUS post(struct run *n)
 
 	while (n->in_nr < WINDOW && piece_at(n, &n->posted, &p) && status == NRT_SUCCESS) {
 		status = fabric_receive(n->x->links.fabric, n->x->links.peers[left],
-					n->x->tag | RING_TAG, n->x->links.memory, p.to, p.bytes,
-					&n->x->watch, &n->in[(n->in_head + n->in_nr) % WINDOW]);
+					n->x->tag | RING_TAG, &n->x->links.pieces->fabric, p.to,
+					p.bytes, &n->x->watch, &n->in[(n->in_head + n->in_nr) % WINDOW]);
 		n->posted.at += p.bytes;
 		n->in_nr += status == NRT_SUCCESS;
 	}
@@ -90,7 +90,7 @@ static NRT_STATUS send_piece(struct run *n, const struct ring_piece *p)
 	if (status != NRT_SUCCESS)
 		return status;
 	status = fabric_send(n->x->links.fabric, n->x->links.peers[right], n->x->tag | RING_TAG,
-			     n->x->links.memory, p->to, p->bytes, &n->x->watch,
+			     &n->x->links.pieces->fabric, p->to, p->bytes, &n->x->watch,
 			     &n->out[(n->out_head + n->out_nr) % SENDS]);
 	n->out_nr += status == NRT_SUCCESS;
 	return status;
@@ -155,7 +155,7 @@ NRT_STATUS ring_run(struct across *x, struct ring *r)
 	struct run n = { .x = x, .r = r, .combining = r->combine ? around : 0 };
 	NRT_STATUS status;
 	struct ring_piece p;
-	size_t at = r->base;
+	size_t at = 0;
 
 	n.steps = n.combining + (r->spread ? around : 0);
 	for (uint32_t i = 0; i < x->nr_hosts; i++) {

@@ -12,7 +12,7 @@
 /* Of a share: all pieces can be on their way before one has come. */
 #define RING_PIECES 64u
 
-/* Of the share of a host @at bytes on, @bytes of them, which are or go @to in memory. */
+/* Of the share of a host @at bytes on, @bytes of them, which are or go @to in the room for pieces. */
 struct ring_piece {
 	uint32_t host;
 	uint64_t at, bytes;
@@ -20,7 +20,6 @@ struct ring_piece {
 };
 
 struct ring {
-	size_t base;			/* where in memory the shares are */
 	const uint64_t *shares;		/* of each host, up to RING_PIECES of them */
 	/* What this host has of it goes to memory, is combined with what is there, or NULL. */
 	NRT_STATUS (*load)(void *arg, const struct ring_piece *p);

@@ -34,6 +34,20 @@ struct nrt_storage *nrt_storage_new(enum nrt_storage_kind kind, uint64_t size)
 	return s;
 }
 
+struct nrt_storage *nrt_storage_of(enum nrt_storage_kind kind, struct neuron_device *device,
+				   struct neuron_mem *mem, void *va)
+{
+	struct nrt_storage *s = nrt_storage_new(kind, neuron_mem_bytes(mem));
+
+	if (!s)
+		return NULL;
+	s->device = device;
+	s->mem = mem;
+	atomic_init(&s->va, va);
+	storage_link(s);
+	return s;
+}
+
 struct nrt_storage *nrt_storage_get(struct nrt_storage *s)
 {
 	if (s)

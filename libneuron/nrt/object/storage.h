@@ -27,6 +27,9 @@ struct nrt_storage {
 
 /* A reference, and none yet.  NULL: no memory. */
 struct nrt_storage *nrt_storage_new(enum nrt_storage_kind kind, uint64_t size);
+/* Of memory that is no tensor's, at @va for others of this process; takes @mem.  NULL: no memory. */
+struct nrt_storage *nrt_storage_of(enum nrt_storage_kind kind, struct neuron_device *device,
+				   struct neuron_mem *mem, void *va);
 /* Takes another reference; NULL is allowed. */
 struct nrt_storage *nrt_storage_get(struct nrt_storage *s);
 /* Allocates memory for a core, and logs the report if there is none.  0 or -errno. */
