@@ -401,21 +401,30 @@ static void find_runtimes(void)
 	}
 }
 
-/* Where the driver does not tell who owns a core, it is the only process of the device. */
-enum { NOT_ITS, ITS, UNCLEAR };
-static int owns(const struct device *d, unsigned int core, int pid)
+#define UNCLEAR INT32_MIN	/* one of several processes owns the core */
+
+/* 0: none.  Where the driver does not tell who owns a core, it is the only process of the device. */
+static int32_t core_owner(const struct device *d, unsigned int core)
 {
 	const struct processes *all = &monitor.watch.processes;
-	unsigned int users = 0;
-	bool uses = false;
+	int32_t owner = 0;
 
 	if (d->owners_known)
-		return d->core[core].owner == pid ? ITS : NOT_ITS;
-	for (size_t i = 0; i < all->count; i++) {
-		users += all->list[i].device == d->index;
-		uses |= all->list[i].device == d->index && all->list[i].pid == pid;
-	}
-	return !uses ? NOT_ITS : users == 1 ? ITS : UNCLEAR;
+		return d->core[core].owner;
+	for (size_t i = 0; i < all->count; i++)
+		if (all->list[i].device == d->index)
+			owner = owner ? UNCLEAR : all->list[i].pid;
+	return owner;
+}
+
+static bool uses(const struct device *d, int pid)
+{
+	const struct processes *all = &monitor.watch.processes;
+
+	for (size_t i = 0; i < all->count; i++)
+		if (all->list[i].device == d->index && all->list[i].pid == pid)
+			return true;
+	return false;
 }
 
 /* Asked for each process and device; it reads the environment. */
@@ -448,12 +457,12 @@ static const char *each_core(const struct group *g, int pid, void *arg,
 		at.d = devices_find(&g->devices, d->index);
 		at.lnc = device_lnc(d);
 		for (at.core = 0; at.d && at.core < MIN(d->nr_cores, at.d->nr_cores); at.core++) {
-			int its = owns(d, at.core, pid);
+			int32_t owner = core_owner(d, at.core);
 
 			at.logical = first + at.core / at.lnc;
-			if (its == ITS)
+			if (owner == pid)
 				f(&at, arg);
-			else if (its == UNCLEAR)
+			else if (owner == UNCLEAR && uses(d, pid))
 				why = "which process owns a core is not known";
 		}
 		first += d->nr_cores / at.lnc;
@@ -516,17 +525,18 @@ static void core_use(const struct place *at, void *list)
 {
 	const struct core *c = &at->d->core[at->core];
 	const char *version = core_version(at->d, at->lnc);
-	double flops = counter_rate(&c->file[CORE_FLOPS], at->g->measured);
+	double flops = c->passed_on ? NAN : counter_rate(&c->file[CORE_FLOPS], at->g->measured);
+	double busy = c->passed_on ? NAN : c->busy * 100;
 	json_t *o = numbered(list, at->logical);
 	char name[32];
 
-	add_real(o, "neuroncore_utilization", c->busy * 100 / at->lnc);
+	add_real(o, "neuroncore_utilization", busy / at->lnc);
 	add_integer(o, "flops", isnan(flops) ? UNKNOWN : (uint64_t)flops);
 	if (at->lnc == 1 || !*version)
 		return;
 	snprintf(name, sizeof(name), "nc_%.*s.%u", (int)strcspn(version, "d"), version,
 		 at->logical * at->lnc + at->core % at->lnc);
-	add_real(child(child(o, version), name), "neuroncore_utilization", c->busy * 100);
+	add_real(child(child(o, version), name), "neuroncore_utilization", busy);
 }
 
 static json_t *cores_json(const struct group *g, int pid)
@@ -573,6 +583,8 @@ static void core_executions(const struct place *at, void *arg)
 	const struct core *c = &at->d->core[at->core];
 	struct executions *x = arg;
 
+	if (c->passed_on)
+		return;
 	add_known(&x->ends[0], counter_more(&c->file[CORE_INFERENCES]));
 	for (size_t i = 0; i < NR_ERRORS; i++) {
 		uint64_t more = counter_more(&c->error[i]);
@@ -834,6 +846,30 @@ static void read_uses(struct group *g)
 		g->nr_uses += process_use(monitor.runtimes[i].pid, &g->uses[g->nr_uses]);
 }
 
+/*
+ * Counters of a core go on when its process ends: what came since the reading before may be
+ * another's, and errors that had not been read since then are not the new owner's later on.
+ */
+static void note_owners(struct group *g)
+{
+	const struct devices *all = &monitor.watch.devices;
+
+	for (size_t i = 0; i < all->count; i++) {
+		const struct device *d = all->list[i];
+		struct device *own = devices_find(&g->devices, d->index);
+
+		for (unsigned int c = 0; own && c < MIN(d->nr_cores, own->nr_cores); c++) {
+			struct core *core = &own->core[c];
+			int32_t owner = core_owner(d, c);
+
+			core->passed_on = core->owner != owner;
+			core->owner = owner;
+			for (size_t k = 0; k < NR_ERRORS && core->passed_on; k++)
+				counter_read(&core->error[k]);
+		}
+	}
+}
+
 static void read_group(struct group *g)
 {
 	double time = now();
@@ -852,6 +888,7 @@ static void read_group(struct group *g)
 		break;
 	default:
 		devices_read(&g->devices, time);
+		note_owners(g);
 	}
 }
 

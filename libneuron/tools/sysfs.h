@@ -124,6 +124,7 @@ struct hbm {
 struct core {
 	struct counter file[NR_CORE_FILES], category[NR_CATEGORIES], error[NR_ERRORS];
 	int32_t owner;		/* process, 0 none or unknown, NEURON_OWNER_OUTSIDE */
+	bool passed_on;		/* it had another owner at the reading before */
 	uint64_t errors[NR_CLASSES];	/* sums, or UNKNOWN */
 	double errors_per_s[NR_CLASSES];	/* NAN: unknown, as below */
 	double all_errors_per_s;

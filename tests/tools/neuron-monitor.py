@@ -239,6 +239,37 @@ def slow_errors():
     assert ended['timed_out'] == 80, ended
 
 
+def new_owner():
+    """what a process did before it ended is not booked on the next one of its cores"""
+    tree(16)
+    monitor = MONITOR.start('-p', '500ms')
+    assert one_of(json.loads(monitor.stdout.readline()), 101)
+    for core in range(8):
+        write(counter(0, core, 'status/timeout'), 10)
+        write(counter(0, core, 'other_info/inference_count'), 1100)
+        write(counter(0, core, 'other_info/nc_time_in_use'), 300000)
+    # The file is open, and is found empty at once.
+    (root / 'proc/101/fdinfo/3').write_text('')
+    shutil.rmtree(root / 'proc/101')
+    make_process(404, 0, 'next', 1)
+    seen = []
+    for turn in range(24):
+        if turn == 12:
+            for core in range(8):
+                write(counter(0, core, 'status/timeout'), 13)
+                write(counter(0, core, 'other_info/inference_count'), 1107)
+        seen.append(one_of(json.loads(monitor.stdout.readline()), 404)['report'])
+    monitor.terminate()
+    first = seen[0]
+    assert set(first['execution_stats']['execution_summary'].values()) == {None}, first
+    core = first['neuroncore_counters']['neuroncores_in_use']['0']
+    assert core['neuroncore_utilization'] is None and core['flops'] is None, core
+    ended = [r['execution_stats']['execution_summary'] for r in seen[1:]]
+    assert sum(e['completed'] for e in ended) == 8 * 7, ended
+    assert sum(e['timed_out'] for e in ended) == 8 * 3, ended
+    assert not any(e['timed_out'] for e in ended[:11]), ended
+
+
 def memory():
     """memory of a process, by core and category, and of the host"""
     tree()
@@ -660,9 +691,9 @@ def cheap():
         assert 0 < each < 20e6, each
 
 
-bad = run_tests(has_schema, instance, rates, late_errors, slow_errors, memory, physical_cores,
-                owners, two_clients, missing_files, periods, tags, wrong_configuration, usage,
-                come_and_go, textfile, over_http, other_address, signals, no_file_is_left,
-                few_calls, cheap)
+bad = run_tests(has_schema, instance, rates, late_errors, slow_errors, new_owner, memory,
+                physical_cores, owners, two_clients, missing_files, periods, tags,
+                wrong_configuration, usage, come_and_go, textfile, over_http, other_address,
+                signals, no_file_is_left, few_calls, cheap)
 shutil.rmtree(work)
 sys.exit(bad)
