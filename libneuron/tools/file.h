@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -49,17 +50,24 @@ static inline void *read_whole(const char *path, size_t *size, int status)
 	return data;
 }
 
-static inline void write_whole(const char *path, const void *data, size_t size)
-{
-	FILE *f = fopen(path, "wb");
+/* Writes what a file shall have; 0 or -errno. */
+typedef int fill_file(int fd, void *arg);
 
-	if (!f || (size && fwrite(data, 1, size, f) != size) || fclose(f))
-		error(EXIT_FAILURE, errno, "%s", path);
+struct file_bytes {
+	const void *data;
+	size_t size;
+};
+
+static inline int fill_bytes(int fd, void *arg)
+{
+	const struct file_bytes *bytes = arg;
+
+	return write_bytes(fd, bytes->data, bytes->size);
 }
 
-/* Beside the file, then in its place. */
-static inline bool rename_over(const char *path, const char *data, size_t size, mode_t mode,
-			       bool lasting)
+/* Beside the file, then in its place. @owner: whose it is then, NULL: the caller's. */
+static inline bool rename_over(const char *path, fill_file *fill, void *arg, mode_t mode,
+			       bool lasting, const struct stat *owner)
 {
 	char *new;
 	int fd, err;
@@ -68,9 +76,10 @@ static inline bool rename_over(const char *path, const char *data, size_t size, 
 	if (asprintf(&new, "%s.XXXXXX", path) < 0)
 		return false;
 	fd = mkostemp(new, O_CLOEXEC);
-	done = fd >= 0 && !write_bytes(fd, data, size) && !fchmod(fd, mode) &&
-	       (!lasting || !fsync(fd)) && !rename(new, path);
-	err = errno;
+	done = fd >= 0 && (!owner || !fchown(fd, owner->st_uid, owner->st_gid));
+	err = done ? -fill(fd, arg) : errno;
+	done = done && !err && !fchmod(fd, mode) && (!lasting || !fsync(fd)) && !rename(new, path);
+	err = err ?: errno;
 	if (fd >= 0) {
 		close(fd);
 		if (!done)
@@ -78,6 +87,53 @@ static inline bool rename_over(const char *path, const char *data, size_t size, 
 	}
 	free(new);
 	errno = err;
+	return done;
+}
+
+/* @mode: of a regular file; 0 is as it is, or what a new one has. */
+static inline bool write_in_place(const char *path, fill_file *fill, void *arg, int flags,
+				  mode_t mode)
+{
+	int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOCTTY | flags, mode ?: 0666);
+	int ret = fd < 0 ? -errno : 0;
+	struct stat st;
+
+	/* Others must not read what they could not read later. */
+	if (!ret && mode && !fstat(fd, &st) && S_ISREG(st.st_mode) &&
+	    (st.st_mode & 0777) != mode && fchmod(fd, mode))
+		ret = -errno;
+	ret = ret ?: fill(fd, arg);
+	if (fd >= 0 && close(fd) && !ret)
+		ret = -errno;
+	errno = -ret;
+	return !ret;
+}
+
+/* As /dev/stdout: others go on with it, and it may have no name any more. */
+static inline bool is_open(const struct stat *st)
+{
+	struct stat other;
+
+	for (int fd = 0; fd < 10; fd++)
+		if (!fstat(fd, &other) && other.st_dev == st->st_dev && other.st_ino == st->st_ino)
+			return true;
+	return false;
+}
+
+static inline bool replace_with(const char *path, fill_file *fill, void *arg, mode_t mode,
+				bool lasting, const struct stat *owner)
+{
+	struct stat st;
+	char *real;
+	bool done;
+
+	if (!stat(path, &st) && (!S_ISREG(st.st_mode) || is_open(&st)))
+		return write_in_place(path, fill, arg, 0, mode);
+	real = realpath(path, NULL);
+	if (!real && (errno != ENOENT || !lstat(path, &st)))
+		return false;
+	done = rename_over(real ?: path, fill, arg, mode, lasting, owner);
+	free(real);
 	return done;
 }
 
@@ -90,22 +146,40 @@ static inline bool rename_over(const char *path, const char *data, size_t size, 
 static inline bool replace_file(const char *path, const char *data, size_t size, mode_t mode,
 				bool lasting)
 {
-	struct stat st;
-	char *real;
-	bool done;
-	int fd;
+	struct file_bytes bytes = { data, size };
 
-	if (!stat(path, &st) && !S_ISREG(st.st_mode)) {
-		fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-		done = fd >= 0 && !write_bytes(fd, data, size);
-		return fd >= 0 && close(fd) ? false : done;
-	}
-	real = realpath(path, NULL);
-	if (!real && (errno != ENOENT || !lstat(path, &st)))
+	return replace_with(path, fill_bytes, &bytes, mode, lasting, NULL);
+}
+
+/*
+ * What the user named: what was there before is lost only when all of the new is written.  Where
+ * that cannot be, as in a directory of others or of a file that is a mount, it is written to.
+ * @mode: 0 is that of the file, or what a new one has.
+ */
+static inline bool save_file(const char *path, fill_file *fill, void *arg, mode_t mode)
+{
+	mode_t mask = umask(0);
+	struct stat st;
+	bool there = !stat(path, &st);
+
+	umask(mask);
+	if (access(path, W_OK) && errno != ENOENT)
 		return false;
-	done = rename_over(real ?: path, data, size, mode, lasting);
-	free(real);
-	return done;
+	if (replace_with(path, fill, arg, mode ?: there ? st.st_mode & 0777 : 0666 & ~mask, false,
+			 there ? &st : NULL))
+		return true;
+	if (errno != EACCES && errno != EPERM && errno != EROFS && errno != EBUSY &&
+	    errno != ENAMETOOLONG && errno != ENOENT)
+		return false;
+	return write_in_place(path, fill, arg, O_CREAT, mode);
+}
+
+static inline void write_whole(const char *path, const void *data, size_t size, mode_t mode)
+{
+	struct file_bytes bytes = { data, size };
+
+	if (!save_file(path, fill_bytes, &bytes, mode))
+		error(EXIT_FAILURE, errno, "%s", path);
 }
 
 /* What was printed has been written; or say why not and end with @status. */
@@ -113,6 +187,17 @@ static inline void end_output(int status)
 {
 	if (fflush(stdout) || ferror(stdout))
 		error(status, errno, "output");
+}
+
+/* "-" is the standard output. */
+static inline void write_named(const char *path, const void *data, size_t size, mode_t mode)
+{
+	if (strcmp(path, "-")) {
+		write_whole(path, data, size, mode);
+		return;
+	}
+	fwrite(data, 1, size, stdout);
+	end_output(EXIT_FAILURE);
 }
 
 /* To the standard output; takes it.  NULL is one that there was no memory for. */

@@ -747,10 +747,14 @@ static void print_screen(const char *text)
 
 static void write_svg(void)
 {
-	FILE *f = strcmp(options.svg, "-") ? fopen(options.svg, "we") : stdout;
+	size_t size;
+	char *text;
+	FILE *f = open_memstream(&text, &size);
 
-	if (!f || svg_write(f, maps.list, maps.count) || (f != stdout && fclose(f)))
+	if (!f || svg_write(f, maps.list, maps.count) || fclose(f))
 		error(1, errno, "%s", options.svg);
+	write_named(options.svg, text, size, 0);
+	free(text);
 }
 
 static void clear_screen(void)

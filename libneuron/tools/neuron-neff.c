@@ -512,7 +512,7 @@ static void write_member(void *context, const char *name, const void *data, size
 		error(EXIT_FAILURE, ENOMEM, "allocation");
 	make_output();
 	make_directories(path);
-	write_whole(name, data, size);
+	write_whole(name, data, size, 0);
 	free(path);
 }
 
@@ -581,7 +581,7 @@ static void create(void)
 	options.verify = true;
 	p = open_neff(bytes, size);
 	programs_close(&p);
-	write_whole(options.output, bytes, size);
+	write_whole(options.output, bytes, size, 0);
 	free(bytes);
 }
 

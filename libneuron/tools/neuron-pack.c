@@ -1817,7 +1817,7 @@ int main(int argc, char **argv)
 		die("cannot build the archive: %s", strerror(-err));
 	if (!options.no_check)
 		check_result(bytes, size);
-	write_whole(options.output, bytes, size);
+	write_whole(options.output, bytes, size, 0);
 	if (options.verbose)
 		print_summary(size);
 	end_output(EXIT_FAILURE);

@@ -177,15 +177,33 @@ static void start(struct neuron_profile **profile)
 		no_room("profile buffers (-b makes them smaller)", &why, ret);
 }
 
-static void write_file(struct neuron_profile *profile)
-{
-	int fd = open(options.output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	int ret = fd < 0 ? -errno : neuron_profile_write(profile, fd);
+struct capture {
+	struct neuron_profile *profile;
+	int missing;		/* why the file, which is whole, has less than was run */
+};
 
-	if (fd >= 0 && close(fd) && !ret)
-		ret = -errno;
-	if (ret)
-		error(1, -ret, "%s", options.output);
+/* A second time to where nothing fails: is it the file or what was recorded? */
+static int fill_capture(int fd, void *arg)
+{
+	struct capture *c = arg;
+	int ret = neuron_profile_write(c->profile, fd);
+	int null = ret ? open("/dev/null", O_WRONLY | O_CLOEXEC) : -1;
+
+	if (null < 0)
+		return ret;
+	c->missing = neuron_profile_write(c->profile, null);
+	close(null);
+	return ret == c->missing ? 0 : ret;
+}
+
+static void write_capture(struct neuron_profile *profile)
+{
+	struct capture c = { .profile = profile };
+
+	if (!save_file(options.output, fill_capture, &c, 0))
+		error(1, errno, "%s", options.output);
+	if (c.missing)
+		error(1, -c.missing, "%s", options.output);
 }
 
 static int capture(void)
@@ -212,7 +230,7 @@ static int capture(void)
 	stopped = neuron_profile_stop(profile);
 	if (stopped)
 		error(1, -stopped, "profile");
-	write_file(profile);
+	write_capture(profile);
 	neuron_profile_get_stats(profile, &stats);
 	printf("%s: %llu runs, %llu instructions, %llu packets of %llu bytes, %llu lost\n",
 	       options.output, (unsigned long long)stats.runs,

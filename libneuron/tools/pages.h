@@ -31,28 +31,6 @@ static inline char *pages_take(unsigned int index, size_t *size)
 	return json;
 }
 
-/* It names processes and what they do: nobody else needs to read it. */
-static inline FILE *pages_open(const char *path)
-{
-	int fd = strcmp(path, "-") ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600) :
-				     dup(STDOUT_FILENO);
-	FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
-	struct stat st;
-
-	/* Also one that was there, and that others could read. */
-	if (!f || (strcmp(path, "-") && !fstat(fd, &st) && S_ISREG(st.st_mode) && fchmod(fd, 0600)))
-		error(1, errno, "%s", path);
-	return f;
-}
-
-static inline void pages_close(const char *path, FILE *f)
-{
-	bool bad = ferror(f);
-
-	if (fclose(f) || bad)
-		error(1, errno, "%s", path);
-}
-
 /* ---- a page -------------------------------------------------------------------------- */
 
 static inline void page_text(FILE *f, const char *text)
@@ -188,12 +166,16 @@ static inline void pages_write(const char *path, const char *json, size_t size,
 	const char *suffix = strrchr(path, '.');
 	bool trace = suffix && !strcmp(suffix, ".json");
 	struct snapshot s;
+	size_t length;
+	char *text;
 	FILE *f;
 	int ret = snapshot_parse(json, size, &s);
 
 	if (ret)
 		error(1, ret == -ENOMEM ? ENOMEM : 0, "this is no memory snapshot");
-	f = pages_open(path);
+	f = open_memstream(&text, &length);
+	if (!f)
+		error(1, errno, "%s", path);
 	if (kind == PAGES_SNAPSHOT)
 		fwrite(json, 1, size, f);
 	else if (kind == PAGES_HTML)
@@ -202,7 +184,11 @@ static inline void pages_write(const char *path, const char *json, size_t size,
 		timeline_svg(&s, f);
 	else if (timeline_trace(&s, f))
 		error(1, errno, "%s", path);
-	pages_close(path, f);
+	if (fclose(f))
+		error(1, errno, "%s", path);
+	/* It names processes and what they do: nobody else needs to read it. */
+	write_named(path, text, length, 0600);
+	free(text);
 	snapshot_free(&s);
 }
 

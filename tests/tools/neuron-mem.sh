@@ -32,6 +32,10 @@ for arguments in "snapshot --from $dir/snapshot $dir/s 7" "resolve 0x1000 --pid=
 done
 check "a timeline needs no device" \
 	'status 0 timeline --from $dir/snapshot $dir/t.svg && status 0 timeline --from $dir/snapshot -'
+check "nobody else reads a snapshot" 'chmod 644 $dir/again && status 0 snapshot --from $dir/snapshot $dir/again && [ "$(stat -c %a $dir/again)" = 600 ]'
+check "no room for a snapshot: the one before stays" \
+	'echo old >$dir/again && (trap "" XFSZ && ulimit -f 0 && status 1 snapshot --from $dir/snapshot $dir/again) &&
+	[ "$(cat $dir/again)" = old ] && ! ls $dir/again.?????? 2>/dev/null'
 check "a file without an end" '(ulimit -v 4000000; status 1 snapshot --from /dev/zero $dir/s) &&
 	grep -q "/dev/zero is a device" $out'
 exit $bad

@@ -208,5 +208,29 @@ done
 for arguments in "" --json --pages "--pages --json"; do
 	check "a full disk: neuron-preflight $arguments" 'full 2 neuron-preflight -i trn1 $arguments $model'
 done
+# limited COMMANDS: no file may be longer than 1 KiB
+limited() {
+	(trap '' XFSZ && ulimit -f 1 && eval "$1") && ! ls "$dir"/keep/*.neff.?????? 2>/dev/null
+}
+# made FILE: it is what is made of the directory, and is of mode 640
+made() {
+	cmp "$dir/d.neff" "$1" >"$out" && [ "$(stat -L -c %a "$1")" = 640 ]
+}
+# shellcheck disable=SC2034
+create="status 0 create -n mnist -o"
+mkdir "$dir/keep"
+echo old >"$dir/keep/old.neff"
+chmod 640 "$dir/keep/old.neff"
+check "no room for a file: the one before stays" 'limited "status 1 create -n mnist -o $dir/keep/old.neff $dir/a" && said "File too large" && [ "$(cat $dir/keep/old.neff)" = old ]'
+check "no room for a file: there is none" 'limited "status 1 create -n mnist -o $dir/keep/new.neff $dir/a" && [ ! -e $dir/keep/new.neff ]'
+check "neuron-pack: no room, likewise" 'python3 -c "
+import random
+print(random.Random(1).randbytes(3000).hex())" >$dir/noise && sed "s/\"members\": {/&\"noise\": { \"text\": \"$(cat $dir/noise)\" }/" $dir/p.json >$dir/q.json && libneuron/build/neuron-pack -fo $dir/keep/pack.neff $dir/q.json && cp $dir/keep/pack.neff $dir/pack.neff && limited "! libneuron/build/neuron-pack -fo $dir/keep/pack.neff $dir/q.json 2>$out" && grep -q "keep/pack.neff: File too large" $out && cmp $dir/pack.neff $dir/keep/pack.neff'
+check "a new one has the mode of the one before, and is another file" 'ln $dir/keep/old.neff $dir/keep/same && $create $dir/keep/old.neff $dir/a && made $dir/keep/old.neff && [ "$(cat $dir/keep/same)" = old ]'
+check "a link stays a link" 'echo old >$dir/keep/old.neff && ln -s old.neff $dir/keep/link.neff && $create $dir/keep/link.neff $dir/a && [ -L $dir/keep/link.neff ] && made $dir/keep/old.neff'
+check "a link to nothing" 'ln -s later.neff $dir/keep/early.neff && (umask 027 && $create $dir/keep/early.neff $dir/a) && [ -L $dir/keep/early.neff ] && made $dir/keep/later.neff'
+check "a pipe" 'mkfifo $dir/keep/pipe && { cat $dir/keep/pipe >$dir/keep/piped & } && $create $dir/keep/pipe $dir/a && wait && [ -p $dir/keep/pipe ] && cmp $dir/d.neff $dir/keep/piped'
+check "the standard output, of which others have the other end" '(exec 9<>$dir/keep/piped && libneuron/build/neuron-neff create -n mnist -o /dev/stdout $dir/a >&9 && cmp $dir/d.neff /dev/fd/9 && cmp $dir/d.neff $dir/keep/piped)'
+check "a file that is not to be written" '[ $(id -u) = 0 ] || { chmod 440 $dir/keep/old.neff && status 1 create -n mnist -o $dir/keep/old.neff $dir/a && said denied; }'
 check "a command that there is not" 'status 64 frob && grep -q "\"frob\" is not a command: info, plan, unpack, create" $out'
 exit $bad

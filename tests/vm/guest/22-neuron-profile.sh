@@ -56,6 +56,9 @@ check "not a NEFF" 'status 1 capture -n /proc/self/exe'
 check "no such device" 'status 1 capture -n "$model" -d 63'
 check "no such core" 'status 1 capture -n "$model" -c 4'
 check "a place that cannot be written" 'status 1 capture -n "$model" -s /no/such/dir/file'
+check "no room: the file of before stays" 'mkdir /tmp/small && mount -t tmpfs -o size=8k none /tmp/small && echo old >/tmp/small/p &&
+	! neuron-profile capture -n "$model" -s /tmp/small/p >$out 2>&1 && grep -q "small/p: No space" $out &&
+	[ "$(cat /tmp/small/p)" = old ] && [ "$(ls /tmp/small)" = p ]; umount /tmp/small'
 check "wrong arguments" 'status 64 && status 64 view -n "$model" && status 64 capture && status 64 capture -n "$model" -b DMA=3 && status 64 capture -n "$model" -b SPARE=1 && status 64 capture -n "$model" -r 0'
 check "nothing stays" 'clean'
 rm -f $out $file
