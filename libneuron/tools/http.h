@@ -15,11 +15,83 @@
 #include "watch.h"
 
 #define HTTP_ADDRESS "127.0.0.1"
+#define HTTP_PLACES 32u
+
+/* Of a connection. */
+struct http_place {
+	struct MHD_Connection *of;		/* NULL: free */
+	unsigned long since;			/* count of http when it came or was answered */
+	bool asked;				/* a whole request, which is being answered */
+};
 
 struct http {
+	struct http_place places[HTTP_PLACES];
+	unsigned long count;
+	bool closed;				/* a connection, since the library ran */
 	struct MHD_Daemon *daemon;		/* NULL: none is served */
 	const char *(*page)(size_t *size);	/* text, until the next call */
 };
+
+/* NULL: it has none, or another connection has got it. */
+static inline struct http_place *http_place(struct MHD_Connection *of)
+{
+	struct http_place *p = MHD_get_connection_info(
+		of, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+
+	return p && p->of == of ? p : NULL;
+}
+
+/* A free one, or that of who has asked for nothing for the longest time, and is sent away. */
+static inline struct http_place *http_find_place(struct http *http)
+{
+	struct http_place *oldest = NULL;
+
+	for (unsigned int i = 0; i < HTTP_PLACES; i++) {
+		struct http_place *p = &http->places[i];
+
+		if (!p->of)
+			return p;
+		if (!p->asked && (!oldest || p->since < oldest->since))
+			oldest = p;
+	}
+	/* The library reads its end, and closes it. */
+	if (oldest)
+		shutdown(MHD_get_connection_info(oldest->of, MHD_CONNECTION_INFO_CONNECTION_FD)
+			 ->connect_fd, SHUT_RDWR);
+	return oldest;
+}
+
+static inline void http_connected(void *arg, struct MHD_Connection *of, void **context,
+				  enum MHD_ConnectionNotificationCode what)
+{
+	struct http *http = arg;
+	struct http_place *p = *context;
+
+	if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
+		if (p && p->of == of)
+			p->of = NULL;
+		http->closed = true;
+		return;
+	}
+	p = http_find_place(http);
+	if (p)
+		*p = (struct http_place){ .of = of, .since = http->count++ };
+	*context = p;
+}
+
+static inline void http_answered(void *arg, struct MHD_Connection *of, void **seen,
+				 enum MHD_RequestTerminationCode how)
+{
+	struct http *http = arg;
+	struct http_place *p = http_place(of);
+
+	(void)seen;
+	(void)how;
+	if (p) {
+		p->asked = false;
+		p->since = http->count++;
+	}
+}
 
 static inline enum MHD_Result http_answer(struct MHD_Connection *to, unsigned int status,
 					  const char *type, const char *text, size_t size)
@@ -43,6 +115,7 @@ static inline enum MHD_Result http_asked(void *arg, struct MHD_Connection *to, c
 					 size_t *size, void **seen)
 {
 	static const char there[] = "metrics are at /metrics\n", only[] = "read only\n";
+	struct http_place *place = http_place(to);
 	struct http *http = arg;
 	const char *text;
 	size_t len;
@@ -55,6 +128,8 @@ static inline enum MHD_Result http_asked(void *arg, struct MHD_Connection *to, c
 		*size = 0;
 		return MHD_YES;
 	}
+	if (place)
+		place->asked = true;
 	if (strcmp(method, "GET") && strcmp(method, "HEAD"))
 		return http_answer(to, MHD_HTTP_METHOD_NOT_ALLOWED, "text/plain", only,
 				   sizeof(only) - 1);
@@ -106,7 +181,10 @@ static inline void http_start(struct http *http, const char *address,
 	http->page = page;
 	http->daemon = MHD_start_daemon(MHD_USE_EPOLL, 0, NULL, NULL, http_asked, http,
 					MHD_OPTION_LISTEN_SOCKET, fd,
-					MHD_OPTION_CONNECTION_LIMIT, 32u,
+					MHD_OPTION_NOTIFY_CONNECTION, http_connected, http,
+					MHD_OPTION_NOTIFY_COMPLETED, http_answered, http,
+					/* Those that were sent away are still there for a while. */
+					MHD_OPTION_CONNECTION_LIMIT, 2 * HTTP_PLACES,
 					MHD_OPTION_CONNECTION_TIMEOUT, 15u, MHD_OPTION_END);
 	if (!http->daemon)
 		error(1, 0, "--listen=%s: no server", address);
@@ -133,6 +211,10 @@ static inline void http_wait(struct http *http, double time)
 
 		if (info && MHD_get_timeout(http->daemon, &msec) == MHD_YES)
 			left = fmin(left, (double)msec / 1000);
+		/* At its limit it did not listen, and does so again when it runs. */
+		if (http->closed)
+			left = 0;
+		http->closed = false;
 		t = timespec_of(isinf(left) ? 0 : left);
 		/* A signal comes before this or ends the wait, not between. */
 		sigfillset(&all);

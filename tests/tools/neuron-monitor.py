@@ -569,6 +569,43 @@ def over_http():
     assert monitor.wait(timeout=5) == -signal.SIGINT
 
 
+def small_answer(s):
+    """Asks over a connection that stays, and reads all of the answer."""
+    s.sendall(b'GET / HTTP/1.1\r\nHost: x\r\n\r\n')
+    text = b''
+    while not text.endswith(b'at /metrics\n'):
+        more = s.recv(4096)
+        assert more, text
+        text += more
+
+
+def crowd():
+    """hundreds who connect and ask for nothing, or for a half, keep nobody else from it"""
+    tree()
+    port = free_port()
+    monitor = MONITOR.start(f'--listen={port}')
+    assert ask(port)[0].status == 200
+    idle = [socket.create_connection(('127.0.0.1', port), timeout=5) for _ in range(200)]
+    for s in idle[::2]:
+        try:
+            s.sendall(b'GET /metrics HTTP/1.1\r\nHost: x\r\n')
+        except ConnectionError:
+            pass
+    # So have some that were answered, and did not go.
+    for _ in range(40):
+        s = socket.create_connection(('127.0.0.1', port), timeout=5)
+        idle.append(s)
+        small_answer(s)
+    start = time.monotonic()
+    assert ask(port)[0].status == 200
+    assert time.monotonic() - start < 5, time.monotonic() - start
+    small_answer(s)
+    for s in idle:
+        s.close()
+    monitor.send_signal(signal.SIGINT)
+    assert monitor.wait(timeout=5) == -signal.SIGINT
+
+
 def other_address():
     """HTTP at another address, beside JSON and a file"""
     tree()
@@ -693,7 +730,7 @@ def cheap():
 
 bad = run_tests(has_schema, instance, rates, late_errors, slow_errors, new_owner, memory,
                 physical_cores, owners, two_clients, missing_files, periods, tags,
-                wrong_configuration, usage, come_and_go, textfile, over_http, other_address,
-                signals, no_file_is_left, few_calls, cheap)
+                wrong_configuration, usage, come_and_go, textfile, over_http, crowd,
+                other_address, signals, no_file_is_left, few_calls, cheap)
 shutil.rmtree(work)
 sys.exit(bad)
