@@ -568,7 +568,7 @@ static const struct {
 	{ "failed_to_queue", "execute_failed_to_queue" },
 };
 
-/* The last are errors that were repaired; the others are of classes of sysfs.h, in their order. */
+/* Classes of sysfs.h are one of these; none is the last, which nobody tells. */
 static const char *const summary[] = {
 	"numerical", "model", "runtime", "hardware", "generic", "transient",
 };
@@ -589,8 +589,7 @@ static void core_executions(const struct place *at, void *arg)
 	for (size_t i = 0; i < NR_ERRORS; i++) {
 		uint64_t more = counter_more(&c->error[i]);
 
-		add_known(&x->errors[strstr(errors[i].dir, "repairable") ?
-				     ARRAY_SIZE(summary) - 1 : summary_of[errors[i].class]], more);
+		add_known(&x->errors[summary_of[errors[i].class]], more);
 		for (size_t k = 1; k < ARRAY_SIZE(ends); k++)
 			if (!strcmp(errors[i].dir, ends[k].error))
 				add_known(&x->ends[k], more);

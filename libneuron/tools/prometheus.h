@@ -63,8 +63,9 @@ sample(struct prometheus *p, uint64_t value, const char *labels, ...)
 
 static inline void prometheus_devices(struct prometheus *p)
 {
-	static const char *const ecc[][2] = {
+	static const char *const ecc[NR_ECC][2] = {
 		{ "mem", "corrected" }, { "mem", "uncorrected" },
+		{ "mem", "repairable_uncorrected" },
 		{ "sram", "corrected" }, { "sram", "uncorrected" },
 	};
 

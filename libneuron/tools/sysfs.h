@@ -112,7 +112,8 @@ static const struct {
 };
 
 static const char *const ecc_files[] = {
-	"mem_ecc_corrected", "mem_ecc_uncorrected", "sram_ecc_corrected", "sram_ecc_uncorrected",
+	"mem_ecc_corrected", "mem_ecc_uncorrected", "mem_ecc_repairable_uncorrected",
+	"sram_ecc_corrected", "sram_ecc_uncorrected",
 };
 
 #define NR_ECC ARRAY_SIZE(ecc_files)

@@ -40,8 +40,8 @@ SCHEMA = {
                     'v3d': {'*': {'neuroncore_utilization': float}}}}},
             'execution_stats': {
                 'period': float, 'error': str,
-                'error_summary': dict.fromkeys(
-                    'generic numerical transient model runtime hardware'.split(), int),
+                'error_summary': {'transient': N} | dict.fromkeys(
+                    'generic numerical model runtime hardware'.split(), int),
                 'execution_summary': dict.fromkeys(
                     'completed completed_with_err completed_with_num_err timed_out '
                     'incorrect_input failed_to_queue'.split(), int),
@@ -61,7 +61,8 @@ SCHEMA = {
             'period': float, 'error': str,
             'neuron_devices': [{
                 'neuron_device_index': int, 'emulated': bool, 'mem_ecc_corrected': int,
-                'mem_ecc_uncorrected': int, 'sram_ecc_corrected': int,
+                'mem_ecc_uncorrected': int, 'mem_ecc_repairable_uncorrected': int,
+                'sram_ecc_corrected': int,
                 'sram_ecc_uncorrected': int}]},
         'vcpu_usage': {'period': float, 'error': str, 'average_usage': USAGE,
                        'usage_data': {'*': USAGE}, 'context_switch_count': int},
@@ -144,7 +145,8 @@ def has_schema():
     assert objects[0]['instance_info']['error'], 'this is no EC2 instance'
     assert objects[0]['system_data']['neuron_hw_counters']['neuron_devices'][1] == {
         'neuron_device_index': 1, 'emulated': True, 'mem_ecc_corrected': 1,
-        'mem_ecc_uncorrected': 1, 'sram_ecc_corrected': 1, 'sram_ecc_uncorrected': 1}
+        'mem_ecc_uncorrected': 1, 'mem_ecc_repairable_uncorrected': 10, 'sram_ecc_corrected': 1,
+        'sram_ecc_uncorrected': 1}
 
 
 def instance():
@@ -198,8 +200,8 @@ def rates():
         'completed': 100, 'completed_with_err': 9, 'completed_with_num_err': 7, 'timed_out': 2,
         'incorrect_input': 4, 'failed_to_queue': 8}, stats
     assert stats['error_summary'] == {
-        'generic': 14, 'numerical': 7, 'transient': 6, 'model': 7, 'runtime': 10,
-        'hardware': 1}, stats
+        'generic': 14, 'numerical': 7, 'transient': None, 'model': 7, 'runtime': 10,
+        'hardware': 7}, stats
     usage = report['neuron_runtime_vcpu_usage']['vcpu_usage']
     assert 70 < usage['user'] <= 125 and 35 < usage['system'] <= 62.5, usage
     cpu = o['system_data']['vcpu_usage']
@@ -489,6 +491,8 @@ def textfile():
             key('device_memory_used_bytes', neuron_device=0): 5 * GIB,
             key('device_host_memory_bytes', neuron_device=0): 8 << 20,
             key('device_ecc_events_total', neuron_device=1, memory='sram', type='corrected'): 1,
+            key('device_ecc_events_total', neuron_device=1, memory='mem',
+                type='repairable_uncorrected'): 10,
             key('hbm_size_bytes', neuron_device=0, hbm=3): 24 * GIB,
             key('hbm_used_bytes', neuron_device=0, hbm=0): 5 * GIB,
             key('hbm_free_bytes', neuron_device=0, hbm=0): 19 * GIB,

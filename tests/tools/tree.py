@@ -62,6 +62,7 @@ def make_device(n, cores=8, hbms=4):
     for memory in 'mem', 'sram':
         for kind in 'corrected', 'uncorrected':
             write(device / f'stats/hardware/{memory}_ecc_{kind}', n)
+    write(device / 'stats/hardware/mem_ecc_repairable_uncorrected', 10 * n)
     write(device / 'stats/memory_usage/host_mem/total', 8 << 20)
     for hbm in range(hbms):
         used = (5 * GIB if n == hbm == 0 else 0) + (n << 26)
