@@ -177,6 +177,11 @@ static void start(struct neuron_profile **profile)
 		no_room("profile buffers (-b makes them smaller)", &why, ret);
 }
 
+static bool to_output(void)
+{
+	return !strcmp(options.output, "-");
+}
+
 struct capture {
 	struct neuron_profile *profile;
 	int missing;		/* why the file, which is whole, has less than was run */
@@ -199,9 +204,11 @@ static int fill_capture(int fd, void *arg)
 static void write_capture(struct neuron_profile *profile)
 {
 	struct capture c = { .profile = profile };
+	int ret = to_output() ? -fill_capture(STDOUT_FILENO, &c) :
+		  save_file(options.output, fill_capture, &c, 0) ? 0 : errno;
 
-	if (!save_file(options.output, fill_capture, &c, 0))
-		error(1, errno, "%s", options.output);
+	if (ret)
+		error(1, ret, "%s", options.output);
 	if (c.missing)
 		error(1, -c.missing, "%s", options.output);
 }
@@ -210,6 +217,7 @@ static int capture(void)
 {
 	struct neuron_run_result result = { .size = sizeof(result) };
 	struct neuron_profile_stats stats = { .size = sizeof(stats) };
+	FILE *f = to_output() ? stderr : stdout;
 	struct neuron_profile *profile;
 	struct neuron_io *io;
 	int ret = 0, stopped;
@@ -232,12 +240,12 @@ static int capture(void)
 		error(1, -stopped, "profile");
 	write_capture(profile);
 	neuron_profile_get_stats(profile, &stats);
-	printf("%s: %llu runs, %llu instructions, %llu packets of %llu bytes, %llu lost\n",
-	       options.output, (unsigned long long)stats.runs,
-	       (unsigned long long)stats.instructions, (unsigned long long)stats.packets,
-	       (unsigned long long)stats.bytes, (unsigned long long)stats.lost);
-	printf("profile buffers %s, inputs and outputs %s\n", SIZE_TEXT(buffers),
-	       SIZE_TEXT(bytes));
+	fprintf(f, "%s: %llu runs, %llu instructions, %llu packets of %llu bytes, %llu lost\n",
+		options.output, (unsigned long long)stats.runs,
+		(unsigned long long)stats.instructions, (unsigned long long)stats.packets,
+		(unsigned long long)stats.bytes, (unsigned long long)stats.lost);
+	fprintf(f, "profile buffers %s, inputs and outputs %s\n", SIZE_TEXT(buffers),
+		SIZE_TEXT(bytes));
 	neuron_profile_close(profile);
 	for (size_t i = 0; i < nr; i++)
 		if (!i || !options.single_io)
@@ -253,7 +261,7 @@ int main(int argc, char **argv)
 {
 	static const struct argp_option opts[] = {
 		{ "neff", 'n', "FILE", 0, "What to run", 0 },
-		{ "session-file", 's', "FILE", 0, "Where to write (profile.json)", 0 },
+		{ "session-file", 's', "FILE", 0, "Where to write (profile.json), - is the standard output", 0 },
 		{ "single-io", 'i', NULL, 0, "One tensor for all inputs and outputs: less memory, wrong results", 0 },
 		{ "runs", 'r', "N", 0, "Run it so often (1)", 0 },
 		{ "device", 'd', "N", 0, "Device (0)", 0 },

@@ -56,6 +56,7 @@ check "not a NEFF" 'status 1 capture -n /proc/self/exe'
 check "no such device" 'status 1 capture -n "$model" -d 63'
 check "no such core" 'status 1 capture -n "$model" -c 4'
 check "a place that cannot be written" 'status 1 capture -n "$model" -s /no/such/dir/file'
+check "to the standard output" '(cd / && neuron-profile capture -n "$model" -s - >/tmp/piped 2>$out) && [ ! -e /- ] && head -c 1 /tmp/piped | grep -q "[[{]" && grep -q "^-: 1 runs" $out'
 check "no room: the file of before stays" 'mkdir /tmp/small && mount -t tmpfs -o size=8k none /tmp/small && echo old >/tmp/small/p &&
 	! neuron-profile capture -n "$model" -s /tmp/small/p >$out 2>&1 && grep -q "small/p: No space" $out &&
 	[ "$(cat /tmp/small/p)" = old ] && [ "$(ls /tmp/small)" = p ]; umount /tmp/small'
