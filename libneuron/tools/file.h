@@ -209,17 +209,22 @@ static inline void print_json(json_t *v, int status)
 	end_output(status);
 }
 
+static inline json_t *release_bytes(uint64_t bytes)
+{
+	return bytes == NEURON_RELEASE_UNKNOWN ? json_null() : json_integer(INT(bytes));
+}
+
 static inline json_t *release_json(const struct neuron_release *release)
 {
 	json_t *list = json_array();
 
 	for (uint32_t i = 0; i < release->count && i < NEURON_RELEASE_ITEMS; i++)
-		json_array_append_new(list, json_pack("{s:i, s:s, s:I}", "pid",
+		json_array_append_new(list, json_pack("{s:i, s:s, s:o}", "pid",
 						      (int)release->item[i].pid, "label",
 						      release->item[i].label, "bytes",
-						      INT(release->item[i].bytes)));
-	return json_pack("{s:i, s:I, s:o}", "count", (int)release->count, "bytes",
-			 INT(release->bytes), "processes", list);
+						      release_bytes(release->item[i].bytes)));
+	return json_pack("{s:i, s:o, s:o}", "count", (int)release->count, "bytes",
+			 release_bytes(release->bytes), "processes", list);
 }
 
 /* UINT32_MAX: there is none. */

@@ -344,6 +344,8 @@ int neuron_hbm_get_owners(struct neuron_device *device, uint32_t hbm, uint32_t f
 
 #define NEURON_RELEASE_ITEMS	8u		/**< that are told of a set */
 #define NEURON_RELEASE_PROCESS	UINT32_MAX	/**< all that a process has */
+/** Bytes of a process of another user, whose memory the caller may not see. */
+#define NEURON_RELEASE_UNKNOWN	UINT64_MAX
 
 /** @brief Something that holds memory and could let go of it. */
 struct neuron_release_item {
@@ -354,7 +356,7 @@ struct neuron_release_item {
 	 */
 	uint32_t owner;
 	char label[NEURON_LABEL_MAX];	/**< of the owner, or of the process */
-	uint64_t bytes;
+	uint64_t bytes;			/**< or #NEURON_RELEASE_UNKNOWN */
 };
 
 /** @brief What would have to be released. */
@@ -362,7 +364,7 @@ struct neuron_release {
 	size_t size;
 	uint32_t count;
 	uint32_t smallest;		/**< 1: no set of fewer will do; 0: too many to try all */
-	uint64_t bytes;			/**< of all of them */
+	uint64_t bytes;			/**< of all of them, or #NEURON_RELEASE_UNKNOWN */
 	struct neuron_release_item item[NEURON_RELEASE_ITEMS];	/**< the first of @c count */
 };
 

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "../device/cgroup.h"
 #include "../device/device.h"
@@ -515,7 +517,17 @@ static void explain(const struct cargo *c, const struct held *held, struct neuro
 		 out->hbm, SIZE_TEXT(out->free), SIZE_TEXT(out->largest_free), SIZE_TEXT(out->need));
 }
 
-/* Who has a core goes as a whole, also if it has nothing of these memories. */
+/* The driver tells whose memory it is to root and to the same user. */
+static bool is_hidden(int32_t pid)
+{
+	char path[32];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d", pid);
+	return geteuid() && (stat(path, &st) || st.st_uid != geteuid());
+}
+
+/* Who has a core goes as a whole, also if it has nothing of these memories, or what is hidden. */
 static void add_owners(const struct cargo *c, struct held *held)
 {
 	for (uint32_t nc = 0; nc < c->g->nr_cores; nc++) {
@@ -526,6 +538,7 @@ static void add_owners(const struct cargo *c, struct held *held)
 			continue;
 		held->object[held->count++] = (struct neuron_release_item){
 			.pid = pid, .owner = NEURON_RELEASE_PROCESS,
+			.bytes = is_hidden(pid) ? NEURON_RELEASE_UNKNOWN : 0,
 		};
 	}
 }

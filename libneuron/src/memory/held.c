@@ -315,7 +315,7 @@ static uint64_t bytes_of(const struct held *held, uint64_t set)
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < held->count; i++)
-		if (set >> i & 1)
+		if (set >> i & 1 && held->object[i].bytes != NEURON_RELEASE_UNKNOWN)
 			sum += held->object[i].bytes;
 	return sum;
 }
@@ -412,7 +412,10 @@ int held_search(const struct held *held, uint64_t need, uint64_t steps,
 	for (size_t i = 0; i < held->count; i++) {
 		if (!(set >> i & 1))
 			continue;
-		out.bytes += held->object[i].bytes;
+		if (held->object[i].bytes == NEURON_RELEASE_UNKNOWN)
+			out.bytes = NEURON_RELEASE_UNKNOWN;
+		else if (out.bytes != NEURON_RELEASE_UNKNOWN)
+			out.bytes += held->object[i].bytes;
 		if (out.count < NEURON_RELEASE_ITEMS)
 			out.item[out.count] = held->object[i];
 		out.count++;
@@ -464,7 +467,10 @@ NEURON_EXPORT const char *neuron_release_text(const struct neuron_release *relea
 		const struct neuron_release_item *o = &release->item[i];
 		const char *sep = !i ? "" : i + 1 < release->count ? ", " : " and ";
 
-		if (o->owner == NEURON_RELEASE_PROCESS)
+		if (o->bytes == NEURON_RELEASE_UNKNOWN)
+			n += (size_t)snprintf(text + n, size - n, "%sprocess %d (of unknown size)",
+					      sep, o->pid);
+		else if (o->owner == NEURON_RELEASE_PROCESS)
 			n += (size_t)snprintf(text + n, size - n, "%sprocess %d (%s)", sep, o->pid,
 					      SIZE_TEXT(o->bytes));
 		else if (!o->owner)
