@@ -23,6 +23,17 @@
 #define NODE	"/dev/neuron0"
 #define SYSFS	"/sys/devices/virtual/neuron_device/neuron0/"
 
+static inline int is_uml(void)
+{
+	char text[4096] = "";
+	int fd = open("/proc/cpuinfo", O_RDONLY);
+
+	if (fd >= 0 && read(fd, text, sizeof(text) - 1) < 0)
+		text[0] = 0;
+	close(fd);
+	return !!strstr(text, "User Mode Linux");
+}
+
 static inline int open_node(int flags)
 {
 	int fd = open(NODE, flags | O_CLOEXEC);

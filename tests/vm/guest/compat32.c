@@ -83,17 +83,6 @@ static void from_32_bits(void)
 	CHECK(!call(fd, NEURON_NATIVE_GET_GEOMETRY, low), "and 64 bits again");
 	close(fd);
 }
-
-static int is_uml(void)
-{
-	char text[4096] = "";
-	int fd = open("/proc/cpuinfo", O_RDONLY);
-
-	if (fd >= 0 && read(fd, text, sizeof(text) - 1) < 0)
-		text[0] = 0;
-	close(fd);
-	return !!strstr(text, "User Mode Linux");
-}
 #endif
 
 int main(void)
