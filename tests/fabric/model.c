@@ -38,6 +38,7 @@ static struct fi_ops_fabric fabric_ops, *fabric_below;
 static struct fi_ops_domain domain_ops, *domain_below;
 static struct fi_ops_tagged tagged_ops, *tagged_below;
 static struct fi_ops_mr mr_ops;
+static uint64_t next_key;	/* of a registration in the domain: each has one of its own */
 
 static struct fi_info *info_below(const struct fi_info *info)
 {
@@ -115,8 +116,13 @@ static int model_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_
 
 	(void)fid;
 	(void)flags;
-	if (!r)
-		return -FI_ENOMEM;
+	if (attr->requested_key < next_key)
+		ret = -FI_ENOKEY;
+	if (!r || ret) {
+		free(r);
+		return ret ?: -FI_ENOMEM;
+	}
+	next_key = attr->requested_key + 1;
 	r->start = r->window = attr->mr_iov[0].iov_base;
 	r->size = attr->mr_iov[0].iov_len;
 	r->mr.fid.fclass = FI_CLASS_MR;
@@ -190,6 +196,7 @@ static int model_domain(struct fid_fabric *fabric, struct fi_info *info, struct 
 	fi_freeinfo(below);
 	if (ret)
 		return ret;
+	next_key = 0;
 	domain_below = (*domain)->ops;
 	domain_ops = *domain_below;
 	domain_ops.endpoint = model_endpoint;

@@ -166,7 +166,7 @@ static bool make_memory(struct across *x, struct message_memory *memory, size_t 
 	const struct nrt_vnc *vnc = &nrt_process.vncs[x->vnc];
 	struct neuron_mem_opts opts = {
 		.size = sizeof(opts),
-		.flags = on_device ? 0 : NEURON_MEM_F_HOST,
+		.flags = !on_device ? NEURON_MEM_F_HOST : nrt_process.contiguous ? NEURON_MEM_F_HIGH : 0,
 		.hbm = neuron_device_geometry(vnc->device)->core_hbm[vnc->nc],
 		.nc = vnc->nc,
 		.category = on_device ? NEURON_MEM_COLLECTIVES : NEURON_MEM_HOST_MISC,

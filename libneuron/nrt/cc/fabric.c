@@ -54,6 +54,7 @@ struct fabric {
 	pthread_cond_t changed;
 	bool watched;
 	bool dead;
+	uint64_t next_key;		/* of a registration: no two have the same */
 	struct fabric_request *free;
 	struct fabric_request requests[NR_REQUESTS];
 };
@@ -172,6 +173,8 @@ static int find(struct fabric *f, const char *address)
 			ret = ask(f, hints, address);
 	}
 	if (!ret) {
+		if (f->info->domain_attr->name)
+			hints->domain_attr->name = strdup(f->info->domain_attr->name);
 		hints->caps |= FI_HMEM;
 		hints->domain_attr->mr_mode |= FI_MR_HMEM;
 		ask(f, hints, address);
@@ -185,8 +188,12 @@ static int open_queue(struct fabric *f)
 {
 	struct fi_cq_attr cq = { .format = FI_CQ_FORMAT_TAGGED, .wait_obj = FI_WAIT_FD };
 
-	if (!fi_cq_open(f->domain, &cq, &f->cq, NULL))
-		return fi_control(&f->cq->fid, FI_GETWAIT, &f->fd);
+	if (!fi_cq_open(f->domain, &cq, &f->cq, NULL)) {
+		if (!fi_control(&f->cq->fid, FI_GETWAIT, &f->fd))
+			return 0;
+		fi_close(&f->cq->fid);
+		f->cq = NULL;
+	}
 	f->fd = -1;
 	cq.wait_obj = FI_WAIT_NONE;
 	return fi_cq_open(f->domain, &cq, &f->cq, NULL);
@@ -297,6 +304,7 @@ int fabric_register(struct fabric *f, struct fabric_memory *m)
 	if (!m->on_device && !(f->info->domain_attr->mr_mode & FI_MR_LOCAL))
 		return 0;
 	pthread_mutex_lock(&f->lock);
+	attr.requested_key = f->next_key++;
 	/* libfabric asks this library for a dma-buf of it: nrt_get_dmabuf_fd(). */
 	ret = fi_mr_regattr(f->domain, &attr, 0, &mr);
 	pthread_mutex_unlock(&f->lock);

@@ -130,6 +130,16 @@ static NRT_STATUS begin(struct run *n)
 	return status;
 }
 
+/*
+ * What a network card has written to the device may still be on its way: a read of it comes back
+ * behind it, before DMA of the device reads.
+ */
+static void flush(const struct fabric_memory *m, const struct ring_piece *p)
+{
+	if (m->on_device)
+		(void)*(volatile uint8_t *)(m->bytes + p->to + p->bytes - 1);
+}
+
 static NRT_STATUS take(struct run *n, const struct ring_piece *p)
 {
 	bool combines = n->next.step < n->combining;
@@ -139,6 +149,7 @@ static NRT_STATUS take(struct run *n, const struct ring_piece *p)
 		return status;
 	n->in_head = (n->in_head + 1) % WINDOW;
 	n->in_nr--;
+	flush(&n->x->links.pieces->fabric, p);
 	if (combines)
 		work(n, n->r->combine, p);
 	/* In the last step of all it is where it has to be. */
