@@ -196,27 +196,25 @@ static bool make_memory(struct across *x, struct message_memory *memory, size_t 
 	return false;
 }
 
-NRT_STATUS across_words_memory(struct across *x, size_t size)
+static NRT_STATUS grow(struct across *x, struct message_memory *memory, size_t size, bool on_device)
 {
-	struct message_memory *memory = x->links.words;
-
 	if (memory->fabric.size >= size)
 		return NRT_SUCCESS;
 	message_memory_free(x->links.fabric, memory);
+	if (on_device && make_memory(x, memory, size, true))
+		return NRT_SUCCESS;
 	/* Without memory nothing can be said, not even that: the others are to see the end. */
 	return make_memory(x, memory, size, false) ? NRT_SUCCESS : NRT_NETWORK_PROXY_FAILURE;
 }
 
+NRT_STATUS across_words_memory(struct across *x, size_t size)
+{
+	return grow(x, x->links.words, size, false);
+}
+
 NRT_STATUS across_pieces_memory(struct across *x, size_t size)
 {
-	struct message_memory *memory = x->links.pieces;
-
-	if (memory->fabric.size >= size)
-		return NRT_SUCCESS;
-	message_memory_free(x->links.fabric, memory);
-	if (fabric_takes_devices(x->links.fabric) && make_memory(x, memory, size, true))
-		return NRT_SUCCESS;
-	return make_memory(x, memory, size, false) ? NRT_SUCCESS : NRT_NETWORK_PROXY_FAILURE;
+	return grow(x, x->links.pieces, size, fabric_takes_devices(x->links.fabric));
 }
 
 /* ---- what each says to all --------------------------------------------------------- */
