@@ -64,6 +64,8 @@ struct nrt_sys_trace_fetch_options {
 	bool one;
 };
 
+static const struct nrt_sys_trace_fetch_options all_events;
+
 /* Copied at a time: few enough for the stack of any thread, and for the calls that wait. */
 #define BATCH 64u
 
@@ -281,7 +283,7 @@ static bool put_event(FILE *f, const struct event *e, uint32_t nc)
 	return good;
 }
 
-/* Under the fetch lock only: calls that are traced do not wait for the text. */
+/* False: as of put_event(). */
 static bool put_events(FILE *f, const struct nrt_sys_trace_fetch_options *o)
 {
 	bool good = fputs("{\"traceEvents\":[", f) >= 0;
@@ -299,23 +301,32 @@ static bool put_events(FILE *f, const struct nrt_sys_trace_fetch_options *o)
 	return good && fputs("],\"displayTimeUnit\":\"ns\"}", f) >= 0;
 }
 
+/*
+ * Closes @f.  Under the fetch lock only: calls that are traced do not wait for the text.  What is
+ * not given out before fetch_end() can still be fetched.
+ */
+static NRT_STATUS fetch_to(FILE *f, const struct nrt_sys_trace_fetch_options *o)
+{
+	NRT_STATUS status = NRT_SUCCESS;
+
+	if (!put_events(f, o))
+		status = ferror(f) ? NRT_FAILURE : NRT_RESOURCE;
+	return fclose(f) ? NRT_FAILURE : status;
+}
+
 NEURON_EXPORT NRT_STATUS nrt_sys_trace_fetch_events(char **buffer, size_t *written_size,
 						    const nrt_sys_trace_fetch_options_t *options)
 {
-	static const struct nrt_sys_trace_fetch_options all;
 	char *text = NULL;
 	size_t size = 0;
-	bool good;
 	FILE *f;
 
 	if (!buffer)
 		return NRT_INVALID;
 	GUARD(&trace.fetch);
 	f = open_memstream(&text, &size);
-	good = f && put_events(f, options ? options : &all);
-	if (f && fclose(f))
-		good = false;
-	if (!good || !text) {
+	/* Whatever fails to be written to memory has found none, also when it is closed. */
+	if (!f || fetch_to(f, options ?: &all_events) != NRT_SUCCESS || !text) {
 		free(text);
 		return NRT_RESOURCE;
 	}
@@ -351,32 +362,21 @@ NEURON_EXPORT NRT_STATUS nrt_trace_stop(const char *filename)
 	return status == NRT_SUCCESS ? nrt_trace_write(nrt_open_named(filename), filename) : status;
 }
 
-/* What does not get to the file can still be fetched. */
-static NRT_STATUS write_all(FILE *f)
-{
-	static const struct nrt_sys_trace_fetch_options all;
-	NRT_STATUS status = NRT_SUCCESS;
-
-	GUARD(&trace.fetch);
-	if (!put_events(f, &all))
-		status = ferror(f) ? NRT_FAILURE : NRT_RESOURCE;
-	if (fclose(f))
-		status = NRT_FAILURE;
-	if (status == NRT_SUCCESS)
-		fetch_end();
-	return status;
-}
-
 NRT_STATUS nrt_trace_write(int fd, const char *name)
 {
 	FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
-	NRT_STATUS status = f ? write_all(f) : NRT_FAILURE;
+	NRT_STATUS status = NRT_FAILURE;
 
-	if (fd < 0)
+	GUARD(&trace.fetch);
+	if (f)
+		status = fetch_to(f, &all_events);
+	else if (fd < 0)
 		errno = -fd;
-	else if (!f)
+	else
 		close(fd);
-	if (status != NRT_SUCCESS)
+	if (status == NRT_SUCCESS)
+		fetch_end();
+	else
 		LOG(NRT, ERROR, "cannot write %s: %m", name);
 	return status;
 }
