@@ -258,6 +258,7 @@ card_debug() {
 	with_card tests/vm/run.sh "$1" --stack --mem 2048 --card trn2:64 --log "card-$1" \
 		--timeout 3600 --test-timeout 1200 --append "fuzz.seconds=120 fuzz.seed=$seed" \
 		--test tests/card/guest_driver.c --test tests/card/guest_copy.c \
+		--test tests/card/guest_p2p.c \
 		--test tests/card/guest_faults.c --test tests/card/guest_load.sh \
 		--test tests/vm/guest/foreign.c --test tests/vm/guest/process.c \
 		--test tests/card/guest_programs.sh "${fuzzer[@]}" \
@@ -376,7 +377,7 @@ run_step() {
 			step card-driver with_card tests/vm/run.sh 6.12 --stack --mem 1536 \
 				--card trn1 --card inf2 --card trn2:64 --log card-driver \
 				--test tests/card/guest_driver.c --test tests/card/guest_copy.c \
-				--test tests/card/guest_sysfs.sh
+				--test tests/card/guest_sysfs.sh --test tests/card/guest_p2p.c
 			# A machine has no room for the memory of two large ones.
 			step card-trn3 with_card tests/vm/run.sh 6.12 --stack --card trn3:64 \
 				--log card-trn3 --test tests/card/guest_driver.c \

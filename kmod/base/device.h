@@ -91,6 +91,8 @@ enum neuron_isolation {
  * @engine: by number
  * @host_lock: one search for room in @host_pages at a time; DMA mappings of host chunks
  * @grow_lock: one chunk grows at a time
+ * @exports_lock: @exports
+ * @exports: dma-bufs of memory without pages
  * @host_pages: host chunks by page number of their device address; RCU lookup
  * @host_mem: host memory of the device
  * @host_category: the same by category
@@ -130,6 +132,8 @@ struct neuron_device {
 	struct neuron_engine *engine;
 	struct mutex host_lock;
 	struct mutex grow_lock;
+	struct mutex exports_lock;
+	struct list_head exports;
 	struct maple_tree host_pages;
 	struct neuron_counter host_mem;
 	struct neuron_counter host_category[NEURON_NR_CATEGORIES];

@@ -254,6 +254,17 @@ static int neuron_hw_hbm_pfn(struct neuron_device *nd, u32 hbm, u64 off, unsigne
 	return err;
 }
 
+static int neuron_hw_peer_dma(struct neuron_device *nd, struct device *peer)
+{
+	int idx, err = -ENODEV;
+
+	if (neuron_device_enter(nd, &idx)) {
+		err = nd->desc.ops->peer_dma ? nd->desc.ops->peer_dma(nd, peer) : -EOPNOTSUPP;
+		neuron_device_exit(nd, idx);
+	}
+	return err;
+}
+
 static int neuron_hw_core_pfn(struct neuron_device *nd, u32 core, u64 off, unsigned long *pfn)
 {
 	int idx, err = -ENODEV;
@@ -316,6 +327,7 @@ const struct neuron_hw_ops neuron_hw_ops = {
 	.hbm_release = neuron_hw_hbm_release,
 	.hbm_clear = neuron_hw_hbm_clear,
 	.hbm_pfn = neuron_hw_hbm_pfn,
+	.peer_dma = neuron_hw_peer_dma,
 	.core_pfn = neuron_hw_core_pfn,
 	.ecc_count = neuron_hw_ecc_count,
 	.power = neuron_hw_power,

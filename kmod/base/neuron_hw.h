@@ -404,6 +404,14 @@ struct neuron_hw_ops {
 	int (*hbm_pfn)(struct neuron_device *nd, u32 hbm, u64 off, unsigned long *pfn);
 
 	/**
+	 * @peer_dma: can @peer, another device, do DMA to device memory at its physical
+	 * address?  The frames of one HBM follow each other and have no struct pages then.
+	 * Optional: none can.
+	 * Return: 0, -EOPNOTSUPP.
+	 */
+	int (*peer_dma)(struct neuron_device *nd, struct device *peer);
+
+	/**
 	 * @core_pfn: page frame through which the CPU sees the page at @off in
 	 * the window of @core.  Stays valid until the core is reset.  Optional.
 	 * Return: 0, -ENOMEM, -ENXIO not visible to the CPU.

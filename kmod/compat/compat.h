@@ -63,6 +63,12 @@ static inline void vm_flags_clear(struct vm_area_struct *vma, vm_flags_t flags)
 #define NEURON_DMEM	1
 #endif
 
+/* Kbuild looks for it: what moved, or goes for good, had another name. */
+#ifdef NEURON_MOVE_NOTIFY
+#define dma_buf_invalidate_mappings(buf)	dma_buf_move_notify(buf)
+#define invalidate_mappings			move_notify
+#endif
+
 /* 6.13: hrtimer_init() and the function became one. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
 static inline void hrtimer_setup(struct hrtimer *timer,

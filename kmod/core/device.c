@@ -17,6 +17,7 @@
 #include "../dma/copy.h"
 #include "../dma/nq_event.h"
 #include "../dma/queue.h"
+#include "../mem/bus.h"
 #include "../mem/debugfs.h"
 #include "../mem/failure.h"
 #include "../mem/hbm.h"
@@ -84,6 +85,8 @@ static void neuron_device_init(struct neuron_device *nd, const struct neuron_dev
 	INIT_LIST_HEAD(&nd->clients);
 	mutex_init(&nd->host_lock);
 	mutex_init(&nd->grow_lock);
+	mutex_init(&nd->exports_lock);
+	INIT_LIST_HEAD(&nd->exports);
 	mt_init_flags(&nd->host_pages, MT_FLAGS_ALLOC_RANGE | MT_FLAGS_USE_RCU);
 
 	device_initialize(&nd->dev);
@@ -132,7 +135,7 @@ static int neuron_device_build(struct neuron_device *nd)
 		mutex_init(&nd->engine[i].lock);
 	for (i = 0; i < geo->nr_hbms && !err; i++)
 		err = neuron_hbm_init(nd, i);
-	return err;
+	return err ?: neuron_bus_unused(nd);
 }
 
 /* Make a device visible: its number, its files, /dev. */
@@ -207,7 +210,8 @@ static void neuron_device_say(const struct neuron_device *nd, const char *what)
  *
  * Context: may sleep.
  * Return: the device, to be given to neuron_device_del(); ERR_PTR(-EINVAL)
- *	   geometry, -EBUSY number taken, -ENOSPC no number left, -ENOMEM.
+ *	   geometry, -EBUSY number taken, -ENOSPC no number left, -EADDRINUSE other
+ *	   devices use memory of this one from before, -ENOMEM.
  */
 struct neuron_device *neuron_device_add(const struct neuron_device_desc *desc)
 {
@@ -262,6 +266,7 @@ static void neuron_device_stop(struct neuron_device *nd)
 	/* The next access faults host memory in again, but no memory of the device. */
 	unmap_mapping_range(nd->inode->i_mapping, 0, 0, 1);
 	neuron_peers_revoke(nd);
+	neuron_bus_revoke(nd);
 
 	nd->ops->stop(nd);
 	WRITE_ONCE(nd->dead, true);

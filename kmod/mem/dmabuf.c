@@ -6,7 +6,7 @@
  * process that it was made from.  Once the device is gone, its operations fail with
  * -ENODEV and accesses to its mappings raise SIGBUS.  Memory that importers and the
  * kernel have mapped by then stays valid until they unmap it, because they hold the
- * pages.  Memory of a bus, which has none, can be mapped by user space only.
+ * pages.  Memory of a bus has none: bus.c.
  */
 #include <linux/dma-buf.h>
 #include <linux/dma-mapping.h>
@@ -20,6 +20,7 @@
 
 #include "../base/call.h"
 #include "../base/hw.h"
+#include "bus.h"
 #include "dmabuf.h"
 #include "handle.h"
 #include "map.h"
@@ -27,28 +28,6 @@
 #include "watch.h"
 
 #define NEURON_EXPORT_BATCH	256
-
-/**
- * struct neuron_export - memory behind a dma-buf
- * @nd: its device, held
- * @chunk: held
- * @watch: of @chunk, for watch.c
- * @off: where it begins in the chunk, bytes
- * @size: bytes, whole pages
- * @lock: @maps
- * @maps: tables that importers have mapped
- * @vmap_pages: pages that the kernel has mapped; dma_buf_vmap() maps them once only
- */
-struct neuron_export {
-	struct neuron_device *nd;
-	struct neuron_chunk *chunk;
-	struct neuron_watch *watch;
-	u64 off;
-	u64 size;
-	struct mutex lock;
-	struct list_head maps;
-	struct page **vmap_pages;
-};
 
 /**
  * struct neuron_export_map - memory as an importer sees it
@@ -126,10 +105,7 @@ static int neuron_export_attach(struct dma_buf *buf, struct dma_buf_attachment *
 {
 	struct neuron_export *export = buf->priv;
 
-	if (neuron_device_gone(export->nd))
-		return -ENODEV;
-	/* Importers expect pages, or to be told when the device goes. */
-	return neuron_chunk_has_pages(export->chunk) ? 0 : -EOPNOTSUPP;
+	return neuron_device_gone(export->nd) ? -ENODEV : 0;
 }
 
 /* Inside of neuron_device_enter(). */
@@ -176,12 +152,6 @@ static void neuron_table_hold(struct sg_table *sgt, bool hold)
 		if (!(++n % NEURON_EXPORT_BATCH))
 			cond_resched();
 	}
-}
-
-/* A read-only descriptor gives no write access through another device or the kernel either. */
-static bool neuron_export_writable(const struct dma_buf *buf)
-{
-	return buf->file->f_mode & FMODE_WRITE;
 }
 
 static struct sg_table *neuron_export_map(struct dma_buf_attachment *attach,
@@ -310,8 +280,6 @@ static int neuron_export_vmap(struct dma_buf *buf, struct iosys_map *map)
 	int idx, err = -ENODEV;
 	void *va;
 
-	if (!neuron_chunk_has_pages(export->chunk))
-		return -EOPNOTSUPP;
 	pages = kvmalloc_array(count, sizeof(*pages), GFP_KERNEL_ACCOUNT);
 	if (!pages)
 		return -ENOMEM;
@@ -362,6 +330,7 @@ static void neuron_export_release(struct dma_buf *buf)
 	struct neuron_export *export = buf->priv;
 	struct neuron_device *nd = export->nd;
 
+	neuron_bus_del(export);
 	neuron_unwatch(export->watch);
 	neuron_chunk_unuse(export->chunk, NEURON_USER_EXPORT);
 	kfree(export);
@@ -377,6 +346,22 @@ static const struct dma_buf_ops neuron_export_ops = {
 	.mmap = neuron_export_mmap,
 	.vmap = neuron_export_vmap,
 	.vunmap = neuron_export_vunmap,
+	.release = neuron_export_release,
+};
+
+/*
+ * For memory without pages.  Who has it is told when the device goes.  The kernel, which is
+ * not, cannot map it; dma_buf_vmap() would warn of a function that refuses.
+ */
+static const struct dma_buf_ops neuron_export_bus_ops = {
+	.attach = neuron_bus_attach,
+	.pin = neuron_bus_pin,
+	.unpin = neuron_bus_unpin,
+	.map_dma_buf = neuron_bus_map,
+	.unmap_dma_buf = neuron_bus_unmap,
+	.begin_cpu_access = neuron_export_begin_cpu,
+	.end_cpu_access = neuron_export_end_cpu,
+	.mmap = neuron_export_mmap,
 	.release = neuron_export_release,
 };
 
@@ -406,11 +391,12 @@ static int neuron_export_new(struct neuron_chunk *chunk, u64 off, u64 size, bool
 	}
 	mutex_init(&export->lock);
 	INIT_LIST_HEAD(&export->maps);
+	INIT_LIST_HEAD(&export->node);
 	export->nd = nd;
 	export->chunk = chunk;
 	export->off = off;
 	export->size = size;
-	info.ops = &neuron_export_ops;
+	info.ops = neuron_chunk_has_pages(chunk) ? &neuron_export_ops : &neuron_export_bus_ops;
 	info.size = size;
 	info.flags = write ? O_RDWR : O_RDONLY;
 	info.priv = export;
@@ -421,10 +407,13 @@ static int neuron_export_new(struct neuron_chunk *chunk, u64 off, u64 size, bool
 		return PTR_ERR(*buf);
 	}
 	/* From here on the release of the dma-buf frees everything. */
+	export->buf = *buf;
 	export->watch = neuron_watch_chunk(chunk, off, size, NEURON_USER_EXPORT);
 	get_device(&nd->dev);
 	/* Removal of the device must find these mappings, too. */
 	(*buf)->file->f_mapping = nd->inode->i_mapping;
+	if (info.ops == &neuron_export_bus_ops)
+		neuron_bus_add(export);
 
 	fd = get_unused_fd_flags(O_CLOEXEC);
 	if (fd < 0)
@@ -525,7 +514,7 @@ int neuron_do_native_mem_import(struct neuron_call *call)
 	if (IS_ERR(buf))
 		return PTR_ERR(buf);
 	err = -EINVAL;
-	if (buf->ops != &neuron_export_ops)
+	if (buf->ops != &neuron_export_ops && buf->ops != &neuron_export_bus_ops)
 		goto put;
 	export = buf->priv;
 	chunk = export->chunk;

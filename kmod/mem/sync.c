@@ -18,9 +18,6 @@
 
 #include "sync.h"
 
-/* Fences of others end in finite time; a process can also import one that does not. */
-#define NEURON_SYNC_TIMEOUT	(30 * HZ)
-
 /**
  * struct neuron_fence - a copy under way
  * @base: first, as dma_fence_free() needs it
@@ -114,6 +111,24 @@ void neuron_sync_drop(struct neuron_chunk *chunk)
 	kfree(chunk->resv);
 }
 
+/* Wait for fences of others, in @left jiffies.  Return: what is left; 0; -ERESTARTSYS. */
+static long neuron_sync_others(struct dma_resv *resv, enum dma_resv_usage usage, bool intr,
+			       long left)
+{
+	struct dma_resv_iter cursor;
+	struct dma_fence *fence;
+
+	dma_resv_iter_begin(&cursor, resv, usage);
+	dma_resv_for_each_fence_unlocked(&cursor, fence) {
+		if (neuron_fence_waits(fence))
+			left = dma_fence_wait_timeout(fence, intr, left);
+		if (left <= 0)
+			break;
+	}
+	dma_resv_iter_end(&cursor);
+	return left;
+}
+
 /**
  * neuron_sync_wait() - wait for what other devices do with a chunk
  * @chunk: held by the caller
@@ -125,21 +140,25 @@ void neuron_sync_drop(struct neuron_chunk *chunk)
 int neuron_sync_wait(struct neuron_chunk *chunk, bool write)
 {
 	struct dma_resv *resv = READ_ONCE(chunk->resv);
-	long left = NEURON_SYNC_TIMEOUT;
-	struct dma_resv_iter cursor;
-	struct dma_fence *fence;
+	long left;
 
 	if (likely(!resv))
 		return 0;
-	dma_resv_iter_begin(&cursor, resv, dma_resv_usage_rw(write));
-	dma_resv_for_each_fence_unlocked(&cursor, fence) {
-		if (neuron_fence_waits(fence))
-			left = dma_fence_wait_timeout(fence, true, left);
-		if (left <= 0)
-			break;
-	}
-	dma_resv_iter_end(&cursor);
+	left = neuron_sync_others(resv, dma_resv_usage_rw(write), true, NEURON_SYNC_TIMEOUT);
 	return left > 0 ? 0 : left ?: -ETIMEDOUT;
+}
+
+/**
+ * neuron_sync_drain() - wait until no other device uses a chunk that was taken from them
+ * @chunk: held by the caller; exported once
+ * @left: jiffies that this may take; 0: none
+ *
+ * Context: may sleep; no lock held.
+ * Return: what is left of them, 0 others may still use it.
+ */
+long neuron_sync_drain(struct neuron_chunk *chunk, long left)
+{
+	return neuron_sync_others(chunk->resv, DMA_RESV_USAGE_BOOKKEEP, false, left);
 }
 
 /* @b may be NULL.  On success both are locked. */

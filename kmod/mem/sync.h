@@ -5,11 +5,15 @@
 
 #include "chunk.h"
 
+/* Fences of others end in finite time; a process can also import one that does not. */
+#define NEURON_SYNC_TIMEOUT	(30 * HZ)
+
 struct dma_fence;
 
 struct dma_resv *neuron_sync_resv(struct neuron_chunk *chunk);
 void neuron_sync_drop(struct neuron_chunk *chunk);
 int neuron_sync_wait(struct neuron_chunk *chunk, bool write);
+long neuron_sync_drain(struct neuron_chunk *chunk, long left);
 struct dma_fence *neuron_sync_begin(struct neuron_chunk *src, struct neuron_chunk *dst);
 void neuron_sync_end(struct dma_fence *fence, int err);
 

@@ -10,6 +10,7 @@
 #include <linux/io.h>
 #include <linux/module.h>
 #include <linux/pci.h>
+#include <linux/pci-p2pdma.h>
 
 #include "../../uapi/neuron_isa.h"
 #include "../compat/compat.h"
@@ -51,6 +52,26 @@ module_param_cb(hbm_limit, &npci_hbm_limit_ops, &hbm_limit, 0444);
 __MODULE_PARM_TYPE(hbm_limit, "uint");
 MODULE_PARM_DESC(hbm_limit,
 		 "MiB of each device memory that are used, 64 or more (default 0: all)");
+
+/* Which devices can do DMA to a card's memory. */
+enum { NPCI_P2P_NONE, NPCI_P2P_KNOWN, NPCI_P2P_ALL };
+
+static unsigned int p2p = NPCI_P2P_KNOWN;
+
+static int npci_set_p2p(const char *text, const struct kernel_param *kp)
+{
+	return param_set_uint_minmax(text, kp, NPCI_P2P_NONE, NPCI_P2P_ALL);
+}
+
+static const struct kernel_param_ops npci_p2p_ops = {
+	.set = npci_set_p2p,
+	.get = param_get_uint,
+};
+
+module_param_cb(p2p, &npci_p2p_ops, &p2p, 0444);
+__MODULE_PARM_TYPE(p2p, "uint");
+MODULE_PARM_DESC(p2p,
+		 "Devices that may do DMA to a card's memory: 0 none, 1 those that the kernel knows to reach it (default), 2 all");
 
 static bool model_isa;
 module_param(model_isa, bool, 0444);
@@ -159,6 +180,21 @@ static int npci_op_hbm_pfn(struct neuron_device *nd, u32 hbm, u64 off, unsigned 
 	return 0;
 }
 
+/* Kernels without CONFIG_PCI_P2PDMA know of none. */
+static int npci_op_peer_dma(struct neuron_device *nd, struct device *peer)
+{
+	struct npci_card *card = neuron_device_priv(nd);
+
+	if (!card->bar4 || p2p == NPCI_P2P_NONE)
+		return -EOPNOTSUPP;
+	if (p2p == NPCI_P2P_ALL || pci_p2pdma_distance(card->pdev, peer, false) >= 0)
+		return 0;
+	dev_info_ratelimited(&card->pdev->dev,
+			     "%s is not known to reach its memory: see the parameter p2p\n",
+			     dev_name(peer));
+	return -EOPNOTSUPP;
+}
+
 /* State buffers only: what else is in the window are registers. */
 static int npci_op_core_pfn(struct neuron_device *nd, u32 core, u64 off, unsigned long *pfn)
 {
@@ -199,6 +235,7 @@ static const struct neuron_hw_ops npci_ops = {
 	.stop = npci_op_stop,
 	.hbm_clear = npci_op_hbm_clear,
 	.hbm_pfn = npci_op_hbm_pfn,
+	.peer_dma = npci_op_peer_dma,
 	.core_pfn = npci_op_core_pfn,
 	.ecc_count = npci_op_ecc_count,
 	.power = npci_op_power,

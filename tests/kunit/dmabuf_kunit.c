@@ -14,6 +14,7 @@
 #include "../../kmod/base/client.h"
 #include "../../kmod/base/device.h"
 #include "../../kmod/base/hw.h"
+#include "../../kmod/compat/compat.h"
 #include "../../kmod/mem/handle.h"
 #include "../../kmod/mem/map.h"
 #include "../../kmod/mem/watch.h"
@@ -22,6 +23,7 @@
 #define SIZE	((u64)PAGES * PAGE_SIZE)
 #define HANDLE	5
 #define FD	9
+#define BUS_DMA	0x123000u		/* of memory of a bus, for an importer */
 
 static struct {
 	struct neuron_geometry geo;
@@ -41,6 +43,8 @@ static struct {
 	/* What is held: all 0 in the end. */
 	int inside, allocs, users, devices, watches, dma, fds, mappings, bufs, vmaps;
 	int cpu, device;		/* tables that are told of an access */
+	int told, peer_err;
+	struct device *peer;
 	u64 watched, watched_len, frame;
 	u32 installed, unpublished;
 	pgprot_t prot;
@@ -261,6 +265,24 @@ static vm_fault_t dmabuf_insert(unsigned long pfn)
 #define vmf_insert_pfn(vma, addr, pfn)		((void)(vma), (void)(addr), dmabuf_insert(pfn))
 #define vm_flags_set(vma, set)			((void)(vma), state.flags |= (set))
 
+#undef dma_buf_invalidate_mappings
+#define dma_buf_invalidate_mappings(buf)	((void)(buf), state.told++)
+#define dma_map_resource(dev, phys, size, dir, attrs)	((void)(dev), (void)(size), (void)(dir), \
+							 (void)(attrs), dmabuf_map_resource(phys))
+#define dma_unmap_resource(dev, addr, size, dir, attrs)	((void)(dev), (void)(size), (void)(dir), \
+							 (void)(attrs), \
+							 state.dma -= (addr) == BUS_DMA)
+#define dma_mapping_error(dev, addr)		((void)(dev), (addr) != BUS_DMA)
+
+static dma_addr_t dmabuf_map_resource(phys_addr_t phys)
+{
+	bool mapped = !state.dma_err && phys == PFN_PHYS(77);
+
+	state.dma += mapped;
+	return mapped ? BUS_DMA : 0;
+}
+
+#include "../../kmod/mem/bus.c"
 #include "../../kmod/mem/dmabuf.c"
 
 static int dmabuf_pfn(struct neuron_device *nd, u32 hbm, u64 off, unsigned long *pfn)
@@ -268,6 +290,12 @@ static int dmabuf_pfn(struct neuron_device *nd, u32 hbm, u64 off, unsigned long 
 	state.frame = hbm == 1 ? off : U64_MAX;
 	*pfn = 77;
 	return state.frame_err;
+}
+
+static int dmabuf_peer(struct neuron_device *nd, struct device *peer)
+{
+	state.peer = peer;
+	return state.peer_err;
 }
 
 static int dmabuf_init(struct kunit *test)
@@ -278,6 +306,10 @@ static int dmabuf_init(struct kunit *test)
 	state.inode = kunit_kzalloc(test, sizeof(*state.inode), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, state.inode);
 	state.ops.hbm_pfn = dmabuf_pfn;
+	state.ops.peer_dma = dmabuf_peer;
+	state.nd.desc.ops = &state.ops;
+	mutex_init(&state.nd.exports_lock);
+	INIT_LIST_HEAD(&state.nd.exports);
 	state.nd.ops = &state.ops;
 	state.nd.geo = &state.geo;
 	state.nd.inode = state.inode;
@@ -516,11 +548,104 @@ static void dmabuf_tables(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, neuron_export_begin_cpu(&state.buf, DMA_FROM_DEVICE), -ENODEV);
 	KUNIT_EXPECT_EQ(test, neuron_export_attach(&state.buf, &attach), -ENODEV);
 	state.nd.gone = false;
+	dmabuf_put(&state.buf);
+}
+
+static void export_bus(struct kunit *test)
+{
+	s32 fd;
+
 	state.chunk.host = false;
+	state.chunk.block.addr = SZ_1M;
 	state.geo.hbm_io = true;
-	KUNIT_EXPECT_EQ(test, neuron_export_attach(&state.buf, &attach), -EOPNOTSUPP);
+	state.geo.nr_hbms = 1;
+	state.geo.hbm[0].size = SIZE;
+	KUNIT_ASSERT_EQ(test, export(HANDLE, PAGE_SIZE, 0, 0, &fd), 0);
+}
+
+/* Without pages: addresses only, for importers that can be told when the device goes. */
+static void dmabuf_bus(struct kunit *test)
+{
+	struct dma_buf_attachment attach = { .dmabuf = &state.buf, .dev = &state.other.dev };
+	struct scatterlist *sg;
+	struct sg_table *sgt;
+	u64 bytes = 0;
+	u32 i;
+
+	export_bus(test);
+	KUNIT_EXPECT_EQ(test, state.buf.ops->attach(&state.buf, &attach), -EOPNOTSUPP);
+	attach.peer2peer = true;
+	state.peer_err = -EOPNOTSUPP;
+	KUNIT_EXPECT_EQ(test, state.buf.ops->attach(&state.buf, &attach), -EOPNOTSUPP);
+	KUNIT_EXPECT_PTR_EQ(test, state.peer, attach.dev);
+	state.peer_err = 0;
+	KUNIT_EXPECT_EQ(test, state.buf.ops->attach(&state.buf, &attach), 0);
+	KUNIT_EXPECT_EQ(test, state.buf.ops->pin(&attach), 0);
+	KUNIT_EXPECT_NULL(test, state.buf.ops->vmap);
+	state.max_seg = 2 * PAGE_SIZE + 1;
+	sgt = state.buf.ops->map_dma_buf(&attach, DMA_BIDIRECTIONAL);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(sgt));
+	KUNIT_EXPECT_EQ(test, sgt->nents, PAGES / 2);
+	KUNIT_EXPECT_EQ(test, state.frame, SZ_1M + PAGE_SIZE);
+	for_each_sgtable_dma_sg(sgt, sg, i) {
+		KUNIT_EXPECT_EQ(test, sg_dma_address(sg), BUS_DMA + bytes);
+		bytes += sg_dma_len(sg);
+	}
+	KUNIT_EXPECT_EQ(test, bytes, SIZE - PAGE_SIZE);
+	KUNIT_EXPECT_EQ(test, neuron_bus_unused(&state.nd), -EADDRINUSE);
+	state.buf.ops->unmap_dma_buf(&attach, sgt, DMA_BIDIRECTIONAL);
+	KUNIT_EXPECT_EQ(test, neuron_bus_unused(&state.nd), 0);
 	state.chunk.host = true;
 	dmabuf_put(&state.buf);
+}
+
+static void dmabuf_no_bus(struct kunit *test)
+{
+	struct dma_buf_attachment attach = { .dmabuf = &state.buf, .peer2peer = true };
+
+	export_bus(test);
+	state.fail_alloc = 1;
+	KUNIT_EXPECT_EQ(test, PTR_ERR(neuron_bus_map(&attach, DMA_TO_DEVICE)), -ENOMEM);
+	state.dma_err = -EIO;
+	KUNIT_EXPECT_EQ(test, PTR_ERR(neuron_bus_map(&attach, DMA_TO_DEVICE)), -EIO);
+	state.dma_err = 0;
+	state.max_seg = PAGE_SIZE - 1;
+	KUNIT_EXPECT_EQ(test, PTR_ERR(neuron_bus_map(&attach, DMA_TO_DEVICE)), -EINVAL);
+	state.frame_err = -ENODEV;
+	KUNIT_EXPECT_EQ(test, PTR_ERR(neuron_bus_map(&attach, DMA_TO_DEVICE)), -ENODEV);
+	state.frame_err = 0;
+	state.file.f_mode = FMODE_READ;
+	KUNIT_EXPECT_EQ(test, PTR_ERR(neuron_bus_map(&attach, DMA_BIDIRECTIONAL)), -EACCES);
+	KUNIT_EXPECT_EQ(test, state.allocs, 1);
+	KUNIT_EXPECT_EQ(test, neuron_bus_unused(&state.nd), 0);
+	state.nd.gone = true;
+	KUNIT_EXPECT_EQ(test, neuron_bus_attach(&state.buf, &attach), -ENODEV);
+	state.chunk.host = true;
+	dmabuf_put(&state.buf);
+}
+
+/* The device goes: each export is told once, and nothing is mapped or pinned any more. */
+static void dmabuf_bus_gone(struct kunit *test)
+{
+	struct dma_buf_attachment attach = { .dmabuf = &state.buf, .peer2peer = true };
+	struct sg_table *kept;
+
+	export_bus(test);
+	kept = neuron_bus_map(&attach, DMA_TO_DEVICE);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(kept));
+	neuron_bus_revoke(&state.nd);
+	neuron_bus_revoke(&state.nd);
+	KUNIT_EXPECT_EQ(test, state.told, 1);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(neuron_bus_map(&attach, DMA_TO_DEVICE)), -ENODEV);
+	KUNIT_EXPECT_EQ(test, neuron_bus_pin(&attach), -ENODEV);
+	/* Who cannot be told keeps the addresses. */
+	KUNIT_EXPECT_EQ(test, neuron_bus_unused(&state.nd), -EADDRINUSE);
+	neuron_bus_unmap(&attach, kept, DMA_TO_DEVICE);
+	KUNIT_EXPECT_EQ(test, neuron_bus_unused(&state.nd), 0);
+	state.chunk.host = true;
+	dmabuf_put(&state.buf);
+	neuron_bus_revoke(&state.nd);
+	KUNIT_EXPECT_EQ(test, state.told, 1);
 }
 
 static void dmabuf_no_table(struct kunit *test)
@@ -583,10 +708,6 @@ static void dmabuf_kernel(struct kunit *test)
 	state.killed = false;
 	state.fault = true;
 	KUNIT_EXPECT_EQ(test, neuron_export_vmap(&state.buf, &map), -ENOMEM);
-	state.chunk.host = false;
-	state.geo.hbm_io = true;
-	KUNIT_EXPECT_EQ(test, neuron_export_vmap(&state.buf, &map), -EOPNOTSUPP);
-	state.chunk.host = true;
 	KUNIT_EXPECT_EQ(test, state.allocs, 1);
 	dmabuf_put(&state.buf);
 }
@@ -637,6 +758,9 @@ static struct kunit_case dmabuf_cases[] = {
 	KUNIT_CASE(dmabuf_imports),
 	KUNIT_CASE(dmabuf_tables),
 	KUNIT_CASE(dmabuf_no_table),
+	KUNIT_CASE(dmabuf_bus),
+	KUNIT_CASE(dmabuf_no_bus),
+	KUNIT_CASE(dmabuf_bus_gone),
 	KUNIT_CASE(dmabuf_kernel),
 	KUNIT_CASE(dmabuf_mapped),
 	{}

@@ -6,9 +6,11 @@
 #include <linux/dma-mapping.h>
 #include <linux/dma-resv.h>
 #include <linux/fs.h>
+#include <linux/io.h>
 #include <linux/iosys-map.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
+#include <linux/pci.h>
 #include <linux/platform_device.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -28,27 +30,50 @@ struct importer {
 	bool from_callback;
 	u32 callbacks;
 	struct dma_fence *fence;
+	/* Attached without pages: under the reservation lock, @sgt too. */
+	bool p2p, stubborn;
+	u32 told;
 };
 
+static char *as;
+module_param(as, charp, 0444);
+MODULE_PARM_DESC(as, "PCI device that attaches memory without pages (default: none, a platform device)");
+
 static struct platform_device *importer_pdev;
+static struct device *importer_p2p_dev;
 /* The memory may keep a fence after its file is closed. */
 static DEFINE_SPINLOCK(importer_fence_lock);
+
+static int importer_table(struct importer *im)
+{
+	struct sg_table *sgt;
+
+	if (im->p2p) {
+		dma_resv_lock(im->buf->resv, NULL);
+		sgt = dma_buf_map_attachment(im->attach, DMA_BIDIRECTIONAL);
+		if (!IS_ERR(sgt))
+			im->sgt = sgt;
+		dma_resv_unlock(im->buf->resv);
+	} else {
+		sgt = dma_buf_map_attachment_unlocked(im->attach, DMA_BIDIRECTIONAL);
+		if (!IS_ERR(sgt))
+			im->sgt = sgt;
+	}
+	return PTR_ERR_OR_ZERO(sgt);
+}
 
 static int importer_map(struct importer *im, struct importer_map *result)
 {
 	struct scatterlist *sg;
 	dma_addr_t end = 0;
 	unsigned int i;
+	int err;
 
 	if (!im->attach || im->sgt)
 		return -EBUSY;
-	im->sgt = dma_buf_map_attachment_unlocked(im->attach, DMA_BIDIRECTIONAL);
-	if (IS_ERR(im->sgt)) {
-		int err = PTR_ERR(im->sgt);
-
-		im->sgt = NULL;
+	err = importer_table(im);
+	if (err)
 		return err;
-	}
 	for_each_sgtable_dma_sg(im->sgt, sg, i) {
 		result->entries++;
 		result->bytes += sg_dma_len(sg);
@@ -59,8 +84,36 @@ static int importer_map(struct importer *im, struct importer_map *result)
 	return 0;
 }
 
+/* Under the reservation lock. */
+static void importer_unmap_p2p(struct importer *im)
+{
+	if (im->sgt)
+		dma_buf_unmap_attachment(im->attach, im->sgt, DMA_BIDIRECTIONAL);
+	im->sgt = NULL;
+}
+
+/* A card whose memory it is goes. */
+static void importer_invalidate(struct dma_buf_attachment *attach)
+{
+	struct importer *im = attach->importer_priv;
+
+	im->told++;
+	if (!im->stubborn)
+		importer_unmap_p2p(im);
+}
+
+static const struct dma_buf_attach_ops importer_p2p_ops = {
+	.allow_peer2peer = true,
+	.invalidate_mappings = importer_invalidate,
+};
+
 static void importer_unmap(struct importer *im)
 {
+	if (im->p2p) {
+		dma_resv_lock(im->buf->resv, NULL);
+		importer_unmap_p2p(im);
+		dma_resv_unlock(im->buf->resv);
+	}
 	if (im->sgt)
 		dma_buf_unmap_attachment_unlocked(im->attach, im->sgt, DMA_BIDIRECTIONAL);
 	im->sgt = NULL;
@@ -77,15 +130,33 @@ static void importer_detach(struct importer *im)
 {
 	importer_unmap(im);
 	importer_vunmap(im);
+	if (im->stubborn && im->attach) {
+		dma_resv_lock(im->buf->resv, NULL);
+		dma_buf_unpin(im->attach);
+		dma_resv_unlock(im->buf->resv);
+	}
 	if (im->attach)
 		dma_buf_detach(im->buf, im->attach);
 	if (im->buf)
 		dma_buf_put(im->buf);
 	im->attach = NULL;
 	im->buf = NULL;
+	im->p2p = false;
+	im->stubborn = false;
 }
 
-static int importer_attach(struct importer *im, int fd)
+static int importer_pin(struct importer *im)
+{
+	int err;
+
+	dma_resv_lock(im->buf->resv, NULL);
+	err = dma_buf_pin(im->attach);
+	dma_resv_unlock(im->buf->resv);
+	im->stubborn = !err;
+	return err;
+}
+
+static int importer_attach(struct importer *im, int fd, bool p2p)
 {
 	int err;
 
@@ -97,15 +168,74 @@ static int importer_attach(struct importer *im, int fd)
 		im->buf = NULL;
 		return err;
 	}
-	im->attach = dma_buf_attach(im->buf, &importer_pdev->dev);
+	im->p2p = p2p;
+	im->told = 0;
+	im->attach = p2p ? dma_buf_dynamic_attach(im->buf, importer_p2p_dev, &importer_p2p_ops,
+						  im) :
+			   dma_buf_attach(im->buf, &importer_pdev->dev);
 	if (IS_ERR(im->attach)) {
 		err = PTR_ERR(im->attach);
 		im->attach = NULL;
 		dma_buf_put(im->buf);
 		im->buf = NULL;
+		im->p2p = false;
 		return err;
 	}
 	return 0;
+}
+
+/*
+ * As a device would, by the DMA address, which is the physical one here.  A page at a time, so
+ * that no user memory is touched under the reservation lock.
+ */
+static int importer_bus_page(struct importer *im, u64 off, void *page, u64 n, bool write)
+{
+	struct scatterlist *sg;
+	unsigned int i;
+	void *va = NULL;
+
+	if (!im->sgt)
+		return -ENXIO;
+	for_each_sgtable_dma_sg(im->sgt, sg, i) {
+		if (off < sg_dma_len(sg)) {
+			va = memremap(dma_to_phys(importer_p2p_dev, sg_dma_address(sg)) +
+				      ALIGN_DOWN(off, PAGE_SIZE), PAGE_SIZE, MEMREMAP_WC);
+			break;
+		}
+		off -= sg_dma_len(sg);
+	}
+	if (!va)
+		return -ENXIO;
+	if (write)
+		memcpy(va + offset_in_page(off), page, n);
+	else
+		memcpy(page, va + offset_in_page(off), n);
+	memunmap(va);
+	return 0;
+}
+
+static int importer_bus_rw(struct importer *im, const struct importer_rw *a)
+{
+	void *page = (void *)__get_free_page(GFP_KERNEL);
+	u64 n, done;
+	int err = page ? 0 : -ENOMEM;
+
+	for (done = 0; done < a->len && !err; done += n) {
+		void __user *buf = (void __user *)(a->buf + done);
+
+		n = min_t(u64, PAGE_SIZE - offset_in_page(a->off + done), a->len - done);
+		if (a->write && copy_from_user(page, buf, n))
+			err = -EFAULT;
+		if (err)
+			break;
+		dma_resv_lock(im->buf->resv, NULL);
+		err = importer_bus_page(im, a->off + done, page, n, a->write);
+		dma_resv_unlock(im->buf->resv);
+		if (!err && !a->write && copy_to_user(buf, page, n))
+			err = -EFAULT;
+	}
+	free_page((unsigned long)page);
+	return err;
 }
 
 /* Where byte @off is, and how many follow it there. */
@@ -146,6 +276,8 @@ static int importer_rw(struct importer *im, const struct importer_rw *a)
 	u64 n, done, room = 0;
 	void *p;
 
+	if (im->p2p && a->via == IMPORTER_SG)
+		return importer_bus_rw(im, a);
 	for (done = 0; done < a->len; done += n) {
 		void __user *buf = (void __user *)(a->buf + done);
 		unsigned long left;
@@ -258,6 +390,7 @@ static long importer_locked_ioctl(struct importer *im, unsigned int cmd, void __
 		struct importer_rw rw;
 		struct importer_peer peer;
 		struct importer_fence fence;
+		struct importer_p2p p2p;
 		s32 fd;
 	} a = { };
 	int err;
@@ -267,7 +400,17 @@ static long importer_locked_ioctl(struct importer *im, unsigned int cmd, void __
 		return -EFAULT;
 	switch (cmd) {
 	case IMPORTER_ATTACH:
-		return importer_attach(im, a.fd);
+		return importer_attach(im, a.fd, false);
+	case IMPORTER_ATTACH_P2P:
+		err = importer_attach(im, a.p2p.fd, true);
+		if (!err && a.p2p.stubborn) {
+			err = importer_pin(im);
+			if (err)
+				importer_detach(im);
+		}
+		return err;
+	case IMPORTER_TOLD:
+		return put_user(im->told, (u32 __user *)uarg);
 	case IMPORTER_DETACH:
 		importer_detach(im);
 		return 0;
@@ -364,22 +507,34 @@ static int __init importer_init(void)
 {
 	int err;
 
+	if (IS_ENABLED(CONFIG_PCI) && as) {
+		importer_p2p_dev = bus_find_device_by_name(&pci_bus_type, NULL, as);
+		if (!importer_p2p_dev)
+			return -ENODEV;
+	}
 	importer_pdev = platform_device_register_simple("neuron_importer", -1, NULL, 0);
-	if (IS_ERR(importer_pdev))
+	if (IS_ERR(importer_pdev)) {
+		put_device(importer_p2p_dev);
 		return PTR_ERR(importer_pdev);
+	}
+	if (!importer_p2p_dev)
+		importer_p2p_dev = get_device(&importer_pdev->dev);
 	err = dma_coerce_mask_and_coherent(&importer_pdev->dev, DMA_BIT_MASK(64));
 	/* No reason to cut a run. */
 	dma_set_max_seg_size(&importer_pdev->dev, UINT_MAX);
 	if (!err)
 		err = misc_register(&importer_misc);
-	if (err)
+	if (err) {
+		put_device(importer_p2p_dev);
 		platform_device_unregister(importer_pdev);
+	}
 	return err;
 }
 
 static void __exit importer_exit(void)
 {
 	misc_deregister(&importer_misc);
+	put_device(importer_p2p_dev);
 	platform_device_unregister(importer_pdev);
 }
 

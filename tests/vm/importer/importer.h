@@ -70,6 +70,16 @@ struct importer_fence {
 	__u32 write;
 };
 
+/**
+ * struct importer_p2p - attach as one that needs no pages, and can be told to unmap
+ * @fd: dma-buf
+ * @stubborn: pins it, and keeps what it has mapped
+ */
+struct importer_p2p {
+	__s32 fd;
+	__u32 stubborn;
+};
+
 #define IMPORTER_ATTACH		_IOW('i', 1, __s32)	/* dma-buf */
 #define IMPORTER_DETACH		_IO('i', 2)
 #define IMPORTER_MAP		_IOR('i', 3, struct importer_map)
@@ -83,5 +93,7 @@ struct importer_fence {
 #define IMPORTER_SYNC		_IO('i', 11)		/* CPU access begins and ends */
 #define IMPORTER_FENCE		_IOW('i', 12, struct importer_fence)
 #define IMPORTER_SIGNAL		_IO('i', 13)
+#define IMPORTER_ATTACH_P2P	_IOW('i', 14, struct importer_p2p)
+#define IMPORTER_TOLD		_IOR('i', 15, __u32)	/* how often to give it up */
 
 #endif
