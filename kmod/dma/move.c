@@ -4,6 +4,7 @@
  * everything but the copy.
  */
 #include <linux/log2.h>
+#include <linux/mm.h>
 #include <linux/sched/signal.h>
 
 #include "../base/call.h"
