@@ -131,6 +131,57 @@ static int teardown(void **state)
 	return 0;
 }
 
+/* ---- an end that does not take what its provider is said to --------------------------- */
+
+static struct fi_fabric_attr with_devices, without;
+static struct fabric opening;
+static int opened, refused;
+
+static int close_fabric(struct fid *fid)
+{
+	(void)fid;
+	opened--;
+	return 0;
+}
+
+static int refuse_domain(struct fid_fabric *fabric, struct fi_info *info,
+			 struct fid_domain **domain, void *context)
+{
+	(void)fabric;
+	(void)domain;
+	(void)context;
+	refused++;
+	return info->fabric_attr == &with_devices ? -FI_ENOSYS : -FI_ENOMEM;
+}
+
+static int open_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context)
+{
+	static struct fi_ops calls_of = { .size = sizeof(calls_of), .close = close_fabric };
+	static struct fi_ops_fabric ops = { .size = sizeof(ops), .domain = refuse_domain };
+	static struct fid_fabric one = { .fid = { .ops = &calls_of }, .ops = &ops };
+
+	(void)context;
+	assert_ptr_equal(attr, refused ? &without : &with_devices);
+	opened++;
+	*fabric = &one;
+	return 0;
+}
+
+static void test_without_devices(void **state)
+{
+	struct fi_info plain = { .fabric_attr = &without }, hmem = { .fabric_attr = &with_devices };
+
+	(void)state;
+	lib.fabric = open_fabric;
+	opening = (struct fabric){ .info = &plain, .info_hmem = &hmem };
+	assert_int_equal(open_best(&opening), -FI_ENOMEM);
+	assert_int_equal(refused, 2);
+	assert_int_equal(opened, 1);
+	assert_ptr_equal(opening.info, &plain);
+	close_end(&opening);
+	assert_int_equal(opened, 0);
+}
+
 static bool never(void *arg)
 {
 	(void)arg;
@@ -200,6 +251,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_signals),
+		cmocka_unit_test(test_without_devices),
 		cmocka_unit_test_setup_teardown(test_memory, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_messages, setup, teardown),
 	};

@@ -43,6 +43,7 @@ struct fabric_request {
 
 struct fabric {
 	struct fi_info *info;
+	struct fi_info *info_hmem;	/* the same provider, for memory of devices; if it is used, the other one */
 	struct fid_fabric *fabric;
 	struct fid_domain *domain;
 	struct fid_av *av;
@@ -135,16 +136,16 @@ static struct fi_info *make_hints(void)
 }
 
 /* What there is instead of what was found before. */
-static int ask(struct fabric *f, const struct fi_info *hints, const char *address)
+static int ask(const struct fi_info *hints, const char *address, struct fi_info **info)
 {
 	struct fi_info *there;
 	int ret = lib.getinfo(FI_VERSION(1, 9), address, NULL, address ? FI_SOURCE : 0, hints, &there);
 
 	if (ret)
 		return ret;
-	if (f->info)
-		lib.freeinfo(f->info);
-	f->info = there;
+	if (*info)
+		lib.freeinfo(*info);
+	*info = there;
 	return 0;
 }
 
@@ -163,21 +164,21 @@ static int find(struct fabric *f, const char *address)
 		return -ENOMEM;
 	if (provider && *provider)
 		hints->fabric_attr->prov_name = strdup(provider);
-	ret = ask(f, hints, NULL);
+	ret = ask(hints, NULL, &f->info);
 	if (!ret) {
 		free(hints->fabric_attr->prov_name);
 		hints->fabric_attr->prov_name = strdup(f->info->fabric_attr->prov_name);
 		if (f->info->addr_format != FI_SOCKADDR_IN && f->info->addr_format != FI_SOCKADDR_IN6)
 			address = NULL;
 		if (address)
-			ret = ask(f, hints, address);
+			ret = ask(hints, address, &f->info);
 	}
 	if (!ret) {
 		if (f->info->domain_attr->name)
 			hints->domain_attr->name = strdup(f->info->domain_attr->name);
 		hints->caps |= FI_HMEM;
 		hints->domain_attr->mr_mode |= FI_MR_HMEM;
-		ask(f, hints, address);
+		ask(hints, address, &f->info_hmem);
 	}
 	lib.freeinfo(hints);
 	return ret;
@@ -213,6 +214,44 @@ static int open_end(struct fabric *f)
 	       fi_enable(f->ep);
 }
 
+static void close_end(struct fabric *f)
+{
+	fabric_stop(f);
+	if (f->cq)
+		fi_close(&f->cq->fid);
+	if (f->av)
+		fi_close(&f->av->fid);
+	if (f->domain)
+		fi_close(&f->domain->fid);
+	if (f->fabric)
+		fi_close(&f->fabric->fid);
+	f->cq = NULL;
+	f->av = NULL;
+	f->domain = NULL;
+	f->fabric = NULL;
+}
+
+static void swap_infos(struct fabric *f)
+{
+	struct fi_info *info = f->info;
+
+	f->info = f->info_hmem;
+	f->info_hmem = info;
+}
+
+/* A provider that takes memory of devices may have a domain or an end that does not. */
+static int open_best(struct fabric *f)
+{
+	if (f->info_hmem) {
+		swap_infos(f);
+		if (!open_end(f))
+			return 0;
+		close_end(f);
+		swap_infos(f);
+	}
+	return open_end(f);
+}
+
 void fabric_stop(struct fabric *f)
 {
 	if (f && f->ep)
@@ -223,19 +262,13 @@ void fabric_stop(struct fabric *f)
 
 void fabric_close(struct fabric *f)
 {
-	fabric_stop(f);
 	if (!f)
 		return;
-	if (f->cq)
-		fi_close(&f->cq->fid);
-	if (f->av)
-		fi_close(&f->av->fid);
-	if (f->domain)
-		fi_close(&f->domain->fid);
-	if (f->fabric)
-		fi_close(&f->fabric->fid);
+	close_end(f);
 	if (f->info)
 		lib.freeinfo(f->info);
+	if (f->info_hmem)
+		lib.freeinfo(f->info_hmem);
 	pthread_cond_destroy(&f->changed);
 	pthread_mutex_destroy(&f->lock);
 	free(f);
@@ -257,7 +290,7 @@ int fabric_open(struct fabric **out, const char *address, void *name, size_t *si
 		f->requests[i].next = f->free;
 		f->free = &f->requests[i];
 	}
-	ret = find(f, address) ?: open_end(f) ?: fi_getname(&f->ep->fid, name, size);
+	ret = find(f, address) ?: open_best(f) ?: fi_getname(&f->ep->fid, name, size);
 	if (ret)
 		fabric_close(f);
 	else
