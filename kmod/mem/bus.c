@@ -152,7 +152,11 @@ void neuron_bus_unmap(struct dma_buf_attachment *attach, struct sg_table *sgt,
 void neuron_bus_add(struct neuron_export *export)
 {
 	mutex_lock(&export->nd->exports_lock);
-	list_add(&export->node, &export->nd->exports);
+	/* The caller may have another device open, which has not gone. */
+	if (neuron_device_gone(export->nd))
+		export->revoked = true;
+	else
+		list_add(&export->node, &export->nd->exports);
 	mutex_unlock(&export->nd->exports_lock);
 }
 
@@ -166,7 +170,6 @@ void neuron_bus_del(struct neuron_export *export)
 /* Under neuron_device.exports_lock, which keeps the dma-buf. */
 static void neuron_bus_tell(struct neuron_export *export)
 {
-	list_del_init(&export->node);
 	dma_resv_lock(export->buf->resv, NULL);
 	export->revoked = true;
 	dma_buf_invalidate_mappings(export->buf);
@@ -183,23 +186,27 @@ static void neuron_bus_tell(struct neuron_export *export)
  */
 void neuron_bus_revoke(struct neuron_device *nd)
 {
-	long left = NEURON_SYNC_TIMEOUT;
+	unsigned long deadline = jiffies + NEURON_SYNC_TIMEOUT;
 	struct neuron_export *export;
 	struct neuron_chunk *chunk;
+	bool ended = true;
 
 	mutex_lock(&nd->exports_lock);
+	/* All are told before one is waited for: nobody's fence takes the time of others. */
+	list_for_each_entry(export, &nd->exports, node)
+		neuron_bus_tell(export);
 	while (!list_empty(&nd->exports)) {
 		export = list_first_entry(&nd->exports, struct neuron_export, node);
-		neuron_bus_tell(export);
+		list_del_init(&export->node);
 		/* The export may be freed from here on. */
 		chunk = neuron_chunk_ref(export->chunk);
 		mutex_unlock(&nd->exports_lock);
-		left = neuron_sync_drain(chunk, left);
+		ended = neuron_sync_drain(chunk, deadline) && ended;
 		neuron_chunk_put(chunk);
 		mutex_lock(&nd->exports_lock);
 	}
 	mutex_unlock(&nd->exports_lock);
-	if (left <= 0)
+	if (!ended)
 		dev_warn(&nd->dev, "other devices did not end their use of its memory in time\n");
 }
 

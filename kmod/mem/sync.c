@@ -111,24 +111,6 @@ void neuron_sync_drop(struct neuron_chunk *chunk)
 	kfree(chunk->resv);
 }
 
-/* Wait for fences of others, in @left jiffies.  Return: what is left; 0; -ERESTARTSYS. */
-static long neuron_sync_others(struct dma_resv *resv, enum dma_resv_usage usage, bool intr,
-			       long left)
-{
-	struct dma_resv_iter cursor;
-	struct dma_fence *fence;
-
-	dma_resv_iter_begin(&cursor, resv, usage);
-	dma_resv_for_each_fence_unlocked(&cursor, fence) {
-		if (neuron_fence_waits(fence))
-			left = dma_fence_wait_timeout(fence, intr, left);
-		if (left <= 0)
-			break;
-	}
-	dma_resv_iter_end(&cursor);
-	return left;
-}
-
 /**
  * neuron_sync_wait() - wait for what other devices do with a chunk
  * @chunk: held by the caller
@@ -140,25 +122,48 @@ static long neuron_sync_others(struct dma_resv *resv, enum dma_resv_usage usage,
 int neuron_sync_wait(struct neuron_chunk *chunk, bool write)
 {
 	struct dma_resv *resv = READ_ONCE(chunk->resv);
-	long left;
+	long left = NEURON_SYNC_TIMEOUT;
+	struct dma_resv_iter cursor;
+	struct dma_fence *fence;
 
 	if (likely(!resv))
 		return 0;
-	left = neuron_sync_others(resv, dma_resv_usage_rw(write), true, NEURON_SYNC_TIMEOUT);
+	dma_resv_iter_begin(&cursor, resv, dma_resv_usage_rw(write));
+	dma_resv_for_each_fence_unlocked(&cursor, fence) {
+		if (neuron_fence_waits(fence))
+			left = dma_fence_wait_timeout(fence, true, left);
+		if (left <= 0)
+			break;
+	}
+	dma_resv_iter_end(&cursor);
 	return left > 0 ? 0 : left ?: -ETIMEDOUT;
 }
 
 /**
  * neuron_sync_drain() - wait until no other device uses a chunk that was taken from them
  * @chunk: held by the caller; exported once
- * @left: jiffies that this may take; 0: none
+ * @deadline: in jiffies
  *
  * Context: may sleep; no lock held.
- * Return: what is left of them, 0 others may still use it.
+ * Return: false, others may still use it.
  */
-long neuron_sync_drain(struct neuron_chunk *chunk, long left)
+bool neuron_sync_drain(struct neuron_chunk *chunk, unsigned long deadline)
 {
-	return neuron_sync_others(chunk->resv, DMA_RESV_USAGE_BOOKKEEP, false, left);
+	struct dma_resv_iter cursor;
+	struct dma_fence *fence;
+	bool ended = true;
+	long left;
+
+	dma_resv_iter_begin(&cursor, chunk->resv, DMA_RESV_USAGE_BOOKKEEP);
+	dma_resv_for_each_fence_unlocked(&cursor, fence) {
+		left = deadline - jiffies;
+		/* Some drivers have errors of their own for one that does not end. */
+		if (neuron_fence_waits(fence) && left > 0)
+			dma_fence_wait_timeout(fence, false, left);
+		ended = ended && !neuron_fence_waits(fence);
+	}
+	dma_resv_iter_end(&cursor);
+	return ended;
 }
 
 /* @b may be NULL.  On success both are locked. */

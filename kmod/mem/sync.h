@@ -13,7 +13,7 @@ struct dma_fence;
 struct dma_resv *neuron_sync_resv(struct neuron_chunk *chunk);
 void neuron_sync_drop(struct neuron_chunk *chunk);
 int neuron_sync_wait(struct neuron_chunk *chunk, bool write);
-long neuron_sync_drain(struct neuron_chunk *chunk, long left);
+bool neuron_sync_drain(struct neuron_chunk *chunk, unsigned long deadline);
 struct dma_fence *neuron_sync_begin(struct neuron_chunk *src, struct neuron_chunk *dst);
 void neuron_sync_end(struct dma_fence *fence, int err);
 

@@ -180,12 +180,26 @@ static int npci_op_hbm_pfn(struct neuron_device *nd, u32 hbm, u64 off, unsigned 
 	return 0;
 }
 
+/* Devices are given the address that the CPU sees. */
+static bool npci_same_address(struct npci_card *card)
+{
+	return pci_bus_address(card->pdev, NPCI_MEMORY) == card->bar4;
+}
+
+static bool npci_has_bits(struct npci_card *card, struct device *peer)
+{
+	u64 end = card->bar4 + pci_resource_len(card->pdev, NPCI_MEMORY) - 1;
+
+	return device_iommu_mapped(peer) || dma_get_mask(peer) >= end;
+}
+
 /* Kernels without CONFIG_PCI_P2PDMA know of none. */
 static int npci_op_peer_dma(struct neuron_device *nd, struct device *peer)
 {
 	struct npci_card *card = neuron_device_priv(nd);
 
-	if (!card->bar4 || p2p == NPCI_P2P_NONE)
+	if (!card->bar4 || p2p == NPCI_P2P_NONE || !npci_same_address(card) ||
+	    !npci_has_bits(card, peer))
 		return -EOPNOTSUPP;
 	if (p2p == NPCI_P2P_ALL || pci_p2pdma_distance(card->pdev, peer, false) >= 0)
 		return 0;

@@ -644,8 +644,14 @@ static void dmabuf_bus_gone(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, neuron_bus_unused(&state.nd), 0);
 	state.chunk.host = true;
 	dmabuf_put(&state.buf);
+	/* One that is made now is as if it had been told. */
+	state.nd.gone = true;
+	export_bus(test);
 	neuron_bus_revoke(&state.nd);
 	KUNIT_EXPECT_EQ(test, state.told, 1);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(neuron_bus_map(&attach, DMA_TO_DEVICE)), -ENODEV);
+	state.chunk.host = true;
+	dmabuf_put(&state.buf);
 }
 
 static void dmabuf_no_table(struct kunit *test)

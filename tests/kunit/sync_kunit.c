@@ -185,6 +185,26 @@ static void sync_own_copies(struct kunit *test)
 	EQ(written(&state.b) || written(&state.a), false);
 }
 
+/* What other devices do is waited for until a time, and an error of their own is no end. */
+static void sync_drain(struct kunit *test)
+{
+	struct dma_fence *own = neuron_sync_begin(&state.b, &state.a);
+
+	EQ(neuron_sync_drain(&state.a, jiffies + HZ), true);
+	EQ(state.waits, 0);
+	add_foreign(&state.a, DMA_RESV_USAGE_BOOKKEEP);
+	EQ(neuron_sync_drain(&state.a, jiffies - 1), false);
+	EQ(state.waits, 0);
+	state.wait_err = -ETIME;
+	EQ(neuron_sync_drain(&state.a, jiffies + HZ), false);
+	EQ(state.waits, 1);
+	state.wait_err = 1;
+	EQ(neuron_sync_drain(&state.a, jiffies + HZ), true);
+	EQ(state.waits, 2);
+	KUNIT_EXPECT_PTR_EQ(test, state.waited, &state.foreign);
+	neuron_sync_end(own, 0);
+}
+
 /* Readers are not waited for by readers; all others are. */
 static void sync_foreign_reader(struct kunit *test)
 {
@@ -272,6 +292,7 @@ static struct kunit_case sync_cases[] = {
 	KUNIT_CASE(sync_copy),
 	KUNIT_CASE(sync_one_side),
 	KUNIT_CASE(sync_own_copies),
+	KUNIT_CASE(sync_drain),
 	KUNIT_CASE(sync_foreign_reader),
 	KUNIT_CASE(sync_foreign_writer),
 	KUNIT_CASE(sync_foreign_cpu),
