@@ -202,7 +202,7 @@ def documentation():
 def selftests():
     folder = 'tools/testing/selftests/drivers/accel/neuron'
     guest = ROOT / 'tests/vm/guest'
-    for name in [f'{n}.c' for n in SELFTESTS] + ['check.h', 'device.h']:
+    for name in [f'{n}.c' for n in SELFTESTS] + ['check.h', 'device.h', 'point.h']:
         text = re.sub(r'"(neuron_\w+\.h)"', r'<misc/\1>', (guest / name).read_text())
         write(f'{folder}/{name}', text)
     write(f'{folder}/config', 'CONFIG_ACCEL_NEURON=m\nCONFIG_ACCEL_NEURON_EMU=m\n')
