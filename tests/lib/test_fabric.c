@@ -173,7 +173,7 @@ static void test_without_devices(void **state)
 
 	(void)state;
 	lib.fabric = open_fabric;
-	opening = (struct fabric){ .info = &plain, .info_hmem = &hmem };
+	opening = (struct fabric){ .plain = &plain, .hmem = &hmem };
 	assert_int_equal(open_best(&opening), -FI_ENOMEM);
 	assert_int_equal(refused, 2);
 	assert_int_equal(opened, 1);

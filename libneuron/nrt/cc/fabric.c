@@ -42,8 +42,9 @@ struct fabric_request {
 };
 
 struct fabric {
-	struct fi_info *info;
-	struct fi_info *info_hmem;	/* the same provider, for memory of devices; if it is used, the other one */
+	struct fi_info *info;		/* of these the one that the end is of */
+	struct fi_info *plain;
+	struct fi_info *hmem;		/* the same provider, for memory of devices; may be NULL */
 	struct fid_fabric *fabric;
 	struct fid_domain *domain;
 	struct fid_av *av;
@@ -164,21 +165,21 @@ static int find(struct fabric *f, const char *address)
 		return -ENOMEM;
 	if (provider && *provider)
 		hints->fabric_attr->prov_name = strdup(provider);
-	ret = ask(hints, NULL, &f->info);
+	ret = ask(hints, NULL, &f->plain);
 	if (!ret) {
 		free(hints->fabric_attr->prov_name);
-		hints->fabric_attr->prov_name = strdup(f->info->fabric_attr->prov_name);
-		if (f->info->addr_format != FI_SOCKADDR_IN && f->info->addr_format != FI_SOCKADDR_IN6)
+		hints->fabric_attr->prov_name = strdup(f->plain->fabric_attr->prov_name);
+		if (f->plain->addr_format != FI_SOCKADDR_IN && f->plain->addr_format != FI_SOCKADDR_IN6)
 			address = NULL;
 		if (address)
-			ret = ask(hints, address, &f->info);
+			ret = ask(hints, address, &f->plain);
 	}
 	if (!ret) {
-		if (f->info->domain_attr->name)
-			hints->domain_attr->name = strdup(f->info->domain_attr->name);
+		if (f->plain->domain_attr->name)
+			hints->domain_attr->name = strdup(f->plain->domain_attr->name);
 		hints->caps |= FI_HMEM;
 		hints->domain_attr->mr_mode |= FI_MR_HMEM;
-		ask(hints, address, &f->info_hmem);
+		ask(hints, address, &f->hmem);
 	}
 	lib.freeinfo(hints);
 	return ret;
@@ -231,24 +232,16 @@ static void close_end(struct fabric *f)
 	f->fabric = NULL;
 }
 
-static void swap_infos(struct fabric *f)
-{
-	struct fi_info *info = f->info;
-
-	f->info = f->info_hmem;
-	f->info_hmem = info;
-}
-
 /* A provider that takes memory of devices may have a domain or an end that does not. */
 static int open_best(struct fabric *f)
 {
-	if (f->info_hmem) {
-		swap_infos(f);
+	if (f->hmem) {
+		f->info = f->hmem;
 		if (!open_end(f))
 			return 0;
 		close_end(f);
-		swap_infos(f);
 	}
+	f->info = f->plain;
 	return open_end(f);
 }
 
@@ -265,10 +258,10 @@ void fabric_close(struct fabric *f)
 	if (!f)
 		return;
 	close_end(f);
-	if (f->info)
-		lib.freeinfo(f->info);
-	if (f->info_hmem)
-		lib.freeinfo(f->info_hmem);
+	if (f->plain)
+		lib.freeinfo(f->plain);
+	if (f->hmem)
+		lib.freeinfo(f->hmem);
 	pthread_cond_destroy(&f->changed);
 	pthread_mutex_destroy(&f->lock);
 	free(f);
