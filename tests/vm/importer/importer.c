@@ -30,7 +30,7 @@ struct importer {
 	bool from_callback;
 	u32 callbacks;
 	struct dma_fence *fence;
-	/* Attached without pages: under the reservation lock, @sgt too. */
+	/* Attached without pages; then @sgt and @told are under the reservation lock. */
 	bool p2p, stubborn;
 	u32 told;
 };
@@ -48,17 +48,11 @@ static int importer_table(struct importer *im)
 {
 	struct sg_table *sgt;
 
-	if (im->p2p) {
-		dma_resv_lock(im->buf->resv, NULL);
-		sgt = dma_buf_map_attachment(im->attach, DMA_BIDIRECTIONAL);
-		if (!IS_ERR(sgt))
-			im->sgt = sgt;
-		dma_resv_unlock(im->buf->resv);
-	} else {
-		sgt = dma_buf_map_attachment_unlocked(im->attach, DMA_BIDIRECTIONAL);
-		if (!IS_ERR(sgt))
-			im->sgt = sgt;
-	}
+	dma_resv_lock(im->buf->resv, NULL);
+	sgt = dma_buf_map_attachment(im->attach, DMA_BIDIRECTIONAL);
+	if (!IS_ERR(sgt))
+		im->sgt = sgt;
+	dma_resv_unlock(im->buf->resv);
 	return PTR_ERR_OR_ZERO(sgt);
 }
 
@@ -85,7 +79,7 @@ static int importer_map(struct importer *im, struct importer_map *result)
 }
 
 /* Under the reservation lock. */
-static void importer_unmap_p2p(struct importer *im)
+static void importer_unmap_locked(struct importer *im)
 {
 	if (im->sgt)
 		dma_buf_unmap_attachment(im->attach, im->sgt, DMA_BIDIRECTIONAL);
@@ -99,7 +93,7 @@ static void importer_invalidate(struct dma_buf_attachment *attach)
 
 	im->told++;
 	if (!im->stubborn)
-		importer_unmap_p2p(im);
+		importer_unmap_locked(im);
 }
 
 static const struct dma_buf_attach_ops importer_p2p_ops = {
@@ -109,14 +103,11 @@ static const struct dma_buf_attach_ops importer_p2p_ops = {
 
 static void importer_unmap(struct importer *im)
 {
-	if (im->p2p) {
-		dma_resv_lock(im->buf->resv, NULL);
-		importer_unmap_p2p(im);
-		dma_resv_unlock(im->buf->resv);
-	}
-	if (im->sgt)
-		dma_buf_unmap_attachment_unlocked(im->attach, im->sgt, DMA_BIDIRECTIONAL);
-	im->sgt = NULL;
+	if (!im->attach)
+		return;
+	dma_resv_lock(im->buf->resv, NULL);
+	importer_unmap_locked(im);
+	dma_resv_unlock(im->buf->resv);
 }
 
 static void importer_vunmap(struct importer *im)
